@@ -23,9 +23,9 @@ type probe struct {
 // partial is a way to run the units from some one on: what it has used, and
 // where it comes from.
 type partial struct {
-	devices, degree, to, then int32
-	after                     After
-	sum, largest              float64
+	degree, to, then int32
+	after            After
+	sum, largest     float64
 }
 
 // ask fills open from the end of the chain. Its cost is that of one call of Time
@@ -55,10 +55,10 @@ func (problem *Problem) ask(ctx context.Context, limit, most float64) *probe {
 // longer stage may do where none of these did: not if all were too slow.
 func (asked *probe) stage(from, to int) (longer bool) {
 	for degree := range asked.Degrees {
-		devices := int32(asked.Degrees[degree].Devices())
+		of := asked.Degrees[degree]
 		for then := range asked.open[to] {
 			rest := &asked.open[to][then]
-			fits, all := asked.room(rest, devices, from)
+			fits, all := asked.room(rest, of, from)
 			if !fits {
 				longer = longer || all
 				continue
@@ -70,9 +70,8 @@ func (asked *probe) stage(from, to int) (longer bool) {
 			}
 			longer = true
 			next := partial{
-				devices: rest.devices + devices, degree: int32(degree), to: int32(to), then: int32(then),
-				after: After{rest.after.Stages + 1, rest.after.Replicas + asked.Degrees[degree].Data},
-				sum:   rest.sum + time, largest: max(rest.largest, time),
+				degree: int32(degree), to: int32(to), then: int32(then), after: rest.after.with(of),
+				sum: rest.sum + time, largest: max(rest.largest, time),
 			}
 			if next.sum <= asked.most {
 				asked.keep(from, &next)
@@ -84,8 +83,8 @@ func (asked *probe) stage(from, to int) (longer bool) {
 
 // room: the devices and stages that are left do for this stage and those before
 // it; all: they do for the stage that takes all units before it too.
-func (asked *probe) room(rest *partial, devices int32, from int) (fits, all bool) {
-	left := int32(asked.Devices) - rest.devices - devices
+func (asked *probe) room(rest *partial, of Degree, from int) (fits, all bool) {
+	left := asked.Devices - rest.after.Devices - of.Devices()
 	stages := asked.MostStages - rest.after.Stages - 1
 	if asked.MostStages == 0 {
 		stages = asked.Units
@@ -118,7 +117,7 @@ func (asked *probe) keep(from int, next *partial) {
 // beats: what can be put before the other can be put before this one, for no
 // more. Of the sum only as much counts as the value does.
 func (asked *probe) beats(one, other *partial) bool {
-	if one.devices > other.devices || asked.Exactly && one.devices != other.devices {
+	if one.after.Devices > other.after.Devices || (asked.Exactly || asked.Placed) && one.after.Devices != other.after.Devices {
 		return false
 	}
 	return one.after.Stages <= other.after.Stages && one.after.Replicas <= other.after.Replicas && (asked.Fill == 0 || one.sum <= other.sum)

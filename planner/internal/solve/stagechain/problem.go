@@ -23,20 +23,30 @@ type Degree struct{ Data, Tensor int }
 // Devices of a stage of this degree.
 func (degree Degree) Devices() int { return degree.Data * degree.Tensor }
 
-// After is what follows a stage: so many stages, with so many replicas in all.
-type After struct{ Stages, Replicas int }
+// After is what follows a stage: so many stages, with so many replicas and
+// devices in all.
+type After struct{ Stages, Replicas, Devices int }
+
+// with is what follows the stage before one of this degree.
+func (after After) with(degree Degree) After {
+	return After{after.Stages + 1, after.Replicas + degree.Data, after.Devices + degree.Devices()}
+}
 
 // Problem is a chain of units, and devices that are all alike.
 type Problem struct {
 	Units, Devices int
 	// Exactly: no device may be left over.
 	Exactly bool
+	// Placed: Time depends on the devices after a stage, in any way: which
+	// devices it has is known from them.
+	Placed bool
 	// MostStages bounds the stages; 0: no bound.
 	MostStages int
 	// Degrees are those that a stage may have, no two alike.
 	Degrees []Degree
 	// Time is that of units [from, to) as one stage of Degrees[degree]; +Inf
-	// where its memory or a rule forbids it. It may not fall as after grows.
+	// where its memory or a rule forbids it. It may not fall as after has more
+	// stages or replicas.
 	Time func(from, to, degree int, after After) float64
 	// Grows: nor does Time fall as the stage does, at either end. Else every
 	// stretch of the chain is asked for.
@@ -90,7 +100,7 @@ func (problem *Problem) Check() error {
 // of each stage put in, or the rule that it breaks.
 func (problem *Problem) Score(stages []Stage) (value float64, err error) {
 	var after After
-	sum, largest, devices, at := 0., 0., 0, problem.Units
+	sum, largest, at := 0., 0., problem.Units
 	for i := len(stages) - 1; i >= 0; i-- {
 		stage := &stages[i]
 		if stage.To != at || stage.From >= at || stage.From < 0 {
@@ -99,17 +109,14 @@ func (problem *Problem) Score(stages []Stage) (value float64, err error) {
 		if stage.Time = problem.Time(stage.From, stage.To, stage.Degree, after); !fine(stage.Time) {
 			return 0, fmt.Errorf("stage %d, units [%d, %d): a time of %v", i, stage.From, stage.To, stage.Time)
 		}
-		degree := problem.Degrees[stage.Degree]
-		after.Stages++
-		after.Replicas += degree.Data
-		devices += degree.Devices()
+		after = after.with(problem.Degrees[stage.Degree])
 		sum, largest, at = sum+stage.Time, max(largest, stage.Time), stage.From
 	}
 	switch {
 	case at != 0:
 		return 0, fmt.Errorf("units [0, %d) are in no stage", at)
-	case devices > problem.Devices || problem.Exactly && devices < problem.Devices:
-		return 0, fmt.Errorf("%d devices of %d", devices, problem.Devices)
+	case after.Devices > problem.Devices || problem.Exactly && after.Devices < problem.Devices:
+		return 0, fmt.Errorf("%d devices of %d", after.Devices, problem.Devices)
 	case problem.MostStages > 0 && len(stages) > problem.MostStages:
 		return 0, fmt.Errorf("%d stages of at most %d", len(stages), problem.MostStages)
 	}

@@ -36,7 +36,7 @@ func draw(rng *rand.Rand) *stagechain.Problem {
 		}
 	}
 	sends := rng.IntN(2) == 0 // what is sent does not grow with the stage
-	problem.Grows = !sends
+	problem.Grows, problem.Placed = !sends, rng.IntN(2) == 0
 	problem.Time = func(from, to, degree int, after stagechain.After) float64 {
 		of := problem.Degrees[degree]
 		inFlight := float64((after.Replicas+of.Data-1)/of.Data + 1)
@@ -44,6 +44,11 @@ func draw(rng *rand.Rand) *stagechain.Problem {
 			return math.Inf(1)
 		}
 		seconds := (time[to] - time[from]) / float64(of.Data) / (0.5 + 0.5*float64(of.Tensor))
+		if problem.Placed { // two hosts of three devices each
+			if first := after.Devices; first/3 != (first+of.Devices()-1)/3 {
+				return math.Inf(1)
+			}
+		}
 		if sends {
 			seconds += wire[from] + wire[to]
 		}
@@ -85,7 +90,7 @@ func TestAgainstAll(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(31, 32))
 	none := 0
-	for i := range 1500 {
+	for i := range 800 {
 		problem := draw(rng)
 		want := least(problem)
 		got, err := stagechain.Solve(context.Background(), problem)
@@ -100,8 +105,8 @@ func TestAgainstAll(t *testing.T) {
 			t.Fatalf("%d: %+v (%v), trying all finds %v of %+v", i, got, err, want, problem)
 		}
 	}
-	if none < 20 || none > 800 {
-		t.Errorf("%d problems of 1500 have no answer", none)
+	if none < 20 || none > 500 {
+		t.Errorf("%d problems of 800 have no answer", none)
 	}
 }
 

@@ -6,103 +6,9 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/devmap-dev/devmap/planner/internal/solve/lattice"
 )
-
-// hard draws nodes whose choices trade about as well as each other, for which
-// a search for the best of them is long.
-func hard(rng *rand.Rand, n int) *Problem {
-	p := &Problem{Devices: 1, Capacity: math.Inf(1)}
-	for v := range n {
-		node := Node{Name: fmt.Sprint(v), Choices: []Choice{{Time: 100, Fixed: 200}}}
-		saved, more := 0, 0
-		for range 1 + rng.IntN(3) {
-			saved += 1 + rng.IntN(60)
-			more = max(more+1, saved+rng.IntN(5)-2)
-			if saved <= 200 {
-				node.Choices = append(node.Choices, Choice{Time: float64(100 + more), Fixed: float64(200 - saved)})
-			}
-		}
-		p.Nodes = append(p.Nodes, node)
-	}
-	return p
-}
-
-// leastTime is the least time that saves so many bytes, by dynamic programming
-// over the bytes.
-func leastTime(p *Problem, need int) float64 {
-	best := make([]float64, need+1) // by bytes still to save
-	for b := range best {
-		best[b] = math.Inf(1)
-	}
-	best[need] = 0
-	for _, node := range p.Nodes {
-		next := make([]float64, need+1)
-		for b := range next {
-			next[b] = math.Inf(1)
-		}
-		for b, t := range best {
-			for _, c := range node.Choices {
-				left := max(0, b-int(node.Choices[0].Fixed-c.Fixed))
-				next[left] = min(next[left], t+c.Time-node.Choices[0].Time)
-			}
-		}
-		best = next
-	}
-	return best[0]
-}
-
-// TestKnapsackBounds: the relaxation, and the exact search whether it came to
-// its end or not, bound the least time from both sides; only a search that
-// came to its end says that the two are one.
-func TestKnapsackBounds(t *testing.T) {
-	t.Parallel()
-	rng := rand.New(rand.NewPCG(91, 92))
-	ended, open := 0, 0
-	for i := range 1500 {
-		p := hard(rng, 1+rng.IntN(2+38*rng.IntN(2)))
-		most := 0
-		for v := range p.Nodes {
-			most += int(p.Nodes[v].Choices[0].Fixed - p.Nodes[v].Choices[len(p.Nodes[v].Choices)-1].Fixed)
-		}
-		need := 1 + rng.IntN(most+1)
-		want := leastTime(p, need)
-		k := knapsack{view: newView(p, 1), member: func(int) bool { return true }}
-		if i%2 == 0 {
-			k.budget = 1 + rng.IntN(60)
-		}
-		low, high := k.relax(float64(need))
-		lower, upper, option := k.solve(float64(need))
-		if math.IsInf(want, 1) {
-			if !math.IsInf(low, 1) || !math.IsInf(lower, 1) {
-				t.Fatalf("%d: %d bytes cannot be saved, and are said to take %v", i, need, lower)
-			}
-			continue
-		}
-		const rounding = 1e-9
-		if low > want+rounding || high < want-rounding || lower > want+rounding || upper < want-rounding || lower < low-rounding {
-			t.Fatalf("%d: %d bytes of %d nodes: the relaxation says %v to %v, the search %v to %v; the least time is %v", i, need, len(p.Nodes), low, high, lower, upper, want)
-		}
-		saved, time := 0., 0.
-		for v, o := range option {
-			saved, time = saved+k.nodes[v].memory[0]-k.nodes[v].memory[o], time+k.nodes[v].time[o]-k.nodes[v].time[0]
-		}
-		if saved < float64(need) || math.Abs(time-upper) > rounding {
-			t.Fatalf("%d: the options save %v of %d bytes in %v, said %v", i, saved, need, time, upper)
-		}
-		switch {
-		case k.budget > 0:
-			ended++
-			if math.Abs(lower-want) > rounding || math.Abs(upper-want) > rounding {
-				t.Fatalf("%d: the search ended with %v to %v, the least time is %v", i, lower, upper, want)
-			}
-		case upper > want+rounding:
-			open++ // here a bound that is taken from the answer would be wrong
-		}
-	}
-	if ended < 200 || open < 10 {
-		t.Errorf("%d searches ended, %d did not and missed the best", ended, open)
-	}
-}
 
 // TestAskIsABound: what a question did not reach, no pipeline has, nor any up
 // to the next time that it names.
@@ -116,7 +22,7 @@ func TestAskIsABound(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := newSearch(p, w, enumerate(context.Background(), w, everything, math.MaxInt))
+		s := newSearch(p, w, lattice.Enumerate(context.Background(), w.Graph, lattice.Everything, math.MaxInt))
 		best := LeastOf(p)
 		for range 4 {
 			limit := float64(rng.IntN(40)) / 2

@@ -60,19 +60,19 @@ func size(b float64) string {
 
 // explain says why nothing fits, by the memory alone.
 func (call *solver) explain(ctx context.Context, in *search) error {
-	err := &InfeasibleError{Capacity: call.problem.Capacity, Devices: call.problem.Devices, Proved: in.sets.whole}
+	err := &InfeasibleError{Capacity: call.problem.Capacity, Devices: call.problem.Devices, Proved: in.sets.Whole}
 	attempt := in.ask(ctx, math.Inf(1), len(call.problem.Nodes))
 	switch {
 	case attempt.stopped:
 		return err
 	case attempt.reached():
-		err.Enough = int(attempt.level[in.sets.empty])
+		err.Enough = int(attempt.level[in.sets.Empty])
 	default:
 		attempt.blocked(err)
 	}
 	low, high := call.problem.Capacity, 0.0
-	for _, opts := range in.view(1).nodes { // all in one stage
-		high += opts.least()
+	for _, opts := range in.view(1).Nodes { // all in one stage
+		high += opts.Least()
 	}
 	err.Least = high
 	for high-low > precision*high {
@@ -96,10 +96,10 @@ func (call *solver) explain(ctx context.Context, in *search) error {
 func (attempt *probe) blocked(err *InfeasibleError) {
 	err.Needs = math.Inf(1)
 	name := func(node, stage int) {
-		err.Node, err.InFlight, err.Needs = attempt.problem.Nodes[node].Name, stage, attempt.search.view(stage).nodes[node].least()
+		err.Node, err.InFlight, err.Needs = attempt.problem.Nodes[node].Name, stage, attempt.search.view(stage).Nodes[node].Least()
 	}
 	for node := range attempt.problem.Nodes {
-		if memory := attempt.search.view(1).nodes[node].least(); memory > attempt.capacity && (math.IsInf(err.Needs, 1) || memory > err.Needs) {
+		if memory := attempt.search.view(1).Nodes[node].Least(); memory > attempt.capacity && (math.IsInf(err.Needs, 1) || memory > err.Needs) {
 			name(node, 1)
 		}
 	}
@@ -107,14 +107,14 @@ func (attempt *probe) blocked(err *InfeasibleError) {
 		err.Proved = true // no order helps it
 		return
 	}
-	for i, below := range attempt.sets.below {
+	for i, below := range attempt.sets.Below {
 		if i > 0 && attempt.level[i] == 0 {
 			continue
 		}
 		for _, b := range below {
 			stage := int(attempt.level[i]) + 1
-			if attempt.level[b.to] == 0 && attempt.search.view(stage).nodes[b.node].least() < err.Needs {
-				name(int(b.node), stage)
+			if attempt.level[b.To] == 0 && attempt.search.view(stage).Nodes[b.Node].Least() < err.Needs {
+				name(int(b.Node), stage)
 			}
 		}
 	}

@@ -34,7 +34,7 @@ func (call *solver) narrow(ctx context.Context, in *search) {
 			}
 		default:
 			call.from = max(limit, attempt.next)
-			if in.sets.whole {
+			if in.sets.Whole {
 				call.raise(call.from, "search: no pipeline has its slowest stage below it")
 			}
 		}
@@ -77,14 +77,14 @@ func (call *solver) bounds() {
 	total := 0.0
 	seen := newView(call.problem, 1)
 	for i := range call.problem.Nodes {
-		opts := &seen.nodes[i]
-		time, _ := opts.fastest()
+		opts := &seen.Nodes[i]
+		time, _ := opts.Fastest()
 		total += time
 		choice := 0
-		for choice < len(opts.choice)-1 && opts.memory[choice] > call.problem.Capacity*(1+rounding) {
+		for choice < len(opts.Choice)-1 && opts.Memory[choice] > call.problem.Capacity*(1+rounding) {
 			choice++
 		}
-		call.raise(opts.time[choice], fmt.Sprintf("largest node: %q takes it alone", call.problem.Nodes[i].Name))
+		call.raise(opts.Time[choice], fmt.Sprintf("largest node: %q takes it alone", call.problem.Nodes[i].Name))
 	}
 	call.raise(total/float64(call.problem.Devices)*(1-precision/10), fmt.Sprintf("average: the fastest choices of all nodes over %d devices", call.problem.Devices))
 }

@@ -9,9 +9,9 @@ import (
 func (within *search) ask(ctx context.Context, limit float64, stages int) *probe {
 	switch {
 	case math.IsInf(limit, 1):
-		return within.pack(ctx, limit, stages, func(stage, node int) float64 { return within.view(stage).nodes[node].least() })
+		return within.pack(ctx, limit, stages, func(stage, node int) float64 { return within.view(stage).Nodes[node].Least() })
 	case !within.network.transfers && math.IsInf(within.capacity, 1):
-		return within.pack(ctx, limit, stages, func(_, node int) float64 { time, _ := within.view(1).nodes[node].fastest(); return time })
+		return within.pack(ctx, limit, stages, func(_, node int) float64 { time, _ := within.view(1).Nodes[node].Fastest(); return time })
 	default:
 		return within.probe(ctx, limit, stages)
 	}
@@ -30,8 +30,8 @@ func (within *search) pack(ctx context.Context, limit float64, stages int, amoun
 		most, next = within.capacity, &attempt.nextMemory
 	}
 	most *= 1 + rounding
-	open := make([]float64, within.sets.len())
-	for i, below := range within.sets.below {
+	open := make([]float64, within.sets.Len())
+	for i, below := range within.sets.Below {
 		if i%1024 == 0 && ctx.Err() != nil {
 			attempt.stopped = true
 			return attempt
@@ -41,18 +41,18 @@ func (within *search) pack(ctx context.Context, limit float64, stages int, amoun
 		}
 		for _, b := range below {
 			level, begin := max(1, attempt.level[i]), attempt.after[i]
-			sum := open[i] + amount(int(level), int(b.node))
+			sum := open[i] + amount(int(level), int(b.Node))
 			if sum > most { // the next stage begins here
 				*next = min(*next, sum)
-				level, begin, sum = level+1, int32(i), amount(int(level)+1, int(b.node))
+				level, begin, sum = level+1, int32(i), amount(int(level)+1, int(b.Node))
 			}
 			if sum > most {
 				*next = min(*next, sum)
 				continue
 			}
-			known := attempt.level[b.to]
-			if int(level) <= stages && (known == 0 || level < known || level == known && sum < open[b.to]) {
-				attempt.level[b.to], attempt.after[b.to], open[b.to] = level, begin, sum
+			known := attempt.level[b.To]
+			if int(level) <= stages && (known == 0 || level < known || level == known && sum < open[b.To]) {
+				attempt.level[b.To], attempt.after[b.To], open[b.To] = level, begin, sum
 			}
 		}
 	}

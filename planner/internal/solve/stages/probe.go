@@ -3,6 +3,8 @@ package stages
 import (
 	"context"
 	"math"
+
+	"github.com/devmap-dev/devmap/planner/internal/solve/multichoice"
 )
 
 // probe is one question: is there a pipeline of at most so many stages, each
@@ -25,14 +27,14 @@ type probe struct {
 	open bool
 
 	stage       int
-	view        *view
+	view        *multichoice.View
 	fast, least []float64 // memory of sets, of the fastest and the smallest choices
 	delta       []float64
 }
 
 func (within *search) question(limit float64, stages int) *probe {
 	return &probe{
-		search: within, limit: limit, stages: stages, level: make([]int32, within.sets.len()), after: make([]int32, within.sets.len()),
+		search: within, limit: limit, stages: stages, level: make([]int32, within.sets.Len()), after: make([]int32, within.sets.Len()),
 		next: math.Inf(1), nextMemory: math.Inf(1),
 	}
 }
@@ -40,7 +42,7 @@ func (within *search) question(limit float64, stages int) *probe {
 // probe answers where time, transfers and memory count.
 func (within *search) probe(ctx context.Context, limit float64, stages int) *probe {
 	attempt := within.question(limit, stages)
-	attempt.delta = make([]float64, len(within.network.order))
+	attempt.delta = make([]float64, len(within.network.Order))
 	front := []int32{0}
 	for attempt.stage = 1; attempt.stage <= stages && len(front) > 0 && !attempt.reached(); attempt.stage++ {
 		attempt.look(attempt.stage)
@@ -57,7 +59,7 @@ func (within *search) probe(ctx context.Context, limit float64, stages int) *pro
 	return attempt
 }
 
-func (attempt *probe) reached() bool { return attempt.level[attempt.sets.empty] > 0 }
+func (attempt *probe) reached() bool { return attempt.level[attempt.sets.Empty] > 0 }
 
 // look takes the view of the stage that is y-th from the end.
 func (attempt *probe) look(stage int) {
@@ -65,15 +67,15 @@ func (attempt *probe) look(stage int) {
 		return
 	}
 	attempt.view = attempt.search.view(stage)
-	attempt.fast = attempt.sums(func(node int) float64 { _, memory := attempt.view.nodes[node].fastest(); return memory })
-	attempt.least = attempt.sums(func(node int) float64 { return attempt.view.nodes[node].least() })
+	attempt.fast = attempt.sums(func(node int) float64 { _, memory := attempt.view.Nodes[node].Fastest(); return memory })
+	attempt.least = attempt.sums(func(node int) float64 { return attempt.view.Nodes[node].Least() })
 }
 
 // below reaches the sets that one stage takes the upper set to.
 func (attempt *probe) below(upper int, reached []int32) []int32 {
 	if attempt.stage == attempt.stages { // the last stage has to take all that is left
-		if attempt.allowed(upper, attempt.sets.empty, attempt.sends[upper]) {
-			reached = attempt.reach(upper, attempt.sets.empty, reached)
+		if attempt.allowed(upper, attempt.sets.Empty, attempt.sends[upper]) {
+			reached = attempt.reach(upper, attempt.sets.Empty, reached)
 		}
 		return reached
 	}
@@ -85,26 +87,26 @@ func (attempt *probe) below(upper int, reached []int32) []int32 {
 	for len(attempt.stack) > 0 {
 		at := attempt.stack[len(attempt.stack)-1]
 		attempt.stack = attempt.stack[:len(attempt.stack)-1]
-		for _, b := range attempt.sets.below[at] {
-			if attempt.met[b.to] == attempt.walk {
+		for _, b := range attempt.sets.Below[at] {
+			if attempt.met[b.To] == attempt.walk {
 				continue
 			}
-			attempt.met[b.to] = attempt.walk
-			if !attempt.room(upper, int(b.to)) {
+			attempt.met[b.To] = attempt.walk
+			if !attempt.room(upper, int(b.To)) {
 				continue
 			}
-			attempt.stack = append(attempt.stack, b.to)
-			attempt.transfers[b.to] = attempt.transfers[at] + attempt.delta[b.node]
-			if attempt.level[b.to] > 0 {
+			attempt.stack = append(attempt.stack, b.To)
+			attempt.transfers[b.To] = attempt.transfers[at] + attempt.delta[b.Node]
+			if attempt.level[b.To] > 0 {
 				continue
 			}
 			// The stages before have to run what is left, and to send from it.
-			if rest := attempt.fastest[b.to] + attempt.sends[b.to]; rest > left*attempt.limit*(1+rounding) {
+			if rest := attempt.fastest[b.To] + attempt.sends[b.To]; rest > left*attempt.limit*(1+rounding) {
 				attempt.next = min(attempt.next, rest/left)
 				continue
 			}
-			if attempt.allowed(upper, int(b.to), attempt.transfers[b.to]) {
-				reached = attempt.reach(upper, int(b.to), reached)
+			if attempt.allowed(upper, int(b.To), attempt.transfers[b.To]) {
+				reached = attempt.reach(upper, int(b.To), reached)
 			}
 		}
 	}

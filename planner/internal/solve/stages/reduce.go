@@ -25,7 +25,7 @@ func reduce(problem *Problem, network *web) *reduced {
 	}
 	left := len(problem.Nodes)
 	gone := make([]bool, len(problem.Nodes))
-	for _, node := range network.order {
+	for _, node := range network.Order {
 		if left == 1 || len(in[node])*len(out[node]) > fewEdges || !problem.free(node, network) {
 			continue
 		}
@@ -100,7 +100,7 @@ func (smaller *reduced) expand(problem *Problem, network *web, stage, choice []i
 	for i, node := range smaller.node {
 		whole[node], options[node], kept[node] = stage[i], choice[i], true
 	}
-	for _, node := range network.order {
+	for _, node := range network.Order {
 		if kept[node] {
 			continue
 		}

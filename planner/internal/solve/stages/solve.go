@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/devmap-dev/devmap/planner/internal/solve/certificate"
+	"github.com/devmap-dev/devmap/planner/internal/solve/lattice"
 )
 
 // precision is how near the bound must be for the answer to be the optimum.
@@ -87,13 +88,13 @@ const fewSets = 20_000
 // as there is room for.
 func (call *solver) run(ctx context.Context) (*Solution, error) {
 	always := context.WithoutCancel(ctx)
-	line := newSearch(call.problem, call.network, enumerate(always, call.network, 0, math.MaxInt))
+	line := newSearch(call.problem, call.network, lattice.Enumerate(always, call.network.Graph, 0, math.MaxInt))
 	call.first(always, line)
 	call.narrow(ctx, line)
 	all, width := line, 0
-	whole := enumerate(ctx, call.network, everything, call.limit())
-	for wider := 4; (whole == nil || whole.len() > fewSets) && wider < len(call.network.order); wider *= 2 {
-		sets := enumerate(ctx, call.network, wider, call.limit())
+	whole := lattice.Enumerate(ctx, call.network.Graph, lattice.Everything, call.limit())
+	for wider := 4; (whole == nil || whole.Len() > fewSets) && wider < len(call.network.Order); wider *= 2 {
+		sets := lattice.Enumerate(ctx, call.network.Graph, wider, call.limit())
 		if sets == nil {
 			break
 		}
@@ -102,7 +103,7 @@ func (call *solver) run(ctx context.Context) (*Solution, error) {
 		call.narrow(ctx, all)
 	}
 	if whole != nil {
-		all, width = newSearch(call.problem, call.network, whole), everything
+		all, width = newSearch(call.problem, call.network, whole), lattice.Everything
 		call.first(ctx, all)
 		call.narrow(ctx, all)
 	}
@@ -119,21 +120,21 @@ func (call *solver) run(ctx context.Context) (*Solution, error) {
 	return &call.Solution, nil
 }
 
-func (call *solver) describe(sets *family, width int, stopped bool) {
-	call.Sets = sets.len()
+func (call *solver) describe(sets *lattice.Family, width int, stopped bool) {
+	call.Sets = sets.Len()
 	why := fmt.Sprintf("because there are more than %d in all", call.limit())
 	if stopped {
 		why = "because the search was cut short"
 	}
 	switch {
-	case sets.whole:
-		call.Method = fmt.Sprintf("bisection over all %d down-sets of the graph", sets.len())
+	case sets.Whole:
+		call.Method = fmt.Sprintf("bisection over all %d down-sets of the graph", sets.Len())
 	case width > 0:
-		call.Method = fmt.Sprintf("bisection over the %d down-sets within %d places of one order, %s", sets.len(), width, why)
+		call.Method = fmt.Sprintf("bisection over the %d down-sets within %d places of one order, %s", sets.Len(), width, why)
 	default:
-		call.Method = fmt.Sprintf("bisection over the %d down-sets of one order, %s", sets.len(), why)
+		call.Method = fmt.Sprintf("bisection over the %d down-sets of one order, %s", sets.Len(), why)
 	}
-	if nodes := len(call.network.order); nodes < call.given {
+	if nodes := len(call.network.Order); nodes < call.given {
 		call.Method += fmt.Sprintf("; %d nodes that cost nothing set aside", call.given-nodes)
 	}
 }
@@ -141,5 +142,5 @@ func (call *solver) describe(sets *family, width int, stopped bool) {
 // limit bounds the down-sets by MaxSets and, in large graphs, by what it takes
 // to list them: about a second.
 func (call *solver) limit() int {
-	return max(1, min(call.set.MaxSets, 70_000_000/len(call.network.order)))
+	return max(1, min(call.set.MaxSets, 70_000_000/len(call.network.Order)))
 }

@@ -1,6 +1,6 @@
 package stages
 
-import "math/bits"
+import "github.com/devmap-dev/devmap/planner/internal/solve/multichoice"
 
 // cross works out what a node adds to the transfers of a stage that ends where
 // the upper set does. It is the same in every such stage: what the node reads
@@ -16,7 +16,7 @@ func (attempt *probe) cross(upper int) {
 			d += edge.receive
 		}
 		for _, edge := range attempt.network.out[node] {
-			if attempt.sets.has(upper, edge.node) {
+			if attempt.sets.Has(upper, edge.node) {
 				d -= edge.receive
 			} else {
 				d += edge.send
@@ -55,8 +55,8 @@ func (attempt *probe) allowed(upper, lower int, transfers float64) bool {
 	if !(need > 0) {
 		return true
 	}
-	sack := knapsack{view: attempt.view, member: func(node int) bool { return attempt.sets.has(upper, node) && !attempt.sets.has(lower, node) }}
-	low, high := sack.relax(need)
+	sack := multichoice.Knapsack{View: attempt.view, Member: func(node int) bool { return attempt.sets.Has(upper, node) && !attempt.sets.Has(lower, node) }}
+	low, high := sack.Relax(need)
 	if time+low <= limit && time+high > limit {
 		low, high = attempt.exact(&sack, upper, lower, need)
 	}
@@ -71,48 +71,37 @@ func (attempt *probe) allowed(upper, lower int, transfers float64) bool {
 }
 
 // exact asks the whole knapsack, once.
-func (attempt *probe) exact(sack *knapsack, upper, lower int, need float64) (low, high float64) {
+func (attempt *probe) exact(sack *multichoice.Knapsack, upper, lower int, need float64) (low, high float64) {
 	key := stageKey{int32(upper), int32(lower), int32(attempt.stage)}
 	known, ok := attempt.solved[key]
 	if !ok {
-		known.lower, known.upper, _ = sack.solve(need)
+		known.lower, known.upper, _ = sack.Solve(need)
 		attempt.solved[key] = known
 	}
 	return known.lower, known.upper
 }
 
-// nodes of the difference of two sets, ascending.
-func (sets *family) nodes(upper, lower int) []int {
-	var nodes []int
-	for k, word := range sets.set(upper) {
-		for word &^= sets.set(lower)[k]; word != 0; word &= word - 1 {
-			nodes = append(nodes, 64*k+bits.TrailingZeros64(word))
-		}
-	}
-	return nodes
-}
-
 // pipeline reads the answer of a probe that reached the empty set, with the
 // best choices of every stage.
 func (attempt *probe) pipeline() (stage, choice []int) {
-	stage, choice = make([]int, len(attempt.network.order)), make([]int, len(attempt.network.order))
-	for at, s := attempt.sets.empty, 0; at != 0; s++ {
+	stage, choice = make([]int, len(attempt.network.Order)), make([]int, len(attempt.network.Order))
+	for at, s := attempt.sets.Empty, 0; at != 0; s++ {
 		upper, y := int(attempt.after[at]), int(attempt.level[at])
-		nodes := attempt.sets.nodes(upper, at)
+		nodes := attempt.sets.Nodes(upper, at)
 		seen := attempt.search.view(y)
 		need := -attempt.capacity * (1 + rounding)
 		for _, node := range nodes {
-			_, memory := seen.nodes[node].fastest()
+			_, memory := seen.Nodes[node].Fastest()
 			need += memory
 		}
 		inside := make(map[int]bool, len(nodes))
 		for _, node := range nodes {
 			inside[node] = true
 		}
-		sack := knapsack{view: seen, member: func(node int) bool { return inside[node] }}
-		_, _, option := sack.solve(need)
+		sack := multichoice.Knapsack{View: seen, Member: func(node int) bool { return inside[node] }}
+		_, _, option := sack.Solve(need)
 		for _, node := range nodes {
-			stage[node], choice[node] = s, seen.nodes[node].choice[option[node]]
+			stage[node], choice[node] = s, seen.Nodes[node].Choice[option[node]]
 		}
 		at = upper
 	}

@@ -1,15 +1,14 @@
-package stages
+package multichoice
 
 import "math"
 
-// knapsack chooses one option per node so that a number of bytes is saved at
-// the least time over the fastest choices: a multiple-choice knapsack. The
+// Knapsack is the choice among the nodes that are members. The
 // relaxation takes swaps along the hulls in the order of time a byte and
 // breaks the last one (Sinha and Zoltners, "The multiple-choice knapsack
 // problem", 1979); branch and bound closes what it leaves open.
-type knapsack struct {
-	*view
-	member func(node int) bool
+type Knapsack struct {
+	*View
+	Member func(node int) bool
 
 	// The exact search: the nodes that have a swap, in the order of their
 	// first, a node's place among them, and their swaps.
@@ -26,17 +25,17 @@ type knapsack struct {
 // the relaxation as its bound.
 const searched = 3_000
 
-// relax returns the bound of the relaxation on the time that saving need bytes
+// Relax returns the bound of the relaxation on the time that saving need bytes
 // takes, and the time of its rounded form: the broken swap taken whole.
 // +Inf: that much cannot be saved.
-func (sack *knapsack) relax(need float64) (lower, upper float64) {
+func (sack *Knapsack) Relax(need float64) (lower, upper float64) {
 	if need <= 0 {
 		return 0, 0
 	}
 	extra := 0.0
-	for i := range sack.view.swaps {
-		exchange := &sack.view.swaps[i]
-		if !sack.member(exchange.node) {
+	for i := range sack.View.swaps {
+		exchange := &sack.View.swaps[i]
+		if !sack.Member(exchange.node) {
 			continue
 		}
 		if exchange.saves >= need {
@@ -48,17 +47,17 @@ func (sack *knapsack) relax(need float64) (lower, upper float64) {
 	return math.Inf(1), math.Inf(1)
 }
 
-// solve returns the least time that saves need bytes, from below and from
+// Solve returns the least time that saves need bytes, from below and from
 // above, and the options that take the upper one. Above
 // +Inf: that much cannot be saved.
-func (sack *knapsack) solve(need float64) (lower, upper float64, option map[int]int) {
+func (sack *Knapsack) Solve(need float64) (lower, upper float64, option map[int]int) {
 	option = make(map[int]int)
 	if need <= 0 {
 		return 0, 0, option
 	}
 	sack.items, sack.place, sack.swaps = nil, make(map[int]int), nil
-	for _, exchange := range sack.view.swaps {
-		if !sack.member(exchange.node) {
+	for _, exchange := range sack.View.swaps {
+		if !sack.Member(exchange.node) {
 			continue
 		}
 		sack.swaps = append(sack.swaps, exchange)
@@ -67,7 +66,7 @@ func (sack *knapsack) solve(need float64) (lower, upper float64, option map[int]
 			sack.items = append(sack.items, exchange.node)
 		}
 	}
-	lower, upper = sack.relax(need)
+	lower, upper = sack.Relax(need)
 	if math.IsInf(lower, 1) {
 		return lower, upper, nil
 	}
@@ -85,22 +84,22 @@ func (sack *knapsack) solve(need float64) (lower, upper float64, option map[int]
 	return lower, sack.value, option
 }
 
-// rounded are the options of relax's upper answer.
-func (sack *knapsack) rounded(need float64) []int {
+// rounded are the options of Relax's upper answer.
+func (sack *Knapsack) rounded(need float64) []int {
 	option := make([]int, len(sack.items))
 	for _, exchange := range sack.swaps {
 		if need <= 0 {
 			break
 		}
 		i := sack.place[exchange.node]
-		option[i] = sack.nodes[exchange.node].steepest(option[i])
+		option[i] = sack.Nodes[exchange.node].steepest(option[i])
 		need -= exchange.saves
 	}
 	return option
 }
 
 // branch decides item i and those after it, need bytes still to save.
-func (sack *knapsack) branch(i int, need, extra float64) {
+func (sack *Knapsack) branch(i int, need, extra float64) {
 	if need <= 0 {
 		if extra < sack.value {
 			sack.value = extra
@@ -113,16 +112,16 @@ func (sack *knapsack) branch(i int, need, extra float64) {
 	if sack.budget <= 0 || i == len(sack.items) || extra+sack.rest(i, need) >= sack.value {
 		return
 	}
-	opts := &sack.nodes[sack.items[i]]
+	opts := &sack.Nodes[sack.items[i]]
 	// Swaps that come early are worth taking: the slowest first.
-	for choice := len(opts.choice) - 1; choice >= 0; choice-- {
+	for choice := len(opts.Choice) - 1; choice >= 0; choice-- {
 		sack.taken[i] = choice
-		sack.branch(i+1, need-(opts.memory[0]-opts.memory[choice]), extra+opts.time[choice]-opts.time[0])
+		sack.branch(i+1, need-(opts.Memory[0]-opts.Memory[choice]), extra+opts.Time[choice]-opts.Time[0])
 	}
 }
 
 // rest is the relaxation over the items from i on.
-func (sack *knapsack) rest(i int, need float64) float64 {
+func (sack *Knapsack) rest(i int, need float64) float64 {
 	extra := 0.0
 	for j := range sack.swaps {
 		exchange := &sack.swaps[j]
