@@ -25,6 +25,7 @@ type settings struct {
 	highsLimit time.Duration // of HiGHS, a model
 	dnn        string        // folder of dnn-partitioning files
 	dp         string        // the authors' program, built
+	wide       wideSettings
 }
 
 // section is one table. Its file holds the run function alone; a new one adds
@@ -40,6 +41,7 @@ var sections = []section{
 	{"minmax", minMax},
 	{"piper", piper},
 	{"pipedream", pipeDream},
+	{"random", random},
 }
 
 func main() {
@@ -49,6 +51,7 @@ func main() {
 	flag.DurationVar(&given.highsLimit, "highs-limit", time.Minute, "time limit of HiGHS for one model")
 	flag.StringVar(&given.dnn, "dnn", "fixtures/workloads/dnn-partitioning", "folder of dnn-partitioning files")
 	flag.StringVar(&given.dp, "dp", "", "the authors' throughput-dp/dp.cpp, built: it is run beside devmap and judges its answers")
+	given.wide.flags()
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
