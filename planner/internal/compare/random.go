@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -35,11 +34,11 @@ func (wide *wideSettings) flags() {
 	flag.StringVar(&wide.rows, "rows", "", "random: file of answers; what is in it is not asked again, and new ones join")
 	flag.DurationVar(&wide.limit, "wide-limit", 20*time.Second, "random: time limit of each solver for one problem")
 	flag.IntVar(&wide.threads, "threads", 2, "random: threads of CP-SAT and HiGHS; devmap's are GOMAXPROCS")
-	flag.IntVar(&wide.workers, "workers", 0, "random: workers of CP-SAT; 0: as many as its threads")
-	flag.StringVar(&wide.solvers, "solvers", strings.Join([]string{ours, annealer, cpsat, highsPeer, otherMode}, ","), "random: who is asked")
+	flag.IntVar(&wide.workers, "workers", 8, "random: workers of CP-SAT, which share its threads: with fewer than 8 it leaves some of its searches out; 0: as many as threads")
+	flag.StringVar(&wide.solvers, "solvers", strings.Join([]string{ours, annealer, cpsat, highsPeer, otherMode}, ","), "random: who is asked, with commas between; empty: nobody, a table of -rows")
 	flag.StringVar(&wide.place, "place", "fixtures/peers/place.py", "random: the script that asks CP-SAT and HiGHS")
 	flag.StringVar(&wide.python, "python", "", "random: a Python with ortools and highspy; empty: CP-SAT and HiGHS are not asked")
-	flag.StringVar(&wide.part, "part", "", "random: i/n, one of n shares of the problems, by their seeds")
+	flag.StringVar(&wide.part, "part", "", "random: i/n, every n-th problem from the i-th on")
 }
 
 // The solvers of random graphs, by the names in their rows.
@@ -69,14 +68,16 @@ func random(ctx context.Context, out io.Writer, given settings) error {
 			return fmt.Errorf("-part %q: want i/n, i from 0 to n-1", wide.part)
 		}
 	}
-	lines = slices.DeleteFunc(lines, func(line dags.Line) bool { return int(line.Seed)%parts != part })
 	answers, err := openRows(wide.rows)
 	if err != nil {
 		return err
 	}
 	defer answers.file.Close() //nolint:errcheck // every row is written by itself
 	grid := newWideTable(out, wide)
-	for _, line := range lines {
+	for i, line := range lines {
+		if i%parts != part {
+			continue
+		}
 		problem, err := line.Problem()
 		if err != nil {
 			return err
@@ -94,7 +95,7 @@ func random(ctx context.Context, out io.Writer, given settings) error {
 // askAll fills in the rows that a problem lacks.
 func (wide *wideSettings) askAll(ctx context.Context, line *dags.Line, problem *graph.Problem, answers *rows) error {
 	for solver := range strings.SplitSeq(wide.solvers, ",") {
-		if answers.of[line.Name()][solver] != nil || wide.python == "" && (solver == cpsat || solver == highsPeer) {
+		if solver == "" || answers.of[line.Name()][solver] != nil || wide.python == "" && (solver == cpsat || solver == highsPeer) {
 			continue
 		}
 		got, err := wide.ask(ctx, solver, line, problem, answers)
