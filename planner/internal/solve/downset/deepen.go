@@ -12,6 +12,7 @@ import (
 // solve finds a first answer and then the best one. Where all that it does in
 // turn leaves a gap, it goes on with what time there is.
 func (call *contiguous) solve(ctx context.Context) error {
+	defer call.dismiss()
 	err := call.inTurn(ctx)
 	if call.Proven() || err != nil && !errors.Is(err, errFull) {
 		return err
@@ -48,8 +49,13 @@ func (call *contiguous) all(ctx context.Context) error {
 		return err
 	}
 	if sets != nil {
-		call.single = sets.len() == len(call.Nodes)+1
+		if call.single = sets.len() == len(call.Nodes)+1; !call.single {
+			call.help(ctx, listedPause)
+		}
 		return call.complete(ctx, sets)
+	}
+	if call.help(ctx, 0); call.Proven() {
+		return nil
 	}
 	if err := call.selection(ctx, call.some); err != nil || call.Proven() {
 		return err
@@ -106,6 +112,7 @@ func (call *contiguous) through(ctx context.Context, sets *lattice, relaxed bool
 	if relaxed {
 		size = call.loose
 	}
+	call.heed()
 	at := newSearch(ctx, call.order, sets, size, call.states)
 	proof := sets.complete && (relaxed || call.loose == nil)
 	for limit := range rising(call.Answer.LowerBound, call.Answer.Value*(1-graph.Rounding)) {

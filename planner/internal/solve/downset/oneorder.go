@@ -76,7 +76,13 @@ func (call *contiguous) more(ctx context.Context) error {
 		return nil
 	}
 	rng := rand.New(rand.NewPCG(call.Settings.Seed, 1))
+	move := call.newMover(ctx, 2)
 	for ctx.Err() == nil && !call.Proven() {
+		if call.heed(); move != nil {
+			if place, _ := move.round(ctx); place != nil {
+				call.Take(place, byMoves)
+			}
+		}
 		items := call.shuffled(ctx, rng)
 		if items == nil {
 			break

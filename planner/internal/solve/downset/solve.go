@@ -107,6 +107,8 @@ type contiguous struct {
 	// full: a search had to end for lack of memory. single: the order is a
 	// chain, which has one linear extension.
 	full, single bool
+	// beside, if set, searches at the same time.
+	beside *helper
 }
 
 // firstBounds are those that need no search.

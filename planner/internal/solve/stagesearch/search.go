@@ -1,0 +1,88 @@
+// Package stagesearch looks for contiguous placements of wide graphs by local
+// search: items move between devices that stand in a row, every edge within a
+// device or to a later one, as in Moreira, Popp and Schulz, "Evolutionary
+// multi-level acyclic graph partitioning" (GECCO 2018), whose moves are these;
+// here the largest load is minimised, within capacities.
+package stagesearch
+
+import (
+	"context"
+
+	"github.com/devmap-dev/devmap/planner/internal/solve/graph"
+)
+
+// Search is one search, round after round, of one goroutine. The same rounds
+// give the same placements.
+type Search struct {
+	*annealer
+	rounds int
+}
+
+// New begins a search. Streams of one seed differ.
+func New(chain *Chain, seed, stream uint64) *Search {
+	return &Search{annealer: newAnnealer(chain, seed, stream)}
+}
+
+// Start takes a placement from which the next round may go on, the devices
+// numbered as in the problem. It must keep the order; where it does not keep
+// the capacities either, the search first looks for one that does.
+func (search *Search) Start(place []int) {
+	number := make(map[int]int32, search.devices)
+	for device, of := range search.number {
+		number[of] = int32(device)
+	}
+	for item, device := range place {
+		search.place[item] = number[device]
+	}
+	search.refresh()
+}
+
+// The rounds: steps for each item at first, twice as many every three rounds.
+const (
+	roundSteps = 1000
+	doublings  = 5
+)
+
+// The temperatures: an odd round goes on from the best placement and is not
+// hot enough to forget it.
+const (
+	hot, warm, cold = 1, 0.1, 0.001
+	// aim is the part of the best load that counts as 1: loads above stand out.
+	aim = 0.97
+)
+
+// Round makes one run of annealing. While no placement keeps the capacities,
+// it looks for one that does and ends there.
+func (search *Search) Round(ctx context.Context) {
+	round := search.rounds
+	search.rounds++
+	search.squarings = 2 + round%3
+	from := float64(hot)
+	switch search.blind = !search.found(); {
+	case search.blind:
+		search.squarings = 3 + round%4
+	case round%2 == 1:
+		from = warm
+		copy(search.place, search.best)
+		search.unit = search.bestLoad * aim
+	default:
+		search.unit = search.bestLoad * aim
+	}
+	if !(search.unit > 0) {
+		search.unit = 1
+	}
+	search.run(ctx, roundSteps*search.items<<min(round/3, doublings), from, cold)
+}
+
+// Best is the best placement so far, nil where none keeps the capacities, and
+// its largest load as the search sums it.
+func (search *Search) Best() (place []int, largest float64) {
+	if !search.found() {
+		return nil, search.bestLoad
+	}
+	place = make([]int, search.items)
+	for item, device := range search.best {
+		place[item] = search.number[device]
+	}
+	return place, search.bestLoad * (1 - graph.Rounding)
+}
