@@ -47,7 +47,7 @@ type posedReader func(name string, data []byte) (benchfile.File, error)
 
 func (command *planCommand) solvePosed(cmd *cobra.Command, file string, read posedReader, data []byte) error {
 	if other := command.NotPosed(); len(other) > 0 {
-		return out.Usagef("%s names its own devices and costs, and is solved for its smallest largest load: %s would mean nothing here (with --gpus or --topology it is planned as a model)",
+		return out.Usagef("%s names its own devices and costs, and is solved for its smallest largest load, or with --objective latency for the latency of a sample: %s would mean nothing here (with --gpus or --topology it is planned as a model)",
 			file, strings.Join(other, ", "))
 	}
 	ctx, cancel := context.WithTimeout(cmd.Context(), command.TimeLimit)
@@ -59,9 +59,12 @@ func (command *planCommand) solvePosed(cmd *cobra.Command, file string, read pos
 	if _, piper := problem.(*benchfile.Piper); piper && !command.Contiguous {
 		return out.Usagef("--contiguous=false: the stages of %s are a pipeline's, each the difference of two down-sets", file)
 	}
-	set, done := posed.Settings{Anywhere: !command.Contiguous}, func() {}
+	set, done := posed.Settings{Anywhere: !command.Contiguous, Latency: command.IsLatency()}, func() {}
+	if _, piper := problem.(*benchfile.Piper); piper && set.Latency {
+		return out.Usagef("--objective latency: %s poses the slowest stage of a pipeline in training, not the time of one sample", file)
+	}
 	if !command.JSON {
-		set.Progress, done = out.PosedProgress(cmd.ErrOrStderr())
+		set.Progress, done = out.PosedProgress(cmd.ErrOrStderr(), set.Latency)
 	}
 	answer, err := posed.Solve(ctx, problem, set)
 	done()
@@ -70,7 +73,7 @@ func (command *planCommand) solvePosed(cmd *cobra.Command, file string, read pos
 	}
 	var none *posed.InfeasibleError
 	if errors.As(err, &none) {
-		return &out.Infeasible{Err: err, Helps: outOfOrder(ctx, none, problem)}
+		return &out.Infeasible{Err: err, Helps: outOfOrder(ctx, none, problem, set)}
 	}
 	if err != nil {
 		return err
@@ -86,13 +89,13 @@ func (command *planCommand) solvePosed(cmd *cobra.Command, file string, read pos
 
 // outOfOrder offers any assignment where it was contiguous placements alone
 // that do not fit, and it does.
-func outOfOrder(ctx context.Context, no *posed.InfeasibleError, problem benchfile.File) []string {
+func outOfOrder(ctx context.Context, no *posed.InfeasibleError, problem benchfile.File, set posed.Settings) []string {
 	if !no.Contiguous {
 		return nil
 	}
-	answer, err := posed.Solve(ctx, problem, posed.Settings{Anywhere: true})
+	answer, err := posed.Solve(ctx, problem, posed.Settings{Anywhere: true, Latency: set.Latency})
 	if err != nil {
 		return nil
 	}
-	return []string{fmt.Sprintf("--contiguous=false: largest load %.6g %s, fits", answer.Value, answer.Unit)}
+	return []string{fmt.Sprintf("--contiguous=false: %s %.6g %s, fits", answer.Objective, answer.Value, answer.Unit)}
 }

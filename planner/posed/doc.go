@@ -1,4 +1,4 @@
 // Package posed answers the problems that files of public benchmarks pose
 // (package modelgraph/benchfile): the least largest load on the devices that the
-// file names, with a proof, in the form of the file's authors.
+// file names, or the least latency there, with a proof, in the form of the file's authors.
 package posed

@@ -21,15 +21,21 @@ type Settings struct {
 	// dnn-partitioning file; else each device takes contiguous ones. The stages
 	// of a Piper file are contiguous always.
 	Anywhere bool
+	// Latency: what is least is not the largest load but the time that one
+	// sample takes through the graph of a dnn-partitioning file. An accelerator
+	// is called once; with Anywhere several times, one call after the other.
+	Latency bool
 	// Progress, if not nil, hears of every better answer and bound, from the
-	// goroutine that solves. The largest load is +Inf before the first answer.
-	Progress func(largest, lowerBound float64)
+	// goroutine that solves. What is least is +Inf before the first answer.
+	Progress func(value, lowerBound float64)
 }
 
-// Answer is a placement with its certificate. Its Value is the largest load, in
-// Unit; LowerBound, Bound, Status and Gap say what is proved of it.
+// Answer is a placement with its certificate. Its Value is the Objective,
+// "largest load" or "latency", in Unit; LowerBound, Bound, Status and Gap say
+// what is proved of it.
 type Answer struct {
 	certificate.Certificate
+	Objective string
 	// Form is that of the placement, "contiguous" or "any assignment"; Method
 	// the algorithm that found it, and why it was taken.
 	Form, Method string
@@ -61,7 +67,7 @@ type InfeasibleError struct {
 }
 
 // Solve places the nodes of a dnn-partitioning or a Piper file so that the
-// largest load is the least there is. A PipeDream profile names no devices, and
+// largest load, or the latency, is the least there is. A PipeDream profile names no devices, and
 // is an error.
 //
 // The end of ctx leaves the best placement so far, with its bound, or ctx's
@@ -70,12 +76,17 @@ type InfeasibleError struct {
 func Solve(ctx context.Context, file benchfile.File, set Settings) (*Answer, error) {
 	switch f := file.(type) {
 	case *benchfile.DNNPartitioning:
+		if set.Latency {
+			return solveLatency(ctx, f, set)
+		}
 		return solveDNN(ctx, f, set)
 	case *benchfile.Piper:
 		return solvePiper(ctx, f, set)
 	}
 	return nil, fmt.Errorf("a %T names no devices: there is nothing to solve", file)
 }
+
+const largestLoad = "largest load"
 
 func solveDNN(ctx context.Context, file *benchfile.DNNPartitioning, set Settings) (*Answer, error) {
 	problem, solve, form := pose.DNNPartitioning(file), downset.Solve, "contiguous"
@@ -95,7 +106,7 @@ func solveDNN(ctx context.Context, file *benchfile.DNNPartitioning, set Settings
 		return nil, err
 	}
 	answer := &Answer{
-		Certificate: found.Certificate, Form: form, Method: found.Method, Unit: "ms",
+		Certificate: found.Certificate, Objective: largestLoad, Form: form, Method: found.Method, Unit: "ms",
 		Write: func(to io.Writer) error { return pose.WriteDNNPartitioning(to, file, found.Place) },
 	}
 	nodes := count(found.Place, len(loads))
@@ -110,6 +121,9 @@ func solvePiper(ctx context.Context, file *benchfile.Piper, set Settings) (*Answ
 	if set.Anywhere {
 		return nil, errors.New("the stages are a pipeline's, each the difference of two down-sets: not anywhere")
 	}
+	if set.Latency {
+		return nil, errors.New("a Piper file poses a pipeline's slowest stage, in training: it has no latency of a sample")
+	}
 	problem, err := pose.Piper(file, file.MaxDevices, file.MaxMemory, file.Bandwidth)
 	if err != nil {
 		return nil, err
@@ -123,7 +137,7 @@ func solvePiper(ctx context.Context, file *benchfile.Piper, set Settings) (*Answ
 		return nil, err
 	}
 	answer := &Answer{
-		Certificate: found.Certificate, Form: "contiguous", Method: found.Method, Unit: "per micro-batch, in the file's unit",
+		Certificate: found.Certificate, Objective: largestLoad, Form: "contiguous", Method: found.Method, Unit: "per micro-batch, in the file's unit",
 		Write: func(to io.Writer) error { return pose.WritePiper(to, file, found) },
 	}
 	nodes := count(found.Stage, len(found.Loads))

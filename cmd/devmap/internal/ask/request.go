@@ -66,6 +66,12 @@ const Front = "front"
 // IsFront reports that several maps are asked for.
 func (request *Request) IsFront() bool { return request.objective == Front }
 
+// latency is the objective of one request.
+const latency = "latency"
+
+// IsLatency reports that the time of one request is asked for.
+func (request *Request) IsLatency() bool { return request.objective == latency }
+
 // minimised is what one map is asked for; a front's ends are both.
 func (request *Request) minimised() planner.Objective {
 	if request.objective == string(planner.Time) {

@@ -187,8 +187,8 @@ var placementFlags = []flag{
 	},
 	{
 		name: "objective", at: func(request *Request) any { return &request.objective }, on: placing, hidden: onCheck, again: true, posed: true,
-		otherwise: string(planner.Memory), help: "what is minimised: {values}", values: []string{string(planner.Memory), string(planner.Time), Front},
-		meant: map[string]string{"speed": "time", "latency": "time", "throughput": "time", "balance": "memory", "pareto": "front"},
+		otherwise: string(planner.Memory), help: "what is minimised: {values}", values: []string{string(planner.Memory), string(planner.Time), latency, Front},
+		meant: map[string]string{"speed": "time", "throughput": "time", "balance": "memory", "pareto": "front"},
 	},
 	{
 		name: "contiguous", at: func(request *Request) any { return &request.Contiguous }, on: placing, hidden: onCheck, posed: true, otherwise: "true",

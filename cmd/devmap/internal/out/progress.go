@@ -29,18 +29,23 @@ func Progress(stderr io.Writer) (show func(planner.Progress), done func()) {
 	}, done
 }
 
-// PosedProgress is that of a problem that a file poses.
-func PosedProgress(stderr io.Writer) (show func(largest, bound float64), done func()) {
+// PosedProgress is that of a problem that a file poses: its largest load, or
+// its latency.
+func PosedProgress(stderr io.Writer, latency bool) (show func(value, bound float64), done func()) {
+	what := "largest load"
+	if latency {
+		what = "latency"
+	}
 	say, done := searching(stderr)
 	if say == nil {
 		return nil, done
 	}
-	return func(largest, bound float64) {
-		if math.IsInf(largest, 1) {
+	return func(value, bound float64) {
+		if math.IsInf(value, 1) {
 			say(fmt.Sprintf("placing: bound %.6g", bound))
 			return
 		}
-		say(fmt.Sprintf("placing: largest load %.6g, bound %.6g", largest, bound))
+		say(fmt.Sprintf("placing: %s %.6g, bound %.6g", what, value, bound))
 	}, done
 }
 
