@@ -73,3 +73,23 @@ func TestSolveOfNoDevices(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// TestSolveLatency: three nodes in a row that fit one accelerator take their
+// sum there, whether it is called once or may be called more often.
+func TestSolveLatency(t *testing.T) {
+	file := parsed(t, problem, "maxFPGAs")
+	for _, anywhere := range []bool{false, true} {
+		answer, err := posed.Solve(context.Background(), file, posed.Settings{Latency: true, Anywhere: anywhere})
+		if err != nil || answer.Value != 12 || !answer.Optimal() || answer.Objective != "latency" || len(answer.Devices) != 3 || answer.Devices[2].Nodes != 0 {
+			t.Errorf("anywhere %v: %+v, %v", anywhere, answer, err)
+		}
+	}
+	var none *posed.InfeasibleError
+	nowhere := parsed(t, strings.Replace(problem, `"maxSizePerFPGA": 8`, `"maxSizePerFPGA": 1`, 1), "maxFPGAs")
+	if _, err := posed.Solve(context.Background(), nowhere, posed.Settings{Latency: true}); !errors.As(err, &none) {
+		t.Errorf("1 byte a device: %v", err)
+	}
+	if _, err := posed.Solve(context.Background(), parsed(t, "node1 -- Input0 -- forward_compute_time=0, backward_compute_time=0, activation_size=0, parameter_size=0\n"), posed.Settings{Latency: true}); err == nil {
+		t.Error("a profile without devices was solved")
+	}
+}

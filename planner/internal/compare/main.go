@@ -25,6 +25,7 @@ type settings struct {
 	highsLimit time.Duration // of HiGHS, a model
 	dnn        string        // folder of dnn-partitioning files
 	dp         string        // the authors' program, built
+	greedy     string        // their program for latencies, built
 	wide       wideSettings
 }
 
@@ -38,6 +39,7 @@ type section struct {
 var sections = []section{
 	{"contiguous", contiguous},
 	{"any", anyAssignment},
+	{"latency", leastLatency},
 	{"minmax", minMax},
 	{"piper", piper},
 	{"pipedream", pipeDream},
@@ -51,6 +53,7 @@ func main() {
 	flag.DurationVar(&given.highsLimit, "highs-limit", time.Minute, "time limit of HiGHS for one model")
 	flag.StringVar(&given.dnn, "dnn", "fixtures/workloads/dnn-partitioning", "folder of dnn-partitioning files")
 	flag.StringVar(&given.dp, "dp", "", "the authors' throughput-dp/dp.cpp, built: it is run beside devmap and judges its answers")
+	flag.StringVar(&given.greedy, "greedy", "", "the authors' latency-greedy/greedy.cpp, built: it is run beside devmap and judges its answers")
 	given.wide.flags()
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)

@@ -48,7 +48,7 @@ type dnnDevice struct {
 }
 
 // WriteDNNPartitioning writes a placement as the authors' programs do, so that
-// they can judge it (dp -expert, greedy -computeLatency). Devices that hold
+// they can judge it (dp -expert). Devices that hold
 // nothing are left out, as they do.
 func WriteDNNPartitioning(to io.Writer, file *benchfile.DNNPartitioning, place []int) error {
 	problem := DNNPartitioning(file)

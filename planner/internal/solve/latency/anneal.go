@@ -3,7 +3,6 @@ package latency
 import (
 	"context"
 	"math"
-	"slices"
 )
 
 // anneal changes an assignment for so many trials, takes what is better and,
@@ -46,7 +45,7 @@ func (search *search) anneal(ctx context.Context, start []int32, trials int, hot
 		value, energy = next, after
 		if value < best {
 			best = value
-			found(slices.Clone(search.slot), value)
+			found(search.slot, value)
 		}
 	}
 }

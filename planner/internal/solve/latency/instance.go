@@ -1,19 +1,15 @@
 package latency
 
 import (
+	"cmp"
 	"errors"
 	"math"
 
 	"github.com/devmap-dev/devmap/planner/internal/solve/graph"
-	"gonum.org/v1/gonum/graph/simple"
-	"gonum.org/v1/gonum/graph/topo"
 )
 
-// instance is a problem as the solver works on it. What must share a call, or
-// the CPUs, is a unit: a group, and groups that read each other in a circle,
-// for between two calls that circle would be one of waiting. (With several
-// calls a group may be spread over those of one accelerator; the search keeps
-// it together, and the bound knows that it need not be.)
+// instance is a problem as a search or a bound works on it: units are nodes
+// that are placed together (join.go).
 type instance struct {
 	problem *Problem
 	calls   int   // of one accelerator
@@ -23,7 +19,6 @@ type instance struct {
 
 	unitOf   []int32
 	nodes    [][]int32 // of a unit
-	order    []int32   // the units, each behind those that it reads
 	time     [][]float64
 	size     []float64
 	stays    []bool // on the CPUs: it fits no accelerator, or none runs it
@@ -35,15 +30,12 @@ type instance struct {
 	below    [][]int32
 }
 
-// newInstance contracts a problem's nodes to units.
-func newInstance(problem *Problem) (*instance, error) {
+// newInstance contracts the nodes that join maps to the same number.
+func newInstance(problem *Problem, join []int) (*instance, error) {
 	in := &instance{problem: problem, calls: problem.calls(), kinds: problem.Accelerators(), cpu: problem.cpu()}
 	in.slots = in.calls * len(in.kinds)
-	if err := problem.Acyclic(); err != nil {
-		return nil, err
-	}
 	in.edges()
-	in.contract()
+	in.contract(join)
 	for unit := range in.nodes {
 		fits, runs := false, in.cpu >= 0
 		for kind := range problem.Kinds {
@@ -80,36 +72,20 @@ func (in *instance) edges() {
 	}
 }
 
-// contract makes the units, numbered in an order that every edge keeps.
-func (in *instance) contract() {
-	groups := simple.NewDirectedGraph()
-	for node := range in.problem.Nodes {
-		if group := int64(in.problem.Nodes[node].Group); groups.Node(group) == nil {
-			groups.AddNode(simple.Node(group))
-		}
-	}
-	for _, edge := range in.problem.Edges {
-		if from, to := in.problem.Nodes[edge[0]].Group, in.problem.Nodes[edge[1]].Group; from != to {
-			groups.SetEdge(groups.NewEdge(simple.Node(from), simple.Node(to)))
-		}
-	}
-	circles := topo.TarjanSCC(groups) // the last first
-	unit := make(map[int]int32)
-	for i, circle := range circles {
-		for _, group := range circle {
-			unit[int(group.ID())] = int32(len(circles) - 1 - i)
-		}
-	}
-	in.nodes = make([][]int32, len(circles))
+// contract makes the units, numbered in an order that every edge keeps where
+// there is one.
+func (in *instance) contract(join []int) {
+	unit := in.numbered(join)
+	in.nodes = make([][]int32, len(unit))
 	in.unitOf = make([]int32, len(in.problem.Nodes))
-	in.size, in.stays = make([]float64, len(circles)), make([]bool, len(circles))
+	in.size, in.stays = make([]float64, len(unit)), make([]bool, len(unit))
 	in.time = make([][]float64, len(in.problem.Kinds))
 	for kind := range in.time {
-		in.time[kind] = make([]float64, len(circles))
+		in.time[kind] = make([]float64, len(unit))
 	}
 	for node := range in.problem.Nodes {
 		one := &in.problem.Nodes[node]
-		own := unit[one.Group]
+		own := unit[join[node]]
 		in.unitOf[node] = own
 		in.nodes[own] = append(in.nodes[own], int32(node))
 		in.size[own] += one.Size
@@ -118,6 +94,46 @@ func (in *instance) contract() {
 		}
 	}
 	in.neighbours()
+}
+
+// numbered puts the labels in an order: always one that nothing leads to, and
+// where each is led to, they read each other in a circle, the one whose node is
+// first in the order of the nodes.
+func (in *instance) numbered(join []int) map[int]int32 {
+	waits, next := make(map[int]int), make(map[int][]int)
+	for node, readers := range in.readBy {
+		for _, reader := range readers {
+			if from, to := join[node], join[reader]; from != to {
+				waits[to]++
+				next[from] = append(next[from], to)
+			}
+		}
+	}
+	unit := make(map[int]int32)
+	var open []int
+	begin := func(label int) {
+		if _, known := unit[label]; !known {
+			unit[label] = int32(len(unit))
+			open = append(open, label)
+		}
+	}
+	order := in.sorted()
+	for _, node := range order {
+		if waits[join[node]] == 0 {
+			begin(join[node])
+		}
+	}
+	for _, node := range order {
+		for ; len(open) > 0; open = open[1:] {
+			for _, label := range next[open[0]] {
+				if waits[label]--; waits[label] == 0 {
+					begin(label)
+				}
+			}
+		}
+		begin(join[node])
+	}
+	return unit
 }
 
 func (in *instance) neighbours() {
@@ -135,13 +151,21 @@ func (in *instance) neighbours() {
 	}
 }
 
-// place is the answer in the form that Score judges.
-func (in *instance) place(slot []int32) []int {
-	call := make([]int, len(in.unitOf))
+// calling is the call of each node, and callOf what a unit's nodes have of it.
+func (in *instance) calling(slot []int32) []int32 {
+	call := make([]int32, len(in.unitOf))
 	for node, unit := range in.unitOf {
-		call[node] = int(slot[unit])
+		call[node] = slot[unit]
 	}
 	return call
+}
+
+func (in *instance) callOf(call []int32) []int32 {
+	slot := make([]int32, len(in.nodes))
+	for unit, nodes := range in.nodes {
+		slot[unit] = call[nodes[0]]
+	}
+	return slot
 }
 
 // fits says whether a device may hold a unit beside what it holds.
@@ -163,8 +187,9 @@ func (in *instance) nowhere(unit int) error {
 		join[node] = int(own)
 	}
 	err := graph.NewInstance(in.problem.Problem, join).Feasible()
-	if err == nil {
-		return errors.New("a unit runs nowhere (please report this)")
+	var none *graph.InfeasibleError
+	if !errors.As(err, &none) {
+		return cmp.Or(err, errors.New("a unit runs nowhere (please report this)"))
 	}
-	return err
+	return none
 }

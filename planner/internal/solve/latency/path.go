@@ -79,8 +79,8 @@ func (in *instance) heaviest(weight func(node int32) float64) []int32 {
 
 // sorted are the nodes, each behind those that it reads.
 func (in *instance) sorted() []int32 {
-	waits := make([]int32, len(in.unitOf))
-	out := make([]int32, 0, len(in.unitOf))
+	waits := make([]int32, len(in.reads))
+	out := make([]int32, 0, len(in.reads))
 	for node := range waits {
 		if waits[node] = int32(len(in.reads[node])); waits[node] == 0 {
 			out = append(out, int32(node))

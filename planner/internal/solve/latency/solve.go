@@ -1,12 +1,11 @@
 package latency
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"runtime"
-	"slices"
 	"sync"
 
 	"github.com/devmap-dev/devmap/planner/internal/solve/certificate"
@@ -22,11 +21,7 @@ import (
 // Problem.Check reports, and the context's where it ends before anything is
 // found.
 func Solve(ctx context.Context, problem *Problem, set graph.Settings) (*Solution, error) {
-	if err := problem.Check(); err != nil {
-		return nil, err
-	}
-	in, err := newInstance(problem)
-	if err != nil {
+	if err := cmp.Or(problem.Check(), problem.Acyclic()); err != nil {
 		return nil, err
 	}
 	if set.TimeLimit > 0 {
@@ -34,10 +29,14 @@ func Solve(ctx context.Context, problem *Problem, set graph.Settings) (*Solution
 		ctx, cancel = context.WithTimeout(ctx, set.TimeLimit)
 		defer cancel()
 	}
-	solver := &solver{instance: in, set: set, value: math.Inf(1)}
+	solver, err := newSolver(problem, set)
+	if err != nil {
+		return nil, err
+	}
+	solver.bounds(ctx)
 	solver.starts(ctx)
 	if solver.best == nil {
-		return nil, cmpErr(ctx.Err(), &graph.InfeasibleError{Unproved: true, Reason: "no assignment was found that keeps the capacities"})
+		return nil, cmp.Or[error](ctx.Err(), &graph.InfeasibleError{Unproved: true, Reason: "no assignment was found that keeps the capacities"})
 	}
 	for round := 0; ctx.Err() == nil && !solver.proven() && round < rounds; round++ {
 		solver.round(ctx, round)
@@ -45,33 +44,51 @@ func Solve(ctx context.Context, problem *Problem, set graph.Settings) (*Solution
 	return solver.certify(ctx.Err() != nil)
 }
 
-func cmpErr(first, second error) error {
-	if first != nil {
-		return errors.Join(first, second)
-	}
-	return second
-}
-
+// rounds of annealing end the search where no time limit does.
 const rounds = 40
 
 type solver struct {
-	*instance
-
+	problem *Problem
+	// loose is for bounds, whole for lines; all are what is annealed.
+	loose, whole *instance
+	all          []*instance
 	set          graph.Settings
-	best         []int32
+	best         []int32 // calls of nodes
 	value, bound float64
 	method, why  string
 	lock         sync.Mutex
 }
 
+func newSolver(problem *Problem, set graph.Settings) (*solver, error) {
+	out := &solver{problem: problem, set: set, value: math.Inf(1)}
+	join := problem.joins()
+	var err error
+	if out.loose, err = newInstance(problem, join.loose); err != nil {
+		return nil, err
+	}
+	var fault error
+	if out.whole, fault = newInstance(problem, join.circles); fault == nil {
+		out.all = append(out.all, out.whole)
+	}
+	if join.several {
+		groups, err := newInstance(problem, join.groups)
+		if err != nil {
+			return nil, err
+		}
+		out.all = append(out.all, groups)
+		return out, nil
+	}
+	return out, fault
+}
+
 func (solver *solver) proven() bool { return solver.value*(1-4*graph.Rounding) <= solver.bound }
 
 // take keeps an assignment where it is better.
-func (solver *solver) take(slot []int32, value float64, method string) {
+func (solver *solver) take(call []int32, value float64, method string) {
 	solver.lock.Lock()
 	defer solver.lock.Unlock()
 	if value < solver.value {
-		solver.best, solver.value, solver.method = slot, value, method
+		solver.best, solver.value, solver.method = call, value, method
 		solver.tell()
 	}
 }
@@ -82,39 +99,55 @@ func (solver *solver) tell() {
 	}
 }
 
-// starts are the bound of paths and the assignments that their intervals, and
-// those of orders, give.
-func (solver *solver) starts(ctx context.Context) {
-	state := newSearch(solver.instance, solver.set.Seed)
-	offer := func(line *line, taken []interval, method string) {
-		if state.fromIntervals(line, taken) {
-			solver.take(slices.Clone(state.slot), state.eval.latency(state.slot), method)
-		}
-	}
-	paths := []func(int32) float64{
-		solver.soonest,
-		func(node int32) float64 { return solver.problem.Nodes[node].Size },
-		func(int32) float64 { return 1 },
-		func(node int32) float64 { return solver.transfer[node] },
-	}
-	for _, weight := range paths {
-		line := solver.pathOf(weight)
+// bounds are those of paths; their intervals are assignments to start from.
+func (solver *solver) bounds(ctx context.Context) {
+	for _, weight := range weights {
+		line := solver.loose.pathOf(func(node int32) float64 { return weight(solver.loose, node) })
 		least, taken, done := line.cuts(ctx)
 		if !done {
-			break
+			return
 		}
 		if least *= 1 - graph.Rounding; least > solver.bound {
 			solver.bound, solver.why = least, fmt.Sprintf("a path of %d units, cut into %d calls", line.length, len(taken))
 			solver.tell()
 		}
-		offer(line, taken, "intervals of a path")
 	}
-	for _, order := range solver.orders() {
-		line := solver.chainOf(order)
-		if _, taken, done := line.cuts(ctx); done {
-			offer(line, taken, "intervals of an order")
+}
+
+// starts are the assignments that the intervals of paths and of orders give.
+func (solver *solver) starts(ctx context.Context) {
+	if solver.whole == nil {
+		state := newSearch(solver.all[0], solver.set.Seed)
+		if state.complete() {
+			solver.take(state.calling(state.slot), state.eval.latency(state.slot), "one by one")
+		}
+		return
+	}
+	state := newSearch(solver.whole, solver.set.Seed)
+	var lines []*line
+	for _, weight := range weights {
+		lines = append(lines, solver.whole.pathOf(func(node int32) float64 { return weight(solver.whole, node) }))
+	}
+	for _, order := range solver.whole.orders() {
+		lines = append(lines, solver.whole.chainOf(order))
+	}
+	for i, line := range lines {
+		method := "intervals of a path"
+		if i >= len(weights) {
+			method = "intervals of an order"
+		}
+		if _, taken, done := line.cuts(ctx); done && state.fromIntervals(line, taken) {
+			solver.take(state.calling(state.slot), state.eval.latency(state.slot), method)
 		}
 	}
+}
+
+// weights of nodes, each of which makes a heaviest path.
+var weights = []func(in *instance, node int32) float64{
+	(*instance).soonest,
+	func(in *instance, node int32) float64 { return in.problem.Nodes[node].Size },
+	func(*instance, int32) float64 { return 1 },
+	func(in *instance, node int32) float64 { return in.transfer[node] },
 }
 
 // round anneals from the best so far, on two threads.
@@ -123,16 +156,20 @@ func (solver *solver) round(ctx context.Context, round int) {
 	start := solver.best
 	for thread := range min(2, runtime.GOMAXPROCS(0)) {
 		group.Go(func() {
-			state := newSearch(solver.instance, solver.set.Seed+uint64(2*round+thread)+1)
+			in := solver.all[(round+thread)%len(solver.all)]
+			state := newSearch(in, solver.set.Seed+uint64(2*round+thread)+1)
 			hot := []float64{0.003, 0.03, 0.01, 0.1}[(round+thread)%4]
-			state.anneal(ctx, start, 40_000<<min(round/2, 6), hot, func(slot []int32, value float64) { solver.take(slot, value, "annealing") })
+			state.anneal(ctx, in.callOf(start), 40_000<<min(round/2, 6), hot, func(slot []int32, value float64) { solver.take(in.calling(slot), value, "annealing") })
 		})
 	}
 	group.Wait()
 }
 
 func (solver *solver) certify(stopped bool) (*Solution, error) {
-	out := &Solution{Call: solver.place(solver.best), Method: solver.method}
+	out := &Solution{Method: solver.method}
+	for _, call := range solver.best {
+		out.Call = append(out.Call, int(call))
+	}
 	_, latency, err := solver.problem.Score(out.Call)
 	if err != nil {
 		return nil, fmt.Errorf("the answer fails its check (please report this): %w", err)
