@@ -153,7 +153,7 @@ func predicted(index int, device *costmodel.Device, phase *phases.Phase) devicem
 		Device: index, CapacityBytes: device.CapacityBytes, ReservedBytes: device.ReservedBytes,
 		HeadroomBytes: device.Budget() - peak - device.ContextBytes,
 		Predicted: devicemap.Predicted{
-			ParamsBytes: held.Params, ActivationsBytes: held.Activations, WorkspaceBytes: held.Workspace, CommBuffersBytes: held.CommBuffers,
+			ParamsBytes: held.Params, ActivationsBytes: held.Activations, KVCacheBytes: held.KVCache, WorkspaceBytes: held.Workspace, CommBuffersBytes: held.CommBuffers,
 			PeakAllocatedBytes: peak, OverheadBytes: device.ContextBytes, PeakAt: phase.Name, SlackBytes: slack,
 			DeviceUsedBytes: peak + device.ContextBytes + (slack[0]+slack[1])/2,
 		},

@@ -39,7 +39,7 @@ func (run *running) resident(rank int64) int64 {
 	if run.work.Offload != "" {
 		return 0
 	}
-	held := run.held(nil, rank%run.work.PipeFusion)
+	held := run.held(nil, run.stageOf(rank))
 	return held.Total() - run.workspaces()
 }
 

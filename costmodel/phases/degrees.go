@@ -41,8 +41,12 @@ func (run *running) degrees() error {
 		return refusedf("ulysses × ring = %d does not divide the %d tokens of a video", parts, work.tokens())
 	case work.PipeFusion > blocks:
 		return refusedf("pipefusion %d is more than the %d blocks of %s", work.PipeFusion, blocks, run.denoiser.Class)
-	case stageOf(blocks-1, blocks, work.PipeFusion) != work.PipeFusion-1:
-		return refusedf("pipefusion %d leaves a GPU without a block: xDiT gives %d of the %d of %s to each, rounded up", work.PipeFusion, (blocks+work.PipeFusion-1)/work.PipeFusion, blocks, run.denoiser.Class)
+	case work.PipeFusion > 1 && run.class == "StableDiffusion3Pipeline":
+		return refusedf("pipefusion %d: xDiT 0.7 stops behind SD3's warm-up steps: attention keeps its keys and values in one shape and USP in another (xFuserJointAttnProcessor2_0, \"The expanded size of the tensor must match\")", work.PipeFusion)
+	case work.PipeFusion > 1 && run.class != "FluxPipeline":
+		return refusedf("pipefusion %d: xDiT 0.7 has a pipeline of stages for FluxPipeline, none for %s", work.PipeFusion, run.class)
+	case work.PipeFusion > 1 && slices.Contains(work.Layers, 0):
+		return refusedf("pipefusion %d leaves a GPU without a block: xDiT gives %d of the %d of %s to each, rounded up", work.PipeFusion, work.Layers[0], blocks, run.denoiser.Class)
 	case work.FullyShardDegree > 1 && work.PipeFusion > 1:
 		return refusedf("fully_shard degree %d and pipefusion %d: a GPU of the pipeline has its own blocks alone, and nothing to share: one of the two", work.FullyShardDegree, work.PipeFusion)
 	case gpus%work.FullyShardDegree != 0:
@@ -100,7 +104,7 @@ func nearest(pipeline *diffusers.Pipeline, asked Workload, gpu costmodel.Device,
 	for _, work := range free.over(gpus) {
 		for _, shards := range []int64{asked.FullyShardDegree, gpus, 1} {
 			work.FullyShardDegree = shards
-			if run, _, err := begin(pipeline, work, gpu); err == nil && !slices.Contains(list, run.work) {
+			if run, _, err := begin(pipeline, work, gpu); err == nil && !slices.ContainsFunc(list, func(other Workload) bool { return other.away(run.work) == 0 }) {
 				list = append(list, run.work)
 			}
 		}

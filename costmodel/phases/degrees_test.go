@@ -68,7 +68,7 @@ func TestVideoTokens(t *testing.T) {
 		"model_index.json":        `{"_class_name":"HunyuanVideoPipeline","transformer":["diffusers","HunyuanVideoTransformer3DModel"]}`,
 		"transformer/config.json": `{"_class_name":"HunyuanVideoTransformer3DModel"}`,
 	})
-	const want = "ulysses × ring = 7 does not divide the 118800 tokens of a video; on --gpus 7: --pipefusion 7"
+	const want = "ulysses × ring = 7 does not divide the 118800 tokens of a video; on --gpus 6: --ring 6, or"
 	if _, err := Of(pipeline, Workload{Ring: 7}, h200, 7); err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("%v, want %q", err, want)
 	}

@@ -45,6 +45,28 @@ func of(pipeline *diffusers.Pipeline, asked Workload, gpu costmodel.Device) (*Pl
 	if err != nil {
 		return nil, err
 	}
+	return run.planned(plan)
+}
+
+// planned fills in the phases; where a stage of PipeFusion is too large for its
+// GPU, with blocks cut another way if that makes the fullest GPU smaller.
+func (run *running) planned(plan *Plan) (*Plan, error) {
+	own, err := run.phases(*plan)
+	if err != nil || run.work.PipeFusion == 1 || own.peak() <= run.gpu.Budget()-run.gpu.ContextBytes {
+		return own, err
+	}
+	run.evened()
+	other, err := run.phases(*plan)
+	if err != nil || other.peak() >= own.peak() {
+		return own, err
+	}
+	return other, nil
+}
+
+// phases is a plan with its phases.
+func (run *running) phases(made Plan) (*Plan, error) {
+	plan := &made
+	plan.Workload, plan.Warnings = run.work, slices.Clone(plan.Warnings)
 	for _, phase := range []func() (Phase, error){run.encode, run.denoise, run.decode} {
 		made, err := phase()
 		if err != nil {
@@ -55,7 +77,7 @@ func of(pipeline *diffusers.Pipeline, asked Workload, gpu costmodel.Device) (*Pl
 		}
 	}
 	plan.After = run.after(plan.Phases)
-	for _, notes := range [][]string{run.unmeasured(pipeline.Class), run.single(), run.next(plan.After)} {
+	for _, notes := range [][]string{run.unmeasured(run.class), run.single(), run.next(plan.After)} {
 		plan.Warnings = append(plan.Warnings, notes...)
 	}
 	return plan, nil
@@ -67,8 +89,8 @@ func begin(pipeline *diffusers.Pipeline, asked Workload, gpu costmodel.Device) (
 	if err != nil {
 		return nil, nil, err
 	}
-	run := &running{work: work, rule: own, gpu: gpu}
-	plan := &Plan{Workload: work}
+	run := &running{work: work, rule: own, gpu: gpu, class: pipeline.Class}
+	plan := new(Plan)
 	for i := range pipeline.Components {
 		component := &pipeline.Components[i]
 		if component.Fault != nil {
@@ -81,6 +103,7 @@ func begin(pipeline *diffusers.Pipeline, asked Workload, gpu costmodel.Device) (
 	if run.denoiser == nil {
 		return nil, nil, fmt.Errorf("the %s has no transformer or unet that could be read: %d components were, and there is nothing to plan", pipeline.Class, len(run.all))
 	}
+	run.layers()
 	if err := run.degrees(); err != nil {
 		return nil, nil, err
 	}
@@ -89,6 +112,9 @@ func begin(pipeline *diffusers.Pipeline, asked Workload, gpu costmodel.Device) (
 
 // running is a pipeline under a workload.
 type running struct {
+	class    string // the pipeline's
+	lean     bool   // sharded as --memory_efficient_sharding does
+	wrapped  bool   // by xDiT's own pipeline class, where its runner takes diffusers'
 	work     Workload
 	rule     rule
 	gpu      costmodel.Device
@@ -106,9 +132,29 @@ func (run *running) unmeasured(class string) []string {
 	}
 	switch distributed := run.work.gpus() > 1 || run.work.FullyShardDegree > 1; {
 	case distributed && run.work.PipeFusion == 1 && slices.Contains(measuredXDiT, class):
-		notes = append(notes, "xDiT was measured on two GPUs, with models of few blocks, within 1.5 %; its own pipeline classes keep the keys and values of every layer under Ulysses, 4 % more of such a model; NCCL's own memory comes on top")
+		notes = append(notes, "xDiT was measured on two GPUs, with models of few blocks, within 1.5 %; NCCL's own memory comes on top")
 	case distributed:
 		notes = append(notes, "xDiT's buffers were read, not measured: peaks have a band of 10 %, and NCCL's own memory comes on top")
+	}
+	return append(notes, run.other()...)
+}
+
+// other tells what the same degrees take by xDiT's other ways: its pipeline
+// class where its runner takes diffusers' own, FSDP2 instead of FSDP1.
+func (run *running) other() []string {
+	var notes []string
+	say := func(words string, change func(*running)) {
+		twin := *run
+		change(&twin)
+		if denoise, err := twin.denoise(); err == nil {
+			notes = append(notes, fmt.Sprintf(words, costmodel.Bytes(denoise.Memory[0].Total())))
+		}
+	}
+	if run.class == "FluxPipeline" && run.work.Ulysses*run.work.Ring > 1 && run.work.PipeFusion == 1 {
+		say("the peaks are those of xDiT 0.7's runner (diffusers' FluxPipeline with xFuserFlux1Transformer2DWrapper); xFuserFluxPipeline, of its older examples, keeps keys and values of every layer: with it GPU 0 holds %s while it denoises", func(twin *running) { twin.wrapped = true })
+	}
+	if run.work.FullyShardDegree > 1 {
+		say("weights are sharded by FSDP1, as xDiT does by itself; with --memory_efficient_sharding it takes FSDP2, which gathers two blocks ahead and keeps nothing whole: GPU 0 then holds %s while it denoises", func(twin *running) { twin.lean = true })
 	}
 	return notes
 }

@@ -11,13 +11,25 @@ func TestStages(t *testing.T) {
 	for _, c := range []struct {
 		blocks int64
 		counts []int64
-	}{{57, []int64{15, 15, 15, 12}}, {57, []int64{29, 28}}, {7, []int64{4, 3}}, {24, []int64{8, 8, 8}}} {
-		counts := make([]int64, len(c.counts))
-		for block := range c.blocks {
-			counts[stageOf(block, c.blocks, int64(len(counts)))]++
-		}
+	}{{57, []int64{15, 15, 15, 12}}, {57, []int64{29, 28}}, {7, []int64{4, 3}}, {24, []int64{8, 8, 8}}, {57, []int64{8, 8, 8, 8, 8, 8, 8, 1}}, {4, []int64{2, 2, 0}}} {
+		counts := evenly(c.blocks, int64(len(c.counts)))
 		if !slices.Equal(counts, c.counts) {
 			t.Errorf("%d blocks: %v, want %v", c.blocks, counts, c.counts)
+		}
+	}
+}
+
+// TestBalanced: no stage brings more than any other cut would have it bring.
+func TestBalanced(t *testing.T) {
+	for _, c := range []struct {
+		sizes  []int64
+		counts []int64
+	}{
+		{[]int64{6, 6, 6, 2, 2, 2, 2}, []int64{2, 5}}, {[]int64{1, 1, 1, 9}, []int64{3, 1}}, {[]int64{9, 1, 1, 1}, []int64{1, 3}},
+		{[]int64{5, 5, 5}, []int64{1, 1, 1}}, {[]int64{1, 1, 1, 1, 1, 10}, []int64{4, 1, 1}},
+	} {
+		if counts := balanced(c.sizes, int64(len(c.counts))); !slices.Equal(counts, c.counts) {
+			t.Errorf("%d on %d: %v, want %v", c.sizes, len(c.counts), counts, c.counts)
 		}
 	}
 }

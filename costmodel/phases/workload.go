@@ -22,11 +22,13 @@ type Workload struct {
 	// The degrees of xDiT: of the prompt and its negative, of the tokens'
 	// heads, of the tokens in a ring, of blocks in a pipeline, of shards of
 	// weights. Their product but for the last is the number of GPUs.
-	CFGDegree        int64 `json:"cfg_degree,omitzero"`
-	Ulysses          int64 `json:"ulysses,omitzero"`
-	Ring             int64 `json:"ring,omitzero"`
-	PipeFusion       int64 `json:"pipefusion,omitzero"`
-	FullyShardDegree int64 `json:"fully_shard_degree,omitzero"`
+	CFGDegree  int64 `json:"cfg_degree,omitzero"`
+	Ulysses    int64 `json:"ulysses,omitzero"`
+	Ring       int64 `json:"ring,omitzero"`
+	PipeFusion int64 `json:"pipefusion,omitzero"`
+	// Layers are the blocks of each stage of PipeFusion, made by the plan.
+	Layers           []int64 `json:"attn_layer_num_for_pp,omitempty"`
+	FullyShardDegree int64   `json:"fully_shard_degree,omitzero"`
 }
 
 // offloads are the values of Offload.

@@ -20,8 +20,9 @@ func TestXDiTMeasured(t *testing.T) {
 		"text_encoder_3/config.json": fluxSmall()["text_encoder_2/config.json"],
 	}
 	asked := map[string]Workload{
-		"single": {}, "ulysses2": {Ulysses: 2}, "ring2": {Ring: 2}, "shard2": {Ulysses: 2, FullyShardDegree: 2},
-		"sd3-single": {}, "sd3-cfg2": {CFGDegree: 2}, "sd3-ulysses2": {Ulysses: 2},
+		"single": {}, "ulysses2": {Ulysses: 2}, "ring2": {Ring: 2}, "ulysses2-pipeline": {Ulysses: 2}, "shard2": {Ulysses: 2, FullyShardDegree: 2},
+		"pipefusion2": {PipeFusion: 2},
+		"sd3-single":  {}, "sd3-cfg2": {CFGDegree: 2}, "sd3-ulysses2": {Ulysses: 2},
 	}
 	file, err := os.Open("../../fixtures/measured/xdit_h200.jsonl")
 	if err != nil {
@@ -46,8 +47,12 @@ func TestXDiTMeasured(t *testing.T) {
 		if strings.HasPrefix(row.Row, "sd3") {
 			files = sd3
 		}
-		plan, err := of(folder(t, files), work, h200)
+		run, plan, err := begin(folder(t, files), work, h200)
 		if err != nil {
+			t.Fatal(err)
+		}
+		run.wrapped = row.Row == "ulysses2-pipeline"
+		if plan, err = run.planned(plan); err != nil {
 			t.Fatal(err)
 		}
 		for _, phase := range plan.Phases {
@@ -64,7 +69,7 @@ func TestXDiTMeasured(t *testing.T) {
 			}
 		}
 	}
-	if rows != 34 {
+	if rows != 39 {
 		t.Errorf("%d figures", rows)
 	}
 }

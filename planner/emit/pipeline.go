@@ -27,6 +27,8 @@ type generation struct {
 	Ring             int64  `json:"ring"`
 	PipeFusion       int64  `json:"pipefusion"`
 	FullyShardDegree int64  `json:"fully_shard_degree"`
+	// Layers are the blocks of each stage of PipeFusion.
+	Layers []int64 `json:"attn_layer_num_for_pp"`
 }
 
 // generationOf reads it out of a plan.
@@ -122,6 +124,9 @@ func xditFlags(to io.Writer, plan *devicemap.Plan) error {
 			flags = append(flags, fmt.Sprintf("%s %d", degree.flag, degree.count))
 		}
 	}
+	if asked.PipeFusion > 1 && len(asked.Layers) > 0 {
+		flags = append(flags, "--attn_layer_num_for_pp "+strings.Trim(fmt.Sprint(asked.Layers), "[]"))
+	}
 	for flag, set := range map[string]bool{"--use_cfg_parallel": asked.CFGDegree == 2} {
 		if set {
 			flags = append(flags, flag)
@@ -146,6 +151,9 @@ func xditFlags(to io.Writer, plan *devicemap.Plan) error {
 }
 
 func xditUsage(plan *devicemap.Plan, file string) (usage, note string) {
-	return fmt.Sprintf("torchrun --nproc_per_node=%d examples/flux_example.py --model %s --prompt \"a prompt\" $(cat %s)", len(plan.Devices), plan.Model.Source, file),
-		"xDiT has an example a pipeline: take the one of this pipeline's class"
+	note = "xDiT has an example a pipeline: take the one of this pipeline's class"
+	if asked, err := generationOf(plan); err == nil && asked.PipeFusion > 1 {
+		note += "; xDiT 0.7's own command, xdit --model, has no --attn_layer_num_for_pp and cuts the blocks evenly, rounded up"
+	}
+	return fmt.Sprintf("torchrun --nproc_per_node=%d examples/flux_example.py --model %s --prompt \"a prompt\" $(cat %s)", len(plan.Devices), plan.Model.Source, file), note
 }

@@ -28,6 +28,10 @@ func TestPipeline(t *testing.T) {
 			"--height 1024 --width 1024 --num_inference_steps 28 --ulysses_degree 2 --ring_degree 2 --fully_shard_degree 4\n", "",
 		},
 		{
+			"xdit", `{"class":"FluxPipeline","height":1024,"width":1024,"steps":28,"batch":1,"frames":1,"pipefusion":4,"attn_layer_num_for_pp":[15,15,15,12]}`, 4,
+			"--height 1024 --width 1024 --num_inference_steps 28 --pipefusion_parallel_degree 4 --attn_layer_num_for_pp 15 15 15 12\n", "",
+		},
+		{
 			"xdit", `{"class":"WanPipeline","height":480,"width":832,"steps":50,"frames":81,"cfg_degree":2,"offload":"model"}`, 2,
 			"--height 480 --width 832 --num_inference_steps 50 --num_frames 81 --use_cfg_parallel --enable_model_cpu_offload\n", "",
 		},

@@ -76,6 +76,13 @@ var diffusionConfigs = map[string]string{
 	"cogvideox-2b-transformer": `{"_class_name":"CogVideoXTransformer3DModel"}`,
 	"cogvideox-5b-transformer": `{"_class_name":"CogVideoXTransformer3DModel","num_attention_heads":48,"num_layers":42,"use_rotary_positional_embeddings":true}`,
 	"hunyuanvideo-transformer": `{"_class_name":"HunyuanVideoTransformer3DModel"}`,
+	"sd1.5-unet":               `{"_class_name":"UNet2DConditionModel","sample_size":64,"down_block_types":["CrossAttnDownBlock2D","CrossAttnDownBlock2D","CrossAttnDownBlock2D","DownBlock2D"],"up_block_types":["UpBlock2D","CrossAttnUpBlock2D","CrossAttnUpBlock2D","CrossAttnUpBlock2D"],"block_out_channels":[320,640,1280,1280],"cross_attention_dim":768,"attention_head_dim":8}`,
+	"sd1.5-vae":                strings.Replace(diffusionVAE, "1024", "512", 1) + `"latent_channels":4}`,
+	"wan-14b-4":                `{"_class_name":"WanTransformer3DModel","num_layers":4}`,
+	"qwen-image-4":             `{"_class_name":"QwenImageTransformer2DModel","num_layers":4}`,
+	"hunyuan-3-4":              `{"_class_name":"HunyuanVideoTransformer3DModel","num_layers":3,"num_single_layers":4}`,
+	"cogvideox-2b-6":           `{"_class_name":"CogVideoXTransformer3DModel","num_layers":6}`,
+	"sd3.5-medium-8":           `{"_class_name":"SD3Transformer2DModel","num_layers":8,"num_attention_heads":24,"caption_projection_dim":1536,"pos_embed_max_size":384,"qk_norm":"rms_norm","dual_attention_layers":[0,1,2,3]}`,
 	"t5-xxl-encoder":           t5XXL,
 	"umt5-xxl-encoder":         `{"architectures":["UMT5EncoderModel"],"model_type":"umt5","d_model":4096,"d_ff":10240,"d_kv":64,"num_heads":64,"num_layers":24,"vocab_size":256384,"feed_forward_proj":"gated-gelu","torch_dtype":"bfloat16"}`,
 	"llama-8b-text":            `{"architectures":["LlamaModel"],"model_type":"llama","hidden_size":4096,"intermediate_size":14336,"num_hidden_layers":32,"num_attention_heads":32,"num_key_value_heads":8,"vocab_size":128320,"torch_dtype":"bfloat16"}`,
@@ -134,12 +141,15 @@ func diffusionCall(component, what string) forward.Call {
 	if strings.HasPrefix(what, "tokens") {
 		return forward.Call{Batch: width, Text: height}
 	}
-	usual := map[string]int64{"sdxl-unet": 77, "sd3.5-large-transformer": 333, "sd3.5-medium-transformer": 333, "cogvideox-2b-transformer": 226, "cogvideox-5b-transformer": 226, "hunyuanvideo-transformer": 256}
+	usual := map[string]int64{"sdxl-unet": 77, "sd1.5-unet": 77, "sd3.5-medium-8": 333, "cogvideox-2b-6": 226, "hunyuan-3-4": 256, "sd3.5-large-transformer": 333, "sd3.5-medium-transformer": 333, "cogvideox-2b-transformer": 226, "cogvideox-5b-transformer": 226, "hunyuanvideo-transformer": 256}
 	call := forward.Call{
 		Batch: numberIn(what, batch, 1), Width: width, Height: height, Frames: numberIn(what, frames, 1), Text: numberIn(what, texts, cmp.Or(usual[component], 512)),
 		Decode: strings.HasPrefix(what, "decode"), Tiling: strings.Contains(what, "tiled"), Slicing: strings.Contains(what, "sliced"), Tile: 1024,
 	}
-	if component == "flux-transformer" {
+	if component == "sd1.5-vae" {
+		call.Tile = 512
+	}
+	if component == "flux-transformer" || component == "qwen-image-4" {
 		call.Tokens, call.Width, call.Height = width/16*(height/16), 0, 0
 	}
 	return call

@@ -16,11 +16,19 @@ type Call struct {
 	Split int64
 	// Ring is the number of them that keys and values go round.
 	Ring int64
+	// Stage is the part of a transformer's blocks that runs; nil: all of them.
+	Stage *Stage
+	// Kept: each attention's keys and values stay when it is over.
+	Kept bool
 	// Streamed: a module's weights are brought when it runs, and taken away.
 	Streamed bool
 	// Grouped: a block's are.
 	Grouped bool
 }
+
+// Stage is a stage of xDiT's PipeFusion while it warms up: blocks from First to
+// before End, of the model's Blocks, over all tokens of the picture.
+type Stage struct{ First, End, Blocks int }
 
 // share is what one GPU has of so many tokens.
 func (call Call) share(tokens int64) int64 {
@@ -28,10 +36,10 @@ func (call Call) share(tokens int64) int64 {
 	return (tokens + split - 1) / split
 }
 
-// shareText is what one GPU has of a prompt's tokens: all of them where they
-// do not divide (xfuser: split_text_embed_in_sp).
-func (call Call) shareText() int64 {
-	if call.Text%max(1, call.Split) != 0 {
+// ShareText is what one GPU has of a prompt's tokens: all of them where they
+// do not divide, and in a pipeline of stages (xfuser: split_text_embed_in_sp).
+func (call Call) ShareText() int64 {
+	if call.Text%max(1, call.Split) != 0 || call.Stage != nil {
 		return call.Text
 	}
 	return call.share(call.Text)

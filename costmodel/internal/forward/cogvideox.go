@@ -10,7 +10,7 @@ func cogVideoX(tape *tape, root module, call Call) {
 		patch, deep = 2, 2
 		channels /= patch * patch * deep
 	}
-	sizes := joint{batch: call.Batch, image: call.share(frames / deep * (height / patch) * (width / patch)), text: call.shareText(), dim: root.out("patch_embed.proj")}
+	sizes := joint{batch: call.Batch, image: call.share(frames / deep * (height / patch) * (width / patch)), text: call.ShareText(), dim: root.out("patch_embed.proj")}
 	inputs := []*value{
 		tape.new(sizes.batch * channels * frames * height * width), tape.new(sizes.textRows() * root.inward("patch_embed.text_proj")), tape.alloc(8 * sizes.batch),
 	}

@@ -4,6 +4,7 @@ package forward
 type joint struct {
 	batch, image, text int64 // tokens a sequence
 	dim                int64
+	shared             bool // each GPU has its part of the text
 }
 
 func (sizes joint) imageRows() int64 { return sizes.batch * sizes.image }
@@ -12,20 +13,32 @@ func (sizes joint) rows() int64      { return sizes.batch * (sizes.image + sizes
 
 // flux is FluxTransformer2DModel.forward (transformer_flux.py).
 func flux(tape *tape, root module, call Call) {
-	sizes := joint{batch: call.Batch, image: call.share(call.Tokens), text: call.shareText(), dim: root.out("x_embedder")}
+	sizes := joint{batch: call.Batch, image: call.share(call.Tokens), text: call.ShareText(), dim: root.out("x_embedder")}
 	inputs := []*value{
 		tape.new(sizes.imageRows() * root.inward("x_embedder")), tape.new(sizes.textRows() * root.inward("context_embedder")),
 		tape.new(sizes.batch * root.inward("time_text_embed.text_embedder.linear_1")), tape.new(sizes.batch),
 		tape.new(sizes.image * 3), tape.new(sizes.text * 3), tape.single(sizes.batch),
 	}
-	image := tape.linear(root, "x_embedder", sizes.imageRows())
+	var image, text *value // what another stage sent lies in a buffer
+	if tape.first() {
+		image = tape.linear(root, "x_embedder", sizes.imageRows())
+	}
 	temb := tape.conditions(root.in("time_text_embed"), sizes.batch)
-	text := tape.linear(root, "context_embedder", sizes.textRows())
+	if tape.first() {
+		text = tape.linear(root, "context_embedder", sizes.textRows())
+	}
 	ids := tape.new((sizes.image + sizes.text) * 3)
 	angles := tape.fluxAngles(sizes.image+sizes.text, root)
 	tape.blocks(root, "transformer_blocks", func(block module) { tape.fluxDouble(block, sizes, &image, &text) })
 	tape.blocks(root, "single_transformer_blocks", func(block module) { tape.fluxSingle(block, sizes, &image, &text) })
-	tape.jointEnd(root, sizes, &image, temb)
+	if tape.stage != nil { // both streams are joined, and what goes on are views
+		joined := tape.new(sizes.rows() * sizes.dim)
+		tape.become(&image, joined)
+		tape.become(&text, joined.hold())
+	}
+	if tape.last() {
+		tape.jointEnd(root, sizes, &image, temb)
+	}
 	tape.drop(image, text, temb, ids)
 	tape.drop(angles...)
 	tape.drop(inputs...)
@@ -114,7 +127,7 @@ func (tape *tape) fluxAttention(attn module, sizes joint, both bool) (image, tex
 	}
 	tape.become(&query, tape.rotated(own+added))
 	tape.become(&key, tape.rotated(own+added))
-	out := tape.attend(sizes.batch, attn.headCount(), sizes.image+sizes.text, sizes.image+sizes.text, sizes.dim)
+	out := tape.fluxAttend(sizes, attn.headCount(), &key, &val)
 	if both {
 		part := tape.split(out, sizes.batch, own)
 		image = tape.linear(attn, "to_out.0", sizes.imageRows())
@@ -130,6 +143,22 @@ func (tape *tape) fluxAttention(attn module, sizes joint, both bool) (image, tex
 		return image, text
 	}
 	return out, nil
+}
+
+// fluxAttend is attention of both streams' rows: of a stage of PipeFusion the
+// text's are joined in attention again.
+func (tape *tape) fluxAttend(sizes joint, heads int64, key, val **value) *value {
+	image, text, tokens := sizes.imageRows()*sizes.dim, sizes.textRows()*sizes.dim, sizes.image+sizes.text
+	of := usp{image: image, text: text, batch: sizes.batch, dim: sizes.dim, heads: heads, fill: true}
+	switch {
+	case tape.stage != nil:
+		tape.pipefused(image, image+text, key, val)
+	case tape.gpus > 1:
+		of.image, of.text, of.together, of.fill = image+text, 0, true, tape.gpus > tape.ring
+	default:
+		return tape.attend(sizes.batch, heads, tokens, tokens, sizes.dim)
+	}
+	return tape.usp(of)
 }
 
 // fluxSingle is FluxSingleTransformerBlock: both streams in one row, attention

@@ -7,7 +7,7 @@ func hunyuanVideo(tape *tape, root module, call Call) {
 	channels := root.inward("x_embedder.proj")
 	deep, patch := root.side("x_embedder.proj", 2), root.side("x_embedder.proj", 3)
 	frames, height, width := latentFrames(call.Frames), call.Height/pixels, call.Width/pixels
-	sizes := joint{batch: call.Batch, image: call.share(frames / deep * (height / patch) * (width / patch)), text: call.shareText(), dim: root.out("x_embedder.proj")}
+	sizes := joint{batch: call.Batch, image: call.share(frames / deep * (height / patch) * (width / patch)), text: call.ShareText(), dim: root.out("x_embedder.proj")}
 	context := root.inward("context_embedder.proj_in")
 	inputs := []*value{
 		tape.new(sizes.batch * channels * frames * height * width), tape.alloc(8 * sizes.batch), tape.new(sizes.textRows() * context), tape.new(sizes.textRows()),

@@ -123,44 +123,28 @@ func (tape *tape) rotated(elements int64) *value {
 }
 
 // attend is scaled_dot_product_attention without a mask and without
-// gradients: cuDNN's kernel, which torch 2.11 prefers on Hopper
-// (sdp_utils.cpp: check_prefer_cudnn_attention), gives the result alone; a
-// seed, an offset and a workspace are a quantum each.
-func (tape *tape) attend(batch, _, queries, keys, dim int64) *value {
-	exchanged := tape.exchanged(batch*queries*dim, queries == keys)
-	seed, offset := tape.alloc(1), tape.alloc(1)
-	out := tape.new(batch * queries * dim)
-	tape.drop(tape.alloc(1), seed, offset)
-	if queries == keys {
-		tape.ringed(batch * queries * dim)
-		keys *= tape.gpus
+// gradients, as one GPU runs it, or, of queries' own keys, as xDiT does.
+func (tape *tape) attend(batch, heads, queries, keys, dim int64) *value {
+	if queries == keys && tape.gpus > 1 {
+		return tape.usp(usp{image: batch * queries * dim, batch: batch, dim: dim, heads: heads, fill: tape.gpus > tape.ring})
 	}
+	out := tape.kernel(batch*queries*dim, 0)
 	tape.flops += 4 * float64(batch) * float64(queries) * float64(keys) * float64(dim)
-	tape.drop(exchanged...)
 	return out
 }
 
-// exchanged are the buffers of attention whose tokens lie on several GPUs:
-// queries, keys and values are sent head by head and come back with all tokens
-// of a part of the heads (all_to_all wants its input apart from its output:
-// yunchang/comm/all_to_all.py), as many bytes as they were.
-func (tape *tape) exchanged(elements int64, own bool) []*value {
-	if tape.gpus <= tape.ring || !own {
-		return nil
+// kernel is cuDNN's, which torch 2.11 prefers on Hopper (sdp_utils.cpp:
+// check_prefer_cudnn_attention): the result alone, or the logarithms of the sums
+// too; a seed, an offset and a workspace are a quantum each.
+func (tape *tape) kernel(elements, logarithms int64) *value {
+	var sums *value
+	if logarithms > 0 {
+		sums = tape.single(logarithms)
 	}
-	return []*value{tape.new(elements), tape.new(elements), tape.new(elements), tape.new(elements)}
-}
-
-// ringed is ring attention where one part of the keys' result joins another's:
-// keys and values of every GPU of the ring are gathered at once, both results
-// are in single precision, and so are two terms of the sum
-// (torch/distributed/tensor/experimental/_context_parallel/_attention.py:
-// _templated_ring_attention, _SDPAMerger._merge_one).
-func (tape *tape) ringed(elements int64) {
-	if tape.ring < 2 {
-		return
-	}
-	tape.drop(tape.new(2*tape.ring*elements), tape.single(elements), tape.single(elements), tape.single(elements), tape.single(elements))
+	seed, offset := tape.alloc(1), tape.alloc(1)
+	out := tape.new(elements)
+	tape.drop(tape.alloc(1), seed, offset, sums)
+	return out
 }
 
 // split copies a part of the rows of a batch, which lies apart in every

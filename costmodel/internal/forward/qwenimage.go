@@ -2,7 +2,7 @@ package forward
 
 // qwenImage is QwenImageTransformer2DModel.forward (transformer_qwenimage.py).
 func qwenImage(tape *tape, root module, call Call) {
-	sizes := joint{batch: call.Batch, image: call.share(call.Tokens), text: call.shareText(), dim: root.out("img_in")}
+	sizes := joint{batch: call.Batch, image: call.share(call.Tokens), text: call.ShareText(), dim: root.out("img_in")}
 	context := root.inward("txt_in")
 	inputs := []*value{tape.new(sizes.imageRows() * root.inward("img_in")), tape.new(sizes.textRows() * context), tape.new(sizes.batch)}
 	image := tape.linear(root, "img_in", sizes.imageRows())

@@ -4,7 +4,7 @@ package forward
 func sd3(tape *tape, root module, call Call) {
 	channels, patch := root.inward("pos_embed.proj"), root.side("pos_embed.proj", 2)
 	height, width := call.Height/pixels, call.Width/pixels
-	sizes := joint{batch: call.Batch, image: call.share((height / patch) * (width / patch)), text: call.shareText(), dim: root.out("pos_embed.proj")}
+	sizes := joint{batch: call.Batch, image: call.share((height / patch) * (width / patch)), text: call.ShareText(), shared: call.Text%max(1, call.Split) == 0, dim: root.out("pos_embed.proj")}
 	inputs := []*value{
 		tape.new(sizes.batch * channels * height * width), tape.new(sizes.textRows() * root.inward("context_embedder")),
 		tape.new(sizes.batch * root.inward("time_text_embed.text_embedder.linear_1")), tape.single(sizes.batch),
@@ -84,6 +84,7 @@ func (tape *tape) jointAttention(attn module, sizes joint, both bool) (image, te
 		tape.become(&key, tape.ownRMSNorm(own, width))
 	}
 	var extra []*value
+	joined := tape.gpus == 1 || sizes.shared // else attention joins them
 	if both {
 		added, tokens = sizes.textRows()*sizes.dim, sizes.image+sizes.text
 		extra = []*value{tape.linear(attn, "add_q_proj", sizes.textRows()), tape.linear(attn, "add_k_proj", sizes.textRows()), tape.linear(attn, "add_v_proj", sizes.textRows())}
@@ -91,13 +92,17 @@ func (tape *tape) jointAttention(attn module, sizes joint, both bool) (image, te
 			tape.become(&extra[0], tape.ownRMSNorm(added, width))
 			tape.become(&extra[1], tape.ownRMSNorm(added, width))
 		}
+	}
+	if both && joined {
 		tape.become(&query, tape.new(own+added))
 		tape.become(&key, tape.new(own+added))
 		tape.become(&val, tape.new(own+added))
 	}
-	out := tape.attend(sizes.batch, attn.headCount(), tokens, tokens, sizes.dim)
+	out := tape.jointAttend(usp{image: own, text: added, batch: sizes.batch, dim: sizes.dim, heads: attn.headCount()}, joined, tokens)
 	if both {
-		tape.become(&out, tape.new(own+added))
+		if tape.gpus == 1 {
+			tape.become(&out, tape.new(own+added))
+		}
 		if attn.has("to_add_out.weight") {
 			text = tape.linear(attn, "to_add_out", sizes.textRows())
 		} else {
@@ -108,4 +113,18 @@ func (tape *tape) jointAttention(attn module, sizes joint, both bool) (image, te
 	tape.drop(out, query, key, val)
 	tape.drop(extra...)
 	return image, text
+}
+
+// jointAttend is attention of joined rows, or of a picture's, beside which
+// every GPU has the whole text (xfuser: xFuserJointAttnProcessor2_0). Its cache of
+// a sequence that is cut hands keys and values through.
+func (tape *tape) jointAttend(of usp, joined bool, tokens int64) *value {
+	if tape.gpus == 1 {
+		return tape.attend(of.batch, of.heads, tokens, tokens, of.dim)
+	}
+	if joined {
+		of.image, of.text = of.image+of.text, 0
+	}
+	of.copied, of.fill = true, tape.gpus > tape.ring
+	return tape.usp(of)
 }

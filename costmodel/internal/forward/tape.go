@@ -11,6 +11,9 @@ type tape struct {
 	gpus       int64   // GPUs that share the tokens
 	ring       int64   // GPUs that keys and values go round
 	bare       bool    // without what libraries take for a kernel
+	stage      *Stage  // the blocks that run; nil: all
+	passed     int     // blocks that were passed
+	kept       bool    // keys and values stay with their attention
 	streamed   bool    // weights are there only while their module runs
 	grouped    bool    // a block's are
 	traffic    float64 // bytes of matrices and activations that kernels read and wrote
@@ -53,15 +56,24 @@ func (tape *tape) weight(mod module, name string) *value {
 	return tape.new(elements + mod.out(name))
 }
 
-// blocks runs those of a list in order, each with its weights.
+// blocks runs those of a list in order, each with its weights; of a stage those
+// that are its own.
 func (tape *tape) blocks(root module, list string, run func(block module)) {
 	for i := range root.count(list) {
+		tape.passed++
+		if stage := tape.stage; stage != nil && (tape.passed <= stage.First || tape.passed > stage.End) {
+			continue
+		}
 		block := root.at(list, i)
 		weights := tape.block(block)
 		run(block)
 		tape.drop(weights)
 	}
 }
+
+// first and last report the ends of the model.
+func (tape *tape) first() bool { return tape.stage == nil || tape.stage.First == 0 }
+func (tape *tape) last() bool  { return tape.stage == nil || tape.stage.End == tape.stage.Blocks }
 
 // joined takes a batch's slices away, when several were copied into one.
 func (tape *tape) joined(slices []*value) {

@@ -1,0 +1,163 @@
+package phases
+
+import (
+	"github.com/go-json-experiment/json"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/internal/forward"
+	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/diffusers"
+)
+
+// encode is the largest of the encoders' moments.
+func (run *running) encode() (Phase, error) {
+	phase := Phase{Name: "encode"}
+	for _, encoder := range run.encoders {
+		text := run.rule.text
+		if family := encoder.Graph.Class; family == "CLIPTextModel" || family == "CLIPTextModelWithProjection" {
+			text = 77
+		}
+		cost, err := forward.Of(encoder.Graph, forward.Call{Batch: run.work.Batch, Text: text, Streamed: run.work.Offload == "sequential"}, width(encoder.Graph))
+		if err != nil {
+			return phase, err
+		}
+		phase.Seconds += run.roofline(cost)
+		run.larger(&phase, encoder, every(cost.PeakBytes))
+	}
+	if len(run.encoders) == 0 {
+		return Phase{}, nil
+	}
+	return phase, nil
+}
+
+// every is a moment that is the same on each GPU.
+func every(bytes int64) func(rank int64) int64 { return func(int64) int64 { return bytes } }
+
+// larger makes a component the phase's where its moment is larger; activations
+// are those of a GPU.
+func (run *running) larger(phase *Phase, component *diffusers.Component, activations func(rank int64) int64) {
+	var memory []costmodel.Memory
+	for rank := range run.work.gpus() {
+		held := run.held(component, run.stageOf(rank))
+		held.Activations += activations(rank)
+		memory = append(memory, held)
+	}
+	total := func(list []costmodel.Memory) (most int64) {
+		for _, held := range list {
+			most = max(most, held.Total())
+		}
+		return most
+	}
+	if phase.Memory == nil || total(memory) > total(phase.Memory) {
+		phase.Component, phase.Memory = component.Name, memory
+	}
+}
+
+// call is what the denoiser is called with on one GPU.
+func (run *running) call() forward.Call {
+	work := run.work
+	call := forward.Call{
+		Batch: work.Batch, Height: work.Height, Width: work.Width, Frames: work.Frames, Text: run.rule.text,
+		Split: work.Ulysses * work.Ring * work.PipeFusion, Ring: work.Ring, Streamed: work.Offload == "sequential", Grouped: work.Offload == "group", Kept: run.wrapped,
+	}
+	if run.rule.guided && !run.rule.apart && work.CFGDegree == 1 {
+		call.Batch *= 2
+	}
+	if run.rule.packed {
+		call.Tokens = work.Height / 16 * (work.Width / 16)
+	}
+	return call
+}
+
+// embeddings are the prompt's, which wait until the run is over.
+func (run *running) embeddings() int64 {
+	widest := int64(0)
+	for _, encoder := range run.encoders {
+		for i := range encoder.Graph.Layers {
+			if op, ok := encoder.Graph.Layers[i].Op.(modelgraph.Embedding); ok && op.Index == modelgraph.TokenIndex {
+				widest = max(widest, op.Dim)
+			}
+		}
+	}
+	count := run.work.Batch
+	if run.rule.guided {
+		count *= 2
+	}
+	return count * run.rule.text * widest * width(run.denoiser.Graph)
+}
+
+// latents are the picture's.
+func (run *running) latents() int64 {
+	const channels, side, between = 16, 8, 4
+	return run.work.Batch * channels * ((run.work.Frames-1)/between + 1) * (run.work.Height / side) * (run.work.Width / side) * width(run.denoiser.Graph)
+}
+
+// denoise is one step, as often as there are steps.
+func (run *running) denoise() (Phase, error) {
+	phase := Phase{Name: "denoise"}
+	graph := run.denoiser.Graph
+	cost, err := forward.Of(graph, run.call(), width(graph))
+	if err != nil {
+		return phase, err
+	}
+	peaks, err := run.stages(cost.PeakBytes)
+	if err != nil {
+		return phase, err
+	}
+	run.larger(&phase, run.denoiser, func(rank int64) int64 { return peaks[run.stageOf(rank)] + run.latents() })
+	// The first step fills the pipeline, and goes through its stages in turn
+	// (xfuser: warmup_steps 1).
+	passes := float64(run.work.Steps + run.work.PipeFusion - 1)
+	if run.rule.guided && run.rule.apart && run.work.CFGDegree == 1 {
+		passes *= 2
+	}
+	hidden, waited := run.communication()
+	phase.Seconds = passes * (max(run.roofline(cost), hidden) + waited)
+	return phase, nil
+}
+
+// headWidth is that of the first attention.
+func headWidth(graph *modelgraph.Graph) int64 {
+	for i := range graph.Layers {
+		if op, ok := graph.Layers[i].Op.(modelgraph.Attention); ok {
+			return op.HeadDim
+		}
+	}
+	return 0
+}
+
+// decode is the autoencoder's forward, beside the prompt's embeddings.
+func (run *running) decode() (Phase, error) {
+	if run.decoder == nil {
+		return Phase{}, nil
+	}
+	graph := run.decoder.Graph
+	cost, err := forward.Of(graph, run.decoding(), width(graph))
+	if err != nil {
+		return Phase{}, err
+	}
+	phase := Phase{Name: "decode", Seconds: run.roofline(cost)}
+	run.larger(&phase, run.decoder, run.decoded(cost.PeakBytes+run.embeddings()+run.latents()))
+	return phase, nil
+}
+
+// decoding is what the autoencoder is called with.
+func (run *running) decoding() forward.Call {
+	work := run.work
+	return forward.Call{
+		Batch: work.Batch, Height: work.Height, Width: work.Width, Frames: work.Frames, Decode: true,
+		Tiling: work.VAETiling, Slicing: work.VAESlicing, Streamed: work.Offload == "sequential", Tile: sampleSize(run.decoder.Graph),
+	}
+}
+
+// sampleSize is the side of the pictures that an autoencoder was made for, and
+// of its tiles (autoencoder_kl.py: tile_sample_min_size).
+func sampleSize(graph *modelgraph.Graph) int64 {
+	var config struct {
+		SampleSize int64 `json:"sample_size"`
+	}
+	if err := json.Unmarshal(graph.Config, &config); err != nil {
+		return 0
+	}
+	return config.SampleSize
+}
