@@ -53,14 +53,14 @@ func TestBoundsStayBelowTheLeast(t *testing.T) {
 		}
 		l := netlist.New(in)
 		unit, _ := boundcut.Unit(ctx, l)
-		sets := boundprice.New(ctx, l, 20_000)
-		sets.Improve(ctx, least*1.5, 30)
-		for name, bound := range map[string]float64{"unit": unit, "sets": sets.Bound} {
+		sets := boundprice.New(ctx, l)
+		sets.Improve(ctx, least*1.5, 100_000_000)
+		for name, bound := range map[string]float64{"unit": unit, "sets": sets.Value} {
 			if bound > least*(1+1e-9) {
 				t.Errorf("seed %d: the bound by %s is %v and %v is possible", seed, name, bound, least)
 			}
 		}
-		if max(unit, sets.Bound) > 0.9*least {
+		if max(unit, sets.Value) > 0.9*least {
 			tight++
 		}
 	}

@@ -24,9 +24,7 @@ const (
 	kickWork    = 500_000_000 // of the splits in a round
 	maxItems    = 250         // that steps are made for
 	splitCells  = 400
-	boundEffort = 800_000     // labels of one step
-	fineEffort  = 5_000_000   // the same in the second half
-	boundWork   = 150_000_000 // labels of a round's steps
+	boundWork   = 500_000_000 // of the bound in a round
 )
 
 // solve does what is cheap first, and ends where a bound meets an answer.
@@ -129,7 +127,7 @@ func (call *anywhere) search(ctx context.Context) {
 	if call.over(ctx) || call.best == nil {
 		return
 	}
-	sets := boundprice.New(ctx, call.Netlist, boundEffort)
+	sets := boundprice.New(ctx, call.Netlist)
 	for round := 0; round < kickRounds || timed; round++ {
 		if !call.over(ctx) {
 			call.kick(ctx, anneal, split)
@@ -140,10 +138,7 @@ func (call *anywhere) search(ctx context.Context) {
 		if sets == nil {
 			continue
 		}
-		if round == kickRounds/2 {
-			sets.Refine(fineEffort)
-		}
-		sets.Improve(ctx, call.Answer.Value, sets.Steps(boundWork))
-		call.Raise(sets.Bound, "sets: at some prices, all items are worth more than what all devices can take within this load")
+		sets.Improve(ctx, call.Answer.Value, boundWork)
+		call.Raise(sets.Value, "sets: at some prices, all items are worth more than what all devices can take within this load")
 	}
 }

@@ -37,8 +37,11 @@ const (
 // MinLoad is what loads must be above to be told apart in cells.
 const MinLoad = 1e-300
 
-// maxStates bounds the states of a step.
-const maxStates = 5000
+// maxStates bounds the states of a step, maxTotal those of all.
+const (
+	maxStates = 1500
+	maxTotal  = 60_000
+)
 
 // NewFrontier leaves out wires, the cheapest for the width they take first,
 // until no step has more than maxStates: what is left out only lowers
@@ -53,12 +56,20 @@ func (nets *Netlist) NewFrontier(ctx context.Context, withWires bool) *Frontier 
 		if order == nil {
 			return nil
 		}
-		if frontier := nets.LayOut(ctx, order, used, maxStates); frontier != nil {
+		if frontier := nets.LayOut(ctx, order, used, maxStates); frontier != nil && frontier.total() <= maxTotal {
 			return frontier
 		}
 		nets.DropWires(order, used)
 	}
 	return nil
+}
+
+func (frontier *Frontier) total() int {
+	total := 0
+	for _, states := range frontier.States {
+		total += states
+	}
+	return total
 }
 
 // spans are the first and last steps of the used wires.

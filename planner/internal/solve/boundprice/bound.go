@@ -1,0 +1,168 @@
+// Package boundprice bounds the largest load by prices on the items: where all
+// devices together cannot take what all items are worth within a load, no
+// assignment has it. The best prices solve the dual of the linear program that
+// covers the items by sets that one device could take (Gilmore and Gomory,
+// Operations Research 9, 1961), here by column generation (master.go); the
+// dearest set at given prices is found by dynamic programming along a thin order
+// of the hypergraph (walk.go). The bound holds for contiguous parts too.
+package boundprice
+
+import (
+	"context"
+	"math"
+
+	"github.com/devmap-dev/devmap/planner/internal/solve/graph"
+	"github.com/devmap-dev/devmap/planner/internal/solve/netlist"
+)
+
+// Bound raises a lower bound on the largest load by trials: at one load after
+// the other it looks for prices at which the devices cannot take all, or for
+// fractions of sets that cover all, so that there are no such prices.
+type Bound struct {
+	*netlist.Netlist
+	// Value is what no assignment is below.
+	Value float64
+	// kinds are those in use, walkers find their dearest sets.
+	kinds   []int
+	walkers []*walker
+	lp      *master
+	// reach is the least load known at which fractions of sets cover all items:
+	// prices prove nothing above it.
+	reach float64
+	// scale is what an item's price may differ by, prices are the best so far.
+	scale, prices []float64
+	trial         *trial
+}
+
+// New begins with each item at its least time. It is nil where the context ends.
+func New(ctx context.Context, nets *netlist.Netlist) *Bound {
+	bound := &Bound{Netlist: nets, reach: math.Inf(1)}
+	var count []float64
+	size := graph.Sum(nets.Size)
+	for kind, devices := range nets.Count {
+		if devices == 0 {
+			continue
+		}
+		frontier := nets.NewFrontier(ctx, !nets.Free[kind])
+		if frontier == nil {
+			return nil
+		}
+		room := nets.Capacity[kind]
+		if size <= room {
+			room = math.Inf(1)
+		}
+		bound.kinds = append(bound.kinds, kind)
+		bound.walkers = append(bound.walkers, newWalker(frontier, nets.Time[kind], nets.Size, room))
+		count = append(count, float64(devices))
+	}
+	bound.lp = newMaster(len(nets.Nodes), count)
+	total := 0.0
+	for item := range nets.Nodes {
+		price := math.Inf(1)
+		for _, kind := range bound.kinds {
+			price = min(price, nets.Time[kind][item])
+		}
+		differs := price
+		for _, wire := range nets.WiresOf[item] {
+			differs += nets.Wires[wire].Cost
+		}
+		bound.prices = append(bound.prices, price)
+		bound.scale = append(bound.scale, differs)
+		total += price
+	}
+	total = max(total, netlist.MinLoad)
+	for item := range bound.prices {
+		bound.prices[item] /= total
+		bound.scale[item] = bound.scale[item]/total + 1e-4/float64(len(bound.prices))
+	}
+	return bound
+}
+
+// Know adds the sets of an assignment to those that cover.
+func (bound *Bound) Know(device []int32) {
+	for at, kind := range bound.kinds {
+		for number := range int32(bound.Count[kind]) {
+			var items []int32
+			for item, here := range device {
+				if here == int32(bound.First[kind])+number {
+					items = append(items, int32(item))
+				}
+			}
+			if items != nil {
+				bound.lp.add(column{items: items, kind: at, load: bound.loadOf(at, items)})
+			}
+		}
+	}
+}
+
+// loadOf is what a device of a kind in use has to do for a set.
+func (bound *Bound) loadOf(at int, items []int32) float64 {
+	load, held := 0.0, make(map[int32]int)
+	for _, item := range items {
+		load += bound.Time[bound.kinds[at]][item]
+		for _, wire := range bound.WiresOf[item] {
+			held[wire]++
+		}
+	}
+	if bound.Free[bound.kinds[at]] {
+		return load
+	}
+	for wire, count := range held {
+		if count < len(bound.Wires[wire].Members) {
+			load += bound.Wires[wire].Cost
+		}
+	}
+	return load
+}
+
+// nearReach is how near Value must be to what can be reached to be all that is
+// worth trying for, as a part of it.
+const nearReach = 5e-4
+
+// Done says that prices on single items prove no more below the largest load
+// known.
+func (bound *Bound) Done(largest float64) bool {
+	return bound.Value >= min(largest, bound.reach)*(1-nearReach)
+}
+
+// Improve makes trials at loads up to the largest known, until the work, in
+// steps of about a nanosecond, is done, or the context ends.
+func (bound *Bound) Improve(ctx context.Context, largest float64, work int) {
+	if largest < netlist.MinLoad {
+		return
+	}
+	for work > 0 && ctx.Err() == nil && !bound.Done(largest) {
+		if bound.trial == nil || bound.trial.limit > largest {
+			bound.begin(largest)
+		}
+		before := bound.work()
+		switch bound.trial.round(ctx) {
+		case refuted:
+			bound.Value = max(bound.Value, bound.trial.limit*(1-graph.Rounding))
+			copy(bound.prices, bound.trial.centre)
+			bound.trial = nil
+		case covered, stuck:
+			bound.reach = min(bound.reach, bound.trial.limit)
+			bound.trial = nil
+		default:
+		}
+		work -= bound.work() - before
+	}
+}
+
+// begin chooses the load of the next trial, half way to what may be reached.
+func (bound *Bound) begin(largest float64) {
+	top := min(largest, bound.reach)
+	bound.lp.limit((bound.Value + top) / 2)
+	bound.trial = newTrial(bound, (bound.Value+top)/2)
+}
+
+// work counts labels and the entries of pivots.
+func (bound *Bound) work() int {
+	const ofLabel = 20
+	total := bound.lp.pivots * bound.lp.rows * bound.lp.rows
+	for _, walk := range bound.walkers {
+		total += walk.made*ofLabel + walk.swept
+	}
+	return total
+}

@@ -1,0 +1,283 @@
+package boundprice
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+
+	"github.com/devmap-dev/devmap/planner/internal/solve/netlist"
+)
+
+// walker finds the dearest set that one device of a kind can take within a load
+// and its capacity, at given prices: a walk along the frontier, item by item in
+// or out. A label is what a set so far has of load, size and worth. Labels that
+// cannot become dearer than what is asked for are dropped: a Lagrangian bound
+// of what the items to come can add, exact for each state (completion.go),
+// tells which, and few are left.
+type walker struct {
+	*netlist.Frontier
+	completion
+	time, size []float64
+	room       float64
+	// cells is the most labels of one state, above which they are joined, and
+	// slack the part of the worth that an answer may be too high by.
+	cells int
+	slack float64
+	// made counts labels: the work.
+	made, swept int
+	// starts are the labels by state, before a step; next those made by it.
+	labels, next     []label
+	first, nextFirst []int32
+	ways             []way
+	stairs           []label
+	// into are, for each step, the arcs that lead to a state after it.
+	into []inward
+	// trace are, for each step, where its labels came from: the label before
+	// times 2, plus 1 if the item was taken in.
+	trace [][]int32
+}
+
+type label struct {
+	load, size, worth float64
+	from              int32
+}
+
+// inward are the arcs into each state, the state before times 2 plus the
+// choice: from[first[state]] and on.
+type inward struct{ first, from []int32 }
+
+func newWalker(frontier *netlist.Frontier, time, size []float64, room float64) *walker {
+	walk := &walker{
+		Frontier: frontier, completion: newCompletion(frontier.States),
+		time: time, size: size, room: room, trace: make([][]int32, len(frontier.Order)),
+	}
+	for step, states := range frontier.States {
+		into := inward{make([]int32, states+1), make([]int32, 2*len(frontier.Arcs[step]))}
+		for _, arcs := range frontier.Arcs[step] {
+			into.first[arcs[0].To+1]++
+			into.first[arcs[1].To+1]++
+		}
+		for state := range states {
+			into.first[state+1] += into.first[state]
+		}
+		at := slices.Clone(into.first)
+		for state, arcs := range frontier.Arcs[step] {
+			for choice, arc := range arcs {
+				into.from[at[arc.To]] = int32(2*state + choice)
+				at[arc.To]++
+			}
+		}
+		walk.into = append(walk.into, into)
+	}
+	return walk
+}
+
+// found is a set that a device can take.
+type found struct {
+	items       []int32
+	load, worth float64
+	fits        bool
+}
+
+// Labels: the most of one state, above which cells of load join them, and how
+// many sets a walk hands back.
+const handed = 6
+
+// price returns what no set within the limit and the room is worth more than,
+// need at least, and sets worth more than need. It returns false where the
+// context ends.
+func (walk *walker) price(ctx context.Context, prices []float64, limit, need float64, quick bool) (most float64, sets []found, done bool) {
+	least, lucky := walk.relax(walk, prices, limit)
+	for _, set := range lucky {
+		if set.worth > need*(1+1e-9) {
+			sets = append(sets, set)
+		}
+	}
+	if quick && len(sets) > 0 {
+		return least, sets, true
+	}
+	for _, set := range sets {
+		need = max(need, set.worth)
+	}
+	need *= 1 + walk.slack
+	if least <= need {
+		return need, sets, true
+	}
+	walk.labels = append(walk.labels[:0], label{})
+	walk.first = append(walk.first[:0], 0, 1)
+	for step := range walk.Order {
+		if ctx.Err() != nil {
+			return 0, nil, false
+		}
+		walk.step(step, prices, limit, need)
+		if len(walk.labels) == 0 {
+			return need, sets, true
+		}
+	}
+	for i := range walk.labels {
+		most = max(most, walk.labels[i].worth)
+	}
+	slices.SortFunc(walk.labels, func(a, b label) int { return cmp.Compare(b.worth, a.worth) })
+	for i := range min(handed, len(walk.labels)) {
+		if set := walk.setOf(walk.labels[i].from, limit, prices); set.worth > need {
+			sets = append(sets, set)
+		}
+	}
+	return max(most, need), sets, true
+}
+
+// step goes on by one item: for each state after it, the labels that lead there
+// are merged in the order of their loads, and those dropped that another beats
+// in load, size and worth.
+func (walk *walker) step(step int, prices []float64, limit, need float64) {
+	item := walk.Order[step]
+	walk.next, walk.nextFirst = walk.next[:0], append(walk.nextFirst[:0], 0)
+	into := walk.into[step]
+	for state := range walk.States[step] {
+		walk.ways = walk.ways[:0]
+		for _, from := range into.from[into.first[state]:into.first[state+1]] {
+			arc := walk.Arcs[step][from>>1][from&1]
+			way := way{at: walk.first[from>>1], end: walk.first[from>>1+1], load: arc.In, choice: from & 1}
+			if from&1 == 1 {
+				way.load += walk.time[item]
+				way.size, way.worth = walk.size[item], prices[item]
+			}
+			if way.at < way.end && way.load <= limit {
+				way.head = walk.labels[way.at].load + way.load
+				walk.ways = append(walk.ways, way)
+			}
+		}
+		before := len(walk.next)
+		walk.ask(walk, step+1, state, limit, need)
+		walk.merge(limit)
+		if len(walk.next)-before > walk.cells {
+			walk.next = join(walk.next, before, float64(walk.cells)/2/limit)
+		}
+		walk.nextFirst = append(walk.nextFirst, int32(len(walk.next)))
+	}
+	walk.made += len(walk.next)
+	walk.labels, walk.next = walk.next, walk.labels
+	walk.first, walk.nextFirst = walk.nextFirst, walk.first
+	walk.trace[step] = walk.trace[step][:0]
+	for i := range walk.labels {
+		walk.trace[step] = append(walk.trace[step], walk.labels[i].from)
+		walk.labels[i].from = int32(i)
+	}
+}
+
+// way is one arc into a state, with the labels that come along it.
+type way struct {
+	at, end           int32
+	head              float64 // load of the first of them, here
+	load, size, worth float64
+	choice            int32
+}
+
+// merge takes the labels of all ways that can still become worth what is asked
+// for.
+func (walk *walker) merge(limit float64) {
+	ways := walk.ways
+	sized, best := !math.IsInf(walk.room, 1), math.Inf(-1)
+	walk.stairs = walk.stairs[:0]
+	for len(ways) > 0 {
+		pick := 0
+		for i := 1; i < len(ways); i++ {
+			if ways[i].head < ways[pick].head {
+				pick = i
+			}
+		}
+		from := &ways[pick]
+		if from.head > limit {
+			return
+		}
+		old := &walk.labels[from.at]
+		one := label{from.head, old.size + from.size, old.worth + from.worth, 2*from.at + from.choice}
+		if from.at++; from.at < from.end {
+			from.head = walk.labels[from.at].load + from.load
+		} else {
+			ways[pick] = ways[len(ways)-1]
+			ways = ways[:len(ways)-1]
+		}
+		switch {
+		case one.size > walk.room || walk.hopeless(one):
+		case sized && walk.stands(one), !sized && one.worth > best:
+			best = one.worth
+			walk.next = append(walk.next, one)
+		default:
+		}
+	}
+}
+
+// stands says that no label so far, of less load, beats one in size and worth.
+// The stairs are what they have: the larger a size, the more it is worth.
+func (walk *walker) stands(one label) bool {
+	place, _ := slices.BinarySearchFunc(walk.stairs, one.size, func(stair label, size float64) int {
+		if stair.size <= size {
+			return -1
+		}
+		return 1
+	})
+	if place > 0 && walk.stairs[place-1].worth >= one.worth {
+		return false
+	}
+	end := place
+	for end < len(walk.stairs) && walk.stairs[end].worth <= one.worth {
+		end++
+	}
+	walk.stairs = slices.Replace(walk.stairs, place, end, one)
+	return true
+}
+
+// join makes one label of those whose loads share a cell: the least load and
+// size and the highest worth, so that nothing is lost and a little is won.
+func join(kept []label, before int, scale float64) []label {
+	cell, end := -1, before
+	for i := before; i < len(kept); i++ {
+		if at := int(kept[i].load * scale); at != cell {
+			cell = at
+			kept[end] = kept[i]
+			end++
+			continue
+		}
+		into := &kept[end-1]
+		into.size = min(into.size, kept[i].size)
+		if kept[i].worth > into.worth {
+			into.worth, into.from = kept[i].worth, kept[i].from
+		}
+	}
+	return kept[:end]
+}
+
+// setOf is the set behind one of the last labels. Where labels were joined it
+// may not fit.
+func (walk *walker) setOf(last int32, limit float64, prices []float64) (set found) {
+	choices := make([]int32, len(walk.Order))
+	at := last
+	for step := len(walk.Order) - 1; step >= 0; step-- {
+		from := walk.trace[step][at]
+		choices[step] = from & 1
+		at = from >> 1
+	}
+	return walk.follow(func(step int, _ int32) int32 { return choices[step] }, limit, prices)
+}
+
+// follow walks the choices and sums up what they come to.
+func (walk *walker) follow(choose func(step int, state int32) int32, limit float64, prices []float64) (set found) {
+	load, size, state := 0.0, 0.0, int32(0)
+	for step, item := range walk.Order {
+		choice := choose(step, state)
+		arc := walk.Arcs[step][state][choice]
+		load += arc.In
+		if choice == 1 {
+			load += walk.time[item]
+			size += walk.size[item]
+			set.worth += prices[item]
+			set.items = append(set.items, item)
+		}
+		state = arc.To
+	}
+	walk.reached = [2]float64{load, size}
+	set.load, set.fits = load, load <= limit && size <= walk.room
+	return set
+}
