@@ -22,20 +22,14 @@ import (
 func Piper(file *benchfile.Piper, devices int, memory, bandwidth float64) (*stages.Problem, error) {
 	problem := &stages.Problem{Devices: min(devices, file.MicroBatches), Capacity: memory}
 	send, receive := make([]float64, len(file.Edges)), make([]float64, len(file.Edges))
-	names := make(map[string]int)
-	for i := range file.Nodes {
-		names[file.Nodes[i].Name]++
-	}
+	name := piperNames(file)
 	for i := range file.Nodes {
 		n := &file.Nodes[i]
 		configs := n.Configs[1]
 		if len(configs) == 0 {
 			return nil, fmt.Errorf("nodes[%d] %q: no configuration without tensor parallelism, TMPCs[\"1\"]", i, n.Name)
 		}
-		node := stages.Node{Name: n.Name}
-		if names[n.Name] > 1 { // BERT's layers are all of one name
-			node.Name = fmt.Sprintf("%s (id %d)", n.Name, n.ID)
-		}
+		node := stages.Node{Name: name[i]}
 		for config := range configs {
 			way := &configs[config]
 			node.Choices = append(node.Choices, stages.Choice{Name: way.ID, Time: way.Time, InFlight: way.PerMicroBatch, Fixed: way.Fixed})
@@ -59,6 +53,22 @@ func Piper(file *benchfile.Piper, devices int, memory, bandwidth float64) (*stag
 		})
 	}
 	return problem, nil
+}
+
+// piperNames tells nodes of one name apart by their ids: BERT's layers are all
+// of one.
+func piperNames(file *benchfile.Piper) []string {
+	count, names := make(map[string]int), make([]string, len(file.Nodes))
+	for i := range file.Nodes {
+		count[file.Nodes[i].Name]++
+	}
+	for i := range file.Nodes {
+		names[i] = file.Nodes[i].Name
+		if count[names[i]] > 1 {
+			names[i] = fmt.Sprintf("%s (id %d)", names[i], file.Nodes[i].ID)
+		}
+	}
+	return names
 }
 
 type piperResult struct {

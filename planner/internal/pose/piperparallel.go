@@ -1,0 +1,102 @@
+package pose
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/devmap-dev/devmap/modelgraph/benchfile"
+	"github.com/devmap-dev/devmap/planner/internal/solve/parallelstages"
+)
+
+// ParallelPiper is the problem that a Piper workload poses: stages of any degree
+// of data parallelism that divides the micro-batches of a batch, and of any
+// degree of tensor parallelism that the file has, a configuration per node.
+// memory and bandwidth are as for [Piper]. data and tensor, where they are not 0,
+// are the only degrees that a stage may have.
+//
+// A crossing edge takes its bytes twice, forward and backward, from both of its
+// stages, shared by their replicas; a stage of d replicas sends and receives the
+// weights of a device 4·(d − 1)/d times in a batch (algo.cpp, getTPSForResult and
+// getDataParallelResyncCost).
+func ParallelPiper(file *benchfile.Piper, devices int, memory, bandwidth float64, data, tensor int) (*parallelstages.Problem, error) {
+	problem := &parallelstages.Problem{
+		Devices: devices, Replicas: file.MicroBatches, Capacity: memory,
+		Resync: 4 / float64(file.MicroBatches) / bandwidth,
+	}
+	for degree := 1; degree <= file.MicroBatches; degree++ {
+		if file.MicroBatches%degree == 0 && (data == 0 || data == degree) {
+			problem.Data = append(problem.Data, degree)
+		}
+	}
+	degrees := make(map[int]bool)
+	for i := range file.Nodes {
+		for degree := range file.Nodes[i].Configs {
+			if tensor == 0 || tensor == degree {
+				degrees[degree] = true
+			}
+		}
+	}
+	problem.Tensor = slices.Sorted(maps.Keys(degrees))
+	switch {
+	case len(problem.Data) == 0:
+		return nil, fmt.Errorf("%d replicas of a stage do not share the %d micro-batches of a batch evenly", data, file.MicroBatches)
+	case len(problem.Tensor) == 0:
+		return nil, fmt.Errorf("no node has a configuration for tensor parallelism of degree %d, TMPCs[\"%d\"]", tensor, tensor)
+	}
+	return problem, parallelParts(problem, file, bandwidth)
+}
+
+// parallelParts adds the nodes and edges.
+func parallelParts(problem *parallelstages.Problem, file *benchfile.Piper, bandwidth float64) error {
+	for _, edge := range file.Edges {
+		bytes := slices.Repeat([]float64{2 * edge.Bytes / bandwidth}, len(problem.Tensor))
+		problem.Edges = append(problem.Edges, parallelstages.Edge{From: edge.From, To: edge.To, Send: bytes, Receive: slices.Clone(bytes)})
+	}
+	name := piperNames(file)
+	for i := range file.Nodes {
+		node := parallelstages.Node{Name: name[i], Ways: make([][]parallelstages.Choice, len(problem.Tensor))}
+		for at, degree := range problem.Tensor {
+			configs := file.Nodes[i].Configs[degree]
+			for config := range configs {
+				way := &configs[config]
+				node.Ways[at] = append(node.Ways[at], parallelstages.Choice{
+					Name: way.ID, Time: way.Time, Weights: way.Parameters, InFlight: way.PerMicroBatch, Fixed: way.Fixed,
+				})
+				if !maps.Equal(way.SyncForward, configs[0].SyncForward) || !maps.Equal(way.SyncBackward, configs[0].SyncBackward) {
+					return fmt.Errorf("nodes[%d] %q: %q and %q synchronise their edges differently on %d devices, which is not supported",
+						i, file.Nodes[i].Name, configs[0].ID, way.ID, degree)
+				}
+			}
+			if len(configs) == 0 {
+				continue
+			}
+			for edge, bytes := range configs[0].SyncForward {
+				problem.Edges[edge].Receive[at] += 2 * bytes / bandwidth
+			}
+			for edge, bytes := range configs[0].SyncBackward {
+				problem.Edges[edge].Send[at] += 2 * bytes / bandwidth
+			}
+		}
+		problem.Nodes = append(problem.Nodes, node)
+	}
+	return nil
+}
+
+// WriteParallelPiper writes a plan as Piper's program holds its own results
+// (algo.cpp, to_json of Result), with the ids of the file.
+func WriteParallelPiper(to io.Writer, file *benchfile.Piper, plan *parallelstages.Plan) error {
+	out := piperResult{Stages: make([]piperStage, len(plan.Stages))}
+	for i, stage := range plan.Stages {
+		out.Stages[i].Data, out.Stages[i].Tensor = stage.Data, stage.Tensor
+	}
+	for node := range file.Nodes {
+		stage := &out.Stages[plan.Stage[node]]
+		stage.Nodes = append(stage.Nodes, file.Nodes[node].ID)
+		stage.Configs = append(stage.Configs, [2]any{file.Nodes[node].ID, file.Nodes[node].Configs[stage.Tensor][plan.Choice[node]].ID})
+	}
+	return json.MarshalWrite(to, &out)
+}

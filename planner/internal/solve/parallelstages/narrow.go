@@ -1,0 +1,100 @@
+package parallelstages
+
+import (
+	"context"
+	"fmt"
+	"math"
+)
+
+// near is a hundredth: see narrow.
+const near = 0.01
+
+// narrow halves the distance between the bound and the best pipeline until
+// they meet, or until the family has no better one. It asks just below the best
+// first where another family has found it, and once the two are near: most
+// often that is the last question.
+func (call *solver) narrow(ctx context.Context, in *search) {
+	if call.Stages == nil {
+		if attempt := in.ask(ctx, math.Inf(1)); attempt.reached() {
+			call.offer(attempt.plan())
+		}
+	}
+	from, asked := call.LowerBound, call.Sets > 0
+	call.Sets = in.sets.Len()
+	limit := from
+	if asked {
+		limit = call.Value * (1 - precision)
+	}
+	for call.Stages != nil && from < call.Value*(1-precision) {
+		attempt := in.ask(ctx, limit)
+		switch {
+		case attempt.stopped:
+			return
+		case attempt.reached():
+			before := call.Value
+			call.offer(attempt.plan())
+			if call.Value == before { // a knapsack was left open
+				from = max(from, limit)
+			}
+		default:
+			from = max(limit, attempt.next)
+			if in.sets.Whole {
+				call.raise(from, "search: no pipeline has its slowest stage below it")
+			}
+		}
+		limit = from + (call.Value-from)/2
+		if call.Value-from < near*call.Value && !asked {
+			limit, asked = call.Value*(1-precision), true
+		}
+	}
+}
+
+// offer keeps a pipeline if it is the best.
+func (call *solver) offer(plan *Plan) {
+	loads, largest, err := call.Score(plan)
+	if err != nil || largest >= call.Value {
+		return
+	}
+	call.Plan, call.Loads, call.Value = *plan, loads, largest
+	call.progress()
+}
+
+// raise keeps a bound if it is the highest.
+func (call *solver) raise(bound float64, why string) {
+	if bound > call.LowerBound {
+		call.LowerBound, call.Bound = bound, why
+		call.progress()
+	}
+}
+
+func (call *solver) progress() {
+	if call.set.Progress != nil {
+		call.set.Progress(call.Value, call.LowerBound)
+	}
+}
+
+// bounds are those that need no search: some stage has the node that is the
+// slowest at its best degrees, and the devices share the least work.
+func (call *solver) bounds() {
+	total := 0.0
+	for node := range call.Nodes {
+		total += call.leastWork(node)
+		alone := math.Inf(1)
+		for tensor, choices := range call.Nodes[node].Ways {
+			for data, replicas := range call.Data {
+				if replicas*call.Tensor[tensor] > call.Devices || replicas > call.Replicas {
+					break
+				}
+				for i := range choices {
+					if choice := &choices[i]; choice.InFlight+choice.Fixed <= call.Capacity*(1+rounding) {
+						alone = min(alone, call.time(choice, data))
+					}
+				}
+			}
+		}
+		if !math.IsInf(alone, 1) {
+			call.raise(alone, fmt.Sprintf("largest node: %q takes it on the devices that suit it best", call.Nodes[node].Name))
+		}
+	}
+	call.raise(total/float64(call.Devices)*(1-precision/10), fmt.Sprintf("average: the least device time of all nodes over %d devices", call.Devices))
+}

@@ -1,0 +1,153 @@
+package parallelstages
+
+import (
+	"context"
+	"math"
+)
+
+// probe is one question: is there a pipeline whose stages all keep the limit?
+// Sets are reached from the end of the graph. What a way to run the nodes behind
+// a set has used are its devices and its replicas: more of either leaves less to
+// the stages before, and more micro-batches in flight there. So only those count
+// that no other beats in both, and nothing else of a way does: Piper's table over
+// all numbers of devices and replicas (§4.1) shrinks to a few labels a set. A
+// label takes, below it, the fewest replicas that keep the limit and the
+// capacity, since more would be beaten.
+//
+// Its cost is that of all pairs of sets, one in the other, times the labels.
+type probe struct {
+	*search
+	limit  float64
+	labels [][]label
+	// next is the least time above the limit that any refused stage would have
+	// needed: between the limit and it the answer cannot change.
+	next    float64
+	stopped bool
+	// open: a stage was let pass on the bound of its knapsack alone.
+	open bool
+	// delta is what each node adds to the transfers of a stage that ends where
+	// the set in hand does, by tensor degree.
+	delta []float64
+}
+
+// label is a way to run what is behind a set: what it has used, and its first
+// stage, from the upper set, whose label was then, with these degrees.
+type label struct {
+	devices, replicas  int32
+	upper, then        int32
+	tensor, data, held int32 // held: micro-batches in flight in that stage
+}
+
+func (within *search) ask(ctx context.Context, limit float64) *probe {
+	attempt := &probe{
+		search: within, limit: limit, next: math.Inf(1),
+		labels: make([][]label, within.sets.Len()), delta: make([]float64, len(within.Nodes)*len(within.Tensor)),
+	}
+	attempt.labels[0] = []label{{}}
+	for upper := range within.sets.Below {
+		if upper%8 == 0 && ctx.Err() != nil {
+			attempt.stopped = true
+			return attempt
+		}
+		if len(attempt.labels[upper]) > 0 {
+			attempt.below(ctx, upper)
+		}
+	}
+	return attempt
+}
+
+func (attempt *probe) reached() bool {
+	return !attempt.stopped && len(attempt.labels[attempt.sets.Empty]) > 0
+}
+
+// below puts every stage that ends at the upper set before each of its labels.
+func (attempt *probe) below(ctx context.Context, upper int) {
+	attempt.cross(upper)
+	degrees := len(attempt.Tensor)
+	attempt.walk++
+	attempt.stack = append(attempt.stack[:0], int32(upper))
+	clear(attempt.transfers[upper*degrees : (upper+1)*degrees])
+	for visits := 0; len(attempt.stack) > 0; visits++ {
+		if visits%4096 == 4095 && ctx.Err() != nil {
+			attempt.stopped = true
+			return
+		}
+		at := int(attempt.stack[len(attempt.stack)-1])
+		attempt.stack = attempt.stack[:len(attempt.stack)-1]
+		for _, step := range attempt.sets.Below[at] {
+			lower := int(step.To)
+			if attempt.met[lower] == attempt.walk {
+				continue
+			}
+			attempt.met[lower] = attempt.walk
+			if !attempt.room(upper, lower) {
+				continue
+			}
+			attempt.stack = append(attempt.stack, step.To)
+			for tensor := range degrees {
+				attempt.transfers[lower*degrees+tensor] = attempt.transfers[at*degrees+tensor] + attempt.delta[int(step.Node)*degrees+tensor]
+			}
+			attempt.stages(upper, lower)
+		}
+	}
+}
+
+// cross works out what a node adds to the transfers of a stage that ends where
+// the upper set does. It is the same in every such stage: what the node reads is
+// outside when it joins, and what reads it is inside where the upper set holds
+// it.
+func (attempt *probe) cross(upper int) {
+	for node := range attempt.Nodes {
+		for tensor := range attempt.Tensor {
+			sum := 0.0
+			for _, edge := range attempt.in[node] {
+				sum += edge.Receive[tensor]
+			}
+			for _, edge := range attempt.out[node] {
+				if attempt.sets.Has(upper, edge.node) {
+					sum -= edge.Receive[tensor]
+				} else {
+					sum += edge.Send[tensor]
+				}
+			}
+			attempt.delta[node*len(attempt.Tensor)+tensor] = sum
+		}
+	}
+}
+
+// room is false where neither this stage nor a larger one can be: some degree of
+// tensor parallelism has to do for its nodes, and the devices that are left for
+// their time and memory.
+func (attempt *probe) room(upper, lower int) bool {
+	most := 0
+	for i := range attempt.labels[upper] {
+		most = max(most, attempt.Devices-int(attempt.labels[upper][i].devices))
+	}
+	if !attempt.enough(attempt.work[upper]-attempt.work[lower], most) {
+		return false
+	}
+	inFlight := 1
+	if upper > 0 {
+		inFlight = 2 // no stage but the last has fewer
+	}
+	for tensor := range attempt.Tensor {
+		if attempt.lacks[tensor][upper] > attempt.lacks[tensor][lower] {
+			continue
+		}
+		if least := attempt.least(tensor, inFlight); least[upper]-least[lower] <= attempt.Capacity*(1+rounding) {
+			return true
+		}
+	}
+	return false
+}
+
+// enough: so many devices do so much work within the limit.
+func (attempt *probe) enough(work float64, devices int) bool {
+	if work <= float64(devices)*attempt.limit*(1+rounding) {
+		return true
+	}
+	if devices > 0 {
+		attempt.next = min(attempt.next, work/float64(devices))
+	}
+	return false
+}

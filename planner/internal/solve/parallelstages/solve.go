@@ -1,0 +1,163 @@
+package parallelstages
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/devmap-dev/devmap/planner/internal/solve/certificate"
+	"github.com/devmap-dev/devmap/planner/internal/solve/lattice"
+)
+
+// Settings are what the solver may be told. The zero value is fine.
+type Settings struct {
+	// TimeLimit ends the search with the best answer so far; 0: no limit.
+	TimeLimit time.Duration
+	// Progress, if set, hears of every better answer and bound, from the
+	// goroutine that solves.
+	Progress func(largest, lowerBound float64)
+}
+
+// Solution is a pipeline, certified: its value is the slowest stage's time, as
+// Score finds it.
+type Solution struct {
+	certificate.Certificate
+	Plan
+	Loads []Load
+	// Method names the algorithm, and why it was taken.
+	Method string
+	// Sets is the number of down-sets searched.
+	Sets int
+}
+
+// precision is how near the bound must be for the answer to be the optimum.
+const precision = 1e-9
+
+// manySets bounds the down-sets, whose tables take some 100 MB then.
+const manySets = 100_000
+
+// solver holds the best pipeline and bound so far.
+type solver struct {
+	*Problem
+	graph *network
+	set   Settings
+	Solution
+}
+
+// Solve finds the pipeline whose slowest stage is the fastest. Faults of the
+// problem come first; no pipeline within the capacity is an [*InfeasibleError].
+// The end of ctx or of the time limit leaves the best pipeline so far, or ctx's
+// error where there is none.
+func Solve(ctx context.Context, problem *Problem, set Settings) (*Solution, error) {
+	if err := problem.Check(); err != nil {
+		return nil, err
+	}
+	graph, err := newNetwork(problem)
+	if err != nil {
+		return nil, err
+	}
+	if set.TimeLimit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, set.TimeLimit)
+		defer cancel()
+	}
+	within := *problem
+	within.Data = slices.DeleteFunc(slices.Clone(problem.Data), func(data int) bool { return data > min(problem.Devices, problem.Replicas) })
+	call := &solver{Problem: &within, graph: graph, set: set}
+	call.Value = math.Inf(1)
+	call.bounds()
+	if err := call.run(ctx); err != nil {
+		return nil, err
+	}
+	return call.certify(ctx.Err() != nil)
+}
+
+func newNetwork(problem *Problem) (*network, error) {
+	graph := &network{out: make([][]arc, len(problem.Nodes)), in: make([][]arc, len(problem.Nodes))}
+	ends := make([][2]int, len(problem.Edges))
+	for i := range problem.Edges {
+		edge := &problem.Edges[i]
+		ends[i] = [2]int{edge.From, edge.To}
+		graph.out[edge.From] = append(graph.out[edge.From], arc{edge.To, edge})
+		graph.in[edge.To] = append(graph.in[edge.To], arc{edge.From, edge})
+	}
+	var circle []int
+	var err error
+	if graph.Graph, circle, err = lattice.New(len(problem.Nodes), ends); circle == nil {
+		return graph, err
+	}
+	var names []string
+	for _, node := range append(circle, circle[0]) {
+		names = append(names, fmt.Sprintf("%q", problem.Nodes[node].Name))
+	}
+	return nil, fmt.Errorf("nodes read each other in a circle: %s", strings.Join(names, " → "))
+}
+
+// certify ends an answer: Score judges it once more, and the bound is held
+// against what it finds.
+func (call *solver) certify(stopped bool) (*Solution, error) {
+	loads, largest, err := call.Score(&call.Plan)
+	if err != nil {
+		return nil, fmt.Errorf("the answer fails its check (please report this): %w", err)
+	}
+	if call.LowerBound < call.Value*(1-precision) { // an open gap: what sums may round by
+		call.LowerBound *= 1 - precision
+	}
+	claim := certificate.Claim{Value: call.Value, LowerBound: call.LowerBound, Bound: call.Bound, Rounding: certificate.Sums, Stopped: stopped}
+	if call.Certificate, err = claim.Certify(largest); err != nil {
+		return nil, err
+	}
+	call.Loads = loads
+	return &call.Solution, nil
+}
+
+// run searches the prefixes of one order first, which is fast, then wider and
+// wider bands around it, and all down-sets where they are not too many. What is
+// found in a band ends most of the search in the next at its first question.
+func (call *solver) run(ctx context.Context) error {
+	always := context.WithoutCancel(ctx)
+	line := newSearch(call.Problem, call.graph, lattice.Enumerate(always, call.graph.Graph, 0, math.MaxInt))
+	_, needs := call.largest()
+	none := needs > call.Capacity*(1+rounding) // it is left to say what would do
+	if !none {
+		call.narrow(ctx, line)
+	}
+	all, width := line, 0
+	for wider := 4; !all.sets.Whole; wider *= 2 {
+		sets := lattice.Enumerate(ctx, call.graph.Graph, wider, manySets)
+		if sets == nil || ctx.Err() != nil {
+			break
+		}
+		all, width = newSearch(call.Problem, call.graph, sets), wider
+		if !none {
+			call.narrow(ctx, all)
+		}
+	}
+	switch {
+	case call.Stages == nil && !none && ctx.Err() != nil:
+		return fmt.Errorf("no pipeline found in the time given: %w", context.Cause(ctx))
+	case call.Stages == nil:
+		return call.explain(ctx, line, all)
+	}
+	call.describe(all.sets, width, ctx.Err() != nil)
+	return nil
+}
+
+func (call *solver) describe(sets *lattice.Family, width int, stopped bool) {
+	call.Sets = sets.Len()
+	why := fmt.Sprintf("because there are more than %d in all", manySets)
+	if stopped {
+		why = "because the search was cut short"
+	}
+	which := fmt.Sprintf("the %d down-sets of one order, %s", sets.Len(), why)
+	switch {
+	case sets.Whole:
+		which = fmt.Sprintf("all %d down-sets of the graph", sets.Len())
+	case width > 0:
+		which = fmt.Sprintf("the %d down-sets within %d places of one order, %s", sets.Len(), width, why)
+	}
+	call.Method = "bisection of the slowest stage's time over " + which + ", by the devices and replicas behind each"
+}

@@ -1,0 +1,157 @@
+package parallelstages
+
+import (
+	"math"
+
+	"github.com/devmap-dev/devmap/planner/internal/solve/multichoice"
+)
+
+// stages puts the stage between two sets before each label of the upper one, by
+// each tensor degree.
+func (attempt *probe) stages(upper, lower int) {
+	for then := range attempt.labels[upper] {
+		before := &attempt.labels[upper][then]
+		for tensor := range attempt.Tensor {
+			if attempt.lacks[tensor][upper] > attempt.lacks[tensor][lower] {
+				continue
+			}
+			if next := attempt.fewest(upper, lower, before, tensor); next.data >= 0 {
+				next.upper, next.then = int32(upper), int32(then)
+				attempt.keep(lower, &next)
+			}
+		}
+	}
+}
+
+// fewest is the stage of the fewest replicas that keeps the limit and the
+// capacity, data −1 where there is none that counts.
+func (attempt *probe) fewest(upper, lower int, before *label, tensor int) label {
+	fast := attempt.fast[tensor]
+	transfers := attempt.transfers[lower*len(attempt.Tensor)+tensor]
+	for data, replicas := range attempt.Data {
+		next := label{
+			devices: before.devices + int32(replicas*attempt.Tensor[tensor]), replicas: before.replicas + int32(replicas),
+			tensor: int32(tensor), data: int32(data),
+		}
+		if int(next.devices) > attempt.Devices || int(next.replicas) > attempt.Replicas || attempt.beaten(lower, &next) {
+			break
+		}
+		if !attempt.rest(lower, attempt.Devices-int(next.devices)) {
+			break
+		}
+		time := fast[data].time[upper] - fast[data].time[lower] + transfers/float64(replicas)
+		if limit := attempt.limit + rounding*(fast[data].time[0]+time); time > limit {
+			attempt.next = min(attempt.next, time)
+			continue
+		}
+		next.held = (next.replicas + int32(replicas) - 1) / int32(replicas)
+		if attempt.fits(upper, lower, &next, time) {
+			return next
+		}
+	}
+	return label{data: -1}
+}
+
+// rest: the stages before have to run the lower set, and to send from it.
+func (attempt *probe) rest(lower, devices int) bool {
+	if lower == attempt.sets.Empty {
+		return true
+	}
+	return attempt.enough(attempt.work[lower]+attempt.sends[lower], devices) && attempt.hold[lower] <= float64(devices)*attempt.Capacity*(1+rounding)
+}
+
+// fits judges a stage whose fastest choices keep the limit: by their memory, by
+// the least memory, by the relaxed choice between the two, and where that leaves
+// it open by the exact one.
+func (attempt *probe) fits(upper, lower int, next *label, time float64) bool {
+	tensor, data, inFlight := int(next.tensor), int(next.data), int(next.held)
+	room := attempt.Capacity * (1 + rounding)
+	fast := &attempt.fast[tensor][data]
+	if (fast.inFlight[upper]-fast.inFlight[lower])*float64(inFlight)+fast.fixed[upper]-fast.fixed[lower] <= room {
+		return true
+	}
+	if least := attempt.least(tensor, inFlight); least[upper]-least[lower] > room {
+		return false
+	}
+	if math.IsInf(attempt.limit, 1) {
+		return true
+	}
+	sack, need := attempt.sack(upper, lower, next)
+	low, high := sack.Relax(need)
+	if time+low <= attempt.limit && time+high > attempt.limit {
+		low, high = attempt.exact(sack, upper, lower, next, need)
+	}
+	if time+low > attempt.limit {
+		attempt.next = min(attempt.next, time+low)
+		return false
+	}
+	if time+high > attempt.limit {
+		attempt.open = true
+	}
+	return true
+}
+
+// sack is the choice among the nodes of a stage, and the bytes that their
+// fastest options are too many.
+func (within *search) sack(upper, lower int, of *label) (*multichoice.Knapsack, float64) {
+	seen := within.view(int(of.tensor), int(of.data), int(of.held))
+	need := -within.Capacity * (1 + rounding)
+	inside := make([]bool, len(within.Nodes))
+	for _, node := range within.sets.Nodes(upper, lower) {
+		_, memory := seen.Nodes[node].Fastest()
+		need += memory
+		inside[node] = true
+	}
+	return &multichoice.Knapsack{View: seen, Member: func(node int) bool { return inside[node] }}, need
+}
+
+// exact asks the whole knapsack, once.
+func (attempt *probe) exact(sack *multichoice.Knapsack, upper, lower int, next *label, need float64) (low, high float64) {
+	key := stageKey{int32(upper), int32(lower), next.tensor, next.data, next.held}
+	known, ok := attempt.solved[key]
+	if !ok {
+		known.lower, known.upper, _ = sack.Solve(need)
+		attempt.solved[key] = known
+	}
+	return known.lower, known.upper
+}
+
+// beaten: some label of the set has used no more.
+func (attempt *probe) beaten(lower int, next *label) bool {
+	for i := range attempt.labels[lower] {
+		if kept := &attempt.labels[lower][i]; kept.devices <= next.devices && kept.replicas <= next.replicas {
+			return true
+		}
+	}
+	return false
+}
+
+// keep adds a label that is not beaten, and drops those that it beats.
+func (attempt *probe) keep(lower int, next *label) {
+	kept, count := attempt.labels[lower], 0
+	for i := range kept {
+		if kept[i].devices < next.devices || kept[i].replicas < next.replicas {
+			kept[count] = kept[i]
+			count++
+		}
+	}
+	attempt.labels[lower] = append(kept[:count], *next)
+}
+
+// plan reads the answer of a probe that reached the empty set, with the best
+// choices of every stage.
+func (attempt *probe) plan() *Plan {
+	plan := &Plan{Stage: make([]int, len(attempt.Nodes)), Choice: make([]int, len(attempt.Nodes))}
+	lower, of := attempt.sets.Empty, attempt.labels[attempt.sets.Empty][0]
+	for lower != 0 {
+		upper := int(of.upper)
+		sack, need := attempt.sack(upper, lower, &of)
+		_, _, option := sack.Solve(need)
+		for _, node := range attempt.sets.Nodes(upper, lower) {
+			plan.Stage[node], plan.Choice[node] = len(plan.Stages), sack.Nodes[node].Choice[option[node]]
+		}
+		plan.Stages = append(plan.Stages, Degrees{attempt.Data[of.data], attempt.Tensor[of.tensor]})
+		lower, of = upper, attempt.labels[upper][of.then]
+	}
+	return plan
+}
