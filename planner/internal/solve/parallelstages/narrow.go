@@ -6,6 +6,15 @@ import (
 	"math"
 )
 
+// first looks for a pipeline of any time where there is none yet.
+func (call *solver) first(ctx context.Context, in *search) {
+	if call.Stages == nil {
+		if attempt := in.ask(ctx, math.Inf(1)); attempt.reached() {
+			call.offer(attempt.plan())
+		}
+	}
+}
+
 // near is a hundredth: see narrow.
 const near = 0.01
 
@@ -14,11 +23,7 @@ const near = 0.01
 // first where another family has found it, and once the two are near: most
 // often that is the last question.
 func (call *solver) narrow(ctx context.Context, in *search) {
-	if call.Stages == nil {
-		if attempt := in.ask(ctx, math.Inf(1)); attempt.reached() {
-			call.offer(attempt.plan())
-		}
-	}
+	call.first(ctx, in)
 	from, asked := call.LowerBound, call.Sets > 0
 	call.Sets = in.sets.Len()
 	limit := from

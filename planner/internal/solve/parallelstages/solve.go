@@ -123,6 +123,7 @@ func (call *solver) run(ctx context.Context) error {
 	_, needs := call.largest()
 	none := needs > call.Capacity*(1+rounding) // it is left to say what would do
 	if !none {
+		call.first(always, line) // an answer, however little time there is
 		call.narrow(ctx, line)
 	}
 	all, width := line, 0
