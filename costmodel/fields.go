@@ -20,8 +20,9 @@ type Field struct {
 	// Values are those that are known, the default first; nil where the field
 	// has no named values.
 	Values []string
-	// Ref points to the field of a workload: *int64, *bool, *[]string, or a
-	// pointer to a string or a type of named values.
+	// Ref points to the field of a workload: *int64, *bool, *[]string, a
+	// pointer to a string or a type of named values, or to a degree, which sets
+	// itself from a text.
 	Ref func(workload *Workload) any
 	// Text is the value of the field in a workload; empty where it is left out,
 	// or could be.
@@ -75,6 +76,8 @@ var fields = told([]Field{
 	byStrategy(optional(named("schedule", "", []ScheduleKind{OneFOneB, GPipe, Interleaved}, func(workload *Workload) *ScheduleKind { return &workload.Schedule })),
 		func(workload *Workload) bool { return workload.Schedule == OneFOneB }),
 	number("virtual_stages", "", func(workload *Workload) *int64 { return &workload.VirtualStages }),
+	degree("dp", func(workload *Workload) *value.Degree { return &workload.DP }),
+	degree("tp", func(workload *Workload) *value.Degree { return &workload.TP }),
 	number("shard_degree", "", func(workload *Workload) *int64 { return &workload.ShardDegree }),
 	fraction("mem_fraction", func(workload *Workload) *float64 { return &workload.MemFraction }),
 })
@@ -163,6 +166,15 @@ func number(name, otherwise string, at func(*Workload) *int64) Field {
 	return field
 }
 
+// degree is a number of GPUs, or auto.
+func degree(name string, at func(*Workload) *value.Degree) Field {
+	return Field{
+		Name: name, Default: "1", Ref: func(workload *Workload) any { return at(workload) },
+		value: func(workload *Workload) string { return at(workload).String() },
+		Copy:  func(to, from *Workload) { *at(to) = *at(from) },
+	}
+}
+
 // fraction is a part of something; 0 is not given.
 func fraction(name string, at func(*Workload) *float64) Field {
 	return Field{
@@ -224,6 +236,11 @@ func (workload *Workload) badNumber() (field, msg string) {
 		f := &counts[i]
 		if n, ok := f.Ref(workload).(*int64); ok && (*n < f.least || *n > most) {
 			return f.Name, fmt.Sprintf("%d is not between %d and 2^32", *n, f.least)
+		}
+	}
+	for _, degree := range []value.Degree{workload.DP, workload.TP} {
+		if degree < 0 && !degree.Auto() {
+			return "dp", fmt.Sprintf("%d is no number of GPUs", int64(degree))
 		}
 	}
 	if part := workload.MemFraction; !(part >= 0 && part <= 1) {

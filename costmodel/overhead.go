@@ -26,7 +26,16 @@ func (comm *Comm) of(rank int, world int64) int64 {
 	return comm.World + peers*comm.Peer
 }
 
-// Overhead is what the device of this index, which runs the model, holds outside the engine's
+// stages is how many ranks a pipeline has, each of which may be several GPUs;
+// under other strategies that of all GPUs.
+func (table *Table) stages() int64 {
+	if len(table.Stages) > 0 {
+		return int64(len(table.Stages))
+	}
+	return table.Workload.World / int64(sizeOf(&table.Workload).gpus)
+}
+
+// Overhead is what the device of this index (of a pipeline, its stage), which runs the model, holds outside the engine's
 // allocator: the context with loaded kernels, and the communication library.
 func (table *Table) Overhead(index int, device *Device) int64 {
 	if table.Workload.Runtime == Devmap && device.Own != (own{}) {
@@ -36,5 +45,5 @@ func (table *Table) Overhead(index int, device *Device) int64 {
 	if known, is := table.Comm.Contexts[device.ComputeCapability]; is && known[0] == context {
 		context = known[1]
 	}
-	return context + table.Comm.of(index, table.Workload.World)
+	return context + table.Comm.of(index, table.stages())
 }

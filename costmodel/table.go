@@ -43,6 +43,9 @@ type Table struct {
 	Pool float64
 	// Additive: a device's peak is the sum over its units (no activations).
 	Additive bool
+	// Stages are the tables of a pipeline's stages in order, where these differ
+	// in their degrees or in what is recomputed; nil: all have this one.
+	Stages []*Table
 	// Warnings say what the figures leave out.
 	Warnings []Message
 }

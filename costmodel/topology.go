@@ -12,6 +12,9 @@ type Topology struct {
 	// HostMemoryBytes is what offloaded units may take of the host's memory;
 	// 0: no bound is known.
 	HostMemoryBytes int64
+	// Starts are the first GPU of each device, where these are stages of several
+	// ([Table.Folded]); nil: each is a GPU.
+	Starts []int
 }
 
 // Device is one GPU.
@@ -40,6 +43,10 @@ type Device struct {
 	// are parts of it: of what a process holds on it besides memory of theirs
 	// each counts a part in ContextBytes. Empty: nothing was measured.
 	GPU string `json:"gpu,omitzero"`
+	// Tensor and Data are the rings of a stage of several GPUs
+	// ([Table.Folded]): of those that share matrices, and of its replicas.
+	Tensor ring `json:"-"`
+	Data   ring `json:"-"`
 	// Own is what was measured there of devmap's own engine.
 	Own own `json:"devmap,omitzero"`
 }

@@ -1,6 +1,9 @@
 package costmodel
 
-import "github.com/devmap-dev/devmap/costmodel/internal/zero"
+import (
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
+	"github.com/devmap-dev/devmap/costmodel/internal/zero"
+)
 
 // Workload is what the model is asked to do: the resolved flags.
 type Workload struct {
@@ -12,7 +15,7 @@ type Workload struct {
 	// torch's engines), deepspeed, jax (a program that XLA compiles, as OpenPI's)
 	// or devmap (its own engine).
 	Runtime      string `json:"runtime"`
-	Batch        int64  `json:"batch"`         // sequences a step
+	Batch        int64  `json:"batch"`         // sequences a step, of one data-parallel rank
 	MicroBatches int64  `json:"micro_batches"` // equal parts of the batch
 	Seq          int64  `json:"seq"`           // tokens a sequence
 	TargetSeq    int64  `json:"target_seq"`    // decoder tokens of an encoder–decoder
@@ -41,7 +44,13 @@ type Workload struct {
 	// Schedule and VirtualStages, the runs a device, are a pipeline's.
 	Schedule      ScheduleKind `json:"schedule,omitzero"`
 	VirtualStages int64        `json:"virtual_stages,omitzero"`
-	// ShardDegree is over how many GPUs a parameter is cut (zero, fsdp, hsdp).
+	// DP and TP are the GPUs of a pipeline's stage: DP replicas of it, each of
+	// TP GPUs that share every matrix (tensor parallelism). Left out: 1; auto:
+	// chosen for each stage.
+	DP value.Degree `json:"dp,omitzero"`
+	TP value.Degree `json:"tp,omitzero"`
+	// ShardDegree is over how many GPUs a parameter is cut (zero, fsdp, hsdp, and
+	// over replicas of a pipeline's stage).
 	ShardDegree int64 `json:"shard_degree,omitzero"`
 	// MemFraction is the part of a GPU that JAX takes for its pool; 0 under
 	// engines that take what they need.

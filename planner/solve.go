@@ -14,6 +14,11 @@ import (
 // the one that comes nearest is returned with an [*InfeasibleError]; a
 // constraint that cannot be kept is a [*ConstraintError].
 func Solve(ctx context.Context, problem Problem, settings Settings) (*Solution, error) {
+	if problem.Costs != nil && problem.Topology != nil {
+		if folded := problem.Costs.Folded(problem.Topology); folded.Starts != nil && folded != problem.Topology {
+			return solveStages(ctx, &problem, folded, settings)
+		}
+	}
 	in, err := problem.resolve()
 	if err != nil {
 		return nil, err

@@ -47,6 +47,7 @@ func Resolve(graph *modelgraph.Graph, workload costmodel.Workload) (costmodel.Wo
 	for _, fault := range []func() error{
 		func() error { _, err := check(&workload); return err },
 		func() error { return checkStored(graph, &workload) },
+		func() error { return checkSpread(graph, &workload) },
 		func() error { return checkPositions(graph, &workload) },
 		func() error { return checkFrozen(graph, &workload, runtime) },
 		func() error { return checkFlash(graph, &workload) },
@@ -130,7 +131,8 @@ func partsOf(workload *costmodel.Workload) costmodel.Message {
 	if !workload.Strategy.Traits().Staged || workload.Mode != costmodel.Train {
 		return costmodel.Messagef("%s", divisors.Nearest(workload.MicroBatches, divisors.Of(workload.Batch), func(int64) bool { return true }))
 	}
-	return costmodel.NewSchedule(workload, max(1, workload.World), max(1, workload.VirtualStages)).Parts(workload.Batch)
+	stages := workload.World / (workload.DP.Count() * workload.TP.Count())
+	return costmodel.NewSchedule(workload, max(1, stages), max(1, workload.VirtualStages)).Parts(workload.Batch)
 }
 
 // mainPrecision is the true precision of the model's weights.

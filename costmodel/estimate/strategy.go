@@ -30,6 +30,7 @@ func resolveStrategy(workload *costmodel.Workload) {
 		workload.ShardDegree = cmp.Or(workload.ShardDegree, 1) // TrainConfig.fsdp_devices (openpi training/config.py)
 		workload.MemFraction = cmp.Or(workload.MemFraction, engine.JAXFraction)
 	}
+	resolveDegrees(workload)
 	switch {
 	case traits.Staged:
 		workload.Schedule = cmp.Or(workload.Schedule, costmodel.OneFOneB)
@@ -61,8 +62,11 @@ func checkStrategy(workload *costmodel.Workload) (engine.Engine, error) {
 	case workload.Strategy.Traits().Sequential:
 	case workload.World < 1:
 		return nil, refuse("strategy", workload.Strategy, "%s needs the number of GPUs", workload.Strategy)
-	case workload.ShardDegree > 0 && workload.World%workload.ShardDegree != 0:
+	case workload.ShardDegree > 0 && !workload.Strategy.Traits().Staged && workload.World%workload.ShardDegree != 0:
 		return nil, refuse("shard_degree", workload.ShardDegree, "%d does not divide the %d GPUs (%s)", workload.ShardDegree, workload.World, divisors.Nearest(workload.ShardDegree, divisors.Of(workload.World), func(int64) bool { return true }))
+	}
+	if err := checkDegrees(workload); err != nil {
+		return nil, err
 	}
 	return runtime, runtime.Refuse(workload)
 }
@@ -83,7 +87,7 @@ func CheckPlaced(workload *costmodel.Workload) error {
 	if err := checkVirtual(workload, &traits); err != nil {
 		return err
 	}
-	if !traits.Open && workload.ShardDegree > 0 && traits.ZeroStage == 0 {
+	if !traits.Open && workload.ShardDegree > 0 && traits.ZeroStage == 0 && !(traits.Staged && workload.DP.Count() > 1) {
 		return refuse("shard_degree", workload.ShardDegree, "%v cuts no parameters (zero1, zero2, zero3, fsdp and hsdp do)", costmodel.Set("strategy", workload.Strategy))
 	}
 	return nil

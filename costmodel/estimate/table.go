@@ -28,6 +28,7 @@ func Table(graph *modelgraph.Graph, workload costmodel.Workload) (*costmodel.Tab
 		func() error { return checkFlash(graph, &workload) },
 		func() error { return checkProgram(graph, &workload) },
 		func() error { return checkStored(graph, &workload) },
+		func() error { return checkSpread(graph, &workload) },
 	} {
 		if err := fault(); err != nil {
 			return nil, err

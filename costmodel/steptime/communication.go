@@ -24,8 +24,9 @@ func whole(bytes float64) int64 {
 // group, with an all-reduce of each part between the groups. It is 0 in load
 // mode.
 func Communication(table *costmodel.Table, topo *costmodel.Topology, place []int) int64 {
+	topo, place = folded(table, topo, place)
 	gpus := int64(len(topo.Devices))
-	if table.Workload.Mode == costmodel.Load || gpus < 2 {
+	if table.Workload.Mode == costmodel.Load || gpus < 2 && topo.Starts == nil {
 		return 0
 	}
 	if place != nil {
@@ -106,7 +107,12 @@ func crossing(table *costmodel.Table, topo *costmodel.Topology, place []int) int
 			sent[b] += bytes
 		}
 	}
-	if last := len(place) - 1; last >= 0 && place[last] >= 0 && place[last] != table.InputDevice {
+	for unit, device := range place {
+		if topo.Starts != nil && device >= 0 {
+			sent[device] += within(stageTable(table, device), unit)
+		}
+	}
+	if last := len(place) - 1; last >= 0 && place[last] >= 0 && place[last] != table.InputDevice && topo.Starts == nil {
 		sent[place[last]] += microBatches * float64(table.OutputBytes)
 	}
 	return whole(slices.Max(sent))

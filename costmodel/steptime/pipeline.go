@@ -37,7 +37,7 @@ func (step *timing) stages() (stages []Stage, devices []int, token float64) {
 			token += tokens.Device
 			tokens = round{}
 		}
-		seconds, last := Unit(step.table, step.topo, device, unit), &stages[len(stages)-1]
+		seconds, last := Unit(step.of(device), step.topo, device, unit), &stages[len(stages)-1]
 		last.Forward += seconds.Forward
 		last.Backward += seconds.Backward
 		last.Issue += seconds.Issue
@@ -64,10 +64,13 @@ func (step *timing) schedule(stages []Stage, devices []int) costmodel.Schedule {
 
 func (step *timing) updateOn(device int) float64 {
 	var bytes float64
+	var exchanged UnitSeconds
+	table, dev := step.of(device), &step.topo.Devices[device]
 	for unit, on := range step.place {
 		if on == device {
-			bytes += step.table.Units[unit].Work.Update
+			bytes += table.Units[unit].Work.Update
+			exchanged.exchange(table, dev, &table.Units[unit].Work)
 		}
 	}
-	return updateSeconds(&step.topo.Devices[device], bytes, step.table.Workload.Precision)
+	return updateSeconds(dev, bytes/float64(shards(table)), table.Workload.Precision) + exchanged.Update
 }

@@ -24,6 +24,7 @@ func newTiming(table *costmodel.Table, topo *costmodel.Topology, place []int) (*
 	if err := Check(table, topo); err != nil {
 		return nil, err
 	}
+	topo, place = folded(table, topo, place)
 	step := &timing{table: table, topo: topo, place: slices.Clone(place), copied: make([]float64, len(place))}
 	main := -1
 	for unit, device := range place {
@@ -60,14 +61,14 @@ func copyRate(device *costmodel.Device, tier int) float64 {
 
 // unit is what a unit takes where it runs.
 func (step *timing) unit(unit, device int) UnitSeconds {
-	out := Unit(step.table, step.topo, device, unit)
+	out := Unit(step.of(device), step.topo, device, unit)
 	out.Copied = step.copied[unit]
 	return out
 }
 
 // send is the time of a unit's output, or of its gradient, between devices.
 func (step *timing) send(unit, from, to int) float64 {
-	return step.topo.SendSeconds(from, to, step.table.Units[unit].Work.Output)
+	return step.topo.SendSeconds(from, to, message(step.of(from), step.of(to), unit))
 }
 
 func (step *timing) trains() bool { return step.table.Workload.Mode == costmodel.Train }

@@ -42,6 +42,7 @@ func Unit(table *costmodel.Table, topo *costmodel.Topology, device, unit int) Un
 	if table.Workload.Mode == costmodel.Train {
 		out.Backward, out.IssueBack = passSeconds(on, work.Backward, precision), issueBackSeconds(on, work.Backward)
 	}
+	out.stage(table, on, work)
 	return out
 }
 

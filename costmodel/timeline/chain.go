@@ -14,6 +14,7 @@ type Chain struct {
 	sums              []sums // of the units before each
 	forward, backward folds
 	head, last        sparse
+	shards            *chainShards // nil but of a pipeline whose stages have replicas
 }
 
 // sums are the additive figures of the units before one.
@@ -61,7 +62,7 @@ func (chain *Chain) Summary(a, b int) Summary {
 	}
 	before, end, count := &chain.sums[a], &chain.sums[b], len(chain.sums)-1
 	saved := end.saved - before.saved
-	return Summary{
+	out := Summary{
 		Static:        end.static - before.static,
 		Saved:         saved,
 		Grads:         end.grads - before.grads,
@@ -74,6 +75,8 @@ func (chain *Chain) Summary(a, b int) Summary {
 		HeadPeak:      chain.head.max(a, b),
 		Products:      end.products > before.products,
 	}
+	chain.shards.fill(&out, a, b)
+	return out
 }
 
 // folds answer for the peak of any stretch of a sequence of folds.

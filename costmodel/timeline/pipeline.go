@@ -27,6 +27,8 @@ type Rank struct {
 //   - Schedule1F1B._step_microbatches holds the input's gradient in bwd_sends
 //     until the next backward has made its own (HoldsGradient).
 //   - The first backward of a stage makes its gradients, later ones add to them.
+//   - What replicas of a stage cut of its parameters is gathered in its first
+//     forward and given back behind the last backward ([stageShards]).
 //
 // Which of these an engine does is data of its runtime.
 //
@@ -41,9 +43,13 @@ func rankOf(table *costmodel.Table, on Rank, dev *costmodel.Device) *rank {
 		workspace: table.Workspaces * dev.WorkspaceBytes, chunks: make([]chunk, len(on.Chunks)),
 	}
 	ends := false // a chunk of the rank ends the model
+	shards := newStageShards(table)
 	for i, at := range on.Chunks {
 		if at.First < at.End {
 			place.chunks[i] = chunkOf(table, at)
+			if units, ok := place.chunks[i].first.(unitList); ok && shards != nil {
+				place.chunks[i].shared = shardedList{units, shards, at.First}
+			}
 			ends = ends || place.chunks[i].ends
 		}
 	}
@@ -60,6 +66,7 @@ func rankOf(table *costmodel.Table, on Rank, dev *costmodel.Device) *rank {
 // that the stage after does.
 type chunk struct {
 	first, again stretch // with no gradients yet, and with all of them; nil where it has no unit
+	shared       sharing // nil where no replicas share it
 	ends         bool    // it ends the model
 	in, out      int64   // bytes of a micro-batch's message in, and of its gradient back
 	// own is a micro-batch's output, which stays to the end of its backward
@@ -119,7 +126,7 @@ func (place *rank) events(emit func(Event)) {
 		return
 	}
 	place.buffers(emit)
-	step := rankStep{rank: place, repeating: repeating{told: emit}, ran: make([]bool, len(place.chunks))}
+	step := rankStep{rank: place, repeating: repeating{told: emit}, ran: make([]bool, len(place.chunks)), began: make([]bool, len(place.chunks))}
 	step.emit = step.tell
 	for i := range place.phases {
 		step.run(&place.phases[i], step.act)
@@ -175,6 +182,8 @@ type rankStep struct {
 	emit func(Event) // tell, made once
 	sent int64       // an input's gradient that is held
 	ran  []bool      // by chunk: its parameters have gradients
+	// began, by chunk: a micro-batch has run forward.
+	began []bool
 }
 
 func (step *rankStep) act(action order.Action) {
@@ -185,15 +194,20 @@ func (step *rankStep) act(action order.Action) {
 		step.backward(piece, int(action.Chunk))
 	case action.Backward:
 	case step.mode == costmodel.Train:
-		step.forward(piece)
+		step.forward(piece, int(action.Chunk))
 	default:
 		step.infer(piece)
 	}
 }
 
-func (step *rankStep) forward(piece *chunk) {
+func (step *rankStep) forward(piece *chunk, number int) {
 	step.emit(Event{Change: activations(piece.rotary)})
-	piece.first.forward(step.emit)
+	if piece.shared != nil && !step.began[number] {
+		piece.shared.gather(step.emit)
+	} else {
+		piece.first.forward(step.emit)
+	}
+	step.began[number] = true
 	piece.first.bodyEnd(step.emit) // autocast's region is the module's forward
 	step.emit(Event{Change: activations(piece.own + piece.logits), What: "end of forward"})
 }
@@ -226,6 +240,9 @@ func (step *rankStep) end() {
 	var update int64
 	for i := range step.chunks {
 		piece := &step.chunks[i]
+		if piece.shared != nil && step.ran[i] {
+			piece.shared.reduce(step.emit)
+		}
 		if piece.ends {
 			step.emit(Event{Over: activations(step.schedule.MicroBatches * piece.logits), What: "merging of outputs"})
 		}

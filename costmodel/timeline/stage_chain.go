@@ -18,6 +18,7 @@ type StageChain struct {
 	firstForms [4][]Summary
 	againForms [4][]Summary
 	padding    []int64 // prefix sums of StatePadding
+	shared     bool    // its parameters are cut over replicas
 	// leastIn and leastOut are the smallest message into a stage that begins
 	// at a unit or before it, and out of one that ends behind it or later.
 	leastIn, leastOut []int64
@@ -40,6 +41,8 @@ func NewStageChain(table *costmodel.Table) *StageChain {
 	again := make([]costmodel.Unit, len(table.Units))
 	var reading folding
 	add := reading.add
+	shards := newStageShards(table)
+	chain.shared = shards != nil
 	chain.padding = make([]int64, len(table.Units)+1)
 	for unitIndex := range table.Units {
 		chain.padding[unitIndex+1] = chain.padding[unitIndex] + table.Units[unitIndex].StatePadding
@@ -50,11 +53,14 @@ func NewStageChain(table *costmodel.Table) *StageChain {
 				unit = staged(table, unitIndex, form&received != 0, form&sends != 0)
 			}
 			more := accumulating(&unit)
-			chain.firstForms[form] = append(chain.firstForms[form], reading.of(&unit, add))
+			summary := reading.of(&unit, add)
+			shards.summarise(&summary, &unit, unitIndex)
+			chain.firstForms[form] = append(chain.firstForms[form], summary)
 			chain.againForms[form] = append(chain.againForms[form], reading.of(&more, add))
 		}
 	}
 	chain.first, chain.again = NewChain(table.Units), NewChain(again)
+	chain.first.share(shards, table.Units)
 	chain.leastMessages()
 	return chain
 }
@@ -148,6 +154,10 @@ const (
 	chunkOwn
 	chunkLogits
 	chunkRotary
+	chunkGathering
+	chunkGathered
+	chunkReducing
+	chunkReduced
 	chunkFigures
 )
 
@@ -171,6 +181,7 @@ func (sum *rankSum) add(part *span) {
 		chunkSaved: part.first.Saved, chunkGrads: part.first.Grads, chunkForward: part.first.Forward,
 		chunkBackward: part.first.Backward, chunkAgain: part.again.Backward, chunkHead: part.first.HeadPeak, chunkStep: part.first.StepTransient,
 		chunkIn: part.in, chunkOut: part.out, chunkOwn: part.own, chunkLogits: part.logits, chunkRotary: part.rotary,
+		chunkGathering: part.first.Gathering, chunkGathered: part.first.Gathered, chunkReducing: part.first.Reducing, chunkReduced: part.first.Reduced,
 	}
 	sum.value = append(sum.value, of[:]...)
 }
@@ -189,7 +200,7 @@ func (chain *StageChain) formOf(key ranked) *closed {
 	}
 	form, ok := chain.forms[key]
 	if !ok {
-		form = rankClosed(&chain.table.Workload, key)
+		form = rankClosed(&chain.table.Workload, key, chain.shared)
 		chain.forms[key] = form
 	}
 	chain.asked, chain.form = key, form
@@ -197,7 +208,7 @@ func (chain *StageChain) formOf(key ranked) *closed {
 }
 
 // rankClosed is the closed form of any rank at this place of a schedule.
-func rankClosed(workload *costmodel.Workload, at ranked) *closed {
+func rankClosed(workload *costmodel.Workload, at ranked, shared bool) *closed {
 	chunks := int(max(1, at.schedule.Chunks))
 	r := rank{mode: workload.Mode, rules: costmodel.StageRulesOf(workload.Runtime), schedule: at.schedule, phases: order.Phases(at.schedule, at.rank), chunks: make([]chunk, chunks)}
 	first, again := make([]Summary, chunks), make([]Summary, chunks)
@@ -207,6 +218,7 @@ func rankClosed(workload *costmodel.Workload, at ranked) *closed {
 			first[i] = Summary{
 				Saved: of[chunkSaved], Grads: of[chunkGrads], Forward: of[chunkForward], Backward: of[chunkBackward],
 				HeadPeak: of[chunkHead], StepTransient: of[chunkStep],
+				Gathering: of[chunkGathering], Gathered: of[chunkGathered], Reducing: of[chunkReducing], Reduced: of[chunkReduced],
 			}
 			if i == 0 {
 				first[i].Static = value[0]
@@ -215,6 +227,9 @@ func rankClosed(workload *costmodel.Workload, at ranked) *closed {
 			r.chunks[i] = chunk{
 				first: &first[i], again: &again[i], ends: true, in: of[chunkIn], out: of[chunkOut],
 				own: of[chunkOwn], logits: of[chunkLogits], rotary: of[chunkRotary],
+			}
+			if shared {
+				r.chunks[i].shared = &first[i]
 			}
 		}
 		return r.events

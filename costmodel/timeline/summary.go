@@ -19,6 +19,11 @@ type Summary struct {
 	CacheGrowth       int64 // what the KV cache gains after the prompt
 	HeadPeak          int64 // peak when Saved and CacheGrowth are there, above them
 	Products          bool  // anything in it runs matrix products
+	// Where replicas of a pipeline's stage cut its parameters: Gathering is the
+	// peak of the first forward, above Static, which leaves Gathered besides what
+	// is saved; Reducing that of the reduction behind the last backward, above
+	// what it leaves: Reduced in the place of Gathered and Grads.
+	Gathering, Gathered, Reducing, Reduced int64
 }
 
 // Of folds the events of one unit.
@@ -68,6 +73,9 @@ func (summary Summary) Join(next Summary) Summary {
 func (summary *Summary) add(next *Summary) {
 	forward, backward := summary.folds()
 	nextForward, nextBackward := next.folds()
+	shared := summary.shared() || next.shared()
+	gather, reduce := summary.shardFolds()
+	nextGather, nextReduce := next.shardFolds()
 	summary.Static += next.Static
 	summary.Saved += next.Saved
 	summary.Grads += next.Grads
@@ -79,6 +87,11 @@ func (summary *Summary) add(next *Summary) {
 	summary.CacheGrowth += next.CacheGrowth
 	summary.HeadPeak = max(summary.HeadPeak, next.HeadPeak)
 	summary.Products = summary.Products || next.Products
+	if both := reduce.Join(nextReduce); shared {
+		summary.Gathering, summary.Reducing = gather.Join(nextGather).Peak, both.Peak-both.Net
+	}
+	summary.Gathered += next.Gathered
+	summary.Reduced += next.Reduced
 }
 
 // Least is at most both in every figure.
@@ -95,6 +108,10 @@ func (summary Summary) Least(other Summary) Summary {
 		CacheGrowth:   min(summary.CacheGrowth, other.CacheGrowth),
 		HeadPeak:      min(summary.HeadPeak, other.HeadPeak),
 		Products:      summary.Products && other.Products,
+		Gathering:     min(summary.Gathering, other.Gathering),
+		Gathered:      min(summary.Gathered, other.Gathered),
+		Reducing:      min(summary.Reducing, other.Reducing),
+		Reduced:       min(summary.Reduced, other.Reduced),
 	}
 }
 

@@ -33,7 +33,11 @@ func Check(graph *modelgraph.Graph, table *costmodel.Table, topo *costmodel.Topo
 	check.tiers(&table.Workload)
 	switch strategy := table.Workload.Strategy; {
 	case strategy.Traits().Staged: // a tied parameter has a copy on each stage
-		check.pipeline(graph, stagesOf(table, check.placement, len(topo.Devices)), table.Workload.Mode == costmodel.Train)
+		folded, starts := startsOf(table, topo)
+		check.notFirst(starts)
+		pipe := stagesOf(table, check.placement.onStages(starts), len(folded.Devices))
+		pipe.starts = starts
+		check.pipeline(graph, pipe, table.Workload.Mode == costmodel.Train)
 	case mapped(strategy):
 		check.ties()
 	default:

@@ -13,6 +13,7 @@ type pipeline struct {
 	device   []int   // of each stage
 	opens    []int   // the first unit of each that does not pass
 	of       [][]int // stages of each device
+	starts   []int   // the first GPU of each device, where these are several
 }
 
 // stagesOf reads a map. A unit that has no device begins no stage, nor does one
@@ -74,6 +75,7 @@ func (pipe *pipeline) predict(table *costmodel.Table, topo *costmodel.Topology) 
 }
 
 func (pipe *pipeline) walk(out *Prediction, table *costmodel.Table, dev *costmodel.Device, rank int64) {
+	table = tableOf(table, out.Device)
 	place := timeline.Rank{Schedule: pipe.schedule, Index: rank}
 	head := false
 	for _, stage := range pipe.of[out.Device] {

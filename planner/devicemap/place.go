@@ -126,9 +126,9 @@ func (check *checker) pipeline(graph *modelgraph.Graph, pipe *pipeline, train bo
 		module := graph.Units[pipe.opens[stage]].Name
 		switch {
 		case pipe.schedule.Kind != costmodel.Interleaved && first != stage:
-			check.fault(splitUnit, module, "it begins a second run on device %d; %s takes one stage a device (%v takes several)", pipe.device[stage], pipe.schedule.Kind, costmodel.Set("schedule", costmodel.Interleaved))
+			check.fault(splitUnit, module, "it begins a second run on device %d; %s takes one stage a device (%v takes several)", pipe.gpu(pipe.device[stage]), pipe.schedule.Kind, costmodel.Set("schedule", costmodel.Interleaved))
 		case pipe.schedule.Kind == costmodel.Interleaved && pipe.device[stage] != pipe.device[stage%int(pipe.schedule.Stages)]:
-			check.fault(splitUnit, module, "stage %d is on device %d; interleaved stages go round the devices, so that it belongs on device %d", stage, pipe.device[stage], pipe.device[stage%int(pipe.schedule.Stages)])
+			check.fault(splitUnit, module, "stage %d is on device %d; interleaved stages go round the devices, so that it belongs on device %d", stage, pipe.gpu(pipe.device[stage]), pipe.gpu(pipe.device[stage%int(pipe.schedule.Stages)]))
 		}
 	}
 	var unknown *costmodel.FieldError

@@ -14,7 +14,8 @@ import (
 func Predict(table *costmodel.Table, topo *costmodel.Topology, placement Map) []Prediction {
 	switch strategy := table.Workload.Strategy; {
 	case strategy.Traits().Staged, mapped(strategy) && costmodel.StageRulesOf(table.Workload.Runtime).Arena:
-		return stagesOf(table, placement, len(topo.Devices)).predict(table, topo)
+		folded, starts := startsOf(table, topo)
+		return onGPUs(stagesOf(table, placement.onStages(starts), len(folded.Devices)).predict(table, folded), starts, topo)
 	case strategy.Traits().Replicated && placement == nil:
 		devices, err := predictReplicas(table, topo)
 		if err == nil {

@@ -11,6 +11,13 @@ type Stage struct {
 	Stage  int      `json:"stage"`
 	Device Device   `json:"device"`
 	Units  []string `json:"units"`
+	// Devices are all GPUs of the stage, where it has several: DP replicas, of
+	// TP GPUs each that share matrices. Recompute is its own, where the stages of
+	// a plan differ.
+	Devices   []int  `json:"devices,omitzero"`
+	DP        int64  `json:"dp,omitzero"`
+	TP        int64  `json:"tp,omitzero"`
+	Recompute string `json:"recompute,omitzero"`
 	// The seconds are nil where they are not known or were not asked for.
 	*steptime.StageTimes
 }
@@ -36,6 +43,10 @@ func timedStages(graph *modelgraph.Graph, table *costmodel.Table, topo *costmode
 	for i := range out {
 		at[i] = costmodel.Interval{First: end, End: end + len(out[i].Units)}
 		end = at[i].End
+	}
+	_, starts := startsOf(table, topo)
+	for i := range out {
+		out[i].spread(table, starts, int(out[i].Device))
 	}
 	if times, err := steptime.Stages(table, topo, placement.places(), at); err == nil {
 		for i := range out {

@@ -103,7 +103,7 @@ func (cost *Cost) attentionPeaks(op attention, dims geo, shape *Shape) {
 	// Rotation holds q's product, its rotated half and that one's product
 	// beside q, k and v; the kernel holds its output instead.
 	rope := element * tokens * (3*dims.q + dims.k)
-	work := element*tokens*dims.q + element*dims.kvTokens*(dims.k+dims.v) + max(rope, element*tokens*(dims.out+op.Dim))
+	work := element*tokens*dims.q + element*dims.kvTokens*(dims.k+dims.v) + max(rope, element*tokens*(dims.out+op.Dim)+shape.reduced(op.Dim))
 	switch dims.by {
 	case efficientKernel:
 		work += dims.masked * element
@@ -112,7 +112,7 @@ func (cost *Cost) attentionPeaks(op attention, dims geo, shape *Shape) {
 	case flashKernel:
 	}
 	if shape.Train {
-		work = max(work, cost.Memory.Saved+max(element*tokens*op.Dim, op.kernelForward(&dims, shape)))
+		work = max(work, cost.Memory.Saved+max(element*tokens*op.Dim+shape.reduced(op.Dim), op.kernelForward(&dims, shape)))
 	}
 	cost.Memory.Forward = 2*stream + element*tokens*op.Dim + work + cost.Memory.KV
 	if !shape.Train {

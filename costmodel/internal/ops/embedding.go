@@ -22,6 +22,9 @@ func (op embedding) cost(shape *Shape) Cost {
 	if op.Scaled {
 		cost.Memory.Forward += out
 	}
+	if shape.Shared { // the mask of tokens that others look up, and their ids here
+		cost.Memory.Forward += shape.reduced(op.Dim) + (1+8)*tokens
+	}
 	if shape.Scatter {
 		cost.Memory.Forward += scattered(op.Dim, shape)
 	}

@@ -70,6 +70,24 @@ func (cost *Cost) eagerLoss(op head, shape *Shape, nV, in int64) {
 		// The logits' gradient, the input's, and the weight's.
 		backwardPoint{element*nV + shape.streamBytes()*in - 4*nV, shape.NewGrads + shape.SecondGrads, shape.NewGrads + shape.SecondGrads},
 	)
+	if shape.Shared {
+		cost.sharedLoss(shape, nV, in)
+	}
+}
+
+// sharedLoss is what a loss over a cut vocabulary takes besides (torch 2.11,
+// distributed/tensor/parallel/loss.py, loss_parallel): in forward, _log_softmax
+// has the logits less their maximum beside their exponentials, then the result,
+// where one kernel makes it of the logits; in backward,
+// _nll_loss_and_log_softmax_backward has the likelihood's gradient, the
+// exponentials of log-softmax, and their sum, then its product. The input's
+// gradient is a sum over the GPUs.
+func (cost *Cost) sharedLoss(shape *Shape, nV, in int64) {
+	cost.Memory.Forward += 4 * nV
+	cost.peak(
+		backwardPoint{12 * nV, 0, 0},
+		backwardPoint{2*shape.streamBytes()*in - 4*nV, shape.NewGrads + shape.SecondGrads, shape.NewGrads + shape.SecondGrads},
+	)
 }
 
 // eager reports that the loss is made of all logits: of a language model's

@@ -54,6 +54,9 @@ type Shape struct {
 	// kept (torch/utils/checkpoint.py, early_stop).
 	Recompute bool
 	Quantize  string // of the linear layers' weights
+	// Shared: the layer is one GPU's part of one that several share (tensor
+	// parallelism); its outputs are summed over them, or, of the head, cut.
+	Shared bool
 }
 
 // e is the size of an element in matrix products, r in the residual stream.
@@ -76,4 +79,14 @@ func (shape *Shape) casts(linears, dim, weights int64) int64 {
 		linears = 0 // an input is kept for its weight's gradient
 	}
 	return 2*linears*dim*shape.Tokens + 2*weights
+}
+
+// reduced is what the sum over the GPUs that share a layer takes beside the part
+// that it is the sum of, a copy of the output (torch 2.11,
+// csrc/distributed/c10d/Functional.cpp, all_reduce: input.clone).
+func (shape *Shape) reduced(dim int64) int64 {
+	if !shape.Shared {
+		return 0
+	}
+	return shape.elementBytes() * dim * shape.Tokens
 }

@@ -24,7 +24,7 @@ const (
 
 // RuleOf is a strategy's rule.
 func RuleOf(strategy costmodel.Strategy) Rule {
-	if strategy.Traits().ByBlock {
+	if traits := strategy.Traits(); traits.ByBlock || traits.Staged {
 		return Rows
 	}
 	return Flat

@@ -132,6 +132,11 @@ func (f *flag) add(cmd *cobra.Command, which command, request *Request) {
 		} else {
 			set.StringSliceVar(at, f.name, nil, help)
 		}
+	case pflag.Value: // a degree
+		if err := at.Set(f.otherwise); err != nil {
+			panic(err) // a value of the table
+		}
+		set.VarP(at, f.name, f.short, help)
 	case *costmodel.Field: // of named values
 		value := &named{field: at, work: &request.work}
 		value.Set(f.otherwise) //nolint:errcheck // it never fails

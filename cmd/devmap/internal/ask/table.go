@@ -125,7 +125,7 @@ var ofWorkload = map[string]flag{
 	"strategy": {
 		help: "how the model is spread: {values}", otherwise: string(costmodel.DeviceMap),
 		// What an engine makes of adapters follows it.
-		reopens: []string{"runtime", "lora-precision", "schedule", "virtual-stages", "shard-degree", "mem-fraction"},
+		reopens: []string{"runtime", "lora-precision", "schedule", "virtual-stages", "dp", "tp", "shard-degree", "mem-fraction"},
 		meant: map[string]string{
 			"auto-map": "device-map", "device_map": "device-map", "naive": "device-map", "pp": "pipeline", "dp": "ddp", "data-parallel": "ddp", "zero": "zero1, zero2 or zero3", "zero-1": "zero1", "zero-2": "zero2", "zero-3": "zero3", "deepspeed": "zero1, zero2 or zero3",
 			"fsdp1": "fsdp", "fsdp2": "fsdp", "full-shard": "fsdp", "full_shard": "fsdp", "hybrid": "hsdp", "hybrid-shard": "hsdp",
@@ -145,6 +145,14 @@ var ofWorkload = map[string]flag{
 	},
 	"virtual_stages": {
 		help: "runs a GPU, interleaved (2)", leftOut: "2", idle: []*idleness{noSchedule},
+	},
+	"dp": {
+		help: "replicas of each stage of a pipeline (data parallelism), or auto: chosen for each stage; --batch is then the whole step's",
+		also: []string{"data-parallel", "data-parallel-size", "data_parallel_degree", "data-parallel-degree", "dp-size", "dp-degree"},
+	},
+	"tp": {
+		help: "GPUs that share the matrices of each stage of a pipeline (tensor parallelism), or auto: chosen for each stage",
+		also: []string{"tensor-parallel", "tensor-parallel-size", "tensor_parallel_size", "tensor-parallel-degree", "tensor_parallel_degree", "tensor-model-parallel-size", "tp-size", "tp-degree"},
 	},
 	"shard_degree": {
 		help: "GPUs that a parameter is cut over (all; hsdp: half; jax: 1, as OpenPI's fsdp_devices)", leftOut: "all GPUs; hsdp: half of them; jax: 1",
@@ -259,9 +267,7 @@ var programFlags = []flag{
 // unbuiltFlags are flags of the contract that this version takes only at their
 // default.
 var unbuiltFlags = []flag{
-	unbuilt("tp", "tensor parallel degree"),
 	unbuilt("pp", "pipeline parallel degree"),
-	unbuilt("dp", "data parallel degree"),
 	unbuilt("cp", "context parallel degree"),
 	unbuilt("ep", "expert parallel degree"),
 	{

@@ -5,6 +5,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
 	"github.com/devmap-dev/devmap/costmodel/internal/allocator"
 	"github.com/devmap-dev/devmap/costmodel/internal/elements"
+	"github.com/devmap-dev/devmap/costmodel/internal/shard"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -22,8 +23,9 @@ func (pipeline) Refuse(workload *costmodel.Workload) error {
 	return nil
 }
 
+// Rules cut what replicas of a stage share.
 func (pipeline) Rules(workload *costmodel.Workload) layers.Rules {
-	return layers.Rules{Compute: workload.Precision, Untied: true}
+	return layers.Rules{Compute: workload.Precision, Untied: true, Cut: workload.DP.Count() > 1}
 }
 
 func (pipeline) Finish(model *layers.Model, table *costmodel.Table) {
@@ -45,6 +47,24 @@ func (pipeline) Finish(model *layers.Model, table *costmodel.Table) {
 		if unit > 0 && besideChain(model, exec) {
 			out.Output = table.Units[unit-1].Output
 		}
+		if model.Rules.Cut {
+			gathers(model, table, unit)
+		}
+	}
+}
+
+// gathers makes a unit with parameters a group of FSDP2's, gathered by the
+// first forward of a step and reduced behind its last backward: fully_shard on
+// every block, the embedding, the norm and the head, without resharding after
+// forward (torchtitan/models/llama3/infra/parallelize.py, apply_fsdp, under a
+// pipeline). Cut over one replica it is torch's composable replicate
+// (distributed/_composable/replicate_with_fsdp.py), whose gradients are reduced
+// over all of them.
+func gathers(model *layers.Model, table *costmodel.Table, unit int) {
+	group := groupOf(model, &shard.Group{Name: model.Graph.Units[unit].Name, Units: []int{unit}})
+	if group.Gathered > 0 && len(group.Units) > 0 {
+		group.StaysGathered = true
+		table.Groups = append(table.Groups, group.Group)
 	}
 }
 

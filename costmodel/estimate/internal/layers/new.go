@@ -17,6 +17,9 @@ func New(graph *modelgraph.Graph, workload costmodel.Workload, rules Rules) (*Mo
 	if rules.Untied {
 		graph = untied(graph)
 	}
+	if degree := workload.TP.Count(); degree > 1 {
+		graph = narrowed(graph, degree)
+	}
 	model := &Model{
 		Graph: graph, Tied: tied, Workload: workload, Rules: rules, Layers: make([]Layer, len(graph.Layers)),
 		Train: workload.Mode == costmodel.Train, Frozen: workload.LoRARank > 0,

@@ -39,7 +39,7 @@ func (model *Model) shape(i int) ops.Shape {
 		NewGrads: layer.Grads.First, SecondGrads: layer.Grads.Second, Weights: layer.ParamCount(),
 		Attention: workload.Attention, Loss: workload.Loss, Recompute: model.Recomputes,
 		Adapters: layer.Whole.Adapters, Quantize: workload.Quantize,
-		LinearInputs: model.Rules.LinearInputs,
+		LinearInputs: model.Rules.LinearInputs, Shared: workload.TP.Count() > 1,
 		Images:       workload.Images > 0, InputKept: model.inputKept(i),
 	}
 	if workload.NewTokens > 0 {

@@ -24,6 +24,7 @@ func work(model *layers.Model, index int) costmodel.Work {
 		}
 		run++
 		forward, backward := passes(layer, model.Frozen)
+		sums(model, layer, &forward, &backward)
 		out.Forward, out.Backward = both(out.Forward, forward), both(out.Backward, backward)
 		out.Output = layer.Cost.Output
 		if model.Train && layer.Runs {
@@ -100,10 +101,40 @@ func token(layer *layers.Layer, sequences int64) costmodel.Pass {
 	}
 }
 
+// sums are those over the GPUs that share the layer: of its output, and of its
+// input's gradient; the embedding's input has none, and the head's output stays
+// cut, of which a few numbers a token are summed.
+func sums(model *layers.Model, layer *layers.Layer, forward, backward *costmodel.Pass) {
+	if model.Workload.TP.Count() == 1 || !layer.Runs {
+		return
+	}
+	var dim int64
+	ahead, back := 1., 1.
+	switch op := layer.Op.(type) {
+	case modelgraph.Attention:
+		dim = op.Dim
+	case modelgraph.MLP:
+		dim = op.Dim
+	case modelgraph.Embedding:
+		dim, back = op.Dim, 0
+	case modelgraph.Head:
+		dim, ahead = op.Dim, 0
+	}
+	if dim == 0 {
+		return
+	}
+	bytes := float64(elements.Compute(layer.Shape.Precision) * dim * layer.Shape.Tokens)
+	forward.Reduced, forward.Reductions = ahead*bytes, ahead
+	if model.Train {
+		backward.Reduced, backward.Reductions = back*bytes, back
+	}
+}
+
 // both are two passes, one after the other.
 func both(pass, next costmodel.Pass) costmodel.Pass {
 	return costmodel.Pass{
 		Products: pass.Products + next.Products, Unaligned: pass.Unaligned + next.Unaligned, Attention: pass.Attention + next.Attention,
 		Traffic: pass.Traffic + next.Traffic, Strided: pass.Strided + next.Strided, Kernels: pass.Kernels + next.Kernels, Profiled: pass.Profiled + next.Profiled,
+		Reduced: pass.Reduced + next.Reduced, Reductions: pass.Reductions + next.Reductions,
 	}
 }

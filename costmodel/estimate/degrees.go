@@ -1,0 +1,165 @@
+package estimate
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
+	"github.com/devmap-dev/devmap/costmodel/internal/divisors"
+	"github.com/devmap-dev/devmap/costmodel/internal/elements"
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// resolveDegrees drops degrees of 1, and cuts parameters over all replicas of a
+// stage where nothing else was asked for, as torchtitan does
+// (data_parallel_shard_degree: -1).
+func resolveDegrees(workload *costmodel.Workload) {
+	for _, degree := range []*value.Degree{&workload.DP, &workload.TP} {
+		if *degree == 1 {
+			*degree = 0
+		}
+	}
+	if workload.DP > 1 && workload.ShardDegree == 0 {
+		workload.ShardDegree = workload.DP.Count()
+	}
+}
+
+// spread reports stages of several GPUs, or degrees that are still open.
+func spread(workload *costmodel.Workload) bool { return workload.DP != 0 || workload.TP != 0 }
+
+// checkDegrees refuses degrees that do not multiply out to the GPUs, and what
+// stages of several GPUs are not modelled with.
+func checkDegrees(workload *costmodel.Workload) error {
+	if !spread(workload) {
+		return nil
+	}
+	field, degree := "dp", workload.DP
+	if degree == 0 {
+		field, degree = "tp", workload.TP
+	}
+	mixed := elements.Mixed(workload.Precision)
+	switch traits := workload.Strategy.Traits(); {
+	case !traits.Staged:
+		return refuse(field, degree, "stages of several GPUs are a pipeline's, and %v has none (%v does; zero, fsdp and hsdp have %v)",
+			costmodel.Set("strategy", workload.Strategy), costmodel.Set("strategy", costmodel.Pipeline), costmodel.Setting{Field: "shard_degree"})
+	case workload.Runtime != value.Torch:
+		return refuse(field, degree, "a stage of %s is one GPU (%v takes several)", workload.Runtime, costmodel.Set("runtime", value.Torch))
+	case workload.LoRARank > 0 || workload.Quantize != "":
+		return refuse(field, degree, "adapters and quantised weights are not modelled on stages of several GPUs (full training is)")
+	case mixed:
+		return refuse("precision", workload.Precision, "mixed precision is not modelled on stages of several GPUs (%v, %v and %v are)",
+			costmodel.BF16True, costmodel.FP16True, costmodel.FP32True)
+	case workload.DP != 0 && workload.Mode == costmodel.Infer:
+		return refuse("dp", workload.DP, "in inference each replica serves requests of its own: plan one of them, and run it %v times (%v works)", workload.DP, costmodel.Set("dp", 1))
+	case workload.DP != 0 && workload.Schedule == costmodel.Interleaved:
+		return refuse("dp", workload.DP, "what torch's interleaved runtime gathers and drops between runs is not modelled (%v and %v work)",
+			costmodel.Set("schedule", costmodel.OneFOneB), costmodel.Set("schedule", costmodel.GPipe))
+	case workload.DP > 1 && workload.DP.Count()%workload.ShardDegree != 0:
+		return refuse("shard_degree", workload.ShardDegree, "%d does not divide the %d replicas of a stage (%s)", workload.ShardDegree, workload.DP.Count(), nearestTo(workload.ShardDegree, workload.DP.Count()))
+	}
+	return checkProduct(workload)
+}
+
+func nearestTo(value, whole int64) string {
+	return divisors.Nearest(value, divisors.Of(whole), func(int64) bool { return true })
+}
+
+// checkProduct refuses degrees whose product does not divide the number of GPUs.
+func checkProduct(workload *costmodel.Workload) error {
+	dp, tp, gpus := workload.DP.Count(), workload.TP.Count(), workload.World
+	if gpus < 1 || gpus%(dp*tp) == 0 {
+		return nil
+	}
+	field, other, degree, rest := "tp", "dp", tp, dp
+	if gpus%tp == 0 {
+		field, other, degree, rest = "dp", "tp", dp, tp
+	}
+	works := ""
+	if gpus%rest == 0 {
+		works = fmt.Sprintf("; of %s, %s", field, nearestTo(degree, gpus/rest))
+	}
+	return refuse(field, degree, "stages of %d × %d GPUs do not fill %d GPUs: the product must divide them%s (with %v)",
+		dp, tp, gpus, works, costmodel.Set(other, rest))
+}
+
+// checkTensors refuses a degree of tensor parallelism that a model's matrices
+// cannot be cut by, and operations that are not cut here.
+func checkTensors(graph *modelgraph.Graph, workload *costmodel.Workload) error {
+	degree := workload.TP.Count()
+	if degree == 1 {
+		return nil
+	}
+	for i := range graph.Layers {
+		if why := layers.Uncut(graph, i); why != "" {
+			return refuse("tp", degree, "layer %q is %s, which is not modelled under tensor parallelism (%v works)", graph.Layers[i].Name, why, costmodel.Set("tp", 1))
+		}
+	}
+	divides := func(degree int64) bool {
+		for i := range graph.Layers {
+			if name, _ := undivided(graph.Layers[i].Op, degree); name != "" {
+				return false
+			}
+		}
+		return true
+	}
+	for i := range graph.Layers {
+		name, size := undivided(graph.Layers[i].Op, degree)
+		if name == "" {
+			continue
+		}
+		return refuse("tp", degree, "layer %q has %d %s, which %d GPUs cannot share out evenly (%s)", graph.Layers[i].Name, size, name, degree,
+			cmpOr(divisors.Nearest(degree, divisors.Of(size), divides), "1 does"))
+	}
+	return nil
+}
+
+func cmpOr(text, otherwise string) string {
+	if text == "" {
+		return otherwise
+	}
+	return text
+}
+
+// undivided names a side of an operation that a degree does not divide.
+func undivided(op modelgraph.Op, degree int64) (name string, size int64) {
+	type side struct {
+		name string
+		size int64
+	}
+	var sides []side
+	switch op := op.(type) {
+	case modelgraph.Attention:
+		sides = []side{{"attention heads", op.Heads}, {"KV heads", op.KVHeads}}
+	case modelgraph.MLP:
+		sides = []side{{"hidden features (the FFN's width)", op.Hidden}}
+	case modelgraph.Embedding:
+		sides = []side{{"rows (the vocabulary)", op.Vocab}}
+	case modelgraph.Head:
+		sides = []side{{"logits (the vocabulary)", op.Vocab}}
+	}
+	for _, one := range sides {
+		if one.size%degree != 0 {
+			return one.name, one.size
+		}
+	}
+	return "", 0
+}
+
+// checkSpread is what of a model and a workload stages of several GPUs refuse.
+func checkSpread(graph *modelgraph.Graph, workload *costmodel.Workload) error {
+	if !spread(workload) {
+		return nil
+	}
+	var declared []string
+	for i := range graph.Layers {
+		if graph.Layers[i].Declared != nil {
+			declared = append(declared, graph.Layers[i].Name)
+		}
+	}
+	if len(declared) > 0 && (workload.TP != 0 || workload.DP != 0) {
+		return refuse("tp", workload.TP, "the costs of %s are declared in the model file, and say nothing of a part of it (describe the operations)", strings.Join(declared[:1], ""))
+	}
+	return checkTensors(graph, workload)
+}

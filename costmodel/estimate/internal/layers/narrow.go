@@ -1,0 +1,122 @@
+package layers
+
+import (
+	"slices"
+
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// narrowed is the graph of one of the GPUs that share matrices: of attention it
+// has its heads, of feed-forward networks its features, of the embedding and
+// the head its part of the vocabulary. Projections into these are cut by rows
+// (torch 2.11, distributed/tensor/parallel/style.py ColwiseParallel, which cuts
+// the transposed weight's columns), those out of them by columns
+// (RowwiseParallel); norms are whole on every GPU, as torchtitan cuts Llama
+// (torchtitan/models/llama3/infra/parallelize.py, apply_tp). Every side is a
+// multiple of the degree, and no layer is [Uncut].
+func narrowed(graph *modelgraph.Graph, degree int64) *modelgraph.Graph {
+	out := *graph
+	out.Layers = slices.Clone(graph.Layers)
+	for i := range out.Layers {
+		layer := &out.Layers[i]
+		columns := make(map[int]bool)
+		for _, projection := range graph.Projections(i) {
+			columns[projection.Param] = projection.Output
+		}
+		layer.Params = slices.Clone(layer.Params)
+		for j := range layer.Params {
+			switch byColumns, matrix := columns[j]; {
+			case byColumns:
+				narrow(&layer.Params[j], 1, degree)
+			case matrix:
+				narrow(&layer.Params[j], 0, degree)
+			default:
+				if cutBeside(graph, i, j, columns) {
+					narrow(&layer.Params[j], 0, degree)
+				}
+			}
+		}
+		layer.Op = narrowOp(layer.Op, degree)
+	}
+	return &out
+}
+
+// cutBeside reports a parameter that is no projection's weight and is cut with
+// one: the rows of an embedding, and the bias of a projection that is cut by
+// rows. Norms, and the bias that is added to a sum over the GPUs, are whole.
+func cutBeside(graph *modelgraph.Graph, i, j int, columns map[int]bool) bool {
+	layer := &graph.Layers[i]
+	if _, table := layer.Op.(modelgraph.Embedding); table {
+		return true
+	}
+	for _, projection := range graph.Projections(i) {
+		if !columns[projection.Param] && layer.Params[j].Name == modelgraph.FullName(projection.Below, "bias") {
+			return true
+		}
+	}
+	return false
+}
+
+// narrow leaves a tensor its part along an axis.
+func narrow(tensor *modelgraph.Tensor, axis int, degree int64) {
+	shape := slices.Clone(tensor.Shape)
+	shape[axis] = (shape[axis] + degree - 1) / degree
+	local, err := modelgraph.NewTensor(tensor.Name, tensor.DType, shape...)
+	if err != nil { // it is no larger than the tensor, which has a size
+		panic(err)
+	}
+	local.Owner = tensor.Owner
+	*tensor = local
+}
+
+func narrowOp(op modelgraph.Op, degree int64) modelgraph.Op {
+	switch op := op.(type) {
+	case modelgraph.Attention:
+		op.Heads, op.KVHeads = op.Heads/degree, op.KVHeads/degree
+		return op
+	case modelgraph.MLP:
+		op.Hidden /= degree
+		return op
+	case modelgraph.Embedding:
+		op.Vocab /= degree
+		return op
+	case modelgraph.Head:
+		op.Vocab /= degree
+		return op
+	}
+	return op
+}
+
+// Uncut says what a layer is that tensor parallelism is not modelled of; empty
+// where it is. Of what is cut, the plan is torchtitan's of Llama: q, k, v and
+// two halves of a gated network as linear layers of their own, in one stream of
+// text.
+func Uncut(graph *modelgraph.Graph, i int) string {
+	layer := &graph.Layers[i]
+	if layer.Stream.Kind != modelgraph.Text {
+		return "part of a tower or of a decoder beside an encoder"
+	}
+	switch op := layer.Op.(type) {
+	case modelgraph.Attention:
+		switch {
+		case op.Fused || op.Transposed:
+			return "attention with one matrix for q, k and v"
+		case op.KVRank > 0 || op.QRank > 0 || op.Packed || op.Cross || op.Gated || op.SharedKV || op.IndexHeads > 0 || op.QKNormWhole || op.ScoreBias != "" || op.LayerScale:
+			return "attention of a form whose heads are not apart"
+		}
+		return ""
+	case modelgraph.MLP:
+		if op.Fused || op.Transposed || op.LayerScale {
+			return "a feed-forward network with one matrix for both factors"
+		}
+		return ""
+	case modelgraph.Head:
+		if op.Pooled {
+			return "a classifier's head"
+		}
+		return ""
+	case modelgraph.Norm, modelgraph.Embedding, modelgraph.Rotary:
+		return ""
+	}
+	return "an operation of another kind"
+}

@@ -1,0 +1,104 @@
+package steptime
+
+import (
+	"sort"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/internal/elements"
+)
+
+// folded are a topology and places by stages, where these are several GPUs
+// ([costmodel.Table.Folded]).
+func folded(table *costmodel.Table, topo *costmodel.Topology, place []int) (*costmodel.Topology, []int) {
+	stages := table.Folded(topo)
+	if stages == topo || place == nil {
+		return topo, place
+	}
+	out := make([]int, len(place))
+	for unit, device := range place {
+		out[unit] = device
+		if device >= 0 {
+			out[unit] = sort.SearchInts(stages.Starts, device+1) - 1
+		}
+	}
+	return stages, out
+}
+
+// stageTable is the table of a stage.
+func stageTable(table *costmodel.Table, stage int) *costmodel.Table {
+	if stage < len(table.Stages) {
+		return table.Stages[stage]
+	}
+	return table
+}
+
+// of is the table of what runs on a device.
+func (step *timing) of(device int) *costmodel.Table { return stageTable(step.table, device) }
+
+// message is the bytes that cross on the busiest GPU's port where a stage hands
+// on what a unit made: each GPU of the next stage receives what its replica
+// runs on, and the GPUs of this one send all of that between them.
+func message(from, to *costmodel.Table, unit int) int64 {
+	gpus := func(table *costmodel.Table) int64 { return table.Workload.DP.Count() * table.Workload.TP.Count() }
+	received := to.Units[unit].Work.Output
+	return max(received, received*gpus(to)/gpus(from))
+}
+
+// stage adds what the GPUs of a stage do together: the sums of tensor
+// parallelism, between a unit's kernels, and what replicas exchange.
+func (seconds *UnitSeconds) stage(table *costmodel.Table, stage *costmodel.Device, work *costmodel.Work) {
+	if tensor := table.Workload.TP.Count(); tensor > 1 {
+		sums := func(pass *costmodel.Pass) float64 {
+			return over(2*ringPart(tensor)*pass.Reduced, stage.Tensor.BytesPerSecond) + pass.Reductions*stage.Tensor.Seconds
+		}
+		seconds.Forward += sums(&work.Forward)
+		seconds.Backward += sums(&work.Backward)
+	}
+	if degree := shards(table); degree > 1 {
+		seconds.Update /= float64(degree)
+	}
+	seconds.exchange(table, stage, work)
+}
+
+// exchange adds to a unit's update what its replicas send in a step: its
+// parameters, gathered in the first forward, and its gradients, reduced behind
+// the last backward. No kernel of the stage runs beside the latter, and few
+// beside the former: none is counted.
+func (seconds *UnitSeconds) exchange(table *costmodel.Table, stage *costmodel.Device, work *costmodel.Work) {
+	workload := &table.Workload
+	if workload.DP.Count() == 1 || work.Weights == 0 || workload.Mode != costmodel.Train {
+		return
+	}
+	calls := 1.
+	if shards(table) > 1 {
+		calls = 2
+	}
+	seconds.Update += over(exchanged(table, work), stage.Data.BytesPerSecond) + calls*stage.Data.Seconds
+}
+
+// exchanged is the bytes that a GPU sends to the other replicas of its unit.
+func exchanged(table *costmodel.Table, work *costmodel.Work) float64 {
+	degree, each := shards(table), elements.Weight(table.Workload.Precision)
+	weights, grads := float64(work.Weights*each), float64(work.Trained*each)
+	replicas := table.Workload.DP.Count() / degree
+	return ringPart(degree)*(weights+grads) + 2*ringPart(replicas)*grads/float64(degree)
+}
+
+// shards is over how many GPUs a stage's states are cut.
+func shards(table *costmodel.Table) int64 {
+	if workload := &table.Workload; workload.Strategy.Traits().Staged && workload.DP.Count() > 1 {
+		return max(1, workload.ShardDegree)
+	}
+	return 1
+}
+
+// within is what a GPU sends to others of its stage for a unit, in a step.
+func within(table *costmodel.Table, unit int) float64 {
+	work := &table.Units[unit].Work
+	tensor, batches := table.Workload.TP.Count(), float64(max(1, table.Workload.MicroBatches))
+	bytes := batches * 2 * ringPart(tensor) * (work.Forward.Reduced + work.Backward.Reduced)
+	if table.Workload.Mode == costmodel.Train && table.Workload.DP.Count() > 1 {
+		bytes += exchanged(table, work)
+	}
+	return bytes
+}

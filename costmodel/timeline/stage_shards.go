@@ -1,0 +1,163 @@
+package timeline
+
+import "github.com/devmap-dev/devmap/costmodel"
+
+// stageShards are the groups of parameters that replicas of a pipeline's stage
+// cut between them (FSDP2 without resharding): a unit's whole parameters are
+// gathered when the first micro-batch's forward comes to it, and stay until the
+// last backward has run; then group after group gives them back and reduces its
+// gradients, which were added up whole (torch 2.11,
+// distributed/pipelining/stage.py, backward_maybe_with_nosync and
+// perform_reduce_grad; fsdp/_fully_shard/_fsdp_param_group.py).
+type stageShards struct {
+	groups []*costmodel.Group // by unit of the table; nil: it has no parameters
+	// before is the buffer of the all-gather before a unit's: it is there until
+	// the next one has been issued. Of the first unit of a stage that has one it
+	// is another stage's, which adds to no peak: nothing is gathered yet then.
+	before []int64
+}
+
+// newStageShards are those of a table; nil where its stages cut nothing.
+func newStageShards(table *costmodel.Table) *stageShards {
+	if len(table.Groups) == 0 || !table.Workload.Strategy.Traits().Staged {
+		return nil
+	}
+	out := &stageShards{groups: make([]*costmodel.Group, len(table.Units)), before: make([]int64, len(table.Units))}
+	for i := range table.Groups {
+		out.groups[table.Groups[i].Units[0]] = &table.Groups[i]
+	}
+	var last int64
+	for unit, group := range out.groups {
+		if group != nil {
+			out.before[unit], last = last, group.Buffer
+		}
+	}
+	return out
+}
+
+// forward is a unit's in the first micro-batch, which gathers its parameters.
+func (shards *stageShards) forward(unit *costmodel.Unit, at int, emit func(Event)) {
+	group := shards.groups[at]
+	if group == nil {
+		unitList{unit}.forward(emit)
+		return
+	}
+	emit(Event{Over: buffers(group.Buffer + group.CopyIn + shards.before[at]), What: gathering, Layer: group.Name})
+	emit(Event{Change: buffers(group.Gathered), Over: buffers(group.Buffer), What: gathering, Layer: group.Name})
+	unitList{unit}.forward(func(event Event) {
+		event.Over.CommBuffers += group.Buffer
+		emit(event)
+	})
+}
+
+// reduce is the end of a unit's last backward: its parameters are given back,
+// its gradients copied to the input of a reduce-scatter, whose output are the
+// rank's part of them.
+func (shards *stageShards) reduce(unit *costmodel.Unit, at int, emit func(Event)) {
+	group := shards.groups[at]
+	if group == nil {
+		return
+	}
+	emit(Event{Change: buffers(-group.Gathered), Over: buffers(group.Reduce), What: reducing, Layer: group.Name})
+	whole := unitList{unit}.totals().grads
+	emit(Event{Change: gradients(group.Reduced - whole), Over: costmodel.Memory{Grads: group.LastGrad, CommBuffers: group.Reduce}, What: reducing, Layer: group.Name})
+}
+
+// summarise adds to a unit's summary what its group makes of it.
+func (shards *stageShards) summarise(summary *Summary, unit *costmodel.Unit, at int) {
+	if shards == nil {
+		return
+	}
+	var reading folding
+	shards.forward(unit, at, reading.add)
+	summary.Gathering = reading.take().Peak
+	shards.reduce(unit, at, reading.add)
+	reduced := reading.take()
+	summary.Reducing = reduced.Peak - reduced.Net
+	if group := shards.groups[at]; group != nil {
+		summary.Gathered, summary.Reduced = group.Gathered, reduced.Net+group.Gathered+summary.Grads
+	}
+}
+
+// shardedList are the units of a stage, of which the one at first is a table's.
+type shardedList struct {
+	unitList
+	shards *stageShards
+	first  int
+}
+
+// gather is the first micro-batch's forward.
+func (all shardedList) gather(emit func(Event)) {
+	for i, unit := range all.unitList {
+		all.shards.forward(unit, all.first+i, emit)
+	}
+}
+
+// reduce is what follows the last backward.
+func (all shardedList) reduce(emit func(Event)) {
+	for i, unit := range all.unitList {
+		all.shards.reduce(unit, all.first+i, emit)
+	}
+}
+
+// sharing is a stretch whose parameters are cut over replicas.
+type sharing interface {
+	gather(emit func(Event))
+	reduce(emit func(Event))
+}
+
+// shardFolds are those of the first forward, and of the reduction.
+func (summary *Summary) shardFolds() (gather, reduce Fold) {
+	gather = Fold{Net: summary.Saved + summary.UntilBodyEnd + summary.Gathered, Peak: summary.Gathering}
+	net := summary.Reduced - summary.Gathered - summary.Grads
+	return gather, Fold{Net: net, Peak: net + summary.Reducing}
+}
+
+// shared reports a stretch in which something is gathered, or that stands in
+// such a stage.
+func (summary *Summary) shared() bool { return max(summary.Gathering, summary.Gathered) > 0 }
+
+func (summary *Summary) gather(emit func(Event)) {
+	gather, _ := summary.shardFolds()
+	emit(gather.event("forward"))
+}
+
+func (summary *Summary) reduce(emit func(Event)) {
+	_, reduce := summary.shardFolds()
+	emit(reduce.event("reduction"))
+}
+
+// chainShards answer for the same of any stretch of a chain.
+type chainShards struct {
+	gathered, reduced []int64 // of the units before each
+	gather, reduce  folds
+}
+
+// share prepares what the groups make of the units of a chain.
+func (chain *Chain) share(shards *stageShards, units []costmodel.Unit) {
+	if shards == nil {
+		return
+	}
+	count := len(units)
+	gather, reduce := make([]Fold, count), make([]Fold, count)
+	out := &chainShards{gathered: make([]int64, count+1), reduced: make([]int64, count+1)}
+	for at := range units {
+		summary := chain.Summary(at, at+1)
+		shards.summarise(&summary, &units[at], at)
+		gather[at], reduce[at] = summary.shardFolds()
+		out.gathered[at+1], out.reduced[at+1] = out.gathered[at]+summary.Gathered, out.reduced[at]+summary.Reduced
+	}
+	out.gather, out.reduce = newFolds(gather), newFolds(reduce)
+	chain.shards = out
+}
+
+// fill sets what the groups make of a stretch.
+func (shards *chainShards) fill(summary *Summary, a, b int) {
+	if shards == nil {
+		return
+	}
+	summary.Gathered, summary.Reduced = shards.gathered[b]-shards.gathered[a], shards.reduced[b]-shards.reduced[a]
+	summary.Gathering = shards.gather.of(a, b)
+	_, reduce := summary.shardFolds()
+	summary.Reducing = shards.reduce.of(a, b) - reduce.Net
+}

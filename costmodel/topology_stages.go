@@ -1,0 +1,166 @@
+package costmodel
+
+import (
+	"cmp"
+	"strings"
+)
+
+// ring is how fast GPUs of a stage reduce or gather between them: bytes that
+// each sends a second, and what a collective takes besides.
+type ring struct{ BytesPerSecond, Seconds float64 }
+
+// Folded is the topology with a device for each stage, where stages of a
+// pipeline have several GPUs ([Workload.DP], TP): those of a stage follow each
+// other, the ones that share matrices innermost (torchtitan's mesh: pp, dp, tp).
+// A stage has the budget of its GPU with the least, and is as fast as its
+// slowest. Where stages are a GPU each, and where they are devices already, it
+// is the topology as it is.
+func (table *Table) Folded(topology *Topology) *Topology {
+	sizes := table.stageSizes(len(topology.Devices))
+	if sizes == nil {
+		return topology
+	}
+	out := &Topology{HostMemoryBytes: topology.HostMemoryBytes}
+	stageOf, placeIn := make([]int, len(topology.Devices)), make([]int, len(topology.Devices))
+	first := 0
+	for stage, size := range sizes {
+		for place := range size.gpus {
+			stageOf[first+place], placeIn[first+place] = stage, place
+		}
+		out.Devices, out.Starts = append(out.Devices, topology.stage(first, size)), append(out.Starts, first)
+		first += size.gpus
+	}
+	out.Links = stageLinks(topology, sizes, stageOf, placeIn)
+	return out
+}
+
+// stageSize is the GPUs of a stage; tensor of them share matrices.
+type stageSize struct{ gpus, tensor int }
+
+// stageSizes are those of all stages; nil where each is one device.
+func (table *Table) stageSizes(devices int) []stageSize {
+	workload := &table.Workload
+	if !workload.Strategy.Traits().Staged || int64(devices) != workload.World {
+		return nil
+	}
+	var out []stageSize
+	all := 0
+	for _, stage := range table.Stages {
+		out = append(out, sizeOf(&stage.Workload))
+		all += out[len(out)-1].gpus
+	}
+	if out != nil && all == devices {
+		return out
+	}
+	size := sizeOf(workload)
+	if size.gpus == 1 {
+		return nil
+	}
+	for first := 0; first+size.gpus <= devices; first += size.gpus {
+		out = append(out, size)
+	}
+	return out
+}
+
+func sizeOf(workload *Workload) stageSize {
+	tensor := int(workload.TP.Count())
+	return stageSize{tensor * int(workload.DP.Count()), tensor}
+}
+
+// stage is the device that stands for the GPUs from one on.
+func (topology *Topology) stage(first int, size stageSize) Device {
+	gpus := topology.Devices[first : first+size.gpus]
+	out := gpus[0]
+	hosts := []string{out.Host}
+	for i := range gpus[1:] {
+		gpu := &gpus[i+1]
+		if gpu.FLOPS < out.FLOPS {
+			out.FLOPS, out.Rates = gpu.FLOPS, gpu.Rates
+		}
+		if gpu.Budget() < out.Budget() {
+			out.CapacityBytes, out.ReservedBytes = gpu.CapacityBytes, gpu.ReservedBytes
+		}
+		out.WorkspaceBytes, out.ContextBytes = max(out.WorkspaceBytes, gpu.WorkspaceBytes), max(out.ContextBytes, gpu.ContextBytes)
+		if gpu.Host != hosts[len(hosts)-1] {
+			hosts = append(hosts, gpu.Host)
+		}
+	}
+	out.Host = strings.Join(hosts, "+")
+	for from := 0; from < size.gpus; from += size.tensor {
+		out.Tensor = slower(out.Tensor, topology.ring(first+from, first+from+size.tensor, 1))
+	}
+	for from := range size.tensor {
+		out.Data = slower(out.Data, topology.ring(first+from, first+size.gpus, size.tensor))
+	}
+	return out
+}
+
+func slower(one, other ring) ring {
+	if one == (ring{}) {
+		return other
+	}
+	return ring{min(one.BytesPerSecond, other.BytesPerSecond), max(one.Seconds, other.Seconds)}
+}
+
+// ring is that of every step-th GPU of [from, end): as slow as its slowest link.
+// Where no rate is known it takes no time.
+func (topology *Topology) ring(from, end, step int) ring {
+	var out ring
+	var latency float64
+	slow := func(rate float64) {
+		if rate > 0 {
+			out.BytesPerSecond = min(cmp.Or(out.BytesPerSecond, rate), rate)
+		}
+	}
+	for at := from; at < end; at += step {
+		gpu, next := &topology.Devices[at], at+step
+		if next >= end {
+			next = from
+		}
+		slow(gpu.CollectiveBytesPerSecond)
+		out.Seconds = max(out.Seconds, gpu.CollectiveSeconds)
+		if at == next {
+			continue
+		}
+		if link := topology.link(at, next); link != nil {
+			slow(link.BytesPerSecond)
+			latency = max(latency, link.LatencySeconds)
+		} else if topology.apart(at, next) {
+			slow(min(gpu.HostBytesPerSecond, topology.Devices[next].HostBytesPerSecond))
+		}
+	}
+	out.Seconds += float64((end-from+step-1)/step-1) * latency
+	return out
+}
+
+// stageLinks are the links between stages, where the topology has links: each
+// GPU sends to the one in its place, and all as fast as the slowest of them.
+// Stages of which some GPU has no such link have none.
+func stageLinks(topology *Topology, sizes []stageSize, stageOf, placeIn []int) []Link {
+	at := make(map[[2]int]int)
+	var out []Link
+	var found []int
+	for i := range topology.Links {
+		link := &topology.Links[i]
+		from, to := stageOf[link.From], stageOf[link.To]
+		if from == to || placeIn[link.From]%sizes[to].gpus != placeIn[link.To]%sizes[from].gpus {
+			continue
+		}
+		index, known := at[[2]int{from, to}]
+		if !known {
+			index = len(out)
+			at[[2]int{from, to}] = index
+			out, found = append(out, Link{from, to, link.BytesPerSecond, link.LatencySeconds}), append(found, 0)
+		}
+		out[index].BytesPerSecond = min(out[index].BytesPerSecond, link.BytesPerSecond)
+		out[index].LatencySeconds = max(out[index].LatencySeconds, link.LatencySeconds)
+		found[index]++
+	}
+	kept := out[:0]
+	for index, link := range out {
+		if found[index] >= min(sizes[link.From].gpus, sizes[link.To].gpus) {
+			kept = append(kept, link)
+		}
+	}
+	return kept
+}

@@ -1,0 +1,106 @@
+package devicemap
+
+import (
+	"sort"
+
+	"github.com/devmap-dev/devmap/costmodel"
+)
+
+// startsOf is the topology by stages, and the first GPU of each; nil where the
+// devices are GPUs, or stages already.
+func startsOf(table *costmodel.Table, topo *costmodel.Topology) (folded *costmodel.Topology, starts []int) {
+	if folded = table.Folded(topo); folded == topo {
+		return topo, nil
+	}
+	return folded, folded.Starts
+}
+
+// onStages is a map in the numbers of stages, where these are several GPUs: a
+// unit's device is the first GPU of its stage, and any other of it stands for
+// the stage too. starts are [costmodel.Topology.Starts].
+func (placement Map) onStages(starts []int) Map {
+	if starts == nil {
+		return placement
+	}
+	out := make(Map, len(placement))
+	for unit, device := range placement {
+		out[unit] = device
+		if device >= 0 {
+			out[unit] = Device(sort.SearchInts(starts, int(device)+1) - 1)
+		}
+	}
+	return out
+}
+
+// tableOf is the table of a stage.
+func tableOf(table *costmodel.Table, stage int) *costmodel.Table {
+	if stage < len(table.Stages) {
+		return table.Stages[stage]
+	}
+	return table
+}
+
+// onGPUs gives each GPU of a stage what was predicted of the stage.
+func onGPUs(stages []Prediction, starts []int, topo *costmodel.Topology) []Prediction {
+	if starts == nil {
+		return stages
+	}
+	out := make([]Prediction, len(topo.Devices))
+	for gpu := range out {
+		stage := sort.SearchInts(starts, gpu+1) - 1
+		one := on(gpu, &topo.Devices[gpu])
+		one.Predicted, one.Units = stages[stage].Predicted, stages[stage].Units
+		one.settle()
+		out[gpu] = one
+	}
+	return out
+}
+
+// notFirst reports units whose device is a GPU within a stage: a map names the
+// first of its GPUs.
+func (check *checker) notFirst(starts []int) {
+	if starts == nil {
+		return
+	}
+	for unit, device := range check.placement {
+		if device < 0 || int(device) >= check.devices {
+			continue
+		}
+		if first := starts[sort.SearchInts(starts, int(device)+1)-1]; int(device) != first {
+			check.fault(unknownDevice, check.graph.Units[unit].Name, "device %d is within a stage of several GPUs: a map names the first of them, %d", device, first)
+		}
+	}
+}
+
+// gpu is the first GPU of a stage's device, as people count them.
+func (pipe *pipeline) gpu(device int) int {
+	if pipe.starts == nil {
+		return device
+	}
+	return pipe.starts[device]
+}
+
+// spread fills in what GPUs a stage has.
+func (stage *Stage) spread(table *costmodel.Table, starts []int, device int) {
+	if starts == nil || device < 0 {
+		return
+	}
+	at := sort.SearchInts(starts, device+1) - 1
+	of := &tableOf(table, at).Workload
+	count := int(of.DP.Count() * of.TP.Count())
+	for gpu := range count {
+		stage.Devices = append(stage.Devices, starts[at]+gpu)
+	}
+	if count == 1 {
+		stage.Devices = nil
+	}
+	if of.DP.Count() > 1 {
+		stage.DP = of.DP.Count()
+	}
+	if of.TP.Count() > 1 {
+		stage.TP = of.TP.Count()
+	}
+	if len(table.Stages) > 0 && of.Recompute != costmodel.RecomputeNone {
+		stage.Recompute = of.Recompute
+	}
+}

@@ -1,0 +1,74 @@
+package planner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sort"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/planner/devicemap"
+	"github.com/devmap-dev/devmap/planner/internal/solve/certificate"
+)
+
+// solveStages solves for stages of several GPUs each: every method places units
+// on stages, as it does on GPUs, and what comes out is said of GPUs again. The
+// answer is predicted once more there.
+func solveStages(ctx context.Context, problem *Problem, folded *costmodel.Topology, settings Settings) (*Solution, error) {
+	stages := *problem
+	stages.Topology = folded
+	stages.Pins = slices.Clone(problem.Pins)
+	for i := range stages.Pins {
+		pin := &stages.Pins[i]
+		if pin.Device < 0 || pin.Device >= len(problem.Topology.Devices) {
+			return nil, &ConstraintError{Field: "pin", Pattern: pin.Pattern, Msg: fmt.Sprintf("there is no device %d", pin.Device)}
+		}
+		pin.Device = sort.SearchInts(folded.Starts, pin.Device+1) - 1
+	}
+	sol, err := Solve(ctx, stages, settings)
+	var large *InfeasibleError
+	var link *LinkError
+	var none *StageError
+	switch {
+	case errors.As(err, &large):
+		large.Worst = folded.Starts[large.Worst]
+		if large.Best != sol {
+			err = errors.Join(err, onGPUs(large.Best, problem, folded))
+		}
+	case errors.As(err, &link):
+		link.From, link.To = folded.Starts[link.From], folded.Starts[link.To]
+	case errors.As(err, &none):
+		workload := &problem.Costs.Workload
+		none.Msg = costmodel.Messagef("%v; a GPU is here a stage of %d: %v × %v", none.Msg, folded.Starts[1%len(folded.Starts)], costmodel.Set("dp", workload.DP), costmodel.Set("tp", workload.TP))
+	}
+	if sol == nil {
+		return nil, err
+	}
+	if fault := onGPUs(sol, problem, folded); fault != nil {
+		return nil, fault
+	}
+	return sol, err
+}
+
+// onGPUs says a solution of stages in GPUs, predicts it there, and holds the
+// prediction against the one that was certified.
+func onGPUs(sol *Solution, problem *Problem, folded *costmodel.Topology) error {
+	placed := make(devicemap.Map, len(sol.Map))
+	for unit, stage := range sol.Map {
+		placed[unit] = stage
+		if stage >= 0 {
+			placed[unit] = devicemap.Device(folded.Starts[stage])
+		}
+	}
+	sol.Map, sol.Topology, sol.Bottleneck = placed, problem.Topology, folded.Starts[sol.Bottleneck]
+	sol.Devices = devicemap.Predict(problem.Costs, problem.Topology, placed)
+	most := 0.
+	for i := range sol.Devices {
+		most = max(most, sol.Devices[i].Share)
+	}
+	if most != sol.LargestShare {
+		return fmt.Errorf("planner: %w", &certificate.FaultError{Msg: fmt.Sprintf("the largest share is %v by stages and %v by GPUs", sol.LargestShare, most)})
+	}
+	return nil
+}
