@@ -95,7 +95,7 @@ func (pkg *folder) public() bool {
 // costmodel/order became public (29 names), and plans were made for devmap's
 // own engine: its memory and its step (31, each used by another package).
 func (module *tree) exportedNames() figure {
-	result := figure{name: "exported names outside internal", limit: 378}
+	result := figure{name: "exported names outside internal", limit: 380}
 	var parts []string
 	for _, dir := range slices.Sorted(maps.Keys(module.folders)) {
 		pkg := module.folders[dir]

@@ -70,7 +70,7 @@ func (rows *deviceTable) render() string {
 	widest := 0 // the longest run of all
 	for device := 0; device < len(rows.devices); {
 		end := device + 1
-		for end < len(rows.devices) && rows.idle(device, end) {
+		for end < len(rows.devices) && rows.alike(device, end) {
 			end++
 		}
 		table.Row(rows.row(device, end)...)
@@ -84,14 +84,16 @@ func (rows *deviceTable) render() string {
 	return table.String()
 }
 
-// idle reports whether devices a and b both hold nothing and are alike, so
-// that one row serves both.
-func (rows *deviceTable) idle(a, b int) bool {
+// alike reports whether devices a and b both hold nothing and are alike, or are
+// GPUs of one stage, so that one row serves both.
+func (rows *deviceTable) alike(a, b int) bool {
 	first, second := &rows.devices[a], &rows.devices[b]
-	return first.Units == 0 && second.Units == 0 && first.Budget == second.Budget
+	idle := first.Units == 0 && second.Units == 0
+	stage := rows.placed != nil && second.Units > 0 && second.Units == first.Units && rows.runs(rows.placed, devicemap.Device(b)) == nothing
+	return first.Budget == second.Budget && (idle || stage && first.Predicted.PeakAllocatedBytes == second.Predicted.PeakAllocatedBytes)
 }
 
-// row is that of a device, or of the idle ones from it up to end.
+// row is that of a device, or of those that are like it up to end.
 func (rows *deviceTable) row(deviceIndex, end int) []any {
 	device := &rows.devices[deviceIndex]
 	name := fmt.Sprint(deviceIndex)

@@ -92,6 +92,9 @@ func (printer *Printer) how() string {
 	case traits.Sequential:
 	case traits.Staged:
 		text = fmt.Sprintf(", pipeline %s (%s)", workload.Schedule, workload.Runtime)
+		if workload.DP != 0 || workload.TP != 0 {
+			text += fmt.Sprintf(", stages of %v × %v GPUs (data × tensor parallel)", workload.DP, workload.TP)
+		}
 	default:
 		text = fmt.Sprintf(", %s (%s)", workload.Strategy, workload.Runtime)
 	}
