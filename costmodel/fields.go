@@ -238,9 +238,10 @@ func (workload *Workload) badNumber() (field, msg string) {
 			return f.Name, fmt.Sprintf("%d is not between %d and 2^32", *n, f.least)
 		}
 	}
-	for _, degree := range []value.Degree{workload.DP, workload.TP} {
-		if degree < 0 && !degree.Auto() {
-			return "dp", fmt.Sprintf("%d is no number of GPUs", int64(degree))
+	for i := range fields {
+		degree, ok := fields[i].Ref(workload).(*value.Degree)
+		if ok && !degree.Auto() && (*degree < 0 || *degree > value.MostDegree) {
+			return fields[i].Name, fmt.Sprintf("%d is no number of GPUs", int64(*degree))
 		}
 	}
 	if part := workload.MemFraction; !(part >= 0 && part <= 1) {

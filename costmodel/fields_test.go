@@ -61,6 +61,10 @@ func other(t *testing.T) costmodel.Workload {
 			*at = true
 		case *[]string:
 			*at = []string{"q_proj", "v_proj"}
+		case interface{ Set(text string) error }: // a degree
+			if err := at.Set("auto"); err != nil {
+				t.Fatal(err)
+			}
 		default:
 			field.Set(&workload, field.Values[len(field.Values)-1])
 		}
@@ -109,6 +113,12 @@ func TestFault(t *testing.T) {
 			*at = 1.5
 		case *bool, *[]string:
 			continue
+		case interface{ Auto() bool }: // a degree
+			if f.Name == "dp" {
+				workload.DP = -7
+			} else {
+				workload.TP = -7
+			}
 		default:
 			f.Set(&workload, "none of them")
 		}

@@ -45,7 +45,7 @@ var pythonTypes = map[string]string{
 
 // pythonKinds are the types of the others, by the kind of the flag.
 var pythonKinds = map[string]string{
-	"bool": "bool", "int64": "int", "float64": "float", "string": "str", "duration": "float | str",
+	"bool": "bool", "int64": "int", "float64": "float", "string": "str", "duration": "float | str", "degree": "int | str",
 	"stringSlice": "Sequence[str] | str", "stringArray": "Sequence[str] | str",
 }
 

@@ -17,6 +17,9 @@ func TestStageFloor(t *testing.T) {
 		count := 2 + rng.IntN(7)
 		table := randomStages(rng, count, []costmodel.Mode{costmodel.Train, costmodel.Train, costmodel.Infer, costmodel.Load}[rng.IntN(4)])
 		vary(rng, table)
+		if table.Workload.Mode == costmodel.Train && rng.IntN(2) == 0 {
+			cutUnits(rng, table)
+		}
 		chain := NewStageChain(table)
 		schedule := costmodel.Schedule{Kind: []costmodel.ScheduleKind{costmodel.OneFOneB, costmodel.GPipe}[rng.IntN(2)], Stages: 1 + rng.Int64N(4), Chunks: 1, MicroBatches: 1 + rng.Int64N(9)}
 		rank := rng.Int64N(schedule.Stages)

@@ -37,15 +37,15 @@ func (degree *Degree) Set(text string) error {
 		return nil
 	}
 	count, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || count < 1 || count > maxDegree {
-		return fmt.Errorf("%q is no number of GPUs from 1 to %d, and not %s", text, int64(maxDegree), autoWord)
+	if err != nil || count < 1 || count > MostDegree {
+		return fmt.Errorf("%q is no number of GPUs from 1 to %d, and not %s", text, int64(MostDegree), autoWord)
 	}
 	*degree = Degree(count)
 	return nil
 }
 
-// maxDegree is more GPUs than any topology has.
-const maxDegree = 1 << 20
+// MostDegree is more GPUs than any topology has.
+const MostDegree = 1 << 20
 
 // Type implements pflag's Value.
 func (*Degree) Type() string { return "degree" }

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     class CheckFlags(TypedDict, total=False):
         attention: str | None
         batch: int | None
+        dp: int | str | None
         ds_config: str | None
         ema: bool | None
         gpu: str | None
@@ -42,12 +43,14 @@ if TYPE_CHECKING:
         strategy: str | None
         target_seq: int | None
         topology: str | PathLike[str] | None
+        tp: int | str | None
         virtual_stages: int | None
 
     class EstimateFlags(TypedDict, total=False):
         attention: str | None
         batch: int | None
         contiguous: bool | None
+        dp: int | str | None
         ds_config: str | None
         ema: bool | None
         gpu: str | None
@@ -79,11 +82,13 @@ if TYPE_CHECKING:
         target_seq: int | None
         together: Sequence[Sequence[str] | str] | str | None
         topology: str | PathLike[str] | None
+        tp: int | str | None
         virtual_stages: int | None
 
     class InspectFlags(TypedDict, total=False):
         attention: str | None
         batch: int | None
+        dp: int | str | None
         ema: bool | None
         gradient_as_bucket_view: bool | None
         image_size: int | None
@@ -107,6 +112,7 @@ if TYPE_CHECKING:
         shard_degree: int | None
         strategy: str | None
         target_seq: int | None
+        tp: int | str | None
         virtual_stages: int | None
 
     class PlanFlags(TypedDict, total=False):
@@ -115,6 +121,7 @@ if TYPE_CHECKING:
         cfg_degree: int | None
         component: str | None
         contiguous: bool | None
+        dp: int | str | None
         ds_config: str | None
         ema: bool | None
         explain: bool | None
@@ -154,6 +161,7 @@ if TYPE_CHECKING:
         time_limit: float | str | None
         together: Sequence[Sequence[str] | str] | str | None
         topology: str | PathLike[str] | None
+        tp: int | str | None
         ulysses: int | None
         vae_slicing: bool | None
         vae_tiling: bool | None
@@ -165,6 +173,7 @@ COMMANDS: dict[str, dict[str, str]] = {
     "check": {
         "attention": "string",
         "batch": "int64",
+        "dp": "degree",
         "ds_config": "string",
         "ema": "bool",
         "gpu": "string",
@@ -193,12 +202,14 @@ COMMANDS: dict[str, dict[str, str]] = {
         "strategy": "string",
         "target_seq": "int64",
         "topology": "string",
+        "tp": "degree",
         "virtual_stages": "int64",
     },
     "estimate": {
         "attention": "string",
         "batch": "int64",
         "contiguous": "bool",
+        "dp": "degree",
         "ds_config": "string",
         "ema": "bool",
         "gpu": "string",
@@ -231,11 +242,13 @@ COMMANDS: dict[str, dict[str, str]] = {
         "target_seq": "int64",
         "together": "stringArray",
         "topology": "string",
+        "tp": "degree",
         "virtual_stages": "int64",
     },
     "inspect": {
         "attention": "string",
         "batch": "int64",
+        "dp": "degree",
         "ema": "bool",
         "gradient_as_bucket_view": "bool",
         "image_size": "int64",
@@ -259,6 +272,7 @@ COMMANDS: dict[str, dict[str, str]] = {
         "shard_degree": "int64",
         "strategy": "string",
         "target_seq": "int64",
+        "tp": "degree",
         "virtual_stages": "int64",
     },
     "plan": {
@@ -267,6 +281,7 @@ COMMANDS: dict[str, dict[str, str]] = {
         "cfg_degree": "int64",
         "component": "string",
         "contiguous": "bool",
+        "dp": "degree",
         "ds_config": "string",
         "ema": "bool",
         "explain": "bool",
@@ -307,6 +322,7 @@ COMMANDS: dict[str, dict[str, str]] = {
         "time_limit": "duration",
         "together": "stringArray",
         "topology": "string",
+        "tp": "degree",
         "ulysses": "int64",
         "vae_slicing": "bool",
         "vae_tiling": "bool",

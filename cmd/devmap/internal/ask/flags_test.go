@@ -17,7 +17,7 @@ import (
 var another = map[string]string{
 	"mode": "train", "batch": "3", "micro-batches": "3", "seq": "7", "target-seq": "5", "new-tokens": "2",
 	"images": "1", "image-size": "448", "precision": "32-true", "optimizer": "sgd", "recompute": "full",
-	"strategy": "hsdp", "runtime": "lightning", "schedule": "gpipe", "virtual-stages": "3", "shard-degree": "2", "mem-fraction": "0.5",
+	"strategy": "hsdp", "runtime": "lightning", "schedule": "gpipe", "virtual-stages": "3", "dp": "2", "tp": "4", "shard-degree": "2", "mem-fraction": "0.5",
 	"lora-rank": "4", "lora-targets": "q_proj,v_proj", "lora-precision": "bf16", "quantize": "nf4",
 	"loss": "fused", "attention": "eager", "loss-only": "true", "gradient-as-bucket-view": "true", "ema": "true",
 }
@@ -85,7 +85,7 @@ func TestFlagsAgain(t *testing.T) {
 // --target-seq is as --seq, and what an engine makes of adapters follows it.
 var follow = map[string][]string{
 	"seq": {"target-seq"}, "runtime": {"lora-precision", "mem-fraction"}, "schedule": {"virtual-stages"},
-	"strategy": {"runtime", "lora-precision", "schedule", "virtual-stages", "shard-degree", "mem-fraction"},
+	"strategy": {"runtime", "lora-precision", "schedule", "virtual-stages", "dp", "tp", "shard-degree", "mem-fraction"},
 }
 
 // TestOver: a flag that is given over a plan is the workload's, what follows it
@@ -134,6 +134,8 @@ func (f *flag) unlike() string {
 		return "gate_proj"
 	case *bool:
 		return "false"
+	case pflag.Value:
+		return "auto"
 	}
 	return f.values[slices.IndexFunc(f.values, func(v string) bool { return v != another[f.name] })]
 }

@@ -1,0 +1,103 @@
+package estimate_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/estimate"
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
+	"github.com/devmap-dev/devmap/fixtures"
+	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/load"
+)
+
+func builtIn(t *testing.T, model string) *modelgraph.Graph {
+	t.Helper()
+	graph, err := load.Model(model, load.Options{BuiltIn: fixtures.Models()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return graph
+}
+
+// TestDegreesRefused: what stages of several GPUs cannot be is refused by its
+// name, with the nearest that can.
+func TestDegreesRefused(t *testing.T) {
+	for name, row := range map[string]struct {
+		model string
+		set   func(*costmodel.Workload)
+		want  []string
+	}{
+		"product":     {"llama-3.1-8b", func(w *costmodel.Workload) { w.DP, w.TP = 3, 2 }, []string{"dp:", "3 × 2 GPUs do not fill 8", "of dp, 2 and 4 do"}},
+		"too many":    {"llama-3.1-8b", func(w *costmodel.Workload) { w.TP = 16 }, []string{"tp:", "1 × 16", "8 does"}},
+		"heads":       {"qwen2.5-3b", func(w *costmodel.Workload) { w.TP = 4 }, []string{"tp:", "2 KV heads", "4 GPUs", "2 does"}},
+		"fused":       {"phi-3-mini", func(w *costmodel.Workload) { w.TP = 2 }, []string{"tp:", "one matrix for q, k and v"}},
+		"experts":     {"mixtral-8x7b", func(w *costmodel.Workload) { w.TP = 2 }, []string{"tp:", "mlp", "an operation of another kind"}},
+		"strategy":    {"llama-3.1-8b", func(w *costmodel.Workload) { w.Strategy, w.DP = costmodel.FSDP, 2 }, []string{"dp:", "a pipeline's"}},
+		"engine":      {"llama-3.1-8b", func(w *costmodel.Workload) { w.Runtime, w.TP = costmodel.Devmap, 2 }, []string{"tp:", "is one GPU"}},
+		"mixed":       {"llama-3.1-8b", func(w *costmodel.Workload) { w.Precision, w.TP = costmodel.BF16Mixed, 2 }, []string{"precision:", "bf16-true"}},
+		"inference":   {"llama-3.1-8b", func(w *costmodel.Workload) { w.Mode, w.DP = costmodel.Infer, 2 }, []string{"dp:", "requests of its own"}},
+		"interleaved": {"llama-3.1-8b", func(w *costmodel.Workload) { w.Schedule, w.DP = costmodel.Interleaved, 2 }, []string{"dp:", "schedule=1f1b"}},
+		"shards":      {"llama-3.1-8b", func(w *costmodel.Workload) { w.DP, w.ShardDegree = 4, 3 }, []string{"shard_degree:", "3 does not divide the 4 replicas", "2 and 4 do"}},
+		"no replicas": {"llama-3.1-8b", func(w *costmodel.Workload) { w.ShardDegree = 2 }, []string{"shard_degree:", "cuts no parameters"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			workload := costmodel.Workload{Mode: costmodel.Train, Strategy: costmodel.Pipeline, World: 8, Batch: 8, MicroBatches: 8, Seq: 512}
+			row.set(&workload)
+			_, err := estimate.Resolve(builtIn(t, row.model), workload)
+			var field *costmodel.FieldError
+			if !errors.As(err, &field) {
+				t.Fatalf("%v", err)
+			}
+			for _, want := range row.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("%q does not say %q", err, want)
+				}
+			}
+		})
+	}
+}
+
+// TestTensorParts: a GPU of t that share matrices has a t-th of each, whole
+// norms, and of a block's activations Korthikanti et al.'s part (arXiv
+// 2205.05198, table 2: what is cut is cut by t, what is not stays).
+func TestTensorParts(t *testing.T) {
+	graph := builtIn(t, "llama-3.1-8b")
+	costs := func(tensor value.Degree) *costmodel.Table {
+		workload, err := estimate.Resolve(graph, costmodel.Workload{
+			Mode: costmodel.Train, Strategy: costmodel.Pipeline, World: 8, TP: tensor, Batch: 8, MicroBatches: 8, Seq: 2048, Precision: costmodel.BF16True,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		table, err := estimate.Table(graph, workload)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return table
+	}
+	const hidden, heads, queries, keys, width, vocab, tokens = 4096, 32, 4096, 1024, 14336, 128256, 2048
+	for _, tensor := range []value.Degree{1, 2, 4, 8} {
+		table, parts := costs(tensor), tensor.Count()
+		block := &table.Units[1]
+		matrices := int64(hidden*(2*queries+2*keys) + 3*hidden*width)
+		if want := 2 * (matrices/parts + 2*hidden); block.Params != want {
+			t.Errorf("tp %v: a block has %d B of parameters, want %d", tensor, block.Params, want)
+		}
+		if want := 2 * int64(hidden*vocab) / parts; table.Units[0].Params != want {
+			t.Errorf("tp %v: the embedding has %d B, want %d", tensor, table.Units[0].Params, want)
+		}
+		var saved int64
+		for i := range block.Layers {
+			saved += block.Layers[i].Saved
+		}
+		// Norms 2 × (8h + 4); q, k, v, the output and log-sum-exp; gate, silu,
+		// up and their product; the kernel's seed and offset.
+		want := tokens*(2*(8*hidden+4)+(2*(2*queries+2*keys)+4*heads+8*width)/parts) + 1024
+		if math := saved - want; math < 0 || math > want/200 { // what the allocator adds
+			t.Errorf("tp %v: a block saves %d B, want %d", tensor, saved, want)
+		}
+	}
+}
