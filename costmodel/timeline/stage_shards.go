@@ -130,7 +130,7 @@ func (summary *Summary) reduce(emit func(Event)) {
 // chainShards answer for the same of any stretch of a chain.
 type chainShards struct {
 	gathered, reduced []int64 // of the units before each
-	gather, reduce  folds
+	gather, reduce    folds
 }
 
 // share prepares what the groups make of the units of a chain.

@@ -40,7 +40,7 @@ func (model *Model) shape(i int) ops.Shape {
 		Attention: workload.Attention, Loss: workload.Loss, Recompute: model.Recomputes,
 		Adapters: layer.Whole.Adapters, Quantize: workload.Quantize,
 		LinearInputs: model.Rules.LinearInputs, Shared: workload.TP.Count() > 1,
-		Images:       workload.Images > 0, InputKept: model.inputKept(i),
+		Images: workload.Images > 0, InputKept: model.inputKept(i),
 	}
 	if workload.NewTokens > 0 {
 		shape.Logits = shape.Batch // generation projects the last position alone
