@@ -41,6 +41,12 @@ type Table struct {
 	// Pool is the part of a device's memory that the engine takes when it starts
 	// and never exceeds; 0: it takes what it needs.
 	Pool float64
+	// Marks are what the engine's allocator has allocated and reserved at most in
+	// each micro-batch of the first steps of a GPU that runs the whole model,
+	// where its tensors are followed one by one; nil where they are not. late:
+	// memory that a second stream reads comes back as late as it may, else at
+	// once.
+	Marks func(late bool) [][2]int64
 	// Additive: a device's peak is the sum over its units (no activations).
 	Additive bool
 	// Stages are the tables of a pipeline's stages in order, where these differ

@@ -23,6 +23,8 @@ type distRank struct {
 	MicroBatches int64     `json:"micro_batches"`
 	Peak         int64     `json:"peak_allocated"`
 	Reserved     int64     `json:"peak_reserved"`
+	ReservedEach []int64   `json:"reserved_each"`
+	PeakEach     []int64   `json:"peak_each"`
 	NVML         int64     `json:"nvml_end"`
 	Seconds      []float64 `json:"step_seconds"`
 }

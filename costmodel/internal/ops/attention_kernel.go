@@ -3,6 +3,7 @@ package ops
 import (
 	"github.com/devmap-dev/devmap/costmodel/internal/elements"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
+	"github.com/devmap-dev/devmap/modelgraph"
 )
 
 // philox is the seed and the offset that one call of the flash kernel keeps,
@@ -164,4 +165,10 @@ func (op attention) kernelCalls(shape *Shape) int64 {
 		chunk = min(chunk, op.Window)
 	}
 	return max(1, (shape.Tokens+chunk-1)/max(1, chunk))
+}
+
+// Flash reports that an op is attention through a flash kernel.
+func Flash(op modelgraph.Op, shape *Shape) bool {
+	asked, ok := operationOf(op).(attention)
+	return ok && asked.geometry(shape).by == flashKernel
 }

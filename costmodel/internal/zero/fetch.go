@@ -45,6 +45,10 @@ type coordinator struct {
 	live     int64         // elements that are gathered or on their way
 
 	now, most int64
+
+	memory Memory // or nil: only bytes are counted
+	blocks []any  // by parameter, where it is gathered
+	first  bool   // the trace is being recorded: nothing is known of what comes
 }
 
 // gather is one collective.
@@ -53,17 +57,28 @@ type gather struct {
 	buffer int64 // from which several parameters are copied out; one alone is its own
 	waited bool
 	left   int // of the parameters, those that no module has waited for
+	block  any
 }
 
 // Walk is what each step of a trace holds gathered. Parts are cut over ranks;
 // copies says that they lie in host memory.
 func Walk(trace *Trace, limits Limits, ranks int64, copies bool) []Moment {
+	run := start(trace, limits, ranks, copies)
+	out := make([]Moment, len(trace.Steps))
+	for i := range trace.Steps {
+		out[i] = run.step(&trace.Steps[i])
+	}
+	return out
+}
+
+// start is a coordinator ahead of a trace's first step.
+func start(trace *Trace, limits Limits, ranks int64, copies bool) *coordinator {
 	trace.record()
 	count := len(trace.Params)
-	run := coordinator{
+	run := &coordinator{
 		trace: trace, limits: limits, ranks: ranks, copies: copies,
 		state: make([]status, count), handle: make([]*gather, count), holds: make([]int64, count), skipped: make([]int, count),
-		active: make([]map[int]bool, count), lent: make(map[int][]int),
+		active: make([]map[int]bool, count), lent: make(map[int][]int), blocks: make([]any, count),
 	}
 	for param := range trace.Params {
 		run.skipped[param] = -1
@@ -72,17 +87,17 @@ func Walk(trace *Trace, limits Limits, ranks int64, copies bool) []Moment {
 			run.state[param] = gathered // after the step before (stage3.py, _post_step)
 		}
 	}
-	out := make([]Moment, len(trace.Steps))
-	for i := range trace.Steps {
-		run.most = run.now
-		if step := &trace.Steps[i]; step.Ends {
-			run.release(step)
-		} else {
-			run.fetch(step)
-		}
-		out[i] = Moment{Most: run.most, After: run.now, Live: run.live}
+	return run
+}
+
+func (run *coordinator) step(step *Step) Moment {
+	run.most = run.now
+	if step.Ends {
+		run.release(step)
+	} else {
+		run.fetch(step)
 	}
-	return out
+	return Moment{Most: run.most, After: run.now, Live: run.live}
 }
 
 func (run *coordinator) hold(bytes int64) {
@@ -115,8 +130,10 @@ func (run *coordinator) fetch(step *Step) {
 			run.wait(param)
 		}
 	}
-	run.pass(step.Params)
-	run.prefetch()
+	if !run.first {
+		run.pass(step.Params)
+		run.prefetch()
+	}
 	run.at++
 }
 
@@ -143,6 +160,10 @@ func (run *coordinator) gather(params []int) {
 		run.holds[group.params[0]] = group.buffer
 	}
 	run.hold(group.buffer)
+	group.block = run.allocate(group.buffer)
+	if group.left == 1 {
+		run.blocks[group.params[0]] = group.block
+	}
 }
 
 // wait is a handle's wait: all of its parameters are copied out at once, and
@@ -154,6 +175,7 @@ func (run *coordinator) wait(param int) {
 		for _, other := range group.params {
 			run.holds[other] = run.size(other)
 			run.hold(run.holds[other])
+			run.blocks[other] = run.allocate(run.holds[other])
 		}
 	}
 	if !group.waited {
@@ -165,6 +187,7 @@ func (run *coordinator) wait(param int) {
 	group.left--
 	if group.left == 0 && several {
 		run.hold(-group.buffer)
+		run.letGo(group.block, false)
 	}
 	run.handle[param] = nil
 }

@@ -58,7 +58,7 @@ func (run *coordinator) release(step *Step) {
 	own := step.Params
 	for _, param := range own {
 		delete(run.active[param], step.Module)
-		if !run.stays(param) {
+		if run.first || !run.stays(param) {
 			run.free(param)
 		}
 	}
@@ -97,4 +97,6 @@ func (run *coordinator) free(param int) {
 	run.live -= run.trace.Params[param].Numel
 	run.hold(-run.holds[param])
 	run.holds[param] = 0
+	run.letGo(run.blocks[param], true)
+	run.blocks[param] = nil
 }

@@ -15,7 +15,8 @@ type module struct {
 	id     int
 	params []int
 	calls  []*module
-	layer  int // of the graph, or -1: a container of several
+	layer  int    // of the graph, or -1: a container of several
+	below  string // its path below the layer; "-": a part without one of its own
 	// block: it is recomputed; still: no gradient passes its output.
 	block, still bool
 }
@@ -61,7 +62,7 @@ func modulesOf(model *layers.Model, limit int64) (*module, *zero.Trace) {
 
 func (build *modules) module(layer int) *module {
 	build.ids++
-	return &module{id: build.ids, layer: layer}
+	return &module{id: build.ids, layer: layer, below: "-"}
 }
 
 // layer adds a layer below the containers of its path.
@@ -72,6 +73,7 @@ func (build *modules) layer(i int, ofBlock bool) {
 	}
 	below := build.enter(layer.Name, ofBlock)
 	node := build.module(i)
+	node.below = ""
 	node.still = build.model.Frozen && !layer.Shape.InputGrad && len(layer.Whole.Adapters) == 0
 	below.calls = append(below.calls, node)
 	inner := map[string]*module{"": node}
@@ -99,6 +101,7 @@ func (build *modules) layer(i int, ofBlock bool) {
 // the base layer where it has an adapter (peft/tuners/lora/layer.py).
 func (build *modules) projection(layer *layers.Layer, i int, dir string, node *module) *module {
 	at := build.module(i)
+	at.below = dir
 	node.calls = append(node.calls, at)
 	at.still = build.model.Frozen && !layer.Shape.InputGrad && (len(layer.Whole.Adapters) == 0 || !build.leadsBack(i, dir))
 	for k := range layer.Whole.Adapters {

@@ -6,6 +6,7 @@ import "github.com/devmap-dev/devmap/costmodel/internal/zero"
 // and where in it each layer runs.
 type hooks struct {
 	trace    *zero.Trace
+	called   []call       // by step
 	forward  map[int]span // by layer
 	again    map[int]span // recomputed
 	backward map[int]span
@@ -13,6 +14,13 @@ type hooks struct {
 	pending  *module // the block that the next leaf's backward recomputes
 	left     []*module
 	loss     int // the step at which the loss's own backward begins
+}
+
+// call is what a step is a hook of: a layer of the graph or -1, and the path
+// below it.
+type call struct {
+	layer int
+	below string
 }
 
 // span is from the first step of a layer to its last.
@@ -39,6 +47,7 @@ func (run *hooks) step(node *module, step zero.Step) {
 	step.Module, step.Params = node.id, node.params
 	at := len(run.trace.Steps)
 	run.trace.Steps = append(run.trace.Steps, step)
+	run.called = append(run.called, call{node.layer, node.below})
 	if node.layer < 0 {
 		return
 	}

@@ -1,0 +1,43 @@
+package engine
+
+import (
+	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
+	"github.com/devmap-dev/devmap/costmodel/estimate/internal/reserve"
+	"github.com/devmap-dev/devmap/costmodel/internal/elements"
+)
+
+// marks are what the allocator of a rank has at most in each micro-batch of the
+// first steps; nil where the model's tensors are not followed.
+func marks(model *layers.Model, late bool) [][2]int64 {
+	decoder, ok := reserve.Follow(model)
+	if !ok {
+		return nil
+	}
+	stage := model.Workload.Strategy.Traits().ZeroStage
+	set := settingsOf(&model.Workload)
+	each := elements.Weight(model.Workload.Precision)
+	state, _ := model.Optimizer.State(nil, 1024, each)
+	rank := reserve.ZeRO{
+		Settings: set, Ranks: model.Workload.ShardDegree, Grad: elements.Weight(model.Rules.Compute), Master: each,
+		States: state / (1024 * each), MicroBatches: int(max(1, model.Workload.MicroBatches)), Steps: 3,
+	}
+	rank.Summed = rank.Grad
+	if set.FP32Gradients {
+		rank.Summed = 4
+	}
+	if stage == 3 {
+		root, trace := modulesOf(model, set.Persistence)
+		run := hooksOf(root, trace, true, model.Recomputes)
+		rank.Trace = trace
+		rank.Called = func(layer int, module string, ends, backward bool, from int) (int, bool) {
+			for at := from; at < len(run.called); at++ {
+				step := &trace.Steps[at]
+				if run.called[at] == (call{layer, module}) && step.Ends == ends && step.Backward == backward {
+					return at, true
+				}
+			}
+			return 0, false
+		}
+	}
+	return rank.Play(decoder, late)
+}

@@ -1,0 +1,193 @@
+// Package reserve is what PyTorch's caching allocator reserves in the first
+// steps of a training: a model's layers and a strategy as requests to it.
+package reserve
+
+import (
+	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
+	"github.com/devmap-dev/devmap/costmodel/internal/elements"
+	"github.com/devmap-dev/devmap/costmodel/internal/ops"
+	"github.com/devmap-dev/devmap/costmodel/internal/replay"
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// Decoder is a model whose tensors are followed.
+type Decoder struct {
+	replay.Model
+	// Params are the base's, tied ones once, and Trained what gets gradients,
+	// both in the order of the modules.
+	Params, Trained []*replay.Weight
+
+	layers  *layers.Model
+	weights map[string]*replay.Weight
+}
+
+// Follow is the model as its tensors are followed: decoders of normalisation,
+// attention through a flash kernel and a feed-forward network, in this order,
+// without autocast, whose loss is made of all logits. It reports whether it is
+// one.
+func Follow(model *layers.Model) (*Decoder, bool) {
+	out := &Decoder{layers: model, weights: make(map[string]*replay.Weight)}
+	if !model.Train || elements.Mixed(model.Rules.Compute) || model.Workload.Quantize != "" || model.Workload.Loss != "" && model.Workload.Loss != "eager" {
+		return nil, false
+	}
+	out.weigh()
+	order := make([]int, 0, len(model.Layers))
+	for unit := range model.Graph.Units {
+		order = append(order, model.Unit(unit)...)
+	}
+	if !out.body(order) {
+		return nil, false
+	}
+	shape := &model.Layers[order[0]].Shape
+	out.Tokens, out.Batch, out.Length = shape.Tokens, shape.Batch, shape.Length
+	out.Element = elements.Compute(model.Rules.Compute)
+	out.Adapter = model.AdapterCompute()
+	out.Recompute = model.Recomputes
+	out.KeepsInputs, out.InputFirst = model.Rules.LinearInputs, model.Rules.LinearInputs
+	return out, true
+}
+
+// weigh lists the parameters.
+func (out *Decoder) weigh() {
+	for i := range out.layers.Layers {
+		layer := &out.layers.Layers[i]
+		for j := range layer.Params {
+			tensor := &layer.Params[j]
+			if tensor.Owner != "" {
+				continue
+			}
+			weight := &replay.Weight{Numel: tensor.Numel(), Trained: !out.layers.Frozen && layer.Runs}
+			out.weights[modelgraph.FullName(layer.Name, tensor.Name)] = weight
+			out.Params = append(out.Params, weight)
+			if weight.Trained {
+				out.Trained = append(out.Trained, weight)
+			}
+		}
+	}
+}
+
+// param is a layer's parameter by its name, nil where it has none of it.
+func (out *Decoder) param(layer *layers.Layer, name string) *replay.Weight {
+	for j := range layer.Params {
+		if tensor := &layer.Params[j]; tensor.Name == name {
+			if tensor.Owner != "" {
+				return out.weights[tensor.Owner]
+			}
+			return out.weights[modelgraph.FullName(layer.Name, name)]
+		}
+	}
+	return nil
+}
+
+// body puts the layers together in the order they run.
+func (out *Decoder) body(order []int) bool {
+	at := 0
+	next := func() (int, modelgraph.Op) {
+		for ; at < len(order); at++ {
+			layer := &out.layers.Layers[order[at]]
+			if rotary, ok := layer.Op.(modelgraph.Rotary); ok && !rotary.Rows && !rotary.Packed {
+				out.Rotary = rotary.HeadDim * layer.Shape.Length
+				continue
+			}
+			at++
+			return order[at-1], layer.Op
+		}
+		return -1, nil
+	}
+	i, op := next()
+	embedding, ok := op.(modelgraph.Embedding)
+	if !ok || embedding.Scaled {
+		return false
+	}
+	out.Width = embedding.Dim
+	out.Embedding = replay.Embedding{Index: i, Vocab: embedding.Vocab, Weight: out.param(&out.layers.Layers[i], "weight")}
+	for {
+		i, op = next()
+		norm, ok := op.(modelgraph.Norm)
+		if !ok || norm.Post {
+			return false
+		}
+		normed, ok := out.norm(i, norm)
+		if !ok {
+			return false
+		}
+		j, body := next()
+		if _, ok := body.(modelgraph.Head); ok {
+			out.Norm, out.NormIndex = *normed, i
+			return out.head(j) && at == len(order)
+		}
+		half := replay.Half{Norm: normed, NormIndex: i, BodyIndex: j}
+		if half.Body, ok = out.half(j, body); !ok || !out.place(half) {
+			return false
+		}
+	}
+}
+
+// place adds a half to the blocks: attention begins one, the feed-forward
+// network ends it.
+func (out *Decoder) place(half replay.Half) bool {
+	if _, begins := half.Body.(*replay.Attention); begins {
+		out.Blocks = append(out.Blocks, replay.Block{Halves: [2]replay.Half{half}})
+		return true
+	}
+	if len(out.Blocks) == 0 || out.Blocks[len(out.Blocks)-1].Halves[1].Body != nil {
+		return false
+	}
+	out.Blocks[len(out.Blocks)-1].Halves[1] = half
+	return true
+}
+
+func (out *Decoder) half(i int, op modelgraph.Op) (replay.Layer, bool) {
+	switch op := op.(type) {
+	case modelgraph.Attention:
+		return out.attention(i, &op)
+	case modelgraph.MLP:
+		return out.mlp(i, &op)
+	}
+	return nil, false
+}
+
+func (out *Decoder) norm(i int, op modelgraph.Norm) (*replay.Norm, bool) {
+	layer := &out.layers.Layers[i]
+	norm := &replay.Norm{Width: op.Dim, Rows: 1, Weight: out.param(layer, "weight"), Bias: out.param(layer, "bias"), Fused: op.Style == modelgraph.LayerNorm, Gemma: op.Style == modelgraph.GemmaRMSNorm}
+	return norm, norm.Weight != nil && (!norm.Fused || norm.Bias != nil)
+}
+
+func (out *Decoder) head(i int) bool {
+	layer := &out.layers.Layers[i]
+	op := layer.Op.(modelgraph.Head)
+	linears := out.linears(i)
+	if op.SoftCap || op.Pooled || len(linears) != 1 || linears[0].Rank > 0 {
+		return false
+	}
+	out.Head, out.HeadIndex = replay.Head{Vocab: op.Vocab, Linear: linears[0]}, i
+	return true
+}
+
+// linears are the projections of a layer in its order of parameters.
+func (out *Decoder) linears(i int) []*replay.Linear {
+	layer := &out.layers.Layers[i]
+	projections := out.layers.Graph.Projections(i)
+	var all []*replay.Linear
+	for k := range projections {
+		projection := &projections[k]
+		linear := &replay.Linear{Module: projection.Below, In: projection.In, Out: projection.Out, Weight: out.param(layer, layer.Params[projection.Param].Name), Bias: out.param(layer, modelgraph.FullName(projection.Below, "bias"))}
+		if adapter := adapterOf(layer.Whole.Adapters, projection.Below); adapter != nil {
+			linear.Rank = adapter.Rank
+			linear.Down = &replay.Weight{Numel: adapter.Rank * adapter.In, Trained: true}
+			linear.Up = &replay.Weight{Numel: adapter.Rank * adapter.Out, Trained: true}
+			out.Trained = append(out.Trained, linear.Down, linear.Up)
+		}
+		all = append(all, linear)
+	}
+	return all
+}
+
+func adapterOf(adapters []ops.Adapter, below string) *ops.Adapter {
+	for k := range adapters {
+		if adapters[k].Module == below {
+			return &adapters[k]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,57 @@
+package reserve
+
+import (
+	"github.com/devmap-dev/devmap/costmodel/internal/replay"
+	"github.com/devmap-dev/devmap/costmodel/internal/zero"
+)
+
+// ZeRO is a rank of DeepSpeed's, in numbers.
+type ZeRO struct {
+	Settings zero.Settings
+	Ranks    int64
+	// Bytes of an element of gradients as they are made, as several are summed,
+	// and of the masters and each of States.
+	Grad, Summed, Master int64
+	States               int64 // tensors that the optimizer has of each master
+	MicroBatches, Steps  int
+	// Of stage 3: the hooks of a step, and what each is one of.
+	Trace  *zero.Trace
+	Called func(layer int, module string, ends, backward bool, from int) (int, bool)
+}
+
+// Play runs the first steps of a rank.
+func (rank *ZeRO) Play(decoder *Decoder, late bool) [][2]int64 {
+	process := newProcess(decoder, rank.Ranks, late)
+	var stage interface {
+		start()
+		replay.Hooks
+		micro(step int, body func())
+		boundary()
+		step(first bool)
+	}
+	if rank.Settings.Stage == 3 {
+		stage = &whole3{ZeRO: rank, Process: &process}
+	} else {
+		stage = &parts{ZeRO: rank, Process: &process}
+	}
+	stage.start()
+	for step := range rank.Steps {
+		for micro := range rank.MicroBatches {
+			first := step == 0 && micro == 0
+			stage.micro(step, func() { process.pass(stage, first) })
+			if micro == rank.MicroBatches-1 {
+				stage.boundary()
+				stage.step(step == 0)
+			}
+			process.mark()
+		}
+	}
+	return process.marks
+}
+
+// states are the optimizer's of one flat partition.
+func (rank *ZeRO) states(run *replay.Run, part int64) {
+	for range rank.States {
+		run.New(part * rank.Master)
+	}
+}

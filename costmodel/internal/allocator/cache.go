@@ -1,0 +1,150 @@
+package allocator
+
+// The sizes by which CUDACachingAllocator.cpp (torch 2.11; the constants are in
+// c10/core/AllocatorConfig.h and c10/cuda/CUDACachingAllocator.h) cuts memory.
+const (
+	quantum     = 512      // kMinBlockSize: sizes are multiples of it (round_size)
+	smallest    = 1 << 20  // kSmallSize: requests up to it come from the small pool
+	smallBuffer = 2 << 20  // kSmallBuffer: its segments
+	largeBuffer = 20 << 20 // kLargeBuffer: those of requests below ownSegment
+	ownSegment  = 10 << 20 // kMinLargeAlloc: requests from it on have segments of their own
+	roundLarge  = 2 << 20  // kRoundLarge: of multiples of this
+)
+
+// Cache is PyTorch's caching allocator of one device, block by block: what it
+// reserves when tensors come and go in a given order. Every stream has two
+// pools, of small blocks and of large ones; a request takes the smallest free
+// block of its pool that is large enough, or a segment from the driver, and
+// what is left over of either is a free block again where it is large enough to
+// be kept; blocks that are freed join their free neighbours. Nothing goes back
+// to the driver until [Cache.Empty].
+//
+// Blocks of a segment never overlap and fill it; reserved bytes are those of
+// the segments. A request costs O(log n) to find and O(n) words moved to insert
+// among n free blocks of its pool.
+type Cache struct {
+	pools map[poolKey]*freeBlocks
+	// Reserved are the bytes of all segments, Allocated those of blocks in use;
+	// the peaks since [Cache.ResetPeaks].
+	Reserved, Allocated         int64
+	PeakReserved, PeakAllocated int64
+
+	end int64 // address behind all segments
+	// at gives a segment its address, where a test has it from a real device.
+	at func(size int64) int64
+}
+
+// poolKey is a pool: blocks of one stream, small or large ones.
+type poolKey struct {
+	stream int
+	small  bool
+}
+
+// Block is a part of a segment. Its neighbours in it are linked.
+type Block struct {
+	Size    int64
+	address int64
+	pool    poolKey
+	free    bool
+	before  *Block
+	behind  *Block
+}
+
+// NewCache is the allocator of a process that has asked for nothing yet.
+func NewCache() *Cache { return &Cache{pools: make(map[poolKey]*freeBlocks)} }
+
+// Alloc is a block of at least size bytes for a tensor that is made on a stream
+// (malloc).
+func (cache *Cache) Alloc(stream int, size int64) *Block {
+	size = max(quantum, (size+quantum-1)/quantum*quantum)
+	key := poolKey{stream, size <= smallest}
+	pool := cache.pools[key]
+	if pool == nil {
+		pool = new(freeBlocks)
+		cache.pools[key] = pool
+	}
+	block := pool.take(size)
+	if block == nil {
+		block = cache.segment(key, size)
+	}
+	if rest := block.Size - size; key.small && rest >= quantum || !key.small && rest > smallest { // should_split
+		left := &Block{Size: rest, address: block.address + size, pool: key, free: true, before: block, behind: block.behind}
+		if left.behind != nil {
+			left.behind.before = left
+		}
+		block.behind, block.Size = left, size
+		pool.add(left)
+	}
+	block.free = false
+	cache.Allocated += block.Size
+	cache.PeakAllocated = max(cache.PeakAllocated, cache.Allocated)
+	return block
+}
+
+// segment is a new one, as one block (get_allocation_size, alloc_block).
+func (cache *Cache) segment(key poolKey, size int64) *Block {
+	bytes := int64(largeBuffer)
+	switch {
+	case key.small:
+		bytes = smallBuffer
+	case size >= ownSegment:
+		bytes = (size + roundLarge - 1) / roundLarge * roundLarge
+	}
+	address := cache.end
+	if cache.at != nil {
+		address = cache.at(bytes)
+	}
+	cache.end = max(cache.end, address+bytes)
+	cache.Reserved += bytes
+	cache.PeakReserved = max(cache.PeakReserved, cache.Reserved)
+	return &Block{Size: bytes, address: address, pool: key}
+}
+
+// Free gives a block back to its pool, joined with its free neighbours
+// (free_block, try_merge_blocks).
+func (cache *Cache) Free(block *Block) {
+	cache.Allocated -= block.Size
+	pool := cache.pools[block.pool]
+	block.free = true
+	if before := block.before; before != nil && before.free {
+		pool.remove(before)
+		before.join(block)
+		block = before
+	}
+	if behind := block.behind; behind != nil && behind.free {
+		pool.remove(behind)
+		block.join(behind)
+	}
+	pool.add(block)
+}
+
+// join adds the block behind to this one.
+func (block *Block) join(behind *Block) {
+	block.Size += behind.Size
+	block.behind = behind.behind
+	if block.behind != nil {
+		block.behind.before = block
+	}
+}
+
+// Empty gives every segment without a block in use back to the driver
+// (torch.cuda.empty_cache, release_cached_blocks).
+func (cache *Cache) Empty() {
+	for _, pool := range cache.pools {
+		kept := pool.blocks[:0]
+		for _, block := range pool.blocks {
+			if block.before == nil && block.behind == nil {
+				cache.Reserved -= block.Size
+			} else {
+				kept = append(kept, block)
+			}
+		}
+		clear(pool.blocks[len(kept):])
+		pool.blocks = kept
+	}
+}
+
+// ResetPeaks has the peaks begin at what is there (reset_peak_memory_stats).
+func (cache *Cache) ResetPeaks() {
+	cache.PeakReserved, cache.PeakAllocated = cache.Reserved, cache.Allocated
+}

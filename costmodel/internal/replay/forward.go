@@ -1,0 +1,121 @@
+package replay
+
+// Forward runs the model's forward and returns its backward. What is kept
+// between is alive when it returns.
+func (model *Model) Forward(run *Run, hooks Hooks) func() {
+	step := &Step{Run: run, Model: model, Hooks: hooks, saving: true}
+	step.grads = model.Embedding.Weight.Trained || model.Recompute
+	ids := run.New(8 * model.Tokens)
+	hooks.Enter(model.Embedding.Index, "", false)
+	x := run.New(step.stream())
+	hooks.Leave(model.Embedding.Index, "", false)
+	step.rotary()
+	var backs []back
+	for i := range model.Blocks {
+		out, after := step.block(&model.Blocks[i], x)
+		x = out
+		backs = append(backs, after)
+	}
+	x, normBack := model.Norm.forward(step, model.NormIndex, x)
+	loss, headBack := model.Head.forward(step, model.HeadIndex, x)
+	return func() {
+		grad := normBack(headBack(loss))
+		for i := len(backs) - 1; i >= 0; i-- {
+			grad = backs[i](grad)
+		}
+		step.embeddingBack(grad)
+		run.Drop(step.positions, step.sines, ids)
+	}
+}
+
+// rotary makes cosines and sines, which every block reads and keeps
+// (LlamaRotaryEmbedding.forward: all in fp32, then the cast).
+func (step *Step) rotary() {
+	count := step.Rotary
+	frequencies := step.New(2 * count) // [length, head/2] in fp32
+	both := step.New(4 * count)
+	cosine := step.New(4 * count)
+	sine := step.New(4 * count)
+	step.positions = step.New(step.Element * count)
+	second := step.New(step.Element * count)
+	step.Drop(frequencies, both, cosine, sine)
+	step.sines = second
+}
+
+// block adds each half's output to what it read. A recomputed one keeps its
+// input alone, and runs again when its backward asks for the first tensor.
+func (step *Step) block(block *Block, x *Tensor) (*Tensor, back) {
+	if !step.Recompute {
+		return step.halves(block, x)
+	}
+	in := x.Keep()
+	step.saving = false
+	y, _ := step.halves(block, x)
+	step.saving = true
+	return y, func(grad *Tensor) *Tensor {
+		step.recomputed = true
+		_, after := step.halves(block, in)
+		step.recomputed = false
+		return after(grad)
+	}
+}
+
+func (step *Step) halves(block *Block, x *Tensor) (*Tensor, back) {
+	first, firstBack := step.half(&block.Halves[0], x, false)
+	y, secondBack := step.half(&block.Halves[1], first, true)
+	return y, func(grad *Tensor) *Tensor { return firstBack(secondBack(grad)) }
+}
+
+// half is x + body(norm(x)).
+func (step *Step) half(half *Half, x *Tensor, last bool) (*Tensor, back) {
+	reached := step.grads
+	normed, normBack := half.Norm.forward(step, half.NormIndex, x.Keep())
+	again := step.recomputed
+	step.recomputed = again && last
+	made, bodyBack := half.Body.forward(step, half.BodyIndex, normed)
+	step.recomputed = again
+	var y *Tensor
+	if made != nil {
+		y = step.New(step.stream())
+	}
+	step.Drop(made, x)
+	return y, func(grad *Tensor) *Tensor {
+		residual := grad.Keep()
+		inner := bodyBack(grad)
+		if inner == nil {
+			if !reached {
+				step.Drop(residual)
+				return nil
+			}
+			return residual
+		}
+		if !reached {
+			step.Drop(residual, normBack(inner))
+			return nil
+		}
+		return step.sum(step.stream(), residual, normBack(inner))
+	}
+}
+
+// embeddingBack makes the table's dense gradient. From 3072 tokens on it sorts
+// them and adds partial sums in fp32 (Embedding.cu,
+// embedding_dense_backward_cuda).
+func (step *Step) embeddingBack(grad *Tensor) {
+	op := &step.Embedding
+	step.Enter(op.Index, "", true)
+	defer step.Leave(op.Index, "", true)
+	if !op.Weight.Trained {
+		step.Drop(grad)
+		return
+	}
+	weight := step.New(op.Weight.Numel * step.Element)
+	if step.Tokens > 3072 {
+		step.through(4*step.Width*(step.Tokens/10+min(step.Tokens, op.Vocab)) + 24*step.Tokens)
+	}
+	step.Drop(grad)
+	if step.tied != nil {
+		step.Drop(weight)
+		weight, step.tied = step.tied, nil
+	}
+	step.made(op.Weight, weight)
+}

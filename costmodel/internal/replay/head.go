@@ -1,0 +1,85 @@
+package replay
+
+// Embedding is the table that tokens are looked up in.
+type Embedding struct {
+	Index  int
+	Vocab  int64
+	Weight *Weight
+}
+
+// Head is the projection to the vocabulary and the loss; its weight may be the
+// embedding's.
+type Head struct {
+	Vocab  int64
+	Linear *Linear
+}
+
+// forward is the logits, and loss_utils.py ForCausalLMLoss: their fp32 copy,
+// labels shifted, log-softmax. What returns it drops the logits.
+func (op *Head) forward(step *Step, layer int, x *Tensor) (*Tensor, back) {
+	step.Enter(layer, "", false)
+	kept := *op.Linear
+	kept.Module = ""
+	count := op.Vocab * step.Tokens
+	logits, logitsBack := step.projectHead(&kept, x)
+	step.Drop(x)
+	step.Leave(layer, "", false)
+	wide := logits.Keep()
+	if step.Element < 4 {
+		step.Drop(wide)
+		wide = step.New(4 * count)
+	}
+	labels := step.New(8 * (step.Tokens + step.Batch)) // padded by one a sequence
+	shifted := step.New(8 * step.Tokens)
+	step.Drop(labels)
+	logs := step.New(4 * count)
+	loss, weight := step.New(4), step.New(4)
+	step.Drop(wide)
+	return loss, func(grad *Tensor) *Tensor {
+		step.Drop(logits) // held by the model's output until it returned
+		step.Backward()
+		chosen := step.New(4 * count)
+		step.Drop(grad, weight, shifted)
+		soft := step.New(4 * count)
+		step.Drop(chosen, logs)
+		narrow := soft
+		if step.Element < 4 {
+			narrow = step.New(count * step.Element)
+			step.Drop(soft)
+		}
+		step.Enter(layer, "", true)
+		defer step.Leave(layer, "", true)
+		return logitsBack(narrow)
+	}
+}
+
+// projectHead is the head's product. The gradient of a weight that is the
+// embedding's too waits for that one's (torch/csrc/autograd/input_buffer.h).
+func (step *Step) projectHead(op *Linear, x *Tensor) (*Tensor, back) {
+	var kept *Tensor
+	if op.Weight.Trained || step.KeepsInputs {
+		kept = step.save(x)
+	}
+	logits := step.New(op.Out * step.Tokens * step.Element)
+	return logits, func(grad *Tensor) *Tensor {
+		var weight, in *Tensor
+		if step.InputFirst {
+			in = step.New(op.In * step.Tokens * step.Element)
+		}
+		if op.Weight.Trained {
+			weight = step.New(op.Weight.Numel * step.Element)
+		}
+		if !step.InputFirst {
+			in = step.New(op.In * step.Tokens * step.Element)
+		}
+		step.Drop(grad, kept)
+		switch {
+		case weight == nil:
+		case op.Weight == step.Embedding.Weight:
+			step.tied = weight
+		default:
+			step.made(op.Weight, weight)
+		}
+		return in
+	}
+}

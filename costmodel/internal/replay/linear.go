@@ -1,0 +1,125 @@
+package replay
+
+// linear is y = x·Wᵀ + b (AddmmBackward0, MmBackward0), with an adapter
+// y + scale·B(A(x)) (peft/tuners/lora/layer.py, Linear.forward).
+func (step *Step) linear(op *Linear, layer int, x *Tensor, last bool) (*Tensor, back) {
+	step.Enter(layer, op.Module, false)
+	element, tokens := step.Element, step.Tokens
+	reached := step.grads
+	var kept *Tensor
+	if op.Weight.Trained || step.KeepsInputs && reached {
+		kept = step.save(x)
+	}
+	if last && op.Rank == 0 { // recomputation stops where all that is kept is there
+		return nil, step.linearBack(op, layer, kept, nil, reached)
+	}
+	y := step.New(op.Out * tokens * element)
+	var adapted func(*Tensor) *Tensor
+	if op.Rank > 0 {
+		y, adapted = step.adapter(op, x, y)
+		step.grads = true
+	}
+	step.Leave(layer, op.Module, false)
+	return y, step.linearBack(op, layer, kept, adapted, reached)
+}
+
+// adapter adds that of a linear layer to its output.
+func (step *Step) adapter(op *Linear, x, y *Tensor) (*Tensor, func(*Tensor) *Tensor) {
+	element, each, tokens := step.Element, step.Adapter, step.Tokens
+	cast := x.Keep()
+	if each != element { // x.to(adapter's type)
+		step.Drop(cast)
+		cast = step.New(op.In * tokens * each)
+	}
+	inner := step.New(op.Rank * tokens * each)
+	keptIn, keptInner := step.save(cast), step.save(inner)
+	outer := step.New(op.Out * tokens * each)
+	step.Drop(cast, inner)
+	scaled := step.New(op.Out * tokens * each)
+	step.Drop(outer)
+	sum := step.New(op.Out * tokens * max(each, element))
+	step.Drop(y, scaled)
+	if each != element { // result.to(type of the base's)
+		wide := sum
+		sum = step.New(op.Out * tokens * element)
+		step.Drop(wide)
+	}
+	return sum, func(grad *Tensor) *Tensor { return step.adapterBack(op, grad, keptIn, keptInner) }
+}
+
+// adapterBack takes no hold on the gradient of the sum, and gives the input's.
+func (step *Step) adapterBack(op *Linear, grad, keptIn, keptInner *Tensor) *Tensor {
+	element, each, tokens := step.Element, step.Adapter, step.Tokens
+	wide := grad.Keep()
+	if each != element {
+		step.Drop(wide)
+		wide = step.New(op.Out * tokens * each)
+	}
+	scaled := step.New(op.Out * tokens * each)
+	step.Drop(wide)
+	up := step.New(op.Out * op.Rank * each)
+	inner := step.New(op.Rank * tokens * each)
+	step.Drop(scaled, keptInner)
+	step.made(op.Up, up)
+	down := step.New(op.In * op.Rank * each)
+	in := step.New(op.In * tokens * each)
+	step.Drop(inner, keptIn)
+	step.made(op.Down, down)
+	if each != element {
+		narrow := step.New(op.In * tokens * element)
+		step.Drop(in)
+		in = narrow
+	}
+	return in
+}
+
+// linearBack is the backward of a linear layer whose input's gradient is asked
+// for or not.
+func (step *Step) linearBack(op *Linear, layer int, kept *Tensor, adapted func(*Tensor) *Tensor, reached bool) back {
+	return func(grad *Tensor) *Tensor {
+		step.Enter(layer, op.Module, true)
+		var more, in *Tensor
+		if adapted != nil {
+			more = adapted(grad)
+		}
+		size := op.In * step.Tokens * step.Element
+		weight := func() *Tensor {
+			if !op.Weight.Trained {
+				return nil
+			}
+			return step.New(op.Weight.Numel * step.Element)
+		}
+		var made, bias *Tensor
+		if step.InputFirst && reached {
+			in = step.New(size)
+		}
+		if op.Bias != nil && op.Bias.Trained && !step.InputFirst {
+			bias = step.New(op.Bias.Numel * step.Element)
+		}
+		made = weight()
+		if !step.InputFirst && reached {
+			in = step.New(size)
+		}
+		if op.Bias != nil && op.Bias.Trained && step.InputFirst {
+			bias = step.New(op.Bias.Numel * step.Element)
+		}
+		step.Drop(grad, kept)
+		if bias != nil {
+			step.made(op.Bias, bias)
+		}
+		if made != nil {
+			step.made(op.Weight, made)
+		}
+		step.Leave(layer, op.Module, true)
+		if more != nil && in != nil {
+			in = step.sum(size, in, more)
+		} else if more != nil {
+			in = more
+		}
+		if !reached {
+			step.Drop(in)
+			return nil
+		}
+		return in
+	}
+}

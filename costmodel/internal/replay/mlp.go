@@ -1,0 +1,81 @@
+package replay
+
+// MLP is down(act(gate(x)) · up(x)); without Up fc2(act(fc1(x))); Fused has gate
+// and up in one matrix (modeling_llama.py LlamaMLP, modeling_phi3.py Phi3MLP).
+type MLP struct {
+	Hidden         int64
+	Gate, Up, Down *Linear
+	Fused          bool
+	Extra          int64 // tensors that the activation keeps beside its result, less its input
+}
+
+func (op *MLP) forward(step *Step, layer int, x *Tensor) (*Tensor, back) {
+	step.Enter(layer, "", false)
+	size := op.Hidden * step.Tokens * step.Element
+	gate, gateBack := step.linear(op.Gate, layer, x, false)
+	gates := step.grads
+	act := step.New(size)
+	keptGate := step.save(gate)
+	up, upBack := (*Tensor)(nil), back(nil)
+	if op.Up != nil {
+		up, upBack = step.linear(op.Up, layer, x, false)
+	} else if op.Fused {
+		up = gate.Keep()
+	}
+	step.Drop(x)
+	product := act
+	var keptAct, keptUp *Tensor
+	if up != nil {
+		product = step.New(size)
+		keptAct, keptUp = step.save(act), step.save(up)
+		step.Drop(act, up)
+	}
+	step.Drop(gate)
+	if !gates { // nothing before is trained
+		step.Drop(keptGate, keptAct, keptUp)
+		keptGate, keptAct, keptUp = nil, nil, nil
+	}
+	y, downBack := step.linear(op.Down, layer, product, step.recomputed)
+	step.Drop(product)
+	if y != nil {
+		step.Leave(layer, "", false)
+	}
+	return y, func(grad *Tensor) *Tensor {
+		step.Enter(layer, "", true)
+		defer step.Leave(layer, "", true)
+		return op.backward(step, layer, grad, downBack, upBack, gateBack, keptAct, keptUp, keptGate)
+	}
+}
+
+func (op *MLP) backward(step *Step, layer int, grad *Tensor, downBack, upBack, gateBack back, keptAct, keptUp, keptGate *Tensor) *Tensor {
+	size := op.Hidden * step.Tokens * step.Element
+	inner := downBack(grad)
+	if inner == nil {
+		return nil
+	}
+	actGrad := inner
+	var in *Tensor
+	var upGrad *Tensor
+	if keptUp != nil {
+		upGrad, actGrad = step.New(size), step.New(size)
+		step.Drop(inner, keptUp, keptAct)
+	}
+	if upBack != nil {
+		in = upBack(upGrad)
+	}
+	gateGrad := step.New(size)
+	step.Drop(actGrad, keptGate)
+	if op.Fused { // the halves' gradients are joined
+		joined := step.New(2 * size)
+		step.Drop(gateGrad, upGrad)
+		gateGrad = joined
+	}
+	first := gateBack(gateGrad)
+	switch {
+	case in == nil:
+		return first
+	case first == nil:
+		return in
+	}
+	return step.sum(step.stream(), in, first)
+}

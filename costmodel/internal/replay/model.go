@@ -1,0 +1,108 @@
+package replay
+
+// Weight is a parameter.
+type Weight struct {
+	Numel   int64
+	Trained bool
+	// Grad is the tensor of its gradient while it has one.
+	Grad *Tensor
+}
+
+// Linear is a linear layer, with its adapter where Rank is not 0.
+type Linear struct {
+	Module       string // its path below the layer
+	In, Out      int64
+	Weight, Bias *Weight
+	Rank         int64
+	Down, Up     *Weight // the adapter's A and B
+}
+
+// Layer is one of the layers that a model runs.
+type Layer interface {
+	// forward takes a hold on its input and gives one on its output, with its
+	// backward, which does the same with gradients; nil where it was not to keep
+	// what that needs.
+	forward(step *Step, layer int, in *Tensor) (*Tensor, back)
+}
+
+// back is the backward of what made a tensor: it takes the tensor's gradient,
+// and returns that of the input.
+type back func(grad *Tensor) *Tensor
+
+// Block is layers whose output is added to what went in, half by half:
+// normalisation, then attention or the feed-forward network.
+type Block struct{ Halves [2]Half }
+
+// Half is a block's normalisation and what reads it.
+type Half struct {
+	Norm, Body           Layer
+	NormIndex, BodyIndex int // their places in the graph
+}
+
+// Model is a decoder.
+type Model struct {
+	Tokens, Batch, Length int64
+	Width                 int64 // of the residual stream
+	Element               int64 // bytes of an activation
+	Adapter               int64 // bytes of an adapter's element
+	Embedding             Embedding
+	Rotary                int64 // bytes of the cosines and of the sines
+	Blocks                []Block
+	Norm                  Norm
+	NormIndex             int
+	Head                  Head
+	HeadIndex             int
+	Recompute             bool
+	// KeepsInputs: linear layers keep their inputs for backward, those that are
+	// not trained too; InputFirst: they make their input's gradient before
+	// their weight's (DeepSpeed's zero/linear.py).
+	KeepsInputs, InputFirst bool
+}
+
+// Hooks are what a strategy does while a step runs.
+type Hooks interface {
+	// Enter and Leave stand around a module of a layer, by its path below it, ""
+	// for the layer itself, in forward or in backward.
+	Enter(layer int, module string, backward bool)
+	Leave(layer int, module string, backward bool)
+	// Gradient is called with each gradient that is complete; weight.Grad
+	// is it. A strategy that takes it leaves nil.
+	Gradient(weight *Weight)
+	// Backward is called when the loss has its gradient.
+	Backward()
+}
+
+// Step is one forward and backward.
+type Step struct {
+	*Run
+	*Model
+	Hooks
+	saving     bool // forward keeps what backward needs
+	recomputed bool // it runs again, as far as something is kept
+	grads      bool // the activations at hand require a gradient
+	positions  *Tensor
+	sines      *Tensor
+	tied       *Tensor // a gradient that waits for the embedding's
+}
+
+// save is a hold for backward, where it is kept.
+func (step *Step) save(tensor *Tensor) *Tensor {
+	if !step.saving {
+		return nil
+	}
+	return tensor.Keep()
+}
+
+// stream is the size of the residual stream.
+func (step *Step) stream() int64 { return step.Width * step.Tokens * step.Element }
+
+// made hands a gradient on, which is added to one that was there
+// (torch/csrc/autograd/functions/accumulate_grad.h: in place).
+func (step *Step) made(weight *Weight, grad *Tensor) {
+	if weight.Grad != nil {
+		step.Drop(grad)
+	} else {
+		weight.Grad = grad
+	}
+	step.Gradient(weight)
+}

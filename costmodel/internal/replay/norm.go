@@ -1,0 +1,138 @@
+package replay
+
+// Norm is RMSNorm as modeling_llama.py has it (LlamaRMSNorm.forward), or, where
+// Fused, torch.nn.LayerNorm.
+type Norm struct {
+	Width        int64
+	Rows         int64 // values of 1/σ a token; 1
+	Weight, Bias *Weight
+	Fused        bool
+	Gemma        bool // (1 + weight) · x, all in fp32
+}
+
+func (op *Norm) forward(step *Step, layer int, x *Tensor) (*Tensor, back) {
+	step.Enter(layer, "", false)
+	var y *Tensor
+	var after back
+	if op.Fused {
+		y, after = op.layerNorm(step, x)
+	} else {
+		y, after = op.rms(step, x)
+	}
+	step.Leave(layer, "", false)
+	return y, func(grad *Tensor) *Tensor {
+		step.Enter(layer, "", true)
+		defer step.Leave(layer, "", true)
+		return after(grad)
+	}
+}
+
+func (op *Norm) layerNorm(step *Step, x *Tensor) (*Tensor, back) {
+	size := op.Width * step.Tokens * step.Element
+	y, mean, deviation := step.New(size), step.New(4*step.Tokens), step.New(4*step.Tokens)
+	kept := []*Tensor{step.save(x), step.save(mean), step.save(deviation)}
+	step.Drop(x, mean, deviation)
+	return y, func(grad *Tensor) *Tensor {
+		in := step.New(size)
+		var weight, bias *Tensor
+		if op.Weight.Trained {
+			weight, bias = step.New(op.Width*step.Element), step.New(op.Width*step.Element)
+		}
+		step.Drop(grad)
+		step.Drop(kept...)
+		if op.Weight.Trained {
+			step.made(op.Weight, weight)
+			step.made(op.Bias, bias)
+		}
+		return in
+	}
+}
+
+// rms makes x in fp32, x², its mean and 1/σ, the product, its cast back, and
+// that times the weight.
+func (op *Norm) rms(step *Step, x *Tensor) (*Tensor, back) {
+	count := op.Width * step.Tokens
+	size, wide, row := count*step.Element, 4*count, 4*op.Rows*step.Tokens
+	x32 := x
+	if step.Element < 4 {
+		x32 = step.New(wide)
+	} else {
+		x32 = x.Keep()
+	}
+	square := step.New(wide)
+	mean := step.New(row)
+	step.Drop(square)
+	sum := step.New(row)
+	root := step.New(row)
+	step.Drop(sum)
+	normed32 := step.New(wide)
+	kept32, keptRoot := step.save(x32), step.save(root)
+	step.Drop(x32, root)
+	normed := normed32
+	if step.Element < 4 && !op.Gemma {
+		normed = step.New(size)
+	} else {
+		normed = normed32.Keep()
+	}
+	var keptNormed, factor *Tensor
+	if op.Gemma {
+		factor = step.New(4 * op.Width)
+	}
+	if op.Weight.Trained {
+		keptNormed = step.save(normed)
+	}
+	y := step.New(size)
+	if op.Gemma {
+		step.Drop(y)
+		y = step.New(4 * count)
+		narrow := step.New(size)
+		step.Drop(y)
+		y = narrow
+	}
+	step.Drop(normed, normed32, mean, x, factor)
+	return y, func(grad *Tensor) *Tensor { return op.rmsBack(step, grad, kept32, keptRoot, keptNormed) }
+}
+
+// rmsBack goes back through the product with the weight, the cast, the product
+// with 1/σ, rsqrt, mean, pow, and the first cast.
+func (op *Norm) rmsBack(step *Step, grad, kept32, root, normed *Tensor) *Tensor {
+	count := op.Width * step.Tokens
+	size, wide, row := count*step.Element, 4*count, 4*op.Rows*step.Tokens
+	inner := step.New(size)
+	if op.Gemma {
+		step.Drop(inner)
+		inner = step.New(wide)
+	}
+	if op.Weight.Trained {
+		full := step.New(size)
+		weight := step.New(op.Weight.Numel * step.Element)
+		step.Drop(full, grad, normed)
+		step.made(op.Weight, weight)
+	} else {
+		step.Drop(grad, normed)
+	}
+	if step.Element < 4 && !op.Gemma {
+		inner32 := step.New(wide)
+		step.Drop(inner)
+		inner = inner32
+	}
+	in := step.New(wide)
+	full := step.New(wide)
+	reduced := step.New(row)
+	step.Drop(full, inner)
+	cube, half := step.New(row), step.New(row)
+	rootGrad := step.New(row)
+	step.Drop(cube, half, reduced, root)
+	mean := step.New(wide)
+	step.Drop(rootGrad)
+	power, twice := step.New(wide), step.New(wide)
+	squared := step.New(wide)
+	step.Drop(power, twice, mean, kept32)
+	in = step.sum(wide, in, squared)
+	if step.Element == 4 {
+		return in
+	}
+	out := step.New(size)
+	step.Drop(in)
+	return out
+}

@@ -1,0 +1,97 @@
+package replay
+
+import "github.com/devmap-dev/devmap/costmodel/internal/allocator"
+
+// Streams that engines make tensors on; each has pools of its own.
+const (
+	Compute = iota
+	Gather
+	Reduce
+)
+
+// Run is a process as its allocator sees it.
+type Run struct {
+	Cache *allocator.Cache
+	// Late: a block that another stream was told to use (record_stream) comes
+	// back when the host next waits for the device, the latest that it may; else
+	// at once, as where the device is never behind.
+	Late    bool
+	waiting []*allocator.Block
+}
+
+// Tensor is one storage, with how many hold it.
+type Tensor struct {
+	block  *allocator.Block
+	held   int
+	shared bool // recorded on another stream
+}
+
+// NewRun is a process that has no tensors yet.
+func NewRun(late bool) *Run { return &Run{Cache: allocator.NewCache(), Late: late} }
+
+// New makes a tensor on the stream that computes; one of no bytes has no block.
+func (run *Run) New(bytes int64) *Tensor { return run.On(Compute, bytes) }
+
+// On makes a tensor on a stream.
+func (run *Run) On(stream int, bytes int64) *Tensor {
+	if bytes == 0 {
+		return &Tensor{held: 1}
+	}
+	return &Tensor{block: run.Cache.Alloc(stream, bytes), held: 1}
+}
+
+// Keep is one more who holds the tensor.
+func (tensor *Tensor) Keep() *Tensor {
+	tensor.held++
+	return tensor
+}
+
+// Record tells the allocator that another stream uses the tensor.
+func (tensor *Tensor) Record() { tensor.shared = true }
+
+// Drop is one less who holds each tensor; nil is none.
+func (run *Run) Drop(tensors ...*Tensor) {
+	for _, tensor := range tensors {
+		if tensor == nil {
+			continue
+		}
+		tensor.held--
+		switch {
+		case tensor.held > 0 || tensor.block == nil:
+		case tensor.shared && run.Late:
+			run.waiting = append(run.waiting, tensor.block)
+		default:
+			run.Cache.Free(tensor.block)
+		}
+	}
+}
+
+// Wait is the host waiting for the device: what streams have used comes back.
+func (run *Run) Wait() {
+	for _, block := range run.waiting {
+		run.Cache.Free(block)
+	}
+	run.waiting = run.waiting[:0]
+}
+
+// through makes a tensor that is gone at once.
+func (run *Run) through(bytes int64) { run.Drop(run.New(bytes)) }
+
+// sum adds a gradient to another: in place where nothing else holds that, else
+// to a new tensor (torch/csrc/autograd/input_buffer.cpp, accumulate).
+func (run *Run) sum(bytes int64, to, more *Tensor) *Tensor {
+	if to == nil {
+		return more
+	}
+	if to.held == 1 {
+		run.Drop(more)
+		return to
+	}
+	if more.held == 1 {
+		run.Drop(to)
+		return more
+	}
+	total := run.New(bytes)
+	run.Drop(to, more)
+	return total
+}

@@ -1,0 +1,69 @@
+package zero
+
+// Memory is where gathered parameters lie, block by block.
+type Memory interface {
+	// Gathered is a block of so many bytes.
+	Gathered(bytes int64) any
+	// Released gives it back. read: what computes has read it, so that it is
+	// free only when that has run (partition_parameters.py, free_param:
+	// record_stream).
+	Released(block any, read bool)
+}
+
+// Following is a step as the coordinator follows it, hook by hook.
+type Following struct {
+	run *coordinator
+	at  int
+}
+
+// Follow starts a step whose gathered parameters lie in memory. In the first
+// step the trace is being recorded: nothing is gathered ahead or kept for
+// later, persistent parameters neither (reset_step).
+func Follow(trace *Trace, limits Limits, ranks int64, copies, first bool, memory Memory) *Following {
+	run := start(trace, limits, ranks, copies)
+	run.memory, run.first = memory, first
+	for param := range trace.Params {
+		if first && trace.Params[param].Persistent {
+			run.state[param] = cut
+		}
+	}
+	return &Following{run: run}
+}
+
+// At is the number of hooks that were called.
+func (follow *Following) At() int { return follow.at }
+
+// To calls the hooks up to the one at a place, and that.
+func (follow *Following) To(place int) {
+	for ; follow.at <= place; follow.at++ {
+		follow.run.step(&follow.run.trace.Steps[follow.at])
+	}
+}
+
+func (run *coordinator) allocate(bytes int64) any {
+	if run.memory == nil || bytes == 0 {
+		return nil
+	}
+	return run.memory.Gathered(bytes)
+}
+
+func (run *coordinator) letGo(block any, read bool) {
+	if run.memory != nil && block != nil {
+		run.memory.Released(block, read)
+	}
+}
+
+// Close lets go of all that is gathered or on its way (reset_step,
+// _clean_inflight_param_registry).
+func (follow *Following) Close() {
+	run := follow.run
+	seen := make(map[*gather]bool)
+	for param := range run.blocks {
+		if group := run.handle[param]; group != nil && run.blocks[param] == nil && !seen[group] {
+			seen[group] = true
+			run.letGo(group.block, false)
+		}
+		run.letGo(run.blocks[param], true)
+		run.blocks[param] = nil
+	}
+}
