@@ -9,11 +9,8 @@ import (
 
 func TestReservedDebug(t *testing.T) {
 	var out strings.Builder
-	for _, file := range []string{"fake_group_h200.jsonl", "fake_group_zero.jsonl"} {
+	for _, file := range []string{"fake_group_h200.jsonl", "fake_group_lora.jsonl", "fake_group_zero.jsonl"} {
 		for _, r := range fakeRows(t, "../../../fixtures/measured/"+file) {
-			if !strings.HasPrefix(r.engine, "zero") {
-				continue
-			}
 			if only := os.Getenv("ONLY"); only != "" && !strings.Contains(r.name, only) {
 				continue
 			}
@@ -43,6 +40,22 @@ func TestReservedDebug(t *testing.T) {
 			}
 			out.WriteByte('\n')
 		}
+	}
+	for _, r := range distRows(t) {
+		if only := os.Getenv("ONLY"); only != "" && !strings.Contains(r.name, only) {
+			continue
+		}
+		_, table := costsOf(t, distConfig(t, r.model), r.w)
+		if table.Marks == nil {
+			continue
+		}
+		early := table.Marks(false)
+		var res, alloc int64
+		for _, m := range early {
+			res, alloc = max(res, m[1]), max(alloc, m[0])
+		}
+		m := r.ranks[0]
+		fmt.Fprintf(&out, "%-52s res %.2f %+.1f%% alloc %.2f %+.2f%%\n", r.name, gib(m.Reserved), 100*(float64(res)/float64(m.Reserved)-1), gib(m.Peak), 100*(float64(alloc)/float64(m.Peak)-1))
 	}
 	fmt.Println(out.String())
 }

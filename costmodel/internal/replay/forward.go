@@ -12,7 +12,9 @@ func (model *Model) Forward(run *Run, hooks Hooks) func() {
 	step.rotary()
 	var backs []back
 	for i := range model.Blocks {
+		hooks.Block(i, false, false)
 		out, after := step.block(&model.Blocks[i], x)
+		hooks.Block(i, true, false)
 		x = out
 		backs = append(backs, after)
 	}
@@ -21,7 +23,9 @@ func (model *Model) Forward(run *Run, hooks Hooks) func() {
 	return func() {
 		grad := normBack(headBack(loss))
 		for i := len(backs) - 1; i >= 0; i-- {
+			hooks.Block(i, false, true)
 			grad = backs[i](grad)
+			hooks.Block(i, true, true)
 		}
 		step.embeddingBack(grad)
 		run.Drop(step.positions, step.sines, ids)
@@ -114,6 +118,11 @@ func (step *Step) embeddingBack(grad *Tensor) {
 	}
 	step.Drop(grad)
 	if step.tied != nil {
+		if step.NewSums {
+			sum := step.New(op.Weight.Numel * step.Element)
+			step.Drop(weight)
+			weight, step.tied = step.tied, sum
+		}
 		step.Drop(weight)
 		weight, step.tied = step.tied, nil
 	}

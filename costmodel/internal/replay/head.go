@@ -62,6 +62,7 @@ func (step *Step) projectHead(op *Linear, x *Tensor) (*Tensor, back) {
 	}
 	logits := step.New(op.Out * step.Tokens * step.Element)
 	return logits, func(grad *Tensor) *Tensor {
+		step.product(1)
 		var weight, in *Tensor
 		if step.InputFirst {
 			in = step.New(op.In * step.Tokens * step.Element)

@@ -14,6 +14,7 @@ func (step *Step) linear(op *Linear, layer int, x *Tensor, last bool) (*Tensor, 
 		return nil, step.linearBack(op, layer, kept, nil, reached)
 	}
 	y := step.New(op.Out * tokens * element)
+	step.product(0)
 	var adapted func(*Tensor) *Tensor
 	if op.Rank > 0 {
 		y, adapted = step.adapter(op, x, y)
@@ -78,6 +79,7 @@ func (step *Step) adapterBack(op *Linear, grad, keptIn, keptInner *Tensor) *Tens
 func (step *Step) linearBack(op *Linear, layer int, kept *Tensor, adapted func(*Tensor) *Tensor, reached bool) back {
 	return func(grad *Tensor) *Tensor {
 		step.Enter(layer, op.Module, true)
+		step.product(1)
 		var more, in *Tensor
 		if adapted != nil {
 			more = adapted(grad)

@@ -57,6 +57,8 @@ type Model struct {
 	// not trained too; InputFirst: they make their input's gradient before
 	// their weight's (DeepSpeed's zero/linear.py).
 	KeepsInputs, InputFirst bool
+	// NewSums: the sum of a tied weight's gradients is a tensor of its own.
+	NewSums bool
 }
 
 // Hooks are what a strategy does while a step runs.
@@ -68,6 +70,8 @@ type Hooks interface {
 	// Gradient is called with each gradient that is complete; weight.Grad
 	// is it. A strategy that takes it leaves nil.
 	Gradient(weight *Weight)
+	// Block stands around a block, by its index.
+	Block(index int, ends, backward bool)
 	// Backward is called when the loss has its gradient.
 	Backward()
 }

@@ -17,6 +17,10 @@ type Run struct {
 	// at once, as where the device is never behind.
 	Late    bool
 	waiting []*allocator.Block
+	// Workspace is the size of cuBLAS's, which each thread that calls it makes
+	// with its first product and keeps.
+	Workspace int64
+	called    [2]bool // in forward, in backward
 }
 
 // Tensor is one storage, with how many hold it.
@@ -27,7 +31,9 @@ type Tensor struct {
 }
 
 // NewRun is a process that has no tensors yet.
-func NewRun(late bool) *Run { return &Run{Cache: allocator.NewCache(), Late: late} }
+func NewRun(late bool, workspace int64) *Run {
+	return &Run{Cache: allocator.NewCache(), Late: late, Workspace: workspace}
+}
 
 // New makes a tensor on the stream that computes; one of no bytes has no block.
 func (run *Run) New(bytes int64) *Tensor { return run.On(Compute, bytes) }
@@ -72,6 +78,15 @@ func (run *Run) Wait() {
 		run.Cache.Free(block)
 	}
 	run.waiting = run.waiting[:0]
+}
+
+// product is a matrix product of forward or of backward, which has a thread of
+// its own.
+func (run *Run) product(backward int) {
+	if !run.called[backward] {
+		run.called[backward] = true
+		run.New(run.Workspace)
+	}
 }
 
 // through makes a tensor that is gone at once.

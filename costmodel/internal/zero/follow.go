@@ -57,11 +57,10 @@ func (run *coordinator) letGo(block any, read bool) {
 // _clean_inflight_param_registry).
 func (follow *Following) Close() {
 	run := follow.run
-	seen := make(map[*gather]bool)
 	for param := range run.blocks {
-		if group := run.handle[param]; group != nil && run.blocks[param] == nil && !seen[group] {
-			seen[group] = true
+		if group := run.handle[param]; group != nil && len(group.params) > 1 {
 			run.letGo(group.block, false)
+			group.block = nil
 		}
 		run.letGo(run.blocks[param], true)
 		run.blocks[param] = nil

@@ -16,6 +16,8 @@ type Decoder struct {
 	// Params are the base's, tied ones once, and Trained what gets gradients,
 	// both in the order of the modules.
 	Params, Trained []*replay.Weight
+	// Owned are a layer's, with its adapters.
+	Owned map[int][]*replay.Weight
 
 	layers  *layers.Model
 	weights map[string]*replay.Weight
@@ -26,7 +28,7 @@ type Decoder struct {
 // without autocast, whose loss is made of all logits. It reports whether it is
 // one.
 func Follow(model *layers.Model) (*Decoder, bool) {
-	out := &Decoder{layers: model, weights: make(map[string]*replay.Weight)}
+	out := &Decoder{layers: model, weights: make(map[string]*replay.Weight), Owned: make(map[int][]*replay.Weight)}
 	if !model.Train || elements.Mixed(model.Rules.Compute) || model.Workload.Quantize != "" || model.Workload.Loss != "" && model.Workload.Loss != "eager" {
 		return nil, false
 	}
@@ -59,6 +61,7 @@ func (out *Decoder) weigh() {
 			weight := &replay.Weight{Numel: tensor.Numel(), Trained: !out.layers.Frozen && layer.Runs}
 			out.weights[modelgraph.FullName(layer.Name, tensor.Name)] = weight
 			out.Params = append(out.Params, weight)
+			out.Owned[i] = append(out.Owned[i], weight)
 			if weight.Trained {
 				out.Trained = append(out.Trained, weight)
 			}
@@ -177,6 +180,7 @@ func (out *Decoder) linears(i int) []*replay.Linear {
 			linear.Down = &replay.Weight{Numel: adapter.Rank * adapter.In, Trained: true}
 			linear.Up = &replay.Weight{Numel: adapter.Rank * adapter.Out, Trained: true}
 			out.Trained = append(out.Trained, linear.Down, linear.Up)
+			out.Owned[i] = append(out.Owned[i], linear.Down, linear.Up)
 		}
 		all = append(all, linear)
 	}

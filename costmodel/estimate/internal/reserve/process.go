@@ -18,7 +18,7 @@ type Process struct {
 const workspace = 32 << 20
 
 func newProcess(decoder *Decoder, ranks int64, late bool) Process {
-	process := Process{Run: replay.NewRun(late), Decoder: decoder, ranks: ranks}
+	process := Process{Run: replay.NewRun(late, workspace), Decoder: decoder, ranks: ranks}
 	for _, weight := range decoder.Trained {
 		process.whole += weight.Numel
 	}
@@ -36,15 +36,5 @@ func (process *Process) mark() {
 	cache.ResetPeaks()
 }
 
-// pass runs a forward and its backward; the first of a process makes the
-// workspaces.
-func (process *Process) pass(hooks replay.Hooks, first bool) {
-	if first {
-		process.New(workspace)
-	}
-	back := process.Forward(process.Run, hooks)
-	if first {
-		process.New(workspace)
-	}
-	back()
-}
+// pass runs a forward and its backward.
+func (process *Process) pass(hooks replay.Hooks) { process.Forward(process.Run, hooks)() }

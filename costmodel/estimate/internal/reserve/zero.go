@@ -34,11 +34,12 @@ func (rank *ZeRO) Play(decoder *Decoder, late bool) [][2]int64 {
 	} else {
 		stage = &parts{ZeRO: rank, Process: &process}
 	}
+	decoder.NewSums = true // DeepSpeed's hooks hold one of the two
 	stage.start()
+	process.Cache.ResetPeaks()
 	for step := range rank.Steps {
 		for micro := range rank.MicroBatches {
-			first := step == 0 && micro == 0
-			stage.micro(step, func() { process.pass(stage, first) })
+			stage.micro(step, func() { process.pass(stage) })
 			if micro == rank.MicroBatches-1 {
 				stage.boundary()
 				stage.step(step == 0)

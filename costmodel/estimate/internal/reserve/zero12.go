@@ -65,6 +65,7 @@ func (rank *parts) start() {
 
 func (*parts) Enter(int, string, bool) {}
 func (*parts) Leave(int, string, bool) {}
+func (*parts) Block(int, bool, bool)   {}
 func (*parts) Backward()               {}
 
 // setup makes the bucket that gradients are copied to (setup_buckets).
@@ -132,6 +133,11 @@ func (rank *parts) reduce() {
 	for _, weight := range rank.entries {
 		if rank.offset[weight] < rank.part && !rank.Settings.OffloadOptimizer && rank.own == nil {
 			rank.own = rank.On(rank.stream(), rank.ownElements()*each)
+		}
+		if at := rank.offset[weight]; at < rank.part && rank.Settings.OffloadOptimizer {
+			piece := min(weight.Numel, rank.part-at)
+			rank.Drop(rank.On(rank.stream(), 8*piece)) // set_norm_for_param_grad_in_gpu
+			rank.Drop(rank.On(rank.stream(), 4*piece)) // async_inplace_copy_grad_to_fp32_buffer_from_gpu
 		}
 		rank.Drop(weight.Grad)
 		weight.Grad = nil

@@ -89,10 +89,12 @@ func (rank *whole3) reduced() int64 {
 }
 
 func (rank *whole3) micro(step int, body func()) {
+	if rank.follow != nil {
+		rank.follow.Close()
+	}
 	rank.follow = zero.Follow(rank.Trace, rank.Settings.Limits, rank.Ranks, rank.Settings.OffloadParams, step == 0 && len(rank.marks) == 0, rank)
 	body()
 	rank.reduce()
-	rank.follow.Close()
 }
 
 func (rank *whole3) Gathered(bytes int64) any { return rank.On(rank.gathers(), bytes) }
@@ -113,7 +115,8 @@ func (rank *whole3) Leave(layer int, module string, backward bool) {
 	rank.call(layer, module, true, backward)
 }
 
-func (rank *whole3) Backward() {}
+func (*whole3) Block(int, bool, bool) {}
+func (*whole3) Backward()             {}
 
 func (rank *whole3) call(layer int, module string, ends, backward bool) {
 	if place, ok := rank.Called(layer, module, ends, backward, rank.follow.At()); ok {
