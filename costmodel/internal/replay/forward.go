@@ -9,6 +9,12 @@ func (model *Model) Forward(run *Run, hooks Hooks) func() {
 	hooks.Enter(model.Embedding.Index, "", false)
 	x := run.New(step.stream())
 	hooks.Leave(model.Embedding.Index, "", false)
+	inputs := x.Keep() // a variable of the model's forward
+	if model.Embedding.Scaled {
+		scaled := run.New(step.stream())
+		run.Drop(x)
+		x = scaled
+	}
 	step.rotary()
 	var backs []back
 	for i := range model.Blocks {
@@ -19,6 +25,7 @@ func (model *Model) Forward(run *Run, hooks Hooks) func() {
 		backs = append(backs, after)
 	}
 	x, normBack := model.Norm.forward(step, model.NormIndex, x)
+	run.Drop(inputs)
 	loss, headBack := model.Head.forward(step, model.HeadIndex, x)
 	return func() {
 		grad := normBack(headBack(loss))

@@ -5,6 +5,7 @@ type Embedding struct {
 	Index  int
 	Vocab  int64
 	Weight *Weight
+	Scaled bool // its output is multiplied (modeling_gemma.py, GemmaModel.forward)
 }
 
 // Head is the projection to the vocabulary and the loss; its weight may be the

@@ -17,15 +17,19 @@ func (step *Step) linear(op *Linear, layer int, x *Tensor, last bool) (*Tensor, 
 	step.product(0)
 	var adapted func(*Tensor) *Tensor
 	if op.Rank > 0 {
-		y, adapted = step.adapter(op, x, y)
+		y, adapted = step.adapter(op, x, y, last)
 		step.grads = true
+	}
+	if y == nil {
+		return nil, step.linearBack(op, layer, kept, adapted, reached)
 	}
 	step.Leave(layer, op.Module, false)
 	return y, step.linearBack(op, layer, kept, adapted, reached)
 }
 
-// adapter adds that of a linear layer to its output.
-func (step *Step) adapter(op *Linear, x, y *Tensor) (*Tensor, func(*Tensor) *Tensor) {
+// adapter adds that of a linear layer to its output, which there is none of
+// where recomputation stops at the last tensor that is kept.
+func (step *Step) adapter(op *Linear, x, y *Tensor, last bool) (*Tensor, func(*Tensor) *Tensor) {
 	element, each, tokens := step.Element, step.Adapter, step.Tokens
 	cast := x.Keep()
 	if each != element { // x.to(adapter's type)
@@ -34,6 +38,11 @@ func (step *Step) adapter(op *Linear, x, y *Tensor) (*Tensor, func(*Tensor) *Ten
 	}
 	inner := step.New(op.Rank * tokens * each)
 	keptIn, keptInner := step.save(cast), step.save(inner)
+	backward := func(grad *Tensor) *Tensor { return step.adapterBack(op, grad, keptIn, keptInner) }
+	if last {
+		step.Drop(y, cast, inner)
+		return nil, backward
+	}
 	outer := step.New(op.Out * tokens * each)
 	step.Drop(cast, inner)
 	scaled := step.New(op.Out * tokens * each)
@@ -45,7 +54,7 @@ func (step *Step) adapter(op *Linear, x, y *Tensor) (*Tensor, func(*Tensor) *Ten
 		sum = step.New(op.Out * tokens * element)
 		step.Drop(wide)
 	}
-	return sum, func(grad *Tensor) *Tensor { return step.adapterBack(op, grad, keptIn, keptInner) }
+	return sum, backward
 }
 
 // adapterBack takes no hold on the gradient of the sum, and gives the input's.

@@ -99,11 +99,11 @@ func (out *Decoder) body(order []int) bool {
 	}
 	i, op := next()
 	embedding, ok := op.(modelgraph.Embedding)
-	if !ok || embedding.Scaled {
+	if !ok {
 		return false
 	}
 	out.Width = embedding.Dim
-	out.Embedding = replay.Embedding{Index: i, Vocab: embedding.Vocab, Weight: out.param(&out.layers.Layers[i], "weight")}
+	out.Embedding = replay.Embedding{Index: i, Vocab: embedding.Vocab, Scaled: embedding.Scaled, Weight: out.param(&out.layers.Layers[i], "weight")}
 	for {
 		i, op = next()
 		norm, ok := op.(modelgraph.Norm)

@@ -22,6 +22,7 @@ type Shards struct {
 type ShardGroup struct {
 	Weights                         []*replay.Weight
 	Buffer, CopyIn, Reduce, Reduced int64
+	Stays                           bool // gathered from forward to backward
 }
 
 // shards is such a rank at work (torch 2.11, distributed/fsdp/_fully_shard).
@@ -94,7 +95,9 @@ func (rank *shards) Block(index int, ends, backward bool) {
 	case !backward && !ends:
 		rank.enter(index)
 	case !backward:
-		rank.let(index)
+		if !rank.Groups[index].Stays {
+			rank.let(index)
+		}
 	case !ends:
 		rank.arrive(index)
 	default:
@@ -104,7 +107,7 @@ func (rank *shards) Block(index int, ends, backward bool) {
 
 // issue starts an all-gather (foreach_all_gather); a group of one GPU has none.
 func (rank *shards) issue(index int) {
-	if index < 0 || rank.ahead[index] != nil {
+	if index < 0 || rank.ahead[index] != nil || len(rank.whole[index]) > 0 {
 		return
 	}
 	group := &rank.Groups[index]
@@ -136,10 +139,12 @@ func (rank *shards) let(index int) {
 
 // arrive is a group's pre_backward.
 func (rank *shards) arrive(index int) {
-	rank.issue(index)
-	rank.copyOut(index)
-	rank.Drop(rank.ahead[index])
-	delete(rank.ahead, index)
+	if len(rank.whole[index]) == 0 {
+		rank.issue(index)
+		rank.copyOut(index)
+		rank.Drop(rank.ahead[index])
+		delete(rank.ahead, index)
+	}
 	rank.issue(index - 1)
 }
 
