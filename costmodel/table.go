@@ -47,6 +47,9 @@ type Table struct {
 	// memory that a second stream reads comes back as late as it may, else at
 	// once.
 	Marks func(late bool) [][2]int64
+	// Followed is by how much more than they reserve at most, at least and at
+	// most, as parts of the peak.
+	Followed [2]float64
 	// Additive: a device's peak is the sum over its units (no activations).
 	Additive bool
 	// Stages are the tables of a pipeline's stages in order, where these differ

@@ -65,7 +65,7 @@ func TestOwnContext(t *testing.T) {
 			device.ContextBytes = is.said
 		}
 		table := &costmodel.Table{Workload: costmodel.Workload{Mode: is.mode, Runtime: is.runtime, Strategy: costmodel.DeviceMap, World: 2}}
-		table.Comm, table.BodySlack, table.HeadSlack = Overhead(&table.Workload)
+		table.Comm, table.BodySlack, table.HeadSlack, table.Followed = Overhead(&table.Workload)
 		if got := table.Overhead(0, &device); got != is.want {
 			t.Errorf("%s: %d bytes, want %d", name, got, is.want)
 		}

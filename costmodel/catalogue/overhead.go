@@ -20,6 +20,12 @@ type overhead struct {
 	Slack struct {
 		Source string           `json:"source"`
 		Kinds  map[string]slack `json:"kinds"`
+		// Followed is the same beside what its requests, followed one by one,
+		// have the pool reserve, as parts of the peak.
+		Followed struct {
+			Source string     `json:"source"`
+			Range  [2]float64 `json:"range"`
+		} `json:"followed"`
 	} `json:"slack"`
 }
 
@@ -44,21 +50,22 @@ var loadOverhead = sync.OnceValue(func() overhead {
 
 // Overhead is what a GPU holds under a workload beyond what the engine's
 // allocator was asked for at the peak: NCCL's bytes, and the slack of the pool
-// on GPUs without the model's head and with it, as [costmodel.Table] has them.
+// on GPUs without the model's head and with it, as [costmodel.Table] has them;
+// followed is beyond what requests that are followed one by one have it reserve.
 // An arena is one block, of an engine without NCCL ([costmodel.StageRules]), whose
 // context is smaller than PyTorch's.
-func Overhead(workload *costmodel.Workload) (held costmodel.Comm, body, head [2]float64) {
+func Overhead(workload *costmodel.Workload) (held costmodel.Comm, body, head, followed [2]float64) {
 	if costmodel.StageRulesOf(workload.Runtime).Arena {
 		held.Contexts = contexts(load().OwnContext, workload.Mode)
-		return held, body, head
+		return held, body, head, followed
 	}
 	if workload.Runtime == value.JAX { // whose pool is one block from the start
 		held = comm(workload)
 		held.Contexts = contexts(load().JAXContext, workload.Mode)
-		return held, body, head
+		return held, body, head, followed
 	}
 	pool := slackOf(workload)
-	return comm(workload), pool.Body, pool.Head
+	return comm(workload), pool.Body, pool.Head, loadOverhead().Slack.Followed.Range
 }
 
 // contexts are those of another engine beside those of PyTorch, by compute

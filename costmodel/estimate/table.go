@@ -73,7 +73,7 @@ func fill(table *costmodel.Table, graph *modelgraph.Graph, run *costmodel.Worklo
 	if err := runtime.Regions(model, table); err != nil {
 		return err
 	}
-	table.Comm, table.BodySlack, table.HeadSlack = catalogue.Overhead(&table.Workload)
+	table.Comm, table.BodySlack, table.HeadSlack, table.Followed = catalogue.Overhead(&table.Workload)
 	warnings(table, model)
 	return nil
 }

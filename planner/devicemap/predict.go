@@ -61,6 +61,7 @@ func predictReplicas(table *costmodel.Table, topo *costmodel.Topology) ([]Predic
 			peaks[*dev] = peak
 		}
 		prediction.Predicted = predicted(peak, table.Overhead(device, dev), slackOf(table, dev, true))
+		prediction.Predicted.follow(table, dev)
 		if table.SecondBuckets > 0 {
 			prediction.Predicted.PeakRangeBytes = []int64{prediction.Predicted.PeakAllocatedBytes, prediction.Predicted.PeakAllocatedBytes + table.SecondBuckets}
 		}

@@ -27,7 +27,7 @@ func TestOverhead(t *testing.T) {
 		if r.w.Strategy == costmodel.Pipeline {
 			bound = 7
 		}
-		comm, _, _ := catalogue.Overhead(&r.w)
+		comm, _, _, _ := catalogue.Overhead(&r.w)
 		table := costmodel.Table{Workload: r.w, Comm: comm}
 		for rank := range r.ranks {
 			m := &r.ranks[rank]
@@ -63,7 +63,7 @@ func TestSlack(t *testing.T) {
 		}
 	}
 	for _, r := range distRows(t) {
-		_, body, head := catalogue.Overhead(&r.w)
+		_, body, head, _ := catalogue.Overhead(&r.w)
 		for rank, m := range r.ranks {
 			last := rank == len(r.ranks)-1 || r.w.Strategy != costmodel.Pipeline
 			if last {

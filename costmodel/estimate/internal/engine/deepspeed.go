@@ -76,7 +76,7 @@ func (deepspeed) Finish(model *layers.Model, table *costmodel.Table) {
 		sum.reductions(table)
 		table.Units[0].Padding += sum.rounding()
 		sum.warn(table)
-		table.Marks = func(late bool) [][2]int64 { return marks(model, late) }
+		table.Marks = once(func(late bool) [][2]int64 { return marks(model, late) })
 	}
 }
 

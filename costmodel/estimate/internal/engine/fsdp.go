@@ -47,7 +47,7 @@ func (fsdp) Finish(model *layers.Model, table *costmodel.Table) {
 		}
 	}
 	if model.Train {
-		table.Marks = func(bool) [][2]int64 { return shardMarks(model, table.Groups) }
+		table.Marks = once(func(bool) [][2]int64 { return shardMarks(model, table.Groups) })
 	}
 	if model.Train && model.Workload.MicroBatches > 1 {
 		warn(table, "FSDP2's defaults: gradients are reduced in every micro-batch, and their sharded sum is held")

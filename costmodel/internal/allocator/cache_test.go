@@ -1,0 +1,104 @@
+package allocator
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+// TestCache plays random requests and holds after each what an allocator must
+// keep: the blocks of a segment follow one another from its start to its end,
+// no two free ones side by side, and sums are those of the blocks.
+func TestCache(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 40 {
+		cache := NewCache()
+		var held []*Block
+		for range 400 {
+			if len(held) > 0 && random.IntN(5) < 2 {
+				at := random.IntN(len(held))
+				cache.Free(held[at])
+				held = append(held[:at], held[at+1:]...)
+			} else {
+				size := int64(1) << random.IntN(28)
+				block := cache.Alloc(random.IntN(3), size+random.Int64N(size))
+				held = append(held, block)
+			}
+			if random.IntN(60) == 0 {
+				cache.Empty()
+			}
+			holdsTogether(t, cache, held)
+		}
+		for _, block := range held {
+			cache.Free(block)
+		}
+		if cache.Empty(); cache.Reserved != 0 || cache.Allocated != 0 {
+			t.Fatalf("%d bytes reserved and %d allocated of nothing", cache.Reserved, cache.Allocated)
+		}
+	}
+}
+
+func holdsTogether(t *testing.T, cache *Cache, held []*Block) {
+	t.Helper()
+	firsts := make(map[*Block]bool)
+	var allocated, reserved int64
+	first := func(block *Block) {
+		for block.before != nil {
+			block = block.before
+		}
+		firsts[block] = true
+	}
+	for _, block := range held {
+		if block.free {
+			t.Fatal("a block in use is free")
+		}
+		allocated += block.Size
+		first(block)
+	}
+	for _, pool := range cache.pools {
+		for _, block := range pool.blocks {
+			first(block)
+		}
+	}
+	for block := range firsts {
+		for ; block != nil; block = block.behind {
+			reserved += block.Size
+			if behind := block.behind; behind != nil && (behind.before != block || behind.address != block.address+block.Size || behind.pool != block.pool || block.free && behind.free) {
+				t.Fatalf("block of %d bytes at %d, free %t, then one at %d, free %t", block.Size, block.address, block.free, behind.address, behind.free)
+			}
+		}
+	}
+	if allocated != cache.Allocated || reserved != cache.Reserved || cache.PeakReserved < reserved || reserved < allocated {
+		t.Fatalf("allocated %d, counted %d; reserved %d, counted %d", cache.Allocated, allocated, cache.Reserved, reserved)
+	}
+}
+
+// TestCacheSizes are segments by the sizes that ask for them
+// (get_allocation_size, should_split).
+func TestCacheSizes(t *testing.T) {
+	for _, is := range []struct {
+		name     string
+		sizes    []int64
+		reserved int64
+	}{
+		{"small ones share 2 MiB", []int64{1, 512, 1 << 20, 900 << 10}, 2 << 20},
+		{"one more does not fit", []int64{1 << 20, 1 << 20, 1}, 4 << 20},
+		{"middle ones share 20 MiB", []int64{1<<20 + 1, 9 << 20, 9 << 20}, 20 << 20},
+		{"large ones have their own", []int64{10 << 20, 43 << 20}, 10<<20 + 44<<20},
+		{"what is left over is too little", []int64{19 << 20, 1<<20 + 512}, 20<<20 + 20<<20},
+	} {
+		cache := NewCache()
+		for _, size := range is.sizes {
+			cache.Alloc(0, size)
+		}
+		if cache.Reserved != is.reserved {
+			t.Errorf("%s: %d bytes, want %d", is.name, cache.Reserved, is.reserved)
+		}
+	}
+	cache := NewCache()
+	first := cache.Alloc(0, 64<<20)
+	cache.Free(first)
+	cache.Alloc(1, 64<<20) // another stream has its own
+	if cache.Alloc(0, 30<<20); cache.Reserved != 128<<20 {
+		t.Errorf("%d bytes reserved for two streams", cache.Reserved)
+	}
+}

@@ -1,0 +1,26 @@
+package devicemap
+
+import (
+	"math"
+
+	"github.com/devmap-dev/devmap/costmodel"
+)
+
+// follow gives a peak the pool that its requests were followed to, in place of
+// the range of its kind: least and most of what the pool takes beyond the peak.
+func (p *Predicted) follow(table *costmodel.Table, dev *costmodel.Device) {
+	if table.Marks == nil || dev.Slack != [2]float64{} {
+		return
+	}
+	var reserved int64
+	for _, mark := range table.Marks(false) {
+		reserved = max(reserved, mark[1])
+	}
+	if reserved == 0 { // not followed
+		return
+	}
+	for i, beyond := range table.Followed {
+		p.SlackBytes[i] = max(0, reserved-p.PeakAllocatedBytes+int64(math.Round(beyond*float64(p.PeakAllocatedBytes))))
+	}
+	p.DeviceUsedBytes = p.PeakAllocatedBytes + p.OverheadBytes + (p.SlackBytes[0]+p.SlackBytes[1])/2
+}
