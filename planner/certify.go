@@ -27,6 +27,9 @@ func certify(in *instance.Instance, answer *instance.Answer, method instance.Met
 	}
 	if in.Objective == Time {
 		out.Objective = Time
+		if in.Request {
+			out.Objective = Latency
+		}
 	}
 	var err error
 	if out.Devices, err = predict(in, out.Map); err != nil {
@@ -39,7 +42,7 @@ func certify(in *instance.Instance, answer *instance.Answer, method instance.Met
 	}
 	value := out.LargestShare
 	if in.Objective == Time {
-		value = *devicemap.StepSeconds(in.Costs, in.Topology, out.Map)
+		value = *devicemap.StepSeconds(in.Timed(), in.Topology, out.Map)
 	}
 	if out.Certificate, err = answer.Certify(value); err != nil {
 		return nil, fmt.Errorf("planner: %w", err)

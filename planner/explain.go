@@ -36,7 +36,7 @@ func alone(in *instance.Instance, solution *Solution) string {
 // those that hold for any assignment of units among them. It works them out
 // anew for a contiguous map.
 func (solution *Solution) Arguments(problem *Problem) []BoundValue {
-	if traits := problem.Costs.Workload.Strategy.Traits(); solution.Bounds != nil || solution.Objective == Time || solution.Offloaded != nil || traits.Staged || traits.Replicated {
+	if traits := problem.Costs.Workload.Strategy.Traits(); solution.Bounds != nil || solution.Objective == Time || solution.Objective == Latency || solution.Offloaded != nil || traits.Staged || traits.Replicated {
 		return solution.Bounds
 	}
 	const contiguous = "the largest share below which no contiguous map is"

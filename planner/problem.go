@@ -39,7 +39,7 @@ type Problem struct {
 // "model.layers.0*", Device: 1}.
 type Pin = instance.Pin
 
-// Objective is what is minimised: [Memory] or [Time].
+// Objective is what is minimised: [Memory], [Time] or [Latency].
 type Objective = instance.Objective
 
 // The objectives.
@@ -49,6 +49,11 @@ const (
 	// Time is the predicted time of a step, in seconds, among maps that fit;
 	// then the largest share, the bytes that cross, and the number of cuts.
 	Time = instance.Time
+	// Latency is the predicted time of one request, in seconds, among maps that
+	// fit: of one micro-batch that has the devices to itself, prompt and
+	// generated tokens, while memory is that of the whole workload. Inference
+	// alone has one.
+	Latency = instance.Latency
 )
 
 // Tier is where units go that leave the devices: [CPU] or [Disk].
@@ -98,6 +103,12 @@ func (problem *Problem) resolve() (*instance.Instance, error) {
 		return nil, err
 	}
 	base := instance.Instance{Graph: problem.Graph, Costs: problem.Costs, Topology: problem.Topology, Objective: cmp.Or(problem.Objective, Memory), Anywhere: problem.Anywhere, Offload: problem.Offload}
+	if base.Objective == Latency {
+		if mode := problem.Costs.Workload.Mode; mode != costmodel.Infer {
+			return nil, costmodel.Refuse(costmodel.Set("mode", mode), "a request is of inference: %v has no latency of one", costmodel.Set("mode", mode))
+		}
+		base.Objective, base.Request = Time, true
+	}
 	switch base.Objective {
 	case Time:
 		if err := base.CheckTimes(); err != nil {

@@ -55,7 +55,7 @@ func (solver *solveCall) shorter(ctx context.Context, in *instance.Instance, mem
 
 // stepOf is the step of a map by the plain form.
 func stepOf(in *instance.Instance, placed devicemap.Map) float64 {
-	return *devicemap.StepSeconds(in.Costs, in.Topology, placed)
+	return *devicemap.StepSeconds(in.Timed(), in.Topology, placed)
 }
 
 // fallback is the memory answer where the search for a short step ended

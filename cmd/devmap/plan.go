@@ -68,9 +68,6 @@ func (command *planCommand) run(cmd *cobra.Command, arg string) error {
 	if read, data := command.posedFile(arg); read != nil {
 		return command.solvePosed(cmd, arg, read, data)
 	}
-	if command.IsLatency() {
-		return out.Usagef("--objective latency: %s is a model, and it is for files that name their own devices (--objective time works)", arg)
-	}
 	asked, err := command.Problem(arg)
 	if err != nil {
 		return err

@@ -34,6 +34,9 @@ func pipelineFolder(arg string) string {
 
 // pipeline plans a diffusion pipeline: what each GPU holds in each phase.
 func (command *planCommand) pipeline(cmd *cobra.Command, arg, folder string) error {
+	if command.IsLatency() {
+		return out.Usagef("--objective latency: %s is a pipeline of components, whose phases are planned for memory alone", arg)
+	}
 	opened, err := diffusers.Open(folder)
 	if err != nil {
 		return err

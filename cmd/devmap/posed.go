@@ -47,8 +47,12 @@ type posedReader func(name string, data []byte) (benchfile.File, error)
 
 func (command *planCommand) solvePosed(cmd *cobra.Command, file string, read posedReader, data []byte) error {
 	if other := command.NotPosed(); len(other) > 0 {
-		return out.Usagef("%s names its own devices and costs, and is solved for its smallest largest load, or with --objective latency for the latency of a sample: %s would mean nothing here (with --gpus or --topology it is planned as a model)",
-			file, strings.Join(other, ", "))
+		what := "smallest largest load"
+		if command.IsLatency() {
+			what = "least latency"
+		}
+		return out.Usagef("%s names its own devices and costs, and is solved for its %s: %s would mean nothing here (with --gpus or --topology it is planned as a model)",
+			file, what, strings.Join(other, ", "))
 	}
 	ctx, cancel := context.WithTimeout(cmd.Context(), command.TimeLimit)
 	defer cancel()

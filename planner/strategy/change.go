@@ -75,13 +75,18 @@ func (problem *Problem) told(changes []Change) []Change {
 	})
 }
 
-// timed are the changes, found for the least memory, that fit with the
-// shortest step too, with what they then come to.
-func timed(ctx context.Context, changes []Change) []Change {
+// timed reports that what is minimised is a time.
+func (problem *Problem) timed() bool {
+	return problem.Objective == planner.Time || problem.Objective == planner.Latency
+}
+
+// within are the changes, found for the least memory, that fit with the
+// shortest time too, with what they then come to.
+func (problem *Problem) within(ctx context.Context, changes []Change) []Change {
 	var out []Change
 	for _, change := range changes {
 		changed := *change.To
-		changed.Objective = planner.Time
+		changed.Objective = problem.Objective
 		if change.Row = changed.row(ctx, change.Row.Workload); change.Row.Fits {
 			out = append(out, change)
 		}

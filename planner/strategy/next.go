@@ -7,7 +7,6 @@ import (
 	"sort"
 
 	"github.com/devmap-dev/devmap/costmodel/catalogue"
-	"github.com/devmap-dev/devmap/planner"
 )
 
 // Next are the next-best changes, each tried out whether it then fits or not:
@@ -27,7 +26,7 @@ func Next(ctx context.Context, problem *Problem, value float64) []Change {
 		got := problem.tried(ctx, problem.edited(change), notable*value)
 		out, batches = append(out, got...), batches || changesBatch(&change) && len(got) > 0
 	}
-	if strategy := problem.Workload.Strategy; !problem.Anywhere && problem.Objective != planner.Time && (strategy.Traits().Sequential || strategy == "") {
+	if strategy := problem.Workload.Strategy; !problem.Anywhere && !problem.timed() && (strategy.Traits().Sequential || strategy == "") {
 		changed := *problem
 		changed.Anywhere = true
 		out = append(out, problem.tried(ctx, &changed, notable*value)...)

@@ -13,12 +13,12 @@ import (
 // those that train the same is enough, they include several together. Once
 // ctx is done nothing more is tried.
 func Smallest(ctx context.Context, problem *Problem) []Change {
-	if problem.Objective != planner.Time {
+	if !problem.timed() {
 		return problem.told(problem.smallest(ctx))
 	}
 	changed := *problem
 	changed.Objective = planner.Memory // what fits at all fits so
-	return problem.told(timed(ctx, changed.smallest(ctx)))
+	return problem.told(problem.within(ctx, changed.smallest(ctx)))
 }
 
 func (problem *Problem) smallest(ctx context.Context) []Change {

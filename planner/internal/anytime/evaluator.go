@@ -33,14 +33,14 @@ func newEvaluator(problem *anywhere.Problem) *evaluator {
 	eval.sums.Crossings() // numbers the kinds of outputs
 	for unit := range count {
 		if k := eval.sums.Size[unit]; k == len(eval.send) {
-			eval.send = append(eval.send, eval.sums.Between(in.Costs.Units[unit].Work.Output, 1, 0, 0))
+			eval.send = append(eval.send, eval.sums.Between(in.Timed().Units[unit].Work.Output, 1, 0, 0))
 		}
-		eval.runs = append(eval.runs, timeline.Of(&in.Costs.Units[unit]))
+		eval.runs = append(eval.runs, timeline.Of(&in.Timed().Units[unit]))
 	}
 	for device := range devices {
 		row := make([]steptime.UnitSeconds, count)
 		for unit := range row {
-			row[unit] = steptime.Unit(in.Costs, in.Topology, device, unit)
+			row[unit] = steptime.Unit(in.Timed(), in.Topology, device, unit)
 		}
 		eval.units = append(eval.units, row)
 	}
@@ -49,7 +49,7 @@ func newEvaluator(problem *anywhere.Problem) *evaluator {
 
 // seconds is a map's step, and how many of its crossings have no link.
 func (eval *evaluator) seconds(placement devicemap.Map) (step float64, missing int) {
-	step, _ = steptime.Sequential(&eval.problem.In.Costs.Workload, placement,
+	step, _ = steptime.Sequential(&eval.problem.In.Timed().Workload, placement,
 		func(unit, device int) *steptime.UnitSeconds { return &eval.units[device][unit] },
 		func(unit, from, to int) float64 {
 			seconds := eval.send[eval.sums.Size[unit]][from*len(eval.units)+to]

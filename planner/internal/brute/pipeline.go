@@ -20,8 +20,8 @@ type Judged struct {
 	Even      float64 // of those maps the least largest share
 }
 
-// Pipeline looks at every way to cut, under [planner.Time] on every order
-// of the devices, by the check and the plain form of the step, which share
+// Pipeline looks at every way to cut, unless under [planner.Memory] on every
+// order of the devices, by the check and the plain form of the step, which share
 // nothing with the solver but the cost table.
 func Pipeline(problem *planner.Problem) Judged {
 	workload := &problem.Costs.Workload
@@ -35,7 +35,7 @@ func Pipeline(problem *planner.Problem) Judged {
 		own[device] = device
 	}
 	orders := [][]int{own}
-	if problem.Objective == planner.Time {
+	if problem.Objective != planner.Memory {
 		orders = Permutations(count)
 	}
 	for _, order := range orders {
@@ -91,13 +91,13 @@ func (judged *Judged) take(problem *planner.Problem, placement devicemap.Map, or
 		judged.Share, judged.Squares = least(judged.Share, judged.Squares, most, squares)
 	}
 	linked := linked(problem.Topology, placement)
-	if len(report.Faults) > 0 || problem.Objective == planner.Time && !linked {
+	if len(report.Faults) > 0 || problem.Objective != planner.Memory && !linked {
 		return
 	}
 	judged.Fit++
 	judged.Linked = judged.Linked || linked
-	if problem.Objective == planner.Time {
-		judged.Seconds, judged.Even = least(judged.Seconds, judged.Even, *devicemap.StepSeconds(problem.Costs, problem.Topology, placement), most)
+	if problem.Objective != planner.Memory {
+		judged.Seconds, judged.Even = least(judged.Seconds, judged.Even, seconds(problem, placement), most)
 	}
 }
 

@@ -22,7 +22,7 @@ func Points(problem *planner.Problem, anyOrder bool) []Point {
 		if !state.allowed() {
 			return
 		}
-		pt := Point{Map: append(devicemap.Map{}, state.placement...), Seconds: *devicemap.StepSeconds(problem.Costs, problem.Topology, state.placement)}
+		pt := Point{Map: append(devicemap.Map{}, state.placement...), Seconds: seconds(problem, state.placement)}
 		for _, prediction := range devicemap.Predict(problem.Costs, problem.Topology, state.placement) {
 			pt.Share = max(pt.Share, prediction.Share)
 		}
@@ -32,6 +32,15 @@ func Points(problem *planner.Problem, anyOrder bool) []Point {
 	}
 	state.every(0, -1, 0, anyOrder, judge)
 	return out
+}
+
+// seconds is the step of a map, under [planner.Latency] of one micro-batch.
+func seconds(problem *planner.Problem, placement devicemap.Map) float64 {
+	table := *problem.Costs
+	if problem.Objective == planner.Latency {
+		table.Workload.MicroBatches = 1
+	}
+	return *devicemap.StepSeconds(&table, problem.Topology, placement)
 }
 
 // every puts unit and those behind it everywhere; last is the device of the

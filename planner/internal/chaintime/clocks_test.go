@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner"
 	"github.com/devmap-dev/devmap/planner/internal/brute"
 	"github.com/devmap-dev/devmap/planner/internal/drawn"
@@ -15,13 +16,17 @@ import (
 func TestTimeClocks(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(31, 32))
-	var solved, proved, shortest int
+	var solved, proved, shortest, latencies int
 	for i := range 700 {
 		p := drawn.Timed(t, rng)
 		if len(p.Graph.Units) > 6 && len(p.Topology.Devices) > 3 {
 			continue // brute force takes too long
 		}
 		p.Objective = planner.Time
+		if p.Costs.Workload.Mode == costmodel.Infer && i%2 == 0 {
+			p.Objective = planner.Latency
+			latencies++
+		}
 		p.Costs.Workload.MicroBatches = 1 + rng.Int64N(3)
 		for d := range p.Topology.Devices {
 			dev := &p.Topology.Devices[d]
@@ -51,8 +56,8 @@ func TestTimeClocks(t *testing.T) {
 		}
 		solved++
 	}
-	t.Logf("%d solved, %d the shortest, %d proved", solved, shortest, proved)
-	if solved < 200 || shortest < 95*solved/100 || proved < 80*solved/100 {
+	t.Logf("%d solved, %d the shortest, %d proved; %d drawn for the latency", solved, shortest, proved, latencies)
+	if latencies < 50 || solved < 200 || shortest < 95*solved/100 || proved < 80*solved/100 {
 		t.Errorf("%d solved, %d the shortest, %d proved", solved, shortest, proved)
 	}
 }

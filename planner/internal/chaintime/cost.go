@@ -63,5 +63,5 @@ func (point *fixedPoint) crossing(from, to, unit int) (cost, bool) {
 		return cost{}, true
 	}
 	ticks := point.cross[point.Size[unit]][from*point.devices+to]
-	return cost{ticks, point.In.Costs.Units[unit].Work.Output, 1}, ticks >= 0
+	return cost{ticks, point.In.Timed().Units[unit].Work.Output, 1}, ticks >= 0
 }

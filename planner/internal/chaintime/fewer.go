@@ -19,11 +19,11 @@ const (
 // Fewer is how many of a device map's devices are looked at.
 func Fewer(in *instance.Instance) int {
 	outputs := make(map[int64]bool)
-	for unit := range in.Costs.Units {
-		outputs[in.Costs.Units[unit].Work.Output] = true
+	for unit := range in.Timed().Units {
+		outputs[in.Timed().Units[unit].Work.Output] = true
 	}
 	pairs := maxCrossings / max(1, len(outputs))
-	return min(len(in.Topology.Devices), maxTimed/max(1, len(in.Costs.Units)), int(math.Sqrt(float64(pairs))))
+	return min(len(in.Topology.Devices), maxTimed/max(1, len(in.Timed().Units)), int(math.Sqrt(float64(pairs))))
 }
 
 // onFewer is the search for a shortest step where the tables for all devices
@@ -32,7 +32,7 @@ func Fewer(in *instance.Instance) int {
 // the bound that each unit takes its time on some device.
 func onFewer(ctx context.Context, in *instance.Instance, devices int, method instance.Method) (*instance.Answer, error) {
 	out := newAnswer([]string{fmt.Sprintf("%d units on %d devices are too many for tables of all: the shortest step was searched on the first %d",
-		len(in.Costs.Units), len(in.Topology.Devices), devices)}, "fastest device")
+		len(in.Timed().Units), len(in.Topology.Devices), devices)}, "fastest device")
 	out.LowerBound = fastest(in)
 	first := in.First(devices)
 	if first == nil {
@@ -58,10 +58,10 @@ func onFewer(ctx context.Context, in *instance.Instance, devices int, method ins
 func fastest(in *instance.Instance) float64 {
 	passes, tokens := in.Passes()
 	sum, devices := 0., in.Unlike()
-	for unit := range in.Costs.Units {
+	for unit := range in.Timed().Units {
 		least := math.Inf(1)
 		for _, device := range devices {
-			seconds := steptime.Unit(in.Costs, in.Topology, device, unit)
+			seconds := steptime.Unit(in.Timed(), in.Topology, device, unit)
 			least = min(least, passes*(seconds.Forward+seconds.Backward)+tokens*seconds.Token)
 		}
 		sum += least

@@ -24,10 +24,10 @@ type Sums struct {
 
 // NewSums are the sums of an instance at given waits.
 func NewSums(in *instance.Instance, waits steptime.Waits) *Sums {
-	sums := &Sums{In: in, Waits: waits, units: len(in.Costs.Units), devices: len(in.Topology.Devices)}
+	sums := &Sums{In: in, Waits: waits, units: len(in.Timed().Units), devices: len(in.Topology.Devices)}
 	sums.last = sums.units
-	if in.Costs.Workload.Runtime == costmodel.Devmap {
-		sums.first, sums.last = costmodel.Running(in.Costs.Units)
+	if in.Timed().Workload.Runtime == costmodel.Devmap {
+		sums.first, sums.last = costmodel.Running(in.Timed().Units)
 	}
 	return sums
 }
@@ -41,16 +41,16 @@ func (sums *Sums) At(waits steptime.Waits) *Sums {
 
 // WaitsOf says who is waited for in a map: at these waits its sum is its step.
 func (sums *Sums) WaitsOf(placement devicemap.Map) steptime.Waits {
-	_, waits := steptime.Sequential(&sums.In.Costs.Workload, placement,
+	_, waits := steptime.Sequential(&sums.In.Timed().Workload, placement,
 		func(unit, device int) *steptime.UnitSeconds {
-			seconds := steptime.Unit(sums.In.Costs, sums.In.Topology, device, unit)
+			seconds := steptime.Unit(sums.In.Timed(), sums.In.Topology, device, unit)
 			return &seconds
 		},
 		func(unit, from, to int) float64 {
 			if !sums.sends(unit) {
 				return 0
 			}
-			return sums.In.Topology.SendSeconds(from, to, sums.In.Costs.Units[unit].Work.Output)
+			return sums.In.Topology.SendSeconds(from, to, sums.In.Timed().Units[unit].Work.Output)
 		})
 	return waits
 }
@@ -64,8 +64,8 @@ func (sums *Sums) Seconds() (units, update [][]float64) {
 	for device := range sums.devices {
 		own, up := make([]float64, sums.units), make([]float64, sums.units)
 		for unit := range own {
-			seconds := steptime.Unit(sums.In.Costs, sums.In.Topology, device, unit)
-			own[unit], up[unit] = weighted(&sums.In.Costs.Workload, sums.Waits, sums.units, unit, &seconds), seconds.Update
+			seconds := steptime.Unit(sums.In.Timed(), sums.In.Topology, device, unit)
+			own[unit], up[unit] = weighted(&sums.In.Timed().Workload, sums.Waits, sums.units, unit, &seconds), seconds.Update
 		}
 		units, update = append(units, own), append(update, up)
 	}
@@ -102,10 +102,10 @@ func (sums *Sums) Crossings() [][]float64 {
 	}
 	seen := map[kind]int{}
 	var out [][]float64
-	for unit := range sums.In.Costs.Units {
-		crossing := kind{bytes: sums.In.Costs.Units[unit].Work.Output}
+	for unit := range sums.In.Timed().Units {
+		crossing := kind{bytes: sums.In.Timed().Units[unit].Work.Output}
 		if sums.sends(unit) {
-			crossing.there, crossing.back, crossing.token = crossings(&sums.In.Costs.Workload, sums.Waits, sums.units, unit)
+			crossing.there, crossing.back, crossing.token = crossings(&sums.In.Timed().Workload, sums.Waits, sums.units, unit)
 		}
 		at, ok := seen[crossing]
 		if !ok {
@@ -121,7 +121,7 @@ func (sums *Sums) Crossings() [][]float64 {
 // Between is what so many bytes take from each device to each, there and back
 // so often, and so often there the part that is one token.
 func (sums *Sums) Between(bytes int64, there, back, token float64) []float64 {
-	topo, workload := sums.In.Topology, &sums.In.Costs.Workload
+	topo, workload := sums.In.Topology, &sums.In.Timed().Workload
 	row := make([]float64, sums.devices*sums.devices)
 	for from := range sums.devices {
 		for to := range sums.devices {

@@ -102,7 +102,7 @@ func (answer *Answer) Settle(ctx context.Context, in *Instance, method Method) {
 	if lower := anyOrder(ctx, in, method); lower > answer.LowerBound {
 		answer.LowerBound, answer.Bound = lower, "every device as large as the largest"
 	}
-	if step := devicemap.StepSeconds(in.Costs, in.Topology, answer.Map); *step*(1-Tolerance) <= answer.LowerBound {
+	if step := devicemap.StepSeconds(in.Timed(), in.Topology, answer.Map); *step*(1-Tolerance) <= answer.LowerBound {
 		answer.Proved, answer.Notes = true, nil
 	}
 	answer.EvenProved = false
@@ -122,7 +122,7 @@ func anyOrder(ctx context.Context, in *Instance, method Method) float64 {
 	case err != nil:
 		return 0
 	case answer.Proved:
-		return *devicemap.StepSeconds(relaxed.Costs, relaxed.Topology, answer.Map) * (1 - 1e-12)
+		return *devicemap.StepSeconds(relaxed.Timed(), relaxed.Topology, answer.Map) * (1 - 1e-12)
 	}
 	return answer.LowerBound
 }

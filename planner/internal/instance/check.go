@@ -68,7 +68,7 @@ const (
 // long, that a step has no finite length: no bound and no fixed point would
 // mean anything.
 func (in *Instance) CheckTimes() error {
-	if err := steptime.Check(in.Costs, in.Topology); err != nil {
+	if err := steptime.Check(in.Timed(), in.Topology); err != nil {
 		return err
 	}
 	longest := 0.
@@ -77,7 +77,7 @@ func (in *Instance) CheckTimes() error {
 	for unitIndex := range in.Costs.Units {
 		slowest := 0.
 		for _, device := range unlike {
-			unit := steptime.Unit(in.Costs, in.Topology, device, unitIndex)
+			unit := steptime.Unit(in.Timed(), in.Topology, device, unitIndex)
 			slowest = max(slowest, passes*(unit.Forward+unit.Backward+unit.Issue+unit.IssueBack)+tokens*(unit.Token+unit.IssueToken)+unit.Update)
 		}
 		longest += slowest

@@ -1,6 +1,7 @@
 package instance
 
 import (
+	"cmp"
 	"sync"
 
 	"github.com/devmap-dev/devmap/costmodel"
@@ -17,6 +18,8 @@ const (
 	// Time is the predicted time of a step, in seconds, among maps that fit;
 	// then the largest share, the bytes that cross, and the number of cuts.
 	Time Objective = "time"
+	// Latency is that of one request: a step of one micro-batch, alone.
+	Latency Objective = "latency"
 )
 
 // Tier is where units go that leave the devices.
@@ -36,6 +39,9 @@ type Instance struct {
 	Costs     *costmodel.Table
 	Topology  *costmodel.Topology
 	Objective Objective
+	// Request: under Time, the step is that of one request, a micro-batch that
+	// has the devices to itself. Devices hold what they hold at work.
+	Request bool
 	// Anywhere: any unit may be on any device, whatever the order; never under
 	// a pipeline, whose stages are in order.
 	Anywhere bool
@@ -52,6 +58,7 @@ type Instance struct {
 	// what is minimised.
 	Caps []int64
 
+	timed *costmodel.Table
 	items func() (*Items, error)
 	sets  func() ([]Set, error)
 }
@@ -77,6 +84,12 @@ func New(base Instance, pins []Pin, together [][]string) (*Instance, error) {
 
 // sealed is the instance once nothing in it will change.
 func (in *Instance) sealed() *Instance {
+	in.timed = in.Costs
+	if in.Request {
+		table := *in.Costs
+		table.Workload.MicroBatches = 1
+		in.timed = &table
+	}
 	in.items = sync.OnceValues(func() (*Items, error) { return newItems(in) })
 	in.sets = sync.OnceValues(func() ([]Set, error) { return newSets(in) })
 	return in
@@ -103,18 +116,28 @@ func (in *Instance) Trains() bool { return in.Costs.Workload.Mode == costmodel.T
 // Passes is how often a unit's forward (and backward) runs in a step, and how
 // many tokens are generated after.
 func (in *Instance) Passes() (microBatches, tokens float64) {
-	workload := &in.Costs.Workload
+	workload := &in.Timed().Workload
 	return float64(max(1, workload.MicroBatches)), float64(workload.NewTokens)
 }
+
+// Timed is the table by which steps are timed: the costs, or where a step is
+// that of one request, these with one micro-batch.
+func (in *Instance) Timed() *costmodel.Table { return cmp.Or(in.timed, in.Costs) }
 
 // rules are those of the engine.
 func (in *Instance) rules() costmodel.StageRules {
 	return costmodel.StageRulesOf(in.Costs.Workload.Runtime)
 }
 
-// Schedule is the pipeline schedule on the instance's devices.
-func (in *Instance) Schedule() costmodel.Schedule {
-	workload, chunks := &in.Costs.Workload, int64(1)
+// Schedule is the pipeline schedule on the instance's devices, TimedSchedule
+// that of the step that is timed.
+func (in *Instance) Schedule() costmodel.Schedule { return in.scheduleOf(&in.Costs.Workload) }
+
+// TimedSchedule is described at Schedule.
+func (in *Instance) TimedSchedule() costmodel.Schedule { return in.scheduleOf(&in.Timed().Workload) }
+
+func (in *Instance) scheduleOf(workload *costmodel.Workload) costmodel.Schedule {
+	chunks := int64(1)
 	if workload.Schedule == costmodel.Interleaved {
 		chunks = max(2, workload.VirtualStages)
 	}

@@ -33,7 +33,7 @@ func (Method) Solve(_ context.Context, in *instance.Instance, _ instance.Limits,
 		if !fits {
 			return &instance.Answer{Proved: true}, instance.ErrNone
 		}
-		value = *devicemap.StepSeconds(in.Costs, in.Topology, nil)
+		value = *devicemap.StepSeconds(in.Timed(), in.Topology, nil)
 	}
 	return &instance.Answer{
 		Claim:  certificate.Claim{Value: value, LowerBound: value, Bound: "every GPU runs the whole model", Rounding: certificate.Exact},

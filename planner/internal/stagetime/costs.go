@@ -28,12 +28,12 @@ type pipeCosts struct {
 
 func newPipeCosts(peaks *instance.StagePeaks) *pipeCosts {
 	in := peaks.In
-	costs := &pipeCosts{StagePeaks: peaks, schedule: in.Schedule(), train: in.Trains()}
+	costs := &pipeCosts{StagePeaks: peaks, schedule: in.TimedSchedule(), train: in.Trains()}
 	_, costs.tokens = in.Passes()
-	if in.Costs.Workload.Runtime == costmodel.Devmap {
-		costs.ticks = steptime.TicksOf(in.Costs, in.Topology)
+	if in.Timed().Workload.Runtime == costmodel.Devmap {
+		costs.ticks = steptime.TicksOf(in.Timed(), in.Topology)
 	}
-	costs.firstRun, costs.lastRun = costmodel.Running(in.Costs.Units)
+	costs.firstRun, costs.lastRun = costmodel.Running(in.Timed().Units)
 	items := peaks.Count()
 	for device := range in.Topology.Devices {
 		f, b, t, up := make([]float64, items+1), make([]float64, items+1), make([]float64, items+1), make([]float64, items+1)
@@ -42,7 +42,7 @@ func newPipeCosts(peaks *instance.StagePeaks) *pipeCosts {
 			issue[i+1], issueBack[i+1] = issue[i], issueBack[i]
 			f[i+1], b[i+1], t[i+1], up[i+1], barred[i+1] = f[i], b[i], t[i], up[i], barred[i]
 			for _, unit := range peaks.Units(i) {
-				seconds := steptime.Unit(in.Costs, in.Topology, device, unit)
+				seconds := steptime.Unit(in.Timed(), in.Topology, device, unit)
 				f[i+1] += seconds.Forward
 				b[i+1] += seconds.Backward
 				issue[i+1] += seconds.Issue
@@ -75,7 +75,7 @@ func (costs *pipeCosts) message(from, to, item int) float64 {
 	if unit := costs.Order[costs.Start[item]]; costs.ticks != nil && (unit <= costs.firstRun || unit > costs.lastRun) {
 		return 0 // nothing runs before it, or behind
 	}
-	batch, _ := steptime.SendSeconds(&in.Costs.Workload, in.Topology.SendSeconds(from, to, in.Costs.Units[costs.Order[costs.Start[item]-1]].Work.Output))
+	batch, _ := steptime.SendSeconds(&in.Timed().Workload, in.Topology.SendSeconds(from, to, in.Timed().Units[costs.Order[costs.Start[item]-1]].Work.Output))
 	return batch
 }
 
@@ -132,7 +132,7 @@ func (costs *pipeCosts) tokenOf(device, a, b int) float64 {
 		return 0
 	}
 	for _, unit := range costs.Order[costs.Start[a]:costs.Start[b]] {
-		seconds := steptime.Unit(costs.In.Costs, costs.In.Topology, device, unit)
+		seconds := steptime.Unit(costs.In.Timed(), costs.In.Topology, device, unit)
 		clock.Run(seconds.IssueToken, seconds.Token)
 	}
 	return clock.Device

@@ -65,7 +65,7 @@ func (order *pipeOrder) looped(cuts []int) float64 {
 	if order.costs.ticks != nil {
 		return order.costs.planned(placement)
 	}
-	return *devicemap.StepSeconds(order.in.Costs, order.in.Topology, placement)
+	return *devicemap.StepSeconds(order.in.Timed(), order.in.Topology, placement)
 }
 
 // shorten tries cuts; true where it tried all.

@@ -92,7 +92,7 @@ func (pipeline *pipes) anyOrder() float64 {
 		}
 		sum, token = sum+least, token+tok
 	}
-	microBatches := float64(pipeline.in.Schedule().MicroBatches)
+	microBatches := float64(pipeline.in.TimedSchedule().MicroBatches)
 	return (max(sum, sum*microBatches/float64(len(costs.forward))) + costs.tokens*token) * (1 - instance.Tolerance)
 }
 

@@ -99,7 +99,7 @@ func (pipeline *pipes) searchOf(i int, caps []int64) *pipeSearch {
 	for device, old := range order.order {
 		own[device] = caps[old]
 	}
-	one := newPipeSearch(order.costs, order.in.Schedule(), pipeline.in.Trains(), own)
+	one := newPipeSearch(order.costs, order.in.TimedSchedule(), pipeline.in.Trains(), own)
 	one.at = i
 	return one
 }

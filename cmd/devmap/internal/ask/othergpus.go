@@ -19,7 +19,7 @@ func (request *Request) otherGPUs(now *costmodel.Topology, mode costmodel.Mode, 
 	more := slices.Repeat([]int{largest(now)}, max(0, count-total))
 	switch _, err := strconv.Atoi(request.gpus); {
 	case request.topology != "" || request.measures():
-		if len(now.Links) > 0 && request.minimised() == planner.Time {
+		if len(now.Links) > 0 && request.minimised() != planner.Memory {
 			return nil, nil, nil // the flags have no links, and a step without them says nothing
 		}
 		other.unfiled(now, count, more, kind)

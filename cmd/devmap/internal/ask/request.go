@@ -66,16 +66,14 @@ const Front = "front"
 // IsFront reports that several maps are asked for.
 func (request *Request) IsFront() bool { return request.objective == Front }
 
-// latency is the objective of one request.
-const latency = "latency"
-
 // IsLatency reports that the time of one request is asked for.
-func (request *Request) IsLatency() bool { return request.objective == latency }
+func (request *Request) IsLatency() bool { return request.objective == string(planner.Latency) }
 
 // minimised is what one map is asked for; a front's ends are both.
 func (request *Request) minimised() planner.Objective {
-	if request.objective == string(planner.Time) {
-		return planner.Time
+	switch objective := planner.Objective(request.objective); objective {
+	case planner.Time, planner.Latency:
+		return objective
 	}
 	return planner.Memory
 }
@@ -255,6 +253,12 @@ func (request *Request) refuseSearch() error {
 	switch strategy := request.work.Strategy; {
 	case request.cmd.Name() == "estimate" && request.IsFront():
 		return out.Usagef("--objective front is a table of its own: devmap plan prints it")
+	case request.IsLatency() && request.work.Mode != "" && request.work.Mode != costmodel.Infer:
+		return out.Usagef("--objective latency --mode %s: a request is of inference, and has a latency in --mode %s alone", request.work.Mode, costmodel.Infer)
+	case request.IsLatency() && strategy.Traits().Open:
+		return out.Usagef("--objective latency --strategy %s: strategies are compared by their steps; name one, as --strategy %s", strategy, costmodel.DeviceMap)
+	case request.cmd.Name() == "estimate" && request.IsLatency():
+		return out.Usagef("--objective latency: it is for devmap plan; devmap estimate compares steps")
 	case request.cmd.Name() != "plan":
 		return nil
 	case request.TimeLimit <= 0:

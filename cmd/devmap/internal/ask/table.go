@@ -195,7 +195,7 @@ var placementFlags = []flag{
 	},
 	{
 		name: "objective", at: func(request *Request) any { return &request.objective }, on: placing, hidden: onCheck, again: true, posed: true,
-		otherwise: string(planner.Memory), help: "what is minimised: {values}", values: []string{string(planner.Memory), string(planner.Time), latency, Front},
+		otherwise: string(planner.Memory), help: "what is minimised: {values}", values: []string{string(planner.Memory), string(planner.Time), string(planner.Latency), Front},
 		meant: map[string]string{"speed": "time", "throughput": "time", "balance": "memory", "pareto": "front"},
 	},
 	{

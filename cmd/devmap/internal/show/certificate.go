@@ -10,9 +10,9 @@ import (
 // Certificate is the line that says how good the map is.
 func (printer *Printer) Certificate(solution *planner.Solution, imbalance float64) {
 	prediction := &solution.Devices[solution.Bottleneck]
-	if solution.Objective == planner.Time {
-		printer.printf("step %s · lower bound %s (%s) · %s · largest share %.2f%% (GPU %d, %s) · imbalance %.3f\n",
-			Seconds(solution.Value), Seconds(solution.LowerBound), solution.Bound, solution.Status, 100*solution.LargestShare, solution.Bottleneck,
+	if what := timed(solution); what != "" {
+		printer.printf("%s %s · lower bound %s (%s) · %s · largest share %.2f%% (GPU %d, %s) · imbalance %.3f\n",
+			what, Seconds(solution.Value), Seconds(solution.LowerBound), solution.Bound, solution.Status, 100*solution.LargestShare, solution.Bottleneck,
 			sized(prediction.Predicted.PeakAllocatedBytes+prediction.Predicted.OverheadBytes, prediction.Budget), imbalance)
 		return
 	}
@@ -22,6 +22,18 @@ func (printer *Printer) Certificate(solution *planner.Solution, imbalance float6
 	}
 	printer.printf("largest share %.2f%% (GPU %d, %s) · imbalance %.3f · %s\n",
 		100*solution.Value, solution.Bottleneck, sized(prediction.Predicted.PeakAllocatedBytes+prediction.Predicted.OverheadBytes, prediction.Budget), imbalance, proof)
+}
+
+// timed is the time that a solution minimises, of a step or a request; empty:
+// it minimises none.
+func timed(solution *planner.Solution) string {
+	switch solution.Objective {
+	case planner.Time:
+		return "step"
+	case planner.Latency:
+		return "latency"
+	}
+	return ""
 }
 
 // Offloaded says what travels.

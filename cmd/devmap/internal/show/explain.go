@@ -15,7 +15,7 @@ import (
 func (printer *Printer) Explain(ctx context.Context, problem planner.Problem, asked *strategy.Problem, solution *planner.Solution) {
 	prediction := &solution.Devices[solution.Bottleneck]
 	what := "binding"
-	if solution.Objective == planner.Time {
+	if timed(solution) != "" {
 		what = "fullest"
 	}
 	printer.printf("%s: GPU %d at its peak, %s: %s; it runs %s\n",
@@ -31,7 +31,7 @@ func (printer *Printer) Explain(ctx context.Context, problem planner.Problem, as
 			tight = ", the tight one"
 		}
 		value := fmt.Sprintf("%.2f%%", 100*bound.Value)
-		if solution.Objective == planner.Time {
+		if timed(solution) != "" {
 			value = Seconds(bound.Value)
 		}
 		printer.printf("bound by %s: %s (%s)%s\n", bound.Name, value, bound.What, tight)
@@ -63,8 +63,8 @@ func (printer *Printer) Explain(ctx context.Context, problem planner.Problem, as
 
 // comesTo is what a changed problem comes to, with its value.
 func comesTo(solution *planner.Solution) string {
-	if solution.Objective == planner.Time {
-		return fmt.Sprintf("step %s, %s", Seconds(solution.Value), outcome(solution))
+	if what := timed(solution); what != "" {
+		return fmt.Sprintf("%s %s, %s", what, Seconds(solution.Value), outcome(solution))
 	}
 	return fmt.Sprintf("largest share %.2f%%, %s", 100*solution.Value, outcome(solution))
 }
@@ -72,8 +72,8 @@ func comesTo(solution *planner.Solution) string {
 // boundReason says which argument the lower bound rests on.
 func boundReason(solution *planner.Solution) string {
 	better := "smaller share"
-	if solution.Objective == planner.Time {
-		better = "shorter step"
+	if what := timed(solution); what != "" {
+		better = "shorter " + what
 	}
 	switch solution.Bound {
 	case "largest unit":
