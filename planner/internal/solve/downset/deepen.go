@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/devmap-dev/devmap/planner/internal/solve/graph"
 )
@@ -52,10 +53,15 @@ func (call *contiguous) all(ctx context.Context) error {
 		if call.single = sets.len() == len(call.Nodes)+1; !call.single {
 			call.help(ctx, listedPause)
 		}
-		return call.complete(ctx, sets)
+		return call.listed(ctx, sets)
 	}
-	if call.help(ctx, 0); call.Proven() {
-		return nil
+	call.help(ctx, 0)
+	most := math.MaxInt
+	if _, timed := ctx.Deadline(); !timed {
+		most = untimedBranches
+	}
+	if err := call.divide(ctx, partOf(ctx, 0.5), most); err != nil || call.Proven() {
+		return err
 	}
 	if err := call.selection(ctx, call.some); err != nil || call.Proven() {
 		return err
@@ -64,7 +70,7 @@ func (call *contiguous) all(ctx context.Context) error {
 		return err
 	}
 	if sets != nil {
-		return call.complete(ctx, sets)
+		return call.listed(ctx, sets)
 	}
 	for limit := 4 * call.some; limit < call.most; limit *= 4 {
 		if err := call.selection(ctx, limit); err != nil {
@@ -75,6 +81,37 @@ func (call *contiguous) all(ctx context.Context) error {
 		return fmt.Errorf("no placement was found among %d down-sets with cheap cuts; there are more than can be searched, so there may be one", call.most)
 	}
 	return nil
+}
+
+// untimedBranches are looked at where there is no end to wait for.
+const untimedBranches = 100
+
+// partOf is the moment when a part of the time that is left is over; none where
+// there is no end.
+func partOf(ctx context.Context, part float64) (moment time.Time) {
+	if end, timed := ctx.Deadline(); timed {
+		moment = time.Now().Add(time.Duration(part * float64(time.Until(end))))
+	}
+	return moment
+}
+
+// listed searches a complete lattice, for half of the time that is left where
+// there is an end and the boundaries can be divided; if that was not enough they
+// are, and then it goes on.
+func (call *contiguous) listed(ctx context.Context, sets *lattice) error {
+	end := partOf(ctx, 0.5)
+	if end.IsZero() || call.single {
+		return call.complete(ctx, sets)
+	}
+	part, cancel := context.WithDeadline(ctx, end)
+	defer cancel()
+	if err := call.complete(part, sets); call.Proven() || err == nil || ctx.Err() != nil || part.Err() == nil {
+		return err
+	}
+	if err := call.divide(ctx, partOf(ctx, 0.5), math.MaxInt); err != nil || call.Proven() {
+		return err
+	}
+	return call.complete(ctx, sets)
 }
 
 func (call *contiguous) selection(ctx context.Context, limit int) error {

@@ -78,6 +78,9 @@ func (call *contiguous) more(ctx context.Context) error {
 	rng := rand.New(rand.NewPCG(call.Settings.Seed, 1))
 	move := call.newMover(ctx, 2)
 	for ctx.Err() == nil && !call.Proven() {
+		if err := call.divide(ctx, partOf(ctx, 0.1), math.MaxInt); err != nil || call.Proven() {
+			return err
+		}
 		if call.heed(); move != nil {
 			if place, _ := move.round(ctx); place != nil {
 				call.Take(place, byMoves)

@@ -107,8 +107,10 @@ type contiguous struct {
 	// full: a search had to end for lack of memory. single: the order is a
 	// chain, which has one linear extension.
 	full, single bool
-	// beside, if set, searches at the same time.
+	// beside, if set, searches at the same time; tree, if set, divides the
+	// placements in branches.
 	beside *helper
+	tree   *divider
 }
 
 // firstBounds are those that need no search.

@@ -1,0 +1,89 @@
+package downset
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/devmap-dev/devmap/planner/internal/solve/boundwindow"
+	"github.com/devmap-dev/devmap/planner/internal/solve/netlist"
+)
+
+// byBoundaries is the method of what the bound of the boundaries answers.
+const byBoundaries = "boundaries: minimum cuts at prices, branch and bound over the windows of stages"
+
+// below is the part of a value that a placement must be better by.
+const below = 2.5e-9
+
+// divider divides the placements in branches, for the bound.
+type divider struct {
+	*order
+	*boundwindow.Tree
+	branches int
+}
+
+// newDivider is nil where there are several kinds of devices, no answer, or too
+// many nodes.
+func (call *contiguous) newDivider() *divider {
+	fine, err := newOrder(call.Problem, false)
+	if err != nil || call.Answer.Place == nil {
+		return nil
+	}
+	tree := boundwindow.NewTree(netlist.New(fine.Instance), fine.before, fine.after, call.Answer.Value*(1-below))
+	if tree == nil {
+		return nil
+	}
+	out := &divider{order: fine, Tree: tree}
+	first := 0
+	for k, kind := range call.Problem.Kinds {
+		if kind.Count > 0 {
+			break
+		}
+		first += call.Problem.Kinds[k].Count
+	}
+	tree.Found = func(stage []int) {
+		place := make([]int, len(fine.ItemOf))
+		for node, item := range fine.ItemOf {
+			place[node] = first + stage[item]
+		}
+		call.Take(place, byBoundaries)
+	}
+	return out
+}
+
+// divide goes on dividing until all is proven, there is nothing left to divide,
+// so many branches were looked at, or the end.
+func (call *contiguous) divide(ctx context.Context, end time.Time, most int) error {
+	call.wait(ctx, end)
+	if call.tree == nil {
+		if call.tree = call.newDivider(); call.tree == nil {
+			return nil
+		}
+	}
+	for range most {
+		if call.tree.Done() || call.Proven() || ctx.Err() != nil || !end.IsZero() && time.Now().After(end) {
+			break
+		}
+		call.heed()
+		call.tree.Lower(call.Answer.Value * (1 - below))
+		call.tree.Step(ctx)
+		call.tree.branches++
+		call.tree.Lower(call.Answer.Value * (1 - below))
+		call.Raise(call.tree.Bound(), fmt.Sprintf("boundaries: minimum cuts at prices, in all %d branches of the windows of stages", call.tree.branches))
+	}
+	return ctx.Err()
+}
+
+// wait looks for a first answer, where there is none, until the moment given.
+func (call *contiguous) wait(ctx context.Context, end time.Time) {
+	if call.Answer.Place != nil || end.IsZero() {
+		return
+	}
+	move := call.newMover(ctx, 3)
+	for move != nil && call.Answer.Place == nil && ctx.Err() == nil && time.Now().Before(end) {
+		if place, _ := move.round(ctx); place != nil {
+			call.Take(place, byMoves)
+		}
+		call.heed()
+	}
+}
