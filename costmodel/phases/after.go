@@ -46,32 +46,88 @@ func (run *running) resident(rank int64) int64 {
 func (run *running) workspaces() int64 { return run.gpu.WorkspaceBytes + ltWorkspace }
 
 // after are the steps, in order: the call has returned; the pipeline is deleted
-// and collected; the pool is emptied; the process group is destroyed.
+// and collected; xDiT's cache manager is cleared, where it holds anything; the
+// pool is emptied; the process group, and with it buffers for what is received,
+// is destroyed.
 func (run *running) after(phases []Phase) []left {
-	steps := []string{"run", "del and gc.collect", "torch.cuda.empty_cache"}
+	type step struct {
+		name  string
+		bytes func(rank int64) int64
+	}
+	buffers := func(rank int64) int64 { _, held := run.kept(run.stageOf(rank)); return run.shards() + held }
+	pinned := func(rank int64) int64 { return buffers(rank) + run.pinned(run.stageOf(rank)) }
+	steps := []step{{"run", run.resident}, {"del and gc.collect", pinned}}
+	if run.pinned(0) > 0 {
+		steps = append(steps, step{"get_cache_manager().cache.clear()", buffers})
+	}
+	steps = append(steps, step{"torch.cuda.empty_cache", buffers})
 	if run.work.gpus() > 1 {
-		steps = append(steps, "destroy_process_group")
+		steps = append(steps, step{"destroy_process_group", func(int64) int64 { return run.shards() }})
 	}
 	var list []left
-	for i, step := range steps {
-		made := left{Step: step}
+	for _, step := range steps {
+		made := left{Step: step.name}
 		for rank := range run.work.gpus() {
-			weights, pool := int64(0), run.pool()
-			if i == 0 {
-				weights = run.resident(rank)
-			}
-			if i < 2 {
+			held, pool := step.bytes(rank), run.pool()
+			if emptied := len(list) >= len(steps)-1 || step.name == "torch.cuda.empty_cache"; emptied {
+				pool += held
+			} else {
 				for _, phase := range phases {
 					pool = max(pool, phase.Memory[rank].Total())
 				}
 			}
-			made.AllocatedBytes = append(made.AllocatedBytes, weights+run.workspaces())
+			made.AllocatedBytes = append(made.AllocatedBytes, held+run.workspaces())
 			made.PoolBytes = append(made.PoolBytes, pool)
-			made.RoomBytes = append(made.RoomBytes, run.gpu.Budget()-run.gpu.ContextBytes-weights)
+			made.RoomBytes = append(made.RoomBytes, run.gpu.Budget()-run.gpu.ContextBytes-held)
 		}
 		list = append(list, made)
 	}
 	return list
+}
+
+// pinned is what xDiT's cache manager holds of a stage when the pipeline is
+// deleted: it is process-wide, and lists the attentions that xDiT's own pipeline
+// classes wrap, with their weights, and what they keep (cache_manager.py:
+// _CACHE_MGR; base_model.py: _register_cache).
+func (run *running) pinned(stage int64) int64 {
+	wraps := run.wrapped || run.work.PipeFusion > 1 || run.class == "StableDiffusion3Pipeline" && run.work.Ulysses*run.work.Ring > 1
+	if !wraps {
+		return 0
+	}
+	keys, _ := run.kept(stage)
+	graph, blocks := run.denoiser.Graph, blocksOf(run.denoiser.Graph)
+	if run.work.PipeFusion > 1 {
+		part := run.stage(stage)
+		blocks = blocks[part.First:part.End]
+	}
+	for _, block := range blocks {
+		for i := block.First; i < block.End; i++ {
+			if _, ok := graph.Layers[i].Op.(modelgraph.Attention); !ok {
+				continue
+			}
+			for _, tensor := range graph.Layers[i].Owned() {
+				keys += tensor.Bytes()
+			}
+		}
+	}
+	return keys
+}
+
+// shards are those that FSDP1 leaves for good, and its roots: views of a flat
+// parameter that it lists itself (measured: 4,924,226,560 bytes of a sharded Flux
+// stayed when all was deleted and collected and the group destroyed; of FSDP2's
+// nothing did; fixtures/measured/xdit_h200.jsonl, "left").
+func (run *running) shards() int64 {
+	if run.work.FullyShardDegree < 2 || run.lean {
+		return 0
+	}
+	total := run.sharded(run.work.FullyShardDegree)
+	for _, component := range run.all {
+		if _, cut := run.cutWhole(component); cut {
+			total += outside(component.Graph)
+		}
+	}
+	return total
 }
 
 // next tells how another model follows in the same process, and what keeps
@@ -82,11 +138,11 @@ func (run *running) next(steps []left) []string {
 	show := func(bytes int64) string { return costmodel.Bytes(bytes).String() }
 	notes := []string{fmt.Sprintf("after the run %s of weights stay on GPU 0, and of another process's room the pool keeps %s or more: del every name of the pipeline and its components, gc.collect() (hooks of offloading and wrapped blocks point to each other), then torch.cuda.empty_cache(); %s of cuBLAS workspaces and the context (%s) stay until the process ends, and a next model uses both: it fits where its own peak is up to %s (%s while this one stays)",
 		show(weights), show(first.PoolBytes[0]), show(run.workspaces()), show(run.gpu.ContextBytes), show(last.RoomBytes[0]), show(first.RoomBytes[0]))}
-	if degree := run.work.FullyShardDegree; degree > 1 {
-		notes = append(notes, fmt.Sprintf("after `del` %s of shards stay on every GPU while one wrapped block is still referenced (FSDP2's states list each other): del it too, then gc.collect()", show(run.sharded(degree))))
+	if held := run.shards(); held > 0 {
+		notes = append(notes, fmt.Sprintf("of sharded components %s stay on every GPU until the process ends, whatever is deleted: FSDP1's flat parameters and their views hold each other; with --memory_efficient_sharding (FSDP2) nothing does", show(held)))
 	}
-	if run.work.Ulysses*run.work.Ring*run.work.PipeFusion > 1 {
-		notes = append(notes, fmt.Sprintf("xDiT's cache manager lives as long as the process and may list every attention module by itself: %s of their weights, and the keys and values that they keep, stay after `del` until get_cache_manager().cache.clear()", show(run.attention())))
+	if held := run.pinned(0); held > 0 {
+		notes = append(notes, fmt.Sprintf("xDiT's cache manager lives as long as the process and lists attentions by itself: %s of their weights, and of keys and values that they keep, stay on GPU 0 after `del` until get_cache_manager().cache.clear()", show(held)))
 	}
 	if run.work.gpus() > 1 {
 		notes = append(notes, fmt.Sprintf("NCCL's memory stays until torch.distributed.destroy_process_group(): %s a GPU came back of a group of four H200s; the context and what tensors are left stay", show(processGroup)))
@@ -103,18 +159,4 @@ func (run *running) sharded(degree int64) int64 {
 		}
 	}
 	return total
-}
-
-// attention are the weights of the denoiser's attentions on the first stage.
-func (run *running) attention() int64 {
-	total := int64(0)
-	for i := range run.denoiser.Graph.Layers {
-		layer := &run.denoiser.Graph.Layers[i]
-		if _, ok := layer.Op.(modelgraph.Attention); ok {
-			for _, tensor := range layer.Owned() {
-				total += tensor.Bytes()
-			}
-		}
-	}
-	return total / run.work.PipeFusion / run.work.FullyShardDegree
 }

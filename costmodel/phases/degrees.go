@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/modelgraph/diffusers"
 )
 
@@ -35,6 +36,8 @@ func (run *running) degrees() error {
 		return refusedf("xDiT cuts transformers: of a UNet it runs the prompt and its negative on two GPUs (cfg degree 2)")
 	case heads%work.Ulysses != 0:
 		return refusedf("ulysses %d does not divide the %d heads of %s", work.Ulysses, heads, run.denoiser.Class)
+	case parts > 1 && run.class == "StableDiffusion3Pipeline" && run.dual():
+		return refusedf("ulysses × ring = %d: xDiT 0.7 stops in the second attention of SD3.5 medium's blocks, which has no text (xFuserJointAttnProcessor2_0, \"cannot access local variable 'joint_strategy'\")", parts)
 	case run.rule.rows && work.Height/tokenSide%parts != 0:
 		return refusedf("ulysses × ring = %d does not divide the %d rows of tokens of height %d (%d pixels each)", parts, work.Height/tokenSide, work.Height, tokenSide)
 	case run.rule.whole && work.tokens()%parts != 0:
@@ -53,6 +56,11 @@ func (run *running) degrees() error {
 		return refusedf("fully_shard degree %d does not divide the %d GPUs of the other degrees", work.FullyShardDegree, gpus)
 	}
 	return nil
+}
+
+// dual reports blocks with a second attention.
+func (run *running) dual() bool {
+	return slices.ContainsFunc(run.denoiser.Graph.Layers, func(layer modelgraph.Layer) bool { return strings.HasSuffix(layer.Name, ".attn2") })
 }
 
 // tokens are a video's: four frames a latent after the first.

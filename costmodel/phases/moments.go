@@ -1,6 +1,8 @@
 package phases
 
 import (
+	"strings"
+
 	"github.com/go-json-experiment/json"
 
 	"github.com/devmap-dev/devmap/costmodel"
@@ -9,13 +11,18 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/diffusers"
 )
 
-// encode is the largest of the encoders' moments.
+// encode is the largest of the encoders' moments, and of the autoencoder's where
+// a picture is given.
 func (run *running) encode() (Phase, error) {
 	phase := Phase{Name: "encode"}
 	for _, encoder := range run.encoders {
 		text := run.rule.text
-		if family := encoder.Graph.Class; family == "CLIPTextModel" || family == "CLIPTextModelWithProjection" {
+		if strings.HasPrefix(encoder.Graph.Class, "CLIPTextModel") {
 			text = 77
+		}
+		if !forward.Known(encoder.Graph.Class) { // its weights are there, its forward is not walked
+			run.larger(&phase, encoder, every(0))
+			continue
 		}
 		cost, err := forward.Of(encoder.Graph, forward.Call{Batch: run.work.Batch, Text: text, Streamed: run.work.Offload == "sequential"}, width(encoder.Graph))
 		if err != nil {
@@ -24,7 +31,20 @@ func (run *running) encode() (Phase, error) {
 		phase.Seconds += run.roofline(cost)
 		run.larger(&phase, encoder, every(cost.PeakBytes))
 	}
-	if len(run.encoders) == 0 {
+	if run.rule.given != 0 && run.decoder != nil {
+		call := run.decoding()
+		call.Decode = false
+		if run.rule.given > 0 {
+			call.Frames = run.rule.given
+		}
+		cost, err := forward.Of(run.decoder.Graph, call, width(run.decoder.Graph))
+		if err != nil {
+			return phase, err
+		}
+		phase.Seconds += run.roofline(cost)
+		run.larger(&phase, run.decoder, every(cost.PeakBytes+run.embeddings()))
+	}
+	if phase.Memory == nil {
 		return Phase{}, nil
 	}
 	return phase, nil
@@ -64,7 +84,10 @@ func (run *running) call() forward.Call {
 		call.Batch *= 2
 	}
 	if run.rule.packed {
-		call.Tokens = work.Height / 16 * (work.Width / 16)
+		call.Tokens = work.Height / tokenSide * (work.Width / tokenSide)
+	}
+	if run.rule.beside {
+		call.Tokens *= 2
 	}
 	return call
 }
@@ -100,7 +123,7 @@ func (run *running) denoise() (Phase, error) {
 	if err != nil {
 		return phase, err
 	}
-	peaks, err := run.stages(cost.PeakBytes)
+	peaks, err := run.stages(run.met(cost))
 	if err != nil {
 		return phase, err
 	}

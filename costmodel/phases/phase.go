@@ -35,7 +35,7 @@ type Phase struct {
 // nothing.
 var measuredPipelines = []string{"CogVideoXPipeline", "FluxPipeline", "StableDiffusionXLPipeline"}
 
-// measuredXDiT were held to two GPUs under xDiT, all degrees but PipeFusion's
+// measuredXDiT were held to two GPUs under xDiT
 // (fixtures/measured/xdit_h200.jsonl).
 var measuredXDiT = []string{"FluxPipeline", "StableDiffusion3Pipeline"}
 
@@ -85,12 +85,12 @@ func (run *running) phases(made Plan) (*Plan, error) {
 
 // begin reads a workload and the components, and refuses what cannot be.
 func begin(pipeline *diffusers.Pipeline, asked Workload, gpu costmodel.Device) (*running, *Plan, error) {
-	work, own, err := asked.filled(pipeline.Class)
+	work, own, notes, err := asked.filled(pipeline.Class)
 	if err != nil {
 		return nil, nil, err
 	}
 	run := &running{work: work, rule: own, gpu: gpu, class: pipeline.Class}
-	plan := new(Plan)
+	plan := &Plan{Warnings: notes}
 	for i := range pipeline.Components {
 		component := &pipeline.Components[i]
 		if component.Fault != nil {
@@ -104,10 +104,24 @@ func begin(pipeline *diffusers.Pipeline, asked Workload, gpu costmodel.Device) (
 		return nil, nil, fmt.Errorf("the %s has no transformer or unet that could be read: %d components were, and there is nothing to plan", pipeline.Class, len(run.all))
 	}
 	run.layers()
+	if err := run.unread(); err != nil {
+		return nil, nil, err
+	}
 	if err := run.degrees(); err != nil {
 		return nil, nil, err
 	}
 	return run, plan, nil
+}
+
+// unread refuses what of a known pipeline is another model.
+func (run *running) unread() error {
+	for i := range run.denoiser.Graph.Layers {
+		layer := &run.denoiser.Graph.Layers[i]
+		if layer.Name == "patch_embedding" && len(layer.Params) > 0 && layer.Params[0].Shape[1] == 48 {
+			return fmt.Errorf("the transformer denoises 48 channels: Wan 2.2's TI2V-5B gives each token a time step (expand_timesteps) and has another autoencoder (is_residual, 16 pixels a latent), which are not known here")
+		}
+	}
+	return nil
 }
 
 // running is a pipeline under a workload.
@@ -127,12 +141,20 @@ type running struct {
 // unmeasured tells what of it no GPU was asked about.
 func (run *running) unmeasured(class string) []string {
 	var notes []string
+	for _, encoder := range run.encoders {
+		if !forward.Known(encoder.Graph.Class) {
+			notes = append(notes, fmt.Sprintf("%s: the forward of a %s is not known here: its weights are counted, and nothing for what it makes", encoder.Name, encoder.Graph.Class))
+		}
+	}
+	if run.rule.beside {
+		notes = append(notes, "the given picture is counted as large as the one that is made")
+	}
 	if !slices.Contains(measuredPipelines, class) {
 		notes = append(notes, fmt.Sprintf("%s was not measured as a whole: its peaks are diffusers' forwards read line by line, with a band of 5 %%", class))
 	}
 	switch distributed := run.work.gpus() > 1 || run.work.FullyShardDegree > 1; {
-	case distributed && run.work.PipeFusion == 1 && slices.Contains(measuredXDiT, class):
-		notes = append(notes, "xDiT was measured on two GPUs, with models of few blocks, within 1.5 %; NCCL's own memory comes on top")
+	case distributed && slices.Contains(measuredXDiT, class):
+		notes = append(notes, "xDiT was measured on two GPUs, with models of few blocks, within 0.7 %; NCCL's own memory comes on top")
 	case distributed:
 		notes = append(notes, "xDiT's buffers were read, not measured: peaks have a band of 10 %, and NCCL's own memory comes on top")
 	}

@@ -89,7 +89,6 @@ func TestRefused(t *testing.T) {
 	for words, work := range map[string]Workload{
 		"ulysses 5 does not divide the 24 heads": {Ulysses: 5},
 		"cfg degree 2: the pipeline has no":      {CFGDegree: 2},
-		"1008 and 1024 are":                      {Height: 1023},
 		"pipefusion 99 is more than the 57":      {PipeFusion: 99},
 		"pipefusion 32 leaves a GPU without":     {PipeFusion: 32},
 		"makes pictures":                         {Frames: 5},

@@ -16,16 +16,38 @@ type rule struct {
 	// whole: shares of all tokens are chunked and gathered again, so they must be
 	// as large as each other (examples/hunyuan_video_usp_example.py).
 	whole bool
+	// cut: sides between tokens are made smaller, with a warning (check_inputs,
+	// prepare_latents); else they are refused. side is their multiple; 0: a
+	// token's.
+	cut  bool
+	side int64
+	// given are the frames that the autoencoder encodes first: a picture, or all
+	// of a video that begins with one. beside: its tokens go through the
+	// transformer with those that are made.
+	given  int64
+	beside bool
+	// nearest: a number of frames between latents is rounded to the nearest
+	// (pipeline_wan.py); else those beyond the last latent are not made.
+	nearest bool
 }
+
+// allFrames: the rest of a video that begins with a picture is encoded too, as
+// zeros.
+const allFrames = -1
 
 // rules are the defaults of __call__ and of the components, by class
 // (diffusers/pipelines, 0.42).
 var rules = map[string]rule{
-	"CogVideoXPipeline":         {height: 480, width: 720, frames: 49, steps: 50, text: 226, guided: true, rows: true},
-	"FluxPipeline":              {height: 1024, width: 1024, frames: 1, steps: 28, text: 512, packed: true, rows: true},
-	"HunyuanVideoPipeline":      {height: 720, width: 1280, frames: 129, steps: 50, text: 256, whole: true},
-	"QwenImagePipeline":         {height: 1024, width: 1024, frames: 1, steps: 50, text: 512, packed: true, guided: true, apart: true},
-	"StableDiffusion3Pipeline":  {height: 1024, width: 1024, frames: 1, steps: 28, text: 333, guided: true, rows: true},
-	"StableDiffusionXLPipeline": {height: 1024, width: 1024, frames: 1, steps: 50, text: 77, guided: true},
-	"WanPipeline":               {height: 480, width: 832, frames: 81, steps: 50, text: 512, guided: true, apart: true},
+	"CogVideoXImageToVideoPipeline":    {height: 480, width: 720, frames: 49, steps: 50, text: 226, guided: true, rows: true, given: 1},
+	"CogVideoXPipeline":                {height: 480, width: 720, frames: 49, steps: 50, text: 226, guided: true, rows: true},
+	"FluxKontextPipeline":              {height: 1024, width: 1024, frames: 1, steps: 28, text: 512, packed: true, rows: true, cut: true, given: 1, beside: true},
+	"FluxPipeline":                     {height: 1024, width: 1024, frames: 1, steps: 28, text: 512, packed: true, rows: true, cut: true},
+	"HunyuanVideoPipeline":             {height: 720, width: 1280, frames: 129, steps: 50, text: 256, whole: true},
+	"QwenImagePipeline":                {height: 1024, width: 1024, frames: 1, steps: 50, text: 512, packed: true, guided: true, apart: true, cut: true},
+	"StableDiffusion3Pipeline":         {height: 1024, width: 1024, frames: 1, steps: 28, text: 333, guided: true, rows: true},
+	"StableDiffusionPipeline":          {height: 512, width: 512, frames: 1, steps: 50, text: 77, guided: true, side: 8},
+	"StableDiffusionXLImg2ImgPipeline": {height: 1024, width: 1024, frames: 1, steps: 50, text: 77, guided: true, side: 8, given: 1},
+	"StableDiffusionXLPipeline":        {height: 1024, width: 1024, frames: 1, steps: 50, text: 77, guided: true, side: 8},
+	"WanImageToVideoPipeline":          {height: 480, width: 832, frames: 81, steps: 50, text: 512, guided: true, apart: true, nearest: true, given: allFrames},
+	"WanPipeline":                      {height: 480, width: 832, frames: 81, steps: 50, text: 512, guided: true, apart: true, nearest: true},
 }

@@ -36,12 +36,9 @@ func (run *running) cut(memory *costmodel.Memory, component *diffusers.Component
 		}
 		memory.Params -= whole - whole/degree
 		switch {
-		case run.lean && sharded == component:
-			memory.CommBuffers += ahead(sharded.Graph)
-		case run.lean: // FSDP2 is told to shard its root again
 		case sharded == component:
-			memory.CommBuffers += gathered(sharded.Graph)
-		default: // FSDP1 frees blocks after a forward, and not the root
+			memory.CommBuffers += outside(sharded.Graph) + slices.Max(append(run.gathered(sharded.Graph), 0))
+		case !run.lean: // FSDP1 frees blocks after a forward, and not the root; FSDP2 is told to free it
 			memory.CommBuffers += outside(sharded.Graph)
 		}
 	}
@@ -66,32 +63,45 @@ func outside(graph *modelgraph.Graph) int64 {
 	return rest
 }
 
-// gathered is what of a sharded component is whole at a time: two blocks, and
-// what is in none.
-func gathered(graph *modelgraph.Graph) int64 {
-	var sizes []int64
+// gathered is what of a sharded component is whole while each of its blocks runs,
+// beside what is in none: under FSDP1 the block and the next. FSDP2, to which xDiT
+// turns for --memory_efficient_sharding, gathers two ahead (xfuser/core/
+// distributed/sharding.py: set_modules_to_forward_prefetch), and what a block
+// was copied out of stays until the next is (torch/distributed/fsdp/_fully_shard/
+// _fsdp_param_group.py: wait_for_unshard, all_gather_state), but for the first,
+// which is asked for apart.
+func (run *running) gathered(graph *modelgraph.Graph) []int64 {
+	var sizes, whole []int64
 	for _, block := range blocksOf(graph) {
 		sizes = append(sizes, unitBytes(graph, block))
 	}
-	rest := outside(graph)
-	slices.Sort(sizes)
-	for _, size := range sizes[max(0, len(sizes)-2):] {
-		rest += size
+	ahead := 2
+	if run.lean {
+		ahead = 3
 	}
-	return rest
+	for i := range sizes {
+		held := int64(0)
+		for _, size := range sizes[i:min(i+ahead, len(sizes))] {
+			held += size
+		}
+		if run.lean && i > 0 {
+			held += sizes[i]
+		}
+		whole = append(whole, held)
+	}
+	return whole
 }
 
-// ahead is what of a component is whole at a time under --memory_efficient_sharding:
-// FSDP2 gathers a block, the next two and what is in none (xfuser/core/
-// distributed/sharding.py: set_modules_to_forward_prefetch).
-func ahead(graph *modelgraph.Graph) int64 {
-	blocks, most := blocksOf(graph), int64(0)
-	for i := range blocks {
-		held := int64(0)
-		for _, block := range blocks[i:min(i+3, len(blocks))] {
-			held += unitBytes(graph, block)
-		}
-		most = max(most, held)
+// met is the denoiser's peak beside the most that is gathered of it: the largest
+// sum of a block's own moment and what is whole meanwhile.
+func (run *running) met(cost forward.Cost) int64 {
+	whole := run.gathered(run.denoiser.Graph)
+	if run.work.FullyShardDegree < 2 || len(whole) != len(cost.Blocks) {
+		return cost.PeakBytes
 	}
-	return most + outside(graph)
+	most := int64(0)
+	for i, moment := range cost.Blocks {
+		most = max(most, whole[i]+moment)
+	}
+	return most - slices.Max(whole)
 }

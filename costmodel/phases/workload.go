@@ -36,13 +36,13 @@ var offloads = []string{"", "model", "sequential", "group"}
 
 // filled has the pipeline's own sizes where none are asked for, and degrees of
 // 1.
-func (work Workload) filled(class string) (Workload, rule, error) {
+func (work Workload) filled(class string) (Workload, rule, []string, error) {
 	own, known := rules[class]
 	if !known {
-		return work, own, fmt.Errorf("%q is not a pipeline that is known here (known: %s)", class, strings.Join(slices.Sorted(maps.Keys(rules)), ", "))
+		return work, own, nil, fmt.Errorf("%q is not a pipeline that is known here (known: %s)", class, strings.Join(slices.Sorted(maps.Keys(rules)), ", "))
 	}
 	if !slices.Contains(offloads, work.Offload) {
-		return work, own, fmt.Errorf("offload %q is not known (known: model, sequential, group)", work.Offload)
+		return work, own, nil, fmt.Errorf("offload %q is not known (known: model, sequential, group)", work.Offload)
 	}
 	for size, usual := range map[*int64]int64{
 		&work.Height: own.height, &work.Width: own.width, &work.Frames: own.frames, &work.Steps: own.steps, &work.Batch: 1,
@@ -52,34 +52,11 @@ func (work Workload) filled(class string) (Workload, rule, error) {
 			*size = usual
 		}
 		if *size < 1 || *size > 1<<20 {
-			return work, own, fmt.Errorf("%d is not a size from 1 to %d", *size, 1<<20)
+			return work, own, nil, fmt.Errorf("%d is not a size from 1 to %d", *size, 1<<20)
 		}
 	}
-	return work, own, work.fits(own)
-}
-
-// tokenSide is the pixels of a token's side: eight a latent, two latents.
-const tokenSide = 16
-
-// fits refuses sizes that the components do not take.
-func (work Workload) fits(own rule) error {
-	const between = 4 // frames a latent
-	for name, size := range map[string]int64{"height": work.Height, "width": work.Width} {
-		if size%tokenSide != 0 {
-			return fmt.Errorf("%s %d is no multiple of %d, the side of a token: %d and %d are", name, size, tokenSide, max(1, size/tokenSide)*tokenSide, (size/tokenSide+1)*tokenSide)
-		}
-	}
-	switch {
-	case own.frames == 1 && work.Frames != 1:
-		return fmt.Errorf("frames %d: the pipeline makes pictures", work.Frames)
-	case (work.Frames-1)%between != 0:
-		return fmt.Errorf("frames %d is not 1 + a multiple of %d: %d and %d are", work.Frames, between, (work.Frames-1)/between*between+1, ((work.Frames-1)/between+1)*between+1)
-	case work.CFGDegree > 2:
-		return refusedf("cfg degree %d: there are a prompt and its negative, so 1 or 2", work.CFGDegree)
-	case work.CFGDegree == 2 && !own.guided:
-		return refusedf("cfg degree 2: the pipeline has no negative prompt to denoise beside (its guidance is an input of the transformer): 1")
-	}
-	return nil
+	notes := work.resize(own)
+	return work, own, notes, work.fits(own)
 }
 
 // gpus is the number of GPUs that the degrees ask for.

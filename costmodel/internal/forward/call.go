@@ -51,6 +51,7 @@ func (call Call) tile() int64 { return cmp.Or(call.Tile, 512) }
 // Cost is what a forward takes beside the component's own tensors.
 type Cost struct {
 	PeakBytes int64
+	Blocks    []int64 // the peak while each block of a transformer runs
 	FLOPs     float64
 	Traffic   float64 // bytes read and written
 }

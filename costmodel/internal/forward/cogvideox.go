@@ -14,13 +14,13 @@ func cogVideoX(tape *tape, root module, call Call) {
 	inputs := []*value{
 		tape.new(sizes.batch * channels * frames * height * width), tape.new(sizes.textRows() * root.inward("patch_embed.text_proj")), tape.alloc(8 * sizes.batch),
 	}
-	turned := !root.has("patch_embed.pos_embedding")
+	turned, placed := root.rotary, root.has("patch_embed.pos_embedding")
 	var angles []*value
 	if turned {
 		angles = []*value{tape.single(sizes.image * sizes.dim / root.at("transformer_blocks", 0).in("attn1").headCount()), tape.single(sizes.image * sizes.dim / root.at("transformer_blocks", 0).in("attn1").headCount())}
 	}
 	temb := tape.timestepEmbedding(root.in("time_embedding"), sizes.batch)
-	both := tape.cogPatches(root, sizes, turned)
+	both := tape.cogPatches(root, sizes, placed)
 	image, text := both, both.hold()
 	tape.blocks(root, "transformer_blocks", func(block module) { tape.cogBlock(block, sizes, turned, &image, &text) })
 	tape.become(&image, tape.layerNorm(sizes.imageRows(), sizes.dim))
@@ -31,17 +31,15 @@ func cogVideoX(tape *tape, root module, call Call) {
 }
 
 // cogPatches is CogVideoXPatchEmbed: patches are brought into rows, joined with
-// the text, and places added where nothing is turned.
-func (tape *tape) cogPatches(root module, sizes joint, turned bool) *value {
+// the text, and places added where there are any.
+func (tape *tape) cogPatches(root module, sizes joint, placed bool) *value {
 	text := tape.linear(root, "patch_embed.text_proj", sizes.textRows())
 	patches := tape.conv(root, "patch_embed.proj", sizes.imageRows())
 	rows := tape.new(sizes.imageRows() * sizes.dim)
 	tape.drop(patches)
 	both := tape.new(sizes.rows() * sizes.dim)
-	if !turned {
-		placed := tape.new(sizes.rows() * sizes.dim)
-		tape.drop(both)
-		both = placed
+	if placed {
+		tape.become(&both, tape.new(sizes.rows()*sizes.dim))
 	}
 	tape.drop(text, rows)
 	return both

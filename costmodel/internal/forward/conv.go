@@ -95,8 +95,13 @@ func (tape *tape) groupNorm(pic picture) picture {
 
 // upsampled doubles the sides, and convolves.
 func (tape *tape) upsampled(mod module, name string, pic picture) picture {
+	return tape.grown(mod, name, pic, 2*pic.height, 2*pic.width)
+}
+
+// grown makes a picture of other sides, and convolves.
+func (tape *tape) grown(mod module, name string, pic picture, height, width int64) picture {
 	large := pic
-	large.height, large.width = 2*pic.height, 2*pic.width
+	large.height, large.width = height, width
 	large.strided = pic.strided && pic.batch > 1
 	large = tape.picture(large)
 	out := tape.convolved(mod, name, large, large)

@@ -28,6 +28,9 @@ var walks = map[string]func(*tape, module, Call){
 	"WanTransformer3DModel":              wan,
 }
 
+// Known reports a class whose forward can be walked.
+func Known(class string) bool { return walks[class] != nil }
+
 // Of walks a component's forward with values of so many bytes.
 func Of(graph *modelgraph.Graph, call Call, width int64) (Cost, error) {
 	walk := walks[graph.Class]
@@ -39,5 +42,5 @@ func Of(graph *modelgraph.Graph, call Call, width int64) (Cost, error) {
 	if run.live != 0 {
 		return Cost{}, fmt.Errorf("%s: %d bytes are alive after its forward", graph.Class, run.live)
 	}
-	return Cost{PeakBytes: run.peak, FLOPs: run.flops, Traffic: run.traffic}, nil
+	return Cost{PeakBytes: run.peak, Blocks: run.moments, FLOPs: run.flops, Traffic: run.traffic}, nil
 }

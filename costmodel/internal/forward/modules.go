@@ -4,6 +4,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/go-json-experiment/json"
+
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -14,10 +16,17 @@ type modules struct {
 	heads  map[string]int64
 	counts map[string]int
 	single map[string]bool // kept in single precision
+	rotary bool            // CogVideoX: tokens are turned by their places
 }
 
 func modulesOf(graph *modelgraph.Graph) *modules {
 	found := &modules{class: graph.Class, shapes: make(map[string][]int64), heads: make(map[string]int64), counts: make(map[string]int), single: make(map[string]bool)}
+	var config struct {
+		Rotary bool `json:"use_rotary_positional_embeddings"`
+	}
+	if err := json.Unmarshal(graph.Config, &config); err == nil {
+		found.rotary = config.Rotary
+	}
 	for i := range graph.Layers {
 		layer := &graph.Layers[i]
 		if op, ok := layer.Op.(modelgraph.Attention); ok {

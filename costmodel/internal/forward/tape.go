@@ -13,6 +13,7 @@ type tape struct {
 	bare       bool    // without what libraries take for a kernel
 	stage      *Stage  // the blocks that run; nil: all
 	passed     int     // blocks that were passed
+	moments    []int64 // the peak of each block that ran
 	kept       bool    // keys and values stay with their attention
 	streamed   bool    // weights are there only while their module runs
 	grouped    bool    // a block's are
@@ -64,10 +65,13 @@ func (tape *tape) blocks(root module, list string, run func(block module)) {
 		if stage := tape.stage; stage != nil && (tape.passed <= stage.First || tape.passed > stage.End) {
 			continue
 		}
-		block := root.at(list, i)
+		block, before := root.at(list, i), tape.peak
+		tape.peak = tape.live
 		weights := tape.block(block)
 		run(block)
 		tape.drop(weights)
+		tape.moments = append(tape.moments, tape.peak)
+		tape.peak = max(tape.peak, before)
 	}
 }
 

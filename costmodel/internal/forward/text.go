@@ -15,11 +15,15 @@ func textEncoder(tape *tape, root module, call Call) {
 	stream := []*value{tape.new(rows * dim), tape.new(rows * dim)}
 	if root.relative() {
 		// T5 runs its attention itself (modeling_t5.py: T5Attention): the bias
-		// of every pair, with the mask, for all blocks; scores, the same in
+		// of every pair, for all prompts and blocks; scores, the same in
 		// single precision, and their softmax; ten tensors as wide as the
 		// stream beside.
-		pairs := call.Batch * heads * call.Text * call.Text
-		stream = append(stream, tape.new(pairs))
+		bias := heads * call.Text * call.Text
+		pairs := call.Batch * bias
+		if strings.HasPrefix(root.class, "UMT5") { // is called with a mask, which is each prompt's
+			bias = pairs
+		}
+		stream = append(stream, tape.new(bias))
 		scores := []*value{tape.new(pairs), tape.single(pairs), tape.single(pairs)}
 		for range 8 {
 			scores = append(scores, tape.new(rows*dim))

@@ -90,7 +90,8 @@ func (run unetRun) down(block module, sample *picture) []picture {
 	return left
 }
 
-// up is UpBlock2D or CrossAttnUpBlock2D; next is the size to grow to.
+// up is UpBlock2D or CrossAttnUpBlock2D; next has the size to grow to, a
+// doubled one or one less (unet_2d_condition.py: forward_upsample_size).
 func (run unetRun) up(block module, sample *picture, beside []picture, next picture) {
 	hidden := *sample
 	hidden.hold()
@@ -105,10 +106,7 @@ func (run unetRun) up(block module, sample *picture, beside []picture, next pict
 		}
 	}
 	if block.has("upsamplers.0.conv.weight") {
-		run.replace(&hidden, run.upsampled(block, "upsamplers.0.conv", hidden))
-		if next.height > 0 {
-			hidden.height, hidden.width = next.height, next.width
-		}
+		run.replace(&hidden, run.grown(block, "upsamplers.0.conv", hidden, next.height, next.width))
 	}
 	run.replace(sample, hidden)
 }

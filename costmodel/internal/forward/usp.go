@@ -52,8 +52,8 @@ func (tape *tape) usp(of usp) *value {
 		joinedKey, joinedVal = tape.new(of.image+of.text/ulysses), tape.new(of.image+of.text/ulysses)
 	}
 	out := tape.kernel(rows, rows/max(1, of.dim)*of.heads)
-	tape.ringed(rows)
 	tape.drop(joinedKey, joinedVal)
+	tape.ringed(of.image, rows)
 	if ulysses > 1 {
 		tape.become(&out, tape.allToAll(rows))
 	}
@@ -97,9 +97,9 @@ func (tape *tape) pipefused(image, rows int64, key, val **value) {
 // are in single precision, and so are two terms of the sum
 // (torch/distributed/tensor/experimental/_context_parallel/_attention.py:
 // _templated_ring_attention, _SDPAMerger._merge_one).
-func (tape *tape) ringed(elements int64) {
+func (tape *tape) ringed(keys, rows int64) {
 	if tape.ring < 2 {
 		return
 	}
-	tape.drop(tape.new(2*tape.ring*elements), tape.single(elements), tape.single(elements), tape.single(elements), tape.single(elements))
+	tape.drop(tape.new(2*tape.ring*keys), tape.single(rows), tape.single(rows), tape.single(rows), tape.single(rows))
 }

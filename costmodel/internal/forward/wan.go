@@ -4,6 +4,7 @@ package forward
 type video struct {
 	batch, tokens, text int64
 	dim                 int64
+	seen                int64 // tokens of the picture that the video begins with
 }
 
 func (sizes video) rows() int64     { return sizes.batch * sizes.tokens }
@@ -34,12 +35,37 @@ func wan(tape *tape, root module, call Call) {
 	steps := tape.linear(embed, "time_proj", sizes.batch)
 	tape.drop(active)
 	text := tape.timestepEmbedding(embed.in("text_embedder"), sizes.batch*sizes.text)
+	if seen := tape.wanSeen(embed.in("image_embedder"), &sizes); seen != nil {
+		inputs = append(inputs, seen...)
+		tape.become(&text, tape.new(sizes.batch*(sizes.text+sizes.seen)*sizes.dim))
+	}
 	tape.blocks(root, "blocks", func(block module) { tape.wanBlock(block, sizes, turn, &hidden) })
 	normed := tape.singleNorm(sizes, true)
 	tape.become(&hidden, normed)
 	tape.become(&hidden, tape.linear(root, "proj_out", sizes.rows()))
 	tape.drop(tape.new(sizes.rows()*root.out("proj_out")), hidden, text, temb, steps, cosine, sine)
 	tape.drop(inputs...)
+}
+
+// wanSeen is WanImageEmbedding of what the vision model saw: 257 tokens a
+// picture, or as many as there are places for; the embedded ones are joined with
+// the text's.
+func (tape *tape) wanSeen(mod module, sizes *video) []*value {
+	if !mod.has("norm1.weight") {
+		return nil
+	}
+	sizes.seen = 257
+	width := mod.inward("ff.net.0.proj")
+	if places := mod.shapes[mod.in("pos_embed").path]; len(places) == 3 {
+		sizes.seen = places[1]
+	}
+	rows := sizes.batch * sizes.seen
+	input := tape.new(rows * width)
+	hidden := tape.single(rows * width)
+	tape.become(&hidden, tape.new(rows*width))
+	tape.become(&hidden, tape.feedForward(mod.in("ff"), rows, false))
+	tape.become(&hidden, tape.new(rows*sizes.dim))
+	return []*value{input, hidden}
 }
 
 // turning is how wide a row of cosines is, and a value of it.
@@ -116,7 +142,18 @@ func (tape *tape) wanAttention(attn module, sizes video, keys int64, turn turnin
 		tape.become(&query, tape.halfTurned(sizes.elements(), turn.width))
 		tape.become(&key, tape.halfTurned(sizes.elements(), turn.width))
 	}
+	var seen []*value // what the picture's keys give, beside the text's
+	if attn.has("add_k_proj.weight") && sizes.seen > 0 {
+		rows := sizes.batch * sizes.seen
+		pictureKey, pictureVal := tape.linear(attn, "add_k_proj", rows), tape.linear(attn, "add_v_proj", rows)
+		tape.become(&pictureKey, tape.rmsNorm(rows*sizes.dim, sizes.dim))
+		seen = []*value{pictureKey, pictureVal, tape.attend(sizes.batch, attn.headCount(), sizes.tokens, sizes.seen, sizes.dim)}
+	}
 	out := tape.attend(sizes.batch, attn.headCount(), sizes.tokens, keys, sizes.dim)
+	if seen != nil {
+		tape.become(&out, tape.new(sizes.elements()))
+	}
+	tape.drop(seen...)
 	projected := tape.linear(attn, "to_out.0", sizes.rows())
 	tape.drop(out, query, key, val)
 	return projected
