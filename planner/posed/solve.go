@@ -12,7 +12,6 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/solve/certificate"
 	"github.com/devmap-dev/devmap/planner/internal/solve/downset"
 	"github.com/devmap-dev/devmap/planner/internal/solve/graph"
-	"github.com/devmap-dev/devmap/planner/internal/solve/stages"
 )
 
 // Settings are what [Solve] may be told. The zero value is fine.
@@ -25,6 +24,10 @@ type Settings struct {
 	// sample takes through the graph of a dnn-partitioning file. An accelerator
 	// is called once; with Anywhere several times, one call after the other.
 	Latency bool
+	// Data and Tensor are the degrees of data and of tensor parallelism of each
+	// stage of a Piper file: its replicas, and the devices of each. 0 is 1; below
+	// 0 each stage has the degrees that suit it best.
+	Data, Tensor int
 	// Progress, if not nil, hears of every better answer and bound, from the
 	// goroutine that solves. What is least is +Inf before the first answer.
 	Progress func(value, lowerBound float64)
@@ -51,7 +54,8 @@ type Device struct {
 	Name  string
 	Nodes int
 	// Time is that of its nodes, Transfers that of what it sends and receives,
-	// in the answer's unit; its load is their sum.
+	// for the weights of its replicas too, in the answer's unit; its load is
+	// their sum.
 	Time, Transfers float64
 	Bytes           float64
 }
@@ -76,6 +80,9 @@ type InfeasibleError struct {
 func Solve(ctx context.Context, file benchfile.File, set Settings) (*Answer, error) {
 	switch f := file.(type) {
 	case *benchfile.DNNPartitioning:
+		if !set.alone() {
+			return nil, errors.New("the parts of a dnn-partitioning file have a device each: they are neither replicated nor tensor-parallel")
+		}
 		if set.Latency {
 			return solveLatency(ctx, f, set)
 		}
@@ -113,36 +120,6 @@ func solveDNN(ctx context.Context, file *benchfile.DNNPartitioning, set Settings
 	for device, load := range loads {
 		name := fmt.Sprintf("%d %s", device, problem.Kinds[problem.KindOf(device)].Name)
 		answer.Devices = append(answer.Devices, Device{name, nodes[device], load.Time, load.Transfers, load.Size})
-	}
-	return answer, nil
-}
-
-func solvePiper(ctx context.Context, file *benchfile.Piper, set Settings) (*Answer, error) {
-	if set.Anywhere {
-		return nil, errors.New("the stages are a pipeline's, each the difference of two down-sets: not anywhere")
-	}
-	if set.Latency {
-		return nil, errors.New("a Piper file poses a pipeline's slowest stage, in training: it has no latency of a sample")
-	}
-	problem, err := pose.Piper(file, file.MaxDevices, file.MaxMemory, file.Bandwidth)
-	if err != nil {
-		return nil, err
-	}
-	found, err := stages.Solve(ctx, problem, stages.Settings{Progress: set.Progress})
-	var none *stages.InfeasibleError
-	if errors.As(err, &none) {
-		return nil, &InfeasibleError{false, err}
-	}
-	if err != nil {
-		return nil, err
-	}
-	answer := &Answer{
-		Certificate: found.Certificate, Objective: largestLoad, Form: "contiguous", Method: found.Method, Unit: "per micro-batch, in the file's unit",
-		Write: func(to io.Writer) error { return pose.WritePiper(to, file, found) },
-	}
-	nodes := count(found.Stage, len(found.Loads))
-	for i, load := range found.Loads {
-		answer.Devices = append(answer.Devices, Device{fmt.Sprintf("stage %d", i), nodes[i], load.Time, load.Transfers, load.Memory})
 	}
 	return answer, nil
 }

@@ -93,3 +93,35 @@ func TestSolveLatency(t *testing.T) {
 		t.Error("a profile without devices was solved")
 	}
 }
+
+// TestSolvePiperParallel: stages that may take more devices are no slower, and
+// degrees that are given are kept.
+func TestSolvePiperParallel(t *testing.T) {
+	data, err := os.ReadFile("../../fixtures/workloads/piper/bert32a100.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := parsed(t, string(data), "mbsInBatch")
+	straight, err := posed.Solve(context.Background(), file, posed.Settings{Data: 1, Tensor: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	free, err := posed.Solve(context.Background(), file, posed.Settings{Data: -1, Tensor: -1})
+	if err != nil || !free.Optimal() || free.Value > straight.Value {
+		t.Errorf("%+v, %v; straight %v", free, err, straight.Value)
+	}
+	fixed, err := posed.Solve(context.Background(), file, posed.Settings{Data: 5, Tensor: 2})
+	if err != nil || len(fixed.Devices) != 1 || !strings.Contains(fixed.Devices[0].Name, "stage 0, 5 × 2") {
+		t.Errorf("10 devices, 5 × 2: %+v, %v", fixed, err)
+	}
+	var text strings.Builder
+	if err := fixed.Write(&text); err != nil || !strings.Contains(text.String(), `"dataParallelDegree":5`) {
+		t.Errorf("%s, %v", text.String(), err)
+	}
+	if _, err := posed.Solve(context.Background(), file, posed.Settings{Data: 7}); err == nil {
+		t.Error("7 replicas share 1920 micro-batches")
+	}
+	if _, err := posed.Solve(context.Background(), parsed(t, problem, "maxFPGAs"), posed.Settings{Tensor: -1}); err == nil {
+		t.Error("a dnn-partitioning file's parts were tensor-parallel")
+	}
+}
