@@ -26,6 +26,7 @@ type settings struct {
 	dnn        string        // folder of dnn-partitioning files
 	dp         string        // the authors' program, built
 	greedy     string        // their program for latencies, built
+	piper      string        // Piper's authors' program, built
 	wide       wideSettings
 }
 
@@ -54,6 +55,7 @@ func main() {
 	flag.StringVar(&given.dnn, "dnn", "fixtures/workloads/dnn-partitioning", "folder of dnn-partitioning files")
 	flag.StringVar(&given.dp, "dp", "", "the authors' throughput-dp/dp.cpp, built: it is run beside devmap and judges its answers")
 	flag.StringVar(&given.greedy, "greedy", "", "the authors' latency-greedy/greedy.cpp, built: it is run beside devmap and judges its answers")
+	flag.StringVar(&given.piper, "piper", "", "Piper's algo.cpp, built with testdata/piper.cpp: it is run beside devmap and judges its answers")
 	given.wide.flags()
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)

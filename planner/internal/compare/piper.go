@@ -14,7 +14,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/solve/stages"
 )
 
-// piper cuts BERT-32 into straight pipelines, recomputation chosen per layer.
+// piper cuts BERT-32 into straight pipelines, recomputation chosen per layer, and
+// then Piper's workloads into parallel stages.
 func piper(ctx context.Context, out io.Writer, given settings) error {
 	const file, gib = "fixtures/workloads/piper/bert32a100.json", 1 << 30
 	data, err := os.ReadFile(filepath.FromSlash(file))
@@ -58,7 +59,7 @@ func piper(ctx context.Context, out io.Writer, given settings) error {
 			grid.printf("%4d %4d %10.6f %10.6f %10.6f %8.1f  %s; %s\n", row.memory, row.devices, got.Value, got.LowerBound, row.theirs, ms, pipelineProof(got), got.Bound)
 		}
 	}
-	return grid.err
+	return piperParallel(ctx, grid, given)
 }
 
 // pipelineProof is how good a pipeline is known to be.
