@@ -13,6 +13,7 @@ ONLY     =
 HIGHS_LIMIT = 20s
 DP       =
 GREEDY   =
+PIPER    =
 SWEEP_TIME = 3m
 SEED     = $$(date +%s)
 VERSION  =
@@ -112,8 +113,8 @@ bench: ## Benchmarks (BENCH=regexp COUNT=n, fit for benchstat), then Accelerate,
 		$(GO) run ./cmd/devmap/internal/conformance -python "$${PYTHON:-python3}" -only speed; \
 	else echo 'PyTorch beside the CPU reference skipped: set PYTHON to a Python that has torch and transformers'; fi
 
-workloads: ## Public problems and min-max assignment: devmap's proofs beside the peers' (ONLY=section HIGHS_LIMIT=20s DP=authors' dp GREEDY=their greedy PYTHON=one with ortools 9.15 and highspy 1.15, for ONLY=random; long)
-	@$(GO) run ./planner/internal/compare -only '$(ONLY)' -highs-limit $(HIGHS_LIMIT) -dp '$(DP)' -greedy '$(GREEDY)' -python "$${PYTHON:-}"
+workloads: ## Public problems and min-max assignment: devmap's proofs beside the peers' (ONLY=section HIGHS_LIMIT=20s DP=authors' dp GREEDY=their greedy PIPER=Piper's PYTHON=one with ortools 9.15 and highspy 1.15, for ONLY=random; long)
+	@$(GO) run ./planner/internal/compare -only '$(ONLY)' -highs-limit $(HIGHS_LIMIT) -dp '$(DP)' -piper '$(PIPER)' -greedy '$(GREEDY)' -python "$${PYTHON:-}"
 
 accuracy: ## Predicted against measured peaks, with the error of each GPU
 	@out=$$($(GO) test -count=1 -run 'Accuracy|Reserved|Overhead|Slack|LoRA|Images|StepTime|Measured|Published|DeepSpeedEstimator|ZeroPaper' -v ./costmodel/internal/accuracy ./costmodel/internal/ops ./costmodel/estimate ./costmodel/estimate/internal/engine) && status=0 || status=1; \

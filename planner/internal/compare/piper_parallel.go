@@ -38,11 +38,9 @@ func piperParallel(ctx context.Context, grid *table, given settings) error {
 		}
 		rows++
 		proved += one(answer.proved)
-		if theirs > 0 || answer.value == 0 {
-			const digits = 1e-9
-			below += one(answer.value > 0 && answer.value < theirs*(1-digits))
-			worse += one(answer.value > theirs*(1+digits) || theirs > 0 && answer.value == 0)
-		}
+		const digits = 1e-9
+		below += one(theirs > 0 && answer.value > 0 && answer.value < theirs*(1-digits) || theirs == 0 && answer.value > 0)
+		worse += one(theirs > 0 && (answer.value > theirs*(1+digits) || answer.value == 0))
 		peer, took := cell(theirs), fmt.Sprintf("%.1f", seconds)
 		if theirs < 0 {
 			peer, took = "", "> "+took

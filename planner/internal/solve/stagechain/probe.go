@@ -5,10 +5,14 @@ import (
 	"math"
 )
 
+// rounding is what sums of the same numbers in another order may differ by.
+const rounding = 1e-12
+
 // probe is one question: the pipeline of the least sum among those whose every
 // stage keeps the limit.
 type probe struct {
 	*Problem
+	under *floors
 	limit float64
 	// most is what the sum may be; what is above it is of no use to the caller.
 	most float64
@@ -31,8 +35,8 @@ type partial struct {
 // ask fills open from the end of the chain. Its cost is that of one call of Time
 // for each stretch, degree and partial that ends it, and no partial is kept that
 // another one of the same place beats in all it has used.
-func (problem *Problem) ask(ctx context.Context, limit, most float64) *probe {
-	asked := &probe{Problem: problem, limit: limit, most: most, next: math.Inf(1), open: make([][]partial, problem.Units+1)}
+func (problem *Problem) ask(ctx context.Context, under *floors, limit, most float64) *probe {
+	asked := &probe{Problem: problem, under: under, limit: limit, most: most, next: math.Inf(1), open: make([][]partial, problem.Units+1)}
 	asked.open[problem.Units] = []partial{{}}
 	for to := problem.Units; to > 0; to-- {
 		if ctx.Err() != nil {
@@ -73,12 +77,29 @@ func (asked *probe) stage(from, to int) (longer bool) {
 				degree: int32(degree), to: int32(to), then: int32(then), after: rest.after.with(of),
 				sum: rest.sum + time, largest: max(rest.largest, time),
 			}
-			if next.sum <= asked.most {
+			if asked.does(from, &next) {
 				asked.keep(from, &next)
 			}
 		}
 	}
 	return longer
+}
+
+// does: the devices that are left do the work before the partial within the
+// limit and the sum. A sum over stages that share devices is least where one has
+// them all.
+func (asked *probe) does(from int, next *partial) bool {
+	work, devices := asked.under.work[from], float64(asked.Devices-next.after.Devices)
+	if rest := asked.under.sum[from]; next.sum+rest > asked.most*(1+rounding) || devices > 0 && next.sum+work/devices > asked.most*(1+rounding) {
+		return false
+	}
+	if work <= devices*asked.limit*(1+rounding) {
+		return true
+	}
+	if devices > 0 {
+		asked.next = min(asked.next, work/devices)
+	}
+	return false
 }
 
 // room: the devices and stages that are left do for this stage and those before

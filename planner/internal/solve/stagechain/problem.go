@@ -48,6 +48,9 @@ type Problem struct {
 	// where its memory or a rule forbids it. It may not fall as after has more
 	// stages or replicas.
 	Time func(from, to, degree int, after After) float64
+	// Floor, if not nil, is never above Time, whatever is after; nil: Time with
+	// nothing after, or 0 where the problem is Placed. It makes the search short.
+	Floor func(from, to, degree int) float64
 	// Grows: nor does Time fall as the stage does, at either end. Else every
 	// stretch of the chain is asked for.
 	Grows bool

@@ -18,6 +18,7 @@ type span struct{ low, high, sum float64 }
 // search is the best pipeline so far, and the spans that may hold a better one.
 type search struct {
 	*Problem
+	under  *floors
 	stages []Stage
 	value  float64
 	spans  []span
@@ -36,21 +37,33 @@ func Solve(ctx context.Context, problem *Problem) (*Solution, error) {
 	if err := problem.Check(); err != nil {
 		return nil, err
 	}
-	call := &search{Problem: problem, value: math.Inf(1)}
-	first := problem.ask(ctx, math.MaxFloat64, math.Inf(1))
-	stages, largest, sum := first.best()
-	switch {
-	case first.stopped:
-		return nil, fmt.Errorf("no pipeline found in the time given: %w", context.Cause(ctx))
-	case stages == nil:
-		return nil, ErrNone
+	call := &search{Problem: problem, under: problem.floorsOf(ctx), value: math.Inf(1)}
+	if err := call.first(ctx); err != nil {
+		return nil, err
 	}
-	call.take(stages, largest, sum)
-	call.spans = []span{{0, largest, sum}}
 	for len(call.spans) > 0 && ctx.Err() == nil {
 		call.split(ctx)
 	}
 	return call.answer(ctx.Err() != nil)
+}
+
+// first finds the pipeline of the least sum, at any time of the slowest stage.
+// The floors name a sum to begin with.
+func (call *search) first(ctx context.Context) error {
+	floor := call.under.sum[call.Units]
+	for _, most := range []float64{1.01 * floor, 1.5 * floor, math.MaxFloat64} {
+		asked := call.ask(ctx, call.under, math.MaxFloat64/1e9, most)
+		stages, largest, sum := asked.best()
+		switch {
+		case asked.stopped:
+			return fmt.Errorf("no pipeline found in the time given: %w", context.Cause(ctx))
+		case stages != nil:
+			call.take(stages, largest, sum)
+			call.spans = []span{{0, largest, sum}}
+			return nil
+		}
+	}
+	return ErrNone
 }
 
 func (call *search) take(stages []Stage, largest, sum float64) {
@@ -84,7 +97,7 @@ func (call *search) split(ctx context.Context) {
 	if call.Fill > 0 {
 		most = (call.value - call.Steady*of.low) / call.Fill
 	}
-	asked := call.ask(ctx, middle, most)
+	asked := call.ask(ctx, call.under, middle, most)
 	if asked.stopped {
 		return
 	}
