@@ -60,12 +60,10 @@ func (command *planCommand) solvePosed(cmd *cobra.Command, file string, read pos
 	if err != nil {
 		return err
 	}
-	if _, piper := problem.(*benchfile.Piper); piper && !command.Contiguous {
-		return out.Usagef("--contiguous=false: the stages of %s are a pipeline's, each the difference of two down-sets", file)
-	}
 	set, done := posed.Settings{Anywhere: !command.Contiguous, Latency: command.IsLatency()}, func() {}
-	if _, piper := problem.(*benchfile.Piper); piper && set.Latency {
-		return out.Usagef("--objective latency: %s poses the slowest stage of a pipeline in training, not the time of one sample", file)
+	set.Data, set.Tensor = command.Degrees()
+	if err := suits(file, problem, set); err != nil {
+		return err
 	}
 	if !command.JSON {
 		set.Progress, done = out.PosedProgress(cmd.ErrOrStderr(), set.Latency)
@@ -87,6 +85,20 @@ func (command *planCommand) solvePosed(cmd *cobra.Command, file string, read pos
 	}
 	if !command.JSON {
 		show.Posed(cmd.ErrOrStderr(), file, answer, command.Explain)
+	}
+	return nil
+}
+
+// suits is an error where the file's problem is not one for the settings.
+func suits(file string, problem benchfile.File, set posed.Settings) error {
+	_, piper := problem.(*benchfile.Piper)
+	switch {
+	case piper && set.Anywhere:
+		return out.Usagef("--contiguous=false: the stages of %s are a pipeline's, each the difference of two down-sets", file)
+	case piper && set.Latency:
+		return out.Usagef("--objective latency: %s poses the slowest stage of a pipeline in training, not the time of one sample", file)
+	case !piper && (set.Data|set.Tensor)&^1 != 0: // not 0 and 1, which are one device
+		return out.Usagef("--dp, --tp: the parts of %s have a device each: they are neither replicated nor tensor-parallel", file)
 	}
 	return nil
 }

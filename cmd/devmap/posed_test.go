@@ -21,6 +21,7 @@ func TestPosedInterrupted(t *testing.T) {
 		{filepath.Join(dir, "dnn-partitioning", "throughput", "LayerGraphs", "gnmt_training.json")},
 		{filepath.Join(dir, "dnn-partitioning", "throughput", "LayerGraphs", "gnmt_training.json"), "--contiguous=false"},
 		{filepath.Join(dir, "piper", "bert32a100.json")},
+		{filepath.Join(dir, "piper", "gnmt.json"), "--dp", "auto"},
 	} {
 		if _, err := os.Stat(args[0]); err != nil {
 			t.Fatal(err)
@@ -31,6 +32,30 @@ func TestPosedInterrupted(t *testing.T) {
 		}
 		if !strings.Contains(errs.String(), "limit reached") || document.Len() == 0 {
 			t.Errorf("%v: %s", args, errs.String())
+		}
+	}
+}
+
+// TestPosedDegrees: a Piper file's stages take the degrees that are given, or
+// their own; those of other files none.
+func TestPosedDegrees(t *testing.T) {
+	dir := filepath.Join("..", "..", "fixtures", "workloads")
+	bert, dnn := filepath.Join(dir, "piper", "bert32a100.json"), filepath.Join(dir, "dnn-partitioning", "throughput", "LayerGraphs", "gnmt_training.json")
+	for _, c := range []struct {
+		args []string
+		code int
+		says string
+	}{
+		{[]string{bert, "--dp", "auto", "--tp", "auto"}, out.ExitDone, "stage 0, 10 × 1"},
+		{[]string{bert, "--dp", "2", "--tp", "2"}, out.ExitDone, "stage 1, 2 × 2"},
+		{[]string{bert, "--dp", "1", "--tp", "1"}, out.ExitDone, "stage 9 "},
+		{[]string{bert, "--dp", "4", "--tp", "4"}, out.ExitError, "a stage of 4 × 4 devices is more than the 10 that there are"},
+		{[]string{bert, "--dp", "7"}, out.ExitError, "7 replicas of a stage do not share the 1920"},
+		{[]string{dnn, "--tp", "2"}, out.ExitUsage, "neither replicated nor tensor-parallel"},
+	} {
+		var document, errs bytes.Buffer
+		if code := run(t.Context(), append([]string{"plan"}, c.args...), &document, &errs); code != c.code || !strings.Contains(errs.String(), c.says) {
+			t.Errorf("%v: exit status %d: %s; want %d, %s", c.args, code, errs.String(), c.code, c.says)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 
@@ -28,26 +29,37 @@ func ParallelPiper(file *benchfile.Piper, devices int, memory, bandwidth float64
 		Resync: 4 / float64(file.MicroBatches) / bandwidth,
 	}
 	for degree := 1; degree <= file.MicroBatches; degree++ {
-		if file.MicroBatches%degree == 0 && (data == 0 || data == degree) {
+		if file.MicroBatches%degree == 0 {
 			problem.Data = append(problem.Data, degree)
 		}
 	}
 	degrees := make(map[int]bool)
 	for i := range file.Nodes {
 		for degree := range file.Nodes[i].Configs {
-			if tensor == 0 || tensor == degree {
-				degrees[degree] = true
-			}
+			degrees[degree] = true
 		}
 	}
 	problem.Tensor = slices.Sorted(maps.Keys(degrees))
 	switch {
-	case len(problem.Data) == 0:
-		return nil, fmt.Errorf("%d replicas of a stage do not share the %d micro-batches of a batch evenly", data, file.MicroBatches)
-	case len(problem.Tensor) == 0:
-		return nil, fmt.Errorf("no node has a configuration for tensor parallelism of degree %d, TMPCs[\"%d\"]", tensor, tensor)
+	case data > 0 && !slices.Contains(problem.Data, data):
+		return nil, fmt.Errorf("%d replicas of a stage do not share the %d micro-batches of a batch evenly: of these, %s do", data, file.MicroBatches, list(problem.Data))
+	case tensor > 0 && !degrees[tensor]:
+		return nil, fmt.Errorf("no node has a configuration for tensor parallelism of degree %d, TMPCs[\"%d\"]: the file has %s", tensor, tensor, list(problem.Tensor))
+	case max(data, 1)*max(tensor, 1) > devices:
+		return nil, fmt.Errorf("a stage of %d × %d devices is more than the %d that there are", max(data, 1), max(tensor, 1), devices)
+	}
+	if data > 0 {
+		problem.Data = []int{data}
+	}
+	if tensor > 0 {
+		problem.Tensor = []int{tensor}
 	}
 	return problem, parallelParts(problem, file, bandwidth)
+}
+
+// list writes numbers with commas between.
+func list(numbers []int) string {
+	return strings.Trim(strings.ReplaceAll(fmt.Sprint(numbers), " ", ", "), "[]")
 }
 
 // parallelParts adds the nodes and edges.

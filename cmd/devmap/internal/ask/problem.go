@@ -143,6 +143,12 @@ func (request *Request) Again() []string {
 	return words
 }
 
+// Degrees are those of data and tensor parallelism of a pipeline's stages, as
+// they were given: 0 where they were not, below 0 where they are to be chosen.
+func (request *Request) Degrees() (data, tensor int) {
+	return int(request.work.DP), int(request.work.TP)
+}
+
 // NotPosed are the flags that were given and mean nothing to a file that poses
 // a problem of its own.
 func (request *Request) NotPosed() []string {

@@ -147,11 +147,11 @@ var ofWorkload = map[string]flag{
 		help: "runs a GPU, interleaved (2)", leftOut: "2", idle: []*idleness{noSchedule},
 	},
 	"dp": {
-		help: "replicas of each stage of a pipeline (data parallelism), or auto: chosen for each stage; --batch is then the whole step's",
+		posed: true, help: "replicas of each stage of a pipeline (data parallelism), or auto: chosen for each stage; --batch is then the whole step's",
 		also: []string{"data-parallel", "data-parallel-size", "data_parallel_degree", "data-parallel-degree", "dp-size", "dp-degree"},
 	},
 	"tp": {
-		help: "GPUs that share the matrices of each stage of a pipeline (tensor parallelism), or auto: chosen for each stage",
+		posed: true, help: "GPUs that share the matrices of each stage of a pipeline (tensor parallelism), or auto: chosen for each stage",
 		also: []string{"tensor-parallel", "tensor-parallel-size", "tensor_parallel_size", "tensor-parallel-degree", "tensor_parallel_degree", "tensor-model-parallel-size", "tp-size", "tp-degree"},
 	},
 	"shard_degree": {
