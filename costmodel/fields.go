@@ -58,7 +58,7 @@ var fields = told([]Field{
 	number("image_size", "", func(workload *Workload) *int64 { return &workload.ImageSize }),
 	storedPrecision(),
 	training(named("optimizer", AdamW, []string{AdamW, value.AdamWForeach, value.AdamW8bit, SGD, value.SGDMomentum, value.Adafactor, value.Muon}, func(workload *Workload) *string { return &workload.Optimizer })),
-	training(named("recompute", RecomputeNone, []string{RecomputeNone, RecomputeFull, value.RecomputeSelective}, func(workload *Workload) *string { return &workload.Recompute })),
+	training(named("recompute", RecomputeNone, []string{RecomputeNone, RecomputeFull, value.RecomputeSelective, value.RecomputeAuto}, func(workload *Workload) *string { return &workload.Recompute })),
 	number("lora_rank", "0", func(workload *Workload) *int64 { return &workload.LoRARank }),
 	list("lora_targets", func(workload *Workload) *[]string { return &workload.LoRATargets }),
 	optional(named("lora_precision", "", []string{value.AdaptersFP32, value.AdaptersBF16}, func(workload *Workload) *string { return &workload.LoRAPrecision })),

@@ -34,8 +34,8 @@ type Workload struct {
 	// Optimizer is the update rule: adamw, sgd, adamw-foreach (its temporaries in
 	// the step), adamw-8bit (bitsandbytes), sgd-momentum, adafactor or muon.
 	Optimizer string `json:"optimizer"`
-	// Recompute is what forward drops and backward computes again: none, full, or
-	// selective.
+	// Recompute is what forward drops and backward computes again: none, full,
+	// selective, or auto: none or full, chosen for each stage of a pipeline.
 	Recompute string `json:"recompute"`
 
 	// World is the number of GPUs that work together where each runs the

@@ -17,6 +17,11 @@ import (
 // against it. A difference is a fault of ours, never the user's, and no plan is
 // made of it.
 func certify(in *instance.Instance, answer *instance.Answer, method instance.Method) (*Solution, error) {
+	if answer.Costs != nil { // the forms of the stages were chosen
+		chosen := *in
+		chosen.Costs = answer.Costs
+		in = &chosen
+	}
 	out := &Solution{
 		Map: answer.Map, Costs: in.Costs, Topology: in.Topology, EvenProved: answer.EvenProved, Probes: answer.Tried, Bounds: answer.Bounds,
 		Method:   cmp.Or(answer.Found, method.Why(in)),

@@ -15,7 +15,7 @@ import (
 // constraint that cannot be kept is a [*ConstraintError].
 func Solve(ctx context.Context, problem Problem, settings Settings) (*Solution, error) {
 	if problem.Costs != nil && problem.Topology != nil {
-		if folded := problem.Costs.Folded(problem.Topology); folded.Starts != nil && folded != problem.Topology {
+		if folded := problem.Costs.Folded(problem.Topology); folded != problem.Topology {
 			return solveStages(ctx, &problem, folded, settings)
 		}
 	}
@@ -27,6 +27,9 @@ func Solve(ctx context.Context, problem Problem, settings Settings) (*Solution, 
 	defer cancel()
 	solver := &solveCall{Problem: &problem, limits: instance.Limits{Probes: settings.Probes, Progress: settings.Progress}}
 	var sol *Solution
+	if open(in.Costs) {
+		return solver.solveDegrees(ctx, in)
+	}
 	if in.Objective == Time {
 		sol, err = solver.time(ctx, in)
 	} else {

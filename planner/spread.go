@@ -16,15 +16,9 @@ import (
 // on stages, as it does on GPUs, and what comes out is said of GPUs again. The
 // answer is predicted once more there.
 func solveStages(ctx context.Context, problem *Problem, folded *costmodel.Topology, settings Settings) (*Solution, error) {
-	stages := *problem
-	stages.Topology = folded
-	stages.Pins = slices.Clone(problem.Pins)
-	for i := range stages.Pins {
-		pin := &stages.Pins[i]
-		if pin.Device < 0 || pin.Device >= len(problem.Topology.Devices) {
-			return nil, &ConstraintError{Field: "pin", Pattern: pin.Pattern, Msg: fmt.Sprintf("there is no device %d", pin.Device)}
-		}
-		pin.Device = sort.SearchInts(folded.Starts, pin.Device+1) - 1
+	stages, err := onStages(problem, folded)
+	if err != nil {
+		return nil, err
 	}
 	sol, err := Solve(ctx, stages, settings)
 	var large *InfeasibleError
@@ -49,6 +43,39 @@ func solveStages(ctx context.Context, problem *Problem, folded *costmodel.Topolo
 		return nil, fault
 	}
 	return sol, err
+}
+
+// onStages is the problem with a device for each stage.
+func onStages(problem *Problem, folded *costmodel.Topology) (Problem, error) {
+	stages := *problem
+	stages.Topology = folded
+	stages.Pins = slices.Clone(problem.Pins)
+	for i := range stages.Pins {
+		pin := &stages.Pins[i]
+		if pin.Device < 0 || pin.Device >= len(problem.Topology.Devices) {
+			return stages, &ConstraintError{Field: "pin", Pattern: pin.Pattern, Msg: fmt.Sprintf("there is no device %d", pin.Device)}
+		}
+		pin.Device = sort.SearchInts(folded.Starts, pin.Device+1) - 1
+	}
+	return stages, nil
+}
+
+// frontOfStages is the front of a problem whose stages are several GPUs.
+func frontOfStages(ctx context.Context, problem *Problem, folded *costmodel.Topology, settings Settings) (*Front, error) {
+	stages, err := onStages(problem, folded)
+	if err != nil {
+		return nil, err
+	}
+	front, err := SolveFront(ctx, stages, settings)
+	if err != nil {
+		return nil, err
+	}
+	for _, point := range front.Points {
+		if err := onGPUs(point, problem, folded); err != nil {
+			return nil, err
+		}
+	}
+	return front, nil
 }
 
 // onGPUs says a solution of stages in GPUs, predicts it there, and holds the

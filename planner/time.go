@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"time"
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner/devicemap"
@@ -94,7 +93,7 @@ func (solver *solveCall) timeAnywhere(ctx context.Context, in *instance.Instance
 	case first != nil:
 		start.Map, start.Value = first.Map, first.Value
 	default:
-		half, cancel := halfOf(ctx)
+		half, cancel := instance.HalfOf(ctx)
 		memory, err := solver.memory(half, in.For(Memory))
 		cancel()
 		if err != nil {
@@ -112,7 +111,7 @@ func (solver *solveCall) timeAnywhere(ctx context.Context, in *instance.Instance
 // timeInOrder is the shortest step found of a contiguous map, in half of the
 // time; nil where there is none.
 func (solver *solveCall) timeInOrder(ctx context.Context, in *instance.Instance) (*Solution, error) {
-	ctx, cancel := halfOf(ctx)
+	ctx, cancel := instance.HalfOf(ctx)
 	defer cancel()
 	sol, err := solver.time(ctx, in.InOrder())
 	var (
@@ -123,12 +122,4 @@ func (solver *solveCall) timeInOrder(ctx context.Context, in *instance.Instance)
 		return nil, nil //nolint:nilnil // no such map, and no fault of ours
 	}
 	return sol, err
-}
-
-// halfOf ends after half of the time that is left.
-func halfOf(ctx context.Context) (context.Context, context.CancelFunc) {
-	if end, ok := ctx.Deadline(); ok {
-		return context.WithTimeout(ctx, time.Until(end)/2)
-	}
-	return context.WithCancel(ctx)
 }

@@ -86,6 +86,9 @@ func (command *checkCommand) run(cmd *cobra.Command, model, path string) error {
 	if err != nil {
 		return command.blame(path, plan, err)
 	}
+	if err := formsOf(graph, table, plan, path); err != nil {
+		return err
+	}
 	report := devicemap.Check(graph, table, topo, flat, faults)
 	if err := command.show(cmd, graph, table.Workload, report); err != nil {
 		return err

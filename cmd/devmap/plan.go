@@ -148,6 +148,7 @@ func (command *planCommand) show(cmd *cobra.Command, problem planner.Problem, as
 	printer := show.New(cmd.ErrOrStderr(), problem.Graph, problem.Costs.Workload)
 	if !command.JSON {
 		printer.Devices(sol.Map, sol.Devices)
+		printer.Forms(plan.Stages)
 		printer.Certificate(sol, plan.Imbalance)
 		printer.Offloaded(sol)
 	}
@@ -162,7 +163,11 @@ func (command *planCommand) show(cmd *cobra.Command, problem planner.Problem, as
 
 // planOf is the plan file of a solution.
 func planOf(problem planner.Problem, sol *planner.Solution, notes []string) *devicemap.Plan {
-	plan := devicemap.NewPlan(problem.Graph, problem.Costs, problem.Topology, sol.Map, sol.Devices)
+	costs := problem.Costs
+	if len(sol.Costs.Stages) > 0 { // whose form was chosen
+		costs = sol.Costs
+	}
+	plan := devicemap.NewPlan(problem.Graph, costs, problem.Topology, sol.Map, sol.Devices)
 	certificate(plan, sol)
 	plan.Shards = estimate.Shards(problem.Graph, &problem.Costs.Workload)
 	plan.Warnings = slices.Concat([]string{}, problem.Graph.Warnings, notes, ask.Texts(sol.Warnings))

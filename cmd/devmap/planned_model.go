@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -8,6 +9,8 @@ import (
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/estimate"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
@@ -141,3 +144,27 @@ func fewOf(names []string) string {
 	}
 	return text
 }
+
+// formsOf gives a table the forms that a plan's stages have, where the workload
+// leaves them open.
+func formsOf(graph *modelgraph.Graph, table *costmodel.Table, plan *devicemap.Plan, file string) error {
+	workload := &table.Workload
+	if !workload.DP.Auto() && !workload.TP.Auto() && workload.Recompute != recomputeAuto {
+		return nil
+	}
+	if plan == nil {
+		return out.Usagef("--dp auto, --tp auto and --recompute auto are chosen by devmap plan: a map alone does not say the form of its stages")
+	}
+	for i := range plan.Stages {
+		stage := &plan.Stages[i]
+		form, err := estimate.StageTable(graph, *workload, max(1, stage.DP), max(1, stage.TP), cmp.Or(stage.Recompute, costmodel.RecomputeNone))
+		if err != nil {
+			return &modelgraph.SyntaxError{File: file, Place: fmt.Sprintf("stages[%d]", i), Msg: ask.ErrorText(err)}
+		}
+		table.Stages = append(table.Stages, form)
+	}
+	return nil
+}
+
+// recomputeAuto is none or full, for each stage.
+const recomputeAuto = "auto"

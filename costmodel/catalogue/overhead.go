@@ -93,6 +93,11 @@ func comm(workload *costmodel.Workload) costmodel.Comm {
 	case traits.Staged:
 		held.World += nccl.P2P.Bytes
 		held.Peer, held.Ring = nccl.Peer.Bytes, workload.Schedule == costmodel.Interleaved
+		for _, degree := range []int64{workload.DP.Count(), workload.TP.Count()} {
+			if degree > 1 { // a communicator of their own, as a mesh's second has
+				held.World += nccl.Mesh.Bytes
+			}
+		}
 	}
 	return held
 }

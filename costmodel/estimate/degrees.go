@@ -29,9 +29,41 @@ func resolveDegrees(workload *costmodel.Workload) {
 // spread reports stages of several GPUs, or degrees that are still open.
 func spread(workload *costmodel.Workload) bool { return workload.DP != 0 || workload.TP != 0 }
 
+// open reports that the form of each stage is to be chosen.
+func open(workload *costmodel.Workload) bool {
+	return workload.DP.Auto() || workload.TP.Auto() || workload.Recompute == value.RecomputeAuto
+}
+
+// checkOpen refuses forms that are open where none can be chosen.
+func checkOpen(workload *costmodel.Workload) error {
+	if !open(workload) {
+		return nil
+	}
+	field, was := "dp", any(workload.DP)
+	switch {
+	case workload.DP.Auto():
+	case workload.TP.Auto():
+		field, was = "tp", workload.TP
+	default:
+		field, was = "recompute", workload.Recompute
+	}
+	switch {
+	case !workload.Strategy.Traits().Staged || workload.Runtime != value.Torch:
+		return refuse(field, was, "it is chosen for each stage of a pipeline (%v %v has them)", costmodel.Set("strategy", costmodel.Pipeline), costmodel.Set("runtime", value.Torch))
+	case workload.Mode != costmodel.Train:
+		return refuse(field, was, "what is chosen for each stage is chosen for training (%v has stages that keep activations and replicas that reduce)", costmodel.Set("mode", costmodel.Train))
+	case workload.Schedule == costmodel.Interleaved:
+		return refuse(field, was, "interleaved GPUs have several stages each, of one form (%v and %v work)", costmodel.Set("schedule", costmodel.OneFOneB), costmodel.Set("schedule", costmodel.GPipe))
+	}
+	return nil
+}
+
 // checkDegrees refuses degrees that do not multiply out to the GPUs, and what
 // stages of several GPUs are not modelled with.
 func checkDegrees(workload *costmodel.Workload) error {
+	if err := checkOpen(workload); err != nil {
+		return err
+	}
 	if !spread(workload) {
 		return nil
 	}

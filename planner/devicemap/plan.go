@@ -202,6 +202,9 @@ func parsePlan(file string, data []byte) (*Plan, []Fault, error) {
 	if err := p.consistent(file); err != nil || p.RawMap == nil {
 		return &p.Plan, nil, err
 	}
+	if err := p.spread(file); err != nil {
+		return nil, nil, err
+	}
 	flat, faults, err := readFlat(file, p.RawMap)
 	p.DeviceMap = flat
 	return &p.Plan, faults, err

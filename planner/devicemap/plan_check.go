@@ -107,6 +107,35 @@ func (plan *Plan) placeable(file string) error {
 	return nil
 }
 
+// spread reports stages whose GPUs are not those of the topology: their degrees,
+// and what GPUs they say.
+func (plan *Plan) spread(file string) error {
+	fault := func(i int, field, format string, args ...any) error {
+		return &modelgraph.SyntaxError{File: file, Place: fmt.Sprintf("stages[%d].%s", i, field), Msg: fmt.Sprintf(format, args...)}
+	}
+	count, taken, several := len(plan.Topology.Devices), 0, false
+	for i := range plan.Stages {
+		stage := &plan.Stages[i]
+		for field, degree := range map[string]int64{"dp": stage.DP, "tp": stage.TP} {
+			if degree < 0 || degree > int64(count) {
+				return fault(i, field, "%d is no number of the topology's %s", degree, devices(count))
+			}
+		}
+		size := int(max(1, stage.DP) * max(1, stage.TP))
+		if len(stage.Devices) > 0 {
+			several = true
+			if len(stage.Devices) != size || stage.Devices[0] != int(stage.Device) {
+				return fault(i, "devices", "%v are not the %d GPUs from device %v on", stage.Devices, size, stage.Device)
+			}
+		}
+		taken += size
+	}
+	if several && taken != count {
+		return fault(0, "devices", "the stages have %d GPUs, and the topology %d", taken, count)
+	}
+	return nil
+}
+
 func devices(count int) string {
 	if count == 1 {
 		return "1 device"

@@ -32,10 +32,12 @@ func (placement Map) onStages(starts []int) Map {
 	return out
 }
 
-// tableOf is the table of a stage.
+// tableOf is the table of a stage, which knows how many there are.
 func tableOf(table *costmodel.Table, stage int) *costmodel.Table {
 	if stage < len(table.Stages) {
-		return table.Stages[stage]
+		of := *table.Stages[stage]
+		of.Stages = table.Stages
+		return &of
 	}
 	return table
 }

@@ -15,6 +15,9 @@ const (
 // RecomputeSelective drops what is cheap to compute again.
 const RecomputeSelective = "selective"
 
+// RecomputeAuto is none or full, chosen for each stage of a pipeline.
+const RecomputeAuto = "auto"
+
 // How the frozen weights of linear layers are stored; empty: as they are.
 const (
 	NF4  = "nf4"  // bitsandbytes, 4 bits with nested statistics

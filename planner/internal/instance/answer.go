@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"math"
+	"time"
 
+	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 	"github.com/devmap-dev/devmap/planner/internal/solve/certificate"
 	"github.com/devmap-dev/devmap/planner/internal/solve/chain"
@@ -26,6 +28,9 @@ type Answer struct {
 	// Map is nil where every device runs the whole model, and where no map was
 	// found.
 	Map devicemap.Map
+	// Costs is the table with those of the stages, where the method chose the
+	// form of each; nil: that of the instance.
+	Costs *costmodel.Table
 	// Claim is the value by the method's own sums (NaN where it made none), and
 	// what no map within the caps is below.
 	certificate.Claim
@@ -125,4 +130,12 @@ func anyOrder(ctx context.Context, in *Instance, method Method) float64 {
 		return *devicemap.StepSeconds(relaxed.Timed(), relaxed.Topology, answer.Map) * (1 - 1e-12)
 	}
 	return answer.LowerBound
+}
+
+// HalfOf ends after half of the time that is left.
+func HalfOf(ctx context.Context) (context.Context, context.CancelFunc) {
+	if end, ok := ctx.Deadline(); ok {
+		return context.WithTimeout(ctx, time.Until(end)/2)
+	}
+	return context.WithCancel(ctx)
 }

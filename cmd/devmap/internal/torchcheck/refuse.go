@@ -89,6 +89,8 @@ func unfit(workload *costmodel.Workload) string {
 		return fmt.Sprintf("optimizer %s is the trainer's own: torch-check has adamw, adamw-foreach, adamw-8bit, sgd and sgd-momentum", workload.Optimizer)
 	case traits.Replicated && (workload.Mode != costmodel.Train || workload.MicroBatches > 1):
 		return fmt.Sprintf("under %s torch-check trains, without accumulating gradients", workload.Strategy)
+	case workload.DP != 0 || workload.TP != 0 || workload.Recompute == "auto":
+		return "stages of several GPUs, and of forms of their own, are not in torch-check: plan with --dp 1 --tp 1 and one --recompute"
 	case traits.Staged && (workload.Mode != costmodel.Train || workload.LoRARank > 0):
 		return "of a pipeline torch-check trains all weights"
 	}

@@ -58,7 +58,7 @@ func (model *Model) eachGradient(visit func(i int, owner string, size int64)) {
 				owner = modelgraph.FullName(layer.Name, tensor.Name)
 			}
 			if tensor.DType.Float() {
-				visit(i, owner, tensor.Numel()*elements.Weight(model.Rules.Compute))
+				visit(i, owner, tensor.Numel()*elements.Weight(model.Rules.Compute)*model.wholeGradient(layer))
 			}
 		}
 	}
@@ -72,4 +72,16 @@ func (model *Model) adapterGradients() {
 			layer.Grads.First = size / model.adapterWeight() * model.AdapterCompute()
 		}
 	}
+}
+
+// wholeGradient is how many parts of a tensor its gradient has. That of an
+// embedding whose rows several GPUs share is whole on each: DTensor has no rule
+// for a lookup's backward over parts of the rows, and what autograd adds up in
+// weight.grad is placed as the backward made it, Replicate (torch 2.11,
+// distributed/tensor/_ops/_embedding_ops.py, embedding_dense_backward_strategy).
+func (model *Model) wholeGradient(layer *Layer) int64 {
+	if _, table := layer.Op.(modelgraph.Embedding); table {
+		return model.Workload.TP.Count()
+	}
+	return 1
 }

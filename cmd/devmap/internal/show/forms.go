@@ -1,0 +1,51 @@
+package show
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/devmap-dev/devmap/planner/devicemap"
+)
+
+// Forms prints the form of each stage of a plan, where these were chosen.
+func (printer *Printer) Forms(stages []devicemap.Stage) {
+	workload := &printer.work
+	if !workload.DP.Auto() && !workload.TP.Auto() && workload.Recompute != "auto" {
+		return
+	}
+	var all []string
+	for i := range stages {
+		if text := form(&stages[i]); len(all) == 0 || !strings.HasSuffix(all[len(all)-1], text) {
+			all = append(all, fmt.Sprintf("%s: %s", gpus(&stages[i]), text))
+		} else {
+			all = append(all, gpus(&stages[i])+": the same")
+		}
+	}
+	printer.printf("stages: %s\n", strings.Join(all, " · "))
+}
+
+func gpus(stage *devicemap.Stage) string {
+	if len(stage.Devices) == 0 {
+		return fmt.Sprintf("GPU %v", stage.Device)
+	}
+	return fmt.Sprintf("GPUs %d–%d", stage.Devices[0], slices.Max(stage.Devices))
+}
+
+// form is what a stage's GPUs do.
+func form(stage *devicemap.Stage) string {
+	var parts []string
+	if stage.DP > 1 {
+		parts = append(parts, fmt.Sprintf("dp %d", stage.DP))
+	}
+	if stage.TP > 1 {
+		parts = append(parts, fmt.Sprintf("tp %d", stage.TP))
+	}
+	if stage.Recompute != "" {
+		parts = append(parts, "recompute "+stage.Recompute)
+	}
+	if parts == nil {
+		return "as one"
+	}
+	return strings.Join(parts, ", ")
+}

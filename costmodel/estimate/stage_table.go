@@ -1,0 +1,37 @@
+package estimate
+
+import (
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// StageTable is the table of one stage of a pipeline whose stages choose their
+// form: dp replicas of tp GPUs each, and what is recomputed, under a resolved
+// workload that leaves some of these open (auto). Where the replicas are open,
+// its batch is the whole step's, of which each takes an equal part of every
+// micro-batch. Faults are [*costmodel.FieldError].
+func StageTable(graph *modelgraph.Graph, workload costmodel.Workload, dp, tp int64, recompute string) (*costmodel.Table, error) {
+	gpus := workload.World
+	if workload.DP.Auto() {
+		if rows := workload.Batch / workload.MicroBatches; rows%dp != 0 {
+			return nil, refuse("dp", dp, "%d replicas cannot share the %d sequences of a micro-batch evenly (%s)", dp, rows, nearestTo(dp, rows))
+		}
+		workload.Batch /= dp
+	}
+	if dp != workload.DP.Count() || workload.DP.Auto() {
+		workload.ShardDegree = 0
+	}
+	workload.DP, workload.TP, workload.Recompute = value.Degree(dp), value.Degree(tp), recompute
+	workload.World = (gpus + dp*tp - 1) / (dp * tp) * (dp * tp) // stages of other forms have the rest
+	resolved, err := Resolve(graph, workload)
+	if err != nil {
+		return nil, err
+	}
+	table, err := Table(graph, resolved)
+	if err != nil {
+		return nil, err
+	}
+	table.Workload.World = gpus
+	return table, nil
+}

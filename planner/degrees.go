@@ -1,0 +1,118 @@
+package planner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/estimate"
+	"github.com/devmap-dev/devmap/planner/internal/instance"
+	"github.com/devmap-dev/devmap/planner/internal/stagedegrees"
+)
+
+// open reports a pipeline whose stages choose their form.
+func open(table *costmodel.Table) bool {
+	workload := &table.Workload
+	return len(table.Stages) == 0 && (workload.DP.Auto() || workload.TP.Auto() || workload.Recompute == recomputeAuto)
+}
+
+// recomputeAuto is none or full, for each stage.
+const recomputeAuto = "auto"
+
+// solveDegrees solves for stages that choose their form: degrees of data and of
+// tensor parallelism, and recomputation, as far as the workload leaves them
+// open.
+func (solver *solveCall) solveDegrees(ctx context.Context, in *instance.Instance) (*Solution, error) {
+	if err := alike(in); err != nil {
+		return nil, err
+	}
+	forms, err := stageForms(ctx, solver.Problem)
+	if err != nil {
+		return nil, err
+	}
+	method := stagedegrees.Method{Forms: forms}
+	answer, err := method.Solve(ctx, in, solver.limits, nil)
+	if errors.Is(err, instance.ErrNone) { // no stages keep the caps: what comes nearest is the most level
+		in = in.For(Memory)
+		answer, err = method.Solve(ctx, in, solver.limits, nil)
+	}
+	if err != nil {
+		return nil, err
+	}
+	sol, err := certify(in, answer, method)
+	if err == nil && sol.LargestShare > 1 {
+		worst := &sol.Devices[sol.Bottleneck]
+		err = &InfeasibleError{
+			Best: sol, Form: costmodel.Messagef(" as a pipeline, whatever the form of its stages"), Proved: sol.LowerBound > 1, Worst: sol.Bottleneck, Budget: worst.Budget,
+			Needed: worst.Predicted.PeakAllocatedBytes + worst.Predicted.OverheadBytes, MostBudget: worst.Budget,
+		}
+	}
+	return sol, err
+}
+
+// alike refuses GPUs that differ, pins, and links: which GPUs a stage has is not
+// chosen, so that it must not matter.
+func alike(in *instance.Instance) error {
+	workload := &in.Costs.Workload
+	field := costmodel.Set("dp", workload.DP)
+	if !workload.DP.Auto() {
+		field = costmodel.Set("tp", workload.TP)
+	}
+	if len(in.Pins) > 0 {
+		return costmodel.Refuse(field, "%v names a device, and which GPUs a stage has is open (degrees that are numbers take it)", costmodel.Setting{Field: "pin"})
+	}
+	first := in.Topology.Devices[0]
+	for i, device := range in.Topology.Devices {
+		if device != first {
+			return costmodel.Refuse(field, "degrees are chosen for GPUs that are alike, in one host, and device %d is not as device 0: give numbers", i)
+		}
+	}
+	if len(in.Topology.Links) > 0 {
+		return costmodel.Refuse(field, "degrees are chosen for GPUs that are alike, and these have links of their own: give numbers")
+	}
+	return nil
+}
+
+// maxForms bounds the forms that are looked at.
+const maxForms = 256
+
+// stageForms are the tables of all forms that the model and the workload take.
+func stageForms(ctx context.Context, problem *Problem) ([]*costmodel.Table, error) {
+	workload, gpus := problem.Costs.Workload, int64(len(problem.Topology.Devices))
+	recomputes := []string{workload.Recompute}
+	if workload.Recompute == recomputeAuto {
+		recomputes = []string{costmodel.RecomputeNone, costmodel.RecomputeFull}
+	}
+	var out []*costmodel.Table
+	var refused error
+	for tp := int64(1); tp <= gpus; tp++ {
+		if !workload.TP.Auto() && tp != workload.TP.Count() {
+			continue
+		}
+		for dp := int64(1); dp*tp <= gpus; dp++ {
+			if !workload.DP.Auto() && dp != workload.DP.Count() {
+				continue
+			}
+			for _, recompute := range recomputes {
+				table, err := estimate.StageTable(problem.Graph, workload, dp, tp, recompute)
+				var field *costmodel.FieldError
+				switch {
+				case errors.As(err, &field):
+					refused = err
+				case err != nil:
+					return nil, err
+				default:
+					out = append(out, table)
+				}
+			}
+			if len(out) >= maxForms || ctx.Err() != nil {
+				return out, nil
+			}
+		}
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("no form of a stage: %w", refused)
+	}
+	return out, nil
+}

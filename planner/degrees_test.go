@@ -1,0 +1,127 @@
+package planner_test
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/estimate"
+	"github.com/devmap-dev/devmap/planner"
+	"github.com/devmap-dev/devmap/planner/devicemap"
+)
+
+// everyPipeline plays and predicts every pipeline of stages of any form on the
+// GPUs of a problem, by the walk and the step of the whole plan.
+func everyPipeline(t *testing.T, problem *planner.Problem, visit func(share, step float64)) {
+	t.Helper()
+	var forms []*costmodel.Table
+	for _, dp := range []int64{1, 2} {
+		for _, tp := range []int64{1, 2} {
+			for _, recompute := range []string{costmodel.RecomputeNone, costmodel.RecomputeFull} {
+				table, err := estimate.StageTable(problem.Graph, problem.Costs.Workload, dp, tp, recompute)
+				if err != nil {
+					t.Fatal(err)
+				}
+				forms = append(forms, table)
+			}
+		}
+	}
+	units, gpus := len(problem.Graph.Units), len(problem.Topology.Devices)
+	var place func(first, gpu int, placed devicemap.Map, costs costmodel.Table)
+	place = func(first, gpu int, placed devicemap.Map, costs costmodel.Table) {
+		if first == units && gpu == gpus {
+			devices := devicemap.Predict(&costs, problem.Topology, placed)
+			most := 0.
+			for i := range devices {
+				most = max(most, devices[i].Share)
+			}
+			visit(most, *devicemap.StepSeconds(&costs, problem.Topology, placed))
+			return
+		}
+		for _, form := range forms {
+			size := int(form.Workload.DP.Count() * form.Workload.TP.Count())
+			if gpu+size > gpus {
+				continue
+			}
+			for end := first + 1; end <= units; end++ {
+				if end < units && problem.Costs.Units[end-1].Passes() || gpu+size == gpus && end < units {
+					continue
+				}
+				next := append(devicemap.Map{}, placed...)
+				for unit := first; unit < end; unit++ {
+					next[unit] = devicemap.Device(gpu)
+				}
+				with := costs
+				with.Stages = append(append([]*costmodel.Table{}, costs.Stages...), form)
+				place(end, gpu+size, next, with)
+			}
+		}
+	}
+	place(0, 0, make(devicemap.Map, units), *problem.Costs)
+}
+
+// TestDegrees: of all pipelines whose stages have any form, the one that is
+// found has the smallest largest share, and its step is at most what no other
+// is shorter than by the gap that is claimed.
+func TestDegrees(t *testing.T) {
+	for _, objective := range []planner.Objective{planner.Memory, planner.Time} {
+		problem := spreadProblem(t, 3, 30<<30, "auto", "auto", objective)
+		workload := problem.Costs.Workload
+		workload.Recompute, workload.Batch, workload.MicroBatches = "auto", 8, 4
+		costs, err := estimate.Table(problem.Graph, workload)
+		if err != nil {
+			t.Fatal(err)
+		}
+		problem.Costs = costs
+		sol, err := planner.Solve(t.Context(), problem, planner.Settings{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		share, step, count := math.Inf(1), math.Inf(1), 0
+		everyPipeline(t, &problem, func(s, seconds float64) {
+			count++
+			share = min(share, s)
+			if s <= 1 {
+				step = min(step, seconds)
+			}
+		})
+		best := map[planner.Objective]float64{planner.Memory: share, planner.Time: step}[objective]
+		if sol.LowerBound > best*(1+1e-9) {
+			t.Errorf("%s: of %d pipelines the best is %v, and the bound is %v", objective, count, best, sol.LowerBound)
+		}
+		if sol.Value > best*(1+1e-3) || objective == planner.Memory && sol.Value != best {
+			t.Errorf("%s: of %d pipelines the best is %v, and the answer is %v", objective, count, best, sol.Value)
+		}
+		if sol.Gap() > .05 {
+			t.Errorf("%s: a gap of %v", objective, sol.Gap())
+		}
+	}
+}
+
+// TestDegreesRefused: what degrees are not chosen for.
+func TestDegreesRefused(t *testing.T) {
+	unlike := spreadProblem(t, 4, 80<<30, "auto", "1", planner.Memory)
+	unlike.Topology.Devices[2].CapacityBytes = 40 << 30
+	pinned := spreadProblem(t, 4, 80<<30, "1", "auto", planner.Memory)
+	pinned.Pins = []planner.Pin{{Pattern: "lm_head", Device: 3}}
+	for want, problem := range map[string]planner.Problem{"device 2 is not as device 0": unlike, "pin names a device": pinned} {
+		_, err := planner.Solve(t.Context(), problem, planner.Settings{})
+		var field *costmodel.FieldError
+		if !errors.As(err, &field) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
+
+// TestDegreesFitNowhere: what no form of the stages makes fit says so.
+func TestDegreesFitNowhere(t *testing.T) {
+	for _, objective := range []planner.Objective{planner.Memory, planner.Time} {
+		_, err := planner.Solve(t.Context(), spreadProblem(t, 4, 1<<30, "auto", "auto", objective), planner.Settings{})
+		var large *planner.InfeasibleError
+		if !errors.As(err, &large) || !large.Proved {
+			t.Errorf("%s: %v", objective, err)
+		}
+	}
+}

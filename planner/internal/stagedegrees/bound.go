@@ -1,0 +1,131 @@
+package stagedegrees
+
+import (
+	"context"
+	"math"
+
+	"github.com/devmap-dev/devmap/costmodel"
+)
+
+// bound is what is left of a step from a stage on, at least: of the stages from
+// an item and a number of GPUs on, so many in all.
+type bound struct {
+	around float64 // a micro-batch through them and back
+	ahead  float64 // the same forward only
+	whole  float64 // until the first of them has its last gradient
+	ends   float64 // until the last update
+	host   float64 // the longest that a host issues kernels
+}
+
+var nothing = bound{around: math.Inf(1), ahead: math.Inf(1), whole: math.Inf(1), ends: math.Inf(1), host: math.Inf(1)}
+
+// below is a step that no stages within the caps are below, from the last stage
+// on, for each number of stages that follow: each figure by itself the least
+// over what the stage may be, so that their largest, whatever the stages, is at
+// least the largest of these. A stage of f forward and b backward seconds, k−1
+// stages before the end, has w = min(m, k) micro-batches in flight, and a way r
+// behind it and back: it is at work, or waits, for
+//
+//	m·(f+b) + r                                   GPipe
+//	m·(f+b) + max(0, r−(w−1)f) + max(0, r−(w−1)b) 1F1B
+//
+// (package stagetime says why). It costs stages × GPUs × items² × forms.
+func (problem *problem) below(ctx context.Context) float64 {
+	items, gpus := problem.items.Count(), len(problem.in.Topology.Devices)
+	behind := make([][]bound, items+1) // by item and GPUs left, of one stage fewer
+	for a := range behind {
+		behind[a] = make([]bound, gpus+1)
+		for left := range behind[a] {
+			behind[a][left] = nothing
+		}
+	}
+	behind[items][0] = bound{}
+	least := math.Inf(1)
+	for stages := 1; stages <= problem.most; stages++ {
+		next := make([][]bound, items+1)
+		for a := range next {
+			next[a] = make([]bound, gpus+1)
+			for left := range next[a] {
+				next[a][left] = nothing
+			}
+		}
+		for a := 0; a < items; a++ {
+			if ctx.Err() != nil {
+				return problem.average()
+			}
+			for b := a + 1; b <= items; b++ {
+				problem.stageBound(next[a], behind[b], a, b, stages)
+			}
+		}
+		all := next[0][gpus]
+		least = min(least, max(all.whole, all.ends, all.host))
+		behind = next
+	}
+	return max(least, problem.average())
+}
+
+// stageBound lowers the bounds from item a on by those of a stage [a, b) of any
+// form before what is behind it.
+func (problem *problem) stageBound(from, behind []bound, a, b, stages int) {
+	for at, one := range problem.forms {
+		size := one.degree.Devices()
+		if size >= len(from) || !problem.fits(at, a, b, stages-1) {
+			continue
+		}
+		update := one.update[b] - one.update[a]
+		batches := float64(max(1, problem.in.Costs.Workload.MicroBatches))
+		for left := size; left < len(from); left++ {
+			rest := &behind[left-size]
+			if math.IsInf(rest.around, 1) {
+				continue
+			}
+			forward, backward := one.forward[b]-one.forward[a], one.backward[b]-one.backward[a]
+			width := problem.width(stages, forward, backward, rest.around)
+			out := &from[left]
+			out.around = min(out.around, forward+backward+rest.around)
+			out.ahead = min(out.ahead, forward+rest.ahead)
+			out.whole = min(out.whole, max(width, forward+backward+rest.whole)+update*first(a))
+			out.ends = min(out.ends, max(width+update, forward+rest.ends))
+			out.host = min(out.host, max(batches*(one.issue[b]-one.issue[a])+update, rest.host))
+		}
+	}
+}
+
+// first counts the first stage's update, which comes behind all of its step.
+func first(a int) float64 {
+	if a == 0 {
+		return 1
+	}
+	return 0
+}
+
+// width is the time of a stage between its first forward and its last backward,
+// given the way round behind it.
+func (problem *problem) width(stages int, forward, backward, behind float64) float64 {
+	workload := &problem.in.Costs.Workload
+	batches := float64(max(1, workload.MicroBatches))
+	all := batches * (forward + backward)
+	if workload.Schedule == costmodel.GPipe {
+		return all + behind
+	}
+	flying := min(batches, float64(stages))
+	up, back := max(0, behind-(flying-1)*forward), max(0, behind-(flying-1)*backward)
+	if batches > flying {
+		return all + up + back
+	}
+	return all + max(up, back)
+}
+
+// average is all work, each item in the form that has a GPU do least of it, over
+// all GPUs.
+func (problem *problem) average() float64 {
+	var sum float64
+	for item := range problem.items.Count() {
+		least := math.Inf(1)
+		for _, one := range problem.forms {
+			least = min(least, one.work(item, item+1)*float64(one.degree.Devices()))
+		}
+		sum += least
+	}
+	return sum * float64(max(1, problem.in.Costs.Workload.MicroBatches)) / float64(len(problem.in.Topology.Devices))
+}

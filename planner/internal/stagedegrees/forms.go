@@ -1,0 +1,90 @@
+package stagedegrees
+
+import (
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/steptime"
+	"github.com/devmap-dev/devmap/costmodel/timeline"
+	"github.com/devmap-dev/devmap/planner/internal/instance"
+	"github.com/devmap-dev/devmap/planner/internal/solve/stagechain"
+)
+
+// form is one that a stage may have, with what its units cost.
+type form struct {
+	table  *costmodel.Table
+	degree stagechain.Degree
+	chain  *timeline.StageChain
+	device *costmodel.Device // that its GPUs fold to
+	// Prefix sums over items, in seconds: of a micro-batch, of the host to issue
+	// it, and of the update with what replicas exchange.
+	forward, backward, issue, update []float64
+	workspace                        int64
+	// overhead is what a GPU holds besides: alone, at an end of the pipeline, and
+	// between two stages.
+	overhead [3]int64
+}
+
+// The places of a stage.
+const (
+	alone = iota
+	atEnd
+	between
+)
+
+// newForm prepares the sums of a table over the items of an instance.
+func newForm(table *costmodel.Table, items *instance.Items) *form {
+	topo, device := items.In.Topology, &items.In.Topology.Devices[0]
+	out := &form{table: table, chain: timeline.NewStageChain(table), device: device}
+	out.degree = stagechain.Degree{Data: int(table.Workload.DP.Count()), Tensor: int(table.Workload.TP.Count())}
+	one := *table
+	one.Workload.World = int64(out.degree.Devices())
+	stage := one.Folded(&costmodel.Topology{Devices: topo.Devices[:min(len(topo.Devices), out.degree.Devices())]})
+	out.device = &stage.Devices[0]
+	count := items.Count()
+	for _, sums := range []*[]float64{&out.forward, &out.backward, &out.issue, &out.update} {
+		*sums = make([]float64, count+1)
+	}
+	for item := range count {
+		var seconds steptime.UnitSeconds
+		for _, unit := range items.Units(item) {
+			of := steptime.Unit(table, stage, 0, unit)
+			seconds.Forward += of.Forward
+			seconds.Backward += of.Backward
+			seconds.Issue += of.Issue + of.IssueBack
+			seconds.Update += of.Update
+		}
+		out.forward[item+1], out.backward[item+1] = out.forward[item]+seconds.Forward, out.backward[item]+seconds.Backward
+		out.issue[item+1], out.update[item+1] = out.issue[item]+seconds.Issue, out.update[item]+seconds.Update
+	}
+	out.workspace = table.Workspaces * device.WorkspaceBytes
+	for place, stages := range map[int]int{alone: 1, atEnd: 3, between: 3} {
+		ranks := *table
+		ranks.Stages = make([]*costmodel.Table, stages)
+		out.overhead[place] = ranks.Overhead(place/between, device)
+	}
+	return out
+}
+
+// peak is what a GPU of a stage with items [a, b) holds, behind which so many
+// stages follow.
+func (one *form) peak(problem *problem, a, b, after int) int64 {
+	place := between
+	switch {
+	case a == 0 && b == problem.items.Count():
+		place = alone
+	case a == 0 || b == problem.items.Count():
+		place = atEnd
+	}
+	schedule := costmodel.NewSchedule(&one.table.Workload, int64(after+1), 1)
+	units := costmodel.Interval{First: problem.items.Start[a], End: problem.items.Start[b]}
+	return one.chain.Peak(timeline.Rank{Schedule: schedule, Chunks: []costmodel.Interval{units}}, one.workspace) + one.overhead[place]
+}
+
+// message is the time of what crosses the cut before an item between stages of
+// this form.
+func (one *form) message(problem *problem, item int) float64 {
+	if item == 0 || item == problem.items.Count() {
+		return 0
+	}
+	topo := problem.items.In.Topology
+	return topo.SendSeconds(0, min(1, len(topo.Devices)-1), one.table.Units[problem.items.Start[item]-1].Work.Output)
+}

@@ -1,0 +1,189 @@
+package stagedegrees
+
+import (
+	"context"
+	"errors"
+	"math"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/planner/devicemap"
+	"github.com/devmap-dev/devmap/planner/internal/instance"
+	"github.com/devmap-dev/devmap/planner/internal/solve/certificate"
+	"github.com/devmap-dev/devmap/planner/internal/solve/stagechain"
+)
+
+// Method implements [instance.Method] for pipelines whose stages choose their
+// form among those of the tables.
+type Method struct{ Forms []*costmodel.Table }
+
+// Serves implements [instance.Method]. It is asked by name.
+func (Method) Serves(*instance.Instance) bool { return false }
+
+// Why implements [instance.Method].
+func (Method) Why(in *instance.Instance) string {
+	if in.Objective == instance.Time {
+		return "stages of any form: a dynamic program over cuts, GPUs and forms for the slowest stage and the sum of all, then moves that shorten the step as it is played; the bound is a dynamic program over what a stage, and the way through those behind it, take at least"
+	}
+	return "exact dynamic program over cuts, GPUs and forms of the stages, from the last stage on: what a stage holds depends on how many follow it"
+}
+
+// problem is an instance in the terms of the dynamic programs.
+type problem struct {
+	items *instance.Items
+	in    *instance.Instance // on all its GPUs
+	forms []*form
+	// degrees are those of the forms, and of which forms each is.
+	degrees []stagechain.Degree
+	of      [][]int
+	most    int // stages
+	known   map[asked]int64
+}
+
+// asked is a stage whose peak was worked out.
+type asked struct{ form, a, b, after int }
+
+func newProblem(in *instance.Instance, tables []*costmodel.Table) (*problem, error) {
+	items, err := in.On(in.Topology.Devices[:1]).Items()
+	if err != nil {
+		return nil, err
+	}
+	out := &problem{items: items, in: in, known: map[asked]int64{}, most: min(items.Count(), len(in.Topology.Devices))}
+	whole := *items
+	wide := *items.In
+	wide.Topology = in.Topology
+	whole.In = &wide
+	out.items = &whole
+	at := map[stagechain.Degree]int{}
+	for _, table := range tables {
+		one := newForm(table, out.items)
+		index, seen := at[one.degree]
+		if !seen {
+			index = len(out.degrees)
+			at[one.degree] = index
+			out.degrees, out.of = append(out.degrees, one.degree), append(out.of, nil)
+		}
+		out.of[index] = append(out.of[index], len(out.forms))
+		out.forms = append(out.forms, one)
+	}
+	workload := &in.Costs.Workload
+	if workload.Schedule != costmodel.GPipe { // 1F1B takes no fewer micro-batches than stages
+		out.most = min(out.most, int(workload.MicroBatches))
+	}
+	return out, nil
+}
+
+// maxKnown bounds the peaks that are kept, of some 60 bytes each.
+const maxKnown = 4_000_000
+
+// peak is that of a form, worked out once.
+func (problem *problem) peak(form, a, b, after int) int64 {
+	key := asked{form, a, b, after}
+	bytes, ok := problem.known[key]
+	if !ok {
+		if len(problem.known) > maxKnown {
+			clear(problem.known)
+		}
+		bytes = problem.forms[form].peak(problem, a, b, after)
+		problem.known[key] = bytes
+	}
+	return bytes
+}
+
+// share is the part of a budget that a stage needs.
+func (problem *problem) share(form, a, b, after int) float64 {
+	return float64(problem.peak(form, a, b, after)) / float64(problem.in.Topology.Devices[0].Budget())
+}
+
+// fits reports a stage within the caps.
+func (problem *problem) fits(form, a, b, after int) bool {
+	return problem.peak(form, a, b, after) <= problem.in.Caps[0]
+}
+
+// chain is the problem of package stagechain with a cost of a stage; of the
+// forms of a degree the one that costs least.
+func (problem *problem) chain(steady, fill float64, cost func(form, a, b int, after stagechain.After) float64) *stagechain.Problem {
+	return &stagechain.Problem{
+		Units: problem.items.Count(), Devices: len(problem.in.Topology.Devices), Exactly: true, MostStages: problem.most,
+		Degrees: problem.degrees, Steady: steady, Fill: fill,
+		Time: func(a, b, degree int, after stagechain.After) float64 {
+			_, least := problem.best(a, b, degree, after, cost)
+			return least
+		},
+	}
+}
+
+func (problem *problem) best(a, b, degree int, after stagechain.After, cost func(form, a, b int, after stagechain.After) float64) (form int, least float64) {
+	form, least = -1, math.Inf(1)
+	for _, one := range problem.of[degree] {
+		if got := cost(one, a, b, after); got < least {
+			form, least = one, got
+		}
+	}
+	return form, least
+}
+
+// stage is items [a, b) in a form.
+type stage struct{ form, a, b int }
+
+// stagesOf are those of a solution, each in its best form.
+func (problem *problem) stagesOf(found []stagechain.Stage, cost func(form, a, b int, after stagechain.After) float64) []stage {
+	out := make([]stage, len(found))
+	after := stagechain.After{}
+	for i := len(found) - 1; i >= 0; i-- {
+		form, _ := problem.best(found[i].From, found[i].To, found[i].Degree, after, cost)
+		out[i] = stage{form, found[i].From, found[i].To}
+		degree := problem.degrees[found[i].Degree]
+		after = stagechain.After{Stages: after.Stages + 1, Replicas: after.Replicas + degree.Data, Devices: after.Devices + degree.Devices()}
+	}
+	return out
+}
+
+// placed is a map of the stages, by their first GPUs, and their tables.
+func (problem *problem) placed(stages []stage) (devicemap.Map, *costmodel.Table) {
+	out, costs := make(devicemap.Map, len(problem.in.Graph.Units)), *problem.in.Costs
+	gpu := 0
+	for _, one := range stages {
+		for _, unit := range problem.items.Order[problem.items.Start[one.a]:problem.items.Start[one.b]] {
+			out[unit] = devicemap.Device(gpu)
+		}
+		costs.Stages = append(costs.Stages, problem.forms[one.form].table)
+		gpu += problem.forms[one.form].degree.Devices()
+	}
+	return out, &costs
+}
+
+// Solve implements [instance.Method]. The answer says the tables of its stages.
+func (method Method) Solve(ctx context.Context, in *instance.Instance, _ instance.Limits, _ *instance.Answer) (*instance.Answer, error) {
+	problem, err := newProblem(in, method.Forms)
+	if err != nil {
+		return nil, err
+	}
+	if in.Objective == instance.Time {
+		return problem.shortest(ctx)
+	}
+	return problem.level(ctx)
+}
+
+// level is the smallest largest share.
+func (problem *problem) level(ctx context.Context) (*instance.Answer, error) {
+	cost := func(form, a, b int, after stagechain.After) float64 { return problem.share(form, a, b, after.Stages) }
+	found, err := stagechain.Solve(ctx, problem.chain(1, 0, cost))
+	if err != nil {
+		return nil, problem.none(err)
+	}
+	out := &instance.Answer{Claim: certificate.Claim{
+		Value: found.Value, LowerBound: found.LowerBound, Bound: "search", Rounding: certificate.Exact, Stopped: found.Early(),
+	}}
+	out.Map, out.Costs = problem.placed(problem.stagesOf(found.Stages, cost))
+	out.Proved = found.Optimal()
+	return out, nil
+}
+
+// none says that no stages fill the GPUs.
+func (problem *problem) none(err error) error {
+	if !errors.Is(err, stagechain.ErrNone) {
+		return err
+	}
+	return &instance.StageError{Field: "gpus", Devices: len(problem.in.Topology.Devices), Units: problem.items.Count(), Msg: costmodel.Messagef(
+		"no stages of the forms that the model takes fill the %d GPUs: at most %d stages, of %d units that can be one", len(problem.in.Topology.Devices), problem.most, problem.items.Count())}
+}

@@ -1,0 +1,148 @@
+package stagedegrees
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+
+	"github.com/devmap-dev/devmap/planner/devicemap"
+	"github.com/devmap-dev/devmap/planner/internal/instance"
+	"github.com/devmap-dev/devmap/planner/internal/solve/certificate"
+	"github.com/devmap-dev/devmap/planner/internal/solve/stagechain"
+)
+
+// shortest is the shortest step that is found of stages within the caps: that
+// of the least (m − 1)·slowest + sum of all stages, which is a step of m
+// micro-batches without waits at its ends, then moved while that shortens it.
+func (problem *problem) shortest(ctx context.Context) (*instance.Answer, error) {
+	batches := float64(max(1, problem.in.Costs.Workload.MicroBatches))
+	out := &instance.Answer{Uneven: instance.StepUneven, Claim: certificate.Claim{Bound: "stages, and the way through those behind", Rounding: certificate.Sums}}
+	cost := func(form, a, b int, after stagechain.After) float64 {
+		if !problem.fits(form, a, b, after.Stages) {
+			return math.Inf(1)
+		}
+		one := problem.forms[form]
+		return one.work(a, b) + 2*one.message(problem, b) + (one.update[b]-one.update[a])/batches
+	}
+	half, cancel := instance.HalfOf(ctx)
+	found, err := stagechain.Solve(half, problem.chain(batches-1, 1, cost))
+	cancel()
+	if errors.Is(err, stagechain.ErrNone) {
+		return out, instance.ErrNone
+	}
+	if err != nil {
+		return nil, err
+	}
+	search := climber{problem: problem}
+	stages := search.climb(ctx, problem.stagesOf(found.Stages, cost))
+	out.Map, out.Costs = problem.placed(stages)
+	out.Value, out.Tried = search.step(stages), search.tried
+	out.LowerBound = min(problem.below(ctx)*(1-instance.Tolerance), out.Value)
+	out.Stopped = ctx.Err() != nil
+	out.Proved = out.Value*(1-instance.Tolerance) <= out.LowerBound
+	return out, nil
+}
+
+// work is a micro-batch through items [a, b) and back.
+func (one *form) work(a, b int) float64 {
+	return one.forward[b] - one.forward[a] + one.backward[b] - one.backward[a]
+}
+
+// climber moves stages while that shortens the step as it is played.
+type climber struct {
+	*problem
+	tried int
+}
+
+// step is that of stages, +Inf where one is past its cap.
+func (search *climber) step(stages []stage) float64 {
+	for i, one := range stages {
+		if !search.fits(one.form, one.a, one.b, len(stages)-1-i) {
+			return math.Inf(1)
+		}
+	}
+	search.tried++
+	placed, costs := search.placed(stages)
+	seconds := devicemap.StepSeconds(costs, search.in.Topology, placed)
+	if seconds == nil {
+		return math.Inf(1)
+	}
+	return *seconds
+}
+
+// climb tries to move each stretch of cuts by an item, and each stage to another
+// form of as many GPUs, until nothing helps or the time ends.
+func (search *climber) climb(ctx context.Context, stages []stage) []stage {
+	best := search.step(stages)
+	try := func(next []stage) bool {
+		if ctx.Err() != nil {
+			return false
+		}
+		got := search.step(next)
+		if got >= best*(1-1e-12) {
+			return false
+		}
+		best, stages = got, next
+		return true
+	}
+	for gained := true; gained && ctx.Err() == nil; {
+		gained = false
+		for lo := range stages {
+			for _, form := range search.alike(stages[lo].form) {
+				next := slices.Clone(stages)
+				next[lo].form = form
+				gained = try(next) || gained
+			}
+			for hi := lo + 1; hi < len(stages); hi++ {
+				for _, by := range []int{-1, 1} {
+					if next := shifted(stages, lo, hi, by); next != nil {
+						gained = try(next) || gained
+					}
+				}
+			}
+		}
+		gained = search.swaps(stages, try) || gained
+	}
+	return stages
+}
+
+// swaps trades the forms of neighbours, which moves GPUs between them.
+func (search *climber) swaps(stages []stage, try func([]stage) bool) bool {
+	gained := false
+	for i := 1; i < len(stages); i++ {
+		if stages[i].form == stages[i-1].form {
+			continue
+		}
+		next := slices.Clone(stages)
+		next[i].form, next[i-1].form = next[i-1].form, next[i].form
+		gained = try(next) || gained
+	}
+	return gained
+}
+
+// alike are the other forms of as many GPUs.
+func (search *climber) alike(form int) (out []int) {
+	for other, one := range search.forms {
+		if other != form && one.degree.Devices() == search.forms[form].degree.Devices() {
+			out = append(out, other)
+		}
+	}
+	return out
+}
+
+// shifted moves the cuts before stages lo+1 to hi by an item; nil where that
+// leaves one empty.
+func shifted(stages []stage, lo, hi, by int) []stage {
+	next := slices.Clone(stages)
+	for i := lo; i < hi; i++ {
+		next[i].b += by
+		next[i+1].a += by
+	}
+	for _, one := range next {
+		if one.a >= one.b {
+			return nil
+		}
+	}
+	return next
+}
