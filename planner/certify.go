@@ -17,9 +17,10 @@ import (
 // against it. A difference is a fault of ours, never the user's, and no plan is
 // made of it.
 func certify(in *instance.Instance, answer *instance.Answer, method instance.Method) (*Solution, error) {
+	timed := in.Timed()
 	if answer.Costs != nil { // the forms of the stages were chosen
 		chosen := *in
-		chosen.Costs = answer.Costs
+		chosen.Costs, timed = answer.Costs, answer.Costs
 		in = &chosen
 	}
 	out := &Solution{
@@ -47,7 +48,7 @@ func certify(in *instance.Instance, answer *instance.Answer, method instance.Met
 	}
 	value := out.LargestShare
 	if in.Objective == Time {
-		value = *devicemap.StepSeconds(in.Timed(), in.Topology, out.Map)
+		value = *devicemap.StepSeconds(timed, in.Topology, out.Map)
 	}
 	if out.Certificate, err = answer.Certify(value); err != nil {
 		return nil, fmt.Errorf("planner: %w", err)
