@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"math"
+	"slices"
 
 	"github.com/devmap-dev/devmap/planner/internal/solve/graph"
 )
@@ -14,6 +15,7 @@ type instance struct {
 	problem *Problem
 	calls   int   // of one accelerator
 	kinds   []int // of the accelerators
+	unlike  []int // the kinds there are among them
 	cpu     int   // kind of the CPUs, -1: none
 	slots   int   // calls of all accelerators
 
@@ -33,7 +35,7 @@ type instance struct {
 // newInstance contracts the nodes that join maps to the same number.
 func newInstance(problem *Problem, join []int) (*instance, error) {
 	in := &instance{problem: problem, calls: problem.calls(), kinds: problem.Accelerators(), cpu: problem.cpu()}
-	in.slots = in.calls * len(in.kinds)
+	in.slots, in.unlike = in.calls*len(in.kinds), slices.Compact(slices.Clone(in.kinds))
 	in.edges()
 	in.contract(join)
 	for unit := range in.nodes {

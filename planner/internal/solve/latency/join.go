@@ -1,6 +1,8 @@
 package latency
 
 import (
+	"slices"
+
 	"gonum.org/v1/gonum/graph/simple"
 	"gonum.org/v1/gonum/graph/topo"
 )
@@ -15,9 +17,11 @@ type joins struct {
 	circles []int
 	// groups are what the rules keep together.
 	groups []int
-	// loose has an order as well and keeps apart what the rules may: the nodes
-	// of circles of several groups, and, where an accelerator is called several
-	// times, of all groups. What no assignment of these is below, none is.
+	// loose has an order as well, in which a unit that leads to another does so
+	// by nodes that read each other, whatever runs where: on the CPUs a group's
+	// nodes lead only where each leads by itself. It keeps apart the nodes of
+	// other groups, of circles of several, and, where an accelerator is called
+	// several times, of all. What no assignment of these is below, none is.
 	loose []int
 	// several: there are circles of more than a group.
 	several bool
@@ -43,14 +47,82 @@ func (problem *Problem) joins() joins {
 		}
 		size[i] = len(circle)
 	}
-	for node, group := range out.groups {
+	for _, group := range out.groups {
 		circle := circleOf[group]
 		out.circles = append(out.circles, circle)
 		out.several = out.several || size[circle] > 1
-		if problem.calls() > 1 || size[circle] > 1 {
+	}
+	through := problem.through(out.groups)
+	for node, circle := range out.circles {
+		if problem.calls() > 1 || size[circle] > 1 || !through[out.groups[node]] {
 			circle = len(size) + node
 		}
 		out.loose = append(out.loose, circle)
+	}
+	return out
+}
+
+// mostReach bounds the nodes of which it is listed which lead to which: a bit
+// for every two.
+const mostReach = 40_000
+
+// through says of each group whether what leads to it leads through it: every
+// node that reads another group's leads to every node that another group reads.
+func (problem *Problem) through(groups []int) map[int]bool {
+	out := make(map[int]bool)
+	members := make(map[int][]int)
+	for node, group := range groups {
+		members[group] = append(members[group], node)
+	}
+	in := &instance{problem: problem, cpu: -1}
+	in.edges()
+	var reach []bits
+	for group, nodes := range members {
+		if out[group] = len(nodes) == 1; out[group] || len(groups) > mostReach {
+			continue
+		}
+		if reach == nil {
+			reach = in.reach()
+		}
+		out[group] = in.leadsThrough(groups, nodes, reach)
+	}
+	return out
+}
+
+func (in *instance) leadsThrough(groups, nodes []int, reach []bits) bool {
+	others := func(list []int32) bool {
+		return slices.ContainsFunc(list, func(other int32) bool { return groups[other] != groups[nodes[0]] })
+	}
+	for _, enter := range nodes {
+		if !others(in.reads[enter]) {
+			continue
+		}
+		for _, exit := range nodes {
+			if exit != enter && others(in.readBy[exit]) && !reach[enter].has(exit) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// bits are a set of nodes.
+type bits []uint64
+
+func (set bits) has(node int) bool { return set[node/64]>>(node%64)&1 == 1 }
+
+// reach is, of each node, what it leads to.
+func (in *instance) reach() []bits {
+	out := make([]bits, len(in.reads))
+	for _, node := range slices.Backward(in.sorted()) {
+		set := make(bits, (len(out)+63)/64)
+		for _, reader := range in.readBy[node] {
+			set[reader/64] |= 1 << (reader % 64)
+			for i, word := range out[reader] {
+				set[i] |= word
+			}
+		}
+		out[node] = set
 	}
 	return out
 }

@@ -15,8 +15,9 @@ type line struct {
 	*instance
 
 	length      int
-	first, last []int32   // of units: a position, −1 and length where there is none
-	cpu         []float64 // of positions: its time on the CPUs
+	first, last []int32    // of units: a position, −1 and length where there is none
+	cpu         []float64  // of positions: its time on the CPUs
+	straddles   *straddles // nil: what they add is not looked for
 }
 
 // interval is what one call takes of a line, both ends included.
@@ -43,6 +44,9 @@ func (line *line) cuts(ctx context.Context) (least float64, taken []interval, do
 			cost, kind, fits := sums.to(to)
 			if !fits {
 				break
+			}
+			if line.straddles != nil {
+				cost += line.straddles.least(from, to, sums.sizeSum)
 			}
 			for used := 1; used <= most; used++ {
 				table.take(used, from, cost+table.at(used-1, to+1), interval{from, to, kind})
@@ -166,7 +170,7 @@ func (sums *intervalSums) to(to int) (cost float64, best int, fits bool) {
 	for kind := range sums.timeSum {
 		sums.timeSum[kind] += sums.time[kind][to]
 	}
-	for _, kind := range sums.kinds {
+	for _, kind := range sums.unlike {
 		if sums.sizeSum > sums.problem.Kinds[kind].Room() {
 			continue
 		}

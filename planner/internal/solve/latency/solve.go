@@ -7,6 +7,7 @@ import (
 	"math"
 	"runtime"
 	"sync"
+	"time"
 
 	"github.com/devmap-dev/devmap/planner/internal/solve/certificate"
 	"github.com/devmap-dev/devmap/planner/internal/solve/graph"
@@ -33,8 +34,13 @@ func Solve(ctx context.Context, problem *Problem, set graph.Settings) (*Solution
 	if err != nil {
 		return nil, err
 	}
-	solver.bounds(ctx)
-	solver.starts(ctx)
+	solver.first(ctx)
+	part, cancel := partOf(ctx)
+	solver.bounds(part)
+	cancel()
+	part, cancel = partOf(ctx)
+	solver.starts(part)
+	cancel()
 	if solver.best == nil {
 		return nil, cmp.Or[error](ctx.Err(), &graph.InfeasibleError{Unproved: true, Reason: "no assignment was found that keeps the capacities"})
 	}
@@ -103,6 +109,7 @@ func (solver *solver) tell() {
 func (solver *solver) bounds(ctx context.Context) {
 	for _, weight := range weights {
 		line := solver.loose.pathOf(func(node int32) float64 { return weight(solver.loose, node) })
+		line.straddles = newStraddles(line)
 		least, taken, done := line.cuts(ctx)
 		if !done {
 			return
@@ -114,19 +121,44 @@ func (solver *solver) bounds(ctx context.Context) {
 	}
 }
 
+// partOf ends after a third of the time that is left.
+func partOf(ctx context.Context) (context.Context, context.CancelFunc) {
+	if end, limited := ctx.Deadline(); limited {
+		return context.WithTimeout(ctx, time.Until(end)/3)
+	}
+	return context.WithCancel(ctx)
+}
+
+// first is an assignment that is there whatever the time.
+func (solver *solver) first(ctx context.Context) {
+	for _, in := range solver.all {
+		state := newSearch(in, solver.set.Seed)
+		order := make([]int32, len(in.nodes))
+		for unit := range order {
+			order[unit] = int32(unit)
+		}
+		if state.filled(order) {
+			solver.take(state.calling(state.slot), state.eval.latency(state.slot), "filled in order")
+			return
+		}
+		if state.clear(); state.complete(ctx) {
+			solver.take(state.calling(state.slot), state.eval.latency(state.slot), "one by one")
+			return
+		}
+	}
+}
+
 // starts are the assignments that the intervals of paths and of orders give.
 func (solver *solver) starts(ctx context.Context) {
 	if solver.whole == nil {
-		state := newSearch(solver.all[0], solver.set.Seed)
-		if state.complete() {
-			solver.take(state.calling(state.slot), state.eval.latency(state.slot), "one by one")
-		}
 		return
 	}
 	state := newSearch(solver.whole, solver.set.Seed)
 	var lines []*line
 	for _, weight := range weights {
-		lines = append(lines, solver.whole.pathOf(func(node int32) float64 { return weight(solver.whole, node) }))
+		line := solver.whole.pathOf(func(node int32) float64 { return weight(solver.whole, node) })
+		line.straddles = newStraddles(line)
+		lines = append(lines, line)
 	}
 	for _, order := range solver.whole.orders() {
 		lines = append(lines, solver.whole.chainOf(order))
@@ -136,7 +168,7 @@ func (solver *solver) starts(ctx context.Context) {
 		if i >= len(weights) {
 			method = "intervals of an order"
 		}
-		if _, taken, done := line.cuts(ctx); done && state.fromIntervals(line, taken) {
+		if _, taken, done := line.cuts(ctx); done && state.fromIntervals(ctx, line, taken) {
 			solver.take(state.calling(state.slot), state.eval.latency(state.slot), method)
 		}
 	}

@@ -1,6 +1,7 @@
 package latency
 
 import (
+	"context"
 	"math"
 	"slices"
 )
@@ -10,7 +11,7 @@ import (
 // left; units that no call takes are placed one by one, in the order of the
 // graph, each where the latency is then least: on the CPUs, in a call that a
 // neighbour is in, or in one that is still empty.
-func (search *search) fromIntervals(line *line, taken []interval) bool {
+func (search *search) fromIntervals(ctx context.Context, line *line, taken []interval) bool {
 	in := search.instance
 	search.clear()
 	used := make([]int, len(in.kinds))
@@ -37,14 +38,36 @@ func (search *search) fromIntervals(line *line, taken []interval) bool {
 		}
 		used[device]++
 	}
-	return search.complete()
+	return search.complete(ctx)
 }
 
 // unplaced marks a unit that has no place yet; it counts as on the CPUs.
 const unplaced = -2
 
-// complete places what has no place. False where a unit can be nowhere.
-func (search *search) complete() bool {
+// filled is an assignment that waits for nothing, the authors' greedy one: call
+// by call takes what comes next in the order while it fits, the CPUs the rest.
+func (search *search) filled(order []int32) bool {
+	search.clear()
+	slot := int32(0)
+	for _, unit := range order {
+		for int(slot) < search.slots && !search.stays[unit] && !search.may(unit, slot) {
+			slot += int32(search.calls)
+		}
+		switch {
+		case int(slot) < search.slots && search.may(unit, slot):
+			search.put(unit, slot)
+		case search.onCPU(unit):
+			search.put(unit, OnCPU)
+		default:
+			return false
+		}
+	}
+	return !math.IsInf(search.eval.latency(search.slot), 1)
+}
+
+// complete places what has no place, where the latency is least or, when ctx has
+// ended, where it may be. False where a unit can be nowhere.
+func (search *search) complete(ctx context.Context) bool {
 	var left []int32
 	for unit, slot := range search.slot {
 		if slot == unplaced {
@@ -56,6 +79,10 @@ func (search *search) complete() bool {
 		for _, slot := range search.near(unit) {
 			if !search.may(unit, slot) {
 				continue
+			}
+			if ctx.Err() != nil {
+				best = slot
+				break
 			}
 			search.put(unit, slot)
 			if value := search.eval.latency(search.slot); value < least || best == unplaced {
