@@ -42,6 +42,7 @@ var sections = []section{
 	{"any", anyAssignment},
 	{"latency", leastLatency},
 	{"minmax", minMax},
+	{"minmax-trial", minMaxTrial},
 	{"piper", piper},
 	{"pipedream", pipeDream},
 	{"random", random},

@@ -54,6 +54,31 @@ func minMax(ctx context.Context, out io.Writer, given settings) error {
 	return grid.err
 }
 
+// minMaxTrial proves fresh instances of eight kinds, ten seconds each, devmap
+// alone.
+func minMaxTrial(ctx context.Context, out io.Writer, _ settings) error {
+	const limit = 10 * time.Second
+	instances, err := minmax.Trial()
+	if err != nil {
+		return err
+	}
+	grid := &table{writer: out}
+	grid.printf("min-max assignment, fresh instances: seconds to the proof, at most %v each\n", limit)
+	const form = "%-6s %4v %3v %10v %10v %9s  %s\n"
+	grid.printf(form, "kind", "n", "k", "value MiB", "bound", "s", "tight bound")
+	proved := 0
+	for _, instance := range instances {
+		own, took, err := minMaxOwn(ctx, instance, limit)
+		if err != nil {
+			return err
+		}
+		proved += one(own.Optimal())
+		grid.printf(form, instance.Kind, len(instance.Sizes), instance.Devices, int64(own.Value)/mib, int64(own.LowerBound)/mib, seconds(took, own.Optimal()), own.Bound)
+	}
+	grid.printf("proved: %d of %d\n", proved, len(instances))
+	return grid.err
+}
+
 const mib = 1 << 20
 
 // warm makes HiGHS compile outside the timing.

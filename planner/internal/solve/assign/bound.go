@@ -11,6 +11,7 @@ const (
 	byAverage = "average"
 	byLargest = "largest item"
 	byCount   = "how many of the largest items fit on a device"
+	byCrowd   = "devices with more items than most"
 	byHalves  = "items above half of a device"
 	bySums    = "subset sums"
 	byProgram = "linear program over sets of items"
@@ -75,6 +76,8 @@ func (it *itemTable) refute(caps []int64) string {
 		return byLargest
 	case it.tooMany(caps):
 		return byCount
+	case slices.Min(caps) == most && it.crowded(most, len(caps)):
+		return byCrowd
 	case slices.Min(caps) == most && it.halves(most, len(caps)):
 		return byHalves
 	case it.unreached(caps):
@@ -83,14 +86,40 @@ func (it *itemTable) refute(caps []int64) string {
 	return ""
 }
 
-// tooMany counts, for each n, how many of the n largest items fit on the
-// devices, which is at most what fits of the smallest of them (for n = jk+1 the
-// bound of Dell'Amico and Martello, §2: the j+1 smallest share a device).
-func (it *itemTable) tooMany(caps []int64) bool {
+// crowded takes, for each n, the n largest items, which are more than q for each
+// of the devices: some of them hold more than q. If b do, these hold q+1 each at
+// least, and together what is left of n when every other one has q. Where the
+// smallest so many are too much for b devices, whatever b is, they do not fit.
+func (it *itemTable) crowded(capacity int64, devices int) bool {
+	sums := it.sums()
+	for count := 1; count <= len(it.weight); count++ {
+		each := count / devices
+		refuted := each*devices < count
+		for crowd := 1; refuted && crowd*(each+1) <= count && crowd <= devices; crowd++ {
+			least := max(count-each*(devices-crowd), crowd*(each+1))
+			refuted = sums[count]-sums[count-least] > int64(crowd)*capacity
+		}
+		if refuted {
+			return true
+		}
+	}
+	return false
+}
+
+// sums are those of the largest items, of none at first.
+func (it *itemTable) sums() []int64 {
 	sums := make([]int64, len(it.weight)+1)
 	for i, weight := range it.weight {
 		sums[i+1] = sums[i] + weight
 	}
+	return sums
+}
+
+// tooMany counts, for each n, how many of the n largest items fit on the
+// devices, which is at most what fits of the smallest of them (for n = jk+1 the
+// bound of Dell'Amico and Martello, §2: the j+1 smallest share a device).
+func (it *itemTable) tooMany(caps []int64) bool {
+	sums := it.sums()
 	for count := 1; count <= len(it.weight); count++ {
 		fit, last, of := 0, int64(-1), 0
 		for _, capacity := range caps {

@@ -8,11 +8,15 @@ import (
 // short is how many devices a search fills before the linear program is asked.
 const short, again = 5000, 2000
 
+// perDivision is how many nodes there are to one step of redivide.
+const perDivision = 4
+
 // close asks for limits between the bound and the value whether all items fit,
 // until none is left between. Questions that are long to answer are passed over
 // and asked again with more time once the others are answered.
 func (call *solver) close() {
 	for nodes := int64(4 * short); !call.done(); nodes *= 4 {
+		call.divided = false
 		if !call.round(nodes) {
 			call.stopped = true
 			return
@@ -76,11 +80,46 @@ func (call *solver) decide(caps []int64, nodes int64) verdict {
 		call.raise(caps, why)
 		return no
 	}
-	answer := call.search(caps, short, false)
-	if answer == stopped && call.ctx.Err() == nil && !call.spent() {
-		answer = call.search(caps, nodes, true)
+	answer := call.search(newSearch(call.ctx, call.it, caps, min(short, call.left())), caps)
+	if answer != stopped || call.ctx.Err() != nil || call.spent() {
+		return answer
 	}
-	return answer
+	return call.decideLong(caps, nodes)
+}
+
+// decideLong answers where a short search does not: with a division anew, with
+// the linear program, which may refute the limit or lead to an assignment under
+// it, and with a longer search at its prices.
+func (call *solver) decideLong(caps []int64, nodes int64) verdict {
+	if !call.divided && call.alike() {
+		call.divided = true
+		call.offer(call.redivide(caps[0], nodes/perDivision))
+		if fits(call.it.room(call.high, false), caps) {
+			return yes
+		}
+	}
+	find := newSearch(call.ctx, call.it, caps, min(nodes, call.left()))
+	if len(call.known.sets) == 0 {
+		call.it.seed(&call.known, find.caps[0])
+	}
+	of, most, table, refuted, ok := call.it.dual(call.ctx, find.caps, find.left, &call.known)
+	if refuted {
+		call.raise(caps, byProgram)
+		return no
+	}
+	if ok && call.alike() {
+		if sets := call.dive(caps[0], len(caps), nodes/short); sets != nil {
+			call.offer(call.it.placed(sets))
+		}
+		if fits(call.it.room(call.high, false), caps) { // sets may be over where sums are kept in steps
+			return yes
+		}
+	}
+	if ok {
+		find.price(of, most, table)
+		find.again, find.known = again, &call.known
+	}
+	return call.search(find, caps)
 }
 
 func (call *solver) spent() bool { return call.settings.Nodes > 0 && call.nodes >= call.settings.Nodes }
@@ -93,21 +132,9 @@ func (call *solver) left() int64 {
 	return max(call.settings.Nodes-call.nodes, 0)
 }
 
-// search fills at most nodes devices, with the linear program's prices if asked.
-func (call *solver) search(caps []int64, nodes int64, priced bool) verdict {
-	nodes = min(nodes, call.left())
-	find := newSearch(call.ctx, call.it, caps, nodes)
-	if priced {
-		of, most, table, refuted, ok := call.it.dual(call.ctx, find.caps, find.left, &call.known)
-		if refuted {
-			call.raise(caps, byProgram)
-			return no
-		}
-		if ok {
-			find.price(of, most, table)
-			find.again, find.known = again, &call.known
-		}
-	}
+// search runs a search about caps and takes its answer in.
+func (call *solver) search(find *search, caps []int64) verdict {
+	nodes := find.nodes
 	answer := find.run()
 	call.nodes += nodes - max(find.nodes, 0)
 	switch answer {

@@ -23,8 +23,10 @@ func (k *pool) add(it *itemTable, found []taken) {
 // gain is the least by which a set must be worth more than its device costs.
 const gain = 1e-6
 
-// enterKnown enters the known set that gains most.
-func (lp *program) enterKnown(known *pool) bool {
+// enterBest enters what gains most, of the known sets and of rows whose price is
+// below 0, which it pays to exceed. It says whether there was any, and whether
+// it could be entered.
+func (lp *program) enterBest(known *pool) (any, entered bool) {
 	most, best, group := gain, -1, 0
 	costs := lp.prices[len(lp.it.size):]
 	for i := range known.sets {
@@ -36,12 +38,35 @@ func (lp *program) enterKnown(known *pool) bool {
 			}
 		}
 	}
-	return best >= 0 && lp.enterSet(known.sets[best].items, group)
+	if row := lp.negative(); row >= 0 && (best < 0 || -lp.duals[row] > most) {
+		return true, lp.enter([]entry{{row, -1}}, nil)
+	}
+	return best >= 0, best >= 0 && lp.enterSet(known.sets[best].items, group)
+}
+
+// enterApart enters known sets that share no items, the first ones first: each
+// takes the place of sets of one kind, and none that of another, so that the
+// answer is soon near to a packing.
+func (lp *program) enterApart(known *pool) {
+	left := slices.Clone(lp.it.count)
+	for i, set := range known.sets {
+		apart := known.loads[i] <= lp.caps[0]
+		for _, take := range set.items {
+			apart = apart && take.count <= left[take.kind]
+		}
+		if !apart {
+			continue
+		}
+		lp.enterSet(set.items, 0)
+		for _, take := range set.items {
+			left[take.kind] -= take.count
+		}
+	}
 }
 
 // enterSet brings a set into the basis, on a device of a group.
 func (lp *program) enterSet(items []taken, group int) bool {
-	return lp.enter(append(slices.Clip(items), taken{len(lp.it.size) + group, -1}), 1)
+	return lp.enter(append(lp.entries(items), entry{lp.nodes() + group, -1}), items)
 }
 
 // valued is what a set is worth at the basis's prices; 0 where not all of it is
@@ -101,16 +126,23 @@ func (lp *program) keep(of []int64) {
 	}
 }
 
-// price finds the items' prices in this basis.
+// price finds the rows' prices in this basis, and with them the items'.
 func (lp *program) price() {
-	clear(lp.prices)
+	clear(lp.duals)
 	for r, row := range lp.inverse {
 		if lp.cost[r] > 0 {
-			for kind, x := range row {
-				lp.prices[kind] += lp.cost[r] * x
+			for other, x := range row {
+				lp.duals[other] += lp.cost[r] * x
 			}
 		}
 	}
+	clear(lp.prices)
+	for kind, parts := range lp.parts {
+		for _, part := range parts {
+			lp.prices[kind] += part.value * lp.duals[part.row]
+		}
+	}
+	copy(lp.prices[len(lp.parts):], lp.duals[lp.nodes():])
 }
 
 // whole rounds prices; below 0 is 0, and the highest is at most unitPrice.
@@ -126,9 +158,9 @@ func (lp *program) whole(prices []float64) []int64 {
 // negative finds the row of lowest price below 0: exceeding it pays.
 func (lp *program) negative() int {
 	row, lowest := -1, -1e-7
-	for kind, x := range lp.prices {
+	for r, x := range lp.duals {
 		if x < lowest {
-			row, lowest = kind, x
+			row, lowest = r, x
 		}
 	}
 	return row

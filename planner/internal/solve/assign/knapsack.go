@@ -1,5 +1,7 @@
 package assign
 
+import "math/bits"
+
 // knapsack tells what the most valuable items of kind t and later are worth
 // that fit in a room. Sizes are rounded down to whole quanta, so that what it
 // tells is never too little.
@@ -13,7 +15,7 @@ type knapsack struct {
 const (
 	knapsackCells = 8 << 20
 	knapsackWork  = 32 << 20
-	knapsackItems = 1000 // of at most unitPrice each: sums stay below 2^31
+	knapsackItems = 1000 // on a device, of at most unitPrice each: sums stay below 2^31
 )
 
 // newKnapsack makes a table for items under a room, or nil where it would be
@@ -24,7 +26,13 @@ func newKnapsack(it *itemTable, room int64) *knapsack {
 		sack.quantum = (room + exactSums - 1) / exactSums
 	}
 	sack.columns = int(room/sack.quantum) + 1
-	if len(it.weight) > knapsackItems || (len(it.size)+1)*sack.columns > knapsackCells || len(it.weight)*sack.columns > knapsackWork {
+	items, steps := 0, 0 // that fit on a device, and to fill the table
+	for kind, size := range it.size {
+		fit := min(int64(it.count[kind]), room/size)
+		items, steps = items+int(fit), steps+bits.Len64(uint64(fit))
+	}
+	fewest := min(int64(items), room/it.size[len(it.size)-1])
+	if fewest > knapsackItems || (len(it.size)+1)*sack.columns > knapsackCells || steps*sack.columns > knapsackWork {
 		return nil
 	}
 	sack.value = make([]int32, (len(it.size)+1)*sack.columns)
@@ -48,9 +56,16 @@ func (sack *knapsack) fill(it *itemTable, of []int64) {
 		if value <= 0 || size >= len(row) {
 			continue
 		}
-		for range min(it.count[kind], len(row)/max(size, 1)) {
-			for r := len(row) - 1; r >= size; r-- {
-				row[r] = max(row[r], row[r-size]+value)
+		// So many copies by 1, 2, 4, … and the rest.
+		most := it.count[kind]
+		if size > 0 {
+			most = min(most, (len(row)-1)/size)
+		}
+		for number, step := most, 1; number > 0; number, step = number-step, 2*step {
+			step = min(step, number)
+			by, worth := step*size, int32(step)*value
+			for r := len(row) - 1; r >= by; r-- {
+				row[r] = max(row[r], row[r-by]+worth)
 			}
 		}
 	}

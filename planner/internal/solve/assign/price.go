@@ -44,16 +44,24 @@ func (find *search) askAgain(lv *level) bool {
 // place turns the sets of a search that said yes into the devices of
 // it.sorted, given each device's room.
 func (find *search) place(caps []int64) []int {
-	place := make([]int, len(find.it.weight))
+	sets := make([][]taken, len(caps))
 	used := make([]bool, len(caps))
-	next := slices.Clone(find.it.first)
 	for _, c := range find.chosen {
 		device := 0
 		for used[device] || caps[device] != find.caps[c.group] {
 			device++
 		}
-		used[device] = true
-		for _, take := range c.items {
+		used[device], sets[device] = true, c.items
+	}
+	return find.it.placed(sets)
+}
+
+// placed lays the sets on the devices.
+func (it *itemTable) placed(sets [][]taken) []int {
+	place := make([]int, len(it.weight))
+	next := slices.Clone(it.first)
+	for device, items := range sets {
+		for _, take := range items {
 			for range take.count {
 				place[next[take.kind]] = device
 				next[take.kind]++

@@ -1,6 +1,9 @@
 package assign
 
-import "math/bits"
+import (
+	"math/bits"
+	"slices"
+)
 
 // exactSums is the largest room for which subset sums are kept one by one;
 // above it they are kept in steps of quantum units, and prune less.
@@ -24,12 +27,8 @@ func (reachable *reach) build(size []int64, count []int, most int64) {
 	keep := min(exactSums, sumBits/int64(kinds+1))
 	reachable.quantum = max(1, (most+keep-1)/keep)
 	reachable.words = int(most/reachable.quantum)/64 + 1
-	if need := (kinds + 1) * reachable.words; cap(reachable.rows) < need {
-		reachable.rows = make([]uint64, need)
-		reachable.slack = make([]int64, kinds+1)
-	} else {
-		reachable.rows = reachable.rows[:need]
-	}
+	reachable.rows = slices.Grow(reachable.rows[:0], (kinds+1)*reachable.words)[:(kinds+1)*reachable.words]
+	reachable.slack = slices.Grow(reachable.slack[:0], kinds+1)[:kinds+1]
 	last := reachable.row(kinds)
 	clear(last)
 	last[0] = 1
@@ -96,6 +95,11 @@ func (reachable *reach) most(high int64) int64 {
 	if reachable.quantum > 1 || high < 0 {
 		return high
 	}
+	return reachable.highest(high)
+}
+
+// highest is the largest sum of all kinds that is at most high, in quanta.
+func (reachable *reach) highest(high int64) int64 {
 	row := reachable.row(0)
 	at := min(high, int64(len(row))*64-1)
 	word := row[at/64] & (^uint64(0) >> uint(63-at%64))
@@ -105,4 +109,9 @@ func (reachable *reach) most(high int64) int64 {
 		}
 		word = row[i-1] // bit 0 of row[0] is set
 	}
+}
+
+// has says whether items of kinds from kind on have a sum, in quanta.
+func (reachable *reach) has(kind int, sum int64) bool {
+	return reachable.row(kind)[sum/64]>>uint(sum%64)&1 != 0
 }

@@ -33,6 +33,7 @@ type solver struct {
 	bound     string
 	nodes     int64
 	stopped   bool
+	divided   bool // in this round
 	known     pool
 }
 
