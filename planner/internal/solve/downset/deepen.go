@@ -56,17 +56,34 @@ func (call *contiguous) all(ctx context.Context) error {
 		return call.listed(ctx, sets)
 	}
 	call.help(ctx, 0)
-	most := math.MaxInt
 	if _, timed := ctx.Deadline(); !timed {
-		most = untimedBranches
+		if err := call.divide(ctx, time.Time{}, untimedBranches); err != nil || call.Proven() {
+			return err
+		}
+		return call.selections(ctx)
 	}
-	if err := call.divide(ctx, partOf(ctx, 0.5), most); err != nil || call.Proven() {
-		return err
-	}
-	if err := call.selection(ctx, call.some); err != nil || call.Proven() {
+	if err := call.divide(ctx, partOf(ctx, 0.15), math.MaxInt); err != nil || call.Proven() {
 		return err
 	}
 	if sets, err = call.grow(ctx, call.most); err != nil {
+		return err
+	}
+	if sets != nil {
+		return call.listed(ctx, sets)
+	}
+	if err := call.divide(ctx, partOf(ctx, 0.6), math.MaxInt); err != nil || call.Proven() || call.tree != nil {
+		return err
+	}
+	return call.selections(ctx)
+}
+
+// selections search those down-sets that are cheap to cut at: more and more.
+func (call *contiguous) selections(ctx context.Context) error {
+	if err := call.selection(ctx, call.some); err != nil || call.Proven() {
+		return err
+	}
+	sets, err := call.grow(ctx, call.most)
+	if err != nil {
 		return err
 	}
 	if sets != nil {

@@ -45,14 +45,14 @@ func (anneal *annealer) below(count int) int {
 }
 
 // energy of a device with that load and those bytes. Bytes over the capacity
-// count like ten times the same excess of load, and at least a tenth.
+// count like the same excess of load, and a fiftieth more.
 func (anneal *annealer) energy(device int32, load, bytes float64) float64 {
 	capacity := anneal.capacity[device]
 	scaled := load / anneal.unit
 	if anneal.blind {
 		scaled = bytes / capacity
 	} else if bytes > capacity {
-		scaled += 0.1 + 10*(bytes-capacity)/capacity
+		scaled += 0.02 + (bytes-capacity)/capacity
 	}
 	for range anneal.squarings {
 		scaled *= scaled

@@ -43,10 +43,11 @@ const (
 	doublings  = 5
 )
 
-// The temperatures: an odd round goes on from the best placement and is not
-// hot enough to forget it.
+// The temperatures, for each power of the load: a device whose load is the aim
+// has an energy of 1, and a part more of load so many more of energy. An odd
+// round goes on from the best placement and is not hot enough to forget it.
 const (
-	hot, warm, cold = 1, 0.1, 0.001
+	hot, warm, cold = 0.04, 0.004, 0.000125
 	// aim is the part of the best load that counts as 1: loads above stand out.
 	aim = 0.97
 )
@@ -56,8 +57,8 @@ const (
 func (search *Search) Round(ctx context.Context) {
 	round := search.rounds
 	search.rounds++
-	search.squarings = 2 + round%3
-	from := float64(hot)
+	search.squarings = 1 + round%3
+	from := hot
 	switch search.blind = !search.found(); {
 	case search.blind:
 		search.squarings = 3 + round%4
@@ -71,7 +72,8 @@ func (search *Search) Round(ctx context.Context) {
 	if !(search.unit > 0) {
 		search.unit = 1
 	}
-	search.run(ctx, roundSteps*search.items<<min(round/3, doublings), from, cold)
+	power := float64(int(1) << search.squarings)
+	search.run(ctx, roundSteps*search.items<<min(round/3, doublings), power*from, power*cold)
 }
 
 // Best is the best placement so far, nil where none keeps the capacities, and
