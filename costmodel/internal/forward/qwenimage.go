@@ -2,12 +2,15 @@ package forward
 
 // qwenImage is QwenImageTransformer2DModel.forward (transformer_qwenimage.py).
 func qwenImage(tape *tape, root module, call Call) {
-	sizes := joint{batch: call.Batch, image: call.share(call.Tokens), text: call.ShareText(), dim: root.out("img_in")}
+	sizes := joint{batch: call.Batch, image: call.share(call.Tokens), text: call.share(call.Text), dim: root.out("img_in")}
 	context := root.inward("txt_in")
-	inputs := []*value{tape.new(sizes.imageRows() * root.inward("img_in")), tape.new(sizes.textRows() * context), tape.new(sizes.batch)}
-	image := tape.linear(root, "img_in", sizes.imageRows())
-	normed := tape.ownRMSNorm(sizes.textRows()*context, context)
-	text := tape.linear(root, "txt_in", sizes.textRows())
+	// GPUs that share the tokens embed all of them, and take views of their part
+	// (xfuser: xFuserQwenImageTransformerWrapper.forward).
+	allImage, allText := sizes.imageRows()*tape.gpus, sizes.textRows()*tape.gpus
+	inputs := []*value{tape.new(allImage * root.inward("img_in")), tape.new(allText * context), tape.new(sizes.batch)}
+	image := tape.linear(root, "img_in", allImage)
+	normed := tape.ownRMSNorm(allText*context, context)
+	text := tape.linear(root, "txt_in", allText)
 	tape.drop(normed)
 	temb := tape.timestepEmbedding(root.in("time_text_embed.timestep_embedder"), sizes.batch)
 	width := sizes.dim / root.at("transformer_blocks", 0).in("attn").headCount()

@@ -25,9 +25,12 @@ func wan(tape *tape, root module, call Call) {
 		tape.new(sizes.batch * sizes.text * root.inward("condition_embedder.text_embedder.linear_1")),
 	}
 	turn := root.turning("rope.freqs_cos", tape.width)
-	cosine, sine := tape.alloc(sizes.tokens*turn.dim*turn.width), tape.alloc(sizes.tokens*turn.dim*turn.width)
-	patches := tape.conv(root, "patch_embedding", sizes.rows())
-	hidden := tape.new(sizes.elements())
+	// GPUs that share the tokens embed all of them, and take views of their part
+	// (xfuser: xFuserWanTransformer3DWrapper.forward).
+	all := sizes.tokens * tape.gpus
+	cosine, sine := tape.alloc(all*turn.dim*turn.width), tape.alloc(all*turn.dim*turn.width)
+	patches := tape.conv(root, "patch_embedding", sizes.batch*all)
+	hidden := tape.new(sizes.batch * all * sizes.dim)
 	tape.drop(patches)
 	embed := root.in("condition_embedder")
 	temb := tape.timestepEmbedding(embed.in("time_embedder"), sizes.batch)
