@@ -161,26 +161,6 @@ func (run *running) unmeasured(class string) []string {
 	return append(notes, run.other()...)
 }
 
-// other tells what the same degrees take by xDiT's other ways: its pipeline
-// class where its runner takes diffusers' own, FSDP2 instead of FSDP1.
-func (run *running) other() []string {
-	var notes []string
-	say := func(words string, change func(*running)) {
-		twin := *run
-		change(&twin)
-		if denoise, err := twin.denoise(); err == nil {
-			notes = append(notes, fmt.Sprintf(words, costmodel.Bytes(denoise.Memory[0].Total())))
-		}
-	}
-	if run.class == "FluxPipeline" && run.work.Ulysses*run.work.Ring > 1 && run.work.PipeFusion == 1 {
-		say("the peaks are those of xDiT 0.7's runner (diffusers' FluxPipeline with xFuserFlux1Transformer2DWrapper); xFuserFluxPipeline, of its older examples, keeps keys and values of every layer: with it GPU 0 holds %s while it denoises", func(twin *running) { twin.wrapped = true })
-	}
-	if run.work.FullyShardDegree > 1 {
-		say("weights are sharded by FSDP1, as xDiT does by itself; with --memory_efficient_sharding it takes FSDP2, which gathers two blocks ahead and keeps nothing whole: GPU 0 then holds %s while it denoises", func(twin *running) { twin.lean = true })
-	}
-	return notes
-}
-
 func (run *running) add(component *diffusers.Component) {
 	run.all = append(run.all, component)
 	switch component.Name {

@@ -7,15 +7,26 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/internal/forward"
 )
 
-// single tells what an autoencoder takes that is loaded in single precision, as
-// diffusers' page of Wan does it (torch_dtype=torch.float32 of
-// AutoencoderKLWan.from_pretrained): neither its config nor its folder says so.
+// raised are the pipelines whose autoencoder commonly runs in single precision,
+// and why: neither its config nor its folder says so. diffusers' page of Wan loads
+// it so (torch_dtype=torch.float32 of AutoencoderKLWan.from_pretrained); SDXL's
+// raises it before it decodes, where it was loaded in half
+// (pipeline_stable_diffusion_xl.py: needs_upcasting).
+var raised = map[string]string{
+	"StableDiffusionXLImg2ImgPipeline": "raised to float32, as the pipeline does when it was loaded in float16",
+	"StableDiffusionXLPipeline":        "raised to float32, as the pipeline does when it was loaded in float16",
+	"WanImageToVideoPipeline":          "loaded in float32, as Wan's documentation does",
+	"WanPipeline":                      "loaded in float32, as Wan's documentation does",
+}
+
+// single tells what an autoencoder takes in single precision.
 func (run *running) single() []string {
-	if run.decoder == nil || run.decoder.Class != "AutoencoderKLWan" || width(run.decoder.Graph) != 2 {
+	why, known := raised[run.class]
+	if !known || run.decoder == nil || width(run.decoder.Graph) != 2 {
 		return nil
 	}
 	if run.work.Offload != "" && run.work.Offload != "model" {
-		return []string{"the vae is counted in bf16: loaded in float32, as Wan's documentation does, its weights and activations are twice as large or more"}
+		return []string{fmt.Sprintf("the vae is counted in bf16: %s, its weights and activations are twice as large or more", why)}
 	}
 	cost, err := forward.Of(run.decoder.Graph, run.decoding(), 4)
 	if err != nil {
@@ -23,5 +34,5 @@ func (run *running) single() []string {
 	}
 	held := run.held(run.decoder, 0)
 	peak := held.Total() + forward.Bytes(run.decoder.Graph) + cost.PeakBytes + run.embeddings() + run.latents()
-	return []string{fmt.Sprintf("the vae is counted in bf16: loaded in float32, as Wan's documentation does, GPU 0 holds %v while it decodes", costmodel.Bytes(peak))}
+	return []string{fmt.Sprintf("the vae is counted in bf16: %s, GPU 0 holds %v while it decodes", why, costmodel.Bytes(peak))}
 }
