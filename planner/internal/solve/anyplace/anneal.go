@@ -202,3 +202,12 @@ func (anneal *annealer) settle(from, to int32) {
 	anneal.energies[to] = anneal.energy(to, anneal.load[to], anneal.bytes[to])
 	anneal.note()
 }
+
+// cool anneals from where it stands, the slower the later the round.
+func (anneal *annealer) cool(ctx context.Context, largest float64, round int) {
+	const slowest = 8
+	anneal.unit = largest
+	anneal.squarings = 3 + anneal.rng.IntN(3)
+	hot := [...]float64{0.03, 0.1, 0.3, 1}[anneal.rng.IntN(4)]
+	anneal.run(ctx, annealSteps*min(len(anneal.place), maxItems)*min(1+round/2, slowest), hot, 1e-4)
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	"github.com/devmap-dev/devmap/planner/internal/solve/boundcut"
@@ -106,39 +107,103 @@ func partOf(ctx context.Context, part float64) (context.Context, context.CancelF
 // over tells that there is nothing left to do, or no time.
 func (call *anywhere) over(ctx context.Context) bool { return ctx.Err() != nil || call.Proven() }
 
-// search takes turns: a bound that meets an answer saves the rest of the work,
-// a better answer makes the bound's sets smaller.
+// search takes turns in rounds, on two processors: one searches for answers,
+// the other raises the bound for as long as prices can, and then searches too.
+// Both begin a round with the best that is known and hand in what they found at
+// its end, so that without a deadline the answer is the same in every run.
 func (call *anywhere) search(ctx context.Context) {
 	split := newSplitter(ctx, call.Netlist, splitCells)
 	if split == nil {
 		return
 	}
 	rng := rand.New(rand.NewPCG(call.Settings.Seed, 0))
+	other := newAnnealer(newPlacement(call.Netlist, call.scatter(rng)), rand.New(rand.NewPCG(call.Settings.Seed, 1)))
 	anneal := newAnnealer(newPlacement(call.Netlist, call.scatter(rng)), rng)
 	call.chain(ctx, anneal, split)
 	_, timed := ctx.Deadline()
-	for run := 0; run < annealRuns || timed && call.best == nil; run++ {
-		if call.over(ctx) {
-			return
-		}
-		anneal = newAnnealer(newPlacement(call.Netlist, call.scatter(rng)), rng)
-		call.anneal(ctx, anneal, split, run)
-	}
-	if call.over(ctx) || call.best == nil {
-		return
-	}
-	sets := boundprice.New(ctx, call.Netlist)
+	side := &beside{anywhere: call, annealer: other}
 	for round := 0; round < kickRounds || timed; round++ {
-		if !call.over(ctx) {
-			call.kick(ctx, anneal, split)
-		}
 		if call.over(ctx) {
 			return
 		}
-		if sets == nil {
-			continue
+		part, stop := context.WithCancel(ctx)
+		side.begin(part, stop, round)
+		call.round(part, anneal, split, round)
+		side.end()
+		stop()
+	}
+}
+
+// round searches: the first from random starts, then by kicks to the best answer
+// and slow cooling from it, in turns.
+func (call *anywhere) round(ctx context.Context, anneal *annealer, split *splitter, round int) {
+	switch {
+	case round == 0 || call.best == nil:
+		for run := range annealRuns {
+			if call.over(ctx) {
+				return
+			}
+			anneal.refresh(call.scatter(anneal.rng))
+			anneal.forget()
+			call.anneal(ctx, anneal, split, run)
 		}
-		sets.Improve(ctx, call.Answer.Value, boundWork)
-		call.Raise(sets.Value, "sets: at some prices, all items are worth more than what all devices can take within this load")
+	case round%2 == 0:
+		anneal.refresh(call.best)
+		anneal.forget()
+		anneal.cool(ctx, call.Answer.Value, round)
+		call.polish(ctx, anneal, split, "simulated annealing, cooled slowly from the best answer")
+	default:
+		call.kick(ctx, anneal, split)
+	}
+}
+
+// beside is what runs on the other processor. It must not touch the answer
+// before a round's end.
+type beside struct {
+	*anywhere
+	*annealer
+	sets    *boundprice.Bound
+	known   float64 // the answer's value when its sets were last told
+	running sync.WaitGroup
+	cooled  bool
+}
+
+func (side *beside) begin(ctx context.Context, stop context.CancelFunc, round int) {
+	start, largest, bound := append([]int32(nil), side.anywhere.best...), side.Answer.Value, side.Answer.LowerBound
+	side.cooled = false
+	side.running.Go(func() {
+		if round == 0 {
+			side.sets = boundprice.New(ctx, side.anywhere.Netlist)
+		}
+		if len(start) == 0 {
+			return
+		}
+		if side.sets != nil && !side.sets.Done(largest) {
+			if largest != side.known {
+				side.sets.Know(start)
+				side.known = largest
+			}
+			side.sets.Raise(bound)
+			side.sets.Improve(ctx, largest, boundWork)
+			if side.sets.Value >= largest*(1-graph.Rounding) {
+				stop() // what the answer's value at the round's start was is the least
+			}
+			return
+		}
+		side.refresh(start)
+		side.forget()
+		side.cool(ctx, largest, round)
+		side.cooled = true
+	})
+}
+
+// end waits for the round's end and takes what it brought.
+func (side *beside) end() {
+	side.running.Wait()
+	if side.sets != nil {
+		side.anywhere.Raise(side.sets.Value, "sets: at some prices, all items are worth more than what all devices can take within this load")
+	}
+	if side.cooled && side.found() {
+		side.anywhere.take(side.annealer.best, side.bestLoad, "simulated annealing, cooled slowly from the best answer")
 	}
 }

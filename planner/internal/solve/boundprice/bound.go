@@ -10,6 +10,7 @@ package boundprice
 import (
 	"context"
 	"math"
+	"slices"
 
 	"github.com/devmap-dev/devmap/planner/internal/solve/graph"
 	"github.com/devmap-dev/devmap/planner/internal/solve/netlist"
@@ -29,14 +30,20 @@ type Bound struct {
 	// reach is the least load known at which fractions of sets cover all items:
 	// prices prove nothing above it.
 	reach float64
+	// tough is the least load at which a trial of so much patience, in steps of
+	// work, came to no end.
+	tough    float64
+	patience int
 	// scale is what an item's price may differ by, prices are the best so far.
 	scale, prices []float64
 	trial         *trial
+	rounds        int // of all trials
 }
 
 // New begins with each item at its least time. It is nil where the context ends.
 func New(ctx context.Context, nets *netlist.Netlist) *Bound {
-	bound := &Bound{Netlist: nets, reach: math.Inf(1)}
+	const patience = 2_000_000_000
+	bound := &Bound{Netlist: nets, reach: math.Inf(1), tough: math.Inf(1), patience: patience}
 	var count []float64
 	size := graph.Sum(nets.Size)
 	for kind, devices := range nets.Count {
@@ -119,10 +126,17 @@ func (bound *Bound) loadOf(at int, items []int32) float64 {
 // worth trying for, as a part of it.
 const nearReach = 5e-4
 
+// Raise takes a bound that something else has proved: trials begin above it.
+func (bound *Bound) Raise(value float64) { bound.Value = max(bound.Value, value) }
+
 // Done says that prices on single items prove no more below the largest load
 // known.
-func (bound *Bound) Done(largest float64) bool {
-	return bound.Value >= min(largest, bound.reach)*(1-nearReach)
+func (bound *Bound) Done(largest float64) bool { return bound.near(largest, bound.reach) }
+
+// near says that Value is as good as the least of some loads.
+func (bound *Bound) near(loads ...float64) bool {
+	const near = 1 - 5e-4
+	return bound.Value >= slices.Min(loads)*near
 }
 
 // Improve makes trials at loads up to the largest known, until the work, in
@@ -131,36 +145,44 @@ func (bound *Bound) Improve(ctx context.Context, largest float64, work int) {
 	if largest < netlist.MinLoad {
 		return
 	}
-	for work > 0 && ctx.Err() == nil && !bound.Done(largest) {
+	for until := bound.work() + work; bound.work() < until && ctx.Err() == nil && !bound.Done(largest); {
 		if bound.trial == nil || bound.trial.limit > largest {
 			bound.begin(largest)
 		}
-		before := bound.work()
-		switch bound.trial.round(ctx) {
-		case refuted:
+		bound.rounds++
+		end := bound.trial.round(ctx)
+		switch {
+		case ctx.Err() != nil || end == open:
+			continue
+		case end == refuted:
 			bound.Value = max(bound.Value, bound.trial.limit*(1-graph.Rounding))
 			copy(bound.prices, bound.trial.centre)
-			bound.trial = nil
-		case covered, stuck:
+		case end == covered:
 			bound.reach = min(bound.reach, bound.trial.limit)
-			bound.trial = nil
 		default:
+			bound.tough = min(bound.tough, bound.trial.limit)
 		}
-		work -= bound.work() - before
+		bound.trial = nil
 	}
 }
 
 // begin chooses the load of the next trial, half way to what may be reached.
+// What was too tough is tried again, with twice the work, when all below it is
+// done.
 func (bound *Bound) begin(largest float64) {
 	top := min(largest, bound.reach)
-	bound.lp.limit((bound.Value + top) / 2)
-	bound.trial = newTrial(bound, (bound.Value+top)/2)
+	if bound.near(bound.tough) || bound.tough < netlist.MinLoad {
+		bound.tough, bound.patience = math.Inf(1), 2*bound.patience
+	}
+	limit := (bound.Value + min(top, bound.tough)) / 2
+	bound.lp.limit(limit)
+	bound.trial = newTrial(bound, limit, bound.patience)
 }
 
 // work counts labels and the entries of pivots.
 func (bound *Bound) work() int {
-	const ofLabel = 20
-	total := bound.lp.pivots * bound.lp.rows * bound.lp.rows
+	const ofLabel, ofRound = 20, 20_000
+	total := bound.rounds*ofRound + bound.lp.pivots*bound.lp.rows*bound.lp.rows
 	for _, walk := range bound.walkers {
 		total += walk.made*ofLabel + walk.swept
 	}

@@ -203,11 +203,11 @@ func (lp *master) entering() int {
 	return pick
 }
 
-// solve makes pivots until none helps, or more than some.
+// solve makes pivots until none helps, or they are many: any prices are prices.
 func (lp *master) solve(ctx context.Context) {
-	const most, anew = 20_000, 50
+	const anew, most = 50, 4
 	lp.duals()
-	for range most {
+	for range most * lp.rows {
 		if lp.pivots%64 == 63 && ctx.Err() != nil {
 			return
 		}

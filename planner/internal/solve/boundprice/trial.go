@@ -3,29 +3,32 @@ package boundprice
 import (
 	"context"
 	"math"
+
+	"github.com/devmap-dev/devmap/planner/internal/solve/graph"
 )
 
 // trial looks for prices that refute one load. It begins with the volume
 // algorithm (Barahona and Anbil, Mathematical Programming 87, 2000), which is
-// quick to good prices, and goes on by column generation, whose prices are drawn
-// towards the best so far (Wentges, International Transactions in Operational
-// Research 4, 1997).
+// quick to good prices, and goes on by column generation, at prices that
+// follow the program's slowly (Neame, "Nonsmooth dual methods in integer
+// programming", 1999).
 type trial struct {
 	*Bound
 	limit float64
-	// centre are the best prices so far and rent what a device of each kind can
-	// take at them, so that all devices take 1; ratio is what all items are
-	// worth then.
-	centre, rent []float64
-	ratio        float64
-	rounds       int
-	stale        int
+	// centre are the best prices so far, at which all devices take 1, as far as is
+	// known; ratio is what all items are worth then.
+	centre []float64
+	// smooth and rent are the prices of items and devices asked for last by the
+	// linear program.
+	smooth, rent  []float64
+	ratio         float64
+	rounds, stale int
+	until         int // work
 
 	asked, most []float64 // prices of this round, and what devices take
 	mean        []float64 // share of each item that the devices took lately
 	step        float64   // of the volume algorithm; 0: it is over
 	box         float64
-	draw        float64
 }
 
 // outcome of a round.
@@ -38,32 +41,33 @@ const (
 	stuck
 )
 
-// What a trial may take. Walks are rough at first: cells and slack are a
-// walker's, and grow finer where rough ones do not help.
+// What a trial may take. Walks are rough at first: labels are joined in
+// cells, which grow finer where that does not help.
 const (
-	volumeRounds = 120
-	volumeStale  = 30
+	volumeRounds = 300
+	volumeStale  = 50
 	firstCells   = 300
 	mostCells    = 40_000
-	firstSlack   = 0.003
 	mostRounds   = 1500
 	firstBox     = 0.1
+	smoothing    = 0.6
+	fewStates    = 4000
 	mostBox      = 50
 )
 
-func newTrial(bound *Bound, limit float64) *trial {
-	try := &trial{Bound: bound, limit: limit, centre: append([]float64(nil), bound.prices...), step: 1}
+func newTrial(bound *Bound, limit float64, work int) *trial {
+	try := &trial{Bound: bound, limit: limit, until: bound.work() + work, centre: append([]float64(nil), bound.prices...), step: 1}
 	try.asked = append([]float64(nil), try.centre...)
 	try.rent, try.most = make([]float64, len(bound.kinds)), make([]float64, len(bound.kinds))
 	for _, walk := range bound.walkers {
-		walk.cells, walk.slack = firstCells, firstSlack
+		walk.cells = firstCells
 	}
 	return try
 }
 
 // round asks for the dearest sets at one vector of prices.
 func (try *trial) round(ctx context.Context) outcome {
-	if try.rounds++; try.rounds > mostRounds {
+	if try.rounds++; try.rounds > mostRounds || try.work() > try.until {
 		return stuck
 	}
 	if try.step > 0 {
@@ -72,8 +76,9 @@ func (try *trial) round(ctx context.Context) outcome {
 	return try.generate(ctx)
 }
 
-// judge takes over prices that are better than the best so far.
-func (try *trial) judge() (better bool) {
+// of is what all items are worth at the prices asked for, over what the devices
+// can take.
+func (try *trial) of() float64 {
 	worth, taken := 0.0, 0.0
 	for _, price := range try.asked {
 		worth += price
@@ -81,7 +86,15 @@ func (try *trial) judge() (better bool) {
 	for at, most := range try.most {
 		taken += most * try.lp.count[at]
 	}
-	ratio := worth / taken
+	return worth / taken
+}
+
+// judge takes over prices that seem better than the best so far.
+func (try *trial) judge() (better bool) {
+	ratio, taken := try.of(), 0.0
+	for at, most := range try.most {
+		taken += most * try.lp.count[at]
+	}
 	if !(ratio > try.ratio) || math.IsInf(ratio, 1) {
 		return false
 	}
@@ -91,9 +104,6 @@ func (try *trial) judge() (better bool) {
 	try.ratio = ratio
 	for item, price := range try.asked {
 		try.centre[item] = price / taken
-	}
-	for at, most := range try.most {
-		try.rent[at] = most / taken
 	}
 	return true
 }
@@ -105,29 +115,37 @@ const refutes = 1 + 1e-7
 func (try *trial) volume(ctx context.Context) outcome {
 	taken := make([]float64, len(try.asked))
 	for at, walk := range try.walkers {
-		most, sets, done := walk.price(ctx, try.asked, try.limit, 0, false)
+		dearest := found{}
+		most, sets, done := 0.0, []found(nil), true
+		if walk.total <= fewStates {
+			most, sets, done = walk.rough(ctx, try.asked, try.limit)
+		} else {
+			sets = walk.glance(ctx, try.asked, try.limit, 0)
+		}
 		if !done {
-			return open
+			return stuck
 		}
-		try.most[at] = most
-		dearest := -1
-		for i, set := range sets {
+		for _, set := range sets {
 			try.learn(at, set)
-			if dearest < 0 || set.worth > sets[dearest].worth {
-				dearest = i
+			if set.worth > dearest.worth {
+				dearest = set
 			}
 		}
-		if dearest >= 0 {
-			for _, item := range sets[dearest].items {
-				taken[item] += try.lp.count[at]
-			}
+		try.most[at] = max(most, dearest.worth)
+		for _, item := range dearest.items {
+			taken[item] += try.lp.count[at]
+		}
+	}
+	if ctx.Err() != nil {
+		return open
+	}
+	if try.of() > refutes {
+		if is := try.exactly(ctx); is != open {
+			return is
 		}
 	}
 	if try.judge() {
 		try.step = min(1.1*try.step, 1.5)
-	}
-	if try.ratio > refutes {
-		return refuted
 	}
 	if try.stale++; try.stale%10 == 0 {
 		try.step *= 0.7
@@ -136,8 +154,35 @@ func (try *trial) volume(ctx context.Context) outcome {
 		try.mean = taken
 	}
 	if try.stale >= volumeStale || try.rounds >= volumeRounds || !try.along(taken) {
-		try.step, try.box, try.draw = 0, firstBox, 0.5
+		try.step, try.box = 0, firstBox
+		try.smooth = append(try.smooth, try.centre...)
+		for at := range try.rent {
+			try.rent[at] = 1 / graph.Sum(try.lp.count)
+		}
 		try.boxed()
+	}
+	return open
+}
+
+// exactly asks, for sure, whether the devices can take what the items are worth
+// at the prices: each kind its share, as most has it. Either none has a set that
+// is worth more, and the limit is refuted, or there are such sets.
+func (try *trial) exactly(ctx context.Context) outcome {
+	share := max(1, try.of()) / refutes
+	for at, walk := range try.walkers {
+		try.most[at] *= share
+		sets, done := walk.price(ctx, try.asked, try.limit, try.most[at])
+		if !done {
+			return stuck
+		}
+		for _, set := range sets {
+			try.most[at] = max(try.most[at], set.worth)
+			try.learn(at, set)
+		}
+	}
+	if try.of() > 1+graph.Rounding {
+		copy(try.centre, try.asked)
+		return refuted
 	}
 	return open
 }
@@ -161,10 +206,21 @@ func (try *trial) along(taken []float64) bool {
 	return true
 }
 
+// learn adds a set to those that cover, if the program gains by it.
 func (try *trial) learn(at int, set found) {
-	if set.fits {
-		try.lp.add(column{items: set.items, kind: at, load: set.load})
+	if !set.fits {
+		return
 	}
+	if try.step == 0 {
+		worth := try.lp.dual[try.lp.items+at]
+		for _, item := range set.items {
+			worth += try.lp.dual[item]
+		}
+		if worth <= 1e-9 {
+			return
+		}
+	}
+	try.lp.add(column{items: set.items, kind: at, load: set.load})
 }
 
 // boxed puts the box of prices around the centre and begins anew.
@@ -189,27 +245,23 @@ func (try *trial) generate(ctx context.Context) outcome {
 		return covered
 	}
 	before := len(lp.sets)
-	for _, draw := range []float64{try.draw, 0} {
-		if !try.separate(ctx, draw) {
-			return open
+	for _, sure := range []bool{false, true} {
+		for _, draw := range []float64{smoothing, 0} {
+			if is := try.separate(ctx, draw, sure); is != open || ctx.Err() != nil || len(lp.sets) > before {
+				copy(try.smooth, try.asked)
+				copy(try.rent, try.most)
+				return is
+			}
 		}
-		if try.ratio > refutes {
-			return refuted
-		}
-		if len(lp.sets) > before || draw == 0 {
-			break
-		}
-	}
-	if len(lp.sets) > before {
-		return open
 	}
 	switch walk := try.walkers[0]; {
 	case walk.cells < mostCells:
 		for _, walk := range try.walkers {
-			walk.cells, walk.slack = 5*walk.cells, walk.slack/5
+			walk.cells *= 5
 		}
 	case outside >= little && try.box < mostBox:
-		try.box *= 3
+		copy(try.centre, lp.dual)
+		try.box *= 2
 		try.boxed()
 	default:
 		return stuck
@@ -217,38 +269,23 @@ func (try *trial) generate(ctx context.Context) outcome {
 	return open
 }
 
-// separate asks for sets at prices between the program's and the centre's.
-// First those that are met by the way will do.
-func (try *trial) separate(ctx context.Context, draw float64) bool {
-	if try.ratio == 0 {
-		draw = 0
-	}
+// separate asks for sets at prices between the program's and the centre's that
+// are worth more than the program says; surely, or with a glance.
+func (try *trial) separate(ctx context.Context, draw float64, sure bool) outcome {
 	for item := range try.asked {
-		try.asked[item] = draw*try.centre[item] + (1-draw)*try.lp.dual[item]
+		try.asked[item] = draw*try.smooth[item] + (1-draw)*try.lp.dual[item]
 	}
-	before := len(try.lp.sets)
-	for _, quick := range []bool{true, false} {
-		for at, walk := range try.walkers {
-			need := max(0, draw*try.rent[at]-(1-draw)*try.lp.dual[try.lp.items+at])
-			most, sets, done := walk.price(ctx, try.asked, try.limit, need, quick)
-			if !done {
-				return false
-			}
-			try.most[at] = most
-			for _, set := range sets {
-				worth := try.lp.dual[try.lp.items+at]
-				for _, item := range set.items {
-					worth += try.lp.dual[item]
-				}
-				if worth > 1e-9 {
-					try.learn(at, set)
-				}
-			}
-		}
-		try.judge()
-		if len(try.lp.sets) > before || try.ratio > refutes {
-			break
+	for at := range try.walkers {
+		try.most[at] = max(0, draw*try.rent[at]-(1-draw)*try.lp.dual[try.lp.items+at])
+	}
+	if sure {
+		return try.exactly(ctx)
+	}
+	for at, walk := range try.walkers {
+		for _, set := range walk.glance(ctx, try.asked, try.limit, try.most[at]) {
+			try.most[at] = max(try.most[at], set.worth)
+			try.learn(at, set)
 		}
 	}
-	return true
+	return open
 }

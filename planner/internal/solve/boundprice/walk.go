@@ -20,12 +20,12 @@ type walker struct {
 	completion
 	time, size []float64
 	room       float64
-	// cells is the most labels of one state, above which they are joined, and
-	// slack the part of the worth that an answer may be too high by.
+	// cells is the most labels of one state, above which they are joined.
 	cells int
-	slack float64
 	// made counts labels: the work.
 	made, swept int
+	total       int // states
+	beam        int
 	// starts are the labels by state, before a step; next those made by it.
 	labels, next     []label
 	first, nextFirst []int32
@@ -53,6 +53,7 @@ func newWalker(frontier *netlist.Frontier, time, size []float64, room float64) *
 		time: time, size: size, room: room, trace: make([][]int32, len(frontier.Order)),
 	}
 	for step, states := range frontier.States {
+		walk.total += states
 		into := inward{make([]int32, states+1), make([]int32, 2*len(frontier.Arcs[step]))}
 		for _, arcs := range frontier.Arcs[step] {
 			into.first[arcs[0].To+1]++
@@ -82,49 +83,82 @@ type found struct {
 
 // Labels: the most of one state, above which cells of load join them, and how
 // many sets a walk hands back.
-const handed = 6
+const (
+	handed   = 6
+	mostMade = 20_000_000
+)
 
-// price returns what no set within the limit and the room is worth more than,
-// need at least, and sets worth more than need. It returns false where the
-// context ends.
-func (walk *walker) price(ctx context.Context, prices []float64, limit, need float64, quick bool) (most float64, sets []found, done bool) {
-	least, lucky := walk.relax(walk, prices, limit)
-	for _, set := range lucky {
-		if set.worth > need*(1+1e-9) {
-			sets = append(sets, set)
-		}
+// price tells whether a set within the limit and the room is worth more than
+// need: then it returns such sets, else none. It returns false where the context
+// ends or the labels are too many.
+func (walk *walker) price(ctx context.Context, prices []float64, limit, need float64) (sets []found, done bool) {
+	least, sets := walk.relax(walk, prices, limit)
+	sets = slices.DeleteFunc(sets, func(set found) bool { return set.worth <= need })
+	if least <= need || len(sets) > 0 {
+		return sets, true
 	}
-	if quick && len(sets) > 0 {
-		return least, sets, true
-	}
+	return walk.labelled(ctx, prices, limit, need, math.MaxInt)
+}
+
+// glance looks for sets worth more than need among the most promising labels of
+// each state: it may miss some.
+func (walk *walker) glance(ctx context.Context, prices []float64, limit, need float64) (sets []found) {
+	const beam = 24
+	least, sets := walk.relax(walk, prices, limit)
+	sets = slices.DeleteFunc(sets, func(set found) bool { return set.worth <= need })
 	for _, set := range sets {
 		need = max(need, set.worth)
 	}
-	need *= 1 + walk.slack
-	if least <= need {
-		return need, sets, true
+	const near = 1 + 1e-3
+	if least <= need*near {
+		return sets
 	}
+	ends, _ := walk.labelled(ctx, prices, limit, need, beam)
+	return append(sets, ends...)
+}
+
+// rough returns what no set is worth more than, and sets near that: a little is
+// given away so that few labels are left.
+func (walk *walker) rough(ctx context.Context, prices []float64, limit float64) (most float64, sets []found, done bool) {
+	const near = 1 + 3e-3
+	least, sets := walk.relax(walk, prices, limit)
+	for _, set := range sets {
+		most = max(most, set.worth)
+	}
+	if most *= near; least <= most {
+		return most, sets, true
+	}
+	ends, done := walk.labelled(ctx, prices, limit, most, math.MaxInt)
+	for _, set := range ends {
+		most = max(most, set.worth)
+	}
+	return most, append(sets, ends...), done
+}
+
+// labelled walks with at most beam labels of a state and returns the sets of the
+// last labels, the dearest first: all have more worth than need.
+func (walk *walker) labelled(ctx context.Context, prices []float64, limit, need float64, beam int) (sets []found, done bool) {
+	before := walk.made
+	walk.beam = beam
 	walk.labels = append(walk.labels[:0], label{})
 	walk.first = append(walk.first[:0], 0, 1)
 	for step := range walk.Order {
-		if ctx.Err() != nil {
-			return 0, nil, false
+		if ctx.Err() != nil || walk.made-before > mostMade {
+			return nil, false
 		}
 		walk.step(step, prices, limit, need)
 		if len(walk.labels) == 0 {
-			return need, sets, true
+			return nil, true
 		}
-	}
-	for i := range walk.labels {
-		most = max(most, walk.labels[i].worth)
 	}
 	slices.SortFunc(walk.labels, func(a, b label) int { return cmp.Compare(b.worth, a.worth) })
 	for i := range min(handed, len(walk.labels)) {
-		if set := walk.setOf(walk.labels[i].from, limit, prices); set.worth > need {
+		set := walk.setOf(walk.labels[i].from, limit, prices)
+		if set.worth = walk.labels[i].worth; set.worth > need {
 			sets = append(sets, set)
 		}
 	}
-	return max(most, need), sets, true
+	return sets, true
 }
 
 // step goes on by one item: for each state after it, the labels that lead there
@@ -151,6 +185,9 @@ func (walk *walker) step(step int, prices []float64, limit, need float64) {
 		before := len(walk.next)
 		walk.ask(walk, step+1, state, limit, need)
 		walk.merge(limit)
+		if len(walk.next)-before > walk.beam {
+			walk.promising(before, float64(walk.beam)/limit)
+		}
 		if len(walk.next)-before > walk.cells {
 			walk.next = join(walk.next, before, float64(walk.cells)/2/limit)
 		}
@@ -207,6 +244,26 @@ func (walk *walker) merge(limit float64) {
 		default:
 		}
 	}
+}
+
+// promising keeps, of the labels whose loads share a cell, the one of the most
+// worth less what its size costs.
+func (walk *walker) promising(before int, scale float64) {
+	cell, end, most := -1, before, 0.0
+	for _, one := range walk.next[before:] {
+		worth := one.worth - walk.mu*one.size
+		switch at := int(one.load * scale); {
+		case at != cell:
+			cell, most = at, worth
+			walk.next[end] = one
+			end++
+		case worth > most:
+			most = worth
+			walk.next[end-1] = one
+		default:
+		}
+	}
+	walk.next = walk.next[:end]
 }
 
 // stands says that no label so far, of less load, beats one in size and worth.
