@@ -10,7 +10,6 @@ package boundprice
 import (
 	"context"
 	"math"
-	"slices"
 
 	"github.com/devmap-dev/devmap/planner/internal/solve/graph"
 	"github.com/devmap-dev/devmap/planner/internal/solve/netlist"
@@ -131,12 +130,17 @@ func (bound *Bound) Raise(value float64) { bound.Value = max(bound.Value, value)
 
 // Done says that prices on single items prove no more below the largest load
 // known.
-func (bound *Bound) Done(largest float64) bool { return bound.near(largest, bound.reach) }
+func (bound *Bound) Done(largest float64) bool {
+	return bound.Value >= least(largest) || bound.near(bound.reach)
+}
 
-// near says that Value is as good as the least of some loads.
-func (bound *Bound) near(loads ...float64) bool {
+// least is what a bound must refute for the largest load known to be the least.
+func least(largest float64) float64 { return largest * (1 - 2*graph.Rounding) }
+
+// near says that Value is as good as a load.
+func (bound *Bound) near(load float64) bool {
 	const near = 1 - 5e-4
-	return bound.Value >= slices.Min(loads)*near
+	return bound.Value >= load*near
 }
 
 // Improve makes trials at loads up to the largest known, until the work, in
@@ -175,6 +179,9 @@ func (bound *Bound) begin(largest float64) {
 		bound.tough, bound.patience = math.Inf(1), 2*bound.patience
 	}
 	limit := (bound.Value + min(top, bound.tough)) / 2
+	if bound.near(top) && top == largest {
+		limit = least(largest) / (1 - graph.Rounding)
+	}
 	bound.lp.limit(limit)
 	bound.trial = newTrial(bound, limit, bound.patience)
 }
