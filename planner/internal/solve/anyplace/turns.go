@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"sync"
 	"time"
 
 	"github.com/devmap-dev/devmap/planner/internal/solve/boundcut"
@@ -19,13 +18,13 @@ import (
 const (
 	annealRuns  = 8
 	annealSteps = 4000 // for each item
-	kickRounds  = 12
-	kicks       = 16          // in a round
+	kickRounds  = 48
+	kicks       = 4           // in a round
 	kickSteps   = 400         // for each item
-	kickWork    = 500_000_000 // of the splits in a round
+	kickWork    = 125_000_000 // of the splits in a round
 	maxItems    = 250         // that steps are made for
 	splitCells  = 400
-	boundWork   = 500_000_000 // of the bound in a round
+	boundWork   = 100_000_000 // of the bound in a round
 )
 
 // solve does what is cheap first, and ends where a bound meets an answer.
@@ -109,8 +108,9 @@ func (call *anywhere) over(ctx context.Context) bool { return ctx.Err() != nil |
 
 // search takes turns in rounds, on two processors: one searches for answers,
 // the other raises the bound for as long as prices can, and then searches too.
-// Both begin a round with the best that is known and hand in what they found at
-// its end, so that without a deadline the answer is the same in every run.
+// Both begin with the best that is known and hand in what they found at the end.
+// Without a deadline they wait for each other after every round, so that the
+// answer is the same in every run.
 func (call *anywhere) search(ctx context.Context) {
 	split := newSplitter(ctx, call.Netlist, splitCells)
 	if split == nil {
@@ -122,31 +122,27 @@ func (call *anywhere) search(ctx context.Context) {
 	call.chain(ctx, anneal, split)
 	_, timed := ctx.Deadline()
 	side := &beside{anywhere: call, annealer: other}
-	for round := 0; round < kickRounds || timed; round++ {
+	for round := 0; round < annealRuns+kickRounds || timed; round++ {
 		if call.over(ctx) {
-			return
+			break
 		}
-		part, stop := context.WithCancel(ctx)
-		side.begin(part, stop, round)
-		call.round(part, anneal, split, round)
-		side.end()
-		stop()
+		if side.done == nil {
+			side.begin(ctx, round)
+		}
+		call.round(side.part, anneal, split, round)
+		side.end(!timed)
 	}
+	side.end(true)
 }
 
-// round searches: the first from random starts, then by kicks to the best answer
-// and slow cooling from it, in turns.
+// round searches: the first ones from random starts, then by kicks to the best
+// answer and slow cooling from it, in turns.
 func (call *anywhere) round(ctx context.Context, anneal *annealer, split *splitter, round int) {
 	switch {
-	case round == 0 || call.best == nil:
-		for run := range annealRuns {
-			if call.over(ctx) {
-				return
-			}
-			anneal.refresh(call.scatter(anneal.rng))
-			anneal.forget()
-			call.anneal(ctx, anneal, split, run)
-		}
+	case round < annealRuns || call.best == nil:
+		anneal.refresh(call.scatter(anneal.rng))
+		anneal.forget()
+		call.anneal(ctx, anneal, split, round)
 	case round%2 == 0:
 		anneal.refresh(call.best)
 		anneal.forget()
@@ -158,48 +154,65 @@ func (call *anywhere) round(ctx context.Context, anneal *annealer, split *splitt
 }
 
 // beside is what runs on the other processor. It must not touch the answer
-// before a round's end.
+// before it has ended.
 type beside struct {
 	*anywhere
 	*annealer
-	sets    *boundprice.Bound
-	known   float64 // the answer's value when its sets were last told
-	running sync.WaitGroup
-	cooled  bool
+	sets   *boundprice.Bound
+	known  float64 // the answer's value when its sets were last told
+	cooled bool
+	// part ends with the context, or where the bound meets the answer.
+	part context.Context //nolint:containedctx // of one run
+	stop context.CancelFunc
+	done chan struct{} // nil: it does not run
 }
 
-func (side *beside) begin(ctx context.Context, stop context.CancelFunc, round int) {
+func (side *beside) begin(ctx context.Context, round int) {
 	start, largest, bound := append([]int32(nil), side.anywhere.best...), side.Answer.Value, side.Answer.LowerBound
-	side.cooled = false
-	side.running.Go(func() {
+	side.part, side.stop = context.WithCancel(ctx)
+	side.done, side.cooled = make(chan struct{}), false
+	go func() {
+		defer close(side.done)
 		if round == 0 {
 			side.sets = boundprice.New(ctx, side.anywhere.Netlist)
 		}
 		if len(start) == 0 {
 			return
 		}
-		if side.sets != nil && !side.sets.Done(largest) {
-			if largest != side.known {
-				side.sets.Know(start)
-				side.known = largest
-			}
-			side.sets.Raise(bound)
-			side.sets.Improve(ctx, largest, boundWork)
-			if side.sets.Value >= largest*(1-graph.Rounding) {
-				stop() // what the answer's value at the round's start was is the least
-			}
+		if side.sets == nil || side.sets.Done(largest) {
+			side.refresh(start)
+			side.forget()
+			side.cool(ctx, largest, round)
+			side.cooled = true
 			return
 		}
-		side.refresh(start)
-		side.forget()
-		side.cool(ctx, largest, round)
-		side.cooled = true
-	})
+		if largest != side.known {
+			side.sets.Know(start)
+			side.known = largest
+		}
+		side.sets.Raise(bound)
+		side.sets.Improve(ctx, largest, boundWork)
+		if side.sets.Done(largest) && side.sets.Value >= largest*(1-2*graph.Rounding) {
+			side.stop() // what the answer's value was at the beginning is the least
+		}
+	}()
 }
 
-// end waits for the round's end and takes what it brought.
-func (side *beside) end() {
-	side.running.Wait()
+// end takes what the run brought, if it has ended or is to be waited for.
+func (side *beside) end(wait bool) {
+	if side.done == nil {
+		return
+	}
+	if !wait {
+		select {
+		case <-side.done:
+		default:
+			return
+		}
+	}
+	<-side.done
+	side.stop()
+	side.done = nil
 	if side.sets != nil {
 		side.anywhere.Raise(side.sets.Value, "sets: at some prices, all items are worth more than what all devices can take within this load")
 	}

@@ -33,6 +33,9 @@ type Bound struct {
 	// work, came to no end.
 	tough    float64
 	patience int
+	// stride is how far above Value the next trial is at most: answers are far
+	// from the bound at first.
+	stride float64
 	// scale is what an item's price may differ by, prices are the best so far.
 	scale, prices []float64
 	trial         *trial
@@ -41,8 +44,8 @@ type Bound struct {
 
 // New begins with each item at its least time. It is nil where the context ends.
 func New(ctx context.Context, nets *netlist.Netlist) *Bound {
-	const patience = 2_000_000_000
-	bound := &Bound{Netlist: nets, reach: math.Inf(1), tough: math.Inf(1), patience: patience}
+	const patience, stride = 2_000_000_000, 0.02
+	bound := &Bound{Netlist: nets, reach: math.Inf(1), tough: math.Inf(1), patience: patience, stride: stride}
 	var count []float64
 	size := graph.Sum(nets.Size)
 	for kind, devices := range nets.Count {
@@ -159,6 +162,7 @@ func (bound *Bound) Improve(ctx context.Context, largest float64, work int) {
 		case ctx.Err() != nil || end == open:
 			continue
 		case end == refuted:
+			bound.stride *= 2
 			bound.Value = max(bound.Value, bound.trial.limit*(1-graph.Rounding))
 			copy(bound.prices, bound.trial.centre)
 		case end == covered:
@@ -178,7 +182,10 @@ func (bound *Bound) begin(largest float64) {
 	if bound.near(bound.tough) || bound.tough < netlist.MinLoad {
 		bound.tough, bound.patience = math.Inf(1), 2*bound.patience
 	}
-	limit := (bound.Value + min(top, bound.tough)) / 2
+	limit := min((bound.Value+min(top, bound.tough))/2, max(bound.Value*(1+bound.stride), netlist.MinLoad))
+	if bound.Value <= 0 {
+		limit = min(top, bound.tough) / 2
+	}
 	if bound.near(top) && top == largest {
 		limit = least(largest) / (1 - graph.Rounding)
 	}

@@ -22,7 +22,7 @@ type walker struct {
 	room       float64
 	// cells is the most labels of one state, above which they are joined.
 	cells int
-	// made counts labels: the work.
+	// made counts labels, kept or not: the work.
 	made, swept int
 	total       int // states
 	beam        int
@@ -85,7 +85,7 @@ type found struct {
 // many sets a walk hands back.
 const (
 	handed   = 6
-	mostMade = 20_000_000
+	mostMade = 40_000_000
 )
 
 // price tells whether a set within the limit and the room is worth more than
@@ -193,7 +193,6 @@ func (walk *walker) step(step int, prices []float64, limit, need float64) {
 		}
 		walk.nextFirst = append(walk.nextFirst, int32(len(walk.next)))
 	}
-	walk.made += len(walk.next)
 	walk.labels, walk.next = walk.next, walk.labels
 	walk.first, walk.nextFirst = walk.nextFirst, walk.first
 	walk.trace[step] = walk.trace[step][:0]
@@ -228,6 +227,7 @@ func (walk *walker) merge(limit float64) {
 		if from.head > limit {
 			return
 		}
+		walk.made++
 		old := &walk.labels[from.at]
 		one := label{from.head, old.size + from.size, old.worth + from.worth, 2*from.at + from.choice}
 		if from.at++; from.at < from.end {
