@@ -5,25 +5,37 @@ import "math"
 // Knapsack is the choice among the nodes that are members. The
 // relaxation takes swaps along the hulls in the order of time a byte and
 // breaks the last one (Sinha and Zoltners, "The multiple-choice knapsack
-// problem", 1979); branch and bound closes what it leaves open.
+// problem", 1979); branch and bound closes what it leaves open, or lists of
+// states.
 type Knapsack struct {
 	*View
 	Member func(node int) bool
 
 	// The exact search: the nodes that have a swap, in the order of their
-	// first, a node's place among them, and their swaps.
+	// first, and their swaps, which name a node by its place among them.
 	items  []int
-	place  map[int]int
 	swaps  []swap
 	taken  []int // option of each item
 	best   []int
 	value  float64
 	budget int // branches yet, set to searched where it is 0
+	states int // of the lists at most, mostStates where it is 0
+	ended  bool
 }
 
 // searched bounds the branches of one exact search. What it leaves open keeps
 // the relaxation as its bound.
 const searched = 3_000
+
+// Rough returns bounds on what Relax returns of any members that can save so
+// much: by the best and the worst ratio of all swaps, the longest one broken.
+func (view *View) Rough(need float64) (lower, upper float64) {
+	if need <= 0 || len(view.swaps) == 0 {
+		return 0, 0
+	}
+	best, worst := view.swaps[0], view.swaps[len(view.swaps)-1]
+	return need * (best.time / best.saves), need*(worst.time/worst.saves) + view.longest
+}
 
 // Relax returns the bound of the relaxation on the time that saving need bytes
 // takes, and the time of its rounded form: the broken swap taken whole.
@@ -48,23 +60,26 @@ func (sack *Knapsack) Relax(need float64) (lower, upper float64) {
 }
 
 // Solve returns the least time that saves need bytes, from below and from
-// above, and the options that take the upper one. Above
+// above, and the options that take the upper one, 0 where a node is not named.
 // +Inf: that much cannot be saved.
 func (sack *Knapsack) Solve(need float64) (lower, upper float64, option map[int]int) {
 	option = make(map[int]int)
 	if need <= 0 {
 		return 0, 0, option
 	}
-	sack.items, sack.place, sack.swaps = nil, make(map[int]int), nil
+	sack.items, sack.swaps = nil, nil
+	place := make(map[int]int)
 	for _, exchange := range sack.View.swaps {
 		if !sack.Member(exchange.node) {
 			continue
 		}
-		sack.swaps = append(sack.swaps, exchange)
-		if _, known := sack.place[exchange.node]; !known {
-			sack.place[exchange.node] = len(sack.items)
+		item, known := place[exchange.node]
+		if !known {
+			item = len(sack.items)
+			place[exchange.node] = item
 			sack.items = append(sack.items, exchange.node)
 		}
+		sack.swaps = append(sack.swaps, swap{item, exchange.time, exchange.saves})
 	}
 	lower, upper = sack.Relax(need)
 	if math.IsInf(lower, 1) {
@@ -75,7 +90,7 @@ func (sack *Knapsack) Solve(need float64) (lower, upper float64, option map[int]
 		sack.budget = searched
 	}
 	sack.branch(0, need, 0)
-	if sack.budget > 0 { // else some branch was not looked at
+	if sack.ended = sack.budget > 0 || sack.lists(need); sack.ended { // else some branch was not looked at
 		lower = sack.value
 	}
 	for i, node := range sack.items {
@@ -91,8 +106,7 @@ func (sack *Knapsack) rounded(need float64) []int {
 		if need <= 0 {
 			break
 		}
-		i := sack.place[exchange.node]
-		option[i] = sack.Nodes[exchange.node].steepest(option[i])
+		option[exchange.node] = sack.Nodes[sack.items[exchange.node]].steepest(option[exchange.node])
 		need -= exchange.saves
 	}
 	return option
@@ -125,7 +139,7 @@ func (sack *Knapsack) rest(i int, need float64) float64 {
 	extra := 0.0
 	for j := range sack.swaps {
 		exchange := &sack.swaps[j]
-		if sack.place[exchange.node] < i {
+		if exchange.node < i {
 			continue
 		}
 		if exchange.saves >= need {

@@ -55,7 +55,7 @@ func leastTime(nodes [][]Option, need int) float64 {
 func TestKnapsackBounds(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(91, 92))
-	ended, open := 0, 0
+	ended, listed, open := 0, 0, 0
 	for i := range 1500 {
 		nodes := hard(rng, 1+rng.IntN(2+38*rng.IntN(2)))
 		most := 0
@@ -65,8 +65,11 @@ func TestKnapsackBounds(t *testing.T) {
 		need := 1 + rng.IntN(most+1)
 		want := leastTime(nodes, need)
 		k := Knapsack{View: NewView(len(nodes), func(node int) []Option { return nodes[node] }), Member: func(int) bool { return true }}
-		if i%2 == 0 {
-			k.budget = 1 + rng.IntN(60)
+		switch i % 4 {
+		case 0, 1: // neither comes to its end
+			k.budget, k.states = 1+rng.IntN(60), 1
+		case 2: // the lists do
+			k.budget = 1
 		}
 		low, high := k.Relax(float64(need))
 		lower, upper, option := k.Solve(float64(need))
@@ -88,8 +91,11 @@ func TestKnapsackBounds(t *testing.T) {
 			t.Fatalf("%d: the options save %v of %d bytes in %v, said %v", i, saved, need, time, upper)
 		}
 		switch {
-		case k.budget > 0:
+		case k.ended:
 			ended++
+			if k.budget <= 0 {
+				listed++
+			}
 			if math.Abs(lower-want) > rounding || math.Abs(upper-want) > rounding {
 				t.Fatalf("%d: the search ended with %v to %v, the least time is %v", i, lower, upper, want)
 			}
@@ -97,7 +103,7 @@ func TestKnapsackBounds(t *testing.T) {
 			open++ // here a bound that is taken from the answer would be wrong
 		}
 	}
-	if ended < 200 || open < 10 {
-		t.Errorf("%d searches ended, %d did not and missed the best", ended, open)
+	if ended < 200 || listed < 200 || open < 10 {
+		t.Errorf("%d searches ended, %d of them by lists, %d did not and missed the best", ended, listed, open)
 	}
 }

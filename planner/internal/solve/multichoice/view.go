@@ -17,6 +17,8 @@ type View struct {
 	// swaps are the steps of all nodes along the lower hull of (memory, time),
 	// the least time a byte first; those of one node stand in their order.
 	swaps []swap
+	// longest is the time of the longest.
+	longest float64
 }
 
 // Options are a node's options that are not dominated: time rises, memory
@@ -43,6 +45,9 @@ func NewView(nodes int, of func(node int) []Option) *View {
 			seen.swaps = append(seen.swaps, swap{node, opts.Time[to] - opts.Time[i], opts.Memory[i] - opts.Memory[to]})
 			i = to
 		}
+	}
+	for _, exchange := range seen.swaps {
+		seen.longest = max(seen.longest, exchange.time)
 	}
 	slices.SortStableFunc(seen.swaps, func(a, b swap) int { return cmp.Compare(a.time/a.saves, b.time/b.saves) })
 	return seen

@@ -24,32 +24,31 @@ const near = 0.01
 // often that is the last question.
 func (call *solver) narrow(ctx context.Context, in *search) {
 	call.first(ctx, in)
-	from, asked := call.LowerBound, call.Sets > 0
+	// What is below top is still to be asked: the best, or a limit under which a
+	// knapsack was left open.
+	from, top, asked := call.LowerBound, call.Value, call.Sets > 0
 	call.Sets = in.sets.Len()
 	limit := from
 	if asked {
 		limit = call.Value * (1 - precision)
 	}
-	for call.Stages != nil && from < call.Value*(1-precision) {
+	for call.Stages != nil && from < top*(1-precision) {
 		attempt := in.ask(ctx, limit)
 		switch {
 		case attempt.stopped:
 			return
 		case attempt.reached():
-			before := call.Value
 			call.offer(attempt.plan())
-			if call.Value == before { // a knapsack was left open
-				from = max(from, limit)
-			}
+			top = min(limit, call.Value)
 		default:
 			from = max(limit, attempt.next)
 			if in.sets.Whole {
 				call.raise(from, "search: no pipeline has its slowest stage below it")
 			}
 		}
-		limit = from + (call.Value-from)/2
-		if call.Value-from < near*call.Value && !asked {
-			limit, asked = call.Value*(1-precision), true
+		limit = from + (top-from)/2
+		if top-from < near*top && !asked {
+			limit, asked = top*(1-precision), true
 		}
 	}
 }

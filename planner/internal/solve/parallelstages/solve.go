@@ -36,6 +36,9 @@ type Solution struct {
 // precision is how near the bound must be for the answer to be the optimum.
 const precision = 1e-9
 
+// fewSets are asked in some 10 ms.
+const fewSets = 1000
+
 // manySets bounds the down-sets, whose tables take some 100 MB then.
 const manySets = 100_000
 
@@ -123,7 +126,9 @@ func (call *solver) run(ctx context.Context) error {
 	_, needs := call.largest()
 	none := needs > call.Capacity*(1+rounding) // it is left to say what would do
 	if !none {
-		call.first(always, line) // an answer, however little time there is
+		if line.sets.Len() < fewSets {
+			call.first(always, line) // an answer, however little time there is
+		}
 		call.narrow(ctx, line)
 	}
 	all, width := line, 0

@@ -76,8 +76,13 @@ func (attempt *probe) fits(upper, lower int, next *label, time float64) bool {
 	if math.IsInf(attempt.limit, 1) {
 		return true
 	}
-	sack, need := attempt.sack(upper, lower, next)
-	low, high := sack.Relax(need)
+	seen := attempt.view(tensor, data, inFlight)
+	need := seen.fastest[upper] - seen.fastest[lower] - room
+	low, high := seen.Rough(need)
+	sack := &multichoice.Knapsack{View: seen.View, Member: attempt.between(upper, lower)}
+	if time+low <= attempt.limit && time+high > attempt.limit {
+		low, high = sack.Relax(need)
+	}
 	if time+low <= attempt.limit && time+high > attempt.limit {
 		low, high = attempt.exact(sack, upper, lower, next, need)
 	}
@@ -91,18 +96,9 @@ func (attempt *probe) fits(upper, lower int, next *label, time float64) bool {
 	return true
 }
 
-// sack is the choice among the nodes of a stage, and the bytes that their
-// fastest options are too many.
-func (within *search) sack(upper, lower int, of *label) (*multichoice.Knapsack, float64) {
-	seen := within.view(int(of.tensor), int(of.data), int(of.held))
-	need := -within.Capacity * (1 + rounding)
-	inside := make([]bool, len(within.Nodes))
-	for _, node := range within.sets.Nodes(upper, lower) {
-		_, memory := seen.Nodes[node].Fastest()
-		need += memory
-		inside[node] = true
-	}
-	return &multichoice.Knapsack{View: seen, Member: func(node int) bool { return inside[node] }}, need
+// between: a node is of the stage between two sets.
+func (within *search) between(upper, lower int) func(node int) bool {
+	return func(node int) bool { return within.sets.Has(upper, node) && !within.sets.Has(lower, node) }
 }
 
 // exact asks the whole knapsack, once.
@@ -145,9 +141,16 @@ func (attempt *probe) plan() *Plan {
 	lower, of := attempt.sets.Empty, attempt.labels[attempt.sets.Empty][0]
 	for lower != 0 {
 		upper := int(of.upper)
-		sack, need := attempt.sack(upper, lower, &of)
+		nodes := attempt.sets.Nodes(upper, lower)
+		seen := attempt.view(int(of.tensor), int(of.data), int(of.held))
+		need := -attempt.Capacity * (1 + rounding)
+		for _, node := range nodes { // as Score will add them up, not by differences
+			_, memory := seen.Nodes[node].Fastest()
+			need += memory
+		}
+		sack := &multichoice.Knapsack{View: seen.View, Member: attempt.between(upper, lower)}
 		_, _, option := sack.Solve(need)
-		for _, node := range attempt.sets.Nodes(upper, lower) {
+		for _, node := range nodes {
 			plan.Stage[node], plan.Choice[node] = len(plan.Stages), sack.Nodes[node].Choice[option[node]]
 		}
 		plan.Stages = append(plan.Stages, Degrees{attempt.Data[of.data], attempt.Tensor[of.tensor]})

@@ -38,7 +38,7 @@ type search struct {
 	// flight, made when asked for; views are the nodes' options so, by data
 	// degree too.
 	smallest map[[2]int][]float64
-	views    map[[3]int]*multichoice.View
+	views    map[[3]int]*view
 	// solved keeps what the exact knapsack gave.
 	solved map[stageKey]timeRange
 	// The walk below one set: when a set was last met, and the transfers of
@@ -47,6 +47,13 @@ type search struct {
 	walk      int32
 	transfers []float64
 	stack     []int32
+}
+
+// view is the nodes' options in a stage of some degrees and micro-batches in
+// flight, and the memory of the fastest ones.
+type view struct {
+	*multichoice.View
+	fastest []float64
 }
 
 type fastest struct{ time, inFlight, fixed []float64 }
@@ -59,7 +66,7 @@ type (
 func newSearch(problem *Problem, graph *network, sets *lattice.Family) *search {
 	within := &search{
 		Problem: problem, network: graph, sets: sets,
-		smallest: make(map[[2]int][]float64), views: make(map[[3]int]*multichoice.View), solved: make(map[stageKey]timeRange),
+		smallest: make(map[[2]int][]float64), views: make(map[[3]int]*view), solved: make(map[stageKey]timeRange),
 		met: make([]int32, sets.Len()), transfers: make([]float64, sets.Len()*len(problem.Tensor)),
 	}
 	within.work = within.sums(problem.leastWork)
@@ -184,17 +191,24 @@ func (within *search) least(tensor, inFlight int) []float64 {
 }
 
 // view is the nodes as a stage of these degrees sees them.
-func (within *search) view(tensor, data, inFlight int) *multichoice.View {
+func (within *search) view(tensor, data, inFlight int) *view {
 	key := [3]int{tensor, data, inFlight}
 	seen, known := within.views[key]
 	if !known {
-		seen = multichoice.NewView(len(within.Nodes), func(node int) []multichoice.Option {
+		seen = &view{View: multichoice.NewView(len(within.Nodes), func(node int) []multichoice.Option {
 			var options []multichoice.Option
 			choices := within.Nodes[node].Ways[tensor]
 			for i := range choices {
 				options = append(options, multichoice.Option{Time: within.time(&choices[i], data), Memory: choices[i].InFlight*float64(inFlight) + choices[i].Fixed})
 			}
 			return options
+		})}
+		seen.fastest = within.sums(func(node int) float64 {
+			if opts := &seen.Nodes[node]; len(opts.Memory) > 0 {
+				_, memory := opts.Fastest()
+				return memory
+			}
+			return 0
 		})
 		within.views[key] = seen
 	}
