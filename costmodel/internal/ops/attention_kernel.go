@@ -167,8 +167,14 @@ func (op attention) kernelCalls(shape *Shape) int64 {
 	return max(1, (shape.Tokens+chunk-1)/max(1, chunk))
 }
 
-// Flash reports that an op is attention through a flash kernel.
-func Flash(op modelgraph.Op, shape *Shape) bool {
+// Kernel is what computes an op's attention, where it is one: a flash kernel,
+// the memory-efficient one, or neither, which writes the scores down; and
+// whether it is given a mask.
+func Kernel(op modelgraph.Op, shape *Shape) (flash, efficient, masked bool) {
 	asked, ok := operationOf(op).(attention)
-	return ok && asked.geometry(shape).by == flashKernel
+	if !ok {
+		return false, false, false
+	}
+	dims := asked.geometry(shape)
+	return dims.by == flashKernel, dims.by == efficientKernel, dims.masked > 0
 }

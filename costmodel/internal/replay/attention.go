@@ -7,7 +7,22 @@ type Attention struct {
 	Heads, KVHeads, HeadDim   int64
 	QueryNorm, KeyNorm        *Norm
 	Rope                      bool
+	// By is what computes it; Masked: with a mask, for which keys and values are
+	// repeated (sdpa_attention.py, use_gqa_in_sdpa).
+	By     Kernel
+	Masked bool
 }
+
+// Kernel is one of SDPA's.
+type Kernel int
+
+// Flash, Efficient and Math are its kernels, the last of several operations
+// that write the scores down.
+const (
+	Flash Kernel = iota
+	Efficient
+	Math
+)
 
 func (op *Attention) widths() (q, k int64) { return op.Heads * op.HeadDim, op.KVHeads * op.HeadDim }
 
@@ -27,13 +42,18 @@ func (op *Attention) forward(step *Step, layer int, x *Tensor) (*Tensor, back) {
 		query, key = step.rotate(q*each, query, step.grads), step.rotate(k*each, key, step.grads)
 		step.Drop(parts.query, parts.key)
 	}
-	out, kernelBack := op.kernel(step, query, key, parts.value)
+	value := parts.value
+	var repeated func(key, value *Tensor) (k, v *Tensor)
+	if op.By == Math || op.Masked {
+		key, value, repeated = op.repeat(step, key, value)
+	}
+	out, kernelBack := op.kernelOf()(step, query, key, value)
 	read := out.Keep()
-	if op.Fused && op.Rope { // q is laid out by heads, and so is the output, which .contiguous() copies
+	if op.By == Math || op.By == Flash && op.Fused && op.Rope { // q is laid out by heads, and so is the output, which .contiguous() copies
 		step.Drop(read)
 		read = step.New(q * each)
 	}
-	step.Drop(query, key, parts.value)
+	step.Drop(query, key, value)
 	y, outputBack := step.linear(op.Output, layer, read, false)
 	step.Drop(read, out)
 	step.Leave(layer, "", false)
@@ -44,7 +64,11 @@ func (op *Attention) forward(step *Step, layer int, x *Tensor) (*Tensor, back) {
 		if inner == nil {
 			return nil
 		}
-		return parts.back(kernelBack(inner))
+		queryGrad, keyGrad, valueGrad := kernelBack(inner)
+		if repeated != nil {
+			keyGrad, valueGrad = repeated(keyGrad, valueGrad)
+		}
+		return parts.back(queryGrad, keyGrad, valueGrad)
 	}
 }
 
@@ -140,6 +164,99 @@ func (step *Step) rotateBack(size int64, grad *Tensor) *Tensor {
 	cosine := step.New(size)
 	step.Drop(grad, cosine)
 	return sum
+}
+
+// repeat gives each query head keys and values of its own (repeat_kv); backward
+// sums them up.
+func (op *Attention) repeat(step *Step, key, value *Tensor) (k, v *Tensor, backward func(key, value *Tensor) (k, v *Tensor)) {
+	if op.KVHeads == op.Heads {
+		return key, value, nil
+	}
+	wide, narrow := op.widths()
+	each := step.Tokens * step.Element
+	k, v = step.New(wide*each), step.New(wide*each)
+	step.Drop(key, value)
+	return k, v, func(key, value *Tensor) (*Tensor, *Tensor) {
+		valueGrad := step.New(narrow * each)
+		step.Drop(value)
+		keyGrad := step.New(narrow * each)
+		step.Drop(key)
+		return keyGrad, valueGrad
+	}
+}
+
+// attend is a kernel: it takes no hold on its inputs; backward takes one on the
+// output's gradient.
+type attend func(step *Step, query, key, value *Tensor) (*Tensor, func(*Tensor) (q, k, v *Tensor))
+
+func (op *Attention) kernelOf() attend {
+	switch op.By {
+	case Efficient:
+		return op.efficient
+	case Math:
+		return op.math
+	}
+	return op.kernel
+}
+
+// efficient is the memory-efficient kernel (attention_backward.cu,
+// _efficient_attention_backward), with the mask as a bias of its own
+// (attention.cpp, convert_boolean_attn_mask).
+func (op *Attention) efficient(step *Step, query, key, value *Tensor) (*Tensor, func(*Tensor) (q, k, v *Tensor)) {
+	wide, _ := op.widths()
+	each := step.Tokens * step.Element
+	var bias *Tensor
+	if op.Masked {
+		bias = step.New(step.Tokens * step.Length * step.Element)
+	}
+	rows := 4 * op.Heads * step.Batch * ((step.Length + 31) / 32 * 32)
+	out, sums, seed, offset := step.New(wide*each), step.New(rows), step.New(8), step.New(8)
+	kept := []*Tensor{step.save(seed), step.save(offset), step.save(sums), step.save(out), step.save(value), step.save(key), step.save(query)}
+	if op.Masked {
+		kept = append(kept, step.save(bias))
+	}
+	step.Drop(sums, seed, offset, bias)
+	return out, func(grad *Tensor) (*Tensor, *Tensor, *Tensor) {
+		queryGrad, keyGrad, valueGrad := step.New(wide*each), step.New(wide*each), step.New(wide*each)
+		dots := step.New(rows)
+		var sum *Tensor
+		if step.Element < 4 {
+			sum = step.New(4 * wide * step.Tokens)
+		}
+		step.Drop(dots, sum, grad)
+		step.Drop(kept...)
+		return queryGrad, keyGrad, valueGrad
+	}
+}
+
+// math is _scaled_dot_product_attention_math: q and k scaled, scores, softmax,
+// its product with v.
+func (op *Attention) math(step *Step, query, key, value *Tensor) (*Tensor, func(*Tensor) (q, k, v *Tensor)) {
+	wide, _ := op.widths()
+	each := step.Tokens * step.Element
+	scores := op.Heads * step.Tokens * step.Length * step.Element
+	bias := step.New(step.Length * step.Length * step.Element)
+	queries, keys := step.New(wide*each), step.New(wide*each)
+	raw := step.New(scores)
+	soft := step.New(scores)
+	step.Drop(raw, bias)
+	out := step.New(wide * each)
+	kept := []*Tensor{step.save(queries), step.save(keys), step.save(soft), step.save(value)}
+	step.Drop(queries, keys, soft)
+	return out, func(grad *Tensor) (*Tensor, *Tensor, *Tensor) {
+		softGrad, valueGrad := step.New(scores), step.New(wide*each)
+		step.Drop(grad, kept[3])
+		product := step.New(scores)
+		rawGrad := step.New(scores)
+		step.Drop(product, softGrad, kept[2])
+		queriesGrad, keysGrad := step.New(wide*each), step.New(wide*each)
+		step.Drop(rawGrad, kept[0], kept[1])
+		keyGrad := step.New(wide * each)
+		step.Drop(keysGrad)
+		queryGrad := step.New(wide * each)
+		step.Drop(queriesGrad)
+		return queryGrad, keyGrad, valueGrad
+	}
 }
 
 // kernel is PyTorch's flash kernel (attention.cu, flash_api.cpp mha_fwd,

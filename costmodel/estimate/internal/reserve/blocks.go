@@ -1,6 +1,7 @@
 package reserve
 
 import (
+	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 	"github.com/devmap-dev/devmap/costmodel/internal/replay"
 	"github.com/devmap-dev/devmap/modelgraph"
@@ -12,10 +13,18 @@ func (out *Decoder) attention(i int, op *modelgraph.Attention) (replay.Layer, bo
 	layer := &out.layers.Layers[i]
 	other := op.Eager || op.Cross || op.Bidirectional || op.Gated || op.SharedKV || op.KVRank > 0 || op.ValueDim > 0 || op.InDim > 0 ||
 		op.IndexHeads > 0 || op.LayerScale || op.Dropout || op.QKNormWhole || op.Packed || op.ScoreBias != "" || !op.Rope
-	if other || !ops.Flash(layer.Op, &layer.Shape) {
+	flash, efficient, masked := ops.Kernel(layer.Op, &layer.Shape)
+	if other || op.SoftCap || !flash && !efficient && (op.Fused || out.layers.Rules.Compute != costmodel.FP32True) {
 		return nil, false
 	}
-	attention := &replay.Attention{Fused: op.Fused, Heads: op.Heads, KVHeads: op.KVHeads, HeadDim: op.HeadDim, Rope: op.Rope}
+	by := replay.Flash
+	switch {
+	case efficient:
+		by = replay.Efficient
+	case !flash:
+		by = replay.Math
+	}
+	attention := &replay.Attention{By: by, Masked: masked, Fused: op.Fused, Heads: op.Heads, KVHeads: op.KVHeads, HeadDim: op.HeadDim, Rope: op.Rope}
 	linears := out.linears(i)
 	switch {
 	case op.Fused && len(linears) == 2:
