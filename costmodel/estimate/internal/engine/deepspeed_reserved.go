@@ -34,7 +34,7 @@ func marks(model *layers.Model, late bool) [][2]int64 {
 	state, _ := model.Optimizer.State(nil, 1024, each)
 	rank := reserve.ZeRO{
 		Settings: set, Ranks: model.Workload.ShardDegree, Grad: elements.Weight(model.Rules.Compute), Master: each,
-		States: state / (1024 * each), MicroBatches: int(max(1, model.Workload.MicroBatches)), Steps: 3,
+		States: state / (1024 * each), MicroBatches: int(min(3, max(1, model.Workload.MicroBatches))), Steps: 3,
 	}
 	rank.Summed = rank.Grad
 	if set.FP32Gradients {

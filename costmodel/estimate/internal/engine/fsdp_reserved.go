@@ -17,7 +17,7 @@ func shardMarks(model *layers.Model, groups []costmodel.Group) [][2]int64 {
 	state, _ := model.Optimizer.State(nil, 1024, each)
 	rank := reserve.Shards{
 		Ranks: model.Workload.ShardDegree, Stored: each, StoredAdapter: model.AdapterReduce(), States: state / (1024 * each),
-		MicroBatches: int(max(1, model.Workload.MicroBatches)), Steps: 3, Hybrid: model.Workload.Strategy.Traits().Groups > 1,
+		MicroBatches: int(min(3, max(1, model.Workload.MicroBatches))), Steps: 3, Hybrid: model.Workload.Strategy.Traits().Groups > 1,
 	}
 	var root reserve.ShardGroup
 	for i := range groups {

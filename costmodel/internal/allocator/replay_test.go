@@ -1,0 +1,97 @@
+package allocator
+
+import (
+	"compress/gzip"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// The actions of a trace (torch.cuda.memory._snapshot, device_traces).
+const (
+	allocated = iota
+	_         // free_requested: on its way, where a second stream reads it
+	freed
+	segmentAllocated
+	segmentFreed
+)
+
+// history is what PyTorch's allocator was asked on an H200, and what it did:
+// events of action, bytes, stream and address.
+type history struct{ Events [][5]int64 }
+
+// TestReplay replays the requests of real processes (measured/how/
+// measure_reserved.py): every tensor lies where it lay, every segment came and
+// went when it did.
+func TestReplay(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.json.gz")
+	if dir := os.Getenv("TRACES"); dir != "" {
+		files, err = filepath.Glob(dir + "/*.json.gz")
+	}
+	if err != nil || len(files) == 0 {
+		t.Fatal("no histories", err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) { replay(t, file) })
+	}
+}
+
+func replay(t *testing.T, file string) {
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	unzipped, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var told history
+	if err := json.NewDecoder(unzipped).Decode(&told); err != nil {
+		t.Fatal(err)
+	}
+	cache := NewCache()
+	var reserved int64
+	var next []int64 // addresses of segments that the driver gave
+	cache.at = func(size int64) int64 {
+		if len(next) == 0 {
+			t.Fatalf("a segment of %d bytes, which the process did not ask for", size)
+		}
+		address := next[0]
+		next = next[1:]
+		return address
+	}
+	held := make(map[int64]*Block)
+	for i, event := range told.Events {
+		action, bytes, stream, address := event[0], event[1], int(event[2]), event[3]
+		switch action {
+		case allocated:
+			block := cache.Alloc(stream, bytes)
+			if block.address != address || len(next) > 0 {
+				t.Fatalf("event %d: %d bytes lie at %d, they lay at %d; %d segments were not asked for", i, bytes, block.address, address, len(next))
+			}
+			held[address] = block
+			if cache.Reserved != reserved {
+				t.Fatalf("event %d: %d bytes reserved, not %d", i, cache.Reserved, reserved)
+			}
+		case freed:
+			if held[address] != nil {
+				cache.Free(held[address])
+				delete(held, address)
+			}
+		case segmentAllocated:
+			next = append(next, address)
+			reserved += bytes
+		case segmentFreed:
+			if cache.Reserved == reserved {
+				cache.Empty()
+			}
+			reserved -= bytes
+		}
+	}
+	if cache.Reserved != reserved {
+		t.Errorf("%d bytes reserved at the end, not %d", cache.Reserved, reserved)
+	}
+	t.Logf("%d events, %d bytes reserved", len(told.Events), reserved)
+}
