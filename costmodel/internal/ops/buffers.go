@@ -8,13 +8,13 @@ const (
 	processorThreads = 2048
 )
 
-// reduceBuffer is where the sum over rows of a [rows, columns] tensor, the
+// ReduceBuffer is where the sum over rows of a [rows, columns] tensor, the
 // gradient of a bias or of a norm's weight, puts the parts that its blocks make
 // (ATen/native/cuda/Reduce.cuh, setReduceConfig and
 // ReduceConfig::global_memory_size). A block has 128 threads, 32 along the
 // columns with 4 columns each; the rows are cut over blocks where a thread
 // would have 256 values or more.
-func reduceBuffer(rows, columns int64) int64 {
+func ReduceBuffer(rows, columns int64) int64 {
 	const (
 		vector, width, height = 4, 32, 4
 		least, most           = 16, 256 // values a thread

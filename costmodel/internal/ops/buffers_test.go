@@ -11,7 +11,7 @@ func TestReduceBuffer(t *testing.T) {
 		{4100, 4096, 136314880},
 		{512, 4096, 0}, // 128 values a thread: one block does
 	} {
-		if got := reduceBuffer(c.rows, c.columns); got != c.want {
+		if got := ReduceBuffer(c.rows, c.columns); got != c.want {
 			t.Errorf("%d rows of %d: %d B, want %d", c.rows, c.columns, got, c.want)
 		}
 	}

@@ -71,8 +71,8 @@ func (op mlp) cost(shape *Shape) Cost {
 			left -= stream
 		}
 		cost.peak(
-			backwardPoint{stream + element*fN + reduceBuffer(tokens, op.Dim), matrix, matrix},
-			backwardPoint{left + reduceBuffer(tokens, op.Hidden), shape.NewGrads, in},
+			backwardPoint{stream + element*fN + ReduceBuffer(tokens, op.Dim), matrix, matrix},
+			backwardPoint{left + ReduceBuffer(tokens, op.Hidden), shape.NewGrads, in},
 		)
 	}
 	if op.Gated && !op.Fused {

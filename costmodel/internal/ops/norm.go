@@ -56,7 +56,7 @@ func (op norm) cost(shape *Shape) Cost {
 		if shape.Recompute && !shape.HeadAlone {
 			summed -= 4 * hN
 		}
-		cost.peak(backwardPoint{residual + summed + reduceBuffer(shape.Tokens, op.Dim), shape.NewGrads, 0})
+		cost.peak(backwardPoint{residual + summed + ReduceBuffer(shape.Tokens, op.Dim), shape.NewGrads, 0})
 	}
 	cost.peak(backwardPoint{residual + 16*hN, shape.NewGrads, 0})
 	return cost

@@ -260,26 +260,25 @@ func (op *Attention) math(step *Step, query, key, value *Tensor) (*Tensor, func(
 }
 
 // kernel is PyTorch's flash kernel (attention.cu, flash_api.cpp mha_fwd,
-// mha_bwd): the output, log-sum-exp, seed and offset; backward the dot products
-// of rows, an fp32 accumulator of dq, and expanded dk and dv under grouped
-// queries.
+// mha_bwd): the output, log-sum-exp, seed and offset; backward one workspace of
+// the dot products of rows, an fp32 accumulator of dq, and expanded dk and dv
+// under grouped queries.
 func (op *Attention) kernel(step *Step, query, key, value *Tensor) (*Tensor, func(*Tensor) (q, k, v *Tensor)) {
 	q, k := op.widths()
 	each := step.Tokens * step.Element
 	rows := 4 * op.Heads * step.Tokens
 	out, sums, seed, offset := step.New(q*each), step.New(rows), step.New(8), step.New(8)
-	kept := []*Tensor{step.save(seed), step.save(offset), step.save(sums), step.save(out), step.save(value), step.save(key), step.save(query)}
+	kept := []*Tensor{step.save(key), step.save(query), step.save(value), step.save(out), step.save(sums), step.save(seed), step.save(offset)}
 	step.Drop(sums, seed, offset)
 	return out, func(grad *Tensor) (*Tensor, *Tensor, *Tensor) {
 		queryGrad, keyGrad, valueGrad := step.New(q*each), step.New(k*each), step.New(k*each)
-		padded := (step.Length + 127) / 128 * 128
-		dots := step.New(4 * op.Heads * step.Batch * padded)
-		sum := step.New(4 * op.Heads * step.Batch * padded * ((op.HeadDim + 31) / 32 * 32))
-		var keys, values *Tensor
+		padded := step.Batch * ((step.Length + 127) / 128 * 128)
+		work := 4 * op.Heads * padded * (1 + (op.HeadDim+31)/32*32)
 		if op.KVHeads < op.Heads {
-			keys, values = step.New(q*each), step.New(q*each)
+			work += 2 * q * each
 		}
-		step.Drop(dots, sum, keys, values, grad)
+		step.through(work)
+		step.Drop(grad)
 		step.Drop(kept...)
 		return queryGrad, keyGrad, valueGrad
 	}

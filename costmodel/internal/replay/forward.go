@@ -43,7 +43,8 @@ func (model *Model) Forward(run *Run, hooks Hooks) func() {
 // (LlamaRotaryEmbedding.forward: all in fp32, then the cast).
 func (step *Step) rotary() {
 	count := step.Rotary
-	frequencies := step.New(2 * count) // [length, head/2] in fp32
+	frequencies := step.New(2 * count) // [length, head/2] in fp32, a product
+	step.product(0)
 	both := step.New(4 * count)
 	cosine := step.New(4 * count)
 	sine := step.New(4 * count)
@@ -72,8 +73,10 @@ func (step *Step) block(block *Block, x *Tensor) (*Tensor, back) {
 }
 
 func (step *Step) halves(block *Block, x *Tensor) (*Tensor, back) {
+	in := x.Keep() // the caller's variable, until the block returns
 	first, firstBack := step.half(&block.Halves[0], x, false)
 	y, secondBack := step.half(&block.Halves[1], first, true)
+	step.Drop(in)
 	return y, func(grad *Tensor) *Tensor { return firstBack(secondBack(grad)) }
 }
 

@@ -63,16 +63,18 @@ func (step *Step) projectHead(op *Linear, x *Tensor) (*Tensor, back) {
 	}
 	logits := step.New(op.Out * step.Tokens * step.Element)
 	return logits, func(grad *Tensor) *Tensor {
-		step.product(1)
 		var weight, in *Tensor
 		if step.InputFirst {
 			in = step.New(op.In * step.Tokens * step.Element)
+			step.product(1)
 		}
 		if op.Weight.Trained {
 			weight = step.New(op.Weight.Numel * step.Element)
+			step.product(1)
 		}
 		if !step.InputFirst {
 			in = step.New(op.In * step.Tokens * step.Element)
+			step.product(1)
 		}
 		step.Drop(grad, kept)
 		switch {

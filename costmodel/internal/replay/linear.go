@@ -14,7 +14,6 @@ func (step *Step) linear(op *Linear, layer int, x *Tensor, last bool) (*Tensor, 
 		return nil, step.linearBack(op, layer, kept, nil, reached)
 	}
 	y := step.New(op.Out * tokens * element)
-	step.product(0)
 	var adapted func(*Tensor) *Tensor
 	if op.Rank > 0 {
 		y, adapted = step.adapter(op, x, y, last)
@@ -88,7 +87,6 @@ func (step *Step) adapterBack(op *Linear, grad, keptIn, keptInner *Tensor) *Tens
 func (step *Step) linearBack(op *Linear, layer int, kept *Tensor, adapted func(*Tensor) *Tensor, reached bool) back {
 	return func(grad *Tensor) *Tensor {
 		step.Enter(layer, op.Module, true)
-		step.product(1)
 		var more, in *Tensor
 		if adapted != nil {
 			more = adapted(grad)
@@ -106,6 +104,7 @@ func (step *Step) linearBack(op *Linear, layer int, kept *Tensor, adapted func(*
 		}
 		if op.Bias != nil && op.Bias.Trained && !step.InputFirst {
 			bias = step.New(op.Bias.Numel * step.Element)
+			step.through(op.Parts)
 		}
 		made = weight()
 		if !step.InputFirst && reached {
@@ -113,6 +112,7 @@ func (step *Step) linearBack(op *Linear, layer int, kept *Tensor, adapted func(*
 		}
 		if op.Bias != nil && op.Bias.Trained && step.InputFirst {
 			bias = step.New(op.Bias.Numel * step.Element)
+			step.through(op.Parts)
 		}
 		step.Drop(grad, kept)
 		if bias != nil {

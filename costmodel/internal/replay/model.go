@@ -13,6 +13,7 @@ type Linear struct {
 	Module       string // its path below the layer
 	In, Out      int64
 	Weight, Bias *Weight
+	Parts        int64 // what the sum of the bias's gradient takes (Reduce.cuh)
 	Rank         int64
 	Down, Up     *Weight // the adapter's A and B
 }

@@ -8,6 +8,8 @@ type Norm struct {
 	Weight, Bias *Weight
 	Fused        bool
 	Gemma        bool // (1 + weight) · x, all in fp32
+	// Parts is what the sum of the weight's gradient takes (Reduce.cuh).
+	Parts int64
 }
 
 func (op *Norm) forward(step *Step, layer int, x *Tensor) (*Tensor, back) {
@@ -106,6 +108,7 @@ func (op *Norm) rmsBack(step *Step, grad, kept32, root, normed *Tensor) *Tensor 
 	if op.Weight.Trained {
 		full := step.New(size)
 		weight := step.New(op.Weight.Numel * step.Element)
+		step.through(op.Parts)
 		step.Drop(full, grad, normed)
 		step.made(op.Weight, weight)
 	} else {

@@ -153,6 +153,7 @@ func (run *coordinator) gather(params []int) {
 		group.buffer += run.size(param)
 	}
 	group.left = len(group.params)
+	asked := group.buffer
 	if group.left == 1 && group.buffer > 0 {
 		if run.trace.Params[group.params[0]].Numel >= run.limits.Prefetch { // larger than any buffer of several
 			group.buffer += allocator.Rounding(group.buffer)
@@ -160,7 +161,7 @@ func (run *coordinator) gather(params []int) {
 		run.holds[group.params[0]] = group.buffer
 	}
 	run.hold(group.buffer)
-	group.block = run.allocate(group.buffer)
+	group.block = run.allocate(asked)
 	if group.left == 1 {
 		run.blocks[group.params[0]] = group.block
 	}

@@ -39,8 +39,8 @@ func (out *Decoder) attention(i int, op *modelgraph.Attention) (replay.Layer, bo
 			return nil, false
 		}
 		gemma := op.QKNorm == modelgraph.GemmaRMSNorm
-		attention.QueryNorm = &replay.Norm{Width: op.Heads * op.HeadDim, Rows: op.Heads, Weight: out.param(layer, "q_norm.weight"), Gemma: gemma}
-		attention.KeyNorm = &replay.Norm{Width: op.KVHeads * op.HeadDim, Rows: op.KVHeads, Weight: out.param(layer, "k_norm.weight"), Gemma: gemma}
+		attention.QueryNorm = &replay.Norm{Width: op.Heads * op.HeadDim, Rows: op.Heads, Parts: ops.ReduceBuffer(layer.Shape.Tokens*op.Heads, op.HeadDim), Weight: out.param(layer, "q_norm.weight"), Gemma: gemma}
+		attention.KeyNorm = &replay.Norm{Width: op.KVHeads * op.HeadDim, Rows: op.KVHeads, Parts: ops.ReduceBuffer(layer.Shape.Tokens*op.KVHeads, op.HeadDim), Weight: out.param(layer, "k_norm.weight"), Gemma: gemma}
 		if attention.QueryNorm.Weight == nil || attention.KeyNorm.Weight == nil {
 			return nil, false
 		}

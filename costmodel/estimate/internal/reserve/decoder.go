@@ -152,7 +152,7 @@ func (out *Decoder) half(i int, op modelgraph.Op) (replay.Layer, bool) {
 
 func (out *Decoder) norm(i int, op modelgraph.Norm) (*replay.Norm, bool) {
 	layer := &out.layers.Layers[i]
-	norm := &replay.Norm{Width: op.Dim, Rows: 1, Weight: out.param(layer, "weight"), Bias: out.param(layer, "bias"), Fused: op.Style == modelgraph.LayerNorm, Gemma: op.Style == modelgraph.GemmaRMSNorm}
+	norm := &replay.Norm{Width: op.Dim, Rows: 1, Parts: ops.ReduceBuffer(layer.Shape.Tokens, op.Dim), Weight: out.param(layer, "weight"), Bias: out.param(layer, "bias"), Fused: op.Style == modelgraph.LayerNorm, Gemma: op.Style == modelgraph.GemmaRMSNorm}
 	return norm, norm.Weight != nil && (!norm.Fused || norm.Bias != nil)
 }
 
@@ -174,7 +174,7 @@ func (out *Decoder) linears(i int) []*replay.Linear {
 	var all []*replay.Linear
 	for k := range projections {
 		projection := &projections[k]
-		linear := &replay.Linear{Module: projection.Below, In: projection.In, Out: projection.Out, Weight: out.param(layer, layer.Params[projection.Param].Name), Bias: out.param(layer, modelgraph.FullName(projection.Below, "bias"))}
+		linear := &replay.Linear{Parts: ops.ReduceBuffer(layer.Shape.Tokens, projection.Out), Module: projection.Below, In: projection.In, Out: projection.Out, Weight: out.param(layer, layer.Params[projection.Param].Name), Bias: out.param(layer, modelgraph.FullName(projection.Below, "bias"))}
 		if adapter := adapterOf(layer.Whole.Adapters, projection.Below); adapter != nil {
 			linear.Rank = adapter.Rank
 			linear.Down = &replay.Weight{Numel: adapter.Rank * adapter.In, Trained: true}

@@ -34,7 +34,7 @@ func (rank *ZeRO) Play(decoder *Decoder, late bool) [][2]int64 {
 	} else {
 		stage = &parts{ZeRO: rank, Process: &process}
 	}
-	decoder.NewSums = true // DeepSpeed's hooks hold one of the two
+	decoder.NewSums = rank.Settings.Stage < 3 // whose hooks hold one of the two
 	stage.start()
 	process.Cache.ResetPeaks()
 	for step := range rank.Steps {

@@ -197,13 +197,27 @@ func (rank *parts) boundary() {
 	if rank.immediate() {
 		return
 	}
-	for k := len(rank.Trained) - 1; k >= 0; k-- {
-		if rank.Trained[k].Grad != nil {
-			rank.take(rank.Trained[k])
+	for _, weight := range rank.Trained {
+		if weight.Grad != nil {
+			rank.take(weight)
 		}
 	}
 	rank.reduce()
 	rank.release()
+}
+
+// flat is the rank's gradients end to end; one alone is taken as it is.
+func (rank *parts) flat() *replay.Tensor {
+	pieces := 0
+	for _, at := range rank.offset {
+		if at < rank.part {
+			pieces++
+		}
+	}
+	if pieces == 1 && rank.summed != nil {
+		return rank.summed.Keep()
+	}
+	return rank.New(rank.part * rank.Summed)
 }
 
 func (rank *parts) step(first bool) {
@@ -217,7 +231,7 @@ func (rank *parts) step(first bool) {
 			rank.Drop(rank.New(8 * min(weight.Numel, rank.part-at)))
 		}
 	}
-	grad := rank.New(rank.part * rank.Summed)
+	grad := rank.flat()
 	if rank.Master != rank.Summed {
 		wide := rank.New(rank.part * rank.Master)
 		rank.Drop(grad)

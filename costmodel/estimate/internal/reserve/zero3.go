@@ -1,6 +1,8 @@
 package reserve
 
 import (
+	"slices"
+
 	"github.com/devmap-dev/devmap/costmodel/internal/replay"
 	"github.com/devmap-dev/devmap/costmodel/internal/zero"
 )
@@ -36,7 +38,11 @@ func (rank *whole3) reduces() int {
 // (zero/utils.py, defragment), makes masters of them, and buffers.
 func (rank *whole3) start() {
 	var cut []*replay.Tensor
-	for _, weight := range rank.Params {
+	params := rank.Params
+	if rank.Head.Linear.Weight == rank.Embedding.Weight { // made twice, tied then
+		params = append(slices.Clone(params), rank.Head.Linear.Weight)
+	}
+	for _, weight := range params {
 		full := rank.New(weight.Numel * rank.Grad)
 		if !rank.Settings.OffloadParams {
 			if part := rank.New(rank.share(weight.Numel) * rank.Grad); weight.Trained {
@@ -64,10 +70,10 @@ func (rank *whole3) start() {
 	if !rank.Settings.OffloadOptimizer {
 		var largest int64
 		for _, group := range rank.groups {
-			clone := rank.New(group * rank.Grad)
+			converted := rank.New(group * rank.Master)
 			if rank.Master != rank.Grad {
-				rank.New(group * rank.Master)
-				rank.Drop(clone)
+				rank.New(group * rank.Master) // its clone
+				rank.Drop(converted)
 			}
 			largest = max(largest, group)
 		}
@@ -78,6 +84,9 @@ func (rank *whole3) start() {
 	}
 	if !rank.Settings.OffloadOptimizer {
 		rank.New(total * rank.Summed)
+	}
+	for _, weight := range rank.Trained { // gathered once for its hook (create_reduce_and_remove_grad_hooks)
+		rank.Drop(rank.New(weight.Numel * rank.Grad))
 	}
 }
 
