@@ -82,11 +82,11 @@ func (op *Attention) project(step *Step, layer int, x *Tensor) projected {
 	query, queryBack := step.linear(op.Query, layer, x, false)
 	var queryNorm, keyNorm back
 	if op.QueryNorm != nil {
-		query, queryNorm = op.QueryNorm.rms(step, query)
+		query, queryNorm = op.QueryNorm.within(step, layer, "q_norm", query)
 	}
 	key, keyBack := step.linear(op.Key, layer, x, false)
 	if op.KeyNorm != nil {
-		key, keyNorm = op.KeyNorm.rms(step, key)
+		key, keyNorm = op.KeyNorm.within(step, layer, "k_norm", key)
 	}
 	value, valueBack := step.linear(op.Value, layer, x, false)
 	q, k := op.widths()

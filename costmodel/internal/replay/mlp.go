@@ -16,6 +16,9 @@ func (op *MLP) forward(step *Step, layer int, x *Tensor) (*Tensor, back) {
 	gates := step.grads
 	act := step.New(size)
 	keptGate := step.save(gate)
+	if !op.Fused {
+		step.Drop(gate) // a temporary of the call
+	}
 	up, upBack := (*Tensor)(nil), back(nil)
 	if op.Up != nil {
 		up, upBack = step.linear(op.Up, layer, x, false)
@@ -30,7 +33,9 @@ func (op *MLP) forward(step *Step, layer int, x *Tensor) (*Tensor, back) {
 		keptAct, keptUp = step.save(act), step.save(up)
 		step.Drop(act, up)
 	}
-	step.Drop(gate)
+	if op.Fused {
+		step.Drop(gate)
+	}
 	if !gates { // nothing before is trained
 		step.Drop(keptGate, keptAct, keptUp)
 		keptGate, keptAct, keptUp = nil, nil, nil

@@ -13,7 +13,12 @@ type Norm struct {
 }
 
 func (op *Norm) forward(step *Step, layer int, x *Tensor) (*Tensor, back) {
-	step.Enter(layer, "", false)
+	return op.within(step, layer, "", x)
+}
+
+// within is the normalisation as a module of a layer.
+func (op *Norm) within(step *Step, layer int, module string, x *Tensor) (*Tensor, back) {
+	step.Enter(layer, module, false)
 	var y *Tensor
 	var after back
 	if op.Fused {
@@ -21,10 +26,10 @@ func (op *Norm) forward(step *Step, layer int, x *Tensor) (*Tensor, back) {
 	} else {
 		y, after = op.rms(step, x)
 	}
-	step.Leave(layer, "", false)
+	step.Leave(layer, module, false)
 	return y, func(grad *Tensor) *Tensor {
-		step.Enter(layer, "", true)
-		defer step.Leave(layer, "", true)
+		step.Enter(layer, module, true)
+		defer step.Leave(layer, module, true)
 		return after(grad)
 	}
 }

@@ -162,6 +162,9 @@ func (run *coordinator) gather(params []int) {
 	}
 	run.hold(group.buffer)
 	group.block = run.allocate(asked)
+	if group.left == 1 && run.copies { // the part, on its way from the host (_all_gather_sequential)
+		run.letGo(run.allocate(asked/run.ranks), false)
+	}
 	if group.left == 1 {
 		run.blocks[group.params[0]] = group.block
 	}

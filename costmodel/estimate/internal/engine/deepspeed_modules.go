@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
@@ -92,9 +93,23 @@ func (build *modules) layer(i int, ofBlock bool) {
 		rotary.still = true
 		below.calls = append(below.calls, rotary)
 	}
+	follow(node, "q_norm", "q_proj")
+	follow(node, "k_norm", "k_proj")
 	if _, ok := layer.Op.(modelgraph.MLP); ok && len(node.calls) > 1 { // the activation
 		node.calls = append(node.calls[:1], append([]*module{build.module(i)}, node.calls[1:]...)...)
 	}
+}
+
+// follow moves what a module calls to where it is called, behind another of its
+// calls (modeling_qwen3.py, Qwen3Attention.forward): parameters stand by type.
+func follow(node *module, name, behind string) {
+	from := slices.IndexFunc(node.calls, func(next *module) bool { return next.below == name })
+	to := slices.IndexFunc(node.calls, func(next *module) bool { return next.below == behind })
+	if from < 0 || to < 0 {
+		return
+	}
+	moved := node.calls[from]
+	node.calls = slices.Insert(slices.Delete(node.calls, from, from+1), to+1, moved)
 }
 
 // projection adds a module of a layer, and is the one that holds the weights:

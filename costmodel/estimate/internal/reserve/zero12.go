@@ -1,6 +1,10 @@
 package reserve
 
-import "github.com/devmap-dev/devmap/costmodel/internal/replay"
+import (
+	"slices"
+
+	"github.com/devmap-dev/devmap/costmodel/internal/replay"
+)
 
 // parts is a rank under ZeRO 1 or 2 (DeepSpeed's stage_1_and_2.py): flat
 // weights, of which it updates a part.
@@ -122,6 +126,9 @@ func (rank *parts) reduce() {
 	if rank.Settings.Stage == 1 {
 		each = rank.Summed
 	}
+	if rank.compact() && slices.ContainsFunc(rank.entries, rank.owns) && rank.own == nil {
+		rank.own = rank.On(rank.stream(), rank.part*rank.Summed)
+	}
 	var flat, wide *replay.Tensor
 	if rank.slices() > 1 {
 		flat = rank.On(rank.stream(), rank.filled*each)
@@ -131,11 +138,11 @@ func (rank *parts) reduce() {
 	}
 	rank.Drop(flat, wide)
 	for _, weight := range rank.entries {
-		if rank.offset[weight] < rank.part && !rank.Settings.OffloadOptimizer && rank.own == nil {
+		if rank.owns(weight) && !rank.Settings.OffloadOptimizer && rank.own == nil {
 			rank.own = rank.On(rank.stream(), rank.ownElements()*each)
 		}
-		if at := rank.offset[weight]; at < rank.part && rank.Settings.OffloadOptimizer {
-			piece := min(weight.Numel, rank.part-at)
+		if rank.owns(weight) && rank.Settings.OffloadOptimizer {
+			piece := min(weight.Numel, rank.part-rank.offset[weight])
 			rank.Drop(rank.On(rank.stream(), 8*piece)) // set_norm_for_param_grad_in_gpu
 			rank.Drop(rank.On(rank.stream(), 4*piece)) // async_inplace_copy_grad_to_fp32_buffer_from_gpu
 		}
@@ -143,6 +150,15 @@ func (rank *parts) reduce() {
 		weight.Grad = nil
 	}
 	rank.filled, rank.entries = 0, rank.entries[:0]
+}
+
+// owns reports a parameter that begins in the rank's part.
+func (rank *parts) owns(weight *replay.Weight) bool { return rank.offset[weight] < rank.part }
+
+// compact reports that the rank's part of the gradients is summed in fp32 as it
+// is reduced (_build_compact_grad_partition_buffer).
+func (rank *parts) compact() bool {
+	return rank.Settings.Stage == 2 && rank.Summed != rank.Grad && !rank.Settings.OffloadOptimizer
 }
 
 // slices counts runs of the bucket that belong to one rank.
@@ -214,7 +230,7 @@ func (rank *parts) flat() *replay.Tensor {
 			pieces++
 		}
 	}
-	if pieces == 1 && rank.summed != nil {
+	if (pieces == 1 || rank.compact()) && rank.summed != nil {
 		return rank.summed.Keep()
 	}
 	return rank.New(rank.part * rank.Summed)
