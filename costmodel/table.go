@@ -43,10 +43,8 @@ type Table struct {
 	Pool float64
 	// Marks are what the engine's allocator has allocated and reserved at most in
 	// each micro-batch of the first steps of a GPU that runs the whole model,
-	// where its tensors are followed one by one; nil where they are not. late:
-	// memory that a second stream reads comes back as late as it may, else at
-	// once.
-	Marks func(late bool) [][2]int64
+	// where its tensors are followed one by one; nil where they are not.
+	Marks func() [][2]int64
 	// Followed is by how much more than they reserve at most, at least and at
 	// most, as parts of the peak.
 	Followed [2]float64

@@ -13,7 +13,7 @@ func (p *Predicted) follow(table *costmodel.Table, dev *costmodel.Device) {
 		return
 	}
 	var reserved int64
-	for _, mark := range table.Marks(false) {
+	for _, mark := range table.Marks() {
 		reserved = max(reserved, mark[1])
 	}
 	if reserved == 0 { // not followed

@@ -49,7 +49,7 @@ type pools struct{ rows, followed, held int }
 func (pool *pools) add(table *strings.Builder, row *distRow, costs *costmodel.Table) {
 	pool.rows++
 	var reserved int64
-	for _, mark := range costs.Marks(false) {
+	for _, mark := range costs.Marks() {
 		reserved = max(reserved, mark[1])
 	}
 	if reserved == 0 {
@@ -65,4 +65,18 @@ func (pool *pools) add(table *strings.Builder, row *distRow, costs *costmodel.Ta
 		out = ""
 	}
 	fmt.Fprintf(table, "%-56s %9.2f %8.2f %8.2f %+7.2f %s\n", row.name, gib(measured.Peak), gib(measured.Reserved), gib(reserved), 100*off, out)
+}
+
+// followedRow is what the requests of a row have the pool reserve; 0 where they
+// are not followed.
+func followedRow(t *testing.T, row *distRow) int64 {
+	t.Helper()
+	_, costs := costsOf(t, distConfig(t, row.model), row.w)
+	var reserved int64
+	if costs.Marks != nil {
+		for _, mark := range costs.Marks() {
+			reserved = max(reserved, mark[1])
+		}
+	}
+	return reserved
 }

@@ -142,7 +142,7 @@ func TestPredictRows(t *testing.T) {
 			r.ranks[0].Bounds = evenly(t, r.model, int(r.w.World))
 		}
 		got, at := predictFake(t, &r)
-		if err := json.NewEncoder(out).Encode(map[string]any{"case": line, "predicted": got, "at": at}); err != nil {
+		if err := json.NewEncoder(out).Encode(map[string]any{"case": line, "predicted": got, "at": at, "reserved": followedRow(t, &r.distRow)}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -12,11 +12,6 @@ const (
 // Run is a process as its allocator sees it.
 type Run struct {
 	Cache *allocator.Cache
-	// Late: a block that another stream was told to use (record_stream) comes
-	// back when the host next waits for the device, the latest that it may; else
-	// at once, as where the device is never behind.
-	Late    bool
-	waiting []*allocator.Block
 	// Workspace is the size of cuBLAS's, which each thread that calls it makes
 	// with its first product and keeps.
 	Workspace int64
@@ -25,14 +20,13 @@ type Run struct {
 
 // Tensor is one storage, with how many hold it.
 type Tensor struct {
-	block  *allocator.Block
-	held   int
-	shared bool // recorded on another stream
+	block *allocator.Block
+	held  int
 }
 
 // NewRun is a process that has no tensors yet.
-func NewRun(late bool, workspace int64) *Run {
-	return &Run{Cache: allocator.NewCache(), Late: late, Workspace: workspace}
+func NewRun(workspace int64) *Run {
+	return &Run{Cache: allocator.NewCache(), Workspace: workspace}
 }
 
 // New makes a tensor on the stream that computes; one of no bytes has no block.
@@ -52,32 +46,20 @@ func (tensor *Tensor) Keep() *Tensor {
 	return tensor
 }
 
-// Record tells the allocator that another stream uses the tensor.
-func (tensor *Tensor) Record() { tensor.shared = true }
-
-// Drop is one less who holds each tensor; nil is none.
+// Drop is one less who holds each tensor; nil is none. A block comes back at
+// once: one that a second stream was told to use (record_stream) does when the
+// device gets there, which a host that is not far ahead sees with its next
+// request (process_events).
 func (run *Run) Drop(tensors ...*Tensor) {
 	for _, tensor := range tensors {
 		if tensor == nil {
 			continue
 		}
 		tensor.held--
-		switch {
-		case tensor.held > 0 || tensor.block == nil:
-		case tensor.shared && run.Late:
-			run.waiting = append(run.waiting, tensor.block)
-		default:
+		if tensor.held == 0 && tensor.block != nil {
 			run.Cache.Free(tensor.block)
 		}
 	}
-}
-
-// Wait is the host waiting for the device: what streams have used comes back.
-func (run *Run) Wait() {
-	for _, block := range run.waiting {
-		run.Cache.Free(block)
-	}
-	run.waiting = run.waiting[:0]
 }
 
 // product is a matrix product of forward or of backward, which has a thread of

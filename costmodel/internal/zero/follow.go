@@ -4,10 +4,8 @@ package zero
 type Memory interface {
 	// Gathered is a block of so many bytes.
 	Gathered(bytes int64) any
-	// Released gives it back. read: what computes has read it, so that it is
-	// free only when that has run (partition_parameters.py, free_param:
-	// record_stream).
-	Released(block any, read bool)
+	// Released gives it back.
+	Released(block any)
 }
 
 // Following is a step as the coordinator follows it, hook by hook.
@@ -47,9 +45,9 @@ func (run *coordinator) allocate(bytes int64) any {
 	return run.memory.Gathered(bytes)
 }
 
-func (run *coordinator) letGo(block any, read bool) {
+func (run *coordinator) letGo(block any) {
 	if run.memory != nil && block != nil {
-		run.memory.Released(block, read)
+		run.memory.Released(block)
 	}
 }
 
@@ -59,10 +57,10 @@ func (follow *Following) Close() {
 	run := follow.run
 	for param := range run.blocks {
 		if group := run.handle[param]; group != nil && len(group.params) > 1 {
-			run.letGo(group.block, false)
+			run.letGo(group.block)
 			group.block = nil
 		}
-		run.letGo(run.blocks[param], true)
+		run.letGo(run.blocks[param])
 		run.blocks[param] = nil
 	}
 }

@@ -97,6 +97,6 @@ func (run *coordinator) free(param int) {
 	run.live -= run.trace.Params[param].Numel
 	run.hold(-run.holds[param])
 	run.holds[param] = 0
-	run.letGo(run.blocks[param], true)
+	run.letGo(run.blocks[param])
 	run.blocks[param] = nil
 }

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"sync"
+
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
 	"github.com/devmap-dev/devmap/costmodel/internal/elements"
@@ -76,7 +78,7 @@ func (deepspeed) Finish(model *layers.Model, table *costmodel.Table) {
 		sum.reductions(table)
 		table.Units[0].Padding += sum.rounding()
 		sum.warn(table)
-		table.Marks = once(func(late bool) [][2]int64 { return marks(model, late) })
+		table.Marks = sync.OnceValue(func() [][2]int64 { return marks(model) })
 	}
 }
 

@@ -1,29 +1,14 @@
 package engine
 
 import (
-	"sync"
-
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/reserve"
 	"github.com/devmap-dev/devmap/costmodel/internal/elements"
 )
 
-// once follows the requests when they are first asked for, and no more: each
-// device of a plan asks.
-func once(follow func(late bool) [][2]int64) func(late bool) [][2]int64 {
-	early := sync.OnceValue(func() [][2]int64 { return follow(false) })
-	late := sync.OnceValue(func() [][2]int64 { return follow(true) })
-	return func(asLate bool) [][2]int64 {
-		if asLate {
-			return late()
-		}
-		return early()
-	}
-}
-
 // marks are what the allocator of a rank has at most in each micro-batch of the
 // first steps; nil where the model's tensors are not followed.
-func marks(model *layers.Model, late bool) [][2]int64 {
+func marks(model *layers.Model) [][2]int64 {
 	decoder, ok := reserve.Follow(model)
 	if !ok {
 		return nil
@@ -54,5 +39,5 @@ func marks(model *layers.Model, late bool) [][2]int64 {
 			return 0, false
 		}
 	}
-	return rank.Play(decoder, late)
+	return rank.Play(decoder)
 }

@@ -39,7 +39,7 @@ type shards struct {
 
 // Play runs the first steps of a rank.
 func (rank *Shards) Play(decoder *Decoder) [][2]int64 {
-	process := newProcess(decoder, rank.Ranks, false)
+	process := newProcess(decoder, rank.Ranks)
 	work := &shards{Shards: rank, Process: &process, whole: make(map[int][]*replay.Tensor), ahead: make(map[int]*replay.Tensor)}
 	adapters := make(map[*replay.Weight]bool)
 	if decoder.layers.Frozen {

@@ -17,8 +17,8 @@ type Process struct {
 // parseChosenWorkspaceSize; torch 2.11).
 const workspace = 32 << 20
 
-func newProcess(decoder *Decoder, ranks int64, late bool) Process {
-	process := Process{Run: replay.NewRun(late, workspace), Decoder: decoder, ranks: ranks}
+func newProcess(decoder *Decoder, ranks int64) Process {
+	process := Process{Run: replay.NewRun(workspace), Decoder: decoder, ranks: ranks}
 	for _, weight := range decoder.Trained {
 		process.whole += weight.Numel
 	}
@@ -31,7 +31,6 @@ func (process *Process) share(whole int64) int64 { return (whole + process.ranks
 // mark ends a micro-batch.
 func (process *Process) mark() {
 	cache := process.Cache
-	process.Wait()
 	process.marks = append(process.marks, [2]int64{cache.PeakAllocated, cache.PeakReserved})
 	cache.ResetPeaks()
 }

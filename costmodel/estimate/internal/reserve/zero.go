@@ -20,8 +20,8 @@ type ZeRO struct {
 }
 
 // Play runs the first steps of a rank.
-func (rank *ZeRO) Play(decoder *Decoder, late bool) [][2]int64 {
-	process := newProcess(decoder, rank.Ranks, late)
+func (rank *ZeRO) Play(decoder *Decoder) [][2]int64 {
+	process := newProcess(decoder, rank.Ranks)
 	var stage interface {
 		start()
 		replay.Hooks

@@ -108,12 +108,8 @@ func (rank *whole3) micro(step int, body func()) {
 
 func (rank *whole3) Gathered(bytes int64) any { return rank.On(rank.gathers(), bytes) }
 
-func (rank *whole3) Released(block any, read bool) {
-	tensor := block.(*replay.Tensor)
-	if read && rank.Settings.Overlap {
-		tensor.Record()
-	}
-	rank.Drop(tensor)
+func (rank *whole3) Released(block any) {
+	rank.Drop(block.(*replay.Tensor))
 }
 
 func (rank *whole3) Enter(layer int, module string, backward bool) {
@@ -150,9 +146,6 @@ func (rank *whole3) let(weight *replay.Weight) {
 	if weight.Grad == nil {
 		return
 	}
-	if rank.Settings.Overlap {
-		weight.Grad.Record()
-	}
 	rank.Drop(weight.Grad)
 	weight.Grad = nil
 }
@@ -171,6 +164,15 @@ func (rank *whole3) reduce() {
 		rank.Drop(rank.On(rank.reduces(), padded*rank.reduced()))
 	}
 	for _, weight := range rank.entries {
+		if rank.Settings.OffloadOptimizer { // partition_grads, _offload_grad_partition_at_boundary
+			part := rank.share(weight.Numel)
+			grad := rank.On(rank.reduces(), part*rank.Grad)
+			rank.Drop(rank.On(rank.reduces(), 8*part)) // norms in fp64
+			if rank.Master != rank.Grad {
+				rank.Drop(rank.On(rank.reduces(), part*rank.Master))
+			}
+			rank.Drop(grad)
+		}
 		rank.let(weight)
 	}
 	rank.filled, rank.entries = 0, rank.entries[:0]
