@@ -21,10 +21,12 @@ type overhead struct {
 		Source string           `json:"source"`
 		Kinds  map[string]slack `json:"kinds"`
 		// Followed is the same beside what its requests, followed one by one,
-		// have the pool reserve, as parts of the peak.
+		// have the pool reserve, as parts of the peak: where blocks come back as
+		// they are dropped, and where they wait for a second stream (recorded).
 		Followed struct {
-			Source string     `json:"source"`
-			Range  [2]float64 `json:"range"`
+			Source   string     `json:"source"`
+			Dropped  [2]float64 `json:"dropped"`
+			Recorded [2]float64 `json:"recorded"`
 		} `json:"followed"`
 	} `json:"slack"`
 }
@@ -65,7 +67,7 @@ func Overhead(workload *costmodel.Workload) (held costmodel.Comm, body, head, fo
 		return held, body, head, followed
 	}
 	pool := slackOf(workload)
-	return comm(workload), pool.Body, pool.Head, loadOverhead().Slack.Followed.Range
+	return comm(workload), pool.Body, pool.Head, followedOf(workload)
 }
 
 // contexts are those of another engine beside those of PyTorch, by compute
@@ -100,6 +102,22 @@ func comm(workload *costmodel.Workload) costmodel.Comm {
 		}
 	}
 	return held
+}
+
+// followedOf is the range of a workload's kind: DeepSpeed records gathered
+// parameters and gradients on the streams of its overlap_comm
+// (Tensor.record_stream), which stage 3 has by default.
+func followedOf(workload *costmodel.Workload) [2]float64 {
+	ranges := loadOverhead().Slack.Followed
+	stage := workload.Strategy.Traits().ZeroStage
+	recorded := stage == 3
+	if workload.DeepSpeed != nil {
+		recorded = workload.DeepSpeed.Overlap
+	}
+	if stage > 0 && recorded {
+		return ranges.Recorded
+	}
+	return ranges.Dropped
 }
 
 // slackOf is how far the allocator's pool went beyond the peak in measured runs

@@ -24,7 +24,7 @@ func TestReservedAccuracy(t *testing.T) {
 	fmt.Fprintf(&table, "\n%-56s allocated reserved followed     off  (%% of the peak)\n", "row (GiB)")
 	for _, row := range append(all, distRows(t)...) {
 		_, costs := costsOf(t, distConfig(t, row.model), row.w)
-		if costs.Marks == nil {
+		if costs.Marks == nil || strings.Contains(row.name, "noreshard") { // which is no setting of a plan
 			continue
 		}
 		kind := string(row.w.Strategy)
@@ -36,15 +36,18 @@ func TestReservedAccuracy(t *testing.T) {
 	for _, kind := range []string{"zero1", "zero2", "zero3", "fsdp", "hsdp"} {
 		pool := judged[kind]
 		fmt.Fprintf(&table, "%-6s %3d rows, %d not followed; %d within the range\n", kind, pool.rows, pool.rows-pool.followed, pool.held)
-		if pool.held*10 < pool.followed*7 {
-			t.Errorf("%s: %d of %d rows within the range", kind, pool.held, pool.followed)
+		if pool.held*10 < pool.followed*9 || pool.widest >= .15 {
+			t.Errorf("%s: %d of %d rows within the range, which is up to %.3f of the peak wide", kind, pool.held, pool.followed, pool.widest)
 		}
 	}
 	t.Log(table.String())
 }
 
 // pools counts rows of a kind.
-type pools struct{ rows, followed, held int }
+type pools struct {
+	rows, followed, held int
+	widest               float64 // range, as a part of the peak
+}
 
 func (pool *pools) add(table *strings.Builder, row *distRow, costs *costmodel.Table) {
 	pool.rows++
@@ -57,6 +60,7 @@ func (pool *pools) add(table *strings.Builder, row *distRow, costs *costmodel.Ta
 		return
 	}
 	pool.followed++
+	pool.widest = max(pool.widest, costs.Followed[1]-costs.Followed[0])
 	measured := &row.ranks[0]
 	off := float64(measured.Reserved-reserved) / float64(measured.Peak)
 	out := "out"

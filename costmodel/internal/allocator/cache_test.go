@@ -84,7 +84,7 @@ func TestCacheSizes(t *testing.T) {
 		{"one more does not fit", []int64{1 << 20, 1 << 20, 1}, 4 << 20},
 		{"middle ones share 20 MiB", []int64{1<<20 + 1, 9 << 20, 9 << 20}, 20 << 20},
 		{"large ones have their own", []int64{10 << 20, 43 << 20}, 10<<20 + 44<<20},
-		{"what is left over is too little", []int64{19 << 20, 1<<20 + 512}, 20<<20 + 20<<20},
+		{"1 MiB that is left over goes with it", []int64{19 << 20, 1 << 20}, 20<<20 + 2<<20},
 	} {
 		cache := NewCache()
 		for _, size := range is.sizes {
