@@ -23,7 +23,7 @@ func (dual *dual) improve(ctx context.Context, steps int) {
 		if ctx.Err() != nil {
 			break
 		}
-		value := dual.evaluate()
+		value := dual.evaluate(ctx)
 		if stale++; value > dual.bound {
 			if value > dual.bound*(1+0.05*dual.lead) {
 				stale = 0
@@ -39,7 +39,7 @@ func (dual *dual) improve(ctx context.Context, steps int) {
 				break
 			}
 			dual.multipliers.take(&dual.best)
-			value = dual.evaluate()
+			value = dual.evaluate(ctx)
 			dual.way.take(&dual.slope)
 		}
 		dual.step(math.Min(dual.limit, dual.bound*(1+dual.lead)) - value)

@@ -1,6 +1,7 @@
 package boundwindow
 
 import (
+	"context"
 	"math"
 	"slices"
 )
@@ -110,8 +111,9 @@ func (dual *dual) costs(boundary int) (item, wire func(int32) int64) {
 	return item, wire
 }
 
-// evaluate finds the bound at the multipliers at hand, and the slopes.
-func (dual *dual) evaluate() float64 {
+// evaluate finds the bound at the multipliers at hand, and the slopes; −Inf where
+// the context ends.
+func (dual *dual) evaluate(ctx context.Context) float64 {
 	clear(dual.slope.weight)
 	clear(dual.slope.rent)
 	for wire, share := range dual.slope.share {
@@ -132,6 +134,9 @@ func (dual *dual) evaluate() float64 {
 		dual.slope.rent[stage] -= dual.room
 	}
 	for boundary, cut := range dual.cuts {
+		if ctx.Err() != nil {
+			return math.Inf(-1)
+		}
 		total += cut.least(dual.costs(boundary))
 		dual.lean(boundary, cut)
 	}

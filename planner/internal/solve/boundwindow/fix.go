@@ -14,7 +14,7 @@ import (
 // still be sent from it, or to it. (For linear programs: reduced cost fixing,
 // Dantzig, Fulkerson and Johnson, Operations Research 2, 1954.)
 func (dual *dual) fix(ctx context.Context, within *windows) (changed bool) {
-	value := dual.evaluate()
+	value := dual.evaluate(ctx)
 	slack := (dual.limit*(1+graph.Rounding) - value) * float64(dual.stages) / dual.unit
 	if !(slack >= 0) || slack > maxflow.Unlimited/2 {
 		return false

@@ -61,7 +61,7 @@ func NewTree(nets *netlist.Netlist, before, after [][]int, limit float64) *Tree 
 			kind = k
 		}
 	}
-	if kind < 0 || len(nets.Nodes) > maxItems || nets.Count[kind] < 2 {
+	if kind < 0 || nets.Count[kind] < 2 || len(nets.Nodes) > maxItems || len(nets.Nodes)*nets.Count[kind] > maxFree {
 		return nil
 	}
 	tree := &Tree{form: newForm(nets, before, after, kind), limit: limit, refuted: math.Inf(1)}
@@ -71,7 +71,12 @@ func NewTree(nets *netlist.Netlist, before, after [][]int, limit float64) *Tree 
 	return tree
 }
 
-const maxItems = 4000
+// What a bound is made for: cones are tables of items × items, and networks have
+// a node for each item and boundary.
+const (
+	maxItems = 4000
+	maxFree  = 64_000
+)
 
 // Lower lowers the limit, to the value of a better placement.
 func (tree *Tree) Lower(limit float64) { tree.limit = min(tree.limit, limit) }
@@ -141,7 +146,8 @@ func (tree *Tree) bounded(ctx context.Context, at *branch) (out *dual, ok bool) 
 		}
 		out.improve(ctx, steps)
 		at.from = out
-		if at.bound = math.Max(at.bound, out.bound*(1-graph.Rounding)); at.bound >= tree.limit || ctx.Err() != nil {
+		at.bound = math.Max(at.bound, out.bound*(1-graph.Rounding))
+		if at.bound >= tree.limit || math.IsInf(out.evaluate(ctx), -1) {
 			return out, true
 		}
 		if stage := out.answer(); stage != nil {
@@ -155,11 +161,14 @@ func (tree *Tree) bounded(ctx context.Context, at *branch) (out *dual, ok bool) 
 }
 
 // choose is the item and the boundary that divide a branch most evenly: on both
-// sides as much work as can be is decided with it. −1: all is decided.
+// sides as much work as can be is decided with it. Of many items some are looked
+// at. −1: all is decided.
 func (dual *dual) choose() (item, boundary int) {
 	item, most := -1, -1.0
 	for j, cut := range dual.cuts {
-		for _, free := range cut.free {
+		stride := 1 + len(cut.free)/candidates
+		for i := 0; i < len(cut.free); i += stride {
+			free := cut.free[i]
 			low, high := 0.0, 0.0
 			for _, other := range cut.free {
 				if has(dual.cones.before[free], int(other)) {
@@ -176,6 +185,9 @@ func (dual *dual) choose() (item, boundary int) {
 	}
 	return item, boundary
 }
+
+// candidates are the items looked at for one boundary, about.
+const candidates = 40
 
 // answer is the placement of the boundaries' latest answers, each item before
 // the first boundary that has it.

@@ -21,13 +21,22 @@ type mover struct {
 	search *stagesearch.Search
 }
 
+// fine is the order in which no leaf was joined for speed.
+func (call *contiguous) fine() *order {
+	if call.apart == nil {
+		if call.apart = call.order; call.loose != nil {
+			if fine, err := newOrder(call.Problem, false); err == nil {
+				call.apart = fine
+			}
+		}
+	}
+	return call.apart
+}
+
 // newMover starts from the best answer, or from a linear extension in parts of
 // as many items each. It is nil where the tables would be too large.
 func (call *contiguous) newMover(ctx context.Context, stream uint64) *mover {
-	fine, err := newOrder(call.Problem, false)
-	if err != nil {
-		return nil
-	}
+	fine := call.fine()
 	chain := stagesearch.NewChain(netlist.New(fine.Instance), fine.before, fine.after)
 	if chain == nil {
 		return nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/devmap-dev/devmap/planner/internal/solve/graph"
@@ -29,17 +30,27 @@ func (call *contiguous) inTurn(ctx context.Context) error {
 		if err := call.oneOrder(ctx, items); err != nil || call.Proven() {
 			return err
 		}
+		call.single = call.isChain(items)
+		if _, timed := ctx.Deadline(); timed && !call.single && len(items) > manyItems {
+			call.help(ctx, 0)
+		}
 	}
 	if err := call.all(ctx); err != nil || call.Proven() || call.loose == nil {
 		return err
 	}
 	// Leaves were joined that may be better apart.
-	fine, err := newOrder(call.Problem, false)
-	if err != nil {
-		return err
-	}
-	call.order = fine
+	call.order = call.fine()
 	return call.all(ctx)
+}
+
+// isChain: the extension is the only one.
+func (ordered *order) isChain(items []int) bool {
+	for i, item := range items[1:] {
+		if !slices.Contains(ordered.after[items[i]], item) {
+			return false
+		}
+	}
+	return true
 }
 
 // all searches every down-set; where they are many, a selection before, and
@@ -50,7 +61,7 @@ func (call *contiguous) all(ctx context.Context) error {
 		return err
 	}
 	if sets != nil {
-		if call.single = sets.len() == len(call.Nodes)+1; !call.single {
+		if !call.single {
 			call.help(ctx, listedPause)
 		}
 		return call.listed(ctx, sets)

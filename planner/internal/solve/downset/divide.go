@@ -25,10 +25,10 @@ type divider struct {
 // newDivider is nil where there are several kinds of devices, no answer, or too
 // many nodes.
 func (call *contiguous) newDivider() *divider {
-	fine, err := newOrder(call.Problem, false)
-	if err != nil || call.Answer.Place == nil {
+	if call.Answer.Place == nil {
 		return nil
 	}
+	fine := call.fine()
 	tree := boundwindow.NewTree(netlist.New(fine.Instance), fine.before, fine.after, call.Answer.Value*(1-below))
 	if tree == nil {
 		return nil

@@ -55,6 +55,11 @@ type limits struct {
 }
 
 func solveWithin(ctx context.Context, problem *graph.Problem, set graph.Settings, most limits) (*graph.Solution, error) {
+	if set.TimeLimit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, set.TimeLimit)
+		defer cancel()
+	}
 	if err := problem.Check(); err != nil {
 		return nil, err
 	}
@@ -74,11 +79,6 @@ func solveWithin(ctx context.Context, problem *graph.Problem, set graph.Settings
 	}
 	if err := ordered.Feasible(); err != nil {
 		return nil, err
-	}
-	if set.TimeLimit > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, set.TimeLimit)
-		defer cancel()
 	}
 	call := &contiguous{order: ordered, limits: most, Incumbent: graph.NewIncumbent(problem, set)}
 	call.firstBounds()
@@ -111,6 +111,7 @@ type contiguous struct {
 	// placements in branches.
 	beside *helper
 	tree   *divider
+	apart  *order // in which no leaf was joined for speed; set when first asked for
 }
 
 // firstBounds are those that need no search.

@@ -103,6 +103,9 @@ func (anneal *annealer) accepts(more, temperature float64) bool {
 	return float64(anneal.random.Uint64()>>11)*0x1p-53 < math.Exp(-more/temperature)
 }
 
+// looks is how many steps are made between two looks at the clock.
+const looks = 4096
+
 // run makes some steps from the placement at hand, while the temperature falls
 // geometrically.
 func (anneal *annealer) run(ctx context.Context, steps int, hot, cold float64) {
@@ -114,7 +117,10 @@ func (anneal *annealer) run(ctx context.Context, steps int, hot, cold float64) {
 		if anneal.blind && anneal.found() {
 			return
 		}
-		for range block {
+		for at := range block {
+			if at%looks == looks-1 && ctx.Err() != nil {
+				break
+			}
 			anneal.step(temperature)
 		}
 		temperature *= cool

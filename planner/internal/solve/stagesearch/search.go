@@ -7,6 +7,7 @@ package stagesearch
 
 import (
 	"context"
+	"time"
 
 	"github.com/devmap-dev/devmap/planner/internal/solve/graph"
 )
@@ -16,6 +17,8 @@ import (
 type Search struct {
 	*annealer
 	rounds int
+	// rate is how many steps a second were made in the latest round.
+	rate float64
 }
 
 // New begins a search. Streams of one seed differ.
@@ -41,6 +44,11 @@ func (search *Search) Start(place []int) {
 const (
 	roundSteps = 1000
 	doublings  = 5
+	// startRate is the guess of steps a second, for the first round.
+	startRate  = 500_000
+	leastSteps = 10_000
+	// manyItems are too many to begin anew: every round goes on from the best.
+	manyItems = 4000
 )
 
 // The temperatures, for each power of the load: a device whose load is the aim
@@ -62,7 +70,7 @@ func (search *Search) Round(ctx context.Context) {
 	switch search.blind = !search.found(); {
 	case search.blind:
 		search.squarings = 3 + round%4
-	case round%2 == 1:
+	case round%2 == 1 || search.items > manyItems:
 		from = warm
 		copy(search.place, search.best)
 		search.unit = search.bestLoad * aim
@@ -73,7 +81,23 @@ func (search *Search) Round(ctx context.Context) {
 		search.unit = 1
 	}
 	power := float64(int(1) << search.squarings)
-	search.run(ctx, roundSteps*search.items<<min(round/3, doublings), power*from, power*cold)
+	steps, began := search.steps(ctx), time.Now()
+	search.run(ctx, steps, power*from, power*cold)
+	search.rate = float64(steps) / max(time.Since(began).Seconds(), 1e-6)
+}
+
+// steps are those of a round: no more than half of the time is for, as one that
+// is cut short ends hot.
+func (search *Search) steps(ctx context.Context) int {
+	steps := roundSteps * search.items << min((search.rounds-1)/3, doublings)
+	if end, timed := ctx.Deadline(); timed {
+		rate := search.rate
+		if rate == 0 {
+			rate = startRate
+		}
+		steps = min(steps, max(leastSteps, int(rate*time.Until(end).Seconds()/2)))
+	}
+	return steps
 }
 
 // Best is the best placement so far, nil where none keeps the capacities, and
