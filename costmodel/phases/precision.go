@@ -14,6 +14,7 @@ import (
 // (pipeline_stable_diffusion_xl.py: needs_upcasting).
 var raised = map[string]string{
 	"StableDiffusionXLImg2ImgPipeline": "raised to float32, as the pipeline does when it was loaded in float16",
+	"StableDiffusionXLInpaintPipeline": "raised to float32, as the pipeline does when it was loaded in float16",
 	"StableDiffusionXLPipeline":        "raised to float32, as the pipeline does when it was loaded in float16",
 	"WanImageToVideoPipeline":          "loaded in float32, as Wan's documentation does",
 	"WanPipeline":                      "loaded in float32, as Wan's documentation does",

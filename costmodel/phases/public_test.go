@@ -15,7 +15,11 @@ const (
 func public() map[string]map[string]string {
 	kontext := maps.Clone(flux)
 	kontext["model_index.json"] = strings.Replace(flux["model_index.json"], "FluxPipeline", "FluxKontextPipeline", 1)
+	fill := maps.Clone(flux)
+	fill["model_index.json"] = strings.Replace(flux["model_index.json"], "FluxPipeline", "FluxFillPipeline", 1)
+	fill["transformer/config.json"] = `{"_class_name":"FluxTransformer2DModel","guidance_embeds":true,"in_channels":384,"out_channels":64}`
 	return map[string]map[string]string{
+		"flux-fill": fill,
 		"stable-diffusion-v1-5": {
 			"model_index.json":         `{"_class_name":"StableDiffusionPipeline","text_encoder":["transformers","CLIPTextModel"],"unet":["diffusers","UNet2DConditionModel"],"vae":["diffusers","AutoencoderKL"]}`,
 			"text_encoder/config.json": flux["text_encoder/config.json"],
@@ -64,6 +68,7 @@ func TestPublic(t *testing.T) {
 	}{
 		"stable-diffusion-v1-5": {86, "text_encoder", "was not measured as a whole"},
 		"sdxl-refiner":          {226, "vae", "was not measured as a whole"},
+		"flux-fill":             {1190, "vae", "was not measured as a whole"},
 		"flux-kontext":          {1190, "vae", "as large as the one that is made"},
 		"wan2.1-i2v":            {1639, "vae", "the forward of a CLIPVisionModelWithProjection is not known"},
 		"wan2.2-t2v-a14b":       {1429, "", "was not measured as a whole"},

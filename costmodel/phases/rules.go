@@ -21,6 +21,7 @@ type rule struct {
 	// token's.
 	cut  bool
 	side int64
+	area int64 // pixels that sides are brought to
 	// given are the frames that the autoencoder encodes first: a picture, or all
 	// of a video that begins with one. beside: its tokens go through the
 	// transformer with those that are made.
@@ -40,13 +41,17 @@ const allFrames = -1
 var rules = map[string]rule{
 	"CogVideoXImageToVideoPipeline":    {height: 480, width: 720, frames: 49, steps: 50, text: 226, guided: true, rows: true, given: 1},
 	"CogVideoXPipeline":                {height: 480, width: 720, frames: 49, steps: 50, text: 226, guided: true, rows: true},
-	"FluxKontextPipeline":              {height: 1024, width: 1024, frames: 1, steps: 28, text: 512, packed: true, rows: true, cut: true, given: 1, beside: true},
+	"FluxControlPipeline":              {height: 1024, width: 1024, frames: 1, steps: 28, text: 512, packed: true, rows: true, cut: true, given: 1},
+	"FluxFillPipeline":                 {height: 1024, width: 1024, frames: 1, steps: 50, text: 512, packed: true, rows: true, cut: true, given: 1},
+	"FluxKontextPipeline":              {height: 1024, width: 1024, frames: 1, steps: 28, text: 512, packed: true, rows: true, cut: true, given: 1, beside: true, area: 1 << 20},
 	"FluxPipeline":                     {height: 1024, width: 1024, frames: 1, steps: 28, text: 512, packed: true, rows: true, cut: true},
 	"HunyuanVideoPipeline":             {height: 720, width: 1280, frames: 129, steps: 50, text: 256, whole: true},
 	"QwenImagePipeline":                {height: 1024, width: 1024, frames: 1, steps: 50, text: 512, packed: true, guided: true, apart: true, cut: true},
 	"StableDiffusion3Pipeline":         {height: 1024, width: 1024, frames: 1, steps: 28, text: 333, guided: true, rows: true},
+	"StableDiffusionInpaintPipeline":   {height: 512, width: 512, frames: 1, steps: 50, text: 77, guided: true, side: 8, given: 1},
 	"StableDiffusionPipeline":          {height: 512, width: 512, frames: 1, steps: 50, text: 77, guided: true, side: 8},
 	"StableDiffusionXLImg2ImgPipeline": {height: 1024, width: 1024, frames: 1, steps: 50, text: 77, guided: true, side: 8, given: 1},
+	"StableDiffusionXLInpaintPipeline": {height: 1024, width: 1024, frames: 1, steps: 50, text: 77, guided: true, side: 8, given: 1},
 	"StableDiffusionXLPipeline":        {height: 1024, width: 1024, frames: 1, steps: 50, text: 77, guided: true, side: 8},
 	"WanImageToVideoPipeline":          {height: 480, width: 832, frames: 81, steps: 50, text: 512, guided: true, apart: true, nearest: true, given: allFrames},
 	"WanPipeline":                      {height: 480, width: 832, frames: 81, steps: 50, text: 512, guided: true, apart: true, nearest: true},

@@ -3,6 +3,7 @@ package phases
 import (
 	"cmp"
 	"fmt"
+	"math"
 )
 
 // tokenSide is the pixels of a token's side: eight a latent, two latents.
@@ -20,6 +21,12 @@ func (work *Workload) resize(own rule) []string {
 			notes = append(notes, fmt.Sprintf("%s %d is planned as %d, which is what the pipeline makes of it", name, *size, other))
 			*size = other
 		}
+	}
+	if own.area > 0 { // pipeline_flux_kontext.py: as many pixels in all, in the same proportion
+		ratio := float64(work.Width) / float64(work.Height)
+		width, height := math.RoundToEven(math.Sqrt(float64(own.area)*ratio)), math.RoundToEven(math.Sqrt(float64(own.area)/ratio))
+		change("width", &work.Width, max(1, int64(width)/tokenSide)*tokenSide)
+		change("height", &work.Height, max(1, int64(height)/tokenSide)*tokenSide)
 	}
 	if own.cut {
 		change("height", &work.Height, max(1, work.Height/tokenSide)*tokenSide)

@@ -15,6 +15,8 @@ func TestSizes(t *testing.T) {
 	}{
 		{"FluxPipeline", 1023, 1024, 0, [3]int64{1008, 1024, 1}, "height 1023 is planned as 1008"},
 		{"QwenImagePipeline", 1328, 1335, 0, [3]int64{1328, 1328, 1}, "width 1335 is planned as 1328"},
+		{"FluxKontextPipeline", 1024, 1024, 0, [3]int64{1024, 1024, 1}, ""},
+		{"FluxKontextPipeline", 512, 1024, 0, [3]int64{720, 1440, 1}, "height 512 is planned as 720"},
 		{"WanPipeline", 480, 832, 80, [3]int64{480, 832, 81}, "frames 80 is planned as 81"},
 		{"WanPipeline", 480, 832, 83, [3]int64{480, 832, 81}, "frames 83 is planned as 81"},
 		{"CogVideoXPipeline", 480, 720, 52, [3]int64{480, 720, 49}, "frames 52 is planned as 49"},

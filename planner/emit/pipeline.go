@@ -3,6 +3,7 @@ package emit
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -43,6 +44,9 @@ func generationOf(plan *devicemap.Plan) (generation, error) {
 	if !identifier(asked.Class) {
 		return asked, fmt.Errorf("the plan's pipeline.class %q is no class of Python", asked.Class)
 	}
+	if len(asked.Layers) > 0 && int64(len(asked.Layers)) != asked.PipeFusion || slices.ContainsFunc(asked.Layers, func(count int64) bool { return count < 1 }) {
+		return asked, fmt.Errorf("the plan's pipeline.attn_layer_num_for_pp %d is no number of blocks for each of %d stages", asked.Layers, asked.PipeFusion)
+	}
 	return asked, nil
 }
 
@@ -81,7 +85,11 @@ func diffusersCalls(to io.Writer, plan *devicemap.Plan) error {
 	if asked.VAESlicing {
 		text.WriteString("pipe.vae.enable_slicing()\n")
 	}
-	fmt.Fprintf(&text, "arguments = dict(height=%d, width=%d, num_inference_steps=%d", asked.Height, asked.Width, asked.Steps)
+	sizes := fmt.Sprintf("height=%d, width=%d, ", asked.Height, asked.Width)
+	if strings.Contains(asked.Class, "Img2Img") { // the picture has them
+		sizes = ""
+	}
+	fmt.Fprintf(&text, "arguments = dict(%snum_inference_steps=%d", sizes, asked.Steps)
 	if asked.Frames > 1 {
 		fmt.Fprintf(&text, ", num_frames=%d", asked.Frames)
 	}
@@ -97,8 +105,25 @@ func diffusersCalls(to io.Writer, plan *devicemap.Plan) error {
 	return err
 }
 
-func diffusersUsage(_ *devicemap.Plan, file string) (usage, note string) {
-	return fmt.Sprintf("from %s import pipe, arguments; pipe(\"a prompt\", **arguments)", strings.TrimSuffix(file, ".py")), ""
+func diffusersUsage(plan *devicemap.Plan, file string) (usage, note string) {
+	given := ""
+	if asked, err := generationOf(plan); err == nil {
+		given = pictures(asked.Class)
+	}
+	return fmt.Sprintf("from %s import pipe, arguments; pipe(\"a prompt\", %s**arguments)", strings.TrimSuffix(file, ".py"), given), ""
+}
+
+// pictures are the arguments of a pipeline that begins with some.
+func pictures(class string) string {
+	for _, kind := range []struct{ word, arguments string }{
+		{"Fill", "image=image, mask_image=mask, "}, {"Inpaint", "image=image, mask_image=mask, "},
+		{"Control", "control_image=image, "}, {"ImageToVideo", "image=image, "}, {"Img2Img", "image=image, "}, {"Kontext", "image=image, "},
+	} {
+		if strings.Contains(class, kind.word) {
+			return kind.arguments
+		}
+	}
+	return ""
 }
 
 // xditFlags are the arguments of xDiT's own programs, on one line.

@@ -24,6 +24,10 @@ func TestPipeline(t *testing.T) {
 			"import torch\nfrom diffusers import WanPipeline\n\npipe = WanPipeline.from_pretrained(\"dir\", torch_dtype=torch.bfloat16)\npipe.to(\"cuda\")\npipe.vae.enable_slicing()\narguments = dict(height=480, width=832, num_inference_steps=50, num_frames=81, num_videos_per_prompt=2)\n", "",
 		},
 		{
+			"diffusers", `{"class":"StableDiffusionXLImg2ImgPipeline","height":1024,"width":1024,"steps":50,"batch":1,"frames":1}`, 1,
+			"import torch\nfrom diffusers import StableDiffusionXLImg2ImgPipeline\n\npipe = StableDiffusionXLImg2ImgPipeline.from_pretrained(\"dir\", torch_dtype=torch.bfloat16)\npipe.to(\"cuda\")\narguments = dict(num_inference_steps=50)\n", "",
+		},
+		{
 			"xdit", `{"class":"FluxPipeline","height":1024,"width":1024,"steps":28,"batch":1,"frames":1,"ulysses":2,"ring":2,"cfg_degree":1,"fully_shard_degree":4}`, 4,
 			"--height 1024 --width 1024 --num_inference_steps 28 --ulysses_degree 2 --ring_degree 2 --fully_shard_degree 4\n", "",
 		},
@@ -36,6 +40,8 @@ func TestPipeline(t *testing.T) {
 			"--height 480 --width 832 --num_inference_steps 50 --num_frames 81 --use_cfg_parallel --enable_model_cpu_offload\n", "",
 		},
 		{"diffusers", `{"class":"FluxPipeline"}`, 4, "", "emit --for xdit"},
+		{"xdit", `{"class":"FluxPipeline","pipefusion":2,"attn_layer_num_for_pp":[7,-1]}`, 2, "", "is no number of blocks for each of 2 stages"},
+		{"xdit", `{"class":"FluxPipeline","pipefusion":3,"attn_layer_num_for_pp":[7,1]}`, 3, "", "is no number of blocks for each of 3 stages"},
 		{"xdit", `{"class":"FluxPipeline","offload":"group"}`, 1, "", "emit --for diffusers"},
 		{"diffusers", `{"class":"x; import os"}`, 1, "", "is no class of Python"},
 		{"xdit", "", 1, "", "is of no diffusion pipeline"},
@@ -55,6 +61,18 @@ func TestPipeline(t *testing.T) {
 		}
 		if usage, _ := target(t, c.engine).Usage(plan, "f.py"); !strings.Contains(usage, "f") {
 			t.Errorf("usage %q", usage)
+		}
+	}
+}
+
+// TestPipelineUsage: what a pipeline begins with is an argument.
+func TestPipelineUsage(t *testing.T) {
+	for class, want := range map[string]string{
+		"FluxPipeline": "pipe(\"a prompt\", **arguments)", "FluxFillPipeline": "image=image, mask_image=mask, **", "WanImageToVideoPipeline": "image=image, **",
+	} {
+		plan := &devicemap.Plan{Pipeline: []byte(`{"class":"` + class + `"}`), Devices: make([]devicemap.Prediction, 1)}
+		if usage, _ := target(t, "diffusers").Usage(plan, "f.py"); !strings.Contains(usage, want) {
+			t.Errorf("%s: %q, want %q", class, usage, want)
 		}
 	}
 }
