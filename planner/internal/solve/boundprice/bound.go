@@ -11,6 +11,7 @@ import (
 	"context"
 	"math"
 
+	"github.com/devmap-dev/devmap/planner/internal/solve/boundcheck"
 	"github.com/devmap-dev/devmap/planner/internal/solve/graph"
 	"github.com/devmap-dev/devmap/planner/internal/solve/netlist"
 )
@@ -20,8 +21,10 @@ import (
 // fractions of sets that cover all, so that there are no such prices.
 type Bound struct {
 	*netlist.Netlist
-	// Value is what no assignment is below.
+	// Value is what no assignment is below, and Proof why; it is nil for a value
+	// that Raise was told.
 	Value float64
+	Proof *boundcheck.Proof
 	// kinds are those in use, walkers find their dearest sets.
 	kinds   []int
 	walkers []*walker

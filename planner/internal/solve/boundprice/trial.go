@@ -182,6 +182,7 @@ func (try *trial) exactly(ctx context.Context) outcome {
 	}
 	if try.of() > 1+graph.Rounding {
 		copy(try.centre, try.asked)
+		try.Proof = try.proof()
 		return refuted
 	}
 	return open

@@ -19,6 +19,8 @@ type Frontier struct {
 	// item out and taking it in leads.
 	Arcs   [][][2]Arc
 	States []int // after each step
+	// Left are the wires that are left out.
+	Left []int
 }
 
 // Arc is a choice. A wire that becomes mixed costs the device that has the
@@ -57,6 +59,11 @@ func (nets *Netlist) NewFrontier(ctx context.Context, withWires bool) *Frontier 
 			return nil
 		}
 		if frontier := nets.LayOut(ctx, order, used, maxStates); frontier != nil && frontier.total() <= maxTotal {
+			for wire := range used {
+				if !used[wire] {
+					frontier.Left = append(frontier.Left, wire)
+				}
+			}
 			return frontier
 		}
 		nets.DropWires(order, used)

@@ -1,0 +1,145 @@
+// Package boundcheck checks proofs that no assignment has a largest load within
+// a limit. A proof is prices and rents: if no set of groups that a device of a
+// kind can take within the limit and its capacity is worth more than the kind's
+// rent, and all groups together are worth more than all devices' rents, no
+// assignment has that load. What package boundprice found is worked out here
+// anew, from the problem as it was posed, by code that shares nothing with it.
+package boundcheck
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/devmap-dev/devmap/planner/internal/solve/graph"
+)
+
+// Proof says that no assignment has a largest load of Limit or less.
+type Proof struct {
+	Limit float64
+	// Price is each group's, Rent is each kind's.
+	Price map[int]float64
+	Kinds []Kind
+}
+
+// Kind is what is said of a kind's devices. All but Rent are hints, which are
+// quick or slow and never wrong.
+type Kind struct {
+	Rent float64
+	// Order is one of the groups that keeps few outputs open.
+	Order []int
+	// Left are outputs that are left out, by the groups that write and read them.
+	Left [][]int
+	// PerLoad and PerByte are what load and bytes cost in the bound on what is to
+	// come.
+	PerLoad, PerByte float64
+}
+
+// errTooLong says that a check was given up: nothing is known.
+var errTooLong = errors.New("the check takes too many steps")
+
+// Check returns an error where the proof does not hold, or where the context
+// ends or too much work is needed to tell.
+func Check(ctx context.Context, problem *graph.Problem, proof *Proof) error {
+	groups := grouped(problem)
+	if len(groups) != len(proof.Price) || len(proof.Kinds) != len(problem.Kinds) {
+		return fmt.Errorf("%d prices of %d groups, %d rents of %d kinds", len(proof.Price), len(groups), len(proof.Kinds), len(problem.Kinds))
+	}
+	worth, rents, size := 0.0, 0.0, 0.0
+	for name, own := range groups {
+		price, known := proof.Price[name]
+		if !known || math.IsNaN(price) || math.IsInf(price, 0) {
+			return fmt.Errorf("group %d has a price of %v", name, price)
+		}
+		worth += price
+		size += own.size
+	}
+	for kind, said := range proof.Kinds {
+		rents += float64(problem.Kinds[kind].Count) * said.Rent
+	}
+	const margin = 1e-8
+	if !(worth > rents*(1+margin)) {
+		return fmt.Errorf("all groups are worth %v, the devices' rents are %v", worth, rents)
+	}
+	for kind, said := range proof.Kinds {
+		if problem.Kinds[kind].Count == 0 {
+			continue
+		}
+		if !(said.Rent >= 0) {
+			return fmt.Errorf("kind %d has a rent of %v", kind, said.Rent)
+		}
+		sum := &sums{groups: groups, proof: proof, said: &proof.Kinds[kind], kind: kind, room: problem.Kinds[kind].Capacity * (1 + 1e-12)}
+		if size <= sum.room {
+			sum.room = math.Inf(1)
+		}
+		if !problem.Kinds[kind].FreeTransfers {
+			sum.outputs = outputs(problem, said.Left)
+		}
+		if err := sum.check(ctx); err != nil {
+			return fmt.Errorf("kind %d: %w", kind, err)
+		}
+	}
+	return nil
+}
+
+// group is the nodes that share a device.
+type group struct {
+	time []float64
+	size float64
+}
+
+func grouped(problem *graph.Problem) map[int]*group {
+	groups := make(map[int]*group)
+	for node := range problem.Nodes {
+		own := &problem.Nodes[node]
+		if groups[own.Group] == nil {
+			groups[own.Group] = &group{time: make([]float64, len(problem.Kinds))}
+		}
+		for kind, time := range own.Time {
+			groups[own.Group].time[kind] += time
+		}
+		groups[own.Group].size += own.Size
+	}
+	return groups
+}
+
+// output is what some nodes send to the same readers: a device that has some of
+// these groups and not all pays once for each node.
+type output struct {
+	groups []int
+	cost   float64
+}
+
+// outputs are those that more than one group has to do with.
+func outputs(problem *graph.Problem, left [][]int) []output {
+	members := make([][]int, len(problem.Nodes))
+	for _, edge := range problem.Edges {
+		members[edge[0]] = append(members[edge[0]], problem.Nodes[edge[1]].Group)
+	}
+	known := make(map[string]int)
+	for _, groups := range left {
+		slices.Sort(groups)
+		known[fmt.Sprint(groups)] = -1
+	}
+	var all []output
+	for node, groups := range members {
+		groups = append(groups, problem.Nodes[node].Group)
+		slices.Sort(groups)
+		if groups = slices.Compact(groups); len(groups) == 1 || problem.Nodes[node].Transfer == 0 {
+			continue
+		}
+		key := fmt.Sprint(groups)
+		at, seen := known[key]
+		if !seen {
+			at = len(all)
+			known[key] = at
+			all = append(all, output{groups: groups})
+		}
+		if at >= 0 {
+			all[at].cost += problem.Nodes[node].Transfer
+		}
+	}
+	return all
+}

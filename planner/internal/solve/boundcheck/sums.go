@@ -1,0 +1,262 @@
+package boundcheck
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// sums goes through the groups in the order from its end, and keeps for each way
+// that the open outputs can stand what the sets so far come to.
+type sums struct {
+	groups  map[int]*group
+	proof   *Proof
+	said    *Kind
+	kind    int
+	room    float64
+	outputs []output
+	// of are the outputs of each group, last the step at which an output's last
+	// group comes.
+	of   map[int][]int
+	last []int
+	// moves are, for each step and standing, where leaving the group out and
+	// taking it leads, and what that costs.
+	moves [][][2]move
+	work  int
+}
+
+type move struct {
+	to                int
+	cost              float64
+	worth, load, size float64
+	never             bool
+}
+
+// sum is what one or more sets come to, at most in worth and at least in load
+// and bytes.
+type sum struct{ load, size, worth float64 }
+
+const (
+	mostSums  = 30_000 // of one standing: then they are paired
+	mostMoves = 2_000_000
+	mostWork  = 150_000_000
+)
+
+// check says that no set is worth more than the rent.
+func (all *sums) check(ctx context.Context) error {
+	order := slices.Clone(all.said.Order)
+	slices.Reverse(order)
+	if err := all.permutation(order); err != nil {
+		return err
+	}
+	if err := all.lay(ctx, order); err != nil {
+		return err
+	}
+	var toCome [][][]float64
+	perLoads := []float64{1, 0.5, 0.7, 0.85, 1.15, 1.4, 2}
+	for i := range perLoads {
+		perLoads[i] *= all.said.PerLoad
+		toCome = append(toCome, all.toCome(perLoads[i]))
+	}
+	const rounding = 1e-9
+	here := [][]sum{{{}}}
+	for step := range order {
+		next := make([][]sum, len(toCome[0][step+1]))
+		for standing, some := range here {
+			for _, move := range all.moves[step][standing] {
+				if move.never {
+					continue
+				}
+				all.work += len(some)
+				for _, one := range some {
+					one.load += move.load
+					one.size += move.size
+					one.worth += move.worth
+					if one.load <= all.proof.Limit && one.size <= all.room && all.may(one, perLoads, toCome, step+1, move.to) {
+						next[move.to] = append(next[move.to], one)
+					}
+				}
+			}
+		}
+		for standing := range next {
+			next[standing] = all.thin(next[standing])
+		}
+		if here = next; ctx.Err() != nil || all.work > mostWork {
+			return errors.Join(errTooLong, ctx.Err())
+		}
+	}
+	for _, some := range here {
+		for _, one := range some {
+			if one.worth > all.said.Rent*(1+rounding) {
+				return fmt.Errorf("a set may be worth %v, more than the rent of %v", one.worth, all.said.Rent)
+			}
+		}
+	}
+	return nil
+}
+
+// permutation holds the order to have every group once.
+func (all *sums) permutation(order []int) error {
+	seen := make(map[int]bool)
+	for _, name := range order {
+		if all.groups[name] == nil || seen[name] {
+			return fmt.Errorf("group %d is not one of the groups, or twice in the order", name)
+		}
+		seen[name] = true
+	}
+	if len(seen) != len(all.groups) {
+		return fmt.Errorf("an order of %d of %d groups", len(seen), len(all.groups))
+	}
+	return nil
+}
+
+// lay numbers the standings after each step. An open output stands for the
+// groups so far: o, all out; i, all in; m, some of each, which is paid.
+func (all *sums) lay(ctx context.Context, order []int) error {
+	all.of, all.last = make(map[int][]int), make([]int, len(all.outputs))
+	for output := range all.outputs {
+		for _, name := range all.outputs[output].groups {
+			all.of[name] = append(all.of[name], output)
+		}
+	}
+	for step, name := range order {
+		for _, output := range all.of[name] {
+			all.last[output] = step
+		}
+	}
+	standings, moves := []map[int]byte{{}}, 0
+	for step, name := range order {
+		numbers := make(map[string]int)
+		var next []map[int]byte
+		var from [][2]move
+		for _, standing := range standings {
+			var both [2]move
+			for in := range both {
+				after, cost := all.stand(standing, name, step, in == 1)
+				key := fmt.Sprint(after)
+				to, known := numbers[key]
+				if !known {
+					to = len(next)
+					numbers[key] = to
+					next = append(next, after)
+				}
+				both[in] = move{to: to, load: cost}
+			}
+			own := all.groups[name]
+			both[1].never = math.IsInf(own.time[all.kind], 1)
+			both[1].load += own.time[all.kind]
+			both[1].size, both[1].worth = own.size, all.proof.Price[name]
+			from = append(from, both)
+		}
+		if moves += len(from); moves > mostMoves || ctx.Err() != nil {
+			return errors.Join(errTooLong, ctx.Err())
+		}
+		all.moves = append(all.moves, from)
+		standings = next
+	}
+	return nil
+}
+
+// stand is how the outputs stand after a group, and what is paid for that.
+func (all *sums) stand(before map[int]byte, name, step int, in bool) (after map[int]byte, cost float64) {
+	after = make(map[int]byte, len(before)+len(all.of[name]))
+	for output, stands := range before {
+		after[output] = stands
+	}
+	side := byte('o')
+	if in {
+		side = 'i'
+	}
+	for _, output := range all.of[name] {
+		stands, open := after[output]
+		switch {
+		case !open:
+			after[output] = side
+		case stands != 'm' && stands != side:
+			after[output] = 'm'
+			cost += all.outputs[output].cost
+		default:
+		}
+		if all.last[output] == step {
+			delete(after, output)
+		}
+	}
+	return after, cost
+}
+
+// toCome is the most that the groups to come can add, less what their load and
+// bytes cost, for each step and standing.
+func (all *sums) toCome(perLoad float64) [][]float64 {
+	steps := len(all.moves)
+	most := make([][]float64, steps+1)
+	most[steps] = []float64{0}
+	for step := steps - 1; step >= 0; step-- {
+		most[step] = make([]float64, len(all.moves[step]))
+		for standing, both := range all.moves[step] {
+			best := math.Inf(-1)
+			for _, move := range both {
+				if !move.never {
+					best = max(best, most[step+1][move.to]+move.worth-perLoad*move.load-all.said.PerByte*move.size)
+				}
+			}
+			most[step][standing] = best
+		}
+	}
+	return most
+}
+
+// may says that a sum may yet be worth more than the rent.
+func (all *sums) may(one sum, perLoads []float64, toCome [][][]float64, step, standing int) bool {
+	bytes := 0.0
+	if all.said.PerByte > 0 {
+		bytes = all.said.PerByte * (all.room - one.size)
+	}
+	for i, perLoad := range perLoads {
+		if one.worth+toCome[i][step][standing]+perLoad*(all.proof.Limit-one.load)+bytes <= all.said.Rent {
+			return false
+		}
+	}
+	return true
+}
+
+// thin drops sums that another is no worse than in anything; many are paired.
+func (all *sums) thin(some []sum) []sum {
+	slices.SortFunc(some, func(a, b sum) int {
+		return cmp.Or(cmp.Compare(a.load, b.load), cmp.Compare(a.size, b.size), cmp.Compare(b.worth, a.worth))
+	})
+	var kept, front []sum // front: the least bytes for each worth so far
+	for _, one := range some {
+		if math.IsInf(all.room, 1) {
+			one.size = 0
+		}
+		at, _ := slices.BinarySearchFunc(front, one.size, func(other sum, size float64) int {
+			if other.size <= size {
+				return -1
+			}
+			return 1
+		})
+		if at > 0 && front[at-1].worth >= one.worth {
+			continue
+		}
+		end := at
+		for end < len(front) && front[end].worth <= one.worth {
+			end++
+		}
+		front = slices.Replace(front, at, end, one)
+		kept = append(kept, one)
+	}
+	for len(kept) > mostSums {
+		for i := range len(kept) / 2 {
+			a, b := kept[2*i], kept[2*i+1]
+			kept[i] = sum{min(a.load, b.load), min(a.size, b.size), max(a.worth, b.worth)}
+		}
+		if len(kept)%2 == 1 {
+			kept[len(kept)/2] = kept[len(kept)-1]
+		}
+		kept = kept[:(len(kept)+1)/2]
+	}
+	return kept
+}
