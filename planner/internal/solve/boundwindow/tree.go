@@ -146,8 +146,10 @@ func (tree *Tree) bounded(ctx context.Context, at *branch) (out *dual, ok bool) 
 		}
 		out.improve(ctx, steps)
 		at.from = out
-		at.bound = math.Max(at.bound, out.bound*(1-graph.Rounding))
-		if at.bound >= tree.limit || math.IsInf(out.evaluate(ctx), -1) {
+		if math.IsInf(out.evaluate(ctx), -1) {
+			return out, true
+		}
+		if at.bound = math.Max(at.bound, out.proved()*(1-graph.Rounding)); at.bound >= tree.limit {
 			return out, true
 		}
 		if stage := out.answer(); stage != nil {

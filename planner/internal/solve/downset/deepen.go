@@ -39,7 +39,7 @@ func (call *contiguous) inTurn(ctx context.Context) error {
 		return err
 	}
 	// Leaves were joined that may be better apart.
-	call.order = call.fine()
+	call.order, call.single = call.fine(), false
 	return call.all(ctx)
 }
 
