@@ -19,7 +19,7 @@ func (search *search) anneal(ctx context.Context, start []int32, trials int, hot
 	var critical []int32
 	critical = search.eval.critical(critical)
 	for trial := range trials {
-		if trial%256 == 0 && ctx.Err() != nil {
+		if trial%32 == 0 && ctx.Err() != nil {
 			return
 		}
 		temperature := scale * hot * math.Pow(1e-4, float64(trial)/float64(trials))

@@ -14,7 +14,8 @@ import (
 type instance struct {
 	problem *Problem
 	calls   int   // of one accelerator
-	kinds   []int // of the accelerators
+	kinds   []int // of the accelerators that can be of use, of a kind one a node
+	device  []int // their numbers
 	unlike  []int // the kinds there are among them
 	cpu     int   // kind of the CPUs, -1: none
 	slots   int   // calls of all accelerators
@@ -34,7 +35,13 @@ type instance struct {
 
 // newInstance contracts the nodes that join maps to the same number.
 func newInstance(problem *Problem, join []int) (*instance, error) {
-	in := &instance{problem: problem, calls: problem.calls(), kinds: problem.Accelerators(), cpu: problem.cpu()}
+	in := &instance{problem: problem, calls: problem.calls(), cpu: problem.cpu()}
+	of := make(map[int]int)
+	for device, kind := range problem.Accelerators() {
+		if of[kind]++; of[kind] <= len(problem.Nodes) {
+			in.kinds, in.device = append(in.kinds, kind), append(in.device, device)
+		}
+	}
 	in.slots, in.unlike = in.calls*len(in.kinds), slices.Compact(slices.Clone(in.kinds))
 	in.edges()
 	in.contract(join)
@@ -43,7 +50,7 @@ func newInstance(problem *Problem, join []int) (*instance, error) {
 		for kind := range problem.Kinds {
 			runs = runs && (kind != in.cpu || !math.IsInf(in.time[kind][unit], 1))
 		}
-		for _, kind := range in.kinds {
+		for _, kind := range in.unlike {
 			fits = fits || !math.IsInf(in.time[kind][unit], 1) && in.size[unit] <= problem.Kinds[kind].Room()
 		}
 		in.stays[unit] = !fits
@@ -160,6 +167,18 @@ func (in *instance) calling(slot []int32) []int32 {
 		call[node] = slot[unit]
 	}
 	return call
+}
+
+// answer is one in the problem's own numbers.
+func (in *instance) answer(call []int32) []int {
+	out := make([]int, len(call))
+	for node, slot := range call {
+		out[node] = OnCPU
+		if slot >= 0 {
+			out[node] = in.device[int(slot)/in.calls]*in.calls + int(slot)%in.calls
+		}
+	}
+	return out
 }
 
 func (in *instance) callOf(call []int32) []int32 {

@@ -29,18 +29,15 @@ type interval struct{ from, to, kind int }
 // cost is added up in one pass over the edges, so that it takes positions ×
 // (edges + positions × calls) steps. False where ctx ends before that.
 func (line *line) cuts(ctx context.Context) (least float64, taken []interval, done bool) {
-	most := min(line.slots, line.length)
-	table := newCutTable(line.length, most)
+	table := newCutTable(line.length, min(line.slots, line.length))
 	sums := newIntervalSums(line)
 	for from := line.length - 1; from >= 0; from-- {
 		if ctx.Err() != nil {
 			return 0, nil, false
 		}
 		sums.from(from)
-		for used := 0; used <= most; used++ {
-			table.take(used, from, line.cpu[from]+table.at(used, from+1), interval{from, from, OnCPU})
-		}
-		for to := from; to < line.length; to++ {
+		table.take(from, 0, line.cpu[from], interval{from, from, OnCPU})
+		for to := from; to < line.length && line.slots > 0; to++ {
 			cost, kind, fits := sums.to(to)
 			if !fits {
 				break
@@ -48,47 +45,68 @@ func (line *line) cuts(ctx context.Context) (least float64, taken []interval, do
 			if line.straddles != nil {
 				cost += line.straddles.least(from, to, sums.sizeSum)
 			}
-			for used := 1; used <= most; used++ {
-				table.take(used, from, cost+table.at(used-1, to+1), interval{from, to, kind})
-			}
+			table.take(from, 1, cost, interval{from, to, kind})
 		}
 	}
-	for from, used := 0, most; from < line.length; {
-		one := table.choice[used*(line.length+1)+from]
-		if one.kind != OnCPU {
-			taken = append(taken, one)
-			used--
-		}
-		from = one.to + 1
-	}
-	return table.at(most, 0), taken, true
+	least, taken = table.best()
+	return least, taken, true
 }
 
-// cutTable has the least sum from every position on, with so many calls left.
+// cutTable has the least sum from every position on, with at most so many
+// calls. Where that is too much to list, calls are not counted: the sum is then
+// less than or equal to what it would be.
 type cutTable struct {
-	width  int
-	least  []float64
-	choice []interval
+	rows, width int
+	least       []float64 // by calls left, then position
+	choice      []interval
 }
 
-func newCutTable(length, most int) *cutTable {
-	table := &cutTable{width: length + 1, least: make([]float64, (most+1)*(length+1)), choice: make([]interval, (most+1)*(length+1))}
+// mostCuts bounds the entries of a table.
+const mostCuts = 4 << 20
+
+func newCutTable(length, calls int) *cutTable {
+	table := &cutTable{rows: calls + 1, width: length + 1}
+	if calls >= length || table.rows > mostCuts/table.width {
+		table.rows = 1
+	}
+	table.least, table.choice = make([]float64, table.rows*table.width), make([]interval, table.rows*table.width)
 	for i := range table.least {
-		table.least[i] = math.Inf(1)
-		table.choice[i] = interval{i % table.width, i % table.width, OnCPU}
-		if i%table.width == length {
-			table.least[i] = 0
+		if i%table.width < length {
+			table.least[i] = math.Inf(1)
 		}
 	}
 	return table
 }
 
-func (table *cutTable) at(used, from int) float64 { return table.least[used*table.width+from] }
-
-func (table *cutTable) take(used, from int, sum float64, one interval) {
-	if at := used*table.width + from; sum < table.least[at] {
-		table.least[at], table.choice[at] = sum, one
+// take begins what is left at a position with an interval, which is a call or
+// none.
+func (table *cutTable) take(from, call int, cost float64, one interval) {
+	if table.rows == 1 {
+		call = 0
 	}
+	for row := call; row < table.rows; row++ {
+		at := row*table.width + from
+		if sum := cost + table.least[(row-call)*table.width+one.to+1]; sum < table.least[at] {
+			table.least[at], table.choice[at] = sum, one
+		}
+	}
+}
+
+// best is the least sum and its calls; +Inf: there is no way.
+func (table *cutTable) best() (least float64, taken []interval) {
+	row := table.rows - 1
+	if least = table.least[row*table.width]; math.IsInf(least, 1) {
+		return least, nil
+	}
+	for from := 0; from < table.width-1; {
+		one := table.choice[row*table.width+from]
+		if one.kind != OnCPU {
+			taken = append(taken, one)
+			row = max(0, row-1)
+		}
+		from = one.to + 1
+	}
+	return least, taken
 }
 
 // intervalSums adds up what the intervals from one position on cost; the

@@ -102,7 +102,7 @@ func (in *instance) soonest(node int32) float64 {
 	if in.cpu >= 0 {
 		least = in.cpuTime[node]
 	}
-	for _, kind := range in.kinds {
+	for _, kind := range in.unlike {
 		if !in.stays[in.unitOf[node]] {
 			least = min(least, in.problem.Nodes[node].Time[kind])
 		}

@@ -3,9 +3,11 @@ package latency
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -35,23 +37,36 @@ func Solve(ctx context.Context, problem *Problem, set graph.Settings) (*Solution
 		return nil, err
 	}
 	solver.first(ctx)
+	if err := solver.once(ctx); err != nil {
+		return nil, err
+	}
 	part, cancel := partOf(ctx)
 	solver.bounds(part)
 	cancel()
 	part, cancel = partOf(ctx)
 	solver.starts(part)
 	cancel()
+	if solver.best == nil && math.IsInf(solver.bound, 1) {
+		return nil, &graph.InfeasibleError{InOrder: problem.calls() == 1, Reason: "no calls take the units of a path within their capacity: " + solver.why}
+	}
 	if solver.best == nil {
 		return nil, cmp.Or[error](ctx.Err(), &graph.InfeasibleError{Unproved: true, Reason: "no assignment was found that keeps the capacities"})
 	}
-	for round := 0; ctx.Err() == nil && !solver.proven() && round < rounds; round++ {
-		solver.round(ctx, round)
+	_, limited := ctx.Deadline()
+	for round, idle := 0, 0; ctx.Err() == nil && !solver.proven() && (limited || idle < idleRounds); round++ {
+		before := solver.value
+		if solver.round(ctx, round); solver.value < before {
+			idle = 0
+		} else {
+			idle++
+		}
 	}
 	return solver.certify(ctx.Err() != nil)
 }
 
-// rounds of annealing end the search where no time limit does.
-const rounds = 40
+// idleRounds of annealing that find nothing better end the search where no time
+// limit does.
+const idleRounds = 8
 
 type solver struct {
 	problem *Problem
@@ -107,6 +122,11 @@ func (solver *solver) tell() {
 
 // bounds are those of paths; their intervals are assignments to start from.
 func (solver *solver) bounds(ctx context.Context) {
+	quickest := 0.0
+	for _, node := range solver.loose.heaviest(solver.loose.soonest) {
+		quickest += solver.loose.soonest(node)
+	}
+	solver.raise(quickest, "the longest path, each node where it is fastest")
 	for _, weight := range weights {
 		line := solver.loose.pathOf(func(node int32) float64 { return weight(solver.loose, node) })
 		line.straddles = newStraddles(line)
@@ -114,10 +134,15 @@ func (solver *solver) bounds(ctx context.Context) {
 		if !done {
 			return
 		}
-		if least *= 1 - graph.Rounding; least > solver.bound {
-			solver.bound, solver.why = least, fmt.Sprintf("a path of %d units, cut into %d calls", line.length, len(taken))
-			solver.tell()
-		}
+		solver.raise(least, fmt.Sprintf("a path of %d units, cut into %d calls", line.length, len(taken)))
+	}
+}
+
+// raise takes a lower bound, which rounding may have lifted a little.
+func (solver *solver) raise(bound float64, why string) {
+	if bound *= 1 - graph.Rounding; bound > solver.bound || solver.why == "" {
+		solver.bound, solver.why = bound, why
+		solver.tell()
 	}
 }
 
@@ -146,6 +171,32 @@ func (solver *solver) first(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// once starts from an answer with one call an accelerator, where several are
+// allowed: it takes half of the time.
+func (solver *solver) once(ctx context.Context) error {
+	end, limited := ctx.Deadline()
+	if solver.problem.calls() == 1 || !limited {
+		return nil
+	}
+	found, err := Solve(ctx, &Problem{Problem: solver.problem.Problem}, graph.Settings{Seed: solver.set.Seed, TimeLimit: time.Until(end) / 2})
+	if err != nil {
+		var none *graph.InfeasibleError
+		if errors.As(err, &none) || ctx.Err() != nil {
+			return nil
+		}
+		return err
+	}
+	call := make([]int32, len(found.Call))
+	for node, device := range found.Call {
+		call[node] = OnCPU
+		if device != OnCPU {
+			call[node] = int32(slices.Index(solver.loose.device, device) * solver.loose.calls)
+		}
+	}
+	solver.take(call, found.Value, found.Method)
+	return nil
 }
 
 // starts are the assignments that the intervals of paths and of orders give.
@@ -198,10 +249,7 @@ func (solver *solver) round(ctx context.Context, round int) {
 }
 
 func (solver *solver) certify(stopped bool) (*Solution, error) {
-	out := &Solution{Method: solver.method}
-	for _, call := range solver.best {
-		out.Call = append(out.Call, int(call))
-	}
+	out := &Solution{Call: solver.loose.answer(solver.best), Method: solver.method}
 	_, latency, err := solver.problem.Score(out.Call)
 	if err != nil {
 		return nil, fmt.Errorf("the answer fails its check (please report this): %w", err)

@@ -174,3 +174,33 @@ func TestSolveFaults(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestSolveLarge: a graph of thousands of nodes on thousands of accelerators is
+// answered, and the limit kept.
+func TestSolveLarge(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(7, 7))
+	const nodes = 20_000
+	problem := &latency.Problem{Problem: &graph.Problem{Kinds: []graph.Kind{
+		{Count: 1 << 16, Capacity: 500}, {Count: 1, Capacity: math.Inf(1), FreeTransfers: true},
+	}}}
+	for node := range nodes {
+		time := random.Float64()
+		problem.Nodes = append(problem.Nodes, graph.Node{Time: []float64{time, 10 * time}, Size: 1, Transfer: random.Float64(), Group: node})
+		for range min(node, 2) {
+			if from := node - 1 - random.IntN(min(node, 30)); from != node {
+				problem.Edges = append(problem.Edges, [2]int{from, node})
+			}
+		}
+	}
+	const limit = time.Second
+	begin := time.Now()
+	solution, err := latency.Solve(t.Context(), problem, graph.Settings{TimeLimit: limit})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%v, bound %v (%s), %s, after %v", solution.Value, solution.LowerBound, solution.Bound, solution.Method, time.Since(begin))
+	if time.Since(begin) > 3*limit || !(solution.LowerBound > 0) {
+		t.Errorf("%v after %v, bound %v", solution.Value, time.Since(begin), solution.LowerBound)
+	}
+}

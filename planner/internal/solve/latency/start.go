@@ -114,6 +114,9 @@ func (search *search) near(unit int32) []int32 {
 	}
 	var kinds []int
 	for slot, count := range search.count {
+		if len(kinds) == len(search.unlike) {
+			break
+		}
 		if kind := search.kinds[slot/search.calls]; count == 0 && !slices.Contains(kinds, kind) {
 			kinds = append(kinds, kind)
 			out = append(out, int32(slot))

@@ -43,7 +43,9 @@ func newStraddles(line *line) *straddles {
 	out.scale = math.Ldexp(1, 50-math.Ilogb(max(longest, math.SmallestNonzeroFloat32)))
 	for unit := range line.nodes {
 		for boundary := line.first[unit] + 1; boundary <= line.last[unit]; boundary++ {
-			out.at[boundary] = append(out.at[boundary], int32(unit))
+			if len(out.at[boundary]) <= mostOpen {
+				out.at[boundary] = append(out.at[boundary], int32(unit))
+			}
 		}
 	}
 	return out
