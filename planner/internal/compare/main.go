@@ -19,17 +19,6 @@ import (
 	"time"
 )
 
-// settings are the limits that sections share.
-type settings struct {
-	limit      time.Duration // of devmap, a problem
-	highsLimit time.Duration // of HiGHS, a model
-	dnn        string        // folder of dnn-partitioning files
-	dp         string        // the authors' program, built
-	greedy     string        // their program for latencies, built
-	piper      string        // Piper's authors' program, built
-	wide       wideSettings
-}
-
 // section is one table. Its file holds the run function alone; a new one adds
 // its line to sections.
 type section struct {
@@ -93,17 +82,4 @@ func run(ctx context.Context, writer io.Writer, only string, given settings) err
 		}
 	}
 	return nil
-}
-
-// table prints line by line, as some lines take a minute, and keeps the first
-// error.
-type table struct {
-	writer io.Writer
-	err    error
-}
-
-func (grid *table) printf(format string, args ...any) {
-	if grid.err == nil {
-		_, grid.err = fmt.Fprintf(grid.writer, format, args...)
-	}
 }

@@ -16,19 +16,6 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/solve/graph"
 )
 
-// wideSettings are the flags of the random graphs.
-type wideSettings struct {
-	list    string        // of problems
-	rows    string        // file of answers: those in it are kept, new ones join
-	limit   time.Duration // of each solver, a problem
-	threads int           // of CP-SAT and HiGHS; devmap has GOMAXPROCS
-	workers int           // of CP-SAT, where they are not as many
-	solvers string
-	place   string // fixtures/peers/place.py
-	python  string // one with ortools and highspy; empty: these are left out
-	part    string
-}
-
 func (wide *wideSettings) flags() {
 	flag.StringVar(&wide.list, "list", "fixtures/workloads/random/trial.jsonl", "random: the problems")
 	flag.StringVar(&wide.rows, "rows", "", "random: file of answers; what is in it is not asked again, and new ones join")
