@@ -35,6 +35,7 @@ var sections = []section{
 	{"piper", piper},
 	{"pipedream", pipeDream},
 	{"random", random},
+	{"giants", giants},
 }
 
 func main() {

@@ -55,7 +55,7 @@ func Kinds() []string {
 // all of them, sizes in whole bytes. It is an error if it is not the one that
 // Sum says.
 func (line *Line) Problem() (*graph.Problem, error) {
-	problem, err := line.draw()
+	problem, err := line.Anew()
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +65,8 @@ func (line *Line) Problem() (*graph.Problem, error) {
 	return problem, nil
 }
 
-func (line *Line) draw() (*graph.Problem, error) {
+// Anew draws the problem of a line that has no sum yet.
+func (line *Line) Anew() (*graph.Problem, error) {
 	shapes := map[string]func(*sketch, int){
 		"layered": (*sketch).layered, "residual": (*sketch).residual, "series-parallel": (*sketch).seriesParallel,
 		"towers": (*sketch).towers, "u-net": (*sketch).uNet, "experts": (*sketch).experts,
@@ -110,7 +111,7 @@ func Draw(seed uint64, each int) ([]Line, error) {
 			for i := range each {
 				line := Line{Mode: mode, Kind: kind, Seed: random.Uint64N(1_000_000)}
 				line.sized(random, i, each)
-				problem, err := line.draw()
+				problem, err := line.Anew()
 				if err != nil {
 					return nil, err
 				}
