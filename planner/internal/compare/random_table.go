@@ -25,7 +25,7 @@ const wideForm = "%-46s %10s %10s %8s %6s %10s %10s %6s %10s %10s %6s %10s %10s\
 func newWideTable(out io.Writer, wide wideSettings) *wideTable {
 	grid := &wideTable{table: table{writer: out}, proved: make(map[string]int), worse: make(map[string][]string)}
 	grid.printf("random graphs of %s: largest load in ms, at most %v each, annealers %v\n", wide.list, wide.limit, annealing)
-	grid.printf(wideForm, "problem", "devmap", "bound", "gap", "s", "cp-sat", "bound", "s", "highs", "bound", "s", "annealer", "other mode")
+	grid.printf(wideForm, "problem", "devmap", "bound", "gap", "s", "cp-sat", "bound", "s", "highs", "bound", "s", "annealer", "other-mode")
 	return grid
 }
 

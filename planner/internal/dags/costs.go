@@ -136,7 +136,8 @@ func (drawing *sketch) extension() []int {
 		ready = slices.Delete(ready, next, next+1)
 		order = append(order, node)
 		for _, to := range after[node] {
-			if waits[to]--; waits[to] == 0 {
+			waits[to]--
+			if waits[to] == 0 {
 				ready = append(ready, to)
 			}
 		}

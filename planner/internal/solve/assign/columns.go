@@ -12,12 +12,12 @@ type pool struct {
 	loads []int64
 }
 
-func (k *pool) add(it *itemTable, found []taken) {
+func (known *pool) add(it *itemTable, found []taken) {
 	load := int64(0)
 	for _, take := range found {
 		load += int64(take.count) * it.size[take.kind]
 	}
-	k.sets, k.loads = append(k.sets, set{items: found}), append(k.loads, load)
+	known.sets, known.loads = append(known.sets, set{items: found}), append(known.loads, load)
 }
 
 // gain is the least by which a set must be worth more than its device costs.
@@ -26,7 +26,7 @@ const gain = 1e-6
 // enterBest enters what gains most, of the known sets and of rows whose price is
 // below 0, which it pays to exceed. It says whether there was any, and whether
 // it could be entered.
-func (lp *program) enterBest(known *pool) (any, entered bool) {
+func (lp *program) enterBest(known *pool) (found, entered bool) {
 	most, best, group := gain, -1, 0
 	costs := lp.prices[len(lp.it.size):]
 	for i := range known.sets {

@@ -29,21 +29,27 @@ func (call *solver) dive(room int64, devices int, care int64) [][]taken {
 			return nil
 		}
 		before := len(laid)
-		for _, row := range lp.taken() {
-			// A whole one is sure; of the others a few, for they change what is left.
-			if len(laid) == devices || lp.share[row] < 0.99 && len(laid) >= before+max(2, (devices-before)/int(care)) {
-				break
-			}
-			for copies := max(1, int(lp.share[row]+0.01)); copies > 0 && len(laid) < devices && rest.lay(left, lp.column[row]); copies-- {
-				laid = append(laid, rest.original(lp.column[row]))
-			}
-		}
-		if len(laid) == before {
+		if laid = rest.layMost(lp, left, laid, devices, care); len(laid) == before {
 			return nil
 		}
 	}
 	if slices.Max(left) > 0 {
 		return nil
+	}
+	return laid
+}
+
+// layMost lays the sets that a program's answer takes most often: a whole one is
+// sure, and of the others a few are laid, for they change what is left.
+func (rest *restTable) layMost(lp *program, left []int, laid [][]taken, devices int, care int64) [][]taken {
+	few := len(laid) + max(2, (devices-len(laid))/int(care))
+	for _, row := range lp.taken() {
+		if lp.share[row] < 0.99 && len(laid) >= few {
+			break
+		}
+		for copies := max(1, int(lp.share[row]+0.01)); copies > 0 && len(laid) < devices && rest.lay(left, lp.column[row]); copies-- {
+			laid = append(laid, rest.original(lp.column[row]))
+		}
 	}
 	return laid
 }
