@@ -29,6 +29,9 @@ func (run *running) degrees() error {
 	blocks := int64(len(blocksOf(run.denoiser.Graph)))
 	work := run.work
 	parts := work.Ulysses * work.Ring
+	if err := run.stops(); err != nil {
+		return err
+	}
 	switch gpus := work.gpus(); {
 	case gpus > 1 && work.Offload != "":
 		return fmt.Errorf("offload %s is of one GPU: xDiT keeps weights on its GPUs; with --fully-shard-degree they are cut", work.Offload)
@@ -36,24 +39,33 @@ func (run *running) degrees() error {
 		return refusedf("xDiT cuts transformers: of a UNet it runs the prompt and its negative on two GPUs (cfg degree 2)")
 	case heads%work.Ulysses != 0:
 		return refusedf("ulysses %d does not divide the %d heads of %s", work.Ulysses, heads, run.denoiser.Class)
-	case parts > 1 && run.class == "StableDiffusion3Pipeline" && run.dual():
-		return refusedf("ulysses × ring = %d: xDiT 0.7 stops in the second attention of SD3.5 medium's blocks, which has no text (xFuserJointAttnProcessor2_0, \"cannot access local variable 'joint_strategy'\")", parts)
 	case run.rule.rows && work.Height/tokenSide%parts != 0:
 		return refusedf("ulysses × ring = %d does not divide the %d rows of tokens of height %d (%d pixels each)", parts, work.Height/tokenSide, work.Height, tokenSide)
 	case run.rule.whole && work.tokens()%parts != 0:
 		return refusedf("ulysses × ring = %d does not divide the %d tokens of a video", parts, work.tokens())
 	case work.PipeFusion > blocks:
 		return refusedf("pipefusion %d is more than the %d blocks of %s", work.PipeFusion, blocks, run.denoiser.Class)
-	case work.PipeFusion > 1 && run.class == "StableDiffusion3Pipeline":
-		return refusedf("pipefusion %d: xDiT 0.7 stops behind SD3's warm-up steps: attention keeps its keys and values in one shape and USP in another (xFuserJointAttnProcessor2_0, \"The expanded size of the tensor must match\")", work.PipeFusion)
-	case work.PipeFusion > 1 && run.class != "FluxPipeline":
-		return refusedf("pipefusion %d: xDiT 0.7 has a pipeline of stages for FluxPipeline, none for %s", work.PipeFusion, run.class)
 	case work.PipeFusion > 1 && slices.Contains(work.Layers, 0):
 		return refusedf("pipefusion %d leaves a GPU without a block: xDiT gives %d of the %d of %s to each, rounded up", work.PipeFusion, work.Layers[0], blocks, run.denoiser.Class)
 	case work.FullyShardDegree > 1 && work.PipeFusion > 1:
 		return refusedf("fully_shard degree %d and pipefusion %d: a GPU of the pipeline has its own blocks alone, and nothing to share: one of the two", work.FullyShardDegree, work.PipeFusion)
 	case gpus%work.FullyShardDegree != 0:
 		return refusedf("fully_shard degree %d does not divide the %d GPUs of the other degrees", work.FullyShardDegree, gpus)
+	}
+	return nil
+}
+
+// stops refuses what xDiT 0.7 has no pipeline for, or fails at.
+func (run *running) stops() error {
+	work := run.work
+	parts := work.Ulysses * work.Ring
+	switch {
+	case parts > 1 && run.class == "StableDiffusion3Pipeline" && run.dual():
+		return refusedf("ulysses × ring = %d: xDiT 0.7 stops in the second attention of SD3.5 medium's blocks, which has no text (xFuserJointAttnProcessor2_0, \"cannot access local variable 'joint_strategy'\")", parts)
+	case work.PipeFusion > 1 && run.class == "StableDiffusion3Pipeline":
+		return refusedf("pipefusion %d: xDiT 0.7 stops behind SD3's warm-up steps: attention keeps its keys and values in one shape and USP in another (xFuserJointAttnProcessor2_0, \"The expanded size of the tensor must match\")", work.PipeFusion)
+	case work.PipeFusion > 1 && run.class != "FluxPipeline" && run.denoiser.Name != "unet":
+		return refusedf("pipefusion %d: xDiT 0.7 has a pipeline of stages for FluxPipeline, none for %s", work.PipeFusion, run.class)
 	}
 	return nil
 }

@@ -39,6 +39,20 @@ var measuredPipelines = []string{"CogVideoXPipeline", "FluxPipeline", "StableDif
 // (fixtures/measured/xdit_h200.jsonl).
 var measuredXDiT = []string{"FluxPipeline", "StableDiffusion3Pipeline"}
 
+// running is a pipeline under a workload.
+type running struct {
+	class    string // the pipeline's
+	lean     bool   // sharded as --memory_efficient_sharding does
+	wrapped  bool   // by xDiT's own pipeline class, where its runner takes diffusers'
+	work     Workload
+	rule     rule
+	gpu      costmodel.Device
+	all      []*diffusers.Component
+	encoders []*diffusers.Component
+	denoiser *diffusers.Component
+	decoder  *diffusers.Component
+}
+
 // of is the plan of one workload, on as many GPUs as its degrees ask for.
 func of(pipeline *diffusers.Pipeline, asked Workload, gpu costmodel.Device) (*Plan, error) {
 	run, plan, err := begin(pipeline, asked, gpu)
@@ -122,20 +136,6 @@ func (run *running) unread() error {
 		}
 	}
 	return nil
-}
-
-// running is a pipeline under a workload.
-type running struct {
-	class    string // the pipeline's
-	lean     bool   // sharded as --memory_efficient_sharding does
-	wrapped  bool   // by xDiT's own pipeline class, where its runner takes diffusers'
-	work     Workload
-	rule     rule
-	gpu      costmodel.Device
-	all      []*diffusers.Component
-	encoders []*diffusers.Component
-	denoiser *diffusers.Component
-	decoder  *diffusers.Component
 }
 
 // unmeasured tells what of it no GPU was asked about.

@@ -25,8 +25,11 @@ func TestBalanced(t *testing.T) {
 		sizes  []int64
 		counts []int64
 	}{
-		{[]int64{6, 6, 6, 2, 2, 2, 2}, []int64{2, 5}}, {[]int64{1, 1, 1, 9}, []int64{3, 1}}, {[]int64{9, 1, 1, 1}, []int64{1, 3}},
-		{[]int64{5, 5, 5}, []int64{1, 1, 1}}, {[]int64{1, 1, 1, 1, 1, 10}, []int64{4, 1, 1}},
+		{[]int64{6, 6, 6, 2, 2, 2, 2}, []int64{2, 5}},
+		{[]int64{1, 1, 1, 9}, []int64{3, 1}},
+		{[]int64{9, 1, 1, 1}, []int64{1, 3}},
+		{[]int64{5, 5, 5}, []int64{1, 1, 1}},
+		{[]int64{1, 1, 1, 1, 1, 10}, []int64{4, 1, 1}},
 	} {
 		if counts := balanced(c.sizes, int64(len(c.counts))); !slices.Equal(counts, c.counts) {
 			t.Errorf("%d on %d: %v, want %v", c.sizes, len(c.counts), counts, c.counts)

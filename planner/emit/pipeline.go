@@ -116,8 +116,12 @@ func diffusersUsage(plan *devicemap.Plan, file string) (usage, note string) {
 // pictures are the arguments of a pipeline that begins with some.
 func pictures(class string) string {
 	for _, kind := range []struct{ word, arguments string }{
-		{"Fill", "image=image, mask_image=mask, "}, {"Inpaint", "image=image, mask_image=mask, "},
-		{"Control", "control_image=image, "}, {"ImageToVideo", "image=image, "}, {"Img2Img", "image=image, "}, {"Kontext", "image=image, "},
+		{"Fill", "image=image, mask_image=mask, "},
+		{"Inpaint", "image=image, mask_image=mask, "},
+		{"Control", "control_image=image, "},
+		{"ImageToVideo", "image=image, "},
+		{"Img2Img", "image=image, "},
+		{"Kontext", "image=image, "},
 	} {
 		if strings.Contains(class, kind.word) {
 			return kind.arguments
