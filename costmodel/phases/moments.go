@@ -31,23 +31,46 @@ func (run *running) encode() (Phase, error) {
 		phase.Seconds += run.roofline(cost)
 		run.larger(&phase, encoder, every(cost.PeakBytes))
 	}
-	if run.rule.given != 0 && run.decoder != nil {
-		call := run.decoding()
-		call.Decode = false
-		if run.rule.given > 0 {
-			call.Frames = run.rule.given
-		}
-		cost, err := forward.Of(run.decoder.Graph, call, width(run.decoder.Graph))
-		if err != nil {
-			return phase, err
-		}
-		phase.Seconds += run.roofline(cost)
-		run.larger(&phase, run.decoder, every(cost.PeakBytes+run.embeddings()))
+	if err := run.seen(&phase); err != nil {
+		return phase, err
 	}
 	if phase.Memory == nil {
 		return Phase{}, nil
 	}
 	return phase, nil
+}
+
+// seen is the autoencoder's moment when it encodes what is given.
+func (run *running) seen(phase *Phase) error {
+	if run.rule.given == 0 || run.decoder == nil {
+		return nil
+	}
+	call := run.decoding()
+	call.Decode = false
+	if run.rule.given > 0 {
+		call.Frames = run.rule.given
+	}
+	bytes, more := width(run.decoder.Graph), int64(0)
+	if run.rule.raises && bytes == 2 && upcast(run.decoder.Graph) {
+		bytes, more = 4, forward.Bytes(run.decoder.Graph)
+	}
+	cost, err := forward.Of(run.decoder.Graph, call, bytes)
+	if err != nil {
+		return err
+	}
+	phase.Seconds += run.roofline(cost)
+	run.larger(phase, run.decoder, every(cost.PeakBytes+more+run.embeddings()))
+	return nil
+}
+
+// upcast reports an autoencoder that says nothing of force_upcast, or true
+// (autoencoder_kl.py: True).
+func upcast(graph *modelgraph.Graph) bool {
+	var config struct {
+		Raise *bool `json:"force_upcast"`
+	}
+	err := json.Unmarshal(graph.Config, &config)
+	return err == nil && (config.Raise == nil || *config.Raise)
 }
 
 // every is a moment that is the same on each GPU.

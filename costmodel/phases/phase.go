@@ -33,11 +33,14 @@ type Phase struct {
 
 // measuredPipelines were held to a GPU; of the others only components were, or
 // nothing.
-var measuredPipelines = []string{"CogVideoXPipeline", "FluxPipeline", "StableDiffusionXLPipeline"}
+var measuredPipelines = []string{
+	"CogVideoXPipeline", "FluxKontextPipeline", "FluxPipeline", "HunyuanVideoPipeline", "QwenImagePipeline", "StableDiffusionPipeline",
+	"StableDiffusionXLImg2ImgPipeline", "StableDiffusionXLPipeline", "WanPipeline",
+}
 
 // measuredXDiT were held to two GPUs under xDiT
 // (fixtures/measured/xdit_h200.jsonl).
-var measuredXDiT = []string{"FluxPipeline", "StableDiffusion3Pipeline"}
+var measuredXDiT = []string{"FluxPipeline", "QwenImagePipeline", "StableDiffusion3Pipeline", "WanPipeline"}
 
 // running is a pipeline under a workload.
 type running struct {
@@ -154,7 +157,7 @@ func (run *running) unmeasured(class string) []string {
 	}
 	switch distributed := run.work.gpus() > 1 || run.work.FullyShardDegree > 1; {
 	case distributed && slices.Contains(measuredXDiT, class):
-		notes = append(notes, "xDiT was measured on two GPUs, with models of few blocks, within 0.7 %; NCCL's own memory comes on top")
+		notes = append(notes, "xDiT was measured on two GPUs, with models of few blocks, within 1 %; NCCL's own memory comes on top")
 	case distributed:
 		notes = append(notes, "xDiT's buffers were read, not measured: peaks have a band of 10 %, and NCCL's own memory comes on top")
 	}

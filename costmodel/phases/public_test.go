@@ -66,12 +66,12 @@ func TestPublic(t *testing.T) {
 		params         int64
 		encoder, words string
 	}{
-		"stable-diffusion-v1-5": {86, "text_encoder", "was not measured as a whole"},
-		"sdxl-refiner":          {226, "vae", "was not measured as a whole"},
+		"stable-diffusion-v1-5": {86, "text_encoder", "stay until the process ends"},
+		"sdxl-refiner":          {226, "vae", "raised to float32"},
 		"flux-fill":             {1190, "vae", "was not measured as a whole"},
 		"flux-kontext":          {1190, "vae", "as large as the one that is made"},
 		"wan2.1-i2v":            {1639, "vae", "the forward of a CLIPVisionModelWithProjection is not known"},
-		"wan2.2-t2v-a14b":       {1429, "", "was not measured as a whole"},
+		"wan2.2-t2v-a14b":       {1429, "", "loaded in float32"},
 		"cogvideox-i2v":         {557, "vae", "was not measured as a whole"},
 		"wan2.2-ti2v-5b":        {0, "", "the transformer denoises 48 channels"},
 	} {

@@ -27,6 +27,10 @@ type rule struct {
 	// transformer with those that are made.
 	given  int64
 	beside bool
+	// raises: the autoencoder is raised to single precision to encode, where its
+	// config says force_upcast, as it does by itself
+	// (pipeline_stable_diffusion_xl_img2img.py: prepare_latents).
+	raises bool
 	// nearest: a number of frames between latents is rounded to the nearest
 	// (pipeline_wan.py); else those beyond the last latent are not made.
 	nearest bool
@@ -50,8 +54,8 @@ var rules = map[string]rule{
 	"StableDiffusion3Pipeline":         {height: 1024, width: 1024, frames: 1, steps: 28, text: 333, guided: true, rows: true},
 	"StableDiffusionInpaintPipeline":   {height: 512, width: 512, frames: 1, steps: 50, text: 77, guided: true, side: 8, given: 1},
 	"StableDiffusionPipeline":          {height: 512, width: 512, frames: 1, steps: 50, text: 77, guided: true, side: 8},
-	"StableDiffusionXLImg2ImgPipeline": {height: 1024, width: 1024, frames: 1, steps: 50, text: 77, guided: true, side: 8, given: 1},
-	"StableDiffusionXLInpaintPipeline": {height: 1024, width: 1024, frames: 1, steps: 50, text: 77, guided: true, side: 8, given: 1},
+	"StableDiffusionXLImg2ImgPipeline": {height: 1024, width: 1024, frames: 1, steps: 50, text: 77, guided: true, side: 8, given: 1, raises: true},
+	"StableDiffusionXLInpaintPipeline": {height: 1024, width: 1024, frames: 1, steps: 50, text: 77, guided: true, side: 8, given: 1, raises: true},
 	"StableDiffusionXLPipeline":        {height: 1024, width: 1024, frames: 1, steps: 50, text: 77, guided: true, side: 8},
 	"WanImageToVideoPipeline":          {height: 480, width: 832, frames: 81, steps: 50, text: 512, guided: true, apart: true, nearest: true, given: allFrames},
 	"WanPipeline":                      {height: 480, width: 832, frames: 81, steps: 50, text: 512, guided: true, apart: true, nearest: true},

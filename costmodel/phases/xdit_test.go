@@ -10,6 +10,9 @@ import (
 	"testing"
 
 	"github.com/go-json-experiment/json"
+
+	"github.com/devmap-dev/devmap/costmodel/internal/forward"
+	"github.com/devmap-dev/devmap/modelgraph/diffusers"
 )
 
 // TestXDiTMeasured: what xDiT 0.7.0 held on two H200 (random weights, the second
@@ -40,12 +43,16 @@ func TestXDiTMeasured(t *testing.T) {
 			got := phase.Memory[row.Rank].Total()
 			off := 100 * float64(got-want) / float64(want)
 			t.Logf("%s %d %s: %d, measured %d (%+.3f %%)", row.Row, row.Rank, phase.Name, got, want, off)
-			if math.Abs(off) > 0.7 {
+			bound := 0.7
+			if row.Asked.Args.Lean { // FSDP2 is said in a note
+				bound = 2.5
+			}
+			if math.Abs(off) > bound {
 				t.Errorf("%s %d %s: %d, measured %d (%+.3f %%)", row.Row, row.Rank, phase.Name, got, want, off)
 			}
 		}
 	}
-	if rows != 130 {
+	if rows != 159 {
 		t.Errorf("%d figures", rows)
 	}
 }
@@ -152,5 +159,50 @@ func TestXDiTLeft(t *testing.T) {
 	}
 	if figures < 70 {
 		t.Errorf("%d figures", figures)
+	}
+}
+
+// TestXDiTAlone: transformers of Wan and Qwen-Image as xDiT's runner wraps them,
+// by themselves: what a call holds beside the weights.
+func TestXDiTAlone(t *testing.T) {
+	data, err := os.ReadFile("../../fixtures/measured/xdit_h200.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := 0
+	for line := range strings.Lines(string(data)) {
+		var row struct {
+			Row   string
+			Alone struct{ Before, Peak int64 } `json:"alone1"`
+			Asked struct {
+				Model                              string
+				Blocks                             []int64
+				Height, Width, Frames, Batch, Text int64
+				Args                               map[string]int64
+			}
+		}
+		if err := json.Unmarshal([]byte(line), &row, json.MatchCaseInsensitiveNames(true)); err != nil || row.Alone.Peak == 0 {
+			continue
+		}
+		rows++
+		asked := &row.Asked
+		call := forward.Call{Batch: asked.Batch, Height: asked.Height, Width: asked.Width, Frames: asked.Frames, Text: 512, Split: 2, Ring: max(1, asked.Args["ring_degree"])}
+		config := fmt.Sprintf(`{"_class_name":"WanTransformer3DModel","num_attention_heads":12,"ffn_dim":8960,"num_layers":%d}`, asked.Blocks[0])
+		if asked.Model == "qwen" {
+			config = fmt.Sprintf(`{"_class_name":"QwenImageTransformer2DModel","num_layers":%d}`, asked.Blocks[0])
+			call.Tokens, call.Text = asked.Height/tokenSide*(asked.Width/tokenSide), asked.Text
+		}
+		graph, err := diffusers.FromConfig("config.json", []byte(config))
+		if err != nil {
+			t.Fatal(err)
+		}
+		cost, err := forward.Of(graph, call, 2)
+		want := row.Alone.Peak - row.Alone.Before
+		if off := 100 * float64(cost.PeakBytes-want) / float64(want); err != nil || math.Abs(off) > 2 {
+			t.Errorf("%s: %d, measured %d (%+.2f %%): %v", row.Row, cost.PeakBytes, want, off, err)
+		}
+	}
+	if rows != 10 {
+		t.Errorf("%d rows", rows)
 	}
 }

@@ -1,0 +1,113 @@
+package phases
+
+import (
+	"encoding/json"
+	"maps"
+	"math"
+	"os"
+	"strings"
+	"testing"
+)
+
+// pipesOf are the pipelines of few blocks that were measured.
+func pipesOf() map[string]map[string]string {
+	t5 := strings.Replace(flux["text_encoder_2/config.json"], `"num_layers":24`, `"num_layers":3`, 1)
+	kontext := maps.Clone(flux)
+	kontext["model_index.json"] = strings.Replace(flux["model_index.json"], "FluxPipeline", "FluxKontextPipeline", 1)
+	kontext["transformer/config.json"] = `{"_class_name":"FluxTransformer2DModel","guidance_embeds":true,"num_layers":2,"num_single_layers":3}`
+	kontext["text_encoder_2/config.json"] = t5
+	small := maps.Clone(kontext)
+	small["model_index.json"] = flux["model_index.json"]
+	refiner := public()["sdxl-refiner"]
+	refiner["vae/config.json"] = strings.Replace(flux["vae/config.json"], `"latent_channels":16,"use_quant_conv":false,"use_post_quant_conv":false,"sample_size":1024`, `"latent_channels":4,"sample_size":1024`, 1)
+	i2v := public()["wan2.1-i2v"]
+	i2v["model_index.json"] = `{"_class_name":"WanImageToVideoPipeline","transformer":["diffusers","WanTransformer3DModel"],"vae":["diffusers","AutoencoderKLWan"]}`
+	i2v["transformer/config.json"] = `{"_class_name":"WanTransformer3DModel","in_channels":36,"image_dim":1280,"added_kv_proj_dim":5120,"num_layers":3}`
+	return map[string]map[string]string{
+		"sd1.5": public()["stable-diffusion-v1-5"], "sdxl-refiner": refiner, "kontext-2-3": kontext, "flux-2-3": small, "flux-group": small, "flux-group-stream": small, "flux-group-leaf": small, "flux-sequential": small,
+		"wan-i2v-3": i2v,
+		"sdxl": {
+			"model_index.json":           `{"_class_name":"StableDiffusionXLPipeline","text_encoder":["transformers","CLIPTextModel"],"text_encoder_2":["transformers","CLIPTextModelWithProjection"],"unet":["diffusers","UNet2DConditionModel"],"vae":["diffusers","AutoencoderKL"]}`,
+			"text_encoder/config.json":   flux["text_encoder/config.json"],
+			"text_encoder_2/config.json": clipLarge,
+			"unet/config.json":           `{"_class_name":"UNet2DConditionModel","down_block_types":["DownBlock2D","CrossAttnDownBlock2D","CrossAttnDownBlock2D"],"up_block_types":["CrossAttnUpBlock2D","CrossAttnUpBlock2D","UpBlock2D"],"block_out_channels":[320,640,1280],"transformer_layers_per_block":[1,2,10],"cross_attention_dim":2048,"attention_head_dim":[5,10,20],"use_linear_projection":true,"addition_embed_type":"text_time","addition_time_embed_dim":256,"projection_class_embeddings_input_dim":2816}`,
+			"vae/config.json":            refiner["vae/config.json"],
+		},
+		"sd3.5-medium-6": {
+			"model_index.json":           `{"_class_name":"StableDiffusion3Pipeline","text_encoder_3":["transformers","T5EncoderModel"],"transformer":["diffusers","SD3Transformer2DModel"],"vae":["diffusers","AutoencoderKL"]}`,
+			"transformer/config.json":    `{"_class_name":"SD3Transformer2DModel","num_layers":6,"num_attention_heads":24,"caption_projection_dim":1536,"pos_embed_max_size":384,"qk_norm":"rms_norm","dual_attention_layers":[0,1,2]}`,
+			"vae/config.json":            flux["vae/config.json"],
+			"text_encoder_3/config.json": t5,
+		},
+		"qwen-image-4": {
+			"model_index.json":        `{"_class_name":"QwenImagePipeline","transformer":["diffusers","QwenImageTransformer2DModel"],"vae":["diffusers","AutoencoderKLQwenImage"]}`,
+			"transformer/config.json": `{"_class_name":"QwenImageTransformer2DModel","num_layers":4}`,
+			"vae/config.json":         `{"_class_name":"AutoencoderKLQwenImage"}`,
+		},
+		"wan-14b-3": {
+			"model_index.json":        `{"_class_name":"WanPipeline","transformer":["diffusers","WanTransformer3DModel"],"vae":["diffusers","AutoencoderKLWan"]}`,
+			"transformer/config.json": `{"_class_name":"WanTransformer3DModel","num_layers":3}`,
+			"vae/config.json":         `{"_class_name":"AutoencoderKLWan"}`,
+		},
+		"cogvideox-2b-6": {
+			"model_index.json":        `{"_class_name":"CogVideoXPipeline","transformer":["diffusers","CogVideoXTransformer3DModel"],"vae":["diffusers","AutoencoderKLCogVideoX"]}`,
+			"transformer/config.json": `{"_class_name":"CogVideoXTransformer3DModel","num_layers":6}`,
+			"vae/config.json":         `{"_class_name":"AutoencoderKLCogVideoX"}`,
+		},
+		"hunyuan-2-3": {
+			"model_index.json":        `{"_class_name":"HunyuanVideoPipeline","transformer":["diffusers","HunyuanVideoTransformer3DModel"],"vae":["diffusers","AutoencoderKLHunyuanVideo"]}`,
+			"transformer/config.json": `{"_class_name":"HunyuanVideoTransformer3DModel","num_layers":2,"num_single_layers":3}`,
+			"vae/config.json":         `{"_class_name":"AutoencoderKLHunyuanVideo"}`,
+		},
+	}
+}
+
+// TestPipesMeasured: pipelines of few blocks on an H200 (diffusers 0.42.1,
+// fixtures/measured/how/measure_diffusion_pipes.py): prompts were given, so that
+// encoding is what the autoencoder encodes. The first call of each under
+// offloading began with parts on the GPU: later phases tell.
+func TestPipesMeasured(t *testing.T) {
+	data, err := os.ReadFile("../../fixtures/measured/diffusion_pipes_h200.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	figures := 0
+	for line := range strings.Lines(string(data)) {
+		var row struct {
+			Pipeline, What string
+			Batch          int64
+			Sizes          struct {
+				Height, Width int64
+				Frames        int64 `json:"num_frames"`
+			}
+			Phases map[string]int64
+		}
+		if err := json.Unmarshal([]byte(line), &row); err != nil {
+			t.Fatal(err)
+		}
+		mode, variant, _ := strings.Cut(strings.TrimPrefix(row.What, "none"), " ")
+		files := pipesOf()[row.Pipeline]
+		if files == nil || mode == "group" && variant != "" {
+			continue
+		}
+		plan, err := of(folder(t, files), Workload{Height: row.Sizes.Height, Width: row.Sizes.Width, Frames: row.Sizes.Frames, Batch: row.Batch, Offload: mode, VAETiling: strings.Contains(row.What, "tiled"), VAESlicing: strings.Contains(row.What, "sliced")}, h200)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, phase := range plan.Phases {
+			got, want := phase.Memory[0].Total(), row.Phases[phase.Name]
+			if phase.Name == "encode" && phase.Component != "vae" || row.Pipeline == "sd1.5" && mode == "model" && phase.Name == "decode" {
+				continue
+			}
+			figures++
+			off := 100 * float64(got-want) / float64(want)
+			t.Logf("%s %q %+v %s: %d, measured %d (%+.2f %%)", row.Pipeline, row.What, row.Sizes, phase.Name, got, want, off)
+			if math.Abs(off) > 2 {
+				t.Errorf("%s %q %+v %s: %d, measured %d (%+.2f %%)", row.Pipeline, row.What, row.Sizes, phase.Name, got, want, off)
+			}
+		}
+	}
+	if figures < 40 {
+		t.Errorf("%d figures", figures)
+	}
+}
