@@ -40,6 +40,11 @@ func newHybridRow(t *testing.T, rank distRank) hybridRow {
 		Mode: costmodel.Train, Strategy: costmodel.Pipeline, Schedule: costmodel.OneFOneB, Batch: number(1), MicroBatches: rank.MicroBatches, Seq: number(2),
 		World: pp * dp * tp, Precision: costmodel.BF16True, Optimizer: costmodel.AdamW, LossOnly: true,
 	}
+	for _, opt := range opts {
+		if part, ok := strings.CutPrefix(opt, "shard"); ok {
+			row.w.ShardDegree, _ = strconv.ParseInt(part, 10, 64)
+		}
+	}
 	if dp > 1 && slices.Contains(opts, "replicate") {
 		row.w.ShardDegree = 1
 	}
