@@ -21,7 +21,7 @@ func resolveDegrees(workload *costmodel.Workload) {
 			*degree = 0
 		}
 	}
-	if workload.DP > 1 && workload.ShardDegree == 0 {
+	if workload.DP > 1 && workload.ShardDegree == 0 && workload.Strategy.Traits().Staged {
 		workload.ShardDegree = workload.DP.Count()
 	}
 }

@@ -18,6 +18,8 @@ type form struct {
 	// it, and of the update with what replicas exchange.
 	forward, backward, issue, update []float64
 	workspace                        int64
+	// deepest, by stage, is behind how many more it fits at most; -1: none.
+	deepest []int16
 	// overhead is what a GPU holds besides: alone, at an end of the pipeline, and
 	// between two stages.
 	overhead [3]int64

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
+	"sort"
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner/devicemap"
@@ -94,10 +96,26 @@ func (problem *problem) share(form, a, b, after int) float64 {
 	return float64(problem.peak(form, a, b, after)) / float64(problem.in.Topology.Devices[0].Budget())
 }
 
-// fits reports a stage within the caps.
+// fits reports a stage within the caps. A stage holds no less with more stages
+// behind it, so that the most with which it fits say it for all, found by
+// bisection.
 func (problem *problem) fits(form, a, b, after int) bool {
-	return problem.peak(form, a, b, after) <= problem.in.Caps[0]
+	one := problem.forms[form]
+	width := problem.items.Count() + 1
+	if one.deepest == nil {
+		one.deepest = slices.Repeat([]int16{unknown}, width*width)
+	}
+	deepest := &one.deepest[a*width+b]
+	if *deepest == unknown {
+		*deepest = int16(sort.Search(problem.most, func(after int) bool {
+			return one.peak(problem, a, b, after) > problem.in.Caps[0]
+		}) - 1)
+	}
+	return after <= int(*deepest)
 }
+
+// unknown is a stage that nobody asked for.
+const unknown = -2
 
 // chain is the problem of package stagechain with a cost of a stage; of the
 // forms of a degree the one that costs least.

@@ -25,20 +25,27 @@ func (problem *problem) shortest(ctx context.Context) (*instance.Answer, error) 
 		one := problem.forms[form]
 		return one.work(a, b) + 2*one.message(problem, b) + (one.update[b]-one.update[a])/batches
 	}
+	search := climber{problem: problem}
+	start := search.even()
 	half, cancel := instance.HalfOf(ctx)
 	found, err := stagechain.Solve(half, problem.chain(batches-1, 1, cost))
 	cancel()
-	if errors.Is(err, stagechain.ErrNone) {
+	switch {
+	case errors.Is(err, stagechain.ErrNone):
 		return out, instance.ErrNone
-	}
-	if err != nil {
+	case err == nil:
+		start = search.shorter(start, problem.stagesOf(found.Stages, cost))
+	case ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) && start == nil:
+		return out, instance.ErrNone // the most level may fit
+	case start == nil:
 		return nil, err
 	}
-	search := climber{problem: problem}
-	stages := search.climb(ctx, problem.stagesOf(found.Stages, cost))
+	part, cancel := instance.HalfOf(ctx)
+	out.LowerBound = problem.below(part) * (1 - instance.Tolerance)
+	cancel()
+	stages := search.climb(ctx, start)
 	out.Map, out.Costs = problem.placed(stages)
 	out.Value, out.Tried = search.step(stages), search.tried
-	out.LowerBound = min(problem.below(ctx)*(1-instance.Tolerance), out.Value)
 	out.Stopped = ctx.Err() != nil
 	out.Proved = out.Value*(1-instance.Tolerance) <= out.LowerBound
 	return out, nil
@@ -69,6 +76,42 @@ func (search *climber) step(stages []stage) float64 {
 		return math.Inf(1)
 	}
 	return *seconds
+}
+
+// shorter is the one of two with the shorter step.
+func (search *climber) shorter(one, other []stage) []stage {
+	if one == nil || search.step(other) <= search.step(one) {
+		return other
+	}
+	return one
+}
+
+// even are the best stages of one form that are cut to about the same work; nil
+// where none fit.
+func (search *climber) even() []stage {
+	var best []stage
+	least, items, gpus := math.Inf(1), search.items.Count(), len(search.in.Topology.Devices)
+	for at, one := range search.forms {
+		count := gpus / one.degree.Devices()
+		if gpus%one.degree.Devices() != 0 || count > search.most {
+			continue
+		}
+		stages, all := make([]stage, count), one.work(0, items)
+		for i := range stages {
+			stages[i].form = at
+			if i > 0 {
+				stages[i].a = stages[i-1].b
+			}
+			stages[i].b = stages[i].a + 1
+			for last := items - (count - 1 - i); stages[i].b < last && (i == count-1 || one.work(0, stages[i].b)+one.work(stages[i].b, stages[i].b+1)/2 < all*float64(i+1)/float64(count)); {
+				stages[i].b++
+			}
+		}
+		if got := search.step(stages); got < least {
+			best, least = stages, got
+		}
+	}
+	return best
 }
 
 // climb tries to move each stretch of cuts by an item, and each stage to another
