@@ -203,11 +203,10 @@ func (anneal *annealer) settle(from, to int32) {
 	anneal.note()
 }
 
-// cool anneals from where it stands, the slower the later the round.
-func (anneal *annealer) cool(ctx context.Context, largest float64, round int) {
-	const slowest = 8
+// cool anneals from where it stands, for some multiple of the steps.
+func (anneal *annealer) cool(ctx context.Context, largest float64, steps int) {
 	anneal.unit = largest
 	anneal.squarings = 3 + anneal.rng.IntN(3)
 	hot := [...]float64{0.03, 0.1, 0.3, 1}[anneal.rng.IntN(4)]
-	anneal.run(ctx, annealSteps*min(len(anneal.place), maxItems)*min(1+round/2, slowest), hot, 1e-4)
+	anneal.run(ctx, steps*[...]int{1, 2, 4, 8}[anneal.rng.IntN(4)], hot, 1e-4)
 }

@@ -65,8 +65,9 @@ func Solve(ctx context.Context, problem *graph.Problem, set graph.Settings) (*gr
 type anywhere struct {
 	*netlist.Netlist
 	graph.Incumbent
-	best []int32 // device of each item
-	none bool    // no assignment is within the capacities
+	best  []int32 // device of each item
+	none  bool    // no assignment is within the capacities
+	steps int     // of one run of annealing
 }
 
 func newAnywhere(in *graph.Instance, set graph.Settings) *anywhere {

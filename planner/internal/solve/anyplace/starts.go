@@ -16,7 +16,8 @@ func (call *anywhere) anneal(ctx context.Context, anneal *annealer, split *split
 	if call.best != nil && run%2 == 1 {
 		anneal.unit = call.Answer.Value
 	}
-	anneal.run(ctx, annealSteps*min(len(call.Nodes), maxItems), 3, 0.001)
+	heat := [...][2]float64{{3, 0.001}, {1, 0.02}, {10, 0.1}}[run/3%3]
+	anneal.run(ctx, call.steps, heat[0], heat[1])
 	call.polish(ctx, anneal, split, "simulated annealing")
 }
 

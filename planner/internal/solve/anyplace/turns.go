@@ -122,6 +122,10 @@ func (call *anywhere) search(ctx context.Context) {
 	anneal := newAnnealer(newPlacement(call.Netlist, call.scatter(rng)), rng)
 	call.chain(ctx, anneal, split)
 	_, timed := ctx.Deadline()
+	call.steps = annealSteps * min(len(call.Nodes), maxItems)
+	if timed {
+		call.steps = annealSteps * maxItems
+	}
 	side := &beside{anywhere: call, annealer: other}
 	for round := 0; round < annealRuns+kickRounds || timed; round++ {
 		if call.over(ctx) {
@@ -136,18 +140,18 @@ func (call *anywhere) search(ctx context.Context) {
 	side.end(true)
 }
 
-// round searches: the first ones from random starts, then by kicks to the best
-// answer and slow cooling from it, in turns.
+// round searches: from random starts at first, then by kicks to the best answer,
+// slow cooling from it and random starts, in turns.
 func (call *anywhere) round(ctx context.Context, anneal *annealer, split *splitter, round int) {
 	switch {
-	case round < annealRuns || call.best == nil:
+	case round < annealRuns || call.best == nil || round%4 == 2:
 		anneal.refresh(call.scatter(anneal.rng))
 		anneal.forget()
 		call.anneal(ctx, anneal, split, round)
-	case round%2 == 0:
+	case round%4 == 0:
 		anneal.refresh(call.best)
 		anneal.forget()
-		anneal.cool(ctx, call.Answer.Value, round)
+		anneal.cool(ctx, call.Answer.Value, call.steps)
 		call.polish(ctx, anneal, split, "simulated annealing, cooled slowly from the best answer")
 	default:
 		call.kick(ctx, anneal, split)
@@ -185,7 +189,7 @@ func (side *beside) begin(ctx context.Context, round int) {
 		if side.sets == nil || side.sets.Done(largest) {
 			side.refresh(start)
 			side.forget()
-			side.cool(ctx, largest, round)
+			side.cool(ctx, largest, side.steps)
 			side.cooled = true
 			return
 		}
