@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -28,8 +29,7 @@ func TestLatencyOfSplits(t *testing.T) {
 		problem.Kinds[0].Count = max(len(c.ends), file.Accelerators)
 		call := make([]int, len(file.Nodes))
 		for node := range file.Nodes {
-			for call[node] = 0; file.Nodes[node].ID > c.ends[call[node]]; call[node]++ {
-			}
+			call[node] = slices.IndexFunc(c.ends, func(end int) bool { return file.Nodes[node].ID <= end })
 		}
 		if _, got, err := problem.Score(call); err != nil || math.Abs(got-c.want) > 5e-4 {
 			t.Errorf("%s: %v, %v; want %v", c.name, got, err, c.want)
@@ -37,16 +37,18 @@ func TestLatencyOfSplits(t *testing.T) {
 	}
 }
 
-// TestLatency: at or below what the authors' greedy program finds (in
-// milliseconds) and what is known to be possible, and never below the bound.
+// TestLatency: at or below what the authors' greedy program finds (100.219,
+// 268.5, 4197.06 and 416.204 ms), and proved within a second where it is.
 func TestLatency(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		file    string
-		greedy  float64
+		most    float64
 		optimal bool
 	}{
 		{"LayerGraphs/bert24_inference", 100.219, true},
-		{"LayerGraphs/gnmt_inference", 226, false},
+		{"LayerGraphs/gnmt_inference", 225.648, true},
+		{"LayerGraphs/resnet50_inference", 1156.882, true},
 		{"OperatorGraphs/bert_l-3_inference", 409, false},
 	} {
 		t.Run(c.file, func(t *testing.T) {
@@ -58,7 +60,7 @@ func TestLatency(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if solution.Value > c.greedy || solution.Gap() > 0.05 || c.optimal != solution.Optimal() {
+			if solution.Value > c.most || solution.Gap() > 0.05 || c.optimal && !solution.Optimal() {
 				t.Errorf("%v, bound %v (%s), %s", solution.Value, solution.LowerBound, solution.Bound, solution.Status)
 			}
 			var written bytes.Buffer

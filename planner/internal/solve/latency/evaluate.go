@@ -102,8 +102,9 @@ func (eval *evaluator) run(slot []int32) float64 {
 	}
 	latest := 0.0
 	eval.last, eval.ends = -1, 0
-	for at := 0; at < len(eval.queue); at++ {
+	for at := 0; at < len(eval.queue); { // it grows
 		vertex := eval.queue[at]
+		at++
 		var end float64
 		if int(vertex) < eval.slots {
 			end = eval.ready[vertex] + eval.load[vertex]
@@ -142,7 +143,8 @@ func (eval *evaluator) send(vertex, node, own int32, end float64, slot []int32) 
 			if end > eval.done[reader] {
 				eval.done[reader], eval.because[eval.slots+int(reader)] = end, vertex
 			}
-			if eval.pending[reader]--; eval.pending[reader] == 0 {
+			eval.pending[reader]--
+			if eval.pending[reader] == 0 {
 				eval.queue = append(eval.queue, int32(eval.slots)+reader)
 			}
 		case call != own:
@@ -155,7 +157,8 @@ func (eval *evaluator) arrive(call, from int32, end float64) {
 	if end > eval.ready[call] {
 		eval.ready[call], eval.because[call] = end, from
 	}
-	if eval.waits[call]--; eval.waits[call] == 0 {
+	eval.waits[call]--
+	if eval.waits[call] == 0 {
 		eval.queue = append(eval.queue, call)
 	}
 }

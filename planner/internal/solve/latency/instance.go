@@ -38,7 +38,8 @@ func newInstance(problem *Problem, join []int) (*instance, error) {
 	in := &instance{problem: problem, calls: problem.calls(), cpu: problem.cpu()}
 	of := make(map[int]int)
 	for device, kind := range problem.Accelerators() {
-		if of[kind]++; of[kind] <= len(problem.Nodes) {
+		of[kind]++
+		if of[kind] <= len(problem.Nodes) {
 			in.kinds, in.device = append(in.kinds, kind), append(in.device, device)
 		}
 	}
@@ -55,7 +56,7 @@ func newInstance(problem *Problem, join []int) (*instance, error) {
 		}
 		in.stays[unit] = !fits
 		if !fits && !runs {
-			return nil, in.nowhere(unit)
+			return nil, in.nowhere()
 		}
 	}
 	return in, nil
@@ -135,7 +136,8 @@ func (in *instance) numbered(join []int) map[int]int32 {
 	for _, node := range order {
 		for ; len(open) > 0; open = open[1:] {
 			for _, label := range next[open[0]] {
-				if waits[label]--; waits[label] == 0 {
+				waits[label]--
+				if waits[label] == 0 {
 					begin(label)
 				}
 			}
@@ -202,7 +204,7 @@ func (in *instance) onCPU(unit int32) bool {
 
 // nowhere is the error of a unit that runs nowhere, in the words of the
 // problem of loads, whose rules for one unit are the same.
-func (in *instance) nowhere(unit int) error {
+func (in *instance) nowhere() error {
 	join := make([]int, len(in.unitOf))
 	for node, own := range in.unitOf {
 		join[node] = int(own)

@@ -88,7 +88,8 @@ func (in *instance) sorted() []int32 {
 	}
 	for at := 0; at < len(out); at++ {
 		for _, reader := range in.readBy[out[at]] {
-			if waits[reader]--; waits[reader] == 0 {
+			waits[reader]--
+			if waits[reader] == 0 {
 				out = append(out, reader)
 			}
 		}

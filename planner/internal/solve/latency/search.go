@@ -51,7 +51,8 @@ func (search *search) load(slot []int32) {
 func (search *search) put(unit, slot int32) {
 	if before := search.slot[unit]; before >= 0 {
 		search.held[int(before)/search.calls] -= search.size[unit]
-		if search.count[before]--; search.count[before] == 0 && search.calls == 1 {
+		search.count[before]--
+		if search.count[before] == 0 && search.calls == 1 {
 			search.held[before] = 0 // sums of fractions do not drift for good
 		}
 	}
@@ -67,11 +68,10 @@ func (search *search) may(unit, slot int32) bool {
 	if slot < 0 {
 		return search.onCPU(unit)
 	}
-	device, held := int(slot)/search.calls, 0.0
-	if before := search.slot[unit]; before < 0 || int(before)/search.calls != device {
-		held = search.held[device]
-	} else {
-		held = search.held[device] - search.size[unit]
+	device := int(slot) / search.calls
+	held := search.held[device]
+	if before := search.slot[unit]; before >= 0 && int(before)/search.calls == device {
+		held -= search.size[unit]
 	}
 	return search.fits(device, unit, held)
 }

@@ -55,7 +55,8 @@ func Solve(ctx context.Context, problem *Problem, set graph.Settings) (*Solution
 	_, limited := ctx.Deadline()
 	for round, idle := 0, 0; ctx.Err() == nil && !solver.proven() && (limited || idle < idleRounds); round++ {
 		before := solver.value
-		if solver.round(ctx, round); solver.value < before {
+		solver.round(ctx, round)
+		if solver.value < before {
 			idle = 0
 		} else {
 			idle++
@@ -166,7 +167,8 @@ func (solver *solver) first(ctx context.Context) {
 			solver.take(state.calling(state.slot), state.eval.latency(state.slot), "filled in order")
 			return
 		}
-		if state.clear(); state.complete(ctx) {
+		state.clear()
+		if state.complete(ctx) {
 			solver.take(state.calling(state.slot), state.eval.latency(state.slot), "one by one")
 			return
 		}
@@ -183,10 +185,10 @@ func (solver *solver) once(ctx context.Context) error {
 	found, err := Solve(ctx, &Problem{Problem: solver.problem.Problem}, graph.Settings{Seed: solver.set.Seed, TimeLimit: time.Until(end) / 2})
 	if err != nil {
 		var none *graph.InfeasibleError
-		if errors.As(err, &none) || ctx.Err() != nil {
-			return nil
+		if !errors.As(err, &none) && ctx.Err() == nil {
+			return err
 		}
-		return err
+		return nil //nolint:nilerr // there may be one with several calls
 	}
 	call := make([]int32, len(found.Call))
 	for node, device := range found.Call {

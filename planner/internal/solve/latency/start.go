@@ -147,7 +147,8 @@ func (in *instance) orders() [][]int32 {
 			open = slices.Delete(open, at, at+1)
 			out = append(out, unit)
 			for _, below := range in.below[unit] {
-				if waits[below]--; waits[below] == 0 {
+				waits[below]--
+				if waits[below] == 0 {
 					open = append(open, below)
 				}
 			}
