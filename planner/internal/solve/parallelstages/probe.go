@@ -25,6 +25,10 @@ type probe struct {
 	stopped bool
 	// open: a stage was let pass on the bound of its knapsack alone.
 	open bool
+	// left are the most devices that a label of the set in hand leaves, holds
+	// the least memory of sets in the stage before it, by tensor degree.
+	left  int
+	holds [][]float64
 	// delta is what each node adds to the transfers of a stage that ends where
 	// the set in hand does, by tensor degree.
 	delta []float64
@@ -62,6 +66,7 @@ func (attempt *probe) reached() bool {
 
 // below puts every stage that ends at the upper set before each of its labels.
 func (attempt *probe) below(ctx context.Context, upper int) {
+	attempt.before(upper)
 	attempt.cross(upper)
 	degrees := len(attempt.Tensor)
 	attempt.walk++
@@ -92,6 +97,21 @@ func (attempt *probe) below(ctx context.Context, upper int) {
 	}
 }
 
+// before works out what all stages that end at the upper set share.
+func (attempt *probe) before(upper int) {
+	attempt.left, attempt.holds = 0, attempt.holds[:0]
+	for i := range attempt.labels[upper] {
+		attempt.left = max(attempt.left, attempt.Devices-int(attempt.labels[upper][i].devices))
+	}
+	inFlight := 1
+	if upper > 0 {
+		inFlight = 2 // no stage but the last has fewer
+	}
+	for tensor := range attempt.Tensor {
+		attempt.holds = append(attempt.holds, attempt.least(tensor, inFlight))
+	}
+}
+
 // cross works out what a node adds to the transfers of a stage that ends where
 // the upper set does. It is the same in every such stage: what the node reads is
 // outside when it joins, and what reads it is inside where the upper set holds
@@ -119,22 +139,11 @@ func (attempt *probe) cross(upper int) {
 // tensor parallelism has to do for its nodes, and the devices that are left for
 // their time and memory.
 func (attempt *probe) room(upper, lower int) bool {
-	most := 0
-	for i := range attempt.labels[upper] {
-		most = max(most, attempt.Devices-int(attempt.labels[upper][i].devices))
-	}
-	if !attempt.enough(attempt.work[upper]-attempt.work[lower], most) {
+	if !attempt.enough(attempt.work[upper]-attempt.work[lower], attempt.left) {
 		return false
 	}
-	inFlight := 1
-	if upper > 0 {
-		inFlight = 2 // no stage but the last has fewer
-	}
-	for tensor := range attempt.Tensor {
-		if attempt.lacks[tensor][upper] > attempt.lacks[tensor][lower] {
-			continue
-		}
-		if least := attempt.least(tensor, inFlight); least[upper]-least[lower] <= attempt.Capacity*(1+rounding) {
+	for tensor, least := range attempt.holds {
+		if attempt.lacks[tensor][upper] == attempt.lacks[tensor][lower] && least[upper]-least[lower] <= attempt.Capacity*(1+rounding) {
 			return true
 		}
 	}
