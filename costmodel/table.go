@@ -42,9 +42,10 @@ type Table struct {
 	// and never exceeds; 0: it takes what it needs.
 	Pool float64
 	// Marks are what the engine's allocator has allocated and reserved at most in
-	// each micro-batch of the first steps of a GPU that runs the whole model,
-	// where its tensors are followed one by one; nil where they are not.
-	Marks func() [][2]int64
+	// each micro-batch of the first steps of a GPU that holds these units, nil
+	// for all, and with input the caller's tensors, where its tensors are
+	// followed one by one; nil where they are not.
+	Marks func(units []int, input bool) [][2]int64
 	// Followed is by how much more than they reserve at most, at least and at
 	// most, as parts of the peak.
 	Followed [2]float64

@@ -29,7 +29,7 @@ func BenchmarkMarks(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				if table.Marks() == nil {
+				if table.Marks(nil, true) == nil {
 					b.Fatal("not followed")
 				}
 			}

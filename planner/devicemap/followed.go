@@ -8,12 +8,12 @@ import (
 
 // follow gives a peak the pool that its requests were followed to, in place of
 // the range of its kind: least and most of what the pool takes beyond the peak.
-func (p *Predicted) follow(table *costmodel.Table, dev *costmodel.Device) {
+func (p *Predicted) follow(table *costmodel.Table, dev *costmodel.Device, units []int, input bool) {
 	if table.Marks == nil || dev.Slack != [2]float64{} {
 		return
 	}
 	var reserved int64
-	for _, mark := range table.Marks() {
+	for _, mark := range table.Marks(units, input) {
 		reserved = max(reserved, mark[1])
 	}
 	if reserved == 0 { // not followed

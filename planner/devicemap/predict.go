@@ -26,11 +26,13 @@ func Predict(table *costmodel.Table, topo *costmodel.Topology, placement Map) []
 	}
 	out := make([]Prediction, len(topo.Devices))
 	held := make([][]*costmodel.Unit, len(topo.Devices))
+	places := make([][]int, len(topo.Devices))
 	main := mainDevice(table, placement)
 	for unit, device := range placement {
 		switch {
 		case device >= 0 && int(device) < len(held):
 			held[device] = append(held[device], &table.Units[unit])
+			places[device] = append(places[device], unit)
 		case (device == CPU || device == Disk) && main >= 0 && main < len(held):
 			streamed := table.Units[unit].Streamed()
 			held[main] = append(held[main], &streamed)
@@ -38,6 +40,9 @@ func Predict(table *costmodel.Table, topo *costmodel.Topology, placement Map) []
 	}
 	for device := range out {
 		out[device] = predict(table, device, &topo.Devices[device], held[device])
+		if len(places[device]) > 0 {
+			out[device].Predicted.follow(table, &topo.Devices[device], places[device], device == table.InputDevice)
+		}
 	}
 	return out
 }
@@ -61,7 +66,7 @@ func predictReplicas(table *costmodel.Table, topo *costmodel.Topology) ([]Predic
 			peaks[*dev] = peak
 		}
 		prediction.Predicted = predicted(peak, table.Overhead(device, dev), slackOf(table, dev, true))
-		prediction.Predicted.follow(table, dev)
+		prediction.Predicted.follow(table, dev, nil, true)
 		if table.SecondBuckets > 0 {
 			prediction.Predicted.PeakRangeBytes = []int64{prediction.Predicted.PeakAllocatedBytes, prediction.Predicted.PeakAllocatedBytes + table.SecondBuckets}
 		}

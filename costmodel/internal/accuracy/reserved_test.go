@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/internal/elements"
 )
 
 // TestReservedAccuracy holds the pools of rows whose requests are followed one
@@ -24,7 +25,7 @@ func TestReservedAccuracy(t *testing.T) {
 	fmt.Fprintf(&table, "\n%-56s allocated reserved followed     off  (%% of the peak)\n", "row (GiB)")
 	for _, row := range append(all, distRows(t)...) {
 		_, costs := costsOf(t, distConfig(t, row.model), row.w)
-		if costs.Marks == nil || strings.Contains(row.name, "noreshard") { // which is no setting of a plan
+		if costs.Marks == nil || row.w.Strategy == costmodel.DeviceMap || strings.Contains(row.name, "noreshard") { // which is no setting of a plan
 			continue
 		}
 		kind := string(row.w.Strategy)
@@ -52,7 +53,7 @@ type pools struct {
 func (pool *pools) add(table *strings.Builder, row *distRow, costs *costmodel.Table) {
 	pool.rows++
 	var reserved int64
-	for _, mark := range costs.Marks() {
+	for _, mark := range costs.Marks(nil, true) {
 		reserved = max(reserved, mark[1])
 	}
 	if reserved == 0 {
@@ -71,6 +72,39 @@ func (pool *pools) add(table *strings.Builder, row *distRow, costs *costmodel.Ta
 	fmt.Fprintf(table, "%-56s %9.2f %8.2f %8.2f %+7.2f %s\n", row.name, gib(measured.Peak), gib(measured.Reserved), gib(reserved), 100*off, out)
 }
 
+// TestReservedMaps holds the pools of device maps that train to the plan's range:
+// each GPU of a row has an allocator of its own, and asks it for its layers alone.
+func TestReservedMaps(t *testing.T) {
+	var table strings.Builder
+	var all, held int
+	var width float64
+	fmt.Fprintf(&table, "\n%-48s GPU allocated reserved       range (GiB)\n", "row")
+	for _, row := range measuredRows(t) {
+		if row.w.Mode != costmodel.Train || elements.Mixed(row.w.Precision) { // which is not followed
+			continue
+		}
+		devices := predictRow(t, &row)
+		for d, reserved := range row.reserved {
+			if reserved == 0 || row.peak[d] < 1<<30 {
+				continue
+			}
+			slack, out := devices[d].Predicted.SlackBytes, "out"
+			if beyond := reserved - row.peak[d]; beyond >= slack[0] && beyond <= slack[1] {
+				held++
+				out = ""
+			}
+			all++
+			width += float64(slack[1]-slack[0]) / float64(row.peak[d])
+			fmt.Fprintf(&table, "%-48s %3d %9.2f %8.2f %7.2f %7.2f %s\n", row.name(), d, gib(row.peak[d]), gib(reserved), gib(row.peak[d]+slack[0]), gib(row.peak[d]+slack[1]), out)
+		}
+	}
+	fmt.Fprintf(&table, "%d of %d GPUs within the range, on average %.1f %% of the peak wide\n", held, all, 100*width/float64(all))
+	if all < 76 || held*10 < all*9 || width > .08*float64(all) {
+		t.Error("nine in ten GPUs must lie in a range of at most 8 %")
+	}
+	t.Log(table.String())
+}
+
 // followedRow is what the requests of a row have the pool reserve; 0 where they
 // are not followed.
 func followedRow(t *testing.T, row *distRow) int64 {
@@ -78,7 +112,7 @@ func followedRow(t *testing.T, row *distRow) int64 {
 	_, costs := costsOf(t, distConfig(t, row.model), row.w)
 	var reserved int64
 	if costs.Marks != nil {
-		for _, mark := range costs.Marks() {
+		for _, mark := range costs.Marks(nil, true) {
 			reserved = max(reserved, mark[1])
 		}
 	}

@@ -4,18 +4,10 @@ package replay
 // between is alive when it returns.
 func (model *Model) Forward(run *Run, hooks Hooks) func() {
 	step := &Step{Run: run, Model: model, Hooks: hooks, saving: true}
-	step.grads = model.Embedding.Weight.Trained || model.Recompute
-	ids := run.New(8 * model.Tokens)
-	hooks.Enter(model.Embedding.Index, "", false)
-	x := run.New(step.stream())
-	hooks.Leave(model.Embedding.Index, "", false)
-	inputs := x.Keep() // a variable of the model's forward
-	if model.Embedding.Scaled {
-		scaled := run.New(step.stream())
-		run.Drop(x)
-		x = scaled
+	x, inputs := step.embed()
+	if !model.Copies {
+		step.rotary()
 	}
-	step.rotary()
 	var backs []back
 	for i := range model.Blocks {
 		hooks.Block(i, false, false)
@@ -24,18 +16,62 @@ func (model *Model) Forward(run *Run, hooks Hooks) func() {
 		x = out
 		backs = append(backs, after)
 	}
-	x, normBack := model.Norm.forward(step, model.NormIndex, x)
-	run.Drop(inputs)
-	loss, headBack := model.Head.forward(step, model.HeadIndex, x)
+	x, after := step.end(x, inputs)
+	run.Outputs = append(run.Outputs, run.New(model.Copied))
 	return func() {
-		grad := normBack(headBack(loss))
+		grad := after(x)
 		for i := len(backs) - 1; i >= 0; i-- {
 			hooks.Block(i, false, true)
 			grad = backs[i](grad)
 			hooks.Block(i, true, true)
 		}
 		step.embeddingBack(grad)
-		run.Drop(step.positions, step.sines, ids)
+		run.Drop(step.positions, step.sines)
+	}
+}
+
+// embed is the embedding's output, or a copy of what another device made, and
+// once more as a variable of the model's forward.
+func (step *Step) embed() (x, inputs *Tensor) {
+	op := &step.Embedding
+	if op.Weight == nil {
+		step.grads = true
+		return step.New(step.stream()), nil
+	}
+	step.grads = op.Weight.Trained || step.Recompute
+	step.Enter(op.Index, "", false)
+	x = step.New(step.stream())
+	step.Leave(op.Index, "", false)
+	inputs = x.Keep()
+	if op.Scaled {
+		scaled := step.New(step.stream())
+		step.Drop(x)
+		x = scaled
+	}
+	return x, inputs
+}
+
+// end is the last normalisation and the head, where the device has them; what
+// goes to another device comes back as a gradient from there.
+func (step *Step) end(x, inputs *Tensor) (*Tensor, back) {
+	var normBack, headBack back
+	if step.Norm.Weight != nil {
+		x, normBack = step.Norm.forward(step, step.NormIndex, x)
+	}
+	step.Drop(inputs)
+	if step.Head.Linear != nil {
+		x, headBack = step.Head.forward(step, step.HeadIndex, x)
+	} else {
+		step.Drop(x)
+		x = nil
+		headBack = func(*Tensor) *Tensor { return step.New(step.stream()) }
+	}
+	return x, func(grad *Tensor) *Tensor {
+		grad = headBack(grad)
+		if normBack != nil {
+			grad = normBack(grad)
+		}
+		return grad
 	}
 }
 
@@ -74,6 +110,22 @@ func (step *Step) block(block *Block, x *Tensor) (*Tensor, back) {
 
 func (step *Step) halves(block *Block, x *Tensor) (*Tensor, back) {
 	in := x.Keep() // the caller's variable, until the block returns
+	if step.Copies {
+		cosine, sine := step.New(step.Rotary*step.Element), step.New(step.Rotary*step.Element)
+		y, after := step.twoHalves(block, x, in)
+		if !step.saving {
+			step.Drop(cosine, sine)
+		}
+		return y, func(grad *Tensor) *Tensor {
+			grad = after(grad)
+			step.Drop(cosine, sine)
+			return grad
+		}
+	}
+	return step.twoHalves(block, x, in)
+}
+
+func (step *Step) twoHalves(block *Block, x, in *Tensor) (*Tensor, back) {
 	first, firstBack := step.half(&block.Halves[0], x, false)
 	y, secondBack := step.half(&block.Halves[1], first, true)
 	step.Drop(in)
@@ -116,9 +168,11 @@ func (step *Step) half(half *Half, x *Tensor, last bool) (*Tensor, back) {
 // embedding_dense_backward_cuda).
 func (step *Step) embeddingBack(grad *Tensor) {
 	op := &step.Embedding
-	step.Enter(op.Index, "", true)
-	defer step.Leave(op.Index, "", true)
-	if !op.Weight.Trained {
+	if op.Weight != nil {
+		step.Enter(op.Index, "", true)
+		defer step.Leave(op.Index, "", true)
+	}
+	if op.Weight == nil || !op.Weight.Trained {
 		step.Drop(grad)
 		return
 	}

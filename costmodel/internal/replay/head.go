@@ -37,7 +37,11 @@ func (op *Head) forward(step *Step, layer int, x *Tensor) (*Tensor, back) {
 	loss, weight := step.New(4), step.New(4)
 	step.Drop(wide)
 	return loss, func(grad *Tensor) *Tensor {
-		step.Drop(logits) // held by the model's output until it returned
+		if step.KeepsLogits { // by the caller
+			step.Outputs = append(step.Outputs, logits)
+		} else {
+			step.Drop(logits) // held by the model's output until it returned
+		}
 		step.Backward()
 		chosen := step.New(4 * count)
 		step.Drop(grad, weight, shifted)

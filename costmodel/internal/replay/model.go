@@ -47,7 +47,8 @@ type Model struct {
 	Element               int64 // bytes of an activation
 	Adapter               int64 // bytes of an adapter's element
 	Embedding             Embedding
-	Rotary                int64 // bytes of the cosines and of the sines
+	Rotary                int64 // elements of the cosines and of the sines
+	Copies                bool  // each block gets copies of both, from another device
 	Blocks                []Block
 	Norm                  Norm
 	NormIndex             int
@@ -58,6 +59,10 @@ type Model struct {
 	// not trained too; InputFirst: they make their input's gradient before
 	// their weight's (DeepSpeed's zero/linear.py).
 	KeepsInputs, InputFirst bool
+	// KeepsLogits: the caller holds the logits ([Run.Outputs]). Copied are bytes
+	// of outputs that come from another device.
+	KeepsLogits bool
+	Copied      int64
 	// NewSums: the sum of a tied weight's gradients is a tensor of its own.
 	NewSums bool
 }

@@ -16,6 +16,8 @@ type Run struct {
 	// with its first product and keeps.
 	Workspace int64
 	called    [2]bool // in forward, in backward
+	// Outputs are what the caller holds of forwards, to the end of a step.
+	Outputs []*Tensor
 }
 
 // Tensor is one storage, with how many hold it.

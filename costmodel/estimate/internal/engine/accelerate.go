@@ -20,6 +20,9 @@ func (accelerate) Rules(workload *costmodel.Workload) layers.Rules {
 
 func (accelerate) Finish(model *layers.Model, table *costmodel.Table) {
 	table.OutputBytes = outputs(model) + pixels(model)
+	if model.Train {
+		followMap(model, table)
+	}
 }
 
 // outputs is what the model returns: the outputs that no layer reads.

@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"sync"
-
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
 	"github.com/devmap-dev/devmap/costmodel/internal/elements"
@@ -78,7 +76,7 @@ func (deepspeed) Finish(model *layers.Model, table *costmodel.Table) {
 		sum.reductions(table)
 		table.Units[0].Padding += sum.rounding()
 		sum.warn(table)
-		table.Marks = sync.OnceValue(func() [][2]int64 { return marks(model) })
+		table.Marks = once(func() [][2]int64 { return marks(model) })
 	}
 }
 

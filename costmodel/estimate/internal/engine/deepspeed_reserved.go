@@ -1,10 +1,19 @@
 package engine
 
 import (
+	"sync"
+
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/reserve"
 	"github.com/devmap-dev/devmap/costmodel/internal/elements"
 )
+
+// once follows the requests of a rank that runs the whole model when they are
+// first asked for, and no more: each device of a plan asks.
+func once(follow func() [][2]int64) func([]int, bool) [][2]int64 {
+	followed := sync.OnceValue(follow)
+	return func([]int, bool) [][2]int64 { return followed() }
+}
 
 // marks are what the allocator of a rank has at most in each micro-batch of the
 // first steps; nil where the model's tensors are not followed.

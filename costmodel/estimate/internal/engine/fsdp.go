@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"sync"
-
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
 	"github.com/devmap-dev/devmap/costmodel/internal/allocator"
@@ -49,7 +47,7 @@ func (fsdp) Finish(model *layers.Model, table *costmodel.Table) {
 		}
 	}
 	if model.Train {
-		table.Marks = sync.OnceValue(func() [][2]int64 { return shardMarks(model, table.Groups) })
+		table.Marks = once(func() [][2]int64 { return shardMarks(model, table.Groups) })
 	}
 	if model.Train && model.Workload.MicroBatches > 1 {
 		warn(table, "FSDP2's defaults: gradients are reduced in every micro-batch, and their sharded sum is held")

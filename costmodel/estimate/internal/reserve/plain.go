@@ -1,0 +1,97 @@
+package reserve
+
+import "github.com/devmap-dev/devmap/costmodel/internal/replay"
+
+// Plain is a device that runs a part of a model under autograd alone: a device
+// map.
+type Plain struct {
+	// Stored is the size of a parameter's element, States the tensors that the
+	// optimizer has of each.
+	Stored, States      int64
+	MicroBatches, Steps int
+}
+
+// Held is the part of a decoder that a device holds, by layers. With input the
+// caller's tensors are there, outputs among them unless they are dropped.
+func (decoder *Decoder) Held(holds func(layer int) bool, input, dropped bool) *Decoder {
+	part := *decoder
+	part.Blocks, part.Params, part.Trained = nil, nil, nil
+	for i := range decoder.Blocks {
+		if block := decoder.Blocks[i]; holds(block.Halves[0].NormIndex) {
+			part.Blocks = append(part.Blocks, block)
+		}
+	}
+	embeds, heads := holds(decoder.Embedding.Index), holds(decoder.HeadIndex)
+	logits := decoder.Head.Vocab * decoder.Tokens * decoder.Element
+	part.KeepsLogits = heads && input && !dropped
+	if input && !heads && !dropped {
+		part.Copied = logits
+	}
+	if !embeds {
+		part.Embedding.Weight, part.Copies = nil, true
+	}
+	if !holds(decoder.NormIndex) {
+		part.Norm.Weight = nil
+	}
+	if !heads {
+		part.Head.Linear = nil
+	}
+	for i := range decoder.layers.Layers {
+		if holds(i) {
+			part.Params = append(part.Params, decoder.Owned[i]...)
+		}
+	}
+	for _, weight := range part.Params {
+		if weight.Trained {
+			part.Trained = append(part.Trained, weight)
+		}
+	}
+	return &part
+}
+
+// plain is such a device at work.
+type plain struct {
+	*Plain
+	*Process
+}
+
+func (*plain) Enter(int, string, bool) {}
+func (*plain) Leave(int, string, bool) {}
+func (*plain) Block(int, bool, bool)   {}
+func (*plain) Backward()               {}
+func (*plain) Gradient(*replay.Weight) {}
+
+// Play runs the first steps of a device.
+func (device *Plain) Play(decoder *Decoder) [][2]int64 {
+	process := newProcess(decoder, 1)
+	work := &plain{Plain: device, Process: &process}
+	for _, weight := range decoder.Params {
+		process.New(weight.Numel * device.Stored)
+	}
+	process.Cache.ResetPeaks()
+	for step := range device.Steps {
+		for range device.MicroBatches {
+			process.pass(work)
+		}
+		work.step(step == 0)
+		process.mark()
+	}
+	return process.marks
+}
+
+// step makes the optimizer's states, once, and drops the gradients.
+func (device *plain) step(first bool) {
+	for _, weight := range device.Trained {
+		for range device.States {
+			if first {
+				device.New(weight.Numel * device.Stored)
+			}
+		}
+	}
+	for _, weight := range device.Trained {
+		device.Drop(weight.Grad)
+		weight.Grad = nil
+	}
+	device.Drop(device.Outputs...)
+	device.Outputs = device.Outputs[:0]
+}
