@@ -16,6 +16,8 @@ type annealer struct {
 	// unit is the load that counts as 1; squarings of it make the power.
 	unit      float64
 	squarings int
+	// swaps is how many steps in 16 are exchanges.
+	swaps int
 	// blind: only bytes count, as no placement keeps the capacities yet.
 	blind bool
 	// energies are those of the devices.
@@ -107,26 +109,30 @@ func (anneal *annealer) accepts(more, temperature float64) bool {
 const looks = 4096
 
 // run makes some steps from the placement at hand, while the temperature falls
-// geometrically.
-func (anneal *annealer) run(ctx context.Context, steps int, hot, cold float64) {
-	block := max(1024, min(steps/16, len(anneal.held)/8))
-	cool := math.Pow(cold/hot, float64(block)/float64(steps))
-	temperature := hot
+// geometrically and the power rises: a low one finds placements whose transfers
+// are few, a high one balances them.
+func (anneal *annealer) run(ctx context.Context, steps, squarings int, hot, cold float64) {
+	block := max(1024, min(steps/32, len(anneal.held)/8))
 	for done := 0; done < steps && ctx.Err() == nil; done += block {
+		part := float64(done) / float64(steps)
+		anneal.squarings = min(squarings+int(part*rises), max(squarings, highest))
 		anneal.refresh()
 		if anneal.blind && anneal.found() {
 			return
 		}
+		temperature := hot * math.Pow(cold/hot, part) * float64(int(1)<<anneal.squarings)
 		for at := range block {
 			if at%looks == looks-1 && ctx.Err() != nil {
 				break
 			}
 			anneal.step(temperature)
 		}
-		temperature *= cool
 	}
 	anneal.refresh()
 }
+
+// rises is how often the power is squared in a run, up to the highest: 2⁵.
+const rises, highest = 4, 5
 
 // step tries a move. An item whose neighbours hold it takes those with it that
 // are in its way.
@@ -140,7 +146,7 @@ func (anneal *annealer) step(temperature float64) {
 	case low == high || roll == 0:
 		anneal.push(item, temperature)
 		return
-	case roll == 1:
+	case roll <= anneal.swaps:
 		anneal.swap(item, temperature)
 		return
 	}

@@ -92,13 +92,18 @@ func (anneal *annealer) decide(temperature float64) {
 // swap exchanges an item with one of a device that it can move to, where the
 // order allows both.
 func (anneal *annealer) swap(item int32, temperature float64) {
-	other := int32(anneal.below(anneal.items))
-	from, to := anneal.place[item], anneal.place[other]
-	if from == to || !anneal.runs(item, to) || !anneal.runs(other, from) {
-		return
-	}
+	from := anneal.place[item]
 	low, high := anneal.window(item)
-	if rank := anneal.rank[to]; rank < low || rank > high {
+	other, to := int32(-1), from
+	for range swapTries {
+		candidate := int32(anneal.below(anneal.items))
+		to = anneal.place[candidate]
+		if rank := anneal.rank[to]; to != from && rank >= low && rank <= high {
+			other = candidate
+			break
+		}
+	}
+	if other < 0 || !anneal.runs(item, to) || !anneal.runs(other, from) {
 		return
 	}
 	anneal.stamp++
@@ -113,6 +118,9 @@ func (anneal *annealer) swap(item int32, temperature float64) {
 	anneal.put(other, from)
 	anneal.decide(temperature)
 }
+
+// swapTries is how many items are looked at for one to exchange with.
+const swapTries = 8
 
 // line orders the devices at random among the orders that the items allow: two
 // between which nothing is in order may change places, and those without items

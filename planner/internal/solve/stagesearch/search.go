@@ -23,8 +23,20 @@ type Search struct {
 
 // New begins a search. Streams of one seed differ.
 func New(chain *Chain, seed, stream uint64) *Search {
-	return &Search{annealer: newAnnealer(chain, seed, stream)}
+	search := &Search{annealer: newAnnealer(chain, seed, stream)}
+	search.swaps = fewSwaps
+	if graph.Sum(chain.size) > tight*graph.Sum(chain.capacity) {
+		search.swaps = manySwaps
+	}
+	return search
 }
+
+// Where sizes fill more than this part of the capacities, an item often has to
+// come for one to go.
+const (
+	tight               = 0.8
+	fewSwaps, manySwaps = 2, 8
+)
 
 // Start takes a placement from which the next round may go on, the devices
 // numbered as in the problem. It must keep the order; where it does not keep
@@ -55,7 +67,7 @@ const (
 // has an energy of 1, and a part more of load so many more of energy. An odd
 // round goes on from the best placement and is not hot enough to forget it.
 const (
-	hot, warm, cold = 0.04, 0.004, 0.000125
+	hot, warm, cold = 0.04, 0.004, 0.00001
 	// aim is the part of the best load that counts as 1: loads above stand out.
 	aim = 0.97
 )
@@ -65,11 +77,10 @@ const (
 func (search *Search) Round(ctx context.Context) {
 	round := search.rounds
 	search.rounds++
-	search.squarings = 1 + round%3
-	from := hot
+	squarings, from := 1+round%3, hot
 	switch search.blind = !search.found(); {
 	case search.blind:
-		search.squarings = 3 + round%4
+		squarings = 3 + round%4
 	case round%2 == 1 || search.items > manyItems:
 		from = warm
 		copy(search.place, search.best)
@@ -80,9 +91,8 @@ func (search *Search) Round(ctx context.Context) {
 	if !(search.unit > 0) {
 		search.unit = 1
 	}
-	power := float64(int(1) << search.squarings)
 	steps, began := search.steps(ctx), time.Now()
-	search.run(ctx, steps, power*from, power*cold)
+	search.run(ctx, steps, squarings, from, cold)
 	search.rate = float64(steps) / max(time.Since(began).Seconds(), 1e-6)
 }
 
