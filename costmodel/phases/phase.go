@@ -130,17 +130,6 @@ func begin(pipeline *diffusers.Pipeline, asked Workload, gpu costmodel.Device) (
 	return run, plan, nil
 }
 
-// unread refuses what of a known pipeline is another model.
-func (run *running) unread() error {
-	for i := range run.denoiser.Graph.Layers {
-		layer := &run.denoiser.Graph.Layers[i]
-		if layer.Name == "patch_embedding" && len(layer.Params) > 0 && layer.Params[0].Shape[1] == 48 {
-			return fmt.Errorf("the transformer denoises 48 channels: Wan 2.2's TI2V-5B gives each token a time step (expand_timesteps) and has another autoencoder (is_residual, 16 pixels a latent), which are not known here")
-		}
-	}
-	return nil
-}
-
 // unmeasured tells what of it no GPU was asked about.
 func (run *running) unmeasured(class string) []string {
 	var notes []string

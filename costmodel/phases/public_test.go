@@ -96,3 +96,12 @@ func TestPublic(t *testing.T) {
 		}
 	}
 }
+
+// TestLearnedPlaces: CogVideoX-5B-I2V makes videos of one size.
+func TestLearnedPlaces(t *testing.T) {
+	pipeline := folder(t, public()["cogvideox-i2v"])
+	const want = "for 480 × 720, and diffusers refuses others"
+	if _, err := of(pipeline, Workload{Height: 512, Width: 720}, h200); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v, want %q", err, want)
+	}
+}

@@ -100,6 +100,9 @@ func (run *running) met(cost forward.Cost) int64 {
 		return cost.PeakBytes
 	}
 	most := int64(0)
+	if run.lean { // the first block while it is copied, and what the root was copied out of (the name prev_all_gather_state)
+		most = 2*unitBytes(run.denoiser.Graph, blocksOf(run.denoiser.Graph)[0]) + outside(run.denoiser.Graph)
+	}
 	for i, moment := range cost.Blocks {
 		most = max(most, whole[i]+moment)
 	}

@@ -44,8 +44,8 @@ func TestXDiTMeasured(t *testing.T) {
 			off := 100 * float64(got-want) / float64(want)
 			t.Logf("%s %d %s: %d, measured %d (%+.3f %%)", row.Row, row.Rank, phase.Name, got, want, off)
 			bound := 0.7
-			if row.Asked.Args.Lean { // FSDP2 is said in a note
-				bound = 2.5
+			if row.Asked.Args.Lean { // FSDP2 is said in a note; its shards' rounding is not counted
+				bound = 1.1
 			}
 			if math.Abs(off) > bound {
 				t.Errorf("%s %d %s: %d, measured %d (%+.3f %%)", row.Row, row.Rank, phase.Name, got, want, off)

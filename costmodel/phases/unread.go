@@ -1,0 +1,34 @@
+package phases
+
+import (
+	"fmt"
+
+	"github.com/go-json-experiment/json"
+)
+
+// unread refuses what of a known pipeline is another model, or another size than
+// a model's only one.
+func (run *running) unread() error {
+	graph := run.denoiser.Graph
+	for i := range graph.Layers {
+		layer := &graph.Layers[i]
+		if layer.Name == "patch_embedding" && len(layer.Params) > 0 && layer.Params[0].Shape[1] == 48 {
+			return fmt.Errorf("the transformer denoises 48 channels: Wan 2.2's TI2V-5B gives each token a time step (expand_timesteps) and has another autoencoder (is_residual, 16 pixels a latent), which are not known here")
+		}
+	}
+	if graph.Class != "CogVideoXTransformer3DModel" {
+		return nil
+	}
+	sizes := struct {
+		Learned bool  `json:"use_learned_positional_embeddings"`
+		Height  int64 `json:"sample_height"`
+		Width   int64 `json:"sample_width"`
+	}{Height: 60, Width: 90}
+	if err := json.Unmarshal(graph.Config, &sizes); err != nil || !sizes.Learned {
+		return nil
+	}
+	if height, width := sizes.Height*tokenSide/2, sizes.Width*tokenSide/2; run.work.Height != height || run.work.Width != width {
+		return fmt.Errorf("height %d and width %d: the transformer learned its places (use_learned_positional_embeddings) for %d × %d, and diffusers refuses others", run.work.Height, run.work.Width, height, width)
+	}
+	return nil
+}
