@@ -73,7 +73,7 @@ type Solution struct {
 	Method string
 }
 
-// ErrNone: no pipeline is allowed.
+// ErrNone says that no pipeline is allowed.
 var ErrNone = errors.New("no pipeline of stages is allowed")
 
 // Check reports every fault of the problem's form.

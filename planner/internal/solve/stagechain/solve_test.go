@@ -118,7 +118,8 @@ func TestStopped(t *testing.T) {
 	cost, calls := problem.Time, 0
 	problem.Steady, problem.Exactly, problem.MostStages = 3, false, 0
 	problem.Time = func(from, to, degree int, after stagechain.After) float64 {
-		if calls++; calls > 40 {
+		calls++
+		if calls > 40 {
 			cancel()
 		}
 		return cost(from, to, degree, after)
