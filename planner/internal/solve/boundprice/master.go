@@ -63,13 +63,22 @@ func newMaster(items int, count []float64) *master {
 		}
 	}
 	lp.dual, lp.level, lp.work = make([]float64, lp.rows), make([]float64, lp.rows), make([]float64, lp.rows)
-	lp.inverse = make([]float64, lp.rows*lp.rows)
 	lp.basis = make([]int, lp.rows)
 	return lp
 }
 
+// tooLarge says that the inverse would take more memory and time than it is
+// worth.
+func (lp *master) tooLarge() bool {
+	const most = 1500
+	return lp.rows > most
+}
+
 // cold begins with the box's upper sides and the kinds' slacks.
 func (lp *master) cold() {
+	if lp.inverse == nil {
+		lp.inverse = make([]float64, lp.rows*lp.rows)
+	}
 	clear(lp.inverse)
 	for i := range lp.inBasis {
 		lp.inBasis[i] = false

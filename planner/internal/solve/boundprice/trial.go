@@ -154,6 +154,9 @@ func (try *trial) volume(ctx context.Context) outcome {
 		try.mean = taken
 	}
 	if try.stale >= volumeStale || try.rounds >= volumeRounds || !try.along(taken) {
+		if try.lp.tooLarge() {
+			return stuck
+		}
 		try.step, try.box = 0, firstBox
 		try.smooth = append(try.smooth, try.centre...)
 		for at := range try.rent {

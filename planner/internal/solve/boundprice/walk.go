@@ -269,12 +269,14 @@ func (walk *walker) promising(before int, scale float64) {
 // stands says that no label so far, of less load, beats one in size and worth.
 // The stairs are what they have: the larger a size, the more it is worth.
 func (walk *walker) stands(one label) bool {
-	place, _ := slices.BinarySearchFunc(walk.stairs, one.size, func(stair label, size float64) int {
-		if stair.size <= size {
-			return -1
+	place, above := 0, len(walk.stairs)
+	for place < above {
+		if middle := (place + above) / 2; walk.stairs[middle].size <= one.size {
+			place = middle + 1
+		} else {
+			above = middle
 		}
-		return 1
-	})
+	}
 	if place > 0 && walk.stairs[place-1].worth >= one.worth {
 		return false
 	}
