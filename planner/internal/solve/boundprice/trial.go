@@ -25,6 +25,7 @@ type trial struct {
 	rounds, stale int
 	until         int // work
 
+	roughly     bool      // walks give a little away
 	asked, most []float64 // prices of this round, and what devices take
 	mean        []float64 // share of each item that the devices took lately
 	step        float64   // of the volume algorithm; 0: it is over
@@ -46,6 +47,7 @@ const (
 const (
 	volumeRounds = 300
 	volumeStale  = 50
+	roughStale   = 20
 	firstCells   = 300
 	mostCells    = 40_000
 	mostRounds   = 1500
@@ -59,8 +61,14 @@ func newTrial(bound *Bound, limit float64, work int) *trial {
 	try := &trial{Bound: bound, limit: limit, until: bound.work() + work, centre: append([]float64(nil), bound.prices...), step: 1}
 	try.asked = append([]float64(nil), try.centre...)
 	try.rent, try.most = make([]float64, len(bound.kinds)), make([]float64, len(bound.kinds))
+	try.roughly = true
 	for _, walk := range bound.walkers {
-		walk.cells = firstCells
+		try.roughly = try.roughly && walk.total <= fewStates
+	}
+	for _, walk := range bound.walkers {
+		if walk.cells = firstCells; !try.roughly {
+			walk.cells = walk.fine()
+		}
 	}
 	return try
 }
@@ -117,7 +125,7 @@ func (try *trial) volume(ctx context.Context) outcome {
 	for at, walk := range try.walkers {
 		dearest := found{}
 		most, sets, done := 0.0, []found(nil), true
-		if walk.total <= fewStates {
+		if try.roughly {
 			most, sets, done = walk.rough(ctx, try.asked, try.limit)
 		} else {
 			sets = walk.glance(ctx, try.asked, try.limit, 0)
@@ -144,10 +152,19 @@ func (try *trial) volume(ctx context.Context) outcome {
 			return is
 		}
 	}
+	if try.stale++; try.roughly && try.stale > roughStale {
+		// What is given away by rough walks may be all that there is to gain.
+		try.roughly, try.stale, try.ratio, try.mean, try.step = false, 0, 0, nil, 1
+		copy(try.asked, try.centre)
+		for _, walk := range try.walkers {
+			walk.cells = walk.fine()
+		}
+		return open
+	}
 	if try.judge() {
 		try.step = min(1.1*try.step, 1.5)
 	}
-	if try.stale++; try.stale%10 == 0 {
+	if try.stale%10 == 9 {
 		try.step *= 0.7
 	}
 	if try.mean == nil {
