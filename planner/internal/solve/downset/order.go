@@ -34,7 +34,9 @@ func newOrder(problem *graph.Problem, coarse bool) (*order, error) {
 	if err != nil {
 		return nil, err
 	}
-	in, edges, _ = contract(in, components(in, edges), edges)
+	if !graph.Orderable(len(in.Nodes), edges) {
+		in, edges, _ = contract(in, components(in, edges), edges)
+	}
 	part := leaves(in, edges, coarse)
 	in, edges, loose := contract(in, part, edges)
 	out := &order{Instance: in, before: make([][]int, len(in.Nodes)), after: make([][]int, len(in.Nodes))}

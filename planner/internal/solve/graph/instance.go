@@ -1,7 +1,6 @@
 package graph
 
 import (
-	"maps"
 	"slices"
 )
 
@@ -60,13 +59,10 @@ func NewInstance(problem *Problem, join []int) *Instance {
 }
 
 func (in *Instance) makeNets() {
-	sinks := make([]map[int]bool, len(in.Problem.Nodes))
+	sinks := make([][]int, len(in.Problem.Nodes))
 	for _, edge := range in.Problem.Edges {
 		if from, to := in.ItemOf[edge[0]], in.ItemOf[edge[1]]; from != to && in.Problem.Nodes[edge[0]].Transfer > 0 {
-			if sinks[edge[0]] == nil {
-				sinks[edge[0]] = make(map[int]bool)
-			}
-			sinks[edge[0]][to] = true
+			sinks[edge[0]] = append(sinks[edge[0]], to)
 		}
 	}
 	in.Touching = make([][]int, len(in.Nodes))
@@ -74,8 +70,10 @@ func (in *Instance) makeNets() {
 		if len(items) == 0 {
 			continue
 		}
-		net := Net{in.Problem.Nodes[node].Transfer, in.ItemOf[node], slices.Sorted(maps.Keys(items))}
-		for _, i := range append([]int{net.Source}, net.Sinks...) {
+		slices.Sort(items)
+		net := Net{in.Problem.Nodes[node].Transfer, in.ItemOf[node], slices.Compact(items)}
+		in.Touching[net.Source] = append(in.Touching[net.Source], len(in.Nets))
+		for _, i := range net.Sinks {
 			in.Touching[i] = append(in.Touching[i], len(in.Nets))
 		}
 		in.Nets = append(in.Nets, net)
