@@ -1,8 +1,8 @@
 package estimate
 
 import (
+	"cmp"
 	"fmt"
-	"strings"
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
@@ -142,16 +142,9 @@ func checkTensors(graph *modelgraph.Graph, workload *costmodel.Workload) error {
 			continue
 		}
 		return refuse("tp", degree, "layer %q has %d %s, which %d GPUs cannot share out evenly (%s)", graph.Layers[i].Name, size, name, degree,
-			cmpOr(divisors.Nearest(degree, divisors.Of(size), divides), "1 does"))
+			cmp.Or(divisors.Nearest(degree, divisors.Of(size), divides), "1 does"))
 	}
 	return nil
-}
-
-func cmpOr(text, otherwise string) string {
-	if text == "" {
-		return otherwise
-	}
-	return text
 }
 
 // undivided names a side of an operation that a degree does not divide.
@@ -184,14 +177,14 @@ func checkSpread(graph *modelgraph.Graph, workload *costmodel.Workload) error {
 	if !spread(workload) {
 		return nil
 	}
-	var declared []string
+	field, degree := "tp", workload.TP
+	if degree == 0 {
+		field, degree = "dp", workload.DP
+	}
 	for i := range graph.Layers {
 		if graph.Layers[i].Declared != nil {
-			declared = append(declared, graph.Layers[i].Name)
+			return refuse(field, degree, "the costs of layer %q are declared in the model file, and say nothing of a part of it (describe the operations)", graph.Layers[i].Name)
 		}
-	}
-	if len(declared) > 0 && (workload.TP != 0 || workload.DP != 0) {
-		return refuse("tp", workload.TP, "the costs of %s are declared in the model file, and say nothing of a part of it (describe the operations)", strings.Join(declared[:1], ""))
 	}
 	return checkTensors(graph, workload)
 }
