@@ -54,8 +54,10 @@ func TestFoldedLinks(t *testing.T) {
 	devices := slices.Repeat([]costmodel.Device{{Name: "g", CapacityBytes: 80}}, 6)
 	topo := &costmodel.Topology{Devices: devices, Links: []costmodel.Link{
 		{From: 0, To: 1, BytesPerSecond: 9, LatencySeconds: 3}, // within a stage
-		{From: 0, To: 2, BytesPerSecond: 7, LatencySeconds: 1}, {From: 1, To: 3, BytesPerSecond: 5, LatencySeconds: 2},
-		{From: 2, To: 4, BytesPerSecond: 7}, {From: 3, To: 4, BytesPerSecond: 7}, // 3 has none to 5
+		{From: 0, To: 2, BytesPerSecond: 7, LatencySeconds: 1},
+		{From: 1, To: 3, BytesPerSecond: 5, LatencySeconds: 2},
+		{From: 2, To: 4, BytesPerSecond: 7},
+		{From: 3, To: 4, BytesPerSecond: 7}, // 3 has none to 5
 	}}
 	folded := stagesOn(6, "1", "2").Folded(topo)
 	if want := []costmodel.Link{{From: 0, To: 1, BytesPerSecond: 5, LatencySeconds: 2}}; !slices.Equal(folded.Links, want) {

@@ -95,19 +95,15 @@ func stageForms(ctx context.Context, problem *Problem) ([]*costmodel.Table, erro
 				continue
 			}
 			for _, recompute := range recomputes {
-				table, err := estimate.StageTable(problem.Graph, workload, dp, tp, recompute)
-				var field *costmodel.FieldError
-				switch {
-				case errors.As(err, &field):
-					refused = err
-				case err != nil:
-					return nil, err
-				default:
-					out = append(out, table)
+				if len(out) == maxForms || len(out) > 0 && ctx.Err() != nil {
+					break
 				}
-			}
-			if len(out) >= maxForms || ctx.Err() != nil {
-				return out, nil
+				table, err := estimate.StageTable(problem.Graph, workload, dp, tp, recompute)
+				if err != nil {
+					refused = err
+					continue
+				}
+				out = append(out, table)
 			}
 		}
 	}

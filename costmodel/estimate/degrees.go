@@ -71,7 +71,6 @@ func checkDegrees(workload *costmodel.Workload) error {
 	if degree == 0 {
 		field, degree = "tp", workload.TP
 	}
-	mixed := elements.Mixed(workload.Precision)
 	switch traits := workload.Strategy.Traits(); {
 	case !traits.Staged:
 		return refuse(field, degree, "stages of several GPUs are a pipeline's, and %v has none (%v does; zero, fsdp and hsdp have %v)",
@@ -80,18 +79,29 @@ func checkDegrees(workload *costmodel.Workload) error {
 		return refuse(field, degree, "a stage of %s is one GPU (%v takes several)", workload.Runtime, costmodel.Set("runtime", value.Torch))
 	case workload.LoRARank > 0 || workload.Quantize != "":
 		return refuse(field, degree, "adapters and quantised weights are not modelled on stages of several GPUs (full training is)")
-	case mixed:
+	case elements.Mixed(workload.Precision):
 		return refuse("precision", workload.Precision, "mixed precision is not modelled on stages of several GPUs (%v, %v and %v are)",
 			costmodel.BF16True, costmodel.FP16True, costmodel.FP32True)
-	case workload.DP != 0 && workload.Mode == costmodel.Infer:
-		return refuse("dp", workload.DP, "in inference each replica serves requests of its own: plan one of them, and run it %v times (%v works)", workload.DP, costmodel.Set("dp", 1))
-	case workload.DP != 0 && workload.Schedule == costmodel.Interleaved:
-		return refuse("dp", workload.DP, "what torch's interleaved runtime gathers and drops between runs is not modelled (%v and %v work)",
-			costmodel.Set("schedule", costmodel.OneFOneB), costmodel.Set("schedule", costmodel.GPipe))
-	case workload.DP > 1 && workload.DP.Count()%workload.ShardDegree != 0:
-		return refuse("shard_degree", workload.ShardDegree, "%d does not divide the %d replicas of a stage (%s)", workload.ShardDegree, workload.DP.Count(), nearestTo(workload.ShardDegree, workload.DP.Count()))
+	}
+	if err := checkReplicas(workload); err != nil {
+		return err
 	}
 	return checkProduct(workload)
+}
+
+// checkReplicas refuses what replicas of a stage are not modelled with.
+func checkReplicas(workload *costmodel.Workload) error {
+	switch replicas := workload.DP.Count(); {
+	case workload.DP == 0:
+	case workload.Mode == costmodel.Infer:
+		return refuse("dp", workload.DP, "in inference each replica serves requests of its own: plan one of them, and run it %v times (%v works)", workload.DP, costmodel.Set("dp", 1))
+	case workload.Schedule == costmodel.Interleaved:
+		return refuse("dp", workload.DP, "what torch's interleaved runtime gathers and drops between runs is not modelled (%v and %v work)",
+			costmodel.Set("schedule", costmodel.OneFOneB), costmodel.Set("schedule", costmodel.GPipe))
+	case replicas > 1 && (workload.ShardDegree < 1 || replicas%workload.ShardDegree != 0):
+		return refuse("shard_degree", workload.ShardDegree, "%d does not divide the %d replicas of a stage (%s)", workload.ShardDegree, replicas, nearestTo(workload.ShardDegree, replicas))
+	}
+	return nil
 }
 
 func nearestTo(value, whole int64) string {

@@ -87,7 +87,7 @@ func CheckPlaced(workload *costmodel.Workload) error {
 	if err := checkVirtual(workload, &traits); err != nil {
 		return err
 	}
-	if !traits.Open && workload.ShardDegree > 0 && traits.ZeroStage == 0 && !(traits.Staged && workload.DP.Count() > 1) {
+	if !traits.Open && workload.ShardDegree > 0 && traits.ZeroStage == 0 && (!traits.Staged || workload.DP.Count() == 1) {
 		return refuse("shard_degree", workload.ShardDegree, "%v cuts no parameters (zero1, zero2, zero3, fsdp and hsdp do)", costmodel.Set("strategy", workload.Strategy))
 	}
 	return nil

@@ -49,7 +49,7 @@ func (problem *problem) below(ctx context.Context) float64 {
 				next[a][left] = nothing
 			}
 		}
-		for a := 0; a < items; a++ {
+		for a := range items {
 			if ctx.Err() != nil {
 				return problem.average()
 			}

@@ -98,13 +98,7 @@ func Uncut(graph *modelgraph.Graph, i int) string {
 	}
 	switch op := layer.Op.(type) {
 	case modelgraph.Attention:
-		switch {
-		case op.Fused || op.Transposed:
-			return "attention with one matrix for q, k and v"
-		case op.KVRank > 0 || op.QRank > 0 || op.Packed || op.Cross || op.Gated || op.SharedKV || op.IndexHeads > 0 || op.QKNormWhole || op.ScoreBias != "" || op.LayerScale:
-			return "attention of a form whose heads are not apart"
-		}
-		return ""
+		return uncutAttention(&op)
 	case modelgraph.MLP:
 		if op.Fused || op.Transposed || op.LayerScale {
 			return "a feed-forward network with one matrix for both factors"
@@ -119,4 +113,17 @@ func Uncut(graph *modelgraph.Graph, i int) string {
 		return ""
 	}
 	return "an operation of another kind"
+}
+
+// uncutAttention is [Uncut] of attention.
+func uncutAttention(op *modelgraph.Attention) string {
+	latent := op.KVRank > 0 || op.QRank > 0
+	joined := op.Packed || op.Cross || op.Gated || op.SharedKV || op.IndexHeads > 0 || op.QKNormWhole
+	switch {
+	case op.Fused || op.Transposed:
+		return "attention with one matrix for q, k and v"
+	case latent || joined || op.ScoreBias != "" || op.LayerScale:
+		return "attention of a form whose heads are not apart"
+	}
+	return ""
 }
