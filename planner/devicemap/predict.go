@@ -39,10 +39,7 @@ func Predict(table *costmodel.Table, topo *costmodel.Topology, placement Map) []
 		}
 	}
 	for device := range out {
-		out[device] = predict(table, device, &topo.Devices[device], held[device])
-		if len(places[device]) > 0 {
-			out[device].Predicted.follow(table, &topo.Devices[device], places[device], device == table.InputDevice)
-		}
+		out[device] = predict(table, device, &topo.Devices[device], held[device], places[device])
 	}
 	return out
 }
@@ -82,13 +79,18 @@ func predictReplicas(table *costmodel.Table, topo *costmodel.Topology) ([]Predic
 // is what estimate.Resolve makes of it.
 func mapped(strategy costmodel.Strategy) bool { return strategy == "" || strategy.Traits().Sequential }
 
-func predict(table *costmodel.Table, device int, dev *costmodel.Device, units []*costmodel.Unit) Prediction {
+// predict is a device's prediction: its units, and where those stand that are
+// there throughout.
+func predict(table *costmodel.Table, device int, dev *costmodel.Device, units []*costmodel.Unit, places []int) Prediction {
 	prediction := on(device, dev)
 	prediction.Units = len(units)
 	kept := timeline.ResidentOn(table, device, dev, len(units) == 0)
 	if len(units) > 0 || kept.Output > 0 {
 		peak := timeline.Walk(timeline.DeviceMap(table.Workload.Mode, units, kept))
 		prediction.Predicted = predicted(peak, table.Overhead(device, dev), slackOf(table, dev, kept.Output > 0 || endsModel(units)))
+		if len(places) > 0 {
+			prediction.Predicted.follow(table, dev, places, device == table.InputDevice)
+		}
 		prediction.Predicted.widen(table.Band)
 	}
 	prediction.settle()

@@ -31,7 +31,8 @@ func TestCache(t *testing.T) {
 		for _, block := range held {
 			cache.Free(block)
 		}
-		if cache.Empty(); cache.Reserved != 0 || cache.Allocated != 0 {
+		cache.Empty()
+		if cache.Reserved != 0 || cache.Allocated != 0 {
 			t.Fatalf("%d bytes reserved and %d allocated of nothing", cache.Reserved, cache.Allocated)
 		}
 	}
@@ -98,7 +99,8 @@ func TestCacheSizes(t *testing.T) {
 	first := cache.Alloc(0, 64<<20)
 	cache.Free(first)
 	cache.Alloc(1, 64<<20) // another stream has its own
-	if cache.Alloc(0, 30<<20); cache.Reserved != 128<<20 {
+	cache.Alloc(0, 30<<20)
+	if cache.Reserved != 128<<20 {
 		t.Errorf("%d bytes reserved for two streams", cache.Reserved)
 	}
 }

@@ -38,6 +38,7 @@ func TestReplay(t *testing.T) {
 }
 
 func replay(t *testing.T, file string) {
+	t.Helper()
 	f, err := os.Open(file)
 	if err != nil {
 		t.Fatal(err)

@@ -39,7 +39,7 @@ func (op *Attention) forward(step *Step, layer int, x *Tensor) (*Tensor, back) {
 	each := step.Tokens * step.Element
 	query, key := parts.query, parts.key
 	if op.Rope {
-		query, key = step.rotate(q*each, query, step.grads), step.rotate(k*each, key, step.grads)
+		query, key = step.rotate(q*each), step.rotate(k*each)
 		step.Drop(parts.query, parts.key)
 	}
 	value := parts.value
@@ -139,8 +139,8 @@ func (op *Attention) projectAll(step *Step, layer int, x *Tensor) projected {
 	}}
 }
 
-// rotate is x·cos + rotate_half(x)·sin; it takes no hold.
-func (step *Step) rotate(size int64, x *Tensor, _ bool) *Tensor {
+// rotate is x·cos + rotate_half(x)·sin.
+func (step *Step) rotate(size int64) *Tensor {
 	turned := step.New(size)   // x·cos
 	half := step.New(size / 2) // -x2
 	rotated := step.New(size)  // cat
@@ -195,6 +195,7 @@ func (op *Attention) kernelOf() attend {
 		return op.efficient
 	case Math:
 		return op.math
+	case Flash:
 	}
 	return op.kernel
 }
@@ -231,7 +232,7 @@ func (op *Attention) efficient(step *Step, query, key, value *Tensor) (*Tensor, 
 
 // math is _scaled_dot_product_attention_math: q and k scaled, scores, softmax,
 // its product with v.
-func (op *Attention) math(step *Step, query, key, value *Tensor) (*Tensor, func(*Tensor) (q, k, v *Tensor)) {
+func (op *Attention) math(step *Step, _, _, value *Tensor) (*Tensor, func(*Tensor) (q, k, v *Tensor)) {
 	wide, _ := op.widths()
 	each := step.Tokens * step.Element
 	scores := op.Heads * step.Tokens * step.Length * step.Element

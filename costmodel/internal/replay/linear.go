@@ -87,45 +87,21 @@ func (step *Step) adapterBack(op *Linear, grad, keptIn, keptInner *Tensor) *Tens
 func (step *Step) linearBack(op *Linear, layer int, kept *Tensor, adapted func(*Tensor) *Tensor, reached bool) back {
 	return func(grad *Tensor) *Tensor {
 		step.Enter(layer, op.Module, true)
-		var more, in *Tensor
+		var more *Tensor
 		if adapted != nil {
 			more = adapted(grad)
 		}
-		size := op.In * step.Tokens * step.Element
-		weight := func() *Tensor {
-			if !op.Weight.Trained {
-				return nil
-			}
-			return step.New(op.Weight.Numel * step.Element)
-		}
-		var made, bias *Tensor
-		if step.InputFirst && reached {
-			in = step.New(size)
-		}
-		if op.Bias != nil && op.Bias.Trained && !step.InputFirst {
-			bias = step.New(op.Bias.Numel * step.Element)
-			step.through(op.Parts)
-		}
-		made = weight()
-		if !step.InputFirst && reached {
-			in = step.New(size)
-		}
-		if op.Bias != nil && op.Bias.Trained && step.InputFirst {
-			bias = step.New(op.Bias.Numel * step.Element)
-			step.through(op.Parts)
-		}
+		in, weight, bias := step.products(op, reached)
 		step.Drop(grad, kept)
 		if bias != nil {
 			step.made(op.Bias, bias)
 		}
-		if made != nil {
-			step.made(op.Weight, made)
+		if weight != nil {
+			step.made(op.Weight, weight)
 		}
 		step.Leave(layer, op.Module, true)
-		if more != nil && in != nil {
-			in = step.sum(size, in, more)
-		} else if more != nil {
-			in = more
+		if more != nil {
+			in = step.sum(op.In*step.Tokens*step.Element, in, more)
 		}
 		if !reached {
 			step.Drop(in)
@@ -133,4 +109,36 @@ func (step *Step) linearBack(op *Linear, layer int, kept *Tensor, adapted func(*
 		}
 		return in
 	}
+}
+
+// products makes the gradients of a linear layer's input, where it is asked for,
+// and of its trained weight and bias: the input's last, or first
+// ([Model.InputFirst]), and the bias's ahead of the weight's or behind it.
+func (step *Step) products(op *Linear, reached bool) (in, weight, bias *Tensor) {
+	input := func() {
+		if reached {
+			in = step.New(op.In * step.Tokens * step.Element)
+			step.product(1)
+		}
+	}
+	biases := func() {
+		if op.Bias != nil && op.Bias.Trained {
+			bias = step.New(op.Bias.Numel * step.Element)
+			step.through(op.Parts)
+		}
+	}
+	weights := func() {
+		if op.Weight.Trained {
+			weight = step.New(op.Weight.Numel * step.Element)
+			step.product(1)
+		}
+	}
+	order := []func(){biases, weights, input}
+	if step.InputFirst {
+		order = []func(){input, weights, biases}
+	}
+	for _, each := range order {
+		each()
+	}
+	return in, weight, bias
 }

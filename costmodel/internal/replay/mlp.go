@@ -48,11 +48,11 @@ func (op *MLP) forward(step *Step, layer int, x *Tensor) (*Tensor, back) {
 	return y, func(grad *Tensor) *Tensor {
 		step.Enter(layer, "", true)
 		defer step.Leave(layer, "", true)
-		return op.backward(step, layer, grad, downBack, upBack, gateBack, keptAct, keptUp, keptGate)
+		return op.backward(step, grad, downBack, upBack, gateBack, keptAct, keptUp, keptGate)
 	}
 }
 
-func (op *MLP) backward(step *Step, layer int, grad *Tensor, downBack, upBack, gateBack back, keptAct, keptUp, keptGate *Tensor) *Tensor {
+func (op *MLP) backward(step *Step, grad *Tensor, downBack, upBack, gateBack back, keptAct, keptUp, keptGate *Tensor) *Tensor {
 	size := op.Hidden * step.Tokens * step.Element
 	inner := downBack(grad)
 	if inner == nil {

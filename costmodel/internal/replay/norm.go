@@ -60,12 +60,7 @@ func (op *Norm) layerNorm(step *Step, x *Tensor) (*Tensor, back) {
 func (op *Norm) rms(step *Step, x *Tensor) (*Tensor, back) {
 	count := op.Width * step.Tokens
 	size, wide, row := count*step.Element, 4*count, 4*op.Rows*step.Tokens
-	x32 := x
-	if step.Element < 4 {
-		x32 = step.New(wide)
-	} else {
-		x32 = x.Keep()
-	}
+	x32 := step.wide(x, wide)
 	square := step.New(wide)
 	mean := step.New(row)
 	step.Drop(square)
@@ -75,11 +70,10 @@ func (op *Norm) rms(step *Step, x *Tensor) (*Tensor, back) {
 	normed32 := step.New(wide)
 	kept32, keptRoot := step.save(x32), step.save(root)
 	step.Drop(x32, root)
-	normed := normed32
+	normed := normed32.Keep()
 	if step.Element < 4 && !op.Gemma {
+		step.Drop(normed)
 		normed = step.New(size)
-	} else {
-		normed = normed32.Keep()
 	}
 	var keptNormed, factor *Tensor
 	if op.Gemma {
@@ -98,6 +92,14 @@ func (op *Norm) rms(step *Step, x *Tensor) (*Tensor, back) {
 	}
 	step.Drop(normed, normed32, mean, x, factor)
 	return y, func(grad *Tensor) *Tensor { return op.rmsBack(step, grad, kept32, keptRoot, keptNormed) }
+}
+
+// wide is a tensor in fp32, of so many bytes.
+func (step *Step) wide(x *Tensor, bytes int64) *Tensor {
+	if step.Element < 4 {
+		return step.New(bytes)
+	}
+	return x.Keep()
 }
 
 // rmsBack goes back through the product with the weight, the cast, the product

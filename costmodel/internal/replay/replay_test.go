@@ -137,9 +137,17 @@ func (model *Model) gradients() int {
 	}
 	for i := range model.Blocks {
 		halves := &model.Blocks[i].Halves
-		add(halves[0].Norm.(*Norm).Weight, halves[1].Norm.(*Norm).Weight)
-		attention, mlp := halves[0].Body.(*Attention), halves[1].Body.(*MLP)
-		linears(attention.Query, attention.Key, attention.Value, attention.Output, mlp.Gate, mlp.Up, mlp.Down)
+		for k := range halves {
+			if norm, ok := halves[k].Norm.(*Norm); ok {
+				add(norm.Weight)
+			}
+			switch body := halves[k].Body.(type) {
+			case *Attention:
+				linears(body.Query, body.Key, body.Value, body.Output)
+			case *MLP:
+				linears(body.Gate, body.Up, body.Down)
+			}
+		}
 	}
 	return count
 }

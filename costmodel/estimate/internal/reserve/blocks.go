@@ -2,27 +2,46 @@ package reserve
 
 import (
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
 	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 	"github.com/devmap-dev/devmap/costmodel/internal/replay"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// attention is that of a layer whose kernel is a flash one, in the forms that
-// are followed.
+// otherForm reports attention in a form that is not followed.
+func otherForm(op *modelgraph.Attention) bool {
+	for _, other := range []bool{
+		op.KVRank > 0, op.ValueDim > 0, op.InDim > 0, op.IndexHeads > 0,
+		op.Cross, op.Bidirectional, op.SharedKV, op.Packed,
+		op.Gated, op.LayerScale, op.Dropout, op.ScoreBias != "", op.SoftCap,
+		op.Eager, !op.Rope, op.QKNormWhole, op.QKNorm == modelgraph.LayerNorm, op.QKNorm != "" && op.Fused,
+	} {
+		if other {
+			return true
+		}
+	}
+	return false
+}
+
+// kernel is what computes a layer's attention; it reports whether that is
+// followed: the math kernel's casts in 16 bits are not.
+func (out *Decoder) kernel(layer *layers.Layer, fused bool) (by replay.Kernel, masked, ok bool) {
+	flash, efficient, masked := ops.Kernel(layer.Op, &layer.Shape)
+	switch {
+	case flash:
+		return replay.Flash, masked, true
+	case efficient:
+		return replay.Efficient, masked, true
+	}
+	return replay.Math, masked, !fused && out.layers.Rules.Compute == costmodel.FP32True
+}
+
+// attention is that of a layer, in the forms that are followed.
 func (out *Decoder) attention(i int, op *modelgraph.Attention) (replay.Layer, bool) {
 	layer := &out.layers.Layers[i]
-	other := op.Eager || op.Cross || op.Bidirectional || op.Gated || op.SharedKV || op.KVRank > 0 || op.ValueDim > 0 || op.InDim > 0 ||
-		op.IndexHeads > 0 || op.LayerScale || op.Dropout || op.QKNormWhole || op.Packed || op.ScoreBias != "" || !op.Rope
-	flash, efficient, masked := ops.Kernel(layer.Op, &layer.Shape)
-	if other || op.SoftCap || !flash && !efficient && (op.Fused || out.layers.Rules.Compute != costmodel.FP32True) {
+	by, masked, ok := out.kernel(layer, op.Fused)
+	if !ok || otherForm(op) {
 		return nil, false
-	}
-	by := replay.Flash
-	switch {
-	case efficient:
-		by = replay.Efficient
-	case !flash:
-		by = replay.Math
 	}
 	attention := &replay.Attention{By: by, Masked: masked, Fused: op.Fused, Heads: op.Heads, KVHeads: op.KVHeads, HeadDim: op.HeadDim, Rope: op.Rope}
 	linears := out.linears(i)
@@ -34,18 +53,19 @@ func (out *Decoder) attention(i int, op *modelgraph.Attention) (replay.Layer, bo
 	default:
 		return nil, false
 	}
-	if op.QKNorm != "" {
-		if op.QKNorm == modelgraph.LayerNorm || op.Fused {
-			return nil, false
-		}
-		gemma := op.QKNorm == modelgraph.GemmaRMSNorm
-		attention.QueryNorm = &replay.Norm{Width: op.Heads * op.HeadDim, Rows: op.Heads, Parts: ops.ReduceBuffer(layer.Shape.Tokens*op.Heads, op.HeadDim), Weight: out.param(layer, "q_norm.weight"), Gemma: gemma}
-		attention.KeyNorm = &replay.Norm{Width: op.KVHeads * op.HeadDim, Rows: op.KVHeads, Parts: ops.ReduceBuffer(layer.Shape.Tokens*op.KVHeads, op.HeadDim), Weight: out.param(layer, "k_norm.weight"), Gemma: gemma}
-		if attention.QueryNorm.Weight == nil || attention.KeyNorm.Weight == nil {
-			return nil, false
-		}
+	if op.QKNorm == "" {
+		return attention, true
 	}
-	return attention, true
+	attention.QueryNorm, attention.KeyNorm = out.headNorm(layer, "q_norm.weight", op.Heads, op), out.headNorm(layer, "k_norm.weight", op.KVHeads, op)
+	return attention, attention.QueryNorm.Weight != nil && attention.KeyNorm.Weight != nil
+}
+
+// headNorm is a normalisation of each of so many heads.
+func (out *Decoder) headNorm(layer *layers.Layer, weight string, heads int64, op *modelgraph.Attention) *replay.Norm {
+	return &replay.Norm{
+		Width: heads * op.HeadDim, Rows: heads, Parts: ops.ReduceBuffer(layer.Shape.Tokens*heads, op.HeadDim),
+		Weight: out.param(layer, weight), Gemma: op.QKNorm == modelgraph.GemmaRMSNorm,
+	}
 }
 
 func (out *Decoder) mlp(i int, op *modelgraph.MLP) (replay.Layer, bool) {

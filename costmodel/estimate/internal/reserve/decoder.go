@@ -115,9 +115,9 @@ func (out *Decoder) body(order []int) bool {
 			return false
 		}
 		j, body := next()
-		if _, ok := body.(modelgraph.Head); ok {
+		if head, ok := body.(modelgraph.Head); ok {
 			out.Norm, out.NormIndex = *normed, i
-			return out.head(j) && at == len(order)
+			return out.head(j, head) && at == len(order)
 		}
 		half := replay.Half{Norm: normed, NormIndex: i, BodyIndex: j}
 		if half.Body, ok = out.half(j, body); !ok || !out.place(half) {
@@ -156,9 +156,7 @@ func (out *Decoder) norm(i int, op modelgraph.Norm) (*replay.Norm, bool) {
 	return norm, norm.Weight != nil && (!norm.Fused || norm.Bias != nil)
 }
 
-func (out *Decoder) head(i int) bool {
-	layer := &out.layers.Layers[i]
-	op := layer.Op.(modelgraph.Head)
+func (out *Decoder) head(i int, op modelgraph.Head) bool {
 	linears := out.linears(i)
 	if op.SoftCap || op.Pooled || len(linears) != 1 || linears[0].Rank > 0 {
 		return false

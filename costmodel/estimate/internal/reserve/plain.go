@@ -13,16 +13,16 @@ type Plain struct {
 
 // Held is the part of a decoder that a device holds, by layers. With input the
 // caller's tensors are there, outputs among them unless they are dropped.
-func (decoder *Decoder) Held(holds func(layer int) bool, input, dropped bool) *Decoder {
-	part := *decoder
+func (out *Decoder) Held(holds func(layer int) bool, input, dropped bool) *Decoder {
+	part := *out
 	part.Blocks, part.Params, part.Trained = nil, nil, nil
-	for i := range decoder.Blocks {
-		if block := decoder.Blocks[i]; holds(block.Halves[0].NormIndex) {
+	for i := range out.Blocks {
+		if block := out.Blocks[i]; holds(block.Halves[0].NormIndex) {
 			part.Blocks = append(part.Blocks, block)
 		}
 	}
-	embeds, heads := holds(decoder.Embedding.Index), holds(decoder.HeadIndex)
-	logits := decoder.Head.Vocab * decoder.Tokens * decoder.Element
+	embeds, heads := holds(out.Embedding.Index), holds(out.HeadIndex)
+	logits := out.Head.Vocab * out.Tokens * out.Element
 	part.KeepsLogits = heads && input && !dropped
 	if input && !heads && !dropped {
 		part.Copied = logits
@@ -30,15 +30,15 @@ func (decoder *Decoder) Held(holds func(layer int) bool, input, dropped bool) *D
 	if !embeds {
 		part.Embedding.Weight, part.Copies = nil, true
 	}
-	if !holds(decoder.NormIndex) {
+	if !holds(out.NormIndex) {
 		part.Norm.Weight = nil
 	}
 	if !heads {
 		part.Head.Linear = nil
 	}
-	for i := range decoder.layers.Layers {
+	for i := range out.layers.Layers {
 		if holds(i) {
-			part.Params = append(part.Params, decoder.Owned[i]...)
+			part.Params = append(part.Params, out.Owned[i]...)
 		}
 	}
 	for _, weight := range part.Params {

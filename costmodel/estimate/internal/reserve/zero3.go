@@ -109,7 +109,9 @@ func (rank *whole3) micro(step int, body func()) {
 func (rank *whole3) Gathered(bytes int64) any { return rank.On(rank.gathers(), bytes) }
 
 func (rank *whole3) Released(block any) {
-	rank.Drop(block.(*replay.Tensor))
+	if tensor, ok := block.(*replay.Tensor); ok {
+		rank.Drop(tensor)
+	}
 }
 
 func (rank *whole3) Enter(layer int, module string, backward bool) {
