@@ -86,3 +86,14 @@ func (plan *Plan) compare(other *Plan, budget int64) int {
 	return cmp.Or(cmp.Compare(fits(plan), fits(other)), cmp.Compare(plan.Seconds, other.Seconds),
 		cmp.Compare(plan.Workload.FullyShardDegree, other.Workload.FullyShardDegree), cmp.Compare(plan.peak(), other.peak()))
 }
+
+// divisors of a number, up to a limit.
+func divisors(number, limit int64) []int64 {
+	var list []int64
+	for i := int64(1); i <= min(number, limit); i++ {
+		if number%i == 0 {
+			list = append(list, i)
+		}
+	}
+	return list
+}

@@ -13,16 +13,6 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/diffusers"
 )
 
-// degreeError is a rule of xDiT's that degrees break.
-type degreeError struct{ rule string }
-
-func (err *degreeError) Error() string { return err.rule }
-
-// refusedf is a [degreeError].
-func refusedf(format string, args ...any) error {
-	return &degreeError{fmt.Sprintf(format, args...)}
-}
-
 // degrees refuses what xDiT cannot cut.
 func (run *running) degrees() error {
 	heads := run.heads()

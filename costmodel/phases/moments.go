@@ -162,16 +162,6 @@ func (run *running) denoise() (Phase, error) {
 	return phase, nil
 }
 
-// headWidth is that of the first attention.
-func headWidth(graph *modelgraph.Graph) int64 {
-	for i := range graph.Layers {
-		if op, ok := graph.Layers[i].Op.(modelgraph.Attention); ok {
-			return op.HeadDim
-		}
-	}
-	return 0
-}
-
 // decode is the autoencoder's forward, beside the prompt's embeddings.
 func (run *running) decode() (Phase, error) {
 	if run.decoder == nil {

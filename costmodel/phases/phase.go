@@ -1,13 +1,11 @@
 package phases
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/internal/forward"
-	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/modelgraph/diffusers"
 )
 
@@ -41,20 +39,6 @@ var measuredPipelines = []string{
 // measuredXDiT were held to two GPUs under xDiT
 // (fixtures/measured/xdit_h200.jsonl).
 var measuredXDiT = []string{"FluxPipeline", "QwenImagePipeline", "StableDiffusion3Pipeline", "WanPipeline"}
-
-// running is a pipeline under a workload.
-type running struct {
-	class    string // the pipeline's
-	lean     bool   // sharded as --memory_efficient_sharding does
-	wrapped  bool   // by xDiT's own pipeline class, where its runner takes diffusers'
-	work     Workload
-	rule     rule
-	gpu      costmodel.Device
-	all      []*diffusers.Component
-	encoders []*diffusers.Component
-	denoiser *diffusers.Component
-	decoder  *diffusers.Component
-}
 
 // of is the plan of one workload, on as many GPUs as its degrees ask for.
 func of(pipeline *diffusers.Pipeline, asked Workload, gpu costmodel.Device) (*Plan, error) {
@@ -102,7 +86,7 @@ func (run *running) phases(made Plan) (*Plan, error) {
 
 // begin reads a workload and the components, and refuses what cannot be.
 func begin(pipeline *diffusers.Pipeline, asked Workload, gpu costmodel.Device) (*running, *Plan, error) {
-	work, own, notes, err := asked.filled(pipeline.Class)
+	work, own, notes, err := asked.sized(pipeline.Class)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -151,49 +135,4 @@ func (run *running) unmeasured(class string) []string {
 		notes = append(notes, "xDiT's buffers were read, not measured: peaks have a band of 10 %, and NCCL's own memory comes on top")
 	}
 	return append(notes, run.other()...)
-}
-
-func (run *running) add(component *diffusers.Component) {
-	run.all = append(run.all, component)
-	switch component.Name {
-	case "transformer", "unet":
-		run.denoiser = component
-	case "transformer_2": // Wan 2.2's second expert takes the later steps
-	case "vae":
-		run.decoder = component
-	default:
-		run.encoders = append(run.encoders, component)
-	}
-}
-
-// width is the bytes of a value.
-func width(graph *modelgraph.Graph) int64 { return max(1, graph.DType.Bits()/8) }
-
-// heads are those of the denoiser's first attention.
-func (run *running) heads() int64 {
-	for i := range run.denoiser.Graph.Layers {
-		if op, ok := run.denoiser.Graph.Layers[i].Op.(modelgraph.Attention); ok {
-			return op.Heads
-		}
-	}
-	return 1
-}
-
-// divisors of a number, up to a limit.
-func divisors(number, limit int64) []int64 {
-	var list []int64
-	for i := int64(1); i <= min(number, limit); i++ {
-		if number%i == 0 {
-			list = append(list, i)
-		}
-	}
-	return list
-}
-
-// roofline is the time of work at the GPU's rates: products, or traffic.
-func (run *running) roofline(cost forward.Cost) float64 {
-	if run.gpu.FLOPS == 0 {
-		return 0
-	}
-	return max(cost.FLOPs/run.gpu.FLOPS, cost.Traffic/cmp.Or(run.gpu.BytesPerSecond, 1e30))
 }

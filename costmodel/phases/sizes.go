@@ -12,6 +12,17 @@ const tokenSide = 16
 // between is the frames that a latent stands for, after the first.
 const between = 4
 
+// sized is what a pipeline of a class makes of what is asked for, and what it
+// tells of that.
+func (work Workload) sized(class string) (Workload, rule, []string, error) {
+	work, own, err := work.filled(class)
+	if err != nil {
+		return work, own, nil, err
+	}
+	notes := work.resize(own)
+	return work, own, notes, work.fits(own)
+}
+
 // resize makes of sizes what the pipeline makes of them with a warning, or
 // without one, and tells.
 func (work *Workload) resize(own rule) []string {

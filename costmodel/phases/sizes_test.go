@@ -27,7 +27,7 @@ func TestSizes(t *testing.T) {
 		{"StableDiffusionXLPipeline", 1028, 1024, 0, [3]int64{}, "no multiple of 8, which the pipeline wants: 1024 and 1032 are"},
 		{"FluxPipeline", 1024, 1024, 5, [3]int64{}, "makes pictures"},
 	} {
-		work, _, notes, err := Workload{Height: c.height, Width: c.width, Frames: c.frames}.filled(c.class)
+		work, _, notes, err := Workload{Height: c.height, Width: c.width, Frames: c.frames}.sized(c.class)
 		said := strings.Join(notes, "\n")
 		if err != nil {
 			said = err.Error()

@@ -36,13 +36,13 @@ var offloads = []string{"", "model", "sequential", "group"}
 
 // filled has the pipeline's own sizes where none are asked for, and degrees of
 // 1.
-func (work Workload) filled(class string) (Workload, rule, []string, error) {
+func (work Workload) filled(class string) (Workload, rule, error) {
 	own, known := rules[class]
 	if !known {
-		return work, own, nil, fmt.Errorf("%q is not a pipeline that is known here (known: %s)", class, strings.Join(slices.Sorted(maps.Keys(rules)), ", "))
+		return work, own, fmt.Errorf("%q is not a pipeline that is known here (known: %s)", class, strings.Join(slices.Sorted(maps.Keys(rules)), ", "))
 	}
 	if !slices.Contains(offloads, work.Offload) {
-		return work, own, nil, fmt.Errorf("offload %q is not known (known: model, sequential, group)", work.Offload)
+		return work, own, fmt.Errorf("offload %q is not known (known: model, sequential, group)", work.Offload)
 	}
 	for size, usual := range map[*int64]int64{
 		&work.Height: own.height, &work.Width: own.width, &work.Frames: own.frames, &work.Steps: own.steps, &work.Batch: 1,
@@ -52,12 +52,21 @@ func (work Workload) filled(class string) (Workload, rule, []string, error) {
 			*size = usual
 		}
 		if *size < 1 || *size > 1<<20 {
-			return work, own, nil, fmt.Errorf("%d is not a size from 1 to %d", *size, 1<<20)
+			return work, own, fmt.Errorf("%d is not a size from 1 to %d", *size, 1<<20)
 		}
 	}
-	notes := work.resize(own)
-	return work, own, notes, work.fits(own)
+	return work, own, nil
 }
 
 // gpus is the number of GPUs that the degrees ask for.
 func (work Workload) gpus() int64 { return work.CFGDegree * work.Ulysses * work.Ring * work.PipeFusion }
+
+// degreeError is a rule of xDiT's that degrees break.
+type degreeError struct{ rule string }
+
+func (err *degreeError) Error() string { return err.rule }
+
+// refusedf is a [degreeError].
+func refusedf(format string, args ...any) error {
+	return &degreeError{fmt.Sprintf(format, args...)}
+}

@@ -1,0 +1,69 @@
+package phases
+
+import (
+	"cmp"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/internal/forward"
+	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/diffusers"
+)
+
+// running is a pipeline under a workload.
+type running struct {
+	class    string // the pipeline's
+	lean     bool   // sharded as --memory_efficient_sharding does
+	wrapped  bool   // by xDiT's own pipeline class, where its runner takes diffusers'
+	work     Workload
+	rule     rule
+	gpu      costmodel.Device
+	all      []*diffusers.Component
+	encoders []*diffusers.Component
+	denoiser *diffusers.Component
+	decoder  *diffusers.Component
+}
+
+// add sorts a component by its name.
+func (run *running) add(component *diffusers.Component) {
+	run.all = append(run.all, component)
+	switch component.Name {
+	case "transformer", "unet":
+		run.denoiser = component
+	case "transformer_2": // Wan 2.2's second expert takes the later steps
+	case "vae":
+		run.decoder = component
+	default:
+		run.encoders = append(run.encoders, component)
+	}
+}
+
+// width is the bytes of a value.
+func width(graph *modelgraph.Graph) int64 { return max(1, graph.DType.Bits()/8) }
+
+// heads are those of the denoiser's first attention.
+func (run *running) heads() int64 {
+	for i := range run.denoiser.Graph.Layers {
+		if op, ok := run.denoiser.Graph.Layers[i].Op.(modelgraph.Attention); ok {
+			return op.Heads
+		}
+	}
+	return 1
+}
+
+// roofline is the time of work at the GPU's rates: products, or traffic.
+func (run *running) roofline(cost forward.Cost) float64 {
+	if run.gpu.FLOPS == 0 {
+		return 0
+	}
+	return max(cost.FLOPs/run.gpu.FLOPS, cost.Traffic/cmp.Or(run.gpu.BytesPerSecond, 1e30))
+}
+
+// headWidth is that of the first attention.
+func headWidth(graph *modelgraph.Graph) int64 {
+	for i := range graph.Layers {
+		if op, ok := graph.Layers[i].Op.(modelgraph.Attention); ok {
+			return op.HeadDim
+		}
+	}
+	return 0
+}
