@@ -82,7 +82,12 @@ func (call *contiguous) all(ctx context.Context) error {
 	if sets != nil {
 		return call.listed(ctx, sets)
 	}
-	if err := call.divide(ctx, partOf(ctx, 0.6), math.MaxInt); err != nil || call.Proven() || call.tree != nil {
+	if call.Answer.Place != nil && call.Answer.Value*(1-wideGap) > call.Answer.LowerBound {
+		if err := call.byPrices(ctx, partOf(ctx, 0.35)); err != nil || call.Proven() {
+			return err
+		}
+	}
+	if err := call.divide(ctx, partOf(ctx, 0.5), math.MaxInt); err != nil || call.Proven() || call.tree != nil {
 		return err
 	}
 	return call.selections(ctx)
@@ -110,6 +115,10 @@ func (call *contiguous) selections(ctx context.Context) error {
 	}
 	return nil
 }
+
+// wideGap is a gap, as a part of the value, at which the boundaries alone will not
+// do.
+const wideGap = 0.03
 
 // untimedBranches are looked at where there is no end to wait for.
 const untimedBranches = 100
