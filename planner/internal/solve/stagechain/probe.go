@@ -138,7 +138,7 @@ func (asked *probe) keep(from int, next *partial) {
 // beats: what can be put before the other can be put before this one, for no
 // more. Of the sum only as much counts as the value does.
 func (asked *probe) beats(one, other *partial) bool {
-	if one.after.Devices > other.after.Devices || (asked.Exactly || asked.Placed) && one.after.Devices != other.after.Devices {
+	if one.after.Devices > other.after.Devices || asked.Exactly && one.after.Devices != other.after.Devices {
 		return false
 	}
 	return one.after.Stages <= other.after.Stages && one.after.Replicas <= other.after.Replicas && (asked.Fill == 0 || one.sum <= other.sum)

@@ -37,20 +37,14 @@ type Problem struct {
 	Units, Devices int
 	// Exactly: no device may be left over.
 	Exactly bool
-	// Placed: Time depends on the devices after a stage, in any way: which
-	// devices it has is known from them.
-	Placed bool
 	// MostStages bounds the stages; 0: no bound.
 	MostStages int
 	// Degrees are those that a stage may have, no two alike.
 	Degrees []Degree
 	// Time is that of units [from, to) as one stage of Degrees[degree]; +Inf
-	// where its memory or a rule forbids it. It may not fall as after has more
-	// stages or replicas.
+	// where its memory or a rule forbids it. It may not fall as there is more
+	// after it.
 	Time func(from, to, degree int, after After) float64
-	// Floor, if not nil, is never above Time, whatever is after; nil: Time with
-	// nothing after, or 0 where the problem is Placed. It makes the search short.
-	Floor func(from, to, degree int) float64
 	// Grows: nor does Time fall as the stage does, at either end. Else every
 	// stretch of the chain is asked for.
 	Grows bool

@@ -36,7 +36,7 @@ func draw(rng *rand.Rand) *stagechain.Problem {
 		}
 	}
 	sends := rng.IntN(2) == 0 // what is sent does not grow with the stage
-	problem.Grows, problem.Placed = !sends, rng.IntN(2) == 0
+	problem.Grows = !sends
 	problem.Time = func(from, to, degree int, after stagechain.After) float64 {
 		of := problem.Degrees[degree]
 		inFlight := float64((after.Replicas+of.Data-1)/of.Data + 1)
@@ -44,11 +44,6 @@ func draw(rng *rand.Rand) *stagechain.Problem {
 			return math.Inf(1)
 		}
 		seconds := (time[to] - time[from]) / float64(of.Data) / (0.5 + 0.5*float64(of.Tensor))
-		if problem.Placed { // two hosts of three devices each
-			if first := after.Devices; first/3 != (first+of.Devices()-1)/3 {
-				return math.Inf(1)
-			}
-		}
 		if sends {
 			seconds += wire[from] + wire[to]
 		}
