@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"runtime"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/devmap-dev/devmap/planner/internal/solve/certificate"
+	"github.com/devmap-dev/devmap/planner/internal/solve/downset"
 	"github.com/devmap-dev/devmap/planner/internal/solve/graph"
 )
 
@@ -24,7 +26,10 @@ import (
 // Problem.Check reports, and the context's where it ends before anything is
 // found.
 func Solve(ctx context.Context, problem *Problem, set graph.Settings) (*Solution, error) {
-	if err := cmp.Or(problem.Check(), problem.Acyclic()); err != nil {
+	if err := problem.Check(); err != nil {
+		return nil, err
+	}
+	if err := cmp.Or(problem.Acyclic(), graph.NewInstance(problem.Problem, problem.Groups()).Feasible()); err != nil {
 		return nil, err
 	}
 	if set.TimeLimit > 0 {
@@ -50,7 +55,9 @@ func Solve(ctx context.Context, problem *Problem, set graph.Settings) (*Solution
 		return nil, &graph.InfeasibleError{InOrder: problem.calls() == 1, Reason: "no calls take the units of a path within their capacity: " + solver.why}
 	}
 	if solver.best == nil {
-		return nil, cmp.Or[error](ctx.Err(), &graph.InfeasibleError{Unproved: true, Reason: "no assignment was found that keeps the capacities"})
+		if err := solver.parts(ctx); err != nil {
+			return nil, err
+		}
 	}
 	_, limited := ctx.Deadline()
 	for round, idle := 0, 0; ctx.Err() == nil && !solver.proven() && (limited || idle < idleRounds); round++ {
@@ -199,6 +206,46 @@ func (solver *solver) once(ctx context.Context) error {
 	}
 	solver.take(call, found.Value, found.Method)
 	return nil
+}
+
+// parts starts from contiguous parts for the least largest load, where the
+// capacities are so tight that nothing else was found. With one call an
+// accelerator there are no assignments but such parts, and CPUs take what is
+// between them.
+func (solver *solver) parts(ctx context.Context) error {
+	found, err := downset.Solve(ctx, solver.problem.Problem, graph.Settings{Seed: solver.set.Seed})
+	if err != nil {
+		var none *graph.InfeasibleError
+		if errors.As(err, &none) && (solver.problem.cpu() >= 0 || solver.problem.calls() > 1) {
+			none.Unproved = true
+		}
+		return err
+	}
+	call, slots := make([]int32, len(found.Place)), make(map[int]int32)
+	for node, device := range found.Place {
+		slot, known := slots[device]
+		if !known {
+			slot = solver.unused(solver.problem.KindOf(device), slots)
+			slots[device] = slot
+		}
+		call[node] = slot
+	}
+	state := newSearch(solver.loose, solver.set.Seed)
+	value := state.eval.latency(solver.loose.callOf(call))
+	solver.take(call, value, "contiguous parts: "+found.Method)
+	return nil
+}
+
+// unused is the first call of an accelerator of a kind that is in none of the
+// slots; that of the CPUs for theirs.
+func (solver *solver) unused(kind int, slots map[int]int32) int32 {
+	taken := slices.Collect(maps.Values(slots))
+	for device, own := range solver.loose.kinds {
+		if slot := int32(device * solver.loose.calls); own == kind && !slices.Contains(taken, slot) {
+			return slot
+		}
+	}
+	return OnCPU
 }
 
 // starts are the assignments that the intervals of paths and of orders give.

@@ -175,6 +175,27 @@ func TestSolveFaults(t *testing.T) {
 	}
 }
 
+// TestSolveTight: where nothing is left over and no CPU takes the rest, parts
+// that fit are found.
+func TestSolveTight(t *testing.T) {
+	t.Parallel()
+	problem := &latency.Problem{Problem: &graph.Problem{Kinds: []graph.Kind{{Count: 3, Capacity: 8}}}}
+	for node, size := range []float64{3, 1, 5, 5, 1, 3, 2, 4} {
+		problem.Nodes = append(problem.Nodes, graph.Node{Time: []float64{1}, Size: size, Transfer: 1, Group: node})
+	}
+	for _, edge := range [][2]int{{0, 2}, {1, 3}, {3, 5}, {4, 6}, {6, 7}} {
+		problem.Edges = append(problem.Edges, edge)
+	}
+	solution, err := latency.Solve(t.Context(), problem, graph.Settings{TimeLimit: 300 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%v: %s", solution.Value, solution.Method)
+	if _, value, err := problem.Score(solution.Call); err != nil || value != solution.Value {
+		t.Errorf("%v, scored %v (%v)", solution.Value, value, err)
+	}
+}
+
 // TestSolveLarge: a graph of thousands of nodes on thousands of accelerators is
 // answered, and the limit kept.
 func TestSolveLarge(t *testing.T) {
