@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -175,24 +176,38 @@ func TestSolveFaults(t *testing.T) {
 	}
 }
 
-// TestSolveTight: where nothing is left over and no CPU takes the rest, parts
-// that fit are found.
+// TestSolveTight: where little is left over and no CPU takes the rest, an
+// assignment is found where brute force finds one, now and then by parts alone.
 func TestSolveTight(t *testing.T) {
 	t.Parallel()
-	problem := &latency.Problem{Problem: &graph.Problem{Kinds: []graph.Kind{{Count: 3, Capacity: 8}}}}
-	for node, size := range []float64{3, 1, 5, 5, 1, 3, 2, 4} {
-		problem.Nodes = append(problem.Nodes, graph.Node{Time: []float64{1}, Size: size, Transfer: 1, Group: node})
+	random := rand.New(rand.NewPCG(3, 3))
+	parts := 0
+	for i := range 100 {
+		problem := &latency.Problem{Problem: &graph.Problem{Kinds: []graph.Kind{{Count: 3, Capacity: 10}}}}
+		total, nodes := 0., 6+random.IntN(2)
+		for node := range nodes {
+			size := float64(1 + random.IntN(6))
+			total += size
+			problem.Nodes = append(problem.Nodes, graph.Node{Time: []float64{1}, Size: size, Transfer: 1, Group: node})
+			if node > 0 && random.IntN(3) > 0 {
+				problem.Edges = append(problem.Edges, [2]int{random.IntN(node), node})
+			}
+		}
+		problem.Kinds[0].Capacity = math.Ceil(total/3) + float64(random.IntN(2))
+		want := least(problem)
+		solution, err := latency.Solve(t.Context(), problem, graph.Settings{TimeLimit: 10 * time.Millisecond})
+		var none *graph.InfeasibleError
+		switch {
+		case errors.As(err, &none) && math.IsInf(want, 1):
+		case err != nil || math.IsInf(want, 1):
+			t.Fatalf("%d: %v; %v is possible", i, err, want)
+		case strings.HasPrefix(solution.Method, "contiguous parts"):
+			parts++
+		}
 	}
-	for _, edge := range [][2]int{{0, 2}, {1, 3}, {3, 5}, {4, 6}, {6, 7}} {
-		problem.Edges = append(problem.Edges, edge)
-	}
-	solution, err := latency.Solve(t.Context(), problem, graph.Settings{TimeLimit: 300 * time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Logf("%v: %s", solution.Value, solution.Method)
-	if _, value, err := problem.Score(solution.Call); err != nil || value != solution.Value {
-		t.Errorf("%v, scored %v (%v)", solution.Value, value, err)
+	t.Logf("%d by parts", parts)
+	if parts == 0 {
+		t.Error("none was found by parts: the draw is one-sided")
 	}
 }
 
