@@ -41,6 +41,9 @@ type Row struct {
 // placement.
 func (row *Row) answer(costs *costmodel.Table, topology *costmodel.Topology, solution *planner.Solution) {
 	row.Resolved, row.Solution = costs.Workload, solution
+	if solution.Costs != nil && len(solution.Costs.Stages) > 0 { // whose form was chosen
+		costs = solution.Costs
+	}
 	row.Fits = solution.LargestShare <= 1
 	row.Headroom = slices.MinFunc(solution.Devices, func(a, b devicemap.Prediction) int {
 		return cmp.Compare(a.HeadroomBytes, b.HeadroomBytes)
@@ -51,6 +54,7 @@ func (row *Row) answer(costs *costmodel.Table, topology *costmodel.Topology, sol
 	if row.Resolved.Strategy.Traits().Replicated {
 		row.Tokens *= int64(len(topology.Devices))
 	}
+	row.Tokens *= row.Resolved.DP.Count() // each replica of a pipeline has its own
 	row.SecondsPerToken = math.Inf(1)
 	if row.StepSeconds != nil && row.Tokens > 0 {
 		row.SecondsPerToken = *row.StepSeconds / float64(row.Tokens)

@@ -15,12 +15,15 @@ func (printer *Printer) Forms(stages []devicemap.Stage) {
 		return
 	}
 	var all []string
+	before := ""
 	for i := range stages {
-		if text := form(&stages[i]); len(all) == 0 || !strings.HasSuffix(all[len(all)-1], text) {
-			all = append(all, fmt.Sprintf("%s: %s", gpus(&stages[i]), text))
-		} else {
+		text := form(&stages[i])
+		if text == before {
 			all = append(all, gpus(&stages[i])+": the same")
+		} else {
+			all = append(all, gpus(&stages[i])+": "+text)
 		}
+		before = text
 	}
 	printer.printf("stages: %s\n", strings.Join(all, " · "))
 }
