@@ -30,7 +30,6 @@ type sums struct {
 
 type move struct {
 	to                int
-	cost              float64
 	worth, load, size float64
 	never             bool
 }
@@ -67,18 +66,7 @@ func (all *sums) check(ctx context.Context) error {
 		next := make([][]sum, len(toCome[0][step+1]))
 		for standing, some := range here {
 			for _, move := range all.moves[step][standing] {
-				if move.never {
-					continue
-				}
-				all.work += len(some)
-				for _, one := range some {
-					one.load += move.load
-					one.size += move.size
-					one.worth += move.worth
-					if one.load <= all.proof.Limit && one.size <= all.room && all.may(one, perLoads, toCome, step+1, move.to) {
-						next[move.to] = append(next[move.to], one)
-					}
-				}
+				next[move.to] = all.along(move, some, next[move.to], perLoads, toCome, step+1)
 			}
 		}
 		for standing := range next {
@@ -88,103 +76,30 @@ func (all *sums) check(ctx context.Context) error {
 			return errors.Join(errTooLong, ctx.Err())
 		}
 	}
-	for _, some := range here {
-		for _, one := range some {
-			if one.worth > all.said.Rent*(1+rounding) {
-				return fmt.Errorf("a set may be worth %v, more than the rent of %v", one.worth, all.said.Rent)
-			}
+	for _, one := range slices.Concat(here...) {
+		if one.worth > all.said.Rent*(1+rounding) {
+			return fmt.Errorf("a set may be worth %v, more than the rent of %v", one.worth, all.said.Rent)
 		}
 	}
 	return nil
 }
 
-// permutation holds the order to have every group once.
-func (all *sums) permutation(order []int) error {
-	seen := make(map[int]bool)
-	for _, name := range order {
-		if all.groups[name] == nil || seen[name] {
-			return fmt.Errorf("group %d is not one of the groups, or twice in the order", name)
-		}
-		seen[name] = true
+// along adds what some sums become by a move, but for those that are over a limit
+// or can no longer be worth more than the rent.
+func (all *sums) along(move move, some, into []sum, perLoads []float64, toCome [][][]float64, step int) []sum {
+	if move.never {
+		return into
 	}
-	if len(seen) != len(all.groups) {
-		return fmt.Errorf("an order of %d of %d groups", len(seen), len(all.groups))
-	}
-	return nil
-}
-
-// lay numbers the standings after each step. An open output stands for the
-// groups so far: o, all out; i, all in; m, some of each, which is paid.
-func (all *sums) lay(ctx context.Context, order []int) error {
-	all.of, all.last = make(map[int][]int), make([]int, len(all.outputs))
-	for output := range all.outputs {
-		for _, name := range all.outputs[output].groups {
-			all.of[name] = append(all.of[name], output)
+	all.work += len(some)
+	for _, one := range some {
+		one.load += move.load
+		one.size += move.size
+		one.worth += move.worth
+		if one.load <= all.proof.Limit && one.size <= all.room && all.may(one, perLoads, toCome, step, move.to) {
+			into = append(into, one)
 		}
 	}
-	for step, name := range order {
-		for _, output := range all.of[name] {
-			all.last[output] = step
-		}
-	}
-	standings, moves := []map[int]byte{{}}, 0
-	for step, name := range order {
-		numbers := make(map[string]int)
-		var next []map[int]byte
-		var from [][2]move
-		for _, standing := range standings {
-			var both [2]move
-			for in := range both {
-				after, cost := all.stand(standing, name, step, in == 1)
-				key := fmt.Sprint(after)
-				to, known := numbers[key]
-				if !known {
-					to = len(next)
-					numbers[key] = to
-					next = append(next, after)
-				}
-				both[in] = move{to: to, load: cost}
-			}
-			own := all.groups[name]
-			both[1].never = math.IsInf(own.time[all.kind], 1)
-			both[1].load += own.time[all.kind]
-			both[1].size, both[1].worth = own.size, all.proof.Price[name]
-			from = append(from, both)
-		}
-		if moves += len(from); moves > mostMoves || ctx.Err() != nil {
-			return errors.Join(errTooLong, ctx.Err())
-		}
-		all.moves = append(all.moves, from)
-		standings = next
-	}
-	return nil
-}
-
-// stand is how the outputs stand after a group, and what is paid for that.
-func (all *sums) stand(before map[int]byte, name, step int, in bool) (after map[int]byte, cost float64) {
-	after = make(map[int]byte, len(before)+len(all.of[name]))
-	for output, stands := range before {
-		after[output] = stands
-	}
-	side := byte('o')
-	if in {
-		side = 'i'
-	}
-	for _, output := range all.of[name] {
-		stands, open := after[output]
-		switch {
-		case !open:
-			after[output] = side
-		case stands != 'm' && stands != side:
-			after[output] = 'm'
-			cost += all.outputs[output].cost
-		default:
-		}
-		if all.last[output] == step {
-			delete(after, output)
-		}
-	}
-	return after, cost
+	return into
 }
 
 // toCome is the most that the groups to come can add, less what their load and

@@ -127,10 +127,6 @@ func (bound *Bound) loadOf(at int, items []int32) float64 {
 	return load
 }
 
-// nearReach is how near Value must be to what can be reached to be all that is
-// worth trying for, as a part of it.
-const nearReach = 5e-4
-
 // Raise takes a bound that something else has proved: trials begin above it.
 func (bound *Bound) Raise(value float64) { bound.Value = max(bound.Value, value) }
 

@@ -1,0 +1,97 @@
+package boundcheck
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+)
+
+// permutation holds the order to have every group once.
+func (all *sums) permutation(order []int) error {
+	seen := make(map[int]bool)
+	for _, name := range order {
+		if all.groups[name] == nil || seen[name] {
+			return fmt.Errorf("group %d is not one of the groups, or twice in the order", name)
+		}
+		seen[name] = true
+	}
+	if len(seen) != len(all.groups) {
+		return fmt.Errorf("an order of %d of %d groups", len(seen), len(all.groups))
+	}
+	return nil
+}
+
+// lay numbers the standings after each step. An open output stands for the
+// groups so far: o, all out; i, all in; m, some of each, which is paid.
+func (all *sums) lay(ctx context.Context, order []int) error {
+	all.of, all.last = make(map[int][]int), make([]int, len(all.outputs))
+	for output := range all.outputs {
+		for _, name := range all.outputs[output].groups {
+			all.of[name] = append(all.of[name], output)
+		}
+	}
+	for step, name := range order {
+		for _, output := range all.of[name] {
+			all.last[output] = step
+		}
+	}
+	standings, moves := []map[int]byte{{}}, 0
+	for step, name := range order {
+		numbers := make(map[string]int)
+		var next []map[int]byte
+		var from [][2]move
+		for _, standing := range standings {
+			var both [2]move
+			for in := range both {
+				after, cost := all.stand(standing, name, step, in == 1)
+				key := fmt.Sprint(after)
+				to, known := numbers[key]
+				if !known {
+					to = len(next)
+					numbers[key] = to
+					next = append(next, after)
+				}
+				both[in] = move{to: to, load: cost}
+			}
+			own := all.groups[name]
+			both[1].never = math.IsInf(own.time[all.kind], 1)
+			both[1].load += own.time[all.kind]
+			both[1].size, both[1].worth = own.size, all.proof.Price[name]
+			from = append(from, both)
+		}
+		if moves += len(from); moves > mostMoves || ctx.Err() != nil {
+			return errors.Join(errTooLong, ctx.Err())
+		}
+		all.moves = append(all.moves, from)
+		standings = next
+	}
+	return nil
+}
+
+// stand is how the outputs stand after a group, and what is paid for that.
+func (all *sums) stand(before map[int]byte, name, step int, in bool) (after map[int]byte, cost float64) {
+	after = make(map[int]byte, len(before)+len(all.of[name]))
+	for output, stands := range before {
+		after[output] = stands
+	}
+	side := byte('o')
+	if in {
+		side = 'i'
+	}
+	for _, output := range all.of[name] {
+		stands, open := after[output]
+		switch {
+		case !open:
+			after[output] = side
+		case stands != 'm' && stands != side:
+			after[output] = 'm'
+			cost += all.outputs[output].cost
+		default:
+		}
+		if all.last[output] == step {
+			delete(after, output)
+		}
+	}
+	return after, cost
+}

@@ -1,0 +1,98 @@
+package boundprice
+
+import (
+	"context"
+
+	"github.com/devmap-dev/devmap/planner/internal/solve/graph"
+)
+
+// exactly asks, for sure, whether the devices can take what the items are worth
+// at the prices: each kind its share, as most has it. Either none has a set that
+// is worth more, and the limit is refuted, or there are such sets.
+func (try *trial) exactly(ctx context.Context) outcome {
+	share := max(1, try.of()) / refutes
+	for at, walk := range try.walkers {
+		try.most[at] *= share
+		sets, done := walk.price(ctx, try.asked, try.limit, try.most[at])
+		if !done {
+			return stuck
+		}
+		for _, set := range sets {
+			try.most[at] = max(try.most[at], set.worth)
+			try.learn(at, set)
+		}
+	}
+	if try.of() > 1+graph.Rounding {
+		copy(try.centre, try.asked)
+		try.Proof = try.proof()
+		return refuted
+	}
+	return open
+}
+
+// boxed puts the box of prices around the centre and begins anew.
+func (try *trial) boxed() {
+	for item, price := range try.centre {
+		try.lp.low[item], try.lp.high[item] = price-try.box*try.scale[item], price+try.box*try.scale[item]
+	}
+	try.lp.cold()
+}
+
+// generate solves the linear program over the sets known and asks for sets that
+// are worth more than it says.
+func (try *trial) generate(ctx context.Context) outcome {
+	lp := try.lp
+	lp.solve(ctx)
+	if ctx.Err() != nil {
+		return open
+	}
+	outside := lp.outside()
+	const little, enough = 1e-3, 1 - 1e-4
+	if lp.value() < enough && outside < little {
+		return covered
+	}
+	before := len(lp.sets)
+	for _, sure := range []bool{false, true} {
+		for _, draw := range []float64{smoothing, 0} {
+			if is := try.separate(ctx, draw, sure); is != open || ctx.Err() != nil || len(lp.sets) > before {
+				copy(try.smooth, try.asked)
+				copy(try.rent, try.most)
+				return is
+			}
+		}
+	}
+	switch walk := try.walkers[0]; {
+	case walk.cells < mostCells:
+		for _, walk := range try.walkers {
+			walk.cells *= 5
+		}
+	case outside >= little && try.box < mostBox:
+		copy(try.centre, lp.dual)
+		try.box *= 2
+		try.boxed()
+	default:
+		return stuck
+	}
+	return open
+}
+
+// separate asks for sets at prices between the program's and the centre's that
+// are worth more than the program says; surely, or with a glance.
+func (try *trial) separate(ctx context.Context, draw float64, sure bool) outcome {
+	for item := range try.asked {
+		try.asked[item] = draw*try.smooth[item] + (1-draw)*try.lp.dual[item]
+	}
+	for at := range try.walkers {
+		try.most[at] = max(0, draw*try.rent[at]-(1-draw)*try.lp.dual[try.lp.items+at])
+	}
+	if sure {
+		return try.exactly(ctx)
+	}
+	for at, walk := range try.walkers {
+		for _, set := range walk.glance(ctx, try.asked, try.limit, try.most[at]) {
+			try.most[at] = max(try.most[at], set.worth)
+			try.learn(at, set)
+		}
+	}
+	return open
+}

@@ -1,0 +1,154 @@
+package boundprice
+
+import (
+	"math"
+	"slices"
+)
+
+// step goes on by one item: for each state after it, the labels that lead there
+// are merged in the order of their loads, and those dropped that another beats
+// in load, size and worth.
+func (walk *walker) step(step int, prices []float64, limit, need float64) {
+	item := walk.Order[step]
+	walk.next, walk.nextFirst = walk.next[:0], append(walk.nextFirst[:0], 0)
+	into := walk.into[step]
+	for state := range walk.States[step] {
+		walk.ways = walk.ways[:0]
+		for _, from := range into.from[into.first[state]:into.first[state+1]] {
+			arc := walk.Arcs[step][from>>1][from&1]
+			way := way{at: walk.first[from>>1], end: walk.first[from>>1+1], load: arc.In, choice: from & 1}
+			if from&1 == 1 {
+				way.load += walk.time[item]
+				way.size, way.worth = walk.size[item], prices[item]
+			}
+			if way.at < way.end && way.load <= limit {
+				way.head = walk.labels[way.at].load + way.load
+				walk.ways = append(walk.ways, way)
+			}
+		}
+		before := len(walk.next)
+		walk.ask(walk, step+1, state, limit, need)
+		walk.merge(limit)
+		if len(walk.next)-before > walk.beam {
+			walk.promising(before, float64(walk.beam)/limit)
+		}
+		if len(walk.next)-before > walk.cells {
+			walk.next = join(walk.next, before, float64(walk.cells)/2/limit)
+		}
+		walk.nextFirst = append(walk.nextFirst, int32(len(walk.next)))
+	}
+	walk.labels, walk.next = walk.next, walk.labels
+	walk.first, walk.nextFirst = walk.nextFirst, walk.first
+	walk.trace[step] = walk.trace[step][:0]
+	for i := range walk.labels {
+		walk.trace[step] = append(walk.trace[step], walk.labels[i].from)
+		walk.labels[i].from = int32(i)
+	}
+}
+
+// way is one arc into a state, with the labels that come along it.
+type way struct {
+	at, end           int32
+	head              float64 // load of the first of them, here
+	load, size, worth float64
+	choice            int32
+}
+
+// merge takes the labels of all ways that can still become worth what is asked
+// for.
+func (walk *walker) merge(limit float64) {
+	ways := walk.ways
+	sized, best := !math.IsInf(walk.room, 1), math.Inf(-1)
+	walk.stairs = walk.stairs[:0]
+	for len(ways) > 0 {
+		pick := 0
+		for i := 1; i < len(ways); i++ {
+			if ways[i].head < ways[pick].head {
+				pick = i
+			}
+		}
+		from := &ways[pick]
+		if from.head > limit {
+			return
+		}
+		walk.made++
+		old := &walk.labels[from.at]
+		one := label{from.head, old.size + from.size, old.worth + from.worth, 2*from.at + from.choice}
+		from.at++
+		if from.at < from.end {
+			from.head = walk.labels[from.at].load + from.load
+		} else {
+			ways[pick] = ways[len(ways)-1]
+			ways = ways[:len(ways)-1]
+		}
+		switch {
+		case one.size > walk.room || walk.hopeless(one):
+		case sized && walk.stands(one), !sized && one.worth > best:
+			best = one.worth
+			walk.next = append(walk.next, one)
+		default:
+		}
+	}
+}
+
+// promising keeps, of the labels whose loads share a cell, the one of the most
+// worth less what its size costs.
+func (walk *walker) promising(before int, scale float64) {
+	cell, end, most := -1, before, 0.0
+	for _, one := range walk.next[before:] {
+		worth := one.worth - walk.mu*one.size
+		switch at := int(one.load * scale); {
+		case at != cell:
+			cell, most = at, worth
+			walk.next[end] = one
+			end++
+		case worth > most:
+			most = worth
+			walk.next[end-1] = one
+		default:
+		}
+	}
+	walk.next = walk.next[:end]
+}
+
+// stands says that no label so far, of less load, beats one in size and worth.
+// The stairs are what they have: the larger a size, the more it is worth.
+func (walk *walker) stands(one label) bool {
+	place, above := 0, len(walk.stairs)
+	for place < above {
+		if middle := (place + above) / 2; walk.stairs[middle].size <= one.size {
+			place = middle + 1
+		} else {
+			above = middle
+		}
+	}
+	if place > 0 && walk.stairs[place-1].worth >= one.worth {
+		return false
+	}
+	end := place
+	for end < len(walk.stairs) && walk.stairs[end].worth <= one.worth {
+		end++
+	}
+	walk.stairs = slices.Replace(walk.stairs, place, end, one)
+	return true
+}
+
+// join makes one label of those whose loads share a cell: the least load and
+// size and the highest worth, so that nothing is lost and a little is won.
+func join(kept []label, before int, scale float64) []label {
+	cell, end := -1, before
+	for i := before; i < len(kept); i++ {
+		if at := int(kept[i].load * scale); at != cell {
+			cell = at
+			kept[end] = kept[i]
+			end++
+			continue
+		}
+		into := &kept[end-1]
+		into.size = min(into.size, kept[i].size)
+		if kept[i].worth > into.worth {
+			into.worth, into.from = kept[i].worth, kept[i].from
+		}
+	}
+	return kept[:end]
+}
