@@ -1,7 +1,9 @@
 package accuracy_test
 
 import (
+	"encoding/json"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -103,6 +105,44 @@ func TestReservedMaps(t *testing.T) {
 		t.Error("nine in ten GPUs must lie in a range of at most 8 %")
 	}
 	t.Log(table.String())
+}
+
+// TestReservedPredicted: what 30 rows would reserve (reserved_predicted.jsonl,
+// committed before the machine was started) beside what they then did
+// (fake_group_reserved.jsonl), and the ranges of a plan around it.
+func TestReservedPredicted(t *testing.T) {
+	text, err := os.ReadFile("../../../fixtures/measured/reserved_predicted.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := make(map[string]int64)
+	for line := range strings.Lines(string(text)) {
+		var row struct {
+			Case     string
+			Reserved int64
+		}
+		if err := json.Unmarshal([]byte(line), &row); err != nil {
+			t.Fatal(err)
+		}
+		said[row.Case] = row.Reserved
+	}
+	var table strings.Builder
+	all, held := 0, 0
+	for _, row := range fakeRows(t, "../../../fixtures/measured/fake_group_reserved.jsonl") {
+		_, costs := costsOf(t, distConfig(t, row.model), row.w)
+		measured, out := &row.ranks[0], "out"
+		off := float64(measured.Reserved-said[row.name]) / float64(measured.Peak)
+		if off >= costs.Followed[0] && off <= costs.Followed[1] {
+			held++
+			out = ""
+		}
+		all++
+		fmt.Fprintf(&table, "%-48s %9.2f %8.2f %8.2f %+7.2f %s\n", row.name, gib(measured.Peak), gib(measured.Reserved), gib(said[row.name]), 100*off, out)
+	}
+	if all < 30 || held < 28 {
+		t.Errorf("of %d rows %d were predicted within the range", all, held)
+	}
+	t.Log("\nallocated, reserved, predicted (GiB), off (% of the peak)\n" + table.String())
 }
 
 // followedRow is what the requests of a row have the pool reserve; 0 where they
