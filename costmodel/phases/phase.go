@@ -32,8 +32,9 @@ type Phase struct {
 // measuredPipelines were held to a GPU; of the others only components were, or
 // nothing.
 var measuredPipelines = []string{
-	"CogVideoXPipeline", "FluxKontextPipeline", "FluxPipeline", "HunyuanVideoPipeline", "QwenImagePipeline", "StableDiffusionPipeline",
-	"StableDiffusionXLImg2ImgPipeline", "StableDiffusionXLPipeline", "WanPipeline",
+	"CogVideoXImageToVideoPipeline", "CogVideoXPipeline", "FluxFillPipeline", "FluxKontextPipeline", "FluxPipeline", "HunyuanVideoPipeline", "QwenImagePipeline",
+	"StableDiffusion3Pipeline", "StableDiffusionPipeline", "StableDiffusionXLImg2ImgPipeline", "StableDiffusionXLInpaintPipeline", "StableDiffusionXLPipeline",
+	"WanImageToVideoPipeline", "WanPipeline",
 }
 
 // measuredXDiT were held to two GPUs under xDiT

@@ -43,7 +43,7 @@ func Pipeline(to io.Writer, pipeline *diffusers.Pipeline, plans []*phases.Plan, 
 				most = &phase.Devices[i].Predicted
 			}
 		}
-		table.Row(phase.Name, phase.Component, inGiB(most.ParamsBytes), inGiB(most.ActivationsBytes), inGiB(most.WorkspaceBytes+most.CommBuffersBytes), inGiB(most.PeakAllocatedBytes), fmt.Sprintf("%.2f", phase.Seconds))
+		table.Row(phase.Name, phase.Component, inGiB(most.ParamsBytes), inGiB(most.ActivationsBytes), inGiB(most.WorkspaceBytes+most.CommBuffersBytes+most.KVCacheBytes), inGiB(most.PeakAllocatedBytes), fmt.Sprintf("%.2f", phase.Seconds))
 	}
 	say("%s\n", out.Block(table.String()))
 	if len(plans) > 1 {
