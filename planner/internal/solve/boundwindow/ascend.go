@@ -24,7 +24,8 @@ func (dual *dual) improve(ctx context.Context, steps int) {
 			break
 		}
 		value := dual.evaluate(ctx)
-		if stale++; value > dual.bound {
+		stale++
+		if value > dual.bound {
 			if value > dual.bound*(1+0.05*dual.lead) {
 				stale = 0
 			}
@@ -38,14 +39,14 @@ func (dual *dual) improve(ctx context.Context, steps int) {
 			if stale, dual.lead = 0, dual.lead/2; dual.lead < leastLead {
 				break
 			}
-			dual.multipliers.take(&dual.best)
+			dual.take(&dual.best)
 			value = dual.evaluate(ctx)
 			dual.way.take(&dual.slope)
 		}
 		dual.step(math.Min(dual.limit, dual.bound*(1+dual.lead)) - value)
 	}
 	dual.lead = max(dual.lead, 10*leastLead)
-	dual.multipliers.take(&dual.best)
+	dual.take(&dual.best)
 }
 
 // step goes so far that the bound would gain that much if it were linear. The

@@ -81,31 +81,28 @@ func (out *cut) addWire(form *form, wire int32) {
 	// is; the head, after it where any is, leads to them.
 	tail, head := int32(inside), int32(outside)
 	if before == 0 {
-		if source := form.source[wire]; source >= 0 {
-			tail = out.node[source]
-		} else {
-			tail = out.Node()
-			for _, item := range members {
-				if out.node[item] > outside {
-					out.fixed = append(out.fixed, out.Arc(out.node[item], tail))
-				}
-			}
-		}
+		tail = out.joint(members, form.source[wire], func(item, joint int32) int { return out.Arc(item, joint) })
 	}
 	if after == 0 {
-		if sink := form.sink[wire]; sink >= 0 {
-			head = out.node[sink]
-		} else {
-			head = out.Node()
-			for _, item := range members {
-				if out.node[item] > outside {
-					out.fixed = append(out.fixed, out.Arc(head, out.node[item]))
-				}
-			}
-		}
+		head = out.joint(members, form.sink[wire], func(item, joint int32) int { return out.Arc(joint, item) })
 	}
 	out.wires = append(out.wires, wire)
 	out.arcs = append(out.arcs, out.Arc(tail, head))
+}
+
+// joint is the node of the member that stands for all, or one that is joined to
+// all of those that are not decided.
+func (out *cut) joint(members []int32, apex int, arc func(item, joint int32) int) int32 {
+	if apex >= 0 {
+		return out.node[apex]
+	}
+	joint := out.Node()
+	for _, item := range members {
+		if out.node[item] > outside {
+			out.fixed = append(out.fixed, arc(out.node[item], joint))
+		}
+	}
+	return joint
 }
 
 // least is the least cost of the boundary, for a cost of each item before it

@@ -43,7 +43,7 @@ func (open branches) Less(i, j int) bool {
 	return open[i].depth > open[j].depth
 }
 func (open branches) Swap(i, j int) { open[i], open[j] = open[j], open[i] }
-func (open *branches) Push(x any)   { *open = append(*open, x.(*branch)) } //nolint:forcetypeassert // heap's
+func (open *branches) Push(x any)   { *open = append(*open, x.(*branch)) } //nolint:forcetypeassert,errcheck // heap's
 func (open *branches) Pop() any {
 	last := (*open)[len(*open)-1]
 	*open = (*open)[:len(*open)-1]
@@ -90,12 +90,12 @@ func (tree *Tree) Bound() float64 {
 	return bound
 }
 
-// Done: nothing is left to divide.
+// Done says that nothing is left to divide.
 func (tree *Tree) Done() bool { return len(tree.open) == 0 }
 
 // Step bounds the first branch, and divides it where that leaves a gap.
 func (tree *Tree) Step(ctx context.Context) {
-	at := heap.Pop(&tree.open).(*branch) //nolint:forcetypeassert // heap's
+	at := heap.Pop(&tree.open).(*branch) //nolint:forcetypeassert,errcheck // heap's
 	if at.bound >= tree.limit {
 		return
 	}
@@ -110,9 +110,8 @@ func (tree *Tree) Step(ctx context.Context) {
 	item, boundary := dual.choose()
 	if item < 0 {
 		// One placement is left: its own load is the bound.
-		if tree.Found(at.first); at.bound < tree.refuted {
-			tree.refuted = math.Max(at.bound, tree.load(at.first))
-		}
+		tree.Found(at.first)
+		tree.refuted = math.Min(tree.refuted, math.Max(at.bound, tree.load(at.first)))
 		return
 	}
 	early, late := at.clone(), at.clone()

@@ -35,7 +35,8 @@ func newCones(before, after [][]int) *cones {
 	}
 	for i := 0; i < len(all.order); i++ {
 		for _, next := range after[all.order[i]] {
-			if waits[next]--; waits[next] == 0 {
+			waits[next]--
+			if waits[next] == 0 {
 				all.order = append(all.order, next)
 			}
 		}

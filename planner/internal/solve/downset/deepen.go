@@ -53,8 +53,9 @@ func (ordered *order) isChain(items []int) bool {
 	return true
 }
 
-// all searches every down-set; where they are many, a selection before, and
-// where they are too many, larger and larger ones.
+// all searches every down-set where they are few. Else it divides the placements
+// for a while, then lists down-sets again, up to more of them, and goes on with
+// other bounds where these are too many as well.
 func (call *contiguous) all(ctx context.Context) error {
 	sets, err := call.grow(ctx, call.few)
 	if err != nil {
@@ -73,10 +74,16 @@ func (call *contiguous) all(ctx context.Context) error {
 		}
 		return call.selections(ctx)
 	}
+	return call.timed(ctx)
+}
+
+// timed shares the time that is left among what may prove an answer.
+func (call *contiguous) timed(ctx context.Context) error {
 	if err := call.divide(ctx, partOf(ctx, 0.15), math.MaxInt); err != nil || call.Proven() {
 		return err
 	}
-	if sets, err = call.grow(ctx, call.most); err != nil {
+	sets, err := call.grow(ctx, call.most)
+	if err != nil {
 		return err
 	}
 	if sets != nil {

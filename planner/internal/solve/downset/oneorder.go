@@ -81,7 +81,8 @@ func (call *contiguous) more(ctx context.Context) error {
 		if err := call.divide(ctx, partOf(ctx, 0.1), math.MaxInt); err != nil || call.Proven() {
 			return err
 		}
-		if call.heed(); move != nil {
+		call.heed()
+		if move != nil {
 			if place, _ := move.round(ctx); place != nil {
 				call.Take(place, byMoves)
 			}

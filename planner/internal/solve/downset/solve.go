@@ -8,9 +8,12 @@
 // refuted over all down-sets is a lower bound. Its time grows with the pairs of
 // down-sets that one device can hold within the limit, its memory with the
 // down-sets alone (search.go, walk.go). Before that, the best cuts of a few
-// linear extensions are a first answer (linear.go, oneorder.go, greedy.go); and
-// where the down-sets are too many to list (grow.go), those with cheap cuts are
-// searched alone, and the answer is not proven.
+// linear extensions are a first answer (linear.go, oneorder.go, greedy.go).
+//
+// Where the down-sets are too many to list (grow.go), items are moved between
+// the parts (package stagesearch, alongside.go), and bounds come from the
+// boundaries between the parts (package boundwindow, divide.go) and from prices
+// on sets (package boundprice, prices.go).
 package downset
 
 import (
@@ -28,12 +31,13 @@ import (
 //
 // First the best cuts of a few linear extensions are found, exactly for each;
 // then the whole lattice of down-sets is searched for anything better (see
-// search). With more down-sets than memory is set aside for, the search is
-// confined to those with cheap cuts, and the answer is not proven to be the
-// best; what is left of a context's or Settings.TimeLimit's time then goes
-// into more linear extensions. At their end the best so far is returned,
-// Stopped: greedy cuts of one linear extension at least, which wait for
-// nothing.
+// search). With more down-sets than memory is set aside for, the placements are
+// divided by the stages that items can have, least bound first; without an end to
+// wait for a few branches alone, and then the down-sets with cheap cuts. With a
+// context's or Settings.TimeLimit's end a local search runs beside all that, and
+// what time is left goes into both: such an answer depends on the time, another
+// is the same in every run. At the end the best so far is returned, Stopped:
+// greedy cuts of one linear extension at least, which wait for nothing.
 //
 // Errors: a *CycleError, an *InfeasibleError, the faults that Problem.Check
 // reports, and the context's where it ends before anything is found, which

@@ -150,7 +150,8 @@ func (anneal *annealer) line() {
 		ready = ready[:len(ready)-1]
 		anneal.rank[device], anneal.at[place] = place, device
 		for _, other := range follows[device] {
-			if waits[other]--; waits[other] == 0 {
+			waits[other]--
+			if waits[other] == 0 {
 				ready = append(ready, other)
 			}
 		}

@@ -60,7 +60,8 @@ func TestMoves(t *testing.T) {
 					t.Fatalf("seed %d: device %d has %v to do, said to be %v", seed, device, load, search.load[at])
 				}
 			}
-			if search.refresh(); search.found() {
+			search.refresh()
+			if search.found() {
 				best, largest := search.Best()
 				if _, scored, err := problem.Score(best); err != nil || math.Abs(scored-largest) > 1e-6 {
 					t.Fatalf("seed %d: the best is %v, scored %v, %v", seed, largest, scored, err)
