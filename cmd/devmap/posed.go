@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
+	"runtime/debug"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -36,12 +38,25 @@ func (command *planCommand) posedFile(arg string) (read posedReader, data []byte
 	if data, err = os.ReadFile(arg); err != nil {
 		return nil, nil
 	}
-	var top map[string]jsontext.Value
+	var top map[string]passedOver
 	if json.Unmarshal(data, &top) != nil {
 		return nil, nil
 	}
+	const many = 64 << 20
+	if unset := debug.SetMemoryLimit(-1) == math.MaxInt64; unset && len(data) > many {
+		// A graph of a million nodes lives in half of this, and its garbage, which
+		// would be as much again and more, is collected sooner.
+		debug.SetMemoryLimit(800 << 20)
+	}
 	return benchfile.Reader(data, func(member string) bool { _, ok := top[member]; return ok }), data
 }
+
+// passedOver is a member that is there, and no more is kept of it: a file may
+// hold some hundred megabytes.
+type passedOver struct{}
+
+// UnmarshalJSONFrom skips it.
+func (*passedOver) UnmarshalJSONFrom(decoder *jsontext.Decoder) error { return decoder.SkipValue() }
 
 type posedReader func(name string, data []byte) (benchfile.File, error)
 
