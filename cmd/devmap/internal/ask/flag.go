@@ -103,12 +103,7 @@ func flagNamed(name string) *flag {
 // add gives a command the flag, which then sets its part of the request.
 func (f *flag) add(cmd *cobra.Command, which command, request *Request) {
 	set := cmd.Flags()
-	help := f.help
-	if other, ok := f.helpOn[which]; ok {
-		help = other
-	}
-	help = strings.ReplaceAll(help, "{values}", strings.Join(f.values, ", "))
-	at := f.at(request)
+	help, at := f.told(which), f.at(request)
 	if f.field != nil && f.field.Values != nil {
 		at = f.field
 	}
@@ -133,9 +128,7 @@ func (f *flag) add(cmd *cobra.Command, which command, request *Request) {
 			set.StringSliceVar(at, f.name, nil, help)
 		}
 	case pflag.Value: // a degree
-		if err := at.Set(f.otherwise); err != nil {
-			panic(err) // a value of the table
-		}
+		at.Set(f.otherwise) //nolint:errcheck // a value of the table
 		set.VarP(at, f.name, f.short, help)
 	case *costmodel.Field: // of named values
 		value := &named{field: at, work: &request.work}
@@ -150,6 +143,15 @@ func (f *flag) add(cmd *cobra.Command, which command, request *Request) {
 			panic(err) // the flag was made above
 		}
 	}
+}
+
+// told is the flag's line in a command's help.
+func (f *flag) told(which command) string {
+	help := f.help
+	if other, ok := f.helpOn[which]; ok {
+		help = other
+	}
+	return strings.ReplaceAll(help, "{values}", strings.Join(f.values, ", "))
 }
 
 // named is the value of a flag that sets a field of named values. Which are

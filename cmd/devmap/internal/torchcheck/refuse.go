@@ -73,7 +73,6 @@ func engineless(plan *devicemap.Plan) string {
 
 // unfit says what of the workload the program does not do.
 func unfit(workload *costmodel.Workload) string {
-	traits := workload.Strategy.Traits()
 	switch {
 	case workload.Images > 0:
 		return "it has images: only token ids are made up"
@@ -87,6 +86,15 @@ func unfit(workload *costmodel.Workload) string {
 		return "the moving average is the trainer's own"
 	case workload.Optimizer == "adafactor" || workload.Optimizer == "muon":
 		return fmt.Sprintf("optimizer %s is the trainer's own: torch-check has adamw, adamw-foreach, adamw-8bit, sgd and sgd-momentum", workload.Optimizer)
+	}
+	return unspread(workload)
+}
+
+// unspread says what of the way in which the model is spread the program does
+// not do.
+func unspread(workload *costmodel.Workload) string {
+	traits := workload.Strategy.Traits()
+	switch {
 	case traits.Replicated && (workload.Mode != costmodel.Train || workload.MicroBatches > 1):
 		return fmt.Sprintf("under %s torch-check trains, without accumulating gradients", workload.Strategy)
 	case workload.DP != 0 || workload.TP != 0 || workload.Recompute == "auto":
