@@ -168,10 +168,14 @@ func (bound *Bound) Improve(ctx context.Context, largest float64, work int) {
 			bound.reach = min(bound.reach, bound.trial.limit)
 		default:
 			bound.tough = min(bound.tough, bound.trial.limit)
+			bound.stride = max(bound.stride/4, leastStride)
 		}
 		bound.trial = nil
 	}
 }
+
+// leastStride is worth a trial.
+const leastStride = 0.003
 
 // begin chooses the load of the next trial, half way to what may be reached.
 // What was too tough is tried again, with twice the work, when all below it is
