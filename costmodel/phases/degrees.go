@@ -16,11 +16,12 @@ import (
 // degrees refuses what xDiT cannot cut.
 func (run *running) degrees() error {
 	heads := run.heads()
-	blocks := int64(len(blocksOf(run.denoiser.Graph)))
 	work := run.work
 	parts := work.Ulysses * work.Ring
-	if err := run.stops(); err != nil {
-		return err
+	for _, refused := range []func() error{run.stops, run.short} {
+		if err := refused(); err != nil {
+			return err
+		}
 	}
 	switch gpus := work.gpus(); {
 	case gpus > 1 && work.Offload != "":
@@ -33,14 +34,22 @@ func (run *running) degrees() error {
 		return refusedf("ulysses × ring = %d does not divide the %d rows of tokens of height %d (%d pixels each)", parts, work.Height/tokenSide, work.Height, tokenSide)
 	case run.rule.whole && work.tokens()%parts != 0:
 		return refusedf("ulysses × ring = %d does not divide the %d tokens of a video", parts, work.tokens())
-	case work.PipeFusion > blocks:
-		return refusedf("pipefusion %d is more than the %d blocks of %s", work.PipeFusion, blocks, run.denoiser.Class)
-	case work.PipeFusion > 1 && slices.Contains(work.Layers, 0):
-		return refusedf("pipefusion %d leaves a GPU without a block: xDiT gives %d of the %d of %s to each, rounded up", work.PipeFusion, work.Layers[0], blocks, run.denoiser.Class)
 	case work.FullyShardDegree > 1 && work.PipeFusion > 1:
 		return refusedf("fully_shard degree %d and pipefusion %d: a GPU of the pipeline has its own blocks alone, and nothing to share: one of the two", work.FullyShardDegree, work.PipeFusion)
 	case gpus%work.FullyShardDegree != 0:
 		return refusedf("fully_shard degree %d does not divide the %d GPUs of the other degrees", work.FullyShardDegree, gpus)
+	}
+	return nil
+}
+
+// short refuses a pipeline of more stages than there are blocks for.
+func (run *running) short() error {
+	work, blocks := run.work, int64(len(blocksOf(run.denoiser.Graph)))
+	switch {
+	case work.PipeFusion > blocks:
+		return refusedf("pipefusion %d is more than the %d blocks of %s", work.PipeFusion, blocks, run.denoiser.Class)
+	case work.PipeFusion > 1 && slices.Contains(work.Layers, 0):
+		return refusedf("pipefusion %d leaves a GPU without a block: xDiT gives %d of the %d of %s to each, rounded up", work.PipeFusion, work.Layers[0], blocks, run.denoiser.Class)
 	}
 	return nil
 }

@@ -24,7 +24,10 @@ func (run *running) unread() error {
 		Height  int64 `json:"sample_height"`
 		Width   int64 `json:"sample_width"`
 	}{Height: 60, Width: 90}
-	if err := json.Unmarshal(graph.Config, &sizes); err != nil || !sizes.Learned {
+	if err := json.Unmarshal(graph.Config, &sizes); err != nil {
+		return fmt.Errorf("the transformer's sizes: %w", err)
+	}
+	if !sizes.Learned {
 		return nil
 	}
 	if height, width := sizes.Height*tokenSide/2, sizes.Width*tokenSide/2; run.work.Height != height || run.work.Width != width {
