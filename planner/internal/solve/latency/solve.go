@@ -59,6 +59,12 @@ func Solve(ctx context.Context, problem *Problem, set graph.Settings) (*Solution
 			return nil, err
 		}
 	}
+	if !solver.proven() {
+		solver.round(ctx, 0) // a good value before the search
+		part, cancel = partOf(ctx)
+		solver.exact(part)
+		cancel()
+	}
 	_, limited := ctx.Deadline()
 	for round, idle := 0, 0; ctx.Err() == nil && !solver.proven() && (limited || idle < idleRounds); round++ {
 		before := solver.value

@@ -102,7 +102,7 @@ func TestSolveSmall(t *testing.T) {
 		}
 	}
 	t.Logf("%d solved, %d the best, %d proved", solved, best, proved)
-	if solved < 150 || best < solved*8/10 || proved < solved/4 {
+	if solved < 150 || best < solved*8/10 || proved < solved/2 {
 		t.Errorf("%d solved, %d the best, %d proved", solved, best, proved)
 	}
 }
