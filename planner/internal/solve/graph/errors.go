@@ -50,7 +50,8 @@ func Orderable(count int, edges [][2]int) bool {
 	}
 	for i := 0; i < len(ready); i++ {
 		for _, to := range heads[first[ready[i]]:first[ready[i]+1]] {
-			if waits[to]--; waits[to] == 0 {
+			waits[to]--
+			if waits[to] == 0 {
 				ready = append(ready, to)
 			}
 		}
