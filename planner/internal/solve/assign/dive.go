@@ -39,6 +39,12 @@ func (call *solver) dive(room int64, devices int, care int64) [][]taken {
 	return laid
 }
 
+// restTable is what is left of some items, its kinds those of which some are.
+type restTable struct {
+	itemTable
+	kinds []int // of the table that it is left of
+}
+
 // layMost lays the sets that a program's answer takes most often: a whole one is
 // sure, and of the others a few are laid, for they change what is left.
 func (rest *restTable) layMost(lp *program, left []int, laid [][]taken, devices int, care int64) [][]taken {
@@ -67,12 +73,6 @@ func (call *solver) finish(laid [][]taken, rest *restTable, room int64, devices 
 		laid = append(laid, rest.original(device.items))
 	}
 	return laid
-}
-
-// restTable is what is left of some items, its kinds those of which some are.
-type restTable struct {
-	itemTable
-	kinds []int // of the table that it is left of
 }
 
 func (it *itemTable) rest(left []int) *restTable {
