@@ -59,9 +59,16 @@ func Solve(ctx context.Context, problem *Problem, set graph.Settings) (*Solution
 			return nil, err
 		}
 	}
+	solver.search(ctx)
+	return solver.certify(ctx.Err() != nil)
+}
+
+// search tries all that there is where it is little, and anneals while time is
+// left and a gap is.
+func (solver *solver) search(ctx context.Context) {
 	if !solver.proven() {
 		solver.round(ctx, 0) // a good value before the search
-		part, cancel = partOf(ctx)
+		part, cancel := partOf(ctx)
 		solver.exact(part)
 		cancel()
 	}
@@ -75,7 +82,6 @@ func Solve(ctx context.Context, problem *Problem, set graph.Settings) (*Solution
 			idle++
 		}
 	}
-	return solver.certify(ctx.Err() != nil)
 }
 
 // idleRounds of annealing that find nothing better end the search where no time
@@ -201,7 +207,7 @@ func (solver *solver) once(ctx context.Context) error {
 		if !errors.As(err, &none) && ctx.Err() == nil {
 			return err
 		}
-		return nil //nolint:nilerr // there may be one with several calls
+		return nil // there may be one with several calls
 	}
 	call := make([]int32, len(found.Call))
 	for node, device := range found.Call {
