@@ -70,6 +70,11 @@ func (try *trial) volume(ctx context.Context) outcome {
 	if try.stale < volumeStale && try.rounds < volumeRounds && try.along(taken) {
 		return open
 	}
+	return try.program()
+}
+
+// program goes over to the linear program, with the prices near the best so far.
+func (try *trial) program() outcome {
 	if try.lp.tooLarge() {
 		return stuck
 	}
