@@ -48,22 +48,25 @@ func (sum *zeroSum) buckets(table *costmodel.Table) {
 // bucket in the order in which they are made, and where the next one has no
 // room, all that are in it are laid end to end and reduced (stage_1_and_2.py,
 // allreduce_bucket; comm/coalesced_collectives.py, reduce_scatter_coalesced,
-// but for one alone). The last are reduced when backward is done. ZeRO 1 reduces
-// then alone, when as much has been freed.
+// but for one alone). One that is larger than the bucket is not copied to it: it
+// stays until it is reduced. The last are reduced when backward is done. ZeRO 1
+// reduces then alone, when as much has been freed.
 func (sum *zeroSum) reductions(table *costmodel.Table) {
 	if sum.stage == 1 {
 		return
 	}
-	filled, count := int64(0), 0
+	filled, kept, offset := int64(0), int64(0), sum.whole
 	each := sum.grad
 	if sum.set.FP32Gradients {
 		each += 4
 	}
 	reduce := func(step *costmodel.LayerMemory, next int64) {
-		if count > 1 || sum.stage == 2 {
-			step.Reducing = max(step.Reducing, filled*each+next*sum.grad)
+		flat := filled
+		if kept > 0 {
+			flat = sum.flattened(offset, kept)
 		}
-		filled, count = 0, 0
+		step.Reducing = max(step.Reducing, flat*each+next*sum.grad)
+		filled, kept = 0, 0
 	}
 	var last *costmodel.LayerMemory
 	for unit := len(table.Units) - 1; unit >= 0; unit-- {
@@ -77,17 +80,41 @@ func (sum *zeroSum) reductions(table *costmodel.Table) {
 			if !sum.set.Contiguous { // gradients stay as they are made until they are reduced
 				step.GatheredBackward += filled * sum.grad
 			}
+			step.GatheredBackward += kept * sum.grad
 			tensors := updated(&layer.Whole, sum.model)
 			for j := len(tensors) - 1; j >= 0; j-- {
 				if filled > 0 && filled+tensors[j].numel > sum.set.ReduceBucket {
 					reduce(step, tensors[j].numel)
 				}
 				filled += tensors[j].numel
-				count++
+				offset -= tensors[j].numel
+				if sum.set.Contiguous && tensors[j].numel > sum.set.ReduceBucket {
+					kept = tensors[j].numel
+				}
 			}
 		}
 	}
 	if last != nil {
-		reduce(last, 0)
+		reduce(last, kept)
 	}
+}
+
+// flattened are the elements of a gradient larger than the bucket that are laid
+// end to end at once. Its slices, one a rank whose part they are in, are taken
+// until they are more than the bucket holds (stage_1_and_2.py,
+// allreduce_and_scatter); one alone is reduced where it is.
+func (sum *zeroSum) flattened(offset, numel int64) int64 {
+	var most, gathered, slices int64
+	part := max(sum.share(sum.whole), 1)
+	for at := offset; at < offset+numel; {
+		end := min((at/part+1)*part, offset+numel)
+		gathered, slices, at = gathered+end-at, slices+1, end
+		if slices > 1 {
+			most = max(most, gathered)
+		}
+		if gathered > sum.set.ReduceBucket {
+			gathered, slices = 0, 0
+		}
+	}
+	return most
 }

@@ -116,8 +116,9 @@ func (rank *parts) take(weight *replay.Weight) {
 }
 
 // reduce is reduce_ipg_grads: slices of the bucket by the rank that they belong
-// to, laid end to end where there are several (allreduce_bucket), and the
-// rank's own copied out (copy_grads_in_partition).
+// to, laid end to end where there are several, as many at once as are more than a
+// bucket (allreduce_and_scatter), and the rank's own copied out
+// (copy_grads_in_partition).
 func (rank *parts) reduce() {
 	if len(rank.entries) == 0 {
 		return
@@ -129,14 +130,16 @@ func (rank *parts) reduce() {
 	if rank.compact() && slices.ContainsFunc(rank.entries, rank.owns) && rank.own == nil {
 		rank.own = rank.On(rank.stream(), rank.part*rank.Summed)
 	}
-	var flat, wide *replay.Tensor
-	if rank.slices() > 1 {
-		flat = rank.On(rank.stream(), rank.filled*each)
+	for _, group := range rank.groups() {
+		var flat, wide *replay.Tensor
+		if group.slices > 1 {
+			flat = rank.On(rank.stream(), group.elements*each)
+		}
+		if rank.Settings.FP32Reduction && each < 4 {
+			wide = rank.On(rank.stream(), group.elements*4)
+		}
+		rank.Drop(flat, wide)
 	}
-	if rank.Settings.FP32Reduction && each < 4 {
-		wide = rank.On(rank.stream(), rank.filled*4)
-	}
-	rank.Drop(flat, wide)
 	for _, weight := range rank.entries {
 		if rank.owns(weight) && !rank.Settings.OffloadOptimizer && rank.own == nil {
 			rank.own = rank.On(rank.stream(), rank.ownElements()*each)
@@ -161,19 +164,27 @@ func (rank *parts) compact() bool {
 	return rank.Settings.Stage == 2 && rank.Summed != rank.Grad && !rank.Settings.OffloadOptimizer
 }
 
-// slices counts runs of the bucket that belong to one rank.
-func (rank *parts) slices() int {
-	count, last := 0, int64(-1)
+// group is what is reduced at once: runs of the bucket, each of one rank's.
+type group struct{ slices, elements int64 }
+
+// groups are those of the bucket (allreduce_and_scatter).
+func (rank *parts) groups() (all []group) {
+	var now group
+	last := int64(-1)
 	for _, weight := range rank.entries {
-		from, to := rank.offset[weight]/rank.part, (rank.offset[weight]+weight.Numel-1)/rank.part
-		for owner := from; owner <= to; owner++ {
+		for at, end := rank.offset[weight], rank.offset[weight]+weight.Numel; at < end; {
+			owner := at / rank.part
 			if owner != last {
-				count++
+				if now.elements > rank.Settings.ReduceBucket {
+					all, now = append(all, now), group{}
+				}
+				now.slices++
 			}
-			last = owner
+			next := min((owner+1)*rank.part, end)
+			now.elements, last, at = now.elements+next-at, owner, next
 		}
 	}
-	return count
+	return append(all, now)
 }
 
 // ownElements are those of the parameters that begin in the rank's part.
