@@ -68,6 +68,9 @@ func others(field *costmodel.Field, now *costmodel.Workload) []func(*costmodel.W
 		}
 	default:
 		for _, name := range field.Values {
+			if name == "auto" { // a planner chooses then; a command has what was chosen
+				continue
+			}
 			all = append(all, func(workload *costmodel.Workload) costmodel.Setting {
 				field.Set(workload, name)
 				workload.StoredTypes = workload.StoredTypes && field.Name != "precision"
