@@ -3,6 +3,8 @@ package costmodel
 import (
 	"cmp"
 	"strings"
+
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
 )
 
 // ring is how fast GPUs of a stage reduce or gather between them: bytes that
@@ -51,6 +53,9 @@ func (table *Table) stageSizes(devices int) []stageSize {
 	}
 	if out != nil && all == devices {
 		return out
+	}
+	if workload.DP.Auto() || workload.TP.Auto() || workload.Recompute == value.RecomputeAuto {
+		return nil // how many GPUs a stage has, or in which form, is still to be chosen
 	}
 	size := sizeOf(workload)
 	if size.gpus == 1 {

@@ -100,6 +100,36 @@ func TestDegrees(t *testing.T) {
 	}
 }
 
+// TestSomeDegreesOpen: where only some of the degrees are chosen, the answer is
+// no worse than with any number there, and is said of the GPUs that there are.
+func TestSomeDegreesOpen(t *testing.T) {
+	recompute := func(problem planner.Problem, value string) planner.Problem {
+		table := *problem.Costs
+		table.Workload.Recompute = value
+		problem.Costs = &table
+		return problem
+	}
+	for name, problem := range map[string][2]planner.Problem{
+		"tp open":        {spreadProblem(t, 8, 80<<30, "2", "auto", planner.Memory), spreadProblem(t, 8, 80<<30, "2", "2", planner.Memory)},
+		"recompute open": {recompute(spreadProblem(t, 8, 80<<30, "2", "2", planner.Memory), "auto"), spreadProblem(t, 8, 80<<30, "2", "2", planner.Memory)},
+		"both open":      {recompute(spreadProblem(t, 8, 80<<30, "1", "auto", planner.Memory), "auto"), spreadProblem(t, 8, 80<<30, "1", "2", planner.Memory)},
+		"dp open":        {spreadProblem(t, 8, 80<<30, "auto", "2", planner.Memory), spreadProblem(t, 8, 80<<30, "1", "2", planner.Memory)},
+	} {
+		chosen, err := planner.Solve(t.Context(), problem[0], planner.Settings{})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		fixed, err := planner.Solve(t.Context(), problem[1], planner.Settings{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if chosen.LargestShare > fixed.LargestShare || len(chosen.Devices) != 8 {
+			t.Errorf("%s: %v on %d GPUs, and %v with numbers", name, chosen.LargestShare, len(chosen.Devices), fixed.LargestShare)
+		}
+	}
+}
+
 // TestDegreesRefused: what degrees are not chosen for.
 func TestDegreesRefused(t *testing.T) {
 	unlike := spreadProblem(t, 4, 80<<30, "auto", "1", planner.Memory)
