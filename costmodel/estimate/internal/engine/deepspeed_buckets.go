@@ -55,14 +55,17 @@ func (sum *zeroSum) reductions(table *costmodel.Table) {
 	if sum.stage == 1 {
 		return
 	}
-	filled, kept, offset := int64(0), int64(0), sum.whole
+	filled, alone, kept, offset := int64(0), false, int64(0), sum.whole
 	each := sum.grad
 	if sum.set.FP32Gradients {
 		each += 4
 	}
 	reduce := func(step *costmodel.LayerMemory, next int64) {
 		flat := filled
-		if kept > 0 {
+		switch {
+		case sum.stage == 3 && alone:
+			flat = 0 // where it divides; what it is padded by is not counted
+		case sum.stage == 2 && kept > 0:
 			flat = sum.flattened(offset, kept)
 		}
 		step.Reducing = max(step.Reducing, flat*each+next*sum.grad)
@@ -86,6 +89,7 @@ func (sum *zeroSum) reductions(table *costmodel.Table) {
 				if filled > 0 && filled+tensors[j].numel > sum.set.ReduceBucket {
 					reduce(step, tensors[j].numel)
 				}
+				alone = filled == 0
 				filled += tensors[j].numel
 				offset -= tensors[j].numel
 				if sum.set.Contiguous && tensors[j].numel > sum.set.ReduceBucket {
