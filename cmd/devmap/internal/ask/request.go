@@ -74,6 +74,7 @@ func (request *Request) minimised() planner.Objective {
 	switch objective := planner.Objective(request.objective); objective {
 	case planner.Time, planner.Latency:
 		return objective
+	case planner.Memory:
 	}
 	return planner.Memory
 }

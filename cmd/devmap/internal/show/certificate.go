@@ -32,6 +32,7 @@ func timed(solution *planner.Solution) string {
 		return "step"
 	case planner.Latency:
 		return "latency"
+	case planner.Memory:
 	}
 	return ""
 }

@@ -55,22 +55,7 @@ func (sum *zeroSum) reductions(table *costmodel.Table) {
 	if sum.stage == 1 {
 		return
 	}
-	filled, alone, kept, offset := int64(0), false, int64(0), sum.whole
-	each := sum.grad
-	if sum.set.FP32Gradients {
-		each += 4
-	}
-	reduce := func(step *costmodel.LayerMemory, next int64) {
-		flat := filled
-		switch {
-		case sum.stage == 3 && alone:
-			flat = 0 // where it divides; what it is padded by is not counted
-		case sum.stage == 2 && kept > 0:
-			flat = sum.flattened(offset, kept)
-		}
-		step.Reducing = max(step.Reducing, flat*each+next*sum.grad)
-		filled, kept = 0, 0
-	}
+	bucket := reduction{zeroSum: sum, offset: sum.whole}
 	var last *costmodel.LayerMemory
 	for unit := len(table.Units) - 1; unit >= 0; unit-- {
 		exec := sum.model.Unit(unit)
@@ -81,26 +66,58 @@ func (sum *zeroSum) reductions(table *costmodel.Table) {
 			}
 			last = step
 			if !sum.set.Contiguous { // gradients stay as they are made until they are reduced
-				step.GatheredBackward += filled * sum.grad
+				step.GatheredBackward += bucket.filled * sum.grad
 			}
-			step.GatheredBackward += kept * sum.grad
+			step.GatheredBackward += bucket.kept * sum.grad
 			tensors := updated(&layer.Whole, sum.model)
 			for j := len(tensors) - 1; j >= 0; j-- {
-				if filled > 0 && filled+tensors[j].numel > sum.set.ReduceBucket {
-					reduce(step, tensors[j].numel)
-				}
-				alone = filled == 0
-				filled += tensors[j].numel
-				offset -= tensors[j].numel
-				if sum.set.Contiguous && tensors[j].numel > sum.set.ReduceBucket {
-					kept = tensors[j].numel
-				}
+				bucket.take(step, tensors[j].numel)
 			}
 		}
 	}
 	if last != nil {
-		reduce(last, kept)
+		bucket.reduce(last, bucket.kept)
 	}
+}
+
+// reduction is the gradients that are to be reduced next.
+type reduction struct {
+	*zeroSum
+	filled int64 // elements of them
+	alone  bool  // it is one
+	kept   int64 // elements of the one that is larger than the bucket
+	offset int64 // of the last of them among all parameters
+}
+
+// take adds a gradient; where it has no room, those before are reduced first.
+func (bucket *reduction) take(step *costmodel.LayerMemory, numel int64) {
+	if bucket.filled > 0 && bucket.filled+numel > bucket.set.ReduceBucket {
+		bucket.reduce(step, numel)
+	}
+	bucket.alone = bucket.filled == 0
+	bucket.filled += numel
+	bucket.offset -= numel
+	if bucket.set.Contiguous && numel > bucket.set.ReduceBucket {
+		bucket.kept = numel
+	}
+}
+
+// reduce has a layer's backward pay for the copies of a reduction, beside next
+// elements that are there and are no part of it.
+func (bucket *reduction) reduce(step *costmodel.LayerMemory, next int64) {
+	each := bucket.grad
+	if bucket.set.FP32Gradients {
+		each += 4
+	}
+	flat := bucket.filled
+	switch {
+	case bucket.stage == 3 && bucket.alone:
+		flat = 0 // where it divides; what it is padded by is not counted
+	case bucket.stage == 2 && bucket.kept > 0:
+		flat = bucket.flattened(bucket.offset, bucket.kept)
+	}
+	step.Reducing = max(step.Reducing, flat*each+next*bucket.grad)
+	bucket.filled, bucket.kept = 0, 0
 }
 
 // flattened are the elements of a gradient larger than the bucket that are laid

@@ -115,10 +115,8 @@ func (rank *parts) take(weight *replay.Weight) {
 	rank.entries = append(rank.entries, weight)
 }
 
-// reduce is reduce_ipg_grads: slices of the bucket by the rank that they belong
-// to, laid end to end where there are several, as many at once as are more than a
-// bucket (allreduce_and_scatter), and the rank's own copied out
-// (copy_grads_in_partition).
+// reduce is reduce_ipg_grads: the bucket's gradients are reduced, and the rank's
+// own copied out (copy_grads_in_partition).
 func (rank *parts) reduce() {
 	if len(rank.entries) == 0 {
 		return
@@ -130,16 +128,7 @@ func (rank *parts) reduce() {
 	if rank.compact() && slices.ContainsFunc(rank.entries, rank.owns) && rank.own == nil {
 		rank.own = rank.On(rank.stream(), rank.part*rank.Summed)
 	}
-	for _, group := range rank.groups() {
-		var flat, wide *replay.Tensor
-		if group.slices > 1 {
-			flat = rank.On(rank.stream(), group.elements*each)
-		}
-		if rank.Settings.FP32Reduction && each < 4 {
-			wide = rank.On(rank.stream(), group.elements*4)
-		}
-		rank.Drop(flat, wide)
-	}
+	rank.flatten(each)
 	for _, weight := range rank.entries {
 		if rank.owns(weight) && !rank.Settings.OffloadOptimizer && rank.own == nil {
 			rank.own = rank.On(rank.stream(), rank.ownElements()*each)
@@ -153,6 +142,22 @@ func (rank *parts) reduce() {
 		weight.Grad = nil
 	}
 	rank.filled, rank.entries = 0, rank.entries[:0]
+}
+
+// flatten lays slices of the bucket, by the rank that they belong to, end to end
+// where there are several, as many at once as are more than a bucket
+// (allreduce_and_scatter).
+func (rank *parts) flatten(each int64) {
+	for _, group := range rank.groups() {
+		var flat, wide *replay.Tensor
+		if group.slices > 1 {
+			flat = rank.On(rank.stream(), group.elements*each)
+		}
+		if rank.Settings.FP32Reduction && each < 4 {
+			wide = rank.On(rank.stream(), group.elements*4)
+		}
+		rank.Drop(flat, wide)
+	}
 }
 
 // owns reports a parameter that begins in the rank's part.

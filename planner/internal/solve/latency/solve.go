@@ -63,6 +63,18 @@ func Solve(ctx context.Context, problem *Problem, set graph.Settings) (*Solution
 	return solver.certify(ctx.Err() != nil)
 }
 
+type solver struct {
+	problem *Problem
+	// loose is for bounds, whole for lines; all are what is annealed.
+	loose, whole *instance
+	all          []*instance
+	set          graph.Settings
+	best         []int32 // calls of nodes
+	value, bound float64
+	method, why  string
+	lock         sync.Mutex
+}
+
 // search tries all that there is where it is little, and anneals while time is
 // left and a gap is.
 func (solver *solver) search(ctx context.Context) {
@@ -87,18 +99,6 @@ func (solver *solver) search(ctx context.Context) {
 // idleRounds of annealing that find nothing better end the search where no time
 // limit does.
 const idleRounds = 8
-
-type solver struct {
-	problem *Problem
-	// loose is for bounds, whole for lines; all are what is annealed.
-	loose, whole *instance
-	all          []*instance
-	set          graph.Settings
-	best         []int32 // calls of nodes
-	value, bound float64
-	method, why  string
-	lock         sync.Mutex
-}
 
 func newSolver(problem *Problem, set graph.Settings) (*solver, error) {
 	out := &solver{problem: problem, set: set, value: math.Inf(1)}
