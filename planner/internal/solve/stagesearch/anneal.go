@@ -47,15 +47,23 @@ func (anneal *annealer) below(count int) int {
 }
 
 // energy of a device with that load and those bytes. Bytes over the capacity
-// count like the same excess of load, and a fiftieth more.
+// count like a load that exceeds the aim by the same part, and a fiftieth more,
+// on a device with little to do as well: where one device makes the largest load,
+// the others would else be over their capacities for nothing.
 func (anneal *annealer) energy(device int32, load, bytes float64) float64 {
 	capacity := anneal.capacity[device]
-	scaled := load / anneal.unit
-	if anneal.blind {
-		scaled = bytes / capacity
-	} else if bytes > capacity {
-		scaled += 0.02 + (bytes-capacity)/capacity
+	switch {
+	case anneal.blind:
+		return anneal.power(bytes / capacity)
+	case bytes > capacity:
+		return anneal.power(load/anneal.unit) + anneal.power(0.02+bytes/capacity) - 1
+	default:
+		return anneal.power(load / anneal.unit)
 	}
+}
+
+// power is the energy of a load, as a part of the aim.
+func (anneal *annealer) power(scaled float64) float64 {
 	for range anneal.squarings {
 		scaled *= scaled
 	}

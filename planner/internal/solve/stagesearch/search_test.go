@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/devmap-dev/devmap/planner/internal/dags"
 	"github.com/devmap-dev/devmap/planner/internal/solve/graph"
 	"github.com/devmap-dev/devmap/planner/internal/solve/graph/graphtest"
 	"github.com/devmap-dev/devmap/planner/internal/solve/netlist"
@@ -15,6 +16,12 @@ import (
 // posed is a drawn problem without groups, in the form of the search.
 func posed(random *rand.Rand) (*graph.Problem, *Chain, []int) {
 	problem := graphtest.NearChain(random, 30+random.IntN(30), 20, graph.Kind{Count: 2 + random.IntN(3), Capacity: 900}, graph.Kind{Count: random.IntN(3), Capacity: math.Inf(1), FreeTransfers: true})
+	chain, order := chainOf(problem)
+	return problem, chain, order
+}
+
+// chainOf a problem without groups, and one of its linear extensions.
+func chainOf(problem *graph.Problem) (*Chain, []int) {
 	before, after := make([][]int, len(problem.Nodes)), make([][]int, len(problem.Nodes))
 	for _, edge := range problem.Edges {
 		before[edge[1]], after[edge[0]] = append(before[edge[1]], edge[0]), append(after[edge[0]], edge[1])
@@ -23,7 +30,7 @@ func posed(random *rand.Rand) (*graph.Problem, *Chain, []int) {
 	for item := range order {
 		order[item] = item
 	}
-	return problem, NewChain(netlist.New(graph.NewInstance(problem, problem.Groups())), before, after), order
+	return NewChain(netlist.New(graph.NewInstance(problem, problem.Groups())), before, after), order
 }
 
 // TestMoves: whatever moves were made, the sums kept are those of the
@@ -95,5 +102,32 @@ func TestRounds(t *testing.T) {
 		if err != nil || largest > 0.9*first || !slices.Equal(answers[0], answers[1]) {
 			t.Errorf("seed %d: from %v to %v, %v", seed, first, largest, err)
 		}
+	}
+}
+
+// TestUnevenAndTight: where one device makes the largest load, the others must
+// not fill beyond their capacities for nothing. Where they may, these rounds end
+// at 71.5.
+func TestUnevenAndTight(t *testing.T) {
+	t.Parallel()
+	line := dags.Line{Mode: "contiguous", Kind: "experts", Nodes: 219, Devices: 16, Capacity: 1.05, Transfers: 0.8, Seed: 3_000_004}
+	problem, err := line.Anew()
+	if err != nil {
+		t.Fatal(err)
+	}
+	chain, order := chainOf(problem)
+	start := make([]int, len(order))
+	chain.Spread(order, start)
+	search := New(chain, 1, 1)
+	search.Start(start)
+	for range 6 {
+		search.Round(context.Background())
+	}
+	place, _ := search.Best()
+	if place == nil {
+		t.Fatal("no placement that keeps the capacities")
+	}
+	if _, largest, err := problem.Score(place); err != nil || largest > 60 {
+		t.Errorf("%v, %v; want a largest load below 60", largest, err)
 	}
 }
