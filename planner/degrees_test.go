@@ -1,6 +1,7 @@
 package planner_test
 
 import (
+	"context"
 	"errors"
 	"math"
 	"strings"
@@ -129,6 +130,34 @@ func TestSomeDegreesOpen(t *testing.T) {
 		}
 	}
 }
+
+// TestDegreesStopped: with no time for mixtures of forms there are the stages
+// that all have the same, the most level of them.
+func TestDegreesStopped(t *testing.T) {
+	problem := spreadProblem(t, 8, 80<<30, "1", "auto", planner.Memory)
+	sol, err := planner.SolveDegrees(stopped{t.Context()}, &problem)
+	if err != nil {
+		t.Fatal(err)
+	}
+	least := math.Inf(1)
+	for _, tp := range []string{"1", "2", "4", "8"} {
+		fixed, err := planner.Solve(t.Context(), spreadProblem(t, 8, 80<<30, "1", tp, planner.Memory), planner.Settings{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		least = min(least, fixed.LargestShare)
+	}
+	if sol.LargestShare != least || sol.Status == planner.Optimal {
+		t.Errorf("%v (%s), and stages of one form have %v", sol.LargestShare, sol.Status, least)
+	}
+}
+
+// stopped has ended; what is made of it has not.
+type stopped struct{ context.Context }
+
+func (stopped) Done() <-chan struct{} { return nil }
+
+func (stopped) Err() error { return context.DeadlineExceeded }
 
 // TestDegreesRefused: what degrees are not chosen for.
 func TestDegreesRefused(t *testing.T) {

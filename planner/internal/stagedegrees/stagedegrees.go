@@ -10,7 +10,6 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 	"github.com/devmap-dev/devmap/planner/internal/instance"
-	"github.com/devmap-dev/devmap/planner/internal/solve/certificate"
 	"github.com/devmap-dev/devmap/planner/internal/solve/stagechain"
 )
 
@@ -182,26 +181,12 @@ func (method Method) Solve(ctx context.Context, in *instance.Instance, _ instanc
 	return problem.level(ctx)
 }
 
-// level is the smallest largest share.
-func (problem *problem) level(ctx context.Context) (*instance.Answer, error) {
-	cost := func(form, a, b int, after stagechain.After) float64 { return problem.share(form, a, b, after.Stages) }
-	found, err := stagechain.Solve(ctx, problem.chain(1, 0, cost))
-	if err != nil {
-		return nil, problem.none(err)
-	}
-	out := &instance.Answer{Claim: certificate.Claim{
-		Value: found.Value, LowerBound: found.LowerBound, Bound: "search", Rounding: certificate.Exact, Stopped: found.Early(),
-	}}
-	out.Map, out.Costs = problem.placed(problem.stagesOf(found.Stages, cost))
-	out.Proved = found.Optimal()
-	return out, nil
-}
-
 // none says that no stages fill the GPUs.
 func (problem *problem) none(err error) error {
 	if !errors.Is(err, stagechain.ErrNone) {
 		return err
 	}
 	return &instance.StageError{Field: "gpus", Devices: len(problem.in.Topology.Devices), Units: problem.items.Count(), Msg: costmodel.Messagef(
-		"no stages of the forms that the model takes fill the %d GPUs: at most %d stages, of %d units that can be one", len(problem.in.Topology.Devices), problem.most, problem.items.Count())}
+		"no stages of the forms that the model takes fill the %d GPUs: at most %d stages, of %d units that can be one (more %v, a larger %v or %v may)",
+		len(problem.in.Topology.Devices), problem.most, problem.items.Count(), costmodel.Setting{Field: "micro_batches"}, costmodel.Setting{Field: "batch"}, costmodel.Set("tp", "auto"))}
 }
