@@ -37,6 +37,11 @@ func (command *planCommand) pipeline(cmd *cobra.Command, arg, folder string) err
 	if command.IsLatency() {
 		return out.Usagef("--objective latency: %s is a pipeline of components, whose phases are planned for memory alone", arg)
 	}
+	for _, degree := range []string{"dp", "tp"} {
+		if cmd.Flags().Changed(degree) {
+			return out.Usagef("--%s: stages of several GPUs are a language model's in training, and %s is a pipeline of components (--ulysses, --ring, --pipefusion and --cfg-degree spread it)", degree, arg)
+		}
+	}
 	opened, err := diffusers.Open(folder)
 	if err != nil {
 		return err
