@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/spf13/cobra"
@@ -37,10 +38,8 @@ func (command *planCommand) pipeline(cmd *cobra.Command, arg, folder string) err
 	if command.IsLatency() {
 		return out.Usagef("--objective latency: %s is a pipeline of components, whose phases are planned for memory alone", arg)
 	}
-	for _, degree := range []string{"dp", "tp"} {
-		if cmd.Flags().Changed(degree) {
-			return out.Usagef("--%s: stages of several GPUs are a language model's in training, and %s is a pipeline of components (--ulysses, --ring, --pipefusion and --cfg-degree spread it)", degree, arg)
-		}
+	if err := unread(cmd, arg); err != nil {
+		return err
 	}
 	opened, err := diffusers.Open(folder)
 	if err != nil {
@@ -68,6 +67,24 @@ func (command *planCommand) pipeline(cmd *cobra.Command, arg, folder string) err
 	}
 	if !fits(document) {
 		return &out.Infeasible{Err: errors.New(tooLarge(document)), Helps: smaller(opened, best.Workload, topology)}
+	}
+	return nil
+}
+
+// unread refuses what says how a language model is run: a plan that passed over
+// it would be of something else than was asked for.
+func unread(cmd *cobra.Command, arg string) error {
+	planned := map[string]string{"mode": string(costmodel.Infer), "precision": "bf16-true", "attention": "sdpa"}
+	for _, field := range costmodel.Fields() {
+		name := strings.ReplaceAll(field.Name, "_", "-")
+		flag := cmd.Flags().Lookup(name)
+		switch {
+		case flag == nil || !flag.Changed || name == "batch" || name == "offload" || flag.Value.String() == planned[name]:
+		case name == "dp" || name == "tp":
+			return out.Usagef("--%s: stages of several GPUs are a language model's in training, and %s is a pipeline of components (--ulysses, --ring, --pipefusion and --cfg-degree spread it)", name, arg)
+		default:
+			return out.Usagef("--%s %s: %s is a pipeline of components, which make pictures with what their folder says; without --%s it is planned", name, flag.Value, arg, name)
+		}
 	}
 	return nil
 }
