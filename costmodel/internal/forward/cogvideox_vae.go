@@ -11,29 +11,14 @@ type cogVAE struct {
 
 func autoencoderCogVideoX(tape *tape, root module, call Call) {
 	run := &cogVAE{tape: tape, root: root}
-	frames := max(1, call.Frames)
-	if !call.Decode {
-		pixels := tape.picture(picture{batch: call.Batch, channels: root.inward("encoder.conv_in.conv"), frames: frames, height: call.Height, width: call.Width})
-		tape.drop(run.encode(pixels), pixels.value)
-		return
-	}
-	latents := tape.picture(picture{batch: call.Batch, channels: root.inward("decoder.conv_in.conv"), frames: latentFrames(frames), height: call.Height / latentRatio, width: call.Width / latentRatio})
-	part := latents
-	if call.Slicing {
-		part.batch = 1
-	}
-	var kept []*value
-	for range latents.batch / part.batch {
+	tape.video(root, call, codec{"conv_in.conv", run.encode, func(latents picture) *value {
 		// Tiles are half as high and as wide as the videos that it was made for.
 		const high, wide = 480 / 2 / latentRatio, 720 / 2 / latentRatio
 		if call.Tiling && (latents.height > high || latents.width > wide) {
-			kept = append(kept, run.tiles(part, high, wide))
-		} else {
-			kept = append(kept, run.decode(part))
+			return run.tiles(latents, high, wide)
 		}
-	}
-	tape.joined(kept)
-	tape.drop(latents.value)
+		return run.decode(latents)
+	}, tape.joined})
 }
 
 // tiles is tiled_decode: a sixth of the height and a fifth of the width shared

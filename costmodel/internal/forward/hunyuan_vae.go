@@ -9,28 +9,13 @@ type hunyuanVAE struct {
 
 func autoencoderHunyuan(tape *tape, root module, call Call) {
 	run := &hunyuanVAE{tape, root}
-	frames := max(1, call.Frames)
-	if !call.Decode {
-		pixels := tape.picture(picture{batch: call.Batch, channels: root.inward("encoder.conv_in.conv"), frames: frames, height: call.Height, width: call.Width})
-		tape.drop(run.encode(pixels), pixels.value)
-		return
-	}
-	latents := tape.picture(picture{batch: call.Batch, channels: root.inward("decoder.conv_in.conv"), frames: latentFrames(frames), height: call.Height / latentRatio, width: call.Width / latentRatio})
 	const side, long = 256 / latentRatio, 4 // a tile's latents
-	part := latents
-	if call.Slicing {
-		part.batch = 1
-	}
-	var kept []*value
-	for range latents.batch / part.batch {
+	tape.video(root, call, codec{"conv_in.conv", run.encode, func(latents picture) *value {
 		if latents.frames > long {
-			kept = append(kept, run.clips(part, call.Tiling))
-		} else {
-			kept = append(kept, run.clip(part, call.Tiling && max(part.height, part.width) > side))
+			return run.clips(latents, call.Tiling)
 		}
-	}
-	tape.drop(kept...)
-	tape.drop(latents.value)
+		return run.clip(latents, call.Tiling && max(latents.height, latents.width) > side)
+	}, func(videos []*value) { tape.drop(videos...) }})
 }
 
 // clips is _temporal_tiled_decode: five latents at a time, three apart, all

@@ -35,20 +35,7 @@ func TestMeasured(t *testing.T) {
 		{sdxlUNet, Call{Batch: 2, Height: 768, Width: 768, Text: 77}, 196380672},
 		{sdxlUNet, Call{Batch: 2, Height: 640, Width: 1536, Text: 77}, 321521664},
 	} {
-		graph, err := diffusers.FromConfig("config.json", []byte(c.config))
-		if err != nil {
-			t.Fatal(err)
-		}
-		cost, err := Of(graph, c.call, 2)
-		if err != nil {
-			t.Error(err)
-			continue
-		}
-		diff := float64(cost.PeakBytes-c.want) / float64(c.want)
-		t.Logf("%s %+v: %d, measured %d (%+.3f %%) %.3g FLOP", graph.Class, c.call, cost.PeakBytes, c.want, 100*diff, cost.FLOPs)
-		if diff > 0.01 || diff < -0.01 {
-			t.Errorf("%s %+v: %d, measured %d (%+.3f %%)", graph.Class, c.call, cost.PeakBytes, c.want, 100*diff)
-		}
+		judge(t, c.config, c.call, c.want, 2)
 	}
 }
 
@@ -64,16 +51,26 @@ func TestMeasuredSingle(t *testing.T) {
 		{sdxlVAE, Call{Batch: 1, Height: 768, Width: 768, Decode: true}, 2871558656},
 		{wanVAE, Call{Batch: 1, Height: 480, Width: 832, Frames: 17, Decode: true}, 9089759744},
 	} {
-		graph, err := diffusers.FromConfig("config.json", []byte(c.config))
-		if err != nil {
-			t.Fatal(err)
-		}
-		cost, err := Of(graph, c.call, 4)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if off := float64(cost.PeakBytes-c.want) / float64(c.want); off > 0.01 || off < -0.01 {
-			t.Errorf("%s %+v: %d, measured %d (%+.3f %%)", graph.Class, c.call, cost.PeakBytes, c.want, 100*off)
-		}
+		judge(t, c.config, c.call, c.want, 4)
+	}
+}
+
+// judge holds a forward's peak to what was measured, to one part in a hundred:
+// bytes are those of an element.
+func judge(t *testing.T, config string, call Call, want, bytes int64) {
+	t.Helper()
+	graph, err := diffusers.FromConfig("config.json", []byte(config))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cost, err := Of(graph, call, bytes)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	diff := float64(cost.PeakBytes-want) / float64(want)
+	t.Logf("%s %+v: %d, measured %d (%+.3f %%) %.3g FLOP", graph.Class, call, cost.PeakBytes, want, 100*diff, cost.FLOPs)
+	if diff > 0.01 || diff < -0.01 {
+		t.Errorf("%s %+v: %d, measured %d (%+.3f %%)", graph.Class, call, cost.PeakBytes, want, 100*diff)
 	}
 }

@@ -1,10 +1,6 @@
 package forward
 
-import (
-	"testing"
-
-	"github.com/devmap-dev/devmap/modelgraph/diffusers"
-)
+import "testing"
 
 const (
 	wanVAE     = `{"_class_name":"AutoencoderKLWan"}`
@@ -35,19 +31,6 @@ func TestMeasuredVideo(t *testing.T) {
 		{hunyuans, Call{Batch: 1, Height: 320, Width: 320, Frames: 33, Decode: true}, 5955014656},
 		{hunyuans, Call{Batch: 1, Height: 544, Width: 960, Frames: 33, Decode: true, Tiling: true}, 3915793920},
 	} {
-		graph, err := diffusers.FromConfig("config.json", []byte(c.config))
-		if err != nil {
-			t.Fatal(err)
-		}
-		cost, err := Of(graph, c.call, 2)
-		if err != nil {
-			t.Error(err)
-			continue
-		}
-		diff := float64(cost.PeakBytes-c.want) / float64(c.want)
-		t.Logf("%s %dx%d %d frames: %d, measured %d (%+.3f %%)", graph.Class, c.call.Width, c.call.Height, c.call.Frames, cost.PeakBytes, c.want, 100*diff)
-		if diff > 0.01 || diff < -0.01 {
-			t.Errorf("%s %+v: %d, measured %d (%+.3f %%)", graph.Class, c.call, cost.PeakBytes, c.want, 100*diff)
-		}
+		judge(t, c.config, c.call, c.want, 2)
 	}
 }

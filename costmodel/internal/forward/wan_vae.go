@@ -25,27 +25,13 @@ func autoencoderQwenImage(tape *tape, root module, call Call) { causal(tape, roo
 
 func causal(tape *tape, root module, call Call, exact bool) {
 	run := &causalVAE{tape: tape, root: root, cache: make(map[string]*kept), exact: exact}
-	if !call.Decode {
-		pixels := tape.picture(picture{batch: call.Batch, channels: root.inward("encoder.conv_in"), frames: max(1, call.Frames), height: call.Height, width: call.Width})
-		tape.drop(run.encode(pixels), pixels.value)
-		return
-	}
-	latents := tape.picture(picture{batch: call.Batch, channels: root.inward("decoder.conv_in"), frames: latentFrames(max(1, call.Frames)), height: call.Height / latentRatio, width: call.Width / latentRatio})
 	const tile = 256
-	var done []*value
-	part, parts := latents, int64(1)
-	if call.Slicing && call.Batch > 1 {
-		part.batch, parts = 1, call.Batch
-	}
-	for range parts {
+	tape.video(root, call, codec{"conv_in", run.encode, func(latents picture) *value {
 		if call.Tiling && max(call.Height, call.Width) > tile {
-			done = append(done, run.tiles(part))
-		} else {
-			done = append(done, run.decode(part))
+			return run.tiles(latents)
 		}
-	}
-	tape.joined(done)
-	tape.drop(latents.value)
+		return run.decode(latents)
+	}, tape.joined})
 }
 
 // clear drops what the convolutions kept.
