@@ -26,18 +26,23 @@ type fakeRow struct {
 // fakeRows are those of a file.
 func fakeRows(t *testing.T, file string) []fakeRow {
 	t.Helper()
+	return rowsOf(t, file, newFakeRow)
+}
+
+// rowsOf are the rows of a file of ranks.
+func rowsOf[row any](t *testing.T, file string, read func(*testing.T, distRank) row) (rows []row) {
+	t.Helper()
 	f, err := os.Open(file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	var rows []fakeRow
 	for s := bufio.NewScanner(f); s.Scan(); {
 		var rank distRank
 		if err := json.Unmarshal(s.Bytes(), &rank); err != nil {
 			t.Fatal(file, err)
 		}
-		rows = append(rows, newFakeRow(t, rank))
+		rows = append(rows, read(t, rank))
 	}
 	return rows
 }

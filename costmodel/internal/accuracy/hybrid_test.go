@@ -1,11 +1,8 @@
 package accuracy_test
 
 import (
-	"bufio"
-	"encoding/json"
 	"fmt"
 	"math"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -88,25 +85,6 @@ func (row *hybridRow) predict(t *testing.T) devicemap.Predicted {
 	return report.Devices[row.stage*row.gpus].Predicted
 }
 
-// hybridRows are those of a file.
-func hybridRows(t *testing.T, file string) []hybridRow {
-	t.Helper()
-	f, err := os.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	var rows []hybridRow
-	for s := bufio.NewScanner(f); s.Scan(); {
-		var rank distRank
-		if err := json.Unmarshal(s.Bytes(), &rank); err != nil {
-			t.Fatal(file, err)
-		}
-		rows = append(rows, newHybridRow(t, rank))
-	}
-	return rows
-}
-
 // TestHybridAccuracy predicts ranks of pipelines whose stages are several GPUs
 // (measured/how/measure_hybrid.py), of which fixtures/measured has what was
 // predicted before they were measured, too.
@@ -114,7 +92,7 @@ func TestHybridAccuracy(t *testing.T) {
 	var table strings.Builder
 	var off []float64
 	fmt.Fprintf(&table, "\n%-56s  predicted   measured    error  MiB off  at\n", "row (GiB)")
-	for _, row := range hybridRows(t, "../../../fixtures/measured/fake_group_hybrid.jsonl") {
+	for _, row := range rowsOf(t, "../../../fixtures/measured/fake_group_hybrid.jsonl", newHybridRow) {
 		got, measured := row.predict(t), row.ranks[0].Peak
 		percent := 100 * (float64(got.PeakAllocatedBytes)/float64(measured) - 1)
 		fmt.Fprintf(&table, "%-56s %10.3f %10.3f %+7.3f%% %+8.2f  %s\n", row.name, gib(got.PeakAllocatedBytes), gib(measured), percent, float64(got.PeakAllocatedBytes-measured)/(1<<20), got.PeakAt)
