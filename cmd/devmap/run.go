@@ -46,8 +46,8 @@ On GPUs a process of its own does the work. Where that fails or is killed a
 report is left, with exit status 1, and says whether the GPUs' memory was given
 back.
 
-Several plans run one after another. Exit status 4: a verdict is fail; 3: the
-arenas find no room.`,
+Several plans run one after another, and with --cycles N they take turns: A B A B …
+Exit status 4: a verdict is fail; 3: the arenas find no room.`,
 		Example: `  devmap run plan.json
   devmap run plan.json --weights random --steps 10 --lr 3e-4 --clip 1
   devmap run plan.json --tokens text.jsonl --steps 100 --save trained
@@ -90,12 +90,12 @@ func (command *runCommand) run(cmd *cobra.Command, files []string) error {
 		return err
 	}
 	var reports bytes.Buffer
-	failed := command.each(runs, func(one *planRun) (*report.Report, error) {
-		measured, err := one.carryOut(cmd)
+	failed := command.takeTurns(runs, func(turn *turn) (*report.Report, error) {
+		measured, err := turn.carryOut(cmd)
 		if err != nil {
 			return nil, err
 		}
-		return measured, command.show(cmd, one, measured, &reports)
+		return measured, command.show(cmd, turn, measured, &reports)
 	})
 	if failed != nil && !errors.Is(failed, out.ErrCheck) {
 		return failed
@@ -106,22 +106,6 @@ func (command *runCommand) run(cmd *cobra.Command, files []string) error {
 	return failed
 }
 
-// each runs plans one after another; ErrCheck: a verdict is fail.
-func (command *runCommand) each(runs []planRun, carryOut func(one *planRun) (*report.Report, error)) error {
-	failed := false
-	for i := range runs {
-		measured, err := carryOut(&runs[i])
-		if err != nil {
-			return err
-		}
-		failed = failed || measured.Verdict == report.Fail
-	}
-	if failed {
-		return out.ErrCheck
-	}
-	return nil
-}
-
 // write writes what -o names.
 func (command *runCommand) write(cmd *cobra.Command, reports []byte) error {
 	if command.Output == "" {
@@ -130,23 +114,23 @@ func (command *runCommand) write(cmd *cobra.Command, reports []byte) error {
 	return out.Write(cmd, command.Output, func(to io.Writer) error { _, err := to.Write(reports); return err })
 }
 
-// carryOut runs a plan.
-func (one *planRun) carryOut(cmd *cobra.Command) (*report.Report, error) {
+// carryOut runs a plan's turn.
+func (turn *turn) carryOut(cmd *cobra.Command) (*report.Report, error) {
 	watch, done := out.Watch(cmd.ErrOrStderr(), "reserving memory")
-	one.watch(watch)
-	if one.link != nil {
-		one.tell(one.link)
+	turn.watch(watch)
+	if turn.link != nil {
+		turn.tell(turn.link)
 	}
-	result, err := executor.Run(cmd.Context(), one.backend, &one.job.Job, &one.settings)
+	result, err := executor.Run(cmd.Context(), turn.backend, &turn.job.Job, turn.asked())
 	done()
 	if err != nil {
-		told := one.told(err)
-		if one.link != nil {
-			one.broke(one.link, err, told)
+		told := turn.told(err)
+		if turn.link != nil {
+			turn.broke(turn.link, err, told)
 		}
 		return nil, told
 	}
-	return report.Of(one.foretold(), &one.job.Job, result), nil
+	return report.Of(turn.foretold(), &turn.job.Job, result), nil
 }
 
 // foretold is what the plan says of the run.
@@ -166,14 +150,14 @@ func (command *runCommand) people(cmd *cobra.Command) io.Writer {
 
 // show prints a report, which is the result unless the document is: that of
 // --json, and of -o, for which all are gathered.
-func (command *runCommand) show(cmd *cobra.Command, one *planRun, measured *report.Report, reports *bytes.Buffer) error {
+func (command *runCommand) show(cmd *cobra.Command, turn *turn, measured *report.Report, reports *bytes.Buffer) error {
 	if command.JSON || command.Output != "" {
 		if err := devicemap.WriteJSON(command.documents(cmd, reports), measured); err != nil {
 			return err
 		}
 	}
 	if !command.JSON {
-		show.New(command.people(cmd), one.job.Graph, *one.job.Workload).Run(one.job.placed, measured, command.where(one))
+		show.New(command.people(cmd), turn.job.Graph, *turn.job.Workload).Run(turn.job.placed, measured, command.where(turn.planRun))
 	}
 	return nil
 }

@@ -33,13 +33,13 @@ func (command *runCommand) work(cmd *cobra.Command, files []string) (err error) 
 	if err != nil {
 		return err
 	}
-	return command.each(runs, func(one *planRun) (*report.Report, error) {
-		command.begin(one)
-		measured, err := one.carryOut(cmd)
+	return command.takeTurns(runs, func(turn *turn) (*report.Report, error) {
+		command.begin(turn.planRun)
+		measured, err := turn.carryOut(cmd)
 		if err != nil {
 			return nil, err
 		}
-		return measured, command.ran(cmd, one, measured)
+		return measured, command.ran(cmd, turn, measured)
 	})
 }
 
@@ -134,12 +134,12 @@ func (one *planRun) broke(link *worker.Link, err, told error) {
 }
 
 // ran tells what came of a plan.
-func (command *runCommand) ran(cmd *cobra.Command, one *planRun, measured *report.Report) error {
+func (command *runCommand) ran(cmd *cobra.Command, turn *turn, measured *report.Report) error {
 	var document, text bytes.Buffer
 	if err := devicemap.WriteJSON(&document, measured); err != nil {
 		return err
 	}
-	show.New(command.people(cmd), one.job.Graph, *one.job.Workload).Into(&text).Run(one.job.placed, measured, command.where(one))
+	show.New(command.people(cmd), turn.job.Graph, *turn.job.Workload).Into(&text).Run(turn.job.placed, measured, command.where(turn.planRun))
 	command.self.Link.Say(&worker.Message{Ran: &worker.Ran{Document: document.String(), Text: text.String()}})
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 type Run struct {
 	Weights, Tokens, Resume string
 	Save, SaveState         string
-	Seed, Steps             int64
+	Seed, Steps, Cycles     int64
 	Rate, Epsilon, Decay    float64
 	Clip                    float64
 	Backend                 string
@@ -114,6 +114,10 @@ var runFlags = []flag{
 		name: "transport", at: func(request *Request) any { return &request.Run.Transport }, on: onRun, otherwise: string(cuda.Auto),
 		help: "how messages travel between GPUs: {values} (auto: peer where they reach each other, else by the host's memory)", values: []string{string(cuda.Auto), string(cuda.Peer), string(cuda.Host)},
 		meant: map[string]string{"nvlink": "peer", "p2p": "peer", "pcie": "host", "cpu": "host", "staged": "host"},
+	},
+	{
+		name: "cycles", at: func(request *Request) any { return &request.Run.Cycles }, on: onRun, otherwise: "1", leftOut: "1",
+		help: "how many turns each plan has: of A B they are A B A B …",
 	},
 	{
 		name: "certify", at: func(*Request) any { return new(bool) }, on: onRun, hidden: onRun, otherwise: "false", unbuilt: true,
