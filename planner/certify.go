@@ -20,11 +20,11 @@ func certify(in *instance.Instance, answer *instance.Answer, method instance.Met
 	timed := in.Timed()
 	if answer.Costs != nil { // the forms of the stages were chosen
 		chosen := *in
-		chosen.Costs, timed = answer.Costs, answer.Costs
+		chosen.Costs, chosen.Pooled, timed = answer.Costs, answer.Costs, answer.Costs
 		in = &chosen
 	}
 	out := &Solution{
-		Map: answer.Map, Costs: in.Costs, Topology: in.Topology, EvenProved: answer.EvenProved, Probes: answer.Tried, Bounds: answer.Bounds,
+		Map: answer.Map, Costs: in.Pooled, Topology: in.Topology, EvenProved: answer.EvenProved, Probes: answer.Tried, Bounds: answer.Bounds,
 		Method:   cmp.Or(answer.Found, method.Why(in)),
 		Warnings: slices.Clone(in.Costs.Warnings),
 	}
@@ -72,17 +72,22 @@ func (solution *Solution) weigh() {
 }
 
 // predict is what each device holds at its peak, by the walk, for a map that
-// passes the check that is made of anybody's.
+// passes the check that is made of anybody's. Pools are followed where all
+// devices fit: what does not is not run.
 func predict(in *instance.Instance, placed devicemap.Map) ([]devicemap.Prediction, error) {
-	if placed == nil {
-		return devicemap.Predict(in.Costs, in.Topology, nil), nil
-	}
-	for _, fault := range devicemap.Check(in.Graph, in.Costs, in.Topology, placed.Flatten(in.Graph), nil).Faults {
-		if fault.Kind != "does-not-fit" || in.Objective == Time {
-			return nil, fmt.Errorf("planner: %w", &certificate.FaultError{Msg: fmt.Sprintf("the solver's map fails the check: %s", fault)})
+	if placed != nil {
+		for _, fault := range devicemap.Check(in.Graph, in.Costs, in.Topology, placed.Flatten(in.Graph), nil).Faults {
+			if fault.Kind != "does-not-fit" || in.Objective == Time {
+				return nil, fmt.Errorf("planner: %w", &certificate.FaultError{Msg: fmt.Sprintf("the solver's map fails the check: %s", fault)})
+			}
 		}
 	}
-	return devicemap.Predict(in.Costs, in.Topology, placed), nil
+	devices := devicemap.Predict(in.Costs, in.Topology, placed)
+	lacks := func(device devicemap.Prediction) bool { return device.HeadroomBytes < 0 }
+	if in.Pooled.Marks == nil || slices.ContainsFunc(devices, lacks) {
+		return devices, nil
+	}
+	return devicemap.Predict(in.Pooled, in.Topology, placed), nil
 }
 
 // certifyLeft certifies what leaves. Its bytes come first: where they are not

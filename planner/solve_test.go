@@ -115,6 +115,35 @@ func TestInfeasible(t *testing.T) {
 	}
 }
 
+// TestPools: of a map that fits each device's pool is followed once, and of one
+// that does not none is, whatever the method.
+func TestPools(t *testing.T) {
+	g := readModel(t, "llama-3.2-1b")
+	for _, c := range []struct {
+		strategy costmodel.Strategy
+		capacity int64
+		followed int
+	}{{costmodel.DeviceMap, 16 << 30, 2}, {costmodel.DeviceMap, 4 << 30, 0}, {costmodel.FSDP, 40 << 30, 2}, {costmodel.FSDP, 4 << 30, 0}} {
+		device := costmodel.Device{CapacityBytes: c.capacity}
+		p := planner.Problem{Graph: g, Topology: &costmodel.Topology{Devices: []costmodel.Device{device, device}}}
+		workload := costmodel.Workload{Mode: costmodel.Train, Strategy: c.strategy, Batch: 1, Seq: 512, Optimizer: costmodel.AdamW}
+		if c.strategy == costmodel.FSDP {
+			workload.World = 2
+		}
+		p.Costs = drawn.Table(t, g, workload)
+		followed, marks := 0, p.Costs.Marks
+		p.Costs.Marks = func(units []int, input bool) [][2]int64 {
+			followed++
+			return marks(units, input)
+		}
+		_, err := planner.Solve(t.Context(), p, planner.Settings{})
+		var no *planner.InfeasibleError
+		if followed != c.followed || errors.As(err, &no) != (c.followed == 0) {
+			t.Errorf("%s on %d bytes: %d pools followed, not %d, and %v", c.strategy, c.capacity, followed, c.followed, err)
+		}
+	}
+}
+
 func TestTooLarge(t *testing.T) {
 	_, err := planner.Solve(t.Context(), drawn.Chain(t, []int64{10, 500, 10}, 100, 200), planner.Settings{})
 	var no *planner.InfeasibleError

@@ -79,10 +79,14 @@ func (problem *Problem) planned(workload costmodel.Workload) (planner.Problem, e
 		return planner.Problem{}, err
 	}
 	table, err := estimate.Table(problem.Graph, workload)
+	if err != nil {
+		return planner.Problem{}, err
+	}
+	table.Marks = nil // rows are of peaks; a pool takes longer to follow than all else of a row
 	return planner.Problem{
 		Graph: problem.Graph, Costs: table, Topology: problem.Topology, Pins: problem.Pins, Together: problem.Together,
 		Anywhere: problem.Anywhere && workload.Strategy.Traits().Sequential, Objective: problem.Objective, Offload: problem.tier(&workload),
-	}, err
+	}, nil
 }
 
 // tier is where units may leave for under a strategy.

@@ -72,6 +72,9 @@ func TestRows(t *testing.T) {
 	fits := 0
 	for i := range rows {
 		r := &rows[i]
+		if r.Refused == nil && r.Solution.Costs.Marks != nil {
+			t.Errorf("%s: a row of peaks follows pools", r.Workload.Strategy)
+		}
 		if r.Fits {
 			fits++
 			for d := range r.Solution.Devices {

@@ -35,10 +35,13 @@ const (
 // Instance is what is to be placed, what it costs, where it can go, and what
 // every map must keep.
 type Instance struct {
-	Graph     *modelgraph.Graph
-	Costs     *costmodel.Table
-	Topology  *costmodel.Topology
-	Objective Objective
+	Graph *modelgraph.Graph
+	// Costs are those of peaks: methods try maps by the thousand. Pooled are the
+	// costs as they were given, whose pools may be followed ([costmodel.Table.Marks]),
+	// which takes longer than all else that is predicted of a map.
+	Costs, Pooled *costmodel.Table
+	Topology      *costmodel.Topology
+	Objective     Objective
 	// Request: under Time, the step is that of one request, a micro-batch that
 	// has the devices to itself. Devices hold what they hold at work.
 	Request bool
@@ -68,6 +71,9 @@ type Instance struct {
 // [*ConstraintError].
 func New(base Instance, pins []Pin, together [][]string) (*Instance, error) {
 	in := base
+	peaks := *base.Costs
+	peaks.Marks = nil
+	in.Costs, in.Pooled = &peaks, base.Costs
 	in.Anywhere = in.Anywhere && !in.Piped()
 	if !in.Replicated() {
 		var err error

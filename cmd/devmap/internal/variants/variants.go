@@ -100,13 +100,14 @@ func sizes(field string, now int64) []int64 {
 // doesNotFit is the kind of [devicemap.Fault] that leaves a map one that can be run.
 const doesNotFit = "does-not-fit"
 
-// predict is what the plan's map holds under a workload; not ok where no engine
-// runs it so.
+// predict is what the plan's map holds at its peaks under a workload; not ok where
+// no engine runs it so.
 func predict(graph *modelgraph.Graph, plan *devicemap.Plan, workload *costmodel.Workload) ([]devicemap.Prediction, bool) {
 	table, err := ask.Costs(graph, *workload)
 	if err != nil {
 		return nil, false
 	}
+	table.Marks = nil // peaks alone are compared
 	report := devicemap.Check(graph, table, &plan.Topology, plan.DeviceMap, nil)
 	faults := slices.ContainsFunc(report.Faults, func(fault devicemap.Fault) bool { return fault.Kind != doesNotFit })
 	return report.Devices, !faults && len(report.Devices) == len(plan.Devices)
