@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
+	"time"
 )
 
 // environment says in a worker's environment that it is one.
@@ -18,6 +20,10 @@ const (
 	lifeFile = 4
 )
 
+// orphaned is how long a worker without a supervisor may take to put away what it has
+// begun to write.
+var orphaned = 2 * time.Second
+
 // Self is how a process was called that may have its work done by another one, or is
 // that other one.
 type Self struct {
@@ -27,15 +33,17 @@ type Self struct {
 
 // Link is a worker's end of what joins it with its supervisor.
 type Link struct {
-	lock sync.Mutex
-	says *os.File
-	life *os.File
+	lock       sync.Mutex
+	says       *os.File
+	life       *os.File
+	supervisor int // the system's number of the process that waits for it
 }
 
 // Inherited is the link that the process was started with; nil: it is no worker.
 // Processes that it starts are none.
 func Inherited() (*Link, error) {
-	if os.Getenv(environment) == "" {
+	said := os.Getenv(environment)
+	if said == "" {
 		return nil, nil //nolint:nilnil // it is no worker
 	}
 	if err := os.Unsetenv(environment); err != nil {
@@ -47,7 +55,9 @@ func Inherited() (*Link, error) {
 			return nil, fmt.Errorf("%s is set, and no supervisor has left its pipes: unset it", environment)
 		}
 	}
-	return link, nil
+	var err error
+	link.supervisor, err = strconv.Atoi(said)
+	return link, err
 }
 
 // Say sends a message; in the place of one that cannot be written that the work broke
@@ -63,12 +73,18 @@ func (link *Link) Say(message *Message) {
 	link.says.Write(text) //nolint:errcheck // nobody is left to tell
 }
 
-// Until is a context that ends when the worker is to end.
+// Until is a context that ends when the worker is to end. A worker whose supervisor is
+// no more ends by itself: whatever it is at, nobody else would end it.
 func (link *Link) Until(ctx context.Context) context.Context {
 	ctx, cancel := context.WithCancel(ctx)
 	go func() {
 		io.Copy(io.Discard, link.life) //nolint:errcheck // however it ends
 		cancel()
+		for os.Getppid() == link.supervisor { // which waits, and kills it after a while
+			time.Sleep(orphaned)
+		}
+		time.Sleep(orphaned)
+		os.Exit(1)
 	}()
 	return ctx
 }

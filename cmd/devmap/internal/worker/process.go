@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"strconv"
 	"time"
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
@@ -41,7 +42,7 @@ func Start(ctx context.Context, args []string, stdout, stderr io.Writer) (*Proce
 	}
 	process := &Process{says: says, life: life, grace: grace, slow: make(chan struct{}), done: make(chan struct{})}
 	process.command = &exec.Cmd{
-		Path: self, Args: append([]string{"devmap"}, args...), Env: append(os.Environ(), environment+"=1"),
+		Path: self, Args: append([]string{"devmap"}, args...), Env: append(os.Environ(), environment+"="+strconv.Itoa(os.Getpid())),
 		Stdin: os.Stdin, Stdout: inherited(stdout), Stderr: inherited(stderr), ExtraFiles: []*os.File{saysEnd, lifeEnd}, // saysFile, lifeFile
 	}
 	err = errors.Join(process.command.Start(), saysEnd.Close(), lifeEnd.Close())

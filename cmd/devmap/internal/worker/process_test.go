@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -18,15 +19,39 @@ func TestMain(m *testing.M) {
 	if err != nil {
 		panic(err)
 	}
-	if link == nil {
+	switch {
+	case link != nil:
+		works(link, os.Args[1])
+	case os.Getenv(deserts) != "":
+		desert()
+	default:
 		m.Run()
-		return
 	}
-	works(link, os.Args[1])
+}
+
+// deserts says in the environment of this program that it is a supervisor which is
+// killed, and leaves a worker that waits for nothing.
+const deserts = "TEST_DESERTS"
+
+func desert() {
+	process, err := Start(context.Background(), []string{"hangs"}, os.Stdout, os.Stderr)
+	if err != nil {
+		panic(err)
+	}
+	if _, err := process.Next(); err != nil {
+		panic(err)
+	}
+	self, err := os.FindProcess(os.Getpid())
+	if err != nil {
+		panic(err)
+	}
+	self.Kill() //nolint:errcheck // what follows tells
+	select {}
 }
 
 // works is what a worker does that was asked for it.
 func works(link *Link, how string) {
+	orphaned = 50 * time.Millisecond
 	until := link.Until(context.Background())
 	link.Say(&Message{At: how + os.Getenv(environment)})
 	switch how {
@@ -41,6 +66,8 @@ func works(link *Link, how string) {
 		link.Say(&Message{Broke: "it was to end"})
 	case "sleeps":
 		select {}
+	case "hangs": // without a timer the runtime would find that nothing goes on
+		time.Sleep(time.Hour)
 	case "babbles":
 		link.says.WriteString("what is this?") //nolint:errcheck // the supervisor may be gone
 		<-until.Done()
@@ -139,6 +166,41 @@ func TestSlow(t *testing.T) {
 	}
 	if ended, err := process.Wait(); ended != "signal: killed" || err != nil || !process.Slow() {
 		t.Errorf("ended %s, %v", ended, err)
+	}
+}
+
+// TestDeserted: a worker whose supervisor is killed ends, whatever it is at. Their
+// output is one pipe, which ends with the last of them.
+func TestDeserted(t *testing.T) {
+	t.Parallel()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	supervisor := exec.Command(self)
+	supervisor.Env = append(os.Environ(), deserts+"=1")
+	ended, err := supervisor.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := supervisor.Start(); err != nil {
+		t.Fatal(err)
+	}
+	over := make(chan error, 1)
+	go func() {
+		_, err := io.Copy(io.Discard, ended)
+		over <- err
+	}()
+	select {
+	case err := <-over:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(20 * time.Second):
+		t.Error("the worker is there still")
+	}
+	if err := supervisor.Wait(); err == nil || err.Error() != "signal: killed" {
+		t.Errorf("the supervisor ended: %v", err)
 	}
 }
 
