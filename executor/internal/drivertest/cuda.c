@@ -13,8 +13,10 @@
  * for itself), _FAIL (which call of those that need memory finds none, from 1), _REGISTER
  * (0: no memory is), _FLIP (the copy from the host of which a byte is wrong), _CROSS (a
  * byte of each copy from one GPU to another is wrong), _DENIES (GPUs that reach others get
- * no access) and _HEALED (GPUs are as if nothing had been) are read from the environment
- * when they count. Kernels are those at the end of this file, whatever a module says. */
+ * no access), _FORGETS (a byte of each kernel pattern is wrong), _KEEPS (the release from
+ * which on a granule is lost with each), _SHARED (the folder in which processes tell each
+ * other what they hold: shared.h) and _HEALED (GPUs are as if nothing had been) are read from
+ * the environment when they count. Kernels are those at the end of this file, whatever a module says. */
 #define _GNU_SOURCE
 #include <cuda.h>
 
@@ -25,6 +27,8 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+#include "shared.h"
 
 enum { GPUS = 8, ARENAS = 1 << 12, STREAMS = 1 << 10, GRANULE = 2 << 20, KERNELS = 8, HANGS = 2 };
 
@@ -63,7 +67,7 @@ static pthread_t worker;
 static int started, faults[GPUS]; /* by GPU: what its context answers to everything */
 static struct CUctx_st contexts[GPUS];
 static int retained[GPUS];
-static size_t taken[GPUS];
+static size_t taken[GPUS], kept[GPUS]; /* kept: what it does not give back */
 static Arena arenas[ARENAS];
 static Handle handles[ARENAS];
 static Stream *streams[STREAMS];
@@ -74,13 +78,6 @@ static __thread struct CUctx_st *current;
 static long setting(const char *name, long otherwise) {
 	const char *text = getenv(name);
 	return text && *text ? atol(text) : otherwise;
-}
-
-/* bytes is what a GPU has: the last figure is that of all behind it. */
-static size_t bytes_of(int device) {
-	const char *text = getenv("FAKE_CUDA_BYTES"), *next;
-	for (; text && device && (next = strchr(text, ',')); device--) text = next + 1;
-	return text && *text ? strtoul(text, NULL, 10) : 1ul << 30;
 }
 
 static int reaches(int device, int other) {
@@ -273,6 +270,14 @@ CUresult cuDeviceCanAccessPeer(int *can, CUdevice device, CUdevice peer) {
 	*can = device != peer && reaches(device, peer);
 	return CUDA_SUCCESS;
 }
+/* fakeUsed is what nvml.c says that this process holds: 0 without a context. */
+size_t fakeUsed(int device) { return retained[device] ? ((size_t)3 << 20) + taken[device] + kept[device] : 0; }
+/* tell_others tells the processes of the folder what this one holds now. */
+static void tell_others(void) {
+	unsigned long long used[GPUS];
+	for (int i = 0; i < GPUS; i++) used[i] = fakeUsed(i);
+	shared_tell(used, GPUS);
+}
 CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
 	BEGIN;
 	if (fails()) {
@@ -286,21 +291,22 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
 	retained[device]++;
 	contexts[device].device = device;
 	*context = &contexts[device];
+	tell_others();
 	END;
 }
 CUresult cuDevicePrimaryCtxRelease(CUdevice device) {
 	BEGIN;
 	if (--retained[device] < 0) code = CUDA_ERROR_INVALID_CONTEXT;
 	if (!retained[device] && taken[device]) code = CUDA_ERROR_ILLEGAL_STATE; /* a real one would not tell */
+	tell_others();
 	END;
 }
-/* fakeUsed is what nvml.c says that this process holds: 0 without a context. */
-size_t fakeUsed(int device) { return retained[device] ? ((size_t)3 << 20) + taken[device] : 0; }
 CUresult cuCtxSetCurrent(CUcontext context) { current = context; return CUDA_SUCCESS; }
 CUresult cuMemGetInfo(size_t *room, size_t *total) {
 	if (!current) return CUDA_ERROR_INVALID_CONTEXT;
 	cuDeviceTotalMem(total, current->device);
-	*room = *total - taken[current->device];
+	size_t used = taken[current->device] + kept[current->device] + shared_others(current->device);
+	*room = *total - (used < *total ? used : *total);
 	return CUDA_SUCCESS;
 }
 CUresult cuMemHostAlloc(void **address, size_t bytes, unsigned int flags) {
@@ -358,16 +364,20 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes, const C
 	size_t total;
 	cuDeviceTotalMem(&total, device);
 	while (handles[i].bytes) i++;
-	if (fails() || taken[device] + bytes > total || (long)(taken[device] + bytes) > setting("FAKE_CUDA_FULL", 1l << 60))
+	if (fails() || taken[device] + kept[device] + shared_others(device) + bytes > total || (long)(taken[device] + bytes) > setting("FAKE_CUDA_FULL", 1l << 60))
 		code = CUDA_ERROR_OUT_OF_MEMORY;
 	else if (!code)
 		handles[i] = (Handle){device, bytes}, taken[device] += bytes, *handle = i;
+	tell_others();
 	END;
 }
 CUresult cuMemRelease(CUmemGenericAllocationHandle handle) {
 	BEGIN;
+	static long released;
 	taken[handles[handle].device] -= handles[handle].bytes;
+	if (setting("FAKE_CUDA_KEEPS", 0) && ++released >= setting("FAKE_CUDA_KEEPS", 0)) kept[handles[handle].device] += GRANULE;
 	handles[handle] = (Handle){0};
+	tell_others();
 	END;
 }
 CUresult cuMemMap(CUdeviceptr address, size_t bytes, size_t offset, CUmemGenericAllocationHandle handle, unsigned long long flags) {
@@ -577,8 +587,19 @@ static void checksum(int device, unsigned grid, const Checksum *of) {
 	}
 }
 
-static const char *const kernels[KERNELS] = {"mix", "total", "hang", "checksum"};
-static struct CUfunc_st functions[KERNELS] = {{0}, {1}, {HANGS}, {3}}, nothing = {-1};
+typedef struct { unsigned long long to, words, first, step; } Pattern;
+
+static void pattern(int device, const Pattern *of) {
+	if (!reach(of->to, 8 * of->words, device)) {
+		fail(device);
+		return;
+	}
+	for (unsigned long long i = 0; i < of->words; i++) ((unsigned long long *)of->to)[i] = of->first + i * of->step;
+	if (setting("FAKE_CUDA_FORGETS", 0) && of->words) ((char *)of->to)[4 * of->words] ^= 4;
+}
+
+static const char *const kernels[KERNELS] = {"mix", "total", "hang", "checksum", "pattern"};
+static struct CUfunc_st functions[KERNELS] = {{0}, {1}, {HANGS}, {3}, {4}}, nothing = {-1};
 
 /* An entry of the PTX that is not known here is found, and does nothing. */
 CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name) {
@@ -609,4 +630,5 @@ static void run_kernel(int device, int kernel, unsigned grid, unsigned char *arg
 	if (kernel == HANGS && nowhere(arguments)) fail(device);
 	if (kernel == 1) total(device, (Total *)arguments);
 	if (kernel == 3) checksum(device, grid, (Checksum *)arguments);
+	if (kernel == 4) pattern(device, (Pattern *)arguments);
 }

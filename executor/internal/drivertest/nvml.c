@@ -5,7 +5,8 @@
  * (NUMBER:MEBIBYTES or, where it is not told, NUMBER:-, of which it has 2), and this
  * process what cuda.c gave it. With FAKE_NVML_HIDES it shows no process; after so many
  * looks as FAKE_NVML_STAY says the others are gone. With FAKE_NVML_HELD it is what that
- * file says now, a line a process: GPU NUMBER MEBIBYTES. GPUs whose numbers
+ * file says now, a line a process: GPU NUMBER MEBIBYTES. With FAKE_CUDA_SHARED it is what
+ * every process there says (shared.h), and of a GPU's size what cuda.c says. GPUs whose numbers
  * FAKE_NVML_MIG has are in MIG mode. Compiled with OLD it is that of a driver from
  * before memory and processes had their newer versions. */
 #define _GNU_SOURCE
@@ -14,6 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "shared.h"
 
 typedef struct { unsigned long long total, free, used; } Memory;
 typedef struct { unsigned version; unsigned long long total, reserved, free, used; } Memory2;
@@ -64,10 +67,24 @@ static unsigned from_file(const char *path, int device, Process *all) {
 	if (file) fclose(file);
 	return found;
 }
+typedef struct { Process *all; unsigned found; } Found;
+
+static void add(void *into, int process, unsigned long long used) {
+	Found *found = into;
+	if (found->found < 16) found->all[found->found++] = (Process){process, used, -1, -1};
+}
+
+static unsigned from_folder(int device, Process *all) {
+	Found found = {all, 0};
+	shared_each(device, add, &found);
+	return found.found;
+}
+
 static unsigned all_processes(int device, Process *all) {
 	static int listed;
 	unsigned found = 0;
 	if (getenv("FAKE_NVML_HELD")) return from_file(getenv("FAKE_NVML_HELD"), device, all);
+	if (getenv("FAKE_CUDA_SHARED") && !access(getenv("FAKE_CUDA_SHARED"), W_OK)) return from_folder(device, all);
 	const char *at = getenv("FAKE_NVML_OTHERS"), *stay = getenv("FAKE_NVML_STAY");
 	if (stay && listed++ >= atoi(stay)) at = "";
 	for (at = at ? at : "41:3,42:-"; *at; at += *at == ',') {
@@ -85,7 +102,7 @@ static unsigned all_processes(int device, Process *all) {
 static void memory_of(void *device, Memory2 *memory) {
 	Process all[16];
 	unsigned found = all_processes(index_of(device), all);
-	memory->total = 1ull << 30, memory->reserved = (unsigned long long)index_of(device) << 20, memory->used = 0;
+	memory->total = getenv("FAKE_CUDA_SHARED") ? bytes_of(index_of(device)) : 1ull << 30, memory->reserved = (unsigned long long)index_of(device) << 20, memory->used = 0;
 	for (unsigned i = 0; i < found; i++) memory->used += all[i].used == -1ull ? 2ull << 20 : all[i].used;
 	memory->free = memory->total - memory->reserved - memory->used;
 }

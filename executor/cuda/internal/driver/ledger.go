@@ -31,15 +31,31 @@ func enter(kind string, count, bytes int64) {
 	}
 }
 
-// Held is what the process holds, a word or two a kind; empty: nothing.
-func Held() string {
+// Holding is what the process holds of a kind. Bytes are 0 of what is not counted in
+// them.
+type Holding struct {
+	Kind         string
+	Count, Bytes int64
+}
+
+// Holdings is what the process holds, by kind.
+func Holdings() (all []Holding) {
 	ledger.Lock()
 	defer ledger.Unlock()
-	var kinds []string
 	for kind, now := range ledger.held {
-		text := fmt.Sprintf("%d %s", now.count, kind)
-		if now.bytes != 0 {
-			text += fmt.Sprintf(" of %d bytes", now.bytes)
+		all = append(all, Holding{kind, now.count, now.bytes})
+	}
+	slices.SortFunc(all, func(one, other Holding) int { return strings.Compare(one.Kind, other.Kind) })
+	return all
+}
+
+// Held is what the process holds, a word or two a kind; empty: nothing.
+func Held() string {
+	var kinds []string
+	for _, now := range Holdings() {
+		text := fmt.Sprintf("%d %s", now.Count, now.Kind)
+		if now.Bytes != 0 {
+			text += fmt.Sprintf(" of %d bytes", now.Bytes)
 		}
 		kinds = append(kinds, text)
 	}

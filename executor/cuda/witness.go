@@ -1,0 +1,220 @@
+//go:build cuda && linux && cgo && amd64
+
+package cuda
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
+	"github.com/devmap-dev/devmap/executor/cuda/internal/kernel"
+	"github.com/devmap-dev/devmap/executor/nvml"
+)
+
+// Witness looks at GPUs beside the machines that run on them: what this process holds
+// of the driver's, what each GPU has free, and whether that can be had. It takes part
+// in each GPU's context, so that there is one to ask when all machines are closed, and
+// has all that it needs from the beginning on: what it holds never changes.
+type Witness struct {
+	gpus []*witnessed
+	own  []Holding
+}
+
+// witnessed is a GPU that is looked at.
+type witnessed struct {
+	*driver.Device
+	told    Witnessed
+	handle  nvml.GPU
+	context *driver.Context
+	kernels *kernel.Kernels
+	stream  *driver.Stream
+	sums    *driver.Pinned
+}
+
+// NewWitness begins to look at GPUs, by the driver's numbers. Nothing of them is to be
+// held by this process then.
+func NewWitness(ordinals []int) (*Witness, error) {
+	before, unread := unused()
+	if err := driver.Open(); err != nil {
+		return nil, err
+	}
+	gpus, err := driver.Devices()
+	if err != nil {
+		return nil, err
+	}
+	witness := new(Witness)
+	for _, ordinal := range ordinals {
+		if ordinal < 0 || ordinal >= len(gpus) {
+			return nil, errors.Join(fmt.Errorf("GPU %d, and the driver shows %d", ordinal, len(gpus)), witness.Close())
+		}
+		gpu := &witnessed{Device: &gpus[ordinal], told: Witnessed{GPU: ordinal, UUID: gpus[ordinal].UUID, Name: gpus[ordinal].Name}}
+		witness.gpus = append(witness.gpus, gpu)
+		found, known := before[gpu.UUID]
+		switch {
+		case unread != nil:
+			gpu.told.Unmeasured = unread.Error()
+		case !known:
+			gpu.told.Unmeasured = "NVML knows no " + gpu.UUID
+		}
+		gpu.handle = found.handle
+		if err := gpu.open(found.processes); err != nil {
+			return nil, errors.Join(fmt.Errorf("GPU %d (%s): %w", ordinal, gpu.Name, err), witness.Close())
+		}
+	}
+	witness.own = holdings()
+	return witness, nil
+}
+
+// open makes all that looking needs, and runs each kernel once: drivers load one when
+// it runs first. before are the processes that were there without this one.
+func (gpu *witnessed) open(before []nvml.Process) (err error) {
+	if gpu.context, err = gpu.Retain(); err != nil {
+		return err
+	}
+	if gpu.told.GranuleBytes, err = gpu.Granule(); err != nil {
+		return err
+	}
+	gpu.kernels = kernel.New(false)
+	err = gpu.context.Within(func() (err error) {
+		if gpu.sums, err = driver.Pin(sumsBytes); err == nil {
+			gpu.stream, err = driver.NewStream()
+		}
+		if err != nil {
+			return err
+		}
+		_, err = gpu.written(gpu.told.GranuleBytes)
+		return err
+	})
+	if err != nil || gpu.told.Unmeasured != "" {
+		return err
+	}
+	now, err := gpu.handle.Processes()
+	if err != nil {
+		gpu.told.Unmeasured = err.Error()
+		return nil //nolint:nilerr // it is what is told
+	}
+	gpu.told.Process = selfOf(before, now)
+	return nil
+}
+
+// GPUs are those that are looked at.
+func (witness *Witness) GPUs() []Witnessed {
+	var all []Witnessed
+	for _, gpu := range witness.gpus {
+		all = append(all, gpu.told)
+	}
+	return all
+}
+
+// Held is what the process holds of the driver's beside what the witness does.
+func (witness *Witness) Held() []Holding { return less(holdings(), witness.own) }
+
+// holdings is everything that the process holds.
+func holdings() []Holding {
+	var all []Holding
+	for _, held := range driver.Holdings() {
+		all = append(all, Holding(held))
+	}
+	return all
+}
+
+// less is what all holds beside own, by kind, and less where it holds less.
+func less(all, own []Holding) (beside []Holding) {
+	left := make(map[string]Holding)
+	for _, held := range own {
+		left[held.Kind] = held
+	}
+	for _, held := range all {
+		held.Count, held.Bytes = held.Count-left[held.Kind].Count, held.Bytes-left[held.Kind].Bytes
+		delete(left, held.Kind)
+		if held.Count != 0 || held.Bytes != 0 {
+			beside = append(beside, held)
+		}
+	}
+	for _, held := range own {
+		if _, missing := left[held.Kind]; missing {
+			beside = append(beside, Holding{held.Kind, -held.Count, -held.Bytes})
+		}
+	}
+	return beside
+}
+
+// Look reads what each GPU holds now.
+func (witness *Witness) Look() ([]Seen, error) {
+	all := make([]Seen, len(witness.gpus))
+	for i, gpu := range witness.gpus {
+		if err := gpu.look(&all[i]); err != nil {
+			return nil, fmt.Errorf("GPU %d (%s): %w", gpu.Ordinal, gpu.Name, err)
+		}
+	}
+	return all, nil
+}
+
+func (gpu *witnessed) look(seen *Seen) error {
+	err := gpu.context.Within(func() (err error) {
+		seen.DriverFree, _, err = driver.Room()
+		return err
+	})
+	if err != nil || gpu.told.Unmeasured != "" {
+		return err
+	}
+	now, err := read(gpu.handle)
+	if err != nil {
+		return err
+	}
+	seen.NVMLUsed = &now.used
+	if own := numbered(now.processes, gpu.told.Process); own != nil && own.Used >= 0 {
+		seen.Own = &own.Used
+	}
+	return nil
+}
+
+// Refill takes all that a GPU has free, but margin bytes, in one piece, and finds out
+// whether it holds what is written into it. gpu is a place in [Witness.GPUs].
+func (witness *Witness) Refill(gpu int, margin int64) (done Refilled, err error) {
+	of := witness.gpus[gpu]
+	done.MarginBytes = margin
+	begin := time.Now()
+	err = of.context.Within(func() (err error) {
+		if done.FreeBytes, _, err = driver.Room(); err != nil {
+			return err
+		}
+		done.Bytes = max(0, done.FreeBytes-margin) / of.told.GranuleBytes * of.told.GranuleBytes
+		if done.Bytes == 0 {
+			return nil
+		}
+		right, err := of.written(done.Bytes)
+		var told *driver.Error
+		if errors.As(err, &told) && told.Code == driver.OutOfMemory {
+			done.Refused = told
+			return nil
+		}
+		done.Wrong = err == nil && !right
+		return err
+	})
+	done.Took = time.Since(begin)
+	if err != nil {
+		err = fmt.Errorf("GPU %d (%s): %w", of.Ordinal, of.Name, err)
+	}
+	return done, err
+}
+
+// Close gives the contexts back, with all that looking needed.
+func (witness *Witness) Close() error {
+	var all []error
+	for _, gpu := range witness.gpus {
+		if gpu.context == nil {
+			continue
+		}
+		all = append(all, gpu.context.Within(func() error {
+			var err error
+			if gpu.stream != nil {
+				err = gpu.stream.Destroy()
+			}
+			return errors.Join(err, gpu.sums.Free(), gpu.kernels.Unload())
+		}), gpu.context.Release())
+	}
+	witness.gpus = nil
+	return errors.Join(all...)
+}

@@ -1,0 +1,152 @@
+//go:build cuda && linux && cgo && amd64
+
+package cuda
+
+import (
+	"encoding/binary"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/devmap-dev/devmap/executor/cuda/internal/checksum"
+	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
+)
+
+// TestPatternSums: what a pattern's sums are said to be is what its words come to.
+func TestPatternSums(t *testing.T) {
+	for _, words := range []int64{0, 1, 2, 3, 1000, 4099} {
+		for _, of := range []pattern{
+			poison(8 * words), {words, patternFirst, patternStep}, {words, rand.Uint64(), rand.Uint64()},
+		} {
+			data := make([]byte, 8*words)
+			for i := range words {
+				binary.LittleEndian.PutUint64(data[8*i:], of.first+uint64(i)*of.step)
+			}
+			if got, want := of.sums(), checksum.Of(data); got != want {
+				t.Errorf("%+v: %v, want %v", of, got, want)
+			}
+		}
+	}
+	if of := poison(16); of.first != ^uint64(0) || of.words != 2 {
+		t.Errorf("%+v", of)
+	}
+}
+
+// witnessOf looks at GPUs until the test ends, when nothing is held.
+func witnessOf(t *testing.T, gpus ...int) *Witness {
+	t.Helper()
+	witness, err := NewWitness(gpus)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := witness.Close(); err != nil {
+			t.Error(err)
+		}
+		if held := driver.Held(); held != "" {
+			t.Errorf("the process still holds %s", held)
+		}
+	})
+	if held := witness.Held(); held != nil {
+		t.Fatalf("%+v is held beside the witness", held)
+	}
+	return witness
+}
+
+func seen(t *testing.T, witness *Witness) []Seen {
+	t.Helper()
+	all, err := witness.Look()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// TestWitness: what a process holds beside the witness is told by kind, and what each
+// GPU has free, by the driver and by NVML; an arena that is not given back shows in
+// all of them, on its own GPU.
+func TestWitness(t *testing.T) {
+	witness := witnessOf(t, 1, 3)
+	gpus, before := witness.GPUs(), seen(t, witness)
+	if len(gpus) != 2 || gpus[1].GPU != 3 || gpus[1].Unmeasured != "" || gpus[1].GranuleBytes != 2<<20 || gpus[1].Process == 0 {
+		t.Fatalf("%+v", gpus)
+	}
+	const bytes = 6 << 20
+	var arena *driver.Arena
+	err := witness.gpus[1].context.Within(func() (err error) {
+		arena, err = witness.gpus[1].Map(bytes)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if held := witness.Held(); !slices.Equal(held, []Holding{{"arenas", 1, bytes}}) {
+		t.Errorf("%+v", held)
+	}
+	now := seen(t, witness)
+	if now[0].DriverFree != before[0].DriverFree || before[1].DriverFree-now[1].DriverFree != bytes {
+		t.Errorf("%+v, before %+v", now, before)
+	}
+	if *now[1].NVMLUsed-*before[1].NVMLUsed != bytes || *now[1].Own-*before[1].Own != bytes || *now[0].Own != *before[0].Own {
+		t.Errorf("NVML: %d %d, before %d %d", *now[1].NVMLUsed, *now[1].Own, *before[1].NVMLUsed, *before[1].Own)
+	}
+	if err := arena.Release(); err != nil {
+		t.Fatal(err)
+	}
+	if held := witness.Held(); held != nil {
+		t.Errorf("%+v", held)
+	}
+}
+
+// TestLess: what is held beside others is counted, and so is what is missing of them.
+func TestLess(t *testing.T) {
+	own := []Holding{{"contexts", 2, 0}, {"modules", 3, 0}, {"pinned stretches", 1, 64}}
+	got := less([]Holding{{"arenas", 1, 8}, {"contexts", 2, 0}, {"pinned stretches", 2, 96}}, own)
+	if want := []Holding{{"arenas", 1, 8}, {"pinned stretches", 1, 32}, {"modules", -3, 0}}; !slices.Equal(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+}
+
+// TestRefill: all that is free is taken but the margin, and a pattern that reads back
+// as another one, or a driver that gives less than it says, is seen.
+func TestRefill(t *testing.T) {
+	const margin, granule = 4 << 20, 2 << 20
+	t.Setenv("FAKE_CUDA_BYTES", "40000000")
+	witness := witnessOf(t, 0)
+	refill := func(margin int64) Refilled {
+		done, err := witness.Refill(0, margin)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if held := witness.Held(); held != nil {
+			t.Errorf("%+v is held behind a refill", held)
+		}
+		return done
+	}
+	done := refill(margin)
+	if free := seen(t, witness)[0].DriverFree; done.FreeBytes != free || done.MarginBytes != margin || done.Bytes != (free-margin)/granule*granule || done.Refused != nil || done.Wrong {
+		t.Errorf("%+v of %d", done, free)
+	}
+	t.Setenv("FAKE_CUDA_FORGETS", "1")
+	if done := refill(margin); !done.Wrong {
+		t.Error("a byte that reads back as another one is not seen")
+	}
+	t.Setenv("FAKE_CUDA_FORGETS", "0")
+	t.Setenv("FAKE_CUDA_FULL", "20000000")
+	if done := refill(margin); done.Refused == nil || done.Wrong {
+		t.Errorf("the driver gives half of what it says: %+v", done)
+	}
+	if done := refill(50 << 20); done.Bytes != 0 || done.Refused != nil {
+		t.Errorf("%+v where the margin is all", done)
+	}
+}
+
+// TestNoWitness: a GPU that is none is refused, and nothing is held then.
+func TestNoWitness(t *testing.T) {
+	if _, err := NewWitness([]int{0, 9}); err == nil {
+		t.Error("GPU 9 is looked at")
+	}
+	if held := driver.Held(); held != "" {
+		t.Errorf("the process still holds %s", held)
+	}
+}
