@@ -1,0 +1,144 @@
+// Package certify judges whether what was loaded onto GPUs is gone from them: by what
+// the process counts, by what the driver and NVML have free, by taking all that is free
+// once, and from outside when the process is no more. What is judged is plain data, all
+// of which stands in the certificate beside the verdict.
+package certify
+
+import (
+	"github.com/devmap-dev/devmap/executor/cuda"
+	"github.com/devmap-dev/devmap/executor/report"
+)
+
+// Document is devmap.certificate/v1. Bytes; null: not known.
+type Document struct {
+	FormatVersion string         `json:"format_version"`
+	Verdict       report.Verdict `json:"verdict"`
+	Reasons       []string       `json:"reasons"` // of the verdict, a sentence each
+	Checks        []Check        `json:"checks"`
+	GPUs          []GPU          `json:"gpus"`
+	Cycles        []Unload       `json:"cycles"` // an entry an unload, in their order
+	Refill        []Refill       `json:"refill"`
+	After         *After         `json:"after"` // null: it was not looked at
+}
+
+// Format is the document's.
+const Format = "devmap.certificate/v1"
+
+// Check is one of those that the verdict is made of.
+type Check struct {
+	Name    string         `json:"name"`
+	Verdict report.Verdict `json:"verdict"`
+	Detail  string         `json:"detail"`
+}
+
+// GPU is one that was used.
+type GPU struct {
+	cuda.Witnessed
+
+	// Before is what it held before the process began, seen from outside.
+	Before *Before `json:"before"`
+	// Reference is what it had when the first cycle was over, refill and all: what
+	// later unloads are held to.
+	Reference *Reference `json:"reference"`
+	// Others is what other processes on it did meanwhile; empty: nothing that was told.
+	Others string `json:"others"`
+}
+
+// Before is what a GPU held before the process began, by NVML or nvidia-smi.
+type Before struct {
+	UsedBytes   int64 `json:"used_bytes"`
+	OthersBytes int64 `json:"others_bytes"` // of it, what processes that are shown say
+}
+
+// Reference is what a GPU has while no model is loaded.
+type Reference struct {
+	DriverFreeBytes int64  `json:"driver_free_bytes"` // by cuMemGetInfo
+	NVMLUsedBytes   *int64 `json:"nvml_used_bytes"`
+	OwnBytes        *int64 `json:"own_bytes"` // of NVML's, what this process holds
+}
+
+// Unload is what was left when a model went: behind a turn, or behind the last where
+// models that slept are closed.
+type Unload struct {
+	Cycle  int64          `json:"cycle"`
+	Of     int64          `json:"of"`
+	Plan   string         `json:"plan"` // empty: of all that slept
+	End    string         `json:"end"`  // closed, asleep
+	Ledger []cuda.Holding `json:"ledger"`
+	Poison []Poison       `json:"poison"`
+	GPUs   []Left         `json:"gpus"`
+}
+
+// The ends of a turn.
+const (
+	Closed = "closed"
+	Asleep = "asleep"
+)
+
+// Poison is an arena that was overwritten before it was given back, as the GPU read it.
+type Poison struct {
+	Device int32 `json:"device"` // of the plan
+	Bytes  int64 `json:"bytes"`
+	Wrong  bool  `json:"wrong"` // it was not that in every byte
+}
+
+// Left is a GPU behind an unload: what it had at the last look, how many seconds behind
+// the unload it had by both figures what the reference has, but for a granule, and all
+// looks.
+type Left struct {
+	GPU             int       `json:"gpu"`
+	DriverFreeBytes int64     `json:"driver_free_bytes"`
+	NVMLUsedBytes   *int64    `json:"nvml_used_bytes"`
+	OwnBytes        *int64    `json:"own_bytes"`
+	Seconds         *float64  `json:"seconds"` // null: never, or there was no reference yet
+	Curve           []Reading `json:"curve"`
+}
+
+// Reading is a look at a GPU.
+type Reading struct {
+	Seconds         float64 `json:"seconds"` // since the unload
+	DriverFreeBytes int64   `json:"driver_free_bytes"`
+	NVMLUsedBytes   *int64  `json:"nvml_used_bytes"`
+}
+
+// Refill is what came of taking all that a GPU had free but a margin in one piece.
+type Refill struct {
+	Cycle       int64   `json:"cycle"` // at the end of which; 0: when the command had ended
+	GPU         int     `json:"gpu"`
+	FreeBytes   int64   `json:"free_bytes"`
+	MarginBytes int64   `json:"margin_bytes"`
+	Bytes       int64   `json:"bytes"` // that were asked for
+	Seconds     float64 `json:"seconds"`
+	Allocated   bool    `json:"allocated"`
+	Wrong       bool    `json:"wrong"` // other bytes were read than were written
+	Error       string  `json:"error"` // the driver's, where it refused; why it could not be tried
+	// Refused: it is the driver's answer to being asked for that much.
+	Refused bool `json:"refused"`
+}
+
+// After is what was seen from outside when the process had ended.
+type After struct {
+	Ended   string      `json:"ended"`   // how, in the system's words
+	Seconds float64     `json:"seconds"` // how long GPUs were looked at
+	GPUs    []AfterGPU  `json:"gpus"`
+	Alive   []Remaining `json:"alive"` // processes that are its and on a GPU still
+	// Shown: while it ran the driver showed the process, or one of its, on a GPU.
+	Shown bool `json:"shown"`
+	// Unmeasured is why nothing was seen; empty: it was.
+	Unmeasured string `json:"unmeasured"`
+}
+
+// AfterGPU is a GPU when the process had ended.
+type AfterGPU struct {
+	GPU             int    `json:"gpu"`
+	UUID            string `json:"uuid"`
+	UsedBytes       int64  `json:"used_bytes"`
+	DifferenceBytes int64  `json:"difference_bytes"` // more than before
+}
+
+// Remaining is a process that should not be there.
+type Remaining struct {
+	GPU       int    `json:"gpu"`
+	Process   int    `json:"process"`
+	UsedBytes *int64 `json:"used_bytes"`
+}

@@ -1,0 +1,125 @@
+package certify
+
+import (
+	"fmt"
+
+	"github.com/devmap-dev/devmap/costmodel"
+)
+
+// refill: all that a GPU has free but a margin can be had in one piece, and holds what
+// is written into it.
+func (document *Document) refill() Check {
+	found := finding{}
+	var largest int64
+	for i := range document.Refill {
+		one := &document.Refill[i]
+		when := fmt.Sprintf("at the end of cycle %d GPU %d", one.Cycle, one.GPU)
+		if one.Cycle == 0 {
+			when = fmt.Sprintf("GPU %d", one.GPU)
+		}
+		gpu := document.gpu(one.GPU)
+		switch {
+		case one.Wrong:
+			found.fail("%s did not hold what was written into %v of it", when, costmodel.Bytes(one.Bytes))
+		case one.Refused:
+			found.blame(gpu.unknown(), "%s gave no %v in one piece, of %v that are free: %s", when, costmodel.Bytes(one.Bytes), costmodel.Bytes(one.FreeBytes), one.Error)
+		case one.Error != "":
+			found.leave("%s: %s", when, one.Error)
+		case !one.Allocated:
+			found.leave("%s has %v free, which is the margin", when, costmodel.Bytes(one.FreeBytes))
+		}
+		largest = max(largest, one.Bytes)
+	}
+	if len(document.Refill) == 0 {
+		found.leave("it was not tried")
+	}
+	found.right = fmt.Sprintf("up to %v in one piece, written and read back %d times", costmodel.Bytes(largest), len(document.Refill))
+	return found.check(refill)
+}
+
+// others: what other processes hold stayed as it was. Where the driver shows no process
+// that is known by what memory did: moved says that some changed hands.
+func (document *Document) others(moved bool) Check {
+	found := finding{right: "no other process came, left or changed"}
+	shown, told := document.After != nil && document.After.Shown, false
+	for i := range document.GPUs {
+		gpu := &document.GPUs[i]
+		told = told || gpu.Unmeasured == ""
+		switch {
+		case gpu.Unmeasured != "":
+			found.leave("GPU %d: %s", gpu.GPU, gpu.Unmeasured)
+		case gpu.Others != "":
+			found.leave("GPU %d: %s", gpu.GPU, gpu.Others)
+		}
+	}
+	if document.After == nil || document.After.Unmeasured != "" || !told {
+		found.leave("they were not looked at")
+	}
+	if !shown && moved {
+		found.leave("memory changed hands, and the driver shows no process here that could tell whose")
+	}
+	if !shown {
+		found.right = "the driver shows no process of this one's here; no memory changed hands"
+	}
+	return found.check(others)
+}
+
+// processGone: the process has ended, and the driver shows it on no GPU.
+func (document *Document) processGone() Check {
+	after := document.After
+	found := finding{}
+	if after == nil {
+		found.leave("it was not looked at")
+		return found.check(processGone)
+	}
+	for _, one := range after.Alive {
+		held := "memory that is not told"
+		if one.UsedBytes != nil {
+			held = costmodel.Bytes(*one.UsedBytes).String()
+		}
+		found.fail("process %d is on GPU %d still, with %s", one.Process, one.GPU, held)
+	}
+	if after.Unmeasured != "" {
+		found.leave("%s", after.Unmeasured)
+	}
+	found.right = after.Ended
+	if !after.Shown {
+		found.right += "; the driver shows no process of it here, before or after"
+	}
+	return found.check(processGone)
+}
+
+// baseline: when the process has ended every GPU holds what it held before.
+func (document *Document) baseline() Check {
+	after := document.After
+	found := finding{}
+	if after == nil || after.Unmeasured != "" || len(after.GPUs) == 0 {
+		why := "it was not looked at"
+		if after != nil && after.Unmeasured != "" {
+			why = after.Unmeasured
+		}
+		found.leave("%s", why)
+		return found.check(baseline)
+	}
+	var farthest int64
+	for i := range after.GPUs {
+		now := &after.GPUs[i]
+		gpu := document.gpu(now.GPU)
+		switch more := now.DifferenceBytes; {
+		case more > Granule && gpu.Others == "" && !after.Shown:
+			found.leave("GPU %d holds %v more than before, and the driver shows no process here that could have it", now.GPU, costmodel.Bytes(more))
+		case more > Granule:
+			found.blame(gpu.Others, "GPU %d holds %v more than before", now.GPU, costmodel.Bytes(more))
+		case more < -Granule: // what it held before was another's
+			excuse := gpu.Others
+			if excuse == "" {
+				excuse = "whose that was is not known"
+			}
+			found.leave("GPU %d holds %v less than before (%s)", now.GPU, costmodel.Bytes(-more), excuse)
+		default:
+			farthest = max(farthest, more, -more)
+		}
+	}
+	found.right = fmt.Sprintf("what was held before, to %d bytes", farthest)
+	return found.check(baseline)
+}

@@ -1,0 +1,201 @@
+package certify
+
+import (
+	"slices"
+	"time"
+
+	"github.com/devmap-dev/devmap/executor/cuda"
+)
+
+// Witness looks at GPUs from inside the process that uses them: a [*cuda.Witness].
+type Witness interface {
+	GPUs() []cuda.Witnessed
+	Held() []cuda.Holding
+	Look() ([]cuda.Seen, error)
+	Refill(gpu int, margin int64) (cuda.Refilled, error)
+}
+
+// Margin is what a refill leaves free of a GPU.
+const Margin = 64 << 20
+
+// How often GPUs are looked at behind an unload, for how long at most, and for how long
+// they are to be the same where there is no reference yet.
+const (
+	often = 20 * time.Millisecond
+	still = 100 * time.Millisecond
+)
+
+// Recorder looks at GPUs behind each unload of a run, and tells what it sees.
+type Recorder struct {
+	Witness Witness
+	// Tell is called with what was seen as soon as it was.
+	Tell func(told *Told)
+	// Sleep waits; tests have time of their own.
+	Sleep func(time.Duration)
+	Now   func() time.Time
+
+	reference []Reference // by GPU; nil: the first cycle is not over
+	poison    []Poison    // since the last unload
+}
+
+// Told is what a recorder has seen. One of its fields is set.
+type Told struct {
+	GPUs      []cuda.Witnessed `json:"gpus,omitzero"`
+	Unload    *Unload          `json:"unload,omitzero"`
+	Refill    []Refill         `json:"refill,omitzero"`
+	Reference []Reference      `json:"reference,omitzero"` // by GPU
+}
+
+// NewRecorder tells which GPUs are looked at.
+func NewRecorder(witness Witness, tell func(told *Told)) *Recorder {
+	tell(&Told{GPUs: witness.GPUs()})
+	return &Recorder{Witness: witness, Tell: tell, Sleep: time.Sleep, Now: time.Now}
+}
+
+// Poisoned notes what reading an arena back found before it was given back.
+func (recorder *Recorder) Poisoned(device int32, bytes int64, wrong bool) {
+	recorder.poison = append(recorder.poison, Poison{device, bytes, wrong})
+}
+
+// Unloaded looks at what is left of a model that was unloaded just now, since when. Its
+// Cycle, Of, Plan and End are given; last: it ends its cycle.
+func (recorder *Recorder) Unloaded(unload Unload, last bool, since time.Time) error {
+	unload.Ledger, unload.Poison = recorder.Witness.Held(), recorder.poison
+	recorder.poison = nil
+	var err error
+	if unload.GPUs, err = recorder.poll(since, recorder.reference == nil); err != nil {
+		return err
+	}
+	recorder.Tell(&Told{Unload: &unload})
+	if !last {
+		return nil
+	}
+	refilled, err := recorder.refill(unload.Cycle)
+	if err != nil {
+		return err
+	}
+	recorder.Tell(&Told{Refill: refilled})
+	if recorder.reference == nil {
+		return recorder.refer()
+	}
+	return nil
+}
+
+// poll looks again and again: until all is back, or the time for that is over; where
+// there is no reference, until nothing has changed for a while.
+func (recorder *Recorder) poll(since time.Time, settle bool) ([]Left, error) {
+	gpus := recorder.Witness.GPUs()
+	all := make([]Left, len(gpus))
+	changed := recorder.Now()
+	for first := true; ; first = false {
+		now := recorder.Now()
+		seen, err := recorder.Witness.Look()
+		if err != nil {
+			return nil, err
+		}
+		for i := range all {
+			if before := all[i]; first || before.DriverFreeBytes != seen[i].DriverFree || !same(before.NVMLUsedBytes, seen[i].NVMLUsed) {
+				changed = now
+			}
+			all[i].add(gpus[i].GPU, now.Sub(since).Seconds(), &seen[i])
+		}
+		switch {
+		case settle && now.Sub(changed) >= still, !settle && recorder.back(all, 0), now.Sub(since).Seconds() >= Within:
+			return all, nil
+		}
+		recorder.Sleep(often)
+	}
+}
+
+// add enters a look.
+func (left *Left) add(gpu int, seconds float64, seen *cuda.Seen) {
+	left.GPU, left.DriverFreeBytes, left.NVMLUsedBytes, left.OwnBytes = gpu, seen.DriverFree, seen.NVMLUsed, seen.Own
+	left.Curve = append(left.Curve, Reading{seconds, seen.DriverFree, seen.NVMLUsed})
+}
+
+func same(one, other *int64) bool {
+	return one == nil && other == nil || one != nil && other != nil && *one == *other
+}
+
+// back reports that all GPUs have what they had at the reference but for some bytes, and
+// notes when each came to that but for a granule.
+func (recorder *Recorder) back(all []Left, but int64) bool {
+	exact := true
+	for i := range all {
+		left, reference := &all[i], &recorder.reference[i]
+		if left.Seconds == nil && left.has(reference, Granule) {
+			seconds := left.Curve[len(left.Curve)-1].Seconds
+			left.Seconds = &seconds
+		}
+		exact = exact && left.has(reference, but)
+	}
+	return exact
+}
+
+// has reports that a GPU has what the reference has but for some bytes, by both figures
+// where both are told.
+func (left *Left) has(reference *Reference, but int64) bool {
+	if left.DriverFreeBytes < reference.DriverFreeBytes-but {
+		return false
+	}
+	return left.NVMLUsedBytes == nil || reference.NVMLUsedBytes == nil || *left.NVMLUsedBytes <= *reference.NVMLUsedBytes+but
+}
+
+// refill takes all that each GPU has free, one after another.
+func (recorder *Recorder) refill(cycle int64) (all []Refill, err error) {
+	for i, gpu := range recorder.Witness.GPUs() {
+		done, err := recorder.Witness.Refill(i, Margin)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, Filled(cycle, gpu.GPU, &done))
+	}
+	return all, nil
+}
+
+// Filled is what came of a refill.
+func Filled(cycle int64, gpu int, done *cuda.Refilled) Refill {
+	made := Refill{
+		Cycle: cycle, GPU: gpu, FreeBytes: done.FreeBytes, MarginBytes: done.MarginBytes, Bytes: done.Bytes, Seconds: done.Took.Seconds(),
+		Allocated: done.Bytes > 0 && done.Refused == nil, Wrong: done.Wrong, Refused: done.Refused != nil,
+	}
+	if done.Refused != nil {
+		made.Error = done.Refused.Error()
+	}
+	return made
+}
+
+// refer makes the reference. NVML may be late: it is the last look of the time that
+// later unloads have, whatever the first ones say.
+func (recorder *Recorder) refer() error {
+	for begin := recorder.Now(); recorder.Now().Sub(begin).Seconds() < Within; {
+		recorder.Sleep(often)
+	}
+	seen, err := recorder.Witness.Look()
+	if err != nil {
+		return err
+	}
+	for i := range seen {
+		recorder.reference = append(recorder.reference, Reference{seen[i].DriverFree, seen[i].NVMLUsed, seen[i].Own})
+	}
+	recorder.Tell(&Told{Reference: slices.Clone(recorder.reference)})
+	return nil
+}
+
+// Take enters what a recorder told.
+func (document *Document) Take(told *Told) {
+	switch {
+	case told.GPUs != nil:
+		for _, gpu := range told.GPUs {
+			document.GPUs = append(document.GPUs, GPU{Witnessed: gpu})
+		}
+	case told.Unload != nil:
+		document.Cycles = append(document.Cycles, *told.Unload)
+	case told.Reference != nil:
+		for i := range min(len(document.GPUs), len(told.Reference)) {
+			document.GPUs[i].Reference = &told.Reference[i]
+		}
+	default:
+		document.Refill = append(document.Refill, told.Refill...)
+	}
+}

@@ -1,0 +1,118 @@
+package certify
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/devmap-dev/devmap/executor/cuda"
+)
+
+// fake is a GPU, and the time that passes as it is looked at.
+type fake struct {
+	now   time.Time
+	seen  func(elapsed time.Duration) cuda.Seen
+	began time.Time
+	fills int
+	lost  error
+}
+
+func (fake *fake) GPUs() []cuda.Witnessed {
+	return []cuda.Witnessed{{GPU: 3, UUID: "GPU-3", Process: 7}}
+}
+func (fake *fake) Held() []cuda.Holding { return []cuda.Holding{{Kind: "streams", Count: 1}} }
+func (fake *fake) Look() ([]cuda.Seen, error) {
+	return []cuda.Seen{fake.seen(fake.now.Sub(fake.began))}, fake.lost
+}
+func (fake *fake) Refill(int, int64) (cuda.Refilled, error) {
+	fake.fills++
+	return cuda.Refilled{FreeBytes: free, MarginBytes: Margin, Bytes: free - Margin, Took: time.Second}, fake.lost
+}
+
+func recording(t *testing.T) (*fake, *Recorder, *Document) {
+	t.Helper()
+	fake := &fake{now: time.Unix(1000, 0), seen: steady(free, used)}
+	document := new(Document)
+	recorder := NewRecorder(fake, document.Take)
+	recorder.Sleep = func(time time.Duration) { fake.now = fake.now.Add(time) }
+	recorder.Now = func() time.Time { return fake.now }
+	return fake, recorder, document
+}
+
+func steady(free, used int64) func(time.Duration) cuda.Seen {
+	return func(time.Duration) cuda.Seen {
+		return cuda.Seen{DriverFree: free, NVMLUsed: told(used), Own: told(used)}
+	}
+}
+
+// unload is the end of a turn.
+func (fake *fake) unload(t *testing.T, recorder *Recorder, cycle int64, last bool) {
+	t.Helper()
+	fake.began = fake.now
+	if err := recorder.Unloaded(Unload{Cycle: cycle, Of: 5, Plan: "a.json", End: Closed}, last, fake.began); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestRecorder: GPUs are looked at behind each unload until all is back; at the end of
+// the first cycle, when NVML has had the time that it takes, the reference is made.
+func TestRecorder(t *testing.T) {
+	t.Parallel()
+	fake, recorder, document := recording(t)
+	if len(document.GPUs) != 1 || document.GPUs[0].GPU != 3 {
+		t.Fatalf("%+v", document.GPUs)
+	}
+	recorder.Poisoned(2, 64, true)
+	fake.unload(t, recorder, 1, false)
+	if unload := &document.Cycles[0]; fake.fills != 0 || !slices.Equal(unload.Poison, []Poison{{2, 64, true}}) || len(unload.Ledger) != 1 || unload.GPUs[0].Seconds != nil || len(unload.GPUs[0].Curve) != 6 {
+		t.Errorf("%+v", unload)
+	}
+	late := func(after time.Duration) func(time.Duration) cuda.Seen {
+		return func(elapsed time.Duration) cuda.Seen {
+			if elapsed < after {
+				return steady(free, used+50*mebibyte)(0)
+			}
+			return steady(free, used)(0)
+		}
+	}
+	fake.seen = late(700 * time.Millisecond)
+	fake.unload(t, recorder, 1, true)
+	if reference := document.GPUs[0].Reference; fake.fills != 1 || reference == nil || *reference.NVMLUsedBytes != used || reference.DriverFreeBytes != free {
+		t.Errorf("%+v: NVML is late by 0.7 s", reference)
+	}
+	fake.seen = late(300 * time.Millisecond)
+	fake.unload(t, recorder, 2, true)
+	unload := &document.Cycles[2]
+	if left := &unload.GPUs[0]; left.Seconds == nil || *left.Seconds != 0.3 || len(left.Curve) != 16 || *left.NVMLUsedBytes != used || unload.Poison != nil || fake.fills != 2 {
+		t.Errorf("%+v", left)
+	}
+	fake.seen = steady(free-Granule, used+Granule)
+	fake.unload(t, recorder, 3, false)
+	if left := &document.Cycles[3].GPUs[0]; left.Seconds == nil || *left.Seconds != 0 || len(left.Curve) != 51 {
+		t.Errorf("a granule less: %v, %d looks", left.Seconds, len(left.Curve))
+	}
+	fake.seen = late(1100 * time.Millisecond)
+	fake.unload(t, recorder, 4, true)
+	if left := &document.Cycles[4].GPUs[0]; left.Seconds != nil || len(left.Curve) != 51 {
+		t.Errorf("later than a second: %v, %d looks", left.Seconds, len(left.Curve))
+	}
+	if len(document.Refill) != 3 || document.Refill[2].Cycle != 4 || document.Refill[2].GPU != 3 || !document.Refill[2].Allocated {
+		t.Errorf("%+v", document.Refill)
+	}
+	fake.lost = errors.New("a lost GPU")
+	if err := recorder.Unloaded(Unload{}, true, fake.now); !errors.Is(err, fake.lost) {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestFilled: what the driver answers to a refill is told.
+func TestFilled(t *testing.T) {
+	t.Parallel()
+	if made := Filled(2, 1, &cuda.Refilled{Bytes: 64, Refused: errors.New("no memory")}); made.Allocated || !made.Refused || made.Error != "no memory" {
+		t.Errorf("%+v", made)
+	}
+	if made := Filled(2, 1, &cuda.Refilled{FreeBytes: 5}); made.Allocated || made.Refused || made.Error != "" {
+		t.Errorf("%+v", made)
+	}
+}

@@ -1,0 +1,233 @@
+package certify
+
+import (
+	"fmt"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/executor/cuda"
+)
+
+// reference is the place of the unload that ended the first cycle: all models that
+// sleep are asleep behind it. -1: it did not come to that.
+func (document *Document) reference() int {
+	last := -1
+	for i := range document.Cycles {
+		if document.Cycles[i].Cycle == 1 && document.Cycles[i].Plan != "" {
+			last = i
+		}
+	}
+	for i := range document.GPUs {
+		if document.GPUs[i].Reference == nil {
+			return -1
+		}
+	}
+	return last
+}
+
+// later are the unloads behind the reference.
+func (document *Document) later() []Unload {
+	if at := document.reference(); at >= 0 {
+		return document.Cycles[at+1:]
+	}
+	return nil
+}
+
+// ledger: behind an unload that closed all the process holds nothing of the driver's;
+// where models are asleep, exactly what it held behind the first cycle.
+func (document *Document) ledger() Check {
+	found := finding{right: fmt.Sprintf("nothing is held that should not be, behind %d unloads", len(document.Cycles))}
+	at := document.reference()
+	for i := range document.Cycles {
+		unload := &document.Cycles[i]
+		var want []cuda.Holding
+		switch {
+		case unload.End == Closed:
+		case i < at || at < 0:
+			continue // models that are to sleep were not all loaded yet
+		default:
+			want = document.Cycles[at].Ledger
+		}
+		for _, odd := range beyond(unload.Ledger, want) {
+			found.fail("%s: %s", unload.where(), odd)
+		}
+	}
+	if len(document.Cycles) == 0 {
+		found.leave("nothing was unloaded")
+	}
+	return found.check(ledger)
+}
+
+// beyond says by what a ledger is another than it is to be.
+func beyond(got, want []cuda.Holding) (all []string) {
+	left := make(map[string]cuda.Holding)
+	for _, held := range want {
+		left[held.Kind] = held
+	}
+	for _, held := range got {
+		expected := left[held.Kind]
+		delete(left, held.Kind)
+		if held.Count != expected.Count || held.Bytes != expected.Bytes {
+			all = append(all, fmt.Sprintf("%s in place of %s", counted(held), counted(cuda.Holding{Kind: held.Kind, Count: expected.Count, Bytes: expected.Bytes})))
+		}
+	}
+	for _, held := range want {
+		if _, missing := left[held.Kind]; missing {
+			all = append(all, fmt.Sprintf("no %s in place of %s", held.Kind, counted(held)))
+		}
+	}
+	return all
+}
+
+// counted is a holding in words.
+func counted(held cuda.Holding) string {
+	if held.Count == 0 && held.Bytes == 0 {
+		return "none"
+	}
+	text := fmt.Sprintf("%d %s", held.Count, held.Kind)
+	if held.Bytes != 0 {
+		text += fmt.Sprintf(" of %d bytes", held.Bytes)
+	}
+	return text
+}
+
+// driverFree: behind every unload cuMemGetInfo has free what it had at the reference,
+// but for a granule, within a second.
+func (document *Document) driverFree() Check {
+	found, slowest := finding{}, 0.0
+	for _, unload := range document.later() {
+		for i := range unload.GPUs {
+			left := &unload.GPUs[i]
+			gpu := document.gpu(left.GPU)
+			least := gpu.Reference.DriverFreeBytes - Granule
+			if at, back := left.when(func(reading *Reading) bool { return reading.DriverFreeBytes >= least }); back {
+				slowest = max(slowest, at)
+				continue
+			}
+			lost := gpu.Reference.DriverFreeBytes - left.DriverFreeBytes
+			found.blame(gpu.excuse(lost, difference(left.OwnBytes, gpu.Reference.OwnBytes)),
+				"%s GPU %d has %v less free than when the first cycle was over", unload.where(), left.GPU, costmodel.Bytes(lost))
+		}
+	}
+	document.judged(&found)
+	found.right = fmt.Sprintf("back within %.3f s behind every unload", slowest)
+	return found.check(driverFree)
+}
+
+// nvmlFree: what NVML says is used comes back to what it was at the reference likewise.
+func (document *Document) nvmlFree() Check {
+	found, slowest := finding{}, 0.0
+	for i := range document.GPUs {
+		if gpu := &document.GPUs[i]; gpu.Unmeasured != "" {
+			found.leave("GPU %d: %s", gpu.GPU, gpu.Unmeasured)
+		}
+	}
+	for _, unload := range document.later() {
+		for i := range unload.GPUs {
+			left := &unload.GPUs[i]
+			gpu := document.gpu(left.GPU)
+			if gpu.Unmeasured != "" {
+				continue
+			}
+			if gpu.Reference.NVMLUsedBytes == nil || left.NVMLUsedBytes == nil {
+				found.leave("%s NVML told nothing of GPU %d", unload.where(), left.GPU)
+				continue
+			}
+			largest := *gpu.Reference.NVMLUsedBytes + Granule
+			if at, back := left.when(func(reading *Reading) bool { return reading.NVMLUsedBytes != nil && *reading.NVMLUsedBytes <= largest }); back {
+				slowest = max(slowest, at)
+				continue
+			}
+			lost := *left.NVMLUsedBytes - *gpu.Reference.NVMLUsedBytes
+			found.blame(gpu.excuse(lost, difference(left.OwnBytes, gpu.Reference.OwnBytes)),
+				"%s %v more of GPU %d are used than when the first cycle was over", unload.where(), costmodel.Bytes(lost), left.GPU)
+		}
+	}
+	document.judged(&found)
+	found.right = fmt.Sprintf("back within %.3f s behind every unload", slowest)
+	return found.check(nvmlFree)
+}
+
+// judged leaves a check open that had nothing to look at.
+func (document *Document) judged(found *finding) {
+	if len(document.later()) == 0 {
+		found.leave("no unload behind the first cycle was seen")
+	}
+}
+
+// Within is how many seconds behind an unload memory is to be back.
+const Within = 1.0
+
+// when is the first time at which a reading is as it is to be.
+func (left *Left) when(is func(reading *Reading) bool) (seconds float64, found bool) {
+	for i := range left.Curve {
+		if reading := &left.Curve[i]; reading.Seconds <= Within && is(reading) {
+			return reading.Seconds, true
+		}
+	}
+	return 0, false
+}
+
+// growth: from the second cycle to the last none loses a granule, nor all together do.
+func (document *Document) growth() Check {
+	ends := document.ends()
+	found := finding{right: fmt.Sprintf("0 granules in cycles 2 to %d", len(ends)+1)}
+	if len(ends) < 2 {
+		found.leave("it takes two cycles behind the first to see it, and %d were seen", len(ends))
+		return found.check(growth)
+	}
+	for i := 1; i < len(ends); i++ {
+		document.lost(&found, &ends[i-1], &ends[i], fmt.Sprintf("cycle %d", ends[i].Cycle))
+	}
+	if first, last := &ends[0], &ends[len(ends)-1]; len(found.wrong)+len(found.open) == 0 {
+		document.lost(&found, first, last, fmt.Sprintf("cycles %d to %d together", first.Cycle+1, last.Cycle))
+	}
+	return found.check(growth)
+}
+
+// lost enters what GPUs have less free behind one unload than behind another.
+func (document *Document) lost(found *finding, before, now *Unload, when string) {
+	for i := range min(len(before.GPUs), len(now.GPUs)) {
+		from, to := &before.GPUs[i], &now.GPUs[i]
+		if less := from.DriverFreeBytes - to.DriverFreeBytes; less >= Granule {
+			excuse := document.gpu(to.GPU).excuse(less, difference(to.OwnBytes, from.OwnBytes))
+			found.blame(excuse, "%s lost %v of GPU %d", when, costmodel.Bytes(less), to.GPU)
+		}
+	}
+}
+
+// ends are the last unloads of the cycles behind the first.
+func (document *Document) ends() (ends []Unload) {
+	for _, unload := range document.later() {
+		switch {
+		case unload.Plan == "":
+		case len(ends) > 0 && ends[len(ends)-1].Cycle == unload.Cycle:
+			ends[len(ends)-1] = unload
+		default:
+			ends = append(ends, unload)
+		}
+	}
+	return ends
+}
+
+// poison: every arena that was given back had been overwritten, as its GPU read it.
+func (document *Document) poison() Check {
+	found := finding{}
+	var arenas, bytes int64
+	for i := range document.Cycles {
+		unload := &document.Cycles[i]
+		if unload.Plan != "" && len(unload.Poison) == 0 {
+			found.leave("%s: no arena was read back", unload.where())
+		}
+		for _, arena := range unload.Poison {
+			arenas, bytes = arenas+1, bytes+arena.Bytes
+			if arena.Wrong {
+				found.fail("%s: the arena of device %d was given back with bytes in it that are not poison", unload.where(), arena.Device)
+			}
+		}
+	}
+	if len(document.Cycles) == 0 {
+		found.leave("nothing was unloaded")
+	}
+	found.right = fmt.Sprintf("%d arenas of %v were poison when they were given back", arenas, costmodel.Bytes(bytes))
+	return found.check(poison)
+}

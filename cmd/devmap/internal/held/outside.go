@@ -1,0 +1,240 @@
+package held
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/certify"
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/executor/watch"
+)
+
+// How often GPUs are looked at from outside; for how long nobody is to come or go
+// before what they hold counts as what they held before, and how long that is waited
+// for; and how long drivers have to take back what a process held that has ended:
+// NVML is late by a second or so, and nvidia-smi is asked whose memory is every two.
+const (
+	outsideOften    = 100 * time.Millisecond
+	outsidePatience = 3 * time.Second
+	endOften        = 20 * time.Millisecond
+	endPatience     = 5 * time.Second
+)
+
+// Outside looks at GPUs from outside of what uses them, without a context on any: what
+// they hold before it begins, who comes and goes meanwhile, what is left behind it.
+type Outside struct {
+	// Whose says of a process on a GPU, by UUID, whether it is the one that is judged
+	// or one of its; here: its number is one of this machine's, and not of another
+	// namespace.
+	Whose func(uuid string, process int) (ours, here bool)
+
+	reader watch.Reader
+	gpus   []watch.GPU
+	err    error // why nothing is known
+
+	lock    sync.Mutex
+	before  []int64 // by GPU
+	tenants []map[int]*tenant
+	looks   int
+	stop    chan struct{}
+	ended   sync.WaitGroup
+
+	often, patience time.Duration // between looks; at the end
+}
+
+// tenant is a process on a GPU. Of its bytes the first and the last that were told, the
+// least and the most; -1 where the driver does not tell.
+type tenant struct {
+	first, last, least, most int64
+	// It was seen in so many looks, the first and the last of them by number.
+	looks, began, ended int
+	ours, here          bool
+}
+
+// NewOutside takes over a reader, or the error where there is none, and looks until all
+// has settled: what a process held that has just ended is not held for long.
+func NewOutside(reader watch.Reader, err error, whose func(uuid string, process int) (ours, here bool)) *Outside {
+	outside := &Outside{Whose: whose, reader: reader, err: err, stop: make(chan struct{}), often: outsideOften, patience: endPatience}
+	if outside.err == nil {
+		outside.err = outside.settle()
+	}
+	if outside.err == nil {
+		outside.ended.Go(outside.follow)
+	}
+	return outside
+}
+
+// settle looks until GPUs hold what they held a moment ago.
+func (outside *Outside) settle() error {
+	outside.gpus = outside.reader.GPUs()
+	for begin, last := time.Now(), []int64(nil); ; {
+		outside.before = make([]int64, len(outside.gpus))
+		outside.tenants = make([]map[int]*tenant, len(outside.gpus))
+		for i := range outside.tenants {
+			outside.tenants[i] = make(map[int]*tenant)
+		}
+		outside.looks = 0
+		if err := outside.reader.Used(outside.before); err != nil {
+			return err
+		}
+		outside.look()
+		if slices.Equal(last, outside.before) || time.Since(begin) > outsidePatience {
+			return nil
+		}
+		last = outside.before
+		time.Sleep(outside.often)
+	}
+}
+
+// follow looks at who is on the GPUs until the end.
+func (outside *Outside) follow() {
+	for tick := time.NewTicker(outside.often); ; {
+		select {
+		case <-tick.C:
+			outside.look()
+		case <-outside.stop:
+			tick.Stop()
+			return
+		}
+	}
+}
+
+// look enters who is on each GPU now. Whoever is there when all begins is another.
+func (outside *Outside) look() {
+	outside.lock.Lock()
+	defer outside.lock.Unlock()
+	outside.looks++
+	for i := range outside.gpus {
+		processes, err := outside.reader.Processes(i)
+		if err != nil {
+			continue // who is not shown is not known
+		}
+		for _, process := range processes {
+			known := outside.tenants[i][process.ID]
+			if known == nil {
+				known = &tenant{first: process.Used, least: process.Used, most: process.Used, began: outside.looks}
+				outside.tenants[i][process.ID] = known
+			}
+			known.last, known.looks, known.ended = process.Used, known.looks+1, outside.looks
+			known.least, known.most = min(known.least, process.Used), max(known.most, process.Used)
+		}
+		for process, known := range outside.tenants[i] { // one that has just begun may not be known yet
+			if known.began > 1 && !known.ours {
+				known.ours, known.here = outside.Whose(outside.gpus[i].UUID, process)
+			}
+		}
+	}
+}
+
+// End looks at GPUs, by UUID, once what used them has ended, until they hold what they
+// held before and it is on none, or for some seconds.
+func (outside *Outside) End(uuids []string, ended string) *certify.After {
+	if outside.err == nil {
+		close(outside.stop)
+		outside.ended.Wait()
+	}
+	after := &certify.After{Ended: ended}
+	if outside.err != nil {
+		after.Unmeasured = outside.err.Error()
+		return after
+	}
+	for begin := time.Now(); ; time.Sleep(endOften) {
+		back := outside.ends(after, uuids)
+		after.Seconds = time.Since(begin).Seconds()
+		if back || after.Unmeasured != "" || time.Since(begin) > outside.patience {
+			return after
+		}
+	}
+}
+
+// ends takes a look at the end.
+func (outside *Outside) ends(after *certify.After, uuids []string) (back bool) {
+	after.GPUs, after.Alive, back = nil, nil, true
+	used := make([]int64, len(outside.gpus))
+	if err := outside.reader.Used(used); err != nil {
+		after.Unmeasured = err.Error()
+		return false
+	}
+	outside.look()
+	for number, uuid := range uuids {
+		at := outside.find(uuid)
+		if at < 0 {
+			after.Unmeasured = fmt.Sprintf("%s shows no %s", outside.reader.Source().Name, uuid)
+			return false
+		}
+		more := used[at] - outside.before[at]
+		after.GPUs = append(after.GPUs, certify.AfterGPU{GPU: number, UUID: uuid, UsedBytes: used[at], DifferenceBytes: more})
+		back = back && max(more, -more) <= certify.Granule
+		for process, one := range outside.tenants[at] {
+			after.Shown = after.Shown || one.ours
+			if one.ours && one.ended == outside.looks {
+				remaining := certify.Remaining{GPU: number, Process: process}
+				if bytes := one.last; bytes >= 0 {
+					remaining.UsedBytes = &bytes
+				}
+				after.Alive, back = append(after.Alive, remaining), false
+			}
+		}
+	}
+	return back
+}
+
+// Tell enters what a GPU held before, and what others on it did.
+func (outside *Outside) Tell(gpu *certify.GPU) {
+	at := outside.find(gpu.UUID)
+	if outside.err != nil || at < 0 {
+		return
+	}
+	outside.lock.Lock()
+	defer outside.lock.Unlock()
+	gpu.Before = &certify.Before{UsedBytes: outside.before[at]}
+	var moved []string
+	for _, process := range slices.Sorted(maps.Keys(outside.tenants[at])) {
+		one := outside.tenants[at][process]
+		if one.began == 1 {
+			gpu.Before.OthersBytes += max(0, one.first)
+		}
+		if did := one.did(outside.looks); did != "" {
+			moved = append(moved, fmt.Sprintf("process %d %s", process, did))
+		}
+	}
+	const most = 3
+	if more := len(moved) - most; more > 0 {
+		moved = append(moved[:most], fmt.Sprintf("%d more moved", more))
+	}
+	gpu.Others = strings.Join(moved, ", ")
+}
+
+// did says what a process of somebody else's did; empty: nothing. One of another
+// namespace that came and has left is taken for the process that is judged: in a
+// container drivers tell processes by the host's numbers.
+func (tenant *tenant) did(looks int) string {
+	switch {
+	case tenant.ours, tenant.began > 1 && !tenant.here && tenant.ended < looks:
+		return ""
+	case tenant.began > 1 && !tenant.here:
+		return fmt.Sprintf("came, with %s, of another namespace: whose it is is not known", bytesOf(tenant.most))
+	case tenant.began > 1:
+		return fmt.Sprintf("came, with %s", bytesOf(tenant.most))
+	case tenant.ended < looks:
+		return fmt.Sprintf("left, which had %s", bytesOf(tenant.first))
+	case tenant.least != tenant.most:
+		return fmt.Sprintf("held between %s and %s", bytesOf(tenant.least), bytesOf(tenant.most))
+	}
+	return ""
+}
+
+func bytesOf(bytes int64) string {
+	if bytes < 0 {
+		return "memory that is not told"
+	}
+	return costmodel.Bytes(bytes).String()
+}
+
+func (outside *Outside) find(uuid string) int {
+	return slices.IndexFunc(outside.gpus, func(gpu watch.GPU) bool { return gpu.UUID == uuid })
+}
