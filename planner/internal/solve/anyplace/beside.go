@@ -5,7 +5,6 @@ import (
 
 	"github.com/devmap-dev/devmap/planner/internal/solve/boundcheck"
 	"github.com/devmap-dev/devmap/planner/internal/solve/boundprice"
-	"github.com/devmap-dev/devmap/planner/internal/solve/graph"
 )
 
 // beside is what runs on the other processor. It must not touch the answer
@@ -15,6 +14,9 @@ type beside struct {
 	*annealer
 	sets  *boundprice.Bound
 	known float64 // the answer's value when its sets were last told
+	// halves is what two devices can do; nil: there are others, or it has said all.
+	halves *boundprice.Halves
+	halved []int32 // an answer that it found
 	// checked is the highest load that a checked proof refutes.
 	checked float64
 	cooled  bool
@@ -31,9 +33,14 @@ func (side *beside) begin(ctx context.Context, round int) {
 	go func() {
 		defer close(side.done)
 		if round == 0 {
+			side.halves = boundprice.NewHalves(ctx, side.Netlist)
 			side.sets = boundprice.New(ctx, side.Netlist)
 		}
 		if len(start) == 0 {
+			return
+		}
+		if side.halves != nil {
+			side.halve(start)
 			return
 		}
 		if side.sets == nil || side.sets.Done(largest) {
@@ -53,6 +60,22 @@ func (side *beside) begin(ctx context.Context, round int) {
 	}()
 }
 
+// halve goes from answer to better answer of two devices, until there is a proof
+// that none is left or walks become too long.
+func (side *beside) halve(start []int32) {
+	place, proof := side.halves.Below(side.part, start)
+	for place != nil {
+		side.halved = place
+		place, proof = side.halves.Below(side.part, place)
+	}
+	side.halves = nil
+	if proof == nil || boundcheck.Check(side.part, side.Problem, proof) != nil {
+		return
+	}
+	side.checked = max(side.checked, proof.Limit)
+	side.stop()
+}
+
 // check has the bound's proof checked where it is a good deal above the last one
 // that was, or the last there will be.
 func (side *beside) check(largest float64) {
@@ -65,7 +88,7 @@ func (side *beside) check(largest float64) {
 		return
 	}
 	side.checked = proof.Limit
-	if side.checked >= largest*(1-2*graph.Rounding) {
+	if side.sets.Closes(side.checked, largest) {
 		side.stop() // what the answer's value was at the beginning is the least
 	}
 }
@@ -87,6 +110,10 @@ func (side *beside) end(wait bool) {
 	side.done = nil
 	if side.checked > 0 {
 		side.Raise(side.checked, "sets: at some prices, all items are worth more than what all devices can take within this load")
+	}
+	if side.halved != nil {
+		side.take(side.halved, 0, "two devices: a walk through all sets of half the time that may be within less than the answer")
+		side.halved = nil
 	}
 	if side.cooled && side.found() {
 		side.take(side.annealer.best, side.bestLoad, "simulated annealing, cooled slowly from the best answer")

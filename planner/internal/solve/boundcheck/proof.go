@@ -35,6 +35,8 @@ type Kind struct {
 	// PerLoad and PerByte are what load and bytes cost in the bound on what is to
 	// come.
 	PerLoad, PerByte float64
+	// Unsized: sets are not asked to keep the capacity, which there is no need of.
+	Unsized bool
 }
 
 // errTooLong says that a check was given up: nothing is known.
@@ -71,7 +73,7 @@ func Check(ctx context.Context, problem *graph.Problem, proof *Proof) error {
 			return fmt.Errorf("kind %d has a rent of %v", kind, said.Rent)
 		}
 		sum := &sums{groups: groups, proof: proof, said: &proof.Kinds[kind], kind: kind, room: problem.Kinds[kind].Capacity * (1 + 1e-12)}
-		if size <= sum.room {
+		if size <= sum.room || said.Unsized {
 			sum.room = math.Inf(1)
 		}
 		if !problem.Kinds[kind].FreeTransfers {

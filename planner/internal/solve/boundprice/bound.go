@@ -4,7 +4,8 @@
 // covers the items by sets that one device could take (Gilmore and Gomory,
 // Operations Research 9, 1961), here by column generation (master.go); the
 // dearest set at given prices is found by dynamic programming along a thin order
-// of the hypergraph (walk.go). The bound holds for contiguous parts too.
+// of the hypergraph (walk.go). The bound holds for contiguous parts too. Two like
+// devices need no program, but one walk (halves.go).
 package boundprice
 
 import (
@@ -39,6 +40,8 @@ type Bound struct {
 	// stride is how far above Value the next trial is at most: answers are far
 	// from the bound at first.
 	stride float64
+	// step is what all loads are multiples of; 0: of nothing that is known.
+	step float64
 	// scale is what an item's price may differ by, prices are the best so far.
 	scale, prices []float64
 	trial         *trial
@@ -48,14 +51,14 @@ type Bound struct {
 // New begins with each item at its least time. It is nil where the context ends.
 func New(ctx context.Context, nets *netlist.Netlist) *Bound {
 	const patience, stride = 2_000_000_000, 0.02
-	bound := &Bound{Netlist: nets, reach: math.Inf(1), tough: math.Inf(1), patience: patience, stride: stride}
+	bound := &Bound{Netlist: nets, reach: math.Inf(1), tough: math.Inf(1), patience: patience, stride: stride, step: nets.Problem.Step()}
 	var count []float64
 	size := graph.Sum(nets.Size)
 	for kind, devices := range nets.Count {
 		if devices == 0 {
 			continue
 		}
-		frontier := nets.NewFrontier(ctx, !nets.Free[kind])
+		frontier := nets.NewFrontier(ctx, !nets.Free[kind], netlist.Narrow)
 		if frontier == nil {
 			return nil
 		}
@@ -133,11 +136,20 @@ func (bound *Bound) Raise(value float64) { bound.Value = max(bound.Value, value)
 // Done says that prices on single items prove no more below the largest load
 // known.
 func (bound *Bound) Done(largest float64) bool {
-	return bound.Value >= least(largest) || bound.near(bound.reach)
+	return bound.Closes(bound.Value, largest) || bound.near(bound.reach)
 }
 
-// least is what a bound must refute for the largest load known to be the least.
-func least(largest float64) float64 { return largest * (1 - 2*graph.Rounding) }
+// Closes says that what is above a limit, and below the largest load known, is no
+// load: it is the least.
+func (bound *Bound) Closes(limit, largest float64) bool {
+	return limit >= bound.least(largest)*(1-graph.Rounding)
+}
+
+// least is what must be refuted for the largest load known to be the least.
+func (bound *Bound) least(largest float64) float64 {
+	const enough = 0.75 // of a step: the next load below is a whole one away
+	return min(largest*(1-graph.Rounding), largest-enough*bound.step)
+}
 
 // near says that Value is as good as a load.
 func (bound *Bound) near(load float64) bool {
@@ -190,7 +202,7 @@ func (bound *Bound) begin(largest float64) {
 		limit = min(top, bound.tough) / 2
 	}
 	if bound.near(top) && top == largest {
-		limit = least(largest) / (1 - graph.Rounding)
+		limit = bound.least(largest)
 	}
 	bound.lp.limit(limit)
 	bound.trial = newTrial(bound, limit, bound.patience)

@@ -24,7 +24,7 @@ func (try *trial) exactly(ctx context.Context) outcome {
 	}
 	if try.of() > 1+graph.Rounding {
 		copy(try.centre, try.asked)
-		try.Proof = try.proof()
+		try.Proof = try.proof(try.limit, try.asked, try.most)
 		return refuted
 	}
 	return open

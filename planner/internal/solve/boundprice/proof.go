@@ -1,24 +1,35 @@
 package boundprice
 
-import "github.com/devmap-dev/devmap/planner/internal/solve/boundcheck"
+import (
+	"math"
 
-// proof writes down what the trial has just found, in terms of the problem as it
+	"github.com/devmap-dev/devmap/planner/internal/solve/boundcheck"
+)
+
+// proof says that no set is worth half of all at an attempt's prices.
+func (halves *Halves) proof(try attempt, limit float64) *boundcheck.Proof {
+	prices := halves.prices(try)
+	halves.walkers[0] = try.walker
+	return halves.Bound.proof(limit, prices, []float64{halves.rent(prices)})
+}
+
+// proof writes down what walks have just found, in terms of the problem as it
 // was posed.
-func (try *trial) proof() *boundcheck.Proof {
-	group := func(item int32) int { return try.Problem.Nodes[try.Nodes[item][0]].Group }
-	proof := &boundcheck.Proof{Limit: try.limit, Price: make(map[int]float64), Kinds: make([]boundcheck.Kind, len(try.Count))}
-	for item, price := range try.asked {
+func (bound *Bound) proof(limit float64, prices, rents []float64) *boundcheck.Proof {
+	group := func(item int32) int { return bound.Problem.Nodes[bound.Nodes[item][0]].Group }
+	proof := &boundcheck.Proof{Limit: limit, Price: make(map[int]float64), Kinds: make([]boundcheck.Kind, len(bound.Count))}
+	for item, price := range prices {
 		proof.Price[group(int32(item))] = price
 	}
-	for at, walk := range try.walkers {
-		said := &proof.Kinds[try.kinds[at]]
-		said.Rent, said.PerLoad, said.PerByte = try.most[at], walk.slopes[0].lambda, walk.mu
+	for at, walk := range bound.walkers {
+		said := &proof.Kinds[bound.kinds[at]]
+		said.Rent, said.PerLoad, said.PerByte, said.Unsized = rents[at], walk.slopes[0].lambda, walk.mu, math.IsInf(walk.room, 1)
 		for _, item := range walk.Order {
 			said.Order = append(said.Order, group(item))
 		}
 		for _, wire := range walk.Left {
 			var left []int
-			for _, item := range try.Wires[wire].Members {
+			for _, item := range bound.Wires[wire].Members {
 				left = append(left, group(item))
 			}
 			said.Left = append(said.Left, left)

@@ -22,6 +22,8 @@ type walker struct {
 	room       float64
 	// cells is the most labels of one state, above which they are joined.
 	cells int
+	// hand is how many sets a walk hands back.
+	hand int
 	// made counts labels, kept or not: the work.
 	made, swept int
 	total       int // states
@@ -50,7 +52,7 @@ type inward struct{ first, from []int32 }
 func newWalker(frontier *netlist.Frontier, time, size []float64, room float64) *walker {
 	walk := &walker{
 		Frontier: frontier, completion: newCompletion(frontier.States),
-		time: time, size: size, room: room, trace: make([][]int32, len(frontier.Order)),
+		time: time, size: size, room: room, hand: handed, trace: make([][]int32, len(frontier.Order)),
 	}
 	for step, states := range frontier.States {
 		walk.total += states
@@ -87,8 +89,7 @@ type found struct {
 	fits        bool
 }
 
-// Labels: the most of one state, above which cells of load join them, and how
-// many sets a walk hands back.
+// Labels: how many sets a walk hands back, and the most there may be of all.
 const (
 	handed   = 6
 	mostMade = 40_000_000
@@ -158,7 +159,7 @@ func (walk *walker) labelled(ctx context.Context, prices []float64, limit, need 
 		}
 	}
 	slices.SortFunc(walk.labels, func(a, b label) int { return cmp.Compare(b.worth, a.worth) })
-	for i := range min(handed, len(walk.labels)) {
+	for i := range min(walk.hand, len(walk.labels)) {
 		set := walk.setOf(walk.labels[i].from, limit, prices)
 		if set.worth = walk.labels[i].worth; set.worth > need {
 			sets = append(sets, set)

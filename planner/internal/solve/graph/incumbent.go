@@ -12,11 +12,13 @@ type Incumbent struct {
 	Problem  *Problem
 	Settings Settings
 	Answer   Solution
+	// Step is what all loads are multiples of, 0: of nothing that is known.
+	Step float64
 }
 
 // NewIncumbent has no answer yet, and a bound of 0.
 func NewIncumbent(problem *Problem, set Settings) Incumbent {
-	incumbent := Incumbent{Problem: problem, Settings: set}
+	incumbent := Incumbent{Problem: problem, Settings: set, Step: problem.Step()}
 	incumbent.Answer.Value = math.Inf(1)
 	return incumbent
 }
@@ -24,9 +26,10 @@ func NewIncumbent(problem *Problem, set Settings) Incumbent {
 // Rounding covers the difference between sums taken in different orders.
 const Rounding = 1e-9
 
-// Raise takes a lower bound; rounding may have lifted it a little.
+// Raise takes a lower bound; rounding may have lifted it a little. Where all
+// loads are multiples of a step, so is what none is below.
 func (incumbent *Incumbent) Raise(bound float64, why string) {
-	if bound *= 1 - Rounding; bound > incumbent.Answer.LowerBound || incumbent.Answer.Bound == "" {
+	if bound = incumbent.whole(bound * (1 - Rounding)); bound > incumbent.Answer.LowerBound || incumbent.Answer.Bound == "" {
 		incumbent.Answer.LowerBound, incumbent.Answer.Bound = max(bound, 0), why
 		incumbent.tell()
 	}

@@ -39,16 +39,16 @@ const (
 // MinLoad is what loads must be above to be told apart in cells.
 const MinLoad = 1e-300
 
-// maxStates bounds the states of a step, maxTotal those of all.
-const (
-	maxStates = 1500
-	maxTotal  = 60_000
-)
+// Width bounds the states of a step, and those of all.
+type Width struct{ Step, All int }
+
+// Narrow is quick to walk along many times.
+var Narrow = Width{Step: 1500, All: 60_000}
 
 // NewFrontier leaves out wires, the cheapest for the width they take first,
-// until no step has more than maxStates: what is left out only lowers
-// loads, so a bound stays one. It returns nil where the context ends.
-func (nets *Netlist) NewFrontier(ctx context.Context, withWires bool) *Frontier {
+// until no step has too many states: what is left out only lowers loads, so a
+// bound stays one. It returns nil where the context ends.
+func (nets *Netlist) NewFrontier(ctx context.Context, withWires bool, most Width) *Frontier {
 	used := make([]bool, len(nets.Wires))
 	for wire := range used {
 		used[wire] = withWires
@@ -58,7 +58,7 @@ func (nets *Netlist) NewFrontier(ctx context.Context, withWires bool) *Frontier 
 		if order == nil {
 			return nil
 		}
-		if frontier := nets.LayOut(ctx, order, used, maxStates); frontier != nil && frontier.total() <= maxTotal {
+		if frontier := nets.LayOut(ctx, order, used, most.Step); frontier != nil && frontier.total() <= most.All {
 			for wire := range used {
 				if !used[wire] {
 					frontier.Left = append(frontier.Left, wire)
