@@ -68,7 +68,7 @@ func (problem *problem) below(ctx context.Context) float64 {
 // form before what is behind it.
 func (problem *problem) stageBound(from, behind []bound, a, b, stages int) {
 	for at, one := range problem.forms {
-		size := one.degree.Devices()
+		size := one.gpus
 		if size >= len(from) || !problem.fits(at, a, b, stages-1) {
 			continue
 		}
@@ -123,7 +123,7 @@ func (problem *problem) average() float64 {
 	for item := range problem.items.Count() {
 		least := math.Inf(1)
 		for _, one := range problem.forms {
-			least = min(least, one.work(item, item+1)*float64(one.degree.Devices()))
+			least = min(least, one.work(item, item+1)*float64(one.gpus))
 		}
 		sum += least
 	}

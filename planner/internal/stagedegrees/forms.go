@@ -5,13 +5,12 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/steptime"
 	"github.com/devmap-dev/devmap/costmodel/timeline"
 	"github.com/devmap-dev/devmap/planner/internal/instance"
-	"github.com/devmap-dev/devmap/planner/internal/solve/stagechain"
 )
 
 // form is one that a stage may have, with what its units cost.
 type form struct {
 	table  *costmodel.Table
-	degree stagechain.Degree
+	gpus   int
 	chain  *timeline.StageChain
 	device *costmodel.Device // that its GPUs fold to
 	// Prefix sums over items, in seconds: of a micro-batch, of the host to issue
@@ -36,10 +35,10 @@ const (
 func newForm(table *costmodel.Table, items *instance.Items) *form {
 	topo, device := items.In.Topology, &items.In.Topology.Devices[0]
 	out := &form{table: table, chain: timeline.NewStageChain(table), device: device}
-	out.degree = stagechain.Degree{Data: int(table.Workload.DP.Count()), Tensor: int(table.Workload.TP.Count())}
+	out.gpus = int(table.Workload.DP.Count() * table.Workload.TP.Count())
 	one := *table
-	one.Workload.World = int64(out.degree.Devices())
-	stage := one.Folded(&costmodel.Topology{Devices: topo.Devices[:min(len(topo.Devices), out.degree.Devices())]})
+	one.Workload.World = int64(out.gpus)
+	stage := one.Folded(&costmodel.Topology{Devices: topo.Devices[:min(len(topo.Devices), out.gpus)]})
 	out.device = &stage.Devices[0]
 	count := items.Count()
 	for _, sums := range []*[]float64{&out.forward, &out.backward, &out.issue, &out.update} {

@@ -2,7 +2,6 @@ package stagedegrees
 
 import (
 	"context"
-	"errors"
 	"math"
 	"slices"
 
@@ -11,55 +10,49 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/solve/stagechain"
 )
 
-// level is the smallest largest share. Where the time ends before all mixtures
-// of forms were looked at, it is no more than that of the best stages that all
-// have the same GPUs, which are found first: of hundreds of GPUs the first
-// mixtures are far from level.
+// level is the smallest largest share.
 func (problem *problem) level(ctx context.Context) (*instance.Answer, error) {
-	cost := func(form, a, b int, after stagechain.After) float64 { return problem.share(form, a, b, after.Stages) }
-	chain := problem.chain(1, 0, cost)
-	half, cancel := instance.HalfOf(ctx)
-	defer cancel()
-	part, end := instance.HalfOf(half)
-	alike, value := problem.alike(part, chain)
-	end()
-	found, err := stagechain.Solve(ctx, chain)
-	out := &instance.Answer{Claim: certificate.Claim{Value: value, Bound: "search", Rounding: certificate.Exact, Stopped: true}}
-	switch {
-	case err == nil:
-		out.Value, out.LowerBound, out.Stopped, out.Proved = found.Value, found.LowerBound, found.Early(), found.Optimal()
-		if value >= found.Value {
-			alike = found.Stages
-		} else {
-			out.Value, out.Proved = value, false
-		}
-	case alike == nil || errors.Is(err, stagechain.ErrNone):
+	found, err := problem.mostLevel(ctx)
+	if err != nil {
 		return nil, problem.none(err)
 	}
-	out.Map, out.Costs = problem.placed(problem.stagesOf(alike, cost))
+	out := &instance.Answer{
+		Claim:  certificate.Claim{Value: found.Value, LowerBound: found.LowerBound, Bound: "search", Rounding: certificate.Exact, Stopped: found.Early()},
+		Proved: found.Optimal(),
+	}
+	out.Map, out.Costs = problem.placed(problem.stagesOf(found.Stages, problem.share))
 	return out, nil
 }
 
-// alike is the pipeline of the least largest cost whose stages all have the same
-// degrees, nil where there is none: for each degree the problem of that one
-// alone, which is a small part of the whole.
-func (problem *problem) alike(ctx context.Context, chain *stagechain.Problem) (stages []stagechain.Stage, value float64) {
-	value = math.Inf(1)
-	for at, degree := range slices.Backward(chain.Degrees) { // the ones of few stages first: they take least time
-		if count := chain.Devices / degree.Devices(); chain.Devices%degree.Devices() != 0 || count > chain.MostStages {
+// mostLevel are its stages. The search begins with the best ones that all have as
+// many GPUs, which are found in a small part of the time.
+func (problem *problem) mostLevel(ctx context.Context) (*stagechain.Solution, error) {
+	chain := problem.chain(1, 0, problem.share)
+	half, cancel := instance.HalfOf(ctx)
+	chain.Start = problem.alike(half, chain)
+	cancel()
+	return stagechain.Solve(ctx, chain)
+}
+
+// alike is the pipeline of the least largest share whose stages all have as many
+// GPUs, nil where there is none.
+func (problem *problem) alike(ctx context.Context, chain *stagechain.Problem) (stages []stagechain.Stage) {
+	value := math.Inf(1)
+	for at, gpus := range slices.Backward(chain.Sizes) { // the ones of few stages first: they take least time
+		if chain.Devices%gpus != 0 || chain.Devices/gpus > chain.MostStages {
 			continue
 		}
 		one := *chain
-		one.Degrees = chain.Degrees[at : at+1]
-		one.Time = func(a, b, _ int, after stagechain.After) float64 { return chain.Time(a, b, at, after) }
+		one.Sizes = chain.Sizes[at : at+1]
+		one.Time = func(a, b, _, behind int) float64 { return chain.Time(a, b, at, behind) }
 		found, err := stagechain.Solve(ctx, &one)
 		if err != nil || found.Value >= value {
 			continue
 		}
 		stages, value = found.Stages, found.Value
 		for i := range stages {
-			stages[i].Degree = at
+			stages[i].Size = at
 		}
 	}
-	return stages, value
+	return stages
 }

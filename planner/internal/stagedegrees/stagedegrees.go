@@ -25,7 +25,7 @@ func (Method) Why(in *instance.Instance) string {
 	if in.Objective == instance.Time {
 		return "stages of any form: a dynamic program over cuts, GPUs and forms for the slowest stage and the sum of all, then moves that shorten the step as it is played; the bound is a dynamic program over what a stage, and the way through those behind it, take at least"
 	}
-	return "exact dynamic program over cuts, GPUs and forms of the stages, from the last stage on: what a stage holds depends on how many follow it"
+	return "bisection over the largest share, a dynamic program over cuts, GPUs and forms of the stages, from the last stage on, for each: what a stage holds depends on how many follow it"
 }
 
 // problem is an instance in the terms of the dynamic programs.
@@ -33,35 +33,32 @@ type problem struct {
 	items *instance.Items
 	in    *instance.Instance // on all its GPUs
 	forms []*form
-	// degrees are those of the forms, and of which forms each is.
-	degrees []stagechain.Degree
-	of      [][]int
-	most    int // stages
-	known   map[asked]int64
+	// sizes are how many GPUs forms take, and of says which forms take as many.
+	sizes []int
+	of    [][]int
+	most  int // stages
 }
 
-// asked is a stage whose peak was worked out.
-type asked struct{ form, a, b, after int }
+// cost is that of items [a, b) in a form, before so many stages.
+type cost func(form, a, b, behind int) float64
 
 func newProblem(in *instance.Instance, tables []*costmodel.Table) (*problem, error) {
 	items, err := in.On(in.Topology.Devices[:1]).Items()
 	if err != nil {
 		return nil, err
 	}
-	out := &problem{items: items, in: in, known: map[asked]int64{}, most: min(items.Count(), len(in.Topology.Devices))}
+	out := &problem{items: items, in: in, most: min(items.Count(), len(in.Topology.Devices))}
 	whole := *items
 	wide := *items.In
 	wide.Topology = in.Topology
 	whole.In = &wide
 	out.items = &whole
-	at := map[stagechain.Degree]int{}
 	for _, table := range tables {
 		one := newForm(table, out.items)
-		index, seen := at[one.degree]
-		if !seen {
-			index = len(out.degrees)
-			at[one.degree] = index
-			out.degrees, out.of = append(out.degrees, one.degree), append(out.of, nil)
+		index := slices.Index(out.sizes, one.gpus)
+		if index < 0 {
+			index = len(out.sizes)
+			out.sizes, out.of = append(out.sizes, one.gpus), append(out.of, nil)
 		}
 		out.of[index] = append(out.of[index], len(out.forms))
 		out.forms = append(out.forms, one)
@@ -73,26 +70,9 @@ func newProblem(in *instance.Instance, tables []*costmodel.Table) (*problem, err
 	return out, nil
 }
 
-// maxKnown bounds the peaks that are kept, of some 60 bytes each.
-const maxKnown = 4_000_000
-
-// peak is that of a form, worked out once.
-func (problem *problem) peak(form, a, b, after int) int64 {
-	key := asked{form, a, b, after}
-	bytes, ok := problem.known[key]
-	if !ok {
-		if len(problem.known) > maxKnown {
-			clear(problem.known)
-		}
-		bytes = problem.forms[form].peak(problem, a, b, after)
-		problem.known[key] = bytes
-	}
-	return bytes
-}
-
 // share is the part of a budget that a stage needs.
-func (problem *problem) share(form, a, b, after int) float64 {
-	return float64(problem.peak(form, a, b, after)) / float64(problem.in.Topology.Devices[0].Budget())
+func (problem *problem) share(form, a, b, behind int) float64 {
+	return float64(problem.forms[form].peak(problem, a, b, behind)) / float64(problem.in.Topology.Devices[0].Budget())
 }
 
 // fits reports a stage within the caps. A stage holds no less with more stages
@@ -117,22 +97,22 @@ func (problem *problem) fits(form, a, b, after int) bool {
 const unknown = -2
 
 // chain is the problem of package stagechain with a cost of a stage; of the
-// forms of a degree the one that costs least.
-func (problem *problem) chain(steady, fill float64, cost func(form, a, b int, after stagechain.After) float64) *stagechain.Problem {
+// forms of a size the one that costs least.
+func (problem *problem) chain(steady, fill float64, of cost) *stagechain.Problem {
 	return &stagechain.Problem{
-		Units: problem.items.Count(), Devices: len(problem.in.Topology.Devices), Exactly: true, MostStages: problem.most,
-		Degrees: problem.degrees, Steady: steady, Fill: fill,
-		Time: func(a, b, degree int, after stagechain.After) float64 {
-			_, least := problem.best(a, b, degree, after, cost)
+		Units: problem.items.Count(), Devices: len(problem.in.Topology.Devices), MostStages: problem.most,
+		Sizes: problem.sizes, Steady: steady, Fill: fill,
+		Time: func(a, b, size, behind int) float64 {
+			_, least := problem.best(a, b, size, behind, of)
 			return least
 		},
 	}
 }
 
-func (problem *problem) best(a, b, degree int, after stagechain.After, cost func(form, a, b int, after stagechain.After) float64) (form int, least float64) {
+func (problem *problem) best(a, b, size, behind int, of cost) (form int, least float64) {
 	form, least = -1, math.Inf(1)
-	for _, one := range problem.of[degree] {
-		if got := cost(one, a, b, after); got < least {
+	for _, one := range problem.of[size] {
+		if got := of(one, a, b, behind); got < least {
 			form, least = one, got
 		}
 	}
@@ -143,14 +123,11 @@ func (problem *problem) best(a, b, degree int, after stagechain.After, cost func
 type stage struct{ form, a, b int }
 
 // stagesOf are those of a solution, each in its best form.
-func (problem *problem) stagesOf(found []stagechain.Stage, cost func(form, a, b int, after stagechain.After) float64) []stage {
+func (problem *problem) stagesOf(found []stagechain.Stage, of cost) []stage {
 	out := make([]stage, len(found))
-	after := stagechain.After{}
-	for i := len(found) - 1; i >= 0; i-- {
-		form, _ := problem.best(found[i].From, found[i].To, found[i].Degree, after, cost)
-		out[i] = stage{form, found[i].From, found[i].To}
-		degree := problem.degrees[found[i].Degree]
-		after = stagechain.After{Stages: after.Stages + 1, Replicas: after.Replicas + degree.Data, Devices: after.Devices + degree.Devices()}
+	for i, one := range found {
+		form, _ := problem.best(one.From, one.To, one.Size, len(found)-1-i, of)
+		out[i] = stage{form, one.From, one.To}
 	}
 	return out
 }
@@ -164,7 +141,7 @@ func (problem *problem) placed(stages []stage) (devicemap.Map, *costmodel.Table)
 			out[unit] = devicemap.Device(gpu)
 		}
 		costs.Stages = append(costs.Stages, problem.forms[one.form].table)
-		gpu += problem.forms[one.form].degree.Devices()
+		gpu += problem.forms[one.form].gpus
 	}
 	return out, &costs
 }

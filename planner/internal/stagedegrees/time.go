@@ -18,8 +18,8 @@ import (
 func (problem *problem) shortest(ctx context.Context) (*instance.Answer, error) {
 	batches := float64(max(1, problem.in.Costs.Workload.MicroBatches))
 	out := &instance.Answer{Uneven: instance.StepUneven, Claim: certificate.Claim{Bound: "stages, and the way through those behind", Rounding: certificate.Sums}}
-	cost := func(form, a, b int, after stagechain.After) float64 {
-		if !problem.fits(form, a, b, after.Stages) {
+	cost := func(form, a, b, behind int) float64 {
+		if !problem.fits(form, a, b, behind) {
 			return math.Inf(1)
 		}
 		one := problem.forms[form]
@@ -35,10 +35,15 @@ func (problem *problem) shortest(ctx context.Context) (*instance.Answer, error) 
 		return out, instance.ErrNone
 	case err == nil:
 		start = search.shorter(start, problem.stagesOf(found.Stages, cost))
-	case ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) && start == nil:
-		return out, instance.ErrNone // the most level may fit
-	case start == nil:
-		return nil, err
+	case start == nil: // the most level fit where any do
+		found, err := problem.mostLevel(ctx)
+		if err != nil {
+			return nil, err
+		}
+		start = problem.stagesOf(found.Stages, problem.share)
+		if math.IsInf(search.step(start), 1) {
+			return out, instance.ErrNone
+		}
 	}
 	part, cancel := instance.HalfOf(ctx)
 	out.LowerBound = problem.below(part) * (1 - instance.Tolerance)
@@ -92,8 +97,8 @@ func (search *climber) even() []stage {
 	var best []stage
 	least, items, gpus := math.Inf(1), search.items.Count(), len(search.in.Topology.Devices)
 	for at, one := range search.forms {
-		count := gpus / one.degree.Devices()
-		if gpus%one.degree.Devices() != 0 || count > search.most {
+		count := gpus / one.gpus
+		if gpus%one.gpus != 0 || count > search.most {
 			continue
 		}
 		stages, all := make([]stage, count), one.work(0, items)
@@ -167,7 +172,7 @@ func (search *climber) swaps(stages []stage, try func([]stage) bool) bool {
 // alike are the other forms of as many GPUs.
 func (search *climber) alike(form int) (out []int) {
 	for other, one := range search.forms {
-		if other != form && one.degree.Devices() == search.forms[form].degree.Devices() {
+		if other != form && one.gpus == search.forms[form].gpus {
 			out = append(out, other)
 		}
 	}

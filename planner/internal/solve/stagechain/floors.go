@@ -9,22 +9,17 @@ import (
 // time of all its stages, and the sum of their times.
 type floors struct{ work, sum []float64 }
 
-// floorsOf adds up the least over the stages' ends and degrees, each stage with
-// nothing after it.
+// floorsOf adds up the least over the stages' ends and sizes, each stage with
+// nothing behind it.
 func (problem *Problem) floorsOf(ctx context.Context) *floors {
 	under := &floors{make([]float64, problem.Units+1), make([]float64, problem.Units+1)}
 	for to := 1; to <= problem.Units && ctx.Err() == nil; to++ {
 		work, sum := math.Inf(1), math.Inf(1)
 		for from := to - 1; from >= 0; from-- {
-			some := false
-			for degree := range problem.Degrees {
-				time := problem.Time(from, to, degree, After{})
-				some = some || !math.IsInf(time, 1)
-				work = min(work, under.work[from]+time*float64(problem.Degrees[degree].Devices()))
+			for size, devices := range problem.Sizes {
+				time := problem.Time(from, to, size, 0)
+				work = min(work, under.work[from]+time*float64(devices))
 				sum = min(sum, under.sum[from]+time)
-			}
-			if !some && problem.Grows {
-				break
 			}
 		}
 		under.work[to], under.sum[to] = work, sum

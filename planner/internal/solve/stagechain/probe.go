@@ -27,13 +27,13 @@ type probe struct {
 // partial is a way to run the units from some one on: what it has used, and
 // where it comes from.
 type partial struct {
-	degree, to, then int32
-	after            After
-	sum, largest     float64
+	size, to, then  int32
+	stages, devices int32
+	sum, largest    float64
 }
 
 // ask fills open from the end of the chain. Its cost is that of one call of Time
-// for each stretch, degree and partial that ends it, and no partial is kept that
+// for each stretch, size and partial that ends it, and no partial is kept that
 // another one of the same place beats in all it has used.
 func (problem *Problem) ask(ctx context.Context, under *floors, limit, most float64) *probe {
 	asked := &probe{Problem: problem, under: under, limit: limit, most: most, next: math.Inf(1), open: make([][]partial, problem.Units+1)}
@@ -47,34 +47,27 @@ func (problem *Problem) ask(ctx context.Context, under *floors, limit, most floa
 			continue
 		}
 		for from := to - 1; from >= 0; from-- {
-			if !asked.stage(from, to) && problem.Grows {
-				break
-			}
+			asked.stage(from, to)
 		}
 	}
 	return asked
 }
 
-// stage puts units [from, to) before every partial at to. It reports whether a
-// longer stage may do where none of these did: not if all were too slow.
-func (asked *probe) stage(from, to int) (longer bool) {
-	for degree := range asked.Degrees {
-		of := asked.Degrees[degree]
+// stage puts units [from, to) before every partial at to.
+func (asked *probe) stage(from, to int) {
+	for size, devices := range asked.Sizes {
 		for then := range asked.open[to] {
 			rest := &asked.open[to][then]
-			fits, all := asked.room(rest, of, from)
-			if !fits {
-				longer = longer || all
+			if !asked.room(rest, devices, from) {
 				continue
 			}
-			time := asked.Time(from, to, degree, rest.after)
+			time := asked.Time(from, to, size, int(rest.stages))
 			if !(time <= asked.limit) {
 				asked.next = min(asked.next, time)
 				continue
 			}
-			longer = true
 			next := partial{
-				degree: int32(degree), to: int32(to), then: int32(then), after: rest.after.with(of),
+				size: int32(size), to: int32(to), then: int32(then), stages: rest.stages + 1, devices: rest.devices + int32(devices),
 				sum: rest.sum + time, largest: max(rest.largest, time),
 			}
 			if asked.does(from, &next) {
@@ -82,14 +75,13 @@ func (asked *probe) stage(from, to int) (longer bool) {
 			}
 		}
 	}
-	return longer
 }
 
 // does: the devices that are left do the work before the partial within the
 // limit and the sum. A sum over stages that share devices is least where one has
 // them all.
 func (asked *probe) does(from int, next *partial) bool {
-	work, devices := asked.under.work[from], float64(asked.Devices-next.after.Devices)
+	work, devices := asked.under.work[from], float64(asked.Devices-int(next.devices))
 	if rest := asked.under.sum[from]; next.sum+rest > asked.most*(1+rounding) || devices > 0 && next.sum+work/devices > asked.most*(1+rounding) {
 		return false
 	}
@@ -103,18 +95,13 @@ func (asked *probe) does(from int, next *partial) bool {
 }
 
 // room: the devices and stages that are left do for this stage and those before
-// it; all: they do for the stage that takes all units before it too.
-func (asked *probe) room(rest *partial, of Degree, from int) (fits, all bool) {
-	left := asked.Devices - rest.after.Devices - of.Devices()
-	stages := asked.MostStages - rest.after.Stages - 1
-	if asked.MostStages == 0 {
-		stages = asked.Units
-	}
-	all = stages >= 0 && (left == 0 || left > 0 && !asked.Exactly)
+// it.
+func (asked *probe) room(rest *partial, devices, from int) bool {
+	left, stages := asked.Devices-int(rest.devices)-devices, asked.MostStages-int(rest.stages)-1
 	if from == 0 {
-		return all, all
+		return left == 0 && stages >= 0
 	}
-	return left > 0 && stages > 0, all
+	return left > 0 && stages > 0
 }
 
 // keep adds a partial unless another beats it, and drops those that it beats.
@@ -122,12 +109,12 @@ func (asked *probe) keep(from int, next *partial) {
 	kept := asked.open[from]
 	count := 0
 	for i := range kept {
-		if asked.beats(&kept[i], next) {
+		if kept[i].beats(next) {
 			return
 		}
 	}
 	for i := range kept {
-		if !asked.beats(next, &kept[i]) {
+		if !next.beats(&kept[i]) {
 			kept[count] = kept[i]
 			count++
 		}
@@ -136,12 +123,9 @@ func (asked *probe) keep(from int, next *partial) {
 }
 
 // beats: what can be put before the other can be put before this one, for no
-// more. Of the sum only as much counts as the value does.
-func (asked *probe) beats(one, other *partial) bool {
-	if one.after.Devices > other.after.Devices || asked.Exactly && one.after.Devices != other.after.Devices {
-		return false
-	}
-	return one.after.Stages <= other.after.Stages && one.after.Replicas <= other.after.Replicas && (asked.Fill == 0 || one.sum <= other.sum)
+// more.
+func (one *partial) beats(other *partial) bool {
+	return one.devices == other.devices && one.stages <= other.stages && one.sum <= other.sum
 }
 
 // best is the pipeline of the least sum, nil where there is none.
@@ -157,7 +141,7 @@ func (asked *probe) best() (stages []Stage, largest, sum float64) {
 	}
 	largest, sum = least.largest, least.sum
 	for from := 0; from < asked.Units; {
-		stages = append(stages, Stage{From: from, To: int(least.to), Degree: int(least.degree)})
+		stages = append(stages, Stage{From: from, To: int(least.to), Size: int(least.size)})
 		from, least = int(least.to), &asked.open[least.to][least.then]
 	}
 	return stages, largest, sum

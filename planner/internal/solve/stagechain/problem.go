@@ -1,63 +1,46 @@
-// Package stagechain cuts a chain of units into a pipeline whose stages may
-// each be replicated and tensor-parallel: a stage takes Data × Tensor devices of
-// one kind. What a stage costs is the caller's to say, of any form, as long as
-// it does not fall where more stages follow.
+// Package stagechain cuts a chain of units into a pipeline whose stages may each
+// take several devices of one kind. What a stage costs is the caller's to say, of
+// any form, as long as it does not fall where more stages follow.
 //
 // It is the two-level dynamic programme of Tarnawski et al., "Piper:
 // Multidimensional Planner for DNN Parallelization" (NeurIPS 2021), §4, over a
 // chain, asked under a limit on the slowest stage: then only the pipelines count
-// that no other beats in all of devices, replicas, stages and time so far.
+// that no other beats in all of devices, stages and time so far.
 package stagechain
 
 import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/devmap-dev/devmap/planner/internal/solve/certificate"
 )
 
-// Degree is what a stage may be: Data replicas of Tensor devices each.
-type Degree struct{ Data, Tensor int }
-
-// Devices of a stage of this degree.
-func (degree Degree) Devices() int { return degree.Data * degree.Tensor }
-
-// After is what follows a stage: so many stages, with so many replicas and
-// devices in all.
-type After struct{ Stages, Replicas, Devices int }
-
-// with is what follows the stage before one of this degree.
-func (after After) with(degree Degree) After {
-	return After{after.Stages + 1, after.Replicas + degree.Data, after.Devices + degree.Devices()}
-}
-
-// Problem is a chain of units, and devices that are all alike.
+// Problem is a chain of units, and devices that are all alike, of which none may
+// be left over.
 type Problem struct {
 	Units, Devices int
-	// Exactly: no device may be left over.
-	Exactly bool
-	// MostStages bounds the stages; 0: no bound.
+	// MostStages bounds the stages.
 	MostStages int
-	// Degrees are those that a stage may have, no two alike.
-	Degrees []Degree
-	// Time is that of units [from, to) as one stage of Degrees[degree]; +Inf
-	// where its memory or a rule forbids it. It may not fall as there is more
-	// after it.
-	Time func(from, to, degree int, after After) float64
-	// Grows: nor does Time fall as the stage does, at either end. Else every
-	// stretch of the chain is asked for.
-	Grows bool
+	// Sizes are how many devices a stage may take, no two alike.
+	Sizes []int
+	// Time is that of units [from, to) as one stage of Sizes[size] before so many
+	// others; +Inf where its memory or a rule forbids it. It may not fall as there
+	// are more behind it.
+	Time func(from, to, size, behind int) float64
 	// The value of a pipeline is Steady times its slowest stage and Fill times
 	// the sum of all: 1 and 0 for the time a micro-batch, m − 1 and 1 for a step
 	// of m micro-batches that pass one after the other.
 	Steady, Fill float64
+	// Start is a pipeline to begin with; nil: none is known.
+	Start []Stage
 }
 
-// Stage is units [From, To) with Degrees[Degree], and what it takes.
+// Stage is units [From, To) on Sizes[Size] devices, and what it takes.
 type Stage struct {
-	From, To, Degree int
-	Time             float64
+	From, To, Size int
+	Time           float64
 }
 
 // Solution is a pipeline, certified by [Problem.Score].
@@ -80,11 +63,11 @@ func (problem *Problem) Check() error {
 	}
 	wrong(problem.Units < 1, "%d units", problem.Units)
 	wrong(problem.Devices < 1, "%d devices", problem.Devices)
-	wrong(problem.MostStages < 0, "at most %d stages", problem.MostStages)
-	wrong(len(problem.Degrees) == 0, "no degree that a stage may have")
+	wrong(problem.MostStages < 1 || problem.MostStages > math.MaxInt16, "at most %d stages", problem.MostStages)
+	wrong(len(problem.Sizes) == 0, "no size that a stage may have")
 	wrong(problem.Time == nil, "no time of a stage")
-	for i, degree := range problem.Degrees {
-		wrong(min(degree.Data, degree.Tensor) < 1, "degrees[%d]: %d replicas of %d devices", i, degree.Data, degree.Tensor)
+	for i, size := range problem.Sizes {
+		wrong(size < 1 || slices.Contains(problem.Sizes[:i], size), "sizes[%d]: %d devices", i, size)
 	}
 	for _, factor := range []float64{problem.Steady, problem.Fill} {
 		wrong(!(factor >= 0) || math.IsInf(factor, 1), "a factor of %v", factor)
@@ -96,25 +79,23 @@ func (problem *Problem) Check() error {
 // Score judges a pipeline from the definitions alone: its value, with the time
 // of each stage put in, or the rule that it breaks.
 func (problem *Problem) Score(stages []Stage) (value float64, err error) {
-	var after After
-	sum, largest, at := 0., 0., problem.Units
+	sum, largest, at, devices := 0., 0., problem.Units, 0
 	for i := len(stages) - 1; i >= 0; i-- {
 		stage := &stages[i]
 		if stage.To != at || stage.From >= at || stage.From < 0 {
 			return 0, fmt.Errorf("stage %d takes units [%d, %d) before unit %d", i, stage.From, stage.To, at)
 		}
-		if stage.Time = problem.Time(stage.From, stage.To, stage.Degree, after); !fine(stage.Time) {
+		if stage.Time = problem.Time(stage.From, stage.To, stage.Size, len(stages)-1-i); !fine(stage.Time) {
 			return 0, fmt.Errorf("stage %d, units [%d, %d): a time of %v", i, stage.From, stage.To, stage.Time)
 		}
-		after = after.with(problem.Degrees[stage.Degree])
-		sum, largest, at = sum+stage.Time, max(largest, stage.Time), stage.From
+		sum, largest, at, devices = sum+stage.Time, max(largest, stage.Time), stage.From, devices+problem.Sizes[stage.Size]
 	}
 	switch {
 	case at != 0:
 		return 0, fmt.Errorf("units [0, %d) are in no stage", at)
-	case after.Devices > problem.Devices || problem.Exactly && after.Devices < problem.Devices:
-		return 0, fmt.Errorf("%d devices of %d", after.Devices, problem.Devices)
-	case problem.MostStages > 0 && len(stages) > problem.MostStages:
+	case devices != problem.Devices:
+		return 0, fmt.Errorf("%d devices of %d", devices, problem.Devices)
+	case len(stages) > problem.MostStages:
 		return 0, fmt.Errorf("%d stages of at most %d", len(stages), problem.MostStages)
 	}
 	return problem.value(largest, sum), nil

@@ -37,6 +37,9 @@ func Solve(ctx context.Context, problem *Problem) (*Solution, error) {
 	if err := problem.Check(); err != nil {
 		return nil, err
 	}
+	if problem.Fill == 0 {
+		return problem.level(ctx)
+	}
 	call := &search{Problem: problem, under: problem.floorsOf(ctx), value: math.Inf(1)}
 	if err := call.first(ctx); err != nil {
 		return nil, err
@@ -93,10 +96,7 @@ func (call *search) split(ctx context.Context) {
 	if !(middle < of.high) || of.high-of.low < precision*of.high {
 		middle = of.low
 	}
-	most := math.Inf(1)
-	if call.Fill > 0 {
-		most = (call.value - call.Steady*of.low) / call.Fill
-	}
+	most := (call.value - call.Steady*of.low) / call.Fill
 	asked := call.ask(ctx, call.under, middle, most)
 	if asked.stopped {
 		return
@@ -129,9 +129,9 @@ func (call *search) answer(stopped bool) (*Solution, error) {
 	}
 	claim := certificate.Claim{
 		Value: call.value, LowerBound: lower, Rounding: certificate.Sums, Stopped: stopped,
-		Bound: "dynamic programming over the stages' ends, devices and replicas, for every time of the slowest stage",
+		Bound: "dynamic programming over the stages' ends, devices and sum, for every time of the slowest stage",
 	}
-	out := &Solution{Stages: call.stages, Method: "search over the time of the slowest stage, dynamic programming over the stages' ends, devices and replicas"}
+	out := &Solution{Stages: call.stages, Method: "search over the time of the slowest stage, dynamic programming over the stages' ends, devices and sum"}
 	out.Certificate, err = claim.Certify(found)
 	return out, err
 }

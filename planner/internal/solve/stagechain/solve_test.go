@@ -11,8 +11,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/solve/stagechain"
 )
 
-// draw is a chain whose stages cost sums, shared by the replicas, and hold
-// memory for each replica after them.
+// draw is a chain whose stages cost sums, shared by their devices, and hold
+// memory for each stage behind them.
 func draw(rng *rand.Rand) *stagechain.Problem {
 	units := 1 + rng.IntN(6)
 	time, memory, wire := []float64{0}, []float64{0}, make([]float64, units+1)
@@ -23,27 +23,29 @@ func draw(rng *rand.Rand) *stagechain.Problem {
 	}
 	wire[0] = 0
 	room := float64(3 + rng.IntN(40))
-	problem := &stagechain.Problem{Units: units, Devices: 1 + rng.IntN(6), Exactly: rng.IntN(3) == 0, Grows: true, Steady: float64(rng.IntN(5)), Fill: float64(rng.IntN(2))}
+	problem := &stagechain.Problem{Units: units, Devices: 1 + rng.IntN(6), MostStages: 6, Steady: float64(rng.IntN(5)), Fill: float64(rng.IntN(2))}
 	if problem.Steady+problem.Fill == 0 {
 		problem.Steady = 1
 	}
 	if rng.IntN(2) == 0 {
 		problem.MostStages = 1 + rng.IntN(4)
 	}
-	for _, degree := range []stagechain.Degree{{1, 1}, {2, 1}, {1, 2}, {2, 2}, {3, 1}} {
-		if rng.IntN(3) > 0 || len(problem.Degrees) == 0 {
-			problem.Degrees = append(problem.Degrees, degree)
+	for _, size := range []int{1, 2, 3, 4, 6} {
+		if rng.IntN(3) > 0 || len(problem.Sizes) == 0 {
+			problem.Sizes = append(problem.Sizes, size)
 		}
 	}
-	sends := rng.IntN(2) == 0 // what is sent does not grow with the stage
-	problem.Grows = !sends
-	problem.Time = func(from, to, degree int, after stagechain.After) float64 {
-		of := problem.Degrees[degree]
-		inFlight := float64((after.Replicas+of.Data-1)/of.Data + 1)
-		if inFlight*(memory[to]-memory[from])/float64(of.Tensor) > room {
+	sends := rng.IntN(2) == 0   // what is sent does not grow with the stage
+	deepens := rng.IntN(2) == 0 // a stage costs more the more are behind it
+	problem.Time = func(from, to, size, behind int) float64 {
+		devices := float64(problem.Sizes[size])
+		if float64(behind+1)*(memory[to]-memory[from])/devices > room {
 			return math.Inf(1)
 		}
-		seconds := (time[to] - time[from]) / float64(of.Data) / (0.5 + 0.5*float64(of.Tensor))
+		seconds := (time[to] - time[from]) / (0.5 + 0.5*devices)
+		if deepens {
+			seconds += float64(behind) * (memory[to] - memory[from])
+		}
 		if sends {
 			seconds += wire[from] + wire[to]
 		}
@@ -69,8 +71,8 @@ func least(problem *stagechain.Problem) float64 {
 			return
 		}
 		for from := range to {
-			for degree := range problem.Degrees {
-				stages = append(stages, stagechain.Stage{From: from, To: to, Degree: degree})
+			for size := range problem.Sizes {
+				stages = append(stages, stagechain.Stage{From: from, To: to, Size: size})
 				put(from)
 				stages = stages[:len(stages)-1]
 			}
@@ -105,19 +107,56 @@ func TestAgainstAll(t *testing.T) {
 	}
 }
 
+// TestHundreds: 65 units on 200 devices, in stages of many sizes that hold more
+// the more are behind them: each stretch is asked for a few times, not for every
+// pipeline that ends in it.
+func TestHundreds(t *testing.T) {
+	t.Parallel()
+	const units = 65
+	problem := &stagechain.Problem{Units: units, Devices: 200, MostStages: 48, Steady: 1}
+	for size := 1; size <= 32; size++ {
+		if 32%size == 0 || size%3 == 0 {
+			problem.Sizes = append(problem.Sizes, size)
+		}
+	}
+	calls := 0
+	problem.Time = func(from, to, size, behind int) float64 {
+		calls++
+		if to == units {
+			behind += 3
+		}
+		return float64(1000*(to-from)*(behind+4)) / math.Pow(float64(problem.Sizes[size]), 0.9)
+	}
+	got, err := stagechain.Solve(t.Context(), problem)
+	stretches := units * (units + 1) / 2 * len(problem.Sizes)
+	if err != nil || !got.Optimal() || calls > 24*stretches {
+		t.Errorf("%+v, %v after %d calls for %d stretches", got, err, calls, stretches)
+	}
+	below := *problem
+	below.Time = func(from, to, size, behind int) float64 {
+		if time := problem.Time(from, to, size, behind); time < got.Value {
+			return time
+		}
+		return math.Inf(1)
+	}
+	if _, err := stagechain.Solve(t.Context(), &below); !errors.Is(err, stagechain.ErrNone) {
+		t.Errorf("%v: there is a pipeline below the optimum", err)
+	}
+}
+
 // TestStopped: the end of the time leaves an answer with an honest bound.
 func TestStopped(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(context.Background())
 	problem := draw(rand.New(rand.NewPCG(1, 5)))
 	cost, calls := problem.Time, 0
-	problem.Steady, problem.Exactly, problem.MostStages = 3, false, 0
-	problem.Time = func(from, to, degree int, after stagechain.After) float64 {
+	problem.Steady = 3
+	problem.Time = func(from, to, size, behind int) float64 {
 		calls++
 		if calls > 40 {
 			cancel()
 		}
-		return cost(from, to, degree, after)
+		return cost(from, to, size, behind)
 	}
 	got, err := stagechain.Solve(ctx, problem)
 	if err == nil && (got.LowerBound > least(problem) || got.Value < least(problem)) {
@@ -138,14 +177,14 @@ func TestFaults(t *testing.T) {
 		{func(p *stagechain.Problem) { p.Units = 0 }, "0 units"},
 		{func(p *stagechain.Problem) { p.Devices = -1 }, "-1 devices"},
 		{func(p *stagechain.Problem) { p.MostStages = -2 }, "at most -2 stages"},
-		{func(p *stagechain.Problem) { p.Degrees = nil }, "no degree"},
-		{func(p *stagechain.Problem) { p.Degrees[0].Tensor = 0 }, "degrees[0]: 1 replicas of 0"},
+		{func(p *stagechain.Problem) { p.MostStages = 0 }, "at most 0 stages"},
+		{func(p *stagechain.Problem) { p.Sizes = nil }, "no size"},
+		{func(p *stagechain.Problem) { p.Sizes = []int{2, 2} }, "sizes[1]: 2 devices"},
 		{func(p *stagechain.Problem) { p.Steady = math.NaN() }, "a factor of NaN"},
 		{func(p *stagechain.Problem) { p.Steady, p.Fill = 0, 0 }, "both factors are 0"},
 		{func(p *stagechain.Problem) { p.Time = nil }, "no time"},
 	} {
 		problem := draw(rand.New(rand.NewPCG(1, 5)))
-		problem.Degrees[0] = stagechain.Degree{Data: 1, Tensor: 1}
 		c.change(problem)
 		if _, err := stagechain.Solve(context.Background(), problem); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v, want %q", err, c.want)
@@ -153,30 +192,33 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// BenchmarkLarge: 100 units on 64 devices, all powers of two.
+// BenchmarkLarge: 100 units on 64 devices, for a step and for the slowest stage.
 func BenchmarkLarge(b *testing.B) {
-	problem := &stagechain.Problem{Units: 100, Devices: 64, Grows: true, Steady: 31, Fill: 1}
-	for data := 1; data <= 64; data *= 2 {
-		for tensor := 1; tensor <= 8 && data*tensor <= 64; tensor *= 2 {
-			problem.Degrees = append(problem.Degrees, stagechain.Degree{Data: data, Tensor: tensor})
-		}
+	problem := &stagechain.Problem{Units: 100, Devices: 64, MostStages: 64}
+	for size := 1; size <= 64; size *= 2 {
+		problem.Sizes = append(problem.Sizes, size)
 	}
 	rng := rand.New(rand.NewPCG(7, 7))
 	time := make([]float64, problem.Units+1)
 	for i := range problem.Units {
 		time[i+1] = time[i] + 1 + rng.Float64()/10
 	}
-	problem.Time = func(from, to, degree int, after stagechain.After) float64 {
-		of := problem.Degrees[degree]
-		if float64(to-from)*float64(after.Replicas/of.Data+1)/float64(of.Tensor) > 200 {
+	problem.Time = func(from, to, size, behind int) float64 {
+		devices := float64(problem.Sizes[size])
+		if float64(to-from)*float64(behind+1)/devices > 200 {
 			return math.Inf(1)
 		}
-		return (time[to]-time[from])/float64(of.Data)/math.Pow(float64(of.Tensor), 0.8) + 0.01*float64(of.Data-1)*float64(to-from)/float64(of.Data)
+		return (time[to]-time[from])/math.Pow(devices, 0.8) + 0.01*float64(behind)
 	}
-	for b.Loop() {
-		got, err := stagechain.Solve(context.Background(), problem)
-		if err != nil || !got.Optimal() {
-			b.Fatalf("%+v, %v", got, err)
-		}
+	for name, factors := range map[string][2]float64{"step": {31, 1}, "slowest": {1, 0}} {
+		problem.Steady, problem.Fill = factors[0], factors[1]
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				got, err := stagechain.Solve(context.Background(), problem)
+				if err != nil || !got.Optimal() {
+					b.Fatalf("%+v, %v", got, err)
+				}
+			}
+		})
 	}
 }

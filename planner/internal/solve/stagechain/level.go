@@ -1,0 +1,175 @@
+package stagechain
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"sort"
+
+	"github.com/devmap-dev/devmap/planner/internal/solve/certificate"
+)
+
+// leveller finds the pipeline whose slowest stage is fastest, where sums do not
+// count: by bisection over a limit. Under one, the fewest stages from a unit on
+// with so many devices are all that matters, as a stage is no slower with fewer
+// behind it.
+type leveller struct {
+	*Problem
+	stages []Stage
+	// value is that of stages; nothing is below low.
+	low, value float64
+	// deepest, by size and stretch, is before how many stages at most the stretch
+	// keeps a limit (−1: none), floor for low and roof for value: any limit between has
+	// one between.
+	floor, roof, deepest [][]int16
+	// fewest, by unit and devices, are the stages from there on.
+	fewest [][]int16
+}
+
+// never is more stages than any pipeline has.
+const never = math.MaxInt16
+
+func newLeveller(problem *Problem) *leveller {
+	call := &leveller{Problem: problem, value: math.Inf(1)}
+	stretches := problem.Units * (problem.Units + 1)
+	for range problem.Sizes {
+		call.floor = append(call.floor, slices.Repeat([]int16{-1}, stretches))
+		call.roof = append(call.roof, slices.Repeat([]int16{int16(problem.MostStages - 1)}, stretches))
+		call.deepest = append(call.deepest, make([]int16, stretches))
+	}
+	for range problem.Units + 1 {
+		call.fewest = append(call.fewest, make([]int16, problem.Devices+1))
+	}
+	return call
+}
+
+// level is the answer, proved where ctx lasts; the best so far with the limit that
+// was refuted where it ends, or ctx's error where there is none.
+func (problem *Problem) level(ctx context.Context) (*Solution, error) {
+	call := newLeveller(problem)
+	limit := math.MaxFloat64
+	if problem.Start != nil {
+		if _, err := problem.Score(problem.Start); err != nil {
+			return nil, fmt.Errorf("the pipeline to begin with: %w", err)
+		}
+		call.take(slices.Clone(problem.Start))
+		limit = call.next()
+	}
+	for call.low < call.value && call.ask(ctx, limit) {
+		limit = call.next()
+	}
+	switch {
+	case call.stages != nil:
+		return call.answer(call.low < call.value)
+	case ctx.Err() != nil:
+		return nil, fmt.Errorf("no pipeline found in the time given: %w", context.Cause(ctx))
+	}
+	return nil, ErrNone
+}
+
+// next is the limit that halves what is open; where little is, the one just below
+// the value, which settles it.
+func (call *leveller) next() float64 {
+	const little = 1e-6
+	if call.value-call.low <= little*call.value {
+		return math.Nextafter(call.value, 0)
+	}
+	return call.low + (call.value-call.low)/2
+}
+
+// ask looks for a pipeline under a limit and narrows what is open. It reports
+// false where ctx ended before that.
+func (call *leveller) ask(ctx context.Context, limit float64) bool {
+	for _, row := range call.fewest {
+		for devices := range row {
+			row[devices] = never
+		}
+	}
+	call.fewest[call.Units][0] = 0
+	for to := call.Units; to > 0; to-- {
+		if ctx.Err() != nil {
+			return false
+		}
+		for from := to - 1; from >= 0; from-- {
+			call.stretch(from, to, limit)
+		}
+	}
+	if call.fewest[0][call.Devices] == never {
+		call.low, call.floor, call.deepest = limit, call.deepest, call.floor
+		if limit >= math.Nextafter(call.value, 0) { // nothing is between
+			call.low = call.value
+		}
+		return true
+	}
+	call.take(call.found())
+	call.roof, call.deepest = call.deepest, call.roof
+	return true
+}
+
+func (call *leveller) take(stages []Stage) {
+	call.stages, call.value = stages, 0
+	for i, stage := range stages {
+		call.value = max(call.value, call.Time(stage.From, stage.To, stage.Size, len(stages)-1-i))
+	}
+}
+
+// stretch puts units [from, to) before all that is open at to.
+func (call *leveller) stretch(from, to int, limit float64) {
+	at := from*(call.Units+1) + to
+	for size, devices := range call.Sizes {
+		low, high := int(call.floor[size][at]), int(call.roof[size][at])
+		deep := low + sort.Search(high-low, func(more int) bool { return !(call.Time(from, to, size, low+1+more) <= limit) })
+		call.deepest[size][at] = int16(deep)
+		if deep < 0 || devices > call.Devices {
+			continue
+		}
+		rest, out := call.fewest[to][:call.Devices-devices+1], call.fewest[from][devices:]
+		for left, stages := range rest {
+			if int(stages) <= deep && stages+1 < out[left] {
+				out[left] = stages + 1
+			}
+		}
+	}
+}
+
+// found is the pipeline of the last question.
+func (call *leveller) found() (stages []Stage) {
+	devices := call.Devices
+	for from := 0; from < call.Units; {
+		stage := call.begins(from, devices)
+		stages = append(stages, stage)
+		from, devices = stage.To, devices-call.Sizes[stage.Size]
+	}
+	return stages
+}
+
+// begins is a stage from a unit on that leaves the fewest behind it.
+func (call *leveller) begins(from, devices int) Stage {
+	for to := call.Units; to > from; to-- {
+		for size, takes := range call.Sizes {
+			if takes > devices {
+				continue
+			}
+			behind := call.fewest[to][devices-takes]
+			if behind+1 == call.fewest[from][devices] && behind <= call.deepest[size][from*(call.Units+1)+to] {
+				return Stage{From: from, To: to, Size: size}
+			}
+		}
+	}
+	return Stage{From: from, To: call.Units} // never: it stands in fewest; Score would refuse it
+}
+
+func (call *leveller) answer(stopped bool) (*Solution, error) {
+	value, err := call.Score(call.stages)
+	if err != nil {
+		return nil, fmt.Errorf("the answer fails its check (please report this): %w", err)
+	}
+	claim := certificate.Claim{
+		Value: call.Steady * call.value, LowerBound: call.Steady * call.low, Rounding: certificate.Exact, Stopped: stopped,
+		Bound: "bisection over the time of the slowest stage, dynamic programming over the stages' ends and devices",
+	}
+	out := &Solution{Stages: call.stages, Method: claim.Bound}
+	out.Certificate, err = claim.Certify(value)
+	return out, err
+}
