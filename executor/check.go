@@ -11,13 +11,19 @@ import (
 // there, as a [*costmodel.FieldError] that names the flag, before anything is
 // allocated or written. Run checks them too.
 func (settings *Settings) Check(job *Job) error {
-	return (&checker{settings, job}).all()
+	return settings.check(job, false)
+}
+
+// check is Check; woken: of a turn that has its weights already.
+func (settings *Settings) check(job *Job, woken bool) error {
+	return (&checker{settings, job, woken}).all()
 }
 
 // checker holds settings to the job that they are for.
 type checker struct {
 	*Settings
-	job *Job
+	job   *Job
+	woken bool
 }
 
 // all is every rule that settings can break.
@@ -42,7 +48,9 @@ func (checker *checker) steps() error {
 		return refuse("steps", checker.Steps, "%d: a plan of mode load runs no step", checker.Steps)
 	case checker.mode() != costmodel.Load && checker.Steps < 1:
 		return refuse("steps", checker.Steps, "%d is not 1 or more", checker.Steps)
-	case (checker.Weights == nil) == (checker.Resume == ""):
+	case checker.woken && (checker.Weights != nil || checker.Resume != ""):
+		return errors.New("what sleeps has its weights")
+	case !checker.woken && (checker.Weights == nil) == (checker.Resume == ""):
 		return errors.New("want weights, or a state to go on from")
 	}
 	return nil

@@ -11,10 +11,8 @@ import (
 // generation takes the ids that the head makes, at the fences behind it.
 type generation struct {
 	*running
-	after map[int32]*pass // the pass of the head that a fence stands behind
-	// sequences are those of the step, sequence those of the steps before.
-	sequences [][]int32
-	sequence  int64
+	after     map[int32]*pass // the pass of the head that a fence stands behind
+	sequences [][]int32       // of the step
 	stopped   []bool
 	left      int
 	prompts   int64 // micro-batches whose prompt is read
@@ -91,7 +89,7 @@ func (speech *generation) take(at int64, id int32) {
 	}
 	speech.sequences[at] = append(speech.sequences[at], id)
 	if told := speech.settings.Watch.Token; told != nil {
-		told(speech.sequence+at, id)
+		told(speech.generated+at, id)
 	}
 	if slices.Contains(speech.settings.Stop, id) {
 		speech.stopped[at] = true
@@ -109,7 +107,7 @@ func (speech *generation) end() {
 		speech.tokens += int64(len(ids)) - 1
 	}
 	speech.result.Tokens = append(speech.result.Tokens, speech.sequences...)
-	speech.sequence += int64(len(speech.sequences))
+	speech.generated += int64(len(speech.sequences))
 }
 
 // rate is new tokens by the second: of decodes, or where prompts make all there

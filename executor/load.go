@@ -10,8 +10,9 @@ import (
 )
 
 // load fills every buffer that a load or a zero names: with the values of
-// parameters where it holds some, and zero wherever it does not.
-func (run *running) load(ctx context.Context) error {
+// parameters where it holds some, and zero wherever it does not. It says how many
+// bytes these are.
+func (run *running) load(ctx context.Context) (bytes int64, err error) {
 	loader := &loader{running: run, params: make(map[int32][]bind.Param)}
 	for _, param := range run.bound.Params() {
 		loader.params[param.Buffer] = append(loader.params[param.Buffer], param)
@@ -30,13 +31,13 @@ func (run *running) load(ctx context.Context) error {
 	}
 	for _, buffer := range buffers {
 		if err := loader.buffer(ctx, buffer); err != nil {
-			return err
+			return 0, err
 		}
 	}
 	if err := loader.pourAll(ctx); err != nil {
-		return err
+		return 0, err
 	}
-	return run.closeSource() // a file that changed meanwhile is found here
+	return loader.all, run.closeSource() // a file that changed meanwhile is found here
 }
 
 // loader is the loading of a program's buffers.

@@ -19,22 +19,16 @@ type pass struct {
 	first      int // of the run's kernels among the instruction's
 }
 
-// findPasses finds the head's forwards and decodes.
-func (run *running) findPasses() (err error) {
-	run.passes, err = run.passesOf(run.job.head())
-	return err
-}
-
 // passesOf are a unit's forwards and decodes, in the order of instructions; -1
 // is no unit.
-func (run *running) passesOf(unit int) (passes []pass, err error) {
-	prog := run.job.Program
+func (session *Session) passesOf(unit int) (passes []pass, err error) {
+	prog := session.Job.Program
 	for index := range prog.Instrs {
 		instr := &prog.Instrs[index]
-		if instr.Op != program.Forward && instr.Op != program.Decode || unit < 0 || !run.holds(instr.Routine, unit) {
+		if instr.Op != program.Forward && instr.Op != program.Decode || unit < 0 || !session.holds(instr.Routine, unit) {
 			continue
 		}
-		bound, err := run.bound.Instr(int32(index))
+		bound, err := session.bound.Instr(int32(index))
 		if err != nil {
 			return nil, err
 		}
@@ -50,9 +44,9 @@ func (run *running) passesOf(unit int) (passes []pass, err error) {
 }
 
 // holds reports a routine that has a unit.
-func (run *running) holds(routine int32, unit int) bool {
-	name := run.job.Graph.Units[unit].Name
-	for _, other := range run.job.Program.Routines[routine].Units {
+func (session *Session) holds(routine int32, unit int) bool {
+	name := session.Job.Graph.Units[unit].Name
+	for _, other := range session.Job.Program.Routines[routine].Units {
 		if other == name {
 			return true
 		}

@@ -24,9 +24,9 @@ type Pour struct {
 	Values weights.Range
 }
 
-// Loading is what a [Pourer] took for the values of all parameters.
-type Loading struct {
-	Bytes   int64 // in arenas
+// Transfer is bytes that came into arenas, or left them, and how long that took.
+type Transfer struct {
+	Bytes   int64
 	Seconds float64
 }
 
@@ -62,7 +62,7 @@ func (loader *loader) pourAll(ctx context.Context) error {
 	if !is || len(loader.pours) == 0 {
 		return nil
 	}
-	loading := &Loading{}
+	loading := &Transfer{}
 	for i := range loader.pours {
 		loading.Bytes += loader.pours[i].Values.Bytes
 	}

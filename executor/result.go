@@ -21,8 +21,18 @@ type Result struct {
 	// Growth is by how many bytes the process grew at most, beyond what it had
 	// before arenas were reserved; -1: the machine does not say.
 	Growth int64
-	// Loading is of a machine that is a [Pourer]; nil of others.
-	Loading *Loading
+	// Loading is the values of all parameters on a machine that is a [Pourer]; nil on
+	// others.
+	Loading *Transfer
+	// Turn is how the turn began and ended.
+	Turn struct {
+		Woken, Asleep bool // it began with a wake; it ended with a sleep
+		// Start is what was loaded or woken, all of it, and End what was copied to be
+		// kept. They take as long as everything around them, of which MapSeconds, until
+		// all was mapped and prepared, and CopySeconds, behind that, are Start's.
+		Start, End              Transfer
+		MapSeconds, CopySeconds float64
+	}
 	// GPUs are those that the arenas were on; none on other machines.
 	GPUs []GPUResult
 	// Links are those that messages went over; none where they are copies in one

@@ -3,20 +3,17 @@ package executor
 import (
 	"errors"
 
-	"github.com/devmap-dev/devmap/executor/internal/bind"
 	"github.com/devmap-dev/devmap/executor/weights"
 )
 
-// running is a run on its way.
+// running is a turn on its way.
 type running struct {
+	*Session
+
 	job      *Job
 	settings *Settings
-	bound    *bind.Bound
-	machine  Machine
 	result   *Result
 	source   weights.Source // nil when it is closed
-	done     int64          // steps of earlier runs
-	passes   []pass
 	taps     map[Tap]func() error
 	// files are in the making: they appear when everything else is done. model
 	// and state are those of [Settings].Save, nil where none is asked for.

@@ -35,10 +35,16 @@ type Settings struct {
 	// or be empty, and appear whole: Model as Transformers loads it, State as
 	// Resume takes it.
 	Save struct{ Model, State string }
+	// Keep has the machine sleep at the turn's end, in place of closing it: it must be a
+	// [Sleeper]. The turn after it has its weights already, and takes none.
+	Keep bool
 	// Watch is told how far the run is; functions that are nil are not called,
 	// and no two at once.
 	Watch struct {
 		Loaded func(bytes, of int64)
+		// Waking and Sleeping are told when all copies are under way, and when they have
+		// ended.
+		Waking, Sleeping func(bytes, of int64)
 		// Token is a generated id of a sequence, which are counted through all
 		// steps.
 		Token func(sequence int64, id int32)

@@ -17,9 +17,9 @@ func (run *running) steps(ctx context.Context) error {
 	if run.job.Workload.Mode == costmodel.Load {
 		return nil
 	}
-	speech := run.generation()
+	speech, before := run.generation(), run.done
 	for count := range run.settings.Steps {
-		step := &Step{Number: run.done + count + 1, Optimizer: run.settings.Optimizer}
+		step := &Step{Number: before + count + 1, Optimizer: run.settings.Optimizer}
 		if count == 0 {
 			step.Taps = run.taps
 		}
@@ -82,6 +82,7 @@ func (run *running) stepped(step *Step, times *Times) error {
 		}
 	}
 	run.result.Steps = append(run.result.Steps, result)
+	run.done = result.Number
 	if told := run.settings.Watch.Step; told != nil {
 		told(&result)
 	}

@@ -130,7 +130,7 @@ func (machine *machine) roomOn(gpu *gpu) error {
 		return err
 	})
 	for _, device := range machine.on(gpu) { // what was mapped already was room
-		if device.arena != nil {
+		if device.arena != nil && device.arena.Mapped() {
 			free += device.arena.Bytes
 		}
 	}
@@ -179,7 +179,7 @@ func (machine *machine) Close() error {
 	var all []error
 	for _, device := range machine.devices {
 		if device.context != nil { // where Open failed GPUs may still be at what they were given
-			all = append(all, device.do(driver.Synchronize))
+			all = append(all, device.do(device.leave))
 		}
 	}
 	if machine.trap != nil {

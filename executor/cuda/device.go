@@ -48,6 +48,7 @@ type device struct {
 	clock     clock
 	host      *driver.Stream // what the host reads and writes goes by it
 	end       *transfer.End
+	kept      keptCopy
 
 	stepping bool
 	tasks    chan func()
@@ -155,7 +156,7 @@ func (device *device) at(offset int64) driver.Address {
 
 // close gives everything back but what the GPU's devices share.
 func (device *device) close() error {
-	all := []error{device.end.Close(), device.kernels.Close(), device.words.free(), device.clock.close()}
+	all := []error{device.end.Close(), device.kept.pinned.Free(), device.kernels.Close(), device.words.free(), device.clock.close()}
 	for _, stream := range device.streams {
 		all = append(all, stream.Destroy())
 	}

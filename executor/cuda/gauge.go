@@ -64,6 +64,14 @@ func (gauge *memoryGauge) moment(field func(result *executor.GPUResult) *int64) 
 	gauge.others(now.processes)
 }
 
+// begin forgets the moments of a turn.
+func (gauge *memoryGauge) begin() {
+	gauge.lock.Lock()
+	defer gauge.lock.Unlock()
+	result := &gauge.result
+	result.Ready, result.After, result.Fences, result.FenceLow, result.FenceHigh = 0, 0, 0, 0, 0
+}
+
 // fence reads what the GPU holds as a stream passes a fence. Who is there is looked
 // at where it is another figure than that of the last one.
 func (gauge *memoryGauge) fence() {

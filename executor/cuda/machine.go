@@ -33,6 +33,8 @@ type machine struct {
 	trap    *trap // nil: no step is to hang
 	// allotted is how many arenas and other stretches of memory were asked for.
 	allotted int64
+	// asleep: arenas have their addresses, and no memory.
+	asleep bool
 	// left: GPUs are at something that does not end, or one is lost. Nothing more is
 	// asked of them, and nothing given back before the process ends.
 	left bool
@@ -71,6 +73,8 @@ func (machine *machine) place(number int, offset, size int64) (*device, error) {
 	switch {
 	case machine.left:
 		return nil, errors.New("GPUs are at something that does not end, or lost")
+	case machine.asleep:
+		return nil, errAsleep
 	case number < 0 || number >= len(machine.devices):
 		return nil, fmt.Errorf("device %d: no arena is open; %d are", number, len(machine.devices))
 	}

@@ -33,6 +33,15 @@ func (machine *machine) ready() error {
 	return nil
 }
 
+// wakened begins the moments of another turn: what was before the process was there,
+// and the context, stay what they were.
+func (machine *machine) wakened() {
+	for _, gauge := range machine.gauges {
+		gauge.begin()
+	}
+	machine.reads(allReady)
+}
+
 // reads fills one figure of every GPU.
 func (machine *machine) reads(moment func(result *executor.GPUResult) *int64) {
 	for _, gauge := range machine.gauges {

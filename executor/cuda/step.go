@@ -19,6 +19,9 @@ func (machine *machine) Step(ctx context.Context, step *executor.Step) (*executo
 	if len(machine.devices) == 0 || machine.left {
 		return nil, errors.New("the machine is closed")
 	}
+	if machine.asleep {
+		return nil, errAsleep
+	}
 	board := &board{issued: make([]bool, len(machine.program.Instrs)), came: make([]bool, len(machine.program.Instrs)), moved: time.Now()}
 	for _, device := range machine.devices {
 		board.wakes = append(board.wakes, device.wake)

@@ -124,7 +124,7 @@ func TestFigures(t *testing.T) {
 		t.Errorf("nothing was poured, and %+v", made.Loading)
 	}
 	job.Workload.Mode, result.Steps = costmodel.Load, nil
-	result.Loading = &executor.Loading{Bytes: 3e9, Seconds: 0.0625}
+	result.Loading = &executor.Transfer{Bytes: 3e9, Seconds: 0.0625}
 	made = Of(foretold, job, result)
 	if *made.Loading != (Loading{3e9, 0.0625, 48e9}) {
 		t.Errorf("%+v", made.Loading)

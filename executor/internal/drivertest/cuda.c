@@ -59,7 +59,7 @@ typedef struct CUstream_st {
 struct CUctx_st { int device; };
 struct CUfunc_st { int kernel; };
 typedef struct { char *base; size_t bytes; int handle; unsigned allowed; } Arena;
-typedef struct { int device; size_t bytes; } Handle;
+typedef struct { int device; size_t bytes; int maps, released; } Handle;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t moved = PTHREAD_COND_INITIALIZER;
@@ -367,27 +367,37 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes, const C
 	if (fails() || taken[device] + kept[device] + shared_others(device) + bytes > total || (long)(taken[device] + bytes) > setting("FAKE_CUDA_FULL", 1l << 60))
 		code = CUDA_ERROR_OUT_OF_MEMORY;
 	else if (!code)
-		handles[i] = (Handle){device, bytes}, taken[device] += bytes, *handle = i;
+		handles[i] = (Handle){device, bytes, 0, 0}, taken[device] += bytes, *handle = i;
 	tell_others();
 	END;
 }
-CUresult cuMemRelease(CUmemGenericAllocationHandle handle) {
-	BEGIN;
-	static long released;
+/* drop gives memory back that nobody has: neither a handle nor an address. */
+static void drop(int handle) {
+	static long dropped;
+	if (!handles[handle].released || handles[handle].maps) return;
 	taken[handles[handle].device] -= handles[handle].bytes;
-	if (setting("FAKE_CUDA_KEEPS", 0) && ++released >= setting("FAKE_CUDA_KEEPS", 0)) kept[handles[handle].device] += GRANULE;
+	if (setting("FAKE_CUDA_KEEPS", 0) && ++dropped >= setting("FAKE_CUDA_KEEPS", 0)) kept[handles[handle].device] += GRANULE;
 	handles[handle] = (Handle){0};
 	tell_others();
+}
+CUresult cuMemRelease(CUmemGenericAllocationHandle handle) {
+	BEGIN;
+	if (!handles[handle].bytes || handles[handle].released++)
+		code = CUDA_ERROR_INVALID_VALUE;
+	else
+		drop((int)handle);
 	END;
 }
 CUresult cuMemMap(CUdeviceptr address, size_t bytes, size_t offset, CUmemGenericAllocationHandle handle, unsigned long long flags) {
 	(void)flags;
 	BEGIN;
 	Arena *arena = at(address);
-	if (!arena || arena->bytes != bytes || offset || handles[handle].bytes != bytes)
+	if (!arena || arena->handle || arena->bytes != bytes || offset || handles[handle].bytes != bytes)
 		code = CUDA_ERROR_INVALID_VALUE;
+	else if (fails()) /* of a page table */
+		code = CUDA_ERROR_OUT_OF_MEMORY;
 	else
-		arena->handle = (int)handle;
+		arena->handle = (int)handle, handles[handle].maps++;
 	END;
 }
 CUresult cuMemUnmap(CUdeviceptr address, size_t bytes) {
@@ -395,8 +405,12 @@ CUresult cuMemUnmap(CUdeviceptr address, size_t bytes) {
 	Arena *arena = at(address);
 	if (!arena || !arena->handle || arena->bytes != bytes)
 		code = CUDA_ERROR_INVALID_VALUE;
-	else
-		arena->handle = 0, arena->allowed = 0, mprotect(arena->base, bytes, PROT_NONE);
+	else { /* what is mapped here next is other memory, of which nobody says what it holds */
+		int handle = arena->handle;
+		mprotect(arena->base, bytes, PROT_READ | PROT_WRITE), memset(arena->base, 0xA5, bytes), mprotect(arena->base, bytes, PROT_NONE);
+		arena->handle = 0, arena->allowed = 0, handles[handle].maps--;
+		drop(handle);
+	}
 	END;
 }
 CUresult cuMemSetAccess(CUdeviceptr address, size_t bytes, const CUmemAccessDesc *access, size_t count) {
@@ -405,6 +419,8 @@ CUresult cuMemSetAccess(CUdeviceptr address, size_t bytes, const CUmemAccessDesc
 	int device = arena && arena->handle ? handles[arena->handle].device : 0;
 	if (!arena || !arena->handle || arena->bytes != bytes || count != 1)
 		code = CUDA_ERROR_INVALID_VALUE;
+	else if (fails())
+		code = CUDA_ERROR_OUT_OF_MEMORY;
 	else if (access->location.id != device && (!reaches(access->location.id, device) || setting("FAKE_CUDA_DENIES", 0)))
 		code = CUDA_ERROR_INVALID_DEVICE;
 	else

@@ -49,8 +49,10 @@ type Arena struct {
 	Address Address
 	Bytes   int64 // in whole granules
 
+	device *Device
+	peers  []*Device
 	handle C.CUmemGenericAllocationHandle
-	stage  int // how much of it there is, for unmap
+	stage  int // how much of it there is
 }
 
 // AccessError is a GPU that is said to reach another one, and does not get access to its
@@ -83,34 +85,51 @@ func (device *Device) Granule() (int64, error) {
 // Map gives bytes of the GPU's memory, a multiple of its granule, to its own
 // kernels and copies and to the peers'. Where any part fails nothing is held.
 func (device *Device) Map(bytes int64, peers ...*Device) (*Arena, error) {
-	arena := &Arena{Bytes: bytes}
-	err := arena.make(device, peers)
-	if err != nil {
-		return nil, errors.Join(err, arena.unmap())
+	arena := &Arena{Bytes: bytes, device: device, peers: peers}
+	var address C.CUdeviceptr
+	if err := result("cuMemAddressReserve", C.cuMemAddressReserve(&address, C.size_t(bytes), 0, 0, 0)); err != nil {
+		return nil, err
 	}
-	enter("arenas", 1, bytes)
+	arena.Address, arena.stage = Address(address), reserved
+	enter("ranges of addresses", 1, bytes)
+	if err := arena.Remap(); err != nil {
+		return nil, errors.Join(err, arena.Release())
+	}
 	return arena, nil
 }
 
-func (arena *Arena) make(device *Device, peers []*Device) error {
-	var address C.CUdeviceptr
-	size := C.size_t(arena.Bytes)
-	if err := result("cuMemAddressReserve", C.cuMemAddressReserve(&address, size, 0, 0, 0)); err != nil {
-		return err
+// Mapped reports that there is memory at the arena's addresses.
+func (arena *Arena) Mapped() bool { return arena.stage == mapped }
+
+// Remap gives an arena that [Arena.Unmap] left without memory some again, at the same
+// addresses, for the same GPUs: what it held is not in it. Where any part fails it is
+// without memory as before.
+func (arena *Arena) Remap() error {
+	if arena.stage != reserved {
+		return fmt.Errorf("an arena of %d bytes is mapped already, or is no more", arena.Bytes)
 	}
-	arena.Address, arena.stage = Address(address), reserved
-	if err := result("cuMemCreate", C.create_on(&arena.handle, size, C.int(device.device))); err != nil {
+	if err := arena.fill(); err != nil {
+		return errors.Join(err, arena.Unmap())
+	}
+	return nil
+}
+
+// fill gets memory for the arena's addresses.
+func (arena *Arena) fill() error {
+	address, size := C.CUdeviceptr(arena.Address), C.size_t(arena.Bytes)
+	if err := result("cuMemCreate", C.create_on(&arena.handle, size, C.int(arena.device.device))); err != nil {
 		return err
 	}
 	arena.stage = created
+	enter("arenas", 1, arena.Bytes)
 	if err := result("cuMemMap", C.cuMemMap(address, size, 0, arena.handle, 0)); err != nil {
 		return err
 	}
 	arena.stage = mapped
-	if err := result("cuMemSetAccess", C.let(address, size, C.int(device.device))); err != nil {
+	if err := result("cuMemSetAccess", C.let(address, size, C.int(arena.device.device))); err != nil {
 		return err
 	}
-	for _, peer := range peers {
+	for _, peer := range arena.peers {
 		if err := result("cuMemSetAccess", C.let(address, size, C.int(peer.device))); err != nil {
 			return &AccessError{Peer: peer, Err: err}
 		}
@@ -118,31 +137,35 @@ func (arena *Arena) make(device *Device, peers []*Device) error {
 	return nil
 }
 
-// unmap gives everything back that there is of the arena.
-func (arena *Arena) unmap() error {
-	var all []error
-	address, size := C.CUdeviceptr(arena.Address), C.size_t(arena.Bytes)
-	if arena.stage >= mapped {
-		all = append(all, result("cuMemUnmap", C.cuMemUnmap(address, size)))
+// Unmap gives the memory back, and keeps the addresses: what goes by them now is a
+// fault, and after [Arena.Remap] finds the arena again. Nothing may be under way there.
+// What fails leaves the stage that was reached, and may be called again.
+func (arena *Arena) Unmap() error {
+	if arena.stage == mapped {
+		if err := result("cuMemUnmap", C.cuMemUnmap(C.CUdeviceptr(arena.Address), C.size_t(arena.Bytes))); err != nil {
+			return err
+		}
+		arena.stage = created
 	}
-	if arena.stage >= created {
-		all = append(all, result("cuMemRelease", C.cuMemRelease(arena.handle)))
+	if arena.stage == created {
+		if err := result("cuMemRelease", C.cuMemRelease(arena.handle)); err != nil {
+			return err
+		}
+		arena.stage = reserved
+		enter("arenas", -1, -arena.Bytes)
 	}
-	if arena.stage >= reserved {
-		all = append(all, result("cuMemAddressFree", C.cuMemAddressFree(address, size)))
-	}
-	arena.stage = 0
-	return errors.Join(all...)
+	return nil
 }
 
-// Release gives back an arena that [Device.Map] returned.
+// Release gives everything back that there is of the arena.
 func (arena *Arena) Release() error {
-	if arena.stage == 0 {
-		return nil
-	}
-	if err := arena.unmap(); err != nil {
+	if err := arena.Unmap(); err != nil || arena.stage != reserved {
 		return err
 	}
-	enter("arenas", -1, -arena.Bytes)
+	if err := result("cuMemAddressFree", C.cuMemAddressFree(C.CUdeviceptr(arena.Address), C.size_t(arena.Bytes))); err != nil {
+		return err
+	}
+	arena.stage = 0
+	enter("ranges of addresses", -1, -arena.Bytes)
 	return nil
 }

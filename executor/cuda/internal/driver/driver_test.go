@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -201,5 +202,56 @@ func TestStream(t *testing.T) {
 	}
 	if err := errors.Join(module.Unload(), event.Destroy(), pinned.Free(), stream.Destroy(), arena.Release()); err != nil {
 		t.Error(err)
+	}
+}
+
+// An arena's memory is given back and taken again at the same addresses, which are its
+// own meanwhile; whatever finds no memory leaves it without any.
+func TestRemap(t *testing.T) {
+	context := bound(t)
+	granule, err := context.Granule()
+	if err != nil {
+		t.Fatal(err)
+	}
+	arena, err := context.Map(3 * granule)
+	if err != nil {
+		t.Fatal(err)
+	}
+	free, _, err := Room()
+	if err != nil {
+		t.Fatal(err)
+	}
+	at, mapped := arena.Address, Held()
+	if err := arena.Remap(); err == nil {
+		t.Error("it was mapped twice")
+	}
+	if err := errors.Join(arena.Unmap(), arena.Unmap()); err != nil || arena.Mapped() {
+		t.Error(err)
+	}
+	if now, _, err := Room(); err != nil || now != free+3*granule {
+		t.Errorf("%d bytes are free, %d were with the arena: %v", now, free, err)
+	}
+	unmapped := Held()
+	for fails := 1; ; fails++ {
+		t.Setenv("FAKE_CUDA_FAIL", strconv.Itoa(fails))
+		err := arena.Remap()
+		if err == nil {
+			break
+		}
+		if Held() != unmapped || arena.Mapped() {
+			t.Fatalf("%s is held, and without memory %s, behind %v", Held(), unmapped, err)
+		}
+		if fails > 10 {
+			t.Fatal(err)
+		}
+	}
+	if arena.Address != at || Held() != mapped {
+		t.Errorf("it is at %x, and was at %x; held are %s, and were %s", arena.Address, at, Held(), mapped)
+	}
+	if err := errors.Join(arena.Unmap(), arena.Release()); err != nil {
+		t.Error(err)
+	}
+	if err := arena.Remap(); err == nil {
+		t.Error("an arena was mapped that is no more")
 	}
 }

@@ -1,0 +1,239 @@
+//go:build cuda && linux && cgo && amd64
+
+package cuda
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/executor"
+	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
+	"github.com/devmap-dev/devmap/executor/internal/bind"
+)
+
+var errAsleep = errors.New("the machine sleeps: its arenas have no memory")
+
+// keptCopy is what of a device's arena outlasts a step, in the host's memory, a stretch
+// behind another.
+type keptCopy struct {
+	lasting []bind.Lasting
+	pinned  *driver.Pinned
+	made    bool // what no step writes is in it
+}
+
+// bytes is what a wake copies.
+func (kept *keptCopy) bytes() (sum int64) {
+	for i := range kept.lasting {
+		if kept.lasting[i].Fate != bind.Empty {
+			sum += kept.lasting[i].Bytes
+		}
+	}
+	return sum
+}
+
+// each calls something for every stretch that is copied, with its place in the copy.
+func (kept *keptCopy) each(call func(stretch *bind.Lasting, data []byte) error) error {
+	at := int64(0)
+	for i := range kept.lasting {
+		stretch := &kept.lasting[i]
+		if stretch.Fate == bind.Empty {
+			continue
+		}
+		if err := call(stretch, kept.pinned.Data[at:at+stretch.Bytes]); err != nil {
+			return err
+		}
+		at += stretch.Bytes
+	}
+	return nil
+}
+
+// everywhere has every device that has an arena do something on its own thread, all at
+// once.
+func (machine *machine) everywhere(call func(device *device) error) error {
+	var threads sync.WaitGroup
+	all := make([]error, len(machine.devices))
+	for i, device := range machine.devices {
+		if device.arena == nil {
+			continue
+		}
+		threads.Go(func() {
+			if err := device.do(func() error { return call(device) }); err != nil {
+				all[i] = fmt.Errorf("device %d on %s: %w", device.plan.ID, device.gpu.place(), err)
+			}
+		})
+	}
+	threads.Wait()
+	for _, err := range all {
+		if err != nil {
+			return err // the others' are as like as not the same
+		}
+	}
+	return nil
+}
+
+// Sleep implements [executor.Sleeper]. The pages of the copies are there before
+// anything is given back.
+func (machine *machine) Sleep(ctx context.Context, told func(bytes, of int64)) (bytes int64, err error) {
+	if machine.left || machine.asleep || len(machine.devices) == 0 {
+		return 0, errors.New("the machine sleeps already, or is closed")
+	}
+	if err := machine.keepRoom(); err != nil {
+		return 0, err
+	}
+	var lock sync.Mutex
+	err = machine.everywhere(func(device *device) error {
+		copied, err := device.down()
+		lock.Lock()
+		defer lock.Unlock()
+		bytes += copied
+		return err
+	})
+	told(0, bytes)
+	// Even where one failed the others' copies end before their pages are freed.
+	if err = errors.Join(err, machine.everywhere(func(*device) error { return driver.Synchronize() }), ctx.Err()); err != nil {
+		return 0, err
+	}
+	told(bytes, bytes)
+	for _, device := range machine.devices {
+		device.kept.made = true
+	}
+	machine.asleep = true
+	err = machine.everywhere(func(device *device) error {
+		return errors.Join(device.whitewash(executor.Poison), device.arena.Unmap())
+	})
+	machine.reads(givenBack)
+	return bytes, err
+}
+
+// keepRoom gets the page-locked memory that copies are kept in, once.
+func (machine *machine) keepRoom() error {
+	all := machine.bound.Lasting()
+	for i, device := range machine.devices {
+		device.kept.lasting = all[i]
+		need := device.kept.bytes()
+		if device.kept.pinned != nil || need == 0 || device.arena == nil {
+			continue
+		}
+		err := machine.allot("cuMemHostRegister")
+		if err == nil {
+			err = device.do(func() (err error) {
+				device.kept.pinned, err = driver.PinLarge(need)
+				return err
+			})
+		}
+		if err != nil {
+			return fmt.Errorf("page-locked memory of the host for the kept copy of device %d, %v: %w", device.plan.ID, costmodel.Bytes(need), err)
+		}
+	}
+	return nil
+}
+
+// down begins to copy what changed since it was copied last.
+func (device *device) down() (bytes int64, err error) {
+	err = device.kept.each(func(stretch *bind.Lasting, data []byte) error {
+		if stretch.Fate == bind.Fixed && device.kept.made {
+			return nil
+		}
+		bytes += stretch.Bytes
+		return device.host.Down(data, device.at(stretch.Offset))
+	})
+	return bytes, err
+}
+
+// Wake implements [executor.Sleeper].
+func (machine *machine) Wake(ctx context.Context, told func(bytes, of int64)) (mapped time.Duration, bytes int64, err error) {
+	if !machine.asleep || machine.left {
+		return 0, 0, errors.New("the machine does not sleep")
+	}
+	if err := ctx.Err(); err != nil {
+		return 0, 0, err
+	}
+	begin := time.Now()
+	err = machine.remap()
+	mapped = time.Since(begin)
+	if err == nil {
+		bytes, err = machine.up(told)
+		err = errors.Join(err, ctx.Err())
+	}
+	if err != nil {
+		return 0, 0, errors.Join(err, machine.everywhere(func(device *device) error { return device.arena.Unmap() }))
+	}
+	machine.asleep = false
+	machine.wakened()
+	return mapped, bytes, nil
+}
+
+// remap maps the arenas of all devices, or says why one is not.
+func (machine *machine) remap() error {
+	denied := make(map[*device]error)
+	for _, device := range machine.devices {
+		if device.arena != nil && len(denied) == 0 {
+			if err := machine.allot("cuMemCreate"); err != nil {
+				denied[device] = err
+			}
+		}
+	}
+	err := machine.everywhere(func(device *device) error {
+		if err := denied[device]; err != nil {
+			return err
+		}
+		return device.arena.Remap()
+	})
+	if errors.Is(err, executor.ErrMemory) {
+		if room := machine.room(); room != nil { // that says how much
+			return room
+		}
+	}
+	return err
+}
+
+// up copies back what was kept on all GPUs at once, and poisons what lies between: that
+// is no part of the copies' way, and a stream of its own does it meanwhile.
+func (machine *machine) up(told func(bytes, of int64)) (bytes int64, err error) {
+	for _, device := range machine.devices {
+		bytes += device.kept.bytes()
+	}
+	err = machine.everywhere(func(device *device) error {
+		err := device.kept.each(func(stretch *bind.Lasting, data []byte) error {
+			return device.host.Up(device.at(stretch.Offset), data)
+		})
+		return errors.Join(err, device.blank())
+	})
+	told(0, bytes)
+	if err = errors.Join(err, machine.everywhere(func(*device) error { return driver.Synchronize() })); err == nil {
+		told(bytes, bytes)
+	}
+	return bytes, err
+}
+
+// blank sets every byte that is not copied to what it is before a first step.
+func (device *device) blank() error {
+	at, beside := int64(0), device.streams[0]
+	for i := range device.kept.lasting {
+		stretch := &device.kept.lasting[i]
+		err := beside.Fill(device.at(at), executor.Poison, max(0, stretch.Offset-at))
+		if err == nil && stretch.Fate == bind.Empty {
+			err = beside.Fill(device.at(stretch.Offset), 0, stretch.Bytes)
+		}
+		if err != nil {
+			return err
+		}
+		at = stretch.Offset + stretch.Bytes
+	}
+	return beside.Fill(device.at(at), executor.Poison, device.arena.Bytes-at)
+}
+
+// leave ends what a device is at before its memory is given back, with every byte of
+// its arena poisoned: nobody who is given it next reads what was there, and what still
+// went by its addresses would show.
+func (device *device) leave() error {
+	err := driver.Synchronize()
+	if err == nil && device.arena != nil && device.arena.Mapped() && device.host != nil {
+		err = device.whitewash(executor.Poison)
+	}
+	return err
+}

@@ -1,0 +1,294 @@
+//go:build cuda && linux && cgo && amd64
+
+package cuda
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/executor"
+	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
+	"github.com/devmap-dev/devmap/executor/internal/bind"
+	"github.com/devmap-dev/devmap/executor/program"
+)
+
+func unwatched(int64, int64) {}
+
+// asWoken makes of what arenas held before a sleep what they hold behind a wake.
+func asWoken(of *bind.Bound, arenas [][]byte) (kept int64) {
+	for device, all := range of.Lasting() {
+		at := int64(0)
+		poison := func(to int64) { copy(arenas[device][at:to], bytes.Repeat([]byte{executor.Poison}, int(to-at))) }
+		for _, lasting := range all {
+			poison(lasting.Offset)
+			if at = lasting.Offset + lasting.Bytes; lasting.Fate == bind.Empty {
+				clear(arenas[device][lasting.Offset:at])
+			} else {
+				kept += lasting.Bytes
+			}
+		}
+		poison(int64(len(arenas[device])))
+	}
+	return kept
+}
+
+// Steps go on behind a sleep and a wake as if there had been none, whichever way devices
+// lie on GPUs: what outlasts a step is there, at the same addresses, all else is poison,
+// and nothing was prepared anew. While it sleeps the GPUs have nothing of the arenas.
+func TestSleep(t *testing.T) {
+	for name, job := range forms(t) {
+		for _, gpus := range [][]int{nil, {0, 0, 0, 0}, {1, 0, 1, 0}} {
+			if gpus != nil {
+				gpus = gpus[:len(job.Program.Devices)]
+			}
+			t.Run(fmt.Sprint(name, gpus), func(t *testing.T) {
+				machine := opened(t, made(t, Options{Devices: gpus}), job.Program)
+				want := contents(t, machine)
+				step := func(number int64) {
+					t.Helper()
+					inTurn(t, job.Program, want)
+					if _, err := machine.Step(context.Background(), &executor.Step{Number: number}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				step(1)
+				address, made := machine.devices[0].arena.Address, machine.kept
+				var asleep string
+				for turn := range int64(3) {
+					kept := asWoken(machine.bound, want)
+					down, err := machine.Sleep(context.Background(), unwatched)
+					if changes := job.Workload.Mode == costmodel.Train || turn == 0; err != nil || changes && down != kept || !changes && down != 0 {
+						t.Fatalf("%d bytes of %d were copied: %v", down, kept, err)
+					}
+					if held := driver.Held(); turn == 0 {
+						asleep = held
+					} else if held != asleep {
+						t.Errorf("asleep it holds %s, and before %s", held, asleep)
+					}
+					for _, gpu := range machine.gpus {
+						if free := roomOf(t, machine, gpu); free != gpu.Total {
+							t.Errorf("%s: %d bytes are still held", gpu.place(), gpu.Total-free)
+						}
+					}
+					if err := machine.Read(0, 0, make([]byte, 8)); !errors.Is(err, errAsleep) {
+						t.Errorf("it was read: %v", err)
+					}
+					if _, err := machine.Step(context.Background(), &executor.Step{}); !errors.Is(err, errAsleep) {
+						t.Errorf("it ran a step: %v", err)
+					}
+					_, up, err := machine.Wake(context.Background(), unwatched)
+					if err != nil || up != kept || machine.devices[0].arena.Address != address || len(made) > 0 && &made[0] != &machine.kept[0] {
+						t.Fatalf("%d bytes of %d came back, to %x in place of %x: %v", up, kept, machine.devices[0].arena.Address, address, err)
+					}
+					if got := contents(t, machine); !equal(got, want) {
+						t.Error("other bytes came back")
+					}
+					step(turn + 2)
+					if got := contents(t, machine); !equal(got, want) {
+						t.Error("behind it a step makes other bytes")
+					}
+				}
+				if _, err := machine.Sleep(context.Background(), unwatched); err != nil { // as it is closed
+					t.Error(err)
+				}
+			})
+		}
+	}
+}
+
+func equal(one, other [][]byte) bool {
+	for i := range one {
+		if !bytes.Equal(one[i], other[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// roomOf is what a GPU has free.
+func roomOf(t *testing.T, machine *machine, of *gpu) (free int64) {
+	t.Helper()
+	err := machine.on(of)[0].do(func() (err error) {
+		free, _, err = driver.Room()
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return free
+}
+
+// lastingToy is a program of two devices whose arenas hold something from step to step.
+const lastingToy = `
+device 0 arena 8388608 budget 8388608
+device 1 arena 4194304 budget 4194304
+channel act[1] 0>1 slots 1 bytes 512
+routine a a
+routine b b
+buffer 0 weights 0 +2097152 weight
+buffer 0 out 4194304 +512 stream
+buffer 1 slot 0 +512 slot
+buffer 1 held 1048576 +1048576 state
+buffer 1 taken 2097152 +512 result
+0.0 compute load >weights
+0.1 compute forward a mb0 weights >out
+0.2 compute send mb0 act[1]#0 out
+0.3 compute unload weights
+1.0 compute zero >held
+1.1 compute recv mb0 act[1]#0 >slot
+1.2 compute forward b mb0 slot held >taken
+1.3 compute free act[1]#0
+1.4 compute unload held
+`
+
+// Whatever of a wake finds no memory, none of it is mapped, the ledger says what it said,
+// and a later wake finds everything.
+func TestWakeRollsBack(t *testing.T) {
+	for _, gpus := range [][]int{{0, 0}, {0, 1}} {
+		t.Run(fmt.Sprint(gpus), func(t *testing.T) { wakeRollsBack(t, gpus) })
+	}
+}
+
+func wakeRollsBack(t *testing.T, gpus []int) {
+	t.Helper()
+	machine := opened(t, made(t, Options{Devices: gpus}), lasting(t))
+	want := contents(t, machine)
+	asWoken(machine.bound, want)
+	if _, err := machine.Sleep(context.Background(), unwatched); err != nil {
+		t.Fatal(err)
+	}
+	asleep := driver.Held()
+	at := 1
+	for ; ; at++ {
+		t.Setenv("FAKE_CUDA_FAIL", strconv.Itoa(at))
+		_, _, err := machine.Wake(context.Background(), unwatched)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, executor.ErrMemory) {
+			t.Errorf("%d: %v", at, err)
+		}
+		if held := driver.Held(); held != asleep {
+			t.Fatalf("%d: it holds %s, and asleep %s, behind %v", at, held, asleep, err)
+		}
+		for _, gpu := range machine.gpus {
+			if free := roomOf(t, machine, gpu); free != gpu.Total {
+				t.Errorf("%d: %s: %d bytes are held", at, gpu.place(), gpu.Total-free)
+			}
+		}
+	}
+	t.Setenv("FAKE_CUDA_FAIL", "")
+	if fewest := 3 * len(gpus); at <= fewest {
+		t.Errorf("%d calls of a wake need memory, fewer than %d", at-1, fewest)
+	}
+	if !equal(contents(t, machine), want) {
+		t.Error("other bytes came back")
+	}
+}
+
+func lasting(t *testing.T) *program.Program {
+	t.Helper()
+	return parsed(t, lastingToy)
+}
+
+// Where the host gives no page-locked memory nothing was given back yet, and what ends
+// while it is copied leaves it awake or asleep as it was: a step, or a wake, goes on.
+func TestSleepThatEnds(t *testing.T) {
+	machine := opened(t, made(t, Options{Devices: []int{0, 1}}), lasting(t))
+	step := func(number int64, want [][]byte) {
+		t.Helper()
+		inTurn(t, machine.program, want)
+		if _, err := machine.Step(context.Background(), &executor.Step{Number: number}); err != nil {
+			t.Fatal(err)
+		}
+		if !equal(contents(t, machine), want) {
+			t.Error("a step makes other bytes")
+		}
+	}
+	want := contents(t, machine)
+	step(1, want)
+	held := driver.Held()
+	t.Setenv("FAKE_CUDA_REGISTER", "0")
+	for at := 1; at <= 2; at++ { // of each device's copy
+		t.Setenv("FAKE_CUDA_FAIL", strconv.Itoa(at))
+		_, err := machine.Sleep(context.Background(), unwatched)
+		if name := fmt.Sprintf("the kept copy of device %d, ", at-1); !errors.Is(err, executor.ErrMemory) || !strings.Contains(err.Error(), name) {
+			t.Errorf("%v, want %q", err, name)
+		}
+		t.Setenv("FAKE_CUDA_FAIL", "")
+		step(int64(1+at), want)
+	}
+	if at := strings.Index(driver.Held(), "pinned"); at < 0 {
+		t.Errorf("it holds %s, and before %s", driver.Held(), held)
+	}
+	ended := func() (context.Context, func(int64, int64)) {
+		ctx, cancel := context.WithCancel(context.Background())
+		return ctx, func(int64, int64) { cancel() }
+	}
+	ctx, told := ended()
+	if _, err := machine.Sleep(ctx, told); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	step(4, want)
+	if _, err := machine.Sleep(context.Background(), unwatched); err != nil {
+		t.Fatal(err)
+	}
+	held = driver.Held()
+	ctx, told = ended()
+	for range 2 { // in its midst, and before it
+		if _, _, err := machine.Wake(ctx, told); !errors.Is(err, context.Canceled) || driver.Held() != held {
+			t.Errorf("%v; it holds %s, and asleep %s", err, driver.Held(), held)
+		}
+	}
+	if _, _, err := machine.Wake(context.Background(), unwatched); err != nil {
+		t.Fatal(err)
+	}
+	asWoken(machine.bound, want)
+	step(5, want)
+}
+
+// A fault counts a machine's maps through all its wakes, and pinned memory with them.
+func TestFaultOfAWake(t *testing.T) {
+	opens := int64(0)
+	for at := int64(1); ; at++ {
+		backend := made(t, Options{Devices: []int{0, 0}, Fault: Fault{FailMap, at}})
+		found, err := backend.Open(context.Background(), &bind.Bound{Program: lasting(t)})
+		if err != nil {
+			opens = at
+			continue
+		}
+		machine, is := found.(*machine)
+		if !is {
+			t.Fatalf("%T", found)
+		}
+		var failed string
+		for turn := range 2 {
+			if _, err := machine.Sleep(context.Background(), unwatched); err != nil {
+				failed = "sleep"
+				break
+			}
+			if _, _, err := machine.Wake(context.Background(), unwatched); err != nil {
+				if !strings.Contains(err.Error(), "which was to fail") {
+					t.Error(err)
+				}
+				failed = fmt.Sprint("wake ", turn)
+				break
+			}
+		}
+		if want := append(make([]string, opens), "sleep", "sleep", "wake 0", "wake 0", "wake 1", "wake 1", ""); failed != want[at-1] {
+			t.Errorf("fault %d, behind %d of opening: %q, want %q", at, opens, failed, want[at-1])
+		}
+		if err := machine.Close(); err != nil || driver.Held() != "" {
+			t.Errorf("%v; the process still holds %s", err, driver.Held())
+		}
+		if failed == "" {
+			return
+		}
+	}
+}

@@ -1,0 +1,80 @@
+package bind
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/devmap-dev/devmap/executor/program"
+)
+
+// Lasting is a stretch of a device's arena that one step leaves to the next. All
+// others a step writes before it reads them: what reads a buffer that nothing wrote
+// is a fault of the program (V1), and only loads and zeroes write before a step.
+type Lasting struct {
+	Stretch
+	Fate Fate
+}
+
+// Fate is what becomes of a stretch between two steps of a program.
+type Fate int
+
+// The fates. What is Empty begins every sequence or batch anew: a step writes what it
+// reads of it, and zeros are what a first step finds there.
+const (
+	Fixed   Fate = iota // as it was loaded: no step writes it
+	Changed             // steps write it
+	Empty               // caches and feeds
+)
+
+// near is up to how far from each other two stretches of one fate are taken for one,
+// with the poison between them: a copy costs more to begin than to be so much longer.
+const near = 4096
+
+// Lasting are the stretches of every device, by their offsets.
+func (bound *Bound) Lasting() [][]Lasting {
+	prog := bound.Program
+	loaded, written := make([]bool, len(prog.Buffers)), make([]bool, len(prog.Buffers))
+	for i := range prog.Instrs {
+		instr := &prog.Instrs[i]
+		begins := instr.Op == program.Load || instr.Op == program.Zero
+		for _, access := range prog.Accesses[instr.FirstAccess:instr.EndAccess] {
+			loaded[access.Buffer] = loaded[access.Buffer] || begins
+			written[access.Buffer] = written[access.Buffer] || !begins && access.Mode != program.Read
+		}
+	}
+	all := make([][]Lasting, len(prog.Devices))
+	for i := range prog.Buffers {
+		if buffer := &prog.Buffers[i]; loaded[i] && buffer.Bytes > 0 {
+			all[buffer.Device] = append(all[buffer.Device], Lasting{Stretch{buffer.Offset, buffer.Bytes}, fateOf(buffer.Class, written[i])})
+		}
+	}
+	for i := range all {
+		all[i] = joined(all[i])
+	}
+	return all
+}
+
+func fateOf(class program.Class, written bool) Fate {
+	switch {
+	case class == program.Cache || class == program.Feed:
+		return Empty
+	case written || !class.Throughout(): // others have its bytes too
+		return Changed
+	}
+	return Fixed
+}
+
+// joined are stretches in their order, those that are near each other as one.
+func joined(all []Lasting) (long []Lasting) {
+	slices.SortFunc(all, func(one, other Lasting) int { return cmp.Compare(one.Offset, other.Offset) })
+	for _, next := range all {
+		if last := len(long) - 1; last >= 0 && long[last].Fate == next.Fate && next.Offset-long[last].end() <= near {
+			long[last].Bytes = max(long[last].end(), next.Offset+next.Bytes) - long[last].Offset
+			continue
+		}
+		long = append(long, next)
+	}
+	return long
+}
+
+func (stretch Stretch) end() int64 { return stretch.Offset + stretch.Bytes }
