@@ -103,7 +103,7 @@ func (machine *machine) Sleep(ctx context.Context, told func(bytes, of int64)) (
 	}
 	machine.asleep = true
 	err = machine.everywhere(func(device *device) error {
-		return errors.Join(device.whitewash(executor.Poison), device.arena.Unmap())
+		return errors.Join(device.erase(), device.arena.Unmap())
 	})
 	machine.reads(givenBack)
 	return bytes, err
@@ -227,13 +227,15 @@ func (device *device) blank() error {
 	return beside.Fill(device.at(at), executor.Poison, device.arena.Bytes-at)
 }
 
-// leave ends what a device is at before its memory is given back, with every byte of
-// its arena poisoned: nobody who is given it next reads what was there, and what still
-// went by its addresses would show.
+// leave ends what a device is at before it is closed.
 func (device *device) leave() error {
 	err := driver.Synchronize()
-	if err == nil && device.arena != nil && device.arena.Mapped() && device.host != nil {
-		err = device.whitewash(executor.Poison)
+	if err == nil && device.arena != nil && device.arena.Mapped() {
+		err = device.erase()
 	}
 	return err
 }
+
+// erase poisons every byte of an arena that is about to be given back: nobody who is
+// given it next reads what was there, and what still went by its addresses would show.
+func (device *device) erase() error { return device.whitewash(executor.Poison) }

@@ -75,6 +75,9 @@ const (
 	mapped
 )
 
+// ranges are addresses of arenas that have no memory, in the ledger.
+const ranges = "ranges of addresses"
+
 // Granule is what memory of the GPU is mapped in: 2 MiB on all that are known.
 func (device *Device) Granule() (int64, error) {
 	var bytes C.size_t
@@ -91,7 +94,7 @@ func (device *Device) Map(bytes int64, peers ...*Device) (*Arena, error) {
 		return nil, err
 	}
 	arena.Address, arena.stage = Address(address), reserved
-	enter("ranges of addresses", 1, bytes)
+	enter(ranges, 1, bytes)
 	if err := arena.Remap(); err != nil {
 		return nil, errors.Join(err, arena.Release())
 	}
@@ -121,6 +124,7 @@ func (arena *Arena) fill() error {
 		return err
 	}
 	arena.stage = created
+	enter(ranges, -1, -arena.Bytes)
 	enter("arenas", 1, arena.Bytes)
 	if err := result("cuMemMap", C.cuMemMap(address, size, 0, arena.handle, 0)); err != nil {
 		return err
@@ -153,6 +157,7 @@ func (arena *Arena) Unmap() error {
 		}
 		arena.stage = reserved
 		enter("arenas", -1, -arena.Bytes)
+		enter(ranges, 1, arena.Bytes)
 	}
 	return nil
 }
@@ -166,6 +171,6 @@ func (arena *Arena) Release() error {
 		return err
 	}
 	arena.stage = 0
-	enter("ranges of addresses", -1, -arena.Bytes)
+	enter(ranges, -1, -arena.Bytes)
 	return nil
 }
