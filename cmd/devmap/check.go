@@ -79,6 +79,9 @@ func (command *checkCommand) run(cmd *cobra.Command, model, path string) error {
 	if err := command.suits(path, workload.Strategy, plan); err != nil {
 		return err
 	}
+	if err := command.chosen(plan, &workload); err != nil {
+		return err
+	}
 	if err := command.Lengths(graph); err != nil {
 		return err
 	}
@@ -125,6 +128,28 @@ func (command *checkCommand) suits(path string, strategy costmodel.Strategy, pla
 		return out.Usagef("--strategy %s has no device map to check: under it every GPU runs the whole model (devmap plan predicts it)", strategy)
 	case !strategy.Traits().Replicated && plan != nil && plan.Workload.Strategy.Traits().Replicated:
 		return out.Usagef("--strategy %s: %q is a plan for %s and has no device map", strategy, path, plan.Workload.Strategy)
+	}
+	return nil
+}
+
+// chosen refuses degrees that the stages of a plan do not have, where it chose one
+// for each: the map says which GPUs a stage has.
+func (command *checkCommand) chosen(plan *devicemap.Plan, asked *costmodel.Workload) error {
+	if plan == nil || !plan.Workload.DP.Auto() && !plan.Workload.TP.Auto() {
+		return nil
+	}
+	for i := range plan.Stages {
+		stage := &plan.Stages[i]
+		for _, degree := range []struct {
+			name      string
+			asked, is int64
+			open      bool
+		}{{"dp", asked.DP.Count(), max(1, stage.DP), asked.DP.Auto()}, {"tp", asked.TP.Count(), max(1, stage.TP), asked.TP.Auto()}} {
+			if command.Given(degree.name) && !degree.open && degree.asked != degree.is {
+				return out.Usagef("--%s %d contradicts the plan, which chose the degrees of each stage: stage %d, from GPU %d on, has --%s %d; leave it out, or plan again",
+					degree.name, degree.asked, i, stage.Device, degree.name, degree.is)
+			}
+		}
 	}
 	return nil
 }

@@ -156,8 +156,11 @@ func formsOf(graph *modelgraph.Graph, table *costmodel.Table, plan *devicemap.Pl
 		return out.Usagef("--dp auto, --tp auto and --recompute auto are chosen by devmap plan: a map alone does not say the form of its stages")
 	}
 	for i := range plan.Stages {
-		stage := &plan.Stages[i]
-		form, err := estimate.StageTable(graph, *workload, max(1, stage.DP), max(1, stage.TP), cmp.Or(stage.Recompute, costmodel.RecomputeNone))
+		stage, recompute := &plan.Stages[i], workload.Recompute
+		if recompute == recomputeAuto {
+			recompute = cmp.Or(stage.Recompute, costmodel.RecomputeNone)
+		}
+		form, err := estimate.StageTable(graph, *workload, max(1, stage.DP), max(1, stage.TP), recompute)
 		if err != nil {
 			return &modelgraph.SyntaxError{File: file, Place: fmt.Sprintf("stages[%d]", i), Msg: ask.ErrorText(err)}
 		}
