@@ -53,6 +53,8 @@ func (problem *Problem) edits() []edit {
 		add(workload.MemFraction < largestPool, "", func(w *costmodel.Workload) { w.MemFraction = largestPool })
 		train = false // what is recomputed and trained is the program's own
 	}
+	add(train && workload.Strategy.Traits().Staged && workload.DP.Count()*workload.TP.Count() > 1, "",
+		func(w *costmodel.Workload) { w.DP, w.TP = -1, -1 }) // auto
 	add(train && cmp.Or(workload.Recompute, costmodel.RecomputeNone) == costmodel.RecomputeNone, "",
 		func(w *costmodel.Workload) { w.Recompute = costmodel.RecomputeFull })
 	add(train && max(1, workload.MicroBatches) == 1 && workload.Batch > 1, accumulates,

@@ -51,6 +51,21 @@ func TestSmallestTogether(t *testing.T) {
 	}
 }
 
+// TestSmallestDegrees: where stages of some degrees do not fit and nothing else
+// makes them, the degrees are left open, which is tried as it is told.
+func TestSmallestDegrees(t *testing.T) {
+	p := problem(t, "llama-3.1-8b", "rtx-4090", 8, training(8))
+	p.Workload.Strategy, p.Workload.DP, p.Workload.TP, p.Workload.MicroBatches, p.Workload.Seq = costmodel.Pipeline, 2, 2, 8, 2048
+	if fits(t, p) {
+		t.Fatal("it fits: nothing is tested")
+	}
+	changes := strategy.Smallest(t.Context(), p)
+	i := slices.IndexFunc(changes, func(c strategy.Change) bool { return strings.Contains(what(&c), "dp=auto tp=auto") })
+	if i < 0 || !changes[i].Row.Fits || !changes[i].Row.Resolved.DP.Auto() {
+		t.Errorf("no open degrees that fit among %q", whats(changes))
+	}
+}
+
 // TestMoreGPUs: one fewer than the least is not enough.
 func TestMoreGPUs(t *testing.T) {
 	p := problem(t, "llama-3.1-8b", "h100-80gb", 1, training(4))

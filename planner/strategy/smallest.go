@@ -112,6 +112,7 @@ func (problem *Problem) others(ctx context.Context) []Change {
 	changed := *problem
 	workload := &changed.Workload
 	workload.Strategy, workload.Schedule, workload.VirtualStages, workload.ShardDegree = "", "", 0, 0
+	workload.DP, workload.TP = 0, 0           // they are a pipeline's
 	if workload.Runtime != costmodel.Devmap { // who asks for that engine wants no other
 		workload.Runtime = ""
 	}
