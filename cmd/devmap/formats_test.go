@@ -7,7 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/certify"
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/executor/cuda"
 	"github.com/devmap-dev/devmap/executor/report"
 	"github.com/devmap-dev/devmap/executor/weights"
 	"github.com/devmap-dev/devmap/modelgraph"
@@ -41,6 +43,21 @@ func TestFormatsNameEveryField(t *testing.T) {
 		report.GPUMemory{},
 		report.Loading{},
 		report.Link{},
+		certify.Document{},
+		certify.Check{},
+		certify.GPU{},
+		certify.Before{},
+		certify.Reference{},
+		certify.Unload{},
+		certify.Poison{},
+		certify.Left{},
+		certify.Reading{},
+		certify.Refill{},
+		certify.After{},
+		certify.AfterGPU{},
+		certify.Remaining{},
+		cuda.Witnessed{},
+		cuda.Holding{},
 		costmodel.Device{},
 		costmodel.Device{}.Own,
 		weights.State{},

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/certify"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/worker"
@@ -24,6 +26,10 @@ type runCommand struct {
 	reference executor.Backend
 	gpus      []cuda.GPU // that plans run on; none: the reference runs
 	without   error      // why none do, where that was not asked for
+
+	// Of a worker whose run is to be certified.
+	seen     *cuda.Witness
+	recorder *certify.Recorder
 }
 
 func newRun(self worker.Self, reference executor.Backend) *cobra.Command {
@@ -47,11 +53,19 @@ report is left, with exit status 1, and says whether the GPUs' memory was given
 back.
 
 Several plans run one after another, and with --cycles N they take turns: A B A B …
-Exit status 4: a verdict is fail; 3: the arenas find no room.`,
+--certify takes 5 or more and proves that nothing stays on the GPUs: behind every
+unload by what the process holds, what the driver and NVML have free, and poison
+that is read back; at each cycle's end by taking all that is free (but 16 MiB) for a
+moment; and from outside when the process has ended. Where another process moved
+memory the certificate is inconclusive, and never a pass.
+
+Exit status 4: a verdict is fail, or a certificate no pass; 3: the arenas find no
+room.`,
 		Example: `  devmap run plan.json
   devmap run plan.json --weights random --steps 10 --lr 3e-4 --clip 1
   devmap run plan.json --tokens text.jsonl --steps 100 --save trained
   devmap run plan.json --devices 0,0,1,1 --transport host
+  devmap run encoder.json denoiser.json --certify --cycles 20
   devmap run plan.json --dump logits=logits.safetensors --json -o report.json`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
@@ -67,6 +81,9 @@ Exit status 4: a verdict is fail; 3: the arenas find no room.`,
 
 func (command *runCommand) run(cmd *cobra.Command, files []string) error {
 	if err := command.Refuse(); err != nil {
+		return err
+	}
+	if err := command.certified(); err != nil {
 		return err
 	}
 	onGPUs, err := command.choose()
@@ -122,6 +139,7 @@ func (turn *turn) carryOut(cmd *cobra.Command) (*report.Report, error) {
 		turn.tell(turn.link)
 	}
 	result, err := executor.Run(cmd.Context(), turn.backend, &turn.job.Job, turn.asked())
+	turn.unloaded = time.Now()
 	done()
 	if err != nil {
 		told := turn.told(err)

@@ -50,7 +50,7 @@ func (command *runCommand) assign(one *planRun) error {
 	if err := one.job.share(one.gpus); err != nil {
 		return err
 	}
-	options := cuda.Options{Devices: one.gpus, Transport: cuda.Transport(command.Run.Transport), Patience: patience(one.job.Program)}
+	options := cuda.Options{Devices: one.gpus, Transport: cuda.Transport(command.Run.Transport), Patience: patience(one.job.Program), Poisoned: command.poisoned()}
 	fault, err := command.FaultAsked()
 	if err != nil {
 		return err

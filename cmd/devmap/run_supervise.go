@@ -33,17 +33,20 @@ type supervised struct {
 	broke   string       // why it broke off, where the worker told
 	status  *int         // with which the worker was to exit
 	missing error
+
+	certificate *certifying // nil: none is asked for
 }
 
 // supervise has plans run by a worker. What GPUs hold is looked at before it is
 // there and once it is no more, and what it told is reported, however it ended.
 // missing: the worker found no GPU, and nothing was done.
 func (command *runCommand) supervise(cmd *cobra.Command) (missing, err error) {
-	run := &supervised{runCommand: command, cmd: cmd, gpus: held.Look()}
+	run := &supervised{runCommand: command, cmd: cmd, gpus: held.Look(), certificate: command.newCertificate()}
 	defer run.gpus.Close()
 	if run.process, err = worker.Start(cmd.Context(), command.self.Args, cmd.OutOrStdout(), cmd.ErrOrStderr()); err != nil {
 		return nil, fmt.Errorf("starting the process that runs on GPUs: %w", err)
 	}
+	run.certificate.begun(run.process.ID())
 	heard := run.hear()
 	if heard != nil {
 		run.process.Kill() //nolint:errcheck // it has ended then
@@ -87,6 +90,8 @@ func (run *supervised) take(message *worker.Message) error {
 	case message.Ran != nil:
 		run.plan = nil
 		return run.print(message.Ran.Document, message.Ran.Text)
+	case message.Witnessed != nil && run.certificate != nil:
+		run.certificate.take(message.Witnessed)
 	case message.Broke != "":
 		run.broke = message.Broke
 	case message.Done != nil:
@@ -124,6 +129,9 @@ func (run *supervised) end(how string, heard error) error {
 			return err
 		}
 	}
+	if err := run.certify(how, run.unended(died)); err != nil {
+		return err
+	}
 	if run.reports.Len() > 0 && (died != nil || broke || settled(*run.status)) {
 		if err := run.write(run.cmd, run.reports.Bytes()); err != nil {
 			return errors.Join(died, err)
@@ -143,7 +151,7 @@ func (run *supervised) warn(how string) {
 	if how != fmt.Sprintf("exit status %d", *run.status) {
 		odd = append(odd, "the process on the GPUs had said everything, and then ended: "+how)
 	}
-	if settled(*run.status) && len(run.used) > 0 {
+	if settled(*run.status) && len(run.used) > 0 && run.certificate == nil { // that says it
 		if left := run.givenBack(soon); left[0] != held.All {
 			odd = append(odd, left...)
 		}
@@ -172,10 +180,23 @@ func (run *supervised) ended() error {
 	case status == out.ExitDone && run.broke != "": // what came of a plan could not be said
 		return &out.ToldError{Status: out.ExitError}
 	case status == out.ExitDone:
-		return nil
+		return run.uncertified()
 	default:
 		return &out.ToldError{Status: status}
 	}
+}
+
+// unended is why not every plan had all its turns; empty: each had.
+func (run *supervised) unended(died error) string {
+	switch {
+	case died != nil:
+		return died.Error()
+	case run.broke != "":
+		return run.running() + run.broke
+	case !settled(*run.status):
+		return fmt.Sprintf("the run ended with exit status %d", *run.status)
+	}
+	return ""
 }
 
 // running is how an error begins.

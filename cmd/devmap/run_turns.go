@@ -1,6 +1,8 @@
 package main
 
 import (
+	"time"
+
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/executor"
 	"github.com/devmap-dev/devmap/executor/report"
@@ -12,6 +14,8 @@ type turn struct {
 	*planRun
 
 	cycle, of int64 // from 1
+	ends      bool  // its cycle
+	unloaded  time.Time
 }
 
 // first and last are of a plan's turns. What a run dumps is of its first step, and
@@ -25,7 +29,7 @@ func (command *runCommand) takeTurns(runs []planRun, carryOut func(turn *turn) (
 	failed := false
 	for cycle := range command.Run.Cycles {
 		for i := range runs {
-			turn := &turn{&runs[i], cycle + 1, command.Run.Cycles}
+			turn := &turn{planRun: &runs[i], cycle: cycle + 1, of: command.Run.Cycles, ends: i == len(runs)-1}
 			if err := command.again(turn); err != nil {
 				return err
 			}
@@ -55,7 +59,7 @@ func (command *runCommand) again(turn *turn) error {
 
 // after is called when a turn has given its arenas back: what is to be looked at
 // between two turns is looked at here.
-func (*runCommand) after(*turn) error { return nil }
+func (command *runCommand) after(turn *turn) error { return command.look(turn, turn.unloaded) }
 
 // asked are the settings of a turn: those of its plan, but for files that are
 // written of another.

@@ -33,7 +33,10 @@ func (command *runCommand) work(cmd *cobra.Command, files []string) (err error) 
 	if err != nil {
 		return err
 	}
-	return command.takeTurns(runs, func(turn *turn) (*report.Report, error) {
+	if err := command.witness(runs); err != nil {
+		return errors.Join(err, closeAll(runs))
+	}
+	err = command.takeTurns(runs, func(turn *turn) (*report.Report, error) {
 		command.begin(turn.planRun)
 		measured, err := turn.carryOut(cmd)
 		if err != nil {
@@ -41,6 +44,10 @@ func (command *runCommand) work(cmd *cobra.Command, files []string) (err error) 
 		}
 		return measured, command.ran(cmd, turn, measured)
 	})
+	if err == nil || errors.Is(err, out.ErrCheck) { // else a GPU may be lost, or at something that does not end
+		err = errors.Join(err, command.unwitness())
+	}
+	return err
 }
 
 // begin tells that a plan's turn has come.

@@ -179,7 +179,7 @@ func (machine *machine) Close() error {
 	var all []error
 	for _, device := range machine.devices {
 		if device.context != nil { // where Open failed GPUs may still be at what they were given
-			all = append(all, device.do(device.leave))
+			all = append(all, device.do(func() error { return device.leave(machine.backend.options.Poisoned) }))
 		}
 	}
 	if machine.trap != nil {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/devmap-dev/devmap/costmodel/recipe"
+	"github.com/devmap-dev/devmap/executor/cuda/internal/witness"
 )
 
 // ErrNotBuilt says that this is a build without CUDA.
@@ -22,6 +23,15 @@ var ErrNotBuilt = errors.New("this devmap was built without CUDA: make cuda buil
 // GPU is one that the driver shows. UUID is as NVML writes it: GPU-…; Capability
 // is NVIDIA's compute capability: 9.0.
 type GPU struct{ Name, UUID, Capability string }
+
+// A Witness looks at GPUs beside the machines that run on them, and tells these.
+type (
+	Witness   = witness.Witness
+	Witnessed = witness.GPU
+	Holding   = witness.Holding
+	Seen      = witness.Seen
+	Refilled  = witness.Refilled
+)
 
 // Options are how programs are run.
 type Options struct {
@@ -36,6 +46,10 @@ type Options struct {
 	// has ended; nil, or none for a step: nothing is timed, which costs some
 	// microseconds a kernel.
 	Clock func(step int64) func(timed Timed)
+	// Poisoned is told of each arena that is given back what reading it found, which is
+	// overwritten then: wrong is that not every byte is poison. Devices call it all at
+	// once; nil: nothing is read back.
+	Poisoned func(device int32, bytes int64, wrong bool)
 	// Patience is how long nothing may end anywhere in a step before it is given up
 	// with a [*HangError]; 0: half a minute. It is to be many times what the slowest
 	// instruction is predicted to take.

@@ -10,6 +10,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/executor/cuda/internal/blas"
 	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
+	"github.com/devmap-dev/devmap/executor/cuda/internal/witness"
 	"github.com/devmap-dev/devmap/executor/nvml"
 )
 
@@ -84,4 +85,27 @@ func GPUs() ([]GPU, error) {
 		all[i] = GPU{found[i].Name, found[i].UUID, fmt.Sprintf("%d.%d", found[i].Capability/10, found[i].Capability%10)}
 	}
 	return all, nil
+}
+
+// NewWitness begins to look at GPUs, by the driver's numbers. Nothing of them is to be
+// held by this process then.
+func NewWitness(ordinals []int) (*Witness, error) {
+	before, unread := unused()
+	if err := driver.Open(); err != nil {
+		return nil, err
+	}
+	gpus, err := driver.Devices()
+	if err != nil {
+		return nil, err
+	}
+	return witness.New(gpus, ordinals, func(uuid string) (nvml.GPU, []nvml.Process, string) {
+		switch found, known := before[uuid]; {
+		case unread != nil:
+			return nvml.GPU{}, nil, unread.Error()
+		case !known:
+			return nvml.GPU{}, nil, "NVML knows no " + uuid
+		default:
+			return found.handle, found.processes, ""
+		}
+	})
 }

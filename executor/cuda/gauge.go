@@ -5,8 +5,6 @@ package cuda
 import (
 	"errors"
 	"fmt"
-	"os"
-	"slices"
 	"strings"
 	"sync"
 
@@ -59,7 +57,7 @@ func (gauge *memoryGauge) moment(field func(result *executor.GPUResult) *int64) 
 	into := field(&gauge.result)
 	gauge.last = now.used
 	if *into = now.used; into == &gauge.result.Context {
-		gauge.self = selfOf(gauge.before, now.processes)
+		gauge.self = nvml.Self(gauge.before, now.processes)
 	}
 	gauge.others(now.processes)
 }
@@ -100,32 +98,6 @@ func (gauge *memoryGauge) fence() {
 	}
 }
 
-// selfOf is this process's number among those on a GPU: its own, or that of the one
-// that came since. 0: there is none.
-func selfOf(before, now []nvml.Process) int {
-	var came []int
-	for _, process := range now {
-		if process.ID == os.Getpid() {
-			return process.ID
-		}
-		if numbered(before, process.ID) == nil {
-			came = append(came, process.ID)
-		}
-	}
-	if len(came) == 0 {
-		return 0
-	}
-	return came[0] // of more than one the others came too, and are told
-}
-
-func numbered(processes []nvml.Process, id int) *nvml.Process {
-	at := slices.IndexFunc(processes, func(process nvml.Process) bool { return process.ID == id })
-	if at < 0 {
-		return nil
-	}
-	return &processes[at]
-}
-
 // others notes the first time that another process came, went or changed.
 func (gauge *memoryGauge) others(now []nvml.Process) {
 	if gauge.result.Moved != "" {
@@ -133,7 +105,7 @@ func (gauge *memoryGauge) others(now []nvml.Process) {
 	}
 	var told []string
 	for i := range now {
-		before := numbered(gauge.before, now[i].ID)
+		before := nvml.Numbered(gauge.before, now[i].ID)
 		switch {
 		case now[i].ID == gauge.self:
 		case before == nil:
@@ -143,7 +115,7 @@ func (gauge *memoryGauge) others(now []nvml.Process) {
 		}
 	}
 	for i := range gauge.before {
-		if id := gauge.before[i].ID; id != gauge.self && numbered(now, id) == nil {
+		if id := gauge.before[i].ID; id != gauge.self && nvml.Numbered(now, id) == nil {
 			told = append(told, fmt.Sprintf("process %d left with %s", id, held(gauge.before[i].Used)))
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/executor"
 	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
+	"github.com/devmap-dev/devmap/executor/cuda/internal/pattern"
 	"github.com/devmap-dev/devmap/executor/internal/bind"
 )
 
@@ -103,7 +104,7 @@ func (machine *machine) Sleep(ctx context.Context, told func(bytes, of int64)) (
 	}
 	machine.asleep = true
 	err = machine.everywhere(func(device *device) error {
-		return errors.Join(device.erase(), device.arena.Unmap())
+		return errors.Join(device.erase(machine.backend.options.Poisoned), device.arena.Unmap())
 	})
 	machine.reads(givenBack)
 	return bytes, err
@@ -228,14 +229,29 @@ func (device *device) blank() error {
 }
 
 // leave ends what a device is at before it is closed.
-func (device *device) leave() error {
+func (device *device) leave(tell func(device int32, bytes int64, wrong bool)) error {
 	err := driver.Synchronize()
 	if err == nil && device.arena != nil && device.arena.Mapped() {
-		err = device.erase()
+		err = device.erase(tell)
 	}
 	return err
 }
 
 // erase poisons every byte of an arena that is about to be given back: nobody who is
 // given it next reads what was there, and what still went by its addresses would show.
-func (device *device) erase() error { return device.whitewash(executor.Poison) }
+// Where somebody is to be told, it is read back.
+func (device *device) erase(tell func(device int32, bytes int64, wrong bool)) (err error) {
+	if err := device.whitewash(executor.Poison); err != nil || tell == nil {
+		return err
+	}
+	sums, err := driver.Pin(pattern.SumsBytes)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, sums.Free()) }()
+	right, err := pattern.Poison(device.arena.Bytes).Holds(device.kernels, device.host, device.arena.Address, sums)
+	if err == nil {
+		tell(device.plan.ID, device.arena.Bytes, !right)
+	}
+	return err
+}

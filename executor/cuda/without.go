@@ -21,23 +21,5 @@ func Paths([]int) ([]PathRates, error) { return nil, ErrNotBuilt }
 // Found is nothing: this is a build without CUDA.
 func Found() []string { return nil }
 
-// Witness looks at GPUs beside the machines that run on them.
-type Witness struct{}
-
 // NewWitness refuses: this is a build without CUDA.
 func NewWitness([]int) (*Witness, error) { return nil, ErrNotBuilt }
-
-// GPUs are none.
-func (*Witness) GPUs() []Witnessed { return nil }
-
-// Held is nothing.
-func (*Witness) Held() []Holding { return nil }
-
-// Look sees nothing.
-func (*Witness) Look() ([]Seen, error) { return nil, nil }
-
-// Refill has nothing to fill.
-func (*Witness) Refill(int, int64) (Refilled, error) { return Refilled{}, ErrNotBuilt }
-
-// Close has nothing to give back.
-func (*Witness) Close() error { return nil }

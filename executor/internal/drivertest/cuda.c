@@ -13,8 +13,8 @@
  * for itself), _FAIL (which call of those that need memory finds none, from 1), _REGISTER
  * (0: no memory is), _FLIP (the copy from the host of which a byte is wrong), _CROSS (a
  * byte of each copy from one GPU to another is wrong), _DENIES (GPUs that reach others get
- * no access), _FORGETS (a byte of each kernel pattern is wrong), _KEEPS (the release from
- * which on a granule is lost with each), _SHARED (the folder in which processes tell each
+ * no access), _FORGETS (a byte of each kernel pattern is wrong), _STAINS (one of each
+ * fill is), _KEEPS (the release from which on a granule is lost with each), _SHARED (the folder in which processes tell each
  * other what they hold: shared.h) and _HEALED (GPUs are as if nothing had been) are read from
  * the environment when they count. Kernels are those at the end of this file, whatever a module says. */
 #define _GNU_SOURCE
@@ -141,6 +141,7 @@ static void run(Stream *stream, Op *op) {
 			return;
 		}
 		memset((void *)op->to, op->value, op->bytes);
+		if (setting("FAKE_CUDA_STAINS", 0)) ((char *)op->to)[op->bytes / 2] ^= 4;
 		return;
 	case RECORD: {
 		struct timespec now;

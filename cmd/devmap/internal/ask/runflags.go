@@ -17,6 +17,7 @@ type Run struct {
 	Clip                    float64
 	Backend                 string
 	Transport, Fault        string
+	Certify                 bool
 	betas, devices          string
 	stops, dumps            []string
 }
@@ -120,8 +121,8 @@ var runFlags = []flag{
 		help: "how many turns each plan has: of A B they are A B A B …",
 	},
 	{
-		name: "certify", at: func(*Request) any { return new(bool) }, on: onRun, hidden: onRun, otherwise: "false", unbuilt: true,
-		help: "a certificate of the run (not built yet)",
+		name: "certify", at: func(request *Request) any { return &request.Run.Certify }, on: onRun, otherwise: "false",
+		help: "prove that nothing stays on the GPUs: a certificate over 5 cycles or --cycles, and exit status 4 where it is no pass",
 	},
 	later("keep", "host: what is kept in host memory"),
 	{

@@ -30,8 +30,11 @@ func (request *Request) Devices() ([]int, error) {
 // GPUFlags names the first flag that was given and only means something on GPUs;
 // empty: none was.
 func (request *Request) GPUFlags() string {
-	for _, name := range []string{"devices", "transport", "fault"} {
+	for _, name := range []string{"devices", "transport", "fault", "certify"} {
 		if given := request.cmd.Flags().Lookup(name); moved(given) {
+			if given.Value.Type() == "bool" {
+				return "--" + name
+			}
 			return "--" + name + " " + given.Value.String()
 		}
 	}

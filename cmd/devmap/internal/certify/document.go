@@ -29,6 +29,8 @@ type Check struct {
 	Name    string         `json:"name"`
 	Verdict report.Verdict `json:"verdict"`
 	Detail  string         `json:"detail"`
+
+	excused bool
 }
 
 // GPU is one that was used.

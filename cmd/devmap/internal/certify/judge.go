@@ -31,6 +31,7 @@ const Granule = 2 << 20
 type finding struct {
 	wrong, open []string
 	right       string
+	excused     bool // memory is not where it was, and may be another's
 }
 
 func (found *finding) fail(format string, args ...any) {
@@ -45,6 +46,7 @@ func (found *finding) leave(format string, args ...any) {
 // there is an excuse.
 func (found *finding) blame(excuse, format string, args ...any) {
 	if excuse != "" {
+		found.excused = true
 		found.leave("%s (%s)", fmt.Sprintf(format, args...), excuse)
 		return
 	}
@@ -52,7 +54,7 @@ func (found *finding) blame(excuse, format string, args ...any) {
 }
 
 // most bounds how many faults a check tells of.
-const most = 3
+const most = 2
 
 func (found *finding) check(name string) Check {
 	said := func(all []string) string {
@@ -63,11 +65,11 @@ func (found *finding) check(name string) Check {
 	}
 	switch {
 	case len(found.wrong) > 0:
-		return Check{name, report.Fail, said(found.wrong)}
+		return Check{name, report.Fail, said(found.wrong), found.excused}
 	case len(found.open) > 0:
-		return Check{name, report.Inconclusive, said(found.open)}
+		return Check{name, report.Inconclusive, said(found.open), found.excused}
 	}
-	return Check{name, report.Pass, found.right}
+	return Check{name, report.Pass, found.right, false}
 }
 
 // JudgeRun fills in checks, verdict and reasons of a run that unloaded models. broke is
@@ -88,9 +90,9 @@ func (document *Document) JudgeLeft() {
 	document.judge("", append(checks, document.others(moved(checks...)), document.processGone())...)
 }
 
-// moved reports that memory is not where it was.
+// moved reports that memory is not where it was, and nobody knows whose doing that is.
 func moved(checks ...Check) bool {
-	return slices.ContainsFunc(checks, func(check Check) bool { return check.Verdict != report.Pass })
+	return slices.ContainsFunc(checks, func(check Check) bool { return check.excused })
 }
 
 // judge makes the verdict: fail where a check fails, as none does that another process

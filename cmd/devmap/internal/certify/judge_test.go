@@ -165,11 +165,11 @@ func TestJudgeRun(t *testing.T) {
 		"the driver does not give what is free": {
 			Closed, func(document *Document) {
 				document.Refill[3].Allocated, document.Refill[3].Refused, document.Refill[3].Error = false, true, "CUDA_ERROR_OUT_OF_MEMORY"
-			}, report.Fail, "refill fail", "at the end of cycle 2 GPU 1 gave no 936.0 MiB in one piece",
+			}, report.Fail, "refill fail", "at the end of cycle 2 GPU 1 gave no 984.0 MiB in one piece",
 		},
 		"the pattern reads back wrong": {
 			Closed, func(document *Document) { document.Refill[9].Wrong = true },
-			report.Fail, "refill fail", "at the end of cycle 5 GPU 1 did not hold what was written into 936.0 MiB of it",
+			report.Fail, "refill fail", "at the end of cycle 5 GPU 1 did not hold what was written into 984.0 MiB of it",
 		},
 		"nothing is free": {
 			Closed, func(document *Document) { document.Refill[9].Allocated = false },
@@ -232,7 +232,7 @@ func TestJudgeRun(t *testing.T) {
 			Closed, func(document *Document) {
 				hidden(document)
 				document.After.GPUs[1].DifferenceBytes = 3 * mebibyte
-			}, report.Inconclusive, "others inconclusive, baseline inconclusive", "GPU 1 holds 3.0 MiB more than before, and the driver shows no process here",
+			}, report.Inconclusive, "others inconclusive, baseline inconclusive", "GPU 1 holds 3.0 MiB more than before (the driver shows no process here",
 		},
 		"another took memory, and the refill found none": {
 			Closed, func(document *Document) {
@@ -350,7 +350,7 @@ func TestManyFaults(t *testing.T) {
 		document.Cycles[i].Poison[0].Wrong = true
 	}
 	document.JudgeRun("")
-	if detail := document.Checks[5].Detail; !strings.HasSuffix(detail, "; 7 more") || strings.Count(detail, "behind") != 3 {
+	if detail := document.Checks[5].Detail; !strings.HasSuffix(detail, "; 8 more") || strings.Count(detail, "behind") != 2 {
 		t.Errorf("%q", detail)
 	}
 }

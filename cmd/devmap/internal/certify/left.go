@@ -106,10 +106,12 @@ func (document *Document) baseline() Check {
 		now := &after.GPUs[i]
 		gpu := document.gpu(now.GPU)
 		switch more := now.DifferenceBytes; {
-		case more > Granule && gpu.Others == "" && !after.Shown:
-			found.leave("GPU %d holds %v more than before, and the driver shows no process here that could have it", now.GPU, costmodel.Bytes(more))
 		case more > Granule:
-			found.blame(gpu.Others, "GPU %d holds %v more than before", now.GPU, costmodel.Bytes(more))
+			excuse := gpu.Others
+			if excuse == "" && !after.Shown {
+				excuse = "the driver shows no process here that could have it"
+			}
+			found.blame(excuse, "GPU %d holds %v more than before", now.GPU, costmodel.Bytes(more))
 		case more < -Granule: // what it held before was another's
 			excuse := gpu.Others
 			if excuse == "" {

@@ -1,7 +1,9 @@
 package certify
 
 import (
+	"cmp"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/devmap-dev/devmap/executor/cuda"
@@ -15,8 +17,11 @@ type Witness interface {
 	Refill(gpu int, margin int64) (cuda.Refilled, error)
 }
 
-// Margin is what a refill leaves free of a GPU.
-const Margin = 64 << 20
+// Margin is what a refill leaves free of a GPU, in bytes: what cuMemGetInfo has free is
+// partly in pieces smaller than a granule, and the mapping itself takes page tables. Of
+// one H200 under driver 580 all but two granules could be had in one piece; six more are
+// for others' tables and pieces.
+const Margin = 8 * Granule
 
 // How often GPUs are looked at behind an unload, for how long at most, and for how long
 // they are to be the same where there is no reference yet.
@@ -35,7 +40,8 @@ type Recorder struct {
 	Now   func() time.Time
 
 	reference []Reference // by GPU; nil: the first cycle is not over
-	poison    []Poison    // since the last unload
+	lock      sync.Mutex
+	poison    []Poison // since the last unload
 }
 
 // Told is what a recorder has seen. One of its fields is set.
@@ -52,16 +58,22 @@ func NewRecorder(witness Witness, tell func(told *Told)) *Recorder {
 	return &Recorder{Witness: witness, Tell: tell, Sleep: time.Sleep, Now: time.Now}
 }
 
-// Poisoned notes what reading an arena back found before it was given back.
+// Poisoned notes what reading an arena back found before it was given back. Devices may
+// call it all at once.
 func (recorder *Recorder) Poisoned(device int32, bytes int64, wrong bool) {
+	recorder.lock.Lock()
+	defer recorder.lock.Unlock()
 	recorder.poison = append(recorder.poison, Poison{device, bytes, wrong})
 }
 
 // Unloaded looks at what is left of a model that was unloaded just now, since when. Its
 // Cycle, Of, Plan and End are given; last: it ends its cycle.
 func (recorder *Recorder) Unloaded(unload Unload, last bool, since time.Time) error {
+	recorder.lock.Lock()
 	unload.Ledger, unload.Poison = recorder.Witness.Held(), recorder.poison
 	recorder.poison = nil
+	recorder.lock.Unlock()
+	slices.SortFunc(unload.Poison, func(one, other Poison) int { return cmp.Compare(one.Device, other.Device) })
 	var err error
 	if unload.GPUs, err = recorder.poll(since, recorder.reference == nil); err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/certify"
 	"github.com/devmap-dev/devmap/executor/report"
 )
 
@@ -23,6 +24,8 @@ type Message struct {
 	Step *report.Step `json:"step,omitzero"` // that has ended
 	// Ran is that the plan has run.
 	Ran *Ran `json:"ran,omitzero"`
+	// Witnessed is what was seen of GPUs beside the plans, for a certificate.
+	Witnessed *certify.Told `json:"witnessed,omitzero"`
 	// Broke is why the plan's run broke off.
 	Broke string `json:"broke,omitzero"`
 	// Done is the status that the worker exits with, as the last thing it says. All

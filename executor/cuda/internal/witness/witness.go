@@ -1,6 +1,6 @@
 //go:build cuda && linux && cgo && amd64
 
-package cuda
+package witness
 
 import (
 	"errors"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
 	"github.com/devmap-dev/devmap/executor/cuda/internal/kernel"
+	"github.com/devmap-dev/devmap/executor/cuda/internal/pattern"
 	"github.com/devmap-dev/devmap/executor/nvml"
 )
 
@@ -24,7 +25,7 @@ type Witness struct {
 // witnessed is a GPU that is looked at.
 type witnessed struct {
 	*driver.Device
-	told    Witnessed
+	told    GPU
 	handle  nvml.GPU
 	context *driver.Context
 	kernels *kernel.Kernels
@@ -32,33 +33,23 @@ type witnessed struct {
 	sums    *driver.Pinned
 }
 
-// NewWitness begins to look at GPUs, by the driver's numbers. Nothing of them is to be
-// held by this process then.
-func NewWitness(ordinals []int) (*Witness, error) {
-	before, unread := unused()
-	if err := driver.Open(); err != nil {
-		return nil, err
-	}
-	gpus, err := driver.Devices()
-	if err != nil {
-		return nil, err
-	}
+// Before says of a GPU, by UUID, how NVML is asked and who was on it before this process
+// was, or why neither is known.
+type Before func(uuid string) (handle nvml.GPU, processes []nvml.Process, unmeasured string)
+
+// New begins to look at GPUs, by their places among those of the driver. Nothing of them
+// is to be held by this process then.
+func New(gpus []driver.Device, ordinals []int, before Before) (*Witness, error) {
 	witness := new(Witness)
 	for _, ordinal := range ordinals {
 		if ordinal < 0 || ordinal >= len(gpus) {
 			return nil, errors.Join(fmt.Errorf("GPU %d, and the driver shows %d", ordinal, len(gpus)), witness.Close())
 		}
-		gpu := &witnessed{Device: &gpus[ordinal], told: Witnessed{GPU: ordinal, UUID: gpus[ordinal].UUID, Name: gpus[ordinal].Name}}
+		gpu := &witnessed{Device: &gpus[ordinal], told: GPU{GPU: ordinal, UUID: gpus[ordinal].UUID, Name: gpus[ordinal].Name}}
 		witness.gpus = append(witness.gpus, gpu)
-		found, known := before[gpu.UUID]
-		switch {
-		case unread != nil:
-			gpu.told.Unmeasured = unread.Error()
-		case !known:
-			gpu.told.Unmeasured = "NVML knows no " + gpu.UUID
-		}
-		gpu.handle = found.handle
-		if err := gpu.open(found.processes); err != nil {
+		var processes []nvml.Process
+		gpu.handle, processes, gpu.told.Unmeasured = before(gpu.UUID)
+		if err := gpu.open(processes); err != nil {
 			return nil, errors.Join(fmt.Errorf("GPU %d (%s): %w", ordinal, gpu.Name, err), witness.Close())
 		}
 	}
@@ -77,7 +68,7 @@ func (gpu *witnessed) open(before []nvml.Process) (err error) {
 	}
 	gpu.kernels = kernel.New(false)
 	err = gpu.context.Within(func() (err error) {
-		if gpu.sums, err = driver.Pin(sumsBytes); err == nil {
+		if gpu.sums, err = driver.Pin(pattern.SumsBytes); err == nil {
 			gpu.stream, err = driver.NewStream()
 		}
 		if err != nil {
@@ -94,13 +85,13 @@ func (gpu *witnessed) open(before []nvml.Process) (err error) {
 		gpu.told.Unmeasured = err.Error()
 		return nil //nolint:nilerr // it is what is told
 	}
-	gpu.told.Process = selfOf(before, now)
+	gpu.told.Process = nvml.Self(before, now)
 	return nil
 }
 
 // GPUs are those that are looked at.
-func (witness *Witness) GPUs() []Witnessed {
-	var all []Witnessed
+func (witness *Witness) GPUs() []GPU {
+	var all []GPU
 	for _, gpu := range witness.gpus {
 		all = append(all, gpu.told)
 	}
@@ -159,15 +150,16 @@ func (gpu *witnessed) look(seen *Seen) error {
 	if err != nil || gpu.told.Unmeasured != "" {
 		return err
 	}
-	now, err := read(gpu.handle)
+	memory, err := gpu.handle.Memory()
 	if err != nil {
 		return err
 	}
-	seen.NVMLUsed = &now.used
-	if own := numbered(now.processes, gpu.told.Process); own != nil && own.Used >= 0 {
+	seen.NVMLUsed = &memory.Used
+	processes, err := gpu.handle.Processes()
+	if own := nvml.Numbered(processes, gpu.told.Process); own != nil && own.Used >= 0 {
 		seen.Own = &own.Used
 	}
-	return nil
+	return err
 }
 
 // Refill takes all that a GPU has free, but margin bytes, in one piece, and finds out
@@ -217,4 +209,19 @@ func (witness *Witness) Close() error {
 	}
 	witness.gpus = nil
 	return errors.Join(all...)
+}
+
+// written maps bytes of the GPU, writes the pattern, reads it back, and gives them
+// back: is it right? The context must be bound.
+func (gpu *witnessed) written(bytes int64) (right bool, err error) {
+	arena, err := gpu.Map(bytes)
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, arena.Release()) }()
+	of := pattern.Of(bytes)
+	if err := of.Write(gpu.kernels, gpu.stream, arena.Address); err != nil {
+		return false, err
+	}
+	return of.Holds(gpu.kernels, gpu.stream, arena.Address, gpu.sums)
 }

@@ -1,4 +1,6 @@
-package cuda
+// Package witness looks at GPUs beside the machines that run on them: what this process
+// holds of the driver's, what each GPU has free, and whether that can be had.
+package witness
 
 import "time"
 
@@ -9,8 +11,8 @@ type Holding struct {
 	Bytes int64  `json:"bytes"` // 0 of what is not counted in bytes
 }
 
-// Witnessed is a GPU that a [Witness] looks at.
-type Witnessed struct {
+// GPU is one that is looked at.
+type GPU struct {
 	GPU          int    `json:"gpu"` // by the driver's order
 	UUID         string `json:"uuid"`
 	Name         string `json:"name"`

@@ -1,41 +1,53 @@
 //go:build cuda && linux && cgo && amd64
 
-package cuda
+package witness
 
 import (
-	"encoding/binary"
-	"math/rand/v2"
+	"os"
 	"slices"
 	"testing"
 
-	"github.com/devmap-dev/devmap/executor/cuda/internal/checksum"
 	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
+	"github.com/devmap-dev/devmap/executor/internal/drivertest"
+	"github.com/devmap-dev/devmap/executor/nvml"
 )
 
-// TestPatternSums: what a pattern's sums are said to be is what its words come to.
-func TestPatternSums(t *testing.T) {
-	for _, words := range []int64{0, 1, 2, 3, 1000, 4099} {
-		for _, of := range []pattern{
-			poison(8 * words), {words, patternFirst, patternStep}, {words, rand.Uint64(), rand.Uint64()},
-		} {
-			data := make([]byte, 8*words)
-			for i := range words {
-				binary.LittleEndian.PutUint64(data[8*i:], of.first+uint64(i)*of.step)
-			}
-			if got, want := of.sums(), checksum.Of(data); got != want {
-				t.Errorf("%+v: %v, want %v", of, got, want)
-			}
-		}
+func TestMain(m *testing.M) {
+	if err := os.Setenv("FAKE_CUDA_GPUS", "4"); err != nil {
+		panic(err)
 	}
-	if of := poison(16); of.first != ^uint64(0) || of.words != 2 {
-		t.Errorf("%+v", of)
+	if err := drivertest.Main(m); err != nil {
+		panic(err)
 	}
+}
+
+// opened looks at GPUs of the driver's, which NVML shows with others' processes.
+func opened(gpus []int) (*Witness, error) {
+	if err := driver.Open(); err != nil {
+		return nil, err
+	}
+	devices, err := driver.Devices()
+	if err != nil {
+		return nil, err
+	}
+	library, err := nvml.Open()
+	if err != nil {
+		return nil, err
+	}
+	handles, err := library.GPUs()
+	if err != nil {
+		return nil, err
+	}
+	return New(devices, gpus, func(uuid string) (nvml.GPU, []nvml.Process, string) {
+		at := slices.IndexFunc(handles, func(handle nvml.GPU) bool { return handle.UUID == uuid })
+		return handles[at], nil, ""
+	})
 }
 
 // witnessOf looks at GPUs until the test ends, when nothing is held.
 func witnessOf(t *testing.T, gpus ...int) *Witness {
 	t.Helper()
-	witness, err := NewWitness(gpus)
+	witness, err := opened(gpus)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +155,7 @@ func TestRefill(t *testing.T) {
 
 // TestNoWitness: a GPU that is none is refused, and nothing is held then.
 func TestNoWitness(t *testing.T) {
-	if _, err := NewWitness([]int{0, 9}); err == nil {
+	if _, err := opened([]int{0, 9}); err == nil {
 		t.Error("GPU 9 is looked at")
 	}
 	if held := driver.Held(); held != "" {
