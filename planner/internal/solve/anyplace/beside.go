@@ -33,8 +33,8 @@ func (side *beside) begin(ctx context.Context, round int) {
 	go func() {
 		defer close(side.done)
 		if round == 0 {
-			side.halves = boundprice.NewHalves(ctx, side.Netlist)
-			side.sets = boundprice.New(ctx, side.Netlist)
+			side.halves = boundprice.NewHalves(ctx, side.Netlist, largest)
+			side.sets = boundprice.New(ctx, side.Netlist, largest)
 		}
 		if len(start) == 0 {
 			return

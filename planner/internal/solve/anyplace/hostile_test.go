@@ -25,7 +25,7 @@ func TestAnyOfHostileProblems(t *testing.T) {
 			possible++
 			l := netlist.New(graph.NewInstance(p, p.Groups()))
 			unit, _ := boundcut.Unit(ctx, l)
-			sets := boundprice.New(ctx, l)
+			sets := boundprice.New(ctx, l, math.Inf(1))
 			sets.Improve(ctx, least*1.3, 20_000_000)
 			if max(unit, sets.Value) > least*(1+1e-9) {
 				t.Errorf("seed %d: bounds of %v by unit and %v by sets; %v is possible", seed, unit, sets.Value, least)

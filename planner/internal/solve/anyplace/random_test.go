@@ -53,7 +53,7 @@ func TestBoundsStayBelowTheLeast(t *testing.T) {
 		}
 		l := netlist.New(in)
 		unit, _ := boundcut.Unit(ctx, l)
-		sets := boundprice.New(ctx, l)
+		sets := boundprice.New(ctx, l, math.Inf(1))
 		sets.Improve(ctx, least*1.5, 100_000_000)
 		for name, bound := range map[string]float64{"unit": unit, "sets": sets.Value} {
 			if bound > least*(1+1e-9) {

@@ -47,7 +47,7 @@ func (divide *splitter) split(ctx context.Context, anneal *annealer, device, oth
 			items = append(items, item)
 		}
 	}
-	frontier := divide.LayOut(ctx, items, divide.used, splitStates)
+	frontier := divide.LayOut(ctx, items, divide.used, splitStates, netlist.AnySet)
 	limit := max(anneal.load[device], anneal.load[other]) * (1 - 1e-9)
 	if frontier == nil || limit < netlist.MinLoad {
 		return nil, nil

@@ -30,7 +30,7 @@ func TestCheck(t *testing.T) {
 		if math.IsInf(least, 1) || instance.Feasible() != nil {
 			continue
 		}
-		bound := boundprice.New(ctx, netlist.New(instance))
+		bound := boundprice.New(ctx, netlist.New(instance), math.Inf(1))
 		bound.Improve(ctx, least*1.2, 30_000_000)
 		if bound.Proof == nil {
 			continue

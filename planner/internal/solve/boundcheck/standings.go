@@ -37,36 +37,50 @@ func (all *sums) lay(ctx context.Context, order []int) error {
 		}
 	}
 	standings, moves := []map[int]byte{{}}, 0
+	best := []reach{{}}
+	rest := all.rest(order)
 	for step, name := range order {
 		numbers := make(map[string]int)
 		var next []map[int]byte
+		var bestNext []reach
 		var from [][2]move
-		for _, standing := range standings {
+		for at, standing := range standings {
 			var both [2]move
 			for in := range both {
 				after, cost := all.stand(standing, name, step, in == 1)
+				both[in] = all.moved(name, cost, in == 1)
+				reached := best[at].along(both[in], all.said.PerLoad)
+				if both[in].never = both[in].never || all.beyond(reached, rest[step+1]); both[in].never {
+					continue
+				}
 				key := fmt.Sprint(after)
 				to, known := numbers[key]
 				if !known {
 					to = len(next)
 					numbers[key] = to
-					next = append(next, after)
+					next, bestNext = append(next, after), append(bestNext, reached)
 				}
-				both[in] = move{to: to, load: cost}
+				bestNext[to] = bestNext[to].or(reached)
+				both[in].to = to
 			}
-			own := all.groups[name]
-			both[1].never = math.IsInf(own.time[all.kind], 1)
-			both[1].load += own.time[all.kind]
-			both[1].size, both[1].worth = own.size, all.proof.Price[name]
 			from = append(from, both)
 		}
 		if moves += len(from); moves > mostMoves || ctx.Err() != nil {
 			return errors.Join(errTooLong, ctx.Err())
 		}
 		all.moves = append(all.moves, from)
-		standings = next
+		standings, best = next, bestNext
 	}
 	return nil
+}
+
+// moved is what leaving a group out or taking it in comes to.
+func (all *sums) moved(name int, cost float64, in bool) move {
+	if !in {
+		return move{load: cost}
+	}
+	own := all.groups[name]
+	return move{load: cost + own.time[all.kind], size: own.size, worth: all.proof.Price[name], never: math.IsInf(own.time[all.kind], 1)}
 }
 
 // stand is how the outputs stand after a group, and what is paid for that.

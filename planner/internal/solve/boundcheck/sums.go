@@ -66,6 +66,9 @@ func (all *sums) check(ctx context.Context) error {
 		next := make([][]sum, len(toCome[0][step+1]))
 		for standing, some := range here {
 			for _, move := range all.moves[step][standing] {
+				if move.never {
+					continue
+				}
 				next[move.to] = all.along(move, some, next[move.to], perLoads, toCome, step+1)
 			}
 		}
@@ -87,9 +90,6 @@ func (all *sums) check(ctx context.Context) error {
 // along adds what some sums become by a move, but for those that are over a limit
 // or can no longer be worth more than the rent.
 func (all *sums) along(move move, some, into []sum, perLoads []float64, toCome [][][]float64, step int) []sum {
-	if move.never {
-		return into
-	}
 	all.work += len(some)
 	for _, one := range some {
 		one.load += move.load

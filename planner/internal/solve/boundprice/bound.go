@@ -48,8 +48,9 @@ type Bound struct {
 	rounds        int // of all trials
 }
 
-// New begins with each item at its least time. It is nil where the context ends.
-func New(ctx context.Context, nets *netlist.Netlist) *Bound {
+// New begins with each item at its least time. No load above the largest known
+// will be asked for. It is nil where the context ends.
+func New(ctx context.Context, nets *netlist.Netlist, largest float64) *Bound {
 	const patience, stride = 2_000_000_000, 0.02
 	bound := &Bound{Netlist: nets, reach: math.Inf(1), tough: math.Inf(1), patience: patience, stride: stride, step: nets.Problem.Step()}
 	var count []float64
@@ -58,7 +59,7 @@ func New(ctx context.Context, nets *netlist.Netlist) *Bound {
 		if devices == 0 {
 			continue
 		}
-		frontier := nets.NewFrontier(ctx, !nets.Free[kind], netlist.Narrow)
+		frontier := nets.NewFrontier(ctx, !nets.Free[kind], netlist.Narrow, netlist.Budget{Most: largest * (1 + graph.Rounding), Items: nets.Time[kind]})
 		if frontier == nil {
 			return nil
 		}

@@ -1,34 +1,44 @@
 package boundprice
 
-import "math"
+import (
+	"math"
+
+	"github.com/devmap-dev/devmap/planner/internal/solve/netlist"
+)
 
 // completion bounds what the items to come can add to a set, for each state: the
 // most of their worth less lambda a unit of load and mu a byte, by dynamic
 // programming from the end of the walk. Lambda and mu are the Lagrangian's
 // multipliers of the limit and the room (Held and Karp, Mathematical
 // Programming 1, 1971): at the best of them the whole walk's bound is least.
-// Where some of the limit is used up another lambda is better, so there are a
-// few.
+// Where more of the limit is used up than of the room, or less, others are
+// better, so there are a few.
 type completion struct {
-	mu     float64
-	slopes [len(spread)]slope
+	slopes []slope
 	// reached are load and size of the set followed last.
 	reached [2]float64
 }
 
-// slope is one lambda, what is to come before each step, by state, and what a
+// slope is one lambda and mu, what is to come before each step, by state, and what a
 // label must be worth, less what it has used, at the state asked for last.
 type slope struct {
-	lambda float64
-	toGo   [][]float64
-	least  float64
+	lambda, mu float64
+	toGo       [][]float64
+	least      float64
 }
 
-// spread are the lambdas, as multiples of the best.
-var spread = [...]float64{1, 0.6, 0.8, 0.9, 1.1, 1.25, 1.6}
+// spread are the lambdas and mus, as multiples of the best: without a room, and
+// with one.
+var (
+	spread      = [][2]float64{{1}, {0.6}, {0.8}, {0.9}, {1.1}, {1.25}, {1.6}}
+	spreadSized = [][2]float64{{1, 1}, {0.8, 1}, {1.25, 1}, {1, 0.7}, {1, 1.4}, {0.6, 1.5}, {1.5, 0.6}, {0.3, 2}, {2, 0.3}, {0.85, 1.15}, {1.15, 0.85}}
+)
 
-func newCompletion(states []int) completion {
-	var bound completion
+func newCompletion(states []int, sized bool) completion {
+	bound := completion{slopes: make([]slope, len(spread))}
+	if sized {
+		bound.slopes = make([]slope, len(spreadSized))
+	}
 	for i := range bound.slopes {
 		bound.slopes[i].toGo = [][]float64{{0}}
 		for _, count := range states {
@@ -46,15 +56,15 @@ type line struct{ value, over float64 }
 // and the sets met that fit.
 func (bound *completion) relax(walk *walker, prices []float64, limit float64) (least float64, lucky []found) {
 	least = math.Inf(1)
-	best := [2]float64{bound.slopes[0].lambda, bound.mu}
+	best := [2]float64{bound.slopes[0].lambda, bound.slopes[0].mu}
 	try := func(lambda, mu float64) (worth, load, size float64) {
-		bound.slopes[0].lambda, bound.mu = lambda, mu
+		bound.slopes[0].lambda, bound.slopes[0].mu = lambda, mu
 		bound.sweep(walk, prices, &bound.slopes[0])
 		set := walk.follow(func(step int, state int32) int32 { return bound.choice(walk, prices, step, state) }, limit, prices)
 		if set.fits && set.worth > 0 {
 			lucky = append(lucky, set)
 		}
-		if value := bound.slopes[0].toGo[0][0] + bound.paid(walk, limit); value < least {
+		if value := bound.slopes[0].toGo[0][0] + bound.slopes[0].paid(walk, limit); value < least {
 			least, best = value, [2]float64{lambda, mu}
 		}
 		return set.worth, bound.reached[0], bound.reached[1]
@@ -62,7 +72,7 @@ func (bound *completion) relax(walk *walker, prices []float64, limit float64) (l
 	const rounds = 2
 	for range rounds {
 		mu, before := best[1], least
-		paid := (&completion{mu: mu}).paid(walk, limit)
+		paid := (&slope{mu: mu}).paid(walk, limit)
 		search(best[0], line{paid, -limit}, func(lambda float64) line {
 			worth, load, size := try(lambda, mu)
 			return line{worth - mu*size + paid, load - limit}
@@ -76,19 +86,22 @@ func (bound *completion) relax(walk *walker, prices []float64, limit float64) (l
 			return line{worth - lambda*(load-limit), size - walk.room}
 		})
 	}
-	bound.mu = best[1]
-	for i, part := range spread {
-		bound.slopes[i].lambda = best[0] * part
+	parts := spread
+	if len(bound.slopes) > len(spread) {
+		parts = spreadSized
+	}
+	for i, part := range parts {
+		bound.slopes[i].lambda, bound.slopes[i].mu = best[0]*part[0], best[1]*part[1]
 		bound.sweep(walk, prices, &bound.slopes[i])
 	}
 	return least * (1 + 1e-12), lucky
 }
 
 // paid is what the whole limit and the room cost.
-func (bound *completion) paid(walk *walker, limit float64) float64 {
-	paid := bound.slopes[0].lambda * limit
-	if bound.mu > 0 {
-		paid += bound.mu * walk.room
+func (slope *slope) paid(walk *walker, limit float64) float64 {
+	paid := slope.lambda * limit
+	if slope.mu > 0 {
+		paid += slope.mu * walk.room
 	}
 	return paid
 }
@@ -97,18 +110,14 @@ func (bound *completion) paid(walk *walker, limit float64) float64 {
 func (bound *completion) ask(walk *walker, step, state int, limit, need float64) {
 	for i := range bound.slopes {
 		slope := &bound.slopes[i]
-		slope.least = need - slope.toGo[step][state] - slope.lambda*limit
-		if bound.mu > 0 {
-			slope.least -= bound.mu * walk.room
-		}
+		slope.least = need - slope.toGo[step][state] - slope.paid(walk, limit)
 	}
 }
 
 // hopeless says that a label cannot become worth what was asked for.
 func (bound *completion) hopeless(one label) bool {
-	worth := one.worth - bound.mu*one.size
 	for i := range bound.slopes {
-		if worth-bound.slopes[i].lambda*one.load <= bound.slopes[i].least {
+		if slope := &bound.slopes[i]; one.worth-slope.lambda*one.load-slope.mu*one.size <= slope.least {
 			return true
 		}
 	}
@@ -157,17 +166,23 @@ func (bound *completion) sweep(walk *walker, prices []float64, slope *slope) {
 		item := walk.Order[step]
 		gain := math.Inf(-1)
 		if !math.IsInf(walk.time[item], 1) {
-			gain = prices[item] - slope.lambda*walk.time[item] - bound.mu*walk.size[item]
+			gain = prices[item] - slope.lambda*walk.time[item] - slope.mu*walk.size[item]
 		}
 		here, after := slope.toGo[step], slope.toGo[step+1]
 		walk.swept += 4 * len(here)
 		for state := range here {
 			arcs := &walk.Arcs[step][state]
-			out := after[arcs[0].To] - slope.lambda*arcs[0].In
-			in := after[arcs[1].To] - slope.lambda*arcs[1].In + gain
-			here[state] = max(out, in)
+			here[state] = max(slope.along(arcs[0], after), slope.along(arcs[1], after)+gain)
 		}
 	}
+}
+
+// along is what is to come after an arc, less what the arc costs.
+func (slope *slope) along(arc netlist.Arc, after []float64) float64 {
+	if arc.To == netlist.Nowhere {
+		return math.Inf(-1)
+	}
+	return after[arc.To] - slope.lambda*arc.In
 }
 
 // choice is what the sweep at the best multipliers preferred.
@@ -178,9 +193,8 @@ func (bound *completion) choice(walk *walker, prices []float64, step int, state 
 	}
 	slope := &bound.slopes[0]
 	arcs, after := &walk.Arcs[step][state], slope.toGo[step+1]
-	out := after[arcs[0].To] - slope.lambda*arcs[0].In
-	in := after[arcs[1].To] - slope.lambda*arcs[1].In + prices[item] - slope.lambda*walk.time[item] - bound.mu*walk.size[item]
-	if in > out {
+	in := slope.along(arcs[1], after) + prices[item] - slope.lambda*walk.time[item] - slope.mu*walk.size[item]
+	if in > slope.along(arcs[0], after) {
 		return 1
 	}
 	return 0

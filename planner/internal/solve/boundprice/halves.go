@@ -23,8 +23,9 @@ type Halves struct {
 }
 
 // NewHalves is nil where there are not two devices of one kind, or the context
-// ends.
-func NewHalves(ctx context.Context, nets *netlist.Netlist) *Halves {
+// ends. Answers of the largest load known and more will not be looked for: what a
+// set of half of all times cuts is less than that load is above the half.
+func NewHalves(ctx context.Context, nets *netlist.Netlist, largest float64) *Halves {
 	halves := &Halves{kind: -1, Bound: &Bound{Netlist: nets, step: nets.Problem.Step()}}
 	for kind, count := range nets.Count {
 		switch {
@@ -38,7 +39,8 @@ func NewHalves(ctx context.Context, nets *netlist.Netlist) *Halves {
 	if halves.kind < 0 {
 		return nil
 	}
-	frontier := nets.NewFrontier(ctx, !nets.Free[halves.kind], netlist.Width{Step: 20_000, All: 400_000})
+	cut := largest - halves.whole()/2
+	frontier := nets.NewFrontier(ctx, !nets.Free[halves.kind], wide, netlist.Budget{Most: cut + graph.Rounding*largest})
 	if frontier == nil {
 		return nil
 	}
@@ -50,6 +52,9 @@ func NewHalves(ctx context.Context, nets *netlist.Netlist) *Halves {
 	}
 	return halves
 }
+
+// wide is for few walks.
+var wide = netlist.Width{Step: 20_000, All: 400_000}
 
 // Below looks for an answer of less load than the one known. It returns one, or
 // the proof that there is none, or neither where the walks become too long.

@@ -48,7 +48,7 @@ func TestHalves(t *testing.T) {
 			continue
 		}
 		asked++
-		halves := NewHalves(ctx, nets)
+		halves := NewHalves(ctx, nets, value)
 		next, proof := halves.Below(ctx, place)
 		for next != nil {
 			_, load, err := problem.Score(instance.Places(next))

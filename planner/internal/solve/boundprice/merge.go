@@ -31,6 +31,7 @@ func (walk *walker) step(step int, prices []float64, limit, need float64) {
 		walk.merge(limit)
 		if len(walk.next)-before > walk.beam {
 			walk.promising(before, float64(walk.beam)/limit)
+			walk.cut++
 		}
 		if len(walk.next)-before > walk.cells {
 			walk.next = join(walk.next, before, float64(walk.cells)/2/limit)
@@ -96,7 +97,7 @@ func (walk *walker) merge(limit float64) {
 func (walk *walker) promising(before int, scale float64) {
 	cell, end, most := -1, before, 0.0
 	for _, one := range walk.next[before:] {
-		worth := one.worth - walk.mu*one.size
+		worth := one.worth - walk.slopes[0].mu*one.size
 		switch at := int(one.load * scale); {
 		case at != cell:
 			cell, most = at, worth

@@ -23,7 +23,7 @@ func (bound *Bound) proof(limit float64, prices, rents []float64) *boundcheck.Pr
 	}
 	for at, walk := range bound.walkers {
 		said := &proof.Kinds[bound.kinds[at]]
-		said.Rent, said.PerLoad, said.PerByte, said.Unsized = rents[at], walk.slopes[0].lambda, walk.mu, math.IsInf(walk.room, 1)
+		said.Rent, said.PerLoad, said.PerByte, said.Unsized = rents[at], walk.slopes[0].lambda, walk.slopes[0].mu, math.IsInf(walk.room, 1)
 		for _, item := range walk.Order {
 			said.Order = append(said.Order, group(item))
 		}

@@ -27,7 +27,7 @@ type walker struct {
 	// made counts labels, kept or not: the work.
 	made, swept int
 	total       int // states
-	beam        int
+	beam, cut   int // the most labels of a state, and how often there were more
 	// starts are the labels by state, before a step; next those made by it.
 	labels, next     []label
 	first, nextFirst []int32
@@ -51,15 +51,18 @@ type inward struct{ first, from []int32 }
 
 func newWalker(frontier *netlist.Frontier, time, size []float64, room float64) *walker {
 	walk := &walker{
-		Frontier: frontier, completion: newCompletion(frontier.States),
+		Frontier: frontier, completion: newCompletion(frontier.States, !math.IsInf(room, 1)),
 		time: time, size: size, room: room, hand: handed, trace: make([][]int32, len(frontier.Order)),
 	}
 	for step, states := range frontier.States {
 		walk.total += states
 		into := inward{make([]int32, states+1), make([]int32, 2*len(frontier.Arcs[step]))}
 		for _, arcs := range frontier.Arcs[step] {
-			into.first[arcs[0].To+1]++
-			into.first[arcs[1].To+1]++
+			for _, arc := range arcs {
+				if arc.To != netlist.Nowhere {
+					into.first[arc.To+1]++
+				}
+			}
 		}
 		for state := range states {
 			into.first[state+1] += into.first[state]
@@ -67,6 +70,9 @@ func newWalker(frontier *netlist.Frontier, time, size []float64, room float64) *
 		at := slices.Clone(into.first)
 		for state, arcs := range frontier.Arcs[step] {
 			for choice, arc := range arcs {
+				if arc.To == netlist.Nowhere {
+					continue
+				}
 				into.from[at[arc.To]] = int32(2*state + choice)
 				at[arc.To]++
 			}
@@ -103,6 +109,10 @@ func (walk *walker) price(ctx context.Context, prices []float64, limit, need flo
 	sets = slices.DeleteFunc(sets, func(set found) bool { return set.worth <= need })
 	if least <= need || len(sets) > 0 {
 		return sets, true
+	}
+	const beam = 200 // finds nearly all that is there to find
+	if sets, done = walk.labelled(ctx, prices, limit, need, beam); len(sets) > 0 || !done || walk.cut == 0 {
+		return sets, done
 	}
 	return walk.labelled(ctx, prices, limit, need, math.MaxInt)
 }
@@ -146,7 +156,7 @@ func (walk *walker) rough(ctx context.Context, prices []float64, limit float64) 
 // last labels, the dearest first: all have more worth than need.
 func (walk *walker) labelled(ctx context.Context, prices []float64, limit, need float64, beam int) (sets []found, done bool) {
 	before := walk.made
-	walk.beam = beam
+	walk.beam, walk.cut = beam, 0
 	walk.labels = append(walk.labels[:0], label{})
 	walk.first = append(walk.first[:0], 0, 1)
 	for step := range walk.Order {

@@ -23,12 +23,12 @@ func TestPrice(t *testing.T) {
 		random := rand.New(rand.NewPCG(seed, 22))
 		problem := graphtest.Whole(random)
 		nets := netlist.New(graph.NewInstance(problem, problem.Groups()))
-		bound := New(context.Background(), nets)
+		limit := float64(1 + random.IntN(30))
+		bound := New(context.Background(), nets, []float64{math.Inf(1), limit}[random.IntN(2)])
 		prices := make([]float64, len(nets.Nodes))
 		for item := range prices {
 			prices[item] = float64(random.IntN(9) - 2)
 		}
-		limit := float64(1 + random.IntN(30))
 		for at, walk := range bound.walkers {
 			need := float64(random.IntN(4)) * float64(random.IntN(4))
 			walk.cells = []int{1, 2, 1000}[random.IntN(3)]
@@ -81,7 +81,7 @@ func TestBoundOfBins(t *testing.T) {
 			problem.Edges = append(problem.Edges, [2]int{node - 1, node})
 		}
 	}
-	bound := New(context.Background(), netlist.New(graph.NewInstance(problem, problem.Groups())))
+	bound := New(context.Background(), netlist.New(graph.NewInstance(problem, problem.Groups())), math.Inf(1))
 	bound.Improve(context.Background(), 18, 100_000_000)
 	if least := 5*3.5 + 0.004*10; bound.Value < least*0.999 || bound.Value > least+0.01 {
 		t.Errorf("a bound of %v; five items on one device have %v and transfers at least", bound.Value, least)
@@ -98,7 +98,7 @@ func TestBoundOfWideGraphs(t *testing.T) {
 			problem.Edges = append(problem.Edges, [2]int{before, node})
 		}
 	}
-	bound := New(context.Background(), netlist.New(graph.NewInstance(problem, problem.Groups())))
+	bound := New(context.Background(), netlist.New(graph.NewInstance(problem, problem.Groups())), math.Inf(1))
 	bound.Improve(context.Background(), 60, 100_000_000)
 	// The times sum to 115: one device has 58 at least, and 58 with 0.01 for
 	// each of 29 wires at most is possible.

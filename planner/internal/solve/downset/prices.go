@@ -19,7 +19,7 @@ const priceWork = 2_000_000_000
 func (call *contiguous) byPrices(ctx context.Context, end time.Time) error {
 	part, cancel := context.WithDeadline(ctx, end)
 	defer cancel()
-	sets := boundprice.New(part, netlist.New(graph.NewInstance(call.Problem, call.Problem.Groups())))
+	sets := boundprice.New(part, netlist.New(graph.NewInstance(call.Problem, call.Problem.Groups())), call.Answer.Value)
 	var checked *boundcheck.Proof
 	for sets != nil && part.Err() == nil && !call.Proven() && !sets.Done(call.Answer.Value) {
 		sets.Raise(call.Answer.LowerBound)

@@ -16,7 +16,7 @@ import (
 type Frontier struct {
 	Order []int32
 	// Arcs holds, for each step and each state before it, where leaving the
-	// item out and taking it in leads.
+	// item out and taking it in leads, or Nowhere.
 	Arcs   [][][2]Arc
 	States []int // after each step
 	// Left are the wires that are left out.
@@ -46,9 +46,9 @@ type Width struct{ Step, All int }
 var Narrow = Width{Step: 1500, All: 60_000}
 
 // NewFrontier leaves out wires, the cheapest for the width they take first,
-// until no step has too many states: what is left out only lowers loads, so a
-// bound stays one. It returns nil where the context ends.
-func (nets *Netlist) NewFrontier(ctx context.Context, withWires bool, most Width) *Frontier {
+// until sets within the budget have not too many states: what is left out only
+// lowers loads, so a bound stays one. It returns nil where the context ends.
+func (nets *Netlist) NewFrontier(ctx context.Context, withWires bool, most Width, budget Budget) *Frontier {
 	used := make([]bool, len(nets.Wires))
 	for wire := range used {
 		used[wire] = withWires
@@ -58,7 +58,7 @@ func (nets *Netlist) NewFrontier(ctx context.Context, withWires bool, most Width
 		if order == nil {
 			return nil
 		}
-		if frontier := nets.LayOut(ctx, order, used, most.Step); frontier != nil && frontier.total() <= most.All {
+		if frontier := nets.LayOut(ctx, order, used, most.Step, budget); frontier != nil && frontier.total() <= most.All {
 			for wire := range used {
 				if !used[wire] {
 					frontier.Left = append(frontier.Left, wire)

@@ -1,6 +1,9 @@
 package netlist
 
-import "context"
+import (
+	"context"
+	"math"
+)
 
 // layer numbers the states between two steps. A state is a byte for each
 // slot; an open wire has a slot.
@@ -12,12 +15,32 @@ type layer struct {
 	vacant        []int
 	slots         int
 	states        []string
+	// least is what a set of each state costs at least so far: those over most
+	// are left out.
+	least []float64
+	Budget
 }
 
-// LayOut walks through the order and numbers the states, or returns nil where
-// a step has too many.
-func (nets *Netlist) LayOut(ctx context.Context, order []int32, used []bool, limit int) *Frontier {
-	level := &layer{Netlist: nets, used: used, outside: nets.outside(order), slot: make([]int, len(nets.Wires)), states: []string{""}}
+// Budget bounds what a set that is looked for may cost: its wires, and its items
+// where they have costs of their own.
+type Budget struct {
+	Most  float64
+	Items []float64 // nil: they cost nothing
+}
+
+// AnySet may cost what it likes.
+var AnySet = Budget{Most: math.Inf(1)}
+
+// Nowhere is where an arc leads that no set within the budget takes.
+const Nowhere = -1
+
+// LayOut walks through the order and numbers the states that sets within the
+// budget come to, or returns nil where a step has too many.
+func (nets *Netlist) LayOut(ctx context.Context, order []int32, used []bool, limit int, budget Budget) *Frontier {
+	level := &layer{
+		Netlist: nets, used: used, outside: nets.outside(order), slot: make([]int, len(nets.Wires)),
+		states: []string{""}, least: []float64{0}, Budget: budget,
+	}
 	level.first, level.last = nets.spans(order, used)
 	frontier := &Frontier{Order: order}
 	for step, item := range order {
@@ -45,6 +68,7 @@ func (level *layer) next(step int, item int32) [][2]Arc {
 	}
 	number := make(map[string]int32)
 	var next []string
+	var least []float64
 	arcs := make([][2]Arc, len(level.states))
 	key := make([]byte, level.slots)
 	for stage, state := range level.states {
@@ -52,12 +76,22 @@ func (level *layer) next(step int, item int32) [][2]Arc {
 			clear(key)
 			copy(key, state)
 			arc := level.choose(key, step, item, choice)
+			cost := level.least[stage] + arc.In
+			if choice == 1 && level.Items != nil {
+				cost += level.Items[item]
+			}
+			if cost > level.Most {
+				arcs[stage][choice] = Arc{To: Nowhere}
+				continue
+			}
 			to, known := number[string(key)]
 			if !known {
 				to = int32(len(next))
 				next = append(next, string(key))
+				least = append(least, cost)
 				number[next[to]] = to
 			}
+			least[to] = min(least[to], cost)
 			arc.To = to
 			arcs[stage][choice] = arc
 		}
@@ -67,7 +101,7 @@ func (level *layer) next(step int, item int32) [][2]Arc {
 			level.vacant = append(level.vacant, level.slot[wire])
 		}
 	}
-	level.states = next
+	level.states, level.least = next, least
 	return arcs
 }
 
