@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/planner/internal/anymemory"
 	"github.com/devmap-dev/devmap/planner/internal/chainmemory"
 	"github.com/devmap-dev/devmap/planner/internal/instance"
 	"github.com/devmap-dev/devmap/planner/internal/offload"
@@ -68,11 +70,31 @@ func (solver *solveCall) memory(ctx context.Context, in *instance.Instance) (*So
 	if err != nil {
 		return nil, err
 	}
+	if answer.Stopped {
+		argue(in, answer)
+	}
 	sol, err := certify(in, answer, method)
 	if err == nil && sol.Value > 1 {
 		err = solver.infeasible(ctx, in, method, sol)
 	}
 	return sol, err
+}
+
+// argue raises the bound of a search that was stopped to what holds of any
+// assignment and takes no search.
+func argue(in *instance.Instance, answer *instance.Answer) {
+	if in.Piped() || in.Replicated() || costmodel.StageRulesOf(in.Costs.Workload.Runtime).Arena {
+		return // which hold what layers alone do not say
+	}
+	bounds, err := anymemory.Arguments(in)
+	if err != nil {
+		return
+	}
+	for _, bound := range bounds {
+		if bound.Value > answer.LowerBound {
+			answer.LowerBound, answer.Bound = min(bound.Value, answer.Value), bound.Name
+		}
+	}
 }
 
 // inOrder is the contiguous optimum; nil where pins and together-groups leave

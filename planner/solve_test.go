@@ -73,6 +73,11 @@ func TestEarlyStop(t *testing.T) {
 	if sol, err = planner.Solve(ctx, p, planner.Settings{}); err != nil || sol.Status != planner.LimitReached || sol.LowerBound > best.Value {
 		t.Errorf("cancelled: %v, %+v", err, sol)
 	}
+	for _, bound := range sol.Arguments(&p) {
+		if bound.Value > sol.LowerBound {
+			t.Errorf("cancelled: a bound of %v, and %s proves %v", sol.LowerBound, bound.Name, bound.Value)
+		}
+	}
 }
 
 // TestInfeasible: the refusal shows its arithmetic, and the number of devices

@@ -117,10 +117,18 @@ func (read *reader) whole(part object, place, key string, otherwise int64, auto 
 	}
 	number, ok := value.(float64)
 	if !ok || number != math.Trunc(number) || number < 0 || number > 1<<50 {
-		read.fail(at(place, key), "%s is no whole number", show(value))
+		read.fail(at(place, key), "%s: it must be a whole number from 0 to 2^50%s", show(value), orAuto(auto))
 		return otherwise
 	}
 	return int64(number)
+}
+
+// orAuto is what else is taken.
+func orAuto(auto bool) string {
+	if auto {
+		return `, or "auto"`
+	}
+	return ""
 }
 
 // flag is a truth value; "auto" is what is said otherwise.

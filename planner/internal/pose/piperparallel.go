@@ -42,7 +42,7 @@ func ParallelPiper(file *benchfile.Piper, devices int, memory, bandwidth float64
 	problem.Tensor = slices.Sorted(maps.Keys(degrees))
 	switch {
 	case data > 0 && !slices.Contains(problem.Data, data):
-		return nil, fmt.Errorf("%d replicas of a stage do not share the %d micro-batches of a batch evenly: of these, %s do", data, file.MicroBatches, list(problem.Data))
+		return nil, fmt.Errorf("%d replicas of a stage do not share the %d micro-batches of a batch evenly: %s", data, file.MicroBatches, nearest(data, problem.Data))
 	case tensor > 0 && !degrees[tensor]:
 		return nil, fmt.Errorf("no node has a configuration for tensor parallelism of degree %d, TMPCs[\"%d\"]: the file has %s", tensor, tensor, list(problem.Tensor))
 	case max(data, 1)*max(tensor, 1) > devices:
@@ -55,6 +55,16 @@ func ParallelPiper(file *benchfile.Piper, devices int, memory, bandwidth float64
 		problem.Tensor = []int{tensor}
 	}
 	return problem, parallelParts(problem, file, bandwidth)
+}
+
+// nearest names the numbers next to one among some in order, of which the first is
+// below it.
+func nearest(to int, among []int) string {
+	at, _ := slices.BinarySearch(among, to)
+	if at == len(among) {
+		return fmt.Sprintf("%d does", among[at-1])
+	}
+	return fmt.Sprintf("%d and %d do", among[at-1], among[at])
 }
 
 // list writes numbers with commas between.

@@ -93,7 +93,8 @@ func TestParallelPiperDegrees(t *testing.T) {
 		{2, 0, ""},
 		{0, 4, ""},
 		{2, 2, ""},
-		{7, 0, "7 replicas of a stage do not share the 1920 micro-batches of a batch evenly: of these, 1, 2, 3, 4, 5, 6, 8,"},
+		{7, 0, "7 replicas of a stage do not share the 1920 micro-batches of a batch evenly: 6 and 8 do"},
+		{2000, 0, "2000 replicas of a stage do not share the 1920 micro-batches of a batch evenly: 1920 does"},
 		{0, 3, `no node has a configuration for tensor parallelism of degree 3, TMPCs["3"]: the file has 1, 2, 4, 8`},
 		{3, 8, "a stage of 3 × 8 devices is more than the 16"},
 	} {

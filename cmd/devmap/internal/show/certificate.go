@@ -11,18 +11,29 @@ import (
 func (printer *Printer) Certificate(solution *planner.Solution, imbalance float64) {
 	prediction := &solution.Devices[solution.Bottleneck]
 	if what := timed(solution); what != "" {
-		printer.printf("%s %s · lower bound %s (%s) · %s · largest share %.2f%% (GPU %d, %s) · imbalance %.3f\n",
-			what, Seconds(solution.Value), Seconds(solution.LowerBound), solution.Bound, solution.Status, 100*solution.LargestShare, solution.Bottleneck,
+		printer.printf("%s %s · %s · %s · largest share %.2f%% (GPU %d, %s) · imbalance %.3f\n",
+			what, Seconds(solution.Value), proved(solution.LowerBound, solution.Bound, "", Seconds), solution.Status, 100*solution.LargestShare, solution.Bottleneck,
 			sized(prediction.Predicted.PeakAllocatedBytes+prediction.Predicted.OverheadBytes, prediction.Budget), imbalance)
 		return
 	}
-	proof := fmt.Sprintf("lower bound %.2f%% (%s) · %s", 100*solution.LowerBound, solution.Bound, solution.Status)
+	proof := fmt.Sprintf("%s · %s", proved(solution.LowerBound, solution.Bound, "", percent), solution.Status)
 	if offloaded := solution.Offloaded; offloaded != nil { // the status is that of what left, on the next line
-		proof = fmt.Sprintf("lower bound for what stays %.2f%% (%s)", 100*offloaded.Stays.LowerBound, offloaded.Stays.Bound)
+		proof = proved(offloaded.Stays.LowerBound, offloaded.Stays.Bound, " for what stays", percent)
 	}
 	printer.printf("largest share %.2f%% (GPU %d, %s) · imbalance %.3f · %s\n",
 		100*solution.Value, solution.Bottleneck, sized(prediction.Predicted.PeakAllocatedBytes+prediction.Predicted.OverheadBytes, prediction.Budget), imbalance, proof)
 }
+
+// proved is a lower bound with its argument. None above nothing is none: the search
+// for one was stopped before it came to any.
+func proved(bound float64, argument, of string, unit func(float64) string) string {
+	if bound <= 0 {
+		return "no lower bound" + of + " was proved in the time"
+	}
+	return fmt.Sprintf("lower bound%s %s (%s)", of, unit(bound), argument)
+}
+
+func percent(share float64) string { return fmt.Sprintf("%.2f%%", 100*share) }
 
 // timed is the time that a solution minimises, of a step or a request; empty:
 // it minimises none.

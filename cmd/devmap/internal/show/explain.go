@@ -81,6 +81,12 @@ func boundReason(solution *planner.Solution) string {
 	case "average":
 		return "average (all bytes of a moment over all budgets)"
 	case "search":
+		switch {
+		case solution.LowerBound <= 0:
+			return "search (stopped before it refuted any)"
+		case solution.Status != planner.Optimal:
+			return fmt.Sprintf("search (every %s up to it was refuted)", better)
+		}
 		return fmt.Sprintf("search (every %s was refuted)", better)
 	case "relaxed search":
 		return "relaxed search (every smaller share was refuted with units that differ little counted as the least of them)"
