@@ -36,6 +36,10 @@ accelerate, and no checkpoint.`,
 		Example: `  devmap emit plan.json --for accelerate -o device_map.json
   devmap emit plan.json --for ms-swift -o device_map.json
   devmap emit plan.json --for torch-schedule -o schedule.csv
+  devmap emit plan.json --for deepspeed -o ds_config.json
+  devmap emit plan.json --for openpi -o run.sh
+  devmap emit plan.json --for diffusers -o load.py
+  devmap emit plan.json --for xdit -o flags.txt
   devmap emit plan.json --for program -o program.txt
   devmap emit plan.json --for torch-check -o check.py && python3 check.py`,
 		Args: exactly(1, "one PLAN"),

@@ -1,0 +1,41 @@
+package show
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/devmap-dev/devmap/planner"
+)
+
+// TestProved: no bound is said where none was proved, and none was refuted that
+// was not looked at.
+func TestProved(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		bound           float64
+		status          planner.Status
+		objective       planner.Objective
+		certificate, is string
+	}{
+		{0, planner.LimitReached, planner.Memory, "no lower bound was proved in the time", "search (stopped before it refuted any)"},
+		{.25, planner.LimitReached, planner.Memory, "lower bound 25.00% (search)", "search (every smaller share up to it was refuted)"},
+		{.25, planner.Feasible, planner.Time, "lower bound 250 ms (search)", "search (every shorter step up to it was refuted)"},
+		{.5, planner.Optimal, planner.Memory, "lower bound 50.00% (search)", "search (every smaller share was refuted)"},
+	} {
+		solution := &planner.Solution{Objective: c.objective}
+		solution.LowerBound, solution.Bound, solution.Status = c.bound, "search", c.status
+		unit := percent
+		if c.objective == planner.Time {
+			unit = Seconds
+		}
+		if got := proved(c.bound, "search", "", unit); got != c.certificate {
+			t.Errorf("%q, want %q", got, c.certificate)
+		}
+		if got := boundReason(solution); got != c.is {
+			t.Errorf("%q, want %q", got, c.is)
+		}
+	}
+	if got := proved(0, "search", " for what stays", percent); !strings.HasPrefix(got, "no lower bound for what stays ") {
+		t.Error(got)
+	}
+}
