@@ -161,7 +161,9 @@ func (machine *machine) Wake(ctx context.Context, told func(bytes, of int64)) (m
 		err = errors.Join(err, ctx.Err())
 	}
 	if err != nil {
-		return 0, 0, errors.Join(err, machine.everywhere(func(device *device) error { return device.arena.Unmap() }))
+		return 0, 0, errors.Join(err, machine.everywhere(func(device *device) error {
+			return errors.Join(device.leave(machine.backend.options.Poisoned), device.arena.Unmap())
+		}))
 	}
 	machine.asleep = false
 	machine.wakened()
@@ -228,7 +230,7 @@ func (device *device) blank() error {
 	return beside.Fill(device.at(at), executor.Poison, device.arena.Bytes-at)
 }
 
-// leave ends what a device is at before it is closed.
+// leave ends what a device is at before it is closed, or asleep again.
 func (device *device) leave(tell func(device int32, bytes int64, wrong bool)) error {
 	err := driver.Synchronize()
 	if err == nil && device.arena != nil && device.arena.Mapped() {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel"
@@ -200,7 +201,14 @@ func lasting(t *testing.T) *program.Program {
 // Where the host gives no page-locked memory nothing was given back yet, and what ends
 // while it is copied leaves it awake or asleep as it was: a step, or a wake, goes on.
 func TestSleepThatEnds(t *testing.T) {
-	machine := opened(t, made(t, Options{Devices: []int{0, 1}}), lasting(t))
+	var given, stained atomic.Int64
+	poisoned := func(_ int32, _ int64, wrong bool) {
+		given.Add(1)
+		if wrong {
+			stained.Add(1)
+		}
+	}
+	machine := opened(t, made(t, Options{Devices: []int{0, 1}, Poisoned: poisoned}), lasting(t))
 	step := func(number int64, want [][]byte) {
 		t.Helper()
 		inTurn(t, machine.program, want)
@@ -245,6 +253,9 @@ func TestSleepThatEnds(t *testing.T) {
 		if _, _, err := machine.Wake(ctx, told); !errors.Is(err, context.Canceled) || driver.Held() != held {
 			t.Errorf("%v; it holds %s, and asleep %s", err, driver.Held(), held)
 		}
+	}
+	if given.Load() != 4 || stained.Load() != 0 { // a sleep's and a wake's
+		t.Errorf("%d arenas were poisoned and given back, of 4; %d were not poison", given.Load(), stained.Load())
 	}
 	if _, _, err := machine.Wake(context.Background(), unwatched); err != nil {
 		t.Fatal(err)
