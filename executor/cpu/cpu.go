@@ -13,16 +13,19 @@ import (
 
 	"github.com/devmap-dev/devmap/executor"
 	"github.com/devmap-dev/devmap/executor/internal/bind"
+	"github.com/devmap-dev/devmap/executor/internal/hostroom"
 )
 
 // New is the processor's backend.
-func New() executor.Backend { return &backend{reserve: reserve, release: release, rooms: rooms} }
+func New() executor.Backend {
+	return &backend{reserve: reserve, release: release, rooms: hostroom.Rooms}
+}
 
 // backend is where arenas come from.
 type backend struct {
 	reserve func(size int64) ([]byte, error)
 	release func(arena []byte) error
-	rooms   func() []room
+	rooms   func() []hostroom.Room
 }
 
 func (*backend) Name() string { return "cpu" }

@@ -10,6 +10,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/recipe"
 	"github.com/devmap-dev/devmap/executor"
 	"github.com/devmap-dev/devmap/executor/internal/bind"
+	"github.com/devmap-dev/devmap/executor/internal/hostroom"
 	"github.com/devmap-dev/devmap/executor/program"
 )
 
@@ -30,7 +31,7 @@ func newHeap() *heap {
 		heap.held.Add(-1)
 		return nil
 	}
-	heap.rooms = func() []room { return nil }
+	heap.rooms = func() []hostroom.Room { return nil }
 	return heap
 }
 

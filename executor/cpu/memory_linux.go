@@ -1,6 +1,10 @@
 package cpu
 
-import "os"
+import (
+	"os"
+
+	"github.com/devmap-dev/devmap/executor/internal/hostroom"
+)
 
 // memory is what the process held before it mapped arenas.
 type memory struct {
@@ -31,7 +35,7 @@ func (memory *memory) growth() int64 {
 
 func resident() (now, peak int64, known bool) {
 	root := os.DirFS("/")
-	now, some := field(root, "proc/self/status", "VmRSS:")
-	peak, known = field(root, "proc/self/status", "VmHWM:")
+	now, some := hostroom.Field(root, "proc/self/status", "VmRSS:")
+	peak, known = hostroom.Field(root, "proc/self/status", "VmHWM:")
 	return now << 10, peak << 10, some && known
 }

@@ -2,14 +2,9 @@ package cpu
 
 import (
 	"github.com/devmap-dev/devmap/executor"
+	"github.com/devmap-dev/devmap/executor/internal/hostroom"
 	"github.com/devmap-dev/devmap/executor/program"
 )
-
-// room is a limit to what the process may take, and what is left of it.
-type room struct {
-	place string
-	free  int64
-}
 
 // beside is what is left to the process for everything that lies in no arena:
 // kernels' tiles, the heap, stacks.
@@ -17,22 +12,17 @@ const beside = 64 << 20
 
 // lack is a [*executor.RoomError] where all arenas together find no room: of
 // the device whose arena is the first that does not, in the tightest place.
-func lack(devices []program.Device, rooms []room) error {
+func lack(devices []program.Device, rooms []hostroom.Room) error {
 	need := needed(devices)
-	tightest := room{free: need + beside}
-	for _, room := range rooms {
-		if room.free < tightest.free {
-			tightest = room
-		}
-	}
-	free := max(tightest.free-beside, 0)
+	tightest := hostroom.Tightest(rooms, hostroom.Room{Free: need + beside})
+	free := max(tightest.Free-beside, 0)
 	if need <= free {
 		return nil
 	}
 	left := free
 	for i := range devices {
 		if left -= devices[i].Arena; left < 0 {
-			return &executor.RoomError{Device: devices[i].ID, Need: need, Free: free, Place: tightest.place}
+			return &executor.RoomError{Device: devices[i].ID, Need: need, Free: free, Place: tightest.Place}
 		}
 	}
 	return nil

@@ -8,58 +8,15 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
-	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
 	"github.com/devmap-dev/devmap/executor"
 	"github.com/devmap-dev/devmap/executor/internal/bind"
+	"github.com/devmap-dev/devmap/executor/internal/hostroom"
 	"github.com/devmap-dev/devmap/executor/program"
 )
-
-// files are a machine's, with what a test adds.
-func files(added map[string]string) fstest.MapFS {
-	root := fstest.MapFS{"proc/meminfo": {Data: []byte("MemTotal:       16384 kB\nMemFree:  1 kB\nMemAvailable:    8192 kB\n")}}
-	for name, text := range added {
-		root[name] = &fstest.MapFile{Data: []byte(text + "\n")}
-	}
-	return root
-}
-
-func TestRooms(t *testing.T) {
-	machine := room{place: "this machine's memory", free: 8 << 20}
-	for _, test := range []struct {
-		name  string
-		files map[string]string
-		want  []room
-	}{
-		{"no groups", nil, []room{machine}},
-		{"version 2, a group and its parent", map[string]string{
-			"proc/self/cgroup":                      "0::/job/step",
-			"sys/fs/cgroup/job/step/memory.max":     "max",
-			"sys/fs/cgroup/job/step/memory.current": "1000",
-			"sys/fs/cgroup/job/memory.max":          "5000",
-			"sys/fs/cgroup/job/memory.current":      "3000",
-			"sys/fs/cgroup/job/memory.stat":         "anon 1500\ninactive_file 500\nactive_file 1000",
-		}, []room{machine, {place: "the control group /sys/fs/cgroup/job", free: 2500}}},
-		{"version 2 in a container", map[string]string{
-			"proc/self/cgroup":             "0::/../../host/path",
-			"sys/fs/cgroup/memory.max":     "7000",
-			"sys/fs/cgroup/memory.current": "6000",
-		}, []room{machine, {place: "the control group /sys/fs/cgroup", free: 1000}}},
-		{"version 1", map[string]string{
-			"proc/self/cgroup": "9:name=systemd:/\n5:cpu,memory:/docker/a\n0::/",
-			"sys/fs/cgroup/memory/docker/a/memory.limit_in_bytes": "4000",
-			"sys/fs/cgroup/memory/docker/a/memory.usage_in_bytes": "5000",
-			"sys/fs/cgroup/memory/docker/a/memory.stat":           "inactive_file 1\ntotal_inactive_file 200",
-		}, []room{machine, {place: "the control group /sys/fs/cgroup/memory/docker/a", free: -800}}},
-	} {
-		if diff := cmp.Diff(test.want, roomsIn(files(test.files)), cmp.AllowUnexported(room{})); diff != "" {
-			t.Errorf("%s: -want +got\n%s", test.name, diff)
-		}
-	}
-}
 
 func TestLack(t *testing.T) {
 	devices := []program.Device{{ID: 3, Arena: 100 << 20}, {ID: 5}, {ID: 4, Arena: 200 << 20}, {ID: 7, Arena: 1 << 20}}
@@ -75,7 +32,7 @@ func TestLack(t *testing.T) {
 		{-5, &executor.RoomError{Device: 3, Need: 301 << 20, Free: 0, Place: "here"}},
 	} {
 		var got *executor.RoomError
-		errors.As(lack(devices, []room{{"elsewhere", 1 << 50}, {"here", test.free}}), &got)
+		errors.As(lack(devices, []hostroom.Room{{Place: "elsewhere", Free: 1 << 50}, {Place: "here", Free: test.free}}), &got)
 		if diff := cmp.Diff(test.want, got); diff != "" {
 			t.Errorf("%d free: -want +got\n%s", test.free, diff)
 		}
@@ -87,7 +44,7 @@ func TestLack(t *testing.T) {
 	for i := range many {
 		many[i].Arena = 1<<62 - 1
 	}
-	if err := lack(many, []room{{"here", 1 << 40}}); err == nil {
+	if err := lack(many, []hostroom.Room{{Place: "here", Free: 1 << 40}}); err == nil {
 		t.Error("nine arenas of 2^62 bytes find room")
 	}
 }
@@ -116,7 +73,7 @@ func TestAddressSpace(t *testing.T) {
 	}
 	const arena = 1 << 30
 	root := os.DirFS("/")
-	before, _ := field(root, "proc/self/status", "VmSize:")
+	before, _ := hostroom.Field(root, "proc/self/status", "VmSize:")
 	limit := unix.Rlimit{Cur: uint64(before<<10 + 5*arena/2), Max: unix.RLIM_INFINITY}
 	if err := unix.Setrlimit(unix.RLIMIT_AS, &limit); err != nil {
 		t.Fatal(err)
@@ -128,12 +85,12 @@ func TestAddressSpace(t *testing.T) {
 	bound := &bind.Bound{Program: parsed(t, text.String())}
 	for _, test := range []struct {
 		name   string
-		rooms  func() []room
+		rooms  func() []hostroom.Room
 		device int32
 		place  string
 	}{
-		{"the limit is read", rooms, 2, "ulimit -v"},
-		{"the limit is not known", func() []room { return nil }, 2, "cannot allocate memory"},
+		{"the limit is read", hostroom.Rooms, 2, "ulimit -v"},
+		{"the limit is not known", func() []hostroom.Room { return nil }, 2, "cannot allocate memory"},
 	} {
 		backend := &backend{reserve: reserve, release: release, rooms: test.rooms}
 		made, err := backend.Open(context.Background(), bound)
@@ -141,7 +98,7 @@ func TestAddressSpace(t *testing.T) {
 		if made != nil || !errors.As(err, &lack) || lack.Device != test.device || lack.Need != 4*arena || lack.Free > 3*arena || !strings.Contains(err.Error(), test.place) {
 			t.Errorf("%s: %v", test.name, err)
 		}
-		after, _ := field(root, "proc/self/status", "VmSize:")
+		after, _ := hostroom.Field(root, "proc/self/status", "VmSize:")
 		if after > before+arena>>11 {
 			t.Errorf("%s: %d kB are held, %d before", test.name, after, before)
 		}

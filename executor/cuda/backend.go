@@ -97,50 +97,25 @@ func (machine *machine) start() error {
 		gpu.ring = transfer.New(max(2, min(machine.backend.parts, transfer.MostParts/len(machine.gpus))), machine.backend.partSize)
 	}
 	for _, device := range machine.devices {
-		err := device.start()
-		var told *driver.Error
-		if errors.As(err, &told) && told.Code == driver.Unavailable {
-			err = &TakenError{err}
-		}
-		if err != nil {
-			return fmt.Errorf("device %d on %s: %w", device.plan.ID, device.gpu.place(), err)
+		if err := device.start(); err != nil {
+			return machine.at(device, taken(err))
 		}
 	}
 	return nil
 }
 
-// room looks for room on every GPU, whatever takes the rest of it.
-func (machine *machine) room() error {
-	for _, gpu := range machine.gpus {
-		if err := machine.roomOn(gpu); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (machine *machine) roomOn(gpu *gpu) error {
-	var need int64
-	for _, device := range machine.on(gpu) {
-		need = min(need+gpu.whole(device.plan.Arena), 1<<62)
-	}
-	var free int64
-	err := machine.on(gpu)[0].do(func() (err error) {
-		free, _, err = driver.Room()
-		return err
-	})
-	for _, device := range machine.on(gpu) { // what was mapped already was room
-		if device.arena != nil && device.arena.Mapped() {
-			free += device.arena.Bytes
-		}
-	}
-	left := free
-	for _, device := range machine.on(gpu) {
-		if left -= gpu.whole(device.plan.Arena); err == nil && left < 0 {
-			err = &executor.RoomError{Device: device.plan.ID, Need: need, Free: free, Place: gpu.place()}
-		}
+// taken is an error of a GPU that another process has for itself as one that says so.
+func taken(err error) error {
+	var told *driver.Error
+	if errors.As(err, &told) && told.Code == driver.Unavailable {
+		return &TakenError{err}
 	}
 	return err
+}
+
+// at says of which device an error is.
+func (*machine) at(device *device, err error) error {
+	return fmt.Errorf("device %d on %s: %w", device.plan.ID, device.gpu.place(), err)
 }
 
 // reserve maps every arena, for its own GPU and those that send into it.
@@ -157,13 +132,13 @@ func (machine *machine) reserve() error {
 		}
 		var told *driver.Error
 		if errors.As(err, &told) && told.Code == driver.OutOfMemory {
-			return errors.Join(machine.roomOn(device.gpu), fmt.Errorf("device %d on %s: %w", device.plan.ID, device.gpu.place(), err))
+			return errors.Join(machine.roomOn(device.gpu), machine.at(device, err))
 		}
 		if denied := (*driver.AccessError)(nil); errors.As(err, &denied) {
 			err = fmt.Errorf("%w: --transport host goes another way", err)
 		}
 		if err != nil {
-			return fmt.Errorf("device %d on %s: %w", device.plan.ID, device.gpu.place(), err)
+			return machine.at(device, err)
 		}
 	}
 	return nil

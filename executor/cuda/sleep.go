@@ -63,7 +63,7 @@ func (machine *machine) everywhere(call func(device *device) error) error {
 		}
 		threads.Go(func() {
 			if err := device.do(func() error { return call(device) }); err != nil {
-				all[i] = fmt.Errorf("device %d on %s: %w", device.plan.ID, device.gpu.place(), err)
+				all[i] = machine.at(device, err)
 			}
 		})
 	}
@@ -127,7 +127,7 @@ func (machine *machine) keepRoom() error {
 			})
 		}
 		if err != nil {
-			return fmt.Errorf("page-locked memory of the host for the kept copy of device %d, %v: %w", device.plan.ID, costmodel.Bytes(need), err)
+			return fmt.Errorf("page-locked memory of the host for the copy that is kept of device %d, %v: %w", device.plan.ID, costmodel.Bytes(need), err)
 		}
 	}
 	return nil

@@ -226,7 +226,7 @@ func TestSleepThatEnds(t *testing.T) {
 	for at := 1; at <= 2; at++ { // of each device's copy
 		t.Setenv("FAKE_CUDA_FAIL", strconv.Itoa(at))
 		_, err := machine.Sleep(context.Background(), unwatched)
-		if name := fmt.Sprintf("the kept copy of device %d, ", at-1); !errors.Is(err, executor.ErrMemory) || !strings.Contains(err.Error(), name) {
+		if name := fmt.Sprintf("the copy that is kept of device %d, ", at-1); !errors.Is(err, executor.ErrMemory) || !strings.Contains(err.Error(), name) {
 			t.Errorf("%v, want %q", err, name)
 		}
 		t.Setenv("FAKE_CUDA_FAIL", "")
@@ -301,5 +301,27 @@ func TestFaultOfAWake(t *testing.T) {
 		if failed == "" {
 			return
 		}
+	}
+}
+
+// Whether there is room is known before anything is mapped, and nothing is held of it.
+func TestRoomBefore(t *testing.T) {
+	bound := &bind.Bound{Program: lasting(t)}
+	for _, test := range []struct {
+		bytes string
+		gpus  []int
+		fits  bool
+	}{{"12582912", []int{0, 0}, true}, {"12582911", []int{0, 0}, false}, {"8388608", []int{0, 1}, true}, {"8388608,4194303", []int{0, 1}, false}} {
+		t.Setenv("FAKE_CUDA_BYTES", test.bytes)
+		err := made(t, Options{Devices: test.gpus}).Room(context.Background(), bound)
+		var room *executor.RoomError
+		if test.fits && err != nil || !test.fits && (!errors.As(err, &room) || room.Device != 1) || driver.Held() != "" {
+			t.Errorf("%+v: %v; the process holds %q", test, err, driver.Held())
+		}
+	}
+	t.Setenv("FAKE_CUDA_TAKEN", "1")
+	var taken *TakenError
+	if err := made(t, Options{Devices: []int{0, 1}}).Room(context.Background(), bound); !errors.As(err, &taken) || driver.Held() != "" {
+		t.Errorf("%v; the process holds %q", err, driver.Held())
 	}
 }

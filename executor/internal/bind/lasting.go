@@ -54,6 +54,18 @@ func (bound *Bound) Lasting() [][]Lasting {
 	return all
 }
 
+// Kept is how many bytes of all devices a copy takes of what lasts.
+func (bound *Bound) Kept() (bytes int64) {
+	for _, all := range bound.Lasting() {
+		for i := range all {
+			if all[i].Fate != Empty {
+				bytes += all[i].Bytes
+			}
+		}
+	}
+	return bytes
+}
+
 func fateOf(class program.Class, written bool) Fate {
 	switch {
 	case class == program.Cache || class == program.Feed:

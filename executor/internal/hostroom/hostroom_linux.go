@@ -1,4 +1,4 @@
-package cpu
+package hostroom
 
 import (
 	"io/fs"
@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// rooms are the limits of this process.
-func rooms() []room {
+// Rooms are the limits of this process.
+func Rooms() []Room {
 	return append(roomsIn(os.DirFS("/")), limits()...)
 }
 
@@ -19,10 +19,10 @@ func rooms() []room {
 // swapping (proc_meminfo(5), MemAvailable), and what every control group from
 // the process's own to the root has left. Pages of files that a group has read
 // count as its own, and make way.
-func roomsIn(root fs.FS) []room {
-	var all []room
-	if free, ok := field(root, "proc/meminfo", "MemAvailable:"); ok {
-		all = append(all, room{place: "this machine's memory", free: free << 10})
+func roomsIn(root fs.FS) []Room {
+	var all []Room
+	if free, ok := Field(root, "proc/meminfo", "MemAvailable:"); ok {
+		all = append(all, Room{Place: "this machine's memory", Free: free << 10})
 	}
 	groups, _ := fs.ReadFile(root, "proc/self/cgroup")
 	for line := range strings.Lines(string(groups)) {
@@ -41,14 +41,14 @@ func roomsIn(root fs.FS) []room {
 // groupRooms walks from a group up to where groups are mounted. Inside of a
 // container the way to a group may be the host's: folders that are not there
 // have no limit to tell, and the root's is the container's.
-func groupRooms(root fs.FS, mount, group, limitFile, usedFile, idle string) (all []room) {
+func groupRooms(root fs.FS, mount, group, limitFile, usedFile, idle string) (all []Room) {
 	for at := path.Join("/", group); ; at = path.Dir(at) {
 		folder := path.Join(mount, at)
 		limit, limited := number(root, path.Join(folder, limitFile))
 		used, known := number(root, path.Join(folder, usedFile))
 		if limited && known {
-			cached, _ := field(root, path.Join(folder, "memory.stat"), idle)
-			all = append(all, room{place: "the control group /" + folder, free: limit - used + cached})
+			cached, _ := Field(root, path.Join(folder, "memory.stat"), idle)
+			all = append(all, Room{Place: "the control group /" + folder, Free: limit - used + cached})
 		}
 		if at == "/" {
 			return all
@@ -57,7 +57,7 @@ func groupRooms(root fs.FS, mount, group, limitFile, usedFile, idle string) (all
 }
 
 // limits are those of setrlimit(2): mappings of arenas count into both.
-func limits() (all []room) {
+func limits() (all []Room) {
 	root := os.DirFS("/")
 	for _, limit := range []struct {
 		place, used string
@@ -67,9 +67,9 @@ func limits() (all []room) {
 		{"the data that this process may have (ulimit -d)", "VmData:", unix.RLIMIT_DATA},
 	} {
 		var set unix.Rlimit
-		used, known := field(root, "proc/self/status", limit.used)
+		used, known := Field(root, "proc/self/status", limit.used)
 		if unix.Getrlimit(limit.resource, &set) == nil && set.Cur < 1<<62 && known {
-			all = append(all, room{place: limit.place, free: int64(set.Cur) - used<<10})
+			all = append(all, Room{Place: limit.place, Free: int64(set.Cur) - used<<10})
 		}
 	}
 	return all
@@ -85,8 +85,8 @@ func number(root fs.FS, file string) (int64, bool) {
 	return value, err == nil
 }
 
-// field is the number behind a word that begins a line.
-func field(root fs.FS, file, name string) (int64, bool) {
+// Field is the number behind a word that begins a line.
+func Field(root fs.FS, file, name string) (int64, bool) {
 	text, _ := fs.ReadFile(root, file)
 	for line := range strings.Lines(string(text)) {
 		if words := strings.Fields(line); len(words) > 1 && words[0] == name {

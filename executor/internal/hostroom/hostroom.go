@@ -1,0 +1,18 @@
+// Package hostroom says how much memory of the host this process may still take.
+package hostroom
+
+// Room is a limit to what the process may take, and what is left of it.
+type Room struct {
+	Place string // as it is told: this machine's memory
+	Free  int64  // bytes; below zero where the limit is passed already
+}
+
+// Tightest is the room that has least left, or otherwise where none has less than that.
+func Tightest(rooms []Room, otherwise Room) Room {
+	for _, room := range rooms {
+		if room.Free < otherwise.Free {
+			otherwise = room
+		}
+	}
+	return otherwise
+}

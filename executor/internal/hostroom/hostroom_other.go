@@ -1,0 +1,6 @@
+//go:build !linux
+
+package hostroom
+
+// Rooms are not told here: that there is none is seen when memory is asked for.
+func Rooms() []Room { return nil }
