@@ -21,14 +21,14 @@ type pass struct {
 
 // passesOf are a unit's forwards and decodes, in the order of instructions; -1
 // is no unit.
-func (session *Session) passesOf(unit int) (passes []pass, err error) {
-	prog := session.Job.Program
+func (held *held) passesOf(unit int) (passes []pass, err error) {
+	prog := held.job.Program
 	for index := range prog.Instrs {
 		instr := &prog.Instrs[index]
-		if instr.Op != program.Forward && instr.Op != program.Decode || unit < 0 || !session.holds(instr.Routine, unit) {
+		if instr.Op != program.Forward && instr.Op != program.Decode || unit < 0 || !held.holds(instr.Routine, unit) {
 			continue
 		}
-		bound, err := session.bound.Instr(int32(index))
+		bound, err := held.bound.Instr(int32(index))
 		if err != nil {
 			return nil, err
 		}
@@ -44,9 +44,9 @@ func (session *Session) passesOf(unit int) (passes []pass, err error) {
 }
 
 // holds reports a routine that has a unit.
-func (session *Session) holds(routine int32, unit int) bool {
-	name := session.Job.Graph.Units[unit].Name
-	for _, other := range session.Job.Program.Routines[routine].Units {
+func (held *held) holds(routine int32, unit int) bool {
+	name := held.job.Graph.Units[unit].Name
+	for _, other := range held.job.Program.Routines[routine].Units {
 		if other == name {
 			return true
 		}

@@ -3,8 +3,6 @@ package executor
 import (
 	"context"
 	"errors"
-
-	"github.com/devmap-dev/devmap/executor/internal/bind"
 )
 
 // Run carries out a program: it loads the weights, runs the steps, and writes
@@ -21,32 +19,4 @@ func Run(ctx context.Context, backend Backend, job *Job, settings *Settings) (*R
 		return nil, errors.Join(err, closed)
 	}
 	return result, err
-}
-
-// prepare finds everything that can be wrong without an arena: what the program
-// does not fit, what a state was saved of, where files are to lie.
-func (run *running) prepare() error {
-	if err := run.bind(); err != nil {
-		return err
-	}
-	for _, part := range []func() error{run.resume, run.dump, run.saved} {
-		if err := part(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// bind is done once for all turns.
-func (session *Session) bind() (err error) {
-	if session.bound != nil {
-		return nil
-	}
-	bound, err := bind.New(session.Job.Graph, session.Job.Workload, session.Job.Recipe, session.Job.Program)
-	if err != nil {
-		return err
-	}
-	session.bound = bound
-	session.passes, err = session.passesOf(session.Job.head())
-	return err
 }

@@ -3,14 +3,35 @@ package executor
 import (
 	"errors"
 
+	"github.com/devmap-dev/devmap/executor/internal/bind"
 	"github.com/devmap-dev/devmap/executor/weights"
 )
 
+// held is what turns hand on to each other.
+type held struct {
+	job       *Job
+	bound     *bind.Bound
+	passes    []pass // of the job's head
+	machine   Machine
+	asleep    bool  // the machine
+	done      int64 // steps, of an earlier run's too
+	generated int64 // sequences
+}
+
+// close gives the machine back, where there is one.
+func (held *held) close() error {
+	machine := held.machine
+	held.machine, held.asleep = nil, false
+	if machine == nil {
+		return nil
+	}
+	return machine.Close()
+}
+
 // running is a turn on its way.
 type running struct {
-	*Session
+	*held
 
-	job      *Job
 	settings *Settings
 	result   *Result
 	source   weights.Source // nil when it is closed

@@ -121,8 +121,10 @@ func TestLook(t *testing.T) {
 	whole.take(arena)
 	whole.end()
 	run := &running{
-		job:     &Job{Program: &program.Program{Devices: []program.Device{{Arena: int64(len(arena))}}}},
-		Session: &Session{machine: arenaOnly{bytes: arena}},
+		held: &held{
+			job:     &Job{Program: &program.Program{Devices: []program.Device{{Arena: int64(len(arena))}}}},
+			machine: arenaOnly{bytes: arena},
+		},
 	}
 	tell := func(from, to int64, poisoned bool) { got = append(got, span{from, to, poisoned}) }
 	if err := run.look(t.Context(), 0, tell); err != nil || !slices.Equal(got, want) || len(want) < 5 {

@@ -14,20 +14,21 @@ import (
 // the copy, beside those of other sessions: the bytes that Room said of them. It is a
 // [*RoomError], or [ErrMemory] of the host; nothing is held of what was looked at.
 func (session *Session) Room(ctx context.Context, keep bool, beside int64) (kept int64, err error) {
-	if err := session.bind(); err != nil {
+	held := session.begun()
+	if err := held.bind(); err != nil {
 		return 0, err
 	}
 	if backend, is := session.Backend.(interface {
 		Room(ctx context.Context, bound *bind.Bound) error
 	}); is {
-		if err := backend.Room(ctx, session.bound); err != nil {
+		if err := backend.Room(ctx, held.bound); err != nil {
 			return 0, err
 		}
 	}
 	if !keep {
 		return 0, nil
 	}
-	kept = session.bound.Kept()
+	kept = held.bound.Kept()
 	return kept, hostLacks(kept, beside, hostroom.Rooms())
 }
 

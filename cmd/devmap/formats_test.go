@@ -38,6 +38,7 @@ func TestFormatsNameEveryField(t *testing.T) {
 		report.Region{},
 		report.Unwritten{},
 		report.Step{},
+		report.Turn{},
 		report.DeviceTime{},
 		report.GPU{},
 		report.GPUMemory{},

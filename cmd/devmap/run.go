@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"time"
 
@@ -30,6 +31,8 @@ type runCommand struct {
 	// Of a worker whose run is to be certified.
 	seen     *cuda.Witness
 	recorder *certify.Recorder
+
+	sleeps, wakes int64 // of all plans so far
 }
 
 func newRun(self worker.Self, reference executor.Backend) *cobra.Command {
@@ -107,7 +110,7 @@ func (command *runCommand) run(cmd *cobra.Command, files []string) error {
 		return err
 	}
 	var reports bytes.Buffer
-	failed := command.takeTurns(runs, func(turn *turn) (*report.Report, error) {
+	failed := command.takeTurns(cmd.Context(), runs, func(turn *turn) (*report.Report, error) {
 		measured, err := turn.carryOut(cmd)
 		if err != nil {
 			return nil, err
@@ -138,10 +141,13 @@ func (turn *turn) carryOut(cmd *cobra.Command) (*report.Report, error) {
 	if turn.link != nil {
 		turn.tell(turn.link)
 	}
-	result, err := executor.Run(cmd.Context(), turn.backend, &turn.job.Job, turn.asked())
+	result, err := turn.session.Turn(cmd.Context(), turn.asked())
 	turn.unloaded = time.Now()
 	done()
 	if err != nil {
+		if turn.of > 1 {
+			err = fmt.Errorf("turn %d of %d: %w", turn.cycle, turn.of, err)
+		}
 		told := turn.told(err)
 		if turn.link != nil {
 			turn.broke(turn.link, err, told)
@@ -151,11 +157,15 @@ func (turn *turn) carryOut(cmd *cobra.Command) (*report.Report, error) {
 	return report.Of(turn.foretold(), &turn.job.Job, result), nil
 }
 
-// foretold is what the plan says of the run.
-func (one *planRun) foretold() *report.Foretold {
-	return &report.Foretold{
-		Plan: one.file, Devices: one.job.devices, GPUs: one.job.gpus, Imbalance: one.job.imbalance, StepSeconds: one.job.seconds,
+// foretold is what the plan says of the turn.
+func (turn *turn) foretold() *report.Foretold {
+	foretold := &report.Foretold{
+		Plan: turn.file, Devices: turn.job.devices, GPUs: turn.job.gpus, Imbalance: turn.job.imbalance, StepSeconds: turn.job.seconds, Woken: turn.woken(),
 	}
+	if turn.of > 1 || turn.keeps {
+		foretold.Cycle, foretold.Of = turn.cycle, turn.of
+	}
+	return foretold
 }
 
 // people is where text for people goes: it is the result unless the document is.
@@ -175,7 +185,7 @@ func (command *runCommand) show(cmd *cobra.Command, turn *turn, measured *report
 		}
 	}
 	if !command.JSON {
-		show.New(command.people(cmd), turn.job.Graph, *turn.job.Workload).Run(turn.job.placed, measured, command.where(turn.planRun))
+		command.printed(show.New(command.people(cmd), turn.job.Graph, *turn.job.Workload), turn, measured)
 	}
 	return nil
 }

@@ -6,18 +6,18 @@ import (
 	"strings"
 	"time"
 
-	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/held"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/executor"
 	"github.com/devmap-dev/devmap/executor/cuda"
 	"github.com/devmap-dev/devmap/executor/program"
 )
 
 // assign finds every device of a plan its GPU, and what runs it there.
 func (command *runCommand) assign(one *planRun) error {
-	one.backend = command.reference
+	one.session = executor.Session{Backend: command.reference, Job: &one.job.Job}
 	if command.gpus == nil {
 		return nil
 	}
@@ -56,12 +56,12 @@ func (command *runCommand) assign(one *planRun) error {
 		return err
 	}
 	switch {
-	case fault.Kind == ask.KillLoad || fault.Kind == ask.KillStep:
+	case strings.HasPrefix(fault.Kind, "kill@"):
 		one.kill = fault
 	case fault.Kind != "":
 		options.Fault = cuda.Fault{Kind: cuda.FaultKind(fault.Kind), At: fault.At}
 	}
-	one.backend, err = cuda.New(options)
+	one.session.Backend, err = cuda.New(options)
 	return err
 }
 

@@ -78,7 +78,11 @@ func (command *runCommand) look(turn *turn, since time.Time) error {
 	if command.recorder == nil {
 		return nil
 	}
-	return command.recorder.Unloaded(certify.Unload{Cycle: turn.cycle, Of: turn.of, Plan: turn.file, End: certify.Closed}, turn.ends, since)
+	end := certify.Closed
+	if turn.keeps {
+		end = certify.Asleep
+	}
+	return command.recorder.Unloaded(certify.Unload{Cycle: turn.cycle, Of: turn.of, Plan: turn.file, End: end}, turn.ends, since)
 }
 
 // certifying is what a supervisor knows of what is left on GPUs.

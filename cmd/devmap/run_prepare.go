@@ -14,6 +14,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/executor"
 	"github.com/devmap-dev/devmap/executor/cuda"
+	"github.com/devmap-dev/devmap/executor/report"
 	"github.com/devmap-dev/devmap/executor/weights"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/planner/devicemap"
@@ -25,11 +26,15 @@ type planRun struct {
 	plan     *devicemap.Plan
 	job      *compiled
 	settings executor.Settings
-	backend  executor.Backend
+	session  executor.Session
 	gpus     []int        // by device of the program; none: the reference runs it
 	names    []cuda.GPU   // by number
 	link     *worker.Link // of a worker
 	kill     ask.Fault    // that ends the worker
+	// How many pieces were loaded and steps done, in all turns.
+	pieces, steps int64
+	sleeps, wakes *int64         // of all plans
+	verdict       report.Verdict // of its first turn
 }
 
 // prepare reads and compiles all plans, and holds the flags to each: nothing
@@ -49,7 +54,7 @@ func (command *runCommand) prepare(cmd *cobra.Command, files []string) ([]planRu
 		if err := command.Contradicted(plan); err != nil {
 			return nil, err
 		}
-		runs[i] = planRun{file: file, plan: plan, settings: settings, link: command.self.Link}
+		runs[i] = planRun{file: file, plan: plan, settings: settings, link: command.self.Link, sleeps: &command.sleeps, wakes: &command.wakes}
 	}
 	if err := command.spare(runs); err != nil {
 		return nil, err

@@ -156,6 +156,9 @@ func (run *supervised) warn(how string) {
 			odd = append(odd, left...)
 		}
 	}
+	if *run.status == out.ExitInfeasible && run.plan != nil && run.Run.Cycles > 1 { // what slept is closed with it
+		odd = append(odd, run.givenBack(soon)...)
+	}
 	show.Warnings(run.cmd.ErrOrStderr(), odd)
 }
 

@@ -1,8 +1,12 @@
 package main
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"time"
 
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/executor"
 	"github.com/devmap-dev/devmap/executor/report"
@@ -15,6 +19,7 @@ type turn struct {
 
 	cycle, of int64 // from 1
 	ends      bool  // its cycle
+	keeps     bool  // the plan sleeps between its turns
 	unloaded  time.Time
 }
 
@@ -24,12 +29,24 @@ func (turn *turn) first() bool { return turn.cycle == 1 }
 
 func (turn *turn) last() bool { return turn.cycle == turn.of }
 
-// takeTurns carries out the turns of all plans; ErrCheck: a verdict is fail.
-func (command *runCommand) takeTurns(runs []planRun, carryOut func(turn *turn) (*report.Report, error)) error {
+// woken reports a turn that begins with a wake.
+func (turn *turn) woken() bool { return turn.keeps && !turn.first() }
+
+// takeTurns carries out the turns of all plans, and closes those that sleep at the end,
+// whatever fails; ErrCheck: a verdict is fail.
+func (command *runCommand) takeTurns(ctx context.Context, runs []planRun, carryOut func(turn *turn) (*report.Report, error)) (err error) {
+	defer func() {
+		if closed := closeSessions(runs); closed != nil {
+			err = errors.Join(err, closed)
+		}
+	}()
+	if err := command.roomFor(ctx, runs); err != nil {
+		return err
+	}
 	failed := false
 	for cycle := range command.Run.Cycles {
 		for i := range runs {
-			turn := &turn{planRun: &runs[i], cycle: cycle + 1, of: command.Run.Cycles, ends: i == len(runs)-1}
+			turn := &turn{planRun: &runs[i], cycle: cycle + 1, of: command.Run.Cycles, ends: i == len(runs)-1, keeps: command.Run.Keep == ask.Host}
 			if err := command.again(turn); err != nil {
 				return err
 			}
@@ -43,28 +60,69 @@ func (command *runCommand) takeTurns(runs []planRun, carryOut func(turn *turn) (
 			}
 		}
 	}
+	if command.Run.Keep == ask.Host {
+		err := closeSessions(runs)
+		asleep := &turn{planRun: new(planRun), cycle: command.Run.Cycles, of: command.Run.Cycles, unloaded: time.Now()}
+		if err := errors.Join(err, command.after(asleep)); err != nil {
+			return err
+		}
+	}
 	if failed {
 		return out.ErrCheck
 	}
 	return nil
 }
 
+// closeSessions gives back what plans hold that sleep.
+func closeSessions(runs []planRun) error {
+	var all []error
+	for i := range runs {
+		if err := runs[i].session.Close(); err != nil {
+			all = append(all, fmt.Errorf("closing %s: %w", runs[i].file, err))
+		}
+	}
+	return errors.Join(all...)
+}
+
 // again opens anew what a turn before has used up.
 func (command *runCommand) again(turn *turn) error {
-	if turn.first() {
+	switch {
+	case turn.first():
+		return nil
+	case turn.keeps:
+		turn.settings.Weights, turn.settings.Resume = nil, ""
 		return nil
 	}
 	return command.weights(turn.planRun)
 }
 
-// after is called when a turn has given its arenas back: what is to be looked at
-// between two turns is looked at here.
+// roomFor finds out, before anything is loaded, whether each plan finds room on the
+// GPUs, and all copies that are kept in the host's memory. A plan that runs alone is
+// told as it is opened.
+func (command *runCommand) roomFor(ctx context.Context, runs []planRun) error {
+	keeps, beside := command.Run.Keep == ask.Host, int64(0)
+	if len(runs) == 1 && !keeps || command.gpus == nil {
+		return nil
+	}
+	for i := range runs {
+		kept, err := runs[i].session.Room(ctx, keeps, beside)
+		if err != nil {
+			return errors.Join(runs[i].told(err), closeAll(runs))
+		}
+		beside += kept
+	}
+	return nil
+}
+
+// after is called when a turn has given its arenas back, and once more, for a turn of no
+// plan, when those that slept are closed: what is to be looked at then is looked at here.
 func (command *runCommand) after(turn *turn) error { return command.look(turn, turn.unloaded) }
 
 // asked are the settings of a turn: those of its plan, but for files that are
 // written of another.
 func (turn *turn) asked() *executor.Settings {
 	settings := turn.settings
+	settings.Keep = turn.keeps
 	if !turn.first() {
 		settings.Dump.Logits, settings.Dump.Hidden, settings.Dump.Grads = "", "", ""
 	}

@@ -24,6 +24,8 @@ func (one *planRun) watch(say func(string)) {
 		}
 		say(text)
 	}
+	watch.Waking = func(_, of int64) { say(fmt.Sprintf("waking: %v", costmodel.Bytes(of))) }
+	watch.Sleeping = func(_, of int64) { say(fmt.Sprintf("going to sleep: %v", costmodel.Bytes(of))) }
 	watch.Step = func(step *executor.StepResult) {
 		text := fmt.Sprintf("step %d of %d: %s", step.Number, steps, show.Seconds(step.Times.Step.Seconds()))
 		if one.job.Workload.Mode == costmodel.Train {

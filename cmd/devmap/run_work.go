@@ -36,8 +36,8 @@ func (command *runCommand) work(cmd *cobra.Command, files []string) (err error) 
 	if err := command.witness(runs); err != nil {
 		return errors.Join(err, closeAll(runs))
 	}
-	err = command.takeTurns(runs, func(turn *turn) (*report.Report, error) {
-		command.begin(turn.planRun)
+	err = command.takeTurns(cmd.Context(), runs, func(turn *turn) (*report.Report, error) {
+		command.begin(turn)
 		measured, err := turn.carryOut(cmd)
 		if err != nil {
 			return nil, err
@@ -51,7 +51,8 @@ func (command *runCommand) work(cmd *cobra.Command, files []string) (err error) 
 }
 
 // begin tells that a plan's turn has come.
-func (command *runCommand) begin(one *planRun) {
+func (command *runCommand) begin(turn *turn) {
+	one := turn.planRun
 	plan := &worker.Plan{File: one.file}
 	var text strings.Builder
 	show.New(&text, one.job.Graph, *one.job.Workload).Title(command.where(one))
@@ -65,16 +66,18 @@ func (command *runCommand) begin(one *planRun) {
 		}
 		used[at[gpu]].Devices = append(used[at[gpu]].Devices, one.job.Program.Devices[i].ID)
 	}
-	plan.Foretold = report.Foretell(one.foretold(), &one.job.Job, one.backend.Name(), used)
+	plan.Foretold = report.Foretell(turn.foretold(), &one.job.Job, one.session.Backend.Name(), used)
 	command.self.Link.Say(&worker.Message{Plan: plan})
-	command.self.Link.Say(&worker.Message{At: "before it loaded"})
+	command.self.Link.Say(&worker.Message{At: map[bool]string{false: "before it loaded", true: "before it woke"}[turn.woken()]})
 }
 
-// tell tells the supervisor how far the run is, beside what people are shown.
-func (one *planRun) tell(link *worker.Link) {
+// tell tells the supervisor how far the turn is, beside what people are shown. Faults
+// count a plan's steps and pieces through its turns.
+func (turn *turn) tell(link *worker.Link) {
+	one := turn.planRun
 	const often = 100 * time.Millisecond
 	var last time.Time
-	var done, pieces int64
+	var done int64
 	soon := time.Millisecond // into a step
 	at := func(place string) {
 		last = time.Now()
@@ -86,7 +89,7 @@ func (one *planRun) tell(link *worker.Link) {
 			return
 		}
 		at(fmt.Sprintf("in step %d of %d", done+1, one.settings.Steps))
-		if one.kill == (ask.Fault{Kind: ask.KillStep, At: done + 1}) {
+		if one.kill == (ask.Fault{Kind: ask.KillStep, At: one.steps + 1}) {
 			time.AfterFunc(soon, killed)
 		}
 	}
@@ -94,8 +97,8 @@ func (one *planRun) tell(link *worker.Link) {
 	loaded, step := watch.Loaded, watch.Step
 	watch.Loaded = func(bytes, of int64) {
 		loaded(bytes, of)
-		pieces++
-		if one.kill == (ask.Fault{Kind: ask.KillLoad, At: pieces}) {
+		one.pieces++
+		if one.kill == (ask.Fault{Kind: ask.KillLoad, At: one.pieces}) {
 			killed()
 		}
 		switch {
@@ -107,15 +110,17 @@ func (one *planRun) tell(link *worker.Link) {
 	}
 	watch.Step = func(result *executor.StepResult) {
 		step(result)
-		if one.kill == (ask.Fault{Kind: ask.KillStep, At: done + 1}) {
+		if one.kill == (ask.Fault{Kind: ask.KillStep, At: one.steps + 1}) {
 			killed() // it was over sooner than that
 		}
 		soon = result.Times.Step / 2
 		told := report.StepOf(result, &one.job.Job)
 		link.Say(&worker.Message{Step: &told})
 		done++
+		one.steps++
 		next()
 	}
+	turn.tellOfKept(at, next)
 }
 
 // killed ends this process as if another had: it has no time for anything.
@@ -146,7 +151,7 @@ func (command *runCommand) ran(cmd *cobra.Command, turn *turn, measured *report.
 	if err := devicemap.WriteJSON(&document, measured); err != nil {
 		return err
 	}
-	show.New(command.people(cmd), turn.job.Graph, *turn.job.Workload).Into(&text).Run(turn.job.placed, measured, command.where(turn.planRun))
+	command.printed(show.New(command.people(cmd), turn.job.Graph, *turn.job.Workload).Into(&text), turn, measured)
 	command.self.Link.Say(&worker.Message{Ran: &worker.Ran{Document: document.String(), Text: text.String()}})
 	return nil
 }

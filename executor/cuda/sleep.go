@@ -127,7 +127,7 @@ func (machine *machine) keepRoom() error {
 			})
 		}
 		if err != nil {
-			return fmt.Errorf("page-locked memory of the host for the copy that is kept of device %d, %v: %w", device.plan.ID, costmodel.Bytes(need), err)
+			return fmt.Errorf("page-locked memory of the host for the copy that is kept of device %d, %v: %w; without --keep host every turn loads anew", device.plan.ID, costmodel.Bytes(need), err)
 		}
 	}
 	return nil

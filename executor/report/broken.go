@@ -9,7 +9,12 @@ func Foretell(foretold *Foretold, job *executor.Job, backend string, gpus []exec
 	for i := range gpus {
 		gpus[i].Unmeasured = "the run broke off"
 	}
-	report := begun(foretold, job, &executor.Result{Backend: backend, GPUs: gpus})
+	nothing := &executor.Result{Backend: backend, GPUs: gpus}
+	nothing.Turn.Woken = foretold.Woken
+	report := begun(foretold, job, nothing)
+	if report.Turn != nil {
+		report.Turn.End = "broken off"
+	}
 	for i := range report.Devices {
 		report.Devices[i].Ratio = nil
 	}

@@ -21,6 +21,7 @@ type Report struct {
 		Digest string `json:"digest"`
 	} `json:"model"`
 	Backend   string   `json:"backend"`
+	Turn      *Turn    `json:"turn,omitzero"` // missing where the plan has one turn alone
 	Devices   []Device `json:"devices"`
 	GPUs      []GPU    `json:"gpus,omitzero"` // none where arenas are in a processor's memory
 	Imbalance struct {
@@ -91,6 +92,45 @@ type Loading struct {
 	BytesPerSecond float64 `json:"bytes_per_second"`
 }
 
+// Turn is one of the times that a plan has its GPUs. Seconds are from when it was the
+// plan's turn to its first step, and from behind its last to when the arenas were given
+// back.
+type Turn struct {
+	Cycle int64 `json:"cycle"` // from 1
+	Of    int64 `json:"of"`
+	// Start is loaded, or woken. MapSeconds of StartSeconds went by until arenas were
+	// mapped and all was prepared, CopySeconds behind that, with StartBytes of values.
+	Start        string  `json:"start"`
+	StartBytes   int64   `json:"start_bytes"`
+	StartSeconds float64 `json:"start_seconds"`
+	MapSeconds   float64 `json:"map_seconds"`
+	CopySeconds  float64 `json:"copy_seconds"`
+	// End is closed, or asleep, with EndBytes copied that had changed; or broken off.
+	End        string  `json:"end"`
+	EndBytes   int64   `json:"end_bytes"`
+	EndSeconds float64 `json:"end_seconds"`
+}
+
+// turnOf is the turn that a result is of; nil where it is the only one.
+func turnOf(foretold *Foretold, result *executor.Result) *Turn {
+	if foretold.Of == 0 {
+		return nil
+	}
+	took := &result.Turn
+	turn := &Turn{
+		Cycle: foretold.Cycle, Of: foretold.Of,
+		Start: "loaded", StartBytes: took.Start.Bytes, StartSeconds: took.Start.Seconds, MapSeconds: took.MapSeconds, CopySeconds: took.CopySeconds,
+		End: "closed", EndBytes: took.End.Bytes, EndSeconds: took.End.Seconds,
+	}
+	if took.Woken {
+		turn.Start = "woken"
+	}
+	if took.Asleep {
+		turn.End = "asleep"
+	}
+	return turn
+}
+
 // Step is a step: its loss before the update, null where nothing is trained, and
 // what each device's time went by with.
 type Step struct {
@@ -118,6 +158,10 @@ type Foretold struct {
 	// GPUs are the UUIDs of those that devices are planned on, by device: none of
 	// those that nobody measured ([costmodel.Device]).
 	GPUs map[int32]string
+	// Cycle is which turn of the plan it is, from 1, of so many; Of is 0 where it is the
+	// only one. Woken: the plan slept before it.
+	Cycle, Of int64
+	Woken     bool
 	// StepSeconds is nil where no step is run.
 	StepSeconds *float64
 }
@@ -147,7 +191,7 @@ func Of(foretold *Foretold, job *executor.Job, result *executor.Result) *Report 
 func begun(foretold *Foretold, job *executor.Job, result *executor.Result) *Report {
 	report := &Report{
 		FormatVersion: version, Plan: foretold.Plan, Backend: result.Backend, Scalars: job.Graph.Scalars(),
-		Tokens: result.Tokens,
+		Tokens: result.Tokens, Turn: turnOf(foretold, result),
 	}
 	report.Imbalance.Predicted, report.StepSeconds.Predicted = foretold.Imbalance, foretold.StepSeconds
 	report.Model.Name, report.Model.Digest = job.Graph.Name, job.Program.Plan

@@ -16,7 +16,7 @@ type Run struct {
 	Rate, Epsilon, Decay    float64
 	Clip                    float64
 	Backend                 string
-	Transport, Fault        string
+	Transport, Fault, Keep  string
 	Certify                 bool
 	betas, devices          string
 	stops, dumps            []string
@@ -33,6 +33,12 @@ const (
 	Auto = "auto"
 	CPU  = "cpu"
 	CUDA = "cuda"
+)
+
+// The values of --keep.
+const (
+	None = "none"
+	Host = "host"
 )
 
 // runFlags are those of what a program is run with.
@@ -124,19 +130,15 @@ var runFlags = []flag{
 		name: "certify", at: func(request *Request) any { return &request.Run.Certify }, on: onRun, otherwise: "false",
 		help: "prove that nothing stays on the GPUs: a certificate over 5 cycles or --cycles, and exit status 4 where it is no pass",
 	},
-	later("keep", "host: what is kept in host memory"),
+	{
+		name: "keep", at: func(request *Request) any { return &request.Run.Keep }, on: onRun, otherwise: None,
+		help: "what stays of a plan between its turns: {values} (host: a copy in page-locked memory and all that was prepared, so that it goes on where it stopped)", values: []string{None, Host},
+		meant: map[string]string{"cpu": Host, "ram": Host, "pinned": Host},
+	},
 	{
 		name: "fault", at: func(request *Request) any { return &request.Run.Fault }, on: onRun,
 		help: "KIND:N, a fault to see what follows: " + strings.Join(faultKinds(), ", "),
 	},
-}
-
-// later is a flag of a run that only a backend of GPUs heeds.
-func later(name, what string) flag {
-	return flag{
-		name: name, help: what + " (not built yet)", at: func(*Request) any { return new(string) },
-		on: onRun, hidden: onRun, unbuilt: true,
-	}
 }
 
 // Betas are AdamW's.

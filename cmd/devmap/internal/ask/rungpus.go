@@ -30,7 +30,7 @@ func (request *Request) Devices() ([]int, error) {
 // GPUFlags names the first flag that was given and only means something on GPUs;
 // empty: none was.
 func (request *Request) GPUFlags() string {
-	for _, name := range []string{"devices", "transport", "fault", "certify"} {
+	for _, name := range []string{"devices", "transport", "fault", "keep", "certify"} {
 		if given := request.cmd.Flags().Lookup(name); moved(given) {
 			if given.Value.Type() == "bool" {
 				return "--" + name
@@ -49,18 +49,22 @@ type Fault struct {
 
 // Faults of processes; a backend has others.
 const (
-	KillLoad = "kill@load"
-	KillStep = "kill@step"
+	KillLoad  = "kill@load"
+	KillStep  = "kill@step"
+	KillSleep = "kill@sleep"
+	KillWake  = "kill@wake"
 )
 
 // faults are all kinds, and what each does at the Nth.
 var faults = []struct{ kind, does string }{
-	{string(cuda.FailMap), "the Nth arena finds no memory"},
+	{string(cuda.FailMap), "the Nth arena of a plan finds no memory, each turn's counted on under --keep host"},
 	{string(cuda.CorruptPath), "the Nth path between GPUs changes a byte"},
 	{string(cuda.HangStep), "a kernel of step N does not end"},
 	{string(cuda.LoseStep), "the last device's GPU is lost in step N"},
 	{KillLoad, "the process on the GPUs is killed at the Nth piece that is loaded"},
 	{KillStep, "it is killed in step N"},
+	{KillSleep, "it is killed in the midst of the Nth time that a plan goes to sleep"},
+	{KillWake, "it is killed in the midst of the Nth time that one wakes"},
 }
 
 func faultKinds() []string {

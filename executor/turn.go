@@ -1,0 +1,114 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/devmap-dev/devmap/executor/internal/bind"
+)
+
+// prepare finds everything that can be wrong without an arena: what the program
+// does not fit, what a state was saved of, where files are to lie.
+func (run *running) prepare() error {
+	if err := run.bind(); err != nil {
+		return err
+	}
+	for _, part := range []func() error{run.resume, run.dump, run.saved} {
+		if err := part(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bind is done once for all turns.
+func (held *held) bind() (err error) {
+	if held.bound != nil {
+		return nil
+	}
+	bound, err := bind.New(held.job.Graph, held.job.Workload, held.job.Recipe, held.job.Program)
+	if err != nil {
+		return err
+	}
+	held.bound = bound
+	held.passes, err = held.passesOf(held.job.head())
+	return err
+}
+
+// start has the machine hold what the first step takes.
+func (run *running) start(ctx context.Context, backend Backend) error {
+	begin, turn := time.Now(), &run.result.Turn
+	var err error
+	if run.asleep {
+		turn.Woken = true
+		if turn.MapSeconds, turn.Start.Bytes, err = run.wake(ctx); err != nil {
+			return err
+		}
+	} else {
+		if run.machine, err = backend.Open(ctx, run.bound); err != nil {
+			run.machine = nil
+			return err
+		}
+		turn.MapSeconds = time.Since(begin).Seconds()
+		if turn.Start.Bytes, err = run.load(ctx); err != nil {
+			return err
+		}
+	}
+	turn.Start.Seconds = time.Since(begin).Seconds()
+	turn.CopySeconds = turn.Start.Seconds - turn.MapSeconds
+	if linked, is := run.machine.(Linked); is {
+		run.result.Links = linked.Links()
+	}
+	return nil
+}
+
+// wake has a machine that sleeps go on.
+func (run *running) wake(ctx context.Context) (mapped float64, bytes int64, err error) {
+	sleeper, is := run.machine.(Sleeper)
+	if !is {
+		return 0, 0, errors.New("the machine sleeps, and cannot wake")
+	}
+	took, bytes, err := sleeper.Wake(ctx, run.watched(run.settings.Watch.Waking))
+	if err != nil {
+		return 0, 0, fmt.Errorf("the wake was rolled back: %w", err)
+	}
+	run.asleep = false
+	return took.Seconds(), bytes, nil
+}
+
+// end gives the arenas back.
+func (run *running) end(ctx context.Context) (err error) {
+	begin, turn := time.Now(), &run.result.Turn
+	run.result.Growth = run.machine.Growth()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	machine := run.machine
+	if run.settings.Keep {
+		sleeper, is := machine.(Sleeper)
+		if !is {
+			return fmt.Errorf("a machine of %s keeps nothing of its arenas", run.result.Backend)
+		}
+		if turn.End.Bytes, err = sleeper.Sleep(ctx, run.watched(run.settings.Watch.Sleeping)); err != nil {
+			return err
+		}
+		run.asleep, turn.Asleep = true, true
+	} else {
+		err = run.close()
+	}
+	turn.End.Seconds = time.Since(begin).Seconds()
+	if meter, is := machine.(Meter); is {
+		run.result.GPUs = meter.Measured()
+	}
+	return err
+}
+
+// watched is a function that may be called where nobody watches.
+func (*running) watched(told func(bytes, of int64)) func(bytes, of int64) {
+	if told == nil {
+		return func(int64, int64) {}
+	}
+	return told
+}
