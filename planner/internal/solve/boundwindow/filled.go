@@ -16,18 +16,26 @@ func (form *form) filled(within *windows, limit float64) (changed, ok bool) {
 		}
 	}
 	form.paid(within, time)
+	loads := form.newStageLoads(within, time, size)
 	for stage := range time {
-		if time[stage] > limit || size[stage] > form.room*(1+graph.Rounding) {
+		if loads.least(stage, -1) > limit || size[stage] > form.room*(1+graph.Rounding) {
 			return false, false
 		}
+		changed = loads.force(stage, limit) || changed
+	}
+	if changed {
+		return true, true // what is decided is counted anew first
+	}
+	over := func(item, stage int) bool {
+		return size[stage]+form.size[item] > form.room*(1+graph.Rounding) || loads.least(stage, int32(item)) > limit
 	}
 	for item := range within.first {
 		first, last := &within.first[item], &within.last[item]
-		for *first < *last && (time[*first]+form.time[item] > limit || size[*first]+form.size[item] > form.room*(1+graph.Rounding)) {
+		for *first < *last && over(item, *first) {
 			*first++
 			changed = true
 		}
-		for *first < *last && (time[*last]+form.time[item] > limit || size[*last]+form.size[item] > form.room*(1+graph.Rounding)) {
+		for *first < *last && over(item, *last) {
 			*last--
 			changed = true
 		}

@@ -22,6 +22,7 @@ type form struct {
 	room          float64
 	before, after [][]int
 	wires         []netlist.Wire
+	wiresOf       [][]int32
 	// source and sink are the members of a wire that all its others come after
 	// or before; −1: there is none.
 	source, sink []int
@@ -31,11 +32,11 @@ type form struct {
 func newForm(nets *netlist.Netlist, before, after [][]int, kind int) *form {
 	out := &form{
 		stages: nets.Count[kind], time: nets.Time[kind], size: nets.Size, room: nets.Capacity[kind],
-		before: before, after: after, wires: nets.Wires, cones: newCones(before, after),
+		before: before, after: after, wires: nets.Wires, wiresOf: nets.WiresOf, cones: newCones(before, after),
 	}
 	out.room = min(out.room, graph.Sum(out.size))
 	if nets.Free[kind] {
-		out.wires = nil
+		out.wires, out.wiresOf = nil, make([][]int32, len(out.time))
 	}
 	for _, wire := range out.wires {
 		out.source = append(out.source, apex(wire.Members, out.cones.after))
