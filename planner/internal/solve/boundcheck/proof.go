@@ -22,6 +22,9 @@ type Proof struct {
 	// Price is each group's, Rent is each kind's.
 	Price map[int]float64
 	Kinds []Kind
+	// Stages: Kinds are the stages of a row instead, and no contiguous placement
+	// has that load: see CheckStages.
+	Stages bool
 }
 
 // Kind is what is said of a kind's devices. All but Rent are hints, which are
@@ -46,44 +49,65 @@ var errTooLong = errors.New("the check takes too many steps")
 // ends or too much work is needed to tell.
 func Check(ctx context.Context, problem *graph.Problem, proof *Proof) error {
 	groups := grouped(problem)
-	if len(groups) != len(proof.Price) || len(proof.Kinds) != len(problem.Kinds) {
-		return fmt.Errorf("%d prices of %d groups, %d rents of %d kinds", len(proof.Price), len(groups), len(proof.Kinds), len(problem.Kinds))
+	if proof.Stages || len(proof.Kinds) != len(problem.Kinds) {
+		return fmt.Errorf("%d rents of %d kinds, stages: %v", len(proof.Kinds), len(problem.Kinds), proof.Stages)
 	}
-	worth, rents, size := 0.0, 0.0, 0.0
-	for name, own := range groups {
-		price, known := proof.Price[name]
-		if !known || math.IsNaN(price) || math.IsInf(price, 0) {
-			return fmt.Errorf("group %d has a price of %v", name, price)
-		}
-		worth += price
-		size += own.size
-	}
+	rents := 0.0
 	for kind, said := range proof.Kinds {
 		rents += float64(problem.Kinds[kind].Count) * said.Rent
 	}
-	const margin = 1e-8
-	if !(worth > rents*(1+margin)) {
-		return fmt.Errorf("all groups are worth %v, the devices' rents are %v", worth, rents)
+	if err := proof.worthMore(groups, rents); err != nil {
+		return err
 	}
 	for kind, said := range proof.Kinds {
 		if problem.Kinds[kind].Count == 0 {
 			continue
 		}
-		if !(said.Rent >= 0) {
-			return fmt.Errorf("kind %d has a rent of %v", kind, said.Rent)
-		}
-		sum := &sums{groups: groups, proof: proof, said: &proof.Kinds[kind], kind: kind, room: problem.Kinds[kind].Capacity * (1 + 1e-12)}
-		if size <= sum.room || said.Unsized {
-			sum.room = math.Inf(1)
-		}
-		if !problem.Kinds[kind].FreeTransfers {
-			sum.outputs = outputs(problem, said.Left)
+		sum := newSums(problem, groups, proof, kind, &said)
+		for name := range groups {
+			sum.must[name] = true
 		}
 		if err := sum.check(ctx); err != nil {
 			return fmt.Errorf("kind %d: %w", kind, err)
 		}
 	}
 	return nil
+}
+
+// worthMore holds all groups together to be worth more than the rents.
+func (proof *Proof) worthMore(groups map[int]*group, rents float64) error {
+	if len(groups) != len(proof.Price) {
+		return fmt.Errorf("%d prices of %d groups", len(proof.Price), len(groups))
+	}
+	worth := 0.0
+	for name := range groups {
+		price, known := proof.Price[name]
+		if !known || math.IsNaN(price) || math.IsInf(price, 0) {
+			return fmt.Errorf("group %d has a price of %v", name, price)
+		}
+		worth += price
+	}
+	const margin = 1e-8
+	if !(worth > rents*(1+margin)) {
+		return fmt.Errorf("all groups are worth %v, the devices' rents are %v", worth, rents)
+	}
+	return nil
+}
+
+// newSums prepares the sums of what one device of a kind can take.
+func newSums(problem *graph.Problem, groups map[int]*group, proof *Proof, kind int, said *Kind) *sums {
+	sum := &sums{groups: groups, proof: proof, said: said, kind: kind, room: problem.Kinds[kind].Capacity * (1 + 1e-12), must: make(map[int]bool)}
+	size := 0.0
+	for _, own := range groups {
+		size += own.size
+	}
+	if size <= sum.room || said.Unsized {
+		sum.room = math.Inf(1)
+	}
+	if !problem.Kinds[kind].FreeTransfers {
+		sum.outputs = outputs(problem, said.Left)
+	}
+	return sum
 }
 
 // group is the nodes that share a device.

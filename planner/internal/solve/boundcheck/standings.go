@@ -7,7 +7,8 @@ import (
 	"math"
 )
 
-// permutation holds the order to have every group once.
+// permutation holds the order to have every group that it must have, and none
+// twice.
 func (all *sums) permutation(order []int) error {
 	seen := make(map[int]bool)
 	for _, name := range order {
@@ -16,8 +17,10 @@ func (all *sums) permutation(order []int) error {
 		}
 		seen[name] = true
 	}
-	if len(seen) != len(all.groups) {
-		return fmt.Errorf("an order of %d of %d groups", len(seen), len(all.groups))
+	for name := range all.must {
+		if !seen[name] {
+			return fmt.Errorf("an order of %d groups without group %d", len(seen), name)
+		}
 	}
 	return nil
 }
@@ -31,10 +34,16 @@ func (all *sums) lay(ctx context.Context, order []int) error {
 			all.of[name] = append(all.of[name], output)
 		}
 	}
+	within := make([]int, len(all.outputs))
 	for step, name := range order {
 		for _, output := range all.of[name] {
 			all.last[output] = step
+			within[output]++
 		}
+	}
+	all.apart = make([]bool, len(all.outputs))
+	for output, many := range within {
+		all.apart[output] = many < len(all.outputs[output].groups)
 	}
 	standings, moves := []map[int]byte{{}}, 0
 	best := []reach{{}}
@@ -95,6 +104,10 @@ func (all *sums) stand(before map[int]byte, name, step int, in bool) (after map[
 	}
 	for _, output := range all.of[name] {
 		stands, open := after[output]
+		if !open && all.apart[output] {
+			stands, open = 'o', true
+			after[output] = stands
+		}
 		switch {
 		case !open:
 			after[output] = side

@@ -18,10 +18,15 @@ type sums struct {
 	kind    int
 	room    float64
 	outputs []output
+	// must are the groups that the order has to have: a set may have no others.
+	must map[int]bool
 	// of are the outputs of each group, last the step at which an output's last
 	// group comes.
 	of   map[int][]int
 	last []int
+	// apart says of an output that it has a group which is not in the order: that
+	// one is on another device.
+	apart []bool
 	// moves are, for each step and standing, where leaving the group out and
 	// taking it leads, and what that costs.
 	moves [][][2]move
@@ -46,6 +51,9 @@ const (
 
 // check says that no set is worth more than the rent.
 func (all *sums) check(ctx context.Context) error {
+	if !(all.said.Rent >= 0) {
+		return fmt.Errorf("a rent of %v", all.said.Rent)
+	}
 	order := slices.Clone(all.said.Order)
 	slices.Reverse(order)
 	if err := all.permutation(order); err != nil {

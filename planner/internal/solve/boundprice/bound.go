@@ -46,15 +46,15 @@ type Bound struct {
 	scale, prices []float64
 	trial         *trial
 	rounds        int // of all trials
+	// staged: each device is a stage of its own.
+	staged bool
 }
 
 // New begins with each item at its least time. No load above the largest known
 // will be asked for. It is nil where the context ends.
 func New(ctx context.Context, nets *netlist.Netlist, largest float64) *Bound {
-	const patience, stride = 2_000_000_000, 0.02
-	bound := &Bound{Netlist: nets, reach: math.Inf(1), tough: math.Inf(1), patience: patience, stride: stride, step: nets.Problem.Step()}
+	bound := newBound(nets)
 	var count []float64
-	size := graph.Sum(nets.Size)
 	for kind, devices := range nets.Count {
 		if devices == 0 {
 			continue
@@ -63,24 +63,40 @@ func New(ctx context.Context, nets *netlist.Netlist, largest float64) *Bound {
 		if frontier == nil {
 			return nil
 		}
-		room := nets.Capacity[kind]
-		if size <= room {
-			room = math.Inf(1)
-		}
-		bound.kinds = append(bound.kinds, kind)
-		bound.walkers = append(bound.walkers, newWalker(frontier, nets.Time[kind], nets.Size, room))
+		bound.walks(kind, frontier)
 		count = append(count, float64(devices))
 	}
 	bound.lp = newMaster(len(nets.Nodes), count)
+	bound.firstPrices()
+	return bound
+}
+
+func newBound(nets *netlist.Netlist) *Bound {
+	const patience, stride = 2_000_000_000, 0.02
+	return &Bound{Netlist: nets, reach: math.Inf(1), tough: math.Inf(1), patience: patience, stride: stride, step: nets.Problem.Step()}
+}
+
+// walks adds devices of a kind that choose their sets along a frontier.
+func (bound *Bound) walks(kind int, frontier *netlist.Frontier) {
+	room := bound.Capacity[kind]
+	if graph.Sum(bound.Size) <= room {
+		room = math.Inf(1)
+	}
+	bound.kinds = append(bound.kinds, kind)
+	bound.walkers = append(bound.walkers, newWalker(frontier, bound.Time[kind], bound.Size, room))
+}
+
+// firstPrices are the items' least times.
+func (bound *Bound) firstPrices() {
 	total := 0.0
-	for item := range nets.Nodes {
+	for item := range bound.Nodes {
 		price := math.Inf(1)
 		for _, kind := range bound.kinds {
-			price = min(price, nets.Time[kind][item])
+			price = min(price, bound.Time[kind][item])
 		}
 		differs := price
-		for _, wire := range nets.WiresOf[item] {
-			differs += nets.Wires[wire].Cost
+		for _, wire := range bound.WiresOf[item] {
+			differs += bound.Wires[wire].Cost
 		}
 		bound.prices = append(bound.prices, price)
 		bound.scale = append(bound.scale, differs)
@@ -91,7 +107,6 @@ func New(ctx context.Context, nets *netlist.Netlist, largest float64) *Bound {
 		bound.prices[item] /= total
 		bound.scale[item] = bound.scale[item]/total + 1e-4/float64(len(bound.prices))
 	}
-	return bound
 }
 
 // Know adds the sets of an assignment to those that cover.

@@ -17,12 +17,19 @@ func (halves *Halves) proof(try attempt, limit float64) *boundcheck.Proof {
 // was posed.
 func (bound *Bound) proof(limit float64, prices, rents []float64) *boundcheck.Proof {
 	group := func(item int32) int { return bound.Problem.Nodes[bound.Nodes[item][0]].Group }
-	proof := &boundcheck.Proof{Limit: limit, Price: make(map[int]float64), Kinds: make([]boundcheck.Kind, len(bound.Count))}
+	proof := &boundcheck.Proof{Limit: limit, Price: make(map[int]float64), Kinds: make([]boundcheck.Kind, len(bound.Count)), Stages: bound.staged}
+	if bound.staged {
+		proof.Kinds = make([]boundcheck.Kind, len(bound.walkers))
+	}
 	for item, price := range prices {
 		proof.Price[group(int32(item))] = price
 	}
 	for at, walk := range bound.walkers {
-		said := &proof.Kinds[bound.kinds[at]]
+		number := bound.kinds[at]
+		if bound.staged {
+			number = at
+		}
+		said := &proof.Kinds[number]
 		said.Rent, said.PerLoad, said.PerByte, said.Unsized = rents[at], walk.slopes[0].lambda, walk.slopes[0].mu, math.IsInf(walk.room, 1)
 		for _, item := range walk.Order {
 			said.Order = append(said.Order, group(item))

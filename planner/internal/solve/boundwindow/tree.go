@@ -52,16 +52,8 @@ func (open *branches) Pop() any {
 
 // NewTree is nil where devices are of several kinds, or items too many.
 func NewTree(nets *netlist.Netlist, before, after [][]int, limit float64) *Tree {
-	kind := -1
-	for k, count := range nets.Count {
-		if count > 0 && kind >= 0 {
-			return nil
-		}
-		if count > 0 {
-			kind = k
-		}
-	}
-	if kind < 0 || nets.Count[kind] < 2 || len(nets.Nodes) > maxItems || len(nets.Nodes)*nets.Count[kind] > maxFree {
+	kind := onlyKind(nets)
+	if kind < 0 {
 		return nil
 	}
 	tree := &Tree{form: newForm(nets, before, after, kind), limit: limit, refuted: math.Inf(1)}
@@ -69,6 +61,24 @@ func NewTree(nets *netlist.Netlist, before, after [][]int, limit float64) *Tree 
 	all := tree.everywhere()
 	tree.open = branches{{windows: all}}
 	return tree
+}
+
+// onlyKind is the kind of devices in use; −1 where they are of several kinds, or
+// just one device, or items are too many.
+func onlyKind(nets *netlist.Netlist) int {
+	kind := -1
+	for k, count := range nets.Count {
+		if count > 0 && kind >= 0 {
+			return -1
+		}
+		if count > 0 {
+			kind = k
+		}
+	}
+	if kind < 0 || nets.Count[kind] < 2 || len(nets.Nodes) > maxItems || len(nets.Nodes)*nets.Count[kind] > maxFree {
+		return -1
+	}
+	return kind
 }
 
 // What a bound is made for: cones are tables of items × items, and networks have

@@ -89,15 +89,25 @@ func (call *contiguous) timed(ctx context.Context) error {
 	if sets != nil {
 		return call.listed(ctx, sets)
 	}
-	if call.Answer.Place != nil && call.Answer.Value*(1-wideGap) > call.Answer.LowerBound {
-		if err := call.byPrices(ctx, partOf(ctx, 0.35)); err != nil || call.Proven() {
-			return err
-		}
+	if err := call.priceSets(ctx, 0.35); err != nil || call.Proven() {
+		return err
 	}
 	if err := call.divide(ctx, partOf(ctx, 0.5), math.MaxInt); err != nil || call.Proven() || call.tree != nil {
 		return err
 	}
 	return call.selections(ctx)
+}
+
+// priceSets looks for prices for a part of the time that is left, where the gap is
+// wide.
+func (call *contiguous) priceSets(ctx context.Context, part float64) error {
+	if call.Answer.Place == nil || call.Answer.Value*(1-wideGap) <= call.Answer.LowerBound {
+		return nil
+	}
+	if err := call.byStages(ctx, partOf(ctx, part)); err != nil || call.Proven() || !call.unpriced {
+		return err
+	}
+	return call.byPrices(ctx, partOf(ctx, part))
 }
 
 // selections search those down-sets that are cheap to cut at: more and more.

@@ -78,7 +78,10 @@ func (call *contiguous) more(ctx context.Context) error {
 	rng := rand.New(rand.NewPCG(call.Settings.Seed, 1))
 	move := call.newMover(ctx, 2)
 	for ctx.Err() == nil && !call.Proven() {
-		if err := call.divide(ctx, partOf(ctx, 0.1), math.MaxInt); err != nil || call.Proven() {
+		if err := call.divide(ctx, partOf(ctx, 0.4), math.MaxInt); err != nil || call.Proven() {
+			return err
+		}
+		if err := call.priceSets(ctx, 0.2); err != nil || call.Proven() {
 			return err
 		}
 		call.heed()

@@ -13,7 +13,8 @@
 // Where the down-sets are too many to list (grow.go), items are moved between
 // the parts (package stagesearch, alongside.go), and bounds come from the
 // boundaries between the parts (package boundwindow, divide.go) and from prices
-// on sets (package boundprice, prices.go).
+// on sets (package boundprice): on those of each stage (stages.go), or of any
+// device where there are several kinds (prices.go).
 package downset
 
 import (
@@ -115,7 +116,10 @@ type contiguous struct {
 	// placements in branches.
 	beside *helper
 	tree   *divider
-	apart  *order // in which no leaf was joined for speed; set when first asked for
+	// priced, if set, are the prices on sets of stages; unpriced: there are none.
+	priced   *stagePrices
+	unpriced bool
+	apart    *order // in which no leaf was joined for speed; set when first asked for
 }
 
 // firstBounds are those that need no search.

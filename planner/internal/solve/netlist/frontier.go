@@ -58,7 +58,7 @@ func (nets *Netlist) NewFrontier(ctx context.Context, withWires bool, most Width
 		if order == nil {
 			return nil
 		}
-		if frontier := nets.LayOut(ctx, order, used, most.Step, budget); frontier != nil && frontier.total() <= most.All {
+		if frontier := nets.layOutWithin(ctx, order, used, most, budget); frontier != nil {
 			for wire := range used {
 				if !used[wire] {
 					frontier.Left = append(frontier.Left, wire)
@@ -67,6 +67,37 @@ func (nets *Netlist) NewFrontier(ctx context.Context, withWires bool, most Width
 			return frontier
 		}
 		nets.DropWires(order, used)
+	}
+	return nil
+}
+
+// NewFrontierOf is one of some of the items, in the order given; all others
+// are left out of the device's set. It is nil where the context ends.
+func (nets *Netlist) NewFrontierOf(ctx context.Context, order []int32, withWires bool, most Width, budget Budget) *Frontier {
+	touched, used := make([]bool, len(nets.Wires)), make([]bool, len(nets.Wires))
+	for _, item := range order {
+		for _, wire := range nets.WiresOf[item] {
+			touched[wire], used[wire] = true, withWires
+		}
+	}
+	for ctx.Err() == nil {
+		if frontier := nets.layOutWithin(ctx, order, used, most, budget); frontier != nil {
+			for wire := range used {
+				if touched[wire] && !used[wire] {
+					frontier.Left = append(frontier.Left, wire)
+				}
+			}
+			return frontier
+		}
+		nets.DropWires(order, used)
+	}
+	return nil
+}
+
+// layOutWithin is nil where the states are too many.
+func (nets *Netlist) layOutWithin(ctx context.Context, order []int32, used []bool, most Width, budget Budget) *Frontier {
+	if frontier := nets.LayOut(ctx, order, used, most.Step, budget); frontier != nil && frontier.total() <= most.All {
+		return frontier
 	}
 	return nil
 }

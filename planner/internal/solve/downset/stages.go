@@ -1,0 +1,100 @@
+package downset
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"github.com/devmap-dev/devmap/planner/internal/solve/boundcheck"
+	"github.com/devmap-dev/devmap/planner/internal/solve/boundprice"
+	"github.com/devmap-dev/devmap/planner/internal/solve/boundwindow"
+	"github.com/devmap-dev/devmap/planner/internal/solve/graph"
+	"github.com/devmap-dev/devmap/planner/internal/solve/netlist"
+)
+
+// stagePrices raises the bound by prices on the sets of stages.
+type stagePrices struct {
+	*boundprice.Stages
+	*boundwindow.Cones
+	// part of the way from the bound to the answer is where the next trial is,
+	// work what it may take.
+	part float64
+	work int
+}
+
+// The trials: half way at first, nearer to the bound where that was too far, and
+// with more work when they would gain little.
+const (
+	firstPart, leastPart = 0.5, 0.06
+	firstWork, moreWork  = 200_000_000, 3
+	// mostPriced bounds the groups: the linear program has a row for each.
+	mostPriced = 1400
+)
+
+// newStagePrices is nil where there are several kinds of devices, or the order
+// of the groups has cycles, or they are too many. Groups stay apart that the
+// order has joined: who checks a proof knows nothing of that.
+func (call *contiguous) newStagePrices(ctx context.Context) *stagePrices {
+	in := graph.NewInstance(call.Problem, call.Problem.Groups())
+	var edges [][2]int
+	for _, edge := range call.Problem.Edges {
+		if !call.Problem.Nodes[edge[0]].Backward && !call.Problem.Nodes[edge[1]].Backward {
+			edges = append(edges, edge)
+		}
+	}
+	for i, edge := range edges {
+		edges[i] = [2]int{in.ItemOf[edge[0]], in.ItemOf[edge[1]]}
+	}
+	edges = carry(edges, in, in)
+	if len(in.Nodes) > mostPriced || !graph.Orderable(len(in.Nodes), edges) {
+		return nil
+	}
+	before, after := make([][]int, len(in.Nodes)), make([][]int, len(in.Nodes))
+	for _, edge := range edges {
+		after[edge[0]] = append(after[edge[0]], edge[1])
+		before[edge[1]] = append(before[edge[1]], edge[0])
+	}
+	nets := netlist.New(in)
+	cones, kind := boundwindow.NewCones(nets, before, after)
+	if cones == nil {
+		return nil
+	}
+	stages := boundprice.NewStages(ctx, nets, kind)
+	if stages == nil {
+		return nil
+	}
+	return &stagePrices{Stages: stages, Cones: cones, part: firstPart, work: firstWork}
+}
+
+// byStages raises the bound by prices on the sets of stages until the moment
+// given, or until all is proven. What they prove is checked apart from it.
+func (call *contiguous) byStages(ctx context.Context, end time.Time) error {
+	part, cancel := context.WithDeadline(ctx, end)
+	defer cancel()
+	if call.priced == nil && !call.unpriced {
+		call.priced = call.newStagePrices(part)
+		call.unpriced = call.priced == nil
+	}
+	for call.priced != nil && part.Err() == nil && !call.Proven() {
+		call.heed()
+		call.priced.trial(part, call)
+	}
+	return ctx.Err()
+}
+
+// trial asks about one load.
+func (priced *stagePrices) trial(ctx context.Context, call *contiguous) {
+	low, top := call.Answer.LowerBound, call.Answer.Value*(1-below)
+	limit := low + priced.part*(top-low)
+	const rounding = 1e-8 // wider by so much than what the proof has to do with
+	first, last := priced.Windows(limit * (1 + rounding))
+	proof := priced.Refute(ctx, limit, first, last, priced.work)
+	if proof != nil && boundcheck.CheckStages(ctx, call.Problem, proof) == nil {
+		call.Raise(limit, "sets of stages: at some prices, all items are worth more than what the stages can take within this load, of what may be there")
+		priced.part = math.Min(1, 2*priced.part)
+		return
+	}
+	if priced.part /= 2; priced.part < leastPart {
+		priced.part, priced.work = firstPart, moreWork*priced.work
+	}
+}
