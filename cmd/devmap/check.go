@@ -33,7 +33,7 @@ map: each GPU's peak is judged.`,
 		Example: `  devmap check ./Qwen2.5-3B device_map.json --gpus 4 --mode train --batch 4
   devmap check model.json plan.json`,
 		ValidArgsFunction: ask.CompleteModel,
-		Args:              exactly(2, "MODEL and MAP"),
+		Args:              out.Exactly(2, "MODEL and MAP"),
 		RunE:              func(cmd *cobra.Command, args []string) error { return command.run(cmd, args[0], args[1]) },
 	}
 	command.Request = ask.New(cmd)

@@ -42,7 +42,7 @@ accelerate, and no checkpoint.`,
   devmap emit plan.json --for xdit -o flags.txt
   devmap emit plan.json --for program -o program.txt
   devmap emit plan.json --for torch-check -o check.py && python3 check.py`,
-		Args: exactly(1, "one PLAN"),
+		Args: out.Exactly(1, "one PLAN"),
 		RunE: func(cmd *cobra.Command, args []string) error { return command.run(cmd, args[0]) },
 	}
 	command.Request = ask.New(cmd)

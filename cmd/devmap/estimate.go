@@ -40,7 +40,7 @@ table goes to stdout; --json prints every row in the machine form in its place,
 		Example: `  devmap estimate qwen2.5-3b --gpus 4 --gpu h200-141gb --mode train --batch 4
   devmap estimate ./Llama-3.1-8B --gpus 8 --json`,
 		ValidArgsFunction: ask.CompleteModel,
-		Args:              exactly(1, "one MODEL, as in: devmap estimate MODEL --gpus 4"),
+		Args:              out.Exactly(1, "one MODEL, as in: devmap estimate MODEL --gpus 4"),
 		RunE:              func(cmd *cobra.Command, args []string) error { return command.run(cmd, args[0]) },
 	}
 	command.Request = ask.New(cmd)

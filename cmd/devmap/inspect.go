@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/timeline"
@@ -20,7 +21,7 @@ func newInspect() *cobra.Command {
 		Short:             "Show units, parameters, bytes, FLOPs and activation bytes",
 		Example:           "  devmap inspect config.json --mode train --batch 4",
 		ValidArgsFunction: ask.CompleteModel,
-		Args:              exactly(1, "one MODEL"),
+		Args:              out.Exactly(1, "one MODEL"),
 		RunE:              func(cmd *cobra.Command, args []string) error { return command.run(cmd, args[0]) },
 	}
 	command.Request = ask.New(cmd)

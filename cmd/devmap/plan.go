@@ -43,7 +43,7 @@ what would is printed.
 		Example: `  devmap plan model.json --gpus 4
   devmap plan ./Qwen2.5-3B --gpus 4 --gpu h200-141gb --mode train --batch 4 -o plan.json`,
 		ValidArgsFunction: ask.CompleteModel,
-		Args:              exactly(1, "one MODEL, as in: devmap plan MODEL --gpus 4"),
+		Args:              out.Exactly(1, "one MODEL, as in: devmap plan MODEL --gpus 4"),
 		RunE:              func(cmd *cobra.Command, args []string) error { return command.run(cmd, args[0]) },
 	}
 	command.Request = ask.New(cmd)

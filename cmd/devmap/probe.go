@@ -40,7 +40,7 @@ The topology is the result; a table of it goes to stderr. It takes some seconds.
 		Example: `  devmap probe -o machine.json
   devmap plan MODEL --topology machine.json --runtime devmap --strategy pipeline
   devmap probe --devices 0,0 -o halves.json`,
-		Args: exactly(0, "no argument"),
+		Args: out.Exactly(0, "no argument"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return command.run(cmd) },
 	}
 	command.Request = ask.New(cmd)

@@ -84,13 +84,3 @@ func noCommand(cmd *cobra.Command, args []string) error {
 	}
 	return out.Usagef("unknown command %q of %s (known: %s)%s", args[0], cmd.CommandPath(), strings.Join(names, ", "), near)
 }
-
-// exactly asks for count arguments, with the usage status.
-func exactly(count int, what string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) == count {
-			return nil
-		}
-		return out.Usagef("%s takes %s; %d given (devmap help %s)", cmd.CommandPath(), what, len(args), cmd.Name())
-	}
-}

@@ -36,7 +36,7 @@ and the exit status is 4.`,
 		Example: `  devmap simulate plan.json
   devmap simulate plan.json --schedule-file schedule.csv --trace step.json
   devmap simulate program.txt --json`,
-		Args: exactly(1, "one PLAN or PROGRAM"),
+		Args: out.Exactly(1, "one PLAN or PROGRAM"),
 		RunE: func(cmd *cobra.Command, args []string) error { return command.run(cmd, args[0]) },
 	}
 	command.Request = ask.New(cmd)

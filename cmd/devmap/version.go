@@ -16,7 +16,7 @@ func newVersion() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
-		Args:  exactly(0, "no argument"),
+		Args:  out.Exactly(0, "no argument"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			err := printVersion(cmd)
 			for _, line := range cuda.Found() { // in a build for GPUs: what they are run with
