@@ -7,24 +7,28 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
-	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/watching"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/worker"
 	"github.com/devmap-dev/devmap/executor/report"
-	"github.com/devmap-dev/devmap/executor/watch"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-type watchCommand struct{ *ask.Request }
+type watchCommand struct {
+	*ask.Request
 
-func newWatch() *cobra.Command {
-	command := &watchCommand{}
+	self worker.Self
+}
+
+func newWatch(self worker.Self) *cobra.Command {
+	command := &watchCommand{self: self}
 	cmd := &cobra.Command{
-		Use:   "watch PLAN [-- COMMAND…]",
+		Use:   "watch [PLAN] [-- COMMAND…]",
 		Short: "Set what a command's GPUs hold beside a plan",
 		Long: `Run COMMAND, of any engine, and set the most that it held of each GPU beside what
 the plan says that it will hold. While it runs a terminal shows each GPU: what is
@@ -40,23 +44,38 @@ by signal n); with --strict it is 4 where the verdict is fail. Ctrl-C is COMMAND
 the report is written when it has ended. A build with NVML (make cuda) reads it 20
 times a second, any other what nvidia-smi says 10 times a second.
 
+--baseline judges what COMMAND leaves behind: a certificate that its GPUs hold what
+they held before, that none of its processes is on one, and that others held still.
+A build with CUDA also takes all that is free (but 16 MiB) of each for a moment, and
+reads back what it wrote. It needs no PLAN: without one it is all that is done.
+
 Where COMMAND's processes are Python's and import torch, each tells the most that its
 allocator gave out, to the byte: a sitecustomize.py is put before their own, which
 still runs (--no-hook leaves that).`,
 		Example: `  devmap watch plan.json -- python train.py
   devmap watch plan.json --strict -o report.json -- torchrun --nproc-per-node 4 train.py
-  devmap watch plan.json --pid 4711`,
-		Args: onePlan,
-		RunE: func(cmd *cobra.Command, args []string) error { return command.run(cmd, args[0], args[1:]) },
+  devmap watch plan.json --pid 4711
+  devmap watch --baseline --strict -- python generate.py`,
+		Args: command.onePlan,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			plans := cmd.ArgsLenAtDash()
+			if plans < 0 {
+				plans = len(args)
+			}
+			return command.run(cmd, strings.Join(args[:plans], ""), args[plans:])
+		},
 	}
 	command.Request = ask.New(cmd)
 	return cmd
 }
 
-// onePlan asks for a PLAN, and for -- before a COMMAND: its flags are its own.
-func onePlan(cmd *cobra.Command, args []string) error {
+// onePlan asks for a PLAN, which --baseline can do without, and for -- before a COMMAND:
+// its flags are its own.
+func (command *watchCommand) onePlan(cmd *cobra.Command, args []string) error {
 	dash := cmd.ArgsLenAtDash()
 	switch {
+	case command.Watch.Baseline && dash == 0 && len(args) > 0, command.Watch.Baseline && dash < 0 && len(args) == 0: // of the latter refuse says what is missing
+		return nil
 	case dash < 0 && len(args) > 1:
 		return out.Usagef("%s takes one PLAN; %d given: -- goes before a COMMAND, as in devmap watch %s -- %s (devmap help watch)", cmd.CommandPath(), len(args), args[0], args[1])
 	case dash >= 0 && dash != 1, len(args) == 0:
@@ -68,14 +87,14 @@ func onePlan(cmd *cobra.Command, args []string) error {
 }
 
 func (command *watchCommand) run(cmd *cobra.Command, file string, argv []string) error {
+	if command.self.Link != nil {
+		return watching.Refill(command.self.Link, argv)
+	}
 	if err := command.refuse(argv); err != nil {
 		return err
 	}
-	plan, err := out.Interruptible(cmd.Context(), 0, file, func() (*devicemap.Plan, error) { return devicemap.ReadPlan(file) })
+	plan, err := command.plan(cmd, file)
 	if err != nil {
-		return err
-	}
-	if err := out.Spare(command.Output, plan.Model.Source, file); err != nil {
 		return err
 	}
 	if folder := filepath.Dir(command.Output); command.Output != "" {
@@ -102,6 +121,18 @@ func (command *watchCommand) run(cmd *cobra.Command, file string, argv []string)
 	return errors.Join(command.write(cmd, ran), command.ended(ran))
 }
 
+// plan reads PLAN; nil where there is none.
+func (command *watchCommand) plan(cmd *cobra.Command, file string) (*devicemap.Plan, error) {
+	if file == "" {
+		return nil, nil //nolint:nilnil // none is given
+	}
+	plan, err := out.Interruptible(cmd.Context(), 0, file, func() (*devicemap.Plan, error) { return devicemap.ReadPlan(file) })
+	if err != nil {
+		return nil, err
+	}
+	return plan, out.Spare(command.Output, plan.Model.Source, file)
+}
+
 // refuse reports flags that contradict each other.
 func (command *watchCommand) refuse(argv []string) error {
 	switch {
@@ -113,6 +144,10 @@ func (command *watchCommand) refuse(argv []string) error {
 		return out.Usagef("--no-hook and --snapshot are of a COMMAND: what runs already is not touched")
 	case command.Watch.NoHook && command.Watch.Snapshot != "":
 		return out.Usagef("--no-hook --snapshot %s: it is the hook that has torch write it", command.Watch.Snapshot)
+	case command.Watch.Baseline && command.Given("pid"):
+		return out.Usagef("--baseline --pid %d: what GPUs held before it began nobody has seen: --baseline judges a COMMAND", command.Watch.PID)
+	case command.Watch.Baseline && len(argv) == 0:
+		return out.Usagef("--baseline: it judges what a COMMAND leaves behind, and there is none")
 	case command.Watch.Strict && !command.Given("pid") && len(argv) == 0:
 		return out.Usagef("--strict: it judges a COMMAND or a --pid, and there is neither")
 	}
@@ -137,27 +172,34 @@ func (command *watchCommand) stdout(cmd *cobra.Command) io.Writer {
 
 // write tells what was watched: the command may have run for days, so that what finds no
 // room in a file is shown.
-func (command *watchCommand) write(cmd *cobra.Command, ran *watch.Report) (err error) {
+func (command *watchCommand) write(cmd *cobra.Command, ran *watched) (err error) {
 	if command.JSON || command.Output != "" {
-		var document bytes.Buffer
-		if err = devicemap.WriteJSON(&document, ran); err == nil {
-			err = out.Write(cmd, command.Output, func(to io.Writer) error { _, err := to.Write(document.Bytes()); return err })
+		var documents bytes.Buffer
+		if ran.report != nil {
+			err = devicemap.WriteJSON(&documents, ran.report)
+		}
+		if ran.left != nil && err == nil {
+			err = devicemap.WriteJSON(&documents, ran.left)
+		}
+		if err == nil {
+			err = out.Write(cmd, command.Output, func(to io.Writer) error { _, err := to.Write(documents.Bytes()); return err })
 		}
 	}
 	if !command.JSON || err != nil {
-		show.Watched(cmd.ErrOrStderr(), ran)
+		ran.show(cmd.ErrOrStderr())
 	}
 	return err
 }
 
 // ended is the status with which the command ends: that of what was watched, but
-// where --strict has the verdict say it.
-func (command *watchCommand) ended(ran *watch.Report) error {
+// where --strict has a verdict say it.
+func (command *watchCommand) ended(ran *watched) error {
+	failed := ran.report != nil && ran.report.Verdict == report.Fail || ran.left != nil && ran.left.Verdict != report.Pass
 	switch {
-	case command.Watch.Strict && ran.Verdict == report.Fail:
+	case command.Watch.Strict && failed:
 		return &out.ToldError{Status: out.ExitCheck}
-	case ran.Command == nil || ran.Command.ExitStatus == nil || *ran.Command.ExitStatus == 0:
+	case ran.command == nil || ran.command.ExitStatus == nil || *ran.command.ExitStatus == 0:
 		return nil
 	}
-	return &out.ToldError{Status: *ran.Command.ExitStatus}
+	return &out.ToldError{Status: *ran.command.ExitStatus}
 }

@@ -11,8 +11,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/certify"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/hook"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/variants"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/watching"
 	"github.com/devmap-dev/devmap/executor/watch"
@@ -21,7 +23,7 @@ import (
 
 // watchSession is a plan, the GPUs that it is for, and what is watched on them.
 type watchSession struct {
-	plan        *devicemap.Plan
+	plan        *devicemap.Plan // nil: what is left alone is judged
 	file        string
 	argv        []string
 	child       *watching.Child // nil: there is none
@@ -32,6 +34,24 @@ type watchSession struct {
 	reader      watch.Reader
 	places      []watch.Place
 	notes       []string
+	baseline    *watching.Baseline // nil: what is left is not judged
+}
+
+// watched is what became of a session.
+type watched struct {
+	command *watch.Command    // nil: there was none
+	report  *watch.Report     // nil: there was no plan
+	left    *certify.Document // nil: it was not asked for
+}
+
+// show prints it for people.
+func (ran *watched) show(to io.Writer) {
+	if ran.report != nil {
+		show.Watched(to, ran.report)
+	}
+	if ran.left != nil {
+		show.Certified(to, ran.left)
+	}
 }
 
 // newWatchSession finds what is to be watched, and on which GPUs; nothing has begun then.
@@ -41,7 +61,16 @@ func newWatchSession(plan *devicemap.Plan, file string, argv []string, asked *as
 	if err != nil {
 		return nil, err
 	}
+	if asked.Baseline {
+		if session.baseline, err = watching.NewBaseline(session.tree, list, set); err != nil {
+			return nil, err
+		}
+		if plan == nil {
+			return session, nil
+		}
+	}
 	if session.reader, err = watch.Open(); err != nil {
+		session.close()
 		return nil, err
 	}
 	if err = session.place(list, set); err == nil && session.child != nil && !asked.NoHook {
@@ -59,7 +88,10 @@ func newWatchSession(plan *devicemap.Plan, file string, argv []string, asked *as
 
 // close gives back what is open; all is told then.
 func (session *watchSession) close() {
-	session.reader.Close() //nolint:errcheck // nothing was written
+	session.baseline.Close()
+	if session.reader != nil {
+		session.reader.Close() //nolint:errcheck // nothing was written
+	}
 	if session.hook != nil {
 		session.hook.Close() //nolint:errcheck // a folder in the system's place for such is left
 	}
@@ -118,8 +150,44 @@ func (session *watchSession) place(list string, set bool) error {
 	return nil
 }
 
-// run watches until what is watched has ended, and reports.
-func (session *watchSession) run(cmd *cobra.Command, stdout io.Writer) (*watch.Report, error) {
+// run watches until what is watched has ended, reports, and judges what it left.
+func (session *watchSession) run(cmd *cobra.Command, stdout io.Writer) (ran *watched, err error) {
+	if session.plan != nil {
+		ran, err = session.sample(cmd, stdout)
+	} else {
+		ran, err = session.await(cmd, stdout)
+	}
+	if err == nil && session.baseline != nil {
+		ran.left = session.baseline.Judge(context.WithoutCancel(cmd.Context()), ran.command.Ended)
+	}
+	return ran, err
+}
+
+// await waits for a command that is only judged by what it leaves.
+func (session *watchSession) await(cmd *cobra.Command, stdout io.Writer) (*watched, error) {
+	defer watching.Signals(session.child)()
+	if err := session.start(cmd, stdout); err != nil {
+		return nil, err
+	}
+	began := time.Now()
+	command, err := session.wait(cmd.Context(), nil)
+	if command != nil {
+		command.Seconds = time.Since(began).Seconds()
+	}
+	return &watched{command: command}, err
+}
+
+// start begins the command.
+func (session *watchSession) start(cmd *cobra.Command, stdout io.Writer) error {
+	if err := session.child.Start(session.environment, stdout, cmd.ErrOrStderr()); err != nil {
+		return err
+	}
+	session.tree.Begin(session.child.ID())
+	return nil
+}
+
+// sample sets what GPUs hold beside the plan, until what is watched has ended.
+func (session *watchSession) sample(cmd *cobra.Command, stdout io.Writer) (*watched, error) {
 	sampler, err := watch.New(watch.Settings{Reader: session.reader, Places: session.places, Whose: session.tree, Attached: session.child == nil})
 	if err != nil {
 		return nil, err
@@ -129,10 +197,9 @@ func (session *watchSession) run(cmd *cobra.Command, stdout io.Writer) (*watch.R
 	if session.child != nil {
 		done := watching.Signals(session.child)
 		defer done()
-		if err := session.child.Start(session.environment, stdout, cmd.ErrOrStderr()); err != nil {
+		if err := session.start(cmd, stdout); err != nil {
 			return nil, err
 		}
-		session.tree.Begin(session.child.ID())
 	}
 	began := time.Now()
 	ctx, stop := context.WithCancel(context.WithoutCancel(cmd.Context()))
@@ -150,9 +217,9 @@ func (session *watchSession) run(cmd *cobra.Command, stdout io.Writer) (*watch.R
 	}
 	live.Close()
 	processes := session.told()
-	return watch.Of(&watch.Ran{
+	return &watched{command: command, report: watch.Of(&watch.Ran{
 		File: session.file, Plan: session.plan, Sampler: sampler, Command: command, Processes: processes, Variants: session.variants, Notes: session.notes,
-	}), nil
+	})}, nil
 }
 
 // variants are what the plan would have predicted under other settings; none where

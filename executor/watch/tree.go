@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // Mark is the environment variable by which processes are known that a command
@@ -15,8 +16,9 @@ import (
 const Mark = "DEVMAP_WATCHED"
 
 // Tree is a command's processes: the first, those that descend from it, and those
-// that have its mark.
+// that have its mark. Goroutines may share it.
 type Tree struct {
+	lock  sync.Mutex
 	root  int
 	value string         // of the mark; empty: there is none
 	seen  map[int]uint64 // when each process began that is of the tree: numbers are used again
@@ -37,7 +39,11 @@ func Marked(environment []string) (*Tree, []string) {
 }
 
 // Begin names the command's first process.
-func (tree *Tree) Begin(root int) { tree.root = root }
+func (tree *Tree) Begin(root int) {
+	tree.lock.Lock()
+	defer tree.lock.Unlock()
+	tree.root = root
+}
 
 func readProc(process int, file string) ([]byte, error) {
 	return os.ReadFile(fmt.Sprintf("/proc/%d/%s", process, file))
@@ -48,6 +54,8 @@ func readProc(process int, file string) ([]byte, error) {
 // parents end; who was not is looked at again, as a process that has just begun has
 // no environment yet.
 func (tree *Tree) Has(process int) (ours, here bool) {
+	tree.lock.Lock()
+	defer tree.lock.Unlock()
 	_, start, err := tree.stat(process)
 	if err != nil {
 		return process == tree.root && process != 0, false
@@ -114,6 +122,8 @@ func parseStat(text string) (parent int, start uint64, err error) {
 // Alive reports that the first process runs still: not one that has its number since,
 // and not what is left of it until its parent asks how it ended.
 func (tree *Tree) Alive() bool {
+	tree.lock.Lock()
+	defer tree.lock.Unlock()
 	_, start, err := tree.stat(tree.root)
 	if began, known := tree.seen[tree.root]; err != nil || known && began != start {
 		return false

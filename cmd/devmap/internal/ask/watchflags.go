@@ -2,9 +2,9 @@ package ask
 
 // Watch is what the flags of devmap watch ask for.
 type Watch struct {
-	PID            int64 // 0: none
-	Strict, NoHook bool
-	Snapshot       string
+	PID                      int64 // 0: none
+	Strict, NoHook, Baseline bool
+	Snapshot                 string
 }
 
 // watchFlags are those of what is watched.
@@ -14,8 +14,12 @@ var watchFlags = []flag{
 		help: "watch a process that runs already, with all that descend from it, in place of a COMMAND", also: []string{"p", "process"},
 	},
 	{
+		name: "baseline", at: func(request *Request) any { return &request.Watch.Baseline }, on: onWatch, otherwise: "false",
+		help: "judge what COMMAND leaves on the GPUs that it sees: a certificate; takes no PLAN, or one",
+	},
+	{
 		name: "strict", at: func(request *Request) any { return &request.Watch.Strict }, on: onWatch, otherwise: "false",
-		help: "exit with 4 where the verdict is fail, though COMMAND ended with another status",
+		help: "exit with 4 where the verdict is fail, or that of --baseline no pass, though COMMAND ended with another status",
 	},
 	{
 		name: "no-hook", at: func(request *Request) any { return &request.Watch.NoHook }, on: onWatch, otherwise: "false",

@@ -120,10 +120,13 @@ type Refill struct {
 
 // After is what was seen from outside when the process had ended.
 type After struct {
-	Ended   string      `json:"ended"`   // how, in the system's words
-	Seconds float64     `json:"seconds"` // how long GPUs were looked at
-	GPUs    []AfterGPU  `json:"gpus"`
-	Alive   []Remaining `json:"alive"` // processes that are its and on a GPU still
+	Ended   string  `json:"ended"`   // how, in the system's words
+	Seconds float64 `json:"seconds"` // how long GPUs were looked at
+	Source  string  `json:"source"`  // by what
+	// PrecisionBytes: what is seen is told in whole multiples of it.
+	PrecisionBytes int64       `json:"precision_bytes"`
+	GPUs           []AfterGPU  `json:"gpus"`
+	Alive          []Remaining `json:"alive"` // processes that are its and on a GPU still
 	// Shown: while it ran the driver showed the process, or one of its, on a GPU.
 	Shown bool `json:"shown"`
 	// Unmeasured is why nothing was seen; empty: it was.

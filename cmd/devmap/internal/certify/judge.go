@@ -131,7 +131,10 @@ func (document *Document) open(reason string) {
 
 // passed is what a certificate certifies.
 func (document *Document) passed() string {
-	if len(document.Cycles) == 0 {
+	switch {
+	case len(document.Cycles) == 0 && len(document.Refill) == 0:
+		return "the GPUs hold what they held before"
+	case len(document.Cycles) == 0:
 		return "the GPUs hold what they held before, and all that is free can be had"
 	}
 	last := &document.Cycles[len(document.Cycles)-1]

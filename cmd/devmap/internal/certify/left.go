@@ -123,5 +123,8 @@ func (document *Document) baseline() Check {
 		}
 	}
 	found.right = fmt.Sprintf("what was held before, to %d bytes", farthest)
+	if after.PrecisionBytes > 1 {
+		found.right += fmt.Sprintf(", as %s tells it in whole %v", after.Source, costmodel.Bytes(after.PrecisionBytes))
+	}
 	return found.check(baseline)
 }

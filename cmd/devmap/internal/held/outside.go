@@ -142,12 +142,21 @@ func (outside *Outside) End(uuids []string, ended string) *certify.After {
 		after.Unmeasured = outside.err.Error()
 		return after
 	}
+	source := outside.reader.Source()
+	after.Source, after.PrecisionBytes = source.Name, source.GranuleBytes
 	for begin := time.Now(); ; time.Sleep(endOften) {
 		back := outside.ends(after, uuids)
 		after.Seconds = time.Since(begin).Seconds()
 		if back || after.Unmeasured != "" || time.Since(begin) > outside.patience {
 			return after
 		}
+	}
+}
+
+// Again looks once more at who is there, behind the end.
+func (outside *Outside) Again() {
+	if outside.err == nil {
+		outside.look()
 	}
 }
 

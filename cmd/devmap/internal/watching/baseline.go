@@ -1,0 +1,184 @@
+package watching
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/certify"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/held"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/worker"
+	"github.com/devmap-dev/devmap/executor/cuda"
+	"github.com/devmap-dev/devmap/executor/watch"
+)
+
+// Baseline is what the GPUs that a command sees held before it began, and what is
+// looked at beside it.
+type Baseline struct {
+	reader   watch.Reader
+	outside  *held.Outside
+	document certify.Document
+}
+
+// NewBaseline looks at the GPUs of a command that is still to begin, by its
+// CUDA_VISIBLE_DEVICES, until what they hold has settled. whose are its processes.
+func NewBaseline(whose *watch.Tree, list string, set bool) (*Baseline, error) {
+	reader, err := watch.Open()
+	if err != nil {
+		return nil, err
+	}
+	baseline := &Baseline{reader: reader}
+	if err := baseline.find(list, set); err != nil {
+		return nil, errors.Join(err, reader.Close())
+	}
+	baseline.outside = held.NewOutside(reader, nil, func(_ string, process int) (ours, here bool) { return whose.Has(process) })
+	return baseline, nil
+}
+
+// find finds the GPUs.
+func (baseline *Baseline) find(list string, set bool) error {
+	gpus := baseline.reader.GPUs()
+	seen, err := watch.Visible(list, set, gpus)
+	if err != nil {
+		return err
+	}
+	if len(seen) == 0 {
+		return fmt.Errorf("--baseline: the command sees none of the machine's %d GPUs, by CUDA_VISIBLE_DEVICES", len(gpus))
+	}
+	for number, at := range seen {
+		if gpu := &gpus[at]; gpu.Cut {
+			return fmt.Errorf("GPU %d (%s, %s) is in MIG mode: what its parts hold is not told apart (nvidia-smi -mig 0 ends it)", at, gpu.Name, gpu.UUID)
+		}
+		baseline.document.GPUs = append(baseline.document.GPUs, certify.GPU{Witnessed: cuda.Witnessed{GPU: number, UUID: gpus[at].UUID, Name: gpus[at].Name}})
+	}
+	return nil
+}
+
+// Close ends the looking.
+func (baseline *Baseline) Close() {
+	if baseline != nil {
+		baseline.reader.Close() //nolint:errcheck // nothing was written
+	}
+}
+
+// Judge looks at what the command left, which ended as is said, and refills the GPUs
+// where this build can: by a process of its own, so that this one has no context.
+func (baseline *Baseline) Judge(ctx context.Context, ended string) *certify.Document {
+	document := &baseline.document
+	var uuids []string
+	for i := range document.GPUs {
+		uuids = append(uuids, document.GPUs[i].UUID)
+	}
+	document.After = baseline.outside.End(uuids, ended)
+	if _, err := cuda.New(cuda.Options{}); err == nil {
+		baseline.refill(ctx, uuids)
+		baseline.outside.Again()
+	}
+	for i := range document.GPUs {
+		baseline.outside.Tell(&document.GPUs[i])
+	}
+	document.JudgeLeft()
+	return document
+}
+
+// refill has a worker refill GPUs.
+func (baseline *Baseline) refill(ctx context.Context, uuids []string) {
+	missing := ""
+	process, err := worker.Start(ctx, append([]string{"watch", "--baseline", "--"}, uuids...), io.Discard, io.Discard)
+	if err == nil {
+		missing, err = baseline.hear(process)
+		how, waited := process.Wait()
+		if err = errors.Join(err, waited); err == nil && missing == "" && len(baseline.document.Refill) < len(uuids) {
+			missing = "the process that was to refill the GPUs ended: " + how
+		}
+	}
+	if err != nil {
+		missing = err.Error()
+	}
+	for i := range baseline.document.GPUs {
+		gpu := &baseline.document.GPUs[i]
+		done := slices.ContainsFunc(baseline.document.Refill, func(one certify.Refill) bool { return one.GPU == gpu.GPU })
+		if !done {
+			baseline.document.Refill = append(baseline.document.Refill, certify.Refill{GPU: gpu.GPU, Error: strings.ReplaceAll(missing, "\n", "; ")})
+		}
+	}
+}
+
+// hear takes what the worker says; missing: it could not, and why.
+func (baseline *Baseline) hear(process *worker.Process) (missing string, err error) {
+	numbers := make(map[int]int) // of the worker's GPUs, here
+	for {
+		message, err := process.Next()
+		if errors.Is(err, io.EOF) {
+			return missing, nil
+		}
+		if err != nil {
+			process.Kill() //nolint:errcheck // it has ended then
+			return missing, err
+		}
+		switch told := message.Witnessed; {
+		case message.Missing != "":
+			missing = message.Missing
+		case message.Broke != "":
+			missing = message.Broke
+		case told == nil:
+		case told.GPUs != nil:
+			for _, gpu := range told.GPUs {
+				at := slices.IndexFunc(baseline.document.GPUs, func(one certify.GPU) bool { return one.UUID == gpu.UUID })
+				if at < 0 {
+					return missing, fmt.Errorf("the process that refills GPUs is on %s, which it was not asked for", gpu.UUID)
+				}
+				numbers[gpu.GPU], gpu.GPU = at, at
+				baseline.document.GPUs[at].Witnessed = gpu
+			}
+		default:
+			for _, one := range told.Refill {
+				one.GPU = numbers[one.GPU]
+				baseline.document.Refill = append(baseline.document.Refill, one)
+			}
+		}
+	}
+}
+
+// Refill refills GPUs, by UUID, as a worker.
+func Refill(link *worker.Link, uuids []string) error {
+	gpus, err := cuda.GPUs()
+	if err != nil {
+		link.Say(&worker.Message{Missing: err.Error()})
+		return nil //nolint:nilerr // the supervisor tells it
+	}
+	var ordinals []int
+	for _, uuid := range uuids {
+		at := slices.IndexFunc(gpus, func(gpu cuda.GPU) bool { return gpu.UUID == uuid })
+		if at < 0 {
+			link.Say(&worker.Message{Missing: "the driver shows no " + uuid})
+			return nil
+		}
+		ordinals = append(ordinals, at)
+	}
+	witness, err := cuda.NewWitness(ordinals)
+	if err == nil {
+		err = errors.Join(refill(witness, link), witness.Close())
+	}
+	if err != nil {
+		link.Say(&worker.Message{Broke: err.Error()})
+	}
+	return nil
+}
+
+// refill refills what a witness looks at.
+func refill(witness certify.Witness, link *worker.Link) error {
+	gpus := witness.GPUs()
+	link.Say(&worker.Message{Witnessed: &certify.Told{GPUs: gpus}})
+	for i := range gpus {
+		done, err := witness.Refill(i, certify.Margin)
+		if err != nil {
+			return err
+		}
+		link.Say(&worker.Message{Witnessed: &certify.Told{Refill: []certify.Refill{certify.Filled(0, gpus[i].GPU, &done)}}})
+	}
+	return nil
+}
