@@ -144,14 +144,20 @@ func (command *watchCommand) refuse(argv []string) error {
 		return out.Usagef("--no-hook and --snapshot are of a COMMAND: what runs already is not touched")
 	case command.Watch.NoHook && command.Watch.Snapshot != "":
 		return out.Usagef("--no-hook --snapshot %s: it is the hook that has torch write it", command.Watch.Snapshot)
-	case command.Watch.Baseline && command.Given("pid"):
-		return out.Usagef("--baseline --pid %d: what GPUs held before it began nobody has seen: --baseline judges a COMMAND", command.Watch.PID)
 	case command.Watch.Baseline && len(argv) == 0:
-		return out.Usagef("--baseline: it judges what a COMMAND leaves behind, and there is none")
+		return command.nothingLeft()
 	case command.Watch.Strict && !command.Given("pid") && len(argv) == 0:
 		return out.Usagef("--strict: it judges a COMMAND or a --pid, and there is neither")
 	}
 	return nil
+}
+
+// nothingLeft refuses --baseline without a COMMAND.
+func (command *watchCommand) nothingLeft() error {
+	if command.Given("pid") {
+		return out.Usagef("--baseline --pid %d: what GPUs held before it began nobody has seen: --baseline judges a COMMAND", command.Watch.PID)
+	}
+	return out.Usagef("--baseline: it judges what a COMMAND leaves behind, and there is none")
 }
 
 // unstarted ends as a shell does whose command did not start.

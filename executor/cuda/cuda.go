@@ -24,14 +24,20 @@ var ErrNotBuilt = errors.New("this devmap was built without CUDA: make cuda buil
 // is NVIDIA's compute capability: 9.0.
 type GPU struct{ Name, UUID, Capability string }
 
-// A Witness looks at GPUs beside the machines that run on them, and tells these.
-type (
-	Witness   = witness.Witness
-	Witnessed = witness.GPU
-	Holding   = witness.Holding
-	Seen      = witness.Seen
-	Refilled  = witness.Refilled
-)
+// Witness looks at GPUs beside the machines that run on them.
+type Witness = witness.Witness
+
+// Witnessed is a GPU that a [Witness] looks at.
+type Witnessed = witness.GPU
+
+// Holding is what a [Witness] says that the process holds of a kind.
+type Holding = witness.Holding
+
+// Seen is what a [Witness] saw of a GPU at a moment.
+type Seen = witness.Seen
+
+// Refilled is what came of a [Witness]'s refill.
+type Refilled = witness.Refilled
 
 // Options are how programs are run.
 type Options struct {

@@ -308,11 +308,13 @@ func hidden(document *Document) {
 func TestBroken(t *testing.T) {
 	t.Parallel()
 	document := run(Closed)
-	if document.JudgeRun("it was killed"); document.Verdict != report.Inconclusive || document.Reasons[0] != "what would have followed is not known: it was killed" {
+	document.JudgeRun("it was killed")
+	if document.Verdict != report.Inconclusive || document.Reasons[0] != "what would have followed is not known: it was killed" {
 		t.Errorf("%s: %q", document.Verdict, document.Reasons)
 	}
 	document.Refill[9].Wrong = true
-	if document.JudgeRun("it was killed"); document.Verdict != report.Fail || len(document.Reasons) != 2 {
+	document.JudgeRun("it was killed")
+	if document.Verdict != report.Fail || len(document.Reasons) != 2 {
 		t.Errorf("%s: %q", document.Verdict, document.Reasons)
 	}
 }
@@ -327,7 +329,8 @@ func TestJudgeLeft(t *testing.T) {
 		return document
 	}
 	document := left()
-	if document.JudgeLeft(); document.Verdict != report.Pass || len(document.Checks) != 3 || !strings.Contains(document.Reasons[0], "hold what they held before") {
+	document.JudgeLeft()
+	if document.Verdict != report.Pass || len(document.Checks) != 3 || !strings.Contains(document.Reasons[0], "hold what they held before") {
 		t.Errorf("%s, %d checks: %q", document.Verdict, len(document.Checks), document.Reasons)
 	}
 	document.After.Alive, document.After.GPUs[0].DifferenceBytes = []Remaining{{0, 12, nil}}, 70*mebibyte
@@ -337,7 +340,8 @@ func TestJudgeLeft(t *testing.T) {
 	}
 	document = left()
 	document.Refill = []Refill{{GPU: 1, Bytes: free, Allocated: true, Wrong: true}}
-	if document.JudgeLeft(); document.Verdict != report.Fail || len(document.Checks) != 4 || !strings.Contains(document.Reasons[0], "refill: GPU 1 did not hold") {
+	document.JudgeLeft()
+	if document.Verdict != report.Fail || len(document.Checks) != 4 || !strings.Contains(document.Reasons[0], "refill: GPU 1 did not hold") {
 		t.Errorf("%s: %q", document.Verdict, document.Reasons)
 	}
 }

@@ -25,6 +25,7 @@ func (fake *fake) Held() []cuda.Holding { return []cuda.Holding{{Kind: "streams"
 func (fake *fake) Look() ([]cuda.Seen, error) {
 	return []cuda.Seen{fake.seen(fake.now.Sub(fake.began))}, fake.lost
 }
+
 func (fake *fake) Refill(int, int64) (cuda.Refilled, error) {
 	fake.fills++
 	return cuda.Refilled{FreeBytes: free, MarginBytes: Margin, Bytes: free - Margin, Took: time.Second}, fake.lost

@@ -29,6 +29,7 @@ func (shown *shown) Used(into []int64) error {
 	into[0] = shown.used
 	return shown.err
 }
+
 func (shown *shown) Processes(int) ([]nvml.Process, error) {
 	shown.lock.Lock()
 	defer shown.lock.Unlock()
@@ -137,7 +138,8 @@ func TestOutsideUnknown(t *testing.T) {
 	t.Parallel()
 	outside := NewOutside(nil, errors.New("no NVML"), whose)
 	gpu := &certify.GPU{}
-	if outside.Tell(gpu); gpu.Before != nil {
+	outside.Tell(gpu)
+	if gpu.Before != nil {
 		t.Errorf("%+v", gpu)
 	}
 	if after := outside.End([]string{"GPU-1"}, "exit status 0"); after.Unmeasured != "no NVML" {
