@@ -61,20 +61,28 @@ func (problem *Problem) edits() []edit {
 		func(to *costmodel.Workload) { to.MicroBatches = workload.Batch })
 	add(train && cmp.Or(workload.Optimizer, costmodel.AdamW) == costmodel.AdamW && workload.LoRARank == 0, "",
 		func(w *costmodel.Workload) { w.Optimizer = "adamw-8bit" })
-	for b := workload.Batch / 2; b >= 1; b /= 2 {
-		add(true, "", func(w *costmodel.Workload) {
-			w.Batch, w.MicroBatches = b, min(w.MicroBatches, b)
-			for w.MicroBatches > 0 && b%w.MicroBatches != 0 {
-				w.MicroBatches--
-			}
-		})
-	}
+	out = append(out, smallerBatches(workload.Batch)...)
 	const shortest = 512
 	seq := workload.Seq / 2
 	add(workload.Seq > shortest, "",
 		func(w *costmodel.Workload) { w.Seq, w.TargetSeq = seq, w.TargetSeq/2 })
 	add(train && workload.LoRARank == 0, freezes,
 		func(w *costmodel.Workload) { w.LoRARank, w.LoRATargets = loraRank, []string{loraTargets} })
+	return out
+}
+
+// smallerBatches are halves of a batch, the largest first, in as many
+// micro-batches as divide them, no more than were asked for.
+func smallerBatches(batch int64) []edit {
+	var out []edit
+	for half := batch / 2; half >= 1; half /= 2 {
+		out = append(out, edit{apply: func(w *costmodel.Workload) {
+			w.Batch, w.MicroBatches = half, min(w.MicroBatches, half)
+			for w.MicroBatches > 0 && half%w.MicroBatches != 0 {
+				w.MicroBatches--
+			}
+		}})
+	}
 	return out
 }
 

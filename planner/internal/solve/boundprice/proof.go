@@ -24,13 +24,13 @@ func (bound *Bound) proof(limit float64, prices, rents []float64) *boundcheck.Pr
 	for item, price := range prices {
 		proof.Price[group(int32(item))] = price
 	}
-	for at, walk := range bound.walkers {
-		number := bound.kinds[at]
+	for at, rent := range rents {
+		walk, number := bound.walkers[at], bound.kinds[at]
 		if bound.staged {
 			number = at
 		}
 		said := &proof.Kinds[number]
-		said.Rent, said.PerLoad, said.PerByte, said.Unsized = rents[at], walk.slopes[0].lambda, walk.slopes[0].mu, math.IsInf(walk.room, 1)
+		said.Rent, said.PerLoad, said.PerByte, said.Unsized = rent, walk.slopes[0].lambda, walk.slopes[0].mu, math.IsInf(walk.room, 1)
 		for _, item := range walk.Order {
 			said.Order = append(said.Order, group(item))
 		}

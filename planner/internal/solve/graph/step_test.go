@@ -37,7 +37,8 @@ func TestRaiseToStep(t *testing.T) {
 		incumbent := graph.NewIncumbent(problem, graph.Settings{})
 		for _, below := range []float64{0, 1e-8, 0.3, 0.999} {
 			incumbent.Answer.LowerBound = 0
-			if incumbent.Raise(least-below*incumbent.Step, "test"); incumbent.Answer.LowerBound > least*(1+1e-9) {
+			incumbent.Raise(least-below*incumbent.Step, "test")
+			if incumbent.Answer.LowerBound > least*(1+1e-9) {
 				t.Errorf("seed %d: %v raised to %v where %v is possible", seed, least-below*incumbent.Step, incumbent.Answer.LowerBound, least)
 			}
 			if incumbent.Answer.LowerBound >= least*(1-1e-9) {
