@@ -30,7 +30,7 @@ func New(options Options) (executor.Backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &backend{options, kernels, (*bind.Bound).Instr, transfer.Parts, transfer.PartSize}, nil
+	return &backend{options, kernels, (*bind.Bound).Instr, transfer.ShapeFor}, nil
 }
 
 func (*backend) Name() string { return "cuda" }
@@ -45,7 +45,7 @@ func (backend *backend) Open(ctx context.Context, bound *bind.Bound) (executor.M
 	}
 	err := machine.find()
 	for _, part := range []func() error{
-		machine.start, machine.measure, machine.room, machine.connect, machine.reserve, machine.stage, machine.marks,
+		machine.start, machine.measure, machine.room, machine.pinRings, machine.connect, machine.reserve, machine.stage, machine.marks,
 		machine.trials, machine.keep, machine.warm, machine.prime, machine.dig, machine.ready, ctx.Err,
 	} {
 		if err == nil {
@@ -90,11 +90,10 @@ func (machine *machine) find() error {
 	return nil
 }
 
-// start begins every device's thread, and loads kernels once a GPU. Rings of many GPUs
-// are small ones: all of them together take no more of the host than a few.
+// start begins every device's thread, and loads kernels once a GPU.
 func (machine *machine) start() error {
 	for _, gpu := range machine.gpus {
-		gpu.ring = transfer.New(max(2, min(machine.backend.parts, transfer.MostParts/len(machine.gpus))), machine.backend.partSize)
+		gpu.ring = transfer.New(machine.backend.shape(len(machine.gpus)))
 	}
 	for _, device := range machine.devices {
 		if err := device.start(); err != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/devmap-dev/devmap/executor/backendtest"
 	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
 	"github.com/devmap-dev/devmap/executor/cuda/internal/kernel"
+	"github.com/devmap-dev/devmap/executor/cuda/internal/transfer"
 	"github.com/devmap-dev/devmap/executor/internal/bind"
 	"github.com/devmap-dev/devmap/executor/internal/drivertest"
 	"github.com/devmap-dev/devmap/executor/program"
@@ -73,7 +74,7 @@ func made(tb testing.TB, options Options) *backend {
 		tb.Fatalf("%T", found)
 	}
 	if os.Getenv("DEVMAP_TEST_GPU") == "" { // everything is smaller there
-		backend.parts, backend.partSize = 4, 64<<10
+		backend.shape = func(int) transfer.Shape { return transfer.Shape{Parts: 4, Size: 64 << 10, Share: 32 << 10} }
 	}
 	backend.kernels = map[string]kernel.Func{"toy": func(call *kernel.Call) (kernel.Launch, error) {
 		return func(step *kernel.Step) error {

@@ -11,6 +11,7 @@ import (
 	"github.com/devmap-dev/devmap/executor"
 	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
 	"github.com/devmap-dev/devmap/executor/cuda/internal/kernel"
+	"github.com/devmap-dev/devmap/executor/cuda/internal/transfer"
 	"github.com/devmap-dev/devmap/executor/internal/bind"
 	"github.com/devmap-dev/devmap/executor/program"
 )
@@ -115,8 +116,7 @@ type backend struct {
 	options Options
 	kernels map[string]kernel.Func
 	instr   func(bound *bind.Bound, index int32) (bind.Instr, error)
-	// A GPU's ring has so many parts of so many bytes.
-	parts, partSize int
+	shape   func(gpus int) transfer.Shape // of each of so many GPUs' rings
 }
 
 // index is a device's number.

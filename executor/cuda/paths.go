@@ -28,7 +28,7 @@ func Paths(ordinals []int) ([]PathRates, error) { return paths(ordinals, pathByt
 
 func paths(ordinals []int, bytes int64) (found []PathRates, err error) {
 	machine := &machine{
-		backend: &backend{options: Options{Devices: ordinals, Patience: pathPatience}, parts: transfer.Parts, partSize: transfer.PartSize},
+		backend: &backend{options: Options{Devices: ordinals, Patience: pathPatience}, shape: transfer.ShapeFor},
 		program: &program.Program{},
 	}
 	for i := range ordinals {

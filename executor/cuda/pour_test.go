@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/executor"
+	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
 	"github.com/devmap-dev/devmap/executor/weights"
 )
 
@@ -29,12 +30,16 @@ func TestPour(t *testing.T) {
 		return nil
 	}
 	var told int64
+	held := driver.Held()
 	pours := []executor.Pour{
 		{Device: 1, Offset: 1000, Values: weights.Range{Bytes: 2_000_000, Step: 1 << 20, Read: read}},
 		{Device: 0, Offset: 96, Values: weights.Range{Bytes: 4000, Step: 1 << 20, Read: read}},
 	}
 	if err := machine.Pour(context.Background(), pours, func(bytes int64) { told += bytes }); err != nil || told != 2_004_000 {
 		t.Errorf("%d bytes came, %v", told, err)
+	}
+	if now := driver.Held(); now != held { // a ring that is pinned then is what loading waits for
+		t.Errorf("the process holds %s, and before it %s", now, held)
 	}
 	got := contents(t, machine)
 	for _, pour := range pours {

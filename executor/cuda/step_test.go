@@ -271,7 +271,8 @@ func TestRoom(t *testing.T) {
 // beside it changes.
 func TestTransfers(t *testing.T) {
 	backend := made(t, Options{})
-	size := backend.parts*backend.partSize + 3<<20
+	shape := backend.shape(1)
+	size := shape.Parts*shape.Size + 3<<20
 	machine := opened(t, backend, parsed(t, fmt.Sprintf("device 0 arena %d budget %d\n", size, size)))
 	want := make([]byte, size-100)
 	for i := range want {

@@ -12,6 +12,15 @@ import (
 	"github.com/devmap-dev/devmap/executor/cuda/internal/transfer"
 )
 
+// pinRings begins to pin every GPU's ring, which takes some milliseconds a GPU: it ends
+// while arenas are mapped and kernels run once, before anything is to be loaded.
+func (machine *machine) pinRings() error {
+	for _, gpu := range machine.gpus {
+		gpu.ring.Make(machine.on(gpu)[0].context)
+	}
+	return nil
+}
+
 // prime makes the ring ready, with what pours into it.
 func (machine *machine) prime() error {
 	if err := machine.allot("cuMemHostRegister"); err != nil {

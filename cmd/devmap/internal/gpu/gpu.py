@@ -30,8 +30,12 @@ ALONE = {
     "kernels": ("kernels", "every kernel beside float64; those that only move memory beside a copy"),
     "attention": ("kernels", "attention beside float64, and beside cuDNN's and flash's speed"),
     "loading": ("loading", "loading beside safetensors.torch.load_file and beside a copy from pinned memory"),
-    "peers": ("peers", "several GPUs: copies beside torch's, one device's bits, memory, pipelines beside torch.distributed.pipelining, loading"),
-    "maps": ("maps", "devmap's own maps under Accelerate on two GPUs: each GPU beside the prediction; Accelerate's own beside them"),
+    "copies": ("peers", "several GPUs: copies between them beside torch's"),
+    "pipelines": ("pipelines", "several GPUs: memory of pipelines, their speed beside one GPU's and torch.distributed.pipelining's, the simulated step"),
+    "even": ("peers", "several GPUs: the largest arena of maps beside the mean, and beside the plan"),
+    "onto": ("peers", "several GPUs: an 8B model's file onto all at once, beside copies from pinned memory"),
+    "maps": ("maps", "several GPUs: devmap's own maps under Accelerate, each GPU beside the prediction"),
+    "across": ("peers", "several GPUs: one device's bits, by both transports"),
     "watch": ("watched", "commands under devmap watch: peaks to the byte of their own, what watching takes; emit --for torch-check of three families"),
     "faults": ("faults", "no driver, no GPU, no room, memory that is not found, a corrupted path, a killed worker, Ctrl-C: words, status, memory given back"),
     "trained": ("trained", "a model of bytes trained, saved, and loaded by Transformers"),
@@ -47,8 +51,8 @@ BESIDE = {
     "sanitizer": ("kernels", "compute-sanitizer over every kernel: memcheck, racecheck"),
 }
 PARTS = ALONE | BESIDE
-WITH = {"peers": ("peers", "maps")}  # what asking for a part brings besides
-GPU_ALONE = ("maps", "watch", "products", "kernels", "attention", "loading", "faults", "float64", "sanitizer")
+WITH = {"peers": ("copies", "pipelines", "even", "onto", "maps", "across")}  # names of several parts
+GPU_ALONE = ("copies", "maps", "watch", "products", "kernels", "attention", "loading", "faults", "float64", "sanitizer")
 
 
 def asked():

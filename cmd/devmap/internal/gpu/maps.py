@@ -1,5 +1,5 @@
 """Plans measured on PyTorch by the files that `devmap emit --for torch-check` writes: devmap's own maps under Accelerate
-on two GPUs, with Accelerate's own map of some models beside them; plans of several families on one GPU.
+on several GPUs, with Accelerate's own map of some models beside them; plans of several families on one GPU.
 
 usage: maps.py FOLDER: runs every check of the folder, in processes that share one import of torch, and writes what each found
 """
@@ -11,11 +11,15 @@ import shutil
 import subprocess
 import sys
 
-GPUS, OFF, BALANCE = 2, 0.2, 1.02
-# Batch, tokens, what is recomputed; whether Accelerate's own map is measured too.
-MODELS = {
-    "phi-4": (2, 2048, "none", True), "qwen3-8b": (4, 2048, "none", False), "llama-3.2-3b": (4, 2048, "none", True),
-    "gemma-2-9b": (2, 2048, "none", False), "llama-3.1-8b": (8, 4096, "full", False),
+OFF, BALANCE = 0.2, 1.02
+# By GPUs: batch, tokens, what is recomputed; GiB that the fullest is to have, where it is not held to the mean; whether
+# Accelerate's own map is measured too.
+CASES = {
+    2: {
+        "phi-4": (2, 2048, "none", None, True), "qwen3-8b": (4, 2048, "none", None, False), "llama-3.2-3b": (4, 2048, "none", None, True),
+        "gemma-2-9b": (2, 2048, "none", None, False), "llama-3.1-8b": (8, 4096, "full", None, False),
+    },
+    4: {"qwen2.5-3b": (4, 2048, "none", 18.3, False), "llama-3.1-8b": (4, 2048, "none", 28.5, False)},
 }
 # On one GPU: flags of plan; of processes one rank.
 FAMILIES = {
@@ -47,28 +51,39 @@ def lacking(figures, section, what, count):
 
 
 def maps(shared, figures):
-    """devmap's own maps on two GPUs, trained under Accelerate."""
-    if lacking(figures, "maps", "devmap's own maps in Accelerate", GPUS):
+    """devmap's own maps on several GPUs, trained under Accelerate."""
+    if lacking(figures, "maps", "devmap's own maps in Accelerate", min(CASES)):
         return
+    count = max(number for number in CASES if number <= len(gpus()))
     folder = os.path.join(shared.folder, "maps")
     os.makedirs(folder)
-    models = list(MODELS)[:2] if shared.small else list(MODELS)
-    for model in models:
-        batch, seq, recompute, own = MODELS[model]
-        flags = f"--gpus {GPUS} --mode train --batch {batch} --seq {seq} --recompute {recompute}"
+    cases = dict(list(CASES[count].items())[: 2 if shared.small else None])
+    for model, (batch, seq, recompute, _, own) in cases.items():
+        flags = f"--gpus {count} --mode train --batch {batch} --seq {seq} --recompute {recompute}"
         emitted(shared, model, flags, os.path.join(folder, model + (".own.py" if own else ".py")))
-    print(shared.python("maps.py", folder), end="", flush=True)
-    for model in models:
-        batch, seq, recompute, own = MODELS[model]
-        case = f"{model} {batch} × {seq}" + (", recomputed" if recompute == "full" else "")
+    for line in shared.streamed("maps.py", folder):
+        print(line, end="", flush=True)
+    for model, (batch, seq, recompute, room, own) in cases.items():
+        case = f"{model} {batch} × {seq} on {count} GPUs" + (", recomputed" if recompute == "full" else "")
         with figures.attempt("maps", case):
-            found = within(figures, "maps", case, os.path.join(folder, model + ".found.json"), OFF)
-            figures.within("maps", case + ": largest peak / mean", balance(found["measured"]), BALANCE, f"{balance(found['measured']):.4f}")
+            evenly(figures, case, within(figures, "maps", case, os.path.join(folder, model + ".found.json"), OFF)["measured"], room)
         if own:
             with figures.attempt("maps", case + ", Accelerate's own map"), open(os.path.join(folder, model + ".own.json")) as file:
                 theirs = json.load(file)
-                peaks = " ".join(f"{row['allocated_peak_bytes'] / 2**30:.2f}" for row in theirs)
-                figures.told("maps", case + ": largest peak / mean of Accelerate's own map", f"{balance(theirs):.3f}", peaks + " GiB")
+                figures.told("maps", case + ": largest peak / mean of Accelerate's own map", f"{balance(theirs):.3f}", peaks(theirs))
+
+
+def evenly(figures, case, rows, room):
+    """The largest peak beside the mean, or beside what it is to have room in."""
+    if room is None:
+        figures.within("maps", case + ": largest peak / mean", balance(rows), BALANCE, peaks(rows))
+        return
+    most = max(row["allocated_peak_bytes"] for row in rows) / 2**30
+    figures.within("maps", case + ": the fullest GPU, GiB", most, room, f"{peaks(rows)}; largest / mean {balance(rows):.4f}")
+
+
+def peaks(rows):
+    return " ".join(f"{row['allocated_peak_bytes'] / 2**30:.2f}" for row in rows) + " GiB"
 
 
 def families(shared, figures, section="watch"):

@@ -35,6 +35,11 @@ def spending(ledger, name):
         ledger[name] = ledger.get(name, 0) + time.monotonic() - begun
 
 
+def nearest(cases, count):
+    """Of cases by how many GPUs they take: those of the most GPUs that there are."""
+    return cases[max(number for number in cases if number <= count)]
+
+
 def devices(count, spread):
     """GPUs by the driver's numbers, one for each device of a plan."""
     return ",".join(str(number if spread else 0) for number in range(count))
@@ -132,6 +137,23 @@ class Shared:
             raise RuntimeError(f"{script}: exit status {done.returncode}: {done.stderr[-800:]}")
         return done.stdout
 
+    def streamed(self, script, *words, timeout=240):
+        """The lines of such a script's stdout as they come."""
+        with spending(self.spent, script), tempfile.TemporaryFile("w+") as said:
+            process = subprocess.Popen([sys.executable, os.path.join(HERE, script), *map(str, words)], stdout=subprocess.PIPE, stderr=said, text=True)
+            timer = threading.Timer(timeout, killed, [process.pid])
+            timer.start()
+            try:
+                yield from process.stdout
+                status = process.wait()
+            finally:
+                timer.cancel()
+                if process.poll() is None:
+                    killed(process.pid)
+            if status:
+                said.seek(0)
+                raise RuntimeError(f"{script}: exit status {status}: {said.read()[-800:]}")
+
     def peer(self, *cases, **over):
         """What PyTorch took for some cases (peer.py), each measured once in this run."""
         flags = [word for name, value in over.items() for word in ("--" + name.replace("_", "-"), str(value))]
@@ -182,6 +204,15 @@ def descendants(of):
     while more := {pid for pid, parent in parents.items() if parent in found} - found:
         found |= more
     return found - {of}
+
+
+def killed(of):
+    """Ends a process and all that it began: they would hold the GPU."""
+    for pid in {of} | descendants(of):
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
 
 
 SCRATCH = []  # folders that are not to outlast this process

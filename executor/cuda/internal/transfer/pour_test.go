@@ -89,7 +89,7 @@ func rigOf(t *testing.T, gpus ...int) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rig, generator := &rig{ring: New(4, 64<<10)}, rand.New(rand.NewPCG(1, 2))
+	rig, generator := &rig{ring: New(Shape{4, 64 << 10, 32 << 10})}, rand.New(rand.NewPCG(1, 2))
 	t.Cleanup(func() {
 		if held := driver.Held(); held != "" {
 			t.Errorf("the process still holds %s", held)
@@ -220,6 +220,27 @@ func TestPour(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// A ring that is made ahead has all its parts when one is needed, and one that is closed
+// meanwhile leaves nothing pinned.
+func TestMake(t *testing.T) {
+	rig := rigOf(t, 0)
+	end := rig.ends[0]
+	rig.ring.Make(end.Context)
+	rig.ring.making.Wait()
+	rig.whole(t)
+	held := driver.Held()
+	for range 50 {
+		ring := New(Shape{4, 64 << 10, 32 << 10})
+		ring.Make(end.Context)
+		if err := end.Context.Within(ring.Close); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if now := driver.Held(); now != held {
+		t.Errorf("the process holds %s, and before %s", now, held)
 	}
 }
 

@@ -37,15 +37,12 @@ type pouring struct {
 	looked  time.Time    // when somebody did
 }
 
-// share is what a reader takes at a time of a piece's values: bytes [from, to).
+// share is what a reader takes at a time of a piece's values: bytes [from, to), no less
+// than a step.
 type share struct {
 	piece    int
 	from, to int64
 }
-
-// shareSize is how much that is, where it is not less than a step: little enough that
-// all readers are at one or two parts, which are soon full.
-const shareSize = 1 << 20
 
 // newPouring is a Pour of pieces, of which nothing is read yet.
 func (ring *Ring) newPouring(pieces []piece) *pouring {
@@ -58,7 +55,7 @@ func (ring *Ring) newPouring(pieces []piece) *pouring {
 		poured.piece = pieces[number]
 		poured.skip = (poured.Offset + poured.from) % wordSize
 		poured.left.Store(poured.to - poured.from)
-		size := max(shareSize, poured.Values.Step)
+		size := max(ring.share, poured.Values.Step)
 		for from := poured.from; from < poured.to; {
 			to := min(poured.to, (from/size+1)*size)
 			pouring.shares = append(pouring.shares, share{number, from, to})

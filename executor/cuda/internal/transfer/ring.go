@@ -14,9 +14,12 @@ import (
 // Ring is page-locked memory in parts: while GPUs copy some of them the host fills or
 // empties others.
 type Ring struct {
-	count, size int // parts, and bytes of each
+	count, size int   // parts, and bytes of each
+	share       int64 // bytes that a reader takes at a time
 
-	pouring sync.Mutex // of who pours
+	making  sync.WaitGroup // who pins parts ahead
+	failed  error          // and why not all of them
+	pouring sync.Mutex     // of who pours
 
 	mutex  sync.Mutex
 	pinned []*driver.Pinned // of the parts that there are yet
@@ -32,27 +35,49 @@ type part struct {
 	at     driver.Address // of sums
 }
 
-// The ring of a GPU: 64 MiB, of which most stay in a processor's caches, where
-// GPUs read them faster than out of memory. A copy of a part comes within two
-// hundredths of the rate of a large one.
-const (
-	Parts    = 8
-	PartSize = 8 << 20
-	// MostParts is of all rings of a machine together.
-	MostParts = 32
-)
+// Shape is how a ring is cut: into so many parts of so many bytes, of which readers take
+// a share at a time.
+type Shape struct{ Parts, Size, Share int }
+
+// ShapeFor is the shape of each ring where so many GPUs have one. A GPU's is 64 MiB, of
+// which most stay in a processor's caches, where GPUs read them faster than out of
+// memory; all together are no more than four. A copy of a part comes within two
+// hundredths of the rate of a large one. Shares are so small that all readers are at one
+// or two parts, which are soon full.
+func ShapeFor(gpus int) Shape {
+	const parts, least, most, size, share = 8, 2, 32, 8 << 20, 1 << 20
+	return Shape{max(least, min(parts, most/gpus)), size, share}
+}
 
 const (
 	wordSize = 8
 	pageSize = 4096
 )
 
-// New is a ring of parts of some bytes each, which takes memory when it is used.
-func New(parts, size int) *Ring { return &Ring{count: parts, size: size} }
+// New is a ring, which takes memory when it is used.
+func New(shape Shape) *Ring {
+	return &Ring{count: shape.Parts, size: shape.Size, share: int64(shape.Share)}
+}
+
+// Make begins to pin all parts, and returns: whoever needs one waits for them all, and
+// is told what went wrong. Close waits for the end of it, too.
+func (ring *Ring) Make(context *driver.Context) {
+	ring.making.Go(func() {
+		ring.failed = context.Within(func() error { return ring.pin(ring.count) })
+	})
+}
 
 // open makes the ring, and so many of its parts: what is loaded begins with the first
-// while the others are still being pinned. A context must be bound.
-func (ring *Ring) open(parts int) (err error) {
+// while the others are still being pinned, where nobody made them ahead. A context must
+// be bound.
+func (ring *Ring) open(parts int) error {
+	if ring.making.Wait(); ring.failed != nil {
+		return ring.failed
+	}
+	return ring.pin(parts)
+}
+
+func (ring *Ring) pin(parts int) (err error) {
 	ring.mutex.Lock()
 	defer ring.mutex.Unlock()
 	if ring.free == nil {
@@ -77,6 +102,7 @@ func (ring *Ring) open(parts int) (err error) {
 
 // Close gives the ring back, of which all parts are free. A context must be bound.
 func (ring *Ring) Close() error {
+	ring.making.Wait()
 	var err error
 	if lost := len(ring.pinned) - len(ring.free); lost > 0 {
 		err = errors.New("parts of the ring are still in use")
