@@ -22,54 +22,81 @@ import (
 )
 
 var (
-	tuneBytes   = flag.Int64("tune-bytes", 3<<30, "of each GPU's file, in TestTunePour")
+	tuneBytes   = flag.Int64("tune-bytes", 2<<30, "of each GPU's file, in TestTunePour")
+	tuneGPUs    = flag.Int("tune-gpus", 0, "how many take part; 0: all")
 	tuneSeconds = flag.Float64("tune-seconds", 30, "after which TestTunePour begins with no other shape")
 	tuneFolder  = flag.String("tune-folder", ".", "where its files lie")
 )
 
-// TestTunePour is how a ring's shape and the number of its readers are chosen: what all
-// GPUs that are shown take at once, each out of a file of its own in the page cache,
-// beside copies from pinned memory to all of them, beside reading alone, and beside a
-// ring that is not read into. Every line says GB/s of all together.
+// TestTunePour is how a ring's shape and the number of its readers are chosen: what some
+// GPUs take at once, each out of a file of its own in the page cache, beside copies from
+// pinned memory to all of them, beside reading alone, and beside a ring for which nothing
+// is read. Every line says GB/s of all together.
 func TestTunePour(t *testing.T) {
 	onGPU(t)
-	rig := tuned(t, len(described(t)))
-	nodes, _ := filepath.Glob("/sys/devices/system/node/node[0-9]*") //nolint:errcheck // the pattern is sound
-	t.Logf("%d GPUs, %d processors, %d memory nodes", len(rig.files), runtime.GOMAXPROCS(0), len(nodes))
-	t.Logf("copies of pinned memory, all at once: %.1f", rig.links)
-	for _, readers := range []int{1, 4, 8, 16, 32, 60} {
-		if readers < 2*runtime.GOMAXPROCS(0) {
-			t.Logf("reading alone, %d readers: %.1f, summed up too: %.1f", readers, rig.reading(readers, false), rig.reading(readers, true))
-		}
+	gpus := len(described(t))
+	if *tuneGPUs > 0 {
+		gpus = min(gpus, *tuneGPUs)
 	}
 	begun := time.Now()
-	for _, shape := range shapes(len(rig.files)) {
+	rig := tuned(t, gpus)
+	t.Logf("%d GPUs, %d processors; memory nodes %s, of NVIDIA's devices %s", gpus, runtime.GOMAXPROCS(0),
+		first("/sys/devices/system/node/online"), first("/sys/bus/pci/drivers/nvidia/*/numa_node"))
+	t.Logf("files are made and GPUs open after %.1f s", time.Since(begun).Seconds())
+	t.Logf("copies of pinned memory, all at once: %.1f", rig.links)
+	for _, readers := range []int{1, 4, 8, 15, 30, 45, 60} {
+		if readers > 1 && readers >= runtime.GOMAXPROCS(0) {
+			break
+		}
+		t.Logf("reading alone, %2d readers: %6.1f in steps of 512 KiB, %6.1f of 128, summed up too %6.1f, %6.1f", readers,
+			rig.reading(readers, 512<<10, false), rig.reading(readers, 128<<10, false),
+			rig.reading(readers, 512<<10, true), rig.reading(readers, 128<<10, true))
+	}
+	taken, usual := transfer.ShapeFor(gpus), readers(gpus)
+	for _, readers := range []int{usual, usual * 2 / 3, usual / 2, min(31, (runtime.GOMAXPROCS(0)-1)/gpus)} {
+		rig.tell(taken, max(1, readers), "", ranges)
+	}
+	rig.tell(taken, usual, ", nothing read, only summed up", unread)
+	for _, shape := range shapes(taken) {
 		if time.Since(begun).Seconds() > *tuneSeconds {
 			t.Log("the rest is left out: its time is over")
 			return
 		}
-		rig.cut(shape)
-		readers := []int{readers(len(rig.files))}
-		if shape.Share == 1<<20 {
-			readers = append(readers, max(1, readers[0]*2/3))
-		}
-		for _, count := range readers {
-			found := rig.rates(count, shape.Share, ranges)
-			t.Logf("%d parts of %4d KiB, shares of %4d KiB, %2d readers a GPU: %.1f to %.1f, %.3f of the links", shape.Parts, shape.Size>>10, shape.Share>>10, count, found[0], found[len(found)-1], found[len(found)-1]/rig.links)
-		}
-		if shape == transfer.ShapeFor(len(rig.files)) {
-			found := rig.rates(readers[0], shape.Share, unread)
-			t.Logf("the same, nothing read, only summed up: %.1f to %.1f", found[0], found[len(found)-1])
-		}
+		rig.tell(shape, usual, "", ranges)
 	}
 }
 
-// shapes are those that are tried, the one that is taken first.
-func shapes(gpus int) []transfer.Shape {
-	all := []transfer.Shape{transfer.ShapeFor(gpus)}
-	for _, one := range [][2]int{{8, 8}, {8, 4}, {16, 4}, {4, 8}, {16, 2}, {8, 2}, {4, 4}, {6, 8}, {8, 16}, {4, 16}, {4, 32}, {32, 1}} {
-		for _, share := range []int{1 << 20, 512 << 10, 256 << 10, 2 << 20} {
-			if shape := (transfer.Shape{Parts: one[0], Size: one[1] << 20, Share: share}); shape.Size >= share && !slices.Contains(all, shape) {
+// first are the lines with which files begin.
+func first(pattern string) string {
+	paths, _ := filepath.Glob(pattern) //nolint:errcheck // it is sound
+	var lines []string
+	for _, path := range paths {
+		text, _ := os.ReadFile(path) //nolint:errcheck // what is not there says nothing
+		line, _, _ := strings.Cut(string(text), "\n")
+		lines = append(lines, line)
+	}
+	return strings.Join(lines, " ")
+}
+
+// tell tells what GPUs take through rings of a shape.
+func (rig *tuning) tell(shape transfer.Shape, readers int, what string, of rangesOf) {
+	if rig.shape != shape {
+		rig.cut(shape)
+	}
+	found := rig.rates(readers, shape.Share, of)
+	most := found[len(found)-1]
+	rig.Logf("%2d parts of %5d KiB, shares of %4d KiB, %2d readers a GPU%s: %.1f to %.1f, %.3f of the links",
+		shape.Parts, shape.Size>>10, shape.Share>>10, readers, what, found[0], most, most/rig.links)
+}
+
+// shapes are those that are tried besides the one that is taken.
+func shapes(taken transfer.Shape) (all []transfer.Shape) {
+	for _, share := range []int{1 << 20, 512 << 10, 256 << 10, 2 << 20} {
+		for _, one := range [][2]int{
+			{8, 8}, {8, 16}, {16, 4}, {8, 4}, {4, 16}, {8, 32}, {16, 8}, {4, 8}, {16, 2}, {8, 2}, {4, 4}, {4, 32}, {32, 2},
+		} {
+			shape := transfer.Shape{Parts: one[0], Size: one[1] << 20, Share: share}
+			if shape.Size >= share && shape != taken && (share == 1<<20 || shape.Size <= 16<<20) {
 				all = append(all, shape)
 			}
 		}
@@ -83,7 +110,11 @@ type tuning struct {
 	machine *machine
 	files   []*os.File
 	links   float64 // GB/s
+	shape   transfer.Shape
 }
+
+// rangesOf are the values that some of a file's bytes are, in tensors of a size.
+type rangesOf func(file *os.File, begin, end, size, step int64) []executor.Pour
 
 func tuned(t *testing.T, gpus int) *tuning {
 	rig := &tuning{T: t}
@@ -140,13 +171,12 @@ func (rig *tuning) copies() (rate float64) {
 }
 
 // reading is the rate at which so many read the files, each into room of its own.
-func (rig *tuning) reading(readers int, summed bool) float64 {
-	const step = 512 << 10
+func (rig *tuning) reading(readers int, step int64, summed bool) float64 {
 	var all sync.WaitGroup
 	begin := time.Now()
 	whole := int64(0)
 	for number := range readers {
-		file, share := rig.files[number%len(rig.files)], min(*tuneBytes, 1<<30)
+		file, share := rig.files[number%len(rig.files)], min(*tuneBytes, 512<<20)
 		whole += share
 		all.Go(func() {
 			room := make([]byte, step)
@@ -165,6 +195,7 @@ func (rig *tuning) reading(readers int, summed bool) float64 {
 
 // cut gives every GPU a ring of another shape, which is pinned then.
 func (rig *tuning) cut(shape transfer.Shape) {
+	rig.shape = shape
 	var all sync.WaitGroup
 	for _, device := range rig.machine.devices {
 		all.Go(func() {
@@ -186,7 +217,7 @@ func (rig *tuning) cut(shape transfer.Shape) {
 }
 
 // rates are of a few times that all files are poured, the slowest first.
-func (rig *tuning) rates(readers, share int, of func(file *os.File, begin, end, size, step int64) []executor.Pour) (found []float64) {
+func (rig *tuning) rates(readers, share int, of rangesOf) (found []float64) {
 	for range 3 {
 		var all sync.WaitGroup
 		begin := time.Now()

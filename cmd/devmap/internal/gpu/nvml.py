@@ -16,18 +16,18 @@ class Gauge:
 
     def __init__(self, index=0):
         self._library = ctypes.CDLL("libnvidia-ml.so.1")
-        self._held(self._library.nvmlInit_v2())
+        self.held(self._library.nvmlInit_v2())
         self._gpu = ctypes.c_void_p()
-        self._held(self._library.nvmlDeviceGetHandleByIndex_v2(ctypes.c_uint(index), ctypes.byref(self._gpu)))
+        self.held(self._library.nvmlDeviceGetHandleByIndex_v2(ctypes.c_uint(index), ctypes.byref(self._gpu)))
 
     @staticmethod
-    def _held(status):
+    def held(status):
         if status:
             raise OSError(f"NVML: status {status}")
 
     def used(self):
         memory = _Memory(version=ctypes.sizeof(_Memory) | 2 << 24)
-        self._held(self._library.nvmlDeviceGetMemoryInfo_v2(self._gpu, ctypes.byref(memory)))
+        self.held(self._library.nvmlDeviceGetMemoryInfo_v2(self._gpu, ctypes.byref(memory)))
         return memory.used
 
     def during(self, call, every=0.02):
@@ -53,6 +53,14 @@ class Gauge:
         while (used := self.used()) > want and time.monotonic() - begun < seconds:
             time.sleep(0.02)
         return used
+
+
+def count():
+    """GPUs that the driver shows."""
+    library, found = ctypes.CDLL("libnvidia-ml.so.1"), ctypes.c_uint()
+    Gauge.held(library.nvmlInit_v2())
+    Gauge.held(library.nvmlDeviceGetCount_v2(ctypes.byref(found)))
+    return found.value
 
 
 class Nothing(Gauge):

@@ -19,6 +19,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "..", "conformance", "python")]
 from engine import Engine  # noqa: E402
+import nvml  # noqa: E402
 from nvml import Gauge, Nothing  # noqa: E402
 
 MIB = 1 << 20
@@ -254,14 +255,21 @@ def unheed():
 
 def gauge():
     """What reads the memory of the first GPU that CUDA shows; where there is no GPU everything is nothing."""
-    shown = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")[0]
-    return Gauge(int(shown) if shown.isdigit() else 0) if os.path.exists("/dev/nvidiactl") else Nothing()
+    return gauges()[0]
+
+
+def gauges():
+    """The same of all GPUs that CUDA shows."""
+    if not os.path.exists("/dev/nvidiactl"):
+        return [Nothing()]
+    shown = [word for word in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if word.isdigit()]
+    return [Gauge(int(number)) for number in shown or range(nvml.count())]
 
 
 def quiet(seconds=15):
-    """Waits until nothing holds the GPU, or for some seconds: what ended a moment ago may hold it still."""
-    reading, begun = gauge(), time.monotonic()
-    while reading.used() > 16 * MIB and time.monotonic() - begun < seconds:
+    """Waits until nothing holds a GPU, or for some seconds: what ended a moment ago may hold it still."""
+    readings, begun = gauges(), time.monotonic()
+    while max(reading.used() for reading in readings) > 16 * MIB and time.monotonic() - begun < seconds:
         time.sleep(0.1)
 
 
