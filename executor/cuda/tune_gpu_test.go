@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -52,12 +54,16 @@ func TestTunePour(t *testing.T) {
 			rig.reading(readers, 512<<10, false), rig.reading(readers, 128<<10, false),
 			rig.reading(readers, 512<<10, true), rig.reading(readers, 128<<10, true))
 	}
+	for _, bytes := range []int{16, 32, 64, 128, 256, 512} {
+		all := gpus * readers(gpus)
+		t.Logf("reading and summing up by turns into %3d MiB, %d readers: %6.1f", bytes, all, rig.turning(all, bytes<<20))
+	}
 	taken, usual := transfer.ShapeFor(gpus), readers(gpus)
 	for _, readers := range []int{usual, usual * 2 / 3, usual / 2, min(31, (runtime.GOMAXPROCS(0)-1)/gpus)} {
 		rig.tell(taken, max(1, readers), "", ranges)
 	}
 	rig.tell(taken, usual, ", nothing read, only summed up", unread)
-	for _, shape := range shapes(taken) {
+	for _, shape := range shapes(taken, usual) {
 		if time.Since(begun).Seconds() > *tuneSeconds {
 			t.Log("the rest is left out: its time is over")
 			return
@@ -85,12 +91,21 @@ func (rig *tuning) tell(shape transfer.Shape, readers int, what string, of range
 	}
 	found := rig.rates(readers, shape.Share, of)
 	most := found[len(found)-1]
+	if shape.Own {
+		what = ", places of their own"
+	}
 	rig.Logf("%2d parts of %5d KiB, shares of %4d KiB, %2d readers a GPU%s: %.1f to %.1f, %.3f of the links",
 		shape.Parts, shape.Size>>10, shape.Share>>10, readers, what, found[0], most, most/rig.links)
 }
 
-// shapes are those that are tried besides the one that is taken.
-func shapes(taken transfer.Shape) (all []transfer.Shape) {
+// shapes are those that are tried besides the one that is taken, for some readers a GPU.
+func shapes(taken transfer.Shape, readers int) (all []transfer.Shape) {
+	for _, one := range [][2]int{{2, 8}, {4, 8}, {1, 8}, {2, 4}, {4, 4}, {4, 2}} { // places a reader, shares a part
+		for _, share := range []int{1 << 20, 512 << 10} {
+			parts := (one[0]*readers + one[1] - 1) / one[1]
+			all = append(all, transfer.Shape{Parts: max(2, parts), Size: one[1] * share, Share: share, Own: true})
+		}
+	}
 	for _, share := range []int{1 << 20, 512 << 10, 256 << 10, 2 << 20} {
 		for _, one := range [][2]int{
 			{8, 8}, {8, 16}, {16, 4}, {8, 4}, {4, 16}, {8, 32}, {16, 8}, {4, 8}, {16, 2}, {8, 2}, {4, 4}, {4, 32}, {32, 2},
@@ -191,6 +206,36 @@ func (rig *tuning) reading(readers int, step int64, summed bool) float64 {
 	}
 	all.Wait()
 	return float64(whole) / time.Since(begin).Seconds() / 1e9
+}
+
+// turning is the rate at which readers fill places of as many bytes one after another,
+// whoever comes: so a ring is filled, and here nobody takes from it.
+func (rig *tuning) turning(readers, bytes int) float64 {
+	const step, turns = 512 << 10, 24 << 10
+	const both = syscall.PROT_READ | syscall.PROT_WRITE
+	room, err := syscall.Mmap(-1, 0, bytes, both, syscall.MAP_PRIVATE|syscall.MAP_ANONYMOUS)
+	if err != nil {
+		rig.Fatal(err)
+	}
+	defer func() { _ = syscall.Munmap(room) }()
+	_ = syscall.Madvise(room, syscall.MADV_HUGEPAGE)
+	clear(room)
+	var next atomic.Int64
+	var all sync.WaitGroup
+	most := min(turns, *tuneBytes*int64(len(rig.files))/step)
+	begin := time.Now()
+	for range readers {
+		all.Go(func() {
+			for turn := next.Add(1) - 1; turn < most; turn = next.Add(1) - 1 {
+				into := room[turn*step%int64(bytes):][:step]
+				file, from := turn%int64(len(rig.files)), turn/int64(len(rig.files))*step%*tuneBytes
+				_, _ = rig.files[file].ReadAt(into, from) //nolint:errcheck // its end is no error
+				_ = checksum.Of(into)
+			}
+		})
+	}
+	all.Wait()
+	return float64(most*step) / time.Since(begin).Seconds() / 1e9
 }
 
 // cut gives every GPU a ring of another shape, which is pinned then.

@@ -40,7 +40,7 @@ func (ring *Ring) Pour(ctx context.Context, loads []Load, readers int, patience 
 	defer ring.pouring.Unlock()
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	pouring := ring.newPouring(ring.pieces(loads))
+	pouring := ring.newPouring(ring.pieces(loads), readers)
 	pouring.context, pouring.stop, pouring.patience = ctx, stop, patience
 	context.AfterFunc(ctx, func() { pouring.stopped.Store(true) })
 	ended := make(chan struct{})

@@ -89,7 +89,9 @@ func rigOf(t *testing.T, gpus ...int) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rig, generator := &rig{ring: New(Shape{4, 64 << 10, 32 << 10})}, rand.New(rand.NewPCG(1, 2))
+	own := len(gpus) > 1 && gpus[1] == 1
+	rig := &rig{ring: New(Shape{Parts: 4, Size: 64 << 10, Share: 32 << 10, Own: own})}
+	generator := rand.New(rand.NewPCG(1, 2))
 	t.Cleanup(func() {
 		if held := driver.Held(); held != "" {
 			t.Errorf("the process still holds %s", held)
@@ -233,7 +235,7 @@ func TestMake(t *testing.T) {
 	rig.whole(t)
 	held := driver.Held()
 	for range 50 {
-		ring := New(Shape{4, 64 << 10, 32 << 10})
+		ring := New(Shape{Parts: 4, Size: 64 << 10, Share: 32 << 10})
 		ring.Make(end.Context)
 		if err := end.Context.Within(ring.Close); err != nil {
 			t.Fatal(err)

@@ -26,8 +26,7 @@ type pouring struct {
 	told     chan int64 // bytes that arenas have
 
 	pieces []poured // in the order in which they are read and land
-	shares []share
-	next   atomic.Int64 // of the shares: that nobody took
+	queues []queue  // of shares: one for all readers, or one for each
 
 	parts []*part
 	had   atomic.Int64 // how many of the parts there are yet
@@ -44,11 +43,20 @@ type share struct {
 	from, to int64
 }
 
+// queue is shares in the order in which they are taken.
+type queue struct {
+	shares []share
+	next   atomic.Int64 // that nobody took
+}
+
 // newPouring is a Pour of pieces, of which nothing is read yet.
-func (ring *Ring) newPouring(pieces []piece) *pouring {
+func (ring *Ring) newPouring(pieces []piece, readers int) *pouring {
 	pouring := &pouring{
-		ring: ring, told: make(chan int64, len(pieces)),
+		ring: ring, told: make(chan int64, len(pieces)), queues: make([]queue, 1),
 		pieces: make([]poured, len(pieces)), parts: make([]*part, min(ring.count, len(pieces))),
+	}
+	if ring.own {
+		pouring.queues = make([]queue, readers)
 	}
 	for number := range pieces {
 		poured := &pouring.pieces[number]
@@ -58,7 +66,9 @@ func (ring *Ring) newPouring(pieces []piece) *pouring {
 		size := max(ring.share, poured.Values.Step)
 		for from := poured.from; from < poured.to; {
 			to := min(poured.to, (from/size+1)*size)
-			pouring.shares = append(pouring.shares, share{number, from, to})
+			place := int64(number%len(pouring.parts))*((int64(ring.size)+size-1)/size) + (from-poured.from)/size
+			queue := &pouring.queues[place%int64(len(pouring.queues))]
+			queue.shares = append(queue.shares, share{number, from, to})
 			from = to
 		}
 	}
@@ -73,8 +83,8 @@ func (pouring *pouring) readAll(readers int) {
 	var hands sync.WaitGroup
 	hands.Go(func() { pouring.make(pouring.pieces[0].End) })
 	hands.Go(pouring.take)
-	for range readers {
-		hands.Go(pouring.read)
+	for number := range readers {
+		hands.Go(func() { pouring.read(&pouring.queues[number%len(pouring.queues)]) })
 	}
 	hands.Wait()
 }
@@ -100,13 +110,13 @@ func (pouring *pouring) take() {
 }
 
 // read takes shares until there is none.
-func (pouring *pouring) read() {
+func (pouring *pouring) read(queue *queue) {
 	for {
-		number := pouring.next.Add(1) - 1
-		if number >= int64(len(pouring.shares)) {
+		number := queue.next.Add(1) - 1
+		if number >= int64(len(queue.shares)) {
 			return
 		}
-		share := &pouring.shares[number]
+		share := &queue.shares[number]
 		part := pouring.await(share.piece)
 		if part == nil {
 			return

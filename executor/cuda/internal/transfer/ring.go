@@ -16,6 +16,7 @@ import (
 type Ring struct {
 	count, size int   // parts, and bytes of each
 	share       int64 // bytes that a reader takes at a time
+	own         bool  // at places of its own
 
 	making  sync.WaitGroup // who pins parts ahead
 	failed  error          // and why not all of them
@@ -36,8 +37,12 @@ type part struct {
 }
 
 // Shape is how a ring is cut: into so many parts of so many bytes, of which readers take
-// a share at a time.
-type Shape struct{ Parts, Size, Share int }
+// a share at a time: the next one that nobody took, or the next at places that are its
+// own, which stay in its processor's cache.
+type Shape struct {
+	Parts, Size, Share int
+	Own                bool
+}
 
 // ShapeFor is the shape of each ring where so many GPUs have one. A GPU's is 64 MiB, of
 // which most stay in a processor's caches, where GPUs read them faster than out of
@@ -46,7 +51,7 @@ type Shape struct{ Parts, Size, Share int }
 // or two parts, which are soon full.
 func ShapeFor(gpus int) Shape {
 	const parts, least, most, size, share = 8, 2, 32, 8 << 20, 1 << 20
-	return Shape{max(least, min(parts, most/gpus)), size, share}
+	return Shape{Parts: max(least, min(parts, most/gpus)), Size: size, Share: share}
 }
 
 const (
@@ -56,7 +61,7 @@ const (
 
 // New is a ring, which takes memory when it is used.
 func New(shape Shape) *Ring {
-	return &Ring{count: shape.Parts, size: shape.Size, share: int64(shape.Share)}
+	return &Ring{count: shape.Parts, size: shape.Size, share: int64(shape.Share), own: shape.Own}
 }
 
 // Make begins to pin all parts, and returns: whoever needs one waits for them all, and
