@@ -161,9 +161,9 @@ exporter: ## Modules of Transformers as devmap.export describes them beside the 
 
 gpu: ## devmap run on this machine's GPU, every figure with its bar (PART=memory,step; PART=help lists them; SEED=n PYTHON=python3 with torch; bin/ as it is where there is no Go)
 	@if [ '$(PART)' != help ] && command -v $(GO) >/dev/null 2>&1 && $(CGO_FOUND); then \
-		$(CUDA_FLAGS); $(GO) build -trimpath -tags cuda -o bin/devmap ./cmd/devmap && \
-		$(GO) test -trimpath -tags cuda -c -o bin/cuda.test ./executor/cuda && \
-		$(GO) test -trimpath -tags cuda -c -o bin/kernel.test ./executor/cuda/internal/kernel; fi
+		$(CUDA_FLAGS); $(GO) build -trimpath -ldflags '-s -w' -tags cuda -o bin/devmap ./cmd/devmap && \
+		$(GO) test -trimpath -ldflags '-s -w' -tags cuda -c -o bin/cuda.test ./executor/cuda && \
+		$(GO) test -trimpath -ldflags '-s -w' -tags cuda -c -o bin/kernel.test ./executor/cuda/internal/kernel; fi
 	@PYTHONDONTWRITEBYTECODE=1 "$${PYTHON:-python3}" cmd/devmap/internal/gpu/gpu.py bin/devmap --part '$(PART)' --seed "$(SEED)" --keep bin/gpu --table bin/gpu.md
 
 wheels: ## Build bin/wheels: a Python wheel a platform, the program inside (VERSION=1.2.3; as git describes the commit)
