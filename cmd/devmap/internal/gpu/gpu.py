@@ -37,6 +37,7 @@ ALONE = {
     "maps": ("maps", "several GPUs: devmap's own maps under Accelerate, each GPU beside the prediction"),
     "across": ("peers", "several GPUs: one device's bits, by both transports"),
     "watch": ("watched", "commands under devmap watch: peaks to the byte of their own, what watching takes; emit --for torch-check of three families"),
+    "swap": ("swap", "two models by turns: nothing lost in 20 cycles, kept ones too; a wake of 16 GB beside the link; others, kills, refusals, what commands leave"),
     "faults": ("faults", "no driver, no GPU, no room, memory that is not found, a corrupted path, a killed worker, Ctrl-C: words, status, memory given back"),
     "trained": ("trained", "a model of bytes trained, saved, and loaded by Transformers"),
 }
@@ -52,7 +53,7 @@ BESIDE = {
 }
 PARTS = ALONE | BESIDE
 WITH = {"peers": ("copies", "pipelines", "even", "onto", "maps", "across")}  # names of several parts
-GPU_ALONE = ("copies", "maps", "watch", "products", "kernels", "attention", "loading", "faults", "float64", "sanitizer")
+GPU_ALONE = ("copies", "maps", "watch", "swap", "products", "kernels", "attention", "loading", "faults", "float64", "sanitizer")
 
 
 def asked():

@@ -11,8 +11,14 @@ class _Memory(ctypes.Structure):
     _fields_ = [("version", ctypes.c_uint), ("total", ctypes.c_ulonglong), ("reserved", ctypes.c_ulonglong), ("free", ctypes.c_ulonglong), ("used", ctypes.c_ulonglong)]
 
 
+class _Process(ctypes.Structure):
+    """nvmlProcessInfo_t: usedGpuMemory is all ones where the driver does not tell."""
+
+    _fields_ = [("pid", ctypes.c_uint), ("used", ctypes.c_ulonglong), ("instance", ctypes.c_uint), ("compute", ctypes.c_uint)]
+
+
 class Gauge:
-    """Bytes used of the first GPU, now, and the most while something runs."""
+    """Bytes used of the first GPU, now, and the most while something runs; processes on it."""
 
     def __init__(self, index=0):
         self._library = ctypes.CDLL("libnvidia-ml.so.1")
@@ -29,6 +35,12 @@ class Gauge:
         memory = _Memory(version=ctypes.sizeof(_Memory) | 2 << 24)
         self.held(self._library.nvmlDeviceGetMemoryInfo_v2(self._gpu, ctypes.byref(memory)))
         return memory.used
+
+    def processes(self, most=256):
+        """Numbers of the processes that the driver shows on the GPU: in a container they may be the host's."""
+        count, found = ctypes.c_uint(most), (_Process * most)()
+        self.held(self._library.nvmlDeviceGetComputeRunningProcesses_v3(self._gpu, ctypes.byref(count), found))
+        return {found[i].pid for i in range(count.value)}
 
     def during(self, call, every=0.02):
         """What a call returns, and the most that was used meanwhile."""
@@ -71,3 +83,6 @@ class Nothing(Gauge):
 
     def used(self):
         return 0
+
+    def processes(self, _most=0):
+        return set()

@@ -118,14 +118,18 @@ class Shared:
     def config(self, model):
         """The folder of a model's config alone: its weights are drawn. Tried on a processor it is a small one of the
         same family."""
-        return self.once(("small", model), lambda: self._small(model)) if self.kind == "cpu" else os.path.join(self.models, model)
+        return self.tiny(model) if self.kind == "cpu" else os.path.join(self.models, model)
 
-    def _small(self, model):
-        folder = os.path.join(self.folder, "small", model)
+    def tiny(self, model, **over):
+        """A small one of a model's family, whose fields are as is said."""
+        return self.once(("tiny", model), lambda: self._tiny(model, over))
+
+    def _tiny(self, model, over):
+        folder = os.path.join(self.folder, "tiny", model)
         os.makedirs(folder)
         with open(os.path.join(self.models, model, "config.json")) as file:
             fields = json.load(file)
-        fields |= {"hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 4, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16, "vocab_size": 500}
+        fields |= {"hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 4, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16, "vocab_size": 500} | over
         with open(os.path.join(folder, "config.json"), "w") as file:
             json.dump({name: value for name, value in fields.items() if not name.endswith("_token_id")}, file)
         return folder
@@ -260,10 +264,13 @@ def gauge():
 
 def gauges():
     """The same of all GPUs that CUDA shows."""
-    if not os.path.exists("/dev/nvidiactl"):
+    try:
+        shown = [word for word in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if word.isdigit()]
+        return [Gauge(int(number)) for number in shown or range(nvml.count())]
+    except OSError:
+        if os.path.exists("/dev/nvidiactl"):
+            raise
         return [Nothing()]
-    shown = [word for word in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if word.isdigit()]
-    return [Gauge(int(number)) for number in shown or range(nvml.count())]
 
 
 def quiet(seconds=15):
