@@ -5,13 +5,14 @@ import os
 import shutil
 import statistics
 import tempfile
+import time
 
 import killed
 import left
 import refused
 from kernels import tested
 from shared import MIB, SCRATCH, gauge, spending
-from turns import Swap, available, certified, documents, heard
+from turns import Swap, available, certified, documents, finish, heard
 
 NAME = "swap"
 MODELS = ("llama-3.2-1b", "qwen2.5-0.5b")
@@ -36,8 +37,11 @@ def swap(shared, figures):
             "tests of Go": lambda: tests(held, figures),
         }
         for name, part in parts.items():
+            begun = time.monotonic()
             with figures.attempt(NAME, name), spending(shared.spent, name):
                 part()
+            finish()
+            print(f"swap: {name}: {time.monotonic() - begun:.1f} s", flush=True)
 
 
 def weights(held, figures):
@@ -80,7 +84,6 @@ def cycles(held, figures, keep):
 
     status, certificate, reports = outside(figures, case, run)
     verdict = certificate.document["verdict"]
-    print(f"swap: {case}: {certificate.run.seconds:.1f} s", flush=True)
     figures.same(NAME, f"{case}: verdict pass, exit status 0", (verdict == "pass") + (status == 0), 2, "; ".join(certificate.document["reasons"]))
     figures.within(NAME, f"{case}: unloads with anything in the ledger that should not be", certificate.held(), 0, f"of {len(certificate.document['cycles'])}")
     for name, figure in (("the driver", "driver_free_bytes"), ("NVML", "nvml_used_bytes")):
@@ -95,7 +98,7 @@ def told(figures, case, reports):
     """Seconds of turns behind the first of each plan."""
     turns = [report["turn"] for report in reports if report["turn"]["cycle"] > 1]
     seconds = {kind: statistics.median(turn[kind + "_seconds"] for turn in turns) for kind in ("start", "end")}
-    figures.told(NAME, f"{case}: median seconds from turn to first step", f"{seconds['start']:.3f}", f"{turns[0]['start']}; to the end of a turn {seconds['end']:.3f} ({turns[0]['end']})")
+    figures.told(NAME, f"{case}: median seconds from turn to first step", f"{seconds['start']:.3f}", f"{turns[0]['start']}; from the last step to the end {seconds['end']:.3f} ({turns[0]['end']}); {len(reports)} turns")
 
 
 def wakes(held, figures):

@@ -26,6 +26,16 @@ def documents(path):
     return found
 
 
+RUNNING = []  # what was begun and is not known to have ended
+
+
+def finish():
+    """Kills what a part has left that broke off; workers end by themselves."""
+    for lines in list(RUNNING):
+        lines.process.kill()
+        lines.end()
+
+
 class Lines:
     """A command whose lines, of both kinds, are read as they come."""
 
@@ -35,6 +45,7 @@ class Lines:
                                         errors="replace", env=os.environ | dict(environment), **over)
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
+        RUNNING.append(self)
 
     def _read(self):
         for line in self.process.stdout:
@@ -67,6 +78,8 @@ class Lines:
             self.process.wait()
             self.lines.append(f"it did not end in {seconds} s")
         self._reader.join(10)
+        if self in RUNNING:
+            RUNNING.remove(self)
         self.seconds = time.monotonic() - self.begun
         return self.process.returncode
 
