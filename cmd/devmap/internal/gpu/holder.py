@@ -1,7 +1,8 @@
-"""holder.py BYTES [--on-line] [--seconds N] [--told FILE]: a process that holds memory of the first GPU, by the driver's library alone.
+"""holder.py BYTES [--on-line] [--seconds N] [--told FILE]: holds memory of the first GPU, by the driver's library alone.
 
 Below zero BYTES are those that it leaves free. It says "ready" once it has a context, then takes the memory, with
---on-line when it reads a line; says "held", and holds it until its input ends, or for some seconds. FILE gets its number then.
+--on-line when it reads a line; says "held", and holds it until its input ends, or for some seconds. FILE gets the
+process's number then.
 """
 
 import argparse
@@ -18,7 +19,13 @@ class _Location(ctypes.Structure):
 class _Kind(ctypes.Structure):
     """CUmemAllocationProp (CUDA driver API): pinned memory (1) of a device (1)."""
 
-    _fields_ = [("kind", ctypes.c_int), ("handles", ctypes.c_int), ("location", _Location), ("windows", ctypes.c_void_p), ("flags", ctypes.c_ubyte * 8)]
+    _fields_ = [
+        ("kind", ctypes.c_int),
+        ("handles", ctypes.c_int),
+        ("location", _Location),
+        ("windows", ctypes.c_void_p),
+        ("flags", ctypes.c_ubyte * 8),
+    ]
 
 
 class GPU:

@@ -1,6 +1,7 @@
 """Runs that are killed at drawn moments, and runs that are refused memory: no process and no byte of them is left."""
 
 import collections
+import dataclasses
 import os
 import random
 import re
@@ -14,29 +15,50 @@ NAME = "swap"
 MODEL, AT_ONCE = "qwen2.5-0.5b", 8
 KILLS, MAPS, DEVICES = 16, 16, 2
 GONE, HOST = 10.0, 512  # seconds; MiB of the host's memory, which the system has other uses for too
-FAULTS = {"kill@load:1": "load", "kill@step:1": "step 1", "kill@sleep:1": "goes to sleep", "kill@sleep:2": "goes to sleep", "kill@wake:1": "wakes", "kill@wake:2": "wakes"}
+SLEEPS, WAKES = "goes to sleep", "wakes"
+FAULTS = {"load:1": "load", "step:1": "step 1", "sleep:1": SLEEPS, "sleep:2": SLEEPS, "wake:1": WAKES, "wake:2": WAKES}
 ERROR, INFEASIBLE = 1, 3
+# What a run that is refused memory says, by what it needed it for.
+NEEDS = {
+    "load": (INFEASIBLE, "OUT_OF_MEMORY"),
+    "copy": (INFEASIBLE, r"page-locked memory .*OUT_OF_MEMORY.*without --keep host"),
+    "wake": (INFEASIBLE, r"the wake was rolled back: .*OUT_OF_MEMORY"),
+    "beyond": (ERROR, "did not come to that"),
+}
+
+
+@dataclasses.dataclass
+class Killed:
+    """A run of which a process was killed, how many seconds behind its beginning."""
+
+    whom: str
+    after: float
+    where: str = ""
+    seconds: float = 0.0  # until none of its processes was left
+    wrong: str = ""
 
 
 def storm(held, figures):
-    """All of them, some at once; what each was, and what is left when the last has ended."""
+    """All of them, some at once; how each ended, and what is left when the last has."""
     reading, draw, begun = gauge(), random.Random(held.shared.seed), time.monotonic()
     used, room = reading.used(), available()
     kills, ends, maps = [], [], []
     window = 4 + 6 * held.turn_seconds
-    drawn = [(("supervisor", "worker")[i % 2], ("none", "host")[i // 2 % 2], draw.uniform(0.1, window)) for i in range(KILLS)]
     for copy in range(2):
         held.plan(MODEL, copy=copy)
     held.plan(MODEL, DEVICES)
+    drawn = [(Killed(("supervisor", "worker")[i % 2], draw.uniform(0.1, window)), ("none", "host")[i // 2 % 2]) for i in range(KILLS)]
     tasks = [lambda one=one: kills.append(killed(held, *one)) for one in drawn]
     tasks += [lambda fault=fault: ends.append(faulted(held, fault)) for fault in FAULTS if not (held.tiny and "step" in fault)]
     tasks += [lambda number=number: maps.append(unmapped(held, number)) for number in range(1, MAPS + 1)]
     held.shared.beside(tasks, AT_ONCE)
     after = reading.settled(used, GONE)
-    figures.within(NAME, "kills and refusals: NVML, from here, beyond the start, MiB", max(0, after - used) / MIB, 0, f"{len(tasks)} runs, {AT_ONCE} at once, in {time.monotonic() - begun:.0f} s; {used / MIB:.1f} MiB, then {after / MIB:.1f}")
-    figures.within(NAME, "kills and refusals: host memory not given back, MiB", missing(room), HOST, f"{room / MIB:.0f} MiB could be had before")
+    note = f"{len(tasks)} runs, {AT_ONCE} at once, in {time.monotonic() - begun:.0f} s; {used / MIB:.1f} MiB, then {after / MIB:.1f}"
+    figures.within(NAME, "kills and refusals: NVML, from here, beyond the start, MiB", max(0, after - used) / MIB, 0, note)
+    figures.within(NAME, "kills and refusals: host memory not given back, MiB", missing(room), HOST, f"of {room / MIB:.0f} MiB")
     told_kills(figures, kills, held.shared.seed)
-    figures.same(NAME, "kills by --fault: exit status 1, where it was", sum(not why for why in ends), len(ends), "; ".join(why for why in ends if why)[:400])
+    wrong = [why for why in ends if why]
+    figures.same(NAME, "kills by --fault: exit status 1, where it was", len(ends) - len(wrong), len(ends), "; ".join(wrong)[:400])
     told_maps(figures, sorted(maps))
 
 
@@ -57,38 +79,47 @@ def alive(pid):
         return False
 
 
-def killed(held, whom, keep, after):
-    """SIGKILL to one of its processes: whom, where it was, and how many seconds later all were gone, from the system and from the GPU."""
+def killed(held, one, keep):
+    """SIGKILL to one of a run's processes, and how many seconds later all are gone, from the system and from the GPU."""
     reading = gauge()
     run = held.run([held.plan(MODEL, copy=copy) for copy in range(2)], "--cycles", 10000, "--keep", keep)
-    time.sleep(after)
+    time.sleep(one.after)
     workers = descendants(run.process.pid)
     processes = workers | {run.process.pid}
     if run.process.poll() is not None:
-        return whom, keep, after, f"it had ended: {run.last()}", 0.0, False
-    os.kill(max(workers) if whom == "worker" and workers else run.process.pid, signal.SIGKILL)
+        one.wrong = f"it had ended: {run.last()}"
+        return one
+    os.kill(max(workers) if one.whom == "worker" and workers else run.process.pid, signal.SIGKILL)
     sent = time.monotonic()
-    while (any(map(alive, processes - {run.process.pid})) or processes & reading.processes()) and time.monotonic() - sent < 2 * GONE:
+    while any(map(alive, processes)) or processes & reading.processes():
         run.process.poll()  # waits for the supervisor, which is this process's child
+        if time.monotonic() - sent > 2 * GONE:
+            break
         time.sleep(0.02)
-    seconds = time.monotonic() - sent
+    one.seconds = time.monotonic() - sent
     status = run.end(30)
     found = re.search(r"ended (\S.*?): signal: killed", run.said)
-    right = status == -signal.SIGKILL if whom == "supervisor" else status in (ERROR, -signal.SIGKILL) and (not workers or "killed" in run.said)
-    return whom, keep, after, (found[1] if found else f"behind {run.turns} turns") + ("" if right else f": exit status {status}: {run.last()}"), seconds, right
+    one.where = found[1] if found else f"behind {run.turns} turns"
+    ends = {-signal.SIGKILL} if one.whom == "supervisor" or not workers else {ERROR}
+    if status not in ends or ERROR in ends and "killed" not in run.said:
+        one.wrong = f"exit status {status}: {run.last()}"
+    return one
 
 
 def told_kills(figures, kills, seed):
-    right = [one for one in kills if one[5]]
-    figures.same(NAME, "SIGKILL of supervisors and workers: ends as foretold", len(right), len(kills), "; ".join(f"{one[0]}: {one[3]}" for one in kills if not one[5])[:400])
-    figures.within(NAME, "SIGKILL: seconds until no process is left, on the system or on the GPU, at most", max(one[4] for one in kills), GONE, f"seed {seed}; {len(kills)} moments from {min(one[2] for one in kills):.1f} to {max(one[2] for one in kills):.1f} s")
-    places = collections.Counter(re.sub(r"[\d.]+ \w?i?B|\d+", "…", one[3]) for one in kills)
+    wrong = [f"{one.whom}: {one.wrong}" for one in kills if one.wrong]
+    figures.same(NAME, "SIGKILL of supervisors and workers: end as foretold", len(kills) - len(wrong), len(kills), "; ".join(wrong)[:400])
+    moments = [one.after for one in kills]
+    most = {whom: max(one.seconds for one in kills if one.whom == whom) for whom in ("supervisor", "worker")}
+    note = f"{len(kills)} moments from {min(moments):.1f} to {max(moments):.1f} s, seed {seed}; of a worker {most['worker']:.1f} s"
+    figures.within(NAME, "SIGKILL: seconds until no process is left, on the system or on the GPU", max(most.values()), GONE, note)
+    places = collections.Counter(re.sub(r"[\d.]+ \w?i?B|\d+", "…", one.where) for one in kills)
     figures.told(NAME, "SIGKILL: where they were", str(len(places)), "; ".join(f"{count} × {place}" for place, count in places.most_common()))
 
 
 def faulted(held, fault):
     """Empty: it ended as it should."""
-    run = held.run([held.plan(MODEL, copy=copy) for copy in range(2)], "--cycles", 3, "--keep", "host", "--fault", fault)
+    run = held.run([held.plan(MODEL, copy=copy) for copy in range(2)], "--cycles", 3, "--keep", "host", "--fault", "kill@" + fault)
     status = run.end()
     found = re.search(r"ended (\S.*?): signal: killed", run.said)
     kept = status == ERROR and found and FAULTS[fault] in found[1]
@@ -96,21 +127,21 @@ def faulted(held, fault):
 
 
 def unmapped(held, number):
-    """What the Nth need of memory was that finds none: in a load, for the copy that is kept, in a wake; or it did not come to that."""
-    run = held.run([held.plan(MODEL, DEVICES)], "--cycles", 2, "--keep", "host", "--fault", f"oom@map:{number}", gpus=DEVICES)
+    """What the Nth need of memory was for, that finds none."""
+    fault = f"oom@map:{number}"
+    run = held.run([held.plan(MODEL, DEVICES)], "--cycles", 2, "--keep", "host", "--fault", fault, gpus=DEVICES)
     status = run.end()
-    kinds = (("wake", INFEASIBLE, r"the wake was rolled back: .*OUT_OF_MEMORY"), ("copy", INFEASIBLE, r"page-locked memory .*OUT_OF_MEMORY.*without --keep host"),
-             ("load", INFEASIBLE, "OUT_OF_MEMORY"), ("beyond", ERROR, "did not come to that"))
-    kind = next((kind for kind, want, words in kinds if status == want and re.search(words, run.said)), "wrong")
-    return number, kind, f"exit status {status}: {run.last('MEMORY|come to that')}"
+    fits = [kind for kind, (want, words) in NEEDS.items() if status == want and re.search(words, run.said)]
+    return number, fits[-1] if fits else "wrong", f"exit status {status}: {run.last('MEMORY|come to that')}"
 
 
 def told_maps(figures, maps):
-    """A plan's maps of its only wake, one after another, are refused, and nothing behind them is asked for."""
-    counted = collections.Counter(kind for _, kind, _ in maps)
-    wrong = [f"{number}: {said}" for number, kind, said in maps if kind == "wrong"]
-    order = [kind for _, kind, _ in maps]
-    ordered = order == sorted(order, key=["load", "copy", "wake", "beyond", "wrong"].index)
-    figures.same(NAME, "out of memory at each map of a wake: rolled back, exit status 3, words", counted["wake"] if ordered else 0, DEVICES, "; ".join(wrong)[:300] or next((said for _, kind, said in maps if kind == "wake"), ""))
-    figures.same(NAME, "page-locked memory is refused for each copy that is kept: exit status 3, the way out", counted["copy"], DEVICES, next((said for _, kind, said in maps if kind == "copy"), ""))
-    figures.told(NAME, "needs of memory that were refused", str(len(maps) - counted["beyond"]), f"{counted['load']} in loading; {counted['beyond']} behind the last")
+    """What is asked for one after another, in loading, for copies and in the only wake, is refused, and nothing behind it."""
+    order, said = [kind for _, kind, _ in maps], {kind: words for _, kind, words in reversed(maps)}
+    counted = collections.Counter(order)
+    right = order == sorted(order, key=[*NEEDS, "wrong"].index)
+    wrong = "; ".join(f"{number}: {words}" for number, kind, words in maps if kind == "wrong")[:300]
+    wakes, copies = counted["wake"] * right, counted["copy"] * right
+    figures.same(NAME, "out of memory at each map of a wake: rolled back, exit status 3", wakes, DEVICES, wrong or said.get("wake", ""))
+    figures.same(NAME, "page-locked memory refused for each copy: exit status 3, the way out", copies, DEVICES, said.get("copy", ""))
+    figures.told(NAME, "other needs of memory that were refused", str(counted["load"]), f"{counted['beyond']} behind the last of all")

@@ -5,15 +5,17 @@ import signal
 import sys
 import time
 
+from lines import Lines, documents
 from shared import HERE, MIB, gauge
-from turns import Lines, documents, heard
+from turns import heard
 
 NAME = "swap"
 CHECK = 4
 TAKES = "import torch; held = torch.ones(1 << 28, device='cuda'); torch.cuda.synchronize(); "
 # A process of a session of its own, which holds memory and outlives the script.
 LEAVES = """import os, subprocess, sys, time
-subprocess.Popen([sys.executable, *sys.argv[1:3], "--seconds", "60", "--told", sys.argv[3]], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+quiet = {name: subprocess.DEVNULL for name in ("stdin", "stdout", "stderr")}
+subprocess.Popen([sys.executable, *sys.argv[1:3], "--seconds", "60", "--told", sys.argv[3]], start_new_session=True, **quiet)
 while not os.path.exists(sys.argv[3]): time.sleep(0.02)
 """
 WAITS = """import os, sys, time
@@ -42,7 +44,8 @@ def judged(figures, case, run, verdict, status, words=""):
         raise RuntimeError(f"exit status {ended}: {run.said[-600:]}")
     certificate = documents(run.out)[-1]
     said = "; ".join(certificate["reasons"])
-    figures.same(NAME, f"{case}: {verdict}, exit status {status}, words", (certificate["verdict"] == verdict) + (ended == status) + (words in said), 3, f"exit status {ended}: {said}")
+    kept = [certificate["verdict"] == verdict, ended == status, words in said]
+    figures.same(NAME, f"{case}: {verdict}, exit status {status}, words", sum(kept), len(kept), f"exit status {ended}: {said}")
 
 
 def clean(held, figures, case):

@@ -7,8 +7,9 @@ import re
 import resource
 import time
 
+from lines import documents
 from shared import MIB, descendants, gauge, warm
-from turns import available, documents, heard
+from turns import available, heard
 
 NAME = "swap"
 SMALL, LARGE, LARGEST = "qwen2.5-0.5b", "llama-3.2-1b", "llama-3.1-8b"
@@ -18,7 +19,12 @@ LEFT = 5 << 29  # of the GPU: enough for a context and the small model
 
 
 def refusals(held, figures):
-    cases = {"copies that the host has no room for": host, "a model that the GPU has no room for": gpu, "a wake that finds no room": woken, "page-locked memory that the system refuses": pinned}
+    cases = {
+        "copies that the host has no room for": host,
+        "a model that the GPU has no room for": gpu,
+        "a wake that finds no room": woken,
+        "page-locked memory that the system refuses": pinned,
+    }
     for case, what in cases.items():
         if held.tiny and what in (woken, pinned):
             figures.told(NAME, case, "left out", "no step runs, in whose time it could be done")
@@ -33,7 +39,8 @@ def judged(figures, case, run, before, words, turns=0):
     after = gauge().settled(before, 5)
     last = run.last("^devmap: ")
     kept = [status == INFEASIBLE, bool(re.search(words, run.said)), run.turns == turns, after <= before]
-    figures.same(NAME, f"{case}: exit status 3, words, {turns} turns, nothing left", sum(kept), len(kept), f"exit status {status}, {run.turns} turns, {before / MIB:.1f} MiB before, {after / MIB:.1f} after; {last}")
+    note = f"exit status {status}, {run.turns} turns, {before / MIB:.1f} MiB before, {after / MIB:.1f} after; {last}"
+    figures.same(NAME, f"{case}: exit status 3, words, {turns} turns, nothing left", sum(kept), len(kept), note)
 
 
 def host(held, judge):

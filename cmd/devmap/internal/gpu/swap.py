@@ -10,9 +10,11 @@ import time
 import killed
 import left
 import refused
+from certificate import certified
 from kernels import tested
+from lines import documents, finish
 from shared import MIB, SCRATCH, gauge, spending
-from turns import Swap, available, certified, documents, finish, heard
+from turns import Swap, available, heard
 
 NAME = "swap"
 MODELS = ("llama-3.2-1b", "qwen2.5-0.5b")
@@ -68,7 +70,8 @@ def outside(figures, case, run):
     before = reading.used()
     made = run()
     after = reading.settled(before, 5)
-    figures.within(NAME, f"{case}: NVML, from here, beyond the start, MiB", max(0, after - before) / MIB, 0, f"{before / MIB:.1f} MiB, then {after / MIB:.1f}")
+    note = f"{before / MIB:.1f} MiB, then {after / MIB:.1f}"
+    figures.within(NAME, f"{case}: NVML, from here, beyond the start, MiB", max(0, after - before) / MIB, 0, note)
     return made
 
 
@@ -85,11 +88,13 @@ def cycles(held, figures, keep):
     status, certificate, reports = outside(figures, case, run)
     verdict = certificate.document["verdict"]
     figures.same(NAME, f"{case}: verdict pass, exit status 0", (verdict == "pass") + (status == 0), 2, "; ".join(certificate.document["reasons"]))
-    figures.within(NAME, f"{case}: unloads with anything in the ledger that should not be", certificate.held(), 0, f"of {len(certificate.document['cycles'])}")
+    unloads = len(certificate.document["cycles"])
+    figures.within(NAME, f"{case}: unloads with anything in the ledger that should not be", certificate.held(), 0, f"of {unloads}")
     for name, figure in (("the driver", "driver_free_bytes"), ("NVML", "nvml_used_bytes")):
         figures.within(NAME, f"{case}: granules lost from cycle 2 on, by {name}", certificate.lost(figure), 0, certificate.check("growth"))
     figures.within(NAME, f"{case}: seconds until free memory is back, at most", certificate.slowest(), WITHIN, certificate.check("nvml_free"))
-    figures.told(NAME, f"{case}: checks", str(sum(check["verdict"] == "pass" for check in certificate.document["checks"])), certificate.check("refill") + "; " + certificate.check("poison"))
+    passed = sum(check["verdict"] == "pass" for check in certificate.document["checks"])
+    figures.told(NAME, f"{case}: checks that pass", str(passed), certificate.check("refill") + "; " + certificate.check("poison"))
     told(figures, case, reports)
     held.turn_seconds = certificate.run.seconds / max(1, len(reports))
 
@@ -98,7 +103,8 @@ def told(figures, case, reports):
     """Seconds of turns behind the first of each plan."""
     turns = [report["turn"] for report in reports if report["turn"]["cycle"] > 1]
     seconds = {kind: statistics.median(turn[kind + "_seconds"] for turn in turns) for kind in ("start", "end")}
-    figures.told(NAME, f"{case}: median seconds from turn to first step", f"{seconds['start']:.3f}", f"{turns[0]['start']}; from the last step to the end {seconds['end']:.3f} ({turns[0]['end']}); {len(reports)} turns")
+    note = f"{turns[0]['start']}; from the last step to the end {seconds['end']:.3f} ({turns[0]['end']}); {len(reports)} turns"
+    figures.told(NAME, f"{case}: median seconds from turn to first step", f"{seconds['start']:.3f}", note)
 
 
 def wakes(held, figures):
@@ -119,14 +125,18 @@ def wakes(held, figures):
     note = f"seconds {every}; mapped in {statistics.median(turn['map_seconds'] for turn in woken):.4f}"
     figures.same(NAME, f"{case}: turns behind the first that are woken", sum(turn["start"] == "woken" for turn in woken), 5)
     bar = WAKE if not held.tiny else float("inf")
-    figures.within(NAME, f"{case}: seconds / bytes at torch's rate from pinned memory", seconds * rate / size, bar, f"{note}; torch copies at {rate / 1e9:.2f} GB/s")
-    own = [turn["start_seconds"] / turn["copy_seconds"] for turn in woken]
-    figures.within(NAME, f"{case}: seconds / its own copy's", statistics.median(own), bar, f"copied at {statistics.median(size / turn['copy_seconds'] for turn in woken) / 1e9:.2f} GB/s")
+    note += f"; torch copies at {rate / 1e9:.2f} GB/s"
+    figures.within(NAME, f"{case}: seconds / bytes at torch's rate from pinned memory", seconds * rate / size, bar, note)
+    own = statistics.median(turn["start_seconds"] / turn["copy_seconds"] for turn in woken)
+    copied = statistics.median(size / turn["copy_seconds"] for turn in woken)
+    figures.within(NAME, f"{case}: seconds / its own copy's", own, bar, f"copied at {copied / 1e9:.2f} GB/s")
     sleeps = statistics.median(turn["end_seconds"] for turn in turns[1:])
-    figures.told(NAME, f"{case}: the first sleep, GB/s", f"{first['end_bytes'] / first['end_seconds'] / 1e9:.2f}", f"{first['end_seconds']:.2f} s, pages and all; later ones {sleeps:.3f} s with {turns[-1]['end_bytes']} bytes copied")
+    note = f"{first['end_seconds']:.2f} s, pages and all; later ones {sleeps:.3f} s with {turns[-1]['end_bytes']} bytes copied"
+    figures.told(NAME, f"{case}: the first sleep, GB/s", f"{first['end_bytes'] / first['end_seconds'] / 1e9:.2f}", note)
     anew = run()[1:]
-    again = statistics.median(turn["start_seconds"] for turn in anew)
-    figures.told(NAME, f"{case}: loaded anew from the file / woken", f"{again / seconds:.2f}", f"{again:.3f} s, of which {statistics.median(turn['map_seconds'] for turn in anew):.3f} until all was prepared; {size / again / 1e9:.1f} GB/s")
+    again, prepared = (statistics.median(turn[kind + "_seconds"] for turn in anew) for kind in ("start", "map"))
+    note = f"{again:.3f} s, of which {prepared:.3f} until all was prepared; {size / again / 1e9:.1f} GB/s"
+    figures.told(NAME, f"{case}: loaded anew from the file / woken", f"{again / seconds:.2f}", note)
 
 
 def rates(held, woken):
@@ -157,7 +167,8 @@ def others(held, figures, stays):
     came, status, certificate, reports = outside(figures, case, run)
     verdict = certificate.document["verdict"]
     figures.same(NAME, f"{case}: verdict inconclusive, exit status 4", (verdict == "inconclusive") + (status == 4), 2, certificate.check("others"))
-    figures.told(NAME, f"{case}: turns", str(len(reports)), f"it had its memory behind {came} of them; {certificate.check('baseline')}; {certificate.check('growth')}")
+    note = f"it had its memory behind {came} of them; {certificate.check('baseline')}; {certificate.check('growth')}"
+    figures.told(NAME, f"{case}: turns", str(len(reports)), note)
 
 
 def tests(held, figures):
