@@ -43,7 +43,8 @@ func hostLacks(kept, beside int64, rooms []hostroom.Room) error {
 		if beside > 0 {
 			others = fmt.Sprintf(" beside the %v of others", costmodel.Bytes(beside))
 		}
-		return fmt.Errorf("its copy that is kept takes %v%s, and %s has %v free: %w", costmodel.Bytes(kept), others, tightest.Place, costmodel.Bytes(free), ErrMemory)
+		return fmt.Errorf("its copy that is kept takes %v%s, and %s has %v free: %w; without --keep host every turn loads anew",
+			costmodel.Bytes(kept), others, tightest.Place, costmodel.Bytes(free), ErrMemory)
 	}
 	return nil
 }

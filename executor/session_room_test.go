@@ -17,10 +17,10 @@ func TestHostLacks(t *testing.T) {
 		want               string
 	}{
 		{unit, 0, unit + atHand, ""},
-		{unit, 0, unit + atHand - 1, "its copy that is kept takes 1.00 GiB, and here has 1024.0 MiB free: out of memory"},
+		{unit, 0, unit + atHand - 1, "its copy that is kept takes 1.00 GiB, and here has 1024.0 MiB free: out of memory; without --keep host every turn loads anew"},
 		{unit, 2 * unit, 3*unit + atHand, ""},
-		{unit, 2 * unit, 2 * unit, "its copy that is kept takes 1.00 GiB beside the 2.00 GiB of others, and here has 1.75 GiB free: out of memory"},
-		{unit, 0, -1, "its copy that is kept takes 1.00 GiB, and here has 0 B free: out of memory"},
+		{unit, 2 * unit, 2 * unit, "its copy that is kept takes 1.00 GiB beside the 2.00 GiB of others, and here has 1.75 GiB free: out of memory; without --keep host every turn loads anew"},
+		{unit, 0, -1, "its copy that is kept takes 1.00 GiB, and here has 0 B free: out of memory; without --keep host every turn loads anew"},
 	} {
 		err := hostLacks(test.kept, test.beside, []hostroom.Room{{Place: "elsewhere", Free: 1 << 50}, {Place: "here", Free: test.free}})
 		if (err == nil) != (test.want == "") || err != nil && (err.Error() != test.want || !errors.Is(err, ErrMemory)) {

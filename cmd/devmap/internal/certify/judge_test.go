@@ -162,6 +162,22 @@ func TestJudgeRun(t *testing.T) {
 				}
 			}, report.Fail, "growth fail", "growth: cycles 3 to 5 together lost 2.0 MiB of GPU 1",
 		},
+		"half a granule a cycle by NVML alone": {
+			Closed, func(document *Document) {
+				for i := range document.Cycles {
+					if behind := document.Cycles[i].Cycle - 1; behind > 0 {
+						left := &document.Cycles[i].GPUs[1]
+						left.NVMLUsedBytes, left.OwnBytes = told(used+(behind-2)*mebibyte), told(used+(behind-2)*mebibyte)
+					}
+				}
+			}, report.Fail, "growth fail", "growth: cycles 3 to 5 together lost 3.0 MiB of GPU 1 by NVML",
+		},
+		"how much each process holds is not told": {
+			Closed, func(document *Document) {
+				document.Cycles[4].lacks(1, 300*mebibyte, 300*mebibyte)
+				document.Cycles[4].GPUs[1].OwnBytes = nil
+			}, report.Inconclusive, "driver_free inconclusive, nvml_free inconclusive", "the driver does not tell how much each process holds",
+		},
 		"the driver does not give what is free": {
 			Closed, func(document *Document) {
 				document.Refill[3].Allocated, document.Refill[3].Refused, document.Refill[3].Error = false, true, "CUDA_ERROR_OUT_OF_MEMORY"

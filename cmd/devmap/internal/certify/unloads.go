@@ -167,7 +167,8 @@ func (left *Left) when(is func(reading *Reading) bool) (seconds float64, found b
 	return 0, false
 }
 
-// growth: from the second cycle to the last none loses a granule, nor all together do.
+// growth: from the second cycle to the last none loses a granule, nor all together do,
+// by the driver or by NVML.
 func (document *Document) growth() Check {
 	ends := document.ends()
 	found := finding{right: fmt.Sprintf("0 granules in cycles 2 to %d", len(ends)+1)}
@@ -184,13 +185,18 @@ func (document *Document) growth() Check {
 	return found.check(growth)
 }
 
-// lost enters what GPUs have less free behind one unload than behind another.
+// lost enters what GPUs have less free behind one unload than behind another, by
+// whichever of the two that tell it says more.
 func (document *Document) lost(found *finding, before, now *Unload, when string) {
 	for i := range min(len(before.GPUs), len(now.GPUs)) {
 		from, to := &before.GPUs[i], &now.GPUs[i]
-		if less := from.DriverFreeBytes - to.DriverFreeBytes; less >= Granule {
+		less, by := from.DriverFreeBytes-to.DriverFreeBytes, ""
+		if more := difference(to.NVMLUsedBytes, from.NVMLUsedBytes); more != nil && *more > less {
+			less, by = *more, " by NVML"
+		}
+		if less >= Granule {
 			excuse := document.gpu(to.GPU).excuse(less, difference(to.OwnBytes, from.OwnBytes))
-			found.blame(excuse, "%s lost %v of GPU %d", when, costmodel.Bytes(less), to.GPU)
+			found.blame(excuse, "%s lost %v of GPU %d%s", when, costmodel.Bytes(less), to.GPU, by)
 		}
 	}
 }
