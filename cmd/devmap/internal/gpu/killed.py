@@ -12,7 +12,7 @@ from shared import MIB, descendants, gauge
 from turns import available
 
 NAME = "swap"
-MODEL, AT_ONCE = "qwen2.5-0.5b", 8
+MODEL, AT_ONCE = "qwen2.5-0.5b", 12
 KILLS, MAPS, DEVICES = 16, 16, 2
 GONE, HOST = 10.0, 512  # seconds; MiB of the host's memory, which the system has other uses for too
 SLEEPS, WAKES = "goes to sleep", "wakes"

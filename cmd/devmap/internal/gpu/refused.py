@@ -13,7 +13,7 @@ from turns import available, heard
 
 NAME = "swap"
 SMALL, LARGE, LARGEST = "qwen2.5-0.5b", "llama-3.2-1b", "llama-3.1-8b"
-INFEASIBLE = 3
+INFEASIBLE, WAY_OUT = 3, "without --keep host every turn loads anew"
 LONG = 4.0  # seconds of the small model's turn in whose midst something is done
 LEFT = 5 << 29  # of the GPU: enough for a context and the small model
 
@@ -52,21 +52,27 @@ def host(held, judge):
             file.write("MemTotal: 300000 kB\nMemAvailable: 263000 kB\n")
         hidden = ["unshare", "-m", "sh", "-c", f"mount --bind {path} /proc/meminfo; exec \"$@\"", "sh"]
     else:
-        count = math.ceil(available() / (os.path.getsize(os.path.join(held.folder, LARGEST, "model.safetensors")))) + 1
+        count = math.ceil(available() / os.path.getsize(os.path.join(held.folder, LARGEST, "model.safetensors"))) + 1
     plans = [held.plan(LARGEST, copy=copy) for copy in range(count)]
-    judge(held.run(plans, "--keep", "host", "--cycles", 2, before=hidden), before, r"copy that is kept takes .* free.*without --keep host every turn loads anew")
+    run = held.run(plans, "--keep", "host", "--cycles", 2, before=hidden)
+    judge(run, before, r"copy that is kept takes .* free.*" + WAY_OUT)
 
 
 def gpu(held, judge):
     """The second of two, beside a process that has most of it; the first would find room."""
     with held.holder(-(LEFT if not held.tiny else 8 * MIB)) as process:
         heard(process, "held")
+        before = gauge().used()
         run = held.run([held.plan(SMALL), held.plan(LARGE)], "--cycles", 2)
-        judge(run, gauge().used(), rf"(?s)running \S*{os.path.basename(held.plan(LARGE))}: .*free.*\b{process.pid}\b")
+        judge(run, before, rf"(?s)running \S*{os.path.basename(held.plan(LARGE))}: .*free.*\b{process.pid}\b")
 
 
 def steps(held):
     """How many of the small model take a while."""
+    return held.shared.once("steps of a long turn", lambda: long_turn(held))
+
+
+def long_turn(held):
     run = held.run([held.plan(SMALL)], "--steps", 60)
     if run.end():
         raise RuntimeError(f"exit status {run.process.returncode}: {run.said[-600:]}")
@@ -90,7 +96,8 @@ def woken(held, judge):
 
 
 def pinned(held, judge):
-    """The process on the GPU may have no more addresses, when its first turn is under way: neither the system nor the driver gives it pages."""
+    """The process on the GPU gets no more addresses once its first turn is under way: neither the system nor the driver
+    gives it pages."""
     reading, count = gauge(), steps(held) // 2
     before = reading.used()
     run = held.run([held.plan(LARGE)], "--keep", "host", "--cycles", 2, "--steps", count)
@@ -102,5 +109,5 @@ def pinned(held, judge):
     with open(f"/proc/{worker}/statm") as file:
         addresses = int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
     resource.prlimit(worker, resource.RLIMIT_AS, (addresses + (1 << 30), resource.RLIM_INFINITY))
-    judge(run, before, r"page-locked memory of the host for the copy .*without --keep host every turn loads anew")
+    judge(run, before, r"page-locked memory of the host for the copy .*" + WAY_OUT)
 

@@ -20,7 +20,8 @@ NAME = "swap"
 MODELS = ("llama-3.2-1b", "qwen2.5-0.5b")
 LARGE, LARGE_BYTES = "llama-3.1-8b", 16.1e9
 CYCLES, WITHIN, WAKE = 20, 1.0, 1.15
-OTHERS = 2 << 30  # what another process takes in the middle
+OTHERS, SECONDS = 2 << 30, 8  # what another process takes in the middle, and of how long a run at least
+TURNS = 5  # of the large model
 
 
 def swap(shared, figures):
@@ -96,7 +97,8 @@ def cycles(held, figures, keep):
     passed = sum(check["verdict"] == "pass" for check in certificate.document["checks"])
     figures.told(NAME, f"{case}: checks that pass", str(passed), certificate.check("refill") + "; " + certificate.check("poison"))
     told(figures, case, reports)
-    held.turn_seconds = certificate.run.seconds / max(1, len(reports))
+    if keep == "none":
+        held.turn_seconds = certificate.run.seconds / len(reports)
 
 
 def told(figures, case, reports):
@@ -112,7 +114,7 @@ def wakes(held, figures):
     plan = [held.plan(LARGE)]
 
     def run(*flags):
-        ran = held.run(plan, "--cycles", 6, *flags)
+        ran = held.run(plan, "--cycles", TURNS, *flags)
         if ran.end():
             raise RuntimeError(f"exit status {ran.process.returncode}: {ran.said[-800:]}")
         return [report["turn"] for report in documents(ran.out)]
@@ -123,7 +125,7 @@ def wakes(held, figures):
     case, seconds = f"a wake of {size / 1e9:.1f} GB", statistics.median(turn["start_seconds"] for turn in woken)
     every = ", ".join(f"{turn['start_seconds']:.3f}" for turn in woken)
     note = f"seconds {every}; mapped in {statistics.median(turn['map_seconds'] for turn in woken):.4f}"
-    figures.same(NAME, f"{case}: turns behind the first that are woken", sum(turn["start"] == "woken" for turn in woken), 5)
+    figures.same(NAME, f"{case}: turns behind the first that are woken", sum(turn["start"] == "woken" for turn in woken), TURNS - 1)
     bar = WAKE if not held.tiny else float("inf")
     note += f"; torch copies at {rate / 1e9:.2f} GB/s"
     figures.within(NAME, f"{case}: seconds / bytes at torch's rate from pinned memory", seconds * rate / size, bar, note)
@@ -149,7 +151,7 @@ def rates(held, woken):
 def others(held, figures, stays):
     """Another process takes memory in the middle of it, and keeps it or gives it back."""
     case = "another process takes 2 GiB and " + ("stays" if stays else "leaves")
-    count = min(60, max(6, int(12 / (2 * held.turn_seconds))))
+    count = min(60, max(6, int(SECONDS / (2 * held.turn_seconds))))
 
     def run():
         ran = held.run([held.plan(model) for model in MODELS], "--certify", "--cycles", count)
