@@ -63,7 +63,11 @@ func TestSleep(t *testing.T) {
 				var asleep string
 				for turn := range int64(3) {
 					kept := asWoken(machine.bound, want)
-					down, err := machine.Sleep(context.Background(), unwatched)
+					down, err := machine.Sleep(context.Background(), func(copied, of int64) {
+						if copied == of && of > 0 && !copiesHold(machine, want) {
+							t.Error("copies were said to have ended, and hold other bytes")
+						}
+					})
 					if changes := job.Workload.Mode == costmodel.Train || turn == 0; err != nil || changes && down != kept || !changes && down != 0 {
 						t.Fatalf("%d bytes of %d were copied: %v", down, kept, err)
 					}
@@ -101,6 +105,25 @@ func TestSleep(t *testing.T) {
 			})
 		}
 	}
+}
+
+// copiesHold reports that the host's copies have what arenas have.
+func copiesHold(machine *machine, arenas [][]byte) bool {
+	for i, device := range machine.devices {
+		if device.arena == nil {
+			continue
+		}
+		err := device.kept.each(func(stretch *bind.Lasting, data []byte) error {
+			if !bytes.Equal(data, arenas[i][stretch.Offset:][:stretch.Bytes]) {
+				return errors.New("other bytes")
+			}
+			return nil
+		})
+		if err != nil {
+			return false
+		}
+	}
+	return true
 }
 
 func equal(one, other [][]byte) bool {
@@ -191,6 +214,33 @@ func wakeRollsBack(t *testing.T, gpus []int) {
 	if !equal(contents(t, machine), want) {
 		t.Error("other bytes came back")
 	}
+	if _, err := machine.Sleep(context.Background(), unwatched); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("FAKE_CUDA_BYTES", "10485760,2097152") // what others left of each GPU
+	var room *executor.RoomError
+	if _, _, err := machine.Wake(context.Background(), unwatched); !errors.As(err, &room) || room.Device != 1 || room.Free != lastingRoom(gpus) {
+		t.Errorf("%v, %+v", err, room)
+	}
+	if held := driver.Held(); held != asleep {
+		t.Errorf("it holds %s, and asleep %s", held, asleep)
+	}
+	t.Setenv("FAKE_CUDA_BYTES", "")
+	if _, _, err := machine.Wake(context.Background(), unwatched); err != nil {
+		t.Fatal(err)
+	}
+	if !equal(contents(t, machine), want) {
+		t.Error("other bytes came back")
+	}
+}
+
+// lastingRoom is what the GPU of the toy's second device has free of what others left,
+// with both arenas on one GPU or each on its own.
+func lastingRoom(gpus []int) int64 {
+	if gpus[0] == gpus[1] {
+		return 10485760
+	}
+	return 2097152
 }
 
 func lasting(t *testing.T) *program.Program {
