@@ -13,8 +13,8 @@
  * for itself), _FAIL (which call of those that need memory finds none, from 1), _REGISTER
  * (0: no memory is), _FLIP (the copy from the host of which a byte is wrong), _CROSS (a
  * byte of each copy from one GPU to another is wrong), _DENIES (GPUs that reach others get
- * no access), _FORGETS (a byte of each kernel pattern is wrong), _STAINS (one of each
- * fill is), _KEEPS (the release from which on a granule is lost with each), _SHARED (the folder in which processes tell each
+ * no access), _FORGETS (1: a byte of each kernel pattern is wrong; 2: its first and its
+ * last granule are one), _STAINS (a byte of each fill is wrong), _KEEPS (the release from which on a granule is lost with each), _SHARED (the folder in which processes tell each
  * other what they hold: shared.h) and _HEALED (GPUs are as if nothing had been) are read from
  * the environment when they count. Kernels are those at the end of this file, whatever a module says. */
 #define _GNU_SOURCE
@@ -612,7 +612,8 @@ static void pattern(int device, const Pattern *of) {
 		return;
 	}
 	for (unsigned long long i = 0; i < of->words; i++) ((unsigned long long *)of->to)[i] = of->first + i * of->step;
-	if (setting("FAKE_CUDA_FORGETS", 0) && of->words) ((char *)of->to)[4 * of->words] ^= 4;
+	if (setting("FAKE_CUDA_FORGETS", 0) == 1 && of->words) ((char *)of->to)[4 * of->words] ^= 4;
+	if (setting("FAKE_CUDA_FORGETS", 0) == 2 && 8 * of->words > GRANULE) memmove((char *)of->to, (char *)of->to + 8 * of->words - GRANULE, GRANULE);
 }
 
 static const char *const kernels[KERNELS] = {"mix", "total", "hang", "checksum", "pattern"};

@@ -23,6 +23,7 @@ typedef struct { unsigned version; unsigned long long total, reserved, free, use
 typedef struct { unsigned pid; unsigned long long used; unsigned instance, compute; } Process;
 
 static int open_count;
+static char places[64]; /* whose addresses are handles: Go takes a small number in a pointer for a fault */
 
 static int count(void) {
 	const char *text = getenv("FAKE_CUDA_GPUS");
@@ -34,8 +35,8 @@ int nvmlShutdown(void) { return open_count > 0 ? open_count--, 0 : 1; }
 const char *nvmlErrorString(int code) { return code == 6 ? "Not Found" : "Some error"; }
 int nvmlSystemGetDriverVersion(char *text, unsigned size) { snprintf(text, size, "520.61.05"); return 0; }
 int nvmlDeviceGetCount_v2(unsigned *devices) { *devices = count(); return open_count ? 0 : 1; }
-int nvmlDeviceGetHandleByIndex_v2(unsigned index, void **device) { *device = (void *)(size_t)(index + 1); return (int)index < count() ? 0 : 2; }
-static int index_of(void *device) { return (int)(size_t)device - 1; }
+int nvmlDeviceGetHandleByIndex_v2(unsigned index, void **device) { *device = &places[index % sizeof places]; return (int)index < count() ? 0 : 2; }
+static int index_of(void *device) { return (int)((char *)device - places); }
 int nvmlDeviceGetUUID(void *device, char *text, unsigned size) {
 	int b = 0x10 + index_of(device);
 	snprintf(text, size, "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b, b, b, b, b, b, b, b, b, b, b, b, b, b, b, b);
@@ -44,9 +45,9 @@ int nvmlDeviceGetUUID(void *device, char *text, unsigned size) {
 int nvmlDeviceGetHandleByUUID(const char *uuid, void **device) {
 	for (int i = 0; i < count(); i++) {
 		char text[64];
-		nvmlDeviceGetUUID((void *)(size_t)(i + 1), text, sizeof text);
+		nvmlDeviceGetUUID(&places[i], text, sizeof text);
 		if (!strcmp(text, uuid)) {
-			*device = (void *)(size_t)(i + 1);
+			*device = &places[i];
 			return 0;
 		}
 	}

@@ -143,6 +143,10 @@ func TestRefill(t *testing.T) {
 	if done := refill(margin); !done.Wrong {
 		t.Error("a byte that reads back as another one is not seen")
 	}
+	t.Setenv("FAKE_CUDA_FORGETS", "2")
+	if done := refill(margin); !done.Wrong {
+		t.Error("a granule that is mapped twice is not seen")
+	}
 	t.Setenv("FAKE_CUDA_FORGETS", "0")
 	t.Setenv("FAKE_CUDA_FULL", "20000000")
 	if done := refill(margin); done.Refused == nil || done.Wrong {
