@@ -8,7 +8,7 @@ import re
 import signal
 import time
 
-from shared import MIB, descendants, gauge
+from shared import MIB, children, descendants, gauge
 from turns import available
 
 NAME = "swap"
@@ -84,11 +84,11 @@ def killed(held, one, keep):
     reading = gauge()
     run = held.run([held.plan(MODEL, copy=copy) for copy in range(2)], "--cycles", 10000, "--keep", keep)
     time.sleep(one.after)
-    workers = descendants(run.process.pid)
-    processes = workers | {run.process.pid}
+    processes = descendants(run.process.pid) | {run.process.pid}
     if run.process.poll() is not None:
         one.wrong = f"it had ended: {run.last()}"
         return one
+    workers = children(run.process.pid)
     os.kill(max(workers) if one.whom == "worker" and workers else run.process.pid, signal.SIGKILL)
     sent = time.monotonic()
     while any(map(alive, processes)) or processes & reading.processes():

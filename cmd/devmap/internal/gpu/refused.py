@@ -8,7 +8,7 @@ import resource
 import time
 
 from lines import documents
-from shared import MIB, descendants, gauge, warm
+from shared import MIB, children, gauge, warm
 from turns import available, heard
 
 NAME = "swap"
@@ -105,7 +105,7 @@ def pinned(held, judge):
     while reading.used() < before + (2 << 30) and run.process.poll() is None and time.monotonic() < ends:
         time.sleep(0.02)
     time.sleep(LONG / 4)
-    worker = max(descendants(run.process.pid))
+    worker = max(children(run.process.pid))
     with open(f"/proc/{worker}/statm") as file:
         addresses = int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
     resource.prlimit(worker, resource.RLIMIT_AS, (addresses + (1 << 30), resource.RLIM_INFINITY))

@@ -196,8 +196,8 @@ class Shared:
                 future.result()
 
 
-def descendants(of):
-    """Processes that a process began, and those that these did."""
+def parents():
+    """Of every process the one that began it, by their numbers."""
     parents = {}
     for name in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -205,8 +205,17 @@ def descendants(of):
                 parents[int(name)] = int(file.read().rsplit(")", 1)[1].split()[1])
         except OSError:
             pass  # it has ended
-    found = {of}
-    while more := {pid for pid, parent in parents.items() if parent in found} - found:
+    return parents
+
+
+def children(of):
+    return {pid for pid, parent in parents().items() if parent == of}
+
+
+def descendants(of):
+    """Processes that a process began, and those that these did."""
+    known, found = parents(), {of}
+    while more := {pid for pid, parent in known.items() if parent in found} - found:
         found |= more
     return found - {of}
 
