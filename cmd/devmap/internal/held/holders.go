@@ -36,9 +36,11 @@ func byWhom(gpu *nvml.GPU) string {
 	}
 	slices.SortFunc(processes, func(one, other nvml.Process) int { return cmp.Compare(other.Used, one.Used) })
 	var named []string
+	nobody := " by no process that is shown here"
 	for _, process := range processes {
 		switch {
 		case process.ID == os.Getpid():
+			nobody = " by devmap itself"
 		case process.Used < 0:
 			named = append(named, fmt.Sprintf("process %d (how much is not told)", process.ID))
 		default:
@@ -49,7 +51,7 @@ func byWhom(gpu *nvml.GPU) string {
 		named = append(named[:most], fmt.Sprintf("%d more", more))
 	}
 	if len(named) == 0 {
-		return " by no process that is shown here"
+		return nobody
 	}
 	return " by " + strings.Join(named, ", ")
 }
