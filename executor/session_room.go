@@ -9,27 +9,44 @@ import (
 	"github.com/devmap-dev/devmap/executor/internal/hostroom"
 )
 
-// Room finds out, before anything is mapped, whether the arenas of a turn find room on
-// devices as they are now, and where they are to be kept whether the host has room for
-// the copy, beside those of other sessions: the bytes that Room said of them. It is a
-// [*RoomError], or [ErrMemory] of the host; nothing is held of what was looked at.
-func (session *Session) Room(ctx context.Context, keep bool, beside int64) (kept int64, err error) {
+// Room finds out, before anything is mapped, whether the arenas of each session find room
+// on its devices as they are now, with those of no other, and where arenas are to be kept
+// whether the host has room for the copies of all. An error is of the session at that
+// place: a [*RoomError], or [ErrMemory] of the host. Nothing is held of what was looked at.
+func Room(ctx context.Context, sessions []*Session, keep bool) (at int, err error) {
+	return roomIn(ctx, sessions, keep, hostroom.Rooms())
+}
+
+func roomIn(ctx context.Context, sessions []*Session, keep bool, host []hostroom.Room) (at int, err error) {
+	others := int64(0) // of the copies
+	for at, session := range sessions {
+		if err := session.room(ctx); err != nil {
+			return at, err
+		}
+		if !keep {
+			continue
+		}
+		kept := session.held.bound.Kept()
+		if err := hostLacks(kept, others, host); err != nil {
+			return at, err
+		}
+		others += kept
+	}
+	return 0, nil
+}
+
+// room looks for room for a session's arenas.
+func (session *Session) room(ctx context.Context) error {
 	held := session.begun()
 	if err := held.bind(); err != nil {
-		return 0, err
+		return err
 	}
 	if backend, is := session.Backend.(interface {
 		Room(ctx context.Context, bound *bind.Bound) error
 	}); is {
-		if err := backend.Room(ctx, held.bound); err != nil {
-			return 0, err
-		}
+		return backend.Room(ctx, held.bound)
 	}
-	if !keep {
-		return 0, nil
-	}
-	kept = held.bound.Kept()
-	return kept, hostLacks(kept, beside, hostroom.Rooms())
+	return nil
 }
 
 // atHand is what is left to the process and to others for everything but kept copies.

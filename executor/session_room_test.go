@@ -1,11 +1,43 @@
 package executor
 
 import (
+	"context"
 	"errors"
+	"strings"
 	"testing"
 
+	"github.com/devmap-dev/devmap/executor/internal/bind"
 	"github.com/devmap-dev/devmap/executor/internal/hostroom"
+	"github.com/devmap-dev/devmap/executor/program"
 )
+
+// TestRoomOfAll: every session's copy finds room alone, and not all of them do.
+func TestRoomOfAll(t *testing.T) {
+	t.Parallel()
+	const text = "device 0 arena 4096 budget 4096\nbuffer 0 weights 0 +4096 weight\n0.0 compute load >weights\n0.1 compute unload weights\n"
+	prog, err := program.Parse("by hand", []byte(text))
+	if err == nil {
+		err = prog.Check().Err()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sessions []*Session
+	for range 3 {
+		sessions = append(sessions, &Session{held: held{bound: &bind.Bound{Program: prog}}})
+	}
+	host := func(free int64) []hostroom.Room { return []hostroom.Room{{Place: "here", Free: free + atHand}} }
+	if at, err := roomIn(context.Background(), sessions, true, host(3*4096)); err != nil {
+		t.Errorf("%d: %v", at, err)
+	}
+	at, err := roomIn(context.Background(), sessions, true, host(3*4096-1))
+	if at != 2 || !errors.Is(err, ErrMemory) || !strings.Contains(err.Error(), "takes 4.0 KiB beside the 8.0 KiB of others") {
+		t.Errorf("%d: %v", at, err)
+	}
+	if at, err := roomIn(context.Background(), sessions, false, host(0)); err != nil {
+		t.Errorf("nothing is kept, and %d: %v", at, err)
+	}
+}
 
 // TestHostLacks: copies that are kept are held to the tightest of what the host has,
 // all of them together, and something is left for everything else.

@@ -101,16 +101,16 @@ func (command *runCommand) again(turn *turn) error {
 // GPUs, and all copies that are kept in the host's memory. A plan that runs alone is
 // told as it is opened.
 func (command *runCommand) roomFor(ctx context.Context, runs []planRun) error {
-	keeps, beside := command.Run.Keep == ask.Host, int64(0)
+	keeps := command.Run.Keep == ask.Host
 	if len(runs) == 1 && !keeps || command.gpus == nil {
 		return nil
 	}
+	var sessions []*executor.Session
 	for i := range runs {
-		kept, err := runs[i].session.Room(ctx, keeps, beside)
-		if err != nil {
-			return errors.Join(runs[i].told(err), closeAll(runs))
-		}
-		beside += kept
+		sessions = append(sessions, &runs[i].session)
+	}
+	if at, err := executor.Room(ctx, sessions, keeps); err != nil {
+		return errors.Join(runs[at].told(err), closeAll(runs))
 	}
 	return nil
 }
