@@ -59,7 +59,7 @@ func (document *Document) others(moved bool) Check {
 		found.leave("memory changed hands, and the driver shows no process here that could tell whose")
 	}
 	if !shown {
-		found.right = "the driver shows no process of this one's here; no memory changed hands"
+		found.right = "none of its processes was seen on a GPU; no memory changed hands"
 	}
 	return found.check(others)
 }
@@ -84,7 +84,7 @@ func (document *Document) processGone() Check {
 	}
 	found.right = after.Ended
 	if !after.Shown {
-		found.right += "; the driver shows no process of it here, before or after"
+		found.right += "; none of its processes was seen on a GPU, then or before"
 	}
 	return found.check(processGone)
 }
