@@ -24,6 +24,9 @@ type GPUResult struct {
 	// least and the most that the GPU held at one; 0 where none was.
 	Fences              int64
 	FenceLow, FenceHigh int64
+	// Tables is what the GPU's page tables take for copies that are kept in the host's
+	// memory, from Ready on; TablesAfter with After.
+	Tables, TablesAfter int64
 	// Moved says what other processes came, went or changed by between two of
 	// these moments; empty: nothing is known to have.
 	Moved string

@@ -10,6 +10,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/executor"
+	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
 	"github.com/devmap-dev/devmap/executor/nvml"
 )
 
@@ -56,8 +57,14 @@ func (gauge *memoryGauge) moment(field func(result *executor.GPUResult) *int64) 
 	}
 	into := field(&gauge.result)
 	gauge.last = now.used
-	if *into = now.used; into == &gauge.result.Context {
+	*into = now.used
+	switch into {
+	case &gauge.result.Context:
 		gauge.self = nvml.Self(gauge.before, now.processes)
+	case &gauge.result.Ready:
+		gauge.result.Tables = driver.Tables()
+	case &gauge.result.After:
+		gauge.result.TablesAfter = driver.Tables()
 	}
 	gauge.others(now.processes)
 }
@@ -139,7 +146,7 @@ func (gauge *memoryGauge) told() executor.GPUResult {
 		return result
 	}
 	for _, used := range []int64{result.Ready, result.FenceLow, result.FenceHigh} {
-		if beyond := used - result.Context - result.Arenas; used != 0 && max(beyond, -beyond) > libraries {
+		if beyond := used - result.Context - result.Arenas - result.Tables; used != 0 && max(beyond, -beyond) > libraries {
 			result.Moved = fmt.Sprintf("%v changed hands beside arenas, and the driver shows no process that could tell whose", costmodel.Bytes(max(beyond, -beyond)))
 		}
 	}

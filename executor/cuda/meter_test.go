@@ -4,6 +4,7 @@ package cuda
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -59,6 +60,33 @@ func TestMoments(t *testing.T) {
 	if measured[0].GPU != 2 || measured[0].Name != "Fake 2" || measured[0].UUID != "GPU-12121212-1212-1212-1212-121212121212" || len(measured[0].Devices) != 2 {
 		t.Errorf("%+v", measured[0])
 	}
+}
+
+// TestTables: page tables of what sleeps are there from the sleep on, until it is closed.
+func TestTables(t *testing.T) {
+	if os.Getenv("DEVMAP_TEST_GPU") != "" {
+		t.Skip("the sizes are those of GPUs that are none")
+	}
+	size := int64(4 << 20)
+	machine := opened(t, made(t, Options{}), parsed(t, fmt.Sprintf("device 0 arena %[1]d budget %[1]d\nbuffer 0 weights 0 +%[1]d weight\n0.0 compute load >weights\n0.1 compute unload weights\n", size)))
+	now := func(ready, after int64) {
+		t.Helper()
+		if gpu := machine.Measured()[0]; gpu.Tables != ready || gpu.TablesAfter != after {
+			t.Errorf("%+v, want %d bytes of page tables, then %d", gpu, ready, after)
+		}
+	}
+	now(0, 0)
+	if _, err := machine.Sleep(context.Background(), unwatched); err != nil {
+		t.Fatal(err)
+	}
+	now(0, size/512)
+	if _, _, err := machine.Wake(context.Background(), unwatched); err != nil {
+		t.Fatal(err)
+	}
+	if err := machine.Close(); err != nil {
+		t.Fatal(err)
+	}
+	now(size/512, 0)
 }
 
 // TestOthersMove: a process that comes, goes or changes while a run is on its way is

@@ -122,7 +122,7 @@ func (machine *machine) keepRoom() error {
 		err := machine.allot("cuMemHostRegister")
 		if err == nil {
 			err = device.do(func() (err error) {
-				device.kept.pinned, err = driver.PinLarge(need)
+				device.kept.pinned, err = driver.PinCopy(need)
 				return err
 			})
 		}

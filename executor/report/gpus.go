@@ -18,7 +18,8 @@ type GPU struct {
 	Devices []int  `json:"devices"` // of the plan, that are on it
 	// PredictedUsedBytes is what device_used_bytes of its devices add up to.
 	// Devices that were planned as GPUs of their own share one context, which is
-	// counted once.
+	// counted once. With it go the page tables of copies that are kept in the host's
+	// memory, 8 bytes for each 4 KiB.
 	PredictedUsedBytes int64 `json:"predicted_used_bytes"`
 	// DeviceUsedBytes is what the process held of it at the fence where that is
 	// farthest from the prediction; where no fence was passed, when all was ready.
@@ -29,8 +30,9 @@ type GPU struct {
 	Others string `json:"others"`
 
 	unmeasured string
-	contexts   int  // as many were foretold, of which there is one
-	probed     bool // what it was planned on was measured
+	contexts   int   // as many were foretold, of which there is one
+	probed     bool  // what it was planned on was measured
+	tables     int64 // bytes that page tables of copies in the host's memory took since all was ready
 }
 
 // GPUMemory is what a GPU held, in bytes.
@@ -79,7 +81,8 @@ func gpuOf(foretold *Foretold, result *executor.GPUResult) GPU {
 	for _, bytes := range contexts {
 		context = max(context, bytes)
 	}
-	gpu.contexts, gpu.PredictedUsedBytes = len(contexts), gpu.PredictedUsedBytes+context
+	gpu.contexts, gpu.PredictedUsedBytes = len(contexts), gpu.PredictedUsedBytes+context+result.Tables
+	gpu.tables = result.TablesAfter - result.Tables
 	if result.Unmeasured == "" {
 		gpu.measure(result)
 	}
@@ -121,7 +124,7 @@ func (gpu *GPU) judge() (verdict Verdict, reason string) {
 	if gpu.contexts > 1 {
 		told += fmt.Sprintf(" (with one context in place of %d)", gpu.contexts)
 	}
-	held := max(gpu.Measured.ReadyBytes, gpu.Measured.FenceHighBytes) - gpu.Measured.ArenaBytes
+	held := max(gpu.Measured.ReadyBytes, gpu.Measured.FenceHighBytes) - gpu.Measured.ArenaBytes + gpu.tables
 	switch kept := gpu.Measured.AfterBytes - held; {
 	case gpu.Others != "":
 		return Inconclusive, told + ", while others moved: " + gpu.Others

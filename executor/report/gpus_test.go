@@ -57,6 +57,18 @@ func TestUsed(t *testing.T) {
 		"others that moved": {
 			func(_ *Foretold, gpu *executor.GPUResult) { gpu.Moved = "process 7 came" }, Inconclusive, "while others moved: process 7 came",
 		},
+		"page tables of kept copies": {
+			func(_ *Foretold, gpu *executor.GPUResult) {
+				gpu.Tables, gpu.TablesAfter = 30*mebibyte, 60*mebibyte
+				gpu.FenceLow, gpu.FenceHigh, gpu.After = 1430*mebibyte, 1430*mebibyte, 663*mebibyte
+			}, Pass, "which is to the byte",
+		},
+		"page tables that nothing is kept for": {
+			func(_ *Foretold, gpu *executor.GPUResult) { gpu.FenceHigh = 1430 * mebibyte }, Fail, "30.0 MiB more than",
+		},
+		"kept beside the page tables that came": {
+			func(_ *Foretold, gpu *executor.GPUResult) { gpu.After, gpu.TablesAfter = 648*mebibyte, 30*mebibyte }, Fail, "17.0 MiB of its arenas were not given back",
+		},
 		"nothing told": {
 			func(_ *Foretold, gpu *executor.GPUResult) { gpu.Unmeasured = "no NVML" }, Inconclusive, "GPU 3 (H100): what it held is not known: no NVML",
 		},

@@ -205,6 +205,25 @@ func TestStream(t *testing.T) {
 	}
 }
 
+// Copies that are kept are a kind of their own, which page tables are counted for.
+func TestPinCopy(t *testing.T) {
+	bound(t)
+	ring, errRing := PinLarge(4 << 20)
+	kept, errKept := PinCopy(64 << 20)
+	if err := errors.Join(errRing, errKept); err != nil {
+		t.Fatal(err)
+	}
+	if found := Tables(); found != 128<<10 {
+		t.Errorf("%d bytes of page tables, want 128 KiB: 8 bytes for each 4 KiB of 64 MiB", found)
+	}
+	if held := Held(); !strings.Contains(held, "1 kept copies of 67108864 bytes") || !strings.Contains(held, "1 pinned stretches of 4194304 bytes") {
+		t.Errorf("the process holds %s", held)
+	}
+	if err := errors.Join(ring.Free(), kept.Free()); err != nil || Tables() != 0 {
+		t.Error(err, Tables())
+	}
+}
+
 // An arena's memory is given back and taken again at the same addresses, which are its
 // own meanwhile; whatever finds no memory leaves it without any.
 func TestRemap(t *testing.T) {

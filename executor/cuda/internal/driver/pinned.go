@@ -21,16 +21,25 @@ import (
 type Pinned struct {
 	Data    []byte
 	mapping []byte // that Data lies in, where the system was asked for it
+	kind    string // in the ledger
 }
 
+// Kinds of page-locked memory in the ledger.
+const (
+	stretches = "pinned stretches"
+	copies    = "kept copies"
+)
+
 // Pin gets page-locked memory, of use in every context. A context must be bound.
-func Pin(bytes int64) (*Pinned, error) {
+func Pin(bytes int64) (*Pinned, error) { return pin(stretches, bytes) }
+
+func pin(kind string, bytes int64) (*Pinned, error) {
 	var data unsafe.Pointer
 	if err := result("cuMemHostAlloc", C.cuMemHostAlloc(&data, C.size_t(bytes), C.CU_MEMHOSTALLOC_PORTABLE)); err != nil {
 		return nil, err
 	}
-	enter("pinned stretches", 1, bytes)
-	return &Pinned{Data: unsafe.Slice((*byte)(data), bytes)}, nil
+	enter(kind, 1, bytes)
+	return &Pinned{Data: unsafe.Slice((*byte)(data), bytes), kind: kind}, nil
 }
 
 // large is a page that the system has besides those of 4 KiB.
@@ -40,10 +49,27 @@ const large = 2 << 20
 // some, which all processors fetch at once: a tenth of the time that Pin takes, whose
 // pages one processor clears. Only the host may go by its addresses. Where the driver
 // does not take it, it is Pin's.
-func PinLarge(bytes int64) (*Pinned, error) {
+func PinLarge(bytes int64) (*Pinned, error) { return pinLarge(stretches, bytes) }
+
+// PinCopy is PinLarge of what outlasts a turn ([Tables]).
+func PinCopy(bytes int64) (*Pinned, error) { return pinLarge(copies, bytes) }
+
+// Tables is what every GPU on which the process has a context spends on finding the
+// copies that are kept: memory that is page-locked has an address in all contexts
+// (CUDA driver API, "Unified Addressing"), and a GPU's page table has 8 bytes for each
+// 4 KiB of the host's (NV_MMU_VER3_PTE__SIZE, NVIDIA's open kernel modules,
+// kern_gmmu_fmt_gh10x.c; Pascal's to Ada's are as large). 16 GB take 30 MiB.
+func Tables() int64 {
+	const page, entry = 4 << 10, 8
+	ledger.Lock()
+	defer ledger.Unlock()
+	return ledger.held[copies].bytes / page * entry
+}
+
+func pinLarge(kind string, bytes int64) (*Pinned, error) {
 	mapping, err := syscall.Mmap(-1, 0, int(bytes+large), syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_PRIVATE|syscall.MAP_ANONYMOUS)
 	if err != nil {
-		return Pin(bytes)
+		return pin(kind, bytes)
 	}
 	skip := -uintptr(unsafe.Pointer(unsafe.SliceData(mapping))) % large
 	data := mapping[skip : skip+uintptr(bytes) : skip+uintptr(bytes)]
@@ -53,10 +79,10 @@ func PinLarge(bytes int64) (*Pinned, error) {
 		if err := syscall.Munmap(mapping); err != nil {
 			return nil, err
 		}
-		return Pin(bytes)
+		return pin(kind, bytes)
 	}
-	enter("pinned stretches", 1, bytes)
-	return &Pinned{data, mapping}, nil
+	enter(kind, 1, bytes)
+	return &Pinned{data, mapping, kind}, nil
 }
 
 // fetch has the system find pages for a mapping.
@@ -90,7 +116,7 @@ func (pinned *Pinned) Free() error {
 		return err
 	}
 	pinned.Data, pinned.mapping = nil, nil
-	enter("pinned stretches", -1, -bytes)
+	enter(pinned.kind, -1, -bytes)
 	return nil
 }
 
