@@ -108,13 +108,17 @@ func TestGPUWake(t *testing.T) {
 	if err := machine.Fill(0, 0, size, 0x5A); err != nil {
 		t.Fatal(err)
 	}
-	for turn := range 4 {
+	for turn := range 6 {
 		begin := time.Now()
 		down, err := machine.Sleep(context.Background(), unwatched)
 		if err != nil {
 			t.Fatal(err)
 		}
-		slept := time.Since(begin)
+		slept, when := time.Since(begin), "at once"
+		if turn%2 == 1 { // when the driver has ended what it does to memory that was given back
+			when = "a second later"
+			time.Sleep(time.Second)
+		}
 		begin = time.Now()
 		mapped, up, err := machine.Wake(context.Background(), unwatched)
 		if err != nil || up != size {
@@ -123,9 +127,10 @@ func TestGPUWake(t *testing.T) {
 		woken := time.Since(begin)
 		t.Logf("turn %d: asleep in %v with %d bytes copied; awake in %v, mapped in %v, copied in %v", turn, slept, down, woken, mapped, woken-mapped)
 		alone := copyAlone(t, machine)
-		t.Logf("the same copy alone: %v, %.2f GB/s: the wake takes %.3f of it", alone, float64(size)/alone.Seconds()/1e9, woken.Seconds()/alone.Seconds())
+		t.Logf("the same copy alone: %v, %.2f GB/s: the wake, %s, takes %.3f of it", alone, float64(size)/alone.Seconds()/1e9, when, woken.Seconds()/alone.Seconds())
 	}
 	filled(t, machine, size)
+	eighths(t, machine)
 	if _, err := machine.Sleep(context.Background(), unwatched); err != nil {
 		t.Fatal(err)
 	}
@@ -155,6 +160,44 @@ func TestGPUWake(t *testing.T) {
 		t.Fatal(err)
 	}
 	filled(t, machine, size)
+}
+
+// eighths tells how fast each eighth of the copy comes to memory that was just mapped,
+// and again: where a wake is slower than a copy, whether at its begin or throughout.
+func eighths(t *testing.T, machine *machine) {
+	t.Helper()
+	if _, err := machine.Sleep(context.Background(), unwatched); err != nil {
+		t.Fatal(err)
+	}
+	device := machine.devices[0]
+	if err := machine.remap(); err != nil {
+		t.Fatal(err)
+	}
+	for _, when := range []string{"just mapped", "again"} {
+		var rates []string
+		err := device.do(func() error {
+			data := device.kept.pinned.Data
+			share := len(data) / 8
+			for at := 0; at+share <= len(data); at += share {
+				begin := time.Now()
+				if err := errors.Join(device.host.Up(device.at(int64(at)), data[at:at+share]), device.host.Synchronize()); err != nil {
+					return err
+				}
+				rates = append(rates, fmt.Sprintf("%.1f", float64(share)/time.Since(begin).Seconds()/1e9))
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("a copy to memory that is %s, by eighths: %s GB/s", when, strings.Join(rates, " "))
+	}
+	if err := device.do(device.arena.Unmap); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := machine.Wake(context.Background(), unwatched); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // copyAlone is how long what is kept takes to the arena where nothing is mapped or

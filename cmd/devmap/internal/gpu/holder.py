@@ -29,18 +29,24 @@ class _Kind(ctypes.Structure):
 
 
 class GPU:
-    """The first one, with a context of this process."""
+    """The first one, with a context of this process. While somebody has all that is free (a certificate's refill) there is
+    no room for one, nor for what is to be taken: both are asked for until there is, for some seconds."""
+
+    MEMORY, PATIENCE = 2, 20.0  # CUDA_ERROR_OUT_OF_MEMORY; seconds
 
     def __init__(self):
         self._driver, self._context = ctypes.CDLL("libcuda.so.1"), ctypes.c_void_p()
         self._done("cuInit", 0)
-        self._done("cuDevicePrimaryCtxRetain", ctypes.byref(self._context), 0)
+        self._done("cuDevicePrimaryCtxRetain", ctypes.byref(self._context), 0, patience=self.PATIENCE)
         self._done("cuCtxSetCurrent", self._context)
         self._kind, self._granule = _Kind(1, 0, _Location(1, 0)), ctypes.c_size_t()
         self._done("cuMemGetAllocationGranularity", ctypes.byref(self._granule), ctypes.byref(self._kind), 0)
 
-    def _done(self, call, *words):
-        if status := getattr(self._driver, call)(*words):
+    def _done(self, call, *words, patience=0.0):
+        ends = time.monotonic() + patience
+        while (status := getattr(self._driver, call)(*words)) == self.MEMORY and time.monotonic() < ends:
+            time.sleep(0.01)
+        if status:
             raise OSError(f"{call}: status {status}")
 
     def free(self):
@@ -51,7 +57,7 @@ class GPU:
     def take(self, size):
         """Memory in whole granules, at no address."""
         size -= size % self._granule.value
-        self._done("cuMemCreate", ctypes.byref(ctypes.c_ulonglong()), ctypes.c_size_t(size), ctypes.byref(self._kind), ctypes.c_ulonglong(0))
+        self._done("cuMemCreate", ctypes.byref(ctypes.c_ulonglong()), ctypes.c_size_t(size), ctypes.byref(self._kind), ctypes.c_ulonglong(0), patience=self.PATIENCE)
 
 
 def main():

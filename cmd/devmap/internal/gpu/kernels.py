@@ -61,6 +61,8 @@ def tested(figures, section, binary, pattern, case, *flags, timeout=240):
     passed, failed = done.stdout.count("--- PASS"), done.stdout.count("--- FAIL")
     why = [line.strip() for line in (done.stdout + done.stderr).splitlines() if "FAIL" in line or "Error" in line or "panic" in line or " apart" in line]
     figures.same(section, case, passed if not done.returncode else min(passed, passed + failed - 1), passed + failed, " | ".join(why[:3]) if done.returncode else "")
+    if done.returncode:
+        print(done.stdout[-6000:], flush=True)
     return done.stdout
 
 

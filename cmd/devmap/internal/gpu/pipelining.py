@@ -4,10 +4,14 @@ usage: pipelining.py MODELS CASES
 
 CASES is a file: a list of objects with name, model, schedule (1f1b, gpipe, interleaved), stages (of each its device and
 units), batch, micro_batches, seq and steps. A process a GPU, by NCCL; bf16 weights, sdpa, fused AdamW, gradients set to
-none. A matrix that is tied across stages is two that are trained apart, which is less work. Prints a JSON object a case:
-seconds of each step after two to warm up, from where all begin to where all have ended, and what each allocator saw.
+none. torch.distributed.pipelining has stage i on rank i, so that ranks take GPUs in the order of their stages, anew for
+each case. A matrix that is tied across stages is two that are trained apart, which is less work. Prints a JSON object a
+case: seconds of each step after two to warm up, from where all begin to where all have ended, and what the allocator of
+each GPU saw.
 """
 
+import datetime
+import faulthandler
 import gc
 import json
 import os
@@ -26,7 +30,7 @@ from peer import drawn  # noqa: E402
 from transformers import AutoConfig, AutoModelForCausalLM  # noqa: E402
 
 SCHEDULES = {"1f1b": Schedule1F1B, "gpipe": ScheduleGPipe, "interleaved": ScheduleInterleaved1F1B}
-WARM, IGNORED = 2, -100
+WARM, IGNORED, WAITS = 2, -100, datetime.timedelta(seconds=60)
 ON_GPUS = torch.cuda.is_available()  # processors try the script; its figures mean nothing
 
 
@@ -79,9 +83,9 @@ def synchronize():
     distributed.barrier()
 
 
-def measured(models, case, rank, place):
+def measured(models, case, device, place):
     """One case on one of the ranks."""
-    mine = [number for number, stage in enumerate(case["stages"]) if stage["device"] == rank]
+    mine = [number for number, stage in enumerate(case["stages"]) if stage["device"] == device]
     torch.manual_seed(0)
     modules, vocabulary = zip(*(built(os.path.join(models, case["model"], "config.json"), case["stages"][number]["units"], place) for number in mine))
     stages = [PipelineStage(module, number, len(case["stages"]), place) for module, number in zip(modules, mine)]
@@ -102,28 +106,40 @@ def measured(models, case, rank, place):
     return {"seconds": spent[WARM:], "peak_allocated_bytes": torch.cuda.max_memory_allocated() if ON_GPUS else 0}
 
 
-def one(models, case, rank, place):
-    """What all ranks measured of a case, told by the first; an error of one ends all."""
+def order(case):
+    """Devices by the first of their stages. Where a device has several, later ones go round in the same order."""
+    devices = [stage["device"] for stage in case["stages"]]
+    first = list(dict.fromkeys(devices))
+    if devices != first * (len(devices) // len(first)):
+        raise ValueError(f"{case['name']}: torch.distributed.pipelining has stage i on rank i modulo their number, and not on {devices}")
+    return first
+
+
+def one(models, case, rank, meeting):
+    """What all ranks measured of a case, told by the first; an error of one ends all, and so does one that waits in vain."""
+    gpus = order(case)
+    place = torch.device("cuda", gpus[rank]) if ON_GPUS else torch.device("cpu")
     gc.collect()
     if ON_GPUS:
-        torch.cuda.empty_cache()
-        torch.cuda.reset_peak_memory_stats()
-    own, every = measured(models, case, rank, place), [None] * distributed.get_world_size()
-    distributed.all_gather_object(every, own)
-    steps = [max(of) for of in zip(*(ranked["seconds"] for ranked in every))]
-    if rank == 0:
-        print(json.dumps({"name": case["name"], "seconds": statistics.median(steps), "all_seconds": steps, "peak_allocated_bytes": [ranked["peak_allocated_bytes"] for ranked in every]}), flush=True)
-
-
-def ranked(rank, world, models, cases, meeting):
-    warnings.filterwarnings("ignore")
-    place = torch.device("cuda", rank) if ON_GPUS else torch.device("cpu")
-    if ON_GPUS:
+        torch.cuda.empty_cache()  # of the GPU before
         torch.cuda.set_device(place)
-    distributed.init_process_group("nccl" if ON_GPUS else "gloo", init_method="file://" + meeting, rank=rank, world_size=world, device_id=place if ON_GPUS else None)
-    for case in cases:
-        one(models, case, rank, place)
+        torch.cuda.reset_peak_memory_stats()
+    backend = {"backend": "nccl", "device_id": place} if ON_GPUS else {"backend": "gloo"}
+    distributed.init_process_group(**backend, init_method="file://" + meeting, rank=rank, world_size=len(gpus), timeout=WAITS)
+    every = [None] * len(gpus)
+    distributed.all_gather_object(every, measured(models, case, gpus[rank], place))
+    steps = [max(of) for of in zip(*(ranked["seconds"] for ranked in every))]
+    peaks = dict(zip(gpus, (ranked["peak_allocated_bytes"] for ranked in every)))
+    if rank == 0:
+        print(json.dumps({"name": case["name"], "seconds": statistics.median(steps), "all_seconds": steps, "peak_allocated_bytes": [peaks[gpu] for gpu in sorted(peaks)]}), flush=True)
     distributed.destroy_process_group()
+
+
+def ranked(rank, models, cases, folder):
+    warnings.filterwarnings("ignore")
+    for number, case in enumerate(cases):
+        faulthandler.dump_traceback_later(2 * WAITS.total_seconds(), exit=True)  # anew for each
+        one(models, case, rank, os.path.join(folder, f"meeting{number}"))
 
 
 def main():
@@ -132,7 +148,7 @@ def main():
         cases = json.load(file)
     world = 1 + max(stage["device"] for case in cases for stage in case["stages"])
     with tempfile.TemporaryDirectory() as folder:
-        torch.multiprocessing.spawn(ranked, (world, models, cases, os.path.join(folder, "meeting")), nprocs=world)
+        torch.multiprocessing.spawn(ranked, (models, cases, folder), nprocs=world)
 
 
 if __name__ == "__main__":

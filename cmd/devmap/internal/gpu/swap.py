@@ -180,6 +180,8 @@ def tests(held, figures):
         return
     said = tested(figures, NAME, os.path.join(held.shared.binaries, "cuda.test"), "^TestGPU(Sleep|Wake|Refill)$", "tests of Go: sleep, wake, refill")
     for line in said.splitlines():
-        if "the wake takes" in line:
-            figures.within(NAME, "tests of Go: a wake / the same copy alone", float(line.rsplit("takes", 1)[1].split()[0]), WAKE, line.strip())
-
+        if "the wake, " in line:
+            when, share = line.split("the wake, ", 1)[1].split(", takes ")
+            figures.within(NAME, f"tests of Go: a wake, {when}, / the same copy alone", float(share.split()[0]), WAKE, line.strip())
+        if "by eighths" in line:
+            figures.told(NAME, "tests of Go: " + line.split(": ", 1)[1].split(",")[0], "", line.rsplit(": ", 1)[1])

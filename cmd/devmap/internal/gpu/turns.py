@@ -49,7 +49,8 @@ class Swap:
 
     @contextlib.contextmanager
     def holder(self, size, *flags):
-        """Another process, with a context; what it holds is gone at the end."""
+        """Another process, with a context; what it holds is gone at the end. A refill has all that is free for a moment, in
+        which there is no room for a context: it is begun anew then."""
         words = [sys.executable, os.path.join(HERE, "holder.py"), str(size), *map(str, flags)]
         process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=os.environ | self.environment)
         try:
