@@ -72,6 +72,7 @@ def asked():
     parser.add_argument("--probed", default="", help="a folder for what probe writes; what it has is not probed again")
     parser.add_argument("--seconds", type=float, default=400, help="after these the part memory begins no other run, and says so")
     parser.add_argument("--table", default="", help="a file for the figures as a table of Markdown")
+    parser.add_argument("--pieces", default="", help="of the part swap alone those whose names begin with one of these, with commas between")
     parser.add_argument("--rows", default="", help="a file for the figures of one part, for the process that began this one")
     args = parser.parse_args()
     args.devmap = os.path.abspath(args.devmap)

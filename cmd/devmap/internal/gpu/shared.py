@@ -91,7 +91,7 @@ class Shared:
         self.root, self.seed, self.draws, self.small, self.kind, self.binary, self.folder = os.path.abspath(args.root), args.seed, args.draws, args.small, args.backend, args.devmap, folder
         self.models = os.path.abspath(args.models or os.path.join(args.root, "fixtures", "models"))
         self.binaries, self.gpu, self.probed, self.seconds = os.path.abspath(args.binaries), args.gpu or ("h200-141gb" if self.kind == "cpu" else ""), args.probed, args.seconds
-        self.seq = 32 if self.kind == "cpu" else 2048  # of what is timed and measured
+        self.seq, self.pieces = 32 if self.kind == "cpu" else 2048, args.pieces  # tokens of what is timed and measured
         self._lock, self._made, self._peers = threading.Lock(), {}, {}
         self.spent = {}  # seconds of other programs, by name
 

@@ -39,7 +39,10 @@ def swap(shared, figures):
             "what a command leaves": lambda: left.commands(held, figures),
             "tests of Go": lambda: tests(held, figures),
         }
+        asked = tuple(filter(None, shared.pieces.split(",")))
         for name, part in parts.items():
+            if asked and not name.startswith(("weights", *asked)):
+                continue
             begun = time.monotonic()
             with figures.attempt(NAME, name), spending(shared.spent, name):
                 part()
