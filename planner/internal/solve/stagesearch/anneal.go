@@ -31,6 +31,8 @@ type annealer struct {
 	group, was, touched []int32
 	mark, deviceMark    []int32
 	stamp               int32
+	// walk looks for what is better in a corridor; made when first needed.
+	walk *corridor
 }
 
 func newAnnealer(chain *Chain, seed, stream uint64) *annealer {

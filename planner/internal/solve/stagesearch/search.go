@@ -65,19 +65,23 @@ const (
 
 // The temperatures, for each power of the load: a device whose load is the aim
 // has an energy of 1, and a part more of load so many more of energy. An odd
-// round goes on from the best placement and is not hot enough to forget it.
+// round goes on from the best placement and is not hot enough to forget it; how
+// hot an even one is goes in turn, as few large items need more than many small.
 const (
-	hot, warm, cold = 0.04, 0.004, 0.00001
+	warm, cold = 0.004, 0.00001
 	// aim is the part of the best load that counts as 1: loads above stand out.
 	aim = 0.97
 )
 
-// Round makes one run of annealing. While no placement keeps the capacities,
+var hot = [...]float64{0.04, 0.1, 0.3}
+
+// Round makes one run of annealing, and looks for what is better in a corridor
+// around its end for about as long. While no placement keeps the capacities,
 // it looks for one that does and ends there.
 func (search *Search) Round(ctx context.Context) {
 	round := search.rounds
 	search.rounds++
-	squarings, from := 1+round%3, hot
+	squarings, from := 1+round%3, hot[(round/2+round/6)%len(hot)]
 	switch search.blind = !search.found(); {
 	case search.blind:
 		squarings = 3 + round%4
@@ -93,6 +97,9 @@ func (search *Search) Round(ctx context.Context) {
 	}
 	steps, began := search.steps(ctx), time.Now()
 	search.run(ctx, steps, squarings, from, cold)
+	if search.found() {
+		search.tighten(ctx, steps)
+	}
 	search.rate = float64(steps) / max(time.Since(began).Seconds(), 1e-6)
 }
 
