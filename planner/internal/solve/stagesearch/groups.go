@@ -21,13 +21,15 @@ func (anneal *annealer) push(item int32, temperature float64) {
 	}
 }
 
-// maxGroup bounds the items that move together.
-const maxGroup = 64
+// scales are how many bounds there are on the items that move together: 2, 4, 8
+// and so on. Large groups cost much to try and are seldom taken.
+const scales = 6
 
 // gather collects the items that must follow one to a place in the row; false
 // where they are too many.
 func (anneal *annealer) gather(item, to int32, back bool) bool {
 	anneal.stamp++
+	most := 2 << anneal.below(scales)
 	anneal.group = append(anneal.group[:0], item)
 	anneal.mark[item] = anneal.stamp
 	next := &anneal.after
@@ -40,7 +42,7 @@ func (anneal *annealer) gather(item, to int32, back bool) bool {
 			if anneal.mark[other] == anneal.stamp || back && rank <= to || !back && rank >= to {
 				continue
 			}
-			if len(anneal.group) == maxGroup {
+			if len(anneal.group) == most {
 				return false
 			}
 			anneal.mark[other] = anneal.stamp

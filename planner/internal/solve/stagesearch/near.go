@@ -197,7 +197,7 @@ func (grow *grower) try(parent, item int32) {
 
 // keep keeps so many of the sets that were tried.
 func (grow *grower) keep(most int) {
-	slices.SortStableFunc(grow.tried, func(a, b grown) int { return cmp.Compare(a.rank, b.rank) })
+	slices.SortFunc(grow.tried, func(a, b grown) int { return cmp.Compare(a.rank, b.rank) })
 	for _, one := range grow.tried[:min(most, len(grow.tried))] {
 		from := &grow.sets[one.parent].near
 		one.next, from.child = from.child, int32(len(grow.sets))

@@ -69,6 +69,9 @@ const (
 // hot an even one is goes in turn, as few large items need more than many small.
 const (
 	warm, cold = 0.004, 0.00001
+	// corridorWork is what is done in corridors for each step of a round: it is so
+	// much cheaper.
+	corridorWork = 8
 	// aim is the part of the best load that counts as 1: loads above stand out.
 	aim = 0.97
 )
@@ -98,7 +101,7 @@ func (search *Search) Round(ctx context.Context) {
 	steps, began := search.steps(ctx), time.Now()
 	search.run(ctx, steps, squarings, from, cold)
 	if search.found() {
-		search.tighten(ctx, steps)
+		search.tighten(ctx, corridorWork*steps)
 	}
 	search.rate = float64(steps) / max(time.Since(began).Seconds(), 1e-6)
 }
