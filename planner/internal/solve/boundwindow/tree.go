@@ -30,6 +30,8 @@ type Tree struct {
 	Found func(stage []int)
 	// refuted is the least bound of the branches that are closed; +Inf: none.
 	refuted float64
+	// root are the multipliers of the first branch; nil: not yet.
+	root *dual
 }
 
 // branches are a heap by bound, the deeper first.
@@ -61,6 +63,15 @@ func NewTree(nets *netlist.Netlist, before, after [][]int, limit float64) *Tree 
 	all := tree.everywhere()
 	tree.open = branches{{windows: all}}
 	return tree
+}
+
+// within is a tree of all placements within another limit, which begins with the
+// multipliers that this one's first branch came to.
+func (tree *Tree) within(limit float64) *Tree {
+	return &Tree{
+		form: tree.form, limit: limit, refuted: math.Inf(1), root: tree.root,
+		Found: tree.Found, open: branches{{windows: tree.everywhere(), from: tree.root}},
+	}
 }
 
 // onlyKind is the kind of devices in use; −1 where they are of several kinds, or
@@ -144,6 +155,7 @@ func (tree *Tree) bounded(ctx context.Context, at *branch) (out *dual, ok bool) 
 	steps := branchSteps
 	if at.from == nil {
 		steps = rootSteps
+		defer func() { tree.root = out }()
 	}
 	for range rounds {
 		if !tree.settle(&at.windows, tree.limit) {

@@ -18,7 +18,7 @@ const below = 2.5e-9
 // divider divides the placements in branches, for the bound.
 type divider struct {
 	*order
-	*boundwindow.Tree
+	*boundwindow.Trials
 	branches int
 }
 
@@ -33,7 +33,7 @@ func (call *contiguous) newDivider() *divider {
 	if tree == nil {
 		return nil
 	}
-	out := &divider{order: fine, Tree: tree}
+	out := &divider{order: fine, Trials: boundwindow.NewTrials(tree)}
 	first := 0
 	for k, kind := range call.Problem.Kinds {
 		if kind.Count > 0 {
@@ -66,6 +66,7 @@ func (call *contiguous) divide(ctx context.Context, end time.Time, most int) err
 		}
 		call.heed()
 		call.tree.Lower(call.Answer.Value * (1 - below))
+		call.tree.Raise(call.Answer.LowerBound)
 		call.tree.Step(ctx)
 		call.tree.branches++
 		call.tree.Lower(call.Answer.Value * (1 - below))
