@@ -51,10 +51,14 @@ func (form *form) settle(within *windows, limit float64) bool {
 		if !form.narrow(within, limit) {
 			return false
 		}
+		crowded, ok := form.crowded(within, limit)
+		if !ok {
+			return false
+		}
 		switch changed, ok := form.filled(within, limit); {
 		case !ok:
 			return false
-		case !changed:
+		case !changed && !crowded:
 			return true
 		}
 	}

@@ -145,7 +145,7 @@ func (tree *Tree) Step(ctx context.Context) {
 
 // The steps of the bound, for the first branch and for others.
 const (
-	rootSteps, branchSteps = 300, 40
+	rootSteps, branchSteps = 300, 10
 	rounds                 = 4
 )
 
