@@ -22,6 +22,10 @@ type corridor struct {
 	stage []int32
 	sets  [][]near
 	key   []uint64 // of the items, for hashes of sets
+	// other are the stages of another placement, whose boundaries are joined in;
+	// nil: none. good are some of earlier rounds.
+	other []int32
+	good  [][]int32
 	inside
 	// unit is the load that counts as 1, limit what no load may be above, most
 	// what no device may hold more than of its capacity.
@@ -70,16 +74,53 @@ func (anneal *annealer) tighten(ctx context.Context, work int) {
 			walk.most = max(walk.most, bytes/anneal.capacity[device])
 		}
 	}
-	for end, width := walk.work+work, narrowest; width <= widest && walk.work < end && ctx.Err() == nil; {
+	for end := walk.work + work; walk.work < end && ctx.Err() == nil; {
+		walk.widen(ctx, end)
+		if !walk.join(ctx) {
+			break
+		}
+	}
+	walk.keep()
+	for item, stage := range walk.stage {
+		anneal.place[item] = walk.at[stage]
+	}
+	anneal.refresh()
+}
+
+// widen goes on from corridor to corridor until wider ones have nothing better.
+func (walk *corridor) widen(ctx context.Context, end int) {
+	for width := narrowest; width <= widest && walk.work < end && ctx.Err() == nil; {
 		walk.grow(ctx, width)
 		if !walk.better(ctx) {
 			width *= 2
 		}
 	}
-	for item, stage := range walk.stage {
-		anneal.place[item] = walk.at[stage]
+}
+
+// join joins the placement with each of some earlier ones; false where nothing was
+// better.
+func (walk *corridor) join(ctx context.Context) (better bool) {
+	for _, walk.other = range walk.good {
+		walk.grow(ctx, narrowest/2)
+		better = walk.better(ctx) || better
 	}
-	anneal.refresh()
+	walk.other = nil
+	return better
+}
+
+// keep keeps the placement for later ones to be joined with, in the stead of the
+// oldest where there are many.
+func (walk *corridor) keep() {
+	const many = 6
+	for _, known := range walk.good {
+		if slices.Equal(known, walk.stage) {
+			return
+		}
+	}
+	walk.good = append(walk.good, slices.Clone(walk.stage))
+	if len(walk.good) > many {
+		walk.good = walk.good[1:]
+	}
 }
 
 // better replaces the stages by the best in the corridor; false where they are

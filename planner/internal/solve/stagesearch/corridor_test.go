@@ -160,7 +160,7 @@ func TestFullRow(t *testing.T) {
 	}
 	chain, order := chainOf(problem)
 	search, _ := spread(chain, order, 2)
-	for range 4 {
+	for range 6 {
 		search.Round(context.Background())
 	}
 	if _, largest := search.Best(); largest > 48.5 {

@@ -15,6 +15,7 @@ type near struct {
 // grower finds the sets near one boundary.
 type grower struct {
 	*corridor
+	k  int32 // the boundary is before this stage
 	in []bool
 	// lacks and leads count the neighbours that bar an item's way over the
 	// boundary: what it comes after that is not in, what comes after it that is.
@@ -22,6 +23,7 @@ type grower struct {
 	holds        []int32 // of each wire, in the set
 	free         []int32 // the items that can go over the boundary at first
 	spread       float64 // of what they change the cut by
+	chance       float64
 	seen         map[uint64]bool
 	sets, tried  []grown
 }
@@ -34,11 +36,13 @@ type grown struct {
 	cut, rank float64
 }
 
-// The sets differ in at most deepest items; chance adds to what a set ranks by, at
-// most so many times the usual change of a cut.
+// The sets of a corridor differ in at most 6, 12 or 24 items: many that differ in
+// few find what packs tightly, few that differ in many what is cheap to cut at.
+// Chance adds to what a set ranks by up to so many times the usual change of a cut,
+// in some corridors less.
 const (
-	deepest = 12
-	chance  = 4
+	shallow, depths = 6, 3
+	chance          = 4
 )
 
 // grow finds sets near each boundary, about width that differ in two items and
@@ -49,7 +53,9 @@ func (walk *corridor) grow(ctx context.Context, width int) {
 	grow := &grower{
 		corridor: walk, in: make([]bool, walk.items),
 		lacks: make([]int32, walk.items), leads: make([]int32, walk.items), holds: make([]int32, len(walk.cost)),
+		chance: chance * walk.fraction(),
 	}
+	deepest := shallow << walk.below(depths)
 	for k := 1; k < walk.devices; k++ {
 		grow.start(int32(k), 4*width)
 		first := 0
@@ -58,6 +64,9 @@ func (walk *corridor) grow(ctx context.Context, width int) {
 			grow.level(first, end)
 			grow.keep(max(width>>max(0, level-1), width/8))
 			first = end
+		}
+		if walk.other != nil {
+			grow.toward(walk.other)
 		}
 		walk.sets[k] = make([]near, len(grow.sets))
 		for i := range grow.sets {
@@ -73,6 +82,7 @@ func (grow *grower) start(k int32, most int) {
 	clear(grow.leads)
 	clear(grow.holds)
 	grow.free, grow.spread = grow.free[:0], 0
+	grow.k = k
 	grow.sets, grow.seen = append(grow.sets[:0], grown{}), map[uint64]bool{0: true}
 	for item, stage := range grow.stage {
 		grow.in[item] = stage < k
@@ -113,6 +123,9 @@ func (walk *corridor) below(count int) int {
 	return int(walk.random.Uint64() >> 32 * uint64(count) >> 32)
 }
 
+// fraction is a random number from 0 to 1.
+func (walk *corridor) fraction() float64 { return float64(walk.random.Uint64()>>11) * 0x1p-53 }
+
 // may says whether an item can go over the boundary.
 func (grow *grower) may(item int32) bool {
 	return grow.in[item] && grow.leads[item] == 0 || !grow.in[item] && grow.lacks[item] == 0
@@ -140,20 +153,25 @@ func (grow *grower) more(item int32) float64 {
 // over takes the items of a set over the boundary, or back.
 func (grow *grower) over(set int32) {
 	for at := set; at > 0; at = grow.sets[at].parent {
-		item, sign := grow.sets[at].item, int32(1)
-		if grow.in[item] {
-			sign = -1
-		}
-		grow.in[item] = !grow.in[item]
-		for _, wire := range grow.wires.of(item) {
-			grow.holds[wire] += sign
-		}
-		for _, other := range grow.after.of(item) {
-			grow.lacks[other] -= sign
-		}
-		for _, other := range grow.before.of(item) {
-			grow.leads[other] += sign
-		}
+		grow.cross(grow.sets[at].item)
+	}
+}
+
+// cross takes an item over the boundary, or back.
+func (grow *grower) cross(item int32) {
+	sign := int32(1)
+	if grow.in[item] {
+		sign = -1
+	}
+	grow.in[item] = !grow.in[item]
+	for _, wire := range grow.wires.of(item) {
+		grow.holds[wire] += sign
+	}
+	for _, other := range grow.after.of(item) {
+		grow.lacks[other] -= sign
+	}
+	for _, other := range grow.before.of(item) {
+		grow.leads[other] += sign
 	}
 }
 
@@ -191,7 +209,7 @@ func (grow *grower) try(parent, item int32) {
 	}
 	grow.seen[hash] = true
 	cut := from.cut + grow.more(item)
-	rank := cut + chance*grow.spread*float64(grow.random.Uint64()>>11)*0x1p-53
+	rank := cut + grow.chance*grow.spread*grow.fraction()
 	grow.tried = append(grow.tried, grown{near{item: item, parent: parent}, hash, cut, rank})
 }
 
@@ -199,9 +217,15 @@ func (grow *grower) try(parent, item int32) {
 func (grow *grower) keep(most int) {
 	slices.SortFunc(grow.tried, func(a, b grown) int { return cmp.Compare(a.rank, b.rank) })
 	for _, one := range grow.tried[:min(most, len(grow.tried))] {
-		from := &grow.sets[one.parent].near
-		one.next, from.child = from.child, int32(len(grow.sets))
-		grow.sets = append(grow.sets, one)
+		grow.append(one)
 	}
 	grow.tried = grow.tried[:0]
+}
+
+// append adds a set to the tree and returns its number.
+func (grow *grower) append(one grown) int32 {
+	number, from := int32(len(grow.sets)), &grow.sets[one.parent].near
+	one.next, from.child = from.child, number
+	grow.sets = append(grow.sets, one)
+	return number
 }
