@@ -141,6 +141,12 @@ func (tree *Tree) Step(ctx context.Context) {
 	for _, half := range []windows{early, late} {
 		heap.Push(&tree.open, &branch{windows: half, bound: at.bound, from: dual, depth: at.depth + 1})
 	}
+	dual.forget()
+}
+
+// forget gives back all but what another begins with: thousands of branches wait.
+func (dual *dual) forget() {
+	dual.cuts, dual.slope, dual.way, dual.best = nil, multipliers{}, multipliers{}, multipliers{}
 }
 
 // The steps of the bound, for the first branch and for others.

@@ -43,6 +43,8 @@ type grown struct {
 const (
 	shallow, depths = 6, 3
 	chance          = 4
+	// tries are looked at for each set that may be kept, where there are so many.
+	tries = 32
 )
 
 // grow finds sets near each boundary, about width that differ in two items and
@@ -61,11 +63,11 @@ func (walk *corridor) grow(ctx context.Context, width int) {
 		first := 0
 		for level := 0; level < deepest && ctx.Err() == nil; level++ {
 			end := len(grow.sets)
-			grow.level(first, end)
+			grow.level(first, end, tries*width)
 			grow.keep(max(width>>max(0, level-1), width/8))
 			first = end
 		}
-		if walk.other != nil {
+		if walk.other != nil && ctx.Err() == nil {
 			grow.toward(walk.other)
 		}
 		walk.sets[k] = make([]near, len(grow.sets))
@@ -175,12 +177,14 @@ func (grow *grower) cross(item int32) {
 	}
 }
 
-// level tries all sets that differ by one item from those of a level.
-func (grow *grower) level(first, end int) {
+// level tries the sets that differ by one item from those of a level, about so many
+// where there are more.
+func (grow *grower) level(first, end, most int) {
+	stride := 1 + (end-first)*len(grow.free)/most
 	for i := int32(first); i < int32(end); i++ {
 		grow.over(i)
-		for _, item := range grow.free {
-			grow.try(i, item)
+		for at := grow.below(stride); at < len(grow.free); at += stride {
+			grow.try(i, grow.free[at])
 		}
 		for at := i; at > 0; at = grow.sets[at].parent {
 			for _, other := range grow.after.of(grow.sets[at].item) {
