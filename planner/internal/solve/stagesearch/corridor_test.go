@@ -81,7 +81,7 @@ func (walk *corridor) energyOf(stage []int32) float64 {
 // TestCorridor: no choice of sets for all boundaries is better than the one found.
 func TestCorridor(t *testing.T) {
 	t.Parallel()
-	better := 0
+	better, joined := 0, 0
 	for seed := range uint64(60) {
 		_, chain, order := posed(rand.New(rand.NewPCG(seed, 42)))
 		if chain.devices > 4 {
@@ -94,6 +94,15 @@ func TestCorridor(t *testing.T) {
 			walk.stage[item] = search.rank[device]
 		}
 		walk.limit, walk.unit, walk.most = slices.Max(search.load), slices.Max(search.load), 1
+		if chain.devices <= 3 {
+			// On the way to another placement, too.
+			search.Round(context.Background())
+			walk.other = make([]int32, chain.items)
+			for item, device := range search.place {
+				walk.other[item] = search.rank[device]
+			}
+			joined++
+		}
 		walk.grow(context.Background(), 4)
 		least, first := walk.least(), walk.energyOf(walk.stage)
 		if math.IsInf(first, 1) {
@@ -107,8 +116,8 @@ func TestCorridor(t *testing.T) {
 			t.Errorf("seed %d: an energy of %v, %v at first; the least in the corridor is %v", seed, got, first, least)
 		}
 	}
-	if better < 10 {
-		t.Errorf("%d were better: the test tries little", better)
+	if better < 10 || joined < 10 {
+		t.Errorf("%d were better, %d joined with another: the test tries little", better, joined)
 	}
 }
 
