@@ -32,6 +32,9 @@ type Trials struct {
 const (
 	firstPart, leastPart = 0.5, 0.03
 	firstMost, moreMost  = 50, 3
+	// smallGap is a gap, as a part of the limit, at which all windows are about as
+	// narrow as they can be, and the whole tree is left to itself.
+	smallGap = 0.02
 )
 
 // NewTrials begin with the whole tree.
@@ -49,8 +52,8 @@ func (trials *Trials) Bound() float64 {
 
 // Step bounds one branch more.
 func (trials *Trials) Step(ctx context.Context) {
-	if trials.now == nil && trials.owed > 0 {
-		trials.owed--
+	if trials.now == nil && (trials.owed > 0 || trials.Bound() > trials.limit*(1-smallGap)) {
+		trials.owed = max(0, trials.owed-1)
 		trials.Tree.Step(ctx)
 		return
 	}
