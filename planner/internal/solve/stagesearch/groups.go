@@ -21,15 +21,22 @@ func (anneal *annealer) push(item int32, temperature float64) {
 	}
 }
 
-// scales are how many bounds there are on the items that move together: 2, 4, 8
-// and so on. Large groups cost much to try and are seldom taken.
-const scales = 6
+// Half of the groups may have maxGroup items, as a branch of a graph has; the others
+// 2, 4, 8 and so on, on so many scales: large ones cost much to try where wide
+// layers are, and are seldom taken there.
+const (
+	maxGroup = 64
+	scales   = 5
+)
 
 // gather collects the items that must follow one to a place in the row; false
 // where they are too many.
 func (anneal *annealer) gather(item, to int32, back bool) bool {
 	anneal.stamp++
-	most := 2 << anneal.below(scales)
+	most := maxGroup
+	if anneal.below(2) == 0 {
+		most = 2 << anneal.below(scales)
+	}
 	anneal.group = append(anneal.group[:0], item)
 	anneal.mark[item] = anneal.stamp
 	next := &anneal.after
