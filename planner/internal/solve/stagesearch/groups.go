@@ -21,22 +21,14 @@ func (anneal *annealer) push(item int32, temperature float64) {
 	}
 }
 
-// Half of the groups may have maxGroup items, as a branch of a graph has; the others
-// 2, 4, 8 and so on, on so many scales: large ones cost much to try where wide
-// layers are, and are seldom taken there.
-const (
-	maxGroup = 64
-	scales   = 5
-)
+// maxGroup bounds the items that move together: in series-parallel graphs whole
+// branches do.
+const maxGroup = 64
 
 // gather collects the items that must follow one to a place in the row; false
 // where they are too many.
 func (anneal *annealer) gather(item, to int32, back bool) bool {
 	anneal.stamp++
-	most := maxGroup
-	if anneal.below(2) == 0 {
-		most = 2 << anneal.below(scales)
-	}
 	anneal.group = append(anneal.group[:0], item)
 	anneal.mark[item] = anneal.stamp
 	next := &anneal.after
@@ -49,7 +41,7 @@ func (anneal *annealer) gather(item, to int32, back bool) bool {
 			if anneal.mark[other] == anneal.stamp || back && rank <= to || !back && rank >= to {
 				continue
 			}
-			if len(anneal.group) == most {
+			if len(anneal.group) == maxGroup {
 				return false
 			}
 			anneal.mark[other] = anneal.stamp

@@ -76,7 +76,7 @@ const (
 	aim = 0.97
 )
 
-var hot = [...]float64{0.04, 0.1, 0.3}
+var hot = [...]float64{0.04, 0.1, 0.04, 0.3}
 
 // Round makes one run of annealing, and looks for what is better in a corridor
 // around its end for about as long. While no placement keeps the capacities,
@@ -84,7 +84,7 @@ var hot = [...]float64{0.04, 0.1, 0.3}
 func (search *Search) Round(ctx context.Context) {
 	round := search.rounds
 	search.rounds++
-	squarings, from := 1+round%3, hot[(round/2+round/6)%len(hot)]
+	squarings, from := 1+round%3, hot[round/2%len(hot)]
 	switch search.blind = !search.found(); {
 	case search.blind:
 		squarings = 3 + round%4
