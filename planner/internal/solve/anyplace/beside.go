@@ -2,6 +2,9 @@ package anyplace
 
 import (
 	"context"
+	"math"
+	"math/rand/v2"
+	"sync/atomic"
 
 	"github.com/devmap-dev/devmap/planner/internal/solve/boundcheck"
 	"github.com/devmap-dev/devmap/planner/internal/solve/boundprice"
@@ -12,6 +15,7 @@ import (
 type beside struct {
 	*anywhere
 	*annealer
+	laid  bool // sets and halves are made
 	sets  *boundprice.Bound
 	known float64 // the answer's value when its sets were last told
 	// halves is what two devices can do; nil: there are others, or it has said all.
@@ -24,40 +28,68 @@ type beside struct {
 	part context.Context //nolint:containedctx // of one run
 	stop context.CancelFunc
 	done chan struct{} // nil: it does not run
+	// awaited: the search has ended its round. least are the bits of the least
+	// value that it has said meanwhile.
+	awaited atomic.Bool
+	least   atomic.Uint64
 }
 
-func (side *beside) begin(ctx context.Context, round int) {
+func (call *anywhere) newBeside() *beside {
+	rng := rand.New(rand.NewPCG(call.Settings.Seed, 1))
+	return &beside{anywhere: call, annealer: newAnnealer(newPlacement(call.Netlist, make([]int32, len(call.Nodes))), rng)}
+}
+
+// begin starts a run: of one slice of work, or, with a deadline, of as many as
+// are done when the search comes to the end of its round.
+func (side *beside) begin(ctx context.Context, timed bool) {
 	start, largest, bound := append([]int32(nil), side.anywhere.best...), side.Answer.Value, side.Answer.LowerBound
 	side.part, side.stop = context.WithCancel(ctx)
 	side.done, side.cooled = make(chan struct{}), false
+	side.awaited.Store(!timed)
+	side.least.Store(math.Float64bits(largest))
 	go func() {
 		defer close(side.done)
-		if round == 0 {
-			side.halves = boundprice.NewHalves(ctx, side.Netlist, largest)
-			side.sets = boundprice.New(ctx, side.Netlist, largest)
+		if !side.laid {
+			side.laid = true
+			side.halves = boundprice.NewHalves(side.part, side.Netlist, largest)
+			side.sets = boundprice.New(side.part, side.Netlist, largest)
 		}
 		if len(start) == 0 {
 			return
 		}
-		if side.halves != nil {
-			side.halve(start)
-			return
+		for again := true; again; again = !side.cooled && !side.awaited.Load() && side.part.Err() == nil {
+			side.slice(start, bound)
 		}
-		if side.sets == nil || side.sets.Done(largest) {
-			side.refresh(start)
-			side.forget()
-			side.cool(ctx, largest, side.steps)
-			side.cooled = true
-			return
+	}()
+}
+
+// hear is told a value that the search has found meanwhile.
+func (side *beside) hear(value float64) { side.least.Store(math.Float64bits(value)) }
+
+// slice is a part of a run: two devices are done at once; others are bounded for
+// as long as prices prove more, and then searched.
+func (side *beside) slice(start []int32, bound float64) {
+	largest := math.Float64frombits(side.least.Load())
+	switch {
+	case side.halves != nil:
+		side.halve(start)
+	case side.sets == nil || side.sets.Done(largest):
+		side.refresh(start)
+		side.forget()
+		side.cool(side.part, largest, side.steps)
+		side.cooled = true
+	default:
+		if side.sets.Outgrown(largest) {
+			side.sets = side.sets.Again(side.part, largest)
 		}
 		if largest != side.known {
 			side.sets.Know(start)
 			side.known = largest
 		}
 		side.sets.Raise(bound)
-		side.sets.Improve(ctx, largest, boundWork)
-		side.check(largest)
-	}()
+		side.sets.Improve(side.part, largest, boundWork)
+		side.check(largest, bound)
+	}
 }
 
 // halve goes from answer to better answer of two devices, until there is a proof
@@ -76,12 +108,12 @@ func (side *beside) halve(start []int32) {
 	side.stop()
 }
 
-// check has the bound's proof checked where it is a good deal above the last one
-// that was, or the last there will be.
-func (side *beside) check(largest float64) {
+// check has the bound's proof checked where it is above what is known, and a good
+// deal above the last one that was, or the last there will be.
+func (side *beside) check(largest, known float64) {
 	const deal = 1 + 5e-4
 	proof := side.sets.Proof
-	if proof == nil || proof.Limit <= side.checked || proof.Limit <= side.checked*deal && !side.sets.Done(largest) {
+	if proof == nil || proof.Limit <= max(side.checked, known) || proof.Limit <= side.checked*deal && !side.sets.Done(largest) {
 		return
 	}
 	if err := boundcheck.Check(side.part, side.Problem, proof); err != nil {
@@ -98,6 +130,7 @@ func (side *beside) end(wait bool) {
 	if side.done == nil {
 		return
 	}
+	side.awaited.Store(true)
 	if !wait {
 		select {
 		case <-side.done:
@@ -117,5 +150,13 @@ func (side *beside) end(wait bool) {
 	}
 	if side.cooled && side.found() {
 		side.take(side.annealer.best, side.bestLoad, "simulated annealing, cooled slowly from the best answer")
+	}
+}
+
+// close ends a run and takes what it brought.
+func (side *beside) close() {
+	if side.done != nil {
+		side.stop()
+		side.end(true)
 	}
 }

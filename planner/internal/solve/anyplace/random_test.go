@@ -82,7 +82,7 @@ func TestSearchFindsTheLeast(t *testing.T) {
 			continue
 		}
 		s := newAnywhere(in, graph.Settings{})
-		s.search(ctx)
+		s.search(ctx, s.newBeside())
 		solved++
 		if sol, err := s.result(ctx); err != nil {
 			t.Logf("seed %d: %v; %v is possible", seed, err, least)

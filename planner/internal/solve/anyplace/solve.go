@@ -72,7 +72,8 @@ type anywhere struct {
 }
 
 func newAnywhere(in *graph.Instance, set graph.Settings) *anywhere {
-	return &anywhere{Netlist: netlist.New(in), Incumbent: graph.NewIncumbent(in.Problem, set)}
+	steps := annealSteps * min(len(in.Nodes), maxItems)
+	return &anywhere{Netlist: netlist.New(in), Incumbent: graph.NewIncumbent(in.Problem, set), steps: steps}
 }
 
 // take takes an assignment of the items if it is better by more than rounding.

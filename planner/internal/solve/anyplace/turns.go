@@ -34,17 +34,36 @@ func (call *anywhere) solve(ctx context.Context) {
 	if call.Proven() {
 		return
 	}
-	call.inOrder(ctx)
+	part, cancel := startOf(ctx, firstPart)
+	whole := call.inOrder(part, nil)
+	cancel()
 	call.unit(ctx)
 	if call.tooLarge() {
+		call.goOn(ctx, whole, nil)
 		call.Answer.Method += "; tables for a search of any assignment would be too large"
 		return
+	}
+	call.together(ctx, whole, prices)
+}
+
+// together searches and bounds at the same time. The bound does not wait for the
+// contiguous answer.
+func (call *anywhere) together(ctx context.Context, whole bool, prices graph.Prices) {
+	side := call.newBeside()
+	defer side.close()
+	_, timed := ctx.Deadline()
+	if timed {
+		call.steps = annealSteps * maxItems
+	}
+	if timed && !whole && !call.over(ctx) {
+		side.begin(ctx, true)
+		call.goOn(side.part, whole, side)
 	}
 	if !call.over(ctx) {
 		call.exact(ctx, prices)
 	}
 	if !call.over(ctx) {
-		call.search(ctx)
+		call.search(ctx, side)
 	}
 }
 
@@ -53,20 +72,35 @@ const maxHeld = 1 << 26
 
 func (call *anywhere) tooLarge() bool { return len(call.Wires)*call.Problem.Devices() > maxHeld }
 
-// inOrder takes the contiguous answer, for which it waits up to half of the
-// time that is left: the search for any assignment goes on from there.
-func (call *anywhere) inOrder(ctx context.Context) {
-	part, cancel := startOf(ctx)
-	defer cancel()
-	sol, err := downset.Solve(part, call.Problem, graph.Settings{Seed: call.Settings.Seed})
+// inOrder takes the contiguous answer: the search for any assignment goes on from
+// there. It tells whether that is all that there is to be had. What runs beside, if
+// anything does, hears of its values.
+func (call *anywhere) inOrder(ctx context.Context, side *beside) (whole bool) {
+	hear := func(largest, _ float64) {
+		if side != nil && largest < call.Answer.Value {
+			side.hear(largest)
+		}
+	}
+	sol, err := downset.Solve(ctx, call.Problem, graph.Settings{Seed: call.Settings.Seed, Progress: hear})
 	if err != nil {
-		return
+		return ctx.Err() == nil
 	}
 	place := make([]int32, len(call.Nodes))
 	for item, device := range sol.Place {
 		place[call.ItemOf[item]] = int32(device)
 	}
 	call.take(place, sol.Value, sol.Method)
+	return ctx.Err() == nil
+}
+
+// goOn goes on with the contiguous answer, unless that is whole, for up to half of
+// the time that is left.
+func (call *anywhere) goOn(ctx context.Context, whole bool, side *beside) {
+	if !whole && ctx.Err() == nil {
+		part, cancel := partOf(ctx, 0.5)
+		defer cancel()
+		call.inOrder(part, side)
+	}
 }
 
 // unit finds the bound of the largest unit, in an eighth of the time that is
@@ -85,11 +119,15 @@ func (call *anywhere) unit(ctx context.Context) {
 // is, so that any assignment is not worse for having had less time for it.
 const minStart = 100 * time.Millisecond
 
-// startOf ends after half of the time that is left, or minStart.
-func startOf(ctx context.Context) (context.Context, context.CancelFunc) {
+// firstPart of the time is what the contiguous answer is given before the bound
+// begins, which wants to know how high it may have to come.
+const firstPart = 0.05
+
+// startOf ends after a part of the time that is left, or minStart.
+func startOf(ctx context.Context, part float64) (context.Context, context.CancelFunc) {
 	end, timed := ctx.Deadline()
-	if half := time.Until(end) / 2; !timed || half > minStart || errors.Is(ctx.Err(), context.Canceled) {
-		return partOf(ctx, 0.5)
+	if left := time.Duration(part * float64(time.Until(end))); !timed || left > minStart || errors.Is(ctx.Err(), context.Canceled) {
+		return partOf(ctx, part)
 	}
 	return context.WithTimeout(context.WithoutCancel(ctx), minStart)
 }
@@ -110,32 +148,25 @@ func (call *anywhere) over(ctx context.Context) bool { return ctx.Err() != nil |
 // Both begin with the best that is known and hand in what they found at the end.
 // Without a deadline they wait for each other after every round, so that the
 // answer is the same in every run.
-func (call *anywhere) search(ctx context.Context) {
+func (call *anywhere) search(ctx context.Context, side *beside) {
 	split := newSplitter(ctx, call.Netlist, splitCells)
 	if split == nil {
 		return
 	}
 	rng := rand.New(rand.NewPCG(call.Settings.Seed, 0))
-	other := newAnnealer(newPlacement(call.Netlist, call.scatter(rng)), rand.New(rand.NewPCG(call.Settings.Seed, 1)))
 	anneal := newAnnealer(newPlacement(call.Netlist, call.scatter(rng)), rng)
 	call.chain(ctx, anneal, split)
 	_, timed := ctx.Deadline()
-	call.steps = annealSteps * min(len(call.Nodes), maxItems)
-	if timed {
-		call.steps = annealSteps * maxItems
-	}
-	side := &beside{anywhere: call, annealer: other}
 	for round := 0; round < annealRuns+kickRounds || timed; round++ {
 		if call.over(ctx) {
 			break
 		}
 		if side.done == nil {
-			side.begin(ctx, round)
+			side.begin(ctx, timed)
 		}
 		call.round(side.part, anneal, split, round)
 		side.end(!timed)
 	}
-	side.end(true)
 }
 
 // round searches: from random starts at first, then by kicks to the best answer,

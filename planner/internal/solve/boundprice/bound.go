@@ -24,8 +24,11 @@ type Bound struct {
 	*netlist.Netlist
 	// Value is what no assignment is below, and Proof why; it is nil for a value
 	// that Raise was told.
-	Value float64
-	Proof *boundcheck.Proof
+	Value   float64
+	Proof   *boundcheck.Proof
+	largest float64 // that the walks are laid out for
+	// own is the highest load that trials refute, or below which they are too hard.
+	own float64
 	// kinds are those in use, walkers find their dearest sets.
 	kinds   []int
 	walkers []*walker
@@ -45,7 +48,9 @@ type Bound struct {
 	// scale is what an item's price may differ by, prices are the best so far.
 	scale, prices []float64
 	trial         *trial
-	rounds        int // of all trials
+	// failed are the last prices of a trial that came to no end.
+	failed [][]float64
+	rounds int // of all trials
 	// staged: each device is a stage of its own.
 	staged bool
 }
@@ -54,6 +59,7 @@ type Bound struct {
 // will be asked for. It is nil where the context ends.
 func New(ctx context.Context, nets *netlist.Netlist, largest float64) *Bound {
 	bound := newBound(nets)
+	bound.largest = largest
 	var count []float64
 	for kind, devices := range nets.Count {
 		if devices == 0 {
@@ -146,7 +152,9 @@ func (bound *Bound) loadOf(at int, items []int32) float64 {
 	return load
 }
 
-// Raise takes a bound that something else has proved: trials begin above it.
+// Raise takes a bound that something else has proved. Trials begin below it all
+// the same, as prices that refute low loads are found at once, and are where those
+// of higher loads are near.
 func (bound *Bound) Raise(value float64) { bound.Value = max(bound.Value, value) }
 
 // Done says that prices on single items prove no more below the largest load
@@ -182,6 +190,7 @@ func (bound *Bound) Improve(ctx context.Context, largest float64, work int) {
 	for until := bound.work() + work; bound.work() < until && ctx.Err() == nil && !bound.Done(largest); {
 		if bound.trial == nil || bound.trial.limit > largest {
 			bound.begin(largest)
+			bound.trial.choose(ctx)
 		}
 		bound.rounds++
 		end := bound.trial.round(ctx)
@@ -190,16 +199,26 @@ func (bound *Bound) Improve(ctx context.Context, largest float64, work int) {
 			continue
 		case end == refuted:
 			bound.stride *= 2
-			bound.Value = max(bound.Value, bound.trial.limit*(1-graph.Rounding))
-			copy(bound.prices, bound.trial.centre)
+			bound.trial.lift(bound.trial.limit)
 		case end == covered:
 			bound.reach = min(bound.reach, bound.trial.limit)
+			bound.trial.fail()
 		default:
 			bound.tough = min(bound.tough, bound.trial.limit)
 			bound.stride = max(bound.stride/4, leastStride)
+			bound.trial.fail()
+			bound.own = bound.Value
 		}
 		bound.trial = nil
 	}
+}
+
+// lift takes over a load that the centre's prices refute.
+func (try *trial) lift(limit float64) {
+	try.own = max(try.own, limit*(1-graph.Rounding))
+	try.Value = max(try.Value, try.own)
+	copy(try.prices, try.centre)
+	try.failed = nil
 }
 
 // leastStride is worth a trial.
@@ -213,8 +232,8 @@ func (bound *Bound) begin(largest float64) {
 	if bound.near(bound.tough) || bound.tough < netlist.MinLoad {
 		bound.tough, bound.patience = math.Inf(1), 2*bound.patience
 	}
-	limit := min((bound.Value+min(top, bound.tough))/2, max(bound.Value*(1+bound.stride), netlist.MinLoad))
-	if bound.Value <= 0 {
+	limit := min((bound.own+min(top, bound.tough))/2, max(bound.own*(1+bound.stride), netlist.MinLoad))
+	if bound.own <= 0 {
 		limit = min(top, bound.tough) / 2
 	}
 	if bound.near(top) && top == largest {

@@ -84,7 +84,7 @@ func newWalker(frontier *netlist.Frontier, time, size []float64, room float64) *
 
 // fine is how many labels of a state there may be for a walk of a second or so.
 func (walk *walker) fine() int {
-	const some, least, most = 4_000_000, 300, 20_000
+	const some, least, most = 4_000_000, 3000, 20_000
 	return min(max(some/max(1, walk.total), least), most)
 }
 
