@@ -108,12 +108,17 @@ func (side *beside) halve(start []int32) {
 	side.stop()
 }
 
-// check has the bound's proof checked where it is above what is known, and a good
-// deal above the last one that was, or the last there will be.
+// check has the bound's proof checked where it is above what is known, and the last
+// there will be or a good deal above the last one that was: a check may take a
+// second.
 func (side *beside) check(largest, known float64) {
-	const deal = 1 + 5e-4
+	const deal, part = 1 + 5e-4, 0.04
 	proof := side.sets.Proof
-	if proof == nil || proof.Limit <= max(side.checked, known) || proof.Limit <= side.checked*deal && !side.sets.Done(largest) {
+	if proof == nil || proof.Limit <= max(side.checked, known) {
+		return
+	}
+	before := max(side.checked, known)
+	if proof.Limit <= max(before*deal, before+part*(largest-before)) && !side.sets.Done(largest) {
 		return
 	}
 	if err := boundcheck.Check(side.part, side.Problem, proof); err != nil {

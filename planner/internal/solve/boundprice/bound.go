@@ -78,7 +78,7 @@ func New(ctx context.Context, nets *netlist.Netlist, largest float64) *Bound {
 }
 
 func newBound(nets *netlist.Netlist) *Bound {
-	const patience, stride = 2_000_000_000, 0.02
+	const patience, stride = 500_000_000, 0.02
 	return &Bound{Netlist: nets, reach: math.Inf(1), tough: math.Inf(1), patience: patience, stride: stride, step: nets.Problem.Step()}
 }
 
@@ -225,11 +225,12 @@ func (try *trial) lift(limit float64) {
 const leastStride = 0.003
 
 // begin chooses the load of the next trial, half way to what may be reached.
-// What was too tough is tried again, with twice the work, when all below it is
-// done.
+// What was too tough is tried again, with twice the work, when nearly all below it
+// is done.
 func (bound *Bound) begin(largest float64) {
 	top := min(largest, bound.reach)
-	if bound.near(bound.tough) || bound.tough < netlist.MinLoad {
+	const close = 0.1 // of what there is to prove
+	if bound.near(bound.tough) || bound.tough < netlist.MinLoad || bound.tough-bound.own < close*(top-bound.own) {
 		bound.tough, bound.patience = math.Inf(1), 2*bound.patience
 	}
 	limit := min((bound.own+min(top, bound.tough))/2, max(bound.own*(1+bound.stride), netlist.MinLoad))

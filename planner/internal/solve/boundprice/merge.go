@@ -59,7 +59,11 @@ type way struct {
 // for.
 func (walk *walker) merge(limit float64) {
 	ways := walk.ways
-	sized, best := !math.IsInf(walk.room, 1), math.Inf(-1)
+	room, best := walk.room, math.Inf(-1)
+	if walk.loose {
+		room = math.Inf(1)
+	}
+	sized := !math.IsInf(room, 1)
 	walk.stairs = walk.stairs[:0]
 	for len(ways) > 0 {
 		pick := 0
@@ -83,7 +87,7 @@ func (walk *walker) merge(limit float64) {
 			ways = ways[:len(ways)-1]
 		}
 		switch {
-		case one.size > walk.room || walk.hopeless(one):
+		case one.size > room || walk.hopeless(one):
 		case sized && walk.stands(one), !sized && one.worth > best:
 			best = one.worth
 			walk.next = append(walk.next, one)

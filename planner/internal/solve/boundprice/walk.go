@@ -20,6 +20,7 @@ type walker struct {
 	completion
 	time, size []float64
 	room       float64
+	loose      bool // the room does not count for now
 	// cells is the most labels of one state, above which they are joined.
 	cells int
 	// hand is how many sets a walk hands back.
@@ -111,10 +112,10 @@ func (walk *walker) price(ctx context.Context, prices []float64, limit, need flo
 		return sets, true
 	}
 	const beam = 200 // finds nearly all that is there to find
-	if sets, done = walk.labelled(ctx, prices, limit, need, beam); len(sets) > 0 || !done || walk.cut == 0 {
+	if sets, done = walk.loosely(ctx, prices, limit, need, beam); len(sets) > 0 || !done || walk.cut == 0 {
 		return sets, done
 	}
-	return walk.labelled(ctx, prices, limit, need, math.MaxInt)
+	return walk.loosely(ctx, prices, limit, need, math.MaxInt)
 }
 
 // glance looks for sets worth more than need among the most promising labels of
@@ -130,7 +131,7 @@ func (walk *walker) glance(ctx context.Context, prices []float64, limit, need fl
 	if least <= need*near {
 		return sets
 	}
-	ends, _ := walk.labelled(ctx, prices, limit, need, beam)
+	ends, _ := walk.loosely(ctx, prices, limit, need, beam)
 	return append(sets, ends...)
 }
 
@@ -145,11 +146,27 @@ func (walk *walker) rough(ctx context.Context, prices []float64, limit float64) 
 	if most *= near; least <= most {
 		return most, sets, true
 	}
-	ends, done := walk.labelled(ctx, prices, limit, most, math.MaxInt)
+	ends, done := walk.loosely(ctx, prices, limit, most, math.MaxInt)
 	for _, set := range ends {
 		most = max(most, set.worth)
 	}
 	return most, append(sets, ends...), done
+}
+
+// loosely is labelled, but where bytes cost nothing at the best multipliers it
+// walks without the capacity first: then labels are compared by load and worth
+// alone, and few are left. That is all where nothing is found, or where the
+// dearest set has room.
+func (walk *walker) loosely(ctx context.Context, prices []float64, limit, need float64, beam int) (sets []found, done bool) {
+	if walk.slopes[0].mu == 0 && !math.IsInf(walk.room, 1) {
+		walk.loose = true
+		sets, done = walk.labelled(ctx, prices, limit, need, beam)
+		walk.loose = false
+		if !done || len(sets) == 0 || sets[0].fits {
+			return slices.DeleteFunc(sets, func(set found) bool { return !set.fits }), done
+		}
+	}
+	return walk.labelled(ctx, prices, limit, need, beam)
 }
 
 // labelled walks with at most beam labels of a state and returns the sets of the
