@@ -23,6 +23,8 @@ type beside struct {
 	halved []int32 // an answer that it found
 	// checked is the highest load that a checked proof refutes.
 	checked float64
+	// doubted is the load of the last proof that a check did not come through with.
+	doubted float64
 	cooled  bool
 	// part ends with the context, or where the bound meets the answer.
 	part context.Context //nolint:containedctx // of one run
@@ -114,14 +116,15 @@ func (side *beside) halve(start []int32) {
 func (side *beside) check(largest, known float64) {
 	const deal, part = 1 + 5e-4, 0.04
 	proof := side.sets.Proof
-	if proof == nil || proof.Limit <= max(side.checked, known) {
+	if proof == nil {
 		return
 	}
-	before := max(side.checked, known)
-	if proof.Limit <= max(before*deal, before+part*(largest-before)) && !side.sets.Done(largest) {
+	before := max(side.checked, side.doubted, known)
+	if proof.Limit <= max(before*deal, before+part*(largest-before)) && !(proof.Limit > before && side.sets.Done(largest)) {
 		return
 	}
 	if err := boundcheck.Check(side.part, side.Problem, proof); err != nil {
+		side.doubted = proof.Limit
 		return
 	}
 	side.checked = proof.Limit

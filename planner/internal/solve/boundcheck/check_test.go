@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/devmap-dev/devmap/planner/internal/solve/boundcheck"
@@ -91,11 +92,29 @@ func TestNothingPassesForTheLeast(t *testing.T) {
 			random.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
 			proof.Kinds[kind] = boundcheck.Kind{
 				Rent: float64(random.IntN(12)), Order: append([]int(nil), order...),
-				PerLoad: random.Float64() - 0.1, PerByte: random.Float64() - 0.5,
+				PerLoad: random.Float64() - 0.1, PerByte: random.Float64() - 0.5, Short: anyShort(random, problem, order),
 			}
 		}
 		if boundcheck.Check(context.Background(), problem, proof) == nil {
 			t.Fatalf("seed %d: the least load, %v, passes as refuted by %+v", seed, least, proof)
 		}
 	}
+}
+
+// anyShort says of outputs that any groups of all are what counts of them.
+func anyShort(random *rand.Rand, problem *graph.Problem, order []int) (all []boundcheck.Short) {
+	of := make(map[int][]int)
+	for _, edge := range problem.Edges {
+		of[edge[0]] = append(of[edge[0]], problem.Nodes[edge[1]].Group)
+	}
+	for node, groups := range of {
+		groups = append(groups, problem.Nodes[node].Group)
+		slices.Sort(groups)
+		kept := make([]int, 0, 3)
+		for range 3 {
+			kept = append(kept, order[random.IntN(len(order))])
+		}
+		all = append(all, boundcheck.Short{Groups: slices.Compact(groups), Kept: kept})
+	}
+	return all
 }

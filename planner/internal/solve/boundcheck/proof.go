@@ -35,12 +35,18 @@ type Kind struct {
 	Order []int
 	// Left are outputs that are left out, by the groups that write and read them.
 	Left [][]int
+	// Short are outputs of which some groups count alone.
+	Short []Short
 	// PerLoad and PerByte are what load and bytes cost in the bound on what is to
 	// come.
 	PerLoad, PerByte float64
 	// Unsized: sets are not asked to keep the capacity, which there is no need of.
 	Unsized bool
 }
+
+// Short is an output by the groups that write and read it, and those of them that
+// count: a device that has some of these and not all does not have all.
+type Short struct{ Groups, Kept []int }
 
 // errTooLong says that a check was given up: nothing is known.
 var errTooLong = errors.New("the check takes too many steps")
@@ -105,7 +111,7 @@ func newSums(problem *graph.Problem, groups map[int]*group, proof *Proof, kind i
 		sum.room = math.Inf(1)
 	}
 	if !problem.Kinds[kind].FreeTransfers {
-		sum.outputs = outputs(problem, said.Left)
+		sum.outputs = outputs(problem, said)
 	}
 	return sum
 }
@@ -138,16 +144,19 @@ type output struct {
 	cost   float64
 }
 
-// outputs are those that more than one group has to do with.
-func outputs(problem *graph.Problem, left [][]int) []output {
+// outputs are those that more than one group has to do with, but for those left
+// out, and of the shortened ones what counts.
+func outputs(problem *graph.Problem, said *Kind) []output {
 	members := make([][]int, len(problem.Nodes))
 	for _, edge := range problem.Edges {
 		members[edge[0]] = append(members[edge[0]], problem.Nodes[edge[1]].Group)
 	}
-	known := make(map[string]int)
-	for _, groups := range left {
-		slices.Sort(groups)
-		known[fmt.Sprint(groups)] = -1
+	known, kept := make(map[string]int), make(map[string][]int)
+	for _, groups := range said.Left {
+		known[nameOf(groups)] = -1
+	}
+	for _, short := range said.Short {
+		kept[nameOf(short.Groups)] = short.within()
 	}
 	var all []output
 	for node, groups := range members {
@@ -156,11 +165,14 @@ func outputs(problem *graph.Problem, left [][]int) []output {
 		if groups = slices.Compact(groups); len(groups) == 1 || problem.Nodes[node].Transfer == 0 {
 			continue
 		}
-		key := fmt.Sprint(groups)
+		key := nameOf(groups)
 		at, seen := known[key]
 		if !seen {
 			at = len(all)
 			known[key] = at
+			if short, is := kept[key]; is {
+				groups = short
+			}
 			all = append(all, output{groups: groups})
 		}
 		if at >= 0 {
@@ -168,4 +180,17 @@ func outputs(problem *graph.Problem, left [][]int) []output {
 		}
 	}
 	return all
+}
+
+// nameOf tells sets of groups apart.
+func nameOf(groups []int) string {
+	slices.Sort(groups)
+	return fmt.Sprint(groups)
+}
+
+// within are the groups that count, of those that there are.
+func (short *Short) within() []int {
+	kept := slices.DeleteFunc(slices.Clone(short.Kept), func(group int) bool { return !slices.Contains(short.Groups, group) })
+	slices.Sort(kept)
+	return slices.Compact(kept)
 }

@@ -59,25 +59,23 @@ func (all *sums) check(ctx context.Context) error {
 	if err := all.permutation(order); err != nil {
 		return err
 	}
+	if len(all.outputs) == 0 {
+		all.longestFirst(order)
+	}
 	if err := all.lay(ctx, order); err != nil {
 		return err
 	}
-	var toCome [][][]float64
-	perLoads := []float64{1, 0.5, 0.7, 0.85, 1.15, 1.4, 2}
-	for i := range perLoads {
-		perLoads[i] *= all.said.PerLoad
-		toCome = append(toCome, all.toCome(perLoads[i]))
-	}
+	costs := all.costs()
 	const rounding = 1e-9
 	here := [][]sum{{{}}}
 	for step := range order {
-		next := make([][]sum, len(toCome[0][step+1]))
+		next := make([][]sum, len(costs[0].toCome[step+1]))
 		for standing, some := range here {
 			for _, move := range all.moves[step][standing] {
 				if move.never {
 					continue
 				}
-				next[move.to] = all.along(move, some, next[move.to], perLoads, toCome, step+1)
+				next[move.to] = all.along(move, some, next[move.to], costs, step+1)
 			}
 		}
 		for standing := range next {
@@ -95,24 +93,53 @@ func (all *sums) check(ctx context.Context) error {
 	return nil
 }
 
+// longestFirst is the order where there are no outputs: what is to come is the
+// nearer to its bound the finer it is.
+func (all *sums) longestFirst(order []int) {
+	slices.SortFunc(order, func(a, b int) int {
+		return cmp.Or(cmp.Compare(all.groups[b].time[all.kind], all.groups[a].time[all.kind]), cmp.Compare(a, b))
+	})
+}
+
 // along adds what some sums become by a move, but for those that are over a limit
 // or can no longer be worth more than the rent.
-func (all *sums) along(move move, some, into []sum, perLoads []float64, toCome [][][]float64, step int) []sum {
+func (all *sums) along(move move, some, into []sum, costs []cost, step int) []sum {
 	all.work += len(some)
 	for _, one := range some {
 		one.load += move.load
 		one.size += move.size
 		one.worth += move.worth
-		if one.load <= all.proof.Limit && one.size <= all.room && all.may(one, perLoads, toCome, step, move.to) {
+		if one.load <= all.proof.Limit && one.size <= all.room && all.may(one, costs, step, move.to) {
 			into = append(into, one)
 		}
 	}
 	return into
 }
 
-// toCome is the most that the groups to come can add, less what their load and
-// bytes cost, for each step and standing.
-func (all *sums) toCome(perLoad float64) [][]float64 {
+// cost is what load and bytes cost in a bound on what is to come, and that bound:
+// the most that the groups to come can add, less what their load and bytes cost,
+// for each step and standing.
+type cost struct {
+	perLoad, perByte float64
+	toCome           [][]float64
+}
+
+// costs are the proof's, and others near: where sums have used up more or less of
+// load and room than most, these tell sooner that they cannot become dear.
+func (all *sums) costs() (costs []cost) {
+	multiples := [][2]float64{{1, 1}, {0.5, 1}, {0.7, 1}, {0.85, 1}, {1.15, 1}, {1.4, 1}, {2, 1}}
+	if all.said.PerByte > 0 && !math.IsInf(all.room, 1) {
+		multiples = append(multiples, [][2]float64{{1, 0.7}, {1, 1.4}, {0.6, 1.5}, {1.5, 0.6}, {0.3, 2}, {2, 0.3}}...)
+	}
+	for _, by := range multiples {
+		one := cost{perLoad: by[0] * all.said.PerLoad, perByte: by[1] * all.said.PerByte}
+		one.toCome = all.toCome(one)
+		costs = append(costs, one)
+	}
+	return costs
+}
+
+func (all *sums) toCome(per cost) [][]float64 {
 	steps := len(all.moves)
 	most := make([][]float64, steps+1)
 	most[steps] = []float64{0}
@@ -122,7 +149,7 @@ func (all *sums) toCome(perLoad float64) [][]float64 {
 			best := math.Inf(-1)
 			for _, move := range both {
 				if !move.never {
-					best = max(best, most[step+1][move.to]+move.worth-perLoad*move.load-all.said.PerByte*move.size)
+					best = max(best, most[step+1][move.to]+move.worth-per.perLoad*move.load-per.perByte*move.size)
 				}
 			}
 			most[step][standing] = best
@@ -132,13 +159,14 @@ func (all *sums) toCome(perLoad float64) [][]float64 {
 }
 
 // may says that a sum may yet be worth more than the rent.
-func (all *sums) may(one sum, perLoads []float64, toCome [][][]float64, step, standing int) bool {
-	bytes := 0.0
-	if all.said.PerByte > 0 {
-		bytes = all.said.PerByte * (all.room - one.size)
-	}
-	for i, perLoad := range perLoads {
-		if one.worth+toCome[i][step][standing]+perLoad*(all.proof.Limit-one.load)+bytes <= all.said.Rent {
+func (all *sums) may(one sum, costs []cost, step, standing int) bool {
+	for i := range costs {
+		per := &costs[i]
+		bytes := 0.0
+		if per.perByte > 0 {
+			bytes = per.perByte * (all.room - one.size)
+		}
+		if one.worth+per.toCome[step][standing]+per.perLoad*(all.proof.Limit-one.load)+bytes <= all.said.Rent {
 			return false
 		}
 	}

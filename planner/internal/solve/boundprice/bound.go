@@ -58,6 +58,10 @@ type Bound struct {
 // New begins with each item at its least time. No load above the largest known
 // will be asked for. It is nil where the context ends.
 func New(ctx context.Context, nets *netlist.Netlist, largest float64) *Bound {
+	return newWithin(ctx, nets, largest, netlist.Narrow)
+}
+
+func newWithin(ctx context.Context, nets *netlist.Netlist, largest float64, width netlist.Width) *Bound {
 	bound := newBound(nets)
 	bound.largest = largest
 	var count []float64
@@ -65,7 +69,7 @@ func New(ctx context.Context, nets *netlist.Netlist, largest float64) *Bound {
 		if devices == 0 {
 			continue
 		}
-		frontier := nets.NewFrontier(ctx, !nets.Free[kind], netlist.Narrow, netlist.Budget{Most: largest * (1 + graph.Rounding), Items: nets.Time[kind]})
+		frontier := nets.NewFrontier(ctx, !nets.Free[kind], width, netlist.Budget{Most: largest * (1 + graph.Rounding), Items: nets.Time[kind]})
 		if frontier == nil {
 			return nil
 		}

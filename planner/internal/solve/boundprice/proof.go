@@ -34,12 +34,17 @@ func (bound *Bound) proof(limit float64, prices, rents []float64) *boundcheck.Pr
 		for _, item := range walk.Order {
 			said.Order = append(said.Order, group(item))
 		}
-		for _, wire := range walk.Left {
-			var left []int
-			for _, item := range bound.Wires[wire].Members {
-				left = append(left, group(item))
+		groups := func(items []int32) (all []int) {
+			for _, item := range items {
+				all = append(all, group(item))
 			}
-			said.Left = append(said.Left, left)
+			return all
+		}
+		for _, wire := range walk.Left {
+			said.Left = append(said.Left, groups(bound.Wires[wire].Members))
+		}
+		for wire, members := range walk.Short {
+			said.Short = append(said.Short, boundcheck.Short{Groups: groups(bound.Wires[wire].Members), Kept: groups(members)})
 		}
 	}
 	return proof

@@ -19,8 +19,9 @@ type Frontier struct {
 	// item out and taking it in leads, or Nowhere.
 	Arcs   [][][2]Arc
 	States []int // after each step
-	// Left are the wires that are left out.
-	Left []int
+	// Left are the wires that are left out, Short what is left of others.
+	Left  []int
+	Short map[int][]int32
 }
 
 // Arc is a choice. A wire that becomes mixed costs the device that has the
@@ -45,30 +46,53 @@ type Width struct{ Step, All int }
 // Narrow is quick to walk along many times.
 var Narrow = Width{Step: 1500, All: 60_000}
 
-// NewFrontier leaves out wires, the cheapest for the width they take first,
-// until sets within the budget have not too many states: what is left out only
+// NewFrontier shortens wires and leaves some out, the cheapest for the width they
+// take first, until sets within the budget have not too many states: that only
 // lowers loads, so a bound stays one. It returns nil where the context ends.
 func (nets *Netlist) NewFrontier(ctx context.Context, withWires bool, most Width, budget Budget) *Frontier {
-	used := make([]bool, len(nets.Wires))
-	for wire := range used {
-		used[wire] = withWires
+	used := slices.Repeat([]bool{withWires}, len(nets.Wires))
+	if !withWires && budget.Items != nil {
+		return nets.longestFirst(ctx, used, budget)
 	}
+	short := nets
 	for ctx.Err() == nil {
-		order := nets.ThinOrder(ctx, used)
+		order := short.ThinOrder(ctx, used)
 		if order == nil {
 			return nil
 		}
-		if frontier := nets.layOutWithin(ctx, order, used, most, budget); frontier != nil {
+		if frontier := short.layOutWithin(ctx, order, used, most, budget); frontier != nil {
+			frontier.Short = make(map[int][]int32)
 			for wire := range used {
-				if !used[wire] {
+				switch {
+				case !used[wire]:
 					frontier.Left = append(frontier.Left, wire)
+				case len(short.Wires[wire].Members) < len(nets.Wires[wire].Members):
+					frontier.Short[wire] = short.Wires[wire].Members
+				default:
 				}
 			}
 			return frontier
 		}
-		nets.DropWires(order, used)
+		short = short.shortened(order, used)
 	}
 	return nil
+}
+
+// longestFirst is the frontier without wires: any order is as thin, and what is to
+// come is the easier to bound the finer it is.
+func (nets *Netlist) longestFirst(ctx context.Context, used []bool, budget Budget) *Frontier {
+	order := make([]int32, len(nets.Nodes))
+	for item := range order {
+		order[item] = int32(item)
+	}
+	slices.SortStableFunc(order, func(a, b int32) int { return cmp.Compare(budget.Items[b], budget.Items[a]) })
+	frontier := nets.LayOut(ctx, order, used, math.MaxInt, budget)
+	for wire := range used {
+		if frontier != nil {
+			frontier.Left = append(frontier.Left, wire)
+		}
+	}
+	return frontier
 }
 
 // NewFrontierOf is one of some of the items, in the order given; all others
