@@ -39,9 +39,8 @@ func (nets *Netlist) shortened(order []int32, used []bool) *Netlist {
 			used[cut.wire] = false
 			continue
 		}
-		without := func(item int32) bool { return item == cut.member }
-		short.Wires[cut.wire].Members = slices.DeleteFunc(slices.Clone(members), without)
-		short.WiresOf[cut.member] = slices.DeleteFunc(slices.Clone(short.WiresOf[cut.member]), func(wire int32) bool { return int(wire) == cut.wire })
+		short.Wires[cut.wire].Members = without(members, cut.member)
+		short.WiresOf[cut.member] = without(short.WiresOf[cut.member], int32(cut.wire))
 	}
 	return &short
 }
@@ -60,4 +59,9 @@ func (nets *Netlist) cut(wire int, step []int) cutting {
 	// A share of the cost is lost: of more members, others still tell.
 	cut.loses = nets.Wires[wire].Cost / float64(last) / float64(saves)
 	return cut
+}
+
+// without is a list that lacks a number.
+func without(list []int32, number int32) []int32 {
+	return slices.DeleteFunc(slices.Clone(list), func(other int32) bool { return other == number })
 }
