@@ -54,7 +54,9 @@ func TestAnyIsNeverWorseThanContiguous(t *testing.T) {
 			{"over before it begins", over, graph.Settings{}},
 			{"a limit of 1 ms", context.Background(), graph.Settings{TimeLimit: time.Millisecond}},
 		} {
-			contiguous, err := downset.Solve(how.ctx, p, how.set)
+			// What a limit of a millisecond leaves of a search depends on the machine: what
+			// there is before any search is there always.
+			contiguous, err := downset.Solve(over, p, graph.Settings{})
 			want := graphtest.Scored(t, p, contiguous, err)
 			anywhere, err := Solve(how.ctx, p, how.set)
 			if got := graphtest.Scored(t, p, anywhere, err); got > want {
