@@ -194,9 +194,10 @@ func (pouring *pouring) look() error {
 	case !ended:
 		return nil
 	}
-	pouring.landed.Add(1)
 	size := poured.to - poured.from
-	if found := part.sum(int(size)); found != poured.sums {
+	found := part.sum(int(size)) // before the part is another piece's, of which the GPU leaves sums there too
+	pouring.landed.Add(1)
+	if found != poured.sums {
 		return poured.differs(found)
 	}
 	pouring.told <- size
