@@ -54,7 +54,7 @@ func (machine *machine) Pour(ctx context.Context, pours []executor.Pour, told fu
 	var all sync.WaitGroup
 	for gpu, own := range loads {
 		all.Go(func() {
-			err := gpu.ring.Pour(ctx, own, readers(len(loads)), machine.backend.options.Patience, func(bytes int64) {
+			err := gpu.ring.Pour(ctx, own, handsFor(len(loads)), machine.backend.options.Patience, func(bytes int64) {
 				lock.Lock()
 				defer lock.Unlock()
 				told(bytes)
@@ -74,10 +74,13 @@ func (machine *machine) Pour(ctx context.Context, pours []executor.Pour, told fu
 	return err
 }
 
-// readers is how many goroutines read for each of some GPUs. While one processor is
-// idle Go takes none from a reader that is in the kernel (runtime/proc.go: retake).
-// More than fill a link's rate wait for it, and wait awake: 15 read 80 GB/s out of the
-// page cache where a link takes 55.
-func readers(gpus int) int {
-	return max(1, min(15, (runtime.GOMAXPROCS(0)-1)/gpus))
+// handsFor is who pours for each of some GPUs at once. One processor is a pump's. While one
+// is idle Go takes none from a reader that is in the kernel (runtime/proc.go: retake). More
+// than fill a link's rate wait for it, and wait awake: 15 read 80 GB/s out of the page cache
+// where a link takes 55. All of 45 and of 60 processors read 150, which is what memory gives.
+func handsFor(gpus int) transfer.Hands {
+	const most, all = 15, 45
+	processors := runtime.GOMAXPROCS(0)
+	readers := max(1, min(most, all/gpus, (processors-1)/gpus-1))
+	return transfer.Hands{Readers: readers, Crowded: gpus*(readers+1) > processors}
 }

@@ -46,29 +46,36 @@ func TestTunePour(t *testing.T) {
 		first("/sys/devices/system/node/online"), first("/sys/bus/pci/drivers/nvidia/*/numa_node"))
 	t.Logf("files are made and GPUs open after %.1f s", time.Since(begun).Seconds())
 	t.Logf("copies of pinned memory, all at once: %.1f", rig.links)
-	for _, readers := range []int{1, 4, 8, 15, 30, 45, 60} {
+	for _, readers := range []int{1, 8, 15, 30, 45, 60} {
 		if readers > 1 && readers >= runtime.GOMAXPROCS(0) {
 			break
 		}
-		t.Logf("reading alone, %2d readers: %6.1f in steps of 512 KiB, %6.1f of 128, summed up too %6.1f, %6.1f", readers,
-			rig.reading(readers, 512<<10, false), rig.reading(readers, 128<<10, false),
-			rig.reading(readers, 512<<10, true), rig.reading(readers, 128<<10, true))
+		t.Logf("reading alone in steps of 256 KiB, %2d readers: %6.1f, summed up too %6.1f", readers,
+			rig.reading(readers, 256<<10, false), rig.reading(readers, 256<<10, true))
 	}
-	for _, bytes := range []int{16, 32, 64, 128, 256, 512} {
-		all := gpus * readers(gpus)
-		t.Logf("reading and summing up by turns into %3d MiB, %d readers: %6.1f", bytes, all, rig.turning(all, bytes<<20))
+	taken, usual := transfer.ShapeFor(gpus), handsFor(gpus).Readers
+	for _, bytes := range []int{16, 32, 64, 128, 256} {
+		t.Logf("reading and summing up by turns into %3d MiB, %d readers: %6.1f", bytes, gpus*usual, rig.turning(gpus*usual, bytes<<20))
 	}
-	taken, usual := transfer.ShapeFor(gpus), readers(gpus)
-	for _, readers := range []int{usual, usual * 2 / 3, usual / 2, min(31, (runtime.GOMAXPROCS(0)-1)/gpus)} {
-		rig.tell(taken, max(1, readers), "", ranges)
-	}
+	rig.tell(taken, usual, "", ranges)
 	rig.tell(taken, usual, ", nothing read, only summed up", unread)
-	for _, shape := range shapes(taken, usual) {
-		if time.Since(begun).Seconds() > *tuneSeconds {
-			t.Log("the rest is left out: its time is over")
-			return
+	rig.tell(shapeOf(64<<20, 8<<20, 1<<20), usual, "", ranges)
+	best, most := taken, 0.0
+	for _, shape := range shapes(taken, gpus) {
+		if time.Since(begun).Seconds() > *tuneSeconds-6 {
+			t.Log("the rest of the shapes is left out: their time is over")
+			break
 		}
-		rig.tell(shape, usual, "", ranges)
+		if rate := rig.tell(shape, usual, "", ranges); rate > most {
+			best, most = shape, rate
+		}
+	}
+	for _, shape := range []transfer.Shape{best, taken} {
+		for _, readers := range []int{10, 12, 8, 7, 9, 14, 15} {
+			if (readers+1)*gpus <= runtime.GOMAXPROCS(0) && readers != usual && time.Since(begun).Seconds() < *tuneSeconds {
+				rig.tell(shape, readers, "", ranges)
+			}
+		}
 	}
 }
 
@@ -84,35 +91,34 @@ func first(pattern string) string {
 	return strings.Join(lines, " ")
 }
 
-// tell tells what GPUs take through rings of a shape.
-func (rig *tuning) tell(shape transfer.Shape, readers int, what string, of rangesOf) {
+// tell tells what GPUs take through rings of a shape, and is the rate in the middle.
+func (rig *tuning) tell(shape transfer.Shape, readers int, what string, of rangesOf) float64 {
 	if rig.shape != shape {
 		rig.cut(shape)
 	}
 	found := rig.rates(readers, shape.Share, of)
-	most := found[len(found)-1]
-	if shape.Own {
-		what = ", places of their own"
-	}
-	rig.Logf("%2d parts of %5d KiB, shares of %4d KiB, %2d readers a GPU%s: %.1f to %.1f, %.3f of the links",
-		shape.Parts, shape.Size>>10, shape.Share>>10, readers, what, found[0], most, most/rig.links)
+	most, middle := found[len(found)-1], found[len(found)/2]
+	rig.Logf("rings of %4d MiB together, %2d parts of %5d KiB, shares of %4d KiB, %2d readers a GPU%s: %.1f to %.1f, %.3f of the links, in the middle %.3f",
+		len(rig.files)*shape.Parts*shape.Size>>20, shape.Parts, shape.Size>>10, shape.Share>>10, readers, what, found[0], most,
+		most/rig.links, middle/rig.links)
+	return middle
 }
 
-// shapes are those that are tried besides the one that is taken, for some readers a GPU.
-func shapes(taken transfer.Shape, readers int) (all []transfer.Shape) {
-	for _, one := range [][2]int{{2, 8}, {4, 8}, {1, 8}, {2, 4}, {4, 4}, {4, 2}} { // places a reader, shares a part
-		for _, share := range []int{1 << 20, 512 << 10} {
-			parts := (one[0]*readers + one[1] - 1) / one[1]
-			all = append(all, transfer.Shape{Parts: max(2, parts), Size: one[1] * share, Share: share, Own: true})
-		}
-	}
-	for _, share := range []int{1 << 20, 512 << 10, 256 << 10, 2 << 20} {
-		for _, one := range [][2]int{
-			{8, 8}, {8, 16}, {16, 4}, {8, 4}, {4, 16}, {8, 32}, {16, 8}, {4, 8}, {16, 2}, {8, 2}, {4, 4}, {4, 32}, {32, 2},
-		} {
-			shape := transfer.Shape{Parts: one[0], Size: one[1] << 20, Share: share}
-			if shape.Size >= share && shape != taken && (share == 1<<20 || shape.Size <= 16<<20) {
-				all = append(all, shape)
+func shapeOf(ring, size, share int) transfer.Shape {
+	return transfer.Shape{Parts: ring / size, Size: size, Share: share}
+}
+
+// shapes are those that are tried besides the one that is taken, the likeliest first: rings
+// that together stay in caches or do not, of many parts, which cost calls, or of few, which
+// leave nothing to read to while one is copied.
+func shapes(taken transfer.Shape, gpus int) (all []transfer.Shape) {
+	for _, share := range []int{256 << 10, 512 << 10, 128 << 10, 1 << 20} {
+		for _, ring := range []int{64 << 20, 32 << 20, 128 << 20, 256 << 20} {
+			for _, size := range []int{2 << 20, 1 << 20, 4 << 20, 8 << 20} {
+				shape := shapeOf(ring/gpus, size, share)
+				if shape.Parts >= 3 && shape.Parts <= 64 && shape.Size >= 2*share && shape != taken {
+					all = append(all, shape)
+				}
 			}
 		}
 	}
@@ -267,13 +273,13 @@ func (rig *tuning) rates(readers, share int, of rangesOf) (found []float64) {
 		var all sync.WaitGroup
 		begin := time.Now()
 		for number, device := range rig.machine.devices {
-			pours := of(rig.files[number], 0, *tuneBytes, 33<<20, int64(min(share, 512<<10)))
+			pours := of(rig.files[number], 0, *tuneBytes, 33<<20, int64(min(share, 256<<10)))
 			loads := make([]transfer.Load, len(pours))
 			for i := range pours {
 				loads[i] = transfer.Load{End: device.end, Offset: pours[i].Offset, Values: pours[i].Values}
 			}
 			all.Go(func() {
-				if err := device.gpu.ring.Pour(context.Background(), loads, readers, time.Minute, func(int64) {}); err != nil {
+				if err := device.gpu.ring.Pour(context.Background(), loads, transfer.Hands{Readers: readers}, time.Minute, func(int64) {}); err != nil {
 					rig.Error(err)
 				}
 			})

@@ -28,7 +28,7 @@ type Range struct {
 
 // fileStep is what stays in a processor's cache until it was summed up or
 // converted, and hides what a call costs.
-const fileStep = 512 << 10
+const fileStep = 256 << 10
 
 // Ranges implements [Ranged].
 func (source *stored) Ranges(name string, dtype modelgraph.DType) ([]Range, error) {

@@ -21,6 +21,7 @@ type End struct {
 	Stream, Beside *driver.Stream
 
 	events   []*driver.Event // by part: where it is needed last
+	sums     []*driver.Event // by room: where they are there
 	flights  []flight        // the oldest first
 	checksum *driver.Function
 }
@@ -44,8 +45,14 @@ func (end *End) Prime(kernels *kernel.Kernels) (err error) {
 	if err != nil {
 		return err
 	}
-	end.flights = append(end.flights, flight{part: part})
-	return end.landAll(end.check(part, 0, wordSize))
+	event := end.events[part.number]
+	if err = end.fly(part, nil, nil); err == nil {
+		err = end.check(0, wordSize, 0, event)
+	}
+	if err == nil {
+		err = until(end.sums[0])
+	}
+	return end.landAll(err)
 }
 
 // Close gives back what is the end's own.
@@ -54,10 +61,10 @@ func (end *End) Close() error {
 		return nil
 	}
 	var all []error
-	for _, event := range end.events {
+	for _, event := range append(end.events, end.sums...) {
 		all = append(all, event.Destroy())
 	}
-	end.events = nil
+	end.events, end.sums = nil, nil
 	return errors.Join(all...)
 }
 
@@ -105,12 +112,8 @@ func (end *End) part() (*part, error) {
 	if err := end.Ring.open(parts); err != nil {
 		return nil, err
 	}
-	for len(end.events) < end.Ring.count {
-		event, err := driver.NewEvent(false)
-		if err != nil {
-			return nil, err
-		}
-		end.events = append(end.events, event)
+	if err := errors.Join(fill(&end.events, end.Ring.count), fill(&end.sums, rooms)); err != nil {
+		return nil, err
 	}
 	for len(end.flights) > 0 {
 		select {
@@ -123,6 +126,18 @@ func (end *End) part() (*part, error) {
 		}
 	}
 	return <-end.Ring.free, nil
+}
+
+// fill makes events until there are so many.
+func fill(events *[]*driver.Event, count int) error {
+	for len(*events) < count {
+		event, err := driver.NewEvent(false)
+		if err != nil {
+			return err
+		}
+		*events = append(*events, event)
+	}
+	return nil
 }
 
 // fly sends a part off with a copy that the stream was given.

@@ -11,6 +11,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -47,29 +48,41 @@ func FuzzSums(f *testing.F) {
 	f.Add([]byte("every word of it counts, and so does its place in the row of words"), uint16(3), uint16(7), uint16(40))
 	f.Add(bytes.Repeat([]byte{0xFF}, 200), uint16(0), uint16(8), uint16(199))
 	f.Fuzz(func(t *testing.T, data []byte, from, step, offset uint16) {
-		size, skip := int64(len(data)), int(offset%wordSize)
+		size := int64(len(data))
 		if size == 0 {
 			return
 		}
-		piece := piece{from: int64(from) % size, to: size}
-		piece.Load = &Load{Offset: int64(offset) + 8*size - piece.from, Values: weights.Range{Step: int64(step) + 1, Read: func(into []byte, from int64) error {
+		load := &Load{End: &End{Name: "arena"}, Offset: int64(offset), Values: weights.Range{Bytes: size, Step: int64(step) + 1, Read: func(into []byte, from int64) error {
 			copy(into, data[from:])
 			return nil
 		}}}
-		poured, part := &poured{piece: piece, skip: int64(skip)}, &part{data: bytes.Repeat([]byte{0xFF}, len(data)+wordSize)}
-		middle := piece.from + int64(step)%(size-piece.from+1)
-		for _, share := range [][2]int64{{middle, size}, {piece.from, middle}} {
-			if err := poured.read(t.Context(), part, share[0], share[1]); err != nil {
-				t.Fatal(err)
+		ring := New(Shape{Parts: 3, Size: 8 * (1 + int(from)%100), Share: 8})
+		sums := make(map[*stretch]bool)
+		for _, piece := range ring.cut(load) {
+			part := &part{data: bytes.Repeat([]byte{0xFF}, ring.size+wordSize)}
+			middle := piece.from + int64(step)%(piece.to-piece.from+1)
+			for _, share := range [][2]int64{{middle, piece.to}, {piece.from, middle}} {
+				if err := piece.read(t.Context(), part, share[0], share[1]); err != nil {
+					t.Fatal(err)
+				}
+			}
+			sums[piece.stretch] = true
+		}
+		whole := int64(0)
+		for stretch := range sums {
+			whole += stretch.to - stretch.from
+			skip := (load.Offset + stretch.from) % wordSize
+			if err := stretch.judge(slowSums(append(make([]byte, skip), data[stretch.from:stretch.to]...))); err != nil {
+				t.Error(err)
 			}
 		}
-		if want := slowSums(append(make([]byte, skip), data[piece.from:]...)); poured.sums != want {
-			t.Errorf("%v, want %v", poured.sums, want)
+		if whole != size {
+			t.Errorf("stretches of %d bytes, want %d", whole, size)
 		}
 	})
 }
 
-// rig is a ring with ends on GPUs, and what is poured there: arenas should have want.
+// rig is a ring with ends on its GPU, and what is poured there: arenas should have want.
 type rig struct {
 	ring  *Ring
 	ends  []*End
@@ -78,9 +91,9 @@ type rig struct {
 	bytes int64
 }
 
-// rigOf is for values of odd sizes at odd places of arenas, one on each GPU that is
-// named. When the test ends nothing of it is held.
-func rigOf(t *testing.T, gpus ...int) *rig {
+// rigOf is for values of odd sizes at odd places of so many arenas. When the test ends
+// nothing of it is held.
+func rigOf(t *testing.T, arenas int) *rig {
 	t.Helper()
 	if err := driver.Open(); err != nil {
 		t.Fatal(err)
@@ -89,16 +102,15 @@ func rigOf(t *testing.T, gpus ...int) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	own := len(gpus) > 1 && gpus[1] == 1
-	rig := &rig{ring: New(Shape{Parts: 4, Size: 64 << 10, Share: 32 << 10, Own: own})}
+	rig := &rig{ring: New(Shape{Parts: 4, Size: 64 << 10, Share: 32 << 10})}
 	generator := rand.New(rand.NewPCG(1, 2))
 	t.Cleanup(func() {
 		if held := driver.Held(); held != "" {
 			t.Errorf("the process still holds %s", held)
 		}
 	})
-	for i, gpu := range gpus {
-		rig.end(t, &devices[gpu], int64(i))
+	for i := range arenas {
+		rig.end(t, &devices[0], int64(i))
 		rig.draw(generator, int64(4-i)<<20)
 	}
 	return rig
@@ -175,7 +187,7 @@ func (rig *rig) draw(generator *rand.Rand, bytes int64) {
 }
 
 func (rig *rig) pour(ctx context.Context, loads []Load) (told int64, err error) {
-	err = rig.ring.Pour(ctx, loads, 3, time.Minute, func(bytes int64) { told += bytes })
+	err = rig.ring.Pour(ctx, loads, Hands{3, true}, time.Minute, func(bytes int64) { told += bytes })
 	return told, err
 }
 
@@ -202,19 +214,23 @@ func (rig *rig) whole(t *testing.T) {
 }
 
 // What is poured is in its place, whatever its size and its place, and nothing else
-// changed; on one GPU and on two, in large pages and without.
+// changed; in one arena and in two, in large pages and without, by hands that wait awake
+// and by more than there are processors.
 func TestPour(t *testing.T) {
-	for _, gpus := range [][]int{{0, 0}, {0, 1}} {
+	for _, arenas := range []int{1, 2} {
 		for _, register := range []string{"1", "0"} {
-			t.Run(fmt.Sprint(gpus, register), func(t *testing.T) {
+			t.Run(fmt.Sprint(arenas, register), func(t *testing.T) {
 				t.Setenv("FAKE_CUDA_REGISTER", register)
-				rig := rigOf(t, gpus...)
+				rig := rigOf(t, arenas)
 				if made := len(rig.ring.free); made != 1 {
 					t.Errorf("before anything is poured the ring has %d parts", made)
 				}
-				told, err := rig.pour(t.Context(), rig.loads)
-				if err != nil || told != rig.bytes {
-					t.Errorf("%d bytes were told of, want %d; %v", told, rig.bytes, err)
+				for _, crowded := range []bool{false, true} {
+					told := int64(0)
+					err := rig.ring.Pour(t.Context(), rig.loads, Hands{3, crowded}, time.Minute, func(bytes int64) { told += bytes })
+					if err != nil || told != rig.bytes {
+						t.Errorf("%d bytes were told of, want %d; %v", told, rig.bytes, err)
+					}
 				}
 				rig.same(t)
 				if told, err := rig.pour(t.Context(), nil); told != 0 || err != nil {
@@ -228,7 +244,7 @@ func TestPour(t *testing.T) {
 // A ring that is made ahead has all its parts when one is needed, and one that is closed
 // meanwhile leaves nothing pinned.
 func TestMake(t *testing.T) {
-	rig := rigOf(t, 0)
+	rig := rigOf(t, 1)
 	end := rig.ends[0]
 	rig.ring.Make(end.Context)
 	rig.ring.making.Wait()
@@ -253,7 +269,7 @@ func TestPourThatEnds(t *testing.T) {
 	for name, want := range map[string]error{"read": broken, "cancelled": context.Canceled} {
 		for _, at := range []int64{1, 5, 300} {
 			t.Run(fmt.Sprint(name, at), func(t *testing.T) {
-				rig := rigOf(t, 0, 1)
+				rig := rigOf(t, 2)
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				var reads atomic.Int64
@@ -288,7 +304,7 @@ func TestPourThatEnds(t *testing.T) {
 func TestPourOfAWrongByte(t *testing.T) {
 	for _, copies := range []string{"1", "2", "9"} {
 		t.Run(copies, func(t *testing.T) {
-			rig := rigOf(t, 0, 0)
+			rig := rigOf(t, 2)
 			t.Setenv("FAKE_CUDA_FLIP", copies)
 			_, err := rig.pour(t.Context(), rig.loads)
 			if err == nil || !strings.HasPrefix(err.Error(), "values ") || !strings.Contains(err.Error(), " as they were read: their checksum is ") {
@@ -304,9 +320,9 @@ func TestPourOfAWrongByte(t *testing.T) {
 	}
 }
 
-// A copy that does not end in time is given up.
-func TestPourThatHangs(t *testing.T) {
-	rig := rigOf(t, 0)
+// hang gives a stream a kernel that ends when what it returns is called.
+func (rig *rig) hang(t *testing.T, stream *driver.Stream) (release func()) {
+	t.Helper()
 	var flag *driver.Pinned
 	end, kernels := rig.ends[0], kernel.New(false)
 	if err := end.Context.Within(func() (err error) {
@@ -315,22 +331,65 @@ func TestPourThatHangs(t *testing.T) {
 		}
 		clear(flag.Data)
 		one := driver.Shape{Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{1, 1, 1}}
-		return kernels.Launch(end.Beside, "hang", one, func(arguments *driver.Arguments) { arguments.Address(flag.Address()) })
+		return kernels.Launch(stream, "hang", one, func(arguments *driver.Arguments) { arguments.Address(flag.Address()) })
 	}); err != nil {
 		t.Fatal(err)
 	}
-	var late *LateError
-	if err := rig.ring.Pour(t.Context(), rig.loads, 3, 50*time.Millisecond, func(int64) {}); !errors.As(err, &late) || !strings.HasPrefix(late.Place, "values ") {
-		t.Errorf("%v", err)
+	return func() {
+		flag.Data[0] = 1
+		if err := end.Context.Within(func() error {
+			return errors.Join(stream.Synchronize(), end.Stream.Synchronize(), end.Beside.Synchronize(), flag.Free(), kernels.Unload())
+		}); err != nil {
+			t.Error(err)
+		}
 	}
-	if len(rig.ring.free) == rig.ring.count {
-		t.Error("a part that a copy may still be reading is free")
+}
+
+// A copy that does not end in time is given up, and so is a kernel that sums up.
+func TestPourThatHangs(t *testing.T) {
+	for name, stream := range map[string]func(end *End) *driver.Stream{
+		"copy": func(end *End) *driver.Stream { return end.Stream }, "sums": func(end *End) *driver.Stream { return end.Beside },
+	} {
+		t.Run(name, func(t *testing.T) {
+			rig := rigOf(t, 1)
+			release := rig.hang(t, stream(rig.ends[0]))
+			var late *LateError
+			err := rig.ring.Pour(t.Context(), rig.loads, Hands{3, true}, 50*time.Millisecond, func(int64) {})
+			if !errors.As(err, &late) || !strings.HasPrefix(late.Place, "values ") {
+				t.Errorf("%v", err)
+			}
+			if len(rig.ring.free) == rig.ring.count {
+				t.Error("parts and rooms that the GPU may still be at are free")
+			}
+			release()
+			for len(rig.ring.free) < rig.ring.count {
+				rig.ring.free <- nil
+			}
+		})
 	}
-	flag.Data[0] = 1 // it is let go
-	if err := end.Context.Within(func() error { return errors.Join(end.Beside.Synchronize(), flag.Free(), kernels.Unload()) }); err != nil {
-		t.Error(err)
+}
+
+// A room is another stretch's only when what lies there was compared: where the GPU is
+// slow to sum up, copies wait for it.
+func TestPourOfMoreThanRooms(t *testing.T) {
+	rig := rigOf(t, 1)
+	release := sync.OnceFunc(rig.hang(t, rig.ends[0].Beside))
+	defer release()
+	var reads atomic.Int64
+	var loads []Load
+	for i := range 10 * rooms {
+		loads = append(loads, Load{rig.ends[0], int64(8 * i), weights.Range{Bytes: 8, Step: 8, Place: "values", Read: func(into []byte, _ int64) error {
+			if reads.Add(1) == rooms+4 { // the ring's parts are full behind as many as there are rooms for
+				go release()
+			}
+			clear(into)
+			into[i%8] = byte(i + 1)
+			return nil
+		}}})
 	}
-	for len(rig.ring.free) < rig.ring.count {
-		rig.ring.free <- nil
+	told := 0
+	if err := rig.ring.Pour(t.Context(), loads, Hands{1, true}, time.Minute, func(bytes int64) { told += int(bytes) }); err != nil || told != 80*rooms {
+		t.Errorf("%d bytes, %v", told, err)
 	}
+	rig.whole(t)
 }

@@ -4,7 +4,6 @@ package transfer
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,217 +14,141 @@ import (
 // pouring is a Pour on its way. Pieces go through parts of the ring by turns: where one
 // lies the next lies that is as many pieces behind it as there are parts, when it has
 // landed. Readers take shares in order by one counter, so that whoever waits waits for
-// shares that others have; they wait awake, as who sleeps wakes a hundred microseconds
-// late, in which a GPU copies most of a part.
+// shares that others have; they call nothing of the driver's, of which all threads of a
+// process wait for each other.
 type pouring struct {
 	ring     *Ring
 	patience time.Duration
+	crowded  bool
 	context  context.Context
 	stop     context.CancelCauseFunc
 	stopped  atomic.Bool
 	told     chan int64 // bytes that arenas have
 
-	pieces []poured // in the order in which they are read and land
-	queues []queue  // of shares: one for all readers, or one for each
-
-	parts []*part
-	had   atomic.Int64 // how many of the parts there are yet
-
-	landed  atomic.Int64 // pieces
-	landing sync.Mutex   // of who looks whether the next has
-	looked  time.Time    // when somebody did
+	pieces []*piece // in the order in which they are read
+	shares []share  // in the order in which they are taken
+	next   atomic.Int64
+	slots  []slot
 }
 
 // share is what a reader takes at a time of a piece's values: bytes [from, to), no less
 // than a step.
 type share struct {
-	piece    int
-	from, to int64
+	*piece
+	number, from, to int64
 }
 
-// queue is shares in the order in which they are taken.
-type queue struct {
-	shares []share
-	next   atomic.Int64 // that nobody took
+// slot is a place of a part that pieces take turns at.
+type slot struct {
+	part  *part
+	piece atomic.Int64 // that may be read to it; -1: the part is still to be made
+	_     [64]byte     // whoever waits for another slot does not wait for this one's
 }
 
 // newPouring is a Pour of pieces, of which nothing is read yet.
-func (ring *Ring) newPouring(pieces []piece, readers int) *pouring {
+func (ring *Ring) newPouring(pieces []*piece) *pouring {
 	pouring := &pouring{
-		ring: ring, told: make(chan int64, len(pieces)), queues: make([]queue, 1),
-		pieces: make([]poured, len(pieces)), parts: make([]*part, min(ring.count, len(pieces))),
+		ring: ring, told: make(chan int64, len(pieces)), pieces: pieces,
+		slots: make([]slot, min(ring.count, len(pieces))),
 	}
-	if ring.own {
-		pouring.queues = make([]queue, readers)
+	for i := range pouring.slots {
+		pouring.slots[i].piece.Store(-1)
 	}
-	for number := range pieces {
-		poured := &pouring.pieces[number]
-		poured.piece = pieces[number]
-		poured.skip = (poured.Offset + poured.from) % wordSize
-		poured.left.Store(poured.to - poured.from)
-		size := max(ring.share, poured.Values.Step)
-		for from := poured.from; from < poured.to; {
-			to := min(poured.to, (from/size+1)*size)
-			place := int64(number%len(pouring.parts))*((int64(ring.size)+size-1)/size) + (from-poured.from)/size
-			queue := &pouring.queues[place%int64(len(pouring.queues))]
-			queue.shares = append(queue.shares, share{number, from, to})
+	for number, piece := range pieces {
+		size := max(ring.share, piece.Values.Step)
+		for from := piece.from; from < piece.to; {
+			to := min(piece.to, (from/size+1)*size)
+			pouring.shares = append(pouring.shares, share{piece, int64(number), from, to})
 			from = to
 		}
 	}
 	return pouring
 }
 
-// readAll reads all pieces.
-func (pouring *pouring) readAll(readers int) {
+// run reads all pieces and has the GPU copy them. When it returns nothing is on its way,
+// and the ring has its parts again, but where a copy did not end.
+func (pouring *pouring) run(readers int) {
 	if len(pouring.pieces) == 0 {
 		return
 	}
+	context := pouring.pieces[0].End.Context
 	var hands sync.WaitGroup
-	hands.Go(func() { pouring.make(pouring.pieces[0].End) })
-	hands.Go(pouring.take)
-	for number := range readers {
-		hands.Go(func() { pouring.read(&pouring.queues[number%len(pouring.queues)]) })
+	for _, work := range []func() error{
+		func() error { return context.Within(func() error { return pouring.ring.open(len(pouring.slots)) }) },
+		pouring.take,
+	} {
+		hands.Go(func() { pouring.end(work()) })
 	}
+	for range readers {
+		hands.Go(func() { pouring.end(pouring.read()) })
+	}
+	pump := pump{pouring: pouring}
+	pouring.end(context.Within(pump.run))
 	hands.Wait()
+	for i := range pouring.slots {
+		if part := pouring.slots[i].part; part != nil && !pump.late {
+			pouring.ring.free <- part
+		}
+	}
 }
 
-// make makes the parts of the ring that there are not yet, while others are read to
-// and copied from.
-func (pouring *pouring) make(end *End) {
-	if err := end.Context.Within(func() error { return pouring.ring.open(len(pouring.parts)) }); err != nil {
+// end ends it early where there is an error.
+func (pouring *pouring) end(err error) {
+	if err != nil {
 		pouring.stop(err)
 	}
 }
 
-// take takes the parts.
-func (pouring *pouring) take() {
-	for i := range pouring.parts {
+// take takes the parts, while others are read to and copied from.
+func (pouring *pouring) take() error {
+	for i := range pouring.slots {
 		select {
-		case pouring.parts[i] = <-pouring.ring.free:
-			pouring.had.Add(1)
+		case pouring.slots[i].part = <-pouring.ring.free:
+			pouring.slots[i].piece.Store(int64(i))
 		case <-pouring.context.Done():
-			return
+			return nil
 		}
 	}
+	return nil
 }
 
 // read takes shares until there is none.
-func (pouring *pouring) read(queue *queue) {
+func (pouring *pouring) read() error {
 	for {
-		number := queue.next.Add(1) - 1
-		if number >= int64(len(queue.shares)) {
-			return
+		number := pouring.next.Add(1) - 1
+		if number >= int64(len(pouring.shares)) {
+			return nil
 		}
-		share := &queue.shares[number]
-		part := pouring.await(share.piece)
+		share := &pouring.shares[number]
+		part := pouring.await(share.number)
 		if part == nil {
-			return
+			return nil
 		}
-		poured := &pouring.pieces[share.piece]
-		if err := poured.read(pouring.context, part, share.from, share.to); err != nil {
-			pouring.stop(err)
-			return
-		}
-		if poured.left.Add(share.from-share.to) == 0 {
-			pouring.fly(poured, part)
+		if err := share.read(pouring.context, part, share.from, share.to); err != nil {
+			return err
 		}
 	}
 }
 
 // await returns a piece's part when no other piece lies there; nil: reading was
-// stopped. Who waits for long waits asleep.
-func (pouring *pouring) await(piece int) *part {
+// stopped.
+func (pouring *pouring) await(piece int64) *part {
+	slot := &pouring.slots[piece%int64(len(pouring.slots))]
+	for begin := time.Now(); !pouring.stopped.Load(); pouring.rest(begin) {
+		if slot.piece.Load() == piece {
+			return slot.part
+		}
+	}
+	return nil
+}
+
+// rest is what who waits does, awake: who sleeps wakes a hundred microseconds late, in
+// which a GPU copies some parts. Who waits for long, or for others' processors, sleeps.
+func (pouring *pouring) rest(begin time.Time) {
 	const awake = 2 * time.Millisecond
-	slot := piece % len(pouring.parts)
-	for begin := time.Now(); !pouring.stopped.Load(); {
-		if pouring.had.Load() > int64(slot) && pouring.landed.Load() > int64(piece-len(pouring.parts)) {
-			return pouring.parts[slot]
-		}
-		if pouring.landing.TryLock() {
-			if err := pouring.look(); err != nil {
-				pouring.stop(err)
-			}
-			pouring.landing.Unlock()
-		}
-		if time.Since(begin) > awake {
-			time.Sleep(awake / 40)
-		} else {
-			driver.Pause()
-		}
-	}
-	return nil
-}
-
-// fly gives the GPU the copy of a piece that was read, and what is to be looked at
-// behind it.
-func (pouring *pouring) fly(poured *poured, part *part) {
-	end, offset, size := poured.End, poured.Offset+poured.from, poured.to-poured.from
-	if err := end.Context.Within(func() error {
-		if err := end.Stream.Up(end.at(offset), part.data[poured.skip:poured.skip+size]); err != nil {
-			return err
-		}
-		return end.check(part, offset, int(size))
-	}); err != nil {
-		pouring.stop(err)
-	}
-	poured.since = time.Now()
-	poured.flown.Store(true)
-}
-
-// look lands the next piece, if the GPU has summed it up.
-func (pouring *pouring) look() error {
-	number := int(pouring.landed.Load())
-	if number == len(pouring.pieces) {
-		return nil
-	}
-	poured := &pouring.pieces[number]
-	// A copy takes thirty times as long; who asks all the time has the driver's lock.
-	const often = 5 * time.Microsecond
-	if !poured.flown.Load() || time.Since(pouring.looked) < often {
-		return nil
-	}
-	pouring.looked = time.Now()
-	part := pouring.parts[number%len(pouring.parts)]
-	switch ended, err := poured.End.events[part.number].Ended(); {
-	case err != nil:
-		return err
-	case !ended && time.Since(poured.since) > pouring.patience:
-		return &LateError{After: pouring.patience, Place: poured.Values.Place}
-	case !ended:
-		return nil
-	}
-	size := poured.to - poured.from
-	found := part.sum(int(size)) // before the part is another piece's, of which the GPU leaves sums there too
-	pouring.landed.Add(1)
-	if found != poured.sums {
-		return poured.differs(found)
-	}
-	pouring.told <- size
-	return nil
-}
-
-// settle ends what is on its way when no reader is left, and gives the parts back, but
-// for those of which a copy does not end.
-func (pouring *pouring) settle() {
-	for number := pouring.landed.Load(); number < int64(len(pouring.pieces)); number++ {
-		pouring.landed.Store(number)
-		for pouring.pieces[number].flown.Load() && pouring.landed.Load() == number {
-			err := pouring.look()
-			if err == nil {
-				driver.Pause()
-				continue
-			}
-			pouring.stop(err)
-			var late *LateError
-			if errors.As(err, &late) {
-				pouring.parts[number%int64(len(pouring.parts))] = nil
-			}
-			break
-		}
-	}
-	for _, part := range pouring.parts[:pouring.had.Load()] {
-		if part != nil {
-			pouring.ring.free <- part
-		}
+	if pouring.crowded || time.Since(begin) > awake {
+		time.Sleep(awake / 40)
+	} else {
+		driver.Pause()
 	}
 }

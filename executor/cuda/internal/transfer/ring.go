@@ -3,20 +3,17 @@
 package transfer
 
 import (
-	"encoding/binary"
 	"errors"
 	"sync"
 
-	"github.com/devmap-dev/devmap/executor/cuda/internal/checksum"
 	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
 )
 
-// Ring is page-locked memory in parts: while GPUs copy some of them the host fills or
+// Ring is page-locked memory in parts: while a GPU copies some of them the host fills or
 // empties others.
 type Ring struct {
 	count, size int   // parts, and bytes of each
 	share       int64 // bytes that a reader takes at a time
-	own         bool  // at places of its own
 
 	making  sync.WaitGroup // who pins parts ahead
 	failed  error          // and why not all of them
@@ -24,34 +21,28 @@ type Ring struct {
 
 	mutex  sync.Mutex
 	pinned []*driver.Pinned // of the parts that there are yet
-	noted  *driver.Pinned   // what GPUs write themselves
+	noted  *driver.Pinned   // what the GPU writes itself: rooms for sums
 	free   chan *part
 }
 
-// part is a stretch of the ring, and room for what kernel checksum makes of it.
+// part is a stretch of the ring.
 type part struct {
 	number int
 	data   []byte // and a word more, by which what is in it may be shifted
-	sums   []byte
-	at     driver.Address // of sums
 }
 
 // Shape is how a ring is cut: into so many parts of so many bytes, of which readers take
-// a share at a time: the next one that nobody took, or the next at places that are its
-// own, which stay in its processor's cache.
-type Shape struct {
-	Parts, Size, Share int
-	Own                bool
-}
+// a share at a time, the next one that nobody took.
+type Shape struct{ Parts, Size, Share int }
 
-// ShapeFor is the shape of each ring where so many GPUs have one. A GPU's is 64 MiB, of
-// which most stay in a processor's caches, where GPUs read them faster than out of
-// memory; all together are no more than four. A copy of a part comes within two
-// hundredths of the rate of a large one. Shares are so small that all readers are at one
-// or two parts, which are soon full.
+// ShapeFor is the shape of each ring where so many GPUs have one. All together are 64
+// MiB, of which most stay in a processor's caches, where GPUs read them faster than out
+// of memory; more GPUs than four are on two processors. Shares are so small that all
+// readers are at one or two parts, which are soon full.
 func ShapeFor(gpus int) Shape {
-	const parts, least, most, size, share = 8, 2, 32, 8 << 20, 1 << 20
-	return Shape{Parts: max(least, min(parts, most/gpus)), Size: size, Share: share}
+	const parts, all, least = 8, 64 << 20, 2 << 20
+	size := max(least, all/parts/gpus/least*least)
+	return Shape{Parts: parts, Size: size, Share: size / parts}
 }
 
 const (
@@ -61,7 +52,7 @@ const (
 
 // New is a ring, which takes memory when it is used.
 func New(shape Shape) *Ring {
-	return &Ring{count: shape.Parts, size: shape.Size, share: int64(shape.Share), own: shape.Own}
+	return &Ring{count: shape.Parts, size: shape.Size, share: int64(shape.Share)}
 }
 
 // Make begins to pin all parts, and returns: whoever needs one waits for them all, and
@@ -86,7 +77,7 @@ func (ring *Ring) pin(parts int) (err error) {
 	ring.mutex.Lock()
 	defer ring.mutex.Unlock()
 	if ring.free == nil {
-		if ring.noted, err = driver.Pin(int64(ring.count * sumsBytes)); err != nil {
+		if ring.noted, err = driver.Pin(rooms * sumsBytes); err != nil {
 			return err
 		}
 		ring.free = make(chan *part, ring.count)
@@ -97,10 +88,7 @@ func (ring *Ring) pin(parts int) (err error) {
 			return err
 		}
 		ring.pinned = append(ring.pinned, pinned)
-		ring.free <- &part{
-			number, pinned.Data[:ring.size+wordSize], ring.noted.Data[number*sumsBytes:][:sumsBytes],
-			ring.noted.Address() + driver.Address(number*sumsBytes),
-		}
+		ring.free <- &part{number, pinned.Data[:ring.size+wordSize]}
 	}
 	return nil
 }
@@ -118,23 +106,4 @@ func (ring *Ring) Close() error {
 	err = errors.Join(err, ring.noted.Free())
 	ring.pinned, ring.noted, ring.free = nil, nil, nil
 	return err
-}
-
-// A launch of kernel checksum has so many blocks at most, of which each leaves 16
-// bytes; fewer where they had less than this to read.
-const (
-	sumBlocks = 64
-	sumsBytes = 16 * sumBlocks
-	blockSize = 64 << 10
-)
-
-func blocksOf(bytes int) int { return min(sumBlocks, (bytes+blockSize-1)/blockSize) }
-
-// sum is what the blocks of a launch for so many bytes have left in the part.
-func (part *part) sum(bytes int) (all checksum.Sums) {
-	for i := range blocksOf(bytes) {
-		left := part.sums[16*i:]
-		all.Add(checksum.Sums{Plain: binary.LittleEndian.Uint64(left), Placed: binary.LittleEndian.Uint64(left[8:])}, 0)
-	}
-	return all
 }

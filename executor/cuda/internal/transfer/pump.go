@@ -1,0 +1,155 @@
+//go:build cuda && linux && cgo && amd64
+
+package transfer
+
+import (
+	"errors"
+	"time"
+
+	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
+)
+
+// pump is the one thread of a Pour that the GPU is told and asked by. A part costs it a
+// copy and an event; a stretch, behind its last part, a launch.
+type pump struct {
+	*pouring
+	flown   int        // pieces that the GPU was given
+	flights []*slot    // of them those that it copies, the oldest first
+	checks  []*stretch // what it sums up, the oldest first
+	checked int        // stretches that it was to sum up
+	asked   time.Time
+	late    bool // something did not end
+}
+
+// run returns when all has landed, or when it is stopped and nothing is on its way.
+func (pump *pump) run() error {
+	for moved := time.Now(); !pump.over(); {
+		now := time.Now()
+		went, err := pump.turn(now)
+		var late *LateError
+		if pump.late = errors.As(err, &late); pump.late {
+			return err
+		}
+		if pump.end(err); went {
+			moved = now
+		} else {
+			pump.rest(moved)
+		}
+	}
+	return nil
+}
+
+func (pump *pump) over() bool {
+	return len(pump.flights)+len(pump.checks) == 0 && (pump.flown == len(pump.pieces) || pump.stopped.Load())
+}
+
+// turn does what can be done, and reports whether there was anything.
+func (pump *pump) turn(now time.Time) (went bool, err error) {
+	if !pump.stopped.Load() {
+		if went, err = pump.fly(now); err != nil {
+			return went, err
+		}
+	}
+	// A copy takes ten times as long; who asks all the time has the driver's lock.
+	const often = 5 * time.Microsecond
+	if now.Sub(pump.asked) < often {
+		return went, nil
+	}
+	pump.asked = now
+	landed, err := pump.land(now)
+	if err != nil {
+		return true, err
+	}
+	judged, err := pump.judge(now)
+	return went || landed || judged, err
+}
+
+// fly gives the GPU whatever was read, the oldest first where nothing overtook it, as long
+// as there is a room for its sums.
+func (pump *pump) fly(now time.Time) (went bool, err error) {
+	oldest := pump.flown
+	for i := 0; i < len(pump.slots) && len(pump.checks) < rooms; i++ {
+		slot := &pump.slots[(oldest+i)%len(pump.slots)]
+		number := slot.piece.Load()
+		if number < 0 || number >= int64(len(pump.pieces)) {
+			continue
+		}
+		piece := pump.pieces[number]
+		if piece.left.Load() > 0 || !piece.since.IsZero() {
+			continue
+		}
+		went, piece.since = true, now
+		if err := pump.up(slot, piece); err != nil {
+			return true, err
+		}
+	}
+	return went, nil
+}
+
+// up gives the GPU the copy of a piece, and behind the last of a stretch what sums it up.
+func (pump *pump) up(slot *slot, piece *piece) error {
+	end, event := piece.End, piece.End.events[slot.part.number]
+	pump.flights, pump.flown = append(pump.flights, slot), pump.flown+1
+	if err := end.Stream.Up(end.at(piece.Offset+piece.from), slot.part.data[piece.skip:piece.skip+piece.to-piece.from]); err != nil {
+		return err
+	}
+	if err := end.Stream.Record(event); err != nil {
+		return err
+	}
+	stretch := piece.stretch
+	if stretch.pieces--; stretch.pieces > 0 {
+		return nil
+	}
+	stretch.room, stretch.since = pump.checked%rooms, piece.since
+	pump.checks, pump.checked = append(pump.checks, stretch), pump.checked+1
+	return end.check(stretch.Offset+stretch.from, stretch.to-stretch.from, stretch.room, event)
+}
+
+// land gives the parts of copies that have ended to the next pieces.
+func (pump *pump) land(now time.Time) (went bool, err error) {
+	for ; len(pump.flights) > 0; went = true {
+		slot := pump.flights[0]
+		number := slot.piece.Load()
+		piece := pump.pieces[number]
+		ended, err := piece.ended(piece.End.events[slot.part.number], now.Sub(piece.since), pump.patience)
+		if !ended {
+			return went, err
+		}
+		pump.flights = pump.flights[1:]
+		if err != nil {
+			return true, err
+		}
+		slot.piece.Store(number + int64(len(pump.slots)))
+	}
+	return went, nil
+}
+
+// judge compares what was summed up on both sides, and gives the room away only then.
+func (pump *pump) judge(now time.Time) (went bool, err error) {
+	for ; len(pump.checks) > 0; went = true {
+		stretch := pump.checks[0]
+		ended, err := stretch.ended(stretch.End.sums[stretch.room], now.Sub(stretch.since), pump.patience)
+		if !ended {
+			return went, err
+		}
+		bytes := stretch.to - stretch.from
+		if err == nil {
+			err = stretch.judge(pump.ring.found(stretch.room, bytes))
+		}
+		if pump.checks = pump.checks[1:]; err != nil {
+			return true, err
+		}
+		pump.told <- bytes
+	}
+	return went, nil
+}
+
+// ended reports that an event has, for good or ill; one that has not for longer than
+// patience is an error.
+func (load *Load) ended(event *driver.Event, after, patience time.Duration) (bool, error) {
+	ended, err := event.Ended()
+	if err == nil && !ended && after > patience {
+		return false, &LateError{After: patience, Place: load.Values.Place}
+	}
+	return ended || err != nil, err
+}
