@@ -101,7 +101,7 @@ func TestGPUPour(t *testing.T) {
 			for _, end := range []int64{5 << 29, size} {
 				for range 4 {
 					begin := time.Now()
-					if err := machine.Pour(context.Background(), ranges(file, 0, end, 33<<20, 512<<10), func(int64) {}); err != nil {
+					if err := machine.Pour(context.Background(), ranges(file, 0, end, 33<<20, 256<<10), func(int64) {}); err != nil {
 						t.Fatal(err)
 					}
 					rate := float64(end) / time.Since(begin).Seconds() / 1e9

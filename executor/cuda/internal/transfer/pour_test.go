@@ -369,6 +369,37 @@ func TestPourThatHangs(t *testing.T) {
 	}
 }
 
+// What is stopped while the GPU copies waits for that, and gives no part back of which the
+// copy does not end.
+func TestPourThatIsStoppedInFlight(t *testing.T) {
+	rig := rigOf(t, 1)
+	end := rig.ends[0]
+	release := rig.hang(t, end.Stream)
+	ctx, cancel := context.WithCancel(t.Context())
+	var watch sync.WaitGroup
+	watch.Go(func() {
+		for ctx.Err() == nil {
+			for _, event := range end.events {
+				if ended, err := event.Ended(); !ended || err != nil {
+					cancel()
+				}
+			}
+		}
+	})
+	err := rig.ring.Pour(ctx, rig.loads, Hands{3, true}, time.Second, func(int64) {})
+	cancel()
+	if watch.Wait(); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+	if len(rig.ring.free) == rig.ring.count {
+		t.Error("parts that the GPU may still copy are free")
+	}
+	release()
+	for len(rig.ring.free) < rig.ring.count {
+		rig.ring.free <- nil
+	}
+}
+
 // A room is another stretch's only when what lies there was compared: where the GPU is
 // slow to sum up, copies wait for it.
 func TestPourOfMoreThanRooms(t *testing.T) {
