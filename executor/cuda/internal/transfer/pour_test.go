@@ -52,10 +52,12 @@ func FuzzSums(f *testing.F) {
 		if size == 0 {
 			return
 		}
-		load := &Load{End: &End{Name: "arena"}, Offset: int64(offset), Values: weights.Range{Bytes: size, Step: int64(step) + 1, Read: func(into []byte, from int64) error {
+		read := func(into []byte, from int64) error {
 			copy(into, data[from:])
 			return nil
-		}}}
+		}
+		values := weights.Range{Bytes: size, Step: int64(step) + 1, Read: read}
+		load := &Load{End: &End{Name: "arena"}, Offset: int64(offset), Values: values}
 		ring := New(Shape{Parts: 3, Size: 8 * (1 + int(from)%100), Share: 8})
 		sums := make(map[*stretch]bool)
 		for _, piece := range ring.cut(load) {
@@ -409,17 +411,19 @@ func TestPourOfMoreThanRooms(t *testing.T) {
 	var reads atomic.Int64
 	var loads []Load
 	for i := range 10 * rooms {
-		loads = append(loads, Load{rig.ends[0], int64(8 * i), weights.Range{Bytes: 8, Step: 8, Place: "values", Read: func(into []byte, _ int64) error {
+		read := func(into []byte, _ int64) error {
 			if reads.Add(1) == rooms+4 { // the ring's parts are full behind as many as there are rooms for
 				go release()
 			}
 			clear(into)
 			into[i%8] = byte(i + 1)
 			return nil
-		}}})
+		}
+		loads = append(loads, Load{rig.ends[0], int64(8 * i), weights.Range{Bytes: 8, Step: 8, Place: "values", Read: read}})
 	}
-	told := 0
-	if err := rig.ring.Pour(t.Context(), loads, Hands{1, true}, time.Minute, func(bytes int64) { told += int(bytes) }); err != nil || told != 80*rooms {
+	told := int64(0)
+	err := rig.ring.Pour(t.Context(), loads, Hands{1, true}, time.Minute, func(bytes int64) { told += bytes })
+	if err != nil || told != 80*rooms {
 		t.Errorf("%d bytes, %v", told, err)
 	}
 	rig.whole(t)
