@@ -33,7 +33,8 @@ var (
 // TestTunePour is how a ring's shape and the number of its readers are chosen: what some
 // GPUs take at once, each out of a file of its own in the page cache, beside copies from
 // pinned memory to all of them, beside reading alone, and beside a ring for which nothing
-// is read. Every line says GB/s of all together.
+// is read. Every line says GB/s of all together; of rings the slowest and the fastest of three
+// times, and the share of the links in the middle (at best).
 func TestTunePour(t *testing.T) {
 	onGPU(t)
 	gpus := len(described(t))
@@ -57,10 +58,9 @@ func TestTunePour(t *testing.T) {
 	for _, bytes := range []int{16, 32, 64, 128, 256} {
 		t.Logf("reading and summing up by turns into %3d MiB, %d readers: %6.1f", bytes, gpus*usual, rig.turning(gpus*usual, bytes<<20))
 	}
-	rig.tell(taken, usual, "", ranges)
+	best, most := taken, rig.tell(taken, usual, "", ranges)
 	rig.tell(taken, usual, ", nothing read, only summed up", unread)
 	rig.tell(shapeOf(64<<20, 8<<20, 1<<20), usual, "", ranges)
-	best, most := taken, 0.0
 	for _, shape := range shapes(taken, gpus) {
 		if time.Since(begun).Seconds() > *tuneSeconds-6 {
 			t.Log("the rest of the shapes is left out: their time is over")
@@ -70,7 +70,7 @@ func TestTunePour(t *testing.T) {
 			best, most = shape, rate
 		}
 	}
-	for _, shape := range []transfer.Shape{best, taken} {
+	for _, shape := range slices.Compact([]transfer.Shape{best, taken}) {
 		for _, readers := range []int{10, 12, 8, 7, 9, 14, 15} {
 			if (readers+1)*gpus <= runtime.GOMAXPROCS(0) && readers != usual && time.Since(begun).Seconds() < *tuneSeconds {
 				rig.tell(shape, readers, "", ranges)
@@ -98,9 +98,9 @@ func (rig *tuning) tell(shape transfer.Shape, readers int, what string, of range
 	}
 	found := rig.rates(readers, shape.Share, of)
 	most, middle := found[len(found)-1], found[len(found)/2]
-	rig.Logf("rings of %4d MiB together, %2d parts of %5d KiB, shares of %4d KiB, %2d readers a GPU%s: %.1f to %.1f, %.3f of the links, in the middle %.3f",
-		len(rig.files)*shape.Parts*shape.Size>>20, shape.Parts, shape.Size>>10, shape.Share>>10, readers, what, found[0], most,
-		most/rig.links, middle/rig.links)
+	rig.Logf("rings of %3d MiB, %2d × %4d KiB, shares of %4d KiB, %2d readers a GPU%s: %.1f to %.1f, %.3f of the links (%.3f)",
+		len(rig.files)*shape.Parts*shape.Size>>20, shape.Parts, shape.Size>>10, shape.Share>>10, readers, what,
+		found[0], most, middle/rig.links, most/rig.links)
 	return middle
 }
 
