@@ -233,8 +233,8 @@ const leastStride = 0.003
 // is done.
 func (bound *Bound) begin(largest float64) {
 	top := min(largest, bound.reach)
-	const close = 0.1 // of what there is to prove
-	if bound.near(bound.tough) || bound.tough < netlist.MinLoad || bound.tough-bound.own < close*(top-bound.own) {
+	const nearly = 0.1 // of what there is to prove
+	if bound.near(bound.tough) || bound.tough < netlist.MinLoad || bound.tough-bound.own < nearly*(top-bound.own) {
 		bound.tough, bound.patience = math.Inf(1), 2*bound.patience
 	}
 	limit := min((bound.own+min(top, bound.tough))/2, max(bound.own*(1+bound.stride), netlist.MinLoad))

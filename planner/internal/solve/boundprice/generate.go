@@ -46,9 +46,9 @@ func (try *trial) generate(ctx context.Context) outcome {
 	if ctx.Err() != nil {
 		return open
 	}
-	outside := lp.outside()
-	const little, enough = 1e-3, 1 - 1e-4
-	if lp.value() < enough && outside < little {
+	inside := lp.outside() < little
+	const enough = 1 - 1e-4
+	if lp.value() < enough && inside {
 		return covered
 	}
 	before := len(lp.sets)
@@ -61,16 +61,25 @@ func (try *trial) generate(ctx context.Context) outcome {
 			}
 		}
 	}
+	return try.widen(inside)
+}
+
+// little is how much the sides of the box may be used by a program that is taken for one without a box.
+const little = 1e-3
+
+// widen is what is left where no set is worth more than the program says: finer walks,
+// then a larger box; inside is whether the program's prices lie within it.
+func (try *trial) widen(inside bool) outcome {
 	switch walk := try.walkers[0]; {
 	case walk.cells < mostCells:
 		for _, walk := range try.walkers {
 			walk.cells *= 5
 		}
-	case outside >= little && try.box < mostBox:
-		copy(try.centre, lp.dual)
+	case !inside && try.box < mostBox:
+		copy(try.centre, try.lp.dual)
 		try.box *= 2
 		try.boxed()
-	case outside < little && lp.value() <= 1:
+	case inside && try.lp.value() <= 1:
 		return covered // for all that the program's figures tell
 	default:
 		return stuck
