@@ -10,7 +10,7 @@ import time
 import killed
 import left
 import refused
-from certificate import certified
+from certified import certified
 from kernels import tested
 from lines import documents, finish
 from shared import MIB, SCRATCH, gauge, spending
