@@ -74,7 +74,7 @@ func made(tb testing.TB, options Options) *backend {
 		tb.Fatalf("%T", found)
 	}
 	if os.Getenv("DEVMAP_TEST_GPU") == "" { // everything is smaller there
-		backend.shape = func(int) transfer.Shape { return transfer.Shape{Parts: 4, Size: 64 << 10, Share: 32 << 10} }
+		backend.shape = func(int) transfer.Shape { return transfer.Shape{Parts: 4, Size: 64 << 10, Share: 32 << 10, Behind: 1} }
 	}
 	backend.kernels = map[string]kernel.Func{"toy": func(call *kernel.Call) (kernel.Launch, error) {
 		return func(step *kernel.Step) error {

@@ -75,13 +75,14 @@ func (machine *machine) Pour(ctx context.Context, pours []executor.Pour, told fu
 }
 
 // handsFor is who pours for each of some GPUs at once. One processor is a pump's. While one
-// is idle Go takes none from a reader that is in the kernel (runtime/proc.go: retake). More
-// than fill a link's rate wait for it, and wait awake: 15 read 80 GB/s out of the page cache
-// where a link takes 55. All of 45 and of 60 processors read 150, which is what memory gives;
-// four GPUs were filled the fastest by 12 to 14 readers each.
+// is idle Go takes none from a reader that is in the kernel (runtime/proc.go: retake): with
+// none left one GPU got 37 GB/s, with 12 readers of 16 processors 49. Twelve read more than
+// a link takes, and who has nothing to read to waits awake. More than 40 in all read little
+// more (45 and 60 of 64 processors read 150 GB/s out of the page cache, which is what memory
+// gives), and that is taken from the copies (TestTunePour).
 func handsFor(gpus int) transfer.Hands {
-	const most = 15
+	const most, all = 12, 40
 	processors := runtime.GOMAXPROCS(0)
-	readers := max(1, min(most, (processors-1)/gpus-1))
+	readers := max(1, min(most, all/gpus, (processors-1)/gpus-1))
 	return transfer.Hands{Readers: readers, Crowded: gpus*(readers+1) > processors}
 }

@@ -58,7 +58,7 @@ func FuzzSums(f *testing.F) {
 		}
 		values := weights.Range{Bytes: size, Step: int64(step) + 1, Read: read}
 		load := &Load{End: &End{Name: "arena"}, Offset: int64(offset), Values: values}
-		ring := New(Shape{Parts: 3, Size: 8 * (1 + int(from)%100), Share: 8})
+		ring := New(Shape{Parts: 3, Size: 8 * (1 + int(from)%100), Share: 8, Behind: 2})
 		sums := make(map[*stretch]bool)
 		for _, piece := range ring.cut(load) {
 			part := &part{data: bytes.Repeat([]byte{0xFF}, ring.size+wordSize)}
@@ -104,7 +104,7 @@ func rigOf(t *testing.T, arenas int) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rig := &rig{ring: New(Shape{Parts: 4, Size: 64 << 10, Share: 32 << 10})}
+	rig := &rig{ring: New(Shape{Parts: 4, Size: 64 << 10, Share: 32 << 10, Behind: 1})}
 	generator := rand.New(rand.NewPCG(1, 2))
 	t.Cleanup(func() {
 		if held := driver.Held(); held != "" {
@@ -243,6 +243,43 @@ func TestPour(t *testing.T) {
 	}
 }
 
+// A GPU copies a part when the second behind it is read, and the last ones when they are.
+func TestPourBehind(t *testing.T) {
+	const size, behind, pieces = 64 << 10, 2, 12
+	rig := rigOf(t, 1)
+	rig.ring.behind = behind
+	end, want := rig.ends[0], rig.want[0]
+	poison := bytes.Repeat([]byte{0xFF}, size)
+	rig.loads = nil
+	for number := range int64(pieces) {
+		earlier := (number - behind) * size
+		rig.loads = append(rig.loads, Load{end, number * size, weights.Range{Bytes: size, Step: size, Read: func(into []byte, _ int64) error {
+			if number >= behind {
+				time.Sleep(5 * time.Millisecond) // in which what is wrong would be copied
+				found := make([]byte, size)
+				if err := end.Context.Within(func() error {
+					return errors.Join(end.Beside.Down(found, end.at(earlier)), end.Beside.Synchronize())
+				}); err != nil {
+					return err
+				}
+				if !bytes.Equal(found, poison) {
+					t.Errorf("while piece %d is read, piece %d is copied", number, number-behind)
+				}
+			}
+			copy(into, bytes.Repeat([]byte{byte(number)}, size))
+			return nil
+		}}})
+		copy(want[number*size:], bytes.Repeat([]byte{byte(number)}, size))
+	}
+	for i := range want[pieces*size:] {
+		want[pieces*size+i] = 0xFF
+	}
+	if _, err := rig.pour(t.Context(), rig.loads); err != nil {
+		t.Error(err)
+	}
+	rig.same(t)
+}
+
 // A ring that is made ahead has all its parts when one is needed, and one that is closed
 // meanwhile leaves nothing pinned.
 func TestMake(t *testing.T) {
@@ -253,7 +290,7 @@ func TestMake(t *testing.T) {
 	rig.whole(t)
 	held := driver.Held()
 	for range 50 {
-		ring := New(Shape{Parts: 4, Size: 64 << 10, Share: 32 << 10})
+		ring := New(Shape{Parts: 4, Size: 64 << 10, Share: 32 << 10, Behind: 1})
 		ring.Make(end.Context)
 		if err := end.Context.Within(ring.Close); err != nil {
 			t.Fatal(err)

@@ -75,7 +75,7 @@ func (pump *pump) fly(now time.Time) (went bool, err error) {
 			continue
 		}
 		piece := pump.pieces[number]
-		if piece.left.Load() > 0 || !piece.since.IsZero() {
+		if !pump.ripe(number) || !piece.since.IsZero() {
 			continue
 		}
 		went, piece.since = true, now
@@ -84,6 +84,17 @@ func (pump *pump) fly(now time.Time) (went bool, err error) {
 		}
 	}
 	return went, nil
+}
+
+// ripe reports that a piece is read, and the one so many behind it: by then most of it has
+// left the caches of those that wrote it (ShapeFor). That one has a part, as there are
+// more of them. The last pieces wait for none.
+func (pump *pump) ripe(number int64) bool {
+	if pump.pieces[number].left.Load() > 0 {
+		return false
+	}
+	later := number + pump.ring.behind
+	return later >= int64(len(pump.pieces)) || pump.pieces[later].left.Load() == 0
 }
 
 // up gives the GPU the copy of a piece, and behind the last of a stretch what sums it up.

@@ -14,6 +14,7 @@ import (
 type Ring struct {
 	count, size int   // parts, and bytes of each
 	share       int64 // bytes that a reader takes at a time
+	behind      int64 // pieces that are read before the GPU copies one
 
 	making  sync.WaitGroup // who pins parts ahead
 	failed  error          // and why not all of them
@@ -32,16 +33,26 @@ type part struct {
 }
 
 // Shape is how a ring is cut: into so many parts of so many bytes, of which readers take
-// a share at a time, the next one that nobody took.
-type Shape struct{ Parts, Size, Share int }
+// a share at a time, the next one that nobody took. A GPU copies a part when the ones that
+// so many places behind it were read, too.
+type Shape struct{ Parts, Size, Share, Behind int }
 
-// ShapeFor is the shape of each ring where so many GPUs have one: what was the fastest
-// onto four GPUs of parts from 1 to 8 MiB and shares from 128 KiB to 1 MiB
-// (TestTunePour). Shares are so small that all readers are at one or two parts, which are
-// soon full; all rings together take no more of the host than four.
+// ShapeFor is the shape of each ring where so many GPUs have one: of those that TestTunePour
+// tries the one that was the fastest onto one, two and four. One GPU leaves the host's
+// memory room enough, and large parts cost few calls. Where several take all that it
+// gives, rings are to stay in the L3 cache together, and what a processor has just written
+// is still in its own L2 cache, from where a GPU copies it slowly while reading slows down:
+// behind some 10 MiB, and as much again that they were read from, most readers' caches
+// (2 MiB each) have moved on.
 func ShapeFor(gpus int) Shape {
-	const parts, least, most, size, share = 8, 2, 32, 8 << 20, 512 << 10
-	return Shape{Parts: max(least, min(parts, most/gpus)), Size: size, Share: share}
+	const mega = 1 << 20
+	switch {
+	case gpus == 1:
+		return Shape{Parts: 8, Size: 8 * mega, Share: mega / 2, Behind: 2}
+	case gpus == 2:
+		return Shape{Parts: 8, Size: 4 * mega, Share: mega / 8, Behind: 4}
+	}
+	return Shape{Parts: 24, Size: mega, Share: mega / 8, Behind: 10}
 }
 
 const (
@@ -51,7 +62,8 @@ const (
 
 // New is a ring, which takes memory when it is used.
 func New(shape Shape) *Ring {
-	return &Ring{count: shape.Parts, size: shape.Size, share: int64(shape.Share)}
+	behind := min(shape.Behind, shape.Parts-1)
+	return &Ring{count: shape.Parts, size: shape.Size, share: int64(shape.Share), behind: int64(behind)}
 }
 
 // Make begins to pin all parts, and returns: whoever needs one waits for them all, and
