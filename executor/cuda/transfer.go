@@ -75,11 +75,11 @@ func (machine *machine) Pour(ctx context.Context, pours []executor.Pour, told fu
 }
 
 // handsFor is who pours for each of some GPUs at once. One processor is a pump's. While one
-// is idle Go takes none from a reader that is in the kernel (runtime/proc.go: retake): with
-// none left one GPU got 37 GB/s, with 12 readers of 16 processors 49. Twelve read more than
-// a link takes, and who has nothing to read to waits awake. More than 40 in all read little
-// more (45 and 60 of 64 processors read 150 GB/s out of the page cache, which is what memory
-// gives), and that is taken from the copies (TestTunePour).
+// is idle Go takes none from a reader that is in the kernel (runtime/proc.go: retake): by 15
+// readers on 16 processors one GPU got 38 to 44 GB/s, by 12 it got 46 to 49. Twelve read more
+// than a link takes, and who has nothing to read to waits awake. More than 40 in all read
+// little more (45 and 60 of 64 processors read 150 GB/s out of the page cache, which is what
+// memory gives), and that is taken from the copies (TestTunePour).
 func handsFor(gpus int) transfer.Hands {
 	const most, all = 12, 40
 	processors := runtime.GOMAXPROCS(0)
