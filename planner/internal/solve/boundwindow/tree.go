@@ -28,6 +28,10 @@ type Tree struct {
 	limit float64
 	// Found hears of every placement of the items that a bound's answer gives.
 	Found func(stage []int)
+	// Windows, if set, knows more of the windows within a limit: the first and the
+	// last stage of each item.
+	Windows func(limit float64) (first, last []int, ok bool)
+	begun   bool
 	// refuted is the least bound of the branches that are closed; +Inf: none.
 	refuted float64
 	// root are the multipliers of the first branch; nil: not yet.
@@ -70,7 +74,7 @@ func NewTree(nets *netlist.Netlist, before, after [][]int, limit float64) *Tree 
 func (tree *Tree) within(limit float64) *Tree {
 	return &Tree{
 		form: tree.form, limit: limit, refuted: math.Inf(1), root: tree.root,
-		Found: tree.Found, open: branches{{windows: tree.everywhere(), from: tree.root}},
+		Found: tree.Found, Windows: tree.Windows, open: branches{{windows: tree.everywhere(), from: tree.root}},
 	}
 }
 
@@ -120,6 +124,10 @@ func (tree *Tree) Step(ctx context.Context) {
 	if at.bound >= tree.limit {
 		return
 	}
+	if !tree.begun {
+		tree.begun = true
+		tree.confine(&at.windows)
+	}
 	dual, ok := tree.bounded(ctx, at)
 	if !ok || at.bound >= tree.limit {
 		return
@@ -154,6 +162,19 @@ const (
 	rootSteps, branchSteps = 300, 10
 	rounds                 = 4
 )
+
+// confine narrows the windows of all placements within the limit.
+func (tree *Tree) confine(within *windows) {
+	if tree.Windows == nil {
+		return
+	}
+	if first, last, ok := tree.Windows(tree.limit); ok {
+		for item := range first {
+			within.first[item] = max(within.first[item], first[item])
+			within.last[item] = min(within.last[item], last[item])
+		}
+	}
+}
 
 // bounded raises a branch's bound and narrows its windows, in turn; false where
 // nothing is in it.

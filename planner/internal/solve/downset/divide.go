@@ -59,6 +59,7 @@ func (call *contiguous) divide(ctx context.Context, end time.Time, most int) err
 		if call.tree = call.newDivider(); call.tree == nil {
 			return nil
 		}
+		call.alongSpine(ctx, call.tree)
 	}
 	for range most {
 		if call.tree.Done() || call.Proven() || ctx.Err() != nil || !end.IsZero() && time.Now().After(end) {

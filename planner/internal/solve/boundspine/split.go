@@ -1,0 +1,192 @@
+package boundspine
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"sort"
+)
+
+// split is how a block may be divided among stages: the left one, which has the
+// row's item before it, the right one with the item behind it, and stages between
+// them. What a wire costs is counted where it is sure.
+type split struct {
+	// none and all are what left and right pay besides where nothing and where
+	// everything of the block is not right; mixed where some is and some is not;
+	// middle is what a stage between pays if it has anything.
+	none, all, mixed ends
+	middle           float64
+	size             float64 // of the block
+	most             float64 // that it adds to left and middle
+	rows             []sizeRow
+}
+
+type ends struct{ left, right float64 }
+
+// sizeRow are the ways to divide a block where what is not right has about one
+// size, from the least to the most of it: what that adds to loads, ascending, and
+// the least that the right stage then has to do.
+type sizeRow struct {
+	least, most float64
+	load, right []float64
+}
+
+// rightOf is the least that right has to do where left and the stages between have
+// so much load left; +Inf where they have too little.
+func (row *sizeRow) rightOf(load float64) float64 {
+	at := sort.Search(len(row.load), func(i int) bool { return row.load[i] > load })
+	if at == 0 {
+		return math.Inf(1)
+	}
+	return row.right[at-1]
+}
+
+// part is what an item adds where it is not right, and where it is.
+type part struct{ size, load, right, stays float64 }
+
+func (row *row) newSplit(i int) split {
+	var out split
+	parts := make(map[int]*part)
+	for _, item := range row.block[i] {
+		parts[item] = &part{size: row.size[item], load: row.time[item], stays: row.time[item]}
+		out.size += row.size[item]
+	}
+	if len(parts) == 0 {
+		return out
+	}
+	for _, wire := range row.wires {
+		row.addTo(&out, parts, wire.Members, wire.Cost, i)
+	}
+	var all []part
+	for _, item := range row.block[i] {
+		all = append(all, *parts[item])
+		out.none.right += parts[item].stays
+	}
+	for _, of := range all {
+		out.all.left += of.load
+		out.most += max(0, of.load)
+		out.all.right += of.right
+	}
+	out.most += max(out.all.left, out.mixed.left)
+	out.fill(all)
+	return out
+}
+
+// addTo counts a wire of one of the block's items, or of all of them.
+func (row *row) addTo(out *split, parts map[int]*part, members []int32, cost float64, i int) {
+	var own []int
+	before, after, first, last := false, false, false, false
+	for _, item := range members {
+		switch at := row.at[item]; {
+		case at == 2*i:
+			own = append(own, int(item))
+		case at%2 == 0:
+			return // of two blocks: it would be counted in both
+		case at < 2*i:
+			before = true
+			first = first || at == 2*i-1
+		default:
+			after = true
+			last = last || at == 2*i+1
+		}
+	}
+	pay := func(to *float64, pays bool) {
+		if pays {
+			*to += cost
+		}
+	}
+	switch {
+	case len(own) == 1:
+		// Left pays where it has a member and others have some, right too.
+		of := parts[own[0]]
+		pay(&out.none.left, first)
+		pay(&out.mixed.left, first)
+		pay(&out.all.left, first)
+		pay(&of.load, after)
+		if first {
+			of.load -= cost
+		}
+		pay(&of.right, last)
+		pay(&of.stays, before)
+	case len(own) == len(parts) && len(own) > 1:
+		pay(&out.none.left, first)
+		pay(&out.none.right, before)
+		pay(&out.mixed.left, first)
+		out.mixed.right += cost
+		pay(&out.all.left, first && after)
+		pay(&out.all.right, last)
+		pay(&out.middle, before || after)
+	}
+}
+
+// How fine ways to divide a block are told apart.
+const (
+	sizeRows = 192
+	loads    = 384
+	// leastCell is where nothing has a size or a load.
+	leastCell = 1e-300
+)
+
+// way is a way to divide a block: the size of what is not right, what that adds to
+// loads, and what right then has to do. Where several are one, most is the largest
+// of their sizes.
+type way struct{ size, most, load, right float64 }
+
+// ways are told apart by cells of size and load; those that share a cell are one,
+// with the least of each.
+type ways struct {
+	list     []way
+	cell     []int32 // of the cells, 1 + the number in the list
+	step     float64 // of size
+	low, per float64 // of load
+}
+
+func (all *ways) add(one way) {
+	at := int(one.size/all.step)*(loads+1) + int((one.load-all.low)/all.per)
+	if all.cell[at] == 0 {
+		all.list = append(all.list, one)
+		all.cell[at] = int32(len(all.list))
+		return
+	}
+	had := &all.list[all.cell[at]-1]
+	had.size, had.most = min(had.size, one.size), max(had.most, one.most)
+	had.load, had.right = min(had.load, one.load), min(had.right, one.right)
+}
+
+// fill lists the ways.
+func (out *split) fill(parts []part) {
+	const some = 1e-9 // more than the sums, which round
+	total, low, most := 0.0, 0.0, 0.0
+	for _, of := range parts {
+		total += of.size
+		low, most = low+min(of.load, 0), most+max(of.load, 0)
+	}
+	step, per := max(total*(1+some)/sizeRows, leastCell), max((most-low)*(1+some)/loads, leastCell)
+	slices.SortFunc(parts, func(a, b part) int { return cmp.Compare(b.load, a.load) })
+	newWays := func() *ways {
+		return &ways{cell: make([]int32, (sizeRows+1)*(loads+1)), step: step, low: low - per*some, per: per}
+	}
+	now, next := newWays(), newWays()
+	now.add(way{})
+	for _, of := range parts {
+		for _, one := range now.list {
+			next.add(way{one.size, one.most, one.load, one.right + of.stays})
+			next.add(way{one.size + of.size, one.most + of.size, one.load + of.load, one.right + of.right})
+		}
+		now.list = now.list[:0]
+		clear(now.cell)
+		now, next = next, now
+	}
+	slices.SortFunc(now.list, func(a, b way) int { return cmp.Compare(a.load, b.load) })
+	out.rows = make([]sizeRow, sizeRows+1)
+	for _, one := range now.list {
+		row := &out.rows[int(one.size/step)]
+		if len(row.load) == 0 {
+			row.least = one.size
+		}
+		row.least, row.most = min(row.least, one.size), max(row.most, one.most)
+		if last := len(row.load) - 1; last < 0 || one.right < row.right[last] {
+			row.load, row.right = append(row.load, one.load), append(row.right, one.right)
+		}
+	}
+}

@@ -1,0 +1,27 @@
+package downset
+
+import (
+	"context"
+
+	"github.com/devmap-dev/devmap/planner/internal/solve/boundcheck"
+	"github.com/devmap-dev/devmap/planner/internal/solve/boundspine"
+	"github.com/devmap-dev/devmap/planner/internal/solve/netlist"
+)
+
+// alongSpine raises the bound along the graph's spine, and lets the tree know the
+// windows that it leaves. What is refuted is checked apart from it, by sums that are
+// cut elsewhere: where these do not tell, a load a little lower is checked.
+func (call *contiguous) alongSpine(ctx context.Context, tree *divider) {
+	spine := boundspine.New(netlist.New(tree.Instance), tree.before, tree.after)
+	if spine == nil {
+		return
+	}
+	tree.Windows = spine.Windows
+	bound := spine.Bound(ctx, call.Answer.LowerBound, call.Answer.Value*(1-below))
+	for _, part := range []float64{1, 1 - 1e-4, 1 - 1e-3} {
+		if limit := part * bound; limit > call.Answer.LowerBound && boundcheck.CheckSpine(ctx, call.Problem, limit) == nil {
+			call.Raise(limit, "spine: smaller loads were refuted stage after stage along the items that all others come before or after")
+			return
+		}
+	}
+}
