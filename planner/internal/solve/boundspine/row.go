@@ -27,6 +27,7 @@ type row struct {
 	// have no member in a block of which it may have a part.
 	paid   [][]float64
 	splits []split
+	picks  []picks // nil: not yet
 }
 
 func newRow(nets *netlist.Netlist, kind int, before, after [][]int) *row {

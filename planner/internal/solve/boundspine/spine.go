@@ -16,7 +16,10 @@ import (
 )
 
 // Spine is a spine seen from both ends.
-type Spine struct{ forth, back *row }
+type Spine struct {
+	forth, back *row
+	after       [][]int
+}
 
 // New is nil where devices in use are of several kinds, or one block holds so much
 // of the graph that its spine tells little. before and after are the items' direct
@@ -34,7 +37,7 @@ func New(nets *netlist.Netlist, before, after [][]int) *Spine {
 	if kind < 0 || len(nets.Nodes) > mostItems {
 		return nil
 	}
-	out := &Spine{newRow(nets, kind, before, after), newRow(nets, kind, after, before)}
+	out := &Spine{newRow(nets, kind, before, after), newRow(nets, kind, after, before), after}
 	for i := range out.forth.block {
 		if time := out.forth.timeTo[2*i+1] - out.forth.timeTo[2*i]; time > mostOfAll*out.forth.timeTo[len(out.forth.timeTo)-1] {
 			return nil

@@ -41,28 +41,19 @@ func (row *sizeRow) rightOf(load float64) float64 {
 	return row.right[at-1]
 }
 
-// part is what an item adds where it is not right, and where it is.
-type part struct{ size, load, right, stays float64 }
+// part is what an item adds where it is not right, and where it is; between is what
+// it adds to a stage between.
+type part struct{ size, load, right, stays, between float64 }
 
 func (row *row) newSplit(i int) split {
 	var out split
-	parts := make(map[int]*part)
-	for _, item := range row.block[i] {
-		parts[item] = &part{size: row.size[item], load: row.time[item], stays: row.time[item]}
-		out.size += row.size[item]
-	}
-	if len(parts) == 0 {
+	all := row.count(&out, i)
+	if len(all) == 0 {
 		return out
 	}
-	for _, wire := range row.wires {
-		row.addTo(&out, parts, wire.Members, wire.Cost, i)
-	}
-	var all []part
-	for _, item := range row.block[i] {
-		all = append(all, *parts[item])
-		out.none.right += parts[item].stays
-	}
 	for _, of := range all {
+		out.size += of.size
+		out.none.right += of.stays
 		out.all.left += of.load
 		out.most += max(0, of.load)
 		out.all.right += of.right
@@ -70,6 +61,29 @@ func (row *row) newSplit(i int) split {
 	out.most += max(out.all.left, out.mixed.left)
 	out.fill(all)
 	return out
+}
+
+// partsOf are a block's.
+func (row *row) partsOf(i int) []part { return row.count(&split{}, i) }
+
+// count counts the wires of a block.
+func (row *row) count(out *split, i int) []part {
+	if len(row.block[i]) == 0 {
+		return nil
+	}
+	parts := make(map[int]*part)
+	for _, item := range row.block[i] {
+		time := row.time[item]
+		parts[item] = &part{size: row.size[item], load: time, stays: time, between: time}
+	}
+	for _, wire := range row.wires {
+		row.addTo(out, parts, wire.Members, wire.Cost, i)
+	}
+	var all []part
+	for _, item := range row.block[i] {
+		all = append(all, *parts[item])
+	}
+	return all
 }
 
 // addTo counts a wire of one of the block's items, or of all of them.
@@ -108,6 +122,7 @@ func (row *row) addTo(out *split, parts map[int]*part, members []int32, cost flo
 		}
 		pay(&of.right, last)
 		pay(&of.stays, before)
+		pay(&of.between, before || after)
 	case len(own) == len(parts) && len(own) > 1:
 		pay(&out.none.left, first)
 		pay(&out.none.right, before)
@@ -162,6 +177,7 @@ func (out *split) fill(parts []part) {
 		low, most = low+min(of.load, 0), most+max(of.load, 0)
 	}
 	step, per := max(total*(1+some)/sizeRows, leastCell), max((most-low)*(1+some)/loads, leastCell)
+	parts = slices.Clone(parts)
 	slices.SortFunc(parts, func(a, b part) int { return cmp.Compare(b.load, a.load) })
 	newWays := func() *ways {
 		return &ways{cell: make([]int32, (sizeRows+1)*(loads+1)), step: step, low: low - per*some, per: per}

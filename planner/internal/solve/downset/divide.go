@@ -34,21 +34,24 @@ func (call *contiguous) newDivider() *divider {
 		return nil
 	}
 	out := &divider{order: fine, Trials: boundwindow.NewTrials(tree)}
+	tree.Found = func(stage []int) { call.Take(out.places(stage), byBoundaries) }
+	return out
+}
+
+// places are the devices of stages.
+func (tree *divider) places(stage []int) []int {
 	first := 0
-	for k, kind := range call.Problem.Kinds {
+	for _, kind := range tree.Problem.Kinds {
 		if kind.Count > 0 {
 			break
 		}
-		first += call.Problem.Kinds[k].Count
+		first += kind.Count
 	}
-	tree.Found = func(stage []int) {
-		place := make([]int, len(fine.ItemOf))
-		for node, item := range fine.ItemOf {
-			place[node] = first + stage[item]
-		}
-		call.Take(place, byBoundaries)
+	place := make([]int, len(tree.ItemOf))
+	for node, item := range tree.ItemOf {
+		place[node] = first + stage[item]
 	}
-	return out
+	return place
 }
 
 // divide goes on dividing until all is proven, there is nothing left to divide,

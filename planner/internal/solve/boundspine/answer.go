@@ -1,0 +1,284 @@
+package boundspine
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+	"sort"
+)
+
+// Answer is a placement within a limit, a stage for each item, as the same dynamic
+// program finds it among real divisions of blocks; nil where it finds none, or where
+// a block has too many items. What wires cost that are not sure is not counted.
+func (spine *Spine) Answer(ctx context.Context, limit float64) []int {
+	row := spine.forth
+	if row.picks == nil {
+		for i := range row.items {
+			if len(row.block[i]) > mostPicked {
+				return nil
+			}
+		}
+		for i := range row.items {
+			row.picks = append(row.picks, row.newPicks(i))
+		}
+	}
+	find := &finder{row: row, limit: limit}
+	for range row.stages {
+		find.reached = append(find.reached, make([][]*trail, len(row.items)))
+	}
+	find.reached[0][0] = []*trail{{}}
+	for stage := range find.reached {
+		for first := range row.items {
+			for _, one := range find.thinned(find.reached[stage][first]) {
+				if find.stretch(one) {
+					return spine.inOrder(find.places())
+				}
+			}
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+	}
+	return nil
+}
+
+// inOrder is nil where items of a block are in an order that the placement breaks:
+// it knows nothing of that.
+func (spine *Spine) inOrder(stage []int) []int {
+	for item, others := range spine.after {
+		for _, other := range others {
+			if stage[item] > stage[other] {
+				return nil
+			}
+		}
+	}
+	return stage
+}
+
+// mostPicked are the bits of a set.
+const mostPicked = 64
+
+// pick is a way to divide a block: which of its items are not right.
+type pick struct {
+	size, load, right float64
+	set               uint64
+}
+
+// picks are the ways of one block, a list for each size, with more load and less for
+// the right stage.
+type picks struct {
+	lists [][]pick
+	parts []part
+}
+
+func (row *row) newPicks(i int) picks {
+	out := picks{parts: row.partsOf(i)}
+	total, most := 0.0, 0.0
+	for _, of := range out.parts {
+		total, most = total+of.size, most+math.Abs(of.load)
+	}
+	type cell struct{ size, load int }
+	now := []pick{{}}
+	for at, of := range out.parts {
+		best := make(map[cell]pick, 2*len(now))
+		add := func(one pick) {
+			key := cell{int(one.size / max(total, leastCell) * sizeRows), int(math.Floor(one.load / max(most, leastCell) * loads))}
+			if had, is := best[key]; !is || one.right < had.right {
+				best[key] = one
+			}
+		}
+		for _, one := range now {
+			add(pick{one.size, one.load, one.right + of.stays, one.set})
+			add(pick{one.size + of.size, one.load + of.load, one.right + of.right, one.set | 1<<at})
+		}
+		now = now[:0]
+		for _, one := range best {
+			now = append(now, one)
+		}
+	}
+	slices.SortFunc(now, func(a, b pick) int {
+		return cmp.Or(cmp.Compare(a.load, b.load), cmp.Compare(a.right, b.right), cmp.Compare(a.set, b.set))
+	})
+	out.lists = make([][]pick, sizeRows+1)
+	for _, one := range now {
+		list := &out.lists[int(one.size/max(total, leastCell)*sizeRows)]
+		if last := len(*list) - 1; last < 0 || one.right < (*list)[last].right {
+			*list = append(*list, one)
+		}
+	}
+	return out
+}
+
+// trail is what a stage has begun with, and how that came about: the stage before
+// had the spine up to the item last, and these of the block behind it were its own,
+// or of stages between.
+type trail struct {
+	begun
+	stage, first int
+	from         *trail
+	last         int
+	set          uint64
+	load, room   float64 // what the stage before had left for them
+}
+
+// finder goes along a row as walk does, with what is real.
+type finder struct {
+	*row
+	limit   float64
+	reached [][][]*trail
+	end     *trail
+}
+
+// stretch lets a stage have one item of the spine after the other; true where it
+// ends the row.
+func (find *finder) stretch(one *trail) bool {
+	for b := one.first; b < len(find.items); b++ {
+		load := one.begun.load + find.timeTo[2*b+2] - find.timeTo[2*one.first+1]
+		size := one.size + find.sizeTo[2*b+2] - find.sizeTo[2*one.first+1]
+		if load > find.limit || size > find.row.room {
+			return false
+		}
+		if load += find.paid[one.first][b-one.first]; load > find.limit {
+			continue
+		}
+		if b == len(find.items)-1 {
+			find.end = one
+			return true
+		}
+		find.divide(one, b, find.limit-load, find.row.room-size)
+	}
+	return false
+}
+
+func (find *finder) divide(one *trail, b int, load, room float64) {
+	of, all := &find.splits[b+1], uint64(1)<<len(find.block[b+1])-1
+	next := trail{stage: one.stage + 1, first: b + 1, from: one, last: b, load: load, room: room}
+	if of.none.left <= load {
+		find.put(next, begun{of.none.right, of.size})
+	}
+	for between := 0; len(find.block[b+1]) > 0 && next.stage < find.stages; between, next.stage = between+1, next.stage+1 {
+		left, fits := load+float64(between)*max(0, find.limit-of.middle), room+float64(between)*find.row.room
+		if next.set = all; of.all.left <= left && of.size <= fits && find.divided(&next) != nil {
+			find.put(next, begun{of.all.right, 0})
+		}
+		best := math.Inf(1)
+		for i := len(find.picks[b+1].lists) - 1; i >= 0; i-- {
+			list := find.picks[b+1].lists[i]
+			at := sort.Search(len(list), func(i int) bool { return list[i].load > left-of.mixed.left }) - 1
+			if at < 0 || list[at].right >= best || list[at].size > fits || list[at].set == 0 || list[at].set == all {
+				continue
+			}
+			if next.set = list[at].set; find.divided(&next) != nil {
+				best = list[at].right
+				find.put(next, begun{best + of.mixed.right, of.size - list[at].size})
+			}
+		}
+		if left >= of.most && fits >= of.size {
+			return
+		}
+	}
+}
+
+func (find *finder) put(one trail, with begun) {
+	one.begun = with
+	if one.stage < find.stages && with.load <= find.limit && with.size <= find.row.room {
+		find.reached[one.stage][one.first] = append(find.reached[one.stage][one.first], &one)
+	}
+}
+
+// divided are the stages of what is not right of a block: the first stage that has
+// room for it, those of much load first. It is nil where that leaves some over.
+func (find *finder) divided(at *trail) []int {
+	i := at.last + 1
+	of, parts := &find.splits[i], find.picks[i].parts
+	stages := at.stage - at.from.stage
+	out := slices.Repeat([]int{at.stage}, len(parts))
+	load, room := make([]float64, stages), make([]float64, stages)
+	for stage := range load {
+		load[stage], room[stage] = find.limit-of.middle, find.row.room
+	}
+	load[0], room[0] = at.load-of.mixed.left, at.room
+	if at.set == uint64(1)<<len(parts)-1 {
+		load[0] = at.load - of.all.left
+		for _, of := range parts {
+			load[0] += of.load
+		}
+	}
+	for _, item := range find.byLoad(i) {
+		if at.set>>item&1 == 0 {
+			continue
+		}
+		stage, part := 0, &parts[item]
+		for ; stage < stages; stage++ {
+			cost := part.load
+			if stage > 0 {
+				cost = part.between
+			}
+			if cost <= load[stage] && part.size <= room[stage] {
+				load[stage], room[stage] = load[stage]-cost, room[stage]-part.size
+				break
+			}
+		}
+		if stage == stages {
+			return nil
+		}
+		out[item] = at.from.stage + stage
+	}
+	return out
+}
+
+// byLoad are a block's items, those of much load first.
+func (find *finder) byLoad(i int) []int {
+	parts := find.picks[i].parts
+	order := make([]int, len(parts))
+	for item := range order {
+		order[item] = item
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(parts[b].load, parts[a].load) })
+	return order
+}
+
+// places follows the trail back from the end.
+func (find *finder) places() []int {
+	stage := make([]int, len(find.at))
+	last := len(find.items) - 1
+	for at := find.end; at != nil; at = at.from {
+		for i := at.first; i <= last; i++ {
+			if item := find.items[i]; item >= 0 {
+				stage[item] = at.stage
+			}
+			for _, item := range find.block[i] {
+				if i > at.first {
+					stage[item] = at.stage
+				}
+			}
+		}
+		if at.from == nil {
+			break
+		}
+		last = at.last
+		if len(find.block[last+1]) > 0 {
+			for i, to := range find.divided(at) {
+				stage[find.block[last+1][i]] = to
+			}
+		}
+	}
+	return stage
+}
+
+// thinned drops what another is no worse than in both, and of near ones all but one.
+func (find *finder) thinned(some []*trail) []*trail {
+	slices.SortStableFunc(some, func(a, b *trail) int {
+		return cmp.Or(cmp.Compare(a.begun.load, b.begun.load), cmp.Compare(a.size, b.size))
+	})
+	var kept []*trail
+	for _, one := range some {
+		if last := len(kept) - 1; last >= 0 && (kept[last].size <= one.size ||
+			one.begun.load < kept[last].begun.load+find.limit/cells && one.size > kept[last].size-find.row.room/cells) {
+			continue
+		}
+		kept = append(kept, one)
+	}
+	return kept
+}
