@@ -3,7 +3,6 @@ package boundspine
 import (
 	"cmp"
 	"context"
-	"math"
 	"slices"
 	"sort"
 )
@@ -66,48 +65,52 @@ type pick struct {
 }
 
 // picks are the ways of one block, a list for each size, with more load and less for
-// the right stage.
+// the right stage; order are the block's items, those of much load first.
 type picks struct {
 	lists [][]pick
 	parts []part
+	order []int
 }
 
 func (row *row) newPicks(i int) picks {
 	out := picks{parts: row.partsOf(i)}
-	total, most := 0.0, 0.0
-	for _, of := range out.parts {
-		total, most = total+of.size, most+math.Abs(of.load)
-	}
-	type cell struct{ size, load int }
-	now := []pick{{}}
+	grid := newGrid(out.parts)
+	now, next := []pick{{}}, []pick(nil)
 	for at, of := range out.parts {
-		best := make(map[cell]pick, 2*len(now))
-		add := func(one pick) {
-			key := cell{int(one.size / max(total, leastCell) * sizeRows), int(math.Floor(one.load / max(most, leastCell) * loads))}
-			if had, is := best[key]; !is || one.right < had.right {
-				best[key] = one
-			}
-		}
+		out.order = append(out.order, at)
+		next = next[:0]
 		for _, one := range now {
-			add(pick{one.size, one.load, one.right + of.stays, one.set})
-			add(pick{one.size + of.size, one.load + of.load, one.right + of.right, one.set | 1<<at})
+			next = grid.add(next, pick{one.size, one.load, one.right + of.stays, one.set})
+			next = grid.add(next, pick{one.size + of.size, one.load + of.load, one.right + of.right, one.set | 1<<at})
 		}
-		now = now[:0]
-		for _, one := range best {
-			now = append(now, one)
-		}
+		clear(grid.cell)
+		now, next = next, now
 	}
+	slices.SortStableFunc(out.order, func(a, b int) int { return cmp.Compare(out.parts[b].load, out.parts[a].load) })
 	slices.SortFunc(now, func(a, b pick) int {
 		return cmp.Or(cmp.Compare(a.load, b.load), cmp.Compare(a.right, b.right), cmp.Compare(a.set, b.set))
 	})
 	out.lists = make([][]pick, sizeRows+1)
 	for _, one := range now {
-		list := &out.lists[int(one.size/max(total, leastCell)*sizeRows)]
+		list := &out.lists[int(one.size/grid.step)]
 		if last := len(*list) - 1; last < 0 || one.right < (*list)[last].right {
 			*list = append(*list, one)
 		}
 	}
 	return out
+}
+
+// add adds a way, or puts it in the place of a worse one of its cell.
+func (grid *grid) add(all []pick, one pick) []pick {
+	at := grid.of(one.size, one.load)
+	if *at == 0 {
+		*at = int32(len(all) + 1)
+		return append(all, one)
+	}
+	if had := &all[*at-1]; one.right < had.right {
+		*had = one
+	}
+	return all
 }
 
 // trail is what a stage has begun with, and how that came about: the stage before
@@ -157,32 +160,38 @@ func (find *finder) divide(one *trail, b int, load, room float64) {
 	if of.none.left <= load {
 		find.put(next, begun{of.none.right, of.size})
 	}
-	for between := 0; len(find.block[b+1]) > 0 && next.stage < find.stages; between, next.stage = between+1, next.stage+1 {
-		left, fits := load+float64(between)*max(0, find.limit-of.middle), room+float64(between)*find.row.room
-		if next.set = all; of.all.left <= left && of.size <= fits && find.divided(&next) != nil {
+	for ; len(find.block[b+1]) > 0 && next.stage < find.stages; next.stage++ {
+		if next.set = all; of.all.left <= load && of.size <= room && find.divided(&next) != nil {
 			find.put(next, begun{of.all.right, 0})
 		}
-		best := math.Inf(1)
+		best := find.limit - of.mixed.right
 		for i := len(find.picks[b+1].lists) - 1; i >= 0; i-- {
 			list := find.picks[b+1].lists[i]
-			at := sort.Search(len(list), func(i int) bool { return list[i].load > left-of.mixed.left }) - 1
-			if at < 0 || list[at].right >= best || list[at].size > fits || list[at].set == 0 || list[at].set == all {
+			if len(list) == 0 || list[len(list)-1].right >= best || list[0].load > load-of.mixed.left {
 				continue
 			}
-			if next.set = list[at].set; find.divided(&next) != nil {
+			at := sort.Search(len(list), func(i int) bool { return list[i].load > load-of.mixed.left }) - 1
+			if list[at].right >= best || list[at].size > room || list[at].set == 0 || list[at].set == all {
+				continue
+			}
+			if next.set = list[at].set; next.stage == one.stage+1 || find.divided(&next) != nil {
 				best = list[at].right
 				find.put(next, begun{best + of.mixed.right, of.size - list[at].size})
 			}
 		}
-		if left >= of.most && fits >= of.size {
+		if load >= of.most && room >= of.size {
 			return
 		}
+		load, room = load+max(0, find.limit-of.middle), room+find.row.room
 	}
 }
 
 func (find *finder) put(one trail, with begun) {
 	one.begun = with
-	if one.stage < find.stages && with.load <= find.limit && with.size <= find.row.room {
+	many, end := float64(find.stages-one.stage), len(find.timeTo)-1
+	if one.stage < find.stages && with.load <= find.limit && with.size <= find.row.room &&
+		with.load+find.timeTo[end]-find.timeTo[2*one.first+1] <= many*find.limit &&
+		with.size+find.sizeTo[end]-find.sizeTo[2*one.first+1] <= many*find.row.room {
 		find.reached[one.stage][one.first] = append(find.reached[one.stage][one.first], &one)
 	}
 }
@@ -205,7 +214,7 @@ func (find *finder) divided(at *trail) []int {
 			load[0] += of.load
 		}
 	}
-	for _, item := range find.byLoad(i) {
+	for _, item := range find.picks[i].order {
 		if at.set>>item&1 == 0 {
 			continue
 		}
@@ -226,17 +235,6 @@ func (find *finder) divided(at *trail) []int {
 		out[item] = at.from.stage + stage
 	}
 	return out
-}
-
-// byLoad are a block's items, those of much load first.
-func (find *finder) byLoad(i int) []int {
-	parts := find.picks[i].parts
-	order := make([]int, len(parts))
-	for item := range order {
-		order[item] = item
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(parts[b].load, parts[a].load) })
-	return order
 }
 
 // places follows the trail back from the end.

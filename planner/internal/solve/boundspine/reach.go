@@ -78,9 +78,10 @@ func (along *walk) divide(stage, b int, load, room float64) {
 		best := math.Inf(1)
 		for i := len(of.rows) - 1; i >= 0; i-- {
 			row := &of.rows[i]
-			if right := row.rightOf(load - of.mixed.left); row.least <= room && right < best {
-				best = right
-				along.put(to, b+1, begun{right + of.mixed.right, of.size - min(row.most, room)})
+			at := row.within(load-of.mixed.left, best)
+			if at >= 0 && row.least[at] <= room && row.right[at] < best {
+				best = row.right[at]
+				along.put(to, b+1, begun{best + of.mixed.right, of.size - min(row.most[at], room)})
 			}
 		}
 		if load >= of.most && room >= of.size {

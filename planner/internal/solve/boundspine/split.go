@@ -2,7 +2,6 @@ package boundspine
 
 import (
 	"cmp"
-	"math"
 	"slices"
 	"sort"
 )
@@ -24,21 +23,18 @@ type split struct {
 type ends struct{ left, right float64 }
 
 // sizeRow are the ways to divide a block where what is not right has about one
-// size, from the least to the most of it: what that adds to loads, ascending, and
-// the least that the right stage then has to do.
-type sizeRow struct {
-	least, most float64
-	load, right []float64
-}
+// size: what that adds to loads, ascending, and the least that the right stage then
+// has to do. Up to each the sizes are from least to most.
+type sizeRow struct{ load, right, least, most []float64 }
 
-// rightOf is the least that right has to do where left and the stages between have
-// so much load left; +Inf where they have too little.
-func (row *sizeRow) rightOf(load float64) float64 {
-	at := sort.Search(len(row.load), func(i int) bool { return row.load[i] > load })
-	if at == 0 {
-		return math.Inf(1)
+// within is the last way where left and the stages between have so much load left;
+// −1 where they have too little. Where right then has not less to do than the best
+// known, it need not be told.
+func (row *sizeRow) within(load, best float64) int {
+	if last := len(row.load) - 1; last < 0 || row.right[last] >= best || row.load[0] > load {
+		return -1
 	}
-	return row.right[at-1]
+	return sort.Search(len(row.load), func(i int) bool { return row.load[i] > load }) - 1
 }
 
 // part is what an item adds where it is not right, and where it is; between is what
@@ -136,8 +132,8 @@ func (row *row) addTo(out *split, parts map[int]*part, members []int32, cost flo
 
 // How fine ways to divide a block are told apart.
 const (
-	sizeRows = 192
-	loads    = 384
+	sizeRows = 384
+	loads    = 192
 	// leastCell is where nothing has a size or a load.
 	leastCell = 1e-300
 )
@@ -147,62 +143,77 @@ const (
 // of their sizes.
 type way struct{ size, most, load, right float64 }
 
-// ways are told apart by cells of size and load; those that share a cell are one,
-// with the least of each.
-type ways struct {
-	list     []way
-	cell     []int32 // of the cells, 1 + the number in the list
+// grid tells ways apart by cells of size and load. A cell has 1 + the number of its
+// way; 0: it has none.
+type grid struct {
+	cell     []int32
 	step     float64 // of size
 	low, per float64 // of load
 }
 
-func (all *ways) add(one way) {
-	at := int(one.size/all.step)*(loads+1) + int((one.load-all.low)/all.per)
-	if all.cell[at] == 0 {
-		all.list = append(all.list, one)
-		all.cell[at] = int32(len(all.list))
-		return
-	}
-	had := &all.list[all.cell[at]-1]
-	had.size, had.most = min(had.size, one.size), max(had.most, one.most)
-	had.load, had.right = min(had.load, one.load), min(had.right, one.right)
-}
-
-// fill lists the ways.
-func (out *split) fill(parts []part) {
+func newGrid(parts []part) *grid {
 	const some = 1e-9 // more than the sums, which round
 	total, low, most := 0.0, 0.0, 0.0
 	for _, of := range parts {
 		total += of.size
 		low, most = low+min(of.load, 0), most+max(of.load, 0)
 	}
-	step, per := max(total*(1+some)/sizeRows, leastCell), max((most-low)*(1+some)/loads, leastCell)
+	out := &grid{cell: make([]int32, (sizeRows+1)*(loads+2))}
+	out.step, out.per = max(total*(1+some)/sizeRows, leastCell), max((most-low)*(1+some)/loads, leastCell)
+	out.low = low - out.per*some
+	return out
+}
+
+func (grid *grid) of(size, load float64) *int32 {
+	return &grid.cell[int(size/grid.step)*(loads+2)+int((load-grid.low)/grid.per)]
+}
+
+// join adds a way; those that share a cell are one, with the least of each.
+func (grid *grid) join(all []way, one way) []way {
+	at := grid.of(one.size, one.load)
+	if *at == 0 {
+		*at = int32(len(all) + 1)
+		return append(all, one)
+	}
+	had := &all[*at-1]
+	had.size, had.most = min(had.size, one.size), max(had.most, one.most)
+	had.load, had.right = min(had.load, one.load), min(had.right, one.right)
+	return all
+}
+
+// fill lists the ways.
+func (out *split) fill(parts []part) {
 	parts = slices.Clone(parts)
 	slices.SortFunc(parts, func(a, b part) int { return cmp.Compare(b.load, a.load) })
-	newWays := func() *ways {
-		return &ways{cell: make([]int32, (sizeRows+1)*(loads+1)), step: step, low: low - per*some, per: per}
-	}
-	now, next := newWays(), newWays()
-	now.add(way{})
+	grid := newGrid(parts)
+	now, next := []way{{}}, []way(nil)
 	for _, of := range parts {
-		for _, one := range now.list {
-			next.add(way{one.size, one.most, one.load, one.right + of.stays})
-			next.add(way{one.size + of.size, one.most + of.size, one.load + of.load, one.right + of.right})
+		next = next[:0]
+		for _, one := range now {
+			next = grid.join(next, way{one.size, one.most, one.load, one.right + of.stays})
+			next = grid.join(next, way{one.size + of.size, one.most + of.size, one.load + of.load, one.right + of.right})
 		}
-		now.list = now.list[:0]
-		clear(now.cell)
+		clear(grid.cell)
 		now, next = next, now
 	}
-	slices.SortFunc(now.list, func(a, b way) int { return cmp.Compare(a.load, b.load) })
+	slices.SortFunc(now, func(a, b way) int { return cmp.Compare(a.load, b.load) })
 	out.rows = make([]sizeRow, sizeRows+1)
-	for _, one := range now.list {
-		row := &out.rows[int(one.size/step)]
-		if len(row.load) == 0 {
-			row.least = one.size
-		}
-		row.least, row.most = min(row.least, one.size), max(row.most, one.most)
-		if last := len(row.load) - 1; last < 0 || one.right < row.right[last] {
-			row.load, row.right = append(row.load, one.load), append(row.right, one.right)
-		}
+	for _, one := range now {
+		out.rows[int(one.size/grid.step)].add(one)
 	}
+}
+
+// add adds a way of more load than those before, or covers it by one that is no
+// worse.
+func (row *sizeRow) add(one way) {
+	last := len(row.load) - 1
+	if last >= 0 {
+		one.size, one.most = min(one.size, row.least[last]), max(one.most, row.most[last])
+	}
+	if last >= 0 && one.right >= row.right[last] {
+		row.least[last], row.most[last] = one.size, one.most
+		return
+	}
+	row.load, row.right = append(row.load, one.load), append(row.right, one.right)
+	row.least, row.most = append(row.least, one.size), append(row.most, one.most)
 }
