@@ -18,7 +18,9 @@ type division struct {
 	// stage without a knot pays.
 	part    share
 	between float64
-	options [][]option // by size; of each, with more to do here and less for the next
+	// options are by size; of each, with more to do here and less for the next, the
+	// sizes of those before included.
+	options [][]option
 }
 
 // share is what the stage of the knot and that of the next have to do.
@@ -64,6 +66,11 @@ func (line *line) divisionAt(knot int) *division {
 	for _, name := range names {
 		out.with(choices[name])
 	}
+	for _, list := range out.options {
+		for i := 1; i < len(list); i++ {
+			list[i].covers(list[i-1])
+		}
+	}
 	line.divisions[knot] = out
 	return out
 }
@@ -106,7 +113,7 @@ func (line *line) share(out *division, choices map[int]*choice, output output, k
 }
 
 // How many options are told apart: sizes, and loads of each size.
-const mostSizes, mostLoads = 192, 96
+const mostSizes, mostLoads = 400, 128
 
 // with lets one more group go or stay.
 func (out *division) with(of *choice) {
@@ -175,12 +182,8 @@ func (line *line) handOn(stage, knot int, load, room float64) {
 				}
 				return 1
 			})
-			least, most := math.Inf(1), 0.0
-			for _, one := range list {
-				least, most = min(least, one.least), max(most, one.most)
-			}
-			if count > 0 && least <= room {
-				line.put(to, knot+1, legacy{list[count-1].next + of.part.next, of.size - min(most, room)})
+			if count > 0 && list[count-1].least <= room {
+				line.put(to, knot+1, legacy{list[count-1].next + of.part.next, of.size - min(list[count-1].most, room)})
 			}
 		}
 		load, room = load+max(0, line.limit-of.between), room+line.room

@@ -1,7 +1,6 @@
 package boundspine
 
 import (
-	"cmp"
 	"math"
 	"slices"
 
@@ -17,7 +16,7 @@ type walk struct {
 	*row
 	limit, room float64
 	// reached are, for each stage and each item of the spine that is its first, what
-	// it may have begun with.
+	// it may have begun with, by its load.
 	reached [][][]begun
 }
 
@@ -29,7 +28,7 @@ func (row *row) reach(limit float64) (first []int, ok bool) {
 	for range row.stages {
 		along.reached = append(along.reached, make([][]begun, len(row.items)))
 	}
-	along.reached[0][0] = []begun{{}}
+	along.put(0, 0, begun{})
 	first = slices.Repeat([]int{row.stages}, len(row.items))
 	for stage := range along.reached {
 		for a := range row.items {
@@ -95,7 +94,12 @@ func (along *walk) divide(stage, b int, load, room float64) {
 func (along *walk) put(stage, a int, one begun) {
 	one.size = max(one.size, 0)
 	if along.ends(stage, a, one) {
-		along.reached[stage][a] = append(along.reached[stage][a], one)
+		some := &along.reached[stage][a]
+		if *some == nil {
+			*some = slices.Repeat([]begun{{math.Inf(1), math.Inf(1)}}, loadCells+1)
+		}
+		had := &(*some)[int(one.load/along.limit*loadCells)]
+		had.load, had.size = min(had.load, one.load), min(had.size, one.size)
 	}
 }
 
@@ -108,12 +112,15 @@ func (along *walk) ends(stage, a int, one begun) bool {
 		one.size+along.sizeTo[end]-along.sizeTo[2*a+1] <= many*along.room
 }
 
-// cells are what load and size are told apart by.
-const cells = 150
+// What is begun with loads of one cell is one; of what is then near in load and in
+// size one is kept.
+const (
+	loadCells = 1500
+	cells     = 150
+)
 
 // thinned drops what another is no worse than in both, and joins what is near.
 func (along *walk) thinned(some []begun) []begun {
-	slices.SortFunc(some, func(a, b begun) int { return cmp.Or(cmp.Compare(a.load, b.load), cmp.Compare(a.size, b.size)) })
 	var kept []begun
 	largest := 0.0 // size of those that the last is joined of
 	for _, one := range some {
@@ -126,7 +133,9 @@ func (along *walk) thinned(some []begun) []begun {
 				continue
 			}
 		}
-		kept, largest = append(kept, one), one.size
+		if !math.IsInf(one.size, 1) {
+			kept, largest = append(kept, one), one.size
+		}
 	}
 	return kept
 }
