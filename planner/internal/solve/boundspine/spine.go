@@ -75,7 +75,8 @@ func (spine *Spine) Bound(ctx context.Context, low, limit float64) (bound float6
 }
 
 // Windows are the first and the last stage of each item in any contiguous placement
-// whose loads are within the limit; ok is false where there is none.
+// whose loads are within the limit, on no more stages than there are items; ok is
+// false where there is none.
 func (spine *Spine) Windows(limit float64) (first, last []int, ok bool) {
 	first, fits := spine.forth.firsts(limit)
 	last, turned := spine.back.firsts(limit)

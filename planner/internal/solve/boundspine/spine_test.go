@@ -6,56 +6,83 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/devmap-dev/devmap/planner/internal/dags"
+	"github.com/devmap-dev/devmap/planner/internal/solve/boundcheck"
 	"github.com/devmap-dev/devmap/planner/internal/solve/boundspine"
+	"github.com/devmap-dev/devmap/planner/internal/solve/downset"
 	"github.com/devmap-dev/devmap/planner/internal/solve/graph"
 	"github.com/devmap-dev/devmap/planner/internal/solve/graph/graphtest"
 	"github.com/devmap-dev/devmap/planner/internal/solve/netlist"
 )
 
-// drawn is a problem of up to eight nodes on two to four devices of one kind, and
-// its neighbours.
-func drawn(random *rand.Rand) (problem *graph.Problem, before, after [][]int) {
-	problem = graphtest.Whole(random)
+// drawn is a problem of up to eight nodes on two or three devices of one kind; half
+// of them have a node that all before lead to, and which leads to all behind.
+func drawn(random *rand.Rand) *graph.Problem {
+	problem := graphtest.Whole(random)
 	problem.Kinds = problem.Kinds[:1]
-	problem.Kinds[0].Count = 2 + random.IntN(3)
-	if spineful := random.IntN(2) == 0; spineful {
-		// A node that all before lead to, and which leads to all behind.
-		middle := len(problem.Nodes) / 2
-		for node := range problem.Nodes {
-			switch {
-			case node < middle:
-				problem.Edges = append(problem.Edges, [2]int{node, middle})
-			case node > middle:
-				problem.Edges = append(problem.Edges, [2]int{middle, node})
-			}
-		}
-	}
+	problem.Kinds[0].Count = 2 + random.IntN(2)
+	middle, all := len(problem.Nodes)/2, random.IntN(2) == 0
 	for node := range problem.Nodes {
 		of := &problem.Nodes[node]
 		of.Group, of.Backward, of.Time = node, false, of.Time[:1]
 		if math.IsInf(of.Time[0], 1) {
 			of.Time[0] = 3
 		}
+		if all && node != middle {
+			problem.Edges = append(problem.Edges, [2]int{min(node, middle), max(node, middle)})
+		}
 	}
-	before, after = make([][]int, len(problem.Nodes)), make([][]int, len(problem.Nodes))
+	return problem
+}
+
+func spineOf(problem *graph.Problem) *boundspine.Spine {
+	before, after := make([][]int, len(problem.Nodes)), make([][]int, len(problem.Nodes))
 	for _, edge := range problem.Edges {
 		before[edge[1]], after[edge[0]] = append(before[edge[1]], edge[0]), append(after[edge[0]], edge[1])
 	}
-	return problem, before, after
+	return boundspine.New(netlist.New(graph.NewInstance(problem, problem.Groups())), before, after)
 }
 
-// TestLeast: the least load that is possible is never refuted, and neither are the
-// stages of a placement that has it; what is a little below often is.
-func TestLeast(t *testing.T) {
+// rows visits all placements that keep order and capacities, on no more devices than
+// there are nodes.
+func rows(problem *graph.Problem, visit func(stage []int, largest float64)) {
+	stage := make([]int, len(problem.Nodes))
+	last := min(problem.Kinds[0].Count, len(stage)) - 1
+	for {
+		inOrder := true
+		for _, edge := range problem.Edges {
+			inOrder = inOrder && stage[edge[0]] <= stage[edge[1]]
+		}
+		if inOrder {
+			if _, largest, err := problem.Score(stage); err == nil {
+				visit(stage, largest)
+			}
+		}
+		i := 0
+		for ; i < len(stage) && stage[i] == last; i++ {
+			stage[i] = 0
+		}
+		if i == len(stage) {
+			return
+		}
+		stage[i]++
+	}
+}
+
+// TestEveryPlacement: no placement has a load that is refuted, or stages outside of
+// the windows within its load; what is found is in order, and is what it is said to
+// be or less than is possible.
+func TestEveryPlacement(t *testing.T) {
 	t.Parallel()
-	tried, refuted := 0, 0
-	for seed := range uint64(1500) {
-		problem, before, after := drawn(rand.New(rand.NewPCG(seed, 47)))
-		spine := boundspine.New(netlist.New(graph.NewInstance(problem, problem.Groups())), before, after)
+	tried, near, narrow, found := 0, 0, 0, 0
+	for seed := range uint64(700) {
+		problem := drawn(rand.New(rand.NewPCG(seed, 47)))
+		spine := spineOf(problem)
 		if spine == nil {
 			continue
 		}
-		least := graphtest.LeastContiguous(problem)
+		least := math.Inf(1)
+		rows(problem, func(_ []int, largest float64) { least = min(least, largest) })
 		if math.IsInf(least, 1) || least == 0 {
 			continue
 		}
@@ -63,10 +90,73 @@ func TestLeast(t *testing.T) {
 		if bound := spine.Bound(context.Background(), 0, 2*least); bound > least*(1+1e-9) {
 			t.Fatalf("seed %d: %v is refuted, and %v is possible", seed, bound, least)
 		} else if bound > 0.95*least {
-			refuted++
+			near++
+		}
+		limit := 1.3 * least
+		first, last, ok := spine.Windows(limit)
+		rows(problem, func(stage []int, largest float64) {
+			for item, at := range stage {
+				if largest <= limit && (!ok || at < first[item] || at > last[item]) {
+					t.Fatalf("seed %d: %v has a load of %v, windows within %v are %v to %v", seed, stage, largest, limit, first, last)
+				}
+			}
+		})
+		for item := range first {
+			if first[item] > 0 || last[item] < min(problem.Kinds[0].Count, len(first))-1 {
+				narrow++
+				break
+			}
+		}
+		if stage := spine.Answer(context.Background(), limit); stage != nil {
+			found++
+			for _, edge := range problem.Edges {
+				if stage[edge[0]] > stage[edge[1]] {
+					t.Fatalf("seed %d: %v breaks the order", seed, stage)
+				}
+			}
 		}
 	}
-	if tried < 500 || refuted < 200 {
-		t.Errorf("%d problems, on %d of them a bound within a twentieth", tried, refuted)
+	if tried < 200 || near < 50 || narrow < 100 || found < 100 {
+		t.Errorf("%d problems, %d bounds within a twentieth, %d with windows, %d answers", tried, near, narrow, found)
+	}
+}
+
+// TestExperts: where all wires are sure, a bound and an answer are near the least
+// load, which the search of all down-sets knows.
+func TestExperts(t *testing.T) {
+	t.Parallel()
+	for seed, line := range []dags.Line{
+		{Nodes: 50, Devices: 3, Width: 6, Capacity: 1.1, Transfers: 0.3},
+		{Nodes: 70, Devices: 4, Width: 8, Capacity: 1.05, Transfers: 0.8},
+		{Nodes: 80, Devices: 6, Width: 8, Capacity: 1.2, Transfers: 0.02},
+		{Nodes: 90, Devices: 8, Width: 6, Capacity: 1.35, Transfers: 0.3},
+		{Nodes: 60, Devices: 6, Width: 10, Capacity: 1.1, Transfers: 0.1},
+		{Nodes: 120, Devices: 5, Width: 10, Capacity: 1.5, Transfers: 0.8},
+	} {
+		line.Mode, line.Kind, line.Seed = "contiguous", "experts", uint64(7_800_001+seed)
+		problem, err := line.Anew()
+		if err != nil {
+			t.Fatal(err)
+		}
+		best, err := downset.Solve(context.Background(), problem, graph.Settings{})
+		if err != nil || best.LowerBound < best.Value*(1-1e-8) {
+			t.Fatalf("%s: not proved: %v", line.Name(), err)
+		}
+		spine := spineOf(problem)
+		bound := spine.Bound(context.Background(), 0, 2*best.Value)
+		if bound > best.Value || bound < 0.93*best.Value {
+			t.Errorf("%s: a bound of %v, the least load is %v", line.Name(), bound, best.Value)
+		}
+		if boundcheck.CheckSpine(context.Background(), problem, best.Value) == nil {
+			t.Errorf("%s: the check refutes the least load", line.Name())
+		}
+		if err := boundcheck.CheckSpine(context.Background(), problem, 0.99*bound); err != nil {
+			t.Errorf("%s: the check of less than the bound: %v", line.Name(), err)
+		}
+		limit := 1.1 * best.Value
+		stage := spine.Answer(context.Background(), limit)
+		if _, largest, err := problem.Score(stage); err != nil || largest > limit*(1+1e-9) {
+			t.Errorf("%s: an answer within %v has a load of %v: %v", line.Name(), limit, largest, err)
+		}
 	}
 }

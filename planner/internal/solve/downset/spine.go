@@ -24,16 +24,10 @@ func (call *contiguous) alongSpine(ctx context.Context, tree *divider) {
 		return
 	}
 	tree.Windows = spine.Windows
-	bound := spine.Bound(ctx, call.Answer.LowerBound, call.Answer.Value*(1-below))
-	for _, part := range []float64{1, 1 - 1e-4, 1 - 1e-3} {
-		if limit := part * bound; limit > call.Answer.LowerBound && boundcheck.CheckSpine(ctx, call.Problem, limit) == nil {
-			call.Raise(limit, spineBound)
-			break
-		}
-	}
+	call.refute(ctx, spine)
 	const near = 2e-4
-	low := call.Answer.LowerBound
-	for high := call.Answer.Value * (1 - below); high-low > near*high && ctx.Err() == nil; {
+	low, before := call.Answer.LowerBound, call.Answer.Value
+	for high := before * (1 - below); high-low > near*high && ctx.Err() == nil; {
 		middle := low + (high-low)/2
 		stage := spine.Answer(ctx, middle)
 		if stage == nil {
@@ -42,5 +36,19 @@ func (call *contiguous) alongSpine(ctx context.Context, tree *divider) {
 		}
 		call.Take(tree.places(stage), bySpine)
 		high = min(middle, call.Answer.Value*(1-below))
+	}
+	if call.Answer.Value < before {
+		call.refute(ctx, spine)
+	}
+}
+
+// refute raises the bound along the spine.
+func (call *contiguous) refute(ctx context.Context, spine *boundspine.Spine) {
+	bound := spine.Bound(ctx, call.Answer.LowerBound, call.Answer.Value*(1-below))
+	for _, part := range []float64{1, 1 - 1e-4, 1 - 1e-3} {
+		if limit := part * bound; limit > call.Answer.LowerBound && boundcheck.CheckSpine(ctx, call.Problem, limit) == nil {
+			call.Raise(limit, spineBound)
+			return
+		}
 	}
 }
