@@ -17,10 +17,21 @@ func TestCheckSpine(t *testing.T) {
 	for seed := range uint64(600) {
 		random := rand.New(rand.NewPCG(seed, 53))
 		problem, _, _ := row(random)
-		if middle := len(problem.Nodes) / 2; seed%2 == 0 { // a knot
-			for node := range problem.Nodes {
-				if node != middle {
-					problem.Edges = append(problem.Edges, [2]int{min(node, middle), max(node, middle)})
+		count := len(problem.Nodes)
+		knots := []int{random.IntN(count), random.IntN(count)}
+		if seed%2 == 0 && count > 4 { // all between two knots read the first, and some one before it
+			problem.Edges, knots = [][2]int{{0, 1}, {count - 2, count - 1}}, nil
+			for node := 2; node < count-2; node++ {
+				problem.Edges = append(problem.Edges, [2]int{1, node}, [2]int{node, count - 2})
+				if seed%4 == 0 {
+					problem.Edges = append(problem.Edges, [2]int{0, node}, [2]int{node, count - 1})
+				}
+			}
+		}
+		for node := range problem.Nodes {
+			for _, knot := range knots {
+				if node != knot {
+					problem.Edges = append(problem.Edges, [2]int{min(node, knot), max(node, knot)})
 				}
 			}
 		}
