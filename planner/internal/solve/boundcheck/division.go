@@ -64,7 +64,10 @@ func (line *line) divisionAt(knot int) *division {
 	slices.Sort(names)
 	out.options = [][]option{{{}}}
 	for _, name := range names {
-		out.with(choices[name])
+		line.work += out.with(choices[name])
+		if line.work > mostWork {
+			break // the check is given up
+		}
 	}
 	for _, list := range out.options {
 		for i := 1; i < len(list); i++ {
@@ -115,8 +118,8 @@ func (line *line) share(out *division, choices map[int]*choice, output output, k
 // How many options are told apart: sizes, and loads of each size.
 const mostSizes, mostLoads = 400, 128
 
-// with lets one more group go or stay.
-func (out *division) with(of *choice) {
+// with lets one more group go or stay; it returns how many ways there were.
+func (out *division) with(of *choice) (work int) {
 	width := max(out.size/mostSizes, math.SmallestNonzeroFloat64)
 	lists := make([][]option, mostSizes+2)
 	for _, one := range slices.Concat(out.options...) {
@@ -131,10 +134,11 @@ func (out *division) with(of *choice) {
 	}
 	out.options = out.options[:0]
 	for _, list := range lists {
-		if len(list) > 0 {
+		if work += len(list); len(list) > 0 {
 			out.options = append(out.options, fewer(list))
 		}
 	}
+	return work
 }
 
 // fewer drops what another is no worse than, and joins neighbours of too many.

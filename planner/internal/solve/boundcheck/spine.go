@@ -26,6 +26,9 @@ func CheckSpine(ctx context.Context, problem *graph.Problem, limit float64) erro
 	if kind < 0 {
 		return errors.New("no devices")
 	}
+	if len(problem.Nodes) > mostOfLine {
+		return errTooLong
+	}
 	line := newLine(problem, kind, limit)
 	for stage := range line.open {
 		for first, some := range line.open[stage] {
@@ -34,14 +37,17 @@ func CheckSpine(ctx context.Context, problem *graph.Problem, limit float64) erro
 					return fmt.Errorf("stage %d may end the row within %v", stage, limit)
 				}
 			}
-			if ctx.Err() != nil {
-				return ctx.Err()
+			if ctx.Err() != nil || line.work > mostWork {
+				return errors.Join(errTooLong, ctx.Err())
 			}
 		}
 		line.open[stage] = nil
 	}
 	return nil
 }
+
+// mostOfLine nodes are ranked, by what each leads to.
+const mostOfLine = 4000
 
 // line is the row of knots. A group's rank is 2n for the n-th of them, from 1 on, and
 // 2n+1 for what lies between it and the next.
@@ -57,6 +63,7 @@ type line struct {
 	// open are, for each stage and the first knot that it has, what it may have to do
 	// before that. Knot 0 is where the row begins.
 	open []map[int]legacies
+	work int
 }
 
 func newLine(problem *graph.Problem, kind int, limit float64) *line {
@@ -157,6 +164,7 @@ func (line *line) pays(first, last int) float64 {
 		return known
 	}
 	total := 0.0
+	line.work += len(line.outputs)
 	for _, output := range line.outputs {
 		inside, outside, unsure := false, false, false
 		for _, name := range output.groups {

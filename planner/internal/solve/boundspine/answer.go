@@ -136,7 +136,7 @@ type finder struct {
 // stretch lets a stage have one item of the spine after the other; true where it
 // ends the row.
 func (find *finder) stretch(one *trail) bool {
-	for b := one.first; b < len(find.items); b++ {
+	for b := one.first; b < one.first+len(find.paid[one.first]); b++ {
 		load := one.begun.load + find.timeTo[2*b+2] - find.timeTo[2*one.first+1]
 		size := one.size + find.sizeTo[2*b+2] - find.sizeTo[2*one.first+1]
 		if load > find.limit || size > find.row.room {

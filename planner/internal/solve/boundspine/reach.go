@@ -46,7 +46,7 @@ func (row *row) reach(limit float64) (first []int, ok bool) {
 // goes on from there; it returns the last it can have.
 func (along *walk) stretch(stage, a int, one begun) (last int) {
 	last = a - 1
-	for b := a; b < len(along.items); b++ {
+	for b := a; b < a+len(along.paid[a]); b++ {
 		load := one.load + along.timeTo[2*b+2] - along.timeTo[2*a+1]
 		size := one.size + along.sizeTo[2*b+2] - along.sizeTo[2*a+1]
 		if load > along.limit || size > along.room {
@@ -95,6 +95,10 @@ func (along *walk) put(stage, a int, one begun) {
 	one.size = max(one.size, 0)
 	if along.ends(stage, a, one) {
 		some := &along.reached[stage][a]
+		if len(along.block[a]) == 0 {
+			*some = []begun{one}
+			return
+		}
 		if *some == nil {
 			*some = slices.Repeat([]begun{{math.Inf(1), math.Inf(1)}}, loadCells+1)
 		}

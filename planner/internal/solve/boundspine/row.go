@@ -2,9 +2,11 @@ package boundspine
 
 import (
 	"cmp"
+	"math"
 	"math/bits"
 	"slices"
 
+	"github.com/devmap-dev/devmap/planner/internal/solve/graph"
 	"github.com/devmap-dev/devmap/planner/internal/solve/netlist"
 )
 
@@ -113,45 +115,59 @@ func (row *row) sum() {
 	}
 }
 
-// pay finds what stretches pay.
-func (row *row) pay() {
+// pay finds what stretches pay that a stage can have within a load.
+func (row *row) pay(largest float64) {
 	for a := range row.items {
-		paid := make([]float64, len(row.items)-a)
+		b := a
+		for b+1 < len(row.items) && row.timeTo[2*b+4]-row.timeTo[2*a+1] <= largest && row.sizeTo[2*b+4]-row.sizeTo[2*a+1] <= row.room*(1+graph.Rounding) {
+			b++
+		}
+		changes := make([]float64, b-a+2) // from one item to the next
 		for _, wire := range row.wires {
-			low, high := row.ends(wire.Members)
-			for b := a; b < len(row.items) && high > 2*a; b++ {
-				if row.crosses(wire.Members, a, b, low, high) {
-					paid[b-a] += wire.Cost
-				}
-			}
+			row.crossings(wire.Members, a, b, func(from, to int) {
+				changes[from-a] += wire.Cost
+				changes[to-a] -= wire.Cost
+			})
+		}
+		paid := make([]float64, b-a+1)
+		for i, sum := 0, 0.0; i < len(paid); i++ {
+			sum += changes[i]
+			paid[i] = max(sum, 0)
 		}
 		row.paid = append(row.paid, paid)
 	}
 }
 
-// ends are the first and the last place of some items.
-func (row *row) ends(items []int32) (low, high int) {
-	low = len(row.timeTo)
-	for _, item := range items {
-		low, high = min(low, row.at[item]), max(high, row.at[item])
-	}
-	return low, high
-}
-
-// crosses: some of the items are in the stretch from a to b and some are not, and
-// none is in a block that a stage with it may have a part of.
-func (row *row) crosses(items []int32, a, b, low, high int) bool {
-	if low > 2*b+1 || low > 2*a && high < 2*b+2 {
-		return false
-	}
-	some := false
+// crossings visits the stretches that begin at a and end before some last item, for
+// which some of the items are within and some are not, and none is in a block of
+// which a stage may have a part: from one last item to before another.
+func (row *row) crossings(items []int32, a, last int, visit func(from, to int)) {
+	inside, before, high := math.MaxInt, false, 0
 	for _, item := range items {
 		switch at := row.at[item]; {
-		case at == 2*a || at == 2*b+2:
-			return false
-		case at > 2*a && at < 2*b+2:
-			some = true
+		case at == 2*a:
+			return
+		case at < 2*a:
+			before = true
+		default:
+			inside = min(inside, at)
+		}
+		high = max(high, row.at[item])
+	}
+	// From the first stretch that has an item to the last that lacks one.
+	from, to := inside/2, last+1
+	if !before {
+		to = min(to, high/2)
+	}
+	if inside == math.MaxInt || from >= to {
+		return
+	}
+	visit(from, to)
+	seen := make(map[int]bool, len(items))
+	for _, item := range items {
+		if end := row.at[item]/2 - 1; row.at[item]%2 == 0 && from <= end && end < to && !seen[end] {
+			seen[end] = true
+			visit(end+1, end) // it is in the block behind
 		}
 	}
-	return some
 }

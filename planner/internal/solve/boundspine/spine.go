@@ -12,6 +12,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/devmap-dev/devmap/planner/internal/solve/graph"
 	"github.com/devmap-dev/devmap/planner/internal/solve/netlist"
 )
 
@@ -22,9 +23,10 @@ type Spine struct {
 }
 
 // New is nil where devices in use are of several kinds, or one block holds so much
-// of the graph that its spine tells little. before and after are the items' direct
-// neighbours.
-func New(nets *netlist.Netlist, before, after [][]int) *Spine {
+// of the graph that its spine tells little, or the spine and the stages are too many.
+// before and after are the items' direct neighbours; no load above the largest will
+// be asked about.
+func New(nets *netlist.Netlist, before, after [][]int, largest float64) *Spine {
 	kind := -1
 	for k, count := range nets.Count {
 		if count > 0 && kind >= 0 {
@@ -38,13 +40,16 @@ func New(nets *netlist.Netlist, before, after [][]int) *Spine {
 		return nil
 	}
 	out := &Spine{newRow(nets, kind, before, after), newRow(nets, kind, after, before), after}
+	if len(out.forth.items)*out.forth.stages > mostBegun {
+		return nil
+	}
 	for i := range out.forth.block {
 		if time := out.forth.timeTo[2*i+1] - out.forth.timeTo[2*i]; time > mostOfAll*out.forth.timeTo[len(out.forth.timeTo)-1] {
 			return nil
 		}
 	}
 	for _, from := range []*row{out.forth, out.back} {
-		from.pay()
+		from.pay(largest * (1 + graph.Rounding))
 		for i := range from.items {
 			from.splits = append(from.splits, from.newSplit(i))
 		}
@@ -57,6 +62,7 @@ func New(nets *netlist.Netlist, before, after [][]int) *Spine {
 const (
 	mostItems = 4000
 	mostOfAll = 0.5
+	mostBegun = 200_000
 )
 
 // Bound is a load up to the limit that is known not to be possible, to a part in

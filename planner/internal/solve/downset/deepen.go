@@ -99,7 +99,8 @@ func (call *contiguous) timed(ctx context.Context) error {
 }
 
 // priceSets looks for prices for a part of the time that is left, where the gap is
-// wide.
+// wide; for nearly all of it where windows are wide as well, as boundaries gain
+// nothing then.
 func (call *contiguous) priceSets(ctx context.Context, part float64) error {
 	if call.Answer.Place == nil || call.Answer.Value*(1-wideGap) <= call.Answer.LowerBound {
 		return nil
@@ -107,8 +108,11 @@ func (call *contiguous) priceSets(ctx context.Context, part float64) error {
 	if err := call.byStages(ctx, partOf(ctx, part)); err != nil || call.Proven() || !call.unpriced {
 		return err
 	}
-	return call.byPrices(ctx, partOf(ctx, part))
+	return call.byPrices(ctx, partOf(ctx, max(part, unpricedPart)))
 }
+
+// unpricedPart is the part of the time for prices where stages have none of their own.
+const unpricedPart = 0.9
 
 // selections search those down-sets that are cheap to cut at: more and more.
 func (call *contiguous) selections(ctx context.Context) error {

@@ -14,18 +14,20 @@ import (
 const priceWork = 2_000_000_000
 
 // byPrices raises the bound by prices on sets, which holds for any assignment
-// and so for contiguous parts, until the moment given. What it proves is
-// checked apart from it.
+// and so for contiguous parts, until the moment given; the next time it goes on.
+// What it proves is checked apart from it.
 func (call *contiguous) byPrices(ctx context.Context, end time.Time) error {
 	part, cancel := context.WithDeadline(ctx, end)
 	defer cancel()
-	sets := boundprice.New(part, netlist.New(graph.NewInstance(call.Problem, call.Problem.Groups())), call.Answer.Value)
-	var checked *boundcheck.Proof
-	for sets != nil && part.Err() == nil && !call.Proven() && !sets.Done(call.Answer.Value) {
-		sets.Raise(call.Answer.LowerBound)
-		sets.Improve(part, call.Answer.Value, priceWork)
-		if proof := sets.Proof; proof != nil && proof != checked && proof.Limit > call.Answer.LowerBound {
-			if checked = proof; boundcheck.Check(ctx, call.Problem, proof) == nil {
+	if call.sets == nil {
+		call.sets = boundprice.New(part, netlist.New(graph.NewInstance(call.Problem, call.Problem.Groups())), call.Answer.Value)
+	}
+	for call.sets != nil && part.Err() == nil && !call.Proven() && !call.sets.Done(call.Answer.Value) {
+		before := call.sets.Proof
+		call.sets.Raise(call.Answer.LowerBound)
+		call.sets.Improve(part, call.Answer.Value, priceWork)
+		if proof := call.sets.Proof; proof != nil && proof != before && proof.Limit > call.Answer.LowerBound {
+			if boundcheck.Check(ctx, call.Problem, proof) == nil {
 				call.Raise(proof.Limit, "sets: at some prices, all items are worth more than what all devices can take within this load")
 			}
 		}

@@ -22,6 +22,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/devmap-dev/devmap/planner/internal/solve/boundprice"
 	"github.com/devmap-dev/devmap/planner/internal/solve/graph"
 )
 
@@ -119,7 +120,9 @@ type contiguous struct {
 	// priced, if set, are the prices on sets of stages; unpriced: there are none.
 	priced   *stagePrices
 	unpriced bool
-	apart    *order // in which no leaf was joined for speed; set when first asked for
+	// sets, if set, are the prices on sets of any device.
+	sets  *boundprice.Bound
+	apart *order // in which no leaf was joined for speed; set when first asked for
 }
 
 // firstBounds are those that need no search.

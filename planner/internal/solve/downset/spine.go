@@ -19,7 +19,7 @@ const (
 // from it, by sums that are cut elsewhere: where these do not tell, a load a little
 // lower is checked.
 func (call *contiguous) alongSpine(ctx context.Context, tree *divider) {
-	spine := boundspine.New(netlist.New(tree.Instance), tree.before, tree.after)
+	spine := boundspine.New(netlist.New(tree.Instance), tree.before, tree.after, call.Answer.Value)
 	if spine == nil {
 		return
 	}

@@ -32,7 +32,7 @@ const (
 )
 
 // newStagePrices is nil where there are several kinds of devices, or the order
-// of the groups has cycles, or they are too many. Groups stay apart that the
+// of the groups has cycles, or they are too many, or windows are wide. Groups stay apart that the
 // order has joined: who checks a proof knows nothing of that.
 func (call *contiguous) newStagePrices(ctx context.Context) *stagePrices {
 	in := graph.NewInstance(call.Problem, call.Problem.Groups())
@@ -56,7 +56,7 @@ func (call *contiguous) newStagePrices(ctx context.Context) *stagePrices {
 	}
 	nets := netlist.New(in)
 	cones, kind := boundwindow.NewCones(nets, before, after)
-	if cones == nil {
+	if cones == nil || call.wide(cones) {
 		return nil
 	}
 	stages := boundprice.NewStages(ctx, nets, kind)
@@ -64,6 +64,20 @@ func (call *contiguous) newStagePrices(ctx context.Context) *stagePrices {
 		return nil
 	}
 	return &stagePrices{Stages: stages, Cones: cones, part: firstPart, work: firstWork}
+}
+
+// wideWindows are so many stages wide that sets of one stage are hardly fewer than
+// those of any device, and are asked for once a stage.
+const wideWindows = 5
+
+// wide says that windows are, half way from the bound to the answer.
+func (call *contiguous) wide(cones *boundwindow.Cones) bool {
+	first, last := cones.Windows((call.Answer.LowerBound + call.Answer.Value) / 2)
+	stages := 0
+	for item := range first {
+		stages += last[item] - first[item] + 1
+	}
+	return stages > wideWindows*len(first)
 }
 
 // byStages raises the bound by prices on the sets of stages until the moment
