@@ -143,7 +143,9 @@ func (out *division) with(of *choice) (work int) {
 
 // fewer drops what another is no worse than, and joins neighbours of too many.
 func fewer(list []option) (kept []option) {
-	slices.SortFunc(list, func(a, b option) int { return cmp.Or(cmp.Compare(a.here, b.here), cmp.Compare(a.next, b.next)) })
+	slices.SortFunc(list, func(a, b option) int {
+		return cmp.Or(cmp.Compare(a.here, b.here), cmp.Compare(a.next, b.next))
+	})
 	for _, one := range list {
 		if last := len(kept) - 1; last >= 0 && kept[last].next <= one.next {
 			kept[last].covers(one)
@@ -224,7 +226,9 @@ const mostLegacies = 150
 
 // thin keeps those that no other is below in both, and joins neighbours of too many.
 func (some legacies) thin() (kept legacies) {
-	slices.SortFunc(some, func(a, b legacy) int { return cmp.Or(cmp.Compare(a.load, b.load), cmp.Compare(a.size, b.size)) })
+	slices.SortFunc(some, func(a, b legacy) int {
+		return cmp.Or(cmp.Compare(a.load, b.load), cmp.Compare(a.size, b.size))
+	})
 	least := math.Inf(1)
 	for _, one := range some {
 		if one.size < least {

@@ -69,7 +69,8 @@ type line struct {
 func newLine(problem *graph.Problem, kind int, limit float64) *line {
 	const rounding = 1e-9
 	line := &line{
-		kind: kind, groups: grouped(problem), limit: limit * (1 + rounding), room: problem.Kinds[kind].Capacity * (1 + rounding),
+		kind: kind, groups: grouped(problem),
+		limit: limit * (1 + rounding), room: problem.Kinds[kind].Capacity * (1 + rounding),
 		paid: make(map[[2]int]float64), divisions: make(map[int]*division),
 	}
 	if !problem.Kinds[kind].FreeTransfers {

@@ -164,26 +164,42 @@ func (find *finder) divide(one *trail, b int, load, room float64) {
 		if next.set = all; of.all.left <= load && of.size <= room && find.divided(&next) != nil {
 			find.put(next, begun{of.all.right, 0})
 		}
-		best := find.limit - of.mixed.right
-		for i := len(find.picks[b+1].lists) - 1; i >= 0; i-- {
-			list := find.picks[b+1].lists[i]
-			if len(list) == 0 || list[len(list)-1].right >= best || list[0].load > load-of.mixed.left {
-				continue
-			}
-			at := sort.Search(len(list), func(i int) bool { return list[i].load > load-of.mixed.left }) - 1
-			if list[at].right >= best || list[at].size > room || list[at].set == 0 || list[at].set == all {
-				continue
-			}
-			if next.set = list[at].set; next.stage == one.stage+1 || find.divided(&next) != nil {
-				best = list[at].right
-				find.put(next, begun{best + of.mixed.right, of.size - list[at].size})
-			}
-		}
+		find.some(next, b, load, room)
 		if load >= of.most && room >= of.size {
 			return
 		}
 		load, room = load+max(0, find.limit-of.middle), room+find.row.room
 	}
+}
+
+// some divides a block so that some of it is right and some is not.
+func (find *finder) some(next trail, b int, load, room float64) {
+	of, lists := &find.splits[b+1], find.picks[b+1].lists
+	best := find.limit - of.mixed.right
+	for i := len(lists) - 1; i >= 0; i-- {
+		one := within(lists[i], load-of.mixed.left, best)
+		if one == nil || one.size > room || one.set == 0 || one.set == next.set {
+			continue
+		}
+		way := next
+		if way.set = one.set; way.stage == way.from.stage+1 || find.divided(&way) != nil {
+			best = one.right
+			find.put(way, begun{best + of.mixed.right, of.size - one.size})
+		}
+	}
+}
+
+// within is the pick with the least for the right stage, where that is below the best
+// known, of those that add no more than a load.
+func within(list []pick, load, best float64) *pick {
+	if last := len(list) - 1; last < 0 || list[last].right >= best || list[0].load > load {
+		return nil
+	}
+	at := sort.Search(len(list), func(i int) bool { return list[i].load > load }) - 1
+	if list[at].right >= best {
+		return nil
+	}
+	return &list[at]
 }
 
 func (find *finder) put(one trail, with begun) {

@@ -118,8 +118,9 @@ func (row *row) sum() {
 // pay finds what stretches pay that a stage can have within a load.
 func (row *row) pay(largest float64) {
 	for a := range row.items {
-		b := a
-		for b+1 < len(row.items) && row.timeTo[2*b+4]-row.timeTo[2*a+1] <= largest && row.sizeTo[2*b+4]-row.sizeTo[2*a+1] <= row.room*(1+graph.Rounding) {
+		b, room := a, row.room*(1+graph.Rounding)
+		for b+1 < len(row.items) && row.timeTo[2*b+4]-row.timeTo[2*a+1] <= largest &&
+			row.sizeTo[2*b+4]-row.sizeTo[2*a+1] <= room {
 			b++
 		}
 		changes := make([]float64, b-a+2) // from one item to the next

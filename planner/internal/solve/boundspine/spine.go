@@ -43,8 +43,9 @@ func New(nets *netlist.Netlist, before, after [][]int, largest float64) *Spine {
 	if len(out.forth.items)*out.forth.stages > mostBegun {
 		return nil
 	}
+	sums := out.forth.timeTo
 	for i := range out.forth.block {
-		if time := out.forth.timeTo[2*i+1] - out.forth.timeTo[2*i]; time > mostOfAll*out.forth.timeTo[len(out.forth.timeTo)-1] {
+		if time := sums[2*i+1] - sums[2*i]; time > mostOfAll*sums[len(sums)-1] {
 			return nil
 		}
 	}

@@ -14,7 +14,10 @@ func TestCovered(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 1))
 	var parts []part
 	for range count {
-		parts = append(parts, part{size: float64(random.IntN(50)), load: random.Float64() - 0.1, right: random.Float64(), stays: 2 * random.Float64()})
+		parts = append(parts, part{
+			size: float64(random.IntN(50)), load: random.Float64() - 0.1,
+			right: random.Float64(), stays: 2 * random.Float64(),
+		})
 	}
 	var of split
 	of.fill(parts)
@@ -34,14 +37,20 @@ func TestCovered(t *testing.T) {
 				right += part.stays
 			}
 		}
-		covered := false
-		for i := range of.rows {
-			row := &of.rows[i]
-			at := row.within(load+1e-9, math.Inf(1))
-			covered = covered || at >= 0 && row.right[at] <= right+1e-9 && row.least[at] <= size && size <= row.most[at]
-		}
-		if !covered {
+		if !of.covers(size, load, right) {
 			t.Fatalf("%b: a size of %v, a load of %v and %v for the right are in no row", set, size, load, right)
 		}
 	}
+}
+
+func (out *split) covers(size, load, right float64) bool {
+	const rounding = 1e-9
+	for i := range out.rows {
+		row := &out.rows[i]
+		at := row.within(load+rounding, math.Inf(1))
+		if at >= 0 && row.right[at] <= right+rounding && row.least[at] <= size && size <= row.most[at] {
+			return true
+		}
+	}
+	return false
 }
