@@ -71,11 +71,15 @@ const (
 // before the context ends.
 func (spine *Spine) Bound(ctx context.Context, low, limit float64) (bound float64) {
 	const near = 1e-4
-	for high, middle := limit, limit; high-low > near*limit && ctx.Err() == nil; middle = low + (high-low)/2 {
-		if _, ok := spine.forth.reach(middle); !ok {
-			low, bound = middle, middle
-		} else {
+	if _, ok := spine.forth.reach(limit); !ok {
+		return limit
+	}
+	for high := limit; high-low > near*limit && ctx.Err() == nil; {
+		middle := low + (high-low)/2
+		if _, ok := spine.forth.reach(middle); ok {
 			high = middle
+		} else {
+			low, bound = middle, middle
 		}
 	}
 	return bound

@@ -16,8 +16,7 @@ const (
 
 // alongSpine raises the bound along the graph's spine, looks for an answer there,
 // and lets the tree know the windows that it leaves. What is refuted is checked apart
-// from it, by sums that are cut elsewhere: where these do not tell, a load a little
-// lower is checked.
+// from it, and where the check does not tell, a load a little lower.
 func (call *contiguous) alongSpine(ctx context.Context, tree *divider) {
 	spine := boundspine.New(netlist.New(tree.Instance), tree.before, tree.after, call.Answer.Value)
 	if spine == nil {
@@ -42,11 +41,20 @@ func (call *contiguous) alongSpine(ctx context.Context, tree *divider) {
 	}
 }
 
-// refute raises the bound along the spine.
+// refute raises the bound along the spine. Where all loads are multiples of a step,
+// what is nearly a step below the answer is all that there is to refute. The check
+// is asked about that too where the bound is near: its cells are others.
 func (call *contiguous) refute(ctx context.Context, spine *boundspine.Spine) {
-	bound := spine.Bound(ctx, call.Answer.LowerBound, call.Answer.Value*(1-below))
-	for _, part := range []float64{1, 1 - 1e-4, 1 - 1e-3} {
-		if limit := part * bound; limit > call.Answer.LowerBound && boundcheck.CheckSpine(ctx, call.Problem, limit) == nil {
+	const nearly, near = 0.75, 1e-3
+	value := call.Answer.Value
+	most := min(value*(1-below), value-nearly*call.Step)
+	bound := spine.Bound(ctx, call.Answer.LowerBound, most)
+	limits := []float64{bound, bound * (1 - near/10), bound * (1 - near)}
+	if max(bound, call.Answer.LowerBound) > most*(1-near) {
+		limits = append([]float64{most}, limits...)
+	}
+	for _, limit := range limits {
+		if limit > call.Answer.LowerBound && boundcheck.CheckSpine(ctx, call.Problem, limit) == nil {
 			call.Raise(limit, spineBound)
 			return
 		}
