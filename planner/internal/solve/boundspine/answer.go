@@ -281,6 +281,9 @@ func (find *finder) places() []int {
 	return stage
 }
 
+// apart is as cells is for bounds; an answer that is left out is lost.
+const apart = 2000
+
 // thinned drops what another is no worse than in both, and of near ones all but one.
 func (find *finder) thinned(some []*trail) []*trail {
 	slices.SortStableFunc(some, func(a, b *trail) int {
@@ -289,7 +292,7 @@ func (find *finder) thinned(some []*trail) []*trail {
 	var kept []*trail
 	for _, one := range some {
 		if last := len(kept) - 1; last >= 0 && (kept[last].size <= one.size ||
-			one.begun.load < kept[last].begun.load+find.limit/cells && one.size > kept[last].size-find.row.room/cells) {
+			one.begun.load < kept[last].begun.load+find.limit/apart && one.size > kept[last].size-find.row.room/apart) {
 			continue
 		}
 		kept = append(kept, one)
