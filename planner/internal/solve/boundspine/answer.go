@@ -29,14 +29,14 @@ func (spine *Spine) Answer(ctx context.Context, limit float64) []int {
 	find.reached[0][0] = []*trail{{}}
 	for stage := range find.reached {
 		for first := range row.items {
+			if ctx.Err() != nil {
+				return nil
+			}
 			for _, one := range find.thinned(find.reached[stage][first]) {
 				if find.stretch(one) {
 					return spine.inOrder(find.places())
 				}
 			}
-		}
-		if ctx.Err() != nil {
-			return nil
 		}
 	}
 	return nil

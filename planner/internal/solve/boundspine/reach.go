@@ -1,6 +1,7 @@
 package boundspine
 
 import (
+	"context"
 	"math"
 	"slices"
 
@@ -22,8 +23,8 @@ type walk struct {
 
 // reach tells the first stage that each of the spine's items may have within a
 // limit; the number of stages where there is none. ok is whether some stage can
-// end the row.
-func (row *row) reach(limit float64) (first []int, ok bool) {
+// end the row, as far as is known when the context ends.
+func (row *row) reach(ctx context.Context, limit float64) (first []int, ok bool) {
 	along := &walk{row: row, limit: limit * (1 + graph.Rounding), room: row.room * (1 + graph.Rounding)}
 	for range row.stages {
 		along.reached = append(along.reached, make([][]begun, len(row.items)))
@@ -32,12 +33,16 @@ func (row *row) reach(limit float64) (first []int, ok bool) {
 	first = slices.Repeat([]int{row.stages}, len(row.items))
 	for stage := range along.reached {
 		for a := range row.items {
+			if ctx.Err() != nil {
+				return first, true
+			}
 			for _, one := range along.thinned(along.reached[stage][a]) {
 				for i := a; i <= along.stretch(stage, a, one); i++ {
 					first[i] = min(first[i], stage)
 				}
 			}
 		}
+		along.reached[stage] = nil
 	}
 	return first, first[len(first)-1] < row.stages
 }

@@ -16,17 +16,18 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/solve/netlist"
 )
 
-// Spine is a spine seen from both ends.
+// Spine is a spine seen from both ends; from the back when windows are asked for.
 type Spine struct {
 	forth, back *row
 	after       [][]int
+	largest     float64
 }
 
 // New is nil where devices in use are of several kinds, or one block holds so much
-// of the graph that its spine tells little, or the spine and the stages are too many.
-// before and after are the items' direct neighbours; no load above the largest will
-// be asked about.
-func New(nets *netlist.Netlist, before, after [][]int, largest float64) *Spine {
+// of the graph that its spine tells little, or the spine and the stages are too many,
+// or the context ends. before and after are the items' direct neighbours; no load
+// above the largest will be asked about.
+func New(ctx context.Context, nets *netlist.Netlist, before, after [][]int, largest float64) *Spine {
 	kind := -1
 	for k, count := range nets.Count {
 		if count > 0 && kind >= 0 {
@@ -39,7 +40,10 @@ func New(nets *netlist.Netlist, before, after [][]int, largest float64) *Spine {
 	if kind < 0 || len(nets.Nodes) > mostItems {
 		return nil
 	}
-	out := &Spine{newRow(nets, kind, before, after), newRow(nets, kind, after, before), after}
+	out := &Spine{
+		forth: newRow(nets, kind, before, after), back: newRow(nets, kind, after, before),
+		after: after, largest: largest * (1 + graph.Rounding),
+	}
 	if len(out.forth.items)*out.forth.stages > mostBegun {
 		return nil
 	}
@@ -49,13 +53,25 @@ func New(nets *netlist.Netlist, before, after [][]int, largest float64) *Spine {
 			return nil
 		}
 	}
-	for _, from := range []*row{out.forth, out.back} {
-		from.pay(largest * (1 + graph.Rounding))
-		for i := range from.items {
-			from.splits = append(from.splits, from.newSplit(i))
-		}
+	if !out.forth.ready(ctx, out.largest) {
+		return nil
 	}
 	return out
+}
+
+// ready works out what stretches pay and how blocks may be divided, if that is not
+// done; false where the context ends.
+func (row *row) ready(ctx context.Context, largest float64) bool {
+	if row.paid == nil {
+		row.pay(largest)
+	}
+	for i := len(row.splits); i < len(row.items); i++ {
+		if ctx.Err() != nil {
+			return false
+		}
+		row.splits = append(row.splits, row.newSplit(i))
+	}
+	return true
 }
 
 // What a spine is looked at for: tables grow with the items' square, and the more
@@ -71,12 +87,12 @@ const (
 // before the context ends.
 func (spine *Spine) Bound(ctx context.Context, low, limit float64) (bound float64) {
 	const near = 1e-4
-	if _, ok := spine.forth.reach(limit); !ok {
+	if _, ok := spine.forth.reach(ctx, limit); !ok {
 		return limit
 	}
 	for high := limit; high-low > near*limit && ctx.Err() == nil; {
 		middle := low + (high-low)/2
-		if _, ok := spine.forth.reach(middle); ok {
+		if _, ok := spine.forth.reach(ctx, middle); ok {
 			high = middle
 		} else {
 			low, bound = middle, middle
@@ -87,10 +103,13 @@ func (spine *Spine) Bound(ctx context.Context, low, limit float64) (bound float6
 
 // Windows are the first and the last stage of each item in any contiguous placement
 // whose loads are within the limit, on no more stages than there are items; ok is
-// false where there is none.
-func (spine *Spine) Windows(limit float64) (first, last []int, ok bool) {
-	first, fits := spine.forth.firsts(limit)
-	last, turned := spine.back.firsts(limit)
+// false where there is none, or where the context ends.
+func (spine *Spine) Windows(ctx context.Context, limit float64) (first, last []int, ok bool) {
+	if !spine.back.ready(ctx, spine.largest) {
+		return nil, nil, false
+	}
+	first, fits := spine.forth.firsts(ctx, limit)
+	last, turned := spine.back.firsts(ctx, limit)
 	for item := range last {
 		last[item] = spine.forth.stages - 1 - last[item]
 		fits = fits && first[item] <= last[item]
@@ -100,8 +119,8 @@ func (spine *Spine) Windows(limit float64) (first, last []int, ok bool) {
 
 // firsts are the first stages of all items: those of a block come after the spine's
 // item before it.
-func (row *row) firsts(limit float64) (first []int, ok bool) {
-	along, ok := row.reach(limit)
+func (row *row) firsts(ctx context.Context, limit float64) (first []int, ok bool) {
+	along, ok := row.reach(ctx, limit)
 	first = make([]int, len(row.at))
 	for item, at := range row.at {
 		first[item] = along[(at-1)/2]

@@ -67,7 +67,7 @@ func spineOf(problem *graph.Problem, largest float64) *boundspine.Spine {
 	for _, edge := range problem.Edges {
 		before[edge[1]], after[edge[0]] = append(before[edge[1]], edge[0]), append(after[edge[0]], edge[1])
 	}
-	return boundspine.New(netlist.New(graph.NewInstance(problem, problem.Groups())), before, after, largest)
+	return boundspine.New(context.Background(), netlist.New(graph.NewInstance(problem, problem.Groups())), before, after, largest)
 }
 
 // rows visits all placements that keep order and capacities, on no more devices than
@@ -134,7 +134,7 @@ func one(is bool) int {
 // these tell anything.
 func inWindows(t *testing.T, seed uint64, problem *graph.Problem, spine *boundspine.Spine, limit float64) (narrow bool) {
 	t.Helper()
-	first, last, ok := spine.Windows(limit)
+	first, last, ok := spine.Windows(context.Background(), limit)
 	rows(problem, func(stage []int, largest float64) {
 		for item, at := range stage {
 			if largest <= limit && (!ok || at < first[item] || at > last[item]) {

@@ -30,7 +30,7 @@ type Tree struct {
 	Found func(stage []int)
 	// Windows, if set, knows more of the windows within a limit: the first and the
 	// last stage of each item.
-	Windows func(limit float64) (first, last []int, ok bool)
+	Windows func(ctx context.Context, limit float64) (first, last []int, ok bool)
 	begun   bool
 	// refuted is the least bound of the branches that are closed; +Inf: none.
 	refuted float64
@@ -126,7 +126,7 @@ func (tree *Tree) Step(ctx context.Context) {
 	}
 	if !tree.begun {
 		tree.begun = true
-		tree.confine(&at.windows)
+		tree.confine(ctx, &at.windows)
 	}
 	dual, ok := tree.bounded(ctx, at)
 	if !ok || at.bound >= tree.limit {
@@ -164,11 +164,11 @@ const (
 )
 
 // confine narrows the windows of all placements within the limit.
-func (tree *Tree) confine(within *windows) {
+func (tree *Tree) confine(ctx context.Context, within *windows) {
 	if tree.Windows == nil {
 		return
 	}
-	if first, last, ok := tree.Windows(tree.limit); ok {
+	if first, last, ok := tree.Windows(ctx, tree.limit); ok {
 		for item := range first {
 			within.first[item] = max(within.first[item], first[item])
 			within.last[item] = min(within.last[item], last[item])

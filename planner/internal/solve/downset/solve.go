@@ -11,10 +11,11 @@
 // linear extensions are a first answer (linear.go, oneorder.go, greedy.go).
 //
 // Where the down-sets are too many to list (grow.go), items are moved between
-// the parts (package stagesearch, alongside.go), and bounds come from the
+// the parts (package stagesearch, alongside.go), and bounds come from the items
+// that all others come before or after (package boundspine, spine.go), from the
 // boundaries between the parts (package boundwindow, divide.go) and from prices
 // on sets (package boundprice): on those of each stage (stages.go), or of any
-// device where there are several kinds (prices.go).
+// device where there are several kinds, or windows are wide (prices.go).
 package downset
 
 import (

@@ -14,11 +14,19 @@ const (
 	spineBound = "spine: smaller loads were refuted stage after stage along the items that all others come before or after"
 )
 
+// spinePart is the part of the time that is left in which the spine has to be done.
+const spinePart = 0.3
+
 // alongSpine raises the bound along the graph's spine, looks for an answer there,
 // and lets the tree know the windows that it leaves. What is refuted is checked apart
 // from it, and where the check does not tell, a load a little lower.
 func (call *contiguous) alongSpine(ctx context.Context, tree *divider) {
-	spine := boundspine.New(netlist.New(tree.Instance), tree.before, tree.after, call.Answer.Value)
+	if end := partOf(ctx, spinePart); !end.IsZero() {
+		part, cancel := context.WithDeadline(ctx, end)
+		defer cancel()
+		ctx = part
+	}
+	spine := boundspine.New(ctx, netlist.New(tree.Instance), tree.before, tree.after, call.Answer.Value)
 	if spine == nil {
 		return
 	}
