@@ -63,11 +63,17 @@ func drawn(random *rand.Rand) *graph.Problem {
 }
 
 func spineOf(problem *graph.Problem, largest float64) *boundspine.Spine {
-	before, after := make([][]int, len(problem.Nodes)), make([][]int, len(problem.Nodes))
+	before, after := neighbours(problem)
+	nets := netlist.New(graph.NewInstance(problem, problem.Groups()))
+	return boundspine.New(context.Background(), nets, before, after, largest)
+}
+
+func neighbours(problem *graph.Problem) (before, after [][]int) {
+	before, after = make([][]int, len(problem.Nodes)), make([][]int, len(problem.Nodes))
 	for _, edge := range problem.Edges {
 		before[edge[1]], after[edge[0]] = append(before[edge[1]], edge[0]), append(after[edge[0]], edge[1])
 	}
-	return boundspine.New(context.Background(), netlist.New(graph.NewInstance(problem, problem.Groups())), before, after, largest)
+	return before, after
 }
 
 // rows visits all placements that keep order and capacities, on no more devices than
