@@ -136,9 +136,10 @@ func one(is bool) int {
 	return 0
 }
 
-// inWindows holds all placements within a limit to the windows; narrow says that
+// inWindows holds all placements within a limit to the windows; it says whether
 // these tell anything.
-func inWindows(t *testing.T, seed uint64, problem *graph.Problem, spine *boundspine.Spine, limit float64) (narrow bool) {
+func inWindows(t *testing.T, seed uint64, problem *graph.Problem, spine *boundspine.Spine, limit float64) bool {
+	narrow := false
 	t.Helper()
 	first, last, ok := spine.Windows(context.Background(), limit)
 	rows(problem, func(stage []int, largest float64) {
