@@ -15,7 +15,7 @@ const (
 )
 
 // spinePart is the part of the time that is left in which the spine has to be done.
-const spinePart = 0.3
+const spinePart = 0.6
 
 // alongSpine raises the bound along the graph's spine, looks for an answer there,
 // and lets the tree know the windows that it leaves. What is refuted is checked apart
