@@ -139,7 +139,7 @@ func (find *finder) stretch(one *trail) bool {
 	for b := one.first; b < one.first+len(find.paid[one.first]); b++ {
 		load := one.begun.load + find.timeTo[2*b+2] - find.timeTo[2*one.first+1]
 		size := one.size + find.sizeTo[2*b+2] - find.sizeTo[2*one.first+1]
-		if load > find.limit || size > find.row.room {
+		if load > find.limit || size > find.room {
 			return false
 		}
 		if load += find.paid[one.first][b-one.first]; load > find.limit {
@@ -149,7 +149,7 @@ func (find *finder) stretch(one *trail) bool {
 			find.end = one
 			return true
 		}
-		find.divide(one, b, find.limit-load, find.row.room-size)
+		find.divide(one, b, find.limit-load, find.room-size)
 	}
 	return false
 }
@@ -168,7 +168,7 @@ func (find *finder) divide(one *trail, b int, load, room float64) {
 		if load >= of.most && room >= of.size {
 			return
 		}
-		load, room = load+max(0, find.limit-of.middle), room+find.row.room
+		load, room = load+max(0, find.limit-of.middle), room+find.room
 	}
 }
 
@@ -205,9 +205,9 @@ func within(list []pick, load, best float64) *pick {
 func (find *finder) put(one trail, with begun) {
 	one.begun = with
 	many, end := float64(find.stages-one.stage), len(find.timeTo)-1
-	if one.stage < find.stages && with.load <= find.limit && with.size <= find.row.room &&
+	if one.stage < find.stages && with.load <= find.limit && with.size <= find.room &&
 		with.load+find.timeTo[end]-find.timeTo[2*one.first+1] <= many*find.limit &&
-		with.size+find.sizeTo[end]-find.sizeTo[2*one.first+1] <= many*find.row.room {
+		with.size+find.sizeTo[end]-find.sizeTo[2*one.first+1] <= many*find.room {
 		find.reached[one.stage][one.first] = append(find.reached[one.stage][one.first], &one)
 	}
 }
@@ -221,7 +221,7 @@ func (find *finder) divided(at *trail) []int {
 	out := slices.Repeat([]int{at.stage}, len(parts))
 	load, room := make([]float64, stages), make([]float64, stages)
 	for stage := range load {
-		load[stage], room[stage] = find.limit-of.middle, find.row.room
+		load[stage], room[stage] = find.limit-of.middle, find.room
 	}
 	load[0], room[0] = at.load-of.mixed.left, at.room
 	if at.set == uint64(1)<<len(parts)-1 {
@@ -292,7 +292,7 @@ func (find *finder) thinned(some []*trail) []*trail {
 	var kept []*trail
 	for _, one := range some {
 		if last := len(kept) - 1; last >= 0 && (kept[last].size <= one.size ||
-			one.begun.load < kept[last].begun.load+find.limit/apart && one.size > kept[last].size-find.row.room/apart) {
+			one.begun.load < kept[last].begun.load+find.limit/apart && one.size > kept[last].size-find.room/apart) {
 			continue
 		}
 		kept = append(kept, one)

@@ -94,7 +94,8 @@ func counted(before, after [][]int) []int {
 			for word, members := range sets[item] {
 				sets[next][word] |= members
 			}
-			if waits[next]--; waits[next] == 0 {
+			waits[next]--
+			if waits[next] == 0 {
 				order = append(order, next)
 			}
 		}

@@ -139,8 +139,9 @@ func one(is bool) int {
 // inWindows holds all placements within a limit to the windows; it says whether
 // these tell anything.
 func inWindows(t *testing.T, seed uint64, problem *graph.Problem, spine *boundspine.Spine, limit float64) bool {
-	narrow := false
 	t.Helper()
+	t.Helper()
+	narrow := false
 	first, last, ok := spine.Windows(context.Background(), limit)
 	rows(problem, func(stage []int, largest float64) {
 		for item, at := range stage {
@@ -158,12 +159,15 @@ func inWindows(t *testing.T, seed uint64, problem *graph.Problem, spine *boundsp
 // inOrder holds an answer, if there is one, to the order.
 func inOrder(t *testing.T, seed uint64, problem *graph.Problem, stage []int) bool {
 	t.Helper()
+	if stage == nil {
+		return false
+	}
 	for _, edge := range problem.Edges {
-		if stage != nil && stage[edge[0]] > stage[edge[1]] {
+		if stage[edge[0]] > stage[edge[1]] {
 			t.Fatalf("seed %d: %v breaks the order", seed, stage)
 		}
 	}
-	return stage != nil
+	return true
 }
 
 // TestExperts: where all wires are sure, a bound and an answer are near the least

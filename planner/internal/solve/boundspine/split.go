@@ -82,23 +82,38 @@ func (row *row) count(out *split, i int) []part {
 	return all
 }
 
-// addTo counts a wire of one of the block's items, or of all of them.
-func (row *row) addTo(out *split, parts map[int]*part, members []int32, cost float64, i int) {
-	var own []int
-	before, after, first, last := false, false, false, false
+// crossing is where a wire has members, seen from a block: in it (own), before and behind
+// it, and of these in the items of the spine that are next to it.
+type crossing struct {
+	own                        []int
+	before, after, first, last bool
+}
+
+// crossingOf is of block i; ok is false where other blocks have members too: the wire
+// would be counted in both.
+func (row *row) crossingOf(members []int32, i int) (of crossing, ok bool) {
 	for _, item := range members {
 		switch at := row.at[item]; {
 		case at == 2*i:
-			own = append(own, int(item))
+			of.own = append(of.own, int(item))
 		case at%2 == 0:
-			return // of two blocks: it would be counted in both
+			return of, false
 		case at < 2*i:
-			before = true
-			first = first || at == 2*i-1
+			of.before = true
+			of.first = of.first || at == 2*i-1
 		default:
-			after = true
-			last = last || at == 2*i+1
+			of.after = true
+			of.last = of.last || at == 2*i+1
 		}
+	}
+	return of, true
+}
+
+// addTo counts a wire of one of the block's items, or of all of them.
+func (row *row) addTo(out *split, parts map[int]*part, members []int32, cost float64, i int) {
+	wire, ok := row.crossingOf(members, i)
+	if !ok {
+		return
 	}
 	pay := func(to *float64, pays bool) {
 		if pays {
@@ -106,27 +121,27 @@ func (row *row) addTo(out *split, parts map[int]*part, members []int32, cost flo
 		}
 	}
 	switch {
-	case len(own) == 1:
+	case len(wire.own) == 1:
 		// Left pays where it has a member and others have some, right too.
-		of := parts[own[0]]
-		pay(&out.none.left, first)
-		pay(&out.mixed.left, first)
-		pay(&out.all.left, first)
-		pay(&of.load, after)
-		if first {
+		of := parts[wire.own[0]]
+		pay(&out.none.left, wire.first)
+		pay(&out.mixed.left, wire.first)
+		pay(&out.all.left, wire.first)
+		pay(&of.load, wire.after)
+		if wire.first {
 			of.load -= cost
 		}
-		pay(&of.right, last)
-		pay(&of.stays, before)
-		pay(&of.between, before || after)
-	case len(own) == len(parts) && len(own) > 1:
-		pay(&out.none.left, first)
-		pay(&out.none.right, before)
-		pay(&out.mixed.left, first)
+		pay(&of.right, wire.last)
+		pay(&of.stays, wire.before)
+		pay(&of.between, wire.before || wire.after)
+	case len(wire.own) == len(parts) && len(wire.own) > 1:
+		pay(&out.none.left, wire.first)
+		pay(&out.none.right, wire.before)
+		pay(&out.mixed.left, wire.first)
 		out.mixed.right += cost
-		pay(&out.all.left, first && after)
-		pay(&out.all.right, last)
-		pay(&out.middle, before || after)
+		pay(&out.all.left, wire.first && wire.after)
+		pay(&out.all.right, wire.last)
+		pay(&out.middle, wire.before || wire.after)
 	}
 }
 
