@@ -46,6 +46,14 @@ func (anneal *annealer) energy(device int32, load, bytes float64) float64 {
 	return scaled
 }
 
+// loadOf is the load that has an energy.
+func (anneal *annealer) loadOf(energy float64) float64 {
+	for range anneal.squarings {
+		energy = math.Sqrt(energy)
+	}
+	return energy * anneal.unit
+}
+
 // note remembers the assignment if it is the best so far.
 func (anneal *annealer) note() {
 	if load, fits := anneal.largest(); fits && load < anneal.bestLoad*(1-1e-12) {
@@ -203,10 +211,16 @@ func (anneal *annealer) settle(from, to int32) {
 	anneal.note()
 }
 
-// cool anneals from where it stands, for some multiple of the steps.
-func (anneal *annealer) cool(ctx context.Context, largest float64, steps int) {
+// cool anneals from where it stands, in so many steps; a low power rises meanwhile: it
+// finds placements whose transfers are few, a high one balances them.
+func (anneal *annealer) cool(ctx context.Context, largest float64, steps int, way way) {
+	const cold = 1e-5
 	anneal.unit = largest
-	anneal.squarings = 3 + anneal.rng.IntN(3)
-	hot := [...]float64{0.03, 0.1, 0.3, 1}[anneal.rng.IntN(4)]
-	anneal.run(ctx, steps*[...]int{1, 2, 4, 8}[anneal.rng.IntN(4)], hot, 1e-4)
+	parts := high - way.power + 1
+	for part := range parts {
+		anneal.squarings = way.power + part
+		from, to := float64(part)/float64(parts), float64(part+1)/float64(parts)
+		scale := float64(int(1) << anneal.squarings) // what a part more of load is as energy
+		anneal.run(ctx, steps/parts, scale*way.hot*math.Pow(cold/way.hot, from), scale*way.hot*math.Pow(cold/way.hot, to))
+	}
 }

@@ -2,7 +2,6 @@ package anyplace
 
 import (
 	"context"
-	"math"
 	"math/rand/v2"
 	"sync/atomic"
 
@@ -15,6 +14,7 @@ import (
 type beside struct {
 	*anywhere
 	*annealer
+	ways  ways
 	laid  bool // sets and halves are made
 	sets  *boundprice.Bound
 	known float64 // the answer's value when its sets were last told
@@ -27,18 +27,15 @@ type beside struct {
 	doubted float64
 	cooled  bool
 	// part ends with the context, or where the bound meets the answer.
-	part context.Context //nolint:containedctx // of one run
-	stop context.CancelFunc
-	done chan struct{} // nil: it does not run
-	// awaited: the search has ended its round. least are the bits of the least
-	// value that it has said meanwhile.
-	awaited atomic.Bool
-	least   atomic.Uint64
+	part    context.Context //nolint:containedctx // of one run
+	stop    context.CancelFunc
+	done    chan struct{} // nil: it does not run
+	awaited atomic.Bool   // the search has ended its round
 }
 
 func (call *anywhere) newBeside() *beside {
 	rng := rand.New(rand.NewPCG(call.Settings.Seed, 1))
-	return &beside{anywhere: call, annealer: newAnnealer(newPlacement(call.Netlist, make([]int32, len(call.Nodes))), rng)}
+	return &beside{anywhere: call, ways: ways{list: cools()}, annealer: newAnnealer(newPlacement(call.Netlist, make([]int32, len(call.Nodes))), rng)}
 }
 
 // begin starts a run: of one slice of work, or, with a deadline, of as many as
@@ -48,7 +45,6 @@ func (side *beside) begin(ctx context.Context, timed bool) {
 	side.part, side.stop = context.WithCancel(ctx)
 	side.done, side.cooled = make(chan struct{}), false
 	side.awaited.Store(!timed)
-	side.least.Store(math.Float64bits(largest))
 	go func() {
 		defer close(side.done)
 		if !side.laid {
@@ -60,25 +56,22 @@ func (side *beside) begin(ctx context.Context, timed bool) {
 			return
 		}
 		for again := true; again; again = !side.cooled && !side.awaited.Load() && side.part.Err() == nil {
-			side.slice(start, bound)
+			side.slice(start, largest, bound)
 		}
 	}()
 }
 
-// hear is told a value that the search has found meanwhile.
-func (side *beside) hear(value float64) { side.least.Store(math.Float64bits(value)) }
-
 // slice is a part of a run: two devices are done at once; others are bounded for
 // as long as prices prove more, and then searched.
-func (side *beside) slice(start []int32, bound float64) {
-	largest := math.Float64frombits(side.least.Load())
+func (side *beside) slice(start []int32, largest, bound float64) {
 	switch {
 	case side.halves != nil:
 		side.halve(start)
 	case side.sets == nil || side.sets.Done(largest):
 		side.refresh(start)
 		side.forget()
-		side.cool(side.part, largest, side.steps)
+		side.cool(side.part, largest, side.steps*side.ways.longer(), side.ways.next())
+		side.ways.told(side.bestLoad < largest)
 		side.cooled = true
 	default:
 		if side.sets.Outgrown(largest) {

@@ -13,7 +13,9 @@ package anyplace
 import (
 	"context"
 	"fmt"
+	"time"
 
+	"github.com/devmap-dev/devmap/planner/internal/solve/downset"
 	"github.com/devmap-dev/devmap/planner/internal/solve/graph"
 	"github.com/devmap-dev/devmap/planner/internal/solve/netlist"
 )
@@ -69,11 +71,18 @@ type anywhere struct {
 	best  []int32 // device of each item
 	none  bool    // no assignment is within the capacities
 	steps int     // of one run of annealing
+	ways  ways    // of the search
+	// row is the best contiguous answer, of the nodes, and moves what goes on with it.
+	row      []int
+	rowValue float64
+	moves    *downset.Moves
+	// spent is the time of the search for any assignment, rowSpent that of moves.
+	spent, rowSpent time.Duration
 }
 
 func newAnywhere(in *graph.Instance, set graph.Settings) *anywhere {
 	steps := annealSteps * min(len(in.Nodes), maxItems)
-	return &anywhere{Netlist: netlist.New(in), Incumbent: graph.NewIncumbent(in.Problem, set), steps: steps}
+	return &anywhere{Netlist: netlist.New(in), Incumbent: graph.NewIncumbent(in.Problem, set), steps: steps, ways: ways{list: allWays()}}
 }
 
 // take takes an assignment of the items if it is better by more than rounding.

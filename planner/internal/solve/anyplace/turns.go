@@ -35,29 +35,26 @@ func (call *anywhere) solve(ctx context.Context) {
 		return
 	}
 	part, cancel := startOf(ctx, firstPart)
-	whole := call.inOrder(part, nil)
+	whole := call.inOrder(part)
 	cancel()
 	call.unit(ctx)
 	if call.tooLarge() {
-		call.goOn(ctx, whole, nil)
+		call.goOn(ctx, whole)
 		call.Answer.Method += "; tables for a search of any assignment would be too large"
 		return
 	}
-	call.together(ctx, whole, prices)
+	if whole {
+		call.row = nil // nothing is left to be found
+	}
+	call.together(ctx, prices)
 }
 
-// together searches and bounds at the same time. The bound does not wait for the
-// contiguous answer.
-func (call *anywhere) together(ctx context.Context, whole bool, prices graph.Prices) {
+// together searches and bounds at the same time.
+func (call *anywhere) together(ctx context.Context, prices graph.Prices) {
 	side := call.newBeside()
 	defer side.close()
-	_, timed := ctx.Deadline()
-	if timed {
+	if _, timed := ctx.Deadline(); timed {
 		call.steps = annealSteps * maxItems
-	}
-	if timed && !whole && !call.over(ctx) {
-		side.begin(ctx, true)
-		call.goOn(side.part, whole, side)
 	}
 	if !call.over(ctx) {
 		call.exact(ctx, prices)
@@ -73,33 +70,26 @@ const maxHeld = 1 << 26
 func (call *anywhere) tooLarge() bool { return len(call.Wires)*call.Problem.Devices() > maxHeld }
 
 // inOrder takes the contiguous answer: the search for any assignment goes on from
-// there. It tells whether that is all that there is to be had. What runs beside, if
-// anything does, hears of its values.
-func (call *anywhere) inOrder(ctx context.Context, side *beside) (whole bool) {
-	hear := func(largest, _ float64) {
-		if side != nil && largest < call.Answer.Value {
-			side.hear(largest)
-		}
-	}
-	sol, err := downset.Solve(ctx, call.Problem, graph.Settings{Seed: call.Settings.Seed, Progress: hear})
+// there. It tells whether that is all that there is to be had.
+func (call *anywhere) inOrder(ctx context.Context) (whole bool) {
+	sol, err := downset.Solve(ctx, call.Problem, graph.Settings{Seed: call.Settings.Seed})
 	if err != nil {
 		return ctx.Err() == nil
 	}
-	place := make([]int32, len(call.Nodes))
-	for item, device := range sol.Place {
-		place[call.ItemOf[item]] = int32(device)
+	if call.row == nil || sol.Value < call.rowValue {
+		call.row, call.rowValue = sol.Place, sol.Value
 	}
-	call.take(place, sol.Value, sol.Method)
+	call.takeRow(sol.Place, sol.Value, sol.Method)
 	return ctx.Err() == nil
 }
 
 // goOn goes on with the contiguous answer, unless that is whole, for up to half of
 // the time that is left.
-func (call *anywhere) goOn(ctx context.Context, whole bool, side *beside) {
+func (call *anywhere) goOn(ctx context.Context, whole bool) {
 	if !whole && ctx.Err() == nil {
 		part, cancel := partOf(ctx, 0.5)
 		defer cancel()
-		call.inOrder(part, side)
+		call.inOrder(part)
 	}
 }
 
@@ -164,25 +154,41 @@ func (call *anywhere) search(ctx context.Context, side *beside) {
 		if side.done == nil {
 			side.begin(ctx, timed)
 		}
+		if timed {
+			call.inRow(side.part, anneal, split)
+		}
+		began := time.Now()
 		call.round(side.part, anneal, split, round)
+		call.spent += time.Since(began)
 		side.end(!timed)
 	}
 }
 
-// round searches: from random starts at first, then by kicks to the best answer,
-// slow cooling from it and random starts, in turns.
+// round searches: from random starts at first, then in all ways in turn, one again
+// where it found something better.
 func (call *anywhere) round(ctx context.Context, anneal *annealer, split *splitter, round int) {
-	switch {
-	case round < annealRuns || call.best == nil || round%4 == 2:
-		anneal.refresh(call.scatter(anneal.rng))
-		anneal.forget()
-		call.anneal(ctx, anneal, split, round)
-	case round%4 == 0:
+	if round < annealRuns || call.best == nil {
+		call.scattered(ctx, anneal, split, round)
+		return
+	}
+	before := call.Answer.Value
+	way := call.ways.next()
+	switch way.how {
+	case byScatter:
+		call.scattered(ctx, anneal, split, round)
+	case byCooling:
 		anneal.refresh(call.best)
 		anneal.forget()
-		anneal.cool(ctx, call.Answer.Value, call.steps)
+		anneal.cool(ctx, call.Answer.Value, call.steps*call.ways.longer(), way)
 		call.polish(ctx, anneal, split, "simulated annealing, cooled slowly from the best answer")
 	default:
 		call.kick(ctx, anneal, split)
 	}
+	call.ways.told(call.Answer.Value < before)
+}
+
+func (call *anywhere) scattered(ctx context.Context, anneal *annealer, split *splitter, round int) {
+	anneal.refresh(call.scatter(anneal.rng))
+	anneal.forget()
+	call.anneal(ctx, anneal, split, round)
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/solve/stagesearch"
 )
 
-// byMoves is the method of what the local search finds.
-const byMoves = "local search: items moved between neighbouring parts, by simulated annealing"
+// ByMoves is the method of what the local search finds.
+const ByMoves = "local search: items moved between neighbouring parts, by simulated annealing"
 
 // mover is a local search over the order's items, none of which are joined for
 // speed.
@@ -138,7 +138,7 @@ func (call *contiguous) heed() {
 	call.beside.Lock()
 	defer call.beside.Unlock()
 	if call.beside.place != nil && call.beside.value < call.Answer.Value*(1-graph.Rounding) {
-		call.Take(call.beside.place, byMoves)
+		call.Take(call.beside.place, ByMoves)
 	}
 }
 

@@ -87,7 +87,7 @@ func (call *contiguous) wait(ctx context.Context, end time.Time) {
 	move := call.newMover(ctx, 3)
 	for move != nil && call.Answer.Place == nil && ctx.Err() == nil && time.Now().Before(end) {
 		if place, _ := move.round(ctx); place != nil {
-			call.Take(place, byMoves)
+			call.Take(place, ByMoves)
 		}
 		call.heed()
 	}

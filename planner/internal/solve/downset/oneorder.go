@@ -87,7 +87,7 @@ func (call *contiguous) more(ctx context.Context) error {
 		call.heed()
 		if move != nil {
 			if place, _ := move.round(ctx); place != nil {
-				call.Take(place, byMoves)
+				call.Take(place, ByMoves)
 			}
 		}
 		items := call.shuffled(ctx, rng)

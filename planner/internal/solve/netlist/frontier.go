@@ -60,7 +60,7 @@ func (nets *Netlist) NewFrontier(ctx context.Context, withWires bool, most Width
 		if order == nil {
 			return nil
 		}
-		if frontier := short.layOutWithin(ctx, order, used, most, budget); frontier != nil {
+		if frontier := short.LayOut(ctx, order, used, most, budget); frontier != nil {
 			frontier.Short = make(map[int][]int32)
 			for wire := range used {
 				switch {
@@ -86,7 +86,7 @@ func (nets *Netlist) longestFirst(ctx context.Context, used []bool, budget Budge
 		order[item] = int32(item)
 	}
 	slices.SortStableFunc(order, func(a, b int32) int { return cmp.Compare(budget.Items[b], budget.Items[a]) })
-	frontier := nets.LayOut(ctx, order, used, math.MaxInt, budget)
+	frontier := nets.LayOut(ctx, order, used, Width{math.MaxInt, math.MaxInt}, budget)
 	for wire := range used {
 		if frontier != nil {
 			frontier.Left = append(frontier.Left, wire)
@@ -105,7 +105,7 @@ func (nets *Netlist) NewFrontierOf(ctx context.Context, order []int32, withWires
 		}
 	}
 	for ctx.Err() == nil {
-		if frontier := nets.layOutWithin(ctx, order, used, most, budget); frontier != nil {
+		if frontier := nets.LayOut(ctx, order, used, most, budget); frontier != nil {
 			for wire := range used {
 				if touched[wire] && !used[wire] {
 					frontier.Left = append(frontier.Left, wire)
@@ -116,22 +116,6 @@ func (nets *Netlist) NewFrontierOf(ctx context.Context, order []int32, withWires
 		nets.DropWires(order, used)
 	}
 	return nil
-}
-
-// layOutWithin is nil where the states are too many.
-func (nets *Netlist) layOutWithin(ctx context.Context, order []int32, used []bool, most Width, budget Budget) *Frontier {
-	if frontier := nets.LayOut(ctx, order, used, most.Step, budget); frontier != nil && frontier.total() <= most.All {
-		return frontier
-	}
-	return nil
-}
-
-func (frontier *Frontier) total() int {
-	total := 0
-	for _, states := range frontier.States {
-		total += states
-	}
-	return total
 }
 
 // spans are the first and last steps of the used wires.

@@ -26,6 +26,7 @@ type layer struct {
 type Budget struct {
 	Most  float64
 	Items []float64 // nil: they cost nothing
+	Both  bool      // the wires of what it leaves cost too
 }
 
 // AnySet may cost what it likes.
@@ -35,17 +36,18 @@ var AnySet = Budget{Most: math.Inf(1)}
 const Nowhere = -1
 
 // LayOut walks through the order and numbers the states that sets within the
-// budget come to, or returns nil where a step has too many.
-func (nets *Netlist) LayOut(ctx context.Context, order []int32, used []bool, limit int, budget Budget) *Frontier {
+// budget come to, or returns nil where a step or all have too many.
+func (nets *Netlist) LayOut(ctx context.Context, order []int32, used []bool, most Width, budget Budget) *Frontier {
 	level := &layer{
 		Netlist: nets, used: used, outside: nets.outside(order), slot: make([]int, len(nets.Wires)),
 		states: []string{""}, least: []float64{0}, Budget: budget,
 	}
 	level.first, level.last = nets.spans(order, used)
-	frontier := &Frontier{Order: order}
+	frontier, total := &Frontier{Order: order}, 0
 	for step, item := range order {
 		arcs := level.next(step, item)
-		if len(level.states) > limit || ctx.Err() != nil {
+		total += len(level.states)
+		if len(level.states) > most.Step || total > most.All || ctx.Err() != nil {
 			return nil
 		}
 		frontier.Arcs = append(frontier.Arcs, arcs)
@@ -77,6 +79,9 @@ func (level *layer) next(step int, item int32) [][2]Arc {
 			copy(key, state)
 			arc := level.choose(key, step, item, choice)
 			cost := level.least[stage] + arc.In
+			if level.Both {
+				cost += arc.Out
+			}
 			if choice == 1 && level.Items != nil {
 				cost += level.Items[item]
 			}

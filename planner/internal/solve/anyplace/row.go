@@ -1,0 +1,59 @@
+package anyplace
+
+import (
+	"context"
+	"time"
+
+	"github.com/devmap-dev/devmap/planner/internal/solve/downset"
+)
+
+// near is how far behind the best, as a part of it, the contiguous answer may be for
+// the search to go on with it too.
+const near = 0.01
+
+// share is the part of the time spent on any assignment that the contiguous answer
+// is given too: all where it is the best, less the farther behind it is. Where parts
+// that stand in a row are no worse than others, the search for them is the faster.
+func (call *anywhere) share() float64 {
+	if call.row == nil {
+		return 0
+	}
+	return max(0, 1-(call.rowValue/call.Answer.Value-1)/near)
+}
+
+// inRow goes on with the contiguous answer until it has had its share.
+func (call *anywhere) inRow(ctx context.Context, anneal *annealer, split *splitter) {
+	for ctx.Err() == nil && call.rowSpent.Seconds() < call.share()*call.spent.Seconds() {
+		began := time.Now()
+		call.rowRound(ctx, anneal, split)
+		call.rowSpent += time.Since(began)
+	}
+}
+
+func (call *anywhere) rowRound(ctx context.Context, anneal *annealer, split *splitter) {
+	if call.moves == nil {
+		if call.moves = downset.NewMoves(ctx, call.Problem, call.Settings, call.row); call.moves == nil {
+			call.row = nil // it does not go on
+			return
+		}
+	}
+	place, largest := call.moves.Round(ctx)
+	if place == nil {
+		return
+	}
+	call.rowValue = min(call.rowValue, largest)
+	if call.takeRow(place, largest, downset.ByMoves) {
+		call.chain(ctx, anneal, split)
+	}
+}
+
+// takeRow takes a contiguous answer.
+func (call *anywhere) takeRow(row []int, largest float64, method string) (better bool) {
+	place := make([]int32, len(call.Nodes))
+	for node, device := range row {
+		place[call.ItemOf[node]] = int32(device)
+	}
+	before := call.Answer.Value
+	call.take(place, largest, method)
+	return call.Answer.Value < before
+}

@@ -1,0 +1,61 @@
+package anyplace
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/devmap-dev/devmap/planner/internal/solve/downset"
+	"github.com/devmap-dev/devmap/planner/internal/solve/graph"
+	"github.com/devmap-dev/devmap/planner/internal/solve/graph/graphtest"
+)
+
+// The contiguous answer goes on as long as it is near the best, and is the better
+// for it.
+func TestRowsGoOnWhileTheyAreNear(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	over, stop := context.WithCancel(ctx)
+	stop()
+	better := 0
+	for seed := range uint64(8) {
+		problem := graphtest.NearChain(rand.New(rand.NewPCG(seed, 5)), 60, 40, graph.Kind{Count: 5, Capacity: math.Inf(1)})
+		call := newAnywhere(graph.NewInstance(problem, problem.Groups()), graph.Settings{})
+		call.inOrder(over)
+		split := newSplitter(ctx, call.Netlist, splitCells)
+		random := rand.New(rand.NewPCG(seed, 6))
+		anneal := newAnnealer(newPlacement(call.Netlist, call.scatter(random)), random)
+		sol, err := downset.Solve(over, problem, graph.Settings{})
+		first := graphtest.Scored(t, problem, sol, err)
+		call.inRow(ctx, anneal, split)
+		if call.moves != nil {
+			t.Fatalf("seed %d: it goes on before its time", seed)
+		}
+		call.spent = time.Nanosecond
+		call.inRow(ctx, anneal, split)
+		if call.moves == nil || call.rowSpent <= 0 {
+			t.Fatalf("seed %d: the contiguous answer is the best, but does not go on", seed)
+		}
+		if call.rowValue > first || call.Answer.Value > call.rowValue*(1+1e-9) {
+			t.Errorf("seed %d: %v, in a row %v, from %v", seed, call.Answer.Value, call.rowValue, first)
+		}
+		if call.rowValue < first*(1-1e-9) {
+			better++
+		}
+		call.Answer.Value = call.rowValue / (1 + near/2)
+		if share := call.share(); math.Abs(share-0.5) > 1e-9 {
+			t.Errorf("seed %d: half of what is near behind, a share of %v", seed, share)
+		}
+		call.Answer.Value = call.rowValue / (1 + 2*near)
+		was := call.rowSpent
+		call.spent = time.Hour
+		if call.inRow(ctx, anneal, split); call.rowSpent != was {
+			t.Errorf("seed %d: far behind, but it goes on", seed)
+		}
+	}
+	if better < 4 {
+		t.Errorf("%d contiguous answers of 8 are better for it", better)
+	}
+}
