@@ -51,7 +51,8 @@ func TestRowsGoOnWhileTheyAreNear(t *testing.T) {
 		call.Answer.Value = call.rowValue / (1 + 2*near)
 		was := call.rowSpent
 		call.spent = time.Hour
-		if call.inRow(ctx, anneal, split); call.rowSpent != was {
+		call.inRow(ctx, anneal, split)
+		if call.rowSpent != was {
 			t.Errorf("seed %d: far behind, but it goes on", seed)
 		}
 	}

@@ -32,10 +32,16 @@ const low, high = 3, 5
 // cools are ways that cool from the best answer; those beside each other are unlike.
 func cools() []way {
 	return []way{
-		{byCooling, high, 0.004}, {byCooling, low, 0.06}, {byCooling, high, 0.015},
-		{byCooling, low, 0.004}, {byCooling, high, 0.06},
-		{byCooling, low, 0.2}, {byCooling, high, 0.001}, {byCooling, low, 0.015},
-		{byCooling, high, 0.2}, {byCooling, low, 0.001},
+		{byCooling, high, 0.004},
+		{byCooling, low, 0.06},
+		{byCooling, high, 0.015},
+		{byCooling, low, 0.004},
+		{byCooling, high, 0.06},
+		{byCooling, low, 0.2},
+		{byCooling, high, 0.001},
+		{byCooling, low, 0.015},
+		{byCooling, high, 0.2},
+		{byCooling, low, 0.001},
 	}
 }
 

@@ -14,7 +14,8 @@ func TestWaysAreTakenInTurn(t *testing.T) {
 		taken[turn.next()]++
 		now := turn.next()
 		for range 3 {
-			if turn.told(true); turn.next() != now {
+			turn.told(true)
+			if turn.next() != now {
 				t.Fatalf("%v found something better and is not taken again", now)
 			}
 		}
