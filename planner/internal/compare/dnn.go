@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/devmap-dev/devmap/modelgraph/benchfile"
@@ -43,7 +42,8 @@ func contiguous(ctx context.Context, out io.Writer, given settings) error {
 	})
 }
 
-// anyAssignment finds and bounds the least largest load without contiguity.
+// anyAssignment finds and bounds the least largest load without contiguity, of the files
+// that are posed for latency too.
 func anyAssignment(ctx context.Context, out io.Writer, given settings) error {
 	grid := &table{writer: out}
 	grid.printf("dnn-partitioning, any assignment: largest load in ms, at most %v each\n", given.limit)
@@ -51,9 +51,6 @@ func anyAssignment(ctx context.Context, out io.Writer, given settings) error {
 	grid.printf(form, "file", "devmap", "bound", "gap", "status", "wall s", "annealing", "contiguous", "tight bound")
 	within, files := 0, 0
 	err := given.eachDNN(ctx, func(path string, file *benchfile.DNNPartitioning) error {
-		if strings.HasPrefix(workloadName(path), "latency/") {
-			return nil
-		}
 		a, err := solveDNN(ctx, anyplace.Solve, file, given)
 		if err != nil {
 			return err

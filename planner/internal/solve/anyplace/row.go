@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/devmap-dev/devmap/planner/internal/solve/downset"
+	"github.com/devmap-dev/devmap/planner/internal/solve/graph"
 )
 
 // near is how far behind the best, as a part of it, the contiguous answer may be for
@@ -30,7 +31,35 @@ func (call *anywhere) inRow(ctx context.Context, anneal *annealer, split *splitt
 	}
 }
 
+// again is how many times as long as the last one a whole search for the contiguous
+// answer is: all of them together take no more than twice as long as the last.
+const again = 2
+
+// closable tells that a contiguous answer may be better than the best, and that its own
+// bound is so near that a whole search may find it, or prove that there is none: moves
+// find neither where few devices have much each.
+func (call *anywhere) closable() bool {
+	best := call.Answer.Value
+	return call.rowBound < best*(1-graph.Rounding) && call.rowBound > best*(1-2*near)
+}
+
+// rowRound searches the whole anew where that may close the gap, and makes moves for as
+// long in between.
 func (call *anywhere) rowRound(ctx context.Context, anneal *annealer, split *splitter) {
+	if call.closable() && 2*call.wholeSpent <= call.rowSpent {
+		began, before := time.Now(), call.Answer.Value
+		part, cancel := context.WithTimeout(ctx, again*call.whole)
+		defer cancel()
+		whole := call.inOrder(part)
+		call.wholeSpent += time.Since(began)
+		if call.Answer.Value < before {
+			call.chain(ctx, anneal, split)
+		}
+		if whole {
+			call.row = nil // it is the least
+		}
+		return
+	}
 	if call.moves == nil {
 		if call.moves = downset.NewMoves(ctx, call.Problem, call.Settings, call.row); call.moves == nil {
 			call.row = nil // it does not go on

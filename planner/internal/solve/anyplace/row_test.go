@@ -33,6 +33,7 @@ func TestRowsGoOnWhileTheyAreNear(t *testing.T) {
 		if call.moves != nil {
 			t.Fatalf("seed %d: it goes on before its time", seed)
 		}
+		call.rowBound = 0 // by moves
 		call.spent = time.Nanosecond
 		call.inRow(ctx, anneal, split)
 		if call.moves == nil || call.rowSpent <= 0 {
@@ -58,5 +59,41 @@ func TestRowsGoOnWhileTheyAreNear(t *testing.T) {
 	}
 	if better < 4 {
 		t.Errorf("%d contiguous answers of 8 are better for it", better)
+	}
+}
+
+// Where the contiguous answer's own bound is near, it is searched for whole again, longer
+// each time, until it is proved; then it does not go on.
+func TestRowsAreClosed(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	over, stop := context.WithCancel(ctx)
+	stop()
+	for seed := range uint64(8) {
+		problem := graphtest.NearChain(rand.New(rand.NewPCG(seed, 7)), 60, 40, graph.Kind{Count: 2, Capacity: math.Inf(1)})
+		least, err := downset.Solve(ctx, problem, graph.Settings{})
+		want := graphtest.Scored(t, problem, least, err)
+		call := newAnywhere(graph.NewInstance(problem, problem.Groups()), graph.Settings{})
+		call.inOrder(over)
+		split := newSplitter(ctx, call.Netlist, splitCells)
+		random := rand.New(rand.NewPCG(seed, 8))
+		anneal := newAnnealer(newPlacement(call.Netlist, call.scatter(random)), random)
+		call.rowBound, call.whole = call.Answer.Value*(1-near), time.Hour
+		call.rowRound(ctx, anneal, split)
+		if call.row != nil || call.wholeSpent <= 0 {
+			t.Errorf("seed %d: the whole search is not done", seed)
+		}
+		if call.Answer.Value > want*(1+1e-9) {
+			t.Errorf("seed %d: %v, the least in a row is %v", seed, call.Answer.Value, want)
+		}
+		if call.moves != nil {
+			t.Errorf("seed %d: it is closed by moves", seed)
+		}
+		call.row = []int{}
+		for _, bound := range []float64{call.Answer.Value, call.Answer.Value * (1 - 3*near)} {
+			if call.rowBound = bound; call.closable() {
+				t.Errorf("seed %d: with a bound of %v the best in a row may be below %v, and near", seed, bound, call.Answer.Value)
+			}
+		}
 	}
 }

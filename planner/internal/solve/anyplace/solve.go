@@ -73,10 +73,14 @@ type anywhere struct {
 	steps int     // of one run of annealing
 	ways  ways    // of the search
 	// row is the best contiguous answer, of the nodes, and moves what goes on with it.
-	row      []int
-	rowValue float64
-	moves    *downset.Moves
-	// spent is the time of the search for any assignment, rowSpent that of moves.
+	row                []int
+	rowValue, rowBound float64
+	moves              *downset.Moves
+	// whole is what the last whole search for it took, and wholeSpent what all did but
+	// the first.
+	whole, wholeSpent time.Duration
+	// spent is the time of the search for any assignment, rowSpent that of the contiguous
+	// answer behind the first.
 	spent, rowSpent time.Duration
 }
 

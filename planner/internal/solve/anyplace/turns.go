@@ -72,6 +72,7 @@ func (call *anywhere) tooLarge() bool { return len(call.Wires)*call.Problem.Devi
 // inOrder takes the contiguous answer: the search for any assignment goes on from
 // there. It tells whether that is all that there is to be had.
 func (call *anywhere) inOrder(ctx context.Context) (whole bool) {
+	began := time.Now()
 	sol, err := downset.Solve(ctx, call.Problem, graph.Settings{Seed: call.Settings.Seed})
 	if err != nil {
 		return ctx.Err() == nil
@@ -79,6 +80,7 @@ func (call *anywhere) inOrder(ctx context.Context) (whole bool) {
 	if call.row == nil || sol.Value < call.rowValue {
 		call.row, call.rowValue = sol.Place, sol.Value
 	}
+	call.rowBound, call.whole = max(call.rowBound, sol.LowerBound), time.Since(began)
 	call.takeRow(sol.Place, sol.Value, sol.Method)
 	return ctx.Err() == nil
 }
