@@ -14,17 +14,9 @@ import (
 // before or after, which are found here. Stage after stage has some of them, and
 // hands on what it has left of the groups up to the next one.
 func CheckSpine(ctx context.Context, problem *graph.Problem, limit float64) error {
-	kind := -1
-	for k := range problem.Kinds {
-		if problem.Kinds[k].Count > 0 && kind >= 0 {
-			return errors.New("a row of several kinds of devices")
-		}
-		if problem.Kinds[k].Count > 0 {
-			kind = k
-		}
-	}
-	if kind < 0 {
-		return errors.New("no devices")
+	kind, err := onlyKind(problem)
+	if err != nil {
+		return err
 	}
 	if len(problem.Nodes) > mostOfLine {
 		return errTooLong

@@ -8,21 +8,34 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/solve/graph"
 )
 
+// onlyKind is the one kind of which there are devices: others cannot stand in a row.
+func onlyKind(problem *graph.Problem) (int, error) {
+	only := -1
+	for kind := range problem.Kinds {
+		if problem.Kinds[kind].Count == 0 {
+			continue
+		}
+		if only >= 0 {
+			return -1, errors.New("a row of several kinds of devices")
+		}
+		only = kind
+	}
+	if only < 0 {
+		return -1, errors.New("no devices")
+	}
+	return only, nil
+}
+
 // CheckStages checks a proof that no contiguous placement on devices of the one
 // kind there is has a largest load of Limit or less. Its kinds are the stages of
 // the row, and a stage can have those groups alone that may be there within the
 // limit, which is worked out here.
 func CheckStages(ctx context.Context, problem *graph.Problem, proof *Proof) error {
-	kind := -1
-	for k := range problem.Kinds {
-		if problem.Kinds[k].Count > 0 && kind >= 0 {
-			return errors.New("stages of several kinds of devices")
-		}
-		if problem.Kinds[k].Count > 0 {
-			kind = k
-		}
+	kind, err := onlyKind(problem)
+	if err != nil {
+		return err
 	}
-	if !proof.Stages || kind < 0 || len(proof.Kinds) != problem.Kinds[kind].Count {
+	if !proof.Stages || len(proof.Kinds) != problem.Kinds[kind].Count {
 		return fmt.Errorf("%d rents of stages, stages: %v", len(proof.Kinds), proof.Stages)
 	}
 	groups := grouped(problem)
