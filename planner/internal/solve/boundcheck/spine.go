@@ -83,14 +83,7 @@ func newLine(problem *graph.Problem, kind int, limit float64) *line {
 
 // find gives each group its rank.
 func (line *line) find(problem *graph.Problem) {
-	from, to := make(map[int][]int), make(map[int][]int)
-	for _, edge := range problem.Edges {
-		tail, head := &problem.Nodes[edge[0]], &problem.Nodes[edge[1]]
-		if !tail.Backward && !head.Backward && tail.Group != head.Group {
-			from[tail.Group] = append(from[tail.Group], head.Group)
-			to[head.Group] = append(to[head.Group], tail.Group)
-		}
-	}
+	from, to := neighbours(problem)
 	var knots []int
 	ahead := make(map[int]map[int]bool)
 	for name := range line.groups {

@@ -70,13 +70,9 @@ type row struct {
 	earliest, latest map[int]int
 }
 
-func newRow(problem *graph.Problem, groups map[int]*group, kind int, limit float64) *row {
-	const rounding = 1e-9
-	row := &row{
-		groups: groups, kind: kind, stages: problem.Kinds[kind].Count,
-		limit: limit * (1 + rounding), room: problem.Kinds[kind].Capacity * (1 + rounding),
-	}
-	from, to := make(map[int][]int), make(map[int][]int)
+// neighbours are the groups that each leads to, and those that lead to it.
+func neighbours(problem *graph.Problem) (from, to map[int][]int) {
+	from, to = make(map[int][]int), make(map[int][]int)
 	for _, edge := range problem.Edges {
 		tail, head := &problem.Nodes[edge[0]], &problem.Nodes[edge[1]]
 		if !tail.Backward && !head.Backward && tail.Group != head.Group {
@@ -84,6 +80,16 @@ func newRow(problem *graph.Problem, groups map[int]*group, kind int, limit float
 			to[head.Group] = append(to[head.Group], tail.Group)
 		}
 	}
+	return from, to
+}
+
+func newRow(problem *graph.Problem, groups map[int]*group, kind int, limit float64) *row {
+	const rounding = 1e-9
+	row := &row{
+		groups: groups, kind: kind, stages: problem.Kinds[kind].Count,
+		limit: limit * (1 + rounding), room: problem.Kinds[kind].Capacity * (1 + rounding),
+	}
+	from, to := neighbours(problem)
 	row.earliest = row.soonest(to)
 	row.latest = row.soonest(from)
 	for name, stage := range row.latest {

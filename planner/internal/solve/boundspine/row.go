@@ -32,7 +32,9 @@ type row struct {
 	picks  []picks // nil: not yet
 }
 
-func newRow(nets *netlist.Netlist, kind int, before, after [][]int) *row {
+// newRow is of items that come after so many others, earlier, and before so many,
+// later.
+func newRow(nets *netlist.Netlist, kind int, earlier, later []int) *row {
 	count := len(nets.Nodes)
 	out := &row{
 		stages: min(nets.Count[kind], count), time: nets.Time[kind], size: nets.Size, room: nets.Capacity[kind],
@@ -41,7 +43,6 @@ func newRow(nets *netlist.Netlist, kind int, before, after [][]int) *row {
 	if !nets.Free[kind] {
 		out.wires = nets.Wires
 	}
-	earlier, later := counted(before, after), counted(after, before)
 	for item := range count {
 		if earlier[item]+later[item] == count-1 {
 			out.items = append(out.items, item)
@@ -58,12 +59,9 @@ func newRow(nets *netlist.Netlist, kind int, before, after [][]int) *row {
 			continue
 		}
 		// All that has fewer before it than the item comes before it: of the spine.
-		i := 1 + len(out.items[1:len(out.items)-1])
-		for j, of := range out.items[1 : len(out.items)-1] {
-			if earlier[of] > earlier[item] {
-				i = j + 1
-				break
-			}
+		i := len(out.items) - 1
+		if found := slices.IndexFunc(out.items[1:i], func(of int) bool { return earlier[of] > earlier[item] }); found >= 0 {
+			i = found + 1
 		}
 		out.at[item] = 2 * i
 		out.block[i] = append(out.block[i], item)

@@ -28,20 +28,13 @@ type Spine struct {
 // or the context ends. before and after are the items' direct neighbours; no load
 // above the largest will be asked about.
 func New(ctx context.Context, nets *netlist.Netlist, before, after [][]int, largest float64) *Spine {
-	kind := -1
-	for k, count := range nets.Count {
-		if count > 0 && kind >= 0 {
-			return nil
-		}
-		if count > 0 {
-			kind = k
-		}
-	}
+	kind := nets.OnlyKind()
 	if kind < 0 || len(nets.Nodes) > mostItems {
 		return nil
 	}
+	earlier, later := counted(before, after), counted(after, before)
 	out := &Spine{
-		forth: newRow(nets, kind, before, after), back: newRow(nets, kind, after, before),
+		forth: newRow(nets, kind, earlier, later), back: newRow(nets, kind, later, earlier),
 		after: after, largest: largest * (1 + graph.Rounding),
 	}
 	if len(out.forth.items)*out.forth.stages > mostBegun {

@@ -81,15 +81,7 @@ func (tree *Tree) within(limit float64) *Tree {
 // onlyKind is the kind of devices in use; −1 where they are of several kinds, or
 // just one device, or items are too many.
 func onlyKind(nets *netlist.Netlist) int {
-	kind := -1
-	for k, count := range nets.Count {
-		if count > 0 && kind >= 0 {
-			return -1
-		}
-		if count > 0 {
-			kind = k
-		}
-	}
+	kind := nets.OnlyKind()
 	if kind < 0 || nets.Count[kind] < 2 || len(nets.Nodes) > maxItems || len(nets.Nodes)*nets.Count[kind] > maxFree {
 		return -1
 	}

@@ -32,8 +32,8 @@ const (
 )
 
 // newStagePrices is nil where there are several kinds of devices, or the order
-// of the groups has cycles, or they are too many, or windows are wide. Groups stay apart that the
-// order has joined: who checks a proof knows nothing of that.
+// of the groups has cycles, or they are too many, or windows are wide. Groups stay
+// apart that the order has joined: who checks a proof knows nothing of that.
 func (call *contiguous) newStagePrices(ctx context.Context) *stagePrices {
 	in := graph.NewInstance(call.Problem, call.Problem.Groups())
 	var edges [][2]int

@@ -25,6 +25,20 @@ type Netlist struct {
 	Free         []bool
 }
 
+// OnlyKind is the kind of devices in use; −1 where there are none, or of several kinds.
+func (nets *Netlist) OnlyKind() int {
+	only := -1
+	for kind, count := range nets.Count {
+		if count > 0 && only >= 0 {
+			return -1
+		}
+		if count > 0 {
+			only = kind
+		}
+	}
+	return only
+}
+
 // Wire joins the items that write or read one output, or several of the same
 // readers: its cost is theirs together.
 type Wire struct {
