@@ -4,9 +4,11 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/devmap-dev/devmap/planner/internal/solve/boundcheck"
+	"github.com/devmap-dev/devmap/planner/internal/solve/graph"
 	"github.com/devmap-dev/devmap/planner/internal/solve/graph/graphtest"
 )
 
@@ -49,5 +51,22 @@ func TestCheckSpine(t *testing.T) {
 	}
 	if tried < 300 || passed < 60 {
 		t.Errorf("%d problems, %d of their loads refuted", tried, passed)
+	}
+}
+
+// TestARowIsOfOneKind: what one kind of devices cannot do another may.
+func TestARowIsOfOneKind(t *testing.T) {
+	t.Parallel()
+	many, one, none := graph.Kind{Count: 8, Capacity: math.Inf(1)}, graph.Kind{Count: 1, Capacity: math.Inf(1)}, graph.Kind{Capacity: math.Inf(1)}
+	for name, kinds := range map[string][2]graph.Kind{"": {none, one}, "several": {many, one}, "no devices": {none, none}} {
+		problem := graphtest.NearChain(rand.New(rand.NewPCG(1, 59)), 30, 0, kinds[:]...)
+		total := 0.0
+		for node := range problem.Nodes {
+			total += problem.Nodes[node].Time[1]
+		}
+		err := boundcheck.CheckSpine(context.Background(), problem, total/2)
+		if (name == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), name) {
+			t.Errorf("%q: %v", name, err)
+		}
 	}
 }
