@@ -56,7 +56,8 @@ type way struct {
 }
 
 // merge takes the labels of all ways that can still become worth what is asked
-// for.
+// for. Many ways are a heap by the load of their first label: where a wide sum ends,
+// hundreds of states lead to one.
 func (walk *walker) merge(limit float64) {
 	ways := walk.ways
 	room, best := walk.room, math.Inf(-1)
@@ -65,12 +66,13 @@ func (walk *walker) merge(limit float64) {
 	}
 	sized := !math.IsInf(room, 1)
 	walk.stairs = walk.stairs[:0]
+	for at := len(ways)/2 - 1; at >= 0 && len(ways) > fewWays; at-- {
+		settle(ways, at)
+	}
 	for len(ways) > 0 {
 		pick := 0
-		for i := 1; i < len(ways); i++ {
-			if ways[i].head < ways[pick].head {
-				pick = i
-			}
+		if len(ways) <= fewWays {
+			pick = least(ways)
 		}
 		from := &ways[pick]
 		if from.head > limit {
@@ -86,6 +88,9 @@ func (walk *walker) merge(limit float64) {
 			ways[pick] = ways[len(ways)-1]
 			ways = ways[:len(ways)-1]
 		}
+		if len(ways) > fewWays {
+			settle(ways, 0)
+		}
 		switch {
 		case one.size > room || walk.hopeless(one):
 		case sized && walk.stands(one), !sized && one.worth > best:
@@ -93,6 +98,31 @@ func (walk *walker) merge(limit float64) {
 			walk.next = append(walk.next, one)
 		default:
 		}
+	}
+}
+
+// fewWays are no heap: looking at all is as quick.
+const fewWays = 6
+
+func least(ways []way) (pick int) {
+	for i := 1; i < len(ways); i++ {
+		if ways[i].head < ways[pick].head {
+			pick = i
+		}
+	}
+	return pick
+}
+
+// settle puts a way where it belongs in the heap, among those behind it.
+func settle(ways []way, at int) {
+	for next := 2*at + 1; next < len(ways); at, next = next, 2*next+1 {
+		if next+1 < len(ways) && ways[next+1].head < ways[next].head {
+			next++
+		}
+		if ways[at].head <= ways[next].head {
+			return
+		}
+		ways[at], ways[next] = ways[next], ways[at]
 	}
 }
 
