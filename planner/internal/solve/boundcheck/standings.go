@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 )
 
 // permutation holds the order to have every group that it must have, and none
@@ -45,29 +46,29 @@ func (all *sums) lay(ctx context.Context, order []int) error {
 	for output, many := range within {
 		all.apart[output] = many < len(all.outputs[output].groups)
 	}
-	standings, moves := []map[int]byte{{}}, 0
-	best := []reach{{}}
-	rest := all.rest(order)
+	standings, moves := []string{""}, 0
+	best, rest := []reach{{}}, all.rest(order)
+	var open []int // outputs: of each a standing has a byte
 	for step, name := range order {
+		turn := all.turn(open, name, step)
 		numbers := make(map[string]int)
-		var next []map[int]byte
+		var next []string
 		var bestNext []reach
-		var from [][2]move
+		from := make([][2]move, 0, len(standings))
 		for at, standing := range standings {
 			var both [2]move
 			for in := range both {
-				after, cost := all.stand(standing, name, step, in == 1)
+				after, cost := turn.stand(standing, in == 1)
 				both[in] = all.moved(name, cost, in == 1)
 				reached := best[at].along(both[in], all.said.PerLoad)
 				if both[in].never = both[in].never || all.beyond(reached, rest[step+1]); both[in].never {
 					continue
 				}
-				key := fmt.Sprint(after)
-				to, known := numbers[key]
+				to, known := numbers[string(after)]
 				if !known {
 					to = len(next)
-					numbers[key] = to
-					next, bestNext = append(next, after), append(bestNext, reached)
+					next, bestNext = append(next, string(after)), append(bestNext, reached)
+					numbers[next[to]] = to
 				}
 				bestNext[to] = bestNext[to].or(reached)
 				both[in].to = to
@@ -78,7 +79,7 @@ func (all *sums) lay(ctx context.Context, order []int) error {
 			return errors.Join(errTooLong, ctx.Err())
 		}
 		all.moves = append(all.moves, from)
-		standings, best = next, bestNext
+		standings, best, open = next, bestNext, turn.left()
 	}
 	return nil
 }
@@ -92,33 +93,76 @@ func (all *sums) moved(name int, cost float64, in bool) move {
 	return move{load: cost + own.time[all.kind], size: own.size, worth: all.proof.Price[name], never: math.IsInf(own.time[all.kind], 1)}
 }
 
-// stand is how the outputs stand after a group, and what is paid for that.
-func (all *sums) stand(before map[int]byte, name, step int, in bool) (after map[int]byte, cost float64) {
-	after = make(map[int]byte, len(before)+len(all.of[name]))
-	for output, stands := range before {
-		after[output] = stands
+// turn is a group's: what it does to the outputs that are open before it or opened by
+// it.
+type turn struct {
+	open []int
+	// begun is how those that it opens stand at first, cost what each costs.
+	begun []byte
+	cost  []float64
+	// own are the places of the group's outputs; ends says which close behind it.
+	own   []int
+	ends  []bool
+	after []byte
+}
+
+func (all *sums) turn(open []int, name, step int) *turn {
+	turn := &turn{open: slices.Clone(open)}
+	for _, output := range all.of[name] {
+		at := slices.Index(open, output)
+		if at < 0 {
+			at = len(turn.open)
+			turn.open = append(turn.open, output)
+			begun := byte('?') // no group yet
+			if all.apart[output] {
+				begun = 'o'
+			}
+			turn.begun = append(turn.begun, begun)
+		}
+		turn.own = append(turn.own, at)
 	}
+	for _, output := range turn.open {
+		turn.cost = append(turn.cost, all.outputs[output].cost)
+		turn.ends = append(turn.ends, all.last[output] == step)
+	}
+	return turn
+}
+
+// left are the outputs that are open after the group.
+func (turn *turn) left() (open []int) {
+	for at, output := range turn.open {
+		if !turn.ends[at] {
+			open = append(open, output)
+		}
+	}
+	return open
+}
+
+// stand is how the outputs stand after the group, and what is paid for that. It is
+// good until the next call.
+func (turn *turn) stand(before string, in bool) (after []byte, cost float64) {
 	side := byte('o')
 	if in {
 		side = 'i'
 	}
-	for _, output := range all.of[name] {
-		stands, open := after[output]
-		if !open && all.apart[output] {
-			stands, open = 'o', true
-			after[output] = stands
-		}
-		switch {
-		case !open:
-			after[output] = side
-		case stands != 'm' && stands != side:
-			after[output] = 'm'
-			cost += all.outputs[output].cost
+	after = append(append(turn.after[:0], before...), turn.begun...)
+	for _, at := range turn.own {
+		switch stands := after[at]; stands {
+		case '?':
+			after[at] = side
+		case 'm', side:
 		default:
-		}
-		if all.last[output] == step {
-			delete(after, output)
+			after[at] = 'm'
+			cost += turn.cost[at]
 		}
 	}
-	return after, cost
+	kept := 0
+	for at, ends := range turn.ends {
+		if !ends {
+			after[kept] = after[at]
+			kept++
+		}
+	}
+	turn.after = after
+	return after[:kept], cost
 }
