@@ -58,3 +58,59 @@ func TestAgain(t *testing.T) {
 		t.Errorf("%d problems, %d with fewer states", asked, fewer)
 	}
 }
+
+// TestWider: where walks are so narrow that wires are left out, they are made wider
+// once a trial is lost, with more of the wires; they prove more then, and what they
+// prove holds.
+func TestWider(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	left := func(bound *Bound) (wires int) {
+		for _, walk := range bound.walkers {
+			wires += len(walk.Left) + len(walk.Short)
+		}
+		return wires
+	}
+	asked, wider, higher := 0, 0, 0
+	for seed := range uint64(400) {
+		random := rand.New(rand.NewPCG(seed, 71))
+		problem := graphtest.Whole(random)
+		least := graphtest.Least(problem)
+		instance := graph.NewInstance(problem, problem.Groups())
+		if math.IsInf(least, 1) || least == 0 || instance.Feasible() != nil {
+			continue
+		}
+		bound := newWithin(ctx, netlist.New(instance), least, netlist.Width{Step: 2, All: 12})
+		if bound.whole {
+			continue
+		}
+		asked++
+		before, lost, steps := left(bound), 0.0, 0
+		for ; !bound.Done(least) && steps < 100; steps++ {
+			bound.Improve(ctx, least, 3_000_000)
+			if bound.Outgrown(least) {
+				if lost == 0 {
+					lost = bound.Value
+				}
+				bound = bound.Again(ctx, least)
+			}
+		}
+		if left(bound) < before {
+			wider++
+		}
+		if lost > 0 && bound.Value > lost*(1+1e-6) {
+			higher++
+		}
+		if bound.Value > least*(1+1e-9) {
+			t.Errorf("seed %d: %v is refuted, and %v is possible", seed, bound.Value, least)
+		}
+		if bound.Proof != nil {
+			if err := boundcheck.Check(ctx, problem, bound.Proof); err != nil {
+				t.Errorf("seed %d: %v", seed, err)
+			}
+		}
+	}
+	if asked < 70 || wider < 35 || higher < 35 {
+		t.Errorf("%d problems with wires left out, %d made wider, %d proved more then", asked, wider, higher)
+	}
+}

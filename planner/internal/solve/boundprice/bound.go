@@ -27,6 +27,10 @@ type Bound struct {
 	Value   float64
 	Proof   *boundcheck.Proof
 	largest float64 // that the walks are laid out for
+	// width is what the walks may take, whole that nothing is left out for it; hard:
+	// a trial was lost by walks of this width.
+	width       netlist.Width
+	whole, hard bool
 	// own is the highest load that trials refute, or below which they are too hard.
 	own float64
 	// kinds are those in use, walkers find their dearest sets.
@@ -63,7 +67,7 @@ func New(ctx context.Context, nets *netlist.Netlist, largest float64) *Bound {
 
 func newWithin(ctx context.Context, nets *netlist.Netlist, largest float64, width netlist.Width) *Bound {
 	bound := newBound(nets)
-	bound.largest = largest
+	bound.largest, bound.width, bound.whole = largest, width, true
 	var count []float64
 	for kind, devices := range nets.Count {
 		if devices == 0 {
@@ -73,6 +77,7 @@ func newWithin(ctx context.Context, nets *netlist.Netlist, largest float64, widt
 		if frontier == nil {
 			return nil
 		}
+		bound.whole = bound.whole && (nets.Free[kind] || len(frontier.Left)+len(frontier.Short) == 0)
 		bound.walks(kind, frontier)
 		count = append(count, float64(devices))
 	}
@@ -164,7 +169,7 @@ func (bound *Bound) Raise(value float64) { bound.Value = max(bound.Value, value)
 // Done says that prices on single items prove no more below the largest load
 // known.
 func (bound *Bound) Done(largest float64) bool {
-	return bound.Closes(bound.Value, largest) || bound.near(bound.reach)
+	return bound.Closes(bound.Value, largest) || bound.near(bound.reach) && !bound.widens()
 }
 
 // Closes says that what is above a limit, and below the largest load known, is no
@@ -191,7 +196,7 @@ func (bound *Bound) Improve(ctx context.Context, largest float64, work int) {
 	if largest < netlist.MinLoad {
 		return
 	}
-	for until := bound.work() + work; bound.work() < until && ctx.Err() == nil && !bound.Done(largest); {
+	for until := bound.work() + work; bound.work() < until && ctx.Err() == nil && !bound.Done(largest) && !bound.tooNarrow(); {
 		if bound.trial == nil || bound.trial.limit > largest {
 			bound.begin(largest)
 			bound.trial.choose(ctx)
@@ -205,10 +210,10 @@ func (bound *Bound) Improve(ctx context.Context, largest float64, work int) {
 			bound.stride *= 2
 			bound.trial.lift(bound.trial.limit)
 		case end == covered:
-			bound.reach = min(bound.reach, bound.trial.limit)
+			bound.reach, bound.hard = min(bound.reach, bound.trial.limit), true
 			bound.trial.fail()
 		default:
-			bound.tough = min(bound.tough, bound.trial.limit)
+			bound.tough, bound.hard = min(bound.tough, bound.trial.limit), true
 			bound.stride = max(bound.stride/4, leastStride)
 			bound.trial.fail()
 			bound.own = bound.Value

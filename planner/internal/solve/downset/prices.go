@@ -23,6 +23,9 @@ func (call *contiguous) byPrices(ctx context.Context, end time.Time) error {
 		call.sets = boundprice.New(part, netlist.New(graph.NewInstance(call.Problem, call.Problem.Groups())), call.Answer.Value)
 	}
 	for call.sets != nil && part.Err() == nil && !call.Proven() && !call.sets.Done(call.Answer.Value) {
+		if call.sets.Outgrown(call.Answer.Value) {
+			call.sets = call.sets.Again(part, call.Answer.Value)
+		}
 		before := call.sets.Proof
 		call.sets.Raise(call.Answer.LowerBound)
 		call.sets.Improve(part, call.Answer.Value, priceWork)
