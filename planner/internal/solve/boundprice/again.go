@@ -43,6 +43,7 @@ func (bound *Bound) Again(ctx context.Context, largest float64) *Bound {
 	}
 	next.Value, next.own, next.Proof, next.stride = bound.Value, bound.own, bound.Proof, bound.stride
 	copy(next.prices, bound.prices)
+	next.failed = bound.failed
 	for _, set := range bound.lp.sets {
 		next.lp.add(set)
 	}
