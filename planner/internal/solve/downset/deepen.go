@@ -99,16 +99,31 @@ func (call *contiguous) timed(ctx context.Context) error {
 }
 
 // priceSets looks for prices for a part of the time that is left, where the gap is
-// wide; for nearly all of it where windows are wide as well, as boundaries gain
-// nothing then.
+// wide: of stages first, and where these leave it wide, of any device, whose walks are
+// fewer, so that they leave out fewer wires. Where windows are wide it takes nearly all
+// of the time, as boundaries gain nothing then.
 func (call *contiguous) priceSets(ctx context.Context, part float64) error {
-	if call.Answer.Place == nil || call.Answer.Value*(1-wideGap) <= call.Answer.LowerBound {
+	if !call.wideGap() {
 		return nil
 	}
-	if err := call.byStages(ctx, partOf(ctx, part)); err != nil || call.Proven() || !call.unpriced {
+	if err := call.byStages(ctx, partOf(ctx, part)); err != nil || call.Proven() || !call.wideGap() {
 		return err
 	}
-	return call.byPrices(ctx, partOf(ctx, max(part, unpricedPart)))
+	if call.unpriced {
+		part = max(part, unpricedPart)
+	}
+	before := call.Answer.LowerBound
+	err := call.byPrices(ctx, partOf(ctx, part))
+	if call.Answer.LowerBound > before {
+		call.priced, call.unpriced = nil, true // those of stages are behind
+	}
+	return err
+}
+
+// wideGap: the boundaries alone will not do.
+func (call *contiguous) wideGap() bool {
+	const wide = 0.03 // as a part of the value
+	return call.Answer.Place != nil && call.Answer.Value*(1-wide) > call.Answer.LowerBound
 }
 
 // unpricedPart is the part of the time for prices where stages have none of their own.
@@ -136,10 +151,6 @@ func (call *contiguous) selections(ctx context.Context) error {
 	}
 	return nil
 }
-
-// wideGap is a gap, as a part of the value, at which the boundaries alone will not
-// do.
-const wideGap = 0.03
 
 // untimedBranches are looked at where there is no end to wait for.
 const untimedBranches = 100

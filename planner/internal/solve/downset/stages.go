@@ -20,6 +20,8 @@ type stagePrices struct {
 	// work what it may take.
 	part float64
 	work int
+	// won: a load was refuted.
+	won bool
 }
 
 // The trials: half way at first, nearer to the bound where that was too far, and
@@ -91,7 +93,9 @@ func (call *contiguous) byStages(ctx context.Context, end time.Time) error {
 	}
 	for call.priced != nil && part.Err() == nil && !call.Proven() {
 		call.heed()
-		call.priced.trial(part, call)
+		if call.priced.trial(part, call); call.priced.work > firstWork && !call.priced.won {
+			call.priced, call.unpriced = nil, true // they do not pay here
+		}
 	}
 	return ctx.Err()
 }
@@ -105,7 +109,7 @@ func (priced *stagePrices) trial(ctx context.Context, call *contiguous) {
 	proof := priced.Refute(ctx, limit, first, last, priced.work)
 	if proof != nil && boundcheck.CheckStages(ctx, call.Problem, proof) == nil {
 		call.Raise(limit, "sets of stages: at some prices, all items are worth more than what the stages can take within this load, of what may be there")
-		priced.part = math.Min(1, 2*priced.part)
+		priced.part, priced.won = math.Min(1, 2*priced.part), true
 		return
 	}
 	if priced.part /= 2; priced.part < leastPart {
