@@ -46,7 +46,7 @@ type sum struct{ load, size, worth float64 }
 const (
 	mostSums  = 30_000 // of one standing: then they are paired
 	mostMoves = 2_000_000
-	mostWork  = 150_000_000
+	mostWork  = 400_000_000
 )
 
 // check says that no set is worth more than the rent.
