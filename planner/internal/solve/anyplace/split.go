@@ -2,34 +2,24 @@ package anyplace
 
 import (
 	"context"
+	"math"
 
 	"github.com/devmap-dev/devmap/planner/internal/solve/netlist"
+	"github.com/devmap-dev/devmap/planner/internal/solve/pairs"
 )
 
-// splitter divides two devices' items between them anew, the best way that
-// cells of load can tell apart: a walk along the frontier where each label is
-// the two loads so far.
+// splitter divides two devices' items between them anew (package pairs).
 type splitter struct {
 	*netlist.Netlist
+	*pairs.Divider
 	order []int32 // of all items, thin
 	used  []bool
-	cells int
-	// one is the first device's load in each cell, two the second's.
-	one, two []float64
-	from     []int32
-	trace    [][]int32
-	// spans are the cells of each state that have a load.
-	spans [][2]int
-	// rest is what both loads gain at least behind each state before a step.
-	rest [][]float64
-	// work counts what was done, in steps of about a nanosecond: it ends the
-	// search where a clock would make it differ from run to run.
-	work int
+	cells int // that tell the loads of a pair apart
 }
 
 // newSplitter returns nil where the context ends.
 func newSplitter(ctx context.Context, nets *netlist.Netlist, cells int) *splitter {
-	divide := &splitter{Netlist: nets, cells: cells, used: make([]bool, len(nets.Wires))}
+	divide := &splitter{Netlist: nets, Divider: pairs.New(), cells: cells, used: make([]bool, len(nets.Wires))}
 	for wire := range divide.used {
 		divide.used[wire] = true
 	}
@@ -61,35 +51,34 @@ func (divide *splitter) split(ctx context.Context, anneal *annealer, device, oth
 	}
 	limit := max(anneal.load[device], anneal.load[other]) * (1 - 1e-9)
 	best, least := -1, anneal.energies[device]+anneal.energies[other]
-	pair := pair{
-		one: divide.Time[anneal.kind[device]], two: divide.Time[anneal.kind[other]],
-		freeOne: anneal.Free[anneal.kind[device]], freeTwo: anneal.Free[anneal.kind[other]],
-		limit: limit, both: 2 * min(limit, anneal.loadOf(least/2)),
+	pair := &pairs.Pair{
+		One: divide.side(anneal, device), Two: divide.side(anneal, other), Size: divide.Size,
+		Limit: limit, Both: 2 * min(limit, anneal.loadOf(least/2)),
 	}
 	if len(items) < 2 || limit < netlist.MinLoad {
 		return nil, nil
 	}
-	frontier := divide.LayOut(ctx, items, divide.used, divide.width(anneal.devices), pair.budget(items))
+	frontier := divide.LayOut(ctx, items, divide.used, divide.width(anneal.devices), pair.Budget(items))
 	if frontier == nil {
 		return nil, nil
 	}
-	labels := divide.walk(ctx, frontier, pair)
+	labels := divide.Walk(ctx, frontier, pair, divide.cells)
 	for i, label := range labels {
-		if here := anneal.energy(device, label[0], 0) + anneal.energy(other, label[1], 0); here < least*(1-1e-9) {
+		if here := anneal.energy(device, label.One, 0) + anneal.energy(other, label.Two, 0); here < least*(1-1e-9) {
 			best, least = i, here
 		}
 	}
 	if best < 0 {
 		return nil, nil
 	}
-	side = make([]bool, len(items))
-	j := int32(best)
-	for i := len(items) - 1; i >= 0; i-- {
-		from := divide.trace[i][j]
-		side[i] = from&1 == 1
-		j = from >> 1
-	}
-	return items, side
+	return items, divide.Sides(best, len(items))
+}
+
+// side is a device in a pair. Bytes are left to the energy: a device that is over its
+// capacity may stay so.
+func (divide *splitter) side(anneal *annealer, device int32) pairs.Side {
+	kind := anneal.kind[device]
+	return pairs.Side{Time: divide.Time[kind], Free: anneal.Free[kind], Room: math.Inf(1)}
 }
 
 // polish splits pair after pair until none can be split better. A pair is split once

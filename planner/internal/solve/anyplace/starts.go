@@ -47,9 +47,9 @@ func (call *anywhere) chain(ctx context.Context, anneal *annealer, split *splitt
 // is nearly as good (iterated local search).
 func (call *anywhere) kick(ctx context.Context, anneal *annealer, split *splitter) {
 	at, load := append([]int32(nil), call.best...), call.Answer.Value
-	stop, steps := split.work+kickWork, kickSteps*min(len(call.Nodes), maxItems)
+	stop, steps := split.Work+kickWork, kickSteps*min(len(call.Nodes), maxItems)
 	for range kicks {
-		if call.over(ctx) || split.work > stop {
+		if call.over(ctx) || split.Work > stop {
 			return
 		}
 		anneal.unit = load

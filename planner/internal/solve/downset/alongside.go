@@ -57,6 +57,18 @@ func (call *contiguous) newMover(ctx context.Context, stream uint64) *mover {
 	return move
 }
 
+// learn takes a better answer than its best for the rounds to come.
+func (move *mover) learn(place []int, value float64) {
+	if _, largest := move.search.Best(); place == nil || !(value < largest*(1-graph.Rounding)) {
+		return
+	}
+	items := make([]int, len(move.Nodes))
+	for item := range items {
+		items[item] = place[move.Nodes[item][0]]
+	}
+	move.search.Learn(items)
+}
+
 // round makes one round and returns the best placement of the nodes, nil where
 // there is none.
 func (move *mover) round(ctx context.Context) (place []int, largest float64) {
@@ -80,6 +92,9 @@ type helper struct {
 	cancel context.CancelFunc
 	place  []int
 	value  float64
+	// known is the best answer of the goroutine that solves, and what it comes to.
+	known      []int
+	knownValue float64
 }
 
 // listedPause is what the search of a lattice that was listed is given before
@@ -97,7 +112,7 @@ func (call *contiguous) help(ctx context.Context, pause time.Duration) {
 	if call.beside != nil || !timed && pause > 0 {
 		return
 	}
-	beside := &helper{value: math.Inf(1)}
+	beside := &helper{value: math.Inf(1), knownValue: math.Inf(1)}
 	call.beside = beside
 	ctx, beside.cancel = context.WithCancel(ctx)
 	move := call.newMover(ctx, 1)
@@ -117,9 +132,17 @@ func (call *contiguous) help(ctx context.Context, pause time.Duration) {
 		case <-ctx.Done():
 		}
 		for ctx.Err() == nil {
+			move.learn(beside.told())
 			beside.leave(move.round(ctx))
 		}
 	})
+}
+
+// told is the best answer of the goroutine that solves.
+func (beside *helper) told() (place []int, value float64) {
+	beside.Lock()
+	defer beside.Unlock()
+	return beside.known, beside.knownValue
 }
 
 func (beside *helper) leave(place []int, value float64) {
@@ -130,7 +153,7 @@ func (beside *helper) leave(place []int, value float64) {
 	}
 }
 
-// heed takes what the helper has found, if it is better.
+// heed takes what the helper has found, if it is better, and tells it what it has not.
 func (call *contiguous) heed() {
 	if call.beside == nil {
 		return
@@ -140,6 +163,7 @@ func (call *contiguous) heed() {
 	if call.beside.place != nil && call.beside.value < call.Answer.Value*(1-graph.Rounding) {
 		call.Take(call.beside.place, ByMoves)
 	}
+	call.beside.known, call.beside.knownValue = call.Answer.Place, call.Answer.Value
 }
 
 // dismiss ends the helper.

@@ -74,6 +74,7 @@ func (call *contiguous) divide(ctx context.Context, end time.Time, most int) err
 		call.tree.Step(ctx)
 		call.tree.branches++
 		call.tree.Lower(call.Answer.Value * (1 - below))
+		call.lend(ctx)
 		call.Raise(call.tree.Bound(), fmt.Sprintf("boundaries: minimum cuts at prices, in all %d branches of the windows of stages", call.tree.branches))
 	}
 	return ctx.Err()

@@ -122,7 +122,8 @@ type contiguous struct {
 	priced   *stagePrices
 	unpriced bool
 	// sets, if set, are the prices on sets of any device.
-	sets  *boundprice.Bound
+	sets *boundprice.Bound
+	lender
 	apart *order // in which no leaf was joined for speed; set when first asked for
 }
 

@@ -19,6 +19,7 @@ type layer struct {
 	// are left out.
 	least []float64
 	Budget
+	keep *keeper // nil: no order is kept
 }
 
 // Budget bounds what a set that is looked for may cost: its wires, and its items
@@ -38,9 +39,18 @@ const Nowhere = -1
 // LayOut walks through the order and numbers the states that sets within the
 // budget come to, or returns nil where a step or all have too many.
 func (nets *Netlist) LayOut(ctx context.Context, order []int32, used []bool, most Width, budget Budget) *Frontier {
+	return nets.layOut(ctx, order, used, most, budget, nil)
+}
+
+// LayOutKept is LayOut of sets that keep an order.
+func (nets *Netlist) LayOutKept(ctx context.Context, order []int32, used []bool, most Width, budget Budget, kept *Kept) *Frontier {
+	return nets.layOut(ctx, order, used, most, budget, newKeeper(kept))
+}
+
+func (nets *Netlist) layOut(ctx context.Context, order []int32, used []bool, most Width, budget Budget, keep *keeper) *Frontier {
 	level := &layer{
 		Netlist: nets, used: used, outside: nets.outside(order), slot: make([]int, len(nets.Wires)),
-		states: []string{""}, least: []float64{0}, Budget: budget,
+		states: []string{""}, least: []float64{0}, Budget: budget, keep: keep,
 	}
 	level.first, level.last = nets.spans(order, used)
 	frontier, total := &Frontier{Order: order}, 0
@@ -60,14 +70,10 @@ func (nets *Netlist) LayOut(ctx context.Context, order []int32, used []bool, mos
 func (level *layer) next(step int, item int32) [][2]Arc {
 	for _, wire := range level.WiresOf[item] {
 		if level.used[wire] && level.first[wire] == step {
-			if count := len(level.vacant); count > 0 {
-				level.slot[wire], level.vacant = level.vacant[count-1], level.vacant[:count-1]
-			} else {
-				level.slot[wire] = level.slots
-				level.slots++
-			}
+			level.slot[wire] = level.take()
 		}
 	}
+	level.keep.open(level, item)
 	number := make(map[string]int32)
 	var next []string
 	var least []float64
@@ -77,6 +83,10 @@ func (level *layer) next(step int, item int32) [][2]Arc {
 		for choice := range 2 {
 			clear(key)
 			copy(key, state)
+			if !level.keep.allows(key, item, choice) {
+				arcs[stage][choice] = Arc{To: Nowhere}
+				continue
+			}
 			arc := level.choose(key, step, item, choice)
 			cost := level.least[stage] + arc.In
 			if level.Both {
@@ -106,8 +116,20 @@ func (level *layer) next(step int, item int32) [][2]Arc {
 			level.vacant = append(level.vacant, level.slot[wire])
 		}
 	}
+	level.keep.close(level, item)
 	level.states, level.least = next, least
 	return arcs
+}
+
+// take is a slot that nothing has.
+func (level *layer) take() int {
+	if count := len(level.vacant); count > 0 {
+		slot := level.vacant[count-1]
+		level.vacant = level.vacant[:count-1]
+		return slot
+	}
+	level.slots++
+	return level.slots - 1
 }
 
 // choose changes a state by putting an item on a side, and tells the cost.

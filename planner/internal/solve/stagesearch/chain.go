@@ -9,6 +9,7 @@ import (
 // Chain is an order's items, their wires and the devices, in flat tables: what
 // a move looks at lies together.
 type Chain struct {
+	nets           *netlist.Netlist
 	items, devices int
 	// time is indexed by kind × items + item.
 	time, size []float64
@@ -47,7 +48,7 @@ const maxHeld = 1 << 25
 // NewChain is nil where its tables would be too large. before and after are the
 // items' direct neighbours in the order that devices keep.
 func NewChain(nets *netlist.Netlist, before, after [][]int) *Chain {
-	chain := &Chain{items: len(nets.Nodes), size: nets.Size, before: flat(before), after: flat(after), wires: flat(nets.WiresOf)}
+	chain := &Chain{nets: nets, items: len(nets.Nodes), size: nets.Size, before: flat(before), after: flat(after), wires: flat(nets.WiresOf)}
 	for kind, count := range nets.Count {
 		chain.time = append(chain.time, nets.Time[kind]...)
 		for i := range min(count, chain.items) {

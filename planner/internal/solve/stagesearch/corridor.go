@@ -34,8 +34,8 @@ type corridor struct {
 	work int
 }
 
-// way is the best way to a set: its energy, and the set before the stage.
-type way struct {
+// step is the best way to a set: its energy, and the set before the stage.
+type step struct {
 	energy float64
 	from   int32
 }
@@ -55,10 +55,8 @@ func newCorridor(chain *Chain, random *rand.PCG) *corridor {
 // items, about.
 const narrowest, widest = 32, 512
 
-// tighten goes on from the placement at hand to the best in a corridor around it,
-// and from there again, until wider corridors have nothing better or so much work
-// was done.
-func (anneal *annealer) tighten(ctx context.Context, work int) {
+// around is the corridor around the placement at hand; made when first needed.
+func (anneal *annealer) around() *corridor {
 	if anneal.walk == nil {
 		anneal.walk = newCorridor(anneal.Chain, anneal.random)
 	}
@@ -74,17 +72,51 @@ func (anneal *annealer) tighten(ctx context.Context, work int) {
 			walk.most = max(walk.most, bytes/anneal.capacity[device])
 		}
 	}
-	for end := walk.work + work; walk.work < end && ctx.Err() == nil; {
-		walk.widen(ctx, end)
-		if !walk.join(ctx) {
-			break
-		}
-	}
-	walk.keep()
+	return walk
+}
+
+// adopt takes the corridor's stages.
+func (anneal *annealer) adopt(walk *corridor) {
 	for item, stage := range walk.stage {
 		anneal.place[item] = walk.at[stage]
 	}
 	anneal.refresh()
+}
+
+// tighten goes on from the placement at hand to the best in a corridor around it,
+// and from there again, until wider corridors have nothing better or so much work
+// was done.
+func (anneal *annealer) tighten(ctx context.Context, work int) {
+	walk := anneal.around()
+	walk.widen(ctx, walk.work+work)
+	anneal.adopt(walk)
+}
+
+// join joins the placement at hand with each of some earlier ones; false where nothing
+// was better.
+func (anneal *annealer) join(ctx context.Context) (better bool) {
+	walk := anneal.around()
+	for _, walk.other = range walk.good {
+		walk.grow(ctx, narrowest/2)
+		better = walk.better(ctx) || better
+	}
+	walk.other = nil
+	anneal.adopt(walk)
+	return better
+}
+
+// keep keeps the placement at hand for later ones to be joined with, in the stead of
+// the oldest where there are many.
+func (anneal *annealer) keep() {
+	const many = 6
+	walk := anneal.around()
+	if slices.ContainsFunc(walk.good, func(known []int32) bool { return slices.Equal(known, walk.stage) }) {
+		return
+	}
+	walk.good = append(walk.good, slices.Clone(walk.stage))
+	if len(walk.good) > many {
+		walk.good = walk.good[1:]
+	}
 }
 
 // widen goes on from corridor to corridor until wider ones have nothing better.
@@ -97,37 +129,11 @@ func (walk *corridor) widen(ctx context.Context, end int) {
 	}
 }
 
-// join joins the placement with each of some earlier ones; false where nothing was
-// better.
-func (walk *corridor) join(ctx context.Context) (better bool) {
-	for _, walk.other = range walk.good {
-		walk.grow(ctx, narrowest/2)
-		better = walk.better(ctx) || better
-	}
-	walk.other = nil
-	return better
-}
-
-// keep keeps the placement for later ones to be joined with, in the stead of the
-// oldest where there are many.
-func (walk *corridor) keep() {
-	const many = 6
-	for _, known := range walk.good {
-		if slices.Equal(known, walk.stage) {
-			return
-		}
-	}
-	walk.good = append(walk.good, slices.Clone(walk.stage))
-	if len(walk.good) > many {
-		walk.good = walk.good[1:]
-	}
-}
-
 // better replaces the stages by the best in the corridor; false where they are
 // that already, or the context ends.
 func (walk *corridor) better(ctx context.Context) bool {
-	ways, now := make([][]way, walk.devices+1), 0.0
-	ways[0] = []way{{0, -1}}
+	ways, now := make([][]step, walk.devices+1), 0.0
+	ways[0] = []step{{0, -1}}
 	for k := range walk.devices {
 		ways[k+1] = walk.through(ctx, k, ways[k])
 		walk.begin(k)
@@ -171,8 +177,8 @@ func raised(scaled float64) float64 {
 }
 
 // through goes on from the sets before a stage to those after it.
-func (walk *corridor) through(ctx context.Context, k int, before []way) []way {
-	after := make([]way, len(walk.sets[k+1]))
+func (walk *corridor) through(ctx context.Context, k int, before []step) []step {
+	after := make([]step, len(walk.sets[k+1]))
 	for i := range after {
 		after[i].energy = math.Inf(1)
 	}
@@ -183,7 +189,7 @@ func (walk *corridor) through(ctx context.Context, k int, before []way) []way {
 		}
 		kept := walk.content
 		walk.move(k, int32(i))
-		walk.ends(walk.sets[k+1], 0, way{come.energy, int32(i)}, after)
+		walk.ends(walk.sets[k+1], 0, step{come.energy, int32(i)}, after)
 		walk.move(k, int32(i))
 		walk.content = kept // without what rounding has added
 	}
@@ -215,10 +221,10 @@ func (walk *corridor) move(k int, set int32) {
 }
 
 // ends tries a set after the stage, and those that grew from it.
-func (walk *corridor) ends(sets []near, at int32, come way, after []way) {
+func (walk *corridor) ends(sets []near, at int32, come step, after []step) {
 	if walk.wrong == 0 && walk.load <= walk.limit && walk.bytes <= walk.most*walk.capacity[walk.device] {
 		if energy := come.energy + walk.energy(); energy < after[at].energy {
-			after[at] = way{energy, come.from}
+			after[at] = step{energy, come.from}
 		}
 	}
 	for next := sets[at].child; next > 0; next = sets[next].next {

@@ -7,6 +7,7 @@ package stagesearch
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/devmap-dev/devmap/planner/internal/solve/graph"
@@ -17,13 +18,15 @@ import (
 type Search struct {
 	*annealer
 	rounds int
+	part   *parter
+	ways   ways
 	// rate is how many steps a second were made in the latest round.
 	rate float64
 }
 
 // New begins a search. Streams of one seed differ.
 func New(chain *Chain, seed, stream uint64) *Search {
-	search := &Search{annealer: newAnnealer(chain, seed, stream)}
+	search := &Search{annealer: newAnnealer(chain, seed, stream), ways: ways{taken: map[int]int{}}}
 	search.swaps = fewSwaps
 	if graph.Sum(chain.size) > tight*graph.Sum(chain.capacity) {
 		search.swaps = manySwaps
@@ -42,6 +45,12 @@ const (
 // numbered as in the problem. It must keep the order; where it does not keep
 // the capacities either, the search first looks for one that does.
 func (search *Search) Start(place []int) {
+	search.set(place)
+	search.refresh()
+}
+
+// set takes a placement, the devices numbered as in the problem.
+func (search *Search) set(place []int) {
 	number := make(map[int]int32, search.devices)
 	for device, of := range search.number {
 		number[of] = int32(device)
@@ -49,13 +58,20 @@ func (search *Search) Start(place []int) {
 	for item, device := range place {
 		search.place[item] = number[device]
 	}
+}
+
+// Learn takes a placement as the best where it is that, and goes on as before.
+func (search *Search) Learn(place []int) {
+	own := slices.Clone(search.place)
+	search.Start(place)
+	search.keep()
+	copy(search.place, own)
 	search.refresh()
 }
 
-// The rounds: steps for each item at first, twice as many every three rounds.
+// The rounds.
 const (
-	roundSteps = 1000
-	doublings  = 5
+	roundSteps = 2000 // of the shortest, for each item
 	// startRate is the guess of steps a second, for the first round.
 	startRate  = 500_000
 	leastSteps = 10_000
@@ -63,11 +79,9 @@ const (
 	manyItems = 4000
 )
 
-// The temperatures, for each power of the load: a device whose load is the aim
-// has an energy of 1, and a part more of load so many more of energy. An odd
-// round goes on from the best placement and is not hot enough to forget it; how
-// hot an even one is goes in turn, as few large items need more than many small.
 const (
+	// cold is the temperature at the end, as a part of the load. warm is not hot enough
+	// to forget what it begins with.
 	warm, cold = 0.004, 0.00001
 	// corridorWork is what is done in corridors for each step of a round: it is so
 	// much cheaper.
@@ -76,40 +90,39 @@ const (
 	aim = 0.97
 )
 
-var hot = [...]float64{0.04, 0.1, 0.04, 0.3}
-
-// Round makes one run of annealing, and looks for what is better in a corridor
-// around its end for about as long. While no placement keeps the capacities,
-// it looks for one that does and ends there.
+// Round makes one run of annealing, and goes on from its end to what is better near
+// it. While no placement keeps the capacities, it looks for one that does and ends
+// there.
 func (search *Search) Round(ctx context.Context) {
-	round := search.rounds
+	way, length := search.ways.next()
 	search.rounds++
-	squarings, from := 1+round%3, hot[round/2%len(hot)]
-	switch search.blind = !search.found(); {
+	search.unit, search.blind = search.bestLoad*aim, !search.found()
+	switch {
 	case search.blind:
-		squarings = 3 + round%4
-	case round%2 == 1 || search.items > manyItems:
-		from = warm
+		way = blind(search.rounds)
+	case search.items > manyItems:
+		way.hot = min(way.hot, warm)
 		copy(search.place, search.best)
-		search.unit = search.bestLoad * aim
+	case way.best:
+		copy(search.place, search.best)
 	default:
-		search.unit = search.bestLoad * aim
 	}
-	if !(search.unit > 0) {
+	if search.blind || !(search.unit > 0) {
 		search.unit = 1
 	}
-	steps, began := search.steps(ctx), time.Now()
-	search.run(ctx, steps, squarings, from, cold)
+	before, steps, began := search.bestLoad, search.steps(ctx, length), time.Now()
+	search.run(ctx, steps, way.power, way.hot, cold)
 	if search.found() {
-		search.tighten(ctx, corridorWork*steps)
+		search.improve(ctx, corridorWork*steps)
 	}
+	search.ways.told(search.bestLoad < before)
 	search.rate = float64(steps) / max(time.Since(began).Seconds(), 1e-6)
 }
 
 // steps are those of a round: no more than half of the time is for, as one that
 // is cut short ends hot.
-func (search *Search) steps(ctx context.Context) int {
-	steps := roundSteps * search.items << min((search.rounds-1)/3, doublings)
+func (search *Search) steps(ctx context.Context, length int) int {
+	steps := roundSteps * search.items * length
 	if end, timed := ctx.Deadline(); timed {
 		rate := search.rate
 		if rate == 0 {

@@ -1,0 +1,124 @@
+package pairs
+
+import (
+	"math"
+
+	"github.com/devmap-dev/devmap/planner/internal/solve/netlist"
+)
+
+// space is where the bytes on the first device may be after a step: what is on the
+// second must fit it as well.
+type space struct {
+	bound            bool // bytes bind at all
+	one, two         float64
+	total            float64 // of the items so far
+	low, high, scale float64
+}
+
+// finest is how many cells of bytes there are where bytes bind.
+const finest = 8
+
+func newSpace(items []int32, pair *Pair) space {
+	total := 0.0
+	for _, item := range items {
+		total += pair.Size[item]
+	}
+	return space{bound: total > min(pair.One.Room, pair.Two.Room), one: pair.One.Room, two: pair.Two.Room}
+}
+
+// next goes on by an item of a size.
+func (space *space) next(size float64) {
+	if !space.bound {
+		return
+	}
+	space.total += size
+	space.low, space.high = max(0, space.total-space.two), min(space.one, space.total)
+	space.scale = 0
+	if space.high > space.low {
+		space.scale = finest / (space.high - space.low) * (1 - 1e-12)
+	}
+}
+
+// cell is that of so many bytes; −1 where they do not fit.
+func (space *space) cell(bytes float64) int {
+	switch {
+	case !space.bound:
+		return 0
+	case bytes < space.low || bytes > space.high:
+		return -1
+	default:
+		return min(int((bytes-space.low)*space.scale), finest-1)
+	}
+}
+
+// extend goes on from the labels of a state by a choice.
+func (divide *Divider) extend(labels []Label, span []int32, more Label, choice, to int, pair *Pair, most float64, space *space) {
+	limit, scale := pair.Limit, float64(divide.cells)/pair.Limit*(1-1e-12)
+	for j := span[0]; j < span[1]; j++ {
+		next := Label{labels[j].One + more.One, labels[j].Two + more.Two, labels[j].Bytes + more.Bytes}
+		if next.One > limit || next.Two > limit || next.One+next.Two > most {
+			continue
+		}
+		room := space.cell(next.Bytes)
+		if room < 0 {
+			continue
+		}
+		row := to*divide.rooms + room
+		at := row*divide.cells + min(int(next.One*scale), divide.cells-1)
+		reach := &divide.spans[row]
+		reach[0], reach[1] = min(reach[0], at), max(reach[1], at+1)
+		if best := &divide.best[at]; next.Two < best.Two || (next.Two == best.Two && next.One < best.One) {
+			*best, divide.from[at] = next, 2*j+int32(choice)
+		}
+	}
+}
+
+// nothing is a span of no cells.
+var nothing = [2]int{math.MaxInt, 0}
+
+// unreached is the label of a cell that has none.
+var unreached = Label{math.Inf(1), math.Inf(1), 0}
+
+// collect takes the labels that no other of the same bytes beats in both loads.
+func (divide *Divider) collect(step, states int, labels []Label, start []int32) ([]Label, []int32) {
+	labels, start, divide.trace[step] = labels[:0], start[:0], divide.trace[step][:0]
+	for row := range states * divide.rooms {
+		if row%divide.rooms == 0 {
+			start = append(start, int32(len(labels)))
+		}
+		least := math.Inf(1)
+		divide.Work += max(0, divide.spans[row][1]-divide.spans[row][0])
+		for at := divide.spans[row][0]; at < divide.spans[row][1]; at++ {
+			if divide.best[at].Two < least {
+				least = divide.best[at].Two
+				labels = append(labels, divide.best[at])
+				divide.trace[step] = append(divide.trace[step], divide.from[at])
+			}
+			divide.best[at] = unreached
+		}
+		divide.spans[row] = nothing
+	}
+	return labels, append(start, int32(len(labels)))
+}
+
+func (divide *Divider) makeRoom(frontier *netlist.Frontier, space space, cells int) {
+	divide.rooms = 1
+	if space.bound {
+		divide.rooms = finest
+	}
+	divide.cells = max(1, cells/divide.rooms)
+	widest := 0
+	for _, count := range frontier.States {
+		widest = max(widest, count*divide.rooms)
+	}
+	for len(divide.best) < widest*divide.cells {
+		divide.best = append(divide.best, unreached)
+		divide.from = append(divide.from, 0)
+	}
+	for len(divide.spans) < widest {
+		divide.spans = append(divide.spans, nothing)
+	}
+	for len(divide.trace) < len(frontier.Order) {
+		divide.trace = append(divide.trace, nil)
+	}
+}
