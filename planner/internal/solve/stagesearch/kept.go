@@ -88,7 +88,7 @@ func (part *parter) layOut(ctx context.Context, items []int32, one int32, pair *
 			copy(part.kept.Fixed, fixed)
 			part.loosen(items, most, one)
 		}
-		if frontier := part.nets.LayOutKept(ctx, items, part.used, pairWidth, budget, &part.kept); frontier != nil {
+		if frontier := part.nets.LayOutKept(ctx, items, part.used, part.width, budget, &part.kept); frontier != nil {
 			return frontier
 		}
 	}

@@ -1,10 +1,6 @@
 package stagesearch
 
-import (
-	"cmp"
-	"context"
-	"slices"
-)
+import "context"
 
 // near is a down-set near a boundary: another one, with one item more or less.
 // They are a tree, the boundary's own set first; 0 is none of them.
@@ -219,11 +215,40 @@ func (grow *grower) try(parent, item int32) {
 
 // keep keeps so many of the sets that were tried.
 func (grow *grower) keep(most int) {
-	slices.SortFunc(grow.tried, func(a, b grown) int { return cmp.Compare(a.rank, b.rank) })
-	for _, one := range grow.tried[:min(most, len(grow.tried))] {
+	most = min(most, len(grow.tried))
+	first(grow.tried, most)
+	for _, one := range grow.tried[:most] {
 		grow.append(one)
 	}
 	grow.tried = grow.tried[:0]
+}
+
+// first puts so many of the lowest ranks in front, in any order (Hoare's selection,
+// Communications of the ACM 4, 1961).
+func first(sets []grown, most int) {
+	for low, high := 0, len(sets)-1; low < high; {
+		pivot, i, j := sets[(low+high)/2].rank, low, high
+		for i <= j {
+			for sets[i].rank < pivot {
+				i++
+			}
+			for sets[j].rank > pivot {
+				j--
+			}
+			if i <= j {
+				sets[i], sets[j] = sets[j], sets[i]
+				i, j = i+1, j-1
+			}
+		}
+		switch {
+		case most-1 <= j:
+			high = j
+		case most-1 >= i:
+			low = i
+		default:
+			return
+		}
+	}
 }
 
 // append adds a set to the tree and returns its number.

@@ -24,6 +24,7 @@ type parter struct {
 	// finely as may be.
 	whole float64
 	fine  bool
+	width netlist.Width
 }
 
 // newParter is nil where the context ends.
@@ -31,7 +32,7 @@ func newParter(ctx context.Context, anneal *annealer) *parter {
 	part := &parter{
 		annealer: anneal, Divider: pairs.New(), used: make([]bool, len(anneal.cost)),
 		kept: netlist.Kept{Before: make([][]int32, anneal.items), After: make([][]int32, anneal.items), Fixed: make([]byte, anneal.items)},
-		mark: make([]int32, anneal.items), loose: make([]int32, anneal.items),
+		mark: make([]int32, anneal.items), loose: make([]int32, anneal.items), width: pairWidth,
 	}
 	for wire := range part.used {
 		part.used[wire] = true

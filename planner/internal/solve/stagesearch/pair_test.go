@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/planner/internal/solve/graph"
+	"github.com/devmap-dev/devmap/planner/internal/solve/netlist"
 )
 
 // wide is a drawn problem of few edges on three devices and one of another kind.
@@ -133,5 +134,37 @@ func TestPairs(t *testing.T) {
 	}
 	if divided < 30 || left < 30 || far < 10 {
 		t.Errorf("%d pairs of neighbours were divided, %d of others, %d left: there is nothing to see", divided, far, left)
+	}
+}
+
+// TestWidePairs: where a pair is too wide to be divided wholly a part of it is, in
+// order, within the capacities and never worse; what is planted there is found.
+func TestWidePairs(t *testing.T) {
+	t.Parallel()
+	divided := 0
+	for seed := range uint64(100) {
+		search, part := small(seed)
+		if search == nil {
+			continue
+		}
+		part.width = netlist.Width{Step: 3, All: 16}
+		one, two := search.at[0], search.at[1]
+		rooms := [2]float64{part.side(one).Room, part.side(two).Room}
+		before := raised(search.load[one]/part.whole) + raised(search.load[two]/part.whole)
+		better := part.divide(context.Background(), one, two)
+		search.recount()
+		after := raised(search.load[one]/part.whole) + raised(search.load[two]/part.whole)
+		if better {
+			divided++
+		}
+		if better != (after < before*(1-1e-9)) || after > before*(1+1e-9) {
+			t.Errorf("seed %d: from %v to %v, divided %v", seed, before, after, better)
+		}
+		if !search.inOrder() || search.bytes[one] > rooms[0] || search.bytes[two] > rooms[1] {
+			t.Errorf("seed %d: out of order, or over what there was room for", seed)
+		}
+	}
+	if divided < 15 {
+		t.Errorf("%d pairs were divided: there is nothing to see", divided)
 	}
 }
