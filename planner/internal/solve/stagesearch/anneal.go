@@ -89,14 +89,7 @@ func (anneal *annealer) settle(device int32) {
 
 // note remembers the placement if it is the best so far.
 func (anneal *annealer) note() {
-	largest := 0.0
-	for device, load := range anneal.load {
-		if anneal.bytes[device] > anneal.capacity[device] {
-			return
-		}
-		largest = max(largest, load)
-	}
-	if largest < anneal.bestLoad*(1-1e-12) {
+	if largest, fits := anneal.largest(); fits && largest < anneal.bestLoad*(1-1e-12) {
 		anneal.bestLoad = largest
 		copy(anneal.best, anneal.place)
 	}
@@ -112,8 +105,11 @@ func (anneal *annealer) accepts(more, temperature float64) bool {
 	if more > 30*temperature {
 		return false
 	}
-	return float64(anneal.random.Uint64()>>11)*0x1p-53 < math.Exp(-more/temperature)
+	return anneal.fraction() < math.Exp(-more/temperature)
 }
+
+// fraction is a random number from 0 to 1.
+func (anneal *annealer) fraction() float64 { return float64(anneal.random.Uint64()>>11) * 0x1p-53 }
 
 // looks is how many steps are made between two looks at the clock.
 const looks = 4096

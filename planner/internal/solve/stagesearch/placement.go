@@ -102,3 +102,14 @@ func (placed *placement) put(item, to int32) {
 		placed.move(item, to, atFrom, atTo)
 	}
 }
+
+// largest is the largest load, where every capacity is kept.
+func (placed *placement) largest() (load float64, fits bool) {
+	for device, here := range placed.load {
+		if placed.bytes[device] > placed.capacity[device] {
+			return 0, false
+		}
+		load = max(load, here)
+	}
+	return load, true
+}

@@ -90,9 +90,8 @@ const (
 	aim = 0.97
 )
 
-// Round makes one run of annealing, and goes on from its end to what is better near
-// it. While no placement keeps the capacities, it looks for one that does and ends
-// there.
+// Round searches in one way, for some steps. While no placement keeps the capacities,
+// it looks for one that does and ends there.
 func (search *Search) Round(ctx context.Context) {
 	way, length := search.ways.next()
 	search.rounds++
@@ -101,22 +100,31 @@ func (search *Search) Round(ctx context.Context) {
 	case search.blind:
 		way = blind(search.rounds)
 	case search.items > manyItems:
-		way.hot = min(way.hot, warm)
-		copy(search.place, search.best)
-	case way.best:
-		copy(search.place, search.best)
+		way.how, way.hot = anew, min(way.hot, warm)
 	default:
 	}
 	if search.blind || !(search.unit > 0) {
 		search.unit = 1
 	}
 	before, steps, began := search.bestLoad, search.steps(ctx, length), time.Now()
+	if way.how == kicked {
+		search.kick(ctx, steps, way)
+	} else {
+		search.cool(ctx, steps, way)
+	}
+	search.ways.told(search.bestLoad < before)
+	search.rate = float64(steps) / max(time.Since(began).Seconds(), 1e-6)
+}
+
+// cool makes one run of annealing, and goes on from its end to what is better near it.
+func (search *Search) cool(ctx context.Context, steps int, way way) {
+	if way.how == anew {
+		copy(search.place, search.best)
+	}
 	search.run(ctx, steps, way.power, way.hot, cold)
 	if search.found() {
 		search.improve(ctx, corridorWork*steps)
 	}
-	search.ways.told(search.bestLoad < before)
-	search.rate = float64(steps) / max(time.Since(began).Seconds(), 1e-6)
 }
 
 // steps are those of a round: no more than half of the time is for, as one that

@@ -2,41 +2,64 @@ package stagesearch
 
 import "math/bits"
 
-// way is how a round begins. Which suits a problem is not known before: where
+// way is how a round searches. Which suits a problem is not known before: where
 // transfers are dear a low power of the loads, which rises, and much heat; where many
 // items are to be balanced a high power and next to none; few large items need more
 // heat than many small.
 type way struct {
+	how
 	// power is how often a scaled load is squared in the beginning.
 	power int
 	// hot is the temperature in the beginning, as a part of the load.
 	hot float64
-	// best says that it goes on from the best placement, not from the latest.
-	best bool
 }
 
-// allWays are taken in turn; those beside each other are unlike.
+// how is where a round begins.
+type how int
+
+const (
+	onward how = iota // where the one before ended
+	anew              // at the best placement
+	kicked            // at the best placement, shaken again and again
+)
+
+// allWays are taken in turn; those beside each other are unlike, and every other one
+// kicks.
 var allWays = [...]way{
-	{1, 0.1, false},
-	{3, 0.004, true},
-	{2, 0.04, false},
-	{2, 0.015, true},
-	{3, 0.3, false},
-	{5, 0.004, true},
-	{1, 0.04, false},
-	{1, 0.015, true},
-	{3, 0.1, false},
-	{4, 0.03, true},
-	{2, 0.3, false},
-	{3, 0.001, true},
-	{4, 1, false},
-	{2, 0.05, true},
+	{onward, 1, 0.1},
+	{kicked, 5, 0.02},
+	{anew, 3, 0.004},
+	{kicked, 4, 0.1},
+	{onward, 2, 0.04},
+	{kicked, 5, 0.005},
+	{anew, 2, 0.015},
+	{kicked, 3, 0.05},
+	{onward, 3, 0.3},
+	{kicked, 5, 0.02},
+	{anew, 5, 0.004},
+	{kicked, 4, 0.1},
+	{onward, 1, 0.04},
+	{kicked, 5, 0.005},
+	{anew, 1, 0.015},
+	{kicked, 3, 0.05},
+	{onward, 3, 0.1},
+	{kicked, 5, 0.02},
+	{anew, 4, 0.03},
+	{kicked, 4, 0.1},
+	{onward, 2, 0.3},
+	{kicked, 5, 0.005},
+	{anew, 3, 0.001},
+	{kicked, 3, 0.05},
+	{onward, 4, 1},
+	{kicked, 5, 0.02},
+	{anew, 2, 0.05},
+	{kicked, 4, 0.1},
 }
 
 // blind is the way of a round in which no placement has kept the capacities yet.
 func blind(round int) way {
 	hot := [...]float64{0.04, 0.1, 0.04, 0.3}
-	return way{power: 3 + round%4, hot: hot[round/2%len(hot)]}
+	return way{how: onward, power: 3 + round%4, hot: hot[round/2%len(hot)]}
 }
 
 // ways are the ways of a search, for rounds of each length in turn. How long a round
