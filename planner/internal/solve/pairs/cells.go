@@ -51,24 +51,33 @@ func (space *space) cell(bytes float64) int {
 	}
 }
 
+// going is a choice for an item: what it adds to the labels of a state, where it leads,
+// and what the loads may come to there, each and both.
+type going struct {
+	more        Label
+	choice      int32
+	to          int
+	limit, most float64
+}
+
 // extend goes on from the labels of a state by a choice.
-func (divide *Divider) extend(labels []Label, span []int32, more Label, choice, to int, pair *Pair, most float64, space *space) {
-	limit, scale := pair.Limit, float64(divide.cells)/pair.Limit*(1-1e-12)
+func (divide *Divider) extend(labels []Label, span []int32, going *going, space *space) {
+	more, scale := going.more, float64(divide.cells)/going.limit*(1-1e-12)
 	for j := span[0]; j < span[1]; j++ {
 		next := Label{labels[j].One + more.One, labels[j].Two + more.Two, labels[j].Bytes + more.Bytes}
-		if next.One > limit || next.Two > limit || next.One+next.Two > most {
+		if next.One > going.limit || next.Two > going.limit || next.One+next.Two > going.most {
 			continue
 		}
 		room := space.cell(next.Bytes)
 		if room < 0 {
 			continue
 		}
-		row := to*divide.rooms + room
+		row := going.to*divide.rooms + room
 		at := row*divide.cells + min(int(next.One*scale), divide.cells-1)
 		reach := &divide.spans[row]
 		reach[0], reach[1] = min(reach[0], at), max(reach[1], at+1)
 		if best := &divide.best[at]; next.Two < best.Two || (next.Two == best.Two && next.One < best.One) {
-			*best, divide.from[at] = next, 2*j+int32(choice)
+			*best, divide.from[at] = next, 2*j+going.choice
 		}
 	}
 }

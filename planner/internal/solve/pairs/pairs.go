@@ -128,11 +128,11 @@ func (divide *Divider) Walk(ctx context.Context, frontier *netlist.Frontier, pai
 				if arc.To == netlist.Nowhere {
 					continue
 				}
-				more := Label{}
-				if more.One, more.Two = pair.adds(item, choice, arc); choice == 1 {
-					more.Bytes = pair.Size[item]
+				next := going{choice: int32(choice), to: int(arc.To), limit: pair.Limit, most: pair.Both - divide.rest[i+1][arc.To]}
+				if next.more.One, next.more.Two = pair.adds(item, choice, arc); choice == 1 {
+					next.more.Bytes = pair.Size[item]
 				}
-				divide.extend(labels, start[state:state+2], more, choice, int(arc.To), pair, pair.Both-divide.rest[i+1][arc.To], &space)
+				divide.extend(labels, start[state:state+2], &next, &space)
 			}
 		}
 		divide.Work += 200*len(frontier.Arcs[i]) + 10*len(labels)
