@@ -42,7 +42,8 @@ func (part *parter) sideOf(item, one, two int32) byte {
 // follow finds all of two stages that must come after an item: a way between them
 // leads through no other stage but those that have bound it already.
 func (part *parter) follow(item, one, two int32) {
-	found := append(part.kept.After[item], item)
+	found := part.kept.After[item]
+	found = append(found, item)
 	part.mark[item] = item
 	for i := 0; i < len(found); i++ {
 		for _, other := range part.after.of(found[i]) {
