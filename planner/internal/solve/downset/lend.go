@@ -21,8 +21,10 @@ type lender struct {
 // search is given one part in lentParts.
 const gains, stillPart, lentParts = 0.02, 0.1, 3
 
-// lend gives a second search a part of the time of bounds that stand still: what they no
-// longer gain, answers may. Only where the first search runs beside, up to an end.
+// lend gives a second search a part of the time of branches whose bound stands still: what
+// they no longer gain, answers may. Prices keep theirs: a trial of a load takes long, and
+// where they are asked the gap is wide. Only where the first search runs beside, up to an
+// end.
 func (call *contiguous) lend(ctx context.Context) {
 	lender := &call.lender
 	end, timed := ctx.Deadline()

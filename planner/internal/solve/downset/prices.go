@@ -35,7 +35,6 @@ func (call *contiguous) byPrices(ctx context.Context, end time.Time) error {
 			}
 		}
 		call.heed()
-		call.lend(ctx)
 	}
 	return ctx.Err()
 }
