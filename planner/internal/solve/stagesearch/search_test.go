@@ -107,7 +107,7 @@ func TestRounds(t *testing.T) {
 
 // TestUnevenAndTight: where one device makes the largest load, the others must
 // not fill beyond their capacities for nothing. Where they may, these rounds end
-// at 71.5.
+// at 43.1.
 func TestUnevenAndTight(t *testing.T) {
 	t.Parallel()
 	line := dags.Line{Mode: "contiguous", Kind: "experts", Nodes: 219, Devices: 16, Capacity: 1.05, Transfers: 0.8, Seed: 3_000_004}
@@ -120,14 +120,14 @@ func TestUnevenAndTight(t *testing.T) {
 	chain.Spread(order, start)
 	search := New(chain, 1, 1)
 	search.Start(start)
-	for range 6 {
+	for range 2 {
 		search.Round(context.Background())
 	}
 	place, _ := search.Best()
 	if place == nil {
 		t.Fatal("no placement that keeps the capacities")
 	}
-	if _, largest, err := problem.Score(place); err != nil || largest > 60 {
-		t.Errorf("%v, %v; want a largest load below 60", largest, err)
+	if _, largest, err := problem.Score(place); err != nil || largest > 42 {
+		t.Errorf("%v, %v; want a largest load below 42", largest, err)
 	}
 }
