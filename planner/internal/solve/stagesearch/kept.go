@@ -83,17 +83,14 @@ var pairWidth = netlist.Width{Step: 1500, All: 100_000}
 // part of them, and the others stay; nil where the context ends.
 func (part *parter) layOut(ctx context.Context, items []int32, one int32, pair *pairs.Pair) *netlist.Frontier {
 	budget, fixed := pair.Budget(items), slices.Clone(part.kept.Fixed)
+	frontier := part.nets.LayOutKept(ctx, items, part.used, part.width, budget, &part.kept)
 	const fewest = 4
-	for most := len(items); most >= fewest && ctx.Err() == nil; most = most * 2 / 3 {
-		if most < len(items) {
-			copy(part.kept.Fixed, fixed)
-			part.loosen(items, most, one)
-		}
-		if frontier := part.nets.LayOutKept(ctx, items, part.used, part.width, budget, &part.kept); frontier != nil {
-			return frontier
-		}
+	for most := len(items) * 2 / 3; frontier == nil && most >= fewest && ctx.Err() == nil; most = most * 2 / 3 {
+		copy(part.kept.Fixed, fixed)
+		part.loosen(items, most, one)
+		frontier = part.nets.LayOutKept(ctx, items, part.used, part.width, budget, &part.kept)
 	}
-	return nil
+	return frontier
 }
 
 // isNear and isLoose are what an item of a pair may be.
@@ -131,9 +128,11 @@ func (part *parter) loosen(items []int32, most int, one int32) {
 func (part *parter) looser(items []int32, one int32) int32 {
 	found, nearest, count := int32(-1), int32(0), 0
 	for _, item := range items {
-		if at := part.loose[item]; at == isLoose || at < nearest || !part.may(item, one) {
+		at := part.loose[item]
+		if at == isLoose || at < nearest || !part.may(item, one) {
 			continue
-		} else if at > nearest {
+		}
+		if at > nearest {
 			nearest, count = at, 0
 		}
 		count++

@@ -22,11 +22,13 @@ func wide(random *rand.Rand) *graph.Problem {
 	}
 	for node := range 16 {
 		time := 1 + 9*random.Float64()
-		if problem.Nodes = append(problem.Nodes, graph.Node{
-			Name: fmt.Sprint("n", node), Time: []float64{time, 2 * time}, Size: 4 * random.Float64(), Transfer: 3 * random.Float64(), Group: node,
-		}); random.IntN(12) == 0 {
-			problem.Nodes[node].Time[random.IntN(2)] = math.Inf(1)
+		times := []float64{time, 2 * time}
+		if random.IntN(12) == 0 {
+			times[random.IntN(2)] = math.Inf(1)
 		}
+		problem.Nodes = append(problem.Nodes, graph.Node{
+			Name: fmt.Sprint("n", node), Time: times, Size: 4 * random.Float64(), Transfer: 3 * random.Float64(), Group: node,
+		})
 		for before := range node {
 			if random.IntN(6) == 0 {
 				problem.Edges = append(problem.Edges, [2]int{before, node})
