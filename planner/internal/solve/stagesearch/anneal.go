@@ -140,6 +140,10 @@ func (anneal *annealer) run(ctx context.Context, steps, squarings int, hot, cold
 // rises is how often the power is squared in a run, up to the highest: 2⁵.
 const rises, highest = 4, 5
 
+// pushes is in how many steps of 16 an item whose neighbours hold it goes all the same:
+// most items are so, and a group costs many times what one item does.
+const pushes = 5
+
 // step tries a move. An item whose neighbours hold it takes those with it that
 // are in its way.
 func (anneal *annealer) step(temperature float64) {
@@ -149,6 +153,8 @@ func (anneal *annealer) step(temperature float64) {
 	here := anneal.rank[from]
 	roll := anneal.below(16)
 	switch {
+	case low == high && roll >= pushes:
+		return
 	case low == high || roll == 0:
 		anneal.push(item, temperature)
 		return
