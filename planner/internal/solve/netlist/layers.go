@@ -9,12 +9,13 @@ import (
 // slot; an open wire has a slot.
 type layer struct {
 	*Netlist
-	used, outside []bool
-	first, last   []int // step of each wire
-	slot          []int // of each open wire
-	vacant        []int
-	slots         int
-	states        []string
+	Around
+	used        []bool
+	first, last []int // step of each wire
+	slot        []int // of each open wire
+	vacant      []int
+	slots       int
+	states      []string
 	// least is what a set of each state costs at least so far: those over most
 	// are left out.
 	least []float64
@@ -39,17 +40,22 @@ const Nowhere = -1
 // LayOut walks through the order and numbers the states that sets within the
 // budget come to, or returns nil where a step or all have too many.
 func (nets *Netlist) LayOut(ctx context.Context, order []int32, used []bool, most Width, budget Budget) *Frontier {
-	return nets.layOut(ctx, order, used, most, budget, nil)
+	return nets.layOut(ctx, order, used, most, budget, Around{Outside: nets.outside(order)}, nil)
 }
 
 // LayOutKept is LayOut of sets that keep an order.
 func (nets *Netlist) LayOutKept(ctx context.Context, order []int32, used []bool, most Width, budget Budget, kept *Kept) *Frontier {
-	return nets.layOut(ctx, order, used, most, budget, newKeeper(kept))
+	return nets.layOut(ctx, order, used, most, budget, Around{Outside: nets.outside(order)}, newKeeper(kept))
 }
 
-func (nets *Netlist) layOut(ctx context.Context, order []int32, used []bool, most Width, budget Budget, keep *keeper) *Frontier {
+// LayOutIn is LayOut where what is around the order is on one of the sides, too.
+func (nets *Netlist) LayOutIn(ctx context.Context, order []int32, used []bool, most Width, budget Budget, around Around) *Frontier {
+	return nets.layOut(ctx, order, used, most, budget, around, nil)
+}
+
+func (nets *Netlist) layOut(ctx context.Context, order []int32, used []bool, most Width, budget Budget, around Around, keep *keeper) *Frontier {
 	level := &layer{
-		Netlist: nets, used: used, outside: nets.outside(order), slot: make([]int, len(nets.Wires)),
+		Netlist: nets, used: used, Around: around, slot: make([]int, len(nets.Wires)),
 		states: []string{""}, least: []float64{0}, Budget: budget, keep: keep,
 	}
 	level.first, level.last = nets.spans(order, used)
@@ -137,7 +143,10 @@ func (level *layer) choose(state []byte, step int, item int32, choice int) Arc {
 	var arc Arc
 	for _, wire := range level.WiresOf[item] {
 		if level.used[wire] {
-			arc.enter(&state[level.slot[wire]], choice, level.outside[wire], level.Wires[wire].Cost)
+			if level.Sides != nil && level.first[wire] == step {
+				state[level.slot[wire]] = level.Sides[wire]
+			}
+			arc.enter(&state[level.slot[wire]], choice, level.Outside[wire], level.Wires[wire].Cost)
 			if level.last[wire] == step {
 				state[level.slot[wire]] = 0
 			}
@@ -167,22 +176,4 @@ func (arc *Arc) enter(state *byte, choice int, outside bool, cost float64) {
 	} else if outside {
 		arc.Out += cost
 	}
-}
-
-// outside tells the wires that have members which are not in the order.
-func (nets *Netlist) outside(order []int32) []bool {
-	left := make([]int, len(nets.Wires))
-	for wire := range left {
-		left[wire] = len(nets.Wires[wire].Members)
-	}
-	for _, item := range order {
-		for _, wire := range nets.WiresOf[item] {
-			left[wire]--
-		}
-	}
-	out := make([]bool, len(nets.Wires))
-	for wire := range out {
-		out[wire] = left[wire] > 0
-	}
-	return out
 }
