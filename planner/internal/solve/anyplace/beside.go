@@ -2,7 +2,6 @@ package anyplace
 
 import (
 	"context"
-	"math/rand/v2"
 	"sync/atomic"
 
 	"github.com/devmap-dev/devmap/planner/internal/solve/boundcheck"
@@ -13,8 +12,7 @@ import (
 // before it has ended.
 type beside struct {
 	*anywhere
-	*annealer
-	ways  ways
+	find  *finder
 	laid  bool // sets and halves are made
 	sets  *boundprice.Bound
 	known float64 // the answer's value when its sets were last told
@@ -25,7 +23,7 @@ type beside struct {
 	checked float64
 	// doubted is the load of the last proof that a check did not come through with.
 	doubted float64
-	cooled  bool
+	found   bool // there may be something that find found
 	// part ends with the context, or where the bound meets the answer.
 	part    context.Context //nolint:containedctx // of one run
 	stop    context.CancelFunc
@@ -33,17 +31,14 @@ type beside struct {
 	awaited atomic.Bool   // the search has ended its round
 }
 
-func (call *anywhere) newBeside() *beside {
-	rng := rand.New(rand.NewPCG(call.Settings.Seed, 1))
-	return &beside{anywhere: call, ways: ways{list: cools()}, annealer: newAnnealer(newPlacement(call.Netlist, make([]int32, len(call.Nodes))), rng)}
-}
+func (call *anywhere) newBeside() *beside { return &beside{anywhere: call} }
 
 // begin starts a run: of one slice of work, or, with a deadline, of as many as
 // are done when the search comes to the end of its round.
 func (side *beside) begin(ctx context.Context, timed bool) {
-	start, largest, bound := append([]int32(nil), side.anywhere.best...), side.Answer.Value, side.Answer.LowerBound
+	start, largest, bound := append([]int32(nil), side.best...), side.Answer.Value, side.Answer.LowerBound
 	side.part, side.stop = context.WithCancel(ctx)
-	side.done, side.cooled = make(chan struct{}), false
+	side.done, side.found = make(chan struct{}), false
 	side.awaited.Store(!timed)
 	go func() {
 		defer close(side.done)
@@ -55,7 +50,7 @@ func (side *beside) begin(ctx context.Context, timed bool) {
 		if len(start) == 0 {
 			return
 		}
-		for again := true; again; again = !side.cooled && !side.awaited.Load() && side.part.Err() == nil {
+		for again := true; again; again = !side.found && !side.awaited.Load() && side.part.Err() == nil {
 			side.slice(start, largest, bound)
 		}
 	}()
@@ -68,11 +63,9 @@ func (side *beside) slice(start []int32, largest, bound float64) {
 	case side.halves != nil:
 		side.halve(start)
 	case side.sets == nil || side.sets.Done(largest):
-		side.refresh(start)
-		side.forget()
-		side.cool(side.part, largest, side.steps*side.ways.longer(), side.ways.next())
-		side.ways.told(side.bestLoad < largest)
-		side.cooled = true
+		side.find.know(start, largest, bound)
+		side.find.round(side.part)
+		side.found = true
 	default:
 		if side.sets.Outgrown(largest) {
 			side.sets = side.sets.Again(side.part, largest)
@@ -149,8 +142,8 @@ func (side *beside) end(wait bool) {
 		side.take(side.halved, 0, "two devices: a walk through all sets of half the time that may be within less than the answer")
 		side.halved = nil
 	}
-	if side.cooled && side.found() {
-		side.take(side.annealer.best, side.bestLoad, "simulated annealing, cooled slowly from the best answer")
+	if side.found {
+		side.take(side.find.at, side.find.value, side.find.method)
 	}
 }
 

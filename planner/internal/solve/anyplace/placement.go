@@ -12,6 +12,31 @@ type placement struct {
 	held        []int32
 	load, bytes []float64
 	devices     int
+	// wires are what a move asks of the netlist's, in one piece: those of an item are
+	// of[first[item]:first[item+1]].
+	wires     []flatWire
+	of, first []int32
+}
+
+type flatWire struct {
+	cost    float64
+	members int32
+}
+
+func (placed *placement) flatten() {
+	for _, wire := range placed.Wires {
+		placed.wires = append(placed.wires, flatWire{wire.Cost, int32(len(wire.Members))})
+	}
+	placed.first = append(placed.first, 0)
+	for _, wires := range placed.WiresOf {
+		placed.of = append(placed.of, wires...)
+		placed.first = append(placed.first, int32(len(placed.of)))
+	}
+}
+
+// touching are the wires of an item.
+func (placed *placement) touching(item int32) []int32 {
+	return placed.of[placed.first[item]:placed.first[item+1]]
 }
 
 func newPlacement(nets *netlist.Netlist, place []int32) *placement {
@@ -21,6 +46,7 @@ func newPlacement(nets *netlist.Netlist, place []int32) *placement {
 	placed.load = make([]float64, placed.devices)
 	placed.bytes = make([]float64, placed.devices)
 	placed.place = make([]int32, len(place))
+	placed.flatten()
 	placed.reset(place)
 	return placed
 }
@@ -51,22 +77,17 @@ func (placed *placement) reset(place []int32) {
 // the other. A wire's other devices pay as before: they hold a part of it.
 func (placed *placement) change(item, from, to int32) (dFrom, dTo float64) {
 	wiresFrom, wiresTo := 0.0, 0.0
-	for _, wire := range placed.WiresOf[item] {
-		count := int32(len(placed.Wires[wire].Members))
-		held := placed.held[int(wire)*placed.devices : int(wire+1)*placed.devices]
-		switch held[from] {
-		case count:
-			wiresFrom += placed.Wires[wire].Cost
-		case 1:
-			wiresFrom -= placed.Wires[wire].Cost
-		default:
+	for _, wire := range placed.touching(item) {
+		own, at := &placed.wires[wire], int(wire)*placed.devices
+		if here := placed.held[at+int(from)]; here == own.members {
+			wiresFrom += own.cost
+		} else if here == 1 {
+			wiresFrom -= own.cost
 		}
-		switch held[to] {
-		case 0:
-			wiresTo += placed.Wires[wire].Cost
-		case count - 1:
-			wiresTo -= placed.Wires[wire].Cost
-		default:
+		if there := placed.held[at+int(to)]; there == 0 {
+			wiresTo += own.cost
+		} else if there == own.members-1 {
+			wiresTo -= own.cost
 		}
 	}
 	kf, kt := placed.kind[from], placed.kind[to]
@@ -79,18 +100,24 @@ func (placed *placement) change(item, from, to int32) (dFrom, dTo float64) {
 	return wiresFrom - placed.Time[kf][item], wiresTo + placed.Time[kt][item]
 }
 
-// move carries out a change.
+// move moves an item.
 func (placed *placement) move(item, to int32) {
 	from := placed.place[item]
 	dFrom, dTo := placed.change(item, from, to)
+	placed.carry(item, from, to, dFrom, dTo)
+}
+
+// carry carries out a change.
+func (placed *placement) carry(item, from, to int32, dFrom, dTo float64) {
 	placed.load[from] += dFrom
 	placed.load[to] += dTo
 	placed.bytes[from] -= placed.Size[item]
 	placed.bytes[to] += placed.Size[item]
 	placed.place[item] = to
-	for _, wire := range placed.WiresOf[item] {
-		placed.held[int(wire)*placed.devices+int(from)]--
-		placed.held[int(wire)*placed.devices+int(to)]++
+	for _, wire := range placed.touching(item) {
+		at := int(wire) * placed.devices
+		placed.held[at+int(from)]--
+		placed.held[at+int(to)]++
 	}
 }
 

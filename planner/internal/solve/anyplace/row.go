@@ -23,10 +23,10 @@ func (call *anywhere) share() float64 {
 }
 
 // inRow goes on with the contiguous answer until it has had its share.
-func (call *anywhere) inRow(ctx context.Context, anneal *annealer, split *splitter) {
+func (call *anywhere) inRow(ctx context.Context, find *finder) {
 	for ctx.Err() == nil && call.rowSpent.Seconds() < call.share()*call.spent.Seconds() {
 		began := time.Now()
-		call.rowRound(ctx, anneal, split)
+		call.rowRound(ctx, find)
 		call.rowSpent += time.Since(began)
 	}
 }
@@ -45,7 +45,7 @@ func (call *anywhere) closable() bool {
 
 // rowRound searches the whole anew where that may close the gap, and makes moves for as
 // long in between.
-func (call *anywhere) rowRound(ctx context.Context, anneal *annealer, split *splitter) {
+func (call *anywhere) rowRound(ctx context.Context, find *finder) {
 	if call.closable() && 2*call.wholeSpent <= call.rowSpent {
 		began, before := time.Now(), call.Answer.Value
 		part, cancel := context.WithTimeout(ctx, again*call.whole)
@@ -53,7 +53,7 @@ func (call *anywhere) rowRound(ctx context.Context, anneal *annealer, split *spl
 		whole := call.inOrder(part)
 		call.wholeSpent += time.Since(began)
 		if call.Answer.Value < before {
-			call.chain(ctx, anneal, split)
+			call.follow(ctx, find)
 		}
 		if whole {
 			call.row = nil // it is the least
@@ -72,7 +72,7 @@ func (call *anywhere) rowRound(ctx context.Context, anneal *annealer, split *spl
 	}
 	call.rowValue = min(call.rowValue, largest)
 	if call.takeRow(place, largest, downset.ByMoves) {
-		call.chain(ctx, anneal, split)
+		call.follow(ctx, find)
 	}
 }
 

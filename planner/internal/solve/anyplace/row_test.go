@@ -25,17 +25,16 @@ func TestRowsGoOnWhileTheyAreNear(t *testing.T) {
 		call := newAnywhere(graph.NewInstance(problem, problem.Groups()), graph.Settings{})
 		call.inOrder(over)
 		split := newSplitter(ctx, call.Netlist, splitCells)
-		random := rand.New(rand.NewPCG(seed, 6))
-		anneal := newAnnealer(newPlacement(call.Netlist, call.scatter(random)), random)
+		find := call.newFinder(split, 0)
 		sol, err := downset.Solve(over, problem, graph.Settings{})
 		first := graphtest.Scored(t, problem, sol, err)
-		call.inRow(ctx, anneal, split)
+		call.inRow(ctx, find)
 		if call.moves != nil {
 			t.Fatalf("seed %d: it goes on before its time", seed)
 		}
 		call.rowBound = 0 // by moves
 		call.spent = time.Nanosecond
-		call.inRow(ctx, anneal, split)
+		call.inRow(ctx, find)
 		if call.moves == nil || call.rowSpent <= 0 {
 			t.Fatalf("seed %d: the contiguous answer is the best, but does not go on", seed)
 		}
@@ -52,7 +51,7 @@ func TestRowsGoOnWhileTheyAreNear(t *testing.T) {
 		call.Answer.Value = call.rowValue / (1 + 2*near)
 		was := call.rowSpent
 		call.spent = time.Hour
-		call.inRow(ctx, anneal, split)
+		call.inRow(ctx, find)
 		if call.rowSpent != was {
 			t.Errorf("seed %d: far behind, but it goes on", seed)
 		}
@@ -76,10 +75,9 @@ func TestRowsAreClosed(t *testing.T) {
 		call := newAnywhere(graph.NewInstance(problem, problem.Groups()), graph.Settings{})
 		call.inOrder(over)
 		split := newSplitter(ctx, call.Netlist, splitCells)
-		random := rand.New(rand.NewPCG(seed, 8))
-		anneal := newAnnealer(newPlacement(call.Netlist, call.scatter(random)), random)
+		find := call.newFinder(split, 0)
 		call.rowBound, call.whole = call.Answer.Value*(1-near), time.Hour
-		call.rowRound(ctx, anneal, split)
+		call.rowRound(ctx, find)
 		if call.row != nil || call.wholeSpent <= 0 {
 			t.Errorf("seed %d: the whole search is not done", seed)
 		}

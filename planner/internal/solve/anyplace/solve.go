@@ -3,8 +3,8 @@
 //
 // Answers come from package downset, from simulated annealing (Kirkpatrick,
 // Gelatt and Vecchi, Science 220, 1983; anneal.go) and from dividing two
-// devices' nodes anew by dynamic programming (split.go); small problems are
-// searched whole (exact.go). Bounds come from graph's prices, from boundcut and
+// devices' nodes, or a region of them, anew by dynamic programming (split.go,
+// region.go); small problems are searched whole (exact.go). Bounds come from graph's prices, from boundcut and
 // from boundprice, which finds the best answers of two like devices too, mostly
 // with proof. The work is counted in steps, not seconds, so that without a
 // deadline the answer is the same in every run.
@@ -71,7 +71,6 @@ type anywhere struct {
 	best  []int32 // device of each item
 	none  bool    // no assignment is within the capacities
 	steps int     // of one run of annealing
-	ways  ways    // of the search
 	// row is the best contiguous answer, of the nodes, and moves what goes on with it.
 	row                []int
 	rowValue, rowBound float64
@@ -86,7 +85,7 @@ type anywhere struct {
 
 func newAnywhere(in *graph.Instance, set graph.Settings) *anywhere {
 	steps := annealSteps * min(len(in.Nodes), maxItems)
-	return &anywhere{Netlist: netlist.New(in), Incumbent: graph.NewIncumbent(in.Problem, set), steps: steps, ways: ways{list: allWays()}}
+	return &anywhere{Netlist: netlist.New(in), Incumbent: graph.NewIncumbent(in.Problem, set), steps: steps}
 }
 
 // take takes an assignment of the items if it is better by more than rounding.

@@ -36,7 +36,7 @@ func TestPairsAreDividedTheBestWay(t *testing.T) {
 		before := anneal.energies[one] + anneal.energies[two]
 		least := leastOfPair(anneal, place, one, two)
 		anneal.refresh(place)
-		better := split.divide(ctx, anneal, one, two)
+		better, _ := split.divide(ctx, anneal, one, two, nil)
 		after := anneal.energies[one] + anneal.energies[two]
 		if better {
 			divided++

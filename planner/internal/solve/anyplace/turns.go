@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	"github.com/devmap-dev/devmap/planner/internal/solve/boundcut"
@@ -145,9 +144,11 @@ func (call *anywhere) search(ctx context.Context, side *beside) {
 	if split == nil {
 		return
 	}
-	rng := rand.New(rand.NewPCG(call.Settings.Seed, 0))
-	anneal := newAnnealer(newPlacement(call.Netlist, call.scatter(rng)), rng)
-	call.chain(ctx, anneal, split)
+	find := call.newFinder(split, 0)
+	side.find = call.newFinder(split.twin(), 1)
+	side.find.first = 0
+	side.find.ways.turn()
+	call.follow(ctx, find)
 	_, timed := ctx.Deadline()
 	for round := 0; round < annealRuns+kickRounds || timed; round++ {
 		if call.over(ctx) {
@@ -157,40 +158,22 @@ func (call *anywhere) search(ctx context.Context, side *beside) {
 			side.begin(ctx, timed)
 		}
 		if timed {
-			call.inRow(side.part, anneal, split)
+			call.inRow(side.part, find)
 		}
 		began := time.Now()
-		call.round(side.part, anneal, split, round)
+		find.know(call.best, call.Answer.Value, call.Answer.LowerBound)
+		find.round(side.part)
+		call.take(find.at, find.value, find.method)
 		call.spent += time.Since(began)
 		side.end(!timed)
 	}
 }
 
-// round searches: from random starts at first, then in all ways in turn, one again
-// where it found something better.
-func (call *anywhere) round(ctx context.Context, anneal *annealer, split *splitter, round int) {
-	if round < annealRuns || call.best == nil {
-		call.scattered(ctx, anneal, split, round)
-		return
+// follow starts the search from the best answer.
+func (call *anywhere) follow(ctx context.Context, find *finder) {
+	if call.best != nil {
+		find.know(call.best, call.Answer.Value, call.Answer.LowerBound)
+		find.from(ctx, call.best, call.Answer.Method)
+		call.take(find.at, find.value, find.method)
 	}
-	before := call.Answer.Value
-	way := call.ways.next()
-	switch way.how {
-	case byScatter:
-		call.scattered(ctx, anneal, split, round)
-	case byCooling:
-		anneal.refresh(call.best)
-		anneal.forget()
-		anneal.cool(ctx, call.Answer.Value, call.steps*call.ways.longer(), way)
-		call.polish(ctx, anneal, split, "simulated annealing, cooled slowly from the best answer")
-	default:
-		call.kick(ctx, anneal, split)
-	}
-	call.ways.told(call.Answer.Value < before)
-}
-
-func (call *anywhere) scattered(ctx context.Context, anneal *annealer, split *splitter, round int) {
-	anneal.refresh(call.scatter(anneal.rng))
-	anneal.forget()
-	call.anneal(ctx, anneal, split, round)
 }
