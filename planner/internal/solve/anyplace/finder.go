@@ -122,9 +122,9 @@ func (find *finder) keep(method string) {
 // is nearly as good (iterated local search).
 func (find *finder) kick(ctx context.Context) {
 	at, load := append([]int32(nil), find.at...), find.value
-	stop, steps := find.split.work+kickWork, kickSteps*min(len(find.Nodes), maxItems)
+	stop, steps := find.split.Work+kickWork, kickSteps*min(len(find.Nodes), maxItems)
 	for range kicks {
-		if find.over(ctx) || find.split.work > stop {
+		if find.over(ctx) || find.split.Work > stop {
 			return
 		}
 		find.unit = load

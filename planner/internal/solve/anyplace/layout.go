@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/devmap-dev/devmap/planner/internal/solve/netlist"
+	"github.com/devmap-dev/devmap/planner/internal/solve/pairs"
 )
 
 // around is what a walk through some items of two devices has around it.
@@ -14,7 +15,7 @@ type around struct {
 
 // layOut is the walk through items of two devices, and what they have to do whatever
 // becomes of these: the others stay.
-func (divide *splitter) layOut(ctx context.Context, anneal *annealer, device, other int32, items []int32, pair *pair) *netlist.Frontier {
+func (divide *splitter) layOut(ctx context.Context, anneal *annealer, device, other int32, items []int32, pair *pairs.Pair) *netlist.Frontier {
 	around := &divide.around
 	if around.free == nil {
 		around.free, around.used = make([]bool, len(divide.Nodes)), make([]bool, len(divide.Wires))
@@ -28,10 +29,11 @@ func (divide *splitter) layOut(ctx context.Context, anneal *annealer, device, ot
 		switch {
 		case around.free[item]:
 		case place == device:
-			pair.settled.one += pair.one[item]
-			pair.settled.bytes += pair.size[item]
+			pair.One.Load += pair.One.Time[item]
+			pair.One.Bytes += pair.Size[item]
 		case place == other:
-			pair.settled.two += pair.two[item]
+			pair.Two.Load += pair.Two.Time[item]
+			pair.Two.Bytes += pair.Size[item]
 		default:
 		}
 	}
@@ -46,9 +48,9 @@ func (divide *splitter) layOut(ctx context.Context, anneal *annealer, device, ot
 		default:
 			around.Sides[wire] = netlist.Neither
 		}
-		pair.settled.add(here, divide.Wires[wire].Cost, pair)
+		here.pay(pair, divide.Wires[wire].Cost)
 	}
-	return divide.LayOutIn(ctx, items, around.used, divide.width(anneal.devices), pair.budget(items), around.Around)
+	return divide.LayOutIn(ctx, items, around.used, divide.width(anneal.devices), pair.Budget(items), around.Around)
 }
 
 // members tell where a wire has some: on the two devices, of those that stay, elsewhere,
@@ -71,12 +73,12 @@ func (divide *splitter) survey(anneal *annealer, device, other, wire int32) (her
 	return here
 }
 
-// add adds what those that stay pay for a wire whatever becomes of the free.
-func (settled *label) add(here members, cost float64, pair *pair) {
-	if here.one && (here.two || here.outside) && !pair.freeOne {
-		settled.one += cost
+// pay adds what those that stay pay for a wire whatever becomes of the free.
+func (here members) pay(pair *pairs.Pair, cost float64) {
+	if here.one && (here.two || here.outside) && !pair.One.Free {
+		pair.One.Load += cost
 	}
-	if here.two && (here.one || here.outside) && !pair.freeTwo {
-		settled.two += cost
+	if here.two && (here.one || here.outside) && !pair.Two.Free {
+		pair.Two.Load += cost
 	}
 }

@@ -1,13 +1,18 @@
 package anyplace
 
-import "context"
+import (
+	"context"
+
+	"github.com/devmap-dev/devmap/planner/internal/solve/pairs"
+)
 
 const (
 	// regionWork is what is done in regions in a round, regionItems how large they are
-	// at first, and regionEffort how many cells a walk has.
+	// at first, and regionCells and regionLabels how finely a walk tells loads apart.
 	regionWork   = 400_000_000
 	regionItems  = 24
-	regionEffort = 16 << 20
+	regionCells  = 1 << 14
+	regionLabels = 16 << 20
 	// steep is the power in regions: of two devices that are even to a thousandth, one
 	// busier by as much counts.
 	steep = 11
@@ -25,15 +30,16 @@ func (find *finder) regions(ctx context.Context) {
 	find.refresh(find.at)
 	find.forget()
 	find.note()
-	divide.effort = regionEffort
-	defer func() { divide.effort = 0 }()
+	usual := divide.cells
+	divide.cells = pairs.Cells{Fewest: usual.Fewest, Most: max(usual.Most, regionCells), Labels: regionLabels}
+	defer func() { divide.cells = usual }()
 	size, vain, free := regionItems, 0, make([]bool, len(find.Nodes))
-	for stop := divide.work + regionWork; divide.work < stop && vain <= find.devices*find.devices && !find.over(ctx); {
+	for stop := divide.Work + regionWork; divide.Work < stop && vain <= find.devices*find.devices && !find.over(ctx); {
 		device, other := find.twoDevices()
 		clear(free)
 		taken := find.region(device, other, size, free)
 		better, wide := divide.divide(ctx, find.annealer, device, other, free)
-		divide.work += 20 * len(find.Wires)
+		divide.Work += 20 * len(find.Wires)
 		switch {
 		case better:
 			vain = 0

@@ -5,34 +5,21 @@ import (
 	"slices"
 
 	"github.com/devmap-dev/devmap/planner/internal/solve/netlist"
+	"github.com/devmap-dev/devmap/planner/internal/solve/pairs"
 )
 
-// splitter divides two devices' items between them anew, the best way that
-// cells of load can tell apart: a walk along the frontier where each label is
-// the two loads so far.
+// splitter divides two devices' items between them anew (package pairs).
 type splitter struct {
 	*netlist.Netlist
-	order []int32 // of all items, thin
-	cells int
-	// effort is how many cells a walk may have where that is more than usual.
-	effort int
-	// kept is the label of each cell, from the one that it comes from.
+	*pairs.Divider
+	order  []int32 // of all items, thin
+	cells  pairs.Cells
 	around around
-	kept   []label
-	from   []int32
-	trace  [][]int32
-	// spans are the cells of each state, and bucket of bytes, that have a label.
-	spans [][2]int
-	// rest is what both loads gain at least behind each state before a step.
-	rest [][]float64
-	// work counts what was done, in steps of about a nanosecond: it ends the
-	// search where a clock would make it differ from run to run.
-	work int
 }
 
 // newSplitter returns nil where the context ends.
 func newSplitter(ctx context.Context, nets *netlist.Netlist, cells int) *splitter {
-	divide := &splitter{Netlist: nets, cells: cells}
+	divide := &splitter{Netlist: nets, Divider: pairs.New(), cells: pairs.Cells{Fewest: cells, Most: cells}}
 	if divide.order = nets.ThinOrder(ctx, slices.Repeat([]bool{true}, len(nets.Wires))); divide.order == nil {
 		return nil
 	}
@@ -41,7 +28,7 @@ func newSplitter(ctx context.Context, nets *netlist.Netlist, cells int) *splitte
 
 // twin is another one, for another goroutine.
 func (divide *splitter) twin() *splitter {
-	return &splitter{Netlist: divide.Netlist, cells: divide.cells, order: divide.order}
+	return &splitter{Netlist: divide.Netlist, Divider: pairs.New(), cells: divide.cells, order: divide.order}
 }
 
 // splitStates bounds the work: wider pairs are left to annealing. The states of all
@@ -67,42 +54,38 @@ func (divide *splitter) split(ctx context.Context, anneal *annealer, device, oth
 	}
 	least := anneal.energies[device] + anneal.energies[other]
 	pair := divide.pair(anneal, device, other)
-	if len(items) < 2 || pair.limit < netlist.MinLoad {
+	if len(items) < 2 || pair.Limit < netlist.MinLoad {
 		return nil, nil, false
 	}
-	frontier := divide.layOut(ctx, anneal, device, other, items, &pair)
+	frontier := divide.layOut(ctx, anneal, device, other, items, pair)
 	if frontier == nil {
 		return nil, nil, true
 	}
-	best, labels := -1, divide.walk(ctx, frontier, pair)
-	for i, label := range labels {
-		if here := anneal.energy(device, label.one, 0) + anneal.energy(other, label.two, 0); here < least*(1-1e-9) {
+	best := -1
+	for i, label := range divide.Walk(ctx, frontier, pair, divide.cells) {
+		if here := anneal.energy(device, label.One, 0) + anneal.energy(other, label.Two, 0); here < least*(1-1e-9) {
 			best, least = i, here
 		}
 	}
 	if best < 0 {
 		return nil, nil, false
 	}
-	side = make([]bool, len(items))
-	j := int32(best)
-	for i := len(items) - 1; i >= 0; i-- {
-		from := divide.trace[i][j]
-		side[i] = from&1 == 1
-		j = from >> 1
-	}
-	return items, side, false
+	return items, divide.Sides(best, len(items)), false
 }
 
 // pair is what two devices have.
-func (divide *splitter) pair(anneal *annealer, device, other int32) pair {
-	kindOne, kindTwo := anneal.kind[device], anneal.kind[other]
+func (divide *splitter) pair(anneal *annealer, device, other int32) *pairs.Pair {
 	limit := max(anneal.load[device], anneal.load[other]) * (1 - 1e-9)
 	least := anneal.energies[device] + anneal.energies[other]
-	return pair{
-		one: divide.Time[kindOne], two: divide.Time[kindTwo], freeOne: anneal.Free[kindOne], freeTwo: anneal.Free[kindTwo],
-		limit: limit, both: 2 * min(limit, anneal.loadOf(least/2)), all: anneal.bytes[device] + anneal.bytes[other],
-		size: divide.Size, roomOne: divide.Capacity[kindOne], roomTwo: divide.Capacity[kindTwo],
+	return &pairs.Pair{
+		One: divide.side(anneal.kind[device]), Two: divide.side(anneal.kind[other]), Size: divide.Size,
+		Limit: limit, Both: 2 * min(limit, anneal.loadOf(least/2)),
 	}
+}
+
+// side is a device of a kind that holds nothing yet.
+func (divide *splitter) side(kind int) pairs.Side {
+	return pairs.Side{Time: divide.Time[kind], Free: divide.Free[kind], Room: divide.Capacity[kind]}
 }
 
 // polish splits pair after pair until none can be split better. A pair is split once

@@ -6,12 +6,25 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/solve/netlist"
 )
 
+// Cells tell the loads of a pair apart: as many as make so many labels with all states
+// of a frontier, no fewer and no more than those.
+type Cells struct{ Fewest, Most, Labels int }
+
+func (cells Cells) of(frontier *netlist.Frontier) int {
+	states := 0
+	for _, count := range frontier.States {
+		states += count
+	}
+	return max(cells.Fewest, min(cells.Most, cells.Labels/max(1, states)))
+}
+
 // space is where the bytes on the first device may be after a step: what is on the
 // second must fit it as well.
 type space struct {
-	bound            bool // bytes bind at all
-	one, two         float64
-	total            float64 // of the items so far
+	bound    bool    // bytes bind at all
+	one, two float64 // the first device's room, and that which the second has for the items
+	// least are on the first whatever becomes of the items, total with all items so far.
+	least, total     float64
 	low, high, scale float64
 }
 
@@ -19,11 +32,14 @@ type space struct {
 const finest = 8
 
 func newSpace(items []int32, pair *Pair) space {
-	total := 0.0
+	all, least := pair.One.Bytes+pair.Two.Bytes, pair.One.Bytes
 	for _, item := range items {
-		total += pair.Size[item]
+		all += pair.Size[item]
 	}
-	return space{bound: total > min(pair.One.Room, pair.Two.Room), one: pair.One.Room, two: pair.Two.Room}
+	return space{
+		bound: all > min(pair.One.Room, pair.Two.Room),
+		one:   pair.One.Room, two: pair.Two.Room - pair.Two.Bytes, least: least, total: least,
+	}
 }
 
 // next goes on by an item of a size.
@@ -32,7 +48,7 @@ func (space *space) next(size float64) {
 		return
 	}
 	space.total += size
-	space.low, space.high = max(0, space.total-space.two), min(space.one, space.total)
+	space.low, space.high = max(space.least, space.total-space.two), min(space.one, space.total)
 	space.scale = 0
 	if space.high > space.low {
 		space.scale = finest / (space.high - space.low) * (1 - 1e-12)
@@ -110,12 +126,12 @@ func (divide *Divider) collect(step, states int, labels []Label, start []int32) 
 	return labels, append(start, int32(len(labels)))
 }
 
-func (divide *Divider) makeRoom(frontier *netlist.Frontier, space space, cells int) {
+func (divide *Divider) makeRoom(frontier *netlist.Frontier, space *space, cells Cells) {
 	divide.rooms = 1
 	if space.bound {
 		divide.rooms = finest
 	}
-	divide.cells = max(1, cells/divide.rooms)
+	divide.cells = max(1, cells.of(frontier)/divide.rooms)
 	widest := 0
 	for _, count := range frontier.States {
 		widest = max(widest, count*divide.rooms)

@@ -15,15 +15,17 @@ import (
 type Side struct {
 	Time []float64 // of the items on it
 	Free bool      // it does not pay for what it sends and receives
-	// Room bounds the sizes on it; +Inf: nothing does.
+	// Room bounds the bytes on it; +Inf: nothing does.
 	Room float64
+	// Load and Bytes are what it has to do and holds whatever becomes of the items.
+	Load, Bytes float64
 }
 
 // Pair is what the two devices have, and what their loads may come to, each and both.
 type Pair struct {
 	One, Two    Side
 	Limit, Both float64
-	Size        []float64
+	Size        []float64 // of the items, in bytes
 }
 
 // Budget is what the wires may cost where the items take their least time.
@@ -31,7 +33,7 @@ func (pair *Pair) Budget(items []int32) netlist.Budget {
 	if pair.One.Free || pair.Two.Free {
 		return netlist.AnySet
 	}
-	left := pair.Both
+	left := pair.Both - pair.One.Load - pair.Two.Load
 	for _, item := range items {
 		left -= min(pair.One.Time[item], pair.Two.Time[item])
 	}
@@ -111,13 +113,13 @@ func (divide *Divider) lookAhead(frontier *netlist.Frontier, pair *Pair) {
 	}
 }
 
-// Walk returns the pairs of loads, both within the limit, at the end, with so many
-// cells for each state; none where the context ends.
-func (divide *Divider) Walk(ctx context.Context, frontier *netlist.Frontier, pair *Pair, cells int) []Label {
+// Walk returns the pairs of loads, both within the limit, at the end; none where the
+// context ends.
+func (divide *Divider) Walk(ctx context.Context, frontier *netlist.Frontier, pair *Pair, cells Cells) []Label {
 	space := newSpace(frontier.Order, pair)
-	divide.makeRoom(frontier, space, cells)
+	divide.makeRoom(frontier, &space, cells)
 	divide.lookAhead(frontier, pair)
-	labels, start := []Label{{}}, []int32{0, 1}
+	labels, start := []Label{{pair.One.Load, pair.Two.Load, pair.One.Bytes}}, []int32{0, 1}
 	for i, item := range frontier.Order {
 		if ctx.Err() != nil {
 			return nil

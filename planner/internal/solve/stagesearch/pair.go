@@ -98,7 +98,7 @@ func (part *parter) divide(ctx context.Context, one, two int32) (better bool) {
 		return false
 	}
 	best := -1
-	for i, label := range part.Walk(ctx, frontier, pair, part.cells(frontier)) {
+	for i, label := range part.Walk(ctx, frontier, pair, part.cells()) {
 		if energy := raised(label.One/part.whole) + raised(label.Two/part.whole); energy < least*(1-1e-9) {
 			best, least = i, energy
 		}
@@ -148,13 +148,9 @@ func lowered(energy float64) float64 {
 const fewCells, manyCells, cellWork = 400, 6000, 4_000_000
 
 // cells tell the loads of a pair apart.
-func (part *parter) cells(frontier *netlist.Frontier) int {
+func (part *parter) cells() pairs.Cells {
 	if !part.fine {
-		return fewCells
+		return pairs.Cells{Fewest: fewCells, Most: fewCells}
 	}
-	states := 0
-	for _, count := range frontier.States {
-		states += count
-	}
-	return max(fewCells, min(manyCells, cellWork/states))
+	return pairs.Cells{Fewest: fewCells, Most: manyCells, Labels: cellWork}
 }
