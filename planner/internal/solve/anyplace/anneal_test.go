@@ -15,7 +15,8 @@ import (
 // that a few of them fill.
 func crowded(seed uint64) *annealer {
 	random := rand.New(rand.NewPCG(seed, 21))
-	problem := graphtest.NearChain(random, 60, 40, graph.Kind{Count: 3, Capacity: 1500}, graph.Kind{Count: 2, Capacity: math.Inf(1), FreeTransfers: seed%2 == 0})
+	problem := graphtest.NearChain(random, 60, 40, graph.Kind{Count: 3, Capacity: 1500},
+		graph.Kind{Count: 2, Capacity: math.Inf(1), FreeTransfers: seed%2 == 0})
 	call := newAnywhere(graph.NewInstance(problem, problem.Groups()), graph.Settings{})
 	anneal := newAnnealer(newPlacement(call.Netlist, make([]int32, len(call.Nodes))), random)
 	anneal.unit, anneal.squarings = graph.Sum(call.Time[0])/5, high
@@ -55,7 +56,8 @@ func TestSteepestIsSteepEnough(t *testing.T) {
 	}
 	for devices := 2; devices <= 55; devices++ {
 		if most := steepest(devices); above(devices, most) > 0.134 || above(devices, most-1) < 0.125 {
-			t.Errorf("%d devices: %d squarings, %v above the largest; one less %v", devices, most, above(devices, most), above(devices, most-1))
+			t.Errorf("%d devices: %d squarings, %v above the largest; one less %v",
+				devices, most, above(devices, most), above(devices, most-1))
 		}
 	}
 	if steepest(1) != steepest(2) || steepest(4000) != high {

@@ -27,7 +27,10 @@ type finder struct {
 func (call *anywhere) newFinder(split *splitter, stream uint64) *finder {
 	random := rand.New(rand.NewPCG(call.Settings.Seed, stream))
 	anneal := newAnnealer(newPlacement(call.Netlist, scatter(call.Netlist, random)), random)
-	return &finder{annealer: anneal, split: split, ways: ways{list: allWays()}, steps: call.steps, first: annealRuns, value: math.Inf(1)}
+	return &finder{
+		annealer: anneal, split: split, ways: ways{list: allWays()},
+		steps: call.steps, first: annealRuns, value: math.Inf(1),
+	}
 }
 
 // know tells the best assignment, none where there is none, and a bound.

@@ -15,7 +15,9 @@ type around struct {
 
 // layOut is the walk through items of two devices, and what they have to do whatever
 // becomes of these: the others stay.
-func (divide *splitter) layOut(ctx context.Context, anneal *annealer, device, other int32, items []int32, pair *pairs.Pair) *netlist.Frontier {
+func (divide *splitter) layOut(
+	ctx context.Context, anneal *annealer, device, other int32, items []int32, pair *pairs.Pair,
+) *netlist.Frontier {
 	around := &divide.around
 	if around.free == nil {
 		around.free, around.used = make([]bool, len(divide.Nodes)), make([]bool, len(divide.Wires))

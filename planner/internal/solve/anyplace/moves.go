@@ -93,12 +93,14 @@ func (anneal *annealer) try(items []int32, to int32, temperature float64) {
 // swap exchanges two items.
 func (anneal *annealer) swap(item, other int32, temperature float64) {
 	from, to := anneal.place[item], anneal.place[other]
-	if from == to || math.IsInf(anneal.Time[anneal.kind[to]][item], 1) || math.IsInf(anneal.Time[anneal.kind[from]][other], 1) {
+	never := func(item, device int32) bool { return math.IsInf(anneal.Time[anneal.kind[device]][item], 1) }
+	if from == to || never(item, to) || never(other, from) {
 		return
 	}
 	anneal.move(item, to)
 	anneal.move(other, from)
-	after := anneal.energy(from, anneal.load[from], anneal.bytes[from]) + anneal.energy(to, anneal.load[to], anneal.bytes[to])
+	after := anneal.energy(from, anneal.load[from], anneal.bytes[from]) +
+		anneal.energy(to, anneal.load[to], anneal.bytes[to])
 	if anneal.accepts(after-anneal.energies[from]-anneal.energies[to], temperature) {
 		anneal.settle(from, to)
 		return
@@ -109,7 +111,8 @@ func (anneal *annealer) swap(item, other int32, temperature float64) {
 
 func (anneal *annealer) accept(from, to int32, dFrom, dTo, bytes, temperature float64) bool {
 	before := anneal.energies[from] + anneal.energies[to]
-	after := anneal.energy(from, anneal.load[from]+dFrom, anneal.bytes[from]-bytes) + anneal.energy(to, anneal.load[to]+dTo, anneal.bytes[to]+bytes)
+	after := anneal.energy(from, anneal.load[from]+dFrom, anneal.bytes[from]-bytes) +
+		anneal.energy(to, anneal.load[to]+dTo, anneal.bytes[to]+bytes)
 	return anneal.accepts(after-before, temperature)
 }
 

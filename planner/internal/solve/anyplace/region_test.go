@@ -58,7 +58,8 @@ func TestRegionsAreDividedTheBestWay(t *testing.T) {
 // of whose items are free.
 func halfFree(seed uint64) (anneal *annealer, split *splitter, free []bool) {
 	random := rand.New(rand.NewPCG(seed, 19))
-	problem := graphtest.NearChain(random, 11, 8, graph.Kind{Count: 2, Capacity: math.Inf(1)}, graph.Kind{Count: 1, Capacity: math.Inf(1), FreeTransfers: seed%4 == 0})
+	problem := graphtest.NearChain(random, 11, 8, graph.Kind{Count: 2, Capacity: math.Inf(1)},
+		graph.Kind{Count: 1, Capacity: math.Inf(1), FreeTransfers: seed%4 == 0})
 	place := make([]int32, len(problem.Nodes))
 	held := make([]float64, 3)
 	for item := range place {
@@ -112,7 +113,8 @@ func TestRegionsEnd(t *testing.T) {
 	better := 0
 	for seed := range uint64(12) {
 		random := rand.New(rand.NewPCG(seed, 23))
-		problem := graphtest.NearChain(random, 40, 20, graph.Kind{Count: 2 + int(seed%2), Capacity: []float64{math.Inf(1), 1500}[seed/2%2]})
+		problem := graphtest.NearChain(random, 40, 20,
+			graph.Kind{Count: 2 + int(seed%2), Capacity: []float64{math.Inf(1), 1500}[seed/2%2]})
 		call := newAnywhere(graph.NewInstance(problem, problem.Groups()), graph.Settings{Seed: seed})
 		split := newSplitter(context.Background(), call.Netlist, splitCells)
 		usual := split.cells

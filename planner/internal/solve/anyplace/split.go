@@ -46,7 +46,9 @@ func (divide *splitter) width(devices int) netlist.Width {
 // split finds sides for the items of two devices, true for the first, that make
 // the larger of their loads less than it is. Where free is not nil the others stay
 // where they are. It is wide where there would be too many states.
-func (divide *splitter) split(ctx context.Context, anneal *annealer, device, other int32, free []bool) (items []int32, side []bool, wide bool) {
+func (divide *splitter) split(
+	ctx context.Context, anneal *annealer, device, other int32, free []bool,
+) (items []int32, side []bool, wide bool) {
 	for _, item := range divide.order {
 		if (anneal.place[item] == device || anneal.place[item] == other) && (free == nil || free[item]) {
 			items = append(items, item)
@@ -118,7 +120,9 @@ func (divide *splitter) polish(ctx context.Context, anneal *annealer) (some bool
 }
 
 // divide splits a pair, or what is free of it, where that is better.
-func (divide *splitter) divide(ctx context.Context, anneal *annealer, device, other int32, free []bool) (better, wide bool) {
+func (divide *splitter) divide(
+	ctx context.Context, anneal *annealer, device, other int32, free []bool,
+) (better, wide bool) {
 	items, side, wide := divide.split(ctx, anneal, device, other, free)
 	if items == nil {
 		return false, wide

@@ -17,7 +17,8 @@ func TestPairsAreDividedTheBestWay(t *testing.T) {
 	divided, left := 0, 0
 	for seed := range uint64(80) {
 		random := rand.New(rand.NewPCG(seed, 17))
-		problem := graphtest.NearChain(random, 11, 8, graph.Kind{Count: 2, Capacity: math.Inf(1)}, graph.Kind{Count: 1, Capacity: math.Inf(1), FreeTransfers: seed%4 == 0})
+		problem := graphtest.NearChain(random, 11, 8, graph.Kind{Count: 2, Capacity: math.Inf(1)},
+			graph.Kind{Count: 1, Capacity: math.Inf(1), FreeTransfers: seed%4 == 0})
 		call := newAnywhere(graph.NewInstance(problem, problem.Groups()), graph.Settings{})
 		const fine = 1 << 14
 		split := newSplitter(ctx, call.Netlist, fine)

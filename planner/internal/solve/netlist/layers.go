@@ -49,11 +49,15 @@ func (nets *Netlist) LayOutKept(ctx context.Context, order []int32, used []bool,
 }
 
 // LayOutIn is LayOut where what is around the order is on one of the sides, too.
-func (nets *Netlist) LayOutIn(ctx context.Context, order []int32, used []bool, most Width, budget Budget, around Around) *Frontier {
+func (nets *Netlist) LayOutIn(
+	ctx context.Context, order []int32, used []bool, most Width, budget Budget, around Around,
+) *Frontier {
 	return nets.layOut(ctx, order, used, most, budget, around, nil)
 }
 
-func (nets *Netlist) layOut(ctx context.Context, order []int32, used []bool, most Width, budget Budget, around Around, keep *keeper) *Frontier {
+func (nets *Netlist) layOut(
+	ctx context.Context, order []int32, used []bool, most Width, budget Budget, around Around, keep *keeper,
+) *Frontier {
 	level := &layer{
 		Netlist: nets, used: used, Around: around, slot: make([]int, len(nets.Wires)),
 		states: []string{""}, least: []float64{0}, Budget: budget, keep: keep,
