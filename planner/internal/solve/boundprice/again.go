@@ -3,6 +3,7 @@ package boundprice
 import (
 	"context"
 
+	"github.com/devmap-dev/devmap/planner/internal/solve/graph"
 	"github.com/devmap-dev/devmap/planner/internal/solve/netlist"
 )
 
@@ -11,11 +12,11 @@ import (
 // wires left out; or these are too narrow.
 func (bound *Bound) Outgrown(largest float64) bool {
 	const deal = 0.98
-	return largest < deal*bound.largest || bound.tooNarrow()
+	return largest < deal*bound.largest || bound.tooNarrow(largest)
 }
 
 // Walks are narrow at first: what low loads need is found at once. Where a trial is
-// lost they are made wider, widening times at a step, until nothing is left out or
+// lost they are made wider, widening times at a step, until little is left out or
 // there are as many states as memory is set aside for, 160 bytes each. What the wires
 // left out cost is lost at all prices.
 const (
@@ -23,18 +24,35 @@ const (
 	mostStates = 600_000
 )
 
-// widens says that wider walks have more of the wires.
-func (bound *Bound) widens() bool { return !bound.whole && widening*bound.width.All <= mostStates }
+// lostBy is what the wires cost of which a frontier leaves out something.
+func lostBy(nets *netlist.Netlist, frontier *netlist.Frontier) (cost float64) {
+	for _, wire := range frontier.Left {
+		cost += nets.Wires[wire].Cost
+	}
+	for wire := range frontier.Short {
+		cost += nets.Wires[wire].Cost
+	}
+	return cost
+}
+
+// widens says that wider walks may tell a good deal more. A wire is paid by two devices
+// at least: with less than a part of the gap to be had of those left out, quick walks
+// come further.
+func (bound *Bound) widens(largest float64) bool {
+	const part = 0.5
+	devices := graph.Sum(bound.lp.count)
+	return widening*bound.width.All <= mostStates && 2*bound.lost > part*devices*(largest-bound.own)
+}
 
 // tooNarrow says that a trial was lost where wider walks may not lose it.
-func (bound *Bound) tooNarrow() bool { return bound.hard && bound.widens() }
+func (bound *Bound) tooNarrow(largest float64) bool { return bound.hard && bound.widens(largest) }
 
 // Again is the bound with walks laid out for the largest load known, wider ones where
 // these are too narrow, and with the prices and sets found so far. It is the same where
 // the context ends.
 func (bound *Bound) Again(ctx context.Context, largest float64) *Bound {
 	width := bound.width
-	if bound.tooNarrow() {
+	if bound.tooNarrow(largest) {
 		width = netlist.Width{Step: widening * width.Step, All: widening * width.All}
 	}
 	next := newWithin(ctx, bound.Netlist, largest, width)

@@ -81,7 +81,7 @@ func TestWider(t *testing.T) {
 			continue
 		}
 		bound := newWithin(ctx, netlist.New(instance), least, netlist.Width{Step: 2, All: 12})
-		if bound.whole {
+		if bound.lost == 0 {
 			continue
 		}
 		asked++

@@ -27,10 +27,11 @@ type Bound struct {
 	Value   float64
 	Proof   *boundcheck.Proof
 	largest float64 // that the walks are laid out for
-	// width is what the walks may take, whole that nothing is left out for it; hard:
-	// a trial was lost by walks of this width.
-	width       netlist.Width
-	whole, hard bool
+	// width is what the walks may take, lost what the wires cost of which something is
+	// left out for it; hard: a trial was lost by walks of this width.
+	width netlist.Width
+	lost  float64
+	hard  bool
 	// own is the highest load that trials refute, or below which they are too hard.
 	own float64
 	// kinds are those in use, walkers find their dearest sets.
@@ -67,7 +68,7 @@ func New(ctx context.Context, nets *netlist.Netlist, largest float64) *Bound {
 
 func newWithin(ctx context.Context, nets *netlist.Netlist, largest float64, width netlist.Width) *Bound {
 	bound := newBound(nets)
-	bound.largest, bound.width, bound.whole = largest, width, true
+	bound.largest, bound.width = largest, width
 	var count []float64
 	for kind, devices := range nets.Count {
 		if devices == 0 {
@@ -77,8 +78,10 @@ func newWithin(ctx context.Context, nets *netlist.Netlist, largest float64, widt
 		if frontier == nil {
 			return nil
 		}
-		bound.whole = bound.whole && (nets.Free[kind] || len(frontier.Left)+len(frontier.Short) == 0)
 		bound.walks(kind, frontier)
+		if !nets.Free[kind] {
+			bound.lost = max(bound.lost, lostBy(nets, frontier))
+		}
 		count = append(count, float64(devices))
 	}
 	bound.lp = newMaster(len(nets.Nodes), count)
@@ -169,7 +172,7 @@ func (bound *Bound) Raise(value float64) { bound.Value = max(bound.Value, value)
 // Done says that prices on single items prove no more below the largest load
 // known.
 func (bound *Bound) Done(largest float64) bool {
-	return bound.Closes(bound.Value, largest) || bound.near(bound.reach) && !bound.widens()
+	return bound.Closes(bound.Value, largest) || bound.near(bound.reach) && !bound.widens(largest)
 }
 
 // Closes says that what is above a limit, and below the largest load known, is no
@@ -196,7 +199,7 @@ func (bound *Bound) Improve(ctx context.Context, largest float64, work int) {
 	if largest < netlist.MinLoad {
 		return
 	}
-	for until := bound.work() + work; bound.work() < until && ctx.Err() == nil && !bound.Done(largest) && !bound.tooNarrow(); {
+	for until := bound.work() + work; bound.work() < until && ctx.Err() == nil && !bound.Done(largest) && !bound.tooNarrow(largest); {
 		if bound.trial == nil || bound.trial.limit > largest {
 			bound.begin(largest)
 			bound.trial.choose(ctx)

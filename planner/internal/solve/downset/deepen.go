@@ -89,45 +89,11 @@ func (call *contiguous) timed(ctx context.Context) error {
 	if sets != nil {
 		return call.listed(ctx, sets)
 	}
-	if err := call.priceSets(ctx, 0.35); err != nil || call.Proven() {
-		return err
-	}
-	if err := call.divide(ctx, partOf(ctx, 0.5), math.MaxInt); err != nil || call.Proven() || call.tree != nil {
+	if err := call.inTurns(ctx, partOf(ctx, 0.7)); err != nil || call.Proven() || call.tree != nil {
 		return err
 	}
 	return call.selections(ctx)
 }
-
-// priceSets looks for prices for a part of the time that is left, where the gap is
-// wide: of stages first, and where these leave it wide, of any device, whose walks are
-// fewer, so that they leave out fewer wires. Where windows are wide it takes nearly all
-// of the time, as boundaries gain nothing then.
-func (call *contiguous) priceSets(ctx context.Context, part float64) error {
-	if !call.wideGap() {
-		return nil
-	}
-	if err := call.byStages(ctx, partOf(ctx, part)); err != nil || call.Proven() || !call.wideGap() {
-		return err
-	}
-	if call.unpriced {
-		part = max(part, unpricedPart)
-	}
-	before := call.Answer.LowerBound
-	err := call.byPrices(ctx, partOf(ctx, part))
-	if call.Answer.LowerBound > before {
-		call.priced, call.unpriced = nil, true // those of stages are behind
-	}
-	return err
-}
-
-// wideGap: the boundaries alone will not do.
-func (call *contiguous) wideGap() bool {
-	const wide = 0.03 // as a part of the value
-	return call.Answer.Place != nil && call.Answer.Value*(1-wide) > call.Answer.LowerBound
-}
-
-// unpricedPart is the part of the time for prices where stages have none of their own.
-const unpricedPart = 0.9
 
 // selections search those down-sets that are cheap to cut at: more and more.
 func (call *contiguous) selections(ctx context.Context) error {

@@ -78,10 +78,7 @@ func (call *contiguous) more(ctx context.Context) error {
 	rng := rand.New(rand.NewPCG(call.Settings.Seed, 1))
 	move := call.newMover(ctx, 2)
 	for ctx.Err() == nil && !call.Proven() {
-		if err := call.divide(ctx, partOf(ctx, 0.4), math.MaxInt); err != nil || call.Proven() {
-			return err
-		}
-		if err := call.priceSets(ctx, 0.2); err != nil || call.Proven() {
+		if err := call.inTurns(ctx, partOf(ctx, 0.5)); err != nil || call.Proven() {
 			return err
 		}
 		call.heed()

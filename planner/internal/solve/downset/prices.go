@@ -11,24 +11,22 @@ import (
 )
 
 // priceWork is what prices are looked for at a time, in steps.
-const priceWork = 2_000_000_000
+const priceWork = 100_000_000
 
 // byPrices raises the bound by prices on sets, which holds for any assignment
-// and so for contiguous parts, until the moment given; the next time it goes on.
+// and so for contiguous parts, until about the moment given; the next time it goes on.
 // What it proves is checked apart from it.
 func (call *contiguous) byPrices(ctx context.Context, end time.Time) error {
-	part, cancel := context.WithDeadline(ctx, end)
-	defer cancel()
 	if call.sets == nil {
-		call.sets = boundprice.New(part, netlist.New(graph.NewInstance(call.Problem, call.Problem.Groups())), call.Answer.Value)
+		call.sets = boundprice.New(ctx, netlist.New(graph.NewInstance(call.Problem, call.Problem.Groups())), call.Answer.Value)
 	}
-	for call.sets != nil && part.Err() == nil && !call.Proven() && !call.sets.Done(call.Answer.Value) {
+	for call.sets != nil && time.Now().Before(end) && ctx.Err() == nil && !call.Proven() && !call.sets.Done(call.Answer.Value) {
 		if call.sets.Outgrown(call.Answer.Value) {
-			call.sets = call.sets.Again(part, call.Answer.Value)
+			call.sets = call.sets.Again(ctx, call.Answer.Value)
 		}
 		before := call.sets.Proof
 		call.sets.Raise(call.Answer.LowerBound)
-		call.sets.Improve(part, call.Answer.Value, priceWork)
+		call.sets.Improve(ctx, call.Answer.Value, priceWork)
 		if proof := call.sets.Proof; proof != nil && proof != before && proof.Limit > call.Answer.LowerBound {
 			if boundcheck.Check(ctx, call.Problem, proof) == nil {
 				call.Raise(proof.Limit, "sets: at some prices, all items are worth more than what all devices can take within this load")

@@ -118,9 +118,10 @@ type contiguous struct {
 	// placements in branches.
 	beside *helper
 	tree   *divider
-	// priced, if set, are the prices on sets of stages; unpriced: there are none.
-	priced   *stagePrices
-	unpriced bool
+	// provers are the ways to raise the bound in turn; priced, if set, are the prices on
+	// sets of stages.
+	provers []prover
+	priced  *stagePrices
 	// sets, if set, are the prices on sets of any device.
 	sets *boundprice.Bound
 	lender

@@ -20,8 +20,8 @@ type stagePrices struct {
 	// work what it may take.
 	part float64
 	work int
-	// won: a load was refuted.
-	won bool
+	// refuted is the highest load that they refuted.
+	refuted float64
 }
 
 // The trials: half way at first, nearer to the bound where that was too far, and
@@ -82,20 +82,12 @@ func (call *contiguous) wide(cones *boundwindow.Cones) bool {
 	return stages > wideWindows*len(first)
 }
 
-// byStages raises the bound by prices on the sets of stages until the moment
+// byStages raises the bound by prices on the sets of stages until about the moment
 // given, or until all is proven. What they prove is checked apart from it.
 func (call *contiguous) byStages(ctx context.Context, end time.Time) error {
-	part, cancel := context.WithDeadline(ctx, end)
-	defer cancel()
-	if call.priced == nil && !call.unpriced {
-		call.priced = call.newStagePrices(part)
-		call.unpriced = call.priced == nil
-	}
-	for call.priced != nil && part.Err() == nil && !call.Proven() {
+	for time.Now().Before(end) && ctx.Err() == nil && !call.Proven() {
 		call.heed()
-		if call.priced.trial(part, call); call.priced.work > firstWork && !call.priced.won {
-			call.priced, call.unpriced = nil, true // they do not pay here
-		}
+		call.priced.trial(ctx, call)
 	}
 	return ctx.Err()
 }
@@ -109,7 +101,7 @@ func (priced *stagePrices) trial(ctx context.Context, call *contiguous) {
 	proof := priced.Refute(ctx, limit, first, last, priced.work)
 	if proof != nil && boundcheck.CheckStages(ctx, call.Problem, proof) == nil {
 		call.Raise(limit, "sets of stages: at some prices, all items are worth more than what the stages can take within this load, of what may be there")
-		priced.part, priced.won = math.Min(1, 2*priced.part), true
+		priced.part, priced.refuted = math.Min(1, 2*priced.part), limit
 		return
 	}
 	if priced.part /= 2; priced.part < leastPart {
