@@ -12,14 +12,23 @@ import (
 // the search to go on with it too.
 const near = 0.01
 
+// inFront is how many times as long as any assignment the contiguous answer is searched
+// for where it is the best.
+const inFront = 3
+
 // share is the part of the time spent on any assignment that the contiguous answer
-// is given too: all where it is the best, less the farther behind it is. Where parts
-// that stand in a row are no worse than others, the search for them is the faster.
+// is given too: as much where it is near the best, less the farther behind it is.
+// Where parts that stand in a row are no worse than others, the search for them is
+// the faster.
 func (call *anywhere) share() float64 {
-	if call.row == nil {
+	switch {
+	case call.row == nil:
 		return 0
+	case call.rowValue <= call.Answer.Value*(1+graph.Rounding):
+		return inFront
+	default:
+		return max(0, 1-(call.rowValue/call.Answer.Value-1)/near)
 	}
-	return max(0, 1-(call.rowValue/call.Answer.Value-1)/near)
 }
 
 // inRow goes on with the contiguous answer until it has had its share.

@@ -113,6 +113,10 @@ func (divide *Divider) lookAhead(frontier *netlist.Frontier, pair *Pair) {
 	}
 }
 
+// looks is after how many states the clock is looked at: a state may have thousands of
+// labels.
+const looks = 16
+
 // Walk returns the pairs of loads, both within the limit, at the end; none where the
 // context ends.
 func (divide *Divider) Walk(ctx context.Context, frontier *netlist.Frontier, pair *Pair, cells Cells) []Label {
@@ -126,6 +130,9 @@ func (divide *Divider) Walk(ctx context.Context, frontier *netlist.Frontier, pai
 		}
 		space.next(pair.Size[item])
 		for state, arcs := range frontier.Arcs[i] {
+			if state%looks == looks-1 && ctx.Err() != nil {
+				return nil
+			}
 			for choice, arc := range arcs {
 				if arc.To == netlist.Nowhere {
 					continue
