@@ -87,8 +87,11 @@ func (find *finder) round(ctx context.Context) {
 // not known before.
 func (find *finder) scattered(ctx context.Context, run int) {
 	starts := [...]way{
-		{byScatter, low, 0.2, false}, {byScatter, lowest, 0.75, true}, {byScatter, low, 0.06, false},
-		{byScatter, lowest, 0.015, false}, {byScatter, low, 1, false},
+		{byScatter, low, 0.2, false},
+		{byScatter, lowest, 0.75, true},
+		{byScatter, low, 0.06, false},
+		{byScatter, lowest, 0.015, false},
+		{byScatter, low, 1, false},
 	}
 	find.refresh(scatter(find.Netlist, find.rng))
 	find.forget()

@@ -41,7 +41,7 @@ func (divide *splitter) layOut(
 	}
 	for wire := range divide.Wires {
 		here := divide.survey(anneal, device, other, int32(wire))
-		around.Outside[wire], around.used[wire] = here.outside, here.free && !(here.one && here.two)
+		around.Outside[wire], around.used[wire] = here.outside, here.free && (!here.one || !here.two)
 		switch {
 		case here.one:
 			around.Sides[wire] = netlist.Taken

@@ -151,7 +151,8 @@ func TestRegionsWithoutRoom(t *testing.T) {
 	call := newAnywhere(graph.NewInstance(problem, problem.Groups()), graph.Settings{})
 	find := call.newFinder(newSplitter(context.Background(), call.Netlist, splitCells), 0)
 	find.know([]int32{1, 1, 1, 1, 1}, 10, 0)
-	if find.regions(context.Background()); find.value != 6 {
+	find.regions(context.Background())
+	if find.value != 6 {
 		t.Errorf("%v, want 6", find.value)
 	}
 }

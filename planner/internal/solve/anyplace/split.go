@@ -50,7 +50,7 @@ func (divide *splitter) split(
 	ctx context.Context, anneal *annealer, device, other int32, free []bool,
 ) (items []int32, side []bool, wide bool) {
 	for _, item := range divide.order {
-		if (anneal.place[item] == device || anneal.place[item] == other) && (free == nil || free[item]) {
+		if (anneal.place[item] == device || anneal.place[item] == other) && (len(free) == 0 || free[item]) {
 			items = append(items, item)
 		}
 	}

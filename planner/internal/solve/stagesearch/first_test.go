@@ -24,7 +24,8 @@ func TestFirst(t *testing.T) {
 		for _, set := range sets[:most] {
 			got = append(got, set.rank)
 		}
-		if slices.Sort(got); !slices.Equal(got, ranks[:most]) {
+		slices.Sort(got)
+		if !slices.Equal(got, ranks[:most]) {
 			t.Fatalf("%v in front of %v, %d asked for", got, ranks, most)
 		}
 	}

@@ -241,9 +241,9 @@ func first(sets []grown, most int) {
 			}
 		}
 		switch {
-		case most-1 <= j:
+		case most <= j+1:
 			high = j
-		case most-1 >= i:
+		case most > i:
 			low = i
 		default:
 			return
