@@ -4,7 +4,8 @@
 //
 // A problem is a [Line] of a list in fixtures/workloads/random; it is drawn anew
 // wherever it is needed and held to the sum that its line states. Solvers are
-// tuned on tuning.jsonl alone, and judged on trial.jsonl.
+// tuned on tuning.jsonl and tuning-2.jsonl alone, and judged on trial.jsonl and
+// trial-2.jsonl.
 package dags
 
 import (

@@ -19,12 +19,14 @@ var update = flag.Bool("update", false, "draw the lists anew")
 const folder = "../../../fixtures/workloads/random"
 
 // TestLists: the lists are those of their seeds, every line's problem has its
-// sum, its form and its capacity, and the two lists share none.
+// sum, its form and its capacity, and no two lists share any.
 func TestLists(t *testing.T) {
 	seen := make(map[uint64]string)
-	for name, seed := range map[string]uint64{"tuning": 1, "trial": 2} {
-		each := map[string]int{"tuning": 6, "trial": 10}[name]
-		lines, err := dags.Draw(seed, each)
+	for name, list := range map[string]struct {
+		seed uint64
+		each int
+	}{"tuning": {1, 6}, "trial": {2, 10}, "tuning-2": {20261128, 10}, "trial-2": {31337, 10}} {
+		lines, err := dags.Draw(list.seed, list.each)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -44,7 +46,7 @@ func TestLists(t *testing.T) {
 		}
 		data, err := os.ReadFile(path)
 		if err != nil || !bytes.Equal(data, want.Bytes()) {
-			t.Fatalf("%s is not what seed %d gives (-update draws it): %v", path, seed, err)
+			t.Fatalf("%s is not what seed %d gives (-update draws it): %v", path, list.seed, err)
 		}
 		if lines, err = dags.Read(path, data); err != nil {
 			t.Fatal(err)
