@@ -34,9 +34,14 @@ const (
 )
 
 // inTurns has the provers go on one after the other until the moment given: which of
-// them suits a problem is not known before. One has the more of what is left, the more
+// them suits a problem is not known before. It ends sooner where none has anything left. One has the more of what is left, the more
 // it will have reached by then if it goes on as in the latter half of its time.
 func (call *contiguous) inTurns(ctx context.Context, end time.Time) error {
+	if call.tree == nil { // it is made here where there is an answer, which is looked for first
+		if err := call.divide(ctx, end, 0); err != nil || call.Answer.Place == nil {
+			return err
+		}
+	}
 	if call.provers == nil {
 		call.provers = call.newProvers(ctx)
 	}
@@ -97,14 +102,9 @@ func (call *contiguous) share(left time.Duration) {
 // are wide, those of any device have nearly all of the time at first, as boundaries
 // gain nothing then, and stages have none of their own.
 func (call *contiguous) newProvers(ctx context.Context) []prover {
-	tree := prover{slices: firstSlices, live: func() bool { return call.tree == nil || !call.tree.Done() }}
+	tree := prover{slices: firstSlices, live: func() bool { return call.tree != nil && !call.tree.Done() }}
 	tree.run = func(ctx context.Context, end time.Time) error { return call.divide(ctx, end, math.MaxInt) }
-	tree.reached = func() float64 {
-		if call.tree == nil {
-			return 0
-		}
-		return call.tree.Bound()
-	}
+	tree.reached = func() float64 { return call.tree.Bound() }
 	stages := prover{slices: firstSlices, run: call.byStages, live: func() bool { return call.wideGap() && call.priced != nil }}
 	stages.reached = func() float64 { return call.priced.refuted }
 	sets := prover{slices: firstSlices, run: call.byPrices}
