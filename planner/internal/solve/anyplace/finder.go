@@ -16,7 +16,7 @@ type finder struct {
 	steps int // of one run of annealing
 	// rounds are made from random places first, so many.
 	rounds, first int
-	// at is the best assignment known, value its largest load, bound what none is below
+	// at is the best assignment known, value its largest load, lower what none is below
 	// and method how it was found.
 	at           []int32
 	value, lower float64

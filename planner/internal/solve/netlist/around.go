@@ -9,7 +9,8 @@ type Around struct {
 	Outside []bool
 }
 
-// The sides of a wire's members that are not passed.
+// The sides that something has whatever is chosen: an item of a walk, or a wire's
+// members that are not passed.
 const (
 	Neither = byte(0)
 	Left    = byte(wireOut)

@@ -6,15 +6,10 @@ package netlist
 type Kept struct {
 	// Before and After are all that must come before and after an item.
 	Before, After [][]int32
-	// Fixed is the side of an item that has one: MustIn or MustOut; 0: either.
+	// Fixed is the side of an item that has one: [Left] or [Taken]; [Neither]: it may
+	// have either.
 	Fixed []byte
 }
-
-// The sides that an item may have to have.
-const (
-	MustOut = wireOut
-	MustIn  = wireIn
-)
 
 // keeper tells which items to come have a side already, for what was chosen: they
 // have a byte of the state each as soon as one that they are in order with was
@@ -44,7 +39,7 @@ func (keep *keeper) open(level *layer, item int32) {
 	for choice, others := range [2][]int32{keep.After[item], keep.Before[item]} {
 		keep.follow[choice] = keep.follow[choice][:0]
 		for _, other := range others {
-			if keep.done[other] || keep.Fixed[other] != 0 {
+			if keep.done[other] || keep.Fixed[other] != Neither {
 				continue
 			}
 			if keep.slot[other] < 0 {
@@ -69,7 +64,7 @@ func (keep *keeper) allows(state []byte, item int32, choice int) bool {
 		return true
 	}
 	side := byte(wireOut + choice)
-	if fixed := keep.Fixed[item]; fixed != 0 && fixed != side {
+	if fixed := keep.Fixed[item]; fixed != Neither && fixed != side {
 		return false
 	}
 	if at := keep.slot[item]; at >= 0 {

@@ -19,7 +19,7 @@ func (part *parter) bind(items []int32, one, two int32) bool {
 		part.follow(item, one, two)
 	}
 	part.spread(items)
-	return slices.ContainsFunc(items, func(item int32) bool { return part.kept.Fixed[item] == 0 })
+	return slices.ContainsFunc(items, func(item int32) bool { return part.kept.Fixed[item] == netlist.Neither })
 }
 
 // sideOf is the side that an item must have: for what stands between the two stages,
@@ -31,11 +31,11 @@ func (part *parter) sideOf(item, one, two int32) byte {
 	}
 	switch {
 	case !part.runs(item, two) || slices.ContainsFunc(part.after.of(item), between):
-		return netlist.MustIn
+		return netlist.Taken
 	case !part.runs(item, one) || slices.ContainsFunc(part.before.of(item), between):
-		return netlist.MustOut
+		return netlist.Left
 	default:
-		return 0
+		return netlist.Neither
 	}
 }
 
@@ -64,9 +64,9 @@ func (part *parter) spread(items []int32) {
 	for _, item := range items {
 		side, others := part.kept.Fixed[item], part.kept.Before[item]
 		switch side {
-		case netlist.MustOut:
+		case netlist.Left:
 			others = part.kept.After[item]
-		case 0:
+		case netlist.Neither:
 			others = nil
 		default:
 		}
@@ -114,11 +114,11 @@ func (part *parter) loosen(items []int32, most int, one int32) {
 	}
 	for _, item := range items {
 		switch {
-		case part.loose[item] == isLoose || part.kept.Fixed[item] != 0:
+		case part.loose[item] == isLoose || part.kept.Fixed[item] != netlist.Neither:
 		case part.place[item] == one:
-			part.kept.Fixed[item] = netlist.MustIn
+			part.kept.Fixed[item] = netlist.Taken
 		default:
-			part.kept.Fixed[item] = netlist.MustOut
+			part.kept.Fixed[item] = netlist.Left
 		}
 	}
 }
@@ -150,7 +150,7 @@ func (part *parter) may(item, one int32) bool {
 	if first {
 		follow = part.kept.After[item]
 	}
-	return part.kept.Fixed[item] == 0 && !slices.ContainsFunc(follow, func(other int32) bool {
+	return part.kept.Fixed[item] == netlist.Neither && !slices.ContainsFunc(follow, func(other int32) bool {
 		return part.loose[other] != isLoose && (part.place[other] == one) == first
 	})
 }
