@@ -2,6 +2,7 @@ package kernel_test
 
 import (
 	"encoding/binary"
+	"flag"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -15,14 +16,19 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// seeded is a source of numbers that are others every time; its seed is said
-// where a test fails.
+var drawnFrom = flag.Uint64("seed", 12, "of the numbers that kernels are tried on; 0: of the clock")
+
+// seeded is a source of numbers: the same ones every time, so that what passes
+// goes on passing, and others with -seed. It is said where a test fails.
 func seeded(t *testing.T) *rand.Rand {
 	t.Helper()
-	seed := uint64(time.Now().UnixNano())
+	seed := *drawnFrom
+	if seed == 0 {
+		seed = uint64(time.Now().UnixNano())
+	}
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Logf("seed %d", seed)
+			t.Logf("-seed %d", seed)
 		}
 	})
 	return rand.New(rand.NewPCG(seed, 12))
