@@ -79,7 +79,7 @@ func (call *contiguous) all(ctx context.Context) error {
 
 // timed shares the time that is left among what may prove an answer.
 func (call *contiguous) timed(ctx context.Context) error {
-	if err := call.divide(ctx, partOf(ctx, 0.15), math.MaxInt); err != nil || call.Proven() {
+	if err := call.divide(ctx, partOf(ctx, 0.06), math.MaxInt); err != nil || call.Proven() {
 		return err
 	}
 	sets, err := call.grow(ctx, call.most)

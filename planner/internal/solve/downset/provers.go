@@ -14,6 +14,8 @@ type prover struct {
 	live func() bool
 	// reached is what it has proved itself, which may be below what others have.
 	reached func() float64
+	// follows says that it goes on from what others have proved.
+	follows bool
 	// slices is how many its next turn has.
 	slices float64
 	// now is where it is, half where it was after about half of its time.
@@ -34,8 +36,9 @@ const (
 )
 
 // inTurns has the provers go on one after the other until the moment given: which of
-// them suits a problem is not known before. It ends sooner where none has anything left. One has the more of what is left, the more
-// it will have reached by then if it goes on as in the latter half of its time.
+// them suits a problem is not known before. It ends sooner where none has anything left.
+// One has the more of what is left, the more it will have reached by then if it goes on
+// as in the latter half of its time.
 func (call *contiguous) inTurns(ctx context.Context, end time.Time) error {
 	if call.tree == nil { // it is made here where there is an answer, which is looked for first
 		if err := call.divide(ctx, end, 0); err != nil || call.Answer.Place == nil {
@@ -54,6 +57,9 @@ func (call *contiguous) inTurns(ctx context.Context, end time.Time) error {
 				continue
 			}
 			ran = true
+			if one.follows {
+				one.from(call.Answer.LowerBound)
+			}
 			if err := one.turn(ctx, slice); err != nil {
 				return err
 			}
@@ -72,6 +78,13 @@ func (one *prover) turn(ctx context.Context, slice time.Duration) error {
 		one.half, one.next = one.next, one.now
 	}
 	return err
+}
+
+// from lifts where it was to a bound that others have proved: that was not its gain.
+func (one *prover) from(bound float64) {
+	for _, was := range []*standing{&one.half, &one.next} {
+		was.reached += max(0, bound-one.now.reached)
+	}
 }
 
 // will is what a prover will have reached after so much time more.
@@ -102,7 +115,7 @@ func (call *contiguous) share(left time.Duration) {
 // are wide, those of any device have nearly all of the time at first, as boundaries
 // gain nothing then, and stages have none of their own.
 func (call *contiguous) newProvers(ctx context.Context) []prover {
-	tree := prover{slices: firstSlices, live: func() bool { return call.tree != nil && !call.tree.Done() }}
+	tree := prover{follows: true, slices: firstSlices, live: func() bool { return call.tree != nil && !call.tree.Done() }}
 	tree.run = func(ctx context.Context, end time.Time) error { return call.divide(ctx, end, math.MaxInt) }
 	tree.reached = func() float64 { return call.tree.Bound() }
 	stages := prover{slices: firstSlices, run: call.byStages, live: func() bool { return call.wideGap() && call.priced != nil }}
