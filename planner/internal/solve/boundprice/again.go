@@ -63,6 +63,7 @@ func (bound *Bound) Again(ctx context.Context, largest float64) *Bound {
 	copy(next.prices, bound.prices)
 	next.failed = bound.failed
 	for _, set := range bound.lp.sets {
+		set.load = next.loadOf(set.kind, set.items) // walks that left more out had it lower
 		next.lp.add(set)
 	}
 	return next

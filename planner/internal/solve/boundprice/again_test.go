@@ -93,6 +93,11 @@ func TestWider(t *testing.T) {
 					lost = bound.Value
 				}
 				bound = bound.Again(ctx, least)
+				for _, set := range bound.lp.sets {
+					if load := bound.loadOf(set.kind, set.items); set.load < load*(1-1e-9) {
+						t.Fatalf("seed %d: a set of the load %v is known to wider walks with %v", seed, load, set.load)
+					}
+				}
 			}
 		}
 		if left(bound) < before {

@@ -54,8 +54,8 @@ type Bound struct {
 	scale, prices []float64
 	trial         *trial
 	// failed are the last prices of a trial that came to no end.
-	failed [][]float64
-	rounds int // of all trials
+	failed            [][]float64
+	rounds, projected int // of all trials, and the work of their projections
 	// staged: each device is a stage of its own.
 	staged bool
 }
@@ -202,7 +202,6 @@ func (bound *Bound) Improve(ctx context.Context, largest float64, work int) {
 	for until := bound.work() + work; bound.work() < until && ctx.Err() == nil && !bound.Done(largest) && !bound.tooNarrow(largest); {
 		if bound.trial == nil || bound.trial.limit > largest {
 			bound.begin(largest)
-			bound.trial.choose(ctx)
 		}
 		bound.rounds++
 		end := bound.trial.round(ctx)
@@ -210,7 +209,9 @@ func (bound *Bound) Improve(ctx context.Context, largest float64, work int) {
 		case ctx.Err() != nil || end == open:
 			continue
 		case end == refuted:
-			bound.stride *= 2
+			if bound.trial.rounds <= quick {
+				bound.stride = min(bound.stride*1.5, mostStride)
+			}
 			bound.trial.lift(bound.trial.limit)
 		case end == covered:
 			bound.reach, bound.hard = min(bound.reach, bound.trial.limit), true
@@ -233,8 +234,9 @@ func (try *trial) lift(limit float64) {
 	try.failed = nil
 }
 
-// leastStride is worth a trial.
-const leastStride = 0.003
+// Strides: the least that is worth a trial, and what a trial may hope for at once. They
+// grow where it took no more than quick rounds.
+const leastStride, mostStride, quick = 0.003, 0.03, 10
 
 // begin chooses the load of the next trial, half way to what may be reached.
 // What was too tough is tried again, with twice the work, when nearly all below it
@@ -259,7 +261,7 @@ func (bound *Bound) begin(largest float64) {
 // work counts labels and the entries of pivots.
 func (bound *Bound) work() int {
 	const ofLabel, ofRound = 20, 20_000
-	total := bound.rounds*ofRound + bound.lp.pivots*bound.lp.rows*bound.lp.rows
+	total := bound.rounds*ofRound + bound.projected + bound.lp.pivots*bound.lp.rows*bound.lp.rows
 	for _, walk := range bound.walkers {
 		total += walk.made*ofLabel + walk.swept
 	}

@@ -3,26 +3,31 @@ package boundprice
 import (
 	"context"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/devmap-dev/devmap/planner/internal/solve/graph"
 )
 
-// exactly asks, for sure, whether the devices can take what the items are worth
-// at the prices: each kind its share, as most has it. Either none has a set that
-// is worth more, and the limit is refuted, or there are such sets.
+// exactly asks, for sure, whether the devices can take what the items are worth at the
+// prices: no set may be worth more than its kind's most, and an equal part of what all
+// items are worth beyond that. Either there is none, and the limit is refuted, or there
+// are such sets: those that are handed back need not be the dearest.
 func (try *trial) exactly(ctx context.Context) outcome {
-	share := max(1, try.of()) / refutes
+	spare := floats.Sum(try.asked)/refutes - floats.Dot(try.most, try.lp.count)
+	none := true
 	for at, walk := range try.walkers {
-		try.most[at] *= share
+		try.most[at] += max(0, spare) / floats.Sum(try.lp.count)
 		sets, done := walk.price(ctx, try.asked, try.limit, try.most[at])
 		if !done {
 			return stuck
 		}
 		for _, set := range sets {
+			none = false
 			try.most[at] = max(try.most[at], set.worth)
 			try.learn(at, set)
 		}
 	}
-	if try.of() > 1+graph.Rounding {
+	if none && try.of() > 1+graph.Rounding {
 		copy(try.centre, try.asked)
 		try.Proof = try.proof(try.limit, try.asked, try.most)
 		return refuted

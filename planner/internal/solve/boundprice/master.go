@@ -137,10 +137,14 @@ func (lp *master) add(set column) {
 	}
 }
 
-// limit drops the sets of higher loads.
+// limit drops the sets of higher loads, and the oldest where they are very many.
 func (lp *master) limit(load float64) {
+	const many = 8000
 	lp.most = load
 	lp.sets = slices.DeleteFunc(lp.sets, func(set column) bool { return set.load > load })
+	if len(lp.sets) > many {
+		lp.sets = slices.Delete(lp.sets, 0, len(lp.sets)-many/2)
+	}
 	lp.inBasis = lp.inBasis[:len(lp.sets)]
 }
 

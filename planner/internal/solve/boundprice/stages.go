@@ -59,6 +59,7 @@ func (stages *Stages) Refute(ctx context.Context, limit float64, first, last []i
 		copy(bound.prices, before.prices)
 		for _, set := range before.lp.sets {
 			if !slices.ContainsFunc(set.items, func(item int32) bool { return set.kind < first[item] || last[item] < set.kind }) {
+				set.load = bound.loadOf(set.kind, set.items) // walks that left more out had it lower
 				bound.lp.add(set)
 			}
 		}

@@ -111,11 +111,12 @@ func (walk *walker) price(ctx context.Context, prices []float64, limit, need flo
 	if least <= need || len(sets) > 0 {
 		return sets, true
 	}
-	const beam = 200 // finds nearly all that is there to find
-	if sets, done = walk.loosely(ctx, prices, limit, need, beam); len(sets) > 0 || !done || walk.cut == 0 {
-		return sets, done
+	for _, beam := range [...]int{24, 200, math.MaxInt} { // most find nearly all that is there to find
+		if sets, done = walk.loosely(ctx, prices, limit, need, beam); len(sets) > 0 || !done || walk.cut == 0 {
+			break
+		}
 	}
-	return walk.loosely(ctx, prices, limit, need, math.MaxInt)
+	return sets, done
 }
 
 // glance looks for sets worth more than need among the most promising labels of
@@ -133,24 +134,6 @@ func (walk *walker) glance(ctx context.Context, prices []float64, limit, need fl
 	}
 	ends, _ := walk.loosely(ctx, prices, limit, need, beam)
 	return append(sets, ends...)
-}
-
-// rough returns what no set is worth more than, and sets near that: a little is
-// given away so that few labels are left.
-func (walk *walker) rough(ctx context.Context, prices []float64, limit float64) (most float64, sets []found, done bool) {
-	const near = 1 + 3e-3
-	least, sets := walk.relax(walk, prices, limit)
-	for _, set := range sets {
-		most = max(most, set.worth)
-	}
-	if most *= near; least <= most {
-		return most, sets, true
-	}
-	ends, done := walk.loosely(ctx, prices, limit, most, math.MaxInt)
-	for _, set := range ends {
-		most = max(most, set.worth)
-	}
-	return most, append(sets, ends...), done
 }
 
 // loosely is labelled, but where bytes cost nothing at the best multipliers it
