@@ -35,8 +35,11 @@ func NewStages(ctx context.Context, nets *netlist.Netlist, kind int) *Stages {
 // Refute looks for prices at which the stages cannot take all items within the
 // limit, each item within its window, the first and the last of its stages; for
 // so much work, in steps of about a nanosecond. It returns nil where there is
-// none, or where the context ends.
+// none, or where the context ends: then the trial is open.
 func (stages *Stages) Refute(ctx context.Context, limit float64, first, last []int, work int) *boundcheck.Proof {
+	if stages.last != nil {
+		stages.last.trial = nil
+	}
 	bound := newBound(stages.nets)
 	budget := netlist.Budget{Most: limit * (1 + graph.Rounding), Items: stages.nets.Time[stages.kind]}
 	for stage := range stages.nets.Count[stages.kind] {
@@ -67,13 +70,25 @@ func (stages *Stages) Refute(ctx context.Context, limit float64, first, last []i
 	stages.last = bound
 	bound.lp.limit(limit)
 	bound.trial = newTrial(bound, limit, work)
-	end := open
+	return stages.Resume(ctx)
+}
+
+// Open says that the latest trial had not come to an end when its context did.
+func (stages *Stages) Open() bool { return stages.last != nil && stages.last.trial != nil }
+
+// Resume goes on with a trial that is open.
+func (stages *Stages) Resume(ctx context.Context) *boundcheck.Proof {
+	bound, end := stages.last, open
 	for end == open && ctx.Err() == nil {
 		bound.rounds++
 		end = bound.trial.round(ctx)
 	}
 	copy(bound.prices, bound.trial.centre)
-	if end != refuted || ctx.Err() != nil {
+	if end != refuted && ctx.Err() != nil {
+		return nil
+	}
+	bound.trial = nil
+	if end != refuted {
 		return nil
 	}
 	return bound.Proof

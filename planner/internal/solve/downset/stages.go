@@ -20,8 +20,8 @@ type stagePrices struct {
 	// work what it may take.
 	part float64
 	work int
-	// refuted is the highest load that they refuted.
-	refuted float64
+	// limit is the load of the latest trial, refuted the highest that they refuted.
+	limit, refuted float64
 }
 
 // The trials: half way at first, nearer to the bound where that was too far, and
@@ -83,25 +83,37 @@ func (call *contiguous) wide(cones *boundwindow.Cones) bool {
 }
 
 // byStages raises the bound by prices on the sets of stages until about the moment
-// given, or until all is proven. What they prove is checked apart from it.
+// given, or until all is proven; the next time it goes on. What they prove is checked
+// apart from it.
 func (call *contiguous) byStages(ctx context.Context, end time.Time) error {
 	for time.Now().Before(end) && ctx.Err() == nil && !call.Proven() {
 		call.heed()
-		call.priced.trial(ctx, call)
+		call.priced.trial(ctx, call, end)
 	}
 	return ctx.Err()
 }
 
-// trial asks about one load.
-func (priced *stagePrices) trial(ctx context.Context, call *contiguous) {
+// trial asks about one load until the moment given, about the one that it had no time for
+// before if there is something to be had of it still.
+func (priced *stagePrices) trial(ctx context.Context, call *contiguous, end time.Time) {
+	part, cancel := context.WithDeadline(ctx, end)
+	defer cancel()
 	low, top := call.Answer.LowerBound, call.Answer.Value*(1-below)
-	limit := low + priced.part*(top-low)
-	const rounding = 1e-8 // wider by so much than what the proof has to do with
-	first, last := priced.Windows(limit * (1 + rounding))
-	proof := priced.Refute(ctx, limit, first, last, priced.work)
+	var proof *boundcheck.Proof
+	if priced.Open() && low < priced.limit && priced.limit <= top {
+		proof = priced.Resume(part)
+	} else {
+		priced.limit = low + priced.part*(top-low)
+		const rounding = 1e-8 // wider by so much than what the proof has to do with
+		first, last := priced.Windows(priced.limit * (1 + rounding))
+		proof = priced.Refute(part, priced.limit, first, last, priced.work)
+	}
 	if proof != nil && boundcheck.CheckStages(ctx, call.Problem, proof) == nil {
-		call.Raise(limit, "sets of stages: at some prices, all items are worth more than what the stages can take within this load, of what may be there")
-		priced.part, priced.refuted = math.Min(1, 2*priced.part), limit
+		call.Raise(priced.limit, "sets of stages: at some prices, all items are worth more than what the stages can take within this load, of what may be there")
+		priced.part, priced.refuted = math.Min(1, 2*priced.part), priced.limit
+		return
+	}
+	if priced.Open() {
 		return
 	}
 	if priced.part /= 2; priced.part < leastPart {
