@@ -19,9 +19,11 @@ type annealer struct {
 	// unit is the load that counts as 1; squarings of it make the power.
 	unit                float64
 	squarings, steepest int
-	// best is the best assignment that fits, bestLoad its largest load.
-	best     []int32
-	bestLoad float64
+	// best is the best assignment that fits, bestLoad its largest load. Half way through a
+	// run it is dropped if it is not below what was known: it is where the run began, or
+	// near, and what is better near the end would not be looked for.
+	best            []int32
+	bestLoad, known float64
 	// energies are the devices' powers, total is their sum and norm its root; peak is the
 	// highest sum since it was added up anew.
 	energies          []float64
@@ -29,11 +31,12 @@ type annealer struct {
 	mark              []int32
 	stamp             int32
 	chunk             []int32
+	scope             scope
 }
 
 func newAnnealer(placed *placement, rng *rand.Rand) *annealer {
 	return &annealer{
-		placement: placed, rng: rng, squarings: 3, steepest: steepest(placed.devices), bestLoad: math.Inf(1),
+		placement: placed, rng: rng, squarings: 3, steepest: steepest(placed.devices), bestLoad: math.Inf(1), known: math.Inf(1),
 		best: make([]int32, len(placed.place)), energies: make([]float64, placed.devices), mark: make([]int32, len(placed.place)),
 	}
 }
@@ -111,6 +114,9 @@ func (anneal *annealer) run(ctx context.Context, steps int, hot, cold float64) {
 	for done := 0; done < steps; done += block {
 		if ctx.Err() != nil {
 			return
+		}
+		if half := steps / 2; done <= half && done+block > half && !(anneal.bestLoad < anneal.known*(1-1e-12)) {
+			anneal.forget()
 		}
 		anneal.refresh(anneal.place)
 		for range block {

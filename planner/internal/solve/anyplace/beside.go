@@ -3,9 +3,11 @@ package anyplace
 import (
 	"context"
 	"sync/atomic"
+	"time"
 
 	"github.com/devmap-dev/devmap/planner/internal/solve/boundcheck"
 	"github.com/devmap-dev/devmap/planner/internal/solve/boundprice"
+	"github.com/devmap-dev/devmap/planner/internal/solve/downset"
 )
 
 // beside is what runs on the other processor. It must not touch the answer
@@ -13,6 +15,7 @@ import (
 type beside struct {
 	*anywhere
 	find  *finder
+	lead  leader
 	laid  bool // sets and halves are made
 	sets  *boundprice.Bound
 	known float64 // the answer's value when its sets were last told
@@ -31,7 +34,9 @@ type beside struct {
 	awaited atomic.Bool   // the search has ended its round
 }
 
-func (call *anywhere) newBeside() *beside { return &beside{anywhere: call} }
+func (call *anywhere) newBeside() *beside {
+	return &beside{anywhere: call, lead: leader{rowMoves: call.newRowMoves(1)}}
+}
 
 // begin starts a run: of one slice of work, or, with a deadline, of as many as
 // are done when the search comes to the end of its round.
@@ -40,6 +45,7 @@ func (side *beside) begin(ctx context.Context, timed bool) {
 	side.part, side.stop = context.WithCancel(ctx)
 	side.done, side.found = make(chan struct{}), false
 	side.awaited.Store(!timed)
+	side.leads(timed)
 	go func() {
 		defer close(side.done)
 		if !side.laid {
@@ -50,22 +56,27 @@ func (side *beside) begin(ctx context.Context, timed bool) {
 		if len(start) == 0 {
 			return
 		}
-		for again := true; again; again = !side.found && !side.awaited.Load() && side.part.Err() == nil {
-			side.slice(start, largest, bound)
+		for again := true; again; again = !side.found && !side.lead.better && !side.awaited.Load() && side.part.Err() == nil {
+			began := time.Now()
+			rising := side.slice(start, largest, bound)
+			side.lead.others += time.Since(began)
+			side.move(rising)
 		}
 	}()
 }
 
 // slice is a part of a run: two devices are done at once; others are bounded for
-// as long as prices prove more, and then searched.
-func (side *beside) slice(start []int32, largest, bound float64) {
+// as long as prices prove more, which it tells, and then searched.
+func (side *beside) slice(start []int32, largest, bound float64) (rising bool) {
 	switch {
 	case side.halves != nil:
 		side.halve(start)
+		return true
 	case side.sets == nil || side.sets.Done(largest):
 		side.find.know(start, largest, bound)
 		side.find.round(side.part)
 		side.found = true
+		return false
 	default:
 		if side.sets.Outgrown(largest) {
 			side.sets = side.sets.Again(side.part, largest)
@@ -77,6 +88,7 @@ func (side *beside) slice(start []int32, largest, bound float64) {
 		side.sets.Raise(bound)
 		side.sets.Improve(side.part, largest, boundWork)
 		side.check(largest, bound)
+		return true
 	}
 }
 
@@ -141,6 +153,9 @@ func (side *beside) end(wait bool) {
 	if side.halved != nil {
 		side.take(side.halved, 0, "two devices: a walk through all sets of half the time that may be within less than the answer")
 		side.halved = nil
+	}
+	if side.lead.better {
+		side.takeRow(side.lead.row, side.lead.value, downset.ByMoves)
 	}
 	if side.found {
 		side.take(side.find.at, side.find.value, side.find.method)

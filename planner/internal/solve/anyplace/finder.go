@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/devmap-dev/devmap/planner/internal/solve/graph"
 )
@@ -21,6 +22,9 @@ type finder struct {
 	at           []int32
 	value, lower float64
 	method       string
+	pool         pool
+	base         int // the member of it that a round goes on from, or nobody
+	runs         int // of a few devices placed anew
 }
 
 // newFinder begins at random places. Streams of one seed differ.
@@ -29,7 +33,7 @@ func (call *anywhere) newFinder(split *splitter, stream uint64) *finder {
 	anneal := newAnnealer(newPlacement(call.Netlist, scatter(call.Netlist, random)), random)
 	return &finder{
 		annealer: anneal, split: split, ways: ways{list: allWays()},
-		steps: call.steps, first: annealRuns, value: math.Inf(1),
+		steps: call.steps, first: annealRuns, value: math.Inf(1), base: nobody,
 	}
 }
 
@@ -37,6 +41,7 @@ func (call *anywhere) newFinder(split *splitter, stream uint64) *finder {
 func (find *finder) know(place []int32, value, lower float64) {
 	if find.lower = max(find.lower, lower); value < find.value {
 		find.at, find.value = append(find.at[:0], place...), value
+		find.pool.offer(nobody, place, value)
 	}
 }
 
@@ -66,21 +71,35 @@ func (find *finder) round(ctx context.Context) {
 		find.scattered(ctx, round)
 		return
 	}
-	way := find.ways.next()
-	switch way.how {
+	find.base = find.pool.pick(find.rng)
+	from := find.pool[find.base]
+	switch way := find.ways.next(); way.how {
 	case byScatter:
-		find.scattered(ctx, round)
+		if find.scattered(ctx, round); find.found() {
+			find.anew(ctx, slices.Clone(find.best), find.bestLoad, anewWork)
+		}
 	case byCooling:
-		find.refresh(find.at)
-		find.forget()
-		find.cool(ctx, find.value, find.steps*find.ways.longer(), way)
-		find.polish(ctx, "simulated annealing, cooled slowly from the best answer")
+		find.onwards(ctx, from.place, from.value, find.steps*find.ways.longer(), way)
+		find.polish(ctx, "simulated annealing, cooled slowly from a good answer")
 	case byRegions:
-		find.regions(ctx)
+		find.regions(ctx, from)
+	case byAnew:
+		find.anew(ctx, from.place, from.value, anewWork)
+	case byJoins:
+		find.join(ctx)
 	default:
-		find.kick(ctx)
+		find.kick(ctx, from)
 	}
-	find.ways.told(find.value < before)
+	find.ways.told(find.value < before || find.base != nobody && find.pool[find.base].value < from.value)
+}
+
+// onwards cools from what there is, of a load that is to be less.
+func (find *finder) onwards(ctx context.Context, place []int32, value float64, steps int, way way) {
+	find.refresh(place)
+	find.forget()
+	find.known = value
+	find.cool(ctx, value, steps, way)
+	find.known = math.Inf(1)
 }
 
 // scattered cools from random places, from unlike heats in turn: which suits a problem is
@@ -93,6 +112,7 @@ func (find *finder) scattered(ctx context.Context, run int) {
 		{byScatter, lowest, 0.015, false},
 		{byScatter, low, 1, false},
 	}
+	find.base = nobody
 	find.refresh(scatter(find.Netlist, find.rng))
 	find.forget()
 	find.cool(ctx, find.usual(), find.steps, starts[run%len(starts)])
@@ -101,7 +121,7 @@ func (find *finder) scattered(ctx context.Context, run int) {
 
 // from starts at an assignment that something else has found.
 func (find *finder) from(ctx context.Context, place []int32, method string) {
-	find.unit = find.usual()
+	find.base, find.unit = nobody, find.usual()
 	find.refresh(place)
 	find.note()
 	find.polish(ctx, method)
@@ -118,6 +138,9 @@ func (find *finder) polish(ctx context.Context, method string) {
 
 // keep takes the annealer's best answer where it is better.
 func (find *finder) keep(method string) {
+	if find.found() {
+		find.pool.offer(find.base, find.best, find.bestLoad)
+	}
 	if find.found() && find.bestLoad < find.value*(1-1e-12) {
 		find.at, find.value = append(find.at[:0], find.best...), find.bestLoad
 		find.method = method + ": any assignment is allowed, too many to try all"
@@ -126,8 +149,8 @@ func (find *finder) keep(method string) {
 
 // kick shakes an answer a little, lets it settle, and goes on from there if it
 // is nearly as good (iterated local search).
-func (find *finder) kick(ctx context.Context) {
-	at, load := append([]int32(nil), find.at...), find.value
+func (find *finder) kick(ctx context.Context, from member) {
+	at, load := slices.Clone(from.place), from.value
 	stop, steps := find.split.Work+kickWork, kickSteps*min(len(find.Nodes), maxItems)
 	for range kicks {
 		if find.over(ctx) || find.split.Work > stop {

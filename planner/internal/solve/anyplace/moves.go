@@ -5,14 +5,18 @@ import "math"
 // step tries a move: of an item to a device that it shares a wire with, or any, an
 // exchange of two, or a move of some items that hang together.
 func (anneal *annealer) step(temperature float64) {
-	item := int32(anneal.rng.IntN(len(anneal.place)))
+	if anneal.scope.one != nil {
+		anneal.across(temperature)
+		return
+	}
+	item := anneal.pick()
 	switch roll := anneal.rng.IntN(16); {
 	case roll < 11:
 		anneal.try([]int32{item}, anneal.neighbour(item), temperature)
 	case roll < 12:
-		anneal.try([]int32{item}, int32(anneal.rng.IntN(anneal.devices)), temperature)
+		anneal.try([]int32{item}, anneal.device(), temperature)
 	case roll < 14:
-		anneal.swap(item, int32(anneal.rng.IntN(len(anneal.place))), temperature)
+		anneal.swap(item, anneal.pick(), temperature)
 	default:
 		anneal.grow(item, 2+anneal.rng.IntN(12))
 		anneal.try(anneal.chunk, anneal.neighbour(anneal.chunk[anneal.rng.IntN(len(anneal.chunk))]), temperature)
@@ -23,22 +27,24 @@ func (anneal *annealer) step(temperature float64) {
 func (anneal *annealer) neighbour(item int32) int32 {
 	if count := len(anneal.WiresOf[item]); count > 0 {
 		members := anneal.Wires[anneal.WiresOf[item][anneal.rng.IntN(count)]].Members
-		if device := anneal.place[members[anneal.rng.IntN(len(members))]]; device != anneal.place[item] {
+		if device := anneal.place[members[anneal.rng.IntN(len(members))]]; device != anneal.place[item] && (anneal.scope.allowed == nil || anneal.scope.allowed[device]) {
 			return device
 		}
 	}
-	return int32(anneal.rng.IntN(anneal.devices))
+	return anneal.device()
 }
 
 // grow collects a connected chunk of items around one, on its device.
 func (anneal *annealer) grow(item int32, size int) {
+	at := anneal.place[item]
 	anneal.stamp++
 	anneal.chunk = append(anneal.chunk[:0], item)
 	anneal.mark[item] = anneal.stamp
 	for i := 0; i < len(anneal.chunk) && len(anneal.chunk) < size; i++ {
 		for _, wire := range anneal.WiresOf[anneal.chunk[i]] {
 			for _, other := range anneal.Wires[wire].Members {
-				if anneal.mark[other] != anneal.stamp && anneal.place[other] == anneal.place[item] && len(anneal.chunk) < size {
+				if anneal.mark[other] != anneal.stamp && anneal.place[other] == at && len(anneal.chunk) < size &&
+					anneal.scope.together(item, other, at) {
 					anneal.mark[other] = anneal.stamp
 					anneal.chunk = append(anneal.chunk, other)
 				}

@@ -18,16 +18,16 @@ const (
 	steep = 11
 )
 
-// regions divides pairs of the best answer again and again, in finer cells than usual:
+// regions divides pairs of an answer again and again, in finer cells than usual:
 // whole, or where that is too wide a region of them, as large as it may be (large
 // neighbourhood search: Shaw, CP 1998). It ends where there is none left to divide.
-func (find *finder) regions(ctx context.Context) {
+func (find *finder) regions(ctx context.Context, from member) {
 	if find.devices < 2 {
 		return
 	}
 	divide := find.split
-	find.unit, find.squarings = find.value, steep
-	find.refresh(find.at)
+	find.unit, find.squarings = from.value, steep
+	find.refresh(from.place)
 	find.forget()
 	find.note()
 	usual := divide.cells

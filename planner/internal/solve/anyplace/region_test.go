@@ -122,7 +122,7 @@ func TestRegionsEnd(t *testing.T) {
 		find.cool(context.Background(), 1, 20_000, way{byCooling, low, 1, false})
 		find.keep("cooled")
 		first := find.value
-		find.regions(context.Background())
+		find.regions(context.Background(), member{find.at, find.value})
 		if find.at == nil || find.value > first {
 			t.Fatalf("seed %d: %v from %v", seed, find.value, first)
 		}
@@ -151,7 +151,7 @@ func TestRegionsWithoutRoom(t *testing.T) {
 	call := newAnywhere(graph.NewInstance(problem, problem.Groups()), graph.Settings{})
 	find := call.newFinder(newSplitter(context.Background(), call.Netlist, splitCells), 0)
 	find.know([]int32{1, 1, 1, 1, 1}, 10, 0)
-	find.regions(context.Background())
+	find.regions(context.Background(), member{find.at, find.value})
 	if find.value != 6 {
 		t.Errorf("%v, want 6", find.value)
 	}

@@ -14,7 +14,7 @@ const near = 0.01
 
 // inFront is how many times as long as any assignment the contiguous answer is searched
 // for where it is the best.
-const inFront = 3
+const inFront = 3.
 
 // share is the part of the time spent on any assignment that the contiguous answer
 // is given too: as much where it is near the best, less the farther behind it is.
@@ -22,7 +22,7 @@ const inFront = 3
 // the faster.
 func (call *anywhere) share() float64 {
 	switch {
-	case call.row == nil:
+	case call.row == nil || call.best == nil:
 		return 0
 	case call.rowValue <= call.Answer.Value*(1+graph.Rounding):
 		return inFront
@@ -69,24 +69,18 @@ func (call *anywhere) rowRound(ctx context.Context, find *finder) {
 		}
 		return
 	}
-	if call.moves == nil {
-		if call.moves = downset.NewMoves(ctx, call.Problem, call.Settings, call.row); call.moves == nil {
-			call.row = nil // it does not go on
-			return
-		}
-	}
-	place, largest := call.moves.Round(ctx)
-	if place == nil {
-		return
-	}
-	call.rowValue = min(call.rowValue, largest)
-	if call.takeRow(place, largest, downset.ByMoves) {
+	if place, largest := call.moves.round(ctx, call.row, call.rowValue); call.moves.none {
+		call.row = nil // it does not go on
+	} else if place != nil && call.takeRow(place, largest, downset.ByMoves) {
 		call.follow(ctx, find)
 	}
 }
 
 // takeRow takes a contiguous answer.
 func (call *anywhere) takeRow(row []int, largest float64, method string) (better bool) {
+	if call.row != nil && largest < call.rowValue {
+		call.row, call.rowValue = row, largest
+	}
 	place := make([]int32, len(call.Nodes))
 	for node, device := range row {
 		place[call.ItemOf[node]] = int32(device)

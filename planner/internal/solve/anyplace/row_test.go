@@ -29,13 +29,13 @@ func TestRowsGoOnWhileTheyAreNear(t *testing.T) {
 		sol, err := downset.Solve(over, problem, graph.Settings{})
 		first := graphtest.Scored(t, problem, sol, err)
 		call.inRow(ctx, find)
-		if call.moves != nil {
+		if call.moves.search != nil {
 			t.Fatalf("seed %d: it goes on before its time", seed)
 		}
 		call.rowBound = 0 // by moves
 		call.spent = time.Nanosecond
 		call.inRow(ctx, find)
-		if call.moves == nil || call.rowSpent <= 0 {
+		if call.moves.search == nil || call.rowSpent <= 0 {
 			t.Fatalf("seed %d: the contiguous answer is the best, but does not go on", seed)
 		}
 		if call.rowValue > first || call.Answer.Value > call.rowValue*(1+1e-9) {
@@ -84,7 +84,7 @@ func TestRowsAreClosed(t *testing.T) {
 		if call.Answer.Value > want*(1+1e-9) {
 			t.Errorf("seed %d: %v, the least in a row is %v", seed, call.Answer.Value, want)
 		}
-		if call.moves != nil {
+		if call.moves.search != nil {
 			t.Errorf("seed %d: it is closed by moves", seed)
 		}
 		call.row = []int{}

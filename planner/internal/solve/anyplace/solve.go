@@ -15,7 +15,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/devmap-dev/devmap/planner/internal/solve/downset"
 	"github.com/devmap-dev/devmap/planner/internal/solve/graph"
 	"github.com/devmap-dev/devmap/planner/internal/solve/netlist"
 )
@@ -74,7 +73,7 @@ type anywhere struct {
 	// row is the best contiguous answer, of the nodes, and moves what goes on with it.
 	row                []int
 	rowValue, rowBound float64
-	moves              *downset.Moves
+	moves              rowMoves
 	// whole is what the last whole search for it took, and wholeSpent what all did but
 	// the first.
 	whole, wholeSpent time.Duration
@@ -85,7 +84,9 @@ type anywhere struct {
 
 func newAnywhere(in *graph.Instance, set graph.Settings) *anywhere {
 	steps := annealSteps * min(len(in.Nodes), maxItems)
-	return &anywhere{Netlist: netlist.New(in), Incumbent: graph.NewIncumbent(in.Problem, set), steps: steps}
+	call := &anywhere{Netlist: netlist.New(in), Incumbent: graph.NewIncumbent(in.Problem, set), steps: steps}
+	call.moves = call.newRowMoves(2)
+	return call
 }
 
 // take takes an assignment of the items if it is better by more than rounding.

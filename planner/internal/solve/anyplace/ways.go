@@ -2,7 +2,7 @@ package anyplace
 
 import "slices"
 
-// way is a way to search on from the best answer. Which of them suits a problem is not
+// way is a way to search on. Which of them suits a problem is not
 // known before, and few do: where transfers are dear a low power of the loads, that
 // rises, and much heat; where many items are to be balanced a high power and next to
 // none.
@@ -23,48 +23,67 @@ const (
 	byKicks
 	byScatter
 	byRegions
+	byAnew
+	byJoins
 )
 
 // ways are taken in turn, again and again.
 type ways struct {
 	list  []way
 	taken int // without a better answer
+	// due is when each is to be taken, in such turns, and rest how many turns of all it
+	// waits then.
+	due, rest []int
 }
 
 // lowest and low are powers in the beginning, high is that in the end where devices are
 // many: with few it is less.
 const lowest, low, high = 2, 3, 5
 
-// cools are ways that cool from the best answer; those beside each other are unlike.
+// cools are ways that cool from what there is; those beside each other are unlike.
 func cools() []way {
 	return []way{
 		{byCooling, high, 0.004, false},
 		{byCooling, low, 0.06, false},
 		{byCooling, lowest, 0.015, false},
 		{byCooling, low, 0.2, false},
-		{byCooling, lowest, 0.004, false},
 		{byCooling, high, 0.015, false},
-		{byCooling, low, 0.015, false},
-		{byCooling, lowest, 0.06, false},
 		{byCooling, lowest, 0.75, true},
-		{byCooling, low, 0.004, false},
-		{byCooling, high, 0.06, false},
-		{byCooling, lowest, 0.001, false},
-		{byCooling, low, 1, false},
 	}
 }
 
-// allWays have kicks, regions and random starts between.
+// allWays have what finds the most between: some devices placed anew, and regions.
 func allWays() (list []way) {
-	between := []how{byKicks, byScatter, byRegions}
+	between := []how{byAnew, byRegions, byAnew, byKicks, byJoins}
 	for i, cool := range cools() {
-		list = append(list, cool, way{how: between[i%3]})
+		for _, how := range between {
+			list = append(list, way{how: how})
+		}
+		if list = append(list, cool); i%3 == 2 {
+			list = append(list, way{how: byScatter})
+		}
 	}
 	return list
 }
 
 // next is the way to take.
-func (ways *ways) next() way { return ways.list[ways.taken%len(ways.list)] }
+func (ways *ways) next() way { return ways.list[ways.at()] }
+
+// at is the one that waits no longer than others.
+func (ways *ways) at() (first int) {
+	if ways.due == nil {
+		ways.due, ways.rest = make([]int, len(ways.list)), slices.Repeat([]int{1}, len(ways.list))
+		for i := range ways.due {
+			ways.due[i] = i
+		}
+	}
+	for i, due := range ways.due {
+		if due < ways.due[first] {
+			first = i
+		}
+	}
+	return first
+}
 
 // turn begins half way, for a second goroutine.
 func (ways *ways) turn() {
@@ -72,11 +91,20 @@ func (ways *ways) turn() {
 	ways.list = slices.Concat(ways.list[half:], ways.list[:half])
 }
 
-// told goes on to the next: not from one that found something better.
+// mostRest is for how many turns of the others a way waits at most.
+const mostRest = 8
+
+// told goes on to the next, but not from one that found something better: one that does
+// not waits the longer the more often.
 func (ways *ways) told(better bool) {
-	if !better {
-		ways.taken++
+	at := ways.at()
+	if better {
+		ways.rest[at] = 1
+		return
 	}
+	ways.taken++
+	ways.due[at] += len(ways.list) * ways.rest[at]
+	ways.rest[at] = min(mostRest, 2*ways.rest[at])
 }
 
 // longer is how many times as long a way is as it was in the beginning: each time

@@ -10,15 +10,16 @@ import (
 // [Solve].
 type Moves struct{ *mover }
 
-// NewMoves begins a search. It is nil where its tables would be too large.
-func NewMoves(ctx context.Context, problem *graph.Problem, set graph.Settings, place []int) *Moves {
+// NewMoves begins a search, an own one for each stream of random numbers. It is nil where
+// its tables would be too large.
+func NewMoves(ctx context.Context, problem *graph.Problem, set graph.Settings, place []int, stream uint64) *Moves {
 	fine, err := newOrder(problem, false)
 	if err != nil {
 		return nil
 	}
 	call := &contiguous{order: fine, Incumbent: graph.NewIncumbent(problem, set)}
 	call.Answer.Place = place
-	if move := call.newMover(ctx, 2); move != nil {
+	if move := call.newMover(ctx, stream); move != nil {
 		return &Moves{move}
 	}
 	return nil
@@ -29,3 +30,6 @@ func NewMoves(ctx context.Context, problem *graph.Problem, set graph.Settings, p
 func (moves *Moves) Round(ctx context.Context) (place []int, largest float64) {
 	return moves.round(ctx)
 }
+
+// Learn takes a placement that something else has found, where it is better than the best.
+func (moves *Moves) Learn(place []int, largest float64) { moves.learn(place, largest) }

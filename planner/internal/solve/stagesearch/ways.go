@@ -78,7 +78,7 @@ type ways struct {
 func (ways *ways) next() (way way, length int) {
 	if !ways.again {
 		ways.rounds++
-		ways.length = luby(ways.rounds)
+		ways.length = Luby(ways.rounds)
 		ways.way = allWays[ways.taken[ways.length]%len(allWays)]
 		ways.taken[ways.length]++
 	}
@@ -88,8 +88,8 @@ func (ways *ways) next() (way way, length int) {
 // told says whether the way was better than what there was.
 func (ways *ways) told(better bool) { ways.again = better }
 
-// luby is the i-th of 1, 1, 2, 1, 1, 2, 4, 1, 1, 2, …, from 1.
-func luby(i int) int {
+// Luby is the i-th of 1, 1, 2, 1, 1, 2, 4, 1, 1, 2, …, from 1.
+func Luby(i int) int {
 	for i&(i+1) != 0 {
 		i -= 1<<(bits.Len(uint(i))-1) - 1
 	}
