@@ -133,7 +133,24 @@ func (find *finder) polish(ctx context.Context, method string) {
 		find.refresh(find.best)
 	}
 	find.split.polish(ctx, find.annealer)
+	if find.bestLoad <= find.value*(1+finePart) {
+		find.fine(ctx)
+	}
 	find.keep(method + ", and pairs of devices divided anew")
+}
+
+// finePart is how far an answer may be above the best for its pairs to be divided finely,
+// and fineLabels is how many labels that may take.
+const finePart, fineLabels = 0.002, 4_000_000
+
+// fine divides pairs in finer cells than usual, and so that the busier of two counts.
+func (find *finder) fine(ctx context.Context) {
+	if find.found() {
+		copy(find.place, find.best)
+	}
+	find.squarings = steep
+	find.refresh(find.place)
+	find.split.finely(fineLabels, func() { find.split.polish(ctx, find.annealer) })
 }
 
 // keep takes the annealer's best answer where it is better.

@@ -30,9 +30,21 @@ func (find *finder) regions(ctx context.Context, from member) {
 	find.refresh(from.place)
 	find.forget()
 	find.note()
+	divide.finely(regionLabels, func() { find.dividing(ctx) })
+	find.keep("pairs of devices divided anew in regions")
+}
+
+// finely does something while loads are told apart in many cells, as so many labels allow.
+func (divide *splitter) finely(labels int, do func()) {
 	usual := divide.cells
-	divide.cells = pairs.Cells{Fewest: usual.Fewest, Most: max(usual.Most, regionCells), Labels: regionLabels}
 	defer func() { divide.cells = usual }()
+	divide.cells = pairs.Cells{Fewest: usual.Fewest, Most: max(usual.Most, regionCells), Labels: labels}
+	do()
+}
+
+// dividing divides pair after pair.
+func (find *finder) dividing(ctx context.Context) {
+	divide := find.split
 	size, vain, free := regionItems, 0, make([]bool, len(find.Nodes))
 	for stop := divide.Work + regionWork; divide.Work < stop && vain <= find.devices*find.devices && !find.over(ctx); {
 		device, other := find.twoDevices()
@@ -51,7 +63,6 @@ func (find *finder) regions(ctx context.Context, from member) {
 			vain++ // it is all that they hold
 		}
 	}
-	find.keep("pairs of devices divided anew in regions")
 }
 
 // twoDevices are the busiest device, or any, and one that shares a wire with it, or any.
