@@ -25,7 +25,11 @@ type finder struct {
 	pool         pool
 	base         int // the member of it that a round goes on from, or nobody
 	runs         int // of a few devices placed anew
+	vain         int // rounds since the best was found
 }
+
+// patience is how many rounds in vain show that a search from the best stands still.
+const patience = 12
 
 // newFinder begins at random places. Streams of one seed differ.
 func (call *anywhere) newFinder(split *splitter, stream uint64) *finder {
@@ -67,11 +71,16 @@ func (find *finder) usual() float64 {
 func (find *finder) round(ctx context.Context) {
 	round, before := find.rounds, find.value
 	find.rounds++
+	defer func() {
+		if find.vain++; find.value < before {
+			find.vain = 0
+		}
+	}()
 	if round < find.first || find.at == nil {
 		find.scattered(ctx, round)
 		return
 	}
-	find.base = find.pool.pick(find.rng)
+	find.base = find.pool.pick(find.rng, find.vain > patience)
 	from := find.pool[find.base]
 	switch way := find.ways.next(); way.how {
 	case byScatter:

@@ -52,9 +52,9 @@ func (pool *pool) extreme(before func(one, two float64) bool) (found int) {
 	return found
 }
 
-// pick is the best, or any, as often.
-func (pool *pool) pick(rng *rand.Rand) int {
-	if rng.IntN(2) == 0 {
+// pick is the best, and half of the time any where the search stands still.
+func (pool *pool) pick(rng *rand.Rand, still bool) int {
+	if still && rng.IntN(2) == 0 {
 		return rng.IntN(len(*pool))
 	}
 	return pool.extreme(func(one, two float64) bool { return one < two })

@@ -28,7 +28,10 @@ func TestPoolKeepsTheBestOfUnlikeOnes(t *testing.T) {
 	}
 	random, taken := rand.New(rand.NewPCG(1, 51)), make([]int, poolSize)
 	for range 1200 {
-		taken[pool.pick(random)]++
+		taken[pool.pick(random, true)]++
+		if pool.pick(random, false) != poolSize-1 {
+			t.Fatal("not the best, though it is still getting better")
+		}
 		if one, two := pool.two(random); one == two {
 			t.Fatal("one and the same twice")
 		}

@@ -3,6 +3,7 @@ package anyplace
 import (
 	"context"
 
+	"github.com/devmap-dev/devmap/planner/internal/solve/netlist"
 	"github.com/devmap-dev/devmap/planner/internal/solve/pairs"
 )
 
@@ -18,6 +19,10 @@ const (
 	steep = 11
 )
 
+// regionStates is how wide a region may be: as much is done in many small ones, and more
+// found, than in few large ones.
+var regionStates = netlist.Width{Step: splitStates.Step / 4, All: splitStates.All / 4}
+
 // regions divides pairs of an answer again and again, in finer cells than usual:
 // whole, or where that is too wide a region of them, as large as it may be (large
 // neighbourhood search: Shaw, CP 1998). It ends where there is none left to divide.
@@ -30,7 +35,9 @@ func (find *finder) regions(ctx context.Context, from member) {
 	find.refresh(from.place)
 	find.forget()
 	find.note()
+	divide.states = regionStates
 	divide.finely(regionLabels, func() { find.dividing(ctx) })
+	divide.states = splitStates
 	find.keep("pairs of devices divided anew in regions")
 }
 

@@ -14,12 +14,13 @@ type splitter struct {
 	*pairs.Divider
 	order  []int32 // of all items, thin
 	cells  pairs.Cells
+	states netlist.Width // of all of a problem's pairs
 	around around
 }
 
 // newSplitter returns nil where the context ends.
 func newSplitter(ctx context.Context, nets *netlist.Netlist, cells int) *splitter {
-	divide := &splitter{Netlist: nets, Divider: pairs.New(), cells: pairs.Cells{Fewest: cells, Most: cells}}
+	divide := &splitter{Netlist: nets, Divider: pairs.New(), cells: pairs.Cells{Fewest: cells, Most: cells}, states: splitStates}
 	if divide.order = nets.ThinOrder(ctx, slices.Repeat([]bool{true}, len(nets.Wires))); divide.order == nil {
 		return nil
 	}
@@ -28,7 +29,7 @@ func newSplitter(ctx context.Context, nets *netlist.Netlist, cells int) *splitte
 
 // twin is another one, for another goroutine.
 func (divide *splitter) twin() *splitter {
-	return &splitter{Netlist: divide.Netlist, Divider: pairs.New(), cells: divide.cells, order: divide.order}
+	return &splitter{Netlist: divide.Netlist, Divider: pairs.New(), cells: divide.cells, states: divide.states, order: divide.order}
 }
 
 // splitStates bounds the work: wider pairs are left to annealing. The states of all
@@ -38,7 +39,7 @@ var splitStates = netlist.Width{Step: 1500, All: 240_000}
 // width bounds the states of one of a problem's pairs.
 func (divide *splitter) width(devices int) netlist.Width {
 	const few = 3
-	most := splitStates
+	most := divide.states
 	most.All /= max(1, min(few, devices*(devices-1)/2))
 	return most
 }

@@ -54,14 +54,12 @@ func cools() []way {
 
 // allWays have what finds the most between: some devices placed anew, and regions.
 func allWays() (list []way) {
-	between := []how{byAnew, byRegions, byAnew, byKicks, byJoins}
+	seldom := []how{byKicks, byScatter}
 	for i, cool := range cools() {
-		for _, how := range between {
+		for _, how := range []how{byAnew, byRegions, byAnew, byJoins, byAnew, seldom[i%2]} {
 			list = append(list, way{how: how})
 		}
-		if list = append(list, cool); i%3 == 2 {
-			list = append(list, way{how: byScatter})
-		}
+		list = append(list, cool)
 	}
 	return list
 }
