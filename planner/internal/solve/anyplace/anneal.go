@@ -36,7 +36,8 @@ type annealer struct {
 
 func newAnnealer(placed *placement, rng *rand.Rand) *annealer {
 	return &annealer{
-		placement: placed, rng: rng, squarings: 3, steepest: steepest(placed.devices), bestLoad: math.Inf(1), known: math.Inf(1),
+		placement: placed, rng: rng, squarings: 3, steepest: steepest(placed.devices),
+		bestLoad: math.Inf(1), known: math.Inf(1),
 		best: make([]int32, len(placed.place)), energies: make([]float64, placed.devices), mark: make([]int32, len(placed.place)),
 	}
 }

@@ -15,7 +15,7 @@ import (
 type beside struct {
 	*anywhere
 	find  *finder
-	lead  leader
+	ahead leader
 	laid  bool // sets and halves are made
 	sets  *boundprice.Bound
 	known float64 // the answer's value when its sets were last told
@@ -35,7 +35,7 @@ type beside struct {
 }
 
 func (call *anywhere) newBeside() *beside {
-	return &beside{anywhere: call, lead: leader{rowMoves: call.newRowMoves(1)}}
+	return &beside{anywhere: call, ahead: leader{rowMoves: call.newRowMoves(1)}}
 }
 
 // begin starts a run: of one slice of work, or, with a deadline, of as many as
@@ -45,7 +45,7 @@ func (side *beside) begin(ctx context.Context, timed bool) {
 	side.part, side.stop = context.WithCancel(ctx)
 	side.done, side.found = make(chan struct{}), false
 	side.awaited.Store(!timed)
-	side.leads(timed)
+	side.lead(timed)
 	go func() {
 		defer close(side.done)
 		if !side.laid {
@@ -56,14 +56,16 @@ func (side *beside) begin(ctx context.Context, timed bool) {
 		if len(start) == 0 {
 			return
 		}
-		for again := true; again; again = !side.found && !side.lead.better && !side.awaited.Load() && side.part.Err() == nil {
+		for again := true; again; again = !side.handsIn() && !side.awaited.Load() && side.part.Err() == nil {
 			began := time.Now()
 			rising := side.slice(start, largest, bound)
-			side.lead.others += time.Since(began)
-			side.move(rising)
+			side.move(rising, time.Since(began))
 		}
 	}()
 }
+
+// handsIn tells that there may be a better answer.
+func (side *beside) handsIn() bool { return side.found || side.ahead.better }
 
 // slice is a part of a run: two devices are done at once; others are bounded for
 // as long as prices prove more, which it tells, and then searched.
@@ -154,8 +156,8 @@ func (side *beside) end(wait bool) {
 		side.take(side.halved, 0, "two devices: a walk through all sets of half the time that may be within less than the answer")
 		side.halved = nil
 	}
-	if side.lead.better {
-		side.takeRow(side.lead.row, side.lead.value, downset.ByMoves)
+	if side.ahead.better {
+		side.takeRow(side.ahead.row, side.ahead.value, downset.ByMoves)
 	}
 	if side.found {
 		side.take(side.find.at, side.find.value, side.find.method)

@@ -142,7 +142,7 @@ func (find *finder) polish(ctx context.Context, method string) {
 		find.refresh(find.best)
 	}
 	find.split.polish(ctx, find.annealer)
-	if find.bestLoad <= find.value*(1+finePart) {
+	if find.found() && find.bestLoad <= find.value*(1+finePart) {
 		find.fine(ctx)
 	}
 	find.keep(method + ", and pairs of devices divided anew")
@@ -154,9 +154,7 @@ const finePart, fineLabels = 0.002, 4_000_000
 
 // fine divides pairs in finer cells than usual, and so that the busier of two counts.
 func (find *finder) fine(ctx context.Context) {
-	if find.found() {
-		copy(find.place, find.best)
-	}
+	copy(find.place, find.best)
 	find.squarings = steep
 	find.refresh(find.place)
 	find.split.finely(fineLabels, func() { find.split.polish(ctx, find.annealer) })

@@ -27,7 +27,8 @@ func (anneal *annealer) step(temperature float64) {
 func (anneal *annealer) neighbour(item int32) int32 {
 	if count := len(anneal.WiresOf[item]); count > 0 {
 		members := anneal.Wires[anneal.WiresOf[item][anneal.rng.IntN(count)]].Members
-		if device := anneal.place[members[anneal.rng.IntN(len(members))]]; device != anneal.place[item] && (anneal.scope.allowed == nil || anneal.scope.allowed[device]) {
+		device := anneal.place[members[anneal.rng.IntN(len(members))]]
+		if device != anneal.place[item] && anneal.scope.allows(device) {
 			return device
 		}
 	}

@@ -35,8 +35,8 @@ func (rows *rowMoves) round(ctx context.Context, known []int, value float64) (pl
 	return rows.search.Round(ctx)
 }
 
-// leader is the contiguous answer where it is the best, or nearly: the other goroutine
-// goes on with it too, then.
+// leader is the contiguous answer where it is the best: the other goroutine goes on with
+// it too, then.
 type leader struct {
 	rowMoves
 	row   []int
@@ -47,32 +47,39 @@ type leader struct {
 	moved, others time.Duration
 }
 
-// behindBound is the part of the time of a bound that still rises which the contiguous
-// answer is given, and inFront that of a search.
+// behindBound is how long the contiguous answer is searched for beside a bound that still
+// rises, as a part of that's time; beside a search it is as long.
 const behindBound = 1. / 3
 
-// leads tells the other goroutine what there is, before it begins.
-func (side *beside) leads(timed bool) {
-	lead := &side.lead
-	if lead.row, lead.better = nil, false; timed && side.share() == inFront {
-		lead.row, lead.value = side.row, side.rowValue
+// lead tells the other goroutine what there is, before it begins.
+func (side *beside) lead(timed bool) {
+	ahead := &side.ahead
+	if ahead.row, ahead.better = nil, false; timed && side.leads() {
+		ahead.row, ahead.value = side.row, side.rowValue
 	}
 }
 
-// move goes on with the contiguous answer until it has had its part of the time.
-func (side *beside) move(rising bool) {
-	part, lead := inFront, &side.lead
+// move goes on with the contiguous answer, after so long on all else, until it has had its
+// part of the time.
+func (side *beside) move(rising bool, others time.Duration) {
+	part, ahead := 1., &side.ahead
 	if rising {
 		part = behindBound
 	}
-	for lead.row != nil && !lead.better && side.part.Err() == nil && lead.moved.Seconds() < part*lead.others.Seconds() {
-		began := time.Now()
-		place, value := lead.round(side.part, lead.row, lead.value)
-		if place != nil && value < lead.value*(1-graph.Rounding) {
-			lead.row, lead.value, lead.better = place, value, true
-		} else if lead.none {
-			lead.row = nil
+	if ahead.row != nil {
+		ahead.others += others
+	}
+	for ahead.row != nil && !ahead.better && ahead.moved.Seconds() < part*ahead.others.Seconds() {
+		if side.part.Err() != nil {
+			return
 		}
-		lead.moved += time.Since(began)
+		began := time.Now()
+		place, value := ahead.round(side.part, ahead.row, ahead.value)
+		if place != nil && value < ahead.value*(1-graph.Rounding) {
+			ahead.row, ahead.value, ahead.better = place, value, true
+		} else if ahead.none {
+			ahead.row = nil
+		}
+		ahead.moved += time.Since(began)
 	}
 }

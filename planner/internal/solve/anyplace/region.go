@@ -21,7 +21,7 @@ const (
 
 // regionStates is how wide a region may be: as much is done in many small ones, and more
 // found, than in few large ones.
-var regionStates = netlist.Width{Step: splitStates.Step / 4, All: splitStates.All / 4}
+var regionStates = netlist.Width{Step: splitStates.Step, All: splitStates.All / 4}
 
 // regions divides pairs of an answer again and again, in finer cells than usual:
 // whole, or where that is too wide a region of them, as large as it may be (large

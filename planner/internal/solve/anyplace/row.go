@@ -12,23 +12,20 @@ import (
 // the search to go on with it too.
 const near = 0.01
 
-// inFront is how many times as long as any assignment the contiguous answer is searched
-// for where it is the best.
-const inFront = 3.
-
 // share is the part of the time spent on any assignment that the contiguous answer
 // is given too: as much where it is near the best, less the farther behind it is.
 // Where parts that stand in a row are no worse than others, the search for them is
 // the faster.
 func (call *anywhere) share() float64 {
-	switch {
-	case call.row == nil || call.best == nil:
+	if call.row == nil || call.best == nil {
 		return 0
-	case call.rowValue <= call.Answer.Value*(1+graph.Rounding):
-		return inFront
-	default:
-		return max(0, 1-(call.rowValue/call.Answer.Value-1)/near)
 	}
+	return min(1, max(0, 1-(call.rowValue/call.Answer.Value-1)/near))
+}
+
+// leads tells that the contiguous answer is the best.
+func (call *anywhere) leads() bool {
+	return call.row != nil && call.rowValue <= call.Answer.Value*(1+graph.Rounding)
 }
 
 // inRow goes on with the contiguous answer until it has had its share.

@@ -25,6 +25,9 @@ func (anneal *annealer) device() int32 {
 	return int32(anneal.rng.IntN(anneal.devices))
 }
 
+// allows tells whether items may move to a device.
+func (scope *scope) allows(device int32) bool { return scope.allowed == nil || scope.allowed[device] }
+
 // opposite is the other of an item's two devices.
 func (scope *scope) opposite(item, at int32) int32 {
 	if at == scope.one[item] {

@@ -20,7 +20,9 @@ type splitter struct {
 
 // newSplitter returns nil where the context ends.
 func newSplitter(ctx context.Context, nets *netlist.Netlist, cells int) *splitter {
-	divide := &splitter{Netlist: nets, Divider: pairs.New(), cells: pairs.Cells{Fewest: cells, Most: cells}, states: splitStates}
+	divide := &splitter{
+		Netlist: nets, Divider: pairs.New(), cells: pairs.Cells{Fewest: cells, Most: cells}, states: splitStates,
+	}
 	if divide.order = nets.ThinOrder(ctx, slices.Repeat([]bool{true}, len(nets.Wires))); divide.order == nil {
 		return nil
 	}
@@ -29,7 +31,9 @@ func newSplitter(ctx context.Context, nets *netlist.Netlist, cells int) *splitte
 
 // twin is another one, for another goroutine.
 func (divide *splitter) twin() *splitter {
-	return &splitter{Netlist: divide.Netlist, Divider: pairs.New(), cells: divide.cells, states: divide.states, order: divide.order}
+	return &splitter{
+		Netlist: divide.Netlist, Divider: pairs.New(), cells: divide.cells, states: divide.states, order: divide.order,
+	}
 }
 
 // splitStates bounds the work: wider pairs are left to annealing. The states of all
