@@ -2,11 +2,12 @@
 // nodes need not be neighbours.
 //
 // Answers come from package downset, from simulated annealing (Kirkpatrick,
-// Gelatt and Vecchi, Science 220, 1983; anneal.go) and from dividing two
-// devices' nodes, or a region of them, anew by dynamic programming (split.go,
-// region.go); small problems are searched whole (exact.go). Bounds come from
-// graph's prices, from boundcut and from boundprice, which finds the best answers
-// of two like devices too, mostly with proof. The work is counted in steps, not seconds, so that without a
+// Gelatt and Vecchi, Science 220, 1983; anneal.go) of all nodes or of a part of
+// them (anew.go, join.go), and from dividing two devices' nodes, or a region of
+// them, anew by dynamic programming (split.go, region.go); small problems are
+// searched whole (exact.go). Bounds come from graph's prices, from boundcut and
+// from boundprice, which finds the best answers of two like devices too, mostly
+// with proof. The work is counted in steps, not seconds, so that without a
 // deadline the answer is the same in every run.
 package anyplace
 
