@@ -72,7 +72,8 @@ func (find *finder) round(ctx context.Context) {
 	round, before := find.rounds, find.value
 	find.rounds++
 	defer func() {
-		if find.vain++; find.value < before {
+		find.vain++
+		if find.value < before {
 			find.vain = 0
 		}
 	}()
@@ -84,7 +85,8 @@ func (find *finder) round(ctx context.Context) {
 	from := find.pool[find.base]
 	switch way := find.ways.next(); way.how {
 	case byScatter:
-		if find.scattered(ctx, round); find.found() {
+		find.scattered(ctx, round)
+		if find.found() {
 			find.anew(ctx, slices.Clone(find.best), find.bestLoad, anewWork)
 		}
 	case byCooling:

@@ -37,12 +37,14 @@ func TestTheOtherGoroutineMovesRows(t *testing.T) {
 		}
 		if first := call.Answer.Value; side.ahead.better {
 			better++
-			if call.takeRow(side.ahead.row, side.ahead.value, downset.ByMoves); call.Answer.Value >= first {
+			call.takeRow(side.ahead.row, side.ahead.value, downset.ByMoves)
+			if call.Answer.Value >= first {
 				t.Errorf("seed %d: %v from %v is no better", seed, call.Answer.Value, first)
 			}
 		}
 		call.Answer.Value = call.rowValue / 2
-		if side.lead(true); side.ahead.row != nil || side.ahead.better {
+		side.lead(true)
+		if side.ahead.row != nil || side.ahead.better {
 			t.Errorf("seed %d: it is not the best, but leads", seed)
 		}
 	}

@@ -26,7 +26,7 @@ func (anneal *annealer) device() int32 {
 }
 
 // allows tells whether items may move to a device.
-func (scope *scope) allows(device int32) bool { return scope.allowed == nil || scope.allowed[device] }
+func (scope *scope) allows(device int32) bool { return scope.devices == nil || scope.allowed[device] }
 
 // opposite is the other of an item's two devices.
 func (scope *scope) opposite(item, at int32) int32 {

@@ -97,7 +97,7 @@ func (divide *splitter) side(kind int) pairs.Side {
 
 // polish splits pair after pair until none can be split better. A pair is split once
 // for all that its devices hold.
-func (divide *splitter) polish(ctx context.Context, anneal *annealer) (some bool) {
+func (divide *splitter) polish(ctx context.Context, anneal *annealer) {
 	// changes of each device, and as many as its pairs have seen.
 	changes, seen := make([]int, anneal.devices), make(map[[2]int32][2]int)
 	for changed := true; changed; {
@@ -105,7 +105,7 @@ func (divide *splitter) polish(ctx context.Context, anneal *annealer) (some bool
 		for device := range int32(anneal.devices) {
 			for other := range device {
 				if ctx.Err() != nil {
-					return some
+					return
 				}
 				pair, now := [2]int32{device, other}, [2]int{changes[device], changes[other]}
 				if was, tried := seen[pair]; tried && was == now {
@@ -114,14 +114,13 @@ func (divide *splitter) polish(ctx context.Context, anneal *annealer) (some bool
 				if better, _ := divide.divide(ctx, anneal, device, other, nil); better {
 					changes[device]++
 					changes[other]++
-					changed, some = true, true
+					changed = true
 					now = [2]int{changes[device], changes[other]}
 				}
 				seen[pair] = now
 			}
 		}
 	}
-	return some
 }
 
 // divide splits a pair, or what is free of it, where that is better.
