@@ -11,28 +11,34 @@ import (
 // exactly asks, for sure, whether the devices can take what the items are worth at the
 // prices: no set may be worth more than its kind's most, and an equal part of what all
 // items are worth beyond that. Either there is none, and the limit is refuted, or there
-// are such sets: those that are handed back need not be the dearest.
+// are such sets: those that are handed back need not be the dearest, so that it asks
+// again while all items seem to be worth more.
 func (try *trial) exactly(ctx context.Context) outcome {
-	spare := floats.Sum(try.asked)/refutes - floats.Dot(try.most, try.lp.count)
-	none := true
-	for at, walk := range try.walkers {
-		try.most[at] += max(0, spare) / floats.Sum(try.lp.count)
-		sets, done := walk.price(ctx, try.asked, try.limit, try.most[at])
-		if !done {
-			return stuck
+	for none := false; !none; {
+		spare := floats.Sum(try.asked)/refutes - floats.Dot(try.most, try.lp.count)
+		if spare < 0 {
+			return open
 		}
-		for _, set := range sets {
-			none = false
-			try.most[at] = max(try.most[at], set.worth)
-			try.learn(at, set)
+		none = true
+		for at, walk := range try.walkers {
+			try.most[at] += spare / floats.Sum(try.lp.count)
+			sets, done := walk.price(ctx, try.asked, try.limit, try.most[at])
+			if !done {
+				return stuck
+			}
+			for _, set := range sets {
+				none = false
+				try.most[at] = max(try.most[at], set.worth)
+				try.learn(at, set)
+			}
 		}
 	}
-	if none && try.of() > 1+graph.Rounding {
-		copy(try.centre, try.asked)
-		try.Proof = try.proof(try.limit, try.asked, try.most)
-		return refuted
+	if try.of() <= 1+graph.Rounding {
+		return open
 	}
-	return open
+	copy(try.centre, try.asked)
+	try.Proof = try.proof(try.limit, try.asked, try.most)
+	return refuted
 }
 
 // boxed puts the box of prices around the centre and begins anew.

@@ -12,7 +12,7 @@ func (bundle *bundle) newton(worth float64) {
 	const steps = 3
 	for range steps {
 		rows := bundle.rows()
-		if len(rows) > mostRows {
+		if len(rows) == 0 || len(rows) > mostRows {
 			return
 		}
 		gram, right := bundle.system(rows, worth)
