@@ -123,11 +123,11 @@ func (side *beside) check(largest, known float64) {
 	if proof.Limit <= max(before*deal, before+part*(largest-before)) && !(proof.Limit > before && side.sets.Done(largest)) {
 		return
 	}
-	if err := boundcheck.Check(side.part, side.Problem, proof); err != nil {
+	limit := boundcheck.Refuted(side.part, side.Problem, proof)
+	if limit < proof.Limit {
 		side.doubted = proof.Limit
-		return
 	}
-	side.checked = proof.Limit
+	side.checked = max(side.checked, limit)
 	if side.sets.Closes(side.checked, largest) {
 		side.stop() // what the answer's value was at the beginning is the least
 	}

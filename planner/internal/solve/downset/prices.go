@@ -28,8 +28,8 @@ func (call *contiguous) byPrices(ctx context.Context, end time.Time) error {
 		call.sets.Raise(call.Answer.LowerBound)
 		call.sets.Improve(ctx, call.Answer.Value, priceWork)
 		if proof := call.sets.Proof; proof != nil && proof != before && proof.Limit > call.Answer.LowerBound {
-			if boundcheck.Check(ctx, call.Problem, proof) == nil {
-				call.Raise(proof.Limit, "sets: at some prices, all items are worth more than what all devices can take within this load")
+			if limit := boundcheck.Refuted(ctx, call.Problem, proof); limit > 0 {
+				call.Raise(limit, "sets: at some prices, all items are worth more than what all devices can take within this load")
 			}
 		}
 		call.heed()

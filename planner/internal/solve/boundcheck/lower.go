@@ -1,0 +1,20 @@
+package boundcheck
+
+import (
+	"context"
+
+	"github.com/devmap-dev/devmap/planner/internal/solve/graph"
+)
+
+// Refuted is the highest load that a proof refutes for [Check], of its own limit and
+// some a little lower: the check has other cells of load than the walks that found the
+// prices. It is 0 where it refutes none of them.
+func Refuted(ctx context.Context, problem *graph.Problem, proof *Proof) float64 {
+	lower := *proof
+	for _, part := range [...]float64{0, 1e-3, 4e-3} {
+		if lower.Limit = proof.Limit * (1 - part); Check(ctx, problem, &lower) == nil {
+			return lower.Limit
+		}
+	}
+	return 0
+}
