@@ -123,7 +123,7 @@ func (side *beside) check(largest, known float64) {
 	if proof.Limit <= max(before*deal, before+part*(largest-before)) && !(proof.Limit > before && side.sets.Done(largest)) {
 		return
 	}
-	limit := boundcheck.Refuted(side.part, side.Problem, proof)
+	limit := boundcheck.Refuted(side.part, side.Problem, proof, max(side.checked, known))
 	if limit < proof.Limit {
 		side.doubted = proof.Limit
 	}

@@ -31,7 +31,7 @@ func TestRefuted(t *testing.T) {
 		if bound.Proof == nil || boundcheck.Check(ctx, problem, bound.Proof) != nil {
 			continue
 		}
-		if got := boundcheck.Refuted(ctx, problem, bound.Proof); got != bound.Proof.Limit {
+		if got := boundcheck.Refuted(ctx, problem, bound.Proof, 0); got != bound.Proof.Limit {
 			t.Errorf("seed %d: %v of %v is refuted", seed, got, bound.Proof.Limit)
 		}
 		whole++
@@ -39,7 +39,7 @@ func TestRefuted(t *testing.T) {
 		for claim.Limit *= 1.002; boundcheck.Check(ctx, problem, &claim) == nil; {
 			claim.Limit *= 1.002
 		}
-		got := boundcheck.Refuted(ctx, problem, &claim)
+		got := boundcheck.Refuted(ctx, problem, &claim, 0)
 		if got > least*(1+1e-9) {
 			t.Errorf("seed %d: %v is refuted, and %v is possible", seed, got, least)
 		}

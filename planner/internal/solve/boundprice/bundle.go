@@ -20,6 +20,9 @@ type bundle struct {
 	// weight is what a price gives way by, ofRent a rent: a squared scale. The rent of
 	// the only kind is what it is.
 	weight, ofRent []float64
+	// devices are all of them, weights all prices' together, ofCounts the squared length of
+	// the row that says what rents come to.
+	devices, weights, ofCounts float64
 	// price and rent are the point that the multipliers lead to.
 	price, rent []float64
 	// multiplier is that of each set, square the length of its row; gain that of the
@@ -35,9 +38,11 @@ func newBundle(sets []column, count, scale []float64) *bundle {
 	for item := range scale {
 		out.weight[item] = scale[item] * scale[item]
 	}
+	out.devices, out.weights = floats.Sum(count), floats.Sum(out.weight)
 	if len(count) > 1 {
-		for kind := range count { // as what a set's prices give way by together
-			out.ofRent[kind] = floats.Sum(out.weight) / floats.Sum(count)
+		for kind, number := range count { // as what a set's prices give way by together
+			out.ofRent[kind] = out.weights / out.devices
+			out.ofCounts += number * number * out.ofRent[kind]
 		}
 	}
 	for _, set := range sets {
@@ -98,7 +103,6 @@ func (bundle *bundle) project(worth, within float64) (off float64) {
 // all devices.
 func (bundle *bundle) sweep() (over float64) {
 	busy := bundle.busy[:0]
-	devices := floats.Sum(bundle.count)
 	for _, at := range bundle.busy {
 		set := &bundle.sets[at]
 		by := -bundle.rent[set.kind]
@@ -106,7 +110,7 @@ func (bundle *bundle) sweep() (over float64) {
 			by += bundle.price[item]
 		}
 		bundle.work += 4 + 2*len(set.items)
-		over = max(over, by*devices)
+		over = max(over, by*bundle.devices)
 		if by <= 0 && bundle.multiplier[at] == 0 {
 			continue
 		}
@@ -130,7 +134,7 @@ func (bundle *bundle) raise(at int, by float64) {
 
 // total makes the items worth so much, and the rents come to 1.
 func (bundle *bundle) total(worth float64) {
-	bundle.lift(max(-bundle.gain, (worth-floats.Sum(bundle.price))/floats.Sum(bundle.weight)))
+	bundle.lift(max(-bundle.gain, (worth-floats.Sum(bundle.price))/bundle.weights))
 	bundle.level(1 - floats.Dot(bundle.rent, bundle.count))
 	bundle.work += 3 * len(bundle.price)
 }
@@ -143,18 +147,10 @@ func (bundle *bundle) lift(by float64) {
 
 // level adds so much to what all rents come to.
 func (bundle *bundle) level(by float64) {
-	square := bundle.ofCounts()
-	for kind, count := range bundle.count {
-		if square > 0 {
-			bundle.rent[kind] += by / square * count * bundle.ofRent[kind]
-		}
+	if bundle.ofCounts == 0 {
+		return
 	}
-}
-
-// ofCounts is the squared length of the row that says what rents come to.
-func (bundle *bundle) ofCounts() (square float64) {
 	for kind, count := range bundle.count {
-		square += count * count * bundle.ofRent[kind]
+		bundle.rent[kind] += by / bundle.ofCounts * count * bundle.ofRent[kind]
 	}
-	return square
 }

@@ -75,7 +75,7 @@ func (bundle *bundle) along(row int, by float64) {
 	case ofWorth:
 		bundle.lift(max(-bundle.gain, by))
 	case ofRents:
-		bundle.level(-by * bundle.ofCounts())
+		bundle.level(-by * bundle.ofCounts)
 	default:
 		bundle.raise(row, max(-bundle.multiplier[row], by))
 	}

@@ -28,7 +28,7 @@ func (call *contiguous) byPrices(ctx context.Context, end time.Time) error {
 		call.sets.Raise(call.Answer.LowerBound)
 		call.sets.Improve(ctx, call.Answer.Value, priceWork)
 		if proof := call.sets.Proof; proof != nil && proof != before && proof.Limit > call.Answer.LowerBound {
-			if limit := boundcheck.Refuted(ctx, call.Problem, proof); limit > 0 {
+			if limit := boundcheck.Refuted(ctx, call.Problem, proof, call.Answer.LowerBound); limit > 0 {
 				call.Raise(limit, "sets: at some prices, all items are worth more than what all devices can take within this load")
 			}
 		}
