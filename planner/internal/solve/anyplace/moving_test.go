@@ -2,14 +2,10 @@ package anyplace
 
 import (
 	"context"
-	"math"
-	"math/rand/v2"
 	"testing"
 	"time"
 
 	"github.com/devmap-dev/devmap/planner/internal/solve/downset"
-	"github.com/devmap-dev/devmap/planner/internal/solve/graph"
-	"github.com/devmap-dev/devmap/planner/internal/solve/graph/graphtest"
 )
 
 // The other goroutine goes on with the contiguous answer while that is the best, where
@@ -20,9 +16,7 @@ func TestTheOtherGoroutineMovesRows(t *testing.T) {
 	stop()
 	better := 0
 	for seed := range uint64(6) {
-		problem := graphtest.NearChain(rand.New(rand.NewPCG(seed, 5)), 60, 40, graph.Kind{Count: 5, Capacity: math.Inf(1)})
-		call := newAnywhere(graph.NewInstance(problem, problem.Groups()), graph.Settings{})
-		call.inOrder(over)
+		_, call := inARow(over, seed)
 		side := call.newBeside()
 		side.part = context.Background()
 		side.lead(false)

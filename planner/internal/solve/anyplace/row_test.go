@@ -12,6 +12,14 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/solve/graph/graphtest"
 )
 
+// inARow is a drawn problem with the contiguous answer that there is at once.
+func inARow(over context.Context, seed uint64) (*graph.Problem, *anywhere) {
+	problem := graphtest.NearChain(rand.New(rand.NewPCG(seed, 5)), 60, 40, graph.Kind{Count: 5, Capacity: math.Inf(1)})
+	call := newAnywhere(graph.NewInstance(problem, problem.Groups()), graph.Settings{})
+	call.inOrder(over)
+	return problem, call
+}
+
 // The contiguous answer goes on as long as it is near the best, and is the better
 // for it.
 func TestRowsGoOnWhileTheyAreNear(t *testing.T) {
@@ -21,9 +29,7 @@ func TestRowsGoOnWhileTheyAreNear(t *testing.T) {
 	stop()
 	better := 0
 	for seed := range uint64(8) {
-		problem := graphtest.NearChain(rand.New(rand.NewPCG(seed, 5)), 60, 40, graph.Kind{Count: 5, Capacity: math.Inf(1)})
-		call := newAnywhere(graph.NewInstance(problem, problem.Groups()), graph.Settings{})
-		call.inOrder(over)
+		problem, call := inARow(over, seed)
 		split := newSplitter(ctx, call.Netlist, splitCells)
 		find := call.newFinder(split, 0)
 		sol, err := downset.Solve(over, problem, graph.Settings{})
