@@ -43,6 +43,9 @@ func TestRefuted(t *testing.T) {
 		if got > least*(1+1e-9) {
 			t.Errorf("seed %d: %v is refuted, and %v is possible", seed, got, least)
 		}
+		if again := boundcheck.Refuted(ctx, problem, &claim, got); again > 0 {
+			t.Errorf("seed %d: %v is known, and %v asked about", seed, got, again)
+		}
 		if got > 0 && got < claim.Limit {
 			lower++
 		}

@@ -108,6 +108,7 @@ func TestNewton(t *testing.T) {
 		bundle, price, rent := drawnBundle(rand.New(rand.NewPCG(seed, 82)))
 		bundle.begin(price, rent)
 		const worth = 1.002
+		bundle.newton(worth) // nothing has a multiplier
 		for set := range bundle.sets {
 			bundle.busy = append(bundle.busy, set)
 		}

@@ -33,3 +33,17 @@ func TestNothingLeftToProve(t *testing.T) {
 		t.Errorf("it goes on until the end: %v", err)
 	}
 }
+
+// TestGainsAreOnesOwn: what others have proved is no gain of a prover that goes on from it.
+func TestGainsAreOnesOwn(t *testing.T) {
+	one := prover{now: standing{12, 20}, half: standing{10, 10}, next: standing{12, 20}}
+	one.from(15)
+	one.now = standing{15, 20}
+	if got := one.will(10); got != 17 {
+		t.Errorf("from 15, at 0.2 a moment, it is said to reach %v in 10; want 17", got)
+	}
+	one.from(14)
+	if one.half.reached != 13 {
+		t.Errorf("a bound below its own lifts it to %v", one.half.reached)
+	}
+}
