@@ -7,7 +7,8 @@ type Kept struct {
 	// Before and After are all that must come before and after an item.
 	Before, After [][]int32
 	// Fixed is the side of an item that has one: [Left] or [Taken]; [Neither]: it may
-	// have either.
+	// have either. All that must come before what is Taken is Taken, too, and all that
+	// must come after what is Left is Left.
 	Fixed []byte
 }
 
