@@ -35,6 +35,7 @@ var sections = []section{
 	{"piper", piper},
 	{"pipedream", pipeDream},
 	{"random", random},
+	{"prices", prices},
 	{"giants", giants},
 }
 
@@ -47,6 +48,8 @@ func main() {
 	flag.StringVar(&given.dp, "dp", "", "the authors' throughput-dp/dp.cpp, built: it is run beside devmap and judges its answers")
 	flag.StringVar(&given.greedy, "greedy", "", "the authors' latency-greedy/greedy.cpp, built: it is run beside devmap and judges its answers")
 	flag.StringVar(&given.piper, "piper", "", "Piper's algo.cpp, built with testdata/piper.cpp: it is run beside devmap and judges its answers")
+	flag.StringVar(&given.priced, "priced", "fixtures/workloads/random/prices.jsonl", "prices: problems with an answer each")
+	flag.DurationVar(&given.pricesLimit, "prices-limit", 12*time.Second, "prices: processor's time for one problem")
 	given.wide.flags()
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)

@@ -14,7 +14,10 @@ type settings struct {
 	dp         string        // the authors' program, built
 	greedy     string        // their program for latencies, built
 	piper      string        // Piper's authors' program, built
-	wide       wideSettings
+	priced     string        // problems with an answer each, for bounds by prices
+	// pricesLimit is the processor's time for each of them.
+	pricesLimit time.Duration
+	wide        wideSettings
 }
 
 // wideSettings are the flags of the random graphs.
