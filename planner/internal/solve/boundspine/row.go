@@ -72,30 +72,12 @@ func newRow(nets *netlist.Netlist, kind int, earlier, later []int) *row {
 
 // counted is how many others each item comes after.
 func counted(before, after [][]int) []int {
-	count := make([]int, len(before))
-	waits := make([]int, len(before))
-	sets := make([][]uint64, len(before))
-	var order []int
-	for item := range before {
-		sets[item] = make([]uint64, (len(before)+63)/64)
-		if waits[item] = len(before[item]); waits[item] == 0 {
-			order = append(order, item)
-		}
-	}
-	for i := 0; i < len(order); i++ {
-		item := order[i]
-		for _, members := range sets[item] {
+	count, order := make([]int, len(before)), graph.InOrder(before, after)
+	cones := graph.Cones(order, before)
+	for _, item := range order {
+		count[item] = -1 // itself
+		for _, members := range cones[item] {
 			count[item] += bits.OnesCount64(members)
-		}
-		sets[item][item/64] |= 1 << (item % 64)
-		for _, next := range after[item] {
-			for word, members := range sets[item] {
-				sets[next][word] |= members
-			}
-			waits[next]--
-			if waits[next] == 0 {
-				order = append(order, next)
-			}
 		}
 	}
 	return count

@@ -19,49 +19,17 @@ type windows struct {
 // cones are, for each item, all that it comes after and itself, and all that
 // comes after it and itself, as bits.
 type cones struct {
-	words          int
 	before, after  [][]uint64
 	order, back    []int // a linear extension, and turned round
 	nextOf, prevOf [][]int
 }
 
 func newCones(before, after [][]int) *cones {
-	all := &cones{words: (len(before) + 63) / 64, nextOf: after, prevOf: before}
-	waits := make([]int, len(before))
-	for item := range before {
-		if waits[item] = len(before[item]); waits[item] == 0 {
-			all.order = append(all.order, item)
-		}
-	}
-	for i := 0; i < len(all.order); i++ {
-		for _, next := range after[all.order[i]] {
-			waits[next]--
-			if waits[next] == 0 {
-				all.order = append(all.order, next)
-			}
-		}
-	}
+	all := &cones{nextOf: after, prevOf: before, order: graph.InOrder(before, after)}
 	all.back = slices.Clone(all.order)
 	slices.Reverse(all.back)
-	all.before, all.after = make([][]uint64, len(before)), make([][]uint64, len(before))
-	for _, item := range all.order {
-		all.before[item] = all.joined(item, before[item], all.before)
-	}
-	for _, item := range all.back {
-		all.after[item] = all.joined(item, after[item], all.after)
-	}
+	all.before, all.after = graph.Cones(all.order, before), graph.Cones(all.back, after)
 	return all
-}
-
-func (all *cones) joined(item int, near []int, of [][]uint64) []uint64 {
-	set := make([]uint64, all.words)
-	set[item/64] |= 1 << (item % 64)
-	for _, other := range near {
-		for word, members := range of[other] {
-			set[word] |= members
-		}
-	}
-	return set
 }
 
 func has(set []uint64, item int) bool { return set[item/64]>>(item%64)&1 != 0 }
