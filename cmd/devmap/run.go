@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -83,10 +84,7 @@ room.`,
 }
 
 func (command *runCommand) run(cmd *cobra.Command, files []string) error {
-	if err := command.Refuse(); err != nil {
-		return err
-	}
-	if err := command.certified(); err != nil {
+	if err := cmp.Or(command.Refuse(), command.certified(), command.kept()); err != nil {
 		return err
 	}
 	onGPUs, err := command.choose()
@@ -162,7 +160,7 @@ func (turn *turn) foretold() *report.Foretold {
 	foretold := &report.Foretold{
 		Plan: turn.file, Devices: turn.job.devices, GPUs: turn.job.gpus, Imbalance: turn.job.imbalance, StepSeconds: turn.job.seconds, Woken: turn.woken(),
 	}
-	if turn.of > 1 || turn.keeps {
+	if turn.of > 1 {
 		foretold.Cycle, foretold.Of = turn.cycle, turn.of
 	}
 	return foretold

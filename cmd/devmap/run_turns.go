@@ -33,6 +33,14 @@ func (turn *turn) last() bool { return turn.cycle == turn.of }
 // woken reports a turn that begins with a wake.
 func (turn *turn) woken() bool { return turn.keeps && !turn.first() }
 
+// kept holds --cycles to --keep.
+func (command *runCommand) kept() error {
+	if command.Run.Keep == ask.Host && command.Run.Cycles == 1 {
+		return out.Usagef("--keep %s: a plan has one turn, and would sleep for none behind it: --cycles N gives it more", ask.Host)
+	}
+	return nil
+}
+
 // takeTurns carries out the turns of all plans, and closes those that sleep at the end,
 // whatever fails; ErrCheck: a verdict is fail.
 func (command *runCommand) takeTurns(ctx context.Context, runs []planRun, carryOut func(turn *turn) (*report.Report, error)) (err error) {
