@@ -2,6 +2,7 @@ package boundcheck
 
 import (
 	"context"
+	"errors"
 
 	"github.com/devmap-dev/devmap/planner/internal/solve/graph"
 )
@@ -12,9 +13,16 @@ import (
 // where the proof refutes none of them.
 func Refuted(ctx context.Context, problem *graph.Problem, proof *Proof, known float64) float64 {
 	lower := *proof
-	for _, part := range [...]float64{0, 1e-3, 4e-3} {
-		if lower.Limit = proof.Limit * (1 - part); lower.Limit > known && Check(ctx, problem, &lower) == nil {
+	for _, part := range [...]float64{0, 1e-4, 1e-3, 4e-3} {
+		if lower.Limit = proof.Limit * (1 - part); lower.Limit <= known {
+			break
+		}
+		switch err := Check(ctx, problem, &lower); {
+		case err == nil:
 			return lower.Limit
+		case errors.Is(err, errTooLong):
+			return 0
+		default:
 		}
 	}
 	return 0

@@ -40,6 +40,8 @@ type Kind struct {
 	// PerLoad and PerByte are what load and bytes cost in the bound on what is to
 	// come.
 	PerLoad, PerByte float64
+	// Sums are as many of those that stand alike as may be enough; 0: not known.
+	Sums int
 	// Unsized: sets are not asked to keep the capacity, which there is no need of.
 	Unsized bool
 }

@@ -30,7 +30,8 @@ type sums struct {
 	// moves are, for each step and standing, where leaving the group out and
 	// taking it leads, and what that costs.
 	moves [][][2]move
-	work  int
+	// most is how many sums of one standing there may be: then they are paired.
+	most, work int
 }
 
 type move struct {
@@ -40,14 +41,17 @@ type move struct {
 }
 
 // sum is what one or more sets come to, at most in worth and at least in load
-// and bytes.
-type sum struct{ load, size, worth float64 }
+// and bytes. Each pairing makes those better than any set's; the most that one of the
+// sets is worth less what its load and bytes cost is a set's own, however often.
+type sum struct{ load, size, worth, gain float64 }
 
 const (
-	mostSums  = 30_000 // of one standing: then they are paired
 	mostMoves = 2_000_000
 	mostWork  = 400_000_000
 )
+
+// mostSums are how many sums of one standing there may be at most.
+var mostSums = 30_000
 
 // check says that no set is worth more than the rent.
 func (all *sums) check(ctx context.Context) error {
@@ -66,9 +70,22 @@ func (all *sums) check(ctx context.Context) error {
 		return err
 	}
 	costs := all.costs()
+	if few := all.said.Sums; 0 < few && few < mostSums {
+		all.most = few
+		if err := all.within(ctx, costs); err == nil || errors.Is(err, errTooLong) {
+			return err
+		}
+	}
+	all.most = mostSums
+	return all.within(ctx, costs)
+}
+
+// within says that no set is worth more than the rent, with so many sums as there may be.
+func (all *sums) within(ctx context.Context, costs []cost) error {
 	const rounding = 1e-9
 	here := [][]sum{{{}}}
-	for step := range order {
+	all.work = 0
+	for step := range all.moves {
 		next := make([][]sum, len(costs[0].toCome[step+1]))
 		for standing, some := range here {
 			for _, move := range all.moves[step][standing] {
@@ -105,7 +122,9 @@ func (all *sums) longestFirst(order []int) {
 // or can no longer be worth more than the rent.
 func (all *sums) along(move move, some, into []sum, costs []cost, step int) []sum {
 	all.work += len(some)
+	gain := costs[0].gain(move.load, move.size, move.worth)
 	for _, one := range some {
+		one.gain += gain
 		one.load += move.load
 		one.size += move.size
 		one.worth += move.worth
@@ -124,6 +143,11 @@ type cost struct {
 	toCome           [][]float64
 }
 
+// gain is worth less what load and bytes cost.
+func (per *cost) gain(load, size, worth float64) float64 {
+	return worth - per.perLoad*load - per.perByte*size
+}
+
 // costs are the proof's, and others near: where sums have used up more or less of
 // load and room than most, these tell sooner that they cannot become dear.
 func (all *sums) costs() (costs []cost) {
@@ -132,7 +156,7 @@ func (all *sums) costs() (costs []cost) {
 		multiples = append(multiples, [][2]float64{{1, 0.7}, {1, 1.4}, {0.6, 1.5}, {1.5, 0.6}, {0.3, 2}, {2, 0.3}}...)
 	}
 	for _, by := range multiples {
-		one := cost{perLoad: by[0] * all.said.PerLoad, perByte: by[1] * all.said.PerByte}
+		one := cost{perLoad: by[0] * max(0, all.said.PerLoad), perByte: by[1] * all.said.PerByte}
 		one.toCome = all.toCome(one)
 		costs = append(costs, one)
 	}
@@ -149,7 +173,7 @@ func (all *sums) toCome(per cost) [][]float64 {
 			best := math.Inf(-1)
 			for _, move := range both {
 				if !move.never {
-					best = max(best, most[step+1][move.to]+move.worth-per.perLoad*move.load-per.perByte*move.size)
+					best = max(best, most[step+1][move.to]+per.gain(move.load, move.size, move.worth))
 				}
 			}
 			most[step][standing] = best
@@ -162,11 +186,14 @@ func (all *sums) toCome(per cost) [][]float64 {
 func (all *sums) may(one sum, costs []cost, step, standing int) bool {
 	for i := range costs {
 		per := &costs[i]
-		bytes := 0.0
-		if per.perByte > 0 {
-			bytes = per.perByte * (all.room - one.size)
+		gain := one.gain
+		if i > 0 {
+			gain = per.gain(one.load, one.size, one.worth)
 		}
-		if one.worth+per.toCome[step][standing]+per.perLoad*(all.proof.Limit-one.load)+bytes <= all.said.Rent {
+		if per.perByte > 0 {
+			gain += per.perByte * all.room
+		}
+		if gain+per.toCome[step][standing]+per.perLoad*all.proof.Limit <= all.said.Rent {
 			return false
 		}
 	}
@@ -178,31 +205,34 @@ func (all *sums) thin(some []sum) []sum {
 	slices.SortFunc(some, func(a, b sum) int {
 		return cmp.Or(cmp.Compare(a.load, b.load), cmp.Compare(a.size, b.size), cmp.Compare(b.worth, a.worth))
 	})
-	var kept, front []sum // front: the least bytes for each worth so far
+	var kept []sum
+	var front []int // of those kept: the least bytes for each worth so far
 	for _, one := range some {
 		if math.IsInf(all.room, 1) {
 			one.size = 0
 		}
-		at, _ := slices.BinarySearchFunc(front, one.size, func(other sum, size float64) int {
-			if other.size <= size {
+		at, _ := slices.BinarySearchFunc(front, one.size, func(other int, size float64) int {
+			if kept[other].size <= size {
 				return -1
 			}
 			return 1
 		})
-		if at > 0 && front[at-1].worth >= one.worth {
+		if at > 0 && kept[front[at-1]].worth >= one.worth {
+			better := &kept[front[at-1]]
+			better.gain = max(better.gain, one.gain) // it stands for both
 			continue
 		}
 		end := at
-		for end < len(front) && front[end].worth <= one.worth {
+		for end < len(front) && kept[front[end]].worth <= one.worth {
 			end++
 		}
-		front = slices.Replace(front, at, end, one)
+		front = slices.Replace(front, at, end, len(kept))
 		kept = append(kept, one)
 	}
-	for len(kept) > mostSums {
+	for len(kept) > all.most {
 		for i := range len(kept) / 2 {
 			a, b := kept[2*i], kept[2*i+1]
-			kept[i] = sum{min(a.load, b.load), min(a.size, b.size), max(a.worth, b.worth)}
+			kept[i] = sum{min(a.load, b.load), min(a.size, b.size), max(a.worth, b.worth), max(a.gain, b.gain)}
 		}
 		if len(kept)%2 == 1 {
 			kept[len(kept)/2] = kept[len(kept)-1]
