@@ -114,10 +114,18 @@ func (bound *completion) ask(walk *walker, step, state int, limit, need float64)
 	}
 }
 
+// gain is worth less what load and size cost.
+func (slope *slope) gain(worth, load, size float64) float64 {
+	return worth - slope.lambda*load - slope.mu*size
+}
+
 // hopeless says that a label cannot become worth what was asked for.
-func (bound *completion) hopeless(one label) bool {
-	for i := range bound.slopes {
-		if slope := &bound.slopes[i]; one.worth-slope.lambda*one.load-slope.mu*one.size <= slope.least {
+func (bound *completion) hopeless(load, size, worth, gain float64) bool {
+	if gain <= bound.slopes[0].least {
+		return true
+	}
+	for i := range bound.slopes[1:] {
+		if slope := &bound.slopes[1+i]; slope.gain(worth, load, size) <= slope.least {
 			return true
 		}
 	}
@@ -166,7 +174,7 @@ func (bound *completion) sweep(walk *walker, prices []float64, slope *slope) {
 		item := walk.Order[step]
 		gain := math.Inf(-1)
 		if !math.IsInf(walk.time[item], 1) {
-			gain = prices[item] - slope.lambda*walk.time[item] - slope.mu*walk.size[item]
+			gain = slope.gain(prices[item], walk.time[item], walk.size[item])
 		}
 		here, after := slope.toGo[step], slope.toGo[step+1]
 		walk.swept += 4 * len(here)
@@ -193,7 +201,7 @@ func (bound *completion) choice(walk *walker, prices []float64, step int, state 
 	}
 	slope := &bound.slopes[0]
 	arcs, after := &walk.Arcs[step][state], slope.toGo[step+1]
-	in := slope.along(arcs[1], after) + prices[item] - slope.lambda*walk.time[item] - slope.mu*walk.size[item]
+	in := slope.along(arcs[1], after) + slope.gain(prices[item], walk.time[item], walk.size[item])
 	if in > slope.along(arcs[0], after) {
 		return 1
 	}

@@ -21,6 +21,7 @@ func (walk *walker) step(step int, prices []float64, limit, need float64) {
 				way.load += walk.time[item]
 				way.size, way.worth = walk.size[item], prices[item]
 			}
+			way.gain = walk.slopes[0].gain(way.worth, way.load, way.size)
 			if way.at < way.end && way.load <= limit {
 				way.head = walk.labels[way.at].load + way.load
 				walk.ways = append(walk.ways, way)
@@ -35,6 +36,7 @@ func (walk *walker) step(step int, prices []float64, limit, need float64) {
 		}
 		if len(walk.next)-before > walk.cells {
 			walk.next = join(walk.next, before, float64(walk.cells)/2/limit)
+			walk.joined = true
 		}
 		walk.nextFirst = append(walk.nextFirst, int32(len(walk.next)))
 	}
@@ -52,7 +54,14 @@ type way struct {
 	at, end           int32
 	head              float64 // load of the first of them, here
 	load, size, worth float64
+	gain              float64
 	choice            int32
+}
+
+// stair is a label that none so far beats in size and worth, and where it is.
+type stair struct {
+	size, worth float64
+	at          int
 }
 
 // merge takes the labels of all ways that can still become worth what is asked
@@ -80,7 +89,9 @@ func (walk *walker) merge(limit float64) {
 		}
 		walk.made++
 		old := &walk.labels[from.at]
-		one := label{from.head, old.size + from.size, old.worth + from.worth, 2*from.at + from.choice}
+		// A struct of more than four fields would not be kept in registers.
+		load, size, worth, gain := from.head, old.size+from.size, old.worth+from.worth, old.gain+from.gain
+		trace := 2*from.at + from.choice
 		from.at++
 		if from.at < from.end {
 			from.head = walk.labels[from.at].load + from.load
@@ -91,12 +102,18 @@ func (walk *walker) merge(limit float64) {
 		if len(ways) > fewWays {
 			settle(ways, 0)
 		}
-		switch {
-		case one.size > room || walk.hopeless(one):
-		case sized && walk.stands(one), !sized && one.worth > best:
-			best = one.worth
-			walk.next = append(walk.next, one)
-		default:
+		if size > room || walk.hopeless(load, size, worth, gain) {
+			continue
+		}
+		at, stands := len(walk.next)-1, worth > best // at: the one that beats it
+		if sized {
+			at, stands = walk.stands(size, worth)
+		}
+		if stands {
+			best = worth
+			walk.next = append(walk.next, label{load, size, worth, gain, trace})
+		} else if walk.joined {
+			walk.next[at].gain = max(walk.next[at].gain, gain) // it stands for both
 		}
 	}
 }
@@ -146,30 +163,30 @@ func (walk *walker) promising(before int, scale float64) {
 	walk.next = walk.next[:end]
 }
 
-// stands says that no label so far, of less load, beats one in size and worth.
-// The stairs are what they have: the larger a size, the more it is worth.
-func (walk *walker) stands(one label) bool {
+// stands says that no label so far, of less load, beats one in size and worth, or which
+// does. The stairs are what they have: the larger a size, the more it is worth.
+func (walk *walker) stands(size, worth float64) (by int, stands bool) {
 	place, above := 0, len(walk.stairs)
 	for place < above {
-		if middle := (place + above) / 2; walk.stairs[middle].size <= one.size {
+		if middle := (place + above) / 2; walk.stairs[middle].size <= size {
 			place = middle + 1
 		} else {
 			above = middle
 		}
 	}
-	if place > 0 && walk.stairs[place-1].worth >= one.worth {
-		return false
+	if place > 0 && walk.stairs[place-1].worth >= worth {
+		return walk.stairs[place-1].at, false
 	}
 	end := place
-	for end < len(walk.stairs) && walk.stairs[end].worth <= one.worth {
+	for end < len(walk.stairs) && walk.stairs[end].worth <= worth {
 		end++
 	}
-	walk.stairs = slices.Replace(walk.stairs, place, end, one)
-	return true
+	walk.stairs = slices.Replace(walk.stairs, place, end, stair{size, worth, len(walk.next)})
+	return 0, true
 }
 
 // join makes one label of those whose loads share a cell: the least load and
-// size and the highest worth, so that nothing is lost and a little is won.
+// size, the highest worth and gain, so that nothing is lost and a little is won.
 func join(kept []label, before int, scale float64) []label {
 	cell, end := -1, before
 	for i := before; i < len(kept); i++ {
@@ -180,7 +197,7 @@ func join(kept []label, before int, scale float64) []label {
 			continue
 		}
 		into := &kept[end-1]
-		into.size = min(into.size, kept[i].size)
+		into.size, into.gain = min(into.size, kept[i].size), max(into.gain, kept[i].gain)
 		if kept[i].worth > into.worth {
 			into.worth, into.from = kept[i].worth, kept[i].from
 		}

@@ -10,8 +10,13 @@ import (
 func (halves *Halves) proof(try attempt, limit float64) *boundcheck.Proof {
 	prices := halves.prices(try)
 	halves.walkers[0] = try.walker
-	return halves.Bound.proof(limit, prices, []float64{halves.rent(prices)})
+	proof := halves.Bound.proof(limit, prices, []float64{halves.rent(prices)})
+	proof.Kinds[halves.kind].Sums = fewSums
+	return proof
 }
+
+// fewSums is enough for most checks: the walks have no more labels of a state, mostly.
+const fewSums = 2000
 
 // proof writes down what walks have just found, in terms of the problem as it
 // was posed.

@@ -25,15 +25,18 @@ type walker struct {
 	cells int
 	// hand is how many sets a walk hands back.
 	hand int
+	// most is how many labels a walk makes at most.
+	most int
 	// made counts labels, kept or not: the work.
 	made, swept int
-	total       int // states
-	beam, cut   int // the most labels of a state, and how often there were more
+	total       int  // states
+	joined      bool // labels of this walk were: before, none that is beaten has more gain
+	beam, cut   int  // the most labels of a state, and how often there were more
 	// starts are the labels by state, before a step; next those made by it.
 	labels, next     []label
 	first, nextFirst []int32
 	ways             []way
-	stairs           []label
+	stairs           []stair
 	// into are, for each step, the arcs that lead to a state after it.
 	into []inward
 	// trace are, for each step, where its labels came from: the label before
@@ -41,9 +44,13 @@ type walker struct {
 	trace [][]int32
 }
 
+// label is what a set so far comes to, or several sets that were joined: the least load
+// and size of them, the highest worth, and the most gain, which is worth less what load
+// and size cost at the best multipliers. Each join makes load and worth better than any
+// one set's, so that after many of them they say little; the gain is that of a set.
 type label struct {
-	load, size, worth float64
-	from              int32
+	load, size, worth, gain float64
+	from                    int32
 }
 
 // inward are the arcs into each state, the state before times 2 plus the
@@ -53,7 +60,7 @@ type inward struct{ first, from []int32 }
 func newWalker(frontier *netlist.Frontier, time, size []float64, room float64) *walker {
 	walk := &walker{
 		Frontier: frontier, completion: newCompletion(frontier.States, !math.IsInf(room, 1)),
-		time: time, size: size, room: room, hand: handed, trace: make([][]int32, len(frontier.Order)),
+		time: time, size: size, room: room, hand: handed, most: mostMade, trace: make([][]int32, len(frontier.Order)),
 	}
 	for step, states := range frontier.States {
 		walk.total += states
@@ -96,7 +103,7 @@ type found struct {
 	fits        bool
 }
 
-// Labels: how many sets a walk hands back, and the most there may be of all.
+// Labels: how many sets a walk hands back, and the most there may be of all, mostly.
 const (
 	handed   = 6
 	mostMade = 40_000_000
@@ -156,11 +163,11 @@ func (walk *walker) loosely(ctx context.Context, prices []float64, limit, need f
 // last labels, the dearest first: all have more worth than need.
 func (walk *walker) labelled(ctx context.Context, prices []float64, limit, need float64, beam int) (sets []found, done bool) {
 	before := walk.made
-	walk.beam, walk.cut = beam, 0
+	walk.beam, walk.cut, walk.joined = beam, 0, false
 	walk.labels = append(walk.labels[:0], label{})
 	walk.first = append(walk.first[:0], 0, 1)
 	for step := range walk.Order {
-		if ctx.Err() != nil || walk.made-before > mostMade {
+		if ctx.Err() != nil || walk.made-before > walk.most {
 			return nil, false
 		}
 		walk.step(step, prices, limit, need)
