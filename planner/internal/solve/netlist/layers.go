@@ -20,7 +20,8 @@ type layer struct {
 	// are left out.
 	least []float64
 	Budget
-	keep *keeper // nil: no order is kept
+	keep   *keeper   // nil: no order is kept
+	beside *corridor // nil: all states count
 }
 
 // Budget bounds what a set that is looked for may cost: its wires, and its items
@@ -40,29 +41,46 @@ const Nowhere = -1
 // LayOut walks through the order and numbers the states that sets within the
 // budget come to, or returns nil where a step or all have too many.
 func (nets *Netlist) LayOut(ctx context.Context, order []int32, used []bool, most Width, budget Budget) *Frontier {
-	return nets.layOut(ctx, order, used, most, budget, Around{Outside: nets.outside(order)}, nil)
+	return nets.layer(used, budget, Around{Outside: nets.outside(order)}).layOut(ctx, order, most)
 }
 
 // LayOutKept is LayOut of sets that keep an order.
 func (nets *Netlist) LayOutKept(ctx context.Context, order []int32, used []bool, most Width, budget Budget, kept *Kept) *Frontier {
-	return nets.layOut(ctx, order, used, most, budget, Around{Outside: nets.outside(order)}, newKeeper(kept))
+	level := nets.layer(used, budget, Around{Outside: nets.outside(order)})
+	level.keep = newKeeper(kept)
+	return level.layOut(ctx, order, most)
 }
 
 // LayOutIn is LayOut where what is around the order is on one of the sides, too.
 func (nets *Netlist) LayOutIn(
 	ctx context.Context, order []int32, used []bool, most Width, budget Budget, around Around,
 ) *Frontier {
-	return nets.layOut(ctx, order, used, most, budget, around, nil)
+	return nets.layer(used, budget, around).layOut(ctx, order, most)
 }
 
-func (nets *Netlist) layOut(
-	ctx context.Context, order []int32, used []bool, most Width, budget Budget, around Around, keep *keeper,
+// LayOutBeside is LayOutIn of at most so many states a step: those from which the rest of
+// an answer is the cheapest for both sides, whose costs the budget bounds. It finds room
+// for any order, and leaves out what is far from the answer. It is nil where the context
+// ends.
+func (nets *Netlist) LayOutBeside(
+	ctx context.Context, order []int32, used []bool, most int, budget Budget, around Around, taken func(item int32) bool,
 ) *Frontier {
-	level := &layer{
+	level := nets.layer(used, budget, around)
+	level.Both = true
+	level.beside = level.newCorridor(order, taken, most)
+	return level.layOut(ctx, order, Width{Step: math.MaxInt, All: math.MaxInt})
+}
+
+// layer is before the first step.
+func (nets *Netlist) layer(used []bool, budget Budget, around Around) *layer {
+	return &layer{
 		Netlist: nets, used: used, Around: around, slot: make([]int, len(nets.Wires)),
-		states: []string{""}, least: []float64{0}, Budget: budget, keep: keep,
+		states: []string{""}, least: []float64{0}, Budget: budget,
 	}
-	level.first, level.last = nets.spans(order, used)
+}
+
+func (level *layer) layOut(ctx context.Context, order []int32, most Width) *Frontier {
+	level.first, level.last = level.spans(order, level.used)
 	frontier, total := &Frontier{Order: order}, 0
 	for step, item := range order {
 		arcs := level.next(step, item)
@@ -128,6 +146,8 @@ func (level *layer) next(step int, item int32) [][2]Arc {
 	}
 	level.keep.close(level, item)
 	level.states, level.least = next, least
+	level.beside.pass(level, step, item)
+	level.beside.narrow(level, arcs)
 	return arcs
 }
 

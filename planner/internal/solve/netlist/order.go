@@ -25,6 +25,13 @@ func (nets *Netlist) ThinOrder(ctx context.Context, used []bool) []int32 {
 	return best
 }
 
+// AnyThinOrder is one greedy order, of those that are equal at every step any. It returns
+// nil where the context ends before.
+func (nets *Netlist) AnyThinOrder(ctx context.Context, used []bool, rng *rand.Rand) []int32 {
+	order, _ := nets.greedyOrder(ctx, used, rng)
+	return order
+}
+
 // thinning is the state of a greedy order.
 type thinning struct {
 	*Netlist

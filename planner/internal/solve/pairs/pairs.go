@@ -60,15 +60,23 @@ type Label struct{ One, Two, Bytes float64 }
 
 // Divider has the tables of a walk.
 type Divider struct {
-	// cells tell loads apart, rooms of them bytes where these bind.
-	cells, rooms int
-	best         []Label
-	from         []int32
-	trace        [][]int32
-	// spans are the cells of each state that have a label.
-	spans [][2]int
+	// labels are those of a step, by state from start on and in the order of their first
+	// loads; next those made of them.
+	labels, next     []Label
+	start, nextStart []int32
+	// traces are, for each label of next, that it came from times 2, plus 1 if the item
+	// was taken in; trace has those of all steps.
+	traces []int32
+	trace  [][]int32
+	runs   []run
+	// first and into are a step's arcs by where they lead.
+	first, into []int32
+	// other are the labels from the front while those from the end are made.
+	other      []Label
+	otherStart []int32
+	// past is what both loads come to at least at each state before a step, and
 	// rest is what both loads gain at least behind each state before a step.
-	rest [][]float64
+	past, rest [][]float64
 	// Work counts what was done, in steps of about a nanosecond: it ends a search where
 	// a clock would make it differ from run to run.
 	Work int
@@ -117,35 +125,78 @@ func (divide *Divider) lookAhead(frontier *netlist.Frontier, pair *Pair) {
 // labels.
 const looks = 16
 
-// Walk returns the pairs of loads, both within the limit, at the end; none where the
-// context ends.
+// Walk returns the pairs of loads, both within the limit, at the end, which are good until
+// the next walk; none where the context ends.
 func (divide *Divider) Walk(ctx context.Context, frontier *netlist.Frontier, pair *Pair, cells Cells) []Label {
-	space := newSpace(frontier.Order, pair)
-	divide.makeRoom(frontier, &space, cells)
 	divide.lookAhead(frontier, pair)
-	labels, start := []Label{{pair.One.Load, pair.Two.Load, pair.One.Bytes}}, []int32{0, 1}
-	for i, item := range frontier.Order {
+	if !divide.forward(ctx, frontier, pair, len(frontier.Order), cells.of(frontier)) {
+		return nil
+	}
+	return divide.labels
+}
+
+// forward makes the labels of so many steps, at most so many of a state; false where the
+// context ends.
+func (divide *Divider) forward(ctx context.Context, frontier *netlist.Frontier, pair *Pair, steps, most int) bool {
+	space := newSpace(frontier.Order, pair)
+	for len(divide.trace) < len(frontier.Order) {
+		divide.trace = append(divide.trace, nil)
+	}
+	divide.labels = append(divide.labels[:0], Label{pair.One.Load, pair.Two.Load, pair.One.Bytes})
+	divide.start = append(divide.start[:0], 0, 1)
+	for i, item := range frontier.Order[:steps] {
 		if ctx.Err() != nil {
-			return nil
+			return false
 		}
 		space.next(pair.Size[item])
-		for state, arcs := range frontier.Arcs[i] {
+		first, into := divide.inward(frontier.Arcs[i], frontier.States[i])
+		divide.begin(i)
+		for state := range frontier.States[i] {
 			if state%looks == looks-1 && ctx.Err() != nil {
-				return nil
+				return false
 			}
-			for choice, arc := range arcs {
-				if arc.To == netlist.Nowhere {
-					continue
-				}
-				next := going{choice: int32(choice), to: int(arc.To), limit: pair.Limit, most: pair.Both - divide.rest[i+1][arc.To]}
-				if next.more.One, next.more.Two = pair.adds(item, choice, arc); choice == 1 {
-					next.more.Bytes = pair.Size[item]
-				}
-				divide.extend(labels, start[state:state+2], &next, &space)
+			for _, from := range into[first[state]:first[state+1]] {
+				before, choice := from>>1, int(from&1)
+				divide.run(pair, item, choice, frontier.Arcs[i][before][choice], before)
 			}
+			divide.state(bounds{pair.Limit, pair.Limit, pair.Both - divide.rest[i+1][state]}, most, &space)
 		}
-		divide.Work += 200*len(frontier.Arcs[i]) + 10*len(labels)
-		labels, start = divide.collect(i, frontier.States[i], labels, start)
+		divide.end(i, len(frontier.Arcs[i]))
 	}
-	return labels
+	return true
+}
+
+// begin begins a step.
+func (divide *Divider) begin(step int) {
+	divide.next, divide.nextStart, divide.traces = divide.next[:0], append(divide.nextStart[:0], 0), divide.trace[step][:0]
+	divide.runs = divide.runs[:0]
+}
+
+// run adds the labels of a state that lead on by a choice.
+func (divide *Divider) run(pair *Pair, item int32, choice int, arc netlist.Arc, from int32) {
+	one := run{at: divide.start[from], end: divide.start[from+1], choice: int32(choice)}
+	if one.at == one.end {
+		return
+	}
+	if one.more.One, one.more.Two = pair.adds(item, choice, arc); choice == 1 {
+		one.more.Bytes = pair.Size[item]
+	}
+	one.head = divide.labels[one.at].One + one.more.One
+	divide.runs = append(divide.runs, one)
+}
+
+// state makes the labels of a state of its runs.
+func (divide *Divider) state(limits bounds, most int, space *space) {
+	divide.merge(limits, space)
+	divide.thin(int(divide.nextStart[len(divide.nextStart)-1]), most, space)
+	divide.nextStart = append(divide.nextStart, int32(len(divide.next)))
+	divide.runs = divide.runs[:0]
+}
+
+// end ends a step of so many states.
+func (divide *Divider) end(step, states int) {
+	divide.Work += 200 * states
+	divide.labels, divide.next = divide.next, divide.labels
+	divide.start, divide.nextStart = divide.nextStart, divide.start
+	divide.trace[step] = divide.traces
 }

@@ -137,7 +137,7 @@ func (pair *drawn) layOut() *netlist.Frontier {
 // limits.
 func (pair *drawn) walk(t *testing.T, divide *pairs.Divider, cells pairs.Cells) []pairs.Label {
 	t.Helper()
-	labels := divide.Walk(context.Background(), pair.layOut(), pair.Pair, cells)
+	labels := slices.Clone(divide.Walk(context.Background(), pair.layOut(), pair.Pair, cells))
 	for i, label := range labels {
 		sides := divide.Sides(i, len(pair.items))
 		if is, within := pair.of(func(at int) bool { return sides[at] }); is != label || !within {
