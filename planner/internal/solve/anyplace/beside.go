@@ -16,12 +16,10 @@ type beside struct {
 	*anywhere
 	find  *finder
 	ahead leader
-	laid  bool // sets and halves are made
-	sets  *boundprice.Bound
-	known float64 // the answer's value when its sets were last told
-	// halves is what two devices can do; nil: there are others, or it has said all.
-	halves *boundprice.Halves
-	halved []int32 // an answer that it found
+	laid  bool              // sets or halves are made
+	sets  *boundprice.Bound // nil: halves know more
+	known float64           // the answer's value when its sets were last told
+	halving
 	// checked is the highest load that a checked proof refutes.
 	checked float64
 	// doubted is the load of the last proof that a check did not come through with.
@@ -50,8 +48,9 @@ func (side *beside) begin(ctx context.Context, timed bool) {
 		defer close(side.done)
 		if !side.laid {
 			side.laid = true
-			side.halves = boundprice.NewHalves(side.part, side.Netlist, largest)
-			side.sets = boundprice.New(side.part, side.Netlist, largest)
+			if side.halving = newHalving(side.part, side.Netlist, largest); side.halves == nil {
+				side.sets = boundprice.New(side.part, side.Netlist, largest)
+			}
 		}
 		if len(start) == 0 {
 			return
@@ -65,14 +64,14 @@ func (side *beside) begin(ctx context.Context, timed bool) {
 }
 
 // handsIn tells that there may be a better answer.
-func (side *beside) handsIn() bool { return side.found || side.ahead.better }
+func (side *beside) handsIn() bool { return side.found || side.ahead.better || side.halved != nil }
 
-// slice is a part of a run: two devices are done at once; others are bounded for
-// as long as prices prove more, which it tells, and then searched.
+// slice is a part of a run: two like devices are halved in turns with the search, others
+// bounded for as long as prices prove more, which it tells, and then searched.
 func (side *beside) slice(start []int32, largest, bound float64) (rising bool) {
 	switch {
-	case side.halves != nil:
-		side.halve(start)
+	case side.due():
+		side.halve(start, bound)
 		return true
 	case side.sets == nil || side.sets.Done(largest):
 		side.find.know(start, largest, bound)
@@ -92,22 +91,6 @@ func (side *beside) slice(start []int32, largest, bound float64) (rising bool) {
 		side.check(largest, bound)
 		return true
 	}
-}
-
-// halve goes from answer to better answer of two devices, until there is a proof
-// that none is left or walks become too long.
-func (side *beside) halve(start []int32) {
-	place, proof := side.halves.Below(side.part, start)
-	for place != nil {
-		side.halved = place
-		place, proof = side.halves.Below(side.part, place)
-	}
-	side.halves = nil
-	if proof == nil || boundcheck.Check(side.part, side.Problem, proof) != nil {
-		return
-	}
-	side.checked = max(side.checked, proof.Limit)
-	side.stop()
 }
 
 // check has the bound's proof checked where it is above what is known, and the last
@@ -153,7 +136,7 @@ func (side *beside) end(wait bool) {
 		side.Raise(side.checked, "sets: at some prices, all items are worth more than what all devices can take within this load")
 	}
 	if side.halved != nil {
-		side.take(side.halved, 0, "two devices: a walk through all sets of half the time that may be within less than the answer")
+		side.take(side.halved, 0, byHalves)
 		side.halved = nil
 	}
 	if side.ahead.better {

@@ -25,6 +25,7 @@ type finder struct {
 	pool         pool
 	base         int // the member of it that a round goes on from, or nobody
 	runs         int // of a few devices placed anew
+	walks        int // of corridors
 	vain         int // rounds since the best was found
 }
 
@@ -36,7 +37,7 @@ func (call *anywhere) newFinder(split *splitter, stream uint64) *finder {
 	random := rand.New(rand.NewPCG(call.Settings.Seed, stream))
 	anneal := newAnnealer(newPlacement(call.Netlist, scatter(call.Netlist, random)), random)
 	return &finder{
-		annealer: anneal, split: split, ways: ways{list: allWays()},
+		annealer: anneal, split: split, ways: ways{list: allWays(call.Problem.Devices())},
 		steps: call.steps, first: annealRuns, value: math.Inf(1), base: nobody,
 	}
 }
@@ -96,6 +97,8 @@ func (find *finder) round(ctx context.Context) {
 		find.regions(ctx, from)
 	case byAnew:
 		find.anew(ctx, from.place, from.value, anewWork)
+	case byCorridor:
+		find.corridor(ctx, from)
 	case byJoins:
 		find.join(ctx)
 	default:

@@ -52,6 +52,10 @@ func (divide *splitter) layOut(
 		}
 		here.pay(pair, divide.Wires[wire].Cost)
 	}
+	if divide.beside > 0 {
+		taken := func(item int32) bool { return anneal.place[item] == device }
+		return divide.LayOutBeside(ctx, items, around.used, divide.beside, pair.Budget(items), around.Around, taken)
+	}
 	return divide.LayOutIn(ctx, items, around.used, divide.width(anneal.devices), pair.Budget(items), around.Around)
 }
 

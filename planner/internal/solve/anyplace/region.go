@@ -12,7 +12,7 @@ const (
 	// at first, and regionCells and regionLabels how finely a walk tells loads apart.
 	regionWork   = 400_000_000
 	regionItems  = 24
-	regionCells  = 1 << 14
+	regionCells  = 1 << 16
 	regionLabels = 16 << 20
 	// steep is the power in regions: of two devices that are even to a thousandth, one
 	// busier by as much counts.

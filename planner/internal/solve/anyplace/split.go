@@ -16,6 +16,7 @@ type splitter struct {
 	cells  pairs.Cells
 	states netlist.Width // of all of a problem's pairs
 	around around
+	beside int // states of a step that a walk may have, beside the answer; 0: all
 }
 
 // newSplitter returns nil where the context ends.
@@ -67,6 +68,14 @@ func (divide *splitter) split(
 	frontier := divide.layOut(ctx, anneal, device, other, items, pair)
 	if frontier == nil {
 		return nil, nil, true
+	}
+	if anneal.squarings == steep {
+		// The busier of the two is all that counts.
+		sides, loads := divide.Meet(ctx, frontier, pair, divide.cells)
+		if sides == nil || anneal.energy(device, loads.One, 0)+anneal.energy(other, loads.Two, 0) >= least*(1-1e-9) {
+			return nil, nil, false
+		}
+		return items, sides, false
 	}
 	best := -1
 	for i, label := range divide.Walk(ctx, frontier, pair, divide.cells) {

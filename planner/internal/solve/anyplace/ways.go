@@ -25,6 +25,7 @@ const (
 	byRegions
 	byAnew
 	byJoins
+	byCorridor
 )
 
 // ways are taken in turn, again and again.
@@ -52,11 +53,15 @@ func cools() []way {
 	}
 }
 
-// allWays have what finds the most between: some devices placed anew, and regions.
-func allWays() (list []way) {
-	seldom := []how{byKicks, byScatter}
+// allWays have what finds the most between: some devices placed anew, and regions; of two
+// devices all that they hold.
+func allWays(devices int) (list []way) {
+	often, seldom := byAnew, []how{byKicks, byScatter}
+	if devices < 3 {
+		often = byCorridor
+	}
 	for i, cool := range cools() {
-		for _, how := range []how{byAnew, byRegions, byAnew, byJoins, byAnew, seldom[i%2]} {
+		for _, how := range []how{often, byRegions, often, byJoins, often, seldom[i%2]} {
 			list = append(list, way{how: how})
 		}
 		list = append(list, cool)

@@ -5,7 +5,7 @@ import "testing"
 // All ways are taken in turn, one that finds something better again and again, and for
 // longer when all were taken.
 func TestWaysAreTakenInTurn(t *testing.T) {
-	turn := ways{list: allWays()}
+	turn := ways{list: allWays(3)}
 	taken := make(map[way]int)
 	for range turn.list {
 		if turn.longer() != 1 {
