@@ -90,7 +90,8 @@ func TestSessionsAreClosed(t *testing.T) {
 		}
 		command := &runCommand{Request: &ask.Request{Run: ask.Run{Cycles: 2, Keep: ask.Host}}}
 		err := command.takeTurns(context.Background(), runs, func(turn *turn) (*report.Report, error) {
-			if turns++; turns == is.breaks {
+			turns++
+			if turns == is.breaks {
 				if open != is.asleep {
 					t.Errorf("%s: %d machines sleep, want %d", name, open, is.asleep)
 				}

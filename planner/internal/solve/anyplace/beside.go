@@ -71,7 +71,10 @@ func (side *beside) handsIn() bool { return side.found || side.ahead.better || s
 func (side *beside) slice(start []int32, largest, bound float64) (rising bool) {
 	switch {
 	case side.due():
-		side.halve(start, bound)
+		refuted, closed := side.halve(side.part, side.Problem, start, max(side.checked, bound))
+		if side.checked = refuted; closed {
+			side.stop() // the best that there was, or that it found, is the least
+		}
 		return true
 	case side.sets == nil || side.sets.Done(largest):
 		side.find.know(start, largest, bound)

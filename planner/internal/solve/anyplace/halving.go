@@ -5,6 +5,7 @@ import (
 
 	"github.com/devmap-dev/devmap/planner/internal/solve/boundcheck"
 	"github.com/devmap-dev/devmap/planner/internal/solve/boundprice"
+	"github.com/devmap-dev/devmap/planner/internal/solve/graph"
 	"github.com/devmap-dev/devmap/planner/internal/solve/netlist"
 )
 
@@ -33,24 +34,25 @@ func (half *halving) due() bool {
 	return half.wait < 0
 }
 
-// halve goes from answer to better answer of two devices, and then proves what it can: that
-// none is left, or how much less there may be.
-func (side *beside) halve(start []int32, known float64) {
-	before := side.halves.Labels
-	place, proof := side.halves.Below(side.part, start)
+// halve goes from answer to better answer, and then proves what it can, as other code
+// checks: that none is left, which closed tells, or that there is none of a load.
+func (half *halving) halve(
+	ctx context.Context, problem *graph.Problem, start []int32, known float64,
+) (refuted float64, closed bool) {
+	before := half.halves.Labels
+	place, proof := half.halves.Below(ctx, start)
 	for place != nil {
-		side.halved = place
-		place, proof = side.halves.Below(side.part, place)
+		half.halved = place
+		place, proof = half.halves.Below(ctx, place)
 	}
-	if proof != nil {
-		side.checked = max(side.checked, boundcheck.Refuted(side.part, side.Problem, proof, max(side.checked, known)))
+	if refuted = known; proof != nil {
+		refuted = max(known, boundcheck.Refuted(ctx, problem, proof, known))
 	}
-	if side.halves.Closed(side.checked) {
-		side.stop() // the best that there was, or that it found, is the least
-	}
+	closed = half.halves.Closed(refuted)
 	const labels = 5_000_000 // as long as a slice
-	side.wait = (side.halves.Labels - before) / labels
-	if !side.halves.Finer() {
-		side.halves = nil
+	half.wait = (half.halves.Labels - before) / labels
+	if !half.halves.Finer() {
+		half.halves = nil
 	}
+	return refuted, closed
 }

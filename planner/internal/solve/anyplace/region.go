@@ -14,9 +14,6 @@ const (
 	regionItems  = 24
 	regionCells  = 1 << 16
 	regionLabels = 16 << 20
-	// steep is the power in regions: of two devices that are even to a thousandth, one
-	// busier by as much counts.
-	steep = 11
 )
 
 // regionStates is how wide a region may be: as much is done in many small ones, and more

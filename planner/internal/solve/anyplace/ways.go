@@ -41,6 +41,10 @@ type ways struct {
 // many: with few it is less.
 const lowest, low, high = 2, 3, 5
 
+// steep is the power in regions and corridors: of two devices that are even to a
+// thousandth, one busier by as much counts.
+const steep = 11
+
 // cools are ways that cool from what there is; those beside each other are unlike.
 func cools() []way {
 	return []way{

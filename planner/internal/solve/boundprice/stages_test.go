@@ -21,7 +21,8 @@ type looked struct {
 }
 
 func (turn *looked) Err() error {
-	if turn.left--; turn.left < 0 {
+	turn.left--
+	if turn.left < 0 {
 		return context.DeadlineExceeded
 	}
 	return nil

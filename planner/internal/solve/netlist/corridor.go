@@ -14,7 +14,7 @@ type corridor struct {
 	most  int
 	// rest are the members of each wire that are still to come, left out and taken.
 	rest [][2]int
-	open []int32 // wires
+	open []int // wires
 	// costs of a state are, for each open wire by the wire's state, what the rest of the
 	// answer adds.
 	costs [][4]float64
@@ -45,10 +45,10 @@ func (beside *corridor) pass(level *layer, step int, item int32) {
 	for _, wire := range level.WiresOf[item] {
 		beside.rest[wire][sideOf(beside.taken(item))]--
 		if level.used[wire] && level.first[wire] == step {
-			beside.open = append(beside.open, int32(wire))
+			beside.open = append(beside.open, int(wire))
 		}
 	}
-	beside.open = slices.DeleteFunc(beside.open, func(wire int32) bool { return level.last[wire] == step })
+	beside.open = slices.DeleteFunc(beside.open, func(wire int) bool { return level.last[wire] == step })
 }
 
 // narrow drops states of a step, and the arcs that lead there.

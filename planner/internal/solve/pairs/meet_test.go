@@ -26,16 +26,16 @@ func TestMeet(t *testing.T) {
 		if len(pair.items) < 2 || bytes > eight {
 			continue
 		}
-		least, any := math.Inf(1), math.Inf(1) // with rooms, without
+		least, roomless := math.Inf(1), math.Inf(1) // with rooms, without
 		graphtest.EachSet(len(pair.items), func(first func(int) bool) {
 			is, within := pair.of(first)
 			if larger := max(is.One, is.Two); within {
 				least = min(least, larger)
 			} else if larger <= pair.Limit && is.One+is.Two <= pair.Both {
-				any = min(any, larger)
+				roomless = min(roomless, larger)
 			}
 		})
-		if any < least {
+		if roomless < least {
 			tight++
 		}
 		for _, cells := range []int{2000, 2} {

@@ -69,7 +69,8 @@ func (divide *Divider) merge(limits bounds, space *space) {
 		old := &divide.labels[from.at]
 		label := Label{from.head, old.Two + from.more.Two, old.Bytes + from.more.Bytes}
 		trace := 2*from.at + from.choice
-		if from.at++; from.at < from.end {
+		from.at++
+		if from.at < from.end {
 			from.head = divide.labels[from.at].One + from.more.One
 		} else {
 			runs[pick] = runs[len(runs)-1]

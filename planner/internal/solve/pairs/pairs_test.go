@@ -122,9 +122,9 @@ func (pair *drawn) of(first func(at int) bool) (label pairs.Label, within bool) 
 		}
 		return load, bytes
 	}
-	bytes := 0.
 	label.One, label.Bytes = on(&pair.One, onOne)
-	label.Two, bytes = on(&pair.Two, onTwo)
+	two, bytes := on(&pair.Two, onTwo)
+	label.Two = two
 	return label, max(label.One, label.Two) <= pair.Limit && label.One+label.Two <= pair.Both && label.Bytes <= pair.One.Room && bytes <= pair.Two.Room
 }
 
