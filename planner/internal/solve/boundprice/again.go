@@ -61,6 +61,7 @@ func (bound *Bound) Again(ctx context.Context, largest float64) *Bound {
 	}
 	next.Value, next.own, next.Proof, next.stride = bound.Value, bound.own, bound.Proof, bound.stride
 	copy(next.prices, bound.prices)
+	next.share(bound.walkers[0].tables)
 	next.failed = bound.failed
 	for _, set := range bound.lp.sets {
 		set.load = next.loadOf(set.kind, set.items) // walks that left more out had it lower

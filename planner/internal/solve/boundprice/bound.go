@@ -102,6 +102,14 @@ func (bound *Bound) walks(kind int, frontier *netlist.Frontier) {
 	}
 	bound.kinds = append(bound.kinds, kind)
 	bound.walkers = append(bound.walkers, newWalker(frontier, bound.Time[kind], bound.Size, room))
+	bound.share(bound.walkers[0].tables)
+}
+
+// share has all walkers use the same memory for tails.
+func (bound *Bound) share(memory *tables) {
+	for _, walk := range bound.walkers {
+		walk.tables = memory
+	}
 }
 
 // firstPrices are the items' least times.
@@ -260,10 +268,10 @@ func (bound *Bound) begin(largest float64) {
 
 // work counts labels and the entries of pivots.
 func (bound *Bound) work() int {
-	const ofLabel, ofRound = 20, 20_000
+	const ofLabel, ofTail, ofRound = 20, 8, 20_000
 	total := bound.rounds*ofRound + bound.projected + bound.lp.pivots*bound.lp.rows*bound.lp.rows
 	for _, walk := range bound.walkers {
-		total += walk.made*ofLabel + walk.swept
+		total += walk.made*ofLabel + walk.tailed*ofTail + walk.swept
 	}
 	return total
 }

@@ -178,7 +178,8 @@ func (halves *Halves) rent(prices []float64) float64 { return graph.Sum(prices) 
 func (halves *Halves) ask(ctx context.Context, try attempt, limit float64) (place []int32, refuted float64) {
 	prices := halves.prices(try)
 	rent := halves.rent(prices)
-	try.cells, try.hand, try.most = max(1, halves.fine/try.total), manyHanded, 4*halves.fine
+	try.cells, try.hand, try.longest = max(1, halves.fine/try.total), manyHanded, 4*halves.fine
+	try.bare, try.priced = true, false
 	least, sets := try.relax(try.walker, prices, limit)
 	if least <= rent {
 		return nil, limit
@@ -200,14 +201,14 @@ func (halves *Halves) ask(ctx context.Context, try attempt, limit float64) (plac
 
 // lowest is the load below which none of the last labels is worth a rent: no set is.
 func (walk *walker) lowest(rent float64) float64 {
-	lowest, best := math.Inf(1), &walk.slopes[0]
+	lowest := math.Inf(1)
 	for _, one := range walk.labels {
 		if one.worth <= rent {
 			continue
 		}
 		load := one.load
-		if best.lambda > 0 {
-			load = max(load, (rent-one.gain-best.paid(walk, 0))/best.lambda)
+		if walk.lambda > 0 {
+			load = max(load, (rent-one.gain-walk.ofRoom(walk.mu))/walk.lambda)
 		}
 		lowest = min(lowest, load)
 	}

@@ -45,7 +45,7 @@ func TestJoinedLabels(t *testing.T) {
 		if truth == 0 {
 			continue
 		}
-		walk.cells = 1 + random.IntN(4)
+		walk.cells, walk.bare = 1+random.IntN(4), true
 		walk.relax(walk, prices, limit)
 		sets, done := walk.labelled(context.Background(), prices, limit, truth-1e-6, math.MaxInt)
 		if !done || len(sets) == 0 || sets[0].worth < truth-1e-9 {

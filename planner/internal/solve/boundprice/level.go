@@ -37,13 +37,28 @@ func (try *trial) start(ctx context.Context) outcome {
 // measure finds dear sets of each kind, nearly the dearest.
 func (try *trial) measure(ctx context.Context) (done bool) {
 	for at, walk := range try.walkers {
-		try.most[at] = 0
-		for _, set := range walk.glance(ctx, try.asked, try.limit, 0) {
+		try.most[at] = try.known(at)
+		for _, set := range walk.glance(ctx, try.asked, try.limit, try.most[at]) {
 			try.learn(at, set)
 			try.most[at] = max(try.most[at], set.worth)
 		}
 	}
 	return ctx.Err() == nil
+}
+
+// known is what the dearest set of a kind is worth that is known to be within the limit.
+func (try *trial) known(at int) (most float64) {
+	for _, set := range try.lp.sets {
+		if set.kind != at || set.load > try.limit {
+			continue
+		}
+		worth := 0.0
+		for _, item := range set.items {
+			worth += try.asked[item]
+		}
+		most = max(most, worth)
+	}
+	return most
 }
 
 // of is what all items are worth at the prices asked for, over what the devices
@@ -94,7 +109,7 @@ func (try *trial) level(ctx context.Context) outcome {
 	if try.judge() {
 		try.bundle.begin(try.centre, try.rent)
 	}
-	if try.stale > staleNear || try.stale > stale && try.ratio < 1-beyond {
+	if try.stale > staleNear || try.stale > stale && (try.ratio < 1-beyond || try.mayWiden()) {
 		return try.finish()
 	}
 	return open
@@ -134,10 +149,13 @@ func (try *trial) ask(ctx context.Context) outcome {
 	return try.exactly(ctx)
 }
 
+// mayWiden says that wider walks are to be had, which tell more than a long search by these.
+func (try *trial) mayWiden() bool { return !try.staged && try.widens(try.largest) }
+
 // finish ends the search for prices far from the bound; near it the linear program
 // tells whether there are any, from the best so far.
 func (try *trial) finish() outcome {
-	if try.ratio*try.limit > try.own*(1+leastStride) || try.lp.tooLarge() {
+	if try.ratio*try.limit > try.own*(1+leastStride) || try.lp.tooLarge() || try.mayWiden() {
 		return stuck
 	}
 	try.until = max(try.until, try.work()+try.patience)

@@ -15,20 +15,20 @@ func (walk *walker) step(step int, prices []float64, limit, need float64) {
 	for state := range walk.States[step] {
 		walk.ways = walk.ways[:0]
 		for _, from := range into.from[into.first[state]:into.first[state+1]] {
-			arc := walk.Arcs[step][from>>1][from&1]
-			way := way{at: walk.first[from>>1], end: walk.first[from>>1+1], load: arc.In, choice: from & 1}
+			before := from >> 1
+			way := way{at: walk.first[before], end: walk.first[before+1], choice: from & 1}
+			way.load = walk.turns[step][before].load[from&1]
 			if from&1 == 1 {
-				way.load += walk.time[item]
 				way.size, way.worth = walk.size[item], prices[item]
 			}
-			way.gain = walk.slopes[0].gain(way.worth, way.load, way.size)
+			way.gain = way.worth - walk.lambda*way.load - walk.mu*way.size
 			if way.at < way.end && way.load <= limit {
 				way.head = walk.labels[way.at].load + way.load
 				walk.ways = append(walk.ways, way)
 			}
 		}
 		before := len(walk.next)
-		walk.ask(walk, step+1, state, limit, need)
+		walk.ask(step+1, state, limit, need)
 		walk.merge(limit)
 		if len(walk.next)-before > walk.beam {
 			walk.promising(before, float64(walk.beam)/limit)
@@ -36,7 +36,7 @@ func (walk *walker) step(step int, prices []float64, limit, need float64) {
 		}
 		if len(walk.next)-before > walk.cells {
 			walk.next = join(walk.next, before, float64(walk.cells)/2/limit)
-			walk.joined = true
+			walk.merged = true
 		}
 		walk.nextFirst = append(walk.nextFirst, int32(len(walk.next)))
 	}
@@ -70,9 +70,6 @@ type stair struct {
 func (walk *walker) merge(limit float64) {
 	ways := walk.ways
 	room, best := walk.room, math.Inf(-1)
-	if walk.loose {
-		room = math.Inf(1)
-	}
 	sized := !math.IsInf(room, 1)
 	walk.stairs = walk.stairs[:0]
 	for at := len(ways)/2 - 1; at >= 0 && len(ways) > fewWays; at-- {
@@ -102,7 +99,7 @@ func (walk *walker) merge(limit float64) {
 		if len(ways) > fewWays {
 			settle(ways, 0)
 		}
-		if size > room || walk.hopeless(load, size, worth, gain) {
+		if size > room || gain <= walk.worst || !walk.bare && walk.hopeless(size, worth, limit*(1+rounding)-load) {
 			continue
 		}
 		at, stands := len(walk.next)-1, worth > best // at: the one that beats it
@@ -112,10 +109,27 @@ func (walk *walker) merge(limit float64) {
 		if stands {
 			best = worth
 			walk.next = append(walk.next, label{load, size, worth, gain, trace})
-		} else if walk.joined {
+		} else if walk.merged {
 			walk.next[at].gain = max(walk.next[at].gain, gain) // it stands for both
 		}
 	}
+}
+
+// ask works out what labels of a state must have to become worth need.
+func (walk *walker) ask(step, state int, limit, need float64) {
+	paid := walk.lambda*limit + walk.ofRoom(walk.mu)
+	walk.worst = need - walk.toGo[step][state] - paid - rounding*(math.Abs(need)+paid)
+	if walk.bare {
+		return
+	}
+	if walk.tails.ask(step, state); walk.both {
+		walk.others.ask(step, state)
+	}
+}
+
+// hopeless says so by all tails that there are.
+func (walk *walker) hopeless(size, worth, left float64) bool {
+	return walk.tails.hopeless(size, worth, left) || walk.both && walk.others.hopeless(size, worth, left)
 }
 
 // fewWays are no heap: looking at all is as quick.
@@ -148,7 +162,7 @@ func settle(ways []way, at int) {
 func (walk *walker) promising(before int, scale float64) {
 	cell, end, most := -1, before, 0.0
 	for _, one := range walk.next[before:] {
-		worth := one.worth - walk.slopes[0].mu*one.size
+		worth := one.worth - walk.mu*one.size
 		switch at := int(one.load * scale); {
 		case at != cell:
 			cell, most = at, worth

@@ -35,7 +35,7 @@ func (bound *Bound) proof(limit float64, prices, rents []float64) *boundcheck.Pr
 			number = at
 		}
 		said := &proof.Kinds[number]
-		said.Rent, said.PerLoad, said.PerByte, said.Unsized = rent, walk.slopes[0].lambda, walk.slopes[0].mu, math.IsInf(walk.room, 1)
+		said.Rent, said.PerLoad, said.PerByte, said.Unsized = rent, walk.lambda, walk.mu, math.IsInf(walk.room, 1)
 		for _, item := range walk.Order {
 			said.Order = append(said.Order, group(item))
 		}

@@ -60,6 +60,7 @@ func (stages *Stages) Refute(ctx context.Context, limit float64, first, last []i
 	bound.staged = true
 	if before := stages.last; before != nil {
 		copy(bound.prices, before.prices)
+		bound.share(before.walkers[0].tables)
 		for _, set := range before.lp.sets {
 			if !slices.ContainsFunc(set.items, func(item int32) bool { return set.kind < first[item] || last[item] < set.kind }) {
 				set.load = bound.loadOf(set.kind, set.items) // walks that left more out had it lower

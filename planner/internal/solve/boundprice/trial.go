@@ -54,7 +54,7 @@ func newTrial(bound *Bound, limit float64, work int) *trial {
 	try.asked = make([]float64, len(try.centre))
 	try.rent, try.most = make([]float64, len(bound.kinds)), make([]float64, len(bound.kinds))
 	for _, walk := range bound.walkers {
-		walk.cells = walk.fine()
+		walk.cells, walk.joined = walk.fine(), 1
 	}
 	return try
 }

@@ -12,26 +12,37 @@ import (
 // walker finds the dearest set that one device of a kind can take within a load
 // and its capacity, at given prices: a walk along the frontier, item by item in
 // or out. A label is what a set so far has of load, size and worth. Labels that
-// cannot become dearer than what is asked for are dropped: a Lagrangian bound
-// of what the items to come can add, exact for each state (completion.go),
-// tells which, and few are left.
+// cannot become dearer than what is asked for are dropped: a walk from the end, with a
+// price on bytes (tails.go), tells which, and few are left.
 type walker struct {
 	*netlist.Frontier
 	completion
 	time, size []float64
 	room       float64
-	loose      bool // the room does not count for now
+	// turns are the choices at each step and state; least is the least load of a way to it.
+	turns [][]turn
+	least [][]float64
+	*tables
+	// nextMu is what a byte costs in the next walk from the end, once one is known.
+	nextMu float64
+	priced bool
 	// cells is the most labels of one state, above which they are joined.
 	cells int
+	// joined is how many of those cells tails have one for.
+	joined int
+	// merged: labels of this walk were joined; before, none that is beaten has more gain.
+	merged bool
+	// bare walks ask no tails, worst is what a label's gain must be more than.
+	bare  bool
+	worst float64
+	// longest is how many labels a walk makes at most.
+	longest int
 	// hand is how many sets a walk hands back.
 	hand int
-	// most is how many labels a walk makes at most.
-	most int
-	// made counts labels, kept or not: the work.
-	made, swept int
-	total       int  // states
-	joined      bool // labels of this walk were: before, none that is beaten has more gain
-	beam, cut   int  // the most labels of a state, and how often there were more
+	// made and tailed count labels and tails, kept or not: the work.
+	made, tailed, swept int
+	total               int // states
+	beam, cut           int // the most labels of a state, and how often there were more
 	// starts are the labels by state, before a step; next those made by it.
 	labels, next     []label
 	first, nextFirst []int32
@@ -57,37 +68,64 @@ type label struct {
 // choice: from[first[state]] and on.
 type inward struct{ first, from []int32 }
 
+// turn is where leaving an item out and taking it in lead, and the load of each; a state
+// that is not, where no set leads.
+type turn struct {
+	to   [2]int32
+	load [2]float64
+}
+
 func newWalker(frontier *netlist.Frontier, time, size []float64, room float64) *walker {
+	slim := *frontier
+	slim.Arcs = nil // turns say the same
 	walk := &walker{
-		Frontier: frontier, completion: newCompletion(frontier.States, !math.IsInf(room, 1)),
-		time: time, size: size, room: room, hand: handed, most: mostMade, trace: make([][]int32, len(frontier.Order)),
+		Frontier: &slim, completion: newCompletion(frontier.States),
+		time: time, size: size, room: room, hand: handed, longest: mostMade, joined: 1, tables: new(tables),
+		trace: make([][]int32, len(frontier.Order)),
 	}
+	least := []float64{0}
 	for step, states := range frontier.States {
 		walk.total += states
-		into := inward{make([]int32, states+1), make([]int32, 2*len(frontier.Arcs[step]))}
-		for _, arcs := range frontier.Arcs[step] {
-			for _, arc := range arcs {
-				if arc.To != netlist.Nowhere {
-					into.first[arc.To+1]++
-				}
-			}
-		}
-		for state := range states {
-			into.first[state+1] += into.first[state]
-		}
-		at := slices.Clone(into.first)
+		turns, next := make([]turn, len(frontier.Arcs[step])), slices.Repeat([]float64{math.Inf(1)}, states+1)
 		for state, arcs := range frontier.Arcs[step] {
+			turn := &turns[state]
 			for choice, arc := range arcs {
-				if arc.To == netlist.Nowhere {
-					continue
+				turn.to[choice], turn.load[choice] = arc.To, arc.In
+				if choice == 1 {
+					turn.load[1] += time[frontier.Order[step]]
 				}
-				into.from[at[arc.To]] = int32(2*state + choice)
-				at[arc.To]++
+				if arc.To == netlist.Nowhere || math.IsInf(turn.load[choice], 1) {
+					turn.to[choice], turn.load[choice] = int32(states), 0
+				}
+				next[turn.to[choice]] = min(next[turn.to[choice]], least[state]+turn.load[choice])
 			}
 		}
-		walk.into = append(walk.into, into)
+		walk.turns = append(walk.turns, turns)
+		walk.least = append(walk.least, least)
+		walk.into = append(walk.into, inwards(turns, states))
+		least = next
 	}
 	return walk
+}
+
+// inwards are the arcs into each of so many states.
+func inwards(turns []turn, states int) inward {
+	into := inward{make([]int32, states+2), make([]int32, 2*len(turns))}
+	for _, turn := range turns {
+		into.first[turn.to[0]+1]++
+		into.first[turn.to[1]+1]++
+	}
+	for state := range states + 1 {
+		into.first[state+1] += into.first[state]
+	}
+	at := slices.Clone(into.first)
+	for state, turn := range turns {
+		for choice, to := range turn.to {
+			into.from[at[to]] = int32(2*state + choice)
+			at[to]++
+		}
+	}
+	return into
 }
 
 // fine is how many labels of a state there may be for a walk of a second or so.
@@ -100,6 +138,7 @@ func (walk *walker) fine() int {
 type found struct {
 	items       []int32
 	load, worth float64
+	size        float64
 	fits        bool
 }
 
@@ -109,65 +148,15 @@ const (
 	mostMade = 40_000_000
 )
 
-// price tells whether a set within the limit and the room is worth more than
-// need: then it returns such sets, else none. It returns false where the context
-// ends or the labels are too many.
-func (walk *walker) price(ctx context.Context, prices []float64, limit, need float64) (sets []found, done bool) {
-	least, sets := walk.relax(walk, prices, limit)
-	sets = slices.DeleteFunc(sets, func(set found) bool { return set.worth <= need })
-	if least <= need || len(sets) > 0 {
-		return sets, true
-	}
-	for _, beam := range [...]int{24, 200, math.MaxInt} { // most find nearly all that is there to find
-		if sets, done = walk.loosely(ctx, prices, limit, need, beam); len(sets) > 0 || !done || walk.cut == 0 {
-			break
-		}
-	}
-	return sets, done
-}
-
-// glance looks for sets worth more than need among the most promising labels of
-// each state: it may miss some.
-func (walk *walker) glance(ctx context.Context, prices []float64, limit, need float64) (sets []found) {
-	const beam = 24
-	least, sets := walk.relax(walk, prices, limit)
-	sets = slices.DeleteFunc(sets, func(set found) bool { return set.worth <= need })
-	for _, set := range sets {
-		need = max(need, set.worth)
-	}
-	const near = 1 + 1e-3
-	if least <= need*near {
-		return sets
-	}
-	ends, _ := walk.loosely(ctx, prices, limit, need, beam)
-	return append(sets, ends...)
-}
-
-// loosely is labelled, but where bytes cost nothing at the best multipliers it
-// walks without the capacity first: then labels are compared by load and worth
-// alone, and few are left. That is all where nothing is found, or where the
-// dearest set has room.
-func (walk *walker) loosely(ctx context.Context, prices []float64, limit, need float64, beam int) (sets []found, done bool) {
-	if walk.slopes[0].mu == 0 && !math.IsInf(walk.room, 1) {
-		walk.loose = true
-		sets, done = walk.labelled(ctx, prices, limit, need, beam)
-		walk.loose = false
-		if !done || len(sets) == 0 || sets[0].fits {
-			return slices.DeleteFunc(sets, func(set found) bool { return !set.fits }), done
-		}
-	}
-	return walk.labelled(ctx, prices, limit, need, beam)
-}
-
 // labelled walks with at most beam labels of a state and returns the sets of the
 // last labels, the dearest first: all have more worth than need.
 func (walk *walker) labelled(ctx context.Context, prices []float64, limit, need float64, beam int) (sets []found, done bool) {
 	before := walk.made
-	walk.beam, walk.cut, walk.joined = beam, 0, false
+	walk.beam, walk.cut, walk.merged = beam, 0, false
 	walk.labels = append(walk.labels[:0], label{})
 	walk.first = append(walk.first[:0], 0, 1)
 	for step := range walk.Order {
-		if ctx.Err() != nil || walk.made-before > walk.most {
+		if ctx.Err() != nil || walk.made-before > walk.longest {
 			return nil, false
 		}
 		walk.step(step, prices, limit, need)
@@ -203,17 +192,16 @@ func (walk *walker) follow(choose func(step int, state int32) int32, limit float
 	load, size, state := 0.0, 0.0, int32(0)
 	for step, item := range walk.Order {
 		choice := choose(step, state)
-		arc := walk.Arcs[step][state][choice]
-		load += arc.In
+		turn := &walk.turns[step][state]
+		load += turn.load[choice]
 		if choice == 1 {
-			load += walk.time[item]
 			size += walk.size[item]
 			set.worth += prices[item]
 			set.items = append(set.items, item)
 		}
-		state = arc.To
+		state = turn.to[choice]
 	}
 	walk.reached = [2]float64{load, size}
-	set.load, set.fits = load, load <= limit && size <= walk.room
+	set.load, set.size, set.fits = load, size, load <= limit && size <= walk.room
 	return set
 }
