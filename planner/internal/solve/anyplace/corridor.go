@@ -13,7 +13,7 @@ const (
 	// shortest walk has at most: states of a step, and labels in all. Few walks have so
 	// many labels as they may, and answers that are near the least are told apart by
 	// few of many.
-	corridorWork   = 400_000_000
+	corridorWork   = 125_000_000
 	corridorStates = 100
 	corridorLabels = 4_000_000
 	mostLabels     = 32_000_000

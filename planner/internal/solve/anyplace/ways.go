@@ -58,14 +58,15 @@ func cools() []way {
 }
 
 // allWays have what finds the most between: some devices placed anew, and regions; of two
-// devices all that they hold.
+// devices, where nothing is left to be placed anew, all that they hold, once a turn.
 func allWays(devices int) (list []way) {
-	often, seldom := byAnew, []how{byKicks, byScatter}
-	if devices < 3 {
-		often = byCorridor
-	}
+	seldom := []how{byKicks, byScatter}
 	for i, cool := range cools() {
-		for _, how := range []how{often, byRegions, often, byJoins, often, seldom[i%2]} {
+		some := []how{byAnew, byRegions, byAnew, byJoins, byAnew, seldom[i%2]}
+		if devices < 3 {
+			some = []how{byCorridor, byRegions, byJoins, seldom[i%2]}
+		}
+		for _, how := range some {
 			list = append(list, way{how: how})
 		}
 		list = append(list, cool)

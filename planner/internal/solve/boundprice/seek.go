@@ -22,7 +22,8 @@ const few, some = 24, 200
 
 // price tells whether a set within the limit and the room is worth more than
 // need: then it returns such sets, else none. It returns false where the context
-// ends or the labels are too many.
+// ends or the labels are too many. Where there is no room for tails labels go without
+// them, and more are left.
 func (walk *walker) price(ctx context.Context, prices []float64, limit, need float64) (sets []found, done bool) {
 	seek := &seeker{walker: walk, prices: prices, limit: limit, need: need}
 	for _, beam := range [...]int{few, math.MaxInt, math.MaxInt} {
@@ -30,10 +31,9 @@ func (walk *walker) price(ctx context.Context, prices []float64, limit, need flo
 			return seek.sets, true
 		}
 		if !seek.back(ctx, prices, limit, need, beam) {
-			if seek.exact == 0 {
-				return nil, false
+			if seek.bare = seek.exact == 0; !seek.bare {
+				seek.again() // there is no room for two
 			}
-			seek.again() // there is no room for two
 			break
 		}
 		if seek.none() || seek.look() {
@@ -43,6 +43,7 @@ func (walk *walker) price(ctx context.Context, prices []float64, limit, need flo
 			break
 		}
 	}
+	defer func() { walk.bare = false }()
 	for _, beam := range [...]int{some, math.MaxInt} {
 		if sets, done = walk.labelled(ctx, prices, limit, need, beam); len(sets) > 0 || !done || walk.cut == 0 {
 			break
