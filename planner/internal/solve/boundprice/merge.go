@@ -122,7 +122,8 @@ func (walk *walker) ask(step, state int, limit, need float64) {
 	if walk.bare {
 		return
 	}
-	if walk.tails.ask(step, state); walk.both {
+	walk.tails.ask(step, state)
+	if walk.both {
 		walk.others.ask(step, state)
 	}
 }

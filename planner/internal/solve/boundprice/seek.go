@@ -94,11 +94,11 @@ func (seek *seeker) none() bool {
 
 // look takes the sets that the latest walk from the end leads to. Those that it is no
 // use to take tell whether a byte was too cheap or too dear.
-func (seek *seeker) look() (any bool) {
+func (seek *seeker) look() (dear bool) {
 	ends := seek.traced(seek.prices, seek.limit)
 	for _, set := range ends {
 		if set.fits && set.worth > seek.need {
-			seek.sets, any = append(seek.sets, set), true
+			seek.sets, dear = append(seek.sets, set), true
 		}
 	}
 	switch {
@@ -108,7 +108,7 @@ func (seek *seeker) look() (any bool) {
 	default:
 		seek.under = ends[0]
 	}
-	return any
+	return dear
 }
 
 // reprice is what a byte is to cost in the next walk: that at which both sets are worth

@@ -84,7 +84,8 @@ func (walk *walker) backStep(step int, gain, limit float64) {
 	all := &walk.tails
 	turns, front, after := walk.turns[step], walk.front[step], all.first[step+1]
 	toGo, least := walk.toGo[step], walk.least[step]
-	of, behind, first := all.of[step][:0], all.of[step+1], append(all.first[step][:0], 0)
+	of, behind, first := all.of[step][:0], all.of[step+1], all.first[step][:0]
+	first = append(first, 0)
 	var fork fork
 	for i, part := range spread {
 		fork.lambda[i] = part * walk.lambda
