@@ -33,8 +33,8 @@ func (find *finder) corridor(ctx context.Context, from member) {
 	find.forget()
 	find.note()
 	divide, all := find.split, slices.Repeat([]bool{true}, len(find.Wires))
-	usual := *divide
-	defer func() { divide.order, divide.beside, divide.cells = usual.order, usual.beside, usual.cells }()
+	order, cells := divide.order, divide.cells
+	defer func() { divide.order, divide.cells, divide.beside = order, cells, 0 }()
 	for stop := divide.Work + corridorWork; divide.Work < stop && !find.over(ctx); {
 		if divide.order = find.AnyThinOrder(ctx, all, find.rng); divide.order == nil {
 			break
@@ -42,7 +42,7 @@ func (find *finder) corridor(ctx context.Context, from member) {
 		find.walks++
 		times := stagesearch.Luby(find.walks)
 		divide.beside = corridorStates * times
-		divide.cells = pairs.Cells{Fewest: usual.cells.Fewest / 16, Most: regionCells, Labels: min(mostLabels, corridorLabels*times)}
+		divide.cells = pairs.Cells{Fewest: cells.Fewest / 16, Most: regionCells, Labels: min(mostLabels, corridorLabels*times)}
 		device, other := find.twoDevices()
 		divide.divide(ctx, find.annealer, device, other, nil)
 		divide.Work += len(find.Nodes) * len(find.Nodes)
