@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -23,16 +21,15 @@ type known struct {
 }
 
 // knownOf reads a list, a line a problem.
-func knownOf(name string, data []byte) (all []known, err error) {
-	for number, text := range bytes.Split(bytes.TrimSpace(data), []byte("\n")) {
-		var one known
-		if err := json.Unmarshal(text, &one); err != nil {
-			return nil, fmt.Errorf("%s:%d: %w", name, number+1, err)
-		}
+func knownOf(name string, data []byte) ([]known, error) {
+	all, err := dags.ReadAs[known](name, data)
+	if err != nil {
+		return nil, err
+	}
+	for i, one := range all {
 		if one.Known <= 0 {
-			return nil, fmt.Errorf("%s:%d: no known answer", name, number+1)
+			return nil, fmt.Errorf("%s:%d: no known answer", name, i+1)
 		}
-		all = append(all, one)
 	}
 	return all, nil
 }

@@ -90,10 +90,13 @@ func sumOf(problem *graph.Problem) string {
 }
 
 // Read reads a list: a line a problem.
-func Read(name string, data []byte) ([]Line, error) {
-	var lines []Line
+func Read(name string, data []byte) ([]Line, error) { return ReadAs[Line](name, data) }
+
+// ReadAs reads a list whose lines say more than a [Line] does.
+func ReadAs[Of any](name string, data []byte) ([]Of, error) {
+	var lines []Of
 	for number, text := range bytes.Split(bytes.TrimSpace(data), []byte("\n")) {
-		var line Line
+		var line Of
 		if err := json.Unmarshal(text, &line); err != nil {
 			return nil, fmt.Errorf("%s:%d: %w", name, number+1, err)
 		}
