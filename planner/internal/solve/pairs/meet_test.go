@@ -19,11 +19,7 @@ func TestMeet(t *testing.T) {
 	found, none, tight, lost := 0, 0, 0, 0
 	for seed := range uint64(5000) {
 		pair := draw(rand.New(rand.NewPCG(seed, 3)))
-		bytes := 0.
-		for _, item := range pair.items {
-			bytes += pair.Size[item]
-		}
-		if len(pair.items) < 2 || bytes > eight {
+		if !pair.exact() {
 			continue
 		}
 		least, roomless := math.Inf(1), math.Inf(1) // with rooms, without

@@ -150,6 +150,15 @@ func (pair *drawn) walk(t *testing.T, divide *pairs.Divider, cells pairs.Cells) 
 // eight is how many bytes, at most, may be told apart where they bind.
 const eight = 8
 
+// exact says that a pair has something to divide, whose bytes may be told apart.
+func (pair *drawn) exact() bool {
+	bytes := 0.
+	for _, item := range pair.items {
+		bytes += pair.Size[item]
+	}
+	return len(pair.items) >= 2 && bytes <= eight
+}
+
 // TestWalk: where cells are fine enough, no division that is within the limits and the rooms
 // is better than all labels; with few cells labels are still those of their sides.
 func TestWalk(t *testing.T) {
@@ -158,11 +167,7 @@ func TestWalk(t *testing.T) {
 	divisions, none, tight, lost := 0, 0, 0, 0
 	for seed := range uint64(1500) {
 		pair := draw(rand.New(rand.NewPCG(seed, 1)))
-		bytes := 0.
-		for _, item := range pair.items {
-			bytes += pair.Size[item]
-		}
-		if len(pair.items) < 2 || bytes > eight {
+		if !pair.exact() {
 			continue
 		}
 		labels := pair.walk(t, divide, pairs.Cells{Fewest: 2000, Most: 2000})
