@@ -31,7 +31,6 @@ func newCompletion(states []int) (bound completion) {
 		here := make([]float64, before+1)
 		here[before] = math.Inf(-1) // nowhere
 		bound.toGo = append(bound.toGo, here)
-		bound.front = append(bound.front, make([]float64, len(spread)*(before+1)))
 		before = count
 	}
 	return bound
@@ -166,6 +165,9 @@ func (bound *completion) advance(walk *walker, prices []float64) {
 	var lambda [many]float64
 	for i, part := range spread {
 		lambda[i] = part * bound.lambda
+	}
+	for step := len(bound.front); step < len(bound.toGo); step++ { // walks without tails need none
+		bound.front = append(bound.front, make([]float64, many*len(bound.toGo[step])))
 	}
 	clear(bound.front[0][:many])
 	for step, item := range walk.Order {
