@@ -34,7 +34,9 @@ func (call *contiguous) alongSpine(ctx context.Context, tree *divider) {
 	call.refute(ctx, spine)
 	const near = 2e-4
 	low, before := call.Answer.LowerBound, call.Answer.Value
-	for high := before * (1 - below); high-low > near*high && ctx.Err() == nil; {
+	// Where nothing is sure to cost anything the range would be halved for ever: a half of the
+	// least number above zero is zero.
+	for high := before * (1 - below); high-low > max(near*high, netlist.MinLoad) && ctx.Err() == nil; {
 		middle := low + (high-low)/2
 		stage := spine.Answer(ctx, middle)
 		if stage == nil {
