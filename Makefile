@@ -10,10 +10,6 @@ COUNT    = 1
 FUZZTIME = 20s
 PKG      = ./...
 ONLY     =
-HIGHS_LIMIT = 20s
-DP       =
-GREEDY   =
-PIPER    =
 SWEEP_TIME = 3m
 SEED     = $$(date +%s)
 VERSION  =
@@ -31,7 +27,7 @@ CGO_FOUND = command -v "$$($(GO) env CC | cut -d' ' -f1)" >/dev/null 2>&1
 # Go files that gofmt holds: not hidden folders, not testdata (some is broken on purpose).
 GO_FILES = find . -path './.?*' -prune -o -name testdata -prune -o -name '*.go' -print
 
-.PHONY: help demo build test check cuda accuracy lint house tidy formatted configurations bench workloads programs bits conformance oracle exporter gpu kernels compared wheels release python fuzz sweep corpus golden fmt clean
+.PHONY: help demo build test check cuda accuracy lint house tidy formatted configurations bench programs bits conformance oracle exporter gpu kernels compared wheels release python fuzz sweep corpus golden fmt clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  \1|\2/p' Makefile | while IFS='|' read -r name text; do \
@@ -112,9 +108,6 @@ bench: ## Benchmarks (BENCH=regexp COUNT=n, fit for benchstat), then Accelerate,
 	@if [ '$(BENCH)' != . ]; then :; elif "$${PYTHON:-python3}" -c 'import torch, transformers' 2>/dev/null; then \
 		$(GO) run ./cmd/devmap/internal/conformance -python "$${PYTHON:-python3}" -only speed; \
 	else echo 'PyTorch beside the CPU reference skipped: set PYTHON to a Python that has torch and transformers'; fi
-
-workloads: ## Public problems and min-max assignment: devmap's proofs beside the peers' (ONLY=section HIGHS_LIMIT=20s DP=authors' dp GREEDY=their greedy PIPER=Piper's PYTHON=one with ortools 9.15 and highspy 1.15, for ONLY=random; long)
-	@$(GO) run ./planner/internal/compare -only '$(ONLY)' -highs-limit $(HIGHS_LIMIT) -dp '$(DP)' -piper '$(PIPER)' -greedy '$(GREEDY)' -python "$${PYTHON:-}"
 
 accuracy: ## Predicted against measured peaks, with the error of each GPU
 	@out=$$($(GO) test -count=1 -run 'Accuracy|Reserved|Overhead|Slack|LoRA|Images|StepTime|Measured|Published|DeepSpeedEstimator|ZeroPaper' -v ./costmodel/internal/accuracy ./costmodel/internal/ops ./costmodel/estimate ./costmodel/estimate/internal/engine) && status=0 || status=1; \

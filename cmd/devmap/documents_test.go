@@ -20,7 +20,7 @@ import (
 // says where things were.
 var documents = []string{
 	"ARCHITECTURE.md", "BENCHMARKS.md", "CONTRIBUTING.md", "FORMATS.md", "RATIONALE.md", "README.md", "fixtures/README.md",
-	"fixtures/oracle/README.md", "modelgraph/python/README.md", "planner/internal/solve/highs/README.md",
+	"fixtures/oracle/README.md", "modelgraph/python/README.md",
 }
 
 var (

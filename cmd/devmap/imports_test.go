@@ -70,13 +70,8 @@ var allowed = map[string][]string{
 	"fixtures": {},
 }
 
-// What the rules name besides: the solvers of numbers, HiGHS among them as the
-// judge of the others, and the program that sets it beside them.
-const (
-	solvers    = "planner/internal/solve"
-	highs      = solvers + "/highs"
-	comparison = "planner/internal/compare"
-)
+// solvers are the solvers of numbers.
+const solvers = "planner/internal/solve"
 
 // machinePath matches an absolute path of somebody's machine.
 var machinePath = regexp.MustCompile(`(^|[^\w.])/(work|root)/`)
@@ -227,8 +222,6 @@ func refuse(file goFile, target string, reach map[string][]string) string {
 		return ""
 	case under(local, "executor/cuda") && !inCmd && !inCuda:
 		return file.pkg + " imports " + local + ": only cmd/devmap may"
-	case local == highs && !file.test && file.pkg != comparison:
-		return file.pkg + " imports " + local + ": only tests and " + comparison + " may"
 	case under(file.pkg, solvers) && !under(local, solvers) && !file.test:
 		return file.pkg + " imports " + local + ": the solvers know numbers only"
 	case file.test || isFree(file.pkg):
@@ -346,16 +339,6 @@ func TestImportRulesCatchBreaks(t *testing.T) {
 		"cuda in another backend's test": {
 			map[string]string{"executor/cpu/a_test.go": local + `executor/cuda"`, "cmd/devmap/run.go": local + `executor/cuda"`},
 			[]string{"executor/cpu/a_test.go:2: executor/cpu imports executor/cuda: only cmd/devmap may"},
-		},
-		"HiGHS outside tests": {
-			map[string]string{
-				"planner/a.go": local + highs + `"`, "planner/a_test.go": local + highs + `"`,
-				comparison + "/a.go": local + highs + `"`, solvers + "/assign/a.go": local + highs + `"`,
-			},
-			[]string{
-				"planner/a.go:2: planner imports " + highs + ": only tests and " + comparison + " may",
-				solvers + "/assign/a.go:2: " + solvers + "/assign imports " + highs + ": only tests and " + comparison + " may",
-			},
 		},
 		"a solver that knows more than numbers": {
 			map[string]string{

@@ -62,12 +62,8 @@ type posedReader func(name string, data []byte) (benchfile.File, error)
 
 func (command *planCommand) solvePosed(cmd *cobra.Command, file string, read posedReader, data []byte) error {
 	if other := command.NotPosed(); len(other) > 0 {
-		what := "smallest largest load"
-		if command.IsLatency() {
-			what = "least latency"
-		}
-		return out.Usagef("%s names its own devices and costs, and is solved for its %s: %s would mean nothing here (with --gpus or --topology it is planned as a model)",
-			file, what, strings.Join(other, ", "))
+		return out.Usagef("%s names its own devices and costs, and is solved for its smallest largest load: %s would mean nothing here (with --gpus or --topology it is planned as a model)",
+			file, strings.Join(other, ", "))
 	}
 	ctx, cancel := context.WithTimeout(cmd.Context(), command.TimeLimit)
 	defer cancel()
@@ -75,13 +71,13 @@ func (command *planCommand) solvePosed(cmd *cobra.Command, file string, read pos
 	if err != nil {
 		return err
 	}
-	set, done := posed.Settings{Anywhere: !command.Contiguous, Latency: command.IsLatency()}, func() {}
-	set.Data, set.Tensor = command.Degrees()
-	if err := suits(file, problem, set); err != nil {
+	if err := command.suitsPosed(file, problem); err != nil {
 		return err
 	}
+	set, done := posed.Settings{}, func() {}
+	set.Data, set.Tensor = command.Degrees()
 	if !command.JSON {
-		set.Progress, done = out.PosedProgress(cmd.ErrOrStderr(), set.Latency)
+		set.Progress, done = out.PosedProgress(cmd.ErrOrStderr())
 	}
 	answer, err := posed.Solve(ctx, problem, set)
 	done()
@@ -90,7 +86,7 @@ func (command *planCommand) solvePosed(cmd *cobra.Command, file string, read pos
 	}
 	var none *posed.InfeasibleError
 	if errors.As(err, &none) {
-		return &out.Infeasible{Err: err, Helps: outOfOrder(ctx, none, problem, set)}
+		return &out.Infeasible{Err: err}
 	}
 	if err != nil {
 		return err
@@ -104,29 +100,22 @@ func (command *planCommand) solvePosed(cmd *cobra.Command, file string, read pos
 	return nil
 }
 
-// suits is an error where the file's problem is not one for the settings.
-func suits(file string, problem benchfile.File, set posed.Settings) error {
+// suitsPosed is an error where flags that mean something to some file that poses a
+// problem mean nothing to this one, or to none.
+func (command *planCommand) suitsPosed(file string, problem benchfile.File) error {
 	_, piper := problem.(*benchfile.Piper)
+	data, tensor := command.Degrees()
 	switch {
-	case piper && set.Anywhere:
+	case piper && !command.Contiguous:
 		return out.Usagef("--contiguous=false: the stages of %s are a pipeline's, each the difference of two down-sets", file)
-	case piper && set.Latency:
+	case piper && command.IsLatency():
 		return out.Usagef("--objective latency: %s poses the slowest stage of a pipeline in training, not the time of one sample", file)
-	case !piper && (set.Data|set.Tensor)&^1 != 0: // not 0 and 1, which are one device
+	case !command.Contiguous:
+		return out.Usagef("--contiguous=false: a public problem such as %s is solved in contiguous parts (left out, it works; with --gpus or --topology the file is planned as a model, which takes any assignment)", file)
+	case command.IsLatency():
+		return out.Usagef("--objective latency: a public problem such as %s is solved for its smallest largest load (left out, it works; with --gpus or --topology the file is planned as a model, which takes --objective time)", file)
+	case !piper && (data|tensor)&^1 != 0: // not 0 and 1, which are one device
 		return out.Usagef("--dp, --tp: the parts of %s have a device each: they are neither replicated nor tensor-parallel", file)
 	}
 	return nil
-}
-
-// outOfOrder offers any assignment where it was contiguous placements alone
-// that do not fit, and it does.
-func outOfOrder(ctx context.Context, no *posed.InfeasibleError, problem benchfile.File, set posed.Settings) []string {
-	if !no.Contiguous {
-		return nil
-	}
-	answer, err := posed.Solve(ctx, problem, posed.Settings{Anywhere: true, Latency: set.Latency})
-	if err != nil {
-		return nil
-	}
-	return []string{fmt.Sprintf("--contiguous=false: %s %.6g %s, fits", answer.Objective, answer.Value, answer.Unit)}
 }

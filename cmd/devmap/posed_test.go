@@ -19,7 +19,6 @@ func TestPosedInterrupted(t *testing.T) {
 	dir := filepath.Join("..", "..", "fixtures", "workloads")
 	for _, args := range [][]string{
 		{filepath.Join(dir, "dnn-partitioning", "throughput", "LayerGraphs", "gnmt_training.json")},
-		{filepath.Join(dir, "dnn-partitioning", "throughput", "LayerGraphs", "gnmt_training.json"), "--contiguous=false"},
 		{filepath.Join(dir, "piper", "bert32a100.json")},
 		{filepath.Join(dir, "piper", "gnmt.json"), "--dp", "auto"},
 	} {

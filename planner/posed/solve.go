@@ -7,23 +7,11 @@ import (
 	"io"
 
 	"github.com/devmap-dev/devmap/modelgraph/benchfile"
-	"github.com/devmap-dev/devmap/planner/internal/pose"
-	"github.com/devmap-dev/devmap/planner/internal/solve/anyplace"
 	"github.com/devmap-dev/devmap/planner/internal/solve/certificate"
-	"github.com/devmap-dev/devmap/planner/internal/solve/downset"
-	"github.com/devmap-dev/devmap/planner/internal/solve/graph"
 )
 
 // Settings are what [Solve] may be told. The zero value is fine.
 type Settings struct {
-	// Anywhere lets a device's nodes be anywhere in the graph of a
-	// dnn-partitioning file; else each device takes contiguous ones. The stages
-	// of a Piper file are contiguous always.
-	Anywhere bool
-	// Latency: what is least is not the largest load but the time that one
-	// sample takes through the graph of a dnn-partitioning file. An accelerator
-	// is called once; with Anywhere several times, one call after the other.
-	Latency bool
 	// Data and Tensor are the degrees of data and of tensor parallelism of each
 	// stage of a Piper file: its replicas, and the devices of each. 0 is 1; below
 	// 0 each stage has the degrees that suit it best.
@@ -33,14 +21,12 @@ type Settings struct {
 	Progress func(value, lowerBound float64)
 }
 
-// Answer is a placement with its certificate. Its Value is the Objective,
-// "largest load" or "latency", in Unit; LowerBound, Bound, Status and Gap say
-// what is proved of it.
+// Answer is a placement with its certificate. Its Value is the largest load, in
+// Unit; LowerBound, Bound, Status and Gap say what is proved of it.
 type Answer struct {
 	certificate.Certificate
-	Objective string
-	// Form is that of the placement, "contiguous" or "any assignment"; Method
-	// the algorithm that found it, and why it was taken.
+	// Form is that of the placement; Method the algorithm that found it, and why
+	// it was taken.
 	Form, Method string
 	// Unit is that of all times, as the file has them.
 	Unit    string
@@ -62,17 +48,11 @@ type Device struct {
 
 // InfeasibleError says that no placement keeps the file's rules, or that none
 // was found, and why.
-type InfeasibleError struct {
-	// Contiguous: it is said of contiguous placements alone; with
-	// [Settings.Anywhere] there may be one.
-	Contiguous bool
-
-	error
-}
+type InfeasibleError struct{ error }
 
 // Solve places the nodes of a dnn-partitioning or a Piper file so that the
-// largest load, or the latency, is the least there is. A PipeDream profile names no devices, and
-// is an error.
+// largest load is the least there is. A PipeDream profile names no devices, and is an
+// error.
 //
 // The end of ctx leaves the best placement so far, with its bound, or ctx's
 // error where there is none. A file whose rules no placement keeps is an
@@ -83,45 +63,11 @@ func Solve(ctx context.Context, file benchfile.File, set Settings) (*Answer, err
 		if !set.alone() {
 			return nil, errors.New("the parts of a dnn-partitioning file have a device each: they are neither replicated nor tensor-parallel")
 		}
-		if set.Latency {
-			return solveLatency(ctx, f, set)
-		}
 		return solveDNN(ctx, f, set)
 	case *benchfile.Piper:
 		return solvePiper(ctx, f, set)
 	}
 	return nil, fmt.Errorf("a %T names no devices: there is nothing to solve", file)
-}
-
-const largestLoad = "largest load"
-
-func solveDNN(ctx context.Context, file *benchfile.DNNPartitioning, set Settings) (*Answer, error) {
-	problem, solve, form := pose.DNNPartitioning(file), downset.Solve, "contiguous"
-	if set.Anywhere {
-		solve, form = anyplace.Solve, "any assignment"
-	}
-	found, err := solve(ctx, problem, graph.Settings{Progress: set.Progress})
-	var none *graph.InfeasibleError
-	if errors.As(err, &none) {
-		return nil, &InfeasibleError{none.InOrder, err}
-	}
-	if err != nil {
-		return nil, err
-	}
-	loads, _, err := problem.Score(found.Place)
-	if err != nil {
-		return nil, err
-	}
-	answer := &Answer{
-		Certificate: found.Certificate, Objective: largestLoad, Form: form, Method: found.Method, Unit: "ms",
-		Write: func(to io.Writer) error { return pose.WriteDNNPartitioning(to, file, found.Place) },
-	}
-	nodes := count(found.Place, len(loads))
-	for device, load := range loads {
-		name := fmt.Sprintf("%d %s", device, problem.Kinds[problem.KindOf(device)].Name)
-		answer.Devices = append(answer.Devices, Device{name, nodes[device], load.Time, load.Transfers, load.Size})
-	}
-	return answer, nil
 }
 
 // count is how many of the nodes each device has.

@@ -29,13 +29,8 @@ func Progress(stderr io.Writer) (show func(planner.Progress), done func()) {
 	}, done
 }
 
-// PosedProgress is that of a problem that a file poses: its largest load, or
-// its latency.
-func PosedProgress(stderr io.Writer, latency bool) (show func(value, bound float64), done func()) {
-	what := "largest load"
-	if latency {
-		what = "latency"
-	}
+// PosedProgress is that of a problem that a file poses: its largest load.
+func PosedProgress(stderr io.Writer) (show func(value, bound float64), done func()) {
 	say, done := searching(stderr)
 	if say == nil {
 		return nil, done
@@ -45,7 +40,7 @@ func PosedProgress(stderr io.Writer, latency bool) (show func(value, bound float
 			say(fmt.Sprintf("placing: bound %.6g", bound))
 			return
 		}
-		say(fmt.Sprintf("placing: %s %.6g, bound %.6g", what, value, bound))
+		say(fmt.Sprintf("placing: largest load %.6g, bound %.6g", value, bound))
 	}, done
 }
 

@@ -28,7 +28,7 @@ func Posed(to io.Writer, file string, answer *posed.Answer, explain bool) {
 	}
 	say := func(format string, args ...any) { out.Say(to, format+"\n", args...) } //nolint:errcheck // a message
 	say("%s, %s (%s)\n%s", out.Cell(file), answer.Form, answer.Unit, out.Block(writer.Render()))
-	say("%s %.6g · lower bound %.6g (gap %.2f %%) · %s", answer.Objective, answer.Value, answer.LowerBound, 100*answer.Gap(), answer.Status)
+	say("largest load %.6g · lower bound %.6g (gap %.2f %%) · %s", answer.Value, answer.LowerBound, 100*answer.Gap(), answer.Status)
 	if explain {
 		say("method: %s\nbound: %s", answer.Method, answer.Bound)
 	}

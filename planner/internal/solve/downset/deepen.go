@@ -6,20 +6,18 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"time"
 
 	"github.com/devmap-dev/devmap/planner/internal/solve/graph"
 )
 
-// solve finds a first answer and then the best one. Where all that it does in
-// turn leaves a gap, it goes on with what time there is.
+// solve finds a first answer and then the best one. Where a gap is left, it goes on
+// with what time there is.
 func (call *contiguous) solve(ctx context.Context) error {
-	defer call.dismiss()
 	err := call.inTurn(ctx)
 	if call.Proven() || err != nil && !errors.Is(err, errFull) {
 		return err
 	}
-	if more := call.more(ctx); more != nil {
+	if more := call.improve(ctx); more != nil {
 		return more
 	}
 	return err
@@ -31,15 +29,16 @@ func (call *contiguous) inTurn(ctx context.Context) error {
 			return err
 		}
 		call.single = call.isChain(items)
-		if _, timed := ctx.Deadline(); timed && !call.single && len(items) > manyItems {
-			call.help(ctx, 0)
-		}
 	}
 	if err := call.all(ctx); err != nil || call.Proven() || call.loose == nil {
 		return err
 	}
 	// Leaves were joined that may be better apart.
-	call.order, call.single = call.fine(), false
+	fine, err := newOrder(call.Problem, false)
+	if err != nil {
+		return err
+	}
+	call.order, call.single = fine, false
 	return call.all(ctx)
 }
 
@@ -53,59 +52,23 @@ func (ordered *order) isChain(items []int) bool {
 	return true
 }
 
-// all searches every down-set where they are few. Else it divides the placements
-// for a while, then lists down-sets again, up to more of them, and goes on with
-// other bounds where these are too many as well.
+// all searches every down-set where they are few. Else it searches those that are
+// cheap to cut at, more and more of them.
 func (call *contiguous) all(ctx context.Context) error {
 	sets, err := call.grow(ctx, call.few)
 	if err != nil {
 		return err
 	}
-	if sets != nil {
-		if !call.single {
-			call.help(ctx, listedPause)
-		}
-		return call.listed(ctx, sets)
-	}
-	call.help(ctx, 0)
-	if _, timed := ctx.Deadline(); !timed {
-		if err := call.divide(ctx, time.Time{}, untimedBranches); err != nil || call.Proven() {
+	if sets == nil {
+		if err := call.selection(ctx, call.some); err != nil || call.Proven() {
 			return err
 		}
-		return call.selections(ctx)
-	}
-	return call.timed(ctx)
-}
-
-// timed shares the time that is left among what may prove an answer.
-func (call *contiguous) timed(ctx context.Context) error {
-	if err := call.divide(ctx, partOf(ctx, 0.06), math.MaxInt); err != nil || call.Proven() {
-		return err
-	}
-	sets, err := call.grow(ctx, call.most)
-	if err != nil {
-		return err
+		if sets, err = call.grow(ctx, call.most); err != nil {
+			return err
+		}
 	}
 	if sets != nil {
-		return call.listed(ctx, sets)
-	}
-	if err := call.inTurns(ctx, partOf(ctx, 0.7)); err != nil || call.Proven() || call.tree != nil {
-		return err
-	}
-	return call.selections(ctx)
-}
-
-// selections search those down-sets that are cheap to cut at: more and more.
-func (call *contiguous) selections(ctx context.Context) error {
-	if err := call.selection(ctx, call.some); err != nil || call.Proven() {
-		return err
-	}
-	sets, err := call.grow(ctx, call.most)
-	if err != nil {
-		return err
-	}
-	if sets != nil {
-		return call.listed(ctx, sets)
+		return call.complete(ctx, sets)
 	}
 	for limit := 4 * call.some; limit < call.most; limit *= 4 {
 		if err := call.selection(ctx, limit); err != nil {
@@ -116,37 +79,6 @@ func (call *contiguous) selections(ctx context.Context) error {
 		return fmt.Errorf("no placement was found among %d down-sets with cheap cuts; there are more than can be searched, so there may be one", call.most)
 	}
 	return nil
-}
-
-// untimedBranches are looked at where there is no end to wait for.
-const untimedBranches = 100
-
-// partOf is the moment when a part of the time that is left is over; none where
-// there is no end.
-func partOf(ctx context.Context, part float64) (moment time.Time) {
-	if end, timed := ctx.Deadline(); timed {
-		moment = time.Now().Add(time.Duration(part * float64(time.Until(end))))
-	}
-	return moment
-}
-
-// listed searches a complete lattice, for half of the time that is left where
-// there is an end and the boundaries can be divided; if that was not enough they
-// are, and then it goes on.
-func (call *contiguous) listed(ctx context.Context, sets *lattice) error {
-	end := partOf(ctx, 0.5)
-	if end.IsZero() || call.single {
-		return call.complete(ctx, sets)
-	}
-	part, cancel := context.WithDeadline(ctx, end)
-	defer cancel()
-	if err := call.complete(part, sets); call.Proven() || err == nil || ctx.Err() != nil || part.Err() == nil {
-		return err
-	}
-	if err := call.divide(ctx, partOf(ctx, 0.5), math.MaxInt); err != nil || call.Proven() {
-		return err
-	}
-	return call.complete(ctx, sets)
 }
 
 func (call *contiguous) selection(ctx context.Context, limit int) error {
@@ -184,7 +116,6 @@ func (call *contiguous) through(ctx context.Context, sets *lattice, relaxed bool
 	if relaxed {
 		size = call.loose
 	}
-	call.heed()
 	at := newSearch(ctx, call.order, sets, size, call.states)
 	proof := sets.complete && (relaxed || call.loose == nil)
 	for limit := range rising(call.Answer.LowerBound, call.Answer.Value*(1-graph.Rounding)) {

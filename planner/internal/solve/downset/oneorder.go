@@ -68,25 +68,15 @@ func (call *contiguous) takeCuts(place []int, method string) {
 	}
 }
 
-// more cuts other orders, near the best answer's own, for as long as there is
-// time. Without an end to wait for it does nothing, and neither where one
-// order is all there is.
-func (call *contiguous) more(ctx context.Context) error {
+// improve is a local search: it cuts other orders, near the best answer's own, for as
+// long as there is time. Without an end to wait for it does nothing, and neither where
+// one order is all there is.
+func (call *contiguous) improve(ctx context.Context) error {
 	if _, timed := ctx.Deadline(); !timed || call.single {
 		return nil
 	}
 	rng := rand.New(rand.NewPCG(call.Settings.Seed, 1))
-	move := call.newMover(ctx, 2)
 	for ctx.Err() == nil && !call.Proven() {
-		if err := call.inTurns(ctx, partOf(ctx, 0.5)); err != nil || call.Proven() {
-			return err
-		}
-		call.heed()
-		if move != nil {
-			if place, _ := move.round(ctx); place != nil {
-				call.Take(place, ByMoves)
-			}
-		}
 		items := call.shuffled(ctx, rng)
 		if items == nil {
 			break

@@ -23,7 +23,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/devmap-dev/devmap/planner/internal/solve/boundprice"
 	"github.com/devmap-dev/devmap/planner/internal/solve/graph"
 )
 
@@ -114,18 +113,6 @@ type contiguous struct {
 	// full: a search had to end for lack of memory. single: the order is a
 	// chain, which has one linear extension.
 	full, single bool
-	// beside, if set, searches at the same time; tree, if set, divides the
-	// placements in branches.
-	beside *helper
-	tree   *divider
-	// provers are the ways to raise the bound in turn; priced, if set, are the prices on
-	// sets of stages.
-	provers []prover
-	priced  *stagePrices
-	// sets, if set, are the prices on sets of any device.
-	sets *boundprice.Bound
-	lender
-	apart *order // in which no leaf was joined for speed; set when first asked for
 }
 
 // firstBounds are those that need no search.

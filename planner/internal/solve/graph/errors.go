@@ -1,15 +1,9 @@
 package graph
 
 import (
-	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
-
-	"github.com/devmap-dev/devmap/planner/internal/solve/cycle"
-	"gonum.org/v1/gonum/graph/simple"
-	"gonum.org/v1/gonum/graph/topo"
 )
 
 // CycleError says that the nodes cannot be put in order.
@@ -24,60 +18,14 @@ func (err *CycleError) Error() string {
 	return fmt.Sprintf("the graph has a cycle: %s → %s", strings.Join(err.Names, " → "), err.Names[0])
 }
 
-// Orderable says that edges between so many vertices have no cycle: vertices
-// that nothing leads to are taken away until none is left (Kahn, CACM 5, 1962).
-// It holds a few numbers for each vertex and edge, so that it is asked before a
-// cycle is looked for.
-func Orderable(count int, edges [][2]int) bool {
-	first, waits := make([]int32, count+1), make([]int32, count)
-	for _, edge := range edges {
-		first[edge[0]+1]++
-		waits[edge[1]]++
-	}
-	for vertex := range count {
-		first[vertex+1] += first[vertex]
-	}
-	heads, filled := make([]int32, len(edges)), slices.Clone(first)
-	for _, edge := range edges {
-		heads[filled[edge[0]]] = int32(edge[1])
-		filled[edge[0]]++
-	}
-	ready := make([]int32, 0, count)
-	for vertex, count := range waits {
-		if count == 0 {
-			ready = append(ready, int32(vertex))
-		}
-	}
-	for i := 0; i < len(ready); i++ {
-		for _, to := range heads[first[ready[i]]:first[ready[i]+1]] {
-			waits[to]--
-			if waits[to] == 0 {
-				ready = append(ready, to)
-			}
-		}
-	}
-	return len(ready) == count
-}
-
 // Acyclic looks for a cycle in the nodes' own edges, before groups are formed.
 func (problem *Problem) Acyclic() error {
-	if Orderable(len(problem.Nodes), problem.Edges) {
-		return nil
-	}
-	directed := simple.NewDirectedGraph()
-	for node := range problem.Nodes {
-		directed.AddNode(simple.Node(node))
-	}
-	for _, edge := range problem.Edges {
-		directed.SetEdge(directed.NewEdge(simple.Node(edge[0]), simple.Node(edge[1])))
-	}
-	var cyclic topo.Unorderable
-	if _, err := topo.Sort(directed); !errors.As(err, &cyclic) {
-		return err
-	}
 	var names []string
-	for _, node := range cycle.In(directed, cyclic[0]) {
+	for _, node := range Circle(len(problem.Nodes), problem.Edges) {
 		names = append(names, problem.Nodes[node].Name)
+	}
+	if names == nil {
+		return nil
 	}
 	return &CycleError{names}
 }

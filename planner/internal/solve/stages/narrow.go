@@ -8,39 +8,9 @@ import (
 
 // first looks for a pipeline of any time where there is none yet.
 func (call *solver) first(ctx context.Context, in *search) {
-	if call.Stage == nil {
-		if attempt := in.ask(ctx, math.Inf(1), call.problem.Devices); attempt.reached() {
-			call.offer(attempt.pipeline())
-		}
-	}
-}
-
-// narrow halves the distance between the bound and the best pipeline until
-// they meet, or until the family has no better one. Once they are near, it
-// asks just below the best: most often that is the last question.
-func (call *solver) narrow(ctx context.Context, in *search) {
-	call.from = call.LowerBound
-	limit, asked := call.from, false
-	for call.Stage != nil && call.from < call.Value*(1-precision) {
-		attempt := in.ask(ctx, limit, call.problem.Devices)
-		switch {
-		case attempt.stopped:
-			return
-		case attempt.reached():
-			before := call.Value
-			call.offer(attempt.pipeline())
-			if call.Value == before { // a knapsack was left open
-				call.from = max(call.from, limit)
-			}
-		default:
-			call.from = max(limit, attempt.next)
-			if in.sets.Whole {
-				call.raise(call.from, "search: no pipeline has its slowest stage below it")
-			}
-		}
-		limit = call.from + (call.Value-call.from)/2
-		if call.Value-call.from < near*call.Value && !asked {
-			limit, asked = call.Value*(1-precision), true
+	if call.Stages == nil {
+		if attempt := in.ask(ctx, math.Inf(1)); attempt.reached() {
+			call.offer(attempt.plan())
 		}
 	}
 }
@@ -48,13 +18,48 @@ func (call *solver) narrow(ctx context.Context, in *search) {
 // near is a hundredth: see narrow.
 const near = 0.01
 
+// narrow halves the distance between the bound and the best pipeline until
+// they meet, or until the family has no better one. It asks just below the best
+// first where another family has found it, and once the two are near: most
+// often that is the last question.
+func (call *solver) narrow(ctx context.Context, in *search) {
+	call.first(ctx, in)
+	// What is below top is still to be asked: the best, or a limit under which a
+	// knapsack was left open.
+	from, top, asked := call.LowerBound, call.Value, call.Sets > 0
+	call.Sets = in.sets.Len()
+	limit := from
+	if asked {
+		limit = call.Value * (1 - precision)
+	}
+	for call.Stages != nil && from < top*(1-precision) {
+		attempt := in.ask(ctx, limit)
+		switch {
+		case attempt.stopped:
+			return
+		case attempt.reached():
+			call.offer(attempt.plan())
+			top = min(limit, call.Value)
+		default:
+			from = max(limit, attempt.next)
+			if in.sets.Whole {
+				call.raise(from, "search: no pipeline has its slowest stage below it")
+			}
+		}
+		limit = from + (top-from)/2
+		if top-from < near*top && !asked {
+			limit, asked = top*(1-precision), true
+		}
+	}
+}
+
 // offer keeps a pipeline if it is the best.
-func (call *solver) offer(stage, choice []int) {
-	loads, largest, err := call.problem.Score(stage, choice)
+func (call *solver) offer(plan *Plan) {
+	loads, largest, err := call.Score(plan)
 	if err != nil || largest >= call.Value {
 		return
 	}
-	call.Stage, call.Choice, call.Loads, call.Value = stage, choice, loads, largest
+	call.Plan, call.Loads, call.Value = *plan, loads, largest
 	call.progress()
 }
 
@@ -72,19 +77,28 @@ func (call *solver) progress() {
 	}
 }
 
-// bounds are those that need no search.
+// bounds are those that need no search: some stage has the node that is the
+// slowest at its best degrees, and the devices share the least work.
 func (call *solver) bounds() {
 	total := 0.0
-	seen := newView(call.problem, 1)
-	for i := range call.problem.Nodes {
-		opts := &seen.Nodes[i]
-		time, _ := opts.Fastest()
-		total += time
-		choice := 0
-		for choice < len(opts.Choice)-1 && opts.Memory[choice] > call.problem.Capacity*(1+rounding) {
-			choice++
+	for node := range call.Nodes {
+		total += call.leastWork(node)
+		alone := math.Inf(1)
+		for tensor, choices := range call.Nodes[node].Ways {
+			for data, replicas := range call.Data {
+				if replicas*call.Tensor[tensor] > call.Devices || replicas > call.Replicas {
+					break
+				}
+				for i := range choices {
+					if choice := &choices[i]; choice.InFlight+choice.Fixed <= call.Capacity*(1+rounding) {
+						alone = min(alone, call.time(choice, data))
+					}
+				}
+			}
 		}
-		call.raise(opts.Time[choice], fmt.Sprintf("largest node: %q takes it alone", call.problem.Nodes[i].Name))
+		if !math.IsInf(alone, 1) {
+			call.raise(alone, fmt.Sprintf("largest node: %q takes it on the devices that suit it best", call.Nodes[node].Name))
+		}
 	}
-	call.raise(total/float64(call.problem.Devices)*(1-precision/10), fmt.Sprintf("average: the fastest choices of all nodes over %d devices", call.problem.Devices))
+	call.raise(total/float64(call.Devices)*(1-precision/10), fmt.Sprintf("average: the least device time of all nodes over %d devices", call.Devices))
 }

@@ -3,131 +3,160 @@ package stages
 import (
 	"context"
 	"math"
-
-	"github.com/devmap-dev/devmap/planner/internal/solve/multichoice"
 )
 
-// probe is one question: is there a pipeline of at most so many stages, each
-// within the limit and the capacity? Sets are reached from the end of the
-// graph; only the fewest stages to reach a set count, because fewer keep fewer
-// micro-batches in flight before it and leave more devices.
+// probe is one question: is there a pipeline whose stages all keep the limit?
+// Sets are reached from the end of the graph. What a way to run the nodes behind
+// a set has used are its devices and its replicas: more of either leaves less to
+// the stages before, and more micro-batches in flight there. So only those count
+// that no other beats in both, and nothing else of a way does: Piper's table over
+// all numbers of devices and replicas (§4.1) shrinks to a few labels a set. A
+// label takes, below it, the fewest replicas that keep the limit and the
+// capacity, since more would be beaten.
+//
+// Its cost is that of all pairs of sets, one in the other, times the labels.
 type probe struct {
 	*search
 	limit  float64
-	stages int
-	// level is the fewest stages after a set, 0 where it was not reached (the
-	// full set needs none); after is the set where the next stage begins.
-	level, after []int32
-	// next is the least time above the limit, nextMemory the least memory
-	// above the capacity, that any refused stage would have needed: between
-	// the limit and it the answer cannot change.
-	next, nextMemory float64
-	stopped          bool
+	labels [][]label
+	// next is the least time above the limit that any refused stage would have
+	// needed: between the limit and it the answer cannot change.
+	next    float64
+	stopped bool
 	// open: a stage was let pass on the bound of its knapsack alone.
 	open bool
-
-	stage       int
-	view        *multichoice.View
-	fast, least []float64 // memory of sets, of the fastest and the smallest choices
-	delta       []float64
+	// left are the most devices that a label of the set in hand leaves, holds
+	// the least memory of sets in the stage before it, by tensor degree.
+	left  int
+	holds [][]float64
+	// delta is what each node adds to the transfers of a stage that ends where
+	// the set in hand does, by tensor degree.
+	delta []float64
 }
 
-func (within *search) question(limit float64, stages int) *probe {
-	return &probe{
-		search: within, limit: limit, stages: stages, level: make([]int32, within.sets.Len()), after: make([]int32, within.sets.Len()),
-		next: math.Inf(1), nextMemory: math.Inf(1),
+// label is a way to run what is behind a set: what it has used, and its first
+// stage, from the upper set, whose label was then, with these degrees.
+type label struct {
+	devices, replicas  int32
+	upper, then        int32
+	tensor, data, held int32 // held: micro-batches in flight in that stage
+}
+
+func (within *search) ask(ctx context.Context, limit float64) *probe {
+	attempt := &probe{
+		search: within, limit: limit, next: math.Inf(1),
+		labels: make([][]label, within.sets.Len()), delta: make([]float64, len(within.Nodes)*len(within.Tensor)),
 	}
-}
-
-// probe answers where time, transfers and memory count.
-func (within *search) probe(ctx context.Context, limit float64, stages int) *probe {
-	attempt := within.question(limit, stages)
-	attempt.delta = make([]float64, len(within.network.Order))
-	front := []int32{0}
-	for attempt.stage = 1; attempt.stage <= stages && len(front) > 0 && !attempt.reached(); attempt.stage++ {
-		attempt.look(attempt.stage)
-		var reached []int32
-		for i, upper := range front {
-			if i%8 == 0 && ctx.Err() != nil {
-				attempt.stopped = true
-				return attempt
-			}
-			reached = attempt.below(int(upper), reached)
+	attempt.labels[0] = []label{{}}
+	for upper := range within.sets.Below {
+		if upper%8 == 0 && ctx.Err() != nil {
+			attempt.stopped = true
+			return attempt
 		}
-		front = reached
+		if len(attempt.labels[upper]) > 0 {
+			attempt.below(ctx, upper)
+		}
 	}
 	return attempt
 }
 
-func (attempt *probe) reached() bool { return attempt.level[attempt.sets.Empty] > 0 }
-
-// look takes the view of the stage that is y-th from the end.
-func (attempt *probe) look(stage int) {
-	if math.IsInf(attempt.capacity, 1) && stage > 1 {
-		return
-	}
-	attempt.view = attempt.search.view(stage)
-	attempt.fast = attempt.sums(func(node int) float64 { _, memory := attempt.view.Nodes[node].Fastest(); return memory })
-	attempt.least = attempt.sums(func(node int) float64 { return attempt.view.Nodes[node].Least() })
+func (attempt *probe) reached() bool {
+	return !attempt.stopped && len(attempt.labels[attempt.sets.Empty]) > 0
 }
 
-// below reaches the sets that one stage takes the upper set to.
-func (attempt *probe) below(upper int, reached []int32) []int32 {
-	if attempt.stage == attempt.stages { // the last stage has to take all that is left
-		if attempt.allowed(upper, attempt.sets.Empty, attempt.sends[upper]) {
-			reached = attempt.reach(upper, attempt.sets.Empty, reached)
-		}
-		return reached
-	}
+// below puts every stage that ends at the upper set before each of its labels.
+func (attempt *probe) below(ctx context.Context, upper int) {
+	attempt.before(upper)
 	attempt.cross(upper)
+	degrees := len(attempt.Tensor)
 	attempt.walk++
 	attempt.stack = append(attempt.stack[:0], int32(upper))
-	attempt.transfers[upper] = 0
-	left := float64(attempt.stages - attempt.stage)
-	for len(attempt.stack) > 0 {
-		at := attempt.stack[len(attempt.stack)-1]
+	clear(attempt.transfers[upper*degrees : (upper+1)*degrees])
+	for visits := 0; len(attempt.stack) > 0; visits++ {
+		if visits%4096 == 4095 && ctx.Err() != nil {
+			attempt.stopped = true
+			return
+		}
+		at := int(attempt.stack[len(attempt.stack)-1])
 		attempt.stack = attempt.stack[:len(attempt.stack)-1]
-		for _, b := range attempt.sets.Below[at] {
-			if attempt.met[b.To] == attempt.walk {
+		for _, step := range attempt.sets.Below[at] {
+			lower := int(step.To)
+			if attempt.met[lower] == attempt.walk {
 				continue
 			}
-			attempt.met[b.To] = attempt.walk
-			if !attempt.room(upper, int(b.To)) {
+			attempt.met[lower] = attempt.walk
+			if !attempt.room(upper, lower) {
 				continue
 			}
-			attempt.stack = append(attempt.stack, b.To)
-			attempt.transfers[b.To] = attempt.transfers[at] + attempt.delta[b.Node]
-			if attempt.level[b.To] > 0 {
-				continue
+			attempt.stack = append(attempt.stack, step.To)
+			for tensor := range degrees {
+				attempt.transfers[lower*degrees+tensor] = attempt.transfers[at*degrees+tensor] + attempt.delta[int(step.Node)*degrees+tensor]
 			}
-			// The stages before have to run what is left, and to send from it.
-			if rest := attempt.fastest[b.To] + attempt.sends[b.To]; rest > left*attempt.limit*(1+rounding) {
-				attempt.next = min(attempt.next, rest/left)
-				continue
-			}
-			if attempt.allowed(upper, int(b.To), attempt.transfers[b.To]) {
-				reached = attempt.reach(upper, int(b.To), reached)
-			}
+			attempt.stages(upper, lower)
 		}
 	}
-	return reached
 }
 
-func (attempt *probe) reach(upper, lower int, reached []int32) []int32 {
-	attempt.level[lower], attempt.after[lower] = int32(attempt.stage), int32(upper)
-	return append(reached, int32(lower))
+// before works out what all stages that end at the upper set share.
+func (attempt *probe) before(upper int) {
+	attempt.left, attempt.holds = 0, attempt.holds[:0]
+	for i := range attempt.labels[upper] {
+		attempt.left = max(attempt.left, attempt.Devices-int(attempt.labels[upper][i].devices))
+	}
+	inFlight := 1
+	if upper > 0 {
+		inFlight = 2 // no stage but the last has fewer
+	}
+	for tensor := range attempt.Tensor {
+		attempt.holds = append(attempt.holds, attempt.least(tensor, inFlight))
+	}
 }
 
-// room is false where neither this stage nor a larger one can be: time and
-// memory of the nodes alone are too much.
+// cross works out what a node adds to the transfers of a stage that ends where
+// the upper set does. It is the same in every such stage: what the node reads is
+// outside when it joins, and what reads it is inside where the upper set holds
+// it.
+func (attempt *probe) cross(upper int) {
+	for node := range attempt.Nodes {
+		for tensor := range attempt.Tensor {
+			sum := 0.0
+			for _, edge := range attempt.in[node] {
+				sum += edge.Receive[tensor]
+			}
+			for _, edge := range attempt.out[node] {
+				if attempt.sets.Has(upper, edge.node) {
+					sum -= edge.Receive[tensor]
+				} else {
+					sum += edge.Send[tensor]
+				}
+			}
+			attempt.delta[node*len(attempt.Tensor)+tensor] = sum
+		}
+	}
+}
+
+// room is false where neither this stage nor a larger one can be: some degree of
+// tensor parallelism has to do for its nodes, and the devices that are left for
+// their time and memory.
 func (attempt *probe) room(upper, lower int) bool {
-	if time := attempt.fastest[upper] - attempt.fastest[lower]; time > attempt.limit*(1+rounding) {
-		attempt.next = min(attempt.next, time)
+	if !attempt.enough(attempt.work[upper]-attempt.work[lower], attempt.left) {
 		return false
 	}
-	if memory := attempt.least[upper] - attempt.least[lower]; memory > attempt.capacity*(1+rounding) {
-		attempt.nextMemory = min(attempt.nextMemory, memory)
-		return false
+	for tensor, least := range attempt.holds {
+		if attempt.lacks[tensor][upper] == attempt.lacks[tensor][lower] && least[upper]-least[lower] <= attempt.Capacity*(1+rounding) {
+			return true
+		}
 	}
-	return true
+	return false
+}
+
+// enough: so many devices do so much work within the limit.
+func (attempt *probe) enough(work float64, devices int) bool {
+	if work <= float64(devices)*attempt.limit*(1+rounding) {
+		return true
+	}
+	if devices > 0 {
+		attempt.next = min(attempt.next, work/float64(devices))
+	}
+	return false
 }

@@ -1,80 +1,119 @@
 package stages
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
+
+// Plan is a pipeline: the degrees of its stages, from the first, and the stage
+// of each node with the index of its choice among the ways of that stage's
+// degree.
+type Plan struct {
+	Stages        []Degrees
+	Stage, Choice []int
+}
+
+// Degrees of a stage.
+type Degrees struct{ Data, Tensor int }
+
+// Devices of a stage.
+func (degrees Degrees) Devices() int { return degrees.Data * degrees.Tensor }
 
 // Load is what one stage does and holds.
 type Load struct {
-	// Time is that of the choices, Transfers that of sending and receiving.
-	Time, Transfers float64
-	// Memory is in bytes, InFlight the micro-batches in it.
+	Degrees
+	// Compute is the time of its choices, Transfers that of sending and
+	// receiving, Resync that of bringing its weights together: a micro-batch's
+	// part of each, shared by the replicas.
+	Compute, Transfers, Resync float64
+	// Memory is a device's in bytes, InFlight the micro-batches in it.
 	Memory   float64
 	InFlight int
 }
 
 // Total is the stage's time for a micro-batch.
-func (load Load) Total() float64 { return load.Time + load.Transfers }
+func (load Load) Total() float64 { return load.Compute + load.Transfers + load.Resync }
 
 // rounding is what sums of the same numbers in another order may differ by.
 const rounding = 1e-12
 
-// Score judges a pipeline from the definitions alone: stage[node] counts from
-// the first stage, choice[node] is an index of the node's choices. It returns
-// the load of each stage and the largest time, and an error where the pipeline
-// breaks a rule: more stages than devices, a stage that is empty, an edge
-// against the order, a capacity exceeded.
-func (problem *Problem) Score(stage, choice []int) (loads []Load, largest float64, err error) {
-	if len(stage) != len(problem.Nodes) || len(choice) != len(problem.Nodes) {
-		return nil, 0, fmt.Errorf("%d stages and %d choices for %d nodes", len(stage), len(choice), len(problem.Nodes))
-	}
-	count, err := problem.valid(stage, choice)
-	if err != nil {
+// Score judges a plan from the definitions alone. It returns the load of each
+// stage and the largest time, and an error where the plan breaks a rule: too
+// many devices or replicas, a degree or a choice that is not allowed, a stage
+// without nodes, an edge against the order, a capacity exceeded.
+//
+// A replica of a stage of degree d holds ⌈s/d⌉ micro-batches, where s is the sum
+// of the degrees of data parallelism of that stage and those after it (§3.2).
+func (problem *Problem) Score(plan *Plan) (loads []Load, largest float64, err error) {
+	if err := problem.valid(plan); err != nil {
 		return nil, 0, err
 	}
-	loads = make([]Load, count)
-	for at := range loads {
-		loads[at].InFlight = count - at
+	loads = make([]Load, len(plan.Stages))
+	after := 0
+	for at := len(loads) - 1; at >= 0; at-- {
+		data := plan.Stages[at].Data
+		after += data
+		loads[at] = Load{Degrees: plan.Stages[at], InFlight: (after + data - 1) / data}
 	}
-	for node, at := range stage {
-		c := problem.Nodes[node].Choices[choice[node]]
-		loads[at].Time += c.Time
-		loads[at].Memory += float64(count-at)*c.InFlight + c.Fixed
+	for node, at := range plan.Stage {
+		load := &loads[at]
+		choice := problem.way(node, load.Tensor)[plan.Choice[node]]
+		load.Compute += choice.Time / float64(load.Data)
+		load.Resync += problem.Resync * choice.Weights * float64(load.Data-1) / float64(load.Data)
+		load.Memory += choice.InFlight*float64(load.InFlight) + choice.Fixed
 	}
 	for _, edge := range problem.Edges {
-		from, to := stage[edge.From], stage[edge.To]
+		from, to := plan.Stage[edge.From], plan.Stage[edge.To]
 		if from > to {
 			return nil, 0, fmt.Errorf("node %q in stage %d reads %q in stage %d", problem.Nodes[edge.To].Name, to, problem.Nodes[edge.From].Name, from)
 		}
 		if from < to {
-			loads[from].Transfers += edge.Send
-			loads[to].Transfers += edge.Receive
+			loads[from].Transfers += edge.Send[slices.Index(problem.Tensor, loads[from].Tensor)] / float64(loads[from].Data)
+			loads[to].Transfers += edge.Receive[slices.Index(problem.Tensor, loads[to].Tensor)] / float64(loads[to].Data)
 		}
 	}
 	for at, load := range loads {
 		largest = max(largest, load.Total())
 		if load.Memory > problem.Capacity*(1+rounding) {
-			err = fmt.Errorf("stage %d holds %.0f bytes and may hold %.0f", at, load.Memory, problem.Capacity)
+			err = fmt.Errorf("a device of stage %d holds %.0f bytes and may hold %.0f", at, load.Memory, problem.Capacity)
 		}
 	}
 	return loads, largest, err
 }
 
-// valid is the number of stages, none of them empty.
-func (problem *Problem) valid(stage, choice []int) (count int, err error) {
-	filled := make(map[int]bool)
-	for node, at := range stage {
-		if at < 0 || at >= problem.Devices {
-			return 0, fmt.Errorf("node %q: stage %d of %d devices", problem.Nodes[node].Name, at, problem.Devices)
-		}
-		if choice[node] < 0 || choice[node] >= len(problem.Nodes[node].Choices) {
-			return 0, fmt.Errorf("node %q: there is no choice %d", problem.Nodes[node].Name, choice[node])
-		}
-		filled[at] = true
-		count = max(count, at+1)
+// way are the choices of a node on so many devices.
+func (problem *Problem) way(node, tensor int) []Choice {
+	if i := slices.Index(problem.Tensor, tensor); i >= 0 {
+		return problem.Nodes[node].Ways[i]
 	}
-	for at := 0; len(filled) < count; at++ {
-		if !filled[at] {
-			return 0, fmt.Errorf("stage %d of %d is empty", at, count)
+	return nil
+}
+
+// valid checks all that needs no sums over the stages' nodes.
+func (problem *Problem) valid(plan *Plan) error {
+	if len(plan.Stage) != len(problem.Nodes) || len(plan.Choice) != len(problem.Nodes) {
+		return fmt.Errorf("%d stages and %d choices for %d nodes", len(plan.Stage), len(plan.Choice), len(problem.Nodes))
+	}
+	devices, replicas := 0, 0
+	for at, stage := range plan.Stages {
+		if !slices.Contains(problem.Data, stage.Data) || !slices.Contains(problem.Tensor, stage.Tensor) {
+			return fmt.Errorf("stage %d: %d replicas of %d devices are not among the degrees", at, stage.Data, stage.Tensor)
+		}
+		if !slices.Contains(plan.Stage, at) {
+			return fmt.Errorf("stage %d of %d is empty", at, len(plan.Stages))
+		}
+		devices, replicas = devices+stage.Devices(), replicas+stage.Data
+	}
+	if devices > problem.Devices || replicas > problem.Replicas {
+		return fmt.Errorf("%d devices of %d, %d replicas of %d", devices, problem.Devices, replicas, problem.Replicas)
+	}
+	for node, at := range plan.Stage {
+		if at < 0 || at >= len(plan.Stages) {
+			return fmt.Errorf("node %q: stage %d of %d", problem.Nodes[node].Name, at, len(plan.Stages))
+		}
+		if choice := plan.Choice[node]; choice < 0 || choice >= len(problem.way(node, plan.Stages[at].Tensor)) {
+			return fmt.Errorf("node %q: there is no choice %d on %d devices", problem.Nodes[node].Name, choice, plan.Stages[at].Tensor)
 		}
 	}
-	return count, nil
+	return nil
 }

@@ -4,40 +4,61 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/devmap-dev/devmap/planner/internal/solve/certificate"
-	"github.com/devmap-dev/devmap/planner/internal/solve/lattice"
+	"github.com/devmap-dev/devmap/planner/internal/solve/graph"
 )
+
+// Settings are what the solver may be told. The zero value is fine.
+type Settings struct {
+	// TimeLimit ends the search with the best answer so far; 0: no limit.
+	TimeLimit time.Duration
+	// Progress, if set, hears of every better answer and bound, from the
+	// goroutine that solves.
+	Progress func(largest, lowerBound float64)
+}
+
+// Solution is a pipeline, certified: its value is the slowest stage's time, as
+// Score finds it.
+type Solution struct {
+	certificate.Certificate
+	Plan
+	Loads []Load
+	// Method names the algorithm, and why it was taken.
+	Method string
+	// Sets is the number of down-sets searched.
+	Sets int
+}
 
 // precision is how near the bound must be for the answer to be the optimum.
 const precision = 1e-9
 
-// defaultSets is Settings.MaxSets where it is not set: their steps take some
-// 60 MB, and Piper's own program stops at 40,000.
-const defaultSets = 200_000
+// fewSets are asked in some 10 ms.
+const fewSets = 1000
+
+// manySets bounds the down-sets, whose tables take some 100 MB then.
+const manySets = 100_000
 
 // solver holds the best pipeline and bound so far.
 type solver struct {
-	problem *Problem // reduced
-	network *web
-	set     Settings
+	*Problem
+	graph *network
+	set   Settings
 	Solution
-	// given is the number of nodes before they were reduced.
-	given int
-	// from is where the search goes on: below it there is nothing, or nothing
-	// that it can tell.
-	from float64
 }
 
-// Solve finds the straight pipeline whose slowest stage is the fastest. Faults
-// of the problem come first; no pipeline within the capacity is an
-// [*InfeasibleError]. The end of ctx or of the time limit leaves the best
-// pipeline so far, or ctx's error where there is none.
+// Solve finds the pipeline whose slowest stage is the fastest. Faults of the
+// problem come first; no pipeline within the capacity is an [*InfeasibleError].
+// The end of ctx or of the time limit leaves the best pipeline so far, or ctx's
+// error where there is none.
 func Solve(ctx context.Context, problem *Problem, set Settings) (*Solution, error) {
 	if err := problem.Check(); err != nil {
 		return nil, err
 	}
-	network, err := newWeb(problem)
+	net, err := newNetwork(problem)
 	if err != nil {
 		return nil, err
 	}
@@ -46,101 +67,103 @@ func Solve(ctx context.Context, problem *Problem, set Settings) (*Solution, erro
 		ctx, cancel = context.WithTimeout(ctx, set.TimeLimit)
 		defer cancel()
 	}
-	if set.MaxSets == 0 {
-		set.MaxSets = defaultSets
-	}
-	smaller := reduce(problem, network)
-	rest, err := newWeb(&smaller.Problem)
-	if err != nil {
-		return nil, err
-	}
-	call := &solver{problem: &smaller.Problem, network: rest, set: set, given: len(problem.Nodes)}
+	within := *problem
+	within.Data = slices.DeleteFunc(slices.Clone(problem.Data), func(data int) bool { return data > min(problem.Devices, problem.Replicas) })
+	call := &solver{Problem: &within, graph: net, set: set}
 	call.Value = math.Inf(1)
 	call.bounds()
-	sol, err := call.run(ctx)
-	if err != nil {
+	if err := call.run(ctx); err != nil {
 		return nil, err
 	}
-	sol.Stage, sol.Choice = smaller.expand(problem, network, sol.Stage, sol.Choice)
-	return problem.certify(sol, ctx.Err() != nil)
+	return call.certify(ctx.Err() != nil)
 }
 
-// certify ends an answer: Score judges it once more, of the problem as it was
-// posed, and the bound is held against what it finds.
-func (problem *Problem) certify(solution *Solution, stopped bool) (*Solution, error) {
-	loads, largest, err := problem.Score(solution.Stage, solution.Choice)
+func newNetwork(problem *Problem) (*network, error) {
+	net := &network{out: make([][]arc, len(problem.Nodes)), in: make([][]arc, len(problem.Nodes))}
+	ends := make([][2]int, len(problem.Edges))
+	for i := range problem.Edges {
+		edge := &problem.Edges[i]
+		ends[i] = [2]int{edge.From, edge.To}
+		net.out[edge.From] = append(net.out[edge.From], arc{edge.To, edge})
+		net.in[edge.To] = append(net.in[edge.To], arc{edge.From, edge})
+	}
+	if circle := graph.Circle(len(problem.Nodes), ends); circle != nil {
+		names := make([]string, 0, len(circle)+1)
+		for _, node := range append(circle, circle[0]) {
+			names = append(names, fmt.Sprintf("%q", problem.Nodes[node].Name))
+		}
+		return nil, fmt.Errorf("nodes read each other in a circle: %s", strings.Join(names, " → "))
+	}
+	var err error
+	net.ordered, err = newOrdered(len(problem.Nodes), ends)
+	return net, err
+}
+
+// certify ends an answer: Score judges it once more, and the bound is held
+// against what it finds.
+func (call *solver) certify(stopped bool) (*Solution, error) {
+	loads, largest, err := call.Score(&call.Plan)
 	if err != nil {
 		return nil, fmt.Errorf("the answer fails its check (please report this): %w", err)
-	}
-	claim := certificate.Claim{Value: solution.Value, LowerBound: solution.LowerBound, Bound: solution.Bound, Rounding: certificate.Sums, Stopped: stopped}
-	if solution.Certificate, err = claim.Certify(largest); err != nil {
-		return nil, err
-	}
-	solution.Loads = loads
-	return solution, nil
-}
-
-// fewSets are searched at once: there is no need to begin with some of them.
-const fewSets = 20_000
-
-// run searches the prefixes of one order first, which is fast, and then, from
-// the pipeline found, wider and wider bands around it up to as many down-sets
-// as there is room for.
-func (call *solver) run(ctx context.Context) (*Solution, error) {
-	always := context.WithoutCancel(ctx)
-	line := newSearch(call.problem, call.network, lattice.Enumerate(always, call.network.Graph, 0, math.MaxInt))
-	call.first(always, line)
-	call.narrow(ctx, line)
-	all, width := line, 0
-	whole := lattice.Enumerate(ctx, call.network.Graph, lattice.Everything, call.limit())
-	for wider := 4; (whole == nil || whole.Len() > fewSets) && wider < len(call.network.Order); wider *= 2 {
-		sets := lattice.Enumerate(ctx, call.network.Graph, wider, call.limit())
-		if sets == nil {
-			break
-		}
-		all, width = newSearch(call.problem, call.network, sets), wider
-		call.first(ctx, all)
-		call.narrow(ctx, all)
-	}
-	if whole != nil {
-		all, width = newSearch(call.problem, call.network, whole), lattice.Everything
-		call.first(ctx, all)
-		call.narrow(ctx, all)
-	}
-	switch {
-	case call.Stage == nil && ctx.Err() != nil:
-		return nil, fmt.Errorf("no pipeline found in the time given: %w", context.Cause(ctx))
-	case call.Stage == nil:
-		return nil, call.explain(ctx, all)
 	}
 	if call.LowerBound < call.Value*(1-precision) { // an open gap: what sums may round by
 		call.LowerBound *= 1 - precision
 	}
-	call.describe(all.sets, width, ctx.Err() != nil)
+	claim := certificate.Claim{Value: call.Value, LowerBound: call.LowerBound, Bound: call.Bound, Rounding: certificate.Sums, Stopped: stopped}
+	if call.Certificate, err = claim.Certify(largest); err != nil {
+		return nil, err
+	}
+	call.Loads = loads
 	return &call.Solution, nil
 }
 
-func (call *solver) describe(sets *lattice.Family, width int, stopped bool) {
+// run searches the prefixes of one order first, which is fast, then wider and
+// wider bands around it, and all down-sets where they are not too many. What is
+// found in a band ends most of the search in the next at its first question.
+func (call *solver) run(ctx context.Context) error {
+	always := context.WithoutCancel(ctx)
+	line := newSearch(call.Problem, call.graph, enumerate(always, call.graph.ordered, 0, math.MaxInt))
+	_, needs := call.largest()
+	none := needs > call.Capacity*(1+rounding) // it is left to say what would do
+	if !none {
+		if line.sets.Len() < fewSets {
+			call.first(always, line) // an answer, however little time there is
+		}
+		call.narrow(ctx, line)
+	}
+	all, width := line, 0
+	for wider := 4; !all.sets.Whole; wider *= 2 {
+		sets := enumerate(ctx, call.graph.ordered, wider, manySets)
+		if sets == nil || ctx.Err() != nil {
+			break
+		}
+		all, width = newSearch(call.Problem, call.graph, sets), wider
+		if !none {
+			call.narrow(ctx, all)
+		}
+	}
+	switch {
+	case call.Stages == nil && !none && ctx.Err() != nil:
+		return fmt.Errorf("no pipeline found in the time given: %w", context.Cause(ctx))
+	case call.Stages == nil:
+		return call.explain(ctx, line, all)
+	}
+	call.describe(all.sets, width, ctx.Err() != nil)
+	return nil
+}
+
+func (call *solver) describe(sets *family, width int, stopped bool) {
 	call.Sets = sets.Len()
-	why := fmt.Sprintf("because there are more than %d in all", call.limit())
+	why := fmt.Sprintf("because there are more than %d in all", manySets)
 	if stopped {
 		why = "because the search was cut short"
 	}
+	which := fmt.Sprintf("the %d down-sets of one order, %s", sets.Len(), why)
 	switch {
 	case sets.Whole:
-		call.Method = fmt.Sprintf("bisection over all %d down-sets of the graph", sets.Len())
+		which = fmt.Sprintf("all %d down-sets of the graph", sets.Len())
 	case width > 0:
-		call.Method = fmt.Sprintf("bisection over the %d down-sets within %d places of one order, %s", sets.Len(), width, why)
-	default:
-		call.Method = fmt.Sprintf("bisection over the %d down-sets of one order, %s", sets.Len(), why)
+		which = fmt.Sprintf("the %d down-sets within %d places of one order, %s", sets.Len(), width, why)
 	}
-	if nodes := len(call.network.Order); nodes < call.given {
-		call.Method += fmt.Sprintf("; %d nodes that cost nothing set aside", call.given-nodes)
-	}
-}
-
-// limit bounds the down-sets by MaxSets and, in large graphs, by what it takes
-// to list them: about a second.
-func (call *solver) limit() int {
-	return max(1, min(call.set.MaxSets, 70_000_000/len(call.network.Order)))
+	call.Method = "bisection over " + which
 }

@@ -1,78 +1,107 @@
 package stages
 
-import "github.com/devmap-dev/devmap/planner/internal/solve/multichoice"
+import (
+	"math"
+)
 
-// cross works out what a node adds to the transfers of a stage that ends where
-// the upper set does. It is the same in every such stage: what the node reads
-// is outside when it joins, and what reads it is inside where the upper set
-// holds it.
-func (attempt *probe) cross(upper int) {
-	if !attempt.network.transfers {
-		return
-	}
-	for node := range attempt.delta {
-		d := 0.0
-		for _, edge := range attempt.network.in[node] {
-			d += edge.receive
-		}
-		for _, edge := range attempt.network.out[node] {
-			if attempt.sets.Has(upper, edge.node) {
-				d -= edge.receive
-			} else {
-				d += edge.send
+// stages puts the stage between two sets before each label of the upper one, by
+// each tensor degree.
+func (attempt *probe) stages(upper, lower int) {
+	for then := range attempt.labels[upper] {
+		before := &attempt.labels[upper][then]
+		for tensor := range attempt.Tensor {
+			if attempt.lacks[tensor][upper] > attempt.lacks[tensor][lower] {
+				continue
+			}
+			if next := attempt.fewest(upper, lower, before, tensor); next.data >= 0 {
+				next.upper, next.then = int32(upper), int32(then)
+				attempt.keep(lower, &next)
 			}
 		}
-		attempt.delta[node] = d
 	}
 }
 
-// sent is what a node adds to what a set sends out when it joins: nothing that
-// the set holds reads it yet, and it reads nothing from outside.
-func (network *web) sent(node int) float64 {
-	d := 0.0
-	for _, edge := range network.out[node] {
-		d += edge.send
+// fewest is the stage of the fewest replicas that keeps the limit and the
+// capacity, data −1 where there is none that counts.
+func (attempt *probe) fewest(upper, lower int, before *label, tensor int) label {
+	fast := attempt.fast[tensor]
+	transfers := attempt.transfers[lower*len(attempt.Tensor)+tensor]
+	for data, replicas := range attempt.Data {
+		next := label{
+			devices: before.devices + int32(replicas*attempt.Tensor[tensor]), replicas: before.replicas + int32(replicas),
+			tensor: int32(tensor), data: int32(data),
+		}
+		if int(next.devices) > attempt.Devices || int(next.replicas) > attempt.Replicas || attempt.beaten(lower, &next) {
+			break
+		}
+		if !attempt.rest(lower, attempt.Devices-int(next.devices)) {
+			break
+		}
+		time := fast[data].time[upper] - fast[data].time[lower] + transfers/float64(replicas)
+		if limit := attempt.limit + rounding*(fast[data].time[0]+time); time > limit {
+			attempt.next = min(attempt.next, time)
+			continue
+		}
+		next.held = (next.replicas + int32(replicas) - 1) / int32(replicas)
+		if attempt.fits(upper, lower, &next, time) {
+			return next
+		}
 	}
-	for _, edge := range network.in[node] {
-		d -= edge.send
-	}
-	return d
+	return label{data: -1}
 }
 
-// allowed judges the stage between two sets, memory and time together, and
-// notes when it would be.
-func (attempt *probe) allowed(upper, lower int, transfers float64) bool {
-	if !attempt.room(upper, lower) {
-		return false
-	}
-	time := attempt.fastest[upper] - attempt.fastest[lower] + transfers
-	limit := attempt.limit + rounding*(attempt.fastest[0]+time)
-	if time > limit {
-		attempt.next = min(attempt.next, time)
-		return false
-	}
-	need := attempt.fast[upper] - attempt.fast[lower] - attempt.capacity*(1+rounding)
-	if !(need > 0) {
+// rest: the stages before have to run the lower set, and to send from it.
+func (attempt *probe) rest(lower, devices int) bool {
+	if lower == attempt.sets.Empty {
 		return true
 	}
-	sack := multichoice.Knapsack{View: attempt.view, Member: func(node int) bool { return attempt.sets.Has(upper, node) && !attempt.sets.Has(lower, node) }}
-	low, high := sack.Relax(need)
-	if time+low <= limit && time+high > limit {
-		low, high = attempt.exact(&sack, upper, lower, need)
+	return attempt.enough(attempt.work[lower]+attempt.sends[lower], devices) && attempt.hold[lower] <= float64(devices)*attempt.Capacity*(1+rounding)
+}
+
+// fits judges a stage whose fastest choices keep the limit: by their memory, by
+// the least memory, by the relaxed choice between the two, and where that leaves
+// it open by the exact one.
+func (attempt *probe) fits(upper, lower int, next *label, time float64) bool {
+	tensor, data, inFlight := int(next.tensor), int(next.data), int(next.held)
+	room := attempt.Capacity * (1 + rounding)
+	fast := &attempt.fast[tensor][data]
+	if (fast.inFlight[upper]-fast.inFlight[lower])*float64(inFlight)+fast.fixed[upper]-fast.fixed[lower] <= room {
+		return true
 	}
-	if time+low > limit {
+	if least := attempt.least(tensor, inFlight); least[upper]-least[lower] > room {
+		return false
+	}
+	if math.IsInf(attempt.limit, 1) {
+		return true
+	}
+	seen := attempt.view(tensor, data, inFlight)
+	need := seen.fastest[upper] - seen.fastest[lower] - room
+	low, high := seen.Rough(need)
+	sack := &knapsack{view: seen, member: attempt.between(upper, lower)}
+	if time+low <= attempt.limit && time+high > attempt.limit {
+		low, high = sack.Relax(need)
+	}
+	if time+low <= attempt.limit && time+high > attempt.limit {
+		low, high = attempt.exact(sack, upper, lower, next, need)
+	}
+	if time+low > attempt.limit {
 		attempt.next = min(attempt.next, time+low)
 		return false
 	}
-	if time+high > limit {
+	if time+high > attempt.limit {
 		attempt.open = true
 	}
 	return true
 }
 
+// between: a node is of the stage between two sets.
+func (within *search) between(upper, lower int) func(node int) bool {
+	return func(node int) bool { return within.sets.Has(upper, node) && !within.sets.Has(lower, node) }
+}
+
 // exact asks the whole knapsack, once.
-func (attempt *probe) exact(sack *multichoice.Knapsack, upper, lower int, need float64) (low, high float64) {
-	key := stageKey{int32(upper), int32(lower), int32(attempt.stage)}
+func (attempt *probe) exact(sack *knapsack, upper, lower int, next *label, need float64) (low, high float64) {
+	key := stageKey{int32(upper), int32(lower), next.tensor, next.data, next.held}
 	known, ok := attempt.solved[key]
 	if !ok {
 		known.lower, known.upper, _ = sack.Solve(need)
@@ -81,29 +110,49 @@ func (attempt *probe) exact(sack *multichoice.Knapsack, upper, lower int, need f
 	return known.lower, known.upper
 }
 
-// pipeline reads the answer of a probe that reached the empty set, with the
-// best choices of every stage.
-func (attempt *probe) pipeline() (stage, choice []int) {
-	stage, choice = make([]int, len(attempt.network.Order)), make([]int, len(attempt.network.Order))
-	for at, s := attempt.sets.Empty, 0; at != 0; s++ {
-		upper, y := int(attempt.after[at]), int(attempt.level[at])
-		nodes := attempt.sets.Nodes(upper, at)
-		seen := attempt.search.view(y)
-		need := -attempt.capacity * (1 + rounding)
-		for _, node := range nodes {
+// beaten: some label of the set has used no more.
+func (attempt *probe) beaten(lower int, next *label) bool {
+	for i := range attempt.labels[lower] {
+		if kept := &attempt.labels[lower][i]; kept.devices <= next.devices && kept.replicas <= next.replicas {
+			return true
+		}
+	}
+	return false
+}
+
+// keep adds a label that is not beaten, and drops those that it beats.
+func (attempt *probe) keep(lower int, next *label) {
+	kept, count := attempt.labels[lower], 0
+	for i := range kept {
+		if kept[i].devices < next.devices || kept[i].replicas < next.replicas {
+			kept[count] = kept[i]
+			count++
+		}
+	}
+	attempt.labels[lower] = append(kept[:count], *next)
+}
+
+// plan reads the answer of a probe that reached the empty set, with the best
+// choices of every stage.
+func (attempt *probe) plan() *Plan {
+	plan := &Plan{Stage: make([]int, len(attempt.Nodes)), Choice: make([]int, len(attempt.Nodes))}
+	lower, of := attempt.sets.Empty, attempt.labels[attempt.sets.Empty][0]
+	for lower != 0 {
+		upper := int(of.upper)
+		nodes := attempt.sets.Nodes(upper, lower)
+		seen := attempt.view(int(of.tensor), int(of.data), int(of.held))
+		need := -attempt.Capacity * (1 + rounding)
+		for _, node := range nodes { // as Score will add them up, not by differences
 			_, memory := seen.Nodes[node].Fastest()
 			need += memory
 		}
-		inside := make(map[int]bool, len(nodes))
-		for _, node := range nodes {
-			inside[node] = true
-		}
-		sack := multichoice.Knapsack{View: seen, Member: func(node int) bool { return inside[node] }}
+		sack := &knapsack{view: seen, member: attempt.between(upper, lower)}
 		_, _, option := sack.Solve(need)
 		for _, node := range nodes {
-			stage[node], choice[node] = s, seen.Nodes[node].Choice[option[node]]
+			plan.Stage[node], plan.Choice[node] = len(plan.Stages), sack.Nodes[node].Choice[option[node]]
 		}
-		at = upper
+		plan.Stages = append(plan.Stages, Degrees{attempt.Data[of.data], attempt.Tensor[of.tensor]})
+		lower, of = upper, attempt.labels[upper][of.then]
 	}
-	return stage, choice
+	return plan
 }

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/planner/internal/solve/graph"
-	"github.com/devmap-dev/devmap/planner/internal/solve/netlist"
 )
 
 // Least tries every assignment.
@@ -118,35 +117,6 @@ func notLedTo(next []map[int]bool) int {
 		}
 	}
 	return -1
-}
-
-// EachSet calls f with every set of the items.
-func EachSet(items int, f func(has func(int) bool)) {
-	for set := range uint(1) << items {
-		f(func(i int) bool { return set>>uint(i)&1 != 0 })
-	}
-}
-
-// LoadOf is what a device of a kind has to do for a set of items.
-func LoadOf(list *netlist.Netlist, kind int, has func(int) bool) float64 {
-	load := 0.
-	for i := range list.Nodes {
-		if has(i) {
-			load += list.Time[kind][i]
-		}
-	}
-	for _, wire := range list.Wires {
-		in := 0
-		for _, member := range wire.Members {
-			if has(int(member)) {
-				in++
-			}
-		}
-		if in > 0 && in < len(wire.Members) && !list.Free[kind] {
-			load += wire.Cost
-		}
-	}
-	return load
 }
 
 // Scored is the value of an answer that Score agrees with.

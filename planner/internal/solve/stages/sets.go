@@ -1,0 +1,169 @@
+package stages
+
+import (
+	"context"
+	"encoding/binary"
+	"math/bits"
+	"slices"
+)
+
+// family is a set of down-sets, with the steps between those that differ by
+// one node. Set 0 is the full one, and they stand from large to small.
+type family struct {
+	// Below are the steps from each set to those that are smaller by a node.
+	Below [][]step
+	// Empty is the index of the empty set.
+	Empty int
+	// Whole: these are all down-sets of the graph.
+	Whole bool
+
+	words int
+	bits  []uint64 // words a set
+}
+
+// step leads to the set without the node.
+type step struct{ To, Node int32 }
+
+// Len is the number of sets.
+func (sets *family) Len() int { return len(sets.Below) }
+
+// Has reports whether set i holds the node.
+func (sets *family) Has(i, node int) bool { return sets.bits[i*sets.words+node/64]>>(node%64)&1 != 0 }
+
+func (sets *family) set(i int) []uint64 { return sets.bits[i*sets.words : (i+1)*sets.words] }
+
+// Nodes of the difference of two sets, ascending.
+func (sets *family) Nodes(upper, lower int) []int {
+	var nodes []int
+	for k, word := range sets.set(upper) {
+		for word &^= sets.set(lower)[k]; word != 0; word &= word - 1 {
+			nodes = append(nodes, 64*k+bits.TrailingZeros64(word))
+		}
+	}
+	return nodes
+}
+
+// Sums adds a value of the nodes up over every set.
+func (sets *family) Sums(nodes int, of func(node int) float64) []float64 {
+	value := make([]float64, nodes)
+	for node := range value {
+		value[node] = of(node)
+	}
+	sum := make([]float64, sets.Len())
+	for i := sets.Len() - 1; i >= 0; i-- {
+		// Every set stands after one that is larger by a node; the smaller it
+		// is, the later it was found.
+		if below := sets.Below[i]; len(below) > 0 {
+			sum[i] = sum[below[0].To] + value[below[0].Node]
+		}
+	}
+	return sum
+}
+
+// everything is a width that leaves no down-set out.
+const everything = 1 << 30
+
+// enumerate lists the down-sets that are at most width places away from a
+// prefix of the order: the last node they hold is less than width places
+// after the first node they lack. Width 0 leaves the prefixes alone.
+//
+// Between two such sets, one in the other, there is always a way by single
+// steps inside the family: take the last node of the difference away first.
+// It returns nil where there are more than limit, or ctx ends.
+func enumerate(ctx context.Context, network *ordered, width, limit int) *family {
+	count := len(network.Order)
+	e := &enumeration{
+		family:  &family{words: (count + 63) / 64, Whole: width >= count, Below: make([][]step, 1)},
+		ordered: network, known: make(map[string]int32),
+	}
+	e.set, e.key = make([]uint64, e.words), make([]byte, 8*e.words)
+	for node := range count {
+		e.set[node/64] |= 1 << (node % 64)
+	}
+	e.bits = append(e.bits, e.set...)
+	e.known[string(e.write())] = 0
+	var last []int32
+	for node := range count {
+		if len(network.Out[node]) == 0 {
+			last = append(last, int32(node))
+		}
+	}
+	e.edge = []border{{lacks: count, holds: count - 1, last: last}}
+	for i := 0; i < e.Len(); i++ { //nolint:intrange // it grows
+		if i%1024 == 0 && ctx.Err() != nil {
+			return nil
+		}
+		for _, node := range e.edge[i].last {
+			e.without(i, int(node), width)
+		}
+		e.edge[i].last = nil
+		if len(e.Below) > limit {
+			return nil
+		}
+	}
+	e.Empty = len(e.Below) - 1 // the only set of its size, the least
+	return e.family
+}
+
+// enumeration is a family in the making.
+type enumeration struct {
+	*family
+	*ordered
+	known map[string]int32
+	edge  []border
+	set   []uint64
+	key   []byte
+}
+
+// border is where a set ends: the first place of the order that it lacks, the
+// last that it holds, and the nodes that none of it reads.
+type border struct {
+	lacks, holds int
+	last         []int32
+}
+
+// without adds the step from set i to that without node, and that set where it is
+// new.
+func (e *enumeration) without(i, node, width int) {
+	copy(e.set, e.family.set(i))
+	e.set[node/64] &^= 1 << (node % 64)
+	b := border{lacks: min(e.edge[i].lacks, e.At[node]), holds: e.edge[i].holds}
+	for b.holds >= 0 && !e.holds(e.Order[b.holds]) {
+		b.holds--
+	}
+	if b.holds-b.lacks >= width {
+		return
+	}
+	to, known := e.known[string(e.write())]
+	if !known {
+		to = int32(len(e.Below))
+		e.known[string(e.key)] = to
+		for _, u := range e.edge[i].last {
+			if int(u) != node {
+				b.last = append(b.last, u)
+			}
+		}
+		for k, from := range e.In[node] {
+			if !e.read(from) && !slices.Contains(e.In[node][:k], from) {
+				b.last = append(b.last, int32(from))
+			}
+		}
+		e.bits, e.Below, e.edge = append(e.bits, e.set...), append(e.Below, nil), append(e.edge, b)
+	}
+	e.Below[i] = append(e.Below[i], step{to, int32(node)})
+}
+
+func (e *enumeration) holds(node int) bool { return e.set[node/64]>>(node%64)&1 != 0 }
+
+// read: some node of the set reads this one.
+func (e *enumeration) read(node int) bool {
+	return slices.ContainsFunc(e.Out[node], e.holds)
+}
+
+// write turns the set into a key.
+func (e *enumeration) write() []byte {
+	for i, word := range e.set {
+		binary.LittleEndian.PutUint64(e.key[8*i:], word)
+	}
+	return e.key
+}

@@ -1,0 +1,206 @@
+package stages
+
+import (
+	"math"
+)
+
+// network is the problem's graph with what its edges cost, by tensor degree.
+type network struct {
+	*ordered
+	out, in [][]arc
+}
+
+// arc leads to the node at the edge's other end.
+type arc struct {
+	node int
+	*Edge
+}
+
+// search looks for pipelines whose stages are differences of two sets of a
+// family. Its tables are sums over every set.
+type search struct {
+	*Problem
+	*network
+	sets *family
+	// lacks counts the nodes that cannot be run, by tensor degree.
+	lacks [][]float64
+	// fast are the fastest choices, by tensor and data degree: their time with
+	// the resynchronisation, and their memory.
+	fast [][]fastest
+	// work is device time that no way to run a set is below, sends that which
+	// sending from it adds; hold is device memory, with two micro-batches in
+	// flight.
+	work, sends, hold []float64
+	// smallest is the least memory, by tensor degree and micro-batches in
+	// flight, made when asked for; views are the nodes' options so, by data
+	// degree too.
+	smallest map[[2]int][]float64
+	views    map[[3]int]*view
+	// solved keeps what the exact knapsack gave.
+	solved map[stageKey]timeRange
+	// The walk below one set: when a set was last met, and the transfers of
+	// the stage between the two, by tensor degree.
+	met       []int32
+	walk      int32
+	transfers []float64
+	stack     []int32
+}
+
+type fastest struct{ time, inFlight, fixed []float64 }
+
+type (
+	stageKey  struct{ upper, lower, tensor, data, inFlight int32 }
+	timeRange struct{ lower, upper float64 }
+)
+
+func newSearch(problem *Problem, graph *network, sets *family) *search {
+	within := &search{
+		Problem: problem, network: graph, sets: sets,
+		smallest: make(map[[2]int][]float64), views: make(map[[3]int]*view), solved: make(map[stageKey]timeRange),
+		met: make([]int32, sets.Len()), transfers: make([]float64, sets.Len()*len(problem.Tensor)),
+	}
+	within.work = within.sums(problem.leastWork)
+	within.sends = within.sums(func(node int) float64 { return graph.leastSent(node, problem.Tensor) })
+	within.hold = within.sums(problem.leastHold)
+	for tensor := range problem.Tensor {
+		within.lacks = append(within.lacks, within.sums(func(node int) float64 {
+			if len(problem.Nodes[node].Ways[tensor]) == 0 {
+				return 1
+			}
+			return 0
+		}))
+		var fast []fastest
+		for data := range problem.Data {
+			pick := func(of func(choice *Choice) float64) []float64 {
+				return within.sums(func(node int) float64 {
+					if choice := problem.fastest(node, tensor, data); choice != nil {
+						return of(choice)
+					}
+					return 0
+				})
+			}
+			fast = append(fast, fastest{
+				pick(func(choice *Choice) float64 { return problem.time(choice, data) }),
+				pick(func(choice *Choice) float64 { return choice.InFlight }),
+				pick(func(choice *Choice) float64 { return choice.Fixed }),
+			})
+		}
+		within.fast = append(within.fast, fast)
+	}
+	return within
+}
+
+// sums adds a value of the nodes up over every set.
+func (within *search) sums(of func(node int) float64) []float64 {
+	return within.sets.Sums(len(within.Nodes), of)
+}
+
+// time of a choice in a stage of a data degree, with the resynchronisation of
+// its weights.
+func (problem *Problem) time(choice *Choice, data int) float64 {
+	replicas := float64(problem.Data[data])
+	return choice.Time/replicas + problem.Resync*choice.Weights*(replicas-1)/replicas
+}
+
+// fastest is the node's choice of the least time, nil where it has none.
+func (problem *Problem) fastest(node, tensor, data int) *Choice {
+	var best *Choice
+	for i := range problem.Nodes[node].Ways[tensor] {
+		choice := &problem.Nodes[node].Ways[tensor][i]
+		if best == nil || problem.time(choice, data) < problem.time(best, data) {
+			best = choice
+		}
+	}
+	return best
+}
+
+// leastWork is the least device time that a node takes: with d replicas each
+// has a d-th of it, and resynchronisation only adds.
+func (problem *Problem) leastWork(node int) float64 {
+	least := math.Inf(1)
+	for tensor, choices := range problem.Nodes[node].Ways {
+		for i := range choices {
+			least = min(least, choices[i].Time*float64(problem.Tensor[tensor]))
+		}
+	}
+	return least
+}
+
+// leastSent is the device time that a node adds to what its set has to send: it
+// sends to those outside, and what it reads need no longer be sent.
+func (graph *network) leastSent(node int, tensor []int) float64 {
+	sum := 0.0
+	for _, edge := range graph.out[node] {
+		sum += edge.leastSend(tensor)
+	}
+	for _, edge := range graph.in[node] {
+		sum -= edge.leastSend(tensor)
+	}
+	return sum
+}
+
+func (edge *Edge) leastSend(tensor []int) float64 {
+	least := math.Inf(1)
+	for i, time := range edge.Send {
+		least = min(least, time*float64(tensor[i]))
+	}
+	return least
+}
+
+// leastHold is the least device memory that a node takes where some stage
+// follows its own, so that each of its replicas has two micro-batches in flight.
+func (problem *Problem) leastHold(node int) float64 {
+	least := math.Inf(1)
+	for tensor, choices := range problem.Nodes[node].Ways {
+		for i := range choices {
+			least = min(least, (choices[i].InFlight*2+choices[i].Fixed)*float64(problem.Tensor[tensor]))
+		}
+	}
+	return least
+}
+
+// least is the smallest memory of sets on a device.
+func (within *search) least(tensor, inFlight int) []float64 {
+	key := [2]int{tensor, inFlight}
+	sums, known := within.smallest[key]
+	if !known {
+		sums = within.sums(func(node int) float64 {
+			choices := within.Nodes[node].Ways[tensor]
+			if len(choices) == 0 {
+				return 0
+			}
+			least := math.Inf(1)
+			for i := range choices {
+				least = min(least, choices[i].InFlight*float64(inFlight)+choices[i].Fixed)
+			}
+			return least
+		})
+		within.smallest[key] = sums
+	}
+	return sums
+}
+
+// view is the nodes as a stage of these degrees sees them.
+func (within *search) view(tensor, data, inFlight int) *view {
+	key := [3]int{tensor, data, inFlight}
+	seen, known := within.views[key]
+	if !known {
+		seen = newView(len(within.Nodes), func(node int) []option {
+			var options []option
+			choices := within.Nodes[node].Ways[tensor]
+			for i := range choices {
+				options = append(options, option{Time: within.time(&choices[i], data), Memory: choices[i].InFlight*float64(inFlight) + choices[i].Fixed})
+			}
+			return options
+		})
+		seen.fastest = within.sums(func(node int) float64 {
+			if opts := &seen.Nodes[node]; len(opts.Memory) > 0 {
+				_, memory := opts.Fastest()
+				return memory
+			}
+			return 0
+		})
+		within.views[key] = seen
+	}
+	return seen
+}

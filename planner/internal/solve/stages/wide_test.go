@@ -1,0 +1,56 @@
+package stages_test
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/devmap-dev/devmap/planner/internal/solve/stages"
+)
+
+// towers is a graph of more down-sets than can be listed.
+func towers(rng *rand.Rand, count, height int) *stages.Problem {
+	p := &stages.Problem{Devices: 16, Replicas: 48, Data: []int{1, 2, 3, 4, 6, 8, 12, 16}, Tensor: []int{1, 2, 4}, Capacity: 900, Resync: 0.01}
+	for i := range count * height {
+		node := stages.Node{Name: "n"}
+		time := 1 + rng.Float64()
+		for tensor := range p.Tensor {
+			share := math.Pow(0.6, float64(tensor))
+			node.Ways = append(node.Ways, []stages.Choice{
+				{Time: time * share, Weights: 3 * share, InFlight: 4 * share, Fixed: 5 * share},
+				{Time: time * share * 4 / 3, Weights: 3 * share, InFlight: 1 * share, Fixed: 6 * share},
+			})
+		}
+		p.Nodes = append(p.Nodes, node)
+		if i%height > 0 {
+			wire := []float64{rng.Float64(), rng.Float64(), rng.Float64()}
+			p.Edges = append(p.Edges, stages.Edge{From: i - 1, To: i, Send: wire, Receive: wire})
+		}
+	}
+	return p
+}
+
+// TestWide: a graph of too many down-sets has an answer and a bound, and keeps
+// its time.
+func TestWide(t *testing.T) {
+	t.Parallel()
+	const limit = 2 * time.Second
+	p := towers(rand.New(rand.NewPCG(5, 6)), 6, 40)
+	begin := time.Now()
+	got, err := stages.Solve(context.Background(), p, stages.Settings{TimeLimit: limit})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(begin); took > 2*limit { // other tests run beside it
+		t.Errorf("took %v of %v", took, limit)
+	}
+	if _, largest, err := p.Score(&got.Plan); err != nil || largest != got.Value || got.Gap() > 0.12 || got.LowerBound > got.Value {
+		t.Errorf("%v (%v), said %v, bound %v", largest, err, got.Value, got.LowerBound)
+	}
+	if !strings.Contains(got.Method, "places of one order") {
+		t.Errorf("%s of a graph of 41⁶ down-sets", got.Method)
+	}
+}
