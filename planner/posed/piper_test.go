@@ -3,11 +3,10 @@ package posed
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
-
-	"github.com/go-json-experiment/json"
 
 	"github.com/devmap-dev/devmap/modelgraph/benchfile"
 	"github.com/devmap-dev/devmap/planner/internal/solve/stages"

@@ -93,6 +93,9 @@ func addParts(problem *stages.Problem, file *benchfile.Piper, bandwidth float64)
 						i, file.Nodes[i].Name, configs[0].ID, way.ID, degree)
 				}
 			}
+			if len(configs) == 0 && len(problem.Tensor) == 1 {
+				return fmt.Errorf("nodes[%d] %q: no configuration for tensor parallelism of degree %d, TMPCs[\"%d\"]", i, file.Nodes[i].Name, degree, degree)
+			}
 			if len(configs) == 0 {
 				continue
 			}
