@@ -6,18 +6,17 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/planner/internal/solve/graph"
-	"github.com/devmap-dev/devmap/planner/internal/solve/graph/graphtest"
 )
 
 func TestContiguousOfHostileProblems(t *testing.T) {
 	ctx := context.Background()
 	for seed := range uint64(500) {
-		p := graphtest.Hostile(rand.New(rand.NewPCG(seed, 17)))
-		least := graphtest.LeastContiguous(p)
+		p := hostile(rand.New(rand.NewPCG(seed, 17)))
+		least := leastContiguous(p)
 		s, err := Solve(ctx, p, graph.Settings{})
-		graphtest.Judge(t, seed, p, s, err, least, true)
+		judge(t, seed, p, s, err, least, true)
 		if s, err = solveWithin(ctx, p, graph.Settings{}, limits{few: 2, some: 4, most: 8, states: 40}); err == nil {
-			graphtest.Judge(t, seed, p, s, err, least, false) // few down-sets, leaves joined
+			judge(t, seed, p, s, err, least, false) // few down-sets, leaves joined
 		}
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/planner/internal/solve/graph"
-	"github.com/devmap-dev/devmap/planner/internal/solve/graph/graphtest"
 	"pgregory.net/rapid"
 )
 
@@ -57,7 +56,7 @@ func drawProblem(t *rapid.T) *graph.Problem {
 func TestContiguousEqualsBruteForce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawProblem(t)
-		want := graphtest.LeastContiguous(p)
+		want := leastContiguous(p)
 		got, err := Solve(context.Background(), p, graph.Settings{})
 		if math.IsInf(want, 1) {
 			var infeasible *graph.InfeasibleError
@@ -76,7 +75,7 @@ func TestContiguousEqualsBruteForce(t *testing.T) {
 		for _, n := range p.Nodes {
 			forward[n.Group] = forward[n.Group] || !n.Backward
 		}
-		if _, largest, err := p.Score(got.Place); err != nil || largest != got.Value || !graphtest.InSomeOrder(p, got.Place, forward) {
+		if _, largest, err := p.Score(got.Place); err != nil || largest != got.Value || !inSomeOrder(p, got.Place, forward) {
 			t.Fatalf("%v scores %v, %v", got.Place, largest, err)
 		}
 	})

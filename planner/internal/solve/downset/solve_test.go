@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/planner/internal/solve/graph"
-	"github.com/devmap-dev/devmap/planner/internal/solve/graph/graphtest"
 	"pgregory.net/rapid"
 )
 
@@ -130,7 +129,7 @@ func TestContiguousIsRepeatable(t *testing.T) {
 func TestContiguousWithinLimits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawProblem(t)
-		want := graphtest.LeastContiguous(p)
+		want := leastContiguous(p)
 		got, err := solveWithin(context.Background(), p, graph.Settings{}, limits{few: 3, some: 6, most: 12, states: rapid.IntRange(5, 500).Draw(t, "states")})
 		var infeasible *graph.InfeasibleError
 		switch {

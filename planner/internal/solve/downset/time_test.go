@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/devmap-dev/devmap/planner/internal/solve/graph"
-	"github.com/devmap-dev/devmap/planner/internal/solve/graph/graphtest"
 )
 
 // countdown is a context that ends after so many looks at it, whatever the
@@ -31,16 +30,16 @@ func (c *countdown) Err() error {
 // While a gap is open the time given is used up; without an end to wait for the
 // search ends by itself.
 func TestContiguousUsesItsTime(t *testing.T) {
-	p := graphtest.NearChain(rand.New(rand.NewPCG(5, 5)), 80, 80, graph.Kind{Count: 6, Capacity: math.Inf(1)})
+	p := nearChain(rand.New(rand.NewPCG(5, 5)), 80, 80, graph.Kind{Count: 6, Capacity: math.Inf(1)})
 	few := limits{few: 3, some: 6, most: 12, states: 1 << 20}
 	first, err := solveWithin(context.Background(), p, graph.Settings{}, few)
-	graphtest.Scored(t, p, first, err)
+	scored(t, p, first, err)
 	if first.Early() || first.Optimal() {
 		t.Fatalf("%+v", first)
 	}
 	looks := &countdown{context.Background(), 100_000}
 	later, err := solveWithin(looks, p, graph.Settings{}, few)
-	if got := graphtest.Scored(t, p, later, err); !later.Early() || got > first.Value || looks.left >= 0 {
+	if got := scored(t, p, later, err); !later.Early() || got > first.Value || looks.left >= 0 {
 		t.Errorf("%+v, without time %v; %d looks at the clock were left", later, first.Value, looks.left)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/planner/internal/solve/graph"
-	"github.com/devmap-dev/devmap/planner/internal/solve/graph/graphtest"
 )
 
 // TestAverage: no assignment is below the average at any prices, nor below the
@@ -15,11 +14,11 @@ func TestAverage(t *testing.T) {
 	t.Parallel()
 	tried, met := 0, 0
 	for seed := range uint64(800) {
-		p := graphtest.Whole(rand.New(rand.NewPCG(seed, 23)))
+		p := whole(rand.New(rand.NewPCG(seed, 23)))
 		if math.Pow(float64(p.Devices()), float64(len(p.Nodes))) > 3000 {
 			continue
 		}
-		least := graphtest.Least(p)
+		least := least(p)
 		in := graph.NewInstance(p, p.Groups())
 		if math.IsInf(least, 1) || in.Feasible() != nil {
 			continue

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/planner/internal/solve/graph"
-	"github.com/devmap-dev/devmap/planner/internal/solve/graph/graphtest"
 )
 
 // TestStep: loads are multiples of the step, which is found for decimals and not
@@ -29,8 +28,8 @@ func TestRaiseToStep(t *testing.T) {
 	t.Parallel()
 	met := 0
 	for seed := range uint64(150) {
-		problem := graphtest.Whole(rand.New(rand.NewPCG(seed, 51)))
-		least := graphtest.Least(problem)
+		problem := whole(rand.New(rand.NewPCG(seed, 51)))
+		least := least(problem)
 		if math.IsInf(least, 1) || least == 0 {
 			continue
 		}
