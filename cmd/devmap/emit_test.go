@@ -41,11 +41,14 @@ func TestEmitExamples(t *testing.T) {
 }
 
 // TestEmitLists: help, completion and errors list every engine, and an alias is
-// answered with the engine's name.
+// answered with the engine's name. Help is the registry's and these lines.
 func TestEmitLists(t *testing.T) {
-	var names []string
+	var names, helps []string
 	for _, target := range emit.Targets() {
 		names = append(names, target.Name)
+		if target.Help != "" {
+			helps = append(helps, target.Help+"\n\n")
+		}
 	}
 	list := strings.Join(names, ", ")
 	says := func(want string, args ...string) {
@@ -56,14 +59,23 @@ func TestEmitLists(t *testing.T) {
 			t.Errorf("devmap %s: no %q in\n%s%s", strings.Join(args, " "), want, stdout.String(), stderr.String())
 		}
 	}
-	says("the engine: "+list+"\n", "emit", "--help")
+	says("Write the plan in the form that an engine reads.\n\n"+strings.Join(helps, "")+`Usage:
+  devmap emit PLAN --for ENGINE [flags]
+
+Examples:
+`+newEmit().Example+`
+
+Flags:
+      --for string      the engine: `+list+`
+  -h, --help            help for emit
+      --json            the program as JSON (--for program)
+      --model string    the model that the plan is for (where the plan says it was)
+  -o, --output string   write to a file, which appears whole or not at all
+`, "emit", "--help")
 	says(strings.Join(names, "\n")+"\n", "__complete", "emit", "plan.json", "--for", "")
 	says("--for is needed, as in: --for "+names[0]+" (known: "+list+")", "emit", "plan.json")
 	says(`--for: unknown engine "nothing" (built: `+list+")\n", "emit", "plan.json", "--for", "nothing")
 	for _, target := range emit.Targets() {
-		if target.Help != "" {
-			says(target.Help, "emit", "--help")
-		}
 		for _, alias := range target.Aliases {
 			says("did you mean "+target.Name+"?", "emit", "plan.json", "--for", alias)
 		}
