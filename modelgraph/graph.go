@@ -55,6 +55,9 @@ type takenAt struct {
 // Unit is a wrap unit: consecutive layers that one device holds.
 type Unit struct {
 	Name string
+	// Kind is decoder-layer, encoder-layer, tower, embedding, norm, rotary or head;
+	// empty if it is not known.
+	Kind string
 	// Keys are the module paths (or bare parameter names) that stand for the
 	// unit in a device map: its own, or those of its layers where no single
 	// module holds them all.

@@ -36,6 +36,7 @@ func (graph *Graph) group() error {
 		graph.Units[unit].Keys = keys
 		graph.Units[unit].Inputs = graph.unitInputs(unit)
 	}
+	graph.setKinds()
 	return nil
 }
 

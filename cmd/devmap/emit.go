@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -10,7 +11,6 @@ import (
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
-	"github.com/devmap-dev/devmap/cmd/devmap/internal/torchcheck"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 	"github.com/devmap-dev/devmap/planner/emit"
 )
@@ -19,38 +19,32 @@ type emitCommand struct{ *ask.Request }
 
 func newEmit() *cobra.Command {
 	command := &emitCommand{}
+	long, examples := []string{"Write the plan in the form that an engine reads."}, []string(nil)
+	for _, target := range emit.Targets() {
+		if target.Help != "" {
+			long = append(long, target.Help)
+		}
+		example := fmt.Sprintf("  devmap emit plan.json --for %s -o %s", target.Name, target.File)
+		if target.Run != "" {
+			example += " && " + target.Run
+		}
+		examples = append(examples, example)
+	}
 	cmd := &cobra.Command{
-		Use:   "emit PLAN --for ENGINE",
-		Short: "Write the plan in the form an engine reads",
-		Long: `Write the plan in the form that an engine reads. --for program is devmap's own:
-the instructions of one step on every GPU, with all buffers and messages, proved
-sound before they are written. Its model is read again. A plan for another
-runtime keeps its cut and is predicted again for devmap: the program holds both
-predictions.
-
---for torch-check is a program in Python, one file: it builds the model from its
-config with random weights, runs three steps on PyTorch as the plan has it, and
-prints each GPU's peaks beside those of the plan; exit status 4 where one is not
-within the bound that it names. It needs torch and transformers, for a device map
-accelerate, and no checkpoint.`,
-		Example: `  devmap emit plan.json --for accelerate -o device_map.json
-  devmap emit plan.json --for ms-swift -o device_map.json
-  devmap emit plan.json --for torch-schedule -o schedule.csv
-  devmap emit plan.json --for deepspeed -o ds_config.json
-  devmap emit plan.json --for openpi -o run.sh
-  devmap emit plan.json --for diffusers -o load.py
-  devmap emit plan.json --for xdit -o flags.txt
-  devmap emit plan.json --for program -o program.txt
-  devmap emit plan.json --for torch-check -o check.py && python3 check.py`,
-		Args: out.Exactly(1, "one PLAN"),
-		RunE: func(cmd *cobra.Command, args []string) error { return command.run(cmd, args[0]) },
+		Use:     "emit PLAN --for ENGINE",
+		Short:   "Write the plan in the form an engine reads",
+		Long:    strings.Join(long, "\n\n"),
+		Example: strings.Join(examples, "\n"),
+		Args:    out.Exactly(1, "one PLAN"),
+		RunE:    func(cmd *cobra.Command, args []string) error { return command.run(cmd, args[0]) },
 	}
 	command.Request = ask.New(cmd)
 	return cmd
 }
 
 func (command *emitCommand) run(cmd *cobra.Command, file string) error {
-	if err := command.known(); err != nil {
+	target, err := command.target()
+	if err != nil {
 		return err
 	}
 	plan, err := out.Interruptible(cmd.Context(), 0, file, func() (*devicemap.Plan, error) { return devicemap.ReadPlan(file) })
@@ -60,54 +54,23 @@ func (command *emitCommand) run(cmd *cobra.Command, file string) error {
 	if err := out.Spare(command.Output, plan.Model.Source, file, command.Model); err != nil {
 		return err
 	}
-	switch command.For {
-	case ask.Program:
-		return command.program(cmd, plan, file)
-	case ask.TorchCheck:
-		return command.check(cmd, plan, file)
-	}
-	return command.engine(cmd, plan)
-}
-
-// check writes the program that measures the plan on PyTorch.
-func (command *emitCommand) check(cmd *cobra.Command, plan *devicemap.Plan, file string) error {
-	graph, err := plannedModel(plan, file, command.Model)
+	input, err := command.input(cmd, target, plan, file)
 	if err != nil {
 		return err
 	}
-	config, err := ask.ReadConfig(graph.Source, graph)
-	if err != nil {
-		return err
-	}
-	if err := out.Write(cmd, command.Output, func(to io.Writer) error { return torchcheck.Write(to, plan, config) }); err != nil {
+	if err := out.Write(cmd, command.Output, func(to io.Writer) error { return target.Write(to, input) }); err != nil {
 		return err
 	}
 	name, written := command.Output, ""
 	if name == "" {
-		name, written = "check.py", " (written there by -o check.py)"
+		name = target.File
+		if command.JSON {
+			name = target.JSON
+		}
+		written = " (written there by -o " + name + ")"
 	}
-	if err := out.Say(cmd.ErrOrStderr(), "%s: %s%s\n", ask.TorchCheck, torchcheck.Usage(plan, name), written); err != nil {
-		return err
-	}
-	show.Warnings(cmd.ErrOrStderr(), plan.Warnings)
-	return nil
-}
-
-// engine writes the file of another engine, and says how it is read.
-func (command *emitCommand) engine(cmd *cobra.Command, plan *devicemap.Plan) error {
-	target, err := emit.For(command.For)
-	if err != nil {
-		return err
-	}
-	if err := out.Write(cmd, command.Output, func(to io.Writer) error { return target.Write(to, plan) }); err != nil {
-		return err
-	}
-	usage, note := target.Usage(plan, command.Output)
-	if command.Output == "" {
-		usage, note = target.Usage(plan, target.File)
-		usage += " (written there by -o " + target.File + ")"
-	}
-	if err := out.Say(cmd.ErrOrStderr(), "%s: %s\n", command.For, usage); err != nil {
+	usage, note := target.Usage(input, name)
+	if err := out.Say(cmd.ErrOrStderr(), "%s: %s%s\n", target.Name, usage, written); err != nil {
 		return err
 	}
 	// The file goes on without the plan: what limits its meaning is said once
@@ -120,55 +83,57 @@ func (command *emitCommand) engine(cmd *cobra.Command, plan *devicemap.Plan) err
 	return nil
 }
 
-// program writes devmap's own program of the plan, as text or as JSON.
-func (command *emitCommand) program(cmd *cobra.Command, plan *devicemap.Plan, file string) error {
-	job, err := programOf(cmd, plan, file, command.Model, "")
-	if err != nil {
-		return err
+// input reads what the target needs with the plan.
+func (command *emitCommand) input(cmd *cobra.Command, target *emit.Target, plan *devicemap.Plan, file string) (*emit.Input, error) {
+	input := &emit.Input{Plan: plan, JSON: command.JSON}
+	if target.Config {
+		graph, err := plannedModel(plan, file, command.Model)
+		if err != nil {
+			return nil, err
+		}
+		if input.Config, err = ask.ReadConfig(graph.Source, graph); err != nil {
+			return nil, err
+		}
 	}
-	made := job.Program
-	write, named := made.Text, "program.txt"
-	if command.JSON {
-		write, named = made.WriteJSON, "program.json"
+	if target.Program {
+		job, err := programOf(cmd, plan, file, command.Model, "")
+		if err != nil {
+			return nil, err
+		}
+		input.Program = job.Program
 	}
-	if err := out.Write(cmd, command.Output, write); err != nil {
-		return err
-	}
-	name, written := command.Output, ""
-	if name == "" {
-		name, written = named, " (written there by -o "+named+")"
-	}
-	if err := out.Say(cmd.ErrOrStderr(), "program: %d instructions on %d GPUs, checked: devmap simulate %s%s\n", len(made.Instrs), len(made.Devices), name, written); err != nil {
-		return err
-	}
-	show.Warnings(cmd.ErrOrStderr(), plan.Warnings)
-	return nil
+	return input, nil
 }
 
-// known refuses an engine that there is no form for, and flags that are not its.
-func (command *emitCommand) known() error {
-	targets := strings.Join(ask.Targets(), ", ")
+// target is the engine's, and refuses flags that mean nothing to it.
+func (command *emitCommand) target() (*emit.Target, error) {
+	names := ask.Targets()
+	if command.For == "" {
+		return nil, out.Usagef("--for is needed, as in: --for %s (known: %s)", names[0], strings.Join(names, ", "))
+	}
+	target, err := emit.For(command.For)
 	switch {
-	case command.For == "":
-		return out.Usagef("--for is needed, as in: --for %s (known: %s)", ask.Targets()[0], targets)
-	case slices.Contains(ask.Targets(), command.For):
-		return command.own()
+	case err != nil:
+		near := ask.Guess("for", command.For)
+		if near != "" {
+			near = ": did you mean " + near + "?"
+		}
+		return nil, out.Usagef("--for: %w%s", err, near)
+	case command.JSON && target.JSON == "":
+		return nil, out.Usagef("--json is of --for %s: %s reads one form", having(func(target *emit.Target) bool { return target.JSON != "" }), target.Name)
+	case command.Model != "" && !target.Config && !target.Program:
+		return nil, out.Usagef("--model is of --for %s: nothing else reads the model again", having(func(target *emit.Target) bool { return target.Config || target.Program }))
 	}
-	near := ask.Guess("for", command.For)
-	if near != "" {
-		near = ": did you mean " + near + "?"
-	}
-	return out.Usagef("--for: unknown engine %q (built: %s)%s", command.For, targets, near)
+	return target, nil
 }
 
-// own refuses the flags of a program for anything else.
-func (command *emitCommand) own() error {
-	switch {
-	case command.For == ask.Program:
-	case command.JSON:
-		return out.Usagef("--json is of --for %s: %s reads one form", ask.Program, command.For)
-	case command.Model != "" && command.For != ask.TorchCheck:
-		return out.Usagef("--model is of --for %s: nothing else reads the model again", ask.Program)
+// having names the targets that have a property.
+func having(property func(*emit.Target) bool) string {
+	var names []string
+	for _, target := range emit.Targets() {
+		if property(target) {
+			names = append(names, target.Name)
+		}
 	}
-	return nil
+	return strings.Join(names, ", ")
 }

@@ -35,6 +35,9 @@ type Plan struct {
 	DeviceMap Flat               `json:"device_map,omitzero"`
 	Stages    []Stage            `json:"stages,omitzero"`
 	Shards    *costmodel.Shards  `json:"shards,omitzero"`
+	// UnitKinds are the units of each kind ([modelgraph.Unit.Kind]), in order of
+	// execution; a unit whose kind is not known is in none.
+	UnitKinds map[string][]string `json:"unit_kinds,omitzero"`
 	// Phases are a diffusion pipeline's, and Pipeline what it was asked for.
 	Phases []struct {
 		Name      string       `json:"name"`
@@ -81,7 +84,7 @@ func NewPlan(graph *modelgraph.Graph, table *costmodel.Table, topo *costmodel.To
 	return plan
 }
 
-// describe names the model.
+// describe names the model, and the kinds of its units.
 func (plan *Plan) describe(graph *modelgraph.Graph) {
 	model := &plan.Model
 	model.Name, model.Source, model.Digest, model.Params = graph.Name, graph.Source, graph.Digest(), graph.ParamCount()
@@ -90,11 +93,19 @@ func (plan *Plan) describe(graph *modelgraph.Graph) {
 			model.Buffers += graph.Layers[i].Buffers[j].Numel()
 		}
 	}
+	for i := range graph.Units {
+		if unit := &graph.Units[i]; unit.Kind != "" {
+			if plan.UnitKinds == nil {
+				plan.UnitKinds = map[string][]string{}
+			}
+			plan.UnitKinds[unit.Kind] = append(plan.UnitKinds[unit.Kind], unit.Name)
+		}
+	}
 }
 
 // WriteJSON writes any of the contract's documents, indented.
 func WriteJSON(writer io.Writer, value any) error {
-	if err := json.MarshalWrite(writer, value, json.FormatNilSliceAsNull(false), jsontext.Multiline(true), jsontext.WithIndent(" ")); err != nil {
+	if err := json.MarshalWrite(writer, value, json.Deterministic(true), json.FormatNilSliceAsNull(false), jsontext.Multiline(true), jsontext.WithIndent(" ")); err != nil {
 		return err
 	}
 	_, err := io.WriteString(writer, "\n")

@@ -4,15 +4,25 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"strconv"
-	"strings"
 
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
 // deepSpeedRuntime is the name of DeepSpeed among runtimes.
 const deepSpeedRuntime = "deepspeed"
+
+// DeepSpeed reads its settings: deepspeed.initialize, Trainer's deepspeed=,
+// ms-swift's --deepspeed.
+var _ = register(&Target{
+	Name: "deepspeed", File: "ds_config.json",
+	Example: "llama-3.2-1b --gpus 2 --mode train --strategy zero2", Golden: []string{"zero1-true", "zero2", "zero3"},
+	needs: zeroPlans, write: deepSpeed, Usage: initialize,
+})
+
+var zeroPlans = needs{
+	runtime(deepSpeedRuntime, "DeepSpeed", costmodel.Messagef("%v, zero2 and zero3 are", costmodel.Set("strategy", "zero1"))),
+	training("deepspeed.initialize trains"),
+}
 
 // zeroConfig is what deepspeed.initialize reads (DeepSpeed 0.19.8,
 // runtime/config.py). Where the plan was made without a file of the user's,
@@ -48,19 +58,12 @@ type zeroOptimization struct {
 }
 
 // deepSpeed writes a configuration with the settings that the plan counts.
-func deepSpeed(to io.Writer, plan *devicemap.Plan) error {
-	workload := &plan.Workload
-	stage := workload.Strategy.Traits().ZeroStage
-	switch {
-	case workload.Runtime != deepSpeedRuntime:
-		return &refusal{costmodel.Messagef("the plan for %q is not DeepSpeed's: its strategy is %s under %s; %v, zero2 and zero3 are", plan.Model.Name, workload.Strategy, workload.Runtime, costmodel.Set("strategy", "zero1"))}
-	case workload.Mode != costmodel.Train:
-		return &refusal{costmodel.Messagef("the plan for %q is for %v: deepspeed.initialize trains (plan it with %v)", plan.Model.Name, costmodel.Set("mode", workload.Mode), costmodel.Set("mode", costmodel.Train))}
-	}
+func deepSpeed(to io.Writer, input *Input) error {
+	workload := &input.Plan.Workload
 	steps := max(1, workload.MicroBatches)
 	config := zeroConfig{
 		MicroBatch: workload.Batch / steps, Accumulation: steps, TrainBatch: workload.Batch * max(1, workload.World),
-		Zero: zeroOptimization{Stage: stage}, Untested: true,
+		Zero: zeroOptimization{Stage: workload.Strategy.Traits().ZeroStage}, Untested: true,
 	}
 	config.precision(workload)
 	config.settings(workload)
@@ -111,32 +114,11 @@ func (config *zeroConfig) settings(workload *costmodel.Workload) {
 }
 
 // initialize is how DeepSpeed's own users read the file.
-func initialize(plan *devicemap.Plan, file string) (usage, note string) {
-	workload := &plan.Workload
+func initialize(input *Input, file string) (usage, note string) {
+	workload := &input.Plan.Workload
 	usage = fmt.Sprintf("deepspeed --num_gpus %d SCRIPT, which calls deepspeed.initialize(model=model, optimizer=optimizer, config=%q)", workload.World, file)
 	if workload.Strategy == costmodel.Zero3 {
 		note = fmt.Sprintf("the plan counts a model that is cut as it is built: inside deepspeed.zero.Init(config_dict_or_path=%q), or by from_pretrained once Trainer has read the file", file)
 	}
 	return usage, note
-}
-
-// swiftFile writes what ms-swift reads of a plan: a device map, or DeepSpeed's
-// configuration.
-func swiftFile(to io.Writer, plan *devicemap.Plan) error {
-	if zeroPlan(plan) {
-		return deepSpeed(to, plan)
-	}
-	return deviceMap(to, plan)
-}
-
-func zeroPlan(plan *devicemap.Plan) bool { return plan.Workload.Runtime == deepSpeedRuntime }
-
-// swiftZero is ms-swift's command for a plan of DeepSpeed's, a process a GPU.
-func swiftZero(plan *devicemap.Plan, file string) (usage, note string) {
-	command, _ := swiftArgs(plan, "--deepspeed "+file)
-	usage = "NPROC_PER_NODE=" + strconv.FormatInt(max(1, plan.Workload.World), 10) + " " + command
-	if !strings.Contains(usage, "--max_length") {
-		return usage, note
-	}
-	return usage, "values that the file and the command both have must agree: Transformers refuses others (integrations/deepspeed.py, trainer_config_finalize)"
 }

@@ -1,68 +1,105 @@
-// Package emit writes a plan in the form that an engine reads.
+// Package emit writes a plan in the form that an engine reads. An engine is one
+// file here and its golden files: the file registers a target, and help,
+// completion, errors, examples and tests follow.
 package emit
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/executor/program"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// Target is the form in which one engine takes a placement.
+// Target is the form in which one engine takes a plan.
 type Target struct {
 	Name string
-	// Write writes the engine's own file. What the engine has no form for is an
-	// error.
-	Write func(to io.Writer, plan *devicemap.Plan) error
-	// Usage is how the engine is told to read the file that Write wrote, and to
-	// run what the plan is for. note is what it would make of the plan
-	// elsewhere; "" where there is nothing to say.
-	Usage func(plan *devicemap.Plan, file string) (usage, note string)
-	// File is what the file may be called.
-	File string
+	// Aliases are what people and other programs call it.
+	Aliases []string
+	// File is the default name of the file, JSON that of its JSON form; "" if it
+	// has none.
+	File, JSON string
+	// Help is a paragraph of the command's help, for a target that needs one.
+	Help string
+	// Example are arguments of devmap plan: the target takes that plan. Run runs
+	// the file, if it is a program.
+	Example, Run string
+	// Golden names the plans in testdata/plans whose files are committed.
+	Golden []string
+	// Config and Program tell that Write needs these fields of [Input].
+	Config, Program bool
+
+	// Usage tells how the engine reads the file that Write wrote, and runs what the
+	// plan is for. note warns of what the engine would do elsewhere; "" if there is
+	// nothing to say.
+	Usage func(input *Input, file string) (usage, note string)
+
+	needs needs
+	write func(to io.Writer, input *Input) error
 }
 
-// targets are all, by name.
-var targets = []Target{
-	// Accelerate reads device_map: dispatch_model, and device_map= of
-	// Transformers' from_pretrained.
-	{"accelerate", deviceMap, transformers, "device_map.json"},
-	// ms-swift reads the same object from the file that --device_map names
-	// (swift/utils/utils.py: json_parse_to_dict).
-	{"ms-swift", swiftFile, swift, "device_map.json"},
-	// DeepSpeed reads its settings: deepspeed.initialize, Trainer's
-	// deepspeed=, ms-swift's --deepspeed.
-	{"deepspeed", deepSpeed, initialize, "ds_config.json"},
-	// diffusers reads nothing: its pipelines are called.
-	{"diffusers", diffusersCalls, diffusersUsage, "generate.py"},
-	// xDiT's examples read flags (xfuser/config/args.py: xFuserArgs).
-	{"xdit", xditFlags, xditUsage, "xdit.args"},
-	// OpenPI's train.py takes no file: the environment and the flags.
-	{"openpi", openPI, openPIUsage, "openpi.sh"},
-	// torch's runtime of pipelines reads who does what, and when.
-	{"torch-schedule", torchSchedule, torchRuntime, "schedule.csv"},
+// Input is a plan, and what some targets need with it.
+type Input struct {
+	Plan    *devicemap.Plan
+	Config  []byte           // the config.json of the plan's model
+	Program *program.Program // the plan, compiled
+	JSON    bool             // whether the JSON form is asked for
 }
 
-// Names lists the engines that there is a target for, sorted.
-func Names() []string {
-	names := make([]string, len(targets))
-	for i := range targets {
-		names[i] = targets[i].Name
+// Write writes the engine's own file. A plan that the engine has no form for is
+// an error, and nothing is written.
+func (target *Target) Write(to io.Writer, input *Input) error {
+	if err := target.needs.check(input.Plan); err != nil {
+		return err
 	}
-	slices.Sort(names)
-	return names
+	return target.write(to, input)
 }
+
+var targets []*Target
+
+// register adds the target of a file; each file calls it once.
+func register(target *Target) *Target {
+	at, found := slices.BinarySearchFunc(targets, target.Name, func(known *Target, name string) int { return cmp.Compare(known.Name, name) })
+	if found {
+		panic("two targets are named " + target.Name)
+	}
+	targets = slices.Insert(targets, at, target)
+	return target
+}
+
+// Targets lists all targets, sorted by name.
+func Targets() []*Target { return slices.Clone(targets) }
 
 // For finds the target of an engine.
-func For(name string) (Target, error) {
-	i := slices.IndexFunc(targets, func(target Target) bool { return target.Name == name })
-	if i < 0 {
-		return Target{}, fmt.Errorf("unknown engine %q (built: %s)", name, strings.Join(Names(), ", "))
+func For(name string) (*Target, error) {
+	names := make([]string, len(targets))
+	for i, target := range targets {
+		if target.Name == name {
+			return target, nil
+		}
+		names[i] = target.Name
 	}
-	return targets[i], nil
+	return nil, fmt.Errorf("unknown engine %q (built: %s)", name, strings.Join(names, ", "))
+}
+
+// need is what a target demands of a plan. Its error says what the plan is
+// instead, and which setting helps.
+type need func(plan *devicemap.Plan) error
+
+// needs are all demands of a target; the first that a plan does not meet counts.
+type needs []need
+
+func (all needs) check(plan *devicemap.Plan) error {
+	for _, need := range all {
+		if err := need(plan); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // refusal is a plan that an engine has no form for.
@@ -71,9 +108,9 @@ type refusal struct{ costmodel.Message }
 // Error implements error.
 func (e *refusal) Error() string { return e.String() }
 
-// deviceMap is the plan's map alone: module path → number, "cpu" or "disk". A
-// pipeline's flat map has the same form and another meaning.
-func deviceMap(to io.Writer, plan *devicemap.Plan) error {
+// deviceMap demands a map for one process that runs the GPUs in turn. The flat
+// map of a pipeline has the same form and another meaning.
+func deviceMap(plan *devicemap.Plan) error {
 	strategy := plan.Workload.Strategy
 	switch {
 	case strategy.Traits().Staged:
@@ -85,13 +122,69 @@ func deviceMap(to io.Writer, plan *devicemap.Plan) error {
 	case plan.Workload.Mode == costmodel.Train && offloads(plan):
 		return fmt.Errorf("the plan for %q trains units that are on the CPU or disk: Accelerate's hooks run them forward alone", plan.Model.Name)
 	}
-	return devicemap.WriteJSON(to, plan.DeviceMap)
+	return nil
 }
 
-// pipelines is what the plan's stages run in.
+// pipelines names what runs the plan's stages.
 func pipelines(plan *devicemap.Plan) string {
 	if plan.Workload.Runtime == costmodel.Devmap {
 		return "devmap's own engine"
 	}
 	return "processes of torch.distributed.pipelining"
+}
+
+// stages demands the stages of a pipeline.
+func stages(plan *devicemap.Plan) error {
+	if plan.Workload.Strategy.Traits().Staged {
+		return nil
+	}
+	return &refusal{costmodel.Messagef("the plan for %q is no pipeline's: its strategy is %s, which has no schedule; plan it with %v", plan.Model.Name, plan.Workload.Strategy, costmodel.Set("strategy", costmodel.Pipeline))}
+}
+
+// diffusion demands a diffusion pipeline.
+func diffusion(plan *devicemap.Plan) error {
+	if len(plan.Pipeline) > 0 {
+		return nil
+	}
+	return fmt.Errorf("the plan for %q is of no diffusion pipeline: devmap plan takes a folder with a model_index.json", plan.Model.Name)
+}
+
+// training demands a training step, for a reason.
+func training(reason string) need {
+	return func(plan *devicemap.Plan) error {
+		if plan.Workload.Mode == costmodel.Train {
+			return nil
+		}
+		return &refusal{costmodel.Messagef("the plan for %q is not for training: %s; plan it with %v", plan.Model.Name, reason, costmodel.Set("mode", costmodel.Train))}
+	}
+}
+
+// runtime demands a plan for one runtime. owner is the engine, remedy how to
+// plan for it.
+func runtime(name, owner string, remedy costmodel.Message) need {
+	return func(plan *devicemap.Plan) error {
+		if plan.Workload.Runtime == name {
+			return nil
+		}
+		return &refusal{costmodel.Messagef("the plan for %q is not %s's: its strategy is %s under %s; %v", plan.Model.Name, owner, plan.Workload.Strategy, plan.Workload.Runtime, remedy)}
+	}
+}
+
+// otherBytes warns of a plan for devmap's own engine, whose peaks are not those
+// of the engine that reads the file.
+func otherBytes(plan *devicemap.Plan, engine string) string {
+	if plan.Workload.Runtime != costmodel.Devmap {
+		return ""
+	}
+	return "the plan is for devmap's own engine: " + engine + " holds other bytes on each GPU"
+}
+
+// offloads reports whether a unit is on the CPU or disk.
+func offloads(plan *devicemap.Plan) bool {
+	for _, entry := range plan.DeviceMap {
+		if entry.Device < 0 {
+			return true
+		}
+	}
+	return false
 }

@@ -2,100 +2,184 @@ package emit_test
 
 import (
 	"bytes"
-	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/executor/program"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 	"github.com/devmap-dev/devmap/planner/emit"
 )
 
-var plan = &devicemap.Plan{DeviceMap: devicemap.Flat{
-	{Key: "model.embed_tokens", Device: 0},
-	{Key: "model.layers.0", Device: 0},
-	{Key: "model.layers.1", Device: 10},
-	{Key: "model.norm", Device: devicemap.CPU},
-	{Key: "lm_head", Device: devicemap.Disk},
-	{Key: `odd"naïve`, Device: 1},
-}}
-
-// maps are the engines that read a device map.
-var maps = []string{"accelerate", "ms-swift"}
-
-// TestGolden holds each of their files to the committed one, byte for byte,
-// and reads it as the engines do: an object of numbers, "cpu" and "disk".
+// TestGolden compares what every target writes and says of its golden plans with
+// the files in testdata/TARGET, byte for byte. UPDATE_GOLDEN=1 writes these.
 func TestGolden(t *testing.T) {
-	for _, engine := range maps {
-		t.Run(engine, func(t *testing.T) {
-			e, err := emit.For(engine)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var b bytes.Buffer
-			if err := e.Write(&b, plan); err != nil {
-				t.Fatal(err)
-			}
-			golden := filepath.Join("testdata", engine+".json")
-			if os.Getenv("UPDATE_GOLDEN") == "1" {
-				if err := os.WriteFile(golden, b.Bytes(), 0o644); err != nil {
-					t.Fatal(err)
+	for _, target := range emit.Targets() {
+		t.Run(target.Name, func(t *testing.T) {
+			folder := filepath.Join("testdata", target.Name)
+			made := map[string]bool{}
+			for _, name := range target.Golden {
+				input := golden(t, name)
+				for _, file := range []string{target.File, target.JSON} {
+					if file == "" {
+						continue
+					}
+					input.JSON = file == target.JSON
+					text, err := written(target, input)
+					if err != nil {
+						t.Fatal(name, err)
+					}
+					usage, note := target.Usage(input, file)
+					if !strings.Contains(usage, strings.TrimSuffix(file, filepath.Ext(file))) {
+						t.Errorf("%s: usage %q does not name %s", name, usage, file)
+					}
+					for path, text := range map[string]string{name + filepath.Ext(file): text, name + filepath.Ext(file) + ".usage": strings.TrimSpace(usage+"\n"+note) + "\n"} {
+						made[path] = true
+						compare(t, filepath.Join(folder, path), text)
+					}
 				}
 			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
+			files, err := os.ReadDir(folder)
+			if err != nil || len(files) == 0 {
+				t.Errorf("%v: the target has no golden plan", err)
 			}
-			if !bytes.Equal(b.Bytes(), want) {
-				t.Errorf("%s is\n%s, want\n%s", golden, b.Bytes(), want)
-			}
-			var read map[string]any
-			if err := json.Unmarshal(b.Bytes(), &read); err != nil {
-				t.Fatal(err)
-			}
-			if len(read) != len(plan.DeviceMap) || read["model.layers.1"] != 10.0 || read["model.norm"] != "cpu" || read["lm_head"] != "disk" {
-				t.Errorf("it reads as %v", read)
-			}
-			if usage, _ := e.Usage(plan, "dir/map.json"); strings.Count(usage, "dir/map.json") != 1 {
-				t.Errorf("usage %q does not name the file", usage)
+			for _, file := range files {
+				if !made[file.Name()] {
+					t.Errorf("%s: no golden plan makes it", filepath.Join(folder, file.Name()))
+				}
 			}
 		})
 	}
-	if len(emit.Names()) != len(maps)+5 { // TestDeepSpeed, TestOpenPI, TestPipeline, TestSchedule
-		t.Errorf("engines %v: add the golden file of a new one", emit.Names())
+}
+
+// TestForeignPlans gives every target the golden plans of the others: it writes a
+// file, or nothing and an error that names the plan's model.
+func TestForeignPlans(t *testing.T) {
+	plans, err := filepath.Glob(filepath.Join("testdata", "plans", "*.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, target := range emit.Targets() {
+		for _, path := range plans {
+			input := golden(t, strings.TrimSuffix(filepath.Base(path), ".json"))
+			text, err := written(target, input)
+			if err == nil != (text != "") || err != nil && !strings.Contains(err.Error(), `the plan for "`+input.Plan.Model.Name+`"`) {
+				t.Errorf("%s, %s: %d bytes, %v", target.Name, path, len(text), err)
+			}
+		}
+	}
+}
+
+// TestTargets: the names are sorted, and each finds its target; no alias is a
+// name or another's alias.
+func TestTargets(t *testing.T) {
+	var names, taken []string
+	for _, target := range emit.Targets() {
+		names, taken = append(names, target.Name), append(append(taken, target.Name), target.Aliases...)
+		if found, err := emit.For(target.Name); err != nil || found != target {
+			t.Errorf("%s finds %v, %v", target.Name, found, err)
+		}
+	}
+	slices.Sort(taken)
+	if !slices.IsSorted(names) || len(slices.Compact(taken)) != len(taken) {
+		t.Errorf("names %q; with aliases %q", names, taken)
+	}
+	if _, err := emit.For("nothing"); err == nil || err.Error() != `unknown engine "nothing" (built: `+strings.Join(names, ", ")+`)` {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestNeeds: every common need refuses in its own words.
+func TestNeeds(t *testing.T) {
+	with := func(name string, change func(*devicemap.Plan)) *emit.Input {
+		input := golden(t, name)
+		change(input.Plan)
+		return input
+	}
+	same := func(*devicemap.Plan) {}
+	train := func(plan *devicemap.Plan) { plan.Workload.Mode = costmodel.Train }
+	infer := func(plan *devicemap.Plan) { plan.Workload.Mode = costmodel.Infer }
+	fsdp := func(plan *devicemap.Plan) { plan.Workload.Strategy, plan.Workload.Runtime = costmodel.FSDP, "torch" }
+	for _, c := range []struct {
+		engine string
+		input  *emit.Input
+		want   string
+	}{
+		{"accelerate", with("pipeline", same), `is a pipeline's: its stages run side by side in processes of torch.distributed.pipelining`},
+		{"ms-swift", with("pipeline", func(plan *devicemap.Plan) { plan.Workload.Runtime = costmodel.Devmap }), `is a pipeline's: its stages run side by side in devmap's own engine`},
+		{"accelerate", with("diffusion", same), `is of a diffusion pipeline, whose components run one after another`},
+		{"accelerate", with("device-map", train), `trains units that are on the CPU or disk`},
+		{"accelerate", with("zero2", fsdp), `the plan for "m" has no device map: its strategy is fsdp`},
+		{"ms-swift", with("zero2", infer), `is not for training: deepspeed.initialize trains; plan it with mode=train`},
+		{"deepspeed", with("zero2", infer), `is not for training: deepspeed.initialize trains; plan it with mode=train`},
+		{"deepspeed", with("zero2", fsdp), `is not DeepSpeed's: its strategy is fsdp under torch; strategy=zero1, zero2 and zero3 are`},
+		{"openpi", with("zero2", fsdp), `is not OpenPI's: its strategy is fsdp under torch; plan with runtime=jax`},
+		{"xdit", with("device-map", same), `is of no diffusion pipeline: devmap plan takes a folder with a model_index.json`},
+		{"torch-schedule", with("device-map", same), `is no pipeline's: its strategy is device-map, which has no schedule; plan it with strategy=pipeline`},
+		{"torch-schedule", with("pipeline", infer), `is not for training: torch's loader wants a backward of every forward; plan it with mode=train`},
+	} {
+		if text, err := written(target(t, c.engine), c.input); err == nil || !strings.Contains(err.Error(), c.want) || text != "" {
+			t.Errorf("%s: error %v, want %s", c.engine, err, c.want)
+		}
 	}
 }
 
 // target is that of an engine.
-func target(t *testing.T, name string) emit.Target {
-	t.Helper()
+func target(tb testing.TB, name string) *emit.Target {
+	tb.Helper()
 	found, err := emit.For(name)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return found
 }
 
-func TestRefuses(t *testing.T) {
-	if _, err := emit.For("vllm"); err == nil || err.Error() != `unknown engine "vllm" (built: accelerate, deepspeed, diffusers, ms-swift, openpi, torch-schedule, xdit)` {
-		t.Errorf("error %v", err)
+// golden is a plan of testdata/plans, with a config and a program that stand for
+// those of its model.
+func golden(tb testing.TB, name string) *emit.Input {
+	tb.Helper()
+	plan, err := devicemap.ReadPlan(filepath.Join("testdata", "plans", name+".json"))
+	if err != nil {
+		tb.Fatal(err)
 	}
-	piped := &devicemap.Plan{DeviceMap: plan.DeviceMap, Workload: costmodel.Workload{Strategy: costmodel.Pipeline}}
-	piped.Model.Name = "m"
-	for _, e := range maps {
-		if err := target(t, e).Write(new(bytes.Buffer), piped); err == nil || !strings.Contains(err.Error(), `is a pipeline's: its stages run side by side`) {
-			t.Errorf("%s, pipeline: error %v", e, err)
+	file := filepath.Join("..", "..", "executor", "program", "testdata", "sound.txt")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	compiled, err := program.Parse(file, text)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return &emit.Input{Plan: plan, Config: []byte(llama), Program: compiled}
+}
+
+// written is what a target writes.
+func written(target *emit.Target, input *emit.Input) (string, error) {
+	var text bytes.Buffer
+	err := target.Write(&text, input)
+	return text.String(), err
+}
+
+// compare holds a text to a committed one, which UPDATE_GOLDEN=1 writes.
+func compare(t *testing.T, path, text string) {
+	t.Helper()
+	if os.Getenv("UPDATE_GOLDEN") == "1" {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
 		}
 	}
-	trained := &devicemap.Plan{DeviceMap: plan.DeviceMap, Workload: costmodel.Workload{Mode: costmodel.Train}}
-	if err := target(t, "accelerate").Write(new(bytes.Buffer), trained); err == nil || !strings.Contains(err.Error(), "trains units that are on the CPU or disk") {
-		t.Errorf("offload in training: error %v", err)
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
 	}
-	sharded := &devicemap.Plan{Workload: costmodel.Workload{Strategy: costmodel.FSDP}}
-	sharded.Model.Name = "m"
-	if err := target(t, "accelerate").Write(new(bytes.Buffer), sharded); err == nil || err.Error() != `the plan for "m" has no device map: its strategy is fsdp` {
-		t.Errorf("error %v", err)
+	if text != string(want) {
+		t.Errorf("%s is\n%s, want\n%s", path, text, want)
 	}
 }

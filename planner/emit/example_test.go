@@ -20,10 +20,10 @@ func ExampleFor() {
 	if err != nil {
 		panic(err)
 	}
-	if err := target.Write(os.Stdout, plan); err != nil {
+	if err := target.Write(os.Stdout, &emit.Input{Plan: plan}); err != nil {
 		panic(err)
 	}
-	usage, _ := target.Usage(plan, "device_map.json")
+	usage, _ := target.Usage(&emit.Input{Plan: plan}, "device_map.json")
 	fmt.Println(usage)
 	// Output:
 	// {

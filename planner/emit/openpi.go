@@ -10,14 +10,20 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// openPI writes a shell script: which GPUs JAX sees, of which its mesh takes all
-// (openpi training/sharding.py, make_mesh), the part of each that it takes for its
-// pool, and what train.py is to be told (training/config.py, TrainConfig).
-func openPI(to io.Writer, plan *devicemap.Plan) error {
-	workload := &plan.Workload
-	if workload.Runtime != "jax" {
-		return &refusal{costmodel.Messagef("the plan for %q is %s's under %s, and OpenPI's models are programs of JAX: plan with %v", plan.Model.Name, workload.Strategy, workload.Runtime, costmodel.Set("runtime", "jax"))}
-	}
+// OpenPI's train.py takes no file: a shell script sets the environment and the
+// flags.
+var _ = register(&Target{
+	Name: "openpi", Aliases: []string{"jax", "pi0"}, File: "openpi.sh",
+	Example: "pi0-lora --gpus 2 --gpu h200-141gb --mode train --batch 16", Golden: []string{"jax"},
+	needs: needs{runtime("jax", "OpenPI", costmodel.Messagef("plan with %v", costmodel.Set("runtime", "jax")))},
+	write: openPI, Usage: openPIUsage,
+})
+
+// openPI writes the script: which GPUs JAX sees, of which its mesh takes all
+// (openpi training/sharding.py, make_mesh), the part of each that its pool takes,
+// and the flags of train.py (training/config.py, TrainConfig).
+func openPI(to io.Writer, input *Input) error {
+	plan, workload := input.Plan, &input.Plan.Workload
 	gpus := make([]string, len(plan.Topology.Devices))
 	for i := range gpus {
 		gpus[i] = strconv.Itoa(i)
@@ -53,7 +59,8 @@ func trainFlags(plan *devicemap.Plan) []string {
 
 // openPIUsage is how the script is run: the config says model, weights, data and what
 // is frozen.
-func openPIUsage(plan *devicemap.Plan, file string) (usage, note string) {
+func openPIUsage(input *Input, file string) (usage, note string) {
+	plan := input.Plan
 	if plan.Workload.Mode != costmodel.Train {
 		return "sh " + file + " policy:checkpoint --policy.config CONFIG --policy.dir CHECKPOINT", ""
 	}

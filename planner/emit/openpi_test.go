@@ -1,7 +1,6 @@
 package emit_test
 
 import (
-	"bytes"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,61 +8,30 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/planner/devicemap"
 )
-
-func openPIPlan(mode costmodel.Mode) *devicemap.Plan {
-	out := &devicemap.Plan{
-		Workload: costmodel.Workload{Mode: mode, Strategy: costmodel.FSDP, Runtime: "jax", Batch: 8, MicroBatches: 1, Seq: 48, World: 4, ShardDegree: 2, MemFraction: 0.9},
-		Topology: costmodel.Topology{Devices: make([]costmodel.Device, 4)},
-	}
-	out.Model.Name = "pi0"
-	return out
-}
 
 // TestOpenPI: the script that a shell runs sets what JAX reads and gives train.py the
 // plan's numbers, after the config and its own words. The batch is that of all GPUs.
 func TestOpenPI(t *testing.T) {
-	var script bytes.Buffer
-	if err := target(t, "openpi").Write(&script, openPIPlan(costmodel.Train)); err != nil {
-		t.Fatal(err)
-	}
-	golden := filepath.Join("testdata", "openpi.sh")
-	if os.Getenv("UPDATE_GOLDEN") == "1" {
-		if err := os.WriteFile(golden, script.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
+	input := golden(t, "jax")
+	script, err := written(target(t, "openpi"), input)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !bytes.Equal(script.Bytes(), want) {
-		t.Errorf("%s is\n%s, want\n%s", golden, script.Bytes(), want)
-	}
-	told := shell(t, script.String(), "pi0_libero", "--exp-name", "a name")
+	told := shell(t, script, "pi0_libero", "--exp-name", "a name")
 	for _, word := range []string{"0,1,2,3 0.9 run scripts/train.py pi0_libero --exp-name a name", "--fsdp-devices 2", "--batch-size 32", "--ema-decay None"} {
 		if !strings.Contains(told, word) {
 			t.Errorf("the shell is told %q, without %q", told, word)
 		}
 	}
-	averaged := openPIPlan(costmodel.Train)
-	averaged.Workload.EMA = true
-	script.Reset()
-	if err := target(t, "openpi").Write(&script, averaged); err != nil || strings.Contains(script.String(), "ema") {
-		t.Errorf("%v: a moving average is OpenPI's own default: %s", err, script.String())
+	input.Plan.Workload.EMA = true
+	if script, err := written(target(t, "openpi"), input); err != nil || strings.Contains(script, "ema") {
+		t.Errorf("%v: a moving average is OpenPI's own default: %s", err, script)
 	}
-	script.Reset()
-	if err := target(t, "openpi").Write(&script, openPIPlan(costmodel.Infer)); err != nil || !strings.Contains(shell(t, script.String(), "policy:checkpoint"), "run scripts/serve_policy.py policy:checkpoint") {
-		t.Errorf("%v: %s", err, script.String())
-	}
-	other := openPIPlan(costmodel.Train)
-	other.Workload.Runtime = "torch"
-	if err := target(t, "openpi").Write(&script, other); err == nil || !strings.Contains(err.Error(), "plan with runtime=jax") {
-		t.Errorf("a plan for torch: %v", err)
-	}
-	if usage, note := target(t, "openpi").Usage(openPIPlan(costmodel.Train), "dir/run.sh"); strings.Count(usage, "dir/run.sh") != 1 || !strings.Contains(note, "pi0") {
-		t.Errorf("%q, %q", usage, note)
+	input.Plan.Workload.Mode = costmodel.Infer
+	script, err = written(target(t, "openpi"), input)
+	if err != nil || !strings.Contains(shell(t, script, "policy:checkpoint"), "run scripts/serve_policy.py policy:checkpoint") {
+		t.Errorf("%v: %s", err, script)
 	}
 }
 

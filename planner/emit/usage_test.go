@@ -6,6 +6,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner/devicemap"
+	"github.com/devmap-dev/devmap/planner/emit"
 )
 
 // TestUsage: the command asks the engine for what the plan counts, where the
@@ -43,7 +44,7 @@ func TestUsage(t *testing.T) {
 		{"inference", "ms-swift", infer, "swift infer --model MODEL --device_map m.json"},
 	} {
 		p := &devicemap.Plan{DeviceMap: flat, Workload: c.w}
-		got, n := target(t, c.engine).Usage(p, "m.json")
+		got, n := target(t, c.engine).Usage(&emit.Input{Plan: p}, "m.json")
 		if !strings.Contains(got, c.want) {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
 		}
@@ -52,7 +53,7 @@ func TestUsage(t *testing.T) {
 		}
 	}
 	one := &devicemap.Plan{DeviceMap: flat[:1], Workload: train}
-	if _, n := target(t, "ms-swift").Usage(one, "m.json"); n != "" {
+	if _, n := target(t, "ms-swift").Usage(&emit.Input{Plan: one}, "m.json"); n != "" {
 		t.Errorf("one GPU: %q", n)
 	}
 }

@@ -243,8 +243,7 @@ var ownFlags = []flag{
 	},
 	{
 		name: "for", at: func(request *Request) any { return &request.For }, on: onEmit, also: []string{"engine", "target"},
-		help: "the engine: {values}", values: Targets(),
-		meant: map[string]string{"torch": "torch-schedule", "csv": "torch-schedule", "swift": "ms-swift", "jax": "openpi", "pi0": "openpi", "ms_swift": "ms-swift", "transformers": "accelerate", "huggingface": "accelerate", "hf": "accelerate"},
+		help: "the engine: {values}", values: Targets(), meant: aliases(),
 	},
 }
 

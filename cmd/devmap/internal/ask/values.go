@@ -12,19 +12,24 @@ import (
 	"github.com/devmap-dev/devmap/planner/emit"
 )
 
-// Program is the target of emit that is no other engine's file: devmap's own
-// program of the plan.
-const Program = "program"
-
-// TorchCheck is the target that is a program in Python: it measures a plan on
-// PyTorch.
-const TorchCheck = "torch-check"
-
 // Targets are the values of --for, sorted.
 func Targets() []string {
-	targets := append(emit.Names(), Program, TorchCheck)
-	slices.Sort(targets)
-	return targets
+	var names []string
+	for _, target := range emit.Targets() {
+		names = append(names, target.Name)
+	}
+	return names
+}
+
+// aliases are the targets by what others call them.
+func aliases() map[string]string {
+	names := map[string]string{}
+	for _, target := range emit.Targets() {
+		for _, alias := range target.Aliases {
+			names[alias] = target.Name
+		}
+	}
+	return names
 }
 
 // checkValues checks every flag with named values that the user gave.

@@ -9,10 +9,17 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
+// torch's runtime of pipelines reads the actions of each rank, in order.
+var _ = register(&Target{
+	Name: "torch-schedule", Aliases: []string{"torch", "csv"}, File: "schedule.csv",
+	Example: "llama-3.2-1b --gpus 2 --mode train --strategy pipeline --batch 2 --micro-batches 2", Golden: []string{"pipeline"},
+	needs: needs{stages, training("torch's loader wants a backward of every forward")}, write: torchSchedule, Usage: torchRuntime,
+})
+
 // torchSchedule is what each rank of a pipeline runs, in torch's compute-only form:
 // a row a rank, in the order of their first stages.
-func torchSchedule(to io.Writer, plan *devicemap.Plan) error {
-	ranks, schedule, err := staged(plan)
+func torchSchedule(to io.Writer, input *Input) error {
+	ranks, schedule, err := staged(input.Plan)
 	if err != nil {
 		return err
 	}
@@ -24,19 +31,12 @@ const maxCells = 1 << 24
 
 // staged is the rank of each stage of the plan, and the schedule that they run.
 func staged(plan *devicemap.Plan) ([]int, costmodel.Schedule, error) {
-	workload := &plan.Workload
-	switch {
-	case !workload.Strategy.Traits().Staged:
-		return nil, costmodel.Schedule{}, &refusal{costmodel.Messagef("the plan for %q is no pipeline's: its strategy is %s, which has no schedule; plan it with %v", plan.Model.Name, workload.Strategy, costmodel.Set("strategy", costmodel.Pipeline))}
-	case workload.Mode != costmodel.Train:
-		return nil, costmodel.Schedule{}, &refusal{costmodel.Messagef("the plan for %q is not for training: torch's loader wants a backward of every forward; plan it with %v", plan.Model.Name, costmodel.Set("mode", costmodel.Train))}
-	}
 	ranks, count := ranksOf(plan.Stages)
 	if count == 0 {
 		return nil, costmodel.Schedule{}, fmt.Errorf("the plan for %q has no stages", plan.Model.Name)
 	}
 	chunks := (len(ranks) + count - 1) / count
-	schedule := costmodel.NewSchedule(workload, int64(count), int64(chunks))
+	schedule := costmodel.NewSchedule(&plan.Workload, int64(count), int64(chunks))
 	if err := schedule.Check(); err != nil {
 		return nil, schedule, fmt.Errorf("the plan for %q: %w", plan.Model.Name, err)
 	}
@@ -67,8 +67,8 @@ func ranksOf(stages []devicemap.Stage) (ranks []int, count int) {
 
 // torchRuntime is what reads the file: the class of schedules that come from
 // elsewhere (torch 2.11, distributed/pipelining/schedules.py).
-func torchRuntime(plan *devicemap.Plan, file string) (usage, note string) {
-	workload := &plan.Workload
+func torchRuntime(input *Input, file string) (usage, note string) {
+	plan, workload := input.Plan, &input.Plan.Workload
 	usage = fmt.Sprintf("_PipelineScheduleRuntime(stages, n_microbatches=%d, loss_fn=LOSS)._load_csv(%q, format=\"compute_only\")", max(1, workload.MicroBatches), file)
 	ranks, schedule, err := staged(plan)
 	switch {

@@ -1,7 +1,7 @@
 package emit
 
 import (
-	"fmt"
+	"io"
 	"strconv"
 	"strings"
 
@@ -9,68 +9,50 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// transformers is the call that loads a model under the map, as the plan
-// counts it (transformers/modeling_utils.py, from_pretrained).
-func transformers(plan *devicemap.Plan, file string) (usage, note string) {
-	workload := &plan.Workload
-	args := []string{"MODEL", fmt.Sprintf("device_map=json.load(open(%q))", file), "dtype=" + loaded(workload)}
-	if a := attention(workload); a != "" {
-		args = append(args, fmt.Sprintf("attn_implementation=%q", a))
+// ms-swift reads Accelerate's object from the file that --device_map names
+// (swift/utils/utils.py: json_parse_to_dict), or DeepSpeed's configuration.
+var _ = register(&Target{
+	Name: "ms-swift", Aliases: []string{"swift", "ms_swift"}, File: "device_map.json",
+	Example: "gpt2 --gpus 2 --mode load", Golden: []string{"device-map", "zero1-true", "zero2", "zero3"},
+	needs: needs{swiftPlan}, write: swiftFile, Usage: swift,
+})
+
+// swiftPlan demands a plan for DeepSpeed or a device map.
+func swiftPlan(plan *devicemap.Plan) error {
+	if zeroPlan(plan) {
+		return zeroPlans.check(plan)
 	}
-	switch workload.Quantize {
-	case "nf4":
-		args = append(args, `quantization_config=BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_use_double_quant=True)`)
-	case "int8":
-		args = append(args, "quantization_config=BitsAndBytesConfig(load_in_8bit=True)")
-	}
-	if offloads(plan) {
-		args = append(args, `offload_folder="offload"`)
-	}
-	return "AutoModelForCausalLM.from_pretrained(" + strings.Join(args, ", ") + ")", otherBytes(plan, "Accelerate")
+	return deviceMap(plan)
 }
 
-// otherBytes warns of a plan for devmap's own engine, whose peaks are not those
-// of the engine that reads the file.
-func otherBytes(plan *devicemap.Plan, engine string) string {
-	if plan.Workload.Runtime != costmodel.Devmap {
-		return ""
+func swiftFile(to io.Writer, input *Input) error {
+	if zeroPlan(input.Plan) {
+		return deepSpeed(to, input)
 	}
-	return "the plan is for devmap's own engine: " + engine + " holds other bytes on each GPU"
+	return flatMap(to, input)
 }
 
-// loaded is the type that weights are loaded in: autocast's are fp32.
-func loaded(workload *costmodel.Workload) string {
-	switch {
-	case workload.StoredTypes || workload.Precision == "":
-		return `"auto"`
-	case workload.Precision == costmodel.BF16True:
-		return "torch.bfloat16"
-	case workload.Precision == costmodel.FP16True:
-		return "torch.float16"
-	}
-	return "torch.float32"
-}
-
-// attention is Transformers' name of a kernel that is not its default.
-func attention(workload *costmodel.Workload) string {
-	switch workload.Attention {
-	case "eager":
-		return "eager"
-	case "flash":
-		return "flash_attention_2"
-	default:
-		return ""
-	}
-}
+func zeroPlan(plan *devicemap.Plan) bool { return plan.Workload.Runtime == deepSpeedRuntime }
 
 // swift is ms-swift's whole command: its own defaults are LoRA and
 // checkpoints (swift/arguments/base_args/base_args.py, tuner_type;
 // swift/trainers/arguments.py, gradient_checkpointing).
-func swift(plan *devicemap.Plan, file string) (usage, note string) {
+func swift(input *Input, file string) (usage, note string) {
+	plan := input.Plan
 	if zeroPlan(plan) {
 		return swiftZero(plan, file)
 	}
 	return swiftArgs(plan, "--device_map "+file)
+}
+
+// swiftZero is ms-swift's command for a plan of DeepSpeed's, a process a GPU.
+func swiftZero(plan *devicemap.Plan, file string) (usage, note string) {
+	command, _ := swiftArgs(plan, "--deepspeed "+file)
+	usage = "NPROC_PER_NODE=" + strconv.FormatInt(max(1, plan.Workload.World), 10) + " " + command
+	if !strings.Contains(usage, "--max_length") {
+		return usage, note
+	}
+	return usage, "values that the file and the command both have must agree: Transformers refuses others (integrations/deepspeed.py, trainer_config_finalize)"
 }
 
 func swiftArgs(plan *devicemap.Plan, placed string) (usage, note string) {
@@ -163,13 +145,4 @@ func oneProcess(plan *devicemap.Plan) string {
 		return ""
 	}
 	return "the map is for one process: with NPROC_PER_NODE=n, rank r adds r to every device number in it, so that ranks meet on GPUs; for n processes of their own GPUs multiply the numbers by n first"
-}
-
-func offloads(plan *devicemap.Plan) bool {
-	for _, entry := range plan.DeviceMap {
-		if entry.Device < 0 {
-			return true
-		}
-	}
-	return false
 }

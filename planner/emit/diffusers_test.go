@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/planner/devicemap"
+	"github.com/devmap-dev/devmap/planner/emit"
 )
 
 // TestPipeline: calls of diffusers and flags of xDiT, of one GPU and of four.
@@ -49,7 +50,7 @@ func TestPipeline(t *testing.T) {
 		plan := &devicemap.Plan{Pipeline: []byte(c.asked), Devices: make([]devicemap.Prediction, c.devices)}
 		plan.Model.Name, plan.Model.Source = "m", "dir"
 		var text bytes.Buffer
-		err := target(t, c.engine).Write(&text, plan)
+		err := target(t, c.engine).Write(&text, &emit.Input{Plan: plan})
 		if c.fault != "" {
 			if err == nil || !strings.Contains(err.Error(), c.fault) {
 				t.Errorf("%s %s: %v, want %q", c.engine, c.asked, err, c.fault)
@@ -59,7 +60,7 @@ func TestPipeline(t *testing.T) {
 		if err != nil || text.String() != c.want {
 			t.Errorf("%s %s: %v\n%s want\n%s", c.engine, c.asked, err, text.String(), c.want)
 		}
-		if usage, _ := target(t, c.engine).Usage(plan, "f.py"); !strings.Contains(usage, "f") {
+		if usage, _ := target(t, c.engine).Usage(&emit.Input{Plan: plan}, "f.py"); !strings.Contains(usage, "f") {
 			t.Errorf("usage %q", usage)
 		}
 	}
@@ -71,7 +72,7 @@ func TestPipelineUsage(t *testing.T) {
 		"FluxPipeline": "pipe(\"a prompt\", **arguments)", "FluxFillPipeline": "image=image, mask_image=mask, **", "WanImageToVideoPipeline": "image=image, **",
 	} {
 		plan := &devicemap.Plan{Pipeline: []byte(`{"class":"` + class + `"}`), Devices: make([]devicemap.Prediction, 1)}
-		if usage, _ := target(t, "diffusers").Usage(plan, "f.py"); !strings.Contains(usage, want) {
+		if usage, _ := target(t, "diffusers").Usage(&emit.Input{Plan: plan}, "f.py"); !strings.Contains(usage, want) {
 			t.Errorf("%s: %q, want %q", class, usage, want)
 		}
 	}

@@ -1,17 +1,14 @@
-package torchcheck_test
+package emit_test
 
 import (
-	"bytes"
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
-	"github.com/devmap-dev/devmap/cmd/devmap/internal/torchcheck"
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner/devicemap"
+	"github.com/devmap-dev/devmap/planner/emit"
 )
 
 const llama = `{"model_type": "llama", "architectures": ["LlamaForCausalLM"], "vocab_size": 500}`
@@ -43,32 +40,14 @@ func planned(strategy costmodel.Strategy, change func(*devicemap.Plan)) *devicem
 	return plan
 }
 
-func written(tb testing.TB, plan *devicemap.Plan, config string) string {
+// checkOf is the program for a plan of a model with this config.
+func checkOf(tb testing.TB, plan *devicemap.Plan, config string) string {
 	tb.Helper()
-	text := new(bytes.Buffer)
-	if err := torchcheck.Write(text, plan, []byte(config)); err != nil {
+	text, err := written(target(tb, "torch-check"), &emit.Input{Plan: plan, Config: []byte(config)})
+	if err != nil {
 		tb.Fatal(err)
 	}
-	return text.String()
-}
-
-// TestGolden holds the program of a device map to the committed one; make
-// conformance runs those of every strategy.
-func TestGolden(t *testing.T) {
-	text := written(t, planned(costmodel.DeviceMap, nil), llama)
-	golden := filepath.Join("testdata", "device_map.py")
-	if os.Getenv("UPDATE_GOLDEN") == "1" {
-		if err := os.WriteFile(golden, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if text != string(want) {
-		t.Errorf("it is not %s: UPDATE_GOLDEN=1 writes that anew", golden)
-	}
+	return text
 }
 
 // literals are the two raw strings of a program, as Python reads them: to the
@@ -83,7 +62,7 @@ func TestLiterals(t *testing.T) {
 		costmodel.DeviceMap: {"dispatch_model("}, costmodel.Pipeline: {"PipelineStage(", "fake"}, costmodel.FSDP: {"fully_shard(", "fake"}, costmodel.DDP: {"DistributedDataParallel("},
 	} {
 		plan := planned(strategy, func(plan *devicemap.Plan) { plan.Model.Name = `a """ b \` })
-		text := written(t, plan, hostile)
+		text := checkOf(t, plan, hostile)
 		found := literals.FindAllStringSubmatch(text, -1)
 		if len(found) != 2 || found[0][1] != "JOB" || found[1][1] != "CONFIG" {
 			t.Fatalf("%s: literals %q", strategy, found)
@@ -119,14 +98,14 @@ func TestLiterals(t *testing.T) {
 
 // TestRange: a prediction that is a range is judged by its ends.
 func TestRange(t *testing.T) {
-	text := written(t, planned(costmodel.DDP, func(plan *devicemap.Plan) { plan.Devices[1].Predicted.PeakRangeBytes = []int64{5, 9} }), llama)
+	text := checkOf(t, planned(costmodel.DDP, func(plan *devicemap.Plan) { plan.Devices[1].Predicted.PeakRangeBytes = []int64{5, 9} }), llama)
 	if !strings.Contains(strings.Join(strings.Fields(text), ""), `"peak_range_bytes":[5,9]`) {
 		t.Error("the range is not in it")
 	}
 }
 
-// TestRefuses: what is not built as the plan counts it is named.
-func TestRefuses(t *testing.T) {
+// TestTorchCheckRefuses: what is not built as the plan counts it is named.
+func TestTorchCheckRefuses(t *testing.T) {
 	with := func(change func(*costmodel.Workload)) func(*devicemap.Plan) {
 		return func(plan *devicemap.Plan) { change(&plan.Workload) }
 	}
@@ -156,9 +135,38 @@ func TestRefuses(t *testing.T) {
 		{costmodel.Pipeline, `{"model_type": "gpt2"}`, nil, "stages of a gpt2 are not made"},
 		{costmodel.DeviceMap, llama, func(plan *devicemap.Plan) { plan.DeviceMap[2].Device = devicemap.CPU }, "model.layers.1 is on cpu"},
 	} {
-		err := torchcheck.Write(new(bytes.Buffer), planned(c.strategy, c.change), []byte(c.config))
+		_, err := written(target(t, "torch-check"), &emit.Input{Plan: planned(c.strategy, c.change), Config: []byte(c.config)})
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("error %v, want %q", err, c.want)
 		}
 	}
+}
+
+// FuzzTorchCheck: whatever a config and a plan's words are, what is written of them
+// stays within its two literals.
+func FuzzTorchCheck(f *testing.F) {
+	f.Add([]byte(llama), "small", "a note")
+	f.Add([]byte(`{"model_type": "llama", "x": "\"\"\"\\"}`), `"""`, `\`)
+	f.Add([]byte("{\"model_type\": \"\u2028\", \"x\": [1e9, -0.0, \"\\u0000\"]}"), "@CONFIG@", "\r\n'''")
+	plain := strings.Split(checkOf(f, planned(costmodel.DeviceMap, nil), llama), "json.loads(")
+	f.Fuzz(func(t *testing.T, config []byte, name, note string) {
+		plan := planned(costmodel.DeviceMap, func(plan *devicemap.Plan) { plan.Model.Name, plan.Warnings = name, []string{note} })
+		text, err := written(target(t, "torch-check"), &emit.Input{Plan: plan, Config: config})
+		if err != nil {
+			return
+		}
+		found := literals.FindAllStringSubmatchIndex(text, -1)
+		if len(found) < 2 {
+			t.Fatalf("literals %v", found)
+		}
+		for _, at := range found[:2] {
+			if !json.Valid([]byte(text[at[4]:at[5]])) {
+				t.Errorf("no JSON: %q", text[at[4]:at[5]])
+			}
+		}
+		_, rest, _ := strings.Cut(plain[2], `""")`)
+		if !strings.HasSuffix(text, rest) || text[found[1][1]:] != rest {
+			t.Errorf("behind the literals stands %q", text[found[1][1]:])
+		}
+	})
 }

@@ -3,6 +3,7 @@ package emit
 import (
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -11,6 +12,13 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
+
+// diffusers reads nothing: a program calls its pipelines.
+var _ = register(&Target{
+	Name: "diffusers", File: "generate.py",
+	Example: "flux --gpus 1", Golden: []string{"diffusion"},
+	needs: needs{diffusion}, write: diffusersCalls, Usage: diffusersUsage,
+})
 
 // generation is what a plan of a diffusion pipeline was asked for.
 type generation struct {
@@ -35,13 +43,10 @@ type generation struct {
 // generationOf reads it out of a plan.
 func generationOf(plan *devicemap.Plan) (generation, error) {
 	var asked generation
-	if len(plan.Pipeline) == 0 {
-		return asked, fmt.Errorf("the plan for %q is of no diffusion pipeline: devmap plan takes a folder with a model_index.json", plan.Model.Name)
-	}
 	if err := json.Unmarshal(plan.Pipeline, &asked); err != nil {
 		return asked, fmt.Errorf("parsing the plan's \"pipeline\": %w", err)
 	}
-	if !identifier(asked.Class) {
+	if !pythonName.MatchString(asked.Class) {
 		return asked, fmt.Errorf("the plan's pipeline.class %q is no class of Python", asked.Class)
 	}
 	if len(asked.Layers) > 0 && int64(len(asked.Layers)) != asked.PipeFusion || slices.ContainsFunc(asked.Layers, func(count int64) bool { return count < 1 }) {
@@ -50,20 +55,12 @@ func generationOf(plan *devicemap.Plan) (generation, error) {
 	return asked, nil
 }
 
-// identifier reports a name that Python takes.
-func identifier(name string) bool {
-	for i, char := range name {
-		letter := char == '_' || char >= 'a' && char <= 'z' || char >= 'A' && char <= 'Z'
-		if !letter && (i == 0 || char < '0' || char > '9') {
-			return false
-		}
-	}
-	return name != ""
-}
+var pythonName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // diffusersCalls is a program in Python: the calls that make a pipeline run as
 // it was planned.
-func diffusersCalls(to io.Writer, plan *devicemap.Plan) error {
+func diffusersCalls(to io.Writer, input *Input) error {
+	plan := input.Plan
 	asked, err := generationOf(plan)
 	if err != nil {
 		return err
@@ -105,9 +102,9 @@ func diffusersCalls(to io.Writer, plan *devicemap.Plan) error {
 	return err
 }
 
-func diffusersUsage(plan *devicemap.Plan, file string) (usage, note string) {
+func diffusersUsage(input *Input, file string) (usage, note string) {
 	given := ""
-	if asked, err := generationOf(plan); err == nil {
+	if asked, err := generationOf(input.Plan); err == nil {
 		given = pictures(asked.Class)
 	}
 	return fmt.Sprintf("from %s import pipe, arguments; pipe(\"a prompt\", %s**arguments)", strings.TrimSuffix(file, ".py"), given), ""
@@ -128,61 +125,4 @@ func pictures(class string) string {
 		}
 	}
 	return ""
-}
-
-// xditFlags are the arguments of xDiT's own programs, on one line.
-func xditFlags(to io.Writer, plan *devicemap.Plan) error {
-	asked, err := generationOf(plan)
-	if err != nil {
-		return err
-	}
-	flags := []string{fmt.Sprintf("--height %d --width %d --num_inference_steps %d", asked.Height, asked.Width, asked.Steps)}
-	if asked.Frames > 1 {
-		flags = append(flags, fmt.Sprintf("--num_frames %d", asked.Frames))
-	}
-	for _, degree := range []struct {
-		flag  string
-		count int64
-	}{
-		{"--ulysses_degree", asked.Ulysses},
-		{"--ring_degree", asked.Ring},
-		{"--pipefusion_parallel_degree", asked.PipeFusion},
-		{"--fully_shard_degree", asked.FullyShardDegree},
-	} {
-		if degree.count > 1 {
-			flags = append(flags, fmt.Sprintf("%s %d", degree.flag, degree.count))
-		}
-	}
-	if asked.PipeFusion > 1 && len(asked.Layers) > 0 {
-		flags = append(flags, "--attn_layer_num_for_pp "+strings.Trim(fmt.Sprint(asked.Layers), "[]"))
-	}
-	for flag, set := range map[string]bool{"--use_cfg_parallel": asked.CFGDegree == 2} {
-		if set {
-			flags = append(flags, flag)
-		}
-	}
-	if asked.VAETiling {
-		flags = append(flags, "--enable_tiling")
-	}
-	if asked.VAESlicing {
-		flags = append(flags, "--enable_slicing")
-	}
-	switch asked.Offload {
-	case "model":
-		flags = append(flags, "--enable_model_cpu_offload")
-	case "sequential":
-		flags = append(flags, "--enable_sequential_cpu_offload")
-	case "group":
-		return &refusal{costmodel.Messagef("the plan for %q offloads groups of blocks, for which xDiT has no flag: emit --for diffusers writes the call", plan.Model.Name)}
-	}
-	_, err = fmt.Fprintln(to, strings.Join(flags, " "))
-	return err
-}
-
-func xditUsage(plan *devicemap.Plan, file string) (usage, note string) {
-	note = "xDiT has an example a pipeline: take the one of this pipeline's class"
-	if asked, err := generationOf(plan); err == nil && asked.PipeFusion > 1 {
-		note += "; xDiT 0.7's own command, xdit --model, has no --attn_layer_num_for_pp and cuts the blocks evenly, rounded up"
-	}
-	return fmt.Sprintf("torchrun --nproc_per_node=%d examples/flux_example.py --model %s --prompt \"a prompt\" $(cat %s)", len(plan.Devices), plan.Model.Source, file), note
 }

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/devmap-dev/devmap/planner/emit"
+)
+
+// TestEmitExamples: the help of emit has an example for every engine, and each runs
+// with a plan for that engine and writes what it says.
+func TestEmitExamples(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	write(t, filepath.Join(folder, "flux", "model_index.json"), `{"_class_name": "FluxPipeline", "transformer": ["diffusers", "FluxTransformer2DModel"]}`)
+	write(t, filepath.Join(folder, "flux", "transformer", "config.json"), `{"_class_name": "FluxTransformer2DModel", "guidance_embeds": true}`)
+	examples := strings.Split(newEmit().Example, "\n")
+	if len(examples) != len(emit.Targets()) {
+		t.Fatalf("%d examples for %d engines", len(examples), len(emit.Targets()))
+	}
+	for i, target := range emit.Targets() {
+		example, run, _ := strings.Cut(strings.TrimSpace(examples[i]), " && ")
+		if example != "devmap emit plan.json --for "+target.Name+" -o "+target.File || run != target.Run {
+			t.Errorf("the example for %s is %q", target.Name, examples[i])
+		}
+		for _, command := range []string{"devmap plan " + target.Example + " -o plan.json", example} {
+			run := exec.CommandContext(t.Context(), "sh", "-c", command)
+			run.Dir = folder
+			if out, err := run.CombinedOutput(); err != nil {
+				t.Errorf("%s: %v\n%s", command, err, out)
+			}
+		}
+		if written, err := os.ReadFile(filepath.Join(folder, target.File)); err != nil || len(written) == 0 {
+			t.Errorf("%s: %d bytes, %v", example, len(written), err)
+		}
+	}
+}
+
+// TestEmitLists: help, completion and errors list every engine, and an alias is
+// answered with the engine's name. Help is the registry's and these lines.
+func TestEmitLists(t *testing.T) {
+	var names, helps []string
+	for _, target := range emit.Targets() {
+		names = append(names, target.Name)
+		if target.Help != "" {
+			helps = append(helps, target.Help+"\n\n")
+		}
+	}
+	list := strings.Join(names, ", ")
+	says := func(want string, args ...string) {
+		t.Helper()
+		var stdout, stderr bytes.Buffer
+		run(t.Context(), args, &stdout, &stderr)
+		if !strings.Contains(stdout.String()+stderr.String(), want) {
+			t.Errorf("devmap %s: no %q in\n%s%s", strings.Join(args, " "), want, stdout.String(), stderr.String())
+		}
+	}
+	says("Write the plan in the form that an engine reads.\n\n"+strings.Join(helps, "")+`Usage:
+  devmap emit PLAN --for ENGINE [flags]
+
+Examples:
+`+newEmit().Example+`
+
+Flags:
+      --for string      the engine: `+list+`
+  -h, --help            help for emit
+      --json            the program as JSON (--for program)
+      --model string    the model that the plan is for (where the plan says it was)
+  -o, --output string   write to a file, which appears whole or not at all
+`, "emit", "--help")
+	says(strings.Join(names, "\n")+"\n", "__complete", "emit", "plan.json", "--for", "")
+	says("--for is needed, as in: --for "+names[0]+" (known: "+list+")", "emit", "plan.json")
+	says(`--for: unknown engine "nothing" (built: `+list+")\n", "emit", "plan.json", "--for", "nothing")
+	for _, target := range emit.Targets() {
+		for _, alias := range target.Aliases {
+			says("did you mean "+target.Name+"?", "emit", "plan.json", "--for", alias)
+		}
+	}
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}

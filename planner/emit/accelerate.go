@@ -1,0 +1,68 @@
+package emit
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/planner/devicemap"
+)
+
+// Accelerate reads device_map: dispatch_model, and device_map= of Transformers'
+// from_pretrained.
+var _ = register(&Target{
+	Name: "accelerate", Aliases: []string{"transformers", "huggingface", "hf"}, File: "device_map.json",
+	Example: "gpt2 --gpus 2 --mode load", Golden: []string{"device-map"},
+	needs: needs{deviceMap}, write: flatMap, Usage: fromPretrained,
+})
+
+// flatMap writes the plan's map alone: module path → number, "cpu" or "disk".
+func flatMap(to io.Writer, input *Input) error {
+	return devicemap.WriteJSON(to, input.Plan.DeviceMap)
+}
+
+// fromPretrained is the call that loads a model under the map, as the plan
+// counts it (transformers/modeling_utils.py, from_pretrained).
+func fromPretrained(input *Input, file string) (usage, note string) {
+	plan, workload := input.Plan, &input.Plan.Workload
+	args := []string{"MODEL", fmt.Sprintf("device_map=json.load(open(%q))", file), "dtype=" + loaded(workload)}
+	if a := attention(workload); a != "" {
+		args = append(args, fmt.Sprintf("attn_implementation=%q", a))
+	}
+	switch workload.Quantize {
+	case "nf4":
+		args = append(args, `quantization_config=BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_use_double_quant=True)`)
+	case "int8":
+		args = append(args, "quantization_config=BitsAndBytesConfig(load_in_8bit=True)")
+	}
+	if offloads(plan) {
+		args = append(args, `offload_folder="offload"`)
+	}
+	return "AutoModelForCausalLM.from_pretrained(" + strings.Join(args, ", ") + ")", otherBytes(plan, "Accelerate")
+}
+
+// loaded is the type that weights are loaded in: autocast's are fp32.
+func loaded(workload *costmodel.Workload) string {
+	switch {
+	case workload.StoredTypes || workload.Precision == "":
+		return `"auto"`
+	case workload.Precision == costmodel.BF16True:
+		return "torch.bfloat16"
+	case workload.Precision == costmodel.FP16True:
+		return "torch.float16"
+	}
+	return "torch.float32"
+}
+
+// attention is Transformers' name of a kernel that is not its default.
+func attention(workload *costmodel.Workload) string {
+	switch workload.Attention {
+	case "eager":
+		return "eager"
+	case "flash":
+		return "flash_attention_2"
+	default:
+		return ""
+	}
+}

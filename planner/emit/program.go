@@ -1,0 +1,25 @@
+package emit
+
+import (
+	"fmt"
+	"io"
+)
+
+// devmap's own engine runs a program, which devmap simulate plays.
+var _ = register(&Target{
+	Name: "program", File: "program.txt", JSON: "program.json", Program: true,
+	Help: `--for program is devmap's own: the instructions of one step on every GPU, with
+all buffers and messages, proved sound before they are written. Its model is read
+again. A plan for another runtime keeps its cut and is predicted again for devmap:
+the program holds both predictions.`,
+	Example: "llama-3.2-1b --gpus 2 --mode train", Golden: []string{"pipeline"},
+	write: func(to io.Writer, input *Input) error {
+		if input.JSON {
+			return input.Program.WriteJSON(to)
+		}
+		return input.Program.Text(to)
+	},
+	Usage: func(input *Input, file string) (usage, note string) {
+		return fmt.Sprintf("%d instructions on %d GPUs, checked: devmap simulate %s", len(input.Program.Instrs), len(input.Program.Devices), file), ""
+	},
+})
