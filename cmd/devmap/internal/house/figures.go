@@ -45,6 +45,7 @@ func measured(root string, out io.Writer) (bool, error) {
 		module.withoutExample(),
 		module.fileLength(),
 		module.oneLetter(),
+		module.privateWords(),
 	}
 	beyond, text := false, new(bytes.Buffer)
 	for i := range figures {
