@@ -53,7 +53,7 @@ lint: ## Run golangci-lint (built on the first call: minutes)
 	@$(TOOL) golangci-lint run ./...
 	@echo 'ok: lint'
 
-house: ## Circles of files, files a package, exported names, examples, one-letter names: each with its limit
+house: ## Cycles of files, methods a type, packages, lines, exported names, private words: each with its limit, in all builds
 	@$(GO) run ./cmd/devmap/internal/house
 	@echo 'ok: house'
 

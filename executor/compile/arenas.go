@@ -35,6 +35,13 @@ func (arena *arena) at(offset, bytes int64, class program.Class, format string, 
 	return int32(len(arena.out.Buffers) - 1)
 }
 
+// layout places the buffers of one device in its arena.
+type layout struct {
+	*compiler
+	*arena
+	device *device
+}
+
 // arenas lays out every device: from the bottom the library's workspace, what
 // is held throughout, the slots of channels, the stream, and what is saved
 // with the scratch of passes.
@@ -42,19 +49,19 @@ func (compiler *compiler) arenas() {
 	for index := range compiler.devices {
 		device := &compiler.devices[index]
 		on := &compiler.topology.Devices[index]
-		arena := &arena{out: compiler.out, device: device.index}
+		layout := &layout{compiler: compiler, arena: &arena{out: compiler.out, device: device.index}, device: device}
 		if len(device.stages) > 0 {
 			if compiler.mode() != costmodel.Load {
-				arena.put(compiler.workspace(device), program.Workspace, "workspace")
+				layout.put(compiler.workspace(device), program.Workspace, "workspace")
 			}
-			compiler.state(arena, device)
+			layout.state()
 			if compiler.mode() != costmodel.Load {
-				compiler.slots(arena, device)
-				compiler.stream(arena, device)
-				compiler.kept(arena, device)
+				layout.slots()
+				layout.stream()
+				layout.kept()
 			}
 		}
-		compiler.out.Devices = append(compiler.out.Devices, program.Device{ID: device.index, Arena: arena.top, Budget: on.Budget()})
+		compiler.out.Devices = append(compiler.out.Devices, program.Device{ID: device.index, Arena: layout.top, Budget: on.Budget()})
 	}
 }
 
@@ -72,55 +79,55 @@ func (compiler *compiler) workspace(device *device) int64 {
 
 // state places what every unit holds throughout. Of a weight that another
 // device owns there is one copy, with the owner's name.
-func (compiler *compiler) state(arena *arena, device *device) {
-	trains, runs := compiler.trains(), compiler.mode() != costmodel.Load
-	device.copies = make(map[int]*weightCopy)
-	for _, stage := range device.stages {
+func (layout *layout) state() {
+	trains, runs := layout.trains(), layout.mode() != costmodel.Load
+	layout.device.copies = make(map[int]*weightCopy)
+	for _, stage := range layout.device.stages {
 		for index := stage.First; index < stage.End; index++ {
-			unit := &compiler.units[index]
-			unit.weights = arena.put(unit.Weights, program.Weight, "%s.weights", unit.name)
-			compiler.copied(arena, device, index)
+			unit := &layout.units[index]
+			unit.weights = layout.put(unit.Weights, program.Weight, "%s.weights", unit.name)
+			layout.copied(index)
 			if trains {
-				unit.master = arena.put(unit.Master, program.Master, "%s.master", unit.name)
-				unit.state = arena.put(unit.State, program.State, "%s.state", unit.name)
+				unit.master = layout.put(unit.Master, program.Master, "%s.master", unit.name)
+				unit.state = layout.put(unit.State, program.State, "%s.state", unit.name)
 			}
-			if trains && !compiler.stacked() {
-				unit.grads = arena.put(unit.Grads, program.Gradient, "%s.grads", unit.name)
+			if trains && !layout.stacked() {
+				unit.grads = layout.put(unit.Grads, program.Gradient, "%s.grads", unit.name)
 			}
 			if runs {
-				unit.cache = arena.put(unit.Cache, program.Cache, "%s.cache", unit.name)
-				unit.feed = arena.put(unit.Feed, program.Feed, "%s.feed", unit.name)
+				unit.cache = layout.put(unit.Cache, program.Cache, "%s.cache", unit.name)
+				unit.feed = layout.put(unit.Feed, program.Feed, "%s.feed", unit.name)
 			}
 		}
 	}
 }
 
 // copied places the weights that the unit reads and another device owns.
-func (compiler *compiler) copied(arena *arena, device *device, index int) {
-	for _, number := range compiler.units[index].ties {
-		tie := &compiler.ties[number]
-		if compiler.units[tie.Owner].device == device.index || device.copies[number] != nil {
+func (layout *layout) copied(index int) {
+	for _, number := range layout.units[index].ties {
+		tie := &layout.ties[number]
+		if layout.units[tie.Owner].device == layout.device.index || layout.device.copies[number] != nil {
 			continue
 		}
 		held := &weightCopy{use: index, master: program.None, state: program.None}
-		held.weights = arena.put(tie.Weights, program.Weight, "%s.weights", tie.name)
-		if compiler.trains() {
-			held.master = arena.put(tie.Master, program.Master, "%s.master", tie.name)
-			held.state = arena.put(tie.State, program.State, "%s.state", tie.name)
+		held.weights = layout.put(tie.Weights, program.Weight, "%s.weights", tie.name)
+		if layout.trains() {
+			held.master = layout.put(tie.Master, program.Master, "%s.master", tie.name)
+			held.state = layout.put(tie.State, program.State, "%s.state", tie.name)
 		}
-		device.copies[number] = held
+		layout.device.copies[number] = held
 	}
 }
 
 // slots places the slots of the channels that end on the device.
-func (compiler *compiler) slots(arena *arena, device *device) {
-	for _, channel := range compiler.channels {
-		made := &compiler.out.Channels[channel.index]
-		if made.To != device.index {
+func (layout *layout) slots() {
+	for _, channel := range layout.channels {
+		made := &layout.compiler.out.Channels[channel.index]
+		if made.To != layout.device.index {
 			continue
 		}
 		for slot := range channel.slots {
-			channel.slots[slot] = arena.put(made.Bytes, program.Slot, "%s.slot[%d]", made.Name, slot)
+			channel.slots[slot] = layout.put(made.Bytes, program.Slot, "%s.slot[%d]", made.Name, slot)
 		}
 	}
 }
@@ -130,64 +137,64 @@ func (compiler *compiler) slots(arena *arena, device *device) {
 // gradient (forward writes into the input that the next unit keeps), and one a
 // stage for what leaves it: tokens, which are shorter than what the prompt was,
 // at the same place.
-func (compiler *compiler) stream(arena *arena, device *device) {
+func (layout *layout) stream() {
 	var most int64
-	for _, stage := range device.stages {
+	for _, stage := range layout.device.stages {
 		if stage.actOut != nil {
-			at := arena.top
-			stage.out = arena.put(stage.makes, program.Stream, "out[%d]", stage.chunk)
+			at := layout.top
+			stage.out = layout.put(stage.makes, program.Stream, "out[%d]", stage.chunk)
 			if stage.tokOut != nil {
-				stage.token = arena.at(at, stage.makesToken, program.Stream, "token[%d]", stage.chunk)
-				compiler.above[stage.token] = stage.out
+				stage.token = layout.at(at, stage.makesToken, program.Stream, "token[%d]", stage.chunk)
+				layout.above[stage.token] = stage.out
 			}
 		}
 		if stage.gradOut != nil {
-			stage.dout = arena.put(stage.takes, program.Stream, "dout[%d]", stage.chunk)
+			stage.dout = layout.put(stage.takes, program.Stream, "dout[%d]", stage.chunk)
 		}
 		for number := range len(stage.routines) - 1 {
 			most = max(most, stage.routines[number].Output)
 		}
 	}
-	device.stream, device.gradient = program.None, program.None
-	if compiler.trains() {
-		device.gradient = arena.put(most, program.Stream, "gradient")
-		device.norms = arena.put(compiler.normBytes(), program.Result, "norms")
-		device.total = program.None
-		if device == compiler.ranks[0] {
-			device.total = arena.put(costmodel.RegionAlign, program.Result, "total")
+	layout.device.stream, layout.device.gradient = program.None, program.None
+	if layout.trains() {
+		layout.device.gradient = layout.put(most, program.Stream, "gradient")
+		layout.device.norms = layout.put(layout.normBytes(), program.Result, "norms")
+		layout.device.total = program.None
+		if layout.device == layout.ranks[0] {
+			layout.device.total = layout.put(costmodel.RegionAlign, program.Result, "total")
 		}
-		if device == compiler.ranks[len(compiler.ranks)-1] {
+		if layout.device == layout.ranks[len(layout.ranks)-1] {
 			// No norms arrive here; the room is left, so that what a device takes
 			// is the same wherever it stands.
-			arena.top += compiler.normBytes()
+			layout.top += layout.normBytes()
 		}
 	} else {
-		device.stream = arena.put(most, program.Stream, "stream")
+		layout.device.stream = layout.put(most, program.Stream, "stream")
 	}
-	compiler.results(arena, device)
+	layout.results()
 }
 
 // results places what the caller gets, and the ids that are generated: where
 // the last unit and the first share a device those of every micro-batch stay
 // until its next token.
-func (compiler *compiler) results(arena *arena, device *device) {
-	first, last := compiler.ends()
-	device.result = program.None
-	if device != last.device {
+func (layout *layout) results() {
+	first, last := layout.ends()
+	layout.device.result = program.None
+	if layout.device != last.device {
 		return
 	}
 	name := "logits"
-	if compiler.trains() {
+	if layout.trains() {
 		name = "losses"
 	}
-	device.result = arena.put(last.routines[len(last.routines)-1].Result, program.Result, "%s", name)
+	layout.device.result = layout.put(last.routines[len(last.routines)-1].Result, program.Result, "%s", name)
 	switch {
-	case compiler.tokens == 0:
+	case layout.tokens == 0:
 	case first.device != last.device:
-		device.ids = []int32{arena.put(compiler.idBytes(), program.Stream, "ids")}
+		layout.device.ids = []int32{layout.put(layout.idBytes(), program.Stream, "ids")}
 	default:
-		for microBatch := range compiler.microBatches {
-			device.ids = append(device.ids, arena.put(compiler.idBytes(), program.Stream, "ids[%d]", microBatch))
+		for microBatch := range layout.microBatches {
+			layout.device.ids = append(layout.device.ids, layout.put(layout.idBytes(), program.Stream, "ids[%d]", microBatch))
 		}
 	}
 }

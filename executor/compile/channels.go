@@ -7,62 +7,65 @@ import (
 	"github.com/devmap-dev/devmap/executor/program"
 )
 
+// wiring makes the channels of a program.
+type wiring struct{ *compiler }
+
 // connect makes the channels: between stages, of generated tokens, of tied
 // gradients, of norms.
-func (compiler *compiler) connect() error {
-	for number := 1; number < len(compiler.stages); number++ {
-		compiler.between(number)
+func (wiring wiring) connect() error {
+	for number := 1; number < len(wiring.stages); number++ {
+		wiring.between(number)
 	}
-	if first, last := compiler.ends(); compiler.tokens > 0 && first.device != last.device {
-		compiler.ids = compiler.channel("ids", last.device, first.device, compiler.microBatches, compiler.idBytes(), 0, 0)
-		compiler.ids.inOrder(last.forwards)
+	if first, last := wiring.ends(); wiring.tokens > 0 && first.device != last.device {
+		wiring.ids = wiring.channel("ids", last.device, first.device, wiring.microBatches, wiring.idBytes(), 0, 0)
+		wiring.ids.inOrder(last.forwards)
 	}
-	if !compiler.trains() {
+	if !wiring.trains() {
 		return nil
 	}
-	if err := compiler.exchanged(); err != nil {
+	if err := wiring.exchanged(); err != nil {
 		return err
 	}
-	for rank := 1; rank < len(compiler.ranks); rank++ {
-		one, next := compiler.ranks[rank-1], compiler.ranks[rank]
-		compiler.norms = append(compiler.norms, compiler.channel(fmt.Sprintf("norm[%d]", rank-1), next, one, 1, compiler.normBytes(), 0, 0))
-		compiler.totals = append(compiler.totals, compiler.channel(fmt.Sprintf("total[%d]", rank-1), one, next, 1, costmodel.RegionAlign, 0, 0))
+	for rank := 1; rank < len(wiring.ranks); rank++ {
+		one, next := wiring.ranks[rank-1], wiring.ranks[rank]
+		wiring.norms = append(wiring.norms, wiring.channel(fmt.Sprintf("norm[%d]", rank-1), next, one, 1, wiring.normBytes(), 0, 0))
+		wiring.totals = append(wiring.totals, wiring.channel(fmt.Sprintf("total[%d]", rank-1), one, next, 1, costmodel.RegionAlign, 0, 0))
 	}
 	return nil
 }
 
 // between makes the channels from a stage to the next, and back.
-func (compiler *compiler) between(number int) {
-	from, to := &compiler.stages[number-1], &compiler.stages[number]
+func (wiring wiring) between(number int) {
+	from, to := &wiring.stages[number-1], &wiring.stages[number]
 	if to.takes == 0 {
 		return
 	}
 	source, target := int(from.device.index), int(to.device.index)
-	ticks, latency := compiler.times.Message(source, target, to.takes)
-	need := compiler.outstanding(from.forwards, to.forwards)
-	to.act = compiler.channel(fmt.Sprintf("act[%d]", number), from.device, to.device, need, to.takes, ticks, latency)
+	ticks, latency := wiring.times.Message(source, target, to.takes)
+	need := wiring.outstanding(from.forwards, to.forwards)
+	to.act = wiring.channel(fmt.Sprintf("act[%d]", number), from.device, to.device, need, to.takes, ticks, latency)
 	to.act.inOrder(from.forwards)
 	from.actOut = to.act
-	if compiler.trains() {
-		ticks, latency = compiler.times.Message(target, source, to.takes)
-		from.grad = compiler.channel(fmt.Sprintf("grad[%d]", number-1), to.device, from.device, compiler.outstanding(to.backwards, from.backwards), to.takes, ticks, latency)
+	if wiring.trains() {
+		ticks, latency = wiring.times.Message(target, source, to.takes)
+		from.grad = wiring.channel(fmt.Sprintf("grad[%d]", number-1), to.device, from.device, wiring.outstanding(to.backwards, from.backwards), to.takes, ticks, latency)
 		from.grad.inOrder(to.backwards)
 		to.gradOut = from.grad
 	}
-	if compiler.tokens > 0 {
-		ticks = compiler.times.Token(source, target, from.End-1)
-		to.tok = compiler.channel(fmt.Sprintf("tok[%d]", number), from.device, to.device, need, to.takesToken, ticks, 0)
+	if wiring.tokens > 0 {
+		ticks = wiring.times.Token(source, target, from.End-1)
+		to.tok = wiring.channel(fmt.Sprintf("tok[%d]", number), from.device, to.device, need, to.takesToken, ticks, 0)
 		to.tok.inOrder(from.forwards)
 		from.tokOut = to.tok
 	}
 }
 
-func (compiler *compiler) channel(name string, from, to *device, count int, bytes, ticks, latency int64) *channel {
-	out := &channel{index: int32(len(compiler.out.Channels)), slots: make([]int32, count)}
-	compiler.out.Channels = append(compiler.out.Channels, program.Channel{
+func (wiring wiring) channel(name string, from, to *device, count int, bytes, ticks, latency int64) *channel {
+	out := &channel{index: int32(len(wiring.out.Channels)), slots: make([]int32, count)}
+	wiring.out.Channels = append(wiring.out.Channels, program.Channel{
 		Name: name, From: from.index, To: to.index, Slots: int32(count), Bytes: bytes, Ticks: ticks, Latency: latency,
 	})
-	compiler.channels = append(compiler.channels, out)
+	wiring.channels = append(wiring.channels, out)
 	return out
 }
 

@@ -97,7 +97,7 @@ func (compiler *compiler) program(orders [][]order.Action) (*program.Program, er
 		if err := compiler.order(orders); err != nil {
 			return nil, err
 		}
-		if err := compiler.connect(); err != nil {
+		if err := (wiring{compiler}).connect(); err != nil {
 			return nil, err
 		}
 	}

@@ -97,3 +97,27 @@ func (emitter *emitter) touch(mode program.Mode, buffers ...int32) {
 func (emitter *emitter) read(buffers ...int32)  { emitter.touch(program.Read, buffers...) }
 func (emitter *emitter) write(buffers ...int32) { emitter.touch(program.Write, buffers...) }
 func (emitter *emitter) add(buffers ...int32)   { emitter.touch(program.Accumulate, buffers...) }
+
+// run begins an instruction of a routine, which reads its weights.
+func (emitter *emitter) run(op program.Op, routine *routine, microBatch int32, ticks int64) {
+	instr := emitter.open(op, ticks)
+	instr.Routine, instr.MicroBatch = routine.index, microBatch
+	emitter.weights(routine)
+}
+
+// weights reads what a routine's unit owns, and what of others it reads. Units
+// that pass have no kernel that would read theirs.
+func (emitter *emitter) weights(routine *routine) {
+	unit := &emitter.units[routine.unit]
+	if unit.Passes {
+		return
+	}
+	emitter.read(unit.weights)
+	for _, number := range unit.ties {
+		if held := emitter.device.copies[number]; held != nil {
+			emitter.read(held.weights)
+		} else {
+			emitter.read(emitter.units[emitter.compiler.ties[number].Owner].weights)
+		}
+	}
+}

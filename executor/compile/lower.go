@@ -28,20 +28,20 @@ func (emitter *emitter) deviceBody(device *device) {
 	loaded := emitter.load(device)
 	switch emitter.mode() {
 	case costmodel.Train:
-		slots := newRings(device)
+		train, slots := training{emitter}, newRings(device)
 		for _, action := range device.actions {
 			stage, microBatch := device.stages[action.Chunk], int32(action.MicroBatch)
 			if action.Backward {
-				emitter.backward(stage, microBatch, slots.give(stage, microBatch))
+				train.backward(stage, microBatch, slots.give(stage, microBatch))
 			} else {
-				emitter.forward(stage, microBatch, slots.take(stage, microBatch))
+				train.forward(stage, microBatch, slots.take(stage, microBatch))
 			}
 		}
-		emitter.update(device)
+		stepEnd{emitter}.update()
 	case costmodel.Infer:
 		for round := range emitter.tokens + 1 {
 			for _, action := range device.actions {
-				emitter.infer(device.stages[action.Chunk], int32(action.MicroBatch), round)
+				inference{emitter}.runStage(device.stages[action.Chunk], int32(action.MicroBatch), round)
 			}
 		}
 	case costmodel.Load:

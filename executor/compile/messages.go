@@ -32,20 +32,3 @@ func (emitter *emitter) send(channel *channel, microBatch, buffer int32) {
 	channel.sent++
 	emitter.read(buffer)
 }
-
-// weights reads what a routine's unit owns, and what of others it reads. Units
-// that pass have no kernel that would read theirs.
-func (emitter *emitter) weights(routine *routine) {
-	unit := &emitter.units[routine.unit]
-	if unit.Passes {
-		return
-	}
-	emitter.read(unit.weights)
-	for _, number := range unit.ties {
-		if held := emitter.device.copies[number]; held != nil {
-			emitter.read(held.weights)
-		} else {
-			emitter.read(emitter.units[emitter.compiler.ties[number].Owner].weights)
-		}
-	}
-}

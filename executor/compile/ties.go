@@ -41,23 +41,23 @@ func (compiler *compiler) tie() {
 // exchanged makes the channels on which each use's gradient goes to every other
 // device that has the weight: all of them add up the same gradients in the
 // same order, and their copies stay equal.
-func (compiler *compiler) exchanged() error {
-	for number := range compiler.ties {
-		tie := &compiler.ties[number]
+func (wiring wiring) exchanged() error {
+	for number := range wiring.ties {
+		tie := &wiring.ties[number]
 		for at := range tie.uses {
 			use := &tie.uses[at]
-			unit := &compiler.units[use.unit]
-			for _, holder := range compiler.holders(tie) {
-				to := compiler.units[holder].device
+			unit := &wiring.units[use.unit]
+			for _, holder := range wiring.holders(tie) {
+				to := wiring.units[holder].device
 				if to == unit.device || tie.Grads == 0 {
 					continue
 				}
 				if unit.Grads != tie.Grads {
 					return fmt.Errorf("%s has gradients besides that of %s, which is tied: no program sends a part of them", unit.name, tie.Tensor)
 				}
-				ticks, latency := compiler.times.Message(int(unit.device), int(to), tie.Grads)
+				ticks, latency := wiring.times.Message(int(unit.device), int(to), tie.Grads)
 				name := fmt.Sprintf("tied[%d]_%d_%d", number, use.unit, holder)
-				use.to = append(use.to, compiler.channel(name, &compiler.devices[unit.device], &compiler.devices[to], 1, tie.Grads, ticks, latency))
+				use.to = append(use.to, wiring.channel(name, &wiring.devices[unit.device], &wiring.devices[to], 1, tie.Grads, ticks, latency))
 			}
 		}
 	}
@@ -65,10 +65,10 @@ func (compiler *compiler) exchanged() error {
 }
 
 // holders are the first use on each device.
-func (compiler *compiler) holders(tie *tie) (units []int) {
+func (wiring wiring) holders(tie *tie) (units []int) {
 	var seen []int32
 	for _, use := range tie.uses {
-		if on := compiler.units[use.unit].device; !slices.Contains(seen, on) {
+		if on := wiring.units[use.unit].device; !slices.Contains(seen, on) {
 			seen, units = append(seen, on), append(units, use.unit)
 		}
 	}

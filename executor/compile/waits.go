@@ -62,17 +62,6 @@ func (emitter *emitter) wait(wait program.Wait) {
 	emitter.out.Instrs[emitter.last()].EndWait++
 }
 
-// awaitRound makes the last instruction wait for the end of a round of a device
-// map: one device works at a time. What ends the round is on the last unit's
-// device, whose stream orders its own instructions.
-func (emitter *emitter) awaitRound(round int, on *device) {
-	if on == emitter.device {
-		return
-	}
-	emitter.later = append(emitter.later, laterWait{len(emitter.out.Waits), round})
-	emitter.wait(program.Wait{})
-}
-
 // settle fills in the waits between devices.
 func (emitter *emitter) settle() {
 	for _, wait := range emitter.later {

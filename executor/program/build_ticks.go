@@ -41,30 +41,30 @@ func (program *Program) alikeOf(instr *Instr) (alike, bool) {
 
 // settleTicks gives channels and instructions their durations. One of its own
 // comes before that of the instruction's channel or routine.
-func (build *builder) settleTicks(numbered *numbering) {
-	program := &build.program
-	if len(build.links)+len(build.ticks) == 0 {
+func (link *linker) settleTicks() {
+	program := &link.program
+	if len(link.links)+len(link.ticks) == 0 {
 		return
 	}
 	program.Timed = true
-	build.settleLinks()
-	ticks := build.ticksOfAlike()
+	link.settleLinks()
+	ticks := link.ticksOfAlike()
 	for i := range program.Instrs {
 		program.Instrs[i].Ticks = program.usualTicks(&program.Instrs[i], ticks)
 	}
 	given := map[int32]bool{}
-	for i := range build.ticks {
-		own := &build.ticks[i]
+	for i := range link.ticks {
+		own := &link.ticks[i]
 		if own.object != "" {
 			continue
 		}
-		device, ok := build.devices[own.device]
+		device, ok := link.devices[own.device]
 		var index int32
 		if ok {
-			index, ok = numbered.find(device, own.number)
+			index, ok = link.find(device, own.number)
 		}
 		if !ok || given[index] {
-			build.faultAt(own.place, None, None, "ticks of %d.%d: %s", own.device, own.number, onceOr(ok, "there is no such instruction"))
+			link.faultAt(own.place, None, None, "ticks of %d.%d: %s", own.device, own.number, onceOr(ok, "there is no such instruction"))
 			continue
 		}
 		given[index] = true
@@ -84,35 +84,35 @@ func (program *Program) usualTicks(instr *Instr, ticks map[alike]int64) int64 {
 	return ticks[like]
 }
 
-func (build *builder) settleLinks() {
+func (link *linker) settleLinks() {
 	given := map[int32]bool{}
-	for _, link := range build.links {
-		index, ok := build.channels[link.channel]
+	for _, line := range link.links {
+		index, ok := link.channels[line.channel]
 		if !ok || given[index] {
-			build.faultAt(link.place, None, None, "link of channel %q: %s", link.channel, onceOr(ok, "it is not declared"))
+			link.faultAt(line.place, None, None, "link of channel %q: %s", line.channel, onceOr(ok, "it is not declared"))
 			continue
 		}
 		given[index] = true
-		channel := &build.program.Channels[index]
-		channel.Ticks, channel.Latency = link.ticks, link.latency
+		channel := &link.program.Channels[index]
+		channel.Ticks, channel.Latency = line.ticks, line.latency
 	}
 }
 
-func (build *builder) ticksOfAlike() map[alike]int64 {
+func (link *linker) ticksOfAlike() map[alike]int64 {
 	ticks := map[alike]int64{}
-	for i := range build.ticks {
-		line := &build.ticks[i]
+	for i := range link.ticks {
+		line := &link.ticks[i]
 		if line.object == "" {
 			continue
 		}
-		device, known := build.devices[line.device]
-		object, ok := build.routines[line.object]
+		device, known := link.devices[line.device]
+		object, ok := link.routines[line.object]
 		if known && !line.op.Runs() {
-			object, ok = build.names[device].buffers[line.object]
+			object, ok = link.names[device].buffers[line.object]
 		}
 		like := alike{device, object, line.op}
 		if _, twice := ticks[like]; twice || !known || !ok {
-			build.faultAt(line.place, None, None, "ticks of %s %q on device %d: %s", line.op, line.object, line.device, onceOr(known && ok, "one of them is not declared"))
+			link.faultAt(line.place, None, None, "ticks of %s %q on device %d: %s", line.op, line.object, line.device, onceOr(known && ok, "one of them is not declared"))
 			continue
 		}
 		ticks[like] = line.ticks

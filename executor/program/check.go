@@ -99,11 +99,11 @@ func (program *Program) Check() *Report {
 	}
 	check.number()
 	check.lines()
-	check.routines()
-	check.messages()
-	check.arenas()
+	(&routineRules{check}).routines()
+	(&channelRules{check}).messages()
+	(&arenaRules{check}).arenas()
 	if !check.walk() {
-		check.cycle()
+		newCycleSearch(check).cycle()
 	}
 	report.Faults = check.faults.all()
 	<-counted

@@ -5,56 +5,59 @@ import (
 	"slices"
 )
 
+// arenaRules checks where buffers lie, and cuts arenas into cells: V8 and V9.
+type arenaRules struct{ *check }
+
 // arenas holds buffers to V9 and, where they are there throughout, to V8; and
 // cuts arenas into cells.
-func (check *check) arenas() {
-	check.spans = make([]span, len(check.Buffers))
-	touched := check.touched()
+func (rules *arenaRules) arenas() {
+	rules.spans = make([]span, len(rules.Buffers))
+	touched := rules.touched()
 	cells := int32(0)
-	for _, buffers := range check.byDevice() {
+	for _, buffers := range rules.byDevice() {
 		slices.SortFunc(buffers, func(a, b int32) int {
-			return cmp.Or(cmp.Compare(check.Buffers[a].Offset, check.Buffers[b].Offset), cmp.Compare(a, b))
+			return cmp.Or(cmp.Compare(rules.Buffers[a].Offset, rules.Buffers[b].Offset), cmp.Compare(a, b))
 		})
-		check.throughout(buffers, touched)
-		cells = check.cut(buffers, cells)
+		rules.throughout(buffers, touched)
+		cells = rules.cut(buffers, cells)
 	}
-	cells = check.owned(cells)
-	check.cells = make([]cell, cells)
-	for i := range check.cells {
-		check.cells[i] = cell{owner: None, reader: none, writer: none, micro: None, pass: None}
+	cells = rules.owned(cells)
+	rules.cells = make([]cell, cells)
+	for i := range rules.cells {
+		rules.cells[i] = cell{owner: None, reader: none, writer: none, micro: None, pass: None}
 	}
-	for i := range check.Devices {
-		check.arena(int32(i))
+	for i := range rules.Devices {
+		rules.arena(int32(i))
 	}
-	for i := range check.Buffers {
-		buffer := &check.Buffers[i]
-		if end := buffer.Offset + buffer.Bytes; end > check.Devices[buffer.Device].Arena {
-			check.faultOn("V9", buffer.Device, "buffer %q ends at byte %d; the arena has %d", buffer.Name, end, check.Devices[buffer.Device].Arena)
+	for i := range rules.Buffers {
+		buffer := &rules.Buffers[i]
+		if end := buffer.Offset + buffer.Bytes; end > rules.Devices[buffer.Device].Arena {
+			rules.faultOn("V9", buffer.Device, "buffer %q ends at byte %d; the arena has %d", buffer.Name, end, rules.Devices[buffer.Device].Arena)
 		}
 	}
 }
 
 // arena: V9, an arena is no larger than what the device may hold.
-func (check *check) arena(device int32) {
-	if of := &check.Devices[device]; of.Arena > of.Budget {
-		check.faultOn("V9", device, "the arena is %d bytes, the budget %d: %d too many", of.Arena, of.Budget, of.Arena-of.Budget)
+func (rules *arenaRules) arena(device int32) {
+	if of := &rules.Devices[device]; of.Arena > of.Budget {
+		rules.faultOn("V9", device, "the arena is %d bytes, the budget %d: %d too many", of.Arena, of.Budget, of.Arena-of.Budget)
 	}
 }
 
 // touched says which buffers any instruction touches.
-func (check *check) touched() []bool {
-	touched := make([]bool, len(check.Buffers))
-	for i := range check.Accesses {
-		touched[check.Accesses[i].Buffer] = true
+func (rules *arenaRules) touched() []bool {
+	touched := make([]bool, len(rules.Buffers))
+	for i := range rules.Accesses {
+		touched[rules.Accesses[i].Buffer] = true
 	}
 	return touched
 }
 
 // byDevice is the buffers that have bytes, by device.
-func (check *check) byDevice() [][]int32 {
-	buffers := make([][]int32, len(check.Devices))
-	for i := range check.Buffers {
-		if device := check.Buffers[i].Device; check.Buffers[i].Bytes > 0 {
+func (rules *arenaRules) byDevice() [][]int32 {
+	buffers := make([][]int32, len(rules.Devices))
+	for i := range rules.Buffers {
+		if device := rules.Buffers[i].Device; rules.Buffers[i].Bytes > 0 {
 			buffers[device] = append(buffers[device], int32(i))
 		}
 	}
@@ -64,16 +67,16 @@ func (check *check) byDevice() [][]int32 {
 // throughout: V8, a buffer that is there throughout overlaps none that is used
 // or there throughout too. buffers are in the order of their offsets, so that
 // of those before one the two that reach furthest are all that need be looked at.
-func (check *check) throughout(buffers []int32, touched []bool) {
+func (rules *arenaRules) throughout(buffers []int32, touched []bool) {
 	furthest, always := None, None // of all that count, of those there throughout
 	end := func(index int32) int64 {
 		if index == None {
 			return 0
 		}
-		return check.Buffers[index].Offset + check.Buffers[index].Bytes
+		return rules.Buffers[index].Offset + rules.Buffers[index].Bytes
 	}
 	for _, index := range buffers {
-		buffer := &check.Buffers[index]
+		buffer := &rules.Buffers[index]
 		throughout := buffer.Class.Throughout()
 		if !throughout && !touched[index] {
 			continue
@@ -83,8 +86,8 @@ func (check *check) throughout(buffers []int32, touched []bool) {
 			other = furthest
 		}
 		if end(other) > buffer.Offset {
-			check.faultOn("V8", buffer.Device, "buffers %q [%d, %d) and %q [%d, %d) overlap, and one of them is there throughout; want them apart",
-				check.Buffers[other].Name, check.Buffers[other].Offset, end(other), buffer.Name, buffer.Offset, end(index))
+			rules.faultOn("V8", buffer.Device, "buffers %q [%d, %d) and %q [%d, %d) overlap, and one of them is there throughout; want them apart",
+				rules.Buffers[other].Name, rules.Buffers[other].Offset, end(other), buffer.Name, buffer.Offset, end(index))
 		}
 		if end(index) > end(furthest) {
 			furthest = index
@@ -97,10 +100,10 @@ func (check *check) throughout(buffers []int32, touched []bool) {
 
 // cut finds the cells of a device's buffers, in the order of their offsets,
 // numbered from first; it returns the next number.
-func (check *check) cut(buffers []int32, first int32) int32 {
+func (rules *arenaRules) cut(buffers []int32, first int32) int32 {
 	borders := make([]int64, 0, 2*len(buffers))
 	for _, index := range buffers {
-		buffer := &check.Buffers[index]
+		buffer := &rules.Buffers[index]
 		borders = append(borders, buffer.Offset, buffer.Offset+buffer.Bytes)
 	}
 	slices.Sort(borders)
@@ -110,24 +113,24 @@ func (check *check) cut(buffers []int32, first int32) int32 {
 		return first + int32(found)
 	}
 	for _, index := range buffers {
-		buffer := &check.Buffers[index]
-		check.spans[index].first, check.spans[index].end = number(buffer.Offset), number(buffer.Offset+buffer.Bytes)
+		buffer := &rules.Buffers[index]
+		rules.spans[index].first, rules.spans[index].end = number(buffer.Offset), number(buffer.Offset+buffer.Bytes)
 	}
 	return first + int32(len(borders))
 }
 
 // owned gives cells of their own to the buffers that end before they are
 // written anew, numbered from first; it returns the next number.
-func (check *check) owned(first int32) int32 {
-	for i := range check.spans {
-		check.spans[i].own = None
+func (rules *arenaRules) owned(first int32) int32 {
+	for i := range rules.spans {
+		rules.spans[i].own = None
 	}
-	for i := range check.Instrs {
-		if op := check.Instrs[i].Op; op != Recv && op != Unload {
+	for i := range rules.Instrs {
+		if op := rules.Instrs[i].Op; op != Recv && op != Unload {
 			continue
 		}
-		for _, access := range check.accesses(int32(i)) {
-			if span := &check.spans[access.Buffer]; span.own == None {
+		for _, access := range rules.accesses(int32(i)) {
+			if span := &rules.spans[access.Buffer]; span.own == None {
 				span.own = first
 				first++
 			}

@@ -22,11 +22,10 @@ const cycleEffort = 1 << 24
 // the smallest circle through it; it is then left out of what follows, and no
 // search goes deeper than the best so far. The first begins on a circle, so that
 // there is an answer where the effort ends before all have been looked at.
-func (check *check) cycle() {
-	search := newCycleSearch(check)
+func (search *cycleSearch) cycle() {
 	first := search.onCycle()
 	search.through(first)
-	for index := range check.Instrs {
+	for index := range search.Instrs {
 		if search.effort <= 0 {
 			break
 		}
@@ -37,7 +36,7 @@ func (check *check) cycle() {
 	for i, edge := range best {
 		text[i] = fmt.Sprintf("%s before %s (%s)", search.name(edge.from), search.name(best[(i+1)%len(best)].from), edge.reason)
 	}
-	check.faultAt("V6", best[0].from, "deadlock, a circle of %d: %s; want one of these gone: another order in a stream, a wait less, a slot more",
+	search.faultAt("V6", best[0].from, "deadlock, a circle of %d: %s; want one of these gone: another order in a stream, a wait less, a slot more",
 		len(best), strings.Join(text, ", "))
 }
 
@@ -71,32 +70,32 @@ func newCycleSearch(check *check) *cycleSearch {
 }
 
 // left reports an instruction that the walk has not run.
-func (check *check) left(index int32) bool {
-	return check.place[index] > check.cursor[check.stream[index]]
+func (search *cycleSearch) left(index int32) bool {
+	return search.place[index] > search.cursor[search.stream[index]]
 }
 
 // event is the instruction that an instruction's event is known by.
-func (check *check) event(index int32) int32 {
-	if check.Instrs[index].Op == Recv && check.meets(index) {
-		return check.follows[index]
+func (search *cycleSearch) event(index int32) int32 {
+	if search.Instrs[index].Op == Recv && search.meets(index) {
+		return search.follows[index]
 	}
 	return index
 }
 
 // members are the instructions of an event.
-func (check *check) members(event int32) []int32 {
-	if check.meets(event) {
-		return []int32{event, check.follows[event]}
+func (search *cycleSearch) members(event int32) []int32 {
+	if search.meets(event) {
+		return []int32{event, search.follows[event]}
 	}
 	return []int32{event}
 }
 
 // name is an event as the fault tells it.
-func (check *check) name(event int32) string {
-	if check.meets(event) {
-		return check.brief(event) + " and " + check.brief(check.follows[event])
+func (search *cycleSearch) name(event int32) string {
+	if search.meets(event) {
+		return search.brief(event) + " and " + search.brief(search.follows[event])
 	}
-	return check.brief(event)
+	return search.brief(event)
 }
 
 // crossings are the events that must happen before an instruction because it

@@ -8,6 +8,7 @@ import "slices"
 // way; that one way is wrong shows in that other micro-batches go the other way,
 // and that backward does not take from a routine what its forward gave to it.
 type flow struct {
+	*check
 	from [][]int32 // by pass: of each of its accesses, the routine that it takes from
 	lags [][]int32 // by routine: of each access of its decodes, how many tokens older that is, plus 1
 	gave [][]int32 // by routine: those whose forward it takes from in its own
@@ -17,7 +18,7 @@ type flow struct {
 
 func newFlow(check *check) flow {
 	found := flow{
-		from: make([][]int32, int(passOps)*len(check.Routines)), lags: make([][]int32, len(check.Routines)), gave: make([][]int32, len(check.Routines)),
+		check: check, from: make([][]int32, int(passOps)*len(check.Routines)), lags: make([][]int32, len(check.Routines)), gave: make([][]int32, len(check.Routines)),
 		private: make([]bool, len(check.Buffers)),
 	}
 	for i := range check.Buffers {
@@ -42,67 +43,67 @@ func passOf(instr *Instr) int32 {
 
 // handedOn: V7, what a pass finds in a buffer is of the same routine for all
 // micro-batches, and backward goes the way back that forward came.
-func (walker *walker) handedOn(index int32, ordinal int, access Access) {
-	span := walker.spans[access.Buffer]
-	if span.first == span.end || !walker.flow.private[access.Buffer] {
+func (flow *flow) handedOn(index int32, ordinal int, access Access) {
+	span := flow.spans[access.Buffer]
+	if span.first == span.end || !flow.private[access.Buffer] {
 		return
 	}
-	cell, instr := &walker.cells[span.first], &walker.Instrs[index]
+	cell, instr := &flow.cells[span.first], &flow.Instrs[index]
 	pass := passOf(instr)
 	if instr.Op == Decode && pass != None && cell.pass != None {
-		walker.ofToken(index, ordinal, access, cell)
+		flow.ofToken(index, ordinal, access, cell)
 	}
 	if pass == None || cell.pass == None || cell.pass%passOps != pass%passOps || cell.pass == pass {
 		return
 	}
 	giver := cell.pass / passOps
-	from := walker.flow.from[pass]
+	from := flow.from[pass]
 	for len(from) <= ordinal {
 		from = append(from, None)
 	}
-	walker.flow.from[pass] = from
+	flow.from[pass] = from
 	switch {
 	case from[ordinal] == None:
 		from[ordinal] = giver
-		walker.goesBack(index, access, giver)
+		flow.goesBack(index, access, giver)
 	case from[ordinal] != giver:
-		walker.faultAt("V7", index, "finds in %q what routine %q left there; for another micro-batch it was what %q left: want all in one order",
-			walker.Buffers[access.Buffer].Name, walker.Routines[giver].Name, walker.Routines[from[ordinal]].Name)
+		flow.faultAt("V7", index, "finds in %q what routine %q left there; for another micro-batch it was what %q left: want all in one order",
+			flow.Buffers[access.Buffer].Name, flow.Routines[giver].Name, flow.Routines[from[ordinal]].Name)
 	}
 }
 
 // goesBack notes what a forward takes, and holds a backward and a decode to it.
-func (walker *walker) goesBack(index int32, access Access, giver int32) {
-	instr := &walker.Instrs[index]
-	gave := walker.flow.gave
+func (flow *flow) goesBack(index int32, access Access, giver int32) {
+	instr := &flow.Instrs[index]
+	gave := flow.gave
 	switch {
 	case instr.Op == Forward:
 		gave[instr.Routine] = append(gave[instr.Routine], giver)
 	case instr.Op == Backward && len(gave[giver]) > 0 && !slices.Contains(gave[giver], instr.Routine):
-		walker.faultAt("V7", index, "finds in %q what routine %q left there, whose forward takes from %q: want backwards in the opposite order of forwards",
-			walker.Buffers[access.Buffer].Name, walker.Routines[giver].Name, walker.Routines[gave[giver][0]].Name)
+		flow.faultAt("V7", index, "finds in %q what routine %q left there, whose forward takes from %q: want backwards in the opposite order of forwards",
+			flow.Buffers[access.Buffer].Name, flow.Routines[giver].Name, flow.Routines[gave[giver][0]].Name)
 	case instr.Op == Decode && len(gave[instr.Routine]) > 0 && !slices.Contains(gave[instr.Routine], giver):
-		walker.faultAt("V7", index, "finds in %q what routine %q left there; its forward takes from %q: want decodes in the order of forwards",
-			walker.Buffers[access.Buffer].Name, walker.Routines[giver].Name, walker.Routines[gave[instr.Routine][0]].Name)
+		flow.faultAt("V7", index, "finds in %q what routine %q left there; its forward takes from %q: want decodes in the order of forwards",
+			flow.Buffers[access.Buffer].Name, flow.Routines[giver].Name, flow.Routines[gave[instr.Routine][0]].Name)
 	}
 }
 
 // ofToken: V7, what a decode finds is as many tokens old each time: none where
 // the routine before it left it, one where the last routine left the token.
-func (walker *walker) ofToken(index int32, ordinal int, access Access, cell *cell) {
-	instr := &walker.Instrs[index]
-	lag := walker.tokens[index] - walker.tokens[walker.at(cell.writer, cell.writerPlace)] + 1
-	lags := walker.flow.lags[instr.Routine]
+func (flow *flow) ofToken(index int32, ordinal int, access Access, cell *cell) {
+	instr := &flow.Instrs[index]
+	lag := flow.tokens[index] - flow.tokens[flow.at(cell.writer, cell.writerPlace)] + 1
+	lags := flow.lags[instr.Routine]
 	for len(lags) <= ordinal {
 		lags = append(lags, 0)
 	}
-	walker.flow.lags[instr.Routine] = lags
+	flow.lags[instr.Routine] = lags
 	switch lags[ordinal] {
 	case 0:
 		lags[ordinal] = lag
 	case lag:
 	default:
-		walker.faultAt("V7", index, "finds in %q what is %d tokens old; for another token it was %d: want as many for all",
-			walker.Buffers[access.Buffer].Name, lag-1, lags[ordinal]-1)
+		flow.faultAt("V7", index, "finds in %q what is %d tokens old; for another token it was %d: want as many for all",
+			flow.Buffers[access.Buffer].Name, lag-1, lags[ordinal]-1)
 	}
 }

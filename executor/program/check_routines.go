@@ -12,45 +12,48 @@ func newPasses(micros int32) *passes {
 	}
 }
 
+// routineRules checks what routines run, and where: V1 and V2.
+type routineRules struct{ *check }
+
 // routines holds what runs to V1 and V2. Every routine's instructions are looked
 // at together, with arrays of one entry a micro-batch that serve all routines:
 // the cost is one look at each instruction, whatever numbers a file names.
-func (check *check) routines() {
-	check.units()
-	instrs, starts := check.byRoutine()
+func (rules *routineRules) routines() {
+	rules.units()
+	instrs, starts := rules.byRoutine()
 	if len(instrs) == 0 {
 		return // a program that loads, or only sends
 	}
-	micros, training, forwards := check.microBatches(instrs, starts)
+	micros, training, forwards := rules.microBatches(instrs, starts)
 	found, decodes := newPasses(micros), []int32(nil)
-	for routine := range check.Routines {
+	for routine := range rules.Routines {
 		of := instrs[starts[routine]:starts[routine+1]]
 		if len(of) == 0 {
-			check.faultOn("V1", None, "routine %q is never run; want a forward of every micro-batch", check.Routines[routine].Name)
+			rules.faultOn("V1", None, "routine %q is never run; want a forward of every micro-batch", rules.Routines[routine].Name)
 			continue
 		}
-		check.oneDevice(of)
-		check.oncePerMicroBatch(of, found, micros)
-		kind := check.kindOf(of)
+		rules.oneDevice(of)
+		rules.oncePerMicroBatch(of, found, micros)
+		kind := rules.kindOf(of)
 		if kind.forward || forwards && (!kind.backward || micros < 2) {
-			check.complete(of[0], found.forward, Forward)
+			rules.complete(of[0], found.forward, Forward)
 		}
 		if kind.backward || training && kind.forward {
-			check.complete(of[0], found.backward, Backward)
+			rules.complete(of[0], found.backward, Backward)
 		}
-		check.inOrder(found)
-		decodes = check.sameDecodes(of, found.decodes, decodes)
+		rules.inOrder(found)
+		decodes = rules.sameDecodes(of, found.decodes, decodes)
 	}
 }
 
 // units: V2, every unit in one routine.
-func (check *check) units() {
+func (rules *routineRules) units() {
 	owner := make(map[string]int)
-	for i := range check.Routines {
-		for _, unit := range check.Routines[i].Units {
+	for i := range rules.Routines {
+		for _, unit := range rules.Routines[i].Units {
 			if first, twice := owner[unit]; twice {
-				check.faultOn("V2", None, "unit %q is in routine %q and again in %q; a unit runs in one", unit,
-					check.Routines[first].Name, check.Routines[i].Name)
+				rules.faultOn("V2", None, "unit %q is in routine %q and again in %q; a unit runs in one", unit,
+					rules.Routines[first].Name, rules.Routines[i].Name)
 				continue
 			}
 			owner[unit] = i
@@ -60,18 +63,18 @@ func (check *check) units() {
 
 // byRoutine sorts the instructions that run routines by these; those that name
 // none, and micro-batches that they do not name, are faults.
-func (check *check) byRoutine() (instrs, starts []int32) {
-	starts = make([]int32, len(check.Routines)+2)
-	for i := range check.Instrs {
-		instr := &check.Instrs[i]
+func (rules *routineRules) byRoutine() (instrs, starts []int32) {
+	starts = make([]int32, len(rules.Routines)+2)
+	for i := range rules.Instrs {
+		instr := &rules.Instrs[i]
 		if !instr.Op.Runs() {
 			continue
 		}
 		switch {
 		case instr.Routine == None:
-			check.faultAt("V1", int32(i), "names no routine; want that of what it runs")
+			rules.faultAt("V1", int32(i), "names no routine; want that of what it runs")
 		case instr.Routine >= 0 && instr.MicroBatch < 0:
-			check.faultAt("V1", int32(i), "names no micro-batch; want mb0, mb1, …")
+			rules.faultAt("V1", int32(i), "names no micro-batch; want mb0, mb1, …")
 		case instr.Routine >= 0:
 			starts[instr.Routine+2]++
 		}
@@ -80,24 +83,24 @@ func (check *check) byRoutine() (instrs, starts []int32) {
 		starts[i] += starts[i-1]
 	}
 	instrs = make([]int32, starts[len(starts)-1])
-	for i := range check.Instrs {
-		if instr := &check.Instrs[i]; instr.Op.Runs() && instr.Routine >= 0 && instr.MicroBatch >= 0 {
+	for i := range rules.Instrs {
+		if instr := &rules.Instrs[i]; instr.Op.Runs() && instr.Routine >= 0 && instr.MicroBatch >= 0 {
 			instrs[starts[instr.Routine+1]] = int32(i)
 			starts[instr.Routine+1]++
 		}
 	}
-	return instrs, starts[:len(check.Routines)+1]
+	return instrs, starts[:len(rules.Routines)+1]
 }
 
 // microBatches is how many there are: as many as most routines run forward (of
 // two such numbers the larger), or of a program without forwards backward or at
 // all. It also says whether anything runs backward, and forward.
-func (check *check) microBatches(instrs, starts []int32) (micros int32, training, forwards bool) {
+func (rules *routineRules) microBatches(instrs, starts []int32) (micros int32, training, forwards bool) {
 	var counts [Decode + 1][]int32
-	for routine := range check.Routines {
+	for routine := range rules.Routines {
 		var of [Decode + 1]int32
 		for _, index := range instrs[starts[routine]:starts[routine+1]] {
-			of[check.Instrs[index].Op]++
+			of[rules.Instrs[index].Op]++
 		}
 		for op, count := range of {
 			if count > 0 {
@@ -134,47 +137,47 @@ func mostOften(numbers []int32) int32 {
 // kind says which ops a routine has.
 type kind struct{ forward, backward bool }
 
-func (check *check) kindOf(of []int32) kind {
+func (rules *routineRules) kindOf(of []int32) kind {
 	found := kind{}
 	for _, index := range of {
-		found.forward = found.forward || check.Instrs[index].Op == Forward
-		found.backward = found.backward || check.Instrs[index].Op == Backward
+		found.forward = found.forward || rules.Instrs[index].Op == Forward
+		found.backward = found.backward || rules.Instrs[index].Op == Backward
 	}
 	return found
 }
 
 // oneDevice: V2, a routine's instructions are all on one device.
-func (check *check) oneDevice(of []int32) {
-	device := check.Instrs[of[0]].Device
+func (rules *routineRules) oneDevice(of []int32) {
+	device := rules.Instrs[of[0]].Device
 	for _, index := range of[1:] {
-		if check.Instrs[index].Device != device {
-			check.faultAt("V2", index, "routine %q also runs on device %d, at %s; want one device", check.Routines[check.Instrs[index].Routine].Name,
-				check.Devices[device].ID, check.Place(of[0]))
+		if rules.Instrs[index].Device != device {
+			rules.faultAt("V2", index, "routine %q also runs on device %d, at %s; want one device", rules.Routines[rules.Instrs[index].Routine].Name,
+				rules.Devices[device].ID, rules.Place(of[0]))
 			return
 		}
 	}
 }
 
 // oncePerMicroBatch: V1, no micro-batch beyond the last, none twice.
-func (check *check) oncePerMicroBatch(of []int32, found *passes, micros int32) {
+func (rules *routineRules) oncePerMicroBatch(of []int32, found *passes, micros int32) {
 	found.reset()
 	for _, index := range of {
-		instr := &check.Instrs[index]
+		instr := &rules.Instrs[index]
 		if instr.MicroBatch >= micros {
-			check.faultAt("V1", index, "micro-batch %d; there are %d, from mb0", instr.MicroBatch, micros)
+			rules.faultAt("V1", index, "micro-batch %d; there are %d, from mb0", instr.MicroBatch, micros)
 			continue
 		}
 		if instr.Op == Decode {
 			found.decodes[instr.MicroBatch]++
-			if check.tokens == nil {
-				check.tokens = make([]int32, len(check.Instrs))
+			if rules.tokens == nil {
+				rules.tokens = make([]int32, len(rules.Instrs))
 			}
-			check.tokens[index] = found.decodes[instr.MicroBatch]
+			rules.tokens[index] = found.decodes[instr.MicroBatch]
 			continue
 		}
 		list := found.list(instr)
 		if first := list[instr.MicroBatch]; first != None {
-			check.twice(index, first)
+			rules.twice(index, first)
 			continue
 		}
 		list[instr.MicroBatch] = index
@@ -185,7 +188,7 @@ func (check *check) oncePerMicroBatch(of []int32, found *passes, micros int32) {
 	}
 	for micro, second := range found.second {
 		if second != None {
-			check.twice(second, found.backward[micro])
+			rules.twice(second, found.backward[micro])
 		}
 	}
 }
@@ -212,47 +215,47 @@ func (found *passes) list(instr *Instr) []int32 {
 	return found.backward
 }
 
-func (check *check) twice(index, first int32) {
-	check.faultAt("V1", index, "the same as %s; want one of each micro-batch", check.Place(first))
+func (rules *routineRules) twice(index, first int32) {
+	rules.faultAt("V1", index, "the same as %s; want one of each micro-batch", rules.Place(first))
 }
 
 // complete: V1, no micro-batch left out. one is an instruction of the routine.
-func (check *check) complete(one int32, list []int32, op Op) {
+func (rules *routineRules) complete(one int32, list []int32, op Op) {
 	for micro, index := range list {
 		if index == None {
-			check.faultOn("V1", check.Instrs[one].Device, "routine %q has no %s of mb%d; want one of each of the %d micro-batches",
-				check.Routines[check.Instrs[one].Routine].Name, op, micro, len(list))
+			rules.faultOn("V1", rules.Instrs[one].Device, "routine %q has no %s of mb%d; want one of each of the %d micro-batches",
+				rules.Routines[rules.Instrs[one].Routine].Name, op, micro, len(list))
 		}
 	}
 }
 
 // inOrder: V1, forward happens before recompute before backward. That is seen
 // when they are walked over.
-func (check *check) inOrder(found *passes) {
+func (rules *routineRules) inOrder(found *passes) {
 	for micro, backward := range found.backward {
 		forward, recompute := found.forward[micro], found.recompute[micro]
 		if recompute != None {
-			check.before[recompute] = forward
+			rules.before[recompute] = forward
 			if backward == None {
-				check.faultAt("V1", recompute, "no backward uses what it makes; want one behind it")
+				rules.faultAt("V1", recompute, "no backward uses what it makes; want one behind it")
 			}
 			forward = recompute
 		}
 		if backward != None {
-			check.before[backward] = forward
+			rules.before[backward] = forward
 		}
 	}
 }
 
 // sameDecodes: V1, as many decodes of each micro-batch as the first routine has.
-func (check *check) sameDecodes(of, decodes, first []int32) []int32 {
+func (rules *routineRules) sameDecodes(of, decodes, first []int32) []int32 {
 	if first == nil {
 		return slices.Clone(decodes)
 	}
 	for micro, count := range decodes {
 		if count != first[micro] {
-			check.faultOn("V1", check.Instrs[of[0]].Device, "routine %q decodes mb%d %d times, the first routine %d times; want the same of all",
-				check.Routines[check.Instrs[of[0]].Routine].Name, micro, count, first[micro])
+			rules.faultOn("V1", rules.Instrs[of[0]].Device, "routine %q decodes mb%d %d times, the first routine %d times; want the same of all",
+				rules.Routines[rules.Instrs[of[0]].Routine].Name, micro, count, first[micro])
 		}
 	}
 	return first

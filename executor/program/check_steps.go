@@ -2,51 +2,57 @@ package program
 
 import "slices"
 
+// stepRules checks the steps of a whole program: V12 and V13.
+type stepRules struct {
+	*check
+	use *gradientUse
+}
+
 // gradientsUsed holds the steps of a whole program to V12 and V13: no gradient
 // is lost, and all copies of a tied weight are updated with the same gradients.
 //
 // A step that writes what a routine reads updates weights; others (norms for
 // clipping) only look at gradients. A program without any of the first kind is
 // held to what all its steps do, one without steps to nothing.
-func (walker *walker) gradientsUsed() {
-	steps := walker.updates()
+func (rules *stepRules) gradientsUsed() {
+	steps := rules.updates()
 	if len(steps) == 0 {
 		return
 	}
-	walker.reachSteps(steps)
-	walker.ownGradients(steps)
-	walker.tiedGradients(steps)
+	rules.reachSteps(steps)
+	rules.ownGradients(steps)
+	rules.tiedGradients(steps)
 }
 
 // updates are the steps that update weights, or all.
-func (walker *walker) updates() []stepUse {
+func (rules *stepRules) updates() []stepUse {
 	var found []stepUse
-	for _, step := range walker.use.steps {
-		for _, access := range walker.accesses(step.instr) {
-			if access.Mode != Read && walker.use.byRoutine[access.Buffer] {
+	for _, step := range rules.use.steps {
+		for _, access := range rules.accesses(step.instr) {
+			if access.Mode != Read && rules.use.byRoutine[access.Buffer] {
 				found = append(found, step)
 				break
 			}
 		}
 	}
 	if found == nil {
-		return walker.use.steps
+		return rules.use.steps
 	}
 	return found
 }
 
 // reachSteps: V12, every gradient that a backward makes reaches a step.
-func (walker *walker) reachSteps(steps []stepUse) {
-	reached := make([]bool, len(walker.Buffers))
+func (rules *stepRules) reachSteps(steps []stepUse) {
+	reached := make([]bool, len(rules.Buffers))
 	for _, step := range steps {
 		for _, gradient := range step.gradients {
 			reached[gradient] = true
 		}
 	}
-	for buffer, gradient := range walker.use.gradient {
-		if gradient && walker.use.byBackward[buffer] && !reached[buffer] {
-			walker.faultOn("V12", walker.Buffers[buffer].Device, "gradient %q reaches no step that updates weights; want one that reads it behind its last backward",
-				walker.Buffers[buffer].Name)
+	for buffer, gradient := range rules.use.gradient {
+		if gradient && rules.use.byBackward[buffer] && !reached[buffer] {
+			rules.faultOn("V12", rules.Buffers[buffer].Device, "gradient %q reaches no step that updates weights; want one that reads it behind its last backward",
+				rules.Buffers[buffer].Name)
 		}
 	}
 }
@@ -54,11 +60,11 @@ func (walker *walker) reachSteps(steps []stepUse) {
 // ownGradients: a routine with one gradient has in it the gradients of all
 // weights that it reads, so that each step that updates one of them reads it:
 // V13 where several routines read the weight, else V12.
-func (walker *walker) ownGradients(steps []stepUse) {
-	gradients := walker.gradientOf()
-	readers := walker.readersOfWeights()
+func (rules *stepRules) ownGradients(steps []stepUse) {
+	gradients := rules.gradientOf()
+	readers := rules.readersOfWeights()
 	for _, step := range steps {
-		for _, access := range walker.accesses(step.instr) {
+		for _, access := range rules.accesses(step.instr) {
 			if access.Mode == Read {
 				continue
 			}
@@ -74,8 +80,8 @@ func (walker *walker) ownGradients(steps []stepUse) {
 				if len(readers[access.Buffer]) > 1 {
 					rule = "V13"
 				}
-				walker.faultAt(rule, step.instr, "updates %q, which routine %q reads, without that routine's gradient %q; want it to read the gradient of every use",
-					walker.Buffers[access.Buffer].Name, walker.Routines[routine].Name, walker.Buffers[gradient].Name)
+				rules.faultAt(rule, step.instr, "updates %q, which routine %q reads, without that routine's gradient %q; want it to read the gradient of every use",
+					rules.Buffers[access.Buffer].Name, rules.Routines[routine].Name, rules.Buffers[gradient].Name)
 			}
 		}
 	}
@@ -83,18 +89,18 @@ func (walker *walker) ownGradients(steps []stepUse) {
 
 // gradientOf is the gradient of every routine that has one, else None; of one
 // that has several, which of its weights' they are is not said: unknown.
-func (walker *walker) gradientOf() []int32 {
-	found := make([]int32, len(walker.Routines))
+func (rules *stepRules) gradientOf() []int32 {
+	found := make([]int32, len(rules.Routines))
 	for i := range found {
 		found[i] = None
 	}
-	for i := range walker.Instrs {
-		instr := &walker.Instrs[i]
+	for i := range rules.Instrs {
+		instr := &rules.Instrs[i]
 		if instr.Op != Backward || instr.Routine < 0 {
 			continue
 		}
-		for _, access := range walker.Accesses[instr.FirstAccess:instr.EndAccess] {
-			if access.Mode == Read || !walker.use.gradient[access.Buffer] {
+		for _, access := range rules.Accesses[instr.FirstAccess:instr.EndAccess] {
+			if access.Mode == Read || !rules.use.gradient[access.Buffer] {
 				continue
 			}
 			if found[instr.Routine] == None {
@@ -109,15 +115,15 @@ func (walker *walker) gradientOf() []int32 {
 
 // readersOfWeights are, of every buffer that a step writes, the routines that
 // read it.
-func (walker *walker) readersOfWeights() [][]int32 {
-	readers := make([][]int32, len(walker.Buffers))
-	for i := range walker.Instrs {
-		instr := &walker.Instrs[i]
+func (rules *stepRules) readersOfWeights() [][]int32 {
+	readers := make([][]int32, len(rules.Buffers))
+	for i := range rules.Instrs {
+		instr := &rules.Instrs[i]
 		if !instr.Op.Runs() || instr.Routine < 0 {
 			continue
 		}
-		for _, access := range walker.Accesses[instr.FirstAccess:instr.EndAccess] {
-			if access.Mode == Read && walker.use.updatedEver[access.Buffer] && !slices.Contains(readers[access.Buffer], instr.Routine) {
+		for _, access := range rules.Accesses[instr.FirstAccess:instr.EndAccess] {
+			if access.Mode == Read && rules.use.updatedEver[access.Buffer] && !slices.Contains(readers[access.Buffer], instr.Routine) {
 				readers[access.Buffer] = append(readers[access.Buffer], instr.Routine)
 			}
 		}
@@ -129,7 +135,7 @@ func (walker *walker) readersOfWeights() [][]int32 {
 // copy of a tied weight; then that device has a step that reads it too, with the
 // gradients that this one has of its own device. A text that names no ties says
 // as much by what it sends.
-func (walker *walker) tiedGradients(steps []stepUse) {
+func (rules *stepRules) tiedGradients(steps []stepUse) {
 	readers := make(map[int32][]int32) // gradient → steps that read it
 	for i, step := range steps {
 		for _, gradient := range step.gradients {
@@ -137,26 +143,26 @@ func (walker *walker) tiedGradients(steps []stepUse) {
 		}
 	}
 	for _, step := range steps {
-		device := walker.Instrs[step.instr].Device
+		device := rules.Instrs[step.instr].Device
 		for _, foreign := range step.gradients {
-			there := walker.Buffers[foreign].Device
+			there := rules.Buffers[foreign].Device
 			if there == device {
 				continue
 			}
 			if !slices.ContainsFunc(readers[foreign], func(other int32) bool {
-				return walker.Instrs[steps[other].instr].Device == there && walker.hasAll(steps[other], step, device)
+				return rules.Instrs[steps[other].instr].Device == there && rules.hasAll(steps[other], step, device)
 			}) {
-				walker.faultAt("V13", step.instr, "reads gradient %q of device %d, where no step reads that and the gradients that this one has of its own; want all copies of a tied weight updated with the gradients of all its uses",
-					walker.Buffers[foreign].Name, walker.Devices[there].ID)
+				rules.faultAt("V13", step.instr, "reads gradient %q of device %d, where no step reads that and the gradients that this one has of its own; want all copies of a tied weight updated with the gradients of all its uses",
+					rules.Buffers[foreign].Name, rules.Devices[there].ID)
 			}
 		}
 	}
 }
 
 // hasAll reports a step that reads all of another's gradients of a device.
-func (walker *walker) hasAll(step, other stepUse, device int32) bool {
+func (rules *stepRules) hasAll(step, other stepUse, device int32) bool {
 	for _, gradient := range other.gradients {
-		if walker.Buffers[gradient].Device != device {
+		if rules.Buffers[gradient].Device != device {
 			continue
 		}
 		if _, reads := slices.BinarySearch(step.gradients, gradient); !reads {

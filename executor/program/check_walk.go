@@ -18,7 +18,7 @@ const maxClocks = 1 << 13
 // comparison. Where no stream can go on, those left over are deadlocked.
 type walker struct {
 	*check
-	accessState
+	access *accessRules
 
 	clocks [][]int32 // by stream
 
@@ -44,7 +44,7 @@ func (check *check) walk() bool {
 	count := len(check.Instrs)
 	check.cursor = make([]int32, streams)
 	walker := &walker{
-		check: check, accessState: newAccessState(check),
+		check: check, access: newAccessRules(check),
 		clocks: make([][]int32, streams),
 		uses:   make([]int32, count), kept: make([]int32, count),
 		sleepers: make([]int32, count), next: make([]int32, streams), asleep: make([]bool, streams),
@@ -64,8 +64,8 @@ func (check *check) walk() bool {
 			return false
 		}
 	}
-	walker.atEnd()
-	walker.gradientsUsed()
+	walker.access.atEnd()
+	(&stepRules{check, &walker.access.use}).gradientsUsed()
 	return true
 }
 
@@ -110,7 +110,7 @@ func (walker *walker) run(stream int32) {
 		if !walker.meets(index) {
 			walker.join(index)
 			walker.clocks[stream][stream] = walker.place[index]
-			walker.visit(index, walker.clocks[stream])
+			walker.access.visit(index, walker.clocks[stream])
 			walker.pass(index)
 			continue
 		}
@@ -181,8 +181,8 @@ func (walker *walker) meet(index, other int32) {
 	if walker.Instrs[index].Op == Recv {
 		index, other = other, index
 	}
-	walker.visit(index, clock)
-	walker.visit(other, clock)
+	walker.access.visit(index, clock)
+	walker.access.visit(other, clock)
 	walker.pass(index)
 	walker.pass(other)
 }

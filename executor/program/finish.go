@@ -5,8 +5,17 @@ import (
 	"slices"
 )
 
-// finish puts the instructions of each device together, settles what waits are
-// for, and returns the program with the faults that its names have.
+// linker resolves the references of a program that is read to its end: waits and
+// durations name instructions by device and number. It has a table of those
+// devices alone whose numbers are not 0, 1, 2, … in the order of lines.
+type linker struct {
+	*builder
+	order  []int32 // the index that each instruction moves to
+	tables []map[int32]int32
+}
+
+// finish puts the instructions of each device together, links what waits and
+// durations refer to, and returns the program with the faults that its names have.
 func (build *builder) finish() *Program {
 	program := &build.program
 	for index := range build.names {
@@ -14,11 +23,11 @@ func (build *builder) finish() *Program {
 			build.faultAt(device.place, int32(index), None, "device %d is not declared", program.Devices[index].ID)
 		}
 	}
-	order := build.grouped()
-	numbered := build.numbering(order)
-	build.settleWaits(numbered)
-	build.arrange(order)
-	build.settleTicks(numbered)
+	link := &linker{builder: build, order: build.grouped(), tables: make([]map[int32]int32, len(program.Devices))}
+	link.number()
+	link.settleWaits()
+	link.arrange()
+	link.settleTicks()
 	if build.more > 0 {
 		program.dangling = append(program.dangling, Fault{"names", None, None, fmt.Sprintf("… and %d more", build.more)})
 	}
@@ -47,78 +56,69 @@ func (build *builder) grouped() []int32 {
 	return order
 }
 
-// numbering finds an instruction by its device and number. It has a table of
-// those devices alone whose numbers are not 0, 1, 2, … in the order of lines.
-type numbering struct {
-	devices []Device
-	tables  []map[int32]int32
-}
-
-func (numbered *numbering) find(device, number int32) (int32, bool) {
-	if table := numbered.tables[device]; table != nil {
+func (link *linker) find(device, number int32) (int32, bool) {
+	if table := link.tables[device]; table != nil {
 		index, ok := table[number]
 		return index, ok
 	}
-	bounds := &numbered.devices[device]
+	bounds := &link.program.Devices[device]
 	return bounds.First + number, number < bounds.End-bounds.First
 }
 
-// numbering holds the numbers against the order of lines.
-func (build *builder) numbering(order []int32) *numbering {
-	program := &build.program
-	numbered := &numbering{program.Devices, make([]map[int32]int32, len(program.Devices))}
+// number compares the numbers with the order of lines.
+func (link *linker) number() {
+	program := &link.program
 	next := make([]int32, len(program.Devices))
-	for i, number := range build.numbers {
+	for i, number := range link.numbers {
 		device := program.Instrs[i].Device
 		if number != next[device] {
-			build.faultAt(placeOf(build.section, build.places[i]), device, int32(i), "%s: stands where %d.%d belongs: instructions count from 0, without gaps",
-				build.labelOf(int32(i)), program.Devices[device].ID, next[device])
-			numbered.tables[device] = map[int32]int32{}
+			link.faultAt(placeOf(link.section, link.places[i]), device, int32(i), "%s: stands where %d.%d belongs: instructions count from 0, without gaps",
+				link.labelOf(int32(i)), program.Devices[device].ID, next[device])
+			link.tables[device] = map[int32]int32{}
 		}
 		next[device] = number + 1
 	}
-	for i, number := range build.numbers {
-		table := numbered.tables[program.Instrs[i].Device]
+	for i, number := range link.numbers {
+		table := link.tables[program.Instrs[i].Device]
 		if _, twice := table[number]; table != nil && !twice {
-			table[number] = order[i]
+			table[number] = link.order[i]
 		}
 	}
-	return numbered
 }
 
 // settleWaits finds what is waited for. A wait for nothing is left out.
-func (build *builder) settleWaits(numbered *numbering) {
-	program := &build.program
-	program.Waits = make([]Wait, 0, len(build.waits))
+func (link *linker) settleWaits() {
+	program := &link.program
+	program.Waits = make([]Wait, 0, len(link.waits))
 	for i := range program.Instrs {
 		instr := &program.Instrs[i]
-		written := build.waits[instr.FirstWait:instr.EndWait]
+		written := link.waits[instr.FirstWait:instr.EndWait]
 		instr.FirstWait = int32(len(program.Waits))
 		for _, wait := range written {
-			settled, why := build.settle(wait, numbered)
+			settled, why := link.settle(wait)
 			if why == "" {
 				program.Waits = append(program.Waits, settled)
 				continue
 			}
-			build.faultAt(placeOf(build.section, build.places[i]), instr.Device, int32(i), "%s: waits for %s:%d.%d: %s",
-				build.labelOf(int32(i)), build.streamNames[wait.stream], wait.device, wait.number, why)
+			link.faultAt(placeOf(link.section, link.places[i]), instr.Device, int32(i), "%s: waits for %s:%d.%d: %s",
+				link.labelOf(int32(i)), link.streamNames[wait.stream], wait.device, wait.number, why)
 		}
 		instr.EndWait = int32(len(program.Waits))
 	}
-	build.waits = nil
+	link.waits = nil
 }
 
 // settle is what a wait is for, or why it is for nothing.
-func (build *builder) settle(wait writtenWait, numbered *numbering) (settled Wait, why string) {
-	device, ok := build.devices[wait.device]
+func (link *linker) settle(wait writtenWait) (settled Wait, why string) {
+	device, ok := link.devices[wait.device]
 	if !ok {
 		return Wait{}, "there is no such device"
 	}
-	index, ok := numbered.find(device, wait.number)
+	index, ok := link.find(device, wait.number)
 	if !ok {
 		return Wait{}, "there is no such instruction"
 	}
-	stream, ok := build.names[device].streams[build.streamNames[wait.stream]]
+	stream, ok := link.names[device].streams[link.streamNames[wait.stream]]
 	if !ok {
 		return Wait{}, "the device has no such stream"
 	}
@@ -127,8 +127,8 @@ func (build *builder) settle(wait writtenWait, numbered *numbering) (settled Wai
 
 // arrange moves the instructions to their places, which faults name from here
 // on.
-func (build *builder) arrange(order []int32) {
-	program := &build.program
+func (link *linker) arrange() {
+	program, order := &link.program, link.order
 	if slices.IsSorted(order) {
 		return
 	}

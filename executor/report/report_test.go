@@ -106,6 +106,20 @@ func TestSmallArenas(t *testing.T) {
 	}
 }
 
+// TestImbalanceOfIdle: a GPU that allocated nothing counts in the mean.
+func TestImbalanceOfIdle(t *testing.T) {
+	t.Parallel()
+	for want, peaks := range map[float64][]int64{2: {500, 0}, 2.5: {100, 500, 0, 0, 400}, 1: {0, 0}} {
+		devices := make([]Device, len(peaks))
+		for i, peak := range peaks {
+			devices[i].Measured.PeakAllocatedBytes = peak
+		}
+		if got := imbalance(devices); got != want {
+			t.Errorf("peaks %d: %v, want %v", peaks, got, want)
+		}
+	}
+}
+
 // TestFigures: what stands beside what.
 func TestFigures(t *testing.T) {
 	t.Parallel()

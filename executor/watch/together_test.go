@@ -24,6 +24,7 @@ func TestTogether(t *testing.T) {
 		{"one", []Process{process(AtExit, 1, 5, 100)}, OnGPU{1, Peak{100, 100}, Peak{105, 105}, 0, 0, 0}},
 		{"side by side", []Process{process(AtExit, 1, 5, 100), process(AtExit, 2, 3, 40)}, OnGPU{2, Peak{100, 140}, Peak{105, 150}, 0, 0, 0}},
 		{"one after another", []Process{process(AtExit, 6, 9, 40), process(AtExit, 1, 5, 100)}, OnGPU{2, Peak{100, 100}, Peak{105, 105}, 0, 0, 0}},
+		{"one begins as the other ends", []Process{process(AtExit, 1, 5, 100), process(AtExit, 5, 9, 40)}, OnGPU{2, Peak{100, 140}, Peak{105, 150}, 0, 0, 0}},
 		{"the first killed", []Process{process(AtExit, 6, 9, 40), process(WhileRunning, 1, 5, 100)}, OnGPU{2, Peak{100, 140}, Peak{105, 150}, 0, 0, 1}},
 		{"two of three at once", []Process{process(AtExit, 0, 10, 40), process(AtExit, 1, 2, 60), process(AtExit, 3, 4, 70)}, OnGPU{3, Peak{70, 110}, Peak{75, 120}, 0, 0, 0}},
 	} {

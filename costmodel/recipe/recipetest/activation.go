@@ -2,18 +2,20 @@ package recipetest
 
 import "math"
 
+var activations = map[string]func(x float64) float64{
+	"silu": func(x float64) float64 { return x / (1 + math.Exp(-x)) },
+	"gelu": func(x float64) float64 { return x / 2 * (1 + math.Erf(x/math.Sqrt2)) },
+	"gelu_tanh": func(x float64) float64 {
+		return x / 2 * (1 + math.Tanh(math.Sqrt(2/math.Pi)*(x+0.044715*x*x*x)))
+	},
+	"tanh": math.Tanh,
+	"relu": func(x float64) float64 { return max(x, 0) },
+}
+
 // activation is a function and its derivative.
 func (run *kernelRun) activation(x float64) (value, slope float64) {
 	const h = 1e-5
-	f := map[string]func(x float64) float64{
-		"silu": func(x float64) float64 { return x / (1 + math.Exp(-x)) },
-		"gelu": func(x float64) float64 { return x / 2 * (1 + math.Erf(x/math.Sqrt2)) },
-		"gelu_tanh": func(x float64) float64 {
-			return x / 2 * (1 + math.Tanh(math.Sqrt(2/math.Pi)*(x+0.044715*x*x*x)))
-		},
-		"tanh": math.Tanh,
-		"relu": func(x float64) float64 { return max(x, 0) },
-	}[run.dims["activation"]]
+	f := activations[run.dims["activation"]]
 	if math.Abs(x) < h && run.dims["activation"] == "relu" {
 		return f(x), math.Ceil(f(x)) // PyTorch's is 0 at 0
 	}

@@ -68,19 +68,20 @@ func attentionBackward(run *kernelRun) {
 			run.operand(role).each(func(_, _ int64, at *float64) { *at = 0 })
 		}
 	}
+	lse, delta, dq, dk, dv := run.operand("lse"), run.operand("delta"), run.optional("dq"), run.optional("dk"), run.optional("dv")
 	run.pairs(func(i, j, head, group int64) {
 		score, slope := run.pair(q, k, i, j, head, group)
-		part, gradient := math.Exp(score-*run.operand("lse").At(i, head)), 0.
+		part, gradient := math.Exp(score-*lse.At(i, head)), 0.
 		for l := range dim {
 			gradient += *dy.At(i, head*dim+l) * *v.At(j, group*dim+l)
 		}
-		gradient = part * (gradient - *run.operand("delta").At(i, head)) * slope * run.factored
+		gradient = part * (gradient - *delta.At(i, head)) * slope * run.factored
 		for l := range dim {
-			if run.given("dq") {
-				*run.operand("dq").At(i, head*dim+l) += gradient * *k.At(j, group*dim+l)
+			if dq.Values != nil {
+				*dq.At(i, head*dim+l) += gradient * *k.At(j, group*dim+l)
 			} else {
-				*run.operand("dk").At(j, group*dim+l) += gradient * *q.At(i, head*dim+l)
-				*run.operand("dv").At(j, group*dim+l) += part * *dy.At(i, head*dim+l)
+				*dk.At(j, group*dim+l) += gradient * *q.At(i, head*dim+l)
+				*dv.At(j, group*dim+l) += part * *dy.At(i, head*dim+l)
 			}
 		}
 	})

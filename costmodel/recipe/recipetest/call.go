@@ -90,6 +90,14 @@ func (run *kernelRun) operand(role string) Matrix {
 	return run.Operands[i]
 }
 
+// optional is an operand that a kernel may lack: then it has no values.
+func (run *kernelRun) optional(role string) Matrix {
+	if !run.given(role) {
+		return Matrix{}
+	}
+	return run.operand(role)
+}
+
 // begin clears a gradient that is not added to ('*' in the first micro-batch,
 // '>' in any).
 func (run *kernelRun) begin(role string) {

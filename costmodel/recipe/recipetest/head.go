@@ -25,7 +25,7 @@ func (run *kernelRun) capped(x float64) (value, slope float64) {
 func softmaxSums(run *kernelRun) {
 	x, sums, first := run.operand("x"), run.operand("sums"), run.size("first")
 	for i := range x.Rows {
-		largest, sum := sums.At(i, 0), sums.At(i, 1)
+		largest, sum, label := sums.At(i, 0), sums.At(i, 1), run.label(i)
 		if first == 0 {
 			*largest, *sum = math.Inf(-1), 0
 		}
@@ -34,7 +34,7 @@ func softmaxSums(run *kernelRun) {
 			most := max(*largest, value)
 			*sum = *sum*math.Exp(*largest-most) + math.Exp(value-most)
 			*largest = most
-			if first+j == run.label(i) {
+			if first+j == label {
 				*sums.At(i, 2) = value
 			}
 		}
@@ -64,19 +64,24 @@ func countLabels(run *kernelRun) {
 }
 
 func lossBackward(run *kernelRun) {
-	first := run.size("first")
-	run.operand("x").each(func(i, j int64, at *float64) {
-		if run.label(i) < 0 {
-			*at = 0
-			return
+	x, lse, first := run.operand("x"), run.operand("lse"), run.size("first")
+	counted, parts := *run.operand("counted").At(0, 0), run.number("micro_batches")
+	for i := range x.Rows {
+		label := run.label(i)
+		for j := range x.Columns {
+			at := x.At(i, j)
+			if label < 0 {
+				*at = 0
+				continue
+			}
+			value, slope := run.capped(*at)
+			gradient := math.Exp(value - *lse.At(i, 0))
+			if first+j == label {
+				gradient--
+			}
+			*at = gradient * slope / counted / parts
 		}
-		value, slope := run.capped(*at)
-		gradient := math.Exp(value - *run.operand("lse").At(i, 0))
-		if first+j == run.label(i) {
-			gradient--
-		}
-		*at = gradient * slope / *run.operand("counted").At(0, 0) / run.number("micro_batches")
-	})
+	}
 }
 
 func softcapKernel(run *kernelRun) {

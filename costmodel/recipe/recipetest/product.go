@@ -12,18 +12,20 @@ func gemm(run *kernelRun) {
 	case "tn":
 		aRow, aNext = 1, a.Stride
 	}
+	bias, add := run.optional("bias"), run.optional("add")
 	made := make([]float64, m*n)
 	for i := range m {
 		for j := range n {
-			sum := 0.
-			for l := range k {
-				sum += a.Values[a.First+i*aRow+l*aNext] * b.Values[b.First+j*bColumn+l*bNext]
+			sum, inA, inB := 0., a.First+i*aRow, b.First+j*bColumn
+			for range k {
+				sum += a.Values[inA] * b.Values[inB]
+				inA, inB = inA+aNext, inB+bNext
 			}
-			if run.given("bias") {
-				sum += *run.operand("bias").At(0, j)
+			if bias.Values != nil {
+				sum += *bias.At(0, j)
 			}
-			if run.given("add") {
-				sum += *run.operand("add").At(i, j)
+			if add.Values != nil {
+				sum += *add.At(i, j)
 			}
 			made[i*n+j] = sum
 		}

@@ -31,12 +31,14 @@ func (run *kernelRun) clipped() float64 {
 
 // updated is what a step changes: the master in fp32, or the weight itself.
 func (run *kernelRun) updated(f func(i, j int64, value float64) float64) {
-	run.operand("weight").each(func(i, j int64, at *float64) {
-		if run.given("master") {
-			at = run.operand("master").At(i, j)
+	master := run.optional("master")
+	run.operand("weight").each(func(i, j int64, weight *float64) {
+		at := weight
+		if master.Values != nil {
+			at = master.At(i, j)
 		}
 		*at = f(i, j, *at)
-		*run.operand("weight").At(i, j) = *at
+		*weight = *at
 	})
 }
 
@@ -45,8 +47,9 @@ func (run *kernelRun) updated(f func(i, j int64, value float64) float64) {
 func adamwKernel(run *kernelRun) {
 	settings, step, scale := &run.Optimizer, float64(run.Step), run.clipped()
 	correction1, correction2 := 1-math.Pow(settings.Beta1, step), 1-math.Pow(settings.Beta2, step)
+	means, squares := run.operand("mean"), run.operand("square")
 	run.updated(func(i, j int64, value float64) float64 {
-		gradient, mean, square := scale*run.gradient("gradient", i, j), run.operand("mean").At(i, j), run.operand("square").At(i, j)
+		gradient, mean, square := scale*run.gradient("gradient", i, j), means.At(i, j), squares.At(i, j)
 		*mean = settings.Beta1**mean + (1-settings.Beta1)*gradient
 		*square = settings.Beta2**square + (1-settings.Beta2)*gradient*gradient
 		value *= 1 - settings.Rate*settings.Decay

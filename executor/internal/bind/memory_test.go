@@ -52,19 +52,24 @@ func size(area *bind.Area) int64 { return area.DType.Bits() / 8 }
 
 // load are the values of an area.
 func (memory *memory) load(area *bind.Area) []float64 {
-	out := make([]float64, 0, area.Rows*area.Columns)
+	out, width, number := make([]float64, area.Rows*area.Columns), size(area), 0
 	for row := range area.Rows {
-		for column := range area.Columns {
-			out = append(out, memory.get(area.Offset+(row*area.Stride+column)*size(area), size(area)))
+		at := area.Offset + row*area.Stride*width
+		for range area.Columns {
+			out[number] = memory.get(at, width)
+			number, at = number+1, at+width
 		}
 	}
 	return out
 }
 
 func (memory *memory) store(area *bind.Area, values []float64) {
+	width, number := size(area), 0
 	for row := range area.Rows {
-		for column := range area.Columns {
-			memory.put(area.Offset+(row*area.Stride+column)*size(area), size(area), values[row*area.Columns+column])
+		at := area.Offset + row*area.Stride*width
+		for range area.Columns {
+			memory.put(at, width, values[number])
+			number, at = number+1, at+width
 		}
 	}
 }

@@ -90,6 +90,18 @@ func verdicts(document *Document) string {
 	return strings.Join(all, ", ")
 }
 
+// TestExcuse: memory that the process does not have is another's when it is a
+// granule or more.
+func TestExcuse(t *testing.T) {
+	t.Parallel()
+	gpu := &GPU{Witnessed: cuda.Witnessed{Process: 7}}
+	for own, excused := range map[int64]bool{0: true, 8 * mebibyte: true, 8*mebibyte + 1: false, 10 * mebibyte: false} {
+		if excuse := gpu.excuse(10*mebibyte, &own); (excuse != "") != excused {
+			t.Errorf("10 MiB are lost, of which the process has %d bytes: %q", own, excuse)
+		}
+	}
+}
+
 // TestJudgeRun: what is wrong fails its own check; what may be another's doing leaves
 // that open, and is never a pass.
 func TestJudgeRun(t *testing.T) {

@@ -16,8 +16,13 @@ import (
 
 func main() {
 	root := flag.String("root", ".", "the folder of go.mod")
+	words := flag.Bool("words", false, "list the private words in the named files and folders")
 	flag.Parse()
-	beyond, err := measured(*root, os.Stdout)
+	check := func() (bool, error) { return measured(*root, os.Stdout) }
+	if *words {
+		check = func() (bool, error) { return listWords(flag.Args(), os.Stdout) }
+	}
+	beyond, err := check()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "house:", err)
 	}

@@ -13,18 +13,20 @@ import (
 	"strings"
 )
 
-// tree is the source of a module, whatever its build tags: no tests, nothing
-// generated, no testdata.
+// tree is the source of a module, whatever its build tags: nothing generated, no
+// testdata.
 type tree struct {
 	folders map[string]*folder // by their path from the root, slashed
+	known   *vocabulary
 }
 
 // folder is the package of one folder.
 type folder struct {
 	dir      string
-	program  bool // package main
-	sources  []source
-	examples int // in its tests, with their output
+	program  bool     // package main
+	sources  []source // no tests
+	examples int      // in its tests, with their output
+	private  []hit
 }
 
 type source struct {
@@ -33,9 +35,13 @@ type source struct {
 }
 
 func parseTree(root string) (*tree, error) {
-	module := &tree{folders: map[string]*folder{}}
+	known, err := readVocabulary(wordList)
+	if err != nil {
+		return nil, err
+	}
+	module := &tree{folders: map[string]*folder{}, known: known}
 	files := token.NewFileSet()
-	err := filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
+	err = filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
@@ -81,6 +87,7 @@ func (module *tree) read(root, name string, files *token.FileSet) error {
 		into = &folder{dir: dir}
 		module.folders[dir] = into
 	}
+	into.private = append(into.private, module.known.scan(name, file, files)...)
 	if strings.HasSuffix(name, "_test.go") {
 		for _, example := range doc.Examples(file) {
 			if example.Output != "" || example.EmptyOutput {
