@@ -21,9 +21,6 @@ func (state *search) prove() {
 		}
 		nodes *= 10
 		if round == 1 && !state.closed() {
-			state.additive()
-		}
-		if round == 1 && !state.closed() {
 			state.relax()
 		}
 		state.shake(kicks * nodes / firstNodes)
