@@ -61,12 +61,3 @@ func (problem *Problem) NameOf(kind int) string {
 	return problem.In.Graph.Units[units[len(units)-1]].Name
 }
 
-// Each reports that all summaries of one unit pass.
-func (problem *Problem) Each(ok func(*timeline.Summary) bool) bool {
-	for i := range problem.Positions {
-		if !ok(&problem.Positions[i].Held[1]) {
-			return false
-		}
-	}
-	return true
-}
