@@ -60,4 +60,3 @@ func (problem *Problem) NameOf(kind int) string {
 	units := problem.Items[problem.Kinds[kind].Items[0]].Units
 	return problem.In.Graph.Units[units[len(units)-1]].Name
 }
-
