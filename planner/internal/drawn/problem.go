@@ -5,6 +5,8 @@ package drawn
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"strconv"
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel"
@@ -123,4 +125,13 @@ func Instance(t *testing.T, problem *planner.Problem) *instance.Instance {
 		t.Fatal(err)
 	}
 	return in
+}
+
+// Samples is the number of problems that a random test draws: few, so that
+// tests are quick, or a multiple of it: SAMPLES=4 go test ./planner/...
+func Samples(few int) int {
+	if times, err := strconv.Atoi(os.Getenv("SAMPLES")); err == nil {
+		return few * times
+	}
+	return few
 }
