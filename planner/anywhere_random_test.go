@@ -19,7 +19,7 @@ func TestAnywhereRandom(t *testing.T) {
 	const tolerance = 1e-9 // of bounds in floating point
 	rng := rand.New(rand.NewPCG(7, 8))
 	var solved, infeasible, conflicts, gained, tied int
-	for i := range 700 {
+	for i := range drawn.Samples(200) {
 		p := drawn.Problem(t, rng)
 		contiguous, _ := planner.Solve(t.Context(), p, planner.Settings{})
 		p.Anywhere = true
@@ -67,7 +67,7 @@ func TestAnywhereRandom(t *testing.T) {
 		}
 	}
 	t.Logf("%d solved, %d of them infeasible and %d tied, %d conflicts, %d better than contiguous", solved, infeasible, tied, conflicts, gained)
-	if solved < 500 || infeasible < 25 || conflicts < 8 || tied < 250 || gained < 80 {
+	if solved < 140 || infeasible < 6 || conflicts < 2 || tied < 70 || gained < 20 {
 		t.Errorf("%d solved, %d infeasible, %d conflicts, %d gained, %d tied: the draw is one-sided", solved, infeasible, conflicts, gained, tied)
 	}
 }

@@ -19,7 +19,7 @@ func TestTimeAnywhereRandom(t *testing.T) {
 	const tolerance = 1e-9 // of sums in floating point
 	rng := rand.New(rand.NewPCG(41, 42))
 	var solved, shortest, proved, gained, infeasible int
-	for i := range 500 {
+	for i := range drawn.Samples(170) {
 		p := drawn.Timed(t, rng)
 		p.Anywhere, p.Objective = true, planner.Time
 		if math.Pow(float64(len(p.Topology.Devices)), float64(len(p.Graph.Units))) > 5000 {
@@ -81,7 +81,7 @@ func TestTimeAnywhereRandom(t *testing.T) {
 		}
 	}
 	t.Logf("%d solved, %d the shortest, %d proved, %d not contiguous, %d infeasible", solved, shortest, proved, gained, infeasible)
-	if solved < 200 || 10*shortest < 9*solved || gained < 20 || infeasible < 20 {
+	if solved < 65 || 10*shortest < 9*solved || gained < 6 || infeasible < 6 {
 		t.Errorf("%d solved, %d the shortest, %d not contiguous, %d infeasible: too few", solved, shortest, gained, infeasible)
 	}
 }

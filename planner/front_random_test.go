@@ -17,7 +17,7 @@ func TestFrontRandom(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(17, 18))
 	var fronts, longest int
-	for i := range 500 {
+	for i := range drawn.Samples(170) {
 		p := drawn.Timed(t, rng)
 		if len(p.Graph.Units) > 6 && len(p.Topology.Devices) > 3 {
 			continue // brute force takes too long
@@ -46,7 +46,7 @@ func TestFrontRandom(t *testing.T) {
 		fronts++
 		longest = max(longest, len(want))
 	}
-	if fronts < 120 || longest < 4 {
+	if fronts < 40 || longest < 4 {
 		t.Errorf("%d fronts, the longest of %d points: the draw is one-sided", fronts, longest)
 	}
 }

@@ -27,8 +27,8 @@ var forms = []struct {
 	// [planner.Time] fit; false where there are none.
 	best func(*planner.Problem) (float64, bool)
 }{
-	{"chain", 120, drawn.Timed, false, bestInOrder},
-	{"anywhere", 120, func(t *testing.T, rng *rand.Rand) planner.Problem {
+	{"chain", 60, drawn.Timed, false, bestInOrder},
+	{"anywhere", 60, func(t *testing.T, rng *rand.Rand) planner.Problem {
 		t.Helper()
 		for {
 			problem := drawn.Timed(t, rng)
@@ -38,7 +38,7 @@ var forms = []struct {
 			}
 		}
 	}, false, bestAnywhere},
-	{"pipeline", 150, func(t *testing.T, rng *rand.Rand) planner.Problem {
+	{"pipeline", 50, func(t *testing.T, rng *rand.Rand) planner.Problem {
 		t.Helper()
 		problem, err := drawn.Pipeline(rng)
 		if err != nil {
@@ -46,13 +46,13 @@ var forms = []struct {
 		}
 		return problem
 	}, false, bestPipeline},
-	{"chain in arenas", 400, func(t *testing.T, rng *rand.Rand) planner.Problem {
+	{"chain in arenas", 100, func(t *testing.T, rng *rand.Rand) planner.Problem {
 		t.Helper()
 		problem := drawn.Timed(t, rng)
 		drawn.Arenas(rng, &problem)
 		return problem
 	}, false, bestInOrder},
-	{"pipeline in arenas", 400, func(t *testing.T, rng *rand.Rand) planner.Problem {
+	{"pipeline in arenas", 80, func(t *testing.T, rng *rand.Rand) planner.Problem {
 		t.Helper()
 		problem, err := drawn.Pipeline(rng)
 		if err != nil {
@@ -82,7 +82,7 @@ func TestMethods(t *testing.T) {
 			}
 			t.Run(form.name+"/"+string(objective), func(t *testing.T) {
 				rng := rand.New(rand.NewPCG(91, 92))
-				for draw := range form.draws {
+				for draw := range drawn.Samples(form.draws) {
 					problem := form.draw(t, rng)
 					problem.Objective = objective
 					best, some := form.best(&problem)

@@ -16,7 +16,7 @@ func TestNotFoundIsNotImpossible(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(75, 76))
 	missed, proved := 0, 0
-	for i := range 500 {
+	for i := range drawn.Samples(250) {
 		p := drawn.Problem(t, rng)
 		_, err := planner.Solve(t.Context(), p, planner.Settings{Probes: 1})
 		var no *planner.InfeasibleError
@@ -40,7 +40,7 @@ func TestNotFoundIsNotImpossible(t *testing.T) {
 			proved++
 		}
 	}
-	if missed < 3 || proved < 50 {
+	if missed < 1 || proved < 25 {
 		t.Errorf("%d that fit were not found, %d were refuted", missed, proved)
 	}
 }

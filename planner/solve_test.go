@@ -80,6 +80,21 @@ func TestEarlyStop(t *testing.T) {
 	}
 }
 
+// TestStoppedBound: a search that is cut off has the best bound that takes no
+// search, which is more than its own.
+func TestStoppedBound(t *testing.T) {
+	p := drawn.OnH200(t, "llama-3.2-1b", costmodel.Workload{Mode: costmodel.Train}, 2)
+	sol, err := planner.Solve(t.Context(), p, planner.Settings{Probes: 1})
+	if err != nil || sol.Status != planner.LimitReached || sol.Bound != "average" {
+		t.Fatalf("%v, %+v", err, sol)
+	}
+	for _, bound := range sol.Arguments(&p) {
+		if bound.Value > sol.LowerBound {
+			t.Errorf("the bound is %v, and %s proves %v", sol.LowerBound, bound.Name, bound.Value)
+		}
+	}
+}
+
 // TestInfeasible: the refusal shows its arithmetic, and the number of devices
 // that it names is the least that does.
 func TestInfeasible(t *testing.T) {

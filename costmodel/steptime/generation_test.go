@@ -96,3 +96,20 @@ func TestStreamedFirst(t *testing.T) {
 		t.Errorf("%v s (%v), want 61", got, err)
 	}
 }
+
+// TestStreamedTokens: what left is copied to its device for the prompt, and
+// again for every token. The host waits for the copy, as the device does.
+func TestStreamedTokens(t *testing.T) {
+	table := generating(5, 1)
+	table.Units[0].Params = 6
+	topo := slowPair()
+	topo.Devices[0].CPUBytesPerSecond = 2
+	if got, err := steptime.Step(table, topo, []int{onCPU, 0}); err != nil || got != 3+10+20+5*(3+1+2) {
+		t.Errorf("%v s (%v), want %v", got, err, 3+10+20+5*(3+1+2))
+	}
+	topo.Devices[0].IssueSeconds = 1 // a token's kernels take the host longer than the device
+	table.Units[0].Work.Token.Kernels, table.Units[1].Work.Token.Kernels = 10, 10
+	if got, err := steptime.Step(table, topo, []int{onCPU, 0}); err != nil || got != 3+10+20+5*(3+10+10) {
+		t.Errorf("%v s (%v), want %v", got, err, 3+10+20+5*(3+10+10))
+	}
+}

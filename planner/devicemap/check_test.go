@@ -210,3 +210,19 @@ func TestPipelineWithoutStages(t *testing.T) {
 		}
 	}
 }
+
+// TestTightDevices: a device is warned about while it has less to spare than the
+// pool may take at most, and is at fault once it has less than nothing.
+func TestTightDevices(t *testing.T) {
+	for _, c := range []struct {
+		headroom         int64
+		faults, warnings int
+	}{{-1, 1, 0}, {0, 0, 1}, {10, 0, 1}, {29, 0, 1}, {30, 0, 0}} {
+		devices := []devicemap.Prediction{{HeadroomBytes: c.headroom}}
+		devices[0].Predicted.SlackBytes = [2]int64{10, 30}
+		faults, warnings := devicemap.Fit(devices)
+		if len(faults) != c.faults || len(warnings) != c.warnings {
+			t.Errorf("%d to spare: %v, %v", c.headroom, faults, warnings)
+		}
+	}
+}

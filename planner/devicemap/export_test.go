@@ -15,3 +15,10 @@ var (
 	ImbalanceOf = imbalance
 	ParseMap    = parseMap
 )
+
+// Fit judges predictions alone.
+func Fit(devices []Prediction) ([]Fault, []string) {
+	var check checker
+	check.fit(devices)
+	return check.faults, check.warnings
+}

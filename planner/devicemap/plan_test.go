@@ -83,6 +83,55 @@ func TestTampered(t *testing.T) {
 	}
 }
 
+// TestContradicts: a plan whose figures contradict each other is refused, which
+// ever of the two is larger.
+func TestContradicts(t *testing.T) {
+	stages := func(degrees ...int64) func(*devicemap.Plan) {
+		return func(plan *devicemap.Plan) {
+			first := 0
+			plan.Stages = nil
+			for _, dp := range degrees {
+				stage := devicemap.Stage{Device: devicemap.Device(first), DP: dp}
+				for range dp {
+					stage.Devices = append(stage.Devices, first)
+					first++
+				}
+				plan.Stages = append(plan.Stages, stage)
+			}
+		}
+	}
+	peak := func(by int64) func(*devicemap.Plan) {
+		return func(plan *devicemap.Plan) {
+			device := &plan.Devices[1]
+			device.Predicted.PeakAllocatedBytes += by
+			device.HeadroomBytes -= by
+		}
+	}
+	for _, c := range []struct {
+		name, want string
+		change     func(*devicemap.Plan)
+	}{
+		{"as it was", "", func(*devicemap.Plan) {}},
+		{"a stage of two", "", stages(2)},
+		{"two stages", "", stages(1, 1)},
+		{"a GPU left over", "stages[0].devices: the stages have 1 GPUs, and the topology 2", stages(1)},
+		{"a GPU too many", "stages[0].devices: the stages have 3 GPUs, and the topology 2", stages(2, 1)},
+		{"a larger peak", "devices[1].predicted.peak_allocated_bytes: 401, and the parts add up to 400", peak(1)},
+		{"a smaller peak", "devices[1].predicted.peak_allocated_bytes: 399, and the parts add up to 400", peak(-1)},
+	} {
+		plan := planOf(t, devicemap.Map{0, 0, 0, 1, 1, 0, 0})
+		c.change(plan)
+		var b bytes.Buffer
+		if err := devicemap.WriteJSON(&b, plan); err != nil {
+			t.Fatal(err)
+		}
+		_, _, _, err := devicemap.ParseMap("plan.json", b.Bytes())
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: %v, want %q", c.name, err, c.want)
+		}
+	}
+}
+
 func TestParseMapRefuses(t *testing.T) {
 	for _, c := range []struct{ in, want string }{
 		{``, `map.json: the file is empty`},

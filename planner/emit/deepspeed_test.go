@@ -31,6 +31,33 @@ func TestDeepSpeed(t *testing.T) {
 	}
 }
 
+// TestAccumulationType: fp32 gradients need the section of data types, except
+// with fp32 reduction: that is a 16-bit module without a precision section.
+func TestAccumulationType(t *testing.T) {
+	for _, c := range []struct{ gradients, reduction, types, bf16 bool }{
+		{false, false, false, true},
+		{true, false, true, true},
+		{true, true, false, false},
+		{false, true, false, false},
+	} {
+		var b bytes.Buffer
+		plan := zeroPlan(func(w *costmodel.Workload) {
+			set, err := w.DeepSpeed.Read("ds.json", []byte(`{"zero_optimization": {"stage": 3}}`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			set.FP32Gradients, set.FP32Reduction = c.gradients, c.reduction
+			w.DeepSpeed = set
+		})
+		if err := target(t, "deepspeed").Write(&b, plan); err != nil {
+			t.Fatal(err)
+		}
+		if types, bf16 := strings.Contains(b.String(), "data_types"), strings.Contains(b.String(), "bf16"); types != c.types || bf16 != c.bf16 {
+			t.Errorf("%+v:\n%s", c, b.Bytes())
+		}
+	}
+}
+
 func TestDeepSpeedUsage(t *testing.T) {
 	input := golden(t, "zero3")
 	input.Plan.Workload.DeepSpeed = nil

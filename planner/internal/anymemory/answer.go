@@ -18,7 +18,7 @@ func (state *search) answer(start *instance.Answer) *instance.Answer {
 		placement, value = start.Map, start.Value
 	}
 	out := &instance.Answer{
-		Map: placement, Tried: state.targets, Found: state.found(start), Bounds: state.bounds(),
+		Map: placement, Tried: state.targets, Found: state.found(start), Bounds: state.arguments(),
 		Claim: certificate.Claim{Value: value, Rounding: certificate.Exact, Stopped: state.stopped()},
 	}
 	for _, bound := range out.Bounds {

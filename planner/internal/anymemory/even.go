@@ -51,9 +51,7 @@ func (state *search) squaresOf(loads ...*anywhere.Load) float64 {
 		if share.Cmp(state.value) > 0 {
 			return math.Inf(1)
 		}
-		device := &state.problem.Devices[load.Device]
-		level := max(share.Float(), float64(device.Overhead)/float64(device.Budget))
-		sum += level * level
+		sum += state.square(load, share)
 	}
 	return sum
 }

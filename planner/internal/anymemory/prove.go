@@ -21,9 +21,6 @@ func (state *search) prove() {
 		}
 		nodes *= 10
 		if round == 1 && !state.closed() {
-			state.additive()
-		}
-		if round == 1 && !state.closed() {
 			state.relax()
 		}
 		state.shake(kicks * nodes / firstNodes)
@@ -71,13 +68,16 @@ func (state *search) ask(value chain.Share, nodes int) verdict {
 	return refuted
 }
 
-// relax solves the relaxed problem for its bound.
+// relax solves the relaxed problem for its bound. It may take half of the time
+// that is left: the local search needs the rest where the bound does not help.
 func (state *search) relax() {
 	problem := state.problem.Relaxed()
 	if problem == nil {
 		return
 	}
-	relaxed := newSearch(state.ctx, problem, instance.Limits{})
+	ctx, cancel := instance.HalfOf(state.ctx)
+	defer cancel()
+	relaxed := newSearch(ctx, problem, instance.Limits{})
 	relaxed.rounds = 2
 	relaxed.run()
 	state.relaxed = relaxed.lower()

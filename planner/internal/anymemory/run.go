@@ -12,9 +12,6 @@ func (state *search) run() {
 	if state.best == nil {
 		state.greedy()
 	}
-	if state.manyKinds() {
-		state.additive()
-	}
 	state.descend()
 	state.shake(kicks)
 	state.even()

@@ -14,12 +14,18 @@ func (state *search) tidy(placement devicemap.Map) {
 	send := instance.NewSender(state.problem.In)
 	now := send.Sent(placement)
 	kindOf := state.problem.KindOf()
+	deviceOf := func(i int) devicemap.Device { return placement[state.problem.Items[i].Units[0]] }
+	put := func(i int, device devicemap.Device) {
+		for _, unit := range state.problem.Items[i].Units {
+			placement[unit] = device
+		}
+	}
 	left := trials / (1 + len(placement)/100)
 	for improved := true; improved && left > 0; {
 		improved = false
 		for i := range state.problem.Items {
 			for j := range i {
-				device, other := state.deviceOf(placement, i), state.deviceOf(placement, j)
+				device, other := deviceOf(i), deviceOf(j)
 				if device == other || state.problem.Items[i].Device >= 0 || state.problem.Items[j].Device >= 0 || len(state.problem.Items[i].Units) != len(state.problem.Items[j].Units) {
 					continue
 				}
@@ -27,26 +33,16 @@ func (state *search) tidy(placement devicemap.Map) {
 				if left <= 0 {
 					return
 				}
-				state.put(placement, i, other)
-				state.put(placement, j, device)
+				put(i, other)
+				put(j, device)
 				if sent := send.Sent(placement); sent < now && state.swaps(kindOf[i], kindOf[j], device, other) {
 					now, improved = sent, true
 					continue
 				}
-				state.put(placement, i, device)
-				state.put(placement, j, other)
+				put(i, device)
+				put(j, other)
 			}
 		}
-	}
-}
-
-func (state *search) deviceOf(placement devicemap.Map, i int) devicemap.Device {
-	return placement[state.problem.Items[i].Units[0]]
-}
-
-func (state *search) put(placement devicemap.Map, i int, device devicemap.Device) {
-	for _, unit := range state.problem.Items[i].Units {
-		placement[unit] = device
 	}
 }
 

@@ -24,37 +24,41 @@ func (problem *Problem) CountsOf(placement devicemap.Map) [][]int {
 // into one run a device, which begin where the units before are and end where
 // those after are, so that little crosses between devices.
 func (problem *Problem) MapOf(counts [][]int) devicemap.Map {
-	placement := make(devicemap.Map, len(problem.ItemOf))
-	for unit := range placement {
-		placement[unit] = devicemap.Nowhere
-	}
+	deal := dealer{problem, counts, slices.Repeat(devicemap.Map{devicemap.Nowhere}, len(problem.ItemOf))}
 	for kind := range problem.Kinds {
 		if len(problem.Kinds[kind].Items) == 1 {
-			problem.deal(placement, kind, counts)
+			deal.kind(kind)
 		}
 	}
-	const passes = 3 // the later ones know what stands on both sides
+	const passes = 3 // the later ones know the devices on both sides
 	for range passes {
 		for kind := range problem.Kinds {
 			if len(problem.Kinds[kind].Items) > 1 {
-				problem.deal(placement, kind, counts)
+				deal.kind(kind)
 			}
 		}
 	}
-	problem.placeWeightless(placement)
-	return placement
+	deal.weightless()
+	return deal.placement
 }
 
-// deal places the items of one kind.
-func (problem *Problem) deal(placement devicemap.Map, kind int, counts [][]int) {
-	items := problem.Kinds[kind].Items
+// dealer makes a map out of counts.
+type dealer struct {
+	problem   *Problem
+	counts    [][]int // per device and kind
+	placement devicemap.Map
+}
+
+// kind places the items of one kind.
+func (deal *dealer) kind(kind int) {
+	items := deal.problem.Kinds[kind].Items
 	var on []int
-	for device := range counts {
-		if counts[device][kind] > 0 {
+	for device := range deal.counts {
+		if deal.counts[device][kind] > 0 {
 			on = append(on, device)
 		}
 	}
-	first, last := problem.beside(placement, items[0], -1), problem.beside(placement, items[len(items)-1], +1)
+	first, last := deal.neighbour(items[0], -1), deal.neighbour(items[len(items)-1], +1)
 	rank := func(device int) int {
 		switch device {
 		case first:
@@ -66,39 +70,41 @@ func (problem *Problem) deal(placement devicemap.Map, kind int, counts [][]int) 
 		}
 	}
 	slices.SortStableFunc(on, func(a, b int) int { return rank(a) - rank(b) })
-	at := 0
 	for _, device := range on {
-		for range counts[device][kind] {
-			for _, unit := range problem.Items[items[at]].Units {
-				placement[unit] = devicemap.Device(device)
-			}
-			at++
+		count := deal.counts[device][kind]
+		for _, i := range items[:count] {
+			deal.put(i, device)
 		}
+		items = items[count:]
 	}
 }
 
-// beside is the device of the nearest unit before (step −1) or after (+1) an
-// item's that has one, -1 where none has.
-func (problem *Problem) beside(placement devicemap.Map, i, step int) int {
-	for unit := problem.Items[i].Units[0] + step; unit >= 0 && unit < len(placement); unit += step {
-		if placement[unit] >= 0 {
-			return int(placement[unit])
+// neighbour is the device of the nearest unit before (step −1) or after (+1) an
+// item that has one, -1 if none has.
+func (deal *dealer) neighbour(i, step int) int {
+	for unit := deal.problem.Items[i].Units[0] + step; unit >= 0 && unit < len(deal.placement); unit += step {
+		if deal.placement[unit] >= 0 {
+			return int(deal.placement[unit])
 		}
 	}
 	return -1
 }
 
-// placeWeightless puts what holds nothing beside the unit that it reads from,
-// so that it takes no device that is idle otherwise.
-func (problem *Problem) placeWeightless(placement devicemap.Map) {
-	for _, i := range problem.weightless {
-		device := problem.beside(placement, i, -1)
+// weightless puts the items that hold nothing next to the unit that they read
+// from, so that they take no device that is otherwise idle.
+func (deal *dealer) weightless() {
+	for _, i := range deal.problem.weightless {
+		device := deal.neighbour(i, -1)
 		if device < 0 {
-			device = max(problem.beside(placement, i, +1), 0)
+			device = max(deal.neighbour(i, +1), 0)
 		}
-		for _, unit := range problem.Items[i].Units {
-			placement[unit] = devicemap.Device(device)
-		}
+		deal.put(i, device)
+	}
+}
+
+func (deal *dealer) put(i, device int) {
+	for _, unit := range deal.problem.Items[i].Units {
+		deal.placement[unit] = devicemap.Device(device)
 	}
 }
 

@@ -60,13 +60,3 @@ func (problem *Problem) NameOf(kind int) string {
 	units := problem.Items[problem.Kinds[kind].Items[0]].Units
 	return problem.In.Graph.Units[units[len(units)-1]].Name
 }
-
-// Each reports that all summaries of one unit pass.
-func (problem *Problem) Each(ok func(*timeline.Summary) bool) bool {
-	for i := range problem.Positions {
-		if !ok(&problem.Positions[i].Held[1]) {
-			return false
-		}
-	}
-	return true
-}

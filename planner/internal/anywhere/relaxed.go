@@ -1,6 +1,7 @@
 package anywhere
 
 import (
+	"math"
 	"slices"
 
 	"github.com/devmap-dev/devmap/costmodel/timeline"
@@ -16,56 +17,62 @@ const alikeWithin = 0.1
 // of it is one of the problem; it has few kinds, and an exact search soon
 // ends. Nil where no units are alike.
 func (problem *Problem) Relaxed() *Problem {
-	into := &Problem{In: problem.In, Items: problem.Items, ItemOf: problem.ItemOf, Devices: problem.Devices}
-	kindOf := make([]int, len(problem.Kinds))
-	for kind := range kindOf {
-		kindOf[kind] = -1
+	relax := relaxation{
+		from: problem, kindOf: slices.Repeat([]int{-1}, len(problem.Kinds)),
+		into: &Problem{In: problem.In, Items: problem.Items, ItemOf: problem.ItemOf, Devices: problem.Devices},
 	}
 	for at := 0; at < len(problem.Positions); {
 		end := at + 1
-		if problem.loose(at) {
-			for end < len(problem.Positions) && problem.loose(end) && problem.near(at, end) {
+		if relax.loose(at) {
+			for end < len(problem.Positions) && relax.loose(end) && relax.near(at, end) {
 				end++
 			}
 		}
-		problem.join(into, at, end, kindOf)
+		relax.join(at, end)
 		at = end
 	}
-	if len(into.Kinds) == len(problem.Kinds) {
+	if len(relax.into.Kinds) == len(problem.Kinds) {
 		return nil
 	}
-	return into
+	return relax.into
+}
+
+// relaxation makes a relaxed problem out of another.
+type relaxation struct {
+	from, into *Problem
+	kindOf     []int // the kind in into of each kind of from, −1 if none yet
 }
 
 // loose reports that a position's units are items by themselves and not pinned.
-func (problem *Problem) loose(at int) bool {
-	kind := &problem.Kinds[problem.Positions[at].Kind]
-	return kind.Pin < 0 && len(kind.Positions) == 1 && len(problem.Items[kind.Items[0]].Units) == 1
+func (relax *relaxation) loose(at int) bool {
+	kind := &relax.from.Kinds[relax.from.Positions[at].Kind]
+	return kind.Pin < 0 && len(kind.Positions) == 1 && len(relax.from.Items[kind.Items[0]].Units) == 1
 }
 
 // near reports that the positions from first up to at hold about the same bytes.
-func (problem *Problem) near(first, at int) bool {
-	least, most := problem.Positions[at].Held[1].Static, problem.Positions[at].Held[1].Static
-	for i := first; i < at; i++ {
-		static := problem.Positions[i].Held[1].Static
+func (relax *relaxation) near(first, at int) bool {
+	least, most := int64(math.MaxInt64), int64(0)
+	for i := first; i <= at; i++ {
+		static := relax.from.Positions[i].Held[1].Static
 		least, most = min(least, static), max(most, static)
 	}
 	return float64(most-least) <= alikeWithin*float64(most)
 }
 
 // join adds the positions [at, end) to the relaxed problem as one.
-func (problem *Problem) join(into *Problem, at, end int, kindOf []int) {
-	old := problem.Positions[at].Kind
-	kind := kindOf[old]
+func (relax *relaxation) join(at, end int) {
+	from, into := relax.from, relax.into
+	old := from.Positions[at].Kind
+	kind := relax.kindOf[old]
 	if kind < 0 {
 		kind = len(into.Kinds)
-		kindOf[old] = kind
-		into.Kinds = append(into.Kinds, Kind{Items: slices.Clone(problem.Kinds[old].Items), Pin: problem.Kinds[old].Pin})
+		relax.kindOf[old] = kind
+		into.Kinds = append(into.Kinds, Kind{Items: slices.Clone(from.Kinds[old].Items), Pin: from.Kinds[old].Pin})
 	}
-	run := problem.Positions[at].Held[1]
+	run := from.Positions[at].Held[1]
 	for i := at + 1; i < end; i++ {
-		run = run.Least(problem.Positions[i].Held[1])
-		into.Kinds[kind].Items = append(into.Kinds[kind].Items, problem.Kinds[problem.Positions[i].Kind].Items...)
+		run = run.Least(from.Positions[i].Held[1])
+		into.Kinds[kind].Items = append(into.Kinds[kind].Items, from.Kinds[from.Positions[i].Kind].Items...)
 	}
 	runs := []timeline.Summary{{}}
 	for range into.Kinds[kind].Items {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel/steptime"
 	"github.com/devmap-dev/devmap/planner/internal/instance"
-	"github.com/devmap-dev/devmap/planner/internal/solve/certificate"
 )
 
 // sequential finds the shortest step of a device map, in which one device works at
@@ -58,7 +57,7 @@ func newSequential(in *instance.Instance, method instance.Method) (*sequential, 
 // shortest is the map with the shortest step, of those the one with the
 // smallest largest share, within the caps.
 func (solver *sequential) shortest(ctx context.Context) (*instance.Answer, error) {
-	out := newAnswer(solver.notes, "search")
+	out := instance.NoStep(solver.notes, "search")
 	out.EvenProved = true
 	for device, idle := range solver.idle {
 		if idle > solver.in.Caps[device] {
@@ -129,9 +128,4 @@ func (solver *sequential) atWaits(ctx context.Context, waits steptime.Waits, out
 		}
 	}
 	return best, lower, done
-}
-
-// newAnswer is an answer before anything is found.
-func newAnswer(notes []string, bound string) *instance.Answer {
-	return &instance.Answer{Notes: notes, Claim: certificate.Claim{Bound: bound, Rounding: certificate.Sums}, Uneven: instance.StepUneven}
 }

@@ -31,7 +31,7 @@ func Fewer(in *instance.Instance) int {
 // so that as few as hold the model make a short step. It proves nothing but
 // the bound that each unit takes its time on some device.
 func onFewer(ctx context.Context, in *instance.Instance, devices int, method instance.Method) (*instance.Answer, error) {
-	out := newAnswer([]string{fmt.Sprintf("%d units on %d devices are too many for tables of all: the shortest step was searched on the first %d",
+	out := instance.NoStep([]string{fmt.Sprintf("%d units on %d devices are too many for tables of all: the shortest step was searched on the first %d",
 		len(in.Timed().Units), len(in.Topology.Devices), devices)}, "fastest device")
 	out.LowerBound = fastest(in)
 	first := in.First(devices)

@@ -18,7 +18,7 @@ func TestTimeRandom(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(7, 8))
 	var solved, infeasible, unequal, ordered int
-	for i := range 700 {
+	for i := range drawn.Samples(230) {
 		p := drawn.Timed(t, rng)
 		if len(p.Graph.Units) > 6 && len(p.Topology.Devices) > 3 {
 			continue // brute force takes too long
@@ -61,7 +61,7 @@ func TestTimeRandom(t *testing.T) {
 		}
 	}
 	t.Logf("%d solved, %d infeasible, %d with devices that differ, %d of them out of order", solved, infeasible, unequal, ordered)
-	if solved < 250 || infeasible < 20 || unequal < 100 || ordered < 25 {
+	if solved < 80 || infeasible < 6 || unequal < 30 || ordered < 8 {
 		t.Errorf("%d solved, %d infeasible, %d with devices that differ, %d of them out of order: the draw is one-sided", solved, infeasible, unequal, ordered)
 	}
 }

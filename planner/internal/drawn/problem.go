@@ -5,6 +5,8 @@ package drawn
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"strconv"
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel"
@@ -118,9 +120,18 @@ func LargestShare(problem *planner.Problem, placement devicemap.Map) float64 {
 // Instance is a problem resolved.
 func Instance(t *testing.T, problem *planner.Problem) *instance.Instance {
 	t.Helper()
-	in, err := instance.New(instance.Instance{Graph: problem.Graph, Costs: problem.Costs, Topology: problem.Topology, Objective: problem.Objective, Anywhere: problem.Anywhere, Offload: problem.Offload}, problem.Pins, problem.Together)
+	in, err := instance.New(instance.Instance{Graph: problem.Graph, Setup: instance.Setup{Costs: problem.Costs, Topology: problem.Topology}, Objective: problem.Objective, Anywhere: problem.Anywhere, Offload: problem.Offload}, problem.Pins, problem.Together)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return in
+}
+
+// Samples is the number of problems that a random test draws: few, so that
+// tests are quick, or a multiple of it: SAMPLES=4 go test ./planner/...
+func Samples(few int) int {
+	if times, err := strconv.Atoi(os.Getenv("SAMPLES")); err == nil {
+		return few * times
+	}
+	return few
 }

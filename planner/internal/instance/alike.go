@@ -49,35 +49,9 @@ func interchangeable(topo *costmodel.Topology, one, other int) bool {
 	return same(one, other, other, one)
 }
 
-// Uniform reports that all devices and links are alike, so that the order of
-// devices makes no difference but for where the input is.
-func (in *Instance) Uniform() bool {
-	for device := 1; device < len(in.Topology.Devices); device++ {
-		if !interchangeable(in.Topology, 0, device) {
-			return false
-		}
-	}
-	return true
-}
-
 // Ordered reports that the order of a pipeline's devices makes a difference:
 // they, or their links, are unlike, or a unit is pinned to one of them.
 func (in *Instance) Ordered() bool { return !in.Uniform() || len(in.Pins) > 0 }
-
-// Unlike is one device of each kind: those of a kind take the same time for
-// any unit.
-func (in *Instance) Unlike() []int {
-	known := make(map[costmodel.Device]bool)
-	var out []int
-	for deviceIndex, device := range in.Topology.Devices {
-		kind := costmodel.Device{FLOPS: device.FLOPS, Rates: device.Rates}
-		if !known[kind] {
-			known[kind] = true
-			out = append(out, deviceIndex)
-		}
-	}
-	return out
-}
 
 // Orders are the orders of the devices that differ where devices of a class
 // are alike, the one by number first; nil where there are more than limit.

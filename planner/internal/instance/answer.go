@@ -52,6 +52,11 @@ type Answer struct {
 	Left *Left
 }
 
+// NoStep is the answer of a search for the shortest step before it has a map.
+func NoStep(notes []string, bound string) *Answer {
+	return &Answer{Notes: notes, Claim: certificate.Claim{Bound: bound, Rounding: certificate.Sums}, Uneven: StepUneven}
+}
+
 // BoundValue is one argument for a lower bound of the value, and what it
 // proves.
 type BoundValue struct {

@@ -67,17 +67,17 @@ const (
 // CheckTimes refuses devices without rates, and rates so small, or times so
 // long, that a step has no finite length: no bound and no fixed point would
 // mean anything.
-func (in *Instance) CheckTimes() error {
-	if err := steptime.Check(in.Timed(), in.Topology); err != nil {
+func (setup *Setup) CheckTimes() error {
+	if err := steptime.Check(setup.Timed(), setup.Topology); err != nil {
 		return err
 	}
 	longest := 0.
-	passes, tokens := in.Passes()
-	unlike := in.Unlike()
-	for unitIndex := range in.Costs.Units {
+	passes, tokens := setup.Passes()
+	unlike := setup.Unlike()
+	for unitIndex := range setup.Costs.Units {
 		slowest := 0.
 		for _, device := range unlike {
-			unit := steptime.Unit(in.Timed(), in.Topology, device, unitIndex)
+			unit := steptime.Unit(setup.Timed(), setup.Topology, device, unitIndex)
 			slowest = max(slowest, passes*(unit.Forward+unit.Backward+unit.Issue+unit.IssueBack)+tokens*(unit.Token+unit.IssueToken)+unit.Update)
 		}
 		longest += slowest
@@ -85,8 +85,8 @@ func (in *Instance) CheckTimes() error {
 	if !(longest <= longestStep) {
 		return &costmodel.FieldError{Msg: costmodel.Messagef("the time of a step is %v s where each unit is on its slowest device: no more than %v s can be compared; the devices' rates are too small", longest, longestStep)}
 	}
-	for i := range in.Topology.Links {
-		link := &in.Topology.Links[i]
+	for i := range setup.Topology.Links {
+		link := &setup.Topology.Links[i]
 		if link.BytesPerSecond < slowestLink {
 			return &costmodel.FieldError{Msg: costmodel.Messagef("links[%d]: %v bytes/s from device %d to %d: a step over it has no time that can be compared (%v works; leave the link out where there is none)", i, link.BytesPerSecond, link.From, link.To, slowestLink)}
 		}

@@ -1,10 +1,8 @@
 package instance
 
 import (
-	"cmp"
 	"sync"
 
-	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -36,15 +34,9 @@ const (
 // every map must keep.
 type Instance struct {
 	Graph *modelgraph.Graph
-	// Costs are those of peaks: methods try maps by the thousand. Pooled are the
-	// costs as they were given, whose pools may be followed ([costmodel.Table.Marks]),
-	// which takes longer than all else that is predicted of a map.
-	Costs, Pooled *costmodel.Table
-	Topology      *costmodel.Topology
-	Objective     Objective
-	// Request: under Time, the step is that of one request, a micro-batch that
-	// has the devices to itself. Devices hold what they hold at work.
-	Request bool
+	Setup
+	Constraints
+	Objective Objective
 	// Anywhere: any unit may be on any device, whatever the order; never under
 	// a pipeline, whose stages are in order.
 	Anywhere bool
@@ -53,15 +45,10 @@ type Instance struct {
 	Offload   Tier
 	Offloaded []int
 
-	// Pins and together-groups are in the order in which they were asked for.
-	Pins     []Pinned
-	Together []Joined
-
 	// Caps are the bytes that a device may hold at its peak, where the step is
 	// what is minimised.
 	Caps []int64
 
-	timed *costmodel.Table
 	items func() (*Items, error)
 	sets  func() ([]Set, error)
 }
@@ -109,59 +96,6 @@ func (in *Instance) Items() (*Items, error) { return in.items() }
 // Sets are the units by what must share a device, whatever the order, each with
 // the device that a pin gives it. An error is a [*ConstraintError].
 func (in *Instance) Sets() ([]Set, error) { return in.sets() }
-
-// Piped reports a problem of stages.
-func (in *Instance) Piped() bool { return in.Costs.Workload.Strategy.Traits().Staged }
-
-// Replicated reports that every device runs the whole model.
-func (in *Instance) Replicated() bool { return in.Costs.Workload.Strategy.Traits().Replicated }
-
-// Trains reports that a step has a backward pass and an update.
-func (in *Instance) Trains() bool { return in.Costs.Workload.Mode == costmodel.Train }
-
-// Passes is how often a unit's forward (and backward) runs in a step, and how
-// many tokens are generated after.
-func (in *Instance) Passes() (microBatches, tokens float64) {
-	workload := &in.Timed().Workload
-	return float64(max(1, workload.MicroBatches)), float64(workload.NewTokens)
-}
-
-// Timed is the table by which steps are timed: the costs, or where a step is
-// that of one request, these with one micro-batch.
-func (in *Instance) Timed() *costmodel.Table { return cmp.Or(in.timed, in.Costs) }
-
-// rules are those of the engine.
-func (in *Instance) rules() costmodel.StageRules {
-	return costmodel.StageRulesOf(in.Costs.Workload.Runtime)
-}
-
-// Schedule is the pipeline schedule on the instance's devices, TimedSchedule
-// that of the step that is timed.
-func (in *Instance) Schedule() costmodel.Schedule { return in.scheduleOf(&in.Costs.Workload) }
-
-// TimedSchedule is described at Schedule.
-func (in *Instance) TimedSchedule() costmodel.Schedule { return in.scheduleOf(&in.Timed().Workload) }
-
-func (in *Instance) scheduleOf(workload *costmodel.Workload) costmodel.Schedule {
-	chunks := int64(1)
-	if workload.Schedule == costmodel.Interleaved {
-		chunks = max(2, workload.VirtualStages)
-	}
-	return costmodel.NewSchedule(workload, int64(len(in.Topology.Devices)), chunks)
-}
-
-// Looped reports a pipeline whose devices run several stages each.
-func (in *Instance) Looped() bool { return in.Piped() && in.Schedule().Chunks > 1 }
-
-// CapsAt are the peaks whose share is at most a share, to the nearest byte: a
-// share that was a quotient of integers gives its peak again.
-func (in *Instance) CapsAt(share float64) []int64 {
-	out := make([]int64, len(in.Topology.Devices))
-	for device := range out {
-		out[device] = int64(share*float64(in.Topology.Devices[device].Budget()) + 0.5)
-	}
-	return out
-}
 
 // CapsBelow are the peaks whose share is less than a share, and within the
 // instance's caps.

@@ -91,3 +91,19 @@ func resolveTogether(graph *modelgraph.Graph, together [][]string) ([]Joined, er
 	}
 	return out, nil
 }
+
+// Constraints are what every map must keep: pins and together-groups, in the
+// order in which they were asked for.
+type Constraints struct {
+	Pins     []Pinned
+	Together []Joined
+}
+
+// joined are the units of the together-groups.
+func (constraints *Constraints) joined() [][]int {
+	var out [][]int
+	for i := range constraints.Together {
+		out = append(out, constraints.Together[i].Units)
+	}
+	return out
+}

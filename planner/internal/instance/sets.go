@@ -57,12 +57,3 @@ func newSets(in *Instance) ([]Set, error) {
 	}
 	return sets, nil
 }
-
-// joined are the units of the together-groups.
-func (in *Instance) joined() [][]int {
-	var out [][]int
-	for i := range in.Together {
-		out = append(out, in.Together[i].Units)
-	}
-	return out
-}

@@ -53,7 +53,7 @@ func TestOffloadRandom(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(21, 22))
 	var fits, none, best, proved int
-	for i := range 800 {
+	for i := range drawn.Samples(400) {
 		p := drawn.Problem(t, rng)
 		p.Pins, p.Together = nil, nil
 		w := costmodel.Workload{Mode: []costmodel.Mode{costmodel.Infer, costmodel.Load}[i%2], Batch: 1, Seq: 1, Precision: costmodel.BF16True}
@@ -100,7 +100,7 @@ func TestOffloadRandom(t *testing.T) {
 		}
 	}
 	t.Logf("%d offloaded, %d the best, %d proved; %d not found", fits, best, proved, none)
-	if fits < 20 || best < 9*fits/10 || proved < fits/10 || none > fits/20 {
+	if fits < 10 || best < 9*fits/10 || proved < fits/10 || none > fits/20 {
 		t.Errorf("%d offloaded, %d the best, %d proved; %d not found", fits, best, proved, none)
 	}
 }

@@ -23,7 +23,7 @@ func TestWeightBound(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(67, 68))
 	near := 0
-	for i := range 400 {
+	for i := range drawn.Samples(120) {
 		gpus, chunks := 2, 2
 		if i%4 == 0 {
 			chunks = 3
@@ -51,8 +51,8 @@ func TestWeightBound(t *testing.T) {
 			near++
 		}
 	}
-	if near < 20 {
-		t.Errorf("%d bounds of 400 are within a fifth", near)
+	if near < 6 {
+		t.Errorf("%d bounds are within a fifth", near)
 	}
 }
 
@@ -126,7 +126,7 @@ func TestBareSaved(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(69, 70))
 	tight := 0
-	for i := range 300 {
+	for i := range drawn.Samples(100) {
 		const gpus = 3
 		p := declaredPipeline(t, rng, gpus, 1)
 		if i%2 == 0 {
@@ -163,8 +163,8 @@ func TestBareSaved(t *testing.T) {
 			}
 		}
 	}
-	if tight < 300 {
-		t.Errorf("%d of 900 stages save less than twice as much", tight)
+	if tight < 100 {
+		t.Errorf("%d stages save less than twice as much", tight)
 	}
 }
 
@@ -173,7 +173,7 @@ func TestBareSaved(t *testing.T) {
 func TestLoopedBounds(t *testing.T) {
 	t.Parallel()
 	loops, climbed := 0, 0
-	for seed := range uint64(600) {
+	for seed := range uint64(drawn.Samples(200)) {
 		p, err := drawn.Pipeline(rand.New(rand.NewPCG(seed, 77)))
 		if err != nil {
 			t.Fatal(seed, err)
@@ -202,7 +202,7 @@ func TestLoopedBounds(t *testing.T) {
 			climbed++
 		}
 	}
-	if loops < 60 || 10*climbed < 9*loops {
+	if loops < 20 || 10*climbed < 9*loops {
 		t.Errorf("%d interleaved pipelines, of %d the best was found: too few", loops, climbed)
 	}
 }

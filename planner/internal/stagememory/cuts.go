@@ -127,14 +127,14 @@ func (looped *Looped) Move(lo, hi, by int) bool {
 	if looped.Cuts[lo]+by <= looped.Cuts[lo-1] || looped.Cuts[hi]+by >= looped.Cuts[hi+1] {
 		return false
 	}
-	looped.Shift(lo, hi, by)
+	Shift(looped.Cuts, lo, hi, by)
 	return true
 }
 
-// Shift moves cuts lo to hi by so many items.
-func (looped *Looped) Shift(lo, hi, by int) {
+// Shift moves the cuts lo to hi by so many items.
+func Shift(cuts []int, lo, hi, by int) {
 	for c := lo; c <= hi; c++ {
-		looped.Cuts[c] += by
+		cuts[c] += by
 	}
 }
 

@@ -31,7 +31,7 @@ func (looped *Looped) descend(ctx context.Context) score {
 				best, gained = got, true
 				return true
 			}
-			looped.Shift(lo, hi, -by)
+			Shift(looped.Cuts, lo, hi, -by)
 			looped.score()
 			return false
 		})

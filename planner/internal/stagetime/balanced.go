@@ -15,7 +15,7 @@ import (
 // alone. The bound is that of all work on all devices.
 func (pipeline *pipes) balanced(ctx context.Context, caps []int64) (*instance.Answer, error) {
 	order := &pipeline.orders[0]
-	out := newAnswer(append(slices.Clone(pipeline.notes),
+	out := instance.NoStep(append(slices.Clone(pipeline.notes),
 		"the pipeline has too many stretches for a search for its shortest step: its stages are cut to about the same work"), "work")
 	out.LowerBound = pipeline.anyOrder()
 	low, high := 0., 0.

@@ -20,7 +20,7 @@ func (search *pipeSearch) climb(ctx context.Context, cuts []int) {
 		if ctx.Err() != nil || cuts[lo]+by <= cuts[lo-1] || cuts[hi]+by >= cuts[hi+1] {
 			return false
 		}
-		shift(cuts, lo, hi, by)
+		stagememory.Shift(cuts, lo, hi, by)
 		if search.ok(lo-1, cuts[lo-1], cuts[lo], search.items) && search.ok(hi, cuts[hi], cuts[hi+1], search.items) && search.between(cuts, lo, hi) {
 			if next := search.step(cuts); next < search.cutoff {
 				got = next
@@ -28,7 +28,7 @@ func (search *pipeSearch) climb(ctx context.Context, cuts []int) {
 				return true
 			}
 		}
-		shift(cuts, lo, hi, -by)
+		stagememory.Shift(cuts, lo, hi, -by)
 		return false
 	})
 }
@@ -41,10 +41,4 @@ func (search *pipeSearch) between(cuts []int, lo, hi int) bool {
 		}
 	}
 	return true
-}
-
-func shift(cuts []int, lo, hi, by int) {
-	for c := lo; c <= hi; c++ {
-		cuts[c] += by
-	}
 }

@@ -18,7 +18,7 @@ func TestStep(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(71, 72))
 	played, apart := 0, 0
-	for played < 5000 {
+	for played < drawn.Samples(3000) {
 		problem, err := drawn.Pipeline(rng)
 		if err != nil || problem.Costs.Workload.Schedule == costmodel.Interleaved {
 			continue

@@ -17,7 +17,7 @@ func (pipeline *pipes) looped(ctx context.Context, caps []int64) (*instance.Answ
 	if len(pipeline.in.Pins) > 0 {
 		return nil, stagememory.RefusePins(pipeline.in)
 	}
-	out := newAnswer(pipeline.notes, "work")
+	out := instance.NoStep(pipeline.notes, "work")
 	out.LowerBound = pipeline.anyOrder()
 	step, share := math.Inf(1), math.Inf(1)
 	exact := !pipeline.partly
@@ -83,7 +83,7 @@ func shorten(ctx context.Context, loop *stagememory.Looped, costs *pipeCosts, tr
 			if try() {
 				return true
 			}
-			loop.Shift(lo, hi, -by)
+			stagememory.Shift(loop.Cuts, lo, hi, -by)
 			return false
 		})
 	}

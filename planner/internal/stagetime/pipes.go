@@ -27,7 +27,7 @@ func (pipeline *pipes) shortest(ctx context.Context, caps []int64) (*instance.An
 	if items := pipeline.orders[0].peaks.Count(); len(pipeline.orders)*len(caps)*items*items > maxStretches {
 		return pipeline.balanced(ctx, caps)
 	}
-	out := newAnswer(pipeline.notes, "search")
+	out := instance.NoStep(pipeline.notes, "search")
 	searches, complete := pipeline.searches(ctx, caps, out)
 	best, all := pipeline.best(ctx, searches, out)
 	out.Stopped = ctx.Err() != nil

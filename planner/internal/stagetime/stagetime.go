@@ -9,7 +9,6 @@ import (
 	"context"
 
 	"github.com/devmap-dev/devmap/planner/internal/instance"
-	"github.com/devmap-dev/devmap/planner/internal/solve/certificate"
 )
 
 // Method implements [instance.Method].
@@ -35,16 +34,11 @@ func (Method) Solve(ctx context.Context, in *instance.Instance, _ instance.Limit
 		return nil, err
 	}
 	if len(in.Topology.Devices) > instance.MaxTimed/max(1, items.Count()+1) {
-		return newAnswer([]string{"the units and devices are too many for a search for a shorter step: the map is that of the memory objective"}, "none"), instance.ErrNone
+		return instance.NoStep([]string{"the units and devices are too many for a search for a shorter step: the map is that of the memory objective"}, "none"), instance.ErrNone
 	}
 	solver, err := newPipes(ctx, in)
 	if err != nil {
 		return nil, err
 	}
 	return solver.shortest(ctx, in.Caps)
-}
-
-// newAnswer is an answer before anything is found.
-func newAnswer(notes []string, bound string) *instance.Answer {
-	return &instance.Answer{Notes: notes, Claim: certificate.Claim{Bound: bound, Rounding: certificate.Sums}, Uneven: instance.StepUneven}
 }
