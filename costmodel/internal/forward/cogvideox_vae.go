@@ -25,13 +25,8 @@ func autoencoderCogVideoX(tape *tape, root module, call Call) {
 // with the next.
 func (run *cogVAE) tiles(latents picture, high, wide int64) *value {
 	var rows []*value
-	for top := int64(0); top < latents.height; top += high * 5 / 6 {
-		for left := int64(0); left < latents.width; left += wide * 4 / 5 {
-			tile := latents
-			tile.value = nil
-			tile.height, tile.width = min(high, latents.height-top), min(wide, latents.width-left)
-			rows = append(rows, run.decode(tile))
-		}
+	for _, tile := range latents.tiles(high, wide, high*5/6, wide*4/5) {
+		rows = append(rows, run.decode(tile))
 	}
 	whole := latents.batch * run.root.out("decoder.conv_out.conv") * (4*(latents.frames-1) + 1) * latents.height * latents.width * latentRatio * latentRatio
 	joined := run.new(whole)

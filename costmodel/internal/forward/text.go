@@ -7,7 +7,7 @@ import "strings"
 // weights is less than a hundredth of them.
 func textEncoder(tape *tape, root module, call Call) {
 	rows := call.Batch * call.Text
-	widest, dim, heads := tape.textSizes(root, rows)
+	widest, dim, heads := textSizes(tape, root, rows)
 	if tape.streamed { // the table of tokens is the largest of what comes and goes
 		tape.drop(tape.new(root.largest()))
 	}
@@ -78,7 +78,7 @@ func (found *modules) relative() bool {
 
 // textSizes counts the products of an encoder's matrices over so many rows, and
 // finds the widest of them, what it reads, and the heads of its attention.
-func (tape *tape) textSizes(root module, rows int64) (widest, dim, heads int64) {
+func textSizes(tape *tape, root module, rows int64) (widest, dim, heads int64) {
 	for name, shape := range root.shapes {
 		if len(shape) != 2 || strings.Contains(name, "embed") || strings.Contains(name, "shared") || strings.Contains(name, "visual") || strings.HasPrefix(name, "lm_head") {
 			continue
