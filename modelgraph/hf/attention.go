@@ -111,14 +111,14 @@ func (attn attention) op() modelgraph.Attention {
 }
 
 // dividesHidden faults heads that do not divide the hidden size.
-func (cfg *config) dividesHidden(hidden, heads int64) {
+func (cfg *fieldSet) dividesHidden(hidden, heads int64) {
 	if hidden%heads != 0 {
 		cfg.fail("num_attention_heads", "%d does not divide hidden_size %d", heads, hidden)
 	}
 }
 
 // product is x × y, a size of its own; y comes from the named field.
-func (cfg *config) product(name string, x, y int64) int64 {
+func (cfg *fieldSet) product(name string, x, y int64) int64 {
 	if y > 0 && x > maxDim/y {
 		cfg.fail(name, "%d × %d is more than 2^40", x, y)
 		return 1

@@ -52,7 +52,7 @@ func (cfg *config) unread(of ...*family) []string {
 
 // harmlessAs marks a field as read where it has the one value that changes
 // nothing.
-func (cfg *config) harmlessAs(name, value string) {
+func (cfg *fieldSet) harmlessAs(name, value string) {
 	if string(cfg.members[name]) == value {
 		cfg.shared.read[cfg.prefix+name] = true
 	}

@@ -44,7 +44,7 @@ func (cfg *config) rotation(headDim, positions int64) modelgraph.Rotation {
 
 // inside is a config of the given members, which are the named object's.
 func (cfg *config) inside(name string, members map[string]jsontext.Value) *config {
-	return &config{file: cfg.file, prefix: cfg.prefix + name + ".", members: members, shared: cfg.shared}
+	return newConfig(cfg.file, cfg.prefix+name+".", members, cfg.shared)
 }
 
 // rotation reads the parameters; theta is the field beside them that has the

@@ -104,7 +104,7 @@ func (cfg *config) assumes(name string, v jsontext.Value) {
 }
 
 // said reports a field that the file itself has, not null.
-func (cfg *config) said(name string) bool { return cfg.has(name) && !cfg.stood[name] }
+func (cfg *fieldSet) said(name string) bool { return cfg.has(name) && !cfg.stood[name] }
 
 // part is the object of that name, filled as one of its type.
 func (cfg *config) part(name string) *config {
@@ -158,7 +158,7 @@ func tableClasses(modelType string, endings []string) []string {
 }
 
 // orZero is a size that is 0 where the config says null.
-func (cfg *config) orZero(name string) int64 {
+func (cfg *fieldReader) orZero(name string) int64 {
 	if cfg.null(name) {
 		return 0
 	}
