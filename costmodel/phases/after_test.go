@@ -51,7 +51,7 @@ func TestAfterMeasured(t *testing.T) {
 		graph.Layers = append(graph.Layers, modelgraph.Layer{Params: []modelgraph.Tensor{weight}})
 	}
 	component := &diffusers.Component{Graph: graph}
-	run := &running{all: []*diffusers.Component{component}, denoiser: component}
+	run := &residency{deployment{all: []*diffusers.Component{component}, denoiser: component}}
 	if got := run.sharded(4) >> 20; got != figures["sharded"][1] {
 		t.Errorf("shards: %d MiB, measured %d", got, figures["sharded"][1])
 	}

@@ -47,7 +47,7 @@ func unitBytes(graph *modelgraph.Graph, unit *modelgraph.Unit) int64 {
 
 // held is what stands on a GPU while a component runs: everything, that
 // component alone, or a part of it; and what its shards are gathered into.
-func (run *running) held(component *diffusers.Component, stage int64) costmodel.Memory {
+func (run *residency) held(component *diffusers.Component, stage int64) costmodel.Memory {
 	memory := costmodel.Memory{Workspace: run.workspaces()}
 	switch run.work.Offload {
 	case "sequential": // the walk brings weights itself

@@ -91,7 +91,7 @@ func begin(pipeline *diffusers.Pipeline, asked Workload, gpu costmodel.Device) (
 	if err != nil {
 		return nil, nil, err
 	}
-	run := &running{work: work, rule: own, gpu: gpu, class: pipeline.Class}
+	run := &running{residency{deployment{work: work, rule: own, gpu: gpu, class: pipeline.Class}}}
 	plan := &Plan{Warnings: notes}
 	for i := range pipeline.Components {
 		component := &pipeline.Components[i]
