@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/costmodel/internal/elements"
+	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 	"github.com/devmap-dev/devmap/costmodel/internal/zero"
 	"github.com/devmap-dev/devmap/modelgraph"
@@ -125,7 +125,7 @@ func askedPrecision(graph *modelgraph.Graph, workload *costmodel.Workload, asked
 		means = costmodel.FP16Mixed
 	case zero.SectionNone:
 		means = costmodel.FP32True
-		if stored := cmp.Or(workload.Precision, mainPrecision(graph)); workload.DeepSpeed.Stage < 3 && (elements.Weight(stored) < 4 || elements.Mixed(stored)) {
+		if stored := cmp.Or(workload.Precision, mainPrecision(graph)); workload.DeepSpeed.Stage < 3 && (ops.WeightBytes(stored) < 4 || ops.MixedPrecision(stored)) {
 			means = costmodel.BF16Mixed
 			workload.DeepSpeed.FP32Gradients, workload.DeepSpeed.FP32Reduction = true, true
 			if stored == costmodel.FP16True || stored == costmodel.FP16Mixed {

@@ -15,7 +15,7 @@ func StageTable(graph *modelgraph.Graph, workload costmodel.Workload, dp, tp int
 	gpus := workload.World
 	if workload.DP.Auto() {
 		if rows := workload.Batch / workload.MicroBatches; rows%dp != 0 {
-			return nil, refuse("dp", dp, "%d replicas cannot share the %d sequences of a micro-batch evenly (%s)", dp, rows, nearestTo(dp, rows))
+			return nil, refuse("dp", dp, "%d replicas cannot share the %d sequences of a micro-batch evenly (%s)", dp, rows, value.NearestDivisors(dp, rows, nil))
 		}
 		workload.Batch /= dp
 	}

@@ -7,8 +7,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/catalogue"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/engine"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
-	"github.com/devmap-dev/devmap/costmodel/estimate/internal/units"
-	"github.com/devmap-dev/devmap/costmodel/internal/elements"
+	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 	"github.com/devmap-dev/devmap/costmodel/internal/shard"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 	"github.com/devmap-dev/devmap/modelgraph"
@@ -59,7 +58,7 @@ func fill(table *costmodel.Table, graph *modelgraph.Graph, run *costmodel.Worklo
 		return err
 	}
 	var said []costmodel.Message
-	table.Units, said = units.Of(model)
+	table.Units, said = layers.Units(model)
 	table.Warnings = append(table.Warnings, said...)
 	table.Additive = run.Mode == costmodel.Load
 	if !table.Additive {
@@ -87,7 +86,7 @@ func asFP32(run *costmodel.Workload) bool {
 		return false
 	}
 	run.StoredTypes = false
-	if elements.Mixed(run.Precision) {
+	if ops.MixedPrecision(run.Precision) {
 		return false
 	}
 	run.Precision = costmodel.FP32True

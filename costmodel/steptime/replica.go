@@ -2,7 +2,7 @@ package steptime
 
 import (
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/costmodel/internal/elements"
+	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 )
 
 // replicas is one step where every GPU runs the whole model: all take the same
@@ -67,7 +67,7 @@ func (step *timing) replicaOn(device int) float64 {
 // mark_variable_ready, finalize_backward). Units stand for buckets of 25 MiB.
 func (step *timing) ddpBackward(deviceIndex int, clock Clock) float64 {
 	workload, device := &step.table.Workload, &step.topo.Devices[deviceIndex]
-	gpus, size := int64(len(step.topo.Devices)), elements.Weight(workload.Precision)
+	gpus, size := int64(len(step.topo.Devices)), ops.WeightBytes(workload.Precision)
 	var link, back float64
 	for unit := len(step.table.Units) - 1; unit >= 0; unit-- {
 		seconds := Unit(step.table, step.topo, deviceIndex, unit)

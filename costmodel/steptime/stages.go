@@ -4,7 +4,7 @@ import (
 	"sort"
 
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/costmodel/internal/elements"
+	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 )
 
 // folded are a topology and places by stages, where these are several GPUs
@@ -78,7 +78,7 @@ func (seconds *UnitSeconds) exchange(table *costmodel.Table, stage *costmodel.De
 
 // exchanged is the bytes that a GPU sends to the other replicas of its unit.
 func exchanged(table *costmodel.Table, work *costmodel.Work) float64 {
-	degree, each := shards(table), elements.Weight(table.Workload.Precision)
+	degree, each := shards(table), ops.WeightBytes(table.Workload.Precision)
 	weights, grads := float64(work.Weights*each), float64(work.Trained*each)
 	replicas := table.Workload.DP.Count() / degree
 	return ringPart(degree)*(weights+grads) + 2*ringPart(replicas)*grads/float64(degree)

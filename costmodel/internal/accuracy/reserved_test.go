@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/costmodel/internal/elements"
+	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 )
 
 // TestReservedAccuracy holds the pools of rows whose requests are followed one
@@ -82,7 +82,7 @@ func TestReservedMaps(t *testing.T) {
 	var width float64
 	fmt.Fprintf(&table, "\n%-48s GPU allocated reserved       range (GiB)\n", "row")
 	for _, row := range measuredRows(t) {
-		if row.w.Mode != costmodel.Train || elements.Mixed(row.w.Precision) { // which is not followed
+		if row.w.Mode != costmodel.Train || ops.MixedPrecision(row.w.Precision) { // which is not followed
 			continue
 		}
 		devices := predictRow(t, &row)

@@ -3,7 +3,6 @@ package ops
 import (
 	"cmp"
 
-	"github.com/devmap-dev/devmap/costmodel/internal/elements"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
@@ -116,7 +115,7 @@ func (cost *Cost) attentionPeaks(op attention, dims geo, shape *Shape) {
 	}
 	cost.Memory.Forward = 2*stream + element*tokens*op.Dim + work + cost.Memory.KV
 	if !shape.Train {
-		if result, cast := op.scoreTypes(shape); op.written(shape) && cast > 0 && !elements.Mixed(shape.Precision) {
+		if result, cast := op.scoreTypes(shape); op.written(shape) && cast > 0 && !MixedPrecision(shape.Precision) {
 			// softmax beside the scores, and those in its type (Softmax.cpp,
 			// softmax: toType, but for fp16); no output yet.
 			softmax := (cast+2*result)*dims.scores + dims.repeated*element

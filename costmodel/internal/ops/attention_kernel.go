@@ -1,7 +1,6 @@
 package ops
 
 import (
-	"github.com/devmap-dev/devmap/costmodel/internal/elements"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
@@ -94,7 +93,7 @@ func (op attention) scoreBytes(shape *Shape) int64 {
 // 0 where the result itself multiplies v.
 func (op attention) scoreTypes(shape *Shape) (result, cast int64) {
 	element := shape.elementBytes()
-	if op.Fused && !op.Rope && !op.Eager && !elements.Mixed(shape.Precision) || element == 4 {
+	if op.Fused && !op.Rope && !op.Eager && !MixedPrecision(shape.Precision) || element == 4 {
 		return element, 0
 	}
 	return 4, element
@@ -108,7 +107,7 @@ func (op attention) kernelForward(dims *geo, shape *Shape) int64 {
 	}
 	// softmax reads 4 bytes an element beside what it makes; in 16 bits the
 	// scores before the cast are there too.
-	if op.scoreBytes(shape) == 4+shape.elementBytes() && !elements.Mixed(shape.Precision) {
+	if op.scoreBytes(shape) == 4+shape.elementBytes() && !MixedPrecision(shape.Precision) {
 		return 4 * dims.scores
 	}
 	return (8 - op.scoreBytes(shape)) * dims.scores

@@ -2,8 +2,6 @@ package ops
 
 import (
 	"math/bits"
-
-	"github.com/devmap-dev/devmap/costmodel/internal/elements"
 )
 
 // lossChunks is torchtitan's number of chunks (torchtitan/components/loss.py,
@@ -26,7 +24,7 @@ func (cost *Cost) chunkedLoss(op head, shape *Shape) {
 	loss := grads + (element+12)*nV
 	weight := 2*grads + 2*element*nV
 	casts := int64(0)
-	if elements.Mixed(shape.Precision) {
+	if MixedPrecision(shape.Precision) {
 		casts = 2*op.Dim*op.Vocab + element*in/lossChunks
 		weight += 2*op.Dim*op.Vocab - element*nV // in 16 bits first, beside its fp32 copy
 	}
@@ -52,7 +50,7 @@ func (cost *Cost) fusedLoss(op head, shape *Shape) {
 	cost.Output = 0
 	cost.Memory.Saved = shape.streamBytes()*in + grads
 	cost.Memory.Forward = shape.streamBytes()*in + cost.Memory.Saved + (element*op.Vocab+8+4)*chunk + 12*shape.Logits
-	if elements.Mixed(shape.Precision) {
+	if MixedPrecision(shape.Precision) {
 		// weight.t() is cast for every product, weight once (autocast caches
 		// leaves alone), and a chunk of the input.
 		cost.Memory.Forward += 2*2*op.Dim*op.Vocab + 2*op.Dim*chunk

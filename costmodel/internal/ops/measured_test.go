@@ -10,7 +10,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate"
-	"github.com/devmap-dev/devmap/costmodel/internal/elements"
+	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 	"github.com/devmap-dev/devmap/costmodel/timeline"
 	"github.com/devmap-dev/devmap/modelgraph"
@@ -233,7 +233,7 @@ func (r *layerRow) logits(g *modelgraph.Graph) int64 {
 	w := r.workload()
 	for i := range g.Layers {
 		if h, ok := g.Layers[i].Op.(modelgraph.Head); ok {
-			return elements.Compute(w.Precision) * r.Batch * r.Seq * h.Vocab
+			return ops.ComputeBytes(w.Precision) * r.Batch * r.Seq * h.Vocab
 		}
 	}
 	return 0

@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/costmodel/internal/elements"
 	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
@@ -20,7 +19,7 @@ func mlpShape(op modelgraph.MLP, n int64, p costmodel.Precision, biases bool) op
 	if biases {
 		weights += op.Dim + op.Hidden
 	}
-	return ops.Shape{Tokens: n, Length: n, Batch: 1, Train: true, Precision: p, Weights: weights, NewGrads: elements.Weight(p) * weights}
+	return ops.Shape{Tokens: n, Length: n, Batch: 1, Train: true, Precision: p, Weights: weights, NewGrads: ops.WeightBytes(p) * weights}
 }
 
 // TestMLPKeeps: what a feed-forward of 32 tokens, 64 → 96 → 64, keeps in bf16

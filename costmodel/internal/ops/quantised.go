@@ -1,7 +1,6 @@
 package ops
 
 import (
-	"github.com/devmap-dev/devmap/costmodel/internal/elements"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 )
 
@@ -60,7 +59,7 @@ func (shape *Shape) keepsInputs() bool { return shape.attributes() || shape.Line
 // quantised one gives its output the type of its input, under autocast too
 // (Linear4bit.forward: inp_dtype; MatMul8bitLt: A.dtype).
 func (shape *Shape) wide() int64 {
-	if shape.Quantize != "" && elements.Mixed(shape.Precision) {
+	if shape.Quantize != "" && MixedPrecision(shape.Precision) {
 		return shape.streamBytes()
 	}
 	return shape.elementBytes()

@@ -4,7 +4,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
 	"github.com/devmap-dev/devmap/costmodel/internal/allocator"
-	"github.com/devmap-dev/devmap/costmodel/internal/elements"
+	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 	"github.com/devmap-dev/devmap/costmodel/internal/zero"
 )
 
@@ -63,5 +63,5 @@ func reducedAs(model *layers.Model) int64 {
 	if settingsOf(&model.Workload).FP32Reduction {
 		return 4
 	}
-	return elements.Weight(model.Rules.Compute)
+	return ops.WeightBytes(model.Rules.Compute)
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
-	"github.com/devmap-dev/devmap/costmodel/internal/elements"
+	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 	"github.com/devmap-dev/devmap/costmodel/internal/zero"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
@@ -183,7 +183,7 @@ func (build *modules) param(layer *layers.Layer, j int) int {
 		return at
 	}
 	numel := tensor.Numel()
-	each := elements.Weight(build.model.Rules.Compute)
+	each := ops.WeightBytes(build.model.Rules.Compute)
 	if numel > 0 {
 		each = max(1, layer.Whole.Stored(j)/numel)
 	}

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/costmodel/internal/elements"
+	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 )
 
 // warn says what DeepSpeed's own estimator would say and why the plan says
@@ -64,7 +64,7 @@ func (sum *zeroSum) warnEstimator(table *costmodel.Table, params int64) {
 // offload_param the rank's parts. States are the optimizer's own, and
 // pageable.
 func (sum *zeroSum) host() (pinned, pageable int64) {
-	each := elements.Weight(sum.model.Workload.Precision) // of masters
+	each := ops.WeightBytes(sum.model.Workload.Precision) // of masters
 	lock := func(bytes int64, is bool) {
 		if is {
 			pinned += bytes

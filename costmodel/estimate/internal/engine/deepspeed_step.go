@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/devmap-dev/devmap/costmodel/internal/allocator"
-	"github.com/devmap-dev/devmap/costmodel/internal/elements"
+	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 )
 
 // step is what the optimizer's step takes beside what the walk still counts
@@ -59,7 +59,7 @@ func (sum *zeroSum) group(part int64) {
 // rounding is what the allocator adds to the flat tensors that a rank has
 // throughout: they come before anything is cached.
 func (sum *zeroSum) rounding() int64 {
-	each := elements.Weight(sum.model.Workload.Precision)
+	each := ops.WeightBytes(sum.model.Workload.Precision)
 	state, _ := sum.model.Optimizer.State(nil, 1, each)
 	var total int64
 	if !sum.set.OffloadOptimizer {

@@ -4,7 +4,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
 	"github.com/devmap-dev/devmap/costmodel/internal/allocator"
-	"github.com/devmap-dev/devmap/costmodel/internal/elements"
+	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 	"github.com/devmap-dev/devmap/costmodel/internal/shard"
 )
 
@@ -102,14 +102,14 @@ func (group *fsdpGroup) gather(layer *layers.Layer) {
 			group.add(group.degree * part.Bytes())
 			continue
 		}
-		each := elements.Weight(compute)
+		each := ops.WeightBytes(compute)
 		if compute == workload.Precision && workload.StoredTypes {
 			each = part.DType.Bits() / 8
 		}
 		group.add(group.degree * part.Numel() * each)
 		if trained { // reduced in fp32 under mixed precision (reduce_dtype), else in the gradients' type
-			group.Reduce += group.degree * part.Numel() * elements.Weight(workload.Precision)
-			group.LastGrad = layer.Params[j].Numel() * elements.Weight(compute)
+			group.Reduce += group.degree * part.Numel() * ops.WeightBytes(workload.Precision)
+			group.LastGrad = layer.Params[j].Numel() * ops.WeightBytes(compute)
 		}
 	}
 }

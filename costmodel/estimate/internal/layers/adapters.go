@@ -2,7 +2,7 @@ package layers
 
 import (
 	"github.com/devmap-dev/devmap/costmodel/internal/allocator"
-	"github.com/devmap-dev/devmap/costmodel/internal/elements"
+	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 	"github.com/devmap-dev/devmap/costmodel/internal/shard"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 	"github.com/devmap-dev/devmap/modelgraph"
@@ -45,7 +45,7 @@ func (model *Model) AdapterReduce() int64 { return model.adapterWeight() }
 // of its gradient there: FSDP2's mixed precision gathers fp32 shards as 16 bits.
 func (model *Model) AdapterCompute() int64 {
 	if model.Rules.Cut && model.Rules.Compute != model.Workload.Precision {
-		return elements.Weight(model.Rules.Compute)
+		return ops.WeightBytes(model.Rules.Compute)
 	}
 	return model.adapterWeight()
 }
