@@ -11,8 +11,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// configured is a setting of the configuration beside the flag that says
-// something else.
+// configured begins a message about a setting of the file that contradicts a
+// flag.
 const configured = "the DeepSpeed configuration says "
 
 // resolveDeepSpeed lays a configuration under a workload: it fills in what that
@@ -83,7 +83,7 @@ func resolvedBatch(workload *costmodel.Workload, asked *zero.Asked, gpus int64) 
 	return micro, steps
 }
 
-// askedBatch works out the batch as DeepSpeed does (runtime/config.py,
+// askedBatch computes the batch as DeepSpeed does (runtime/config.py,
 // _set_batch_related_parameters, _batch_assertion): what is said of the three
 // numbers gives the others.
 func askedBatch(workload *costmodel.Workload, asked *zero.Asked) error {
@@ -142,7 +142,7 @@ func askedPrecision(graph *modelgraph.Graph, workload *costmodel.Workload, asked
 	return nil
 }
 
-// sections are what stands in the file.
+// sections are the parts of the file.
 var sections = map[string]string{
 	zero.SectionBF16: "bf16.enabled", zero.SectionFP16: "fp16.enabled",
 	zero.SectionTrue: "bf16.bf16_master_weights_and_grads", zero.SectionNone: "neither bf16.enabled nor fp16.enabled",

@@ -16,13 +16,14 @@ type left struct {
 	AllocatedBytes []int64 `json:"allocated_bytes"`
 	PoolBytes      []int64 `json:"pool_bytes"`
 	// RoomBytes is the peak that a next model may reach in the same process:
-	// before it is out of memory, torch gives back what the pool holds unused
-	// (CUDACachingAllocator.cpp: release_cached_blocks), and workspaces are used
-	// again (CUDABlas.cpp keeps one a handle and stream until the process ends).
+	// before it is out of memory, torch releases what the pool holds unused
+	// (CUDACachingAllocator.cpp: release_cached_blocks), and workspaces are
+	// used again (CUDABlas.cpp keeps one a handle and stream until the process
+	// ends).
 	RoomBytes []int64 `json:"room_bytes"`
 }
 
-// processGroup is what destroy_process_group gave back on each of four H200s:
+// processGroup is what destroy_process_group released on each of four H200s:
 // NVML's 6463 MiB fell to 5979, and nothing that torch had allocated did
 // (fixtures/measured/seeds.json, fsdp_unload; torch 2.11). Measured.
 const processGroup = 484 << 20
@@ -32,7 +33,7 @@ const processGroup = 484 << 20
 // get_allocation_size, kSmallBuffer).
 func (run *residency) pool() int64 { return run.gpu.WorkspaceBytes + 2*ltWorkspace }
 
-// resident is what stands on a GPU between two runs: under each mode of
+// resident is the memory of a GPU between two runs: under each mode of
 // offloading nothing (pipeline_utils.py: maybe_free_model_hooks moves the last
 // component back at the end of a call), else weights or shards.
 func (run *residency) resident(rank int64) int64 {
@@ -130,7 +131,7 @@ func (run *residency) shards() int64 {
 	return total
 }
 
-// next tells how another model follows in the same process, and what keeps
+// next says how another model follows in the same process, and what keeps
 // weights where it should not.
 func (run *running) next(steps []left) []string {
 	first, last := &steps[0], &steps[len(steps)-1]

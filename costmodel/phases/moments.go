@@ -162,7 +162,7 @@ func (run *running) denoise() (Phase, error) {
 	return phase, nil
 }
 
-// decode is the autoencoder's forward, beside the prompt's embeddings.
+// decode is the autoencoder's forward, with the prompt's embeddings resident.
 func (run *running) decode() (Phase, error) {
 	if run.decoder == nil {
 		return Phase{}, nil

@@ -6,8 +6,8 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/internal/forward"
 )
 
-// evenly is how many blocks each stage has where nobody says
-// attn_layer_num_for_pp: the even split rounded up, and the last what is left
+// evenly is how many blocks each stage has without attn_layer_num_for_pp: the
+// even split rounded up, and the last what is left
 // (xfuser/model_executor/models/transformers/base_transformer.py:
 // _split_transformer_blocks).
 func evenly(blocks, stages int64) []int64 {
@@ -125,9 +125,9 @@ func (run *deployment) evened() {
 	run.work.Layers = balanced(sizes, run.work.PipeFusion)
 }
 
-// stages are the denoiser's peaks on each stage while the pipeline warms up: all
-// of the picture's tokens go through every stage, beside which its patches, one
-// after another from then on, take less (pipeline_flux.py: _sync_pipeline,
+// stages are the denoiser's peaks on each stage while the pipeline warms up:
+// all of the picture's tokens go through every stage; patches, one after
+// another from then on, take less (pipeline_flux.py: _sync_pipeline,
 // _async_pipeline). Of one stage it is whole.
 func (run *running) stages(whole int64) ([]int64, error) {
 	if run.work.PipeFusion == 1 {

@@ -12,7 +12,7 @@ import (
 // running makes the phases of a pipeline, and says what is left after them.
 type running struct{ residency }
 
-// residency is what stands on each GPU of a deployment.
+// residency is the memory of each GPU of a deployment.
 type residency struct{ deployment }
 
 // deployment is a pipeline under a workload.

@@ -38,7 +38,7 @@ func (run *residency) cut(memory *costmodel.Memory, component *diffusers.Compone
 		switch {
 		case sharded == component:
 			memory.CommBuffers += outside(sharded.Graph) + slices.Max(append(run.gathered(sharded.Graph), 0))
-		case !run.lean: // FSDP1 frees blocks after a forward, and not the root; FSDP2 is told to free it
+		case !run.lean: // FSDP1 frees blocks after a forward, and not the root; FSDP2 is asked to free it
 			memory.CommBuffers += outside(sharded.Graph)
 		}
 	}
@@ -63,13 +63,13 @@ func outside(graph *modelgraph.Graph) int64 {
 	return rest
 }
 
-// gathered is what of a sharded component is whole while each of its blocks runs,
-// beside what is in none: under FSDP1 the block and the next. FSDP2, to which xDiT
-// turns for --memory_efficient_sharding, gathers two ahead (xfuser/core/
-// distributed/sharding.py: set_modules_to_forward_prefetch), and what a block
-// was copied out of stays until the next is (torch/distributed/fsdp/_fully_shard/
-// _fsdp_param_group.py: wait_for_unshard, all_gather_state), but for the first,
-// which is asked for apart.
+// gathered is what of a sharded component is whole while each of its blocks
+// runs, without what is in none: under FSDP1 the block and the next. FSDP2, to
+// which xDiT turns for --memory_efficient_sharding, gathers two ahead
+// (xfuser/core/ distributed/sharding.py: set_modules_to_forward_prefetch), and
+// what a block was copied out of stays until the next is
+// (torch/distributed/fsdp/_fully_shard/ _fsdp_param_group.py: wait_for_unshard,
+// all_gather_state), but for the first, which is asked for apart.
 func (run *residency) gathered(graph *modelgraph.Graph) []int64 {
 	var sizes, whole []int64
 	for _, block := range blocksOf(graph) {
@@ -92,7 +92,7 @@ func (run *residency) gathered(graph *modelgraph.Graph) []int64 {
 	return whole
 }
 
-// met is the denoiser's peak beside the most that is gathered of it: the largest
+// met is the denoiser's peak above the most that is gathered of it: the largest
 // sum of a block's own moment and what is whole meanwhile.
 func (run *residency) met(cost forward.Cost) int64 {
 	whole := run.gathered(run.denoiser.Graph)

@@ -116,8 +116,8 @@ func (attention *attention) turned(writer *writer, suffix string) (q, k Operand)
 	return q, k
 }
 
-// rotation are the sizes and constants of the kernels that norm and turn
-// heads: cosines and sines are worked out where they are used.
+// rotation are the sizes and constants of the kernels that norm and turn heads:
+// cosines and sines are computed where they are used.
 func (attention *attention) rotation(writer *writer) []Dim {
 	op := &attention.op
 	dims := []Dim{size("rows", writer.count), size("heads", op.Heads), size("kv", op.KVHeads), size("dim", op.HeadDim)}
@@ -144,9 +144,8 @@ func (attention *attention) rotation(writer *writer) []Dim {
 	return dims
 }
 
-// place0 says where rows stand in their sequences: each sequence begins at 0,
-// or all rows stand at the position that is decoded, behind so many of the
-// prompt.
+// place0 says where rows are in their sequences: each sequence begins at 0, or
+// all rows are at the position that is decoded, behind so many of the prompt.
 func (asm *assembler) place0() []Dim {
 	if asm.pass == passDecode {
 		return []Dim{size("past", asm.seq)}

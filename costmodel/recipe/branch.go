@@ -50,8 +50,8 @@ func (writer *writer) branch(next step, last bool) error {
 	return nil
 }
 
-// branchBack is backward of a branch: the stream's gradient goes on unchanged,
-// and what comes through the core is added to it.
+// branchBack is backward of a branch: the stream's gradient continues
+// unchanged, and what comes through the core is added to it.
 func (writer *writer) branchBack(run core, pre, post *norm, h int) {
 	flow := writer.gradient()
 	dy := flow

@@ -63,7 +63,7 @@ func (linear *linear) learn(writer *writer, x, dy Operand) {
 	}
 }
 
-// columnSums adds up the rows of a gradient: each part of the rows by itself,
+// columnSums adds up the rows of a gradient: each part of the rows on its own,
 // in order, then the parts in order. The parts follow from the number of rows
 // alone, so that the sum does not depend on the GPU.
 func (asm *assembler) columnSums(x Operand, width int64, bias *weight) {

@@ -109,7 +109,8 @@ func (net *mlp) backward(writer *writer, dy int, normed func() int, dh func() (O
 }
 
 // gradients are those of what up makes. The gradient of the product turns in
-// place into that of up; fused, both go where gate and up lie side by side.
+// place into that of up; fused, both go where gate and up lie next to each
+// other.
 func (net *mlp) gradients(writer *writer, dy int) []Operand {
 	gradient := writer.temporary("up.gradient", writer.dtype, writer.count, net.hidden)
 	net.down.back(writer, in("dy", dy), out("d", gradient))

@@ -11,7 +11,7 @@ type model struct {
 	train bool
 	// dtype is the type of weights in use and of the hidden stream, gradients
 	// that of weights' gradients and of the optimizer's moments; masters: the
-	// optimizer has weights in fp32 besides.
+	// optimizer has weights in fp32 in addition.
 	dtype, gradients modelgraph.DType
 	masters          bool
 	// rows is the tokens of a micro-batch, sequences × seq.

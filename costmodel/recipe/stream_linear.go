@@ -33,7 +33,7 @@ func (writer *writer) linear(layer int, last bool) error {
 }
 
 // projection finds what a projection of the stream multiplies by, and the
-// activation behind it, if any.
+// activation after it, if any.
 func (writer *writer) projection(layer int, op *modelgraph.Linear) (projection *linear, activation string, err error) {
 	activation, known := activations[op.Activation]
 	if op.Activation != "" && !known {

@@ -63,8 +63,7 @@ func (asm *assembler) kept(name string, dtype modelgraph.DType, rows, columns in
 	return asm.place(&asm.regions.Saved, Tensor{Name: name, Class: classSaved, DType: dtype, Rows: rows, Columns: columns})
 }
 
-// place adds a tensor at the end of its block, of which size is the size so
-// far.
+// place adds a tensor at the end of its block; size is the block's size so far.
 func (asm *assembler) place(size *int64, tensor Tensor) int {
 	tensor.Offset, tensor.Tie = *size, -1
 	*size += tensor.Bytes()
@@ -162,7 +161,7 @@ func (asm *assembler) shared(size *int64, tensor Tensor) int {
 	return asm.place(size, tensor)
 }
 
-// below is a layer's path below its unit, with a dot behind it where there is
+// below is a layer's path below its unit, with a dot after it where there is
 // one.
 func (params *parameters) below(layer int) string {
 	name := strings.TrimPrefix(strings.TrimPrefix(params.graph.Layers[layer].Name, params.graph.Units[params.unit].Name), ".")

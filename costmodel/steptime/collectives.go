@@ -39,8 +39,8 @@ func (step *timing) collective(bytes float64, gpus int64) float64 {
 	return step.ring(bytes, gpus, func(rates *costmodel.Rates) float64 { return rates.CollectiveBytesPerSecond })
 }
 
-// beside is that of a collective beside kernels, which compete with it for
-// processors and memory.
+// in addition to is that of a collective in addition to kernels, which compete
+// with it for processors and memory.
 func (step *timing) beside(bytes float64, gpus int64) float64 {
 	return step.ring(bytes, gpus, func(rates *costmodel.Rates) float64 {
 		return cmp.Or(rates.BesideBytesPerSecond, rates.CollectiveBytesPerSecond)

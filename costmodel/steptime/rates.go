@@ -13,7 +13,7 @@ import (
 func passSeconds(device *costmodel.Device, pass costmodel.Pass, precision costmodel.Precision) float64 {
 	products, attention := device.FLOPS, device.AttentionFLOPS
 	if ops.ComputeBytes(precision) == 4 && device.FP32FLOPS > 0 {
-		products = device.FP32FLOPS // PyTorch uses TF32 only where it is told to
+		products = device.FP32FLOPS // PyTorch uses TF32 only if it is asked to
 	}
 	if attention <= 0 {
 		attention = products
@@ -27,7 +27,8 @@ func passSeconds(device *costmodel.Device, pass costmodel.Pass, precision costmo
 }
 
 // onOwn is a device with the rates of devmap's own engine, where those were
-// measured on it: all of them, as one kernel's was told from another's by them.
+// measured on it: all of them, because they distinguish one kernel from
+// another.
 func onOwn(device *costmodel.Device) *costmodel.Device {
 	if device.Own.FLOPS == 0 {
 		return device

@@ -15,7 +15,7 @@ func (step *timing) replicas() float64 {
 	slowest := 0.
 	seen := make(map[costmodel.Device]bool)
 	for deviceIndex, device := range step.topo.Devices {
-		if !seen[device] { // thousands may be alike
+		if !seen[device] { // thousands may be equal
 			seen[device] = true
 			slowest = max(slowest, on(deviceIndex))
 		}
@@ -62,9 +62,9 @@ func (step *timing) replicaOn(device int) float64 {
 }
 
 // ddpBackward is the end of the last micro-batch, whose forward ends at clock:
-// a gradient is copied to its bucket, and the bucket's all-reduce runs beside
-// the kernels that follow (torch/csrc/distributed/c10d/reducer.cpp
-// mark_variable_ready, finalize_backward). Units stand for buckets of 25 MiB.
+// a gradient is copied to its bucket, and the bucket's all-reduce runs while
+// the kernels that follow run (torch/csrc/distributed/c10d/reducer.cpp
+// mark_variable_ready, finalize_backward). Units represent buckets of 25 MiB.
 func (step *timing) ddpBackward(deviceIndex int, clock Clock) float64 {
 	workload, device := &step.table.Workload, &step.topo.Devices[deviceIndex]
 	gpus, size := int64(len(step.topo.Devices)), ops.WeightBytes(workload.Precision)

@@ -52,7 +52,7 @@ func (call Call) ShareText() int64 {
 // tile is the side of a tile.
 func (call Call) tile() int64 { return cmp.Or(call.Tile, 512) }
 
-// Cost is what a forward takes beside the component's own tensors.
+// Cost is what a forward takes in addition to the component's own tensors.
 type Cost struct {
 	PeakBytes int64
 	Blocks    []int64 // the peak while each block of a transformer runs

@@ -2,7 +2,7 @@ package forward
 
 // cogVAE is AutoencoderKLCogVideoX at work (autoencoder_kl_cogvideox.py): two
 // latents at a time. What every convolution keeps for the next two is in a new
-// dictionary, beside the one of the two before until all is done.
+// dictionary, and the dictionary of the two before lives until all is done.
 type cogVAE struct {
 	*tape
 	root          module
@@ -149,7 +149,7 @@ func (run *cogVAE) norm(mod module, x, latents picture) picture {
 	grown := x
 	grown.channels = latents.channels
 	grown = run.picture(grown)
-	if x.frames > 1 && x.frames%2 == 1 { // the first frame by itself, then joined
+	if x.frames > 1 && x.frames%2 == 1 { // the first frame on its own, then joined
 		joined := run.like(grown)
 		run.drop(grown.value)
 		grown = joined
@@ -182,7 +182,7 @@ func (run *cogVAE) resnet(block module, input, latents picture) picture {
 }
 
 // grow is CogVideoXUpsample3D: frames too where time is compressed, the first
-// by itself.
+// on its own.
 func (run *cogVAE) grow(mod module, input picture, time bool) picture {
 	large := input
 	large.height, large.width = 2*input.height, 2*input.width

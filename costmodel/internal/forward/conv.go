@@ -20,10 +20,10 @@ const aligned = 8
 
 // convolved is a convolution of a picture. cuDNN's kernels for half precision
 // want channels together: input, weight and output are copied so, their
-// channels filled up, beside what they are copied from (cuDNN 9.19 on an H200,
-// allocations of AutoencoderKL and SDXL's UNet: to the byte). A kernel of one
-// place needs nothing; where channels lie together already only the weight is
-// copied.
+// channels filled up, in addition to what they are copied from (cuDNN 9.19 on
+// an H200, allocations of AutoencoderKL and SDXL's UNet: to the byte). A kernel
+// of one place needs nothing; where channels lie together already only the
+// weight is copied.
 func (k *kernels) convolved(mod module, name string, input, shape picture) picture {
 	shape.channels = mod.out(name)
 	shape.strided = input.strided && input.batch > 1

@@ -22,7 +22,7 @@ func flux(tape *tape, root module, call Call) {
 	angles := run.angles(run.image+run.text, root)
 	run.blocks(root, "transformer_blocks", func(block module) { run.doubleBlock(block, &image, &text) })
 	run.blocks(root, "single_transformer_blocks", func(block module) { run.singleBlock(block, &image, &text) })
-	if run.stage != nil { // both streams are joined, and what goes on are views
+	if run.stage != nil { // both streams are joined, and views are passed on
 		joined := run.new(run.rows() * run.dim)
 		run.become(&image, joined)
 		run.become(&text, joined.hold())
@@ -138,7 +138,7 @@ func (run fluxRun) attendJoined(heads int64, key, val **value) *value {
 }
 
 // singleBlock is FluxSingleTransformerBlock: both streams in one row, attention
-// beside the feed-forward.
+// and feed-forward in parallel.
 func (run fluxRun) singleBlock(block module, image, text **value) {
 	elements := run.rows() * run.dim
 	hidden := run.new(elements) // the residual too

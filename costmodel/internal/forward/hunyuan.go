@@ -54,9 +54,9 @@ func (run hunyuanRun) doubleBlock(block module, image, text **value) {
 	run.become(text, hiddenText)
 }
 
-// attention is HunyuanVideoAttnProcessor2_0. Without projections of its
-// own the text stands in one row with the video, of which only the video is
-// turned, and the result is not projected.
+// attention is HunyuanVideoAttnProcessor2_0. Without projections of its own
+// text and video are one row, only the video is rotated, and the result is not
+// projected.
 func (run hunyuanRun) attention(attn module, both bool) (image, text *value) {
 	own, added, whole := run.imageRows()*run.dim, run.textRows()*run.dim, run.rows()*run.dim
 	rows, elements, width := run.imageRows(), own, run.dim/attn.headCount()

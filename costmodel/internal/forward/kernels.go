@@ -32,7 +32,7 @@ func (k *kernels) linear(mod module, name string, rows int64) *value {
 }
 
 // layerNorm is a kernel that gives the result, and a mean and a deviation a row
-// that nobody takes (native_layer_norm).
+// that no one takes (native_layer_norm).
 func (k *kernels) layerNorm(rows, dim int64) *value {
 	out := k.new(rows * dim)
 	mean, deviation := k.single(rows), k.single(rows)
@@ -40,8 +40,8 @@ func (k *kernels) layerNorm(rows, dim int64) *value {
 	return out
 }
 
-// rmsNorm is torch.nn.RMSNorm: one kernel (_fused_rms_norm), a deviation a row
-// beside.
+// rmsNorm is torch.nn.RMSNorm: one kernel (_fused_rms_norm), and a deviation a
+// row.
 func (k *kernels) rmsNorm(elements, dim int64) *value {
 	out := k.new(elements)
 	k.drop(k.single(elements / dim))
@@ -83,7 +83,7 @@ func (k *kernels) scaleShift(normed *value, batch, elements, dim int64) *value {
 }
 
 // rotated is apply_rotary_emb (embeddings.py) with real cosines and sines: four
-// tensors in single precision beside the turned one.
+// tensors in single precision and the turned one.
 func (k *kernels) rotated(elements int64) *value {
 	negative := k.new(elements / 2)
 	turned := k.new(elements)

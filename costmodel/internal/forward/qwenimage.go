@@ -25,7 +25,7 @@ func qwenImage(tape *tape, root module, call Call) {
 }
 
 // angles are QwenEmbedRope's: complex numbers, of 4096 places forwards and
-// backwards, and of the picture, which a cache keeps beside the joined ones.
+// backwards, and of the picture, which a cache keeps, and the joined ones.
 func (run qwenRun) angles(width int64) []*value {
 	const places, complexWidth = 4096, 8
 	row := width / 2 * complexWidth
@@ -59,8 +59,8 @@ func (run qwenRun) block(block module, image, text **value) {
 	run.become(text, hiddenText)
 }
 
-// attention is QwenDoubleStreamAttnProcessor2_0: both streams' projections
-// keep their names beside the joined ones.
+// attention is QwenDoubleStreamAttnProcessor2_0: both streams' projections keep
+// their names next to the joined ones.
 func (run qwenRun) attention(attn module) (image, text *value) {
 	elements, added := run.imageRows()*run.dim, run.textRows()*run.dim
 	width := run.dim / attn.headCount()

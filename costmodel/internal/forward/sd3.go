@@ -25,7 +25,7 @@ func sd3(tape *tape, root module, call Call) {
 	run.drop(inputs...)
 }
 
-// pixels are the sides of the square of pixels that a latent stands for.
+// pixels is the side of a latent's square of pixels.
 const pixels = 8
 
 // block is JointTransformerBlock (attention.py).
@@ -117,9 +117,9 @@ func (run sd3Run) attention(attn module, both bool) (image, text *value) {
 	return image, text
 }
 
-// attendJoined is attention of joined rows, or of a picture's, beside which
-// every GPU has the whole text (xfuser: xFuserJointAttnProcessor2_0). Its cache of
-// a sequence that is cut hands keys and values through.
+// attendJoined is attention of joined rows, or of a picture's rows when every
+// GPU has the whole text (xfuser: xFuserJointAttnProcessor2_0). Its cache of a
+// sequence that is cut hands keys and values through.
 func (run sd3Run) attendJoined(of usp, joined bool, tokens int64) *value {
 	if run.gpus == 1 {
 		return run.attend(of.batch, of.heads, tokens, tokens, of.dim)

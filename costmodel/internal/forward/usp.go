@@ -1,10 +1,10 @@
 package forward
 
-// usp is attention of which each GPU has a part of the tokens, or a stage of
-// PipeFusion the keys of the step before (xfuser/model_executor/layers/usp.py:
-// USP). Sizes are elements of one GPU.
+// usp is attention where each GPU has a part of the tokens, or a stage of
+// PipeFusion has the keys of the step before
+// (xfuser/model_executor/layers/usp.py: USP). Sizes are elements of one GPU.
 type usp struct {
-	image, text int64 // of the queries' rows; text: what every GPU has whole and is joined beside
+	image, text int64 // of the queries' rows; text: what every GPU has whole, joined to them
 	batch, dim  int64
 	heads       int64
 	together    bool // queries, keys and values are sent as one
@@ -78,8 +78,8 @@ func (k *kernels) allToAll(elements int64) *value {
 }
 
 // keep is a cache manager's new tensor, which takes the place of the one of the
-// run before: what stays is counted with what stands on the GPU
-// (cache_manager.py: _naive_cache_update).
+// run before: it is counted with the resident tensors (cache_manager.py:
+// _naive_cache_update).
 func (k *kernels) keep(elements int64) { k.drop(k.new(elements)) }
 
 // pipefused hands a stage's keys and values to the cache manager and joins what

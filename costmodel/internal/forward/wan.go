@@ -1,6 +1,6 @@
 package forward
 
-// wanRun is a transformer of videos at work whose text stands apart.
+// wanRun is a transformer of videos at work whose text is separate.
 type wanRun struct {
 	*tape
 	batch, tokens, text int64
@@ -146,7 +146,7 @@ func (run wanRun) attention(attn module, keys int64, turn turning) *value {
 		run.become(&query, run.halfTurned(run.elements(), turn.width))
 		run.become(&key, run.halfTurned(run.elements(), turn.width))
 	}
-	var seen []*value // what the picture's keys give, beside the text's
+	var seen []*value // results of the picture's keys, if any
 	if attn.has("add_k_proj.weight") && run.seen > 0 {
 		rows := run.batch * run.seen
 		pictureKey, pictureVal := run.linear(attn, "add_k_proj", rows), run.linear(attn, "add_v_proj", rows)

@@ -105,8 +105,8 @@ func (op attention) kernelForward(dims *geo, shape *Shape) int64 {
 	if dims.by != scoresInMemory {
 		return 0
 	}
-	// softmax reads 4 bytes an element beside what it makes; in 16 bits the
-	// scores before the cast are there too.
+	// softmax reads 4 bytes an element in addition to what it makes; in 16 bits
+	// the scores before the cast are there too.
 	if op.scoreBytes(shape) == 4+shape.elementBytes() && !MixedPrecision(shape.Precision) {
 		return 4 * dims.scores
 	}
@@ -133,8 +133,8 @@ func (op attention) kernelBackward(dims *geo, shape *Shape) int64 {
 		}
 	case scoresInMemory:
 		// softmax's backward: the gradient of its result, their product, and
-		// the gradient of its input (SoftMax.cu, softmax_backward_cuda_out),
-		// beside v's. The cast that multiplied v, v, and what the output's
+		// the gradient of its input (SoftMax.cu, softmax_backward_cuda_out), in
+		// addition to v's. The cast that multiplied v, v, and what the output's
 		// projection kept are gone.
 		result, cast := op.scoreTypes(shape)
 		back = (3*result-cast)*dims.scores - element*tokens*dims.out - shape.casts(0, 0, op.Dim*dims.out)

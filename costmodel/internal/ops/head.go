@@ -74,10 +74,10 @@ func (cost *Cost) eagerLoss(op head, shape *Shape, nV, in int64) {
 	}
 }
 
-// sharedLoss is what a loss over a cut vocabulary takes besides (torch 2.11,
+// sharedLoss is the memory of a loss over a cut vocabulary (torch 2.11,
 // distributed/tensor/parallel/loss.py, loss_parallel): in forward, _log_softmax
-// has the logits less their maximum beside their exponentials, then the result,
-// where one kernel makes it of the logits; in backward,
+// has the logits less their maximum in addition to their exponentials, then the
+// result, where one kernel makes it of the logits; in backward,
 // _nll_loss_and_log_softmax_backward has the likelihood's gradient, the
 // exponentials of log-softmax, and their sum, then its product. The input's
 // gradient is a sum over the GPUs.

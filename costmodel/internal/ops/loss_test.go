@@ -19,9 +19,9 @@ func lossShape(op modelgraph.Head, p costmodel.Precision, l string) ops.Shape {
 	}
 }
 
-// TestChunkedLoss: the peak above what the body keeps and the head's input,
-// as counted tensor by tensor when the loop of torchtitan's ChunkedLossWrapper
-// ran on fake tensors (torch 2.11) behind a model of one layer.
+// TestChunkedLoss: the peak above what the body keeps and the head's input, as
+// counted tensor by tensor when the loop of torchtitan's ChunkedLossWrapper ran
+// on fake tensors (torch 2.11) after a model of one layer.
 func TestChunkedLoss(t *testing.T) {
 	const tolerance = .01
 	llama, qwen := modelgraph.Head{Dim: 4096, Vocab: 128256}, modelgraph.Head{Dim: 2048, Vocab: 151936}
@@ -92,13 +92,13 @@ func TestChunkedLossByHand(t *testing.T) {
 		{"logits", n, modelgraph.Head{Dim: 4, Vocab: 100}, costmodel.BF16True, (2+4)*4*n + 8*n + 2*4*100 + (2+12)*part*100},
 		// A soft cap keeps one more.
 		{"cap", n, modelgraph.Head{Dim: 4, Vocab: 100, SoftCap: true}, costmodel.BF16True, (2+4)*4*n + 8*n + 2*4*100 + (2+12+2)*part*100},
-		// The head's gradient twice, this part's and the sum, beside the
-		// logits and their gradient and the part's input gradient.
+		// The head's gradient twice, this part's and the sum, in addition to
+		// the logits and their gradient and the part's input gradient.
 		{"weight", n, modelgraph.Head{Dim: 500, Vocab: 100}, costmodel.BF16True, (2+4)*500*n + 8*n + 2*2*500*100 + 2*2*part*100 + 2*500*n/8},
 		// Under autocast the weight's 16-bit copy and the part's input's stay;
 		// its gradient comes in 16 bits before it is cast.
 		{"mixed", n, modelgraph.Head{Dim: 500, Vocab: 100}, costmodel.BF16Mixed, (4+4)*500*n + 8*n + 2*4*500*100 + 2*2*part*100 + (2*500*100 - 2*part*100) + 4*500*n/8 + 2*500*100 + 2*500*n/8},
-		// At the end the buffer is cast beside what stays.
+		// At the end the buffer is cast while the results exist.
 		{"cast", many, modelgraph.Head{Dim: 4, Vocab: 1}, costmodel.BF16True, (2+4)*4*many + 2*4*many + 2*4 + 8*many},
 	} {
 		grads := ops.WeightBytes(c.p) * c.op.Dim * c.op.Vocab

@@ -86,9 +86,9 @@ func (op mlp) cost(shape *Shape) Cost {
 	return cost
 }
 
-// mlpCasts is what autocast makes a layer of mats matrices keep besides: their
-// 16-bit copies (biases are cast, but not kept), with what the allocator adds
-// to these, as slack does for the rest.
+// mlpCasts is what autocast makes a layer of mats matrices keep: their 16-bit
+// copies (biases are cast, but not kept), with what the allocator adds to
+// these, as slack does for the rest.
 func (cost *Cost) mlpCasts(op mlp, shape *Shape, mats int64) {
 	if !MixedPrecision(shape.Precision) || !shape.Train {
 		return

@@ -37,7 +37,7 @@ func (op norm) cost(shape *Shape) Cost {
 			cost.Memory.Saved -= 2 * hN // the normalised tensor is kept in 16 bits
 		}
 	}
-	// x² beside the fp32 copy, with the input and the residual alive.
+	// x² in addition to the fp32 copy, with the input and the residual alive.
 	cost.Memory.Forward = max(cost.Memory.Saved, 8*hN) + shape.streamBytes()*hN
 	// pow's backward holds five fp32 tensors when one of the saved 8hN is
 	// gone, above the residual's gradient.

@@ -16,8 +16,8 @@ type Shape struct {
 	// Logits is the number of positions that the head projects.
 	Logits int64
 
-	// HeadAlone: the layer is the norm before the head, or the head behind
-	// one: its input is kept where the head is.
+	// HeadAlone: the layer is the norm before the head, or the head after one:
+	// its input is kept where the head is.
 	HeadAlone bool
 	// Inputs: the layer embeds a decoder's tokens; the model's forward keeps
 	// its output in a variable.
@@ -42,8 +42,8 @@ type Shape struct {
 	// Weights is the number of parameters in the layer.
 	Weights int64
 
-	// Frozen: the weights take no gradient, so that what they alone need is
-	// not kept; Adapters do. InputGrad: gradients go on to the layer's input.
+	// Frozen: the weights take no gradient, so that what they alone need is not
+	// kept; Adapters do. InputGrad: gradients continue to the layer's input.
 	Frozen, InputGrad bool
 	Adapters          []Adapter
 	Adapters16        bool // they are read in 16 bits
@@ -80,8 +80,8 @@ func (shape *Shape) casts(linears, dim, weights int64) int64 {
 	return 2*linears*dim*shape.Tokens + 2*weights
 }
 
-// reduced is what the sum over the GPUs that share a layer takes beside the part
-// that it is the sum of, a copy of the output (torch 2.11,
+// reduced is what the sum over the GPUs that share a layer takes in addition to
+// the part that it is the sum of, a copy of the output (torch 2.11,
 // csrc/distributed/c10d/Functional.cpp, all_reduce: input.clone).
 func (shape *Shape) reduced(dim int64) int64 {
 	if !shape.Shared {

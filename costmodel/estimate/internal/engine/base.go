@@ -50,7 +50,7 @@ func adaptersAs(precision costmodel.Precision) string {
 	return value.AdaptersFP32
 }
 
-// checkDegree refuses degrees of sharding that are no number of GPUs.
+// checkDegree refuses degrees of sharding that are not a number of GPUs.
 func checkDegree(workload *costmodel.Workload) error {
 	if workload.ShardDegree < 1 {
 		return costmodel.Refuse(costmodel.Set("shard_degree", workload.ShardDegree),

@@ -97,7 +97,7 @@ type zeroSum struct {
 
 // states sets a unit's states to those of one rank.
 func (sum *zeroSum) states(unit *costmodel.Unit, exec []int) {
-	unit.OptimizerState, unit.StepTransient, unit.Padding = 0, 0, 0 // flat buffers: no tensor is rounded by itself
+	unit.OptimizerState, unit.StepTransient, unit.Padding = 0, 0, 0 // flat buffers: no tensor is rounded on its own
 	for _, i := range exec {
 		if !sum.model.Layers[i].Runs {
 			continue
@@ -130,7 +130,7 @@ func (sum *zeroSum) state(tensor updatedTensor, part int64) (state, transient in
 	rule, each := &sum.model.Optimizer, ops.WeightBytes(sum.model.Workload.Precision)
 	var shape []int64
 	if rule.Kind == value.Muon {
-		shape = tensor.shape // its groups are told apart before they are flattened
+		shape = tensor.shape // its groups are distinguished before they are flattened
 	}
 	state, transient = rule.State(shape, part, each)
 	state += part * each

@@ -8,9 +8,9 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/internal/zero"
 )
 
-// gatherModules sets what ZeRO 3 holds gathered beside every layer, and what
-// it holds throughout: small parameters, and the bucket that gradients are
-// copied to (stage3.py, _setup_for_real_optimizer).
+// gatherModules sets what ZeRO 3 has gathered at every layer, and what it holds
+// throughout: small parameters, and the bucket that gradients are copied to
+// (stage3.py, _setup_for_real_optimizer).
 func gatherModules(model *layers.Model, table *costmodel.Table) {
 	set := settingsOf(&model.Workload)
 	root, trace := modulesOf(model, set.Persistence)

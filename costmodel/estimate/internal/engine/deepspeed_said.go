@@ -23,7 +23,7 @@ func (sum *zeroSum) warn(table *costmodel.Table) {
 	sum.warnOutside(table, params)
 }
 
-// warnEstimator sets the plan beside what DeepSpeed's users calculate with.
+// warnEstimator compares the plan with what DeepSpeed's users calculate with.
 func (sum *zeroSum) warnEstimator(table *costmodel.Table, params int64) {
 	cluster := Cluster{GPUsPerNode: sum.model.Workload.World, Nodes: 1}
 	who, said := "ZeRO-2 estimator", Zero2ModelStates(params, cluster, sum.set.OffloadOptimizer)
@@ -94,8 +94,8 @@ func (sum *zeroSum) host() (pinned, pageable int64) {
 	return pinned, pageable
 }
 
-// warnOutside says what stands beside the step: loading, saving, and
-// evaluation that keeps the logits.
+// warnOutside lists peaks outside the step: loading, saving, and evaluation
+// that keeps the logits.
 func (sum *zeroSum) warnOutside(table *costmodel.Table, params int64) {
 	weights := costmodel.Bytes(params * sum.grad)
 	ranks := sum.model.Workload.World

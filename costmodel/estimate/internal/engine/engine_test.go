@@ -14,8 +14,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/hf"
 )
 
-// TestTable holds the engines to the strategies: each strategy under each of
-// its runtimes has one, no other pair does, and its fault names the field.
+// TestTable checks the engines against the strategies: each strategy under each
+// of its runtimes has one, no other pair does, and its fault names the field.
 func TestTable(t *testing.T) {
 	pairs := 0
 	for _, strategy := range append(costmodel.Strategies(), "", costmodel.Auto, "tensor") {
@@ -92,7 +92,7 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// conforms holds one engine to what the cost model takes for granted.
+// conforms checks one engine against what the cost model takes for granted.
 func conforms(t *testing.T, engine Engine, g *modelgraph.Graph, w costmodel.Workload) {
 	t.Helper()
 	var err error

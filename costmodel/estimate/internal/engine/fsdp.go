@@ -26,7 +26,7 @@ func (fsdp) Refuse(workload *costmodel.Workload) error {
 		return err
 	}
 	if workload.Quantize != "" {
-		// bitsandbytes keeps the statistics of a weight beside it, in blocks
+		// bitsandbytes keeps the statistics of a weight next to it, in blocks
 		// that cutting by rows does not respect.
 		return costmodel.Refuse(costmodel.Set("quantize", workload.Quantize),
 			"FSDP2 cuts parameters by rows, which %s weights do not survive: use %v or device-map", workload.Quantize, costmodel.Set("strategy", costmodel.DDP))

@@ -54,7 +54,7 @@ func (pipeline) Finish(model *layers.Model, table *costmodel.Table) {
 }
 
 // gathers makes a unit with parameters a group of FSDP2's, gathered by the
-// first forward of a step and reduced behind its last backward: fully_shard on
+// first forward of a step and reduced after its last backward: fully_shard on
 // every block, the embedding, the norm and the head, without resharding after
 // forward (torchtitan/models/llama3/infra/parallelize.py, apply_fsdp, under a
 // pipeline). Cut over one replica it is torch's composable replicate
@@ -109,9 +109,9 @@ func entry(model *layers.Model, exec []int, out *costmodel.Unit) {
 }
 
 // statePadding is what the allocator adds to a unit's gradients and optimizer
-// states. They are made in the first step, beside the blocks that activations
-// left; one that fits none of these takes a new segment, and pays for it as
-// its weight does (CUDACachingAllocator.cpp, malloc: get_free_block, then
+// states. They are made in the first step, next to the blocks that activations
+// left; one that fits none of these takes a new segment, and pays for it as its
+// weight does (CUDACachingAllocator.cpp, malloc: get_free_block, then
 // alloc_block). The widest activations are those of the feed-forward layers.
 func statePadding(model *layers.Model, exec []int) int64 {
 	var total, widest int64

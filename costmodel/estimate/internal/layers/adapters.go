@@ -50,8 +50,8 @@ func (model *Model) AdapterCompute() int64 {
 	return model.adapterWeight()
 }
 
-// inputGrads finds the layers that gradients reach, by layer: those behind an
-// adapter, and with checkpoints all behind the embedding, whose output is made
+// inputGrads finds the layers that gradients reach, by layer: those after an
+// adapter, and with checkpoints all after the embedding, whose output is made
 // to require one (PEFT: enable_input_require_grads).
 func (model *Model) inputGrads() []bool {
 	reached := make([]bool, len(model.Layers))

@@ -9,7 +9,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// New works out every layer. Sizes that would overflow are a
+// New computes every layer. Sizes that would overflow are a
 // [*costmodel.FieldError].
 func New(graph *modelgraph.Graph, workload costmodel.Workload, rules Rules) (*Model, error) {
 	tied := graph

@@ -49,7 +49,7 @@ func (part Part) cut(rule shard.Rule, degree int64) Part {
 const AllLinear = "all-linear"
 
 // Targeted is PEFT's rule (peft/tuners/tuners_utils.py,
-// check_target_module_exists): a target names the module, or its end behind a
+// check_target_module_exists): a target names the module, or its end after a
 // dot.
 func Targeted(targets []string, linear *modelgraph.Projection) bool {
 	for _, target := range targets {

@@ -57,7 +57,7 @@ func (unit *adder) add(states *matrixStates) {
 		out.Recompute = true
 		out.AutocastCopies = casts
 		if waiting > 0 {
-			arguments += waiting // forward runs again beside it
+			arguments += waiting // forward runs again while it exists
 		}
 	}
 	out.Work = work(unit.Model, unit.index)
@@ -113,8 +113,8 @@ func accumulating(step costmodel.LayerMemory, waits int64) costmodel.LayerMemory
 	return step
 }
 
-// embedsLast is the backward of a text embedding beside a tower. It runs
-// before the tower in forward, though it stands behind it, so that autograd
+// embedsLast is the backward of a text embedding of a model with a tower. It
+// runs before the tower in forward, though it follows it, so that autograd
 // comes to it last (modeling_internvl.py InternVLModel.forward: embeddings,
 // then get_image_features): with a tied head, its gradient and the sum of both
 // are made when the whole tower has its gradients. The sum is a tensor of its

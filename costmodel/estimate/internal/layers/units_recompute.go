@@ -9,7 +9,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// keepSelected notes what stays of a recomputed unit's
+// keepSelected notes what is kept of a recomputed unit's
 func keepSelected(model *Model, index int, out *costmodel.Unit) {
 	if model.Workload.Recompute != value.RecomputeSelective || !out.Recompute {
 		return
@@ -35,8 +35,8 @@ func biases(layer *modelgraph.Layer) int {
 	return count
 }
 
-// keepInputs keeps what 8-bit linear layers hold of a recomputed unit until
-// the loss is dropped: beside what the unit makes again, too. That it stays
+// keepInputs keeps what 8-bit linear layers hold of a recomputed unit until the
+// loss is dropped: in addition to what the unit makes again, too. That it stays
 // while the units before run backward is left out: no peak is there.
 func keepInputs(model *Model, index int, out *costmodel.Unit) {
 	if !out.Recompute {

@@ -101,7 +101,7 @@ func token(layer *Layer, sequences int64) costmodel.Pass {
 
 // sums are those over the GPUs that share the layer: of its output, and of its
 // input's gradient; the embedding's input has none, and the head's output stays
-// cut, of which a few numbers a token are summed.
+// cut, and a few numbers a token are summed.
 func sums(model *Model, layer *Layer, forward, backward *costmodel.Pass) {
 	if model.Workload.TP.Count() == 1 || !layer.Runs {
 		return
