@@ -8,8 +8,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// TestFrequencies: values that papers and configs fix. All types beside torch:
-// TestRunning of package hf.
+// TestFrequencies: values that papers and configs fix. All types compared with
+// torch: TestRunning of package hf.
 func TestFrequencies(t *testing.T) {
 	at := func(op modelgraph.Attention, tokens int64) []float32 {
 		t.Helper()
@@ -42,8 +42,8 @@ func TestFrequencies(t *testing.T) {
 	}
 }
 
-// TestFrequenciesRefuse: what makes no frequencies is told by its name and
-// value.
+// TestFrequenciesRefuse: what makes no frequencies is reported with its name
+// and value.
 func TestFrequenciesRefuse(t *testing.T) {
 	for _, tt := range []struct {
 		op   modelgraph.Attention

@@ -53,7 +53,7 @@ func parseConfig(file string, data []byte) (*config, error) {
 	return cfg, nil
 }
 
-// again is the config as nobody has read it.
+// again is the config with no field read.
 func (cfg *config) again() *config {
 	return newConfig(cfg.file, "", cfg.members, &reading{read: make(map[string]bool)})
 }

@@ -74,7 +74,7 @@ func (cfg *fieldReader) count(def int64, names ...string) int64 {
 	return count
 }
 
-// value reads a field of any JSON type, of which what is the name in errors.
+// value reads a field of any JSON type; what names the type in errors.
 func value[T any](cfg *fieldSet, def T, what string, names []string) T {
 	name, ok := cfg.given(what, names)
 	if !ok {

@@ -55,8 +55,9 @@ func gemma3nWhole(modules *builder, cfg *config, class string) {
 	}
 }
 
-// gemma3nEmbedder is Gemma3nMultimodalEmbedder: rows of its own for what stands
-// for a token, norms, and a linear layer; tokens an image, 0 where nothing runs.
+// gemma3nEmbedder is Gemma3nMultimodalEmbedder: rows of its own for
+// placeholders of tokens, norms, and a linear layer; tokens an image, 0 where
+// nothing runs.
 func gemma3nEmbedder(modules *builder, path string, cfg *config, text int64, features string, tokens int64) string {
 	dim, rows := cfg.pos(0, "hidden_size"), cfg.pos(0, "vocab_size")
 	soft := dot(path, "soft_embedding_norm")

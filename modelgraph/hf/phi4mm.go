@@ -64,7 +64,7 @@ func phi4MM(cfg *config) *decoder {
 	return d
 }
 
-// phi4Matrix is a matrix of a layer that adapters may stand beside.
+// phi4Matrix is a matrix of a layer that may have adapters.
 type phi4Matrix struct {
 	name    string
 	in, out int64
