@@ -1,7 +1,7 @@
 package costmodel
 
-// FieldError is a workload, or a problem posed on it, that contradicts itself
-// or the model.
+// FieldError is a workload, or a problem with it, that contradicts itself or
+// the model.
 type FieldError struct {
 	// Field is at fault, as a plan file names it: micro_batches; empty where it is
 	// no one field.

@@ -10,7 +10,8 @@ import (
 )
 
 // Field is one part of a [Workload] that can be asked for. It is declared once,
-// in [Fields]; what parses, checks, compares or tells workloads reads it there.
+// in [Fields]; what parses, checks, compares or prints workloads reads it
+// there.
 type Field struct {
 	// Name is that of a plan file.
 	Name string
@@ -27,7 +28,7 @@ type Field struct {
 	// Text is the value of the field in a workload; empty where it is left out,
 	// or could be.
 	Text func(workload *Workload) string
-	// Set gives a field of named values a value, which need not be a known one.
+	// Set gives a field of named values a value, known or not.
 	Set func(workload *Workload, value string)
 	// Copy gives a workload the field of another.
 	Copy func(to, from *Workload)
@@ -42,9 +43,9 @@ type Field struct {
 	least int64 // of a number
 }
 
-// Fields are all that can be asked for, in the order in which they are told:
-// what runs, its sizes, its numbers, what is trained, and how it is spread.
-// Two workloads differ by the fields that differ.
+// Fields are all that can be asked for, in the order in which they are printed:
+// what runs, its sizes, its numbers, what is trained, and how it is spread. Two
+// workloads differ by the fields that differ.
 func Fields() []Field { return slices.Clone(fields) }
 
 var fields = told([]Field{
@@ -82,7 +83,7 @@ var fields = told([]Field{
 	fraction("mem_fraction", func(workload *Workload) *float64 { return &workload.MemFraction }),
 })
 
-// told gives fields what is the same for all of them.
+// described gives fields what is the same for all of them.
 func told(fields []Field) []Field {
 	for i := range fields {
 		field := fields[i]
@@ -206,7 +207,7 @@ func toggle(name string, at func(*Workload) *bool) Field {
 	}
 }
 
-// Fault is the first field of a resolved workload that is no value of its
+// Fault is the first field of a resolved workload whose value is not of its
 // kind: its name and what is wrong. Whether the fields go together is not
 // looked at. Empty where all are values.
 func (workload *Workload) Fault() (field, msg string) {

@@ -24,7 +24,7 @@ func ExampleFields() {
 }
 
 // TestFieldsAreAll: every part of a workload that a plan file has is declared,
-// but for those that nobody asks for.
+// but for those that no one asks for.
 func TestFieldsAreAll(t *testing.T) {
 	unasked := []string{"stored_types", "dequantized", "world", "deepspeed"}
 	declared := map[string]bool{}
@@ -47,7 +47,7 @@ func TestFieldsAreAll(t *testing.T) {
 	}
 }
 
-// other is a workload of which no field has its default.
+// other is a workload without a default in any field.
 func other(t *testing.T) costmodel.Workload {
 	t.Helper()
 	var workload costmodel.Workload
@@ -72,8 +72,8 @@ func other(t *testing.T) costmodel.Workload {
 	return workload
 }
 
-// TestFieldText: a field is told by its own value and by nothing else, and not
-// where that is its default; a copy carries it and nothing else.
+// TestFieldText: a field is reported by its own value and by nothing else, and
+// not where that is its default; a copy carries it and nothing else.
 func TestFieldText(t *testing.T) {
 	all := other(t)
 	for _, field := range costmodel.Fields() {

@@ -12,8 +12,8 @@ type Group struct {
 	// Buffer is the all-gather's output, from which they are copied; CopyIn
 	// the rank's own part of it, where that must be cast first.
 	Buffer, CopyIn int64
-	// Reduce is the reduce-scatter's input, Reduced its output, of which the
-	// sharded gradients are views.
+	// Reduce is the reduce-scatter's input, Reduced its output; the sharded
+	// gradients are views of it.
 	Reduce, Reduced int64
 	// LastGrad is the gradient that is copied into Reduce last: a loop
 	// variable of foreach_reduce keeps it while Reduced is made.

@@ -6,9 +6,9 @@ type Comm struct {
 	World int64 // on every GPU
 	Peer  int64 // for each neighbour in a pipeline
 	Ring  bool  // the last stage sends to the first too
-	// Contexts are, by compute capability, the context that the catalogue has, which is
-	// PyTorch's, and the engine's own, which was measured on such GPUs and stands in its
-	// place. A device that says another stays with that.
+	// Contexts are, by compute capability, the context that the catalogue has,
+	// which is PyTorch's, and the engine's own, which was measured on such GPUs
+	// and replaces it. A device that says another stays with that.
 	Contexts map[string][2]int64
 }
 
@@ -26,8 +26,8 @@ func (comm *Comm) of(rank int, world int64) int64 {
 	return comm.World + peers*comm.Peer
 }
 
-// stages is how many ranks a pipeline has, each of which may be several GPUs;
-// under other strategies that of all GPUs.
+// stages is how many ranks a pipeline has (a rank may be several GPUs); under
+// other strategies that of all GPUs.
 func (table *Table) stages() int64 {
 	if len(table.Stages) > 0 {
 		return int64(len(table.Stages))

@@ -3,11 +3,11 @@ package costmodel
 import "fmt"
 
 // own is what devmap's own engine was measured to take of a GPU and to reach on
-// it ("devmap probe"). Where that engine runs it stands in place of what a
-// [Device] says for all; zero: nobody measured it.
+// it ("devmap probe"). Where that engine runs it replaces what a [Device] says
+// for all; zero: it was not measured.
 type own struct {
-	// ContextBytes is everything that a process holds besides arenas: context,
-	// streams, kernels, libraries. Arenas are in whole GranuleBytes.
+	// ContextBytes is everything that a process holds in addition to arenas:
+	// context, streams, kernels, libraries. Arenas are in whole GranuleBytes.
 	ContextBytes int64 `json:"context_bytes"`
 	GranuleBytes int64 `json:"granule_bytes"`
 	// FLOPS is the rate of 16-bit matrix products in FLOP/s, all others with it

@@ -25,7 +25,7 @@ type Rates struct {
 	StridedBytesPerSecond    float64 `json:"strided_bytes_per_second,omitzero"`
 	UpdateBytesPerSecond     float64 `json:"update_bytes_per_second,omitzero"`
 	FP32UpdateBytesPerSecond float64 `json:"fp32_update_bytes_per_second,omitzero"`
-	// KernelSeconds is what each kernel takes besides its arithmetic.
+	// KernelSeconds is the overhead of each kernel.
 	KernelSeconds float64 `json:"kernel_seconds,omitzero"`
 	// IssueSeconds is the host's time to issue a kernel of forward, Python's
 	// part in it, BackwardIssueSeconds one of backward. ShardedIssueSeconds is
@@ -35,9 +35,9 @@ type Rates struct {
 	ShardedIssueSeconds  float64 `json:"sharded_issue_seconds,omitzero"`
 	// LinkBytesPerSecond is sent to other GPUs, and received, each;
 	// CollectiveBytesPerSecond the same in a ring of NCCL alone, and
-	// BesideBytesPerSecond in one beside kernels. It occupies
+	// BesideBytesPerSecond in one while kernels run. It occupies
 	// CollectiveShare of the device's processors as long as it runs and takes
-	// CollectiveSeconds besides.
+	// CollectiveSeconds on top.
 	LinkBytesPerSecond       float64 `json:"link_bytes_per_second,omitzero"`
 	CollectiveBytesPerSecond float64 `json:"collective_bytes_per_second,omitzero"`
 	BesideBytesPerSecond     float64 `json:"beside_bytes_per_second,omitzero"`

@@ -24,8 +24,8 @@ type Regions struct {
 	// recomputed Saved is 0, and Remade is part of Forward and of Backward, at
 	// their beginning: what forward makes for backward and does not keep.
 	Input, Saved, Remade int64
-	// Scratch: what a pass takes besides, while it runs. Running a recomputed
-	// unit again before its backward takes no more than Backward.
+	// Scratch: the temporaries of a pass. Running a recomputed unit again
+	// before its backward takes no more than Backward.
 	Forward, Backward, Decode int64
 	// Output is the message to the next unit, of a micro-batch; Token of one
 	// token a sequence. Result is what the last unit makes for the caller:
@@ -34,7 +34,7 @@ type Regions struct {
 	// Tensors is the number of parameters with a gradient that the unit owns.
 	Tensors int64
 	// Passes: the unit runs no kernel and hands its input on. It is run with
-	// its neighbour, and by itself copies its input.
+	// its neighbour, and on its own copies its input.
 	Passes bool
 }
 
@@ -48,7 +48,7 @@ type Tie struct {
 }
 
 // Running are the first and the last unit that run kernels in devmap's own
-// engine: before the one nothing is sent, nor behind the other. Where none does,
+// engine: before the one nothing is sent, nor after the other. Where none does,
 // first is their number and last -1.
 func Running(units []Unit) (first, last int) {
 	first, last = len(units), -1

@@ -1,6 +1,6 @@
 package costmodel
 
-import "github.com/devmap-dev/devmap/costmodel/internal/divisors"
+import "github.com/devmap-dev/devmap/costmodel/internal/value"
 
 // Parts says which numbers of micro-batches of a batch the schedule takes, the
 // nearest to its own; where none is, which batch would do.
@@ -9,7 +9,7 @@ func (schedule Schedule) Parts(batch int64) Message {
 		schedule.MicroBatches = value
 		return schedule.Check() == nil
 	}
-	if near := divisors.Nearest(schedule.MicroBatches, divisors.Of(batch), takes); near != "" {
+	if near := value.NearestDivisors(schedule.MicroBatches, batch, takes); near != "" {
 		return Messagef("%s", near)
 	}
 	parts := schedule.Stages // one round, which every schedule takes

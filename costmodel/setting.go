@@ -29,8 +29,7 @@ type Message struct {
 }
 
 // Messagef makes a message of [fmt]'s verbs. Arguments of type [Setting] and
-// [Message] are put into words where the message is told; take %v or %s for
-// them.
+// [Message] are formatted when the message is printed; take %v or %s for them.
 func Messagef(format string, args ...any) Message { return Message{format, args} }
 
 // Words is the message with its settings as name says them.

@@ -1,7 +1,7 @@
 package costmodel
 
-// StageRules are what an engine keeps for a stage of a pipeline besides its
-// units, and which schedules it runs: data of the runtime.
+// StageRules are what an engine keeps for a stage of a pipeline in addition to
+// its units, and which schedules it runs: data of the runtime.
 type StageRules struct {
 	// Arena: every byte is planned before the run ([Unit.Regions]).
 	Arena bool

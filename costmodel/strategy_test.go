@@ -7,8 +7,8 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
-// TestStrategies holds the rows of the table to each other: each strategy is
-// run in one of three ways, and by engines that are built.
+// TestStrategies checks the rows of the table against each other: each strategy
+// is run in one of three ways, and by engines that are built.
 func TestStrategies(t *testing.T) {
 	for _, strategy := range costmodel.Strategies() {
 		traits := strategy.Traits()

@@ -3,7 +3,7 @@ package costmodel
 // Table is the cost of every unit of a model under one workload.
 type Table struct {
 	Workload Workload
-	// Units stand in the graph's unit order, which is the order they run in.
+	// Units are in the graph's unit order, which is the order they run in.
 	Units []Unit
 	// Workspaces is the number of library workspaces that a device holds
 	// while it runs the model: one per thread that calls the library.
@@ -18,7 +18,7 @@ type Table struct {
 	OutputsDropped bool
 	// Buckets are DDP's buffers of gradients, on every GPU.
 	Buckets int64
-	// SecondBuckets is what some GPUs may hold besides: DDP's first buckets.
+	// SecondBuckets is what only some GPUs hold: DDP's first buckets.
 	SecondBuckets int64
 	// LastGradients: the last step's gradients are alive until backward.
 	LastGradients bool

@@ -40,8 +40,8 @@ type Device struct {
 	// Host names the machine that the device is in; empty: all are in one.
 	Host string `json:"host,omitzero"`
 	// GPU is the UUID of the one that this was measured on. Devices of one GPU
-	// are parts of it: of what a process holds on it besides memory of theirs
-	// each counts a part in ContextBytes. Empty: nothing was measured.
+	// are parts of it: each counts a part of what a process holds outside its
+	// own memory in ContextBytes. Empty: nothing was measured.
 	GPU string `json:"gpu,omitzero"`
 	// Tensor and Data are the rings of a stage of several GPUs
 	// ([Table.Folded]): of those that share matrices, and of its replicas.
@@ -51,7 +51,7 @@ type Device struct {
 	Own own `json:"devmap,omitzero"`
 }
 
-// Budget is what a device may hold: capacity less what is reserved.
+// Budget is the memory budget of a device: capacity less what is reserved.
 func (device *Device) Budget() int64 { return device.CapacityBytes - device.ReservedBytes }
 
 // Link joins two devices.

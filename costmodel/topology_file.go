@@ -63,8 +63,8 @@ func (device *fileDevice) over(dev Device) Device {
 	return dev
 }
 
-// ParseTopology reads a devmap.topology/v1 file, whose name stands in errors.
-// base gives the constants of a GPU by name, for fields that the file leaves out;
+// ParseTopology reads a devmap.topology/v1 file, whose name is in errors. base
+// gives the constants of a GPU by name, for fields that the file leaves out;
 // without a capacity where the name says nothing.
 func ParseTopology(file string, data []byte, base func(name string) Device) (*Topology, error) {
 	var ft fileTopology

@@ -29,7 +29,7 @@ func TestLinks(t *testing.T) {
 		{2, 0, true, 2},  // its own back
 		{0, 3, true, 1},  // the link of the other way
 		{1, 2, true, 64}, // between hosts
-		{1, 3, false, 0}, // of which one has no rate
+		{1, 3, false, 0}, // one of them has no rate
 	} {
 		if got := topo.Linked(c.from, c.to); got != c.linked {
 			t.Errorf("%d to %d: linked %t", c.from, c.to, got)

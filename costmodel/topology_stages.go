@@ -8,7 +8,7 @@ import (
 )
 
 // ring is how fast GPUs of a stage reduce or gather between them: bytes that
-// each sends a second, and what a collective takes besides.
+// each sends a second, and what a collective takes on top.
 type ring struct{ BytesPerSecond, Seconds float64 }
 
 // Folded is the topology with a device for each stage, where stages of a
@@ -72,7 +72,7 @@ func sizeOf(workload *Workload) stageSize {
 	return stageSize{tensor * int(workload.DP.Count()), tensor}
 }
 
-// stage is the device that stands for the GPUs from one on.
+// stage is the device that represents the GPUs from one on.
 func (topology *Topology) stage(first int, size stageSize) Device {
 	gpus := topology.Devices[first : first+size.gpus]
 	out := gpus[0]
@@ -140,7 +140,7 @@ func (topology *Topology) ring(from, end, step int) ring {
 
 // stageLinks are the links between stages, where the topology has links: each
 // GPU sends to the one in its place, and all as fast as the slowest of them.
-// Stages of which some GPU has no such link have none.
+// Stages have none if one of their GPUs has no such link.
 func stageLinks(topology *Topology, sizes []stageSize, stageOf, placeIn []int) []Link {
 	at := make(map[[2]int]int)
 	var out []Link

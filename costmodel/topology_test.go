@@ -11,7 +11,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
-// base stands for the catalogue of GPUs.
+// base is a stub of the catalogue of GPUs.
 func base(name string) costmodel.Device {
 	if name != "known" {
 		return costmodel.Device{}

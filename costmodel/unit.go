@@ -105,6 +105,6 @@ type Unit struct {
 }
 
 // Passes reports that a pipeline's stage takes the unit along with the next
-// one, as it is no stage by itself: without parameters or costs that a file
-// declares, like the rotary, of which every stage has its own.
+// one, as it is no stage on its own: without parameters or costs that a file
+// declares, like the rotary: every stage has its own.
 func (unit *Unit) Passes() bool { return unit.Params == 0 && !unit.Declared }

@@ -21,7 +21,7 @@ type Work struct {
 	// again where the unit is recomputed.
 	Forward, Backward Pass
 	// Recompute is what of forward runs again before Backward, where the engine
-	// tells the two apart (devmap's own), and is then no part of it.
+	// distinguishes the two (devmap's own), and is then no part of it.
 	Recompute Pass
 	// Token is one forward of one token a sequence, in generation, when half
 	// of the new tokens are there.
@@ -36,7 +36,7 @@ type Work struct {
 	Update float64
 	// Output is what crosses to the next unit, in bytes a micro-batch.
 	Output int64
-	// Block: the unit is gathered by itself where parameters are sharded;
-	// the others are in the root and gathered together.
+	// Block: the unit is gathered on its own where parameters are sharded; the
+	// others are in the root and gathered together.
 	Block bool
 }

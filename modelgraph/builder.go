@@ -8,9 +8,9 @@ import (
 )
 
 // A Builder makes a graph from operations alone: the tensors of each layer
-// follow from its op's dimensions ([Params]), so that the two cannot
-// contradict each other, and a layer reads what is as wide as it takes. The
-// first fault is kept and told by [Builder.Build].
+// follow from its op's dimensions ([Params]), so that the two cannot contradict
+// each other, and a layer reads what is as wide as it takes. The first fault is
+// kept and returned by [Builder.Build].
 //
 // Models with encoders, towers or tensors of their own are made by [New].
 type Builder struct {
@@ -93,8 +93,8 @@ func (builder *Builder) Block(name string, add func()) {
 	builder.unit = ""
 }
 
-// Decoder adds so many blocks path.0, path.1, … (a later call goes on from
-// there) of attention and then a feed-forward ([MLP] or [MoE]), each behind a
+// Decoder adds so many blocks path.0, path.1, … (a later call continues from
+// there) of attention and then a feed-forward ([MLP] or [MoE]), each after a
 // norm and added to the residual stream, under the names and in the order that
 // Transformers gives them (modeling_llama.py, LlamaDecoderLayer).
 func (builder *Builder) Decoder(path string, blocks int, style NormStyle, attention Attention, feedForward Op) {

@@ -29,8 +29,9 @@ func buildLlama() *modelgraph.Builder {
 }
 
 // TestBuilderIsLlama: what the builder makes of the dimensions is what hf reads
-// from the config, whose tensors are held to Transformers' (hf.TestTensors):
-// the same tensors, units and ties, computed from the same inputs.
+// from the config, whose tensors are checked against Transformers'
+// (hf.TestTensors): the same tensors, units and ties, computed from the same
+// inputs.
 func TestBuilderIsLlama(t *testing.T) {
 	t.Parallel()
 	builder := buildLlama()

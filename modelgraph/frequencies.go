@@ -16,7 +16,7 @@ const maxWidth = 1 << 16
 // trained positions. It fails for a type that is not known here and for
 // numbers that make none.
 //
-// All is worked out in float32 and in the order of Transformers
+// All is computed in float32 and in the order of Transformers
 // (modeling_rope_utils.py; the models' compute_default_rope_parameters). The
 // power is the float32 nearest to the exact one, which torch's own differ from
 // by a unit in the last place, CPU from GPU too.
@@ -88,7 +88,7 @@ func (rotation *Rotation) plain(base float32) []float32 {
 	return inverse
 }
 
-// linear stretches every dimension alike.
+// linear stretches every dimension equally.
 func (rotation *Rotation) linear() []float32 {
 	inverse := rotation.plain(float32(rotation.Base))
 	for i := range inverse {

@@ -8,8 +8,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// TestFrequencies: values that papers and configs fix. All types beside torch:
-// TestRunning of package hf.
+// TestFrequencies: values that papers and configs fix. All types compared with
+// torch: TestRunning of package hf.
 func TestFrequencies(t *testing.T) {
 	at := func(op modelgraph.Attention, tokens int64) []float32 {
 		t.Helper()
@@ -33,14 +33,17 @@ func TestFrequencies(t *testing.T) {
 	if short, long := at(dynamic, 100), at(dynamic, 200); short[3] != plain[3] || long[3] >= short[3] || long[0] != 1 {
 		t.Errorf("frequencies up to 100 positions %v, at 200 %v", short, long)
 	}
-	yarn := modelgraph.Attention{HeadDim: 8, Rotation: modelgraph.Rotation{Type: "yarn", Factor: 4, Trained: 4096}}
-	if _, factor, err := yarn.Frequencies(1); err != nil || factor != 0.1*math.Log(4)+1 {
-		t.Errorf("yarn's factor %v, %v", factor, err)
+	// YaRN, §3.3: 0.1·ln(s) + 1, and 1 where nothing is stretched (get_mscale).
+	for stretch, want := range map[float64]float64{4: 0.1*math.Log(4) + 1, 1: 1, 0.5: 1} {
+		yarn := modelgraph.Attention{HeadDim: 8, Rotation: modelgraph.Rotation{Type: "yarn", Factor: stretch, Trained: 4096}}
+		if _, factor, err := yarn.Frequencies(1); err != nil || factor != want {
+			t.Errorf("yarn's factor at %v: %v, %v; want %v", stretch, factor, err, want)
+		}
 	}
 }
 
-// TestFrequenciesRefuse: what makes no frequencies is told by its name and
-// value.
+// TestFrequenciesRefuse: what makes no frequencies is reported with its name
+// and value.
 func TestFrequenciesRefuse(t *testing.T) {
 	for _, tt := range []struct {
 		op   modelgraph.Attention

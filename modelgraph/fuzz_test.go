@@ -112,7 +112,7 @@ func weighs(op modelgraph.Op) bool {
 	return false
 }
 
-// TestRoundTrip draws graphs built in code.
+// TestRoundTrip makes random graphs in code.
 func TestRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 8).Draw(t, "layers")

@@ -20,11 +20,11 @@ type Graph struct {
 	MaxSeq int64
 	Layers []Layer
 	Units  []Unit
-	// Ties are parameters under several full names each, the first of which
-	// owns the storage.
+	// Ties are parameters under several full names each; the first one owns the
+	// storage.
 	Ties [][]string
-	// Hollow are modules outside the units that hold no tensor (a dropout):
-	// a device map may name them and need not.
+	// Hollow are modules outside the units that hold no tensor (a dropout): a
+	// device map may name them or leave them out.
 	Hollow   []string
 	Warnings []string
 	// Unknown is what running the model would need and its source does not
@@ -58,9 +58,9 @@ type Unit struct {
 	// Kind is decoder-layer, encoder-layer, tower, embedding, norm, rotary or head;
 	// empty if it is not known.
 	Kind string
-	// Keys are the module paths (or bare parameter names) that stand for the
-	// unit in a device map: its own, or those of its layers where no single
-	// module holds them all.
+	// Keys are the module paths (or bare parameter names) that name the unit in
+	// a device map: its own, or those of its layers where no single module
+	// holds them all.
 	Keys       []string
 	First, End int   // layers [First, End)
 	Inputs     []int // units whose outputs it reads, ascending

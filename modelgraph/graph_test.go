@@ -27,8 +27,8 @@ func graph(t *testing.T, ties [][]string, layers ...modelgraph.Layer) *modelgrap
 	return g
 }
 
-// TestExecOrder: a block's layers run by data flow, whatever their module
-// order (norms stand behind what reads them).
+// TestExecOrder: a block's layers run by data flow, whatever their module order
+// (norms follow what reads them).
 func TestExecOrder(t *testing.T) {
 	g := graph(t, nil,
 		layer("embed", "", 1),
@@ -51,7 +51,7 @@ func TestExecOrder(t *testing.T) {
 	}
 }
 
-// TestUnitKeys: a key of a device map stands for its unit alone.
+// TestUnitKeys: a key of a device map names its unit alone.
 func TestUnitKeys(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -148,8 +148,8 @@ func TestDigest(t *testing.T) {
 	}
 }
 
-// TestScalars: the fingerprint tells constants apart, which the digest does not,
-// and not the place.
+// TestScalars: the fingerprint distinguishes constants, which the digest does
+// not, and not the place.
 func TestScalars(t *testing.T) {
 	made := func(epsilon float64, inputs ...string) *modelgraph.Graph {
 		first := modelgraph.Layer{Name: "a", Op: modelgraph.Norm{Dim: 4, Epsilon: 1e-5}}
@@ -169,7 +169,8 @@ func TestScalars(t *testing.T) {
 	}
 }
 
-// TestNewChecksOps: a graph built in code is held to the rules of the file.
+// TestNewChecksOps: a graph built in code is checked against the rules of the
+// file.
 func TestNewChecksOps(t *testing.T) {
 	for want, op := range map[string]modelgraph.Op{
 		`layers[0].op: op "mlp": hidden is -1`:     modelgraph.MLP{Dim: 4, Hidden: -1},

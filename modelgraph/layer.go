@@ -44,8 +44,8 @@ type Stream struct {
 	Multiple int64 `json:"multiple,omitzero"`
 }
 
-// ImageTokens is the number of tokens that a square image gives, of which
-// size is the side in pixels; 0 is the size that Tokens stands for.
+// ImageTokens is the number of tokens that a square image gives; size is its
+// side in pixels, 0 the size of Tokens.
 func (stream Stream) ImageTokens(size int64) int64 {
 	if size == 0 || stream.Side == 0 {
 		return stream.Tokens
@@ -80,9 +80,9 @@ type Declared struct {
 type declaredGrowth struct {
 	// Of what is kept for backward.
 	ActivationBytes bytesGrowth `json:"activation_bytes,omitzero"`
-	// Of what is alive beside it.
+	// Of the temporaries.
 	WorkspaceBytes bytesGrowth `json:"workspace_bytes,omitzero"`
-	// Of what is handed on.
+	// Of the output.
 	OutputBytes bytesGrowth `json:"output_bytes,omitzero"`
 }
 

@@ -34,7 +34,7 @@ var opTypes = func() map[string]reflect.Type {
 	return m
 }()
 
-// maxDim bounds a dimension. Products are bounded where costs are worked out
+// maxDim bounds a dimension. Products are bounded where costs are computed
 // (costmodel/internal/ops: Bound).
 const maxDim = 1 << 40
 
@@ -153,5 +153,5 @@ func fieldName(field reflect.StructField) string {
 	return name
 }
 
-// finite reports whether value can stand in a cost.
+// finite reports whether value is usable in a cost.
 func finite(value float64) bool { return !math.IsNaN(value) && !math.IsInf(value, 0) }

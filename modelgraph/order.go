@@ -44,7 +44,7 @@ func (graph *Graph) findCycle() error {
 		return err
 	}
 	// A strongly connected part may hold many cycles: a shortest one through
-	// its first layer is told, in the direction of the data.
+	// its first layer is printed, in the direction of the data.
 	inside := make(map[int]bool)
 	first := len(graph.Layers)
 	for _, node := range cyclic[0] {

@@ -20,7 +20,7 @@ type Projection struct {
 }
 
 // These are what frameworks' modules call those projections that dimensions do
-// not tell from others of the same shape.
+// not distinguish from others of the same shape.
 var (
 	attentionOutputs = []string{"o_proj", "out_proj", "wo", "proj", "projection_layer", "dense", "c_proj", "o"}
 	squareMLPOutputs = []string{"down_proj", "w2", "fc2", "wo", "c_proj", "dense_4h_to_h", "dense"}
@@ -52,7 +52,7 @@ func (graph *Graph) Projections(i int) []Projection {
 	return out
 }
 
-// role says where the projection stands in its op.
+// role is the projection's place in its op.
 func (projection *Projection) role(op Op) {
 	leaf := projection.Below[strings.LastIndexByte(projection.Below, '.')+1:]
 	switch op := op.(type) {

@@ -34,11 +34,10 @@ type fileModel struct {
 	// Groups of parameters, by full name (layer.parameter), that are one tensor;
 	// the first owns it.
 	Ties [][]string `json:"ties,omitzero"`
-	// What running the model would need and nobody could say, in words: a
-	// program is refused because of it, a map is not.
+	// What running the model would need and no one could say: a program is
+	// refused because of it, a map is not.
 	Unknown []string `json:"unknown,omitzero"`
-	// What whoever made the file saw and what not, in words: every plan tells
-	// them.
+	// Warnings of whoever made the file: every plan repeats them.
 	Warnings []string `json:"warnings,omitzero"`
 	// The workload that declared costs were taken at.
 	Taken takenAt `json:"taken,omitzero"`
@@ -84,7 +83,7 @@ type fileDeclared struct {
 	ParamsBytes *int64 `json:"params_bytes,omitzero"`
 	// Bytes kept for backward, of one micro-batch.
 	ActivationBytes *int64 `json:"activation_bytes,omitzero"`
-	// The most bytes alive beside them while the layer runs.
+	// The most temporary bytes while the layer runs.
 	WorkspaceBytes *int64 `json:"workspace_bytes,omitzero"`
 	// Bytes handed to the next layer.
 	OutputBytes *int64 `json:"output_bytes,omitzero"`
@@ -97,7 +96,7 @@ type fileDeclared struct {
 	Growth declaredGrowth `json:"growth,omitzero"`
 }
 
-// Read reads a native model (devmap.model/v1); name stands in errors.
+// Read reads a native model (devmap.model/v1); name is in errors.
 func Read(reader io.Reader, name string) (*Graph, error) {
 	data, err := io.ReadAll(io.LimitReader(reader, maxModelBytes+1))
 	if err != nil {
@@ -243,7 +242,7 @@ func (declared *fileDeclared) declared(place string) (*Declared, error) {
 	return &d, d.grow(declared.Growth, place+".growth")
 }
 
-// grow takes what bytes gain with the workload; what is not given beside it
+// grow takes what bytes gain with the workload; what is not given with it
 // begins at nothing.
 func (declared *Declared) grow(growth declaredGrowth, place string) error {
 	for _, gain := range []struct {

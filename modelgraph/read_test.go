@@ -48,10 +48,9 @@ func TestReadExample(t *testing.T) {
 	}
 }
 
-// TestReadRefuses holds every class of bad input to its one line: file, place
-// and value.
-// TestRepeat: how often a layer runs is read, written and part of what the
-// model is.
+// TestReadRefuses checks every class of bad input against its one line: file,
+// place and value. TestRepeat: how often a layer runs is read, written and part
+// of what the model is.
 func TestRepeat(t *testing.T) {
 	digests := make(map[string]bool)
 	for runs, field := range map[int64]string{0: "", 12: `, "repeat": 12`} {

@@ -102,7 +102,7 @@ func (maker *schemaMaker) value(typ reflect.Type) object {
 	return object{"type": "string"}
 }
 
-// limits are what a field's values are held to beside its type.
+// limits are what a field's values are checked against in addition to its type.
 func limits(typ reflect.Type, field string) object {
 	switch {
 	case field == "format_version":

@@ -38,15 +38,15 @@ type Part struct {
 // maxBytes keeps sums of many tensors far from overflow.
 const maxBytes = int64(1) << 56
 
-// NewTensor returns a tensor with its size worked out. A negative dimension
-// or more than 2^56 bytes is an error.
+// NewTensor returns a tensor with its size computed. A negative dimension or
+// more than 2^56 bytes is an error.
 func NewTensor(name string, dtype DType, shape ...int64) (Tensor, error) {
 	tensor := Tensor{Name: name, Shape: shape, DType: dtype}
 	err := tensor.measure()
 	return tensor, err
 }
 
-// measure works out the element count and byte size from shape and type.
+// measure computes the element count and byte size from shape and type.
 func (tensor *Tensor) measure() error {
 	if tensor.DType.Bits() == 0 {
 		return fmt.Errorf("tensor %q has no dtype", tensor.Name)

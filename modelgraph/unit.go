@@ -58,9 +58,9 @@ func (graph *Graph) holders() map[string]int {
 
 func parent(path string) string { return path[:max(0, strings.LastIndexByte(path, '.'))] }
 
-// unitKeys is the unit's own name where that is a module holding all its
-// layers and no others, else the layers' names, else those of their tensors:
-// keys that stand for this unit alone.
+// unitKeys is the unit's own name where that is a module holding all its layers
+// and no others, else the layers' names, else those of their tensors: keys that
+// name this unit alone.
 func (graph *Graph) unitKeys(unitIndex int, holder map[string]int) ([]string, error) {
 	unit := &graph.Units[unitIndex]
 	own, ok := holder[unit.Name]

@@ -9,11 +9,11 @@ import (
 )
 
 // checkWeights reports a layer whose parameters contradict the dimensions of
-// its operation, from which costs are worked out. Matrices are compared by
-// their elements, so that any framework's cut passes: transposed (GPT-2's
-// Conv1D), q, k and v in one, experts one by one or stacked. Nothing can be
-// said of quantised storage, which packs several weights into an element, nor
-// where the model file declares the bytes.
+// its operation, from which costs are computed. Matrices are compared by their
+// elements, so that any framework's cut passes: transposed (GPT-2's Conv1D), q,
+// k and v in one, experts one by one or stacked. Nothing can be said of
+// quantised storage, which packs several weights into an element, nor where the
+// model file declares the bytes.
 func (layer *Layer) checkWeights() error {
 	if layer.Declared != nil && layer.Declared.ParamsBytes >= 0 {
 		return nil
@@ -62,7 +62,7 @@ func (layer *Layer) matrices(stored *weights, flat bool) (total, beside int64, l
 		}
 	}
 	if stored.table {
-		total = largest.numel // a class token may lie beside the table
+		total = largest.numel // a class token may lie next to the table
 	}
 	return total, beside, largest
 }
@@ -166,8 +166,8 @@ func (attention Attention) elements() int64 {
 }
 
 // weights of a mixer in chunks: input, gate and output are as wide as Inner;
-// keys and queries, steps, decays and the convolution come on top, some of
-// which a kind may lack.
+// keys and queries, steps, decays and the convolution come on top; a kind may
+// lack some of them.
 func (mixer StateSpace) weights() weights {
 	keys := product(2, mixer.Groups, mixer.State)
 	return weights{

@@ -81,7 +81,7 @@ func TestWeights(t *testing.T) {
 	}
 }
 
-// TestDeclaredWeights: bytes that the model file declares stand for weights
+// TestDeclaredWeights: bytes that the model file declares count for weights
 // that it does not list.
 func TestDeclaredWeights(t *testing.T) {
 	d := modelgraph.NotDeclared()

@@ -86,8 +86,8 @@ type duration struct {
 type efficiency struct {
 	Efficiency float64 `json:"efficiency"`
 	Share      float64 `json:"share,omitzero"`   // of the device's processors
-	Beside     float64 `json:"beside,omitzero"`  // that part of the rate beside kernels
-	Seconds    float64 `json:"seconds,omitzero"` // that each call takes besides
+	Beside     float64 `json:"beside,omitzero"`  // that part of the rate while kernels run
+	Seconds    float64 `json:"seconds,omitzero"` // that each call takes on top
 	Source     string  `json:"source"`
 }
 
@@ -111,7 +111,7 @@ func Names() []string {
 	return names
 }
 
-// Find returns a GPU by name.
+// Find returns a GPU by its name.
 func Find(name string) (GPU, error) {
 	gpus := load().GPUs
 	i := slices.IndexFunc(gpus, func(gpu GPU) bool { return strings.EqualFold(gpu.Name, name) })

@@ -20,9 +20,9 @@ type overhead struct {
 	Slack struct {
 		Source string           `json:"source"`
 		Kinds  map[string]slack `json:"kinds"`
-		// Followed is the same beside what its requests, followed one by one,
-		// have the pool reserve, as parts of the peak: where blocks come back as
-		// they are dropped, and where they wait for a second stream (recorded).
+		// Followed is the slack where the pool's requests are followed one by
+		// one, as parts of the peak: where blocks come back as they are
+		// dropped, and where they wait for a second stream (recorded).
 		Followed struct {
 			Source   string     `json:"source"`
 			Dropped  [2]float64 `json:"dropped"`
@@ -70,8 +70,8 @@ func Overhead(workload *costmodel.Workload) (held costmodel.Comm, body, head, fo
 	return comm(workload), pool.Body, pool.Head, followedOf(workload)
 }
 
-// contexts are those of another engine beside those of PyTorch, by compute
-// capability, where they were measured.
+// contexts are those of another engine and of PyTorch, by compute capability,
+// where they were measured.
 func contexts(engine map[string]constant, mode costmodel.Mode) map[string][2]int64 {
 	found := make(map[string][2]int64)
 	for capability, own := range engine {

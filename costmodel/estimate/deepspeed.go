@@ -5,14 +5,14 @@ import (
 	"fmt"
 
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/costmodel/internal/elements"
+	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 	"github.com/devmap-dev/devmap/costmodel/internal/zero"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// configured is a setting of the configuration beside the flag that says
-// something else.
+// configured begins a message about a setting of the file that contradicts a
+// flag.
 const configured = "the DeepSpeed configuration says "
 
 // resolveDeepSpeed lays a configuration under a workload: it fills in what that
@@ -83,7 +83,7 @@ func resolvedBatch(workload *costmodel.Workload, asked *zero.Asked, gpus int64) 
 	return micro, steps
 }
 
-// askedBatch works out the batch as DeepSpeed does (runtime/config.py,
+// askedBatch computes the batch as DeepSpeed does (runtime/config.py,
 // _set_batch_related_parameters, _batch_assertion): what is said of the three
 // numbers gives the others.
 func askedBatch(workload *costmodel.Workload, asked *zero.Asked) error {
@@ -125,7 +125,7 @@ func askedPrecision(graph *modelgraph.Graph, workload *costmodel.Workload, asked
 		means = costmodel.FP16Mixed
 	case zero.SectionNone:
 		means = costmodel.FP32True
-		if stored := cmp.Or(workload.Precision, mainPrecision(graph)); workload.DeepSpeed.Stage < 3 && (elements.Weight(stored) < 4 || elements.Mixed(stored)) {
+		if stored := cmp.Or(workload.Precision, mainPrecision(graph)); workload.DeepSpeed.Stage < 3 && (ops.WeightBytes(stored) < 4 || ops.MixedPrecision(stored)) {
 			means = costmodel.BF16Mixed
 			workload.DeepSpeed.FP32Gradients, workload.DeepSpeed.FP32Reduction = true, true
 			if stored == costmodel.FP16True || stored == costmodel.FP16Mixed {
@@ -142,7 +142,7 @@ func askedPrecision(graph *modelgraph.Graph, workload *costmodel.Workload, asked
 	return nil
 }
 
-// sections are what stands in the file.
+// sections are the parts of the file.
 var sections = map[string]string{
 	zero.SectionBF16: "bf16.enabled", zero.SectionFP16: "fp16.enabled",
 	zero.SectionTrue: "bf16.bf16_master_weights_and_grads", zero.SectionNone: "neither bf16.enabled nor fp16.enabled",

@@ -107,7 +107,7 @@ func TestDeepSpeedContradicts(t *testing.T) {
 	}
 }
 
-// TestOffloadHost: what offload keeps in host memory, beside what was counted
+// TestOffloadHost: the host memory of offload, compared with what was counted
 // in the runs of fixtures/measured/fake_group_zero.jsonl.
 func TestOffloadHost(t *testing.T) {
 	for _, c := range []struct {

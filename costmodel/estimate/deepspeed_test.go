@@ -77,7 +77,7 @@ func TestZeroStates(t *testing.T) {
 	}{
 		{costmodel.Zero1, costmodel.BF16Mixed, false, states{2, 2, 12. / 8, 0}},
 		// ZeRO 2's gradients are in the bucket until they are reduced: its part
-		// of them, whole parameters, stands in the step.
+		// of them, whole parameters, is part of the step.
 		{costmodel.Zero2, costmodel.BF16Mixed, false, states{2, 0, 12. / 8, 6./8 + 2*inPart}},
 		{costmodel.Zero3, costmodel.BF16Mixed, false, states{2. / 8, 2. / 8, 12. / 8, 6. / 8}},
 		{costmodel.Zero2, costmodel.FP16Mixed, false, states{2, 0, 12. / 8, 6./8 + 2*inPart}},

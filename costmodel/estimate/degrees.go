@@ -6,8 +6,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
-	"github.com/devmap-dev/devmap/costmodel/internal/divisors"
-	"github.com/devmap-dev/devmap/costmodel/internal/elements"
+	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
@@ -79,7 +78,7 @@ func checkDegrees(workload *costmodel.Workload) error {
 		return refuse(field, degree, "a stage of %s is one GPU (%v takes several)", workload.Runtime, costmodel.Set("runtime", value.Torch))
 	case workload.LoRARank > 0 || workload.Quantize != "":
 		return refuse(field, degree, "adapters and quantised weights are not modelled on stages of several GPUs (full training is)")
-	case elements.Mixed(workload.Precision):
+	case ops.MixedPrecision(workload.Precision):
 		return refuse("precision", workload.Precision, "mixed precision is not modelled on stages of several GPUs (%v, %v and %v are)",
 			costmodel.BF16True, costmodel.FP16True, costmodel.FP32True)
 	}
@@ -99,13 +98,9 @@ func checkReplicas(workload *costmodel.Workload) error {
 		return refuse("dp", workload.DP, "what torch's interleaved runtime gathers and drops between runs is not modelled (%v and %v work)",
 			costmodel.Set("schedule", costmodel.OneFOneB), costmodel.Set("schedule", costmodel.GPipe))
 	case replicas > 1 && (workload.ShardDegree < 1 || replicas%workload.ShardDegree != 0):
-		return refuse("shard_degree", workload.ShardDegree, "%d does not divide the %d replicas of a stage (%s)", workload.ShardDegree, replicas, nearestTo(workload.ShardDegree, replicas))
+		return refuse("shard_degree", workload.ShardDegree, "%d does not divide the %d replicas of a stage (%s)", workload.ShardDegree, replicas, value.NearestDivisors(workload.ShardDegree, replicas, nil))
 	}
 	return nil
-}
-
-func nearestTo(value, whole int64) string {
-	return divisors.Nearest(value, divisors.Of(whole), func(int64) bool { return true })
 }
 
 // checkProduct refuses degrees whose product does not divide the number of GPUs.
@@ -120,7 +115,7 @@ func checkProduct(workload *costmodel.Workload) error {
 	}
 	works := ""
 	if gpus%rest == 0 {
-		works = fmt.Sprintf("; of %s, %s", field, nearestTo(degree, gpus/rest))
+		works = fmt.Sprintf("; of %s, %s", field, value.NearestDivisors(degree, gpus/rest, nil))
 	}
 	return refuse(field, degree, "stages of %d × %d GPUs do not fill %d GPUs: the product must divide them%s (with %v)",
 		dp, tp, gpus, works, costmodel.Set(other, rest))
@@ -152,7 +147,7 @@ func checkTensors(graph *modelgraph.Graph, workload *costmodel.Workload) error {
 			continue
 		}
 		return refuse("tp", degree, "layer %q has %d %s, which %d GPUs cannot share out evenly (%s)", graph.Layers[i].Name, size, name, degree,
-			cmp.Or(divisors.Nearest(degree, divisors.Of(size), divides), "1 does"))
+			cmp.Or(value.NearestDivisors(degree, size, divides), "1 does"))
 	}
 	return nil
 }

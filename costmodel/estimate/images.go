@@ -36,7 +36,7 @@ func checkImages(graph *modelgraph.Graph, workload *costmodel.Workload) error {
 // maxImageSize bounds the side of an image, in pixels.
 const maxImageSize = 1 << 16
 
-// checkImageTokens holds the image features that text layers read to the
+// checkImageTokens checks the image features that text layers read against the
 // length of a sequence.
 func checkImageTokens(graph *modelgraph.Graph, workload *costmodel.Workload) error {
 	for i := range graph.Layers {

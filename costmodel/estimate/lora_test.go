@@ -90,7 +90,7 @@ func TestFirstAdapter(t *testing.T) {
 	}
 }
 
-// TestFrozenFaults holds the text of refusals to what they must name.
+// TestFrozenFaults checks the text of refusals against what they must name.
 func TestFrozenFaults(t *testing.T) {
 	g := config(t, mixtral)
 	for _, c := range []struct {

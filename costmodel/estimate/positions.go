@@ -65,8 +65,8 @@ func roomBefore(graph *modelgraph.Graph, seq, newTokens int64) int64 {
 }
 
 // checkPositions refuses sequences longer than a learned table of positions:
-// its lookup fails there (an index out of range), where rotary positions go
-// on.
+// its lookup fails there (an index out of range), where rotary positions
+// continue.
 func checkPositions(graph *modelgraph.Graph, workload *costmodel.Workload) error {
 	if workload.Mode == costmodel.Load {
 		return nil

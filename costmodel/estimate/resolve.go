@@ -8,7 +8,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/engine"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
-	"github.com/devmap-dev/devmap/costmodel/internal/divisors"
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -129,7 +129,7 @@ func checkNumbers(workload *costmodel.Workload) error {
 // the workload's schedule takes.
 func partsOf(workload *costmodel.Workload) costmodel.Message {
 	if !workload.Strategy.Traits().Staged || workload.Mode != costmodel.Train {
-		return costmodel.Messagef("%s", divisors.Nearest(workload.MicroBatches, divisors.Of(workload.Batch), func(int64) bool { return true }))
+		return costmodel.Messagef("%s", value.NearestDivisors(workload.MicroBatches, workload.Batch, nil))
 	}
 	stages := workload.World / (workload.DP.Count() * workload.TP.Count())
 	return costmodel.NewSchedule(workload, max(1, stages), max(1, workload.VirtualStages)).Parts(workload.Batch)

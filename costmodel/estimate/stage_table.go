@@ -9,13 +9,13 @@ import (
 // StageTable is the table of one stage of a pipeline whose stages choose their
 // form: dp replicas of tp GPUs each, and what is recomputed, under a resolved
 // workload that leaves some of these open (auto). Where the replicas are open,
-// its batch is the whole step's, of which each takes an equal part of every
+// its batch is the whole step's, and each takes an equal part of every
 // micro-batch. Faults are [*costmodel.FieldError].
 func StageTable(graph *modelgraph.Graph, workload costmodel.Workload, dp, tp int64, recompute string) (*costmodel.Table, error) {
 	gpus := workload.World
 	if workload.DP.Auto() {
 		if rows := workload.Batch / workload.MicroBatches; rows%dp != 0 {
-			return nil, refuse("dp", dp, "%d replicas cannot share the %d sequences of a micro-batch evenly (%s)", dp, rows, nearestTo(dp, rows))
+			return nil, refuse("dp", dp, "%d replicas cannot share the %d sequences of a micro-batch evenly (%s)", dp, rows, value.NearestDivisors(dp, rows, nil))
 		}
 		workload.Batch /= dp
 	}

@@ -5,7 +5,6 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/engine"
-	"github.com/devmap-dev/devmap/costmodel/internal/divisors"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 )
 
@@ -63,7 +62,7 @@ func checkStrategy(workload *costmodel.Workload) (engine.Engine, error) {
 	case workload.World < 1:
 		return nil, refuse("strategy", workload.Strategy, "%s needs the number of GPUs", workload.Strategy)
 	case workload.ShardDegree > 0 && !workload.Strategy.Traits().Staged && workload.World%workload.ShardDegree != 0:
-		return nil, refuse("shard_degree", workload.ShardDegree, "%d does not divide the %d GPUs (%s)", workload.ShardDegree, workload.World, divisors.Nearest(workload.ShardDegree, divisors.Of(workload.World), func(int64) bool { return true }))
+		return nil, refuse("shard_degree", workload.ShardDegree, "%d does not divide the %d GPUs (%s)", workload.ShardDegree, workload.World, value.NearestDivisors(workload.ShardDegree, workload.World, nil))
 	}
 	if err := checkDegrees(workload); err != nil {
 		return nil, err

@@ -7,8 +7,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/catalogue"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/engine"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
-	"github.com/devmap-dev/devmap/costmodel/estimate/internal/units"
-	"github.com/devmap-dev/devmap/costmodel/internal/elements"
+	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 	"github.com/devmap-dev/devmap/costmodel/internal/shard"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 	"github.com/devmap-dev/devmap/modelgraph"
@@ -49,7 +48,7 @@ func Table(graph *modelgraph.Graph, workload costmodel.Workload) (*costmodel.Tab
 	return table, fill(table, loaded, &run, runtime, runtime.Rules(&run))
 }
 
-// fill works out a table of a graph as it is loaded and a workload as it runs.
+// fill computes a table of a graph as it is loaded and a workload as it runs.
 func fill(table *costmodel.Table, graph *modelgraph.Graph, run *costmodel.Workload, runtime engine.Engine, rules layers.Rules) error {
 	model, err := layers.New(graph, *run, rules)
 	if err != nil {
@@ -59,7 +58,7 @@ func fill(table *costmodel.Table, graph *modelgraph.Graph, run *costmodel.Worklo
 		return err
 	}
 	var said []costmodel.Message
-	table.Units, said = units.Of(model)
+	table.Units, said = layers.Units(model)
 	table.Warnings = append(table.Warnings, said...)
 	table.Additive = run.Mode == costmodel.Load
 	if !table.Additive {
@@ -87,24 +86,24 @@ func asFP32(run *costmodel.Workload) bool {
 		return false
 	}
 	run.StoredTypes = false
-	if elements.Mixed(run.Precision) {
+	if ops.MixedPrecision(run.Precision) {
 		return false
 	}
 	run.Precision = costmodel.FP32True
 	return true
 }
 
-// checkKnown refuses to train a model of which no layer's operation or cost
-// is known, as a checkpoint read by its tensor names alone: its activations,
-// logits and loss, most of a training peak, would be counted as nothing, and
-// the answer be called optimal. A forward is weights before all; it and a
-// model of which some layers are known get a warning.
+// checkKnown refuses to train a model if no layer's operation or cost is known,
+// as a checkpoint read by its tensor names alone: its activations, logits and
+// loss, most of a training peak, would be counted as nothing, and the answer be
+// called optimal. A forward is weights before all; it and a model with some
+// known layers get a warning.
 func checkKnown(table *costmodel.Table, model *layers.Model) error {
 	if model.Workload.Mode == costmodel.Load {
 		return nil
 	}
 	known, unknown, first := countKnown(model)
-	program := model.Workload.Runtime == value.JAX // its train state is exact all the same
+	program := model.Workload.Runtime == value.JAX // its train state is exact anyway
 	switch {
 	case unknown == 0 || program && engine.Program(model.Graph):
 		return nil

@@ -26,7 +26,7 @@ func table(t *testing.T, g *modelgraph.Graph, w costmodel.Workload) *costmodel.T
 }
 
 // TestOptimizers: states and the step's temporaries of a matrix [64, 100] and
-// of a bias [5000], in bf16, worked out by hand.
+// of a bias [5000], in bf16, computed by hand.
 func TestOptimizers(t *testing.T) {
 	const matrix, bias = 64 * 100, 5000
 	g, err := modelgraph.New("m", []modelgraph.Layer{{Name: "a", Op: modelgraph.Linear{In: 100, Out: 64}, Params: []modelgraph.Tensor{
@@ -146,7 +146,7 @@ func TestVisionTower(t *testing.T) {
 	check(table(t, g, w), true)
 }
 
-// TestDeclared: the figures of a model file stand as they are.
+// TestDeclared: the figures of a model file are taken as they are.
 func TestDeclared(t *testing.T) {
 	costs := func(params, act, work, out int64) *modelgraph.Declared {
 		return &modelgraph.Declared{ParamsBytes: params, ActivationBytes: act, WorkspaceBytes: work, OutputBytes: out, ForwardSeconds: -1, BackwardSeconds: -1}
@@ -171,8 +171,8 @@ func TestDeclared(t *testing.T) {
 }
 
 // TestUnknownOperations: weights without operations can be loaded, are warned
-// of in a forward, and are refused in training; beside known ones they are
-// warned of.
+// of in a forward, and are refused in training; next to known ones they give a
+// warning.
 func TestUnknownOperations(t *testing.T) {
 	bare := modelgraph.Layer{Name: "a", Params: []modelgraph.Tensor{{Name: "weight", Shape: []int64{4, 4}, DType: modelgraph.BF16}}}
 	known := bare

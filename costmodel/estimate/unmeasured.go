@@ -16,7 +16,7 @@ type run struct {
 }
 
 // measured are the precisions of the runs in fixtures/measured, of each kind
-// (TestMeasuredKinds holds the two to each other).
+// (TestMeasuredKinds checks the two against each other).
 var measured = map[run][]costmodel.Precision{
 	{costmodel.DeviceMap, value.Accelerate, costmodel.Train}: {costmodel.BF16True, costmodel.BF16Mixed},
 	{costmodel.DeviceMap, value.Accelerate, costmodel.Infer}: {costmodel.BF16True},

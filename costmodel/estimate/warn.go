@@ -10,14 +10,14 @@ import (
 )
 
 // warnings adds those that no figure of a unit raises, in the order in which
-// they are told.
+// they are printed.
 func warnings(table *costmodel.Table, model *layers.Model) {
 	for _, situation := range []func(*costmodel.Table, *layers.Model) []costmodel.Message{unread, unmeasuredFlash, takenElsewhere, beyondLength, onGPU0, afterUnload} {
 		table.Warnings = append(table.Warnings, situation(table, model)...)
 	}
 }
 
-// band is how far a peak may be off where nobody has read the family's
+// band is how far a peak may be off where no one has read the family's
 // modelling code: terms that only one family has (Phi-3's copy of the hidden
 // states, Gemma's norms in fp32, Mixtral's experts under autocast) are worth 2
 // to 50 % of a block's activations each, under a tenth of a peak in the rows
@@ -25,7 +25,8 @@ func warnings(table *costmodel.Table, model *layers.Model) {
 const band = 0.1
 
 // readFamilies are those whose modelling code (transformers 5.17) was read
-// tensor by tensor, and that measured rows hold to a fraction of a percent.
+// tensor by tensor, and that agree with measured rows to a fraction of a
+// percent.
 var readFamilies = map[string]bool{
 	"llama": true, "mistral": true, "qwen2": true, "qwen3": true, "gemma": true, "gemma2": true, "phi3": true,
 	"mixtral": true, "qwen3_moe": true, "gpt2": true, "qwen2_5_vl": true, "internvl": true,
@@ -60,7 +61,7 @@ func unmeasuredFlash(table *costmodel.Table, model *layers.Model) []costmodel.Me
 }
 
 // beyondLength says that sequences are longer than the model was made for:
-// rotary positions go on, and what they mean there is another question.
+// rotary positions continue, and what they mean there is another question.
 func beyondLength(_ *costmodel.Table, model *layers.Model) []costmodel.Message {
 	workload := &model.Workload
 	length, what := workload.Seq, costmodel.Messagef("%v", costmodel.Setting{Field: "seq"})
@@ -102,11 +103,11 @@ func onGPU0(_ *costmodel.Table, model *layers.Model) []costmodel.Message {
 		ranks, costmodel.Bytes(checkpointOnGPU0(ranks, size)), ranks, costmodel.Bytes(size), ranks-1)}
 }
 
-// leftAfterUnload is what stays allocated on the first rank after `del model`
-// while a reference to one wrapped module is left: `for block in
-// model.layers: fully_shard(block)` leaves one in block. Every wrapped module
-// holds its FSDPState, and lazy initialisation gives all of them one context
-// whose all_states lists every state (torch 2.11,
+// leftAfterUnload is leaked memory: what remains allocated on the first rank
+// after `del model` while a reference to one wrapped module is left: `for block
+// in model.layers: fully_shard(block)` leaves one in block. Every wrapped
+// module holds its FSDPState, and lazy initialisation gives all of them one
+// context whose all_states lists every state (torch 2.11,
 // fsdp/_fully_shard/_fsdp_state.py, FSDPState._lazy_init and
 // _init_shared_state), so that all shards and the gradients that are not None
 // stay with it, through garbage collection and destroy_process_group.

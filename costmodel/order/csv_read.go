@@ -19,14 +19,15 @@ func (err *FaultsError) Error() string {
 }
 
 // ReadCSV reads actions in torch's compute-only form, as [WriteCSV] writes and
-// torch's _dump_csv does, with empty cells where a rank waits. They are held to
-// a pipeline: rank ranks[s] runs stage s, forward and in training backward, of
-// every micro-batch once. What is returned stands in the place of [Engine].
+// torch's _dump_csv does, with empty cells where a rank waits. They are checked
+// against a pipeline: rank ranks[s] runs stage s, forward and in training
+// backward, of every micro-batch once. What is returned replaces [Engine].
 //
 // Older versions of torch wrote B for the input's half of a backward and BW for
 // the whole, where newer ones write I and B: a file with a BW is of the older
 // kind. Halves of a backward and whatever else is no forward or backward are
-// refused by name. A rule that is broken is a [FaultsError] with all of them.
+// refused with a message. A rule that is broken is a [FaultsError] with all of
+// them.
 func ReadCSV(file string, data []byte, ranks []int, microBatches int64, train bool) ([][]Action, error) {
 	rows := splitRows(string(data))
 	old := false
@@ -83,7 +84,7 @@ func (at *cell) place() string {
 	return fmt.Sprintf("row %d, cell %d: %q", at.rank+1, at.column+1, at.text)
 }
 
-// others are the actions that torch knows besides, and what each is.
+// others are torch's other actions, and what each is.
 var others = map[string]string{
 	"I":           "the input's half of a backward",
 	"W":           "the weights' half of a backward",

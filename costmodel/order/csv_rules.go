@@ -6,7 +6,7 @@ import "fmt"
 // has one in every cell.
 const maxFaults = 20
 
-// csvSchedule is what a file's cells add up to, held to a pipeline.
+// csvSchedule is what a file's cells add up to, checked against a pipeline.
 type csvSchedule struct {
 	ranks        []int // of each stage
 	chunks       []int64
@@ -16,7 +16,7 @@ type csvSchedule struct {
 	actions [][]Action
 	seen    map[Action]cell  // by stage, in the place of a chunk
 	count   map[Action]int64 // of seen, whatever the micro-batch
-	moved   map[int64]bool   // stages on another rank, told once
+	moved   map[int64]bool   // stages on another rank, reported once
 	faults  []string
 	more    int
 }
@@ -74,7 +74,7 @@ func (schedule *csvSchedule) add(at cell) {
 	}
 }
 
-// elsewhere is a stage in another row than the plan has it in, told once.
+// elsewhere is a stage in another row than the plan has it in, reported once.
 func (schedule *csvSchedule) elsewhere(at cell) {
 	if !schedule.moved[at.stage] {
 		schedule.fault("%s: the plan runs stage %d on rank %d, row %d", at.place(), at.stage, schedule.ranks[at.stage], schedule.ranks[at.stage]+1)

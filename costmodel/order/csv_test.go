@@ -177,8 +177,9 @@ func TestCSVFaults(t *testing.T) {
 	}
 }
 
-// FuzzReadCSV: any bytes are a schedule with all that it must have, or an
-// error that begins with the file; what is read is written and read alike.
+// FuzzReadCSV: any bytes are a schedule with all that it must have, or an error
+// that begins with the file; what is read is the same after it was written and
+// read again.
 func FuzzReadCSV(f *testing.F) {
 	for _, text := range []string{"0F0,0F1,0B0,0B1,2F0,2F1,2B0,2B1\n1F0,1B0,1F1,1B1", "0F0,0BW0", "(0F1;1B0)OVERLAP_F_B", "0I0", "\"0F0\",\r\n"} {
 		f.Add([]byte(text))

@@ -27,7 +27,8 @@ func turns(schedule costmodel.Schedule) []Action {
 // It is [Of], less what a rank has no stage for. An empty kind of schedule is a
 // device map's, whose stages may be on any rank. Under the schedules that work
 // on several micro-batches at once stages go round the ranks; with two slots a
-// channel no rank waits for itself then, whatever the number of micro-batches.
+// channel no rank waits for its own message then, whatever the number of
+// micro-batches.
 func Engine(schedule costmodel.Schedule, ranks []int, train bool) [][]Action {
 	held := make([]int64, schedule.Stages)
 	for _, rank := range ranks {

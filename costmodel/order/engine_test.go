@@ -8,9 +8,9 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
-// machine plays the actions of all ranks with what an engine waits for: a
+// machine runs the actions of all ranks with what an engine waits for: a
 // message before the action that reads it, a free slot before a message is
-// sent, the buffer of the message before it is written anew. Messages from one
+// sent, the buffer of the message before it is written again. Messages from one
 // rank to another leave in the order in which they were made.
 type machine struct {
 	ranks   []int // of each stage

@@ -5,7 +5,7 @@
 //
 // devmap's own engine keeps these orders wherever torch has one with rounds of
 // as many micro-batches as there are stages. It takes any number of them
-// ([costmodel.Schedule.AnyMicroBatches]), and runs device maps besides
+// ([costmodel.Schedule.AnyMicroBatches]), and runs device maps in addition to
 // ([Engine]).
 package order
 
@@ -95,8 +95,8 @@ func Of(schedule costmodel.Schedule, rank int64) []Action {
 	return out
 }
 
-// interleaved is schedules.py _get_1f1b_rank_ops: the chunks take turns, a
-// round of micro-batches each.
+// interleaved is schedules.py _get_1f1b_rank_ops: the chunks alternate, a round
+// of micro-batches each.
 func interleaved(schedule costmodel.Schedule, rank int64) []Action {
 	filled := whole(schedule)
 	warm, all := warmUp(filled, rank), filled.Chunks*filled.MicroBatches

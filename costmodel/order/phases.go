@@ -67,9 +67,9 @@ func interleavedPhases(schedule costmodel.Schedule, rank int64) []Phase {
 	return phases(out...)
 }
 
-// forward and backward are an interleaved rank's by number: the chunks take
-// turns, a round of micro-batches each (schedules.py, forward_stage_index and
-// backward_stage_index).
+// forward and backward are an interleaved rank's by number: the chunks
+// alternate, a round of micro-batches each (schedules.py, forward_stage_index
+// and backward_stage_index).
 func forward(schedule costmodel.Schedule, op int64) Action {
 	return Action{false, op / perRound(schedule) % schedule.Chunks, op/(schedule.Chunks*perRound(schedule))*perRound(schedule) + op%perRound(schedule)}
 }
@@ -89,9 +89,9 @@ func phases(all ...Phase) (out []Phase) {
 	return out
 }
 
-// Ends runs a phase of which every time from the second on changes what there
-// is by the same amount: the first, the second and the last. It tells before
-// the second, and after it how many times it passes over: what is largest in
+// Ends runs a phase whose every time from the second on changes what there is
+// by the same amount: the first, the second and the last. It reports, before
+// the second and after it, how many times it passes over: what is largest in
 // one of these is so in the second or in the last, as it grows or shrinks
 // evenly.
 func (phase *Phase) Ends(run func(Action), second func(), skip func(times int64)) {

@@ -16,13 +16,14 @@ type left struct {
 	AllocatedBytes []int64 `json:"allocated_bytes"`
 	PoolBytes      []int64 `json:"pool_bytes"`
 	// RoomBytes is the peak that a next model may reach in the same process:
-	// before it is out of memory, torch gives back what the pool holds unused
-	// (CUDACachingAllocator.cpp: release_cached_blocks), and workspaces are used
-	// again (CUDABlas.cpp keeps one a handle and stream until the process ends).
+	// before it is out of memory, torch releases what the pool holds unused
+	// (CUDACachingAllocator.cpp: release_cached_blocks), and workspaces are
+	// used again (CUDABlas.cpp keeps one a handle and stream until the process
+	// ends).
 	RoomBytes []int64 `json:"room_bytes"`
 }
 
-// processGroup is what destroy_process_group gave back on each of four H200s:
+// processGroup is what destroy_process_group released on each of four H200s:
 // NVML's 6463 MiB fell to 5979, and nothing that torch had allocated did
 // (fixtures/measured/seeds.json, fsdp_unload; torch 2.11). Measured.
 const processGroup = 484 << 20
@@ -30,12 +31,12 @@ const processGroup = 484 << 20
 // pool is what the allocator keeps for the workspaces alone: cuBLAS' has a
 // segment of its own, cuBLASLt's one of 2 MiB (CUDACachingAllocator.cpp:
 // get_allocation_size, kSmallBuffer).
-func (run *running) pool() int64 { return run.gpu.WorkspaceBytes + 2*ltWorkspace }
+func (run *residency) pool() int64 { return run.gpu.WorkspaceBytes + 2*ltWorkspace }
 
-// resident is what stands on a GPU between two runs: under each mode of
+// resident is the memory of a GPU between two runs: under each mode of
 // offloading nothing (pipeline_utils.py: maybe_free_model_hooks moves the last
 // component back at the end of a call), else weights or shards.
-func (run *running) resident(rank int64) int64 {
+func (run *residency) resident(rank int64) int64 {
 	if run.work.Offload != "" {
 		return 0
 	}
@@ -43,7 +44,7 @@ func (run *running) resident(rank int64) int64 {
 	return held.Total() - run.workspaces()
 }
 
-func (run *running) workspaces() int64 { return run.gpu.WorkspaceBytes + ltWorkspace }
+func (run *residency) workspaces() int64 { return run.gpu.WorkspaceBytes + ltWorkspace }
 
 // after are the steps, in order: the call has returned; the pipeline is deleted
 // and collected; xDiT's cache manager is cleared, where it holds anything; the
@@ -89,7 +90,7 @@ func (run *running) after(phases []Phase) []left {
 // deleted: it is process-wide, and lists the attentions that xDiT's own pipeline
 // classes wrap, with their weights, and what they keep (cache_manager.py:
 // _CACHE_MGR; base_model.py: _register_cache).
-func (run *running) pinned(stage int64) int64 {
+func (run *residency) pinned(stage int64) int64 {
 	wraps := run.wrapped || run.work.PipeFusion > 1 || run.class == "StableDiffusion3Pipeline" && run.work.Ulysses*run.work.Ring > 1
 	if !wraps {
 		return 0
@@ -117,7 +118,7 @@ func (run *running) pinned(stage int64) int64 {
 // parameter that it lists itself (measured: 4,924,226,560 bytes of a sharded Flux
 // stayed when all was deleted and collected and the group destroyed; of FSDP2's
 // nothing did; fixtures/measured/xdit_h200.jsonl, "left").
-func (run *running) shards() int64 {
+func (run *residency) shards() int64 {
 	if run.work.FullyShardDegree < 2 || run.lean {
 		return 0
 	}
@@ -130,7 +131,7 @@ func (run *running) shards() int64 {
 	return total
 }
 
-// next tells how another model follows in the same process, and what keeps
+// next says how another model follows in the same process, and what keeps
 // weights where it should not.
 func (run *running) next(steps []left) []string {
 	first, last := &steps[0], &steps[len(steps)-1]
@@ -151,7 +152,7 @@ func (run *running) next(steps []left) []string {
 }
 
 // sharded are the shards of the components that are cut.
-func (run *running) sharded(degree int64) int64 {
+func (run *residency) sharded(degree int64) int64 {
 	total := int64(0)
 	for _, component := range run.all {
 		if whole, cut := run.cutWhole(component); cut {

@@ -11,8 +11,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/diffusers"
 )
 
-// TestAfterMeasured holds the rules to the row fsdp_unload of seeds.json: 64
-// matrices of 8192² over four GPUs.
+// TestAfterMeasured checks the rules against the row fsdp_unload of seeds.json:
+// 64 matrices of 8192² over four GPUs.
 func TestAfterMeasured(t *testing.T) {
 	data, err := os.ReadFile("../../fixtures/measured/seeds.json")
 	if err != nil {
@@ -51,14 +51,15 @@ func TestAfterMeasured(t *testing.T) {
 		graph.Layers = append(graph.Layers, modelgraph.Layer{Params: []modelgraph.Tensor{weight}})
 	}
 	component := &diffusers.Component{Graph: graph}
-	run := &running{all: []*diffusers.Component{component}, denoiser: component}
+	run := &residency{deployment{all: []*diffusers.Component{component}, denoiser: component}}
 	if got := run.sharded(4) >> 20; got != figures["sharded"][1] {
 		t.Errorf("shards: %d MiB, measured %d", got, figures["sharded"][1])
 	}
 }
 
-// TestAfter: what stays of the Flux pipeline of few blocks that was measured,
-// which was called part by part, so that its outputs (1,024 bytes) stayed.
+// TestAfter: what remains allocated of the Flux pipeline of few blocks that was
+// measured, which was called part by part, so that its outputs (1,024 bytes)
+// stayed.
 func TestAfter(t *testing.T) {
 	pipeline := folder(t, fluxSmall())
 	for mode, want := range map[string]int64{"": 5180637696, "model": 34603008, "sequential": 34604032 - 1024, "group": 34603008} {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
 	"github.com/devmap-dev/devmap/modelgraph/diffusers"
 )
 
@@ -43,8 +44,8 @@ func (work Workload) over(gpus int64) []Workload {
 	}
 	var all []Workload
 	for cfg := int64(1); cfg <= min(2, gpus); cfg++ {
-		for _, ulysses := range divisors(gpus, gpus) {
-			for _, ring := range divisors(gpus, gpus) {
+		for _, ulysses := range value.Divisors(gpus) {
+			for _, ring := range value.Divisors(gpus) {
 				rest := cfg * ulysses * ring
 				if gpus%rest != 0 {
 					continue
@@ -85,15 +86,4 @@ func (plan *Plan) compare(other *Plan, budget int64) int {
 	}
 	return cmp.Or(cmp.Compare(fits(plan), fits(other)), cmp.Compare(plan.Seconds, other.Seconds),
 		cmp.Compare(plan.Workload.FullyShardDegree, other.Workload.FullyShardDegree), cmp.Compare(plan.peak(), other.peak()))
-}
-
-// divisors of a number, up to a limit.
-func divisors(number, limit int64) []int64 {
-	var list []int64
-	for i := int64(1); i <= min(number, limit); i++ {
-		if number%i == 0 {
-			list = append(list, i)
-		}
-	}
-	return list
 }

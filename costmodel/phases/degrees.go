@@ -14,7 +14,7 @@ import (
 )
 
 // degrees refuses what xDiT cannot cut.
-func (run *running) degrees() error {
+func (run *deployment) degrees() error {
 	heads := run.heads()
 	work := run.work
 	parts := work.Ulysses * work.Ring
@@ -43,7 +43,7 @@ func (run *running) degrees() error {
 }
 
 // short refuses a pipeline of more stages than there are blocks for.
-func (run *running) short() error {
+func (run *deployment) short() error {
 	work, blocks := run.work, int64(len(blocksOf(run.denoiser.Graph)))
 	switch {
 	case work.PipeFusion > blocks:
@@ -55,7 +55,7 @@ func (run *running) short() error {
 }
 
 // stops refuses what xDiT 0.7 has no pipeline for, or fails at.
-func (run *running) stops() error {
+func (run *deployment) stops() error {
 	work := run.work
 	parts := work.Ulysses * work.Ring
 	switch {
@@ -70,7 +70,7 @@ func (run *running) stops() error {
 }
 
 // dual reports blocks with a second attention.
-func (run *running) dual() bool {
+func (run *deployment) dual() bool {
 	return slices.ContainsFunc(run.denoiser.Graph.Layers, func(layer modelgraph.Layer) bool { return strings.HasSuffix(layer.Name, ".attn2") })
 }
 

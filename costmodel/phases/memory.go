@@ -10,7 +10,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/diffusers"
 )
 
-// ltWorkspace is cuBLASLt's, which torch allocates beside cuBLAS' own
+// ltWorkspace is cuBLASLt's, which torch allocates in addition to cuBLAS' own
 // (CUDABlas.cpp: _getWorkspaceSize; 33 MiB in all on an H200).
 const ltWorkspace = 1 << 20
 
@@ -45,9 +45,9 @@ func unitBytes(graph *modelgraph.Graph, unit *modelgraph.Unit) int64 {
 	return total
 }
 
-// held is what stands on a GPU while a component runs: everything, that
+// held is the resident memory of a GPU while a component runs: everything, that
 // component alone, or a part of it; and what its shards are gathered into.
-func (run *running) held(component *diffusers.Component, stage int64) costmodel.Memory {
+func (run *residency) held(component *diffusers.Component, stage int64) costmodel.Memory {
 	memory := costmodel.Memory{Workspace: run.workspaces()}
 	switch run.work.Offload {
 	case "sequential": // the walk brings weights itself
@@ -70,11 +70,11 @@ func (run *running) held(component *diffusers.Component, stage int64) costmodel.
 	return memory
 }
 
-// grouped is what stays of a component under group offloading by blocks of one
-// while it runs: what is in no list of blocks, beside which its forward brings a
-// block (hooks/group_offloading.py: _apply_group_offloading_block_level, which looks
-// for lists among the component's own children, and, in autoencoders that say
-// so, among the decoder's).
+// grouped is what remains of a component under group offloading by blocks of
+// one while it runs: what is in no list of blocks; its forward brings a block
+// in addition (hooks/group_offloading.py: _apply_group_offloading_block_level,
+// which looks for lists among the component's own children, and, in
+// autoencoders that say so, among the decoder's).
 func grouped(component *diffusers.Component) int64 {
 	graph := component.Graph
 	rest := forward.Bytes(graph)

@@ -97,7 +97,7 @@ func (run *running) larger(phase *Phase, component *diffusers.Component, activat
 }
 
 // call is what the denoiser is called with on one GPU.
-func (run *running) call() forward.Call {
+func (run *deployment) call() forward.Call {
 	work := run.work
 	call := forward.Call{
 		Batch: work.Batch, Height: work.Height, Width: work.Width, Frames: work.Frames, Text: run.rule.text,
@@ -116,7 +116,7 @@ func (run *running) call() forward.Call {
 }
 
 // embeddings are the prompt's, which wait until the run is over.
-func (run *running) embeddings() int64 {
+func (run *deployment) embeddings() int64 {
 	widest := int64(0)
 	for _, encoder := range run.encoders {
 		for i := range encoder.Graph.Layers {
@@ -133,7 +133,7 @@ func (run *running) embeddings() int64 {
 }
 
 // latents are the picture's.
-func (run *running) latents() int64 {
+func (run *deployment) latents() int64 {
 	const channels, side, between = 16, 8, 4
 	return run.work.Batch * channels * ((run.work.Frames-1)/between + 1) * (run.work.Height / side) * (run.work.Width / side) * width(run.denoiser.Graph)
 }
@@ -162,7 +162,7 @@ func (run *running) denoise() (Phase, error) {
 	return phase, nil
 }
 
-// decode is the autoencoder's forward, beside the prompt's embeddings.
+// decode is the autoencoder's forward, with the prompt's embeddings resident.
 func (run *running) decode() (Phase, error) {
 	if run.decoder == nil {
 		return Phase{}, nil
@@ -178,7 +178,7 @@ func (run *running) decode() (Phase, error) {
 }
 
 // decoding is what the autoencoder is called with.
-func (run *running) decoding() forward.Call {
+func (run *deployment) decoding() forward.Call {
 	work := run.work
 	return forward.Call{
 		Batch: work.Batch, Height: work.Height, Width: work.Width, Frames: work.Frames, Decode: true,

@@ -15,8 +15,8 @@ type Plan struct {
 	Phases   []Phase
 	Seconds  float64  // of all phases, by the roofline; 0: the GPU's rates are not known
 	Warnings []string // what the plan goes without, what was not measured, and what is left after it
-	// After is what stays on each GPU of the plan when the run is over, after each
-	// step of making room for another model.
+	// After is what remains on each GPU of the plan when the run is over, after
+	// each step of making room for another model.
 	After []left
 }
 
@@ -29,15 +29,15 @@ type Phase struct {
 	Seconds float64
 }
 
-// measuredPipelines were held to a GPU; of the others only components were, or
-// nothing.
+// measuredPipelines were checked against a GPU; of the others only components
+// were checked, or nothing.
 var measuredPipelines = []string{
 	"CogVideoXImageToVideoPipeline", "CogVideoXPipeline", "FluxFillPipeline", "FluxKontextPipeline", "FluxPipeline", "HunyuanVideoPipeline", "QwenImagePipeline",
 	"StableDiffusion3Pipeline", "StableDiffusionPipeline", "StableDiffusionXLImg2ImgPipeline", "StableDiffusionXLInpaintPipeline", "StableDiffusionXLPipeline",
 	"WanImageToVideoPipeline", "WanPipeline",
 }
 
-// measuredXDiT were held to two GPUs under xDiT
+// measuredXDiT were checked against two GPUs under xDiT
 // (fixtures/measured/xdit_h200.jsonl).
 var measuredXDiT = []string{"FluxPipeline", "QwenImagePipeline", "StableDiffusion3Pipeline", "WanPipeline"}
 
@@ -91,7 +91,7 @@ func begin(pipeline *diffusers.Pipeline, asked Workload, gpu costmodel.Device) (
 	if err != nil {
 		return nil, nil, err
 	}
-	run := &running{work: work, rule: own, gpu: gpu, class: pipeline.Class}
+	run := &running{residency{deployment{work: work, rule: own, gpu: gpu, class: pipeline.Class}}}
 	plan := &Plan{Warnings: notes}
 	for i := range pipeline.Components {
 		component := &pipeline.Components[i]
@@ -115,7 +115,7 @@ func begin(pipeline *diffusers.Pipeline, asked Workload, gpu costmodel.Device) (
 	return run, plan, nil
 }
 
-// unmeasured tells what of it no GPU was asked about.
+// unmeasured says what was not measured on a GPU.
 func (run *running) unmeasured(class string) []string {
 	var notes []string
 	for _, encoder := range run.encoders {

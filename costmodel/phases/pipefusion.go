@@ -6,8 +6,8 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/internal/forward"
 )
 
-// evenly is how many blocks each stage has where nobody says
-// attn_layer_num_for_pp: the even split rounded up, and the last what is left
+// evenly is how many blocks each stage has without attn_layer_num_for_pp: the
+// even split rounded up, and the last what is left
 // (xfuser/model_executor/models/transformers/base_transformer.py:
 // _split_transformer_blocks).
 func evenly(blocks, stages int64) []int64 {
@@ -58,7 +58,7 @@ func balanced(sizes []int64, stages int64) []int64 {
 }
 
 // stage is the part of the blocks that a stage of PipeFusion has.
-func (run *running) stage(index int64) *forward.Stage {
+func (run *deployment) stage(index int64) *forward.Stage {
 	first := int64(0)
 	for _, count := range run.work.Layers[:index] {
 		first += count
@@ -68,21 +68,21 @@ func (run *running) stage(index int64) *forward.Stage {
 
 // stageOf is the stage of a GPU: neighbours share tokens (xfuser/core/
 // distributed/parallel_state.py: "tp-sp-pp-cfg-dp", the first the fastest).
-func (run *running) stageOf(rank int64) int64 {
+func (run *deployment) stageOf(rank int64) int64 {
 	return rank / (run.work.Ulysses * run.work.Ring) % run.work.PipeFusion
 }
 
 // keys are what the cache manager keeps of a block after a run: keys and values
 // of the picture's tokens (xfuser/core/cache_manager/cache_manager.py:
 // _naive_cache_update).
-func (run *running) keys() int64 {
+func (run *deployment) keys() int64 {
 	image, _ := run.streams()
 	return 2 * image
 }
 
 // streams are the bytes of the picture's rows on a GPU under PipeFusion, and of
 // the text's.
-func (run *running) streams() (image, text int64) {
+func (run *deployment) streams() (image, text int64) {
 	work, dim := run.work, run.heads()*headWidth(run.denoiser.Graph)*width(run.denoiser.Graph)
 	batch := run.call().Batch
 	image = batch * (work.Height / tokenSide) * (work.Width / tokenSide) / (work.Ulysses * work.Ring) * dim
@@ -94,7 +94,7 @@ func (run *running) streams() (image, text int64) {
 // while the pipeline warms up and part by part afterwards (xfuser/core/
 // distributed/group_coordinator.py: recv_buffer). The first stage receives
 // pictures, the others both streams.
-func (run *running) kept(stage int64) (keys, buffers int64) {
+func (run *residency) kept(stage int64) (keys, buffers int64) {
 	if run.work.PipeFusion == 1 {
 		return run.wrappedKeys(), 0
 	}
@@ -108,7 +108,7 @@ func (run *running) kept(stage int64) (keys, buffers int64) {
 
 // layers are the blocks of each stage: xDiT's own split, or, where a GPU does
 // not hold its part of that, one that evens out what blocks bring.
-func (run *running) layers() {
+func (run *deployment) layers() {
 	blocks := blocksOf(run.denoiser.Graph)
 	if run.work.PipeFusion == 1 || run.work.PipeFusion > int64(len(blocks)) {
 		return
@@ -117,7 +117,7 @@ func (run *running) layers() {
 }
 
 // evened is a run whose blocks are cut so that the fullest GPU holds less.
-func (run *running) evened() {
+func (run *deployment) evened() {
 	var sizes []int64
 	for _, block := range blocksOf(run.denoiser.Graph) {
 		sizes = append(sizes, unitBytes(run.denoiser.Graph, block)+run.keys())
@@ -125,9 +125,9 @@ func (run *running) evened() {
 	run.work.Layers = balanced(sizes, run.work.PipeFusion)
 }
 
-// stages are the denoiser's peaks on each stage while the pipeline warms up: all
-// of the picture's tokens go through every stage, beside which its patches, one
-// after another from then on, take less (pipeline_flux.py: _sync_pipeline,
+// stages are the denoiser's peaks on each stage while the pipeline warms up:
+// all of the picture's tokens go through every stage; patches, one after
+// another from then on, take less (pipeline_flux.py: _sync_pipeline,
 // _async_pipeline). Of one stage it is whole.
 func (run *running) stages(whole int64) ([]int64, error) {
 	if run.work.PipeFusion == 1 {
@@ -165,7 +165,7 @@ func (run *running) decoded(bytes int64) func(rank int64) int64 {
 // and values of every attention, of both streams, because its processor does not
 // ask for the cache of a sequence that is cut (transformer_flux.py imports the
 // group _SP before there is one; base_model.py: _register_cache).
-func (run *running) wrappedKeys() int64 {
+func (run *residency) wrappedKeys() int64 {
 	if !run.wrapped {
 		return 0
 	}

@@ -20,7 +20,7 @@ var raised = map[string]string{
 	"WanPipeline":                      "loaded in float32, as Wan's documentation does",
 }
 
-// single tells what an autoencoder takes in single precision.
+// single says what an autoencoder takes in single precision.
 func (run *running) single() []string {
 	why, known := raised[run.class]
 	if !known || run.decoder == nil || width(run.decoder.Graph) != 2 {

@@ -1,10 +1,10 @@
 package phases
 
-// rule is what a pipeline's class does by itself.
+// rule is a pipeline class's own behaviour.
 type rule struct {
 	height, width, frames, steps, text int64
-	// guided: the prompt and its negative are denoised, side by side in one
-	// batch or, where apart, one after the other.
+	// guided: the prompt and its negative are denoised, in one batch or, if
+	// apart, one after the other.
 	guided, apart bool
 	// packed: squares of two latents are tokens before the transformer sees
 	// them.
@@ -22,13 +22,13 @@ type rule struct {
 	cut  bool
 	side int64
 	area int64 // pixels that sides are brought to
-	// given are the frames that the autoencoder encodes first: a picture, or all
-	// of a video that begins with one. beside: its tokens go through the
+	// given are the frames that the autoencoder encodes first: a picture, or
+	// all of a video that begins with one. beside: its tokens go through the
 	// transformer with those that are made.
 	given  int64
 	beside bool
-	// raises: the autoencoder is raised to single precision to encode, where its
-	// config says force_upcast, as it does by itself
+	// raises: the autoencoder is raised to single precision to encode, where
+	// its config says force_upcast, which is the default
 	// (pipeline_stable_diffusion_xl_img2img.py: prepare_latents).
 	raises bool
 	// nearest: a number of frames between latents is rounded to the nearest

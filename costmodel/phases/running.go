@@ -9,8 +9,14 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/diffusers"
 )
 
-// running is a pipeline under a workload.
-type running struct {
+// running makes the phases of a pipeline, and says what is left after them.
+type running struct{ residency }
+
+// residency is the memory of each GPU of a deployment.
+type residency struct{ deployment }
+
+// deployment is a pipeline under a workload.
+type deployment struct {
 	class    string // the pipeline's
 	lean     bool   // sharded as --memory_efficient_sharding does
 	wrapped  bool   // by xDiT's own pipeline class, where its runner takes diffusers'
@@ -24,7 +30,7 @@ type running struct {
 }
 
 // add sorts a component by its name.
-func (run *running) add(component *diffusers.Component) {
+func (run *deployment) add(component *diffusers.Component) {
 	run.all = append(run.all, component)
 	switch component.Name {
 	case "transformer", "unet":
@@ -41,7 +47,7 @@ func (run *running) add(component *diffusers.Component) {
 func width(graph *modelgraph.Graph) int64 { return max(1, graph.DType.Bits()/8) }
 
 // heads are those of the denoiser's first attention.
-func (run *running) heads() int64 {
+func (run *deployment) heads() int64 {
 	for i := range run.denoiser.Graph.Layers {
 		if op, ok := run.denoiser.Graph.Layers[i].Op.(modelgraph.Attention); ok {
 			return op.Heads
@@ -51,7 +57,7 @@ func (run *running) heads() int64 {
 }
 
 // roofline is the time of work at the GPU's rates: products, or traffic.
-func (run *running) roofline(cost forward.Cost) float64 {
+func (run *deployment) roofline(cost forward.Cost) float64 {
 	if run.gpu.FLOPS == 0 {
 		return 0
 	}

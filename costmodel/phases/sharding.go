@@ -13,7 +13,7 @@ import (
 // cut takes away what xDiT leaves to other GPUs of the denoiser, and of encoders
 // where weights are sharded: a GPU keeps a shard, and gathers the block that runs
 // and the next; what is in no block is gathered from the first forward on.
-func (run *running) cut(memory *costmodel.Memory, component *diffusers.Component, stage int64) {
+func (run *residency) cut(memory *costmodel.Memory, component *diffusers.Component, stage int64) {
 	graph := run.denoiser.Graph
 	blocks := blocksOf(graph)
 	if run.work.PipeFusion > 1 {
@@ -38,7 +38,7 @@ func (run *running) cut(memory *costmodel.Memory, component *diffusers.Component
 		switch {
 		case sharded == component:
 			memory.CommBuffers += outside(sharded.Graph) + slices.Max(append(run.gathered(sharded.Graph), 0))
-		case !run.lean: // FSDP1 frees blocks after a forward, and not the root; FSDP2 is told to free it
+		case !run.lean: // FSDP1 frees blocks after a forward, and not the root; FSDP2 is asked to free it
 			memory.CommBuffers += outside(sharded.Graph)
 		}
 	}
@@ -47,7 +47,7 @@ func (run *running) cut(memory *costmodel.Memory, component *diffusers.Component
 // cutWhole is the size of a component, and whether its weights are sharded where
 // any are: all but CLIPs and the autoencoder (xfuser/model_executor/models/
 // runner_models: fsdp_strategy).
-func (run *running) cutWhole(component *diffusers.Component) (int64, bool) {
+func (run *residency) cutWhole(component *diffusers.Component) (int64, bool) {
 	whole := forward.Bytes(component.Graph)
 	return whole, component != run.decoder && !strings.HasPrefix(component.Graph.Class, "CLIP")
 }
@@ -63,14 +63,14 @@ func outside(graph *modelgraph.Graph) int64 {
 	return rest
 }
 
-// gathered is what of a sharded component is whole while each of its blocks runs,
-// beside what is in none: under FSDP1 the block and the next. FSDP2, to which xDiT
-// turns for --memory_efficient_sharding, gathers two ahead (xfuser/core/
-// distributed/sharding.py: set_modules_to_forward_prefetch), and what a block
-// was copied out of stays until the next is (torch/distributed/fsdp/_fully_shard/
-// _fsdp_param_group.py: wait_for_unshard, all_gather_state), but for the first,
-// which is asked for apart.
-func (run *running) gathered(graph *modelgraph.Graph) []int64 {
+// gathered is what of a sharded component is whole while each of its blocks
+// runs, without what is in none: under FSDP1 the block and the next. FSDP2, to
+// which xDiT turns for --memory_efficient_sharding, gathers two ahead
+// (xfuser/core/ distributed/sharding.py: set_modules_to_forward_prefetch), and
+// what a block was copied out of stays until the next is
+// (torch/distributed/fsdp/_fully_shard/ _fsdp_param_group.py: wait_for_unshard,
+// all_gather_state), but for the first, which is asked for apart.
+func (run *residency) gathered(graph *modelgraph.Graph) []int64 {
 	var sizes, whole []int64
 	for _, block := range blocksOf(graph) {
 		sizes = append(sizes, unitBytes(graph, block))
@@ -92,9 +92,9 @@ func (run *running) gathered(graph *modelgraph.Graph) []int64 {
 	return whole
 }
 
-// met is the denoiser's peak beside the most that is gathered of it: the largest
+// met is the denoiser's peak above the most that is gathered of it: the largest
 // sum of a block's own moment and what is whole meanwhile.
-func (run *running) met(cost forward.Cost) int64 {
+func (run *residency) met(cost forward.Cost) int64 {
 	whole := run.gathered(run.denoiser.Graph)
 	if run.work.FullyShardDegree < 2 || len(whole) != len(cost.Blocks) {
 		return cost.PeakBytes

@@ -9,11 +9,11 @@ import (
 // tokenSide is the pixels of a token's side: eight a latent, two latents.
 const tokenSide = 16
 
-// between is the frames that a latent stands for, after the first.
+// between is the frames of a latent after the first.
 const between = 4
 
-// sized is what a pipeline of a class makes of what is asked for, and what it
-// tells of that.
+// sized is what a pipeline of a class makes of what is asked for, and its notes
+// on that.
 func (work Workload) sized(class string) (Workload, rule, []string, error) {
 	work, own, err := work.filled(class)
 	if err != nil {

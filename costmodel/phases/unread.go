@@ -8,7 +8,7 @@ import (
 
 // unread refuses what of a known pipeline is another model, or another size than
 // a model's only one.
-func (run *running) unread() error {
+func (run *deployment) unread() error {
 	graph := run.denoiser.Graph
 	for i := range graph.Layers {
 		layer := &graph.Layers[i]

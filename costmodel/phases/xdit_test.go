@@ -127,9 +127,9 @@ func (row *xditRow) planned(t *testing.T) *Plan {
 	return plan
 }
 
-// TestXDiTLeft: what stays on each GPU when the same pipelines are deleted, the
-// cache manager is cleared, and the group destroyed. The first stage has received
-// a picture in parts or at once, not both, where there are two steps.
+// TestXDiTLeft: what remains on each GPU when the same pipelines are deleted,
+// the cache manager is cleared, and the group destroyed. The first stage has
+// received a picture in parts or at once, not both, where there are two steps.
 func TestXDiTLeft(t *testing.T) {
 	data, err := os.ReadFile("../../fixtures/measured/xdit_h200.jsonl")
 	if err != nil {
@@ -162,8 +162,8 @@ func TestXDiTLeft(t *testing.T) {
 	}
 }
 
-// TestXDiTAlone: transformers of Wan and Qwen-Image as xDiT's runner wraps them,
-// by themselves: what a call holds beside the weights.
+// TestXDiTAlone: transformers of Wan and Qwen-Image as xDiT's runner wraps
+// them, without the pipeline: what a call holds above the weights.
 func TestXDiTAlone(t *testing.T) {
 	data, err := os.ReadFile("../../fixtures/measured/xdit_h200.jsonl")
 	if err != nil {

@@ -80,7 +80,7 @@ func (attention *attention) forward(writer *writer, h int, y Operand, add ...Ope
 	tensors := make([]int, len(attention.qkv))
 	for i, name := range attention.names("") {
 		tensors[i] = writer.kept(name, writer.dtype, writer.count, attention.qkv[i].out)
-		writer.project(attention.qkv[i], in("a", h), out("d", tensors[i]))
+		attention.qkv[i].project(writer, in("a", h), out("d", tensors[i]))
 	}
 	attention.q, attention.k, attention.v = attention.parts(writer, tensors)
 	q, k := attention.turned(writer, "")
@@ -94,7 +94,7 @@ func (attention *attention) forward(writer *writer, h int, y Operand, add ...Ope
 	default:
 		attention.attend(writer, q, k)
 	}
-	writer.project(attention.out, in("a", attention.y), y, add...)
+	attention.out.project(writer, in("a", attention.y), y, add...)
 }
 
 // turned are q and k after their norms and their rotation: in place, but where
@@ -116,8 +116,8 @@ func (attention *attention) turned(writer *writer, suffix string) (q, k Operand)
 	return q, k
 }
 
-// rotation are the sizes and constants of the kernels that norm and turn
-// heads: cosines and sines are worked out where they are used.
+// rotation are the sizes and constants of the kernels that norm and turn heads:
+// cosines and sines are computed where they are used.
 func (attention *attention) rotation(writer *writer) []Dim {
 	op := &attention.op
 	dims := []Dim{size("rows", writer.count), size("heads", op.Heads), size("kv", op.KVHeads), size("dim", op.HeadDim)}
@@ -144,14 +144,13 @@ func (attention *attention) rotation(writer *writer) []Dim {
 	return dims
 }
 
-// place0 says where rows stand in their sequences: each sequence begins at 0,
-// or all rows stand at the position that is decoded, behind so many of the
-// prompt.
-func (writer *writer) place0() []Dim {
-	if writer.pass == passDecode {
-		return []Dim{size("past", writer.seq)}
+// place0 says where rows are in their sequences: each sequence begins at 0, or
+// all rows are at the position that is decoded, behind so many of the prompt.
+func (asm *assembler) place0() []Dim {
+	if asm.pass == passDecode {
+		return []Dim{size("past", asm.seq)}
 	}
-	return []Dim{size("seq", writer.seq)}
+	return []Dim{size("seq", asm.seq)}
 }
 
 func orDefault(kind string) string {
@@ -219,13 +218,13 @@ func (attention *attention) attend(writer *writer, q, k Operand) {
 }
 
 func (attention *attention) backward(writer *writer, dy int, normed func() int, dh func() (Operand, []Operand)) {
-	writer.learn(attention.out, in("a", attention.y), in("dy", dy))
+	attention.out.learn(writer, in("a", attention.y), in("dy", dy))
 	gradient := writer.temporary("attention.gradient", writer.dtype, writer.count, attention.width)
-	writer.back(attention.out, in("dy", dy), out("d", gradient))
+	attention.out.back(writer, in("dy", dy), out("d", gradient))
 	attention.attendBack(writer, gradient)
 	h := normed()
 	for i, linear := range attention.qkv {
-		writer.learn(linear, in("a", h), attention.gradient[i])
+		linear.learn(writer, in("a", h), attention.gradient[i])
 	}
 	writer.backAll(attention.qkv, attention.gradient, dh)
 }

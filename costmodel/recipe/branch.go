@@ -35,14 +35,14 @@ func (writer *writer) branch(next step, last bool) error {
 	h := x
 	if pre != nil {
 		h = writer.temporary("normed", writer.dtype, writer.count, writer.width)
-		writer.normalise(pre, x, h)
+		pre.forward(writer, x, h)
 	}
 	if post == nil {
 		run.forward(writer, h, out("d", writer.to(last)), in("add", x))
 	} else {
 		a := writer.kept("branch", writer.dtype, writer.count, writer.width)
 		run.forward(writer, h, out("d", a))
-		writer.normalise(post, a, writer.to(last), in("add", x))
+		post.forward(writer, a, writer.to(last), in("add", x))
 	}
 	if writer.train {
 		writer.backs = append(writer.backs, func() { writer.branchBack(run, pre, post, h) })
@@ -50,25 +50,25 @@ func (writer *writer) branch(next step, last bool) error {
 	return nil
 }
 
-// branchBack is backward of a branch: the stream's gradient goes on unchanged,
-// and what comes through the core is added to it.
+// branchBack is backward of a branch: the stream's gradient continues
+// unchanged, and what comes through the core is added to it.
 func (writer *writer) branchBack(run core, pre, post *norm, h int) {
 	flow := writer.gradient()
 	dy := flow
 	if post != nil {
 		dy = writer.temporary("branch.gradient", writer.dtype, writer.count, writer.width)
-		writer.normBack(post, flow, dy)
+		post.backward(writer, flow, dy)
 	}
 	if pre == nil {
 		run.backward(writer, dy, func() int { return h }, func() (Operand, []Operand) { return out("d", writer.gone()), []Operand{in("add", flow)} })
 		return
 	}
 	dh := -1
-	run.backward(writer, dy, func() int { return writer.again(pre) }, func() (Operand, []Operand) {
+	run.backward(writer, dy, func() int { return pre.again(writer) }, func() (Operand, []Operand) {
 		dh = writer.temporary("normed.gradient", writer.dtype, writer.count, writer.width)
 		return out("d", dh), nil
 	})
-	writer.normBack(pre, dh, writer.gone(), in("add", flow))
+	pre.backward(writer, dh, writer.gone(), in("add", flow))
 }
 
 func (writer *writer) coreOf(layer int) (core, error) {
@@ -100,7 +100,7 @@ func (writer *writer) carries(layer int, width int64) error {
 func (writer *writer) backAll(linears []*linear, dys []Operand, dh func() (Operand, []Operand)) {
 	dx, add := dh()
 	for i, linear := range linears {
-		writer.back(linear, dys[i], dx, add...)
+		linear.back(writer, dys[i], dx, add...)
 		add = []Operand{in("add", dx.Tensor)}
 	}
 }

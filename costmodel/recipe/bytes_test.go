@@ -126,7 +126,7 @@ func TestGenerate(t *testing.T) {
 		t.Errorf("token %d, output %d, want %d and %d", block.Token, block.Output, 2*2*C, 2*seq*2*C)
 	}
 	// A decoded token reads every weight, and the keys and values that it sees;
-	// what its row moves besides is little.
+	// what else its row moves is little.
 	if read, got := float64(block.Weights+2*4096*2*K*2), block.Code.Decode.Work.Traffic; got < read || got > 1.01*read {
 		t.Errorf("a decoded token moves %g bytes, want %g and a little more", got, read)
 	}

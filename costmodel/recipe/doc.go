@@ -10,5 +10,5 @@
 // "input.gradient" goes out. Kernels do not know how the model is cut: in
 // inference output may be the buffer of input, and going back input.gradient
 // that of output.gradient, so that none of the former is read once the latter
-// is written. What a chunk's border needs besides is a copy.
+// is written. A chunk's border needs a copy in addition.
 package recipe

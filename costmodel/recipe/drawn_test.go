@@ -12,8 +12,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// drawn is a random chain: blocks with norms before, after or around their
-// branches, or without, in units of one layer or of a block.
+// randomChain is a random chain: blocks with norms before, after or around
+// their branches, or without, in units of one layer or of a block.
 func drawn(tb testing.TB, random *rand.Rand) *modelgraph.Graph {
 	tb.Helper()
 	pick := func(values ...int64) int64 { return values[random.IntN(len(values))] }
@@ -156,8 +156,8 @@ func alivest(code *recipe.Code, routine *recipe.Routine) int64 {
 	return slices.Max(sums)
 }
 
-// TestAlike: units that share a code would have been given the same one by
-// themselves, and a unit's code does not depend on the others.
+// TestAlike: units that share a code would have been given the same one on
+// their own, and a unit's code does not depend on the others.
 func TestAlike(t *testing.T) {
 	graph := builtIn(t, "llama-3.2-1b")
 	workload := costmodel.Workload{Mode: costmodel.Train, Batch: 4, MicroBatches: 2, Seq: 64, Precision: costmodel.BF16True, Optimizer: costmodel.AdamW}

@@ -66,7 +66,7 @@ func (head *head) predict(writer *writer) {
 	}
 	logits := writer.shared(&writer.regions.Result, Tensor{Name: "logits", Class: classResult, DType: writer.dtype, Rows: rows, Columns: roundUp(head.op.Vocab, 8)})
 	part := writer.columns(out("d", logits), 0, head.op.Vocab)
-	writer.project(head.linear, in("a", x), part)
+	head.linear.project(writer, in("a", x), part)
 	if head.op.SoftCap {
 		writer.kernel("softcap", []Dim{size("rows", rows), size("columns", head.op.Vocab), number("cap", head.op.LogitCap)}, part.as("x").mode(modeUpdate))
 	}

@@ -50,7 +50,7 @@ func newMachine(tb testing.TB, graph *modelgraph.Graph, model *recipe.Model, ran
 	return m
 }
 
-// named is a tensor by its full name, with what stands behind that.
+// named is a tensor by its full name, and the rest of the line.
 func (m *machine) named(unit int, full, suffix string) []float64 {
 	for i, tensor := range m.model.Units[unit].Code.Tensors {
 		if modelgraph.FullName(m.model.Units[unit].Name, tensor.Name) == full+suffix || m.model.Units[unit].Name == full && tensor.Name == "self"+suffix {

@@ -25,7 +25,7 @@ type memory struct {
 }
 
 // buffer names the buffer that a tensor lies in. together: what comes in and
-// what goes on are one buffer.
+// what is passed on are one buffer.
 func (m *memory) buffer(tensor *recipe.Tensor, together bool) string {
 	switch tensor.Class {
 	case "temporary":
@@ -189,7 +189,7 @@ func judge(unit *recipe.Unit, workload *costmodel.Workload, together bool) []str
 		"forward": regions.Forward - regions.Remade, "backward": regions.Backward - regions.Remade, "decode": regions.Decode,
 	}
 	if workload.Mode == costmodel.Train && regions.Input > 0 {
-		together = false // what comes in is kept, and lies by itself
+		together = false // what comes in is kept, and has a place of its own
 	}
 	code := unit.Code
 	m.there(together, code.Forward.Kernels, "weight", "feed", "input", "cache")

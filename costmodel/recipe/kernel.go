@@ -20,7 +20,7 @@ const (
 	passStep     Pass = "step"
 )
 
-// Code is what runs of a unit; units that are alike share one.
+// Code is what runs of a unit; equal units share one.
 type Code struct {
 	// Tensors are all that the kernels name.
 	Tensors []Tensor
@@ -44,14 +44,14 @@ type Routine struct {
 // Kernel is one call of a kernel.
 type Kernel struct {
 	Name string
-	// Dims are its sizes and constants, in the order in which they are told.
+	// Dims are its sizes and constants, in the order in which they are printed.
 	Dims     []Dim
 	Operands []Operand
 	// Products are the FLOPs of matrix products, Attention those of attention's
 	// kernels, Bytes what the kernel reads and writes in memory.
 	Products, Attention, Bytes float64
-	// Unaligned: rows of a product begin at addresses that are no multiple of
-	// 16 bytes.
+	// Unaligned: rows of a product begin at addresses that are not a multiple
+	// of 16 bytes.
 	Unaligned bool
 }
 
@@ -93,7 +93,7 @@ func (kernel *Kernel) Dim(name string) string {
 	return ""
 }
 
-// text is a kernel's line: its name, its dims, and behind a colon its operands
+// text is a kernel's line: its name, its dims, and after a colon its operands
 // as mode, role = tensor and [rows,columns] of a part.
 func (code *Code) text(kernel *Kernel) string {
 	var line strings.Builder
@@ -116,8 +116,8 @@ func (code *Code) text(kernel *Kernel) string {
 	return line.String()
 }
 
-// Lines is the code as text: a line a tensor, then a line a kernel behind the
-// name of its pass. Kernels that recompute runs too have "+" behind it.
+// Lines is the code as text: a line a tensor, then a line a kernel after the
+// name of its pass. Kernels that recompute runs too have "+" after it.
 func (code *Code) Lines() []string {
 	lines := make([]string, 0, len(code.Tensors)+len(code.Forward.Kernels)+len(code.Backward.Kernels)+len(code.Decode.Kernels))
 	for i := range code.Tensors {

@@ -11,7 +11,7 @@ type linear struct {
 }
 
 // linearOf finds the projection of a layer under one of these names.
-func (writer *writer) linearOf(layer int, in, out int64, transposed bool, names ...string) (*linear, error) {
+func (params *parameters) linearOf(layer int, in, out int64, transposed bool, names ...string) (*linear, error) {
 	linear := &linear{in: in, out: out, transposed: transposed}
 	weights, biases := make([]string, 0, len(names)+1), make([]string, 0, len(names))
 	for _, name := range names {
@@ -25,17 +25,17 @@ func (writer *writer) linearOf(layer int, in, out int64, transposed bool, names 
 		rows, columns = in, out
 	}
 	var err error
-	if linear.weight, err = writer.need(layer, rows, columns, weights...); err != nil {
+	if linear.weight, err = params.need(layer, rows, columns, weights...); err != nil {
 		return nil, err
 	}
-	if linear.bias = writer.find(layer, biases...); linear.bias != nil {
-		_, err = writer.need(layer, 1, out, biases...)
+	if linear.bias = params.find(layer, biases...); linear.bias != nil {
+		_, err = params.need(layer, 1, out, biases...)
 	}
 	return linear, err
 }
 
 // project is y = x·weight + bias (+ add).
-func (writer *writer) project(linear *linear, x, y Operand, add ...Operand) {
+func (linear *linear) project(writer *writer, x, y Operand, add ...Operand) {
 	form := "nt"
 	if linear.transposed {
 		form = "nn"
@@ -52,7 +52,7 @@ func (writer *writer) project(linear *linear, x, y Operand, add ...Operand) {
 
 // learn makes the gradients of the projection's weight and bias from its input
 // and its output's gradient.
-func (writer *writer) learn(linear *linear, x, dy Operand) {
+func (linear *linear) learn(writer *writer, x, dy Operand) {
 	a, b, rows, columns := dy, x, linear.out, linear.in
 	if linear.transposed {
 		a, b, rows, columns = x, dy, linear.in, linear.out
@@ -63,20 +63,20 @@ func (writer *writer) learn(linear *linear, x, dy Operand) {
 	}
 }
 
-// columnSums adds up the rows of a gradient: each part of the rows by itself,
+// columnSums adds up the rows of a gradient: each part of the rows on its own,
 // in order, then the parts in order. The parts follow from the number of rows
 // alone, so that the sum does not depend on the GPU.
-func (writer *writer) columnSums(x Operand, width int64, bias *weight) {
-	parts := partsOf(writer.rowsIn(&x))
-	sums := writer.temporary("sums", modelgraph.F32, parts, width)
-	writer.kernel("column_sums", []Dim{size("rows", writer.rowsIn(&x)), size("columns", width)}, x.as("x"), out("sums", sums))
-	writer.addSums(sums, bias)
+func (asm *assembler) columnSums(x Operand, width int64, bias *weight) {
+	parts := partsOf(asm.rowsIn(&x))
+	sums := asm.temporary("sums", modelgraph.F32, parts, width)
+	asm.kernel("column_sums", []Dim{size("rows", asm.rowsIn(&x)), size("columns", width)}, x.as("x"), out("sums", sums))
+	asm.addSums(sums, bias)
 }
 
 // addSums gives partial sums to a gradient.
-func (writer *writer) addSums(sums int, bias *weight) {
-	tensor := &writer.code.Tensors[sums]
-	writer.kernel("add_rows", []Dim{size("rows", tensor.Rows), size("columns", tensor.Columns)}, in("x", sums), gather(bias.gradient))
+func (asm *assembler) addSums(sums int, bias *weight) {
+	tensor := &asm.code.Tensors[sums]
+	asm.kernel("add_rows", []Dim{size("rows", tensor.Rows), size("columns", tensor.Columns)}, in("x", sums), gather(bias.gradient))
 }
 
 // partsOf is into how many parts a sum over rows is cut: about as many as an
@@ -85,7 +85,7 @@ func partsOf(rows int64) int64 { return min(rows, 128) }
 
 // back makes the gradient of the projection's input from its output's: dx =
 // dy·weightᵀ (+ add).
-func (writer *writer) back(linear *linear, dy, dx Operand, add ...Operand) {
+func (linear *linear) back(writer *writer, dy, dx Operand, add ...Operand) {
 	form := "nn"
 	if linear.transposed {
 		form = "nt"
@@ -101,26 +101,26 @@ func (writer *writer) back(linear *linear, dy, dx Operand, add ...Operand) {
 // rounded to d's type, and where there is an add the sum once more, as a module's
 // output and then the residual are in PyTorch. form says how a and b lie: nn
 // a[m,k] b[k,n], nt a[m,k] b[n,k], tn a[k,m] b[k,n].
-func (writer *writer) product(form string, m, n, k int64, operands ...Operand) {
-	kernel := writer.kernel("gemm", []Dim{word("form", form), size("m", m), size("n", n), size("k", k)}, operands...)
+func (asm *assembler) product(form string, m, n, k int64, operands ...Operand) {
+	kernel := asm.kernel("gemm", []Dim{word("form", form), size("m", m), size("n", n), size("k", k)}, operands...)
 	kernel.Products = 2 * float64(m) * float64(n) * float64(k)
 	for i := range operands {
-		kernel.Unaligned = kernel.Unaligned || writer.unaligned(&operands[i])
+		kernel.Unaligned = kernel.Unaligned || asm.unaligned(&operands[i])
 	}
 }
 
 // unaligned reports a matrix in 16 bits whose rows begin at addresses that the
 // tensor memory accelerator does not take (multiples of 16 bytes).
-func (writer *writer) unaligned(operand *Operand) bool {
-	tensor := &writer.code.Tensors[operand.Tensor]
+func (asm *assembler) unaligned(operand *Operand) bool {
+	tensor := &asm.code.Tensors[operand.Tensor]
 	each := bytesOf(tensor.DType)
 	return each == 2 && tensor.Rows > 1 && (tensor.Columns*each%16 != 0 || operand.Column*each%16 != 0)
 }
 
 // rowsIn is the number of rows of an operand.
-func (writer *writer) rowsIn(operand *Operand) int64 {
+func (asm *assembler) rowsIn(operand *Operand) int64 {
 	if operand.Rows > 0 {
 		return operand.Rows
 	}
-	return writer.code.Tensors[operand.Tensor].Rows
+	return asm.code.Tensors[operand.Tensor].Rows
 }

@@ -48,8 +48,8 @@ func (routine *Routine) touches(tensor int) bool {
 	return false
 }
 
-// addReads counts what products read and write besides: with a row a sequence
-// they are bound by reading the weights.
+// addReads counts what products read and write in addition: with a row a
+// sequence they are bound by reading the weights.
 func (routine *Routine) addReads() {
 	for i := range routine.Kernels {
 		if kernel := &routine.Kernels[i]; kernel.Products > 0 {

@@ -79,10 +79,10 @@ func (net *mlp) forward(writer *writer, h int, y Operand, add ...Operand) {
 	kept := make([]int, len(net.up))
 	for i, linear := range net.up {
 		kept[i] = writer.kept(names[i], writer.dtype, writer.count, linear.out)
-		writer.project(linear, in("a", h), out("d", kept[i]))
+		linear.project(writer, in("a", h), out("d", kept[i]))
 	}
 	net.kept = kept
-	writer.project(net.down, net.product(writer, "product", kept), y, add...)
+	net.down.project(writer, net.product(writer, "product", kept), y, add...)
 }
 
 // product is what down reads. Without a backward it takes the place of what
@@ -99,20 +99,21 @@ func (net *mlp) product(writer *writer, name string, kept []int) Operand {
 }
 
 func (net *mlp) backward(writer *writer, dy int, normed func() int, dh func() (Operand, []Operand)) {
-	writer.learn(net.down, net.product(writer, "product.again", net.kept), in("dy", dy))
+	net.down.learn(writer, net.product(writer, "product.again", net.kept), in("dy", dy))
 	grads := net.gradients(writer, dy)
 	h := normed()
 	for i, linear := range net.up {
-		writer.learn(linear, in("a", h), grads[i])
+		linear.learn(writer, in("a", h), grads[i])
 	}
 	writer.backAll(net.up, grads, dh)
 }
 
 // gradients are those of what up makes. The gradient of the product turns in
-// place into that of up; fused, both go where gate and up lie side by side.
+// place into that of up; fused, both go where gate and up lie next to each
+// other.
 func (net *mlp) gradients(writer *writer, dy int) []Operand {
 	gradient := writer.temporary("up.gradient", writer.dtype, writer.count, net.hidden)
-	writer.back(net.down, in("dy", dy), out("d", gradient))
+	net.down.back(writer, in("dy", dy), out("d", gradient))
 	kernel, dims := net.kernel(writer, "_backward")
 	switch {
 	case net.gated && len(net.up) == 1:

@@ -26,7 +26,7 @@ type Unit struct {
 // and else names the layer. It costs microseconds a unit that is unlike those
 // before it, and a comparison for every other.
 func Of(graph *modelgraph.Graph, workload *costmodel.Workload) (*Model, error) {
-	model := &model{graph: graph, workload: workload, train: workload.Mode == costmodel.Train}
+	model := &model{relations: relations{graph: graph, workload: workload}, train: workload.Mode == costmodel.Train}
 	if err := model.check(); err != nil {
 		return nil, err
 	}

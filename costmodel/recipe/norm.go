@@ -16,18 +16,18 @@ type norm struct {
 }
 
 // normOf finds the parameters of a norm.
-func (writer *writer) normOf(layer int) (*norm, error) {
-	op, _ := writer.graph.Layers[layer].Op.(modelgraph.Norm)
+func (params *parameters) normOf(layer int) (*norm, error) {
+	op, _ := params.graph.Layers[layer].Op.(modelgraph.Norm)
 	norm := &norm{style: op.Style, width: op.Dim, rstd: -1, mean: -1}
 	if norm.style == "" {
 		norm.style = modelgraph.RMSNorm
 	}
 	var err error
-	if norm.weight, err = writer.need(layer, 1, op.Dim, "weight", ""); err != nil {
+	if norm.weight, err = params.need(layer, 1, op.Dim, "weight", ""); err != nil {
 		return nil, err
 	}
 	if op.Style == modelgraph.LayerNorm {
-		if norm.bias, err = writer.need(layer, 1, op.Dim, "bias"); err != nil {
+		if norm.bias, err = params.need(layer, 1, op.Dim, "bias"); err != nil {
 			return nil, err
 		}
 	}
@@ -51,8 +51,8 @@ func (norm *norm) parameters() []Operand {
 	return operands
 }
 
-// normalise is y = norm(x) (+ add), and keeps what backward needs.
-func (writer *writer) normalise(norm *norm, x, y int, add ...Operand) {
+// forward is y = norm(x) (+ add), and keeps what backward needs.
+func (norm *norm) forward(writer *writer, x, y int, add ...Operand) {
 	norm.x = x
 	operands := append([]Operand{in("x", x)}, norm.parameters()...)
 	for _, more := range add {
@@ -80,15 +80,15 @@ func (norm *norm) statistics() []Operand {
 }
 
 // again makes the norm's output once more.
-func (writer *writer) again(norm *norm) int {
+func (norm *norm) again(writer *writer) int {
 	y := writer.temporary("normed.again", writer.dtype, writer.count, norm.width)
 	writer.kernel("norm_again", norm.sized(writer.count), append(append(norm.statistics(), norm.parameters()...), out("y", y))...)
 	return y
 }
 
-// normBack makes the gradients of the norm's input (+ add) and parameters
+// backward makes the gradients of the norm's input (+ add) and parameters
 // from its output's.
-func (writer *writer) normBack(norm *norm, dy, dx int, add ...Operand) {
+func (norm *norm) backward(writer *writer, dy, dx int, add ...Operand) {
 	parts := partsOf(writer.count)
 	sums := writer.temporary("weight.sums", modelgraph.F32, parts, norm.width)
 	operands := append([]Operand{in("dy", dy)}, norm.statistics()...)
@@ -119,10 +119,10 @@ func (writer *writer) alone(layer int, last bool) error {
 		return err
 	}
 	x := writer.from()
-	writer.normalise(norm, x, writer.to(last))
+	norm.forward(writer, x, writer.to(last))
 	writer.backs = append(writer.backs, func() {
 		dy := writer.gradient()
-		writer.normBack(norm, dy, writer.gone())
+		norm.backward(writer, dy, writer.gone())
 	})
 	return nil
 }

@@ -21,7 +21,7 @@ import (
 func TestGradients(t *testing.T) {
 	for _, family := range slices.Sorted(maps.Keys(backendtest.Families)) {
 		if backendtest.Forwards(family) || family == "gemma3" {
-			continue // not trained; gemma3_text behind a tower
+			continue // not trained; gemma3_text after a tower
 		}
 		t.Run(family, func(t *testing.T) { gradients(t, small(t, family), costmodel.Workload{}) })
 	}

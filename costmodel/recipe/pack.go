@@ -78,7 +78,7 @@ func (code *Code) lives(pass Pass, kernels []Kernel) []interval {
 
 // place gives intervals offsets one after another, each in the smallest gap
 // between those placed that live at the same time, the lowest of equals, or
-// behind them all.
+// after them all.
 func place(lives []interval) int64 {
 	var size int64
 	var others []*interval

@@ -9,7 +9,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/load"
 )
 
-// TestSharesCode: blocks that are alike have one code.
+// TestSharesCode: equal blocks have one code.
 func TestSharesCode(t *testing.T) {
 	graph, err := load.Model("llama-3.1-405b", load.Options{BuiltIn: fixtures.Models()})
 	if err != nil {

@@ -13,7 +13,7 @@ func refuse(field string, value any, format string, args ...any) error {
 }
 
 // unrunnable is the error that a layer has no kernels: what it is, and the
-// nearest that has some. Other engines are planned for all the same.
+// nearest that has some. Other engines are planned for anyway.
 func unrunnable(layer *modelgraph.Layer, format string, args ...any) error {
 	return refuse("runtime", costmodel.Devmap, "devmap's engine cannot run layer %q: %s; another %v plans it", layer.Name, fmt.Sprintf(format, args...), costmodel.Setting{Field: "runtime"})
 }

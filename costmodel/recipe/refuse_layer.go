@@ -137,7 +137,7 @@ func (model *model) turns(layer int, op *modelgraph.Attention) error {
 	return nil
 }
 
-// heads refuses heads that are no language model's.
+// heads refuses heads of other models than language models.
 func (model *model) heads(layer int, op *modelgraph.Head) error {
 	at := &model.graph.Layers[layer]
 	switch {

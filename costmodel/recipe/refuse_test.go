@@ -131,7 +131,7 @@ func chain(t *testing.T, layers ...modelgraph.Layer) *modelgraph.Graph {
 	return graph
 }
 
-// TestRefusesChains: layers that do not hand one stream on, models without a
+// TestRefusesChains: layers that do not pass one stream on, models without a
 // head or tokens, and parameters that no kernel reads.
 func TestRefusesChains(t *testing.T) {
 	embed := modelgraph.Layer{Name: "embed", Op: modelgraph.Embedding{Vocab: 8, Dim: 8}, Inputs: []string{}}
@@ -160,8 +160,8 @@ func TestRefusesChains(t *testing.T) {
 	}
 }
 
-// TestUnknown: what a model's source does not say is told in its words, and
-// loading asks for nothing.
+// TestUnknown: what a model's source does not say is reported in its own words,
+// and loading asks for nothing.
 func TestUnknown(t *testing.T) {
 	graph := small(t, "llama")
 	graph.Unknown = []string{`rms_norm_eps "abc"`}

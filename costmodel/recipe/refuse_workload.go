@@ -26,7 +26,7 @@ func (model *model) known() error {
 	return refuse("runtime", costmodel.Devmap, "devmap's engine cannot run model %q: %s; another %v plans it", model.graph.Name, strings.Join(model.graph.Unknown, "; "), costmodel.Setting{Field: "runtime"})
 }
 
-// worse is the better told of two faults: where layers are not known to begin
+// worse is the more useful of two faults: where layers are not known to begin
 // with, that they read what they should not says little.
 func (model *model) worse(err error) error {
 	if unknown := model.known(); model.loose && unknown != nil {

@@ -1,30 +1,42 @@
 package recipe
 
 import (
+	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// quiet reports layers that run nothing: rotary positions are worked out
-// where they are used, and a tower without images is not called.
-func (model *model) quiet(index int) bool {
-	layer := &model.graph.Layers[index]
-	if layer.Stream.Kind == modelgraph.Image && model.workload.Images == 0 {
+// relations are those of a graph's layers under a workload: what runs, what
+// reads what, and whose parameters are whose.
+type relations struct {
+	graph    *modelgraph.Graph
+	workload *costmodel.Workload
+
+	owners map[string]int // units by the full names of parameters that they own
+	read   []bool         // by layer: another one reads it
+	tied   map[string]bool
+}
+
+// quiet reports layers that run nothing: rotary positions are computed where
+// they are used, and a tower without images is not called.
+func (rel *relations) quiet(index int) bool {
+	layer := &rel.graph.Layers[index]
+	if layer.Stream.Kind == modelgraph.Image && rel.workload.Images == 0 {
 		return true
 	}
 	switch layer.Op.(type) {
 	case modelgraph.Rotary:
 		return true
 	case modelgraph.Opaque, modelgraph.Parameter:
-		return model.storage(index)
+		return rel.storage(index)
 	}
 	return false
 }
 
 // inputs are the layers that a layer reads, without those that do not run.
-func (model *model) inputs(index int) []int {
+func (rel *relations) inputs(index int) []int {
 	var ins []int
-	for _, j := range model.graph.Layers[index].InputLayers() {
-		if !model.quiet(j) {
+	for _, j := range rel.graph.Layers[index].InputLayers() {
+		if !rel.quiet(j) {
 			ins = append(ins, j)
 		}
 	}
@@ -34,45 +46,45 @@ func (model *model) inputs(index int) []int {
 // storage reports a layer without an operation that holds what others run:
 // each of its parameters is tied to one of theirs, and nothing reads it (BERT's
 // prediction bias).
-func (model *model) storage(index int) bool {
-	layer := &model.graph.Layers[index]
-	model.relations()
+func (rel *relations) storage(index int) bool {
+	layer := &rel.graph.Layers[index]
+	rel.note()
 	for j := range layer.Params {
-		if !model.tied[modelgraph.FullName(layer.Name, layer.Params[j].Name)] {
+		if !rel.tied[modelgraph.FullName(layer.Name, layer.Params[j].Name)] {
 			return false
 		}
 	}
-	return !model.read[index]
+	return !rel.read[index]
 }
 
-// relations notes, once, which layers are read and which parameters are tied.
-func (model *model) relations() {
-	if model.read != nil {
+// note finds, once, which layers are read and which parameters are tied.
+func (rel *relations) note() {
+	if rel.read != nil {
 		return
 	}
-	model.read, model.tied = make([]bool, len(model.graph.Layers)), make(map[string]bool)
-	for i := range model.graph.Layers {
-		for _, j := range model.graph.Layers[i].InputLayers() {
-			model.read[j] = true
+	rel.read, rel.tied = make([]bool, len(rel.graph.Layers)), make(map[string]bool)
+	for i := range rel.graph.Layers {
+		for _, j := range rel.graph.Layers[i].InputLayers() {
+			rel.read[j] = true
 		}
 	}
-	for _, names := range model.graph.Ties {
+	for _, names := range rel.graph.Ties {
 		for _, name := range names {
-			model.tied[name] = len(names) > 1
+			rel.tied[name] = len(names) > 1
 		}
 	}
 }
 
 // owner is the unit that owns a parameter of this full name.
-func (model *model) owner(full string) int {
-	if model.owners == nil {
-		model.owners = make(map[string]int)
-		for i := range model.graph.Layers {
-			layer := &model.graph.Layers[i]
+func (rel *relations) owner(full string) int {
+	if rel.owners == nil {
+		rel.owners = make(map[string]int)
+		for i := range rel.graph.Layers {
+			layer := &rel.graph.Layers[i]
 			for _, tensor := range layer.Owned() {
-				model.owners[modelgraph.FullName(layer.Name, tensor.Name)] = layer.UnitIndex()
+				rel.owners[modelgraph.FullName(layer.Name, tensor.Name)] = layer.UnitIndex()
 			}
 		}
 	}
-	return model.owners[full]
+	return rel.owners[full]
 }

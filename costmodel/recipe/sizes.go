@@ -7,12 +7,11 @@ import (
 
 // model is a graph under a workload, and the sizes that follow.
 type model struct {
-	graph    *modelgraph.Graph
-	workload *costmodel.Workload
-	train    bool
+	relations
+	train bool
 	// dtype is the type of weights in use and of the hidden stream, gradients
 	// that of weights' gradients and of the optimizer's moments; masters: the
-	// optimizer has weights in fp32 besides.
+	// optimizer has weights in fp32 in addition.
 	dtype, gradients modelgraph.DType
 	masters          bool
 	// rows is the tokens of a micro-batch, sequences × seq.
@@ -20,11 +19,8 @@ type model struct {
 	width                int64 // of the stream
 	generates            bool
 
-	owners map[string]int // units by the full names of parameters that they own
-	read   []bool         // by layer: another one reads it
-	tied   map[string]bool
-	bytes  float64 // of the units so far
-	loose  bool    // a layer was refused for what it reads
+	bytes float64 // of the units so far
+	loose bool    // a layer was refused for what it reads
 }
 
 func (model *model) sizes() {

@@ -123,8 +123,8 @@ func (parser *parser) projection(index int) (stepKind, error) {
 	return linearStep, parser.reads(index)
 }
 
-// branches reports that layers[0], a norm, stands before the core of a branch:
-// one that is not added to the norm itself, which then is the stream (BERT).
+// branches reports that layers[0], a norm, precedes the core of a branch: one
+// that is not added to the norm itself, which then is the stream (BERT).
 func (parser *parser) branches(layers []int) bool {
 	if len(layers) < 2 {
 		return false

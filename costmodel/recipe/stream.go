@@ -1,35 +1,35 @@
 package recipe
 
 // from is the stream as a step finds it.
-func (writer *writer) from() int {
-	if writer.stream < 0 {
-		writer.stream = writer.message(classInput)
+func (asm *assembler) from() int {
+	if asm.stream < 0 {
+		asm.stream = asm.message(classInput)
 	}
-	return writer.stream
+	return asm.stream
 }
 
 // to is where a step puts the stream: the message where it is the last, else a
 // tensor that backward reads. Without a backward every step changes the
 // message in place.
-func (writer *writer) to(last bool) int {
-	if last || !writer.train {
-		writer.stream = writer.message(classOutput)
+func (asm *assembler) to(last bool) int {
+	if last || !asm.train {
+		asm.stream = asm.message(classOutput)
 	} else {
-		writer.stream = writer.kept("stream", writer.dtype, writer.count, writer.width)
+		asm.stream = asm.kept("stream", asm.dtype, asm.count, asm.width)
 	}
-	return writer.stream
+	return asm.stream
 }
 
 // gradient is the stream's gradient as a step finds it on the way back, and
 // gone where it puts it: from then on that is where it lies.
-func (writer *writer) gradient() int {
-	if writer.flow < 0 {
-		writer.flow = writer.message(classOutputGradient)
+func (asm *assembler) gradient() int {
+	if asm.flow < 0 {
+		asm.flow = asm.message(classOutputGradient)
 	}
-	return writer.flow
+	return asm.flow
 }
 
-func (writer *writer) gone() int {
-	writer.flow = writer.message(classInputGradient)
-	return writer.flow
+func (asm *assembler) gone() int {
+	asm.flow = asm.message(classInputGradient)
+	return asm.flow
 }

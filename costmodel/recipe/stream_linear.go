@@ -23,7 +23,7 @@ func (writer *writer) linear(layer int, last bool) error {
 	}
 	// A product does not overwrite what it reads.
 	made := writer.temporary("projected", writer.dtype, writer.count, op.Out)
-	writer.project(linear, in("a", writer.from()), out("d", made))
+	linear.project(writer, in("a", writer.from()), out("d", made))
 	name, dims := "copy", []Dim{size("rows", writer.count), size("columns", op.Out)}
 	if activation != "" {
 		name, dims = "activate", append(dims, word("activation", activation))
@@ -33,7 +33,7 @@ func (writer *writer) linear(layer int, last bool) error {
 }
 
 // projection finds what a projection of the stream multiplies by, and the
-// activation behind it, if any.
+// activation after it, if any.
 func (writer *writer) projection(layer int, op *modelgraph.Linear) (projection *linear, activation string, err error) {
 	activation, known := activations[op.Activation]
 	if op.Activation != "" && !known {
@@ -46,7 +46,7 @@ func (writer *writer) projection(layer int, op *modelgraph.Linear) (projection *
 // pools reports a pooler: a projection of one token a sequence, with which the
 // model ends (modeling_bert.py: BertPooler).
 func (model *model) pools(layer int) bool {
-	model.relations()
+	model.note()
 	op, ok := model.graph.Layers[layer].Op.(modelgraph.Linear)
 	return ok && op.Pooled && !model.read[layer]
 }
@@ -70,7 +70,7 @@ func (writer *writer) pool(layer int) error {
 	first := writer.temporary("first", writer.dtype, writer.sequences, op.In)
 	writer.kernel("first", []Dim{size("sequences", writer.sequences), size("seq", writer.seq), size("columns", op.In)}, in("x", writer.from()), out("y", first)).Bytes = float64(2 * writer.sequences * op.In * bytesOf(writer.dtype))
 	pooled := writer.shared(&writer.regions.Result, Tensor{Name: "pooled", Class: classResult, DType: writer.dtype, Rows: writer.sequences, Columns: op.Out})
-	writer.project(linear, in("a", first), out("d", pooled))
+	linear.project(writer, in("a", first), out("d", pooled))
 	if activation != "" {
 		writer.kernel("activate", []Dim{size("rows", writer.sequences), size("columns", op.Out), word("activation", activation)}, in("x", pooled), out("y", pooled))
 	}

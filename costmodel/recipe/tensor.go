@@ -46,11 +46,11 @@ const (
 	classTemporary      Class = "temporary"
 )
 
-// Tensor is a matrix that kernels read and write, rows one behind the other.
+// Tensor is a matrix that kernels read and write, rows one after the other.
 type Tensor struct {
 	// Name is its name in the unit; a weight's is that of the model below the
 	// unit's name ("self" where the unit is a bare parameter), a gradient's the
-	// same with ".gradient" behind it.
+	// same with ".gradient" after it.
 	Name          string
 	Class         Class
 	Pass          Pass // whose scratch holds it, of a temporary

@@ -8,7 +8,9 @@ import (
 
 // write writes the code of unit index.
 func (model *model) write(unit *Unit, index int, steps []step) error {
-	writer := &writer{model: model, unit: index, names: make(map[string]int), copies: make(map[string]int), silent: len(steps) == 0}
+	writer := &writer{parameters: parameters{
+		assembler: assembler{model: model, names: make(map[string]int), copies: make(map[string]int)}, unit: index, silent: len(steps) == 0,
+	}}
 	if err := writer.layout(); err != nil {
 		return err
 	}

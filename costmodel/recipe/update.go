@@ -35,10 +35,10 @@ func (writer *writer) update() {
 }
 
 // owned calls f for every parameter that the unit owns, in module order.
-func (writer *writer) owned(f func(own *weight, dims []Dim)) {
-	for i := range writer.weights {
-		own := &writer.weights[i]
-		if tensor := writer.code.Tensors[own.value]; tensor.Tie < 0 {
+func (params *parameters) owned(f func(own *weight, dims []Dim)) {
+	for i := range params.weights {
+		own := &params.weights[i]
+		if tensor := params.code.Tensors[own.value]; tensor.Tie < 0 {
 			f(own, []Dim{size("rows", tensor.Rows), size("columns", tensor.Columns)})
 		}
 	}

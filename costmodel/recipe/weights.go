@@ -20,14 +20,23 @@ type weight struct {
 	used     bool
 }
 
+// parameters are a unit's weights, and what training has of each.
+type parameters struct {
+	assembler
+	unit    int
+	silent  bool // nothing runs of the unit
+	weights []weight
+	firsts  []int // by layer of the unit: the first of its weights, and the end
+}
+
 // layout gives the unit's parameters their places: weights, gradients, masters
 // and moments each in a block of their own, in module order. A tied parameter
 // lies in its owner's block, and has a gradient of this use.
-func (writer *writer) layout() error {
-	unit := &writer.graph.Units[writer.unit]
+func (params *parameters) layout() error {
+	unit := &params.graph.Units[params.unit]
 	for i := unit.First; i < unit.End; i++ {
-		writer.firsts = append(writer.firsts, len(writer.weights))
-		layer := &writer.graph.Layers[i]
+		params.firsts = append(params.firsts, len(params.weights))
+		layer := &params.graph.Layers[i]
 		if layer.Declared != nil && layer.Declared.ParamsBytes > 0 && len(layer.Params) == 0 {
 			return unrunnable(layer, "its %v of parameters are declared, and nothing names them; params does, with shape and dtype", costmodel.Bytes(layer.Declared.ParamsBytes))
 		}
@@ -36,70 +45,70 @@ func (writer *writer) layout() error {
 			if !tensor.DType.Float() {
 				return unrunnable(layer, "parameter %q is stored as %v, and its products take weights in bf16 or fp32", tensor.Name, tensor.DType)
 			}
-			writer.parameter(i, tensor)
+			params.parameter(i, tensor)
 		}
 	}
-	writer.firsts = append(writer.firsts, len(writer.weights))
+	params.firsts = append(params.firsts, len(params.weights))
 	return nil
 }
 
 // parameter adds one.
-func (writer *writer) parameter(index int, tensor *modelgraph.Tensor) {
-	layer := &writer.graph.Layers[index]
+func (params *parameters) parameter(index int, tensor *modelgraph.Tensor) {
+	layer := &params.graph.Layers[index]
 	full := modelgraph.FullName(layer.Name, tensor.Name)
-	name := strings.TrimPrefix(strings.TrimPrefix(full, writer.graph.Units[writer.unit].Name), ".")
+	name := strings.TrimPrefix(strings.TrimPrefix(full, params.graph.Units[params.unit].Name), ".")
 	if name == "" {
 		name = "self" // the unit is a bare parameter
 	}
 	rows, columns := matrix(tensor.Shape)
-	value := Tensor{Name: name, Class: classWeight, DType: writer.dtype, Rows: rows, Columns: columns, Tie: -1}
+	value := Tensor{Name: name, Class: classWeight, DType: params.dtype, Rows: rows, Columns: columns, Tie: -1}
 	own := weight{layer: index, name: tensor.Name, gradient: -1, master: -1, moments: [2]int{-1, -1}}
-	trained := writer.train && !writer.silent
+	trained := params.train && !params.silent
 	wide := value
-	wide.DType = writer.gradients
+	wide.DType = params.gradients
 	if tensor.Owner == "" {
-		own.value = writer.place(&writer.regions.Weights, value)
+		own.value = params.place(&params.regions.Weights, value)
 	} else {
-		value.Tie = len(writer.regions.Tied)
-		own.value = writer.add(value)
-		writer.regions.Tied = append(writer.regions.Tied, writer.tie(tensor.Owner, &value, &wide, trained))
+		value.Tie = len(params.regions.Tied)
+		own.value = params.add(value)
+		params.regions.Tied = append(params.regions.Tied, params.tie(tensor.Owner, &value, &wide, trained))
 	}
 	if trained {
 		wide.Name, wide.Class = name+".gradient", classGradient
-		own.gradient = writer.place(&writer.regions.Grads, wide)
+		own.gradient = params.place(&params.regions.Grads, wide)
 		if tensor.Owner == "" {
-			writer.regions.Tensors++
-			writer.states(&own, name, wide)
+			params.regions.Tensors++
+			params.states(&own, name, wide)
 		}
 	}
-	writer.weights = append(writer.weights, own)
+	params.weights = append(params.weights, own)
 }
 
 // states are what the optimizer has of a parameter.
-func (writer *writer) states(own *weight, name string, wide Tensor) {
-	if writer.masters {
+func (params *parameters) states(own *weight, name string, wide Tensor) {
+	if params.masters {
 		wide.Name, wide.Class = name+".master", classMaster
-		own.master = writer.place(&writer.regions.Master, wide)
+		own.master = params.place(&params.regions.Master, wide)
 	}
-	if writer.workload.Optimizer == costmodel.AdamW {
+	if params.workload.Optimizer == costmodel.AdamW {
 		for i, moment := range []string{".mean", ".square"} {
 			wide.Name, wide.Class = name+moment, classState
-			own.moments[i] = writer.place(&writer.regions.State, wide)
+			own.moments[i] = params.place(&params.regions.State, wide)
 		}
 	}
 }
 
 // tie is the use of a parameter that another unit owns.
-func (writer *writer) tie(owner string, value, wide *Tensor, trained bool) costmodel.Tie {
-	tie := costmodel.Tie{Owner: writer.owner(owner), Tensor: owner, Weights: value.Bytes()}
+func (params *parameters) tie(owner string, value, wide *Tensor, trained bool) costmodel.Tie {
+	tie := costmodel.Tie{Owner: params.owner(owner), Tensor: owner, Weights: value.Bytes()}
 	if !trained {
 		return tie
 	}
 	tie.Grads = wide.Bytes()
-	if writer.masters {
+	if params.masters {
 		tie.Master = wide.Bytes()
 	}
-	if writer.workload.Optimizer == costmodel.AdamW {
+	if params.workload.Optimizer == costmodel.AdamW {
 		tie.State = 2 * wide.Bytes()
 	}
 	return tie
@@ -120,10 +129,10 @@ func matrix(shape []int64) (rows, columns int64) {
 
 // find is the parameter of a layer that has one of these names and this shape,
 // nil where there is none.
-func (writer *writer) find(layer int, names ...string) *weight {
-	at := layer - writer.graph.Units[writer.unit].First
-	for i := writer.firsts[at]; i < writer.firsts[at+1]; i++ {
-		if own := &writer.weights[i]; slices.Contains(names, own.name) {
+func (params *parameters) find(layer int, names ...string) *weight {
+	at := layer - params.graph.Units[params.unit].First
+	for i := params.firsts[at]; i < params.firsts[at+1]; i++ {
+		if own := &params.weights[i]; slices.Contains(names, own.name) {
 			own.used = true
 			return own
 		}
@@ -132,26 +141,26 @@ func (writer *writer) find(layer int, names ...string) *weight {
 }
 
 // need is find for a parameter that there must be, rows × columns.
-func (writer *writer) need(layer int, rows, columns int64, names ...string) (*weight, error) {
+func (params *parameters) need(layer int, rows, columns int64, names ...string) (*weight, error) {
 	if rows < 1 || columns < 1 {
-		return nil, unrunnable(&writer.graph.Layers[layer], "parameter %s is %d × %d: a dimension of its op is 0", strings.Join(names, " or "), rows, columns)
+		return nil, unrunnable(&params.graph.Layers[layer], "parameter %s is %d × %d: a dimension of its op is 0", strings.Join(names, " or "), rows, columns)
 	}
-	own := writer.find(layer, names...)
+	own := params.find(layer, names...)
 	if own == nil {
-		return nil, unrunnable(&writer.graph.Layers[layer], "it has no parameter %s", strings.Join(names, " or "))
+		return nil, unrunnable(&params.graph.Layers[layer], "it has no parameter %s", strings.Join(names, " or "))
 	}
-	if tensor := &writer.code.Tensors[own.value]; tensor.Rows != rows || tensor.Columns != columns {
-		return nil, unrunnable(&writer.graph.Layers[layer], "parameter %q is %d × %d, and its dimensions ask for %d × %d", own.name, tensor.Rows, tensor.Columns, rows, columns)
+	if tensor := &params.code.Tensors[own.value]; tensor.Rows != rows || tensor.Columns != columns {
+		return nil, unrunnable(&params.graph.Layers[layer], "parameter %q is %d × %d, and its dimensions ask for %d × %d", own.name, tensor.Rows, tensor.Columns, rows, columns)
 	}
 	return own, nil
 }
 
 // unread refuses parameters that no kernel reads.
-func (writer *writer) unread() error {
-	for i := range writer.weights {
-		own := &writer.weights[i]
-		layer := &writer.graph.Layers[own.layer]
-		if !own.used && !writer.quiet(own.layer) {
+func (params *parameters) unread() error {
+	for i := range params.weights {
+		own := &params.weights[i]
+		layer := &params.graph.Layers[own.layer]
+		if !own.used && !params.quiet(own.layer) {
 			return unrunnable(layer, "it has no kernel that reads parameter %q", own.name)
 		}
 	}

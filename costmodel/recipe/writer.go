@@ -12,17 +12,18 @@ import (
 // writer writes the code of one unit: forward a step at a time, then backward
 // in the opposite order.
 type writer struct {
+	parameters
+	backs []func() // backward of the steps so far
+}
+
+// assembler collects a unit's tensors, and the kernels of a pass.
+type assembler struct {
 	*model
-	unit    int
-	silent  bool // nothing runs of the unit
 	regions costmodel.Regions
 	code    Code
 	names   map[string]int // tensors by name
 	copies  map[string]int // how many tensors asked for a name
-	weights []weight
-	firsts  []int    // by layer of the unit: the first of its weights, and the end
-	bytes   float64  // of all tensors
-	backs   []func() // backward of the steps so far
+	bytes   float64        // of all tensors
 
 	pass    Pass
 	routine *Routine
@@ -33,54 +34,53 @@ type writer struct {
 }
 
 // add adds a tensor; a name that is taken gets a number.
-func (writer *writer) add(tensor Tensor) int {
+func (asm *assembler) add(tensor Tensor) int {
 	base := tensor.Name
 	for {
-		if _, taken := writer.names[tensor.Name]; !taken {
+		if _, taken := asm.names[tensor.Name]; !taken {
 			break
 		}
-		writer.copies[base]++
-		tensor.Name = base + "." + strconv.Itoa(writer.copies[base]+1)
+		asm.copies[base]++
+		tensor.Name = base + "." + strconv.Itoa(asm.copies[base]+1)
 	}
-	writer.names[tensor.Name] = len(writer.code.Tensors)
-	writer.bytes += float64(bytesOf(tensor.DType)) * float64(tensor.Rows) * float64(tensor.Columns)
-	writer.code.Tensors = append(writer.code.Tensors, tensor)
-	return len(writer.code.Tensors) - 1
+	asm.names[tensor.Name] = len(asm.code.Tensors)
+	asm.bytes += float64(bytesOf(tensor.DType)) * float64(tensor.Rows) * float64(tensor.Columns)
+	asm.code.Tensors = append(asm.code.Tensors, tensor)
+	return len(asm.code.Tensors) - 1
 }
 
 // temporary is a tensor of the pass that is being written.
-func (writer *writer) temporary(name string, dtype modelgraph.DType, rows, columns int64) int {
-	return writer.add(Tensor{Name: name, Class: classTemporary, Pass: writer.pass, DType: dtype, Rows: rows, Columns: columns, Tie: -1})
+func (asm *assembler) temporary(name string, dtype modelgraph.DType, rows, columns int64) int {
+	return asm.add(Tensor{Name: name, Class: classTemporary, Pass: asm.pass, DType: dtype, Rows: rows, Columns: columns, Tie: -1})
 }
 
 // kept is a tensor of forward that backward reads; temporary where nothing is
 // trained.
-func (writer *writer) kept(name string, dtype modelgraph.DType, rows, columns int64) int {
-	if !writer.train {
-		return writer.temporary(name, dtype, rows, columns)
+func (asm *assembler) kept(name string, dtype modelgraph.DType, rows, columns int64) int {
+	if !asm.train {
+		return asm.temporary(name, dtype, rows, columns)
 	}
-	return writer.place(&writer.regions.Saved, Tensor{Name: name, Class: classSaved, DType: dtype, Rows: rows, Columns: columns})
+	return asm.place(&asm.regions.Saved, Tensor{Name: name, Class: classSaved, DType: dtype, Rows: rows, Columns: columns})
 }
 
-// place adds a tensor at the end of its block, of which size is the size so
-// far.
-func (writer *writer) place(size *int64, tensor Tensor) int {
+// place adds a tensor at the end of its block; size is the block's size so far.
+func (asm *assembler) place(size *int64, tensor Tensor) int {
 	tensor.Offset, tensor.Tie = *size, -1
 	*size += tensor.Bytes()
-	return writer.add(tensor)
+	return asm.add(tensor)
 }
 
 // message is a tensor of the hidden stream: of all tokens, or of one a
 // sequence.
-func (writer *writer) message(class Class) int {
+func (asm *assembler) message(class Class) int {
 	name := string(class)
-	if writer.pass == passDecode {
+	if asm.pass == passDecode {
 		name = "token." + name
 	}
-	if index, ok := writer.names[name]; ok {
+	if index, ok := asm.names[name]; ok {
 		return index
 	}
-	return writer.add(Tensor{Name: name, Class: class, DType: writer.dtype, Rows: writer.count, Columns: writer.width, Tie: -1})
+	return asm.add(Tensor{Name: name, Class: class, DType: asm.dtype, Rows: asm.count, Columns: asm.width, Tie: -1})
 }
 
 // The operands of kernels.
@@ -110,41 +110,41 @@ func (operand Operand) mode(mode Mode) Operand {
 }
 
 // columns is a stretch of the operand's columns.
-func (writer *writer) columns(operand Operand, first, count int64) Operand {
-	operand.Row, operand.Rows, operand.Column, operand.Columns = 0, writer.code.Tensors[operand.Tensor].Rows, first, count
+func (asm *assembler) columns(operand Operand, first, count int64) Operand {
+	operand.Row, operand.Rows, operand.Column, operand.Columns = 0, asm.code.Tensors[operand.Tensor].Rows, first, count
 	return operand
 }
 
 // rowsOf is a stretch of its rows.
-func (writer *writer) rowsOf(operand Operand, first, count int64) Operand {
-	operand.Row, operand.Rows, operand.Column, operand.Columns = first, count, 0, writer.code.Tensors[operand.Tensor].Columns
+func (asm *assembler) rowsOf(operand Operand, first, count int64) Operand {
+	operand.Row, operand.Rows, operand.Column, operand.Columns = first, count, 0, asm.code.Tensors[operand.Tensor].Columns
 	return operand
 }
 
 // kernel appends a kernel to the pass. What it moves is what its operands
 // have, once each way.
-func (writer *writer) kernel(name string, dims []Dim, operands ...Operand) *Kernel {
+func (asm *assembler) kernel(name string, dims []Dim, operands ...Operand) *Kernel {
 	kernel := Kernel{Name: name, Dims: dims, Operands: operands}
 	for i := range operands {
-		size := float64(writer.sizeOf(&operands[i]))
+		size := float64(asm.sizeOf(&operands[i]))
 		if operands[i].Mode == modeUpdate || operands[i].Mode == modeGather {
 			size *= 2
 		}
 		kernel.Bytes += size
 	}
-	writer.routine.Kernels = append(writer.routine.Kernels, kernel)
-	return &writer.routine.Kernels[len(writer.routine.Kernels)-1]
+	asm.routine.Kernels = append(asm.routine.Kernels, kernel)
+	return &asm.routine.Kernels[len(asm.routine.Kernels)-1]
 }
 
 // sizeOf is the bytes of an operand.
-func (writer *writer) sizeOf(operand *Operand) int64 {
-	tensor := &writer.code.Tensors[operand.Tensor]
+func (asm *assembler) sizeOf(operand *Operand) int64 {
+	tensor := &asm.code.Tensors[operand.Tensor]
 	rows, columns := tensor.Rows, tensor.Columns
 	if operand.Rows > 0 {
 		rows, columns = operand.Rows, operand.Columns
 	}
 	if tensor.Parts {
-		rows /= writer.workload.MicroBatches
+		rows /= asm.workload.MicroBatches
 	}
 	return rows * columns * bytesOf(tensor.DType)
 }
@@ -154,17 +154,17 @@ func word(name, value string) Dim           { return Dim{name, value} }
 func number(name string, value float64) Dim { return Dim{name, fmt.Sprint(value)} }
 
 // shared is a tensor that several passes name; size is as in place.
-func (writer *writer) shared(size *int64, tensor Tensor) int {
-	if index, ok := writer.names[tensor.Name]; ok {
+func (asm *assembler) shared(size *int64, tensor Tensor) int {
+	if index, ok := asm.names[tensor.Name]; ok {
 		return index
 	}
-	return writer.place(size, tensor)
+	return asm.place(size, tensor)
 }
 
-// below is a layer's path below its unit, with a dot behind it where there is
+// below is a layer's path below its unit, with a dot after it where there is
 // one.
-func (writer *writer) below(layer int) string {
-	name := strings.TrimPrefix(strings.TrimPrefix(writer.graph.Layers[layer].Name, writer.graph.Units[writer.unit].Name), ".")
+func (params *parameters) below(layer int) string {
+	name := strings.TrimPrefix(strings.TrimPrefix(params.graph.Layers[layer].Name, params.graph.Units[params.unit].Name), ".")
 	if name != "" {
 		name += "."
 	}

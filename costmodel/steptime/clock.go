@@ -17,7 +17,7 @@ func (clock *Clock) Run(issue, length float64) {
 func (clock *Clock) await(ready float64) { clock.Device = max(clock.Device, ready) }
 
 // round is passes that follow each other on one clock: those of a micro-batch,
-// or of a token. It begins where the clock stands at 0.
+// or of a token. It begins where the clock shows 0.
 type round struct {
 	Clock
 	worked float64 // the sum over the passes, as Host is of what is issued

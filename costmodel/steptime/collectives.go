@@ -5,17 +5,17 @@ import (
 	"math"
 
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/costmodel/internal/elements"
+	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 )
 
 // wire is the size of an element of a weight as it is gathered: sharding
 // engines send what they compute with (FSDP2's param_dtype, DeepSpeed's
 // 16-bit weights).
 func wire(workload *costmodel.Workload) int64 {
-	if elements.Mixed(workload.Precision) {
+	if ops.MixedPrecision(workload.Precision) {
 		return 2
 	}
-	return elements.Weight(workload.Precision)
+	return ops.WeightBytes(workload.Precision)
 }
 
 // reduced is the size of an element of a gradient as it is reduced: FSDP2
@@ -23,7 +23,7 @@ func wire(workload *costmodel.Workload) int64 {
 // reduce_dtype=fp32), as torchtitan and Accelerate set it), DeepSpeed in the
 // type of the weights.
 func reduced(workload *costmodel.Workload) int64 {
-	if elements.Mixed(workload.Precision) && workload.Strategy.Traits().ByBlock {
+	if ops.MixedPrecision(workload.Precision) && workload.Strategy.Traits().ByBlock {
 		return 4
 	}
 	return wire(workload)
@@ -39,8 +39,8 @@ func (step *timing) collective(bytes float64, gpus int64) float64 {
 	return step.ring(bytes, gpus, func(rates *costmodel.Rates) float64 { return rates.CollectiveBytesPerSecond })
 }
 
-// beside is that of a collective beside kernels, which compete with it for
-// processors and memory.
+// in addition to is that of a collective in addition to kernels, which compete
+// with it for processors and memory.
 func (step *timing) beside(bytes float64, gpus int64) float64 {
 	return step.ring(bytes, gpus, func(rates *costmodel.Rates) float64 {
 		return cmp.Or(rates.BesideBytesPerSecond, rates.CollectiveBytesPerSecond)

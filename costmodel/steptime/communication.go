@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/costmodel/internal/elements"
+	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 )
 
 // whole is a number of bytes, cut off at the largest int64.
@@ -75,7 +75,7 @@ func reducing(table *costmodel.Table, gpus int64) float64 {
 		trained += table.Units[unit].Work.Trained
 	}
 	if workload.Strategy.Traits().ZeroStage == 0 {
-		return 2 * ringPart(gpus) * float64(trained*elements.Weight(workload.Precision))
+		return 2 * ringPart(gpus) * float64(trained*ops.WeightBytes(workload.Precision))
 	}
 	part := ringPart(gpus) * float64(trained*wire(workload))
 	reductions := int64(1)

@@ -2,7 +2,7 @@ package steptime
 
 import "github.com/devmap-dev/devmap/costmodel"
 
-// pipeline plays the schedule on the runs of the placement, in the order of
+// pipeline simulates the schedule on the runs of the placement, in the order of
 // the units. The step ends when the last device has updated its weights.
 func (step *timing) pipeline() float64 {
 	stages, devices, token := step.stages()

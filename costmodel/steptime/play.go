@@ -26,8 +26,8 @@ func (stage *Stage) takes(backward bool) (issue, length float64) {
 
 // Play runs a schedule on stages in the order of the chain, as many as the
 // schedule has chunks on each of its ranks or fewer, and is where the clock of
-// each rank stands at the end; in inference backwards are left out. A message
-// of +Inf, where no link is, is never through, and a schedule of a kind that is
+// each rank is when it ends; in inference backwards are left out. A message of
+// +Inf, where no link is, is never through, and a schedule of a kind that is
 // not played never ends.
 //
 // Under GPipe and 1F1B, with a stage a rank, an action starts when its rank is
@@ -55,7 +55,7 @@ func Play(schedule costmodel.Schedule, train bool, stages []Stage) []Clock {
 	return clocks
 }
 
-// plays reports an order that is played.
+// plays reports an order that can be simulated.
 func plays(kind costmodel.ScheduleKind) bool {
 	return kind == costmodel.GPipe || kind == costmodel.OneFOneB || kind == costmodel.Interleaved
 }

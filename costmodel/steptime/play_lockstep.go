@@ -7,11 +7,11 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/order"
 )
 
-// playLockStep plays an interleaved schedule. Its ranks go through one table of
-// time steps: after a step a rank sends and receives in one batch whatever it
-// and its neighbours made in that step, and goes on when the batch is through,
-// so that a forward beside a backward waits for it (torch 2.11,
-// distributed/pipelining/schedules.py,
+// playLockStep simulates an interleaved schedule. Its ranks go through one
+// table of time steps: after a step a rank sends and receives in one batch
+// whatever it and its neighbours made in that step, and continues when the
+// batch is through, so that a forward next to a backward waits for it (torch
+// 2.11, distributed/pipelining/schedules.py,
 // PipelineScheduleMulti._step_microbatches).
 //
 // The table has a middle where every rank runs a forward and a backward in
@@ -45,7 +45,7 @@ type lockStep struct {
 	stages  []Stage
 	held    [][]int        // by rank, the stages of its chunks
 	columns []order.Column // by rank
-	now     []*action      // likewise, of the step that is played; nil: it waits
+	now     []*action      // likewise, of the step that is simulated; nil: it waits
 	made    []Clock        // likewise, before what was made is exchanged
 }
 
@@ -65,7 +65,7 @@ func (lock *lockStep) actionOf(rank int, a order.Action) (action, bool) {
 	return action{}, false
 }
 
-// steps plays rows of the table.
+// steps simulates rows of the table.
 func (lock *lockStep) steps(clocks []Clock, from, to int64) {
 	actions := make([]action, len(clocks))
 	for turn := from; turn < to; turn++ {
@@ -81,7 +81,7 @@ func (lock *lockStep) steps(clocks []Clock, from, to int64) {
 	}
 }
 
-// step plays the row of now.
+// step simulates the row of now.
 func (lock *lockStep) step(clocks []Clock) {
 	for rank, a := range lock.now {
 		if a != nil {
@@ -113,12 +113,12 @@ func (lock *lockStep) exchange(clocks []Clock, rank int, a *action) {
 	clocks[peer].await(through)
 }
 
-// inputsAwaited is the play where a round has fewer micro-batches than there
-// are ranks: a rank then comes to its next chunk before its input went round
-// the others, and waits for it (_PipelineScheduleRuntime._perform_action waits
-// for the receive). Each rank goes through its actions, one in a step, as soon
-// as what an action needs was made in a step before. As there are few
-// micro-batches, there are few steps.
+// inputsAwaited is the simulation of a schedule where a round has fewer
+// micro-batches than there are ranks: a rank then comes to its next chunk
+// before its input went round the others, and waits for it
+// (_PipelineScheduleRuntime._perform_action waits for the receive). Each rank
+// goes through its actions, one in a step, as soon as what an action needs was
+// made in a step before. As there are few micro-batches, there are few steps.
 func (lock *lockStep) inputsAwaited(clocks []Clock, schedule costmodel.Schedule) {
 	orders := make([][]action, len(clocks))
 	for rank := range orders {

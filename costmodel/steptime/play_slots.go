@@ -131,7 +131,7 @@ func (rank *playRank) advance() (ran bool) {
 	return ran
 }
 
-// next goes on to the next action.
+// next continues to the next action.
 func (rank *playRank) next() {
 	rank.action++
 	if rank.action < len(rank.rows[rank.row].jobs) {

@@ -250,7 +250,7 @@ func TestPlayMissing(t *testing.T) {
 }
 
 // TestPlayNoLink: what no link carries does not arrive, and neither does a step
-// of an order that nothing here plays end.
+// of an order that cannot be simulated end.
 func TestPlayNoLink(t *testing.T) {
 	s := costmodel.Schedule{Kind: costmodel.OneFOneB, Stages: 2, Chunks: 1, MicroBatches: 2}
 	stages := []Stage{{Forward: 1, Backward: 1}, {Rank: 1, Forward: 1, Backward: 1}}
@@ -268,8 +268,8 @@ func TestPlayNoLink(t *testing.T) {
 	}
 }
 
-// TestManyMicroBatches: by powers, so many as no play could run end when the
-// steady state says: from some number on, so many more take so much longer.
+// TestManyMicroBatches: by powers, more than a simulation could run end when
+// the steady state says: from some number on, so many more take so much longer.
 // Sums of whole numbers do not round, so that figures are equal.
 func TestManyMicroBatches(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 9))

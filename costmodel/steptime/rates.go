@@ -4,7 +4,7 @@ import (
 	"cmp"
 
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/costmodel/internal/elements"
+	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 )
 
 // passSeconds is the time of a pass on a device: its kernels run one after the
@@ -12,14 +12,14 @@ import (
 // read and written. Rates that are not known take no time.
 func passSeconds(device *costmodel.Device, pass costmodel.Pass, precision costmodel.Precision) float64 {
 	products, attention := device.FLOPS, device.AttentionFLOPS
-	if elements.Compute(precision) == 4 && device.FP32FLOPS > 0 {
-		products = device.FP32FLOPS // PyTorch uses TF32 only where it is told to
+	if ops.ComputeBytes(precision) == 4 && device.FP32FLOPS > 0 {
+		products = device.FP32FLOPS // PyTorch uses TF32 only if it is asked to
 	}
 	if attention <= 0 {
 		attention = products
 	}
 	unaligned := products
-	if elements.Compute(precision) == 2 && device.UnalignedFLOPS > 0 {
+	if ops.ComputeBytes(precision) == 2 && device.UnalignedFLOPS > 0 {
 		unaligned = device.UnalignedFLOPS
 	}
 	return over(pass.Products, products) + over(pass.Unaligned, unaligned) + over(pass.Attention, attention) +
@@ -27,7 +27,8 @@ func passSeconds(device *costmodel.Device, pass costmodel.Pass, precision costmo
 }
 
 // onOwn is a device with the rates of devmap's own engine, where those were
-// measured on it: all of them, as one kernel's was told from another's by them.
+// measured on it: all of them, because they distinguish one kernel from
+// another.
 func onOwn(device *costmodel.Device) *costmodel.Device {
 	if device.Own.FLOPS == 0 {
 		return device
@@ -41,7 +42,7 @@ func onOwn(device *costmodel.Device) *costmodel.Device {
 // bytes.
 func updateSeconds(device *costmodel.Device, bytes float64, precision costmodel.Precision) float64 {
 	rate := device.UpdateBytesPerSecond
-	if elements.Weight(precision) == 4 {
+	if ops.WeightBytes(precision) == 4 {
 		rate = device.FP32UpdateBytesPerSecond
 	}
 	return over(bytes, cmp.Or(rate, device.BytesPerSecond))

@@ -2,7 +2,7 @@ package steptime
 
 import (
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/costmodel/internal/elements"
+	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 )
 
 // replicas is one step where every GPU runs the whole model: all take the same
@@ -15,7 +15,7 @@ func (step *timing) replicas() float64 {
 	slowest := 0.
 	seen := make(map[costmodel.Device]bool)
 	for deviceIndex, device := range step.topo.Devices {
-		if !seen[device] { // thousands may be alike
+		if !seen[device] { // thousands may be equal
 			seen[device] = true
 			slowest = max(slowest, on(deviceIndex))
 		}
@@ -62,12 +62,12 @@ func (step *timing) replicaOn(device int) float64 {
 }
 
 // ddpBackward is the end of the last micro-batch, whose forward ends at clock:
-// a gradient is copied to its bucket, and the bucket's all-reduce runs beside
-// the kernels that follow (torch/csrc/distributed/c10d/reducer.cpp
-// mark_variable_ready, finalize_backward). Units stand for buckets of 25 MiB.
+// a gradient is copied to its bucket, and the bucket's all-reduce runs while
+// the kernels that follow run (torch/csrc/distributed/c10d/reducer.cpp
+// mark_variable_ready, finalize_backward). Units represent buckets of 25 MiB.
 func (step *timing) ddpBackward(deviceIndex int, clock Clock) float64 {
 	workload, device := &step.table.Workload, &step.topo.Devices[deviceIndex]
-	gpus, size := int64(len(step.topo.Devices)), elements.Weight(workload.Precision)
+	gpus, size := int64(len(step.topo.Devices)), ops.WeightBytes(workload.Precision)
 	var link, back float64
 	for unit := len(step.table.Units) - 1; unit >= 0; unit-- {
 		seconds := Unit(step.table, step.topo, deviceIndex, unit)

@@ -4,7 +4,7 @@ import (
 	"cmp"
 
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/costmodel/internal/elements"
+	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 )
 
 // sharded is one step of FSDP2, HSDP or ZeRO-3 on device. A unit is gathered
@@ -128,7 +128,7 @@ func (gather *gatherer) prefetched(unit, step int) float64 {
 // unshard copies a unit's shards to the gather's input, in the compute
 // precision (_fsdp_collectives.py all_gather_copy_in), and gathers them.
 func (gather *gatherer) unshard(weights int64) {
-	copied := float64(weights*(gather.compute+elements.Weight(gather.table.Workload.Precision))) / float64(gather.degree)
+	copied := float64(weights*(gather.compute+ops.WeightBytes(gather.table.Workload.Precision))) / float64(gather.degree)
 	gather.stream = max(gather.stream, gather.clock.Device) + over(copied, gather.strided())
 	gather.stream = gather.collect(gather.stream, ringPart(gather.degree)*float64(weights*gather.compute), gather.degree)
 }

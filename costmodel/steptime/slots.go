@@ -6,7 +6,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
-// line is a pipeline that is played: stages on ranks, with channels between
+// line is a pipeline that is simulated: stages on ranks, with channels between
 // them.
 type line struct {
 	*Ticks
@@ -16,7 +16,7 @@ type line struct {
 	stages  []lineStage
 	streams []*stream
 	all     []channel
-	times   []int64 // of which channels have a few each
+	times   []int64 // channels have a few each
 	passed  int     // how often rows were passed over
 }
 
@@ -58,7 +58,8 @@ func (ticks *Ticks) line(place []int) *line {
 	for i := range line.stages {
 		line.took(&line.stages[i])
 	}
-	// Before the first unit that runs kernels, and behind the last, nothing is sent.
+	// Before the first unit that runs kernels, and after the last, nothing is
+	// sent.
 	first, last := line.ends()
 	for i := first + 1; i <= last; i++ {
 		line.join(&line.stages[i-1], &line.stages[i])
@@ -118,7 +119,7 @@ func (line *line) join(from, to *lineStage) {
 	}
 }
 
-// joinTokens makes the channel by which the head tells the embedding what it
+// joinTokens makes the channel by which the head sends the embedding what it
 // generated; none where both are on one device.
 func (line *line) joinTokens() {
 	one, other := line.ends()
@@ -182,8 +183,8 @@ func (line *line) stream(from, to int) *stream {
 
 func (line *line) microBatches() int64 { return max(1, line.table.Workload.MicroBatches) }
 
-// step plays the line. When all gradients are there, and their norm went round
-// all ranks, every rank updates its weights.
+// step simulates the line. When all gradients are there, and their norm went
+// round all ranks, every rank updates its weights.
 func (line *line) step(place []int) int64 {
 	line.repeats()
 	var end, slowest int64

@@ -6,23 +6,24 @@ import (
 )
 
 // longRow is how often a rank repeats a row before it is looked at whether the
-// play repeats itself, and maxStates how many states are compared. patience is
-// how many jobs are played after that, one by one.
+// simulation repeats itself, and maxStates how many states are compared.
+// patience is how many jobs are simulated after that, one by one.
 const (
 	longRow   = 24
 	maxStates = 256
 	patience  = 1 << 20
 )
 
-// repeats plays a line whose first rank stops after every time of a long row,
-// until nothing else can run. What is left then, seen from that rank's clock, is
-// the state: where two are the same, all that lies between them comes again, and
-// is passed over as often as it comes. A play of integers that add up and wait
-// for the latest comes to such a state sooner or later (Baccelli, Cohen, Olsder
-// and Quadrat, Synchronization and Linearity, 1992, theorem 3.112), most within
-// a few micro-batches: any number of these then takes the time of a few, and
-// nothing is rounded. Where it is later than maxStates and many jobs are left,
-// the last states stand for those to come, and the step is near.
+// repeats simulates a line whose first rank stops after every time of a long
+// row, until nothing else can run. What is left then, seen from that rank's
+// clock, is the state: where two are the same, all that lies between them comes
+// again, and is passed over as often as it comes. A simulation of integers that
+// add up and wait for the latest comes to such a state sooner or later
+// (Baccelli, Cohen, Olsder and Quadrat, Synchronization and Linearity, 1992,
+// theorem 3.112), most within a few micro-batches: any number of these then
+// takes the time of a few, and nothing is rounded. Where it is later than
+// maxStates and many jobs are left, the last states represent those to come,
+// and the step is near.
 func (line *line) repeats() {
 	first := &line.ranks[0]
 	for first.row < len(first.rows) {
@@ -42,7 +43,7 @@ func (line *line) repeats() {
 	line.play()
 }
 
-// longRow plays one row of the first rank; false where it cannot.
+// longRow simulates one row of the first rank; false where it cannot.
 func (line *line) longRow(first *playRank) bool {
 	var states []state
 	row, looks := first.row, true
@@ -62,7 +63,7 @@ func (line *line) longRow(first *playRank) bool {
 		now := line.state()
 		if same := alike(states, &now, func(before *state) bool { return slices.Equal(before.clocks, now.clocks) }); same != nil {
 			line.pass(same, &now)
-			looks = false // what is left is played
+			looks = false // what is left is simulated
 			continue
 		}
 		states = append(states, now)
@@ -101,7 +102,7 @@ type state struct {
 
 func (line *line) state() state {
 	out := state{clock: line.ranks[0].clock, times: make([]int64, len(line.ranks))}
-	// What is over before the rank that asks for it gets there is all the same.
+	// What is over before the rank that asks for it gets there does not matter.
 	since := func(rank *playRank, clock int64) { out.clocks = append(out.clocks, max(rank.clock, clock)-out.clock) }
 	for i := range line.ranks {
 		rank := &line.ranks[i]

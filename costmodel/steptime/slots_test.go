@@ -9,8 +9,8 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
-// drawn is a random table and a topology. Times are small, so that many are
-// equal, or large.
+// randomTable is a random table and a topology. Times are small, so that many
+// are equal, or large.
 func drawn(random *rand.Rand, devices, units int) (*costmodel.Table, *costmodel.Topology) {
 	most := []int64{3, 20, 1 << 40}[random.IntN(3)]
 	pass := func() costmodel.Pass { return costmodel.Pass{Profiled: float64(random.Int64N(most)) / perSecond} }
@@ -70,8 +70,8 @@ func cutUp(random *rand.Rand, units, runs, devices int) []int {
 	return place
 }
 
-// TestSlots holds the player to the obvious form, on pipelines of every
-// schedule and device maps, in training, inference and generation.
+// TestSlots checks the simulation against the obvious form, on pipelines of
+// every schedule and device maps, in training, inference and generation.
 func TestSlots(t *testing.T) {
 	played := map[string]int{}
 	for seed := range uint64(3000) {
@@ -171,7 +171,7 @@ func TestEndlessSlots(t *testing.T) {
 	}
 }
 
-// TestManyGenerate: more micro-batches than are played take as many times as
+// TestManyGenerate: more micro-batches than are simulated take as many times as
 // long, about, and no longer to count.
 func TestManyGenerate(t *testing.T) {
 	table, topo := drawn(rand.New(rand.NewPCG(2, 13)), 3, 7)

@@ -54,7 +54,7 @@ func (line *line) ties(place []int) (end int64) {
 	return end
 }
 
-// sendTied sends the gradient of a use, once its last backward has run, behind
+// sendTied sends the gradient of a use, once its last backward has run, after
 // all that the stream sent before.
 func (line *line) sendTied(use tiedUse, from, to int) (arrived int64) {
 	ready, rank := line.lastBackward(use.unit)

@@ -4,7 +4,7 @@ import (
 	"sort"
 
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/costmodel/internal/elements"
+	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 )
 
 // folded are a topology and places by stages, where these are several GPUs
@@ -35,9 +35,9 @@ func stageTable(table *costmodel.Table, stage int) *costmodel.Table {
 // of is the table of what runs on a device.
 func (step *timing) of(device int) *costmodel.Table { return stageTable(step.table, device) }
 
-// message is the bytes that cross on the busiest GPU's port where a stage hands
-// on what a unit made: each GPU of the next stage receives what its replica
-// runs on, and the GPUs of this one send all of that between them.
+// message is the bytes that cross on the busiest GPU's port where a stage
+// passes on what a unit made: each GPU of the next stage receives what its
+// replica runs on, and the GPUs of this one send all of that between them.
 func message(from, to *costmodel.Table, unit int) int64 {
 	gpus := func(table *costmodel.Table) int64 { return table.Workload.DP.Count() * table.Workload.TP.Count() }
 	received := to.Units[unit].Work.Output
@@ -61,9 +61,9 @@ func (seconds *UnitSeconds) stage(table *costmodel.Table, stage *costmodel.Devic
 }
 
 // exchange adds to a unit's update what its replicas send in a step: its
-// parameters, gathered in the first forward, and its gradients, reduced behind
-// the last backward. No kernel of the stage runs beside the latter, and few
-// beside the former: none is counted.
+// parameters, gathered in the first forward, and its gradients, reduced after
+// the last backward. No kernel of the stage runs during the latter, and few
+// during the former: none is counted.
 func (seconds *UnitSeconds) exchange(table *costmodel.Table, stage *costmodel.Device, work *costmodel.Work) {
 	workload := &table.Workload
 	if workload.DP.Count() == 1 || work.Weights == 0 || workload.Mode != costmodel.Train {
@@ -78,7 +78,7 @@ func (seconds *UnitSeconds) exchange(table *costmodel.Table, stage *costmodel.De
 
 // exchanged is the bytes that a GPU sends to the other replicas of its unit.
 func exchanged(table *costmodel.Table, work *costmodel.Work) float64 {
-	degree, each := shards(table), elements.Weight(table.Workload.Precision)
+	degree, each := shards(table), ops.WeightBytes(table.Workload.Precision)
 	weights, grads := float64(work.Weights*each), float64(work.Trained*each)
 	replicas := table.Workload.DP.Count() / degree
 	return ringPart(degree)*(weights+grads) + 2*ringPart(replicas)*grads/float64(degree)

@@ -7,7 +7,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
-// TestStageOfGPUs: a unit on T GPUs takes besides what their sums send round a
+// TestStageOfGPUs: a unit on T GPUs also takes what their sums send round a
 // ring, 2(T − 1)/T of the bytes, and its update what the replicas exchange: the
 // weights gathered and the gradients reduced over the shards, and summed over
 // the copies of these.

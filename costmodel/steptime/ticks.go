@@ -7,12 +7,12 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/order"
 )
 
-// Ticks are the times of a table on a topology in whole picoseconds, as devmap's
-// own engine counts them: integers, so that whoever plays the same step comes to
-// the same end. Nothing waits for a host. What a pass takes follows from its
-// kernels (package recipe) and the rates of the device: those measured of this
-// engine's kernels where a topology has them, else those of package catalogue,
-// which are of PyTorch's.
+// Ticks are the times of a table on a topology in whole picoseconds, as
+// devmap's own engine counts them: integers, so that whoever simulates the same
+// step comes to the same end. Nothing waits for a host. What a pass takes
+// follows from its kernels (package recipe) and the rates of the device: those
+// measured of this engine's kernels where a topology has them, else those of
+// package catalogue, which are of PyTorch's.
 //
 // A step that may take longer than 2^61 of them, 26 days, is counted in ticks
 // that are as many times longer as it takes.

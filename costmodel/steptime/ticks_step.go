@@ -19,12 +19,12 @@ func (ticks *Ticks) Step(place []int) int64 {
 	return ticks.line(place).step(place)
 }
 
-// manyGenerate is up to how many micro-batches generation is played with, as
+// manyGenerate is up to how many micro-batches generation is simulated with, as
 // all of them have tokens on their way at once.
 const manyGenerate = 1 << 12
 
-// near is the step of more micro-batches than generation is played with: every
-// further one is taken for as long as those of the second half of these.
+// near is the step of more micro-batches than generation is simulated with:
+// every further one is taken for as long as those of the second half of these.
 func (ticks *Ticks) near(place []int) int64 {
 	step := func(count int64) int64 {
 		fewer, table := *ticks, *ticks.table

@@ -79,6 +79,6 @@ func (step *timing) microBatches() float64 { return float64(max(1, step.table.Wo
 // tokens is how many tokens are generated after the first.
 func (step *timing) tokens() float64 { return float64(step.table.Workload.NewTokens) }
 
-// onDisk is the place of units that are on disk, beside device indices; those
+// onDisk is the place of units that are on disk, next to device indices; those
 // in the host's memory are at −1.
 const onDisk = -2

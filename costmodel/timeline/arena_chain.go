@@ -23,7 +23,7 @@ type ArenaChain struct {
 	scratch       sparse
 	stack         arenaStacks
 	leastIn       []border // of a run that begins at a unit, not the first, or before it
-	leastOut      []border // of one that ends behind a unit, not the last, or later
+	leastOut      []border // of one that ends after a unit, not the last, or later
 	norms, ids    int64
 	ends          arenaEnds
 
@@ -240,7 +240,7 @@ func (chain *ArenaChain) messages(sum *arenaSum, place Rank) int64 {
 	return all
 }
 
-// run adds what a run of units has besides.
+// run adds what else a run of units has.
 func (chain *ArenaChain) run(sum *arenaSum, at costmodel.Interval) {
 	before, end := &chain.sums[at.First], &chain.sums[at.End]
 	sum.results += end.results - before.results
@@ -309,7 +309,7 @@ func (chain *ArenaChain) idBuffers(place Rank) int64 {
 	return 0
 }
 
-// depths are the micro-batches in flight, worked out once a rank.
+// depths are the micro-batches in flight, computed once a rank.
 func (chain *ArenaChain) depths(place Rank) []int64 {
 	if place.Schedule.Kind == "" { // one after another
 		return slices.Repeat([]int64{1}, len(place.Chunks))

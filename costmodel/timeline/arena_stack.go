@@ -4,7 +4,7 @@ import "github.com/devmap-dev/devmap/costmodel"
 
 // arenaStack is the stack of one micro-batch through a device's runs so far:
 // what they save and their gradients, and the most in a forward and in a
-// backward. Runs join as folds do: what runs later stands on what was saved
+// backward. Runs join as folds do: what runs later lies above what was saved
 // before it, and what is before it runs back on the gradients of what is later.
 type arenaStack struct{ saved, grads, forward, backward int64 }
 
@@ -21,9 +21,10 @@ func (stack arenaStack) size() int64 { return max(stack.forward, stack.backward,
 
 // arenaStacks answer for the stack of any run of units.
 type arenaStacks struct {
-	// writes is a unit's forward with the input behind that it writes, leaves
-	// without, as it writes what leaves the run: above what was saved before all
-	// units. back is its backward, less the gradients of the units before it.
+	// writes is a unit's forward with the input behind it that it writes,
+	// leaves without, as it writes what leaves the run: above what was saved
+	// before all units. back is its backward, less the gradients of the units
+	// before it.
 	writes, leaves, back sparse
 }
 

@@ -7,8 +7,8 @@ import (
 
 // events are what is alive at the lines of the device's program, in their
 // order: of buffers that are not there throughout, from the line that writes
-// one first to the last that reads it before it is written anew. A receive has
-// what the pass behind it has and less, a send what the one before it left, so
+// one first to the last that reads it before it is written again. A receive has
+// what the pass after it has and less, a send what the one before it left, so
 // that passes and steps are all the moments.
 func (place *arena) events(emit func(Event)) {
 	emit(Event{Change: place.throughout, What: "weights"})
@@ -68,7 +68,7 @@ func (step *arenaStep) pass(action order.Action) {
 }
 
 // forth is a chunk's forward. A unit writes its output where the next one keeps
-// its input, or adds to it; behind the last one it is the message out.
+// its input, or adds to it; after the last one it is the message out.
 func (step *arenaStep) forth(piece *arenaChunk) {
 	for i, unit := range piece.units {
 		regions := &unit.Regions

@@ -6,7 +6,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
-// Resident is what a device holds besides its units.
+// Resident is what a device holds in addition to its units.
 type Resident struct {
 	Workspace int64 // throughout, where the device runs matrix products
 	Output    int64 // from the end of forward on: the model's outputs, copied to the input's device
@@ -18,9 +18,9 @@ type Resident struct {
 	LastGradients bool
 }
 
-// ResidentOn is what the device of this index holds besides its units. The
-// input's device gets the outputs even where it holds no unit: the caller put
-// the input there.
+// ResidentOn is what the device of this index holds in addition to its units.
+// The input's device gets the outputs even where it holds no unit: the caller
+// put the input there.
 func ResidentOn(table *costmodel.Table, index int, device *costmodel.Device, idle bool) Resident {
 	var resident Resident
 	if table.Workload.Mode == costmodel.Load {
@@ -37,8 +37,8 @@ func ResidentOn(table *costmodel.Table, index int, device *costmodel.Device, idl
 }
 
 // DeviceMap is the engine of one device under a device map, and of a replica
-// whose parameters are whole: a step through the units that it holds, which
-// stand in time order.
+// whose parameters are whole: a step through the units that it holds, in time
+// order.
 func DeviceMap(mode costmodel.Mode, held []*costmodel.Unit, resident Resident) Producer {
 	return func(emit func(Event)) { deviceMap(mode, unitList(held), &resident, emit) }
 }
@@ -102,9 +102,9 @@ const (
 	deviceFigures
 )
 
-// deviceClosed is a device map's closed form, by whether the last gradients
-// are there and the outputs dropped. What a unit holds to the end of the body
-// is no figure of its own: the peak of forward counts it.
+// deviceClosed is a device map's closed form, by whether the last gradients are
+// there and the outputs dropped. What a unit holds until the end of the body
+// has no figure of its own: the peak of forward counts it.
 var deviceClosed = sync.OnceValue(func() *[2][2]closed {
 	forms := new([2][2]closed)
 	for last := range forms {

@@ -3,8 +3,8 @@ package timeline
 import "github.com/devmap-dev/devmap/costmodel"
 
 // Event is a change of what a device holds, and a moment to look at: first
-// Change comes and stays (or goes, where it is negative), then Over is there
-// besides for a while. Both are bytes by category.
+// Change comes and stays (or goes, if it is negative), then Over is there in
+// addition for a while. Both are bytes by category.
 type Event struct {
 	Change, Over costmodel.Memory
 	// What and Layer name the moment together, once it is the peak: "forward

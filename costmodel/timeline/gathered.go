@@ -3,18 +3,18 @@ package timeline
 import "github.com/devmap-dev/devmap/costmodel"
 
 // gathered is the engine of one rank of DeepSpeed's: the step is that of a GPU
-// with the whole model. Beside each layer stands what ZeRO 3 has gathered by
-// then, module by module, or ZeRO 1 and 2's bucket, and what reduction takes
-// where gradients fill the bucket.
+// with the whole model. Each layer also has what ZeRO 3 has gathered by then,
+// module by module, or ZeRO 1 and 2's bucket, and what reduction takes where
+// gradients fill the bucket.
 func gathered(table *costmodel.Table, held unitList, resident Resident) Producer {
 	return func(emit func(Event)) {
 		DeviceMap(table.Workload.Mode, held, resident)(beside(held, emit))
 	}
 }
 
-// beside adds to the moments of each layer what stands beside it. Reduction is
-// set off by the hook of one of the layer's gradients: counted while all that
-// the layer kept is there.
+// in addition to adds to the moments of each layer what is next to it.
+// Reduction is set off by the hook of one of the layer's gradients: counted
+// while all that the layer kept is there.
 func beside(held unitList, emit func(Event)) func(Event) {
 	layers, outputs := make(map[string]*costmodel.LayerMemory), make(map[string]int64)
 	var loss *costmodel.LayerMemory

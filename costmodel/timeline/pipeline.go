@@ -28,7 +28,7 @@ type Rank struct {
 //     until the next backward has made its own (HoldsGradient).
 //   - The first backward of a stage makes its gradients, later ones add to them.
 //   - What replicas of a stage cut of its parameters is gathered in its first
-//     forward and given back behind the last backward ([stageShards]).
+//     forward and released after the last backward ([stageShards]).
 //
 // Which of these an engine does is data of its runtime.
 //

@@ -5,7 +5,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/order"
 )
 
-// repeating tells the events of a schedule's phases, of as many times as there
+// repeating emits the events of a schedule's phases, of as many times as there
 // are for any number of micro-batches.
 type repeating struct {
 	told func(Event)
@@ -21,7 +21,7 @@ func (step *repeating) tell(event Event) {
 	step.told(event)
 }
 
-// run tells a phase by its ends: what is passed over changes what there is by
+// run emits a phase by its ends: what is passed over changes what there is by
 // what the second time does, as often.
 func (step *repeating) run(phase *order.Phase, act func(order.Action)) {
 	step.each = costmodel.Memory{}

@@ -170,8 +170,8 @@ func (step *shardedStep) order() []*costmodel.Group {
 	return out
 }
 
-// prefetch issues the all-gather of the next group in backward's order, of
-// which the rest is returned.
+// prefetch issues the all-gather of the next group in backward's order, and
+// returns the rest.
 func (step *shardedStep) prefetch(next []*costmodel.Group) []*costmodel.Group {
 	if len(next) > 0 && !next[0].StaysGathered {
 		step.gather(next[0])
@@ -208,7 +208,7 @@ func (step *shardedStep) reduceGrads(group *costmodel.Group) {
 	step.at(reducing, group)
 	gone := group.LastGrad
 	if step.accumulates() && step.table.Workload.Strategy.Traits().Groups < 2 {
-		gone += group.Reduced // added to what was there; HSDP's all-reduce holds it to the end
+		gone += group.Reduced // added to what was there; HSDP's all-reduce keeps it to the end
 	}
 	step.emit(Event{Change: gradients(-gone)})
 }

@@ -6,11 +6,11 @@ import (
 )
 
 // StageChain answers for any rank of a pipeline without its units, which a
-// [Pipeline] tells one by one: by a [Chain] for the units inside a stage, the
-// summaries of its first and last unit, which meet the stage's buffers, and
-// a closed form for each schedule and rank that it is asked for. An answer
-// takes O(1) for each stage and for each moment of the form, whatever the
-// number of micro-batches. One goroutine may ask at a time.
+// [Pipeline] walks one by one: by a [Chain] for the units inside a stage, the
+// summaries of its first and last unit, which meet the stage's buffers, and a
+// closed form for each schedule and rank that it is asked for. An answer takes
+// O(1) for each stage and for each moment of the form, whatever the number of
+// micro-batches. One goroutine may ask at a time.
 type StageChain struct {
 	table      *costmodel.Table
 	first      *Chain // with no gradients yet
@@ -19,8 +19,8 @@ type StageChain struct {
 	againForms [4][]Summary
 	padding    []int64 // prefix sums of StatePadding
 	shared     bool    // its parameters are cut over replicas
-	// leastIn and leastOut are the smallest message into a stage that begins
-	// at a unit or before it, and out of one that ends behind it or later.
+	// leastIn and leastOut are the smallest message into a stage that begins at
+	// a unit or before it, and out of one that ends after it or later.
 	leastIn, leastOut []int64
 
 	forms map[ranked]*closed

@@ -4,7 +4,7 @@ import "github.com/devmap-dev/devmap/costmodel"
 
 // Floor is at most [StageChain.Peak] of the same rank, and of every one that
 // holds these units and more: what a search may rest on where messages differ
-// in size, as a stage then holds less with a unit more where that one hands on
+// in size, as a stage then holds less with a unit more where that one passes on
 // less. Its empty chunks may be filled; where grows, it has one chunk, to which
 // units may be added on both sides.
 //

@@ -50,7 +50,7 @@ func TestStageFloor(t *testing.T) {
 	}
 }
 
-// vary draws messages of one size for some tables, and for others padding that
+// vary gives some tables random messages of one size, and others padding that
 // the end of the model takes away.
 func vary(rng *rand.Rand, table *costmodel.Table) {
 	even, padded := rng.IntN(3) == 0, rng.IntN(3) == 0

@@ -15,10 +15,10 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/hf"
 )
 
-// TestStageForms: the closed form of a pipeline's stage, which the solver
-// asks, is the walk's peak, for drawn stretches of every built-in model under
-// drawn workloads. Random tables (TestStageChain) hold the two to
-// each other too, but draw only what a table is meant to hold.
+// TestStageForms: the closed form of a pipeline's stage, which the solver asks,
+// is the walk's peak, for random stretches of every built-in model under random
+// workloads. Random tables (TestStageChain) hold the two to each other too, but
+// draw only what a table is meant to hold.
 func TestStageForms(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("../../fixtures/models/*/config.json")
@@ -71,7 +71,7 @@ func stageTable(g *modelgraph.Graph, w costmodel.Workload) (*costmodel.Table, er
 	return table, err
 }
 
-// drawStages draws the workload of a pipeline.
+// randomStages returns a random workload of a pipeline.
 func drawStages(rng *rand.Rand) costmodel.Workload {
 	w := costmodel.Workload{
 		Strategy: costmodel.Pipeline, World: 4, Mode: pick(rng, costmodel.Train, costmodel.Train, costmodel.Infer, costmodel.Load),
@@ -92,7 +92,7 @@ func drawStages(rng *rand.Rand) costmodel.Workload {
 	return w
 }
 
-// compareForms compares the two forms on stages drawn from a table.
+// compareForms compares the two forms on random stages of a table.
 func compareForms(t *testing.T, rng *rand.Rand, file string, table *costmodel.Table) {
 	t.Helper()
 	chain, n := timeline.NewStageChain(table), len(table.Units)

@@ -50,8 +50,8 @@ func (shards *stageShards) forward(unit *costmodel.Unit, at int, emit func(Event
 	})
 }
 
-// reduce is the end of a unit's last backward: its parameters are given back,
-// its gradients copied to the input of a reduce-scatter, whose output are the
+// reduce is the end of a unit's last backward: its parameters are released, its
+// gradients copied to the input of a reduce-scatter, whose output are the
 // rank's part of them.
 func (shards *stageShards) reduce(unit *costmodel.Unit, at int, emit func(Event)) {
 	group := shards.groups[at]
@@ -79,7 +79,7 @@ func (shards *stageShards) summarise(summary *Summary, unit *costmodel.Unit, at 
 	}
 }
 
-// shardedList are the units of a stage, of which the one at first is a table's.
+// shardedList are the units of a stage; the first one is a table's.
 type shardedList struct {
 	unitList
 	shards *stageShards
@@ -113,7 +113,7 @@ func (summary *Summary) shardFolds() (gather, reduce Fold) {
 	return gather, Fold{Net: net, Peak: net + summary.Reducing}
 }
 
-// shared reports a stretch in which something is gathered, or that stands in
+// shared reports a stretch in which something is gathered, or that is part of
 // such a stage.
 func (summary *Summary) shared() bool { return max(summary.Gathering, summary.Gathered) > 0 }
 

@@ -2,10 +2,10 @@ package timeline
 
 import "github.com/devmap-dev/devmap/costmodel"
 
-// stretch is units that run one after another, as an engine sees them: it
-// makes the events of each part of a step. [unitList] makes them layer by layer,
-// a [Summary] as one that stands for all, so that an engine is written once
-// for both readings.
+// stretch is units that run one after another, as an engine sees them: it makes
+// the events of each part of a step. [unitList] makes them layer by layer, a
+// [Summary] as one that represents all, so that an engine is written once for
+// both readings.
 type stretch interface {
 	totals() totals
 	// static is what is there throughout.
@@ -15,7 +15,7 @@ type stretch interface {
 	forward(emit func(Event))
 	bodyEnd(emit func(Event))
 	head(emit func(Event))
-	// infer is a forward of which nothing stays.
+	// infer is a forward that keeps nothing.
 	infer(emit func(Event))
 	backward(emit func(Event))
 	// last is each unit's backward where it runs after that of all others.
@@ -28,7 +28,7 @@ type totals struct {
 	products    bool // anything in it runs matrix products
 }
 
-// unitList is a stretch of which each layer's events are told.
+// unitList is a stretch whose layers' events are listed one by one.
 type unitList []*costmodel.Unit
 
 func (all unitList) totals() totals {
@@ -148,7 +148,7 @@ func (all unitList) backward(emit func(Event)) {
 
 func unitBackward(unit *costmodel.Unit, emit func(Event)) {
 	if unit.CheckpointedOutput > 0 {
-		// What it handed on stays until the next unit's backward is done.
+		// What it passed on stays until the next unit's backward is done.
 		emit(Event{What: "backward of ", Layer: unit.Name})
 		emit(Event{Change: activations(-unit.CheckpointedOutput)})
 	}

@@ -20,8 +20,8 @@ type Summary struct {
 	HeadPeak          int64 // peak when Saved and CacheGrowth are there, above them
 	Products          bool  // anything in it runs matrix products
 	// Where replicas of a pipeline's stage cut its parameters: Gathering is the
-	// peak of the first forward, above Static, which leaves Gathered besides what
-	// is saved; Reducing that of the reduction behind the last backward, above
+	// peak of the first forward, above Static, which leaves Gathered and what
+	// is saved; Reducing that of the reduction after the last backward, above
 	// what it leaves: Reduced in the place of Gathered and Grads.
 	Gathering, Gathered, Reducing, Reduced int64
 }
@@ -151,7 +151,7 @@ func (summary *Summary) last(emit func(Event)) {
 	emit(Fold{0, summary.LastBackward}.event("last backward"))
 }
 
-// event stands for the whole sequence that was folded.
+// event represents the whole sequence that was folded.
 func (fold Fold) event(what string) Event {
 	return Event{Change: activations(fold.Net), Over: activations(fold.Peak - fold.Net), What: what}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/timeline"
 )
 
-// randomUnits draws units as an engine makes them: training keeps no KV
-// cache, inference saves nothing for backward and recomputes nothing.
+// randomUnits returns random units as an engine makes them: training keeps no
+// KV cache, inference saves nothing for backward and recomputes nothing.
 func randomUnits(rng *rand.Rand, mode costmodel.Mode) []costmodel.Unit {
 	size := func() int64 {
 		if rng.IntN(4) == 0 {
@@ -125,7 +125,7 @@ func TestJoin(t *testing.T) {
 	}
 }
 
-// TestWalkByHand is one step worked out on paper: weights 10 + 5, states 20,
+// TestWalkByHand is one step computed on paper: weights 10 + 5, states 20,
 // gradients that stay from backward, and the loss behind two layers.
 func TestWalkByHand(t *testing.T) {
 	block := &costmodel.Unit{Products: true, Params: 10, OptimizerState: 20, Layers: []costmodel.LayerMemory{{Layer: "h", Saved: 100, Forward: 130, Backward: 40, BackwardGrads: 10, Grads: 10}}}
@@ -136,7 +136,7 @@ func TestWalkByHand(t *testing.T) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 	// Generation: weights 10, a body that holds 30 of the embedding, a cache of
-	// 50 that grows by 40 with 25 beside it in the last token; outputs of 9.
+	// 50 that grows by 40, and 25 more in the last token; outputs of 9.
 	embed := &costmodel.Unit{Params: 10, Layers: []costmodel.LayerMemory{{Layer: "embed", UntilBodyEnd: 30, Forward: 30}}}
 	for grown, want := range map[int64]timeline.Peak{
 		0:  {At: "forward of a", Memory: costmodel.Memory{Params: 10, Workspace: 3, KVCache: 50, Activations: 30 + 20}},
@@ -147,8 +147,8 @@ func TestWalkByHand(t *testing.T) {
 			t.Errorf("grown by %d: %+v, want %+v", grown, got, want)
 		}
 	}
-	// Nothing but lookups: no workspace. Outputs of which the caller drops all
-	// but the loss are gone when the gradients come.
+	// Nothing but lookups: no workspace. Outputs that the caller drops but for
+	// the loss are gone when the gradients come.
 	lookup := &costmodel.Unit{Params: 10, Padding: 2, Layers: []costmodel.LayerMemory{{Layer: "embed", Saved: 8, Forward: 8, Backward: 40, BackwardGrads: 40, Grads: 40}}}
 	got = timeline.Walk(timeline.DeviceMap(costmodel.Train, []*costmodel.Unit{lookup}, timeline.Resident{Workspace: 3, Output: 20, OutputDropped: true}))
 	want = timeline.Peak{At: "backward of embed", Memory: costmodel.Memory{Params: 10, Workspace: 2, Activations: 8, Grads: 40}}

@@ -98,7 +98,7 @@ func (read *reading) truth(place string, t *truth) bool {
 	return bool(*t)
 }
 
-// parseDNNPartitioning reads such a file; name stands in errors, which are
+// parseDNNPartitioning reads such a file; name is in errors, which are
 // [*modelgraph.SyntaxError]. Members that the format does not know are passed
 // over, as its README allows. A cycle is named where the edges have another
 // fault; else it is the solver's to find.

@@ -33,9 +33,9 @@ func graphOf(t *testing.T, name string) *modelgraph.Graph {
 	return g
 }
 
-// TestGraphTotals holds the layers to the totals of the authors' files, summed
-// apart from the parser: as many as there are units to place, forward and
-// backward times in seconds, bytes.
+// TestGraphTotals checks the layers against the totals of the authors' files,
+// summed apart from the parser: as many as there are units to place, forward
+// and backward times in seconds, bytes.
 func TestGraphTotals(t *testing.T) {
 	t.Parallel()
 	for _, want := range []struct {

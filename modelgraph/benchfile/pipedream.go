@@ -33,7 +33,7 @@ const (
 	stageMark = fieldMark + "stage_id="
 )
 
-// parsePipeDream reads a profile; name stands in errors, which are
+// parsePipeDream reads a profile; name is in errors, which are
 // [*modelgraph.SyntaxError]. Whether the graph has a cycle is not looked at.
 func parsePipeDream(name string, data []byte) (*PipeDream, error) {
 	file := &PipeDream{}

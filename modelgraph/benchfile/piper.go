@@ -41,10 +41,10 @@ type piperWay struct {
 	ID   string // "vanilla", "activation recomp"
 	Time float64
 	// Parameters are the weights' bytes. The layer holds PerMicroBatch bytes
-	// for each micro-batch in flight and Fixed bytes besides.
+	// for each micro-batch in flight and Fixed bytes on top.
 	Parameters, PerMicroBatch, Fixed float64
-	// SyncForward and SyncBackward are bytes that an edge costs besides its
-	// own, by the index in Edges of an edge into and out of the layer.
+	// SyncForward and SyncBackward are bytes that an edge costs in addition to
+	// its own, by the index in Edges of an edge into and out of the layer.
 	SyncForward, SyncBackward map[int]float64
 }
 
@@ -88,7 +88,7 @@ type piperEdge struct {
 
 func (edge piperEdge) ends() [2]*int { return [2]*int{edge.From, edge.To} }
 
-// parsePiper reads such a file; name stands in errors, which are
+// parsePiper reads such a file; name is in errors, which are
 // [*modelgraph.SyntaxError]. Members that the format does not know are passed
 // over, as its README allows. A cycle is named where the edges have another
 // fault; else it is the solver's to find.

@@ -15,7 +15,7 @@ const (
 // graph is the workload as a model with declared costs: each node as it runs
 // without tensor parallelism and without recomputation, times taken for
 // seconds. A file gives forward and backward together; recomputation adds a
-// forward pass, which tells the two apart, and where it is not given forward
+// forward pass, which distinguishes the two, and where it is not given forward
 // is taken for a third.
 func (file *Piper) graph(name string) (*modelgraph.Graph, error) {
 	nodes := make([]modelgraph.Layer, len(file.Nodes))

@@ -19,7 +19,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// drawn is a drawn config and what diffusers 0.42.1 makes of it
+// randomComponent is a random config and what diffusers 0.42.1 makes of it
 // (fixtures/oracle/components.py): lists, or their digests.
 type drawn struct {
 	Case            string
@@ -52,7 +52,7 @@ func drawnComponents(tb testing.TB) []drawn {
 }
 
 // TestComponents: names, shapes and order of the parameters and buffers of
-// drawn configs are diffusers'.
+// random configs are diffusers'.
 func TestComponents(t *testing.T) {
 	classes := map[string]bool{}
 	for _, c := range drawnComponents(t) {

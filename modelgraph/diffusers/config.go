@@ -149,7 +149,7 @@ func (cfg *config) sizes(field string) []int64 {
 	return sizes
 }
 
-// sizesFor is a list of as many sizes as there are blocks; one size stands for
+// sizesFor is a list of as many sizes as there are blocks; one size counts for
 // all of them.
 func (cfg *config) sizesFor(field string, blocks int) []int64 {
 	if cfg.fields[field].Kind() != '[' {
@@ -166,7 +166,7 @@ func (cfg *config) forBlocks(field string, sizes []int64, blocks int) []int64 {
 	return sizes
 }
 
-// flags are so many switches; one stands for all.
+// flags are so many switches; one counts for all.
 func (cfg *config) flags(field string, blocks int) []bool {
 	if cfg.fields[field].Kind() != '[' {
 		return slices.Repeat([]bool{cfg.flag(field)}, blocks)
@@ -188,15 +188,15 @@ func (cfg *config) words(field string) []string {
 	return words
 }
 
-// only refuses a field that has another value than those, as they stand in
-// JSON: what it would do to the modules is not known here.
+// only refuses a field that has another value than those, as they are in JSON:
+// what it would do to the modules is not known here.
 func (cfg *config) only(field string, values ...string) {
 	if value := string(cfg.fields[field]); value != "" && !slices.Contains(values, value) {
 		cfg.fail(field, "%s of a %s is not known here (known: %s)", short(cfg.fields[field]), cfg.class, strings.Join(values, ", "))
 	}
 }
 
-// kinds refuses block types that are not known, and tells how many there are.
+// kinds refuses block types that are not known, and returns how many there are.
 func (cfg *config) kinds(field string, known ...string) []string {
 	words := cfg.words(field)
 	for i, word := range words {

@@ -121,7 +121,7 @@ func (pipeline *Pipeline) member(name string, value jsontext.Value, fault func(p
 	return nil
 }
 
-// weightless are classes of what a pipeline holds besides models.
+// weightless are classes of what a pipeline holds in addition to models.
 func weightless(class string) bool {
 	return slices.ContainsFunc([]string{"Scheduler", "Tokenizer", "TokenizerFast", "Processor", "FeatureExtractor", "ImageProcessorPil", "ImageProcessorFast"},
 		func(ending string) bool { return strings.HasSuffix(class, ending) })

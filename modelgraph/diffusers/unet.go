@@ -112,9 +112,9 @@ func (sizes *unetSizes) downBlock(block module, index int, in int64, cross, samp
 }
 
 // upBlock is UpBlock2D or CrossAttnUpBlock2D, whose residual blocks read the
-// outputs of the way down beside.
+// outputs of the way down at its level.
 func (sizes *unetSizes) upBlock(block module, index int, cross bool) {
-	level := len(sizes.widths) - 1 - index // the block of the way down beside it
+	level := len(sizes.widths) - 1 - index // the block of the way down at its level
 	out, skipped, before := sizes.widths[level], sizes.widths[max(0, level-1)], sizes.widths[min(level+1, len(sizes.widths)-1)]
 	layers := int(sizes.layers[level]) + 1
 	if cross {

@@ -75,7 +75,7 @@ func albertRuns(cfg *config, layers, groups int64) []int64 {
 	return runs
 }
 
-// albertLayer is AlbertLayer, whose last norm stands first.
+// albertLayer is AlbertLayer, whose last norm comes first.
 func (model *narrow) albertLayer(modules *builder, name string) {
 	hidden, attention, last := model.hidden, dot(name, "attention"), dot(name, "full_layer_layer_norm")
 	addLayerNorm(modules, last, hidden, name)

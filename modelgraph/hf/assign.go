@@ -19,8 +19,8 @@ type assignment struct {
 	state   map[string]*filling // state dict of the module
 	order   []*filling          // the same, in module order
 	modules map[string]int      // module path to layer
-	// extras are stored tensors that the module gets beside or in place of
-	// its own (quantised storage), by module name.
+	// extras are stored tensors that the module gets next to or in place of its
+	// own (quantised storage), by module name.
 	extras     map[string]*filling
 	extraOrder []*filling
 	quantised  map[string]bool // module paths that hold extras
@@ -125,7 +125,7 @@ func (assigned *assignment) place(t *safetensors.Tensor) {
 	}
 }
 
-// rebuild makes the graph anew: its sizes and ties have changed.
+// rebuild makes the graph again: its sizes and ties have changed.
 func (assigned *assignment) rebuild() (*modelgraph.Graph, error) {
 	for i := range assigned.graph.Layers {
 		for j := range assigned.graph.Layers[i].Params {

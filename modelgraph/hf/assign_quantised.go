@@ -9,8 +9,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/safetensors"
 )
 
-// quantisedSuffixes end the names of tensors that quantised formats store
-// beside or in place of a weight.
+// quantisedSuffixes end the names of tensors that quantised formats store next
+// to or in place of a weight.
 var quantisedSuffixes = []string{
 	".qweight", ".qzeros", ".scales", ".g_idx", // GPTQ, AWQ
 	"_scale_inv", "_scale", "_scale_2", // FP8, compressed-tensors, NVFP4

@@ -21,24 +21,24 @@ type attention struct {
 	scale, scoreCap, qkEpsilon           float64
 	names                                attentionNames      // zero: a llama's
 	qkNormWhole                          bool                // the norms go over all heads at once
-	gated                                bool                // q_proj makes a gate beside q
+	gated                                bool                // q_proj makes a gate next to q
 	unturned                             bool                // positions do not enter
-	extra                                []modelgraph.Tensor // behind the projections, in place of q_norm and k_norm
+	extra                                []modelgraph.Tensor // after the projections, in place of q_norm and k_norm
 }
 
 // attentionNames are the projections of an attention that does not have a
 // llama's: q, k, v and out, or all three in one.
 type attentionNames struct {
 	q, k, v, fused, out string
-	keysFirst           bool // k and v stand before q
+	keysFirst           bool // k and v precede q
 }
 
 // headDefaults are a family's defaults for head counts and width; kv 0: as
 // many as q, dim 0: hidden / q.
 type headDefaults struct{ q, kv, dim int64 }
 
-// groupedAttention reads heads, KV heads and head width. A null count or
-// width is worked out, whatever the family's default.
+// groupedAttention reads heads, KV heads and head width. A null count or width
+// is computed, whatever the family's default.
 func groupedAttention(cfg *config, hidden int64, def headDefaults) attention {
 	attn := attention{dim: hidden, heads: cfg.pos(def.q, "num_attention_heads")}
 	attn.kvHeads = cfg.orNull(def.kv, attn.heads, "num_key_value_heads")
@@ -111,14 +111,14 @@ func (attn attention) op() modelgraph.Attention {
 }
 
 // dividesHidden faults heads that do not divide the hidden size.
-func (cfg *config) dividesHidden(hidden, heads int64) {
+func (cfg *fieldSet) dividesHidden(hidden, heads int64) {
 	if hidden%heads != 0 {
 		cfg.fail("num_attention_heads", "%d does not divide hidden_size %d", heads, hidden)
 	}
 }
 
 // product is x × y, a size of its own; y comes from the named field.
-func (cfg *config) product(name string, x, y int64) int64 {
+func (cfg *fieldSet) product(name string, x, y int64) int64 {
 	if y > 0 && x > maxDim/y {
 		cfg.fail(name, "%d × %d is more than 2^40", x, y)
 		return 1

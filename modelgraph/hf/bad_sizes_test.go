@@ -21,8 +21,8 @@ var badSizes = []string{
 // them None (or, in remote code, a default of None).
 var nullable = wordSet("head_dim num_key_value_heads sliding_window n_inner word_embed_proj_dim q_lora_rank pooler_output_size attention_chunk_size max_token_len max_window_layers kv_channels rotary_dim shared_intermediate_size projection_size")
 
-// TestBadSizes: a size that is none is refused at its field, with the value,
-// in every family and every field that a default may stand in for; a default
+// TestBadSizes: a value that is not a size is refused at its field, with the
+// value, in every family and every field that a default may replace; a default
 // never takes its place.
 func TestBadSizes(t *testing.T) {
 	for _, family := range slices.Sorted(maps.Keys(families)) {
@@ -98,7 +98,7 @@ func checkBadSize(t *testing.T, base fields, place, bad string) {
 	}
 }
 
-// asQuoted is a word that is no JSON as the test's encoder has to write it.
+// asQuoted is a word outside JSON as the test's encoder has to write it.
 func asQuoted(bad string) string {
 	if slices.Contains(nonFinite, bad) {
 		return `"` + bad + `"`
@@ -115,7 +115,7 @@ func asFields(t *testing.T, data []byte) fields {
 	return c
 }
 
-// TestNotFinite: words that are no JSON harm only where a number is read.
+// TestNotFinite: words outside JSON harm only where a number is read.
 func TestNotFinite(t *testing.T) {
 	for text, want := range map[string]string{
 		`[NaN,Infinity,-Infinity,-1]`:    `["NaN","Infinity","-Infinity",-1]`,

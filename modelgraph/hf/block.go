@@ -4,9 +4,9 @@ import "slices"
 
 // blockForm is how a decoder layer is put together: the modules' names, empty
 // for those that are not there, and the order they are registered in. A norm
-// before a part reads the residual stream; one behind a part reads its result
-// and adds the residual; without one behind, the part itself adds it. Without
-// a feed-forward, attention (or what stands in its place) is all there is.
+// before a part reads the residual stream; one after a part reads its result
+// and adds the residual; without one behind, the part itself adds it. Without a
+// feed-forward, attention (or what replaces it) is all there is.
 type blockForm struct {
 	attnNorm, attn, attnPost string
 	ffnNorm, ffn, ffnPost    string
@@ -25,7 +25,7 @@ type blockForm struct {
 var (
 	// llamaBlock: modeling_llama.py, LlamaDecoderLayer.
 	llamaBlock = blockForm{attnNorm: "input_layernorm", attn: "self_attn", ffnNorm: "post_attention_layernorm", ffn: "mlp"}
-	// gemmaBlock has norms behind both parts too (modeling_gemma2.py).
+	// gemmaBlock has norms after both parts too (modeling_gemma2.py).
 	gemmaBlock = blockForm{
 		attnNorm: "input_layernorm", attn: "self_attn", attnPost: "post_attention_layernorm",
 		ffnNorm: "pre_feedforward_layernorm", ffn: "mlp", ffnPost: "post_feedforward_layernorm",
@@ -45,7 +45,7 @@ func (form *blockForm) modules() []string {
 		func(name string) bool { return name == "" })
 }
 
-// block adds one decoder layer. Modules stand in the order the framework
+// block adds one decoder layer. Modules are in the order the framework
 // registers them; Inputs carry the order they run in.
 func (d *decoder) block(modules *builder, name string, i int64) {
 	form := d.form
@@ -62,7 +62,7 @@ func (d *decoder) block(modules *builder, name string, i int64) {
 		adds[module] = func() { d.addNorm(modules, full, post, in, beside) }
 		return full
 	}
-	// sublayer adds a part between its norms and returns where the sum stands.
+	// sublayer adds a part between its norms and returns the layer of the sum.
 	sublayer := func(module, post string, p part, in, beside string) string {
 		full, sum := dot(name, module), beside
 		if post != "" {

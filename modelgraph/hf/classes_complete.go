@@ -94,9 +94,9 @@ func (l *listed) tieGroup(here, missing []string) {
 	}
 }
 
-// complete refuses files that lack what the class has by default, where no key
-// of the map would stand for it, and adds the modules that hold buffers alone.
-// A configuration may lack it rightly; the files do not prove that.
+// complete refuses files that lack what the class has by default, if no key of
+// the map would name it, and adds the modules that hold buffers alone. A
+// configuration may lack it rightly; the files do not prove that.
 func (l *listed) complete(buffers []string) error {
 	for _, pattern := range l.class.Params[:l.class.Default] {
 		if !l.covered(pattern) {
@@ -123,9 +123,9 @@ func (l *listed) lacks(pattern string) error {
 	return &unprovenError{l.dir, fmt.Sprintf("no file holds %q, which %s has in Transformers 5.17", pattern, l.class.Class)}
 }
 
-// covered reports whether a key of the map stands for a tensor of the pattern:
-// it is stored, or lies in a module of which something is, or in one that is
-// not split.
+// covered reports whether a key of the map covers a tensor of the pattern: it
+// is stored, or lies in a module of which something is, or in one that is not
+// split.
 func (l *listed) covered(pattern string) bool {
 	if l.held[pattern] != nil {
 		return true

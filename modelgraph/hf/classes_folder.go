@@ -11,9 +11,9 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/safetensors"
 )
 
-// unprovenError is a folder of a family that has no reader here, whose files
-// do not tell for certain which modules the framework will make of them: a
-// device map made of their names might lack some.
+// unprovenError is a folder of a family that has no reader here, whose files do
+// not say for certain which modules the framework will make of them: a device
+// map made of their names might lack some.
 type unprovenError struct{ Dir, Reason string }
 
 // Error implements error.
@@ -120,7 +120,7 @@ func tiesWords(cfg *config, class *listedClass) bool {
 	return !said && class.Tied
 }
 
-// read places every stored tensor, then what the framework makes besides.
+// read places every stored tensor, then what else the framework makes.
 func (l *listed) read() error {
 	buffers := make([]string, 0, len(l.class.Buffers))
 	for b := range l.class.Buffers {
@@ -174,7 +174,7 @@ func (l *listed) place(t *safetensors.Tensor) error {
 	case l.names.ignored(place.name):
 		return nil
 	}
-	for _, base := range weightsBehind(t.Name) { // beside the weight whose storage it is part of
+	for _, base := range weightsBehind(t.Name) { // next to the weight whose storage it is part of
 		if s, ok := l.names.module(base, l.has); ok {
 			return l.hold(parent(s.name)+"."+storageLeaf(t.Name), t)
 		}
@@ -206,7 +206,7 @@ func weightsBehind(name string) []string {
 	return out
 }
 
-// storageLeaf is a name of its own beside the weight's: the last parts of the
+// storageLeaf is a name of its own next to the weight's: the last parts of the
 // stored one, with the expert's number.
 func storageLeaf(stored string) string {
 	parts := strings.Split(stored, ".")

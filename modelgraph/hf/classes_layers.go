@@ -56,8 +56,8 @@ func (l *listed) layers() []modelgraph.Layer {
 	return inOrder(layers)
 }
 
-// stands reports a tensor that is stored or is another that is; else it is a
-// buffer of which only the key is needed.
+// stands reports a tensor that is stored or shares one that is; else it is a
+// buffer, and only its key is needed.
 func (held *heldTensor) stands() bool { return len(held.pieces) > 0 || held.like != nil }
 
 // tensor is what a stored or tied one is loaded as; several stored ones that

@@ -12,7 +12,7 @@ type patterns struct {
 
 type patternNode struct {
 	children map[string]*patternNode
-	first    int    // where its first name stands in the list
+	first    int    // where its first name is in the list
 	name     string // the pattern, where a tensor ends here
 	path     string // the pattern up to here
 }
@@ -67,8 +67,8 @@ func (rules *patterns) match(name string) string {
 	return nodes[len(nodes)-1].name
 }
 
-// compare puts names in the order of modules: lists by their numbers, else as
-// the patterns stand; what no pattern has comes last.
+// compare puts names in the order of modules: lists by their numbers, else in
+// the order of the patterns; what no pattern has comes last.
 func (rules *patterns) compare(x, y string) int {
 	nodes, b := rules.walk(x), rules.walk(y)
 	xs, ys := strings.Split(x, "."), strings.Split(y, ".")

@@ -19,8 +19,8 @@ import (
 //go:embed classes.jsonl.gz
 var classesGz []byte
 
-// listedClass is one line. Names are patterns: a star stands for a number that
-// a list of modules counts.
+// listedClass is one line. Names are patterns: a star matches a number that a
+// list of modules counts.
 type listedClass struct {
 	Class  string   `json:"class"`
 	Type   string   `json:"type"`   // model_type
@@ -41,7 +41,7 @@ type listedClass struct {
 	// Ignored are expressions for stored names that are left out.
 	Ignored []string `json:"ignored"`
 	// Renames are stored names, with a star for every number, and what they
-	// become; the numbers stand in order, those that are over are dropped
+	// become; the numbers are in order, those that are over are dropped
 	// (experts that are stacked).
 	Renames map[string]string `json:"renames"`
 	// Converted: Transformers has rules for the names of this class, so that

@@ -20,7 +20,7 @@ type listedFolderCase struct {
 	Config  map[string]any `json:"config"`
 	Saved   []string       `json:"saved"`
 	State   []string       `json:"state"`
-	Buffers []string       `json:"buffers"` // beside the state dict
+	Buffers []string       `json:"buffers"` // next to the state dict
 	Tied    [][]string     `json:"tied"`
 	NoSplit []string       `json:"no_split"`
 }
@@ -116,7 +116,7 @@ func (c *listedFolderCase) folder(t *testing.T, names []string) string {
 	return dir
 }
 
-// check holds the graph's units to what Transformers has.
+// check checks the graph's units against what Transformers has.
 func (c *listedFolderCase) check(t *testing.T, g *modelgraph.Graph) {
 	t.Helper()
 	set := make(map[int]int) // units that share a device
@@ -185,7 +185,7 @@ func TestListedRefuses(t *testing.T) {
 		switch c.class() {
 		case "BartForConditionalGeneration": // a whole module is missing
 			names, want = slices.DeleteFunc(slices.Clone(c.Saved), func(n string) bool { return strings.Contains(n, "layernorm_embedding") }), "layernorm_embedding"
-		case "GPTNeoXForCausalLM": // names of which one is not known of a class that renames some
+		case "GPTNeoXForCausalLM": // names, one of them unknown, of a class that renames some
 			names, want = append(slices.Clone(c.Saved), "gpt_neox.more.weight"), `"gpt_neox.more.weight" is not a name that GPTNeoXForCausalLM`
 		case "CohereForCausalLM": // the embedding is not there, and what is tied to it neither
 			names, want = slices.DeleteFunc(slices.Clone(c.Saved), func(n string) bool { return strings.Contains(n, "embed") }), `"model.embed_tokens.weight"`
@@ -206,7 +206,7 @@ func TestListedRefuses(t *testing.T) {
 }
 
 // TestListedTies: a head is tied as the config says, else as the class does by
-// default (Cohere's does); stored beside the embedding in another type it is
+// default (Cohere's does); stored next to the embedding in another type it is
 // apart, and where it is neither tied nor stored the folder is refused.
 func TestListedTies(t *testing.T) {
 	for _, c := range listedCases(t) {
@@ -249,8 +249,8 @@ func TestJoined(t *testing.T) {
 	}
 }
 
-// TestPatterns: a part as it is spelled goes before a star, which stands for
-// numbers alone; names stand in the order of modules.
+// TestPatterns: a part as it is spelled goes before a star, which matches
+// numbers alone; names are in the order of modules.
 func TestPatterns(t *testing.T) {
 	p := newPatterns([]string{"embed.weight", "layers.*.0.weight", "layers.*.norm.weight", "head.2.weight"})
 	for name, want := range map[string]string{

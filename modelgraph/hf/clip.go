@@ -50,7 +50,7 @@ func imageTowerOf(cfg *config) *imageTower {
 		return read(cfg)
 	}
 	cfg.fail("model_type", "%q is not a vision tower that is known here (known: %s)", clipName(kind), strings.Join(slices.Sorted(maps.Keys(imageTowers)), ", "))
-	return clipTower((&config{file: cfg.file, shared: cfg.shared}).filled("clip_vision_model"))
+	return clipTower(newConfig(cfg.file, "", nil, cfg.shared).filled("clip_vision_model"))
 }
 
 // clipTower reads a CLIPVisionConfig.

@@ -4,7 +4,7 @@ import (
 	"slices"
 )
 
-// composed is the shape that a conversion makes of its pieces, which stand by
+// composed is the shape that a conversion makes of its pieces, which are by
 // member, then by source (core_model_loading.py: the operations of a
 // WeightConverter). Pieces that do not fit each other, or a member that is
 // missing, make a flat list of their elements, which fills no parameter. want
@@ -96,7 +96,7 @@ func mergedShape(list [][]int64, dim int, whole bool) ([][]int64, bool) {
 	return [][]int64{slices.Insert(slices.Clone(list[0]), dim, int64(len(list)))}, true
 }
 
-// concatenatedShape lays the sources behind each other along a dimension.
+// concatenatedShape lays the sources after each other along a dimension.
 func concatenatedShape(lists [][][]int64, dim int) ([][][]int64, bool) {
 	var out []int64
 	for _, list := range lists {

@@ -9,16 +9,29 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// config is a config.json or an object inside one. Getters take the family's
-// default; a value of the wrong type or out of range is kept as the fault
-// that the reading ends with.
+// config is a config.json or an object inside one, with its class's defaults.
 type config struct {
+	fieldReader
+	class *configClass // whose defaults are among the members; nil: none are
+}
+
+// fieldReader gives fields their types. Getters take the family's default; a
+// value of the wrong type or out of range is a fault.
+type fieldReader struct{ fieldSet }
+
+// fieldSet is the fields of an object: which are there, and what is at fault
+// with them. The reading ends with the first fault.
+type fieldSet struct {
 	file    string
 	prefix  string // "text_config." inside the object of that name
 	members map[string]jsontext.Value
 	shared  *reading
-	class   *configClass    // whose defaults are among the members; nil: none are
-	stood   map[string]bool // those members that are defaults
+	stood   map[string]bool // members that are the class's defaults
+}
+
+// newConfig is a config without a class.
+func newConfig(file, prefix string, members map[string]jsontext.Value, shared *reading) *config {
+	return &config{fieldReader: fieldReader{fieldSet{file: file, prefix: prefix, members: members, shared: shared}}}
 }
 
 // reading is what a config and the objects inside it share.
@@ -33,22 +46,22 @@ type reading struct {
 }
 
 func parseConfig(file string, data []byte) (*config, error) {
-	cfg := &config{file: file, shared: &reading{read: make(map[string]bool)}}
+	cfg := newConfig(file, "", nil, &reading{read: make(map[string]bool)})
 	if err := modelgraph.DecodeJSON(file, pythonJSON(data), &cfg.members, false); err != nil {
 		return nil, err
 	}
 	return cfg, nil
 }
 
-// again is the config as nobody has read it.
+// again is the config with no field read.
 func (cfg *config) again() *config {
-	return &config{file: cfg.file, members: cfg.members, shared: &reading{read: make(map[string]bool)}}
+	return newConfig(cfg.file, "", cfg.members, &reading{read: make(map[string]bool)})
 }
 
 // fault is the first one, nil where there is none.
-func (cfg *config) fault() error { return cfg.shared.fault }
+func (cfg *fieldSet) fault() error { return cfg.shared.fault }
 
-func (cfg *config) fail(name, format string, args ...any) {
+func (cfg *fieldSet) fail(name, format string, args ...any) {
 	if cfg.shared.fault != nil {
 		return
 	}
@@ -61,14 +74,14 @@ func (cfg *config) fail(name, format string, args ...any) {
 }
 
 // has reports whether a field is there and not null.
-func (cfg *config) has(name string) bool {
+func (cfg *fieldSet) has(name string) bool {
 	cfg.shared.read[cfg.prefix+name] = true
 	v, ok := cfg.members[name]
 	return ok && v.Kind() != 'n'
 }
 
 // null reports whether the config has the field and it is null.
-func (cfg *config) null(name string) bool {
+func (cfg *fieldSet) null(name string) bool {
 	_, there := cfg.members[name]
 	return there && !cfg.has(name)
 }
@@ -76,7 +89,7 @@ func (cfg *config) null(name string) bool {
 // pick is the first of the names that the config has, else the first that it
 // has as null, else the first name: families have older spellings (n_embd for
 // hidden_size).
-func (cfg *config) pick(names []string) string {
+func (cfg *fieldSet) pick(names []string) string {
 	for _, name := range names {
 		cfg.shared.read[cfg.prefix+name] = true
 	}
@@ -94,7 +107,7 @@ func (cfg *config) pick(names []string) string {
 // value. A null is at fault, as in Transformers' typed configs, which take
 // one only where the type has None: those fields are asked for with [has],
 // [config.orNull] or [config.optional].
-func (cfg *config) given(what string, names []string) (name string, ok bool) {
+func (cfg *fieldSet) given(what string, names []string) (name string, ok bool) {
 	name = cfg.pick(names)
 	switch {
 	case cfg.has(name):

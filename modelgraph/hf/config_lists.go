@@ -10,7 +10,7 @@ import (
 
 // dims reads a list of sizes; nil where the field is absent or null. A single
 // number counts as a list of one.
-func (cfg *config) dims(name string) []int64 {
+func (cfg *fieldReader) dims(name string) []int64 {
 	if !cfg.has(name) {
 		return nil
 	}
@@ -35,7 +35,7 @@ func (cfg *config) dims(name string) []int64 {
 }
 
 // strs reads a list of strings; nil where the field is absent or null.
-func (cfg *config) strs(name string) []string {
+func (cfg *fieldReader) strs(name string) []string {
 	if !cfg.has(name) {
 		return nil
 	}
@@ -48,7 +48,7 @@ func (cfg *config) strs(name string) []string {
 }
 
 // numbers reads a list of numbers; nil where the field is absent or null.
-func (cfg *config) numbers(name string) []float64 {
+func (cfg *fieldReader) numbers(name string) []float64 {
 	if !cfg.has(name) {
 		return nil
 	}
@@ -61,7 +61,7 @@ func (cfg *config) numbers(name string) []float64 {
 }
 
 // arrays reads a list of lists; nil where the field is absent or null.
-func (cfg *config) arrays(name string) [][]jsontext.Value {
+func (cfg *fieldReader) arrays(name string) [][]jsontext.Value {
 	if !cfg.has(name) {
 		return nil
 	}
@@ -74,7 +74,7 @@ func (cfg *config) arrays(name string) [][]jsontext.Value {
 }
 
 // perLayer reads a size that all layers have, or a list with one a layer.
-func (cfg *config) perLayer(name string, layers int64) []int64 {
+func (cfg *fieldReader) perLayer(name string, layers int64) []int64 {
 	sizes := cfg.dims(name)
 	switch {
 	case len(sizes) == 1 && cfg.members[name].Kind() != '[':

@@ -12,7 +12,7 @@ import (
 // sub is the object of that name; an absent one is empty, so that every
 // getter gives its default.
 func (cfg *config) sub(name string) *config {
-	s := &config{file: cfg.file, prefix: cfg.prefix + name + ".", shared: cfg.shared}
+	s := newConfig(cfg.file, cfg.prefix+name+".", nil, cfg.shared)
 	if cfg.has(name) && json.Unmarshal(cfg.members[name], &s.members) != nil {
 		cfg.fail(name, "%s is not an object", short(cfg.members[name]))
 	}
@@ -37,14 +37,14 @@ func (cfg *config) objects(name string) []*config {
 	}
 	out := make([]*config, len(raw))
 	for i, members := range raw {
-		out[i] = &config{file: cfg.file, prefix: fmt.Sprintf("%s%s[%d].", cfg.prefix, name, i), members: members, shared: cfg.shared}
+		out[i] = newConfig(cfg.file, fmt.Sprintf("%s%s[%d].", cfg.prefix, name, i), members, cfg.shared)
 	}
 	return out
 }
 
 // labels is the number of classes of a classifier: num_labels, else the
 // entries of id2label, else 2 (Transformers' PreTrainedConfig).
-func (cfg *config) labels() int64 {
+func (cfg *fieldReader) labels() int64 {
 	if cfg.has("num_labels") {
 		return cfg.pos(2, "num_labels")
 	}

@@ -14,8 +14,8 @@ import (
 var nonFinite = []string{"-Infinity", "Infinity", "NaN"}
 
 // pythonJSON puts those words in quotes, which makes the file JSON: a getter
-// that wants a number refuses them by name, and who does not read the field
-// need not care.
+// that wants a number refuses them with a message, and the other getters do not
+// care.
 func pythonJSON(data []byte) []byte {
 	var out []byte
 	inString, done := false, 0
@@ -65,7 +65,7 @@ func short(v jsontext.Value) string {
 	return onOneLine(string(v))
 }
 
-// onOneLine quotes text that a terminal would not print as it stands.
+// onOneLine quotes text that a terminal would not print unchanged.
 func onOneLine(text string) string {
 	if strings.ContainsFunc(text, func(char rune) bool { return !unicode.IsPrint(char) }) {
 		return strconv.Quote(text)

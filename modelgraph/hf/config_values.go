@@ -20,7 +20,7 @@ const (
 const aSize = "a size (an integer from 0 to 2^40)"
 
 // dim reads a size: an integer from 0 to 2^40. names are spellings.
-func (cfg *config) dim(def int64, names ...string) int64 {
+func (cfg *fieldReader) dim(def int64, names ...string) int64 {
 	name, ok := cfg.given(aSize, names)
 	if !ok {
 		cfg.shared.assumed = append(cfg.shared.assumed, cfg.prefix+name)
@@ -35,7 +35,7 @@ func (cfg *config) dim(def int64, names ...string) int64 {
 }
 
 // pos is dim without zero.
-func (cfg *config) pos(def int64, names ...string) int64 {
+func (cfg *fieldReader) pos(def int64, names ...string) int64 {
 	count := cfg.dim(def, names...)
 	if count == 0 {
 		cfg.fail(cfg.pick(names), "0 is not a size: it must be 1 or more")
@@ -45,7 +45,7 @@ func (cfg *config) pos(def int64, names ...string) int64 {
 }
 
 // optional is pos where null means def, as an absent field does.
-func (cfg *config) optional(def int64, name string) int64 {
+func (cfg *fieldReader) optional(def int64, name string) int64 {
 	if cfg.null(name) {
 		return def
 	}
@@ -54,7 +54,7 @@ func (cfg *config) optional(def int64, name string) int64 {
 
 // orNull is pos where an absent field means def and a null one auto; without
 // a default, both mean auto.
-func (cfg *config) orNull(def, auto int64, name string) int64 {
+func (cfg *fieldReader) orNull(def, auto int64, name string) int64 {
 	if def == 0 && name == "head_dim" && !cfg.has(name) {
 		return auto // by every family's rule: nothing was assumed
 	}
@@ -65,7 +65,7 @@ func (cfg *config) orNull(def, auto int64, name string) int64 {
 }
 
 // count reads a number of layers.
-func (cfg *config) count(def int64, names ...string) int64 {
+func (cfg *fieldReader) count(def int64, names ...string) int64 {
 	count := cfg.dim(def, names...)
 	if count > maxLayers {
 		cfg.fail(cfg.pick(names), "%d is more than %d layers", count, maxLayers)
@@ -74,8 +74,8 @@ func (cfg *config) count(def int64, names ...string) int64 {
 	return count
 }
 
-// value reads a field of any JSON type, of which what is the name in errors.
-func value[T any](cfg *config, def T, what string, names []string) T {
+// value reads a field of any JSON type; what names the type in errors.
+func value[T any](cfg *fieldSet, def T, what string, names []string) T {
 	name, ok := cfg.given(what, names)
 	if !ok {
 		return def
@@ -87,25 +87,27 @@ func value[T any](cfg *config, def T, what string, names []string) T {
 	return v
 }
 
-func (cfg *config) bool(def bool, names ...string) bool {
-	return value(cfg, def, "true or false", names)
+func (cfg *fieldReader) bool(def bool, names ...string) bool {
+	return value(&cfg.fieldSet, def, "true or false", names)
 }
 
 // flag is a bool that is off where it is absent or null.
-func (cfg *config) flag(name string) bool { return cfg.has(name) && cfg.bool(false, name) }
+func (cfg *fieldReader) flag(name string) bool { return cfg.has(name) && cfg.bool(false, name) }
 
 // name is a string that is empty where it is absent or null.
-func (cfg *config) name(field string) string {
+func (cfg *fieldReader) name(field string) string {
 	if !cfg.has(field) {
 		return ""
 	}
 	return cfg.str("", field)
 }
 
-func (cfg *config) str(def string, names ...string) string { return value(cfg, def, "a string", names) }
+func (cfg *fieldReader) str(def string, names ...string) string {
+	return value(&cfg.fieldSet, def, "a string", names)
+}
 
-func (cfg *config) float(def float64, names ...string) float64 {
-	return value(cfg, def, "a number", names)
+func (cfg *fieldReader) float(def float64, names ...string) float64 {
+	return value(&cfg.fieldSet, def, "a number", names)
 }
 
 func size(v jsontext.Value) (int64, error) {

@@ -48,7 +48,7 @@ func (load *loading) bring(brought map[string][]string, path, class, modelType s
 	}
 	var below *scope
 	if path != "" {
-		// Without a dot behind it, as Transformers removes it.
+		// Without a dot after it, as Transformers removes it.
 		below = newScope(load.prefix, strings.TrimPrefix(strings.TrimPrefix(path, load.prefix), "."))
 	}
 	load.add(rules, below)

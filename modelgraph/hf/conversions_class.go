@@ -67,9 +67,9 @@ func (class *namedClass) inside(above string, cfg *config, visit func(path strin
 	}
 }
 
-// classNames is the line of a class, or what stands for one that Transformers
-// does not have: of published code, which no rule is for, or of a checkpoint
-// that spells the causal class its own way.
+// classNames is the line of a class, or its replacement where Transformers has
+// none: of published code, which no rule is for, or of a checkpoint that spells
+// the causal class its own way.
 func classNames(class, modelType string) *namedClass {
 	if named := namedClassOf(class, modelType); named != nil {
 		return named

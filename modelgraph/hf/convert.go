@@ -52,8 +52,7 @@ func (load *loading) module(name string, has func(string) bool) (slot, bool) {
 	return place, false
 }
 
-// targets are the tensors that the place stands for: a conversion may make
-// several of one.
+// targets are the tensors of the place: a conversion may make several of one.
 func (place *slot) targets() []string {
 	if place.by == nil || len(place.by.to) == 1 {
 		return []string{place.name}
@@ -65,8 +64,8 @@ func (place *slot) targets() []string {
 	return names
 }
 
-// memberNumber reads the number of an expert; one that no model has stands for
-// all that are too large or no number, so that its shape is odd.
+// memberNumber reads the number of an expert; one that no model has replaces
+// all that are too large or not a number, so that its shape is odd.
 func memberNumber(text string) int {
 	number := 0
 	for _, digit := range text {
@@ -82,7 +81,7 @@ func memberNumber(text string) int {
 
 // based takes the base model's prefix off a name, or puts it on, where only
 // that makes it a name of the module: a checkpoint of the base model fits the
-// class with a head, and the other way round. Whatever stands behind the prefix
+// class with a head, and the other way round. Whatever follows the prefix
 // counts as the dot, as in the framework.
 func (load *loading) based(name string, has func(string) bool) string {
 	if inner, ok := strings.CutPrefix(name, load.prefix); ok && inner != "" && has(inner[1:]) {

@@ -20,7 +20,7 @@ func init() {
 }
 
 // deberta is configuration_deberta_v2.py: DebertaV2Config, and the attributes
-// that the modules look for beside its fields.
+// that the modules look for next to its fields.
 type deberta struct {
 	*bert
 	biased     bool  // positions are added to the words
@@ -29,7 +29,7 @@ type deberta struct {
 	keys       bool  // of projections of relative positions: for keys
 	queries    bool  // and for queries
 	tableNorm  bool
-	kernel     int64 // of a convolution beside the first block; 0: none
+	kernel     int64 // of a convolution next to the first block; 0: none
 	groups     int64
 	headsWidth int64
 }
@@ -139,8 +139,8 @@ func (model *deberta) embed(modules *builder, path string) {
 	modules.hidden = addLayerNorm(modules, dot(path, "LayerNorm"), model.hidden, modules.hidden)
 }
 
-// encode is DebertaV2Encoder, whose table of relative positions stands behind
-// the blocks that read it.
+// encode is DebertaV2Encoder, whose table of relative positions follows the
+// blocks that read it.
 func (model *deberta) encode(modules *builder, path string) {
 	table, embedded := "", modules.hidden
 	if model.rows > 0 {

@@ -31,12 +31,12 @@ type decoder struct {
 	form      blockForm // zero: a llama's
 	// formAt is the form of a layer where they differ; nil: form.
 	formAt func(layer int64) blockForm
-	// attentionBeside and ffnBeside are the parts beside those.
+	// attentionBeside and ffnBeside are the parts next to those.
 	attentionBeside, ffnBeside func(layer int64) part
 	names                      decoderNames // zero: a llama's
-	// behind adds what stands behind the embedding: positions, a dropout.
+	// behind adds what follows the embedding: positions, a dropout.
 	behind func(modules *builder, path string)
-	// ahead adds what stands behind the last norm and does not run.
+	// ahead adds what follows the last norm and does not run.
 	ahead      func(modules *builder, path string)
 	embedScale bool // buffer embed_tokens.embed_scale (Gemma)
 	// embedFactor is what it scales by; 0: the root of the width.

@@ -66,7 +66,7 @@ var decoderFamilies = []struct {
 	{model: "hunyuan_v1_dense", read: hunyuan},
 	{
 		model: "hunyuan_v1_moe", read: hunyuanMoE,
-		unread: []string{ // of images, latents and heads that the switches beside them turn off
+		unread: []string{ // of images, latents and heads that the switches next to them turn off
 			"moe_intermediate_size", "num_shared_expert", "anyres_pooling_size", "cla_share_factor", "dense_list", "im_end_id", "im_newline_id", "im_start_id",
 			"mask_init_id", "norm_type", "num_media_embeds", "org_vocab_size", "pad_id", "pool_type", "routed_scaling_factor", "text_end_id", "text_start_id",
 			"use_mixed_mlp_moe", "use_qk_norm", "use_rotary_pos_emb", "video_end_id", "video_start_id", "vit_input_resolution", "vit_mapping_type",

@@ -23,8 +23,8 @@ func deepseekV3(cfg *config) *decoder {
 	return model.done()
 }
 
-// deepseekExperts reads the experts; n_shared_experts of them, side by side,
-// take every token.
+// deepseekExperts reads the experts; n_shared_experts of them, next to each
+// other, take every token.
 func deepseekExperts(cfg *config, hidden int64, activation string) moe {
 	experts := moe{
 		fp32Routing: true,

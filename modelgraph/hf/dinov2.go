@@ -12,7 +12,7 @@ func init() {
 			}
 			image, hidden := dinov2(modules, cfg, path), cfg.pos(0, "hidden_size")
 			if count := imageLabels(cfg); class == "Dinov2ForImageClassification" && count > 0 {
-				// Of the class token beside the mean of the patches.
+				// Of the class token next to the mean of the patches.
 				modules.on(modelgraph.Stream{Kind: modelgraph.Fixed, Tokens: 1}, func() { addClassHead(modules, "classifier", 2*hidden, count, true, image) })
 			}
 		},
@@ -42,7 +42,7 @@ func dinov2(modules *builder, cfg *config, path string) string {
 			return modules.add(dot(path, "embeddings", name), modelgraph.Parameter{}, nil, tensor("", shape...)).Name
 		}
 		extra := []string{bare("cls_token", 1, 1, hidden)}
-		if cfg.bool(true, "use_mask_token") { // stands for hidden patches in pre-training only
+		if cfg.bool(true, "use_mask_token") { // replaces hidden patches in pre-training only
 			bare("mask_token", 1, hidden)
 		}
 		extra = append(extra, bare("position_embeddings", 1, grid.count()+1, hidden))

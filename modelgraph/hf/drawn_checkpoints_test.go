@@ -27,8 +27,8 @@ type drawnCheckpoint struct {
 const checkpointsFile = "../../fixtures/oracle/checkpoints.jsonl.gz"
 
 // TestCheckpoints: names, shapes, types, order and ties of what Transformers
-// loads from drawn folders, and which parameters no file holds, or the folder
-// is refused. DEVMAP_FOLDERS is another file, of more draws (make oracle
+// loads from random folders, and which parameters no file holds, or the folder
+// is refused. DEVMAP_FOLDERS is another file, of more samples (make oracle
 // FOLDERS=1).
 func TestCheckpoints(t *testing.T) {
 	all, refused := 0, 0
@@ -55,8 +55,7 @@ func TestCheckpoints(t *testing.T) {
 	}
 }
 
-// read joins the config with the files, of which the headers are enough, and
-// counts what is left over.
+// read joins the config with the files' headers, and counts what is left over.
 func (c *drawnCheckpoint) read() (*modelgraph.Graph, int, error) {
 	graph, f, cfg, err := fromConfig("config.json", c.Config)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// drawnFamily is a drawn config and what Transformers 5.17 makes of it
+// randomFamily is a random config and what Transformers 5.17 makes of it
 // (fixtures/oracle/families.py): lists, or their digests.
 type drawnFamily struct {
 	Case, Class                  string
@@ -31,8 +31,8 @@ type drawnFamily struct {
 const familiesFile = "../../fixtures/oracle/families.jsonl.gz"
 
 // TestFamilies: names, shapes and order of the parameters, buffers, ties and
-// units of drawn configs are Transformers'. DEVMAP_ORACLE is another file, of
-// more draws (make oracle).
+// units of random configs are Transformers'. DEVMAP_ORACLE is another file, of
+// more samples (make oracle).
 func TestFamilies(t *testing.T) {
 	count := map[string]int{}
 	for _, c := range drawnRows[drawnFamily](t, cmp.Or(os.Getenv("DEVMAP_ORACLE"), familiesFile)) {
@@ -173,8 +173,8 @@ func TestFamilyFolders(t *testing.T) {
 	}
 }
 
-// beyond reports a tensor of a member of a list of which no member of that
-// number is among the names.
+// beyond reports a tensor of a list's member whose number is not among the
+// names.
 func beyond(name string, names []string) bool {
 	parts := strings.Split(name, ".")
 	for i, part := range parts {

@@ -34,7 +34,7 @@ func narrowBERT(cfg *config) *narrow {
 	return &narrow{bert: readBERT(cfg), width: cfg.pos(0, "embedding_size")}
 }
 
-// tables are the embeddings of a BERT that are no unit: each is one.
+// tables are the embeddings of a BERT without a unit of their own: each is one.
 func (model *narrow) tables(modules *builder, path string, types bool) {
 	modules.hidden = addTable(modules, dot(path, "word_embeddings"), model.vocab, model.width, "")
 	places := []string{"position_ids"}

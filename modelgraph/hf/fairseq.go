@@ -49,7 +49,7 @@ func (block *fairseqBlock) attend(modules *builder, name string, op modelgraph.A
 	block.sublayer(modules, name, name+"_layer_norm", op, encoder, params)
 }
 
-// sublayer adds a part and, behind it in module order, its norm.
+// sublayer adds a part and, after it in module order, its norm.
 func (block *fairseqBlock) sublayer(modules *builder, name, norm string, op modelgraph.Op, encoder string, params []modelgraph.Tensor) {
 	residual := modules.hidden
 	if block.postNorm {

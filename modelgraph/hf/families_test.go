@@ -135,7 +135,7 @@ func TestWindows(t *testing.T) {
 	}
 }
 
-// TestAttentionOps: what tells the families' attention apart.
+// TestAttentionOps: what distinguishes the families' attention.
 func TestAttentionOps(t *testing.T) {
 	gqa := modelgraph.Attention{Dim: 64, Heads: 4, KVHeads: 2, HeadDim: 16, Rope: true, Rotation: modelgraph.Rotation{Base: 10_000}}
 	with := func(f func(a *modelgraph.Attention)) modelgraph.Attention {

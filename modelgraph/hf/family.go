@@ -32,8 +32,8 @@ type family struct {
 	agreed []string
 	// build adds the modules of a class.
 	build func(modules *builder, cfg *config, class string)
-	// unread are fields of the family's config class, by themselves or in
-	// the code that its checkpoints bring, that no module's shape depends on.
+	// unread are fields of the family's config class, on their own or in the
+	// code that its checkpoints bring, that no module's shape depends on.
 	unread []string
 	// maxSeq reads the longest sequence; nil: max_position_embeddings.
 	maxSeq func(cfg *config) int64
@@ -134,9 +134,9 @@ func (f *family) classOf(cfg *config, names []string) (string, error) {
 	return class, nil
 }
 
-// ownCode is the class that auto_map loads from code beside the config,
-// unless one of its classes bears a known name: copies of a family's code
-// keep its names (modeling_deepseek.py: DeepseekV3ForCausalLM).
+// ownCode is the class that auto_map loads from code next to the config, unless
+// one of its classes bears a known name: copies of a family's code keep its
+// names (modeling_deepseek.py: DeepseekV3ForCausalLM).
 func ownCode(cfg *config, known []string) string {
 	own := ""
 	m := cfg.sub("auto_map")

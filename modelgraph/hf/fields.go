@@ -7,15 +7,15 @@ import (
 )
 
 // checkFields refuses a config whose fields may say of the modules what the
-// family's rules do not hear: the first by name of those that were neither
-// read nor are known to be harmless.
+// family's rules do not read: the first by name of those that were neither read
+// nor are known to be harmless.
 //
-// Transformers' own classes read no fields but their own, so under a
-// model_type of theirs only the fields count that add modules in another
-// model ([adds]): such a config is not what its model_type says. Under a
-// foreign type, or with code of its own beside it, the code may read any
-// field, so all that are not known count; and so do sizes that a default
-// stood in for, as the defaults are the other config class's.
+// Transformers' own classes read no fields but their own, so under a model_type
+// of theirs only the fields count that add modules in another model ([adds]):
+// such a config is not what its model_type says. Under a foreign type, or with
+// code of its own next to it, the code may read any field, so all that are not
+// known count; and so do sizes that a default stood in for, as the defaults are
+// the other config class's.
 func (f *family) checkFields(cfg *config, foreign bool) error {
 	if foreign {
 		if err := cfg.assumedField(); err != nil {
@@ -41,7 +41,7 @@ func (f *family) checkFields(cfg *config, foreign bool) error {
 // plain are objects that hold no part of the model.
 var plain = map[string]bool{"auto_map.": true, "quantization_config.": true}
 
-// unread are the fields, sorted, that nobody read and that neither all
+// unread are the fields, sorted, that no getter read and that neither all
 // families nor these ones know to be harmless.
 func (cfg *config) unread(of ...*family) []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(cfg.members)), func(name string) bool {
@@ -52,7 +52,7 @@ func (cfg *config) unread(of ...*family) []string {
 
 // harmlessAs marks a field as read where it has the one value that changes
 // nothing.
-func (cfg *config) harmlessAs(name, value string) {
+func (cfg *fieldSet) harmlessAs(name, value string) {
 	if string(cfg.members[name]) == value {
 		cfg.shared.read[cfg.prefix+name] = true
 	}

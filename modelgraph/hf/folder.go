@@ -13,11 +13,11 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/safetensors"
 )
 
-// FromFolder reads a folder as Hugging Face lays it out: config.json and
-// safetensors files, of which only the headers are read, or one of the two.
-// The parameters get the types, sizes and places that the files give them
-// ([modelgraph.Tensor.Parts]); tensors that belong to no module, and
-// parameters that no file holds, are warnings.
+// FromFolder reads a folder as Hugging Face lays it out: config.json and the
+// headers of safetensors files, or one of the two. The parameters get the
+// types, sizes and places that the files give them ([modelgraph.Tensor.Parts]);
+// tensors that belong to no module, and parameters that no file holds, are
+// warnings.
 //
 // Without a config, or with one of a family that is not known, the structure
 // is read from the tensor names ([FromSafetensors]). Files that fill less than

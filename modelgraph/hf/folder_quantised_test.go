@@ -20,8 +20,8 @@ func st(name string, d modelgraph.DType, shape ...int64) stored {
 	return stored{name: name, dtype: d, shape: shape}
 }
 
-// others are the warnings besides the one that packed weights are counted as
-// stored elements, which must be there.
+// others are the warnings in addition to the one that packed weights are
+// counted as stored elements, which must be there.
 func others(t *testing.T, g *modelgraph.Graph) []string {
 	t.Helper()
 	var ws []string

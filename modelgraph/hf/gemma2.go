@@ -26,7 +26,7 @@ func gemma2(cfg *config) *decoder {
 
 // softCap is the cap of a tanh, 0 where there is none: def where the field is
 // absent, none where it is null.
-func (cfg *config) softCap(def float64, name string) float64 {
+func (cfg *fieldReader) softCap(def float64, name string) float64 {
 	if cfg.isNull(name) {
 		return 0
 	}

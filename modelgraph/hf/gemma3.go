@@ -39,7 +39,7 @@ func gemma3Text(cfg *config) *decoder {
 
 // gemma3Rotations are the rotations by layer type: those of rope_parameters,
 // rope_scaling for the layers that see everything, and rope_theta and
-// rope_local_base_freq beside them (Gemma3TextConfig:
+// rope_local_base_freq next to them (Gemma3TextConfig:
 // convert_rope_params_to_dict).
 func gemma3Rotations(cfg *config, headDim int64) map[string]modelgraph.Rotation {
 	const name = "rope_parameters"

@@ -34,7 +34,7 @@ func gemma3VL(cfg *config) *multimodal {
 			projector := dot(path, "multi_modal_projector")
 			weight, norm := dot(projector, "mm_input_projection_weight"), dot(projector, "mm_soft_emb_norm")
 			// The patches are averaged, normed and multiplied by a matrix,
-			// which is a bare parameter and so stands before the norm.
+			// which is a bare parameter and so precedes the norm.
 			modules.on(imageStream(tokens), func() {
 				modules.add(weight, modelgraph.Linear{In: tower.dim, Out: text.hidden}, []string{norm}, tensor("", tower.dim, text.hidden))
 				modules.empty(dot(projector, "avg_pool"))

@@ -8,8 +8,8 @@ import (
 )
 
 // gemma3n is the language model of Gemma 3n (modeling_gemma3n.py): several
-// hidden states side by side of which one passes the layer (AltUp), a low-rank
-// branch beside attention (LAuReL), inputs of their own for every layer, and
+// parallel hidden states, one of them passes the layer (AltUp), a low-rank
+// branch next to attention (LAuReL), inputs of their own for every layer, and
 // last layers without keys and values.
 type gemma3n struct {
 	*decoder
@@ -124,7 +124,7 @@ func (model *gemma3n) layer(modules *builder, name string, i int64) {
 	linear("per_layer_input_gate", hidden, model.perLayer, model.cfg.str("", "hidden_activation"), at("altup"))
 	linear("per_layer_projection", model.perLayer, hidden, "", at("per_layer_input_gate"), model.own)
 	last := norm("post_per_layer_input_norm", true, at("per_layer_projection"), at("altup"))
-	// All states go on to the next layer.
+	// All states continue to the next layer.
 	sent := modelgraph.NotDeclared()
 	sent.OutputBytes = 0
 	sent.Growth.OutputBytes.Token = model.states * hidden * model.element
@@ -133,9 +133,9 @@ func (model *gemma3n) layer(modules *builder, name string, i int64) {
 }
 
 // altUp is the mixing of the states (Gemma3nTextAltUp: predict and correct). Of
-// each token it keeps the states, once in the order that the product reads
-// and once as they were predicted, and the correction as often as there are
-// states; as much is in use beside them.
+// each token it keeps the states, once in the order that the product reads and
+// once as they were predicted, and the correction as often as there are states;
+// as much is in use in addition.
 func (model *gemma3n) altUp(modules *builder, name, stream, activated string) {
 	mixed := modules.add(name, modelgraph.Parameter{}, []string{activated, stream}, tensor("correct_output_scale", model.hidden))
 	mixed.Buffers = []modelgraph.Tensor{tensor("router_input_scale")}
@@ -146,8 +146,8 @@ func (model *gemma3n) altUp(modules *builder, name, stream, activated string) {
 	mixed.Declared = &kept
 }
 
-// beside adds what stands behind the layers but runs before them, or after:
-// the layers' own inputs, and the ways into the other states and out of them.
+// next to adds what follows the layers but runs before them, or after: the
+// layers' own inputs, and the ways into the other states and out of them.
 func (model *gemma3n) beside(modules *builder, path string) {
 	embed, hidden, wide := dot(path, "embed_tokens"), model.hidden, model.layers*model.perLayer
 	for _, name := range []string{"per_layer_projection_scale", "per_layer_input_scale"} {

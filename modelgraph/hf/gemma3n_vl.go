@@ -55,8 +55,9 @@ func gemma3nWhole(modules *builder, cfg *config, class string) {
 	}
 }
 
-// gemma3nEmbedder is Gemma3nMultimodalEmbedder: rows of its own for what stands
-// for a token, norms, and a linear layer; tokens an image, 0 where nothing runs.
+// gemma3nEmbedder is Gemma3nMultimodalEmbedder: rows of its own for
+// placeholders of tokens, norms, and a linear layer; tokens an image, 0 where
+// nothing runs.
 func gemma3nEmbedder(modules *builder, path string, cfg *config, text int64, features string, tokens int64) string {
 	dim, rows := cfg.pos(0, "hidden_size"), cfg.pos(0, "vocab_size")
 	soft := dot(path, "soft_embedding_norm")
@@ -101,7 +102,7 @@ func readGemma3nSound(cfg *config) *gemma3nSound {
 		model.channels = []int64{1, 1}
 	}
 	var strides [2][2]int64
-	model.kernels, strides = cfg.pairs("sscp_conv_kernel_size"), cfg.pairs("sscp_conv_stride_size")
+	model.kernels, strides = pairs(cfg, "sscp_conv_kernel_size"), pairs(cfg, "sscp_conv_stride_size")
 	width := cfg.pos(0, "input_feat_size")
 	for i := range model.kernels {
 		if width+2 < model.kernels[i][1] {
@@ -115,7 +116,7 @@ func readGemma3nSound(cfg *config) *gemma3nSound {
 }
 
 // pairs reads two pairs of sizes.
-func (cfg *config) pairs(name string) [2][2]int64 {
+func pairs(cfg *config, name string) [2][2]int64 {
 	out := [2][2]int64{{1, 1}, {1, 1}}
 	lists := cfg.arrays(name)
 	for i, list := range lists {

@@ -126,7 +126,7 @@ func TestWhenGeneric(t *testing.T) {
 	}
 }
 
-// llamaFolderOf writes the files of the tiny llama beside another config.
+// llamaFolderOf writes the files of the tiny llama next to another config.
 func llamaFolderOf(t *testing.T, config string, edit func([]stored) []stored) string {
 	t.Helper()
 	dir := llamaFolder(t, tinyLlama, edit)

@@ -105,8 +105,8 @@ func (model *gpt2) stack(modules *builder, path string) {
 	modules.hidden = addLayerNorm(modules, dot(path, "ln_f"), model.hidden, modules.hidden)
 }
 
-// block is modeling_gpt2.py: GPT2Block. The cross-attention stands behind
-// ln_2 but runs before it.
+// block is modeling_gpt2.py: GPT2Block. The cross-attention follows ln_2 but
+// runs before it.
 func (model *gpt2) block(modules *builder, name string, layer int64) {
 	hidden, attention := model.hidden, model.attention
 	attention.Scale = model.scale(layer)

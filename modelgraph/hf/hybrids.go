@@ -158,7 +158,7 @@ var hybridFields = mambaFields{
 	bias: "mamba_proj_bias", convBias: "mamba_conv_bias",
 }
 
-// graniteMoEHybrid: Mamba-2 or attention, and beside a mixture, if there is
+// graniteMoEHybrid: Mamba-2 or attention, and next to a mixture, if there is
 // one, a feed-forward that all tokens pass.
 func graniteMoEHybrid(cfg *config) *decoder {
 	model := llamaParts(cfg)
@@ -185,7 +185,7 @@ func graniteMoEHybrid(cfg *config) *decoder {
 	return model.done()
 }
 
-// falconH1: Mamba-2 beside attention in every layer.
+// falconH1: Mamba-2 next to attention in every layer.
 func falconH1(cfg *config) *decoder {
 	model := llamaParts(cfg)
 	fields := hybridFields

@@ -102,7 +102,7 @@ func (chat *internVLChat) readText(cfg *config) {
 	}
 }
 
-// build adds the modules. The projector stands last but feeds the language
+// build adds the modules. The projector comes last but feeds the language
 // model's first block.
 func (chat *internVLChat) build(modules *builder) {
 	if chat.text == nil {

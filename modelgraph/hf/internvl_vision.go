@@ -51,7 +51,7 @@ func (tower *internViT) build(modules *builder, path string) []string {
 			return modules.add(dot(embeddings, name), modelgraph.Parameter{}, nil, tensor("", 1, rows, tower.dim)).Name
 		}
 		extra := []string{bare("cls_token", 1)}
-		if tower.maskToken { // stands for hidden patches in pre-training only
+		if tower.maskToken { // replaces hidden patches in pre-training only
 			bare("mask_token", 1)
 		}
 		if tower.positions {

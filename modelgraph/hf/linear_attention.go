@@ -42,8 +42,8 @@ func deltaNet(cfg *config, hidden int64, apart bool) part {
 }
 
 // deltaBlocks gives a decoder the gated delta rule in all but every fourth
-// layer (full_attention_interval), which has gated attention of which a
-// quarter of a head turns.
+// layer (full_attention_interval), which has gated attention and turns a
+// quarter of a head.
 func (model *parts) deltaBlocks(apart bool) {
 	cfg := model.cfg
 	model.norm = modelgraph.GemmaRMSNorm
@@ -72,7 +72,7 @@ func (model *parts) deltaBlocks(apart bool) {
 	}
 }
 
-// qwen3Next: the gated delta rule, experts beside a gated feed-forward that
+// qwen3Next: the gated delta rule, experts next to a gated feed-forward that
 // all tokens pass.
 func qwen3Next(cfg *config) *decoder {
 	model := llamaParts(cfg)

@@ -106,7 +106,7 @@ type madeFeatures struct {
 }
 
 // llama4Vision adds a Llama4VisionModel: patches by a matrix, the class token
-// behind them, patches shuffled into fewer, wider tokens.
+// after them, patches shuffled into fewer, wider tokens.
 func llama4Vision(modules *builder, cfg *config) madeFeatures {
 	const path = "vision_model"
 	hidden, grid, channels := cfg.pos(0, "hidden_size"), patches(cfg, 448, 14), cfg.pos(0, "num_channels")

@@ -5,7 +5,7 @@ import "github.com/devmap-dev/devmap/modelgraph"
 // llamaType is a model type that holds the modules of a llama, name for name,
 // and differs in what a config leaves unsaid and in how the layers compute.
 // Sizes are exact; what the layers keep for a backward pass has the band of a
-// family that nobody measured.
+// family without measurements.
 type llamaType struct {
 	model   string   // its type
 	name    string   // of its classes

@@ -60,7 +60,8 @@ func TestRemoteLlamas(t *testing.T) {
 	}
 }
 
-// TestLlamaTypeCosts: what tells the types apart beside their tensors.
+// TestLlamaTypeCosts: what distinguishes the types in addition to their
+// tensors.
 func TestLlamaTypeCosts(t *testing.T) {
 	alibi := fields{"num_key_value_heads": 4}
 	for _, tt := range []struct {

@@ -73,7 +73,7 @@ func smolLM3(cfg *config) *decoder {
 	return model.done()
 }
 
-// olmo2: norms behind the parts, norms on q and k over all heads.
+// olmo2: norms after the parts, norms on q and k over all heads.
 func olmo2(cfg *config) *decoder {
 	model := llamaParts(cfg)
 	model.form = olmo2Block
@@ -81,13 +81,14 @@ func olmo2(cfg *config) *decoder {
 	return model.done()
 }
 
-// exaone4: norms behind the parts, norms on q and k, windows in all but every
+// exaone4: norms after the parts, norms on q and k, windows in all but every
 // sliding_window_pattern-th layer.
 func exaone4(cfg *config) *decoder {
 	model := llamaParts(cfg)
 	model.form, model.attn.qkNorm = olmo2Block, modelgraph.RMSNorm
 	pattern := int64(0)
-	// A pattern in letters counts nowhere: the first configs have layer_types beside it.
+	// A pattern in letters counts nowhere: the first configs have layer_types
+	// next to it.
 	if letters := cfg.has("sliding_window_pattern") && cfg.members["sliding_window_pattern"].Kind() == '"'; !letters || !cfg.has("layer_types") {
 		pattern = cfg.orZero("sliding_window_pattern")
 	}
@@ -100,7 +101,7 @@ func exaone4(cfg *config) *decoder {
 
 // hunyuan: norms on q and k under names of their own.
 func hunyuan(cfg *config) *decoder {
-	for _, name := range []string{"num_experts", "moe_topk", "num_shared_expert"} { // published beside those of its mixture
+	for _, name := range []string{"num_experts", "moe_topk", "num_shared_expert"} { // published next to those of its mixture
 		cfg.harmlessAs(name, "1")
 	}
 	return hunyuanParts(cfg).done()
@@ -150,7 +151,7 @@ func glmParts(cfg *config) *parts {
 	return model
 }
 
-// glm4 is a glm with norms behind the parts too.
+// glm4 is a glm with norms after the parts too.
 func glm4(cfg *config) *decoder {
 	model := glmParts(cfg)
 	model.form = blockForm{

@@ -11,7 +11,7 @@ func init() {
 }
 
 // featureStates are the hidden states of a tower that vision_feature_layer
-// names, one or several, side by side.
+// names, one or several, next to each other.
 func featureStates(cfg *config, states []string) []string {
 	const name = "vision_feature_layer"
 	if cfg.has(name) && cfg.members[name].Kind() == '[' {
@@ -38,7 +38,7 @@ func tieOfText(cfg, text *config) bool {
 	return cfg.bool(false, "tie_word_embeddings") || text.flag("tie_word_embeddings")
 }
 
-// addFeatures adds a linear layer that reads several states side by side.
+// addFeatures adds a linear layer that reads several states next to each other.
 func addFeatures(modules *builder, name string, in, out int64, bias bool, activation string, states []string) string {
 	op := modelgraph.Linear{In: in, Out: out, Activation: activation}
 	return modules.add(name, op, states, linearParams("", in, out, bias)...).Name

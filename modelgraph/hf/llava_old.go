@@ -29,7 +29,7 @@ tokenizer_padding_side tune_mm_mlp_adapter tune_mm_vision_resampler use_mm_proj 
 }
 
 // oldLlava is llava/model/llava_arch.py of LLaVA 1.5 (LlavaMetaModel) around a
-// language model: a projector behind it. The vision tower that mm_vision_tower
+// language model: a projector after it. The vision tower that mm_vision_tower
 // names is read from files of its own once the model is there (CLIPVisionTower
 // with delay_load, load_model), so that it is no part of the model's tensors
 // nor of its device map.

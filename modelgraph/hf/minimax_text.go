@@ -63,7 +63,7 @@ func miniMaxText01(cfg *config) *decoder {
 	return d
 }
 
-// mixtralOneByOne are experts under Mixtral's first names, behind the router.
+// mixtralOneByOne are experts under Mixtral's first names, after the router.
 func (experts moe) mixtralOneByOne(cfg *config) part {
 	const most = 4096
 	if experts.experts > most {

@@ -10,7 +10,7 @@ import (
 // This file holds decoders with mixtures of experts.
 
 // qwen2MoE: experts in every decoder_sparse_step-th layer that mlp_only_layers
-// does not name, beside a gated feed-forward that all tokens pass.
+// does not name, next to a gated feed-forward that all tokens pass.
 func qwen2MoE(cfg *config) *decoder {
 	model := llamaParts(cfg)
 	model.attn.bias, model.attn.outBias = cfg.on("qkv_bias"), false
@@ -21,7 +21,7 @@ func qwen2MoE(cfg *config) *decoder {
 }
 
 // qwenExperts gives a decoder experts in every decoder_sparse_step-th layer
-// that mlp_only_layers does not name, beside a gated feed-forward that all
+// that mlp_only_layers does not name, next to a gated feed-forward that all
 // tokens pass (modeling_qwen2_moe.py).
 func (model *parts) qwenExperts() {
 	cfg := model.cfg
@@ -147,7 +147,7 @@ func minimax(cfg *config) *decoder {
 	return model.done()
 }
 
-// glm4MoE: DeepSeek-V3's experts behind a grouped-query attention.
+// glm4MoE: DeepSeek-V3's experts after a grouped-query attention.
 func glm4MoE(cfg *config) *decoder {
 	model := llamaParts(cfg)
 	model.attn.outBias = false
@@ -169,8 +169,8 @@ func dots1(cfg *config) *decoder {
 	return model.done()
 }
 
-// deepseekBlocks gives a decoder DeepSeek-V3's experts in all layers behind
-// the first first_k_dense_replace.
+// deepseekBlocks gives a decoder DeepSeek-V3's experts in all layers after the
+// first first_k_dense_replace.
 func (model *parts) deepseekBlocks() {
 	cfg := model.cfg
 	experts := moe{

@@ -74,7 +74,7 @@ func mllamaCross(modules *builder, d *decoder, model *parts, name, image string)
 
 // mllamaTower adds a MllamaVisionModel, which cuts an image into tiles, and
 // gives the width and the stream of its features: of the last state and of
-// those of intermediate_layers_indices, side by side.
+// those of intermediate_layers_indices, next to each other.
 func mllamaTower(modules *builder, cfg *config, path string) (int64, modelgraph.Stream) {
 	hidden, grid, channels, tiles := cfg.pos(0, "hidden_size"), patches(cfg, 448, 14), cfg.pos(0, "num_channels"), side(cfg, 4, "max_num_tiles")
 	ratios := int64(8)

@@ -11,7 +11,7 @@ type feedForward struct {
 	// up and down are the names of a feed-forward without a gate; empty: it
 	// has one.
 	up, down string
-	extra    []modelgraph.Tensor // behind the projections
+	extra    []modelgraph.Tensor // after the projections
 }
 
 // gatedMLP reads intermediate_size and hidden_act with the family's defaults.

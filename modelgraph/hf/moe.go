@@ -38,11 +38,11 @@ func (experts moe) part() part {
 	return experts.spelled()
 }
 
-// moeNames are the modules of a mixture whose router does not stand behind the
+// moeNames are the modules of a mixture whose router does not follow the
 // experts as gate, or which differs in what every token passes.
 type moeNames struct {
 	router string // in front of the experts, unless last
-	last   bool   // behind them
+	last   bool   // after them
 	shared string // the module that every token passes
 	// sharedGate scales what it gives, by a number a token.
 	sharedGate string

@@ -55,10 +55,9 @@ func deciBlocks(cfg *config, hidden, heads int64) []deciBlock {
 	return blocks
 }
 
-// deci adds one decoder layer, each norm before its part
-// (modeling_decilm.py: DeciLMDecoderLayer). One with neither part hands the
-// hidden state on as it is; it is a module all the same, and must have a
-// device.
+// deci adds one decoder layer, each norm before its part (modeling_decilm.py:
+// DeciLMDecoderLayer). One with neither part passes the hidden state on as it
+// is; it is a module anyway, and must have a device.
 func (d *decoder) deci(modules *builder, name string, block deciBlock) {
 	if block.attention.op == nil && block.ffn.op == nil {
 		modules.add(name, modelgraph.Opaque{}, []string{modules.hidden})

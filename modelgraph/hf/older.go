@@ -38,7 +38,7 @@ func olderParts(cfg *config, fields olderFields) *parts {
 // gptBlock is GPT-2's (modeling_gpt2.py: GPT2Block).
 var gptBlock = blockForm{attnNorm: "ln_1", attn: "attn", ffnNorm: "ln_2", ffn: "mlp", order: []string{"ln_1", "attn", "ln_2", "mlp"}}
 
-// gptJ: one norm before attention and feed-forward, which run beside each
+// gptJ: one norm before attention and feed-forward, which run next to each
 // other, and in every layer the sines and cosines of all positions
 // (modeling_gptj.py).
 func gptJ(cfg *config) *decoder {
@@ -101,7 +101,7 @@ func gptNeo(cfg *config) *decoder {
 	return model.done()
 }
 
-// placesBehind adds a table of positions, and the dropout behind it.
+// placesBehind adds a table of positions, and the dropout after it.
 func (model *parts) placesBehind(positions int64) func(modules *builder, path string) {
 	return func(modules *builder, path string) {
 		places := modelgraph.Embedding{Vocab: positions, Dim: model.hidden, Index: modelgraph.PositionIndex}
@@ -111,7 +111,7 @@ func (model *parts) placesBehind(positions int64) func(modules *builder, path st
 }
 
 // neoKinds are the layers' kinds: attention_types has lists of kinds, each with
-// how often it stands there (configuration_gpt_neo.py).
+// how often it occurs (configuration_gpt_neo.py).
 func neoKinds(cfg *config, layers int64) []string {
 	const name = "attention_types"
 	kinds := make([]string, 0, layers)
@@ -144,7 +144,7 @@ func neoKinds(cfg *config, layers int64) []string {
 	return kinds
 }
 
-// gptBigCode: one matrix for q, k and v, of which k and v are one head's unless
+// gptBigCode: one matrix for q, k and v; k and v are one head's unless
 // multi_query is off (modeling_gpt_bigcode.py).
 func gptBigCode(cfg *config) *decoder {
 	model := olderParts(cfg, gptFields)

@@ -2,11 +2,11 @@ package hf
 
 import "github.com/devmap-dev/devmap/modelgraph"
 
-// This file holds decoders whose attention and feed-forward may run beside each
-// other.
+// This file holds decoders whose attention and feed-forward may run next to
+// each other.
 
 // cohere: one LayerNorm without bias before attention and feed-forward, which
-// run beside each other.
+// run next to each other.
 func cohere(cfg *config) *decoder {
 	model := llamaParts(cfg)
 	model.norm, model.form = modelgraph.LayerNorm, parallelBlock
@@ -31,7 +31,7 @@ func cohere2(cfg *config) *decoder {
 	return model.done()
 }
 
-// falcon: one matrix for q, k and v, parallel parts behind one norm or two,
+// falcon: one matrix for q, k and v, parallel parts after one norm or two,
 // ALiBi in place of RoPE on request.
 func falcon(cfg *config) *decoder {
 	cfg.harmlessAs("ff_factor", "4") // what ffn_hidden_size is where it is absent
@@ -94,7 +94,7 @@ func gptNeoX(cfg *config) *decoder {
 	return model.done()
 }
 
-// phi: parallel parts behind one LayerNorm, biases everywhere, half of a head
+// phi: parallel parts after one LayerNorm, biases everywhere, half of a head
 // turns.
 func phi(cfg *config) *decoder {
 	model := llamaParts(cfg)

@@ -61,7 +61,7 @@ func (model *parts) done() *decoder {
 func (model *parts) layerNorms() { model.norm, model.normBias = modelgraph.LayerNorm, true }
 
 // partial is the part of a head that turns: partial_rotary_factor among the
-// RoPE parameters or beside them, or the type's own.
+// RoPE parameters or next to them, or the type's own.
 func (model *parts) partial(share float64) {
 	model.rotaryDim = model.partialOf(model.attn.headDim, share, "partial_rotary_factor")
 }

@@ -24,7 +24,7 @@ func (modules *builder) held(name string, params ...modelgraph.Tensor) {
 }
 
 // phi4Multimodal is modeling_phi4_multimodal.py: a Phi-3 with a SigLIP tower
-// and a Conformer behind it.
+// and a Conformer after it.
 func phi4Multimodal(cfg *config) *decoder {
 	model := llamaParts(cfg)
 	model.attn.fused, model.mlp.fused = true, true
@@ -79,7 +79,7 @@ func phi4Images(cfg *config, hidden int64) func(modules *builder, path string) s
 	}
 }
 
-// phi4Pool is the pooling of the tower, whose result nobody reads.
+// phi4Pool is the pooling of the tower, whose result nothing reads.
 func phi4Pool(modules *builder, head string, dim, inner int64) {
 	modules.held(dot(head, "probe"), tensor("", 1, 1, dim))
 	modules.held(dot(head, "attention.in_proj_weight"), tensor("", 3*dim, dim))

@@ -64,7 +64,7 @@ func phi4MM(cfg *config) *decoder {
 	return d
 }
 
-// phi4Matrix is a matrix of a layer that adapters may stand beside.
+// phi4Matrix is a matrix of a layer that may have adapters.
 type phi4Matrix struct {
 	name    string
 	in, out int64
@@ -111,7 +111,7 @@ func (set phi4Adapters) add(modules *builder, name string, matrices []phi4Matrix
 }
 
 // only refuses an object's fields that are not as the known code needs them.
-func (cfg *config) only(want map[string]string) {
+func (cfg *fieldSet) only(want map[string]string) {
 	for _, name := range slices.Sorted(maps.Keys(want)) {
 		if v := cfg.members[name]; !cfg.has(name) || short(v) != want[name] {
 			cfg.fail(name, "it is not %s: modules of such a phi4mm are not known here", want[name])

@@ -166,7 +166,7 @@ func (model *pi0) freeze(tensors []modelgraph.Tensor) {
 }
 
 // attention are the projections of an expert (lora.py: Einsum, whose adapters
-// stand in for the last axis and the one before it).
+// replace the last axis and the one before it).
 func (expert *gemmaExpert) attention(end string, stack []int64) []modelgraph.Tensor {
 	var out []modelgraph.Tensor
 	add := func(name string, shape ...int64) {

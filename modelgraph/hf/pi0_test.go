@@ -14,7 +14,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// TestPi0 holds the arrays of OpenPI's models to those of its own code
+// TestPi0 checks the arrays of OpenPI's models against those of its own code
 // (fixtures/oracle/openpi.py): names, shapes, types, and which are frozen.
 func TestPi0(t *testing.T) {
 	file, err := os.Open(cmp.Or(os.Getenv("DEVMAP_OPENPI"), "../../fixtures/oracle/openpi/trees.json.gz"))

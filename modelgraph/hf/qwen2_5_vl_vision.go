@@ -8,8 +8,8 @@ import (
 
 // qwenImagePixels is the size of an image where the workload gives none. The
 // tower takes images of any size; the processor shrinks them to at most
-// 28·28·1280 pixels unless told otherwise (image_processing_qwen2_vl.py,
-// longest_edge): 1 megapixel, 5120 patches, 1280 tokens.
+// 28·28·1280 pixels by default (image_processing_qwen2_vl.py, longest_edge): 1
+// megapixel, 5120 patches, 1280 tokens.
 const qwenImagePixels = 28 * 28 * 1280
 
 // qwenTower is the vision tower of Qwen2.5-VL (modeling_qwen2_5_vl.py:
@@ -23,8 +23,8 @@ type qwenTower struct {
 	rotaryDim          int64
 	stack              *visionStack
 	merger             mergerNames
-	// What Qwen3-VL's has besides: a bias of the patches, a table of so many
-	// positions, and blocks whose outputs have mergers of their own.
+	// Qwen3-VL's also has: a bias of the patches, a table of so many positions,
+	// and blocks whose outputs have mergers of their own.
 	patchBias bool
 	positions int64
 	deep      []int64

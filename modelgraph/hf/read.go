@@ -16,8 +16,8 @@ const ConfigName = "config.json"
 // lists, stay under 1 MB.
 const maxConfigBytes = 64 << 20
 
-// FromConfig builds the graph that a config.json describes. file stands in
-// errors and names the model where the config does not.
+// FromConfig builds the graph that a config.json describes. file is in errors
+// and names the model where the config does not.
 func FromConfig(file string, data []byte) (*modelgraph.Graph, error) {
 	graph, _, _, err := fromConfig(file, data)
 	if err != nil {
@@ -26,7 +26,7 @@ func FromConfig(file string, data []byte) (*modelgraph.Graph, error) {
 	return graph, nil
 }
 
-// fromConfig gives the graph beside an [*unknownFieldError] too: the files of
+// fromConfig gives the graph next to an [*unknownFieldError] too: the files of
 // a folder may prove it right.
 func fromConfig(file string, data []byte) (*modelgraph.Graph, *family, *config, error) {
 	if len(data) > maxConfigBytes {
@@ -59,7 +59,7 @@ func fromConfig(file string, data []byte) (*modelgraph.Graph, *family, *config, 
 	return graph, f, cfg, cmp.Or(cfg.fault(), unknown)
 }
 
-// unsaid is what nobody could run the model without.
+// unsaid is what running the model would need and the config does not say.
 func (f *family) unsaid(cfg *config, foreign bool) []string {
 	if f.runs && !foreign {
 		return cfg.shared.unknown

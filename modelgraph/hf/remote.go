@@ -42,7 +42,7 @@ func (d *decoder) cached(cfg *config, attn *attention, cos, sin string) {
 
 // deepseekMoE is modeling_deepseek.py of DeepSeek-MoE: a llama's attention,
 // experts one by one in every moe_layer_freq-th layer from
-// first_k_dense_replace on, and beside them those that all tokens pass.
+// first_k_dense_replace on, and next to them those that all tokens pass.
 func deepseekMoE(cfg *config, d *decoder, attn *attention, ffn *feedForward) {
 	cfg.dividesHidden(attn.dim, attn.heads)
 	d.cached(cfg, attn, "cos_cached", "sin_cached")
@@ -70,7 +70,7 @@ func deepseekMoE(cfg *config, d *decoder, attn *attention, ffn *feedForward) {
 	}
 }
 
-// oneByOne are experts with matrices of their own, the router behind them, and
+// oneByOne are experts with matrices of their own, the router after them, and
 // what every token passes.
 func (experts moe) oneByOne(gate, up, down string) part {
 	var params []modelgraph.Tensor

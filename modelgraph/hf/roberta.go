@@ -18,14 +18,14 @@ func init() {
 			build: func(modules *builder, cfg *config, class string) {
 				roberta(modules, cfg, strings.TrimPrefix(class, name), kind != "roberta")
 			},
-			// Positions are counted from behind the padding token's.
+			// Positions are counted from after the padding token's.
 			maxSeq: func(cfg *config) int64 { return cfg.pos(0, "max_position_embeddings") - cfg.orZero("pad_token_id") - 1 },
 		})
 	}
 }
 
-// roberta is a BERT with another head (modeling_roberta.py), which in XLM-RoBERTa
-// and CamemBERT stands in front.
+// roberta is a BERT with another head (modeling_roberta.py), which in
+// XLM-RoBERTa and CamemBERT comes first.
 func roberta(modules *builder, cfg *config, class string, front bool) {
 	model := readBERT(cfg)
 	modules.epsilon = model.epsilon

@@ -11,20 +11,20 @@ import (
 )
 
 // ropeConfig is the RoPE parameters of one kind of layer, with the config that
-// holds what stands beside them.
+// holds the fields next to them.
 type ropeConfig struct {
 	*config         // the parameters
 	beside  *config // the text model's config
 	headDim int64
 	// positions is max_position_embeddings.
 	positions int64
-	// nested: the parameters stand under their layer type (Gemma 3).
+	// nested: the parameters are under their layer type (Gemma 3).
 	nested bool
 }
 
 // rotation reads how q and k turn, with one set of parameters for all layers:
 // rope_scaling where it says anything, else rope_parameters, and rope_theta
-// beside them (modeling_rope_utils.py: convert_rope_params_to_dict). positions
+// next to them (modeling_rope_utils.py: convert_rope_params_to_dict). positions
 // is the family's default of max_position_embeddings.
 func (cfg *config) rotation(headDim, positions int64) modelgraph.Rotation {
 	name := "rope_scaling"
@@ -44,10 +44,10 @@ func (cfg *config) rotation(headDim, positions int64) modelgraph.Rotation {
 
 // inside is a config of the given members, which are the named object's.
 func (cfg *config) inside(name string, members map[string]jsontext.Value) *config {
-	return &config{file: cfg.file, prefix: cfg.prefix + name + ".", members: members, shared: cfg.shared}
+	return newConfig(cfg.file, cfg.prefix+name+".", members, cfg.shared)
 }
 
-// rotation reads the parameters; theta is the field beside them that has the
+// rotation reads the parameters; theta is the field next to them that has the
 // base where they do not.
 func (rope *ropeConfig) rotation(theta string, base float64) modelgraph.Rotation {
 	rotation := modelgraph.Rotation{Type: rope.kind(), Base: rope.theta(theta, base)}
@@ -97,7 +97,7 @@ func (rope *ropeConfig) kind() string {
 	return ""
 }
 
-// theta is the base: the parameters', else the one beside them, else the
+// theta is the base: the parameters', else the one next to them, else the
 // default.
 func (rope *ropeConfig) theta(beside string, base float64) float64 {
 	holder, name := rope.beside, beside
@@ -128,7 +128,7 @@ func (rope *ropeConfig) stretch() float64 {
 	return float64(rope.positions) / float64(max(1, rope.trained()))
 }
 
-// trained is original_max_position_embeddings. The one beside the parameters
+// trained is original_max_position_embeddings. The one next to the parameters
 // goes first but in Gemma 3; without any it is max_position_embeddings
 // (standardize_rope_params).
 func (rope *ropeConfig) trained() int64 {

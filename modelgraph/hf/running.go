@@ -17,14 +17,14 @@ import (
 const maxNumber = 1e30
 
 // unsaid notes what running needs and the field does not say.
-func (cfg *config) unsaid(name, format string, args ...any) {
+func (cfg *fieldSet) unsaid(name, format string, args ...any) {
 	if text := cfg.prefix + name + " " + fmt.Sprintf(format, args...); !slices.Contains(cfg.shared.unknown, text) {
 		cfg.shared.unknown = append(cfg.shared.unknown, text)
 	}
 }
 
 // number reads a number that is 0 or more; def where the field is absent.
-func (cfg *config) number(def float64, name string) float64 {
+func (cfg *fieldReader) number(def float64, name string) float64 {
 	v, there := cfg.members[name]
 	if !there {
 		return def
@@ -38,7 +38,7 @@ func (cfg *config) number(def float64, name string) float64 {
 }
 
 // numberOrNull is number where null means def, as an absent field does.
-func (cfg *config) numberOrNull(def float64, name string) float64 {
+func (cfg *fieldReader) numberOrNull(def float64, name string) float64 {
 	if cfg.isNull(name) {
 		return def
 	}
@@ -46,7 +46,7 @@ func (cfg *config) numberOrNull(def float64, name string) float64 {
 }
 
 // whole is number where a fraction is odd.
-func (cfg *config) whole(def int64, name string) int64 {
+func (cfg *fieldReader) whole(def int64, name string) int64 {
 	number := cfg.number(float64(def), name)
 	if number > maxDim || number != float64(int64(number)) {
 		cfg.unsaid(name, "%v is not an integer from 0 to 2^40", number)
@@ -56,7 +56,7 @@ func (cfg *config) whole(def int64, name string) int64 {
 }
 
 // switched reads true or false; def where the field is absent.
-func (cfg *config) switched(def bool, name string) bool {
+func (cfg *fieldReader) switched(def bool, name string) bool {
 	v, there := cfg.members[name]
 	if !there {
 		return def
@@ -69,14 +69,14 @@ func (cfg *config) switched(def bool, name string) bool {
 	return on
 }
 
-func (cfg *config) isNull(name string) bool {
+func (cfg *fieldSet) isNull(name string) bool {
 	v, there := cfg.members[name]
 	return there && v.Kind() == 'n'
 }
 
 // members of the object of that name; nil where it is absent or empty in
 // Python's sense.
-func (cfg *config) object(name string) map[string]jsontext.Value {
+func (cfg *fieldReader) object(name string) map[string]jsontext.Value {
 	v, there := cfg.members[name]
 	if !there || empty(v) {
 		return nil
@@ -91,7 +91,7 @@ func (cfg *config) object(name string) map[string]jsontext.Value {
 // padding is 1 + the token whose embedding gets no gradient (nn.Embedding's
 // padding_idx), def where pad_token_id is absent; 0: none. A negative one
 // counts from the end.
-func (cfg *config) padding(def, vocab int64) int64 {
+func (cfg *fieldReader) padding(def, vocab int64) int64 {
 	v, there := cfg.members["pad_token_id"]
 	row := def - 1
 	switch {

@@ -35,8 +35,8 @@ type runningRope struct {
 }
 
 // TestRunning compares what running needs with Transformers, config by config.
-// What Transformers refuses is a graph all the same, and says what it lacks; but
-// a number is a number, with or without a point.
+// What Transformers refuses is a graph anyway, and says what it lacks; but a
+// number is a number, with or without a point.
 func TestRunning(t *testing.T) {
 	var cases []runningCase
 	readGzip(t, "../../fixtures/oracle/running.json.gz", &cases)
@@ -68,7 +68,7 @@ func TestRunning(t *testing.T) {
 	}
 }
 
-// failing reports a graph of which some frequencies cannot be worked out.
+// failing reports a graph with frequencies that cannot be computed.
 func failing(graph *modelgraph.Graph) bool {
 	return slices.ContainsFunc(graph.Layers, func(layer modelgraph.Layer) bool {
 		op, ok := layer.Op.(modelgraph.Attention)
@@ -122,7 +122,7 @@ func (c *runningCase) check(t *testing.T, graph *modelgraph.Graph, activations m
 	}
 }
 
-// gated tells the language model's feed-forwards from a vision tower's.
+// gated distinguishes the language model's feed-forwards from a vision tower's.
 func gated(graph *modelgraph.Graph) bool { return graph.Family != "gpt2" && graph.Family != "bert" }
 
 func transposed(op modelgraph.Op) bool {

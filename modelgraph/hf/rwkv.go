@@ -42,7 +42,7 @@ func rwkv(modules *builder, cfg *config, class string) {
 	addVocabHead(modules, "head", hidden, vocab, tied)
 }
 
-// rwkvBlock is RwkvBlock, whose norms stand before both parts.
+// rwkvBlock is RwkvBlock, whose norms precede both parts.
 func rwkvBlock(modules *builder, name string, hidden, width, inner int64) {
 	attention, feedForward := dot(name, "attention"), dot(name, "feed_forward")
 	residual := modules.hidden

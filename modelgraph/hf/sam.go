@@ -47,7 +47,8 @@ func (model *sam) build(modules *builder) {
 		model.tower(modules, "vision_encoder")
 	})
 	// What a prompt of one point is: its own token and one that fills up
-	// (SamPromptEncoder._embed_points), beside those of masks and of their score.
+	// (SamPromptEncoder._embed_points), next to those of masks and of their
+	// score.
 	asked := 2 + 1 + model.masks.pos(3, "num_multimask_outputs") + 1
 	modules.on(fixedStream(asked), func() {
 		modules.add("prompt_encoder.shared_embedding", modelgraph.Parameter{}, nil, tensor("positional_embedding", 2, features))
@@ -129,8 +130,8 @@ func (model *sam) block(modules *builder, name string, hidden, window int64, mlp
 	modules.hidden = modules.add(dot(name, "mlp"), mlp.op, []string{second, attention}, mlp.params...).Name
 }
 
-// promptEncoder is SamPromptEncoder: rows that stand for kinds of points, and
-// convolutions over masks that are given, which none is here.
+// promptEncoder is SamPromptEncoder: rows for kinds of points, and convolutions
+// over masks that are given, which none is here.
 func (model *sam) promptEncoder(modules *builder, path string) {
 	cfg := model.prompts
 	hidden, wide := cfg.pos(256, "hidden_size"), cfg.pos(16, "mask_input_channels")

@@ -4,9 +4,9 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// maskDecoder is SamMaskDecoder: tokens that stand for masks and their score
-// attend to the image and it to them; of the image's tokens, made finer, and
-// those of the masks come the masks.
+// maskDecoder is SamMaskDecoder: tokens for masks and their score attend to the
+// image and it to them; of the image's tokens, made finer, and those of the
+// masks come the masks.
 func (model *sam) maskDecoder(modules *builder, path string) {
 	cfg := model.masks
 	hidden, masks := cfg.pos(256, "hidden_size"), cfg.pos(3, "num_multimask_outputs")+1
@@ -62,8 +62,8 @@ func (model *sam) attend(modules *builder, name string, hidden, rate int64, quer
 		linearParams("v_proj", hidden, inner, true), linearParams("out_proj", inner, hidden, true))...)
 }
 
-// twoWay is SamTwoWayAttentionBlock, and gives the layer of the image's
-// tokens behind it.
+// twoWay is SamTwoWayAttentionBlock, and gives the layer of the image's tokens
+// after it.
 func (model *sam) twoWay(modules *builder, name string, hidden int64, image string) string {
 	cfg := model.masks
 	const rate = 2 // whatever attention_downsample_rate says

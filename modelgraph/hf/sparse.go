@@ -28,8 +28,8 @@ func init() {
 	})
 }
 
-// longformer is modeling_longformer.py: a RoBERTa whose tokens see those
-// beside them, and a few that all see, which have projections of their own.
+// longformer is modeling_longformer.py: a RoBERTa whose tokens see those next
+// to them, and a few that all see, which have projections of their own.
 func longformer(modules *builder, cfg *config, class string) {
 	model := &narrow{bert: readBERT(cfg), width: cfg.pos(0, "hidden_size")}
 	modules.epsilon = model.epsilon
@@ -67,8 +67,8 @@ func longformer(modules *builder, cfg *config, class string) {
 	}
 }
 
-// longformerWindows are the tokens beside itself that a token of each layer
-// sees: one number, or a list.
+// longformerWindows are the neighbours that a token of each layer sees: one
+// number, or a list.
 func longformerWindows(cfg *config, layers int64) []int64 {
 	const name = "attention_window"
 	windows := cfg.dims(name)

@@ -27,7 +27,7 @@ const (
 	maxNameDepth = 64
 )
 
-// checkNames refuses tensor names that are no module path.
+// checkNames refuses tensor names that are not module paths.
 func checkNames(ck *safetensors.Checkpoint) error {
 	for i := range ck.Tensors {
 		t := &ck.Tensors[i]

@@ -73,7 +73,7 @@ func TestMixedExperts(t *testing.T) {
 	}
 }
 
-// mixedExperts is a Mixtral of two experts of which one matrix is in fp32.
+// mixedExperts is a Mixtral of two experts with one matrix in fp32.
 func mixedExperts(t *testing.T, wide string) *modelgraph.Graph {
 	t.Helper()
 	config := `{"model_type":"mixtral","hidden_size":4,"intermediate_size":6,"num_hidden_layers":1,"num_attention_heads":1,

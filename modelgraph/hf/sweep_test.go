@@ -21,9 +21,10 @@ type sweepCase struct {
 }
 
 // TestSweep: of every model type that Transformers has, a config is read as
-// Transformers reads it, tensor for tensor, or refused. Families that are
-// known here refuse few; those that the tables fill have draws of their own,
-// as here more experts a token than there are may be drawn (TestFamilies).
+// Transformers reads it, tensor for tensor, or refused. Families that are known
+// here refuse few; those that the tables fill have random configs of their own,
+// because the ones here may have more experts a token than there are
+// (TestFamilies).
 func TestSweep(t *testing.T) {
 	var cases []sweepCase
 	readGzip(t, "../../fixtures/oracle/sweep.json.gz", &cases)

@@ -36,8 +36,8 @@ func (model *t5) block(modules *builder, name string, table bool, encoder string
 	model.sublayer(modules, dot(name, ff), "DenseReluDense", model.mlp, "", model.feedForward())
 }
 
-// sublayer is T5LayerSelfAttention, T5LayerCrossAttention or T5LayerFF: a
-// part and, behind it in module order, the norm before it.
+// sublayer is T5LayerSelfAttention, T5LayerCrossAttention or T5LayerFF: a part
+// and, after it in module order, the norm before it.
 func (model *t5) sublayer(modules *builder, path, component string, op modelgraph.Op, encoder string, params []modelgraph.Tensor) {
 	name, norm := dot(path, component), dot(path, "layer_norm")
 	modules.add(name, op, []string{norm, modules.hidden, encoder}, params...)
@@ -50,7 +50,7 @@ func (model *t5) norm(modules *builder, name, input string) {
 	modules.add(name, modelgraph.Norm{Dim: model.hidden, Style: modelgraph.RMSNorm}, []string{input}, tensor("weight", model.hidden))
 }
 
-// projections are those of T5Attention, whose inner width need not be the
+// projections are those of T5Attention, whose inner width may differ from the
 // hidden size.
 func (model *t5) projections() []modelgraph.Tensor {
 	inner := model.attention.Heads * model.attention.HeadDim

@@ -24,7 +24,7 @@ var configsGz []byte
 // configClass is one line.
 type configClass struct {
 	Type string `json:"type"` // model_type
-	// Fields are those that the class has beside every config's, with their
+	// Fields are those that the class has next to every config's, with their
 	// defaults; Nullable may be null.
 	Fields   map[string]jsontext.Value `json:"fields"`
 	Nullable []string                  `json:"nullable"`
@@ -94,8 +94,8 @@ func (cfg *config) filled(modelType string) *config {
 // sizeLike is a default that is a size.
 func sizeLike(v jsontext.Value) bool { return v.Kind() == '0' && !bytes.ContainsAny(v, ".e-") }
 
-// assumes notes a size that a default stands in for; a null may be one that is
-// worked out.
+// assumes notes a size that a default replaces; a null may be one that is
+// computed.
 func (cfg *config) assumes(name string, v jsontext.Value) {
 	size := sizeLike(v) || v.Kind() == 'n' && (strings.HasPrefix(name, "num_") || strings.HasSuffix(name, "_size") || strings.HasSuffix(name, "_rank"))
 	if size && !anyToken(name) {
@@ -104,7 +104,7 @@ func (cfg *config) assumes(name string, v jsontext.Value) {
 }
 
 // said reports a field that the file itself has, not null.
-func (cfg *config) said(name string) bool { return cfg.has(name) && !cfg.stood[name] }
+func (cfg *fieldSet) said(name string) bool { return cfg.has(name) && !cfg.stood[name] }
 
 // part is the object of that name, filled as one of its type.
 func (cfg *config) part(name string) *config {
@@ -158,7 +158,7 @@ func tableClasses(modelType string, endings []string) []string {
 }
 
 // orZero is a size that is 0 where the config says null.
-func (cfg *config) orZero(name string) int64 {
+func (cfg *fieldReader) orZero(name string) int64 {
 	if cfg.null(name) {
 		return 0
 	}

@@ -144,7 +144,7 @@ func TestOddValues(t *testing.T) {
 }
 
 // TestOddFolder: what a config leaves unsaid is said of its folder too, and so
-// is that nobody knows the layers of an unknown type.
+// is that the layers of an unknown type are not known.
 func TestOddFolder(t *testing.T) {
 	for _, tt := range []struct{ from, to, want string }{
 		{`"hidden_size":8`, `"hidden_size":8,"rms_norm_eps":"x"`, `rms_norm_eps "x" is not a number from 0 to 1e30`},

@@ -21,14 +21,14 @@ type visionStack struct {
 	scales []string // LayerScale vectors, bare parameters of the block
 	// scaleDim is their length, dim where 0.
 	scaleDim int64
-	// beside are modules in order that are none of the four (vectors that scale).
+	// between are modules in order outside the four (vectors that scale).
 	beside map[string]part
 }
 
-// build adds the blocks at path.0, path.1, …, and returns the layers that
-// hold the hidden state: before the first block, and after each. split makes
-// each block a wrap unit. Beside the hidden state the first block reads extra: bare
-// parameters that are added to the patches or put before them.
+// build adds the blocks at path.0, path.1, …, and returns the layers that hold
+// the hidden state: before the first block, and after each. split makes each
+// block a wrap unit. In addition to the hidden state the first block reads
+// extra: bare parameters that are added to the patches or put before them.
 func (v *visionStack) build(modules *builder, path string, split bool, extra ...string) []string {
 	states := []string{modules.hidden}
 	for i := range v.layers {

@@ -78,8 +78,8 @@ func (model *vit) block(modules *builder, name string) {
 		join(linearParams("fc1", hidden, f, true), linearParams("fc2", f, hidden, true))...).Name
 }
 
-// pooler is modeling_vit.py: ViTPooler. A size of 0 stands for the hidden
-// size, as none does.
+// pooler is modeling_vit.py: ViTPooler. A size of 0, as none, means the hidden
+// size.
 func (model *vit) pooler(modules *builder, cfg *config) {
 	out := model.hidden
 	if cfg.has("pooler_output_size") && cfg.dim(0, "pooler_output_size") > 0 {

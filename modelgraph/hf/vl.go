@@ -34,8 +34,8 @@ type multimodal struct {
 	text     *decoder
 	tied     bool // lm_head shares the embedding
 	returned bool // the outputs have the features (image_hidden_states)
-	// deep are features that are added behind the first decoder layers, one
-	// each (Qwen3-VL).
+	// deep are features that are added after the first decoder layers, one each
+	// (Qwen3-VL).
 	deep []string
 	// module is the language model's, language_model where empty.
 	module string

@@ -60,7 +60,7 @@ func wav2Vec2(modules *builder, cfg *config, path, class string) {
 		modules.add("layer_weights", modelgraph.Parameter{}, nil, tensor("", cfg.count(0, "num_hidden_layers")+1))
 	}
 	if cfg.float(0, "mask_time_prob") > 0 || cfg.float(0, "mask_feature_prob") > 0 {
-		modules.add(dot(model.path, "masked_spec_embed"), modelgraph.Parameter{}, nil, tensor("", model.hidden)) // stands for hidden frames in training only
+		modules.add(dot(model.path, "masked_spec_embed"), modelgraph.Parameter{}, nil, tensor("", model.hidden)) // replaces hidden frames in training only
 	}
 	wide := model.features(dot(model.path, "feature_extractor.conv_layers"))
 	extracted, projection := modules.hidden, dot(model.path, "feature_projection")
@@ -104,8 +104,8 @@ func (model *speech) head(class string, out, wide int64, extracted string) {
 	}
 }
 
-// quantizer is Wav2Vec2GumbelVectorQuantizer, and the projections that its
-// loss compares. Codes are drawn for what the convolutions made.
+// quantizer is Wav2Vec2GumbelVectorQuantizer, and the projections that its loss
+// compares. Codes are sampled for what the convolutions made.
 func (model *speech) quantizer(wide int64, extracted string) {
 	cfg := model.cfg
 	groups, codes := cfg.pos(0, "num_codevector_groups"), cfg.pos(0, "num_codevectors_per_group")
@@ -121,7 +121,7 @@ func (model *speech) quantizer(wide int64, extracted string) {
 }
 
 // xVector is the head of Wav2Vec2ForXVector: layers over neighbouring frames,
-// of which mean and deviation are taken.
+// then their mean and deviation.
 func (model *speech) xVector() {
 	cfg := model.cfg
 	dims := cfg.dims("tdnn_dim")
@@ -252,8 +252,8 @@ func (model *speech) encoder(path string) {
 	}
 }
 
-// positions is the convolution that stands for positions, whose weight is
-// stored as a direction and a length, or beside a norm over the batch.
+// positions is the convolution that replaces positions, whose weight is stored
+// as a direction and a length, or next to a norm over the batch.
 func (model *speech) positions(path string) string {
 	modules, cfg, hidden := model.builder, model.cfg, model.hidden
 	groups, kernel := cfg.pos(0, "num_conv_pos_embedding_groups"), cfg.pos(0, "num_conv_pos_embeddings")

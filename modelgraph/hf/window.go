@@ -26,8 +26,8 @@ func readWindow(cfg *config, def int64) int64 {
 	return cfg.dim(def, "sliding_window")
 }
 
-// layerTypes reads layer_types, one entry a layer; where the config has none,
-// sliding tells the layers with a window.
+// layerTypes reads layer_types, one entry a layer; if the config has none,
+// sliding reports the layers with a window.
 func layerTypes(cfg *config, layers int64, sliding func(layer int64) bool) []string {
 	return kindsOf(cfg, layers, []string{slidingAttention, fullAttention}, func(i int64) string {
 		if sliding(i) {
@@ -37,8 +37,8 @@ func layerTypes(cfg *config, layers int64, sliding func(layer int64) bool) []str
 	})
 }
 
-// kindsOf reads layer_types, whose entries are of the known kinds; where the
-// config has none, kind tells a layer's.
+// kindsOf reads layer_types, whose entries are of the known kinds; if the
+// config has none, kind returns a layer's.
 func kindsOf(cfg *config, layers int64, known []string, kind func(layer int64) string) []string {
 	types := make([]string, layers)
 	given := cfg.strs("layer_types")

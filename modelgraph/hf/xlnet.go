@@ -28,7 +28,7 @@ func xlnet(modules *builder, cfg *config, class string) {
 	if class == "Model" {
 		path = ""
 	}
-	modules.add(dot(path, "mask_emb"), modelgraph.Parameter{}, nil, tensor("", 1, 1, hidden)) // stands for tokens that are to be told
+	modules.add(dot(path, "mask_emb"), modelgraph.Parameter{}, nil, tensor("", 1, 1, hidden)) // replaces tokens that are to be predicted
 	words := addTable(modules, dot(path, "word_embedding"), vocab, hidden, "")
 	modules.hidden = words
 	for i := range cfg.count(0, "n_layer") {

@@ -13,7 +13,7 @@ import (
 
 // zamba2Model is modeling_zamba2.py: Mamba-2 in every layer, and in those that
 // are hybrid before it one of num_mem_blocks transformer blocks, which read the
-// hidden state beside the embeddings. The blocks are shared in turn; every
+// hidden state next to the embeddings. The blocks are shared in turn; every
 // hybrid layer has adapters of its own in the block that it uses.
 type zamba2Model struct {
 	hidden, inner, rank, blocks int64
@@ -123,7 +123,7 @@ func (model *zamba2Model) layer(modules *builder, d *decoder, name string, layer
 	model.transformer(modules, dot(name, "shared_transformer"), stream, int64(at))
 }
 
-// mamba is a mixer behind a norm, added to the stream without the transformer's
+// mamba is a mixer after a norm, added to the stream without the transformer's
 // result.
 func (model *zamba2Model) mamba(modules *builder, d *decoder, name string, reads []string, stream string) string {
 	norm, mixer := dot(name, "input_layernorm"), dot(name, "mamba")

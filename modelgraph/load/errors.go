@@ -24,7 +24,7 @@ var forms = map[string]string{
 	".h5": "TensorFlow weights", ".msgpack": "Flax weights", ".npz": "NumPy weights", ".tflite": "TensorFlow Lite",
 }
 
-// formOf names the form that a file's ending stands for, if it is known.
+// formOf names the form of a file's ending, if it is known.
 func formOf(name string) string { return forms[strings.ToLower(filepath.Ext(name))] }
 
 // notFoundError is a name that is in no cache and not built in.

@@ -14,8 +14,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/safetensors"
 )
 
-// Options are what Model looks at beside the path. The zero value reads the
-// environment of the process and knows no built-in configs.
+// Options are what Model reads in addition to the path. The zero value reads
+// the environment of the process and knows no built-in configs.
 type Options struct {
 	// BuiltIn holds NAME.json or NAME/config.json files, NAME with or without
 	// ORG/ before it.
@@ -80,7 +80,7 @@ func read(path string, options Options) (*modelgraph.Graph, error) {
 	return file(path)
 }
 
-// named finds a model by name.
+// named finds a model by its name.
 func named(name string, options Options) (*modelgraph.Graph, error) {
 	looked := make([]string, 0, 4)
 	for _, cached := range caches(name, options.Env) {

@@ -9,10 +9,10 @@ import (
 )
 
 // OpenBeneath opens the regular file name, slash-separated, of the folder dir
-// for reading. The file may be a symbolic link, or lie behind one, if that
-// ends inside dir or inside the blobs folder of the download cache that dir is
-// part of. The cache is the nearest folder, up to three levels above dir, that
-// has a "blobs" folder of its own:
+// for reading. The file may be a symbolic link, or lie behind one, if that ends
+// inside dir or inside the blobs folder of the download cache that dir is part
+// of. The cache is the nearest folder, up to three levels above dir, that has a
+// "blobs" folder of its own:
 //
 //	Hugging Face  models--ORG--NAME/snapshots/REV/FILE -> ../../blobs/SHA
 //	ModelScope    keeps plain files in models/ORG/NAME; the link "Qwen2.5" ->

@@ -72,7 +72,7 @@ func (scan *scanner) skip(kind jsontext.Kind) error {
 	return err
 }
 
-// more reports whether the object or array goes on. A syntax error counts as
+// more reports whether the object or array continues. A syntax error counts as
 // more: the read that follows reports it.
 func (scan *scanner) more() bool {
 	kind := scan.dec.PeekKind()

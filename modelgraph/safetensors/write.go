@@ -121,8 +121,7 @@ func appendEntry(text []byte, tensor *Tensor) []byte {
 }
 
 // ReadTensors reads the header of an open file of size bytes, by the rules of
-// [ReadFile]: by Begin, then End, then Name. File stays 0; name stands in
-// errors.
+// [ReadFile]: by Begin, then End, then Name. File stays 0; name is in errors.
 func ReadTensors(reader io.ReaderAt, size int64, name string) ([]Tensor, error) {
 	header, err := readHeader(reader, size, name)
 	if err != nil {

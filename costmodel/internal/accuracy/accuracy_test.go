@@ -56,7 +56,7 @@ func (r *row) group() string {
 }
 
 // TestAccuracy predicts the allocated peak of every GPU of every row that was
-// measured under Accelerate on 4 × H200, and prints it beside what PyTorch's
+// measured under Accelerate on 4 × H200, and compares it with what PyTorch's
 // allocator reported ("make accuracy"). What is left has these causes:
 //   - Qwen2.5-3B: optimizer states and gradients of its 43 MiB weights pay 1 MiB
 //     each too where no cached block fits (allocator.Rounding), which

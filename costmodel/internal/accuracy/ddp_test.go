@@ -78,9 +78,9 @@ func (r *ddpRow) predict(t *testing.T) devicemap.Predicted {
 }
 
 // TestDDPAccuracy predicts the allocated peak of every GPU under DDP and under
-// Lightning, and prints it beside the measured one. In each run a GPU that
-// kept nothing of DDP's first buckets holds the predicted figure; others lie
-// between it and the end of its range. What is left:
+// Lightning, and compares it with the measured one. In each run a GPU that kept
+// nothing of DDP's first buckets holds the predicted figure; others lie between
+// it and the end of its range. What is left:
 //   - Qwen2.5-3B in 16 bits: some of the optimizer states of 43 MiB pay 1 MiB
 //     more than is counted, or fewer do (matrixStates of package units).
 //   - 1 to 6 MiB that are not located.

@@ -121,7 +121,7 @@ func diffusionGraph(t *testing.T, name string, dtype modelgraph.DType) *modelgra
 	return graph
 }
 
-// words of a row: the numbers before or after which they stand.
+// words of a row: the numbers before or after them.
 var (
 	sides  = regexp.MustCompile(`(\d+)(?:x(\d+)|px)`)
 	batch  = regexp.MustCompile(`batch (\d+)`)
@@ -163,9 +163,9 @@ func diffusionCall(component, what string) forward.Call {
 // every parameter of a module a storage of its own, tied ones too.
 var untied = map[string]int64{"t5-xxl-encoder": 32128 * 4096 * 2, "umt5-xxl-encoder": 256384 * 4096 * 2}
 
-// TestAccuracyDiffusionComponents holds the peak of a forward to within 2 %:
-// tensors and what it keeps, beside the library workspaces (none, 32 or 33 MiB)
-// that were there before it.
+// TestAccuracyDiffusionComponents checks the peak of a forward within 2 %:
+// tensors and what it keeps, without the library workspaces (none, 32 or 33
+// MiB) that existed before it.
 func TestAccuracyDiffusionComponents(t *testing.T) {
 	var out strings.Builder
 	fmt.Fprintf(&out, "\n%-26s %-36s  predicted   measured   error  (GB)\n", "component", "call")
@@ -256,8 +256,8 @@ func diffusionFolder(t *testing.T, name string) *diffusers.Pipeline {
 }
 
 // apart are bytes that the measuring script held and a pipeline does not: T5's
-// table twice where all of FLUX was resident; CLIP, which it ran after T5, beside
-// the transformer under model offloading.
+// table twice where all of FLUX was resident; CLIP, which it ran after T5,
+// while the transformer was resident, under model offloading.
 var apart = map[string]int64{"flux-dev  peak": 32128 * 4096 * 2, "flux-small model denoise": 252020224}
 
 // TestAccuracyDiffusionPipelines holds the peaks of whole pipelines, and of each

@@ -39,9 +39,9 @@ func replicaPeak(t *testing.T, table *costmodel.Table, dev *costmodel.Device) ti
 	return timeline.Walk(events)
 }
 
-// TestShardedAccuracy predicts the allocated peak of every rank under FSDP2
-// and HSDP (torch 2.11, measured/how/measure_dist.py) and prints it beside
-// the measured one. What is left has these causes:
+// TestShardedAccuracy predicts the allocated peak of every rank under FSDP2 and
+// HSDP (torch 2.11, measured/how/measure_dist.py) and compares it with the
+// measured one. What is left has these causes:
 //   - Qwen2.5-32B: states of its 67.5 MiB shards pay 0.5 MiB each where they
 //     are allocated when the first step has used up what is cached.
 //   - Qwen2.5-3B: shards of 21.5 MiB and states of 43 MiB, by the same rule,

@@ -86,8 +86,8 @@ func (row *hybridRow) predict(t *testing.T) devicemap.Predicted {
 }
 
 // TestHybridAccuracy predicts ranks of pipelines whose stages are several GPUs
-// (measured/how/measure_hybrid.py), of which fixtures/measured has what was
-// predicted before they were measured, too.
+// (measured/how/measure_hybrid.py), and fixtures/measured has their
+// predictions, made before they were measured.
 func TestHybridAccuracy(t *testing.T) {
 	var table strings.Builder
 	var off []float64

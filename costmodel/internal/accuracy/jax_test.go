@@ -63,9 +63,9 @@ func openPIModel(t *testing.T, name string) *modelgraph.Graph {
 
 // TestAccuracyJAX predicts the peaks of training steps that JAX reported
 // (peak_bytes_in_use) or planned (the same, where both are known: arguments and
-// temporaries), and prints them beside these. Programs that were compiled
-// without a GPU, so without the trials of what is fastest, have a bound of their
-// own: OpenPI's users compile with these trials.
+// temporaries), and compares them with these. Programs that were compiled
+// without a GPU, so without the trials of what is fastest, have a bound of
+// their own: OpenPI's users compile with these trials.
 func TestAccuracyJAX(t *testing.T) {
 	file, err := os.Open("../../../fixtures/measured/jax_h200.jsonl")
 	if err != nil {
@@ -115,7 +115,7 @@ func TestAccuracyJAX(t *testing.T) {
 			t.Errorf("%s %d: %d is not in %v", row.Model, row.Batch, measured, got.PeakRangeBytes)
 		}
 		seconds := ""
-		if len(row.StepSeconds) > 0 { // the first step loads kernels, and others ran beside these on the GPU
+		if len(row.StepSeconds) > 0 { // the first step loads kernels, and other programs used the GPU
 			took := slices.Min(row.StepSeconds)
 			step := devicemap.StepSeconds(table, jaxGPUs(t, row.Devices), nil)
 			if step == nil || row.Batch > 1 && math.Abs(*step/took-1) > .15 {
@@ -141,8 +141,8 @@ func TestAccuracyJAX(t *testing.T) {
 	t.Log(out.String())
 }
 
-// goldenTrees is fixtures/oracle/openpi/trees.json.gz: OpenPI's train states where JAX
-// puts them on eight devices, and trees that were drawn.
+// goldenTrees is fixtures/oracle/openpi/trees.json.gz: OpenPI's train states
+// where JAX puts them on eight devices, and random trees.
 func goldenTrees(t *testing.T) (golden struct {
 	Models []struct {
 		Name   string

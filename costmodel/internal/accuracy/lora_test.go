@@ -10,8 +10,8 @@ import (
 )
 
 // loraRows are the runs of measure_more.py with PEFT's adapters, and those with
-// bitsandbytes' optimizer. Bases that PEFT did not prepare are held to their
-// rows in costmodel/estimate.
+// bitsandbytes' optimizer. Bases that PEFT did not prepare are checked against
+// their rows in costmodel/estimate.
 func loraRows(t *testing.T, file string) []row {
 	t.Helper()
 	var runs []struct {

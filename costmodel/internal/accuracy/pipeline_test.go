@@ -28,7 +28,7 @@ func predictPipeline(t *testing.T, r *distRow) *devicemap.Report {
 }
 
 // stageConfig is the config of what measure_dist.py's stages run: they call the
-// head alone, without the soft cap that Gemma 2's model puts behind it.
+// head alone, without the soft cap that Gemma 2's model puts after it.
 func stageConfig(t *testing.T, model string) []byte {
 	t.Helper()
 	return bytes.Replace(distConfig(t, model), []byte("{"), []byte(`{"final_logit_softcapping": null,`), 1)

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/costmodel/internal/elements"
+	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 )
 
 // TestReservedAccuracy holds the pools of rows whose requests are followed one
@@ -27,7 +27,7 @@ func TestReservedAccuracy(t *testing.T) {
 	fmt.Fprintf(&table, "\n%-56s allocated reserved followed     off  (%% of the peak)\n", "row (GiB)")
 	for _, row := range append(all, distRows(t)...) {
 		_, costs := costsOf(t, distConfig(t, row.model), row.w)
-		if costs.Marks == nil || row.w.Strategy == costmodel.DeviceMap || strings.Contains(row.name, "noreshard") { // which is no setting of a plan
+		if costs.Marks == nil || row.w.Strategy == costmodel.DeviceMap || strings.Contains(row.name, "noreshard") { // which a plan does not set
 			continue
 		}
 		kind := string(row.w.Strategy)
@@ -74,15 +74,16 @@ func (pool *pools) add(table *strings.Builder, row *distRow, costs *costmodel.Ta
 	fmt.Fprintf(table, "%-56s %9.2f %8.2f %8.2f %+7.2f %s\n", row.name, gib(measured.Peak), gib(measured.Reserved), gib(reserved), 100*off, out)
 }
 
-// TestReservedMaps holds the pools of device maps that train to the plan's range:
-// each GPU of a row has an allocator of its own, and asks it for its layers alone.
+// TestReservedMaps checks the pools of device maps that train against the
+// plan's range: each GPU of a row has an allocator of its own, and asks it for
+// its layers alone.
 func TestReservedMaps(t *testing.T) {
 	var table strings.Builder
 	var all, held int
 	var width float64
 	fmt.Fprintf(&table, "\n%-48s GPU allocated reserved       range (GiB)\n", "row")
 	for _, row := range measuredRows(t) {
-		if row.w.Mode != costmodel.Train || elements.Mixed(row.w.Precision) { // which is not followed
+		if row.w.Mode != costmodel.Train || ops.MixedPrecision(row.w.Precision) { // which is not followed
 			continue
 		}
 		devices := predictRow(t, &row)
@@ -108,7 +109,7 @@ func TestReservedMaps(t *testing.T) {
 }
 
 // TestReservedPredicted: what 30 rows would reserve (reserved_predicted.jsonl,
-// committed before the machine was started) beside what they then did
+// committed before the machine was started) compared with what they then did
 // (fake_group_reserved.jsonl), and the ranges of a plan around it.
 func TestReservedPredicted(t *testing.T) {
 	text, err := os.ReadFile("../../../fixtures/measured/reserved_predicted.jsonl")

@@ -86,7 +86,7 @@ func (r *distRow) stepSeconds(t *testing.T) float64 {
 }
 
 // TestStepTime predicts the step of every case that was measured on 4 × H200
-// and prints it beside the measurement ("make accuracy").
+// and compares it with the measurement ("make accuracy").
 func TestStepTime(t *testing.T) {
 	rows := timed(t)
 	predicted, measured := make([]float64, len(rows)), make([]float64, len(rows))

@@ -73,12 +73,12 @@ func (r *imageRow) leftover(d int) int64 {
 	return r.extra
 }
 
-// TestImages predicts every GPU's allocated peak of the runs with images.
-// What is left of Qwen2.5-VL on GPU 0 is 5 to 8 MiB of the allocator's blocks
-// of 20 MiB, of which weights of 3 and 8 MiB leave up to 1 MiB unsplit; on the
-// others up to 1 MiB for each optimizer state of a weight of 43 MiB. What is
-// left of InternVL-26B on GPU 0 are its logits, which the caller holds there
-// through backward.
+// TestImages predicts every GPU's allocated peak of the runs with images. What
+// is left of Qwen2.5-VL on GPU 0 is 5 to 8 MiB of the allocator's blocks of 20
+// MiB: weights of 3 and 8 MiB leave up to 1 MiB of them unsplit; on the others
+// up to 1 MiB for each optimizer state of a weight of 43 MiB. What is left of
+// InternVL-26B on GPU 0 are its logits, which the caller holds there through
+// backward.
 func TestImages(t *testing.T) {
 	const worst = 1 // percent
 	var table strings.Builder
@@ -102,9 +102,9 @@ func TestImages(t *testing.T) {
 	t.Log("\n" + table.String())
 }
 
-// TestTowersKeep holds what towers keep for backward to what autograd kept of
-// them in Transformers' code (measured/how/trace_towers.py: the features and
-// the pixels left out).
+// TestTowersKeep checks what towers keep for backward against what autograd
+// kept of them in Transformers' code (measured/how/trace_towers.py: the
+// features and the pixels left out).
 func TestTowersKeep(t *testing.T) {
 	const tolerance = 1e-4 // window indexes, masks
 	for _, c := range []struct {

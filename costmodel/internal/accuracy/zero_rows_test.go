@@ -71,14 +71,14 @@ func hiddenOf(t *testing.T, model string) int64 {
 // by models, worlds up to 64, buckets, offload and accumulation, and adapters
 // under all strategies (measured/how/measure_zero.py). What is left:
 //   - Qwen2.5 0.5B and 1.5B: activations of 9.5 and 17.5 segments of 2 MiB pay
-//     1 MiB each where they are allocated anew, and nothing where they are cut
+//     1 MiB each where they are allocated again, and nothing where they are cut
 //     from what the parameters' first copies left.
 //   - DDP: a copy of the adapters' gradients that some ranks hold
 //     (costmodel.Table's SecondBuckets), and the same 1 MiB for each of what
 //     frozen layers of Qwen2.5 1.5B keep.
 //   - In fake_group_reserved.jsonl, which was taken last: reductions within a
 //     block, which begin when some of its activations are gone (Llama 2 with 16
-//     blocks +2.1 %, Phi-3 +0.6 %), and two rows of ZeRO 1 behind backward (−0.6,
+//     blocks +2.1 %, Phi-3 +0.6 %), and two rows of ZeRO 1 after backward (−0.6,
 //     −0.7 %: not explained).
 func TestZeroAccuracy(t *testing.T) {
 	judgeFake(t, fakeRows(t, "../../../fixtures/measured/fake_group_zero.jsonl"), "ZeRO and adapters", .9, .03)
@@ -86,8 +86,8 @@ func TestZeroAccuracy(t *testing.T) {
 }
 
 // TestZeroPredicted: what was predicted before the rows were measured
-// (zero_predicted.jsonl, committed before the machine was started) beside what
-// was then measured.
+// (zero_predicted.jsonl, committed before the machine was started) compared
+// with what was then measured.
 func TestZeroPredicted(t *testing.T) {
 	measured := make(map[string]int64)
 	for _, r := range fakeRows(t, "../../../fixtures/measured/fake_group_zero.jsonl") {

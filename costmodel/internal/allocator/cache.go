@@ -29,7 +29,7 @@ type Cache struct {
 	Reserved, Allocated         int64
 	PeakReserved, PeakAllocated int64
 
-	end int64 // address behind all segments
+	end int64 // address after all segments
 	// at gives a segment its address, where a test has it from a real device.
 	at func(size int64) int64
 }

@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// TestCache plays random requests and holds after each what an allocator must
+// TestCache makes random requests and holds after each what an allocator must
 // keep: the blocks of a segment follow one another from its start to its end,
-// no two free ones side by side, and sums are those of the blocks.
+// no two free ones next to each other, and sums are those of the blocks.
 func TestCache(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 40 {

@@ -30,6 +30,10 @@ type Call struct {
 // before End, of the model's Blocks, over all tokens of the picture.
 type Stage struct{ First, End, Blocks int }
 
+// isFirst and isLast report the ends of the model.
+func (stage *Stage) isFirst() bool { return stage == nil || stage.First == 0 }
+func (stage *Stage) isLast() bool  { return stage == nil || stage.End == stage.Blocks }
+
 // share is what one GPU has of so many tokens.
 func (call Call) share(tokens int64) int64 {
 	split := max(1, call.Split)
@@ -48,7 +52,7 @@ func (call Call) ShareText() int64 {
 // tile is the side of a tile.
 func (call Call) tile() int64 { return cmp.Or(call.Tile, 512) }
 
-// Cost is what a forward takes beside the component's own tensors.
+// Cost is what a forward takes in addition to the component's own tensors.
 type Cost struct {
 	PeakBytes int64
 	Blocks    []int64 // the peak while each block of a transformer runs

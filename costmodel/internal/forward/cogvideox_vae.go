@@ -2,7 +2,7 @@ package forward
 
 // cogVAE is AutoencoderKLCogVideoX at work (autoencoder_kl_cogvideox.py): two
 // latents at a time. What every convolution keeps for the next two is in a new
-// dictionary, beside the one of the two before until all is done.
+// dictionary, and the dictionary of the two before lives until all is done.
 type cogVAE struct {
 	*tape
 	root          module
@@ -25,13 +25,8 @@ func autoencoderCogVideoX(tape *tape, root module, call Call) {
 // with the next.
 func (run *cogVAE) tiles(latents picture, high, wide int64) *value {
 	var rows []*value
-	for top := int64(0); top < latents.height; top += high * 5 / 6 {
-		for left := int64(0); left < latents.width; left += wide * 4 / 5 {
-			tile := latents
-			tile.value = nil
-			tile.height, tile.width = min(high, latents.height-top), min(wide, latents.width-left)
-			rows = append(rows, run.decode(tile))
-		}
+	for _, tile := range latents.tiles(high, wide, high*5/6, wide*4/5) {
+		rows = append(rows, run.decode(tile))
 	}
 	whole := latents.batch * run.root.out("decoder.conv_out.conv") * (4*(latents.frames-1) + 1) * latents.height * latents.width * latentRatio * latentRatio
 	joined := run.new(whole)
@@ -154,7 +149,7 @@ func (run *cogVAE) norm(mod module, x, latents picture) picture {
 	grown := x
 	grown.channels = latents.channels
 	grown = run.picture(grown)
-	if x.frames > 1 && x.frames%2 == 1 { // the first frame by itself, then joined
+	if x.frames > 1 && x.frames%2 == 1 { // the first frame on its own, then joined
 		joined := run.like(grown)
 		run.drop(grown.value)
 		grown = joined
@@ -187,7 +182,7 @@ func (run *cogVAE) resnet(block module, input, latents picture) picture {
 }
 
 // grow is CogVideoXUpsample3D: frames too where time is compressed, the first
-// by itself.
+// on its own.
 func (run *cogVAE) grow(mod module, input picture, time bool) picture {
 	large := input
 	large.height, large.width = 2*input.height, 2*input.width

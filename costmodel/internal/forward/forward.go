@@ -37,7 +37,9 @@ func Of(graph *modelgraph.Graph, call Call, width int64) (Cost, error) {
 	if walk == nil {
 		return Cost{}, fmt.Errorf("the forward of a %s is not known here", graph.Class)
 	}
-	run := &tape{width: width, gpus: max(1, call.Split), ring: max(1, call.Ring), stage: call.Stage, kept: call.Kept, streamed: call.Streamed, grouped: call.Grouped}
+	run := &tape{grouped: call.Grouped, kernels: kernels{
+		memory: memory{width: width}, gpus: max(1, call.Split), ring: max(1, call.Ring), stage: call.Stage, kept: call.Kept, streamed: call.Streamed,
+	}}
 	walk(run, module{modules: modulesOf(graph)}, call)
 	if run.live != 0 {
 		return Cost{}, fmt.Errorf("%s: %d bytes are alive after its forward", graph.Class, run.live)

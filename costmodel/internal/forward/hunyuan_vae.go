@@ -41,13 +41,8 @@ func (run *hunyuanVAE) clip(latents picture, tiled bool) *value {
 	}
 	const side, step = 256 / latentRatio, 192 / latentRatio
 	var tiles []*value
-	for top := int64(0); top < latents.height; top += step {
-		for left := int64(0); left < latents.width; left += step {
-			tile := latents
-			tile.value = nil
-			tile.height, tile.width = min(side, latents.height-top), min(side, latents.width-left)
-			tiles = append(tiles, run.decode(tile).value)
-		}
+	for _, tile := range latents.tiles(side, side, step, step) {
+		tiles = append(tiles, run.decode(tile).value)
 	}
 	whole := latents.batch * run.root.out("decoder.conv_out.conv") * (4*(latents.frames-1) + 1) * latents.height * latents.width * latentRatio * latentRatio
 	rows := run.new(whole)
@@ -150,7 +145,7 @@ func (run *hunyuanVAE) end(mod module, x picture) picture {
 	return x
 }
 
-// grow is HunyuanVideoUpsampleCausal3D: the first frame by itself, the others
+// grow is HunyuanVideoUpsampleCausal3D: the first frame on its own, the others
 // in time too; both keep their names.
 func (run *hunyuanVAE) grow(mod module, input picture, sides, time bool) picture {
 	first := input

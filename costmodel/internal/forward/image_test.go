@@ -55,8 +55,8 @@ func TestMeasuredSingle(t *testing.T) {
 	}
 }
 
-// judge holds a forward's peak to what was measured, to one part in a hundred:
-// bytes are those of an element.
+// judge checks a forward's peak against what was measured, to one part in a
+// hundred: bytes are those of an element.
 func judge(t *testing.T, config string, call Call, want, bytes int64) {
 	t.Helper()
 	graph, err := diffusers.FromConfig("config.json", []byte(config))

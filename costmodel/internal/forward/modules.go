@@ -55,6 +55,15 @@ func (found *modules) note(name string, shape []int64) {
 	}
 }
 
+// elements is the number of a shape's elements.
+func elements(shape []int64) int64 {
+	product := int64(1)
+	for _, side := range shape {
+		product *= side
+	}
+	return product
+}
+
 // module is a place among them.
 type module struct {
 	*modules

@@ -6,7 +6,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/diffusers"
 )
 
-// TestResident: a component's tensors on an H200, each by itself.
+// TestResident: a component's tensors on an H200, each on its own.
 func TestResident(t *testing.T) {
 	for config, want := range map[string]int64{
 		sdxlUNet: 5275597824 - 34603008, fluxDev: 23838507520 - 34603008, `{"_class_name":"AutoencoderKLWan"}`: 289442816 - 34603008, fluxVAE: 173154816,

@@ -1,130 +1,132 @@
 package forward
 
+type sd3Run struct{ joint }
+
 // sd3 is SD3Transformer2DModel.forward (transformer_sd3.py).
 func sd3(tape *tape, root module, call Call) {
 	channels, patch := root.inward("pos_embed.proj"), root.side("pos_embed.proj", 2)
 	height, width := call.Height/pixels, call.Width/pixels
-	sizes := joint{batch: call.Batch, image: call.share((height / patch) * (width / patch)), text: call.ShareText(), shared: call.Text%max(1, call.Split) == 0, dim: root.out("pos_embed.proj")}
+	run := sd3Run{joint{tape: tape, batch: call.Batch, image: call.share((height / patch) * (width / patch)), text: call.ShareText(), shared: call.Text%max(1, call.Split) == 0, dim: root.out("pos_embed.proj")}}
 	inputs := []*value{
-		tape.new(sizes.batch * channels * height * width), tape.new(sizes.textRows() * root.inward("context_embedder")),
-		tape.new(sizes.batch * root.inward("time_text_embed.text_embedder.linear_1")), tape.single(sizes.batch),
+		run.new(run.batch * channels * height * width), run.new(run.textRows() * root.inward("context_embedder")),
+		run.new(run.batch * root.inward("time_text_embed.text_embedder.linear_1")), run.single(run.batch),
 	}
-	patches := tape.conv(root, "pos_embed.proj", sizes.imageRows())
-	places := tape.new(sizes.image * sizes.dim)
-	placed := tape.new(sizes.imageRows() * sizes.dim)
-	tape.drop(patches, places)
-	image := tape.new(sizes.imageRows() * sizes.dim)
-	tape.drop(placed)
-	temb := tape.conditions(root.in("time_text_embed"), sizes.batch)
-	text := tape.linear(root, "context_embedder", sizes.textRows())
-	tape.blocks(root, "transformer_blocks", func(block module) { tape.jointBlock(block, sizes, &image, &text) })
-	tape.jointEnd(root, sizes, &image, temb)
-	tape.drop(image, text, temb)
-	tape.drop(inputs...)
+	patches := run.conv(root, "pos_embed.proj", run.imageRows())
+	places := run.new(run.image * run.dim)
+	placed := run.new(run.imageRows() * run.dim)
+	run.drop(patches, places)
+	image := run.new(run.imageRows() * run.dim)
+	run.drop(placed)
+	temb := run.conditions(root.in("time_text_embed"))
+	text := run.linear(root, "context_embedder", run.textRows())
+	run.blocks(root, "transformer_blocks", func(block module) { run.block(block, &image, &text) })
+	run.end(root, &image)
+	run.drop(image, text, temb)
+	run.drop(inputs...)
 }
 
-// pixels are the sides of the square of pixels that a latent stands for.
+// pixels is the side of a latent's square of pixels.
 const pixels = 8
 
-// jointBlock is JointTransformerBlock (attention.py).
-func (tape *tape) jointBlock(block module, sizes joint, image, text **value) {
-	elements, dual, last := sizes.imageRows()*sizes.dim, block.has("attn2.to_q.weight"), !block.has("attn.to_add_out.weight")
-	imageMod := tape.modulation(block, "norm1.linear", sizes.batch)
+// block is JointTransformerBlock (attention.py).
+func (run sd3Run) block(block module, image, text **value) {
+	elements, dual, last := run.imageRows()*run.dim, block.has("attn2.to_q.weight"), !block.has("attn.to_add_out.weight")
+	imageMod := run.modulation(block, "norm1.linear", run.batch)
 	var normed, second *value
 	if dual { // SD35AdaLayerNormZeroX: one norm, two modulations
-		plain := tape.layerNorm(sizes.imageRows(), sizes.dim)
-		normed = tape.scaleShift(plain.hold(), sizes.batch, elements, sizes.dim)
-		second = tape.scaleShift(plain.hold(), sizes.batch, elements, sizes.dim)
-		tape.drop(plain)
+		plain := run.layerNorm(run.imageRows(), run.dim)
+		normed = run.scaleShift(plain.hold(), run.batch, elements, run.dim)
+		second = run.scaleShift(plain.hold(), run.batch, elements, run.dim)
+		run.drop(plain)
 	} else {
-		normed = tape.modulated(sizes.batch, sizes.imageRows(), sizes.dim)
+		normed = run.modulated(run.batch, run.imageRows(), run.dim)
 	}
-	textMod := tape.modulation(block, "norm1_context.linear", sizes.batch)
-	normedText := tape.modulated(sizes.batch, sizes.textRows(), sizes.dim)
-	attended, attendedText := tape.jointAttention(block.in("attn"), sizes, true)
-	tape.become(&attended, tape.new(elements))
-	hidden := tape.new(elements)
+	textMod := run.modulation(block, "norm1_context.linear", run.batch)
+	normedText := run.modulated(run.batch, run.textRows(), run.dim)
+	attended, attendedText := run.attention(block.in("attn"), true)
+	run.become(&attended, run.new(elements))
+	hidden := run.new(elements)
 	var more *value
 	if dual {
-		more, _ = tape.jointAttention(block.in("attn2"), sizes, false)
-		tape.become(&more, tape.new(elements))
-		tape.become(&hidden, tape.new(elements))
+		more, _ = run.attention(block.in("attn2"), false)
+		run.become(&more, run.new(elements))
+		run.become(&hidden, run.new(elements))
 	}
-	tape.become(&normed, tape.layerNorm(sizes.imageRows(), sizes.dim))
-	tape.become(&normed, tape.scaleShift(normed.hold(), sizes.batch, elements, sizes.dim))
-	result := tape.feedForward(block.in("ff"), sizes.imageRows(), false)
-	tape.become(&result, tape.new(elements))
-	tape.become(&hidden, tape.new(elements))
+	run.become(&normed, run.layerNorm(run.imageRows(), run.dim))
+	run.become(&normed, run.scaleShift(normed.hold(), run.batch, elements, run.dim))
+	result := run.feedForward(block.in("ff"), run.imageRows(), false)
+	run.become(&result, run.new(elements))
+	run.become(&hidden, run.new(elements))
 	var hiddenText, resultText *value
 	if !last {
-		tape.become(&attendedText, tape.new(sizes.textRows()*sizes.dim))
-		hiddenText = tape.new(sizes.textRows() * sizes.dim)
-		tape.become(&normedText, tape.layerNorm(sizes.textRows(), sizes.dim))
-		tape.become(&normedText, tape.scaleShift(normedText.hold(), sizes.batch, sizes.textRows()*sizes.dim, sizes.dim))
-		resultText = tape.feedForward(block.in("ff_context"), sizes.textRows(), false)
-		product := tape.new(sizes.textRows() * sizes.dim)
-		tape.become(&hiddenText, tape.new(sizes.textRows()*sizes.dim))
-		tape.drop(product)
+		run.become(&attendedText, run.new(run.textRows()*run.dim))
+		hiddenText = run.new(run.textRows() * run.dim)
+		run.become(&normedText, run.layerNorm(run.textRows(), run.dim))
+		run.become(&normedText, run.scaleShift(normedText.hold(), run.batch, run.textRows()*run.dim, run.dim))
+		resultText = run.feedForward(block.in("ff_context"), run.textRows(), false)
+		product := run.new(run.textRows() * run.dim)
+		run.become(&hiddenText, run.new(run.textRows()*run.dim))
+		run.drop(product)
 	}
-	tape.drop(imageMod, textMod, normed, second, normedText, attended, attendedText, more, result, resultText)
-	tape.become(image, hidden)
-	tape.become(text, hiddenText)
+	run.drop(imageMod, textMod, normed, second, normedText, attended, attendedText, more, result, resultText)
+	run.become(image, hidden)
+	run.become(text, hiddenText)
 }
 
-// jointAttention is JointAttnProcessor2_0 (attention_processor.py). Joined
+// attention is JointAttnProcessor2_0 (attention_processor.py). Joined
 // queries lie head by head, and so does what the kernel gives: it is copied
 // into rows.
-func (tape *tape) jointAttention(attn module, sizes joint, both bool) (image, text *value) {
-	own, added, tokens := sizes.imageRows()*sizes.dim, int64(0), sizes.image
-	width := sizes.dim / attn.headCount()
-	query, key, val := tape.linear(attn, "to_q", sizes.imageRows()), tape.linear(attn, "to_k", sizes.imageRows()), tape.linear(attn, "to_v", sizes.imageRows())
+func (run sd3Run) attention(attn module, both bool) (image, text *value) {
+	own, added, tokens := run.imageRows()*run.dim, int64(0), run.image
+	width := run.dim / attn.headCount()
+	query, key, val := run.linear(attn, "to_q", run.imageRows()), run.linear(attn, "to_k", run.imageRows()), run.linear(attn, "to_v", run.imageRows())
 	normed := attn.has("norm_q.weight")
 	if normed {
-		tape.become(&query, tape.ownRMSNorm(own, width))
-		tape.become(&key, tape.ownRMSNorm(own, width))
+		run.become(&query, run.ownRMSNorm(own, width))
+		run.become(&key, run.ownRMSNorm(own, width))
 	}
 	var extra []*value
-	joined := tape.gpus == 1 || sizes.shared // else attention joins them
+	joined := run.gpus == 1 || run.shared // else attention joins them
 	if both {
-		added, tokens = sizes.textRows()*sizes.dim, sizes.image+sizes.text
-		extra = []*value{tape.linear(attn, "add_q_proj", sizes.textRows()), tape.linear(attn, "add_k_proj", sizes.textRows()), tape.linear(attn, "add_v_proj", sizes.textRows())}
+		added, tokens = run.textRows()*run.dim, run.image+run.text
+		extra = []*value{run.linear(attn, "add_q_proj", run.textRows()), run.linear(attn, "add_k_proj", run.textRows()), run.linear(attn, "add_v_proj", run.textRows())}
 		if normed {
-			tape.become(&extra[0], tape.ownRMSNorm(added, width))
-			tape.become(&extra[1], tape.ownRMSNorm(added, width))
+			run.become(&extra[0], run.ownRMSNorm(added, width))
+			run.become(&extra[1], run.ownRMSNorm(added, width))
 		}
 	}
 	if both && joined {
-		tape.become(&query, tape.new(own+added))
-		tape.become(&key, tape.new(own+added))
-		tape.become(&val, tape.new(own+added))
+		run.become(&query, run.new(own+added))
+		run.become(&key, run.new(own+added))
+		run.become(&val, run.new(own+added))
 	}
-	out := tape.jointAttend(usp{image: own, text: added, batch: sizes.batch, dim: sizes.dim, heads: attn.headCount()}, joined, tokens)
+	out := run.attendJoined(usp{image: own, text: added, batch: run.batch, dim: run.dim, heads: attn.headCount()}, joined, tokens)
 	if both {
-		if tape.gpus == 1 {
-			tape.become(&out, tape.new(own+added))
+		if run.gpus == 1 {
+			run.become(&out, run.new(own+added))
 		}
 		if attn.has("to_add_out.weight") {
-			text = tape.linear(attn, "to_add_out", sizes.textRows())
+			text = run.linear(attn, "to_add_out", run.textRows())
 		} else {
 			text = out.hold()
 		}
 	}
-	image = tape.linear(attn, "to_out.0", sizes.imageRows())
-	tape.drop(out, query, key, val)
-	tape.drop(extra...)
+	image = run.linear(attn, "to_out.0", run.imageRows())
+	run.drop(out, query, key, val)
+	run.drop(extra...)
 	return image, text
 }
 
-// jointAttend is attention of joined rows, or of a picture's, beside which
-// every GPU has the whole text (xfuser: xFuserJointAttnProcessor2_0). Its cache of
-// a sequence that is cut hands keys and values through.
-func (tape *tape) jointAttend(of usp, joined bool, tokens int64) *value {
-	if tape.gpus == 1 {
-		return tape.attend(of.batch, of.heads, tokens, tokens, of.dim)
+// attendJoined is attention of joined rows, or of a picture's rows when every
+// GPU has the whole text (xfuser: xFuserJointAttnProcessor2_0). Its cache of a
+// sequence that is cut hands keys and values through.
+func (run sd3Run) attendJoined(of usp, joined bool, tokens int64) *value {
+	if run.gpus == 1 {
+		return run.attend(of.batch, of.heads, tokens, tokens, of.dim)
 	}
 	if joined {
 		of.image, of.text = of.image+of.text, 0
 	}
-	of.copied, of.fill = true, tape.gpus > tape.ring
-	return tape.usp(of)
+	of.copied, of.fill = true, run.gpus > run.ring
+	return run.usp(of)
 }

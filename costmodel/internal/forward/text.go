@@ -3,11 +3,11 @@ package forward
 import "strings"
 
 // textEncoder is a text encoder of Transformers: the widest moment of its
-// blocks, over the prompt's few hundred tokens. What it holds beside its
-// weights is less than a hundredth of them.
+// blocks, over the prompt's few hundred tokens. What it holds in addition to
+// its weights is less than a hundredth of them.
 func textEncoder(tape *tape, root module, call Call) {
 	rows := call.Batch * call.Text
-	widest, dim, heads := tape.textSizes(root, rows)
+	widest, dim, heads := textSizes(tape, root, rows)
 	if tape.streamed { // the table of tokens is the largest of what comes and goes
 		tape.drop(tape.new(root.largest()))
 	}
@@ -15,9 +15,8 @@ func textEncoder(tape *tape, root module, call Call) {
 	stream := []*value{tape.new(rows * dim), tape.new(rows * dim)}
 	if root.relative() {
 		// T5 runs its attention itself (modeling_t5.py: T5Attention): the bias
-		// of every pair, for all prompts and blocks; scores, the same in
-		// single precision, and their softmax; ten tensors as wide as the
-		// stream beside.
+		// of every pair, for all prompts and blocks; scores, the same in single
+		// precision, and their softmax; and ten tensors as wide as the stream.
 		bias := heads * call.Text * call.Text
 		pairs := call.Batch * bias
 		if strings.HasPrefix(root.class, "UMT5") { // is called with a mask, which is each prompt's
@@ -36,7 +35,8 @@ func textEncoder(tape *tape, root module, call Call) {
 		}
 	}
 	// gelu_new keeps four tensors as wide as the feed-forward at once
-	// (activations.py: NewGELUActivation), beside what the gate multiplies.
+	// (activations.py: NewGELUActivation), in addition to what the gate
+	// multiplies.
 	var inner []*value
 	for range 5 {
 		inner = append(inner, tape.new(rows*widest))
@@ -78,7 +78,7 @@ func (found *modules) relative() bool {
 
 // textSizes counts the products of an encoder's matrices over so many rows, and
 // finds the widest of them, what it reads, and the heads of its attention.
-func (tape *tape) textSizes(root module, rows int64) (widest, dim, heads int64) {
+func textSizes(tape *tape, root module, rows int64) (widest, dim, heads int64) {
 	for name, shape := range root.shapes {
 		if len(shape) != 2 || strings.Contains(name, "embed") || strings.Contains(name, "shared") || strings.Contains(name, "visual") || strings.HasPrefix(name, "lm_head") {
 			continue

@@ -6,8 +6,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/hf"
 )
 
-// TestMeasuredText: as [TestMeasured], of text encoders, which are told with
-// their weights: activations are a few percent of these.
+// TestMeasuredText: as [TestMeasured], of text encoders, as a share of the
+// whole with their weights: activations are a few percent of these.
 func TestMeasuredText(t *testing.T) {
 	const t5 = `{"architectures":["T5EncoderModel"],"model_type":"t5","d_model":4096,"d_ff":10240,"d_kv":64,"num_heads":64,"num_layers":24,"vocab_size":32128,"feed_forward_proj":"gated-gelu","torch_dtype":"bfloat16"}`
 	const umt5 = `{"architectures":["UMT5EncoderModel"],"model_type":"umt5","d_model":4096,"d_ff":10240,"d_kv":64,"num_heads":64,"num_layers":24,"vocab_size":256384,"feed_forward_proj":"gated-gelu","torch_dtype":"bfloat16"}`

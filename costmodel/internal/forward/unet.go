@@ -36,7 +36,7 @@ func unet(tape *tape, root module, call Call) {
 		if count > 0 {
 			next = skipped[count-1]
 		}
-		weights := tape.block(block)
+		weights := tape.blockWeights(block)
 		run.up(block, &sample, beside, next)
 		tape.drop(weights)
 	}

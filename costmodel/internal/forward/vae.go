@@ -108,13 +108,8 @@ func (run vae) encode(pixels picture) picture {
 func (run vae) tiles(latents picture, side int64) *value {
 	var kept []*value
 	step := side * 3 / 4
-	for top := int64(0); top < latents.height; top += step {
-		for left := int64(0); left < latents.width; left += step {
-			tile := latents
-			tile.value = nil
-			tile.height, tile.width = min(side, latents.height-top), min(side, latents.width-left)
-			kept = append(kept, run.decode(tile).value)
-		}
+	for _, tile := range latents.tiles(side, side, step, step) {
+		kept = append(kept, run.decode(tile).value)
 	}
 	pixels := latents.places() * run.ratio * run.ratio * run.root.out("decoder.conv_out")
 	rows := run.new(pixels)

@@ -9,14 +9,14 @@ type codec struct {
 
 // video is encode or decode of such an autoencoder, the latter video by video
 // where it slices.
-func (tape *tape) video(root module, call Call, codec codec) {
+func (t *tape) video(root module, call Call, codec codec) {
 	frames := max(1, call.Frames)
 	if !call.Decode {
-		pixels := tape.picture(picture{batch: call.Batch, channels: root.inward("encoder." + codec.first), frames: frames, height: call.Height, width: call.Width})
-		tape.drop(codec.encode(pixels), pixels.value)
+		pixels := t.picture(picture{batch: call.Batch, channels: root.inward("encoder." + codec.first), frames: frames, height: call.Height, width: call.Width})
+		t.drop(codec.encode(pixels), pixels.value)
 		return
 	}
-	latents := tape.picture(picture{batch: call.Batch, channels: root.inward("decoder." + codec.first), frames: latentFrames(frames), height: call.Height / latentRatio, width: call.Width / latentRatio})
+	latents := t.picture(picture{batch: call.Batch, channels: root.inward("decoder." + codec.first), frames: latentFrames(frames), height: call.Height / latentRatio, width: call.Width / latentRatio})
 	part := latents
 	if call.Slicing {
 		part.batch = 1
@@ -26,5 +26,5 @@ func (tape *tape) video(root module, call Call, codec codec) {
 		done = append(done, codec.decode(part))
 	}
 	codec.join(done)
-	tape.drop(latents.value)
+	t.drop(latents.value)
 }

@@ -4,26 +4,22 @@ package forward
 func (run *causalVAE) tiles(latents picture) *value {
 	const side, step = 256 / latentRatio, 192 / latentRatio
 	var rows []*value
-	for top := int64(0); top < latents.height; top += step {
-		for left := int64(0); left < latents.width; left += step {
-			run.clear()
-			var time []*value
-			total := int64(0)
-			var held *value
-			for range latents.frames {
-				tile := latents
-				tile.value, tile.frames = nil, 1
-				tile.height, tile.width = min(side, latents.height-top), min(side, latents.width-left)
-				latent := run.convolve(run.root, "post_quant_conv", tile, nil)
-				made := run.frame(latent)
-				run.become(&held, latent.value)
-				time = append(time, made.value)
-				total += made.bytes
-			}
-			rows = append(rows, run.alloc(total))
-			run.drop(time...)
-			run.drop(held)
+	for _, tile := range latents.tiles(side, side, step, step) {
+		run.clear()
+		tile.frames = 1
+		var time []*value
+		total := int64(0)
+		var held *value
+		for range latents.frames {
+			latent := run.convolve(run.root, "post_quant_conv", tile, nil)
+			made := run.frame(latent)
+			run.become(&held, latent.value)
+			time = append(time, made.value)
+			total += made.bytes
 		}
+		rows = append(rows, run.alloc(total))
+		run.drop(time...)
+		run.drop(held)
 	}
 	run.clear()
 	pixels := run.new(latents.batch * run.root.out("decoder.conv_out") * (4*(latents.frames-1) + 1) * latents.height * latentRatio * latents.width * latentRatio)

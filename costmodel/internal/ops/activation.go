@@ -1,7 +1,7 @@
 package ops
 
-// activationExtra is how many tensors of the hidden width an activation
-// keeps besides its output (torch.nn.functional, activations.py): a fused
+// activationExtra is how many tensors of the hidden width an activation keeps
+// in addition to its output (torch.nn.functional, activations.py): a fused
 // kernel its input; relu nothing; Python-level GELU approximations their
 // intermediate results.
 func activationExtra(name string) int64 {

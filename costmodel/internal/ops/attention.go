@@ -3,7 +3,6 @@ package ops
 import (
 	"cmp"
 
-	"github.com/devmap-dev/devmap/costmodel/internal/elements"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
@@ -87,8 +86,8 @@ func (cost *Cost) copied(op attention, dims *geo, shape *Shape) {
 }
 
 // cache is the KV cache of the prompt, what it grows by, and the new keys or
-// values beside the old ones in torch.cat (cache_utils.py DynamicLayer.update),
-// with k and v elements a token.
+// values in addition to the old ones in torch.cat (cache_utils.py
+// DynamicLayer.update), with k and v elements a token.
 func (cost *Cost) cache(dims geo, k, v int64, shape *Shape) {
 	token := (k + v) * shape.elementBytes()
 	cost.Memory.KV, cost.Memory.CacheGrowth = dims.prompt*token, (dims.cached-dims.prompt)*token
@@ -100,8 +99,8 @@ func (cost *Cost) cache(dims geo, k, v int64, shape *Shape) {
 func (cost *Cost) attentionPeaks(op attention, dims geo, shape *Shape) {
 	element, tokens := shape.elementBytes(), shape.Tokens
 	stream := shape.streamBytes() * op.Dim * tokens
-	// Rotation holds q's product, its rotated half and that one's product
-	// beside q, k and v; the kernel holds its output instead.
+	// Rotation holds q's product, its rotated half and that one's product in
+	// addition to q, k and v; the kernel holds its output instead.
 	rope := element * tokens * (3*dims.q + dims.k)
 	work := element*tokens*dims.q + element*dims.kvTokens*(dims.k+dims.v) + max(rope, element*tokens*(dims.out+op.Dim)+shape.reduced(op.Dim))
 	switch dims.by {
@@ -116,9 +115,9 @@ func (cost *Cost) attentionPeaks(op attention, dims geo, shape *Shape) {
 	}
 	cost.Memory.Forward = 2*stream + element*tokens*op.Dim + work + cost.Memory.KV
 	if !shape.Train {
-		if result, cast := op.scoreTypes(shape); op.written(shape) && cast > 0 && !elements.Mixed(shape.Precision) {
-			// softmax beside the scores, and those in its type (Softmax.cpp,
-			// softmax: toType, but for fp16); no output yet.
+		if result, cast := op.scoreTypes(shape); op.written(shape) && cast > 0 && !MixedPrecision(shape.Precision) {
+			// softmax in addition to the scores, and those in its type
+			// (Softmax.cpp, softmax: toType, but for fp16); no output yet.
 			softmax := (cast+2*result)*dims.scores + dims.repeated*element
 			cost.Memory.Forward = max(cost.Memory.Forward, stream+element*tokens*(op.Dim+dims.q)+element*dims.kvTokens*(dims.k+dims.v)+softmax+cost.Memory.KV)
 		}

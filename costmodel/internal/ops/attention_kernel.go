@@ -1,7 +1,6 @@
 package ops
 
 import (
-	"github.com/devmap-dev/devmap/costmodel/internal/elements"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
@@ -94,7 +93,7 @@ func (op attention) scoreBytes(shape *Shape) int64 {
 // 0 where the result itself multiplies v.
 func (op attention) scoreTypes(shape *Shape) (result, cast int64) {
 	element := shape.elementBytes()
-	if op.Fused && !op.Rope && !op.Eager && !elements.Mixed(shape.Precision) || element == 4 {
+	if op.Fused && !op.Rope && !op.Eager && !MixedPrecision(shape.Precision) || element == 4 {
 		return element, 0
 	}
 	return 4, element
@@ -106,9 +105,9 @@ func (op attention) kernelForward(dims *geo, shape *Shape) int64 {
 	if dims.by != scoresInMemory {
 		return 0
 	}
-	// softmax reads 4 bytes an element beside what it makes; in 16 bits the
-	// scores before the cast are there too.
-	if op.scoreBytes(shape) == 4+shape.elementBytes() && !elements.Mixed(shape.Precision) {
+	// softmax reads 4 bytes an element in addition to what it makes; in 16 bits
+	// the scores before the cast are there too.
+	if op.scoreBytes(shape) == 4+shape.elementBytes() && !MixedPrecision(shape.Precision) {
 		return 4 * dims.scores
 	}
 	return (8 - op.scoreBytes(shape)) * dims.scores
@@ -134,8 +133,8 @@ func (op attention) kernelBackward(dims *geo, shape *Shape) int64 {
 		}
 	case scoresInMemory:
 		// softmax's backward: the gradient of its result, their product, and
-		// the gradient of its input (SoftMax.cu, softmax_backward_cuda_out),
-		// beside v's. The cast that multiplied v, v, and what the output's
+		// the gradient of its input (SoftMax.cu, softmax_backward_cuda_out), in
+		// addition to v's. The cast that multiplied v, v, and what the output's
 		// projection kept are gone.
 		result, cast := op.scoreTypes(shape)
 		back = (3*result-cast)*dims.scores - element*tokens*dims.out - shape.casts(0, 0, op.Dim*dims.out)

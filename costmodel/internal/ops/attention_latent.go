@@ -29,7 +29,7 @@ func (op latentAttention) cost(shape *Shape) Cost {
 		op.indexed(&cost, &dims, shape)
 	}
 	cost.attentionPeaks(op.attention, dims, shape)
-	if op.IndexHeads > 0 { // scores of every head beside their product with the scale, in fp32
+	if op.IndexHeads > 0 { // scores of every head and their product with the scale, in fp32
 		indexer := 2 * 4 * op.IndexHeads * tokens * shape.Length
 		cost.Memory.Forward = max(cost.Memory.Forward, 2*shape.streamBytes()*op.Dim*tokens+element*tokens*(2*dims.q+dims.v)+indexer+cost.Memory.KV)
 	}

@@ -2,7 +2,6 @@ package ops
 
 import (
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/costmodel/internal/elements"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 )
 
@@ -60,7 +59,7 @@ func (op attention) traffic(shape *Shape) (forward, backward moved) {
 	if op.KVHeads < op.Heads {
 		backward.strided += 2 * element * (tokens*float64(dims.q) + float64(dims.kvTokens*dims.k))
 	}
-	if elements.Mixed(shape.Precision) { // a cast of the input for each projection, and back
+	if MixedPrecision(shape.Precision) { // a cast of the input for each projection, and back
 		forward, backward = forward.add(3*6*stream, 0), backward.add(0, 3*6*stream)
 	}
 	if op.Dropout {

@@ -11,7 +11,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// randomOp draws an op with dimensions up to 2^bits.
+// randomOp makes a random op with dimensions up to 2^bits.
 func randomOp(rng *rand.Rand, bits int) modelgraph.Op {
 	n := func() int64 { return 1 << rng.IntN(bits+1) }
 	yes := func() bool { return rng.IntN(2) == 0 }

@@ -37,7 +37,7 @@ func ReduceBuffer(rows, columns int64) int64 {
 
 func up(amount, divisor int64) int64 { return (amount + divisor - 1) / divisor }
 
-// remainder is what the block of a large tensor has beside it
+// remainder is what the block of a large tensor has in addition to it
 // ([allocator.Rounding]); what is rounded to 512 B is left out.
 func remainder(size int64) int64 {
 	if rounding := allocator.Rounding(size); rounding >= 512 {

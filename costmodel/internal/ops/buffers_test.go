@@ -2,8 +2,8 @@ package ops
 
 import "testing"
 
-// TestReduceBuffer holds the sums of biases' gradients to the blocks that the
-// allocator's history shows (fixtures/measured/vl_history.json: InternVL's
+// TestReduceBuffer checks the sums of biases' gradients against the blocks that
+// the allocator's history shows (fixtures/measured/vl_history.json: InternVL's
 // tower, 4 images of 1025 tokens).
 func TestReduceBuffer(t *testing.T) {
 	for _, c := range []struct{ rows, columns, want int64 }{

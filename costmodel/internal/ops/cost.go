@@ -17,7 +17,7 @@ type Cost struct {
 	// Waiting is what a frozen block's backward has made before the first
 	// tensor that it needs makes it run forward again.
 	Waiting int64
-	// Stays is what a recomputed block keeps all the same ([Shape.inputsStay]).
+	// Stays is what a recomputed block keeps anyway ([Shape.inputsStay]).
 	Stays int64
 	// back is what an attention kernel's backward holds.
 	back int64

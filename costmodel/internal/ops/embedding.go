@@ -56,10 +56,10 @@ func (op embedding) traffic(shape *Shape) (forward, backward moved) {
 
 func (op embedding) bound(*Shape) bound { return bound{width: float64(op.Dim)} }
 
-// scattered is what putting image features into the embeddings takes beside
-// them: the result, and per element an index of 8 bytes and a byte of the mask
-// (IndexKernel.cu: launch_masked_scatter_kernel). Backward keeps the mask as
-// it was, a byte a token.
+// scattered is what putting image features into the embeddings takes in
+// addition to them: the result, and per element an index of 8 bytes and a byte
+// of the mask (IndexKernel.cu: launch_masked_scatter_kernel). Backward keeps
+// the mask as it was, a byte a token.
 func scattered(dim int64, shape *Shape) int64 {
 	return (shape.streamBytes() + 8 + 1) * dim * shape.Tokens
 }

@@ -1,7 +1,6 @@
 package ops
 
 import (
-	"github.com/devmap-dev/devmap/costmodel/internal/elements"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
@@ -50,7 +49,7 @@ func (op head) cost(shape *Shape) Cost {
 func (cost *Cost) eagerLoss(op head, shape *Shape, nV, in int64) {
 	element := shape.elementBytes()
 	cost.Memory.Saved = 4*nV + 8*in/max(1, op.Dim) + shape.casts(1, op.Dim, op.Dim*op.Vocab)
-	if shape.HeadAlone && !elements.Mixed(shape.Precision) {
+	if shape.HeadAlone && !MixedPrecision(shape.Precision) {
 		// The input, for the weight's gradient: where the norm is on another
 		// device, the hook's copy of it.
 		cost.Memory.Saved += element * in
@@ -62,7 +61,7 @@ func (cost *Cost) eagerLoss(op head, shape *Shape, nV, in int64) {
 	if element < 4 {
 		cost.Memory.Forward += 4 * nV // logits.float()
 	}
-	if elements.Mixed(shape.Precision) {
+	if MixedPrecision(shape.Precision) {
 		cost.Memory.Forward += shape.streamBytes() * in // the norm's output, a variable of the model's forward
 	}
 	cost.peak(
@@ -75,10 +74,10 @@ func (cost *Cost) eagerLoss(op head, shape *Shape, nV, in int64) {
 	}
 }
 
-// sharedLoss is what a loss over a cut vocabulary takes besides (torch 2.11,
+// sharedLoss is the memory of a loss over a cut vocabulary (torch 2.11,
 // distributed/tensor/parallel/loss.py, loss_parallel): in forward, _log_softmax
-// has the logits less their maximum beside their exponentials, then the result,
-// where one kernel makes it of the logits; in backward,
+// has the logits less their maximum in addition to their exponentials, then the
+// result, where one kernel makes it of the logits; in backward,
 // _nll_loss_and_log_softmax_backward has the likelihood's gradient, the
 // exponentials of log-softmax, and their sum, then its product. The input's
 // gradient is a sum over the GPUs.
@@ -104,7 +103,7 @@ func (op head) freeze(cost *Cost, shape *Shape) {
 	}
 	nV, in := positions*op.Vocab, op.Dim*positions
 	eager := shape.eager(op)
-	if eager && shape.HeadAlone && !elements.Mixed(shape.Precision) && !shape.LinearInputs {
+	if eager && shape.HeadAlone && !MixedPrecision(shape.Precision) && !shape.LinearInputs {
 		cost.Memory.Saved -= shape.elementBytes() * in
 		cost.Memory.Forward -= shape.elementBytes() * in
 	}

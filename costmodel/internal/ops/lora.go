@@ -1,7 +1,5 @@
 package ops
 
-import "github.com/devmap-dev/devmap/costmodel/internal/elements"
-
 // Adapter is a LoRA adapter on one linear layer of an op: A [Rank, In] and
 // B [Out, Rank].
 type Adapter struct {
@@ -31,7 +29,7 @@ func (shape *Shape) adapters() (inputs []*Adapter, output *Adapter) {
 // ab is the size of an element in an adapter's products: autocast runs them
 // in 16 bits, and so does a gathered copy of that type.
 func (shape *Shape) adapterBytes() int64 {
-	if elements.Mixed(shape.Precision) || shape.Adapters16 {
+	if MixedPrecision(shape.Precision) || shape.Adapters16 {
 		return 2
 	}
 	return 4
@@ -45,7 +43,7 @@ func (shape *Shape) converts() bool { return shape.adapterBytes() != shape.eleme
 // (_cast_input_dtype) or autocast's. Only fp32 on fp32 reads the base's own
 // tensor, and shared says that something else keeps that.
 func (shape *Shape) input(adapter *Adapter, shared bool) int64 {
-	if shared && !shape.converts() && !elements.Mixed(shape.Precision) {
+	if shared && !shape.converts() && !MixedPrecision(shape.Precision) {
 		return 0
 	}
 	return shape.adapterBytes() * adapter.In * shape.Tokens
@@ -54,7 +52,7 @@ func (shape *Shape) input(adapter *Adapter, shared bool) int64 {
 // inner is A's output, kept for B's gradient, with autocast's copies of both.
 func (shape *Shape) inner(adapter *Adapter) int64 {
 	bytes := shape.adapterBytes() * adapter.Rank * shape.Tokens
-	if elements.Mixed(shape.Precision) {
+	if MixedPrecision(shape.Precision) {
 		bytes += 2 * adapter.Weights()
 	}
 	return bytes

@@ -2,8 +2,6 @@ package ops
 
 import (
 	"math/bits"
-
-	"github.com/devmap-dev/devmap/costmodel/internal/elements"
 )
 
 // lossChunks is torchtitan's number of chunks (torchtitan/components/loss.py,
@@ -12,8 +10,8 @@ const lossChunks = 8
 
 // chunkedLoss follows torchtitan/components/loss.py, ChunkedLossWrapper: the
 // tokens in eight parts, and for each the head, the loss and their backward,
-// before the model's own backward. What stays is the input's gradient and the
-// head's, which is made in forward; no logits.
+// before the model's own backward. The input's gradient and the head's remain,
+// which is made in forward; no logits.
 func (cost *Cost) chunkedLoss(op head, shape *Shape) {
 	element, in := shape.elementBytes(), op.Dim*shape.Logits
 	nV := (shape.Logits + lossChunks - 1) / lossChunks * op.Vocab
@@ -21,14 +19,14 @@ func (cost *Cost) chunkedLoss(op head, shape *Shape) {
 	cost.Output = 0
 	cost.Memory.Saved = shape.streamBytes()*in + grads + 8*shape.Logits
 	// Of a chunk the logits, their fp32 copy's log-softmax and two gradients;
-	// then, beside the logits and their gradient, the weight's of this chunk,
-	// which is added to that of the chunks before.
+	// then, in addition to the logits and their gradient, the weight's of this
+	// chunk, which is added to that of the chunks before.
 	loss := grads + (element+12)*nV
 	weight := 2*grads + 2*element*nV
 	casts := int64(0)
-	if elements.Mixed(shape.Precision) {
+	if MixedPrecision(shape.Precision) {
 		casts = 2*op.Dim*op.Vocab + element*in/lossChunks
-		weight += 2*op.Dim*op.Vocab - element*nV // in 16 bits first, beside its fp32 copy
+		weight += 2*op.Dim*op.Vocab - element*nV // in 16 bits first, in addition to its fp32 copy
 	}
 	if op.SoftCap {
 		loss += element * nV
@@ -52,7 +50,7 @@ func (cost *Cost) fusedLoss(op head, shape *Shape) {
 	cost.Output = 0
 	cost.Memory.Saved = shape.streamBytes()*in + grads
 	cost.Memory.Forward = shape.streamBytes()*in + cost.Memory.Saved + (element*op.Vocab+8+4)*chunk + 12*shape.Logits
-	if elements.Mixed(shape.Precision) {
+	if MixedPrecision(shape.Precision) {
 		// weight.t() is cast for every product, weight once (autocast caches
 		// leaves alone), and a chunk of the input.
 		cost.Memory.Forward += 2*2*op.Dim*op.Vocab + 2*op.Dim*chunk

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/costmodel/internal/elements"
 	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 	"github.com/devmap-dev/devmap/modelgraph"
@@ -16,13 +15,13 @@ func lossShape(op modelgraph.Head, p costmodel.Precision, l string) ops.Shape {
 	const n = 2 * 2048
 	return ops.Shape{
 		Tokens: n, Length: 2048, Batch: 2, Logits: n, Train: true, HeadAlone: true, Precision: p, Loss: l,
-		NewGrads: elements.Weight(p) * op.Dim * op.Vocab, Weights: op.Dim * op.Vocab,
+		NewGrads: ops.WeightBytes(p) * op.Dim * op.Vocab, Weights: op.Dim * op.Vocab,
 	}
 }
 
-// TestChunkedLoss: the peak above what the body keeps and the head's input,
-// as counted tensor by tensor when the loop of torchtitan's ChunkedLossWrapper
-// ran on fake tensors (torch 2.11) behind a model of one layer.
+// TestChunkedLoss: the peak above what the body keeps and the head's input, as
+// counted tensor by tensor when the loop of torchtitan's ChunkedLossWrapper ran
+// on fake tensors (torch 2.11) after a model of one layer.
 func TestChunkedLoss(t *testing.T) {
 	const tolerance = .01
 	llama, qwen := modelgraph.Head{Dim: 4096, Vocab: 128256}, modelgraph.Head{Dim: 2048, Vocab: 151936}
@@ -33,7 +32,7 @@ func TestChunkedLoss(t *testing.T) {
 	}{{llama, costmodel.BF16True, 2435319296}, {qwen, costmodel.BF16True, 1744963072}, {llama, costmodel.BF16Mixed, 6544426496}} {
 		s := lossShape(c.op, c.p, value.LossChunked)
 		got := ops.Of(c.op, &s)
-		input := elements.Stream(c.p) * c.op.Dim * s.Logits
+		input := ops.StreamBytes(c.p) * c.op.Dim * s.Logits
 		peak := float64(got.Memory.Forward - input)
 		if off := peak/c.want - 1; math.Abs(off) > tolerance {
 			t.Errorf("%+v %s: %.0f B, counted %.0f B, off by %+.2f %%", c.op, c.p, peak, c.want, 100*off)
@@ -93,22 +92,22 @@ func TestChunkedLossByHand(t *testing.T) {
 		{"logits", n, modelgraph.Head{Dim: 4, Vocab: 100}, costmodel.BF16True, (2+4)*4*n + 8*n + 2*4*100 + (2+12)*part*100},
 		// A soft cap keeps one more.
 		{"cap", n, modelgraph.Head{Dim: 4, Vocab: 100, SoftCap: true}, costmodel.BF16True, (2+4)*4*n + 8*n + 2*4*100 + (2+12+2)*part*100},
-		// The head's gradient twice, this part's and the sum, beside the
-		// logits and their gradient and the part's input gradient.
+		// The head's gradient twice, this part's and the sum, in addition to
+		// the logits and their gradient and the part's input gradient.
 		{"weight", n, modelgraph.Head{Dim: 500, Vocab: 100}, costmodel.BF16True, (2+4)*500*n + 8*n + 2*2*500*100 + 2*2*part*100 + 2*500*n/8},
 		// Under autocast the weight's 16-bit copy and the part's input's stay;
 		// its gradient comes in 16 bits before it is cast.
 		{"mixed", n, modelgraph.Head{Dim: 500, Vocab: 100}, costmodel.BF16Mixed, (4+4)*500*n + 8*n + 2*4*500*100 + 2*2*part*100 + (2*500*100 - 2*part*100) + 4*500*n/8 + 2*500*100 + 2*500*n/8},
-		// At the end the buffer is cast beside what stays.
+		// At the end the buffer is cast while the results exist.
 		{"cast", many, modelgraph.Head{Dim: 4, Vocab: 1}, costmodel.BF16True, (2+4)*4*many + 2*4*many + 2*4 + 8*many},
 	} {
-		grads := elements.Weight(c.p) * c.op.Dim * c.op.Vocab
+		grads := ops.WeightBytes(c.p) * c.op.Dim * c.op.Vocab
 		s := ops.Shape{Tokens: c.n, Length: c.n, Batch: 1, Logits: c.n, Train: true, HeadAlone: true, Precision: c.p, Loss: value.LossChunked, NewGrads: grads, Weights: c.op.Dim * c.op.Vocab}
 		got := ops.Of(c.op, &s)
 		if got.Memory.Forward != c.forward {
 			t.Errorf("%s: a peak of %d B, want %d", c.name, got.Memory.Forward, c.forward)
 		}
-		if want := elements.Stream(c.p)*c.op.Dim*c.n + grads + 8*c.n; got.Memory.Saved != want || got.Output != 0 {
+		if want := ops.StreamBytes(c.p)*c.op.Dim*c.n + grads + 8*c.n; got.Memory.Saved != want || got.Output != 0 {
 			t.Errorf("%s: keeps %d B and gives %d, want %d and 0", c.name, got.Memory.Saved, got.Output, want)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate"
-	"github.com/devmap-dev/devmap/costmodel/internal/elements"
+	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 	"github.com/devmap-dev/devmap/costmodel/timeline"
 	"github.com/devmap-dev/devmap/modelgraph"
@@ -124,9 +124,9 @@ func keeps(table *costmodel.Table) timeline.Summary {
 
 // slackOf bounds what the allocator's slack makes of a row's difference, in
 // bytes a block: a tensor of 10 MiB or more takes up to 1 MiB more than its
-// size, according to which blocks are cached (each op's slack counts it where each
-// tensor has a block of its own; these rows ran after smaller ones in the
-// same process). It concerns sizes that are no multiple of 2 MiB: of
+// size, according to which blocks are cached (each op's slack counts it where
+// each tensor has a block of its own; these rows ran after smaller ones in the
+// same process). It concerns sizes that are not a multiple of 2 MiB: of
 // GPT-2-XL, width 1600, the inputs and outputs of two norms, qkv, attention's
 // output and the result of the fp32 kernel, and copies of three weights under
 // autocast; of Qwen2.5-3B, whose matrices in 16 bits are 43 MiB, those three
@@ -147,9 +147,9 @@ func slackOf(r *layerRow) float64 {
 	return 0
 }
 
-// TestMeasuredBlocks holds what a decoder block keeps for backward, in bytes a
-// token, to the measured rows (torch 2.11, Transformers 5.17, one H200): half
-// of what three layers keep more than one, so that every second layer of
+// TestMeasuredBlocks checks what a decoder block keeps for backward, in bytes a
+// token, against the measured rows (torch 2.11, Transformers 5.17, one H200):
+// half of what three layers keep more than one, so that every second layer of
 // Gemma-2 has its part. What is left has these causes:
 //   - GPT-2-XL, Qwen2.5-3B under autocast: the allocator's slack (slackOf).
 //   - Qwen3-MoE: 52 bytes a token; measured without norm_topk_prob, which
@@ -186,7 +186,7 @@ func TestMeasuredBackward(t *testing.T) {
 		switch r.name() {
 		case "gpt2-xl/4x1024/amp": // 16-bit copies of its weights, which Conv1D makes again
 			worst = 183
-		case "mistral-7b/2x2048/amp", "phi-3-mini/2x2048/amp", "gpt2-xl/4x1024/ckpt": // the final norm, or a block that runs again, beside the sum
+		case "mistral-7b/2x2048/amp", "phi-3-mini/2x2048/amp", "gpt2-xl/4x1024/ckpt": // the final norm, or a block that runs again, and the sum
 			worst = 47
 		}
 		if math.Abs(off) > worst {
@@ -233,7 +233,7 @@ func (r *layerRow) logits(g *modelgraph.Graph) int64 {
 	w := r.workload()
 	for i := range g.Layers {
 		if h, ok := g.Layers[i].Op.(modelgraph.Head); ok {
-			return elements.Compute(w.Precision) * r.Batch * r.Seq * h.Vocab
+			return ops.ComputeBytes(w.Precision) * r.Batch * r.Seq * h.Vocab
 		}
 	}
 	return 0

@@ -3,7 +3,6 @@ package ops
 import (
 	"slices"
 
-	"github.com/devmap-dev/devmap/costmodel/internal/elements"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -87,11 +86,11 @@ func (op mlp) cost(shape *Shape) Cost {
 	return cost
 }
 
-// mlpCasts is what autocast makes a layer of mats matrices keep besides: their
-// 16-bit copies (biases are cast, but not kept), with what the allocator adds
-// to these, as slack does for the rest.
+// mlpCasts is what autocast makes a layer of mats matrices keep: their 16-bit
+// copies (biases are cast, but not kept), with what the allocator adds to
+// these, as slack does for the rest.
 func (cost *Cost) mlpCasts(op mlp, shape *Shape, mats int64) {
-	if !elements.Mixed(shape.Precision) || !shape.Train {
+	if !MixedPrecision(shape.Precision) || !shape.Train {
 		return
 	}
 	matrix := op.Dim * op.Hidden
@@ -150,7 +149,7 @@ func (op mlp) traffic(shape *Shape) (forward, backward moved) {
 		forward = moved{3 * residual * stream, ahead * element * hidden}
 		backward = moved{0, (back + 4) * element * hidden}
 	}
-	if elements.Mixed(shape.Precision) {
+	if MixedPrecision(shape.Precision) {
 		forward, backward = forward.add(linears*6*stream, 0), backward.add(0, linears*6*stream)
 	}
 	if op.Dropout {

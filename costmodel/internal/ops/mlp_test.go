@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/costmodel/internal/elements"
 	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
@@ -20,11 +19,11 @@ func mlpShape(op modelgraph.MLP, n int64, p costmodel.Precision, biases bool) op
 	if biases {
 		weights += op.Dim + op.Hidden
 	}
-	return ops.Shape{Tokens: n, Length: n, Batch: 1, Train: true, Precision: p, Weights: weights, NewGrads: elements.Weight(p) * weights}
+	return ops.Shape{Tokens: n, Length: n, Batch: 1, Train: true, Precision: p, Weights: weights, NewGrads: ops.WeightBytes(p) * weights}
 }
 
 // TestMLPKeeps: what a feed-forward of 32 tokens, 64 → 96 → 64, keeps in bf16
-// beside its input, tensor by tensor.
+// in addition to its input, tensor by tensor.
 func TestMLPKeeps(t *testing.T) {
 	const n, dim, hidden = 32, 64, 96
 	const wide, stream = 2 * n * hidden, 2 * n * dim
@@ -38,7 +37,7 @@ func TestMLPKeeps(t *testing.T) {
 		{modelgraph.MLP{Activation: "silu", Gated: true}, 4 * wide},                          // gate, its activation, up, the product
 		{modelgraph.MLP{Activation: "silu", Gated: true, Fused: true}, 4 * wide},             // gate and up as views of one
 		{modelgraph.MLP{Activation: "gelu", LayerScale: true}, 2*wide + stream},              // the result, for the scale's gradient
-		{modelgraph.MLP{Activation: "silu", Gated: true, LayerScale: true}, 4*wide + stream}, // the same behind a gate
+		{modelgraph.MLP{Activation: "silu", Gated: true, LayerScale: true}, 4*wide + stream}, // the same after a gate
 		{modelgraph.MLP{Activation: "gelu", Dropout: true}, 2*wide + n*dim},                  // a mask of bytes
 		{modelgraph.MLP{Activation: "silu", Gated: true, LayerScale: true, Dropout: true}, 4*wide + stream + n*dim},
 	} {

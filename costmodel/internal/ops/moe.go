@@ -2,7 +2,7 @@ package ops
 
 import "github.com/devmap-dev/devmap/modelgraph"
 
-// moe is experts behind a router.
+// moe is experts after a router.
 type moe struct {
 	plain
 	modelgraph.MoE

@@ -1,7 +1,6 @@
 package ops
 
 import (
-	"github.com/devmap-dev/devmap/costmodel/internal/elements"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -21,7 +20,7 @@ func (op norm) cost(shape *Shape) Cost {
 	hN := op.Dim * shape.Tokens
 	cost := Cost{Known: true, FLOPs: 5 * float64(hN), Output: shape.streamBytes() * hN}
 	out := shape.elementBytes() * hN // the next linear layer's input
-	if elements.Mixed(shape.Precision) || op.Post || shape.HeadAlone {
+	if MixedPrecision(shape.Precision) || op.Post || shape.HeadAlone {
 		out = 0 // kept by the head, on its device; cast once per linear layer there; a post-norm is only added
 	}
 	switch op.Style {
@@ -38,7 +37,7 @@ func (op norm) cost(shape *Shape) Cost {
 			cost.Memory.Saved -= 2 * hN // the normalised tensor is kept in 16 bits
 		}
 	}
-	// x² beside the fp32 copy, with the input and the residual alive.
+	// x² in addition to the fp32 copy, with the input and the residual alive.
 	cost.Memory.Forward = max(cost.Memory.Saved, 8*hN) + shape.streamBytes()*hN
 	// pow's backward holds five fp32 tensors when one of the saved 8hN is
 	// gone, above the residual's gradient.

@@ -33,7 +33,7 @@ type operation interface {
 	kernels(shape *Shape, casts float64) (forward, backward float64)
 	// attend takes the attention kernel's products out of the linear layers'.
 	attend(shape *Shape, forward, backward costmodel.Pass) (costmodel.Pass, costmodel.Pass)
-	// products: it runs matrix products; unaligned: over rows that are no
+	// products: it runs matrix products; unaligned: over rows that are not a
 	// multiple of 16 bytes, such as the logits of an odd vocabulary, for which
 	// cuBLAS has no Hopper kernel.
 	products() bool
@@ -79,12 +79,12 @@ func (traffic moved) times(factor float64) moved {
 	return moved{factor * traffic.flat, factor * traffic.strided}
 }
 
-// Selective works out what torchtitan's selective checkpointing keeps of a
-// block (torchtitan/parallelisms/parallelize_llama.py,
+// Selective computes what torchtitan's selective checkpointing keeps of a block
+// (torchtitan/parallelisms/parallelize_llama.py,
 // _apply_ac_to_transformer_block, mode "op"): the outputs of SDPA's flash and
 // memory-efficient kernels, and of every second aten.mm from the first on. A
 // linear layer with a bias is aten.addmm, which is neither kept nor counted.
-// The zero value stands before a block; layers follow in the order they run
+// The zero value precedes a block; layers follow in the order they run
 // ([Selective.Kept]).
 type Selective struct{ products int }
 

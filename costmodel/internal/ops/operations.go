@@ -40,7 +40,7 @@ type parameter struct{ plain }
 func (parameter) cost(*Shape) Cost { return Cost{Known: true} }
 func (parameter) products() bool   { return false }
 
-// unknown is an op of which nothing but the tensors is known.
+// unknown is an op known by its tensors alone.
 type unknown struct{ plain }
 
 func (unknown) cost(*Shape) Cost { return Cost{} }

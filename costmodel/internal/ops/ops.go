@@ -16,7 +16,7 @@ func Of(op modelgraph.Op, shape *Shape) Cost {
 			cost.Memory.Forward, cost.Memory.HeadPeak = 0, cost.Memory.Forward
 		}
 		cost.Memory.Forward = max(cost.Memory.Forward, cost.Memory.KV)
-		if work := asked.quantInfer(shape); work > 0 { // beside input, residual and normed input
+		if work := asked.quantInfer(shape); work > 0 { // in addition to input, residual and normed input
 			cost.Memory.Forward = max(cost.Memory.Forward, 3*cost.Output+cost.Memory.KV+work)
 		}
 		cost.Memory.Forward += shape.work()
@@ -78,8 +78,8 @@ func Bound(op modelgraph.Op, shape *Shape) float64 {
 	return 64*(tokens+1)*(b.width+64) + 16*b.scores + 8*b.matrix + 2*weights
 }
 
-// Kept is what stays of a layer's forward, in bytes; biases is how many of its
-// linear layers have one.
+// Kept is what is kept of a layer's forward, in bytes; biases is how many of
+// its linear layers have one.
 func (selective *Selective) Kept(op modelgraph.Op, shape *Shape, biases int) int64 {
 	return operationOf(op).selected(selective, shape, biases)
 }

@@ -2,7 +2,6 @@ package ops
 
 import (
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/costmodel/internal/elements"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -21,7 +20,7 @@ func Passes(op modelgraph.Op, shape *Shape, flops float64, frozen bool) (forward
 	ahead, back := asked.traffic(shape)
 	forward.Traffic, forward.Strided, backward.Traffic, backward.Strided = ahead.flat, ahead.strided, back.flat, back.strided
 	casts := 0. // of inputs and weights under autocast, for each linear layer
-	if elements.Mixed(shape.Precision) {
+	if MixedPrecision(shape.Precision) {
 		casts = 2
 	}
 	forward.Kernels, backward.Kernels = asked.kernels(shape, casts)
@@ -33,13 +32,13 @@ func Passes(op modelgraph.Op, shape *Shape, flops float64, frozen bool) (forward
 		backward.Products += forward.Products
 		weight, grads := float64(shape.weightBytes()), float64(shape.SecondGrads)
 		backward.Traffic += 3 * grads // added to the gradient that is there
-		if elements.Mixed(shape.Precision) {
+		if MixedPrecision(shape.Precision) {
 			// Each gradient is made in 16 bits and cast (autocast's cast of
 			// the weight, going back).
 			backward.Strided += (2 + weight) * float64(shape.Weights)
 		}
 	}
-	if elements.Mixed(shape.Precision) && asked.products() {
+	if MixedPrecision(shape.Precision) && asked.products() {
 		forward.Traffic += (4 + 2) * float64(shape.Weights) // autocast casts each weight once a forward
 	}
 	if shape.elementBytes() == 2 && asked.unaligned() {

@@ -1,13 +1,12 @@
 package ops
 
 import (
-	"github.com/devmap-dev/devmap/costmodel/internal/elements"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 )
 
 // dequantised is the 16-bit weight that a product with a 4-bit one makes: in
 // forward (bitsandbytes/backends/cuda/ops.py, _dequant_linear_fallback, where
-// many tokens come) and in backward (MatMul4Bit.backward), beside its
+// many tokens come) and in backward (MatMul4Bit.backward), in addition to its
 // statistics in fp32 (functional.py, dequantize_4bit).
 func dequantised(quantize string, in, out int64) int64 {
 	bytes := 2 * in * out
@@ -17,8 +16,8 @@ func dequantised(quantize string, in, out int64) int64 {
 	return bytes
 }
 
-// quantForward is what a product with a quantised weight holds beside its
-// output, of so many bytes an element, and what it keeps.
+// quantForward is what a product with a quantised weight holds in addition to
+// its output, of so many bytes an element, and what it keeps.
 func (shape *Shape) quantForward(in, out, element int64) int64 {
 	switch shape.Quantize {
 	case value.NF4:
@@ -60,7 +59,7 @@ func (shape *Shape) keepsInputs() bool { return shape.attributes() || shape.Line
 // quantised one gives its output the type of its input, under autocast too
 // (Linear4bit.forward: inp_dtype; MatMul8bitLt: A.dtype).
 func (shape *Shape) wide() int64 {
-	if shape.Quantize != "" && elements.Mixed(shape.Precision) {
+	if shape.Quantize != "" && MixedPrecision(shape.Precision) {
 		return shape.streamBytes()
 	}
 	return shape.elementBytes()

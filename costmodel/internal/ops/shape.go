@@ -2,7 +2,6 @@ package ops
 
 import (
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/costmodel/internal/elements"
 )
 
 // Shape is one micro-batch as a layer sees it.
@@ -17,8 +16,8 @@ type Shape struct {
 	// Logits is the number of positions that the head projects.
 	Logits int64
 
-	// HeadAlone: the layer is the norm before the head, or the head behind
-	// one: its input is kept where the head is.
+	// HeadAlone: the layer is the norm before the head, or the head after one:
+	// its input is kept where the head is.
 	HeadAlone bool
 	// Inputs: the layer embeds a decoder's tokens; the model's forward keeps
 	// its output in a variable.
@@ -43,8 +42,8 @@ type Shape struct {
 	// Weights is the number of parameters in the layer.
 	Weights int64
 
-	// Frozen: the weights take no gradient, so that what they alone need is
-	// not kept; Adapters do. InputGrad: gradients go on to the layer's input.
+	// Frozen: the weights take no gradient, so that what they alone need is not
+	// kept; Adapters do. InputGrad: gradients continue to the layer's input.
 	Frozen, InputGrad bool
 	Adapters          []Adapter
 	Adapters16        bool // they are read in 16 bits
@@ -60,11 +59,11 @@ type Shape struct {
 }
 
 // e is the size of an element in matrix products, r in the residual stream.
-func (shape *Shape) elementBytes() int64 { return elements.Compute(shape.Precision) }
-func (shape *Shape) streamBytes() int64  { return elements.Stream(shape.Precision) }
+func (shape *Shape) elementBytes() int64 { return ComputeBytes(shape.Precision) }
+func (shape *Shape) streamBytes() int64  { return StreamBytes(shape.Precision) }
 
 // w is the size of a weight and of its gradient.
-func (shape *Shape) weightBytes() int64 { return elements.Weight(shape.Precision) }
+func (shape *Shape) weightBytes() int64 { return WeightBytes(shape.Precision) }
 
 // half reports a 16-bit residual stream, where fp32 inside a norm is a copy.
 func (shape *Shape) half() bool { return shape.streamBytes() == 2 }
@@ -72,7 +71,7 @@ func (shape *Shape) half() bool { return shape.streamBytes() == 2 }
 // casts is what autocast keeps for so many linear layers on an input of width dim:
 // a 16-bit copy of the input each, and of the weights.
 func (shape *Shape) casts(linears, dim, weights int64) int64 {
-	if !elements.Mixed(shape.Precision) || !shape.Train {
+	if !MixedPrecision(shape.Precision) || !shape.Train {
 		return 0
 	}
 	if shape.Frozen {
@@ -81,8 +80,8 @@ func (shape *Shape) casts(linears, dim, weights int64) int64 {
 	return 2*linears*dim*shape.Tokens + 2*weights
 }
 
-// reduced is what the sum over the GPUs that share a layer takes beside the part
-// that it is the sum of, a copy of the output (torch 2.11,
+// reduced is what the sum over the GPUs that share a layer takes in addition to
+// the part that it is the sum of, a copy of the output (torch 2.11,
 // csrc/distributed/c10d/Functional.cpp, all_reduce: input.clone).
 func (shape *Shape) reduced(dim int64) int64 {
 	if !shape.Shared {
@@ -90,3 +89,32 @@ func (shape *Shape) reduced(dim int64) int64 {
 	}
 	return shape.elementBytes() * dim * shape.Tokens
 }
+
+// MixedPrecision reports whether compute runs under autocast on fp32 weights.
+func MixedPrecision(precision costmodel.Precision) bool {
+	return precision == costmodel.BF16Mixed || precision == costmodel.FP16Mixed
+}
+
+// HalfPrecision reports fp16.
+func HalfPrecision(precision costmodel.Precision) bool {
+	return precision == costmodel.FP16True || precision == costmodel.FP16Mixed
+}
+
+// WeightBytes is the size of one weight, gradient or optimizer state.
+func WeightBytes(precision costmodel.Precision) int64 {
+	if precision == costmodel.FP32True || MixedPrecision(precision) {
+		return 4
+	}
+	return 2
+}
+
+// ComputeBytes is the size of one element in matrix products.
+func ComputeBytes(precision costmodel.Precision) int64 {
+	if precision == costmodel.FP32True {
+		return 4
+	}
+	return 2
+}
+
+// StreamBytes is the size of one element of the residual stream.
+func StreamBytes(precision costmodel.Precision) int64 { return WeightBytes(precision) }

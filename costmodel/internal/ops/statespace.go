@@ -30,9 +30,9 @@ func (op stateSpace) cost(shape *Shape) Cost {
 
 // chunked follows the algorithm in chunks (Dao and Gu 2024, arXiv 2405.21060,
 // §6): within a chunk the scores of all pairs of its tokens, a matrix a head in
-// fp32, and their decay; between chunks a state a head. Both are kept, beside
-// what the projections and the convolution give. It is the algorithm that was
-// read, not a family's code.
+// fp32, and their decay; between chunks a state a head. Both are kept, in
+// addition to what the projections and the convolution give. It is the
+// algorithm that was read, not a family's code.
 func (op stateSpace) chunked(shape *Shape) Cost {
 	element, tokens := shape.elementBytes(), shape.Tokens
 	keys := op.Groups * op.State

@@ -23,7 +23,7 @@ func (record *tape) turn(from, to int64) {
 	}
 }
 
-// grad makes the gradient of one matrix, beside so many new bytes.
+// grad makes the gradient of one matrix while so many new bytes exist.
 func (record *tape) grad(bytes, matrix int64) {
 	record.now += bytes
 	record.grads += matrix
@@ -74,8 +74,8 @@ func (record *tape) stop(op linearLayer) {
 	record.add(record.element*op.out*shape.Tokens + shape.input(op.adapter, op.shared) + shape.inner(op.adapter))
 }
 
-// waiting is what backward of a block's last linear layer holds, besides its
-// output's gradient, when it needs the first tensor that was not kept: the
+// waiting is what backward of a block's last linear layer holds, in addition to
+// its output's gradient, when it needs the first tensor that was not kept: the
 // scaled gradient for B's weight and the base's 16-bit one. A 4-bit weight is
 // an attribute of its node, so that without an adapter the input's gradient is
 // made first.

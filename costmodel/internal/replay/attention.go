@@ -108,8 +108,7 @@ func (op *Attention) project(step *Step, layer int, x *Tensor) projected {
 	}}
 }
 
-// both adds two gradients of the residual's width, either of which may not be
-// asked for.
+// both adds two gradients of the residual's width, if they are asked for.
 func (step *Step) both(in, more *Tensor) *Tensor {
 	if more == nil {
 		return in
@@ -117,8 +116,8 @@ func (step *Step) both(in, more *Tensor) *Tensor {
 	return step.sum(step.stream(), in, more)
 }
 
-// projectAll is one projection of which q, k and v are slices
-// (modeling_phi3.py, Phi3Attention): v keeps the whole of it.
+// projectAll is one projection with q, k and v as slices (modeling_phi3.py,
+// Phi3Attention): v keeps the whole of it.
 func (op *Attention) projectAll(step *Step, layer int, x *Tensor) projected {
 	all, allBack := step.linear(op.Query, layer, x, false)
 	q, k := op.widths()

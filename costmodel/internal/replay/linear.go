@@ -10,7 +10,7 @@ func (step *Step) linear(op *Linear, layer int, x *Tensor, last bool) (*Tensor, 
 	if op.Weight.Trained || step.KeepsInputs && reached {
 		kept = step.save(x)
 	}
-	if last && op.Rank == 0 { // recomputation stops where all that is kept is there
+	if last && op.Rank == 0 { // recomputation stops when every kept tensor exists
 		return nil, step.linearBack(op, layer, kept, nil, reached)
 	}
 	y := step.New(op.Out * tokens * element)
@@ -111,9 +111,9 @@ func (step *Step) linearBack(op *Linear, layer int, kept *Tensor, adapted func(*
 	}
 }
 
-// products makes the gradients of a linear layer's input, where it is asked for,
-// and of its trained weight and bias: the input's last, or first
-// ([Model.InputFirst]), and the bias's ahead of the weight's or behind it.
+// products makes the gradients of a linear layer's input, where it is asked
+// for, and of its trained weight and bias: the input's last, or first
+// ([Model.InputFirst]), and the bias's ahead of the weight's or after it.
 func (step *Step) products(op *Linear, reached bool) (in, weight, bias *Tensor) {
 	input := func() {
 		if reached {

@@ -6,7 +6,7 @@ type MLP struct {
 	Hidden         int64
 	Gate, Up, Down *Linear
 	Fused          bool
-	Extra          int64 // tensors that the activation keeps beside its result, less its input
+	Extra          int64 // tensors that the activation keeps in addition to its result, less its input
 }
 
 func (op *MLP) forward(step *Step, layer int, x *Tensor) (*Tensor, back) {

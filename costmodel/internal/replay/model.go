@@ -69,14 +69,14 @@ type Model struct {
 
 // Hooks are what a strategy does while a step runs.
 type Hooks interface {
-	// Enter and Leave stand around a module of a layer, by its path below it, ""
+	// Enter and Leave surround a module of a layer, by its path below it, ""
 	// for the layer itself, in forward or in backward.
 	Enter(layer int, module string, backward bool)
 	Leave(layer int, module string, backward bool)
 	// Gradient is called with each gradient that is complete; weight.Grad
 	// is it. A strategy that takes it leaves nil.
 	Gradient(weight *Weight)
-	// Block stands around a block, by its index.
+	// Block surrounds a block, by its index.
 	Block(index int, ends, backward bool)
 	// Backward is called when the loss has its gradient.
 	Backward()

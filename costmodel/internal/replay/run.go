@@ -16,7 +16,8 @@ type Run struct {
 	// with its first product and keeps.
 	Workspace int64
 	called    [2]bool // in forward, in backward
-	// Outputs are what the caller holds of forwards, to the end of a step.
+	// Outputs are the results of forwards that the caller keeps until the end
+	// of a step.
 	Outputs []*Tensor
 }
 
@@ -49,7 +50,7 @@ func (tensor *Tensor) Keep() *Tensor {
 }
 
 // Drop is one less who holds each tensor; nil is none. A block comes back at
-// once: one that a second stream was told to use (record_stream) does when the
+// once: one that a second stream was said to use (record_stream) does when the
 // device gets there, which a host that is not far ahead sees with its next
 // request (process_events).
 func (run *Run) Drop(tensors ...*Tensor) {

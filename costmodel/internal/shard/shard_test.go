@@ -124,7 +124,7 @@ func TestZero3(t *testing.T) {
 	}
 }
 
-// addUp holds units and ranks to the model's parameters, each once.
+// addUp checks units and ranks against the model's parameters, each once.
 func addUp(t *testing.T, g *modelgraph.Graph, s *costmodel.Shards) {
 	t.Helper()
 	seen := map[string]bool{}

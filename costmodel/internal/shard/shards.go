@@ -47,8 +47,8 @@ func added[E any](list *[]E) *E {
 }
 
 // gathered are the groups of a strategy. DeepSpeed wraps nothing: it fetches
-// parameters module by module (partitioned_param_coordinator.py), so that
-// each unit of the graph stands alone.
+// parameters module by module (partitioned_param_coordinator.py), so that each
+// unit of the graph is a group of its own.
 func gathered(graph *modelgraph.Graph, strategy costmodel.Strategy) []Group {
 	if strategy.Traits().ByBlock {
 		return Groups(graph)

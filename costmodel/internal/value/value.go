@@ -1,9 +1,10 @@
-// Package value names the values of a workload that the cost model tells apart
-// and that are no name of its API: whoever asks for one writes it as a flag or a
-// plan file has it. What can be asked for is declared once, in costmodel.Fields.
+// Package value names the values of a workload that the cost model
+// distinguishes and that are not in its API: whoever asks for one writes it as
+// a flag or a plan file has it. What can be asked for is declared once, in
+// costmodel.Fields.
 package value
 
-// Optimizers besides costmodel.AdamW, which is fused, and costmodel.SGD.
+// Optimizers in addition to costmodel.AdamW, which is fused, and costmodel.SGD.
 const (
 	AdamWForeach = "adamw-foreach" // AdamW's states, temporaries in the step
 	AdamW8bit    = "adamw-8bit"    // bitsandbytes

@@ -51,7 +51,7 @@ func (run *coordinator) letGo(block any) {
 	}
 }
 
-// Close lets go of all that is gathered or on its way (reset_step,
+// Close releases everything gathered or on its way (reset_step,
 // _clean_inflight_param_registry).
 func (follow *Following) Close() {
 	run := follow.run

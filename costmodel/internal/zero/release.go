@@ -2,7 +2,7 @@ package zero
 
 import "slices"
 
-// lend notes a frozen parameter that a recomputed block gathers in the middle
+// borrow notes a frozen parameter that a recomputed block gathers in the middle
 // of a module's backward: that module lets go of it
 // (update_recompute_parameters).
 func (run *coordinator) lend(param int, step *Step) {

@@ -7,7 +7,7 @@ import (
 )
 
 // Settings are what a configuration file decides of memory: its
-// zero_optimization, in elements (zero/config.py), and what stands beside it.
+// zero_optimization, in elements (zero/config.py), and the settings around it.
 type Settings struct {
 	Stage           int64 `json:"stage"`
 	ReduceBucket    int64 `json:"reduce_bucket_size"`
@@ -107,8 +107,8 @@ func (set *Settings) Fault() error {
 	return nil
 }
 
-// Persistent is what a rank holds of parameters that stay gathered, beside its
-// part of them.
+// Persistent is what a rank holds of parameters that stay gathered, in addition
+// to its part of them.
 func Persistent(trace *Trace, ranks int64) int64 {
 	var total int64
 	for i := range trace.Params {

@@ -8,7 +8,7 @@ import (
 )
 
 // Matrix is a part of a tensor: Rows × Columns values of Values, from First on,
-// a row Stride values behind the one before. Token ids are numbers too.
+// a row Stride values after the one before. Token ids are numbers too.
 type Matrix struct {
 	Values        []float64
 	Rows, Columns int64
@@ -37,7 +37,7 @@ type Call struct {
 	// sum is read. Nil for others.
 	Operands []Matrix
 	Uses     [][]Matrix
-	// Past is how many tokens were generated before: positions behind the dim
+	// Past is how many tokens were generated before: positions after the dim
 	// "past" are moved by it.
 	Past int64
 	// Begins: a gradient ('*') is written, not added to.
@@ -46,7 +46,7 @@ type Call struct {
 	Optimizer Optimizer
 }
 
-// Optimizer is what the optimizer's kernels take besides tensors, as
+// Optimizer is what the optimizer's kernels take in addition to tensors, as
 // torch.optim.AdamW and SGD; Clip 0: gradients are not scaled.
 type Optimizer struct{ Rate, Beta1, Beta2, Epsilon, Decay, Clip float64 }
 
@@ -106,7 +106,7 @@ func (run *kernelRun) begin(role string) {
 	}
 }
 
-// position is where row i stands in its sequence.
+// position is the position of row i in its sequence.
 func (run *kernelRun) position(i int64) int64 {
 	if run.has("past") {
 		return run.size("past") + run.Past

@@ -29,7 +29,7 @@ func embeddingKernel(run *kernelRun) {
 	})
 }
 
-// sortKernel writes ids in order, and where they stand.
+// sortKernel writes ids in order, and their rows.
 func sortKernel(run *kernelRun) {
 	ids, order := run.operand("ids"), run.operand("order")
 	rows := make([]int64, run.size("rows"))

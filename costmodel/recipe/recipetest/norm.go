@@ -15,8 +15,8 @@ func (run *kernelRun) factor(j int64) float64 {
 	return weight
 }
 
-// moments are a row's mean, of LayerNorm, and 1/σ: what was kept, or worked
-// out and kept.
+// moments are a row's mean, of LayerNorm, and 1/σ: what was kept, or computed
+// and kept.
 func (run *kernelRun) moments(i int64) (mean, rstd float64) {
 	x, columns := run.operand("x"), run.size("columns")
 	if run.Kernel.Name != "norm" {

@@ -44,7 +44,7 @@ func (table *Table) Lines(head string) iter.Seq[[]byte] {
 	}
 }
 
-// Read decodes a line, of which every field is known.
+// Read decodes a line; every field must be known.
 func (table *Table) Read(line []byte, into any) {
 	if err := json.Unmarshal(line, into, json.RejectUnknownMembers(true)); err != nil {
 		panic(fmt.Sprintf("%s: %.60s: %v", table.name, line, err))

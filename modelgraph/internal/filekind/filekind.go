@@ -1,5 +1,5 @@
-// Package filekind tells people what they gave where a file of another kind was
-// wanted, by its first bytes.
+// Package filekind recognises files of another kind than was wanted by their
+// first bytes.
 package filekind
 
 import (
@@ -64,8 +64,8 @@ func whole(text []byte) []byte {
 	return text
 }
 
-// foreign are the first bytes of files that people give by mistake; of two
-// that fit, the longer stands first.
+// foreign are the first bytes of files that people give by mistake; of two that
+// fit, the longer comes first.
 var foreign = []struct{ magic, what string }{
 	{"version https://git-lfs.github.com/spec/", "a Git LFS pointer, not the file: run git lfs pull"},
 	{"\xff\xfe\x00\x00", "UTF-32 text: save it as UTF-8"},

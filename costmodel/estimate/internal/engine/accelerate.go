@@ -3,7 +3,7 @@ package engine
 import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
-	"github.com/devmap-dev/devmap/costmodel/internal/elements"
+	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -54,7 +54,7 @@ func pixels(model *layers.Model) int64 {
 	for i := range model.Layers {
 		layer := &model.Layers[i]
 		if conv, ok := layer.Op.(modelgraph.Conv); ok && layer.Stream.Kind == modelgraph.Image && len(layer.InputLayers()) == 0 {
-			total += layer.Shape.Tokens * conv.In * max(1, conv.Stride) * elements.Compute(model.Rules.Compute)
+			total += layer.Shape.Tokens * conv.In * max(1, conv.Stride) * ops.ComputeBytes(model.Rules.Compute)
 		}
 	}
 	return total

@@ -3,7 +3,7 @@ package engine
 import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
-	"github.com/devmap-dev/devmap/costmodel/internal/elements"
+	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 )
 
@@ -44,13 +44,13 @@ func gathered(precision costmodel.Precision) costmodel.Precision {
 
 // adaptersAs is the type of adapters that are stored as weights are.
 func adaptersAs(precision costmodel.Precision) string {
-	if elements.Weight(precision) < 4 {
+	if ops.WeightBytes(precision) < 4 {
 		return value.AdaptersBF16
 	}
 	return value.AdaptersFP32
 }
 
-// checkDegree refuses degrees of sharding that are no number of GPUs.
+// checkDegree refuses degrees of sharding that are not a number of GPUs.
 func checkDegree(workload *costmodel.Workload) error {
 	if workload.ShardDegree < 1 {
 		return costmodel.Refuse(costmodel.Set("shard_degree", workload.ShardDegree),

@@ -3,7 +3,7 @@ package engine
 import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
-	"github.com/devmap-dev/devmap/costmodel/internal/elements"
+	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 	"github.com/devmap-dev/devmap/costmodel/internal/shard"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 	"github.com/devmap-dev/devmap/costmodel/internal/zero"
@@ -61,7 +61,7 @@ func (deepspeed) Finish(model *layers.Model, table *costmodel.Table) {
 		gatherModules(model, table)
 	}
 	if model.Train {
-		sum := zeroSum{model: model, stage: stage, set: settingsOf(&model.Workload), grad: elements.Weight(model.Rules.Compute), master: elements.Mixed(model.Workload.Precision)}
+		sum := zeroSum{model: model, stage: stage, set: settingsOf(&model.Workload), grad: ops.WeightBytes(model.Rules.Compute), master: ops.MixedPrecision(model.Workload.Precision)}
 		sum.summed = sum.grad
 		if sum.set.FP32Gradients {
 			sum.summed = 4
@@ -97,7 +97,7 @@ type zeroSum struct {
 
 // states sets a unit's states to those of one rank.
 func (sum *zeroSum) states(unit *costmodel.Unit, exec []int) {
-	unit.OptimizerState, unit.StepTransient, unit.Padding = 0, 0, 0 // flat buffers: no tensor is rounded by itself
+	unit.OptimizerState, unit.StepTransient, unit.Padding = 0, 0, 0 // flat buffers: no tensor is rounded on its own
 	for _, i := range exec {
 		if !sum.model.Layers[i].Runs {
 			continue
@@ -127,10 +127,10 @@ func (sum *zeroSum) states(unit *costmodel.Unit, exec []int) {
 // self.device, which compares a torch.device with a string and is false). A
 // moving average is of weights, which ZeRO 1 and 2 leave whole.
 func (sum *zeroSum) state(tensor updatedTensor, part int64) (state, transient int64) {
-	rule, each := &sum.model.Optimizer, elements.Weight(sum.model.Workload.Precision)
+	rule, each := &sum.model.Optimizer, ops.WeightBytes(sum.model.Workload.Precision)
 	var shape []int64
 	if rule.Kind == value.Muon {
-		shape = tensor.shape // its groups are told apart before they are flattened
+		shape = tensor.shape // its groups are distinguished before they are flattened
 	}
 	state, transient = rule.State(shape, part, each)
 	state += part * each
@@ -195,7 +195,7 @@ func updated(whole *layers.Part, model *layers.Model) []updatedTensor {
 		return out
 	}
 	if bytes, ok := whole.DeclaredBytes(); ok {
-		return []updatedTensor{{nil, bytes / elements.Weight(model.Workload.Precision)}}
+		return []updatedTensor{{nil, bytes / ops.WeightBytes(model.Workload.Precision)}}
 	}
 	for _, tensor := range whole.Owned() {
 		if tensor.DType.Float() {

@@ -5,7 +5,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/internal/allocator"
 )
 
-// buckets are what ZeRO 1 and 2 hold of gradients besides: the bucket that
+// buckets are the buffers that ZeRO 1 and 2 have for gradients: the bucket that
 // they are copied to, which the first gradient of a backward allocates
 // (stage_1_and_2.py, setup_buckets), twice where communication overlaps, and
 // the rank's part of them from the micro-batches before. ZeRO 1 frees the
@@ -102,8 +102,8 @@ func (bucket *reduction) take(step *costmodel.LayerMemory, numel int64) {
 	}
 }
 
-// reduce has a layer's backward pay for the copies of a reduction, beside next
-// elements that are there and are no part of it.
+// reduce has a layer's backward pay for the copies of a reduction, while next
+// elements exist outside it.
 func (bucket *reduction) reduce(step *costmodel.LayerMemory, next int64) {
 	each := bucket.grad
 	if bucket.set.FP32Gradients {

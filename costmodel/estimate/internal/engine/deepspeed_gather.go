@@ -4,13 +4,13 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
 	"github.com/devmap-dev/devmap/costmodel/internal/allocator"
-	"github.com/devmap-dev/devmap/costmodel/internal/elements"
+	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 	"github.com/devmap-dev/devmap/costmodel/internal/zero"
 )
 
-// gatherModules sets what ZeRO 3 holds gathered beside every layer, and what
-// it holds throughout: small parameters, and the bucket that gradients are
-// copied to (stage3.py, _setup_for_real_optimizer).
+// gatherModules sets what ZeRO 3 has gathered at every layer, and what it holds
+// throughout: small parameters, and the bucket that gradients are copied to
+// (stage3.py, _setup_for_real_optimizer).
 func gatherModules(model *layers.Model, table *costmodel.Table) {
 	set := settingsOf(&model.Workload)
 	root, trace := modulesOf(model, set.Persistence)
@@ -63,5 +63,5 @@ func reducedAs(model *layers.Model) int64 {
 	if settingsOf(&model.Workload).FP32Reduction {
 		return 4
 	}
-	return elements.Weight(model.Rules.Compute)
+	return ops.WeightBytes(model.Rules.Compute)
 }

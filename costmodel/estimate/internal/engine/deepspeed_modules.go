@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
-	"github.com/devmap-dev/devmap/costmodel/internal/elements"
+	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 	"github.com/devmap-dev/devmap/costmodel/internal/zero"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
@@ -28,7 +28,7 @@ type modules struct {
 	trace  *zero.Trace
 	limit  int64 // elements up to which a parameter persists
 	ids    int
-	params map[string]int // by name of the owner
+	params map[string]int // by the owner's name
 	rotary bool           // it has one, not yet called
 	open   []*module      // from the root to the module last entered
 	paths  []string       // theirs
@@ -70,7 +70,7 @@ func (build *modules) module(layer int) *module {
 func (build *modules) layer(i int, ofBlock bool) {
 	layer := &build.model.Layers[i]
 	if _, rotary := layer.Op.(modelgraph.Rotary); rotary {
-		return // it stands behind the blocks, and runs behind the embedding
+		return // it follows the blocks, and runs after the embedding
 	}
 	below := build.enter(layer.Name, ofBlock)
 	node := build.module(i)
@@ -100,8 +100,9 @@ func (build *modules) layer(i int, ofBlock bool) {
 	}
 }
 
-// follow moves what a module calls to where it is called, behind another of its
-// calls (modeling_qwen3.py, Qwen3Attention.forward): parameters stand by type.
+// follow moves what a module calls to where it is called, after another of its
+// calls (modeling_qwen3.py, Qwen3Attention.forward): parameters are listed by
+// type.
 func follow(node *module, name, behind string) {
 	from := slices.IndexFunc(node.calls, func(next *module) bool { return next.below == name })
 	to := slices.IndexFunc(node.calls, func(next *module) bool { return next.below == behind })
@@ -183,7 +184,7 @@ func (build *modules) param(layer *layers.Layer, j int) int {
 		return at
 	}
 	numel := tensor.Numel()
-	each := elements.Weight(build.model.Rules.Compute)
+	each := ops.WeightBytes(build.model.Rules.Compute)
 	if numel > 0 {
 		each = max(1, layer.Whole.Stored(j)/numel)
 	}

@@ -5,7 +5,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/reserve"
-	"github.com/devmap-dev/devmap/costmodel/internal/elements"
+	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 )
 
 // once follows the requests of a rank that runs the whole model when they are
@@ -24,10 +24,10 @@ func marks(model *layers.Model) [][2]int64 {
 	}
 	stage := model.Workload.Strategy.Traits().ZeroStage
 	set := settingsOf(&model.Workload)
-	each := elements.Weight(model.Workload.Precision)
+	each := ops.WeightBytes(model.Workload.Precision)
 	state, _ := model.Optimizer.State(nil, 1024, each)
 	rank := reserve.ZeRO{
-		Settings: set, Ranks: model.Workload.ShardDegree, Grad: elements.Weight(model.Rules.Compute), Master: each,
+		Settings: set, Ranks: model.Workload.ShardDegree, Grad: ops.WeightBytes(model.Rules.Compute), Master: each,
 		States: state / (1024 * each), MicroBatches: int(min(3, max(1, model.Workload.MicroBatches))), Steps: 3,
 	}
 	rank.Summed = rank.Grad

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/costmodel/internal/elements"
+	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 )
 
 // warn says what DeepSpeed's own estimator would say and why the plan says
@@ -23,7 +23,7 @@ func (sum *zeroSum) warn(table *costmodel.Table) {
 	sum.warnOutside(table, params)
 }
 
-// warnEstimator sets the plan beside what DeepSpeed's users calculate with.
+// warnEstimator compares the plan with what DeepSpeed's users calculate with.
 func (sum *zeroSum) warnEstimator(table *costmodel.Table, params int64) {
 	cluster := Cluster{GPUsPerNode: sum.model.Workload.World, Nodes: 1}
 	who, said := "ZeRO-2 estimator", Zero2ModelStates(params, cluster, sum.set.OffloadOptimizer)
@@ -64,7 +64,7 @@ func (sum *zeroSum) warnEstimator(table *costmodel.Table, params int64) {
 // offload_param the rank's parts. States are the optimizer's own, and
 // pageable.
 func (sum *zeroSum) host() (pinned, pageable int64) {
-	each := elements.Weight(sum.model.Workload.Precision) // of masters
+	each := ops.WeightBytes(sum.model.Workload.Precision) // of masters
 	lock := func(bytes int64, is bool) {
 		if is {
 			pinned += bytes
@@ -94,8 +94,8 @@ func (sum *zeroSum) host() (pinned, pageable int64) {
 	return pinned, pageable
 }
 
-// warnOutside says what stands beside the step: loading, saving, and
-// evaluation that keeps the logits.
+// warnOutside lists peaks outside the step: loading, saving, and evaluation
+// that keeps the logits.
 func (sum *zeroSum) warnOutside(table *costmodel.Table, params int64) {
 	weights := costmodel.Bytes(params * sum.grad)
 	ranks := sum.model.Workload.World

@@ -4,15 +4,15 @@ import (
 	"slices"
 
 	"github.com/devmap-dev/devmap/costmodel/internal/allocator"
-	"github.com/devmap-dev/devmap/costmodel/internal/elements"
+	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 )
 
-// step is what the optimizer's step takes beside what the walk still counts
-// (stage_1_and_2.py and stage3.py, step): norms, each gradient in fp64
+// step is what the optimizer's step takes in addition to what the walk still
+// counts (stage_1_and_2.py and stage3.py, step): norms, each gradient in fp64
 // (zero/utils.py, get_norm_dtype); then the rank's gradients are laid end to
 // end, and copied to fp32 under mixed precision; then the 16-bit ones go, and
-// the optimizer runs. ZeRO 3 does so for sub_group_size elements at a time;
-// of ZeRO 1 and 2 the first rank's part is the largest.
+// the optimizer runs. ZeRO 3 does so for sub_group_size elements at a time; of
+// ZeRO 1 and 2 the first rank's part is the largest.
 func (sum *zeroSum) step() int64 {
 	if sum.set.OffloadOptimizer {
 		return 0
@@ -59,7 +59,7 @@ func (sum *zeroSum) group(part int64) {
 // rounding is what the allocator adds to the flat tensors that a rank has
 // throughout: they come before anything is cached.
 func (sum *zeroSum) rounding() int64 {
-	each := elements.Weight(sum.model.Workload.Precision)
+	each := ops.WeightBytes(sum.model.Workload.Precision)
 	state, _ := sum.model.Optimizer.State(nil, 1, each)
 	var total int64
 	if !sum.set.OffloadOptimizer {

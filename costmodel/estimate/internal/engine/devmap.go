@@ -5,7 +5,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
-	"github.com/devmap-dev/devmap/costmodel/internal/elements"
+	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 	"github.com/devmap-dev/devmap/costmodel/recipe"
 )
@@ -26,7 +26,7 @@ func (devmap) Refuse(workload *costmodel.Workload) error {
 		why          string
 		instead      any
 	}{
-		{elements.Half(workload.Precision), "precision", string(workload.Precision), "computes in bf16 or fp32", costmodel.Set("precision", costmodel.BF16True)},
+		{ops.HalfPrecision(workload.Precision), "precision", string(workload.Precision), "computes in bf16 or fp32", costmodel.Set("precision", costmodel.BF16True)},
 		{workload.Quantize != "", "quantize", workload.Quantize, "multiplies no packed weights", costmodel.Set("quantize", "off")},
 		{workload.LoRARank > 0, "lora_rank", costmodel.Set("", workload.LoRARank).Value, "trains all of the model", costmodel.Set("lora_rank", 0)},
 		{workload.Images > 0, "images", costmodel.Set("", workload.Images).Value, "runs text alone", costmodel.Set("images", 0)},

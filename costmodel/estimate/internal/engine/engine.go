@@ -1,5 +1,5 @@
-// Package engine is what each engine does with tensors that the ops do not
-// say: one type in one file an engine, behind one interface.
+// Package engine is what each engine does with tensors that the ops do not say:
+// one type in one file an engine, with one interface.
 package engine
 
 import (
@@ -28,8 +28,8 @@ type Engine interface {
 	// byte before it runs ([costmodel.StageRules]); an error where it does not
 	// run the model. It is asked in every mode, last.
 	Regions(model *layers.Model, table *costmodel.Table) error
-	// Finish sets what a GPU holds besides its units, and warns of what the
-	// figures leave out. It is not asked where weights are loaded alone.
+	// Finish sets what a GPU holds in addition to its units, and warns of what
+	// the figures leave out. It is not asked where weights are loaded alone.
 	Finish(model *layers.Model, table *costmodel.Table)
 }
 

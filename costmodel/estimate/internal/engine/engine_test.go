@@ -8,15 +8,14 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
-	"github.com/devmap-dev/devmap/costmodel/estimate/internal/units"
-	"github.com/devmap-dev/devmap/costmodel/internal/elements"
+	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/modelgraph/hf"
 )
 
-// TestTable holds the engines to the strategies: each strategy under each of
-// its runtimes has one, no other pair does, and its fault names the field.
+// TestTable checks the engines against the strategies: each strategy under each
+// of its runtimes has one, no other pair does, and its fault names the field.
 func TestTable(t *testing.T) {
 	pairs := 0
 	for _, strategy := range append(costmodel.Strategies(), "", costmodel.Auto, "tensor") {
@@ -93,7 +92,7 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// conforms holds one engine to what the cost model takes for granted.
+// conforms checks one engine against what the cost model takes for granted.
 func conforms(t *testing.T, engine Engine, g *modelgraph.Graph, w costmodel.Workload) {
 	t.Helper()
 	var err error
@@ -110,10 +109,10 @@ func conforms(t *testing.T, engine Engine, g *modelgraph.Graph, w costmodel.Work
 	}
 	asked := w
 	rules := engine.Rules(&w)
-	if elements.Compute(rules.Compute) != elements.Compute(w.Precision) {
+	if ops.ComputeBytes(rules.Compute) != ops.ComputeBytes(w.Precision) {
 		t.Errorf("products of %s in %s", w.Precision, rules.Compute)
 	}
-	if cast := w.Strategy.Traits().ZeroStage > 0 || w.Runtime == costmodel.Devmap; elements.Mixed(rules.Compute) != (elements.Mixed(w.Precision) && !cast) { // else autocast
+	if cast := w.Strategy.Traits().ZeroStage > 0 || w.Runtime == costmodel.Devmap; ops.MixedPrecision(rules.Compute) != (ops.MixedPrecision(w.Precision) && !cast) { // else autocast
 		t.Errorf("%s runs as %s", w.Precision, rules.Compute)
 	}
 	if rules.Cut != w.Strategy.Traits().Sharded {
@@ -143,7 +142,7 @@ func finished(t *testing.T, engine Engine, g *modelgraph.Graph, w costmodel.Work
 		t.Fatal(err)
 	}
 	table := &costmodel.Table{Workload: w}
-	table.Units, _ = units.Of(model)
+	table.Units, _ = layers.Units(model)
 	engine.Finish(model, table)
 	if err := engine.Regions(model, table); err != nil {
 		t.Fatal(err)
@@ -166,9 +165,9 @@ func holds(t *testing.T, g *modelgraph.Graph, table *costmodel.Table, rules laye
 			}
 		}
 	}
-	each := elements.Weight(w.Precision)
+	each := ops.WeightBytes(w.Precision)
 	if rules.Masters {
-		each = elements.Weight(rules.Compute)
+		each = ops.WeightBytes(rules.Compute)
 	}
 	count := g.ParamCount()
 	if w.Strategy.Traits().Staged { // a copy on each stage

@@ -4,7 +4,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
 	"github.com/devmap-dev/devmap/costmodel/internal/allocator"
-	"github.com/devmap-dev/devmap/costmodel/internal/elements"
+	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 	"github.com/devmap-dev/devmap/costmodel/internal/shard"
 )
 
@@ -26,7 +26,7 @@ func (fsdp) Refuse(workload *costmodel.Workload) error {
 		return err
 	}
 	if workload.Quantize != "" {
-		// bitsandbytes keeps the statistics of a weight beside it, in blocks
+		// bitsandbytes keeps the statistics of a weight next to it, in blocks
 		// that cutting by rows does not respect.
 		return costmodel.Refuse(costmodel.Set("quantize", workload.Quantize),
 			"FSDP2 cuts parameters by rows, which %s weights do not survive: use %v or device-map", workload.Quantize, costmodel.Set("strategy", costmodel.DDP))
@@ -102,14 +102,14 @@ func (group *fsdpGroup) gather(layer *layers.Layer) {
 			group.add(group.degree * part.Bytes())
 			continue
 		}
-		each := elements.Weight(compute)
+		each := ops.WeightBytes(compute)
 		if compute == workload.Precision && workload.StoredTypes {
 			each = part.DType.Bits() / 8
 		}
 		group.add(group.degree * part.Numel() * each)
 		if trained { // reduced in fp32 under mixed precision (reduce_dtype), else in the gradients' type
-			group.Reduce += group.degree * part.Numel() * elements.Weight(workload.Precision)
-			group.LastGrad = layer.Params[j].Numel() * elements.Weight(compute)
+			group.Reduce += group.degree * part.Numel() * ops.WeightBytes(workload.Precision)
+			group.LastGrad = layer.Params[j].Numel() * ops.WeightBytes(compute)
 		}
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/reserve"
-	"github.com/devmap-dev/devmap/costmodel/internal/elements"
+	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 )
 
 // shardMarks are those of FSDP2 ([marks]).
@@ -13,7 +13,7 @@ func shardMarks(model *layers.Model, groups []costmodel.Group) [][2]int64 {
 	if !ok {
 		return nil
 	}
-	each := elements.Weight(model.Workload.Precision)
+	each := ops.WeightBytes(model.Workload.Precision)
 	state, _ := model.Optimizer.State(nil, 1024, each)
 	rank := reserve.Shards{
 		Ranks: model.Workload.ShardDegree, Stored: each, StoredAdapter: model.AdapterReduce(), States: state / (1024 * each),

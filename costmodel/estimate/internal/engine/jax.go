@@ -15,7 +15,7 @@ import (
 // reports in total, which is capacity less what the driver keeps (XLA,
 // xla/pjrt/gpu/gpu_helpers.cc, CreateBFCAllocator: total_memory *
 // memory_fraction; of the total, not of what is free, since jaxlib 0.4.1). NVML
-// shows the pool and a context beside it, not what the program uses.
+// shows the pool and a context, not what the program uses.
 const JAXFraction = 0.75
 
 // jax is a training or a policy as OpenPI runs it (Physical-Intelligence/openpi
@@ -55,7 +55,7 @@ func (jax) Refuse(workload *costmodel.Workload) error {
 }
 
 // jaxStates are what optax keeps: copies of each trained array in its type, and
-// counters of 4 bytes beside the step's own (ScaleByAdamState,
+// counters of 4 bytes, and the step's own (ScaleByAdamState,
 // ScaleByScheduleState, TraceState).
 var jaxStates = map[string]*struct{ copies, counters int64 }{
 	costmodel.AdamW:   {2, 3},
@@ -103,9 +103,9 @@ func treeOf(model *layers.Model, index int, keep func(name string) bool) tree {
 
 func everyArray(string) bool { return true }
 
-// Regions gives units what one GPU holds of their arrays: what PyTorch would
-// make of them stands there. What a step keeps beside is the program's
-// ([pi0Step]) where it is known, else what the model file declares.
+// Regions gives units what one GPU holds of their arrays: they had PyTorch's
+// before. What else a step keeps is the program's ([pi0Step]) where it is
+// known, else what the model file declares.
 func (engine jax) Regions(model *layers.Model, table *costmodel.Table) error {
 	table.Workspaces, table.Pool = 0, model.Workload.MemFraction
 	for index := range table.Units {
@@ -135,7 +135,7 @@ func (engine jax) Regions(model *layers.Model, table *costmodel.Table) error {
 	return nil
 }
 
-// jaxBand is how far a peak may be off whose program nobody has compiled.
+// jaxBand is how far a peak may be off whose program no one has compiled.
 const jaxBand = 0.25
 
 // plain has a unit's gradients be those of its own arrays, on one GPU.
@@ -171,7 +171,7 @@ func (jax) situation(model *layers.Model, table *costmodel.Table) {
 	}
 }
 
-// frozenTree reports a model of which some arrays are not trained.
+// frozenTree reports a model with arrays that are not trained.
 func frozenTree(graph *modelgraph.Graph) bool {
 	for i := range graph.Layers {
 		for _, array := range graph.Layers[i].Owned() {

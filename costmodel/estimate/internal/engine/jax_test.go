@@ -6,7 +6,6 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
-	"github.com/devmap-dev/devmap/costmodel/estimate/internal/units"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
@@ -61,7 +60,7 @@ func TestJAX(t *testing.T) {
 			t.Fatal(err)
 		}
 		table := &costmodel.Table{Workload: w}
-		table.Units, _ = units.Of(model)
+		table.Units, _ = layers.Units(model)
 		if err := (jax{}).Regions(model, table); err != nil {
 			t.Fatal(err)
 		}

@@ -176,9 +176,9 @@ func (step *pi0Step) train(index int, unit *costmodel.Unit) {
 		}
 	case towerUnit:
 		memory.Saved = step.batch * (pi0Images*tower + step.input())
-		// Each image's pass leaves gradients of its own, which are added up after the
-		// last: then one more array of the sum is made beside them, or the last pass
-		// still runs. The tower's inputs go image by image.
+		// Each image's pass leaves gradients of its own, which are added up
+		// after the last: then one more array of the sum is made, or the last
+		// pass still runs. The tower's inputs go image by image.
 		memory.BackwardGrads = pi0Images * memory.Grads
 		gone := step.batch * (pi0Images - 1) * tower
 		memory.Backward = memory.BackwardGrads + max(step.largest(index)-step.batch*tower, step.batch*step.towerWork()) - gone
@@ -198,11 +198,12 @@ func (step *pi0Step) blockCopies() int64 {
 	return (2 + 2 + 2 + 4) * step.layerWeights()
 }
 
-// atOnce is backward where arrays are cut: XLA issues collectives early and waits for
-// them late, so that all gradients, the tower's of every image too, are alive
-// beside the language model's blocks. It cuts the MLP's products as the arrays are
-// cut and gathers activations, not weights, which leaves what is as wide as the MLP
-// as large as it was (both read in the programs that it compiled).
+// atOnce is backward where arrays are cut: XLA issues collectives early and
+// waits for them late, so that all gradients, the tower's of every image too,
+// are alive together with the language model's blocks. It cuts the MLP's
+// products as the arrays are cut and gathers activations, not weights, which
+// leaves what is as wide as the MLP as large as it was (both read in the
+// programs that it compiled).
 func (step *pi0Step) atOnce(memory *costmodel.LayerMemory) {
 	for index := range step.model.Graph.Units {
 		if step.model.Graph.Units[index].Name == towerUnit {
@@ -226,11 +227,12 @@ func (step *pi0Step) largest(index int) int64 {
 	return most
 }
 
-// act is a policy's step (pi0.py, sample_actions): one pass of the prefix leaves the
-// keys and values of every block, then the expert runs ten times over its tokens. A
-// block's forward has two tensors as wide as the MLP, or the scores in fp32 and the
-// probabilities in bf16, beside two as wide as the hidden state; and the gate's weights
-// of the block, which the scan slices off.
+// act is a policy's step (pi0.py, sample_actions): one pass of the prefix
+// leaves the keys and values of every block, then the expert runs ten times
+// over its tokens. A block's forward has two tensors as wide as the MLP, or the
+// scores in fp32 and the probabilities in bf16, in addition to two as wide as
+// the hidden state; and the gate's weights of the block, which the scan slices
+// off.
 func (step *pi0Step) act(unit *costmodel.Unit) {
 	memory := &unit.Layers[0]
 	if unit.Name != gemmaUnit {

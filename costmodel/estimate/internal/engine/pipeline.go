@@ -4,7 +4,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
 	"github.com/devmap-dev/devmap/costmodel/internal/allocator"
-	"github.com/devmap-dev/devmap/costmodel/internal/elements"
+	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 	"github.com/devmap-dev/devmap/costmodel/internal/shard"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
@@ -54,7 +54,7 @@ func (pipeline) Finish(model *layers.Model, table *costmodel.Table) {
 }
 
 // gathers makes a unit with parameters a group of FSDP2's, gathered by the
-// first forward of a step and reduced behind its last backward: fully_shard on
+// first forward of a step and reduced after its last backward: fully_shard on
 // every block, the embedding, the norm and the head, without resharding after
 // forward (torchtitan/models/llama3/infra/parallelize.py, apply_fsdp, under a
 // pipeline). Cut over one replica it is torch's composable replicate
@@ -86,7 +86,7 @@ func entry(model *layers.Model, exec []int, out *costmodel.Unit) {
 		return
 	}
 	first := &model.Layers[exec[0]]
-	stream := elements.Stream(first.Shape.Precision)
+	stream := ops.StreamBytes(first.Shape.Precision)
 	switch op := first.Op.(type) {
 	case modelgraph.Norm:
 		// x.to(float32) of an fp32 tensor is that tensor; layer_norm saves
@@ -95,8 +95,8 @@ func entry(model *layers.Model, exec []int, out *costmodel.Unit) {
 			out.Entry = stream * op.Dim * first.Shape.Tokens
 		}
 	case modelgraph.Head:
-		if first.Shape.HeadAlone && !elements.Mixed(first.Shape.Precision) {
-			out.Entry = elements.Compute(first.Shape.Precision) * op.Dim * first.Shape.Tokens
+		if first.Shape.HeadAlone && !ops.MixedPrecision(first.Shape.Precision) {
+			out.Entry = ops.ComputeBytes(first.Shape.Precision) * op.Dim * first.Shape.Tokens
 		}
 	}
 	out.Tail = 1
@@ -109,23 +109,23 @@ func entry(model *layers.Model, exec []int, out *costmodel.Unit) {
 }
 
 // statePadding is what the allocator adds to a unit's gradients and optimizer
-// states. They are made in the first step, beside the blocks that activations
-// left; one that fits none of these takes a new segment, and pays for it as
-// its weight does (CUDACachingAllocator.cpp, malloc: get_free_block, then
+// states. They are made in the first step, next to the blocks that activations
+// left; one that fits none of these takes a new segment, and pays for it as its
+// weight does (CUDACachingAllocator.cpp, malloc: get_free_block, then
 // alloc_block). The widest activations are those of the feed-forward layers.
 func statePadding(model *layers.Model, exec []int) int64 {
 	var total, widest int64
 	for _, i := range exec {
 		if op, ok := model.Layers[i].Op.(modelgraph.MLP); ok {
 			shape := &model.Layers[i].Shape
-			widest = max(widest, elements.Compute(shape.Precision)*shape.Tokens*op.Hidden)
+			widest = max(widest, ops.ComputeBytes(shape.Precision)*shape.Tokens*op.Hidden)
 		}
 	}
 	if widest == 0 || model.Frozen || model.Recomputes {
 		return 0 // not a block of layers, or blocks that depend on the history
 	}
 	const segment = 10 << 20 // larger tensors have segments of their own
-	each := elements.Weight(model.Workload.Precision)
+	each := ops.WeightBytes(model.Workload.Precision)
 	for _, i := range exec {
 		for _, tensor := range model.Layers[i].Owned() {
 			size := tensor.Numel() * each

@@ -7,14 +7,14 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/reserve"
-	"github.com/devmap-dev/devmap/costmodel/internal/elements"
+	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 )
 
 // followMap has a table follow the requests of a device that holds some units
 // ([costmodel.Table.Marks]). The model is taken apart once, and played a device
 // at a time.
 func followMap(model *layers.Model, table *costmodel.Table) {
-	each := elements.Weight(model.Workload.Precision)
+	each := ops.WeightBytes(model.Workload.Precision)
 	state, _ := model.Optimizer.State(nil, 1024, each)
 	device := reserve.Plain{
 		Stored: each, States: state / (1024 * each), MicroBatches: int(min(3, max(1, model.Workload.MicroBatches))), Steps: 3,

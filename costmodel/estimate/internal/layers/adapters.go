@@ -2,7 +2,7 @@ package layers
 
 import (
 	"github.com/devmap-dev/devmap/costmodel/internal/allocator"
-	"github.com/devmap-dev/devmap/costmodel/internal/elements"
+	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 	"github.com/devmap-dev/devmap/costmodel/internal/shard"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 	"github.com/devmap-dev/devmap/modelgraph"
@@ -45,13 +45,13 @@ func (model *Model) AdapterReduce() int64 { return model.adapterWeight() }
 // of its gradient there: FSDP2's mixed precision gathers fp32 shards as 16 bits.
 func (model *Model) AdapterCompute() int64 {
 	if model.Rules.Cut && model.Rules.Compute != model.Workload.Precision {
-		return elements.Weight(model.Rules.Compute)
+		return ops.WeightBytes(model.Rules.Compute)
 	}
 	return model.adapterWeight()
 }
 
-// inputGrads finds the layers that gradients reach, by layer: those behind an
-// adapter, and with checkpoints all behind the embedding, whose output is made
+// inputGrads finds the layers that gradients reach, by layer: those after an
+// adapter, and with checkpoints all after the embedding, whose output is made
 // to require one (PEFT: enable_input_require_grads).
 func (model *Model) inputGrads() []bool {
 	reached := make([]bool, len(model.Layers))

@@ -22,12 +22,12 @@ func (layer *Layer) cost() {
 // Times is how often the layer runs in one forward.
 func (layer *Layer) Times() int64 { return max(1, layer.Repeat) }
 
-// repeated is a cost as often as the layer runs. What is saved, or cached, stays
-// until its own run's backward; the output is that of the last run. The gradients
-// that the last run makes wait, where the engine adds up a parameter's, for
-// those of the runs before it, each of which is made beside them (torch 2.11,
-// csrc/autograd/input_buffer.cpp, accumulate); by then a run's saved tensors
-// are gone.
+// repeated is a cost as often as the layer runs. What is saved, or cached,
+// stays until its own run's backward; the output is that of the last run. The
+// gradients that the last run makes wait, where the engine adds up a
+// parameter's, for those of the runs before it, while each of these is made
+// (torch 2.11, csrc/autograd/input_buffer.cpp, accumulate); by then a run's
+// saved tensors are gone.
 func (layer *Layer) repeated(cost ops.Cost) ops.Cost {
 	more := layer.Times() - 1
 	if more == 0 {
@@ -99,7 +99,7 @@ func most(figures *modelgraph.Declared, shape *ops.Shape) float64 {
 // overflows an int64.
 const maxCost = 1 << 60
 
-// bound refuses sizes that would overflow, before any cost is worked out.
+// bound refuses sizes that would overflow, before any cost is computed.
 func (model *Model) bound() error {
 	sum := 0.
 	for i := range model.Layers {

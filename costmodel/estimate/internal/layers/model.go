@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/costmodel/estimate/internal/optimizer"
 	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
@@ -29,7 +28,7 @@ type Model struct {
 	// Recomputes: blocks run again in backward.
 	Recomputes bool
 	// Optimizer updates what is trained.
-	Optimizer optimizer.Rule
+	Optimizer Optimizer
 }
 
 // Layer is one layer of the model.

@@ -41,9 +41,9 @@ func narrowed(graph *modelgraph.Graph, degree int64) *modelgraph.Graph {
 	return &out
 }
 
-// cutBeside reports a parameter that is no projection's weight and is cut with
-// one: the rows of an embedding, and the bias of a projection that is cut by
-// rows. Norms, and the bias that is added to a sum over the GPUs, are whole.
+// cutBeside reports a parameter that is cut with a projection's weight: the
+// rows of an embedding, and the bias of a projection that is cut by rows.
+// Norms, and the bias that is added to a sum over the GPUs, are whole.
 func cutBeside(graph *modelgraph.Graph, i, j int, columns map[int]bool) bool {
 	layer := &graph.Layers[i]
 	if _, table := layer.Op.(modelgraph.Embedding); table {

@@ -4,13 +4,12 @@ import (
 	"slices"
 
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/costmodel/estimate/internal/optimizer"
-	"github.com/devmap-dev/devmap/costmodel/internal/elements"
+	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// New works out every layer. Sizes that would overflow are a
+// New computes every layer. Sizes that would overflow are a
 // [*costmodel.FieldError].
 func New(graph *modelgraph.Graph, workload costmodel.Workload, rules Rules) (*Model, error) {
 	tied := graph
@@ -24,10 +23,10 @@ func New(graph *modelgraph.Graph, workload costmodel.Workload, rules Rules) (*Mo
 		Graph: graph, Tied: tied, Workload: workload, Rules: rules, Layers: make([]Layer, len(graph.Layers)),
 		Train: workload.Mode == costmodel.Train, Frozen: workload.LoRARank > 0,
 		Recomputes: workload.Recompute == costmodel.RecomputeFull || workload.Recompute == value.RecomputeSelective,
-		Optimizer:  optimizer.Rule{Kind: workload.Optimizer, EMA: workload.EMA},
+		Optimizer:  Optimizer{Kind: workload.Optimizer, EMA: workload.EMA},
 	}
 	if rules.Masters {
-		model.Optimizer.Average = elements.Weight(rules.Compute)
+		model.Optimizer.Average = ops.WeightBytes(rules.Compute)
 	}
 	for i := range model.Layers {
 		layer := &model.Layers[i]

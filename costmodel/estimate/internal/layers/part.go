@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"github.com/devmap-dev/devmap/costmodel/internal/allocator"
-	"github.com/devmap-dev/devmap/costmodel/internal/elements"
 	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 	"github.com/devmap-dev/devmap/costmodel/internal/shard"
 	"github.com/devmap-dev/devmap/modelgraph"
@@ -50,7 +49,7 @@ func (part Part) cut(rule shard.Rule, degree int64) Part {
 const AllLinear = "all-linear"
 
 // Targeted is PEFT's rule (peft/tuners/tuners_utils.py,
-// check_target_module_exists): a target names the module, or its end behind a
+// check_target_module_exists): a target names the module, or its end after a
 // dot.
 func Targeted(targets []string, linear *modelgraph.Projection) bool {
 	for _, target := range targets {
@@ -112,9 +111,9 @@ func (part *Part) Stored(j int) int64 {
 	case workload.StoredTypes || !tensor.DType.Float():
 		return tensor.Bytes()
 	case rules.Masters:
-		return tensor.Numel() * elements.Weight(rules.Compute)
+		return tensor.Numel() * ops.WeightBytes(rules.Compute)
 	default:
-		return tensor.Numel() * elements.Weight(workload.Precision)
+		return tensor.Numel() * ops.WeightBytes(workload.Precision)
 	}
 }
 
@@ -139,7 +138,7 @@ func (part *Part) Padding() int64 {
 // States are what the optimizer has of the layer between steps, and the
 // temporaries of one step.
 func (part *Part) States() (state, transient int64) {
-	rule, each := &part.model.Optimizer, elements.Weight(part.model.Workload.Precision)
+	rule, each := &part.model.Optimizer, ops.WeightBytes(part.model.Workload.Precision)
 	if part.model.Frozen {
 		for _, matrix := range part.Matrices() {
 			kept, passing := rule.State(matrix.Shape(), matrix.Numel(), part.model.adapterWeight())

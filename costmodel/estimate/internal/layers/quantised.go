@@ -4,7 +4,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 )
 
-// quantised are the tensors that stand for parameter j where its weight is
+// quantised are the tensors that replace parameter j where its weight is
 // quantised, in bytes, or nil where it keeps its type. Every linear layer but
 // the output head is quantised (transformers/integrations/bitsandbytes.py,
 // replace_with_bnb_linear).

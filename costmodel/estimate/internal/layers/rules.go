@@ -24,7 +24,7 @@ type Rules struct {
 	// Untied: every user of a tied parameter has a copy of its own.
 	Untied bool
 	// Padding: the allocator's rounding of what the optimizer has of an MLP is
-	// counted layer by layer; else the engine counts it, or nobody can say it.
+	// counted layer by layer; else the engine counts it, or no one can say it.
 	Padding bool
 	// FlatNF4 keeps the statistics of 4-bit weights as they are, not nested.
 	FlatNF4 bool

@@ -2,7 +2,6 @@ package layers
 
 import (
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/costmodel/internal/elements"
 	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 	"github.com/devmap-dev/devmap/modelgraph"
@@ -62,7 +61,7 @@ func (model *Model) inputKept(i int) bool {
 	reads := !model.Frozen || model.Workload.Quantize == value.Int8 || model.Rules.LinearInputs
 	switch op := model.Layers[in[0]].Op.(type) {
 	case modelgraph.Norm:
-		return reads && !op.Post && !elements.Mixed(model.Rules.Compute)
+		return reads && !op.Post && !ops.MixedPrecision(model.Rules.Compute)
 	case modelgraph.Linear:
 		return op.Activation != "" && (reads || ops.KeepsOutput(op.Activation))
 	}

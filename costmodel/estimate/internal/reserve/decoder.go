@@ -4,7 +4,6 @@ package reserve
 
 import (
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
-	"github.com/devmap-dev/devmap/costmodel/internal/elements"
 	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 	"github.com/devmap-dev/devmap/costmodel/internal/replay"
 	"github.com/devmap-dev/devmap/modelgraph"
@@ -29,7 +28,7 @@ type Decoder struct {
 // one.
 func Follow(model *layers.Model) (*Decoder, bool) {
 	out := &Decoder{layers: model, weights: make(map[string]*replay.Weight), Owned: make(map[int][]*replay.Weight)}
-	if !model.Train || elements.Mixed(model.Rules.Compute) || model.Workload.Quantize != "" || model.Workload.Loss != "" && model.Workload.Loss != "eager" {
+	if !model.Train || ops.MixedPrecision(model.Rules.Compute) || model.Workload.Quantize != "" || model.Workload.Loss != "" && model.Workload.Loss != "eager" {
 		return nil, false
 	}
 	out.weigh()
@@ -42,7 +41,7 @@ func Follow(model *layers.Model) (*Decoder, bool) {
 	}
 	shape := &model.Layers[order[0]].Shape
 	out.Tokens, out.Batch, out.Length = shape.Tokens, shape.Batch, shape.Length
-	out.Element = elements.Compute(model.Rules.Compute)
+	out.Element = ops.ComputeBytes(model.Rules.Compute)
 	out.Adapter = model.AdapterCompute()
 	out.Recompute = model.Recomputes
 	out.KeepsInputs, out.InputFirst = model.Rules.LinearInputs, model.Rules.LinearInputs

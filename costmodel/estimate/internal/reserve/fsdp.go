@@ -13,7 +13,7 @@ type Shards struct {
 	States                int64
 	MicroBatches, Steps   int
 	// Reduced: gradients of several micro-batches are summed where they are
-	// reduced; HSDP's all-reduce holds each to the end of the step.
+	// reduced; HSDP's all-reduce keeps each until the end of the step.
 	Hybrid bool
 }
 

@@ -7,7 +7,7 @@ import (
 )
 
 // parts is a rank under ZeRO 1 or 2 (DeepSpeed's stage_1_and_2.py): flat
-// weights, of which it updates a part.
+// weights; it updates a part of them.
 type parts struct {
 	*ZeRO
 	*Process

@@ -1,10 +1,10 @@
-package optimizer_test
+package layers_test
 
 import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/costmodel/estimate/internal/optimizer"
+	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 )
 
@@ -44,7 +44,7 @@ func stateOf(kind string, shape ...int64) int64 {
 	for _, side := range shape {
 		numel *= side
 	}
-	rule := optimizer.Rule{Kind: kind}
+	rule := layers.Optimizer{Kind: kind}
 	state, _ := rule.State(shape, numel, 2)
 	return state
 }
@@ -53,7 +53,7 @@ func stateOf(kind string, shape ...int64) int64 {
 // which under a master's are others than those that the optimizer updates.
 func TestAverage(t *testing.T) {
 	for average, want := range map[int64]int64{0: 2*4*100 + 4*100, 2: 2*4*100 + 2*100} {
-		rule := optimizer.Rule{Kind: costmodel.AdamW, EMA: true, Average: average}
+		rule := layers.Optimizer{Kind: costmodel.AdamW, EMA: true, Average: average}
 		if state, _ := rule.State([]int64{100}, 100, 4); state != want {
 			t.Errorf("an average of %d bytes an element: %d B, want %d", average, state, want)
 		}
@@ -69,7 +69,7 @@ func TestKinds(t *testing.T) {
 			continue
 		}
 		for _, kind := range field.Values {
-			rule := optimizer.Rule{Kind: kind}
+			rule := layers.Optimizer{Kind: kind}
 			state, transient := rule.State([]int64{128, 64}, 128*64, 2)
 			figures := [3]float64{float64(state), float64(transient), rule.Traffic(2)}
 			if other, ok := seen[figures]; ok {

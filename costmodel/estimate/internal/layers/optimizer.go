@@ -1,6 +1,4 @@
-// Package optimizer is what an optimizer keeps of a tensor between steps, and
-// what one of its steps takes: numbers only.
-package optimizer
+package layers
 
 import (
 	"cmp"
@@ -9,8 +7,8 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 )
 
-// Rule is an optimizer as a run has it.
-type Rule struct {
+// Optimizer is an optimizer as a run has it.
+type Optimizer struct {
 	Kind string // a value of the field optimizer ([costmodel.Fields]); empty: AdamW
 	// EMA: a moving average of the weights is kept.
 	EMA bool
@@ -24,7 +22,7 @@ type Rule struct {
 // State is what the optimizer keeps of one tensor, of elements of so many bytes
 // each, with the moving average; and the temporaries of a step. A nil shape is
 // a tensor of unknown dimensions.
-func (rule *Rule) State(shape []int64, numel, each int64) (state, transient int64) {
+func (rule *Optimizer) State(shape []int64, numel, each int64) (state, transient int64) {
 	state, transient = kinds[rule.kind()].own(shape, numel, each)
 	if rule.EMA {
 		state += rule.Averaged(numel, each)
@@ -33,7 +31,7 @@ func (rule *Rule) State(shape []int64, numel, each int64) (state, transient int6
 }
 
 // Averaged is the moving average of so many elements of each bytes.
-func (rule *Rule) Averaged(numel, each int64) int64 {
+func (rule *Optimizer) Averaged(numel, each int64) int64 {
 	if rule.Average > 0 {
 		each = rule.Average
 	}
@@ -44,7 +42,7 @@ func (rule *Rule) Averaged(numel, each int64) int64 {
 // bytes: the gradient read, the weight and each state read and written.
 // DeepSpeed's 16-bit weights are written from the fp32 ones (stage_1_and_2.py
 // step).
-func (rule *Rule) Traffic(each int64) float64 {
+func (rule *Optimizer) Traffic(each int64) float64 {
 	weight := float64(each)
 	state := kinds[rule.kind()].moved(weight)
 	if rule.EMA {
@@ -54,7 +52,7 @@ func (rule *Rule) Traffic(each int64) float64 {
 }
 
 // kind is AdamW where none is asked for.
-func (rule *Rule) kind() string { return cmp.Or(rule.Kind, costmodel.AdamW) }
+func (rule *Optimizer) kind() string { return cmp.Or(rule.Kind, costmodel.AdamW) }
 
 // kinds are the optimizers, a row each. In torch.optim, states have the type of
 // the weights (zeros_like(param)).

@@ -1,19 +1,15 @@
-// Package units adds up the layers of each wrap unit: what it stores, the steps
-// it runs, and what it takes of its device's time.
-package units
+package layers
 
 import (
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
-	"github.com/devmap-dev/devmap/costmodel/internal/elements"
 	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// Of are the units of a model, in the graph's order, and what is to be said of
+// Units are those of a model, in the graph's order, and what is to be said of
 // them.
-func Of(model *layers.Model) (units []costmodel.Unit, warnings []costmodel.Message) {
+func Units(model *Model) (units []costmodel.Unit, warnings []costmodel.Message) {
 	states := matrixStates{model: model, lossBlocks: freedByLoss(model)}
 	for index := range model.Graph.Units {
 		unit := adder{Model: model, index: index}
@@ -29,7 +25,7 @@ func Of(model *layers.Model) (units []costmodel.Unit, warnings []costmodel.Messa
 
 // adder adds up one unit.
 type adder struct {
-	*layers.Model
+	*Model
 	index int
 	out   costmodel.Unit
 }
@@ -61,7 +57,7 @@ func (unit *adder) add(states *matrixStates) {
 		out.Recompute = true
 		out.AutocastCopies = casts
 		if waiting > 0 {
-			arguments += waiting // forward runs again beside it
+			arguments += waiting // forward runs again while it exists
 		}
 	}
 	out.Work = work(unit.Model, unit.index)
@@ -75,7 +71,7 @@ func (unit *adder) add(states *matrixStates) {
 
 // stores adds what is there at every moment, and is the size of what the
 // layer's forward reads.
-func (unit *adder) stores(layer *layers.Layer) int64 {
+func (unit *adder) stores(layer *Layer) int64 {
 	out := &unit.out
 	out.Params += layer.Held.Bytes()
 	for i := range layer.Buffers {
@@ -91,7 +87,7 @@ func (unit *adder) stores(layer *layers.Layer) int64 {
 
 // trains adds what the optimizer has of a layer to its unit, and is the
 // layer's step with the gradients that it leaves.
-func (unit *adder) trains(layer *layers.Layer, states *matrixStates) costmodel.LayerMemory {
+func (unit *adder) trains(layer *Layer, states *matrixStates) costmodel.LayerMemory {
 	out, step := &unit.out, layer.Cost.Memory
 	state, transient := layer.Held.States()
 	out.OptimizerState += state
@@ -117,8 +113,8 @@ func accumulating(step costmodel.LayerMemory, waits int64) costmodel.LayerMemory
 	return step
 }
 
-// embedsLast is the backward of a text embedding beside a tower. It runs
-// before the tower in forward, though it stands behind it, so that autograd
+// embedsLast is the backward of a text embedding of a model with a tower. It
+// runs before the tower in forward, though it follows it, so that autograd
 // comes to it last (modeling_internvl.py InternVLModel.forward: embeddings,
 // then get_image_features): with a tied head, its gradient and the sum of both
 // are made when the whole tower has its gradients. The sum is a tensor of its
@@ -133,7 +129,7 @@ func (unit *adder) embedsLast() {
 		layer := &unit.Layers[i]
 		if _, ok := layer.Op.(modelgraph.Embedding); ok && layer.Stream.Kind == modelgraph.Text {
 			out.LastBackward = max(out.LastBackward, out.Layers[k].Backward-out.Layers[k].Grads)
-			if !elements.Mixed(unit.Rules.Compute) {
+			if !ops.MixedPrecision(unit.Rules.Compute) {
 				out.LastBackward = max(out.LastBackward, 2*layer.Grads.Second)
 			}
 		}
@@ -144,7 +140,7 @@ func (unit *adder) embedsLast() {
 // it, on whose device it stays: the engine checkpoints the tensor that a block
 // is called with, before the hook copies it (GradientCheckpointingLayer wraps
 // the hooked forward).
-func handOver(model *layers.Model, units []costmodel.Unit) {
+func handOver(model *Model, units []costmodel.Unit) {
 	for unit := range units {
 		if !units[unit].Recompute {
 			continue

@@ -1,9 +1,8 @@
-package units
+package layers
 
 import (
-	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
 	"github.com/devmap-dev/devmap/costmodel/internal/allocator"
-	"github.com/devmap-dev/devmap/costmodel/internal/elements"
+	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
@@ -18,21 +17,21 @@ import (
 // just been freed, recomputed or not. Under a device map the loss is on one
 // GPU, and who pays depends on the map: not counted.
 type matrixStates struct {
-	model *layers.Model
+	model *Model
 	// lossBlocks is what is left of the loss's blocks while states are laid
-	// out, in the order of the layers.
+	// out, in the order of the
 	lossBlocks int64
 }
 
-func (states *matrixStates) padding(layer *layers.Layer) (state, grads int64) {
+func (states *matrixStates) padding(layer *Layer) (state, grads int64) {
 	model := states.model
 	op, ok := layer.Op.(modelgraph.MLP)
 	if !ok || !model.Rules.Padding || model.Frozen {
 		return 0, 0
 	}
-	width := elements.Compute(model.Rules.Compute) * op.Hidden * layer.Shape.Tokens
+	width := ops.ComputeBytes(model.Rules.Compute) * op.Hidden * layer.Shape.Tokens
 	width += allocator.Rounding(width)
-	each := elements.Weight(model.Workload.Precision)
+	each := ops.WeightBytes(model.Workload.Precision)
 	for _, tensor := range layer.Owned() {
 		size := tensor.Numel() * each
 		padding := allocator.Rounding(size)
@@ -55,7 +54,7 @@ func (states *matrixStates) padding(layer *layers.Layer) (state, grads int64) {
 
 // freedByLoss is the size of the blocks that the loss leaves: logits, fp32
 // logits, log-softmax and a gradient (modeling code's ForCausalLMLoss).
-func freedByLoss(model *layers.Model) int64 {
+func freedByLoss(model *Model) int64 {
 	if loss := model.Workload.Loss; loss != "" && loss != value.LossEager {
 		return 0
 	}
@@ -63,7 +62,7 @@ func freedByLoss(model *layers.Model) int64 {
 	for i := range model.Layers {
 		if head, ok := model.Layers[i].Op.(modelgraph.Head); ok {
 			shape := &model.Layers[i].Shape
-			total += (elements.Compute(shape.Precision) + 3*4) * shape.Logits * head.Vocab
+			total += (ops.ComputeBytes(shape.Precision) + 3*4) * shape.Logits * head.Vocab
 		}
 	}
 	return total

@@ -1,17 +1,16 @@
-package units
+package layers
 
 import (
 	"strings"
 
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
 	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// keepSelected notes what stays of a recomputed unit's layers.
-func keepSelected(model *layers.Model, index int, out *costmodel.Unit) {
+// keepSelected notes what is kept of a recomputed unit's
+func keepSelected(model *Model, index int, out *costmodel.Unit) {
 	if model.Workload.Recompute != value.RecomputeSelective || !out.Recompute {
 		return
 	}
@@ -36,10 +35,10 @@ func biases(layer *modelgraph.Layer) int {
 	return count
 }
 
-// keepInputs keeps what 8-bit linear layers hold of a recomputed unit until
-// the loss is dropped: beside what the unit makes again, too. That it stays
+// keepInputs keeps what 8-bit linear layers hold of a recomputed unit until the
+// loss is dropped: in addition to what the unit makes again, too. That it stays
 // while the units before run backward is left out: no peak is there.
-func keepInputs(model *layers.Model, index int, out *costmodel.Unit) {
+func keepInputs(model *Model, index int, out *costmodel.Unit) {
 	if !out.Recompute {
 		return
 	}
@@ -57,7 +56,7 @@ func keepInputs(model *layers.Model, index int, out *costmodel.Unit) {
 }
 
 // keptInputs reports that a recomputed unit has such inputs.
-func keptInputs(model *layers.Model, units []costmodel.Unit) bool {
+func keptInputs(model *Model, units []costmodel.Unit) bool {
 	for unit := range units {
 		for _, i := range model.Unit(unit) {
 			if units[unit].Recompute && model.Layers[i].Cost.Stays > 0 {

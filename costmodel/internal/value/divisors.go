@@ -1,5 +1,4 @@
-// Package divisors names the parts into which a number can be cut.
-package divisors
+package value
 
 import (
 	"fmt"
@@ -7,8 +6,8 @@ import (
 	"slices"
 )
 
-// Of are the divisors of a number, ascending, in O(√n).
-func Of(whole int64) []int64 {
+// Divisors are those of a number, ascending, in O(√n).
+func Divisors(whole int64) []int64 {
 	var low, high []int64
 	for part := int64(1); part <= whole/part; part++ {
 		if whole%part == 0 {
@@ -22,12 +21,13 @@ func Of(whole int64) []int64 {
 	return append(low, high...)
 }
 
-// Nearest names the numbers next to one, below and above, that work: "4 and 6
-// do", "4 does"; empty where none does.
-func Nearest(to int64, among []int64, works func(int64) bool) string {
+// NearestDivisors names the divisors of a number next to one, below and above,
+// that work, or all where works is nil: "4 and 6 do", "4 does"; empty where none
+// does.
+func NearestDivisors(to, whole int64, works func(int64) bool) string {
 	below, above := int64(0), int64(math.MaxInt64)
-	for _, number := range among {
-		if works(number) {
+	for _, number := range Divisors(whole) {
+		if works == nil || works(number) {
 			if number <= to {
 				below = max(below, number)
 			} else {

@@ -1,16 +1,14 @@
-package units
+package layers
 
 import (
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
-	"github.com/devmap-dev/devmap/costmodel/internal/elements"
 	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
 // work is what a unit takes of its device's time, and what of it crosses the
 // links.
-func work(model *layers.Model, index int) costmodel.Work {
+func work(model *Model, index int) costmodel.Work {
 	var out costmodel.Work
 	workload, run := &model.Workload, 0
 	for _, i := range model.Unit(index) {
@@ -31,22 +29,22 @@ func work(model *layers.Model, index int) costmodel.Work {
 			out.Trained += trained(model, layer)
 		}
 		if workload.NewTokens > 0 && layer.Runs {
-			out.Token = both(out.Token, token(layer, layers.MicroBatch(workload)))
+			out.Token = both(out.Token, token(layer, MicroBatch(workload)))
 		}
 	}
 	out.Block = run > 1
-	out.Update = float64(out.Trained) * model.Optimizer.Traffic(elements.Weight(workload.Precision))
+	out.Update = float64(out.Trained) * model.Optimizer.Traffic(ops.WeightBytes(workload.Precision))
 	if model.Train && model.Recomputes && out.Block {
 		out.Backward = both(out.Backward, out.Forward)
 	}
 	if workload.MicroBatches > 1 { // each gradient is added to the one that is there
-		out.Backward.Traffic += 3 * float64(out.Trained*elements.Weight(model.Rules.Compute))
+		out.Backward.Traffic += 3 * float64(out.Trained*ops.WeightBytes(model.Rules.Compute))
 	}
 	return out
 }
 
 // passes are those of all its runs.
-func passes(layer *layers.Layer, frozen bool) (forward, backward costmodel.Pass) {
+func passes(layer *Layer, frozen bool) (forward, backward costmodel.Pass) {
 	times := layer.Times()
 	once, back := ops.Passes(layer.Op, &layer.Shape, layer.Cost.FLOPs/float64(times), frozen)
 	once, back = profiled(layer.Declared, once, back)
@@ -70,7 +68,7 @@ func profiled(declared *modelgraph.Declared, forward, backward costmodel.Pass) (
 
 // trained is the elements of a layer's own parameters that get gradients:
 // all, or its adapters' two matrices alone.
-func trained(model *layers.Model, layer *layers.Layer) int64 {
+func trained(model *Model, layer *Layer) int64 {
 	var total int64
 	if model.Frozen {
 		for k := range layer.Whole.Adapters {
@@ -88,7 +86,7 @@ func trained(model *layers.Model, layer *layers.Layer) int64 {
 
 // token is one forward of one token a sequence: a product reads every weight
 // once, attention the cache, half grown.
-func token(layer *layers.Layer, sequences int64) costmodel.Pass {
+func token(layer *Layer, sequences int64) costmodel.Pass {
 	forward, _ := passes(layer, true)
 	part := float64(max(1, sequences)) / float64(max(1, layer.Shape.Tokens))
 	if _, ok := layer.Op.(modelgraph.Head); ok {
@@ -103,8 +101,8 @@ func token(layer *layers.Layer, sequences int64) costmodel.Pass {
 
 // sums are those over the GPUs that share the layer: of its output, and of its
 // input's gradient; the embedding's input has none, and the head's output stays
-// cut, of which a few numbers a token are summed.
-func sums(model *layers.Model, layer *layers.Layer, forward, backward *costmodel.Pass) {
+// cut, and a few numbers a token are summed.
+func sums(model *Model, layer *Layer, forward, backward *costmodel.Pass) {
 	if model.Workload.TP.Count() == 1 || !layer.Runs {
 		return
 	}
@@ -123,7 +121,7 @@ func sums(model *layers.Model, layer *layers.Layer, forward, backward *costmodel
 	if dim == 0 {
 		return
 	}
-	bytes := float64(elements.Compute(layer.Shape.Precision) * dim * layer.Shape.Tokens)
+	bytes := float64(ops.ComputeBytes(layer.Shape.Precision) * dim * layer.Shape.Tokens)
 	forward.Reduced, forward.Reductions = ahead*bytes, ahead
 	if model.Train {
 		backward.Reduced, backward.Reductions = back*bytes, back
