@@ -41,7 +41,7 @@ func certify(in *instance.Instance, answer *instance.Answer, method instance.Met
 	if out.Devices, err = predict(in, out.Map); err != nil {
 		return nil, err
 	}
-	out.weigh()
+	out.Bottleneck, out.LargestShare = instance.Fullest(out.Devices)
 	value := out.LargestShare
 	if in.Objective == Time {
 		value = *devicemap.StepSeconds(timed, in.Topology, out.Map)
@@ -60,15 +60,6 @@ func certify(in *instance.Instance, answer *instance.Answer, method instance.Met
 	}
 	out.Alone = alone(in, out)
 	return out, nil
-}
-
-// weigh finds the device with the largest share.
-func (solution *Solution) weigh() {
-	for device := range solution.Devices {
-		if share := solution.Devices[device].Share; share > solution.LargestShare {
-			solution.Bottleneck, solution.LargestShare = device, share
-		}
-	}
 }
 
 // predict is what each device holds at its peak, by the walk, for a map that

@@ -9,6 +9,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner/devicemap"
+	"github.com/devmap-dev/devmap/planner/internal/instance"
 	"github.com/devmap-dev/devmap/planner/internal/solve/certificate"
 )
 
@@ -90,11 +91,7 @@ func onGPUs(sol *Solution, problem *Problem, folded *costmodel.Topology) error {
 	}
 	sol.Map, sol.Topology, sol.Bottleneck = placed, problem.Topology, folded.Starts[sol.Bottleneck]
 	sol.Devices = devicemap.Predict(problem.Costs, problem.Topology, placed)
-	most := 0.
-	for i := range sol.Devices {
-		most = max(most, sol.Devices[i].Share)
-	}
-	if most != sol.LargestShare {
+	if _, most := instance.Fullest(sol.Devices); most != sol.LargestShare {
 		return fmt.Errorf("planner: %w", &certificate.FaultError{Msg: fmt.Sprintf("the largest share is %v by stages and %v by GPUs", sol.LargestShare, most)})
 	}
 	return nil

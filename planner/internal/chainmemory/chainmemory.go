@@ -45,20 +45,14 @@ func (Method) Solve(ctx context.Context, in *instance.Instance, limits instance.
 func Place(ctx context.Context, items *instance.Items, limits instance.Limits) (*instance.Answer, error) {
 	peaks := instance.NewMapPeaks(items)
 	answer, err := items.SolveChain(ctx, peaks.Chain(), limits)
-	if err != nil || answer.Value <= largestShare(items.In, answer.Map)+instance.Tolerance {
-		return answer, err
+	if err != nil {
+		return nil, err
+	}
+	if _, share := instance.Fullest(devicemap.Predict(items.In.Costs, items.In.Topology, answer.Map)); answer.Value <= share+instance.Tolerance {
+		return answer, nil
 	}
 	peaks.CountNothingIdle()
 	return items.SolveChain(ctx, peaks.Chain(), limits)
-}
-
-// largestShare is that of a map, by the walk.
-func largestShare(in *instance.Instance, placed devicemap.Map) float64 {
-	largest := 0.
-	for _, device := range devicemap.Predict(in.Costs, in.Topology, placed) {
-		largest = max(largest, device.Share)
-	}
-	return largest
 }
 
 // TooLarge implements [instance.Sizer].

@@ -32,7 +32,7 @@ func (one *candidate) better(other *candidate) bool {
 func Same(a, b float64) bool { return math.Abs(a-b) <= 1e-12*max(a, b) }
 
 func (solver *sequential) scored(state *search, placed *placedMap) *candidate {
-	out := &candidate{placedMap: placed, placement: state.unitMap(placed), share: solver.share(state.fixedPoint, placed)}
+	out := &candidate{placedMap: placed, placement: state.peaks.MapOf(placed.items, placed.groups), share: solver.share(state.fixedPoint, placed)}
 	out.step = *devicemap.StepSeconds(solver.in.Timed(), solver.in.Topology, out.placement)
 	return out
 }

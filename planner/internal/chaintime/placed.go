@@ -1,9 +1,5 @@
 package chaintime
 
-import (
-	"github.com/devmap-dev/devmap/planner/devicemap"
-)
-
 // placedMap is a device map with its cost.
 type placedMap struct {
 	items  []int // device of each item
@@ -25,20 +21,4 @@ func (one *placedMap) simpler(other *placedMap) bool {
 	x, y := one.cost, other.cost
 	x.time, y.time = 0, 0
 	return x.less(y)
-}
-
-// unitMap is the map of units.
-func (point *fixedPoint) unitMap(placed *placedMap) devicemap.Map {
-	out := make(devicemap.Map, len(point.peaks.GroupOf))
-	for i, device := range placed.items {
-		for _, unit := range point.peaks.Order[point.peaks.Start[i]:point.peaks.Start[i+1]] {
-			out[unit] = devicemap.Device(device)
-		}
-	}
-	for group, device := range placed.groups {
-		for _, unit := range point.peaks.Groups[group] {
-			out[unit] = devicemap.Device(device)
-		}
-	}
-	return out
 }

@@ -137,6 +137,16 @@ func anyOrder(ctx context.Context, in *Instance, method Method) float64 {
 	return answer.LowerBound
 }
 
+// Fullest is the first device with the largest share.
+func Fullest(devices []devicemap.Prediction) (device int, share float64) {
+	for at := range devices {
+		if devices[at].Share > share {
+			device, share = at, devices[at].Share
+		}
+	}
+	return device, share
+}
+
 // HalfOf ends after half of the time that is left.
 func HalfOf(ctx context.Context) (context.Context, context.CancelFunc) {
 	if end, ok := ctx.Deadline(); ok {

@@ -77,10 +77,21 @@ func (items *Items) NameOf(item int) int {
 // Map is the map of units where device d holds the items [cuts[d], cuts[d+1])
 // and the groups that are on it. More runs than devices go round these.
 func (items *Items) Map(cuts, groupDevice []int) devicemap.Map {
-	out := make(devicemap.Map, len(items.GroupOf))
+	itemDevice := make([]int, items.Count())
 	for run := range len(cuts) - 1 {
-		for _, unit := range items.Order[items.Start[cuts[run]]:items.Start[cuts[run+1]]] {
-			out[unit] = devicemap.Device(run % len(items.In.Topology.Devices))
+		for item := cuts[run]; item < cuts[run+1]; item++ {
+			itemDevice[item] = run % len(items.In.Topology.Devices)
+		}
+	}
+	return items.MapOf(itemDevice, groupDevice)
+}
+
+// MapOf is the map of units by the devices of the items and of the groups.
+func (items *Items) MapOf(itemDevice, groupDevice []int) devicemap.Map {
+	out := make(devicemap.Map, len(items.GroupOf))
+	for item, device := range itemDevice {
+		for _, unit := range items.Units(item) {
+			out[unit] = devicemap.Device(device)
 		}
 	}
 	for group, units := range items.Groups {

@@ -130,22 +130,13 @@ func (state *search) lacking(ctx context.Context) string {
 	if err != nil {
 		return ""
 	}
-	worst, device := fullest(rest, placed.Map)
+	devices := devicemap.Predict(rest.Costs, rest.Topology, placed.Map)
+	worst, _ := instance.Fullest(devices)
+	device := &devices[worst]
 	need := device.Predicted.PeakAllocatedBytes + device.Predicted.OverheadBytes
 	if need <= device.Budget {
 		return "with all that may leave on the host, no unit stays on device 0, which would run them"
 	}
 	return fmt.Sprintf("with all that may leave on the host, device %d still needs %v and may hold %v, so %v are missing",
 		worst, costmodel.Bytes(need), costmodel.Bytes(device.Budget), costmodel.Bytes(need-device.Budget))
-}
-
-// fullest is the first device with the largest share, by the walk.
-func fullest(in *instance.Instance, placed devicemap.Map) (int, *devicemap.Prediction) {
-	devices, at := devicemap.Predict(in.Costs, in.Topology, placed), 0
-	for device := range devices {
-		if devices[device].Share > devices[at].Share {
-			at = device
-		}
-	}
-	return at, &devices[at]
 }
