@@ -12,13 +12,11 @@ type Incumbent struct {
 	Problem  *Problem
 	Settings Settings
 	Answer   Solution
-	// Step is what all loads are multiples of, 0: of nothing that is known.
-	Step float64
 }
 
 // NewIncumbent has no answer yet, and a bound of 0.
 func NewIncumbent(problem *Problem, set Settings) Incumbent {
-	incumbent := Incumbent{Problem: problem, Settings: set, Step: problem.Step()}
+	incumbent := Incumbent{Problem: problem, Settings: set}
 	incumbent.Answer.Value = math.Inf(1)
 	return incumbent
 }
@@ -26,10 +24,9 @@ func NewIncumbent(problem *Problem, set Settings) Incumbent {
 // Rounding covers the difference between sums taken in different orders.
 const Rounding = 1e-9
 
-// Raise takes a lower bound; rounding may have lifted it a little. Where all
-// loads are multiples of a step, so is what none is below.
+// Raise takes a lower bound; rounding may have lifted it a little.
 func (incumbent *Incumbent) Raise(bound float64, why string) {
-	if bound = incumbent.whole(bound * (1 - Rounding)); bound > incumbent.Answer.LowerBound || incumbent.Answer.Bound == "" {
+	if bound *= 1 - Rounding; bound > incumbent.Answer.LowerBound || incumbent.Answer.Bound == "" {
 		incumbent.Answer.LowerBound, incumbent.Answer.Bound = max(bound, 0), why
 		incumbent.tell()
 	}
