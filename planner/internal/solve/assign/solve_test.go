@@ -28,8 +28,7 @@ func equal(sizes []int64, k int) assign.Problem {
 
 // TestFixtures: of the instances in planner/internal/minmax nine in ten
 // are proved within 60,000 filled devices each, none is further than 1 in 1000
-// from its bound, and twice the same is the same. `make workloads` proves them
-// beside HiGHS, with time instead of a count.
+// from its bound, and twice the same is the same.
 func TestFixtures(t *testing.T) {
 	instances, err := minmax.Instances()
 	if err != nil {
