@@ -17,7 +17,7 @@ import (
 // solveDNN places the nodes of a dnn-partitioning file in contiguous parts.
 func solveDNN(ctx context.Context, file *benchfile.DNNPartitioning, set Settings) (*Answer, error) {
 	problem := graphProblem(file)
-	found, err := downset.Solve(ctx, problem, graph.Settings{Progress: set.Progress})
+	found, err := downset.Solve(ctx, problem, set.Progress)
 	var none *graph.InfeasibleError
 	if errors.As(err, &none) {
 		return nil, &InfeasibleError{err}

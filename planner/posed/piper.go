@@ -22,7 +22,7 @@ func solvePiper(ctx context.Context, file *benchfile.Piper, set Settings) (*Answ
 	if err != nil {
 		return nil, err
 	}
-	found, err := stages.Solve(ctx, problem, stages.Settings{Progress: set.Progress})
+	found, err := stages.Solve(ctx, problem, set.Progress)
 	var none *stages.InfeasibleError
 	if errors.As(err, &none) {
 		return nil, &InfeasibleError{err}

@@ -28,7 +28,7 @@ func TestTooSmall(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, err = stages.Solve(context.Background(), p, stages.Settings{})
+			_, err = stages.Solve(context.Background(), p, nil)
 			var none *stages.InfeasibleError
 			if !errors.As(err, &none) {
 				t.Fatalf("%d devices of %v GiB: %v", devices, memory, err)
@@ -38,11 +38,11 @@ func TestTooSmall(t *testing.T) {
 			}
 			// What it asks for is enough, and no less is.
 			p.Capacity = none.Least
-			if _, err := stages.Solve(context.Background(), p, stages.Settings{}); err != nil {
+			if _, err := stages.Solve(context.Background(), p, nil); err != nil {
 				t.Errorf("%d devices of %v bytes: %v", devices, p.Capacity, err)
 			}
 			p.Capacity = none.Least - 1000
-			if _, err := stages.Solve(context.Background(), p, stages.Settings{}); !errors.As(err, &none) {
+			if _, err := stages.Solve(context.Background(), p, nil); !errors.As(err, &none) {
 				t.Errorf("%d devices of %v bytes: %v", devices, p.Capacity, err)
 			}
 		}
@@ -58,7 +58,7 @@ func TestPiperUnits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := stages.Solve(context.Background(), p, stages.Settings{})
+	s, err := stages.Solve(context.Background(), p, nil)
 	// Piper's program in these units: 0.17542468416.
 	if err != nil || s.Value > 0.17542468416+1e-9 || s.Value < 0.165856 || !s.Optimal() {
 		t.Errorf("%+v, %v", s, err)
@@ -105,7 +105,7 @@ func TestPiperDegrees(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := stages.Solve(context.Background(), problem, stages.Settings{})
+		got, err := stages.Solve(context.Background(), problem, nil)
 		if err != nil || !got.Optimal() {
 			t.Fatalf("%+v, %v", got, err)
 		}
@@ -119,7 +119,7 @@ func TestPiperDegrees(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := stages.Solve(context.Background(), problem, stages.Settings{})
+	got, err := stages.Solve(context.Background(), problem, nil)
 	if err != nil || got.Value > 0.100427+1e-6 || got.Value < 0.100427-1e-6 {
 		t.Errorf("straight: %+v, %v; Piper's program gives 0.100427 with both kinds of parallelism off", got, err)
 	}
@@ -132,7 +132,7 @@ func TestWritePipeline(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := stages.Solve(context.Background(), problem, stages.Settings{})
+	got, err := stages.Solve(context.Background(), problem, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

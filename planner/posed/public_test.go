@@ -16,7 +16,6 @@ import (
 
 	"github.com/devmap-dev/devmap/modelgraph/benchfile"
 	"github.com/devmap-dev/devmap/planner/internal/solve/downset"
-	"github.com/devmap-dev/devmap/planner/internal/solve/graph"
 	"github.com/devmap-dev/devmap/planner/internal/solve/stages"
 )
 
@@ -84,7 +83,7 @@ func TestPublicFiles(t *testing.T) {
 			}
 			problem := graphProblem(read[*benchfile.DNNPartitioning](t, "dnn-partitioning/"+want.name+".json"))
 			begin := time.Now()
-			got, err := downset.Solve(context.Background(), problem, graph.Settings{})
+			got, err := downset.Solve(context.Background(), problem, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -203,7 +202,7 @@ func TestPiperGrid(t *testing.T) {
 			t.Fatal(err)
 		}
 		begin := time.Now()
-		got, err := stages.Solve(context.Background(), problem, stages.Settings{})
+		got, err := stages.Solve(context.Background(), problem, nil)
 		seconds := time.Since(begin).Seconds()
 		var none *stages.InfeasibleError
 		switch {
@@ -268,7 +267,7 @@ func TestStraightPipelines(t *testing.T) {
 				problem, digits = pipeDreamProblem(read[*benchfile.PipeDream](t, want.file), want.devices), 1e-5
 			}
 			begin := time.Now()
-			got, err := stages.Solve(context.Background(), problem, stages.Settings{})
+			got, err := stages.Solve(context.Background(), problem, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -4,8 +4,6 @@ import (
 	"context"
 	"math/rand/v2"
 	"testing"
-
-	"github.com/devmap-dev/devmap/planner/internal/solve/graph"
 )
 
 func TestContiguousOfHostileProblems(t *testing.T) {
@@ -13,9 +11,9 @@ func TestContiguousOfHostileProblems(t *testing.T) {
 	for seed := range uint64(500) {
 		p := hostile(rand.New(rand.NewPCG(seed, 17)))
 		least := leastContiguous(p)
-		s, err := Solve(ctx, p, graph.Settings{})
+		s, err := Solve(ctx, p, nil)
 		judge(t, seed, p, s, err, least, true)
-		if s, err = solveWithin(ctx, p, graph.Settings{}, limits{few: 2, some: 4, most: 8, states: 40}); err == nil {
+		if s, err = solveWithin(ctx, p, nil, limits{few: 2, some: 4, most: 8, states: 40}); err == nil {
 			judge(t, seed, p, s, err, least, false) // few down-sets, leaves joined
 		}
 	}

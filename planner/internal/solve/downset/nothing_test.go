@@ -42,7 +42,7 @@ func TestNothingTakesTime(t *testing.T) {
 	}
 	problem.Edges = [][2]int{{0, 1}, {1, 3}, {2, 3}, {0, 4}, {3, 4}, {1, 5}, {2, 5}, {4, 5}, {0, 6}, {1, 6}, {2, 6}, {4, 6}, {5, 6}}
 	ctx := &patient{context.Background(), 1_000_000}
-	sol, err := solveWithin(ctx, problem, graph.Settings{}, limits{few: 3, some: 6, most: 12, states: 5})
+	sol, err := solveWithin(ctx, problem, nil, limits{few: 3, some: 6, most: 12, states: 5})
 	if ctx.left < 0 || err != nil || math.IsInf(sol.Value, 1) {
 		t.Errorf("%+v, %v; it came to an end by itself: %v", sol, err, ctx.left >= 0)
 	}

@@ -75,7 +75,7 @@ func (call *contiguous) improve(ctx context.Context) error {
 	if _, timed := ctx.Deadline(); !timed || call.single {
 		return nil
 	}
-	rng := rand.New(rand.NewPCG(call.Settings.Seed, 1))
+	rng := rand.New(rand.NewPCG(0, 1))
 	for ctx.Err() == nil && !call.Proven() {
 		items := call.shuffled(ctx, rng)
 		if items == nil {

@@ -57,7 +57,7 @@ func TestContiguousEqualsBruteForce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawProblem(t)
 		want := leastContiguous(p)
-		got, err := Solve(context.Background(), p, graph.Settings{})
+		got, err := Solve(context.Background(), p, nil)
 		if math.IsInf(want, 1) {
 			var infeasible *graph.InfeasibleError
 			if !errors.As(err, &infeasible) {

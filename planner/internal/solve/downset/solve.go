@@ -10,12 +10,10 @@
 // down-sets alone (search.go, walk.go). Before that, the best cuts of a few
 // linear extensions are a first answer (linear.go, oneorder.go, greedy.go).
 //
-// Where the down-sets are too many to list (grow.go), items are moved between
-// the parts (package stagesearch, alongside.go), and bounds come from the items
-// that all others come before or after (package boundspine, spine.go), from the
-// boundaries between the parts (package boundwindow, divide.go) and from prices
-// on sets (package boundprice): on those of each stage (stages.go), or of any
-// device where there are several kinds, or windows are wide (prices.go).
+// Where the down-sets are too many to list (grow.go), the program runs over those
+// with the cheapest cuts, and then a local search cuts other linear extensions near
+// the best answer's own (oneorder.go). The bounds left are the average load and the
+// largest item.
 package downset
 
 import (
@@ -33,19 +31,18 @@ import (
 //
 // First the best cuts of a few linear extensions are found, exactly for each;
 // then the whole lattice of down-sets is searched for anything better (see
-// search). With more down-sets than memory is set aside for, the placements are
-// divided by the stages that items can have, least bound first; without an end to
-// wait for a few branches alone, and then the down-sets with cheap cuts. With a
-// context's or Settings.TimeLimit's end a local search runs beside all that, and
-// what time is left goes into both: such an answer depends on the time, another
-// is the same in every run. At the end the best so far is returned, Stopped:
-// greedy cuts of one linear extension at least, which wait for nothing.
+// search), or, where there are more down-sets than memory is set aside for, those
+// with cheap cuts. With a deadline of the context a local search takes what time is
+// left: such an answer depends on the time, another is the same in every run. At the
+// end of the context the best so far is returned, Stopped: greedy cuts of one linear
+// extension at least, which wait for nothing. progress, if not nil, is called with
+// every better value and bound.
 //
 // Errors: a *CycleError, an *InfeasibleError, the faults that Problem.Check
 // reports, and the context's where it ends before anything is found, which
 // is where an order of the nodes has no cuts within the capacities.
-func Solve(ctx context.Context, problem *graph.Problem, set graph.Settings) (*graph.Solution, error) {
-	return solveWithin(ctx, problem, set, standard)
+func Solve(ctx context.Context, problem *graph.Problem, progress func(largest, lowerBound float64)) (*graph.Solution, error) {
+	return solveWithin(ctx, problem, progress, standard)
 }
 
 // standard are the limits of Solve.
@@ -60,12 +57,7 @@ type limits struct {
 	states int
 }
 
-func solveWithin(ctx context.Context, problem *graph.Problem, set graph.Settings, most limits) (*graph.Solution, error) {
-	if set.TimeLimit > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, set.TimeLimit)
-		defer cancel()
-	}
+func solveWithin(ctx context.Context, problem *graph.Problem, progress func(largest, lowerBound float64), most limits) (*graph.Solution, error) {
 	if err := problem.Check(); err != nil {
 		return nil, err
 	}
@@ -86,7 +78,7 @@ func solveWithin(ctx context.Context, problem *graph.Problem, set graph.Settings
 	if err := ordered.Feasible(); err != nil {
 		return nil, err
 	}
-	call := &contiguous{order: ordered, limits: most, Incumbent: graph.NewIncumbent(problem, set)}
+	call := &contiguous{order: ordered, limits: most, Incumbent: graph.NewIncumbent(problem, progress)}
 	call.firstBounds()
 	err = call.solve(ctx)
 	stopped := errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, errFull)

@@ -46,7 +46,7 @@ func TestContiguousPaysTransfersOnBothSides(t *testing.T) {
 	p.Nodes[0].Transfer, p.Nodes[1].Transfer = 1, 3
 	// 3+1 and 1+4+5 is 10; 3+4+3 and 3+5 is 10; all on one device is 12.
 	p.Nodes[1].Transfer = 2.5
-	got, err := Solve(context.Background(), p, graph.Settings{})
+	got, err := Solve(context.Background(), p, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func TestContiguousErrors(t *testing.T) {
 		{"no two parts", "no contiguous placement is possible: the sizes sum to 17 bytes of 20, but no 2 contiguous parts keep every capacity", sized(1, 6, 5, 6), true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := Solve(context.Background(), c.p, graph.Settings{})
+			_, err := Solve(context.Background(), c.p, nil)
 			var infeasible *graph.InfeasibleError
 			if err == nil || !strings.Contains(err.Error(), c.want) || errors.As(err, &infeasible) != c.infeasible {
 				t.Fatalf("%v; want %q", err, c.want)
@@ -93,18 +93,18 @@ func TestContiguousStopsWithTheBestSoFar(t *testing.T) {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	p := parallel(4, 12, 8)
-	got, err := Solve(ctx, p, graph.Settings{Progress: func(largest, _ float64) {
+	got, err := Solve(ctx, p, func(largest, _ float64) {
 		if !math.IsInf(largest, 1) {
 			stop()
 		}
-	}})
+	})
 	if err != nil || !got.Early() || got.Optimal() || !(got.LowerBound > 0 && got.LowerBound < got.Value) {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	if _, largest, err := p.Score(got.Place); err != nil || largest != got.Value {
 		t.Fatal(largest, err)
 	}
-	if got, err = Solve(ctx, p, graph.Settings{}); err != nil || !got.Early() { // the end was there before the beginning
+	if got, err = Solve(ctx, p, nil); err != nil || !got.Early() { // the end was there before the beginning
 		t.Fatal(got, err)
 	}
 	if _, largest, err := p.Score(got.Place); err != nil || largest != got.Value {
@@ -114,11 +114,11 @@ func TestContiguousStopsWithTheBestSoFar(t *testing.T) {
 
 func TestContiguousIsRepeatable(t *testing.T) {
 	p := parallel(3, 4, 6)
-	first, err := Solve(context.Background(), p, graph.Settings{})
+	first, err := Solve(context.Background(), p, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	second, err := Solve(context.Background(), p, graph.Settings{})
+	second, err := Solve(context.Background(), p, nil)
 	if err != nil || !slices.Equal(first.Place, second.Place) {
 		t.Fatal(first, second, err)
 	}
@@ -130,7 +130,7 @@ func TestContiguousWithinLimits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawProblem(t)
 		want := leastContiguous(p)
-		got, err := solveWithin(context.Background(), p, graph.Settings{}, limits{few: 3, some: 6, most: 12, states: rapid.IntRange(5, 500).Draw(t, "states")})
+		got, err := solveWithin(context.Background(), p, nil, limits{few: 3, some: 6, most: 12, states: rapid.IntRange(5, 500).Draw(t, "states")})
 		var infeasible *graph.InfeasibleError
 		switch {
 		case errors.As(err, &infeasible):

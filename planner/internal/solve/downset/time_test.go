@@ -32,13 +32,13 @@ func (c *countdown) Err() error {
 func TestContiguousUsesItsTime(t *testing.T) {
 	p := nearChain(rand.New(rand.NewPCG(5, 5)), 80, 80, graph.Kind{Count: 6, Capacity: math.Inf(1)})
 	few := limits{few: 3, some: 6, most: 12, states: 1 << 20}
-	first, err := solveWithin(context.Background(), p, graph.Settings{}, few)
+	first, err := solveWithin(context.Background(), p, nil, few)
 	scored(t, p, first, err)
 	if first.Early() || first.Optimal() {
 		t.Fatalf("%+v", first)
 	}
 	looks := &countdown{context.Background(), 100_000}
-	later, err := solveWithin(looks, p, graph.Settings{}, few)
+	later, err := solveWithin(looks, p, nil, few)
 	if got := scored(t, p, later, err); !later.Early() || got > first.Value || looks.left >= 0 {
 		t.Errorf("%+v, without time %v; %d looks at the clock were left", later, first.Value, looks.left)
 	}

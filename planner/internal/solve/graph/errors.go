@@ -40,16 +40,13 @@ type InfeasibleError struct {
 	Size, Capacity float64
 	Reason         string
 	// InOrder: it is said of contiguous placements, and another may keep the
-	// rules. Unproved: the search was not exhaustive, and one may be there.
-	InOrder, Unproved bool
+	// rules.
+	InOrder bool
 }
 
 // Error implements error.
 func (err *InfeasibleError) Error() string {
-	switch {
-	case err.Unproved:
-		return "no placement was found, which is no proof that there is none: " + err.Reason
-	case err.InOrder:
+	if err.InOrder {
 		return "no contiguous placement is possible: " + err.Reason
 	}
 	return "no placement is possible: " + err.Reason

@@ -9,16 +9,15 @@ import (
 
 // Incumbent is the best answer and the best bound so far.
 type Incumbent struct {
-	Problem  *Problem
-	Settings Settings
-	Answer   Solution
-	// Step is what all loads are multiples of, 0: of nothing that is known.
-	Step float64
+	Problem *Problem
+	Answer  Solution
+	// Progress, if not nil, is called with every better value and bound.
+	Progress func(largest, lowerBound float64)
 }
 
 // NewIncumbent has no answer yet, and a bound of 0.
-func NewIncumbent(problem *Problem, set Settings) Incumbent {
-	incumbent := Incumbent{Problem: problem, Settings: set, Step: problem.Step()}
+func NewIncumbent(problem *Problem, progress func(largest, lowerBound float64)) Incumbent {
+	incumbent := Incumbent{Problem: problem, Progress: progress}
 	incumbent.Answer.Value = math.Inf(1)
 	return incumbent
 }
@@ -26,12 +25,11 @@ func NewIncumbent(problem *Problem, set Settings) Incumbent {
 // Rounding covers the difference between sums taken in different orders.
 const Rounding = 1e-9
 
-// Raise takes a lower bound; rounding may have lifted it a little. Where all
-// loads are multiples of a step, so is what none is below.
+// Raise takes a lower bound; rounding may have lifted it a little.
 func (incumbent *Incumbent) Raise(bound float64, why string) {
-	if bound = incumbent.whole(bound * (1 - Rounding)); bound > incumbent.Answer.LowerBound || incumbent.Answer.Bound == "" {
+	if bound *= 1 - Rounding; bound > incumbent.Answer.LowerBound || incumbent.Answer.Bound == "" {
 		incumbent.Answer.LowerBound, incumbent.Answer.Bound = max(bound, 0), why
-		incumbent.tell()
+		incumbent.report()
 	}
 }
 
@@ -43,13 +41,13 @@ func (incumbent *Incumbent) Take(place []int, method string) bool {
 		return false
 	}
 	incumbent.Answer.Place, incumbent.Answer.Value, incumbent.Answer.Method = place, largest, method
-	incumbent.tell()
+	incumbent.report()
 	return true
 }
 
-func (incumbent *Incumbent) tell() {
-	if incumbent.Settings.Progress != nil {
-		incumbent.Settings.Progress(incumbent.Answer.Value, incumbent.Answer.LowerBound)
+func (incumbent *Incumbent) report() {
+	if incumbent.Progress != nil {
+		incumbent.Progress(incumbent.Answer.Value, incumbent.Answer.LowerBound)
 	}
 }
 

@@ -72,8 +72,8 @@ func (call *solver) raise(bound float64, why string) {
 }
 
 func (call *solver) progress() {
-	if call.set.Progress != nil {
-		call.set.Progress(call.Value, call.LowerBound)
+	if call.report != nil {
+		call.report(call.Value, call.LowerBound)
 	}
 }
 

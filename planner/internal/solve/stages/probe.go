@@ -23,8 +23,6 @@ type probe struct {
 	// needed: between the limit and it the answer cannot change.
 	next    float64
 	stopped bool
-	// open: a stage was let pass on the bound of its knapsack alone.
-	open bool
 	// left are the most devices that a label of the set in hand leaves, holds
 	// the least memory of sets in the stage before it, by tensor degree.
 	left  int

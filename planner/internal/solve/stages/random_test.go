@@ -95,7 +95,7 @@ func TestAgainstAll(t *testing.T) {
 	for i := range 1000 {
 		p := draw(rng)
 		want := least(p)
-		got, err := stages.Solve(context.Background(), p, stages.Settings{})
+		got, err := stages.Solve(context.Background(), p, nil)
 		var no *stages.InfeasibleError
 		if errors.As(err, &no) {
 			none++
@@ -136,14 +136,14 @@ func TestStopped(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if got, err := stages.Solve(ctx, draw(rand.New(rand.NewPCG(1, 2))), stages.Settings{}); err != nil || got.Optimal() != (got.LowerBound == got.Value) {
+	if got, err := stages.Solve(ctx, draw(rand.New(rand.NewPCG(1, 2))), nil); err != nil || got.Optimal() != (got.LowerBound == got.Value) {
 		t.Errorf("stopped before it began: %+v, %v", got, err)
 	}
 	rng := rand.New(rand.NewPCG(3, 4))
 	for range 60 {
 		p := draw(rng)
 		ctx, cancel := context.WithCancel(context.Background())
-		got, err := stages.Solve(ctx, p, stages.Settings{Progress: func(float64, float64) { cancel() }})
+		got, err := stages.Solve(ctx, p, func(float64, float64) { cancel() })
 		if err == nil && (got.LowerBound > least(p)+1e-9 || got.Value < least(p)-1e-9) {
 			t.Errorf("%+v, trying all finds %v", got, least(p))
 		}

@@ -6,20 +6,10 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/devmap-dev/devmap/planner/internal/solve/certificate"
 	"github.com/devmap-dev/devmap/planner/internal/solve/graph"
 )
-
-// Settings are what the solver may be told. The zero value is fine.
-type Settings struct {
-	// TimeLimit ends the search with the best answer so far; 0: no limit.
-	TimeLimit time.Duration
-	// Progress, if set, hears of every better answer and bound, from the
-	// goroutine that solves.
-	Progress func(largest, lowerBound float64)
-}
 
 // Solution is a pipeline, certified: its value is the slowest stage's time, as
 // Score finds it.
@@ -46,15 +36,16 @@ const manySets = 100_000
 type solver struct {
 	*Problem
 	graph *network
-	set   Settings
+	// report, if not nil, is called with every better value and bound.
+	report func(largest, lowerBound float64)
 	Solution
 }
 
 // Solve finds the pipeline whose slowest stage is the fastest. Faults of the
 // problem come first; no pipeline within the capacity is an [*InfeasibleError].
-// The end of ctx or of the time limit leaves the best pipeline so far, or ctx's
-// error where there is none.
-func Solve(ctx context.Context, problem *Problem, set Settings) (*Solution, error) {
+// The end of ctx leaves the best pipeline so far, or ctx's error where there is none.
+// progress, if not nil, is called with every better value and bound.
+func Solve(ctx context.Context, problem *Problem, progress func(largest, lowerBound float64)) (*Solution, error) {
 	if err := problem.Check(); err != nil {
 		return nil, err
 	}
@@ -62,14 +53,9 @@ func Solve(ctx context.Context, problem *Problem, set Settings) (*Solution, erro
 	if err != nil {
 		return nil, err
 	}
-	if set.TimeLimit > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, set.TimeLimit)
-		defer cancel()
-	}
 	within := *problem
 	within.Data = slices.DeleteFunc(slices.Clone(problem.Data), func(data int) bool { return data > min(problem.Devices, problem.Replicas) })
-	call := &solver{Problem: &within, graph: net, set: set}
+	call := &solver{Problem: &within, graph: net, report: progress}
 	call.Value = math.Inf(1)
 	call.bounds()
 	if err := call.run(ctx); err != nil {

@@ -45,7 +45,7 @@ func TestFaults(t *testing.T) {
 	} {
 		p := line(1, 2, 3)
 		c.change(p)
-		if _, err := stages.Solve(context.Background(), p, stages.Settings{}); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := stages.Solve(context.Background(), p, nil); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v, want %q", err, c.want)
 		}
 	}

@@ -88,9 +88,6 @@ func (attempt *probe) fits(upper, lower int, next *label, time float64) bool {
 		attempt.next = min(attempt.next, time+low)
 		return false
 	}
-	if time+high > attempt.limit {
-		attempt.open = true
-	}
 	return true
 }
 
