@@ -10,13 +10,13 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/solve/certificate"
 )
 
-// Settings are what [Solve] may be told. The zero value is fine.
+// Settings are the options of [Solve]. The zero value is fine.
 type Settings struct {
 	// Data and Tensor are the degrees of data and of tensor parallelism of each
 	// stage of a Piper file: its replicas, and the devices of each. 0 is 1; below
 	// 0 each stage has the degrees that suit it best.
 	Data, Tensor int
-	// Progress, if not nil, hears of every better answer and bound, from the
+	// Progress, if not nil, is called with every better value and bound, by the
 	// goroutine that solves. What is least is +Inf before the first answer.
 	Progress func(value, lowerBound float64)
 }
