@@ -38,7 +38,7 @@ type Target struct {
 	// nothing to say.
 	Usage func(input *Input, file string) (usage, note string)
 
-	needs needs
+	needs []need
 	write func(to io.Writer, input *Input) error
 }
 
@@ -53,8 +53,10 @@ type Input struct {
 // Write writes the engine's own file. A plan that the engine has no form for is
 // an error, and nothing is written.
 func (target *Target) Write(to io.Writer, input *Input) error {
-	if err := target.needs.check(input.Plan); err != nil {
-		return err
+	for _, need := range target.needs {
+		if err := need(input.Plan); err != nil {
+			return err
+		}
 	}
 	return target.write(to, input)
 }
@@ -89,18 +91,6 @@ func For(name string) (*Target, error) {
 // need is what a target demands of a plan. Its error says what the plan is
 // instead, and which setting helps.
 type need func(plan *devicemap.Plan) error
-
-// needs are all demands of a target; the first that a plan does not meet counts.
-type needs []need
-
-func (all needs) check(plan *devicemap.Plan) error {
-	for _, need := range all {
-		if err := need(plan); err != nil {
-			return err
-		}
-	}
-	return nil
-}
 
 // refusal is a plan that an engine has no form for.
 type refusal struct{ costmodel.Message }

@@ -15,7 +15,7 @@ import (
 var _ = register(&Target{
 	Name: "openpi", Aliases: []string{"jax", "pi0"}, File: "openpi.sh",
 	Example: "pi0-lora --gpus 2 --gpu h200-141gb --mode train --batch 16", Golden: []string{"jax"},
-	needs: needs{runtime("jax", "OpenPI", costmodel.Messagef("plan with %v", costmodel.Set("runtime", "jax")))},
+	needs: []need{runtime("jax", "OpenPI", costmodel.Messagef("plan with %v", costmodel.Set("runtime", "jax")))},
 	write: openPI, Usage: openPIUsage,
 })
 

@@ -34,17 +34,6 @@ accelerate, and no checkpoint.`,
 //go:embed python
 var python embed.FS
 
-// checkParts are the files that a strategy's program is made of, in order.
-func checkParts(strategy costmodel.Strategy) []string {
-	switch traits := strategy.Traits(); {
-	case traits.Staged:
-		return []string{"start", "ranks", "stages", "end"}
-	case traits.Replicated:
-		return []string{"start", "ranks", "replicas", "end"}
-	}
-	return []string{"start", "device_map", "end"}
-}
-
 // torchCheck writes the program. What it could not run as the plan counts it is
 // an error.
 func torchCheck(to io.Writer, input *Input) error {
@@ -61,8 +50,15 @@ func torchCheck(to io.Writer, input *Input) error {
 		return err
 	}
 	text := new(strings.Builder)
-	fmt.Fprintf(text, "\"\"\"%s\"\"\"\n\n", aboutCheck(plan))
-	for _, part := range checkParts(plan.Workload.Strategy) {
+	fmt.Fprintf(text, aboutCheck, runCheck(plan, "FILE"))
+	parts := []string{"start", "device_map", "end"}
+	switch traits := plan.Workload.Strategy.Traits(); {
+	case traits.Staged:
+		parts = []string{"start", "ranks", "stages", "end"}
+	case traits.Replicated:
+		parts = []string{"start", "ranks", "replicas", "end"}
+	}
+	for _, part := range parts {
 		source, err := python.ReadFile("python/" + part + ".py")
 		if err != nil {
 			return err
@@ -95,16 +91,17 @@ func runCheck(plan *devicemap.Plan, file string) string {
 	return usage + ", or one rank of them on one GPU: python3 " + file + " --rank 0"
 }
 
-// aboutCheck is the program's own description: no word of a plan is in it, so that it
-// is safe between quotation marks.
-func aboutCheck(plan *devicemap.Plan) string {
-	return `Does PyTorch hold on every GPU what devmap predicted?
+// aboutCheck describes the program: no word of a plan is in it, so that it is safe
+// between quotation marks.
+const aboutCheck = `"""Does PyTorch hold on every GPU what devmap predicted?
 
 Builds the plan's model with random weights, runs some steps, and prints the peaks beside those of the plan.
 Exit status 0: within the bound; 4: outside; 1: it could not run.
 
-Run: ` + runCheck(plan, "FILE") + "\n"
-}
+Run: %s
+"""
+
+`
 
 // job is what the program is told of a plan.
 type job struct {
@@ -208,11 +205,17 @@ var checkedStages = []string{"llama", "mistral", "qwen2", "qwen3", "phi3", "gemm
 // uncheckable names the first reason for which the program would not run what the
 // plan counts.
 func uncheckable(plan *devicemap.Plan, config []byte) error {
-	var model modelConfig
+	var model struct {
+		ModelType     string             `json:"model_type"`
+		Architectures []string           `json:"architectures"`
+		Quantization  stdjson.RawMessage `json:"quantization_config"`
+	}
 	if err := stdjson.Unmarshal(config, &model); err != nil {
 		return fmt.Errorf("the config of %q: %w", plan.Model.Name, err)
 	}
 	workload, traits := &plan.Workload, plan.Workload.Strategy.Traits()
+	class := strings.Join(model.Architectures[:min(1, len(model.Architectures))], "")
+	causal := class == "" || strings.HasSuffix(class, "ForCausalLM") || strings.HasSuffix(class, "LMHeadModel")
 	offloaded := ""
 	for _, entry := range plan.DeviceMap {
 		if entry.Device < 0 && offloaded == "" {
@@ -223,7 +226,10 @@ func uncheckable(plan *devicemap.Plan, config []byte) error {
 		holds bool
 		text  string
 	}{
-		{model.unbuildable() != "", model.unbuildable()},
+		{model.ModelType == "", "its config.json names no model_type: only Transformers' models are built"},
+		{slices.Contains(elsewhere, model.ModelType), fmt.Sprintf("Transformers has no model_type %q: its repository brings the code", model.ModelType)},
+		{!causal, fmt.Sprintf("%s is no causal language model: only token ids are made up", class)},
+		{len(model.Quantization) > 0 && string(model.Quantization) != "null", "its weights are stored quantised, which no random values are: plan the unquantised model"},
 		{workload.Runtime == costmodel.Devmap, "its engine is devmap's own, which devmap run measures: torch-check has torch and accelerate"},
 		{workload.Runtime != "accelerate" && workload.Runtime != "torch", fmt.Sprintf("its engine is %s: torch-check has torch and accelerate", workload.Runtime)},
 		{workload.Images > 0, "it has images: only token ids are made up"},
@@ -244,32 +250,4 @@ func uncheckable(plan *devicemap.Plan, config []byte) error {
 		}
 	}
 	return nil
-}
-
-// modelConfig are the fields of config.json that say which code of Transformers a
-// model is.
-type modelConfig struct {
-	ModelType     string             `json:"model_type"`
-	Architectures []string           `json:"architectures"`
-	Quantization  stdjson.RawMessage `json:"quantization_config"`
-}
-
-// unbuildable says why Transformers does not build the model from its config.
-func (model *modelConfig) unbuildable() string {
-	class := ""
-	if len(model.Architectures) > 0 {
-		class = model.Architectures[0]
-	}
-	causal := class == "" || strings.HasSuffix(class, "ForCausalLM") || strings.HasSuffix(class, "LMHeadModel")
-	switch {
-	case model.ModelType == "":
-		return "its config.json names no model_type: only Transformers' models are built"
-	case slices.Contains(elsewhere, model.ModelType):
-		return fmt.Sprintf("Transformers has no model_type %q: its repository brings the code", model.ModelType)
-	case !causal:
-		return fmt.Sprintf("%s is no causal language model: only token ids are made up", class)
-	case len(model.Quantization) > 0 && string(model.Quantization) != "null":
-		return "its weights are stored quantised, which no random values are: plan the unquantised model"
-	}
-	return ""
 }

@@ -3,6 +3,7 @@ package emit
 import (
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/order"
@@ -13,7 +14,7 @@ import (
 var _ = register(&Target{
 	Name: "torch-schedule", Aliases: []string{"torch", "csv"}, File: "schedule.csv",
 	Example: "llama-3.2-1b --gpus 2 --mode train --strategy pipeline --batch 2 --micro-batches 2", Golden: []string{"pipeline"},
-	needs: needs{stages, training("torch's loader wants a backward of every forward")}, write: torchSchedule, Usage: torchRuntime,
+	needs: []need{stages, training("torch's loader wants a backward of every forward")}, write: torchSchedule, Usage: torchRuntime,
 })
 
 // torchSchedule is what each rank of a pipeline runs, in torch's compute-only form:
@@ -53,16 +54,14 @@ func staged(plan *devicemap.Plan) ([]int, costmodel.Schedule, error) {
 
 // ranksOf numbers the devices in the order of their first stages: a rank each.
 func ranksOf(stages []devicemap.Stage) (ranks []int, count int) {
-	rank := map[devicemap.Device]int{}
+	var devices []devicemap.Device // by rank
 	for i := range stages {
-		found, ok := rank[stages[i].Device]
-		if !ok {
-			found = len(rank)
-			rank[stages[i].Device] = found
+		if !slices.Contains(devices, stages[i].Device) {
+			devices = append(devices, stages[i].Device)
 		}
-		ranks = append(ranks, found)
+		ranks = append(ranks, slices.Index(devices, stages[i].Device))
 	}
-	return ranks, len(rank)
+	return ranks, len(devices)
 }
 
 // torchRuntime is what reads the file: the class of schedules that come from
