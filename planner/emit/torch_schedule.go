@@ -3,7 +3,6 @@ package emit
 import (
 	"fmt"
 	"io"
-	"slices"
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/order"
@@ -54,14 +53,16 @@ func staged(plan *devicemap.Plan) ([]int, costmodel.Schedule, error) {
 
 // ranksOf numbers the devices in the order of their first stages: a rank each.
 func ranksOf(stages []devicemap.Stage) (ranks []int, count int) {
-	var devices []devicemap.Device // by rank
+	rank := map[devicemap.Device]int{}
 	for i := range stages {
-		if !slices.Contains(devices, stages[i].Device) {
-			devices = append(devices, stages[i].Device)
+		found, ok := rank[stages[i].Device]
+		if !ok {
+			found = len(rank)
+			rank[stages[i].Device] = found
 		}
-		ranks = append(ranks, slices.Index(devices, stages[i].Device))
+		ranks = append(ranks, found)
 	}
-	return ranks, len(devices)
+	return ranks, len(rank)
 }
 
 // torchRuntime is what reads the file: the class of schedules that come from
