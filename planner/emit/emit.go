@@ -65,25 +65,23 @@ var targets []*Target
 
 // register adds the target of a file; each file calls it once.
 func register(target *Target) *Target {
-	at, found := slices.BinarySearchFunc(targets, target.Name, func(known *Target, name string) int { return cmp.Compare(known.Name, name) })
-	if found {
-		panic("two targets are named " + target.Name)
-	}
-	targets = slices.Insert(targets, at, target)
+	targets = append(targets, target)
 	return target
 }
 
 // Targets lists all targets, sorted by name.
-func Targets() []*Target { return slices.Clone(targets) }
+func Targets() []*Target {
+	return slices.SortedFunc(slices.Values(targets), func(a, b *Target) int { return cmp.Compare(a.Name, b.Name) })
+}
 
 // For finds the target of an engine.
 func For(name string) (*Target, error) {
-	names := make([]string, len(targets))
-	for i, target := range targets {
+	var names []string
+	for _, target := range Targets() {
 		if target.Name == name {
 			return target, nil
 		}
-		names[i] = target.Name
+		names = append(names, target.Name)
 	}
 	return nil, fmt.Errorf("unknown engine %q (built: %s)", name, strings.Join(names, ", "))
 }
