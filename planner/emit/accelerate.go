@@ -14,7 +14,7 @@ import (
 var accelerate = register(&Target{
 	Name: "accelerate", Aliases: []string{"transformers", "huggingface", "hf"}, File: "device_map.json",
 	Example: "gpt2 --gpus 2 --mode load", Golden: []string{"device-map"},
-	needs: []need{deviceMap}, write: flatMap, Usage: fromPretrained,
+	needs: []need{deviceMap}, Write: flatMap, Usage: fromPretrained,
 })
 
 // flatMap writes the plan's map alone: module path → number, "cpu" or "disk".

@@ -20,7 +20,7 @@ var deepSpeed = register(&Target{
 		runtime(deepSpeedRuntime, "DeepSpeed", costmodel.Messagef("%v, zero2 and zero3 are", costmodel.Set("strategy", "zero1"))),
 		training("deepspeed.initialize trains"),
 	},
-	write: zeroFile, Usage: initialize,
+	Write: zeroFile, Usage: initialize,
 })
 
 // zeroConfig is what deepspeed.initialize reads (DeepSpeed 0.19.8,

@@ -33,13 +33,15 @@ type Target struct {
 	// Config and Program tell that Write needs these fields of [Input].
 	Config, Program bool
 
+	// Write writes the engine's own file. A plan that the engine has no form for is
+	// an error, and nothing is written.
+	Write func(to io.Writer, input *Input) error
 	// Usage tells how the engine reads the file that Write wrote, and runs what the
 	// plan is for. note warns of what the engine would do elsewhere; "" if there is
 	// nothing to say.
 	Usage func(input *Input, file string) (usage, note string)
 
 	needs []need
-	write func(to io.Writer, input *Input) error
 }
 
 // Input is a plan, and what some targets need with it.
@@ -50,21 +52,20 @@ type Input struct {
 	JSON    bool             // whether the JSON form is asked for
 }
 
-// Write writes the engine's own file. A plan that the engine has no form for is
-// an error, and nothing is written.
-func (target *Target) Write(to io.Writer, input *Input) error {
-	for _, need := range target.needs {
-		if err := need(input.Plan); err != nil {
-			return err
-		}
-	}
-	return target.write(to, input)
-}
-
 var targets []*Target
 
-// register adds the target of a file; each file calls it once.
+// register adds the target of a file, and makes it refuse what does not meet its
+// needs.
 func register(target *Target) *Target {
+	write := target.Write
+	target.Write = func(to io.Writer, input *Input) error {
+		for _, need := range target.needs {
+			if err := need(input.Plan); err != nil {
+				return err
+			}
+		}
+		return write(to, input)
+	}
 	targets = append(targets, target)
 	return target
 }

@@ -15,7 +15,7 @@ import (
 var _ = register(&Target{
 	Name: "ms-swift", Aliases: []string{"swift", "ms_swift"}, File: "device_map.json",
 	Example: "gpt2 --gpus 2 --mode load", Golden: []string{"device-map", "zero1-true", "zero2", "zero3"},
-	write: func(to io.Writer, input *Input) error {
+	Write: func(to io.Writer, input *Input) error {
 		if zeroPlan(input.Plan) {
 			return deepSpeed.Write(to, input)
 		}

@@ -15,7 +15,7 @@ var _ = register(&Target{
 	Name: "openpi", Aliases: []string{"jax", "pi0"}, File: "openpi.sh",
 	Example: "pi0-lora --gpus 2 --gpu h200-141gb --mode train --batch 16", Golden: []string{"jax"},
 	needs: []need{runtime("jax", "OpenPI", costmodel.Messagef("plan with %v", costmodel.Set("runtime", "jax")))},
-	write: openPI, Usage: openPIUsage,
+	Write: openPI, Usage: openPIUsage,
 })
 
 // openPI writes the script: which GPUs JAX sees, of which its mesh takes all

@@ -28,7 +28,7 @@ prints each GPU's peaks beside those of the plan; exit status 4 where one is not
 within the bound that it names. It needs torch and transformers, for a device map
 accelerate, and no checkpoint.`,
 	Example: "llama-3.2-1b --gpus 2 --mode train", Run: "python3 check.py", Golden: []string{"training"},
-	write: torchCheck, Usage: func(input *Input, file string) (usage, note string) { return runCheck(input.Plan, file), "" },
+	Write: torchCheck, Usage: func(input *Input, file string) (usage, note string) { return runCheck(input.Plan, file), "" },
 })
 
 //go:embed python

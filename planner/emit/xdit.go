@@ -12,7 +12,7 @@ import (
 var _ = register(&Target{
 	Name: "xdit", File: "xdit.args",
 	Example: "flux --gpus 2", Golden: []string{"pipefusion"},
-	needs: []need{diffusion}, write: xditFlags, Usage: xditUsage,
+	needs: []need{diffusion}, Write: xditFlags, Usage: xditUsage,
 })
 
 // xditFlags are the arguments of xDiT's own programs, on one line.
