@@ -202,34 +202,49 @@ var elsewhere = []string{"baichuan", "internlm2", "internlm3", "internvl_chat", 
 // one rotation and no mask, between model.embed_tokens and lm_head.
 var checkedStages = []string{"llama", "mistral", "qwen2", "qwen3", "phi3", "gemma", "gemma2"}
 
-// uncheckable names the first reason for which the program would not run what the
-// plan counts.
+// modelConfig are the fields of config.json that say which code of Transformers a
+// model is.
+type modelConfig struct {
+	ModelType     string             `json:"model_type"`
+	Architectures []string           `json:"architectures"`
+	Quantization  stdjson.RawMessage `json:"quantization_config"`
+}
+
+// reason says why the program would not run what the plan counts, if it holds.
+type reason struct {
+	holds bool
+	text  string
+}
+
+// uncheckable is the first reason that holds.
 func uncheckable(plan *devicemap.Plan, config []byte) error {
-	var model struct {
-		ModelType     string             `json:"model_type"`
-		Architectures []string           `json:"architectures"`
-		Quantization  stdjson.RawMessage `json:"quantization_config"`
-	}
+	var model modelConfig
 	if err := stdjson.Unmarshal(config, &model); err != nil {
 		return fmt.Errorf("the config of %q: %w", plan.Model.Name, err)
 	}
-	workload, traits := &plan.Workload, plan.Workload.Strategy.Traits()
-	class := strings.Join(model.Architectures[:min(1, len(model.Architectures))], "")
-	causal := class == "" || strings.HasSuffix(class, "ForCausalLM") || strings.HasSuffix(class, "LMHeadModel")
-	offloaded := ""
-	for _, entry := range plan.DeviceMap {
-		if entry.Device < 0 && offloaded == "" {
-			offloaded = fmt.Sprintf("%s is on %v", entry.Key, entry.Device)
+	for _, reason := range slices.Concat(unbuildable(&model), unfit(&plan.Workload), unspread(plan, model.ModelType)) {
+		if reason.holds {
+			return fmt.Errorf("the plan for %q: %s", plan.Model.Name, reason.text)
 		}
 	}
-	for _, reason := range []struct {
-		holds bool
-		text  string
-	}{
+	return nil
+}
+
+// unbuildable says why Transformers does not build the model from its config.
+func unbuildable(model *modelConfig) []reason {
+	class := strings.Join(model.Architectures[:min(1, len(model.Architectures))], "")
+	causal := class == "" || strings.HasSuffix(class, "ForCausalLM") || strings.HasSuffix(class, "LMHeadModel")
+	return []reason{
 		{model.ModelType == "", "its config.json names no model_type: only Transformers' models are built"},
 		{slices.Contains(elsewhere, model.ModelType), fmt.Sprintf("Transformers has no model_type %q: its repository brings the code", model.ModelType)},
 		{!causal, fmt.Sprintf("%s is no causal language model: only token ids are made up", class)},
 		{len(model.Quantization) > 0 && string(model.Quantization) != "null", "its weights are stored quantised, which no random values are: plan the unquantised model"},
+	}
+}
+
+// unfit says what of the workload the program does not do.
+func unfit(workload *costmodel.Workload) []reason {
+	return []reason{
 		{workload.Runtime == costmodel.Devmap, "its engine is devmap's own, which devmap run measures: torch-check has torch and accelerate"},
 		{workload.Runtime != "accelerate" && workload.Runtime != "torch", fmt.Sprintf("its engine is %s: torch-check has torch and accelerate", workload.Runtime)},
 		{workload.Images > 0, "it has images: only token ids are made up"},
@@ -238,16 +253,24 @@ func uncheckable(plan *devicemap.Plan, config []byte) error {
 		{workload.Loss != "" && workload.Loss != "eager", fmt.Sprintf("loss %s is the trainer's own: Transformers' is eager", workload.Loss)},
 		{workload.EMA, "the moving average is the trainer's own"},
 		{workload.Optimizer == "adafactor" || workload.Optimizer == "muon", fmt.Sprintf("optimizer %s is the trainer's own: torch-check has adamw, adamw-foreach, adamw-8bit, sgd and sgd-momentum", workload.Optimizer)},
+	}
+}
+
+// unspread says which ways to spread the model the program does not have.
+func unspread(plan *devicemap.Plan, family string) []reason {
+	workload, traits := &plan.Workload, plan.Workload.Strategy.Traits()
+	offloaded := ""
+	for _, entry := range plan.DeviceMap {
+		if entry.Device < 0 && offloaded == "" {
+			offloaded = fmt.Sprintf("%s is on %v", entry.Key, entry.Device)
+		}
+	}
+	return []reason{
 		{traits.Replicated && (workload.Mode != costmodel.Train || workload.MicroBatches > 1), fmt.Sprintf("under %s torch-check trains, without accumulating gradients", workload.Strategy)},
 		{workload.DP != 0 || workload.TP != 0 || workload.Recompute == "auto", "stages of several GPUs, and of forms of their own, are not in torch-check: plan with --dp 1 --tp 1 and one --recompute"},
 		{traits.Staged && (workload.Mode != costmodel.Train || workload.LoRARank > 0), "of a pipeline torch-check trains all weights"},
 		{len(plan.Devices) == 0, "it predicts nothing, its devices are an empty list: devmap plan writes one that does"},
 		{offloaded != "", offloaded + ": torch-check keeps all on GPUs"},
-		{traits.Staged && !slices.Contains(checkedStages, model.ModelType), fmt.Sprintf("stages of a %s are not made: those of %s are", model.ModelType, strings.Join(checkedStages, ", "))},
-	} {
-		if reason.holds {
-			return fmt.Errorf("the plan for %q: %s", plan.Model.Name, reason.text)
-		}
+		{traits.Staged && !slices.Contains(checkedStages, family), fmt.Sprintf("stages of a %s are not made: those of %s are", family, strings.Join(checkedStages, ", "))},
 	}
-	return nil
 }
