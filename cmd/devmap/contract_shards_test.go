@@ -13,16 +13,17 @@ import (
 // parameter: no device_map and no stages, but shards.
 type (
 	contractSharded struct {
-		FormatVersion string            `json:"format_version"`
-		Model         contractModel     `json:"model"`
-		Workload      json.RawMessage   `json:"workload"`
-		Topology      json.RawMessage   `json:"topology"`
-		Shards        contractShards    `json:"shards"`
-		Devices       []contractDevice  `json:"devices"`
-		Objective     contractObjective `json:"objective"`
-		Imbalance     float64           `json:"imbalance"`
-		StepSeconds   *float64          `json:"step_seconds"`
-		Warnings      []string          `json:"warnings"`
+		FormatVersion string              `json:"format_version"`
+		Model         contractModel       `json:"model"`
+		Workload      json.RawMessage     `json:"workload"`
+		Topology      json.RawMessage     `json:"topology"`
+		Shards        contractShards      `json:"shards"`
+		UnitKinds     map[string][]string `json:"unit_kinds,omitempty"`
+		Devices       []contractDevice    `json:"devices"`
+		Objective     contractObjective   `json:"objective"`
+		Imbalance     float64             `json:"imbalance"`
+		StepSeconds   *float64            `json:"step_seconds"`
+		Warnings      []string            `json:"warnings"`
 	}
 	contractShards struct {
 		Degree int64               `json:"degree"`

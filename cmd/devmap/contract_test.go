@@ -3,11 +3,13 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -27,6 +29,7 @@ type (
 		Topology      json.RawMessage            `json:"topology"`
 		DeviceMap     map[string]json.RawMessage `json:"device_map"`
 		Stages        []contractStage            `json:"stages"`
+		UnitKinds     map[string][]string        `json:"unit_kinds,omitempty"`
 		Devices       []contractDevice           `json:"devices"`
 		Objective     contractObjective          `json:"objective"`
 		Imbalance     float64                    `json:"imbalance"`
@@ -330,11 +333,15 @@ func checkStages(t *testing.T, g *modelgraph.Graph, p *contractPlan) {
 		units = append(units, s.Units...)
 	}
 	var want []string
+	kinds := map[string][]string{}
 	for u := range g.Units {
 		want = append(want, g.Units[u].Name)
+		if kind := g.Units[u].Kind; kind != "" {
+			kinds[kind] = append(kinds[kind], g.Units[u].Name)
+		}
 	}
-	if !reflect.DeepEqual(units, want) {
-		t.Errorf("the stages hold %q, the model %q", units, want)
+	if !reflect.DeepEqual(units, want) || !maps.EqualFunc(p.UnitKinds, kinds, slices.Equal) {
+		t.Errorf("the stages hold %q, of kinds %q, the model %q of %q", units, p.UnitKinds, want, kinds)
 	}
 }
 

@@ -61,13 +61,13 @@ func (command *emitCommand) run(cmd *cobra.Command, file string) error {
 	if err := out.Write(cmd, command.Output, func(to io.Writer) error { return target.Write(to, input) }); err != nil {
 		return err
 	}
-	name, written := command.Output, ""
-	if name == "" {
-		name = target.File
-		if command.JSON {
-			name = target.JSON
-		}
-		written = " (written there by -o " + name + ")"
+	name := target.File
+	if command.JSON {
+		name = target.JSON
+	}
+	written := " (written there by -o " + name + ")"
+	if command.Output != "" {
+		name, written = command.Output, ""
 	}
 	usage, note := target.Usage(input, name)
 	if err := out.Say(cmd.ErrOrStderr(), "%s: %s%s\n", target.Name, usage, written); err != nil {

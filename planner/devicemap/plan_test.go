@@ -53,6 +53,26 @@ func TestPlanRoundTrip(t *testing.T) {
 	}
 }
 
+// TestUnitKindsInOrder: the kinds of a plan are sorted, so that a plan is the same
+// file each time.
+func TestUnitKindsInOrder(t *testing.T) {
+	plan := planOf(t, devicemap.Map{0, 0, 0, 1, 1, 1, 0})
+	plan.UnitKinds = map[string][]string{"norm": {"n"}, "head": {"h"}, "tower": {"t"}, "embedding": {"e"}, "decoder-layer": {"d"}}
+	var b bytes.Buffer
+	if err := devicemap.WriteJSON(&b, plan); err != nil {
+		t.Fatal(err)
+	}
+	_, text, _ := strings.Cut(b.String(), `"unit_kinds": {`)
+	last := 0
+	for _, kind := range []string{"decoder-layer", "embedding", "head", "norm", "tower"} {
+		at := strings.Index(text, `"`+kind+`": [`)
+		if at <= last {
+			t.Errorf("%s is at byte %d, after byte %d", kind, at, last)
+		}
+		last = at
+	}
+}
+
 // TestTampered: a plan whose map was edited fails the check.
 func TestTampered(t *testing.T) {
 	g := small(t)

@@ -11,10 +11,10 @@ import (
 
 // Accelerate reads device_map: dispatch_model, and device_map= of Transformers'
 // from_pretrained.
-var _ = register(&Target{
+var accelerate = register(&Target{
 	Name: "accelerate", Aliases: []string{"transformers", "huggingface", "hf"}, File: "device_map.json",
 	Example: "gpt2 --gpus 2 --mode load", Golden: []string{"device-map"},
-	needs: needs{deviceMap}, write: flatMap, Usage: fromPretrained,
+	needs: []need{deviceMap}, Write: flatMap, Usage: fromPretrained,
 })
 
 // flatMap writes the plan's map alone: module path → number, "cpu" or "disk".
@@ -57,12 +57,5 @@ func loaded(workload *costmodel.Workload) string {
 
 // attention is Transformers' name of a kernel that is not its default.
 func attention(workload *costmodel.Workload) string {
-	switch workload.Attention {
-	case "eager":
-		return "eager"
-	case "flash":
-		return "flash_attention_2"
-	default:
-		return ""
-	}
+	return map[string]string{"eager": "eager", "flash": "flash_attention_2"}[workload.Attention]
 }

@@ -13,16 +13,15 @@ const deepSpeedRuntime = "deepspeed"
 
 // DeepSpeed reads its settings: deepspeed.initialize, Trainer's deepspeed=,
 // ms-swift's --deepspeed.
-var _ = register(&Target{
+var deepSpeed = register(&Target{
 	Name: "deepspeed", File: "ds_config.json",
 	Example: "llama-3.2-1b --gpus 2 --mode train --strategy zero2", Golden: []string{"zero1-true", "zero2", "zero3"},
-	needs: zeroPlans, write: deepSpeed, Usage: initialize,
+	needs: []need{
+		runtime(deepSpeedRuntime, "DeepSpeed", costmodel.Messagef("%v, zero2 and zero3 are", costmodel.Set("strategy", "zero1"))),
+		training("deepspeed.initialize trains"),
+	},
+	Write: zeroFile, Usage: initialize,
 })
-
-var zeroPlans = needs{
-	runtime(deepSpeedRuntime, "DeepSpeed", costmodel.Messagef("%v, zero2 and zero3 are", costmodel.Set("strategy", "zero1"))),
-	training("deepspeed.initialize trains"),
-}
 
 // zeroConfig is what deepspeed.initialize reads (DeepSpeed 0.19.8,
 // runtime/config.py). Where the plan was made without a file of the user's,
@@ -57,8 +56,8 @@ type zeroOptimization struct {
 	Params       map[string]any `json:"offload_param,omitempty"`
 }
 
-// deepSpeed writes a configuration with the settings that the plan counts.
-func deepSpeed(to io.Writer, input *Input) error {
+// zeroFile writes a configuration with the settings that the plan counts.
+func zeroFile(to io.Writer, input *Input) error {
 	workload := &input.Plan.Workload
 	steps := max(1, workload.MicroBatches)
 	config := zeroConfig{

@@ -17,7 +17,7 @@ import (
 var _ = register(&Target{
 	Name: "diffusers", File: "generate.py",
 	Example: "flux --gpus 1", Golden: []string{"diffusion"},
-	needs: needs{diffusion}, write: diffusersCalls, Usage: diffusersUsage,
+	needs: []need{diffusion}, Write: diffusersCalls, Usage: diffusersUsage,
 })
 
 // generation is what a plan of a diffusion pipeline was asked for.

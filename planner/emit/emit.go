@@ -33,13 +33,15 @@ type Target struct {
 	// Config and Program tell that Write needs these fields of [Input].
 	Config, Program bool
 
+	// Write writes the engine's own file. A plan that the engine has no form for is
+	// an error, and nothing is written.
+	Write func(to io.Writer, input *Input) error
 	// Usage tells how the engine reads the file that Write wrote, and runs what the
 	// plan is for. note warns of what the engine would do elsewhere; "" if there is
 	// nothing to say.
 	Usage func(input *Input, file string) (usage, note string)
 
-	needs needs
-	write func(to io.Writer, input *Input) error
+	needs []need
 }
 
 // Input is a plan, and what some targets need with it.
@@ -50,38 +52,37 @@ type Input struct {
 	JSON    bool             // whether the JSON form is asked for
 }
 
-// Write writes the engine's own file. A plan that the engine has no form for is
-// an error, and nothing is written.
-func (target *Target) Write(to io.Writer, input *Input) error {
-	if err := target.needs.check(input.Plan); err != nil {
-		return err
-	}
-	return target.write(to, input)
-}
-
 var targets []*Target
 
-// register adds the target of a file; each file calls it once.
+// register adds the target of a file, and makes it refuse what does not meet its
+// needs.
 func register(target *Target) *Target {
-	at, found := slices.BinarySearchFunc(targets, target.Name, func(known *Target, name string) int { return cmp.Compare(known.Name, name) })
-	if found {
-		panic("two targets are named " + target.Name)
+	write := target.Write
+	target.Write = func(to io.Writer, input *Input) error {
+		for _, need := range target.needs {
+			if err := need(input.Plan); err != nil {
+				return err
+			}
+		}
+		return write(to, input)
 	}
-	targets = slices.Insert(targets, at, target)
+	targets = append(targets, target)
 	return target
 }
 
 // Targets lists all targets, sorted by name.
-func Targets() []*Target { return slices.Clone(targets) }
+func Targets() []*Target {
+	return slices.SortedFunc(slices.Values(targets), func(a, b *Target) int { return cmp.Compare(a.Name, b.Name) })
+}
 
 // For finds the target of an engine.
 func For(name string) (*Target, error) {
-	names := make([]string, len(targets))
-	for i, target := range targets {
+	var names []string
+	for _, target := range Targets() {
 		if target.Name == name {
 			return target, nil
 		}
-		names[i] = target.Name
+		names = append(names, target.Name)
 	}
 	return nil, fmt.Errorf("unknown engine %q (built: %s)", name, strings.Join(names, ", "))
 }
@@ -89,18 +90,6 @@ func For(name string) (*Target, error) {
 // need is what a target demands of a plan. Its error says what the plan is
 // instead, and which setting helps.
 type need func(plan *devicemap.Plan) error
-
-// needs are all demands of a target; the first that a plan does not meet counts.
-type needs []need
-
-func (all needs) check(plan *devicemap.Plan) error {
-	for _, need := range all {
-		if err := need(plan); err != nil {
-			return err
-		}
-	}
-	return nil
-}
 
 // refusal is a plan that an engine has no form for.
 type refusal struct{ costmodel.Message }

@@ -2,6 +2,7 @@ package emit
 
 import (
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,23 +15,14 @@ import (
 var _ = register(&Target{
 	Name: "ms-swift", Aliases: []string{"swift", "ms_swift"}, File: "device_map.json",
 	Example: "gpt2 --gpus 2 --mode load", Golden: []string{"device-map", "zero1-true", "zero2", "zero3"},
-	needs: needs{swiftPlan}, write: swiftFile, Usage: swift,
+	Write: func(to io.Writer, input *Input) error {
+		if zeroPlan(input.Plan) {
+			return deepSpeed.Write(to, input)
+		}
+		return accelerate.Write(to, input)
+	},
+	Usage: swift,
 })
-
-// swiftPlan demands a plan for DeepSpeed or a device map.
-func swiftPlan(plan *devicemap.Plan) error {
-	if zeroPlan(plan) {
-		return zeroPlans.check(plan)
-	}
-	return deviceMap(plan)
-}
-
-func swiftFile(to io.Writer, input *Input) error {
-	if zeroPlan(input.Plan) {
-		return deepSpeed(to, input)
-	}
-	return flatMap(to, input)
-}
 
 func zeroPlan(plan *devicemap.Plan) bool { return plan.Workload.Runtime == deepSpeedRuntime }
 
@@ -39,23 +31,17 @@ func zeroPlan(plan *devicemap.Plan) bool { return plan.Workload.Runtime == deepS
 // swift/trainers/arguments.py, gradient_checkpointing).
 func swift(input *Input, file string) (usage, note string) {
 	plan := input.Plan
-	if zeroPlan(plan) {
-		return swiftZero(plan, file)
+	if !zeroPlan(plan) {
+		return swiftCommand(plan, "--device_map "+file), swiftNote(plan)
 	}
-	return swiftArgs(plan, "--device_map "+file)
+	usage = "NPROC_PER_NODE=" + strconv.FormatInt(max(1, plan.Workload.World), 10) + " " + swiftCommand(plan, "--deepspeed "+file)
+	if strings.Contains(usage, "--max_length") {
+		note = "values that the file and the command both have must agree: Transformers refuses others (integrations/deepspeed.py, trainer_config_finalize)"
+	}
+	return usage, note
 }
 
-// swiftZero is ms-swift's command for a plan of DeepSpeed's, a process a GPU.
-func swiftZero(plan *devicemap.Plan, file string) (usage, note string) {
-	command, _ := swiftArgs(plan, "--deepspeed "+file)
-	usage = "NPROC_PER_NODE=" + strconv.FormatInt(max(1, plan.Workload.World), 10) + " " + command
-	if !strings.Contains(usage, "--max_length") {
-		return usage, note
-	}
-	return usage, "values that the file and the command both have must agree: Transformers refuses others (integrations/deepspeed.py, trainer_config_finalize)"
-}
-
-func swiftArgs(plan *devicemap.Plan, placed string) (usage, note string) {
+func swiftCommand(plan *devicemap.Plan, placed string) string {
 	workload := &plan.Workload
 	args := []string{"--model MODEL", placed}
 	add := func(name, value string) { args = append(args, "--"+name+" "+value) }
@@ -72,7 +58,7 @@ func swiftArgs(plan *devicemap.Plan, placed string) (usage, note string) {
 		if !workload.StoredTypes && workload.Precision != "" {
 			add("torch_dtype", strings.TrimPrefix(loaded(workload), "torch."))
 		}
-		return "swift infer " + strings.Join(args, " "), swiftNote(plan)
+		return "swift infer " + strings.Join(args, " ")
 	}
 	args = append(args, swiftPrecision(workload)...)
 	if workload.LoRARank > 0 {
@@ -89,7 +75,7 @@ func swiftArgs(plan *devicemap.Plan, placed string) (usage, note string) {
 	if optimizer := swiftOptimizers[workload.Optimizer]; optimizer != "" {
 		add("optim", optimizer)
 	}
-	return "swift sft " + strings.Join(args, " ") + " --dataset DATASET", swiftNote(plan)
+	return "swift sft " + strings.Join(args, " ") + " --dataset DATASET"
 }
 
 // swiftPrecision are the types of weights and compute. Weights in fp32 make
@@ -125,11 +111,8 @@ var swiftOptimizers = map[string]string{
 
 // swiftNote is both warnings, where there are both.
 func swiftNote(plan *devicemap.Plan) string {
-	bytes, process := otherBytes(plan, "ms-swift"), oneProcess(plan)
-	if bytes == "" || process == "" {
-		return bytes + process
-	}
-	return bytes + "; " + process
+	notes := []string{otherBytes(plan, "ms-swift"), oneProcess(plan)}
+	return strings.Join(slices.DeleteFunc(notes, func(note string) bool { return note == "" }), "; ")
 }
 
 // oneProcess warns of what ms-swift makes of a map on several GPUs where it

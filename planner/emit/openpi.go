@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
 // OpenPI's train.py takes no file: a shell script sets the environment and the
@@ -15,8 +14,8 @@ import (
 var _ = register(&Target{
 	Name: "openpi", Aliases: []string{"jax", "pi0"}, File: "openpi.sh",
 	Example: "pi0-lora --gpus 2 --gpu h200-141gb --mode train --batch 16", Golden: []string{"jax"},
-	needs: needs{runtime("jax", "OpenPI", costmodel.Messagef("plan with %v", costmodel.Set("runtime", "jax")))},
-	write: openPI, Usage: openPIUsage,
+	needs: []need{runtime("jax", "OpenPI", costmodel.Messagef("plan with %v", costmodel.Set("runtime", "jax")))},
+	Write: openPI, Usage: openPIUsage,
 })
 
 // openPI writes the script: which GPUs JAX sees, of which its mesh takes all
@@ -35,26 +34,18 @@ func openPI(to io.Writer, input *Input) error {
 		"export XLA_PYTHON_CLIENT_MEM_FRACTION=" + strconv.FormatFloat(workload.MemFraction, 'g', -1, 64),
 	}
 	if workload.Mode == costmodel.Train {
-		lines = append(lines, `exec uv run scripts/train.py "$@" `+strings.Join(trainFlags(plan), " "))
+		// The script's arguments name the config; the plan's flags follow. The batch
+		// is that of all GPUs (TrainConfig.batch_size).
+		flags := fmt.Sprintf("--fsdp-devices %d --batch-size %d", workload.ShardDegree, workload.Batch*max(1, workload.World))
+		if !workload.EMA {
+			flags += " --ema-decay None"
+		}
+		lines = append(lines, `exec uv run scripts/train.py "$@" `+flags)
 	} else {
 		lines = append(lines, `exec uv run scripts/serve_policy.py "$@"`)
 	}
 	_, err := fmt.Fprintln(to, strings.Join(lines, "\n"))
 	return err
-}
-
-// trainFlags are those that the plan was made for, over those of the config that
-// is named. Its batch is that of all GPUs (TrainConfig.batch_size).
-func trainFlags(plan *devicemap.Plan) []string {
-	workload := &plan.Workload
-	flags := []string{
-		fmt.Sprintf("--fsdp-devices %d", workload.ShardDegree),
-		fmt.Sprintf("--batch-size %d", workload.Batch*max(1, workload.World)),
-	}
-	if !workload.EMA {
-		flags = append(flags, "--ema-decay None")
-	}
-	return flags
 }
 
 // openPIUsage is how the script is run: the config says model, weights, data and what

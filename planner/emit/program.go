@@ -13,7 +13,7 @@ all buffers and messages, proved sound before they are written. Its model is rea
 again. A plan for another runtime keeps its cut and is predicted again for devmap:
 the program holds both predictions.`,
 	Example: "llama-3.2-1b --gpus 2 --mode train", Golden: []string{"pipeline"},
-	write: func(to io.Writer, input *Input) error {
+	Write: func(to io.Writer, input *Input) error {
 		if input.JSON {
 			return input.Program.WriteJSON(to)
 		}

@@ -28,22 +28,11 @@ prints each GPU's peaks beside those of the plan; exit status 4 where one is not
 within the bound that it names. It needs torch and transformers, for a device map
 accelerate, and no checkpoint.`,
 	Example: "llama-3.2-1b --gpus 2 --mode train", Run: "python3 check.py", Golden: []string{"training"},
-	write: torchCheck, Usage: func(input *Input, file string) (usage, note string) { return runCheck(input.Plan, file), "" },
+	Write: torchCheck, Usage: func(input *Input, file string) (usage, note string) { return runCheck(input.Plan, file), "" },
 })
 
 //go:embed python
 var python embed.FS
-
-// checkParts are the files that a strategy's program is made of, in order.
-func checkParts(strategy costmodel.Strategy) []string {
-	switch traits := strategy.Traits(); {
-	case traits.Staged:
-		return []string{"start", "ranks", "stages", "end"}
-	case traits.Replicated:
-		return []string{"start", "ranks", "replicas", "end"}
-	}
-	return []string{"start", "device_map", "end"}
-}
 
 // torchCheck writes the program. What it could not run as the plan counts it is
 // an error.
@@ -61,8 +50,15 @@ func torchCheck(to io.Writer, input *Input) error {
 		return err
 	}
 	text := new(strings.Builder)
-	fmt.Fprintf(text, "\"\"\"%s\"\"\"\n\n", aboutCheck(plan))
-	for _, part := range checkParts(plan.Workload.Strategy) {
+	fmt.Fprintf(text, aboutCheck, runCheck(plan, "FILE"))
+	parts := []string{"start", "device_map", "end"}
+	switch traits := plan.Workload.Strategy.Traits(); {
+	case traits.Staged:
+		parts = []string{"start", "ranks", "stages", "end"}
+	case traits.Replicated:
+		parts = []string{"start", "ranks", "replicas", "end"}
+	}
+	for _, part := range parts {
 		source, err := python.ReadFile("python/" + part + ".py")
 		if err != nil {
 			return err
@@ -95,16 +91,17 @@ func runCheck(plan *devicemap.Plan, file string) string {
 	return usage + ", or one rank of them on one GPU: python3 " + file + " --rank 0"
 }
 
-// aboutCheck is the program's own description: no word of a plan is in it, so that it
-// is safe between quotation marks.
-func aboutCheck(plan *devicemap.Plan) string {
-	return `Does PyTorch hold on every GPU what devmap predicted?
+// aboutCheck describes the program: no word of a plan is in it, so that it is safe
+// between quotation marks.
+const aboutCheck = `"""Does PyTorch hold on every GPU what devmap predicted?
 
 Builds the plan's model with random weights, runs some steps, and prints the peaks beside those of the plan.
 Exit status 0: within the bound; 4: outside; 1: it could not run.
 
-Run: ` + runCheck(plan, "FILE") + "\n"
-}
+Run: %s
+"""
+
+`
 
 // job is what the program is told of a plan.
 type job struct {
@@ -205,47 +202,6 @@ var elsewhere = []string{"baichuan", "internlm2", "internlm3", "internvl_chat", 
 // one rotation and no mask, between model.embed_tokens and lm_head.
 var checkedStages = []string{"llama", "mistral", "qwen2", "qwen3", "phi3", "gemma", "gemma2"}
 
-// uncheckable names the first reason for which the program would not run what the
-// plan counts.
-func uncheckable(plan *devicemap.Plan, config []byte) error {
-	var model modelConfig
-	if err := stdjson.Unmarshal(config, &model); err != nil {
-		return fmt.Errorf("the config of %q: %w", plan.Model.Name, err)
-	}
-	workload, traits := &plan.Workload, plan.Workload.Strategy.Traits()
-	offloaded := ""
-	for _, entry := range plan.DeviceMap {
-		if entry.Device < 0 && offloaded == "" {
-			offloaded = fmt.Sprintf("%s is on %v", entry.Key, entry.Device)
-		}
-	}
-	for _, reason := range []struct {
-		holds bool
-		text  string
-	}{
-		{model.unbuildable() != "", model.unbuildable()},
-		{workload.Runtime == costmodel.Devmap, "its engine is devmap's own, which devmap run measures: torch-check has torch and accelerate"},
-		{workload.Runtime != "accelerate" && workload.Runtime != "torch", fmt.Sprintf("its engine is %s: torch-check has torch and accelerate", workload.Runtime)},
-		{workload.Images > 0, "it has images: only token ids are made up"},
-		{workload.Quantize != "", fmt.Sprintf("quantize %s needs bitsandbytes' own loading of a checkpoint", workload.Quantize)},
-		{workload.Recompute == "selective", "which operations are recomputed is the trainer's own choice: recompute none or full"},
-		{workload.Loss != "" && workload.Loss != "eager", fmt.Sprintf("loss %s is the trainer's own: Transformers' is eager", workload.Loss)},
-		{workload.EMA, "the moving average is the trainer's own"},
-		{workload.Optimizer == "adafactor" || workload.Optimizer == "muon", fmt.Sprintf("optimizer %s is the trainer's own: torch-check has adamw, adamw-foreach, adamw-8bit, sgd and sgd-momentum", workload.Optimizer)},
-		{traits.Replicated && (workload.Mode != costmodel.Train || workload.MicroBatches > 1), fmt.Sprintf("under %s torch-check trains, without accumulating gradients", workload.Strategy)},
-		{workload.DP != 0 || workload.TP != 0 || workload.Recompute == "auto", "stages of several GPUs, and of forms of their own, are not in torch-check: plan with --dp 1 --tp 1 and one --recompute"},
-		{traits.Staged && (workload.Mode != costmodel.Train || workload.LoRARank > 0), "of a pipeline torch-check trains all weights"},
-		{len(plan.Devices) == 0, "it predicts nothing, its devices are an empty list: devmap plan writes one that does"},
-		{offloaded != "", offloaded + ": torch-check keeps all on GPUs"},
-		{traits.Staged && !slices.Contains(checkedStages, model.ModelType), fmt.Sprintf("stages of a %s are not made: those of %s are", model.ModelType, strings.Join(checkedStages, ", "))},
-	} {
-		if reason.holds {
-			return fmt.Errorf("the plan for %q: %s", plan.Model.Name, reason.text)
-		}
-	}
-	return nil
-}
-
 // modelConfig are the fields of config.json that say which code of Transformers a
 // model is.
 type modelConfig struct {
@@ -254,22 +210,67 @@ type modelConfig struct {
 	Quantization  stdjson.RawMessage `json:"quantization_config"`
 }
 
+// reason says why the program would not run what the plan counts, if it holds.
+type reason struct {
+	holds bool
+	text  string
+}
+
+// uncheckable is the first reason that holds.
+func uncheckable(plan *devicemap.Plan, config []byte) error {
+	var model modelConfig
+	if err := stdjson.Unmarshal(config, &model); err != nil {
+		return fmt.Errorf("the config of %q: %w", plan.Model.Name, err)
+	}
+	for _, reason := range slices.Concat(unbuildable(&model), unfit(&plan.Workload), unspread(plan, model.ModelType)) {
+		if reason.holds {
+			return fmt.Errorf("the plan for %q: %s", plan.Model.Name, reason.text)
+		}
+	}
+	return nil
+}
+
 // unbuildable says why Transformers does not build the model from its config.
-func (model *modelConfig) unbuildable() string {
-	class := ""
-	if len(model.Architectures) > 0 {
-		class = model.Architectures[0]
-	}
+func unbuildable(model *modelConfig) []reason {
+	class := strings.Join(model.Architectures[:min(1, len(model.Architectures))], "")
 	causal := class == "" || strings.HasSuffix(class, "ForCausalLM") || strings.HasSuffix(class, "LMHeadModel")
-	switch {
-	case model.ModelType == "":
-		return "its config.json names no model_type: only Transformers' models are built"
-	case slices.Contains(elsewhere, model.ModelType):
-		return fmt.Sprintf("Transformers has no model_type %q: its repository brings the code", model.ModelType)
-	case !causal:
-		return fmt.Sprintf("%s is no causal language model: only token ids are made up", class)
-	case len(model.Quantization) > 0 && string(model.Quantization) != "null":
-		return "its weights are stored quantised, which no random values are: plan the unquantised model"
+	return []reason{
+		{model.ModelType == "", "its config.json names no model_type: only Transformers' models are built"},
+		{slices.Contains(elsewhere, model.ModelType), fmt.Sprintf("Transformers has no model_type %q: its repository brings the code", model.ModelType)},
+		{!causal, fmt.Sprintf("%s is no causal language model: only token ids are made up", class)},
+		{len(model.Quantization) > 0 && string(model.Quantization) != "null", "its weights are stored quantised, which no random values are: plan the unquantised model"},
 	}
-	return ""
+}
+
+// unfit says what of the workload the program does not do.
+func unfit(workload *costmodel.Workload) []reason {
+	return []reason{
+		{workload.Runtime == costmodel.Devmap, "its engine is devmap's own, which devmap run measures: torch-check has torch and accelerate"},
+		{workload.Runtime != "accelerate" && workload.Runtime != "torch", fmt.Sprintf("its engine is %s: torch-check has torch and accelerate", workload.Runtime)},
+		{workload.Images > 0, "it has images: only token ids are made up"},
+		{workload.Quantize != "", fmt.Sprintf("quantize %s needs bitsandbytes' own loading of a checkpoint", workload.Quantize)},
+		{workload.Recompute == "selective", "which operations are recomputed is the trainer's own choice: recompute none or full"},
+		{workload.Loss != "" && workload.Loss != "eager", fmt.Sprintf("loss %s is the trainer's own: Transformers' is eager", workload.Loss)},
+		{workload.EMA, "the moving average is the trainer's own"},
+		{workload.Optimizer == "adafactor" || workload.Optimizer == "muon", fmt.Sprintf("optimizer %s is the trainer's own: torch-check has adamw, adamw-foreach, adamw-8bit, sgd and sgd-momentum", workload.Optimizer)},
+	}
+}
+
+// unspread says which ways to spread the model the program does not have.
+func unspread(plan *devicemap.Plan, family string) []reason {
+	workload, traits := &plan.Workload, plan.Workload.Strategy.Traits()
+	offloaded := ""
+	for _, entry := range plan.DeviceMap {
+		if entry.Device < 0 && offloaded == "" {
+			offloaded = fmt.Sprintf("%s is on %v", entry.Key, entry.Device)
+		}
+	}
+	return []reason{
+		{traits.Replicated && (workload.Mode != costmodel.Train || workload.MicroBatches > 1), fmt.Sprintf("under %s torch-check trains, without accumulating gradients", workload.Strategy)},
+		{workload.DP != 0 || workload.TP != 0 || workload.Recompute == "auto", "stages of several GPUs, and of forms of their own, are not in torch-check: plan with --dp 1 --tp 1 and one --recompute"},
+		{traits.Staged && (workload.Mode != costmodel.Train || workload.LoRARank > 0), "of a pipeline torch-check trains all weights"},
+		{len(plan.Devices) == 0, "it predicts nothing, its devices are an empty list: devmap plan writes one that does"},
+		{offloaded != "", offloaded + ": torch-check keeps all on GPUs"},
+		{traits.Staged && !slices.Contains(checkedStages, family), fmt.Sprintf("stages of a %s are not made: those of %s are", family, strings.Join(checkedStages, ", "))},
+	}
 }

@@ -13,7 +13,7 @@ import (
 var _ = register(&Target{
 	Name: "torch-schedule", Aliases: []string{"torch", "csv"}, File: "schedule.csv",
 	Example: "llama-3.2-1b --gpus 2 --mode train --strategy pipeline --batch 2 --micro-batches 2", Golden: []string{"pipeline"},
-	needs: needs{stages, training("torch's loader wants a backward of every forward")}, write: torchSchedule, Usage: torchRuntime,
+	needs: []need{stages, training("torch's loader wants a backward of every forward")}, Write: torchSchedule, Usage: torchRuntime,
 })
 
 // torchSchedule is what each rank of a pipeline runs, in torch's compute-only form:

@@ -12,7 +12,7 @@ import (
 var _ = register(&Target{
 	Name: "xdit", File: "xdit.args",
 	Example: "flux --gpus 2", Golden: []string{"pipefusion"},
-	needs: needs{diffusion}, write: xditFlags, Usage: xditUsage,
+	needs: []need{diffusion}, Write: xditFlags, Usage: xditUsage,
 })
 
 // xditFlags are the arguments of xDiT's own programs, on one line.
@@ -51,10 +51,8 @@ func xditFlags(to io.Writer, input *Input) error {
 		flags = append(flags, "--enable_slicing")
 	}
 	switch asked.Offload {
-	case "model":
-		flags = append(flags, "--enable_model_cpu_offload")
-	case "sequential":
-		flags = append(flags, "--enable_sequential_cpu_offload")
+	case "model", "sequential":
+		flags = append(flags, "--enable_"+asked.Offload+"_cpu_offload")
 	case "group":
 		return &refusal{costmodel.Messagef("the plan for %q offloads groups of blocks, for which xDiT has no flag: emit --for diffusers writes the call", input.Plan.Model.Name)}
 	}
