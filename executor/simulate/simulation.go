@@ -2,22 +2,22 @@ package simulate
 
 import "github.com/devmap-dev/devmap/executor/program"
 
-// player plays a program by events. Every lane shows its next instruction; one
-// whose predecessors have all been played has a start, and waits in a queue by
-// that time, from which the earliest is played. An instruction ends no earlier
+// simulation runs a program by events. Every lane shows its next instruction; one
+// whose predecessors have all been simulated has a start, and waits in a queue by
+// that time, from which the earliest is simulated. An instruction ends no earlier
 // than it starts, so those that it makes ready start no earlier than it: they are
-// played in order of time, and before what waits for them at the same moment.
+// simulated in order of time, and before what waits for them at the same moment.
 //
 // A lane whose next instruction lacks a predecessor is parked there and looked at
-// again when that one has been played, from the predecessor on that it lacked:
+// again when that one has been simulated, from the predecessor on that it lacked:
 // every edge is looked at once, or twice where it was waited for.
-type player struct {
+type simulation struct {
 	prog *program.Program
 	lanes
 	messages
-	start, end []int64 // start is -1 until the instruction is played
+	start, end []int64 // start is -1 until the instruction is simulated
 	cause      []int32 // whose end let it start, or None
-	order      []int32 // the instructions as they were played
+	order      []int32 // the instructions as they were simulated
 
 	shown  []shown // by lane
 	parked []int32 // by instruction: the first lane that waits for it, and 1 more
@@ -38,127 +38,127 @@ type shown struct {
 // ready is shown.stage where nothing is lacking.
 const ready = int32(-1)
 
-func newPlayer(prog *program.Program) *player {
+func newSimulation(prog *program.Program) *simulation {
 	count := len(prog.Instrs)
 	times := make([]int64, 2*count)
-	played := &player{
+	sim := &simulation{
 		prog: prog, lanes: newLanes(prog), messages: newMessages(prog),
 		start: times[:count], end: times[count:],
 		cause: make([]int32, count), parked: make([]int32, count), order: make([]int32, 0, count),
 	}
-	for i := range played.start {
-		played.start[i] = -1
+	for i := range sim.start {
+		sim.start[i] = -1
 	}
-	played.shown = make([]shown, len(played.head))
-	return played
+	sim.shown = make([]shown, len(sim.head))
+	return sim
 }
 
-func (played *player) run() {
-	for lane := range played.head {
-		played.shown[lane].cause = program.None
-		played.look(int32(lane))
+func (sim *simulation) run() {
+	for lane := range sim.head {
+		sim.shown[lane].cause = program.None
+		sim.look(int32(lane))
 	}
-	for len(played.queue) > 0 {
-		next := played.queue.pop()
-		if played.waits(next) {
+	for len(sim.queue) > 0 {
+		next := sim.queue.pop()
+		if sim.waits(next) {
 			continue
 		}
-		i := played.head[next.lane]
-		partner := played.partner(i)
-		played.play(next.lane, i, next.time)
+		i := sim.head[next.lane]
+		partner := sim.partner(i)
+		sim.execute(next.lane, i, next.time)
 		if partner == program.None {
-			played.after(next.lane, i)
+			sim.after(next.lane, i)
 			continue
 		}
 		// One event: both start now, and the message is there after its latency.
-		other := played.of(&played.prog.Instrs[partner])
-		played.play(other, partner, next.time)
-		played.after(next.lane, i)
-		played.after(other, partner)
+		other := sim.of(&sim.prog.Instrs[partner])
+		sim.execute(other, partner, next.time)
+		sim.after(next.lane, i)
+		sim.after(other, partner)
 	}
 }
 
-// play gives a lane's next instruction its time.
-func (played *player) play(lane, i int32, time int64) {
-	instr, own := &played.prog.Instrs[i], &played.shown[lane]
-	played.start[i], played.cause[i] = time, own.cause
-	played.end[i] = time + ticks(played.prog, instr)
-	if instr.Op == program.Recv && met(played.prog, instr) {
-		send := &played.prog.Instrs[played.partner(i)]
-		played.end[i] += ticks(played.prog, send) + played.prog.Channels[instr.Channel].Latency
+// execute gives a lane's next instruction its time.
+func (sim *simulation) execute(lane, i int32, time int64) {
+	instr, own := &sim.prog.Instrs[i], &sim.shown[lane]
+	sim.start[i], sim.cause[i] = time, own.cause
+	sim.end[i] = time + ticks(sim.prog, instr)
+	if instr.Op == program.Recv && met(sim.prog, instr) {
+		send := &sim.prog.Instrs[sim.partner(i)]
+		sim.end[i] += ticks(sim.prog, send) + sim.prog.Channels[instr.Channel].Latency
 	}
-	played.order = append(played.order, i)
-	*own = shown{time: played.end[i], cause: i}
-	played.head[lane] = played.next[i]
+	sim.order = append(sim.order, i)
+	*own = shown{time: sim.end[i], cause: i}
+	sim.head[lane] = sim.next[i]
 }
 
 // after looks at the lanes that an instruction held up: its own and those that
 // are parked at it.
-func (played *player) after(lane, i int32) {
-	played.look(lane)
-	for at := played.parked[i]; at != 0; {
-		following := played.shown[at-1].parking
-		played.look(at - 1)
+func (sim *simulation) after(lane, i int32) {
+	sim.look(lane)
+	for at := sim.parked[i]; at != 0; {
+		following := sim.shown[at-1].parking
+		sim.look(at - 1)
 		at = following
 	}
 }
 
-// look goes on with what a lane's next instruction waits for, and queues it
+// look continues with what a lane's next instruction waits for, and queues it
 // where that is all there.
-func (played *player) look(lane int32) {
-	i, own := played.head[lane], &played.shown[lane]
+func (sim *simulation) look(lane int32) {
+	i, own := sim.head[lane], &sim.shown[lane]
 	if i == program.None {
 		return
 	}
-	instr := &played.prog.Instrs[i]
+	instr := &sim.prog.Instrs[i]
 	waits := instr.EndWait - instr.FirstWait
 	for ; own.stage < waits; own.stage++ {
-		if !played.past(lane, played.prog.Waits[instr.FirstWait+own.stage].Instr, 0) {
+		if !sim.past(lane, sim.prog.Waits[instr.FirstWait+own.stage].Instr, 0) {
 			return
 		}
 	}
-	if other, later, needed := played.message(instr); needed && !played.past(lane, other, later) {
+	if other, later, needed := sim.message(instr); needed && !sim.past(lane, other, later) {
 		return
 	}
 	own.stage = ready
-	if !met(played.prog, instr) {
-		played.queue.push(event{own.time, lane})
+	if !met(sim.prog, instr) {
+		sim.queue.push(event{own.time, lane})
 		return
 	}
-	played.meet(lane, i)
+	sim.meet(lane, i)
 }
 
 // past goes past a predecessor, after whose end so much time has to go by, or
 // parks the lane at it.
-func (played *player) past(lane, other int32, later int64) bool {
-	own := &played.shown[lane]
-	if other < 0 || int(other) >= len(played.start) {
+func (sim *simulation) past(lane, other int32, later int64) bool {
+	own := &sim.shown[lane]
+	if other < 0 || int(other) >= len(sim.start) {
 		own.lacks = program.None
 		return false
 	}
-	if played.start[other] < 0 {
-		own.lacks, own.parking, played.parked[other] = other, played.parked[other], lane+1
+	if sim.start[other] < 0 {
+		own.lacks, own.parking, sim.parked[other] = other, sim.parked[other], lane+1
 		return false
 	}
-	if end := played.end[other] + later; end > own.time || own.cause == program.None {
+	if end := sim.end[other] + later; end > own.time || own.cause == program.None {
 		own.time, own.cause = end, other
 	}
 	return true
 }
 
-// message is what an instruction of a channel with slots waits for besides: a
+// message is what an instruction of a channel with slots also waits for: a
 // recv for the send and the message's latency, a send for the slot to be free.
-func (played *player) message(instr *program.Instr) (other int32, later int64, needed bool) {
+func (sim *simulation) message(instr *program.Instr) (other int32, later int64, needed bool) {
 	if instr.Channel < 0 {
 		return program.None, 0, false
 	}
-	channel := &played.prog.Channels[instr.Channel]
+	channel := &sim.prog.Channels[instr.Channel]
 	switch {
 	case channel.Slots == 0:
 	case instr.Op == program.Recv:
-		return played.in(played.send, instr.Channel, instr.Sequence), channel.Latency, true
+		return sim.in(sim.send, instr.Channel, instr.Sequence), channel.Latency, true
 	case instr.Op == program.Send && instr.Sequence >= channel.Slots:
-		return played.in(played.free, instr.Channel, instr.Sequence-channel.Slots), 0, true
+		return sim.in(sim.free, instr.Channel, instr.Sequence-channel.Slots), 0, true
 	}
 	return program.None, 0, false
 }
@@ -169,35 +169,35 @@ func met(prog *program.Program, instr *program.Instr) bool {
 }
 
 // partner is the other end of a message without slots, or None.
-func (played *player) partner(i int32) int32 {
-	instr := &played.prog.Instrs[i]
+func (sim *simulation) partner(i int32) int32 {
+	instr := &sim.prog.Instrs[i]
 	switch {
-	case !met(played.prog, instr):
+	case !met(sim.prog, instr):
 		return program.None
 	case instr.Op == program.Send:
-		return played.in(played.recv, instr.Channel, instr.Sequence)
+		return sim.in(sim.recv, instr.Channel, instr.Sequence)
 	}
-	return played.in(played.send, instr.Channel, instr.Sequence)
+	return sim.in(sim.send, instr.Channel, instr.Sequence)
 }
 
 // meet queues the two ends of a message without slots once both are ready, to
 // start when the later one is.
-func (played *player) meet(lane, i int32) {
-	partner := played.partner(i)
-	own := &played.shown[lane]
+func (sim *simulation) meet(lane, i int32) {
+	partner := sim.partner(i)
+	own := &sim.shown[lane]
 	own.lacks = partner
-	if partner == program.None || played.partner(partner) != i {
+	if partner == program.None || sim.partner(partner) != i {
 		return
 	}
-	other := played.of(&played.prog.Instrs[partner])
-	if played.head[other] != partner || played.shown[other].stage != ready {
+	other := sim.of(&sim.prog.Instrs[partner])
+	if sim.head[other] != partner || sim.shown[other].stage != ready {
 		return
 	}
-	last := &played.shown[other]
+	last := &sim.shown[other]
 	if last.time > own.time {
 		own.time, own.cause = last.time, last.cause
 	} else {
 		last.time, last.cause = own.time, own.cause
 	}
-	played.queue.push(event{own.time, lane})
+	sim.queue.push(event{own.time, lane})
 }
