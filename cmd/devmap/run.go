@@ -156,8 +156,8 @@ func (turn *turn) carryOut(cmd *cobra.Command) (*report.Report, error) {
 }
 
 // foretold is what the plan says of the turn.
-func (turn *turn) foretold() *report.Foretold {
-	foretold := &report.Foretold{
+func (turn *turn) foretold() *report.Prediction {
+	foretold := &report.Prediction{
 		Plan: turn.file, Devices: turn.job.devices, GPUs: turn.job.gpus, Imbalance: turn.job.imbalance, StepSeconds: turn.job.seconds, Woken: turn.woken(),
 	}
 	if turn.of > 1 {

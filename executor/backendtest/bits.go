@@ -31,13 +31,13 @@ func Workloads() map[string]costmodel.Workload {
 	generate, load := infer, infer
 	generate.NewTokens = 3
 	load.Mode = costmodel.Load
-	ways := map[string]costmodel.Workload{"train": train, "recompute": full, "mixed": mixed, "fp32": single, "infer": infer, "generate": generate, "load": load}
+	workloads := map[string]costmodel.Workload{"train": train, "recompute": full, "mixed": mixed, "fp32": single, "infer": infer, "generate": generate, "load": load}
 	for _, way := range []string{"infer", "generate"} {
-		brain := ways[way]
+		brain := workloads[way]
 		brain.Precision = costmodel.BF16True
-		ways[way+" bf16"] = brain
+		workloads[way+" bf16"] = brain
 	}
-	return ways
+	return workloads
 }
 
 // Schedules are those of a pipeline; "" stands for a device map.
@@ -72,8 +72,8 @@ func (cut Cut) Job(graph *modelgraph.Graph, workload costmodel.Workload) (*execu
 // ways, which seed draws: losses, generated tokens, logits, hidden states,
 // gradients, and everything that the optimizer left must be the same to the
 // bit, with recompute and without, and in every arena what was planned must
-// have been touched to the last byte. Folder is where it may write. All that
-// differs is told, each by how it is run again.
+// have been touched to the last byte. Folder is where it may write. All
+// differences are reported, each with how it is run again.
 func Bits(backend executor.Backend, folder string, cuts int, seed uint64) error {
 	random := rand.New(rand.NewPCG(seed, 12))
 	var all []error
@@ -82,9 +82,9 @@ func Bits(backend executor.Backend, folder string, cuts int, seed uint64) error 
 		if err != nil {
 			return err
 		}
-		ways := Workloads()
-		for _, way := range slices.Sorted(maps.Keys(ways)) {
-			workload := ways[way]
+		workloads := Workloads()
+		for _, way := range slices.Sorted(maps.Keys(workloads)) {
+			workload := workloads[way]
 			if workload.Mode == costmodel.Load || Forwards(family) && (workload.Mode == costmodel.Train || workload.NewTokens > 0) {
 				continue
 			}

@@ -58,7 +58,7 @@ func Job(graph *modelgraph.Graph, workload costmodel.Workload, devices int, plac
 }
 
 // Runs cuts the units into runs that go round the devices: of equal length, or
-// with borders drawn.
+// with random borders.
 func Runs(devices, runs int, random *rand.Rand) Place {
 	return func(graph *modelgraph.Graph, _ *costmodel.Table) devicemap.Map {
 		units := len(graph.Units)
@@ -85,7 +85,7 @@ func Runs(devices, runs int, random *rand.Rand) Place {
 	}
 }
 
-// Anywhere draws a device map of which runs are on any devices; units with a
+// Anywhere is a random device map whose runs are on any devices; units with a
 // tied weight are on one.
 func Anywhere(devices int, random *rand.Rand) Place {
 	return func(graph *modelgraph.Graph, table *costmodel.Table) devicemap.Map {

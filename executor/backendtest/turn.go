@@ -48,7 +48,7 @@ func Forms(families ...string) (map[string]*executor.Job, error) {
 	return jobs, errors.Join(all...)
 }
 
-// InTurn carries a step out with one hand, as what a backend's arenas are held to:
+// InTurn runs a step sequentially, as the reference for a backend's arenas:
 // an instruction at a time, whichever can run, a message by its bytes. It shares
 // nothing with a backend but makes, which is what an instruction that computes does
 // to its device's arena. Loads, zeroes and unloads do nothing.

@@ -58,7 +58,7 @@ func (compiler *compiler) arenas() {
 			if compiler.mode() != costmodel.Load {
 				layout.slots()
 				layout.stream()
-				layout.kept()
+				layout.activations()
 			}
 		}
 		compiler.out.Devices = append(compiler.out.Devices, program.Device{ID: device.index, Arena: layout.top, Budget: on.Budget()})
@@ -109,13 +109,13 @@ func (layout *layout) copied(index int) {
 		if layout.units[tie.Owner].device == layout.device.index || layout.device.copies[number] != nil {
 			continue
 		}
-		held := &weightCopy{use: index, master: program.None, state: program.None}
-		held.weights = layout.put(tie.Weights, program.Weight, "%s.weights", tie.name)
+		copied := &weightCopy{use: index, master: program.None, state: program.None}
+		copied.weights = layout.put(tie.Weights, program.Weight, "%s.weights", tie.name)
 		if layout.trains() {
-			held.master = layout.put(tie.Master, program.Master, "%s.master", tie.name)
-			held.state = layout.put(tie.State, program.State, "%s.state", tie.name)
+			copied.master = layout.put(tie.Master, program.Master, "%s.master", tie.name)
+			copied.state = layout.put(tie.State, program.State, "%s.state", tie.name)
 		}
-		layout.device.copies[number] = held
+		layout.device.copies[number] = copied
 	}
 }
 

@@ -114,8 +114,8 @@ func (emitter *emitter) weights(routine *routine) {
 	}
 	emitter.read(unit.weights)
 	for _, number := range unit.ties {
-		if held := emitter.device.copies[number]; held != nil {
-			emitter.read(held.weights)
+		if copied := emitter.device.copies[number]; copied != nil {
+			emitter.read(copied.weights)
 		} else {
 			emitter.read(emitter.units[emitter.compiler.ties[number].Owner].weights)
 		}

@@ -45,7 +45,7 @@ func (infer inference) runStage(stage *stage, microBatch int32, round int) {
 			infer.free(from, sequence)
 		}
 	}
-	infer.handOn(stage, microBatch, round)
+	infer.deliver(stage, microBatch, round)
 }
 
 // turn is which round of a channel's messages a round of the program takes:
@@ -68,8 +68,8 @@ func (infer inference) pass(routine *routine, microBatch int32, round int) {
 	infer.write(routine.decode)
 }
 
-// opens is what the model's first unit takes besides: ids that were generated on
-// its own device, and under a device map its turn.
+// opens is what the model's first unit also takes: ids that were generated on
+// its own device, and under a device map the end of the round before.
 func (infer inference) opens(stage *stage, microBatch int32, round int) {
 	if !stage.first {
 		return
@@ -112,8 +112,8 @@ func (infer inference) idsOf(microBatch int32) int32 {
 	return infer.device.ids[microBatch]
 }
 
-// handOn sends what the stage made, or hands the result to the caller.
-func (infer inference) handOn(stage *stage, microBatch int32, round int) {
+// deliver sends what the stage made, or hands the result to the caller.
+func (infer inference) deliver(stage *stage, microBatch int32, round int) {
 	to := stage.actOut
 	if round > 0 {
 		to = stage.tokOut

@@ -4,8 +4,8 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/recipe"
 )
 
-// kernels gives every routine the lines of its units' code. Units that are alike
-// share one code, and so one text.
+// kernels gives every routine the lines of its units' code. Equal units share
+// one code, and so one text.
 func (compiler *compiler) kernels(model *recipe.Model) {
 	if len(compiler.out.Routines) == 0 {
 		return

@@ -67,9 +67,9 @@ func (emitter *emitter) load(device *device) (loaded []int32) {
 			take(program.Load, unit.weights, unit.master)
 			take(program.Zero, unit.state)
 			for _, number := range unit.ties {
-				if held := device.copies[number]; held != nil && held.use == index {
-					take(program.Load, held.weights, held.master)
-					take(program.Zero, held.state)
+				if copied := device.copies[number]; copied != nil && copied.use == index {
+					take(program.Load, copied.weights, copied.master)
+					take(program.Zero, copied.state)
 				}
 			}
 			take(program.Zero, unit.cache)

@@ -55,7 +55,7 @@ func (compiler *compiler) rankOfStages() []int {
 
 // follow notes the order of each stage's micro-batches, and the most whose
 // forward has run and whose backward has not. Every action must be there once,
-// and a backward behind its forward.
+// and a backward after its forward.
 func (compiler *compiler) follow(device *device) error {
 	progress := make([]progress, len(device.stages))
 	for chunk := range progress {

@@ -14,7 +14,7 @@ import (
 // drawOrders draws an order of all actions in which each comes behind what it
 // needs, and deals it out to the ranks: stages may take micro-batches in other
 // orders than those before them.
-func drawOrders(rng *rand.Rand, compiler *compiler) [][]order.Action {
+func randomOrders(rng *rand.Rand, compiler *compiler) [][]order.Action {
 	out := make([][]order.Action, len(compiler.ranks))
 	ranks := compiler.rankOfStages()
 	type step struct {
@@ -49,9 +49,9 @@ func drawOrders(rng *rand.Rand, compiler *compiler) [][]order.Action {
 	return out
 }
 
-func (drawn *drawn) ordered(orders [][]order.Action) (*program.Program, error) {
-	return slotted(true, &drawn.table.Workload, func(slots int) (*program.Program, error) {
-		compiler, err := newCompiler(drawn.graph, drawn.table, drawn.topology, drawn.placement)
+func (plan *randomPlan) ordered(orders [][]order.Action) (*program.Program, error) {
+	return slotted(true, &plan.table.Workload, func(slots int) (*program.Program, error) {
+		compiler, err := newCompiler(plan.graph, plan.table, plan.topology, plan.placement)
 		if err != nil {
 			return nil, err
 		}
@@ -61,23 +61,23 @@ func (drawn *drawn) ordered(orders [][]order.Action) (*program.Program, error) {
 }
 
 // TestOrders: whatever the order in which the stages take their micro-batches,
-// there is a sound program, with more slots where messages are taken in another
+// there is a valid program, with more slots where messages are taken in another
 // order or later than they come.
 func TestOrders(t *testing.T) {
 	more := 0
 	for seed := range uint64(1500) {
 		rng := rand.New(rand.NewPCG(seed, 4))
-		drawn := draw(rng)
-		if drawn.table.Workload.Strategy != costmodel.Pipeline || drawn.table.Workload.Mode == costmodel.Load {
+		plan := newRandomPlan(rng)
+		if plan.table.Workload.Strategy != costmodel.Pipeline || plan.table.Workload.Mode == costmodel.Load {
 			continue
 		}
-		compiler, err := newCompiler(drawn.graph, drawn.table, drawn.topology, drawn.placement)
+		compiler, err := newCompiler(plan.graph, plan.table, plan.topology, plan.placement)
 		if err != nil {
 			t.Fatal(err)
 		}
-		out, err := drawn.ordered(drawOrders(rng, compiler))
+		out, err := plan.ordered(randomOrders(rng, compiler))
 		if err != nil {
-			t.Fatalf("seed %d, %+v on %v: %v", seed, drawn.table.Workload, drawn.placement, err)
+			t.Fatalf("seed %d, %+v on %v: %v", seed, plan.table.Workload, plan.placement, err)
 		}
 		for index := range out.Channels {
 			if out.Channels[index].Slots > 2 {
@@ -94,14 +94,14 @@ func TestOrders(t *testing.T) {
 // TestBrokenOrders: what an order lacks is named, and stages that wait for each
 // other are its own fault.
 func TestBrokenOrders(t *testing.T) {
-	drawn := draw(rand.New(rand.NewPCG(12, 4)))
-	work := &drawn.table.Workload
+	plan := newRandomPlan(rand.New(rand.NewPCG(12, 4)))
+	work := &plan.table.Workload
 	work.Mode, work.Strategy, work.Schedule, work.MicroBatches, work.Batch, work.NewTokens = costmodel.Infer, costmodel.Pipeline, costmodel.GPipe, 2, 2, 0
-	drawn.topology.Devices = append(drawn.topology.Devices, drawn.topology.Devices[0])
-	for unit := range drawn.placement {
-		drawn.placement[unit] = 0
+	plan.topology.Devices = append(plan.topology.Devices, plan.topology.Devices[0])
+	for unit := range plan.placement {
+		plan.placement[unit] = 0
 	}
-	drawn.placement[len(drawn.placement)-1] = 1
+	plan.placement[len(plan.placement)-1] = 1
 	forward := func(microBatch int64) order.Action { return order.Action{MicroBatch: microBatch} }
 	whole := []order.Action{forward(0), forward(1)}
 	for name, test := range map[string]struct {
@@ -115,7 +115,7 @@ func TestBrokenOrders(t *testing.T) {
 		"a backward": {[][]order.Action{whole, {forward(0), {Backward: true}, forward(1)}}, "the backward of micro-batch 0"},
 		"no chunk":   {[][]order.Action{whole, {forward(0), {Chunk: 1}}}, "chunk 1"},
 	} {
-		if _, err := drawn.ordered(test.orders); !errors.Is(err, ErrOrder) || !strings.Contains(err.Error(), test.want) {
+		if _, err := plan.ordered(test.orders); !errors.Is(err, ErrOrder) || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v, want %q", name, err, test.want)
 		}
 	}

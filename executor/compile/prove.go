@@ -9,7 +9,7 @@ import (
 	"github.com/devmap-dev/devmap/executor/program"
 )
 
-// ErrOrder is an order of actions that was given and has no sound program: its
+// ErrOrder is an order of actions that was given and has no valid program: its
 // stages wait for each other, or it is not of these stages.
 var ErrOrder = errors.New("the order of actions has no sound program")
 
@@ -35,7 +35,7 @@ func slotted(given bool, workload *costmodel.Workload, compiled func(slots int) 
 	}
 }
 
-// deadlocks reports instructions that wait for each other in a circle.
+// deadlocks reports instructions that wait for each other in a cycle.
 func deadlocks(report *program.Report) bool {
 	return slices.ContainsFunc(report.Faults, func(fault program.Fault) bool { return fault.Rule == "V6" })
 }

@@ -28,7 +28,7 @@ func (compiler *compiler) stage(graph *modelgraph.Graph) error {
 			}
 		}
 		if stage.End > last {
-			makes, token = 0, 0 // nobody takes the stream any more
+			makes, token = 0, 0 // nothing takes the stream any more
 		}
 		stage.makes, stage.makesToken = makes, token
 		compiler.routines(graph, stage)

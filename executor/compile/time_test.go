@@ -16,62 +16,62 @@ import (
 func TestStep(t *testing.T) {
 	for seed := range uint64(3000) {
 		rng := rand.New(rand.NewPCG(seed, 3))
-		drawn := draw(rng)
+		plan := newRandomPlan(rng)
 		if rng.IntN(3) == 0 {
-			drawn.surround(rng)
+			plan.surround(rng)
 		}
-		if drawn.table.Workload.Mode == costmodel.Load {
+		if plan.table.Workload.Mode == costmodel.Load {
 			continue
 		}
-		for index := range drawn.table.Units {
-			unit := &drawn.table.Units[index]
+		for index := range plan.table.Units {
+			unit := &plan.table.Units[index]
 			unit.Work.Output = unit.Regions.Output
 		}
-		out := drawn.compile(t)
+		out := plan.compile(t)
 		result, err := simulate.Run(out)
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := steptime.TicksOf(drawn.table, drawn.topology).Step(places(drawn.placement))
+		want := steptime.TicksOf(plan.table, plan.topology).Step(places(plan.placement))
 		if result.Makespan != want {
-			t.Errorf("seed %d: %d ticks simulated, %d planned\n%+v on %v", seed, result.Makespan, want, drawn.table.Workload, drawn.placement)
+			t.Errorf("seed %d: %d ticks simulated, %d planned\n%+v on %v", seed, result.Makespan, want, plan.table.Workload, plan.placement)
 		}
 	}
 }
 
-// surround puts units that pass before the first and behind the last, on devices
+// surround puts units that pass before the first and after the last, on devices
 // that messages reach late.
-func (drawn *drawn) surround(rng *rand.Rand) {
+func (plan *randomPlan) surround(rng *rand.Rand) {
 	passing := func(name string) {
-		drawn.table.Units = append(drawn.table.Units, costmodel.Unit{Name: name, Regions: costmodel.Regions{Passes: true}})
-		drawn.placement = append(drawn.placement, devicemap.Device(rng.IntN(len(drawn.topology.Devices))))
+		plan.table.Units = append(plan.table.Units, costmodel.Unit{Name: name, Regions: costmodel.Regions{Passes: true}})
+		plan.placement = append(plan.placement, devicemap.Device(rng.IntN(len(plan.topology.Devices))))
 	}
-	units, placement, before := drawn.table.Units, drawn.placement, 1+rng.IntN(2)
-	drawn.table.Units, drawn.placement = nil, nil
+	units, placement, before := plan.table.Units, plan.placement, 1+rng.IntN(2)
+	plan.table.Units, plan.placement = nil, nil
 	for index := range before {
 		passing(fmt.Sprintf("before.%d", index))
 	}
-	drawn.table.Units, drawn.placement = append(drawn.table.Units, units...), append(drawn.placement, placement...)
-	for index := before; index < len(drawn.table.Units); index++ {
-		for tie := range drawn.table.Units[index].Regions.Tied {
-			drawn.table.Units[index].Regions.Tied[tie].Owner += before
+	plan.table.Units, plan.placement = append(plan.table.Units, units...), append(plan.placement, placement...)
+	for index := before; index < len(plan.table.Units); index++ {
+		for tie := range plan.table.Units[index].Regions.Tied {
+			plan.table.Units[index].Regions.Tied[tie].Owner += before
 		}
 	}
 	passing("behind")
-	if drawn.table.Workload.Strategy != costmodel.DeviceMap { // one run a device
+	if plan.table.Workload.Strategy != costmodel.DeviceMap { // one run a device
 		for index := range before {
-			drawn.placement[index] = placement[0]
+			plan.placement[index] = placement[0]
 		}
-		drawn.placement[len(drawn.placement)-1] = placement[len(placement)-1]
+		plan.placement[len(plan.placement)-1] = placement[len(placement)-1]
 	}
-	drawn.graph.Units = nil
-	for index := range drawn.table.Units {
-		drawn.graph.Units = append(drawn.graph.Units, modelgraph.Unit{Name: drawn.table.Units[index].Name, First: index, End: index + 1})
+	plan.graph.Units = nil
+	for index := range plan.table.Units {
+		plan.graph.Units = append(plan.graph.Units, modelgraph.Unit{Name: plan.table.Units[index].Name, First: index, End: index + 1})
 	}
-	for from := range drawn.topology.Devices {
-		for to := range drawn.topology.Devices {
+	for from := range plan.topology.Devices {
+		for to := range plan.topology.Devices {
 			if from != to {
-				drawn.topology.Links = append(drawn.topology.Links, costmodel.Link{From: from, To: to, BytesPerSecond: 1e9, LatencySeconds: float64(rng.IntN(3)) / 1e6})
+				plan.topology.Links = append(plan.topology.Links, costmodel.Link{From: from, To: to, BytesPerSecond: 1e9, LatencySeconds: float64(rng.IntN(3)) / 1e6})
 			}
 		}
 	}

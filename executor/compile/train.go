@@ -4,8 +4,8 @@ import "github.com/devmap-dev/devmap/executor/program"
 
 // rings says which set of saved activations each micro-batch in flight has.
 type rings struct {
-	free [][]bool // by chunk
-	held [][]int  // by chunk and micro-batch
+	free  [][]bool // by chunk
+	taken [][]int  // by chunk and micro-batch
 }
 
 func newRings(device *device) *rings {
@@ -15,7 +15,7 @@ func newRings(device *device) *rings {
 		for slot := range stage.depth {
 			out.free[stage.chunk][slot] = true
 		}
-		out.held = append(out.held, make([]int, len(stage.forwards)))
+		out.taken = append(out.taken, make([]int, len(stage.forwards)))
 	}
 	return out
 }
@@ -24,7 +24,7 @@ func newRings(device *device) *rings {
 func (rings *rings) take(stage *stage, microBatch int32) int {
 	for slot, free := range rings.free[stage.chunk] {
 		if free {
-			rings.free[stage.chunk][slot], rings.held[stage.chunk][microBatch] = false, slot
+			rings.free[stage.chunk][slot], rings.taken[stage.chunk][microBatch] = false, slot
 			return slot
 		}
 	}
@@ -32,7 +32,7 @@ func (rings *rings) take(stage *stage, microBatch int32) int {
 }
 
 func (rings *rings) give(stage *stage, microBatch int32) int {
-	slot := rings.held[stage.chunk][microBatch]
+	slot := rings.taken[stage.chunk][microBatch]
 	rings.free[stage.chunk][slot] = true
 	return slot
 }
@@ -69,7 +69,7 @@ func (train training) forward(stage *stage, microBatch int32, slot int) {
 	}
 }
 
-// result is what a forward in training hands on.
+// result is what a forward in training passes on.
 func (train training) result(stage *stage, number, slot int) {
 	routine := &stage.routines[number]
 	buffer := stage.out
@@ -130,7 +130,7 @@ func (train training) backward(stage *stage, microBatch int32, slot int) {
 	}
 }
 
-// gradient is the working gradient that a backward takes and hands on: a
+// gradient is the working gradient that a backward takes and passes on: a
 // stage's last unit begins it, its first ends it in what is sent back.
 func (train training) gradient(stage *stage, number int) {
 	begins, ends := number == len(stage.routines)-1, number == 0

@@ -76,14 +76,14 @@ type stage struct {
 	// most that are in between.
 	forwards, backwards []int32
 	depth               int
-	// Channels of which it receives and to which it sends.
+	// Channels from which it receives and to which it sends.
 	act, grad, tok          *channel // to it
 	actOut, gradOut, tokOut *channel
 	out, dout, token        int32 // buffers of what it sends
 }
 
-// routine is a unit that runs kernels, with those that hand the stream on beside
-// it. A stage of such units alone has one routine, which copies.
+// routine is a unit that runs kernels, with those around it that pass the stream
+// on. A stage of such units alone has one routine, which copies.
 type routine struct {
 	costmodel.Interval
 	*costmodel.Regions

@@ -129,8 +129,8 @@ func (end stepEnd) step(total int32) {
 			end.read(total)
 			end.add(unit.weights, unit.master, unit.state)
 			for _, number := range ties {
-				if held := end.device.copies[number]; held != nil {
-					end.add(held.weights, held.master, held.state)
+				if copied := end.device.copies[number]; copied != nil {
+					end.add(copied.weights, copied.master, copied.state)
 				}
 			}
 		}
@@ -138,10 +138,10 @@ func (end stepEnd) step(total int32) {
 }
 
 // updates are the tied weights that the unit's step updates on the device: those
-// that it owns, and those of which it is the first use there.
+// that it owns, and those that it uses first there.
 func (end stepEnd) updates(index int) (ties []int) {
 	for number := range end.ties {
-		if held := end.device.copies[number]; end.ties[number].Owner == index || held != nil && held.use == index {
+		if copied := end.device.copies[number]; end.ties[number].Owner == index || copied != nil && copied.use == index {
 			ties = append(ties, number)
 		}
 	}

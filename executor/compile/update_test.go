@@ -15,11 +15,11 @@ import (
 func TestUpdate(t *testing.T) {
 	updates, tied := 0, 0
 	for seed := range uint64(600) {
-		drawn := draw(rand.New(rand.NewPCG(seed, 5)))
-		if drawn.table.Workload.Mode != costmodel.Train {
+		plan := newRandomPlan(rand.New(rand.NewPCG(seed, 5)))
+		if plan.table.Workload.Mode != costmodel.Train {
 			continue
 		}
-		out := drawn.compile(t)
+		out := plan.compile(t)
 		for index := range out.Instrs {
 			reads, writes := touched(out, &out.Instrs[index])
 			if !slices.ContainsFunc(writes, func(name string) bool { return strings.HasSuffix(name, ".weights") }) || out.Instrs[index].Op != program.Step {
@@ -29,7 +29,7 @@ func TestUpdate(t *testing.T) {
 			if !slices.ContainsFunc(reads, func(name string) bool { return strings.HasPrefix(name, "total") }) {
 				t.Fatalf("seed %d: %s is not clipped", seed, out.Line(int32(index)))
 			}
-			last := drawn.table.Units[len(drawn.table.Units)-1].Regions
+			last := plan.table.Units[len(plan.table.Units)-1].Regions
 			if len(last.Tied) == 0 || last.Grads == 0 || !slices.Contains(writes, "unit.0.weights") {
 				continue
 			}

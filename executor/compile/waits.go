@@ -26,7 +26,7 @@ func (emitter *emitter) order(mode program.Mode, buffer int32) {
 	emitter.written[buffer] = self
 }
 
-// placeOf is the buffer itself, or that at the place of which it lies.
+// placeOf is the buffer itself, or the one whose place it shares.
 func (emitter *emitter) placeOf(buffer int32) int32 {
 	if below, ok := emitter.above[buffer]; ok {
 		return below

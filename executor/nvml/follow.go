@@ -36,7 +36,7 @@ func (*Library) Follow(gpus []GPU, every time.Duration) (*Follower, error) {
 	return &Follower{follower: follower, gpus: len(gpus), used: make([]C.ulonglong, readings*len(gpus)+1)}, nil
 }
 
-// Take hands on the readings since the last call, each with the time since the first
+// Take passes on the readings since the last call, each with the time since the first
 // and the bytes that all processes held of each GPU, which are good until each
 // returns. The error is why there will be none any more.
 func (follower *Follower) Take(each func(when time.Duration, used []int64)) error {

@@ -152,7 +152,7 @@ func (gpu *GPU) Processes() ([]Process, error) {
 		}
 		all := make([]Process, count)
 		for i := range all {
-			all[i] = Process{ID: int(found[i].pid), Used: int64(found[i].used)} // not told: all ones
+			all[i] = Process{ID: int(found[i].pid), Used: int64(found[i].used)} // not known: all ones
 		}
 		return all, nil
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // Memory is a GPU's, in bytes. Reserved is what driver and firmware keep; Used is
-// what contexts and allocations of all processes take beside that; a driver older
+// what contexts and allocations of all processes take in addition; a driver older
 // than 510 counts the former with it ([Library.Lacks]).
 type Memory struct{ Total, Reserved, Used, Free int64 }
 
@@ -35,7 +35,7 @@ func Self(before, now []Process) int {
 	if len(came) == 0 {
 		return 0
 	}
-	return came[0] // of more than one the others came too, and are told
+	return came[0] // of more than one the others came too, and are reported
 }
 
 // Numbered is the process of a number; nil: it is not there.

@@ -55,7 +55,7 @@ func TestGPUs(t *testing.T) {
 	}
 	begin := time.Now()
 	settled, who, err := all[1].Settled()
-	if settled != memory || len(who) != 2 || err != nil || time.Since(begin) < still || time.Since(begin) > patience {
+	if settled != memory || len(who) != 2 || err != nil || time.Since(begin) < still || time.Since(begin) > settleTimeout {
 		t.Errorf("%+v, %+v, %v after %v", settled, who, err, time.Since(begin))
 	}
 	processes, err := all[0].Processes()
@@ -75,20 +75,20 @@ func TestGPUs(t *testing.T) {
 	}
 }
 
-// TestFollow: readings come at an even pace, none is lost that nobody took in time,
+// TestFollow: readings come at an even pace, none is lost that no one took in time,
 // and the most of those is kept.
 func TestFollow(t *testing.T) {
 	if os.Getenv("DEVMAP_TEST_GPU") != "" {
 		t.Skip("the figures are those of GPUs that are none")
 	}
-	held := filepath.Join(t.TempDir(), "held")
-	holds := func(text string) {
-		if err := errors.Join(os.WriteFile(held+".new", []byte(text), 0o600), os.Rename(held+".new", held)); err != nil {
+	usage := filepath.Join(t.TempDir(), "held")
+	setUsage := func(text string) {
+		if err := errors.Join(os.WriteFile(usage+".new", []byte(text), 0o600), os.Rename(usage+".new", usage)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	holds("1 7 100")
-	t.Setenv("FAKE_NVML_HELD", held)
+	setUsage("1 7 100")
+	t.Setenv("FAKE_NVML_HELD", usage)
 	library, err := Open()
 	if err != nil {
 		t.Fatal(err)
@@ -118,9 +118,9 @@ func TestFollow(t *testing.T) {
 		t.Errorf("%d readings in 100 ms, the last %d", count, used)
 	}
 	time.Sleep(400 * time.Millisecond) // more than it keeps
-	holds("0 7 900")
+	setUsage("0 7 900")
 	time.Sleep(100 * time.Millisecond)
-	holds("")
+	setUsage("")
 	time.Sleep(100 * time.Millisecond)
 	count = 0
 	if take(); count > 256 || last < 600*time.Millisecond || count == 256 && !slices.Equal(used, []int64{100 << 20, 900 << 20}) {

@@ -33,7 +33,7 @@ type Follower struct{}
 // Follow is not known.
 func (*Library) Follow([]GPU, time.Duration) (*Follower, error) { return new(Follower), nil }
 
-// Take has nothing to hand on.
+// Take has nothing to pass on.
 func (*Follower) Take(func(when time.Duration, used []int64)) error { return nil }
 
 // End has nothing to end.

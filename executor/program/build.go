@@ -10,8 +10,8 @@ import (
 const maxFaults = 1000
 
 // builder makes a program of what a reader comes upon. A reader tells it names
-// and numbers as they are written; it finds what they stand for. A name that
-// stands for nothing is a fault of the program, not of its form.
+// and numbers as they are written; it finds what they mean. A name that
+// means nothing is a fault of the program, not of its form.
 type builder struct {
 	program Program
 	section string // where the reader is: "line", or an array of JSON
@@ -20,7 +20,7 @@ type builder struct {
 	devices            map[int32]int32 // number → index
 	names              []deviceNames
 	channels, routines map[string]int32
-	// Of each instruction, as written: its number, and where it stands.
+	// Of each instruction, as written: its number, and its place in the file.
 	numbers, places []int32
 	waits           []writtenWait
 	waitStreams     map[string]int32 // names of streams in waits → which

@@ -17,26 +17,26 @@ type writtenTicks struct {
 	place          string
 }
 
-// alike are the instructions that one line gives a duration: of a device, with
-// one operation, that run a routine or, where they run none, change a buffer
+// durationKey is the group of instructions that one line gives a duration: of a device,
+// with one operation, that run a routine or, where they run none, change a buffer
 // first. It names no numbers, so that the line holds where instructions are
 // added or taken away.
-type alike struct {
+type durationKey struct {
 	device, object int32
 	op             Op
 }
 
-// alikeOf says which an instruction belongs to; false: to none.
-func (program *Program) alikeOf(instr *Instr) (alike, bool) {
+// durationKeyOf says which an instruction belongs to; false: to none.
+func (program *Program) durationKeyOf(instr *Instr) (durationKey, bool) {
 	if instr.Op.Runs() {
-		return alike{instr.Device, instr.Routine, instr.Op}, instr.Routine >= 0
+		return durationKey{instr.Device, instr.Routine, instr.Op}, instr.Routine >= 0
 	}
 	for _, access := range program.Accesses[instr.FirstAccess:instr.EndAccess] {
 		if access.Mode != Read {
-			return alike{instr.Device, access.Buffer, instr.Op}, true
+			return durationKey{instr.Device, access.Buffer, instr.Op}, true
 		}
 	}
-	return alike{}, false
+	return durationKey{}, false
 }
 
 // settleTicks gives channels and instructions their durations. One of its own
@@ -48,7 +48,7 @@ func (link *linker) settleTicks() {
 	}
 	program.Timed = true
 	link.settleLinks()
-	ticks := link.ticksOfAlike()
+	ticks := link.ticksByKey()
 	for i := range program.Instrs {
 		program.Instrs[i].Ticks = program.usualTicks(&program.Instrs[i], ticks)
 	}
@@ -73,11 +73,11 @@ func (link *linker) settleTicks() {
 }
 
 // usualTicks is how long an instruction takes that has no line of its own.
-func (program *Program) usualTicks(instr *Instr, ticks map[alike]int64) int64 {
+func (program *Program) usualTicks(instr *Instr, ticks map[durationKey]int64) int64 {
 	if instr.Op == Send && instr.Channel >= 0 {
 		return program.Channels[instr.Channel].Ticks
 	}
-	like, ok := program.alikeOf(instr)
+	like, ok := program.durationKeyOf(instr)
 	if !ok {
 		return 0
 	}
@@ -98,8 +98,8 @@ func (link *linker) settleLinks() {
 	}
 }
 
-func (link *linker) ticksOfAlike() map[alike]int64 {
-	ticks := map[alike]int64{}
+func (link *linker) ticksByKey() map[durationKey]int64 {
+	ticks := map[durationKey]int64{}
 	for i := range link.ticks {
 		line := &link.ticks[i]
 		if line.object == "" {
@@ -110,7 +110,7 @@ func (link *linker) ticksOfAlike() map[alike]int64 {
 		if known && !line.op.Runs() {
 			object, ok = link.names[device].buffers[line.object]
 		}
-		like := alike{device, object, line.op}
+		like := durationKey{device, object, line.op}
 		if _, twice := ticks[like]; twice || !known || !ok {
 			link.faultAt(line.place, None, None, "ticks of %s %q on device %d: %s", line.op, line.object, line.device, onceOr(known && ok, "one of them is not declared"))
 			continue

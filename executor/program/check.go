@@ -17,7 +17,7 @@ type Report struct {
 	Devices []Usage
 }
 
-// Err is nil of a sound program, else all faults, a line each.
+// Err is nil of a valid program, else all faults, a line each.
 func (report *Report) Err() error {
 	if len(report.Faults) == 0 {
 		return nil
@@ -31,7 +31,7 @@ func (report *Report) Err() error {
 
 // Check holds a program to the rules and reports all faults at once.
 //
-// One instruction happens before another one if it stands before it in a stream,
+// One instruction happens before another one if it comes before it in a stream,
 // if the other waits for it, if it sends the message that the other receives, if
 // it frees the slot that the other sends into (free k before send k+slots), and
 // if anything happens between them that says so. Nothing else orders them: not
@@ -39,7 +39,7 @@ func (report *Report) Err() error {
 // k and recv k are one event and frees order nothing.
 //
 //   - V1: the micro-batches are 0 to m−1. A routine runs each of them forward
-//     once and, where anything runs backward, backward once, behind it; with m > 1
+//     once and, where anything runs backward, backward once, after it; with m > 1
 //     backward may be in two halves, as two backwards of every micro-batch or a
 //     routine of backwards alone. A recompute happens between the two. All
 //     routines decode a micro-batch equally often. None is declared and not run.
@@ -47,7 +47,7 @@ func (report *Report) Err() error {
 //   - V3: every message 0 to n−1 of a channel has one send, on the device that it
 //     comes from, and one recv, on the one that it goes to; sends happen in order,
 //     and so do recvs.
-//   - V4: it also has one free, behind its recv and behind all that reads the
+//   - V4: it also has one free, after its recv and after all that reads the
 //     slot. Message k lies in slot k mod slots: recv writes one and the same buffer
 //     for each slot, another one for another slot. From the send to the recv, and
 //     from the free on, nothing reads it.
@@ -61,7 +61,7 @@ func (report *Report) Err() error {
 //     other. A send writes the slot, from when it is free. What a micro-batch reads
 //     in a buffer of class saved, slot, stream or scratch is of that micro-batch;
 //     and of the same routine as for the others, with backwards the way back that
-//     forwards came, and decodes in their order, as many tokens behind each time.
+//     forwards came, and decodes in their order, as many tokens later each time.
 //   - V8: buffers that share bytes are not live at once: what is written through
 //     one is not written over through the other before its last read, and never in
 //     no order. Classes that are there throughout ([Class.Throughout]) share no
@@ -81,8 +81,8 @@ func (report *Report) Err() error {
 //     throughout, is unloaded, once, behind all uses; nothing is that nothing wrote.
 //
 // A wait that others imply may be left out, and instructions that nothing orders
-// may stand in any order. Of rules of order (V1, V3, V4, V7, V8, V12, V13, V16) a
-// program that deadlocks is held to what comes before it halts.
+// may be in any order. Of rules of order (V1, V3, V4, V7, V8, V12, V13, V16) a
+// program that deadlocks is checked up to where it halts.
 //
 // Its cost is about that of looking at each access once: a million instructions
 // of eight devices take a quarter of a second. Indexes must be in range, as those
@@ -93,7 +93,7 @@ func (program *Program) Check() *Report {
 		report.Live, report.Devices = program.liveBytes()
 		close(counted)
 	}()
-	check := &check{Program: program, faults: faultList{told: make(map[string]int)}}
+	check := &check{Program: program, faults: faultList{counts: make(map[string]int)}}
 	for _, fault := range program.dangling {
 		check.faults.add(fault)
 	}

@@ -36,7 +36,7 @@ func (rules *accessRules) visit(index int32, clock []int32) {
 	accesses := rules.accesses(index)
 	for ordinal, access := range accesses {
 		if access.Mode != Write && rules.own(instr, access) && rules.read(index, clock, access) {
-			rules.flow.handedOn(index, ordinal, access)
+			rules.flow.follow(index, ordinal, access)
 		}
 	}
 	if instr.Op == Send && instr.Channel >= 0 {
@@ -126,13 +126,13 @@ func (rules *accessRules) addReader(cell *cell, clock []int32, stream, place int
 		cell.reader, cell.readerPlace = several, set
 	default:
 		set := rules.sets[cell.readerPlace]
-		kept := set[:0]
+		unseen := set[:0]
 		for _, epoch := range set {
 			if clock[epoch.stream] < epoch.place {
-				kept = append(kept, epoch)
+				unseen = append(unseen, epoch)
 			}
 		}
-		rules.sets[cell.readerPlace] = append(kept, epoch{stream, place})
+		rules.sets[cell.readerPlace] = append(unseen, epoch{stream, place})
 	}
 }
 
@@ -151,26 +151,26 @@ func (rules *accessRules) newSet() int32 {
 // happens before it. The cells are the buffer's from now on.
 func (rules *accessRules) write(index int32, clock []int32, buffer int32, state state) {
 	span := rules.spans[buffer]
-	told := false
+	reported := false
 	if span.own != None {
-		told = rules.writeCell(index, clock, buffer, &rules.cells[span.own], told)
+		reported = rules.writeCell(index, clock, buffer, &rules.cells[span.own], reported)
 		rules.cells[span.own].state = state
 	}
 	for number := span.first; number < span.end; number++ {
-		told = rules.writeCell(index, clock, buffer, &rules.cells[number], told)
+		reported = rules.writeCell(index, clock, buffer, &rules.cells[number], reported)
 	}
 	rules.wrote[buffer] = true
 }
 
-// writeCell writes one cell, and reports whether a race has been told.
-func (rules *accessRules) writeCell(index int32, clock []int32, buffer int32, cell *cell, told bool) bool {
-	if other := rules.unordered(cell, clock); other != None && !told {
+// writeCell writes one cell, and reports whether a race has been reported.
+func (rules *accessRules) writeCell(index int32, clock []int32, buffer int32, cell *cell, reported bool) bool {
+	if other := rules.unordered(cell, clock); other != None && !reported {
 		rules.race(index, other, buffer, cell.owner)
-		told = true
+		reported = true
 	}
-	if cell.owner != buffer && !told && rules.usedBy(cell, index) {
+	if cell.owner != buffer && !reported && rules.usedBy(cell, index) {
 		rules.faultAt("V8", index, "writes %q and uses %q, which share bytes; want them apart", rules.Buffers[buffer].Name, rules.Buffers[cell.owner].Name)
-		told = true
+		reported = true
 	}
 	if cell.reader == several {
 		rules.freeSets = append(rules.freeSets, cell.readerPlace)
@@ -180,7 +180,7 @@ func (rules *accessRules) writeCell(index int32, clock []int32, buffer int32, ce
 	instr := &rules.Instrs[index]
 	cell.owner, cell.micro, cell.state = buffer, instr.MicroBatch, written
 	cell.pass = passOf(instr)
-	return told
+	return reported
 }
 
 // usedBy reports a cell that the instruction itself has read or written.

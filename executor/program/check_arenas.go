@@ -37,7 +37,7 @@ func (rules *arenaRules) arenas() {
 	}
 }
 
-// arena: V9, an arena is no larger than what the device may hold.
+// arena: V9, an arena is no larger than the device's budget.
 func (rules *arenaRules) arena(device int32) {
 	if of := &rules.Devices[device]; of.Arena > of.Budget {
 		rules.faultOn("V9", device, "the arena is %d bytes, the budget %d: %d too many", of.Arena, of.Budget, of.Arena-of.Budget)
@@ -120,7 +120,7 @@ func (rules *arenaRules) cut(buffers []int32, first int32) int32 {
 }
 
 // owned gives cells of their own to the buffers that end before they are
-// written anew, numbered from first; it returns the next number.
+// written again, numbered from first; it returns the next number.
 func (rules *arenaRules) owned(first int32) int32 {
 	for i := range rules.spans {
 		rules.spans[i].own = None

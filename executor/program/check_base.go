@@ -78,7 +78,7 @@ type cell struct {
 	state               state // of cells that a buffer owns
 }
 
-// Streams that are none, and of reads that are of several streams.
+// Values of a stream that mean no stream, and reads of several streams.
 const (
 	none    = int32(-1)
 	several = int32(-2)

@@ -14,8 +14,8 @@ func BenchmarkCheck(b *testing.B) {
 		{"64devices", pipeline{devices: 64, micros: 740, units: 8, slots: 2}},
 	} {
 		b.Run(of.name, func(b *testing.B) {
-			draw := drawing{pipeline: of.pipeline}
-			program := parsed(b, draw.String())
+			written := programText{pipeline: of.pipeline}
+			program := parsed(b, written.String())
 			b.ReportAllocs()
 			for b.Loop() {
 				if err := program.Check().Err(); err != nil {

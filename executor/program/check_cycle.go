@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// edge is why an event happens behind another one.
+// edge is why an event happens after another one.
 type edge struct {
 	from   int32 // the earlier instruction
 	reason string
@@ -14,13 +14,13 @@ type edge struct {
 // cycleEffort bounds the search for the smallest cycle: events looked at.
 const cycleEffort = 1 << 24
 
-// cycle tells of V6: the smallest circle of instructions that wait for one
+// cycle tells of V6: the smallest cycle of instructions that wait for one
 // another. A run along a stream counts as one edge, however long.
 //
-// All circles lie among the instructions that the walk left over, less those
+// All cycles lie among the instructions that the walk left over, less those
 // that nothing left over waits for. From each of them a search in breadth finds
-// the smallest circle through it; it is then left out of what follows, and no
-// search goes deeper than the best so far. The first begins on a circle, so that
+// the smallest cycle through it; it is then left out of what follows, and no
+// search goes deeper than the best so far. The first begins on a cycle, so that
 // there is an answer where the effort ends before all have been looked at.
 func (search *cycleSearch) cycle() {
 	first := search.onCycle()
@@ -40,18 +40,18 @@ func (search *cycleSearch) cycle() {
 		len(best), strings.Join(text, ", "))
 }
 
-// cycleSearch looks for circles of events. An event is an instruction; a send
+// cycleSearch looks for cycles of events. An event is an instruction; a send
 // and a receive that meet are one, known by the send.
 type cycleSearch struct {
 	*check
-	alive  []bool  // by event: it may lie on a circle
-	later  []int32 // by event: how many alive ones stand directly behind it
+	alive  []bool  // by event: it may lie on a cycle
+	later  []int32 // by event: how many alive ones are directly after it
 	effort int
 	best   []edge
 
 	seen    []int32 // by event: the last search that came to it, from 1
 	round   int32
-	behind  []edge  // by event: the event from which the search came to it, and why that is behind it
+	behind  []edge  // by event: the event from which the search came to it, and why that is after it
 	covered []int32 // by stream: places up to here have been come to
 	queue   []int32
 }
@@ -158,7 +158,7 @@ func (search *cycleSearch) trim() {
 	}
 }
 
-// onCycle is an event on a circle: going back from any event comes to one.
+// onCycle is an event on a cycle: going back from any event comes to one.
 func (search *cycleSearch) onCycle() int32 {
 	event := int32(0)
 	for !search.alive[event] {
@@ -172,7 +172,7 @@ func (search *cycleSearch) onCycle() int32 {
 	return event
 }
 
-// through finds the smallest circle through an event, where it is smaller than
+// through finds the smallest cycle through an event, where it is smaller than
 // the best so far, and then leaves the event out.
 func (search *cycleSearch) through(start int32) {
 	if !search.alive[start] || len(search.best) == 1 {
@@ -195,7 +195,7 @@ func (search *cycleSearch) through(start int32) {
 }
 
 // back comes to the events before one: over crossings, and over any stretch of
-// its streams. It reports whether start is among them, which closes the circle.
+// its streams. It reports whether start is among them, which closes the cycle.
 func (search *cycleSearch) back(event, start int32, depth int) bool {
 	for _, index := range search.members(event) {
 		for _, crossing := range search.crossings(index, nil) {
@@ -218,7 +218,7 @@ func (search *cycleSearch) back(event, start int32, depth int) bool {
 	return false
 }
 
-// come notes an event that stands before the one behind it.
+// come records an event and the one after it.
 func (search *cycleSearch) come(event int32, behind edge, start int32, depth int) bool {
 	search.effort--
 	if event == start {
@@ -233,7 +233,7 @@ func (search *cycleSearch) come(event int32, behind edge, start int32, depth int
 	return false
 }
 
-// close keeps the circle from start over the events behind it back to start.
+// close keeps the cycle from start over the events after it back to start.
 func (search *cycleSearch) close(start int32, behind edge, depth int) {
 	search.best = make([]edge, 0, depth)
 	from := start

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// faultsPerRule is how many faults of one rule are told in full.
+// faultsPerRule is the number of faults of one rule that are reported in full.
 const faultsPerRule = 10
 
 // String is the fault in one line.
@@ -18,39 +18,39 @@ func (fault Fault) String() string {
 // faultList keeps the first faults of each rule and counts the others, so that
 // a program of a million broken lines stays readable.
 type faultList struct {
-	kept []Fault
-	told map[string]int
+	first  []Fault
+	counts map[string]int
 }
 
 func (list *faultList) add(fault Fault) {
-	list.told[fault.Rule]++
-	if list.told[fault.Rule] <= faultsPerRule {
-		list.kept = append(list.kept, fault)
+	list.counts[fault.Rule]++
+	if list.counts[fault.Rule] <= faultsPerRule {
+		list.first = append(list.first, fault)
 	}
 }
 
-// full tells that a rule has as many faults as are told: the words of further
-// ones need not be found.
+// full reports that a rule has as many faults as are reported: further ones have
+// no message.
 func (list *faultList) full(rule string) bool {
-	return list.told[rule] >= faultsPerRule
+	return list.counts[rule] >= faultsPerRule
 }
 
 func (list *faultList) all() []Fault {
-	for rule, count := range list.told {
+	for rule, count := range list.counts {
 		if count > faultsPerRule {
-			list.kept = append(list.kept, Fault{
+			list.first = append(list.first, Fault{
 				Rule: rule, Device: None, Instr: None,
 				Message: fmt.Sprintf("and %d more of this rule", count-faultsPerRule),
 			})
 		}
 	}
-	slices.SortStableFunc(list.kept, func(a, b Fault) int {
+	slices.SortStableFunc(list.first, func(a, b Fault) int {
 		if byRule := ruleNumber(a.Rule) - ruleNumber(b.Rule); byRule != 0 {
 			return byRule
 		}
 		return int(uint32(a.Instr)) - int(uint32(b.Instr))
 	})
-	return list.kept
+	return list.first
 }
 
 // ruleNumber orders rules: V2 before V12, what the reader found before both.

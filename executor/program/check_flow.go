@@ -41,9 +41,9 @@ func passOf(instr *Instr) int32 {
 	return instr.Routine*passOps + int32(instr.Op-Forward)
 }
 
-// handedOn: V7, what a pass finds in a buffer is of the same routine for all
+// follow: V7, what a pass finds in a buffer is of the same routine for all
 // micro-batches, and backward goes the way back that forward came.
-func (flow *flow) handedOn(index int32, ordinal int, access Access) {
+func (flow *flow) follow(index int32, ordinal int, access Access) {
 	span := flow.spans[access.Buffer]
 	if span.first == span.end || !flow.private[access.Buffer] {
 		return

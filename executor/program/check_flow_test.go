@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// TestCheckHandedOn swaps routines that add to one buffer: no race and nothing
+// TestCheckFlow swaps routines that add to one buffer: no race and nothing
 // unwritten, but another order than that of the other passes.
-func TestCheckHandedOn(t *testing.T) {
+func TestCheckFlow(t *testing.T) {
 	const head = `device 0 arena 100 budget 100
 buffer 0 x 0 +10 stream
 buffer 0 ids 10 +10 stream

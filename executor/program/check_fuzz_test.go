@@ -7,8 +7,8 @@ import (
 )
 
 // FuzzCheck checks whatever can be read: no text makes it panic or run on, its
-// report speaks of all instructions, a sound program is sound again, and what is
-// found sound runs to its end.
+// report speaks of all instructions, a valid program is valid again, and what is
+// found valid runs to its end.
 func FuzzCheck(f *testing.F) {
 	sound, err := os.ReadFile("testdata/sound.txt")
 	if err != nil {

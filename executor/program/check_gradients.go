@@ -72,7 +72,7 @@ func (use *gradientUse) note(check *check, index int32) {
 	case Zero, Load:
 		for _, access := range check.accesses(index) {
 			if use.gradient[access.Buffer] {
-				use.anew(check, index, access.Buffer)
+				use.overwrite(check, index, access.Buffer)
 			}
 			use.taken[access.Buffer], use.updated[access.Buffer] = None, None
 		}
@@ -106,7 +106,7 @@ func (use *gradientUse) pass(check *check, index int32) {
 func (use *gradientUse) add(check *check, index int32, access Access) {
 	name := check.Buffers[access.Buffer].Name
 	if access.Mode == Write {
-		use.anew(check, index, access.Buffer)
+		use.overwrite(check, index, access.Buffer)
 	}
 	if taken := use.taken[access.Buffer]; taken != None {
 		check.faultAt("V12", index, "adds to gradient %q after %s has taken it; want that behind the last backward", name, check.brief(taken))
@@ -114,8 +114,8 @@ func (use *gradientUse) add(check *check, index int32, access Access) {
 	use.added[access.Buffer] = index
 }
 
-// anew: nothing writes over a gradient that nothing has taken.
-func (use *gradientUse) anew(check *check, index, buffer int32) {
+// overwrite: nothing writes over a gradient that nothing has taken.
+func (use *gradientUse) overwrite(check *check, index, buffer int32) {
 	if added := use.added[buffer]; added != None {
 		name := check.Buffers[buffer].Name
 		check.faultAt("V12", index, "writes over gradient %q, to which %s added and which nothing has taken; want +%s, or it first", name, check.brief(added), name)

@@ -3,8 +3,8 @@ package program
 // Usage is what a device's buffers come to.
 type Usage struct {
 	// Live is the largest sum of live buffers, At the first instruction that
-	// has it (None on a device without instructions), Idle what the arena has
-	// besides.
+	// has it (None on a device without instructions), Idle the rest of the
+	// arena.
 	Live int64
 	At   int32
 	Idle int64
@@ -18,7 +18,7 @@ type life struct{ first, last int32 }
 //
 // Buffers of classes that are there throughout count always. Another one is
 // live from the line that writes it to the last line that touches it before it
-// is written anew. Each life is two entries of an array of differences, so that
+// is written again. Each life is two entries of an array of differences, so that
 // all of it costs one look at every access and one at every line.
 func (program *Program) liveBytes() ([]int64, []Usage) {
 	live := make([]int64, len(program.Instrs))
@@ -49,7 +49,7 @@ func (program *Program) liveBytes() ([]int64, []Usage) {
 			if program.Buffers[access.Buffer].Device != instr.Device {
 				continue // a fault of its own
 			}
-			// What one line reads and writes anew lives on.
+			// What one line reads and writes again lives on.
 			if life.first == None || access.Mode == Write && life.last != line {
 				end(access.Buffer)
 				life.first = line

@@ -60,7 +60,7 @@ func together(program *Program, lines []lineOf, order []int32) *Program {
 	return &made
 }
 
-// mutations change a program in one drawn way each, and say how.
+// mutations change a program in one random way each, and say how.
 var mutations = []struct {
 	name string
 	do   func(*Program, *rand.Rand) *Program
@@ -127,16 +127,16 @@ func inOrder(program *Program) []int32 {
 	return order
 }
 
-// TestCheckMutated breaks sound programs, and holds the verdict to runs of them
-// in drawn interleavings: what is found sound makes the values that the program
+// TestCheckMutated breaks valid programs, and compares the verdict with runs in
+// random interleavings: what is found valid makes the values that the program
 // made before, in all of them.
 func TestCheckMutated(t *testing.T) {
 	seed := maphash.MakeSeed()
 	counts := map[string]int{}
-	for draw := range 1_000 * uint64(*draws) {
-		random := rand.New(rand.NewPCG(draw, 2))
+	for number := range 1_000 * uint64(*samples) {
+		random := rand.New(rand.NewPCG(number, 2))
 		of := pipeline{2 + random.IntN(2), 1 + random.IntN(5), 1 + random.IntN(3), 1 + random.IntN(2)}
-		program := parsed(t, (&drawing{pipeline: of}).String())
+		program := parsed(t, (&programText{pipeline: of}).String())
 		want := newRunner(program, random, seed)
 		if !want.all(None, None) {
 			t.Fatal("does not run")
@@ -152,10 +152,10 @@ func TestCheckMutated(t *testing.T) {
 		for range 4 {
 			got := newRunner(mutant, random, seed)
 			if !got.all(None, None) {
-				t.Fatalf("draw %d, %+v, %s: comes to a halt", draw, of, mutation.name)
+				t.Fatalf("draw %d, %+v, %s: comes to a halt", number, of, mutation.name)
 			}
 			if !maps.Equal(got.made, want.made) {
-				t.Fatalf("draw %d, %+v, %s: makes other values, and is found sound: %s", draw, of, mutation.name, difference(program, mutant))
+				t.Fatalf("draw %d, %+v, %s: makes other values, and is found sound: %s", number, of, mutation.name, difference(program, mutant))
 			}
 		}
 	}

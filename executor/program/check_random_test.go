@@ -11,10 +11,10 @@ import (
 	"testing"
 )
 
-var draws = flag.Int("draws", 1, "times as many random programs")
+var samples = flag.Int("draws", 1, "times as many random programs")
 
-// randomText draws a small program: devices, streams, buffers that overlap,
-// messages with and without slots. It is drawn in one order that could be run;
+// randomText generates a small program: devices, streams, buffers that overlap,
+// messages with and without slots. Its lines are in an order that could be run;
 // each line waits for a few of those before it, now and then for any.
 func randomText(random *rand.Rand) string {
 	var head strings.Builder
@@ -30,7 +30,7 @@ func randomText(random *rand.Rand) string {
 			buffers[device] = append(buffers[device], name)
 		}
 	}
-	text := &randomLines{Rand: random, streams: 1 + random.IntN(3), waits: random.Float64(), anywhere: 0.02 * random.Float64(), lines: make([][]string, devices)}
+	text := &randomLines{Rand: random, streams: 1 + random.IntN(3), waits: random.Float64(), anyLine: 0.02 * random.Float64(), lines: make([][]string, devices)}
 	var todo []func()
 	for channel := range random.IntN(3) {
 		slots, messages, from, to := random.IntN(3), 1+random.IntN(3), random.IntN(devices), random.IntN(devices)
@@ -103,10 +103,10 @@ func randomText(random *rand.Rand) string {
 
 type randomLines struct {
 	*rand.Rand
-	streams         int
-	waits, anywhere float64
-	lines           [][]string // by device
-	places          []string   // of all lines, in the order drawn: STREAM:D.N
+	streams        int
+	waits, anyLine float64
+	lines          [][]string // by device
+	places         []string   // of all lines, in their order: STREAM:D.N
 }
 
 // begin writes all buffers, so that few reads find nothing.
@@ -141,7 +141,7 @@ func (text *randomLines) String() string {
 	var all []string
 	for _, lines := range text.lines {
 		for _, line := range lines {
-			if text.Float64() < text.anywhere {
+			if text.Float64() < text.anyLine {
 				if !strings.Contains(line, " after ") {
 					line += " after"
 				}
@@ -157,7 +157,7 @@ func (text *randomLines) String() string {
 // programs, sound ones among them (-draws for more).
 func TestCheckRandom(t *testing.T) {
 	sound, deadlocks := 0, 0
-	for seed := range 4_000 * uint64(*draws) {
+	for seed := range 4_000 * uint64(*samples) {
 		text := randomText(rand.New(rand.NewPCG(seed, 1)))
 		program := parsed(t, text)
 		err := program.Check().Err()
@@ -193,14 +193,14 @@ func TestCheckRandom(t *testing.T) {
 // can come first.
 func ranAsFound(t *testing.T, program *Program, slow *slowCheck, random *rand.Rand) {
 	t.Helper()
-	run := func(held, until int) (map[string]uint64, bool) {
+	run := func(blocked, until int) (map[string]uint64, bool) {
 		made := newRunner(program, random, hashSeed)
 		made.block, made.fences = 1, true
 		made.memory = nil
 		for _, device := range program.Devices {
 			made.memory = append(made.memory, make([]uint64, device.Arena))
 		}
-		done := made.all(int32(held), int32(until))
+		done := made.all(int32(blocked), int32(until))
 		return made.made, done
 	}
 	deadlock := len(slow.found) > 0 && slow.found[0] == "deadlock"

@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 )
 
-// runner executes a program in one interleaving that is drawn: instructions make
+// runner executes a program in one random interleaving: instructions make
 // values out of the values that they read, a block of bytes holds one. What every
 // pass and step made is kept by its words; of a program of fences, what those
 // found.
@@ -27,7 +27,7 @@ type runner struct {
 // message is what is known of a channel's sequence.
 type message struct{ sent, freed bool }
 
-// block is what the sizes of drawn pipelines are multiples of.
+// block is what the sizes of generated pipelines are multiples of.
 const block = 256
 
 func newRunner(program *Program, random *rand.Rand, seed maphash.Seed) *runner {
@@ -47,16 +47,16 @@ func newRunner(program *Program, random *rand.Rand, seed maphash.Seed) *runner {
 	return run
 }
 
-// all runs what can run, one drawn instruction after another, and reports
-// whether that is everything. An instruction that is held back waits for
+// all runs what can run, one random instruction after another, and reports
+// whether that is everything. A blocked instruction waits for
 // another one.
-func (run *runner) all(held, until int32) bool {
+func (run *runner) all(blocked, until int32) bool {
 	left := len(run.Instrs)
 	for left > 0 {
 		var heads []int32
 		for device := range run.lines {
 			for stream, lines := range run.lines[device] {
-				if at := run.cursor[device][stream]; at < len(lines) && run.ready(lines[at]) && (lines[at] != held && run.other(lines[at]) != held || until < 0 || run.ran[until]) {
+				if at := run.cursor[device][stream]; at < len(lines) && run.ready(lines[at]) && (lines[at] != blocked && run.other(lines[at]) != blocked || until < 0 || run.ran[until]) {
 					heads = append(heads, lines[at])
 				}
 			}

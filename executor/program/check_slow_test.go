@@ -11,7 +11,7 @@ import (
 type slowCheck struct {
 	*Program
 	before [][]bool // instruction × instruction
-	edges  [][]bool // of which it is the closure; of ends that meet, the send has those of both
+	edges  [][]bool // before is their closure; of ends that meet, the send has those of both
 	found  []string
 	races  [][2]int
 }
@@ -91,7 +91,7 @@ func (slow *slowCheck) close() {
 	// unless something else says so.
 	for i := range count {
 		if other := slow.meeting(i); other >= 0 {
-			slow.before[i][i] = slow.circle(i, other)
+			slow.before[i][i] = slow.cyclic(i, other)
 		}
 	}
 }
@@ -117,14 +117,14 @@ func (slow *slowCheck) merge() {
 	}
 }
 
-// ordered reports ends that meet and that have an order of their own besides.
+// ordered reports ends that meet and that have an order of their own too.
 func (slow *slowCheck) ordered(i, j int) bool {
 	a, b := slow.Instrs[i], slow.Instrs[j]
 	return a.Device == b.Device && a.Stream == b.Stream && i < j ||
 		slices.ContainsFunc(slow.Waits[b.FirstWait:b.EndWait], func(wait Wait) bool { return int(wait.Instr) == i })
 }
 
-// smallest is the number of edges of the smallest circle, 0 where there is none.
+// smallest is the number of edges of the smallest cycle, 0 where there is none.
 func (slow *slowCheck) smallest() int {
 	best := 0
 	for start := range slow.edges {
@@ -156,9 +156,9 @@ func (slow *slowCheck) meeting(index int) int {
 	return -1
 }
 
-// circle reports an event of two ends that is before itself: over an instruction
+// cyclic reports an event of two ends that is before itself: over an instruction
 // that is before and behind, or because the ends have an order of their own.
-func (slow *slowCheck) circle(send, recv int) bool {
+func (slow *slowCheck) cyclic(send, recv int) bool {
 	for k := range slow.Instrs {
 		if k != send && k != recv && slow.before[send][k] && slow.before[k][send] {
 			return true
@@ -227,7 +227,7 @@ func (slow *slowCheck) share(a, b int) bool {
 	return one.Device == other.Device && one.Offset < other.Offset+other.Bytes && other.Offset < one.Offset+one.Bytes
 }
 
-// pairs: V7, V8, V4, V16, two uses of which one writes or ends are ordered.
+// pairs: V7, V8, V4, V16, two uses are ordered when one of them writes or ends.
 func (slow *slowCheck) pairs(touches []touch) {
 	for i, a := range touches {
 		for _, b := range touches[:i] {

@@ -13,7 +13,7 @@ type stepRules struct {
 //
 // A step that writes what a routine reads updates weights; others (norms for
 // clipping) only look at gradients. A program without any of the first kind is
-// held to what all its steps do, one without steps to nothing.
+// checked by what all its steps do, one without steps to nothing.
 func (rules *stepRules) gradientsUsed() {
 	steps := rules.updates()
 	if len(steps) == 0 {

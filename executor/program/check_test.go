@@ -27,7 +27,7 @@ func TestCheckForeignBuffer(t *testing.T) {
 }
 
 // TestCheckManyFaults: a program of a hundred thousand faults of three rules is
-// told in a few lines, with the number of the others.
+// reported in a few lines, with the number of the others.
 func TestCheckManyFaults(t *testing.T) {
 	var text strings.Builder
 	text.WriteString("device 0 arena 8 budget 8\nbuffer 0 b 0 +8 stream\nbuffer 0 w 0 +8 weight\n")
@@ -50,7 +50,7 @@ func TestCheckManyFaults(t *testing.T) {
 }
 
 // TestCheckLive: live bytes by the order of lines. A buffer lives from the line
-// that writes it to the last that touches it before it is written anew; classes
+// that writes it to the last that touches it before it is written again; classes
 // that are there throughout live always.
 func TestCheckLive(t *testing.T) {
 	program := parsed(t, `device 0 arena 1000 budget 1000

@@ -1,7 +1,7 @@
 package program
 
 // maxClocks bounds the memory of clocks: a clock has a number for each stream,
-// and every stream may hold one.
+// and every stream may have one.
 const maxClocks = 1 << 13
 
 // walker goes over all instructions in an order that the program allows, and
@@ -22,10 +22,10 @@ type walker struct {
 
 	clocks [][]int32 // by stream
 
-	uses   []int32 // by instruction: how many of other streams wait for it
-	kept   []int32 // by instruction: which of copies is its clock, from 1
-	copies [][]int32
-	unused []int32 // of copies
+	uses    []int32 // by instruction: how many of other streams wait for it
+	clockOf []int32 // by instruction: which of copies is its clock, from 1
+	copies  [][]int32
+	unused  []int32 // of copies
 
 	sleepers []int32 // by instruction: the stream that waits for it, from 1
 	next     []int32 // by stream: another one that waits for the same
@@ -46,7 +46,7 @@ func (check *check) walk() bool {
 	walker := &walker{
 		check: check, access: newAccessRules(check),
 		clocks: make([][]int32, streams),
-		uses:   make([]int32, count), kept: make([]int32, count),
+		uses:   make([]int32, count), clockOf: make([]int32, count),
 		sleepers: make([]int32, count), next: make([]int32, streams), asleep: make([]bool, streams),
 	}
 	walker.countUses()
@@ -155,15 +155,15 @@ func (walker *walker) join(index int32) {
 // see joins the clock of an instruction that has run, and lets go of it after
 // its last use.
 func (walker *walker) see(clock []int32, index int32) {
-	kept := walker.kept[index] - 1
+	copied := walker.clockOf[index] - 1
 	if clock[walker.stream[index]] < walker.place[index] {
-		for stream, seen := range walker.copies[kept] {
+		for stream, seen := range walker.copies[copied] {
 			clock[stream] = max(clock[stream], seen)
 		}
 	}
 	walker.uses[index]--
 	if walker.uses[index] == 0 {
-		walker.unused = append(walker.unused, kept)
+		walker.unused = append(walker.unused, copied)
 	}
 }
 
@@ -198,10 +198,10 @@ func (walker *walker) pass(index int32) {
 			walker.copies = append(walker.copies, make([]int32, len(walker.clocks)))
 		}
 		last := len(walker.unused) - 1
-		kept := walker.unused[last]
+		copied := walker.unused[last]
 		walker.unused = walker.unused[:last]
-		copy(walker.copies[kept], walker.clocks[stream])
-		walker.kept[index] = kept + 1
+		copy(walker.copies[copied], walker.clocks[stream])
+		walker.clockOf[index] = copied + 1
 	}
 	for sleeper := walker.sleepers[index]; sleeper != 0; sleeper = walker.next[sleeper-1] {
 		walker.asleep[sleeper-1] = false

@@ -8,7 +8,7 @@ import (
 )
 
 // Limits on what a file may say, so that whatever is allocated by its numbers
-// stays small beside the file. A micro-batch or a sequence is a number and no
+// stays small compared with the file. A micro-batch or a sequence is a number and no
 // more: nothing may be as long as the largest of them.
 const (
 	// MaxBytes bounds a program's file: a million instructions take 100 MB.
@@ -76,7 +76,7 @@ func number[text ~string | ~[]byte](word text, limit int64) (int64, error) {
 	return value, nil
 }
 
-// wanted is a word that stands where another belongs.
+// wanted is the error of a word at the place of another.
 func wanted[text ~string | ~[]byte](word text, what string) error {
 	if len(word) == 0 {
 		return fmt.Errorf("the line ends: want %s", what)

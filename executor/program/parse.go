@@ -10,8 +10,8 @@ import (
 // version is the format of programs, in text and in JSON.
 const version = "devmap.program/v1"
 
-// Parse reads a program, as text or as JSON; file stands in errors. What is not
-// of the form is an error; a name that stands for nothing is a fault that
+// Parse reads a program, as text or as JSON; file appears in errors. What is not
+// of the form is an error; a name that refers to nothing is a fault that
 // [Program.Check] reports.
 func Parse(file string, data []byte) (*Program, error) {
 	if len(data) > MaxBytes {
@@ -24,7 +24,7 @@ func Parse(file string, data []byte) (*Program, error) {
 }
 
 // parseText goes over the lines twice: declarations first, so that they may
-// stand anywhere, then instructions, which are most of them.
+// come in any order, then instructions, which are most of them.
 func parseText(file string, data []byte) (*Program, error) {
 	reader := &textReader{builder: newBuilder()}
 	reader.section = "line"

@@ -25,7 +25,7 @@ var declarations = map[string]func(*textReader) error{
 	"ticks":     (*textReader).ticksLine,
 }
 
-// declaration reads a line that is no instruction.
+// declaration reads a line other than an instruction.
 func (reader *textReader) declaration(line []byte) error {
 	reader.rest = line
 	word := reader.word()

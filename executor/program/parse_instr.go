@@ -59,8 +59,8 @@ func operation(word []byte) (Op, error) {
 	return op, nil
 }
 
-// subject reads what stands before the buffers, from the given word on, and
-// returns the word that is none of it.
+// subject reads what comes before the buffers, from the given word on, and
+// returns the word after it.
 func (reader *textReader) subject(op Op, word []byte) ([]byte, error) {
 	if op.Runs() && isObject(word) {
 		reader.runs(word)

@@ -115,7 +115,7 @@ func (reader *textReader) link() error {
 	return reader.end()
 }
 
-// routineLine reads routine NAME UNITS; units stand in quotes where they are
+// routineLine reads routine NAME UNITS; units are in quotes where they are
 // not plain words, and commas between them do as well as spaces.
 func (reader *textReader) routineLine() error {
 	name := reader.word()

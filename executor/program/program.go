@@ -3,7 +3,7 @@
 // devices. A [Program] is data: it is printed and read as text and as JSON, and
 // [Program.Check] proves it sound before anything runs it.
 //
-// Package compile makes one of a plan, package simulate plays it in time, and
+// Package compile makes one of a plan, package simulate computes its times, and
 // package executor runs it.
 package program
 
@@ -25,22 +25,22 @@ type Program struct {
 	Accesses []Access
 	Waits    []Wait
 	// Timed: the program says how long its instructions and messages take.
-	// Those that others write need not.
+	// Programs that others write may not.
 	Timed bool
-	// Predictions are what plans foretold of this map: of devmap first; where
+	// Predictions are those of plans for this map: devmap's first; where
 	// the plan was made for another runtime, of that one too.
 	Predictions []Prediction
 
-	// dangling are the names that stand for nothing, and what else a reader
+	// dangling are the names that refer to nothing, and what else a reader
 	// alone can see; Check reports them with the rest.
 	dangling []Fault
 }
 
-// Prediction is what a plan foretold of a runtime.
+// Prediction is what a plan predicted of a runtime.
 type Prediction struct {
 	Runtime string
-	// StepTicks is the duration of a step in picoseconds, Peaks what each of
-	// Devices holds at most, in bytes.
+	// StepTicks is the duration of a step in picoseconds, Peaks the peak memory
+	// of each of Devices, in bytes.
 	StepTicks int64
 	Peaks     []int64
 }

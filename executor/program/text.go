@@ -114,13 +114,13 @@ func (writer *textWriter) declarations() {
 	}
 }
 
-// durations writes a line for instructions that are alike, as long as the first
+// durations writes a line for a group of instructions, as long as the first
 // of them, and one for each that takes another time.
 func (writer *textWriter) durations() {
-	ticks := map[alike]int64{}
+	ticks := map[durationKey]int64{}
 	for i := range writer.Instrs {
 		instr := &writer.Instrs[i]
-		like, ok := writer.alikeOf(instr)
+		like, ok := writer.durationKeyOf(instr)
 		if _, known := ticks[like]; known || !ok || instr.Op == Send {
 			continue
 		}
@@ -135,7 +135,7 @@ func (writer *textWriter) durations() {
 	}
 }
 
-func (writer *textWriter) objectName(like alike) string {
+func (writer *textWriter) objectName(like durationKey) string {
 	if like.op.Runs() {
 		return writer.Routines[like.object].Name
 	}

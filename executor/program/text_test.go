@@ -211,7 +211,7 @@ func TestBadText(t *testing.T) {
 	}
 }
 
-// TestDangling: a name or number that stands for nothing is a fault, and all of
+// TestDangling: a name or number that refers to nothing is a fault, and all of
 // them are found.
 func TestDangling(t *testing.T) {
 	program := mustParse(t, `device 0 arena 0 budget 0
@@ -287,8 +287,8 @@ func TestManyFaults(t *testing.T) {
 	}
 }
 
-// drawn is a program at random: every field takes part.
-func drawn(rng *rand.Rand) *Program {
+// randomProgram is a program at random: every field takes part.
+func randomProgram(rng *rand.Rand) *Program {
 	program := &Program{Timed: rng.IntN(3) > 0}
 	if rng.IntN(2) == 0 {
 		program.Model, program.Plan = "modèle \n\"x\"", "sha256:ab"
@@ -304,7 +304,7 @@ func drawn(rng *rand.Rand) *Program {
 		program.Buffers[i], program.Buffers[j] = program.Buffers[j], program.Buffers[i]
 	})
 	for channel := range 1 + rng.IntN(3) {
-		made := Channel{Name: fmt.Sprintf("c[%d]", channel), From: drawnIndex(rng, len(program.Devices)), To: drawnIndex(rng, len(program.Devices)), Slots: rng.Int32N(4), Bytes: rng.Int64N(1000)}
+		made := Channel{Name: fmt.Sprintf("c[%d]", channel), From: randomIndex(rng, len(program.Devices)), To: randomIndex(rng, len(program.Devices)), Slots: rng.Int32N(4), Bytes: rng.Int64N(1000)}
 		if program.Timed {
 			made.Ticks, made.Latency = rng.Int64N(3), rng.Int64N(3)
 		}
@@ -316,30 +316,30 @@ func drawn(rng *rand.Rand) *Program {
 	for device := range program.Devices {
 		program.Devices[device].First = int32(len(program.Instrs))
 		for range rng.IntN(6) {
-			drawInstr(rng, program, int32(device))
+			addRandomInstr(rng, program, int32(device))
 		}
 		program.Devices[device].End = int32(len(program.Instrs))
 	}
-	drawWaits(rng, program)
+	addRandomWaits(rng, program)
 	return program
 }
 
-func drawnIndex(rng *rand.Rand, count int) int32 { return rng.Int32N(int32(count)) }
+func randomIndex(rng *rand.Rand, count int) int32 { return rng.Int32N(int32(count)) }
 
-func drawInstr(rng *rand.Rand, program *Program, device int32) {
+func addRandomInstr(rng *rand.Rand, program *Program, device int32) {
 	made := Instr{Device: device, Op: Op(rng.IntN(len(opNames))), Routine: None, MicroBatch: None, Channel: None, FirstAccess: int32(len(program.Accesses))}
 	streams := &program.Devices[device].Streams
-	if made.Stream = drawnIndex(rng, len(*streams)+1); int(made.Stream) == len(*streams) {
+	if made.Stream = randomIndex(rng, len(*streams)+1); int(made.Stream) == len(*streams) {
 		*streams = append(*streams, fmt.Sprintf("s%d", made.Stream))
 	}
 	if made.Op.Runs() {
-		made.Routine = drawnIndex(rng, len(program.Routines))
+		made.Routine = randomIndex(rng, len(program.Routines))
 	}
 	if rng.IntN(2) == 0 {
 		made.MicroBatch = rng.Int32N(maxIndex)
 	}
 	if rng.IntN(2) == 0 {
-		made.Channel, made.Sequence = drawnIndex(rng, len(program.Channels)), rng.Int32N(maxIndex)
+		made.Channel, made.Sequence = randomIndex(rng, len(program.Channels)), rng.Int32N(maxIndex)
 	}
 	if program.Timed {
 		made.Ticks = rng.Int64N(3)
@@ -354,13 +354,13 @@ func drawInstr(rng *rand.Rand, program *Program, device int32) {
 }
 
 // drawWaits lets instructions wait for any, on any stream of its device.
-func drawWaits(rng *rand.Rand, program *Program) {
+func addRandomWaits(rng *rand.Rand, program *Program) {
 	for i := range program.Instrs {
 		program.Instrs[i].FirstWait = int32(len(program.Waits))
 		for range rng.IntN(3) {
-			other := drawnIndex(rng, len(program.Instrs))
+			other := randomIndex(rng, len(program.Instrs))
 			streams := program.Devices[program.Instrs[other].Device].Streams
-			program.Waits = append(program.Waits, Wait{other, drawnIndex(rng, len(streams))})
+			program.Waits = append(program.Waits, Wait{other, randomIndex(rng, len(streams))})
 		}
 		program.Instrs[i].EndWait = int32(len(program.Waits))
 	}
@@ -370,7 +370,7 @@ func drawWaits(rng *rand.Rand, program *Program) {
 func TestRoundTrip(t *testing.T) {
 	rng := rand.New(rand.NewPCG(11, 3))
 	for range 500 {
-		program := drawn(rng)
+		program := randomProgram(rng)
 		text := printed(t, program)
 		for _, data := range [][]byte{[]byte(text), inJSON(t, program)} {
 			again, err := Parse("p", data)

@@ -2,16 +2,16 @@ package report
 
 import "github.com/devmap-dev/devmap/executor"
 
-// Foretell is the report of a run if it breaks off before it says anything: what
-// was foretold, and the GPUs that it is on, of which nothing is known. Steps may be
+// Foretell is the report of a run if it aborts before it says anything: what
+// was predicted, and the GPUs that it is on, without measurements. Steps may be
 // added ([StepOf]); [Report.BreakOff] says why it did.
-func Foretell(foretold *Foretold, job *executor.Job, backend string, gpus []executor.GPUResult) *Report {
+func Foretell(prediction *Prediction, job *executor.Job, backend string, gpus []executor.GPUResult) *Report {
 	for i := range gpus {
 		gpus[i].Unmeasured = "the run broke off"
 	}
 	nothing := &executor.Result{Backend: backend, GPUs: gpus}
-	nothing.Turn.Woken = foretold.Woken
-	report := begun(foretold, job, nothing)
+	nothing.Turn.Woken = prediction.Woken
+	report := newReport(prediction, job, nothing)
 	if report.Turn != nil {
 		report.Turn.End = "broken off"
 	}
@@ -22,7 +22,7 @@ func Foretell(foretold *Foretold, job *executor.Job, backend string, gpus []exec
 	return report
 }
 
-// BreakOff gives the reasons, a sentence each, for which the run broke off.
+// BreakOff gives the reasons, a sentence each, for which the run was aborted.
 func (report *Report) BreakOff(reasons []string) {
 	report.Verdict, report.Reasons = Fail, reasons
 }

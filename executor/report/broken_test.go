@@ -12,12 +12,12 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// TestBrokenOff: the report of a run that broke off says what was foretold, the steps
+// TestBrokenOff: the report of a run that was aborted says what was predicted, the steps
 // that ended and why, and measures nothing; another process reads it as it was.
 func TestBrokenOff(t *testing.T) {
 	t.Parallel()
-	foretold, job, result := asPlanned()
-	made := Foretell(foretold, job, "cuda", []executor.GPUResult{{GPU: 5, UUID: "GPU-5", Name: "H200", Devices: []int32{0, 1}, Before: 7, Ready: 9}})
+	prediction, job, result := asPlanned()
+	made := Foretell(prediction, job, "cuda", []executor.GPUResult{{GPU: 5, UUID: "GPU-5", Name: "H200", Devices: []int32{0, 1}, Before: 7, Ready: 9}})
 	made.Steps = append(made.Steps, StepOf(&result.Steps[0], job))
 	text := func(of *Report) []byte {
 		var written bytes.Buffer
@@ -35,7 +35,7 @@ func TestBrokenOff(t *testing.T) {
 		t.Errorf("%+v", read)
 	}
 	for i := range read.Devices {
-		if device := &read.Devices[i]; device.Ratio != nil || len(device.Regions) != 0 || !reflect.DeepEqual(device.Predicted, foretold.Devices[i].Predicted) {
+		if device := &read.Devices[i]; device.Ratio != nil || len(device.Regions) != 0 || !reflect.DeepEqual(device.Predicted, prediction.Devices[i].Predicted) {
 			t.Errorf("%+v", device)
 		}
 	}

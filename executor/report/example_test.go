@@ -17,12 +17,12 @@ func Example() {
 		Graph: &modelgraph.Graph{}, Workload: &costmodel.Workload{Mode: costmodel.Infer},
 		Program: &program.Program{Devices: []program.Device{{Arena: 4096}}},
 	}
-	foretold := &report.Foretold{Devices: []devicemap.Prediction{{Predicted: devicemap.Predicted{PeakAllocatedBytes: 4096}}}}
+	prediction := &report.Prediction{Devices: []devicemap.Prediction{{Predicted: devicemap.Predicted{PeakAllocatedBytes: 4096}}}}
 	measured := &executor.Result{Growth: 1 << 20, Devices: []executor.DeviceResult{{
 		Touched: 4000, Regions: []executor.RegionResult{{Name: "state", PlannedBytes: 4096, TouchedBytes: 4000}},
 	}}}
 
-	made := report.Of(foretold, job, measured)
+	made := report.Of(prediction, job, measured)
 	fmt.Println(made.Verdict)
 	for _, reason := range made.Reasons {
 		fmt.Println(reason)

@@ -9,7 +9,7 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// GPU is what was foretold of a GPU and what its driver says of it. Bytes are of
+// GPU is what was predicted of a GPU and what its driver says of it. Bytes are of
 // all processes, at moments of the run.
 type GPU struct {
 	GPU     int    `json:"gpu"` // by the driver's order
@@ -23,14 +23,14 @@ type GPU struct {
 	PredictedUsedBytes int64 `json:"predicted_used_bytes"`
 	// DeviceUsedBytes is what the process held of it at the fence where that is
 	// farthest from the prediction; where no fence was passed, when all was ready.
-	// Null where the driver told nothing, as is Measured.
+	// Null where the driver reported nothing, as is Measured.
 	DeviceUsedBytes *int64     `json:"device_used_bytes"`
 	Measured        *GPUMemory `json:"measured"`
 	// Others is what is known to have moved of other processes; empty: nothing.
 	Others string `json:"others"`
 
 	unmeasured string
-	contexts   int   // as many were foretold, of which there is one
+	contexts   int   // as many were predicted, and there is one
 	probed     bool  // what it was planned on was measured
 	tables     int64 // bytes that page tables of copies in the host's memory took since all was ready
 }
@@ -43,13 +43,13 @@ type GPUMemory struct {
 	Fences         int64 `json:"fences"`           // of all steps
 	FenceLowBytes  int64 `json:"fence_low_bytes"`  // the least at one
 	FenceHighBytes int64 `json:"fence_high_bytes"` // the most
-	AfterBytes     int64 `json:"after_bytes"`      // when arenas were given back
+	AfterBytes     int64 `json:"after_bytes"`      // when arenas were released
 	ArenaBytes     int64 `json:"arena_bytes"`      // mapped, in whole granules
 }
 
-// addGPU adds a GPU, and what it held to the device that has it alone.
-func (report *Report) addGPU(foretold *Foretold, result *executor.GPUResult) {
-	gpu := gpuOf(foretold, result)
+// addGPU adds a GPU, and compares it with the device that has it alone.
+func (report *Report) addGPU(prediction *Prediction, result *executor.GPUResult) {
+	gpu := gpuOf(prediction, result)
 	for i := range report.Devices {
 		if len(gpu.Devices) == 1 && report.Devices[i].Device == gpu.Devices[0] {
 			report.Devices[i].Measured.DeviceUsedBytes = gpu.DeviceUsedBytes
@@ -58,22 +58,22 @@ func (report *Report) addGPU(foretold *Foretold, result *executor.GPUResult) {
 	report.GPUs = append(report.GPUs, gpu)
 }
 
-// gpuOf sets a GPU beside what its devices foretold.
-func gpuOf(foretold *Foretold, result *executor.GPUResult) GPU {
+// gpuOf compares a GPU with the predictions of its devices.
+func gpuOf(prediction *Prediction, result *executor.GPUResult) GPU {
 	gpu := GPU{GPU: result.GPU, UUID: result.UUID, Name: result.Name, Others: result.Moved, unmeasured: result.Unmeasured, probed: true}
 	contexts := make(map[string]int64) // of the GPU that each device was planned on
 	for _, device := range result.Devices {
 		gpu.Devices = append(gpu.Devices, int(device))
-		at := slices.IndexFunc(foretold.Devices, func(one devicemap.Prediction) bool { return one.Device == int(device) })
+		at := slices.IndexFunc(prediction.Devices, func(one devicemap.Prediction) bool { return one.Device == int(device) })
 		if at < 0 {
 			continue
 		}
-		planned := foretold.GPUs[device]
+		planned := prediction.GPUs[device]
 		gpu.probed = gpu.probed && planned != ""
 		if planned == "" {
 			planned = fmt.Sprint(device)
 		}
-		predicted := &foretold.Devices[at].Predicted
+		predicted := &prediction.Devices[at].Predicted
 		gpu.PredictedUsedBytes += predicted.DeviceUsedBytes - predicted.OverheadBytes
 		contexts[planned] += predicted.OverheadBytes
 	}
@@ -120,22 +120,22 @@ func (gpu *GPU) judge() (verdict Verdict, reason string) {
 	}
 	most := max(usedBytes, gpu.PredictedUsedBytes/usedShare)
 	used, beyond := *gpu.DeviceUsedBytes, *gpu.DeviceUsedBytes-gpu.PredictedUsedBytes
-	told := fmt.Sprintf("%s held %v%s, %s the %v that is predicted", name, costmodel.Bytes(used), atFences(gpu.Measured.Fences), differs(beyond), costmodel.Bytes(gpu.PredictedUsedBytes))
+	message := fmt.Sprintf("%s held %v%s, %s the %v that is predicted", name, costmodel.Bytes(used), atFences(gpu.Measured.Fences), differs(beyond), costmodel.Bytes(gpu.PredictedUsedBytes))
 	if gpu.contexts > 1 {
-		told += fmt.Sprintf(" (with one context in place of %d)", gpu.contexts)
+		message += fmt.Sprintf(" (with one context in place of %d)", gpu.contexts)
 	}
-	held := max(gpu.Measured.ReadyBytes, gpu.Measured.FenceHighBytes) - gpu.Measured.ArenaBytes + gpu.tables
-	switch kept := gpu.Measured.AfterBytes - held; {
+	outside := max(gpu.Measured.ReadyBytes, gpu.Measured.FenceHighBytes) - gpu.Measured.ArenaBytes + gpu.tables
+	switch leaked := gpu.Measured.AfterBytes - outside; {
 	case gpu.Others != "":
-		return Inconclusive, told + ", while others moved: " + gpu.Others
+		return Inconclusive, message + ", while others moved: " + gpu.Others
 	case max(beyond, -beyond) > most && !gpu.probed:
-		return Inconclusive, fmt.Sprintf("%s, more than %v apart: it was planned for a GPU that nobody measured, devmap probe does", told, costmodel.Bytes(most))
+		return Inconclusive, fmt.Sprintf("%s, more than %v apart: it was planned for a GPU that nobody measured, devmap probe does", message, costmodel.Bytes(most))
 	case max(beyond, -beyond) > most:
-		return Fail, fmt.Sprintf("%s, more than %v apart", told, costmodel.Bytes(most))
-	case kept > usedBytes:
-		return Fail, fmt.Sprintf("%s; %v of its arenas were not given back", told, costmodel.Bytes(kept))
+		return Fail, fmt.Sprintf("%s, more than %v apart", message, costmodel.Bytes(most))
+	case leaked > usedBytes:
+		return Fail, fmt.Sprintf("%s; %v of its arenas were not given back", message, costmodel.Bytes(leaked))
 	}
-	return Pass, fmt.Sprintf("%s, at most %v apart", told, costmodel.Bytes(most))
+	return Pass, fmt.Sprintf("%s, at most %v apart", message, costmodel.Bytes(most))
 }
 
 func atFences(count int64) string {

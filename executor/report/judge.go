@@ -17,7 +17,7 @@ const (
 	Inconclusive Verdict = "inconclusive" // something could not be measured
 )
 
-// workspace is the region of libraries, of which a processor's backend has none.
+// workspace is the region of libraries; a processor's backend has none.
 const workspace = "workspace"
 
 // judge holds what was measured to what was planned. Every byte of an arena has

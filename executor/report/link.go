@@ -11,7 +11,7 @@ type Link struct {
 	// CheckedBytes is how many random bytes it carried before the first step that
 	// arrived as they were sent.
 	CheckedBytes int64 `json:"checked_bytes"`
-	// StagingBytes is what it takes of the host's memory, page-locked.
+	// StagingBytes is what it takes of the host's memory, pinned.
 	StagingBytes int64 `json:"staging_bytes"`
 }
 

@@ -6,7 +6,7 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// deviceOf sets a device's arena beside its prediction. A device without
+// deviceOf compares a device's arena with its prediction. A device without
 // instructions has no arena.
 func deviceOf(prediction *devicemap.Prediction, result *executor.Result) Device {
 	device := Device{Device: prediction.Device, Predicted: prediction.Predicted}

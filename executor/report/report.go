@@ -1,6 +1,6 @@
-// Package report sets what a run measured beside what its plan predicted, and
+// Package report compares what a run measured with what its plan predicted, and
 // judges the one by the other: bytes, in the arenas and of the process or of each
-// GPU. Times are told and never judged.
+// GPU. Times are reported and never judged.
 package report
 
 import (
@@ -47,7 +47,7 @@ type Report struct {
 	Reasons []string `json:"reasons"` // of the verdict, a sentence each
 }
 
-// Device is what was foretold of a device and what became of it.
+// Device is what was predicted of a device and what became of it.
 type Device struct {
 	Device    int                 `json:"device"`
 	Predicted devicemap.Predicted `json:"predicted"`
@@ -84,7 +84,7 @@ type Unwritten struct {
 	missed bool // values belong there
 }
 
-// Loading is how values came from files, or were drawn, into GPUs' arenas: those of
+// Loading is how values came from files, or from a seed, into GPUs' arenas: those of
 // all devices together, without what was set to zero.
 type Loading struct {
 	Bytes          int64   `json:"bytes"`
@@ -93,13 +93,13 @@ type Loading struct {
 }
 
 // Turn is one of the times that a plan has its GPUs. Seconds are from when it was the
-// plan's turn to its first step, and from behind its last to when the arenas were given
-// back.
+// plan's turn to its first step, and from after its last to when the arenas were
+// released.
 type Turn struct {
 	Cycle int64 `json:"cycle"` // from 1
 	Of    int64 `json:"of"`
 	// Start is loaded, or woken. MapSeconds of StartSeconds went by until arenas were
-	// mapped and all was prepared, CopySeconds behind that, with StartBytes of values.
+	// mapped and all was prepared, CopySeconds after that, with StartBytes of values.
 	Start        string  `json:"start"`
 	StartBytes   int64   `json:"start_bytes"`
 	StartSeconds float64 `json:"start_seconds"`
@@ -112,13 +112,13 @@ type Turn struct {
 }
 
 // turnOf is the turn that a result is of; nil where it is the only one.
-func turnOf(foretold *Foretold, result *executor.Result) *Turn {
-	if foretold.Of == 0 {
+func turnOf(prediction *Prediction, result *executor.Result) *Turn {
+	if prediction.Of == 0 {
 		return nil
 	}
 	took := &result.Turn
 	turn := &Turn{
-		Cycle: foretold.Cycle, Of: foretold.Of,
+		Cycle: prediction.Cycle, Of: prediction.Of,
 		Start: "loaded", StartBytes: took.Start.Bytes, StartSeconds: took.Start.Seconds, MapSeconds: took.MapSeconds, CopySeconds: took.CopySeconds,
 		End: "closed", EndBytes: took.End.Bytes, EndSeconds: took.End.Seconds,
 	}
@@ -150,13 +150,13 @@ type DeviceTime struct {
 	Wait     float64 `json:"wait_seconds"`
 }
 
-// Foretold is what a plan says of the run.
-type Foretold struct {
+// Prediction is what a plan says of the run.
+type Prediction struct {
 	Plan      string                 // the file
 	Devices   []devicemap.Prediction // by device
 	Imbalance float64
 	// GPUs are the UUIDs of those that devices are planned on, by device: none of
-	// those that nobody measured ([costmodel.Device]).
+	// those that no one measured ([costmodel.Device]).
 	GPUs map[int32]string
 	// Cycle is which turn of the plan it is, from 1, of so many; Of is 0 where it is the
 	// only one. Woken: the plan slept before it.
@@ -167,8 +167,8 @@ type Foretold struct {
 }
 
 // Of is the report of a run of a job.
-func Of(foretold *Foretold, job *executor.Job, result *executor.Result) *Report {
-	report := begun(foretold, job, result)
+func Of(prediction *Prediction, job *executor.Job, result *executor.Result) *Report {
+	report := newReport(prediction, job, result)
 	for i := range result.Links {
 		report.Links = append(report.Links, linkOf(&result.Links[i]))
 	}
@@ -186,20 +186,20 @@ func Of(foretold *Foretold, job *executor.Job, result *executor.Result) *Report 
 	return report
 }
 
-// begun is what of a report is known of any run: what was foretold, what ran it,
+// newReport is what of a report is known of any run: what was predicted, what ran it,
 // and what was measured of its devices.
-func begun(foretold *Foretold, job *executor.Job, result *executor.Result) *Report {
+func newReport(prediction *Prediction, job *executor.Job, result *executor.Result) *Report {
 	report := &Report{
-		FormatVersion: version, Plan: foretold.Plan, Backend: result.Backend, Scalars: job.Graph.Scalars(),
-		Tokens: result.Tokens, Turn: turnOf(foretold, result),
+		FormatVersion: version, Plan: prediction.Plan, Backend: result.Backend, Scalars: job.Graph.Scalars(),
+		Tokens: result.Tokens, Turn: turnOf(prediction, result),
 	}
-	report.Imbalance.Predicted, report.StepSeconds.Predicted = foretold.Imbalance, foretold.StepSeconds
+	report.Imbalance.Predicted, report.StepSeconds.Predicted = prediction.Imbalance, prediction.StepSeconds
 	report.Model.Name, report.Model.Digest = job.Graph.Name, job.Program.Plan
-	for i := range foretold.Devices {
-		report.Devices = append(report.Devices, deviceOf(&foretold.Devices[i], result))
+	for i := range prediction.Devices {
+		report.Devices = append(report.Devices, deviceOf(&prediction.Devices[i], result))
 	}
 	for i := range result.GPUs {
-		report.addGPU(foretold, &result.GPUs[i])
+		report.addGPU(prediction, &result.GPUs[i])
 	}
 	return report
 }

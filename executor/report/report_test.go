@@ -15,16 +15,16 @@ import (
 const mebibyte = int64(1 << 20)
 
 // asPlanned is a run of two devices in which every byte is where it was planned.
-func asPlanned() (*Foretold, *executor.Job, *executor.Result) {
+func asPlanned() (*Prediction, *executor.Job, *executor.Result) {
 	seconds := 0.25
-	foretold := &Foretold{Plan: "plan.json", Imbalance: 1.25, StepSeconds: &seconds}
+	prediction := &Prediction{Plan: "plan.json", Imbalance: 1.25, StepSeconds: &seconds}
 	job := &executor.Job{Graph: &modelgraph.Graph{Name: "toy"}, Workload: &costmodel.Workload{Mode: costmodel.Train}, Program: &program.Program{Plan: "sha256:1"}}
 	result := &executor.Result{
 		Backend: "cpu", StepSeconds: 2, TokensPerSecond: 64, Growth: 800*mebibyte + 70*mebibyte,
 		Steps: []executor.StepResult{{Number: 1, Loss: 5.5, Times: executor.Times{Step: 2 * time.Second, Devices: []executor.DeviceTimes{{Forward: time.Second}, {Wait: time.Second}}}}},
 	}
 	for device, arena := range []int64{500 * mebibyte, 300 * mebibyte} {
-		foretold.Devices = append(foretold.Devices, devicemap.Prediction{Device: device, Predicted: devicemap.Predicted{PeakAllocatedBytes: arena}})
+		prediction.Devices = append(prediction.Devices, devicemap.Prediction{Device: device, Predicted: devicemap.Predicted{PeakAllocatedBytes: arena}})
 		job.Program.Devices = append(job.Program.Devices, program.Device{ID: int32(device), Arena: arena})
 		result.Devices = append(result.Devices, executor.DeviceResult{
 			Device: int32(device), Touched: arena,
@@ -32,7 +32,7 @@ func asPlanned() (*Foretold, *executor.Job, *executor.Result) {
 			Gaps:    []executor.Gap{{Buffer: "workspace", Reason: "library workspace", Bytes: 100}},
 		})
 	}
-	return foretold, job, result
+	return prediction, job, result
 }
 
 // TestVerdict: what was planned and nothing else passes, and each thing that can
@@ -40,53 +40,57 @@ func asPlanned() (*Foretold, *executor.Job, *executor.Result) {
 func TestVerdict(t *testing.T) {
 	t.Parallel()
 	for name, is := range map[string]struct {
-		change  func(*Foretold, *executor.Result)
+		change  func(*Prediction, *executor.Result)
 		verdict Verdict
 		reason  string
 	}{
-		"as planned": {func(*Foretold, *executor.Result) {}, Pass, "every region was written to its end, and none beyond"},
+		"as planned": {func(*Prediction, *executor.Result) {}, Pass, "every region was written to its end, and none beyond"},
 		"a region that is not reached": {
-			func(_ *Foretold, result *executor.Result) { result.Devices[1].Regions[1].TouchedBytes -= 4 }, Fail, "device 1: the last 4 of the 314572700 bytes of region state were never written",
+			func(_ *Prediction, result *executor.Result) { result.Devices[1].Regions[1].TouchedBytes -= 4 }, Fail, "device 1: the last 4 of the 314572700 bytes of region state were never written",
 		},
 		"one of which a sequence stopped": {
-			func(_ *Foretold, result *executor.Result) {
+			func(_ *Prediction, result *executor.Result) {
 				result.Devices[1].Regions[1].TouchedBytes -= 4
 				result.Stopped = true
 			}, Pass, "no region was written beyond its end, and some not up to it: every sequence came to a stop id",
 		},
 		"a region that is passed": {
-			func(_ *Foretold, result *executor.Result) { result.Devices[0].Regions[1].TouchedBytes++ }, Fail, "device 0: region state was written 1 byte beyond its end at 524287900",
+			func(_ *Prediction, result *executor.Result) { result.Devices[0].Regions[1].TouchedBytes++ }, Fail, "device 0: region state was written 1 byte beyond its end at 524287900",
 		},
 		"bytes between buffers": {
-			func(_ *Foretold, result *executor.Result) { result.Devices[0].Stray = 8 }, Fail, "device 0: 8 bytes written outside of all buffers",
+			func(_ *Prediction, result *executor.Result) { result.Devices[0].Stray = 8 }, Fail, "device 0: 8 bytes written outside of all buffers",
 		},
 		"values that nothing wrote": {
-			func(_ *Foretold, result *executor.Result) {
+			func(_ *Prediction, result *executor.Result) {
 				result.Devices[0].Gaps = append(result.Devices[0].Gaps, executor.Gap{Buffer: "h.0.weights", Reason: "values", Bytes: 12, Missed: true})
 			}, Fail, "device 0: 12 bytes of buffer h.0.weights never written: values",
 		},
 		"more than was foretold": {
-			func(foretold *Foretold, _ *executor.Result) { foretold.Devices[0].Predicted.PeakAllocatedBytes -= 256 }, Fail, "device 0: its peak is 524288000 bytes, 256 more than the plan's",
+			func(prediction *Prediction, _ *executor.Result) {
+				prediction.Devices[0].Predicted.PeakAllocatedBytes -= 256
+			}, Fail, "device 0: its peak is 524288000 bytes, 256 more than the plan's",
 		},
 		"less than was foretold": {
-			func(foretold *Foretold, _ *executor.Result) { foretold.Devices[0].Predicted.PeakAllocatedBytes += 256 }, Fail, "device 0: its peak is 524288000 bytes, 256 less than the plan's",
+			func(prediction *Prediction, _ *executor.Result) {
+				prediction.Devices[0].Predicted.PeakAllocatedBytes += 256
+			}, Fail, "device 0: its peak is 524288000 bytes, 256 less than the plan's",
 		},
 		"a process as large as it may be": {
-			func(_ *Foretold, result *executor.Result) { result.Growth = 880 * mebibyte }, Pass, "the process grew by 880.0 MiB, at most 80.0 MiB beyond the 800.0 MiB of its arenas",
+			func(_ *Prediction, result *executor.Result) { result.Growth = 880 * mebibyte }, Pass, "the process grew by 880.0 MiB, at most 80.0 MiB beyond the 800.0 MiB of its arenas",
 		},
 		"a byte more": {
-			func(_ *Foretold, result *executor.Result) { result.Growth = 880*mebibyte + 1 }, Fail, "the process grew by 880.0 MiB, more than 80.0 MiB beyond the 800.0 MiB of its arenas",
+			func(_ *Prediction, result *executor.Result) { result.Growth = 880*mebibyte + 1 }, Fail, "the process grew by 880.0 MiB, more than 80.0 MiB beyond the 800.0 MiB of its arenas",
 		},
 		"a process of unknown size": {
-			func(_ *Foretold, result *executor.Result) { result.Growth = -1 }, Inconclusive, "by how much the process grew is not known: this machine does not say",
+			func(_ *Prediction, result *executor.Result) { result.Growth = -1 }, Inconclusive, "by how much the process grew is not known: this machine does not say",
 		},
 		"that, and a fault": {
-			func(_ *Foretold, result *executor.Result) { result.Growth, result.Devices[0].Stray = -1, 1 }, Fail, "device 0: 1 byte written outside of all buffers",
+			func(_ *Prediction, result *executor.Result) { result.Growth, result.Devices[0].Stray = -1, 1 }, Fail, "device 0: 1 byte written outside of all buffers",
 		},
 	} {
-		foretold, job, result := asPlanned()
-		is.change(foretold, result)
-		made := Of(foretold, job, result)
+		prediction, job, result := asPlanned()
+		is.change(prediction, result)
+		made := Of(prediction, job, result)
 		if made.Verdict != is.verdict || !strings.Contains(strings.Join(made.Reasons, "\n")+"\n", is.reason+"\n") {
 			t.Errorf("%s: %s, because\n%s\nwant %s, because\n%s", name, made.Verdict, strings.Join(made.Reasons, "\n"), is.verdict, is.reason)
 		}
@@ -97,10 +101,10 @@ func TestVerdict(t *testing.T) {
 func TestSmallArenas(t *testing.T) {
 	t.Parallel()
 	for growth, want := range map[int64]Verdict{64*mebibyte + 1000: Pass, 64*mebibyte + 1001: Fail} {
-		foretold, job, result := asPlanned()
+		prediction, job, result := asPlanned()
 		job.Program.Devices[0].Arena, job.Program.Devices[1].Arena = 400, 600
 		result.Growth = growth
-		if made := Of(foretold, job, result); made.Verdict != want {
+		if made := Of(prediction, job, result); made.Verdict != want {
 			t.Errorf("%d: %s, want %s", growth, made.Verdict, want)
 		}
 	}
@@ -120,12 +124,12 @@ func TestImbalanceOfIdle(t *testing.T) {
 	}
 }
 
-// TestFigures: what stands beside what.
+// TestFigures: measured and predicted figures.
 func TestFigures(t *testing.T) {
 	t.Parallel()
-	foretold, job, result := asPlanned()
+	prediction, job, result := asPlanned()
 	result.Devices[1].Touched = 100 * mebibyte
-	made := Of(foretold, job, result)
+	made := Of(prediction, job, result)
 	second := made.Devices[1]
 	if second.Measured.PeakAllocatedBytes != 100*mebibyte || *second.Ratio != 1.0/3 || made.Imbalance.Predicted != 1.25 || made.Imbalance.Measured != 500.0/300 {
 		t.Errorf("%+v, imbalance %+v", second, made.Imbalance)
@@ -139,7 +143,7 @@ func TestFigures(t *testing.T) {
 	}
 	job.Workload.Mode, result.Steps = costmodel.Load, nil
 	result.Loading = &executor.Transfer{Bytes: 3e9, Seconds: 0.0625}
-	made = Of(foretold, job, result)
+	made = Of(prediction, job, result)
 	if *made.Loading != (Loading{3e9, 0.0625, 48e9}) {
 		t.Errorf("%+v", made.Loading)
 	}
@@ -147,7 +151,7 @@ func TestFigures(t *testing.T) {
 		t.Errorf("nothing ran, and %+v", made)
 	}
 	job.Workload.Mode, result.Steps = costmodel.Infer, []executor.StepResult{{Number: 1}}
-	if made = Of(foretold, job, result); made.Steps[0].Loss != nil {
+	if made = Of(prediction, job, result); made.Steps[0].Loss != nil {
 		t.Error("a forward has a loss")
 	}
 }

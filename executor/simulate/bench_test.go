@@ -8,7 +8,7 @@ import (
 	"github.com/devmap-dev/devmap/executor/simulate"
 )
 
-// BenchmarkRun plays a million instructions, of 4 streams on each of 8 and of 64
+// BenchmarkRun simulates a million instructions, of 4 streams on each of 8 and of 64
 // devices, alone and after the check.
 func BenchmarkRun(b *testing.B) {
 	for _, devices := range []int64{8, 64} {

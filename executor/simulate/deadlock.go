@@ -10,8 +10,8 @@ import (
 // DeadlockError is a program that does not come to its end: instructions that
 // wait for each other, or for one that is not there.
 type DeadlockError struct {
-	// Blocked is what stands first on each stream that stopped, and what it waits
-	// for, in words.
+	// Blocked is the first instruction of each stream that stopped, and a text of
+	// what it waits for.
 	Blocked []string
 }
 
@@ -21,26 +21,26 @@ func (err *DeadlockError) Error() string {
 }
 
 // blocked is what every lane that did not come to its end shows.
-func (played *player) blocked() []string {
+func (sim *simulation) blocked() []string {
 	var all []string
-	for lane := range played.head {
-		if i := played.head[lane]; i != program.None {
-			all = append(all, fmt.Sprintf("%s waits for %s", words(played.prog, i), played.lacked(i, played.shown[lane].lacks)))
+	for lane := range sim.head {
+		if i := sim.head[lane]; i != program.None {
+			all = append(all, fmt.Sprintf("%s waits for %s", words(sim.prog, i), sim.lacked(i, sim.shown[lane].lacks)))
 		}
 	}
 	return all
 }
 
-// lacked is what an instruction waits for, in words.
-func (played *player) lacked(i, lacks int32) string {
+// lacked is a text of what an instruction waits for.
+func (sim *simulation) lacked(i, lacks int32) string {
 	if lacks != program.None {
-		return words(played.prog, lacks)
+		return words(sim.prog, lacks)
 	}
-	instr := &played.prog.Instrs[i]
+	instr := &sim.prog.Instrs[i]
 	if instr.Channel < 0 {
 		return "an instruction that the program has not"
 	}
-	channel := &played.prog.Channels[instr.Channel]
+	channel := &sim.prog.Channels[instr.Channel]
 	switch {
 	case instr.Op == program.Recv:
 		return fmt.Sprintf("a send of %s#%d: there is none", channel.Name, instr.Sequence)

@@ -78,7 +78,7 @@ func TestTimes(t *testing.T) {
 }
 
 // TestSlots: whatever the pipeline and its costs, a step with more slots takes no
-// longer, nothing of it starts later, and a program is played alike every time.
+// longer, nothing of it starts later, and a program has the same simulation every time.
 func TestSlots(t *testing.T) {
 	random := rand.New(rand.NewPCG(11, 5))
 	kinds := []costmodel.ScheduleKind{costmodel.OneFOneB, costmodel.GPipe, costmodel.Interleaved}

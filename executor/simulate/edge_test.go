@@ -17,9 +17,9 @@ func parsed(t *testing.T, text string) *program.Program {
 	return prog
 }
 
-// TestAnew: a buffer that is read and written anew by one instruction is live
+// TestWrittenAgain: a buffer that is read and written again by one instruction is live
 // through it, once.
-func TestAnew(t *testing.T) {
+func TestWrittenAgain(t *testing.T) {
 	result := run(t, parsed(t, `device 0 arena 256 budget 256
 buffer 0 x 0 +256 stream
 routine a a
@@ -75,7 +75,7 @@ func TestEmpty(t *testing.T) {
 }
 
 // TestRendezvous: without slots both ends start when the later one is there; the
-// sender goes on once the message is sent, the receiver once it is there.
+// sender continues once the message is sent, the receiver once it is there.
 func TestRendezvous(t *testing.T) {
 	result := run(t, parsed(t, `time picoseconds
 device 0 arena 0 budget 0

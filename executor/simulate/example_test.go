@@ -8,7 +8,7 @@ import (
 	"github.com/devmap-dev/devmap/executor/simulate"
 )
 
-// Two devices: the second one goes on with what the first one made.
+// Two devices: the second one continues with what the first one made.
 func ExampleRun() {
 	none := program.None
 	prog := &program.Program{

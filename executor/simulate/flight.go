@@ -8,26 +8,26 @@ import "github.com/devmap-dev/devmap/executor/program"
 // its lines is that of time.
 func inFlight(instrs []program.Instr) int {
 	last := lastPasses(instrs)
-	begun := make([]bool, len(last))
+	started := make([]bool, len(last))
 	now, most := 0, 0
 	for i := range instrs {
 		batch := instrs[i].MicroBatch
 		if batch < 0 || int(batch) >= len(last) {
 			continue
 		}
-		if instrs[i].Op == program.Forward && !begun[batch] {
-			begun[batch] = true
+		if instrs[i].Op == program.Forward && !started[batch] {
+			started[batch] = true
 			now++
 			most = max(most, now)
 		}
-		if last[batch] == int32(i) && begun[batch] {
+		if last[batch] == int32(i) && started[batch] {
 			now--
 		}
 	}
 	return most
 }
 
-// lastPasses is the last forward or backward of each micro-batch. Numbers beyond that of instructions are none that a sound program
+// lastPasses is the last forward or backward of each micro-batch. Numbers beyond that of instructions are in no valid program
 // has.
 func lastPasses(instrs []program.Instr) []int32 {
 	count := int32(0)

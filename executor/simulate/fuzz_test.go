@@ -9,7 +9,7 @@ import (
 	"github.com/devmap-dev/devmap/executor/simulate"
 )
 
-// FuzzRun plays whatever can be read, sound or not: it ends, with a deadlock or
+// FuzzRun simulates whatever can be read, valid or not: it ends, with a deadlock or
 // with times at which nothing starts before what it waits for.
 func FuzzRun(f *testing.F) {
 	for _, slots := range []int32{0, 1, 2} {

@@ -7,29 +7,29 @@ import (
 )
 
 // arenas follows what is live on every device through the instructions as they
-// were played. What ends by the time at which an instruction starts is gone
-// before it takes anything, as what frees it was played before: a program without
-// times is followed as the row of instructions that it was played as.
+// were simulated. What ends by the time at which an instruction starts is gone
+// before it takes anything, as what frees it was simulated before: a program without
+// times is followed in the order in which its instructions were simulated.
 type arenas struct {
-	*player
+	*simulation
 	devices []Device
-	last    []bool  // by access: none after it touches what the buffer holds now
-	live    []int64 // by device
-	held    []held  // by buffer
-	leaving []queue // by device: when what it holds ends; an event's lane is the buffer
+	last    []bool      // by access: none after it touches what the buffer holds now
+	live    []int64     // by device
+	usage   []bufferUse // by buffer
+	leaving []queue     // by device: when what it holds ends; an event's lane is the buffer
 }
 
 // held is what a buffer holds.
-type held struct {
+type bufferUse struct {
 	live    bool
 	arrived bool  // with its send, before the recv that writes it
 	until   int64 // the latest end of an access so far
 }
 
 // memory fills in what the devices hold.
-func (played *player) memory(devices []Device) {
-	prog := played.prog
-	all := arenas{played, devices, played.lastAccesses(), make([]int64, len(devices)), make([]held, len(prog.Buffers)), make([]queue, len(devices))}
+func (sim *simulation) memory(devices []Device) {
+	prog := sim.prog
+	all := arenas{sim, devices, sim.lastAccesses(), make([]int64, len(devices)), make([]bufferUse, len(prog.Buffers)), make([]queue, len(devices))}
 	for i := range prog.Buffers {
 		if buffer := &prog.Buffers[i]; buffer.Class.Throughout() {
 			all.live[buffer.Device] += buffer.Bytes
@@ -40,7 +40,7 @@ func (played *player) memory(devices []Device) {
 		devices[device].PeakAt = program.None
 		all.note(int32(device), 0, program.None)
 	}
-	for _, i := range played.order {
+	for _, i := range sim.order {
 		all.step(i)
 	}
 	for device := range devices {
@@ -55,7 +55,7 @@ func (all *arenas) step(i int32) {
 	accesses := all.prog.Accesses[instr.FirstAccess:instr.EndAccess]
 	all.leave(instr.Device, all.start[i])
 	for _, access := range accesses {
-		if access.Mode == program.Write && !all.held[access.Buffer].arrived {
+		if access.Mode == program.Write && !all.usage[access.Buffer].arrived {
 			all.take(access.Buffer)
 		}
 	}
@@ -64,13 +64,13 @@ func (all *arenas) step(i int32) {
 		all.arrive(instr, all.start[i])
 	}
 	for j, access := range accesses {
-		held := &all.held[access.Buffer]
+		use := &all.usage[access.Buffer]
 		if access.Mode == program.Write {
-			held.arrived = false
+			use.arrived = false
 		}
-		held.until = max(held.until, all.end[i])
-		if held.live && all.last[int(instr.FirstAccess)+j] {
-			all.leaving[instr.Device].push(event{held.until, access.Buffer})
+		use.until = max(use.until, all.end[i])
+		if use.live && all.last[int(instr.FirstAccess)+j] {
+			all.leaving[instr.Device].push(event{use.until, access.Buffer})
 		}
 	}
 }
@@ -87,7 +87,7 @@ func (all *arenas) arrive(send *program.Instr, time int64) {
 	for _, access := range all.prog.Accesses[instr.FirstAccess:instr.EndAccess] {
 		if access.Mode == program.Write {
 			all.take(access.Buffer)
-			all.held[access.Buffer].arrived = true
+			all.usage[access.Buffer].arrived = true
 		}
 	}
 	all.note(instr.Device, time, recv)
@@ -95,9 +95,9 @@ func (all *arenas) arrive(send *program.Instr, time int64) {
 
 // take makes a buffer live.
 func (all *arenas) take(index int32) {
-	buffer, held := &all.prog.Buffers[index], &all.held[index]
-	if !held.live && !buffer.Class.Throughout() {
-		held.live = true
+	buffer, use := &all.prog.Buffers[index], &all.usage[index]
+	if !use.live && !buffer.Class.Throughout() {
+		use.live = true
 		all.live[buffer.Device] += buffer.Bytes
 	}
 }
@@ -107,11 +107,11 @@ func (all *arenas) leave(device int32, time int64) {
 	leaving := &all.leaving[device]
 	for len(*leaving) > 0 && (*leaving)[0].time <= time {
 		gone := leaving.pop()
-		held := &all.held[gone.lane]
-		if !held.live {
-			continue // let go of twice: no sound program
+		use := &all.usage[gone.lane]
+		if !use.live {
+			continue // freed twice: no valid program
 		}
-		held.live = false
+		use.live = false
 		all.live[device] -= all.prog.Buffers[gone.lane].Bytes
 		all.note(device, gone.time, program.None)
 	}
@@ -135,20 +135,20 @@ func (all *arenas) note(device int32, time int64, by int32) {
 // What the walk back from the end knows of a buffer.
 const (
 	anew    = int32(-1) // what it holds is not touched any more
-	touched = int32(-2) // it is; an instruction else: that writes it anew
+	touched = int32(-2) // it is; an instruction else: that writes it again
 )
 
 // lastAccesses marks the accesses after which a buffer is not touched before it
-// is written anew. An instruction that reads a buffer and writes it anew takes
+// is written again. An instruction that reads a buffer and writes it again takes
 // what it holds on: the read is none of these.
-func (played *player) lastAccesses() []bool {
-	prog := played.prog
+func (sim *simulation) lastAccesses() []bool {
+	prog := sim.prog
 	last, after := make([]bool, len(prog.Accesses)), make([]int32, len(prog.Buffers))
 	for i := range after {
 		after[i] = anew
 	}
-	for at := len(played.order) - 1; at >= 0; at-- {
-		i := played.order[at]
+	for at := len(sim.order) - 1; at >= 0; at-- {
+		i := sim.order[at]
 		instr := &prog.Instrs[i]
 		for j := instr.EndAccess - 1; j >= instr.FirstAccess; j-- {
 			access := prog.Accesses[j]

@@ -44,11 +44,11 @@ func TestMemory(t *testing.T) {
 						want += is.bytes
 					}
 				}
-				if got := heldAt(device, time); 0 <= time && time <= result.Makespan && got != want {
+				if got := usedAt(device, time); 0 <= time && time <= result.Makespan && got != want {
 					t.Fatalf("%v, device %d, at %d: %b bytes, want %b", kind, index, time, got, want)
 				}
 			}
-			if device.Peak.Bytes != peak || heldAt(device, device.Peak.Time) != peak || int(prog.Instrs[device.PeakAt].Device) != index {
+			if device.Peak.Bytes != peak || usedAt(device, device.Peak.Time) != peak || int(prog.Instrs[device.PeakAt].Device) != index {
 				t.Errorf("%v, device %d: its peak is %v at %d, want %d", kind, index, device.Peak, device.PeakAt, peak)
 			}
 		}
@@ -56,7 +56,7 @@ func TestMemory(t *testing.T) {
 }
 
 // heldAt is what a device holds at a time.
-func heldAt(device simulate.Device, time int64) int64 {
+func usedAt(device simulate.Device, time int64) int64 {
 	bytes := int64(0)
 	for _, moment := range device.Memory {
 		if moment.Time <= time {

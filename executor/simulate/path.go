@@ -7,9 +7,9 @@ import (
 )
 
 // makespan is when the last instruction ends.
-func (played *player) makespan() int64 {
+func (sim *simulation) makespan() int64 {
 	last := int64(0)
-	for _, end := range played.end {
+	for _, end := range sim.end {
 		last = max(last, end)
 	}
 	return last
@@ -17,15 +17,15 @@ func (played *player) makespan() int64 {
 
 // path goes back from what ends last, always to what let it start. Of several
 // that end last it is the first of the program.
-func (played *player) path() []int32 {
+func (sim *simulation) path() []int32 {
 	last := program.None
-	for i := range played.end {
-		if last == program.None || played.end[i] > played.end[last] {
+	for i := range sim.end {
+		if last == program.None || sim.end[i] > sim.end[last] {
 			last = int32(i)
 		}
 	}
 	var path []int32
-	for i := last; i != program.None; i = played.cause[i] {
+	for i := last; i != program.None; i = sim.cause[i] {
 		path = append(path, i)
 	}
 	slices.Reverse(path)

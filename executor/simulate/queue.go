@@ -8,7 +8,7 @@ type event struct {
 
 // queue is a binary heap of events by time; container/heap's interface would cost
 // an allocation an event. Those of one time come out in an order that what went in
-// before decides: the same program is played in the same order every time.
+// before decides: the same program is simulated in the same order every time.
 type queue []event
 
 func (q *queue) push(added event) {

@@ -1,4 +1,4 @@
-// Package simulate plays a program in time: every stream runs its lines in
+// Package simulate computes the times of a program: every stream runs its lines in
 // order, an instruction starts when its stream is free and what it waits for is
 // there, and takes the ticks that the program gives it. Of that come the time of
 // a step, how long each device idles, what its arena holds at every moment, and
@@ -45,7 +45,7 @@ type Device struct {
 	// Memory is what its arena holds, from each moment on until the next, which is
 	// later: the live bytes. A buffer is there from the start of the instruction that writes
 	// all of it, or of the send whose message comes to lie in it, to the end of
-	// the last that touches it before it is written anew; what is there
+	// the last that touches it before it is written again; what is there
 	// throughout ([program.Class.Throughout]), always.
 	Memory []Moment
 	// Peak is when the arena holds most, for however short, the first time;
@@ -58,7 +58,7 @@ type Device struct {
 // Moment is what is live from a time on.
 type Moment struct{ Time, Bytes int64 }
 
-// Bubble is the part of the step in which the device computes nothing.
+// Bubble is the part of the step in which the device is idle.
 func (result *Result) Bubble(device int) float64 {
 	if result.Makespan == 0 {
 		return 0
@@ -66,42 +66,42 @@ func (result *Result) Bubble(device int) float64 {
 	return float64(result.Makespan-result.Devices[device].Computing) / float64(result.Makespan)
 }
 
-// Shared plays a program of which some devices are on one GPU: on says which GPU each
-// has, by any numbers. Kernels of two of them take turns there, the one that can begin
+// Shared simulates a program with several devices on one GPU: on says which GPU each
+// has, by any numbers. Kernels of two of them alternate there, the one that can begin
 // first goes first: a kernel that fills a GPU leaves nothing to another, and of two that
-// run side by side each takes as much longer. Messages go beside them, as between GPUs.
+// run at once each takes as much longer. Messages overlap with them, as between GPUs.
 func Shared(prog *program.Program, on []int) (*Result, error) {
 	if len(on) != len(prog.Devices) {
 		return nil, fmt.Errorf("%d devices are said to be on GPUs, the program has %d", len(on), len(prog.Devices))
 	}
-	return play(prog, newTurns(on))
+	return simulate(prog, newTurns(on))
 }
 
-// Run plays a program. It is meant for one that [program.Program.Check] found
+// Run simulates a program. It is meant for one that [program.Program.Check] found
 // sound, and ends on any other: a program that does not come to its end is a
 // *[DeadlockError]. Time and space are linear in its size, but for the logarithm
 // of the number of streams.
-func Run(prog *program.Program) (*Result, error) { return play(prog, nil) }
+func Run(prog *program.Program) (*Result, error) { return simulate(prog, nil) }
 
-func play(prog *program.Program, turns *turns) (*Result, error) {
+func simulate(prog *program.Program, turns *turns) (*Result, error) {
 	if !addable(prog) {
 		return nil, errors.New("the times of the program are negative, or add up to more than 106 days (2⁶³ picoseconds)")
 	}
-	played := newPlayer(prog)
-	played.turns = turns
-	played.run()
-	if len(played.order) < len(prog.Instrs) {
-		return nil, &DeadlockError{played.blocked()}
+	sim := newSimulation(prog)
+	sim.turns = turns
+	sim.run()
+	if len(sim.order) < len(prog.Instrs) {
+		return nil, &DeadlockError{sim.blocked()}
 	}
-	result := &Result{Start: played.start, End: played.end, Devices: make([]Device, len(prog.Devices))}
-	result.Makespan, result.Path = played.makespan(), played.path()
+	result := &Result{Start: sim.start, End: sim.end, Devices: make([]Device, len(prog.Devices))}
+	result.Makespan, result.Path = sim.makespan(), sim.path()
 	for i := range result.Devices {
 		device := &prog.Devices[i]
 		result.Devices[i].Busy = make([]int64, len(device.Streams))
 		result.Devices[i].InFlight = inFlight(prog.Instrs[device.First:device.End])
 	}
-	played.busy(result.Devices)
-	played.memory(result.Devices)
+	sim.busy(result.Devices)
+	sim.memory(result.Devices)
 	return result, nil
 }
 
@@ -139,13 +139,13 @@ func ticks(prog *program.Program, instr *program.Instr) int64 {
 }
 
 // busy adds up what the streams of every device run.
-func (played *player) busy(devices []Device) {
-	for i := range played.prog.Instrs {
-		instr := &played.prog.Instrs[i]
-		devices[instr.Device].Busy[instr.Stream] += ticks(played.prog, instr)
+func (sim *simulation) busy(devices []Device) {
+	for i := range sim.prog.Instrs {
+		instr := &sim.prog.Instrs[i]
+		devices[instr.Device].Busy[instr.Stream] += ticks(sim.prog, instr)
 	}
 	for device := range devices {
-		for stream, name := range played.prog.Devices[device].Streams {
+		for stream, name := range sim.prog.Devices[device].Streams {
 			if name == "compute" {
 				devices[device].Computing = devices[device].Busy[stream]
 			}

@@ -10,7 +10,7 @@ import (
 	"github.com/devmap-dev/devmap/executor/program"
 )
 
-// WriteTrace writes a played program in the Trace Event Format, which Chromium's
+// WriteTrace writes a simulated program in the Trace Event Format, which Chromium's
 // chrome://tracing and Perfetto open (catapult, docs/trace-event-format.md): a
 // process a device, a thread a stream, a complete event ("X") an instruction that
 // takes time, an arrow ("s" to "f") a message, from its send to what runs next
@@ -79,7 +79,7 @@ func (trace *tracer) device(index int) {
 
 // instr is an instruction, and the arrow of its message where it is a send. What
 // takes no time is left out: the viewers hang it below its neighbours. Where the
-// program has no times no send takes any, and they are drawn for their arrows.
+// program has no times no send takes any, and they are shown for their arrows.
 func (trace *tracer) instr(i int32) {
 	instr := &trace.prog.Instrs[i]
 	pid := int64(trace.prog.Devices[instr.Device].ID)
@@ -181,7 +181,7 @@ func (trace *tracer) picoseconds(key string, time int64) {
 // quoted is a text as JSON has it.
 func quoted(text string) string {
 	line, err := jsontext.AppendQuote(nil, text)
-	if err != nil { // of bytes that are no UTF-8, which stand as U+FFFD
+	if err != nil { // of bytes other than UTF-8, which become U+FFFD
 		return string(line)
 	}
 	return string(line)

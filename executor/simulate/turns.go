@@ -26,23 +26,23 @@ func newTurns(on []int) *turns {
 
 // waits puts an instruction off whose GPU is at another's kernels, to when these end.
 // Events come in the order of their times: whoever takes the GPU found it free, and
-// nobody who was there before wants it.
-func (played *player) waits(next event) bool {
-	if played.turns == nil {
+// no one who was there before wants it.
+func (sim *simulation) waits(next event) bool {
+	if sim.turns == nil {
 		return false
 	}
-	index := played.head[next.lane]
-	instr := &played.prog.Instrs[index]
+	index := sim.head[next.lane]
+	instr := &sim.prog.Instrs[index]
 	if !instr.Op.Runs() && instr.Op != program.Step {
 		return false
 	}
-	gpu := played.turns.of[instr.Device]
-	if until := played.turns.until[gpu]; until > next.time {
-		own := &played.shown[next.lane]
-		own.time, own.cause = until, played.turns.last[gpu]
-		played.queue.push(event{until, next.lane})
+	gpu := sim.turns.of[instr.Device]
+	if until := sim.turns.until[gpu]; until > next.time {
+		own := &sim.shown[next.lane]
+		own.time, own.cause = until, sim.turns.last[gpu]
+		sim.queue.push(event{until, next.lane})
 		return true
 	}
-	played.turns.until[gpu], played.turns.last[gpu] = next.time+ticks(played.prog, instr), index
+	sim.turns.until[gpu], sim.turns.last[gpu] = next.time+ticks(sim.prog, instr), index
 	return false
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/devmap-dev/devmap/executor/simulate"
 )
 
-// TestShared: devices on one GPU take turns. All on one take what all of their kernels
+// TestShared: the kernels of devices on one GPU alternate. All on one take what all of their kernels
 // take, as there is always one that can begin: 3 ticks a stage and micro-batch. Each on
-// its own are as they are played else.
+// its own are in the order of the simulation else.
 func TestShared(t *testing.T) {
 	for _, kind := range []costmodel.ScheduleKind{costmodel.OneFOneB, costmodel.GPipe} {
 		for _, stages := range []int64{2, 3, 4} {

@@ -9,7 +9,7 @@ import (
 )
 
 // account is what a GPU holds, taken apart: what was there before the command, what
-// other processes have taken or given back since, and the rest, which is the
+// other processes have taken or released since, and the rest, which is the
 // command's.
 type account struct {
 	place  Place
@@ -18,17 +18,17 @@ type account struct {
 	peak   int64 // the most of the command's
 	growth Growth
 
-	// Of processes, as they were told last. theirs is what others that are shown
+	// Of processes, as they were listed last. theirs is what others that are shown
 	// here hold; first is that as the watching began.
 	theirs, first int64
 	own           int64 // what the driver says of the command's; -1: of one it does not say
 	processes     int   // the command's
 	most          int   // of processes
-	told          bool  // a process of the command was shown once
+	wasShown      bool  // a process of the command was shown once
 	others        map[int]int64
-	moved         string // what other processes did; empty: nothing that was told
+	moved         string // what other processes did; empty: nothing that is known
 	strangers     int    // processes of another namespace that came since
-	mute          error  // why processes are not told
+	mute          error  // why processes are not listed
 }
 
 // movedBytes is by how much another process may change and count as still: the
@@ -36,7 +36,7 @@ type account struct {
 const movedBytes = 16 << 20
 
 // begin takes the first reading. attached: the command is there already, and what it
-// holds is not told where its processes are not shown: then all is taken for its.
+// holds is not known where its processes are not shown: then all is taken for its.
 func (account *account) begin(used int64, processes []nvml.Process, err error, whose *Tree, attached bool) {
 	account.look(processes, err, whose)
 	account.first, account.used, account.before = account.theirs, used, used
@@ -85,24 +85,24 @@ func (account *account) look(processes []nvml.Process, err error, whose *Tree) {
 		account.compare(now)
 	}
 	account.others = now
-	account.told = account.told || account.processes > 0
+	account.wasShown = account.wasShown || account.processes > 0
 	account.most = max(account.most, account.processes)
 }
 
-// compare says what other processes did since they were told last.
+// compare says what other processes did since they were listed last.
 func (account *account) compare(now map[int]int64) {
 	for process, bytes := range now {
 		before, was := account.others[process]
 		switch more := bytes - before; {
 		case !was:
-			account.move("process %d came, with %s", process, heldBytes(bytes))
+			account.move("process %d came, with %s", process, usedBytes(bytes))
 		case max(more, -more) > movedBytes:
-			account.move("process %d went from %s to %s", process, heldBytes(before), heldBytes(bytes))
+			account.move("process %d went from %s to %s", process, usedBytes(before), usedBytes(bytes))
 		}
 	}
 	for process, bytes := range account.others {
 		if _, is := now[process]; !is {
-			account.move("process %d left, which had %s", process, heldBytes(bytes))
+			account.move("process %d left, which had %s", process, usedBytes(bytes))
 		}
 	}
 }
@@ -113,23 +113,23 @@ func (account *account) move(format string, args ...any) {
 	}
 }
 
-func heldBytes(bytes int64) string {
+func usedBytes(bytes int64) string {
 	if bytes < 0 {
 		return "memory that is not told"
 	}
 	return costmodel.Bytes(bytes).String()
 }
 
-// held is what the command holds.
-func (account *account) held() int64 {
+// usedByCommand is what the command holds.
+func (account *account) usedByCommand() int64 {
 	return max(0, account.used-account.before-(account.theirs-account.first))
 }
 
 // sample takes a reading, and reports one beyond all before it.
 func (account *account) sample(when time.Duration, used int64) {
 	account.used = used
-	account.peak = max(account.peak, account.held())
-	account.growth.add(when, account.held())
+	account.peak = max(account.peak, account.usedByCommand())
+	account.growth.add(when, account.usedByCommand())
 }
 
 // higher reports that a reading would be a new peak, so that whose it is has to be

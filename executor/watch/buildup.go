@@ -8,15 +8,15 @@ import (
 
 // buildUp tells where the first GPU holds what no other does beyond its prediction:
 // processes that are to be on another GPU begin there, or what they load lands there.
-func (told *Report) buildUp() []string {
-	if len(told.GPUs) < 2 {
+func (result *Report) buildUp() []string {
+	if len(result.GPUs) < 2 {
 		return nil
 	}
 	over := func(gpu *GPUReport) int64 { return gpu.PeakUsedBytes - gpu.PredictedUsedBytes[1] }
-	first, most := &told.GPUs[0], over(&told.GPUs[1])
-	elsewhere := told.GPUs[1].Processes
-	for i := range told.GPUs[1:] {
-		gpu := &told.GPUs[1+i]
+	first, most := &result.GPUs[0], over(&result.GPUs[1])
+	elsewhere := result.GPUs[1].Processes
+	for i := range result.GPUs[1:] {
+		gpu := &result.GPUs[1+i]
 		most = max(most, over(gpu))
 		if elsewhere != nil && (gpu.Processes == nil || *gpu.Processes > *elsewhere) {
 			elsewhere = gpu.Processes

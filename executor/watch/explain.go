@@ -11,11 +11,11 @@ import (
 )
 
 // Held is what was measured of a device, whose GPU has no other.
-type Held struct {
+type Measured struct {
 	Device int
-	Torch  *OnGPU // nil: nothing told what torch held
+	Torch  *OnGPU // nil: torch reported nothing
 	// Used is the most that the command held of the GPU in one reading, readings
-	// Interval apart; nil: not known. OfDevice: who held it is not told, so that it
+	// Interval apart; nil: not known. OfDevice: who held it is not known, so that it
 	// is what all processes held beyond the beginning.
 	Used     *int64
 	Interval time.Duration
@@ -24,7 +24,7 @@ type Held struct {
 
 // Variant is what the same map would hold under other settings than the plan's.
 type Variant struct {
-	Setting string // in words that follow "with"
+	Setting string // a text that follows "with"
 	Devices []devicemap.Prediction
 }
 
@@ -60,7 +60,7 @@ func distance(one, other int64) int64 { return max(one-other, other-one) }
 // measured: they are asked for where a prediction did not hold, and may be nil.
 // What is not known is said to be, and no cause is named that nothing was measured
 // of.
-func Explain(plan *devicemap.Plan, measured []Held, variants func() []Variant) []Explanation {
+func Explain(plan *devicemap.Plan, measured []Measured, variants func() []Variant) []Explanation {
 	others := sync.OnceValue(func() []Variant {
 		if variants == nil {
 			return nil
@@ -73,13 +73,13 @@ func Explain(plan *devicemap.Plan, measured []Held, variants func() []Variant) [
 		if at < 0 {
 			continue
 		}
-		told := explained{held: &measured[i], foretold: &plan.Devices[at].Predicted, plan: plan}
-		told.Device = measured[i].Device
-		told.allocated()
-		told.varied(measured, others)
-		told.cached()
-		told.outside()
-		all = append(all, told.Explanation)
+		of := explained{measured: &measured[i], predicted: &plan.Devices[at].Predicted, plan: plan}
+		of.Device = measured[i].Device
+		of.allocated()
+		of.varied(measured, others)
+		of.cached()
+		of.outside()
+		all = append(all, of.Explanation)
 	}
 	return all
 }
@@ -87,84 +87,84 @@ func Explain(plan *devicemap.Plan, measured []Held, variants func() []Variant) [
 // explained is an explanation as it is made.
 type explained struct {
 	Explanation
-	held     *Held
-	foretold *devicemap.Predicted
-	plan     *devicemap.Plan
+	measured  *Measured
+	predicted *devicemap.Predicted
+	plan      *devicemap.Plan
 }
 
-func (told *explained) say(format string, args ...any) {
-	told.Reasons = append(told.Reasons, fmt.Sprintf(format, args...))
+func (of *explained) say(format string, args ...any) {
+	of.Reasons = append(of.Reasons, fmt.Sprintf(format, args...))
 }
 
 // allocated is the part that the plan predicts to the byte, or in a range.
-func (told *explained) allocated() {
-	torch, predicted := told.held.Torch, told.foretold.PeakAllocatedBytes
+func (of *explained) allocated() {
+	torch, predicted := of.measured.Torch, of.predicted.PeakAllocatedBytes
 	switch {
 	case torch == nil:
-		told.say("nothing told what torch allocated: what of the difference is allocated, and what its pool has beyond that, is not known")
+		of.say("nothing told what torch allocated: what of the difference is allocated, and what its pool has beyond that, is not known")
 		return
 	case torch.Allocated.Low != torch.Allocated.High:
-		told.say("torch allocated at least %v in one of %d processes, and at most %v in all, whose peaks need not have been at one moment: the difference is not split", costmodel.Bytes(torch.Allocated.Low), torch.Processes, costmodel.Bytes(torch.Allocated.High))
+		of.say("torch allocated at least %v in one of %d processes, and at most %v in all, whose peaks need not have been at one moment: the difference is not split", costmodel.Bytes(torch.Allocated.Low), torch.Processes, costmodel.Bytes(torch.Allocated.High))
 		return
 	}
 	peak := torch.Allocated.High
 	beyond := peak - predicted
-	told.AllocatedBytes = &beyond
-	told.say("torch allocated %v at most, %s", costmodel.Bytes(peak), comparedTo(peak, predicted))
+	of.AllocatedBytes = &beyond
+	of.say("torch allocated %v at most, %s", costmodel.Bytes(peak), comparedTo(peak, predicted))
 	if torch.Killed > 0 {
-		told.say("%s killed: a peak of its last half second is in no figure", one(torch.Killed, "a process was", "%d processes were"))
+		of.say("%s killed: a peak of its last half second is in no figure", one(torch.Killed, "a process was", "%d processes were"))
 	}
 	if torch.OutOfMemory > 0 {
-		told.say("%s found no memory (the last wanted %v): the peak is what there was room for", one(int(torch.OutOfMemory), "an allocation", "%d allocations"), costmodel.Bytes(torch.Wanted))
+		of.say("%s found no memory (the last wanted %v): the peak is what there was room for", one(int(torch.OutOfMemory), "an allocation", "%d allocations"), costmodel.Bytes(torch.Wanted))
 	}
 	if !same(peak, predicted) {
-		told.warned(beyond)
+		of.warned(beyond)
 	}
 }
 
 // cached is what the pool took from the driver beyond the allocated peak, by both
-// peaks, which need not have been at one moment.
-func (told *explained) cached() {
-	torch := told.held.Torch
-	if told.AllocatedBytes == nil || torch.Reserved.Low != torch.Reserved.High {
+// peaks, which may have been at different moments.
+func (of *explained) cached() {
+	torch := of.measured.Torch
+	if of.AllocatedBytes == nil || torch.Reserved.Low != torch.Reserved.High {
 		return
 	}
-	low, high := told.foretold.SlackBytes[0], told.foretold.SlackBytes[1]
+	low, high := of.predicted.SlackBytes[0], of.predicted.SlackBytes[1]
 	cache := torch.Reserved.High - torch.Allocated.High
 	beyond := cache - (low+high)/2
-	told.CacheBytes = &beyond
+	of.CacheBytes = &beyond
 	allowed := "the plan allows for " + span(low, high)
 	switch {
 	case cache > high+sameBytes:
-		told.say("torch's pool took %v beyond that from the driver (blocks that are free, or cut in pieces): %s, so %v more", costmodel.Bytes(cache), allowed, costmodel.Bytes(cache-high))
+		of.say("torch's pool took %v beyond that from the driver (blocks that are free, or cut in pieces): %s, so %v more", costmodel.Bytes(cache), allowed, costmodel.Bytes(cache-high))
 	case cache < low-sameBytes:
-		told.say("torch's pool took %v beyond that from the driver: %s, so %v less", costmodel.Bytes(cache), allowed, costmodel.Bytes(low-cache))
+		of.say("torch's pool took %v beyond that from the driver: %s, so %v less", costmodel.Bytes(cache), allowed, costmodel.Bytes(low-cache))
 	default:
-		told.say("torch's pool took %v beyond that from the driver: %s", costmodel.Bytes(cache), allowed)
+		of.say("torch's pool took %v beyond that from the driver: %s", costmodel.Bytes(cache), allowed)
 	}
 }
 
 // outside is what was held and is in no pool. A reading may have missed the pool's
 // peak, so that it is a lower bound.
-func (told *explained) outside() {
-	used := told.held.Used
+func (of *explained) outside() {
+	used := of.measured.Used
 	switch {
 	case used == nil:
-		told.say("what the command held outside torch is not known: who holds what of the GPU is not told")
+		of.say("what the command held outside torch is not known: who holds what of the GPU is not told")
 		return
-	case told.CacheBytes == nil:
-		told.say("%v were held in a reading at most, readings %v apart, and %v were predicted", costmodel.Bytes(*used), told.held.Interval, costmodel.Bytes(told.foretold.DeviceUsedBytes))
+	case of.CacheBytes == nil:
+		of.say("%v were held in a reading at most, readings %v apart, and %v were predicted", costmodel.Bytes(*used), of.measured.Interval, costmodel.Bytes(of.predicted.DeviceUsedBytes))
 		return
-	case *used < told.held.Torch.Reserved.High:
-		told.say("no reading, %v apart, met the peak of torch's pool (%v were read at most): what is outside it is not known", told.held.Interval, costmodel.Bytes(*used))
-		return
-	}
-	outside := *used - told.held.Torch.Reserved.High
-	beyond := outside - told.foretold.OverheadBytes
-	told.OutsideBytes = &beyond
-	if told.held.OfDevice {
-		told.say("%v were outside the pool, what other processes held may be among it (context, kernels, libraries), %s", costmodel.Bytes(outside), comparedTo(outside, told.foretold.OverheadBytes))
+	case *used < of.measured.Torch.Reserved.High:
+		of.say("no reading, %v apart, met the peak of torch's pool (%v were read at most): what is outside it is not known", of.measured.Interval, costmodel.Bytes(*used))
 		return
 	}
-	told.say("%v or more were outside the pool (context, kernels, libraries), %s", costmodel.Bytes(outside), comparedTo(outside, told.foretold.OverheadBytes))
+	outside := *used - of.measured.Torch.Reserved.High
+	beyond := outside - of.predicted.OverheadBytes
+	of.OutsideBytes = &beyond
+	if of.measured.OfDevice {
+		of.say("%v were outside the pool, what other processes held may be among it (context, kernels, libraries), %s", costmodel.Bytes(outside), comparedTo(outside, of.predicted.OverheadBytes))
+		return
+	}
+	of.say("%v or more were outside the pool (context, kernels, libraries), %s", costmodel.Bytes(outside), comparedTo(outside, of.predicted.OverheadBytes))
 }

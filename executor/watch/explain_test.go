@@ -27,9 +27,9 @@ func predicted() *devicemap.Plan {
 }
 
 // held is one process that has 0.5 GiB beyond what it allocated in its pool.
-func held(device int, allocated, used int64) Held {
+func measuredOf(device int, allocated, used int64) Measured {
 	torch := &OnGPU{Processes: 1, Allocated: Peak{allocated, allocated}, Reserved: Peak{allocated + testGiB/2, allocated + testGiB/2}}
-	return Held{Device: device, Torch: torch, Used: &used, Interval: 50 * time.Millisecond}
+	return Measured{Device: device, Torch: torch, Used: &used, Interval: 50 * time.Millisecond}
 }
 
 // TestExplain: the words for every part of a difference, and that what is not
@@ -40,42 +40,42 @@ func TestExplain(t *testing.T) {
 	const pool = "torch's pool took 512.0 MiB beyond that from the driver: the plan allows for 256.0 MiB to 768.0 MiB"
 	const outside = "512.0 MiB or more were outside the pool (context, kernels, libraries), as predicted to the byte"
 	for _, is := range []struct {
-		name    string
-		held    func() Held
-		warning string
-		parts   [3]any // allocated, cache, outside: nil is not known
-		want    []string
+		name     string
+		measured func() Measured
+		warning  string
+		parts    [3]any // allocated, cache, outside: nil is not known
+		want     []string
 	}{
-		{"as predicted", func() Held { return held(0, 10*testGiB, 11*testGiB) }, "", [3]any{0, 0, 0}, []string{asPredicted, pool, outside}},
-		{"near", func() Held { return held(0, 10*testGiB-4*testMiB, 11*testGiB) }, "every peak may be 10% lower or higher", [3]any{-4 * testMiB, 0, 4 * testMiB}, []string{
+		{"as predicted", func() Measured { return measuredOf(0, 10*testGiB, 11*testGiB) }, "", [3]any{0, 0, 0}, []string{asPredicted, pool, outside}},
+		{"near", func() Measured { return measuredOf(0, 10*testGiB-4*testMiB, 11*testGiB) }, "every peak may be 10% lower or higher", [3]any{-4 * testMiB, 0, 4 * testMiB}, []string{
 			"torch allocated 10.00 GiB at most, as predicted (10.00 GiB, 0.039 % apart)", pool,
 			"516.0 MiB or more were outside the pool (context, kernels, libraries), 4.0 MiB (0.78 %) more than the 512.0 MiB predicted",
 		}},
-		{"more", func() Held { return held(0, 11*testGiB, 12*testGiB) }, "", [3]any{testGiB, 0, 0}, []string{"torch allocated 11.00 GiB at most, 1.00 GiB (10 %) more than the 10.00 GiB predicted", pool, outside}},
-		{"less", func() Held { return held(0, 8*testGiB, 9*testGiB) }, "", [3]any{-2 * testGiB, 0, 0}, []string{"torch allocated 8.00 GiB at most, 2.00 GiB (20 %) less than the 10.00 GiB predicted", pool, outside}},
-		{"a warning of as much", func() Held { return held(0, 9*testGiB, 10*testGiB) }, "nobody knows: every peak may be 10% lower or higher", [3]any{-testGiB, 0, 0}, []string{
+		{"more", func() Measured { return measuredOf(0, 11*testGiB, 12*testGiB) }, "", [3]any{testGiB, 0, 0}, []string{"torch allocated 11.00 GiB at most, 1.00 GiB (10 %) more than the 10.00 GiB predicted", pool, outside}},
+		{"less", func() Measured { return measuredOf(0, 8*testGiB, 9*testGiB) }, "", [3]any{-2 * testGiB, 0, 0}, []string{"torch allocated 8.00 GiB at most, 2.00 GiB (20 %) less than the 10.00 GiB predicted", pool, outside}},
+		{"a warning of as much", func() Measured { return measuredOf(0, 9*testGiB, 10*testGiB) }, "nobody knows: every peak may be 10% lower or higher", [3]any{-testGiB, 0, 0}, []string{
 			"torch allocated 9.00 GiB at most, 1.00 GiB (10 %) less than the 10.00 GiB predicted",
 			"the plan warned of as much: nobody knows: every peak may be 10% lower or higher", pool, outside,
 		}},
-		{"a warning of less", func() Held { return held(0, 12*testGiB, 13*testGiB) }, "some GPUs keep the old ones of 1.50 GiB through it: higher", [3]any{2 * testGiB, 0, 0}, []string{
+		{"a warning of less", func() Measured { return measuredOf(0, 12*testGiB, 13*testGiB) }, "some GPUs keep the old ones of 1.50 GiB through it: higher", [3]any{2 * testGiB, 0, 0}, []string{
 			"torch allocated 12.00 GiB at most, 2.00 GiB (20 %) more than the 10.00 GiB predicted",
 			"the plan warned of 1.50 GiB of it: some GPUs keep the old ones of 1.50 GiB through it: higher", pool, outside,
 		}},
-		{"a warning of the other direction", func() Held { return held(0, 8*testGiB, 9*testGiB) }, "some GPUs keep the old ones of 1.50 GiB through it: higher", [3]any{-2 * testGiB, 0, 0}, []string{
+		{"a warning of the other direction", func() Measured { return measuredOf(0, 8*testGiB, 9*testGiB) }, "some GPUs keep the old ones of 1.50 GiB through it: higher", [3]any{-2 * testGiB, 0, 0}, []string{
 			"torch allocated 8.00 GiB at most, 2.00 GiB (20 %) less than the 10.00 GiB predicted", pool, outside,
 		}},
-		{"a warning of another GPU", func() Held { return held(1, 11*testGiB, 12*testGiB) }, "that all 2 ranks load without map_location puts 2.00 GiB on GPU 0", [3]any{testGiB, 0, 0}, []string{
+		{"a warning of another GPU", func() Measured { return measuredOf(1, 11*testGiB, 12*testGiB) }, "that all 2 ranks load without map_location puts 2.00 GiB on GPU 0", [3]any{testGiB, 0, 0}, []string{
 			"torch allocated 11.00 GiB at most, 1.00 GiB (10 %) more than the 10.00 GiB predicted", pool, outside,
 		}},
-		{"a warning without a number", func() Held { return held(0, 11*testGiB, 12*testGiB) }, "activations of these are not counted, so peaks are lower bounds", [3]any{testGiB, 0, 0}, []string{
+		{"a warning without a number", func() Measured { return measuredOf(0, 11*testGiB, 12*testGiB) }, "activations of these are not counted, so peaks are lower bounds", [3]any{testGiB, 0, 0}, []string{
 			"torch allocated 11.00 GiB at most, 1.00 GiB (10 %) more than the 10.00 GiB predicted",
 			"the plan warned of such a difference: activations of these are not counted, so peaks are lower bounds", pool, outside,
 		}},
-		{"a spike between readings", func() Held { return held(0, 10*testGiB, 10*testGiB) }, "", [3]any{0, 0, nil}, []string{
+		{"a spike between readings", func() Measured { return measuredOf(0, 10*testGiB, 10*testGiB) }, "", [3]any{0, 0, nil}, []string{
 			asPredicted, pool, "no reading, 50ms apart, met the peak of torch's pool (10.00 GiB were read at most): what is outside it is not known",
 		}},
-		{"fragmentation", func() Held {
-			one := held(0, 10*testGiB, 14*testGiB)
+		{"fragmentation", func() Measured {
+			one := measuredOf(0, 10*testGiB, 14*testGiB)
 			one.Torch.Reserved = Peak{13 * testGiB, 13 * testGiB}
 			return one
 		}, "", [3]any{0, 5 * testGiB / 2, testGiB / 2}, []string{
@@ -83,23 +83,23 @@ func TestExplain(t *testing.T) {
 			"torch's pool took 3.00 GiB beyond that from the driver (blocks that are free, or cut in pieces): the plan allows for 256.0 MiB to 768.0 MiB, so 2.25 GiB more",
 			"1.00 GiB or more were outside the pool (context, kernels, libraries), 512.0 MiB (100 %) more than the 512.0 MiB predicted",
 		}},
-		{"no torch", func() Held { one := held(0, 0, 12*testGiB); one.Torch = nil; return one }, "", [3]any{}, []string{
+		{"no torch", func() Measured { one := measuredOf(0, 0, 12*testGiB); one.Torch = nil; return one }, "", [3]any{}, []string{
 			"nothing told what torch allocated: what of the difference is allocated, and what its pool has beyond that, is not known",
 			"12.00 GiB were held in a reading at most, readings 50ms apart, and 11.00 GiB were predicted",
 		}},
-		{"no processes", func() Held { one := held(0, 10*testGiB, 0); one.Used = nil; return one }, "", [3]any{0, 0, nil}, []string{
+		{"no processes", func() Measured { one := measuredOf(0, 10*testGiB, 0); one.Used = nil; return one }, "", [3]any{0, 0, nil}, []string{
 			asPredicted, pool, "what the command held outside torch is not known: who holds what of the GPU is not told",
 		}},
-		{"two processes", func() Held {
-			one := held(0, 10*testGiB, 11*testGiB)
+		{"two processes", func() Measured {
+			one := measuredOf(0, 10*testGiB, 11*testGiB)
 			one.Torch.Processes, one.Torch.Allocated.Low = 2, 6*testGiB
 			return one
 		}, "", [3]any{}, []string{
 			"torch allocated at least 6.00 GiB in one of 2 processes, and at most 10.00 GiB in all, whose peaks need not have been at one moment: the difference is not split",
 			"11.00 GiB were held in a reading at most, readings 50ms apart, and 11.00 GiB were predicted",
 		}},
-		{"killed, out of memory, others", func() Held {
-			one := held(0, 10*testGiB, 11*testGiB)
+		{"killed, out of memory, others", func() Measured {
+			one := measuredOf(0, 10*testGiB, 11*testGiB)
 			one.Torch.Killed, one.Torch.OutOfMemory, one.Torch.Wanted, one.OfDevice = 1, 2, 3*testGiB, true
 			return one
 		}, "", [3]any{0, 0, 0}, []string{
@@ -109,7 +109,7 @@ func TestExplain(t *testing.T) {
 	} {
 		plan := predicted()
 		plan.Warnings = []string{is.warning}
-		got := Explain(plan, []Held{is.held()}, nil)
+		got := Explain(plan, []Measured{is.measured()}, nil)
 		if len(got) != 1 || !slices.Equal(got[0].Reasons, is.want) {
 			t.Errorf("%s:\n%s\nwant\n%s", is.name, strings.Join(got[0].Reasons, "\n"), strings.Join(is.want, "\n"))
 			continue
@@ -135,7 +135,7 @@ func TestVariants(t *testing.T) {
 		variant("--one", 12*testGiB, 13*testGiB+testMiB), variant("--other", 12*testGiB, 10*testGiB),
 		variant("--same as one", 12*testGiB, 13*testGiB), variant("--farther", 12*testGiB+10*testMiB, 13*testGiB), variant("--fourth", 12*testGiB+11*testMiB, 13*testGiB+12*testMiB),
 	}
-	got := Explain(plan, []Held{held(0, 12*testGiB, 13*testGiB), held(1, 13*testGiB, 14*testGiB)}, func() []Variant { return variants })
+	got := Explain(plan, []Measured{measuredOf(0, 12*testGiB, 13*testGiB), measuredOf(1, 13*testGiB, 14*testGiB)}, func() []Variant { return variants })
 	if len(got) != 2 {
 		t.Fatal(got)
 	}
@@ -148,10 +148,10 @@ func TestVariants(t *testing.T) {
 		}
 	}
 	hardly := func() []Variant { return []Variant{variant("--hardly", 10*testGiB+5*testMiB, 0)} }
-	if got := Explain(plan, []Held{held(0, 10*testGiB+20*testMiB, 11*testGiB)}, hardly); strings.Contains(strings.Join(got[0].Reasons, " "), "--hardly") {
+	if got := Explain(plan, []Measured{measuredOf(0, 10*testGiB+20*testMiB, 11*testGiB)}, hardly); strings.Contains(strings.Join(got[0].Reasons, " "), "--hardly") {
 		t.Errorf("%q", got[0].Reasons)
 	}
-	if got := Explain(plan, []Held{held(0, 10*testGiB, 11*testGiB)}, func() []Variant { t.Error("a prediction that held asks for variants"); return nil }); len(got) != 1 {
+	if got := Explain(plan, []Measured{measuredOf(0, 10*testGiB, 11*testGiB)}, func() []Variant { t.Error("a prediction that held asks for variants"); return nil }); len(got) != 1 {
 		t.Error(got)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
-// comparedTo is a figure beside its prediction.
+// comparedTo compares a figure with its prediction.
 func comparedTo(measured, predicted int64) string {
 	far := distance(measured, predicted)
 	switch {

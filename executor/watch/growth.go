@@ -2,7 +2,7 @@ package watch
 
 import "time"
 
-// What is told apart as plateaus: drivers map memory by 2 MiB, and an allocator that
+// What is distinguished as plateaus: drivers map memory by 2 MiB, and an allocator that
 // keeps what it has grows by steps.
 const (
 	flatBytes = 2 << 20
@@ -14,8 +14,8 @@ const (
 type Growth struct {
 	Plateaus  int   `json:"plateaus"`
 	Rises     int   `json:"rises"` // of one beyond the one before it
-	FirstHeld int64 `json:"first_bytes"`
-	LastHeld  int64 `json:"last_bytes"`
+	FirstUsed int64 `json:"first_bytes"`
+	LastUsed  int64 `json:"last_bytes"`
 	LastRise  int64 `json:"last_rise_bytes"` // of the last of these
 
 	level   int64
@@ -33,14 +33,14 @@ func (growth *Growth) add(when time.Duration, bytes int64) {
 		return
 	}
 	growth.counted = true
-	rise := growth.level - growth.LastHeld
+	rise := growth.level - growth.LastUsed
 	switch {
 	case growth.Plateaus == 0:
-		growth.FirstHeld = growth.level
+		growth.FirstUsed = growth.level
 	case max(rise, -rise) < flatBytes: // back to where it was, behind a spike
 		return
 	case rise > 0:
 		growth.Rises, growth.LastRise = growth.Rises+1, rise
 	}
-	growth.Plateaus, growth.LastHeld = growth.Plateaus+1, growth.level
+	growth.Plateaus, growth.LastUsed = growth.Plateaus+1, growth.level
 }

@@ -18,57 +18,57 @@ const (
 func allowed(predicted int64) int64 { return max(peakBytes, predicted/peakShare) }
 
 // judge holds every GPU to its prediction.
-func (told *Report) judge() {
-	told.Verdict = report.Pass
-	for i := range told.GPUs {
-		verdict, reason := told.GPUs[i].judge(told)
-		told.Reasons = append(told.Reasons, reason)
-		if verdict == report.Fail || verdict == report.Inconclusive && told.Verdict == report.Pass {
-			told.Verdict = verdict
+func (result *Report) judge() {
+	result.Verdict = report.Pass
+	for i := range result.GPUs {
+		verdict, reason := result.GPUs[i].judge(result)
+		result.Reasons = append(result.Reasons, reason)
+		if verdict == report.Fail || verdict == report.Inconclusive && result.Verdict == report.Pass {
+			result.Verdict = verdict
 		}
 	}
-	if told.Sampling.Lost != "" {
-		told.doubt("readings ended early: " + told.Sampling.Lost)
+	if result.Sampling.Lost != "" {
+		result.doubt("readings ended early: " + result.Sampling.Lost)
 	}
 }
 
 // doubt has a verdict not be a pass.
-func (told *Report) doubt(reason string) {
-	told.Reasons = append(told.Reasons, reason)
-	if told.Verdict == report.Pass {
-		told.Verdict = report.Inconclusive
+func (result *Report) doubt(reason string) {
+	result.Reasons = append(result.Reasons, reason)
+	if result.Verdict == report.Pass {
+		result.Verdict = report.Inconclusive
 	}
 }
 
-// judge holds a GPU to what was foretold of it: the allocators' own peak where that
+// judge holds a GPU to what was predicted of it: the allocators' own peak where that
 // is known, which nothing else on the GPU touches, else what was read.
-func (gpu *GPUReport) judge(told *Report) (report.Verdict, string) {
+func (gpu *GPUReport) judge(result *Report) (report.Verdict, string) {
 	name := fmt.Sprintf("GPU %d (%s)", gpu.GPU, gpu.Name)
 	switch {
 	case gpu.torch != nil && gpu.torch.OutOfMemory > 0:
-		return report.Fail, fmt.Sprintf("%s ran out of memory: %s were allocated at most, %s", name, gpu.torch.Allocated.text(), foretold(gpu.allocated))
+		return report.Fail, fmt.Sprintf("%s ran out of memory: %s were allocated at most, %s", name, gpu.torch.Allocated.text(), predictedText(gpu.allocated))
 	case gpu.torch != nil:
-		return gpu.judgeTorch(name, told)
-	case told.Command == nil:
+		return gpu.judgeTorch(name, result)
+	case result.Command == nil:
 		return report.Inconclusive, fmt.Sprintf("%s held %v at most, of all processes: no command was named whose memory is the plan's", name, costmodel.Bytes(gpu.PeakUsedBytes))
 	}
-	return gpu.judgeUsed(name, told)
+	return gpu.judgeUsed(name, result)
 }
 
 // judgeTorch judges by the allocators' own figures.
-func (gpu *GPUReport) judgeTorch(name string, told *Report) (report.Verdict, string) {
+func (gpu *GPUReport) judgeTorch(name string, result *Report) (report.Verdict, string) {
 	peak, low, high := gpu.torch.Allocated, gpu.allocated[0], gpu.allocated[1]
 	most := allowed(high)
-	said := fmt.Sprintf("%s: %s were allocated at most, %s", name, peak.text(), foretold(gpu.allocated))
+	said := fmt.Sprintf("%s: %s were allocated at most, %s", name, peak.text(), predictedText(gpu.allocated))
 	switch {
 	case peak.Low > high+most:
 		return report.Fail, said + beyond(peak.Low-high)
 	case peak.High > high+most:
 		return report.Inconclusive, said + ": not every process need have had its most at once"
-	case peak.High < low-most && told.ended():
+	case peak.High < low-most && result.ended():
 		return report.Fail, said + beyond(peak.High-low)
 	case peak.High < low-most:
-		return report.Inconclusive, said + beyond(peak.High-low) + "; the command " + told.how()
+		return report.Inconclusive, said + beyond(peak.High-low) + "; the command " + result.how()
 	case peak.Low < low-most:
 		return report.Inconclusive, said + ": not every process need have had its most at once"
 	}
@@ -84,14 +84,14 @@ func (peak Peak) text() string {
 
 // judgeUsed judges by what was read. A spike between two readings is in none, so that
 // too little proves nothing.
-func (gpu *GPUReport) judgeUsed(name string, told *Report) (report.Verdict, string) {
+func (gpu *GPUReport) judgeUsed(name string, result *Report) (report.Verdict, string) {
 	low, high := gpu.PredictedUsedBytes[0], gpu.PredictedUsedBytes[1]
-	said := fmt.Sprintf("%s held %v at most in readings %v apart, %s", name, costmodel.Bytes(gpu.PeakUsedBytes), told.Sampling.Interval(), foretold(gpu.PredictedUsedBytes))
+	said := fmt.Sprintf("%s held %v at most in readings %v apart, %s", name, costmodel.Bytes(gpu.PeakUsedBytes), result.Sampling.Interval(), predictedText(gpu.PredictedUsedBytes))
 	switch {
 	case gpu.Others != "":
 		return report.Inconclusive, said + ", while others moved: " + gpu.Others
 	case gpu.PeakUsedBytes == 0:
-		return report.Inconclusive, fmt.Sprintf("%s: the command held nothing of it in any reading, %s", name, foretold(gpu.PredictedUsedBytes))
+		return report.Inconclusive, fmt.Sprintf("%s: the command held nothing of it in any reading, %s", name, predictedText(gpu.PredictedUsedBytes))
 	case gpu.PeakUsedBytes > high+allowed(high):
 		return report.Fail, said + beyond(gpu.PeakUsedBytes-high)
 	case gpu.PeakUsedBytes < low-allowed(low):
@@ -100,7 +100,7 @@ func (gpu *GPUReport) judgeUsed(name string, told *Report) (report.Verdict, stri
 	return report.Pass, said
 }
 
-func foretold(bytes [2]int64) string {
+func predictedText(bytes [2]int64) string {
 	if bytes[0] == bytes[1] {
 		return fmt.Sprintf("%v were predicted", costmodel.Bytes(bytes[0]))
 	}
@@ -115,14 +115,14 @@ func beyond(bytes int64) string {
 }
 
 // ended reports a command that did all that it was to do.
-func (told *Report) ended() bool {
-	return told.Command != nil && told.Command.ExitStatus != nil && *told.Command.ExitStatus == 0
+func (result *Report) ended() bool {
+	return result.Command != nil && result.Command.ExitStatus != nil && *result.Command.ExitStatus == 0
 }
 
 // how is the way that the command went.
-func (told *Report) how() string {
-	if told.Command == nil || told.Command.Ended == "" {
+func (result *Report) how() string {
+	if result.Command == nil || result.Command.Ended == "" {
 		return "goes on"
 	}
-	return "ended: " + told.Command.Ended
+	return "ended: " + result.Command.Ended
 }

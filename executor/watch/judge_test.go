@@ -13,7 +13,7 @@ func readGPU(peak int64, predicted [2]int64) GPUReport {
 	return GPUReport{Name: "H200", PredictedUsedBytes: predicted, PeakUsedBytes: peak}
 }
 
-// torchGPU is a GPU of which the allocator reported its peak.
+// torchGPU is a GPU whose allocator reported its peak.
 func torchGPU(peak int64, predicted [2]int64) GPUReport {
 	return GPUReport{Name: "H200", allocated: predicted, torch: &OnGPU{Processes: 1, Allocated: Peak{peak, peak}}}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// Place is a GPU that a plan is for: where it stands in the reader's order, the
+// Place is a GPU that a plan is for: its place in the reader's order, the
 // number that the command has for it, and the plan's devices on it.
 type Place struct {
 	At, Number int
@@ -48,7 +48,7 @@ func Places(plan *devicemap.Plan, gpus []GPU, visible []int) (places []Place, no
 	return places, notes, nil
 }
 
-// sameMachine refuses a plan of which a part runs where nobody looks.
+// sameMachine refuses a plan if a part of it runs on another machine.
 func sameMachine(plan *devicemap.Plan) error {
 	var hosts []string
 	for i := range plan.Topology.Devices {

@@ -11,7 +11,7 @@ type Process struct {
 	At        Moment   `json:"at"`
 	// BegunSeconds is when it initialised CUDA, null where it did not, and
 	// WrittenSeconds when this was said: seconds since 1970.
-	BegunSeconds   *float64 `json:"begun_seconds"`
+	StartSeconds   *float64 `json:"begun_seconds"`
 	WrittenSeconds float64  `json:"written_seconds"`
 	Torch          string   `json:"torch"`     // its version
 	Allocator      string   `json:"allocator"` // native, cudaMallocAsync
@@ -65,7 +65,7 @@ func Untold(processes []Process) string {
 			return fmt.Sprintf("process %d left no snapshot of torch's memory: %s", process.PID, process.SnapshotError)
 		case len(process.GPUs) > 0:
 			return ""
-		case process.BegunSeconds != nil:
+		case process.StartSeconds != nil:
 			imported = fmt.Sprintf("torch's allocator (%s) tells nothing of what it held", process.Allocator)
 		case imported == "":
 			imported = "torch was imported, and used no GPU"

@@ -27,7 +27,7 @@ type Report struct {
 		Predicted float64  `json:"predicted"`
 		Measured  *float64 `json:"measured"`
 	} `json:"imbalance"`
-	// Processes are those of the command in which torch told what it held.
+	// Processes are those of the command in which torch reported its memory.
 	Processes []Process `json:"processes"`
 	// Explained is where each device's difference lies, that has its GPU alone.
 	Explained []Explanation  `json:"explained"`
@@ -42,10 +42,10 @@ type Command struct {
 	PID        int      `json:"pid"`
 	Seconds    float64  `json:"seconds"`     // while it was watched
 	ExitStatus *int     `json:"exit_status"` // as a shell has it: 128 + n by signal n; null: not known
-	Ended      string   `json:"ended"`       // in the system's words; empty: it goes on
+	Ended      string   `json:"ended"`       // in the system's words; empty: it runs on
 }
 
-// Device is what was foretold of a device and what became of it. Measured figures
+// Device is what was predicted of a device and what became of it. Measured figures
 // are its GPU's; null where that has other devices too.
 type Device struct {
 	Device    int                 `json:"device"`
@@ -84,7 +84,7 @@ type GPUReport struct {
 	// Others is what is known to have moved of other processes; empty: nothing.
 	Others string `json:"others"`
 
-	allocated [2]int64 // the least and the most that are foretold
+	allocated [2]int64 // the least and the most that are predicted
 	torch     *OnGPU
 }
 
@@ -94,7 +94,7 @@ type Ran struct {
 	Plan    *devicemap.Plan
 	Sampler *Sampler
 	Command *Command // nil: none was named
-	// Processes is what torch told in those of the command.
+	// Processes is what torch reported in those of the command.
 	Processes []Process
 	// Variants are asked for where a prediction did not hold; nil: there are none.
 	Variants func() []Variant
@@ -104,49 +104,49 @@ type Ran struct {
 // Of is the report of what was watched.
 func Of(ran *Ran) *Report {
 	plan := ran.Plan
-	told := &Report{FormatVersion: "devmap.report/v1", Plan: ran.File, Backend: "watch", Command: ran.Command, Sampling: ran.Sampler.Sampling(), Processes: ran.Processes, Notes: ran.Notes}
-	told.Model.Name, told.Model.Digest = plan.Model.Name, plan.Model.Digest
-	told.Imbalance.Predicted = plan.Imbalance
+	result := &Report{FormatVersion: "devmap.report/v1", Plan: ran.File, Backend: "watch", Command: ran.Command, Sampling: ran.Sampler.Sampling(), Processes: ran.Processes, Notes: ran.Notes}
+	result.Model.Name, result.Model.Digest = plan.Model.Name, plan.Model.Digest
+	result.Imbalance.Predicted = plan.Imbalance
 	states, torch := ran.Sampler.State(), Together(ran.Processes)
 	for i := range states {
 		gpu := gpuReport(plan, &states[i])
 		gpu.torch = torchOn(torch, &gpu)
-		told.GPUs = append(told.GPUs, gpu)
+		result.GPUs = append(result.GPUs, gpu)
 	}
 	for i := range plan.Devices {
-		told.Devices = append(told.Devices, told.device(&plan.Devices[i]))
+		result.Devices = append(result.Devices, result.device(&plan.Devices[i]))
 	}
-	told.Imbalance.Measured = told.imbalance()
-	if told.Command != nil {
-		told.Explained = Explain(plan, told.held(), ran.Variants)
+	result.Imbalance.Measured = result.imbalance()
+	if result.Command != nil {
+		result.Explained = Explain(plan, result.measured(), ran.Variants)
 	}
-	told.Notes = slices.Concat(told.Notes, told.buildUp(), ran.Sampler.Stray(), told.outlived(states))
-	told.judge()
-	return told
+	result.Notes = slices.Concat(result.Notes, result.buildUp(), ran.Sampler.Stray(), result.outlived(states))
+	result.judge()
+	return result
 }
 
 // outlived tells of processes that are on GPUs still though the command has ended.
-func (told *Report) outlived(states []GPUState) (all []string) {
+func (result *Report) outlived(states []GPUState) (all []string) {
 	for i := range states {
-		if state := &states[i]; told.Command != nil && told.Command.Ended != "" && state.Processes > 0 && state.HeldBytes > 0 {
-			all = append(all, fmt.Sprintf("the command has ended, and processes of it are on GPU %d still: %d, with %v", state.Number, state.Processes, costmodel.Bytes(state.HeldBytes)))
+		if state := &states[i]; result.Command != nil && result.Command.Ended != "" && state.Processes > 0 && state.CommandBytes > 0 {
+			all = append(all, fmt.Sprintf("the command has ended, and processes of it are on GPU %d still: %d, with %v", state.Number, state.Processes, costmodel.Bytes(state.CommandBytes)))
 		}
 	}
 	return all
 }
 
 // held is what was measured of the devices that have their GPU alone.
-func (told *Report) held() (all []Held) {
-	for i := range told.GPUs {
-		gpu := &told.GPUs[i]
+func (result *Report) measured() (all []Measured) {
+	for i := range result.GPUs {
+		gpu := &result.GPUs[i]
 		if len(gpu.Devices) == 1 {
-			all = append(all, Held{Device: gpu.Devices[0], Torch: gpu.torch, Used: &gpu.PeakUsedBytes, Interval: told.Sampling.Interval(), OfDevice: gpu.Processes == nil || gpu.Others != ""})
+			all = append(all, Measured{Device: gpu.Devices[0], Torch: gpu.torch, Used: &gpu.PeakUsedBytes, Interval: result.Sampling.Interval(), OfDevice: gpu.Processes == nil || gpu.Others != ""})
 		}
 	}
 	return all
 }
 
-// torchOn is what torch told of a GPU that it held memory of; nil: nothing.
+// torchOn is what torch reported of a GPU that it had memory of; nil: nothing.
 func torchOn(torch map[string]OnGPU, gpu *GPUReport) *OnGPU {
 	on, found := torch[gpu.UUID]
 	if !found {
@@ -158,7 +158,7 @@ func torchOn(torch map[string]OnGPU, gpu *GPUReport) *OnGPU {
 	return &on
 }
 
-// gpuReport sets what was read of a GPU beside what its devices are to hold.
+// gpuReport compares what was read of a GPU with the predictions of its devices.
 func gpuReport(plan *devicemap.Plan, state *GPUState) GPUReport {
 	gpu := GPUReport{
 		GPU: state.Number, UUID: state.UUID, Name: state.Name, Devices: state.Devices, CapacityBytes: state.Total,
@@ -178,38 +178,38 @@ func Predicted(plan *devicemap.Plan, devices []int) (used, allocated [2]int64) {
 		if !slices.Contains(devices, plan.Devices[i].Device) {
 			continue
 		}
-		foretold := &plan.Devices[i].Predicted
-		peaks := [2]int64{foretold.PeakAllocatedBytes, foretold.PeakAllocatedBytes}
-		if len(foretold.PeakRangeBytes) == len(peaks) {
-			peaks = [2]int64(foretold.PeakRangeBytes)
+		predicted := &plan.Devices[i].Predicted
+		peaks := [2]int64{predicted.PeakAllocatedBytes, predicted.PeakAllocatedBytes}
+		if len(predicted.PeakRangeBytes) == len(peaks) {
+			peaks = [2]int64(predicted.PeakRangeBytes)
 		}
 		for j := range peaks {
 			allocated[j] += peaks[j]
-			used[j] += peaks[j] + foretold.OverheadBytes + foretold.SlackBytes[j]
+			used[j] += peaks[j] + predicted.OverheadBytes + predicted.SlackBytes[j]
 		}
 	}
 	return used, allocated
 }
 
-// device sets what was measured of a device's GPU beside what was foretold of it.
-func (told *Report) device(planned *devicemap.Prediction) Device {
+// device compares what was measured of a device's GPU with its prediction.
+func (result *Report) device(planned *devicemap.Prediction) Device {
 	device := Device{Device: planned.Device, Predicted: planned.Predicted}
-	at := slices.IndexFunc(told.GPUs, func(gpu GPUReport) bool { return slices.Contains(gpu.Devices, planned.Device) })
-	if at < 0 || len(told.GPUs[at].Devices) > 1 {
+	at := slices.IndexFunc(result.GPUs, func(gpu GPUReport) bool { return slices.Contains(gpu.Devices, planned.Device) })
+	if at < 0 || len(result.GPUs[at].Devices) > 1 {
 		return device
 	}
-	gpu := &told.GPUs[at]
+	gpu := &result.GPUs[at]
 	device.Measured.DeviceUsedBytes = &gpu.PeakUsedBytes
-	measured, foretold := gpu.PeakUsedBytes, planned.Predicted.DeviceUsedBytes
+	measured, planPeak := gpu.PeakUsedBytes, planned.Predicted.DeviceUsedBytes
 	if torch := gpu.torch; torch != nil {
 		device.Measured.PeakAllocatedBytes, device.Measured.PeakReservedBytes = &torch.Allocated.High, &torch.Reserved.High
 		if torch.Allocated.Low != torch.Allocated.High {
 			device.Measured.PeakAllocatedRange = []int64{torch.Allocated.Low, torch.Allocated.High}
 		}
-		measured, foretold = torch.Allocated.High, planned.Predicted.PeakAllocatedBytes
+		measured, planPeak = torch.Allocated.High, planned.Predicted.PeakAllocatedBytes
 	}
-	if foretold > 0 {
-		ratio := float64(measured) / float64(foretold)
+	if planPeak > 0 {
+		ratio := float64(measured) / float64(planPeak)
 		device.Ratio = &ratio
 	}
 	return device
@@ -217,19 +217,19 @@ func (told *Report) device(planned *devicemap.Prediction) Device {
 
 // imbalance is the largest peak over the mean of all GPUs: of what was allocated
 // where that is known of all, else of what was used.
-func (told *Report) imbalance() *float64 {
-	exact := !slices.ContainsFunc(told.GPUs, func(gpu GPUReport) bool { return gpu.torch == nil })
+func (result *Report) imbalance() *float64 {
+	exact := !slices.ContainsFunc(result.GPUs, func(gpu GPUReport) bool { return gpu.torch == nil })
 	var most, sum int64
-	for i := range told.GPUs {
-		peak := told.GPUs[i].PeakUsedBytes
+	for i := range result.GPUs {
+		peak := result.GPUs[i].PeakUsedBytes
 		if exact {
-			peak = told.GPUs[i].torch.Allocated.High
+			peak = result.GPUs[i].torch.Allocated.High
 		}
 		most, sum = max(most, peak), sum+peak
 	}
 	if sum == 0 {
 		return nil
 	}
-	imbalance := float64(most) * float64(len(told.GPUs)) / float64(sum)
+	imbalance := float64(most) * float64(len(result.GPUs)) / float64(sum)
 	return &imbalance
 }

@@ -155,15 +155,15 @@ func (sampler *Sampler) stray() error {
 type GPUState struct {
 	Place
 	GPU
-	UsedBytes   int64 // of all processes
-	BeforeBytes int64 // held before the command, or by others now
-	HeldBytes   int64 // the command's
-	PeakBytes   int64 // the most of that
-	Growth      Growth
-	Processes   int    // the command's that the driver shows now
-	Most        int    // of these at once
-	Shown       bool   // it shows them
-	Others      string // what other processes did; empty: nothing that was told
+	UsedBytes    int64 // of all processes
+	BeforeBytes  int64 // held before the command, or by others now
+	CommandBytes int64 // the command's
+	PeakBytes    int64 // the most of that
+	Growth       Growth
+	Processes    int    // the command's that the driver shows now
+	Most         int    // of these at once
+	Shown        bool   // it shows them
+	Others       string // what other processes did; empty: nothing that is known
 }
 
 // State is what is known now.
@@ -174,9 +174,9 @@ func (sampler *Sampler) State() []GPUState {
 	for i := range sampler.accounts {
 		account := &sampler.accounts[i]
 		states[i] = GPUState{
-			Place: account.place, GPU: sampler.gpus[account.place.At], UsedBytes: account.used, BeforeBytes: account.used - account.held(),
-			HeldBytes: account.held(), PeakBytes: account.peak, Growth: account.growth,
-			Processes: account.processes, Most: account.most, Shown: account.told, Others: account.moved,
+			Place: account.place, GPU: sampler.gpus[account.place.At], UsedBytes: account.used, BeforeBytes: account.used - account.usedByCommand(),
+			CommandBytes: account.usedByCommand(), PeakBytes: account.peak, Growth: account.growth,
+			Processes: account.processes, Most: account.most, Shown: account.wasShown, Others: account.moved,
 		}
 	}
 	return states
@@ -190,7 +190,7 @@ func (sampler *Sampler) Stray() []string {
 	var all []string
 	for i := range sampler.elsewhere {
 		account, gpu := &sampler.elsewhere[i], &sampler.gpus[sampler.elsewhere[i].place.At]
-		if account.told {
+		if account.wasShown {
 			all = append(all, fmt.Sprintf("the command held %v at most of %s (%s), on which the plan has no device: CUDA_VISIBLE_DEVICES is followed where it is set for devmap, and not where the command sets it", costmodel.Bytes(account.peak), gpu.UUID, gpu.Name))
 		}
 	}
@@ -211,12 +211,12 @@ type Sampling struct {
 func (sampler *Sampler) Sampling() Sampling {
 	sampler.lock.Lock()
 	defer sampler.lock.Unlock()
-	told := Sampling{
+	sampling := Sampling{
 		Source: sampler.source, Samples: sampler.samples, Seconds: sampler.last.Seconds(),
 		LongestSeconds: sampler.longest.Seconds(),
 	}
 	if sampler.lost != nil {
-		told.Lost = sampler.lost.Error()
+		sampling.Lost = sampler.lost.Error()
 	}
-	return told
+	return sampling
 }

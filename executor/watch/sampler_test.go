@@ -15,12 +15,12 @@ import (
 
 const mib = int64(1 << 20)
 
-// drawn is a reader of GPUs that are none: what they hold follows from who is there.
-type drawn struct {
+// fakeReader reads fake GPUs: what they hold follows from who is there.
+type fakeReader struct {
 	gpus  []GPU
 	now   [][]nvml.Process // by GPU
 	mute  bool             // it tells no process
-	blank int64            // held by nobody
+	blank int64            // held by no process
 	lost  error
 	asked int
 
@@ -28,16 +28,16 @@ type drawn struct {
 	when     time.Duration
 }
 
-func (reader *drawn) Source() Source { return Source{Name: "drawn", IntervalSeconds: 0.001} }
-func (reader *drawn) GPUs() []GPU    { return reader.gpus }
-func (reader *drawn) Close() error   { return nil }
+func (reader *fakeReader) Source() Source { return Source{Name: "drawn", IntervalSeconds: 0.001} }
+func (reader *fakeReader) GPUs() []GPU    { return reader.gpus }
+func (reader *fakeReader) Close() error   { return nil }
 
-func (reader *drawn) Follow(gpus []int) error {
+func (reader *fakeReader) Follow(gpus []int) error {
 	reader.followed = gpus
 	return nil
 }
 
-func (reader *drawn) Take(each func(time.Duration, []int64)) error {
+func (reader *fakeReader) Take(each func(time.Duration, []int64)) error {
 	used, all := make([]int64, len(reader.followed)), make([]int64, len(reader.gpus))
 	if err := reader.Used(all); err != nil {
 		return err
@@ -50,7 +50,7 @@ func (reader *drawn) Take(each func(time.Duration, []int64)) error {
 	return nil
 }
 
-func (reader *drawn) Used(into []int64) error {
+func (reader *fakeReader) Used(into []int64) error {
 	for i := range into {
 		into[i] = reader.blank
 		for _, process := range reader.now[i] {
@@ -60,7 +60,7 @@ func (reader *drawn) Used(into []int64) error {
 	return reader.lost
 }
 
-func (reader *drawn) Processes(gpu int) ([]nvml.Process, error) {
+func (reader *fakeReader) Processes(gpu int) ([]nvml.Process, error) {
 	reader.asked++
 	if reader.mute {
 		return nil, nil
@@ -69,16 +69,16 @@ func (reader *drawn) Processes(gpu int) ([]nvml.Process, error) {
 }
 
 // machine is two GPUs, and a tree in which processes from 100 on are the command's,
-// those below 50 other people's, and the rest nobody that is shown.
-func machine() (*drawn, *Tree) {
-	reader := &drawn{gpus: []GPU{{"GPU-aa", "H200", 1 << 37, false}, {"GPU-bb", "H200", 1 << 37, false}}, now: make([][]nvml.Process, 2)}
+// those below 50 other people's, and the rest not shown.
+func machine() (*fakeReader, *Tree) {
+	reader := &fakeReader{gpus: []GPU{{"GPU-aa", "H200", 1 << 37, false}, {"GPU-bb", "H200", 1 << 37, false}}, now: make([][]nvml.Process, 2)}
 	tree := NewTree(100)
 	proc := &shown{parents: map[int]int{100: 1, 101: 100, 102: 101, 20: 1, 21: 1}}
 	tree.read = proc.read
 	return reader, tree
 }
 
-func sampled(t *testing.T, reader *drawn, tree *Tree, attached bool) *Sampler {
+func sampled(t *testing.T, reader *fakeReader, tree *Tree, attached bool) *Sampler {
 	t.Helper()
 	sampler, err := New(Settings{Reader: reader, Places: []Place{{At: 0, Number: 0, Devices: []int{0}}}, Whose: tree, Attached: attached})
 	if err != nil {
@@ -95,27 +95,27 @@ func (sampler *Sampler) reads(t *testing.T) GPUState {
 	return sampler.State()[0]
 }
 
-// TestWhose: a peak is the command's alone, whoever comes and goes beside it.
+// TestWhose: a peak is the command's alone, whoever else comes and goes.
 func TestWhose(t *testing.T) {
 	t.Parallel()
 	reader, tree := machine()
 	reader.blank = 600 * mib
 	reader.now[0] = []nvml.Process{{ID: 20, Used: 1000 * mib}}
 	sampler := sampled(t, reader, tree, false)
-	if state := sampler.State()[0]; state.HeldBytes != 0 || state.BeforeBytes != 1600*mib || state.Shown {
+	if state := sampler.State()[0]; state.CommandBytes != 0 || state.BeforeBytes != 1600*mib || state.Shown {
 		t.Errorf("%+v", state)
 	}
 	reader.now[0] = append(reader.now[0], nvml.Process{ID: 101, Used: 300 * mib}, nvml.Process{ID: 102, Used: 200 * mib})
-	if state := sampler.reads(t); state.HeldBytes != 500*mib || state.PeakBytes != 500*mib || state.Processes != 2 || state.Others != "" {
+	if state := sampler.reads(t); state.CommandBytes != 500*mib || state.PeakBytes != 500*mib || state.Processes != 2 || state.Others != "" {
 		t.Errorf("%+v", state)
 	}
 	// Another one comes in the moment between two lists: it is no peak of the command's.
 	reader.now[0] = append(reader.now[0], nvml.Process{ID: 21, Used: 9000 * mib})
 	state := sampler.reads(t)
-	if state.HeldBytes != 500*mib || state.PeakBytes != 500*mib || state.BeforeBytes != 10600*mib || state.Others != "process 21 came, with 8.79 GiB" {
+	if state.CommandBytes != 500*mib || state.PeakBytes != 500*mib || state.BeforeBytes != 10600*mib || state.Others != "process 21 came, with 8.79 GiB" {
 		t.Errorf("%+v", state)
 	}
-	// The first leaves, and the command goes on.
+	// The first leaves, and the command continues.
 	reader.now[0] = []nvml.Process{{ID: 101, Used: 700 * mib}, {ID: 21, Used: 9000 * mib}}
 	sampler.asked = time.Time{}
 	if state := sampler.reads(t); state.PeakBytes != 700*mib || state.Processes != 1 || state.Most != 2 {
@@ -123,7 +123,7 @@ func TestWhose(t *testing.T) {
 	}
 }
 
-// TestOthersMove: what is told of other processes.
+// TestOthersMove: what is reported of other processes.
 func TestOthersMove(t *testing.T) {
 	t.Parallel()
 	one := []nvml.Process{{ID: 20, Used: 100 * mib}}
@@ -159,21 +159,21 @@ func TestForeign(t *testing.T) {
 	reader.now[0] = []nvml.Process{{ID: 70, Used: 100 * mib}}
 	sampler := sampled(t, reader, tree, false)
 	reader.now[0] = append(reader.now[0], nvml.Process{ID: 71, Used: 50 * mib})
-	if state := sampler.reads(t); state.HeldBytes != 50*mib || state.Others != "" || state.Shown {
+	if state := sampler.reads(t); state.CommandBytes != 50*mib || state.Others != "" || state.Shown {
 		t.Errorf("%+v", state)
 	}
-	// Where no process is told at all it is the same.
+	// Where no process is listed at all it is the same.
 	reader, tree = machine()
 	reader.mute, reader.blank = true, 10*mib
 	sampler = sampled(t, reader, tree, false)
 	reader.now[0] = []nvml.Process{{ID: 101, Used: 50 * mib}}
-	if state := sampler.reads(t); state.HeldBytes != 50*mib || state.BeforeBytes != 10*mib || state.Shown {
+	if state := sampler.reads(t); state.CommandBytes != 50*mib || state.BeforeBytes != 10*mib || state.Shown {
 		t.Errorf("%+v", state)
 	}
 }
 
 // TestAttached: what was held before the watching is the command's as far as that is
-// told, and else but what others are said to hold.
+// known, and else all but what others are said to hold.
 func TestAttached(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -192,14 +192,14 @@ func TestAttached(t *testing.T) {
 			reader.blank = 509*mib + 1
 		}
 		sampler := sampled(t, reader, tree, true)
-		if state := sampler.State()[0]; state.HeldBytes != test.want || state.PeakBytes != test.want {
-			t.Errorf("%s: %d MiB, not %d", name, state.HeldBytes/mib, test.want/mib)
+		if state := sampler.State()[0]; state.CommandBytes != test.want || state.PeakBytes != test.want {
+			t.Errorf("%s: %d MiB, not %d", name, state.CommandBytes/mib, test.want/mib)
 		}
 	}
 	// Without a command all is counted.
 	reader, _ := machine()
 	reader.blank = 7 * mib
-	if state := sampled(t, reader, nil, true).State()[0]; state.HeldBytes != 7*mib {
+	if state := sampled(t, reader, nil, true).State()[0]; state.CommandBytes != 7*mib {
 		t.Errorf("%+v", state)
 	}
 }
@@ -215,9 +215,9 @@ func TestRun(t *testing.T) {
 	if err := sampler.Run(ctx); err != nil {
 		t.Fatal(err)
 	}
-	told := sampler.Sampling()
-	if told.Samples != 3 || told.Lost != "" || told.Seconds != 0.003 || told.LongestSeconds != 0.001 {
-		t.Errorf("%+v", told)
+	sampling := sampler.Sampling()
+	if sampling.Samples != 3 || sampling.Lost != "" || sampling.Seconds != 0.003 || sampling.LongestSeconds != 0.001 {
+		t.Errorf("%+v", sampling)
 	}
 	asked := reader.asked
 	sampler.reads(t)
@@ -260,53 +260,53 @@ func TestGrowth(t *testing.T) {
 	t.Parallel()
 	var growth Growth
 	when := time.Duration(0)
-	stay := func(bytes int64, long time.Duration) {
+	remain := func(bytes int64, long time.Duration) {
 		for range long / (50 * time.Millisecond) {
 			growth.add(when, bytes)
 			when += 50 * time.Millisecond
 		}
 	}
 	for _, level := range []int64{0, 500 * mib, 2000 * mib} { // the last two for too short to count
-		stay(level, 900*time.Millisecond)
+		remain(level, 900*time.Millisecond)
 	}
-	stay(1000*mib, 1200*time.Millisecond)
-	stay(4000*mib, 300*time.Millisecond) // a spike
-	stay(1000*mib+1, 2*time.Second)
-	stay(1024*mib, 2*time.Second)
-	stay(1040*mib, 2*time.Second)
-	stay(900*mib, 2*time.Second)
-	want := Growth{Plateaus: 4, Rises: 2, FirstHeld: 1000 * mib, LastHeld: 900 * mib, LastRise: 16 * mib}
+	remain(1000*mib, 1200*time.Millisecond)
+	remain(4000*mib, 300*time.Millisecond) // a spike
+	remain(1000*mib+1, 2*time.Second)
+	remain(1024*mib, 2*time.Second)
+	remain(1040*mib, 2*time.Second)
+	remain(900*mib, 2*time.Second)
+	want := Growth{Plateaus: 4, Rises: 2, FirstUsed: 1000 * mib, LastUsed: 900 * mib, LastRise: 16 * mib}
 	growth.level, growth.since, growth.counted = 0, 0, false
 	if growth != want {
 		t.Errorf("%+v", growth)
 	}
 }
 
-// plan is one of two devices that hold 10 and 20 GiB, of which a context takes 1.
+// plan is one of two devices that hold 10 and 20 GiB; a context takes 1 of each.
 func plan() *devicemap.Plan {
 	plan := &devicemap.Plan{Imbalance: 1.3}
 	plan.Model.Name = "toy"
 	for i := range int64(2) {
-		foretold := devicemap.Predicted{PeakAllocatedBytes: (i + 1) * 10 << 30, OverheadBytes: 1 << 30, SlackBytes: [2]int64{0, 1 << 30}}
-		foretold.DeviceUsedBytes = foretold.PeakAllocatedBytes + foretold.OverheadBytes + 1<<29
-		plan.Devices = append(plan.Devices, devicemap.Prediction{Device: int(i), Predicted: foretold})
+		predicted := devicemap.Predicted{PeakAllocatedBytes: (i + 1) * 10 << 30, OverheadBytes: 1 << 30, SlackBytes: [2]int64{0, 1 << 30}}
+		predicted.DeviceUsedBytes = predicted.PeakAllocatedBytes + predicted.OverheadBytes + 1<<29
+		plan.Devices = append(plan.Devices, devicemap.Prediction{Device: int(i), Predicted: predicted})
 	}
 	return plan
 }
 
-// outlived is the status of a command of which a process stays.
+// outlived is the status of a command whose child process remains.
 const outlived = 77
 
 // watched is the report of a command that held bytes of both GPUs.
-func watched(t *testing.T, held [2]int64, status int, processes []Process) *Report {
+func watched(t *testing.T, used [2]int64, status int, processes []Process) *Report {
 	t.Helper()
 	reader, tree := machine()
 	sampler, err := New(Settings{Reader: reader, Places: []Place{{0, 0, []int{0}}, {1, 1, []int{1}}}, Whose: tree})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range held {
-		reader.now[i] = []nvml.Process{{ID: 101, Used: held[i]}}
+	for i := range used {
+		reader.now[i] = []nvml.Process{{ID: 101, Used: used[i]}}
 	}
 	sampler.reads(t)
 	if status != outlived {
@@ -318,9 +318,9 @@ func watched(t *testing.T, held [2]int64, status int, processes []Process) *Repo
 	return Of(&Ran{File: "plan.json", Plan: plan(), Sampler: sampler, Command: command, Processes: processes})
 }
 
-// torch is a process whose allocator gave out bytes of each GPU.
+// torch is a process whose allocator allocated bytes of each GPU.
 func torch(pid int, peaks ...int64) Process {
-	process := Process{PID: pid, At: AtExit, WrittenSeconds: 2, BegunSeconds: new(float64)}
+	process := Process{PID: pid, At: AtExit, WrittenSeconds: 2, StartSeconds: new(float64)}
 	for i, peak := range peaks {
 		process.GPUs = append(process.GPUs, ProcessGPU{Index: i, UUID: []string{"GPU-aa", "GPU-bb"}[i], AllocatedPeakBytes: peak, ReservedPeakBytes: peak + mib})
 	}
@@ -332,7 +332,7 @@ func TestVerdict(t *testing.T) {
 	const gib = int64(1 << 30)
 	within := [2]int64{11 * gib, 22 * gib}
 	for name, test := range map[string]struct {
-		held      [2]int64
+		used      [2]int64
 		status    int
 		processes []Process
 		want      report.Verdict
@@ -351,25 +351,25 @@ func TestVerdict(t *testing.T) {
 		"two, one to the byte":  {within, 0, []Process{torch(1, 10*gib, 20*gib), torch(2, 0, 5*gib)}, report.Inconclusive, "20.00 GiB to 25.00 GiB were allocated at most, 20.00 GiB were predicted: not every process"},
 		"two, one of them more": {within, 0, []Process{torch(1, 10*gib, 25*gib), torch(2, 0, 15*gib)}, report.Fail, ": 5.00 GiB more"},
 	} {
-		told := watched(t, test.held, test.status, test.processes)
-		if said := strings.Join(told.Reasons, "; "); told.Verdict != test.want || !strings.Contains(said, test.why) {
-			t.Errorf("%s: %s: %s; want %s: %s", name, told.Verdict, said, test.want, test.why)
+		result := watched(t, test.used, test.status, test.processes)
+		if said := strings.Join(result.Reasons, "; "); result.Verdict != test.want || !strings.Contains(said, test.why) {
+			t.Errorf("%s: %s: %s; want %s: %s", name, result.Verdict, said, test.want, test.why)
 		}
 	}
 	out := torch(1, 9*gib, 20*gib)
 	out.GPUs[0].OutOfMemory = 1
-	if told := watched(t, within, 1, []Process{out}); told.Verdict != report.Fail || !strings.HasPrefix(told.Reasons[0], "GPU 0 (H200) ran out of memory: 9.00 GiB") {
-		t.Errorf("%s: %q", told.Verdict, told.Reasons)
+	if result := watched(t, within, 1, []Process{out}); result.Verdict != report.Fail || !strings.HasPrefix(result.Reasons[0], "GPU 0 (H200) ran out of memory: 9.00 GiB") {
+		t.Errorf("%s: %q", result.Verdict, result.Reasons)
 	}
 }
 
 // TestOthersDoubt: where others moved, no reading proves anything.
 func TestOthersDoubt(t *testing.T) {
 	t.Parallel()
-	for _, held := range []int64{11 << 30, 1 << 30, 50 << 30} {
-		gpu := GPUReport{Name: "H200", PredictedUsedBytes: [2]int64{11 << 30, 12 << 30}, PeakUsedBytes: held, Others: "process 5 came"}
+	for _, used := range []int64{11 << 30, 1 << 30, 50 << 30} {
+		gpu := GPUReport{Name: "H200", PredictedUsedBytes: [2]int64{11 << 30, 12 << 30}, PeakUsedBytes: used, Others: "process 5 came"}
 		if verdict, reason := gpu.judgeUsed("GPU 0", new(Report)); verdict != report.Inconclusive || !strings.HasSuffix(reason, ", while others moved: process 5 came") {
-			t.Errorf("%d: %s: %s", held, verdict, reason)
+			t.Errorf("%d: %s: %s", used, verdict, reason)
 		}
 	}
 }
@@ -377,27 +377,27 @@ func TestOthersDoubt(t *testing.T) {
 func TestReport(t *testing.T) {
 	t.Parallel()
 	const gib = int64(1 << 30)
-	told := watched(t, [2]int64{11 * gib, 22 * gib}, 0, []Process{torch(1, 10*gib, 20*gib)})
-	first := &told.Devices[0]
+	result := watched(t, [2]int64{11 * gib, 22 * gib}, 0, []Process{torch(1, 10*gib, 20*gib)})
+	first := &result.Devices[0]
 	if *first.Measured.PeakAllocatedBytes != 10*gib || *first.Measured.PeakReservedBytes != 10*gib+mib || *first.Measured.DeviceUsedBytes != 11*gib || *first.Ratio != 1 || first.Measured.PeakAllocatedRange != nil {
 		t.Errorf("%+v", first.Measured)
 	}
-	if *told.Imbalance.Measured != 20./15 || told.Imbalance.Predicted != 1.3 || *told.GPUs[1].Processes != 1 {
-		t.Errorf("%v, %+v", *told.Imbalance.Measured, told.GPUs[1])
+	if *result.Imbalance.Measured != 20./15 || result.Imbalance.Predicted != 1.3 || *result.GPUs[1].Processes != 1 {
+		t.Errorf("%v, %+v", *result.Imbalance.Measured, result.GPUs[1])
 	}
-	told = watched(t, [2]int64{11 * gib, 22 * gib}, 0, nil)
-	if first := &told.Devices[0]; first.Measured.PeakAllocatedBytes != nil || *first.Ratio != 11/11.5 {
+	result = watched(t, [2]int64{11 * gib, 22 * gib}, 0, nil)
+	if first := &result.Devices[0]; first.Measured.PeakAllocatedBytes != nil || *first.Ratio != 11/11.5 {
 		t.Errorf("%+v, %v", first.Measured, *first.Ratio)
 	}
-	if *told.Imbalance.Measured != 22/16.5 {
-		t.Errorf("%v", *told.Imbalance.Measured)
+	if *result.Imbalance.Measured != 22/16.5 {
+		t.Errorf("%v", *result.Imbalance.Measured)
 	}
 }
 
 func TestOutlived(t *testing.T) {
 	t.Parallel()
-	if told := watched(t, [2]int64{0, 3 << 30}, outlived, nil); len(told.Notes) != 1 || told.Notes[0] != "the command has ended, and processes of it are on GPU 1 still: 1, with 3.00 GiB" {
-		t.Errorf("%q", told.Notes)
+	if result := watched(t, [2]int64{0, 3 << 30}, outlived, nil); len(result.Notes) != 1 || result.Notes[0] != "the command has ended, and processes of it are on GPU 1 still: 1, with 3.00 GiB" {
+		t.Errorf("%q", result.Notes)
 	}
 }
 
@@ -405,16 +405,16 @@ func TestOutlived(t *testing.T) {
 func TestBuildUp(t *testing.T) {
 	t.Parallel()
 	const gib = int64(1 << 30)
-	if told := watched(t, [2]int64{13 * gib, 24 * gib}, 0, nil); len(told.Notes) != 0 {
-		t.Errorf("%q", told.Notes)
+	if result := watched(t, [2]int64{13 * gib, 24 * gib}, 0, nil); len(result.Notes) != 0 {
+		t.Errorf("%q", result.Notes)
 	}
-	told := watched(t, [2]int64{13 * gib, 22 * gib}, 0, nil)
-	if len(told.Notes) != 1 || told.Notes[0] != "memory builds up on GPU 0: it held 1.00 GiB beyond its prediction, more than any other GPU" {
-		t.Errorf("%q", told.Notes)
+	result := watched(t, [2]int64{13 * gib, 22 * gib}, 0, nil)
+	if len(result.Notes) != 1 || result.Notes[0] != "memory builds up on GPU 0: it held 1.00 GiB beyond its prediction, more than any other GPU" {
+		t.Errorf("%q", result.Notes)
 	}
 	three, one := 3, 1
-	told.GPUs[0].Processes, told.GPUs[1].Processes = &three, &one
-	if said := told.buildUp(); len(said) != 1 || !strings.Contains(said[0], "; 3 processes of the command were on it, on each other GPU at most 1") {
+	result.GPUs[0].Processes, result.GPUs[1].Processes = &three, &one
+	if said := result.buildUp(); len(said) != 1 || !strings.Contains(said[0], "; 3 processes of the command were on it, on each other GPU at most 1") {
 		t.Errorf("%q", said)
 	}
 }

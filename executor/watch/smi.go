@@ -16,12 +16,12 @@ import (
 )
 
 // What is run in place of NVML, how often it tells what GPUs hold, and how often it
-// is asked whose that is, which it is started anew for.
+// is asked whose that is, which it is started again for.
 const (
 	smiProgram = "nvidia-smi"
 	smiOften   = 100 * time.Millisecond
 	smiWhose   = 2 * time.Second
-	smiPatient = 20 * time.Second // drivers that nobody uses are loaded first
+	smiPatient = 20 * time.Second // drivers that no one uses are loaded first
 )
 
 const smiFormat = "--format=csv,noheader,nounits"
@@ -32,7 +32,7 @@ type reading struct {
 	used []int64
 }
 
-// smiReader reads by nvidia-smi, which goes on telling what GPUs hold by itself.
+// smiReader reads by nvidia-smi, which continues telling what GPUs hold on its own.
 type smiReader struct {
 	program string
 	gpus    []GPU
@@ -42,15 +42,15 @@ type smiReader struct {
 	stop    chan struct{}
 	gone    sync.WaitGroup
 
-	lock  sync.Mutex
-	used  []int64
-	begun time.Time     // of the first reading that is followed
-	which []int         // GPUs that are followed
-	taken []reading     // not handed on yet
-	fresh chan struct{} // closed with the first reading of all GPUs
-	whose map[string][]nvml.Process
-	lost  error // why nothing more is told
-	mute  error // why processes are not
+	lock    sync.Mutex
+	used    []int64
+	started time.Time     // of the first reading that is followed
+	which   []int         // GPUs that are followed
+	taken   []reading     // not passed on yet
+	fresh   chan struct{} // closed with the first reading of all GPUs
+	whose   map[string][]nvml.Process
+	lost    error // why there are no more readings
+	mute    error // why processes are not
 }
 
 func openSMI(program string, often, whose time.Duration) (*smiReader, error) {
@@ -137,10 +137,10 @@ func (reader *smiReader) begin(often, whose time.Duration) error {
 	return lost
 }
 
-// listen takes what GPUs hold until nothing more is told.
+// listen takes what GPUs hold until there are no more readings.
 func (reader *smiReader) listen(says io.Reader) {
 	defer reader.lose(fmt.Errorf("%s ended", smiProgram))
-	told := make(map[int]bool)
+	reported := make(map[int]bool)
 	for lines := bufio.NewScanner(says); lines.Scan(); {
 		index, bytes, err := parseUsed(lines.Text(), len(reader.gpus))
 		if err != nil {
@@ -153,7 +153,7 @@ func (reader *smiReader) listen(says io.Reader) {
 			reader.keep()
 		}
 		reader.lock.Unlock()
-		if told[index] = true; len(told) == len(reader.gpus) {
+		if reported[index] = true; len(reported) == len(reader.gpus) {
 			reader.wake()
 		}
 	}
@@ -210,13 +210,13 @@ func (reader *smiReader) keep() {
 	for i, gpu := range reader.which {
 		used[i] = reader.used[gpu]
 	}
-	reader.taken = append(reader.taken, reading{time.Since(reader.begun), used})
+	reader.taken = append(reader.taken, reading{time.Since(reader.started), used})
 }
 
 func (reader *smiReader) Follow(gpus []int) error {
 	reader.lock.Lock()
 	defer reader.lock.Unlock()
-	reader.begun, reader.which = time.Now(), gpus
+	reader.started, reader.which = time.Now(), gpus
 	reader.keep()
 	return nil
 }
@@ -242,7 +242,7 @@ func (reader *smiReader) Processes(gpu int) ([]nvml.Process, error) {
 }
 
 // Close ends the program. Where it is a script that began another one, that ends as it
-// finds nobody who reads it.
+// finds no one who reads it.
 func (reader *smiReader) Close() error {
 	close(reader.stop)
 	reader.stream.Process.Kill() //nolint:errcheck // it may have ended

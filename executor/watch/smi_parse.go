@@ -16,7 +16,7 @@ const mebibyte = 1 << 20
 const mostMebibytes = 1 << 40
 
 // cells are the columns of a line of CSV as nvidia-smi writes it: no quotes, a blank
-// behind each comma.
+// after each comma.
 func cells(line string, want int) ([]string, error) {
 	columns := strings.Split(line, ",")
 	if len(columns) != want {
@@ -59,11 +59,11 @@ func parseGPUs(text string) (gpus []GPU, used []int64, driver string, err error)
 		if err != nil {
 			return nil, nil, "", err
 		}
-		held, err := mebibytes(line, columns[4])
+		inUse, err := mebibytes(line, columns[4])
 		if err != nil {
 			return nil, nil, "", err
 		}
-		rows, driver = append(rows, row{index, GPU{columns[1], columns[2], total, columns[5] == "Enabled"}, held}), columns[6]
+		rows, driver = append(rows, row{index, GPU{columns[1], columns[2], total, columns[5] == "Enabled"}, inUse}), columns[6]
 	}
 	slices.SortFunc(rows, func(one, other row) int { return cmp.Compare(one.index, other.index) })
 	for i := range rows {

@@ -78,7 +78,7 @@ func FuzzSMI(f *testing.F) {
 	})
 }
 
-// script is a nvidia-smi that is none.
+// script is a fake nvidia-smi.
 func script(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), smiProgram)

@@ -7,7 +7,7 @@ import (
 
 // Peak is the most that processes held together: it lies between Low, the largest
 // peak of one of them, and High, the largest sum of those that were there at the
-// same time, as their peaks need not have been at one moment. Both are equal where
+// same time, as their peaks may have been at different moments. Both are equal where
 // never two were there.
 type Peak struct{ Low, High int64 }
 
@@ -20,8 +20,8 @@ type OnGPU struct {
 	Killed              int   // processes that had no time to say their last
 }
 
-// stay is a process on a GPU, from its first to its last second.
-type stay struct {
+// processSpan is a process on a GPU, from its first to its last second.
+type processSpan struct {
 	begin, end          float64
 	allocated, reserved int64
 }
@@ -29,7 +29,7 @@ type stay struct {
 // Together is what processes held, by the GPU's UUID, or by "cuda:INDEX" where
 // torch tells none. A GPU that torch saw and held nothing of is there with zeros.
 func Together(processes []Process) map[string]OnGPU {
-	found, stays := make(map[string]OnGPU), make(map[string][]stay)
+	found, spans := make(map[string]OnGPU), make(map[string][]processSpan)
 	for i := range processes {
 		process := &processes[i]
 		for j := range process.GPUs {
@@ -48,26 +48,26 @@ func Together(processes []Process) map[string]OnGPU {
 				if process.At == WhileRunning {
 					on.Killed++
 				}
-				stays[key] = append(stays[key], process.stay(gpu))
+				spans[key] = append(spans[key], process.span(gpu))
 			}
 			found[key] = on
 		}
 	}
-	for key, all := range stays {
+	for key, all := range spans {
 		on := found[key]
-		on.Allocated = most(all, func(one *stay) int64 { return one.allocated })
-		on.Reserved = most(all, func(one *stay) int64 { return one.reserved })
+		on.Allocated = peakOverlap(all, func(one *processSpan) int64 { return one.allocated })
+		on.Reserved = peakOverlap(all, func(one *processSpan) int64 { return one.reserved })
 		found[key] = on
 	}
 	return found
 }
 
-// stay is a process's on one of its GPUs. When a process that was killed ended is
+// span is a process's time on one of its GPUs. When a process that was killed ended is
 // not known, so that it may have met all that came after it.
-func (process *Process) stay(gpu *ProcessGPU) stay {
-	one := stay{begin: math.Inf(-1), end: process.WrittenSeconds, allocated: gpu.AllocatedPeakBytes, reserved: gpu.ReservedPeakBytes}
-	if process.BegunSeconds != nil {
-		one.begin = *process.BegunSeconds
+func (process *Process) span(gpu *ProcessGPU) processSpan {
+	one := processSpan{begin: math.Inf(-1), end: process.WrittenSeconds, allocated: gpu.AllocatedPeakBytes, reserved: gpu.ReservedPeakBytes}
+	if process.StartSeconds != nil {
+		one.begin = *process.StartSeconds
 	}
 	if process.At == WhileRunning {
 		one.end = math.Inf(1)
@@ -75,9 +75,9 @@ func (process *Process) stay(gpu *ProcessGPU) stay {
 	return one
 }
 
-// most takes the sum of all who are there whenever one begins: between two
-// beginnings nobody is added.
-func most(all []stay, bytes func(*stay) int64) Peak {
+// peakOverlap takes the sum of all who are there whenever one begins: between two
+// beginnings none is added.
+func peakOverlap(all []processSpan, bytes func(*processSpan) int64) Peak {
 	var peak Peak
 	for i := range all {
 		peak.Low = max(peak.Low, bytes(&all[i]))

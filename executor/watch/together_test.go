@@ -6,12 +6,12 @@ import (
 )
 
 // TestTogether: peaks of processes that met add up, those of processes one after
-// another do not; of one that was killed nobody knows when it ended.
+// another do not; of one that was killed no one knows when it ended.
 func TestTogether(t *testing.T) {
 	t.Parallel()
 	const uuid = "GPU-00000000-0000-0000-0000-000000000001"
 	process := func(at Moment, begin, end float64, allocated int64) Process {
-		return Process{At: at, BegunSeconds: &begin, WrittenSeconds: end, GPUs: []ProcessGPU{
+		return Process{At: at, StartSeconds: &begin, WrittenSeconds: end, GPUs: []ProcessGPU{
 			{Index: 0, UUID: uuid, AllocatedPeakBytes: allocated, ReservedPeakBytes: allocated + 5},
 			{Index: 1, UUID: "other"},
 		}}
@@ -40,12 +40,12 @@ func TestTogether(t *testing.T) {
 	}
 }
 
-// TestUntold: what is not known, in words.
+// TestUntold: the message on what is not known.
 func TestUntold(t *testing.T) {
 	t.Parallel()
-	begun := 1.5
-	none, idle := Process{PID: 3, Torch: "2"}, Process{PID: 4, BegunSeconds: &begun, Allocator: "pluggable"}
-	used, failed := Process{PID: 5, BegunSeconds: &begun, GPUs: make([]ProcessGPU, 1)}, Process{PID: 6, SnapshotError: "OSError: full"}
+	started := 1.5
+	none, idle := Process{PID: 3, Torch: "2"}, Process{PID: 4, StartSeconds: &started, Allocator: "pluggable"}
+	used, failed := Process{PID: 5, StartSeconds: &started, GPUs: make([]ProcessGPU, 1)}, Process{PID: 6, SnapshotError: "OSError: full"}
 	for _, is := range []struct {
 		processes []Process
 		want      string

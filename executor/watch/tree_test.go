@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// shown is a /proc that is none: parents by process, and environments.
+// shown is a fake /proc: parents by process, and environments.
 type shown struct {
 	parents map[int]int
 	start   uint64
@@ -49,7 +49,7 @@ func TestTree(t *testing.T) {
 		50: {false, true}, // somebody else's
 		10: {false, true}, // the command's parent
 		70: {false, true},
-		60: {false, true}, // parents in a circle, as numbers are used again
+		60: {false, true}, // parents in a cycle, as numbers are used again
 		99: {false, false},
 	} {
 		if ours, here := tree.Has(process); [2]bool{ours, here} != want {
@@ -112,7 +112,7 @@ func TestTreeOfProcesses(t *testing.T) {
 	}
 }
 
-// TestAlive: a process that has ended, and one of which a parent has not asked how.
+// TestAlive: a process that has ended, and one whose parent has not asked how.
 func TestAlive(t *testing.T) {
 	t.Parallel()
 	proc := &shown{parents: map[int]int{20: 1}, start: 5, state: "S"}

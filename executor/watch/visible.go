@@ -11,8 +11,8 @@ import (
 // empty. It is read as CUDA reads it (CUDA C++ Programming Guide, "CUDA Environment
 // Variables") and PyTorch after it (torch/cuda/__init__.py, _parse_visible_devices
 // and _transform_uuid_to_ordinals): numbers, or beginnings of UUIDs that one GPU
-// alone has; what stands behind one that is none is not visible, and one that stands
-// there twice makes that nothing is.
+// alone has; what follows an invalid one is not visible, and one that is there
+// twice makes that nothing is.
 func Visible(list string, set bool, gpus []GPU) ([]int, error) {
 	if !set {
 		all := make([]int, len(gpus))

@@ -12,24 +12,24 @@ import (
 
 // allowance is a warning of a plan that leaves room for other bytes than those
 // predicted. A plan file has warnings as texts: they are known by a part of them,
-// which a test holds to the texts that plans have.
+// which a test compares with the texts that plans have.
 type allowance struct {
 	text       *regexp.Regexp
 	more, less bool
 	first      bool // of the first device alone
 	// room is how many bytes the warning names, of what was predicted; nil: it
 	// names no number.
-	room func(found []string, predicted int64) int64
+	bytes func(found []string, predicted int64) int64
 }
 
 // size is a number of bytes as [costmodel.Bytes] prints it.
 const size = `([\d.]+ (?:[GMK]i)?B)`
 
 var allowances = []allowance{
-	{text: regexp.MustCompile(`every peak may be (\d+)% lower or higher`), more: true, less: true, room: percent},
-	{text: regexp.MustCompile(`some GPUs keep the old ones of ` + size + ` through it`), more: true, room: printed},
-	{text: regexp.MustCompile(`load without map_location puts ` + size + ` on GPU 0`), more: true, first: true, room: printed},
-	{text: regexp.MustCompile("after `del model` " + size + ` stay on every GPU`), more: true, room: printed},
+	{text: regexp.MustCompile(`every peak may be (\d+)% lower or higher`), more: true, less: true, bytes: percent},
+	{text: regexp.MustCompile(`some GPUs keep the old ones of ` + size + ` through it`), more: true, bytes: printed},
+	{text: regexp.MustCompile(`load without map_location puts ` + size + ` on GPU 0`), more: true, first: true, bytes: printed},
+	{text: regexp.MustCompile("after `del model` " + size + ` stay on every GPU`), more: true, bytes: printed},
 	{text: regexp.MustCompile(`are not counted, so peaks are lower bounds`), more: true},
 	{text: regexp.MustCompile(`attention runs in fp32 with it; under autocast`), less: true},
 	{text: regexp.MustCompile(`the weights are stored as .* from the config alone they are counted as`), more: true, less: true},
@@ -61,35 +61,35 @@ func printed(found []string, _ int64) int64 {
 }
 
 // warned names the warnings that allow for a difference of what was allocated.
-func (told *explained) warned(beyond int64) {
-	for _, warning := range told.plan.Warnings {
+func (of *explained) warned(beyond int64) {
+	for _, warning := range of.plan.Warnings {
 		for i := range allowances {
 			allowed := &allowances[i]
 			found := allowed.text.FindStringSubmatch(warning)
-			if found == nil || beyond > 0 && !allowed.more || beyond < 0 && !allowed.less || allowed.first && told.Device != 0 {
+			if found == nil || beyond > 0 && !allowed.more || beyond < 0 && !allowed.less || allowed.first && of.Device != 0 {
 				continue
 			}
-			told.allow(allowed, found, warning, beyond)
+			of.allow(allowed, found, warning, beyond)
 		}
 	}
 }
 
-func (told *explained) allow(allowed *allowance, found []string, warning string, beyond int64) {
-	if allowed.room == nil {
-		told.say("the plan warned of such a difference: %s", warning)
+func (of *explained) allow(allowed *allowance, found []string, warning string, beyond int64) {
+	if allowed.bytes == nil {
+		of.say("the plan warned of such a difference: %s", warning)
 		return
 	}
-	room := allowed.room(found, told.foretold.PeakAllocatedBytes)
-	if distance(beyond, 0) <= room {
-		told.say("the plan warned of as much: %s", warning)
+	bytes := allowed.bytes(found, of.predicted.PeakAllocatedBytes)
+	if distance(beyond, 0) <= bytes {
+		of.say("the plan warned of as much: %s", warning)
 		return
 	}
-	told.say("the plan warned of %v of it: %s", costmodel.Bytes(room), warning)
+	of.say("the plan warned of %v of it: %s", costmodel.Bytes(bytes), warning)
 }
 
 // closeShare is how near a variant comes to what was measured of every device: one
-// in 200. Most predictions are nearer; those of small models, of which the
-// allocator's blocks are a larger part, are not.
+// in 200. Most predictions are nearer; those of small models are not, as the
+// allocator's blocks are a larger part of them.
 const closeShare = 200
 
 // nearer is how much nearer than the plan's own a variant's prediction is to be:
@@ -98,18 +98,18 @@ const nearer = 4
 
 // varied names the variants that predict what every device allocated, where the
 // plan does not: the nearest, and no more than three.
-func (told *explained) varied(measured []Held, variants func() []Variant) {
-	if told.AllocatedBytes == nil || same(told.held.Torch.Allocated.High, told.foretold.PeakAllocatedBytes) {
+func (of *explained) varied(measured []Measured, variants func() []Variant) {
+	if of.AllocatedBytes == nil || same(of.measured.Torch.Allocated.High, of.predicted.PeakAllocatedBytes) {
 		return
 	}
-	peak, most := told.held.Torch.Allocated.High, 3
+	peak, most := of.measured.Torch.Allocated.High, 3
 	type near struct {
 		setting string
 		peak    int64
 	}
 	var found []near
 	for _, variant := range variants() {
-		if predicted, all := variant.predicts(measured, told.Device); all && nearer*distance(predicted, peak) <= distance(told.foretold.PeakAllocatedBytes, peak) {
+		if predicted, all := variant.predicts(measured, of.Device); all && nearer*distance(predicted, peak) <= distance(of.predicted.PeakAllocatedBytes, peak) {
 			found = append(found, near{variant.Setting, predicted})
 		}
 	}
@@ -117,22 +117,22 @@ func (told *explained) varied(measured []Held, variants func() []Variant) {
 		return cmp.Compare(distance(one.peak, peak), distance(other.peak, peak))
 	})
 	for _, one := range found[:min(most, len(found))] {
-		told.say("with %s the same plan would predict %v, %s from what was allocated, and be as near on every GPU", one.setting, costmodel.Bytes(one.peak), share(distance(one.peak, peak), one.peak))
+		of.say("with %s the same plan would predict %v, %s from what was allocated, and be as near on every GPU", one.setting, costmodel.Bytes(one.peak), share(distance(one.peak, peak), one.peak))
 	}
 }
 
 // predicts is what a variant says of a device, and whether it holds of all.
-func (variant *Variant) predicts(measured []Held, device int) (peak int64, all bool) {
-	foretold := make(map[int]int64)
+func (variant *Variant) predicts(measured []Measured, device int) (peak int64, all bool) {
+	peaks := make(map[int]int64)
 	for i := range variant.Devices {
-		foretold[variant.Devices[i].Device] = variant.Devices[i].Predicted.PeakAllocatedBytes
+		peaks[variant.Devices[i].Device] = variant.Devices[i].Predicted.PeakAllocatedBytes
 	}
 	for i := range measured {
 		torch := measured[i].Torch
-		predicted, found := foretold[measured[i].Device]
+		predicted, found := peaks[measured[i].Device]
 		if !found || torch == nil || torch.Allocated.Low != torch.Allocated.High || distance(torch.Allocated.High, predicted) > max(sameBytes, predicted/closeShare) {
 			return 0, false
 		}
 	}
-	return foretold[device], len(measured) > 0
+	return peaks[device], len(measured) > 0
 }

@@ -62,8 +62,8 @@ func TestAllowances(t *testing.T) {
 				continue
 			}
 			known++
-			if room := allowances[i].room; room != nil && room(found, 10<<30) < 1<<20 {
-				t.Errorf("%q: %d bytes are read from it", warning, room(found, 10<<30))
+			if bytes := allowances[i].bytes; bytes != nil && bytes(found, 10<<30) < 1<<20 {
+				t.Errorf("%q: %d bytes are read from it", warning, bytes(found, 10<<30))
 			}
 		}
 		if known == 0 {

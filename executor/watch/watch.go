@@ -1,5 +1,5 @@
-// Package watch reads what GPUs hold while a command of any engine runs, and sets
-// its peaks beside a plan. It takes no memory of a GPU itself: NVML is asked, or
+// Package watch reads what GPUs hold while a command of any engine runs, and compares
+// its peaks with a plan. It takes no memory of a GPU itself: NVML is asked, or
 // nvidia-smi where this build has no NVML. What a GPU holds is read many times a
 // second; who holds it, where the driver tells, when that has changed.
 package watch
@@ -12,7 +12,7 @@ import (
 	"github.com/devmap-dev/devmap/executor/nvml"
 )
 
-// GPU is one of the machine. UUID is as CUDA has it; GPUs stand in NVML's order,
+// GPU is one of the machine. UUID is as CUDA has it; GPUs are in NVML's order,
 // that of their places on the bus.
 type GPU struct {
 	UUID, Name string
@@ -41,12 +41,12 @@ type Reader interface {
 	Used(into []int64) error
 	// Follow begins to read some of the GPUs at the source's interval, once.
 	Follow(gpus []int) error
-	// Take hands on the readings since it was last called, each with its time since
+	// Take passes on the readings since it was last called, each with its time since
 	// the first and the bytes that all processes held of each GPU that is followed.
 	// The error is why there will be none any more.
 	Take(each func(when time.Duration, used []int64)) error
 	// Processes are those that compute on a GPU. An error is what could not be
-	// told, and nothing else fails with it.
+	// read, and nothing else fails with it.
 	Processes(gpu int) ([]nvml.Process, error)
 	Close() error
 }

@@ -14,7 +14,7 @@ import (
 // name ([modelgraph.Tensor.Parts]), which are opened again by the rule of
 // [safetensors.OpenBeneath]: no link leads out of the model's folder, nothing
 // but a regular file is opened. Before it returns, the headers are read again
-// and every slice is held to them: its name, type and bytes, that the parts of
+// and every slice is checked against them: its name, type and bytes, that the parts of
 // a parameter make its shape, and that no two parameters but tied ones have the
 // same bytes. So what is handed over is what the graph says or an error, and
 // memory for it can be reserved.
@@ -30,7 +30,7 @@ func Checkpoint(graph *modelgraph.Graph) (Source, error) {
 		}
 		return nil, err
 	}
-	source.held()
+	source.forget()
 	return source, nil
 }
 

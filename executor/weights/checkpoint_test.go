@@ -99,7 +99,7 @@ func TestParts(t *testing.T) {
 	}
 	*second, _ = modelgraph.NewTensor(second.Name, modelgraph.F32, 0)
 	second.Parts = nil
-	second.Owner = "tied" // so that nobody asks for it
+	second.Owner = "tied" // so that no one asks for it
 	source, err := Checkpoint(graph)
 	if err != nil {
 		t.Fatal(err)
@@ -155,7 +155,7 @@ func TestWithoutWeights(t *testing.T) {
 }
 
 // TestCheckpointRefuses: what changed between the reading of a model and the
-// reading of its weights is told before anything is handed over.
+// reading of its weights is an error before anything is passed on.
 func TestCheckpointRefuses(t *testing.T) {
 	other := t.TempDir()
 	writeCheckpoint(t, other, tinyConfig, modelgraph.F32)
@@ -207,7 +207,7 @@ func rewrite(path, from, to string) error {
 	return os.WriteFile(path, bytes.Replace(data, []byte(from), []byte(to), 1), 0o666)
 }
 
-// TestQuantised: stored types that need scales beside them are refused by name.
+// TestQuantised: stored types that need separate scales are refused, with their name.
 func TestQuantised(t *testing.T) {
 	folder := t.TempDir()
 	writeCheckpoint(t, folder, tinyConfig, modelgraph.F32)

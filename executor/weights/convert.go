@@ -9,7 +9,7 @@ import (
 )
 
 // readable are the types that weights are converted from: those that
-// [modelgraph.DType.Float] names. Quantised ones have scales beside them, which
+// [modelgraph.DType.Float] names. Quantised ones have separate scales, which
 // no slice tells.
 func readable(dtype modelgraph.DType) bool { return dtype.Float() }
 
@@ -84,7 +84,7 @@ func brain(bits uint32) uint16 {
 	return uint16((bits + 0x7fff + bits>>16&1) >> 16)
 }
 
-// half widens fp16, exactly: 5 bits of exponent, of which 31 is infinity or
+// half widens fp16, exactly: 5 bits of exponent, where 31 is infinity or
 // NaN and 0 stands for multiples of 2⁻²⁴ (IEEE 754, binary16).
 func half(bits uint16) float32 {
 	sign, exponent, fraction := uint32(bits>>15)<<31, uint32(bits>>10&31), uint32(bits&1023)

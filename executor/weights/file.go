@@ -22,8 +22,8 @@ type File struct {
 	// temporary is the name that the file has already, or empty.
 	temporary string
 	tensors   map[string]*safetensors.Tensor
-	// beside is what the folder holds besides, where the file is to lie in one.
-	beside []beside
+	// helpers are the folder's other files, where the file is to lie in one.
+	helpers []smallFile
 
 	mutex   sync.Mutex
 	written map[string]int64
@@ -108,7 +108,7 @@ func (file *File) WriteAt(entry string, offset int64, data []byte) error {
 	return nil
 }
 
-// Commit makes the file appear, with all that lies beside it. It is an error
+// Commit makes the file appear, with the other files of its folder. It is an error
 // where something of an entry is missing; nothing appears then.
 func (file *File) Commit() (err error) {
 	defer func() {
@@ -124,7 +124,7 @@ func (file *File) Commit() (err error) {
 	if err := file.handle.Sync(); err != nil {
 		return err
 	}
-	if file.beside != nil {
+	if file.helpers != nil {
 		err = file.appearIn()
 	} else {
 		err = file.appearAs(file.target)

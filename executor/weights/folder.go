@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// beside is a small file that lies in the folder of a large one.
-type beside struct {
+// smallFile is a small file in the folder of a large one.
+type smallFile struct {
 	name string
 	data []byte
 }
@@ -55,10 +55,10 @@ func isFolder(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// createIn makes a file that appears in a folder of its own, which holds small
-// files besides. The file has no name while it is written; when all is there a
+// createIn makes a file that appears in a folder of its own, which also holds small
+// files. The file has no name while it is written; when all is there a
 // folder is made, filled and renamed in a moment.
-func createIn(folder, name string, metadata map[string]string, entries []Entry, small []beside) (*File, error) {
+func createIn(folder, name string, metadata map[string]string, entries []Entry, small []smallFile) (*File, error) {
 	target, err := vacant(folder)
 	if err != nil {
 		return nil, err
@@ -67,7 +67,7 @@ func createIn(folder, name string, metadata map[string]string, entries []Entry, 
 	if err != nil {
 		return nil, err
 	}
-	file.beside = small
+	file.helpers = small
 	return file, nil
 }
 
@@ -84,7 +84,7 @@ func (file *File) appearIn() (err error) {
 			err = errors.Join(err, os.RemoveAll(made))
 		}
 	}()
-	for _, small := range file.beside {
+	for _, small := range file.helpers {
 		if err := writeSynced(filepath.Join(made, small.name), small.data); err != nil {
 			return err
 		}

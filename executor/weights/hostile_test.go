@@ -32,7 +32,7 @@ func onTheSameBytes(count int) string {
 }
 
 // hostile are files that safetensors' own tests refuse, and what else parsers of
-// the kind were attacked with; each is to be refused for the reason beside it.
+// the kind were attacked with; each is to be refused for the reason next to it.
 var hostile = map[string]struct {
 	file []byte
 	want string

@@ -31,13 +31,13 @@ func CreateModel(folder string, graph *modelgraph.Graph, dtype modelgraph.DType)
 	if err != nil {
 		return nil, fmt.Errorf("%s: config.json: %w", graph.Source, err)
 	}
-	small := []beside{{"config.json", config}}
+	small := []smallFile{{"config.json", config}}
 	generation, err := generationOf(graph.Folder)
 	if err != nil {
 		return nil, err
 	}
 	if generation != nil {
-		small = append(small, beside{generationName, generation})
+		small = append(small, smallFile{generationName, generation})
 	}
 	return createIn(folder, "model.safetensors", map[string]string{"format": "pt"}, Parameters(graph, dtype), small)
 }

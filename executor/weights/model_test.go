@@ -12,7 +12,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/hf"
 )
 
-// save makes a folder of a graph with drawn weights.
+// save makes a folder of a graph with random weights.
 func save(t *testing.T, folder string, graph *modelgraph.Graph, dtype modelgraph.DType) {
 	t.Helper()
 	file, err := CreateModel(folder, graph, dtype)

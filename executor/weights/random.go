@@ -16,7 +16,7 @@ import (
 // deviation is that of the matrices: initializer_range of most configs.
 const deviation = 0.02
 
-// mostAtOnce chunks are drawn at once: 16 MiB of fp32.
+// mostAtOnce chunks are generated at once: 16 MiB of fp32.
 const mostAtOnce = 4
 
 // Random draws the parameters of a graph as frameworks do before training:
@@ -25,12 +25,12 @@ const mostAtOnce = 4
 // on its name, its shape and the seed alone, whatever else the model has and
 // wherever it lies; bf16 values are the fp32 ones rounded.
 func Random(graph *modelgraph.Graph, seed uint64) Source {
-	source := &random{seed: seed, of: make(map[string]drawn), chunks: make([][]byte, min(mostAtOnce, runtime.GOMAXPROCS(0)))}
+	source := &random{seed: seed, of: make(map[string]parameter), chunks: make([][]byte, min(mostAtOnce, runtime.GOMAXPROCS(0)))}
 	for i := range graph.Layers {
 		layer := &graph.Layers[i]
 		for _, tensor := range layer.Owned() {
 			name := modelgraph.FullName(layer.Name, tensor.Name)
-			source.of[name] = drawn{name, tensor, constantOf(layer, tensor)}
+			source.of[name] = parameter{name, tensor, constantOf(layer, tensor)}
 		}
 	}
 	for _, group := range graph.Ties {
@@ -43,12 +43,12 @@ func Random(graph *modelgraph.Graph, seed uint64) Source {
 
 type random struct {
 	seed   uint64
-	of     map[string]drawn
-	chunks [][]byte // drawn at once
+	of     map[string]parameter
+	chunks [][]byte // generated at once
 }
 
-// drawn is a parameter and the value that all of it has; nil: it is drawn.
-type drawn struct {
+// parameter is one and the value that all of it has; nil: it is random.
+type parameter struct {
 	name     string
 	tensor   *modelgraph.Tensor
 	constant *float32
@@ -76,7 +76,7 @@ func constantOf(layer *modelgraph.Layer, tensor *modelgraph.Tensor) *float32 {
 	return &one
 }
 
-// Stream implements Source. Chunks are drawn by themselves, as many at once as
+// Stream implements Source. Chunks are generated individually, as many at once as
 // there are processors (a few: memory is bounded by their chunks).
 func (source *random) Stream(ctx context.Context, name string, dtype modelgraph.DType, emit func([]byte) error) error {
 	of, known := source.of[name]
@@ -89,7 +89,7 @@ func (source *random) Stream(ctx context.Context, name string, dtype modelgraph.
 		for i := range source.chunks {
 			begin := first + int64(i)*chunk
 			drawing.Go(func() {
-				source.chunks[i] = of.draw(source.chunks[i][:0], source.seed, begin, min(chunk, count-begin), dtype)
+				source.chunks[i] = of.generate(source.chunks[i][:0], source.seed, begin, min(chunk, count-begin), dtype)
 			})
 		}
 		drawing.Wait()
@@ -108,8 +108,8 @@ func (source *random) Stream(ctx context.Context, name string, dtype modelgraph.
 	return nil
 }
 
-// draw appends count values from begin on, the beginning of a chunk.
-func (of *drawn) draw(into []byte, seed uint64, begin, count int64, dtype modelgraph.DType) []byte {
+// generate appends count values from begin on, the beginning of a chunk.
+func (of *parameter) generate(into []byte, seed uint64, begin, count int64, dtype modelgraph.DType) []byte {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%d %q %v %d", seed, of.name, of.tensor.Shape, begin/chunk))
 	generator := rand.New(rand.NewPCG(binary.LittleEndian.Uint64(sum[:]), binary.LittleEndian.Uint64(sum[8:])))
 	var values [block]float32

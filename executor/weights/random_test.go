@@ -12,7 +12,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// TestRandom pins what is drawn: a saved figure stays comparable.
+// TestRandom pins random values: a saved figure stays comparable.
 func TestRandom(t *testing.T) {
 	source := Random(tiny(t, tinyConfig), 1)
 	for name, want := range map[string]string{
@@ -32,21 +32,21 @@ func TestRandom(t *testing.T) {
 // what else there is.
 func TestRandomAlone(t *testing.T) {
 	const name = "model.layers.0.mlp.gate_proj.weight"
-	draw := func(config string, seed uint64) []byte {
+	generate := func(config string, seed uint64) []byte {
 		got, err := streamed(Random(tiny(t, config), seed), name, modelgraph.F32)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return got
 	}
-	base := draw(tinyConfig, 1)
-	if more := strings.Replace(tinyConfig, `"num_hidden_layers": 1`, `"num_hidden_layers": 3`, 1); !bytes.Equal(base, draw(more, 1)) {
+	base := generate(tinyConfig, 1)
+	if more := strings.Replace(tinyConfig, `"num_hidden_layers": 1`, `"num_hidden_layers": 3`, 1); !bytes.Equal(base, generate(more, 1)) {
 		t.Error("more layers change a layer")
 	}
-	if bytes.Equal(base, draw(tinyConfig, 2)) {
+	if bytes.Equal(base, generate(tinyConfig, 2)) {
 		t.Error("another seed gives the same")
 	}
-	if wide := strings.Replace(tinyConfig, `"intermediate_size": 12`, `"intermediate_size": 24`, 1); bytes.Equal(base, draw(wide, 1)[:len(base)]) {
+	if wide := strings.Replace(tinyConfig, `"intermediate_size": 12`, `"intermediate_size": 24`, 1); bytes.Equal(base, generate(wide, 1)[:len(base)]) {
 		t.Error("another shape gives the same")
 	}
 	rounded, err := streamed(Random(tiny(t, tinyConfig), 1), name, modelgraph.BF16)
@@ -77,7 +77,7 @@ func TestDistribution(t *testing.T) {
 }
 
 // TestConstants: norms begin as the identity, whichever way they are written,
-// and biases as nothing; all else is drawn.
+// and biases as nothing; all else is random.
 func TestConstants(t *testing.T) {
 	for family := range families {
 		graph := tiny(t, configFor(family))

@@ -10,12 +10,12 @@ import (
 // Ranged is a Source that many goroutines read at once, each where it likes.
 type Ranged interface {
 	Source
-	// Ranges have the values of what a name stands for as type, one range behind
+	// Ranges have the values of what a name means as type, one range after
 	// the other. They are good until Close.
 	Ranges(name string, dtype modelgraph.DType) ([]Range, error)
 }
 
-// Range is values that lie one behind the other.
+// Range is values that lie one after the other.
 type Range struct {
 	Bytes int64
 	// Step is how much is best had at a time, from a multiple of it on.
@@ -26,7 +26,7 @@ type Range struct {
 	Read func(into []byte, from int64) error
 }
 
-// fileStep is what stays in a processor's cache until it was summed up or
+// fileStep is what remains in a processor's cache until it was summed up or
 // converted, and hides what a call costs.
 const fileStep = 256 << 10
 
@@ -62,12 +62,12 @@ const rawBlock = 32 << 10
 
 // converted fills into with values of a type that is not the file's.
 func (from *slice) converted(into []byte, dtype modelgraph.DType, at int64) error {
-	room, _ := raws.Get().(*[rawBlock * 8]byte)
-	defer raws.Put(room)
+	buffer, _ := raws.Get().(*[rawBlock * 8]byte)
+	defer raws.Put(buffer)
 	width, wanted := int(from.dtype.Bits()/8), int(dtype.Bits()/8)
 	for len(into) > 0 {
 		count := min(rawBlock, len(into)/wanted)
-		raw := room[:count*width]
+		raw := buffer[:count*width]
 		if err := from.read(raw, at); err != nil {
 			return err
 		}
@@ -77,7 +77,7 @@ func (from *slice) converted(into []byte, dtype modelgraph.DType, at int64) erro
 	return nil
 }
 
-// Ranges implements [Ranged]: a chunk is drawn as Stream draws it.
+// Ranges implements [Ranged]: a chunk has the values that Stream gives it.
 func (source *random) Ranges(name string, dtype modelgraph.DType) ([]Range, error) {
 	of, known := source.of[name]
 	if err := asked(name, known, dtype); err != nil {
@@ -93,12 +93,12 @@ func (source *random) Ranges(name string, dtype modelgraph.DType) ([]Range, erro
 				count := min(chunk, all-begin)
 				skip := at - begin*width
 				if skip == 0 && int64(len(into)) >= count*width {
-					of.draw(into[:0:count*width], source.seed, begin, count, dtype)
+					of.generate(into[:0:count*width], source.seed, begin, count, dtype)
 					into, at = into[count*width:], at+count*width
 					continue
 				}
-				drawn := of.draw(nil, source.seed, begin, count, dtype)
-				size := copy(into, drawn[skip:])
+				values := of.generate(nil, source.seed, begin, count, dtype)
+				size := copy(into, values[skip:])
 				into, at = into[size:], at+int64(size)
 			}
 			return nil

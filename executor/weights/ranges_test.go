@@ -14,7 +14,7 @@ import (
 )
 
 // TestRanges: whatever pieces ranges are read in, by however many, the bytes are
-// those of the stream: drawn ones, stored ones, and those that are converted.
+// those of the stream: random ones, stored ones, and those that are converted.
 func TestRanges(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -69,7 +69,7 @@ func TestRanges(t *testing.T) {
 	}
 }
 
-// TestRangesThatCannotBe: a name that is none and a type that is none are refused,
+// TestRangesThatCannotBe: unknown names and types are refused,
 // and a file that became shorter is named, with its tensor.
 func TestRangesThatCannotBe(t *testing.T) {
 	t.Parallel()

@@ -15,7 +15,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/hf"
 )
 
-// TestCreateRefuses: targets that are no place for a file.
+// TestCreateRefuses: targets that cannot be files.
 func TestCreateRefuses(t *testing.T) {
 	folder := t.TempDir()
 	path := func(name string) string { return filepath.Join(folder, name) }
@@ -38,7 +38,7 @@ func TestCreateRefuses(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	// More than the disk has is told at once, where room can be taken.
+	// More than the disk has is an error at once, where space can be reserved.
 	huge := []Entry{{"a", modelgraph.F32, []int64{1 << 50}}}
 	if file, err := Create(path("huge"), nil, huge); err == nil {
 		t.Log("this file system takes no room beforehand")

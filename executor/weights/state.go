@@ -15,7 +15,7 @@ import (
 )
 
 // State says of what run, and of what moment of it, saved parameters, masters
-// and moments are: what a run that goes on from there has to have in common
+// and moments are: what a run that continues from there has to have in common
 // with it, whatever its devices.
 type State struct {
 	Model     string `json:"model"`
@@ -25,7 +25,7 @@ type State struct {
 	Optimizer string `json:"optimizer"`
 	Step      int64  `json:"step"` // steps that were taken
 	Seed      uint64 `json:"seed"`
-	Tokens    string `json:"tokens,omitzero"` // of --tokens; empty: drawn from the seed
+	Tokens    string `json:"tokens,omitzero"` // of --tokens; empty: random, from the seed
 }
 
 const (
@@ -60,10 +60,10 @@ func CreateState(folder string, state *State, entries []Entry) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return createIn(folder, valuesName, nil, entries, []beside{{stateName, append(data, '\n')}})
+	return createIn(folder, valuesName, nil, entries, []smallFile{{stateName, append(data, '\n')}})
 }
 
-// ReadState reads what a folder of [CreateState] says of itself.
+// ReadState reads what a folder of [CreateState] says about it.
 func ReadState(folder string) (*State, error) {
 	handle, info, err := safetensors.OpenBeneath(folder, stateName)
 	if err != nil {
@@ -102,7 +102,7 @@ func parseState(path string, data []byte) (*State, error) {
 const maxSteps = 1 << 40
 
 // Resume reads what [CreateState] saved: entries, each under its name, and
-// nothing besides. Digest, Scalars, Precision and Optimizer are held to want's
+// nothing else. Digest, Scalars, Precision and Optimizer are compared with want's
 // before the file of values is opened; the first difference is a
 // [*MismatchError].
 func Resume(folder string, want *State, entries []Entry) (*State, Source, error) {
@@ -121,7 +121,7 @@ func Resume(folder string, want *State, entries []Entry) (*State, Source, error)
 	if err := source.holdEntries(file, entries); err != nil {
 		return nil, nil, errors.Join(err, file.handle.Close())
 	}
-	source.held()
+	source.forget()
 	return state, source, nil
 }
 

@@ -13,17 +13,17 @@ import (
 )
 
 var (
-	saved = State{Model: "tiny", Digest: "sha256:1", Scalars: "sha256:2", Precision: "bf16", Optimizer: "adamw", Step: 7, Seed: 1 << 63, Tokens: "sha256:3"}
-	kept  = []Entry{{"w.mean", modelgraph.F32, []int64{2, 2}}, {"w", modelgraph.BF16, []int64{2, 2}}, {"w.master", modelgraph.F32, []int64{2, 2}}}
+	saved        = State{Model: "tiny", Digest: "sha256:1", Scalars: "sha256:2", Precision: "bf16", Optimizer: "adamw", Step: 7, Seed: 1 << 63, Tokens: "sha256:3"}
+	savedEntries = []Entry{{"w.mean", modelgraph.F32, []int64{2, 2}}, {"w", modelgraph.BF16, []int64{2, 2}}, {"w.master", modelgraph.F32, []int64{2, 2}}}
 )
 
 func saveState(t *testing.T, folder string) {
 	t.Helper()
-	file, err := CreateState(folder, &saved, kept)
+	file, err := CreateState(folder, &saved, savedEntries)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, entry := range kept {
+	for i, entry := range savedEntries {
 		if err := file.WriteAt(entry.Name, 0, rawOf(i, 4, entry.DType)); err != nil {
 			t.Fatal(err)
 		}
@@ -51,11 +51,11 @@ func TestResume(t *testing.T) {
 	}
 	want := saved
 	want.Step, want.Seed, want.Model = 0, 0, "moved"
-	state, source, err := Resume(folder, &want, kept)
+	state, source, err := Resume(folder, &want, savedEntries)
 	if err != nil || *state != saved {
 		t.Fatalf("%v, %+v", err, state)
 	}
-	for i, entry := range kept {
+	for i, entry := range savedEntries {
 		if got, err := streamed(source, entry.Name, entry.DType); err != nil || !bytes.Equal(got, rawOf(i, 4, entry.DType)) {
 			t.Errorf("%s: %v, %x", entry.Name, err, got)
 		}
@@ -77,15 +77,15 @@ func TestMismatch(t *testing.T) {
 	} {
 		want := saved
 		change(&want)
-		_, _, err := Resume(folder, &want, kept)
+		_, _, err := Resume(folder, &want, savedEntries)
 		var mismatch *MismatchError
 		if !errors.As(err, &mismatch) || mismatch.Field != field || !strings.HasPrefix(err.Error(), filepath.Join(folder, "state.json")+": "+field+": \"") {
 			t.Errorf("%s: %v", field, err)
 		}
 	}
 	for want, entries := range map[string][]Entry{
-		`"w.square" is missing`:                            append(kept[:3:3], Entry{"w.square", modelgraph.F32, []int64{2, 2}}),
-		`tensor "w.mean": this run has none of that name`:  kept[1:],
+		`"w.square" is missing`:                            append(savedEntries[:3:3], Entry{"w.square", modelgraph.F32, []int64{2, 2}}),
+		`tensor "w.mean": this run has none of that name`:  savedEntries[1:],
 		`tensor "w": BF16[2 2], and this run has F32[2 2]`: {{"w", modelgraph.F32, []int64{2, 2}}},
 		`tensor "w": BF16[2 2], and this run has BF16[4]`:  {{"w", modelgraph.BF16, []int64{4}}},
 	} {
@@ -117,14 +117,14 @@ func TestStateRefused(t *testing.T) {
 			t.Errorf("%v; want %s", err, want)
 		}
 	}
-	if _, _, err := Resume(t.TempDir(), &saved, kept); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "state.json") {
+	if _, _, err := Resume(t.TempDir(), &saved, savedEntries); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "state.json") {
 		t.Error(err)
 	}
 	folder := filepath.Dir(writeState(t))
 	if err := os.Truncate(filepath.Join(folder, valuesName), 100); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := Resume(folder, &saved, kept); err == nil || !strings.Contains(err.Error(), filepath.Join(folder, valuesName)+": byte 0: header length") {
+	if _, _, err := Resume(folder, &saved, savedEntries); err == nil || !strings.Contains(err.Error(), filepath.Join(folder, valuesName)+": byte 0: header length") {
 		t.Error(err)
 	}
 }

@@ -70,8 +70,8 @@ func open(folder, name string) (*openFile, error) {
 	return file, nil
 }
 
-// held forgets the headers, once what is to be read was held to them.
-func (source *stored) held() {
+// forget drops the headers, once what is to be read was checked against them.
+func (source *stored) forget() {
 	for _, file := range source.files {
 		file.tensors = nil
 	}

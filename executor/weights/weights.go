@@ -1,5 +1,5 @@
 // Package weights moves the values of parameters between files and whoever
-// holds them: from a checkpoint's slices, drawn at random, or saved by an
+// holds them: from a checkpoint's slices, at random, or saved by an
 // earlier run; and back into files that other frameworks load. A parameter goes
 // by the framework's name, in the framework's shape; memory is bounded by a
 // chunk, whatever its size.

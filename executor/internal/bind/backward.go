@@ -10,7 +10,7 @@ import (
 // back is a backward: the gradient comes in by a message or in the working
 // buffer, and goes back the same ways.
 func (frame *frame) back(kernels []recipe.Kernel) error {
-	sites := frame.held()
+	sites := frame.lastingSites()
 	sites[inputClass], sites[savedClass] = frame.own(ofInput), frame.own(ofSaved)
 	if frame.Recipe.Units[frame.unit].Remade > 0 {
 		sites[savedClass] = frame.own(ofRemade)
@@ -65,8 +65,8 @@ func (run *Run) makes(class recipe.Class) bool {
 	return false
 }
 
-// hand is a stage of units that pass: what came in goes on, either way.
-func (frame *frame) hand() error {
+// passThrough binds a stage of units that pass: it passes on what came in, either way.
+func (frame *frame) passThrough() error {
 	from, to := frame.find(slotAct, whichever), frame.find(anOut, whichever)
 	switch frame.instr.Op {
 	case program.Backward:

@@ -1,7 +1,7 @@
 // Package bind says where in an arena every tensor of every instruction lies.
 // A program names the buffers that an instruction touches, the recipe the
 // tensors that its kernels do: what they mean to each other is written here,
-// for all backends, and held to what the program declares.
+// for all backends, and checked against what the program declares.
 package bind
 
 import (

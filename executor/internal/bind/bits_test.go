@@ -49,7 +49,7 @@ func compareCuts(t *testing.T, name string, graph *modelgraph.Graph, workload co
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := play(t, name, one, random)
+	want := interpret(t, name, one, random)
 	for range *cuts {
 		cut := backendtest.Cut{Devices: 1 + random.IntN(4), Schedule: backendtest.Schedules[random.IntN(4)], MicroBatches: parts, Seed: random.Uint64()}
 		label := fmt.Sprintf("%s %+v", name, cut)
@@ -57,7 +57,7 @@ func compareCuts(t *testing.T, name string, graph *modelgraph.Graph, workload co
 		if err != nil {
 			t.Fatalf("%s: %v", label, err)
 		}
-		got := play(t, label, job, random)
+		got := interpret(t, label, job, random)
 		for key, values := range want {
 			if !equal(got[key], values) {
 				t.Fatalf("%s: %s differs", label, key)

@@ -8,8 +8,8 @@ import (
 	"github.com/devmap-dev/devmap/executor/program"
 )
 
-// held are the sites of what is there throughout, and of what the caller gets.
-func (frame *frame) held() sites {
+// lastingSites are the sites of what is there throughout, and of what the caller gets.
+func (frame *frame) lastingSites() sites {
 	return sites{
 		weightClass: frame.own(ofWeights), cacheClass: frame.own(ofCache), feedClass: frame.own(ofFeed),
 		resultClass: {buffer: frame.find(theResult, whichever)},
@@ -19,7 +19,7 @@ func (frame *frame) held() sites {
 // keep is a forward in training: the unit's input and what backward reads stay,
 // and its output is written into what the next unit keeps, or what is sent.
 func (frame *frame) keep(kernels []recipe.Kernel) error {
-	sites := frame.held()
+	sites := frame.lastingSites()
 	var before []Copy
 	input, slot := frame.find(ofInput, frame.unit), frame.find(slotAct, whichever)
 	target := frame.target()
@@ -52,7 +52,7 @@ func (frame *frame) keep(kernels []recipe.Kernel) error {
 	return err
 }
 
-// target is what a forward hands on: another unit's input, or what is sent.
+// target is what a forward passes on: another unit's input, or what is sent.
 func (frame *frame) target() int32 {
 	for _, access := range frame.accesses {
 		if kind := frame.kinds[access.Buffer]; access.Mode != program.Read && kind.what == ofInput && int(kind.of) != frame.unit {
@@ -63,9 +63,9 @@ func (frame *frame) target() int32 {
 }
 
 // again makes what backward reads and forward did not keep. The last kernel may
-// make the unit's output besides, which nobody takes: it runs without.
+// also make the unit's output, which nothing takes: it runs without.
 func (frame *frame) again(kernels []recipe.Kernel) error {
-	sites := frame.held()
+	sites := frame.lastingSites()
 	sites[inputClass] = frame.own(ofInput)
 	sites[savedClass], sites[temporaryClass] = frame.own(ofRemade), frame.own(ofRecompute)
 	code := frame.Recipe.Units[frame.unit].Code
@@ -82,7 +82,7 @@ func (frame *frame) again(kernels []recipe.Kernel) error {
 // flow is a forward or a token's decode without training: the stream is changed
 // in place, but where a chunk begins or ends.
 func (frame *frame) flow(kernels []recipe.Kernel, scratch what) error {
-	sites := frame.held()
+	sites := frame.lastingSites()
 	in, out := slotAct, anOut
 	if frame.instr.Op == program.Decode {
 		in, out = slotTok, aToken

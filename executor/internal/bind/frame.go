@@ -49,14 +49,14 @@ func (frame *frame) bind() error {
 	default:
 		return nil
 	}
-	return frame.tails()
+	return frame.unwritten()
 }
 
 // pass binds a routine's instruction.
 func (frame *frame) pass() error {
 	model := &frame.Recipe.Units[frame.unit]
 	if model.Passes {
-		return frame.hand()
+		return frame.passThrough()
 	}
 	switch frame.instr.Op {
 	case program.Forward:

@@ -74,11 +74,11 @@ func (frame *frame) read(buffer int32) {
 	frame.spots = append(frame.spots, spot{buffer: buffer})
 }
 
-// tails are the ends of buffers that the instruction writes whole and in which
-// what it writes ends before they do. A token's pass leaves the stream behind
+// unwritten notes the ends of buffers that the instruction writes whole, where
+// what it writes ends before they do. A token's pass leaves the stream after
 // its few rows as the prompt's made it. What is declared and not touched is a
 // fault: another buffer was meant.
-func (frame *frame) tails() error {
+func (frame *frame) unwritten() error {
 	for number, access := range frame.accesses {
 		made := &frame.Program.Buffers[access.Buffer]
 		if slices.ContainsFunc(frame.accesses[:number], func(other program.Access) bool { return other.Buffer == access.Buffer }) && frame.kinds[access.Buffer].what != theIDs {
@@ -105,7 +105,7 @@ func (frame *frame) tails() error {
 
 // spare reports what an instruction names for all of its kind: weights and
 // what is fed, whether its kernels read them or not, and to clip by them all
-// gradients, those too of which another device has the norm.
+// gradients, including those whose norm another device has.
 func (frame *frame) spare(buffer int32) bool {
 	switch kind := frame.kinds[buffer]; kind.what {
 	case ofWeights, ofFeed:

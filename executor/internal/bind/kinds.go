@@ -6,7 +6,7 @@ import (
 	"github.com/devmap-dev/devmap/executor/program"
 )
 
-// kind is what a buffer is, by its name (package compile): of which unit, for
+// kind is what a buffer is, by its name (package compile): with its unit, for
 // those of one.
 type kind struct {
 	what what
@@ -66,9 +66,9 @@ var slots = map[string]what{
 	"act": slotAct, "grad": slotGrad, "tok": slotTok, "ids": slotIDs, "tied": slotTied, "norm": slotNorm, "total": slotTotal,
 }
 
-// kindOf reads a buffer's name: that of the unit and a word, or a word, behind
+// kindOf reads a buffer's name: that of the unit and a word, or a word, after
 // which there may be a number in brackets. Copies of a tied weight have the
-// owner's name; they are told from its own by their device, not here.
+// owner's name; their device distinguishes them from its own, not this.
 func (bound *Bound) kindOf(buffer *program.Buffer, units map[string]int32) kind {
 	name := buffer.Name
 	if strings.HasSuffix(name, "]") {

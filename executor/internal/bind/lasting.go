@@ -15,10 +15,10 @@ type Lasting struct {
 	Fate Fate
 }
 
-// Fate is what becomes of a stretch between two steps of a program.
+// Fate says what becomes of a stretch between two steps of a program.
 type Fate int
 
-// The fates. What is Empty begins every sequence or batch anew: a step writes what it
+// The values of Fate. What is Empty begins every sequence or batch again: a step writes what it
 // reads of it, and zeros are what a first step finds there.
 const (
 	Fixed   Fate = iota // as it was loaded: no step writes it
@@ -26,7 +26,7 @@ const (
 	Empty               // caches and feeds
 )
 
-// near is up to how far from each other two stretches of one fate are taken for one,
+// near is up to how far apart two stretches with the same future are taken for one,
 // with the poison between them: a copy costs more to begin than to be so much longer.
 const near = 4096
 
@@ -45,7 +45,7 @@ func (bound *Bound) Lasting() [][]Lasting {
 	all := make([][]Lasting, len(prog.Devices))
 	for i := range prog.Buffers {
 		if buffer := &prog.Buffers[i]; loaded[i] && buffer.Bytes > 0 {
-			all[buffer.Device] = append(all[buffer.Device], Lasting{Stretch{buffer.Offset, buffer.Bytes}, fateOf(buffer.Class, written[i])})
+			all[buffer.Device] = append(all[buffer.Device], Lasting{Stretch{buffer.Offset, buffer.Bytes}, residencyOf(buffer.Class, written[i])})
 		}
 	}
 	for i := range all {
@@ -66,7 +66,7 @@ func (bound *Bound) Kept() (bytes int64) {
 	return bytes
 }
 
-func fateOf(class program.Class, written bool) Fate {
+func residencyOf(class program.Class, written bool) Fate {
 	switch {
 	case class == program.Cache || class == program.Feed:
 		return Empty

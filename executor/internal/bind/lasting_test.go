@@ -7,7 +7,7 @@ import (
 	"github.com/devmap-dev/devmap/executor/program"
 )
 
-// TestLasting: what is loaded or cleared lasts, neighbours of one fate as one stretch.
+// TestLasting: what is loaded or cleared lasts, equal neighbours as one stretch.
 func TestLasting(t *testing.T) {
 	t.Parallel()
 	prog, err := program.Parse("by hand", []byte(`

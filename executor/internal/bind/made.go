@@ -14,7 +14,7 @@ type Made struct {
 	Name  string // of the tensor; of a gradient's norm that of the gradient
 }
 
-// Made is what the run hands on, and what it keeps, weights that were stepped too:
+// Made is what the run passes on, and what it keeps, weights that were stepped too:
 // they may be saved next. Gradients are seen by their norms, which every step makes
 // of all of them. Each area is there once, as rows may be wider: in the order in
 // which kernels first write them.

@@ -6,9 +6,9 @@ import (
 	"github.com/devmap-dev/devmap/executor/program"
 )
 
-// messages holds every message of the stream to be read before its slot is given
-// back: an instruction that takes something else in its place has what it names
-// there, and is no fault by itself. (The squared norm of all gradients goes to
+// messages requires that every message of the stream is read before its slot is
+// released: an instruction that takes something else in its place has what it names
+// there, and is no fault on its own. (The squared norm of all gradients goes to
 // devices too on which nothing is updated.)
 func (bound *Bound) messages() error {
 	prog := bound.Program

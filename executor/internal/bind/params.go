@@ -53,8 +53,8 @@ func (bound *Bound) Params() []Param {
 		}
 		for number := range bound.ties {
 			tie := &bound.ties[number]
-			if held, _ := bound.weightOf(buffer.Device, tie, words[kind.what], 0); held == int32(index) {
-				params = bound.tensors(params, held, tie.owner, &bound.units[tie.owner].params[tie.param], true)
+			if found, _ := bound.weightOf(buffer.Device, tie, words[kind.what], 0); found == int32(index) {
+				params = bound.tensors(params, found, tie.owner, &bound.units[tie.owner].params[tie.param], true)
 			}
 		}
 	}

@@ -7,13 +7,13 @@ import (
 	"github.com/devmap-dev/devmap/executor/program"
 )
 
-// Region is a stretch of an arena, [First, End), whose buffers live alike.
+// Region is a stretch of an arena, [First, End), whose buffers live equally long.
 type Region struct {
 	Name       string
 	First, End int64
 }
 
-// Regions are those of a device's arena from the bottom, one behind the other
+// Regions are those of a device's arena from the bottom, one after the other
 // but for room that no buffer takes: what the library takes, what is held
 // throughout, the slots of channels, what is worked on between units and handed
 // to the caller, what is kept from forward to backward, and scratch. With one micro-batch gradients grow into what is kept,

@@ -41,8 +41,8 @@ type binder struct {
 	in    []int32 // buffers, by tensor
 }
 
-// unwanted reports the kernel that finds the next ids where nobody waits for
-// them: behind the last token.
+// unwanted reports the kernel that finds the next ids where no one waits for
+// them: after the last token.
 func (binder *binder) unwanted(kernel *recipe.Kernel) bool {
 	for number := range kernel.Operands {
 		operand := &kernel.Operands[number]
@@ -56,8 +56,8 @@ func (binder *binder) unwanted(kernel *recipe.Kernel) bool {
 // idsSite is where generated ids lie: each micro-batch's in a buffer of its own.
 const idsSite recipe.Class = "result.ids"
 
-// operand gives the operand's tensor a place, if it has none yet, and holds it
-// to what the instruction declares.
+// operand gives the operand's tensor a place, if it has none yet, and compares it
+// with what the instruction declares.
 func (binder *binder) operand(operand *recipe.Operand) error {
 	tensor := &binder.run.code.Tensors[operand.Tensor]
 	if binder.run.Offsets[operand.Tensor] < 0 {

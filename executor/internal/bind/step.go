@@ -40,7 +40,7 @@ func (bound *Bound) normCount() int64 {
 }
 
 // norms are the squared norms of the gradients of parameters that units of this
-// device own, put with those that came in from the devices behind it.
+// device own, put with those that came in from the devices after it.
 func (frame *frame) norms(to int32) error {
 	count := frame.normCount()
 	frame.out.Norms = &Norms{From: -1, To: frame.start(to), Count: count}

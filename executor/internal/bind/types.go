@@ -13,7 +13,7 @@ type Instr struct {
 	// Norms before Runs, which write into its To.
 	Norms *Norms
 	Total *Total
-	// Tails are the stretches that kernels leave of the end of buffers which the
+	// Tails: the stretches that kernels leave of the end of buffers which the
 	// instruction writes whole: they are cleared.
 	Tails []Stretch
 }

@@ -93,7 +93,7 @@ func (bound *Bound) settle(byGraph map[string]int32) {
 
 // parameters finds a unit's parameters among the tensors of its code: they come
 // first, in module order, each with its gradient and what the optimizer keeps
-// behind it.
+// after it.
 func (bound *Bound) parameters(index int) error {
 	unit, code := &bound.units[index], bound.Recipe.Units[index].Code
 	unit.byTensor = make([]int, len(code.Tensors))

@@ -1,5 +1,5 @@
-// Package drivertest runs tests on a driver that is none: GPUs in the host's memory,
-// whose streams run late and in an order that is drawn, and what NVML says of them.
+// Package drivertest runs tests on a fake driver: GPUs in the host's memory, whose
+// streams run late and in a random order, and what NVML says of them.
 package drivertest
 
 import (
@@ -14,7 +14,7 @@ import (
 )
 
 // Main is a package's TestMain. It builds the driver's libraries and begins the test
-// program anew with them where the loader looks first: what finds a driver is as it
+// program once more with them where the loader looks first: what finds a driver is as it
 // is shipped. With DEVMAP_TEST_GPU set, tests run on the driver that there is.
 func Main(m *testing.M) error {
 	const mark = "FAKE_CUDA_FOLDER"
@@ -29,7 +29,7 @@ func Main(m *testing.M) error {
 	return os.RemoveAll(folder)
 }
 
-// again builds the libraries and replaces the process by itself: it returns where
+// rebuild builds the libraries and replaces the process on its own: it returns where
 // that fails.
 func again(mark string) error {
 	folder, err := os.MkdirTemp("", "fakecuda")

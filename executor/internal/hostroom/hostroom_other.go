@@ -2,5 +2,5 @@
 
 package hostroom
 
-// Rooms are not told here: that there is none is seen when memory is asked for.
+// Rooms are not known here: that there is none is seen when memory is asked for.
 func Rooms() []Room { return nil }

@@ -9,8 +9,8 @@ import (
 // nowhere is what the loader says of a library that is not there: once is enough.
 const nowhere = "No such file or directory"
 
-// Find has open try a library's places in turn until it takes one, of which it says
-// no reason against. The error is all reasons, and of those that nothing is there
+// Find has open try a library's places in turn until it takes one and gives
+// no reason against it. The error is all reasons, and of those that nothing is there
 // the first.
 func Find(places []string, open func(place string) (reason string)) error {
 	var tried []error

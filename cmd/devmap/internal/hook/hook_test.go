@@ -55,7 +55,7 @@ except torch.OutOfMemoryError: os.kill(os.getpid(), signal.SIGKILL)`, "", watch.
 				t.Fatalf("%+v", ran.processes)
 			}
 			process := ran.processes[0]
-			if process.At != is.at || process.Torch != "0.0+fake" || process.Allocator != "native" || *process.Visible != "1,0" || process.BegunSeconds == nil || *process.BegunSeconds > process.WrittenSeconds {
+			if process.At != is.at || process.Torch != "0.0+fake" || process.Allocator != "native" || *process.Visible != "1,0" || process.StartSeconds == nil || *process.StartSeconds > process.WrittenSeconds {
 				t.Errorf("%+v", process)
 			}
 			if len(process.GPUs) != 2 || process.GPUs[0].UUID != "GPU-00000000-0000-0000-0000-000000000000" || process.GPUs[0].AllocatedPeakBytes != 700 || process.GPUs[0].ReservedPeakBytes < 700 || process.GPUs[1].AllocatedPeakBytes != 50 || process.GPUs[0].OutOfMemory != is.failed {
@@ -222,7 +222,7 @@ torch._C.allocate(5000)`
 		t.Errorf("%+v", ran.processes)
 	}
 	ran = run(t, "", nil, "import torch; torch._C.allocate(1); del torch.cuda.memory.memory_stats_as_nested_dict", fake(t))
-	if len(ran.processes) != 1 || ran.processes[0].BegunSeconds == nil || len(ran.processes[0].GPUs) != 0 {
+	if len(ran.processes) != 1 || ran.processes[0].StartSeconds == nil || len(ran.processes[0].GPUs) != 0 {
 		t.Errorf("%+v", ran.processes)
 	}
 }

@@ -48,10 +48,10 @@ func TestOf(t *testing.T) {
 				t.Errorf("%s: no variant with %s among %d", strategy, setting, len(variants))
 				continue
 			}
-			var held []watch.Held // as that setting has it
+			var held []watch.Measured // as that setting has it
 			for i, device := range variants[at].Devices {
 				peak := device.Predicted.PeakAllocatedBytes
-				held = append(held, watch.Held{Device: i, Torch: &watch.OnGPU{Processes: 1, Allocated: watch.Peak{Low: peak, High: peak}, Reserved: watch.Peak{Low: peak, High: peak}}})
+				held = append(held, watch.Measured{Device: i, Torch: &watch.OnGPU{Processes: 1, Allocated: watch.Peak{Low: peak, High: peak}, Reserved: watch.Peak{Low: peak, High: peak}}})
 			}
 			for _, explained := range watch.Explain(plan, held, func() []watch.Variant { return variants }) {
 				told := strings.Join(explained.Reasons, "\n")

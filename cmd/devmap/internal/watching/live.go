@@ -145,7 +145,7 @@ func (live *Live) lines(states []watch.GPUState, since time.Duration, columns in
 // figures is a GPU in figures.
 func (live *Live) figures(i int, states []watch.GPUState) string {
 	state := &states[i]
-	text := fmt.Sprintf("%v, peak %v of %v", costmodel.Bytes(state.HeldBytes), costmodel.Bytes(state.PeakBytes), costmodel.Bytes(live.predicted[i][1]))
+	text := fmt.Sprintf("%v, peak %v of %v", costmodel.Bytes(state.CommandBytes), costmodel.Bytes(state.PeakBytes), costmodel.Bytes(live.predicted[i][1]))
 	if state.Growth.Rises > 0 {
 		text += fmt.Sprintf(", grew %d× (last %v)", state.Growth.Rises, costmodel.Bytes(state.Growth.LastRise))
 	}
@@ -181,7 +181,7 @@ func bar(state *watch.GPUState, predicted int64, width int) string {
 	column := func(bytes int64) int {
 		return min(width, int(float64(bytes)/float64(max(1, state.Total))*float64(width)+0.5))
 	}
-	others, held, peak := column(state.BeforeBytes), column(state.BeforeBytes+state.HeldBytes), column(state.BeforeBytes+state.PeakBytes)
+	others, held, peak := column(state.BeforeBytes), column(state.BeforeBytes+state.CommandBytes), column(state.BeforeBytes+state.PeakBytes)
 	mark := min(width-1, column(state.BeforeBytes+predicted))
 	cells := make([]rune, width)
 	for i := range cells {

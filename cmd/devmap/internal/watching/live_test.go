@@ -13,7 +13,7 @@ const gib = int64(1 << 30)
 func state(number int, others, held, peak int64) watch.GPUState {
 	return watch.GPUState{
 		Place: watch.Place{Number: number}, GPU: watch.GPU{Name: "H200", Total: 100 * gib},
-		BeforeBytes: others, HeldBytes: held, PeakBytes: peak,
+		BeforeBytes: others, CommandBytes: held, PeakBytes: peak,
 	}
 }
 

@@ -8,13 +8,13 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// anywhere is a device map whose runs are on any devices, some twice; units with
+// scattered is a device map whose runs are on any devices, some twice; units with
 // tied weights are on one, as device maps have it.
-func anywhere(set *setting, draw func(int) int, devices int) devicemap.Map {
+func scattered(set *setting, random func(int) int, devices int) devicemap.Map {
 	out := make(devicemap.Map, len(set.table.Units))
 	for unit := range out {
-		out[unit] = devicemap.Device(draw(devices))
-		if unit > 0 && draw(3) > 0 {
+		out[unit] = devicemap.Device(random(devices))
+		if unit > 0 && random(3) > 0 {
 			out[unit] = out[unit-1]
 		}
 	}

@@ -24,7 +24,7 @@ type tally struct {
 
 // allFamilies compiles every family under every schedule and a device map, on 1
 // to 8 devices, in up to 32 micro-batches: half of them cut evenly, half
-// anywhere.
+// in any place.
 func allFamilies(page *page, asked scope) error {
 	page.printf("closed form = plan's peak = arena = live + idle, in bytes, and step_seconds = the program's step, of every program:\n%d to %d devices, 1 to %d micro-batches, 1f1b, gpipe, interleaved and device-map; bf16-true, bf16-mixed, 32-true and adamw, sgd in turns\n\n", 1, mostDevices, asked.microBatches)
 	page.printf("%-14s%-18s%9s%9s%13s  %s\n", "family", "", "programs", "devices", "idle, median", "most idle, of GPUs that run kernels")
@@ -92,9 +92,9 @@ func (kind *kind) some(graph *modelgraph.Graph, microBatches int, asked scope) (
 			if number%asked.every != 0 {
 				continue
 			}
-			draw, how := rand.New(rand.NewPCG(uint64(number), 1)).IntN, "cut anywhere"
+			random, how := rand.New(rand.NewPCG(uint64(number), 1)).IntN, "cut anywhere"
 			if number%2 == 0 {
-				draw, how = nil, "cut evenly"
+				random, how = nil, "cut evenly"
 			}
 			runs := 1
 			if order == costmodel.Interleaved && devices > 1 {
@@ -103,10 +103,10 @@ func (kind *kind) some(graph *modelgraph.Graph, microBatches int, asked scope) (
 			if len(graph.Units) < devices*runs {
 				continue
 			}
-			placement := cut(len(graph.Units), devices, runs, draw)
+			placement := cut(len(graph.Units), devices, runs, random)
 			switch {
-			case order == "" && draw != nil:
-				placement = anywhere(set, draw, devices)
+			case order == "" && random != nil:
+				placement = scattered(set, random, devices)
 			case order == "":
 				together(set, placement)
 			}

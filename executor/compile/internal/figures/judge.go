@@ -15,7 +15,7 @@ import (
 )
 
 // setting is what programs are compiled for: a model under a workload, on
-// devices that are alike.
+// equal devices.
 type setting struct {
 	graph    *modelgraph.Graph
 	table    *costmodel.Table
@@ -43,16 +43,16 @@ func (set *setting) judge(placement devicemap.Map, what string) ([]idle, error) 
 	if err != nil || set.table.Workload.Mode == costmodel.Load {
 		return shares, err
 	}
-	played, err := simulate.Run(out)
+	simulated, err := simulate.Run(out)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", where, err)
 	}
-	if planned := steptime.TicksOf(set.table, set.topology).Step(places(placement)); planned != played.Makespan {
-		return nil, fmt.Errorf("%s: a step of %d ticks, and of the program %d", where, planned, played.Makespan)
+	if planned := steptime.TicksOf(set.table, set.topology).Step(places(placement)); planned != simulated.Makespan {
+		return nil, fmt.Errorf("%s: a step of %d ticks, and of the program %d", where, planned, simulated.Makespan)
 	}
 	seconds := devicemap.StepSeconds(set.table, set.topology, placement)
-	if seconds == nil || math.Abs(*seconds*1e12-float64(played.Makespan)) > 1e-9*float64(played.Makespan) {
-		return nil, fmt.Errorf("%s: the plan's step is not %d ticks", where, played.Makespan)
+	if seconds == nil || math.Abs(*seconds*1e12-float64(simulated.Makespan)) > 1e-9*float64(simulated.Makespan) {
+		return nil, fmt.Errorf("%s: the plan's step is not %d ticks", where, simulated.Makespan)
 	}
 	return shares, nil
 }
@@ -77,13 +77,13 @@ func (set *setting) bytes(out *program.Program, placement devicemap.Map, what, w
 		if spare := walk.Workspace - usage.Idle; walk.Total() != device.Arena || spare != 0 && spare != aligned(workspace) {
 			return nil, fmt.Errorf("%s, device %d: %d idle by the walk and the workspace of %d, %d by the program", where, index, walk.Workspace, workspace, usage.Idle)
 		}
-		shares = append(shares, idle{float64(usage.Idle) / float64(device.Arena), usage.Idle, set.runs(placement, index), fmt.Sprintf("%s, GPU %d with %s", what, index, set.held(placement, index))})
+		shares = append(shares, idle{float64(usage.Idle) / float64(device.Arena), usage.Idle, set.runs(placement, index), fmt.Sprintf("%s, GPU %d with %s", what, index, set.unitRange(placement, index))})
 	}
 	return shares, nil
 }
 
-// held names the first and the last unit of a device.
-func (set *setting) held(placement devicemap.Map, device int) string {
+// unitRange names the first and the last unit of a device.
+func (set *setting) unitRange(placement devicemap.Map, device int) string {
 	var names []string
 	for unit, on := range placement {
 		if int(on) == device {

@@ -15,7 +15,7 @@ import (
 // micro-batches, 8 blocks a GPU, 1F1B: measured on H200s.
 var torchGiB = []float64{42.1, 32.3, 26.1, 37.2}
 
-// large prints the arenas of a model beside what torch takes, and how long a
+// large compares the arenas of a model with what torch takes, and prints how long a
 // large program takes to compile.
 func large(page *page, _ scope) error {
 	graph, err := load.Model("llama-3.1-8b", load.Options{BuiltIn: fixtures.Models()})
@@ -42,8 +42,8 @@ func large(page *page, _ scope) error {
 		page.printf("%7.2f", float64(device.Arena)/(1<<30))
 	}
 	page.printf("\ntorch, measured")
-	for _, held := range torchGiB {
-		page.printf("%7.1f", held)
+	for _, measured := range torchGiB {
+		page.printf("%7.1f", measured)
 	}
 	page.printf("\n\n")
 	return compiled(page)
@@ -61,11 +61,11 @@ func compiled(page *page) error {
 	if err != nil {
 		return err
 	}
-	begun := time.Now()
+	start := time.Now()
 	out, err := compile.Program(set.graph, set.table, set.topology, cut(len(graph.Units), devices, 1, nil), nil)
 	if err != nil {
 		return err
 	}
-	page.printf("llama-3.1-405b, %d devices, %d micro-batches: %d instructions compiled and checked in %.2f s\n", devices, devices, len(out.Instrs), time.Since(begun).Seconds())
+	page.printf("llama-3.1-405b, %d devices, %d micro-batches: %d instructions compiled and checked in %.2f s\n", devices, devices, len(out.Instrs), time.Since(start).Seconds())
 	return nil
 }

@@ -2,7 +2,7 @@
 // engine runs, under every schedule, and prints how the figures that must be one
 // agree: what a planner asks in closed form, what a plan says, the arena that
 // is laid out, and what the check finds alive in it; the step of a plan, and
-// that of the program played. Run it from the repository's root:
+// that of the program simulated. Run it from the repository's root:
 //
 //	go run ./executor/compile/internal/figures -only families
 package main
@@ -33,7 +33,7 @@ var sections = []section{
 	{"large", large},
 }
 
-// everything is what the figures are to be held to; a test takes a sample.
+// everything is what the figures have to reach; a test takes a sample.
 var everything = scope{microBatches: 32, layers: 16, every: 1}
 
 func main() {

@@ -13,7 +13,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/load"
 )
 
-// family is one kind of model, with the built-in config that stands for it.
+// family is one kind of model, with the built-in config that means it.
 type family struct {
 	name, config string
 	text         bool // of the config's text model alone

@@ -37,7 +37,7 @@ var pipelines = []timed{
 func schedules(page *page, _ scope) error {
 	page.printf("1f1b with a block a stage, as compiled and played:\n\n%7s%14s%9s%10s%8s%10s%9s  %s\n", "stages", "micro-batches", "forward", "backward", "way", "makespan", "bubble", "in flight")
 	for _, pipeline := range pipelines {
-		result, err := pipeline.play()
+		result, err := pipeline.simulate()
 		if err != nil {
 			return err
 		}
@@ -61,9 +61,9 @@ func schedules(page *page, _ scope) error {
 // second is how many ticks one has.
 const second = 1e12
 
-// play compiles the pipeline: blocks of a small model take its times, all else
+// simulate compiles the pipeline: blocks of a small model take its times, all else
 // none.
-func (pipeline *timed) play() (*simulate.Result, error) {
+func (pipeline *timed) simulate() (*simulate.Result, error) {
 	graph, err := families[0].graph(pipeline.stages)
 	if err != nil {
 		return nil, err

@@ -27,7 +27,7 @@ var kinds = []kind{
 // orders are the schedules, and a device map.
 var orders = []costmodel.ScheduleKind{costmodel.OneFOneB, costmodel.GPipe, costmodel.Interleaved, ""}
 
-// precisions and optimizers take turns by the number of micro-batches.
+// precisions and optimizers alternate with the number of micro-batches.
 var (
 	precisions = []costmodel.Precision{costmodel.BF16True, costmodel.BF16Mixed, costmodel.FP32True}
 	optimizers = []string{costmodel.AdamW, costmodel.SGD}
@@ -84,17 +84,17 @@ func (kind *kind) set(graph *modelgraph.Graph, order costmodel.ScheduleKind, mic
 const chunks = 2
 
 // cut spreads units over devices in the order of the model, in so many runs a
-// device, each as long as the others; or, with borders drawn, as draws
+// device, each as long as the others; or, with random borders, as random
 // has it.
-func cut(units, devices, runs int, draw func(most int) int) devicemap.Map {
+func cut(units, devices, runs int, random func(most int) int) devicemap.Map {
 	stages := devices * runs
 	borders := make([]int, stages+1)
 	for stage := range borders {
 		borders[stage] = stage * units / stages
 	}
-	for stage := 1; stage < stages && draw != nil; stage++ {
+	for stage := 1; stage < stages && random != nil; stage++ {
 		left := units - borders[stage-1] - (stages - stage) // a unit for each of the others
-		borders[stage] = borders[stage-1] + 1 + draw(min(left, 2*units/stages))
+		borders[stage] = borders[stage-1] + 1 + random(min(left, 2*units/stages))
 	}
 	out := make(devicemap.Map, units)
 	for stage := range stages {

@@ -16,9 +16,9 @@ import (
 	"github.com/devmap-dev/devmap/executor/program"
 )
 
-// player carries a program out in float64, one instruction at a time, in any
+// interpreter runs a program in float64, one instruction at a time, in any
 // order that its streams, waits and channels allow.
-type player struct {
+type interpreter struct {
 	t      *testing.T
 	name   string
 	job    *executor.Job
@@ -33,32 +33,32 @@ type player struct {
 	round map[int32]int
 }
 
-// play is what a program shows, and what it leaves of every parameter.
-func play(t *testing.T, name string, job *executor.Job, random *rand.Rand) map[string][]float64 {
+// interpret returns what a program shows, and what it leaves of every parameter.
+func interpret(t *testing.T, name string, job *executor.Job, random *rand.Rand) map[string][]float64 {
 	t.Helper()
 	bound, err := bind.New(job.Graph, job.Workload, job.Recipe, job.Program)
 	if err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
 	channels := len(job.Program.Channels)
-	player := &player{
+	interpreter := &interpreter{
 		t: t, name: name, job: job, bound: bound, done: make([]bool, len(job.Program.Instrs)), seen: make(map[string][]float64), round: make(map[int32]int),
 		sent: make([]int32, channels), received: make([]int32, channels), freed: make([]int32, channels),
 	}
 	for index := range job.Program.Devices {
-		player.arenas = append(player.arenas, newMemory(job.Program.Devices[index].Arena))
+		interpreter.arenas = append(interpreter.arenas, newMemory(job.Program.Devices[index].Arena))
 	}
-	player.load()
-	player.run(random)
+	interpreter.load()
+	interpreter.run(random)
 	for _, param := range bound.Params() {
 		key := string(param.Kind) + " " + param.Name
-		values := player.arenas[param.Device].load(areaOf(&param))
-		if known, ok := player.seen[key]; ok && !equal(known, values) {
+		values := interpreter.arenas[param.Device].load(areaOf(&param))
+		if known, ok := interpreter.seen[key]; ok && !equal(known, values) {
 			t.Fatalf("%s: %s is not the same on two devices", name, key)
 		}
-		player.seen[key] = values
+		interpreter.seen[key] = values
 	}
-	return player.seen
+	return interpreter.seen
 }
 
 func areaOf(param *bind.Param) *bind.Area {
@@ -70,8 +70,8 @@ func equal(one, other []float64) bool {
 }
 
 // load gives every parameter values by its name, and feeds ids.
-func (player *player) load() {
-	for _, param := range player.bound.Params() {
+func (interpreter *interpreter) load() {
+	for _, param := range interpreter.bound.Params() {
 		values := make([]float64, param.Rows*param.Columns)
 		if param.Kind == bind.Weight || param.Kind == bind.Master {
 			hash := fnv.New64a()
@@ -81,22 +81,22 @@ func (player *player) load() {
 				values[i] = 0.5 * random.NormFloat64()
 			}
 		}
-		player.arenas[param.Device].store(areaOf(&param), values)
+		interpreter.arenas[param.Device].store(areaOf(&param), values)
 	}
-	for _, feed := range player.bound.Feeds() {
+	for _, feed := range interpreter.bound.Feeds() {
 		for i := range feed.Rows * feed.Columns {
 			id := float64(i * i % 7)
 			if feed.Name == "types" {
 				id = 0
 			}
-			player.arenas[feed.Device].put(feed.Offset+4*i, 4, id)
+			interpreter.arenas[feed.Device].put(feed.Offset+4*i, 4, id)
 		}
 	}
 }
 
 // run runs instructions until none is left.
-func (player *player) run(random *rand.Rand) {
-	prog := player.job.Program
+func (interpreter *interpreter) run(random *rand.Rand) {
+	prog := interpreter.job.Program
 	var queues [][]int32
 	for index := range prog.Devices {
 		device := &prog.Devices[index]
@@ -110,57 +110,57 @@ func (player *player) run(random *rand.Rand) {
 	for left := len(prog.Instrs); left > 0; {
 		var ready []int
 		for at, queue := range queues {
-			if len(queue) > 0 && player.ready(queue[0]) {
+			if len(queue) > 0 && interpreter.ready(queue[0]) {
 				ready = append(ready, at)
 			}
 		}
 		if len(ready) == 0 {
-			player.t.Fatalf("%s: %d instructions are left, and none can run", player.name, left)
+			interpreter.t.Fatalf("%s: %d instructions are left, and none can run", interpreter.name, left)
 		}
 		at := ready[random.IntN(len(ready))]
-		player.instr(queues[at][0])
-		player.done[queues[at][0]] = true
+		interpreter.instr(queues[at][0])
+		interpreter.done[queues[at][0]] = true
 		queues[at] = queues[at][1:]
 		left--
 	}
 }
 
-func (player *player) ready(index int32) bool {
-	prog := player.job.Program
+func (interpreter *interpreter) ready(index int32) bool {
+	prog := interpreter.job.Program
 	instr := &prog.Instrs[index]
 	for _, wait := range prog.Waits[instr.FirstWait:instr.EndWait] {
-		if !player.done[wait.Instr] {
+		if !interpreter.done[wait.Instr] {
 			return false
 		}
 	}
 	switch instr.Op {
 	case program.Send:
-		return instr.Sequence < player.freed[instr.Channel]+prog.Channels[instr.Channel].Slots
+		return instr.Sequence < interpreter.freed[instr.Channel]+prog.Channels[instr.Channel].Slots
 	case program.Recv:
-		return instr.Sequence < player.sent[instr.Channel]
+		return instr.Sequence < interpreter.sent[instr.Channel]
 	default:
 		return true
 	}
 }
 
 // instr carries one out.
-func (player *player) instr(index int32) {
-	prog := player.job.Program
+func (interpreter *interpreter) instr(index int32) {
+	prog := interpreter.job.Program
 	instr := &prog.Instrs[index]
-	arena := player.arenas[instr.Device]
+	arena := interpreter.arenas[instr.Device]
 	switch instr.Op {
 	case program.Send:
 		channel := &prog.Channels[instr.Channel]
 		from := &prog.Buffers[prog.Accesses[instr.FirstAccess].Buffer]
-		slot := player.slot(instr.Channel, instr.Sequence)
-		player.arenas[channel.To].move(slot, arena, from.Offset, from.Bytes)
-		player.sent[instr.Channel]++
+		slot := interpreter.slot(instr.Channel, instr.Sequence)
+		interpreter.arenas[channel.To].move(slot, arena, from.Offset, from.Bytes)
+		interpreter.sent[instr.Channel]++
 	case program.Recv:
-		player.received[instr.Channel]++
+		interpreter.received[instr.Channel]++
 	case program.Free:
 		// What was in the slot is gone.
-		arena.end(player.slot(instr.Channel, instr.Sequence), prog.Channels[instr.Channel].Bytes)
-		player.freed[instr.Channel]++
+		arena.end(interpreter.slot(instr.Channel, instr.Sequence), prog.Channels[instr.Channel].Bytes)
+		interpreter.freed[instr.Channel]++
 	case program.Forward, program.Recompute, program.Backward, program.Decode, program.Step:
 		// What it writes whole holds nothing of what was there.
 		for _, access := range prog.Accesses[instr.FirstAccess:instr.EndAccess] {
@@ -168,27 +168,27 @@ func (player *player) instr(index int32) {
 				arena.end(buffer.Offset, buffer.Bytes)
 			}
 		}
-		player.runs(index, arena)
+		interpreter.runs(index, arena)
 	default:
 	}
 }
 
-func (player *player) slot(channel, sequence int32) int64 {
-	made := &player.job.Program.Channels[channel]
+func (interpreter *interpreter) slot(channel, sequence int32) int64 {
+	made := &interpreter.job.Program.Channels[channel]
 	name := fmt.Sprintf("%s.slot[%d]", made.Name, sequence%made.Slots)
-	for index := range player.job.Program.Buffers {
-		if buffer := &player.job.Program.Buffers[index]; buffer.Device == made.To && buffer.Name == name {
+	for index := range interpreter.job.Program.Buffers {
+		if buffer := &interpreter.job.Program.Buffers[index]; buffer.Device == made.To && buffer.Name == name {
 			return buffer.Offset
 		}
 	}
-	player.t.Fatalf("%s: no %s", player.name, name)
+	interpreter.t.Fatalf("%s: no %s", interpreter.name, name)
 	return 0
 }
 
-func (player *player) runs(index int32, arena *memory) {
-	bound, err := player.bound.Instr(index)
+func (interpreter *interpreter) runs(index int32, arena *memory) {
+	bound, err := interpreter.bound.Instr(index)
 	if err != nil {
-		player.t.Fatalf("%s: %v", player.name, err)
+		interpreter.t.Fatalf("%s: %v", interpreter.name, err)
 	}
 	if norms := bound.Norms; norms != nil {
 		for i := range norms.Count {
@@ -205,7 +205,7 @@ func (player *player) runs(index int32, arena *memory) {
 			sum += arena.get(total.From+4*i, 4)
 		}
 		arena.put(total.To, 4, sum)
-		player.seen["total"] = []float64{sum}
+		interpreter.seen["total"] = []float64{sum}
 	}
 	for number := range bound.Runs {
 		run := &bound.Runs[number]
@@ -213,7 +213,7 @@ func (player *player) runs(index int32, arena *memory) {
 			arena.move(copied.To, arena, copied.From, copied.Bytes)
 		}
 		for at := range run.Kernels {
-			player.kernel(index, run, &run.Kernels[at], arena)
+			interpreter.kernel(index, run, &run.Kernels[at], arena)
 		}
 		for _, copied := range run.After {
 			arena.move(copied.To, arena, copied.From, copied.Bytes)
@@ -222,9 +222,9 @@ func (player *player) runs(index int32, arena *memory) {
 }
 
 // kernel runs one on what lies in the arena. What it reads is there.
-func (player *player) kernel(index int32, run *bind.Run, kernel *recipe.Kernel, arena *memory) {
+func (interpreter *interpreter) kernel(index int32, run *bind.Run, kernel *recipe.Kernel, arena *memory) {
 	where := func() string {
-		return fmt.Sprintf("%s: %s %v %s", player.name, player.job.Program.Place(index), player.job.Program.Instrs[index].Op, kernel.Name)
+		return fmt.Sprintf("%s: %s %v %s", interpreter.name, interpreter.job.Program.Place(index), interpreter.job.Program.Instrs[index].Op, kernel.Name)
 	}
 	call := &recipetest.Call{Kernel: kernel, Past: run.Past, Begins: run.Begins, Step: 1, Uses: make([][]recipetest.Matrix, len(kernel.Operands))}
 	call.Optimizer = recipetest.Optimizer{Rate: 0.01, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8, Decay: 0.1, Clip: 1}
@@ -232,11 +232,11 @@ func (player *player) kernel(index int32, run *bind.Run, kernel *recipe.Kernel, 
 	for i := range kernel.Operands {
 		operand := &kernel.Operands[i]
 		areas[i] = run.Area(operand)
-		tensor := &player.job.Recipe.Units[run.Unit].Code.Tensors[operand.Tensor]
+		tensor := &interpreter.job.Recipe.Units[run.Unit].Code.Tensors[operand.Tensor]
 		values := arena.load(&areas[i])
 		reads := operand.Mode == ' ' || operand.Mode == '+' || operand.Mode == '*' && !run.Begins
 		if reads && !partly(tensor) && slices.ContainsFunc(values, math.IsNaN) {
-			player.t.Fatalf("%s reads %s %q, which is not there whole", where(), tensor.Class, tensor.Name)
+			interpreter.t.Fatalf("%s reads %s %q, which is not there whole", where(), tensor.Class, tensor.Name)
 		}
 		call.Operands = append(call.Operands, recipetest.Matrix{Values: values, Rows: areas[i].Rows, Columns: areas[i].Columns, Stride: areas[i].Columns})
 		if run.Uses == nil {
@@ -247,26 +247,26 @@ func (player *player) kernel(index int32, run *bind.Run, kernel *recipe.Kernel, 
 			use.Offset = offset
 			values := arena.load(&use)
 			if slices.ContainsFunc(values, math.IsNaN) {
-				player.t.Fatalf("%s reads a use of %q, which is not there whole", where(), tensor.Name)
+				interpreter.t.Fatalf("%s reads a use of %q, which is not there whole", where(), tensor.Name)
 			}
 			call.Uses[i] = append(call.Uses[i], recipetest.Matrix{Values: values, Rows: use.Rows, Columns: use.Columns, Stride: use.Columns})
 		}
 	}
 	share(call.Operands, areas)
-	call.Run(player.t)
+	call.Run(interpreter.t)
 	for i := range kernel.Operands {
 		if kernel.Operands[i].Mode == ' ' {
 			continue
 		}
-		if slices.ContainsFunc(call.Operands[i].Values, math.IsNaN) && !partly(&player.job.Recipe.Units[run.Unit].Code.Tensors[kernel.Operands[i].Tensor]) {
-			player.t.Fatalf("%s leaves %s unwritten", where(), kernel.Operands[i].Role)
+		if slices.ContainsFunc(call.Operands[i].Values, math.IsNaN) && !partly(&interpreter.job.Recipe.Units[run.Unit].Code.Tensors[kernel.Operands[i].Tensor]) {
+			interpreter.t.Fatalf("%s leaves %s unwritten", where(), kernel.Operands[i].Role)
 		}
 		arena.store(&areas[i], call.Operands[i].Values)
-		player.show(index, run, &kernel.Operands[i], call.Operands[i].Values)
+		interpreter.show(index, run, &kernel.Operands[i], call.Operands[i].Values)
 	}
 }
 
-// partly reports tensors of which not all is written: keys and values of tokens
+// partly reports tensors that are not written whole: keys and values of tokens
 // to come, the label's
 // logit of tokens without one, room to sort in.
 func partly(tensor *recipe.Tensor) bool {
@@ -285,15 +285,15 @@ func share(operands []recipetest.Matrix, areas []bind.Area) {
 }
 
 // show notes results.
-func (player *player) show(index int32, run *bind.Run, operand *recipe.Operand, values []float64) {
-	tensor := &player.job.Recipe.Units[run.Unit].Code.Tensors[operand.Tensor]
+func (interpreter *interpreter) show(index int32, run *bind.Run, operand *recipe.Operand, values []float64) {
+	tensor := &interpreter.job.Recipe.Units[run.Unit].Code.Tensors[operand.Tensor]
 	if tensor.Class != "result" {
 		return
 	}
-	microBatch := player.job.Program.Instrs[index].MicroBatch
+	microBatch := interpreter.job.Program.Instrs[index].MicroBatch
 	key := fmt.Sprintf("%s of micro-batch %d", tensor.Name, microBatch)
-	if player.job.Workload.Mode == costmodel.Infer {
-		key += fmt.Sprintf(", past %d, %v", run.Past, player.job.Program.Instrs[index].Op)
+	if interpreter.job.Workload.Mode == costmodel.Infer {
+		key += fmt.Sprintf(", past %d, %v", run.Past, interpreter.job.Program.Instrs[index].Op)
 	}
-	player.seen[key] = slices.Clone(values)
+	interpreter.seen[key] = slices.Clone(values)
 }

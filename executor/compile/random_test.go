@@ -12,18 +12,18 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// drawn is a model of made-up units on devices.
-type drawn struct {
+// randomPlan is a model of made-up units on devices.
+type randomPlan struct {
 	graph     *modelgraph.Graph
 	table     *costmodel.Table
 	topology  *costmodel.Topology
 	placement devicemap.Map
 }
 
-// draw makes a model of a few units: the first embeds, the last is a head, and
+// newRandomPlan makes a model of a few units: the first embeds, the last is a head, and
 // between them are blocks, units that add to the stream in place, and units that
 // pass, at times recomputed, at times with tied weights.
-func draw(rng *rand.Rand) *drawn {
+func newRandomPlan(rng *rand.Rand) *randomPlan {
 	size := func(most int64) int64 { return costmodel.RegionAlign * rng.Int64N(most+1) }
 	count, devices := 2+rng.IntN(7), 1+rng.IntN(4)
 	table := &costmodel.Table{Workspaces: rng.Int64N(3)}
@@ -89,10 +89,10 @@ func draw(rng *rand.Rand) *drawn {
 	if tied && work.Strategy == costmodel.DeviceMap {
 		placement[count-1] = placement[0] // as device maps have it
 	}
-	return &drawn{graph, table, topology, placement}
+	return &randomPlan{graph, table, topology, placement}
 }
 
-// place draws where units are: under a device map anywhere, else in runs round
+// place is a random placement: under a device map on any devices, else in runs round
 // the devices.
 func place(rng *rand.Rand, strategy costmodel.Strategy, units, devices int, kind costmodel.ScheduleKind) devicemap.Map {
 	out := make(devicemap.Map, units)
@@ -115,16 +115,16 @@ func place(rng *rand.Rand, strategy costmodel.Strategy, units, devices int, kind
 	return out
 }
 
-func (drawn *drawn) compile(t *testing.T) *program.Program {
+func (plan *randomPlan) compile(t *testing.T) *program.Program {
 	t.Helper()
-	_, out := drawn.compiled(t)
+	_, out := plan.compiled(t)
 	return out
 }
 
 // compiled is the program with the compiler that made it.
-func (drawn *drawn) compiled(t *testing.T) (*compiler, *program.Program) {
+func (plan *randomPlan) compiled(t *testing.T) (*compiler, *program.Program) {
 	t.Helper()
-	compiler, err := newCompiler(drawn.graph, drawn.table, drawn.topology, drawn.placement)
+	compiler, err := newCompiler(plan.graph, plan.table, plan.topology, plan.placement)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,15 +135,15 @@ func (drawn *drawn) compiled(t *testing.T) (*compiler, *program.Program) {
 	return compiler, out
 }
 
-func TestDrawn(t *testing.T) {
+func TestRandomPlans(t *testing.T) {
 	for seed := range uint64(3000) {
-		drawn := draw(rand.New(rand.NewPCG(seed, 1)))
-		out := drawn.compile(t)
+		plan := newRandomPlan(rand.New(rand.NewPCG(seed, 1)))
+		out := plan.compile(t)
 		if err := out.Check().Err(); err != nil {
-			t.Fatalf("seed %d, %+v on %v: %v", seed, drawn.table.Workload, drawn.placement, err)
+			t.Fatalf("seed %d, %+v on %v: %v", seed, plan.table.Workload, plan.placement, err)
 		}
 		if _, err := simulate.Run(out); err != nil {
-			t.Fatalf("seed %d, %+v on %v: %v", seed, drawn.table.Workload, drawn.placement, err)
+			t.Fatalf("seed %d, %+v on %v: %v", seed, plan.table.Workload, plan.placement, err)
 		}
 	}
 }

@@ -4,9 +4,9 @@ import (
 	"github.com/devmap-dev/devmap/executor/program"
 )
 
-// kept places what micro-batches in flight keep, and the scratch of passes on
+// activations places what micro-batches in flight keep, and the scratch of passes on
 // top of it.
-func (layout *layout) kept() {
+func (layout *layout) activations() {
 	if layout.stacked() {
 		layout.stack()
 		return

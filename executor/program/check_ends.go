@@ -28,7 +28,7 @@ func (rules *accessRules) misread(index int32, clock []int32, access Access, cel
 	}
 }
 
-// race tells that nothing orders two instructions of which one writes what the
+// race reports that nothing orders two instructions, where one writes what the
 // other touches: of one buffer V7, of two that share bytes V8. A free that a
 // reader may come behind is V4's, an unload V16's. It is the later of two lines
 // that should wait.
@@ -107,7 +107,7 @@ func (rules *accessRules) end(index int32, clock []int32, buffer int32, state st
 	}
 }
 
-// note remembers what an instruction makes of its buffers besides bytes.
+// note remembers what an instruction makes of its buffers, other than bytes.
 func (rules *accessRules) note(index int32, instr *Instr, accesses []Access) {
 	if instr.Op == Load || instr.Op == Zero {
 		for _, access := range accesses {
