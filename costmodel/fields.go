@@ -48,7 +48,7 @@ type Field struct {
 // workloads differ by the fields that differ.
 func Fields() []Field { return slices.Clone(fields) }
 
-var fields = told([]Field{
+var fields = described([]Field{
 	named("mode", string(Infer), []Mode{Infer, Train, Load}, func(workload *Workload) *Mode { return &workload.Mode }),
 	number("batch", "1", func(workload *Workload) *int64 { return &workload.Batch }),
 	number("micro_batches", "1", func(workload *Workload) *int64 { return &workload.MicroBatches }),
@@ -84,7 +84,7 @@ var fields = told([]Field{
 })
 
 // described gives fields what is the same for all of them.
-func told(fields []Field) []Field {
+func described(fields []Field) []Field {
 	for i := range fields {
 		field := fields[i]
 		fields[i].Text = func(workload *Workload) string {
@@ -102,8 +102,8 @@ func told(fields []Field) []Field {
 }
 
 // named is a field of named values.
-func named[T ~string](name, otherwise string, values []T, at func(*Workload) *T) Field {
-	field := Field{Name: name, Default: otherwise, Ref: func(workload *Workload) any { return at(workload) }}
+func named[T ~string](name, defaultValue string, values []T, at func(*Workload) *T) Field {
+	field := Field{Name: name, Default: defaultValue, Ref: func(workload *Workload) any { return at(workload) }}
 	for _, value := range values {
 		field.Values = append(field.Values, string(value))
 	}
@@ -152,9 +152,9 @@ func storedPrecision() Field {
 }
 
 // number is a count; where it has a default that counts something, 0 is none.
-func number(name, otherwise string, at func(*Workload) *int64) Field {
-	field := Field{Name: name, Default: otherwise, Ref: func(workload *Workload) any { return at(workload) }}
-	if otherwise == "1" {
+func number(name, defaultValue string, at func(*Workload) *int64) Field {
+	field := Field{Name: name, Default: defaultValue, Ref: func(workload *Workload) any { return at(workload) }}
+	if defaultValue == "1" {
 		field.least = 1
 	}
 	field.value = func(workload *Workload) string {

@@ -83,7 +83,7 @@ func TestFieldText(t *testing.T) {
 		}
 		field.Copy(&workload, &all)
 		for _, g := range costmodel.Fields() {
-			if told := g.Text(&workload) != ""; told != (g.Name == field.Name) {
+			if printed := g.Text(&workload) != ""; printed != (g.Name == field.Name) {
 				t.Errorf("%s copied: %s is %q", field.Name, g.Name, g.Text(&workload))
 			}
 		}

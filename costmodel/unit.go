@@ -6,9 +6,9 @@ type LayerMemory struct {
 	Layer string
 	// Saved is kept from the layer's forward to its backward.
 	Saved int64
-	// RecomputeKept is what of it, or of its transients, stays where the unit
+	// RecomputeSaved is what of it, or of its transients, stays where the unit
 	// is recomputed (selective), until the layer runs again.
-	RecomputeKept int64
+	RecomputeSaved int64
 	// KV is kept from its forward to the end of the step; CacheGrowth is what
 	// the cache gains while tokens are generated after the prompt, negative
 	// where a window drops some.
@@ -65,9 +65,9 @@ type Unit struct {
 	// OffloadBytes is what is copied to the device for one forward of the unit
 	// where it is offloaded: the parameters of all its layers, tied ones too.
 	OffloadBytes int64
-	// HeldGrads are gradients that stay from one micro-batch to the next
+	// ResidentGrads are gradients that stay from one micro-batch to the next
 	// (gradient accumulation): alive throughout.
-	HeldGrads int64
+	ResidentGrads int64
 	// LastBackward is what the unit's backward takes where it runs after that
 	// of every other unit, above all gradients.
 	LastBackward int64

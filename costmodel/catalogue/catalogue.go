@@ -86,7 +86,7 @@ type duration struct {
 type efficiency struct {
 	Efficiency float64 `json:"efficiency"`
 	Share      float64 `json:"share,omitzero"`   // of the device's processors
-	Beside     float64 `json:"beside,omitzero"`  // that part of the rate while kernels run
+	Overlapped float64 `json:"beside,omitzero"`  // that part of the rate while kernels run
 	Seconds    float64 `json:"seconds,omitzero"` // that each call takes on top
 	Source     string  `json:"source"`
 }
@@ -145,7 +145,7 @@ func (gpu *GPU) Device(mode costmodel.Mode) costmodel.Device {
 		ShardedIssueSeconds:      load().IssueShard.Seconds,
 		LinkBytesPerSecond:       gpu.LinkBytesPerSecond * load().Link.Efficiency,
 		CollectiveBytesPerSecond: gpu.LinkBytesPerSecond * ring.Efficiency,
-		BesideBytesPerSecond:     gpu.LinkBytesPerSecond * ring.Beside,
+		OverlappedBytesPerSecond: gpu.LinkBytesPerSecond * ring.Overlapped,
 		CollectiveShare:          ring.Share,
 		CollectiveSeconds:        ring.Seconds,
 		CPUBytesPerSecond:        load().CPUCopy.BytesPerSecond,

@@ -43,7 +43,7 @@ func statesOf(table *costmodel.Table) states {
 		u := &table.Units[i]
 		s.weights += float64(u.Params) / llamaParams
 		s.optimizer += float64(u.OptimizerState) / llamaParams
-		s.grads += float64(u.HeldGrads) / llamaParams
+		s.grads += float64(u.ResidentGrads) / llamaParams
 		s.step += float64(u.StepTransient) / llamaParams
 		for j := range u.Layers {
 			s.grads += float64(u.Layers[j].Grads) / llamaParams

@@ -81,7 +81,7 @@ func every(bytes int64) func(rank int64) int64 { return func(int64) int64 { retu
 func (run *running) larger(phase *Phase, component *diffusers.Component, activations func(rank int64) int64) {
 	var memory []costmodel.Memory
 	for rank := range run.work.gpus() {
-		held := run.held(component, run.stageOf(rank))
+		held := run.memoryOf(component, run.stageOf(rank))
 		held.Activations += activations(rank)
 		memory = append(memory, held)
 	}
@@ -101,7 +101,7 @@ func (run *deployment) call() forward.Call {
 	work := run.work
 	call := forward.Call{
 		Batch: work.Batch, Height: work.Height, Width: work.Width, Frames: work.Frames, Text: run.rule.text,
-		Split: work.Ulysses * work.Ring * work.PipeFusion, Ring: work.Ring, Streamed: work.Offload == "sequential", Grouped: work.Offload == "group", Kept: run.wrapped,
+		Split: work.Ulysses * work.Ring * work.PipeFusion, Ring: work.Ring, Streamed: work.Offload == "sequential", Grouped: work.Offload == "group", CacheKV: run.wrapped,
 	}
 	if run.rule.guided && !run.rule.apart && work.CFGDegree == 1 {
 		call.Batch *= 2
@@ -109,7 +109,7 @@ func (run *deployment) call() forward.Call {
 	if run.rule.packed {
 		call.Tokens = work.Height / tokenSide * (work.Width / tokenSide)
 	}
-	if run.rule.beside {
+	if run.rule.joined {
 		call.Tokens *= 2
 	}
 	return call

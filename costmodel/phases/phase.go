@@ -123,7 +123,7 @@ func (run *running) unmeasured(class string) []string {
 			notes = append(notes, fmt.Sprintf("%s: the forward of a %s is not known here: its weights are counted, and nothing for what it makes", encoder.Name, encoder.Graph.Class))
 		}
 	}
-	if run.rule.beside {
+	if run.rule.joined {
 		notes = append(notes, "the given picture is counted as large as the one that is made")
 	}
 	if !slices.Contains(measuredPipelines, class) {

@@ -89,12 +89,12 @@ func (run *deployment) streams() (image, text int64) {
 	return image, batch * run.rule.text * dim
 }
 
-// kept is what a stage of PipeFusion holds from its second run on, whatever runs:
+// cached is what a stage of PipeFusion holds from its second run on, whatever runs:
 // its attentions' keys and values, and buffers for what is received, all at once
 // while the pipeline warms up and part by part afterwards (xfuser/core/
 // distributed/group_coordinator.py: recv_buffer). The first stage receives
 // pictures, the others both streams.
-func (run *residency) kept(stage int64) (keys, buffers int64) {
+func (run *residency) cached(stage int64) (keys, buffers int64) {
 	if run.work.PipeFusion == 1 {
 		return run.wrappedKeys(), 0
 	}

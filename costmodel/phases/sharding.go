@@ -24,7 +24,7 @@ func (run *residency) cut(memory *costmodel.Memory, component *diffusers.Compone
 			}
 		}
 	}
-	memory.KVCache, memory.CommBuffers = run.kept(stage)
+	memory.KVCache, memory.CommBuffers = run.cached(stage)
 	degree := run.work.FullyShardDegree
 	if degree < 2 {
 		return

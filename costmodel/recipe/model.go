@@ -43,7 +43,7 @@ func Of(graph *modelgraph.Graph, workload *costmodel.Workload) (*Model, error) {
 	for i := range graph.Units {
 		unit := &out.Units[i]
 		unit.Name = graph.Units[i].Name
-		if like := model.alike(all, i); like >= 0 {
+		if like := model.sameCode(all, i); like >= 0 {
 			name := unit.Name
 			*unit = out.Units[like]
 			unit.Name = name

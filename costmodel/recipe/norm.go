@@ -60,10 +60,10 @@ func (norm *norm) forward(writer *writer, x, y int, add ...Operand) {
 	}
 	operands = append(operands, out("y", y))
 	if writer.train {
-		norm.rstd = writer.kept("rstd", modelgraph.F32, writer.count, 1)
+		norm.rstd = writer.saved("rstd", modelgraph.F32, writer.count, 1)
 		operands = append(operands, out("rstd", norm.rstd))
 		if norm.style == modelgraph.LayerNorm {
-			norm.mean = writer.kept("mean", modelgraph.F32, writer.count, 1)
+			norm.mean = writer.saved("mean", modelgraph.F32, writer.count, 1)
 			operands = append(operands, out("mean", norm.mean))
 		}
 	}

@@ -15,7 +15,7 @@ func (asm *assembler) to(last bool) int {
 	if last || !asm.train {
 		asm.stream = asm.message(classOutput)
 	} else {
-		asm.stream = asm.kept("stream", asm.dtype, asm.count, asm.width)
+		asm.stream = asm.saved("stream", asm.dtype, asm.count, asm.width)
 	}
 	return asm.stream
 }

@@ -54,9 +54,9 @@ func (asm *assembler) temporary(name string, dtype modelgraph.DType, rows, colum
 	return asm.add(Tensor{Name: name, Class: classTemporary, Pass: asm.pass, DType: dtype, Rows: rows, Columns: columns, Tie: -1})
 }
 
-// kept is a tensor of forward that backward reads; temporary where nothing is
+// saved is a tensor of forward that backward reads; temporary where nothing is
 // trained.
-func (asm *assembler) kept(name string, dtype modelgraph.DType, rows, columns int64) int {
+func (asm *assembler) saved(name string, dtype modelgraph.DType, rows, columns int64) int {
 	if !asm.train {
 		return asm.temporary(name, dtype, rows, columns)
 	}

@@ -61,22 +61,22 @@ func (line *line) longRow(first *playRank) bool {
 			continue
 		}
 		now := line.state()
-		if same := alike(states, &now, func(before *state) bool { return slices.Equal(before.clocks, now.clocks) }); same != nil {
+		if same := matching(states, &now, func(before *state) bool { return slices.Equal(before.clocks, now.clocks) }); same != nil {
 			line.pass(same, &now)
 			looks = false // what is left is simulated
 			continue
 		}
 		states = append(states, now)
 		if looks = len(states) < maxStates; !looks && line.left() > patience {
-			line.pass(alike(states[:maxStates/2], &now, func(*state) bool { return true }), &now)
+			line.pass(matching(states[:maxStates/2], &now, func(*state) bool { return true }), &now)
 		}
 	}
 	return true
 }
 
-// alike is the last of the states in which ranks and messages are where they
+// matching is the last of the states in which ranks and messages are where they
 // are now, and that the caller takes; nil where there is none.
-func alike(states []state, now *state, takes func(*state) bool) *state {
+func matching(states []state, now *state, takes func(*state) bool) *state {
 	for i := range slices.Backward(states) {
 		if slices.Equal(states[i].places, now.places) && takes(&states[i]) {
 			return &states[i]

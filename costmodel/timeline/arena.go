@@ -113,7 +113,7 @@ func (place *arena) ties() {
 	for _, tie := range tiesOf(place.table.Units) {
 		here, owned := int64(0), false
 		for _, use := range tie.uses {
-			if place.holds(use) {
+			if place.contains(use) {
 				here++
 				owned = owned || use == tie.Owner
 			}
@@ -134,11 +134,11 @@ func (place *arena) ties() {
 	}
 }
 
-func (place *arena) holds(unit int) bool {
-	return slices.ContainsFunc(place.chunks, func(piece arenaChunk) bool { return piece.holds(unit) })
+func (place *arena) contains(unit int) bool {
+	return slices.ContainsFunc(place.chunks, func(piece arenaChunk) bool { return piece.contains(unit) })
 }
 
-func (piece *arenaChunk) holds(unit int) bool { return piece.First <= unit && unit < piece.End }
+func (piece *arenaChunk) contains(unit int) bool { return piece.First <= unit && unit < piece.End }
 
 func (place *arena) units() (count int) {
 	for i := range place.chunks {

@@ -19,8 +19,8 @@ type Chain struct {
 
 // sums are the additive figures of the units before one.
 type sums struct {
-	static, saved, grads, step, held, grown int64
-	products                                int // how many units run them
+	static, saved, grads, step, parked, grown int64
+	products                                  int // how many units run them
 }
 
 // NewChain prepares units in time order.
@@ -47,7 +47,7 @@ func (before sums) plus(unit *Summary) sums {
 	before.saved += unit.Saved
 	before.grads += unit.Grads
 	before.step += unit.StepTransient
-	before.held += unit.UntilBodyEnd
+	before.parked += unit.UntilBodyEnd
 	before.grown += unit.CacheGrowth
 	if unit.Products {
 		before.products++
@@ -70,7 +70,7 @@ func (chain *Chain) Summary(a, b int) Summary {
 		Backward:      saved + chain.backward.of(count-b, count-a),
 		LastBackward:  chain.last.max(a, b),
 		StepTransient: end.step - before.step,
-		UntilBodyEnd:  end.held - before.held,
+		UntilBodyEnd:  end.parked - before.parked,
 		CacheGrowth:   end.grown - before.grown,
 		HeadPeak:      chain.head.max(a, b),
 		Products:      end.products > before.products,

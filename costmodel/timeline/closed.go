@@ -47,13 +47,13 @@ func newClosed(figures int, events func(value []int64) Producer) closed {
 	// The largest sums first, so that a moment is only compared with those
 	// that it may lie below.
 	slices.SortStableFunc(moments, func(a, b []int64) int { return cmp.Compare(sumOf(b), sumOf(a)) })
-	var kept [][]int64
+	var maxima [][]int64
 	var out closed
 	for _, moment := range moments {
-		if slices.ContainsFunc(kept, func(larger []int64) bool { return below(moment, larger) }) {
+		if slices.ContainsFunc(maxima, func(larger []int64) bool { return below(moment, larger) }) {
 			continue
 		}
-		kept = append(kept, moment)
+		maxima = append(maxima, moment)
 		for figure, times := range moment {
 			if times != 0 {
 				out.terms = append(out.terms, term{figure, times})

@@ -126,7 +126,7 @@ func (place *rank) events(emit func(Event)) {
 		return
 	}
 	place.buffers(emit)
-	step := rankStep{rank: place, repeating: repeating{told: emit}, ran: make([]bool, len(place.chunks)), began: make([]bool, len(place.chunks))}
+	step := rankStep{rank: place, repeating: repeating{emit: emit}, ran: make([]bool, len(place.chunks)), began: make([]bool, len(place.chunks))}
 	step.emit = step.tell
 	for i := range place.phases {
 		step.run(&place.phases[i], step.act)
@@ -227,7 +227,7 @@ func (step *rankStep) backward(piece *chunk, number int) {
 	}
 	step.ran[number] = true
 	gone := piece.rotary + piece.own
-	if step.rules.HoldsGradient && step.schedule.Kind == costmodel.OneFOneB {
+	if step.rules.KeepsGradient && step.schedule.Kind == costmodel.OneFOneB {
 		gone += step.sent - piece.in
 		step.sent = piece.in
 	}

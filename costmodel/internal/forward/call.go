@@ -18,8 +18,8 @@ type Call struct {
 	Ring int64
 	// Stage is the part of a transformer's blocks that runs; nil: all of them.
 	Stage *Stage
-	// Kept: each attention's keys and values stay when it is over.
-	Kept bool
+	// CacheKV: each attention's keys and values stay when it is over.
+	CacheKV bool
 	// Streamed: a module's weights are brought when it runs, and taken away.
 	Streamed bool
 	// Grouped: a block's are.

@@ -171,13 +171,13 @@ func (run *cogVAE) resnet(block module, input, latents picture) picture {
 	run.replace(&x, run.norm(block.in("norm2"), x, latents))
 	run.replace(&x, run.like(x))
 	run.replace(&x, run.causal(block, "conv2.conv", x))
-	beside := input
-	beside.hold()
+	residual := input
+	residual.hold()
 	if block.has("conv_shortcut.weight") {
-		run.replace(&beside, run.safe(block, "conv_shortcut", input, x))
+		run.replace(&residual, run.safe(block, "conv_shortcut", input, x))
 	}
 	sum := run.like(x)
-	run.drop(x.value, beside.value)
+	run.drop(x.value, residual.value)
 	return sum
 }
 

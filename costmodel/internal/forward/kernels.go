@@ -8,7 +8,7 @@ type kernels struct {
 	gpus     int64  // GPUs that share the tokens
 	ring     int64  // GPUs that keys and values go round
 	stage    *Stage // the blocks that run; nil: all
-	kept     bool   // keys and values stay with their attention
+	cacheKV  bool   // keys and values stay with their attention
 	streamed bool   // weights are there only while their module runs
 }
 

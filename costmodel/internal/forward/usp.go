@@ -36,7 +36,7 @@ func (k *kernels) usp(of usp) *value {
 		key, val = k.allToAll(of.image), k.allToAll(of.image)
 	}
 	switch {
-	case k.kept && k.stage == nil:
+	case k.cacheKV && k.stage == nil:
 		k.keep(2 * of.image)
 		newKey, newVal := k.new(of.image), k.new(of.image)
 		k.drop(key, val)

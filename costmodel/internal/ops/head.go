@@ -107,8 +107,8 @@ func (op head) freeze(cost *Cost, shape *Shape) {
 		cost.Memory.Saved -= shape.elementBytes() * in
 		cost.Memory.Forward -= shape.elementBytes() * in
 	}
-	cost.Memory.Saved += shape.kept(false)
-	cost.Memory.Forward += shape.kept(false) + shape.work()
+	cost.Memory.Saved += shape.adapterSaved(false)
+	cost.Memory.Forward += shape.adapterSaved(false) + shape.work()
 	if !eager { // the input's gradient was made in forward
 		cost.peak(backwardPoint{0, shape.NewGrads, shape.NewGrads})
 		return

@@ -87,7 +87,7 @@ func (devmap) Regions(model *layers.Model, table *costmodel.Table) error {
 	for i := range table.Units {
 		unit, from := &table.Units[i], &plan.Units[i]
 		unit.Regions, unit.Layers = from.Regions, nil
-		unit.Padding, unit.StatePadding, unit.StepTransient, unit.HeldGrads, unit.AutocastCopies, unit.CheckpointedOutput, unit.LastBackward = 0, 0, 0, 0, 0, 0, 0
+		unit.Padding, unit.StatePadding, unit.StepTransient, unit.ResidentGrads, unit.AutocastCopies, unit.CheckpointedOutput, unit.LastBackward = 0, 0, 0, 0, 0, 0, 0
 		unit.Recompute = len(from.Code.Recompute.Kernels) > 0
 		unit.OptimizerState = from.Master + from.State
 		if !from.Passes {

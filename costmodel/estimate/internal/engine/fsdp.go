@@ -88,7 +88,7 @@ func (group *fsdpGroup) gather(layer *layers.Layer) {
 	trained := group.model.Train && layer.Runs
 	group.adapters(layer, trained)
 	trained = trained && !group.model.Frozen
-	if bytes, ok := layer.Held.DeclaredBytes(); ok {
+	if bytes, ok := layer.Shard.DeclaredBytes(); ok {
 		group.Gathered += group.degree * bytes
 		group.Buffer += group.degree * bytes
 		if trained {
@@ -97,7 +97,7 @@ func (group *fsdpGroup) gather(layer *layers.Layer) {
 		}
 		return
 	}
-	for j, part := range layer.Held.Owned() {
+	for j, part := range layer.Shard.Owned() {
 		if !part.DType.Float() {
 			group.add(group.degree * part.Bytes())
 			continue
@@ -117,7 +117,7 @@ func (group *fsdpGroup) gather(layer *layers.Layer) {
 // adapters adds a layer's adapters to a group: FSDP2 gathers them with the
 // base, in the type of compute, and reduces their gradients alone.
 func (group *fsdpGroup) adapters(layer *layers.Layer, trained bool) {
-	for _, matrix := range layer.Held.Matrices() {
+	for _, matrix := range layer.Shard.Matrices() {
 		numel := group.degree * matrix.Numel()
 		size := numel * group.model.AdapterCompute()
 		group.add(size)

@@ -140,7 +140,7 @@ const jaxBand = 0.25
 
 // plain has a unit's gradients be those of its own arrays, on one GPU.
 func plain(unit *costmodel.Unit, trained int64) {
-	unit.HeldGrads = 0
+	unit.ResidentGrads = 0
 	for k := range unit.Layers {
 		step := &unit.Layers[k]
 		step.Backward += -step.BackwardGrads
