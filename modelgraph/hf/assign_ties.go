@@ -7,13 +7,13 @@ import "slices"
 // the framework ties those whose values are equal; headers do not have values,
 // so what the config ties stays tied where types and sizes agree.
 func (assigned *assignment) share() {
-	var kept [][]string
+	var remaining [][]string
 	for _, group := range assigned.ties {
 		if group = assigned.shareGroup(group); len(group) > 1 {
-			kept = append(kept, group)
+			remaining = append(remaining, group)
 		}
 	}
-	assigned.ties = kept
+	assigned.ties = remaining
 }
 
 // shareGroup returns the names that stay tied.

@@ -31,9 +31,9 @@ type decoder struct {
 	form      blockForm // zero: a llama's
 	// formAt is the form of a layer where they differ; nil: form.
 	formAt func(layer int64) blockForm
-	// attentionBeside and ffnBeside are the parts next to those.
-	attentionBeside, ffnBeside func(layer int64) part
-	names                      decoderNames // zero: a llama's
+	// attentionParallel and ffnBeside are the parts next to those.
+	attentionParallel, ffnParallel func(layer int64) part
+	names                          decoderNames // zero: a llama's
 	// behind adds what follows the embedding: positions, a dropout.
 	behind func(modules *builder, path string)
 	// ahead adds what follows the last norm and does not run.

@@ -114,13 +114,13 @@ func (f *family) classOf(cfg *config, names []string) (string, error) {
 		class = names[0]
 	}
 	place, fault := "architectures[0]", ""
-	if alike := f.kin[class]; alike != "" {
+	if equivalent := f.kin[class]; equivalent != "" {
 		for _, name := range f.agreed {
 			if !cfg.has(name) {
 				return "", &modelgraph.SyntaxError{File: cfg.file, Place: name, Msg: fmt.Sprintf("it is absent, and its default is another for model_type %q than for the %s that architectures names; write it into the file", clipName(cfg.name("model_type")), class)}
 			}
 		}
-		class = alike
+		class = equivalent
 	}
 	if !slices.Contains(f.known(), class) {
 		fault = fmt.Sprintf("%q is not a class of %s that is known here (known: %s)", clipName(class), strings.Join(f.types, "/"), strings.Join(f.known(), ", "))

@@ -14,7 +14,7 @@ import (
 // holds the fields next to them.
 type ropeConfig struct {
 	*config         // the parameters
-	beside  *config // the text model's config
+	outer   *config // the text model's config
 	headDim int64
 	// positions is max_position_embeddings.
 	positions int64
@@ -38,7 +38,7 @@ func (cfg *config) rotation(headDim, positions int64) modelgraph.Rotation {
 			cfg.unsaid(name, "has parameters of %s alone, which this family does not know", layers)
 		}
 	}
-	rope := ropeConfig{config: cfg.inside(name, members), beside: cfg, headDim: headDim, positions: cfg.whole(positions, "max_position_embeddings")}
+	rope := ropeConfig{config: cfg.inside(name, members), outer: cfg, headDim: headDim, positions: cfg.whole(positions, "max_position_embeddings")}
 	return rope.rotation("rope_theta", 10_000)
 }
 
@@ -99,8 +99,8 @@ func (rope *ropeConfig) kind() string {
 
 // theta is the base: the parameters', else the one next to them, else the
 // default.
-func (rope *ropeConfig) theta(beside string, base float64) float64 {
-	holder, name := rope.beside, beside
+func (rope *ropeConfig) theta(outer string, base float64) float64 {
+	holder, name := rope.outer, outer
 	if _, there := rope.members["rope_theta"]; there {
 		holder, name = rope.config, "rope_theta"
 	}
@@ -133,8 +133,8 @@ func (rope *ropeConfig) stretch() float64 {
 // (standardize_rope_params).
 func (rope *ropeConfig) trained() int64 {
 	const name = "original_max_position_embeddings"
-	if _, there := rope.beside.members[name]; there && !rope.nested {
-		return rope.beside.whole(0, name)
+	if _, there := rope.outer.members[name]; there && !rope.nested {
+		return rope.outer.whole(0, name)
 	}
 	return rope.whole(rope.positions, name)
 }
@@ -145,7 +145,7 @@ func (rope *ropeConfig) width() int64 {
 	const name = "partial_rotary_factor"
 	holder := rope.config
 	if _, there := rope.members[name]; !there {
-		holder = rope.beside
+		holder = rope.outer
 	}
 	part := holder.numberOrNull(1, name)
 	width := int64(float64(rope.headDim) * part)
