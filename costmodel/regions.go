@@ -48,7 +48,7 @@ type Tie struct {
 }
 
 // Running are the first and the last unit that run kernels in devmap's own
-// engine: before the one nothing is sent, nor after the other. Where none does,
+// engine: before the one nothing is sent, nor after the other. If none does,
 // first is their number and last -1.
 func Running(units []Unit) (first, last int) {
 	first, last = len(units), -1

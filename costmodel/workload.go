@@ -58,8 +58,8 @@ type Workload struct {
 
 	LoRARank    int64    `json:"lora_rank,omitzero"`    // 0: none
 	LoRATargets []string `json:"lora_targets,omitzero"` // module suffixes
-	// LoRAPrecision is the type of the adapters' weights between steps: fp32, or
-	// bf16, which is fp16 where the base is.
+	// LoRAPrecision is the type of the adapters' weights between steps: fp32,
+	// or bf16, which is fp16 if the base is.
 	LoRAPrecision string `json:"lora_precision,omitzero"`
 	// Quantize is how the frozen weights of linear layers are stored: nf4 or int8
 	// (bitsandbytes); empty: as they are.

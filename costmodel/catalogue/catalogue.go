@@ -15,7 +15,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
-// DefaultGPU is planned for where nothing is named or probed.
+// DefaultGPU is planned for if nothing is named or probed.
 const DefaultGPU = "h100-80gb"
 
 // GPU is one entry: sizes in bytes, rates in bytes/s and FLOP/s (dense), as the

@@ -89,7 +89,7 @@ func TestZeroStates(t *testing.T) {
 		// Without --precision a bf16 model is trained as bf16.enabled does.
 		{costmodel.Zero1, "", false, states{2, 2, 12. / 8, 0}},
 		{costmodel.Zero3, "", false, states{2. / 8, 2. / 8, 12. / 8, 6. / 8}},
-		// A moving average: of whole weights, but where they are cut too.
+		// A moving average: of whole weights, but if they are cut too.
 		{costmodel.Zero2, costmodel.BF16Mixed, true, states{2, 0, 12./8 + 2, 6./8 + 2*inPart}},
 		{costmodel.Zero3, costmodel.BF16Mixed, true, states{2. / 8, 2. / 8, 14. / 8, 6. / 8}},
 	} {

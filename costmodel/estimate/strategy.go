@@ -110,7 +110,7 @@ func checkVirtual(workload *costmodel.Workload, traits *costmodel.Traits) error 
 	return nil
 }
 
-// checkSelective refuses selective recompute where no engine does it:
+// checkSelective refuses selective recompute if no engine does it:
 // Transformers' gradient_checkpointing_enable, which Accelerate, Lightning and
 // DeepSpeed users call, has whole blocks alone. What is meant is torchtitan's.
 func checkSelective(workload *costmodel.Workload) error {

@@ -47,7 +47,7 @@ func (run *residency) resident(rank int64) int64 {
 func (run *residency) workspaces() int64 { return run.gpu.WorkspaceBytes + ltWorkspace }
 
 // after are the steps, in order: the call has returned; the pipeline is deleted
-// and collected; xDiT's cache manager is cleared, where it holds anything; the
+// and collected; xDiT's cache manager is cleared, if it holds anything; the
 // pool is emptied; the process group, and with it buffers for what is received,
 // is destroyed.
 func (run *running) after(phases []Phase) []left {

@@ -11,8 +11,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/diffusers"
 )
 
-// encode is the largest of the encoders' moments, and of the autoencoder's where
-// a picture is given.
+// encode is the largest of the encoders' moments, and of the autoencoder's if a
+// picture is given.
 func (run *running) encode() (Phase, error) {
 	phase := Phase{Name: "encode"}
 	for _, encoder := range run.encoders {
@@ -76,8 +76,8 @@ func upcast(graph *modelgraph.Graph) bool {
 // every is a moment that is the same on each GPU.
 func every(bytes int64) func(rank int64) int64 { return func(int64) int64 { return bytes } }
 
-// larger makes a component the phase's where its moment is larger; activations
-// are those of a GPU.
+// larger makes a component the phase's if its moment is larger; activations are
+// those of a GPU.
 func (run *running) larger(phase *Phase, component *diffusers.Component, activations func(rank int64) int64) {
 	var memory []costmodel.Memory
 	for rank := range run.work.gpus() {

@@ -50,7 +50,7 @@ func of(pipeline *diffusers.Pipeline, asked Workload, gpu costmodel.Device) (*Pl
 	return run.planned(plan)
 }
 
-// planned fills in the phases; where a stage of PipeFusion is too large for its
+// planned fills in the phases; if a stage of PipeFusion is too large for its
 // GPU, with blocks cut another way if that makes the fullest GPU smaller.
 func (run *running) planned(plan *Plan) (*Plan, error) {
 	own, err := run.phases(*plan)

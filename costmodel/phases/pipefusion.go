@@ -106,8 +106,8 @@ func (run *residency) cached(stage int64) (keys, buffers int64) {
 	return keys, 2 * (image + text)
 }
 
-// layers are the blocks of each stage: xDiT's own split, or, where a GPU does
-// not hold its part of that, one that evens out what blocks bring.
+// layers are the blocks of each stage: xDiT's own split, or, if a GPU does not
+// hold its part of that, one that evens out what blocks bring.
 func (run *deployment) layers() {
 	blocks := blocksOf(run.denoiser.Graph)
 	if run.work.PipeFusion == 1 || run.work.PipeFusion > int64(len(blocks)) {

@@ -27,8 +27,8 @@ type rule struct {
 	// transformer with those that are made.
 	given  int64
 	joined bool
-	// raises: the autoencoder is raised to single precision to encode, where
-	// its config says force_upcast, which is the default
+	// raises: the autoencoder is raised to single precision to encode, if its
+	// config says force_upcast, which is the default
 	// (pipeline_stable_diffusion_xl_img2img.py: prepare_latents).
 	raises bool
 	// nearest: a number of frames between latents is rounded to the nearest

@@ -13,7 +13,7 @@ import (
 type attention struct {
 	op        modelgraph.Attention
 	layer     int
-	qkv       []*linear // one where they are fused
+	qkv       []*linear // one if they are fused
 	out       *linear
 	qw, kw    *weight // of the norms on q and k
 	width, kv int64   // of q, and of k and v

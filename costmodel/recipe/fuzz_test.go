@@ -51,7 +51,7 @@ func FuzzOf(f *testing.F) {
 }
 
 // changed is the graph with another value in a field of a layer's operation,
-// and the parameters that follow, written and read; nil where it is no model.
+// and the parameters that follow, written and read; nil if it is no model.
 func changed(graph *modelgraph.Graph, at, field uint8, value int64) *modelgraph.Graph {
 	layer := &graph.Layers[int(at)%len(graph.Layers)]
 	op := reflect.New(reflect.TypeOf(layer.Op)).Elem()

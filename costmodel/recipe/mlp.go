@@ -5,7 +5,7 @@ import "github.com/devmap-dev/devmap/modelgraph"
 // mlp is down(act(gate(x)) · up(x)), or down(act(up(x))). Backward keeps what
 // goes into the activation and makes its result again.
 type mlp struct {
-	up         []*linear // gate and up; one where they are fused, or not gated
+	up         []*linear // gate and up; one if they are fused, or not gated
 	down       *linear
 	gated      bool
 	hidden     int64

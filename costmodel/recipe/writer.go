@@ -54,7 +54,7 @@ func (asm *assembler) temporary(name string, dtype modelgraph.DType, rows, colum
 	return asm.add(Tensor{Name: name, Class: classTemporary, Pass: asm.pass, DType: dtype, Rows: rows, Columns: columns, Tie: -1})
 }
 
-// saved is a tensor of forward that backward reads; temporary where nothing is
+// saved is a tensor of forward that backward reads; temporary if nothing is
 // trained.
 func (asm *assembler) saved(name string, dtype modelgraph.DType, rows, columns int64) int {
 	if !asm.train {
@@ -161,8 +161,7 @@ func (asm *assembler) shared(size *int64, tensor Tensor) int {
 	return asm.place(size, tensor)
 }
 
-// below is a layer's path below its unit, with a dot after it where there is
-// one.
+// below is a layer's path below its unit, with a dot after it if there is one.
 func (params *parameters) below(layer int) string {
 	name := strings.TrimPrefix(strings.TrimPrefix(params.graph.Layers[layer].Name, params.graph.Units[params.unit].Name), ".")
 	if name != "" {

@@ -15,7 +15,7 @@ import (
 // PipelineScheduleMulti._step_microbatches).
 //
 // The table has a middle where every rank runs a forward and a backward in
-// turn, its chunks a round of micro-batches each: such rounds are alike
+// turn, its chunks a round of micro-batches each: such rounds are the same
 // ([repeat]).
 func playLockStep(clocks []Clock, schedule costmodel.Schedule, train bool, stages []Stage) {
 	lock := lockStep{train: train, stages: stages, chunks: make([][]int, schedule.Stages), made: make([]Clock, schedule.Stages), now: make([]*action, schedule.Stages)}
@@ -56,7 +56,7 @@ type action struct {
 	batch    int64
 }
 
-// actionOf is a rank's action on the stage that it holds; false where it holds
+// actionOf is a rank's action on the stage that it holds; false if it holds
 // fewer chunks than others, and for backwards in inference.
 func (lock *lockStep) actionOf(rank int, a order.Action) (action, bool) {
 	if chunks := lock.chunks[rank]; a.Chunk < int64(len(chunks)) && (lock.train || !a.Backward) {
@@ -113,7 +113,7 @@ func (lock *lockStep) exchange(clocks []Clock, rank int, a *action) {
 	clocks[peer].await(through)
 }
 
-// inputsAwaited is the simulation of a schedule where a round has fewer
+// inputsAwaited is the simulation of a schedule if a round has fewer
 // micro-batches than there are ranks: a rank then comes to its next chunk
 // before its input went round the others, and waits for it
 // (_PipelineScheduleRuntime._perform_action waits for the receive). Each rank

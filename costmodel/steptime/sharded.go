@@ -62,7 +62,7 @@ func (step *timing) gather(device int) *gatherer {
 	return gather
 }
 
-// pass is one micro-batch: forward, and backward where it trains. The root's
+// pass is one micro-batch: forward, and backward if it trains. The root's
 // parameters are gathered first and stay to the end.
 func (gather *gatherer) pass(train bool) float64 {
 	gather.clock, gather.stream, gather.reduce = Clock{}, 0, 0

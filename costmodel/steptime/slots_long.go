@@ -21,7 +21,7 @@ const (
 // add up and wait for the latest comes to such a state sooner or later
 // (Baccelli, Cohen, Olsder and Quadrat, Synchronization and Linearity, 1992,
 // theorem 3.112), most within a few micro-batches: any number of these then
-// takes the time of a few, and nothing is rounded. Where it is later than
+// takes the time of a few, and nothing is rounded. If it is later than
 // maxStates and many jobs are left, the last states represent those to come,
 // and the step is near.
 func (line *line) repeats() {
@@ -43,7 +43,7 @@ func (line *line) repeats() {
 	line.play()
 }
 
-// longRow simulates one row of the first rank; false where it cannot.
+// longRow simulates one row of the first rank; false if it cannot.
 func (line *line) longRow(first *playRank) bool {
 	var states []state
 	row, looks := first.row, true
@@ -75,7 +75,7 @@ func (line *line) longRow(first *playRank) bool {
 }
 
 // matching is the last of the states in which ranks and messages are where they
-// are now, and that the caller takes; nil where there is none.
+// are now, and that the caller takes; nil if there is none.
 func matching(states []state, now *state, takes func(*state) bool) *state {
 	for i := range slices.Backward(states) {
 		if slices.Equal(states[i].places, now.places) && takes(&states[i]) {
@@ -92,7 +92,7 @@ func (line *line) left() int64 {
 	return (row.times - first.times) * int64(len(row.jobs)*len(line.ranks))
 }
 
-// state is a line seen from the clock of its first rank: where all ranks and
+// state is a line seen from the clock of its first rank: if all ranks and
 // messages are, and since when.
 type state struct {
 	places, clocks []int64

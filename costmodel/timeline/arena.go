@@ -12,7 +12,7 @@ import (
 //
 //   - workspace, and what is there throughout: weights (of a tied weight one
 //     copy a device), the optimizer's, caches, ids and labels, and the gradients
-//     where there are several micro-batches
+//     if there are several micro-batches
 //   - slots of the messages that come in
 //   - messages that go out, the gradient that passes from unit to unit, results
 //   - sums: squared norms of the gradients, for clipping
@@ -54,8 +54,8 @@ type arena struct {
 	ends       arenaEnds
 }
 
-// arenaChunk is a stage, or a run of a device map. Units that pass are not among
-// its units, but where it has no others.
+// arenaChunk is a stage, or a run of a device map. Units that pass are not
+// among its units, but if it has no others.
 type arenaChunk struct {
 	costmodel.Interval
 	units   []*costmodel.Unit
@@ -178,7 +178,7 @@ func arenaEndsOf(units []costmodel.Unit) (ends arenaEnds) {
 }
 
 // message is what crosses a border before a unit, of a micro-batch and of a
-// token: what the last unit there made that does not pass, where a unit behind
+// token: what the last unit there made that does not pass, if a unit behind
 // takes it.
 func (ends arenaEnds) message(units []costmodel.Unit, border int) (batch, token int64) {
 	if border > ends.last {
@@ -229,7 +229,7 @@ func normBytes(table *costmodel.Table) int64 {
 	return aligned(4 * tensors)
 }
 
-// idBytes is a new token of every sequence of a micro-batch; 0 where none are
+// idBytes is a new token of every sequence of a micro-batch; 0 if none are
 // made.
 func idBytes(workload *costmodel.Workload) int64 {
 	if workload.Mode != costmodel.Infer || workload.NewTokens == 0 {

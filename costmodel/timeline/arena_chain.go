@@ -127,7 +127,7 @@ func (chain *ArenaChain) leastBorders() {
 }
 
 // Peak is the arena of a device, as [Arena] has it, on a device that has this
-// workspace where it runs products.
+// workspace if it runs products.
 func (chain *ArenaChain) Peak(place Rank, workspace int64) int64 {
 	var sum arenaSum
 	for _, at := range place.Chunks {
@@ -254,7 +254,7 @@ func (chain *ArenaChain) run(sum *arenaSum, at costmodel.Interval) {
 	}
 }
 
-// inputs is what there is throughout, less gradients; false where there is no
+// inputs is what there is throughout, less gradients; false if there is no
 // unit.
 func (chain *ArenaChain) inputs(chunks []costmodel.Interval) (all int64, inputs bool) {
 	for _, at := range chunks {
@@ -297,8 +297,8 @@ func containsAny(chunks []costmodel.Interval, units []int) (count int64) {
 	return count
 }
 
-// idBuffers are those of new tokens' ids: of all micro-batches where they are
-// embedded, of one where they are made elsewhere.
+// idBuffers are those of new tokens' ids: of all micro-batches if they are
+// embedded, of one if they are made elsewhere.
 func (chain *ArenaChain) idBuffers(place Rank) int64 {
 	switch {
 	case containsAny(place.Chunks, []int{chain.ends.first}) > 0:

@@ -108,7 +108,7 @@ func savedAfter(units []*costmodel.Unit) (bytes int64, keeps bool) {
 }
 
 // back is a chunk's backward: the gradient of a unit's output lies in one
-// buffer for all, that of the last one's where it came in.
+// buffer for all, that of the last one's if it came in.
 func (step *arenaStep) back(piece *arenaChunk, number int) {
 	var passed int64
 	if len(piece.units) > 1 {

@@ -102,7 +102,7 @@ func (all *folds) of(a, b int) int64 { return all.peak.max(a, b) - all.net[a] }
 // sparse holds, per power of two, the maxima of all stretches of that length.
 type sparse [][]int64
 
-// unlessZero is nil where all maxima are 0, as of what only some modes have.
+// unlessZero is nil if all maxima are 0, as of what only some modes have.
 func unlessZero(values []int64) sparse {
 	if len(values) == 0 || slices.Max(values) <= 0 {
 		return nil

@@ -65,8 +65,8 @@ func rankOf(table *costmodel.Table, on Rank, dev *costmodel.Device) *rank {
 // in a buffer that the stage before fills, and its output's gradient in one
 // that the stage after does.
 type chunk struct {
-	first, again stretch // with no gradients yet, and with all of them; nil where it has no unit
-	shared       sharing // nil where no replicas share it
+	first, again stretch // with no gradients yet, and with all of them; nil if it has no unit
+	shared       sharing // nil if no replicas share it
 	ends         bool    // it ends the model
 	in, out      int64   // bytes of a micro-batch's message in, and of its gradient back
 	// own is a micro-batch's output, which stays to the end of its backward

@@ -18,7 +18,7 @@ type stretch interface {
 	// infer is a forward that keeps nothing.
 	infer(emit func(Event))
 	backward(emit func(Event))
-	// last is each unit's backward where it runs after that of all others.
+	// last is each unit's backward if it runs after that of all others.
 	last(emit func(Event))
 }
 

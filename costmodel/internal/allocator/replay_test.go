@@ -11,7 +11,7 @@ import (
 // The actions of a trace (torch.cuda.memory._snapshot, device_traces).
 const (
 	allocated = iota
-	_         // free_requested: on its way, where a second stream reads it
+	_         // free_requested: on its way, if a second stream reads it
 	freed
 	segmentAllocated
 	segmentFreed

@@ -95,7 +95,7 @@ func (run *cogVAE) frames(latents picture) picture {
 }
 
 // causal is CogVideoXCausalConv3d: the last frames before are joined in front;
-// the last of these are kept, all of them where the kernel is of one frame.
+// the last of these are kept, all of them if the kernel is of one frame.
 func (run *cogVAE) causal(mod module, name string, x picture) picture {
 	deep := mod.side(name, 2)
 	padded := x

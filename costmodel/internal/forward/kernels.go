@@ -12,7 +12,7 @@ type kernels struct {
 	streamed bool   // weights are there only while their module runs
 }
 
-// weight is a module's weights while it runs, where they are not there before.
+// weight is a module's weights while it runs, if they are not there before.
 func (k *kernels) weight(mod module, name string) *value {
 	if !k.streamed {
 		return nil

@@ -92,7 +92,7 @@ func (k *kernels) pipefused(image, rows int64, key, val **value) {
 	k.become(val, joinedVal)
 }
 
-// ringed is ring attention where one part of the keys' result joins another's:
+// ringed is ring attention if one part of the keys' result joins another's:
 // keys and values of every GPU of the ring are gathered at once, both results
 // are in single precision, and so are two terms of the sum
 // (torch/distributed/tensor/experimental/_context_parallel/_attention.py:

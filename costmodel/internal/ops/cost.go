@@ -12,7 +12,7 @@ type Cost struct {
 	// Arguments are what the call of the wrap unit around the layer holds
 	// until it returns, in inference.
 	Arguments int64
-	// Known is false where nothing but the tensors is known.
+	// Known is false if nothing but the tensors is known.
 	Known bool
 	// Waiting is what a frozen block's backward has made before the first
 	// tensor that it needs makes it run forward again.

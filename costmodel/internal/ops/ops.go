@@ -66,7 +66,7 @@ func (cost Cost) frozen(op operation, shape *Shape) Cost {
 }
 
 // Bound is more than any figure in bytes of the op's cost, in floating point:
-// where it is far below 2^63, the integers of [Of] cannot overflow.
+// if it is far below 2^63, the integers of [Of] cannot overflow.
 func Bound(op modelgraph.Op, shape *Shape) float64 {
 	b := operationOf(op).bound(shape)
 	for i := range shape.Adapters {

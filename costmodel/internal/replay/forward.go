@@ -51,8 +51,8 @@ func (step *Step) embed() (x, inputs *Tensor) {
 	return x, inputs
 }
 
-// end is the last normalisation and the head, where the device has them; what
-// goes to another device comes back as a gradient from there.
+// end is the last normalisation and the head, if the device has them; what goes
+// to another device comes back as a gradient from there.
 func (step *Step) end(x, inputs *Tensor) (*Tensor, back) {
 	var normBack, headBack back
 	if step.Norm.Weight != nil {

@@ -111,8 +111,8 @@ func (step *Step) linearBack(op *Linear, layer int, kept *Tensor, adapted func(*
 	}
 }
 
-// products makes the gradients of a linear layer's input, where it is asked
-// for, and of its trained weight and bias: the input's last, or first
+// products makes the gradients of a linear layer's input, if it is asked for,
+// and of its trained weight and bias: the input's last, or first
 // ([Model.InputFirst]), and the bias's ahead of the weight's or after it.
 func (step *Step) products(op *Linear, reached bool) (in, weight, bias *Tensor) {
 	input := func() {

@@ -92,7 +92,7 @@ func nearest(word string, keys []string) string {
 	return strings.Join(best[:min(2, len(best))], ", ")
 }
 
-// section is an object in another; nil where there is none.
+// section is an object in another; nil if there is none.
 func (read *reader) section(part object, place, key string) object {
 	switch value := part[key].(type) {
 	case nil:
@@ -105,8 +105,8 @@ func (read *reader) section(part object, place, key string) object {
 	}
 }
 
-// whole is a whole number, written as 500000000 or 5e8, or [Auto] where that
-// is taken.
+// whole is a whole number, written as 500000000 or 5e8, or [Auto] if that is
+// taken.
 func (read *reader) whole(part object, place, key string, defaultValue int64, auto bool) int64 {
 	value, ok := part[key]
 	if !ok || value == nil {

@@ -89,7 +89,7 @@ type reduction struct {
 	offset    int64 // of the last of them among all parameters
 }
 
-// take adds a gradient; where it has no room, those before are reduced first.
+// take adds a gradient; if it has no room, those before are reduced first.
 func (bucket *reduction) take(step *costmodel.LayerMemory, numel int64) {
 	if bucket.filled > 0 && bucket.filled+numel > bucket.set.ReduceBucket {
 		bucket.reduce(step, numel)
@@ -112,7 +112,7 @@ func (bucket *reduction) reduce(step *costmodel.LayerMemory, next int64) {
 	flat := bucket.filled
 	switch {
 	case bucket.stage == 3 && bucket.alone:
-		flat = 0 // where it divides; what it is padded by is not counted
+		flat = 0 // if it divides; what it is padded by is not counted
 	case bucket.stage == 2 && bucket.oversized > 0:
 		flat = bucket.flattened(bucket.offset, bucket.oversized)
 	}

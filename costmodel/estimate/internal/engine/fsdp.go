@@ -134,11 +134,11 @@ func (group *fsdpGroup) add(size int64) {
 	group.Buffer += size
 }
 
-// exchange sizes a group's buffers. Buffer and Reduced come from pools of
-// their own streams, where nothing else is cached, so that they pay the
-// allocator's rounding; the gathered parameters are the first to be allocated
-// and find their own blocks again. A group of one GPU copies instead of
-// gathering (_fsdp_param_group.py unshard, foreach_reduce: world_size 1).
+// exchange sizes a group's buffers. Buffer and Reduced come from pools of their
+// own streams, if nothing else is cached, so that they pay the allocator's
+// rounding; the gathered parameters are the first to be allocated and find
+// their own blocks again. A group of one GPU copies instead of gathering
+// (_fsdp_param_group.py unshard, foreach_reduce: world_size 1).
 func (group *fsdpGroup) exchange() {
 	group.Reduced = group.Reduce / group.degree
 	group.Reduced += allocator.Rounding(group.Reduced)

@@ -39,7 +39,7 @@ type Layer struct {
 	// Whole are all of its parameters, Shard those that one GPU stores.
 	Whole, Shard Part
 	Grads        Gradient
-	// Shape and Cost are empty where nothing runs ([costmodel.Load]).
+	// Shape and Cost are empty if nothing runs ([costmodel.Load]).
 	Shape ops.Shape
 	Cost  ops.Cost
 }
