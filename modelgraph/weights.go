@@ -44,8 +44,8 @@ func (layer *Layer) checkWeights() error {
 }
 
 // matrices counts the elements of the parameters that are matrices, or of all
-// where they are flat; those of the matrices that may come on top; and names
-// the largest.
+// if they are flat; those of the matrices that may come on top; and names the
+// largest.
 func (layer *Layer) matrices(stored *weights, flat bool) (total, optional int64, largest *Tensor) {
 	largest = &layer.Params[0]
 	for i := range layer.Params {
@@ -85,7 +85,7 @@ type weights struct {
 	min, max int64
 	optional []int64 // matrices with one of these sides may come on top: a bias a head, a norm of each
 	table    bool    // one matrix counts, the largest
-	bias     []int64 // lengths of vectors, where nothing else is one
+	bias     []int64 // lengths of vectors, if nothing else is one
 }
 
 // weightsOf is what the dimensions of op ask for; ok is false for an operation
@@ -190,7 +190,7 @@ func (experts MoE) weights() weights {
 	}
 }
 
-// product multiplies, and stays at the largest number where that is too small.
+// product multiplies, and stays at the largest number if that is too small.
 func product(factors ...int64) int64 {
 	count := uint64(1)
 	for _, factor := range factors {

@@ -17,7 +17,7 @@ type blockForm struct {
 	// both are added to it; without a norm of its own the feed-forward reads
 	// attention's.
 	parallel bool
-	// order is empty where it is attn, ffn, attnNorm, attnPost, ffnNorm, ffnPost.
+	// order is empty if it is attn, ffn, attnNorm, attnPost, ffnNorm, ffnPost.
 	order []string
 }
 

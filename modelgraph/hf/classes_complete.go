@@ -124,7 +124,7 @@ func (l *listed) lacks(pattern string) error {
 }
 
 // covered reports whether a key of the map covers a tensor of the pattern: it
-// is stored, or lies in a module of which something is, or in one that is not
+// is stored, or lies in a module with stored tensors, or in one that is not
 // split.
 func (l *listed) covered(pattern string) bool {
 	if l.tensors[pattern] != nil {

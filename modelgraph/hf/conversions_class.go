@@ -25,8 +25,8 @@ type namedModel struct {
 	// Ignored are expressions for stored names that are left out without a
 	// warning (_keys_to_ignore_on_load_unexpected).
 	Ignored []string `json:"ignored"`
-	// Float32 are expressions for parameters that stay in that type where the
-	// model is float16 (_keep_in_fp32_modules); Strict: where it is bfloat16 too.
+	// Float32 are expressions for parameters that stay in that type if the
+	// model is float16 (_keep_in_fp32_modules); Strict: if it is bfloat16 too.
 	Float32 []string `json:"fp32"`
 	Strict  []string `json:"fp32_strict"`
 }

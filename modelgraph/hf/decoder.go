@@ -20,7 +20,7 @@ type part struct {
 // differ in the parts, in the form of a block and in the modules' names.
 type decoder struct {
 	hidden, vocab, layers int64
-	rows                  int64 // of the embedding, where they are not the vocabulary
+	rows                  int64 // of the embedding, if they are not the vocabulary
 
 	norm      modelgraph.NormStyle
 	normBias  bool // norms have a bias (nn.LayerNorm)
@@ -29,7 +29,7 @@ type decoder struct {
 	attention func(layer int64) part
 	ffn       func(layer int64) part
 	form      blockForm // zero: a llama's
-	// formAt is the form of a layer where they differ; nil: form.
+	// formAt is the form of a layer if they differ; nil: form.
 	formAt func(layer int64) blockForm
 	// attentionParallel and ffnBeside are the parts next to those.
 	attentionParallel, ffnParallel func(layer int64) part

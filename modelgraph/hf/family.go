@@ -26,7 +26,7 @@ type family struct {
 	also []string
 	// kin are classes of another type that are made like one of these: a config
 	// that names one may be read by its own type's class or by that one's, so
-	// they are built where it says all on which the two differ ([agreed]).
+	// they are built if it says all on which the two differ ([agreed]).
 	kin map[string]string
 	// agreed are those fields.
 	agreed []string
@@ -153,8 +153,8 @@ func ownCode(cfg *config, known []string) string {
 	return own
 }
 
-// modelDType is the type that the config gives the weights; BF16 where it
-// gives none.
+// modelDType is the type that the config gives the weights; BF16 if it gives
+// none.
 func modelDType(cfg *config) (modelgraph.DType, bool) {
 	for _, s := range []*config{cfg, cfg.sub("text_config"), cfg.sub("llm_config")} {
 		name := s.pick([]string{"dtype", "torch_dtype"})

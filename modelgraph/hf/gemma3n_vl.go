@@ -46,7 +46,7 @@ func gemma3nWhole(modules *builder, cfg *config, class string) {
 		return
 	}
 	tied := ""
-	if cfg.flag("tie_word_embeddings") { // on where it is absent, off where it is null
+	if cfg.flag("tie_word_embeddings") { // on if it is absent, off if it is null
 		tied = dot(path, "language_model.embed_tokens.weight")
 	}
 	modules.add("lm_head", modelgraph.Head{Dim: words.hidden, Vocab: words.vocab, SoftCap: words.softCap, LogitCap: words.logitCap}, []string{stack}, linearParams("", words.hidden, words.vocab, false)...)
@@ -56,7 +56,7 @@ func gemma3nWhole(modules *builder, cfg *config, class string) {
 }
 
 // gemma3nEmbedder is Gemma3nMultimodalEmbedder: rows of its own for
-// placeholders of tokens, norms, and a linear layer; tokens an image, 0 where
+// placeholders of tokens, norms, and a linear layer; tokens an image, 0 if
 // nothing runs.
 func gemma3nEmbedder(modules *builder, path string, cfg *config, text int64, features string, tokens int64) string {
 	dim, rows := cfg.pos(0, "hidden_size"), cfg.pos(0, "vocab_size")

@@ -23,9 +23,9 @@ type ropeConfig struct {
 }
 
 // rotation reads how q and k turn, with one set of parameters for all layers:
-// rope_scaling where it says anything, else rope_parameters, and rope_theta
-// next to them (modeling_rope_utils.py: convert_rope_params_to_dict). positions
-// is the family's default of max_position_embeddings.
+// rope_scaling if it says anything, else rope_parameters, and rope_theta next
+// to them (modeling_rope_utils.py: convert_rope_params_to_dict). positions is
+// the family's default of max_position_embeddings.
 func (cfg *config) rotation(headDim, positions int64) modelgraph.Rotation {
 	name := "rope_scaling"
 	members := cfg.object(name)
@@ -48,7 +48,7 @@ func (cfg *config) inside(name string, members map[string]jsontext.Value) *confi
 }
 
 // rotation reads the parameters; theta is the field next to them that has the
-// base where they do not.
+// base if they do not.
 func (rope *ropeConfig) rotation(theta string, base float64) modelgraph.Rotation {
 	rotation := modelgraph.Rotation{Type: rope.kind(), Base: rope.theta(theta, base)}
 	switch rotation.Type {

@@ -15,7 +15,7 @@ import (
 )
 
 // builtIn reads the built-in config of that name, in any case of letters:
-// ORG/NAME, or NAME where one of the two gives no ORG.
+// ORG/NAME, or NAME if one of the two gives no ORG.
 func builtIn(name string, fsys fs.FS) (graph *modelgraph.Graph, ok bool, err error) {
 	files := builtInFiles(fsys)
 	entry := ""

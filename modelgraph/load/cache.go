@@ -17,7 +17,7 @@ type cache struct {
 	find  func() string // the model's folder, or ""
 }
 
-// caches lists where a model of that name would be, first choice first.
+// caches lists if a model of that name would be, first choice first.
 func caches(name string, env func(string) string) []cache {
 	var cs []cache
 	if hub := hubCache(env); hub != "" {
