@@ -13,10 +13,10 @@ type ring struct{ BytesPerSecond, Seconds float64 }
 
 // Folded is the topology with a device for each stage, where stages of a
 // pipeline have several GPUs ([Workload.DP], TP): those of a stage follow each
-// other, the ones that share matrices innermost (torchtitan's mesh: pp, dp, tp).
-// A stage has the budget of its GPU with the least, and is as fast as its
-// slowest. Where stages are a GPU each, and where they are devices already, it
-// is the topology as it is.
+// other, the ones that share matrices innermost (torchtitan's mesh: pp, dp,
+// tp). A stage has the budget of its GPU with the least, and is as fast as its
+// slowest. It is the topology itself if stages are a GPU each, or devices
+// already.
 func (table *Table) Folded(topology *Topology) *Topology {
 	sizes := table.stageSizes(len(topology.Devices))
 	if sizes == nil {

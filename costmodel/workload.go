@@ -78,10 +78,10 @@ type Workload struct {
 	EMA           bool `json:"ema,omitzero"` // a moving average of the trained weights
 
 	// DeepSpeed are the settings of its configuration file, which
-	// workload.DeepSpeed.Read reads; nil: its defaults. What the file says of the
-	// batch, the precision and the stage is compared with the other fields, or
-	// takes their place, when the workload is resolved; sizes that are "auto" are
-	// then those that Transformers fills in.
+	// workload.DeepSpeed.Read reads; nil: its defaults. The file's batch,
+	// precision and stage are compared with the other fields, or replace them,
+	// when the workload is resolved; sizes that are "auto" are then those that
+	// Transformers fills in.
 	DeepSpeed *zero.Settings `json:"deepspeed,omitzero"`
 }
 

@@ -11,8 +11,8 @@ import (
 
 // Of is what a pipeline holds on so many GPUs of one kind: a plan of the
 // degrees that are asked for, or, on several GPUs if none are, of all that make
-// them up: those that fit first, the fastest of them in front. What could not
-// be read is left out, with a warning.
+// them up: those that fit first, the fastest of them in front. A component that
+// could not be read is left out, with a warning.
 func Of(pipeline *diffusers.Pipeline, asked Workload, gpu costmodel.Device, gpus int) ([]*Plan, error) {
 	var plans []*Plan
 	var fault error

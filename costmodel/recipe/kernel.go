@@ -36,8 +36,8 @@ type Routine struct {
 	Kernels []Kernel
 	// Scratch is what the temporaries take: offsets in it are planned.
 	Scratch int64
-	// Work is the sum over the kernels. What products read and write is part of
-	// Traffic in [passDecode] alone: with many rows their arithmetic hides it.
+	// Work is the sum over the kernels. Traffic of products counts in
+	// [passDecode] alone: with many rows their arithmetic hides it.
 	Work costmodel.Pass
 }
 

@@ -21,7 +21,7 @@ type Unit struct {
 	bytes float64 // of all tensors
 }
 
-// Of writes the code of every unit. What the engine cannot run is refused: the
+// Of writes the code of every unit. It refuses what the engine cannot run: the
 // error is a [*costmodel.FieldError] if a field of the workload is at fault,
 // and else names the layer. It costs microseconds a unit that is unlike those
 // before it, and a comparison for every other.

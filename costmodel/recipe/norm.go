@@ -2,10 +2,9 @@ package recipe
 
 import "github.com/devmap-dev/devmap/modelgraph"
 
-// norm is a normalisation of rows: RMSNorm (Zhang and Sennrich,
-// arXiv 1910.07467) or LayerNorm (arXiv 1607.06450). Of its forward backward
-// needs the input and one or two numbers a row in fp32; its output is made
-// again from those.
+// norm is a normalisation of rows: RMSNorm (Zhang and Sennrich, arXiv
+// 1910.07467) or LayerNorm (arXiv 1607.06450). Backward needs the input and one
+// or two numbers a row in fp32; its output is made again from those.
 type norm struct {
 	style        modelgraph.NormStyle
 	dims         []Dim

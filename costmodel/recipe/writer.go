@@ -121,8 +121,7 @@ func (asm *assembler) rowsOf(operand Operand, first, count int64) Operand {
 	return operand
 }
 
-// kernel appends a kernel to the pass. What it moves is what its operands
-// have, once each way.
+// kernel appends a kernel to the pass. It moves its operands once each way.
 func (asm *assembler) kernel(name string, dims []Dim, operands ...Operand) *Kernel {
 	kernel := Kernel{Name: name, Dims: dims, Operands: operands}
 	for i := range operands {

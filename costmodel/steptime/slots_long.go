@@ -15,15 +15,14 @@ const (
 )
 
 // repeats simulates a line whose first rank stops after every time of a long
-// row, until nothing else can run. What is left then, seen from that rank's
-// clock, is the state: where two are the same, all that lies between them comes
-// again, and is passed over as often as it comes. A simulation of integers that
-// add up and wait for the latest comes to such a state sooner or later
-// (Baccelli, Cohen, Olsder and Quadrat, Synchronization and Linearity, 1992,
-// theorem 3.112), most within a few micro-batches: any number of these then
-// takes the time of a few, and nothing is rounded. If it is later than
-// maxStates and many jobs are left, the last states represent those to come,
-// and the step is near.
+// row, until nothing else can run. The rest, seen from that rank's clock, is
+// the state: where two are the same, all that lies between them comes again,
+// and is passed over as often as it comes. A simulation of integers that add up
+// and wait for the latest comes to such a state sooner or later (Baccelli,
+// Cohen, Olsder and Quadrat, Synchronization and Linearity, 1992, theorem
+// 3.112), most within a few micro-batches: any number of these then takes the
+// time of a few, and nothing is rounded. If it is later than maxStates and many
+// jobs are left, the last states represent those to come, and the step is near.
 func (line *line) repeats() {
 	first := &line.ranks[0]
 	for first.row < len(first.rows) {
@@ -102,7 +101,7 @@ type state struct {
 
 func (line *line) state() state {
 	out := state{clock: line.ranks[0].clock, times: make([]int64, len(line.ranks))}
-	// What is over before the rank that asks for it gets there does not matter.
+	// A job that is over before its rank gets there does not matter.
 	since := func(rank *playRank, clock int64) { out.clocks = append(out.clocks, max(rank.clock, clock)-out.clock) }
 	for i := range line.ranks {
 		rank := &line.ranks[i]

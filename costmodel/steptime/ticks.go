@@ -9,10 +9,10 @@ import (
 
 // Ticks are the times of a table on a topology in whole picoseconds, as
 // devmap's own engine counts them: integers, so that whoever simulates the same
-// step comes to the same end. Nothing waits for a host. What a pass takes
-// follows from its kernels (package recipe) and the rates of the device: those
-// measured of this engine's kernels if a topology has them, else those of
-// package catalogue, which are of PyTorch's.
+// step comes to the same end. Nothing waits for a host. A pass's time follows
+// from its kernels (package recipe) and the rates of the device: those measured
+// of this engine's kernels if a topology has them, else those of package
+// catalogue, which are of PyTorch's.
 //
 // A step that may take longer than 2^61 of them, 26 days, is counted in ticks
 // that are as many times longer as it takes.

@@ -24,8 +24,8 @@ import (
 // map: its schedule then has no kind, and its stages are the devices with units,
 // numbered in the order of their first runs.
 //
-// The events are what is alive, line by line of the device's program. What the
-// regions leave idle where most is alive is workspace, so that the peak is the
+// The events are what is alive, line by line of the device's program. Idle
+// bytes of the regions at the peak are workspace, so that the peak is the
 // arena.
 func Arena(table *costmodel.Table, place Rank, dev *costmodel.Device) Producer {
 	return func(emit func(Event)) {

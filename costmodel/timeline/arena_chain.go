@@ -194,8 +194,8 @@ func (sum *arenaSum) in(message border) {
 
 func (sum *arenaSum) out(message border) { sum.leaving += message.batch }
 
-// peak adds the regions up. Of a floor the gradients of a tied weight's uses
-// elsewhere are left out, as these may come here.
+// peak adds the regions up. A floor leaves out the gradients of a tied weight's
+// uses elsewhere, as these may come here.
 func (chain *ArenaChain) peak(sum *arenaSum, place Rank, workspace int64, exact bool) int64 {
 	all, held := chain.inputs(place.Chunks)
 	if !held || chain.mode == costmodel.Load {

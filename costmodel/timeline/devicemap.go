@@ -103,8 +103,8 @@ const (
 )
 
 // deviceClosed is a device map's closed form, by whether the last gradients are
-// there and the outputs dropped. What a unit holds until the end of the body
-// has no figure of its own: the peak of forward counts it.
+// there and the outputs dropped. A unit's memory until the end of the body has
+// no figure of its own: the peak of forward counts it.
 var deviceClosed = sync.OnceValue(func() *[2][2]closed {
 	forms := new([2][2]closed)
 	for last := range forms {

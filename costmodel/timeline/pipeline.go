@@ -27,7 +27,7 @@ type Rank struct {
 //   - Schedule1F1B._step_microbatches holds the input's gradient in bwd_sends
 //     until the next backward has made its own (HoldsGradient).
 //   - The first backward of a stage makes its gradients, later ones add to them.
-//   - What replicas of a stage cut of its parameters is gathered in its first
+//   - Parameters that a stage's replicas shard are gathered in its first
 //     forward and released after the last backward ([stageShards]).
 //
 // Which of these an engine does is data of its runtime.

@@ -148,7 +148,7 @@ func (all unitList) backward(emit func(Event)) {
 
 func unitBackward(unit *costmodel.Unit, emit func(Event)) {
 	if unit.CheckpointedOutput > 0 {
-		// What it passed on stays until the next unit's backward is done.
+		// Its output stays until the next unit's backward is done.
 		emit(Event{What: "backward of ", Layer: unit.Name})
 		emit(Event{Change: activations(-unit.CheckpointedOutput)})
 	}

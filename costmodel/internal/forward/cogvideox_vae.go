@@ -1,8 +1,8 @@
 package forward
 
 // cogVAE is AutoencoderKLCogVideoX at work (autoencoder_kl_cogvideox.py): two
-// latents at a time. What every convolution keeps for the next two is in a new
-// dictionary, and the dictionary of the two before lives until all is done.
+// latents at a time. A new dictionary has what every convolution keeps for the
+// next two, and the dictionary of the two before lives until all is done.
 type cogVAE struct {
 	*tape
 	root          module

@@ -93,7 +93,7 @@ func (m *memory) replace(name *picture, fresh picture) {
 }
 
 // picture is a tensor of channels at places: [batch, channels, frames, height,
-// width]. Of images there is one frame.
+// width]. Images have one frame.
 type picture struct {
 	*value
 	batch, channels       int64

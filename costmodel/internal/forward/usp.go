@@ -12,9 +12,9 @@ type usp struct {
 	fill        bool // the result is copied from heads into rows
 }
 
-// usp walks it. What Ulysses sends is copied so that heads come first, and what
-// comes is copied into the order of tokens; the caller still names queries, keys
-// and values as they were.
+// usp walks it. Ulysses copies what it sends so that heads come first, and what
+// comes into the order of tokens; the caller still names queries, keys and
+// values as they were.
 func (k *kernels) usp(of usp) *value {
 	ulysses, rows := k.gpus/k.ring, of.image+of.text
 	var query, key, val *value

@@ -1,7 +1,7 @@
 package replay
 
-// Forward runs the model's forward and returns its backward. What is kept
-// between is alive when it returns.
+// Forward runs the model's forward and returns its backward. Tensors kept for
+// backward are alive when it returns.
 func (model *Model) Forward(run *Run, hooks Hooks) func() {
 	step := &Step{Run: run, Model: model, Hooks: hooks, saving: true}
 	x, inputs := step.embed()

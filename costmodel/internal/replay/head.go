@@ -16,7 +16,7 @@ type Head struct {
 }
 
 // forward is the logits, and loss_utils.py ForCausalLMLoss: their fp32 copy,
-// labels shifted, log-softmax. What returns it drops the logits.
+// labels shifted, log-softmax. The caller drops the logits.
 func (op *Head) forward(step *Step, layer int, x *Tensor) (*Tensor, back) {
 	step.Enter(layer, "", false)
 	kept := *op.Linear

@@ -68,8 +68,8 @@ func (devmap) Rules(workload *costmodel.Workload) layers.Rules {
 	return layers.Rules{Compute: gathered(workload.Precision), Masters: true, GradsStay: workload.MicroBatches > 1, Untied: workload.Strategy.Traits().Staged}
 }
 
-// Regions are those of the recipe. What it has no kernel for is refused as a
-// runtime that does not run the model.
+// Regions are those of the recipe. A model that it has no kernel for is refused
+// as of another runtime.
 func (devmap) Regions(model *layers.Model, table *costmodel.Table) error {
 	plan, err := recipe.Of(model.Tied, &model.Workload) // copies of a tied weight are the recipe's to count
 	var known *costmodel.FieldError

@@ -104,8 +104,8 @@ func treeOf(model *layers.Model, index int, keep func(name string) bool) tree {
 func everyArray(string) bool { return true }
 
 // Regions gives units what one GPU holds of their arrays: they had PyTorch's
-// before. What else a step keeps is the program's ([pi0Step]) if it is known,
-// else what the model file declares.
+// before. The rest of a step is the program's ([pi0Step]) if it is known, else
+// declared by the model file.
 func (engine jax) Regions(model *layers.Model, table *costmodel.Table) error {
 	table.Workspaces, table.Pool = 0, model.Workload.MemFraction
 	for index := range table.Units {

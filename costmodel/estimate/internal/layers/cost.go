@@ -22,8 +22,8 @@ func (layer *Layer) cost() {
 // Times is how often the layer runs in one forward.
 func (layer *Layer) Times() int64 { return max(1, layer.Repeat) }
 
-// repeated is a cost as often as the layer runs. What is saved, or cached,
-// stays until its own run's backward; the output is that of the last run. The
+// repeated is a cost as often as the layer runs. Saved and cached tensors stay
+// until its own run's backward; the output is that of the last run. The
 // gradients that the last run makes wait, where the engine adds up a
 // parameter's, for those of the runs before it, while each of these is made
 // (torch 2.11, csrc/autograd/input_buffer.cpp, accumulate); by then a run's

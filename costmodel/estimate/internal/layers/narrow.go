@@ -88,9 +88,8 @@ func narrowOp(op modelgraph.Op, degree int64) modelgraph.Op {
 }
 
 // Uncut says what a layer is that tensor parallelism is not modelled of; empty
-// if it is. Of what is cut, the plan is torchtitan's of Llama: q, k, v and two
-// halves of a gated network as linear layers of their own, in one stream of
-// text.
+// if it is. The plan of cuts is torchtitan's of Llama: q, k, v and two halves
+// of a gated network as linear layers of their own, in one stream of text.
 func Uncut(graph *modelgraph.Graph, i int) string {
 	layer := &graph.Layers[i]
 	if layer.Stream.Kind != modelgraph.Text {
