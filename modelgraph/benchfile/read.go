@@ -24,8 +24,8 @@ func Graph(name string, file File) (*modelgraph.Graph, error) { return file.grap
 // these. has says which members a JSON object has, and is nil if the file is no
 // such object.
 //
-// What the reader returns are the file's own numbers, ids and units. name is in
-// its errors, which are [*modelgraph.SyntaxError].
+// The reader returns the file's own numbers, ids and units. name is in its
+// errors, which are [*modelgraph.SyntaxError].
 func Reader(data []byte, has func(member string) bool) func(name string, data []byte) (File, error) {
 	switch {
 	case has == nil:

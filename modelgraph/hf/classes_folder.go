@@ -22,8 +22,8 @@ func (err *unprovenError) Error() string {
 }
 
 // listed joins the files of a folder with what Transformers makes of a class
-// that has no reader here: names, ties, modules that are not split. What the
-// operations are is not known.
+// that has no reader here: names, ties, modules that are not split. Its
+// operations are not known.
 type listed struct {
 	class *listedClass
 	ck    *safetensors.Checkpoint

@@ -39,9 +39,9 @@ type namedPart struct {
 	Config string `json:"config"` // the path of the object it is made from; "": the whole config
 }
 
-// models visits a class and the models inside it, in module order. What they
-// say of names counts for the whole where child is true: modeling_utils.py,
-// post_init, asks the direct children.
+// models visits a class and the models inside it, in module order. Their rules
+// of names count for the whole if child is true: modeling_utils.py, post_init,
+// asks the direct children.
 func (class *namedClass) models(cfg *config, visit func(path string, model *namedModel, child bool)) {
 	visit("", &class.namedModel, true)
 	class.inside("", cfg, visit)

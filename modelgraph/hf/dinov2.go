@@ -12,7 +12,7 @@ func init() {
 			}
 			image, hidden := dinov2(modules, cfg, path), cfg.pos(0, "hidden_size")
 			if count := imageLabels(cfg); class == "Dinov2ForImageClassification" && count > 0 {
-				// Of the class token next to the mean of the patches.
+				// The class token and the mean of the patches.
 				modules.on(modelgraph.Stream{Kind: modelgraph.Fixed, Tokens: 1}, func() { addClassHead(modules, "classifier", 2*hidden, count, true, image) })
 			}
 		},

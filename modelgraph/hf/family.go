@@ -53,10 +53,10 @@ func register(f family) {
 	}
 }
 
-// familyOf finds the rules for a config and the class to build. Where the
-// model_type is not known but architectures names a class that is, that class
-// is used, and foreign is true: the config class, and so its defaults, are
-// another model's (Kimi-K2 is a DeepseekV3ForCausalLM of type kimi_k2).
+// familyOf finds the rules for a config and the class to build. If the
+// model_type is not known but architectures names a known class, that class is
+// used, and foreign is true: the config class, and so its defaults, are another
+// model's (Kimi-K2 is a DeepseekV3ForCausalLM of type kimi_k2).
 func familyOf(cfg *config) (f *family, class string, foreign bool, err error) {
 	modelType, names := cfg.name("model_type"), cfg.strs("architectures")
 	if err := cfg.fault(); err != nil {

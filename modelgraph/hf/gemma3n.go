@@ -132,10 +132,10 @@ func (model *gemma3n) layer(modules *builder, name string, i int64) {
 	modules.hidden = last.Name
 }
 
-// altUp is the mixing of the states (Gemma3nTextAltUp: predict and correct). Of
-// each token it keeps the states, once in the order that the product reads and
-// once as they were predicted, and the correction as often as there are states;
-// as much is in use in addition.
+// altUp is the mixing of the states (Gemma3nTextAltUp: predict and correct). It
+// keeps each token's states, once in the order that the product reads and once
+// as they were predicted, and the correction as often as there are states; as
+// much is in use in addition.
 func (model *gemma3n) altUp(modules *builder, name, stream, activated string) {
 	mixed := modules.add(name, modelgraph.Parameter{}, []string{activated, stream}, tensor("correct_output_scale", model.hidden))
 	mixed.Buffers = []modelgraph.Tensor{tensor("router_input_scale")}

@@ -8,10 +8,10 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// What only running needs is read leniently: a value that is odd or not known
-// is noted ([modelgraph.Graph.Unknown]) and never a fault, since costs and maps
-// do not depend on it; and a field that is looked at here does not count as
-// read, since it says nothing of the modules ([family.checkFields]).
+// Fields that only running needs are read leniently: a value that is odd or not
+// known is noted ([modelgraph.Graph.Unknown]) and never a fault, since costs
+// and maps do not depend on it; and a field that is looked at here does not
+// count as read, since it says nothing of the modules ([family.checkFields]).
 
 // maxNumber bounds numbers as model.json does.
 const maxNumber = 1e30

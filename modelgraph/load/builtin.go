@@ -53,7 +53,7 @@ func builtInFiles(fsys fs.FS) map[string]string {
 	if fsys == nil {
 		return files
 	}
-	// What cannot be walked is not there.
+	// A folder that cannot be walked counts as absent.
 	_ = fs.WalkDir(fsys, ".", func(prefix string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || path.Ext(prefix) != ".json" {
 			return nil //nolint:nilerr // as above
