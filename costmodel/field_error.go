@@ -3,10 +3,10 @@ package costmodel
 // FieldError is a workload, or a problem with it, that contradicts itself or
 // the model.
 type FieldError struct {
-	// Field is at fault, as a plan file names it: micro_batches; empty where it is
+	// Field is at fault, as a plan file names it: micro_batches; empty if it is
 	// no one field.
 	Field string
-	// Value is what it was; empty where it was left out.
+	// Value is what it was; empty if it was left out.
 	Value string
 	// Msg says why, and what works.
 	Msg Message

@@ -18,15 +18,15 @@ type Field struct {
 	// Default is what leaving the field out means; empty where the model, the
 	// strategy or the engine says what is left out.
 	Default string
-	// Values are those that are known, the default first; nil where the field
-	// has no named values.
+	// Values are those that are known, the default first; nil if the field has
+	// no named values.
 	Values []string
 	// Ref points to the field of a workload: *int64, *bool, *[]string, a
 	// pointer to a string or a type of named values, or to a degree, which sets
 	// itself from a text.
 	Ref func(workload *Workload) any
-	// Text is the value of the field in a workload; empty where it is left out,
-	// or could be.
+	// Text is the value of the field in a workload; empty if it is left out, or
+	// could be.
 	Text func(workload *Workload) string
 	// Set gives a field of named values a value, known or not.
 	Set func(workload *Workload, value string)
@@ -48,7 +48,7 @@ type Field struct {
 // workloads differ by the fields that differ.
 func Fields() []Field { return slices.Clone(fields) }
 
-var fields = told([]Field{
+var fields = described([]Field{
 	named("mode", string(Infer), []Mode{Infer, Train, Load}, func(workload *Workload) *Mode { return &workload.Mode }),
 	number("batch", "1", func(workload *Workload) *int64 { return &workload.Batch }),
 	number("micro_batches", "1", func(workload *Workload) *int64 { return &workload.MicroBatches }),
@@ -84,7 +84,7 @@ var fields = told([]Field{
 })
 
 // described gives fields what is the same for all of them.
-func told(fields []Field) []Field {
+func described(fields []Field) []Field {
 	for i := range fields {
 		field := fields[i]
 		fields[i].Text = func(workload *Workload) string {
@@ -102,8 +102,8 @@ func told(fields []Field) []Field {
 }
 
 // named is a field of named values.
-func named[T ~string](name, otherwise string, values []T, at func(*Workload) *T) Field {
-	field := Field{Name: name, Default: otherwise, Ref: func(workload *Workload) any { return at(workload) }}
+func named[T ~string](name, defaultValue string, values []T, at func(*Workload) *T) Field {
+	field := Field{Name: name, Default: defaultValue, Ref: func(workload *Workload) any { return at(workload) }}
 	for _, value := range values {
 		field.Values = append(field.Values, string(value))
 	}
@@ -113,7 +113,7 @@ func named[T ~string](name, otherwise string, values []T, at func(*Workload) *T)
 	return field
 }
 
-// training is a field that may be empty where nothing is trained.
+// training is a field that may be empty if nothing is trained.
 func training(field Field) Field {
 	field.open = func(workload *Workload) bool { return workload.Mode != Train }
 	return field
@@ -125,7 +125,7 @@ func optional(field Field) Field {
 	return field
 }
 
-// unlessDefault is a field that is empty where it has its default.
+// unlessDefault is a field that is empty if it has its default.
 func unlessDefault(field Field) Field {
 	set := field.Set
 	field.Set = func(workload *Workload, value string) {
@@ -151,10 +151,10 @@ func storedPrecision() Field {
 	return field
 }
 
-// number is a count; where it has a default that counts something, 0 is none.
-func number(name, otherwise string, at func(*Workload) *int64) Field {
-	field := Field{Name: name, Default: otherwise, Ref: func(workload *Workload) any { return at(workload) }}
-	if otherwise == "1" {
+// number is a count; if it has a default that counts something, 0 is none.
+func number(name, defaultValue string, at func(*Workload) *int64) Field {
+	field := Field{Name: name, Default: defaultValue, Ref: func(workload *Workload) any { return at(workload) }}
+	if defaultValue == "1" {
 		field.least = 1
 	}
 	field.value = func(workload *Workload) string {
@@ -209,7 +209,7 @@ func toggle(name string, at func(*Workload) *bool) Field {
 
 // Fault is the first field of a resolved workload whose value is not of its
 // kind: its name and what is wrong. Whether the fields go together is not
-// looked at. Empty where all are values.
+// looked at. Empty if all are values.
 func (workload *Workload) Fault() (field, msg string) {
 	for i := range fields {
 		if f := &fields[i]; f.Values != nil && !f.known(workload) {

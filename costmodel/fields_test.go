@@ -73,7 +73,7 @@ func other(t *testing.T) costmodel.Workload {
 }
 
 // TestFieldText: a field is reported by its own value and by nothing else, and
-// not where that is its default; a copy carries it and nothing else.
+// not if that is its default; a copy carries it and nothing else.
 func TestFieldText(t *testing.T) {
 	all := other(t)
 	for _, field := range costmodel.Fields() {
@@ -83,7 +83,7 @@ func TestFieldText(t *testing.T) {
 		}
 		field.Copy(&workload, &all)
 		for _, g := range costmodel.Fields() {
-			if told := g.Text(&workload) != ""; told != (g.Name == field.Name) {
+			if printed := g.Text(&workload) != ""; printed != (g.Name == field.Name) {
 				t.Errorf("%s copied: %s is %q", field.Name, g.Name, g.Text(&workload))
 			}
 		}
@@ -133,7 +133,7 @@ func TestFault(t *testing.T) {
 }
 
 // TestFieldLeftOut: a value that the types of the checkpoint gave was not asked
-// for, and what is empty where it has its default is so once that is set.
+// for, and what is empty if it has its default is so once that is set.
 func TestFieldLeftOut(t *testing.T) {
 	stored := costmodel.Workload{Precision: costmodel.BF16True, StoredTypes: true}
 	for _, field := range costmodel.Fields() {

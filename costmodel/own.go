@@ -3,8 +3,8 @@ package costmodel
 import "fmt"
 
 // own is what devmap's own engine was measured to take of a GPU and to reach on
-// it ("devmap probe"). Where that engine runs it replaces what a [Device] says
-// for all; zero: it was not measured.
+// it ("devmap probe"). It replaces what a [Device] says for all when that
+// engine runs; zero: it was not measured.
 type own struct {
 	// ContextBytes is everything that a process holds in addition to arenas:
 	// context, streams, kernels, libraries. Arenas are in whole GranuleBytes.

@@ -35,16 +35,16 @@ type Rates struct {
 	ShardedIssueSeconds  float64 `json:"sharded_issue_seconds,omitzero"`
 	// LinkBytesPerSecond is sent to other GPUs, and received, each;
 	// CollectiveBytesPerSecond the same in a ring of NCCL alone, and
-	// BesideBytesPerSecond in one while kernels run. It occupies
+	// OverlappedBytesPerSecond in one while kernels run. It occupies
 	// CollectiveShare of the device's processors as long as it runs and takes
 	// CollectiveSeconds on top.
 	LinkBytesPerSecond       float64 `json:"link_bytes_per_second,omitzero"`
 	CollectiveBytesPerSecond float64 `json:"collective_bytes_per_second,omitzero"`
-	BesideBytesPerSecond     float64 `json:"beside_bytes_per_second,omitzero"`
+	OverlappedBytesPerSecond float64 `json:"beside_bytes_per_second,omitzero"`
 	CollectiveShare          float64 `json:"collective_share,omitzero"`
 	CollectiveSeconds        float64 `json:"collective_seconds,omitzero"`
-	// HostBytesPerSecond is sent to GPUs of other hosts, and received, each,
-	// where no link says otherwise.
+	// HostBytesPerSecond is sent to GPUs of other hosts, and received, each, if
+	// no link says otherwise.
 	HostBytesPerSecond float64 `json:"host_bytes_per_second,omitzero"`
 	// CPUBytesPerSecond is copied from the host's pageable memory,
 	// DiskBytesPerSecond from its disk: weights that were offloaded.
@@ -72,7 +72,7 @@ func (rates *Rates) all() []*float64 {
 		&rates.FP32FLOPS, &rates.UnalignedFLOPS, &rates.AttentionFLOPS,
 		&rates.BytesPerSecond, &rates.StridedBytesPerSecond, &rates.UpdateBytesPerSecond, &rates.FP32UpdateBytesPerSecond,
 		&rates.KernelSeconds, &rates.IssueSeconds, &rates.BackwardIssueSeconds, &rates.ShardedIssueSeconds,
-		&rates.LinkBytesPerSecond, &rates.CollectiveBytesPerSecond, &rates.BesideBytesPerSecond, &rates.CollectiveShare, &rates.CollectiveSeconds, &rates.HostBytesPerSecond,
+		&rates.LinkBytesPerSecond, &rates.CollectiveBytesPerSecond, &rates.OverlappedBytesPerSecond, &rates.CollectiveShare, &rates.CollectiveSeconds, &rates.HostBytesPerSecond,
 		&rates.CPUBytesPerSecond, &rates.DiskBytesPerSecond,
 	}
 }

@@ -20,9 +20,9 @@ type Regions struct {
 	Cache, Feed int64
 	// Held by every micro-batch in flight: what is kept of the input, and of
 	// all that forward makes. Input is 0 where the unit adds to its input in
-	// place: its output then lies where its input does. Of a unit that is
-	// recomputed Saved is 0, and Remade is part of Forward and of Backward, at
-	// their beginning: what forward makes for backward and does not keep.
+	// place: its output then lies where its input does. A recomputed unit has a
+	// Saved of 0, and Remade is part of Forward and of Backward, at their
+	// beginning: what forward makes for backward and does not keep.
 	Input, Saved, Remade int64
 	// Scratch: the temporaries of a pass. Running a recomputed unit again
 	// before its backward takes no more than Backward.
@@ -48,7 +48,7 @@ type Tie struct {
 }
 
 // Running are the first and the last unit that run kernels in devmap's own
-// engine: before the one nothing is sent, nor after the other. Where none does,
+// engine: before the one nothing is sent, nor after the other. If none does,
 // first is their number and last -1.
 func Running(units []Unit) (first, last int) {
 	first, last = len(units), -1

@@ -26,7 +26,7 @@ type Schedule struct {
 }
 
 // NewSchedule is a workload's on so many GPUs, with so many runs of the chain
-// each. It has no kind where the workload is no pipeline.
+// each. It has no kind if the workload is no pipeline.
 func NewSchedule(workload *Workload, stages, chunks int64) Schedule {
 	out := Schedule{Stages: stages, Chunks: chunks, MicroBatches: max(1, workload.MicroBatches), AnyMicroBatches: StageRulesOf(workload.Runtime).AnyMicroBatches}
 	if workload.Strategy.Traits().Staged {
@@ -39,7 +39,7 @@ func NewSchedule(workload *Workload, stages, chunks int64) Schedule {
 type scheduleError struct {
 	Schedule     Schedule
 	Rule         string
-	Below, Above int64 // the nearest numbers that work; Below is 0 where none does
+	Below, Above int64 // the nearest numbers that work; Below is 0 if none does
 }
 
 // Error implements error.
@@ -55,10 +55,10 @@ func (err *scheduleError) Error() string {
 	return fmt.Sprintf("%d %s on %d stages: %s %s (%s)", err.Schedule.MicroBatches, parts, err.Schedule.Stages, err.Schedule.Kind, err.Rule, works)
 }
 
-// Check refuses what no engine takes any number of: what torch's classes refuse (torch 2.11,
-// distributed/pipelining/schedules.py): Schedule1F1B.__init__ fewer
-// micro-batches than stages, ScheduleInterleaved1F1B.__init__ a number that is
-// no multiple of its rounds.
+// Check refuses what no engine takes in any number: what torch's classes refuse
+// (torch 2.11, distributed/pipelining/schedules.py): Schedule1F1B.__init__
+// fewer micro-batches than stages, ScheduleInterleaved1F1B.__init__ a number
+// that is not a multiple of its rounds.
 func (schedule Schedule) Check() error {
 	if schedule.AnyMicroBatches && (schedule.Kind == OneFOneB || schedule.Kind == Interleaved) {
 		return nil

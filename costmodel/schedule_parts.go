@@ -3,7 +3,7 @@ package costmodel
 import "github.com/devmap-dev/devmap/costmodel/internal/value"
 
 // Parts says which numbers of micro-batches of a batch the schedule takes, the
-// nearest to its own; where none is, which batch would do.
+// nearest to its own; if none is, which batch would do.
 func (schedule Schedule) Parts(batch int64) Message {
 	takes := func(value int64) bool {
 		schedule.MicroBatches = value

@@ -12,9 +12,9 @@ type StageRules struct {
 	KeepsOutputs bool
 	// MergesOutputs: the last stage keeps all outputs, and joins them.
 	MergesOutputs bool
-	// HoldsGradient: the gradient sent last stays until the next is made
+	// KeepsGradient: the gradient sent last stays until the next is made
 	// (1F1B).
-	HoldsGradient bool
+	KeepsGradient bool
 	// AnyMicroBatches: any number of micro-batches runs, whatever the number of
 	// stages; interleaved rounds are of at most as many as there are stages, the
 	// last one shorter.
@@ -37,5 +37,5 @@ func StageRulesOf(runtime string) StageRules {
 	if runtime == Devmap {
 		return StageRules{Arena: true, Slots: 2, AnyMicroBatches: true, Alone: true}
 	}
-	return StageRules{KeepsOutputs: true, MergesOutputs: true, HoldsGradient: true}
+	return StageRules{KeepsOutputs: true, MergesOutputs: true, KeepsGradient: true}
 }

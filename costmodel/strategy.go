@@ -43,8 +43,8 @@ type Traits struct {
 	// block at a time and cut tensor by tensor (FSDP2); else a module at a
 	// time and cut flat (DeepSpeed).
 	Sharded, ByBlock bool
-	// Groups of GPUs that hold all parts each, and reduce between them, where
-	// the degree of sharding is open.
+	// Groups of GPUs that hold all parts each, and reduce between them, if the
+	// degree of sharding is open.
 	Groups int64
 	// MinGPUs is the least number of GPUs that the strategy makes sense on.
 	MinGPUs int64

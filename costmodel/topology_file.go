@@ -65,7 +65,7 @@ func (device *fileDevice) over(dev Device) Device {
 
 // ParseTopology reads a devmap.topology/v1 file, whose name is in errors. base
 // gives the constants of a GPU by name, for fields that the file leaves out;
-// without a capacity where the name says nothing.
+// without a capacity if the name says nothing.
 func ParseTopology(file string, data []byte, base func(name string) Device) (*Topology, error) {
 	var ft fileTopology
 	if err := modelgraph.DecodeJSON(file, data, &ft, true); err != nil {

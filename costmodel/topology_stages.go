@@ -13,10 +13,10 @@ type ring struct{ BytesPerSecond, Seconds float64 }
 
 // Folded is the topology with a device for each stage, where stages of a
 // pipeline have several GPUs ([Workload.DP], TP): those of a stage follow each
-// other, the ones that share matrices innermost (torchtitan's mesh: pp, dp, tp).
-// A stage has the budget of its GPU with the least, and is as fast as its
-// slowest. Where stages are a GPU each, and where they are devices already, it
-// is the topology as it is.
+// other, the ones that share matrices innermost (torchtitan's mesh: pp, dp,
+// tp). A stage has the budget of its GPU with the least, and is as fast as its
+// slowest. It is the topology itself if stages are a GPU each, or devices
+// already.
 func (table *Table) Folded(topology *Topology) *Topology {
 	sizes := table.stageSizes(len(topology.Devices))
 	if sizes == nil {
@@ -107,8 +107,8 @@ func slower(one, other ring) ring {
 	return ring{min(one.BytesPerSecond, other.BytesPerSecond), max(one.Seconds, other.Seconds)}
 }
 
-// ring is that of every step-th GPU of [from, end): as slow as its slowest link.
-// Where no rate is known it takes no time.
+// ring is that of every step-th GPU of [from, end): as slow as its slowest
+// link. If no rate is known it takes no time.
 func (topology *Topology) ring(from, end, step int) ring {
 	var out ring
 	var latency float64
@@ -138,9 +138,9 @@ func (topology *Topology) ring(from, end, step int) ring {
 	return out
 }
 
-// stageLinks are the links between stages, where the topology has links: each
-// GPU sends to the one in its place, and all as fast as the slowest of them.
-// Stages have none if one of their GPUs has no such link.
+// stageLinks are the links between stages, if the topology has links: each GPU
+// sends to the one in its place, and all as fast as the slowest of them. Stages
+// have none if one of their GPUs has no such link.
 func stageLinks(topology *Topology, sizes []stageSize, stageOf, placeIn []int) []Link {
 	at := make(map[[2]int]int)
 	var out []Link

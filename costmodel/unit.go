@@ -6,12 +6,12 @@ type LayerMemory struct {
 	Layer string
 	// Saved is kept from the layer's forward to its backward.
 	Saved int64
-	// RecomputeKept is what of it, or of its transients, stays where the unit
+	// RecomputeSaved is what of it, or of its transients, stays where the unit
 	// is recomputed (selective), until the layer runs again.
-	RecomputeKept int64
+	RecomputeSaved int64
 	// KV is kept from its forward to the end of the step; CacheGrowth is what
-	// the cache gains while tokens are generated after the prompt, negative
-	// where a window drops some.
+	// the cache gains while tokens are generated after the prompt, negative if
+	// a window drops some.
 	KV, CacheGrowth int64
 	// UntilBodyEnd is kept from its forward to the end of the model's body, in
 	// inference; the head runs without it.
@@ -40,10 +40,10 @@ type LayerMemory struct {
 	// Reducing is what the reduction of gradients takes for a moment when its
 	// backward is done (zero2, zero3).
 	Reducing int64
-	// Weights are the parameters that its forward reads, tied ones too: what
-	// is copied for it where the unit is offloaded.
+	// Weights are the parameters that its forward reads, tied ones too: what is
+	// copied for it if the unit is offloaded.
 	Weights int64
-	// Loss marks the layer where the loss is computed.
+	// Loss marks the layer that computes the loss.
 	Loss bool
 }
 
@@ -63,13 +63,13 @@ type Unit struct {
 	// pipeline's rank without the loss, whose logits leave larger blocks.
 	StatePadding int64
 	// OffloadBytes is what is copied to the device for one forward of the unit
-	// where it is offloaded: the parameters of all its layers, tied ones too.
+	// if it is offloaded: the parameters of all its layers, tied ones too.
 	OffloadBytes int64
-	// HeldGrads are gradients that stay from one micro-batch to the next
+	// ResidentGrads are gradients that stay from one micro-batch to the next
 	// (gradient accumulation): alive throughout.
-	HeldGrads int64
-	// LastBackward is what the unit's backward takes where it runs after that
-	// of every other unit, above all gradients.
+	ResidentGrads int64
+	// LastBackward is what the unit's backward takes if it runs after that of
+	// every other unit, above all gradients.
 	LastBackward int64
 	// StepTransient is what the optimizer's step adds for the unit.
 	StepTransient int64
@@ -78,7 +78,7 @@ type Unit struct {
 	// Recompute: forward keeps nothing of the layers but RecomputeKept, backward
 	// runs them again.
 	Recompute bool
-	// CheckpointedOutput is the unit's output where the next unit is recomputed
+	// CheckpointedOutput is the unit's output if the next unit is recomputed
 	// from it: it stays on this device until that one's backward is done.
 	CheckpointedOutput int64
 	// AutocastCopies are autocast's 16-bit copies of a recomputed unit's
@@ -99,7 +99,7 @@ type Unit struct {
 	// Declared: the costs are from the model file; else they follow from the
 	// dimensions of its operations.
 	Declared bool
-	// Regions are what it takes of an arena, where the engine has one
+	// Regions are what it takes of an arena, if the engine has one
 	// ([StageRules]); the bytes above then say nothing of what a device holds.
 	Regions Regions
 }

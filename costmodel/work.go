@@ -17,8 +17,8 @@ type Pass struct {
 
 // Work is what a unit takes of its device in a step, whatever its place.
 type Work struct {
-	// Forward and Backward are of one micro-batch; Backward runs forward
-	// again where the unit is recomputed.
+	// Forward and Backward are of one micro-batch; Backward runs forward again
+	// if the unit is recomputed.
 	Forward, Backward Pass
 	// Recompute is what of forward runs again before Backward, where the engine
 	// distinguishes the two (devmap's own), and is then no part of it.

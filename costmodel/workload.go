@@ -58,8 +58,8 @@ type Workload struct {
 
 	LoRARank    int64    `json:"lora_rank,omitzero"`    // 0: none
 	LoRATargets []string `json:"lora_targets,omitzero"` // module suffixes
-	// LoRAPrecision is the type of the adapters' weights between steps: fp32, or
-	// bf16, which is fp16 where the base is.
+	// LoRAPrecision is the type of the adapters' weights between steps: fp32,
+	// or bf16, which is fp16 if the base is.
 	LoRAPrecision string `json:"lora_precision,omitzero"`
 	// Quantize is how the frozen weights of linear layers are stored: nf4 or int8
 	// (bitsandbytes); empty: as they are.
@@ -78,10 +78,10 @@ type Workload struct {
 	EMA           bool `json:"ema,omitzero"` // a moving average of the trained weights
 
 	// DeepSpeed are the settings of its configuration file, which
-	// workload.DeepSpeed.Read reads; nil: its defaults. What the file says of the
-	// batch, the precision and the stage is compared with the other fields, or
-	// takes their place, when the workload is resolved; sizes that are "auto" are
-	// then those that Transformers fills in.
+	// workload.DeepSpeed.Read reads; nil: its defaults. The file's batch,
+	// precision and stage are compared with the other fields, or replace them,
+	// when the workload is resolved; sizes that are "auto" are then those that
+	// Transformers fills in.
 	DeepSpeed *zero.Settings `json:"deepspeed,omitzero"`
 }
 

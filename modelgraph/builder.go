@@ -59,7 +59,7 @@ func (builder *Builder) Add(name string, op Op, inputs ...string) string {
 	return layer.Name
 }
 
-// before is what an op reads where no inputs are given.
+// before is what an op reads if no inputs are given.
 func (builder *Builder) before(op Op) []string {
 	switch op.(type) {
 	case Embedding, Rotary:

@@ -7,8 +7,8 @@ import (
 	"hash"
 )
 
-// Digest names what the model is: names, shapes, types and ties, not where
-// it was read from. It reads "sha256:…".
+// Digest names what the model is: names, shapes, types and ties, not if it was
+// read from. It reads "sha256:…".
 func (graph *Graph) Digest() string {
 	h := sha256.New()
 	for i := range graph.Layers {

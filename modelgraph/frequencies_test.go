@@ -33,7 +33,7 @@ func TestFrequencies(t *testing.T) {
 	if short, long := at(dynamic, 100), at(dynamic, 200); short[3] != plain[3] || long[3] >= short[3] || long[0] != 1 {
 		t.Errorf("frequencies up to 100 positions %v, at 200 %v", short, long)
 	}
-	// YaRN, §3.3: 0.1·ln(s) + 1, and 1 where nothing is stretched (get_mscale).
+	// YaRN, §3.3: 0.1·ln(s) + 1, and 1 if nothing is stretched (get_mscale).
 	for stretch, want := range map[float64]float64{4: 0.1*math.Log(4) + 1, 1: 1, 0.5: 1} {
 		yarn := modelgraph.Attention{HeadDim: 8, Rotation: modelgraph.Rotation{Type: "yarn", Factor: stretch, Trained: 4096}}
 		if _, factor, err := yarn.Frequencies(1); err != nil || factor != want {

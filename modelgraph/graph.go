@@ -4,17 +4,17 @@ package modelgraph
 type Graph struct {
 	Name   string
 	Source string // the path it was read from; empty for one built in code
-	Family string // model_type, where a framework names one
+	Family string // model_type, if a framework names one
 	Class  string // the framework's class, e.g. LlamaForCausalLM
 	// Folder is where the files of Parts, and what else belongs to the model,
 	// lie; Config the text of the config.json that the graph was made of. Both
-	// are empty where there is none.
+	// are empty if there is none.
 	Folder string
 	Config []byte
-	// DType is the type the weights are kept in where the source says so.
+	// DType is the type the weights are kept in if the source says so.
 	DType DType
 	// Quantized is the method by which the stored weights are quantised, as the
-	// config names it (fp8, gptq, …); empty where they are not.
+	// config names it (fp8, gptq, …); empty if they are not.
 	Quantized string
 	// MaxSeq is the longest sequence the model takes; 0: unknown.
 	MaxSeq int64
@@ -31,8 +31,8 @@ type Graph struct {
 	// say, or says in a way that is not known here, in the source's words. Only
 	// a program is refused because of it: maps and costs do not depend on it.
 	Unknown []string
-	// Taken is the workload that the layers' declared costs were taken at,
-	// where the source says so.
+	// Taken is the workload that the layers' declared costs were taken at, if
+	// the source says so.
 	Taken takenAt
 
 	layerIndex map[string]int
@@ -59,8 +59,8 @@ type Unit struct {
 	// empty if it is not known.
 	Kind string
 	// Keys are the module paths (or bare parameter names) that name the unit in
-	// a device map: its own, or those of its layers where no single module
-	// holds them all.
+	// a device map: its own, or those of its layers if no single module holds
+	// them all.
 	Keys       []string
 	First, End int   // layers [First, End)
 	Inputs     []int // units whose outputs it reads, ascending

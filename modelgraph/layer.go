@@ -80,9 +80,9 @@ type Declared struct {
 type declaredGrowth struct {
 	// Of what is kept for backward.
 	ActivationBytes bytesGrowth `json:"activation_bytes,omitzero"`
-	// Of the temporaries.
+	// Of what is alive beside it.
 	WorkspaceBytes bytesGrowth `json:"workspace_bytes,omitzero"`
-	// Of the output.
+	// Of what is handed on.
 	OutputBytes bytesGrowth `json:"output_bytes,omitzero"`
 }
 

@@ -43,7 +43,7 @@ func (graph *Graph) findCycle() error {
 	if _, err := topo.Sort(directed); !errors.As(err, &cyclic) {
 		return err
 	}
-	// A strongly connected part may hold many cycles: a shortest one through
+	// A strongly connected part can have many cycles: a shortest one through
 	// its first layer is printed, in the direction of the data.
 	inside := make(map[int]bool)
 	first := len(graph.Layers)

@@ -4,12 +4,12 @@ import "cmp"
 
 // Params are the parameters that an operation's dimensions ask for, without a
 // type: those of Transformers' module of that kind, under its names and in its
-// order (modeling_llama.py for attention and feed-forward, modeling_phi3.py
-// where they are fused, modeling_deepseek_v3.py for latent attention and
-// experts, modeling_mamba.py), matrices [out, in] as torch.nn.Linear has them.
-// biased says which linear layers have a bias ("q_proj", "" for a layer that
-// is one itself); nil: none. Nil for operations whose tensors do not follow
-// from their dimensions: [Rotary], [Parameter] and [Opaque].
+// order (modeling_llama.py for attention and feed-forward, modeling_phi3.py if
+// they are fused, modeling_deepseek_v3.py for latent attention and experts,
+// modeling_mamba.py), matrices [out, in] as torch.nn.Linear has them. biased
+// says which linear layers have a bias ("q_proj", "" for a layer that is one
+// itself); nil: none. Nil for operations whose tensors do not follow from their
+// dimensions: [Rotary], [Parameter] and [Opaque].
 func Params(op Op, biased func(linear string) bool) []Tensor {
 	p := params{biased: biased}
 	switch op := op.(type) {
@@ -108,7 +108,7 @@ func (attention Attention) gate() int64 {
 }
 
 // latents are the ways down to the latents and up again (DeepSeek-V2, arXiv
-// 2405.04434, §2.1), q's directly where it has no latent.
+// 2405.04434, §2.1), q's directly if it has no latent.
 func (p *params) latents(op Attention, value int64) {
 	if op.QRank == 0 {
 		p.linear("q_proj", op.Dim, op.Heads*op.HeadDim)

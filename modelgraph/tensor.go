@@ -12,8 +12,8 @@ type Tensor struct {
 	Name  string
 	Shape []int64
 	DType DType
-	// Parts are the checkpoint tensors that this one is read from, in order
-	// of concatenation; empty where no checkpoint was read.
+	// Parts are the checkpoint tensors that this one is read from, in order of
+	// concatenation; empty if no checkpoint was read.
 	Parts []Part
 	// Owner is the full name of the tensor that this one is tied to; empty
 	// for a tensor that owns its storage.

@@ -41,7 +41,7 @@ func (graph *Graph) group() error {
 }
 
 // holders maps each module path to the unit that has all layers inside it, or
-// -1 where several units do.
+// -1 if several units do.
 func (graph *Graph) holders() map[string]int {
 	holder := make(map[string]int, 2*len(graph.Layers))
 	for i := range graph.Layers {
@@ -58,7 +58,7 @@ func (graph *Graph) holders() map[string]int {
 
 func parent(path string) string { return path[:max(0, strings.LastIndexByte(path, '.'))] }
 
-// unitKeys is the unit's own name where that is a module holding all its layers
+// unitKeys is the unit's own name if that is a module holding all its layers
 // and no others, else the layers' names, else those of their tensors: keys that
 // name this unit alone.
 func (graph *Graph) unitKeys(unitIndex int, holder map[string]int) ([]string, error) {

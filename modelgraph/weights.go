@@ -32,9 +32,9 @@ func (layer *Layer) checkWeights() error {
 		return fmt.Errorf("%q: op %s of %s has weights, and the layer has no params: give their shapes, or declared params_bytes", layer.Name, layer.Op.kind(), stored.what)
 	}
 	flat := !slices.ContainsFunc(layer.Params, func(tensor Tensor) bool { return len(tensor.Shape) > 1 })
-	total, beside, largest := layer.matrices(&stored, flat)
+	total, optional, largest := layer.matrices(&stored, flat)
 	switch {
-	case total < stored.min || total-beside > stored.max:
+	case total < stored.min || total-optional > stored.max:
 		return fmt.Errorf("%q: op %s of %s has weights of %d elements, but with %q %v there are %d: op and params are of different sizes",
 			layer.Name, layer.Op.kind(), stored.what, stored.min, FullName(layer.Name, largest.Name), largest.Shape, total)
 	case flat || len(stored.bias) == 0:
@@ -44,9 +44,9 @@ func (layer *Layer) checkWeights() error {
 }
 
 // matrices counts the elements of the parameters that are matrices, or of all
-// where they are flat; those of the matrices that may come on top; and names
-// the largest.
-func (layer *Layer) matrices(stored *weights, flat bool) (total, beside int64, largest *Tensor) {
+// if they are flat; those of the matrices that may come on top; and names the
+// largest.
+func (layer *Layer) matrices(stored *weights, flat bool) (total, optional int64, largest *Tensor) {
 	largest = &layer.Params[0]
 	for i := range layer.Params {
 		tensor := &layer.Params[i]
@@ -54,8 +54,8 @@ func (layer *Layer) matrices(stored *weights, flat bool) (total, beside int64, l
 			continue
 		}
 		total = sum(total, tensor.numel)
-		if slices.ContainsFunc(stored.beside, func(side int64) bool { return slices.Contains(tensor.Shape, side) }) && tensor.numel < stored.min/2 {
-			beside += tensor.numel
+		if slices.ContainsFunc(stored.optional, func(side int64) bool { return slices.Contains(tensor.Shape, side) }) && tensor.numel < stored.min/2 {
+			optional += tensor.numel
 		}
 		if tensor.numel > largest.numel || len(tensor.Shape) > len(largest.Shape) {
 			largest = tensor
@@ -64,7 +64,7 @@ func (layer *Layer) matrices(stored *weights, flat bool) (total, beside int64, l
 	if stored.table {
 		total = largest.numel // a class token may lie next to the table
 	}
-	return total, beside, largest
+	return total, optional, largest
 }
 
 // vectors checks that parameters of one dimension have one of the lengths.
@@ -83,9 +83,9 @@ func (layer *Layer) vectors(lengths ...int64) error {
 type weights struct {
 	what     string
 	min, max int64
-	beside   []int64 // matrices with one of these sides may come on top: a bias a head, a norm of each
+	optional []int64 // matrices with one of these sides may come on top: a bias a head, a norm of each
 	table    bool    // one matrix counts, the largest
-	bias     []int64 // lengths of vectors, where nothing else is one
+	bias     []int64 // lengths of vectors, if nothing else is one
 }
 
 // weightsOf is what the dimensions of op ask for; ok is false for an operation
@@ -117,7 +117,7 @@ func weightsOf(op Op) (weights, bool) {
 		return op.weights(), true
 	case Attention:
 		stored := exact(op.elements(), "width %d with %d heads of %d and %d KV heads", op.Dim, op.Heads, op.HeadDim, op.KVHeads)
-		stored.beside = []int64{op.Heads, op.KVHeads}
+		stored.optional = []int64{op.Heads, op.KVHeads}
 		if op.ScoreBias != "" { // keys and queries of relative positions (DeBERTa), or all three of global tokens (Longformer) come on top
 			stored.max = sum(stored.max, product(3, op.Dim, op.Heads, op.HeadDim))
 		}
@@ -190,7 +190,7 @@ func (experts MoE) weights() weights {
 	}
 }
 
-// product multiplies, and stays at the largest number where that is too small.
+// product multiplies, and stays at the largest number if that is too small.
 func product(factors ...int64) int64 {
 	count := uint64(1)
 	for _, factor := range factors {

@@ -15,7 +15,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
-// DefaultGPU is planned for where nothing is named or probed.
+// DefaultGPU is planned for if nothing is named or probed.
 const DefaultGPU = "h100-80gb"
 
 // GPU is one entry: sizes in bytes, rates in bytes/s and FLOP/s (dense), as the
@@ -86,7 +86,7 @@ type duration struct {
 type efficiency struct {
 	Efficiency float64 `json:"efficiency"`
 	Share      float64 `json:"share,omitzero"`   // of the device's processors
-	Beside     float64 `json:"beside,omitzero"`  // that part of the rate while kernels run
+	Overlapped float64 `json:"beside,omitzero"`  // that part of the rate while kernels run
 	Seconds    float64 `json:"seconds,omitzero"` // that each call takes on top
 	Source     string  `json:"source"`
 }
@@ -145,7 +145,7 @@ func (gpu *GPU) Device(mode costmodel.Mode) costmodel.Device {
 		ShardedIssueSeconds:      load().IssueShard.Seconds,
 		LinkBytesPerSecond:       gpu.LinkBytesPerSecond * load().Link.Efficiency,
 		CollectiveBytesPerSecond: gpu.LinkBytesPerSecond * ring.Efficiency,
-		BesideBytesPerSecond:     gpu.LinkBytesPerSecond * ring.Beside,
+		OverlappedBytesPerSecond: gpu.LinkBytesPerSecond * ring.Overlapped,
 		CollectiveShare:          ring.Share,
 		CollectiveSeconds:        ring.Seconds,
 		CPUBytesPerSecond:        load().CPUCopy.BytesPerSecond,

@@ -43,7 +43,7 @@ func TestContextByMode(t *testing.T) {
 }
 
 // TestOwnContext: what devmap's own engine holds in addition to arenas replaces
-// PyTorch's context where it was measured, and of nothing that a device says
+// PyTorch's context if it was measured, and of nothing that a device says
 // itself.
 func TestOwnContext(t *testing.T) {
 	for name, is := range map[string]struct {

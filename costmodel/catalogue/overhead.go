@@ -71,7 +71,7 @@ func Overhead(workload *costmodel.Workload) (held costmodel.Comm, body, head, fo
 }
 
 // contexts are those of another engine and of PyTorch, by compute capability,
-// where they were measured.
+// if they were measured.
 func contexts(engine map[string]constant, mode costmodel.Mode) map[string][2]int64 {
 	found := make(map[string][2]int64)
 	for capability, own := range engine {
@@ -121,7 +121,7 @@ func followedOf(workload *costmodel.Workload) [2]float64 {
 }
 
 // slackOf is how far the allocator's pool went beyond the peak in measured runs
-// of the workload's kind; of the nearest kind where none was measured.
+// of the workload's kind; of the nearest kind if none was measured.
 func slackOf(workload *costmodel.Workload) slack {
 	kinds := loadOverhead().Slack.Kinds
 	switch {

@@ -31,7 +31,7 @@ func TestAccumulate(t *testing.T) {
 	once, more := units(1), units(4)
 	var held, left int64
 	for u := range more {
-		held += more[u].HeldGrads
+		held += more[u].ResidentGrads
 		left += timeline.Of(&more[u]).Grads
 		if first, again := timeline.Of(&once[u]), timeline.Of(&more[u]); again.Backward > first.Backward+1000*64*2 {
 			t.Errorf("%s: %d with gradients, %d without", more[u].Name, again.Backward, first.Backward)

@@ -22,8 +22,8 @@ var (
 	allLinear = costmodel.Set("lora_targets", layers.AllLinear)
 )
 
-// loraDefaults are PEFT's targets where none are given
-// (peft/utils/constants.py, TRANSFORMERS_MODELS_TO_LORA_TARGET_MODULES_MAPPING).
+// loraDefaults are PEFT's targets if none are given (peft/utils/constants.py,
+// TRANSFORMERS_MODELS_TO_LORA_TARGET_MODULES_MAPPING).
 var loraDefaults = map[string]string{
 	"t5": "q,v", "gpt2": "c_attn", "bloom": "query_key_value", "falcon": "query_key_value", "bert": "query,value",
 	"opt": "q_proj,v_proj", "bart": "q_proj,v_proj", "llama": "q_proj,v_proj", "mistral": "q_proj,v_proj",

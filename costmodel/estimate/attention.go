@@ -12,7 +12,7 @@ import (
 // (csrc/flash_attn/flash_api.cpp, mha_fwd).
 const widestFlash = 256
 
-// checkFlash refuses the flash-attn package where it has no kernel
+// checkFlash refuses the flash-attn package if it has no kernel
 // (transformers/modeling_flash_attention_utils.py), or none that is modelled.
 func checkFlash(graph *modelgraph.Graph, workload *costmodel.Workload) error {
 	if workload.Attention != value.FlashAttention || workload.Mode == costmodel.Load {

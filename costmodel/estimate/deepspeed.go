@@ -63,7 +63,7 @@ func widthOf(graph *modelgraph.Graph) int64 {
 
 func said(number int64) bool { return number > 0 }
 
-// resolvedBatch is the micro-batch and the number of them, 0 where nothing says.
+// resolvedBatch is the micro-batch and the number of them, 0 if nothing says.
 func resolvedBatch(workload *costmodel.Workload, asked *zero.Asked, gpus int64) (micro, steps int64) {
 	micro, steps = asked.MicroBatch, asked.Accumulation
 	train := asked.TrainBatch

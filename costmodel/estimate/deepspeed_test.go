@@ -43,7 +43,7 @@ func statesOf(table *costmodel.Table) states {
 		u := &table.Units[i]
 		s.weights += float64(u.Params) / llamaParams
 		s.optimizer += float64(u.OptimizerState) / llamaParams
-		s.grads += float64(u.HeldGrads) / llamaParams
+		s.grads += float64(u.ResidentGrads) / llamaParams
 		s.step += float64(u.StepTransient) / llamaParams
 		for j := range u.Layers {
 			s.grads += float64(u.Layers[j].Grads) / llamaParams
@@ -89,7 +89,7 @@ func TestZeroStates(t *testing.T) {
 		// Without --precision a bf16 model is trained as bf16.enabled does.
 		{costmodel.Zero1, "", false, states{2, 2, 12. / 8, 0}},
 		{costmodel.Zero3, "", false, states{2. / 8, 2. / 8, 12. / 8, 6. / 8}},
-		// A moving average: of whole weights, but where they are cut too.
+		// A moving average: of whole weights, but if they are cut too.
 		{costmodel.Zero2, costmodel.BF16Mixed, true, states{2, 0, 12./8 + 2, 6./8 + 2*inPart}},
 		{costmodel.Zero3, costmodel.BF16Mixed, true, states{2. / 8, 2. / 8, 14. / 8, 6. / 8}},
 	} {

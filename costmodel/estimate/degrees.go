@@ -12,7 +12,7 @@ import (
 )
 
 // resolveDegrees drops degrees of 1, and cuts parameters over all replicas of a
-// stage where nothing else was asked for, as torchtitan does
+// stage if nothing else was asked for, as torchtitan does
 // (data_parallel_shard_degree: -1).
 func resolveDegrees(workload *costmodel.Workload) {
 	for _, degree := range []*value.Degree{&workload.DP, &workload.TP} {
@@ -33,7 +33,7 @@ func open(workload *costmodel.Workload) bool {
 	return workload.DP.Auto() || workload.TP.Auto() || workload.Recompute == value.RecomputeAuto
 }
 
-// checkOpen refuses forms that are open where none can be chosen.
+// checkOpen refuses forms that are open if none can be chosen.
 func checkOpen(workload *costmodel.Workload) error {
 	if !open(workload) {
 		return nil

@@ -41,8 +41,8 @@ func dequantizes(graph *modelgraph.Graph, topology *costmodel.Topology) bool {
 }
 
 // dequantised is graph as it is loaded then: a weight an element in bf16, no
-// scales (Fp8Dequantize; integrations/mxfp4.py, convert_moe_packed_tensors).
-// Where a tensor lies, and the model's digest, stay the files'.
+// scales (Fp8Dequantize; integrations/mxfp4.py, convert_moe_packed_tensors). If
+// a tensor lies, and the model's digest, stay the files'.
 func dequantised(graph *modelgraph.Graph) (*modelgraph.Graph, error) {
 	out := *graph
 	out.Layers = slices.Clone(graph.Layers)

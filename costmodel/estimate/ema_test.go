@@ -9,7 +9,7 @@ import (
 )
 
 // TestEMA: one more copy of the trained weights, in their type, among the
-// optimizer's states; cut where the weights are.
+// optimizer's states; cut as the weights are.
 func TestEMA(t *testing.T) {
 	g := fromConfig(t, `{"model_type": "llama", `+tiny+`}`)
 	for _, c := range []struct {

@@ -41,7 +41,7 @@ func tableOf(t *testing.T, model string, w costmodel.Workload) *costmodel.Table 
 func frozenSums(table *costmodel.Table) (params, states, grads int64) {
 	for i := range table.Units {
 		u := &table.Units[i]
-		params, states, grads = params+u.Params, states+u.OptimizerState, grads+u.HeldGrads
+		params, states, grads = params+u.Params, states+u.OptimizerState, grads+u.ResidentGrads
 		for _, s := range u.Layers {
 			grads += s.Grads
 		}
@@ -130,7 +130,7 @@ func TestEightBitKeepsInputs(t *testing.T) {
 	const tokens = 4 * 64
 	var kept int64
 	for _, s := range table.Units[5].Layers {
-		kept += s.RecomputeKept
+		kept += s.RecomputeSaved
 	}
 	if want := int64(tokens * 4 * (3*4096 + 11008)); kept != want { // fp32: norms' outputs, attention's, the product
 		t.Errorf("a block keeps %d bytes, want %d", kept, want)

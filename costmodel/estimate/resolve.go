@@ -12,8 +12,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// defaultSeq is the sequence length where none is given and the model takes
-// it.
+// defaultSeq is the sequence length if none is given and the model takes it.
 const defaultSeq = 2048
 
 // maxTokens bounds a workload so that no product of sizes overflows.

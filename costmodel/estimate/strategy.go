@@ -110,9 +110,9 @@ func checkVirtual(workload *costmodel.Workload, traits *costmodel.Traits) error 
 	return nil
 }
 
-// checkSelective refuses selective recompute where no engine does it:
+// checkSelective refuses selective recompute if no engine does it:
 // Transformers' gradient_checkpointing_enable, which Accelerate, Lightning and
-// DeepSpeed users call, has whole blocks alone. What is meant is torchtitan's.
+// DeepSpeed users call, has whole blocks alone. It is torchtitan's.
 func checkSelective(workload *costmodel.Workload) error {
 	if workload.Recompute != value.RecomputeSelective || workload.Mode != costmodel.Train || workload.Runtime == value.Torch {
 		return nil

@@ -76,7 +76,7 @@ const tiny = `"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 
 func sums(tab *costmodel.Table) (params, grads, held, state int64) {
 	for i := range tab.Units {
 		u := &tab.Units[i]
-		params, held, state = params+u.Params, held+u.HeldGrads, state+u.OptimizerState
+		params, held, state = params+u.Params, held+u.ResidentGrads, state+u.OptimizerState
 		grads += timeline.Of(u).Grads
 	}
 	return params, grads, held, state

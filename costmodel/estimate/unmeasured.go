@@ -36,8 +36,8 @@ var measured = map[run][]costmodel.Precision{
 var measuredOptimizers = []string{costmodel.AdamW, value.AdamW8bit, costmodel.SGD, value.SGDMomentum}
 
 // Unmeasured names what a resolved workload asks of an engine that no run was
-// measured doing, so that its figures rest on the engine's code alone. Empty
-// where there is such a run, of any model, or nothing runs.
+// measured doing, so that its figures rest on the engine's code alone. Empty if
+// there is such a run, of any model, or nothing runs.
 func Unmeasured(workload *costmodel.Workload) string {
 	if workload.Mode == costmodel.Load {
 		return ""

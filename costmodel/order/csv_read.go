@@ -19,9 +19,9 @@ func (err *FaultsError) Error() string {
 }
 
 // ReadCSV reads actions in torch's compute-only form, as [WriteCSV] writes and
-// torch's _dump_csv does, with empty cells where a rank waits. They are checked
+// torch's _dump_csv does, with empty cells if a rank waits. They are checked
 // against a pipeline: rank ranks[s] runs stage s, forward and in training
-// backward, of every micro-batch once. What is returned replaces [Engine].
+// backward, of every micro-batch once. The result replaces [Engine].
 //
 // Older versions of torch wrote B for the input's half of a backward and BW for
 // the whole, where newer ones write I and B: a file with a BW is of the older
@@ -138,7 +138,7 @@ func badCell(text string) string {
 	return shortened(text) + ": want STAGE, F or B, MICROBATCH, as in 2F0"
 }
 
-// shortened is a cell in quotes, its beginning where it is long.
+// shortened is a cell in quotes, its beginning if it is long.
 func shortened(text string) string {
 	const most = 40
 	if len(text) > most {

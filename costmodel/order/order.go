@@ -18,7 +18,7 @@ type Action struct {
 }
 
 // perRound is ScheduleInterleaved1F1B's microbatches_per_round, of its
-// number_of_rounds; where any number runs, as many as there are stages.
+// number_of_rounds; if any number runs, as many as there are stages.
 func perRound(schedule costmodel.Schedule) int64 {
 	if schedule.AnyMicroBatches {
 		return max(1, schedule.Stages)

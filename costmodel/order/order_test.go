@@ -78,7 +78,7 @@ func TestInFlight(t *testing.T) {
 	}
 }
 
-// TestUnknownKind: of a kind that none is known of, no rank runs anything, where
+// TestUnknownKind: of a kind that none is known of, no rank runs anything, if
 // it ran GPipe's.
 func TestUnknownKind(t *testing.T) {
 	schedule := costmodel.Schedule{Kind: "zb-h1", Stages: 2, Chunks: 1, MicroBatches: 4}

@@ -40,14 +40,14 @@ func (run *residency) resident(rank int64) int64 {
 	if run.work.Offload != "" {
 		return 0
 	}
-	held := run.held(nil, run.stageOf(rank))
+	held := run.memoryOf(nil, run.stageOf(rank))
 	return held.Total() - run.workspaces()
 }
 
 func (run *residency) workspaces() int64 { return run.gpu.WorkspaceBytes + ltWorkspace }
 
 // after are the steps, in order: the call has returned; the pipeline is deleted
-// and collected; xDiT's cache manager is cleared, where it holds anything; the
+// and collected; xDiT's cache manager is cleared, if it holds anything; the
 // pool is emptied; the process group, and with it buffers for what is received,
 // is destroyed.
 func (run *running) after(phases []Phase) []left {
@@ -55,7 +55,7 @@ func (run *running) after(phases []Phase) []left {
 		name  string
 		bytes func(rank int64) int64
 	}
-	buffers := func(rank int64) int64 { _, held := run.kept(run.stageOf(rank)); return run.shards() + held }
+	buffers := func(rank int64) int64 { _, held := run.cached(run.stageOf(rank)); return run.shards() + held }
 	pinned := func(rank int64) int64 { return buffers(rank) + run.pinned(run.stageOf(rank)) }
 	steps := []step{{"run", run.resident}, {"del and gc.collect", pinned}}
 	if run.pinned(0) > 0 {
@@ -95,7 +95,7 @@ func (run *residency) pinned(stage int64) int64 {
 	if !wraps {
 		return 0
 	}
-	keys, _ := run.kept(stage)
+	keys, _ := run.cached(stage)
 	graph, blocks := run.denoiser.Graph, blocksOf(run.denoiser.Graph)
 	if run.work.PipeFusion > 1 {
 		part := run.stage(stage)

@@ -9,10 +9,10 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/diffusers"
 )
 
-// Of is what a pipeline holds on so many GPUs of one kind: a plan of the degrees
-// that are asked for, or, on several GPUs where none are, of all that make them
-// up: those that fit first, the fastest of them in front. What could not be read
-// is left out, with a warning.
+// Of is what a pipeline holds on so many GPUs of one kind: a plan of the
+// degrees that are asked for, or, on several GPUs if none are, of all that make
+// them up: those that fit first, the fastest of them in front. A component that
+// could not be read is left out, with a warning.
 func Of(pipeline *diffusers.Pipeline, asked Workload, gpu costmodel.Device, gpus int) ([]*Plan, error) {
 	var plans []*Plan
 	var fault error
@@ -37,7 +37,7 @@ func Of(pipeline *diffusers.Pipeline, asked Workload, gpu costmodel.Device, gpus
 }
 
 // over are the workloads whose degrees make up so many GPUs: the one that is
-// asked for where it says degrees, else all. On one GPU there is one.
+// asked for if it says degrees, else all. On one GPU there is one.
 func (work Workload) over(gpus int64) []Workload {
 	if work.CFGDegree+work.Ulysses+work.Ring+work.PipeFusion > 0 || gpus == 1 {
 		return []Workload{work}

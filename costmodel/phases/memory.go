@@ -45,9 +45,9 @@ func unitBytes(graph *modelgraph.Graph, unit *modelgraph.Unit) int64 {
 	return total
 }
 
-// held is the resident memory of a GPU while a component runs: everything, that
+// memoryOf is the resident memory of a GPU while a component runs: everything, that
 // component alone, or a part of it; and what its shards are gathered into.
-func (run *residency) held(component *diffusers.Component, stage int64) costmodel.Memory {
+func (run *residency) memoryOf(component *diffusers.Component, stage int64) costmodel.Memory {
 	memory := costmodel.Memory{Workspace: run.workspaces()}
 	switch run.work.Offload {
 	case "sequential": // the walk brings weights itself

@@ -11,8 +11,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/diffusers"
 )
 
-// encode is the largest of the encoders' moments, and of the autoencoder's where
-// a picture is given.
+// encode is the largest of the encoders' moments, and of the autoencoder's if a
+// picture is given.
 func (run *running) encode() (Phase, error) {
 	phase := Phase{Name: "encode"}
 	for _, encoder := range run.encoders {
@@ -76,12 +76,12 @@ func upcast(graph *modelgraph.Graph) bool {
 // every is a moment that is the same on each GPU.
 func every(bytes int64) func(rank int64) int64 { return func(int64) int64 { return bytes } }
 
-// larger makes a component the phase's where its moment is larger; activations
-// are those of a GPU.
+// larger makes a component the phase's if its moment is larger; activations are
+// those of a GPU.
 func (run *running) larger(phase *Phase, component *diffusers.Component, activations func(rank int64) int64) {
 	var memory []costmodel.Memory
 	for rank := range run.work.gpus() {
-		held := run.held(component, run.stageOf(rank))
+		held := run.memoryOf(component, run.stageOf(rank))
 		held.Activations += activations(rank)
 		memory = append(memory, held)
 	}
@@ -101,7 +101,7 @@ func (run *deployment) call() forward.Call {
 	work := run.work
 	call := forward.Call{
 		Batch: work.Batch, Height: work.Height, Width: work.Width, Frames: work.Frames, Text: run.rule.text,
-		Split: work.Ulysses * work.Ring * work.PipeFusion, Ring: work.Ring, Streamed: work.Offload == "sequential", Grouped: work.Offload == "group", Kept: run.wrapped,
+		Split: work.Ulysses * work.Ring * work.PipeFusion, Ring: work.Ring, Streamed: work.Offload == "sequential", Grouped: work.Offload == "group", CacheKV: run.wrapped,
 	}
 	if run.rule.guided && !run.rule.apart && work.CFGDegree == 1 {
 		call.Batch *= 2
@@ -109,7 +109,7 @@ func (run *deployment) call() forward.Call {
 	if run.rule.packed {
 		call.Tokens = work.Height / tokenSide * (work.Width / tokenSide)
 	}
-	if run.rule.beside {
+	if run.rule.joined {
 		call.Tokens *= 2
 	}
 	return call

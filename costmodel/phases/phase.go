@@ -50,7 +50,7 @@ func of(pipeline *diffusers.Pipeline, asked Workload, gpu costmodel.Device) (*Pl
 	return run.planned(plan)
 }
 
-// planned fills in the phases; where a stage of PipeFusion is too large for its
+// planned fills in the phases; if a stage of PipeFusion is too large for its
 // GPU, with blocks cut another way if that makes the fullest GPU smaller.
 func (run *running) planned(plan *Plan) (*Plan, error) {
 	own, err := run.phases(*plan)
@@ -123,7 +123,7 @@ func (run *running) unmeasured(class string) []string {
 			notes = append(notes, fmt.Sprintf("%s: the forward of a %s is not known here: its weights are counted, and nothing for what it makes", encoder.Name, encoder.Graph.Class))
 		}
 	}
-	if run.rule.beside {
+	if run.rule.joined {
 		notes = append(notes, "the given picture is counted as large as the one that is made")
 	}
 	if !slices.Contains(measuredPipelines, class) {

@@ -52,7 +52,7 @@ var h200 = costmodel.Device{Name: "H200", CapacityBytes: 150 << 30, WorkspaceByt
 
 // TestFluxMeasured: FLUX.1-dev on an H200 (diffusers 0.42.1, two steps,
 // embeddings given). There T5's table of tokens and its encoder's copy were
-// apart: 263,192,576 bytes more than the tied model where all is resident.
+// apart: 263,192,576 bytes more than the tied model if all is resident.
 func TestFluxMeasured(t *testing.T) {
 	pipeline := folder(t, flux)
 	for _, c := range []struct {

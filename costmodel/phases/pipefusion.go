@@ -89,12 +89,12 @@ func (run *deployment) streams() (image, text int64) {
 	return image, batch * run.rule.text * dim
 }
 
-// kept is what a stage of PipeFusion holds from its second run on, whatever runs:
+// cached is what a stage of PipeFusion holds from its second run on, whatever runs:
 // its attentions' keys and values, and buffers for what is received, all at once
 // while the pipeline warms up and part by part afterwards (xfuser/core/
 // distributed/group_coordinator.py: recv_buffer). The first stage receives
 // pictures, the others both streams.
-func (run *residency) kept(stage int64) (keys, buffers int64) {
+func (run *residency) cached(stage int64) (keys, buffers int64) {
 	if run.work.PipeFusion == 1 {
 		return run.wrappedKeys(), 0
 	}
@@ -106,8 +106,8 @@ func (run *residency) kept(stage int64) (keys, buffers int64) {
 	return keys, 2 * (image + text)
 }
 
-// layers are the blocks of each stage: xDiT's own split, or, where a GPU does
-// not hold its part of that, one that evens out what blocks bring.
+// layers are the blocks of each stage: xDiT's own split, or, if a GPU does not
+// hold its part of that, one that evens out what blocks bring.
 func (run *deployment) layers() {
 	blocks := blocksOf(run.denoiser.Graph)
 	if run.work.PipeFusion == 1 || run.work.PipeFusion > int64(len(blocks)) {

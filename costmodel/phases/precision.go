@@ -8,9 +8,9 @@ import (
 )
 
 // raised are the pipelines whose autoencoder commonly runs in single precision,
-// and why: neither its config nor its folder says so. diffusers' page of Wan loads
-// it so (torch_dtype=torch.float32 of AutoencoderKLWan.from_pretrained); SDXL's
-// raises it before it decodes, where it was loaded in half
+// and why: neither its config nor its folder says so. diffusers' page of Wan
+// loads it so (torch_dtype=torch.float32 of AutoencoderKLWan.from_pretrained);
+// SDXL's raises it before it decodes, if it was loaded in half
 // (pipeline_stable_diffusion_xl.py: needs_upcasting).
 var raised = map[string]string{
 	"StableDiffusionXLImg2ImgPipeline": "raised to float32, as the pipeline does when it was loaded in float16",
@@ -33,7 +33,7 @@ func (run *running) single() []string {
 	if err != nil {
 		return nil
 	}
-	held := run.held(run.decoder, 0)
+	held := run.memoryOf(run.decoder, 0)
 	peak := held.Total() + forward.Bytes(run.decoder.Graph) + cost.PeakBytes + run.embeddings() + run.latents()
 	return []string{fmt.Sprintf("the vae is counted in bf16: %s, GPU 0 holds %v while it decodes", why, costmodel.Bytes(peak))}
 }

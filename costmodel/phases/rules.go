@@ -23,12 +23,12 @@ type rule struct {
 	side int64
 	area int64 // pixels that sides are brought to
 	// given are the frames that the autoencoder encodes first: a picture, or
-	// all of a video that begins with one. beside: its tokens go through the
+	// all of a video that begins with one. joined: its tokens go through the
 	// transformer with those that are made.
 	given  int64
-	beside bool
-	// raises: the autoencoder is raised to single precision to encode, where
-	// its config says force_upcast, which is the default
+	joined bool
+	// raises: the autoencoder is raised to single precision to encode, if its
+	// config says force_upcast, which is the default
 	// (pipeline_stable_diffusion_xl_img2img.py: prepare_latents).
 	raises bool
 	// nearest: a number of frames between latents is rounded to the nearest
@@ -47,7 +47,7 @@ var rules = map[string]rule{
 	"CogVideoXPipeline":                {height: 480, width: 720, frames: 49, steps: 50, text: 226, guided: true, rows: true},
 	"FluxControlPipeline":              {height: 1024, width: 1024, frames: 1, steps: 28, text: 512, packed: true, rows: true, cut: true, given: 1},
 	"FluxFillPipeline":                 {height: 1024, width: 1024, frames: 1, steps: 50, text: 512, packed: true, rows: true, cut: true, given: 1},
-	"FluxKontextPipeline":              {height: 1024, width: 1024, frames: 1, steps: 28, text: 512, packed: true, rows: true, cut: true, given: 1, beside: true, area: 1 << 20},
+	"FluxKontextPipeline":              {height: 1024, width: 1024, frames: 1, steps: 28, text: 512, packed: true, rows: true, cut: true, given: 1, joined: true, area: 1 << 20},
 	"FluxPipeline":                     {height: 1024, width: 1024, frames: 1, steps: 28, text: 512, packed: true, rows: true, cut: true},
 	"HunyuanVideoPipeline":             {height: 720, width: 1280, frames: 129, steps: 50, text: 256, whole: true},
 	"QwenImagePipeline":                {height: 1024, width: 1024, frames: 1, steps: 50, text: 512, packed: true, guided: true, apart: true, cut: true},

@@ -24,7 +24,7 @@ func (run *residency) cut(memory *costmodel.Memory, component *diffusers.Compone
 			}
 		}
 	}
-	memory.KVCache, memory.CommBuffers = run.kept(stage)
+	memory.KVCache, memory.CommBuffers = run.cached(stage)
 	degree := run.work.FullyShardDegree
 	if degree < 2 {
 		return
@@ -44,7 +44,7 @@ func (run *residency) cut(memory *costmodel.Memory, component *diffusers.Compone
 	}
 }
 
-// cutWhole is the size of a component, and whether its weights are sharded where
+// cutWhole is the size of a component, and whether its weights are sharded if
 // any are: all but CLIPs and the autoencoder (xfuser/model_executor/models/
 // runner_models: fsdp_strategy).
 func (run *residency) cutWhole(component *diffusers.Component) (int64, bool) {

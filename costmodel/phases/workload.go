@@ -34,8 +34,7 @@ type Workload struct {
 // offloads are the values of Offload.
 var offloads = []string{"", "model", "sequential", "group"}
 
-// filled has the pipeline's own sizes where none are asked for, and degrees of
-// 1.
+// filled has the pipeline's own sizes if none are asked for, and degrees of 1.
 func (work Workload) filled(class string) (Workload, rule, error) {
 	own, known := rules[class]
 	if !known {

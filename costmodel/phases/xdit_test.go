@@ -15,10 +15,10 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/diffusers"
 )
 
-// TestXDiTMeasured: what xDiT 0.7.0 held on two H200 (random weights, the second
-// run; fixtures/measured/how/measure_xdit.py), by phase. Where a row has more
-// warm-up steps than one, the first stage still names what it sent of the step
-// before, which is not predicted.
+// TestXDiTMeasured: what xDiT 0.7.0 held on two H200 (random weights, the
+// second run; fixtures/measured/how/measure_xdit.py), by phase. If a row has
+// more warm-up steps than one, the first stage still names what it sent of the
+// step before, which is not predicted.
 func TestXDiTMeasured(t *testing.T) {
 	file, err := os.Open("../../fixtures/measured/xdit_h200.jsonl")
 	if err != nil {
@@ -129,7 +129,7 @@ func (row *xditRow) planned(t *testing.T) *Plan {
 
 // TestXDiTLeft: what remains on each GPU when the same pipelines are deleted,
 // the cache manager is cleared, and the group destroyed. The first stage has
-// received a picture in parts or at once, not both, where there are two steps.
+// received a picture in parts or at once, not both, if there are two steps.
 func TestXDiTLeft(t *testing.T) {
 	data, err := os.ReadFile("../../fixtures/measured/xdit_h200.jsonl")
 	if err != nil {

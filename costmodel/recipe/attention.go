@@ -13,7 +13,7 @@ import (
 type attention struct {
 	op        modelgraph.Attention
 	layer     int
-	qkv       []*linear // one where they are fused
+	qkv       []*linear // one if they are fused
 	out       *linear
 	qw, kw    *weight // of the norms on q and k
 	width, kv int64   // of q, and of k and v
@@ -79,12 +79,12 @@ func (attention *attention) names(suffix string) []string {
 func (attention *attention) forward(writer *writer, h int, y Operand, add ...Operand) {
 	tensors := make([]int, len(attention.qkv))
 	for i, name := range attention.names("") {
-		tensors[i] = writer.kept(name, writer.dtype, writer.count, attention.qkv[i].out)
+		tensors[i] = writer.saved(name, writer.dtype, writer.count, attention.qkv[i].out)
 		attention.qkv[i].project(writer, in("a", h), out("d", tensors[i]))
 	}
 	attention.q, attention.k, attention.v = attention.parts(writer, tensors)
 	q, k := attention.turned(writer, "")
-	attention.y = writer.kept("attention", writer.dtype, writer.count, attention.width)
+	attention.y = writer.saved("attention", writer.dtype, writer.count, attention.width)
 	switch {
 	case writer.pass == passDecode:
 		attention.decode(writer, q, k)
@@ -160,16 +160,16 @@ func orDefault(kind string) string {
 	return kind
 }
 
-func orInt(value, otherwise int64) int64 {
+func orInt(value, defaultValue int64) int64 {
 	if value == 0 {
-		return otherwise
+		return defaultValue
 	}
 	return value
 }
 
-func orFloat(value, otherwise float64) float64 {
+func orFloat(value, defaultValue float64) float64 {
 	if value == 0 {
-		return otherwise
+		return defaultValue
 	}
 	return value
 }
@@ -211,7 +211,7 @@ func (attention *attention) products(writer *writer) float64 {
 func (attention *attention) attend(writer *writer, q, k Operand) {
 	operands := []Operand{q, k, attention.v, out("y", attention.y)}
 	if writer.train {
-		attention.lse = writer.kept("lse", modelgraph.F32, writer.count, attention.op.Heads)
+		attention.lse = writer.saved("lse", modelgraph.F32, writer.count, attention.op.Heads)
 		operands = append(operands, out("lse", attention.lse))
 	}
 	writer.kernel("attention", attention.dims(writer), operands...).Attention = 2 * attention.products(writer)

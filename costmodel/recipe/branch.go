@@ -40,7 +40,7 @@ func (writer *writer) branch(next step, last bool) error {
 	if post == nil {
 		run.forward(writer, h, out("d", writer.to(last)), in("add", x))
 	} else {
-		a := writer.kept("branch", writer.dtype, writer.count, writer.width)
+		a := writer.saved("branch", writer.dtype, writer.count, writer.width)
 		run.forward(writer, h, out("d", a))
 		post.forward(writer, a, writer.to(last), in("add", x))
 	}

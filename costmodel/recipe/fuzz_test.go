@@ -21,7 +21,7 @@ func FuzzOf(f *testing.F) {
 	f.Add(uint64(1), uint8(1), uint8(1), int64(1<<40), uint8(0), int64(1<<40))
 	names := []string{"train", "recompute", "mixed", "fp32", "infer", "generate"}
 	f.Fuzz(func(t *testing.T, seed uint64, layer, field uint8, value int64, way uint8, seq int64) {
-		graph := changed(drawn(t, rand.New(rand.NewPCG(seed, 3))), layer, field, value)
+		graph := changed(randomChain(t, rand.New(rand.NewPCG(seed, 3))), layer, field, value)
 		if graph == nil {
 			return
 		}
@@ -51,7 +51,7 @@ func FuzzOf(f *testing.F) {
 }
 
 // changed is the graph with another value in a field of a layer's operation,
-// and the parameters that follow, written and read; nil where it is no model.
+// and the parameters that follow, written and read; nil if it is no model.
 func changed(graph *modelgraph.Graph, at, field uint8, value int64) *modelgraph.Graph {
 	layer := &graph.Layers[int(at)%len(graph.Layers)]
 	op := reflect.New(reflect.TypeOf(layer.Op)).Elem()

@@ -120,7 +120,7 @@ func (head *head) loss(writer *writer) {
 		}
 		writer.kernel("softmax_sums", head.dims(writer, first, count), writer.columns(in("x", logits), 0, count), in("labels", labels), running)
 	})
-	head.lse = writer.kept("lse", modelgraph.F32, writer.count, 1)
+	head.lse = writer.saved("lse", modelgraph.F32, writer.count, 1)
 	losses := writer.shared(&writer.regions.Result, Tensor{Name: "losses", Class: classResult, DType: modelgraph.F32, Rows: writer.workload.MicroBatches, Columns: 1, Parts: true})
 	writer.kernel("loss", []Dim{size("sequences", writer.sequences), size("seq", writer.seq)}, in("sums", sums), in("labels", labels), out("lse", head.lse), out("loss", losses))
 }

@@ -113,7 +113,7 @@ func (m *machine) stream(pass func(unit int, code *recipe.Code) []recipe.Kernel,
 	}
 }
 
-// forward runs the model on ids, and is its loss where it is trained.
+// forward runs the model on ids, and is its loss if it is trained.
 func (m *machine) forward(workload *costmodel.Workload, ids []float64) float64 {
 	last := len(m.model.Units) - 1
 	for u := range m.model.Units {

@@ -25,7 +25,7 @@ type Code struct {
 	// Tensors are all that the kernels name.
 	Tensors []Tensor
 	// Recompute are those of forward's kernels, in its scratch, that make what
-	// backward reads; empty where nothing is recomputed. Norms and Step are the
+	// backward reads; empty if nothing is recomputed. Norms and Step are the
 	// optimizer's, of the parameters that the unit owns; a tied one's gradient
 	// is the sum over its uses, in module order.
 	Forward, Recompute, Backward, Decode, Norms, Step Routine
@@ -36,8 +36,8 @@ type Routine struct {
 	Kernels []Kernel
 	// Scratch is what the temporaries take: offsets in it are planned.
 	Scratch int64
-	// Work is the sum over the kernels. What products read and write is part of
-	// Traffic in [passDecode] alone: with many rows their arithmetic hides it.
+	// Work is the sum over the kernels. Traffic of products counts in
+	// [passDecode] alone: with many rows their arithmetic hides it.
 	Work costmodel.Pass
 }
 
@@ -83,7 +83,7 @@ const (
 	modeGather Mode = '*'
 )
 
-// Dim is a dim's value; empty where it is not given.
+// Dim is a dim's value; empty if it is not given.
 func (kernel *Kernel) Dim(name string) string {
 	for _, dim := range kernel.Dims {
 		if dim.Name == name {

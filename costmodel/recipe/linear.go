@@ -2,7 +2,7 @@ package recipe
 
 import "github.com/devmap-dev/devmap/modelgraph"
 
-// linear is a projection: its weight [out, in], or [in, out] where it is
+// linear is a projection: its weight [out, in], or [in, out] if it is
 // transposed (pytorch_utils.py: Conv1D), and its bias.
 type linear struct {
 	weight, bias *weight

@@ -5,12 +5,12 @@ import "github.com/devmap-dev/devmap/modelgraph"
 // mlp is down(act(gate(x)) · up(x)), or down(act(up(x))). Backward keeps what
 // goes into the activation and makes its result again.
 type mlp struct {
-	up         []*linear // gate and up; one where they are fused, or not gated
+	up         []*linear // gate and up; one if they are fused, or not gated
 	down       *linear
 	gated      bool
 	hidden     int64
 	activation string
-	kept       []int // what up makes
+	saved      []int // what up makes
 }
 
 // activations are the functions that kernels have, by Transformers' names
@@ -78,10 +78,10 @@ func (net *mlp) forward(writer *writer, h int, y Operand, add ...Operand) {
 	}
 	kept := make([]int, len(net.up))
 	for i, linear := range net.up {
-		kept[i] = writer.kept(names[i], writer.dtype, writer.count, linear.out)
+		kept[i] = writer.saved(names[i], writer.dtype, writer.count, linear.out)
 		linear.project(writer, in("a", h), out("d", kept[i]))
 	}
-	net.kept = kept
+	net.saved = kept
 	net.down.project(writer, net.product(writer, "product", kept), y, add...)
 }
 
@@ -99,7 +99,7 @@ func (net *mlp) product(writer *writer, name string, kept []int) Operand {
 }
 
 func (net *mlp) backward(writer *writer, dy int, normed func() int, dh func() (Operand, []Operand)) {
-	net.down.learn(writer, net.product(writer, "product.again", net.kept), in("dy", dy))
+	net.down.learn(writer, net.product(writer, "product.again", net.saved), in("dy", dy))
 	grads := net.gradients(writer, dy)
 	h := normed()
 	for i, linear := range net.up {
@@ -118,13 +118,13 @@ func (net *mlp) gradients(writer *writer, dy int) []Operand {
 	switch {
 	case net.gated && len(net.up) == 1:
 		both := writer.temporary("gate_up.gradient", writer.dtype, writer.count, 2*net.hidden)
-		writer.kernel(kernel, dims, append(net.inputs(writer, net.kept), in("dy", gradient), writer.columns(out("dgate", both), 0, net.hidden), writer.columns(out("dup", both), net.hidden, net.hidden))...)
+		writer.kernel(kernel, dims, append(net.inputs(writer, net.saved), in("dy", gradient), writer.columns(out("dgate", both), 0, net.hidden), writer.columns(out("dup", both), net.hidden, net.hidden))...)
 		return []Operand{in("dy", both)}
 	case net.gated:
 		gate := writer.temporary("gate.gradient", writer.dtype, writer.count, net.hidden)
-		writer.kernel(kernel, dims, append(net.inputs(writer, net.kept), in("dy", gradient), out("dgate", gate), out("dup", gradient))...)
+		writer.kernel(kernel, dims, append(net.inputs(writer, net.saved), in("dy", gradient), out("dgate", gate), out("dup", gradient))...)
 		return []Operand{in("dy", gate), in("dy", gradient)}
 	}
-	writer.kernel(kernel, dims, append(net.inputs(writer, net.kept), in("dy", gradient), out("dx", gradient))...)
+	writer.kernel(kernel, dims, append(net.inputs(writer, net.saved), in("dy", gradient), out("dx", gradient))...)
 	return []Operand{in("dy", gradient)}
 }

@@ -11,8 +11,8 @@ type Model struct {
 	Warnings []costmodel.Message
 }
 
-// Unit is a wrap unit: what it takes of an arena, and what runs of it. Where
-// it passes, Code has its weights alone.
+// Unit is a wrap unit: what it takes of an arena, and what runs of it. If it
+// passes, Code has its weights alone.
 type Unit struct {
 	Name string
 	costmodel.Regions
@@ -21,8 +21,8 @@ type Unit struct {
 	bytes float64 // of all tensors
 }
 
-// Of writes the code of every unit. What the engine cannot run is refused: the
-// error is a [*costmodel.FieldError] where a field of the workload is at fault,
+// Of writes the code of every unit. It refuses what the engine cannot run: the
+// error is a [*costmodel.FieldError] if a field of the workload is at fault,
 // and else names the layer. It costs microseconds a unit that is unlike those
 // before it, and a comparison for every other.
 func Of(graph *modelgraph.Graph, workload *costmodel.Workload) (*Model, error) {
@@ -43,7 +43,7 @@ func Of(graph *modelgraph.Graph, workload *costmodel.Workload) (*Model, error) {
 	for i := range graph.Units {
 		unit := &out.Units[i]
 		unit.Name = graph.Units[i].Name
-		if like := model.alike(all, i); like >= 0 {
+		if like := model.sameCode(all, i); like >= 0 {
 			name := unit.Name
 			*unit = out.Units[like]
 			unit.Name = name

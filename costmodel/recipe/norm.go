@@ -2,10 +2,9 @@ package recipe
 
 import "github.com/devmap-dev/devmap/modelgraph"
 
-// norm is a normalisation of rows: RMSNorm (Zhang and Sennrich,
-// arXiv 1910.07467) or LayerNorm (arXiv 1607.06450). Of its forward backward
-// needs the input and one or two numbers a row in fp32; its output is made
-// again from those.
+// norm is a normalisation of rows: RMSNorm (Zhang and Sennrich, arXiv
+// 1910.07467) or LayerNorm (arXiv 1607.06450). Backward needs the input and one
+// or two numbers a row in fp32; its output is made again from those.
 type norm struct {
 	style        modelgraph.NormStyle
 	dims         []Dim
@@ -60,10 +59,10 @@ func (norm *norm) forward(writer *writer, x, y int, add ...Operand) {
 	}
 	operands = append(operands, out("y", y))
 	if writer.train {
-		norm.rstd = writer.kept("rstd", modelgraph.F32, writer.count, 1)
+		norm.rstd = writer.saved("rstd", modelgraph.F32, writer.count, 1)
 		operands = append(operands, out("rstd", norm.rstd))
 		if norm.style == modelgraph.LayerNorm {
-			norm.mean = writer.kept("mean", modelgraph.F32, writer.count, 1)
+			norm.mean = writer.saved("mean", modelgraph.F32, writer.count, 1)
 			operands = append(operands, out("mean", norm.mean))
 		}
 	}

@@ -41,7 +41,7 @@ func TestGradients(t *testing.T) {
 	}
 	random := rand.New(rand.NewPCG(11, 4))
 	for i := range 12 {
-		t.Run(fmt.Sprint("drawn ", i), func(t *testing.T) { gradients(t, drawn(t, random), costmodel.Workload{}) })
+		t.Run(fmt.Sprint("drawn ", i), func(t *testing.T) { gradients(t, randomChain(t, random), costmodel.Workload{}) })
 	}
 }
 

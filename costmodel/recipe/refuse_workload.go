@@ -17,8 +17,8 @@ func (model *model) check() error {
 	return nil
 }
 
-// known refuses models that do not say all that running them needs, where no
-// layer was at fault that can be named.
+// known refuses models that do not say all that running them needs, if no layer
+// was at fault that can be named.
 func (model *model) known() error {
 	if len(model.graph.Unknown) == 0 || model.workload.Mode == costmodel.Load {
 		return nil

@@ -16,8 +16,8 @@ type relations struct {
 	tied   map[string]bool
 }
 
-// quiet reports layers that run nothing: rotary positions are computed where
-// they are used, and a tower without images is not called.
+// quiet reports layers that run nothing: rotary positions are computed if they
+// are used, and a tower without images is not called.
 func (rel *relations) quiet(index int) bool {
 	layer := &rel.graph.Layers[index]
 	if layer.Stream.Kind == modelgraph.Image && rel.workload.Images == 0 {

@@ -8,14 +8,14 @@ func (asm *assembler) from() int {
 	return asm.stream
 }
 
-// to is where a step puts the stream: the message where it is the last, else a
-// tensor that backward reads. Without a backward every step changes the
-// message in place.
+// to is where a step puts the stream: the message if it is the last, else a
+// tensor that backward reads. Without a backward every step changes the message
+// in place.
 func (asm *assembler) to(last bool) int {
 	if last || !asm.train {
 		asm.stream = asm.message(classOutput)
 	} else {
-		asm.stream = asm.kept("stream", asm.dtype, asm.count, asm.width)
+		asm.stream = asm.saved("stream", asm.dtype, asm.count, asm.width)
 	}
 	return asm.stream
 }

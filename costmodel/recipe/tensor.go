@@ -49,7 +49,7 @@ const (
 // Tensor is a matrix that kernels read and write, rows one after the other.
 type Tensor struct {
 	// Name is its name in the unit; a weight's is that of the model below the
-	// unit's name ("self" where the unit is a bare parameter), a gradient's the
+	// unit's name ("self" if the unit is a bare parameter), a gradient's the
 	// same with ".gradient" after it.
 	Name          string
 	Class         Class

@@ -9,7 +9,7 @@ import (
 )
 
 // weight is a parameter of the unit and what training has of it: indexes of
-// tensors, -1 where there is none.
+// tensors, -1 if there is none.
 type weight struct {
 	layer    int
 	name     string // below the layer's
@@ -128,7 +128,7 @@ func matrix(shape []int64) (rows, columns int64) {
 }
 
 // find is the parameter of a layer that has one of these names and this shape,
-// nil where there is none.
+// nil if there is none.
 func (params *parameters) find(layer int, names ...string) *weight {
 	at := layer - params.graph.Units[params.unit].First
 	for i := params.firsts[at]; i < params.firsts[at+1]; i++ {

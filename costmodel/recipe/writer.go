@@ -54,9 +54,9 @@ func (asm *assembler) temporary(name string, dtype modelgraph.DType, rows, colum
 	return asm.add(Tensor{Name: name, Class: classTemporary, Pass: asm.pass, DType: dtype, Rows: rows, Columns: columns, Tie: -1})
 }
 
-// kept is a tensor of forward that backward reads; temporary where nothing is
+// saved is a tensor of forward that backward reads; temporary if nothing is
 // trained.
-func (asm *assembler) kept(name string, dtype modelgraph.DType, rows, columns int64) int {
+func (asm *assembler) saved(name string, dtype modelgraph.DType, rows, columns int64) int {
 	if !asm.train {
 		return asm.temporary(name, dtype, rows, columns)
 	}
@@ -121,8 +121,7 @@ func (asm *assembler) rowsOf(operand Operand, first, count int64) Operand {
 	return operand
 }
 
-// kernel appends a kernel to the pass. What it moves is what its operands
-// have, once each way.
+// kernel appends a kernel to the pass. It moves its operands once each way.
 func (asm *assembler) kernel(name string, dims []Dim, operands ...Operand) *Kernel {
 	kernel := Kernel{Name: name, Dims: dims, Operands: operands}
 	for i := range operands {
@@ -161,8 +160,7 @@ func (asm *assembler) shared(size *int64, tensor Tensor) int {
 	return asm.place(size, tensor)
 }
 
-// below is a layer's path below its unit, with a dot after it where there is
-// one.
+// below is a layer's path below its unit, with a dot after it if there is one.
 func (params *parameters) below(layer int) string {
 	name := strings.TrimPrefix(strings.TrimPrefix(params.graph.Layers[layer].Name, params.graph.Units[params.unit].Name), ".")
 	if name != "" {

@@ -12,7 +12,7 @@ func BenchmarkSlots(b *testing.B) {
 	for _, kind := range []costmodel.ScheduleKind{costmodel.OneFOneB, costmodel.Interleaved} {
 		b.Run(string(kind), func(b *testing.B) {
 			random := rand.New(rand.NewPCG(1, 1))
-			table, topo := drawn(random, 4, 36)
+			table, topo := randomTable(random, 4, 36)
 			table.Workload.Schedule, table.Workload.MicroBatches = kind, 8
 			runs := 4
 			if kind == costmodel.Interleaved {

@@ -39,11 +39,11 @@ func (step *timing) collective(bytes float64, gpus int64) float64 {
 	return step.ring(bytes, gpus, func(rates *costmodel.Rates) float64 { return rates.CollectiveBytesPerSecond })
 }
 
-// in addition to is that of a collective in addition to kernels, which compete
-// with it for processors and memory.
-func (step *timing) beside(bytes float64, gpus int64) float64 {
+// overlapped is the time of a collective while kernels run, which compete with
+// it for processors and memory.
+func (step *timing) overlapped(bytes float64, gpus int64) float64 {
 	return step.ring(bytes, gpus, func(rates *costmodel.Rates) float64 {
-		return cmp.Or(rates.BesideBytesPerSecond, rates.CollectiveBytesPerSecond)
+		return cmp.Or(rates.OverlappedBytesPerSecond, rates.CollectiveBytesPerSecond)
 	})
 }
 

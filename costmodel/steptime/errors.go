@@ -8,7 +8,7 @@ func errorf(format string, args ...any) error {
 }
 
 // Check reports why [Step] has no answer wherever units are, a
-// [*costmodel.FieldError]; nil where it has one.
+// [*costmodel.FieldError]; nil if it has one.
 func Check(table *costmodel.Table, topo *costmodel.Topology) error {
 	workload := &table.Workload
 	if workload.Mode == costmodel.Load {

@@ -47,7 +47,7 @@ func (step *timing) stages() (stages []Stage, devices []int, token float64) {
 	return stages, devices, token + tokens.Device
 }
 
-// schedule is the order in which the stages run: where a device holds several,
+// schedule is the order in which the stages run: if a device holds several,
 // interleaved, whatever was asked for.
 func (step *timing) schedule(stages []Stage, devices []int) costmodel.Schedule {
 	held, chunks := make([]int64, len(devices)), int64(1)

@@ -27,8 +27,8 @@ func (stage *Stage) takes(backward bool) (issue, length float64) {
 // Play runs a schedule on stages in the order of the chain, as many as the
 // schedule has chunks on each of its ranks or fewer, and is where the clock of
 // each rank is when it ends; in inference backwards are left out. A message of
-// +Inf, where no link is, is never through, and a schedule of a kind that is
-// not played never ends.
+// +Inf, if no link is, is never through, and a schedule of a kind that is not
+// played never ends.
 //
 // Under GPipe and 1F1B, with a stage a rank, an action starts when its rank is
 // free and its input is there. The ranks of an interleaved schedule go by one

@@ -15,12 +15,12 @@ import (
 // PipelineScheduleMulti._step_microbatches).
 //
 // The table has a middle where every rank runs a forward and a backward in
-// turn, its chunks a round of micro-batches each: such rounds are alike
+// turn, its chunks a round of micro-batches each: such rounds are the same
 // ([repeat]).
 func playLockStep(clocks []Clock, schedule costmodel.Schedule, train bool, stages []Stage) {
-	lock := lockStep{train: train, stages: stages, held: make([][]int, schedule.Stages), made: make([]Clock, schedule.Stages), now: make([]*action, schedule.Stages)}
+	lock := lockStep{train: train, stages: stages, chunks: make([][]int, schedule.Stages), made: make([]Clock, schedule.Stages), now: make([]*action, schedule.Stages)}
 	for i := range stages {
-		lock.held[stages[i].Rank] = append(lock.held[stages[i].Rank], i)
+		lock.chunks[stages[i].Rank] = append(lock.chunks[stages[i].Rank], i)
 	}
 	if schedule.MicroBatches < schedule.Stages {
 		lock.inputsAwaited(clocks, schedule)
@@ -43,7 +43,7 @@ func playLockStep(clocks []Clock, schedule costmodel.Schedule, train bool, stage
 type lockStep struct {
 	train   bool
 	stages  []Stage
-	held    [][]int        // by rank, the stages of its chunks
+	chunks  [][]int        // by rank, the stages of its chunks
 	columns []order.Column // by rank
 	now     []*action      // likewise, of the step that is simulated; nil: it waits
 	made    []Clock        // likewise, before what was made is exchanged
@@ -56,11 +56,11 @@ type action struct {
 	batch    int64
 }
 
-// actionOf is a rank's action on the stage that it holds; false where it holds
+// actionOf is a rank's action on the stage that it holds; false if it holds
 // fewer chunks than others, and for backwards in inference.
 func (lock *lockStep) actionOf(rank int, a order.Action) (action, bool) {
-	if held := lock.held[rank]; a.Chunk < int64(len(held)) && (lock.train || !a.Backward) {
-		return action{held[a.Chunk], a.Backward, a.MicroBatch}, true
+	if chunks := lock.chunks[rank]; a.Chunk < int64(len(chunks)) && (lock.train || !a.Backward) {
+		return action{chunks[a.Chunk], a.Backward, a.MicroBatch}, true
 	}
 	return action{}, false
 }
@@ -113,7 +113,7 @@ func (lock *lockStep) exchange(clocks []Clock, rank int, a *action) {
 	clocks[peer].await(through)
 }
 
-// inputsAwaited is the simulation of a schedule where a round has fewer
+// inputsAwaited is the simulation of a schedule if a round has fewer
 // micro-batches than there are ranks: a rank then comes to its next chunk
 // before its input went round the others, and waits for it
 // (_PipelineScheduleRuntime._perform_action waits for the receive). Each rank

@@ -91,7 +91,8 @@ func (out *channel) release(at int64) {
 	}
 }
 
-// playRank is a rank of the play: where it is in its rows of actions, and when.
+// playRank is a rank of the simulation: where it is in its rows of actions, and
+// when.
 type playRank struct {
 	clock                int64
 	streams              []int // by number, those that it sends on
@@ -109,7 +110,7 @@ type row struct {
 	times int64
 }
 
-// advance runs what a rank can run; false where it could run nothing.
+// advance runs what a rank can run; false if it could run nothing.
 func (rank *playRank) advance() (ran bool) {
 	for rank.row < len(rank.rows) {
 		if rank.action == 0 && !rank.half && int64(rank.row) == rank.untilRow && rank.times == rank.untilTimes {

@@ -35,7 +35,7 @@ type played struct {
 	backward     bool
 }
 
-// own is the action of a rank; nil where it leaves it out.
+// own is the action of a rank; nil if it leaves it out.
 func (p *pipe) own(rank int, a order.Action) *played {
 	chunk := int64(0)
 	for i := range p.stages {

@@ -8,7 +8,7 @@ import (
 // replicas is one step where every GPU runs the whole model: all take the same
 // time, that of the slowest device.
 func (step *timing) replicas() float64 {
-	on := step.replicaOn
+	on := step.dataParallel
 	if step.table.Workload.Strategy.Traits().Sharded {
 		on = step.sharded
 	}
@@ -23,8 +23,8 @@ func (step *timing) replicas() float64 {
 	return slowest
 }
 
-// replicaOn is DDP's and ZeRO 1–2's step on device.
-func (step *timing) replicaOn(device int) float64 {
+// dataParallel is DDP's and ZeRO 1–2's step on device.
+func (step *timing) dataParallel(device int) float64 {
 	workload := &step.table.Workload
 	var forward, both, token round
 	var update float64
@@ -75,7 +75,7 @@ func (step *timing) ddpBackward(deviceIndex int, clock Clock) float64 {
 		copied := over(2*grads, device.BytesPerSecond)
 		clock.Run(seconds.IssueBack, seconds.Backward+copied)
 		if grads > 0 {
-			reduce := step.beside(2*ringPart(gpus)*grads, gpus)
+			reduce := step.overlapped(2*ringPart(gpus)*grads, gpus)
 			link = max(link, clock.Device) + reduce
 			clock.Device += reduce * device.CollectiveShare // its processors are lost to kernels
 		}

@@ -110,7 +110,7 @@ func TestSequential(t *testing.T) {
 	}
 }
 
-// TestWaitsEarliest: where several sums tie, the fewest passes are named.
+// TestWaitsEarliest: if several sums tie, the fewest passes are named.
 func TestWaitsEarliest(t *testing.T) {
 	same := func(int, int) *UnitSeconds { return &UnitSeconds{Forward: 1, Issue: 1} }
 	step, waits := Sequential(&costmodel.Workload{Mode: costmodel.Infer}, []int{0, 0, 0}, same, nil)

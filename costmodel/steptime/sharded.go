@@ -62,7 +62,7 @@ func (step *timing) gather(device int) *gatherer {
 	return gather
 }
 
-// pass is one micro-batch: forward, and backward where it trains. The root's
+// pass is one micro-batch: forward, and backward if it trains. The root's
 // parameters are gathered first and stay to the end.
 func (gather *gatherer) pass(train bool) float64 {
 	gather.clock, gather.stream, gather.reduce = Clock{}, 0, 0
@@ -136,7 +136,7 @@ func (gather *gatherer) unshard(weights int64) {
 // collect is when a collective ends that starts when its stream is free; the
 // processors that it occupies are lost to kernels.
 func (gather *gatherer) collect(free, bytes float64, gpus int64) float64 {
-	seconds := gather.beside(bytes, gpus)
+	seconds := gather.overlapped(bytes, gpus)
 	end := max(free, gather.clock.Device) + seconds
 	gather.clock.Device += seconds * gather.device.CollectiveShare
 	return end

@@ -120,7 +120,7 @@ func (line *line) join(from, to *lineStage) {
 }
 
 // joinTokens makes the channel by which the head sends the embedding what it
-// generated; none where both are on one device.
+// generated; none if both are on one device.
 func (line *line) joinTokens() {
 	one, other := line.ends()
 	first, last := &line.stages[one], &line.stages[other]
@@ -137,7 +137,7 @@ func (line *line) joinTokens() {
 }
 
 // ends are the stages with the first and the last unit that run kernels, or the
-// ends of the line where none does.
+// ends of the line if none does.
 func (line *line) ends() (first, last int) {
 	first, last = len(line.stages)-1, 0
 	one, other := costmodel.Running(line.table.Units)

@@ -15,15 +15,14 @@ const (
 )
 
 // repeats simulates a line whose first rank stops after every time of a long
-// row, until nothing else can run. What is left then, seen from that rank's
-// clock, is the state: where two are the same, all that lies between them comes
-// again, and is passed over as often as it comes. A simulation of integers that
-// add up and wait for the latest comes to such a state sooner or later
-// (Baccelli, Cohen, Olsder and Quadrat, Synchronization and Linearity, 1992,
-// theorem 3.112), most within a few micro-batches: any number of these then
-// takes the time of a few, and nothing is rounded. Where it is later than
-// maxStates and many jobs are left, the last states represent those to come,
-// and the step is near.
+// row, until nothing else can run. The rest, seen from that rank's clock, is
+// the state: where two are the same, all that lies between them comes again,
+// and is passed over as often as it comes. A simulation of integers that add up
+// and wait for the latest comes to such a state sooner or later (Baccelli,
+// Cohen, Olsder and Quadrat, Synchronization and Linearity, 1992, theorem
+// 3.112), most within a few micro-batches: any number of these then takes the
+// time of a few, and nothing is rounded. If it is later than maxStates and many
+// jobs are left, the last states represent those to come, and the step is near.
 func (line *line) repeats() {
 	first := &line.ranks[0]
 	for first.row < len(first.rows) {
@@ -43,7 +42,7 @@ func (line *line) repeats() {
 	line.play()
 }
 
-// longRow simulates one row of the first rank; false where it cannot.
+// longRow simulates one row of the first rank; false if it cannot.
 func (line *line) longRow(first *playRank) bool {
 	var states []state
 	row, looks := first.row, true
@@ -61,22 +60,22 @@ func (line *line) longRow(first *playRank) bool {
 			continue
 		}
 		now := line.state()
-		if same := alike(states, &now, func(before *state) bool { return slices.Equal(before.clocks, now.clocks) }); same != nil {
+		if same := matching(states, &now, func(before *state) bool { return slices.Equal(before.clocks, now.clocks) }); same != nil {
 			line.pass(same, &now)
 			looks = false // what is left is simulated
 			continue
 		}
 		states = append(states, now)
 		if looks = len(states) < maxStates; !looks && line.left() > patience {
-			line.pass(alike(states[:maxStates/2], &now, func(*state) bool { return true }), &now)
+			line.pass(matching(states[:maxStates/2], &now, func(*state) bool { return true }), &now)
 		}
 	}
 	return true
 }
 
-// alike is the last of the states in which ranks and messages are where they
-// are now, and that the caller takes; nil where there is none.
-func alike(states []state, now *state, takes func(*state) bool) *state {
+// matching is the last of the states in which ranks and messages are where they
+// are now, and that the caller takes; nil if there is none.
+func matching(states []state, now *state, takes func(*state) bool) *state {
 	for i := range slices.Backward(states) {
 		if slices.Equal(states[i].places, now.places) && takes(&states[i]) {
 			return &states[i]
@@ -92,7 +91,7 @@ func (line *line) left() int64 {
 	return (row.times - first.times) * int64(len(row.jobs)*len(line.ranks))
 }
 
-// state is a line seen from the clock of its first rank: where all ranks and
+// state is a line seen from the clock of its first rank: if all ranks and
 // messages are, and since when.
 type state struct {
 	places, clocks []int64
@@ -102,7 +101,7 @@ type state struct {
 
 func (line *line) state() state {
 	out := state{clock: line.ranks[0].clock, times: make([]int64, len(line.ranks))}
-	// What is over before the rank that asks for it gets there does not matter.
+	// A job that is over before its rank gets there does not matter.
 	since := func(rank *playRank, clock int64) { out.clocks = append(out.clocks, max(rank.clock, clock)-out.clock) }
 	for i := range line.ranks {
 		rank := &line.ranks[i]

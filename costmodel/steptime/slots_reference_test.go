@@ -94,7 +94,7 @@ func (ref *reference) end() (all map[string]int64, last int64) {
 
 type referenceStage struct {
 	first, end, device int
-	units              []int // that do not pass; all where none is
+	units              []int // that do not pass; all if none is
 }
 
 func (ref *reference) stages() (out []referenceStage) {

@@ -11,7 +11,7 @@ import (
 
 // randomTable is a random table and a topology. Times are small, so that many
 // are equal, or large.
-func drawn(random *rand.Rand, devices, units int) (*costmodel.Table, *costmodel.Topology) {
+func randomTable(random *rand.Rand, devices, units int) (*costmodel.Table, *costmodel.Topology) {
 	most := []int64{3, 20, 1 << 40}[random.IntN(3)]
 	pass := func() costmodel.Pass { return costmodel.Pass{Profiled: float64(random.Int64N(most)) / perSecond} }
 	table := &costmodel.Table{Workload: costmodel.Workload{Strategy: costmodel.Pipeline, Runtime: costmodel.Devmap, Mode: costmodel.Train, Precision: costmodel.BF16True, Seq: 1 + random.Int64N(3), Batch: 1}}
@@ -83,7 +83,7 @@ func TestSlots(t *testing.T) {
 			runs = devices * (1 + random.IntN(3))
 		}
 		units := runs + random.IntN(runs+3)
-		table, topo := drawn(random, devices, units)
+		table, topo := randomTable(random, devices, units)
 		workload := &table.Workload
 		workload.Schedule, workload.MicroBatches = kind, 1+random.Int64N(9)
 		if kind == "" {
@@ -123,7 +123,7 @@ func TestLongSlots(t *testing.T) {
 			runs = devices * (1 + random.IntN(3))
 		}
 		units := runs + random.IntN(runs+3)
-		table, topo := drawn(random, devices, units)
+		table, topo := randomTable(random, devices, units)
 		workload := &table.Workload
 		workload.Schedule, workload.MicroBatches = kind, 1+random.Int64N(600)
 		if mode := random.IntN(3); mode > 0 {
@@ -157,7 +157,7 @@ func TestLongSlots(t *testing.T) {
 // TestEndlessSlots: two thousand million micro-batches take no longer than a few, and each
 // further one as much as those before it.
 func TestEndlessSlots(t *testing.T) {
-	table, topo := drawn(rand.New(rand.NewPCG(1, 13)), 4, 9)
+	table, topo := randomTable(rand.New(rand.NewPCG(1, 13)), 4, 9)
 	for _, kind := range []costmodel.ScheduleKind{costmodel.GPipe, costmodel.OneFOneB, costmodel.Interleaved} {
 		step := func(count int64) int64 {
 			table.Workload.Schedule, table.Workload.MicroBatches = kind, count
@@ -174,7 +174,7 @@ func TestEndlessSlots(t *testing.T) {
 // TestManyGenerate: more micro-batches than are simulated take as many times as
 // long, about, and no longer to count.
 func TestManyGenerate(t *testing.T) {
-	table, topo := drawn(rand.New(rand.NewPCG(2, 13)), 3, 7)
+	table, topo := randomTable(rand.New(rand.NewPCG(2, 13)), 3, 7)
 	place := []int{0, 0, 0, 1, 1, 2, 2}
 	table.Workload.Mode, table.Workload.Schedule, table.Workload.NewTokens = costmodel.Infer, costmodel.GPipe, 3
 	step := func(count int64) float64 {

@@ -30,8 +30,8 @@ type StageTimes struct {
 }
 
 // Stages are the times of stretches of units that follow each other, each on
-// one device or tier: zeros in load mode, where nothing runs. Errors are those
-// of [Step].
+// one device or tier: zeros in load mode, if nothing runs. Errors are those of
+// [Step].
 func Stages(table *costmodel.Table, topo *costmodel.Topology, place []int, stages []costmodel.Interval) ([]StageTimes, error) {
 	out := make([]StageTimes, len(stages))
 	if table.Workload.Mode == costmodel.Load {

@@ -9,10 +9,10 @@ import (
 
 // Ticks are the times of a table on a topology in whole picoseconds, as
 // devmap's own engine counts them: integers, so that whoever simulates the same
-// step comes to the same end. Nothing waits for a host. What a pass takes
-// follows from its kernels (package recipe) and the rates of the device: those
-// measured of this engine's kernels where a topology has them, else those of
-// package catalogue, which are of PyTorch's.
+// step comes to the same end. Nothing waits for a host. A pass's time follows
+// from its kernels (package recipe) and the rates of the device: those measured
+// of this engine's kernels if a topology has them, else those of package
+// catalogue, which are of PyTorch's.
 //
 // A step that may take longer than 2^61 of them, 26 days, is counted in ticks
 // that are as many times longer as it takes.
@@ -120,9 +120,9 @@ func (ticks *Ticks) Token(from, to, unit int) int64 {
 	return ticks.of(ticks.topo.SendSeconds(from, to, ticks.table.Units[unit].Work.Output) / tokensOf(&ticks.table.Workload))
 }
 
-// Update is what the optimizer's step of a unit takes where the units are on
-// these devices: for its own weights, and for the copies of those that it reads
-// of a unit on another device and no unit before it on this one does.
+// Update is what the optimizer's step of a unit takes if the units are on these
+// devices: for its own weights, and for the copies of those that it reads of a
+// unit on another device and no unit before it on this one does.
 func (ticks *Ticks) Update(place []int, unit int) int64 {
 	device := place[unit]
 	total := ticks.Unit(unit, device).update
@@ -153,9 +153,9 @@ func (ticks *Ticks) copies(place []int, unit int, tie *costmodel.Tie) bool {
 	return true
 }
 
-// copyBytes is what the optimizer's step of a copy reads and writes: the gradient
-// is read, and the weights too where they have no master, which is; all but the
-// gradient is written.
+// copyBytes is what the optimizer's step of a copy reads and writes: the
+// gradient is read, and the weights too if they have no master, which is; all
+// but the gradient is written.
 func copyBytes(tie *costmodel.Tie) float64 {
 	bytes := tie.Grads + tie.Weights + 2*(tie.Master+tie.State)
 	if tie.Master == 0 {

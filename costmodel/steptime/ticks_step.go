@@ -6,9 +6,9 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
-// Step is the time of a step of devmap's own engine in ticks, where unit u is on
-// device place[u]; negative where it has no end, as ranks wait for each other in a
-// ring.
+// Step is the time of a step of devmap's own engine in ticks, where unit u is
+// on device place[u]; negative if it has no end, as ranks wait for each other
+// in a ring.
 func (ticks *Ticks) Step(place []int) int64 {
 	if ticks.table.Workload.Strategy.Traits().Sequential {
 		return ticks.sequential(place)

@@ -59,7 +59,7 @@ func copyRate(device *costmodel.Device, tier int) float64 {
 	return device.CPUBytesPerSecond
 }
 
-// unit is what a unit takes where it runs.
+// unit is what a unit takes if it runs.
 func (step *timing) unit(unit, device int) UnitSeconds {
 	out := Unit(step.of(device), step.topo, device, unit)
 	out.Copied = step.copied[unit]

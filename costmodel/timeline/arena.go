@@ -12,7 +12,7 @@ import (
 //
 //   - workspace, and what is there throughout: weights (of a tied weight one
 //     copy a device), the optimizer's, caches, ids and labels, and the gradients
-//     where there are several micro-batches
+//     if there are several micro-batches
 //   - slots of the messages that come in
 //   - messages that go out, the gradient that passes from unit to unit, results
 //   - sums: squared norms of the gradients, for clipping
@@ -24,8 +24,8 @@ import (
 // map: its schedule then has no kind, and its stages are the devices with units,
 // numbered in the order of their first runs.
 //
-// The events are what is alive, line by line of the device's program. What the
-// regions leave idle where most is alive is workspace, so that the peak is the
+// The events are what is alive, line by line of the device's program. Idle
+// bytes of the regions at the peak are workspace, so that the peak is the
 // arena.
 func Arena(table *costmodel.Table, place Rank, dev *costmodel.Device) Producer {
 	return func(emit func(Event)) {
@@ -54,8 +54,8 @@ type arena struct {
 	ends       arenaEnds
 }
 
-// arenaChunk is a stage, or a run of a device map. Units that pass are not among
-// its units, but where it has no others.
+// arenaChunk is a stage, or a run of a device map. Units that pass are not
+// among its units, but if it has no others.
 type arenaChunk struct {
 	costmodel.Interval
 	units   []*costmodel.Unit
@@ -113,7 +113,7 @@ func (place *arena) ties() {
 	for _, tie := range tiesOf(place.table.Units) {
 		here, owned := int64(0), false
 		for _, use := range tie.uses {
-			if place.holds(use) {
+			if place.contains(use) {
 				here++
 				owned = owned || use == tie.Owner
 			}
@@ -134,11 +134,11 @@ func (place *arena) ties() {
 	}
 }
 
-func (place *arena) holds(unit int) bool {
-	return slices.ContainsFunc(place.chunks, func(piece arenaChunk) bool { return piece.holds(unit) })
+func (place *arena) contains(unit int) bool {
+	return slices.ContainsFunc(place.chunks, func(piece arenaChunk) bool { return piece.contains(unit) })
 }
 
-func (piece *arenaChunk) holds(unit int) bool { return piece.First <= unit && unit < piece.End }
+func (piece *arenaChunk) contains(unit int) bool { return piece.First <= unit && unit < piece.End }
 
 func (place *arena) units() (count int) {
 	for i := range place.chunks {
@@ -178,7 +178,7 @@ func arenaEndsOf(units []costmodel.Unit) (ends arenaEnds) {
 }
 
 // message is what crosses a border before a unit, of a micro-batch and of a
-// token: what the last unit there made that does not pass, where a unit behind
+// token: what the last unit there made that does not pass, if a unit behind
 // takes it.
 func (ends arenaEnds) message(units []costmodel.Unit, border int) (batch, token int64) {
 	if border > ends.last {
@@ -229,7 +229,7 @@ func normBytes(table *costmodel.Table) int64 {
 	return aligned(4 * tensors)
 }
 
-// idBytes is a new token of every sequence of a micro-batch; 0 where none are
+// idBytes is a new token of every sequence of a micro-batch; 0 if none are
 // made.
 func idBytes(workload *costmodel.Workload) int64 {
 	if workload.Mode != costmodel.Infer || workload.NewTokens == 0 {

@@ -32,8 +32,8 @@ type ArenaChain struct {
 
 // arenaSums are the additive figures of the units before one.
 type arenaSums struct {
-	throughout, grads, kept, results int64
-	products, runs                   int // how many run products, and do not pass
+	throughout, grads, saved, results int64
+	products, runs                    int // how many run products, and do not pass
 }
 
 // border is a message, of a micro-batch and of a token.
@@ -84,7 +84,7 @@ func (chain *ArenaChain) plus(before arenaSums, unit *costmodel.Unit) arenaSums 
 	if chain.mode == costmodel.Train {
 		before.throughout += regions.Master + regions.State
 		before.grads += regions.Grads
-		before.kept += regions.Input + regions.Saved
+		before.saved += regions.Input + regions.Saved
 	}
 	if chain.mode != costmodel.Load {
 		before.throughout += regions.Cache + regions.Feed
@@ -127,7 +127,7 @@ func (chain *ArenaChain) leastBorders() {
 }
 
 // Peak is the arena of a device, as [Arena] has it, on a device that has this
-// workspace where it runs products.
+// workspace if it runs products.
 func (chain *ArenaChain) Peak(place Rank, workspace int64) int64 {
 	var sum arenaSum
 	for _, at := range place.Chunks {
@@ -194,10 +194,10 @@ func (sum *arenaSum) in(message border) {
 
 func (sum *arenaSum) out(message border) { sum.leaving += message.batch }
 
-// peak adds the regions up. Of a floor the gradients of a tied weight's uses
-// elsewhere are left out, as these may come here.
+// peak adds the regions up. A floor leaves out the gradients of a tied weight's
+// uses elsewhere, as these may come here.
 func (chain *ArenaChain) peak(sum *arenaSum, place Rank, workspace int64, exact bool) int64 {
-	all, held := chain.held(place.Chunks)
+	all, held := chain.inputs(place.Chunks)
 	if !held || chain.mode == costmodel.Load {
 		return all
 	}
@@ -212,7 +212,7 @@ func (chain *ArenaChain) peak(sum *arenaSum, place Rank, workspace int64, exact 
 			chain.run(sum, at)
 			if rings {
 				before, end := &chain.sums[at.First], &chain.sums[at.End]
-				all += end.grads - before.grads + chain.depths(place)[i]*(end.kept-before.kept)
+				all += end.grads - before.grads + chain.depths(place)[i]*(end.saved-before.saved)
 			}
 		}
 	}
@@ -254,25 +254,25 @@ func (chain *ArenaChain) run(sum *arenaSum, at costmodel.Interval) {
 	}
 }
 
-// held is what there is throughout, less gradients; false where there is no
+// inputs is what there is throughout, less gradients; false if there is no
 // unit.
-func (chain *ArenaChain) held(chunks []costmodel.Interval) (all int64, held bool) {
+func (chain *ArenaChain) inputs(chunks []costmodel.Interval) (all int64, inputs bool) {
 	for _, at := range chunks {
 		if at.First < at.End {
-			held = true
+			inputs = true
 			all += chain.sums[at.End].throughout - chain.sums[at.First].throughout
 		}
 	}
 	for i := range chain.ties {
 		tie := &chain.ties[i]
-		if holdsAny(chunks, tie.uses[1:]) > 0 && holdsAny(chunks, tie.uses[:1]) == 0 {
+		if containsAny(chunks, tie.uses[1:]) > 0 && containsAny(chunks, tie.uses[:1]) == 0 {
 			all += tie.Weights
 			if chain.mode == costmodel.Train {
 				all += tie.Master + tie.State
 			}
 		}
 	}
-	return all, held
+	return all, inputs
 }
 
 // tiedSlots are those for the gradients of tied weights used here that are made
@@ -280,15 +280,15 @@ func (chain *ArenaChain) held(chunks []costmodel.Interval) (all int64, held bool
 func (chain *ArenaChain) tiedSlots(chunks []costmodel.Interval) (all int64) {
 	for i := range chain.ties {
 		tie := &chain.ties[i]
-		if here := holdsAny(chunks, tie.uses); here > 0 {
+		if here := containsAny(chunks, tie.uses); here > 0 {
 			all += (int64(len(tie.uses)) - here) * tie.Grads
 		}
 	}
 	return all
 }
 
-// holdsAny is how many of these units there are in the chunks.
-func holdsAny(chunks []costmodel.Interval, units []int) (count int64) {
+// containsAny is how many of these units there are in the chunks.
+func containsAny(chunks []costmodel.Interval, units []int) (count int64) {
 	for _, unit := range units {
 		if slices.ContainsFunc(chunks, func(at costmodel.Interval) bool { return at.First <= unit && unit < at.End }) {
 			count++
@@ -297,13 +297,13 @@ func holdsAny(chunks []costmodel.Interval, units []int) (count int64) {
 	return count
 }
 
-// idBuffers are those of new tokens' ids: of all micro-batches where they are
-// embedded, of one where they are made elsewhere.
+// idBuffers are those of new tokens' ids: of all micro-batches if they are
+// embedded, of one if they are made elsewhere.
 func (chain *ArenaChain) idBuffers(place Rank) int64 {
 	switch {
-	case holdsAny(place.Chunks, []int{chain.ends.first}) > 0:
+	case containsAny(place.Chunks, []int{chain.ends.first}) > 0:
 		return place.Schedule.MicroBatches * chain.ids
-	case holdsAny(place.Chunks, []int{chain.ends.last}) > 0:
+	case containsAny(place.Chunks, []int{chain.ends.last}) > 0:
 		return chain.ids
 	}
 	return 0

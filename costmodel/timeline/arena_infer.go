@@ -48,7 +48,7 @@ func (place *arena) forwards() (out []order.Action, passed int64) {
 
 // embedsOwn: the device makes the ids that it embeds.
 func (place *arena) embedsOwn() bool {
-	return place.ids > 0 && place.holds(place.ends.first) && place.holds(place.ends.last)
+	return place.ids > 0 && place.contains(place.ends.first) && place.contains(place.ends.last)
 }
 
 // arenaInfer is a pass after another.
@@ -84,11 +84,11 @@ func (step *arenaInfer) pass(action order.Action, decode, next bool) {
 		var made, gone costmodel.Memory
 		if i == len(piece.units)-1 {
 			over.CommBuffers += out
-			if next && piece.holds(place.ends.last) {
+			if next && piece.contains(place.ends.last) {
 				over.CommBuffers += step.make(action.MicroBatch, &made)
 			}
 		}
-		if i == 0 && decode && piece.holds(place.ends.first) {
+		if i == 0 && decode && piece.contains(place.ends.first) {
 			over.CommBuffers += step.embed(action.MicroBatch, &gone)
 		}
 		step.emit(Event{Change: made, Over: over, What: what, Layer: unit.Name})
@@ -98,7 +98,7 @@ func (step *arenaInfer) pass(action order.Action, decode, next bool) {
 
 // make has the head write ids: they are sent at once, or wait here.
 func (step *arenaInfer) make(batch int64, made *costmodel.Memory) (sent int64) {
-	if !step.place.holds(step.place.ends.first) {
+	if !step.place.contains(step.place.ends.first) {
 		return step.place.ids
 	}
 	if !step.waiting[batch] {

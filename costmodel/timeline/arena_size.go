@@ -38,7 +38,7 @@ func (place *arena) messages() int64 {
 		case place.ids > 0:
 			all += slots * piece.inToken
 		}
-		if place.ids > 0 && piece.holds(place.ends.first) {
+		if place.ids > 0 && piece.contains(place.ends.first) {
 			all += place.schedule.MicroBatches * place.ids
 		}
 	}
@@ -69,7 +69,7 @@ func (place *arena) streams() int64 {
 
 // sendsIDs: the chunk makes tokens that are embedded on another device.
 func (place *arena) sendsIDs(piece *arenaChunk) bool {
-	return place.ids > 0 && piece.holds(place.ends.last) && !place.holds(place.ends.first)
+	return place.ids > 0 && piece.contains(place.ends.last) && !place.contains(place.ends.first)
 }
 
 // passed is the buffer that units hand their output on in, or the gradient of

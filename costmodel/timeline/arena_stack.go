@@ -34,7 +34,7 @@ func newArenaStacks(units []costmodel.Unit, sums []arenaSums) arenaStacks {
 	reach := int64(0) // the end of the next input behind
 	for i := count - 1; i >= 0; i-- {
 		regions := &units[i].Regions
-		saved := sums[i+1].kept
+		saved := sums[i+1].saved
 		leaves[i] = saved + regions.Forward
 		writes[i] = max(saved, reach) + regions.Forward
 		back[i] = saved + regions.Backward - sums[i].grads
@@ -42,7 +42,7 @@ func newArenaStacks(units []costmodel.Unit, sums []arenaSums) arenaStacks {
 			back[i] = max(back[i], leaves[i]-sums[i+1].grads)
 		}
 		if regions.Input > 0 {
-			reach = sums[i].kept + regions.Input
+			reach = sums[i].saved + regions.Input
 		}
 	}
 	return arenaStacks{writes: newSparse(writes), leaves: newSparse(leaves), back: newSparse(back)}
@@ -54,12 +54,12 @@ func (stacks *arenaStacks) of(at costmodel.Interval, keeps int, sums []arenaSums
 	begin, end := &sums[at.First], &sums[at.End]
 	keeps = max(keeps, at.First)
 	out := arenaStack{
-		saved: end.kept - begin.kept, grads: end.grads - begin.grads,
-		forward:  stacks.leaves.max(keeps, at.End) - begin.kept,
-		backward: stacks.back.max(at.First, at.End) + end.grads - begin.kept,
+		saved: end.saved - begin.saved, grads: end.grads - begin.grads,
+		forward:  stacks.leaves.max(keeps, at.End) - begin.saved,
+		backward: stacks.back.max(at.First, at.End) + end.grads - begin.saved,
 	}
 	if at.First < keeps {
-		out.forward = max(out.forward, stacks.writes.max(at.First, keeps)-begin.kept)
+		out.forward = max(out.forward, stacks.writes.max(at.First, keeps)-begin.saved)
 	}
 	return out
 }

@@ -14,7 +14,7 @@ func (place *arena) events(emit func(Event)) {
 	emit(Event{Change: place.throughout, What: "weights"})
 	switch place.mode {
 	case costmodel.Train:
-		step := arenaStep{repeating: repeating{told: emit}, place: place, ran: make([]bool, len(place.chunks))}
+		step := arenaStep{repeating: repeating{emit: emit}, place: place, ran: make([]bool, len(place.chunks))}
 		step.train()
 	case costmodel.Infer:
 		place.infer(emit)
@@ -86,7 +86,7 @@ func (step *arenaStep) forth(piece *arenaChunk) {
 			}
 		}
 		if i == 0 || regions.Input > 0 { // else it adds to what is there
-			to, keeps := keptBehind(piece.units[i+1:])
+			to, keeps := savedAfter(piece.units[i+1:])
 			made += to
 			if !keeps {
 				out.CommBuffers = piece.out
@@ -97,8 +97,8 @@ func (step *arenaStep) forth(piece *arenaChunk) {
 	step.emit(Event{Change: buffers(-piece.out)}) // it is sent
 }
 
-// keptBehind is the input that the next of these units keeps, if any does.
-func keptBehind(units []*costmodel.Unit) (bytes int64, keeps bool) {
+// savedAfter is the input that the next of these units keeps, if any does.
+func savedAfter(units []*costmodel.Unit) (bytes int64, keeps bool) {
 	for _, unit := range units {
 		if unit.Regions.Input > 0 {
 			return unit.Regions.Input, true
@@ -108,7 +108,7 @@ func keptBehind(units []*costmodel.Unit) (bytes int64, keeps bool) {
 }
 
 // back is a chunk's backward: the gradient of a unit's output lies in one
-// buffer for all, that of the last one's where it came in.
+// buffer for all, that of the last one's if it came in.
 func (step *arenaStep) back(piece *arenaChunk, number int) {
 	var passed int64
 	if len(piece.units) > 1 {

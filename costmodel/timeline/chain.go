@@ -19,8 +19,8 @@ type Chain struct {
 
 // sums are the additive figures of the units before one.
 type sums struct {
-	static, saved, grads, step, held, grown int64
-	products                                int // how many units run them
+	static, saved, grads, step, parked, grown int64
+	products                                  int // how many units run them
 }
 
 // NewChain prepares units in time order.
@@ -47,7 +47,7 @@ func (before sums) plus(unit *Summary) sums {
 	before.saved += unit.Saved
 	before.grads += unit.Grads
 	before.step += unit.StepTransient
-	before.held += unit.UntilBodyEnd
+	before.parked += unit.UntilBodyEnd
 	before.grown += unit.CacheGrowth
 	if unit.Products {
 		before.products++
@@ -70,7 +70,7 @@ func (chain *Chain) Summary(a, b int) Summary {
 		Backward:      saved + chain.backward.of(count-b, count-a),
 		LastBackward:  chain.last.max(a, b),
 		StepTransient: end.step - before.step,
-		UntilBodyEnd:  end.held - before.held,
+		UntilBodyEnd:  end.parked - before.parked,
 		CacheGrowth:   end.grown - before.grown,
 		HeadPeak:      chain.head.max(a, b),
 		Products:      end.products > before.products,
@@ -102,7 +102,7 @@ func (all *folds) of(a, b int) int64 { return all.peak.max(a, b) - all.net[a] }
 // sparse holds, per power of two, the maxima of all stretches of that length.
 type sparse [][]int64
 
-// unlessZero is nil where all maxima are 0, as of what only some modes have.
+// unlessZero is nil if all maxima are 0, as of what only some modes have.
 func unlessZero(values []int64) sparse {
 	if len(values) == 0 || slices.Max(values) <= 0 {
 		return nil

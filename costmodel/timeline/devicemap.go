@@ -19,8 +19,8 @@ type Resident struct {
 }
 
 // ResidentOn is what the device of this index holds in addition to its units.
-// The input's device gets the outputs even where it holds no unit: the caller
-// put the input there.
+// The input's device gets the outputs even if it holds no unit: the caller put
+// the input there.
 func ResidentOn(table *costmodel.Table, index int, device *costmodel.Device, idle bool) Resident {
 	var resident Resident
 	if table.Workload.Mode == costmodel.Load {
@@ -77,7 +77,7 @@ func start(held stretch, resident *Resident, emit func(Event)) {
 }
 
 // endForward hands over the outputs; then the gradients of the step before are
-// dropped, and the outputs where the caller does not keep them.
+// dropped, and the outputs if the caller does not keep them.
 func endForward(resident *Resident, before int64, emit func(Event)) {
 	emit(Event{Change: activations(resident.Output), What: "end of forward"})
 	gone := gradients(-before)
@@ -96,15 +96,15 @@ const (
 	ofBackward
 	ofLast
 	ofStep
-	ofComplete // saved, with caches that have grown: less than before where a window drops some
+	ofComplete // saved, with caches that have grown: less than before if a window drops some
 	ofHead
 	ofOutput
 	deviceFigures
 )
 
 // deviceClosed is a device map's closed form, by whether the last gradients are
-// there and the outputs dropped. What a unit holds until the end of the body
-// has no figure of its own: the peak of forward counts it.
+// there and the outputs dropped. A unit's memory until the end of the body has
+// no figure of its own: the peak of forward counts it.
 var deviceClosed = sync.OnceValue(func() *[2][2]closed {
 	forms := new([2][2]closed)
 	for last := range forms {

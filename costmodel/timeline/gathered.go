@@ -8,14 +8,14 @@ import "github.com/devmap-dev/devmap/costmodel"
 // gradients fill the bucket.
 func gathered(table *costmodel.Table, held unitList, resident Resident) Producer {
 	return func(emit func(Event)) {
-		DeviceMap(table.Workload.Mode, held, resident)(beside(held, emit))
+		DeviceMap(table.Workload.Mode, held, resident)(withGathered(held, emit))
 	}
 }
 
-// in addition to adds to the moments of each layer what is next to it.
-// Reduction is set off by the hook of one of the layer's gradients: counted
-// while all that the layer kept is there.
-func beside(held unitList, emit func(Event)) func(Event) {
+// withGathered adds to the moments of each layer what ZeRO has gathered by
+// then. Reduction is set off by the hook of one of the layer's gradients:
+// counted while all that the layer kept is there.
+func withGathered(held unitList, emit func(Event)) func(Event) {
 	layers, outputs := make(map[string]*costmodel.LayerMemory), make(map[string]int64)
 	var loss *costmodel.LayerMemory
 	for _, unit := range held {

@@ -27,7 +27,7 @@ type Rank struct {
 //   - Schedule1F1B._step_microbatches holds the input's gradient in bwd_sends
 //     until the next backward has made its own (HoldsGradient).
 //   - The first backward of a stage makes its gradients, later ones add to them.
-//   - What replicas of a stage cut of its parameters is gathered in its first
+//   - Parameters that a stage's replicas shard are gathered in its first
 //     forward and released after the last backward ([stageShards]).
 //
 // Which of these an engine does is data of its runtime.
@@ -65,8 +65,8 @@ func rankOf(table *costmodel.Table, on Rank, dev *costmodel.Device) *rank {
 // in a buffer that the stage before fills, and its output's gradient in one
 // that the stage after does.
 type chunk struct {
-	first, again stretch // with no gradients yet, and with all of them; nil where it has no unit
-	shared       sharing // nil where no replicas share it
+	first, again stretch // with no gradients yet, and with all of them; nil if it has no unit
+	shared       sharing // nil if no replicas share it
 	ends         bool    // it ends the model
 	in, out      int64   // bytes of a micro-batch's message in, and of its gradient back
 	// own is a micro-batch's output, which stays to the end of its backward
@@ -126,7 +126,7 @@ func (place *rank) events(emit func(Event)) {
 		return
 	}
 	place.buffers(emit)
-	step := rankStep{rank: place, repeating: repeating{told: emit}, ran: make([]bool, len(place.chunks)), began: make([]bool, len(place.chunks))}
+	step := rankStep{rank: place, repeating: repeating{emit: emit}, ran: make([]bool, len(place.chunks)), began: make([]bool, len(place.chunks))}
 	step.emit = step.tell
 	for i := range place.phases {
 		step.run(&place.phases[i], step.act)
@@ -227,7 +227,7 @@ func (step *rankStep) backward(piece *chunk, number int) {
 	}
 	step.ran[number] = true
 	gone := piece.rotary + piece.own
-	if step.rules.HoldsGradient && step.schedule.Kind == costmodel.OneFOneB {
+	if step.rules.KeepsGradient && step.schedule.Kind == costmodel.OneFOneB {
 		gone += step.sent - piece.in
 		step.sent = piece.in
 	}

@@ -8,7 +8,7 @@ import (
 // repeating emits the events of a schedule's phases, of as many times as there
 // are for any number of micro-batches.
 type repeating struct {
-	told func(Event)
+	emit func(Event)
 	// each is what a phase's second time changes, while it is counting.
 	each     costmodel.Memory
 	counting bool
@@ -18,7 +18,7 @@ func (step *repeating) tell(event Event) {
 	if step.counting {
 		step.each = add(step.each, event.Change, 1)
 	}
-	step.told(event)
+	step.emit(event)
 }
 
 // run emits a phase by its ends: what is passed over changes what there is by
@@ -26,7 +26,7 @@ func (step *repeating) tell(event Event) {
 func (step *repeating) run(phase *order.Phase, act func(order.Action)) {
 	step.each = costmodel.Memory{}
 	phase.Ends(act, func() { step.counting = true }, func(times int64) {
-		step.told(Event{Change: add(costmodel.Memory{}, step.each, times)})
+		step.emit(Event{Change: add(costmodel.Memory{}, step.each, times)})
 	})
 	step.counting = false
 }

@@ -75,8 +75,7 @@ func (step *shardedStep) forward() {
 		step.enter(step.groups[i])
 		step.units[i : i+1].forward(step.emit)
 		step.leave(step.groups[i])
-		// What it hands to the next unit, where no unit's figures hold it
-		// already.
+		// The output to the next unit, if no unit's figures hold it already.
 		step.stream = 0
 		if unit.CheckpointedOutput == 0 {
 			step.stream = unit.Output

@@ -86,8 +86,7 @@ func (chain *StageChain) span(part *span, at costmodel.Interval) {
 	chain.again.fill(&part.again, &chain.againForms, at, form)
 }
 
-// fill takes the units at an interval, the first and the last of which
-// have this form.
+// fill takes the units at an interval; its first and last unit have this form.
 func (chain *Chain) fill(out *Summary, forms *[4][]Summary, at costmodel.Interval, form int) {
 	if at.End-at.First == 1 {
 		*out = forms[form][at.First]
@@ -106,8 +105,8 @@ func (chain *Chain) between(out, first *Summary, at costmodel.Interval, last *Su
 	out.add(last)
 }
 
-// Peak is the peak of a rank: that of its [Pipeline], on a device that has
-// this workspace where it runs products.
+// Peak is the peak of a rank: that of its [Pipeline], on a device that has this
+// workspace if it runs products.
 func (chain *StageChain) Peak(place Rank, workspace int64) int64 {
 	sum := rankSum{value: append(chain.value[:0], 0)}
 	for _, at := range place.Chunks {
@@ -161,7 +160,7 @@ const (
 	chunkFigures
 )
 
-// chunk adds the units at an interval; none, where it is empty.
+// chunk adds the units at an interval; none, if it is empty.
 func (sum *rankSum) chunk(chain *StageChain, at costmodel.Interval) {
 	if at.First >= at.End {
 		sum.add(&span{})

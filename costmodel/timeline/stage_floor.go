@@ -81,7 +81,7 @@ func (chain *StageChain) leastMessages() {
 }
 
 // least is [Chain.fill] with the first and the last unit the least of their
-// forms: head and tail are [received] and [sends] where the unit may have it.
+// forms: head and tail are [received] and [sends] if the unit may have it.
 func (chain *Chain) least(out *Summary, forms *[4][]Summary, at costmodel.Interval, head, tail int) {
 	first, last := at.First, at.End-1
 	if first == last {

@@ -37,7 +37,7 @@ func TestStageForms(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 7 {
-			table, err := stageTable(g, drawStages(rng))
+			table, err := stageTable(g, randomStages(rng))
 			var no *costmodel.FieldError
 			if errors.As(err, &no) { // LoRA on a model without what it targets, say
 				refused++
@@ -72,7 +72,7 @@ func stageTable(g *modelgraph.Graph, w costmodel.Workload) (*costmodel.Table, er
 }
 
 // randomStages returns a random workload of a pipeline.
-func drawStages(rng *rand.Rand) costmodel.Workload {
+func randomStages(rng *rand.Rand) costmodel.Workload {
 	w := costmodel.Workload{
 		Strategy: costmodel.Pipeline, World: 4, Mode: pick(rng, costmodel.Train, costmodel.Train, costmodel.Infer, costmodel.Load),
 		Precision: pick(rng, "", costmodel.BF16True, costmodel.BF16Mixed, costmodel.FP16Mixed, costmodel.FP32True), Batch: 8, MicroBatches: pick[int64](rng, 1, 4, 8), Seq: 128,

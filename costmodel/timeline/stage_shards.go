@@ -12,8 +12,8 @@ import "github.com/devmap-dev/devmap/costmodel"
 type stageShards struct {
 	groups []*costmodel.Group // by unit of the table; nil: it has no parameters
 	// before is the buffer of the all-gather before a unit's: it is there until
-	// the next one has been issued. Of the first unit of a stage that has one it
-	// is another stage's, which adds to no peak: nothing is gathered yet then.
+	// the next one has been issued. It is another stage's for the first unit of
+	// a stage, and adds to no peak: nothing is gathered yet then.
 	before []int64
 }
 

@@ -31,7 +31,7 @@ func randomStages(rng *rand.Rand, count int, mode costmodel.Mode) *costmodel.Tab
 				memory.Backward = memory.Grads + size(900)
 				memory.BackwardGrads = memory.Grads
 				memory.AccumPeak = memory.Backward - size(1+memory.Grads)
-				memory.RecomputeKept = size(2) * size(1+memory.Saved)
+				memory.RecomputeSaved = size(2) * size(1+memory.Saved)
 			}
 			unit.Layers = append(unit.Layers, memory)
 		}

@@ -18,7 +18,7 @@ type stretch interface {
 	// infer is a forward that keeps nothing.
 	infer(emit func(Event))
 	backward(emit func(Event))
-	// last is each unit's backward where it runs after that of all others.
+	// last is each unit's backward if it runs after that of all others.
 	last(emit func(Event))
 }
 
@@ -48,7 +48,7 @@ func (all unitList) static(emit func(Event)) {
 		emit(Event{Change: costmodel.Memory{
 			Params:         unit.Params + unit.Buffers,
 			OptimizerState: unit.OptimizerState,
-			Grads:          unit.HeldGrads,
+			Grads:          unit.ResidentGrads,
 			Workspace:      unit.Padding, // the allocator's rounding of parameters
 		}})
 	}
@@ -81,14 +81,14 @@ func forwardToSave(unit *costmodel.Unit, emit func(Event)) {
 // forwardToKeep is the forward of a unit that is recomputed: what its layers
 // save is gone when it ends.
 func forwardToKeep(unit *costmodel.Unit, emit func(Event)) {
-	var saved, kept int64
+	var saved, retained int64
 	for i := range unit.Layers {
 		step := &unit.Layers[i]
 		emit(Event{Over: activations(saved + step.Forward), What: "forward of ", Layer: step.Layer})
 		saved += step.Saved
-		kept += step.RecomputeKept
+		retained += step.RecomputeSaved
 	}
-	emit(Event{Change: activations(kept)})
+	emit(Event{Change: activations(retained)})
 }
 
 func (all unitList) bodyEnd(emit func(Event)) {
@@ -148,7 +148,7 @@ func (all unitList) backward(emit func(Event)) {
 
 func unitBackward(unit *costmodel.Unit, emit func(Event)) {
 	if unit.CheckpointedOutput > 0 {
-		// What it passed on stays until the next unit's backward is done.
+		// Its output stays until the next unit's backward is done.
 		emit(Event{What: "backward of ", Layer: unit.Name})
 		emit(Event{Change: activations(-unit.CheckpointedOutput)})
 	}
@@ -156,7 +156,7 @@ func unitBackward(unit *costmodel.Unit, emit func(Event)) {
 		for i := range unit.Layers {
 			step := &unit.Layers[i]
 			// Forward counts what was kept.
-			emit(Event{Change: activations(-step.RecomputeKept), Over: activations(step.Forward), What: "recompute of ", Layer: step.Layer})
+			emit(Event{Change: activations(-step.RecomputeSaved), Over: activations(step.Forward), What: "recompute of ", Layer: step.Layer})
 			emit(Event{Change: activations(step.Saved)})
 		}
 	}

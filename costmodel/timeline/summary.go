@@ -19,14 +19,14 @@ type Summary struct {
 	CacheGrowth       int64 // what the KV cache gains after the prompt
 	HeadPeak          int64 // peak when Saved and CacheGrowth are there, above them
 	Products          bool  // anything in it runs matrix products
-	// Where replicas of a pipeline's stage cut its parameters: Gathering is the
+	// If replicas of a pipeline's stage shard its parameters, Gathering is the
 	// peak of the first forward, above Static, which leaves Gathered and what
 	// is saved; Reducing that of the reduction after the last backward, above
 	// what it leaves: Reduced in the place of Gathered and Grads.
 	Gathering, Gathered, Reducing, Reduced int64
 }
 
-// Of folds the events of one unit.
+// The events of one unit, for folds.
 func Of(unit *costmodel.Unit) Summary {
 	var reading folding
 	return reading.of(unit, reading.add)

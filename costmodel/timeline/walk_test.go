@@ -36,11 +36,11 @@ func randomUnits(rng *rand.Rand, mode costmodel.Mode) []costmodel.Unit {
 			unit.Layers = append(unit.Layers, memory)
 		}
 		if mode == costmodel.Train {
-			unit.OptimizerState, unit.HeldGrads, unit.StepTransient, unit.LastBackward = size(), size(), size(), size()
+			unit.OptimizerState, unit.ResidentGrads, unit.StepTransient, unit.LastBackward = size(), size(), size(), size()
 			if rng.IntN(2) == 0 {
 				unit.Recompute = true
 				for j := range unit.Layers {
-					unit.Layers[j].RecomputeKept = rng.Int64N(unit.Layers[j].Forward + 1)
+					unit.Layers[j].RecomputeSaved = rng.Int64N(unit.Layers[j].Forward + 1)
 				}
 			}
 			unit.CheckpointedOutput, unit.AutocastCopies = size(), size()

@@ -6,8 +6,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// cycle names a cycle of nodes, nil where there is none. It is asked before
-// other faults of the edges: an edge too many often breaks more than one rule.
+// cycle names a cycle of nodes, nil if there is none. It is asked before other
+// faults of the edges: an edge too many often breaks more than one rule.
 func cycle(file string, names []string, edges [][2]int) error {
 	nodes := make([]modelgraph.Layer, len(names))
 	for i := range nodes {

@@ -10,9 +10,9 @@ import (
 )
 
 // graph is the workload as a model with declared costs, on accelerators: a
-// layer is a colour class, or several where a pipeline cannot take them apart.
-// Its size is taken as its parameters, since the file does not say what is in
-// it; the times of its forward and its backward nodes are its two passes.
+// layer is a colour class, or several if a pipeline cannot take them apart. Its
+// size is taken as its parameters, since the file does not say what is in it;
+// the times of its forward and its backward nodes are its two passes.
 func (file *DNNPartitioning) graph(name string) (*modelgraph.Graph, error) {
 	if err := cycle(name, names(file.Nodes), file.Edges); err != nil {
 		return nil, err

@@ -37,7 +37,7 @@ type dnnLayer struct {
 	Group int
 	Size  float64
 	// Transfer is the time that its output takes from an accelerator to the
-	// CPU's memory or back; 0 where nothing reads it.
+	// CPU's memory or back; 0 if nothing reads it.
 	Transfer float64
 }
 
@@ -100,8 +100,8 @@ func (read *reading) truth(place string, t *truth) bool {
 
 // parseDNNPartitioning reads such a file; name is in errors, which are
 // [*modelgraph.SyntaxError]. Members that the format does not know are passed
-// over, as its README allows. A cycle is named where the edges have another
-// fault; else it is the solver's to find.
+// over, as its README allows. A cycle is named if the edges have another fault;
+// else it is the solver's to find.
 func parseDNNPartitioning(name string, data []byte) (*DNNPartitioning, error) {
 	var file dnnFile
 	if err := modelgraph.DecodeJSON(name, data, &file, false); err != nil {

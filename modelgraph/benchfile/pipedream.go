@@ -75,8 +75,8 @@ func lineError(name string, line int, err error) error {
 	return &modelgraph.SyntaxError{File: name, Place: fmt.Sprintf("line %d", line), Msg: err.Error()}
 }
 
-// graph is the profile as a model with declared costs: a layer a node. What a
-// node puts out is also what it keeps for the backward pass.
+// graph is the profile as a model with declared costs: a layer a node. A node
+// keeps its output for the backward pass.
 func (file *PipeDream) graph(name string) (*modelgraph.Graph, error) {
 	nodes := make([]modelgraph.Layer, len(file.Nodes))
 	for i := range file.Nodes {

@@ -7,7 +7,7 @@ import (
 )
 
 // pipeDreamNode reads "ID -- DESCRIPTION -- forward_compute_time=1.0, …". The
-// description may hold anything, so the fields are looked for from the end.
+// description is free text, so the fields are looked for from the end.
 func pipeDreamNode(line string) (PipeDreamNode, error) {
 	node := PipeDreamNode{Stage: -1}
 	line, stage, placed := cutLast(line, stageMark)

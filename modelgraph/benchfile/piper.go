@@ -90,8 +90,8 @@ func (edge piperEdge) ends() [2]*int { return [2]*int{edge.From, edge.To} }
 
 // parsePiper reads such a file; name is in errors, which are
 // [*modelgraph.SyntaxError]. Members that the format does not know are passed
-// over, as its README allows. A cycle is named where the edges have another
-// fault; else it is the solver's to find.
+// over, as its README allows. A cycle is named if the edges have another fault;
+// else it is the solver's to find.
 func parsePiper(name string, data []byte) (*Piper, error) {
 	var file piperFile
 	if err := modelgraph.DecodeJSON(name, data, &file, false); err != nil {

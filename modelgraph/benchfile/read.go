@@ -14,18 +14,18 @@ type File interface {
 // Graph is a problem as a model with declared costs; name is the file's, for
 // the model's name and for errors, which are [*modelgraph.SyntaxError].
 //
-// A dnn-partitioning file's layers are its colour classes, or several where a
+// A dnn-partitioning file's layers are its colour classes, or several if a
 // pipeline cannot take them apart. A Piper file's nodes run without tensor
 // parallelism and without recomputation, its times taken for seconds. A
 // PipeDream profile's layers are its nodes.
 func Graph(name string, file File) (*modelgraph.Graph, error) { return file.graph(name) }
 
 // Reader is what reads a file, found by what is in it; nil: it is none of
-// these. has says which members a JSON object has, and is nil where the file is
-// no such object.
+// these. has says which members a JSON object has, and is nil if the file is no
+// such object.
 //
-// What the reader returns are the file's own numbers, ids and units. name is in
-// its errors, which are [*modelgraph.SyntaxError].
+// The reader returns the file's own numbers, ids and units. name is in its
+// errors, which are [*modelgraph.SyntaxError].
 func Reader(data []byte, has func(member string) bool) func(name string, data []byte) (File, error) {
 	switch {
 	case has == nil:

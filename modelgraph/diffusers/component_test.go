@@ -21,14 +21,14 @@ import (
 
 // randomComponent is a random config and what diffusers 0.42.1 makes of it
 // (fixtures/oracle/components.py): lists, or their digests.
-type drawn struct {
+type randomComponent struct {
 	Case            string
 	Count           int64
 	Config          json.RawMessage
 	Params, Buffers json.RawMessage
 }
 
-func drawnComponents(tb testing.TB) []drawn {
+func randomComponents(tb testing.TB) []randomComponent {
 	tb.Helper()
 	f, err := os.Open(cmp.Or(os.Getenv("DEVMAP_COMPONENTS"), "../../fixtures/oracle/components.jsonl.gz"))
 	if err != nil {
@@ -39,9 +39,9 @@ func drawnComponents(tb testing.TB) []drawn {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	var cases []drawn
+	var cases []randomComponent
 	for lines := json.NewDecoder(unpacked); ; {
-		var c drawn
+		var c randomComponent
 		if err := lines.Decode(&c); errors.Is(err, io.EOF) {
 			return cases
 		} else if err != nil {
@@ -55,7 +55,7 @@ func drawnComponents(tb testing.TB) []drawn {
 // random configs are diffusers'.
 func TestComponents(t *testing.T) {
 	classes := map[string]bool{}
-	for _, c := range drawnComponents(t) {
+	for _, c := range randomComponents(t) {
 		class, _, _ := strings.Cut(c.Case, "/")
 		classes[class] = true
 		t.Run(c.Case, func(t *testing.T) {

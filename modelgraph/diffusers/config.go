@@ -80,8 +80,8 @@ func (cfg *config) sizeOf(field string, value jsontext.Value) int64 {
 	return count
 }
 
-// sizeOr is a number, or another where the field is null or 0, as Python's
-// "a or b".
+// sizeOr is a number, or another if the field is null or 0, as Python's "a or
+// b".
 func (cfg *config) sizeOr(field string, other int64) int64 {
 	if cfg.null(field) || string(cfg.fields[field]) == "0" {
 		return other

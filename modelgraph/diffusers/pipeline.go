@@ -33,7 +33,7 @@ type Component struct {
 	Name    string // its folder's, as transformer
 	Library string // diffusers, transformers, or a module of the pipeline's own
 	Class   string
-	Graph   *modelgraph.Graph // nil where it could not be read
+	Graph   *modelgraph.Graph // nil if it could not be read
 	Fault   error             // why not
 }
 
@@ -96,7 +96,7 @@ func parseIndex(file string, data []byte) (*Pipeline, error) {
 }
 
 // member reads a member of a model_index.json: the pipeline's class, or a
-// component, which is left out where it has no weights.
+// component, which is left out if it has no weights.
 func (pipeline *Pipeline) member(name string, value jsontext.Value, fault func(place, format string, args ...any) error) error {
 	switch {
 	case name == "_class_name":

@@ -78,7 +78,7 @@ func FuzzIndex(f *testing.F) {
 
 // FuzzComponent: no config breaks a reader, and none takes long.
 func FuzzComponent(f *testing.F) {
-	for _, c := range drawnComponents(f) {
+	for _, c := range randomComponents(f) {
 		f.Add(string(c.Config))
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -10,7 +10,7 @@ func headsOf(cfg *config) heads {
 	return heads{dim: count * width, count: count, width: width}
 }
 
-// op is attention among the tokens; joint where a second stream's tokens, or
+// op is attention among the tokens; joint if a second stream's tokens, or
 // another projection, are part of it.
 func (attn heads) op(joint bool) modelgraph.Attention {
 	return modelgraph.Attention{Dim: attn.dim, Heads: attn.count, KVHeads: attn.count, HeadDim: attn.width, Bidirectional: true, Joint: joint}

@@ -85,8 +85,8 @@ func (mod module) parameter(name string, shape ...int64) {
 	mod.add(name, modelgraph.Parameter{}, []modelgraph.Tensor{{Shape: shape}})
 }
 
-// feedForward is diffusers' FeedForward (attention.py), which doubles the
-// first projection where it is gated (GEGLU).
+// feedForward is diffusers' FeedForward (attention.py), which doubles the first
+// projection if it is gated (GEGLU).
 func (mod module) feedForward(name string, dim, hidden, out int64, activation string) {
 	gated := activation == "geglu"
 	first := hidden

@@ -123,11 +123,11 @@ func (sizes *unetSizes) upBlock(block module, index int, cross bool) {
 		}
 	}
 	for j := range layers {
-		beside := out
+		skip := out
 		if j == layers-1 {
-			beside = skipped
+			skip = skipped
 		}
-		block.resnet(j, before+beside, out, sizes.time)
+		block.resnet(j, before+skip, out, sizes.time)
 		before = out
 	}
 	if level > 0 {

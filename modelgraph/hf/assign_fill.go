@@ -84,7 +84,7 @@ func (assigned *assignment) misfit(fill *filling, shape []int64) error {
 		assigned.at(p), p.DType, p.Shape, what, clipName(fill.name), fill.tensor.Shape, ConfigName)
 }
 
-// storedType is the pieces' type, the widest where they differ.
+// storedType is the pieces' type, the widest if they differ.
 func (assigned *assignment) storedType(fill *filling) modelgraph.DType {
 	dtype, mixed := fill.pieces[0].stored.DType, false
 	for _, p := range fill.pieces {

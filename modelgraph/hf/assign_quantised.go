@@ -88,7 +88,7 @@ func (assigned *assignment) attach() {
 	}
 }
 
-// nameMethod notes by what method the stored weights are quantised, where they
+// nameMethod notes by what method the stored weights are quantised, if they
 // are, and that packed ones are counted by what is stored: the framework
 // registers those tensors, not the weights.
 func (assigned *assignment) nameMethod(graph *modelgraph.Graph, weights int64) {
@@ -101,7 +101,7 @@ func (assigned *assignment) nameMethod(graph *modelgraph.Graph, weights int64) {
 }
 
 // quantMethod is the config's name of the method, where weights are stored in
-// types that no framework trains; "packed" where it names none.
+// types that no framework trains; "packed" if it names none.
 func quantMethod(cfg *config, graph *modelgraph.Graph) string {
 	packed := false
 	for i := range graph.Layers {

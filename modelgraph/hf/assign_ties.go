@@ -3,17 +3,17 @@ package hf
 import "slices"
 
 // share settles the parameters that the config ties (modeling_utils.py:
-// tie_weights). One that is stored fills the others. Where several are stored,
-// the framework ties those whose values are equal; headers do not have values,
-// so what the config ties stays tied where types and sizes agree.
+// tie_weights). One that is stored fills the others. If several are stored, the
+// framework ties those whose values are equal; headers do not have values, so
+// what the config ties stays tied where types and sizes agree.
 func (assigned *assignment) share() {
-	var kept [][]string
+	var remaining [][]string
 	for _, group := range assigned.ties {
 		if group = assigned.shareGroup(group); len(group) > 1 {
-			kept = append(kept, group)
+			remaining = append(remaining, group)
 		}
 	}
-	assigned.ties = kept
+	assigned.ties = remaining
 }
 
 // shareGroup returns the names that stay tied.
@@ -44,7 +44,7 @@ func (assigned *assignment) shareGroup(group []string) []string {
 	return tied
 }
 
-// sameStored reports whether two stored tensors may hold the same values, as
+// sameStored reports whether two stored tensors can have the same values, as
 // far as headers say: they have one type and size. A T5 config that says the
 // head is not tied (v1.1: T5Config ties it anyway) says they do not.
 func (assigned *assignment) sameStored(x, y *filling) bool {

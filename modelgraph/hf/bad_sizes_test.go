@@ -76,8 +76,8 @@ func TestBadSizes(t *testing.T) {
 	}
 }
 
-// checkBadSize sets one field, inside an object where its name has a point.
-// Zero and lists are sizes to some fields; what is read is not at fault.
+// checkBadSize sets one field, inside an object if its name has a point. Zero
+// and lists are sizes to some fields; what is read is not at fault.
 func checkBadSize(t *testing.T, base fields, place, bad string) {
 	t.Helper()
 	value := json.RawMessage(bad)
@@ -115,7 +115,7 @@ func asFields(t *testing.T, data []byte) fields {
 	return c
 }
 
-// TestNotFinite: words outside JSON harm only where a number is read.
+// TestNotFinite: words outside JSON harm only if a number is read.
 func TestNotFinite(t *testing.T) {
 	for text, want := range map[string]string{
 		`[NaN,Infinity,-Infinity,-1]`:    `["NaN","Infinity","-Infinity",-1]`,

@@ -10,14 +10,14 @@ import "slices"
 type blockForm struct {
 	attnNorm, attn, attnPost string
 	ffnNorm, ffn, ffnPost    string
-	// attnBeside and ffnBeside are parts that read what attention and
+	// attnParallel and ffnBeside are parts that read what attention and
 	// feed-forward read, and are added too (Falcon-H1, Granite 4).
-	attnBeside, ffnBeside string
+	attnParallel, ffnParallel string
 	// parallel: attention and feed-forward read the same residual stream, and
 	// both are added to it; without a norm of its own the feed-forward reads
 	// attention's.
 	parallel bool
-	// order is empty where it is attn, ffn, attnNorm, attnPost, ffnNorm, ffnPost.
+	// order is empty if it is attn, ffn, attnNorm, attnPost, ffnNorm, ffnPost.
 	order []string
 }
 
@@ -57,20 +57,20 @@ func (d *decoder) block(modules *builder, name string, i int64) {
 	}
 	residual := modules.hidden
 	adds := make(map[string]func(), 6)
-	norm := func(module string, post bool, in, beside string) string {
+	norm := func(module string, post bool, in, residual string) string {
 		full := dot(name, module)
-		adds[module] = func() { d.addNorm(modules, full, post, in, beside) }
+		adds[module] = func() { d.addNorm(modules, full, post, in, residual) }
 		return full
 	}
 	// sublayer adds a part between its norms and returns the layer of the sum.
-	sublayer := func(module, post string, p part, in, beside string) string {
-		full, sum := dot(name, module), beside
+	sublayer := func(module, post string, p part, in, residual string) string {
+		full, sum := dot(name, module), residual
 		if post != "" {
 			sum = ""
 		}
 		adds[module] = func() { d.add(modules, full, p, in, sum) }
 		if post != "" {
-			return norm(post, true, full, beside)
+			return norm(post, true, full, residual)
 		}
 		return full
 	}
@@ -79,8 +79,8 @@ func (d *decoder) block(modules *builder, name string, i int64) {
 		in = norm(form.attnNorm, false, residual, "")
 	}
 	mixed := sublayer(form.attn, form.attnPost, d.attention(i), in, residual)
-	if form.attnBeside != "" {
-		mixed = sublayer(form.attnBeside, "", d.attentionBeside(i), in, mixed)
+	if form.attnParallel != "" {
+		mixed = sublayer(form.attnParallel, "", d.attentionParallel(i), in, mixed)
 	}
 	modules.hidden = mixed
 	switch {
@@ -94,8 +94,8 @@ func (d *decoder) block(modules *builder, name string, i int64) {
 	if form.ffn != "" {
 		modules.hidden = sublayer(form.ffn, form.ffnPost, d.ffn(i), in, mixed)
 	}
-	if form.ffnBeside != "" {
-		modules.hidden = sublayer(form.ffnBeside, "", d.ffnBeside(i), in, modules.hidden)
+	if form.ffnParallel != "" {
+		modules.hidden = sublayer(form.ffnParallel, "", d.ffnParallel(i), in, modules.hidden)
 	}
 	for _, module := range form.modules() {
 		adds[module]()

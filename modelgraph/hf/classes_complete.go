@@ -18,7 +18,7 @@ func (l *listed) tie() error {
 		}
 		var here, missing []string
 		for _, name := range group {
-			if l.held[name] != nil {
+			if l.tensors[name] != nil {
 				here = append(here, name)
 			} else {
 				missing = append(missing, name)
@@ -61,7 +61,7 @@ func (l *listed) always(x, y string) bool {
 
 // any reports whether a tensor of the pattern is stored.
 func (l *listed) any(pattern string) bool {
-	for name := range l.held {
+	for name := range l.tensors {
 		if l.pats.match(name) == pattern {
 			return true
 		}
@@ -70,14 +70,14 @@ func (l *listed) any(pattern string) bool {
 }
 
 func (l *listed) tieGroup(here, missing []string) {
-	source := l.held[here[0]]
+	source := l.tensors[here[0]]
 	tied := []string{source.name}
 	for _, name := range here[1:] {
-		t, u := source.pieces[0], l.held[name].pieces[0]
+		t, u := source.pieces[0], l.tensors[name].pieces[0]
 		if !l.tied && !l.always(source.name, name) || t.DType != u.DType || !slices.Equal(t.Shape, u.Shape) {
 			continue
 		}
-		l.held[name].like = source
+		l.tensors[name].like = source
 		tied = append(tied, name)
 		l.warnings = append(l.warnings, fmt.Sprintf("%q and %q may be tied and are both stored: counted once (the framework counts them apart if their values differ, which headers do not tell)", source.name, name))
 	}
@@ -85,7 +85,7 @@ func (l *listed) tieGroup(here, missing []string) {
 		if !l.tied && !l.always(source.name, name) {
 			continue // newly initialised, or not there: complete asks
 		}
-		l.held[name] = &heldTensor{name: name, like: source}
+		l.tensors[name] = &moduleTensor{name: name, like: source}
 		l.note(name)
 		tied = append(tied, name)
 	}
@@ -109,11 +109,11 @@ func (l *listed) complete(buffers []string) error {
 		}
 		if l.class.Buffers[pattern] && !strings.Contains(pattern, "*") && l.inUnit(pattern) == "" {
 			// Small, and in the state dict: the key alone is needed.
-			l.held[pattern] = &heldTensor{name: pattern}
+			l.tensors[pattern] = &moduleTensor{name: pattern}
 			continue
 		}
 		for _, name := range l.instances(pattern) {
-			l.held[name] = &heldTensor{name: name}
+			l.tensors[name] = &moduleTensor{name: name}
 		}
 	}
 	return nil
@@ -124,10 +124,10 @@ func (l *listed) lacks(pattern string) error {
 }
 
 // covered reports whether a key of the map covers a tensor of the pattern: it
-// is stored, or lies in a module of which something is, or in one that is not
+// is stored, or lies in a module with stored tensors, or in one that is not
 // split.
 func (l *listed) covered(pattern string) bool {
-	if l.held[pattern] != nil {
+	if l.tensors[pattern] != nil {
 		return true
 	}
 	if unit := l.inUnit(pattern); unit != "" {

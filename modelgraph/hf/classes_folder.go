@@ -22,8 +22,8 @@ func (err *unprovenError) Error() string {
 }
 
 // listed joins the files of a folder with what Transformers makes of a class
-// that has no reader here: names, ties, modules that are not split. What the
-// operations are is not known.
+// that has no reader here: names, ties, modules that are not split. Its
+// operations are not known.
 type listed struct {
 	class *listedClass
 	ck    *safetensors.Checkpoint
@@ -33,19 +33,19 @@ type listed struct {
 	pats  *patterns
 	split map[string]bool // patterns of modules that are not
 
-	held     map[string]*heldTensor // by name in the module tree
-	modules  map[string]bool        // patterns of modules that hold a stored tensor
-	counted  map[string][]string    // by pattern that ends in a star: the names it has
+	tensors  map[string]*moduleTensor // by name in the module tree
+	modules  map[string]bool          // patterns of modules that hold a stored tensor
+	counted  map[string][]string      // by pattern that ends in a star: the names it has
 	ties     [][]string
 	warnings []string
 	strange  tally // stored, and not known of the class
 }
 
-// heldTensor is a tensor of the module tree and what it is read from.
-type heldTensor struct {
+// moduleTensor is a tensor of the module tree and what it is read from.
+type moduleTensor struct {
 	name   string
 	pieces []*safetensors.Tensor
-	like   *heldTensor // of a tied one that is not stored
+	like   *moduleTensor // of a tied one that is not stored
 }
 
 // listedFolder reads a folder by the table of classes.
@@ -61,7 +61,7 @@ func listedFolder(dir string, cfg *config, reason string) (*modelgraph.Graph, er
 	if err != nil {
 		return nil, err
 	}
-	l := &listed{class: class, ck: ck, dir: dir, tied: tiesWords(cfg, class), split: make(map[string]bool), held: make(map[string]*heldTensor), modules: make(map[string]bool), counted: make(map[string][]string)}
+	l := &listed{class: class, ck: ck, dir: dir, tied: tiesWords(cfg, class), split: make(map[string]bool), tensors: make(map[string]*moduleTensor), modules: make(map[string]bool), counted: make(map[string][]string)}
 	if err := l.read(); err != nil {
 		return nil, err
 	}
@@ -215,10 +215,10 @@ func storageLeaf(stored string) string {
 
 // hold notes a stored tensor under its name in the module tree.
 func (l *listed) hold(name string, t *safetensors.Tensor) error {
-	held := l.held[name]
+	held := l.tensors[name]
 	if held == nil {
-		held = &heldTensor{name: name}
-		l.held[name] = held
+		held = &moduleTensor{name: name}
+		l.tensors[name] = held
 		l.note(name)
 	} else if _, joined := l.class.Renames[starred(t.Name)]; !joined {
 		return &unprovenError{l.dir, fmt.Sprintf("%q and %q are both read as %q", clipName(held.pieces[0].Name), clipName(t.Name), clipName(name))}

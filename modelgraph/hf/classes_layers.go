@@ -14,7 +14,7 @@ import (
 // A class that names no modules which are not split has the members of its
 // outermost lists for units.
 func (l *listed) layers() []modelgraph.Layer {
-	names := slices.SortedFunc(maps.Keys(l.held), l.pats.compare)
+	names := slices.SortedFunc(maps.Keys(l.tensors), l.pats.compare)
 	unit := l.unitOf
 	if len(l.split) == 0 {
 		checkpoint := &safetensors.Checkpoint{Tensors: make([]safetensors.Tensor, len(names))}
@@ -28,7 +28,7 @@ func (l *listed) layers() []modelgraph.Layer {
 	at := make(map[string]int)
 	var layers []modelgraph.Layer
 	for _, name := range names {
-		held, u := l.held[name], unit(name)
+		held, u := l.tensors[name], unit(name)
 		module := parent(name)
 		if u == "" && (module == "" || l.hasModules(module)) {
 			module = name
@@ -58,11 +58,11 @@ func (l *listed) layers() []modelgraph.Layer {
 
 // stands reports a tensor that is stored or shares one that is; else it is a
 // buffer, and only its key is needed.
-func (held *heldTensor) stands() bool { return len(held.pieces) > 0 || held.like != nil }
+func (held *moduleTensor) stands() bool { return len(held.pieces) > 0 || held.like != nil }
 
 // tensor is what a stored or tied one is loaded as; several stored ones that
 // are joined make a flat list of their elements, of the widest type.
-func (l *listed) tensor(held *heldTensor, name string) modelgraph.Tensor {
+func (l *listed) tensor(held *moduleTensor, name string) modelgraph.Tensor {
 	from := held
 	if held.like != nil {
 		from = held.like

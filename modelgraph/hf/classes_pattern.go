@@ -13,7 +13,7 @@ type patterns struct {
 type patternNode struct {
 	children map[string]*patternNode
 	first    int    // where its first name is in the list
-	name     string // the pattern, where a tensor ends here
+	name     string // the pattern, if a tensor ends here
 	path     string // the pattern up to here
 }
 

@@ -58,7 +58,7 @@ func (cfg *config) again() *config {
 	return newConfig(cfg.file, "", cfg.members, &reading{read: make(map[string]bool)})
 }
 
-// fault is the first one, nil where there is none.
+// fault is the first one, nil if there is none.
 func (cfg *fieldSet) fault() error { return cfg.shared.fault }
 
 func (cfg *fieldSet) fail(name, format string, args ...any) {
@@ -104,8 +104,8 @@ func (cfg *fieldSet) pick(names []string) string {
 }
 
 // given picks the field that a getter reads, and reports whether it has a
-// value. A null is at fault, as in Transformers' typed configs, which take
-// one only where the type has None: those fields are asked for with [has],
+// value. A null is at fault, as in Transformers' typed configs, which take one
+// only if the type has None: those fields are asked for with [has],
 // [config.orNull] or [config.optional].
 func (cfg *fieldSet) given(what string, names []string) (name string, ok bool) {
 	name = cfg.pick(names)

@@ -8,7 +8,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// dims reads a list of sizes; nil where the field is absent or null. A single
+// dims reads a list of sizes; nil if the field is absent or null. A single
 // number counts as a list of one.
 func (cfg *fieldReader) dims(name string) []int64 {
 	if !cfg.has(name) {
@@ -34,7 +34,7 @@ func (cfg *fieldReader) dims(name string) []int64 {
 	return out
 }
 
-// strs reads a list of strings; nil where the field is absent or null.
+// strs reads a list of strings; nil if the field is absent or null.
 func (cfg *fieldReader) strs(name string) []string {
 	if !cfg.has(name) {
 		return nil
@@ -47,7 +47,7 @@ func (cfg *fieldReader) strs(name string) []string {
 	return out
 }
 
-// numbers reads a list of numbers; nil where the field is absent or null.
+// numbers reads a list of numbers; nil if the field is absent or null.
 func (cfg *fieldReader) numbers(name string) []float64 {
 	if !cfg.has(name) {
 		return nil
@@ -60,7 +60,7 @@ func (cfg *fieldReader) numbers(name string) []float64 {
 	return out
 }
 
-// arrays reads a list of lists; nil where the field is absent or null.
+// arrays reads a list of lists; nil if the field is absent or null.
 func (cfg *fieldReader) arrays(name string) [][]jsontext.Value {
 	if !cfg.has(name) {
 		return nil

@@ -52,8 +52,8 @@ func (cfg *fieldReader) optional(def int64, name string) int64 {
 	return cfg.pos(def, name)
 }
 
-// orNull is pos where an absent field means def and a null one auto; without
-// a default, both mean auto.
+// orNull is pos if an absent field means def and a null one auto; without a
+// default, both mean auto.
 func (cfg *fieldReader) orNull(def, auto int64, name string) int64 {
 	if def == 0 && name == "head_dim" && !cfg.has(name) {
 		return auto // by every family's rule: nothing was assumed
@@ -91,10 +91,10 @@ func (cfg *fieldReader) bool(def bool, names ...string) bool {
 	return value(&cfg.fieldSet, def, "true or false", names)
 }
 
-// flag is a bool that is off where it is absent or null.
+// flag is a bool that is off if it is absent or null.
 func (cfg *fieldReader) flag(name string) bool { return cfg.has(name) && cfg.bool(false, name) }
 
-// name is a string that is empty where it is absent or null.
+// name is a string that is empty if it is absent or null.
 func (cfg *fieldReader) name(field string) string {
 	if !cfg.has(field) {
 		return ""

@@ -82,7 +82,7 @@ func addProjection(modules *builder, name string, in, out int64, bias bool, inpu
 	modules.add(name, modelgraph.Linear{In: in, Out: out, Pooled: true}, []string{input}, linearParams("", in, out, bias)...)
 }
 
-// clipPart is a part of a CLIPConfig. Where an object of its name with _dict is
+// clipPart is a part of a CLIPConfig. If an object of its name with _dict is
 // there, as in the first configs, that and its defaults are the part
 // (CLIPConfig.__post_init__).
 func clipPart(cfg *config, name string) *config {

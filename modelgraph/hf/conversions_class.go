@@ -25,8 +25,8 @@ type namedModel struct {
 	// Ignored are expressions for stored names that are left out without a
 	// warning (_keys_to_ignore_on_load_unexpected).
 	Ignored []string `json:"ignored"`
-	// Float32 are expressions for parameters that stay in that type where the
-	// model is float16 (_keep_in_fp32_modules); Strict: where it is bfloat16 too.
+	// Float32 are expressions for parameters that stay in that type if the
+	// model is float16 (_keep_in_fp32_modules); Strict: if it is bfloat16 too.
 	Float32 []string `json:"fp32"`
 	Strict  []string `json:"fp32_strict"`
 }
@@ -39,9 +39,9 @@ type namedPart struct {
 	Config string `json:"config"` // the path of the object it is made from; "": the whole config
 }
 
-// models visits a class and the models inside it, in module order. What they
-// say of names counts for the whole where child is true: modeling_utils.py,
-// post_init, asks the direct children.
+// models visits a class and the models inside it, in module order. Their rules
+// of names count for the whole if child is true: modeling_utils.py, post_init,
+// asks the direct children.
 func (class *namedClass) models(cfg *config, visit func(path string, model *namedModel, child bool)) {
 	visit("", &class.namedModel, true)
 	class.inside("", cfg, visit)

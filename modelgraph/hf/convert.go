@@ -16,7 +16,7 @@ type loading struct {
 	unread []string // what rules that are not known here make
 }
 
-// rename gives the new name, or the same one where the rule does not match.
+// rename gives the new name, or the same one if the rule does not match.
 type rename func(name string) string
 
 // slot is the place of a checkpoint tensor in the module tree.
@@ -29,8 +29,8 @@ type slot struct {
 	member int
 }
 
-// module finds the place of a checkpoint tensor among the names that the
-// module has. Where there is none, the slot has the name after all rules.
+// module finds the place of a checkpoint tensor among the names that the module
+// has. If there is none, the slot has the name after all rules.
 func (load *loading) module(name string, has func(string) bool) (slot, bool) {
 	place := slot{name: name}
 	for _, renamed := range load.renames {

@@ -20,7 +20,7 @@ type part struct {
 // differ in the parts, in the form of a block and in the modules' names.
 type decoder struct {
 	hidden, vocab, layers int64
-	rows                  int64 // of the embedding, where they are not the vocabulary
+	rows                  int64 // of the embedding, if they are not the vocabulary
 
 	norm      modelgraph.NormStyle
 	normBias  bool // norms have a bias (nn.LayerNorm)
@@ -29,11 +29,11 @@ type decoder struct {
 	attention func(layer int64) part
 	ffn       func(layer int64) part
 	form      blockForm // zero: a llama's
-	// formAt is the form of a layer where they differ; nil: form.
+	// formAt is the form of a layer if they differ; nil: form.
 	formAt func(layer int64) blockForm
-	// attentionBeside and ffnBeside are the parts next to those.
-	attentionBeside, ffnBeside func(layer int64) part
-	names                      decoderNames // zero: a llama's
+	// attentionParallel and ffnBeside are the parts next to those.
+	attentionParallel, ffnParallel func(layer int64) part
+	names                          decoderNames // zero: a llama's
 	// behind adds what follows the embedding: positions, a dropout.
 	behind func(modules *builder, path string)
 	// ahead adds what follows the last norm and does not run.

@@ -11,7 +11,7 @@ var decoderFamilies = []struct {
 	unread []string
 	// also are other names of the causal class (in the first repositories).
 	also []string
-	// positions is the field with the longest sequence, where it has another name.
+	// positions is the field with the longest sequence, if it has another name.
 	positions string
 }{
 	{model: "apertus", read: apertus},

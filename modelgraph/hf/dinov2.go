@@ -12,7 +12,7 @@ func init() {
 			}
 			image, hidden := dinov2(modules, cfg, path), cfg.pos(0, "hidden_size")
 			if count := imageLabels(cfg); class == "Dinov2ForImageClassification" && count > 0 {
-				// Of the class token next to the mean of the patches.
+				// The class token and the mean of the patches.
 				modules.on(modelgraph.Stream{Kind: modelgraph.Fixed, Tokens: 1}, func() { addClassHead(modules, "classifier", 2*hidden, count, true, image) })
 			}
 		},
@@ -34,8 +34,8 @@ func dinov2(modules *builder, cfg *config, path string) string {
 		dim: hidden, layers: cfg.count(0, "num_hidden_layers"), norm: modelgraph.LayerNorm,
 		attention: func(int64) part { return part{op: op, params: params} }, mlp: dinov2MLP(cfg, hidden),
 		attnNorm: "norm1", attn: "attention", mlpNorm: "norm2", mlpName: "mlp",
-		order:  []string{"norm1", "attention", "layer_scale1", "norm2", "mlp", "layer_scale2"},
-		beside: map[string]part{"layer_scale1": scale, "layer_scale2": scale},
+		order:   []string{"norm1", "attention", "layer_scale1", "norm2", "mlp", "layer_scale2"},
+		between: map[string]part{"layer_scale1": scale, "layer_scale2": scale},
 	}
 	modules.on(modelgraph.Stream{Kind: modelgraph.Fixed, Tokens: grid.count() + 1}, func() {
 		bare := func(name string, shape ...int64) string {

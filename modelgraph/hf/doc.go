@@ -7,7 +7,7 @@
 // family fills a [builder]. The defaults of its config class are in the table
 // of config classes (table.go), made from Transformers itself, so that a reader
 // names fields alone; a decoder is a llama's parts but for what its reader says
-// (parts.go, block.go), and register adds it to the table. Where a checkpoint
-// is present its tensors are assigned to the module's (assign.go), so that
-// sizes come from the files.
+// (parts.go, block.go), and register adds it to the table. If a checkpoint is
+// present its tensors are assigned to the module's (assign.go), so that sizes
+// come from the files.
 package hf

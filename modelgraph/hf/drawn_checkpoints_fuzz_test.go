@@ -9,7 +9,7 @@ import (
 // tensors find a place or it is refused, and no parameter is counted that the
 // files make larger than themselves.
 func FuzzStoredNames(f *testing.F) {
-	cases := drawnRows[drawnCheckpoint](f, checkpointsFile)
+	cases := randomRows[randomCheckpoint](f, checkpointsFile)
 	for i := range cases {
 		f.Add(i, strings.Join(cases[i].Stored, "\n"))
 	}

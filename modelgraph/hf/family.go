@@ -26,7 +26,7 @@ type family struct {
 	also []string
 	// kin are classes of another type that are made like one of these: a config
 	// that names one may be read by its own type's class or by that one's, so
-	// they are built where it says all on which the two differ ([agreed]).
+	// they are built if it says all on which the two differ ([agreed]).
 	kin map[string]string
 	// agreed are those fields.
 	agreed []string
@@ -53,10 +53,10 @@ func register(f family) {
 	}
 }
 
-// familyOf finds the rules for a config and the class to build. Where the
-// model_type is not known but architectures names a class that is, that class
-// is used, and foreign is true: the config class, and so its defaults, are
-// another model's (Kimi-K2 is a DeepseekV3ForCausalLM of type kimi_k2).
+// familyOf finds the rules for a config and the class to build. If the
+// model_type is not known but architectures names a known class, that class is
+// used, and foreign is true: the config class, and so its defaults, are another
+// model's (Kimi-K2 is a DeepseekV3ForCausalLM of type kimi_k2).
 func familyOf(cfg *config) (f *family, class string, foreign bool, err error) {
 	modelType, names := cfg.name("model_type"), cfg.strs("architectures")
 	if err := cfg.fault(); err != nil {
@@ -114,13 +114,13 @@ func (f *family) classOf(cfg *config, names []string) (string, error) {
 		class = names[0]
 	}
 	place, fault := "architectures[0]", ""
-	if alike := f.kin[class]; alike != "" {
+	if equivalent := f.kin[class]; equivalent != "" {
 		for _, name := range f.agreed {
 			if !cfg.has(name) {
 				return "", &modelgraph.SyntaxError{File: cfg.file, Place: name, Msg: fmt.Sprintf("it is absent, and its default is another for model_type %q than for the %s that architectures names; write it into the file", clipName(cfg.name("model_type")), class)}
 			}
 		}
-		class = alike
+		class = equivalent
 	}
 	if !slices.Contains(f.known(), class) {
 		fault = fmt.Sprintf("%q is not a class of %s that is known here (known: %s)", clipName(class), strings.Join(f.types, "/"), strings.Join(f.known(), ", "))
@@ -153,8 +153,8 @@ func ownCode(cfg *config, known []string) string {
 	return own
 }
 
-// modelDType is the type that the config gives the weights; BF16 where it
-// gives none.
+// modelDType is the type that the config gives the weights; BF16 if it gives
+// none.
 func modelDType(cfg *config) (modelgraph.DType, bool) {
 	for _, s := range []*config{cfg, cfg.sub("text_config"), cfg.sub("llm_config")} {
 		name := s.pick([]string{"dtype", "torch_dtype"})

@@ -50,7 +50,7 @@ func (cfg *config) unread(of ...*family) []string {
 	})
 }
 
-// harmlessAs marks a field as read where it has the one value that changes
+// harmlessAs marks a field as read if it has the one value that changes
 // nothing.
 func (cfg *fieldSet) harmlessAs(name, value string) {
 	if string(cfg.members[name]) == value {

@@ -59,7 +59,7 @@ func FromFolder(dir string) (*modelgraph.Graph, error) {
 	return withWeights(dir, graph, f, cfg, reason)
 }
 
-// FromSafetensors reads one file. Where it is the whole checkpoint of a folder
+// FromSafetensors reads one file. If it is the whole checkpoint of a folder
 // that has a config.json, the folder is read ([FromFolder]). Otherwise the
 // structure is read from the tensor names: a layer for each module that holds
 // tensors, a wrap unit for each member of the outermost numbered lists
@@ -93,8 +93,8 @@ func FromSafetensors(path string) (*modelgraph.Graph, error) {
 	return generic(name, path, ck, reason)
 }
 
-// withWeights joins the graph that the config makes with the files. Where
-// there is a reason to doubt the graph, every tensor must be its.
+// withWeights joins the graph that the config makes with the files. If there is
+// a reason to doubt the graph, every tensor must be its.
 func withWeights(dir string, graph *modelgraph.Graph, f *family, cfg *config, doubt string) (*modelgraph.Graph, error) {
 	ck, err := readFolder(dir)
 	if err != nil {

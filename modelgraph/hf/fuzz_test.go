@@ -34,7 +34,7 @@ func FuzzFromConfig(f *testing.F) {
 		f.Add([]byte(`{"model_type":"qwen3",` + sizes + `,` + more + `}`))
 		f.Add([]byte(`{"model_type":"gemma3","text_config":{` + sizes + `,` + more + `}}`))
 	}
-	for _, c := range drawnRows[drawnFamily](f, familiesFile) {
+	for _, c := range randomRows[randomFamily](f, familiesFile) {
 		if strings.HasSuffix(c.Case, "/0") || strings.HasSuffix(c.Case, "/1") {
 			f.Add([]byte(c.Config))
 		}

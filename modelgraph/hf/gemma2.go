@@ -24,8 +24,8 @@ func gemma2(cfg *config) *decoder {
 	return model.done()
 }
 
-// softCap is the cap of a tanh, 0 where there is none: def where the field is
-// absent, none where it is null.
+// softCap is the cap of a tanh, 0 if there is none: def if the field is absent,
+// none if it is null.
 func (cfg *fieldReader) softCap(def float64, name string) float64 {
 	if cfg.isNull(name) {
 		return 0

@@ -64,7 +64,7 @@ func gemma3Rotations(cfg *config, headDim int64) map[string]modelgraph.Rotation 
 		}
 		maps.Copy(full, scaling)
 	}
-	rope := ropeConfig{beside: cfg, headDim: headDim, positions: cfg.whole(131072, "max_position_embeddings"), nested: true}
+	rope := ropeConfig{outer: cfg, headDim: headDim, positions: cfg.whole(131072, "max_position_embeddings"), nested: true}
 	rope.config = typed.inside(fullAttention, full)
 	rotations := map[string]modelgraph.Rotation{fullAttention: rope.rotation("rope_theta", 1e6)}
 	rope.config = typed.inside(slidingAttention, sliding)

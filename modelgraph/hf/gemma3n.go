@@ -58,7 +58,7 @@ func readGemma3n(cfg *config) *gemma3n {
 	model.rotary = typedRotary(model.attn.headDim, model.types)
 	model.custom = model.layer
 	model.behind = func(_ *builder, path string) { model.own = dot(path, "per_layer_projection_norm") }
-	model.ahead = model.beside
+	model.ahead = model.layerInputs
 	return model
 }
 
@@ -132,10 +132,10 @@ func (model *gemma3n) layer(modules *builder, name string, i int64) {
 	modules.hidden = last.Name
 }
 
-// altUp is the mixing of the states (Gemma3nTextAltUp: predict and correct). Of
-// each token it keeps the states, once in the order that the product reads and
-// once as they were predicted, and the correction as often as there are states;
-// as much is in use in addition.
+// altUp is the mixing of the states (Gemma3nTextAltUp: predict and correct). It
+// keeps each token's states, once in the order that the product reads and once
+// as they were predicted, and the correction as often as there are states; as
+// much is in use in addition.
 func (model *gemma3n) altUp(modules *builder, name, stream, activated string) {
 	mixed := modules.add(name, modelgraph.Parameter{}, []string{activated, stream}, tensor("correct_output_scale", model.hidden))
 	mixed.Buffers = []modelgraph.Tensor{tensor("router_input_scale")}
@@ -146,9 +146,9 @@ func (model *gemma3n) altUp(modules *builder, name, stream, activated string) {
 	mixed.Declared = &kept
 }
 
-// next to adds what follows the layers but runs before them, or after: the
+// layerInputs adds what follows the layers but runs before them, or after: the
 // layers' own inputs, and the ways into the other states and out of them.
-func (model *gemma3n) beside(modules *builder, path string) {
+func (model *gemma3n) layerInputs(modules *builder, path string) {
 	embed, hidden, wide := dot(path, "embed_tokens"), model.hidden, model.layers*model.perLayer
 	for _, name := range []string{"per_layer_projection_scale", "per_layer_input_scale"} {
 		modules.add(dot(path, name), modelgraph.Opaque{}, nil).Buffers = []modelgraph.Tensor{tensor("")}

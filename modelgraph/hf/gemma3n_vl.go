@@ -46,7 +46,7 @@ func gemma3nWhole(modules *builder, cfg *config, class string) {
 		return
 	}
 	tied := ""
-	if cfg.flag("tie_word_embeddings") { // on where it is absent, off where it is null
+	if cfg.flag("tie_word_embeddings") { // on if it is absent, off if it is null
 		tied = dot(path, "language_model.embed_tokens.weight")
 	}
 	modules.add("lm_head", modelgraph.Head{Dim: words.hidden, Vocab: words.vocab, SoftCap: words.softCap, LogitCap: words.logitCap}, []string{stack}, linearParams("", words.hidden, words.vocab, false)...)
@@ -56,16 +56,16 @@ func gemma3nWhole(modules *builder, cfg *config, class string) {
 }
 
 // gemma3nEmbedder is Gemma3nMultimodalEmbedder: rows of its own for
-// placeholders of tokens, norms, and a linear layer; tokens an image, 0 where
+// placeholders of tokens, norms, and a linear layer; tokens an image, 0 if
 // nothing runs.
 func gemma3nEmbedder(modules *builder, path string, cfg *config, text int64, features string, tokens int64) string {
 	dim, rows := cfg.pos(0, "hidden_size"), cfg.pos(0, "vocab_size")
 	soft := dot(path, "soft_embedding_norm")
-	modules.held(dot(path, "embedding"), tensor("weight", rows, dim))
-	modules.held(dot(path, "hard_embedding_norm"), tensor("weight", dim))
+	modules.inert(dot(path, "embedding"), tensor("weight", rows, dim))
+	modules.inert(dot(path, "hard_embedding_norm"), tensor("weight", dim))
 	if tokens == 0 {
-		modules.held(soft, tensor("weight", dim))
-		modules.held(dot(path, "embedding_projection"), linearParams("", dim, text, false)...)
+		modules.inert(soft, tensor("weight", dim))
+		modules.inert(dot(path, "embedding_projection"), linearParams("", dim, text, false)...)
 		modules.empty(dot(path, "embedding_post_projection_norm"))
 		return ""
 	}
@@ -140,12 +140,12 @@ func (model *gemma3nSound) tower(modules *builder, path string) {
 	in, sub := int64(1), dot(path, "subsample_conv_projection")
 	for i, channels := range model.channels {
 		at := fmt.Sprintf("%s.conv_%d", sub, i)
-		modules.held(dot(at, "conv"), tensor("weight", channels, in, model.kernels[i][0], model.kernels[i][1]))
-		modules.held(dot(at, "norm"), tensor("weight", channels))
+		modules.inert(dot(at, "conv"), tensor("weight", channels, in, model.kernels[i][0], model.kernels[i][1]))
+		modules.inert(dot(at, "norm"), tensor("weight", channels))
 		modules.empty(dot(at, "activation"))
 		in = channels
 	}
-	modules.held(dot(sub, "input_proj_linear"), linearParams("", model.final, model.hidden, false)...)
+	modules.inert(dot(sub, "input_proj_linear"), linearParams("", model.final, model.hidden, false)...)
 	for i := range model.layers {
 		name := indexed(dot(path, "conformer"), i)
 		modules.unit(name, func() { model.block(modules, name) })
@@ -155,7 +155,7 @@ func (model *gemma3nSound) tower(modules *builder, path string) {
 // block is Gemma3nAudioConformerBlock, whose clipping bounds are buffers.
 func (model *gemma3nSound) block(modules *builder, name string) {
 	hidden := model.hidden
-	hold := func(at string, params ...modelgraph.Tensor) { modules.held(dot(name, at), params...) }
+	hold := func(at string, params ...modelgraph.Tensor) { modules.inert(dot(name, at), params...) }
 	bare := func(at string, buffers ...modelgraph.Tensor) {
 		modules.add(dot(name, at), modelgraph.Parameter{}, nil).Buffers = buffers
 	}

@@ -20,8 +20,8 @@ func init() {
 	})
 }
 
-// gpt2 is configuration_gpt2.py: GPT2Config. Its attribute_map makes the
-// common names win over the short ones where a config has both.
+// gpt2 is configuration_gpt2.py: GPT2Config. Its attribute_map makes the common
+// names win over the short ones if a config has both.
 type gpt2 struct {
 	hidden, vocab, positions, layers int64
 

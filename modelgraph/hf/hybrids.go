@@ -176,9 +176,9 @@ func graniteMoEHybrid(cfg *config) *decoder {
 	model.ffn = func(int64) part { return all }
 	if count := cfg.orZero("num_local_experts"); count > 0 {
 		experts := routed(cfg, moe{dim: model.hidden, hidden: model.mlp.hidden, experts: count, activation: model.mlp.activation, names: moeNames{router: "router"}}, 0)
-		form.ffn, form.ffnBeside = "block_sparse_moe", "shared_mlp"
+		form.ffn, form.ffnParallel = "block_sparse_moe", "shared_mlp"
 		form.order = []string{"input_layernorm", "post_attention_layernorm", "block_sparse_moe", "shared_mlp", "mamba"}
-		model.ffn, model.ffnBeside = func(int64) part { return experts.part() }, model.ffn
+		model.ffn, model.ffnParallel = func(int64) part { return experts.part() }, model.ffn
 	}
 	attends := func(i int64) bool { return types[i] == fullAttention }
 	model.mixed(attends, mixer, form)
@@ -199,12 +199,12 @@ func falconH1(cfg *config) *decoder {
 	mixer.buffers = []modelgraph.Tensor{tensor("mup_vector", 1, 1, 2*op.Inner+2*op.Groups*op.State+op.Heads)}
 	model.names = decoderNames{base: "model", embed: "embed_tokens", layers: "layers", norm: "final_layernorm"}
 	model.form = blockForm{
-		attnNorm: "input_layernorm", attn: "mamba", attnBeside: "self_attn", ffnNorm: "pre_ff_layernorm", ffn: "feed_forward",
+		attnNorm: "input_layernorm", attn: "mamba", attnParallel: "self_attn", ffnNorm: "pre_ff_layernorm", ffn: "feed_forward",
 		order: []string{"feed_forward", "mamba", "self_attn", "input_layernorm", "pre_ff_layernorm"},
 	}
 	attend := model.attn.part()
 	model.attention = func(int64) part { return mixer }
-	model.attentionBeside = func(int64) part { return attend }
+	model.attentionParallel = func(int64) part { return attend }
 	return model.done()
 }
 

@@ -13,12 +13,12 @@ type llamaType struct {
 	heads   headDefaults
 	tied    tying
 	unread  []string
-	// adapt changes the decoder's parts where the type is not a llama's.
+	// adapt changes the decoder's parts if the type is not a llama's.
 	adapt func(cfg *config, attn *attention, ffn *feedForward)
 	// change does what adapt cannot, in the whole decoder.
 	change func(cfg *config, d *decoder, attn *attention, ffn *feedForward)
-	// windows are the layers that slide where layer_types does not say; nil
-	// where the type has no windows.
+	// windows are the layers that slide where layer_types does not say; nil if
+	// the type has no windows.
 	windows func(cfg *config) func(layer int64) bool
 	window  int64 // the default of sliding_window; 0: none
 }

@@ -72,7 +72,7 @@ func llava(cfg *config) *multimodal {
 }
 
 // llavaNext reads a LlavaNextConfig: a llava with a row that ends every row of
-// patches (modeling_llava_next.py). Of its tiles each is an image here.
+// patches (modeling_llava_next.py). Each of its tiles is an image here.
 func llavaNext(cfg *config) *multimodal {
 	model := llava(cfg)
 	model.tied = cfg.bool(false, "tie_word_embeddings") // its own switch alone

@@ -101,9 +101,9 @@ func namedPatches(cfg *config, tower string) int64 {
 // deepProjector is the type of a projector with several matrices.
 var deepProjector = regexp.MustCompile(`^mlp(\d{1,2})x_gelu$`)
 
-// oldProjector is build_vision_projector (multimodal_projector/builder.py):
-// one matrix, or several with GELU between them. What it reads is made by the
-// tower, which is not among the layers.
+// oldProjector is build_vision_projector (multimodal_projector/builder.py): one
+// matrix, or several with GELU between them. The tower makes its input and is
+// not among the layers.
 func oldProjector(modules *builder, cfg *config, hidden int64) string {
 	const name = "model.mm_projector"
 	in, kind := cfg.pos(0, "mm_hidden_size"), cfg.str("linear", "mm_projector_type")

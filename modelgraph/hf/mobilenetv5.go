@@ -38,7 +38,7 @@ func (net *mobileNet) onSide(f func()) { net.on(imageStream(net.side*net.side), 
 
 // scale is a vector that multiplies the block's result.
 func (net *mobileNet) scale(name string) {
-	net.held(dot(net.path, name), tensor("gamma", net.width))
+	net.inert(dot(net.path, name), tensor("gamma", net.width))
 }
 
 // edge is EdgeResidual: a convolution to more channels, and one back.

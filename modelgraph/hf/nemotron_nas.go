@@ -146,8 +146,8 @@ func deciFFN(cfg, f *config, hidden int64) part {
 }
 
 // deciWidth is two thirds of ffn_mult hidden sizes, rounded up to 256
-// (modeling_decilm.py: _ffn_mult_to_intermediate_size), or intermediate_size
-// where a newer config gives that.
+// (modeling_decilm.py: _ffn_mult_to_intermediate_size), or intermediate_size if
+// a newer config gives that.
 func deciWidth(cfg *config, hidden int64) int64 {
 	if cfg.has("intermediate_size") {
 		return cfg.pos(1, "intermediate_size")

@@ -19,7 +19,7 @@ type olderFields struct{ hidden, heads, layers, inner string }
 var gptFields = olderFields{hidden: "n_embd", heads: "n_head", layers: "n_layer", inner: "n_inner"}
 
 // olderParts are LayerNorms, as many KV heads as heads, and a feed-forward of
-// four times the width where the config says nothing of it.
+// four times the width if the config says nothing of it.
 func olderParts(cfg *config, fields olderFields) *parts {
 	hidden := cfg.pos(0, fields.hidden)
 	heads := equalHeads(cfg, hidden, 0, fields.heads)

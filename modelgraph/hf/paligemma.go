@@ -35,9 +35,9 @@ var (
 	}
 )
 
-// paligemma reads a PaliGemmaConfig: SigLIP, one projection, and Gemma or
-// Gemma 2. The vocabulary is text_config's; the config's own vocab_size
-// counts only where there is no text_config.
+// paligemma reads a PaliGemmaConfig: SigLIP, one projection, and Gemma or Gemma
+// 2. The vocabulary is text_config's; the config's own vocab_size counts only
+// if there is no text_config.
 func paligemma(cfg *config) *multimodal {
 	vision, text := cfg.sub("vision_config"), cfg.sub("text_config")
 	if !cfg.has("vision_config") {

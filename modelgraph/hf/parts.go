@@ -79,8 +79,8 @@ func (model *parts) partialOf(width int64, share float64, name string) int64 {
 	return int64(float64(width) * share)
 }
 
-// sliding gives the layers their windows: layer_types, or where it is absent
-// what slides says of a layer.
+// sliding gives the layers their windows: layer_types, or if it is absent what
+// slides says of a layer.
 func (model *parts) sliding(width int64, slides func(layer int64) bool) {
 	model.attention = model.attn.windows(layerTypes(model.cfg, model.layers, slides), width)
 }

@@ -18,8 +18,8 @@ func init() {
 // silent is said of towers for sound.
 const silent = "the tower for sound holds its weights, and none of it runs: a workload has no sound"
 
-// held adds modules that hold tensors and do not run, each under its own name.
-func (modules *builder) held(name string, params ...modelgraph.Tensor) {
+// inert adds modules that hold tensors and do not run, each under its own name.
+func (modules *builder) inert(name string, params ...modelgraph.Tensor) {
 	modules.add(name, modelgraph.Parameter{}, nil, params...)
 }
 
@@ -55,7 +55,7 @@ func phi4Images(cfg *config, hidden int64) func(modules *builder, path string) s
 			if name[0] == 's' {
 				shape = []int64{1, 1, 1, dim}
 			}
-			modules.held(dot(path, name), tensor("", shape...))
+			modules.inert(dot(path, name), tensor("", shape...))
 		}
 		modules.empty(dot(path, "drop"))
 		if grid.rows%2 != 0 {
@@ -81,13 +81,13 @@ func phi4Images(cfg *config, hidden int64) func(modules *builder, path string) s
 
 // phi4Pool is the pooling of the tower, whose result nothing reads.
 func phi4Pool(modules *builder, head string, dim, inner int64) {
-	modules.held(dot(head, "probe"), tensor("", 1, 1, dim))
-	modules.held(dot(head, "attention.in_proj_weight"), tensor("", 3*dim, dim))
-	modules.held(dot(head, "attention.in_proj_bias"), tensor("", 3*dim))
-	modules.held(dot(head, "attention.out_proj"), linearParams("", dim, dim, true)...)
-	modules.held(dot(head, "layernorm"), normParams("", dim, true)...)
-	modules.held(dot(head, "mlp.fc1"), linearParams("", dim, inner, true)...)
-	modules.held(dot(head, "mlp.fc2"), linearParams("", inner, dim, true)...)
+	modules.inert(dot(head, "probe"), tensor("", 1, 1, dim))
+	modules.inert(dot(head, "attention.in_proj_weight"), tensor("", 3*dim, dim))
+	modules.inert(dot(head, "attention.in_proj_bias"), tensor("", 3*dim))
+	modules.inert(dot(head, "attention.out_proj"), linearParams("", dim, dim, true)...)
+	modules.inert(dot(head, "layernorm"), normParams("", dim, true)...)
+	modules.inert(dot(head, "mlp.fc1"), linearParams("", dim, inner, true)...)
+	modules.inert(dot(head, "mlp.fc2"), linearParams("", inner, dim, true)...)
 }
 
 // conformer are the sizes of Phi-4's tower for sound.
@@ -139,8 +139,8 @@ func phi4Sound(cfg *config, hidden int64) func(modules *builder, path string) {
 		modules.empty(dot(path, "drop"))
 		model.tower(modules, dot(path, "encoder"))
 		for _, what := range []string{"speech", "vision_speech"} {
-			modules.held(dot(path, "up_proj_for_"+what), linearParams("", model.hidden*model.rate, hidden, true)...)
-			modules.held(dot(path, "down_proj_for_"+what), linearParams("", hidden, hidden, true)...)
+			modules.inert(dot(path, "up_proj_for_"+what), linearParams("", model.hidden*model.rate, hidden, true)...)
+			modules.inert(dot(path, "down_proj_for_"+what), linearParams("", hidden, hidden, true)...)
 		}
 	}
 }
@@ -151,7 +151,7 @@ func (model *conformer) tower(modules *builder, path string) {
 	mean.Persistent, scale.Persistent = true, true
 	modules.add(dot(path, "encoder_embedding"), modelgraph.Parameter{}, nil).Buffers = []modelgraph.Tensor{mean, scale}
 	conv := func(at int64, shape ...int64) {
-		modules.held(indexed(dot(path, "embed.conv"), at), tensor("weight", shape...), tensor("bias", shape[0]))
+		modules.inert(indexed(dot(path, "embed.conv"), at), tensor("weight", shape...), tensor("bias", shape[0]))
 	}
 	conv(0, model.channels, 1, 3, 3)
 	modules.empty(indexed(dot(path, "embed.conv"), 1))
@@ -160,8 +160,8 @@ func (model *conformer) tower(modules *builder, path string) {
 		conv(3*i, model.channels, model.channels, 1, 1)
 		modules.empty(indexed(dot(path, "embed.conv"), 3*i+1))
 	}
-	modules.held(dot(path, "embed.out"), linearParams("", model.channels*model.final, model.hidden, true)...)
-	modules.held(dot(path, "relative_attention_bias_layer.bias_values"), tensor("weight", model.buckets, model.heads))
+	modules.inert(dot(path, "embed.out"), linearParams("", model.channels*model.final, model.hidden, true)...)
+	modules.inert(dot(path, "relative_attention_bias_layer.bias_values"), tensor("weight", model.buckets, model.heads))
 	for i := range model.blocks {
 		name := indexed(dot(path, "encoders"), i)
 		modules.unit(name, func() { model.block(modules, name) })
@@ -176,25 +176,25 @@ func (model *conformer) block(modules *builder, name string) {
 		up, down, attn = "net.0.linear", "net.2", []string{"linear_q", "linear_k", "linear_v", "linear_out"}
 	}
 	ffn := func(at string) {
-		modules.held(dot(name, at, "layer_norm"), normParams("", hidden, true)...)
-		modules.held(dot(name, at, up), linearParams("", hidden, 2*inner, true)...)
-		modules.held(dot(name, at, down), linearParams("", inner, hidden, true)...)
+		modules.inert(dot(name, at, "layer_norm"), normParams("", hidden, true)...)
+		modules.inert(dot(name, at, up), linearParams("", hidden, 2*inner, true)...)
+		modules.inert(dot(name, at, down), linearParams("", inner, hidden, true)...)
 	}
 	ffn("feed_forward_in")
 	for _, of := range attn[:3] {
-		modules.held(dot(name, "self_attn", of), linearParams("", hidden, model.wide, true)...)
+		modules.inert(dot(name, "self_attn", of), linearParams("", hidden, model.wide, true)...)
 	}
-	modules.held(dot(name, "self_attn", attn[3]), linearParams("", model.wide, hidden, true)...)
+	modules.inert(dot(name, "self_attn", attn[3]), linearParams("", model.wide, hidden, true)...)
 	conv := func(at string, shape ...int64) {
-		modules.held(dot(name, "conv", at), tensor("weight", shape...), tensor("bias", shape[0]))
+		modules.inert(dot(name, "conv", at), tensor("weight", shape...), tensor("bias", shape[0]))
 	}
-	modules.held(dot(name, "conv.layer_norm"), normParams("", hidden, true)...)
-	modules.held(dot(name, "conv.glu"), tensor("b1", 1, model.out, 1), tensor("b2", 1, model.out, 1))
+	modules.inert(dot(name, "conv.layer_norm"), normParams("", hidden, true)...)
+	modules.inert(dot(name, "conv.glu"), tensor("b1", 1, model.out, 1), tensor("b2", 1, model.out, 1))
 	conv("glu.ext_pw_conv_1d", 2*model.out, hidden, 1)
 	conv("dw_sep_conv_1d.dw_conv", hidden*model.multiplier, 1, model.kernel)
 	conv("dw_sep_conv_1d.pw_conv", model.deep, hidden*model.multiplier, 1)
 	conv("ext_pw_conv_1d", model.out, hidden, 1)
 	ffn("feed_forward_out")
-	modules.held(dot(name, "layer_norm_att"), normParams("", hidden, true)...)
-	modules.held(dot(name, "layer_norm"), normParams("", hidden, true)...)
+	modules.inert(dot(name, "layer_norm_att"), normParams("", hidden, true)...)
+	modules.inert(dot(name, "layer_norm"), normParams("", hidden, true)...)
 }

@@ -104,8 +104,8 @@ func readPhi4Adapters(cfg *config, name string, matrices []phi4Matrix) phi4Adapt
 func (set phi4Adapters) add(modules *builder, name string, matrices []phi4Matrix) {
 	for i, matrix := range matrices {
 		if set.has[i] {
-			modules.held(dot(name, matrix.name, "lora_A", set.name), linearParams("", matrix.in, set.rank, false)...)
-			modules.held(dot(name, matrix.name, "lora_B", set.name), linearParams("", set.rank, matrix.out, false)...)
+			modules.inert(dot(name, matrix.name, "lora_A", set.name), linearParams("", matrix.in, set.rank, false)...)
+			modules.inert(dot(name, matrix.name, "lora_B", set.name), linearParams("", set.rank, matrix.out, false)...)
 		}
 	}
 }
@@ -154,9 +154,9 @@ func phi4MMExtend(cfg *config, hidden int64) func(modules *builder, path string)
 		modules.empty(dot(audio, "drop"))
 		model.tower(modules, dot(audio, "encoder"))
 		for _, what := range []string{"speech", "vision"} {
-			modules.held(dot(audio, "audio_projection", what, "0"), linearParams("", model.hidden*model.rate, hidden, true)...)
+			modules.inert(dot(audio, "audio_projection", what, "0"), linearParams("", model.hidden*model.rate, hidden, true)...)
 			modules.empty(dot(audio, "audio_projection", what, "1"))
-			modules.held(dot(audio, "audio_projection", what, "2"), linearParams("", hidden, hidden, true)...)
+			modules.inert(dot(audio, "audio_projection", what, "2"), linearParams("", hidden, hidden, true)...)
 		}
 		modules.hidden = stack
 	}
@@ -178,8 +178,8 @@ func phi4MMImages(modules *builder, path string, hidden int64) string {
 		attnNorm: "layer_norm1", attn: "self_attn", mlpNorm: "layer_norm2", mlpName: "mlp", order: []string{"self_attn", "layer_norm1", "mlp", "layer_norm2"},
 	}
 	grid := patchGrid{rows: image / patch, columns: image / patch, height: patch, width: patch}
-	modules.held(dot(path, "glb_GN"), tensor("", 1, 1, dim))
-	modules.held(dot(path, "sub_GN"), tensor("", 1, 1, 1, dim))
+	modules.inert(dot(path, "glb_GN"), tensor("", 1, 1, dim))
+	modules.inert(dot(path, "sub_GN"), tensor("", 1, 1, 1, dim))
 	modules.empty(dot(path, "drop"))
 	tower, features := dot(path, "img_processor"), ""
 	modules.on(imageStream(grid.count()), func() {

@@ -6,10 +6,10 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// qwenImagePixels is the size of an image where the workload gives none. The
-// tower takes images of any size; the processor shrinks them to at most
-// 28·28·1280 pixels by default (image_processing_qwen2_vl.py, longest_edge): 1
-// megapixel, 5120 patches, 1280 tokens.
+// qwenImagePixels is the size of an image if the workload gives none. The tower
+// takes images of any size; the processor shrinks them to at most 28·28·1280
+// pixels by default (image_processing_qwen2_vl.py, longest_edge): 1 megapixel,
+// 5120 patches, 1280 tokens.
 const qwenImagePixels = 28 * 28 * 1280
 
 // qwenTower is the vision tower of Qwen2.5-VL (modeling_qwen2_5_vl.py:

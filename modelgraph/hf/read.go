@@ -17,7 +17,7 @@ const ConfigName = "config.json"
 const maxConfigBytes = 64 << 20
 
 // FromConfig builds the graph that a config.json describes. file is in errors
-// and names the model where the config does not.
+// and names the model if the config does not.
 func FromConfig(file string, data []byte) (*modelgraph.Graph, error) {
 	graph, _, _, err := fromConfig(file, data)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 // holds the fields next to them.
 type ropeConfig struct {
 	*config         // the parameters
-	beside  *config // the text model's config
+	outer   *config // the text model's config
 	headDim int64
 	// positions is max_position_embeddings.
 	positions int64
@@ -23,9 +23,9 @@ type ropeConfig struct {
 }
 
 // rotation reads how q and k turn, with one set of parameters for all layers:
-// rope_scaling where it says anything, else rope_parameters, and rope_theta
-// next to them (modeling_rope_utils.py: convert_rope_params_to_dict). positions
-// is the family's default of max_position_embeddings.
+// rope_scaling if it says anything, else rope_parameters, and rope_theta next
+// to them (modeling_rope_utils.py: convert_rope_params_to_dict). positions is
+// the family's default of max_position_embeddings.
 func (cfg *config) rotation(headDim, positions int64) modelgraph.Rotation {
 	name := "rope_scaling"
 	members := cfg.object(name)
@@ -38,7 +38,7 @@ func (cfg *config) rotation(headDim, positions int64) modelgraph.Rotation {
 			cfg.unsaid(name, "has parameters of %s alone, which this family does not know", layers)
 		}
 	}
-	rope := ropeConfig{config: cfg.inside(name, members), beside: cfg, headDim: headDim, positions: cfg.whole(positions, "max_position_embeddings")}
+	rope := ropeConfig{config: cfg.inside(name, members), outer: cfg, headDim: headDim, positions: cfg.whole(positions, "max_position_embeddings")}
 	return rope.rotation("rope_theta", 10_000)
 }
 
@@ -48,7 +48,7 @@ func (cfg *config) inside(name string, members map[string]jsontext.Value) *confi
 }
 
 // rotation reads the parameters; theta is the field next to them that has the
-// base where they do not.
+// base if they do not.
 func (rope *ropeConfig) rotation(theta string, base float64) modelgraph.Rotation {
 	rotation := modelgraph.Rotation{Type: rope.kind(), Base: rope.theta(theta, base)}
 	switch rotation.Type {
@@ -99,8 +99,8 @@ func (rope *ropeConfig) kind() string {
 
 // theta is the base: the parameters', else the one next to them, else the
 // default.
-func (rope *ropeConfig) theta(beside string, base float64) float64 {
-	holder, name := rope.beside, beside
+func (rope *ropeConfig) theta(outer string, base float64) float64 {
+	holder, name := rope.outer, outer
 	if _, there := rope.members["rope_theta"]; there {
 		holder, name = rope.config, "rope_theta"
 	}
@@ -133,8 +133,8 @@ func (rope *ropeConfig) stretch() float64 {
 // (standardize_rope_params).
 func (rope *ropeConfig) trained() int64 {
 	const name = "original_max_position_embeddings"
-	if _, there := rope.beside.members[name]; there && !rope.nested {
-		return rope.beside.whole(0, name)
+	if _, there := rope.outer.members[name]; there && !rope.nested {
+		return rope.outer.whole(0, name)
 	}
 	return rope.whole(rope.positions, name)
 }
@@ -145,7 +145,7 @@ func (rope *ropeConfig) width() int64 {
 	const name = "partial_rotary_factor"
 	holder := rope.config
 	if _, there := rope.members[name]; !there {
-		holder = rope.beside
+		holder = rope.outer
 	}
 	part := holder.numberOrNull(1, name)
 	width := int64(float64(rope.headDim) * part)

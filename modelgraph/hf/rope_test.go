@@ -8,7 +8,7 @@ import (
 )
 
 // TestYarnFactor: with two mscales, cosines and sines are multiplied by a ratio
-// of their logarithms, and by 1 where nothing is stretched (get_mscale of
+// of their logarithms, and by 1 if nothing is stretched (get_mscale of
 // _compute_yarn_parameters).
 func TestYarnFactor(t *testing.T) {
 	for stretch, want := range map[float64]float64{

@@ -8,10 +8,10 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// What only running needs is read leniently: a value that is odd or not known
-// is noted ([modelgraph.Graph.Unknown]) and never a fault, since costs and maps
-// do not depend on it; and a field that is looked at here does not count as
-// read, since it says nothing of the modules ([family.checkFields]).
+// Fields that only running needs are read leniently: a value that is odd or not
+// known is noted ([modelgraph.Graph.Unknown]) and never a fault, since costs
+// and maps do not depend on it; and a field that is looked at here does not
+// count as read, since it says nothing of the modules ([family.checkFields]).
 
 // maxNumber bounds numbers as model.json does.
 const maxNumber = 1e30
@@ -23,7 +23,7 @@ func (cfg *fieldSet) unsaid(name, format string, args ...any) {
 	}
 }
 
-// number reads a number that is 0 or more; def where the field is absent.
+// number reads a number that is 0 or more; def if the field is absent.
 func (cfg *fieldReader) number(def float64, name string) float64 {
 	v, there := cfg.members[name]
 	if !there {
@@ -45,7 +45,7 @@ func (cfg *fieldReader) numberOrNull(def float64, name string) float64 {
 	return cfg.number(def, name)
 }
 
-// whole is number where a fraction is odd.
+// whole is number if a fraction is odd.
 func (cfg *fieldReader) whole(def int64, name string) int64 {
 	number := cfg.number(float64(def), name)
 	if number > maxDim || number != float64(int64(number)) {
@@ -55,7 +55,7 @@ func (cfg *fieldReader) whole(def int64, name string) int64 {
 	return int64(number)
 }
 
-// switched reads true or false; def where the field is absent.
+// switched reads true or false; def if the field is absent.
 func (cfg *fieldReader) switched(def bool, name string) bool {
 	v, there := cfg.members[name]
 	if !there {
@@ -74,8 +74,8 @@ func (cfg *fieldSet) isNull(name string) bool {
 	return there && v.Kind() == 'n'
 }
 
-// members of the object of that name; nil where it is absent or empty in
-// Python's sense.
+// members of the object of that name; nil if it is absent or empty in Python's
+// sense.
 func (cfg *fieldReader) object(name string) map[string]jsontext.Value {
 	v, there := cfg.members[name]
 	if !there || empty(v) {

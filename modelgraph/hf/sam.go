@@ -46,7 +46,7 @@ func (model *sam) build(modules *builder) {
 		modules.add(shared, modelgraph.Parameter{}, nil, tensor("positional_embedding", 2, features))
 		model.tower(modules, "vision_encoder")
 	})
-	// What a prompt of one point is: its own token and one that fills up
+	// A prompt of one point: its own token and one that fills up
 	// (SamPromptEncoder._embed_points), next to those of masks and of their
 	// score.
 	asked := 2 + 1 + model.masks.pos(3, "num_multimask_outputs") + 1

@@ -85,7 +85,7 @@ func (model *sam) twoWay(modules *builder, name string, hidden int64, image stri
 
 // feedForward is SamFeedForward: so many matrices, the first and the last
 // registered before those between them.
-func (model *sam) feedForward(modules *builder, path string, widths []int64, depth int64, input, beside string) {
+func (model *sam) feedForward(modules *builder, path string, widths []int64, depth int64, input, residual string) {
 	if depth < 2 {
 		model.masks.fail("iou_head_depth", "%d matrices are fewer than the first and the last", depth)
 		return
@@ -98,8 +98,8 @@ func (model *sam) feedForward(modules *builder, path string, widths []int64, dep
 			between = indexed(dot(path, "layers"), depth-3)
 		}
 		inputs := []string{between}
-		if beside != "" {
-			inputs = append(inputs, beside)
+		if residual != "" {
+			inputs = append(inputs, residual)
 		}
 		modules.add(out, modelgraph.Linear{In: widths[1], Out: widths[2]}, inputs, linearParams("", widths[1], widths[2], true)...)
 		for i := range depth - 2 {

@@ -22,7 +22,7 @@ func siglipTower(cfg *config) *siglip {
 		linearParams("q_proj", hidden, hidden, true), linearParams("out_proj", hidden, hidden, true))}
 	return &siglip{
 		grid: patches(cfg, 224, 16), channels: cfg.pos(3, "num_channels"), dim: hidden,
-		head: cfg.bool(true, "vision_use_head"), // true where the config is silent
+		head: cfg.bool(true, "vision_use_head"), // true if the config is silent
 		stack: &visionStack{
 			dim: hidden, layers: cfg.count(12, "num_hidden_layers"), norm: modelgraph.LayerNorm,
 			attention: func(int64) part { return attn }, mlp: mlp,

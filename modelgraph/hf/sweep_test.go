@@ -38,7 +38,7 @@ func TestSweep(t *testing.T) {
 			refused[modelType]++
 			checkRefusal(t, c.Case, err)
 			continue
-		case strings.HasSuffix(c.Case, "/unnamed") && g.Class != c.Class: // its own class, where none is named
+		case strings.HasSuffix(c.Case, "/unnamed") && g.Class != c.Class: // its own class, if none is named
 			continue
 		case g.ParamCount() != c.Params:
 			t.Errorf("%s (%s): %d parameters, Transformers has %d", c.Case, c.Class, g.ParamCount(), c.Params)

@@ -28,8 +28,8 @@ type configClass struct {
 	// defaults; Nullable may be null.
 	Fields   map[string]jsontext.Value `json:"fields"`
 	Nullable []string                  `json:"nullable"`
-	// Aliases are other spellings (attribute_map). Where a config has both,
-	// the alias is what counts: it is set last.
+	// Aliases are other spellings (attribute_map). If a config has both, the
+	// alias is what counts: it is set last.
 	Aliases map[string]string `json:"aliases"`
 	// Parts are the objects inside.
 	Parts map[string]configPart `json:"parts"`
@@ -39,7 +39,7 @@ type configClass struct {
 
 // configPart is an object inside a config.
 type configPart struct {
-	// Type is the object's model_type: any other is refused where it is Fixed,
+	// Type is the object's model_type: any other is refused if it is Fixed,
 	// else what an object is that names none.
 	Type  string `json:"type"`
 	Fixed bool   `json:"fixed"`
@@ -49,7 +49,7 @@ type configPart struct {
 
 var configTable = embedded.New("configs.jsonl.gz", configsGz)
 
-// configClassOf is the line of a type, nil where it has none.
+// configClassOf is the line of a type, nil if it has none.
 func configClassOf(modelType string) *configClass {
 	for line := range configTable.Lines(fmt.Sprintf(`{"type":%q,`, modelType)) {
 		class := new(configClass)
@@ -59,9 +59,9 @@ func configClassOf(modelType string) *configClass {
 	return nil
 }
 
-// filled is the config with its class's defaults where it has no field, under
-// the names that the class has; objects inside are filled when they are read
-// ([config.sub]). Nulls where the class takes none are at fault.
+// filled is the config with its class's defaults if it has no field, under the
+// names that the class has; objects inside are filled when they are read
+// ([config.sub]). Nulls if the class takes none are at fault.
 func (cfg *config) filled(modelType string) *config {
 	class := configClassOf(modelType)
 	if class == nil || cfg.class != nil {
@@ -157,7 +157,7 @@ func tableClasses(modelType string, endings []string) []string {
 	return classes
 }
 
-// orZero is a size that is 0 where the config says null.
+// orZero is a size that is 0 if the config says null.
 func (cfg *fieldReader) orZero(name string) int64 {
 	if cfg.null(name) {
 		return 0

@@ -9,7 +9,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// wayOut is what to do where a config alone does not give the model.
+// wayOut is what to do if a config alone does not give the model.
 const wayOut = "give the folder with its safetensors files, or describe the model in a model.json"
 
 // unknownFamilyError is a config whose model_type has no rules here.
@@ -73,7 +73,7 @@ func unknownFamily(cfg *config, modelType string) error {
 var llamaFields = []string{"hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads", "vocab_size"}
 
 // asLlama reads a config of no known family as a llama, which only the names
-// and shapes of all its files can prove; nil where it makes none.
+// and shapes of all its files can prove; nil if it makes none.
 func asLlama(cfg *config) (*modelgraph.Graph, *family) {
 	fresh := cfg.again()
 	for _, name := range llamaFields {

@@ -22,7 +22,7 @@ type visionStack struct {
 	// scaleDim is their length, dim where 0.
 	scaleDim int64
 	// between are modules in order outside the four (vectors that scale).
-	beside map[string]part
+	between map[string]part
 }
 
 // build adds the blocks at path.0, path.1, …, and returns the layers that hold
@@ -62,7 +62,7 @@ func (v *visionStack) block(modules *builder, name string, i int64, extra []stri
 	for _, module := range v.order {
 		p, ok := parts[module]
 		if !ok {
-			p = v.beside[module]
+			p = v.between[module]
 		}
 		modules.add(full(module), p.op, inputs[module], slices.Clone(p.params)...).Buffers = slices.Clone(p.buffers)
 	}

@@ -13,8 +13,8 @@ import (
 // its text_config.
 var textModels = make(map[string]func(*config) *decoder)
 
-// textModel reads the language model of a text_config, of type def where it
-// names none.
+// textModel reads the language model of a text_config, of type def if it names
+// none.
 func textModel(cfg *config, def string) *decoder {
 	name := cfg.str(def, "model_type")
 	if f := textModels[name]; f != nil {
@@ -41,7 +41,7 @@ type multimodal struct {
 	module string
 }
 
-// masked is a decoder that is given a mask where there are images
+// masked is a decoder that is given a mask if there are images
 // (modeling_gemma3.py, modeling_paligemma.py: create_causal_mask_mapping).
 func (d *decoder) masked() *decoder {
 	attention := d.attention

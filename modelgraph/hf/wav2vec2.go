@@ -72,7 +72,7 @@ func wav2Vec2(modules *builder, cfg *config, path, class string) {
 	model.head(class, model.adapted(class), wide, extracted)
 }
 
-// adapted adds the adapter where there is one, and is the width of what a head
+// adapted adds the adapter if there is one, and is the width of what a head
 // reads.
 func (model *speech) adapted(class string) int64 {
 	if !model.cfg.on("add_adapter") {

@@ -18,7 +18,7 @@ var endings = []string{
 var makers = []string{"meta-"}
 
 // baseOf is the built-in config whose name is left of a name without its
-// endings; empty where none is, and where nothing had to go.
+// endings; empty if none is, and where nothing had to go.
 func baseOf(name string, fsys fs.FS) string {
 	rest := strings.ToLower(lastPart(name))
 	for _, maker := range makers {

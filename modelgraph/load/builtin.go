@@ -15,7 +15,7 @@ import (
 )
 
 // builtIn reads the built-in config of that name, in any case of letters:
-// ORG/NAME, or NAME where one of the two gives no ORG.
+// ORG/NAME, or NAME if one of the two gives no ORG.
 func builtIn(name string, fsys fs.FS) (graph *modelgraph.Graph, ok bool, err error) {
 	files := builtInFiles(fsys)
 	entry := ""
@@ -53,7 +53,7 @@ func builtInFiles(fsys fs.FS) map[string]string {
 	if fsys == nil {
 		return files
 	}
-	// What cannot be walked is not there.
+	// A folder that cannot be walked counts as absent.
 	_ = fs.WalkDir(fsys, ".", func(prefix string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || path.Ext(prefix) != ".json" {
 			return nil //nolint:nilerr // as above

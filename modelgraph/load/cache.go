@@ -17,7 +17,7 @@ type cache struct {
 	find  func() string // the model's folder, or ""
 }
 
-// caches lists where a model of that name would be, first choice first.
+// caches lists if a model of that name would be, first choice first.
 func caches(name string, env func(string) string) []cache {
 	var cs []cache
 	if hub := hubCache(env); hub != "" {
@@ -26,7 +26,7 @@ func caches(name string, env func(string) string) []cache {
 	}
 	for _, dir := range scopeFolders(name, env) {
 		cs = append(cs, cache{dir, func() string {
-			if holdsModel(dir) {
+			if containsModel(dir) {
 				return dir
 			}
 			return ""
@@ -59,7 +59,7 @@ func snapshot(repo string) string {
 		rev, _ := io.ReadAll(io.LimitReader(f, 256))
 		name := strings.TrimSpace(string(rev))
 		dir := filepath.Join(repo, "snapshots", name)
-		if name != "" && !strings.ContainsAny(name, `/\`) && filepath.IsLocal(name) && holdsModel(dir) {
+		if name != "" && !strings.ContainsAny(name, `/\`) && filepath.IsLocal(name) && containsModel(dir) {
 			return dir
 		}
 	}
@@ -71,7 +71,7 @@ func snapshot(repo string) string {
 	for _, entry := range entries {
 		dir := filepath.Join(repo, "snapshots", entry.Name())
 		info, err := entry.Info()
-		if err != nil || !holdsModel(dir) {
+		if err != nil || !containsModel(dir) {
 			continue
 		}
 		if at := info.ModTime().UnixNano(); best == "" || at > newest {
@@ -105,9 +105,9 @@ func scopeFolders(name string, env func(string) string) []string {
 	return dirs
 }
 
-// holdsModel reports whether a folder has a config or weights, so that a
+// containsModel reports whether a folder has a config or weights, so that a
 // download that was cut off early is passed over.
-func holdsModel(dir string) bool {
+func containsModel(dir string) bool {
 	entries, err := os.ReadDir(dir)
 	return err == nil && slices.ContainsFunc(entries, func(entry os.DirEntry) bool {
 		return entry.Name() == hf.ConfigName || strings.HasSuffix(entry.Name(), ".safetensors")

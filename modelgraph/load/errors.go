@@ -32,9 +32,9 @@ type notFoundError struct {
 	Name   string
 	Looked []string // folders that would have held it
 	Near   []string // built-in names like it, nearest first
-	// Base is the built-in config that the name is a tuned or packed form of
-	// by its ending (-Instruct, -Chat, -AWQ); empty where there is none. Whether
-	// the shape is the same is not known.
+	// Base is the built-in config that the name is a tuned or packed form of by
+	// its ending (-Instruct, -Chat, -AWQ); empty if there is none. Whether the
+	// shape is the same is not known.
 	Base string
 }
 

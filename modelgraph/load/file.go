@@ -97,7 +97,7 @@ func fromIndex(path string) (*modelgraph.Graph, error) {
 	return hf.FromFolder(filepath.Dir(path))
 }
 
-// beginning is the first line of a text, cut where it is long.
+// beginning is the first line of a text, cut if it is long.
 func beginning(data []byte) string {
 	const maxBytes = 40
 	line, _, _ := strings.Cut(strings.TrimSpace(string(data[:min(len(data), 1024)])), "\n")

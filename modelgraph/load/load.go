@@ -135,8 +135,8 @@ func folder(dir string) (*modelgraph.Graph, error) {
 	return graph, err
 }
 
-// file reads one file by its ending, or by its first bytes where the ending
-// says nothing.
+// file reads one file by its ending, or by its first bytes if the ending says
+// nothing.
 func file(path string) (*modelgraph.Graph, error) {
 	switch ending := strings.ToLower(filepath.Ext(path)); ending {
 	case ".safetensors":

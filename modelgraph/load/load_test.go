@@ -125,7 +125,7 @@ func TestUnsupportedIsTyped(t *testing.T) {
 	}
 }
 
-// TestCaches: where a name is looked up, in order.
+// TestCaches: if a name is looked up, in order.
 func TestCaches(t *testing.T) {
 	const hub = "models--Qwen--Qwen2.5-3B"
 	for name, c := range map[string]struct {

@@ -30,7 +30,7 @@ const nameLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456
 // lastPart is NAME of ORG/NAME.
 func lastPart(name string) string { return name[strings.LastIndexByte(name, '/')+1:] }
 
-// home is a folder below the user's, or "" where there is none.
+// home is a folder below the user's, or "" if there is none.
 func home(env func(string) string, parts ...string) string {
 	dir := env("HOME")
 	if dir == "" {

@@ -59,11 +59,11 @@ func isIndex(name string) bool {
 func notConsolidated(name string) bool { return !strings.HasPrefix(name, "consolidated") }
 
 func filter(names []string, keep func(string) bool) []string {
-	var kept []string
+	var remaining []string
 	for _, name := range names {
 		if keep(name) {
-			kept = append(kept, name)
+			remaining = append(remaining, name)
 		}
 	}
-	return kept
+	return remaining
 }

@@ -1,7 +1,7 @@
 // Package safetensors reads where the tensors of a checkpoint are, without
-// reading their data: the header of one file ([ReadFile]) or of
-// every shard of a folder ([ReadFolder]); and makes the header of a file that
-// is to be written ([Encode]).
+// reading their data: the header of one file ([ReadFile]) or of every shard of
+// a folder ([ReadFolder]); and makes the header of a file that is to be written
+// ([Encode]).
 //
 // A file is accepted when safetensors' own reader accepts it (tensor.rs at
 // 24b0b28, read_metadata and Metadata::validate), with these differences, all

@@ -59,7 +59,8 @@ func (checkpoint *Checkpoint) merge(idx *index, headers []*fileHeader) error {
 	return nil
 }
 
-// absent reports the tensors that are not where the index says, by name.
+// absent reports the tensors that are missing from the file that the index
+// names, by name.
 func (checkpoint *Checkpoint) absent(idx *index, holder map[string]int) []error {
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(idx.shard)) {

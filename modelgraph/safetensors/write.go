@@ -19,8 +19,8 @@ const maxData = int64(1) << 56
 // first, byte for byte as safetensors writes it (tensor.rs: prepare, and the
 // Serialize of Metadata): __metadata__ first, the tensors in the order given,
 // which is that of their data, spaces up to a multiple of 8 bytes. It fills in
-// where each of them lies, Begin and End. What its own reader would refuse is
-// an error. Metadata may be nil; its keys are sorted.
+// where each of them lies, Begin and End. An input that its own reader would
+// refuse is an error. Metadata may be nil; its keys are sorted.
 func Encode(metadata map[string]string, tensors []Tensor) ([]byte, error) {
 	text, err := headerText(metadata, tensors)
 	if err != nil {

@@ -59,7 +59,7 @@ func (r *row) group() string {
 // measured under Accelerate on 4 × H200, and compares it with what PyTorch's
 // allocator reported ("make accuracy"). What is left has these causes:
 //   - Qwen2.5-3B: optimizer states and gradients of its 43 MiB weights pay 1 MiB
-//     each too where no cached block fits (allocator.Rounding), which
+//     each too if no cached block fits (allocator.Rounding), which
 //     depends on the allocator's history; most where checkpointing leaves
 //     little that is cached.
 //   - A block on the rotary's own GPU shares the cosines and sines that others

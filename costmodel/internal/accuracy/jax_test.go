@@ -62,7 +62,7 @@ func openPIModel(t *testing.T, name string) *modelgraph.Graph {
 }
 
 // TestAccuracyJAX predicts the peaks of training steps that JAX reported
-// (peak_bytes_in_use) or planned (the same, where both are known: arguments and
+// (peak_bytes_in_use) or planned (the same, if both are known: arguments and
 // temporaries), and compares them with these. Programs that were compiled
 // without a GPU, so without the trials of what is fastest, have a bound of
 // their own: OpenPI's users compile with these trials.

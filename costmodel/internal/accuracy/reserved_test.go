@@ -146,7 +146,7 @@ func TestReservedPredicted(t *testing.T) {
 	t.Log("\nallocated, reserved, predicted (GiB), off (% of the peak)\n" + table.String())
 }
 
-// followedRow is what the requests of a row have the pool reserve; 0 where they
+// followedRow is what the requests of a row have the pool reserve; 0 if they
 // are not followed.
 func followedRow(t *testing.T, row *distRow) int64 {
 	t.Helper()

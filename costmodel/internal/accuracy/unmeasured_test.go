@@ -11,7 +11,7 @@ import (
 )
 
 // TestMeasuredKinds: of every strategy, engine, mode and precision the word
-// that it was never measured is given where no row has it, and only there.
+// that it was never measured is given if no row has it, and only there.
 func TestMeasuredKinds(t *testing.T) {
 	type kind struct {
 		s costmodel.Strategy

@@ -71,7 +71,7 @@ func hiddenOf(t *testing.T, model string) int64 {
 // by models, worlds up to 64, buckets, offload and accumulation, and adapters
 // under all strategies (measured/how/measure_zero.py). What is left:
 //   - Qwen2.5 0.5B and 1.5B: activations of 9.5 and 17.5 segments of 2 MiB pay
-//     1 MiB each where they are allocated again, and nothing where they are cut
+//     1 MiB each if they are allocated again, and nothing if they are cut
 //     from what the parameters' first copies left.
 //   - DDP: a copy of the adapters' gradients that some ranks hold
 //     (costmodel.Table's SecondBuckets), and the same 1 MiB for each of what

@@ -15,9 +15,9 @@ const (
 // reserves when tensors come and go in a given order. Every stream has two
 // pools, of small blocks and of large ones; a request takes the smallest free
 // block of its pool that is large enough, or a segment from the driver, and
-// what is left over of either is a free block again where it is large enough to
-// be kept; blocks that are freed join their free neighbours. Nothing goes back
-// to the driver until [Cache.Empty].
+// what is left over of either is a free block again if it is large enough to be
+// kept; blocks that are freed join their free neighbours. Nothing goes back to
+// the driver until [Cache.Empty].
 //
 // Blocks of a segment never overlap and fill it; reserved bytes are those of
 // the segments. A request costs O(log n) to find and O(n) words moved to insert
@@ -30,7 +30,7 @@ type Cache struct {
 	PeakReserved, PeakAllocated int64
 
 	end int64 // address after all segments
-	// at gives a segment its address, where a test has it from a real device.
+	// at gives a segment its address, if a test has it from a real device.
 	at func(size int64) int64
 }
 

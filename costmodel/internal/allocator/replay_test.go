@@ -11,7 +11,7 @@ import (
 // The actions of a trace (torch.cuda.memory._snapshot, device_traces).
 const (
 	allocated = iota
-	_         // free_requested: on its way, where a second stream reads it
+	_         // free_requested: on its way, if a second stream reads it
 	freed
 	segmentAllocated
 	segmentFreed
@@ -48,8 +48,8 @@ func replay(t *testing.T, file string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var told history
-	if err := json.NewDecoder(unzipped).Decode(&told); err != nil {
+	var recorded history
+	if err := json.NewDecoder(unzipped).Decode(&recorded); err != nil {
 		t.Fatal(err)
 	}
 	cache := NewCache()
@@ -64,7 +64,7 @@ func replay(t *testing.T, file string) {
 		return address
 	}
 	held := make(map[int64]*Block)
-	for i, event := range told.Events {
+	for i, event := range recorded.Events {
 		action, bytes, stream, address := event[0], event[1], int(event[2]), event[3]
 		switch action {
 		case allocated:
@@ -94,5 +94,5 @@ func replay(t *testing.T, file string) {
 	if cache.Reserved != reserved {
 		t.Errorf("%d bytes reserved at the end, not %d", cache.Reserved, reserved)
 	}
-	t.Logf("%d events, %d bytes reserved", len(told.Events), reserved)
+	t.Logf("%d events, %d bytes reserved", len(recorded.Events), reserved)
 }

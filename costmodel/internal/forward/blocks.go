@@ -77,7 +77,7 @@ func (t *tape) halved(mod module, name string, pic picture, padded bool) picture
 }
 
 // resnet is ResnetBlock2D.forward (resnet.py). The sum is divided by a scale,
-// which makes one more tensor even where the scale is 1.
+// which makes one more tensor even if the scale is 1.
 func (t *tape) resnet(block module, input picture, timed bool) picture {
 	hidden := t.groupNorm(input)
 	t.replace(&hidden, t.like(hidden))

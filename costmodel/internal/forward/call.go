@@ -18,8 +18,8 @@ type Call struct {
 	Ring int64
 	// Stage is the part of a transformer's blocks that runs; nil: all of them.
 	Stage *Stage
-	// Kept: each attention's keys and values stay when it is over.
-	Kept bool
+	// CacheKV: each attention's keys and values stay when it is over.
+	CacheKV bool
 	// Streamed: a module's weights are brought when it runs, and taken away.
 	Streamed bool
 	// Grouped: a block's are.
@@ -40,8 +40,8 @@ func (call Call) share(tokens int64) int64 {
 	return (tokens + split - 1) / split
 }
 
-// ShareText is what one GPU has of a prompt's tokens: all of them where they
-// do not divide, and in a pipeline of stages (xfuser: split_text_embed_in_sp).
+// ShareText is what one GPU has of a prompt's tokens: all of them if they do
+// not divide, and in a pipeline of stages (xfuser: split_text_embed_in_sp).
 func (call Call) ShareText() int64 {
 	if call.Text%max(1, call.Split) != 0 || call.Stage != nil {
 		return call.Text

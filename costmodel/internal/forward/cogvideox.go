@@ -33,7 +33,7 @@ func cogVideoX(tape *tape, root module, call Call) {
 }
 
 // patches is CogVideoXPatchEmbed: patches are brought into rows, joined with
-// the text, and places added where there are any.
+// the text, and places added if there are any.
 func (run cogRun) patches(root module, placed bool) *value {
 	text := run.linear(root, "patch_embed.text_proj", run.textRows())
 	patches := run.conv(root, "patch_embed.proj", run.imageRows())

@@ -1,8 +1,8 @@
 package forward
 
 // cogVAE is AutoencoderKLCogVideoX at work (autoencoder_kl_cogvideox.py): two
-// latents at a time. What every convolution keeps for the next two is in a new
-// dictionary, and the dictionary of the two before lives until all is done.
+// latents at a time. A new dictionary has what every convolution keeps for the
+// next two, and the dictionary of the two before lives until all is done.
 type cogVAE struct {
 	*tape
 	root          module
@@ -95,7 +95,7 @@ func (run *cogVAE) frames(latents picture) picture {
 }
 
 // causal is CogVideoXCausalConv3d: the last frames before are joined in front;
-// the last of these are kept, all of them where the kernel is of one frame.
+// the last of these are kept, all of them if the kernel is of one frame.
 func (run *cogVAE) causal(mod module, name string, x picture) picture {
 	deep := mod.side(name, 2)
 	padded := x
@@ -171,13 +171,13 @@ func (run *cogVAE) resnet(block module, input, latents picture) picture {
 	run.replace(&x, run.norm(block.in("norm2"), x, latents))
 	run.replace(&x, run.like(x))
 	run.replace(&x, run.causal(block, "conv2.conv", x))
-	beside := input
-	beside.hold()
+	residual := input
+	residual.hold()
 	if block.has("conv_shortcut.weight") {
-		run.replace(&beside, run.safe(block, "conv_shortcut", input, x))
+		run.replace(&residual, run.safe(block, "conv_shortcut", input, x))
 	}
 	sum := run.like(x)
-	run.drop(x.value, beside.value)
+	run.drop(x.value, residual.value)
 	return sum
 }
 

@@ -38,7 +38,7 @@ func Of(graph *modelgraph.Graph, call Call, width int64) (Cost, error) {
 		return Cost{}, fmt.Errorf("the forward of a %s is not known here", graph.Class)
 	}
 	run := &tape{grouped: call.Grouped, kernels: kernels{
-		memory: memory{width: width}, gpus: max(1, call.Split), ring: max(1, call.Ring), stage: call.Stage, kept: call.Kept, streamed: call.Streamed,
+		memory: memory{width: width}, gpus: max(1, call.Split), ring: max(1, call.Ring), stage: call.Stage, cacheKV: call.CacheKV, streamed: call.Streamed,
 	}}
 	walk(run, module{modules: modulesOf(graph)}, call)
 	if run.live != 0 {

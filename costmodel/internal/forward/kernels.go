@@ -8,11 +8,11 @@ type kernels struct {
 	gpus     int64  // GPUs that share the tokens
 	ring     int64  // GPUs that keys and values go round
 	stage    *Stage // the blocks that run; nil: all
-	kept     bool   // keys and values stay with their attention
+	cacheKV  bool   // keys and values stay with their attention
 	streamed bool   // weights are there only while their module runs
 }
 
-// weight is a module's weights while it runs, where they are not there before.
+// weight is a module's weights while it runs, if they are not there before.
 func (k *kernels) weight(mod module, name string) *value {
 	if !k.streamed {
 		return nil

@@ -9,8 +9,8 @@ type memory struct {
 
 // value is a tensor's storage. It is freed when nothing holds it any more.
 type value struct {
-	bytes int64
-	holds int
+	bytes      int64
+	references int
 }
 
 // quantum is what the allocator rounds sizes to (CUDACachingAllocator.cpp:
@@ -23,7 +23,7 @@ func (m *memory) alloc(bytes int64) *value {
 	m.live += bytes
 	m.peak = max(m.peak, m.live)
 	m.traffic += float64(bytes)
-	return &value{bytes: bytes, holds: 1}
+	return &value{bytes: bytes, references: 1}
 }
 
 // new is a tensor of so many elements in the component's type.
@@ -36,7 +36,7 @@ func (m *memory) single(elements int64) *value { return m.alloc(elements * 4) }
 // what the caller has, needs none.
 func (held *value) hold() *value {
 	if held != nil {
-		held.holds++
+		held.references++
 	}
 	return held
 }
@@ -47,11 +47,11 @@ func (m *memory) drop(values ...*value) {
 		if dropped == nil {
 			continue
 		}
-		dropped.holds--
-		if dropped.holds == 0 {
+		dropped.references--
+		if dropped.references == 0 {
 			m.live -= dropped.bytes
 		}
-		if dropped.holds < 0 {
+		if dropped.references < 0 {
 			panic("forward: a value is dropped twice")
 		}
 	}
@@ -93,7 +93,7 @@ func (m *memory) replace(name *picture, fresh picture) {
 }
 
 // picture is a tensor of channels at places: [batch, channels, frames, height,
-// width]. Of images there is one frame.
+// width]. Images have one frame.
 type picture struct {
 	*value
 	batch, channels       int64

@@ -28,7 +28,8 @@ func (t *tape) blocks(root module, list string, run func(block module)) {
 	}
 }
 
-// blockWeights are a block's weights while it runs, where they are not there before.
+// blockWeights are a block's weights while it runs, if they are not there
+// before.
 func (t *tape) blockWeights(mod module) *value {
 	if !t.grouped {
 		return nil

@@ -3,8 +3,8 @@ package forward
 import "strings"
 
 // textEncoder is a text encoder of Transformers: the widest moment of its
-// blocks, over the prompt's few hundred tokens. What it holds in addition to
-// its weights is less than a hundredth of them.
+// blocks, over the prompt's few hundred tokens. Its activations are less than a
+// hundredth of its weights.
 func textEncoder(tape *tape, root module, call Call) {
 	rows := call.Batch * call.Text
 	widest, dim, heads := textSizes(tape, root, rows)

@@ -24,20 +24,20 @@ func unet(tape *tape, root module, call Call) {
 		tape.replace(&hidden, tape.resnet(middle.at("resnets", 1), hidden, true))
 		tape.replace(&sample, hidden)
 	}
-	var beside []picture
+	var skips []picture
 	for i := range root.count("up_blocks") {
 		block := root.at("up_blocks", i)
 		count := len(skipped) - block.count("resnets")
-		for _, pic := range beside {
+		for _, pic := range skips {
 			tape.drop(pic.value)
 		}
-		beside, skipped = skipped[count:], skipped[:count]
+		skips, skipped = skipped[count:], skipped[:count]
 		next := picture{}
 		if count > 0 {
 			next = skipped[count-1]
 		}
 		weights := tape.blockWeights(block)
-		run.up(block, &sample, beside, next)
+		run.up(block, &sample, skips, next)
 		tape.drop(weights)
 	}
 	if root.has("conv_norm_out.weight") {
@@ -45,7 +45,7 @@ func unet(tape *tape, root module, call Call) {
 		tape.replace(&sample, tape.like(sample))
 	}
 	tape.replace(&sample, tape.convolved(root, "conv_out", sample, sample))
-	for _, pic := range append(beside, sample, latents) {
+	for _, pic := range append(skips, sample, latents) {
 		tape.drop(pic.value)
 	}
 	tape.drop(context, first)
@@ -92,11 +92,11 @@ func (run unetRun) down(block module, sample *picture) []picture {
 
 // up is UpBlock2D or CrossAttnUpBlock2D; next has the size to grow to, a
 // doubled one or one less (unet_2d_condition.py: forward_upsample_size).
-func (run unetRun) up(block module, sample *picture, beside []picture, next picture) {
+func (run unetRun) up(block module, sample *picture, skips []picture, next picture) {
 	hidden := *sample
 	hidden.hold()
 	for j := range block.count("resnets") {
-		skip := beside[len(beside)-1-j]
+		skip := skips[len(skips)-1-j]
 		joined := hidden
 		joined.channels, joined.strided = hidden.channels+skip.channels, false
 		run.replace(&hidden, run.picture(joined))

@@ -12,9 +12,9 @@ type usp struct {
 	fill        bool // the result is copied from heads into rows
 }
 
-// usp walks it. What Ulysses sends is copied so that heads come first, and what
-// comes is copied into the order of tokens; the caller still names queries, keys
-// and values as they were.
+// usp walks it. Ulysses copies what it sends so that heads come first, and what
+// comes into the order of tokens; the caller still names queries, keys and
+// values as they were.
 func (k *kernels) usp(of usp) *value {
 	ulysses, rows := k.gpus/k.ring, of.image+of.text
 	var query, key, val *value
@@ -36,7 +36,7 @@ func (k *kernels) usp(of usp) *value {
 		key, val = k.allToAll(of.image), k.allToAll(of.image)
 	}
 	switch {
-	case k.kept && k.stage == nil:
+	case k.cacheKV && k.stage == nil:
 		k.keep(2 * of.image)
 		newKey, newVal := k.new(of.image), k.new(of.image)
 		k.drop(key, val)
@@ -92,7 +92,7 @@ func (k *kernels) pipefused(image, rows int64, key, val **value) {
 	k.become(val, joinedVal)
 }
 
-// ringed is ring attention where one part of the keys' result joins another's:
+// ringed is ring attention if one part of the keys' result joins another's:
 // keys and values of every GPU of the ring are gathered at once, both results
 // are in single precision, and so are two terms of the sum
 // (torch/distributed/tensor/experimental/_context_parallel/_attention.py:

@@ -106,15 +106,15 @@ func (run vae) encode(pixels picture) picture {
 // tiles is tiled_decode: overlapping squares, a quarter of the side apart from
 // the next, all kept until the last is done; then rows are joined, and these.
 func (run vae) tiles(latents picture, side int64) *value {
-	var kept []*value
+	var tiles []*value
 	step := side * 3 / 4
 	for _, tile := range latents.tiles(side, side, step, step) {
-		kept = append(kept, run.decode(tile).value)
+		tiles = append(tiles, run.decode(tile).value)
 	}
 	pixels := latents.places() * run.ratio * run.ratio * run.root.out("decoder.conv_out")
 	rows := run.new(pixels)
 	whole := run.new(pixels)
 	run.drop(rows)
-	run.drop(kept...)
+	run.drop(tiles...)
 	return whole
 }

@@ -8,7 +8,7 @@ type codec struct {
 }
 
 // video is encode or decode of such an autoencoder, the latter video by video
-// where it slices.
+// if it slices.
 func (t *tape) video(root module, call Call, codec codec) {
 	frames := max(1, call.Frames)
 	if !call.Decode {

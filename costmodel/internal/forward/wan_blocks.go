@@ -2,10 +2,10 @@ package forward
 
 // resnet is WanResidualBlock. The name of what is remembered outlives its use.
 func (run *causalVAE) resnet(block module, input picture) picture {
-	beside := input
-	beside.hold()
+	residual := input
+	residual.hold()
 	if block.has("conv_shortcut.weight") {
-		run.replace(&beside, run.convolve(block, "conv_shortcut", input, nil))
+		run.replace(&residual, run.convolve(block, "conv_shortcut", input, nil))
 	}
 	x := run.norm(input)
 	run.replace(&x, run.like(x))
@@ -23,7 +23,7 @@ func (run *causalVAE) resnet(block module, input picture) picture {
 		run.keep(place, remembered)
 	}
 	sum := run.like(x)
-	run.drop(x.value, named, beside.value)
+	run.drop(x.value, named, residual.value)
 	return sum
 }
 
@@ -74,7 +74,7 @@ func (run *causalVAE) grow(mod module, input picture) picture {
 	if mod.has("time_conv.weight") {
 		before, seen := run.cache[place]
 		if !seen {
-			run.cache[place] = &kept{run.alloc(0), 0} // "Rep"
+			run.cache[place] = &cachedFrames{run.alloc(0), 0} // "Rep"
 		} else {
 			if before.frames == 0 {
 				before = nil

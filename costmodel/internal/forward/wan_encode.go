@@ -61,7 +61,7 @@ func (run *causalVAE) shrink(mod module, input picture) picture {
 	copied.value = nil
 	copied.frames = 1
 	if before == nil {
-		run.cache[place] = &kept{run.new(out.elements()), out.frames}
+		run.cache[place] = &cachedFrames{run.new(out.elements()), out.frames}
 		return out
 	}
 	last := run.picture(copied)
@@ -75,6 +75,6 @@ func (run *causalVAE) shrink(mod module, input picture) picture {
 	padded.value = run.new(joined.elements())
 	made := run.convolved(mod, "time_conv", padded, shape)
 	run.drop(padded.value, joined.value, out.value)
-	run.keep(place, &kept{last.value, 1})
+	run.keep(place, &cachedFrames{last.value, 1})
 	return made
 }

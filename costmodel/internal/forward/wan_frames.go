@@ -2,7 +2,7 @@ package forward
 
 // remember copies the last two frames of a convolution's input; one alone is
 // joined with the one before.
-func (run *causalVAE) remember(mod module, name string, x picture) *kept {
+func (run *causalVAE) remember(mod module, name string, x picture) *cachedFrames {
 	frames := min(2, x.frames)
 	size := x.elements() / x.frames
 	copied := run.new(size * frames)
@@ -10,11 +10,11 @@ func (run *causalVAE) remember(mod module, name string, x picture) *kept {
 		run.become(&copied, run.new(size*2))
 		frames = 2
 	}
-	return &kept{copied, frames}
+	return &cachedFrames{copied, frames}
 }
 
 // keep puts frames in the place of those before.
-func (run *causalVAE) keep(name string, frames *kept) {
+func (run *causalVAE) keep(name string, frames *cachedFrames) {
 	if old := run.cache[name]; old != nil {
 		run.drop(old.value)
 	}
@@ -22,7 +22,7 @@ func (run *causalVAE) keep(name string, frames *kept) {
 }
 
 // convolve is WanCausalConv3d: kept frames before, zeros around, in two copies.
-func (run *causalVAE) convolve(mod module, name string, x picture, before *kept) picture {
+func (run *causalVAE) convolve(mod module, name string, x picture, before *cachedFrames) picture {
 	deep, high := mod.side(name, 2), mod.side(name, 3)
 	padded := x
 	padded.value = nil

@@ -9,17 +9,17 @@ func (run *causalVAE) tiles(latents picture) *value {
 		tile.frames = 1
 		var time []*value
 		total := int64(0)
-		var held *value
+		var last *value
 		for range latents.frames {
 			latent := run.convolve(run.root, "post_quant_conv", tile, nil)
 			made := run.frame(latent)
-			run.become(&held, latent.value)
+			run.become(&last, latent.value)
 			time = append(time, made.value)
 			total += made.bytes
 		}
 		rows = append(rows, run.alloc(total))
 		run.drop(time...)
-		run.drop(held)
+		run.drop(last)
 	}
 	run.clear()
 	pixels := run.new(latents.batch * run.root.out("decoder.conv_out") * (4*(latents.frames-1) + 1) * latents.height * latentRatio * latents.width * latentRatio)

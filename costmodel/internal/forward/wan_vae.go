@@ -6,12 +6,12 @@ package forward
 type causalVAE struct {
 	*tape
 	root  module
-	cache map[string]*kept
+	cache map[string]*cachedFrames
 	exact bool // norms are made in the tensor's own type (Qwen-Image)
 }
 
-// kept are the last frames of a convolution's input.
-type kept struct {
+// cachedFrames are the last frames of a convolution's input.
+type cachedFrames struct {
 	*value
 	frames int64
 }
@@ -24,7 +24,7 @@ func autoencoderWan(tape *tape, root module, call Call) { causal(tape, root, cal
 func autoencoderQwenImage(tape *tape, root module, call Call) { causal(tape, root, call, true) }
 
 func causal(tape *tape, root module, call Call, exact bool) {
-	run := &causalVAE{tape: tape, root: root, cache: make(map[string]*kept), exact: exact}
+	run := &causalVAE{tape: tape, root: root, cache: make(map[string]*cachedFrames), exact: exact}
 	const tile = 256
 	tape.video(root, call, codec{"conv_in", run.encode, func(latents picture) *value {
 		if call.Tiling && max(call.Height, call.Width) > tile {

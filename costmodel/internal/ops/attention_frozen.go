@@ -28,7 +28,7 @@ func (op attention) freeze(cost *Cost, shape *Shape) {
 	if !shape.InputGrad && len(inputs) == 0 {
 		cost.Memory.Saved, kernel = 0, 0
 	}
-	cost.Memory.Saved += shape.kept(!copied)
+	cost.Memory.Saved += shape.adapterSaved(!copied)
 	cost.Memory.Forward = max(work, 2*shape.streamBytes()*op.Dim*tokens+element*op.Dim*tokens+max(cost.Memory.Saved, op.quantInfer(shape))) + shape.work()
 
 	record := tape{shape: shape, element: element, now: shape.streamBytes() * op.Dim * tokens, see: func(point backwardPoint) { cost.peak(point) }}

@@ -81,7 +81,7 @@ func (op attention) kernelSaved(dims *geo, shape *Shape) int64 {
 
 // scoreBytes is what is kept an element of the score matrix: softmax's fp32
 // result, and its cast that multiplies v (modeling_llama.py,
-// eager_attention_forward; _scaled_dot_product_attention_math, where both are
+// eager_attention_forward; _scaled_dot_product_attention_math, if both are
 // one). GPT-2's softmax runs in the type of the scores, fp32 under autocast
 // (modeling_gpt2.py).
 func (op attention) scoreBytes(shape *Shape) int64 {
@@ -166,9 +166,9 @@ func (op attention) kernelCalls(shape *Shape) int64 {
 	return max(1, (shape.Tokens+chunk-1)/max(1, chunk))
 }
 
-// Kernel is what computes an op's attention, where it is one: a flash kernel,
-// the memory-efficient one, or neither, which writes the scores down; and
-// whether it is given a mask.
+// Kernel is what computes an op's attention, if it is one: a flash kernel, the
+// memory-efficient one, or neither, which writes the scores down; and whether
+// it is given a mask.
 func Kernel(op modelgraph.Op, shape *Shape) (flash, efficient, masked bool) {
 	asked, ok := operationOf(op).(attention)
 	if !ok {

@@ -30,13 +30,13 @@ func (op attention) maskBytes(dims *geo, shape *Shape) int64 {
 	return 0
 }
 
-// MaskHeld is what checkpoints keep of an attention's mask until backward, on
+// MaskSaved is what checkpoints keep of an attention's mask until backward, on
 // the embedding's GPU, where all layers of its kind share it
 // (GradientCheckpointingLayer: a partial with the block's arguments). The
 // boolean mask is of one sequence and only looks like the batch
 // (masking_utils.py, sdpa_mask: expand); eager_mask's torch.where writes all of
 // it. windowed distinguishes the two kinds.
-func MaskHeld(layer modelgraph.Attention, shape *Shape) (size int64, kind bool) {
+func MaskSaved(layer modelgraph.Attention, shape *Shape) (size int64, kind bool) {
 	op := attention{Attention: layer}
 	if op.Bidirectional || op.Cross || shape.Tokens == 0 {
 		return 0, false

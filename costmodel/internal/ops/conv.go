@@ -22,7 +22,7 @@ func (op conv) cost(shape *Shape) Cost {
 // freeze keeps the input for an adapter alone, as [linear] does.
 func (op conv) freeze(cost *Cost, shape *Shape) {
 	cost.Memory.Saved -= shape.elementBytes() * op.In * shape.Tokens * max(1, op.TokenRatio)
-	cost.adapted(shape, shape.kept(false))
+	cost.adapted(shape, shape.adapterSaved(false))
 }
 
 func (op conv) traffic(shape *Shape) (forward, backward moved) { return denseTraffic(op.Out, shape) }

@@ -12,7 +12,7 @@ type Cost struct {
 	// Arguments are what the call of the wrap unit around the layer holds
 	// until it returns, in inference.
 	Arguments int64
-	// Known is false where nothing but the tensors is known.
+	// Known is false if nothing but the tensors is known.
 	Known bool
 	// Waiting is what a frozen block's backward has made before the first
 	// tensor that it needs makes it run forward again.
@@ -43,7 +43,7 @@ func (cost *Cost) peak(moments ...backwardPoint) {
 // frozenOther adds adapters to an op whose backward is not followed event by
 // event: a moment for the widest adapter on top of the input's and the
 // output's gradients.
-func (cost *Cost) frozenOther(shape *Shape) { cost.adapted(shape, shape.kept(false)) }
+func (cost *Cost) frozenOther(shape *Shape) { cost.adapted(shape, shape.adapterSaved(false)) }
 
 // adapted is [Cost.frozenOther] with what the adapters keep.
 func (cost *Cost) adapted(shape *Shape, kept int64) {

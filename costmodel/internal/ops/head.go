@@ -50,7 +50,7 @@ func (cost *Cost) eagerLoss(op head, shape *Shape, nV, in int64) {
 	element := shape.elementBytes()
 	cost.Memory.Saved = 4*nV + 8*in/max(1, op.Dim) + shape.casts(1, op.Dim, op.Dim*op.Vocab)
 	if shape.HeadAlone && !MixedPrecision(shape.Precision) {
-		// The input, for the weight's gradient: where the norm is on another
+		// The input, for the weight's gradient: if the norm is on another
 		// device, the hook's copy of it.
 		cost.Memory.Saved += element * in
 	}
@@ -77,7 +77,7 @@ func (cost *Cost) eagerLoss(op head, shape *Shape, nV, in int64) {
 // sharedLoss is the memory of a loss over a cut vocabulary (torch 2.11,
 // distributed/tensor/parallel/loss.py, loss_parallel): in forward, _log_softmax
 // has the logits less their maximum in addition to their exponentials, then the
-// result, where one kernel makes it of the logits; in backward,
+// result, if one kernel makes it of the logits; in backward,
 // _nll_loss_and_log_softmax_backward has the likelihood's gradient, the
 // exponentials of log-softmax, and their sum, then its product. The input's
 // gradient is a sum over the GPUs.
@@ -107,8 +107,8 @@ func (op head) freeze(cost *Cost, shape *Shape) {
 		cost.Memory.Saved -= shape.elementBytes() * in
 		cost.Memory.Forward -= shape.elementBytes() * in
 	}
-	cost.Memory.Saved += shape.kept(false)
-	cost.Memory.Forward += shape.kept(false) + shape.work()
+	cost.Memory.Saved += shape.adapterSaved(false)
+	cost.Memory.Forward += shape.adapterSaved(false) + shape.work()
 	if !eager { // the input's gradient was made in forward
 		cost.peak(backwardPoint{0, shape.NewGrads, shape.NewGrads})
 		return

@@ -21,7 +21,7 @@ func (op linear) cost(shape *Shape) Cost {
 		act = activationExtra(op.Activation) + 1
 	}
 	cost := dense(op.In*tokens, op.Out*tokens, act, 2*float64(tokens)*float64(op.In)*float64(op.Out), shape)
-	if shape.InputKept {
+	if shape.InputSaved {
 		cost.Memory.Saved -= shape.elementBytes() * op.In * tokens
 	}
 	return cost
@@ -41,14 +41,14 @@ func dense(in, out, act int64, flops float64, shape *Shape) Cost {
 // freeze keeps the input for an adapter alone, and the output of the activation
 // for the activation itself or for what reads it.
 func (op linear) freeze(cost *Cost, shape *Shape) {
-	tokens, kept := shape.Tokens, shape.kept(false)
+	tokens, kept := shape.Tokens, shape.adapterSaved(false)
 	if op.Pooled {
 		tokens = shape.Batch
 	}
 	if op.Activation != "" && !KeepsOutput(op.Activation) && !shape.keepsInputs() {
 		cost.Memory.Saved -= shape.elementBytes() * op.Out * tokens
 	}
-	if !shape.InputKept {
+	if !shape.InputSaved {
 		cost.Memory.Saved -= shape.elementBytes() * op.In * tokens
 	} else if inputs, _ := shape.adapters(); len(inputs) > 0 { // cost took it off
 		kept -= shape.input(inputs[0], false) - shape.input(inputs[0], true)

@@ -58,9 +58,9 @@ func (shape *Shape) inner(adapter *Adapter) int64 {
 	return bytes
 }
 
-// kept is what the adapters keep for backward. outputShared: the input of the
+// adapterSaved is what the adapters keep for backward. outputShared: the input of the
 // linear layer that leads back is kept anyway.
-func (shape *Shape) kept(outputShared bool) int64 {
+func (shape *Shape) adapterSaved(outputShared bool) int64 {
 	var total int64
 	inputs, output := shape.adapters()
 	for i, adapter := range inputs {

@@ -18,7 +18,7 @@ func (cost *Cost) chunkedLoss(op head, shape *Shape) {
 	grads := shape.NewGrads + shape.SecondGrads
 	cost.Output = 0
 	cost.Memory.Saved = shape.streamBytes()*in + grads + 8*shape.Logits
-	// Of a chunk the logits, their fp32 copy's log-softmax and two gradients;
+	// A chunk has logits, their fp32 copy's log-softmax and two gradients;
 	// then, in addition to the logits and their gradient, the weight's of this
 	// chunk, which is added to that of the chunks before.
 	loss := grads + (element+12)*nV

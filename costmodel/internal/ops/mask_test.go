@@ -48,7 +48,7 @@ func TestMask(t *testing.T) {
 		if got := hooked.Arguments - plain.Arguments - rotary; got != c.argument {
 			t.Errorf("%s: called with a mask of %d B, want %d", c.name, got, c.argument)
 		}
-		if size, windowed := ops.MaskHeld(c.op, &s); size != c.held || windowed != c.windowed {
+		if size, windowed := ops.MaskSaved(c.op, &s); size != c.held || windowed != c.windowed {
 			t.Errorf("%s: checkpoints hold %d B, of a window %t; want %d, %t", c.name, size, windowed, c.held, c.windowed)
 		}
 		s.RotaryCopies, s.Train = false, true

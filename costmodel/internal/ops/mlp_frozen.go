@@ -48,7 +48,7 @@ func (op mlp) freeze(cost *Cost, shape *Shape) {
 
 func (ffn *feedForward) saved() int64 {
 	shape := ffn.shape
-	bytes := shape.kept(ffn.down.shared) + shape.casts(0, 0, shape.Weights)
+	bytes := shape.adapterSaved(ffn.down.shared) + shape.casts(0, 0, shape.Weights)
 	if ffn.gates {
 		bytes += ffn.act * ffn.fN
 		if ffn.op.Gated {

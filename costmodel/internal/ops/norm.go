@@ -75,7 +75,7 @@ func (op norm) freeze(cost *Cost, shape *Shape) {
 		cost.Memory.Saved += 4 * op.Dim
 	case modelgraph.RMSNorm:
 	}
-	if shape.InputKept && !shape.half() {
+	if shape.InputSaved && !shape.half() {
 		cost.Memory.Saved -= 4 * hN // no copy of its own
 		back += 4 * hN
 	}

@@ -85,7 +85,7 @@ func (traffic moved) times(factor float64) moved {
 // memory-efficient kernels, and of every second aten.mm from the first on. A
 // linear layer with a bias is aten.addmm, which is neither kept nor counted.
 // The zero value precedes a block; layers follow in the order they run
-// ([Selective.Kept]).
+// ([Selective.CacheKV]).
 type Selective struct{ products int }
 
 // product is the next aten.mm, rows × width.

@@ -66,7 +66,7 @@ func (cost Cost) frozen(op operation, shape *Shape) Cost {
 }
 
 // Bound is more than any figure in bytes of the op's cost, in floating point:
-// where it is far below 2^63, the integers of [Of] cannot overflow.
+// if it is far below 2^63, the integers of [Of] cannot overflow.
 func Bound(op modelgraph.Op, shape *Shape) float64 {
 	b := operationOf(op).bound(shape)
 	for i := range shape.Adapters {
@@ -78,8 +78,8 @@ func Bound(op modelgraph.Op, shape *Shape) float64 {
 	return 64*(tokens+1)*(b.width+64) + 16*b.scores + 8*b.matrix + 2*weights
 }
 
-// Kept is what is kept of a layer's forward, in bytes; biases is how many of
+// Saved is what is kept of a layer's forward, in bytes; biases is how many of
 // its linear layers have one.
-func (selective *Selective) Kept(op modelgraph.Op, shape *Shape, biases int) int64 {
+func (selective *Selective) Saved(op modelgraph.Op, shape *Shape, biases int) int64 {
 	return operationOf(op).selected(selective, shape, biases)
 }

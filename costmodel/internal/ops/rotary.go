@@ -10,8 +10,8 @@ type rotary struct {
 
 func (rotary) products() bool { return false }
 
-// rotary makes cos and sin [rows, head width] once a forward. Where layers
-// get no copies of their own, they are kept here, once.
+// rotary makes cos and sin [rows, head width] once a forward. They are kept
+// here, once, if layers get no copies of their own.
 func (op rotary) cost(shape *Shape) Cost {
 	rows, element := shape.Length, shape.streamBytes()
 	if op.Rows || op.Packed {

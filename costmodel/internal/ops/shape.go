@@ -26,8 +26,8 @@ type Shape struct {
 	Images bool
 	// Scatter: image features take the places of tokens in the layer's output.
 	Scatter bool
-	// InputKept: the layer that made the input keeps it.
-	InputKept bool
+	// InputSaved: the layer that made the input keeps it.
+	InputSaved bool
 	// RotaryCopies: the layer gets a copy of the cosines and sines of its own.
 	RotaryCopies bool
 	Train        bool

@@ -8,10 +8,9 @@ type stateSpace struct {
 	modelgraph.StateSpace
 }
 
-// stateSpace follows modeling_mamba.py MambaMixer.slow_forward, which runs
-// where the optional mamba-ssm kernels are not installed: the discretised
-// transition and input, [Inner, tokens, State] in fp32 each, are materialised
-// and kept.
+// stateSpace follows modeling_mamba.py MambaMixer.slow_forward, which runs if
+// the optional mamba-ssm kernels are not installed: the discretised transition
+// and input, [Inner, tokens, State] in fp32 each, are materialised and kept.
 func (op stateSpace) cost(shape *Shape) Cost {
 	if op.Heads > 0 {
 		return op.chunked(shape)

@@ -119,7 +119,7 @@ func (record *tape) backward(op linearLayer, x int64) {
 
 // adapter goes back through the sum, the scaling, B, A and the input's cast,
 // and reports whether the base shares its output's gradient with the residual
-// stream. Where the sum is fp32, the base gets a 16-bit copy of its gradient
+// stream. If the sum is fp32, the base gets a 16-bit copy of its gradient
 // (torch/csrc/autograd/engine.cpp, validate_outputs).
 func (record *tape) adapter(op *linearLayer, x int64) bool {
 	shape, adapter := record.shape, op.adapter

@@ -5,7 +5,7 @@
 //
 // A [Run] is a process: its allocator, and tensors with their references. A
 // [Model] is a decoder in numbers; [Model.Forward] makes the tensors of its
-// forward and returns its backward. What a strategy does in between it does in
-// [Hooks]: parameters that are gathered for a module, gradients that are
-// reduced as they come.
+// forward and returns its backward. A strategy acts in between by [Hooks]:
+// parameters that are gathered for a module, gradients that are reduced as they
+// come.
 package replay

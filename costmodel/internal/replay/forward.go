@@ -1,7 +1,7 @@
 package replay
 
-// Forward runs the model's forward and returns its backward. What is kept
-// between is alive when it returns.
+// Forward runs the model's forward and returns its backward. Tensors kept for
+// backward are alive when it returns.
 func (model *Model) Forward(run *Run, hooks Hooks) func() {
 	step := &Step{Run: run, Model: model, Hooks: hooks, saving: true}
 	x, inputs := step.embed()
@@ -51,8 +51,8 @@ func (step *Step) embed() (x, inputs *Tensor) {
 	return x, inputs
 }
 
-// end is the last normalisation and the head, where the device has them; what
-// goes to another device comes back as a gradient from there.
+// end is the last normalisation and the head, if the device has them; what goes
+// to another device comes back as a gradient from there.
 func (step *Step) end(x, inputs *Tensor) (*Tensor, back) {
 	var normBack, headBack back
 	if step.Norm.Weight != nil {

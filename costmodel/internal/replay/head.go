@@ -16,7 +16,7 @@ type Head struct {
 }
 
 // forward is the logits, and loss_utils.py ForCausalLMLoss: their fp32 copy,
-// labels shifted, log-softmax. What returns it drops the logits.
+// labels shifted, log-softmax. The caller drops the logits.
 func (op *Head) forward(step *Step, layer int, x *Tensor) (*Tensor, back) {
 	step.Enter(layer, "", false)
 	kept := *op.Linear
@@ -61,9 +61,9 @@ func (op *Head) forward(step *Step, layer int, x *Tensor) (*Tensor, back) {
 // projectHead is the head's product. The gradient of a weight that is the
 // embedding's too waits for that one's (torch/csrc/autograd/input_buffer.h).
 func (step *Step) projectHead(op *Linear, x *Tensor) (*Tensor, back) {
-	var kept *Tensor
+	var saved *Tensor
 	if op.Weight.Trained || step.KeepsInputs {
-		kept = step.save(x)
+		saved = step.save(x)
 	}
 	logits := step.New(op.Out * step.Tokens * step.Element)
 	return logits, func(grad *Tensor) *Tensor {
@@ -80,7 +80,7 @@ func (step *Step) projectHead(op *Linear, x *Tensor) (*Tensor, back) {
 			in = step.New(op.In * step.Tokens * step.Element)
 			step.product(1)
 		}
-		step.Drop(grad, kept)
+		step.Drop(grad, saved)
 		switch {
 		case weight == nil:
 		case op.Weight == step.Embedding.Weight:

@@ -6,12 +6,12 @@ func (step *Step) linear(op *Linear, layer int, x *Tensor, last bool) (*Tensor, 
 	step.Enter(layer, op.Module, false)
 	element, tokens := step.Element, step.Tokens
 	reached := step.grads
-	var kept *Tensor
+	var saved *Tensor
 	if op.Weight.Trained || step.KeepsInputs && reached {
-		kept = step.save(x)
+		saved = step.save(x)
 	}
 	if last && op.Rank == 0 { // recomputation stops when every kept tensor exists
-		return nil, step.linearBack(op, layer, kept, nil, reached)
+		return nil, step.linearBack(op, layer, saved, nil, reached)
 	}
 	y := step.New(op.Out * tokens * element)
 	var adapted func(*Tensor) *Tensor
@@ -20,10 +20,10 @@ func (step *Step) linear(op *Linear, layer int, x *Tensor, last bool) (*Tensor, 
 		step.grads = true
 	}
 	if y == nil {
-		return nil, step.linearBack(op, layer, kept, adapted, reached)
+		return nil, step.linearBack(op, layer, saved, adapted, reached)
 	}
 	step.Leave(layer, op.Module, false)
-	return y, step.linearBack(op, layer, kept, adapted, reached)
+	return y, step.linearBack(op, layer, saved, adapted, reached)
 }
 
 // adapter adds that of a linear layer to its output, which there is none of
@@ -111,8 +111,8 @@ func (step *Step) linearBack(op *Linear, layer int, kept *Tensor, adapted func(*
 	}
 }
 
-// products makes the gradients of a linear layer's input, where it is asked
-// for, and of its trained weight and bias: the input's last, or first
+// products makes the gradients of a linear layer's input, if it is asked for,
+// and of its trained weight and bias: the input's last, or first
 // ([Model.InputFirst]), and the bias's ahead of the weight's or after it.
 func (step *Step) products(op *Linear, reached bool) (in, weight, bias *Tensor) {
 	input := func() {

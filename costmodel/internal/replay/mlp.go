@@ -27,18 +27,18 @@ func (op *MLP) forward(step *Step, layer int, x *Tensor) (*Tensor, back) {
 	}
 	step.Drop(x)
 	product := act
-	var keptAct, keptUp *Tensor
+	var savedAct, savedUp *Tensor
 	if up != nil {
 		product = step.New(size)
-		keptAct, keptUp = step.save(act), step.save(up)
+		savedAct, savedUp = step.save(act), step.save(up)
 		step.Drop(act, up)
 	}
 	if op.Fused {
 		step.Drop(gate)
 	}
 	if !gates { // nothing before is trained
-		step.Drop(keptGate, keptAct, keptUp)
-		keptGate, keptAct, keptUp = nil, nil, nil
+		step.Drop(keptGate, savedAct, savedUp)
+		keptGate, savedAct, savedUp = nil, nil, nil
 	}
 	y, downBack := step.linear(op.Down, layer, product, step.recomputed)
 	step.Drop(product)
@@ -48,7 +48,7 @@ func (op *MLP) forward(step *Step, layer int, x *Tensor) (*Tensor, back) {
 	return y, func(grad *Tensor) *Tensor {
 		step.Enter(layer, "", true)
 		defer step.Leave(layer, "", true)
-		return op.backward(step, grad, downBack, upBack, gateBack, keptAct, keptUp, keptGate)
+		return op.backward(step, grad, downBack, upBack, gateBack, savedAct, savedUp, keptGate)
 	}
 }
 

@@ -21,7 +21,7 @@ type Linear struct {
 // Layer is one of the layers that a model runs.
 type Layer interface {
 	// forward takes a hold on its input and gives one on its output, with its
-	// backward, which does the same with gradients; nil where it was not to keep
+	// backward, which does the same with gradients; nil if it was not to keep
 	// what that needs.
 	forward(step *Step, layer int, in *Tensor) (*Tensor, back)
 }
@@ -95,7 +95,7 @@ type Step struct {
 	tied       *Tensor // a gradient that waits for the embedding's
 }
 
-// save is a hold for backward, where it is kept.
+// save is a hold for backward, if it is kept.
 func (step *Step) save(tensor *Tensor) *Tensor {
 	if !step.saving {
 		return nil

@@ -75,12 +75,12 @@ func (op *Norm) rms(step *Step, x *Tensor) (*Tensor, back) {
 		step.Drop(normed)
 		normed = step.New(size)
 	}
-	var keptNormed, factor *Tensor
+	var savedNormed, factor *Tensor
 	if op.Gemma {
 		factor = step.New(4 * op.Width)
 	}
 	if op.Weight.Trained {
-		keptNormed = step.save(normed)
+		savedNormed = step.save(normed)
 	}
 	y := step.New(size)
 	if op.Gemma {
@@ -91,7 +91,7 @@ func (op *Norm) rms(step *Step, x *Tensor) (*Tensor, back) {
 		y = narrow
 	}
 	step.Drop(normed, normed32, mean, x, factor)
-	return y, func(grad *Tensor) *Tensor { return op.rmsBack(step, grad, kept32, keptRoot, keptNormed) }
+	return y, func(grad *Tensor) *Tensor { return op.rmsBack(step, grad, kept32, keptRoot, savedNormed) }
 }
 
 // wide is a tensor in fp32, of so many bytes.

@@ -23,8 +23,8 @@ type Run struct {
 
 // Tensor is one storage, with how many hold it.
 type Tensor struct {
-	block *allocator.Block
-	held  int
+	block      *allocator.Block
+	references int
 }
 
 // NewRun is a process that has no tensors yet.
@@ -38,14 +38,14 @@ func (run *Run) New(bytes int64) *Tensor { return run.On(Compute, bytes) }
 // On makes a tensor on a stream.
 func (run *Run) On(stream int, bytes int64) *Tensor {
 	if bytes == 0 {
-		return &Tensor{held: 1}
+		return &Tensor{references: 1}
 	}
-	return &Tensor{block: run.Cache.Alloc(stream, bytes), held: 1}
+	return &Tensor{block: run.Cache.Alloc(stream, bytes), references: 1}
 }
 
 // Keep is one more who holds the tensor.
 func (tensor *Tensor) Keep() *Tensor {
-	tensor.held++
+	tensor.references++
 	return tensor
 }
 
@@ -58,8 +58,8 @@ func (run *Run) Drop(tensors ...*Tensor) {
 		if tensor == nil {
 			continue
 		}
-		tensor.held--
-		if tensor.held == 0 && tensor.block != nil {
+		tensor.references--
+		if tensor.references == 0 && tensor.block != nil {
 			run.Cache.Free(tensor.block)
 		}
 	}
@@ -83,11 +83,11 @@ func (run *Run) sum(bytes int64, to, more *Tensor) *Tensor {
 	if to == nil {
 		return more
 	}
-	if to.held == 1 {
+	if to.references == 1 {
 		run.Drop(more)
 		return to
 	}
-	if more.held == 1 {
+	if more.references == 1 {
 		run.Drop(to)
 		return more
 	}

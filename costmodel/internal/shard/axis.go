@@ -13,7 +13,7 @@ const least = 4 << 20
 // Axis is the axis along which OpenPI cuts an array over so many devices: the
 // longest that they divide, of arrays of two axes or more and 4 MiB or more; -1
 // where every device holds it whole (openpi at 15a9616, training/sharding.py,
-// fsdp_sharding). Of axes as long the last is taken, as argsort has them.
+// fsdp_sharding). The last of equally long axes is taken, as argsort has them.
 func Axis(array *modelgraph.Tensor, degree int64) int {
 	if degree < 2 || len(array.Shape) < 2 || array.Bytes() < least {
 		return -1
@@ -36,9 +36,9 @@ func Numel(array *modelgraph.Tensor, degree int64) int64 {
 	return array.Numel() / degree
 }
 
-// arrays are the shards of a tree of arrays: a unit's are used together. What is
-// not cut is whole on every rank, so that the ranks of it hold more than there
-// is.
+// arrays are the shards of a tree of arrays: a unit's are used together. An
+// array that is not cut is whole on every rank, so that its ranks hold more
+// than one of it.
 func arrays(graph *modelgraph.Graph, degree int64) *costmodel.Shards {
 	shards := &costmodel.Shards{Degree: degree}
 	for index := range graph.Units {

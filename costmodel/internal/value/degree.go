@@ -16,7 +16,7 @@ const AutoDegree Degree = -1
 
 const autoWord = "auto"
 
-// Count is the number of GPUs: 1 where none is chosen yet.
+// Count is the number of GPUs: 1 if none is chosen yet.
 func (degree Degree) Count() int64 { return max(1, int64(degree)) }
 
 // Auto reports a degree that is to be chosen.

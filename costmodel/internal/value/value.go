@@ -1,6 +1,6 @@
 // Package value names the values of a workload that the cost model
 // distinguishes and that are not in its API: whoever asks for one writes it as
-// a flag or a plan file has it. What can be asked for is declared once, in
+// a flag or a plan file has it. All values are declared once, in
 // costmodel.Fields.
 package value
 

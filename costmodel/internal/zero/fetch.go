@@ -35,11 +35,11 @@ type coordinator struct {
 
 	state    []status
 	handle   []*gather
-	holds    []int64 // by parameter, where it is gathered
+	gathered []int64 // by parameter, where it is gathered
 	skipped  []int   // by parameter: the last use that prefetching has passed (most recent step id)
 	active   []map[int]bool
 	backward []int         // modules whose backward is under way, the last one last
-	lent     map[int][]int // frozen parameters that a recomputed block gathered, by such a module
+	borrowed map[int][]int // frozen parameters that a recomputed block gathered, by such a module
 	queued   int           // of the trace's queue
 	at       int           // modules entered
 	live     int64         // elements that are gathered or on their way
@@ -77,8 +77,8 @@ func start(trace *Trace, limits Limits, ranks int64, copies bool) *coordinator {
 	count := len(trace.Params)
 	run := &coordinator{
 		trace: trace, limits: limits, ranks: ranks, copies: copies,
-		state: make([]status, count), handle: make([]*gather, count), holds: make([]int64, count), skipped: make([]int, count),
-		active: make([]map[int]bool, count), lent: make(map[int][]int), blocks: make([]any, count),
+		state: make([]status, count), handle: make([]*gather, count), gathered: make([]int64, count), skipped: make([]int, count),
+		active: make([]map[int]bool, count), borrowed: make(map[int][]int), blocks: make([]any, count),
 	}
 	for param := range trace.Params {
 		run.skipped[param] = -1
@@ -125,7 +125,7 @@ func (run *coordinator) fetch(step *Step) {
 	run.gather(step.Params)
 	for _, param := range step.Params {
 		run.active[param][step.Module] = true
-		run.lend(param, step)
+		run.borrow(param, step)
 		if run.handle[param] != nil {
 			run.wait(param)
 		}
@@ -158,7 +158,7 @@ func (run *coordinator) gather(params []int) {
 		if run.trace.Params[group.params[0]].Numel >= run.limits.Prefetch { // larger than any buffer of several
 			group.buffer += allocator.Rounding(group.buffer)
 		}
-		run.holds[group.params[0]] = group.buffer
+		run.gathered[group.params[0]] = group.buffer
 	}
 	run.hold(group.buffer)
 	group.block = run.allocate(asked)
@@ -177,9 +177,9 @@ func (run *coordinator) wait(param int) {
 	several := len(group.params) > 1 && run.ranks > 1
 	if !group.waited && several {
 		for _, other := range group.params {
-			run.holds[other] = run.size(other)
-			run.hold(run.holds[other])
-			run.blocks[other] = run.allocate(run.holds[other])
+			run.gathered[other] = run.size(other)
+			run.hold(run.gathered[other])
+			run.blocks[other] = run.allocate(run.gathered[other])
 		}
 	}
 	if !group.waited {

@@ -92,7 +92,7 @@ func nearest(word string, keys []string) string {
 	return strings.Join(best[:min(2, len(best))], ", ")
 }
 
-// section is an object in another; nil where there is none.
+// section is an object in another; nil if there is none.
 func (read *reader) section(part object, place, key string) object {
 	switch value := part[key].(type) {
 	case nil:
@@ -105,12 +105,12 @@ func (read *reader) section(part object, place, key string) object {
 	}
 }
 
-// whole is a whole number, written as 500000000 or 5e8, or [Auto] where that
-// is taken.
-func (read *reader) whole(part object, place, key string, otherwise int64, auto bool) int64 {
+// whole is a whole number, written as 500000000 or 5e8, or [Auto] if that is
+// taken.
+func (read *reader) whole(part object, place, key string, defaultValue int64, auto bool) int64 {
 	value, ok := part[key]
 	if !ok || value == nil {
-		return otherwise
+		return defaultValue
 	}
 	if value == "auto" && auto {
 		return Auto
@@ -118,7 +118,7 @@ func (read *reader) whole(part object, place, key string, otherwise int64, auto 
 	number, ok := value.(float64)
 	if !ok || number != math.Trunc(number) || number < 0 || number > 1<<50 {
 		read.fail(at(place, key), "%s: it must be a whole number from 0 to 2^50%s", show(value), orAuto(auto))
-		return otherwise
+		return defaultValue
 	}
 	return int64(number)
 }
@@ -132,17 +132,17 @@ func orAuto(auto bool) string {
 }
 
 // flag is a truth value; "auto" is what is said otherwise.
-func (read *reader) flag(part object, place, key string, otherwise bool) bool {
+func (read *reader) flag(part object, place, key string, defaultValue bool) bool {
 	switch value := part[key].(type) {
 	case nil:
-		return otherwise
+		return defaultValue
 	case bool:
 		return value
 	default:
 		if value != "auto" {
 			read.fail(at(place, key), "%s is not true or false", show(value))
 		}
-		return otherwise
+		return defaultValue
 	}
 }
 

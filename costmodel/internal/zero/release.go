@@ -5,12 +5,12 @@ import "slices"
 // borrow notes a frozen parameter that a recomputed block gathers in the middle
 // of a module's backward: that module lets go of it
 // (update_recompute_parameters).
-func (run *coordinator) lend(param int, step *Step) {
+func (run *coordinator) borrow(param int, step *Step) {
 	if step.Backward || len(run.backward) == 0 || !run.trace.Params[param].Frozen {
 		return
 	}
 	to := run.backward[len(run.backward)-1]
-	run.lent[to] = append(run.lent[to], param)
+	run.borrowed[to] = append(run.borrowed[to], param)
 }
 
 // pass takes what a module reads off the queue.
@@ -65,13 +65,13 @@ func (run *coordinator) release(step *Step) {
 	if !step.Backward {
 		return
 	}
-	for _, param := range run.lent[step.Module] {
+	for _, param := range run.borrowed[step.Module] {
 		delete(run.active[param], step.Module)
 		if !run.trace.Params[param].Persistent {
 			run.free(param)
 		}
 	}
-	delete(run.lent, step.Module)
+	delete(run.borrowed, step.Module)
 	if k := slices.Index(run.backward, step.Module); k >= 0 {
 		run.backward = slices.Delete(run.backward, k, k+1)
 	}
@@ -95,8 +95,8 @@ func (run *coordinator) free(param int) {
 	}
 	run.state[param] = cut
 	run.live -= run.trace.Params[param].Numel
-	run.hold(-run.holds[param])
-	run.holds[param] = 0
+	run.hold(-run.gathered[param])
+	run.gathered[param] = 0
 	run.letGo(run.blocks[param])
 	run.blocks[param] = nil
 }

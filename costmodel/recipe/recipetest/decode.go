@@ -4,7 +4,7 @@ import (
 	"math"
 )
 
-// cacheKernel puts each row where its position is in its sequence's ring.
+// cacheKernel puts each row at its position in its sequence's ring.
 func cacheKernel(run *kernelRun) {
 	positions, sequences := run.size("positions"), run.size("sequences")
 	for role, to := range map[string]string{"k": "keys", "v": "values"} {

@@ -34,7 +34,7 @@ _WHERE = {
 
 
 def __getattr__(name: str) -> object:
-    """Imports what a name stands for when it is first asked for."""
+    """Imports a name when it is first used."""
     if name == "__version__":
         from importlib import metadata
 

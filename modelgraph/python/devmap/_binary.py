@@ -31,7 +31,7 @@ def find() -> str:
 
 
 def cannot_start(path: str, err: OSError) -> DevmapError:
-    """Why the program did not start, in words that say what to do."""
+    """Why the program did not start, with a message that says what to do."""
     import errno
     import platform
 
@@ -60,7 +60,7 @@ class Ran:
         self.command, self.status, self.stdout, self.stderr = tuple(command), status, stdout, stderr
 
     def error(self) -> DevmapError:
-        """The error that the program told as it ended: the line that begins with its name, and those behind it."""
+        """The error that the program printed as it ended: the line that begins with its name, and those after it."""
         if self.status < 0:
             return DevmapError(f"{self.command[0]} was ended by signal {-self.status}", self.status, self.command)
         lines = self.stderr.splitlines()

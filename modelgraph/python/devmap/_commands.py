@@ -59,8 +59,8 @@ class Check:
         faults = self.faults
         if not faults:
             return "<devmap.Check: no fault>"
-        told = ", ".join(sorted({str(fault.kind) for fault in faults}))
-        return f"<devmap.Check: {len(faults)} fault{'s' if len(faults) > 1 else ''} ({told})>"
+        kinds = ", ".join(sorted({str(fault.kind) for fault in faults}))
+        return f"<devmap.Check: {len(faults)} fault{'s' if len(faults) > 1 else ''} ({kinds})>"
 
 
 class Unit(Record):
@@ -144,7 +144,7 @@ def check(
     no_split: Any = None,
     **flags: Unpack[CheckFlags],
 ) -> Check:
-    """Judges a map: a Plan, a device map (module → GPU), or a file that holds one. All faults are told at once."""
+    """Judges a map: a Plan, a device map (module → GPU), or a file with one. Reports all faults at once."""
     import tempfile
 
     read = Model(model, inputs, no_split, flags.get("mode") != "load")

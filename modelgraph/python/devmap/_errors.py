@@ -35,7 +35,7 @@ class UsageError(DevmapError, ValueError):
 class Remedy(dict[str, object]):
     """Flags under which it fits, as keywords: `devmap.plan(model, **{**flags, **remedy})`.
 
-    A flag that the remedy has no use for is None there, which is to leave it out. `text` is the line as devmap told it.
+    A flag without use for the remedy is None there: leave it out. `text` is the line as devmap printed it.
     """
 
     def __init__(self, flags: dict[str, object], text: str) -> None:

@@ -98,7 +98,7 @@ def _path(flow: Flow, module: torch.nn.Module) -> str:
 
 
 def _shared(flow: Flow, path: str, holder: torch.nn.Module) -> int:
-    """The width of the networks beside the experts, which every token passes."""
+    """The width of the networks next to the experts, which every token passes."""
     module = flow.trace.modules[path]
     inside: set[int] = {id(part) for part in holder.modules()}
     width = 0

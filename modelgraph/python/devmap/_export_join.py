@@ -104,7 +104,7 @@ def joined(
 
 
 def _after(path: str, modules: Iterable[str], layers: list[Layer], place: dict[int, float]) -> float:
-    """Where a module without tensors stands: behind the last layer that was registered before it."""
+    """The place of a module without tensors: after the last layer that was registered before it."""
     order = {name: index for index, name in enumerate(modules)}
     before = [place[id(layer)] for layer in layers if order.get(layer.name, -1) < order[path] and layer.name in order]
     return max(before, default=-1.0) + 0.5

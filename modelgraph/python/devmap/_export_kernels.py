@@ -26,7 +26,7 @@ class _Attention(torch.autograd.Function):
 
 
 def kernel(name: str) -> Callable | None:
-    """What stands for a function of torch while a forward is followed; None: itself."""
+    """A substitute for a function of torch while a forward is followed; None: itself."""
     return {"scaled_dot_product_attention": _attention, "dropout": _dropout}.get(name)
 
 

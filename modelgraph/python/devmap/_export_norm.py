@@ -9,7 +9,7 @@ from ._export_part import Part
 def style_of(flow: Flow, steps: list[int]) -> tuple[str | None, int, float | None]:
     """The style of the first norm among steps, its width and its epsilon; None where there is none.
 
-    A root mean square is told by what it does: a mean, a reciprocal root, a product with a weight, to which some add 1.
+    A root mean square is known by its steps: a mean, a reciprocal root, a product with a weight, to which some add 1.
     """
     for at in steps:
         step = flow.steps[at]

@@ -7,7 +7,7 @@ import dataclasses
 
 @dataclasses.dataclass
 class Part:
-    """An operation, the steps that are it, and where it stands in the module tree."""
+    """An operation, its steps, and its place in the module tree."""
 
     path: str  # the module that holds it, which gives the layer its name
     op: dict

@@ -1,4 +1,4 @@
-"""Selective state-space mixers, told by the parameters that their recurrence has (Gu and Dao 2023, §3)."""
+"""Selective state-space mixers, recognised by the parameters that their recurrence has (Gu and Dao 2023, §3)."""
 
 from __future__ import annotations
 

@@ -10,8 +10,8 @@ from ._export_part import Part
 from ._export_trace import storage_of
 from ._export_tree import Layer
 
-#: What a block's own code keeps, beside the layers in it, stands under this name below the layer before.
-BESIDE = "forward"
+#: What a block's own code keeps, in addition to its layers, has this name below the layer before.
+OWN_CODE = "forward"
 
 
 @dataclasses.dataclass
@@ -24,7 +24,7 @@ class Bytes:
 
 
 def rest_of(flow: Flow, layers: list[Layer], of: dict[int, Part], sources: dict[int, str | None]) -> dict[str, Bytes]:
-    """Bytes of the layers without an operation that ran, and of what stands beside one with an operation.
+    """Bytes of the layers without an operation that ran, and of the code around one with an operation.
 
     A storage that an operation saves too is counted there: operations count their inputs.
     """
@@ -72,11 +72,11 @@ def holder_of(scope: str, plain: dict[str, Layer]) -> str | None:
 def _beside(flow: Flow, at: int, sources: dict[int, str | None]) -> str | None:
     """The layer whose result a step outside of all layers reads last."""
     names = [sources[number] for number in flow.steps[at].inputs if sources.get(number)]
-    return f"{names[-1]}.{BESIDE}" if names else None
+    return f"{names[-1]}.{OWN_CODE}" if names else None
 
 
 def _workspace(flow: Flow, mine: list[int], kept: set[int]) -> int:
-    """The most that is alive beside what is kept: in forward, results that no later step reads are gone; in backward a
+    """The peak above what is kept: in forward, results that no later step reads are gone; in backward a
     step has the gradients of its results and of what it read."""
     inside = set(mine)
     ends: dict[int, int] = {}

@@ -79,7 +79,7 @@ def _watched(path: str, forward, trace: Trace):
 
 
 def _instead(path: str, args: tuple, kwargs: dict, trace: Trace, error: Exception):
-    """What stands for the result of a forward that could not be seen: a tensor like the one that went in, as blocks
+    """A substitute for the result of a forward that could not be seen: a tensor like the one that went in, as blocks
     and networks give back; a module that returns something else makes its caller fail next."""
     if trace.failed or path == "":
         raise error

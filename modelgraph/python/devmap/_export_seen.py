@@ -16,7 +16,7 @@ from ._export_join import joined, parts_of
 from ._export_links import links
 from ._export_notes import of_trace
 from ._export_part import Part
-from ._export_rest import BESIDE, Bytes, rest_of
+from ._export_rest import OWN_CODE, Bytes, rest_of
 from ._export_run import reason, run
 from ._export_streams import lengths, streams
 from ._export_trace import Trace, tensors_in
@@ -52,7 +52,7 @@ class Look:
 
 
 def look(module: torch.nn.Module, layers: list[Layer], units: dict[str, str], inputs: Any) -> Seen:
-    """Runs a copy of the module and finds what devmap has operations for, and what is beside them."""
+    """Runs a copy of the module and finds what devmap has operations for, and the rest."""
     given = inputs if inputs is not None else usual(module)
     if given is None:
         return Seen(layers, warnings=["inputs was not given: no forward was run, so that only weights are known"])
@@ -124,7 +124,7 @@ def _declare(seen: Seen, first: Look, size: tuple[int, int, int], again) -> None
     still: list[str] = []
     for layer in first.layers:
         out.append(layer)
-        for name in (layer.name, f"{layer.name}.{BESIDE}"):
+        for name in (layer.name, f"{layer.name}.{OWN_CODE}"):
             if name not in first.rest:
                 continue
             at = [run[name] for run in runs if name in run]

@@ -36,7 +36,7 @@ def embeddings(flow: Flow) -> list[Part]:
 
 
 def tables(flow: Flow, taken: set[int]) -> list[Part]:
-    """Rows of a parameter that are added to the stream one by one: positions of a tower, a class token beside."""
+    """Rows of a parameter that are added to the stream one by one: positions of a tower, a class token."""
     parts = []
     for at, step in enumerate(flow.steps):
         if at in taken or step.name not in ("add", "radd", "iadd") or len(flow.data(step)) != 1:

@@ -2,7 +2,7 @@
 
 A forward on the meta device cannot ask a tensor for its value. Most that ask do so of tensors that are made of the
 inputs and of constants (lengths, positions, masks, grids of patches): of these, as far as they are small, the same
-calls are made on the CPU beside. What asks for others (a router's choice, a stopping rule) is data-dependent.
+calls are made on the CPU too. What asks for others (a router's choice, a stopping rule) is data-dependent.
 """
 
 from __future__ import annotations

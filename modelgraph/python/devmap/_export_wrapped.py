@@ -42,7 +42,7 @@ def unwrap(module: torch.nn.Module) -> tuple:
 
 
 def _whole(module: torch.nn.Module) -> None:
-    """Refuses parameters of which ZeRO-3 keeps this process's part, and an empty tensor in their place
+    """Refuses parameters that ZeRO-3 shards (it keeps this process's part), and an empty tensor in their place
     (deepspeed/runtime/zero/partition_parameters.py: ds_shape is the whole's)."""
     for name, one in module.named_parameters():
         if hasattr(one, "ds_shape") and tuple(one.ds_shape) != tuple(one.shape):

@@ -1,4 +1,4 @@
-"""What torch held of each GPU in this process, beside a plan: measured, judged and told.
+"""The memory that torch held of each GPU in this process, compared with a plan.
 
 The figures are those of torch's own allocator (torch.cuda.memory_stats), which keeps a peak at every allocation. They
 are read, never reset: what a program measures itself stays as it is. The judgement is that of `devmap watch`.
@@ -27,17 +27,17 @@ LEAST = 2 << 20
 
 
 class Held:
-    """One GPU of the plan in this process. Bytes; `predicted` and `slack` are the least and the most foretold."""
+    """One GPU of the plan in this process. Bytes; `predicted` and `slack` are the least and the most predicted."""
 
     __slots__ = ("allocated", "cuda", "device", "predicted", "rank", "reason", "reserved", "slack", "verdict")
 
     def __init__(self, device: Device, cuda: int, rank: int, stats: dict[str, Any]) -> None:
-        foretold = device.predicted
-        low, high = foretold.peak_range_bytes
+        prediction = device.predicted
+        low, high = prediction.peak_range_bytes
         self.device, self.cuda, self.rank = int(device.device), cuda, rank
         self.predicted, self.slack = (
             (int(low), int(high)),
-            (int(foretold.slack_bytes[0]), int(foretold.slack_bytes[1])),
+            (int(prediction.slack_bytes[0]), int(prediction.slack_bytes[1])),
         )
         self.allocated = int(stats.get("allocated_bytes.all.peak", 0))
         self.reserved = int(stats.get("reserved_bytes.all.peak", 0))
@@ -62,7 +62,7 @@ class Held:
             self.verdict, self.reason = PASS, f"{said}, at most {gib(allowed)} apart"
 
     def pool(self) -> str:
-        """What the allocator took from the driver beyond its peak, beside what the plan allows for."""
+        """What the allocator took from the driver beyond its peak, and what the plan allows for."""
         low, high = self.slack
         cache = self.reserved - self.allocated
         said = f"the pool took {gib(cache)} beyond that, {_span(low, high)} allowed for"
@@ -97,11 +97,11 @@ class Watch:
         self.report: list[Held] = []
         self.verdict, self.reason = INCONCLUSIVE, "nothing ran"
         self.before: dict[int, int] = {}
-        self.first, self.judged, self.told = 0, False, ""
+        self.first, self.judged, self.reported = 0, False, ""
 
     def begin(self, step: int) -> None:
         """Training begins, at a step that is not 0 where it goes on from a checkpoint."""
-        self.first, self.judged, self.told = step, False, ""
+        self.first, self.judged, self.reported = step, False, ""
         self.before = {cuda: int(stats.get("allocated_bytes.all.peak", 0)) for cuda, stats in _stats()}
 
     def after(self, step: int, ended: bool = False) -> None:
@@ -158,14 +158,14 @@ class Watch:
 
     def _say(self, verdict: str, reason: str) -> None:
         self.verdict, self.reason = verdict, reason
-        if reason != self.told:  # at the end what was said after the first steps is not said again
-            self.told = reason
+        if reason != self.reported:  # at the end what was said after the first steps is not said again
+            self.reported = reason
             for line in reason.splitlines():
                 self.log(f"devmap: {line}")
 
 
 def _place() -> tuple[int, int]:
-    """This process's rank, and how many there are; of one that is by itself, 0 and 0."""
+    """This process's rank, and how many there are; of a single process, 0 and 0."""
     import torch
 
     distributed = torch.distributed

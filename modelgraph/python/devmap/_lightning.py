@@ -42,7 +42,7 @@ class LightningCallback(Watching, package().Callback):  # type: ignore[misc] # o
 
 
 def unlike(trainer: Any, workload: dict[str, Any]) -> list[str]:
-    """Where what the Trainer is told is not what was planned."""
+    """Settings of the Trainer that differ from the plan."""
     if workload["mode"] != "train":
         return [f"the plan is of mode {workload['mode']!r}, and this trains"]
     planned = {"accumulate_grad_batches": workload["micro_batches"], "precision": workload["precision"]}

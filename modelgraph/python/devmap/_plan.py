@@ -80,7 +80,7 @@ class Stage(Record):
 
 
 class Emitted(str):
-    """A file for an engine, as text. `usage` is how the engine is told to read it, `notes` what limits its meaning."""
+    """A file for an engine, as text. `usage` is how to make the engine read it, `notes` what limits its meaning."""
 
     usage: str
     notes: list[str]
@@ -174,14 +174,14 @@ class Plan:
     def save(self, path: Path) -> None:
         """Writes the plan as the command line reads it (devmap check, emit, watch, …), whole or not at all."""
         path = os.fspath(path)
-        beside = f"{path}.{os.getpid()}.new"
+        temporary = f"{path}.{os.getpid()}.new"
         try:
-            with open(beside, "w", encoding="utf-8", newline="\n") as file:
+            with open(temporary, "w", encoding="utf-8", newline="\n") as file:
                 file.write(self._text)
-            os.replace(beside, path)
+            os.replace(temporary, path)
         finally:
-            if os.path.exists(beside):
-                os.remove(beside)
+            if os.path.exists(temporary):
+                os.remove(temporary)
 
     def emit(self, engine: str, path: Path | None = None, model: Path | None = None) -> Emitted:
         """The plan in the form that an engine reads ("accelerate", "ms-swift", "torch-check", …).

@@ -18,7 +18,7 @@ class Record:
     def __init__(self, fields: dict[str, Any]) -> None:
         object.__setattr__(self, "_fields", fields)
 
-    if not TYPE_CHECKING:  # a name that no subclass has is told by type checkers
+    if not TYPE_CHECKING:  # a name that no subclass has is reported by type checkers
 
         def __getattr__(self, name: str) -> Any:
             if name.startswith("_"):

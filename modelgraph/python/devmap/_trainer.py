@@ -27,7 +27,7 @@ class DevmapCallback(Watching, TrainerCallback):  # type: ignore[misc] # transfo
 
 
 def unlike(args: Any, workload: dict[str, Any]) -> list[str]:
-    """Where what the Trainer is told is not what was planned."""
+    """Settings of the Trainer that differ from the plan."""
     if workload["mode"] != "train":
         return [f"the plan is of mode {workload['mode']!r}, and this trains"]
     planned = {

@@ -35,7 +35,7 @@ def _unknown(command: str, name: str, known: Iterable[str]) -> str:
 
 
 def _texts(name: str, kind: str, value: object) -> list[str]:
-    """The values of a flag: of one that may stand several times each, else one."""
+    """The values of a flag: a list of a flag that may be repeated, else one."""
     if kind == "bool":
         if not isinstance(value, bool):
             raise UsageError(f"{name}={value!r}: it is True or False")

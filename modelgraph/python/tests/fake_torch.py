@@ -1,4 +1,4 @@
-"""A torch that is none: what the callbacks read of it, with figures that a test sets."""
+"""A stub of torch: what the callbacks read of it, with figures that a test sets."""
 
 from __future__ import annotations
 

@@ -228,7 +228,7 @@ class ProcessTest(unittest.TestCase):
         self.assertEqual(self.python("-m", "devmap", "plan", "gpt2").returncode, 2)
 
     def test_no_documents(self):
-        """What is no plan, or no argument of a program, is told in words."""
+        """What is no plan, or no argument of a program, is refused with a message."""
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "a b\nü.json")
             for text in (b"{", b"[]", b"\xff\x00"):

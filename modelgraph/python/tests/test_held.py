@@ -1,4 +1,4 @@
-"""The callbacks' judgement, on a torch that is none."""
+"""The callbacks' judgement, on a stub of torch."""
 
 import json
 import sys

@@ -43,7 +43,7 @@ OTHERS = {
 
 
 def build(kind: str) -> torch.nn.Module:
-    """A model of a family, its weights drawn alike each time."""
+    """A model of a family, with the same random weights each time."""
     torch.manual_seed(7)
     loader, fields = OTHERS.get(kind, (AutoModelForCausalLM, CAUSAL.get(kind)))
     return loader.from_config(AutoConfig.for_model(kind, **fields)).eval()

@@ -299,7 +299,7 @@ class ConvolutionTest(unittest.TestCase):
 
 
 class WrappedTest(unittest.TestCase):
-    """Modules as frameworks for training wrap them, in a group of four processes of which this one is real."""
+    """Modules as frameworks for training wrap them, in a group of four processes; only this one is real."""
 
     @classmethod
     def setUpClass(cls):

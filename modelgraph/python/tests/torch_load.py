@@ -68,7 +68,7 @@ class LoadTest(unittest.TestCase):
 
     def test_crossing(self):
         """What runs on the second GPU gets its inputs there: the logits are where the plan has the head."""
-        # Meta hands nothing back, so that what comes first has to stand on the first.
+        # Meta frees nothing, so that what comes first has to be on the first.
         first = ["model.embed_tokens", "model.rotary_emb", "model.layers.0", "model.layers.1"]
         pins = {**dict.fromkeys(first, 0), "model.layers.2": 1, "model.layers.3": 1, "model.norm": 1, "lm_head": 1}
         path = self.models["llama"][1]

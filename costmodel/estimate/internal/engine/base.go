@@ -8,7 +8,7 @@ import (
 )
 
 // base is what most engines do: they compute in the type of the weights, and
-// keep gradients where there are several micro-batches.
+// keep gradients if there are several micro-batches.
 type base struct{}
 
 func (base) Precision(stored costmodel.Precision) (costmodel.Precision, bool) { return stored, true }

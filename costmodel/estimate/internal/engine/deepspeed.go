@@ -149,7 +149,7 @@ func (sum *zeroSum) state(tensor updatedTensor, part int64) (state, transient in
 // grad_partitions_flat_buffer). Offloaded, both are in host memory.
 func (sum *zeroSum) gradients(unit *costmodel.Unit, exec []int) {
 	if sum.stage == 1 && !sum.set.Overlap {
-		unit.HeldGrads = unit.HeldGrads / sum.grad * sum.summed
+		unit.ResidentGrads = unit.ResidentGrads / sum.grad * sum.summed
 		for k, i := range exec {
 			step := &unit.Layers[k]
 			step.Grads = step.Grads / sum.grad * sum.summed
@@ -157,14 +157,14 @@ func (sum *zeroSum) gradients(unit *costmodel.Unit, exec []int) {
 		}
 		return
 	}
-	unit.HeldGrads = 0
+	unit.ResidentGrads = 0
 	for k, i := range exec {
 		grads, step := &sum.model.Layers[i].Grads, &unit.Layers[k]
 		if sum.stage == 3 && sum.set.OffloadParams {
 			unit.Params = 0
 		}
 		if sum.stage == 3 && !sum.set.OffloadOptimizer {
-			unit.HeldGrads += sum.share(grads.First-grads.Waits) / sum.grad * sum.summed
+			unit.ResidentGrads += sum.share(grads.First-grads.Waits) / sum.grad * sum.summed
 		}
 		step.Grads = grads.Waits // a tied gradient waits whole for its last use
 		step.Backward, step.BackwardGrads = step.AccumPeak, 0

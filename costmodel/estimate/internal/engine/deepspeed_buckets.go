@@ -40,7 +40,7 @@ func (sum *zeroSum) buckets(table *costmodel.Table) {
 		return
 	}
 	if sum.stage == 2 && several {
-		table.Units[0].HeldGrads += part.elements * sum.summed
+		table.Units[0].ResidentGrads += part.elements * sum.summed
 	}
 }
 
@@ -68,7 +68,7 @@ func (sum *zeroSum) reductions(table *costmodel.Table) {
 			if !sum.set.Contiguous { // gradients stay as they are made until they are reduced
 				step.GatheredBackward += bucket.filled * sum.grad
 			}
-			step.GatheredBackward += bucket.kept * sum.grad
+			step.GatheredBackward += bucket.oversized * sum.grad
 			tensors := updated(&layer.Whole, sum.model)
 			for j := len(tensors) - 1; j >= 0; j-- {
 				bucket.take(step, tensors[j].numel)
@@ -76,20 +76,20 @@ func (sum *zeroSum) reductions(table *costmodel.Table) {
 		}
 	}
 	if last != nil {
-		bucket.reduce(last, bucket.kept)
+		bucket.reduce(last, bucket.oversized)
 	}
 }
 
 // reduction is the gradients that are to be reduced next.
 type reduction struct {
 	*zeroSum
-	filled int64 // elements of them
-	alone  bool  // it is one
-	kept   int64 // elements of the one that is larger than the bucket
-	offset int64 // of the last of them among all parameters
+	filled    int64 // elements of them
+	alone     bool  // it is one
+	oversized int64 // elements of the one that is larger than the bucket
+	offset    int64 // of the last of them among all parameters
 }
 
-// take adds a gradient; where it has no room, those before are reduced first.
+// take adds a gradient; if it has no room, those before are reduced first.
 func (bucket *reduction) take(step *costmodel.LayerMemory, numel int64) {
 	if bucket.filled > 0 && bucket.filled+numel > bucket.set.ReduceBucket {
 		bucket.reduce(step, numel)
@@ -98,7 +98,7 @@ func (bucket *reduction) take(step *costmodel.LayerMemory, numel int64) {
 	bucket.filled += numel
 	bucket.offset -= numel
 	if bucket.set.Contiguous && numel > bucket.set.ReduceBucket {
-		bucket.kept = numel
+		bucket.oversized = numel
 	}
 }
 
@@ -112,12 +112,12 @@ func (bucket *reduction) reduce(step *costmodel.LayerMemory, next int64) {
 	flat := bucket.filled
 	switch {
 	case bucket.stage == 3 && bucket.alone:
-		flat = 0 // where it divides; what it is padded by is not counted
-	case bucket.stage == 2 && bucket.kept > 0:
-		flat = bucket.flattened(bucket.offset, bucket.kept)
+		flat = 0 // if it divides; what it is padded by is not counted
+	case bucket.stage == 2 && bucket.oversized > 0:
+		flat = bucket.flattened(bucket.offset, bucket.oversized)
 	}
 	step.Reducing = max(step.Reducing, flat*each+next*bucket.grad)
-	bucket.filled, bucket.kept = 0, 0
+	bucket.filled, bucket.oversized = 0, 0
 }
 
 // flattened are the elements of a gradient larger than the bucket that are laid

@@ -42,7 +42,7 @@ func recorded(t *testing.T, name string) []hook {
 
 // walked are the same of this package's trace. Containers whose input is no
 // tensor with a gradient have no hook after their backward: those of ours that
-// change nothing are left out where the other has none.
+// change nothing are left out if the other has none.
 func walked(t *testing.T, text string, workload costmodel.Workload, limits zero.Limits, persistence int64) []hook {
 	t.Helper()
 	graph, err := hf.FromConfig("config.json", []byte(text))

@@ -114,7 +114,7 @@ func follow(node *module, name, behind string) {
 }
 
 // projection adds a module of a layer, and is the one that holds the weights:
-// the base layer where it has an adapter (peft/tuners/lora/layer.py).
+// the base layer if it has an adapter (peft/tuners/lora/layer.py).
 func (build *modules) projection(layer *layers.Layer, i int, dir string, node *module) *module {
 	at := build.module(i)
 	at.below = dir

@@ -108,13 +108,13 @@ func (sum *zeroSum) warnOutside(table *costmodel.Table, params int64) {
 		}
 		warn(table, "%s; built outside deepspeed.zero.Init the model is whole in every process first: %v each, %v for %d", saved, weights, costmodel.Bytes(params*sum.grad*ranks), ranks)
 	}
-	var kept int64
+	var retained int64
 	for i := range sum.model.Layers {
 		if layer := &sum.model.Layers[i]; layer.Cost.Memory.Loss {
-			kept = layer.Cost.Output
+			retained = layer.Cost.Output
 		}
 	}
-	if kept > 0 {
-		warn(table, "an evaluation that keeps the logits (Trainer with compute_metrics and no eval_accumulation_steps) adds %v a GPU for every batch like this one", costmodel.Bytes(kept))
+	if retained > 0 {
+		warn(table, "an evaluation that keeps the logits (Trainer with compute_metrics and no eval_accumulation_steps) adds %v a GPU for every batch like this one", costmodel.Bytes(retained))
 	}
 }

@@ -18,7 +18,7 @@ func (sum *zeroSum) step() int64 {
 		return 0
 	}
 	group, largest := sum.part, sum.largest
-	var kept int64
+	var retained int64
 	if sum.stage == 3 {
 		if len(sum.groups) > 0 {
 			group = slices.Max(sum.groups)
@@ -26,22 +26,22 @@ func (sum *zeroSum) step() int64 {
 	} else {
 		part := sum.firstPart()
 		largest = part.piece
-		kept = part.elements * sum.summed
+		retained = part.elements * sum.summed
 		if sum.set.FP32Gradients {
-			kept = group * sum.summed
+			retained = group * sum.summed
 		}
 	}
 	flat, fp32 := group*sum.grad, int64(0)
 	if sum.master {
 		fp32 = 4 * group
 	}
-	updating := max(flat, fp32) + sum.transient*group/max(1, sum.part) - kept
-	peak := kept + max(8*min(group, largest), flat+fp32, updating)
+	updating := max(flat, fp32) + sum.transient*group/max(1, sum.part) - retained
+	peak := retained + max(8*min(group, largest), flat+fp32, updating)
 	switch {
 	case sum.stage == 1 && !sum.set.Overlap: // the walk still counts all ranks' gradients
 		peak -= sum.whole * sum.summed
 	case sum.stage == 2 && sum.model.Workload.MicroBatches > 1: // held throughout
-		peak -= kept
+		peak -= retained
 	}
 	return max(0, peak)
 }

@@ -68,8 +68,8 @@ func (devmap) Rules(workload *costmodel.Workload) layers.Rules {
 	return layers.Rules{Compute: gathered(workload.Precision), Masters: true, GradsStay: workload.MicroBatches > 1, Untied: workload.Strategy.Traits().Staged}
 }
 
-// Regions are those of the recipe. What it has no kernel for is refused as a
-// runtime that does not run the model.
+// Regions are those of the recipe. A model that it has no kernel for is refused
+// as of another runtime.
 func (devmap) Regions(model *layers.Model, table *costmodel.Table) error {
 	plan, err := recipe.Of(model.Tied, &model.Workload) // copies of a tied weight are the recipe's to count
 	var known *costmodel.FieldError
@@ -87,7 +87,7 @@ func (devmap) Regions(model *layers.Model, table *costmodel.Table) error {
 	for i := range table.Units {
 		unit, from := &table.Units[i], &plan.Units[i]
 		unit.Regions, unit.Layers = from.Regions, nil
-		unit.Padding, unit.StatePadding, unit.StepTransient, unit.HeldGrads, unit.AutocastCopies, unit.CheckpointedOutput, unit.LastBackward = 0, 0, 0, 0, 0, 0, 0
+		unit.Padding, unit.StatePadding, unit.StepTransient, unit.ResidentGrads, unit.AutocastCopies, unit.CheckpointedOutput, unit.LastBackward = 0, 0, 0, 0, 0, 0, 0
 		unit.Recompute = len(from.Code.Recompute.Kernels) > 0
 		unit.OptimizerState = from.Master + from.State
 		if !from.Passes {

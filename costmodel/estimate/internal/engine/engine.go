@@ -25,8 +25,8 @@ type Engine interface {
 	// Rules are what it does with every layer's tensors.
 	Rules(workload *costmodel.Workload) layers.Rules
 	// Regions gives units theirs, and their times, where the engine plans every
-	// byte before it runs ([costmodel.StageRules]); an error where it does not
-	// run the model. It is asked in every mode, last.
+	// byte before it runs ([costmodel.StageRules]); an error if it does not run
+	// the model. It is asked in every mode, last.
 	Regions(model *layers.Model, table *costmodel.Table) error
 	// Finish sets what a GPU holds in addition to its units, and warns of what
 	// the figures leave out. It is not asked where weights are loaded alone.
@@ -55,8 +55,8 @@ var engines = map[key]Engine{
 	{costmodel.Zero3, value.DeepSpeed}:      deepspeed{},
 }
 
-// Of is the engine of a workload. Where none is built it is an error that
-// names the field, and the engine has the defaults of most.
+// Of is the engine of a workload. If none is built it is an error that names
+// the field, and the engine has the defaults of most.
 func Of(workload *costmodel.Workload) (Engine, error) {
 	if found, ok := engines[key{workload.Strategy, workload.Runtime}]; ok {
 		return found, nil

@@ -159,7 +159,7 @@ func holds(t *testing.T, g *modelgraph.Graph, table *costmodel.Table, rules laye
 	for u := range table.Units {
 		unit := &table.Units[u]
 		weights, states = weights+unit.Params, states+unit.OptimizerState
-		for _, bytes := range []int64{unit.Params, unit.Buffers, unit.OptimizerState, unit.Padding, unit.StatePadding, unit.HeldGrads, unit.StepTransient, unit.Output, unit.CheckpointedOutput, unit.Entry} {
+		for _, bytes := range []int64{unit.Params, unit.Buffers, unit.OptimizerState, unit.Padding, unit.StatePadding, unit.ResidentGrads, unit.StepTransient, unit.Output, unit.CheckpointedOutput, unit.Entry} {
 			if bytes < 0 {
 				t.Errorf("%s: a negative size in %+v", unit.Name, unit)
 			}

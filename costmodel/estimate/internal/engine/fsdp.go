@@ -88,7 +88,7 @@ func (group *fsdpGroup) gather(layer *layers.Layer) {
 	trained := group.model.Train && layer.Runs
 	group.adapters(layer, trained)
 	trained = trained && !group.model.Frozen
-	if bytes, ok := layer.Held.DeclaredBytes(); ok {
+	if bytes, ok := layer.Shard.DeclaredBytes(); ok {
 		group.Gathered += group.degree * bytes
 		group.Buffer += group.degree * bytes
 		if trained {
@@ -97,7 +97,7 @@ func (group *fsdpGroup) gather(layer *layers.Layer) {
 		}
 		return
 	}
-	for j, part := range layer.Held.Owned() {
+	for j, part := range layer.Shard.Owned() {
 		if !part.DType.Float() {
 			group.add(group.degree * part.Bytes())
 			continue
@@ -117,7 +117,7 @@ func (group *fsdpGroup) gather(layer *layers.Layer) {
 // adapters adds a layer's adapters to a group: FSDP2 gathers them with the
 // base, in the type of compute, and reduces their gradients alone.
 func (group *fsdpGroup) adapters(layer *layers.Layer, trained bool) {
-	for _, matrix := range layer.Held.Matrices() {
+	for _, matrix := range layer.Shard.Matrices() {
 		numel := group.degree * matrix.Numel()
 		size := numel * group.model.AdapterCompute()
 		group.add(size)
@@ -134,11 +134,11 @@ func (group *fsdpGroup) add(size int64) {
 	group.Buffer += size
 }
 
-// exchange sizes a group's buffers. Buffer and Reduced come from pools of
-// their own streams, where nothing else is cached, so that they pay the
-// allocator's rounding; the gathered parameters are the first to be allocated
-// and find their own blocks again. A group of one GPU copies instead of
-// gathering (_fsdp_param_group.py unshard, foreach_reduce: world_size 1).
+// exchange sizes a group's buffers. Buffer and Reduced come from pools of their
+// own streams, if nothing else is cached, so that they pay the allocator's
+// rounding; the gathered parameters are the first to be allocated and find
+// their own blocks again. A group of one GPU copies instead of gathering
+// (_fsdp_param_group.py unshard, foreach_reduce: world_size 1).
 func (group *fsdpGroup) exchange() {
 	group.Reduced = group.Reduce / group.degree
 	group.Reduced += allocator.Rounding(group.Reduced)

@@ -104,8 +104,8 @@ func treeOf(model *layers.Model, index int, keep func(name string) bool) tree {
 func everyArray(string) bool { return true }
 
 // Regions gives units what one GPU holds of their arrays: they had PyTorch's
-// before. What else a step keeps is the program's ([pi0Step]) where it is
-// known, else what the model file declares.
+// before. The rest of a step is the program's ([pi0Step]) if it is known, else
+// declared by the model file.
 func (engine jax) Regions(model *layers.Model, table *costmodel.Table) error {
 	table.Workspaces, table.Pool = 0, model.Workload.MemFraction
 	for index := range table.Units {
@@ -140,7 +140,7 @@ const jaxBand = 0.25
 
 // plain has a unit's gradients be those of its own arrays, on one GPU.
 func plain(unit *costmodel.Unit, trained int64) {
-	unit.HeldGrads = 0
+	unit.ResidentGrads = 0
 	for k := range unit.Layers {
 		step := &unit.Layers[k]
 		step.Backward += -step.BackwardGrads
@@ -183,7 +183,7 @@ func frozenTree(graph *modelgraph.Graph) bool {
 	return false
 }
 
-// tensorOf finds an array by its full name, nil where there is none.
+// tensorOf finds an array by its full name, nil if there is none.
 func tensorOf(graph *modelgraph.Graph, name string) *modelgraph.Tensor {
 	for i := range graph.Layers {
 		layer := &graph.Layers[i]

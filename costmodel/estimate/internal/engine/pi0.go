@@ -59,7 +59,8 @@ type pi0Step struct {
 	adapted, frozen bool
 }
 
-// pi0Of reads the sizes off the arrays' shapes; nil where they are another model's.
+// pi0Of reads the sizes off the arrays' shapes; nil if they are another
+// model's.
 func pi0Of(model *layers.Model) *pi0Step {
 	if !Program(model.Graph) {
 		return nil

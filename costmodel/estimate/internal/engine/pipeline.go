@@ -44,7 +44,7 @@ func (pipeline) Finish(model *layers.Model, table *costmodel.Table) {
 				step.Saved = 0
 			}
 		}
-		if unit > 0 && besideChain(model, exec) {
+		if unit > 0 && outsideChain(model, exec) {
 			out.Output = table.Units[unit-1].Output
 		}
 		if model.Rules.Cut {
@@ -68,8 +68,8 @@ func gathers(model *layers.Model, table *costmodel.Table, unit int) {
 	}
 }
 
-// besideChain reports a unit that the hidden states do not pass: the rotary.
-func besideChain(model *layers.Model, exec []int) bool {
+// outsideChain reports a unit that the hidden states do not pass: the rotary.
+func outsideChain(model *layers.Model, exec []int) bool {
 	for _, i := range exec {
 		if _, ok := model.Layers[i].Op.(modelgraph.Rotary); !ok {
 			return false

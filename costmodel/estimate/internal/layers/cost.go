@@ -22,8 +22,8 @@ func (layer *Layer) cost() {
 // Times is how often the layer runs in one forward.
 func (layer *Layer) Times() int64 { return max(1, layer.Repeat) }
 
-// repeated is a cost as often as the layer runs. What is saved, or cached,
-// stays until its own run's backward; the output is that of the last run. The
+// repeated is a cost as often as the layer runs. Saved and cached tensors stay
+// until its own run's backward; the output is that of the last run. The
 // gradients that the last run makes wait, where the engine adds up a
 // parameter's, for those of the runs before it, while each of these is made
 // (torch 2.11, csrc/autograd/input_buffer.cpp, accumulate); by then a run's
@@ -128,21 +128,21 @@ func (model *Model) holdMasks() {
 	if at < 0 || !model.Train || !model.Recomputes || model.Workload.Strategy.Traits().Staged {
 		return
 	}
-	var held [2]int64
+	var pending [2]int64
 	for i := range model.Layers {
 		layer := &model.Layers[i]
 		op, ok := layer.Op.(modelgraph.Attention)
 		if !ok || layer.Stream.Kind != modelgraph.Text {
 			continue
 		}
-		size, window := ops.MaskHeld(op, &layer.Shape)
+		size, window := ops.MaskSaved(op, &layer.Shape)
 		kind := 0
 		if window {
 			kind = 1
 		}
-		held[kind] = max(held[kind], size)
+		pending[kind] = max(pending[kind], size)
 	}
 	step := &model.Layers[at].Cost.Memory
-	step.Saved += held[0] + held[1]
-	step.Forward += held[0] + held[1]
+	step.Saved += pending[0] + pending[1]
+	step.Forward += pending[0] + pending[1]
 }

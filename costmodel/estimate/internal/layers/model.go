@@ -36,10 +36,10 @@ type Layer struct {
 	*modelgraph.Layer
 	// Runs: it sees a token, so that it gets gradients.
 	Runs bool
-	// Whole are all of its parameters, Held those that one GPU stores.
-	Whole, Held Part
-	Grads       Gradient
-	// Shape and Cost are empty where nothing runs ([costmodel.Load]).
+	// Whole are all of its parameters, Shard those that one GPU stores.
+	Whole, Shard Part
+	Grads        Gradient
+	// Shape and Cost are empty if nothing runs ([costmodel.Load]).
 	Shape ops.Shape
 	Cost  ops.Cost
 }

@@ -31,7 +31,7 @@ func narrowed(graph *modelgraph.Graph, degree int64) *modelgraph.Graph {
 			case matrix:
 				narrow(&layer.Params[j], 0, degree)
 			default:
-				if cutBeside(graph, i, j, columns) {
+				if cutWithWeight(graph, i, j, columns) {
 					narrow(&layer.Params[j], 0, degree)
 				}
 			}
@@ -41,10 +41,10 @@ func narrowed(graph *modelgraph.Graph, degree int64) *modelgraph.Graph {
 	return &out
 }
 
-// cutBeside reports a parameter that is cut with a projection's weight: the
+// cutWithWeight reports a parameter that is cut with a projection's weight: the
 // rows of an embedding, and the bias of a projection that is cut by rows.
 // Norms, and the bias that is added to a sum over the GPUs, are whole.
-func cutBeside(graph *modelgraph.Graph, i, j int, columns map[int]bool) bool {
+func cutWithWeight(graph *modelgraph.Graph, i, j int, columns map[int]bool) bool {
 	layer := &graph.Layers[i]
 	if _, table := layer.Op.(modelgraph.Embedding); table {
 		return true
@@ -88,9 +88,8 @@ func narrowOp(op modelgraph.Op, degree int64) modelgraph.Op {
 }
 
 // Uncut says what a layer is that tensor parallelism is not modelled of; empty
-// where it is. Of what is cut, the plan is torchtitan's of Llama: q, k, v and
-// two halves of a gated network as linear layers of their own, in one stream of
-// text.
+// if it is. The plan of cuts is torchtitan's of Llama: q, k, v and two halves
+// of a gated network as linear layers of their own, in one stream of text.
 func Uncut(graph *modelgraph.Graph, i int) string {
 	layer := &graph.Layers[i]
 	if layer.Stream.Kind != modelgraph.Text {

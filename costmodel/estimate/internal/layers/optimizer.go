@@ -51,7 +51,7 @@ func (rule *Optimizer) Traffic(each int64) float64 {
 	return weight + 2*weight + 2*state
 }
 
-// kind is AdamW where none is asked for.
+// kind is AdamW if none is asked for.
 func (rule *Optimizer) kind() string { return cmp.Or(rule.Kind, costmodel.AdamW) }
 
 // kinds are the optimizers, a row each. In torch.optim, states have the type of

@@ -23,9 +23,9 @@ func (model *Model) parts(i int) {
 			})
 		}
 	}
-	layer.Whole, layer.Held = whole, whole
+	layer.Whole, layer.Shard = whole, whole
 	if model.Rules.Cut {
-		layer.Held = whole.cut(shard.RuleOf(workload.Strategy), workload.ShardDegree)
+		layer.Shard = whole.cut(shard.RuleOf(workload.Strategy), workload.ShardDegree)
 	}
 }
 

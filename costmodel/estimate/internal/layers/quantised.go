@@ -4,9 +4,9 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 )
 
-// quantised are the tensors that replace parameter j where its weight is
-// quantised, in bytes, or nil where it keeps its type. Every linear layer but
-// the output head is quantised (transformers/integrations/bitsandbytes.py,
+// quantised are the tensors that replace parameter j if its weight is
+// quantised, in bytes, or nil if it keeps its type. Every linear layer but the
+// output head is quantised (transformers/integrations/bitsandbytes.py,
 // replace_with_bnb_linear).
 func (part *Part) quantised(j int) []int64 {
 	tensor, linear := &part.Params[j], part.linear[j]

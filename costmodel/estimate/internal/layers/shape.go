@@ -21,7 +21,7 @@ func (model *Model) shapes() {
 		if model.Frozen {
 			shape.Frozen, shape.InputGrad = true, reached[i]
 			shape.Adapters16 = model.AdapterCompute() == 2
-			shape.InputKept = shape.InputKept || shape.Recompute && model.entersUnit(i)
+			shape.InputSaved = shape.InputSaved || shape.Recompute && model.entersUnit(i)
 		}
 		model.Layers[i].Shape = shape
 	}
@@ -39,7 +39,7 @@ func (model *Model) shape(i int) ops.Shape {
 		Attention: workload.Attention, Loss: workload.Loss, Recompute: model.Recomputes,
 		Adapters: layer.Whole.Adapters, Quantize: workload.Quantize,
 		LinearInputs: model.Rules.LinearInputs, Shared: workload.TP.Count() > 1,
-		Images: workload.Images > 0, InputKept: model.inputKept(i),
+		Images: workload.Images > 0, InputSaved: model.inputSaved(i),
 	}
 	if workload.NewTokens > 0 {
 		shape.Logits = shape.Batch // generation projects the last position alone
@@ -50,9 +50,9 @@ func (model *Model) shape(i int) ops.Shape {
 	return shape
 }
 
-// inputKept reports that what a layer reads is kept by the layer that made it:
+// inputSaved reports that what a layer reads is kept by the layer that made it:
 // a norm counts its output, and a projection what its activation makes.
-func (model *Model) inputKept(i int) bool {
+func (model *Model) inputSaved(i int) bool {
 	in := model.Layers[i].InputLayers()
 	if len(in) == 0 {
 		return false

@@ -17,7 +17,7 @@ func Units(model *Model) (units []costmodel.Unit, warnings []costmodel.Message) 
 		units = append(units, unit.out)
 	}
 	handOver(model, units)
-	if keptInputs(model, units) {
+	if retainsInputs(model, units) {
 		warnings = append(warnings, costmodel.Messagef("linear layers of LLM.int8() keep their inputs although blocks are recomputed (bitsandbytes holds them outside autograd's saved tensors); %v does not", costmodel.Set("quantize", value.NF4)))
 	}
 	return units, warnings
@@ -40,7 +40,7 @@ func (unit *adder) add(states *matrixStates) {
 		if unit.Workload.Mode == costmodel.Load {
 			continue
 		}
-		out.Padding += layer.Held.Padding()
+		out.Padding += layer.Shard.Padding()
 		step := layer.Cost.Memory
 		step.Weights = weights
 		if unit.Train && layer.Runs {
@@ -73,11 +73,11 @@ func (unit *adder) add(states *matrixStates) {
 // layer's forward reads.
 func (unit *adder) stores(layer *Layer) int64 {
 	out := &unit.out
-	out.Params += layer.Held.Bytes()
+	out.Params += layer.Shard.Bytes()
 	for i := range layer.Buffers {
 		out.Buffers += layer.Buffers[i].Bytes()
 	}
-	weights := layer.Held.ReadBytes()
+	weights := layer.Shard.ReadBytes()
 	out.OffloadBytes += weights
 	if layer.Declared != nil {
 		out.Declared = true
@@ -89,7 +89,7 @@ func (unit *adder) stores(layer *Layer) int64 {
 // layer's step with the gradients that it leaves.
 func (unit *adder) trains(layer *Layer, states *matrixStates) costmodel.LayerMemory {
 	out, step := &unit.out, layer.Cost.Memory
-	state, transient := layer.Held.States()
+	state, transient := layer.Shard.States()
 	out.OptimizerState += state
 	out.StepTransient += transient
 	padding, grads := states.padding(layer)
@@ -97,7 +97,7 @@ func (unit *adder) trains(layer *Layer, states *matrixStates) costmodel.LayerMem
 	step.Grads += grads
 	step.Backward = max(step.Backward, step.Grads-step.Saved)
 	if unit.Rules.GradsStay {
-		out.HeldGrads += step.Grads
+		out.ResidentGrads += step.Grads
 		step = accumulating(step, layer.Grads.Waits)
 	}
 	return step
@@ -122,7 +122,7 @@ func accumulating(step costmodel.LayerMemory, waits int64) costmodel.LayerMemory
 // accumulate; seen in fixtures/measured/vl_history.json, layers_time.json).
 func (unit *adder) embedsLast() {
 	out := &unit.out
-	if unit.Workload.Images == 0 || !unit.Train || out.HeldGrads > 0 {
+	if unit.Workload.Images == 0 || !unit.Train || out.ResidentGrads > 0 {
 		return
 	}
 	for k, i := range unit.Unit(unit.index) {

@@ -18,7 +18,7 @@ func keepSelected(model *Model, index int, out *costmodel.Unit) {
 	for k, i := range model.Unit(index) {
 		layer, step := &model.Layers[i], &out.Layers[k]
 		if layer.Runs {
-			step.RecomputeKept = min(selective.Kept(layer.Op, &layer.Shape, biases(layer.Layer)), step.Forward)
+			step.RecomputeSaved = min(selective.Saved(layer.Op, &layer.Shape, biases(layer.Layer)), step.Forward)
 		}
 	}
 }
@@ -45,7 +45,7 @@ func keepInputs(model *Model, index int, out *costmodel.Unit) {
 	var all int64
 	for k, i := range model.Unit(index) {
 		if stays := model.Layers[i].Cost.Stays; stays > 0 {
-			out.Layers[k].RecomputeKept = stays
+			out.Layers[k].RecomputeSaved = stays
 			all += stays
 		}
 	}
@@ -55,8 +55,8 @@ func keepInputs(model *Model, index int, out *costmodel.Unit) {
 	}
 }
 
-// keptInputs reports that a recomputed unit has such inputs.
-func keptInputs(model *Model, units []costmodel.Unit) bool {
+// retainsInputs reports that a recomputed unit has such inputs.
+func retainsInputs(model *Model, units []costmodel.Unit) bool {
 	for unit := range units {
 		for _, i := range model.Unit(unit) {
 			if units[unit].Recompute && model.Layers[i].Cost.Stays > 0 {

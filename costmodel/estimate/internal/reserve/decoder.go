@@ -68,7 +68,7 @@ func (out *Decoder) weigh() {
 	}
 }
 
-// param is a layer's parameter by its name, nil where it has none of it.
+// param is a layer's parameter by its name, nil if it has none of it.
 func (out *Decoder) param(layer *layers.Layer, name string) *replay.Weight {
 	for j := range layer.Params {
 		if tensor := &layer.Params[j]; tensor.Name == name {

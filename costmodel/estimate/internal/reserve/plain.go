@@ -11,9 +11,9 @@ type Plain struct {
 	MicroBatches, Steps int
 }
 
-// Held is the part of a decoder that a device holds, by layers. With input the
+// Part is the part of a decoder that a device holds, by layers. With input the
 // caller's tensors are there, outputs among them unless they are dropped.
-func (out *Decoder) Held(holds func(layer int) bool, input, dropped bool) *Decoder {
+func (out *Decoder) Part(holds func(layer int) bool, input, dropped bool) *Decoder {
 	part := *out
 	part.Blocks, part.Params, part.Trained = nil, nil, nil
 	for i := range out.Blocks {

@@ -101,7 +101,7 @@ func (rank *parts) Gradient(weight *replay.Weight) {
 	}
 }
 
-// take copies a gradient to the bucket, which is reduced first where it has no
+// take copies a gradient to the bucket, which is reduced first if it has no
 // room (reduce_independent_p_g_buckets_and_remove_grads).
 func (rank *parts) take(weight *replay.Weight) {
 	if rank.filled > 0 && rank.filled+weight.Numel > rank.Settings.ReduceBucket {

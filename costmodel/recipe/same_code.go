@@ -6,10 +6,10 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// alike is a unit before this one with the same code: the same steps of equal
+// sameCode is a unit before this one with the same code: the same steps of equal
 // operations on parameters of the same names and shapes, none of them tied.
 // Only the last few kinds are looked at.
-func (model *model) alike(all [][]step, index int) int {
+func (model *model) sameCode(all [][]step, index int) int {
 	const kinds = 4
 	for back := 1; back <= min(index, 8*kinds); back++ {
 		if other := index - back; model.same(&model.graph.Units[other], &model.graph.Units[index]) && slices.EqualFunc(all[other], all[index], func(a, b step) bool {

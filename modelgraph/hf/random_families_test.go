@@ -21,7 +21,7 @@ import (
 
 // randomFamily is a random config and what Transformers 5.17 makes of it
 // (fixtures/oracle/families.py): lists, or their digests.
-type drawnFamily struct {
+type randomFamily struct {
 	Case, Class                  string
 	Count                        int64
 	Config                       json.RawMessage
@@ -35,7 +35,7 @@ const familiesFile = "../../fixtures/oracle/families.jsonl.gz"
 // more samples (make oracle).
 func TestFamilies(t *testing.T) {
 	count := map[string]int{}
-	for _, c := range drawnRows[drawnFamily](t, cmp.Or(os.Getenv("DEVMAP_ORACLE"), familiesFile)) {
+	for _, c := range randomRows[randomFamily](t, cmp.Or(os.Getenv("DEVMAP_ORACLE"), familiesFile)) {
 		modelType, _, _ := strings.Cut(c.Case, "/")
 		count[modelType]++
 		t.Run(c.Case, func(t *testing.T) { c.check(t) })
@@ -47,8 +47,8 @@ func TestFamilies(t *testing.T) {
 	}
 }
 
-// drawnRows are the lines of a file.
-func drawnRows[row any](tb testing.TB, file string) []row {
+// randomRows are the lines of a file.
+func randomRows[row any](tb testing.TB, file string) []row {
 	tb.Helper()
 	f, err := os.Open(file)
 	if err != nil {
@@ -71,7 +71,7 @@ func drawnRows[row any](tb testing.TB, file string) []row {
 	}
 }
 
-func (c *drawnFamily) check(t *testing.T) {
+func (c *randomFamily) check(t *testing.T) {
 	t.Helper()
 	graph, err := FromConfig("config.json", c.Config)
 	if err != nil {

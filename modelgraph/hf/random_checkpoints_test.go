@@ -13,9 +13,9 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/safetensors"
 )
 
-// drawnCheckpoint is a folder as it is stored, and what Transformers 5.17 makes
+// randomCheckpoint is a folder as it is stored, and what Transformers 5.17 makes
 // of it (fixtures/oracle/checkpoints.py): lists, or their digests.
-type drawnCheckpoint struct {
+type randomCheckpoint struct {
 	Case, Class                       string
 	Config                            json.RawMessage
 	Stored                            []string // name, type, shape
@@ -32,7 +32,7 @@ const checkpointsFile = "../../fixtures/oracle/checkpoints.jsonl.gz"
 // FOLDERS=1).
 func TestCheckpoints(t *testing.T) {
 	all, refused := 0, 0
-	for _, c := range drawnRows[drawnCheckpoint](t, cmp.Or(os.Getenv("DEVMAP_FOLDERS"), checkpointsFile)) {
+	for _, c := range randomRows[randomCheckpoint](t, cmp.Or(os.Getenv("DEVMAP_FOLDERS"), checkpointsFile)) {
 		all++
 		t.Run(c.Case, func(t *testing.T) {
 			graph, left, err := c.read()
@@ -56,7 +56,7 @@ func TestCheckpoints(t *testing.T) {
 }
 
 // read joins the config with the files' headers, and counts what is left over.
-func (c *drawnCheckpoint) read() (*modelgraph.Graph, int, error) {
+func (c *randomCheckpoint) read() (*modelgraph.Graph, int, error) {
 	graph, f, cfg, err := fromConfig("config.json", c.Config)
 	if err != nil {
 		return nil, 0, err
@@ -84,7 +84,7 @@ func (c *drawnCheckpoint) read() (*modelgraph.Graph, int, error) {
 	return graph, assigned.unexpected.count, nil
 }
 
-func (c *drawnCheckpoint) check(t *testing.T, graph *modelgraph.Graph, left int) {
+func (c *randomCheckpoint) check(t *testing.T, graph *modelgraph.Graph, left int) {
 	t.Helper()
 	params, missing, buffers := []string{}, []string{}, []string{}
 	for i := range graph.Layers {

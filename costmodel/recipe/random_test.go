@@ -14,7 +14,7 @@ import (
 
 // randomChain is a random chain: blocks with norms before, after or around
 // their branches, or without, in units of one layer or of a block.
-func drawn(tb testing.TB, random *rand.Rand) *modelgraph.Graph {
+func randomChain(tb testing.TB, random *rand.Rand) *modelgraph.Graph {
 	tb.Helper()
 	pick := func(values ...int64) int64 { return values[random.IntN(len(values))] }
 	yes := func() bool { return random.IntN(2) == 0 }
@@ -82,7 +82,7 @@ func drawn(tb testing.TB, random *rand.Rand) *modelgraph.Graph {
 func TestReplayDrawn(t *testing.T) {
 	random := rand.New(rand.NewPCG(11, 1))
 	for range 15 {
-		graph := drawn(t, random)
+		graph := randomChain(t, random)
 		parts := int64(1 + random.IntN(3))
 		batch, seq := parts*int64(1+random.IntN(2)), int64(1+random.IntN(9))
 		for name, workload := range smallWorkloads() {
@@ -113,7 +113,7 @@ func TestPacked(t *testing.T) {
 	random := rand.New(rand.NewPCG(11, 2))
 	var scratch, alive int64
 	for range 25 {
-		graph := drawn(t, random)
+		graph := randomChain(t, random)
 		for _, workload := range smallWorkloads() {
 			model := of(t, graph, workload)
 			for i := range model.Units {
