@@ -71,11 +71,13 @@ var allowed = map[string][]string{
 }
 
 // What the rules name besides: the solvers of numbers, HiGHS among them as the
-// judge of the others, and the program that sets it beside them.
+// judge of the others, the program that sets it beside them, and the package that
+// opens backends.
 const (
 	solvers    = "planner/internal/solve"
 	highs      = solvers + "/highs"
 	comparison = "planner/internal/compare"
+	backends   = "cmd/devmap/internal/backends"
 )
 
 // machinePath matches an absolute path of somebody's machine.
@@ -215,7 +217,6 @@ func importFaults(files []goFile) []string {
 // refuse returns why the file may not import target, or "".
 func refuse(file goFile, target string, reach map[string][]string) string {
 	inCuda, inNVML := under(file.pkg, "executor/cuda"), under(file.pkg, "executor/nvml")
-	inCmd := under(file.pkg, "cmd/devmap")
 	local, isLocal := strings.CutPrefix(target, module)
 	switch {
 	case isCgo(target):
@@ -225,8 +226,8 @@ func refuse(file goFile, target string, reach map[string][]string) string {
 		return ""
 	case !isLocal:
 		return ""
-	case under(local, "executor/cuda") && !inCmd && !inCuda:
-		return file.pkg + " imports " + local + ": only cmd/devmap may"
+	case under(local, "executor/cuda") && !inCuda && file.pkg != backends:
+		return file.pkg + " imports " + local + ": only " + backends + " may"
 	case local == highs && !file.test && file.pkg != comparison:
 		return file.pkg + " imports " + local + ": only tests and " + comparison + " may"
 	case under(file.pkg, solvers) && !under(local, solvers) && !file.test:
@@ -343,9 +344,12 @@ func TestImportRulesCatchBreaks(t *testing.T) {
 			map[string]string{"planner/a.go": local + `planner/plannertest"`},
 			[]string{"planner/a.go:2: planner imports planner/plannertest outside its tests"},
 		},
-		"cuda in another backend's test": {
-			map[string]string{"executor/cpu/a_test.go": local + `executor/cuda"`, "cmd/devmap/run.go": local + `executor/cuda"`},
-			[]string{"executor/cpu/a_test.go:2: executor/cpu imports executor/cuda: only cmd/devmap may"},
+		"cuda in two places": {
+			map[string]string{"executor/cpu/a_test.go": local + `executor/cuda"`, "cmd/devmap/run.go": local + `executor/cuda"`, backends + "/a.go": local + `executor/cuda"`},
+			[]string{
+				"cmd/devmap/run.go:2: cmd/devmap imports executor/cuda: only " + backends + " may",
+				"executor/cpu/a_test.go:2: executor/cpu imports executor/cuda: only " + backends + " may",
+			},
 		},
 		"HiGHS outside tests": {
 			map[string]string{

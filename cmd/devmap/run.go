@@ -16,7 +16,6 @@ import (
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/worker"
 	"github.com/devmap-dev/devmap/executor"
-	"github.com/devmap-dev/devmap/executor/cuda"
 	"github.com/devmap-dev/devmap/executor/report"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
@@ -26,11 +25,11 @@ type runCommand struct {
 
 	self      worker.Self
 	reference executor.Backend
-	gpus      []cuda.GPU // that plans run on; none: the reference runs
-	without   error      // why none do, where that was not asked for
+	gpus      []executor.GPU // that plans run on; none: the reference runs
+	without   error          // why none do, where that was not asked for
 
 	// Of a worker whose run is to be certified.
-	seen     *cuda.Witness
+	seen     executor.Witness
 	recorder *certify.Recorder
 
 	sleeps, wakes int64 // of all plans so far

@@ -6,12 +6,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/backends"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/held"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/executor"
-	"github.com/devmap-dev/devmap/executor/cuda"
 	"github.com/devmap-dev/devmap/executor/program"
 )
 
@@ -50,7 +50,7 @@ func (command *runCommand) assign(one *planRun) error {
 	if err := one.job.share(one.gpus); err != nil {
 		return err
 	}
-	options := cuda.Options{Devices: one.gpus, Transport: cuda.Transport(command.Run.Transport), Patience: patience(one.job.Program), Poisoned: command.poisoned()}
+	options := executor.GPUOptions{Devices: one.gpus, Transport: executor.Transport(command.Run.Transport), Patience: patience(one.job.Program), Poisoned: command.poisoned()}
 	fault, err := command.FaultAsked()
 	if err != nil {
 		return err
@@ -59,9 +59,9 @@ func (command *runCommand) assign(one *planRun) error {
 	case strings.HasPrefix(fault.Kind, "kill@"):
 		one.kill = fault
 	case fault.Kind != "":
-		options.Fault = cuda.Fault{Kind: cuda.FaultKind(fault.Kind), At: fault.At}
+		options.Fault = executor.Fault{Kind: executor.FaultKind(fault.Kind), At: fault.At}
 	}
-	one.session.Backend, err = cuda.New(options)
+	one.session.Backend, err = backends.GPU(options)
 	return err
 }
 
@@ -75,7 +75,7 @@ func (command *runCommand) measured(one *planRun) ([]int, error) {
 		if measured == "" {
 			return nil, nil //nolint:nilnil // nobody measured it
 		}
-		on[device] = slices.IndexFunc(command.gpus, func(gpu cuda.GPU) bool { return gpu.UUID == measured })
+		on[device] = slices.IndexFunc(command.gpus, func(gpu executor.GPU) bool { return gpu.UUID == measured })
 		if on[device] >= 0 {
 			here++
 		}

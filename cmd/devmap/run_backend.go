@@ -9,9 +9,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/backends"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
-	"github.com/devmap-dev/devmap/executor/cuda"
+	"github.com/devmap-dev/devmap/executor"
 )
 
 // choose finds what is to run: GPUs where they are asked for, or where nothing is
@@ -30,7 +31,7 @@ func (command *runCommand) choose() (onGPUs bool, err error) {
 	if command.Run.Backend == ask.CPU || command.self.Link == nil && command.self.Args == nil {
 		return false, nil
 	}
-	if _, err := cuda.New(cuda.Options{}); err != nil {
+	if err := backends.Built(); err != nil {
 		return false, command.missing(err)
 	}
 	return true, nil
@@ -55,7 +56,7 @@ func (command *runCommand) sayReference(cmd *cobra.Command) error {
 	switch {
 	case command.without == nil:
 		return nil
-	case errors.Is(command.without, cuda.ErrNotBuilt):
+	case errors.Is(command.without, executor.ErrNotBuilt):
 		return out.Say(cmd.ErrOrStderr(), "no backend of GPUs is built: the CPU reference runs\n")
 	}
 	return out.Say(cmd.ErrOrStderr(), "%s: the CPU reference runs\n", strings.ReplaceAll(command.without.Error(), "\n", "; "))

@@ -7,12 +7,12 @@ import (
 	"sync"
 	"time"
 
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/backends"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/certify"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/held"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/worker"
-	"github.com/devmap-dev/devmap/executor/cuda"
 	"github.com/devmap-dev/devmap/executor/report"
 	"github.com/devmap-dev/devmap/executor/watch"
 	"github.com/devmap-dev/devmap/planner/devicemap"
@@ -45,7 +45,7 @@ func (command *runCommand) witness(runs []planRun) error {
 		gpus = append(gpus, runs[i].gpus...)
 	}
 	slices.Sort(gpus)
-	witness, err := cuda.NewWitness(slices.Compact(gpus))
+	witness, err := backends.Witness(slices.Compact(gpus))
 	if err != nil {
 		return fmt.Errorf("--certify: %w", err)
 	}

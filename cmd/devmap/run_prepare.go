@@ -13,7 +13,6 @@ import (
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/worker"
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/executor"
-	"github.com/devmap-dev/devmap/executor/cuda"
 	"github.com/devmap-dev/devmap/executor/report"
 	"github.com/devmap-dev/devmap/executor/weights"
 	"github.com/devmap-dev/devmap/modelgraph"
@@ -27,10 +26,10 @@ type planRun struct {
 	job      *compiled
 	settings executor.Settings
 	session  executor.Session
-	gpus     []int        // by device of the program; none: the reference runs it
-	names    []cuda.GPU   // by number
-	link     *worker.Link // of a worker
-	kill     ask.Fault    // that ends the worker
+	gpus     []int          // by device of the program; none: the reference runs it
+	names    []executor.GPU // by number
+	link     *worker.Link   // of a worker
+	kill     ask.Fault      // that ends the worker
 	// How many pieces were loaded and steps done, in all turns.
 	pieces, steps int64
 	sleeps, wakes *int64         // of all plans

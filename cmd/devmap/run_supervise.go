@@ -14,7 +14,7 @@ import (
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/worker"
-	"github.com/devmap-dev/devmap/executor/cuda"
+	"github.com/devmap-dev/devmap/executor"
 	"github.com/devmap-dev/devmap/executor/report"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
@@ -165,9 +165,9 @@ func (run *supervised) warn(how string) {
 // givenBack says whether the worker's memory was given back, within a time.
 func (run *supervised) givenBack(within time.Duration) []string {
 	var numbers []int
-	var used []cuda.GPU
+	var used []executor.GPU
 	for i := range run.used {
-		numbers, used = append(numbers, run.used[i].GPU), append(used, cuda.GPU{Name: run.used[i].Name, UUID: run.used[i].UUID})
+		numbers, used = append(numbers, run.used[i].GPU), append(used, executor.GPU{Name: run.used[i].Name, UUID: run.used[i].UUID})
 	}
 	return run.gpus.GivenBack(run.process.ID(), numbers, used, within)
 }

@@ -12,12 +12,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/backends"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/worker"
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/executor"
-	"github.com/devmap-dev/devmap/executor/cuda"
 	"github.com/devmap-dev/devmap/executor/report"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
@@ -25,7 +25,7 @@ import (
 // work carries plans out on GPUs, as a worker: it tells its supervisor what it
 // does, and leaves to it what is printed of that.
 func (command *runCommand) work(cmd *cobra.Command, files []string) (err error) {
-	if command.gpus, err = cuda.GPUs(); err != nil {
+	if command.gpus, err = backends.GPUs(); err != nil {
 		command.self.Link.Say(&worker.Message{Missing: err.Error()})
 		return nil //nolint:nilerr // the supervisor tells it, or runs the reference
 	}
