@@ -41,7 +41,10 @@ type supervised struct {
 // there and once it is no more, and what it told is reported, however it ended.
 // missing: the worker found no GPU, and nothing was done.
 func (command *runCommand) supervise(cmd *cobra.Command) (missing, err error) {
-	run := &supervised{runCommand: command, cmd: cmd, gpus: held.Look(), certificate: command.newCertificate()}
+	run := &supervised{runCommand: command, cmd: cmd, gpus: held.Look()}
+	if command.Run.Certify {
+		run.certificate = newCertificate()
+	}
 	defer run.gpus.Close()
 	if run.process, err = worker.Start(cmd.Context(), command.self.Args, cmd.OutOrStdout(), cmd.ErrOrStderr()); err != nil {
 		return nil, fmt.Errorf("starting the process that runs on GPUs: %w", err)
