@@ -14,7 +14,7 @@ import (
 )
 
 // fake is a backend whose queues carry nothing out before somebody asks for an event:
-// then some of their calls run, of queues that are drawn.
+// then some of their calls run, of a random queue that may be far ahead of the others.
 type fake struct {
 	lock   sync.Mutex
 	random *rand.Rand
@@ -22,6 +22,7 @@ type fake struct {
 	queues []*fakeQueue
 	held   map[any]bool // queues, events and memory that were not given back
 	ticks  int64        // calls that ran
+	ahead  int          // the queue that goes first
 	fails  int          // which call of the driver fails, from 1; 0: none
 	calls  int
 	dead   map[int]bool // devices that answer no more
@@ -180,7 +181,10 @@ func (queue *fakeQueue) add(line fakeLine) error {
 // advance runs some calls of queues that can go on.
 func (fake *fake) advance(count int) {
 	for range count {
-		for _, at := range fake.random.Perm(len(fake.queues)) {
+		if fake.random.IntN(32) == 0 {
+			fake.ahead = fake.random.IntN(len(fake.queues))
+		}
+		for _, at := range append([]int{fake.ahead}, fake.random.Perm(len(fake.queues))...) {
 			queue := fake.queues[at]
 			if len(queue.lines) == 0 || queue.lines[0].stuck || queue.lines[0].waits != nil && !queue.lines[0].waits.done {
 				continue

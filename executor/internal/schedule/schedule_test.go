@@ -91,6 +91,37 @@ func TestStepsAreOne(t *testing.T) {
 	}
 }
 
+// A slot is written again when it was freed, and a message stays what it was when its
+// sender goes on.
+func TestSlots(t *testing.T) {
+	for slots := range 4 {
+		of := parsed(t, backendtest.HandOn(slots, 6))
+		want := [][]byte{bytes.Repeat([]byte{executor.Poison}, int(of.Devices[0].Arena)), bytes.Repeat([]byte{executor.Poison}, int(of.Devices[1].Arena))}
+		if err := backendtest.InTurn(of, want, makes); err != nil {
+			t.Fatal(err)
+		}
+		for seed := range uint64(20) {
+			scheduler, fake := open(t, of, seed%2 == 1, seed)
+			if _, err := scheduler.Step(context.Background(), &executor.Step{Number: 1}); err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(fake.arenas[0], want[0]) || !bytes.Equal(fake.arenas[1], want[1]) {
+				t.Errorf("%d slots, seed %d: other bytes", slots, seed)
+			}
+		}
+	}
+}
+
+// The first reason is the one that a step ends by.
+func TestFirstReason(t *testing.T) {
+	board, first := new(board), errors.New("first")
+	board.fail(first)
+	board.fail(errors.New("second"))
+	if err := board.failed(); err != first { //nolint:errorlint // it is this one
+		t.Error(err)
+	}
+}
+
 // A message of many parts goes round the relay and arrives whole; what it leaves of
 // its slot is poison.
 func TestRelayOfManyParts(t *testing.T) {
@@ -114,14 +145,17 @@ buffer 1 slot 0 +%[2]d slot
 	for i := range fake.arenas[0] {
 		fake.arenas[0][i] = byte(i ^ i>>9 ^ i>>17)
 	}
-	clear(fake.arenas[1])
-	if _, err := scheduler.Step(context.Background(), &executor.Step{Number: 1}); err != nil {
-		t.Fatal(err)
+	const steps = 8
+	for number := range int64(steps) {
+		clear(fake.arenas[1])
+		if _, err := scheduler.Step(context.Background(), &executor.Step{Number: number + 1}); err != nil {
+			t.Fatal(err)
+		}
+		if want := append(bytes.Clone(fake.arenas[0]), bytes.Repeat([]byte{executor.Poison}, left)...); !bytes.Equal(fake.arenas[1], want) {
+			t.Error("the message arrived with other bytes")
+		}
 	}
-	if want := append(bytes.Clone(fake.arenas[0]), bytes.Repeat([]byte{executor.Poison}, left)...); !bytes.Equal(fake.arenas[1], want) {
-		t.Error("the message arrived with other bytes")
-	}
-	if fences := scheduler.Devices[1].Driver.(*fakeDevice).fences; fences != 1 { //nolint:forcetypeassert,errcheck // there are no others
+	if fences := scheduler.Devices[1].Driver.(*fakeDevice).fences; fences != steps { //nolint:forcetypeassert,errcheck // there are no others
 		t.Errorf("%d fences were passed", fences)
 	}
 }
@@ -341,5 +375,32 @@ func TestMarks(t *testing.T) {
 	}
 	if without == 0 || without == all || none == 0 {
 		t.Errorf("%d of %d have no beginning, %d no event", without, all, none)
+	}
+}
+
+// Work is prepared once for all instructions that do the same to the same buffers.
+func TestKeep(t *testing.T) {
+	jobs, err := backendtest.Forms("llama-tied")
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := jobs["generate"].Program
+	scheduler, _ := open(t, of, false, 8)
+	same := func(index int32) string {
+		instr := of.Instrs[index]
+		return fmt.Sprint(instr.Device, instr.Stream, instr.Op, instr.Routine, instr.MicroBatch, of.Accesses[instr.FirstAccess:instr.EndAccess])
+	}
+	kept, prepared, given := make(map[string]bool), 0, 0
+	err = Keep(scheduler, func(index int32) (string, error) {
+		prepared++
+		kept[same(index)] = true
+		return same(index), nil
+	}, func(index int32, one string) {
+		if given++; one != same(index) {
+			t.Errorf("%s is given what was prepared for %s", of.Line(index), one)
+		}
+	})
+	if err != nil || prepared != len(kept) || 2*prepared > given {
+		t.Errorf("%v: %d were prepared for %d, %d of them different", err, prepared, given, len(kept))
 	}
 }
