@@ -9,10 +9,13 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// dump begins the files of tensors that are asked for, and says when their
+// dumper writes tensors of a turn's first step to files.
+type dumper struct{ *running }
+
+// begin begins the files of tensors that are asked for, and says when their
 // values are there: a tap reads them on their device, a row or a stretch at a
 // time, and writes them to their place in the file.
-func (run *running) dump() error {
+func (run dumper) begin() error {
 	run.taps = make(map[Tap]func() error)
 	asked := &run.settings.Dump
 	for _, kind := range []struct {
@@ -30,7 +33,7 @@ func (run *running) dump() error {
 }
 
 // tap adds what happens at a moment behind what happens there already.
-func (run *running) tap(at Tap, then func() error) {
+func (run dumper) tap(at Tap, then func() error) {
 	if before := run.taps[at]; before != nil {
 		run.taps[at] = func() error {
 			if err := before(); err != nil {
@@ -45,14 +48,14 @@ func (run *running) tap(at Tap, then func() error) {
 
 // matrix is one tensor of a dumped file, rows × columns values.
 type matrix struct {
-	*running
+	dumper
 	file    *weights.File
 	name    string
 	columns int64
 }
 
 // tensor begins a file of one tensor [batch, seq, columns].
-func (run *running) tensor(path, name string, seq, columns int64) (*matrix, error) {
+func (run dumper) tensor(path, name string, seq, columns int64) (*matrix, error) {
 	entry := weights.Entry{Name: name, DType: modelgraph.F32, Shape: []int64{run.job.Workload.Batch, seq, columns}}
 	file, err := run.create(weights.Create(path, nil, []weights.Entry{entry}))
 	return &matrix{run, file, name, columns}, err

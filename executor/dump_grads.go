@@ -14,7 +14,7 @@ import (
 // dumpGrads takes every parameter's gradient where a device begins the
 // optimizer's step: those of all micro-batches are added up by then, and of a
 // tied weight those of all its uses are there.
-func (run *running) dumpGrads(path string) error {
+func (run dumper) dumpGrads(path string) error {
 	var found []gradient
 	prog := run.job.Program
 	for index := range prog.Instrs {
@@ -58,7 +58,7 @@ type gradient struct {
 
 // gradients are those of the parameters that a unit owns: of each the squared
 // norm is taken, into its row in module order.
-func (run *running) gradients(index int32, squares *bind.Run) (found []gradient) {
+func (run dumper) gradients(index int32, squares *bind.Run) (found []gradient) {
 	var names []string
 	unit := &run.job.Graph.Units[squares.Unit]
 	for layer := unit.First; layer < unit.End; layer++ {
@@ -84,7 +84,7 @@ func (run *running) gradients(index int32, squares *bind.Run) (found []gradient)
 }
 
 // writeGradient adds the uses up, a row at a time.
-func (run *running) writeGradient(file *weights.File, of *gradient) error {
+func (run dumper) writeGradient(file *weights.File, of *gradient) error {
 	const most = 1 << 18 // values
 	shape := of.uses[0]
 	width := min(shape.Columns, most)

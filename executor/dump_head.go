@@ -9,7 +9,7 @@ import (
 )
 
 // dumpHidden takes what the head is given, before it begins.
-func (run *running) dumpHidden(file string) error {
+func (run dumper) dumpHidden(file string) error {
 	var out *matrix
 	unit := run.job.reader()
 	passes, err := run.passesOf(unit)
@@ -41,7 +41,7 @@ func (run *running) dumpHidden(file string) error {
 // dumpLogits takes logits when they are made: in training a part of the
 // vocabulary at a time, each before the kernel that reads it, which caps them
 // itself.
-func (run *running) dumpLogits(file string) error {
+func (run dumper) dumpLogits(file string) error {
 	op, _ := run.job.headOp()
 	seq := run.job.Workload.Seq
 	if run.job.Workload.NewTokens > 0 {

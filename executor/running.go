@@ -36,10 +36,7 @@ type running struct {
 	result   *Result
 	source   weights.Source // nil when it is closed
 	taps     map[Tap]func() error
-	// files are in the making: they appear when everything else is done. model
-	// and state are those of [Settings].Save, nil where none is asked for.
-	files        []*weights.File
-	model, state *weights.File
+	files    []*weights.File // in the making: they appear when everything else is done
 }
 
 // closeSource is done when everything is loaded, and where the run fails before.

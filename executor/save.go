@@ -13,9 +13,16 @@ import (
 // optimizer keeps of it.
 var suffixes = map[bind.Kind]string{bind.Weight: "", bind.Master: ".master", bind.Mean: ".mean", bind.Square: ".square"}
 
+// saver takes up what an earlier run kept, and keeps what outlasts this one.
+type saver struct {
+	*running
+	// model and state are those of [Settings].Save, nil where none is asked for.
+	model, state *weights.File
+}
+
 // kept are the tensors of parameters that outlast a step, each on the device
 // that owns the parameter.
-func (run *running) kept() []bind.Param {
+func (run *saver) kept() []bind.Param {
 	return slices.DeleteFunc(slices.Clone(run.bound.Params()), func(param bind.Param) bool {
 		_, stays := suffixes[param.Kind]
 		return param.Copied || !stays
@@ -24,7 +31,7 @@ func (run *running) kept() []bind.Param {
 
 // entries are those of a state's file: of every parameter in module order its
 // weight, and behind it what the optimizer keeps.
-func (run *running) entries() []weights.Entry {
+func (run *saver) entries() []weights.Entry {
 	byName := make(map[string][]bind.Param)
 	for _, param := range run.kept() {
 		byName[param.Name] = append(byName[param.Name], param)
@@ -39,7 +46,7 @@ func (run *running) entries() []weights.Entry {
 }
 
 // moment is what a state says of the run, when so many steps are done.
-func (run *running) moment(steps int64) *weights.State {
+func (run *saver) moment(steps int64) *weights.State {
 	work, graph := run.job.Workload, run.job.Graph
 	state := &weights.State{
 		Model: graph.Name, Digest: graph.Digest(), Scalars: graph.Scalars(), Precision: string(work.Precision), Optimizer: work.Optimizer,
@@ -52,7 +59,7 @@ func (run *running) moment(steps int64) *weights.State {
 }
 
 // resume opens the state that the run goes on from.
-func (run *running) resume() error {
+func (run *saver) resume() error {
 	if run.settings.Resume == "" {
 		return nil
 	}
@@ -65,7 +72,7 @@ func (run *running) resume() error {
 }
 
 // saved begins the files that are kept of the run.
-func (run *running) saved() (err error) {
+func (run *saver) saved() (err error) {
 	if folder := run.settings.Save.Model; folder != "" {
 		run.model, err = run.create(weights.CreateModel(folder, run.job.Graph, run.weightType()))
 		if err != nil {
@@ -79,7 +86,7 @@ func (run *running) saved() (err error) {
 }
 
 // weightType is the type that weights have while they are used.
-func (run *running) weightType() modelgraph.DType {
+func (run *saver) weightType() modelgraph.DType {
 	for _, param := range run.kept() {
 		if param.Kind == bind.Weight {
 			return param.DType
@@ -89,7 +96,7 @@ func (run *running) weightType() modelgraph.DType {
 }
 
 // save reads what is kept back from the devices, a stretch at a time.
-func (run *running) save(ctx context.Context) error {
+func (run *saver) save(ctx context.Context) error {
 	if run.model == nil && run.state == nil {
 		return nil
 	}

@@ -6,10 +6,16 @@ import (
 	"math"
 )
 
+// scanner looks through arenas for what no step wrote.
+type scanner struct {
+	*held
+	result *Result
+}
+
 // scan reads every arena for what is still poison. It goes by words of four
 // bytes: no value of fp32, no two of bf16, and no token id has all bits set, a
 // single byte may.
-func (run *running) scan(ctx context.Context) error {
+func (run scanner) scan(ctx context.Context) error {
 	for device := range run.job.Program.Devices {
 		result := DeviceResult{Device: run.job.Program.Devices[device].ID}
 		if run.job.Program.Devices[device].Arena > 0 {
@@ -22,7 +28,7 @@ func (run *running) scan(ctx context.Context) error {
 	return nil
 }
 
-func (run *running) scanDevice(ctx context.Context, device int, result *DeviceResult) error {
+func (run scanner) scanDevice(ctx context.Context, device int, result *DeviceResult) error {
 	plan, err := run.planOf(device)
 	if err != nil {
 		return err

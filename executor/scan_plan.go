@@ -32,7 +32,7 @@ type arenaPlan struct {
 	gapOf   map[[2]string]int // by buffer and reason
 }
 
-func (run *running) planOf(device int) (*arenaPlan, error) {
+func (run scanner) planOf(device int) (*arenaPlan, error) {
 	plan := &arenaPlan{regions: run.bound.Regions(device), gapOf: make(map[[2]string]int)}
 	plan.cut(run.job.Program, int32(device))
 	seen := make(map[bind.Area]bool)

@@ -21,7 +21,7 @@ const (
 
 // look reads an arena from end to end and tells of its spans in order, on the
 // goroutine that calls.
-func (run *running) look(ctx context.Context, device int, tell func(from, to int64, poisoned bool)) error {
+func (run scanner) look(ctx context.Context, device int, tell func(from, to int64, poisoned bool)) error {
 	processors := min(runtime.GOMAXPROCS(0), lookers)
 	parts := make(chan chan []span, processors) // in the arena's order
 	room := make(chan []byte, processors+1)
@@ -51,7 +51,7 @@ func (run *running) look(ctx context.Context, device int, tell func(from, to int
 }
 
 // readAll hands an arena on in stretches, each in bytes from room.
-func (run *running) readAll(ctx context.Context, device int, each func(at int64, data []byte), room <-chan []byte) error {
+func (run scanner) readAll(ctx context.Context, device int, each func(at int64, data []byte), room <-chan []byte) error {
 	arena := run.job.Program.Devices[device].Arena
 	for at := int64(0); at < arena; at += looked {
 		data := <-room

@@ -120,7 +120,7 @@ func TestLook(t *testing.T) {
 	whole := spans{tell: func(from, to int64, poisoned bool) { want = append(want, span{from, to, poisoned}) }}
 	whole.take(arena)
 	whole.end()
-	run := &running{
+	run := scanner{
 		held: &held{
 			job:     &Job{Program: &program.Program{Devices: []program.Device{{Arena: int64(len(arena))}}}},
 			machine: arenaOnly{bytes: arena},

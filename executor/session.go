@@ -40,11 +40,12 @@ func (session *Session) Turn(ctx context.Context, settings *Settings) (result *R
 	if !held.asleep {
 		held.done, held.generated = 0, 0
 	}
-	if err := run.prepare(); err != nil {
+	saver := &saver{running: run}
+	if err := run.prepare(saver); err != nil {
 		return nil, err
 	}
 	start := func(ctx context.Context) error { return run.start(ctx, session.Backend) }
-	for _, part := range []func(ctx context.Context) error{start, run.steps, run.scan, run.save, run.end} {
+	for _, part := range []func(ctx context.Context) error{start, run.steps, scanner{held, run.result}.scan, saver.save, run.end} {
 		if err := part(ctx); err != nil {
 			return nil, err
 		}

@@ -11,11 +11,8 @@ import (
 
 // prepare finds everything that can be wrong without an arena: what the program
 // does not fit, what a state was saved of, where files are to lie.
-func (run *running) prepare() error {
-	if err := run.bind(); err != nil {
-		return err
-	}
-	for _, part := range []func() error{run.resume, run.dump, run.saved} {
+func (run *running) prepare(saver *saver) error {
+	for _, part := range []func() error{run.bind, saver.resume, dumper{run}.begin, saver.saved} {
 		if err := part(); err != nil {
 			return err
 		}

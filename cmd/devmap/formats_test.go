@@ -9,7 +9,7 @@ import (
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/certify"
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/executor/cuda"
+	"github.com/devmap-dev/devmap/executor"
 	"github.com/devmap-dev/devmap/executor/report"
 	"github.com/devmap-dev/devmap/executor/weights"
 	"github.com/devmap-dev/devmap/modelgraph"
@@ -57,8 +57,8 @@ func TestFormatsNameEveryField(t *testing.T) {
 		certify.After{},
 		certify.AfterGPU{},
 		certify.Remaining{},
-		cuda.Witnessed{},
-		cuda.Holding{},
+		executor.WitnessedGPU{},
+		executor.Holding{},
 		costmodel.Device{},
 		costmodel.Device{}.Own,
 		weights.State{},

@@ -70,8 +70,11 @@ var allowed = map[string][]string{
 	"fixtures": {},
 }
 
-// solvers are the solvers of numbers.
-const solvers = "planner/internal/solve"
+// The solvers of numbers, and the package that opens backends.
+const (
+	solvers  = "planner/internal/solve"
+	backends = "cmd/devmap/internal/backends"
+)
 
 // machinePath matches an absolute path of somebody's machine.
 var machinePath = regexp.MustCompile(`(^|[^\w.])/(work|root)/`)
@@ -210,7 +213,6 @@ func importFaults(files []goFile) []string {
 // refuse returns why the file may not import target, or "".
 func refuse(file goFile, target string, reach map[string][]string) string {
 	inCuda, inNVML := under(file.pkg, "executor/cuda"), under(file.pkg, "executor/nvml")
-	inCmd := under(file.pkg, "cmd/devmap")
 	local, isLocal := strings.CutPrefix(target, module)
 	switch {
 	case isCgo(target):
@@ -220,8 +222,8 @@ func refuse(file goFile, target string, reach map[string][]string) string {
 		return ""
 	case !isLocal:
 		return ""
-	case under(local, "executor/cuda") && !inCmd && !inCuda:
-		return file.pkg + " imports " + local + ": only cmd/devmap may"
+	case under(local, "executor/cuda") && !inCuda && file.pkg != backends:
+		return file.pkg + " imports " + local + ": only " + backends + " may"
 	case under(file.pkg, solvers) && !under(local, solvers) && !file.test:
 		return file.pkg + " imports " + local + ": the solvers know numbers only"
 	case file.test || isFree(file.pkg):
@@ -336,9 +338,12 @@ func TestImportRulesCatchBreaks(t *testing.T) {
 			map[string]string{"planner/a.go": local + `planner/plannertest"`},
 			[]string{"planner/a.go:2: planner imports planner/plannertest outside its tests"},
 		},
-		"cuda in another backend's test": {
-			map[string]string{"executor/cpu/a_test.go": local + `executor/cuda"`, "cmd/devmap/run.go": local + `executor/cuda"`},
-			[]string{"executor/cpu/a_test.go:2: executor/cpu imports executor/cuda: only cmd/devmap may"},
+		"cuda in two places": {
+			map[string]string{"executor/cpu/a_test.go": local + `executor/cuda"`, "cmd/devmap/run.go": local + `executor/cuda"`, backends + "/a.go": local + `executor/cuda"`},
+			[]string{
+				"cmd/devmap/run.go:2: cmd/devmap imports executor/cuda: only " + backends + " may",
+				"executor/cpu/a_test.go:2: executor/cpu imports executor/cuda: only " + backends + " may",
+			},
 		},
 		"a solver that knows more than numbers": {
 			map[string]string{

@@ -9,11 +9,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/backends"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/held"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/probe"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/worker"
-	"github.com/devmap-dev/devmap/executor/cuda"
 )
 
 type probeCommand struct {
@@ -68,7 +68,7 @@ func (command *probeCommand) run(cmd *cobra.Command) error {
 
 // probing is what --gpus auto asks for: nil in a build that cannot.
 func probing(cmd *cobra.Command) func() ([]byte, error) {
-	if _, err := cuda.New(cuda.Options{}); err != nil {
+	if err := backends.Built(); err != nil {
 		return nil
 	}
 	return func() ([]byte, error) {
@@ -153,7 +153,7 @@ func (said *measuring) hear(process *worker.Process, say func(string)) error {
 // work measures, as a worker.
 func (command *probeCommand) work(cmd *cobra.Command, asked []int) error {
 	before := probe.Look()
-	gpus, err := cuda.GPUs()
+	gpus, err := backends.GPUs()
 	if err != nil {
 		command.self.Link.Say(&worker.Message{Missing: err.Error()})
 		return nil //nolint:nilerr // the supervisor tells it

@@ -6,9 +6,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/backends"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/worker"
-	"github.com/devmap-dev/devmap/executor/cpu"
 )
 
 func newRoot(self worker.Self) *cobra.Command {
@@ -35,7 +35,7 @@ Exit status: 0 done, 1 error, 2 usage, 3 nothing fits, 4 a check failed.`,
 	// method of every type (6 MB).
 	root.Flags().BoolVar(&asked, "version", false, "print the version")
 	root.SetFlagErrorFunc(ask.FlagError)
-	for _, cmd := range []*cobra.Command{newPlan(), newEstimate(), newCheck(), newInspect(), newEmit(), newSimulate(), newRun(self, cpu.New()), newProbe(self), newWatch(self), newVersion()} {
+	for _, cmd := range []*cobra.Command{newPlan(), newEstimate(), newCheck(), newInspect(), newEmit(), newSimulate(), newRun(self, backends.CPU()), newProbe(self), newWatch(self), newVersion()} {
 		ask.Complete(cmd)
 		root.AddCommand(cmd)
 	}

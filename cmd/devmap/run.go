@@ -11,12 +11,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
-	"github.com/devmap-dev/devmap/cmd/devmap/internal/certify"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/worker"
 	"github.com/devmap-dev/devmap/executor"
-	"github.com/devmap-dev/devmap/executor/cuda"
 	"github.com/devmap-dev/devmap/executor/report"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
@@ -26,12 +24,8 @@ type runCommand struct {
 
 	self      worker.Self
 	reference executor.Backend
-	gpus      []cuda.GPU // that plans run on; none: the reference runs
-	without   error      // why none do, where that was not asked for
-
-	// Of a worker whose run is to be certified.
-	seen     *cuda.Witness
-	recorder *certify.Recorder
+	gpus      visibleGPUs // that plans run on; none: the reference runs
+	witness   witnessing
 
 	sleeps, wakes int64 // of all plans so far
 }
@@ -87,7 +81,8 @@ func (command *runCommand) run(cmd *cobra.Command, files []string) error {
 	if err := cmp.Or(command.Refuse(), command.certified(), command.kept()); err != nil {
 		return err
 	}
-	onGPUs, err := command.choose()
+	choice := &backendChoice{Request: command.Request, self: command.self}
+	onGPUs, err := choice.choose()
 	switch {
 	case err != nil:
 		return err
@@ -96,7 +91,7 @@ func (command *runCommand) run(cmd *cobra.Command, files []string) error {
 	case onGPUs:
 		if missing, err := command.supervise(cmd); missing == nil {
 			return err
-		} else if err := command.missing(missing); err != nil {
+		} else if err := choice.missing(missing); err != nil {
 			return err
 		}
 	}
@@ -104,7 +99,7 @@ func (command *runCommand) run(cmd *cobra.Command, files []string) error {
 	if err != nil {
 		return err
 	}
-	if err := command.sayReference(cmd); err != nil {
+	if err := choice.sayReference(cmd); err != nil {
 		return err
 	}
 	var reports bytes.Buffer

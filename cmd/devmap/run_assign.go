@@ -6,12 +6,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/backends"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/held"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/executor"
-	"github.com/devmap-dev/devmap/executor/cuda"
 	"github.com/devmap-dev/devmap/executor/program"
 )
 
@@ -31,7 +31,7 @@ func (command *runCommand) assign(one *planRun) error {
 	}
 	on := asked
 	if on == nil {
-		if on, err = command.measured(one); err != nil {
+		if on, err = command.gpus.measured(one); err != nil {
 			return err
 		}
 	}
@@ -42,7 +42,7 @@ func (command *runCommand) assign(one *planRun) error {
 			gpu = on[device]
 		}
 		if gpu >= len(command.gpus) {
-			return command.noSuchGPU(one, device, gpu, asked != nil)
+			return command.gpus.noSuchGPU(one, device, gpu, asked != nil)
 		}
 		one.gpus = append(one.gpus, gpu)
 	}
@@ -50,7 +50,10 @@ func (command *runCommand) assign(one *planRun) error {
 	if err := one.job.share(one.gpus); err != nil {
 		return err
 	}
-	options := cuda.Options{Devices: one.gpus, Transport: cuda.Transport(command.Run.Transport), Patience: patience(one.job.Program), Poisoned: command.poisoned()}
+	options := executor.GPUOptions{Devices: one.gpus, Transport: executor.Transport(command.Run.Transport), Patience: patience(one.job.Program)}
+	if command.Run.Certify {
+		options.Poisoned = command.witness.poisoned
+	}
 	fault, err := command.FaultAsked()
 	if err != nil {
 		return err
@@ -59,23 +62,26 @@ func (command *runCommand) assign(one *planRun) error {
 	case strings.HasPrefix(fault.Kind, "kill@"):
 		one.kill = fault
 	case fault.Kind != "":
-		options.Fault = cuda.Fault{Kind: cuda.FaultKind(fault.Kind), At: fault.At}
+		options.Fault = executor.Fault{Kind: executor.FaultKind(fault.Kind), At: fault.At}
 	}
-	one.session.Backend, err = cuda.New(options)
+	one.session.Backend, err = backends.GPU(options)
 	return err
 }
+
+// visibleGPUs are those that the driver shows to the process, by their numbers.
+type visibleGPUs []executor.GPU
 
 // measured are the GPUs that the plan's devices were measured on, by device; nil where
 // one was not measured, or none of them is here: the plan is another machine's then. Where
 // some are here and others are no more, the plan is refused.
-func (command *runCommand) measured(one *planRun) ([]int, error) {
+func (gpus visibleGPUs) measured(one *planRun) ([]int, error) {
 	on, here := make([]int, len(one.job.devices)), 0
 	for device := range on {
 		measured := one.job.gpus[int32(device)]
 		if measured == "" {
 			return nil, nil //nolint:nilnil // nobody measured it
 		}
-		on[device] = slices.IndexFunc(command.gpus, func(gpu cuda.GPU) bool { return gpu.UUID == measured })
+		on[device] = slices.IndexFunc(gpus, func(gpu executor.GPU) bool { return gpu.UUID == measured })
 		if on[device] >= 0 {
 			here++
 		}
@@ -85,7 +91,7 @@ func (command *runCommand) measured(one *planRun) ([]int, error) {
 	}
 	for device, gpu := range on {
 		if gpu < 0 {
-			return nil, out.Usagef("%s is for %s, device %d on %s, which is not here any more, and %s", one.file, show.Plural(len(on), "GPU"), device, one.job.gpus[int32(device)], command.shown(one))
+			return nil, out.Usagef("%s is for %s, device %d on %s, which is not here any more, and %s", one.file, show.Plural(len(on), "GPU"), device, one.job.gpus[int32(device)], gpus.shown(one))
 		}
 	}
 	return on, nil
@@ -93,11 +99,11 @@ func (command *runCommand) measured(one *planRun) ([]int, error) {
 
 // elsewhere says which devices run on another GPU than the one that was measured for
 // them.
-func (command *runCommand) elsewhere(one *planRun) (notes []string) {
+func (gpus visibleGPUs) elsewhere(one *planRun) (notes []string) {
 	for i, gpu := range one.gpus {
 		device := one.job.Program.Devices[i].ID
-		if measured := one.job.gpus[device]; measured != "" && measured != command.gpus[gpu].UUID {
-			notes = append(notes, fmt.Sprintf("device %d was planned for %s, and runs on GPU %d (%s), which is another", device, measured, gpu, command.gpus[gpu].Name))
+		if measured := one.job.gpus[device]; measured != "" && measured != gpus[gpu].UUID {
+			notes = append(notes, fmt.Sprintf("device %d was planned for %s, and runs on GPU %d (%s), which is another", device, measured, gpu, gpus[gpu].Name))
 		}
 	}
 	return notes
@@ -121,32 +127,32 @@ func patience(of *program.Program) time.Duration {
 }
 
 // noSuchGPU names the way out where there are fewer GPUs than devices.
-func (command *runCommand) noSuchGPU(one *planRun, device, gpu int, asked bool) error {
+func (gpus visibleGPUs) noSuchGPU(one *planRun, device, gpu int, asked bool) error {
 	if asked {
-		return out.Usagef("--devices: GPU %d, and the driver shows %d: %s", gpu, len(command.gpus), held.Names(command.gpus))
+		return out.Usagef("--devices: GPU %d, and the driver shows %d: %s", gpu, len(gpus), held.Names(gpus))
 	}
-	return out.Usagef("%s is for %s, device %d on GPU %d, and %s", one.file, show.Plural(len(one.job.devices), "GPU"), device, gpu, command.shown(one))
+	return out.Usagef("%s is for %s, device %d on GPU %d, and %s", one.file, show.Plural(len(one.job.devices), "GPU"), device, gpu, gpus.shown(one))
 }
 
 // shown are the GPUs that there are, and how a plan's devices find room on them.
-func (command *runCommand) shown(one *planRun) string {
+func (gpus visibleGPUs) shown(one *planRun) string {
 	count := len(one.job.devices)
 	spread, words := make([]int, count), make([]string, count)
 	for i := range spread {
-		spread[i] = i * len(command.gpus) / count
+		spread[i] = i * len(gpus) / count
 		words[i] = fmt.Sprint(spread[i])
 	}
 	puts := "puts them on these"
-	if count > len(command.gpus) {
+	if count > len(gpus) {
 		puts = "puts several devices on one"
 	}
-	return fmt.Sprintf("the driver shows %d: %s; --devices %s %s, %s", len(command.gpus), held.Names(command.gpus), strings.Join(words, ","), puts, command.together(one, spread))
+	return fmt.Sprintf("the driver shows %d: %s; --devices %s %s, %s", len(gpus), held.Names(gpus), strings.Join(words, ","), puts, gpus.together(one, spread))
 }
 
 // together says what the fullest GPU takes, and has free, where devices of a plan
 // are together on it: one context for all.
-func (command *runCommand) together(one *planRun, spread []int) string {
-	takes, contexts := make([]int64, len(command.gpus)), make([]int64, len(command.gpus))
+func (gpus visibleGPUs) together(one *planRun, spread []int) string {
+	takes, contexts := make([]int64, len(gpus)), make([]int64, len(gpus))
 	for i, gpu := range spread {
 		predicted := &one.job.devices[i].Predicted
 		takes[gpu] += predicted.DeviceUsedBytes - predicted.OverheadBytes
@@ -161,8 +167,21 @@ func (command *runCommand) together(one *planRun, spread []int) string {
 	said := fmt.Sprintf("which takes %v", costmodel.Bytes(takes[fullest]))
 	now := held.Look()
 	defer now.Close()
-	if free, known := now.Free(command.gpus[fullest].UUID); known {
+	if free, known := now.Free(gpus[fullest].UUID); known {
 		said += fmt.Sprintf(" and has %v free", costmodel.Bytes(free))
 	}
 	return said
+}
+
+// where says on what GPUs a plan runs; empty: on the reference.
+func (gpus visibleGPUs) where(one *planRun) string {
+	var names []string
+	for _, gpu := range slices.Compact(slices.Sorted(slices.Values(one.gpus))) {
+		names = append(names, fmt.Sprintf("GPU %d (%s)", gpu, gpus[gpu].Name))
+	}
+	text := strings.Join(names, ", ")
+	if devices := len(one.job.devices); text != "" && len(names) != devices {
+		text += " in place of " + show.Plural(devices, "GPU")
+	}
+	return text
 }

@@ -3,73 +3,68 @@ package main
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/backends"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
-	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
-	"github.com/devmap-dev/devmap/executor/cuda"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/worker"
+	"github.com/devmap-dev/devmap/executor"
 )
+
+// backendChoice is what runs plans: GPUs or the reference.
+type backendChoice struct {
+	*ask.Request
+
+	self    worker.Self
+	without error // why GPUs do not run plans, if that was not asked for
+}
 
 // choose finds what is to run: GPUs where they are asked for, or where nothing is
 // and this build has a backend of GPUs. A flag that only means something on GPUs
 // asks for them.
-func (command *runCommand) choose() (onGPUs bool, err error) {
-	if _, err := command.Devices(); err != nil {
+func (choice *backendChoice) choose() (onGPUs bool, err error) {
+	if _, err := choice.Devices(); err != nil {
 		return false, err
 	}
-	if _, err := command.FaultAsked(); err != nil {
+	if _, err := choice.FaultAsked(); err != nil {
 		return false, err
 	}
-	if flag := command.GPUFlags(); command.Run.Backend == ask.CPU && flag != "" {
+	if flag := choice.GPUFlags(); choice.Run.Backend == ask.CPU && flag != "" {
 		return false, out.Usagef("%s --backend %s: it is for GPUs (--backend %s)", flag, ask.CPU, ask.CUDA)
 	}
-	if command.Run.Backend == ask.CPU || command.self.Link == nil && command.self.Args == nil {
+	if choice.Run.Backend == ask.CPU || choice.self.Link == nil && choice.self.Args == nil {
 		return false, nil
 	}
-	if _, err := cuda.New(cuda.Options{}); err != nil {
-		return false, command.missing(err)
+	if err := backends.Built(); err != nil {
+		return false, choice.missing(err)
 	}
 	return true, nil
 }
 
 // missing lets the reference run in the place of GPUs, of which something is
 // missing, where nobody asked for them.
-func (command *runCommand) missing(err error) error {
-	flag := command.GPUFlags()
+func (choice *backendChoice) missing(err error) error {
+	flag := choice.GPUFlags()
 	switch {
-	case command.Run.Backend == ask.CUDA:
+	case choice.Run.Backend == ask.CUDA:
 		return fmt.Errorf("--backend %s: %w", ask.CUDA, err)
 	case flag != "":
 		return fmt.Errorf("%s: %w", flag, err)
 	}
-	command.without = err
+	choice.without = err
 	return nil
 }
 
 // sayReference tells why the reference runs where that was not asked for.
-func (command *runCommand) sayReference(cmd *cobra.Command) error {
+func (choice *backendChoice) sayReference(cmd *cobra.Command) error {
 	switch {
-	case command.without == nil:
+	case choice.without == nil:
 		return nil
-	case errors.Is(command.without, cuda.ErrNotBuilt):
+	case errors.Is(choice.without, executor.ErrNotBuilt):
 		return out.Say(cmd.ErrOrStderr(), "no backend of GPUs is built: the CPU reference runs\n")
 	}
-	return out.Say(cmd.ErrOrStderr(), "%s: the CPU reference runs\n", strings.ReplaceAll(command.without.Error(), "\n", "; "))
-}
-
-// where says on what GPUs a plan runs; empty: on the reference.
-func (command *runCommand) where(one *planRun) string {
-	var names []string
-	for _, gpu := range slices.Compact(slices.Sorted(slices.Values(one.gpus))) {
-		names = append(names, fmt.Sprintf("GPU %d (%s)", gpu, command.gpus[gpu].Name))
-	}
-	text := strings.Join(names, ", ")
-	if devices := len(one.job.devices); text != "" && len(names) != devices {
-		text += " in place of " + show.Plural(devices, "GPU")
-	}
-	return text
+	return out.Say(cmd.ErrOrStderr(), "%s: the CPU reference runs\n", strings.ReplaceAll(choice.without.Error(), "\n", "; "))
 }

@@ -7,12 +7,13 @@ import (
 	"sync"
 	"time"
 
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/backends"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/certify"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/held"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/worker"
-	"github.com/devmap-dev/devmap/executor/cuda"
+	"github.com/devmap-dev/devmap/executor"
 	"github.com/devmap-dev/devmap/executor/report"
 	"github.com/devmap-dev/devmap/executor/watch"
 	"github.com/devmap-dev/devmap/planner/devicemap"
@@ -34,55 +35,50 @@ func (command *runCommand) certified() error {
 	return nil
 }
 
-// witness begins to look at the GPUs of all plans, where a certificate is asked for: in
-// the worker, before the first arena.
-func (command *runCommand) witness(runs []planRun) error {
-	if !command.Run.Certify {
-		return nil
-	}
+// witnessing is what a worker whose run is to be certified sees of its GPUs. It is empty
+// until the first arena is to be mapped, and in any other run.
+type witnessing struct {
+	seen     executor.Witness
+	recorder *certify.Recorder
+}
+
+// begin begins to look at the GPUs of all plans.
+func (witness *witnessing) begin(link *worker.Link, runs []planRun) (err error) {
 	var gpus []int
 	for i := range runs {
 		gpus = append(gpus, runs[i].gpus...)
 	}
 	slices.Sort(gpus)
-	witness, err := cuda.NewWitness(slices.Compact(gpus))
-	if err != nil {
+	if witness.seen, err = backends.Witness(slices.Compact(gpus)); err != nil {
 		return fmt.Errorf("--certify: %w", err)
 	}
-	command.seen = witness
-	command.recorder = certify.NewRecorder(witness, func(told *certify.Told) {
-		command.self.Link.Say(&worker.Message{Witnessed: told})
-	})
+	witness.recorder = certify.NewRecorder(witness.seen, func(told *certify.Told) { link.Say(&worker.Message{Witnessed: told}) })
 	return nil
 }
 
-// unwitness gives back what looking took.
-func (command *runCommand) unwitness() error {
-	if command.seen == nil {
+// close gives back what looking took.
+func (witness *witnessing) close() error {
+	if witness.seen == nil {
 		return nil
 	}
-	return command.seen.Close()
+	return witness.seen.Close()
 }
 
-// poisoned is told of each arena that is read back before it is given back; nil: none
-// is.
-func (command *runCommand) poisoned() func(device int32, bytes int64, wrong bool) {
-	if !command.Run.Certify {
-		return nil
-	}
-	return func(device int32, bytes int64, wrong bool) { command.recorder.Poisoned(device, bytes, wrong) }
+// poisoned is told of each arena that is read back before it is given back.
+func (witness *witnessing) poisoned(device int32, bytes int64, wrong bool) {
+	witness.recorder.Poisoned(device, bytes, wrong)
 }
 
 // look looks at what is left behind a turn.
-func (command *runCommand) look(turn *turn, since time.Time) error {
-	if command.recorder == nil {
+func (witness *witnessing) look(turn *turn, since time.Time) error {
+	if witness.recorder == nil {
 		return nil
 	}
 	end := certify.Closed
 	if turn.keeps {
 		end = certify.Asleep
 	}
-	return command.recorder.Unloaded(certify.Unload{Cycle: turn.cycle, Of: turn.of, Plan: turn.file, End: end}, turn.ends, since)
+	return witness.recorder.Unloaded(certify.Unload{Cycle: turn.cycle, Of: turn.of, Plan: turn.file, End: end}, turn.ends, since)
 }
 
 // certifying is what a supervisor knows of what is left on GPUs.
@@ -94,12 +90,8 @@ type certifying struct {
 	document certify.Document
 }
 
-// newCertificate looks at what GPUs hold before the worker is there; nil where no
-// certificate is asked for.
-func (command *runCommand) newCertificate() *certifying {
-	if !command.Run.Certify {
-		return nil
-	}
+// newCertificate looks at what GPUs hold before the worker is there.
+func newCertificate() *certifying {
 	made := new(certifying)
 	reader, err := watch.Open()
 	made.outside = held.NewOutside(reader, err, made.whose)

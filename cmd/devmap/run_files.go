@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 )
 
@@ -16,16 +17,19 @@ type written struct {
 	shared     bool // by several plans
 }
 
-// outputs are what the flags say is written.
-func (command *runCommand) outputs(settings *planRun) []written {
+// runOutputs are the files and folders that a run leaves, as its flags name them.
+type runOutputs struct{ *ask.Request }
+
+// all are what the flags say is written.
+func (outputs runOutputs) all(settings *planRun) []written {
 	dump := &settings.settings.Dump
 	all := []written{
-		{flag: "output", path: command.Output, shared: true},
+		{flag: "output", path: outputs.Output, shared: true},
 		{flag: "dump logits", path: dump.Logits},
 		{flag: "dump hidden", path: dump.Hidden},
 		{flag: "dump grads", path: dump.Grads},
-		{flag: "save", path: command.Run.Save, folder: true},
-		{flag: "save-state", path: command.Run.SaveState, folder: true},
+		{flag: "save", path: outputs.Run.Save, folder: true},
+		{flag: "save-state", path: outputs.Run.SaveState, folder: true},
 	}
 	var asked []written
 	for _, one := range all {
@@ -38,23 +42,23 @@ func (command *runCommand) outputs(settings *planRun) []written {
 
 // spare refuses, before anything runs, to write over what is read or two things
 // to one place, and to write where there is no folder.
-func (command *runCommand) spare(runs []planRun) error {
-	if err := command.readOnce(runs); err != nil {
+func (outputs runOutputs) spare(runs []planRun) error {
+	if err := outputs.readOnce(runs); err != nil {
 		return err
 	}
-	outputs := command.outputs(&runs[0])
-	for i, one := range outputs {
+	named := outputs.all(&runs[0])
+	for i, one := range named {
 		if len(runs) > 1 && !one.shared {
 			return out.Usagef("--%s %q: %d plans would write it: run them one by one", one.flag, one.path, len(runs))
 		}
-		for _, other := range outputs[:i] {
+		for _, other := range named[:i] {
 			if err := apart(other, one); err != nil {
 				return err
 			}
 		}
 	}
-	for _, one := range outputs {
-		if err := command.spareInputs(one, runs); err != nil {
+	for _, one := range named {
+		if err := outputs.spareInputs(one, runs); err != nil {
 			return err
 		}
 		if err := free(one); err != nil {
@@ -66,8 +70,8 @@ func (command *runCommand) spare(runs []planRun) error {
 
 // readOnce refuses token ids for several plans that come out of a pipe: the first
 // plan would leave none to the others.
-func (command *runCommand) readOnce(runs []planRun) error {
-	name := command.Run.Tokens
+func (outputs runOutputs) readOnce(runs []planRun) error {
+	name := outputs.Run.Tokens
 	if len(runs) < 2 || name == "" {
 		return nil
 	}
@@ -78,13 +82,13 @@ func (command *runCommand) readOnce(runs []planRun) error {
 	return nil // opening it tells what else is wrong
 }
 
-func (command *runCommand) spareInputs(one written, runs []planRun) error {
+func (outputs runOutputs) spareInputs(one written, runs []planRun) error {
 	for i := range runs {
-		inputs := []string{runs[i].file, command.Run.Tokens, command.TopologyFile()}
+		inputs := []string{runs[i].file, outputs.Run.Tokens, outputs.TopologyFile()}
 		for _, name := range []string{"state.json", "state.safetensors"} {
-			inputs = append(inputs, filepath.Join(command.Run.Resume, name))
+			inputs = append(inputs, filepath.Join(outputs.Run.Resume, name))
 		}
-		for _, model := range []string{command.Model, runs[i].plan.Model.Source} {
+		for _, model := range []string{outputs.Model, runs[i].plan.Model.Source} {
 			if err := out.SpareBy(one.flag, one.path, model, inputs...); err != nil {
 				return err
 			}

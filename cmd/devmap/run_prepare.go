@@ -13,7 +13,6 @@ import (
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/worker"
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/executor"
-	"github.com/devmap-dev/devmap/executor/cuda"
 	"github.com/devmap-dev/devmap/executor/report"
 	"github.com/devmap-dev/devmap/executor/weights"
 	"github.com/devmap-dev/devmap/modelgraph"
@@ -27,10 +26,10 @@ type planRun struct {
 	job      *compiled
 	settings executor.Settings
 	session  executor.Session
-	gpus     []int        // by device of the program; none: the reference runs it
-	names    []cuda.GPU   // by number
-	link     *worker.Link // of a worker
-	kill     ask.Fault    // that ends the worker
+	gpus     []int          // by device of the program; none: the reference runs it
+	names    []executor.GPU // by number
+	link     *worker.Link   // of a worker
+	kill     ask.Fault      // that ends the worker
 	// How many pieces were loaded and steps done, in all turns.
 	pieces, steps int64
 	sleeps, wakes *int64         // of all plans
@@ -41,7 +40,7 @@ type planRun struct {
 // runs that another's fault would leave half done, and nothing that is read is
 // written over.
 func (command *runCommand) prepare(cmd *cobra.Command, files []string) ([]planRun, error) {
-	settings, err := command.settings()
+	settings, err := (runInputs{command.Request}).settings()
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +55,7 @@ func (command *runCommand) prepare(cmd *cobra.Command, files []string) ([]planRu
 		}
 		runs[i] = planRun{file: file, plan: plan, settings: settings, link: command.self.Link, sleeps: &command.sleeps, wakes: &command.wakes}
 	}
-	if err := command.spare(runs); err != nil {
+	if err := (runOutputs{command.Request}).spare(runs); err != nil {
 		return nil, err
 	}
 	for i := range runs {
@@ -78,42 +77,45 @@ func closeAll(runs []planRun) error {
 	return errors.Join(errs...)
 }
 
+// runInputs are what a run reads besides its plans, as its flags name it.
+type runInputs struct{ *ask.Request }
+
 // settings are those that flags give to every plan alike.
-func (command *runCommand) settings() (executor.Settings, error) {
-	asked := &command.Run
+func (inputs runInputs) settings() (executor.Settings, error) {
+	asked := &inputs.Run
 	settings := executor.Settings{Steps: asked.Steps, Seed: uint64(asked.Seed), Resume: asked.Resume}
 	var err error
-	if settings.Stop, err = command.Stops(); err != nil {
+	if settings.Stop, err = inputs.Stops(); err != nil {
 		return settings, err
 	}
-	dumps, err := command.Dumps()
+	dumps, err := inputs.Dumps()
 	if err != nil {
 		return settings, err
 	}
 	settings.Dump.Logits, settings.Dump.Hidden, settings.Dump.Grads = dumps["logits"], dumps["hidden"], dumps["grads"]
 	settings.Save.Model, settings.Save.State = asked.Save, asked.SaveState
 	settings.Optimizer = executor.Optimizer{Rate: asked.Rate, Epsilon: asked.Epsilon, Decay: asked.Decay, Clip: asked.Clip}
-	settings.Optimizer.Beta1, settings.Optimizer.Beta2, err = command.Betas()
+	settings.Optimizer.Beta1, settings.Optimizer.Beta2, err = inputs.Betas()
 	if err == nil && asked.Resume != "" {
-		settings.Seed, err = command.resumed(settings.Seed)
+		settings.Seed, err = inputs.resumed(settings.Seed)
 	}
 	return settings, err
 }
 
 // resumed is the seed of a run that goes on from another: the other's, where no
 // seed is given.
-func (command *runCommand) resumed(seed uint64) (uint64, error) {
-	if command.Given("weights") {
-		return 0, out.Usagef("--weights %s --resume: what is resumed has its weights: leave --weights out", command.Run.Weights)
+func (inputs runInputs) resumed(seed uint64) (uint64, error) {
+	if inputs.Given("weights") {
+		return 0, out.Usagef("--weights %s --resume: what is resumed has its weights: leave --weights out", inputs.Run.Weights)
 	}
-	state, err := weights.ReadState(command.Run.Resume)
+	state, err := weights.ReadState(inputs.Run.Resume)
 	if err != nil {
 		return 0, fmt.Errorf("--resume: %w", err)
 	}
-	if state.Tokens != "" && command.Run.Tokens == "" {
-		return 0, out.Usagef("--resume %q: its token ids were a file's: name it again with --tokens", command.Run.Resume)
+	if state.Tokens != "" && inputs.Run.Tokens == "" {
+		return 0, out.Usagef("--resume %q: its token ids were a file's: name it again with --tokens", inputs.Run.Resume)
 	}
-	if command.Given("seed") {
+	if inputs.Given("seed") {
 		return seed, nil
 	}
 	return state.Seed, nil
@@ -129,17 +131,17 @@ func (command *runCommand) compile(cmd *cobra.Command, one *planRun) error {
 		return err
 	}
 	work := one.job.Workload
-	show.Warnings(cmd.ErrOrStderr(), append(append(ask.Texts(one.job.Recipe.Warnings), command.IdleNotes(work)...), append(command.elsewhere(one), one.job.shared...)...))
+	show.Warnings(cmd.ErrOrStderr(), append(append(ask.Texts(one.job.Recipe.Warnings), command.IdleNotes(work)...), append(command.gpus.elsewhere(one), one.job.shared...)...))
 	if work.Mode != costmodel.Train {
 		one.settings.Optimizer = executor.Optimizer{}
 	}
 	if work.Mode == costmodel.Load {
 		one.settings.Steps = 0
 	}
-	if one.settings.Tokens, err = command.tokens(cmd, one); err != nil {
+	if one.settings.Tokens, err = (runInputs{command.Request}).tokens(cmd, one); err != nil {
 		return err
 	}
-	if err := command.weights(one); err != nil {
+	if err := (runInputs{command.Request}).weights(one); err != nil {
 		return err
 	}
 	if err := one.settings.Check(&one.job.Job); err != nil {
@@ -149,8 +151,8 @@ func (command *runCommand) compile(cmd *cobra.Command, one *planRun) error {
 }
 
 // tokens reads the ids of --tokens, as long as the plan's sequences are.
-func (command *runCommand) tokens(cmd *cobra.Command, one *planRun) (*executor.Tokens, error) {
-	name := command.Run.Tokens
+func (inputs runInputs) tokens(cmd *cobra.Command, one *planRun) (*executor.Tokens, error) {
+	name := inputs.Run.Tokens
 	switch {
 	case name == "":
 		return nil, nil //nolint:nilnil // drawn
@@ -176,11 +178,11 @@ func (command *runCommand) tokens(cmd *cobra.Command, one *planRun) (*executor.T
 }
 
 // weights opens where the parameters come from.
-func (command *runCommand) weights(one *planRun) (err error) {
+func (inputs runInputs) weights(one *planRun) (err error) {
 	switch {
 	case one.settings.Resume != "":
 		return nil
-	case command.Run.Weights == ask.Random:
+	case inputs.Run.Weights == ask.Random:
 		one.settings.Weights = weights.Random(one.job.Graph, one.settings.Seed)
 		return nil
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/worker"
-	"github.com/devmap-dev/devmap/executor/cuda"
+	"github.com/devmap-dev/devmap/executor"
 	"github.com/devmap-dev/devmap/executor/report"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
@@ -41,7 +41,10 @@ type supervised struct {
 // there and once it is no more, and what it told is reported, however it ended.
 // missing: the worker found no GPU, and nothing was done.
 func (command *runCommand) supervise(cmd *cobra.Command) (missing, err error) {
-	run := &supervised{runCommand: command, cmd: cmd, gpus: held.Look(), certificate: command.newCertificate()}
+	run := &supervised{runCommand: command, cmd: cmd, gpus: held.Look()}
+	if command.Run.Certify {
+		run.certificate = newCertificate()
+	}
 	defer run.gpus.Close()
 	if run.process, err = worker.Start(cmd.Context(), command.self.Args, cmd.OutOrStdout(), cmd.ErrOrStderr()); err != nil {
 		return nil, fmt.Errorf("starting the process that runs on GPUs: %w", err)
@@ -165,9 +168,9 @@ func (run *supervised) warn(how string) {
 // givenBack says whether the worker's memory was given back, within a time.
 func (run *supervised) givenBack(within time.Duration) []string {
 	var numbers []int
-	var used []cuda.GPU
+	var used []executor.GPU
 	for i := range run.used {
-		numbers, used = append(numbers, run.used[i].GPU), append(used, cuda.GPU{Name: run.used[i].Name, UUID: run.used[i].UUID})
+		numbers, used = append(numbers, run.used[i].GPU), append(used, executor.GPU{Name: run.used[i].Name, UUID: run.used[i].UUID})
 	}
 	return run.gpus.GivenBack(run.process.ID(), numbers, used, within)
 }

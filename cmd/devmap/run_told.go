@@ -13,7 +13,6 @@ import (
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/executor"
-	"github.com/devmap-dev/devmap/executor/cuda"
 	"github.com/devmap-dev/devmap/executor/weights"
 )
 
@@ -21,9 +20,9 @@ import (
 func (one *planRun) told(err error) error {
 	var room *executor.RoomError
 	var other *weights.MismatchError
-	var hang *cuda.HangError
-	var lost *cuda.LostError
-	var taken *cuda.TakenError
+	var hang *executor.HangError
+	var lost *executor.LostError
+	var taken *executor.TakenError
 	switch {
 	case errors.As(err, &hang), errors.As(err, &lost):
 		return inLines(fmt.Errorf("running %s: %w", one.file, err))

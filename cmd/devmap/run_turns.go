@@ -102,7 +102,7 @@ func (command *runCommand) again(turn *turn) error {
 		turn.settings.Weights, turn.settings.Resume = nil, ""
 		return nil
 	}
-	return command.weights(turn.planRun)
+	return runInputs{command.Request}.weights(turn.planRun)
 }
 
 // roomFor finds out, before anything is loaded, whether each plan finds room on the
@@ -125,7 +125,7 @@ func (command *runCommand) roomFor(ctx context.Context, runs []planRun) error {
 
 // after is called when a turn has given its arenas back, and once more, for a turn of no
 // plan, when those that slept are closed: what is to be looked at then is looked at here.
-func (command *runCommand) after(turn *turn) error { return command.look(turn, turn.unloaded) }
+func (command *runCommand) after(turn *turn) error { return command.witness.look(turn, turn.unloaded) }
 
 // asked are the settings of a turn: those of its plan, but for files that are
 // written of another.
@@ -169,7 +169,7 @@ func (turn *turn) tellOfKept(at func(place string), next func()) {
 // line.
 func (command *runCommand) printed(printer *show.Printer, turn *turn, measured *report.Report) {
 	if turn.first() {
-		printer.Run(turn.job.placed, measured, command.where(turn.planRun))
+		printer.Run(turn.job.placed, measured, command.gpus.where(turn.planRun))
 		turn.verdict = measured.Verdict
 	}
 	printer.Turn(measured, measured.Verdict != turn.verdict || !turn.first() && measured.Verdict == report.Fail)

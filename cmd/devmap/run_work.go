@@ -12,12 +12,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/backends"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/worker"
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/executor"
-	"github.com/devmap-dev/devmap/executor/cuda"
 	"github.com/devmap-dev/devmap/executor/report"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
@@ -25,7 +25,7 @@ import (
 // work carries plans out on GPUs, as a worker: it tells its supervisor what it
 // does, and leaves to it what is printed of that.
 func (command *runCommand) work(cmd *cobra.Command, files []string) (err error) {
-	if command.gpus, err = cuda.GPUs(); err != nil {
+	if command.gpus, err = backends.GPUs(); err != nil {
 		command.self.Link.Say(&worker.Message{Missing: err.Error()})
 		return nil //nolint:nilerr // the supervisor tells it, or runs the reference
 	}
@@ -33,8 +33,10 @@ func (command *runCommand) work(cmd *cobra.Command, files []string) (err error) 
 	if err != nil {
 		return err
 	}
-	if err := command.witness(runs); err != nil {
-		return errors.Join(err, closeAll(runs))
+	if command.Run.Certify {
+		if err := command.witness.begin(command.self.Link, runs); err != nil {
+			return errors.Join(err, closeAll(runs))
+		}
 	}
 	err = command.takeTurns(cmd.Context(), runs, func(turn *turn) (*report.Report, error) {
 		command.begin(turn)
@@ -45,7 +47,7 @@ func (command *runCommand) work(cmd *cobra.Command, files []string) (err error) 
 		return measured, command.ran(cmd, turn, measured)
 	})
 	if err == nil || errors.Is(err, out.ErrCheck) { // else a GPU may be lost, or at something that does not end
-		err = errors.Join(err, command.unwitness())
+		err = errors.Join(err, command.witness.close())
 	}
 	return err
 }
@@ -55,7 +57,7 @@ func (command *runCommand) begin(turn *turn) {
 	one := turn.planRun
 	plan := &worker.Plan{File: one.file}
 	var text strings.Builder
-	show.New(&text, one.job.Graph, *one.job.Workload).Title(command.where(one))
+	show.New(&text, one.job.Graph, *one.job.Workload).Title(command.gpus.where(one))
 	plan.Title = text.String()
 	var used []executor.GPUResult
 	at := make(map[int]int) // of a GPU among the used

@@ -15,7 +15,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/devmap-dev/devmap/executor/cuda"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/backends"
+	"github.com/devmap-dev/devmap/executor"
 )
 
 func TestMain(m *testing.M) {
@@ -34,8 +35,8 @@ func TestScripts(t *testing.T) {
 			if name != "cuda" {
 				return false, fmt.Errorf("no condition is called %q", name)
 			}
-			_, err := cuda.New(cuda.Options{})
-			return !errors.Is(err, cuda.ErrNotBuilt), nil
+			err := backends.Built()
+			return !errors.Is(err, executor.ErrNotBuilt), nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"status":         status,

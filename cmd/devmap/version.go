@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/backends"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
-	"github.com/devmap-dev/devmap/executor/cuda"
 )
 
 func newVersion() *cobra.Command {
@@ -19,7 +19,7 @@ func newVersion() *cobra.Command {
 		Args:  out.Exactly(0, "no argument"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			err := printVersion(cmd)
-			for _, line := range cuda.Found() { // in a build for GPUs: what they are run with
+			for _, line := range backends.Found() { // in a build for GPUs: what they are run with
 				err = errors.Join(err, out.Say(cmd.OutOrStdout(), "%s\n", line))
 			}
 			return err

@@ -5,8 +5,8 @@ import (
 	"unsafe"
 
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/executor"
 	"github.com/devmap-dev/devmap/executor/cpu/internal/kernel"
+	"github.com/devmap-dev/devmap/executor/internal/schedule"
 )
 
 // No kernel is given a byte of another device's arena, nor one behind the
@@ -16,11 +16,11 @@ func TestKernelsSeeTheirDevice(t *testing.T) {
 	machine, bound := loaded(t, compiled(t, "llama-tied", wanted, 3, 1))
 	address := func(data []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(data))) }
 	matrices, tied := 0, 0
-	look := func(worker *worker, matrix *kernel.Matrix) {
+	look := func(device *device, matrix *kernel.Matrix) {
 		matrices++
 		begin, end := address(matrix.Data), address(matrix.Data)+uintptr(cap(matrix.Data))
-		if begin < address(worker.arena) || end > address(worker.arena)+uintptr(len(worker.arena)) {
-			t.Errorf("a matrix of device %d lies in no arena of its", worker.device)
+		if begin < address(device.arena) || end > address(device.arena)+uintptr(len(device.arena)) {
+			t.Errorf("a matrix of device %d lies in no arena of its", device.number)
 		}
 		if want := ((matrix.Rows-1)*matrix.Stride + matrix.Columns) * matrix.DType.Bits() / 8; int64(cap(matrix.Data)) != want {
 			t.Errorf("a matrix of %d × %d has %d bytes, want %d", matrix.Rows, matrix.Columns, cap(matrix.Data), want)
@@ -31,17 +31,17 @@ func TestKernelsSeeTheirDevice(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		worker := newWorker(machine, &executor.Step{}, nil, int(machine.order.of[index]))
+		device := machine.scheduler.DeviceOf(index).Driver.(*device) //nolint:forcetypeassert,errcheck // there are no others
 		for i := range instr.Runs {
 			for j := range instr.Runs[i].Kernels {
-				call := worker.call(&instr.Runs[i], &instr.Runs[i].Kernels[j])
+				call := device.call(&instr.Runs[i], &instr.Runs[i].Kernels[j], &schedule.Args{})
 				for k := range call.Operands {
-					look(worker, &call.Operands[k])
+					look(device, &call.Operands[k])
 				}
 				for _, uses := range call.Uses {
 					for k := range uses {
 						tied++
-						look(worker, &uses[k])
+						look(device, &uses[k])
 					}
 				}
 			}

@@ -144,6 +144,6 @@ buffer 1 slot[1] 256 +256 slot
 
 // touchedBy is the buffer that a fence reads.
 func (machine *machine) touchedBy(index int32) []byte {
-	worker := newWorker(machine, nil, nil, int(machine.order.of[index]))
-	return worker.touched(index, program.Read)[0]
+	buffer := &machine.program.Buffers[machine.program.Accesses[machine.program.Instrs[index].FirstAccess].Buffer]
+	return machine.arenas[buffer.Device][buffer.Offset : buffer.Offset+buffer.Bytes]
 }

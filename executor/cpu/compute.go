@@ -4,82 +4,89 @@ import (
 	"encoding/binary"
 	"math"
 
-	"github.com/devmap-dev/devmap/executor"
+	"github.com/devmap-dev/devmap/costmodel/recipe"
 	"github.com/devmap-dev/devmap/executor/cpu/internal/kernel"
 	"github.com/devmap-dev/devmap/executor/internal/bind"
+	"github.com/devmap-dev/devmap/executor/internal/schedule"
 	"github.com/devmap-dev/devmap/executor/program"
 )
 
-// compute carries out what an instruction does to its arena.
-func (worker *worker) compute(index int32, instr *program.Instr) error {
-	bound, err := worker.instr(index)
+// computation is what an instruction does to its device's arena.
+type computation struct {
+	*device
+	instr *program.Instr
+	bound bind.Instr
+}
+
+// work binds an instruction anew in each step: what all of them take together is more
+// than a model.
+func (machine *machine) work(index int32) (*schedule.Work, error) {
+	bound, err := machine.instr(index)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if bound.Norms != nil {
-		worker.norms(bound.Norms)
-	}
-	count := 0
-	for i := range bound.Runs {
-		run := &bound.Runs[i]
-		worker.copy(run.Before)
-		for j := range run.Kernels {
-			if err := worker.tap(index, count); err != nil {
-				return err
-			}
-			count++
-			if err := kernel.Run(worker.call(run, &run.Kernels[j])); err != nil {
-				return err
-			}
-		}
-		if err := worker.finite(run, instr); err != nil {
-			return err
-		}
-		if i == len(bound.Runs)-1 {
-			if err := worker.tap(index, count); err != nil {
-				return err
-			}
-		}
-		worker.copy(run.After)
-	}
-	if bound.Total != nil {
-		worker.total(bound.Total)
-	}
-	for _, tail := range bound.Tails {
-		clear(worker.arena[tail.Offset : tail.Offset+tail.Bytes])
-	}
-	return nil
+	device := machine.scheduler.DeviceOf(index).Driver.(*device) //nolint:forcetypeassert // there are no others
+	return schedule.NewWork(&bound, device, &computation{device, &machine.program.Instrs[index], bound}), nil
 }
 
-func (worker *worker) tap(index int32, count int) error {
-	if tap := worker.step.Taps[executor.Tap{Instr: index, Kernel: count}]; tap != nil {
-		return tap()
-	}
-	return nil
-}
-
-func (worker *worker) copy(all []bind.Copy) {
-	for _, one := range all {
-		copy(worker.arena[one.To:one.To+one.Bytes], worker.arena[one.From:one.From+one.Bytes])
+// Kernel implements [schedule.Kernels], as Search and Total do.
+func (of *computation) Kernel(run, number int) schedule.Call {
+	return func(args *schedule.Args) error {
+		return kernel.Run(of.call(&of.bound.Runs[run], &of.bound.Runs[run].Kernels[number], args))
 	}
 }
 
-// norms begins with the squared norms that came in, or with none.
-func (worker *worker) norms(norms *bind.Norms) {
-	into := worker.arena[norms.To : norms.To+4*norms.Count]
-	if norms.From < 0 {
-		clear(into)
-		return
-	}
-	copy(into, worker.arena[norms.From:norms.From+4*norms.Count])
+func (of *computation) Search(run int) []schedule.Call {
+	return []schedule.Call{func(args *schedule.Args) error { return of.finite(&of.bound.Runs[run], of.instr, args.Number) }}
 }
 
-// total adds up in float64, in the order of the parameters: the sum is the same
+// Total adds up in float64, in the order of the parameters: the sum is the same
 // however they lie on devices.
-func (worker *worker) total(total *bind.Total) {
-	sum := 0.
-	for i := range total.Count {
-		sum += float64(math.Float32frombits(binary.LittleEndian.Uint32(worker.arena[total.From+4*i:])))
+func (of *computation) Total(total *bind.Total) schedule.Call {
+	return func(*schedule.Args) error {
+		sum := 0.
+		for i := range total.Count {
+			sum += float64(math.Float32frombits(binary.LittleEndian.Uint32(of.arena[total.From+4*i:])))
+		}
+		binary.LittleEndian.PutUint32(of.arena[total.To:], math.Float32bits(float32(sum)))
+		return nil
 	}
-	binary.LittleEndian.PutUint32(worker.arena[total.To:], math.Float32bits(float32(sum)))
+}
+
+// call is a kernel with its matrices, good until the next one.
+func (device *device) call(run *bind.Run, code *recipe.Kernel, args *schedule.Args) *kernel.Call {
+	call := &kernel.Call{Kernel: code, Past: run.Past, Begins: run.Begins, Step: args.Number, Optimizer: args.Optimizer}
+	device.operands = device.operands[:0]
+	for i := range code.Operands {
+		tensor, area := code.Operands[i].Tensor, run.Area(&code.Operands[i])
+		device.operands = append(device.operands, device.matrix(area))
+		if len(run.Uses) > 0 && len(run.Uses[tensor]) > 0 {
+			if call.Uses == nil {
+				call.Uses = make([][]kernel.Matrix, len(code.Operands))
+			}
+			call.Uses[i] = device.uses(area, run.Offsets[tensor], run.Uses[tensor])
+		}
+	}
+	call.Operands = device.operands
+	return call
+}
+
+// uses are the same area of every use's gradient.
+func (device *device) uses(area bind.Area, own int64, offsets []int64) (all []kernel.Matrix) {
+	for _, offset := range offsets {
+		use := area
+		use.Offset += offset - own
+		all = append(all, device.matrix(use))
+	}
+	return all
+}
+
+// matrix is an area of the device's arena, and no byte behind it.
+func (device *device) matrix(area bind.Area) kernel.Matrix {
+	matrix := kernel.Matrix{DType: area.DType, Rows: area.Rows, Columns: area.Columns, Stride: area.Stride}
+	if area.Rows > 0 {
+		end := area.Offset + ((area.Rows-1)*area.Stride+area.Columns)*(area.DType.Bits()/8)
+		matrix.Data = device.arena[area.Offset:end:end]
+	}
+	return matrix
 }

@@ -1,6 +1,6 @@
 // Package cpu runs programs on the processor, plainly and slowly: it judges the
-// other backends. A device is a mapping of its own, and every stream of it a
-// goroutine that takes its instructions in order. What one device makes another
+// other backends. A device is a mapping of its own and a goroutine, which carries the
+// instructions of its streams out as they are given. What one device makes another
 // one sees in a slot that it received, and nowhere else: kernels get slices of
 // their own device's arena.
 package cpu
@@ -14,6 +14,7 @@ import (
 	"github.com/devmap-dev/devmap/executor"
 	"github.com/devmap-dev/devmap/executor/internal/bind"
 	"github.com/devmap-dev/devmap/executor/internal/hostroom"
+	"github.com/devmap-dev/devmap/executor/internal/schedule"
 )
 
 // New is the processor's backend.
@@ -40,11 +41,15 @@ func (backend *backend) Open(ctx context.Context, bound *bind.Bound) (executor.M
 	}
 	machine := &machine{
 		backend: backend, program: bound.Program, instr: bound.Instr, recipe: bound.Recipe,
-		order: orderOf(bound.Program), memory: measure(),
+		memory: measure(),
 	}
+	machine.scheduler = schedule.New(bound.Program, schedule.Options{Work: machine.work, Past: bound.Past, Immediate: true})
 	err := machine.reserve()
 	if err == nil {
 		err = machine.poison(ctx)
+	}
+	if err == nil {
+		err = machine.start()
 	}
 	if err != nil {
 		machine.Close() //nolint:errcheck // the first error is why nothing runs
@@ -89,4 +94,17 @@ func (machine *machine) poison(ctx context.Context) error {
 	}
 	devices.Wait()
 	return ctx.Err()
+}
+
+// start makes what steps use.
+func (machine *machine) start() error {
+	scheduler := machine.scheduler
+	for i, arena := range machine.arenas {
+		device := schedule.NewDevice(&machine.program.Devices[i], &device{machine: machine, number: i, arena: arena})
+		scheduler.Devices = append(scheduler.Devices, device)
+		if err := device.Open(); err != nil {
+			return err
+		}
+	}
+	return errors.Join(scheduler.Connect(func(*schedule.Link) (bool, error) { return false, nil }), scheduler.Mark())
 }

@@ -12,11 +12,11 @@ import (
 
 // finite looks through what a run made for numbers that are none, once the last of
 // its kernels has run.
-func (worker *worker) finite(run *bind.Run, instr *program.Instr) error {
+func (device *device) finite(run *bind.Run, instr *program.Instr, step int64) error {
 	for _, made := range run.Made() {
-		if value, found := worker.infinite(made.Area); found {
+		if value, found := device.infinite(made.Area); found {
 			return &executor.ValueError{
-				Unit: worker.recipe.Units[run.Unit].Name, Tensor: made.Name, Op: instr.Op, MicroBatch: instr.MicroBatch, Step: worker.step.Number, Value: value,
+				Unit: device.recipe.Units[run.Unit].Name, Tensor: made.Name, Op: instr.Op, MicroBatch: instr.MicroBatch, Step: step, Value: value,
 			}
 		}
 	}
@@ -24,8 +24,8 @@ func (worker *worker) finite(run *bind.Run, instr *program.Instr) error {
 }
 
 // infinite is the first number of an area that is NaN or infinite.
-func (worker *worker) infinite(area bind.Area) (value float32, found bool) {
-	matrix := worker.matrix(area)
+func (device *device) infinite(area bind.Area) (value float32, found bool) {
+	matrix := device.matrix(area)
 	if matrix.Columns == matrix.Stride {
 		return infinite(matrix.DType, matrix.Data)
 	}

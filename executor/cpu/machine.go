@@ -1,24 +1,35 @@
 package cpu
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/recipe"
+	"github.com/devmap-dev/devmap/executor"
 	"github.com/devmap-dev/devmap/executor/internal/bind"
+	"github.com/devmap-dev/devmap/executor/internal/schedule"
 	"github.com/devmap-dev/devmap/executor/program"
 )
 
-// machine is the arenas of a program, and the order of its instructions.
+// machine is the arenas of a program.
 type machine struct {
-	backend *backend
-	program *program.Program
-	instr   func(index int32) (bind.Instr, error)
-	recipe  *recipe.Model
-	order   order
-	arenas  [][]byte // by device, nil of one that idles
-	memory  memory
+	backend   *backend
+	program   *program.Program
+	instr     func(index int32) (bind.Instr, error)
+	recipe    *recipe.Model
+	scheduler *schedule.Scheduler
+	arenas    [][]byte // by device, nil of one that idles
+	memory    memory
+}
+
+// Step implements [executor.Machine].
+func (machine *machine) Step(ctx context.Context, step *executor.Step) (*executor.Times, error) {
+	if len(machine.arenas) != len(machine.program.Devices) {
+		return nil, errors.New("the machine is closed")
+	}
+	return machine.scheduler.Step(ctx, step)
 }
 
 func (machine *machine) Fill(device int, offset, size int64, value byte) error {
@@ -51,7 +62,10 @@ func (machine *machine) Close() error {
 			all = append(all, machine.backend.release(arena))
 		}
 	}
-	machine.arenas = nil
+	for _, device := range machine.scheduler.Devices {
+		device.End()
+	}
+	machine.arenas, machine.scheduler.Devices = nil, nil
 	return errors.Join(all...)
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"github.com/devmap-dev/devmap/costmodel/recipe"
+	"github.com/devmap-dev/devmap/executor"
 	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
 	"github.com/devmap-dev/devmap/executor/cuda/internal/kernel"
 )
@@ -15,11 +16,11 @@ import (
 type clock struct {
 	events []*driver.Event // made as they are needed, and used again in every step
 	timed  []*recipe.Kernel
-	told   func(timed Timed) // nil: nobody is, in this step
+	told   func(timed executor.KernelTime) // nil: nobody is, in this step
 }
 
 // begin is a step's.
-func (clock *clock) begin(of func(step int64) func(timed Timed), step int64) {
+func (clock *clock) begin(of func(step int64) func(timed executor.KernelTime), step int64) {
 	clock.timed, clock.told = clock.timed[:0], nil
 	if of != nil {
 		clock.told = of(step)
@@ -27,40 +28,40 @@ func (clock *clock) begin(of func(step int64) func(timed Timed), step int64) {
 }
 
 // clocked is a launch that is timed in steps.
-func (device *device) clocked(code *recipe.Kernel, launch kernel.Launch) kernel.Launch {
+func (clock *clock) clocked(code *recipe.Kernel, launch kernel.Launch) kernel.Launch {
 	return func(step *kernel.Step) error {
-		if !device.stepping || device.clock.told == nil {
+		if clock.told == nil {
 			return launch(step)
 		}
-		at := 2 * len(device.clock.timed)
-		for len(device.clock.events) < at+2 {
+		at := 2 * len(clock.timed)
+		for len(clock.events) < at+2 {
 			event, err := driver.NewEvent(true)
 			if err != nil {
 				return err
 			}
-			device.clock.events = append(device.clock.events, event)
+			clock.events = append(clock.events, event)
 		}
-		device.clock.timed = append(device.clock.timed, code)
-		if err := step.Stream.Record(device.clock.events[at]); err != nil {
+		clock.timed = append(clock.timed, code)
+		if err := step.Queue.Record(clock.events[at]); err != nil {
 			return err
 		}
 		if err := launch(step); err != nil {
 			return err
 		}
-		return step.Stream.Record(device.clock.events[at+1])
+		return step.Queue.Record(clock.events[at+1])
 	}
 }
 
-// tell says what each kernel of the step took, and begins anew.
+// tell says what each kernel of the step took, and ends it.
 func (clock *clock) tell(number int32) error {
 	for i, code := range clock.timed {
 		took, err := clock.events[2*i+1].Since(clock.events[2*i])
 		if err != nil {
 			return err
 		}
-		clock.told(Timed{Device: number, Kernel: code, Took: took})
+		clock.told(executor.KernelTime{Device: number, Kernel: code, Took: took})
 	}
-	clock.timed = clock.timed[:0]
+	clock.timed, clock.told = clock.timed[:0], nil
 	return nil
 }
 

@@ -32,7 +32,7 @@ var (
 
 // shared puts the devices of a program on all GPUs in turn: where there is one, all on
 // it.
-type shared struct{ options Options }
+type shared struct{ options executor.GPUOptions }
 
 func (shared) Name() string { return "cuda" }
 
@@ -73,9 +73,9 @@ func holding(t *testing.T) {
 func TestGPUBits(t *testing.T) {
 	onGPU(t)
 	holding(t)
-	for _, transport := range []Transport{Peer, Host} {
+	for _, transport := range []executor.Transport{executor.PeerTransport, executor.HostTransport} {
 		t.Run(string(transport), func(t *testing.T) {
-			if err := backendtest.Bits(shared{Options{Transport: transport}}, t.TempDir(), *cuts, *drawer); err != nil {
+			if err := backendtest.Bits(shared{executor.GPUOptions{Transport: transport}}, t.TempDir(), *cuts, *drawer); err != nil {
 				t.Error(err)
 			}
 		})

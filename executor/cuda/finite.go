@@ -28,8 +28,8 @@ type finding struct {
 // of those, and it is searched when that is found, so that the first tensor is told,
 // as the processor tells it. Moments that were finite stay so while norms are: they
 // are means of gradients and of their squares.
-func (device *device) finite(bound *bind.Bound, run *bind.Run) (launches []kernel.Launch, found []finding, err error) {
-	areas, names := device.areas(run)
+func finite(device *device, bound *bind.Bound, run *bind.Run) (launches []kernel.Launch, found []finding, err error) {
+	areas, names := areasOf(device, run)
 	for first := 0; first < len(areas); first += kernel.MostAreas {
 		end := min(first+kernel.MostAreas, len(areas))
 		word, err := device.words.take()
@@ -47,7 +47,7 @@ func (device *device) finite(bound *bind.Bound, run *bind.Run) (launches []kerne
 
 // areas are what a run made, and what each is called. A run that hands nothing on is
 // looked through as a whole.
-func (device *device) areas(run *bind.Run) (areas []kernel.Area, names []string) {
+func areasOf(device *device, run *bind.Run) (areas []kernel.Area, names []string) {
 	some := false
 	for _, made := range run.Made() {
 		looked := handedOn(made.Class)

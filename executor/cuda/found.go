@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/executor"
 	"github.com/devmap-dev/devmap/executor/cuda/internal/blas"
 	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
 	"github.com/devmap-dev/devmap/executor/cuda/internal/witness"
@@ -66,9 +67,9 @@ func foundBLAS() string {
 func told(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
 // GPUs are those that the driver shows to the process, by the numbers that
-// [Options].Devices takes. Where there is none the error says what is missing: the
+// [executor.GPUOptions].Devices takes. Where there is none the error says what is missing: the
 // driver's library, the entry point that it is too old for, or a GPU.
-func GPUs() ([]GPU, error) {
+func GPUs() ([]executor.GPU, error) {
 	_, _ = unused() // what GPUs hold before the driver is there: asked for again by who needs it
 	if err := driver.Open(); err != nil {
 		return nil, err
@@ -80,16 +81,16 @@ func GPUs() ([]GPU, error) {
 	if len(found) == 0 {
 		return nil, errors.New("the driver shows no GPU: CUDA_VISIBLE_DEVICES, or what a container is given, hides them")
 	}
-	all := make([]GPU, len(found))
+	all := make([]executor.GPU, len(found))
 	for i := range found {
-		all[i] = GPU{found[i].Name, found[i].UUID, fmt.Sprintf("%d.%d", found[i].Capability/10, found[i].Capability%10)}
+		all[i] = executor.GPU{Name: found[i].Name, UUID: found[i].UUID, Capability: fmt.Sprintf("%d.%d", found[i].Capability/10, found[i].Capability%10)}
 	}
 	return all, nil
 }
 
 // NewWitness begins to look at GPUs, by the driver's numbers. Nothing of them is to be
 // held by this process then.
-func NewWitness(ordinals []int) (*Witness, error) {
+func NewWitness(ordinals []int) (executor.Witness, error) {
 	before, unread := unused()
 	if err := driver.Open(); err != nil {
 		return nil, err
@@ -98,7 +99,7 @@ func NewWitness(ordinals []int) (*Witness, error) {
 	if err != nil {
 		return nil, err
 	}
-	return witness.New(gpus, ordinals, func(uuid string) (nvml.GPU, []nvml.Process, string) {
+	made, err := witness.New(gpus, ordinals, func(uuid string) (nvml.GPU, []nvml.Process, string) {
 		switch found, known := before[uuid]; {
 		case unread != nil:
 			return nvml.GPU{}, nil, unread.Error()
@@ -108,4 +109,8 @@ func NewWitness(ordinals []int) (*Witness, error) {
 			return found.handle, found.processes, ""
 		}
 	})
+	if err != nil {
+		return nil, err
+	}
+	return made, nil
 }

@@ -95,7 +95,7 @@ func TestGPUPour(t *testing.T) {
 		t.Run(folder, func(t *testing.T) {
 			file := drawnFile(t, filepath.Join(folder, fmt.Sprint("devmap-pour-", os.Getpid())), size)
 			t.Cleanup(func() { _ = os.Remove(file.Name()) })
-			backend := made(t, Options{})
+			backend := made(t, executor.GPUOptions{})
 			machine := opened(t, backend, parsed(t, fmt.Sprintf("device 0 arena %d budget %d\n", size, size)))
 			link := upRate(t, machine)
 			for _, end := range []int64{5 << 29, size} {

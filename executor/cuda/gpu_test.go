@@ -303,9 +303,9 @@ func TestGPUSteps(t *testing.T) {
 		}
 		inTurn(t, job.Program, want)
 		inTurn(t, job.Program, want)
-		machine := opened(t, made(t, Options{Devices: spread(t, len(want))}), job.Program)
+		machine := opened(t, made(t, executor.GPUOptions{Devices: spread(t, len(want))}), job.Program)
 		gauge.tell(t, fmt.Sprint(name, ": open with ", len(want), " devices of ", job.Program.Devices[0].Arena, " bytes"))
-		plays.Delete(machine.backend)
+		plays.Delete(backendOf(machine))
 		step := &executor.Step{Number: 1, Taps: make(map[executor.Tap]func() error)}
 		for i := range machine.program.Instrs {
 			index, instr := int32(i), &machine.program.Instrs[i]
@@ -379,7 +379,7 @@ func TestGPUMessages(t *testing.T) {
 	start := gauge.last
 	const size = 1 << 30
 	begin := time.Now()
-	machine := opened(t, made(t, Options{Devices: spread(t, 2)}), parsed(t, oneMessage(size)))
+	machine := opened(t, made(t, executor.GPUOptions{Devices: spread(t, 2)}), parsed(t, oneMessage(size)))
 	t.Logf("opened with two arenas of 1 GiB in %v", time.Since(begin))
 	if grown := gauge.last; gauge.tell(t, "open")-grown < 2*size {
 		t.Error("the arenas are not there")
@@ -421,7 +421,7 @@ func TestGPUMessages(t *testing.T) {
 	gauge.settled(t, start)
 	var room *executor.RoomError
 	large := fmt.Sprintf("device 0 arena %[1]d budget %[1]d\n", int64(1)<<40)
-	if _, err := made(t, Options{}).Open(context.Background(), &bind.Bound{Program: parsed(t, large)}); !errors.As(err, &room) {
+	if _, err := made(t, executor.GPUOptions{}).Open(context.Background(), &bind.Bound{Program: parsed(t, large)}); !errors.As(err, &room) {
 		t.Errorf("%v", err)
 	} else {
 		t.Log(err)

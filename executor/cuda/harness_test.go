@@ -60,10 +60,33 @@ type play func(call *kernel.Call, step *kernel.Step) error
 
 var plays sync.Map
 
+// openedBy are the backends that opened machines.
+var openedBy sync.Map
+
+func backendOf(machine *machine) any {
+	backend, _ := openedBy.Load(machine)
+	return backend
+}
+
+// assembleAgain has steps give the launches that a test put in the place of others.
+func (machine *machine) assembleAgain(tb testing.TB) {
+	tb.Helper()
+	for i, made := range machine.works.kept {
+		if made == nil {
+			continue
+		}
+		bound, err := machine.works.instr(machine.works.bound, int32(i))
+		if err != nil {
+			tb.Fatal(err)
+		}
+		made.assemble(&bound)
+	}
+}
+
 // made is a backend whose one kernel is a toy: an instruction makes bytes out of
 // all bytes that it reads and of what it is: of whatever went another way, other
 // bytes come out.
-func made(tb testing.TB, options Options) *backend {
+func made(tb testing.TB, options executor.GPUOptions) *backend {
 	tb.Helper()
 	found, err := New(options)
 	if err != nil {
@@ -103,6 +126,7 @@ func open(tb testing.TB, backend *backend, of *program.Program) *machine {
 	if !is {
 		tb.Fatalf("%T", found)
 	}
+	openedBy.Store(machine, backend)
 	return machine
 }
 
@@ -151,7 +175,7 @@ func (machine *machine) toy(call *kernel.Call, step *kernel.Step) error {
 			arguments.Uint64(value)
 		}
 	}
-	return step.Stream.Launch(function, one, arguments)
+	return step.Queue.(*driver.Stream).Launch(function, one, arguments)
 }
 
 // seed is what an instruction is, whatever it touches.

@@ -13,11 +13,12 @@ import (
 	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
 	"github.com/devmap-dev/devmap/executor/cuda/internal/kernel"
 	"github.com/devmap-dev/devmap/executor/internal/bind"
+	"github.com/devmap-dev/devmap/executor/internal/schedule"
 )
 
 // bound is a job on a machine with kernels of the names that its recipe has; each
 // does what is given.
-func bound(tb testing.TB, job *executor.Job, options Options, play play) *machine {
+func bound(tb testing.TB, job *executor.Job, options executor.GPUOptions, play play) *machine {
 	tb.Helper()
 	of, err := bind.New(job.Graph, job.Workload, job.Recipe, job.Program)
 	if err != nil {
@@ -59,28 +60,39 @@ func bound(tb testing.TB, job *executor.Job, options Options, play play) *machin
 func TestKept(t *testing.T) {
 	for name, job := range forms(t) {
 		t.Run(name, func(t *testing.T) {
-			machine := bound(t, job, Options{Devices: make([]int, len(job.Program.Devices))}, func(*kernel.Call, *kernel.Step) error { return nil })
-			distinct, all := make(map[*prepared]bool), 0
-			for i := range machine.kept {
-				if !machine.computes(int32(i)) {
-					if machine.kept[i] != nil {
+			machine := bound(t, job, executor.GPUOptions{Devices: make([]int, len(job.Program.Devices))}, func(*kernel.Call, *kernel.Step) error { return nil })
+			distinct, all := make(map[*prepared]bind.Instr), 0
+			for i := range machine.works.kept {
+				if !schedule.Computes(machine.program.Instrs[i].Op) {
+					if machine.works.kept[i] != nil {
 						t.Errorf("something is kept of %s", machine.program.Line(int32(i)))
 					}
 					continue
 				}
 				all++
-				distinct[machine.kept[i]] = true
-				anew, err := machine.prepare(int32(i))
+				instr, err := machine.works.instr(machine.works.bound, int32(i))
 				if err != nil {
 					t.Fatal(err)
 				}
-				for _, of := range []*prepared{machine.kept[i], anew} {
-					of.found = nil // each has words of its own
+				for run := range instr.Runs {
+					instr.Runs[run].Past = 0 // a step gives it
+				}
+				if first, known := distinct[machine.works.kept[i]]; !known {
+					distinct[machine.works.kept[i]] = instr
+				} else if !reflect.DeepEqual(first, instr) {
+					t.Errorf("%s does something else than what it is kept with", machine.program.Line(int32(i)))
+				}
+				anew, err := machine.works.prepare(int32(i))
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, of := range []*prepared{machine.works.kept[i], anew} {
+					of.found, of.Work = nil, nil // each has words and functions of its own
 					for run := range of.runs {
 						of.runs[run].launches, of.runs[run].finite = nil, nil // functions are not compared
 					}
 				}
-				if !reflect.DeepEqual(machine.kept[i], anew) {
+				if !reflect.DeepEqual(machine.works.kept[i], anew) {
 					t.Errorf("of %s something else is kept", machine.program.Line(int32(i)))
 				}
 			}
@@ -99,7 +111,7 @@ func TestWarm(t *testing.T) {
 	open, pasts := false, make(map[int64]bool)
 	forms := make(map[string]int)
 	var lock sync.Mutex // the devices' threads call it
-	machine := bound(t, job, Options{Devices: []int{0, 0, 0}}, func(call *kernel.Call, step *kernel.Step) error {
+	machine := bound(t, job, executor.GPUOptions{Devices: []int{0, 0, 0}}, func(call *kernel.Call, step *kernel.Step) error {
 		lock.Lock()
 		defer lock.Unlock()
 		if open {
@@ -108,7 +120,7 @@ func TestWarm(t *testing.T) {
 		}
 		forms[string(form(nil, call))]++
 		into := call.Operands[0]
-		return step.Stream.Fill(into.Address, 3, into.Rows*into.Columns*into.DType.Bits()/8)
+		return step.Queue.Fill(into.Address, 3, into.Rows*into.Columns*into.DType.Bits()/8)
 	})
 	open = true
 	for form, count := range forms {
@@ -116,9 +128,9 @@ func TestWarm(t *testing.T) {
 			t.Errorf("%d times %s", count, form)
 		}
 	}
-	for i := range machine.kept {
-		for run := 0; machine.kept[i] != nil && run < len(machine.kept[i].runs); run++ {
-			for _, call := range machine.kept[i].runs[run].calls {
+	for i := range machine.works.kept {
+		for run := 0; machine.works.kept[i] != nil && run < len(machine.works.kept[i].runs); run++ {
+			for _, call := range machine.works.kept[i].runs[run].calls {
 				if form := string(form(nil, call)); forms[form] == 0 {
 					t.Errorf("%s did not run", form)
 				}

@@ -30,13 +30,13 @@ func TestByWayOfTheHost(t *testing.T) {
 		inTurn(t, job.Program, want)
 		inTurn(t, job.Program, want)
 		for _, gpus := range [][]int{nil, {0, 0, 0, 0}, {1, 0, 1, 0}} {
-			for _, transport := range []Transport{Auto, Host} {
+			for _, transport := range []executor.Transport{executor.AutoTransport, executor.HostTransport} {
 				t.Run(fmt.Sprint(name, gpus, transport), func(t *testing.T) {
 					t.Setenv("FAKE_CUDA_PEERS", "0")
 					if gpus != nil {
 						gpus = gpus[:len(want)]
 					}
-					machine := opened(t, made(t, Options{Devices: gpus, Transport: transport}), job.Program)
+					machine := opened(t, made(t, executor.GPUOptions{Devices: gpus, Transport: transport}), job.Program)
 					for number := range int64(2) {
 						if _, err := machine.Step(context.Background(), &executor.Step{Number: number + 1}); err != nil {
 							t.Fatal(err)
@@ -48,8 +48,8 @@ func TestByWayOfTheHost(t *testing.T) {
 						}
 					}
 					for _, link := range machine.Links()[2*len(want):] {
-						staged := transport == Host || machine.devices[link.From].gpu != machine.devices[link.To].gpu
-						if (link.Transport == string(Host)) != staged || (link.Staging > 0) != staged || link.Checked == 0 {
+						staged := transport == executor.HostTransport || machine.devices[link.From].gpu != machine.devices[link.To].gpu
+						if (link.Transport == string(executor.HostTransport)) != staged || (link.Staging > 0) != staged || link.Checked == 0 {
 							t.Errorf("%+v", link)
 						}
 					}
@@ -62,7 +62,7 @@ func TestByWayOfTheHost(t *testing.T) {
 // Messages of many parts go round the relay, one behind the other, and what they
 // leave of a slot is poison.
 func TestRelayOfManyParts(t *testing.T) {
-	const most, count = 3*relaySize + 4096, 3
+	const most, count = 3*4<<20 + 4096, 3 // a part of a relay has 4 MiB
 	var text strings.Builder
 	fmt.Fprintf(&text, "device 0 arena %d budget %[1]d\ndevice 1 arena %d budget %[2]d\nchannel act[1] 0>1 slots 2 bytes %[3]d\n", count*most, 2*most, most)
 	for i := range count {
@@ -80,7 +80,7 @@ func TestRelayOfManyParts(t *testing.T) {
 	}
 	for _, gpus := range [][]int{{0, 0}, {0, 1}} {
 		t.Run(fmt.Sprint(gpus), func(t *testing.T) {
-			machine := opened(t, made(t, Options{Devices: gpus, Transport: Host}), parsed(t, text.String()))
+			machine := opened(t, made(t, executor.GPUOptions{Devices: gpus, Transport: executor.HostTransport}), parsed(t, text.String()))
 			data, message := make([]byte, count*most), 0
 			for i := range data {
 				data[i] = byte(i ^ i>>9 ^ i>>17)
@@ -120,12 +120,12 @@ func TestTrials(t *testing.T) {
 		t.Fatal(err)
 	}
 	told := make(map[string]bool)
-	for _, transport := range []Transport{Peer, Host} {
+	for _, transport := range []executor.Transport{executor.PeerTransport, executor.HostTransport} {
 		for at := int64(1); ; at++ {
-			backend := made(t, Options{Devices: []int{0, 1, 1, 0}, Transport: transport, Fault: Fault{CorruptPath, at}})
+			backend := made(t, executor.GPUOptions{Devices: []int{0, 1, 1, 0}, Transport: transport, Fault: executor.Fault{Kind: executor.CorruptPath, At: at}})
 			backend.kernels["toy"] = nil
 			_, err := backend.Open(context.Background(), of)
-			var path *PathError
+			var path *executor.PathError
 			if !errors.As(err, &path) {
 				if at <= 4 || !strings.Contains(fmt.Sprint(err), "there is no CUDA kernel") {
 					t.Errorf("%s %d: %v", transport, at, err)
@@ -164,7 +164,7 @@ func TestTrials(t *testing.T) {
 func TestNoPeers(t *testing.T) {
 	t.Setenv("FAKE_CUDA_PEERS", "0")
 	of := parsed(t, backendtest.HandOn(1, 2))
-	_, err := made(t, Options{Transport: Peer}).Open(context.Background(), &bind.Bound{Program: of})
+	_, err := made(t, executor.GPUOptions{Transport: executor.PeerTransport}).Open(context.Background(), &bind.Bound{Program: of})
 	if want := "GPU 0 (Fake 0) does not reach GPU 1 (Fake 1), into which it sends act[1]: --transport host goes by way of the host"; err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
@@ -178,14 +178,14 @@ func TestNoPeers(t *testing.T) {
 func TestNoAccess(t *testing.T) {
 	t.Setenv("FAKE_CUDA_DENIES", "1")
 	of := parsed(t, backendtest.HandOn(1, 2))
-	_, err := made(t, Options{Transport: Peer}).Open(context.Background(), &bind.Bound{Program: of})
+	_, err := made(t, executor.GPUOptions{Transport: executor.PeerTransport}).Open(context.Background(), &bind.Bound{Program: of})
 	if want := "device 1 on GPU 1 (Fake 1): GPU 0 (Fake 0) gets no access: cuMemSetAccess: CUDA_ERROR_OF_THE_FAKE (101): as the fake says: --transport host goes another way"; err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
 	if held := driver.Held(); held != "" {
 		t.Errorf("the process still holds %s", held)
 	}
-	machine := opened(t, made(t, Options{Devices: []int{0, 1}}), of)
+	machine := opened(t, made(t, executor.GPUOptions{Devices: []int{0, 1}}), of)
 	want := contents(t, machine)
 	inTurn(t, of, want)
 	if _, err := machine.Step(context.Background(), &executor.Step{Number: 1}); err != nil {
@@ -196,7 +196,7 @@ func TestNoAccess(t *testing.T) {
 			t.Errorf("device %d has other bytes", i)
 		}
 	}
-	if link := machine.Links()[4]; link.From != 0 || link.To != 1 || link.Transport != string(Host) || link.Staging == 0 {
+	if link := machine.Links()[4]; link.From != 0 || link.To != 1 || link.Transport != string(executor.HostTransport) || link.Staging == 0 {
 		t.Errorf("%+v", link)
 	}
 }
@@ -207,7 +207,7 @@ func TestNothingIsHeldWithoutMemory(t *testing.T) {
 	of := compiled(t, "llama", wanted, 2, 1).Program
 	for at := 1; ; at++ {
 		t.Setenv("FAKE_CUDA_FAIL", strconv.Itoa(at))
-		backend := made(t, Options{Transport: Host})
+		backend := made(t, executor.GPUOptions{Transport: executor.HostTransport})
 		backend.kernels["toy"] = func(*kernel.Call) (kernel.Launch, error) { return func(*kernel.Step) error { return nil }, nil }
 		found, err := backend.Open(context.Background(), &bind.Bound{Program: of})
 		if err == nil {

@@ -30,20 +30,20 @@ func TestLost(t *testing.T) {
 	}
 	for name, is := range map[string]struct {
 		alone, with string
-		transport   Transport
+		transport   executor.Transport
 	}{
-		"all contexts end, peer": {"", "[GPU 0 (Fake 0)]", Peer}, "all contexts end, host": {"", "[GPU 0 (Fake 0)]", Host},
-		"one ends, peer": {"1", "[]", Peer}, "one ends, host": {"1", "[]", Host},
+		"all contexts end, peer": {"", "[GPU 0 (Fake 0)]", executor.PeerTransport}, "all contexts end, host": {"", "[GPU 0 (Fake 0)]", executor.HostTransport},
+		"one ends, peer": {"1", "[]", executor.PeerTransport}, "one ends, host": {"1", "[]", executor.HostTransport},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("FAKE_CUDA_ALONE", is.alone)
-			machine := opened(t, made(t, Options{Devices: []int{0, 1}, Transport: is.transport, Patience: time.Minute, Fault: Fault{LoseStep, 2}}), parsed(t, backendtest.HandOn(1, 3)))
+			machine := opened(t, made(t, executor.GPUOptions{Devices: []int{0, 1}, Transport: is.transport, Patience: time.Minute, Fault: executor.Fault{Kind: executor.LoseStep, At: 2}}), parsed(t, backendtest.HandOn(1, 3)))
 			if _, err := machine.Step(context.Background(), &executor.Step{Number: 1}); err != nil {
 				t.Fatal(err)
 			}
 			begin := time.Now()
 			times, err := machine.Step(context.Background(), &executor.Step{Number: 2})
-			var lost *LostError
+			var lost *executor.LostError
 			if times != nil || !errors.As(err, &lost) || fmt.Sprint(lost.GPUs, lost.With) != "[GPU 1 (Fake 1)] "+is.with || time.Since(begin) > 10*time.Second {
 				t.Fatalf("%v, %v after %v", times, err, time.Since(begin))
 			}
@@ -64,14 +64,13 @@ func TestLost(t *testing.T) {
 // one that could be closed if its GPUs were as if nothing had been.
 func heal(t *testing.T, machine *machine) {
 	t.Helper()
-	kept := *machine
 	if err := machine.Close(); err != nil {
 		t.Error(err)
 	}
 	t.Setenv("FAKE_CUDA_HEALED", "1")
 	time.Sleep(10 * time.Millisecond) // the fake looks every one
-	kept.left = false
-	if err := kept.Close(); err != nil {
+	machine.left = false
+	if err := machine.Close(); err != nil {
 		t.Error(err)
 	}
 }
@@ -83,12 +82,12 @@ func TestLostOutsideSteps(t *testing.T) {
 		t.Skip("a real GPU does not heal")
 	}
 	t.Setenv("FAKE_CUDA_ALONE", "1")
-	machine := opened(t, made(t, Options{Devices: []int{0, 1}}), parsed(t, backendtest.HandOn(1, 2)))
+	machine := opened(t, made(t, executor.GPUOptions{Devices: []int{0, 1}}), parsed(t, backendtest.HandOn(1, 2)))
 	device := machine.devices[1]
 	err := device.do(func() error {
 		return errors.Join(device.kernels.Hang(device.host, nowhere), device.host.Synchronize())
 	})
-	var lost *LostError
+	var lost *executor.LostError
 	if !errors.As(err, &lost) || fmt.Sprint(lost.GPUs) != "[GPU 1 (Fake 1)]" {
 		t.Errorf("%v", err)
 	}
@@ -103,25 +102,25 @@ func TestLostOutsideSteps(t *testing.T) {
 
 // What a driver answers says whether a GPU is lost.
 func TestAnswers(t *testing.T) {
-	machine := opened(t, made(t, Options{Devices: []int{0, 1}}), parsed(t, backendtest.HandOn(1, 2)))
+	machine := opened(t, made(t, executor.GPUOptions{Devices: []int{0, 1}}), parsed(t, backendtest.HandOn(1, 2)))
 	err := machine.devices[1].do(func() error { return &driver.Error{Call: "cuStreamSynchronize", Code: illegalAddress} })
 	if want := "GPU 1 (Fake 1) is lost: cuStreamSynchronize: CUDA_ERROR_ILLEGAL_ADDRESS (700): as the fake says"; err == nil || err.Error() != want && os.Getenv("DEVMAP_TEST_GPU") == "" {
 		t.Errorf("%v, want %s", err, want)
 	}
-	if err := machine.devices[1].do(func() error { return &driver.Error{Call: "cuMemCreate", Code: driver.OutOfMemory} }); errors.As(err, new(*LostError)) {
+	if err := machine.devices[1].do(func() error { return &driver.Error{Call: "cuMemCreate", Code: driver.OutOfMemory} }); errors.As(err, new(*executor.LostError)) {
 		t.Error(err)
 	}
 }
 
 // lostBy is how TestDeadGPU's messages go.
-var lostBy = flag.String("transport", string(Auto), "of the test of a GPU that is lost")
+var lostBy = flag.String("transport", string(executor.AutoTransport), "of the test of a GPU that is lost")
 
 // TestDeadGPU: the last of all GPUs is lost in a step. The step ends in time, says which
 // it is and what the driver says, and the process can end. No other test may follow it
 // in the process.
 func TestDeadGPU(t *testing.T) {
 	onGPU(t)
-	options := Options{Devices: spread(t, 2), Transport: Transport(*lostBy), Fault: Fault{LoseStep, 2}}
+	options := executor.GPUOptions{Devices: spread(t, 2), Transport: executor.Transport(*lostBy), Fault: executor.Fault{Kind: executor.LoseStep, At: 2}}
 	machine := open(t, made(t, options), parsed(t, backendtest.HandOn(1, 3)))
 	nothing(machine)
 	if _, err := machine.Step(context.Background(), &executor.Step{Number: 1}); err != nil {
@@ -130,7 +129,7 @@ func TestDeadGPU(t *testing.T) {
 	begin := time.Now()
 	_, err := machine.Step(context.Background(), &executor.Step{Number: 2})
 	t.Logf("%v later: %v", time.Since(begin), err)
-	var lost *LostError
+	var lost *executor.LostError
 	var told *driver.Error
 	if !errors.As(err, &lost) || len(lost.GPUs) != 1 || lost.GPUs[0] != machine.devices[1].gpu.place() || !errors.As(err, &told) || told.Code != illegalAddress {
 		t.Error("it is not told so")
@@ -148,7 +147,7 @@ func TestTaken(t *testing.T) {
 		t.Skip("it would take another process")
 	}
 	t.Setenv("FAKE_CUDA_TAKEN", "1")
-	_, err := made(t, Options{}).Open(context.Background(), &bind.Bound{Program: parsed(t, backendtest.HandOn(1, 2))})
+	_, err := made(t, executor.GPUOptions{}).Open(context.Background(), &bind.Bound{Program: parsed(t, backendtest.HandOn(1, 2))})
 	if want := "device 1 on GPU 1 (Fake 1): another process has it for itself: cuDevicePrimaryCtxRetain: CUDA_ERROR_DEVICE_UNAVAILABLE (46): as the fake says"; err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}

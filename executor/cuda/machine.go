@@ -3,154 +3,142 @@
 package cuda
 
 import (
+	"context"
 	"errors"
-	"fmt"
 	"slices"
 
-	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/executor"
 	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
-	"github.com/devmap-dev/devmap/executor/cuda/internal/kernel"
-	"github.com/devmap-dev/devmap/executor/cuda/internal/transfer"
 	"github.com/devmap-dev/devmap/executor/internal/bind"
+	"github.com/devmap-dev/devmap/executor/internal/schedule"
 	"github.com/devmap-dev/devmap/executor/program"
 )
 
-// machine is the devices of a program on their GPUs.
+// machine is the devices of a program on their GPUs, as an [executor.Machine].
 type machine struct {
-	backend *backend
-	program *program.Program
-	bound   *bind.Bound
-	trains  bool // the program has backwards
-	order   order
-	gpus    []*gpu
-	devices []*device
-	gauges  []*memoryGauge // of the GPUs; they stay behind Close
-	events  []marks        // by instruction
-	kept    []*prepared    // by instruction, nil where it computes nothing, or is not kept
-	links   map[linkKey]*link
-	linked  []*link // in the order of the first sends
-	told    []executor.Link
-	trap    *trap // nil: no step is to hang
-	// allotted is how many arenas and other stretches of memory were asked for.
-	allotted int64
-	// asleep: arenas have their addresses, and no memory.
-	asleep bool
-	// left: GPUs are at something that does not end, or one is lost. Nothing more is
-	// asked of them, and nothing given back before the process ends.
-	left bool
+	*fleet
+	*arenas
+	*meters
+	*trials
+	*sleeper
+	loader
+
+	works     works
+	scheduler *schedule.Scheduler
+	trap      *trap // nil: no step is to hang
 }
 
-// marks are the events of an instruction, nil where nobody asks for one: an event
-// costs a GPU a microsecond or two. What computes and has no beginning begins where
-// the instruction before it in its stream ends.
-type marks struct {
-	began, came, ended *driver.Event
-}
-
-func (machine *machine) Fill(number int, offset, size int64, value byte) error {
-	return machine.with(number, offset, size, func(device *device) error { return device.fill(offset, size, value) })
-}
-
-func (machine *machine) Write(number int, offset int64, data []byte) error {
-	return machine.with(number, offset, int64(len(data)), func(device *device) error { return device.end.Write(offset, data) })
-}
-
-func (machine *machine) Read(number int, offset int64, data []byte) error {
-	return machine.with(number, offset, int64(len(data)), func(device *device) error { return device.end.Read(offset, data) })
-}
-
-// with has a device's thread do something with bytes of its arena.
-func (machine *machine) with(number int, offset, size int64, call func(device *device) error) error {
-	device, err := machine.place(number, offset, size)
-	if err != nil || size == 0 {
-		return err
-	}
-	return device.do(func() error { return call(device) })
-}
-
-// place is the device whose arena has bytes.
-func (machine *machine) place(number int, offset, size int64) (*device, error) {
-	switch {
-	case machine.left:
-		return nil, errors.New("GPUs are at something that does not end, or lost")
-	case machine.asleep:
-		return nil, errAsleep
-	case number < 0 || number >= len(machine.devices):
-		return nil, fmt.Errorf("device %d: no arena is open; %d are", number, len(machine.devices))
-	}
-	device := machine.devices[number]
-	if arena := device.plan.Arena; offset < 0 || size < 0 || offset > arena-size {
-		return nil, fmt.Errorf("device %d: %d bytes at %d are not in its arena of %v", number, size, offset, costmodel.Bytes(arena))
-	}
-	return device, nil
-}
-
-// Growth is not told: the arenas are no memory of the process's.
+// Growth is not known: the arenas are no memory of the process's.
 func (*machine) Growth() int64 { return -1 }
 
-// prepared is what an instruction gives to its stream. It is made once for all
-// instructions that do the same to the same buffers, and given again in every step.
-type prepared struct {
-	norms *bind.Norms
-	runs  []pass
-	total *bind.Total
-	tails []bind.Stretch
-	found []finding
-}
-
-// pass is the kernels of one unit.
-type pass struct {
-	before, after []bind.Copy
-	calls         []*kernel.Call
-	launches      []kernel.Launch // of calls
-	finite        []kernel.Launch // behind them
-}
-
-// deviceOf is the device of an instruction.
-func (machine *machine) deviceOf(index int32) *device {
-	return machine.devices[machine.order.streams[machine.order.of[index]].device]
-}
-
-type backend struct {
-	options Options
-	kernels map[string]kernel.Func
-	instr   func(bound *bind.Bound, index int32) (bind.Instr, error)
-	shape   func(gpus int) transfer.Shape // of each of so many GPUs' rings
-}
-
-// index is a device's number.
-func (machine *machine) index(device *device) int { return slices.Index(machine.devices, device) }
-
-// on are the devices of a GPU.
-func (machine *machine) on(gpu *gpu) (all []*device) {
-	for _, device := range machine.devices {
-		if device.gpu == gpu {
-			all = append(all, device)
-		}
+// assembled is a machine whose devices are not there yet.
+func (backend *backend) assembled(bound *bind.Bound) *machine {
+	fleet := newFleet(&backend.options, bound.Program)
+	arenas := &arenas{fleet: fleet}
+	meters := &meters{fleet: fleet}
+	made := &machine{
+		fleet: fleet, arenas: arenas, meters: meters, trials: &trials{arenas: arenas},
+		sleeper: &sleeper{arenas: arenas, meters: meters, bound: bound}, loader: loader{arenas},
 	}
-	return all
+	made.scheduler = schedule.New(bound.Program, schedule.Options{
+		Work: made.works.work, Past: bound.Past, Patience: backend.options.Patience, Lost: fleet.unanswered,
+	})
+	made.works = works{
+		kernels: backend.kernels, bound: bound, instr: backend.instr, scheduler: made.scheduler, times: backend.options.Clock != nil,
+		trains: slices.ContainsFunc(bound.Program.Instrs, func(instr program.Instr) bool { return instr.Op == program.Backward }),
+	}
+	return made
 }
 
-// allot counts what is given memory, and refuses the one that was to find none.
-func (machine *machine) allot(call string) error {
-	machine.allotted++
-	if machine.backend.options.Fault == (Fault{FailMap, machine.allotted}) {
-		return &driver.Error{Call: call + ", which was to fail", Code: driver.OutOfMemory}
+// open takes part in the GPUs' contexts, loads kernels, looks at what is free
+// then, and only when all arenas find room maps the first. Then it makes everything
+// that steps use, sends bytes over every path, and runs every kernel once.
+func (machine *machine) open(ctx context.Context, backend *backend) error {
+	scheduler := machine.scheduler
+	for _, part := range []func() error{
+		machine.find,
+		func() error { return machine.start(backend.shape) },
+		machine.measure, machine.room, machine.pinRings,
+		func() error {
+			scheduler.Devices = machine.fleet.lanes()
+			return scheduler.Connect(func(link *schedule.Link) (bool, error) { return staged(machine.options.Transport, link) })
+		},
+		func() error {
+			return machine.reserve(func(into *device) []*driver.Device { return senders(scheduler.Links, into) })
+		},
+		func() error { return stage(scheduler.Links) },
+		scheduler.Mark,
+		func() error { return machine.trials.run(scheduler.Links) },
+		machine.works.keep,
+		func() error { return machine.works.warm(machine.fleet) },
+		machine.prime,
+		func() (err error) { machine.trap, err = dig(machine.fleet, scheduler); return err },
+		func() error { machine.reads(allReady); return nil },
+		ctx.Err,
+	} {
+		if err := part(); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// pin gets page-locked memory.
-func (machine *machine) pin(bytes int64) (*driver.Pinned, error) {
-	if err := machine.allot("cuMemHostAlloc"); err != nil {
-		return nil, err
+// Step implements [executor.Machine].
+func (machine *machine) Step(ctx context.Context, step *executor.Step) (*executor.Times, error) {
+	if len(machine.devices) == 0 || machine.left {
+		return nil, errors.New("the machine is closed")
 	}
-	return driver.Pin(bytes)
+	if machine.asleep {
+		return nil, errAsleep
+	}
+	for _, device := range machine.devices { // a message may come before the receiver's own streams begin
+		err := device.do(func() error {
+			device.clock.begin(machine.options.Clock, step.Number)
+			return device.host.Synchronize()
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	times, err := machine.scheduler.Step(ctx, step)
+	if err != nil {
+		if lost, answer := (*executor.LostError)(nil), (*driver.Error)(nil); errors.As(err, &lost) && errors.As(lost.Err, &answer) {
+			lost.Err = answer // without the instruction whose call was the next one
+		}
+		return nil, machine.noted(err)
+	}
+	for _, device := range machine.devices {
+		if err := device.do(func() error { return device.clock.tell(device.plan.ID) }); err != nil {
+			return nil, err
+		}
+	}
+	return times, nil
 }
 
-// computes reports an instruction that runs kernels.
-func (machine *machine) computes(index int32) bool {
-	op := machine.program.Instrs[index].Op
-	return op.Runs() || op == program.Step
+// Close gives everything back. A GPU that is at something that does not end, or is
+// lost, gives nothing back before the process ends.
+func (machine *machine) Close() error {
+	if machine.left || len(machine.unanswered()) > 0 {
+		machine.left = true
+		return nil
+	}
+	var all []error
+	for _, device := range machine.devices {
+		if device.context != nil { // where Open failed GPUs may still be at what they were given
+			all = append(all, device.do(func() error { return leave(device, machine.options.Poisoned) }))
+		}
+	}
+	all = append(all, machine.trap.free())
+	for _, link := range machine.scheduler.Links {
+		all = append(all, link.Free())
+	}
+	for _, device := range machine.devices {
+		if device.context != nil {
+			all = append(all, device.do(func() error { return errors.Join(machine.scheduler.Unmark(device.lanes), device.close()) }))
+		}
+	}
+	all = append(all, machine.release())
+	machine.scheduler.Links, machine.trap = nil, nil
+	machine.reads(givenBack)
+	return errors.Join(all...)
 }

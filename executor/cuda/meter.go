@@ -4,12 +4,18 @@ package cuda
 
 import "github.com/devmap-dev/devmap/executor"
 
+// meters are what NVML says of a fleet's GPUs.
+type meters struct {
+	fleet  *fleet
+	gauges []*memoryGauge // they stay behind Close
+}
+
 // measure makes the gauge of every GPU in use, on which contexts are.
-func (machine *machine) measure() error {
+func (meters *meters) measure() error {
 	before, err := unused()
-	for _, gpu := range machine.gpus {
+	for _, gpu := range meters.fleet.gpus {
 		gpu.gauge = &memoryGauge{result: executor.GPUResult{GPU: gpu.Ordinal, UUID: gpu.UUID, Name: gpu.Name, Total: gpu.Total}}
-		for _, device := range machine.on(gpu) {
+		for _, device := range meters.fleet.on(gpu) {
 			gpu.gauge.result.Devices = append(gpu.gauge.result.Devices, device.plan.ID)
 			gpu.gauge.result.Arenas += gpu.whole(device.plan.Arena)
 		}
@@ -21,30 +27,24 @@ func (machine *machine) measure() error {
 			gpu.gauge.result.Unmeasured = "NVML knows no " + gpu.UUID
 		}
 		gpu.gauge.handle, gpu.gauge.before, gpu.gauge.result.Before = found.handle, found.processes, found.used
-		machine.gauges = append(machine.gauges, gpu.gauge)
+		meters.gauges = append(meters.gauges, gpu.gauge)
 	}
-	machine.reads(withContext)
-	return nil
-}
-
-// ready is when nothing is missing for a step.
-func (machine *machine) ready() error {
-	machine.reads(allReady)
+	meters.reads(withContext)
 	return nil
 }
 
 // wakened begins the moments of another turn: what was before the process was there,
 // and the context, stay what they were.
-func (machine *machine) wakened() {
-	for _, gauge := range machine.gauges {
+func (meters *meters) wakened() {
+	for _, gauge := range meters.gauges {
 		gauge.begin()
 	}
-	machine.reads(allReady)
+	meters.reads(allReady)
 }
 
 // reads fills one figure of every GPU.
-func (machine *machine) reads(moment func(result *executor.GPUResult) *int64) {
-	for _, gauge := range machine.gauges {
+func (meters *meters) reads(moment func(result *executor.GPUResult) *int64) {
+	for _, gauge := range meters.gauges {
 		gauge.moment(moment)
 	}
 }
@@ -53,10 +53,10 @@ func (machine *machine) reads(moment func(result *executor.GPUResult) *int64) {
 // between one moment and another.
 const libraries = 64 << 20
 
-// Measured are the GPUs of the machine.
-func (machine *machine) Measured() []executor.GPUResult {
+// Measured implements [executor.Meter].
+func (meters *meters) Measured() []executor.GPUResult {
 	var all []executor.GPUResult
-	for _, gauge := range machine.gauges {
+	for _, gauge := range meters.gauges {
 		all = append(all, gauge.told())
 	}
 	return all

@@ -22,7 +22,7 @@ func TestMoments(t *testing.T) {
 		t.Skip("the figures are those of GPUs that are none")
 	}
 	job := forms(t)["generate"]
-	machine := opened(t, made(t, Options{Devices: []int{2, 1, 2}}), job.Program)
+	machine := opened(t, made(t, executor.GPUOptions{Devices: []int{2, 1, 2}}), job.Program)
 	for number := range 2 {
 		if _, err := machine.Step(context.Background(), &executor.Step{Number: int64(number + 1)}); err != nil {
 			t.Fatal(err)
@@ -68,7 +68,7 @@ func TestTables(t *testing.T) {
 		t.Skip("the sizes are those of GPUs that are none")
 	}
 	size := int64(4 << 20)
-	machine := opened(t, made(t, Options{}), parsed(t, fmt.Sprintf("device 0 arena %[1]d budget %[1]d\nbuffer 0 weights 0 +%[1]d weight\n0.0 compute load >weights\n0.1 compute unload weights\n", size)))
+	machine := opened(t, made(t, executor.GPUOptions{}), parsed(t, fmt.Sprintf("device 0 arena %[1]d budget %[1]d\nbuffer 0 weights 0 +%[1]d weight\n0.0 compute load >weights\n0.1 compute unload weights\n", size)))
 	now := func(ready, after int64) {
 		t.Helper()
 		if gpu := machine.Measured()[0]; gpu.Tables != ready || gpu.TablesAfter != after {
@@ -116,7 +116,7 @@ func TestOthersMove(t *testing.T) {
 					before[uuid] = found
 				}
 			}
-			machine := opened(t, made(t, Options{}), parsed(t, "device 0 arena 256 budget 256\nroutine a a\nbuffer 0 out 0 +256 stream\n0.0 compute forward a mb0 >out\n0.1 compute fence out\n"))
+			machine := opened(t, made(t, executor.GPUOptions{}), parsed(t, "device 0 arena 256 budget 256\nroutine a a\nbuffer 0 out 0 +256 stream\n0.0 compute forward a mb0 >out\n0.1 compute fence out\n"))
 			t.Setenv("FAKE_NVML_OTHERS", is.others)
 			if _, err := machine.Step(context.Background(), &executor.Step{Number: 1}); err != nil {
 				t.Fatal(err)

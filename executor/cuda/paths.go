@@ -7,8 +7,11 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/devmap-dev/devmap/executor"
 	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
 	"github.com/devmap-dev/devmap/executor/cuda/internal/transfer"
+	"github.com/devmap-dev/devmap/executor/internal/bind"
+	"github.com/devmap-dev/devmap/executor/internal/schedule"
 	"github.com/devmap-dev/devmap/executor/program"
 )
 
@@ -24,37 +27,35 @@ const (
 
 // Paths measures copies inside each of these GPUs, between each and the host's
 // page-locked memory, and messages from each to each, whose bytes are compared.
-func Paths(ordinals []int) ([]PathRates, error) { return paths(ordinals, pathBytes) }
+func Paths(ordinals []int) ([]executor.PathRates, error) { return paths(ordinals, pathBytes) }
 
-func paths(ordinals []int, bytes int64) (found []PathRates, err error) {
-	machine := &machine{
-		backend: &backend{options: Options{Devices: ordinals, Patience: pathPatience}, shape: transfer.ShapeFor},
-		program: &program.Program{},
-	}
+func paths(ordinals []int, bytes int64) (found []executor.PathRates, err error) {
+	of := &program.Program{}
 	for i := range ordinals {
-		machine.program.Devices = append(machine.program.Devices, program.Device{ID: int32(i), Arena: 2 * bytes, Streams: []string{"copies"}})
+		of.Devices = append(of.Devices, program.Device{ID: int32(i), Arena: 2 * bytes, Streams: []string{"copies"}})
 	}
-	defer func() { err = errors.Join(err, machine.Close()) }()
-	for _, part := range []func() error{machine.find, machine.start, machine.room} {
+	made := (&backend{options: executor.GPUOptions{Devices: ordinals, Patience: pathPatience}}).assembled(&bind.Bound{Program: of})
+	defer func() { err = errors.Join(err, made.Close()) }()
+	for _, part := range []func() error{made.find, func() error { return made.start(transfer.ShapeFor) }, made.room} {
 		if err := part(); err != nil {
 			return nil, err
 		}
 	}
-	for _, device := range machine.devices {
-		if err := device.open(device.peers(machine.gpus), Auto); err != nil {
+	for _, device := range made.devices {
+		if err := device.open(peers(device, made.gpus), executor.AutoTransport); err != nil {
 			return nil, err
 		}
 	}
-	for _, device := range machine.devices {
-		rates := PathRates{Granule: device.gpu.granule, To: make([]PathRate, len(machine.devices))}
-		if err := device.do(func() error { return device.alone(&rates) }); err != nil {
+	for _, device := range made.devices {
+		rates := executor.PathRates{Granule: device.gpu.granule, To: make([]executor.PathRate, len(made.devices))}
+		if err := device.do(func() error { return (&meteredDevice{device}).alone(&rates) }); err != nil {
 			return nil, fmt.Errorf("%s: %w", device.gpu.place(), err)
 		}
-		for i, other := range machine.devices {
+		for i, other := range made.devices {
 			if other == device {
 				continue
 			}
-			if rates.To[i], err = machine.to(device, other); err != nil {
+			if rates.To[i], err = (&meteredLink{from: meteredDevice{device}, to: meteredDevice{other}, trials: made.trials}).rate(); err != nil {
 				return nil, fmt.Errorf("from %s to %s: %w", device.gpu.place(), other.gpu.place(), err)
 			}
 		}
@@ -64,7 +65,7 @@ func paths(ordinals []int, bytes int64) (found []PathRates, err error) {
 }
 
 // peers are the GPUs that reach the device's.
-func (device *device) peers(gpus []*gpu) (reaching []*driver.Device) {
+func peers(device *device, gpus []*gpu) (reaching []*driver.Device) {
 	for _, other := range gpus {
 		if reaches, err := other.Reaches(device.gpu.Device); other != device.gpu && reaches && err == nil {
 			reaching = append(reaching, other.Device)
@@ -73,16 +74,19 @@ func (device *device) peers(gpus []*gpu) (reaching []*driver.Device) {
 	return reaching
 }
 
+// meteredDevice is a device whose copies are timed.
+type meteredDevice struct{ *device }
+
 // alone times copies inside the GPU and between it and the host.
-func (device *device) alone(rates *PathRates) (err error) {
+func (device meteredDevice) alone(rates *executor.PathRates) (err error) {
 	bytes := device.plan.Arena / 2
 	pinned, err := driver.Pin(bytes / 4)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, pinned.Free()) }()
-	up := func() error { return device.streams[0].Up(device.at(0), pinned.Data) }
-	down := func() error { return device.streams[0].Down(pinned.Data, device.at(0)) }
+	up := func() error { return device.stream(0).Up(device.at(0), pinned.Data) }
+	down := func() error { return device.stream(0).Down(pinned.Data, device.at(0)) }
 	for _, one := range []struct {
 		give  func() error
 		bytes int64
@@ -99,7 +103,7 @@ func (device *device) alone(rates *PathRates) (err error) {
 
 // seconds is what a copy of so many bytes takes when it was made once already, the
 // mean of a few.
-func (device *device) seconds(bytes int64, give func() error) (seconds float64, err error) {
+func (device meteredDevice) seconds(bytes int64, give func() error) (seconds float64, err error) {
 	begin, err := driver.NewEvent(true)
 	if err != nil {
 		return 0, err
@@ -109,7 +113,7 @@ func (device *device) seconds(bytes int64, give func() error) (seconds float64, 
 		return 0, errors.Join(err, begin.Destroy())
 	}
 	defer func() { err = errors.Join(err, begin.Destroy(), end.Destroy()) }()
-	stream := device.streams[0]
+	stream := device.stream(0)
 	all := []error{give(), stream.Record(begin)}
 	turns := min(max(pathTurns, pathTurns*pathBytes/bytes), 64)
 	for range turns {
@@ -122,66 +126,75 @@ func (device *device) seconds(bytes int64, give func() error) (seconds float64, 
 	return took.Seconds() / float64(turns), err
 }
 
-// to times messages from one device to another: what a large one carries, and how much
-// later than it was sent a small one is there. They go the way that those of a program
-// would, once bytes have arrived that way as they were sent.
-func (machine *machine) to(from, to *device) (rate PathRate, err error) {
-	bytes := from.plan.Arena / 2
-	link := &link{from: from, to: to, out: from.streams[0], channel: &program.Channel{Name: "copies"}, most: bytes}
-	defer func() { err = errors.Join(err, link.free()) }()
-	link.staged, err = machine.staged(link)
+// meteredLink is a path from one device to another whose messages are timed. They go the
+// way that those of a program would, once bytes have arrived that way as they were sent.
+type meteredLink struct {
+	*schedule.Link
+	from, to meteredDevice
+	trials   *trials
+	bytes    int64 // of a message
+}
+
+// rate is what a large message carries, and how much later than it was sent a small one
+// is there.
+func (link *meteredLink) rate() (rate executor.PathRate, err error) {
+	from, to := link.from, link.to
+	link.bytes = from.plan.Arena / 2
+	link.Link = schedule.NewLink(from.lanes, to.lanes, 0, &program.Channel{Name: "copies"}, link.bytes)
+	defer func() { err = errors.Join(err, link.Free()) }()
+	link.Staged, err = staged(executor.AutoTransport, link.Link)
 	if err == nil {
-		rate.Wrong, err = machine.tried(link)
+		rate.Wrong, err = link.tried()
 	}
 	if err != nil {
 		return rate, err
 	}
-	rate.Staged = link.staged
+	rate.Staged = link.Staged
 	err = from.do(func() error {
-		seconds, err := from.seconds(bytes, func() error { return errors.Join(link.copy(to.at(0), from.at(0), bytes), link.arrive()) })
-		rate.BytesPerSecond = float64(bytes) / seconds
+		seconds, err := from.seconds(link.bytes, func() error { return errors.Join(link.Copy(to.at(0), from.at(0), link.bytes), link.Arrive()) })
+		rate.BytesPerSecond = float64(link.bytes) / seconds
 		return err
 	})
 	switch {
 	case err != nil:
-	case link.staged:
-		err = from.do(func() error { rate.Latency, err = link.latency(); return err })
+	case link.Staged:
+		err = from.do(func() error { rate.Latency, err = link.stagedLatency(); return err })
 	default:
-		rate.Latency, err = from.latency(to)
+		rate.Latency, err = link.latency()
 	}
 	return rate, err
 }
 
-// tried sends bytes over a link, and where others arrive by way of the host: wrong says
+// tried sends bytes over the link, and where others arrive by way of the host: wrong says
 // what was wrong then.
-func (machine *machine) tried(link *link) (wrong string, err error) {
-	if link.staged {
-		if err := machine.relayed(link); err != nil {
+func (link *meteredLink) tried() (wrong string, err error) {
+	if link.Staged {
+		if err := link.Stage(); err != nil {
 			return "", err
 		}
 	}
-	err = machine.try(link, 0)
-	var other *PathError
-	if link.staged || !errors.As(err, &other) {
+	err = link.trials.try(link.Link, 0)
+	var other *executor.PathError
+	if link.Staged || !errors.As(err, &other) {
 		return "", err
 	}
-	link.staged = true
-	_, err = machine.tried(link)
+	link.Staged = true
+	_, err = link.tried()
 	return other.Error(), err
 }
 
-// latency is what a word takes by way of the host, behind copies that go ahead as in
-// [device.latency].
-func (link *link) latency() (seconds float64, err error) {
+// stagedLatency is what a word takes by way of the host, behind copies that go ahead as in
+// latency.
+func (link *meteredLink) stagedLatency() (seconds float64, err error) {
 	for range ahead {
 		if err := link.from.inside(); err != nil {
 			return 0, err
 		}
 	}
-	seconds, err = link.from.seconds(link.most, func() error {
+	seconds, err = link.from.seconds(link.bytes, func() error {
 		var all []error
 		for range trips {
-			all = append(all, link.copy(link.to.at(0), link.from.at(0), 4), link.arrive())
+			all = append(all, link.Copy(link.to.at(0), link.from.at(0), 4), link.Arrive())
 		}
 		return errors.Join(all...)
 	})
@@ -189,17 +202,17 @@ func (link *link) latency() (seconds float64, err error) {
 }
 
 // inside copies half of the arena to the other.
-func (device *device) inside() error {
+func (device meteredDevice) inside() error {
 	half := device.plan.Arena / 2
-	return device.streams[0].Copy(device.at(half), device.at(0), half)
+	return device.stream(0).Copy(device.at(half), device.at(0), half)
 }
 
 // latency is half of what a word takes to the other device and back: each waits for
 // the other's event. Long copies go ahead, so that everything is given before they
 // end, and the host has no part in it. Back goes the event alone where the other does
 // not reach the device.
-func (device *device) latency(other *device) (seconds float64, err error) {
-	back, err := other.gpu.Reaches(device.gpu.Device)
+func (link *meteredLink) latency() (seconds float64, err error) {
+	back, err := link.to.gpu.Reaches(link.from.gpu.Device)
 	if err != nil {
 		return 0, err
 	}
@@ -207,23 +220,23 @@ func (device *device) latency(other *device) (seconds float64, err error) {
 	defer func() {
 		for i := range marks {
 			if marks[i] != nil {
-				err = errors.Join(err, device.turn(other, i).do(marks[i].Destroy))
+				err = errors.Join(err, link.turn(i).do(marks[i].Destroy))
 			}
 		}
 	}()
 	for i := range marks {
-		if err := device.turn(other, i).do(func() (err error) { marks[i], err = driver.NewEvent(true); return err }); err != nil {
+		if err := link.turn(i).do(func() (err error) { marks[i], err = driver.NewEvent(true); return err }); err != nil {
 			return 0, err
 		}
 	}
 	for i := range marks {
-		from, to := device.turn(other, i), device.turn(other, i+1)
+		from, to := link.turn(i), link.turn(i+1)
 		err := from.do(func() error {
-			stream := from.streams[0]
+			stream := from.stream(0)
 			if i == 0 {
 				var all []error
 				for range ahead {
-					all = append(all, device.inside())
+					all = append(all, link.from.inside())
 				}
 				return errors.Join(append(all, stream.Record(marks[i]))...)
 			}
@@ -241,11 +254,11 @@ func (device *device) latency(other *device) (seconds float64, err error) {
 			return 0, err
 		}
 	}
-	err = device.turn(other, len(marks)-1).do(func() error { return device.turn(other, len(marks)-1).streams[0].Synchronize() })
+	err = link.turn(len(marks) - 1).do(func() error { return link.turn(len(marks) - 1).stream(0).Synchronize() })
 	if err != nil {
 		return 0, err
 	}
-	err = device.do(func() error { // events of one device can be told apart in time
+	err = link.from.do(func() error { // events of one device can be told apart in time
 		took, err := marks[2*trips].Since(marks[0])
 		seconds = took.Seconds() / (2 * trips)
 		return err
@@ -254,9 +267,9 @@ func (device *device) latency(other *device) (seconds float64, err error) {
 }
 
 // turn is the device that an event of a conversation belongs to.
-func (device *device) turn(other *device, i int) *device {
+func (link *meteredLink) turn(i int) meteredDevice {
 	if i%2 == 0 {
-		return device
+		return link.from
 	}
-	return other
+	return link.to
 }

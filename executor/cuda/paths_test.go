@@ -39,7 +39,7 @@ func TestPaths(t *testing.T) {
 					other, apart := one.To[1-i], ordinals[0] != ordinals[1]
 					wrong := apart && is == setting{"FAKE_CUDA_CROSS", "1"}
 					staged := wrong || apart && is.name == "FAKE_CUDA_DENIES" || apart && is.name == "FAKE_CUDA_PEERS" && !strings.HasPrefix(is.value, fmt.Sprint(i, ">"))
-					if one.Granule != 2<<20 || min(one.Inside, one.Up, one.Down, other.BytesPerSecond, other.Latency) <= 0 || one.To[i] != (PathRate{}) {
+					if one.Granule != 2<<20 || min(one.Inside, one.Up, one.Down, other.BytesPerSecond, other.Latency) <= 0 || one.To[i] != (executor.PathRate{}) {
 						t.Errorf("%+v", one)
 					}
 					if other.Staged != staged || strings.Contains(other.Wrong, "carries bytes wrong: byte 524288 of 1048576") != wrong {
@@ -59,13 +59,13 @@ func TestPaths(t *testing.T) {
 func TestClock(t *testing.T) {
 	job := forms(t)["device map"]
 	told := make(map[string]int)
-	tell := func(timed Timed) {
+	tell := func(timed executor.KernelTime) {
 		if timed.Took < 0 || timed.Took > time.Minute {
 			t.Errorf("%s took %v", timed.Kernel.Name, timed.Took)
 		}
 		told[timed.Kernel.Name]++
 	}
-	clock := func(step int64) func(timed Timed) {
+	clock := func(step int64) func(timed executor.KernelTime) {
 		if step == 2 {
 			return nil
 		}
@@ -73,7 +73,7 @@ func TestClock(t *testing.T) {
 	}
 	given, open := make(map[string]int), false
 	var lock sync.Mutex
-	machine := bound(t, job, Options{Devices: []int{0, 0, 0, 0}, Clock: clock}, func(call *kernel.Call, _ *kernel.Step) error {
+	machine := bound(t, job, executor.GPUOptions{Devices: []int{0, 0, 0, 0}, Clock: clock}, func(call *kernel.Call, _ *kernel.Step) error {
 		lock.Lock()
 		defer lock.Unlock()
 		if open {

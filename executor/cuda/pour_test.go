@@ -17,7 +17,7 @@ import (
 // What is poured is in the arena that it is for, and what would lie beside one is
 // refused before anything is read.
 func TestPour(t *testing.T) {
-	machine := opened(t, made(t, Options{Devices: []int{1, 0}}), parsed(t, "device 0 arena 4096 budget 4096\ndevice 1 arena 3000000 budget 3000000\n"))
+	machine := opened(t, made(t, executor.GPUOptions{Devices: []int{1, 0}}), parsed(t, "device 0 arena 4096 budget 4096\ndevice 1 arena 3000000 budget 3000000\n"))
 	for _, device := range machine.devices {
 		if device.end.Beside == device.host { // a copy would wait for what is done behind the one before it
 			t.Errorf("%s: bytes are summed up on the stream that copies them", device.end.Name)
@@ -73,7 +73,7 @@ func TestPour(t *testing.T) {
 
 // A read that fails ends what is poured onto all GPUs, and then they can be poured to.
 func TestPourOfTwoThatEnds(t *testing.T) {
-	machine := opened(t, made(t, Options{Devices: []int{0, 1}}), parsed(t, "device 0 arena 3000000 budget 3000000\ndevice 1 arena 3000000 budget 3000000\n"))
+	machine := opened(t, made(t, executor.GPUOptions{Devices: []int{0, 1}}), parsed(t, "device 0 arena 3000000 budget 3000000\ndevice 1 arena 3000000 budget 3000000\n"))
 	broken := errors.New("broken")
 	for _, fails := range []int{0, 1, 2} {
 		var pours []executor.Pour

@@ -35,7 +35,7 @@ func TestPrepared(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				found, err := New(Options{Devices: []int{0, 0}})
+				found, err := New(executor.GPUOptions{Devices: []int{0, 0}})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -20,7 +20,7 @@ import (
 
 // nothing has the machine's instructions do nothing.
 func nothing(machine *machine) {
-	plays.Store(machine.backend, play(func(*kernel.Call, *kernel.Step) error { return nil }))
+	plays.Store(backendOf(machine), play(func(*kernel.Call, *kernel.Step) error { return nil }))
 }
 
 // TestGPUTransports: a message of a quarter of a gibibyte arrives whole by either
@@ -37,13 +37,13 @@ func TestGPUTransports(t *testing.T) {
 		both = append(both, []int{both[1][1], both[1][0]})
 	}
 	for i := range 2 * len(both) {
-		on, transport := both[i/2], []Transport{Peer, Host}[i%2]
+		on, transport := both[i/2], []executor.Transport{executor.PeerTransport, executor.HostTransport}[i%2]
 		begin := time.Now()
-		machine := opened(t, made(t, Options{Devices: on, Transport: transport}), parsed(t, oneMessage(size)))
+		machine := opened(t, made(t, executor.GPUOptions{Devices: on, Transport: transport}), parsed(t, oneMessage(size)))
 		t.Logf("GPUs %v, %s: open in %v: %+v", on, transport, time.Since(begin), machine.Links())
 		begin = time.Now()
 		machine.told = nil
-		if err := machine.trials(); err != nil {
+		if err := machine.trials.run(machine.scheduler.Links); err != nil {
 			t.Error(err)
 		}
 		t.Logf("every path was tried in %v", time.Since(begin))
@@ -77,10 +77,10 @@ func TestGPUFaults(t *testing.T) {
 	}
 	gauge := newGauge(t)
 	start := gauge.last
-	for _, transport := range []Transport{Peer, Host} {
-		for _, kind := range []FaultKind{FailMap, CorruptPath} {
+	for _, transport := range []executor.Transport{executor.PeerTransport, executor.HostTransport} {
+		for _, kind := range []executor.FaultKind{executor.FailMap, executor.CorruptPath} {
 			for at := int64(1); ; at++ {
-				options := Options{Devices: spread(t, 2), Transport: transport, Fault: Fault{kind, at}}
+				options := executor.GPUOptions{Devices: spread(t, 2), Transport: transport, Fault: executor.Fault{Kind: kind, At: at}}
 				backend := made(t, options)
 				found, err := backend.Open(context.Background(), of)
 				if err == nil {
@@ -91,9 +91,9 @@ func TestGPUFaults(t *testing.T) {
 					break
 				}
 				t.Logf("%s %s:%d: %v", transport, kind, at, err)
-				var path *PathError
+				var path *executor.PathError
 				var told *driver.Error
-				if kind == CorruptPath && !errors.As(err, &path) || kind == FailMap && (!errors.As(err, &told) || told.Code != driver.OutOfMemory) {
+				if kind == executor.CorruptPath && !errors.As(err, &path) || kind == executor.FailMap && (!errors.As(err, &told) || told.Code != driver.OutOfMemory) {
 					t.Errorf("%s %s:%d: %v", transport, kind, at, err)
 				}
 			}
@@ -108,8 +108,8 @@ func TestGPUCancel(t *testing.T) {
 	onGPU(t)
 	gauge := newGauge(t)
 	start := gauge.last
-	for _, transport := range []Transport{Peer, Host} {
-		machine := opened(t, made(t, Options{Devices: spread(t, 2), Transport: transport}), parsed(t, backendtest.HandOn(1, 200)))
+	for _, transport := range []executor.Transport{executor.PeerTransport, executor.HostTransport} {
+		machine := opened(t, made(t, executor.GPUOptions{Devices: spread(t, 2), Transport: transport}), parsed(t, backendtest.HandOn(1, 200)))
 		nothing(machine)
 		ctx, cancel := context.WithCancel(context.Background())
 		step := &executor.Step{Number: 1, Taps: make(map[executor.Tap]func() error)}
@@ -141,13 +141,13 @@ func TestGPUHang(t *testing.T) {
 	onGPU(t)
 	gauge := newGauge(t)
 	start := gauge.last
-	machine := opened(t, made(t, Options{Devices: spread(t, 2), Patience: 300 * time.Millisecond, Fault: Fault{HangStep, 2}}), parsed(t, backendtest.HandOn(1, 2)))
+	machine := opened(t, made(t, executor.GPUOptions{Devices: spread(t, 2), Patience: 300 * time.Millisecond, Fault: executor.Fault{Kind: executor.HangStep, At: 2}}), parsed(t, backendtest.HandOn(1, 2)))
 	nothing(machine)
 	if _, err := machine.Step(context.Background(), &executor.Step{Number: 1}); err != nil {
 		t.Fatal(err)
 	}
 	_, err := machine.Step(context.Background(), &executor.Step{Number: 2})
-	var hang *HangError
+	var hang *executor.HangError
 	if !errors.As(err, &hang) || err.Error() != hang.Error() {
 		t.Errorf("%v", err)
 	}
@@ -200,7 +200,7 @@ func issue(t *testing.T, job *executor.Job, kernels string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	backend, err := New(Options{})
+	backend, err := New(executor.GPUOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -216,7 +216,7 @@ func issue(t *testing.T, job *executor.Job, kernels string) {
 	}
 	all, count, lines := make(map[string]*spent), 0, 0
 	done := make(map[*prepared]bool)
-	for _, made := range machine.kept {
+	for _, made := range machine.works.kept {
 		if made == nil {
 			continue
 		}
@@ -229,6 +229,7 @@ func issue(t *testing.T, job *executor.Job, kernels string) {
 			made.replace(kernels, all)
 		}
 	}
+	machine.assembleAgain(t)
 	for i, device := range machine.devices { // ids, and numbers that are some
 		if err := machine.Fill(i, 0, device.plan.Arena, 0); err != nil {
 			t.Fatal(err)

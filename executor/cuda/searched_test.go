@@ -58,11 +58,12 @@ func TestGPUSearched(t *testing.T) {
 			t.Fatal(err)
 		}
 		machine.tell(t, "with the search for NaN")
-		for _, kept := range machine.kept {
+		for _, kept := range machine.works.kept {
 			for run := 0; kept != nil && run < len(kept.runs); run++ {
 				kept.runs[run].finite = nil
 			}
 		}
+		machine.assembleAgain(t)
 		machine.tell(t, "without")
 		machine.issued(t)
 		if err := machine.Close(); err != nil {
@@ -77,7 +78,7 @@ func (machine *machine) issued(t *testing.T) {
 	t.Helper()
 	took := make(map[string][]time.Duration)
 	wrapped := make(map[*prepared]bool)
-	for _, kept := range machine.kept {
+	for _, kept := range machine.works.kept {
 		for run := 0; kept != nil && !wrapped[kept] && run < len(kept.runs); run++ {
 			for i, launch := range kept.runs[run].launches {
 				name := kept.runs[run].calls[i].Kernel.Name
@@ -91,6 +92,7 @@ func (machine *machine) issued(t *testing.T) {
 		}
 		wrapped[kept] = true
 	}
+	machine.assembleAgain(t)
 	begin := time.Now()
 	if _, err := machine.Step(context.Background(), &executor.Step{Number: 1, Optimizer: executor.Optimizer{Rate: 1e-6, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8}}); err != nil {
 		t.Error(err)
@@ -107,7 +109,7 @@ func (machine *machine) issued(t *testing.T) {
 func (machine *machine) tell(t *testing.T, what string) {
 	t.Helper()
 	kernels, searches := 0, 0
-	for _, kept := range machine.kept {
+	for _, kept := range machine.works.kept {
 		for run := 0; kept != nil && run < len(kept.runs); run++ {
 			kernels += len(kept.runs[run].launches)
 			searches += len(kept.runs[run].finite)

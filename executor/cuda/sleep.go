@@ -16,8 +16,6 @@ import (
 	"github.com/devmap-dev/devmap/executor/internal/bind"
 )
 
-var errAsleep = errors.New("the machine sleeps: its arenas have no memory")
-
 // keptCopy is what of a device's arena outlasts a step, in the host's memory, a stretch
 // behind another.
 type keptCopy struct {
@@ -52,42 +50,25 @@ func (kept *keptCopy) each(call func(stretch *bind.Lasting, data []byte) error) 
 	return nil
 }
 
-// everywhere has every device that has an arena do something on its own thread, all at
-// once.
-func (machine *machine) everywhere(call func(device *device) error) error {
-	var threads sync.WaitGroup
-	all := make([]error, len(machine.devices))
-	for i, device := range machine.devices {
-		if device.arena == nil {
-			continue
-		}
-		threads.Go(func() {
-			if err := device.do(func() error { return call(device) }); err != nil {
-				all[i] = machine.at(device, err)
-			}
-		})
-	}
-	threads.Wait()
-	for _, err := range all {
-		if err != nil {
-			return err // the others' are as like as not the same
-		}
-	}
-	return nil
+// sleeper gives the memory of arenas back, and maps it again.
+type sleeper struct {
+	*arenas
+	meters *meters
+	bound  *bind.Bound
 }
 
 // Sleep implements [executor.Sleeper]. The pages of the copies are there before
 // anything is given back.
-func (machine *machine) Sleep(ctx context.Context, told func(bytes, of int64)) (bytes int64, err error) {
-	if machine.left || machine.asleep || len(machine.devices) == 0 {
+func (sleeper *sleeper) Sleep(ctx context.Context, told func(bytes, of int64)) (bytes int64, err error) {
+	if sleeper.left || sleeper.asleep || len(sleeper.devices) == 0 {
 		return 0, errors.New("the machine sleeps already, or is closed")
 	}
-	if err := machine.keepRoom(); err != nil {
+	if err := sleeper.keepRoom(); err != nil {
 		return 0, err
 	}
 	var lock sync.Mutex
-	err = machine.everywhere(func(device *device) error {
-		copied, err := device.down()
+	err = sleeper.everywhere(func(device *device) error {
+		copied, err := down(device)
 		lock.Lock()
 		defer lock.Unlock()
 		bytes += copied
@@ -95,31 +76,31 @@ func (machine *machine) Sleep(ctx context.Context, told func(bytes, of int64)) (
 	})
 	told(0, bytes)
 	// Even where one failed the others' copies end before their pages are freed.
-	if err = errors.Join(err, machine.everywhere(func(*device) error { return driver.Synchronize() }), ctx.Err()); err != nil {
+	if err = errors.Join(err, sleeper.everywhere(func(*device) error { return driver.Synchronize() }), ctx.Err()); err != nil {
 		return 0, err
 	}
 	told(bytes, bytes)
-	for _, device := range machine.devices {
+	for _, device := range sleeper.devices {
 		device.kept.made = true
 	}
-	machine.asleep = true
-	err = machine.everywhere(func(device *device) error {
-		return errors.Join(device.erase(machine.backend.options.Poisoned), device.arena.Unmap())
+	sleeper.asleep = true
+	err = sleeper.everywhere(func(device *device) error {
+		return errors.Join(erase(device, sleeper.options.Poisoned), device.arena.Unmap())
 	})
-	machine.reads(givenBack)
+	sleeper.meters.reads(givenBack)
 	return bytes, err
 }
 
 // keepRoom gets the page-locked memory that copies are kept in, once.
-func (machine *machine) keepRoom() error {
-	all := machine.bound.Lasting()
-	for i, device := range machine.devices {
+func (sleeper *sleeper) keepRoom() error {
+	all := sleeper.bound.Lasting()
+	for i, device := range sleeper.devices {
 		device.kept.lasting = all[i]
 		need := device.kept.bytes()
 		if device.kept.pinned != nil || need == 0 || device.arena == nil {
 			continue
 		}
-		err := machine.allot("cuMemHostRegister")
+		err := sleeper.allots.allot("cuMemHostRegister")
 		if err == nil {
 			err = device.do(func() (err error) {
 				device.kept.pinned, err = driver.PinCopy(need)
@@ -134,7 +115,7 @@ func (machine *machine) keepRoom() error {
 }
 
 // down begins to copy what changed since it was copied last.
-func (device *device) down() (bytes int64, err error) {
+func down(device *device) (bytes int64, err error) {
 	err = device.kept.each(func(stretch *bind.Lasting, data []byte) error {
 		if stretch.Fate == bind.Fixed && device.kept.made {
 			return nil
@@ -146,48 +127,48 @@ func (device *device) down() (bytes int64, err error) {
 }
 
 // Wake implements [executor.Sleeper].
-func (machine *machine) Wake(ctx context.Context, told func(bytes, of int64)) (mapped time.Duration, bytes int64, err error) {
-	if !machine.asleep || machine.left {
+func (sleeper *sleeper) Wake(ctx context.Context, told func(bytes, of int64)) (mapped time.Duration, bytes int64, err error) {
+	if !sleeper.asleep || sleeper.left {
 		return 0, 0, errors.New("the machine does not sleep")
 	}
 	if err := ctx.Err(); err != nil {
 		return 0, 0, err
 	}
 	begin := time.Now()
-	err = machine.remap()
+	err = sleeper.remap()
 	mapped = time.Since(begin)
 	if err == nil {
-		bytes, err = machine.up(told)
+		bytes, err = sleeper.up(told)
 		err = errors.Join(err, ctx.Err())
 	}
 	if err != nil {
-		return 0, 0, errors.Join(err, machine.everywhere(func(device *device) error {
-			return errors.Join(device.leave(machine.backend.options.Poisoned), device.arena.Unmap())
+		return 0, 0, errors.Join(err, sleeper.everywhere(func(device *device) error {
+			return errors.Join(leave(device, sleeper.options.Poisoned), device.arena.Unmap())
 		}))
 	}
-	machine.asleep = false
-	machine.wakened()
+	sleeper.asleep = false
+	sleeper.meters.wakened()
 	return mapped, bytes, nil
 }
 
 // remap maps the arenas of all devices, or says why one is not.
-func (machine *machine) remap() error {
+func (sleeper *sleeper) remap() error {
 	denied := make(map[*device]error)
-	for _, device := range machine.devices {
+	for _, device := range sleeper.devices {
 		if device.arena != nil && len(denied) == 0 {
-			if err := machine.allot("cuMemCreate"); err != nil {
+			if err := sleeper.allots.allot("cuMemCreate"); err != nil {
 				denied[device] = err
 			}
 		}
 	}
-	err := machine.everywhere(func(device *device) error {
+	err := sleeper.everywhere(func(device *device) error {
 		if err := denied[device]; err != nil {
 			return err
 		}
 		return device.arena.Remap()
 	})
 	if errors.Is(err, executor.ErrMemory) {
-		if room := machine.room(); room != nil { // that says how much
+		if room := sleeper.room(); room != nil { // that says how much
 			return room
 		}
 	}
@@ -196,26 +177,26 @@ func (machine *machine) remap() error {
 
 // up copies back what was kept on all GPUs at once, and poisons what lies between: that
 // is no part of the copies' way, and a stream of its own does it meanwhile.
-func (machine *machine) up(told func(bytes, of int64)) (bytes int64, err error) {
-	for _, device := range machine.devices {
+func (sleeper *sleeper) up(told func(bytes, of int64)) (bytes int64, err error) {
+	for _, device := range sleeper.devices {
 		bytes += device.kept.bytes()
 	}
-	err = machine.everywhere(func(device *device) error {
+	err = sleeper.everywhere(func(device *device) error {
 		err := device.kept.each(func(stretch *bind.Lasting, data []byte) error {
 			return device.host.Up(device.at(stretch.Offset), data)
 		})
-		return errors.Join(err, device.blank())
+		return errors.Join(err, blank(device))
 	})
 	told(0, bytes)
-	if err = errors.Join(err, machine.everywhere(func(*device) error { return driver.Synchronize() })); err == nil {
+	if err = errors.Join(err, sleeper.everywhere(func(*device) error { return driver.Synchronize() })); err == nil {
 		told(bytes, bytes)
 	}
 	return bytes, err
 }
 
 // blank sets every byte that is not copied to what it is before a first step.
-func (device *device) blank() error {
-	at, beside := int64(0), device.streams[0]
+func blank(device *device) error {
+	at, beside := int64(0), device.stream(0)
 	for i := range device.kept.lasting {
 		stretch := &device.kept.lasting[i]
 		err := beside.Fill(device.at(at), executor.Poison, max(0, stretch.Offset-at))
@@ -231,10 +212,10 @@ func (device *device) blank() error {
 }
 
 // leave ends what a device is at before it is closed, or asleep again.
-func (device *device) leave(tell func(device int32, bytes int64, wrong bool)) error {
+func leave(device *device, tell func(device int32, bytes int64, wrong bool)) error {
 	err := driver.Synchronize()
 	if err == nil && device.arena != nil && device.arena.Mapped() {
-		err = device.erase(tell)
+		err = erase(device, tell)
 	}
 	return err
 }
@@ -242,7 +223,7 @@ func (device *device) leave(tell func(device int32, bytes int64, wrong bool)) er
 // erase poisons every byte of an arena that is about to be given back: nobody who is
 // given it next reads what was there, and what still went by its addresses would show.
 // Where somebody is to be told, it is read back.
-func (device *device) erase(tell func(device int32, bytes int64, wrong bool)) (err error) {
+func erase(device *device, tell func(device int32, bytes int64, wrong bool)) (err error) {
 	if err := device.whitewash(executor.Poison); err != nil || tell == nil {
 		return err
 	}

@@ -39,7 +39,7 @@ func turnsOnGPU(t *testing.T, way string, devices []int) {
 	wanted := backendtest.Workloads()[way]
 	wanted.Strategy, wanted.Schedule, wanted.Batch, wanted.MicroBatches = costmodel.Pipeline, costmodel.OneFOneB, 4, 2
 	job := compiled(t, "qwen2", wanted, len(devices), 1)
-	backend, err := New(Options{Devices: devices})
+	backend, err := New(executor.GPUOptions{Devices: devices})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +103,7 @@ func TestGPUWake(t *testing.T) {
 	const rest = 2 << 30 // that no copy fills
 	text := fmt.Sprintf("device 0 arena %[1]d budget %[1]d\nbuffer 0 weights 0 +%[2]d weight\n0.0 compute load >weights\n0.1 compute unload weights\n", size+rest, size)
 	begin := time.Now()
-	machine := opened(t, made(t, Options{Devices: []int{0}}), parsed(t, text))
+	machine := opened(t, made(t, executor.GPUOptions{Devices: []int{0}}), parsed(t, text))
 	t.Logf("opened in %v", time.Since(begin))
 	if err := machine.Fill(0, 0, size, 0x5A); err != nil {
 		t.Fatal(err)

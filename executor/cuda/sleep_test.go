@@ -49,7 +49,7 @@ func TestSleep(t *testing.T) {
 				gpus = gpus[:len(job.Program.Devices)]
 			}
 			t.Run(fmt.Sprint(name, gpus), func(t *testing.T) {
-				machine := opened(t, made(t, Options{Devices: gpus}), job.Program)
+				machine := opened(t, made(t, executor.GPUOptions{Devices: gpus}), job.Program)
 				want := contents(t, machine)
 				step := func(number int64) {
 					t.Helper()
@@ -59,10 +59,10 @@ func TestSleep(t *testing.T) {
 					}
 				}
 				step(1)
-				address, made := machine.devices[0].arena.Address, machine.kept
+				address, made := machine.devices[0].arena.Address, machine.works.kept
 				var asleep string
 				for turn := range int64(3) {
-					kept := asWoken(machine.bound, want)
+					kept := asWoken(machine.works.bound, want)
 					down, err := machine.Sleep(context.Background(), func(copied, of int64) {
 						if copied == of && of > 0 && !copiesHold(machine, want) {
 							t.Error("copies were said to have ended, and hold other bytes")
@@ -88,7 +88,7 @@ func TestSleep(t *testing.T) {
 						t.Errorf("it ran a step: %v", err)
 					}
 					_, up, err := machine.Wake(context.Background(), unwatched)
-					if err != nil || up != kept || machine.devices[0].arena.Address != address || len(made) > 0 && &made[0] != &machine.kept[0] {
+					if err != nil || up != kept || machine.devices[0].arena.Address != address || len(made) > 0 && &made[0] != &machine.works.kept[0] {
 						t.Fatalf("%d bytes of %d came back, to %x in place of %x: %v", up, kept, machine.devices[0].arena.Address, address, err)
 					}
 					if got := contents(t, machine); !equal(got, want) {
@@ -181,9 +181,9 @@ func TestWakeRollsBack(t *testing.T) {
 
 func wakeRollsBack(t *testing.T, gpus []int) {
 	t.Helper()
-	machine := opened(t, made(t, Options{Devices: gpus}), lasting(t))
+	machine := opened(t, made(t, executor.GPUOptions{Devices: gpus}), lasting(t))
 	want := contents(t, machine)
-	asWoken(machine.bound, want)
+	asWoken(machine.works.bound, want)
 	if _, err := machine.Sleep(context.Background(), unwatched); err != nil {
 		t.Fatal(err)
 	}
@@ -258,7 +258,7 @@ func TestSleepThatEnds(t *testing.T) {
 			stained.Add(1)
 		}
 	}
-	machine := opened(t, made(t, Options{Devices: []int{0, 1}, Poisoned: poisoned}), lasting(t))
+	machine := opened(t, made(t, executor.GPUOptions{Devices: []int{0, 1}, Poisoned: poisoned}), lasting(t))
 	step := func(number int64, want [][]byte) {
 		t.Helper()
 		inTurn(t, machine.program, want)
@@ -310,7 +310,7 @@ func TestSleepThatEnds(t *testing.T) {
 	if _, _, err := machine.Wake(context.Background(), unwatched); err != nil {
 		t.Fatal(err)
 	}
-	asWoken(machine.bound, want)
+	asWoken(machine.works.bound, want)
 	step(5, want)
 }
 
@@ -318,7 +318,7 @@ func TestSleepThatEnds(t *testing.T) {
 func TestFaultOfAWake(t *testing.T) {
 	opens := int64(0)
 	for at := int64(1); ; at++ {
-		backend := made(t, Options{Devices: []int{0, 0}, Fault: Fault{FailMap, at}})
+		backend := made(t, executor.GPUOptions{Devices: []int{0, 0}, Fault: executor.Fault{Kind: executor.FailMap, At: at}})
 		found, err := backend.Open(context.Background(), &bind.Bound{Program: lasting(t)})
 		if err != nil {
 			opens = at
@@ -363,15 +363,15 @@ func TestRoomBefore(t *testing.T) {
 		fits  bool
 	}{{"12582912", []int{0, 0}, true}, {"12582911", []int{0, 0}, false}, {"8388608", []int{0, 1}, true}, {"8388608,4194303", []int{0, 1}, false}} {
 		t.Setenv("FAKE_CUDA_BYTES", test.bytes)
-		err := made(t, Options{Devices: test.gpus}).Room(context.Background(), bound)
+		err := made(t, executor.GPUOptions{Devices: test.gpus}).Room(context.Background(), bound)
 		var room *executor.RoomError
 		if test.fits && err != nil || !test.fits && (!errors.As(err, &room) || room.Device != 1) || driver.Held() != "" {
 			t.Errorf("%+v: %v; the process holds %q", test, err, driver.Held())
 		}
 	}
 	t.Setenv("FAKE_CUDA_TAKEN", "1")
-	var taken *TakenError
-	if err := made(t, Options{Devices: []int{0, 1}}).Room(context.Background(), bound); !errors.As(err, &taken) || driver.Held() != "" {
+	var taken *executor.TakenError
+	if err := made(t, executor.GPUOptions{Devices: []int{0, 1}}).Room(context.Background(), bound); !errors.As(err, &taken) || driver.Held() != "" {
 		t.Errorf("%v; the process holds %q", err, driver.Held())
 	}
 }

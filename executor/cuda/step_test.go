@@ -65,7 +65,7 @@ func TestStepsAreOne(t *testing.T) {
 			}
 			for range 3 {
 				t.Run(fmt.Sprint(name, gpus), func(t *testing.T) {
-					machine := opened(t, made(t, Options{Devices: gpus}), job.Program)
+					machine := opened(t, made(t, executor.GPUOptions{Devices: gpus}), job.Program)
 					for number := range int64(2) {
 						times, err := machine.Step(context.Background(), &executor.Step{Number: number + 1, Fence: func(int32) error {
 							return machine.Read(0, 0, make([]byte, 8))
@@ -103,7 +103,7 @@ func TestMessages(t *testing.T) {
 		for _, gpus := range [][]int{{0, 0}, {0, 1}} {
 			for _, tapped := range []bool{false, true} {
 				t.Run(fmt.Sprint(slots, gpus, tapped), func(t *testing.T) {
-					machine := opened(t, made(t, Options{Devices: gpus}), parsed(t, backendtest.HandOn(slots, count)))
+					machine := opened(t, made(t, executor.GPUOptions{Devices: gpus}), parsed(t, backendtest.HandOn(slots, count)))
 					want := [][]byte{bytes.Repeat([]byte{executor.Poison}, 256), bytes.Repeat([]byte{executor.Poison}, int(machine.devices[1].plan.Arena))}
 					inTurn(t, machine.program, want)
 					step := &executor.Step{Number: 1, Taps: make(map[executor.Tap]func() error)}
@@ -144,7 +144,7 @@ func TestMessages(t *testing.T) {
 // A message that is smaller than its slot leaves poison behind it, not what the
 // slot held before.
 func TestMessageSmallerThanItsSlot(t *testing.T) {
-	machine := opened(t, made(t, Options{Devices: []int{0, 0}}), parsed(t, `
+	machine := opened(t, made(t, executor.GPUOptions{Devices: []int{0, 0}}), parsed(t, `
 device 0 arena 256 budget 256
 device 1 arena 512 budget 512
 channel act[1] 0>1 slots 1 bytes 512
@@ -179,8 +179,8 @@ func TestStepsThatEnd(t *testing.T) {
 	for _, device := range []int32{0, 1} {
 		for name, want := range map[string]error{"stop": nil, "broken": broken, "cancelled": context.Canceled} {
 			t.Run(fmt.Sprint(name, device), func(t *testing.T) {
-				transport := map[int32]Transport{0: Host, 1: Peer}[device]
-				machine := opened(t, made(t, Options{Devices: []int{0, 1}, Transport: transport}), parsed(t, backendtest.HandOn(1, 6)))
+				transport := map[int32]executor.Transport{0: executor.HostTransport, 1: executor.PeerTransport}[device]
+				machine := opened(t, made(t, executor.GPUOptions{Devices: []int{0, 1}, Transport: transport}), parsed(t, backendtest.HandOn(1, 6)))
 				expected := contents(t, machine)
 				inTurn(t, machine.program, expected)
 				ctx, cancel := context.WithCancel(context.Background())
@@ -232,7 +232,7 @@ func TestRoom(t *testing.T) {
 		{"FAKE_CUDA_FULL", "4194304", []int{0, 0}, -1, 0, 0},
 	} {
 		t.Setenv(test.name, test.value)
-		found, err := made(t, Options{Devices: test.gpus}).Open(context.Background(), &bind.Bound{Program: of})
+		found, err := made(t, executor.GPUOptions{Devices: test.gpus}).Open(context.Background(), &bind.Bound{Program: of})
 		var room *executor.RoomError
 		var told *driver.Error
 		switch {
@@ -251,7 +251,7 @@ func TestRoom(t *testing.T) {
 		t.Setenv(test.name, "")
 	}
 	for fails := int64(1); fails <= 2; fails++ {
-		_, err := made(t, Options{Devices: []int{0, 1}, Fault: Fault{FailMap, fails}}).Open(context.Background(), &bind.Bound{Program: of})
+		_, err := made(t, executor.GPUOptions{Devices: []int{0, 1}, Fault: executor.Fault{Kind: executor.FailMap, At: fails}}).Open(context.Background(), &bind.Bound{Program: of})
 		var told *driver.Error
 		if want := fmt.Sprintf("device %d on GPU %[1]d (Fake %[1]d): cuMemCreate, which was to fail: CUDA_ERROR_OUT_OF_MEMORY (2)", fails-1); !errors.As(err, &told) || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
@@ -261,7 +261,7 @@ func TestRoom(t *testing.T) {
 		}
 	}
 	for _, gpus := range [][]int{{0}, {0, 4}, {0, -1}} {
-		if _, err := made(t, Options{Devices: gpus}).Open(context.Background(), &bind.Bound{Program: of}); err == nil || driver.Held() != "" {
+		if _, err := made(t, executor.GPUOptions{Devices: gpus}).Open(context.Background(), &bind.Bound{Program: of}); err == nil || driver.Held() != "" {
 			t.Errorf("devices %v: %v, held are %q", gpus, err, driver.Held())
 		}
 	}
@@ -270,7 +270,7 @@ func TestRoom(t *testing.T) {
 // What is written is read again, in parts of the ring and over its end, and no byte
 // beside it changes.
 func TestTransfers(t *testing.T) {
-	backend := made(t, Options{})
+	backend := made(t, executor.GPUOptions{})
 	shape := backend.shape(1)
 	size := shape.Parts*shape.Size + 3<<20
 	machine := opened(t, backend, parsed(t, fmt.Sprintf("device 0 arena %d budget %d\n", size, size)))

@@ -3,19 +3,19 @@
 package cuda
 
 import (
+	"fmt"
+
 	"github.com/devmap-dev/devmap/executor"
 	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
+	"github.com/devmap-dev/devmap/executor/internal/schedule"
 )
 
 // trap is a kernel before an instruction that computes, in the step that a fault
-// names, so that what follows is seen on a program that is sound. Of [HangStep] it
-// does not end, of [LoseStep] it reads an address at which there is nothing. Nil
-// where none is asked for.
+// names, so that what follows is seen on a program that is sound. Of [executor.HangStep]
+// it does not end, of [executor.LoseStep] it reads an address at which there is nothing.
 type trap struct {
-	kind  FaultKind
-	index int32 // of Instrs
-	step  int64
-	flag  *driver.Pinned // the kernel waits until it is not zero: tests let it go
+	device *device
+	flag   *driver.Pinned // the kernel waits until it is not zero: tests let it go
 }
 
 // nowhere is an address that a GPU maps for nobody.
@@ -23,46 +23,38 @@ const nowhere driver.Address = 0
 
 // dig makes the trap that is asked for: one that hangs on the first device that
 // computes, so that others wait for it; one that is lost on the last, which the others
-// may have sent to already.
-func (machine *machine) dig() error {
-	fault := machine.backend.options.Fault
-	if fault.Kind != HangStep && fault.Kind != LoseStep {
-		return nil
+// may have sent to already. It is nil if none is asked for.
+func dig(fleet *fleet, scheduler *schedule.Scheduler) (*trap, error) {
+	fault, program := fleet.options.Fault, fleet.program
+	if fault.Kind != executor.HangStep && fault.Kind != executor.LoseStep {
+		return nil, nil //nolint:nilnil // none is asked for
 	}
-	found := &trap{kind: fault.Kind, index: -1, step: fault.At}
-	for i := range machine.program.Instrs {
-		instr := &machine.program.Instrs[i]
-		later := found.index < 0 || fault.Kind == LoseStep && instr.Device > machine.program.Instrs[found.index].Device
-		if later && machine.computes(int32(i)) {
-			found.index = int32(i)
+	found := int32(-1)
+	for i := range program.Instrs {
+		later := found < 0 || fault.Kind == executor.LoseStep && program.Instrs[i].Device > program.Instrs[found].Device
+		if later && schedule.Computes(program.Instrs[i].Op) {
+			found = int32(i)
 		}
 	}
-	if found.index < 0 {
-		return nil
+	if found < 0 {
+		return nil, nil //nolint:nilnil // nothing computes
 	}
-	machine.trap = found
-	if fault.Kind == LoseStep {
-		return nil
+	made, at := &trap{device: fleet.devices[program.Instrs[found].Device]}, nowhere
+	scheduler.Fault = &schedule.Fault{Instr: found, Step: fault.At, Give: func(args *schedule.Args) error {
+		return made.device.kernels.Hang(args.Queue.(*driver.Stream), at) //nolint:forcetypeassert // there are no others
+	}}
+	if fault.Kind == executor.LoseStep {
+		return made, nil
 	}
-	return machine.deviceOf(found.index).do(func() (err error) {
-		if found.flag, err = machine.pin(4); err == nil {
-			clear(found.flag.Data)
+	scheduler.Fault.Says = fmt.Sprintf("a kernel that does not end, as %s:%d asks", executor.HangStep, fault.At)
+	err := made.device.do(func() (err error) {
+		if made.flag, err = fleet.allots.pin(4); err == nil {
+			clear(made.flag.Data)
+			at = made.flag.Address()
 		}
 		return err
 	})
-}
-
-// at reports an instruction before which the trap is.
-func (trap *trap) at(step *executor.Step, index int32) bool {
-	return trap != nil && trap.index == index && trap.step == step.Number
-}
-
-// flags is the address that the kernel looks at.
-func (trap *trap) flags() driver.Address {
-	if trap.flag == nil {
-		return nowhere
-	}
-	return trap.flag.Address()
+	return made, err
 }
 
 // free gives the trap back.
@@ -70,5 +62,5 @@ func (trap *trap) free() error {
 	if trap == nil {
 		return nil
 	}
-	return trap.flag.Free()
+	return trap.device.do(trap.flag.Free)
 }

@@ -9,45 +9,55 @@ import (
 	"fmt"
 
 	"github.com/devmap-dev/devmap/executor"
+	"github.com/devmap-dev/devmap/executor/internal/schedule"
 )
 
 // checked is how many bytes go over every path before anything that counts does:
 // enough that a copy takes the way that messages take, done in a millisecond.
 const checked = 1 << 20
 
-// trials sends fresh random bytes over every path, from the host to a device and
+// trials are what every path carried at the start.
+type trials struct {
+	*arenas
+	told []executor.Link
+}
+
+// Links implements [executor.Linked].
+func (trials *trials) Links() []executor.Link { return trials.told }
+
+// run sends fresh random bytes over every path, from the host to a device and
 // back, and from device to device the way that messages go, and looks whether they
 // are what arrives. A driver that says that GPUs reach each other where they do not
 // (an IOMMU that is on, access control of PCIe switches, a virtual machine that
 // passes GPUs through) does not say so when it copies: the copy ends well, and
 // other bytes are there. (JuliaGPU/CUDA.jl issue 3112; NVIDIA's Data Center GPU
 // manuals ask for such a test.)
-func (machine *machine) trials() error {
+func (trials *trials) run(links []*schedule.Link) error {
 	number := int64(0)
-	for i, device := range machine.devices {
+	for i, device := range trials.devices {
 		number++
 		if device.arena == nil {
 			continue
 		}
-		name := fmt.Sprintf("the path from the host to device %d on %s and back", device.plan.ID, device.gpu.place())
+		name := fmt.Sprintf("the path from the host to %v and back", device.lanes)
 		size := min(checked, device.plan.Arena)
 		block, err := fresh(size)
 		if err == nil {
-			err = machine.Write(i, 0, block)
+			err = trials.Write(i, 0, block)
 		}
 		if err == nil {
-			err = machine.arrived(i, 0, block, number, name)
+			err = trials.arrived(i, 0, block, number, name)
 		}
 		if err != nil {
 			return err
 		}
-		machine.told = append(machine.told,
-			executor.Link{From: executor.TheHost, To: device.plan.ID, Transport: string(Host), Checked: size},
-			executor.Link{From: device.plan.ID, To: executor.TheHost, Transport: string(Host), Checked: size})
+		trials.told = append(trials.told,
+			executor.Link{From: executor.TheHost, To: device.plan.ID, Transport: string(executor.HostTransport), Checked: size},
+			executor.Link{From: device.plan.ID, To: executor.TheHost, Transport: string(executor.HostTransport), Checked: size})
 	}
-	for _, link := range machine.linked {
+	for _, link := range links {
 		number++
-		if err := machine.try(link, number); err != nil {
+		if err := trials.try(link, number); err != nil {
 			return err
 		}
 	}
@@ -56,75 +66,69 @@ func (machine *machine) trials() error {
 
 // try sends as many blocks over a link as its relay has parts, each of fresh bytes,
 // from the sender's first bytes to the receiver's first.
-func (machine *machine) try(link *link, number int64) error {
-	if link.from.arena == nil || link.to.arena == nil {
+func (trials *trials) try(link *schedule.Link, number int64) error {
+	sender, receiver := of(link.From), of(link.To)
+	if sender.arena == nil || receiver.arena == nil {
 		return nil
 	}
-	from, to := machine.index(link.from), machine.index(link.to)
-	size, rounds := min(checked, link.from.plan.Arena, link.to.plan.Arena), 1
-	told := executor.Link{From: link.from.plan.ID, To: link.to.plan.ID, Transport: string(link.transport()), Checked: size}
-	if link.relay != nil {
-		rounds, told.Staging = len(link.relay.parts), int64(len(link.relay.pinned.Data))
-	}
-	for range rounds {
+	from, to := trials.index(sender), trials.index(receiver)
+	size := min(checked, sender.plan.Arena, receiver.plan.Arena)
+	told := executor.Link{From: sender.plan.ID, To: receiver.plan.ID, Transport: string(link.Transport()), Checked: size}
+	rounds, staging := link.Staging()
+	told.Staging = staging
+	for range max(1, rounds) {
 		block, err := fresh(size)
 		if err == nil {
-			err = machine.Write(from, 0, block)
+			err = trials.Write(from, 0, block)
 		}
 		if err == nil {
-			err = machine.settled()
+			err = trials.settled()
 		}
 		if err == nil {
-			err = link.from.do(func() error { return errors.Join(link.carry(size), machine.finish(link.from, link.String())) })
+			err = sender.do(func() error {
+				return errors.Join(link.Copy(receiver.at(0), sender.at(0), size), link.Arrive(), trials.finish(sender, link.String()))
+			})
 		}
 		if err == nil {
-			err = machine.arrived(to, 0, block, number, link.String())
-			var wrong *PathError
+			err = trials.arrived(to, 0, block, number, link.String())
+			var wrong *executor.PathError
 			if errors.As(err, &wrong) {
-				wrong.Peer = !link.staged
+				wrong.Peer = !link.Staged
 			}
 		}
 		if err == nil {
-			err = machine.Fill(from, 0, size, executor.Poison)
+			err = trials.Fill(from, 0, size, executor.Poison)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	machine.told = append(machine.told, told)
+	trials.told = append(trials.told, told)
 	return nil
-}
-
-// carry sends the first bytes of one arena to those of the other.
-func (link *link) carry(size int64) error {
-	if err := link.copy(link.to.arena.Address, link.from.arena.Address, size); err != nil {
-		return err
-	}
-	return link.arrive()
 }
 
 // arrived looks at a device for what was sent, and puts poison there. Of the path
 // that is asked for by number one byte is made another one before.
-func (machine *machine) arrived(device int, offset int64, want []byte, number int64, name string) error {
-	if machine.backend.options.Fault == (Fault{CorruptPath, number}) {
+func (trials *trials) arrived(device int, offset int64, want []byte, number int64, name string) error {
+	if trials.options.Fault == (executor.Fault{Kind: executor.CorruptPath, At: number}) {
 		at := len(want) / 2
-		if err := machine.Write(device, offset+int64(at), []byte{want[at] ^ 1}); err != nil {
+		if err := trials.Write(device, offset+int64(at), []byte{want[at] ^ 1}); err != nil {
 			return err
 		}
-		name += " (" + string(CorruptPath) + " was asked for)"
+		name += " (" + string(executor.CorruptPath) + " was asked for)"
 	}
 	got := make([]byte, len(want))
-	if err := machine.Read(device, offset, got); err != nil {
+	if err := trials.Read(device, offset, got); err != nil {
 		return err
 	}
 	if bytes.Equal(got, want) {
-		return machine.Fill(device, offset, int64(len(want)), executor.Poison)
+		return trials.Fill(device, offset, int64(len(want)), executor.Poison)
 	}
 	at := 0
 	for got[at] == want[at] {
 		at++
 	}
-	return &PathError{Path: name, Byte: int64(at), Bytes: int64(len(want)), Want: want[at], Got: got[at]}
+	return &executor.PathError{Path: name, Byte: int64(at), Bytes: int64(len(want)), Want: want[at], Got: got[at]}
 }
 
 func fresh(size int64) ([]byte, error) {

@@ -48,7 +48,7 @@ func tuned(t *testing.T, gpus int) *tuning {
 		t.Cleanup(func() { _ = os.Remove(path) })
 		rig.files[i] = drawnFile(t, path, *tuneBytes)
 	}
-	rig.machine = opened(t, made(t, Options{Devices: devices}), parsed(t, text.String()))
+	rig.machine = opened(t, made(t, executor.GPUOptions{Devices: devices}), parsed(t, text.String()))
 	rig.links = rig.copies()
 	return rig
 }

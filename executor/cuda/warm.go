@@ -15,16 +15,16 @@ import (
 // What is held after that is what a step finds and leaves, and the first step takes
 // as long as the second. Arenas are of zeros for the time of it, so that ids are
 // some and no kernel goes astray, and poison again behind it.
-func (machine *machine) warm() error {
-	for i, device := range machine.devices {
-		if err := device.do(func() error { return machine.warmOn(int32(i), device) }); err != nil {
+func (works *works) warm(fleet *fleet) error {
+	for _, device := range fleet.devices {
+		if err := device.do(func() error { return works.warmOn(fleet, device) }); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (machine *machine) warmOn(number int32, device *device) error {
+func (works *works) warmOn(fleet *fleet, device *device) error {
 	if device.arena == nil {
 		return nil
 	}
@@ -35,16 +35,16 @@ func (machine *machine) warmOn(number int32, device *device) error {
 		device: device, known: make(map[string]bool),
 		step: kernel.Step{Number: 1, Optimizer: &executor.Optimizer{Rate: 1e-3, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8}},
 	}
-	for index := machine.program.Devices[number].First; index < machine.program.Devices[number].End; index++ {
-		if machine.kept[index] == nil {
+	for index := device.plan.First; index < device.plan.End; index++ {
+		if works.kept[index] == nil {
 			continue
 		}
-		warming.step.Stream = device.streams[machine.order.streams[machine.order.of[index]].number]
-		if err := warming.instr(machine.kept[index]); err != nil {
-			return fmt.Errorf("instruction %s: %w", machine.program.Line(index), err)
+		warming.step.Queue = device.lanes.Queue(int(fleet.program.Instrs[index].Stream))
+		if err := warming.instr(works.kept[index]); err != nil {
+			return fmt.Errorf("instruction %s: %w", fleet.program.Line(index), err)
 		}
 	}
-	if err := machine.finish(device, fmt.Sprintf("device %d on %s: the program's kernels, each of which runs once at the start", device.plan.ID, device.gpu.place())); err != nil {
+	if err := fleet.finish(device, fmt.Sprintf("%v: the program's kernels, each of which runs once at the start", device.lanes)); err != nil {
 		return err
 	}
 	for i := range warming.looked {
@@ -64,7 +64,7 @@ type warming struct {
 
 // instr runs what an instruction has that did not run yet.
 func (warming *warming) instr(made *prepared) error {
-	if made.total != nil { // its module is loaded now
+	if made.total { // its module is loaded now
 		if _, err := warming.device.kernels.Function("total"); err != nil {
 			return err
 		}
@@ -105,12 +105,4 @@ func form(key []byte, call *kernel.Call) []byte {
 		key = fmt.Append(key, " ", len(call.Uses[i]))
 	}
 	return fmt.Append(key, call.Begins)
-}
-
-// whitewash sets every byte of the arena, behind all that it was given before.
-func (device *device) whitewash(value byte) error {
-	if err := device.host.Fill(device.arena.Address, value, device.arena.Bytes); err != nil {
-		return err
-	}
-	return device.host.Synchronize()
 }

@@ -18,12 +18,12 @@ import (
 // A GPU at something that does not end ends the step, which says where everything
 // stands, and is not waited for.
 func TestHang(t *testing.T) {
-	machine := opened(t, made(t, Options{Devices: []int{0, 1}, Patience: 100 * time.Millisecond, Fault: Fault{HangStep, 2}}), parsed(t, backendtest.HandOn(1, 2)))
+	machine := opened(t, made(t, executor.GPUOptions{Devices: []int{0, 1}, Patience: 100 * time.Millisecond, Fault: executor.Fault{Kind: executor.HangStep, At: 2}}), parsed(t, backendtest.HandOn(1, 2)))
 	if _, err := machine.Step(context.Background(), &executor.Step{Number: 1}); err != nil {
 		t.Fatal(err)
 	}
 	times, err := machine.Step(context.Background(), &executor.Step{Number: 2})
-	var hang *HangError
+	var hang *executor.HangError
 	if times != nil || !errors.As(err, &hang) || hang.After < 100*time.Millisecond || err.Error() != hang.Error() {
 		t.Fatalf("%v, %v", times, err)
 	}
@@ -41,40 +41,13 @@ func TestHang(t *testing.T) {
 	if err := machine.Read(0, 0, make([]byte, 8)); err == nil {
 		t.Error("a GPU that hangs was read from")
 	}
-	kept := *machine
 	if err := machine.Close(); err != nil {
 		t.Error(err)
 	}
-	kept.trap.flag.Data[0] = 1 // now it ends
-	kept.left = false
-	if err := errors.Join(kept.Close(), kept.Close()); err != nil {
+	machine.trap.flag.Data[0] = 1 // now it ends
+	machine.left = false
+	if err := errors.Join(machine.Close(), machine.Close()); err != nil {
 		t.Error(err)
-	}
-}
-
-// Only what waits for something else has an event of its beginning.
-func TestMarks(t *testing.T) {
-	machine := opened(t, made(t, Options{Devices: []int{0, 0}}), parsed(t, backendtest.HandOn(1, 3)))
-	for i := range machine.events {
-		if began := machine.events[i].began; machine.computes(int32(i)) != (began != nil) {
-			t.Errorf("%s: %v", machine.program.Line(int32(i)), began)
-		}
-	}
-	if err := machine.Close(); err != nil {
-		t.Error(err)
-	}
-	var without, all int
-	machine = opened(t, made(t, Options{Devices: make([]int, 3)}), forms(t)["generate"].Program)
-	for i := range machine.events {
-		if machine.computes(int32(i)) {
-			all++
-			if machine.events[i].began == nil {
-				without++
-			}
-		}
-	}
-	if without == 0 || without == all {
-		t.Errorf("%d of %d have none", without, all)
 	}
 }
 
@@ -87,7 +60,7 @@ func TestTimes(t *testing.T) {
 		fmt.Fprintf(&text, "0.%d compute forward a mb%d a.weights >out\n", i+1, i)
 	}
 	fmt.Fprintf(&text, "0.%d compute unload a.weights\n", lines+1)
-	machine := opened(t, made(t, Options{}), parsed(t, text.String()))
+	machine := opened(t, made(t, executor.GPUOptions{}), parsed(t, text.String()))
 	if err := machine.Fill(0, 0, size, 0); err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +75,7 @@ func TestTimes(t *testing.T) {
 
 // What does not end before the first step is told as what is in a step.
 func TestHangBeforeSteps(t *testing.T) {
-	machine := opened(t, made(t, Options{Devices: []int{0, 0}, Patience: 100 * time.Millisecond}), parsed(t, backendtest.HandOn(1, 2)))
+	machine := opened(t, made(t, executor.GPUOptions{Devices: []int{0, 0}, Patience: 100 * time.Millisecond}), parsed(t, backendtest.HandOn(1, 2)))
 	device := machine.devices[0]
 	err := device.do(func() error {
 		flag, err := driver.Pin(4)
@@ -110,11 +83,11 @@ func TestHangBeforeSteps(t *testing.T) {
 			return err
 		}
 		clear(flag.Data)
-		hung := errors.Join(device.kernels.Hang(device.streams[1], flag.Address()), machine.finish(device, "here"))
+		hung := errors.Join(device.kernels.Hang(device.stream(1), flag.Address()), machine.finish(device, "here"))
 		flag.Data[0] = 1
-		return errors.Join(hung, device.streams[1].Synchronize(), flag.Free())
+		return errors.Join(hung, device.stream(1).Synchronize(), flag.Free())
 	})
-	var hang *HangError
+	var hang *executor.HangError
 	if !errors.As(err, &hang) || hang.Stand != "here" || !machine.left {
 		t.Errorf("%v", err)
 	}

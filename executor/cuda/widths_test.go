@@ -49,7 +49,7 @@ func TestGPUWidths(t *testing.T) {
 			var traced map[trace]uint64
 			for _, devices := range []int{1, 2, 4} {
 				cut := backendtest.Cut{Devices: devices, Schedule: costmodel.OneFOneB, MicroBatches: 1, Sequences: 4}
-				backend := &tracing{Backend: shared{Options{Transport: map[int]Transport{1: Auto, 2: Peer, 4: Host}[devices]}}}
+				backend := &tracing{Backend: shared{executor.GPUOptions{Transport: map[int]executor.Transport{1: executor.AutoTransport, 2: executor.PeerTransport, 4: executor.HostTransport}[devices]}}}
 				begin := time.Now()
 				got, err := backendtest.Run(backend, graph, way.wanted, cut, t.TempDir())
 				if err != nil {

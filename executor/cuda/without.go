@@ -5,21 +5,21 @@ package cuda
 import "github.com/devmap-dev/devmap/executor"
 
 // New refuses: this is a build without CUDA.
-func New(options Options) (executor.Backend, error) {
-	if err := options.check(); err != nil {
+func New(options executor.GPUOptions) (executor.Backend, error) {
+	if err := options.Check(); err != nil {
 		return nil, err
 	}
-	return nil, ErrNotBuilt
+	return nil, executor.ErrNotBuilt
 }
 
 // GPUs refuses: this is a build without CUDA.
-func GPUs() ([]GPU, error) { return nil, ErrNotBuilt }
+func GPUs() ([]executor.GPU, error) { return nil, executor.ErrNotBuilt }
 
 // Paths refuses: this is a build without CUDA.
-func Paths([]int) ([]PathRates, error) { return nil, ErrNotBuilt }
+func Paths([]int) ([]executor.PathRates, error) { return nil, executor.ErrNotBuilt }
 
 // Found is nothing: this is a build without CUDA.
 func Found() []string { return nil }
 
 // NewWitness refuses: this is a build without CUDA.
-func NewWitness([]int) (*Witness, error) { return nil, ErrNotBuilt }
+func NewWitness([]int) (executor.Witness, error) { return nil, executor.ErrNotBuilt }

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"github.com/devmap-dev/devmap/executor"
 )
 
 // TestGPURefill: all that a GPU has free but some margin can be had in one piece,
@@ -18,7 +20,7 @@ func TestGPURefill(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	seen := func() Seen {
+	seen := func() executor.WitnessReading {
 		all, err := witness.Look()
 		if err != nil {
 			t.Fatal(err)

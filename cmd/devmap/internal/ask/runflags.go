@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
-	"github.com/devmap-dev/devmap/executor/cuda"
+	"github.com/devmap-dev/devmap/executor"
 )
 
 // Run is what the flags of devmap run ask for.
@@ -118,8 +118,8 @@ var runFlags = []flag{
 		helpOn: map[command]string{onProbe: "a GPU for each device of the topology, by the driver's numbers: 0,0,1,1 shares each of two out to two (all GPUs)"},
 	},
 	{
-		name: "transport", at: func(request *Request) any { return &request.Run.Transport }, on: onRun, otherwise: string(cuda.Auto),
-		help: "how messages travel between GPUs: {values} (auto: peer where they reach each other, else by the host's memory)", values: []string{string(cuda.Auto), string(cuda.Peer), string(cuda.Host)},
+		name: "transport", at: func(request *Request) any { return &request.Run.Transport }, on: onRun, otherwise: string(executor.AutoTransport),
+		help: "how messages travel between GPUs: {values} (auto: peer where they reach each other, else by the host's memory)", values: []string{string(executor.AutoTransport), string(executor.PeerTransport), string(executor.HostTransport)},
 		meant: map[string]string{"nvlink": "peer", "p2p": "peer", "pcie": "host", "cpu": "host", "staged": "host"},
 	},
 	{

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
-	"github.com/devmap-dev/devmap/executor/cuda"
+	"github.com/devmap-dev/devmap/executor"
 )
 
 // Devices are the GPUs of --devices, one for each device of a plan; none: it was
@@ -57,10 +57,10 @@ const (
 
 // faults are all kinds, and what each does at the Nth.
 var faults = []struct{ kind, does string }{
-	{string(cuda.FailMap), "the Nth arena of a plan finds no memory, each turn's counted on under --keep host"},
-	{string(cuda.CorruptPath), "the Nth path between GPUs changes a byte"},
-	{string(cuda.HangStep), "a kernel of step N does not end"},
-	{string(cuda.LoseStep), "the last device's GPU is lost in step N"},
+	{string(executor.FailMap), "the Nth arena of a plan finds no memory, each turn's counted on under --keep host"},
+	{string(executor.CorruptPath), "the Nth path between GPUs changes a byte"},
+	{string(executor.HangStep), "a kernel of step N does not end"},
+	{string(executor.LoseStep), "the last device's GPU is lost in step N"},
 	{KillLoad, "the process on the GPUs is killed at the Nth piece that is loaded"},
 	{KillStep, "it is killed in step N"},
 	{KillSleep, "it is killed in the midst of the Nth time that a plan goes to sleep"},

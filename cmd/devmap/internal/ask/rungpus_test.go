@@ -4,15 +4,15 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/devmap-dev/devmap/executor/cuda"
+	"github.com/devmap-dev/devmap/executor"
 )
 
 // TestFaults: what is no fault, or none of those that are counted from 1, is
 // refused; those of a backend are the backend's.
 func TestFaults(t *testing.T) {
 	for text, want := range map[string]Fault{
-		"": {}, "kill@step:3": {KillStep, 3}, "kill@load:1": {KillLoad, 1}, "oom@map:2": {string(cuda.FailMap), 2},
-		"corrupt@path:9223372036854775807": {string(cuda.CorruptPath), 1<<63 - 1}, "hang@step:1": {string(cuda.HangStep), 1},
+		"": {}, "kill@step:3": {KillStep, 3}, "kill@load:1": {KillLoad, 1}, "oom@map:2": {string(executor.FailMap), 2},
+		"corrupt@path:9223372036854775807": {string(executor.CorruptPath), 1<<63 - 1}, "hang@step:1": {string(executor.HangStep), 1},
 	} {
 		if fault, err := parsed(t, "run", "--fault="+text).FaultAsked(); fault != want || err != nil {
 			t.Errorf("%q: %+v, %v", text, fault, err)

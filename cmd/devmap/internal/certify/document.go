@@ -5,7 +5,7 @@
 package certify
 
 import (
-	"github.com/devmap-dev/devmap/executor/cuda"
+	"github.com/devmap-dev/devmap/executor"
 	"github.com/devmap-dev/devmap/executor/report"
 )
 
@@ -35,7 +35,7 @@ type Check struct {
 
 // GPU is one that was used.
 type GPU struct {
-	cuda.Witnessed
+	executor.WitnessedGPU
 
 	// Before is what it held before the process began, seen from outside.
 	Before *Before `json:"before"`
@@ -62,13 +62,13 @@ type Reference struct {
 // Unload is what was left when a model went: behind a turn, or behind the last where
 // models that slept are closed.
 type Unload struct {
-	Cycle  int64          `json:"cycle"`
-	Of     int64          `json:"of"`
-	Plan   string         `json:"plan"` // empty: of all that slept
-	End    string         `json:"end"`  // closed, asleep
-	Ledger []cuda.Holding `json:"ledger"`
-	Poison []Poison       `json:"poison"`
-	GPUs   []Left         `json:"gpus"`
+	Cycle  int64              `json:"cycle"`
+	Of     int64              `json:"of"`
+	Plan   string             `json:"plan"` // empty: of all that slept
+	End    string             `json:"end"`  // closed, asleep
+	Ledger []executor.Holding `json:"ledger"`
+	Poison []Poison           `json:"poison"`
+	GPUs   []Left             `json:"gpus"`
 }
 
 // The ends of a turn.

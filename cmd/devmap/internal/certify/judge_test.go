@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/devmap-dev/devmap/executor/cuda"
+	"github.com/devmap-dev/devmap/executor"
 	"github.com/devmap-dev/devmap/executor/report"
 )
 
@@ -22,19 +22,19 @@ func run(end string) *Document {
 	document := new(Document)
 	for gpu := range 2 {
 		document.GPUs = append(document.GPUs, GPU{
-			Witnessed: cuda.Witnessed{GPU: gpu, UUID: "GPU-" + string(rune('0'+gpu)), GranuleBytes: Granule, Process: 7},
-			Before:    &Before{UsedBytes: 10}, Reference: &Reference{free, told(used), told(used)},
+			WitnessedGPU: executor.WitnessedGPU{GPU: gpu, UUID: "GPU-" + string(rune('0'+gpu)), GranuleBytes: Granule, Process: 7},
+			Before:       &Before{UsedBytes: 10}, Reference: &Reference{free, told(used), told(used)},
 		})
 	}
-	var asleep []cuda.Holding
+	var asleep []executor.Holding
 	if end == Asleep {
-		asleep = []cuda.Holding{{Kind: "streams", Count: 4}, {Kind: "pinned stretches", Count: 2, Bytes: 64}}
+		asleep = []executor.Holding{{Kind: "streams", Count: 4}, {Kind: "pinned stretches", Count: 2, Bytes: 64}}
 	}
 	for cycle := int64(1); cycle <= 5; cycle++ {
 		for _, plan := range []string{"a.json", "b.json"} {
 			ledger := asleep
 			if end == Asleep && cycle == 1 && plan == "a.json" {
-				ledger = []cuda.Holding{{Kind: "streams", Count: 2}, {Kind: "pinned stretches", Count: 1, Bytes: 32}}
+				ledger = []executor.Holding{{Kind: "streams", Count: 2}, {Kind: "pinned stretches", Count: 1, Bytes: 32}}
 			}
 			document.Cycles = append(document.Cycles, unloaded(cycle, plan, end, ledger))
 		}
@@ -51,7 +51,7 @@ func run(end string) *Document {
 	return document
 }
 
-func unloaded(cycle int64, plan, end string, ledger []cuda.Holding) Unload {
+func unloaded(cycle int64, plan, end string, ledger []executor.Holding) Unload {
 	unload := Unload{Cycle: cycle, Of: 5, Plan: plan, End: end, Ledger: slices.Clone(ledger), Poison: []Poison{{0, mebibyte, false}, {1, mebibyte, false}}}
 	for gpu := range 2 {
 		unload.GPUs = append(unload.GPUs, Left{
@@ -118,11 +118,11 @@ func TestJudgeRun(t *testing.T) {
 		"asleep":        {Asleep, func(*Document) {}, report.Pass, "", "11 unloads in 5 cycles lost no granule"},
 		"an arena is held": {
 			Closed, func(document *Document) {
-				document.Cycles[5].Ledger = []cuda.Holding{{Kind: "arenas", Count: 1, Bytes: 64}}
+				document.Cycles[5].Ledger = []executor.Holding{{Kind: "arenas", Count: 1, Bytes: 64}}
 			}, report.Fail, "ledger fail", "ledger: behind b.json in cycle 3: 1 arenas of 64 bytes in place of none",
 		},
 		"a stream is held in the first cycle": {
-			Closed, func(document *Document) { document.Cycles[0].Ledger = []cuda.Holding{{Kind: "streams", Count: 1}} },
+			Closed, func(document *Document) { document.Cycles[0].Ledger = []executor.Holding{{Kind: "streams", Count: 1}} },
 			report.Fail, "ledger fail", "behind a.json in cycle 1: 1 streams in place of none",
 		},
 		"a sleeper's copy grew": {
@@ -135,7 +135,7 @@ func TestJudgeRun(t *testing.T) {
 		},
 		"a copy is left at the end": {
 			Asleep, func(document *Document) {
-				document.Cycles[10].Ledger = []cuda.Holding{{Kind: "pinned stretches", Count: 1, Bytes: 32}}
+				document.Cycles[10].Ledger = []executor.Holding{{Kind: "pinned stretches", Count: 1, Bytes: 32}}
 			}, report.Fail, "ledger fail", "when all was closed: 1 pinned stretches of 32 bytes in place of none",
 		},
 		"less is free by the driver": {
@@ -271,7 +271,7 @@ func TestJudgeRun(t *testing.T) {
 		"another came, and the ledger is not empty": {
 			Closed, func(document *Document) {
 				document.GPUs[1].Others = came
-				document.Cycles[5].Ledger = []cuda.Holding{{Kind: "arenas", Count: 1, Bytes: 64}}
+				document.Cycles[5].Ledger = []executor.Holding{{Kind: "arenas", Count: 1, Bytes: 64}}
 			}, report.Fail, "ledger fail, others inconclusive", "ledger: ",
 		},
 		"another came, and an arena was not poisoned": {

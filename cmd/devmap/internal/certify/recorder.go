@@ -6,16 +6,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/devmap-dev/devmap/executor/cuda"
+	"github.com/devmap-dev/devmap/executor"
 )
-
-// Witness looks at GPUs from inside the process that uses them: a [*cuda.Witness].
-type Witness interface {
-	GPUs() []cuda.Witnessed
-	Held() []cuda.Holding
-	Look() ([]cuda.Seen, error)
-	Refill(gpu int, margin int64) (cuda.Refilled, error)
-}
 
 // Margin is what a refill leaves free of a GPU, in bytes: what cuMemGetInfo has free is
 // partly in pieces smaller than a granule, and the mapping itself takes page tables. Of
@@ -32,7 +24,7 @@ const (
 
 // Recorder looks at GPUs behind each unload of a run, and tells what it sees.
 type Recorder struct {
-	Witness Witness
+	Witness executor.Witness
 	// Tell is called with what was seen as soon as it was.
 	Tell func(told *Told)
 	// Sleep waits; tests have time of their own.
@@ -46,14 +38,14 @@ type Recorder struct {
 
 // Told is what a recorder has seen. One of its fields is set.
 type Told struct {
-	GPUs      []cuda.Witnessed `json:"gpus,omitzero"`
-	Unload    *Unload          `json:"unload,omitzero"`
-	Refill    []Refill         `json:"refill,omitzero"`
-	Reference []Reference      `json:"reference,omitzero"` // by GPU
+	GPUs      []executor.WitnessedGPU `json:"gpus,omitzero"`
+	Unload    *Unload                 `json:"unload,omitzero"`
+	Refill    []Refill                `json:"refill,omitzero"`
+	Reference []Reference             `json:"reference,omitzero"` // by GPU
 }
 
 // NewRecorder tells which GPUs are looked at.
-func NewRecorder(witness Witness, tell func(told *Told)) *Recorder {
+func NewRecorder(witness executor.Witness, tell func(told *Told)) *Recorder {
 	tell(&Told{GPUs: witness.GPUs()})
 	return &Recorder{Witness: witness, Tell: tell, Sleep: time.Sleep, Now: time.Now}
 }
@@ -120,7 +112,7 @@ func (recorder *Recorder) poll(since time.Time, settle bool) ([]Left, error) {
 }
 
 // add enters a look.
-func (left *Left) add(gpu int, seconds float64, seen *cuda.Seen) {
+func (left *Left) add(gpu int, seconds float64, seen *executor.WitnessReading) {
 	left.GPU, left.DriverFreeBytes, left.NVMLUsedBytes, left.OwnBytes = gpu, seen.DriverFree, seen.NVMLUsed, seen.Own
 	left.Curve = append(left.Curve, Reading{seconds, seen.DriverFree, seen.NVMLUsed})
 }
@@ -166,7 +158,7 @@ func (recorder *Recorder) refill(cycle int64) (all []Refill, err error) {
 }
 
 // Filled is what came of a refill.
-func Filled(cycle int64, gpu int, done *cuda.Refilled) Refill {
+func Filled(cycle int64, gpu int, done *executor.RefillResult) Refill {
 	made := Refill{
 		Cycle: cycle, GPU: gpu, FreeBytes: done.FreeBytes, MarginBytes: done.MarginBytes, Bytes: done.Bytes, Seconds: done.Took.Seconds(),
 		Allocated: done.Bytes > 0 && done.Refused == nil, Wrong: done.Wrong, Refused: done.Refused != nil,
@@ -199,7 +191,7 @@ func (document *Document) Take(told *Told) {
 	switch {
 	case told.GPUs != nil:
 		for _, gpu := range told.GPUs {
-			document.GPUs = append(document.GPUs, GPU{Witnessed: gpu})
+			document.GPUs = append(document.GPUs, GPU{WitnessedGPU: gpu})
 		}
 	case told.Unload != nil:
 		document.Cycles = append(document.Cycles, *told.Unload)

@@ -6,29 +6,31 @@ import (
 	"testing"
 	"time"
 
-	"github.com/devmap-dev/devmap/executor/cuda"
+	"github.com/devmap-dev/devmap/executor"
 )
 
 // fake is a GPU, and the time that passes as it is looked at.
 type fake struct {
 	now   time.Time
-	seen  func(elapsed time.Duration) cuda.Seen
+	seen  func(elapsed time.Duration) executor.WitnessReading
 	began time.Time
 	fills int
 	lost  error
 }
 
-func (fake *fake) GPUs() []cuda.Witnessed {
-	return []cuda.Witnessed{{GPU: 3, UUID: "GPU-3", Process: 7}}
+func (fake *fake) GPUs() []executor.WitnessedGPU {
+	return []executor.WitnessedGPU{{GPU: 3, UUID: "GPU-3", Process: 7}}
 }
-func (fake *fake) Held() []cuda.Holding { return []cuda.Holding{{Kind: "streams", Count: 1}} }
-func (fake *fake) Look() ([]cuda.Seen, error) {
-	return []cuda.Seen{fake.seen(fake.now.Sub(fake.began))}, fake.lost
+func (fake *fake) Close() error { return nil }
+
+func (fake *fake) Held() []executor.Holding { return []executor.Holding{{Kind: "streams", Count: 1}} }
+func (fake *fake) Look() ([]executor.WitnessReading, error) {
+	return []executor.WitnessReading{fake.seen(fake.now.Sub(fake.began))}, fake.lost
 }
 
-func (fake *fake) Refill(int, int64) (cuda.Refilled, error) {
+func (fake *fake) Refill(int, int64) (executor.RefillResult, error) {
 	fake.fills++
-	return cuda.Refilled{FreeBytes: free, MarginBytes: Margin, Bytes: free - Margin, Took: time.Second}, fake.lost
+	return executor.RefillResult{FreeBytes: free, MarginBytes: Margin, Bytes: free - Margin, Took: time.Second}, fake.lost
 }
 
 func recording(t *testing.T) (*fake, *Recorder, *Document) {
@@ -41,9 +43,9 @@ func recording(t *testing.T) (*fake, *Recorder, *Document) {
 	return fake, recorder, document
 }
 
-func steady(free, used int64) func(time.Duration) cuda.Seen {
-	return func(time.Duration) cuda.Seen {
-		return cuda.Seen{DriverFree: free, NVMLUsed: told(used), Own: told(used)}
+func steady(free, used int64) func(time.Duration) executor.WitnessReading {
+	return func(time.Duration) executor.WitnessReading {
+		return executor.WitnessReading{DriverFree: free, NVMLUsed: told(used), Own: told(used)}
 	}
 }
 
@@ -69,8 +71,8 @@ func TestRecorder(t *testing.T) {
 	if unload := &document.Cycles[0]; fake.fills != 0 || !slices.Equal(unload.Poison, []Poison{{2, 64, true}}) || len(unload.Ledger) != 1 || unload.GPUs[0].Seconds != nil || len(unload.GPUs[0].Curve) != 6 {
 		t.Errorf("%+v", unload)
 	}
-	late := func(after time.Duration) func(time.Duration) cuda.Seen {
-		return func(elapsed time.Duration) cuda.Seen {
+	late := func(after time.Duration) func(time.Duration) executor.WitnessReading {
+		return func(elapsed time.Duration) executor.WitnessReading {
 			if elapsed < after {
 				return steady(free, used+50*mebibyte)(0)
 			}
@@ -110,10 +112,10 @@ func TestRecorder(t *testing.T) {
 // TestFilled: what the driver answers to a refill is told.
 func TestFilled(t *testing.T) {
 	t.Parallel()
-	if made := Filled(2, 1, &cuda.Refilled{Bytes: 64, Refused: errors.New("no memory")}); made.Allocated || !made.Refused || made.Error != "no memory" {
+	if made := Filled(2, 1, &executor.RefillResult{Bytes: 64, Refused: errors.New("no memory")}); made.Allocated || !made.Refused || made.Error != "no memory" {
 		t.Errorf("%+v", made)
 	}
-	if made := Filled(2, 1, &cuda.Refilled{FreeBytes: 5}); made.Allocated || made.Refused || made.Error != "" {
+	if made := Filled(2, 1, &executor.RefillResult{FreeBytes: 5}); made.Allocated || made.Refused || made.Error != "" {
 		t.Errorf("%+v", made)
 	}
 }

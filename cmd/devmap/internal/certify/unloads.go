@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/executor/cuda"
+	"github.com/devmap-dev/devmap/executor"
 )
 
 // reference is the place of the unload that ended the first cycle: all models that
@@ -39,7 +39,7 @@ func (document *Document) ledger() Check {
 	at := document.reference()
 	for i := range document.Cycles {
 		unload := &document.Cycles[i]
-		var want []cuda.Holding
+		var want []executor.Holding
 		switch {
 		case unload.End == Closed:
 		case i < at || at < 0:
@@ -58,8 +58,8 @@ func (document *Document) ledger() Check {
 }
 
 // beyond says by what a ledger is another than it is to be.
-func beyond(got, want []cuda.Holding) (all []string) {
-	left := make(map[string]cuda.Holding)
+func beyond(got, want []executor.Holding) (all []string) {
+	left := make(map[string]executor.Holding)
 	for _, held := range want {
 		left[held.Kind] = held
 	}
@@ -67,7 +67,7 @@ func beyond(got, want []cuda.Holding) (all []string) {
 		expected := left[held.Kind]
 		delete(left, held.Kind)
 		if held.Count != expected.Count || held.Bytes != expected.Bytes {
-			all = append(all, fmt.Sprintf("%s in place of %s", counted(held), counted(cuda.Holding{Kind: held.Kind, Count: expected.Count, Bytes: expected.Bytes})))
+			all = append(all, fmt.Sprintf("%s in place of %s", counted(held), counted(executor.Holding{Kind: held.Kind, Count: expected.Count, Bytes: expected.Bytes})))
 		}
 	}
 	for _, held := range want {
@@ -79,7 +79,7 @@ func beyond(got, want []cuda.Holding) (all []string) {
 }
 
 // counted is a holding in words.
-func counted(held cuda.Holding) string {
+func counted(held executor.Holding) string {
 	if held.Count == 0 && held.Bytes == 0 {
 		return "none"
 	}

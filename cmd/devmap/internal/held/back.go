@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/executor/cuda"
+	"github.com/devmap-dev/devmap/executor"
 )
 
 // lookAgain is how often is looked at what a driver gives back in pieces.
@@ -22,7 +22,7 @@ const others = 16 << 20
 // before it began, a sentence each, or one for all. What other processes took or
 // gave back meanwhile is theirs. numbers are those of the GPUs, by which names go;
 // within is how long the driver has.
-func (held *Held) GivenBack(process int, numbers []int, names []cuda.GPU, within time.Duration) []string {
+func (held *Held) GivenBack(process int, numbers []int, names []executor.GPU, within time.Duration) []string {
 	if held.err != nil {
 		return []string{"what the GPUs hold now is not known: " + held.err.Error()}
 	}

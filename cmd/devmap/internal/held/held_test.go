@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/devmap-dev/devmap/executor/cuda"
+	"github.com/devmap-dev/devmap/executor"
 )
 
 // TestMore: what other processes took since is not what a process kept.
@@ -35,12 +35,12 @@ func TestMore(t *testing.T) {
 // TestUnknown: where NVML tells nothing, that is said.
 func TestUnknown(t *testing.T) {
 	t.Parallel()
-	gpu := cuda.GPU{Name: "H200", UUID: "GPU-1"}
+	gpu := executor.GPU{Name: "H200", UUID: "GPU-1"}
 	unread := &Held{err: errors.New("no NVML")}
-	if said := unread.GivenBack(1, []int{3}, []cuda.GPU{gpu}, 0); len(said) != 1 || !strings.Contains(said[0], "is not known: no NVML") {
+	if said := unread.GivenBack(1, []int{3}, []executor.GPU{gpu}, 0); len(said) != 1 || !strings.Contains(said[0], "is not known: no NVML") {
 		t.Errorf("%q", said)
 	}
-	if said := new(Held).GivenBack(1, []int{3}, []cuda.GPU{gpu}, 0); len(said) != 1 || said[0] != "GPU 3 (H200): what it holds now is not known: NVML does not show it" {
+	if said := new(Held).GivenBack(1, []int{3}, []executor.GPU{gpu}, 0); len(said) != 1 || said[0] != "GPU 3 (H200): what it holds now is not known: NVML does not show it" {
 		t.Errorf("%q", said)
 	}
 	if _, known := new(Held).Free("GPU-1"); known || new(Held).Holders(3, gpu) != "" || unread.Holders(3, gpu) != "" {

@@ -8,13 +8,13 @@ import (
 	"strings"
 
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/executor/cuda"
+	"github.com/devmap-dev/devmap/executor"
 	"github.com/devmap-dev/devmap/executor/nvml"
 )
 
 // Holders says of a GPU how much is held of it now, and by whom; empty where NVML
 // does not tell.
-func (held *Held) Holders(number int, of cuda.GPU) string {
+func (held *Held) Holders(number int, of executor.GPU) string {
 	at := held.find(of.UUID)
 	if at < 0 || held.err != nil {
 		return ""
@@ -57,7 +57,7 @@ func byWhom(gpu *nvml.GPU) string {
 }
 
 // Names are GPUs by number and name.
-func Names(gpus []cuda.GPU) string {
+func Names(gpus []executor.GPU) string {
 	var names []string
 	for i := range gpus {
 		names = append(names, fmt.Sprintf("GPU %d (%s)", i, gpus[i].Name))

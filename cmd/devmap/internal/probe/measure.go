@@ -10,18 +10,18 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/backends"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/worker"
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/catalogue"
 	"github.com/devmap-dev/devmap/executor"
-	"github.com/devmap-dev/devmap/executor/cuda"
 	"github.com/devmap-dev/devmap/executor/nvml"
 )
 
 // probe is the measuring of GPUs, by the process that does it.
 type probe struct {
 	link    *worker.Link
-	gpus    []cuda.GPU
+	gpus    []executor.GPU
 	devices []int // GPUs, one for each device of the topology
 	known   []costmodel.Device
 
@@ -31,14 +31,14 @@ type probe struct {
 	others map[int][]nvml.Process
 	held   map[int]int64 // by GPU: what the process holds there besides arenas
 	rates  map[int]*tallies
-	paths  []cuda.PathRates
+	paths  []executor.PathRates
 }
 
 // Measure measures GPUs, one for each device of the topology, by the driver's
 // numbers, and tells link how far it is. document is the topology, text a table of it
 // for people.
 // before is what was held when this process was on none.
-func Measure(ctx context.Context, link *worker.Link, before *Holdings, gpus []cuda.GPU, devices []int) (document, text string, err error) {
+func Measure(ctx context.Context, link *worker.Link, before *Holdings, gpus []executor.GPU, devices []int) (document, text string, err error) {
 	probe := &probe{link: link, gpus: gpus, devices: devices, before: before.gpus, unread: before.err}
 	if err := probe.run(ctx); err != nil {
 		return "", "", err
@@ -139,7 +139,7 @@ func (probe *probe) look(context.Context) error {
 
 // catalogued is what the catalogue knows of a GPU: of another than it has, what
 // goes by its compute capability. Whether a model has room is found when it is to.
-func catalogued(gpu *cuda.GPU, total int64) costmodel.Device {
+func catalogued(gpu *executor.GPU, total int64) costmodel.Device {
 	found, err := catalogue.Find(kindOf(gpu.Name, total))
 	if err != nil {
 		found = catalogue.GPU{Name: gpu.Name, ComputeCapability: gpu.Capability}
@@ -169,7 +169,7 @@ func (probe *probe) hold(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	backend, err := cuda.New(cuda.Options{Devices: probe.devices})
+	backend, err := backends.GPU(executor.GPUOptions{Devices: probe.devices})
 	if err != nil {
 		return err
 	}
@@ -234,6 +234,6 @@ func timeModel(ctx context.Context, tally *tally, gpu int, config string, precis
 
 // copies times copies inside GPUs, to and from the host, and from each to each.
 func (probe *probe) copies(context.Context) (err error) {
-	probe.paths, err = cuda.Paths(probe.devices)
+	probe.paths, err = backends.Paths(probe.devices)
 	return err
 }

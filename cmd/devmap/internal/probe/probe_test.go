@@ -11,7 +11,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/catalogue"
 	"github.com/devmap-dev/devmap/costmodel/recipe"
-	"github.com/devmap-dev/devmap/executor/cuda"
+	"github.com/devmap-dev/devmap/executor"
 	"github.com/devmap-dev/devmap/executor/nvml"
 	"github.com/devmap-dev/devmap/executor/weights"
 	"github.com/devmap-dev/devmap/modelgraph"
@@ -83,7 +83,7 @@ func TestProbeJobs(t *testing.T) {
 func TestTally(t *testing.T) {
 	t.Parallel()
 	one := &timing{updating: map[string]bool{"adamw": true}}
-	for _, timed := range []cuda.Timed{
+	for _, timed := range []executor.KernelTime{
 		{Kernel: &recipe.Kernel{Name: "gemm", Products: 6e12, Bytes: 1}, Took: 10 * time.Millisecond},
 		{Kernel: &recipe.Kernel{Name: "gemm", Products: 2e12, Bytes: 1}, Took: 10 * time.Millisecond},
 		{Kernel: &recipe.Kernel{Name: "attention", Attention: 4e11, Bytes: 1}, Took: time.Millisecond},
@@ -129,14 +129,14 @@ func TestApart(t *testing.T) {
 // halves is a probe of two devices on one GPU.
 func halves() *probe {
 	counted := &tally{products: work{7e14, 1}, attention: work{4e14, 1}, others: work{2e12, 1}, updates: work{2.5e12, 1}, gaps: 1e-3, kernels: 1000, passes: 900}
-	path := cuda.PathRates{Granule: 2 << 20, Inside: 1.2e12, Up: 5e10, Down: 4e10, To: []cuda.PathRate{{}, {BytesPerSecond: 1.1e12, Latency: 5e-6}}}
+	path := executor.PathRates{Granule: 2 << 20, Inside: 1.2e12, Up: 5e10, Down: 4e10, To: []executor.PathRate{{}, {BytesPerSecond: 1.1e12, Latency: 5e-6}}}
 	back := path
-	back.To = []cuda.PathRate{path.To[1], {}}
+	back.To = []executor.PathRate{path.To[1], {}}
 	probe := &probe{
-		gpus: []cuda.GPU{{}, {Name: "NVIDIA H100 80GB HBM3", UUID: "GPU-1", Capability: "9.0"}}, devices: []int{1, 1},
+		gpus: []executor.GPU{{}, {Name: "NVIDIA H100 80GB HBM3", UUID: "GPU-1", Capability: "9.0"}}, devices: []int{1, 1},
 		memory: map[int]nvml.Memory{1: {Total: 85520809984, Reserved: 500 << 20, Used: 101, Free: 1}},
 		others: map[int][]nvml.Process{1: {{ID: 7, Used: 100}, {ID: 8, Used: -1}}},
-		held:   map[int]int64{1: 558694401}, rates: map[int]*tallies{1: {half: *counted, single: *counted}}, paths: []cuda.PathRates{path, back},
+		held:   map[int]int64{1: 558694401}, rates: map[int]*tallies{1: {half: *counted, single: *counted}}, paths: []executor.PathRates{path, back},
 	}
 	for range probe.devices {
 		probe.known = append(probe.known, catalogued(&probe.gpus[1], 85520809984))

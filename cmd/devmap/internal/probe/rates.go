@@ -6,10 +6,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/backends"
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/recipe"
 	"github.com/devmap-dev/devmap/executor"
-	"github.com/devmap-dev/devmap/executor/cuda"
 )
 
 // tally is what kernels of each kind did in a step, and in what time: of all models
@@ -76,7 +76,7 @@ const (
 )
 
 // tell takes a kernel.
-func (timing *timing) tell(timed cuda.Timed) {
+func (timing *timing) tell(timed executor.KernelTime) {
 	kernel := timed.Kernel
 	timing.now += timed.Took.Seconds()
 	timing.kernels++
@@ -98,7 +98,7 @@ func (timing *timing) tell(timed cuda.Timed) {
 func (tally *tally) run(ctx context.Context, gpu int, job *executor.Job, steps int64) error {
 	timing := &timing{updating: updating(job.Recipe)}
 	isTimed := func(step int64) bool { return step > steps/2 && step%2 == 1 }
-	backend, err := cuda.New(cuda.Options{Devices: []int{gpu}, Clock: func(step int64) func(timed cuda.Timed) {
+	backend, err := backends.GPU(executor.GPUOptions{Devices: []int{gpu}, Clock: func(step int64) func(timed executor.KernelTime) {
 		if !isTimed(step) {
 			return nil
 		}

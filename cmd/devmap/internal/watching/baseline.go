@@ -8,10 +8,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/backends"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/certify"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/held"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/worker"
-	"github.com/devmap-dev/devmap/executor/cuda"
+	"github.com/devmap-dev/devmap/executor"
 	"github.com/devmap-dev/devmap/executor/watch"
 )
 
@@ -52,7 +53,7 @@ func (baseline *Baseline) find(list string, set bool) error {
 		if gpu := &gpus[at]; gpu.Cut {
 			return fmt.Errorf("GPU %d (%s, %s) is in MIG mode: what its parts hold is not told apart (nvidia-smi -mig 0 ends it)", at, gpu.Name, gpu.UUID)
 		}
-		baseline.document.GPUs = append(baseline.document.GPUs, certify.GPU{Witnessed: cuda.Witnessed{GPU: number, UUID: gpus[at].UUID, Name: gpus[at].Name}})
+		baseline.document.GPUs = append(baseline.document.GPUs, certify.GPU{WitnessedGPU: executor.WitnessedGPU{GPU: number, UUID: gpus[at].UUID, Name: gpus[at].Name}})
 	}
 	return nil
 }
@@ -73,7 +74,7 @@ func (baseline *Baseline) Judge(ctx context.Context, ended string) *certify.Docu
 		uuids = append(uuids, document.GPUs[i].UUID)
 	}
 	document.After = baseline.outside.End(uuids, ended)
-	if _, err := cuda.New(cuda.Options{}); err == nil {
+	if err := backends.Built(); err == nil {
 		baseline.refill(ctx, uuids)
 		baseline.outside.Again()
 	}
@@ -132,7 +133,7 @@ func (baseline *Baseline) hear(process *worker.Process) (missing string, err err
 					return missing, fmt.Errorf("the process that refills GPUs is on %s, which it was not asked for", gpu.UUID)
 				}
 				numbers[gpu.GPU], gpu.GPU = at, at
-				baseline.document.GPUs[at].Witnessed = gpu
+				baseline.document.GPUs[at].WitnessedGPU = gpu
 			}
 		default:
 			for _, one := range told.Refill {
@@ -145,21 +146,21 @@ func (baseline *Baseline) hear(process *worker.Process) (missing string, err err
 
 // Refill refills GPUs, by UUID, as a worker.
 func Refill(link *worker.Link, uuids []string) error {
-	gpus, err := cuda.GPUs()
+	gpus, err := backends.GPUs()
 	if err != nil {
 		link.Say(&worker.Message{Missing: err.Error()})
 		return nil //nolint:nilerr // the supervisor tells it
 	}
 	var ordinals []int
 	for _, uuid := range uuids {
-		at := slices.IndexFunc(gpus, func(gpu cuda.GPU) bool { return gpu.UUID == uuid })
+		at := slices.IndexFunc(gpus, func(gpu executor.GPU) bool { return gpu.UUID == uuid })
 		if at < 0 {
 			link.Say(&worker.Message{Missing: "the driver shows no " + uuid})
 			return nil
 		}
 		ordinals = append(ordinals, at)
 	}
-	witness, err := cuda.NewWitness(ordinals)
+	witness, err := backends.Witness(ordinals)
 	if err == nil {
 		err = errors.Join(refill(witness, link), witness.Close())
 	}
@@ -170,7 +171,7 @@ func Refill(link *worker.Link, uuids []string) error {
 }
 
 // refill refills what a witness looks at.
-func refill(witness certify.Witness, link *worker.Link) error {
+func refill(witness executor.Witness, link *worker.Link) error {
 	gpus := witness.GPUs()
 	link.Say(&worker.Message{Witnessed: &certify.Told{GPUs: gpus}})
 	for i := range gpus {

@@ -36,11 +36,13 @@ import "C"
 import (
 	"errors"
 	"fmt"
+
+	"github.com/devmap-dev/devmap/executor/internal/schedule"
 )
 
 // Address is a byte's on a GPU. Addresses of all GPUs, and of pinned memory, are
 // in one space.
-type Address uint64
+type Address = schedule.Address
 
 // Arena is memory of a GPU, mapped at addresses of its own, in whole granules. It
 // is mapped rather than allocated, because then it takes what it says: an

@@ -120,6 +120,9 @@ func (pinned *Pinned) Free() error {
 	return nil
 }
 
+// Bytes are the memory.
+func (pinned *Pinned) Bytes() []byte { return pinned.Data }
+
 // Address is where the GPUs find what Pin got: at the host's own address.
 func (pinned *Pinned) Address() Address {
 	return Address(uintptr(unsafe.Pointer(unsafe.SliceData(pinned.Data))))

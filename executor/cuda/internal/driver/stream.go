@@ -7,9 +7,12 @@ import (
 	"unsafe"
 
 	"gorgonia.org/cu"
+
+	"github.com/devmap-dev/devmap/executor/internal/schedule"
 )
 
-// Stream is a queue of a GPU: what it is given runs in that order.
+// Stream is a [schedule.Queue] of a GPU, Event its [schedule.Event]: what it is given runs in
+// that order.
 type Stream struct{ stream cu.Stream }
 
 // NewStream makes a stream on the bound context, which waits for no other.
@@ -42,8 +45,8 @@ func (stream *Stream) Synchronize() error {
 }
 
 // Await has the stream wait for an event as it was recorded last.
-func (stream *Stream) Await(event *Event) error {
-	return of("cuStreamWaitEvent", stream.stream.Wait(event.event, 0))
+func (stream *Stream) Await(event schedule.Event) error {
+	return of("cuStreamWaitEvent", stream.stream.Wait(event.(*Event).event, 0)) //nolint:forcetypeassert // there are no others
 }
 
 // Fill sets bytes.
@@ -107,8 +110,8 @@ func (event *Event) Destroy() error {
 }
 
 // Record makes the event that of everything the stream was given so far.
-func (stream *Stream) Record(event *Event) error {
-	return of("cuEventRecord", event.event.Record(stream.stream))
+func (stream *Stream) Record(event schedule.Event) error {
+	return of("cuEventRecord", event.(*Event).event.Record(stream.stream)) //nolint:forcetypeassert // there are no others
 }
 
 // Ended reports that the stream has come to where the event was recorded last.
@@ -121,7 +124,7 @@ func (event *Event) Ended() (bool, error) {
 }
 
 // Since is the time from one event to another, both ended and timed.
-func (event *Event) Since(begin *Event) (time.Duration, error) {
-	milliseconds, err := begin.event.Elapsed(event.event)
+func (event *Event) Since(begin schedule.Event) (time.Duration, error) {
+	milliseconds, err := begin.(*Event).event.Elapsed(event.event) //nolint:forcetypeassert // there are no others
 	return time.Duration(milliseconds * float64(time.Millisecond)), of("cuEventElapsedTime", err)
 }

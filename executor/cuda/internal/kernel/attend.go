@@ -41,7 +41,7 @@ func attend(call *Call) (Launch, error) {
 	}
 	return func(step *Step) error {
 		for _, made := range all {
-			if err := step.Stream.Launch(made.function, made.shape, &made.arguments); err != nil {
+			if err := streamOf(step).Launch(made.function, made.shape, &made.arguments); err != nil {
 				return err
 			}
 		}

@@ -84,7 +84,7 @@ func (server *server) held(posed *posed, dims string, runs bool) {
 	if runs {
 		launch, err := attend(call)
 		server.must(err)
-		server.must(launch(&Step{Stream: server.stream}))
+		server.must(launch(&Step{Queue: server.stream}))
 	}
 	for i := range call.Operands {
 		matrix, operand := &call.Operands[i], &call.Kernel.Operands[i]

@@ -6,9 +6,9 @@ import (
 	"fmt"
 
 	"github.com/devmap-dev/devmap/costmodel/recipe"
-	"github.com/devmap-dev/devmap/executor"
 	"github.com/devmap-dev/devmap/executor/cuda/internal/blas"
 	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
+	"github.com/devmap-dev/devmap/executor/internal/schedule"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -42,16 +42,14 @@ type Call struct {
 	Workspace blas.Workspace
 }
 
-// Step is what differs from one time that a call is given to the next.
-type Step struct {
-	Stream    *driver.Stream
-	Past      int64 // tokens that were generated before
-	Number    int64 // AdamW's t, from 1
-	Optimizer *executor.Optimizer
-}
+// Step is what differs from one time that a call is given to the next; its queue is a
+// [*driver.Stream].
+type Step = schedule.Args
 
 // Launch gives what a call does to the step's stream. Nothing waits.
-type Launch func(step *Step) error
+type Launch = schedule.Call
+
+func streamOf(step *Step) *driver.Stream { return step.Queue.(*driver.Stream) } //nolint:forcetypeassert // there are no others
 
 // Func prepares a kernel once: its module is loaded, its arguments packed, a
 // product's algorithm found.

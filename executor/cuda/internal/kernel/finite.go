@@ -57,5 +57,5 @@ func Finite(kernels *Kernels, areas []Area, found driver.Address) (Launch, error
 	}
 	arguments.Address(found)
 	shape := driver.Shape{Grid: [3]uint32{uint32(min(1024, max(1, over(looked, 1024)))), 1, 1}, Block: [3]uint32{256, 1, 1}}
-	return func(step *Step) error { return step.Stream.Launch(function, shape, arguments) }, nil
+	return func(step *Step) error { return streamOf(step).Launch(function, shape, arguments) }, nil
 }

@@ -33,14 +33,14 @@ func TestGPUFinite(t *testing.T) {
 		launch, err := Finite(server.kernels, []Area{{Matrix{server.arena.Address, modelgraph.BF16, 1, size, size}, true}}, word.Address())
 		server.must(err)
 		for range 3 {
-			server.must(launch(&Step{Stream: server.stream}))
+			server.must(launch(&Step{Queue: server.stream}))
 		}
 		server.must(server.stream.Synchronize())
 		const times = 50
 		begin := time.Now()
 		server.must(server.stream.Record(server.ends[0]))
 		for range times {
-			server.must(launch(&Step{Stream: server.stream}))
+			server.must(launch(&Step{Queue: server.stream}))
 		}
 		issued := time.Since(begin) / times
 		server.must(server.stream.Record(server.ends[1]))
@@ -97,7 +97,7 @@ func (server *server) finds(random *rand.Rand, word *driver.Pinned, trial int) {
 		server.must(server.stream.Up(at, data))
 		launch, err := Finite(server.kernels, areas, word.Address())
 		server.must(err)
-		server.must(launch(&Step{Stream: server.stream}))
+		server.must(launch(&Step{Queue: server.stream}))
 		server.must(server.stream.Synchronize())
 		return binary.LittleEndian.Uint64(word.Data)
 	}

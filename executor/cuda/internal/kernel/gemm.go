@@ -48,7 +48,7 @@ func gemm(call *Call) (Launch, error) {
 				return err
 			}
 		}
-		return product.Run(step.Stream)
+		return product.Run(streamOf(step))
 	}, nil
 }
 

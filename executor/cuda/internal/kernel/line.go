@@ -110,12 +110,12 @@ var suffixes = map[modelgraph.DType]string{modelgraph.BF16: "_bf16", modelgraph.
 func (launch *packed) give(step *Step) error {
 	if launch.clear != nil {
 		matrix := launch.clear
-		if err := step.Stream.Fill(matrix.Address, 0, matrix.Rows*matrix.Stride*matrix.DType.Bits()/8); err != nil {
+		if err := streamOf(step).Fill(matrix.Address, 0, matrix.Rows*matrix.Stride*matrix.DType.Bits()/8); err != nil {
 			return err
 		}
 	}
 	for i := range launch.late {
 		launch.arguments.Again(launch.late[i].at, func(arguments *driver.Arguments) { launch.late[i].add(step, arguments) })
 	}
-	return step.Stream.Launch(launch.function, launch.shape, &launch.arguments)
+	return streamOf(step).Launch(launch.function, launch.shape, &launch.arguments)
 }

@@ -45,7 +45,7 @@ func (server *server) judge(one *served) (sum uint32, worst float64) {
 	server.must(err)
 	for round := range 2 {
 		server.fill(one.bytes)
-		server.must(errors.Join(one.launch(&Step{Stream: server.stream}), server.stream.Down(made.Data, d.Address), server.stream.Synchronize()))
+		server.must(errors.Join(one.launch(&Step{Queue: server.stream}), server.stream.Down(made.Data, d.Address), server.stream.Synchronize()))
 		hash := crc32.Checksum(made.Data, crc32.MakeTable(crc32.Castagnoli))
 		if round > 0 && hash != sum {
 			server.t.Errorf("%v: a second run has other bits", one)
@@ -117,7 +117,7 @@ func (server *server) inPlace(rows int64) {
 		}
 		launch, err := gemm(call)
 		server.must(err)
-		server.must(launch(&Step{Stream: server.stream}))
+		server.must(launch(&Step{Queue: server.stream}))
 		made[n] = server.read(call.matrix("d"))
 	}
 	if !bytes.Equal(made[0], made[1]) {

@@ -184,7 +184,7 @@ func (server *server) prepare(one *served, begins bool) {
 
 // time is the milliseconds that a product takes among so many, one behind the other.
 func (server *server) time(one *served, times int) float64 {
-	step := &Step{Stream: server.stream}
+	step := &Step{Queue: server.stream}
 	server.must(one.launch(step))
 	server.must(server.stream.Record(server.ends[0]))
 	for range times {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/devmap-dev/devmap/executor"
 	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
 	"github.com/devmap-dev/devmap/executor/cuda/internal/kernel"
 	"github.com/devmap-dev/devmap/executor/cuda/internal/pattern"
@@ -19,13 +20,13 @@ import (
 // has all that it needs from the beginning on: what it holds never changes.
 type Witness struct {
 	gpus []*witnessed
-	own  []Holding
+	own  []executor.Holding
 }
 
 // witnessed is a GPU that is looked at.
 type witnessed struct {
 	*driver.Device
-	told    GPU
+	told    executor.WitnessedGPU
 	handle  nvml.GPU
 	context *driver.Context
 	kernels *kernel.Kernels
@@ -45,7 +46,7 @@ func New(gpus []driver.Device, ordinals []int, before Before) (*Witness, error) 
 		if ordinal < 0 || ordinal >= len(gpus) {
 			return nil, errors.Join(fmt.Errorf("GPU %d, and the driver shows %d", ordinal, len(gpus)), witness.Close())
 		}
-		gpu := &witnessed{Device: &gpus[ordinal], told: GPU{GPU: ordinal, UUID: gpus[ordinal].UUID, Name: gpus[ordinal].Name}}
+		gpu := &witnessed{Device: &gpus[ordinal], told: executor.WitnessedGPU{GPU: ordinal, UUID: gpus[ordinal].UUID, Name: gpus[ordinal].Name}}
 		witness.gpus = append(witness.gpus, gpu)
 		var processes []nvml.Process
 		gpu.handle, processes, gpu.told.Unmeasured = before(gpu.UUID)
@@ -90,8 +91,8 @@ func (gpu *witnessed) open(before []nvml.Process) (err error) {
 }
 
 // GPUs are those that are looked at.
-func (witness *Witness) GPUs() []GPU {
-	var all []GPU
+func (witness *Witness) GPUs() []executor.WitnessedGPU {
+	var all []executor.WitnessedGPU
 	for _, gpu := range witness.gpus {
 		all = append(all, gpu.told)
 	}
@@ -99,20 +100,20 @@ func (witness *Witness) GPUs() []GPU {
 }
 
 // Held is what the process holds of the driver's beside what the witness does.
-func (witness *Witness) Held() []Holding { return less(holdings(), witness.own) }
+func (witness *Witness) Held() []executor.Holding { return less(holdings(), witness.own) }
 
 // holdings is everything that the process holds.
-func holdings() []Holding {
-	var all []Holding
+func holdings() []executor.Holding {
+	var all []executor.Holding
 	for _, held := range driver.Holdings() {
-		all = append(all, Holding(held))
+		all = append(all, executor.Holding(held))
 	}
 	return all
 }
 
 // less is what all holds beside own, by kind, and less where it holds less.
-func less(all, own []Holding) (beside []Holding) {
-	left := make(map[string]Holding)
+func less(all, own []executor.Holding) (beside []executor.Holding) {
+	left := make(map[string]executor.Holding)
 	for _, held := range own {
 		left[held.Kind] = held
 	}
@@ -125,15 +126,15 @@ func less(all, own []Holding) (beside []Holding) {
 	}
 	for _, held := range own {
 		if _, missing := left[held.Kind]; missing {
-			beside = append(beside, Holding{held.Kind, -held.Count, -held.Bytes})
+			beside = append(beside, executor.Holding{Kind: held.Kind, Count: -held.Count, Bytes: -held.Bytes})
 		}
 	}
 	return beside
 }
 
 // Look reads what each GPU holds now.
-func (witness *Witness) Look() ([]Seen, error) {
-	all := make([]Seen, len(witness.gpus))
+func (witness *Witness) Look() ([]executor.WitnessReading, error) {
+	all := make([]executor.WitnessReading, len(witness.gpus))
 	for i, gpu := range witness.gpus {
 		if err := gpu.look(&all[i]); err != nil {
 			return nil, fmt.Errorf("GPU %d (%s): %w", gpu.Ordinal, gpu.Name, err)
@@ -142,7 +143,7 @@ func (witness *Witness) Look() ([]Seen, error) {
 	return all, nil
 }
 
-func (gpu *witnessed) look(seen *Seen) error {
+func (gpu *witnessed) look(seen *executor.WitnessReading) error {
 	err := gpu.context.Within(func() (err error) {
 		seen.DriverFree, _, err = driver.Room()
 		return err
@@ -164,7 +165,7 @@ func (gpu *witnessed) look(seen *Seen) error {
 
 // Refill takes all that a GPU has free, but margin bytes, in one piece, and finds out
 // whether it holds what is written into it. gpu is a place in [Witness.GPUs].
-func (witness *Witness) Refill(gpu int, margin int64) (done Refilled, err error) {
+func (witness *Witness) Refill(gpu int, margin int64) (done executor.RefillResult, err error) {
 	of := witness.gpus[gpu]
 	done.MarginBytes = margin
 	begin := time.Now()

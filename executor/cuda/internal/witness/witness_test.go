@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/devmap-dev/devmap/executor"
 	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
 	"github.com/devmap-dev/devmap/executor/internal/drivertest"
 	"github.com/devmap-dev/devmap/executor/nvml"
@@ -65,7 +66,7 @@ func witnessOf(t *testing.T, gpus ...int) *Witness {
 	return witness
 }
 
-func seen(t *testing.T, witness *Witness) []Seen {
+func seen(t *testing.T, witness *Witness) []executor.WitnessReading {
 	t.Helper()
 	all, err := witness.Look()
 	if err != nil {
@@ -92,7 +93,7 @@ func TestWitness(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if held := witness.Held(); !slices.Equal(held, []Holding{{"arenas", 1, bytes}}) {
+	if held := witness.Held(); !slices.Equal(held, []executor.Holding{{Kind: "arenas", Count: 1, Bytes: bytes}}) {
 		t.Errorf("%+v", held)
 	}
 	now := seen(t, witness)
@@ -112,9 +113,9 @@ func TestWitness(t *testing.T) {
 
 // TestLess: what is held beside others is counted, and so is what is missing of them.
 func TestLess(t *testing.T) {
-	own := []Holding{{"contexts", 2, 0}, {"modules", 3, 0}, {"pinned stretches", 1, 64}}
-	got := less([]Holding{{"arenas", 1, 8}, {"contexts", 2, 0}, {"pinned stretches", 2, 96}}, own)
-	if want := []Holding{{"arenas", 1, 8}, {"pinned stretches", 1, 32}, {"modules", -3, 0}}; !slices.Equal(got, want) {
+	own := []executor.Holding{{Kind: "contexts", Count: 2, Bytes: 0}, {Kind: "modules", Count: 3, Bytes: 0}, {Kind: "pinned stretches", Count: 1, Bytes: 64}}
+	got := less([]executor.Holding{{Kind: "arenas", Count: 1, Bytes: 8}, {Kind: "contexts", Count: 2, Bytes: 0}, {Kind: "pinned stretches", Count: 2, Bytes: 96}}, own)
+	if want := []executor.Holding{{Kind: "arenas", Count: 1, Bytes: 8}, {Kind: "pinned stretches", Count: 1, Bytes: 32}, {Kind: "modules", Count: -3, Bytes: 0}}; !slices.Equal(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 }
@@ -125,7 +126,7 @@ func TestRefill(t *testing.T) {
 	const margin, granule = 4 << 20, 2 << 20
 	t.Setenv("FAKE_CUDA_BYTES", "40000000")
 	witness := witnessOf(t, 0)
-	refill := func(margin int64) Refilled {
+	refill := func(margin int64) executor.RefillResult {
 		done, err := witness.Refill(0, margin)
 		if err != nil {
 			t.Fatal(err)

@@ -12,21 +12,24 @@ import (
 	"github.com/devmap-dev/devmap/executor/cuda/internal/transfer"
 )
 
+// loader fills arenas through the rings of their GPUs.
+type loader struct{ *arenas }
+
 // pinRings begins to pin every GPU's ring, which takes some milliseconds a GPU: it ends
 // while arenas are mapped and kernels run once, before anything is to be loaded.
-func (machine *machine) pinRings() error {
-	for _, gpu := range machine.gpus {
-		gpu.ring.Make(machine.on(gpu)[0].context)
+func (loader loader) pinRings() error {
+	for _, gpu := range loader.gpus {
+		gpu.ring.Make(loader.on(gpu)[0].context)
 	}
 	return nil
 }
 
 // prime makes the ring ready, with what pours into it.
-func (machine *machine) prime() error {
-	if err := machine.allot("cuMemHostRegister"); err != nil {
+func (loader loader) prime() error {
+	if err := loader.allots.allot("cuMemHostRegister"); err != nil {
 		return err
 	}
-	for _, device := range machine.devices {
+	for _, device := range loader.devices {
 		if device.arena == nil {
 			continue
 		}
@@ -39,10 +42,10 @@ func (machine *machine) prime() error {
 
 // Pour implements [executor.Pourer]. Each GPU's values go through a ring of its own, as
 // fast as its link takes them: none waits for another GPU's copies.
-func (machine *machine) Pour(ctx context.Context, pours []executor.Pour, told func(bytes int64)) error {
+func (loader loader) Pour(ctx context.Context, pours []executor.Pour, told func(bytes int64)) error {
 	loads := make(map[*gpu][]transfer.Load)
 	for i := range pours {
-		device, err := machine.place(pours[i].Device, pours[i].Offset, pours[i].Values.Bytes)
+		device, err := loader.place(pours[i].Device, pours[i].Offset, pours[i].Values.Bytes)
 		if err != nil {
 			return err
 		}
@@ -54,7 +57,7 @@ func (machine *machine) Pour(ctx context.Context, pours []executor.Pour, told fu
 	var all sync.WaitGroup
 	for gpu, own := range loads {
 		all.Go(func() {
-			err := gpu.ring.Pour(ctx, own, handsFor(len(loads)), machine.backend.options.Patience, func(bytes int64) {
+			err := gpu.ring.Pour(ctx, own, handsFor(len(loads)), loader.options.Patience, func(bytes int64) {
 				lock.Lock()
 				defer lock.Unlock()
 				told(bytes)
@@ -68,8 +71,8 @@ func (machine *machine) Pour(ctx context.Context, pours []executor.Pour, told fu
 	err := context.Cause(ctx)
 	var late *transfer.LateError
 	if errors.As(err, &late) {
-		machine.left = true
-		return &HangError{After: late.After, Stand: "it is at a copy of " + late.Place}
+		loader.left = true
+		return &executor.HangError{After: late.After, Stand: "it is at a copy of " + late.Place}
 	}
 	return err
 }

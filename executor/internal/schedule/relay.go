@@ -1,23 +1,18 @@
-//go:build cuda && linux && cgo && amd64
+package schedule
 
-package cuda
-
-import (
-	"errors"
-
-	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
-)
+import "errors"
 
 // relay carries the messages of a stream to another device by way of the host, in
-// parts: the stream copies a part down into page-locked memory, and a stream of the
-// receiver's GPU, which goes behind it part by part, up from there. That one does
+// parts: the stream copies a part down into page-locked memory, and a queue of the
+// receiver's, which goes behind it part by part, up from there. That one does
 // what the first does, in the same order, and waits for nothing else: so it can wait
 // for nobody who waits for it, and what was proved of a program whose messages go
 // straight holds. While a part goes up the next comes down.
 type relay struct {
-	from, to *device
-	up       *driver.Stream // the receiver's
-	pinned   *driver.Pinned
+	from, to *Device
+	apart    bool  // they are on two GPUs
+	up       Queue // the receiver's
+	pinned   Pinned
 	parts    []relayPart
 	turn     int
 }
@@ -26,7 +21,7 @@ type relay struct {
 // down, taken when the receiver's has copied them up.
 type relayPart struct {
 	data          []byte
-	filled, taken *driver.Event
+	filled, taken Event
 }
 
 // What a relay takes of the host at most: two parts would do, four hide that one end
@@ -37,13 +32,13 @@ const (
 )
 
 // pin makes what is the sender's.
-func (relay *relay) pin(get func(bytes int64) (*driver.Pinned, error), size int64) (err error) {
-	if relay.pinned, err = get(relayParts * size); err != nil {
+func (relay *relay) pin(size int64) (err error) {
+	if relay.pinned, err = relay.from.Driver.Pin(relayParts * size); err != nil {
 		return err
 	}
 	for i := range relay.parts {
-		relay.parts[i].data = relay.pinned.Data[int64(i)*size : int64(i+1)*size]
-		if relay.parts[i].filled, err = driver.NewEvent(false); err != nil {
+		relay.parts[i].data = relay.pinned.Bytes()[int64(i)*size : int64(i+1)*size]
+		if relay.parts[i].filled, err = relay.from.Driver.NewEvent(false); err != nil {
 			return err
 		}
 	}
@@ -53,11 +48,11 @@ func (relay *relay) pin(get func(bytes int64) (*driver.Pinned, error), size int6
 // follow makes what is the receiver's.
 func (relay *relay) follow() (err error) {
 	for i := range relay.parts {
-		if relay.parts[i].taken, err = driver.NewEvent(false); err != nil {
+		if relay.parts[i].taken, err = relay.to.Driver.NewEvent(false); err != nil {
 			return err
 		}
 	}
-	relay.up, err = driver.NewStream()
+	relay.up, err = relay.to.Driver.NewQueue()
 	return err
 }
 
@@ -71,7 +66,7 @@ func (relay *relay) next() *relayPart {
 // copy is called on the sender's thread, as are fill and arrive. A part is written
 // again when it was taken, which of the first ones nobody waits for: an event that
 // was never recorded is over.
-func (relay *relay) copy(down *driver.Stream, to, from driver.Address, bytes int64) error {
+func (relay *relay) copy(down Queue, to, from Address, bytes int64) error {
 	for bytes > 0 {
 		part := relay.next()
 		data := part.data[:min(bytes, int64(len(part.data)))]
@@ -85,19 +80,19 @@ func (relay *relay) copy(down *driver.Stream, to, from driver.Address, bytes int
 			return err
 		}
 		count := int64(len(data))
-		to, from, bytes = to+driver.Address(count), from+driver.Address(count), bytes-count
+		to, from, bytes = to+Address(count), from+Address(count), bytes-count
 	}
 	return nil
 }
 
-func (relay *relay) fill(down *driver.Stream, at driver.Address, value byte, bytes int64) error {
+func (relay *relay) fill(down Queue, at Address, value byte, bytes int64) error {
 	return relay.behind(down, relay.next(), func() error { return relay.up.Fill(at, value, bytes) })
 }
 
-// behind gives the receiver's stream something to do when the sender's has come
+// behind gives the receiver's queue something to do when the sender's has come
 // here. Its calls are made with its own GPU's context, as an event is recorded on
-// streams of its own context alone.
-func (relay *relay) behind(down *driver.Stream, part *relayPart, give func() error) error {
+// queues of its own context alone.
+func (relay *relay) behind(down Queue, part *relayPart, give func() error) error {
 	if err := down.Record(part.filled); err != nil {
 		return err
 	}
@@ -111,20 +106,20 @@ func (relay *relay) behind(down *driver.Stream, part *relayPart, give func() err
 	if err == nil {
 		err = relay.up.Record(part.taken)
 	}
-	return errors.Join(relay.to.lost(err), relay.use(relay.from))
+	return errors.Join(relay.to.Driver.Lost(err), relay.use(relay.from))
 }
 
-// use has the thread make calls for a device's GPU, where that is another one.
-func (relay *relay) use(device *device) error {
-	if relay.from.gpu == relay.to.gpu {
+// use has the thread make calls for a device's GPU, if the other end is on another.
+func (relay *relay) use(device *Device) error {
+	if !relay.apart {
 		return nil
 	}
-	return device.context.Use()
+	return device.Driver.Use()
 }
 
 // arrive has the sender's stream wait for all that was given so far: parts are taken
 // in their order.
-func (relay *relay) arrive(down *driver.Stream) error {
+func (relay *relay) arrive(down Queue) error {
 	last := (relay.turn + len(relay.parts) - 1) % len(relay.parts)
 	return down.Await(relay.parts[last].taken)
 }
@@ -132,7 +127,7 @@ func (relay *relay) arrive(down *driver.Stream) error {
 // free gives back what there is of it, each end's on its own thread.
 func (relay *relay) free() error {
 	return errors.Join(
-		relay.to.do(func() error {
+		relay.to.Do(func() error {
 			var all []error
 			if relay.up != nil {
 				all = append(all, relay.up.Destroy())
@@ -144,8 +139,11 @@ func (relay *relay) free() error {
 			}
 			return errors.Join(all...)
 		}),
-		relay.from.do(func() error {
-			all := []error{relay.pinned.Free()}
+		relay.from.Do(func() error {
+			var all []error
+			if relay.pinned != nil {
+				all = append(all, relay.pinned.Free())
+			}
 			for i := range relay.parts {
 				if event := relay.parts[i].filled; event != nil {
 					all = append(all, event.Destroy())

@@ -1,10 +1,7 @@
-//go:build cuda && linux && cgo && amd64
-
-package cuda
+package schedule
 
 import (
 	"github.com/devmap-dev/devmap/executor"
-	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
 	"github.com/devmap-dev/devmap/executor/program"
 )
 
@@ -16,7 +13,7 @@ func (lane *lane) ready(instr *program.Instr) bool {
 	if instr.Op != program.Send && instr.Op != program.Recv {
 		return true
 	}
-	ends, slots := &lane.order.ends[instr.Channel], lane.program.Channels[instr.Channel].Slots
+	ends, slots := &lane.ends[instr.Channel], lane.Program.Channels[instr.Channel].Slots
 	switch {
 	case instr.Op == program.Recv && slots == 0 && !lane.midway:
 		return true
@@ -28,41 +25,41 @@ func (lane *lane) ready(instr *program.Instr) bool {
 	return instr.Sequence < slots || lane.board.issued[ends.frees[instr.Sequence-slots]]
 }
 
-// receive has the stream wait for a message. Without slots it first says to the
+// receive has the queue wait for a message. Without slots it first says to the
 // sender that it has come to where the message is to be.
 func (lane *lane) receive(index int32, instr *program.Instr) (whole bool, err error) {
-	if lane.program.Channels[instr.Channel].Slots == 0 && !lane.midway {
-		if err := lane.stream.Record(lane.events[index].came); err != nil {
+	if lane.Program.Channels[instr.Channel].Slots == 0 && !lane.midway {
+		if err := lane.queue.Record(lane.events[index].came); err != nil {
 			return false, err
 		}
 		lane.board.post(func() { lane.board.came[index] = true })
 		return false, nil
 	}
-	return true, lane.stream.Await(lane.events[lane.order.ends[instr.Channel].sends[instr.Sequence]].ended)
+	return true, lane.queue.Await(lane.events[lane.ends[instr.Channel].sends[instr.Sequence]].ended)
 }
 
-// send carries a message into the slot of its receive, on the sender's stream. It is
+// send carries a message into the slot of its receive, on the sender's queue. It is
 // the only place at which bytes go from one arena into another one. What a message
 // leaves of its slot is poisoned.
 func (lane *lane) send(index int32, instr *program.Instr) error {
-	ends, slots := &lane.order.ends[instr.Channel], lane.program.Channels[instr.Channel].Slots
-	var free *driver.Event
+	ends, slots := &lane.ends[instr.Channel], lane.Program.Channels[instr.Channel].Slots
+	var free Event
 	if slots == 0 {
 		free = lane.events[ends.receives[instr.Sequence]].came
 	} else if instr.Sequence >= slots {
 		free = lane.events[ends.frees[instr.Sequence-slots]].ended
 	}
 	if free != nil {
-		if err := lane.stream.Await(free); err != nil {
+		if err := lane.queue.Await(free); err != nil {
 			return err
 		}
 	}
-	link := lane.links[linkKey{lane.order.of[index], lane.program.Channels[instr.Channel].To}]
+	link := lane.links[linkKey{lane.Of[index], lane.Program.Channels[instr.Channel].To}]
 	from := lane.touched(index, program.Read)
 	for _, into := range lane.touched(ends.receives[instr.Sequence], program.Write) {
 		for len(from) > 0 && into.bytes > 0 {
 			count := min(from[0].bytes, into.bytes)
-			if err := link.copy(into.at, from[0].at, count); err != nil {
+			if err := link.Copy(into.at, from[0].at, count); err != nil {
 				return err
 			}
 			into = into.behind(count)
@@ -70,30 +67,28 @@ func (lane *lane) send(index int32, instr *program.Instr) error {
 				from = from[1:]
 			}
 		}
-		if err := link.fill(into.at, executor.Poison, into.bytes); err != nil {
+		if err := link.Fill(into.at, executor.Poison, into.bytes); err != nil {
 			return err
 		}
 	}
-	return link.arrive()
+	return link.Arrive()
 }
 
-// stretch is bytes of an arena.
-type stretch struct {
-	at    driver.Address
+// span is bytes of an arena.
+type span struct {
+	at    Address
 	bytes int64
 }
 
-func (of stretch) behind(count int64) stretch {
-	return stretch{of.at + driver.Address(count), of.bytes - count}
-}
+func (of span) behind(count int64) span { return span{of.at + Address(count), of.bytes - count} }
 
 // touched are the buffers that an instruction touches in one way.
-func (machine *machine) touched(index int32, mode program.Mode) (all []stretch) {
-	instr := &machine.program.Instrs[index]
-	for _, access := range machine.program.Accesses[instr.FirstAccess:instr.EndAccess] {
+func (of *Scheduler) touched(index int32, mode program.Mode) (all []span) {
+	instr := &of.Program.Instrs[index]
+	for _, access := range of.Program.Accesses[instr.FirstAccess:instr.EndAccess] {
 		if access.Mode == mode {
-			buffer := &machine.program.Buffers[access.Buffer]
-			all = append(all, stretch{machine.devices[buffer.Device].at(buffer.Offset), buffer.Bytes})
+			buffer := &of.Program.Buffers[access.Buffer]
+			all = append(all, span{of.Devices[buffer.Device].Driver.Address(buffer.Offset), buffer.Bytes})
 		}
 	}
 	return all

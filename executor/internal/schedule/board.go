@@ -1,6 +1,4 @@
-//go:build cuda && linux && cgo && amd64
-
-package cuda
+package schedule
 
 import (
 	"sync"
@@ -10,8 +8,8 @@ import (
 )
 
 // board is what the devices' threads know of each other in a step: what was given
-// to the GPUs already. An event can be waited for only once it was recorded: a wait
-// for one that was not is none. From there on the GPUs wait for each other, and no
+// to the queues already. An event can be waited for only once it was recorded: a wait
+// for one that was not is none. From there on the queues wait for each other, and no
 // thread does.
 type board struct {
 	lock   sync.Mutex
@@ -19,12 +17,20 @@ type board struct {
 	came   []bool // by receive of a channel without slots: it is there for the sender
 	fault  error  // why everything ends
 	given  int    // lines so far
-	// value is what is no number and was given first, of all that were found.
+	// value is the NaN or infinity that was given first, of all that were found.
 	value      *executor.ValueError
 	valueGiven int
 	moved      time.Time
 	lanes      []*lane
 	wakes      []chan struct{}
+}
+
+func newBoard(of *Scheduler) *board {
+	board := &board{issued: make([]bool, len(of.Program.Instrs)), came: make([]bool, len(of.Program.Instrs)), moved: time.Now()}
+	for _, device := range of.Devices {
+		board.wakes = append(board.wakes, device.wake)
+	}
+	return board
 }
 
 // reads looks at the board.
@@ -43,12 +49,12 @@ func (board *board) post(change func()) {
 	for _, wake := range board.wakes {
 		select {
 		case wake <- struct{}{}:
-		default: // it was told, and did not look yet
+		default: // it was woken, and did not look yet
 		}
 	}
 }
 
-// fail ends the step; the first reason is the one that is told.
+// fail ends the step; the first reason is the one that is reported.
 func (board *board) fail(err error) {
 	board.post(func() {
 		if board.fault == nil {

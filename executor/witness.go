@@ -1,8 +1,19 @@
-// Package witness looks at GPUs beside the machines that run on them: what this process
-// holds of the driver's, what each GPU has free, and whether that can be had.
-package witness
+package executor
 
 import "time"
+
+// Witness looks at GPUs beside the machines that run on them, from inside the process:
+// what the process holds of the driver's, and what each GPU has free.
+type Witness interface {
+	GPUs() []WitnessedGPU
+	// Held is what the process holds beside the witness.
+	Held() []Holding
+	// Look reads every GPU.
+	Look() ([]WitnessReading, error)
+	// Refill takes all that one of the GPUs has free but a margin, for a moment.
+	Refill(gpu int, margin int64) (RefillResult, error)
+	Close() error
+}
 
 // Holding is what a process holds of the driver's, of one kind: "arenas", "streams".
 type Holding struct {
@@ -11,8 +22,8 @@ type Holding struct {
 	Bytes int64  `json:"bytes"` // 0 of what is not counted in bytes
 }
 
-// GPU is one that is looked at.
-type GPU struct {
+// WitnessedGPU is a GPU that a [Witness] looks at.
+type WitnessedGPU struct {
 	GPU          int    `json:"gpu"` // by the driver's order
 	UUID         string `json:"uuid"`
 	Name         string `json:"name"`
@@ -24,17 +35,17 @@ type GPU struct {
 	Unmeasured string `json:"unmeasured"`
 }
 
-// Seen is what a GPU held at a moment, in bytes. Those of NVML are null where it does
+// WitnessReading is what a GPU held at a moment, in bytes. Those of NVML are null where it does
 // not tell.
-type Seen struct {
+type WitnessReading struct {
 	DriverFree int64  // of all processes, by cuMemGetInfo
 	NVMLUsed   *int64 // of all processes, without what the driver reserves
 	Own        *int64 // of NVML's, this process's
 }
 
-// Refilled is what came of taking all that a GPU has free but a margin in one piece,
+// RefillResult is what came of taking all that a GPU has free but a margin in one piece,
 // writing a pattern into it, and reading that back.
-type Refilled struct {
+type RefillResult struct {
 	FreeBytes   int64 // by cuMemGetInfo
 	MarginBytes int64 // that was left
 	Bytes       int64 // that were asked for: in whole granules; 0: nothing but the margin was free

@@ -1,0 +1,82 @@
+package cpu
+
+import (
+	"errors"
+	"time"
+
+	"github.com/devmap-dev/devmap/executor/cpu/internal/kernel"
+	"github.com/devmap-dev/devmap/executor/internal/schedule"
+)
+
+// device is a device of the program, as a [schedule.Driver]: an arena, and queues that
+// end every call before it returns.
+type device struct {
+	*machine
+	number int
+	arena  []byte
+	// What a kernel is given: kept, so that a step makes no garbage by the kernel.
+	operands []kernel.Matrix
+}
+
+func (*device) Place() string { return "this machine's processor" }
+
+// Address counts a device's bytes behind those of all others: an arena has less than
+// 2^48.
+func (device *device) Address(offset int64) schedule.Address {
+	return schedule.Address(device.number)<<48 + schedule.Address(offset)
+}
+
+func (device *device) NewQueue() (schedule.Queue, error) { return queue{device.machine}, nil }
+
+func (*device) NewEvent(bool) (schedule.Event, error) { return new(event), nil }
+
+func (*device) Pin(int64) (schedule.Pinned, error) { return nil, errors.ErrUnsupported }
+
+func (*device) Use() error { return nil }
+
+func (*device) Lost(err error) error { return err }
+
+func (*device) Fenced() {}
+
+// queue carries calls out as they are given. No link of it is staged: nothing goes up
+// or down.
+type queue struct{ *machine }
+
+func (queue) Record(of schedule.Event) error {
+	*of.(*event) = event{time.Now()} //nolint:forcetypeassert // there are no others
+	return nil
+}
+
+func (queue) Await(schedule.Event) error { return nil }
+
+func (queue queue) Copy(to, from schedule.Address, bytes int64) error {
+	copy(queue.bytes(to, bytes), queue.bytes(from, bytes))
+	return nil
+}
+
+func (queue queue) Fill(at schedule.Address, value byte, bytes int64) error {
+	fill(queue.bytes(at, bytes), value)
+	return nil
+}
+
+func (queue queue) bytes(at schedule.Address, bytes int64) []byte {
+	offset := int64(at & (1<<48 - 1))
+	return queue.arenas[at>>48][offset : offset+bytes]
+}
+
+func (queue) Up(schedule.Address, []byte) error { return errors.ErrUnsupported }
+
+func (queue) Down([]byte, schedule.Address) error { return errors.ErrUnsupported }
+
+func (queue) Destroy() error { return nil }
+
+// event is the moment at which it was recorded.
+type event struct{ at time.Time }
+
+func (*event) Ended() (bool, error) { return true, nil }
+
+func (later *event) Since(begin schedule.Event) (time.Duration, error) {
+	return later.at.Sub(begin.(*event).at), nil //nolint:forcetypeassert // there are no others
+}
+
+func (*event) Destroy() error { return nil }

@@ -1,0 +1,170 @@
+//go:build cuda && linux && cgo && amd64
+
+package cuda
+
+import (
+	"github.com/devmap-dev/devmap/executor"
+	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
+	"github.com/devmap-dev/devmap/executor/cuda/internal/kernel"
+	"github.com/devmap-dev/devmap/executor/internal/bind"
+	"github.com/devmap-dev/devmap/executor/internal/schedule"
+)
+
+// works are what instructions compute, as kernels on their devices' arenas.
+type works struct {
+	kernels   map[string]kernel.Func
+	bound     *bind.Bound
+	instr     func(bound *bind.Bound, index int32) (bind.Instr, error)
+	trains    bool // the program has backwards
+	times     bool // kernels are timed
+	scheduler *schedule.Scheduler
+	kept      []*prepared // by instruction, nil where it computes nothing, or is not kept
+}
+
+// prepared is what an instruction gives to its stream. It is made once for all
+// instructions that do the same to the same buffers, and given again in every step.
+type prepared struct {
+	*schedule.Work
+	device *device
+	runs   []pass
+	total  bool
+	found  []finding
+}
+
+// pass is the kernels of one unit.
+type pass struct {
+	calls    []*kernel.Call
+	launches []kernel.Launch // of calls
+	finite   []kernel.Launch // behind them
+}
+
+// Kernel implements [schedule.Kernels], as Search and Total do.
+func (made *prepared) Kernel(run, number int) schedule.Call { return made.runs[run].launches[number] }
+
+func (made *prepared) Search(run int) []schedule.Call { return made.runs[run].finite }
+
+func (made *prepared) Total(total *bind.Total) schedule.Call {
+	device := made.device
+	return func(args *schedule.Args) error {
+		return device.kernels.Total(args.Queue.(*driver.Stream), device.at(total.To), device.at(total.From), total.Count) //nolint:forcetypeassert // there are no others
+	}
+}
+
+// most is how many kernels are kept, at half a kilobyte each: more than a step of any
+// model in a few micro-batches has. What is behind them is bound when its turn comes.
+const most = 1 << 16
+
+// keep prepares what instructions compute.
+func (works *works) keep() error {
+	works.kept = make([]*prepared, len(works.bound.Program.Instrs))
+	kernels := 0
+	return schedule.Keep(works.scheduler, func(index int32) (*prepared, error) {
+		if kernels >= most {
+			return nil, nil //nolint:nilnil // not kept
+		}
+		made, err := works.prepare(index)
+		if err != nil {
+			return nil, err
+		}
+		for run := range made.runs {
+			kernels += len(made.runs[run].calls)
+		}
+		return made, nil
+	}, func(index int32, made *prepared) { works.kept[index] = made })
+}
+
+// work is what a step gives of an instruction. Behind what was prepared for this once
+// the words are free for others.
+func (works *works) work(index int32) (*schedule.Work, error) {
+	if made := works.kept[index]; made != nil {
+		return made.Work, nil
+	}
+	made, err := works.prepare(index)
+	if err != nil {
+		return nil, err
+	}
+	ended := made.Ended
+	made.Ended = func() *executor.ValueError {
+		defer func() {
+			for i := range made.found {
+				made.device.words.give(made.found[i].word)
+			}
+		}()
+		return ended()
+	}
+	return made.Work, nil
+}
+
+// prepare binds an instruction, finds the addresses of all that it touches, and
+// prepares its kernels: modules are loaded, products find their algorithms, and
+// arguments are packed. It is for the device's thread.
+func (works *works) prepare(index int32) (*prepared, error) {
+	bound, err := works.instr(works.bound, index)
+	if err != nil {
+		return nil, err
+	}
+	device := of(works.scheduler.DeviceOf(index))
+	made := &prepared{device: device, runs: make([]pass, len(bound.Runs)), total: bound.Total != nil}
+	for i := range bound.Runs {
+		run := &bound.Runs[i]
+		pass := pass{calls: make([]*kernel.Call, len(run.Kernels)), launches: make([]kernel.Launch, len(run.Kernels))}
+		for j := range pass.calls {
+			pass.calls[j] = works.call(device, run, j)
+			if pass.launches[j], err = kernel.Prepare(works.kernels, pass.calls[j]); err != nil {
+				return nil, err
+			}
+			if works.times {
+				pass.launches[j] = device.clock.clocked(pass.calls[j].Kernel, pass.launches[j])
+			}
+		}
+		var found []finding
+		if pass.finite, found, err = finite(device, works.bound, run); err != nil {
+			return nil, err
+		}
+		made.runs[i], made.found = pass, append(made.found, found...)
+	}
+	made.assemble(&bound)
+	return made, nil
+}
+
+// assemble puts what was prepared in order.
+func (made *prepared) assemble(bound *bind.Instr) {
+	made.Work = schedule.NewWork(bound, made.device.lanes.Driver, made)
+	made.Ended = made.infinite
+}
+
+// infinite is the first finding that the words of an instruction say once it has ended.
+func (made *prepared) infinite() (first *executor.ValueError) {
+	for i := range made.found {
+		found := &made.found[i]
+		if value, name := found.told(); name != "" && first == nil {
+			first = &executor.ValueError{Unit: found.unit, Tensor: name, Value: value}
+		}
+	}
+	return first
+}
+
+// call is a kernel with its matrices.
+func (works *works) call(device *device, run *bind.Run, number int) *kernel.Call {
+	code := &run.Kernels[number]
+	call := &kernel.Call{
+		Kernel: code, Trains: works.trains, Begins: run.Begins, Kernels: device.kernels, Workspace: device.workspace,
+		Operands: make([]kernel.Matrix, len(code.Operands)),
+	}
+	for i := range code.Operands {
+		tensor, area := code.Operands[i].Tensor, run.Area(&code.Operands[i])
+		call.Operands[i] = device.matrix(area)
+		if len(run.Uses) == 0 || len(run.Uses[tensor]) == 0 {
+			continue
+		}
+		if call.Uses == nil {
+			call.Uses = make([][]kernel.Matrix, len(code.Operands))
+		}
+		for _, offset := range run.Uses[tensor] {
+			use := area
+			use.Offset += offset - run.Offsets[tensor]
+			call.Uses[i] = append(call.Uses[i], device.matrix(use))
+		}
+	}
+	return call
+}

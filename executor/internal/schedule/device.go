@@ -1,0 +1,113 @@
+package schedule
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"time"
+
+	"github.com/devmap-dev/devmap/executor"
+	"github.com/devmap-dev/devmap/executor/program"
+)
+
+// Device is a device of a program: its queues, and the thread that makes every call
+// for them.
+type Device struct {
+	Driver Driver
+	Plan   *program.Device
+
+	queues   []Queue // by stream
+	parked   []Event // by stream: where the host is waited for, and where a step ends
+	stepping bool
+	tasks    chan func()
+	wake     chan struct{}
+}
+
+// NewDevice returns a device without queues and starts its thread.
+func NewDevice(plan *program.Device, driver Driver) *Device {
+	device := &Device{Driver: driver, Plan: plan, tasks: make(chan func()), wake: make(chan struct{}, 1)}
+	go func() {
+		for task := range device.tasks {
+			task()
+		}
+	}()
+	return device
+}
+
+func (device *Device) String() string {
+	return fmt.Sprintf("device %d on %s", device.Plan.ID, device.Driver.Place())
+}
+
+// Do has the device's thread call something.
+func (device *Device) Do(call func() error) error {
+	done := make(chan error, 1)
+	device.tasks <- func() { done <- call() }
+	return device.Driver.Lost(<-done)
+}
+
+// End ends the thread.
+func (device *Device) End() { close(device.tasks) }
+
+// Queue is that of a stream.
+func (device *Device) Queue(stream int) Queue { return device.queues[stream] }
+
+// Stepping reports, on the device's thread, that a step runs.
+func (device *Device) Stepping() bool { return device.stepping }
+
+// Open makes a queue for each stream of the program, on the device's thread; a program
+// without streams has one, by which loading looks at bytes.
+func (device *Device) Open() error {
+	for range max(1, len(device.Plan.Streams)) {
+		queue, err := device.Driver.NewQueue()
+		if err != nil {
+			return err
+		}
+		device.queues = append(device.queues, queue)
+		event, err := device.Driver.NewEvent(false)
+		if err != nil {
+			return err
+		}
+		device.parked = append(device.parked, event)
+	}
+	return nil
+}
+
+// Close gives back what Open made, on the device's thread.
+func (device *Device) Close() error {
+	var all []error
+	for _, queue := range device.queues {
+		all = append(all, queue.Destroy())
+	}
+	for _, event := range device.parked {
+		all = append(all, event.Destroy())
+	}
+	device.queues, device.parked = nil, nil
+	return errors.Join(all...)
+}
+
+// Finish waits, on the device's thread and outside of steps, until its queues have done
+// what they were given; an [*executor.HangError] says that they take too long, and at what.
+func (device *Device) Finish(patience time.Duration, what string) error {
+	for i, queue := range device.queues {
+		if err := queue.Record(device.parked[i]); err != nil {
+			return err
+		}
+	}
+	begin := time.Now()
+	for _, event := range device.parked {
+		for {
+			ended, err := event.Ended()
+			if err != nil {
+				return err
+			}
+			if ended {
+				break
+			}
+			if took := time.Since(begin); took > patience {
+				return &executor.HangError{After: took.Round(time.Millisecond), Stand: what}
+			}
+			runtime.Gosched()
+		}
+	}
+	return nil
+}

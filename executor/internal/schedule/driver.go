@@ -1,0 +1,77 @@
+// Package schedule gives the instructions of a program to the queues of its devices,
+// for every backend. A queue carries out what it is given in order, while the host goes
+// on; events order queues against each other. The package knows no GPU: a backend
+// implements [Driver], [Queue] and [Event] with the calls of its driver, makes [Work] of
+// its kernels, and adds nothing else to a step.
+//
+// Each part has a file:
+//   - order.go: the lines of each queue, and the instructions at the ends of a message
+//   - device.go: a device's queues and the thread that makes every call for them
+//   - marks.go: the events that instructions need
+//   - work.go: what an instruction computes, as calls with places for taps between them
+//   - keep.go: work that is prepared once for all instructions that do the same
+//   - link.go, relay.go: how bytes get to another device: directly, or through the host
+//   - message.go: when a message may be sent and received
+//   - board.go: what the threads of a step know of each other
+//   - lane.go: a queue in a step, which takes its lines in turn
+//   - step.go: a step, one loop for each device
+//   - progress.go: what has ended, taps and fences, steps that hang
+//   - stand.go: where each queue stands when a step hangs or a GPU is lost
+//   - times.go: what the events of a step say
+package schedule
+
+import "time"
+
+// Address is a byte of an arena, as the backend counts them.
+type Address uint64
+
+// Driver makes the calls of a backend for one device. The device's own thread calls it,
+// except for Place and Address.
+type Driver interface {
+	// Place is the GPU or the processor that the device is on, for errors.
+	Place() string
+	// Address is the address of a byte of the device's arena.
+	Address(offset int64) Address
+	NewQueue() (Queue, error)
+	// NewEvent returns an event; only a timed one can tell a time.
+	NewEvent(timed bool) (Event, error)
+	// Pin returns memory of the host that queues copy to and from.
+	Pin(bytes int64) (Pinned, error)
+	// Use makes the calling thread's calls go to this device.
+	Use() error
+	// Lost returns err as an [*executor.LostError] if the device answers no more after it,
+	// and as it is otherwise.
+	Lost(err error) error
+	// Fenced is called when a queue has passed a fence of a step.
+	Fenced()
+}
+
+// Queue carries out calls in the order in which it is given them.
+type Queue interface {
+	// Record has the event happen when all calls before it have ended.
+	Record(event Event) error
+	// Await has the queue wait for an event as it was recorded last. An event that never
+	// was holds nothing up.
+	Await(event Event) error
+	// Copy copies between arenas, Fill sets bytes of one. Both do nothing for no bytes.
+	Copy(to, from Address, bytes int64) error
+	Fill(at Address, value byte, bytes int64) error
+	// Up and Down copy from and to pinned memory of the host.
+	Up(to Address, from []byte) error
+	Down(to []byte, from Address) error
+	Destroy() error
+}
+
+// Event is a moment of a queue.
+type Event interface {
+	Ended() (bool, error)
+	// Since is the time from an earlier event of the same device.
+	Since(begin Event) (time.Duration, error)
+	Destroy() error
+}
+
+// Pinned is page-locked memory of the host.
+type Pinned interface {
+	Bytes() []byte
+	Free() error
+}

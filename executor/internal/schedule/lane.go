@@ -1,0 +1,149 @@
+package schedule
+
+import (
+	"github.com/devmap-dev/devmap/executor"
+	"github.com/devmap-dev/devmap/executor/program"
+)
+
+// lane is a stream in a step: how far it was given to its queue, and how far that is.
+type lane struct {
+	*runner
+	queue  Queue
+	parked Event
+	lines  []int32
+	next   int
+	// midway: a part of the next line was given, work is which of a computation.
+	midway bool
+	work   progress
+	args   Args
+	// computed is what the line that was given last computes.
+	computed *Work
+	// then is what the host does when the queue has come to parked; calling: it
+	// does. Nothing is given to the queue before it has.
+	then    func() error
+	calling bool
+	called  chan error
+	// pending are moments that the queue has not come to, in their order, ended is how
+	// many lines it has ended as far as that is known: under the board's lock.
+	pending []moment
+	ended   int
+}
+
+// moment is an event behind a line.
+type moment struct {
+	event Event
+	line  int   // of the lane's
+	work  *Work // what the line computes, nil if it does not
+	given int   // lines of all lanes were before it
+}
+
+func newLane(runner *runner, number int) *lane {
+	stream := &runner.Streams[number]
+	queue := runner.device.queues[stream.Number]
+	return &lane{
+		runner: runner, queue: queue, args: Args{Queue: queue, Number: runner.step.Number, Optimizer: &runner.step.Optimizer},
+		parked: runner.device.parked[stream.Number], lines: stream.Lines, called: make(chan error, 1),
+	}
+}
+
+// can reports that the next line can be given: whatever it waits for was.
+func (lane *lane) can() bool {
+	index := lane.lines[lane.next]
+	return lane.board.reads(func() bool {
+		for _, wait := range lane.waits(index) {
+			if !lane.board.issued[wait.Instr] {
+				return false
+			}
+		}
+		return lane.ready(&lane.Program.Instrs[index])
+	})
+}
+
+// issue gives the next line to the queue, or as much of it as comes before the host
+// has its turn.
+func (lane *lane) issue() error {
+	index := lane.lines[lane.next]
+	if !lane.midway {
+		for _, wait := range lane.waits(index) {
+			if lane.Of[wait.Instr] == lane.Of[index] {
+				continue // the stream's own order
+			}
+			if err := lane.queue.Await(lane.events[wait.Instr].ended); err != nil {
+				return err
+			}
+		}
+	}
+	whole, err := lane.carry(index, &lane.Program.Instrs[index])
+	if err != nil {
+		return lane.at(index, err)
+	}
+	if lane.midway = !whole; lane.midway {
+		return nil
+	}
+	behind := moment{event: lane.events[index].ended, line: lane.next, work: lane.computed}
+	if lane.computed = nil; behind.event != nil {
+		if err := lane.queue.Record(behind.event); err != nil {
+			return err
+		}
+	}
+	lane.board.post(func() {
+		behind.given = lane.board.given
+		lane.board.given++
+		lane.next++
+		lane.board.issued[index] = true
+	})
+	if behind.event != nil {
+		lane.pending = append(lane.pending, behind)
+	}
+	return nil
+}
+
+// carry gives an instruction; whole: to its end.
+func (lane *lane) carry(index int32, instr *program.Instr) (whole bool, err error) {
+	switch instr.Op {
+	case program.Forward, program.Backward, program.Recompute, program.Decode, program.Step: // as [Computes] says
+		return lane.compute(index)
+	case program.Send:
+		return true, lane.send(index, instr)
+	case program.Recv:
+		return lane.receive(index, instr)
+	case program.Fence:
+		if lane.step.Fence == nil || lane.midway {
+			return true, nil
+		}
+		return false, lane.park(func() error { return lane.step.Fence(index) })
+	case program.Load, program.Zero, program.Unload: // no part of a step
+	case program.Free: // its event says it
+	}
+	return true, nil
+}
+
+// park has the host do something when the queue has come here.
+func (lane *lane) park(then func() error) error {
+	lane.then = then
+	return lane.queue.Record(lane.parked)
+}
+
+// infinite looks for NaN in what an instruction made that has ended. Of several devices'
+// findings the step reports the one whose line was given first: what follows from it
+// was given behind it.
+func (lane *lane) infinite(at *moment) error {
+	if at.work == nil || at.work.Ended == nil {
+		return nil
+	}
+	value := at.work.Ended()
+	if value == nil {
+		return nil
+	}
+	instr := &lane.Program.Instrs[lane.lines[at.line]]
+	first := &executor.ValueError{Unit: value.Unit, Tensor: value.Tensor, Value: value.Value, Op: instr.Op, MicroBatch: instr.MicroBatch, Step: lane.step.Number}
+	lane.board.post(func() {
+		if lane.board.fault == nil {
+			lane.board.fault = first
+		}
+		if lane.board.value == nil || at.given < lane.board.valueGiven {
+			lane.board.value, lane.board.valueGiven = first, at.given
+		}
+	})
+	return first
+}

@@ -1,0 +1,145 @@
+package schedule
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/devmap-dev/devmap/executor"
+	"github.com/devmap-dev/devmap/executor/program"
+)
+
+// look sees what has ended since it looked last: on the queues, and of what the host
+// does in between.
+func (runner *runner) look() error {
+	select {
+	case task := <-runner.device.tasks: // of a callback
+		task()
+	default:
+	}
+	for _, lane := range runner.lanes {
+		for len(lane.pending) > 0 {
+			ended, err := lane.pending[0].event.Ended()
+			if err != nil {
+				return err
+			}
+			if !ended {
+				break
+			}
+			at := lane.pending[0]
+			lane.passed(at)
+			lane.pending = lane.pending[1:]
+			lane.board.post(func() { lane.ended = at.line + 1 })
+			if err := lane.infinite(&at); err != nil && !lane.draining {
+				return err
+			}
+		}
+		if err := lane.answer(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// passed tells the device of a fence.
+func (lane *lane) passed(at moment) {
+	if at.line < 0 {
+		return
+	}
+	if index := lane.lines[at.line]; lane.Program.Instrs[index].Op == program.Fence && at.event == lane.events[index].ended {
+		lane.device.Driver.Fenced()
+	}
+}
+
+// answer calls what the lane is parked for, once its queue has come there, on a thread
+// of its own: what that reads and writes is done by this one.
+func (lane *lane) answer() error {
+	if lane.then == nil {
+		return nil
+	}
+	if !lane.calling {
+		if lane.draining {
+			return nil // the step ends: it is not called any more
+		}
+		ended, err := lane.parked.Ended()
+		if !ended || err != nil {
+			return err
+		}
+		lane.board.post(func() { lane.calling = true })
+		then, wake := lane.then, lane.device.wake
+		go func() {
+			lane.called <- then()
+			select {
+			case wake <- struct{}{}:
+			default:
+			}
+		}()
+		return nil
+	}
+	select {
+	case err := <-lane.called:
+		lane.then = nil
+		lane.board.post(func() { lane.calling = false })
+		return lane.at(lane.lines[lane.next], err)
+	default:
+		return nil
+	}
+}
+
+// spins is how often a thread looks again before it sleeps: some milliseconds, about
+// as long as a GPU takes from a token to the next.
+const spins = 5000
+
+// idle waits until something may have changed, and gives a step up in which
+// nothing does. A thread that looks again yields to others only if there are not
+// processors enough: a goroutine that is bound to its thread takes 5 µs to come
+// back, ten times what a look takes.
+func (runner *runner) idle() {
+	var tick <-chan time.Time // of immediate queues nothing ends by itself
+	if !runner.Immediate {
+		if runner.idled++; runner.idled < spins {
+			if len(runner.Devices) >= runtime.GOMAXPROCS(0) {
+				runtime.Gosched()
+			}
+			return
+		}
+		timer := time.NewTimer(20 * time.Microsecond)
+		defer timer.Stop()
+		tick = timer.C
+	}
+	select {
+	case <-runner.device.wake:
+	case task := <-runner.device.tasks:
+		task()
+	case <-tick:
+	}
+	runner.watch()
+}
+
+// watch looks when anything ended last, anywhere.
+func (runner *runner) watch() {
+	if runner.Immediate {
+		return
+	}
+	runner.board.lock.Lock()
+	defer runner.board.lock.Unlock()
+	still := time.Since(runner.board.moved)
+	if still < runner.Patience {
+		return
+	}
+	for _, lane := range runner.board.lanes {
+		if lane.calling {
+			return // the host takes its time
+		}
+	}
+	hang := &executor.HangError{After: still.Round(time.Millisecond), Stand: strings.TrimSuffix(runner.stand(runner.board.lanes), "\n")}
+	switch before := (*executor.HangError)(nil); {
+	case errors.As(runner.board.fault, &before): // another device's thread reported it
+	case runner.board.fault == nil || errors.Is(runner.board.fault, executor.ErrStop):
+		runner.board.fault = hang
+	default:
+		runner.board.fault = fmt.Errorf("%w; then %w", runner.board.fault, hang)
+	}
+}
