@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -94,7 +95,7 @@ func (s *session) replay(t *testing.T, fixtures string, updating bool) {
 	for i := range s.Commands {
 		var out, errs bytes.Buffer
 		now := recorded{Args: s.Commands[i].Args}
-		now.Status = run(t.Context(), now.Args, &out, &errs)
+		now.Status = run(t.Context(), unhurried(now.Args), &out, &errs)
 		now.Stdout, now.Stderr = sum(out.Bytes()), sum(errs.Bytes())
 		after := filesOf(t, dir)
 		for name, text := range after {
@@ -116,6 +117,15 @@ func (s *session) replay(t *testing.T, fixtures string, updating bool) {
 			return // what follows in the session follows from it
 		}
 	}
+}
+
+// unhurried gives a plan's search an hour: every recorded one ends by itself, and on a
+// busy machine the usual limit would end it earlier.
+func unhurried(args []string) []string {
+	if len(args) < 2 || args[0] != "plan" || slices.ContainsFunc(args, func(word string) bool { return strings.HasPrefix(word, "--time-limit") }) {
+		return args
+	}
+	return slices.Insert(slices.Clone(args), 1, "--time-limit", "1h")
 }
 
 // differs names what is not as recorded.

@@ -55,7 +55,7 @@ func TestGPUs(t *testing.T) {
 	}
 	begin := time.Now()
 	settled, who, err := all[1].Settled()
-	if settled != memory || len(who) != 2 || err != nil || time.Since(begin) < still || time.Since(begin) > patience {
+	if settled != memory || len(who) != 2 || err != nil || time.Since(begin) < still {
 		t.Errorf("%+v, %+v, %v after %v", settled, who, err, time.Since(begin))
 	}
 	processes, err := all[0].Processes()
@@ -97,6 +97,7 @@ func TestFollow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	begin := time.Now()
 	follower, err := library.Follow([]GPU{all[1], all[0]}, time.Millisecond)
 	if err != nil {
 		t.Fatal(err)
@@ -113,9 +114,11 @@ func TestFollow(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	time.Sleep(100 * time.Millisecond)
-	if take(); count < 20 || count > 101 || !slices.Equal(used, []int64{100 << 20, 0}) {
-		t.Errorf("%d readings in 100 ms, the last %d", count, used)
+	for count < 20 {
+		take()
+	}
+	if passed := time.Since(begin); count > 1+int(passed/time.Millisecond) || !slices.Equal(used, []int64{100 << 20, 0}) {
+		t.Errorf("%d readings in %v, the last %d", count, passed, used)
 	}
 	time.Sleep(400 * time.Millisecond) // more than it keeps
 	holds("0 7 900")
@@ -123,8 +126,11 @@ func TestFollow(t *testing.T) {
 	holds("")
 	time.Sleep(100 * time.Millisecond)
 	count = 0
-	if take(); count > 256 || last < 600*time.Millisecond || count == 256 && !slices.Equal(used, []int64{100 << 20, 900 << 20}) {
+	if take(); count > 256 || count == 256 && !slices.Equal(used, []int64{100 << 20, 900 << 20}) {
 		t.Errorf("%d readings, the last %v of %v", count, used, last)
+	}
+	for last < 600*time.Millisecond { // a reading of now comes, whatever was lost
+		take()
 	}
 	follower.End()
 	if err := library.Close(); err != nil {
