@@ -8,4 +8,6 @@ import "github.com/rogpeppe/go-internal/testscript"
 func fakeSMI() {}
 func hold()    {}
 
-func terminal(ts *testscript.TestScript, _ bool, _ []string) { ts.Fatalf("a terminal is made on Linux only") }
+func terminal(ts *testscript.TestScript, _ bool, _ []string) {
+	ts.Fatalf("a terminal is made on Linux only")
+}
