@@ -42,12 +42,14 @@ demo: build ## Plan Qwen2.5-3B training on four H200: the table, then the map
 build: ## Build bin/devmap; its version comes from the build information
 	$(GO) build -trimpath -buildvcs=auto -o bin/devmap ./cmd/devmap
 
-test: formatted configurations ## Formatting, vet, every build configuration, then the tests, the CUDA executor's on a driver that is none
-	@$(GO) test $(PKG)
+test: formatted configurations ## Formatting, vet, every build configuration, the tests, the CUDA executor's on a driver that is none, recorded commands drawn by a printed SEED
+	@$(GO) test -vet=off $(PKG)
 	@if $(CGO_FOUND); then $(FAKED); else echo "skipped: the CUDA executor's tests (no C compiler: $$($(GO) env CC))"; fi
+	@export SEED=$(SEED); echo "recorded commands: SEED=$$SEED"; $(GO) test -vet=off -run '^TestCorpus$$' ./cmd/devmap
 
-check: house lint tidy compared ## What CI runs: house, lint, tidy module files, PTX as its sources make it, then make test
+check: house lint tidy compared ## What CI runs: house, lint, tidy module files, PTX as its sources make it, then make test and make corpus
 	@$(MAKE) --no-print-directory test
+	@$(MAKE) --no-print-directory corpus
 
 lint: ## Run golangci-lint (built on the first call: minutes)
 	@$(TOOL) golangci-lint run ./...
@@ -70,28 +72,43 @@ formatted:
 	fi
 	@echo 'ok: gofmt'
 
-# Vet type-checks test files too; build links what vet cannot see. A tag that
-# matches no package exits 0, so each backend folder keeps an untagged file.
+# Vet type-checks test files too; build links what vet cannot see. The first
+# configuration is Go's own here, which the tests share: cgo where there is a C
+# compiler. Another one compiles and links the command, and vets the packages whose
+# files it changes, with those that import them. A tag that matches no package exits
+# 0, so each backend folder keeps an untagged file.
 configurations:
-	@CGO_ENABLED=0 $(GO) build ./... && CGO_ENABLED=0 $(GO) vet ./...
+	@$(GO) build ./... && $(GO) vet ./...
+	@echo "ok: build and vet, CGO_ENABLED=$$($(GO) env CGO_ENABLED)"
+	@files=$$($(FILES)) && export CGO_ENABLED=0 && $(CHANGED)
 	@echo 'ok: build and vet, pure Go'
-	@CGO_ENABLED=0 $(GO) build -tags cuda ./... && CGO_ENABLED=0 $(GO) vet -tags cuda ./...
+	@files=$$($(FILES)) && export CGO_ENABLED=0 GOFLAGS="$$GOFLAGS -tags=cuda" && $(CHANGED)
 	@echo 'ok: build and vet, pure Go asked for cuda'
 	@if $(CGO_FOUND); then \
-		CGO_ENABLED=1 $(GO) build ./... && CGO_ENABLED=1 $(GO) vet ./... || exit 1; \
-		echo 'ok: build and vet, cgo'; \
-		$(CUDA_FLAGS); $(GO) build -tags cuda ./... && $(GO) vet -tags cuda ./... || exit 1; \
+		files=$$($(FILES)) && $(CUDA_FLAGS) GOFLAGS="$$GOFLAGS -tags=cuda" && $(CHANGED) || exit 1; \
 		echo 'ok: build and vet, cgo with cuda'; \
 	else \
 		echo "skipped: the cgo configurations (no C compiler: $$($(GO) env CC))"; \
 	fi
+
+# FILES lists what a configuration compiles of each package, and what that imports.
+FILES = $(GO) list -f '{{.ImportPath}}|{{.GoFiles}} {{.CgoFiles}} {{.CFiles}} {{.SFiles}} {{.TestGoFiles}} {{.XTestGoFiles}}|{{join .Deps " "}} {{join .TestImports " "}} {{join .XTestImports " "}}' ./...
+
+# CHANGED compiles and links the command in a configuration, and vets the packages
+# whose files are not those of the first one ($files), and whatever imports one of them.
+CHANGED = $(GO) build -o /dev/null ./cmd/devmap && { echo "$$files"; echo -; $(FILES); } | awk -F'|' \
+	'$$0 == "-" { second = 1; next } \
+	!second { before[$$1] = $$2; next } \
+	{ imports[$$1] = $$3; if (before[$$1] != $$2) changed[$$1] = 1 } \
+	END { do { grown = 0; for (p in imports) if (!(p in changed)) { n = split(imports[p], all, " "); for (i = 1; i <= n; i++) if (all[i] in changed) { changed[p] = grown = 1; break } } } while (grown); \
+		for (p in changed) print p }' | xargs -r $(GO) vet
 
 # cu includes <cuda.h>: this is the project's own, whatever a toolkit has.
 CUDA_FLAGS = export CGO_ENABLED=1 CGO_CFLAGS="-O2 -g -I$$PWD/executor/cuda/internal/driver/include"
 
 # The CUDA executor's tests on a driver that is none, and those of the command with
 # it: what it says of faults, and that no GPU library is linked.
-FAKED = $(CUDA_FLAGS); $(GO) test -tags cuda ./executor/cuda/... ./executor/nvml && $(GO) test -tags cuda -run 'CUDA|NoGPULibrary' ./cmd/devmap
+FAKED = $(CUDA_FLAGS); $(GO) test -vet=off -tags cuda ./executor/cuda/... ./executor/nvml && $(GO) test -vet=off -tags cuda -run 'CUDA|NoGPULibrary' ./cmd/devmap
 
 cuda: ## Build bin/devmap with the backend of GPUs, say what it finds here, test it: on a driver that is none, then on the GPU that is found
 	@$(CUDA_FLAGS); $(GO) build -trimpath -buildvcs=auto -tags cuda -o bin/devmap ./cmd/devmap
@@ -209,7 +226,7 @@ sweep: ## Random commands and pipelines from a seed, each answer held to its wor
 		$(GO) test ./planner -count=1 -timeout 0 -run RandomPipelines -v -pipelines $(PIPELINES) -pipeline-seed $$seed || status=1; \
 	fi; exit $$status
 
-corpus: ## 1,568 recorded commands over all models and strategies: status, output and files as they were
+corpus: ## 1,568 recorded commands over all models and strategies: status, output and files as they were; part of make check
 	@CORPUS=all $(GO) test -count=1 -run '^TestCorpus$$' -v ./cmd/devmap
 
 golden: ## Rewrite golden files (tests that see UPDATE_GOLDEN=1); read the diff

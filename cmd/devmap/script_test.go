@@ -20,7 +20,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"devmap": main})
+	testscript.Main(m, map[string]func(){"devmap": main, "fakesmi": fakeSMI, "hold": hold})
 }
 
 // TestScripts runs the command as users do. UPDATE_GOLDEN=1 rewrites the files
@@ -43,6 +43,7 @@ func TestScripts(t *testing.T) {
 			"lines":          lines,
 			"mksafetensors":  mksafetensors,
 			"rawsafetensors": rawsafetensors,
+			"terminal":       terminal,
 		},
 	})
 }

@@ -2,10 +2,9 @@ package estimate
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
-
-	"github.com/agnivade/levenshtein"
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/engine"
@@ -86,10 +85,7 @@ func suffixes(graph *modelgraph.Graph, word string) string {
 		return "none (" + whyNone(graph) + ")"
 	}
 	word = word[strings.LastIndexByte(word, '.')+1:]
-	slices.SortStableFunc(names, func(a, b string) int {
-		return levenshtein.ComputeDistance(a, word) - levenshtein.ComputeDistance(b, word)
-	})
-	return strings.Join(names[:min(len(names), 8)], ", ")
+	return strings.Join(modelgraph.Nearest(word, names, 8, math.MaxInt), ", ")
 }
 
 func projections(graph *modelgraph.Graph) []modelgraph.Projection {

@@ -55,7 +55,7 @@ func TestGPUs(t *testing.T) {
 	}
 	begin := time.Now()
 	settled, who, err := all[1].Settled()
-	if settled != memory || len(who) != 2 || err != nil || time.Since(begin) < still || time.Since(begin) > settleTimeout {
+	if settled != memory || len(who) != 2 || err != nil || time.Since(begin) < still {
 		t.Errorf("%+v, %+v, %v after %v", settled, who, err, time.Since(begin))
 	}
 	processes, err := all[0].Processes()
@@ -97,34 +97,41 @@ func TestFollow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	begin := time.Now()
 	follower, err := library.Follow([]GPU{all[1], all[0]}, time.Millisecond)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var count int
-	last, used := time.Duration(-1), []int64(nil)
+	last, used, most := time.Duration(-1), []int64(nil), make([]int64, 2)
 	take := func() {
 		if err := follower.Take(func(when time.Duration, bytes []int64) {
 			if when <= last {
 				t.Errorf("%v behind %v", when, last)
 			}
 			count, last, used = count+1, when, slices.Clone(bytes)
+			most[0], most[1] = max(most[0], bytes[0]), max(most[1], bytes[1])
 		}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	time.Sleep(100 * time.Millisecond)
-	if take(); count < 20 || count > 101 || !slices.Equal(used, []int64{100 << 20, 0}) {
-		t.Errorf("%d readings in 100 ms, the last %d", count, used)
+	for count < 20 {
+		take()
+	}
+	if passed := time.Since(begin); count > 1+int(passed/time.Millisecond) || !slices.Equal(used, []int64{100 << 20, 0}) {
+		t.Errorf("%d readings in %v, the last %d", count, passed, used)
 	}
 	time.Sleep(400 * time.Millisecond) // more than it keeps
 	setUsage("0 7 900")
-	time.Sleep(100 * time.Millisecond)
+	time.Sleep(500 * time.Millisecond)
 	setUsage("")
 	time.Sleep(100 * time.Millisecond)
 	count = 0
-	if take(); count > 256 || last < 600*time.Millisecond || count == 256 && !slices.Equal(used, []int64{100 << 20, 900 << 20}) {
-		t.Errorf("%d readings, the last %v of %v", count, used, last)
+	if take(); count > 256 || !slices.Equal(most, []int64{100 << 20, 900 << 20}) {
+		t.Errorf("%d readings, the most of them %d", count, most)
+	}
+	for last < 1000*time.Millisecond { // a reading of now comes, whatever was lost
+		take()
 	}
 	follower.End()
 	if err := library.Close(); err != nil {

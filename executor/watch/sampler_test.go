@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/devmap-dev/devmap/executor/nvml"
@@ -208,6 +209,10 @@ func TestAttached(t *testing.T) {
 // between lists of processes makes one be asked for.
 func TestRun(t *testing.T) {
 	t.Parallel()
+	synctest.Test(t, testRun)
+}
+
+func testRun(t *testing.T) {
 	reader, tree := machine()
 	sampler := sampled(t, reader, tree, false)
 	ctx, stop := context.WithTimeout(t.Context(), 5*gather/2)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/modelgraph/safetensors"
@@ -47,19 +46,13 @@ func deepSeek(tb testing.TB) (*modelgraph.Graph, *config, *safetensors.Checkpoin
 	return g, c, ck
 }
 
-// TestDeepSeekNames holds the time that 92,000 names take. The bound is ten
-// times what it takes here, for slower machines.
+// TestDeepSeekNames: 92,000 names find their tensors. BenchmarkDeepSeekNames says how
+// long that takes.
 func TestDeepSeekNames(t *testing.T) {
 	g, c, ck := deepSeek(t)
-	start := time.Now()
 	out, a, err := assign(g, c, ck)
-	took := time.Since(start)
 	if err != nil {
 		t.Fatal(err)
-	}
-	t.Logf("%d names in %v", len(ck.Tensors), took)
-	if took > 3*time.Second {
-		t.Errorf("%d names took %v", len(ck.Tensors), took)
 	}
 	if !a.exact() || a.ignored.count != 256*6 || len(out.Warnings) != 3 {
 		t.Errorf("%d missing, %d unexpected, %d ignored, warnings %v", a.missing.count, a.unexpected.count, a.ignored.count, out.Warnings)

@@ -1,15 +1,13 @@
 package load
 
 import (
-	"cmp"
 	"fmt"
 	"io/fs"
 	"maps"
+	"math"
 	"path"
 	"slices"
 	"strings"
-
-	"github.com/agnivade/levenshtein"
 
 	"github.com/devmap-dev/devmap/modelgraph"
 )
@@ -70,21 +68,5 @@ func builtInFiles(fsys fs.FS) map[string]string {
 
 // nearest are up to five built-in names that are like name, nearest first.
 func nearest(name string, fsys fs.FS) []string {
-	type scored struct {
-		name     string
-		distance int
-	}
-	var all []scored
-	want := strings.ToLower(lastPart(name))
-	for n := range builtInFiles(fsys) {
-		all = append(all, scored{n, levenshtein.ComputeDistance(want, strings.ToLower(lastPart(n)))})
-	}
-	slices.SortFunc(all, func(a, b scored) int {
-		return cmp.Or(cmp.Compare(a.distance, b.distance), strings.Compare(a.name, b.name))
-	})
-	var near []string
-	for _, candidate := range all[:min(5, len(all))] {
-		near = append(near, candidate.name)
-	}
-	return near
+	return modelgraph.Nearest(strings.ToLower(lastPart(name)), Names(fsys), 5, math.MaxInt)
 }

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/devmap-dev/devmap/modelgraph"
-	"github.com/devmap-dev/devmap/planner/internal/nearest"
 )
 
 // index knows every module path and tensor name of a model.
@@ -63,7 +62,7 @@ func (modules *index) nearest(path string) string {
 		}
 		slices.Sort(modules.sorted)
 	}
-	return nearest.Name(path, modules.sorted)
+	return strings.Join(modelgraph.Nearest(path, modules.sorted, 1, len(path)+1), "")
 }
 
 // ancestors yields the modules that hold a path, the root "" last.

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agnivade/levenshtein"
-
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -80,16 +78,8 @@ func (read *reader) known(place string, part object, keys []string) {
 	}
 	slices.Sort(unknown)
 	for _, key := range unknown {
-		read.fail(at(place, key), "DeepSpeed has no such key (nearest: %s)", nearest(key, keys))
+		read.fail(at(place, key), "DeepSpeed has no such key (nearest: %s)", strings.Join(modelgraph.Nearest(key, keys, 2, math.MaxInt), ", "))
 	}
-}
-
-func nearest(word string, keys []string) string {
-	best := slices.Clone(keys)
-	slices.SortStableFunc(best, func(a, b string) int {
-		return levenshtein.ComputeDistance(a, word) - levenshtein.ComputeDistance(b, word)
-	})
-	return strings.Join(best[:min(2, len(best))], ", ")
 }
 
 // section is an object in another; nil if there is none.

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/devmap-dev/devmap/modelgraph"
-	"github.com/devmap-dev/devmap/planner/internal/nearest"
 )
 
 // match lists the units that a pattern names: those it is the path of, those
@@ -37,7 +36,7 @@ func closest(graph *modelgraph.Graph, pattern string) string {
 	for i := range graph.Layers {
 		names[i] = graph.Layers[i].Name
 	}
-	return nearest.Name(pattern, names)
+	return strings.Join(modelgraph.Nearest(pattern, names, 1, len(pattern)+1), "")
 }
 
 // Pin fixes the units that a pattern names to a device.

@@ -4,11 +4,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agnivade/levenshtein"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
+	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/planner/emit"
 )
 
@@ -70,14 +70,13 @@ func (f *flag) guess(value string) string {
 	if slices.Contains(f.values, low) {
 		return low
 	}
-	const slips = 2
-	best, least := "", slips+1
-	for _, known := range f.values {
-		if slipped := levenshtein.ComputeDistance(low, known); slipped < least && slipped < len(known)/2+1 {
-			best, least = known, slipped
+	for _, slips := range []int{1, 2} {
+		short := func(known string) bool { return len(known) < 2*slips } // it would become another word
+		if near := modelgraph.Nearest(low, slices.DeleteFunc(slices.Clone(f.values), short), 1, slips); near != nil {
+			return near[0]
 		}
 	}
-	return best
+	return ""
 }
 
 // Guess is what was meant by the value of a flag; empty where nothing is near.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/certify"
@@ -116,6 +117,10 @@ func TestOutside(t *testing.T) {
 // TestOutsideWaits: drivers have some time to take back what a process held.
 func TestOutsideWaits(t *testing.T) {
 	t.Parallel()
+	synctest.Test(t, testOutsideWaits)
+}
+
+func testOutsideWaits(t *testing.T) {
 	reader := &shown{used: 5 << 20}
 	outside := NewOutside(reader, nil, whose)
 	reader.lock.Lock()
@@ -128,7 +133,7 @@ func TestOutsideWaits(t *testing.T) {
 		reader.say(5 << 20)
 	})
 	after := outside.End([]string{"GPU-1"}, "exit status 0")
-	if after.Seconds < 0.03 || after.Seconds > endPatience.Seconds() || after.GPUs[0].DifferenceBytes != 0 || len(after.Alive) != 0 || !after.Shown {
+	if after.Seconds != 0.06 || after.GPUs[0].DifferenceBytes != 0 || len(after.Alive) != 0 || !after.Shown {
 		t.Errorf("%+v", after)
 	}
 }

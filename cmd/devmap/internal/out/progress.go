@@ -6,13 +6,14 @@ import (
 	"math"
 	"time"
 
-	"github.com/schollz/progressbar/v3"
-
 	"github.com/devmap-dev/devmap/planner"
 )
 
 // patience is how long a search goes on before it shows itself.
 const patience = 300 * time.Millisecond
+
+// wiped clears the line of a terminal.
+const wiped = "\r\x1b[K"
 
 // Progress shows a long search on a terminal; done clears it.
 func Progress(stderr io.Writer) (show func(planner.Progress), done func()) {
@@ -67,35 +68,34 @@ func Watch(stderr io.Writer, what string) (say func(string), done func()) {
 // more.
 func Wipe(stderr io.Writer) {
 	if Terminal(stderr) {
-		FileOf(stderr).WriteString("\r\x1b[K") //nolint:errcheck // only the picture suffers
+		FileOf(stderr).WriteString(wiped) //nolint:errcheck // only the picture suffers
 	}
 }
 
-// paint draws every so often, in a goroutine that done ends and waits for: what
-// is first, then what was said last.
+// paint draws a spinner every so often, in a goroutine that done ends and waits for:
+// what is first, then what was said last, and the seconds since the first drawing.
 func paint(to io.Writer, what string, often time.Duration) (say func(string), done func()) {
 	words, over, gone := make(chan string), make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(gone)
 		tick := time.NewTicker(often)
 		defer tick.Stop()
-		var bar *progressbar.ProgressBar
-		for {
+		var began time.Time
+		for turn := 0; ; {
 			select {
 			case what = <-words:
-				continue
-			case <-tick.C:
+			case now := <-tick.C:
+				if turn == 0 {
+					began = now
+				}
+				fmt.Fprintf(to, "%s%c %s [%v]", wiped, `|/-\`[turn%4], what, now.Sub(began).Truncate(time.Second)) //nolint:errcheck // only the picture suffers
+				turn++
 			case <-over:
-				if bar != nil {
-					bar.Finish() //nolint:errcheck // only the picture suffers
+				if turn > 0 {
+					io.WriteString(to, wiped) //nolint:errcheck // likewise
 				}
 				return
 			}
-			if bar == nil {
-				bar = progressbar.NewOptions(-1, progressbar.OptionSetWriter(to), progressbar.OptionClearOnFinish())
-			}
-			bar.Describe(what)
-			bar.Add(1) //nolint:errcheck // likewise
 		}
 	}()
 	return func(what string) { words <- what }, func() { close(over); <-gone }

@@ -3,32 +3,31 @@ package out
 import (
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
-// heard passes on what is written, so that a test can wait for it.
-type heard chan string
-
-func (h heard) Write(b []byte) (int, error) {
-	h <- string(b)
-	return len(b), nil
-}
-
-// TestPaint: what was said last is drawn, again and again though nothing new
-// is said, and nothing more once it is done.
-func TestPaint(_ *testing.T) {
-	out := make(heard, 1000)
-	say, done := paint(out, "placing", time.Millisecond)
-	say("placing: bound 3")
-	for seen := 0; seen < 3; {
-		if strings.Contains(<-out, "placing: bound 3") {
-			seen++
+// TestPaint: what was said last is drawn at each tick though nothing new is said, and
+// the line is cleared at the end. What ends before the first tick draws nothing.
+func TestPaint(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var drawn strings.Builder
+		say, done := paint(&drawn, "placing", time.Second)
+		say("placing: bound 3")
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		say("placing: bound 4")
+		time.Sleep(time.Second)
+		synctest.Wait()
+		done()
+		want := strings.Join([]string{"", "| placing: bound 3 [0s]", "/ placing: bound 3 [1s]", "- placing: bound 4 [2s]", ""}, wiped)
+		if drawn.String() != want {
+			t.Errorf("%q, want %q", drawn.String(), want)
 		}
-	}
-	say("placing: bound 4")
-	for !strings.Contains(<-out, "placing: bound 4") {
-		continue
-	}
-	done()
-	close(out) // a write after the end would panic
+		drawn.Reset()
+		_, done = paint(&drawn, "placing", time.Second)
+		if done(); drawn.Len() > 0 {
+			t.Errorf("%q was drawn of a short search", drawn.String())
+		}
+	})
 }

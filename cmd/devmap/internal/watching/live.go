@@ -63,6 +63,9 @@ func (live *Live) Begin() {
 			select {
 			case <-tick.C:
 			case <-live.over:
+				if live.screen != nil {
+					live.show() // what came since the last time
+				}
 				return
 			}
 		}

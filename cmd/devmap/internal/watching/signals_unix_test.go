@@ -14,7 +14,7 @@ import (
 // it when it has begun.
 func TestSignalBeforeBegin(t *testing.T) {
 	t.Parallel()
-	child, err := Find([]string{"sleep", "20"})
+	child, err := Find([]string{"sleep", "1000"})
 	if err != nil {
 		t.Fatal(err)
 	}
