@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/planner"
-	"github.com/devmap-dev/devmap/planner/internal/brute"
-	"github.com/devmap-dev/devmap/planner/internal/drawn"
+	"github.com/devmap-dev/devmap/planner/internal/exhaustive"
+	"github.com/devmap-dev/devmap/planner/internal/randomproblem"
 )
 
 // TestTimeRandom holds the shortest step, and with it the smallest largest
@@ -18,8 +18,8 @@ func TestTimeRandom(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(7, 8))
 	var solved, infeasible, unequal, ordered int
-	for i := range drawn.Samples(230) {
-		p := drawn.Timed(t, rng)
+	for i := range randomproblem.Samples(230) {
+		p := randomproblem.Timed(t, rng)
 		if len(p.Graph.Units) > 6 && len(p.Topology.Devices) > 3 {
 			continue // brute force takes too long
 		}
@@ -29,8 +29,8 @@ func TestTimeRandom(t *testing.T) {
 		if errors.As(err, &constraint) {
 			continue
 		}
-		points := brute.Points(&p, !drawn.Alike(p.Topology))
-		best := brute.Point{Seconds: math.Inf(1)}
+		points := exhaustive.Points(&p, !randomproblem.Alike(p.Topology))
+		best := exhaustive.Point{Seconds: math.Inf(1)}
 		for _, pt := range points {
 			if pt.Seconds < best.Seconds*(1-1e-9) || pt.Seconds <= best.Seconds*(1+1e-9) && pt.Share < best.Share {
 				best = pt
@@ -46,11 +46,11 @@ func TestTimeRandom(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%d: %v, but %v fits in %v s", i, err, best.Map, best.Seconds)
 		}
-		if !drawn.Close(sol.Value, best.Seconds) || !drawn.Close(sol.LargestShare, best.Share) || sol.Status != planner.Optimal || sol.LowerBound != sol.Value {
+		if !randomproblem.Close(sol.Value, best.Seconds) || !randomproblem.Close(sol.LargestShare, best.Share) || sol.Status != planner.Optimal || sol.LowerBound != sol.Value {
 			t.Fatalf("%d: %v takes %v s at %v (%s, bound %v); %v takes %v s at %v", i, sol.Map, sol.Value, sol.LargestShare, sol.Status, sol.LowerBound, best.Map, best.Seconds, best.Share)
 		}
 		solved++
-		if !drawn.Alike(p.Topology) {
+		if !randomproblem.Alike(p.Topology) {
 			unequal++
 			for u := 1; u < len(sol.Map); u++ {
 				if sol.Map[u] < sol.Map[u-1] {

@@ -10,7 +10,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/estimate"
 	"github.com/devmap-dev/devmap/planner"
 	"github.com/devmap-dev/devmap/planner/devicemap"
-	"github.com/devmap-dev/devmap/planner/internal/drawn"
+	"github.com/devmap-dev/devmap/planner/internal/randomproblem"
 )
 
 // leastTravel is the least that travels in any map that fits, by trying every
@@ -53,8 +53,8 @@ func TestOffloadRandom(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(21, 22))
 	var fits, none, best, proved int
-	for i := range drawn.Samples(400) {
-		p := drawn.Problem(t, rng)
+	for i := range randomproblem.Samples(400) {
+		p := randomproblem.Problem(t, rng)
 		p.Pins, p.Together = nil, nil
 		w := costmodel.Workload{Mode: []costmodel.Mode{costmodel.Infer, costmodel.Load}[i%2], Batch: 1, Seq: 1, Precision: costmodel.BF16True}
 		w, err := estimate.Resolve(p.Graph, w)
@@ -108,7 +108,7 @@ func TestOffloadRandom(t *testing.T) {
 // TestOffloadTiers: the host's memory is kept, and what it does not hold is
 // read from disk or is missing.
 func TestOffloadTiers(t *testing.T) {
-	p := drawn.Chain(t, []int64{10, 10, 10, 10, 10, 10}, 20, 10)
+	p := randomproblem.Chain(t, []int64{10, 10, 10, 10, 10, 10}, 20, 10)
 	p.Offload = planner.Disk
 	p.Topology.HostMemoryBytes = 20
 	sol, err := planner.Solve(t.Context(), p, planner.Settings{})

@@ -10,8 +10,8 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/estimate"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/planner"
-	"github.com/devmap-dev/devmap/planner/internal/brute"
-	"github.com/devmap-dev/devmap/planner/internal/drawn"
+	"github.com/devmap-dev/devmap/planner/internal/exhaustive"
+	"github.com/devmap-dev/devmap/planner/internal/randomproblem"
 )
 
 // layer is one of a chain of declared layers: bytes of its parameters, and of
@@ -33,7 +33,7 @@ func chainOn(t *testing.T, layers []layer, devices int, capacity int64, w costmo
 		t.Fatal(err)
 	}
 	w.Strategy, w.World, w.Precision = costmodel.Pipeline, int64(devices), costmodel.BF16True
-	table := drawn.Table(t, g, w)
+	table := randomproblem.Table(t, g, w)
 	table.Comm = costmodel.Comm{}
 	device := costmodel.Device{CapacityBytes: capacity, FLOPS: 1e12, Rates: costmodel.Rates{LinkBytesPerSecond: 1e9}}
 	return planner.Problem{Graph: g, Costs: table, Topology: &costmodel.Topology{Devices: slices.Repeat([]costmodel.Device{device}, devices)}}
@@ -55,8 +55,8 @@ func TestPipelineUneven(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := brute.Pipeline(&p)
-		if sol.Status != planner.Optimal || !drawn.Near(sol.Value, want.Share) || !sol.EvenProved {
+		want := exhaustive.Pipeline(&p)
+		if sol.Status != planner.Optimal || !randomproblem.Near(sol.Value, want.Share) || !sol.EvenProved {
 			t.Errorf("%s: %v has a share of %v (%s), the best cut %v", mode, sol.Map, sol.Value, sol.Status, want.Share)
 		}
 	}
@@ -140,7 +140,7 @@ func TestPipelineUnlinked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := brute.Pipeline(&p); sol.Status != planner.Optimal || !drawn.Close(sol.Value, want.Seconds) {
+	if want := exhaustive.Pipeline(&p); sol.Status != planner.Optimal || !randomproblem.Close(sol.Value, want.Seconds) {
 		t.Errorf("%v takes %v s (%s), the best of all maps %v", sol.Map, sol.Value, sol.Status, want.Seconds)
 	}
 }

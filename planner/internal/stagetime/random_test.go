@@ -9,8 +9,8 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner"
 	"github.com/devmap-dev/devmap/planner/devicemap"
-	"github.com/devmap-dev/devmap/planner/internal/brute"
-	"github.com/devmap-dev/devmap/planner/internal/drawn"
+	"github.com/devmap-dev/devmap/planner/internal/exhaustive"
+	"github.com/devmap-dev/devmap/planner/internal/randomproblem"
 )
 
 // TestTimePipeline holds the shortest step of a pipeline, and the smallest
@@ -26,7 +26,7 @@ func TestTimePipeline(t *testing.T) {
 			}
 			mode := []costmodel.Mode{costmodel.Train, costmodel.Infer}[round%2]
 			m := []int64{4, 6, 16}[round%3]
-			p := drawn.PipelineOf(t, drawn.SixBlocks, gpus, costmodel.Workload{Mode: mode, Schedule: kind, Batch: 48, MicroBatches: m, Seq: 512, NewTokens: 0})
+			p := randomproblem.PipelineOf(t, randomproblem.SixBlocks, gpus, costmodel.Workload{Mode: mode, Schedule: kind, Batch: 48, MicroBatches: m, Seq: 512, NewTokens: 0})
 			if round >= 2 {
 				vary(rng, &p)
 			}
@@ -64,16 +64,16 @@ func checkPipeline(t *testing.T, p planner.Problem, gpus, chunks int) {
 	sol, err := planner.Solve(t.Context(), p, planner.Settings{})
 	seconds, share := math.Inf(1), math.Inf(1)
 	devices := [][]int{[]int{0, 1, 2}[:gpus]}
-	if !drawn.Alike(p.Topology) {
-		devices = brute.Permutations(gpus)
+	if !randomproblem.Alike(p.Topology) {
+		devices = exhaustive.Permutations(gpus)
 	}
 	for _, order := range devices {
-		brute.Cuts(len(p.Graph.Units), gpus*chunks, nil, func(cuts []int) {
-			m := brute.LoopedMap(&p, cuts, order)
+		exhaustive.Cuts(len(p.Graph.Units), gpus*chunks, nil, func(cuts []int) {
+			m := exhaustive.LoopedMap(&p, cuts, order)
 			if m == nil {
 				return
 			}
-			most := drawn.LargestShare(&p, m)
+			most := randomproblem.LargestShare(&p, m)
 			if most > 1 {
 				return
 			}
@@ -91,9 +91,9 @@ func checkPipeline(t *testing.T, p planner.Problem, gpus, chunks int) {
 	case math.IsInf(seconds, 1):
 	case err != nil:
 		t.Errorf("%v, but a map fits in %v s", err, seconds)
-	case !drawn.Close(sol.Value, seconds) || sol.Status != planner.Optimal || sol.LowerBound != sol.Value:
+	case !randomproblem.Close(sol.Value, seconds) || sol.Status != planner.Optimal || sol.LowerBound != sol.Value:
 		t.Errorf("%v takes %v s (%s, bound %v), the best of all cuts %v", sol.Map, sol.Value, sol.Status, sol.LowerBound, seconds)
-	case sol.EvenProved && !drawn.Close(sol.LargestShare, share):
+	case sol.EvenProved && !randomproblem.Close(sol.LargestShare, share):
 		t.Errorf("%v has a share of %v, of all cuts with this step the smallest is %v", sol.Map, sol.LargestShare, share)
 	}
 }
