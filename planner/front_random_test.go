@@ -27,7 +27,7 @@ func TestFrontRandom(t *testing.T) {
 		if errors.As(err, &constraint) {
 			continue
 		}
-		want := exhaustive.Front(exhaustive.Points(&p, !randomproblem.Alike(p.Topology)))
+		want := exhaustive.Front(exhaustive.Points(&p, !randomproblem.Uniform(p.Topology)))
 		slices.SortFunc(want, func(a, b exhaustive.Point) int { return cmp.Compare(a.Seconds, b.Seconds) })
 		if err != nil {
 			if len(want) > 0 {

@@ -153,7 +153,7 @@ func (held *holder) hold() (answered int) {
 // start is what a search of any assignment begins with; false where it has
 // nothing to begin with.
 func (held *holder) start() (*instance.Answer, bool) {
-	if !held.in.Anywhere {
+	if !held.in.AnyAssignment {
 		return nil, true
 	}
 	first := held.in.InOrder()
@@ -255,7 +255,7 @@ func keepsAll(problem *planner.Problem, placed devicemap.Map) bool {
 // that differ in any order.
 func bestInOrder(problem *planner.Problem) (float64, bool) {
 	if problem.Objective == planner.Time {
-		return shortest(exhaustive.Points(problem, !randomproblem.Alike(problem.Topology)))
+		return shortest(exhaustive.Points(problem, !randomproblem.Uniform(problem.Topology)))
 	}
 	best := exhaustive.Solve(problem, true)
 	if best.Maps > 0 {

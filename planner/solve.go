@@ -56,7 +56,7 @@ type solveCall struct {
 // solution comes with an [*InfeasibleError].
 func (solver *solveCall) memory(ctx context.Context, in *instance.Instance) (*Solution, error) {
 	var start *instance.Answer
-	if in.Anywhere {
+	if in.AnyAssignment {
 		var err error
 		if start, err = solver.inOrder(ctx, in); err != nil {
 			return nil, err

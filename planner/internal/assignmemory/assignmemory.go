@@ -1,9 +1,9 @@
 // Package assignmemory finds the device map whose largest share of a budget is
-// smallest where any unit may be on any device. It starts from the contiguous
-// optimum, moves and swaps units while that lowers the largest share, then asks
-// for a smaller one until that is refuted or the time is up: a branch and bound
-// over the counts of kinds of units (Martello and Toth, Knapsack Problems, 1990,
-// §8.5), under bounds that hold for any assignment.
+// smallest if any unit may be on any device. It starts from the contiguous
+// optimum, and moves and swaps units while that lowers the largest share. A
+// branch and bound over the counts of kinds of units (Martello and Toth,
+// Knapsack Problems, 1990, §8.5) then asks for a smaller share, until that is
+// infeasible or the time is up. Its bounds hold for any assignment.
 package assignmemory
 
 import (
@@ -19,7 +19,7 @@ type Method struct{}
 
 // Serves implements [instance.Method].
 func (Method) Serves(in *instance.Instance) bool {
-	return in.Objective != instance.Time && in.Anywhere && !in.Replicated()
+	return in.Objective != instance.Time && in.AnyAssignment && !in.Replicated()
 }
 
 // Why implements [instance.Method]; an answer says more ([instance.Answer.Found]).

@@ -8,13 +8,13 @@ import (
 
 // bounds are the lower bounds of the largest share of any assignment.
 type bounds struct {
-	unit    chain.Share // the largest item's share
-	item    instance.BoundValue
-	moments []assignment.MemoryMoment // the arguments of the average
-	average float64                   // the best of them
-	at      string                    // its moment
-	refuted float64                   // no map has a smaller share: by the search
-	relaxed float64                   // likewise, by that of the relaxed problem
+	unit       chain.Share // the largest item's share
+	item       instance.BoundValue
+	moments    []assignment.MemoryMoment // the arguments of the average
+	average    float64                   // the best of them
+	at         string                    // its moment
+	infeasible float64                   // the search proved that no map has a smaller share
+	relaxed    float64                   // likewise, in the relaxed problem
 }
 
 // newBounds are the bounds that take no search.
@@ -30,7 +30,7 @@ func newBounds(problem *assignment.Problem, all []assignment.MemoryMoment) bound
 
 // lower is the best bound so far.
 func (known *bounds) lower() float64 {
-	return max(known.unit.Float(), known.average, known.refuted, known.relaxed)
+	return max(known.unit.Float(), known.average, known.infeasible, known.relaxed)
 }
 
 // Arguments are the lower bounds of the largest share that hold for any
@@ -53,8 +53,8 @@ func (state *search) arguments() []instance.BoundValue {
 	switch {
 	case state.proved:
 		out = append(out, instance.BoundValue{Name: "search", Value: state.value.Float(), What: "every smaller share was refuted"})
-	case state.refuted > 0:
-		out = append(out, instance.BoundValue{Name: "search", Value: state.refuted, What: "the largest share that was refuted"})
+	case state.infeasible > 0:
+		out = append(out, instance.BoundValue{Name: "search", Value: state.infeasible, What: "the largest share that was refuted"})
 	}
 	return out
 }

@@ -14,7 +14,7 @@ import (
 
 // TestAnyBounds: each bound of the largest share of any assignment is no more
 // than the best of all of them, and at each moment of the step every map
-// leaves the devices room.
+// leaves the devices free memory.
 func TestAnyBounds(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(65, 66))
@@ -66,10 +66,10 @@ func TestAnyBounds(t *testing.T) {
 	}
 }
 
-// TestRefutes: a limit below the best share of any assignment is refuted, one
-// above it is not; what is then said of all maps holds, and that the map at
-// hand is the best is said only where nothing below it itself was asked for.
-func TestRefutes(t *testing.T) {
+// TestInfeasibleBelow: a limit below the best share of any assignment is proved
+// infeasible, and one above it is not. The bound is then valid for all maps. The
+// search calls the incumbent optimal only if the limit was the incumbent's share.
+func TestInfeasibleBelow(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(73, 74))
 	tried := 0
@@ -81,7 +81,7 @@ func TestRefutes(t *testing.T) {
 		}
 		best := exhaustive.Solve(&p, false)
 		for _, part := range []float64{0.5, 0.9, 0.999, 1.001} {
-			no, bound, proved, err := assignmemory.Refutes(t.Context(), randomproblem.Instance(t, &p), part*best.Value)
+			no, bound, proved, err := assignmemory.InfeasibleBelow(t.Context(), randomproblem.Instance(t, &p), part*best.Value)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -32,7 +32,7 @@ func (pack *packing) search(i int) bool {
 }
 
 // idle reports whether the devices from order[i] on may stay idle: the
-// input's holds the outputs all the same.
+// input's device has the outputs anyway.
 func (pack *packing) idle(i int) bool {
 	for _, device := range pack.order[i:] {
 		if pack.loads[device].Need() > pack.caps[device] {
@@ -82,7 +82,7 @@ func (pack *packing) fill(i, j int) bool {
 	return false
 }
 
-// mostOf is the most of a kind that fits on a device beside what it holds.
+// mostOf is the most of a kind that fits on a device, given its items.
 func (pack *packing) mostOf(load *assignment.Load, kind int) int {
 	if !load.Allows(kind) {
 		return 0
@@ -101,7 +101,7 @@ func (pack *packing) mostOf(load *assignment.Load, kind int) int {
 }
 
 // first reports that device order[i] must hold one of kind kinds[j]: it is
-// the largest that is left, and all devices that are left are alike.
+// the largest that is left, and all devices that are left are the same.
 func (pack *packing) first(i, j int) bool {
 	for _, kind := range pack.kinds[:j] {
 		if pack.left[kind] > 0 || pack.loads[pack.order[i]].Counts[kind] > 0 {
@@ -117,8 +117,8 @@ func (pack *packing) first(i, j int) bool {
 	return pack.left[pack.kinds[j]] > 0
 }
 
-// takesAll reports that count of the kind and all that is left of the kinds
-// after it fit together: then fewer than count need not be tried.
+// takesAll reports that count of the kind and everything left of the kinds
+// after it fit together: the search can then skip any smaller count.
 func (pack *packing) takesAll(load *assignment.Load, j, count int) bool {
 	kind := pack.kinds[j]
 	was := load.Counts[kind]
@@ -136,7 +136,7 @@ func (pack *packing) takesAll(load *assignment.Load, j, count int) bool {
 	return fits
 }
 
-// takesMore reports that an item that is left would fit beside what a device has.
+// takesMore reports that a device has free memory for an item that is left.
 func (pack *packing) takesMore(load *assignment.Load) bool {
 	for kind, count := range pack.left {
 		if count == 0 || !load.Allows(kind) {

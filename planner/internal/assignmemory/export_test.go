@@ -9,8 +9,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/solve/chain"
 )
 
-// What the tests of bounds ask of the search's parts, so that each is held to
-// the truth by itself and not through an answer.
+// The tests of bounds call the search's parts here, so that they check each
+// part and not only an answer.
 
 // Bounds are the bounds of the largest share of any assignment.
 func Bounds(ctx context.Context, in *instance.Instance) (map[string]float64, error) {
@@ -25,8 +25,8 @@ func Bounds(ctx context.Context, in *instance.Instance) (map[string]float64, err
 	return out, nil
 }
 
-// Spare is the least that any moment of the step leaves of the devices' room,
-// under caps of a share: not negative where a map has that share.
+// Spare is the least free memory that any moment of the step leaves the devices,
+// under caps of a share: not negative if a map has that share.
 func Spare(in *instance.Instance, share float64) (int64, error) {
 	problem, err := assignment.New(in)
 	if err != nil {
@@ -39,10 +39,10 @@ func Spare(in *instance.Instance, share float64) (int64, error) {
 	return least, nil
 }
 
-// Refutes asks whether some map of any form has all shares below a limit, and
-// gives what is then said of every map: its bound, and whether the best map
-// that was known before is said to be the best there is.
-func Refutes(ctx context.Context, in *instance.Instance, limit float64) (no bool, bound float64, proved bool, err error) {
+// InfeasibleBelow reports that no map of any form has all shares below a limit.
+// It also returns the bound on every map, and whether that proves the incumbent
+// from before optimal.
+func InfeasibleBelow(ctx context.Context, in *instance.Instance, limit float64) (no bool, bound float64, proved bool, err error) {
 	problem, err := assignment.New(in)
 	if err != nil {
 		return false, 0, false, err
@@ -51,5 +51,5 @@ func Refutes(ctx context.Context, in *instance.Instance, limit float64) (no bool
 	a.greedy()
 	const one = 1 << 40
 	v := a.ask(chain.Share{Peak: int64(limit * one), Budget: one}, 1_000_000)
-	return v == refuted, max(a.average, a.refuted), a.proved, nil
+	return v == infeasible, max(a.average, a.infeasible), a.proved, nil
 }

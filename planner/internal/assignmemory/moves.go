@@ -38,7 +38,7 @@ func (state *search) descend() {
 	state.keep()
 }
 
-// kick moves a few items of the fullest device, and of another, anywhere.
+// kick moves a few items of the fullest device, and of another, to random devices.
 func (state *search) kick() {
 	from := []*assignment.Load{state.fullest(), state.loads[state.rng.IntN(len(state.loads))]}
 	for range 2 + state.rng.IntN(3) {

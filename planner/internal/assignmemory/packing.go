@@ -8,17 +8,17 @@ import (
 )
 
 // packing is a branch and bound for a map under given peaks: device by device,
-// with all sets of items that leave no room for another (Martello and Toth,
+// with all sets of items that another does not fit with (Martello and Toth,
 // Knapsack Problems, 1990, §8.5: dominance). What was left over for the
 // devices from some one on, and failed, is remembered.
 type packing struct {
 	under    *search
 	loads    []*assignment.Load
 	caps     []int64
-	order    []int     // of devices: those that stand alone first
+	order    []int     // of devices: those unlike all others first
 	kinds    []int     // largest first
 	left     []int     // items of each kind that no device has yet
-	headroom [][]int64 // per moment: room of the devices from order[i] on, and gain
+	headroom [][]int64 // per moment: free memory of the devices from order[i] on, and gain
 	failed   map[string]bool
 	nodes    int
 	gaveUp   bool
@@ -38,23 +38,23 @@ func newPacking(state *search, value chain.Share, nodes int) *packing {
 	for kind := range problem.Kinds {
 		pack.left[kind] = len(problem.Kinds[kind].Items)
 	}
-	alike := make([]int, len(problem.Devices))
+	sizes := make([]int, len(problem.Devices))
 	for device := range problem.Devices {
-		alike[problem.Devices[device].Like]++
+		sizes[problem.Devices[device].Like]++
 	}
 	slices.SortStableFunc(pack.order, func(x, y int) int {
 		x, y = problem.Devices[x].Like, problem.Devices[y].Like
-		if alike[x] != alike[y] {
-			return alike[x] - alike[y]
+		if sizes[x] != sizes[y] {
+			return sizes[x] - sizes[y]
 		}
 		return x - y
 	})
 	for i := range state.moments {
-		room, gain := state.moments[i].Headroom(problem, pack.caps)
+		free, gain := state.moments[i].Headroom(problem, pack.caps)
 		from := make([]int64, len(pack.order)+1)
 		from[len(pack.order)] = gain
 		for at := len(pack.order) - 1; at >= 0; at-- {
-			from[at] = from[at+1] + room[pack.order[at]]
+			from[at] = from[at+1] + free[pack.order[at]]
 		}
 		pack.headroom = append(pack.headroom, from)
 	}

@@ -63,17 +63,17 @@ func (change *move) apply(sign int) {
 	}
 }
 
-// maxAtOnce is how many items of a kind a move takes at once, beside all of them.
+// maxAtOnce is how many items of a kind a move takes at once, unless it takes all.
 const maxAtOnce = 4
 
 // moves tries every move of items out of one device to another, and every
 // exchange; visit says whether to go on.
 func (at *placement) moves(from, to *assignment.Load, visit func(*move) bool) {
-	for give, held := range from.Counts {
-		if held == 0 || !to.Allows(give) {
+	for give, owned := range from.Counts {
+		if owned == 0 || !to.Allows(give) {
 			continue
 		}
-		for count := 1; count <= held; count = more(count, held) {
+		for count := 1; count <= owned; count = more(count, owned) {
 			if !visit(&move{from, to, give, -1, count, 0}) {
 				return
 			}
@@ -92,14 +92,14 @@ func (at *placement) moves(from, to *assignment.Load, visit func(*move) bool) {
 }
 
 // more is the number to try after count: up to most, then all.
-func more(count, held int) int {
+func more(count, owned int) int {
 	if count < maxAtOnce {
 		return count + 1
 	}
-	if count < held {
-		return held
+	if count < owned {
+		return owned
 	}
-	return held + 1
+	return owned + 1
 }
 
 // manyKinds reports that there are so many kinds that the first move that helps

@@ -5,13 +5,13 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/solve/chain"
 )
 
-// firstNodes is the budget of the first attempts to refute a share; each
-// round has ten times as much.
+// firstNodes is the budget of the first attempts to prove a share infeasible;
+// each round has ten times as much.
 const firstNodes = 20_000
 
 // prove asks for a map below the best, by branch and bound, until there is
-// none, and where that takes long, for maps halfway down to the bound, which
-// are refuted sooner and raise it.
+// none. If that takes long, it asks for maps halfway down to the bound: a proof
+// that there is none takes less time, and raises the bound.
 func (state *search) prove() {
 	nodes := firstNodes
 	for round := 1; !state.closed() && !state.stopped() && (state.rounds == 0 || round <= state.rounds); round++ {
@@ -41,16 +41,16 @@ type verdict int
 const (
 	gaveUp verdict = iota
 	found
-	refuted
+	infeasible
 )
 
 // ask looks for a map whose shares are all smaller than value.
 func (state *search) ask(value chain.Share, nodes int) verdict {
 	state.targets++
 	pack := newPacking(state, value, nodes)
-	if at := pack.unfit(0); at >= 0 && value.Cmp(state.value) <= 0 { // the average alone refutes it
+	if at := pack.unfit(0); at >= 0 && value.Cmp(state.value) <= 0 { // the average alone proves it infeasible
 		state.average, state.at = max(state.average, value.Float()), state.moments[at].Name
-		return refuted
+		return infeasible
 	}
 	switch {
 	case pack.search(0):
@@ -63,9 +63,9 @@ func (state *search) ask(value chain.Share, nodes int) verdict {
 	case value.Cmp(state.value) >= 0:
 		state.proved = true
 	default:
-		state.refuted = max(state.refuted, value.Float()*(1-instance.Tolerance))
+		state.infeasible = max(state.infeasible, value.Float()*(1-instance.Tolerance))
 	}
-	return refuted
+	return infeasible
 }
 
 // relax solves the relaxed problem for its bound. It may take half of the time

@@ -3,8 +3,8 @@ package assignmemory
 // kicks is how often a local optimum is disturbed before the exact search.
 const kicks = 30
 
-// run searches until the bound is met, every smaller share is refuted, or the
-// context ends.
+// run searches until the bound is met, every smaller share is infeasible, or
+// the context ends.
 func (state *search) run() {
 	if state.loads == nil {
 		return

@@ -26,7 +26,7 @@ type search struct {
 
 	rounds  int // of prove; 0: as many as there is time for
 	targets int
-	proved  bool // every share below value was refuted
+	proved  bool // every share below value is infeasible
 }
 
 func newSearch(ctx context.Context, problem *assignment.Problem, limits instance.Limits) *search {

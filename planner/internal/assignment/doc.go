@@ -1,6 +1,6 @@
 // Package assignment is the placing of units on any device, beneath the methods
-// for it: which units are alike, when they run, what a device holds of them, and
-// what bounds every map.
+// for it: which units have the same costs, when they run, how much memory they
+// take of a device, and the bounds of every map.
 //
 // Units of the same costs with nothing between them in time are one kind: which
 // of them a device holds makes no difference to its peak, only how many, so that

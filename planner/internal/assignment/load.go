@@ -10,7 +10,7 @@ import (
 // Device is a device as the search sees it.
 type Device struct {
 	Budget, Overhead int64
-	Kept             timeline.Resident
+	Resident         timeline.Resident
 	Idle             int64 // what it needs without units
 	Like             int   // the first device that is the same and, like it, has no pins; itself where none
 }
@@ -23,13 +23,13 @@ func (problem *Problem) readDevices() {
 	}
 	for deviceIndex := range in.Topology.Devices {
 		dev := &in.Topology.Devices[deviceIndex]
-		device := Device{Budget: dev.Budget(), Overhead: in.Costs.Overhead(deviceIndex, dev), Kept: timeline.ResidentOn(in.Costs, deviceIndex, dev, false), Like: deviceIndex}
-		if device.Kept.Output > 0 { // it is there without units too
+		device := Device{Budget: dev.Budget(), Overhead: in.Costs.Overhead(deviceIndex, dev), Resident: timeline.ResidentOn(in.Costs, deviceIndex, dev, false), Like: deviceIndex}
+		if device.Resident.Output > 0 { // it is there without units too
 			device.Idle = timeline.Summary{}.Peak(timeline.ResidentOn(in.Costs, deviceIndex, dev, true)) + device.Overhead
 		}
 		for earlierIndex := range problem.Devices {
 			earlier := &problem.Devices[earlierIndex]
-			if !pinned[deviceIndex] && !pinned[earlierIndex] && earlier.Budget == device.Budget && earlier.Overhead == device.Overhead && earlier.Kept == device.Kept && earlier.Idle == device.Idle {
+			if !pinned[deviceIndex] && !pinned[earlierIndex] && earlier.Budget == device.Budget && earlier.Overhead == device.Overhead && earlier.Resident == device.Resident && earlier.Idle == device.Idle {
 				device.Like = earlierIndex
 				break
 			}
@@ -68,7 +68,7 @@ func (load *Load) Set(kind, count int) {
 	load.Counts[kind] = count
 	for _, at := range load.problem.Kinds[kind].Positions {
 		i := load.leaves + at
-		load.tree[i] = load.problem.Positions[at].Held[count]
+		load.tree[i] = load.problem.Positions[at].Summaries[count]
 		for i /= 2; i > 0; i /= 2 {
 			load.tree[i] = load.tree[2*i].Join(load.tree[2*i+1])
 		}
@@ -84,7 +84,7 @@ func (load *Load) Need() int64 {
 	if load.Items == 0 {
 		return device.Idle
 	}
-	return load.tree[1].Peak(device.Kept) + device.Overhead
+	return load.tree[1].Peak(device.Resident) + device.Overhead
 }
 
 // Share is the device's need as a part of its budget.
@@ -98,9 +98,8 @@ func (load *Load) Allows(kind int) bool {
 	return pin < 0 || pin == load.Device
 }
 
-// LargestItem is the kind that needs most by itself on the device that takes
-// it best, with the share it has there; −1 where a device needs more without
-// units.
+// LargestItem is the kind that alone needs most on the device that is best for
+// it, with its share there; −1 if a device needs more without units.
 func (problem *Problem) LargestItem() (share chain.Share, kind int) {
 	share, kind = chain.Share{Peak: 0, Budget: 1}, -1
 	best := make([]chain.Share, len(problem.Kinds))
@@ -129,7 +128,7 @@ func (problem *Problem) LargestItem() (share chain.Share, kind int) {
 	return share, kind
 }
 
-// BySize lists the kinds, those that need most by themselves first.
+// BySize lists the kinds, those whose items alone need most first.
 func (problem *Problem) BySize() []int {
 	need := make([]int64, len(problem.Kinds))
 	order := make([]int, len(need))

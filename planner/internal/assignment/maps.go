@@ -108,8 +108,8 @@ func (deal *dealer) put(i, device int) {
 	}
 }
 
-// Relabel numbers devices that are alike in the order in which the model
-// reaches them.
+// Relabel numbers devices of one class in the order in which the model reaches
+// them.
 func (problem *Problem) Relabel(placement devicemap.Map) {
 	to := make([]devicemap.Device, len(problem.Devices))
 	for device := range to {

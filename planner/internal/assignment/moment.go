@@ -17,8 +17,8 @@ type MemoryMoment struct {
 	Weight []int64 // per kind, of one item
 	Total  int64
 	light  int64 // the part of total in items without a heavy unit
-	// charge is a device's with a heavy unit, workspaces besides; charged:
-	// there are heavy units.
+	// charge is what a device with a heavy unit needs in addition, without its
+	// workspaces; charged reports that there are heavy units.
 	charge  int64
 	charged bool
 	output  bool // the model's outputs are there, on the input's device
@@ -26,28 +26,28 @@ type MemoryMoment struct {
 
 // Headroom is what each device can hold of the moment's bytes if it needs no more
 // than caps, and what more there can be where devices hold light items only.
-func (moment *MemoryMoment) Headroom(problem *Problem, caps []int64) (room []int64, gain int64) {
-	room = make([]int64, len(caps))
+func (moment *MemoryMoment) Headroom(problem *Problem, caps []int64) (free []int64, gain int64) {
+	free = make([]int64, len(caps))
 	charges := make([]int64, len(caps))
 	for deviceIndex := range caps {
 		device := &problem.Devices[deviceIndex]
-		free := caps[deviceIndex] - device.Overhead - device.Kept.Buckets
+		left := caps[deviceIndex] - device.Overhead - device.Resident.Buckets
 		if moment.output {
-			free -= device.Kept.Output
+			left -= device.Resident.Output
 		}
 		if moment.charged {
-			charges[deviceIndex] = moment.charge + device.Kept.Workspace
-			free -= charges[deviceIndex]
+			charges[deviceIndex] = moment.charge + device.Resident.Workspace
+			left -= charges[deviceIndex]
 		}
-		room[deviceIndex] = max(0, free)
+		free[deviceIndex] = max(0, left)
 	}
 	if !moment.charged {
-		return room, 0
+		return free, 0
 	}
 	// A device with light items only has no charge. That gains something only
-	// if its light items are more than its room with the charge, so the
-	// devices that gain have less room, together, than there are light bytes.
-	sorted := slices.Clone(room)
+	// if its light items exceed its free memory under the charge. So the devices
+	// that gain have less free memory, together, than there are light bytes.
+	sorted := slices.Clone(free)
 	slices.Sort(sorted)
 	slices.SortFunc(charges, func(a, b int64) int { return cmp.Compare(b, a) })
 	var sum int64
@@ -57,14 +57,14 @@ func (moment *MemoryMoment) Headroom(problem *Problem, caps []int64) (room []int
 		}
 		gain += charges[i]
 	}
-	return room, min(gain, moment.light)
+	return free, min(gain, moment.light)
 }
 
 // Spare is what the devices can hold under caps beyond the moment's bytes;
 // negative where they cannot hold those.
 func (moment *MemoryMoment) Spare(problem *Problem, caps []int64) int64 {
-	room, spare := moment.Headroom(problem, caps)
-	for _, free := range room {
+	byDevice, spare := moment.Headroom(problem, caps)
+	for _, free := range byDevice {
 		spare += free
 	}
 	return spare - moment.Total
@@ -102,18 +102,18 @@ func (problem *Problem) Tightest(moments []MemoryMoment, share float64) []Memory
 // Average is the largest share that the moments prove no map to be below, and
 // the name of the moment.
 func (problem *Problem) Average(moments []MemoryMoment) (share float64, at string) {
-	holds := func(moment *MemoryMoment, limit float64) bool { return moment.Spare(problem, problem.Caps(limit)) >= 0 }
+	fits := func(moment *MemoryMoment, limit float64) bool { return moment.Spare(problem, problem.Caps(limit)) >= 0 }
 	for i := range moments {
 		moment := &moments[i]
-		if holds(moment, share) {
+		if fits(moment, share) {
 			continue
 		}
 		lo, hi := share, max(share, 1)
-		for !holds(moment, hi) {
+		for !fits(moment, hi) {
 			lo, hi = hi, 2*hi
 		}
 		for range 60 {
-			if mid := (lo + hi) / 2; holds(moment, mid) {
+			if mid := (lo + hi) / 2; fits(moment, mid) {
 				hi = mid
 			} else {
 				lo = mid

@@ -32,9 +32,9 @@ func (problem *Problem) Moments() []MemoryMoment {
 		})...)
 	}
 	if table.Workload.Mode == costmodel.Train {
-		kept := !table.OutputsDropped
-		out = append(out, problem.level("optimizer step", kept)...)
-		out = append(out, problem.backwards(kept)...)
+		retained := !table.OutputsDropped
+		out = append(out, problem.level("optimizer step", retained)...)
+		out = append(out, problem.backwards(retained)...)
 	}
 	return out
 }
@@ -48,7 +48,7 @@ func (problem *Problem) around(what string) []around {
 	out := make([]around, len(problem.Positions))
 	for position := range problem.Positions {
 		var now int64
-		events := problem.Positions[position].Held[1].Events(problem.In.Costs.Workload.Mode, problem.In.Costs.LastGradients)
+		events := problem.Positions[position].Summaries[1].Events(problem.In.Costs.Workload.Mode, problem.In.Costs.LastGradients)
 		events(func(event timeline.Event) {
 			before := now
 			now += event.Change.Total()
@@ -71,7 +71,7 @@ func (problem *Problem) level(what string, output bool) []MemoryMoment {
 // backwards are the moments when backward stands between two positions: those
 // before still hold their activations, those after have their gradients. Of
 // all, the first, the last and the one that holds most.
-func (problem *Problem) backwards(kept bool) []MemoryMoment {
+func (problem *Problem) backwards(retained bool) []MemoryMoment {
 	units := problem.around("backward")
 	if slices.ContainsFunc(units, func(moment around) bool { return moment.peak < max(moment.before, moment.after) }) {
 		return nil
@@ -79,7 +79,7 @@ func (problem *Problem) backwards(kept bool) []MemoryMoment {
 	var now, most int64
 	at := 0
 	for position := range units {
-		now += int64(len(problem.Positions[position].Held)-1) * (units[position].before - units[position].after)
+		now += int64(len(problem.Positions[position].Summaries)-1) * (units[position].before - units[position].after)
 		if now > most {
 			most, at = now, position+1
 		}
@@ -87,7 +87,7 @@ func (problem *Problem) backwards(kept bool) []MemoryMoment {
 	name := map[int]string{at: "backward", 0: "end of backward", len(problem.Positions): "start of backward"}
 	var out []MemoryMoment
 	for _, between := range slices.Sorted(maps.Keys(name)) { // in one order, as equal ones stay in it
-		out = append(out, problem.charged(name[between], kept, func(position int) holding {
+		out = append(out, problem.charged(name[between], retained, func(position int) holding {
 			moment := &units[position]
 			sure := min(moment.before, moment.after)
 			if position < between {
@@ -109,7 +109,7 @@ func (problem *Problem) charged(name string, output bool, of func(position int) 
 	units := make([]holding, len(problem.Positions))
 	var least []int64 // transients of those that run products
 	for i := range problem.Positions {
-		summary := &problem.Positions[i].Held[1]
+		summary := &problem.Positions[i].Summaries[1]
 		if units[i] = of(i); summary.Products {
 			least = append(least, units[i].transient)
 		}
@@ -121,7 +121,7 @@ func (problem *Problem) charged(name string, output bool, of func(position int) 
 	for step, i := max(1, len(least)/thresholds), 0; i < len(least); i += step {
 		heavy := make([]bool, len(units))
 		for at := range units {
-			heavy[at] = problem.Positions[at].Held[1].Products && units[at].transient >= least[i]
+			heavy[at] = problem.Positions[at].Summaries[1].Products && units[at].transient >= least[i]
 		}
 		moment := problem.moment(name, output, units, heavy)
 		moment.charge, moment.charged = max(0, least[i]), true

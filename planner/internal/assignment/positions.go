@@ -22,7 +22,7 @@ func (problem *Problem) findPositions() {
 			continue // it joins nothing to a device's run
 		}
 		single := len(it.Units) == 1 && it.Device < 0
-		if single && last >= 0 && problem.Positions[len(problem.Positions)-1].Held[1] == run {
+		if single && last >= 0 && problem.Positions[len(problem.Positions)-1].Summaries[1] == run {
 			problem.extend(last, i)
 			continue
 		}
@@ -33,7 +33,7 @@ func (problem *Problem) findPositions() {
 			problem.Kinds = append(problem.Kinds, Kind{Items: []int{i}, Pin: it.Device})
 		}
 		problem.Kinds[kind].Positions = append(problem.Kinds[kind].Positions, len(problem.Positions))
-		problem.Positions = append(problem.Positions, Position{Kind: kind, Held: []timeline.Summary{{}, run}})
+		problem.Positions = append(problem.Positions, Position{Kind: kind, Summaries: []timeline.Summary{{}, run}})
 		if last = -1; single {
 			last = kind
 		}
@@ -45,7 +45,7 @@ func (problem *Problem) findPositions() {
 func (problem *Problem) extend(kind, i int) {
 	problem.Kinds[kind].Items = append(problem.Kinds[kind].Items, i)
 	at := &problem.Positions[len(problem.Positions)-1]
-	at.Held = append(at.Held, at.Held[len(at.Held)-1].Join(at.Held[1]))
+	at.Summaries = append(at.Summaries, at.Summaries[len(at.Summaries)-1].Join(at.Summaries[1]))
 }
 
 // keepHollow gives items of several units that all hold nothing a place among

@@ -21,7 +21,7 @@ type Problem struct {
 	TooLarge bool
 }
 
-// Kind is a number of items that are alike.
+// Kind is a number of items of equal costs.
 type Kind struct {
 	Items     []int
 	Pin       int
@@ -30,8 +30,8 @@ type Kind struct {
 
 // Position is a place in time: units of one kind that run one after the other.
 type Position struct {
-	Kind int
-	Held []timeline.Summary // of 0, 1, 2, … of them
+	Kind      int
+	Summaries []timeline.Summary // of 0, 1, 2, … of them
 }
 
 // maxNodes bounds the nodes of all devices' trees, 100 B each.

@@ -15,7 +15,7 @@ const alikeWithin = 0.1
 // all counted as the least of them in every figure (layers with and without a
 // sliding window, in turn). No device needs more than before, so that a bound
 // of it is one of the problem; it has few kinds, and an exact search soon
-// ends. Nil where no units are alike.
+// ends. Nil if no two units are close enough.
 func (problem *Problem) Relaxed() *Problem {
 	relax := relaxation{
 		from: problem, kindOf: slices.Repeat([]int{-1}, len(problem.Kinds)),
@@ -43,7 +43,7 @@ type relaxation struct {
 	kindOf     []int // the kind in into of each kind of from, −1 if none yet
 }
 
-// loose reports that a position's units are items by themselves and not pinned.
+// loose reports that a position's units are items of their own and not pinned.
 func (relax *relaxation) loose(at int) bool {
 	kind := &relax.from.Kinds[relax.from.Positions[at].Kind]
 	return kind.Pin < 0 && len(kind.Positions) == 1 && len(relax.from.Items[kind.Items[0]].Units) == 1
@@ -53,7 +53,7 @@ func (relax *relaxation) loose(at int) bool {
 func (relax *relaxation) near(first, at int) bool {
 	least, most := int64(math.MaxInt64), int64(0)
 	for i := first; i <= at; i++ {
-		static := relax.from.Positions[i].Held[1].Static
+		static := relax.from.Positions[i].Summaries[1].Static
 		least, most = min(least, static), max(most, static)
 	}
 	return float64(most-least) <= alikeWithin*float64(most)
@@ -69,9 +69,9 @@ func (relax *relaxation) join(at, end int) {
 		relax.kindOf[old] = kind
 		into.Kinds = append(into.Kinds, Kind{Items: slices.Clone(from.Kinds[old].Items), Pin: from.Kinds[old].Pin})
 	}
-	run := from.Positions[at].Held[1]
+	run := from.Positions[at].Summaries[1]
 	for i := at + 1; i < end; i++ {
-		run = run.Least(from.Positions[i].Held[1])
+		run = run.Least(from.Positions[i].Summaries[1])
 		into.Kinds[kind].Items = append(into.Kinds[kind].Items, from.Kinds[from.Positions[i].Kind].Items...)
 	}
 	runs := []timeline.Summary{{}}
@@ -79,5 +79,5 @@ func (relax *relaxation) join(at, end int) {
 		runs = append(runs, runs[len(runs)-1].Join(run))
 	}
 	into.Kinds[kind].Positions = append(into.Kinds[kind].Positions, len(into.Positions))
-	into.Positions = append(into.Positions, Position{Kind: kind, Held: runs})
+	into.Positions = append(into.Positions, Position{Kind: kind, Summaries: runs})
 }

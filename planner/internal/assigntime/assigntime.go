@@ -21,7 +21,7 @@ type Method struct{}
 
 // Serves implements [instance.Method].
 func (Method) Serves(in *instance.Instance) bool {
-	return in.Objective == instance.Time && in.Anywhere && !in.Replicated()
+	return in.Objective == instance.Time && in.AnyAssignment && !in.Replicated()
 }
 
 // Why implements [instance.Method].

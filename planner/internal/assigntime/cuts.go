@@ -45,8 +45,8 @@ func (bound *floor) cheapestOf(set uint) []float64 {
 	return out
 }
 
-// crossings are the cheapest between k devices of a set, of which k−1 outputs
-// at least go from one to another, and those of the cuts.
+// crossings are the cheapest between k devices of a set: at least k−1 outputs go
+// from one to another, in addition to those of the cuts.
 func (bound *floor) crossings(set uint, k int) float64 {
 	if k-1 > len(bound.sizes) {
 		return math.Inf(1)

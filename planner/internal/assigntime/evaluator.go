@@ -18,9 +18,9 @@ type evaluator struct {
 	send    [][]float64 // by kind of output, -1 where no link joins two devices
 	runs    []timeline.Summary
 	sender  *instance.Sender
-	// held and used are scratch, by device.
-	held []timeline.Summary
-	used []bool
+	// loads and used are scratch, by device.
+	loads []timeline.Summary
+	used  []bool
 }
 
 func newEvaluator(problem *assignment.Problem) *evaluator {
@@ -28,7 +28,7 @@ func newEvaluator(problem *assignment.Problem) *evaluator {
 	count, devices := len(problem.ItemOf), len(problem.Devices)
 	eval := &evaluator{
 		problem: problem, sums: chaintime.NewSums(in, steptime.Waits{}),
-		sender: instance.NewSender(in), held: make([]timeline.Summary, devices), used: make([]bool, devices),
+		sender: instance.NewSender(in), loads: make([]timeline.Summary, devices), used: make([]bool, devices),
 	}
 	eval.sums.Crossings() // numbers the kinds of outputs
 	for unit := range count {
@@ -64,26 +64,26 @@ func (eval *evaluator) seconds(placement devicemap.Map) (step float64, missing i
 
 // share is the largest share of a map, and whether all of it fits.
 func (eval *evaluator) share(placement devicemap.Map) (share float64, fits bool) {
-	clear(eval.held)
+	clear(eval.loads)
 	clear(eval.used)
 	for unit, device := range placement {
-		eval.held[device], eval.used[device] = eval.held[device].Join(eval.runs[unit]), true
+		eval.loads[device], eval.used[device] = eval.loads[device].Join(eval.runs[unit]), true
 	}
 	fits = true
-	for deviceIndex := range eval.held {
+	for deviceIndex := range eval.loads {
 		device := &eval.problem.Devices[deviceIndex]
 		need := device.Idle
 		if eval.used[deviceIndex] {
-			need = eval.held[deviceIndex].Peak(device.Kept) + device.Overhead
+			need = eval.loads[deviceIndex].Peak(device.Resident) + device.Overhead
 		}
 		share, fits = max(share, float64(need)/float64(device.Budget)), fits && need <= device.Budget
 	}
 	return share, fits
 }
 
-// holds reports that an item may be on a device and fits there by itself: no
-// peak gets smaller with more units.
-func (eval *evaluator) holds(i, deviceIndex int) bool {
+// fitsAlone reports that an item may be on a device, and fits there without
+// other units: no peak gets smaller with more units.
+func (eval *evaluator) fitsAlone(i, deviceIndex int) bool {
 	it, device := &eval.problem.Items[i], &eval.problem.Devices[deviceIndex]
 	if it.Device >= 0 && it.Device != deviceIndex {
 		return false
@@ -92,5 +92,5 @@ func (eval *evaluator) holds(i, deviceIndex int) bool {
 	for _, unit := range it.Units[1:] {
 		run = run.Join(eval.runs[unit])
 	}
-	return run.Peak(device.Kept)+device.Overhead <= device.Budget
+	return run.Peak(device.Resident)+device.Overhead <= device.Budget
 }

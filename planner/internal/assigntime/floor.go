@@ -54,7 +54,7 @@ func (eval *evaluator) floor(waits steptime.Waits) *floor {
 			}
 			most = max(most, own[device]+up[device])
 			bound.whole[device] += up[device]
-			if !eval.holds(i, device) {
+			if !eval.fitsAlone(i, device) {
 				own[device], up[device] = math.Inf(1), math.Inf(1)
 			}
 		}

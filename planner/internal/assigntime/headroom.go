@@ -26,9 +26,9 @@ func (eval *evaluator) weigh() *headroom {
 	kindOf := problem.KindOf()
 	for i := range out.moments {
 		moment := &out.moments[i]
-		room, gain := moment.Headroom(problem, caps)
-		for device := range room { // one device by itself may have all of the gain
-			room[device] += gain
+		free, gain := moment.Headroom(problem, caps)
+		for device := range free { // one device may have all of the gain
+			free[device] += gain
 		}
 		weight := make([]int64, len(problem.Items))
 		for it, kind := range kindOf {
@@ -36,7 +36,7 @@ func (eval *evaluator) weigh() *headroom {
 				weight[it] = moment.Weight[kind]
 			}
 		}
-		out.byDevice, out.weight = append(out.byDevice, room), append(out.weight, weight)
+		out.byDevice, out.weight = append(out.byDevice, free), append(out.weight, weight)
 	}
 	return out
 }
@@ -54,7 +54,7 @@ func (eval *evaluator) reaches(ctx context.Context) []int {
 		var run timeline.Summary
 		at := end
 		for at > first[end-1] {
-			if run = eval.runs[at-1].Join(run); !eval.someHolds(&run) {
+			if run = eval.runs[at-1].Join(run); !eval.fitsSomewhere(&run) {
 				break
 			}
 			at--
@@ -64,10 +64,10 @@ func (eval *evaluator) reaches(ctx context.Context) []int {
 	return first
 }
 
-func (eval *evaluator) someHolds(run *timeline.Summary) bool {
+func (eval *evaluator) fitsSomewhere(run *timeline.Summary) bool {
 	for deviceIndex := range eval.problem.Devices {
 		device := &eval.problem.Devices[deviceIndex]
-		if device.Like == deviceIndex && run.Peak(device.Kept)+device.Overhead <= device.Budget {
+		if device.Like == deviceIndex && run.Peak(device.Resident)+device.Overhead <= device.Budget {
 			return true
 		}
 	}

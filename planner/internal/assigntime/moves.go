@@ -93,7 +93,7 @@ func (search *localSearch) swapItems() (moved bool) {
 	return moved
 }
 
-// kick moves a few items anywhere; false where that fits nowhere.
+// kick moves a few items to random devices; false if none of its tries fits.
 func (search *localSearch) kick() bool {
 	const tries = 20
 	for range tries {

@@ -8,14 +8,14 @@ import (
 
 // speeds are devices on which every item takes the same time, as one.
 type speeds struct {
-	device int
-	room   int64
-	price  float64 // seconds a byte
+	device   int
+	capacity int64
+	price    float64 // seconds a byte
 }
 
-// packed is the least sum of the units' parts where a moment's bytes fit into
-// the rooms of a set, items cut where that helps: the Lagrangian dual of the
-// transport problem, by coordinate ascent over the prices of rooms. With two
+// packed is the least sum of the units' parts if a moment's bytes fit into the
+// capacities of a set, with items cut if that helps: the Lagrangian dual of the
+// transport problem, by coordinate ascent over the prices of memory. With two
 // speeds it is the greedy fill of the fast devices by seconds gained a byte
 // (Dantzig's bound of the knapsack problem); any prices give a bound.
 func (bound *floor) packed(moment int, set uint) float64 {
@@ -31,11 +31,11 @@ func (bound *floor) packed(moment int, set uint) float64 {
 		items = append(items, i)
 	}
 	var kinds []speeds
-	for device, room := range rooms {
+	for device, free := range rooms {
 		if !inSet(set, device) {
 			continue
 		}
-		if room < 0 {
+		if free < 0 {
 			return math.Inf(1)
 		}
 		at := slices.IndexFunc(kinds, func(rates speeds) bool {
@@ -45,7 +45,7 @@ func (bound *floor) packed(moment int, set uint) float64 {
 			at = len(kinds)
 			kinds = append(kinds, speeds{device: device})
 		}
-		kinds[at].room += room
+		kinds[at].capacity += free
 	}
 	most := 0.
 	for range 3 {
@@ -66,7 +66,7 @@ func (bound *floor) dual(kinds []speeds, items []int, weight []int64) float64 {
 		sum += bound.cheapest(kinds, -1, i, weight)
 	}
 	for _, kind := range kinds {
-		sum -= kind.price * float64(kind.room)
+		sum -= kind.price * float64(kind.capacity)
 	}
 	return sum
 }
@@ -82,9 +82,9 @@ func (bound *floor) cheapest(kinds []speeds, but, i int, weight []int64) float64
 	return least
 }
 
-// price sets the best price of one kind's room, the others as they are: that
-// at which the items that gain most a byte fill it. False where the items that
-// fit on no other kind are too many.
+// price sets the best price of one kind's capacity, and leaves the others: the
+// price at which the items that gain most a byte fill it. False if the items
+// that fit on no other kind are too many.
 func (bound *floor) price(kinds []speeds, at int, items []int, weight []int64) bool {
 	type gain struct {
 		price float64
@@ -102,9 +102,9 @@ func (bound *floor) price(kinds []speeds, at int, items []int, weight []int64) b
 	}
 	slices.SortFunc(gains, func(a, b gain) int { return cmp.Compare(b.price, a.price) })
 	kinds[at].price = 0
-	room := kinds[at].room
+	left := kinds[at].capacity
 	for _, item := range gains {
-		if room -= item.bytes; room < 0 {
+		if left -= item.bytes; left < 0 {
 			if math.IsInf(item.price, 1) {
 				return false
 			}

@@ -87,7 +87,7 @@ func (search *localSearch) keep() {
 	}
 }
 
-// try goes on to the map at hand with a change, if it fits and is better.
+// try changes the current map, if the result fits and is better.
 func (search *localSearch) try(change func(devicemap.Map)) bool {
 	copy(search.next, search.at)
 	change(search.next)

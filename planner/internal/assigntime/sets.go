@@ -16,8 +16,8 @@ const maxSubsets = 10
 // fewest is the least number of devices that the memory and the pins need.
 func (bound *floor) fewest() int {
 	least := max(1, bits.OnesCount(bound.pinned))
-	for i, room := range bound.byDevice {
-		sorted := slices.Clone(room)
+	for i, free := range bound.byDevice {
+		sorted := slices.Clone(free)
 		slices.SortFunc(sorted, func(a, b int64) int { return cmp.Compare(b, a) })
 		k, sum := 0, int64(0)
 		for k < len(sorted) && sum < bound.moments[i].Total {

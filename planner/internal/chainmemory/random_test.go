@@ -10,8 +10,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/randomproblem"
 )
 
-// TestRandom holds the solver to brute force over every map that the rules
-// allow, on many small models.
+// TestRandom compares the solver with exhaustive search over every map that the
+// rules allow, on many small models.
 func TestRandom(t *testing.T) {
 	t.Parallel()
 	got := random(t, rand.New(rand.NewPCG(5, 6)), randomproblem.Samples(400), func(*rand.Rand, *planner.Problem) {})
@@ -21,7 +21,7 @@ func TestRandom(t *testing.T) {
 }
 
 // TestRandomArenas does the same for devmap's own engine, under which a device
-// may hold less with a unit more.
+// may need less with a unit more.
 func TestRandomArenas(t *testing.T) {
 	t.Parallel()
 	got := random(t, rand.New(rand.NewPCG(7, 8)), randomproblem.Samples(130), randomproblem.Arenas)
@@ -34,9 +34,9 @@ func TestRandomArenas(t *testing.T) {
 // that have ties, and that are smaller than a context.
 type tally struct{ solved, infeasible, conflicts, tied, small int }
 
-func random(t *testing.T, rng *rand.Rand, draws int, change func(*rand.Rand, *planner.Problem)) (got tally) {
+func random(t *testing.T, rng *rand.Rand, samples int, change func(*rand.Rand, *planner.Problem)) (got tally) {
 	t.Helper()
-	for i := range draws {
+	for i := range samples {
 		p := randomproblem.Problem(t, rng)
 		change(rng, &p)
 		best, idle := exhaustive.Solve(&p, true), true

@@ -37,7 +37,7 @@ func TestTimeClocks(t *testing.T) {
 			continue // TestTimeRandom has these
 		}
 		best := exhaustive.Point{Seconds: math.Inf(1)}
-		for _, pt := range exhaustive.Points(&p, !randomproblem.Alike(p.Topology)) {
+		for _, pt := range exhaustive.Points(&p, !randomproblem.Uniform(p.Topology)) {
 			if pt.Seconds < best.Seconds*(1-1e-9) || pt.Seconds <= best.Seconds*(1+1e-9) && pt.Share < best.Share {
 				best = pt
 			}

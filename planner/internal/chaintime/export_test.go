@@ -39,7 +39,7 @@ func Bounds(in *instance.Instance) (steps []float64, update float64, err error) 
 	units := len(in.Costs.Units)
 	for _, c := range []steptime.Waits{{}, {Host: true}, {Micro: 2 * units, Token: units, Host: true}, {Micro: units / 2, Token: units / 2}} {
 		s := n.searches[0].waiting(newFixedPoint(n.peaks, c))
-		steps, update = append(steps, s.secondsOf(s.anywhere())), s.secondsOf(s.floor())
+		steps, update = append(steps, s.secondsOf(s.unconstrained())), s.secondsOf(s.floor())
 	}
 	return steps, update, nil
 }

@@ -30,7 +30,7 @@ func (state *search) floor() int64 {
 }
 
 // anywhere is a time that no map at all is below.
-func (state *search) anywhere() int64 {
+func (state *search) unconstrained() int64 {
 	sum := state.lowest
 	for unit := range state.unit[0] {
 		least := int64(math.MaxInt64)

@@ -29,7 +29,7 @@ func TestTimeRandom(t *testing.T) {
 		if errors.As(err, &constraint) {
 			continue
 		}
-		points := exhaustive.Points(&p, !randomproblem.Alike(p.Topology))
+		points := exhaustive.Points(&p, !randomproblem.Uniform(p.Topology))
 		best := exhaustive.Point{Seconds: math.Inf(1)}
 		for _, pt := range points {
 			if pt.Seconds < best.Seconds*(1-1e-9) || pt.Seconds <= best.Seconds*(1+1e-9) && pt.Share < best.Share {
@@ -50,7 +50,7 @@ func TestTimeRandom(t *testing.T) {
 			t.Fatalf("%d: %v takes %v s at %v (%s, bound %v); %v takes %v s at %v", i, sol.Map, sol.Value, sol.LargestShare, sol.Status, sol.LowerBound, best.Map, best.Seconds, best.Share)
 		}
 		solved++
-		if !randomproblem.Alike(p.Topology) {
+		if !randomproblem.Uniform(p.Topology) {
 			unequal++
 			for u := 1; u < len(sol.Map); u++ {
 				if sol.Map[u] < sol.Map[u-1] {

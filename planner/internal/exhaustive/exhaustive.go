@@ -16,14 +16,13 @@ type Best struct {
 	Map     devicemap.Map
 }
 
-// Solve tries every map. The rules: tied units share a device, and so do the
-// units of a together-group; pinned units are where their pin says; the units
-// outside the tie groups stand in device order, with the first unit of a tie
-// group among them unless it opens the chain; under Anywhere none of them has
-// to. Patterns of pins and
-// together-groups are names of units here. idle says whether an idle device
-// counts its overhead; the answer for a model smaller than a context is the
-// one without.
+// Solve tries every map. Tied units share a device, and so do the units of a
+// together-group; pinned units are on the device of their pin. The units outside
+// the tie groups are in device order, and so is the first unit of a tie group
+// unless it opens the chain. If any assignment is allowed, no unit has to be.
+// Patterns of pins and together-groups are names of units here. idle says whether
+// an idle device counts its overhead; the answer for a model smaller than a
+// context is the one without.
 func Solve(problem *planner.Problem, idle bool) Best {
 	state := search{problem: problem, idle: idle, placement: make(devicemap.Map, len(problem.Graph.Units)), shares: map[string]float64{}}
 	state.rules()
@@ -34,7 +33,7 @@ func Solve(problem *planner.Problem, idle bool) Best {
 type search struct {
 	problem   *planner.Problem
 	placement devicemap.Map
-	chained   []bool // the unit stands in device order
+	chained   []bool // the unit is in device order
 	together  [][]int
 	idle      bool
 	best      Best
@@ -72,8 +71,8 @@ func (state *search) unit(name string) int {
 	panic("brute: no unit " + name)
 }
 
-// place puts unit and those behind it everywhere; last is the device of the
-// chained unit before.
+// place tries every device for unit and those after it; last is the device of
+// the chained unit before.
 func (state *search) place(unit int, last devicemap.Device) {
 	if unit == len(state.placement) {
 		state.judge()

@@ -43,8 +43,8 @@ func seconds(problem *planner.Problem, placement devicemap.Map) float64 {
 	return *devicemap.StepSeconds(&table, problem.Topology, placement)
 }
 
-// every puts unit and those behind it everywhere; last is the device of the
-// chained unit before, left are the devices whose run is over.
+// every tries every device for unit and those after it. last is the device of
+// the chained unit before, left are the devices whose run is over.
 func (state *search) every(unit int, last devicemap.Device, left uint, anyOrder bool, judge func()) {
 	if unit == len(state.placement) {
 		judge()
@@ -75,7 +75,7 @@ func linked(topo *costmodel.Topology, placement devicemap.Map) bool {
 	return true
 }
 
-// Front are the points that no other beats in both.
+// Front are the nondominated points.
 func Front(points []Point) []Point {
 	var out []Point
 	for _, point := range points {
@@ -102,7 +102,7 @@ const tolerance = 1e-9
 
 func same(a, b float64) bool { return a-b <= tolerance*a && b-a <= tolerance*a }
 
-// less reports a point that is no worse in either and better in one.
+// less reports that a point dominates another: better in one, and at least as good in both.
 func (point Point) less(q Point, by float64) bool {
 	worse := point.Seconds > q.Seconds*(1+by) || point.Share > q.Share*(1+by)
 	return !worse && (point.Seconds < q.Seconds*(1-by) || point.Share < q.Share*(1-by))

@@ -47,8 +47,8 @@ func leastTravel(p *planner.Problem) int64 {
 	return least
 }
 
-// TestOffloadRandom: what travels is no less than brute force finds, the bound
-// no more, and they meet where it says so.
+// TestOffloadRandom: exhaustive search finds no fewer bytes that travel, the
+// bound is no larger, and they are equal if the answer says so.
 func TestOffloadRandom(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(21, 22))
@@ -65,7 +65,7 @@ func TestOffloadRandom(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(p.Graph.TiedUnits()) > 0 {
-			continue // a tie group may sit anywhere, which brute force here does not try
+			continue // a tie group may be on any device, which the exhaustive search does not try
 		}
 		for d := range p.Topology.Devices {
 			dev := &p.Topology.Devices[d]

@@ -44,7 +44,7 @@ func Arenas(rng *rand.Rand, problem *planner.Problem) {
 
 func arenaUnits(rng *rand.Rand, problem *planner.Problem) []costmodel.Unit {
 	units := make([]costmodel.Unit, len(problem.Costs.Units))
-	draw := arenaDraw{
+	sampler := arenaSampler{
 		rng: rng, mode: problem.Costs.Workload.Mode,
 		weights: Pick[int64](rng, 4, 40), saved: Pick[int64](rng, 4, 40), message: Pick[int64](rng, 2, 30),
 	}
@@ -54,53 +54,55 @@ func arenaUnits(rng *rand.Rand, problem *planner.Problem) []costmodel.Unit {
 		*unit = problem.Costs.Units[i]
 		unit.Layers, unit.Recompute, unit.Products = nil, false, rng.IntN(2) == 0
 		unit.CheckpointedOutput, unit.AutocastCopies, unit.StatePadding = 0, 0, 0
-		if draw.mode != costmodel.Load && rng.IntN(8) == 0 && i < len(units)-1 {
+		if sampler.mode != costmodel.Load && rng.IntN(8) == 0 && i < len(units)-1 {
 			unit.Regions, unit.Work = costmodel.Regions{Passes: true}, costmodel.Work{Output: unit.Work.Output}
 			continue
 		}
-		unit.Regions = draw.regions(first)
+		unit.Regions = sampler.regions(first)
 		first = false
 	}
-	if last := &units[len(units)-1].Regions; draw.mode != costmodel.Load {
-		last.Output, last.Token, last.Result = 0, 0, draw.size(9)
+	if last := &units[len(units)-1].Regions; sampler.mode != costmodel.Load {
+		last.Output, last.Token, last.Result = 0, 0, sampler.size(9)
 	}
 	for _, tied := range problem.Graph.TiedUnits() {
 		for _, unit := range tied[1:] {
 			if !units[tied[0]].Regions.Passes && !units[unit].Regions.Passes {
-				units[unit].Regions.Tied = []costmodel.Tie{draw.tie(tied[0])}
+				units[unit].Regions.Tied = []costmodel.Tie{sampler.tie(tied[0])}
 			}
 		}
 	}
 	return units
 }
 
-// arenaDraw draws what units take: at most so many blocks of weights, of what
-// is saved, and of a message.
-type arenaDraw struct {
+// arenaSampler samples the regions of units: at most so many blocks of weights,
+// of what is saved, and of a message.
+type arenaSampler struct {
 	rng                     *rand.Rand
 	mode                    costmodel.Mode
 	weights, saved, message int64
 }
 
-func (draw *arenaDraw) size(most int64) int64 { return costmodel.RegionAlign * draw.rng.Int64N(most) }
+func (sampler *arenaSampler) size(most int64) int64 {
+	return costmodel.RegionAlign * sampler.rng.Int64N(most)
+}
 
 // regions are a unit's; the model's first keeps no input.
-func (draw *arenaDraw) regions(first bool) costmodel.Regions {
-	regions := costmodel.Regions{Weights: 512 + draw.size(draw.weights), Output: costmodel.RegionAlign + draw.size(draw.message), Token: costmodel.RegionAlign}
-	switch draw.mode {
+func (sampler *arenaSampler) regions(first bool) costmodel.Regions {
+	regions := costmodel.Regions{Weights: 512 + sampler.size(sampler.weights), Output: costmodel.RegionAlign + sampler.size(sampler.message), Token: costmodel.RegionAlign}
+	switch sampler.mode {
 	case costmodel.Load:
 		return regions
 	case costmodel.Infer:
-		regions.Cache, regions.Decode, regions.Forward = draw.size(draw.saved), draw.size(draw.saved), draw.size(draw.saved)
+		regions.Cache, regions.Decode, regions.Forward = sampler.size(sampler.saved), sampler.size(sampler.saved), sampler.size(sampler.saved)
 		return regions
 	case costmodel.Train:
 	}
-	regions.Grads, regions.Master, regions.State, regions.Tensors = 512+draw.size(draw.weights), 512, 1024+draw.size(draw.weights), draw.rng.Int64N(9)
-	regions.Saved, regions.Forward, regions.Backward = draw.size(draw.saved), draw.size(draw.saved), draw.size(draw.saved)
-	if !first && draw.rng.IntN(3) > 0 {
-		regions.Input = draw.size(draw.message)
+	regions.Grads, regions.Master, regions.State, regions.Tensors = 512+sampler.size(sampler.weights), 512, 1024+sampler.size(sampler.weights), sampler.rng.Int64N(9)
+	regions.Saved, regions.Forward, regions.Backward = sampler.size(sampler.saved), sampler.size(sampler.saved), sampler.size(sampler.saved)
+	if !first && sampler.rng.IntN(3) > 0 {
+		regions.Input = sampler.size(sampler.message)
 	}
-	if draw.rng.IntN(3) == 0 {
+	if sampler.rng.IntN(3) == 0 {
 		regions.Remade, regions.Saved = regions.Saved, 0
 		regions.Forward, regions.Backward = regions.Forward+regions.Remade, regions.Backward+regions.Remade
 	}
@@ -108,9 +110,9 @@ func (draw *arenaDraw) regions(first bool) costmodel.Regions {
 }
 
 // tie is a weight of another unit's.
-func (draw *arenaDraw) tie(owner int) costmodel.Tie {
+func (sampler *arenaSampler) tie(owner int) costmodel.Tie {
 	tie := costmodel.Tie{Owner: owner, Tensor: "shared", Weights: 256}
-	if draw.mode == costmodel.Train {
+	if sampler.mode == costmodel.Train {
 		tie.Grads, tie.Master, tie.State = 512, 256, 512
 	}
 	return tie

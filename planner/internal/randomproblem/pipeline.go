@@ -14,9 +14,9 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// Pipeline draws a chain of layers whose outputs differ by orders of
-// magnitude, on devices that differ in memory and links, of which some may be
-// missing. Some layers have no parameters.
+// Pipeline generates a chain of layers whose outputs differ by orders of
+// magnitude, on devices that differ in memory and links. Some links may be
+// missing, and some layers have no parameters.
 func Pipeline(rng *rand.Rand) (planner.Problem, error) {
 	count, devices := 3+rng.IntN(7), 2+rng.IntN(3)
 	schedule, m := Pick(rng, costmodel.OneFOneB, costmodel.GPipe, costmodel.Interleaved), 1+rng.Int64N(12)
@@ -25,11 +25,11 @@ func Pipeline(rng *rand.Rand) (planner.Problem, error) {
 	}
 	layers := make([]modelgraph.Layer, count)
 	wide := func(most int64) int64 { return int64(math.Exp(rng.Float64() * math.Log(float64(most)))) }
-	hand := Pick[int64](rng, 1, 1e4, 1e8)
+	output := Pick[int64](rng, 1, 1e4, 1e8)
 	for i := range layers {
 		declared := modelgraph.NotDeclared()
 		declared.ActivationBytes, declared.WorkspaceBytes = wide(1e8), wide(1e8)
-		declared.OutputBytes = wide(hand)
+		declared.OutputBytes = wide(output)
 		declared.ForwardSeconds, declared.BackwardSeconds = .01*rng.Float64(), .02*rng.Float64()
 		layers[i] = modelgraph.Layer{Name: fmt.Sprintf("u%d", i), Declared: &declared}
 		if size := wide(1e8); rng.IntN(8) > 0 {
@@ -59,7 +59,7 @@ func Pipeline(rng *rand.Rand) (planner.Problem, error) {
 		return planner.Problem{}, err
 	}
 	table.Comm = costmodel.Comm{Peer: rng.Int64N(1 << 20)}
-	problem := planner.Problem{Graph: graph, Costs: table, Topology: drawDevices(rng, table, devices), Objective: Pick(rng, planner.Memory, planner.Time)}
+	problem := planner.Problem{Graph: graph, Costs: table, Topology: randomDevices(rng, table, devices), Objective: Pick(rng, planner.Memory, planner.Time)}
 	for workload.Schedule != costmodel.Interleaved && rng.IntN(5) == 0 {
 		unit := rng.IntN(count)
 		problem.Pins = append(problem.Pins, planner.Pin{Pattern: fmt.Sprintf("u%d", unit), Device: min(devices-1, unit*devices/count+rng.IntN(2))})
@@ -71,9 +71,9 @@ func Pipeline(rng *rand.Rand) (planner.Problem, error) {
 	return problem, nil
 }
 
-// drawDevices draws links, and capacities around the largest peak of a cut
-// into stages of as many units.
-func drawDevices(rng *rand.Rand, table *costmodel.Table, count int) *costmodel.Topology {
+// randomDevices returns devices with random links, and capacities around the
+// largest peak of a cut into stages of as many units.
+func randomDevices(rng *rand.Rand, table *costmodel.Table, count int) *costmodel.Topology {
 	topo := &costmodel.Topology{Devices: make([]costmodel.Device, count)}
 	even := make(devicemap.Map, len(table.Units))
 	for unit := range even {
@@ -84,16 +84,16 @@ func drawDevices(rng *rand.Rand, table *costmodel.Table, count int) *costmodel.T
 		need = max(need, prediction.Predicted.PeakAllocatedBytes)
 	}
 	topo.Devices = nil
-	draw := func() costmodel.Device {
+	sample := func() costmodel.Device {
 		return costmodel.Device{
 			CapacityBytes: 3<<20 + int64(float64(need)*(.3+1.3*rng.Float64())), ContextBytes: rng.Int64N(1 << 19), WorkspaceBytes: rng.Int64N(1 << 18),
 			FLOPS: 1e12, Rates: costmodel.Rates{LinkBytesPerSecond: math.Exp2(25 + 10*rng.Float64()), BytesPerSecond: 1e12},
 		}
 	}
-	same, equal := draw(), rng.IntN(3) == 0
+	same, equal := sample(), rng.IntN(3) == 0
 	for range count {
 		if !equal {
-			same = draw()
+			same = sample()
 		}
 		topo.Devices = append(topo.Devices, same)
 	}
@@ -110,7 +110,7 @@ func drawDevices(rng *rand.Rand, table *costmodel.Table, count int) *costmodel.T
 	return topo
 }
 
-// What is planned as a pipeline: few units for all maps, and two real sizes.
+// Configs of models for pipelines: few units for all maps, and two real sizes.
 const (
 	SixBlocks = `{"model_type": "llama", "hidden_size": 512, "intermediate_size": 2048, "num_hidden_layers": 6, "num_attention_heads": 8, "vocab_size": 4000, "tie_word_embeddings": true}`
 	Llama8B   = `{"model_type": "llama", "hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32, "num_attention_heads": 32,

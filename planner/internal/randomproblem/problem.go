@@ -1,5 +1,5 @@
-// Package randomproblem draws small problems for the tests of the planner and its
-// methods, from a source that the test gives.
+// Package randomproblem generates small problems for the tests of the planner
+// and its methods, from a source that the test gives.
 package randomproblem
 
 import (
@@ -16,8 +16,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/instance"
 )
 
-// Problem draws a small model with declared costs, ties anywhere, pins
-// and together-groups, on devices that are equal half of the time.
+// Problem generates a small model with declared costs, random ties, pins and
+// together-groups, on devices that are equal half of the time.
 func Problem(t *testing.T, rng *rand.Rand) planner.Problem {
 	t.Helper()
 	count := 1 + rng.IntN(7)
@@ -59,7 +59,7 @@ func Problem(t *testing.T, rng *rand.Rand) planner.Problem {
 	return problem
 }
 
-// randomTies draws up to two groups of units, disjoint, each in any order.
+// randomTies returns up to two groups of units, disjoint, each in any order.
 func randomTies(rng *rand.Rand, count int) [][]int {
 	order := rng.Perm(count)
 	var groups [][]int
@@ -73,26 +73,26 @@ func randomTies(rng *rand.Rand, count int) [][]int {
 
 func randomTopology(rng *rand.Rand) *costmodel.Topology {
 	topo := &costmodel.Topology{Devices: make([]costmodel.Device, 1+rng.IntN(4))}
-	draw := func() costmodel.Device {
+	sample := func() costmodel.Device {
 		device := costmodel.Device{CapacityBytes: 1000 + rng.Int64N(4000), ContextBytes: rng.Int64N(100), WorkspaceBytes: rng.Int64N(50)}
 		device.ReservedBytes = rng.Int64N(500)
 		return device
 	}
-	same, equal := draw(), rng.IntN(2) == 0
+	same, equal := sample(), rng.IntN(2) == 0
 	for device := range topo.Devices {
 		topo.Devices[device] = same
 		if !equal {
-			topo.Devices[device] = draw()
+			topo.Devices[device] = sample()
 		}
 	}
 	return topo
 }
 
-// Pick draws one of some values.
+// Pick returns one of some values.
 func Pick[T any](rng *rand.Rand, from ...T) T { return from[rng.IntN(len(from))] }
 
 // EveryMap calls f with every assignment of the units to first and the devices
-// behind it.
+// after it.
 func EveryMap(problem *planner.Problem, first devicemap.Device, f func(devicemap.Map)) {
 	placement := make(devicemap.Map, len(problem.Costs.Units))
 	var put func(unit int)
@@ -120,14 +120,14 @@ func LargestShare(problem *planner.Problem, placement devicemap.Map) float64 {
 // Instance is a problem resolved.
 func Instance(t *testing.T, problem *planner.Problem) *instance.Instance {
 	t.Helper()
-	in, err := instance.New(instance.Instance{Graph: problem.Graph, Setup: instance.Setup{Costs: problem.Costs, Topology: problem.Topology}, Objective: problem.Objective, Anywhere: problem.Anywhere, Offload: problem.Offload}, problem.Pins, problem.Together)
+	in, err := instance.New(instance.Instance{Graph: problem.Graph, Setup: instance.Setup{Costs: problem.Costs, Topology: problem.Topology}, Objective: problem.Objective, AnyAssignment: problem.Anywhere, Offload: problem.Offload}, problem.Pins, problem.Together)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return in
 }
 
-// Samples is the number of problems that a random test draws: few, so that
+// Samples is the number of problems that a random test tries: few, so that
 // tests are quick, or a multiple of it: SAMPLES=4 go test ./planner/...
 func Samples(few int) int {
 	if times, err := strconv.Atoi(os.Getenv("SAMPLES")); err == nil {

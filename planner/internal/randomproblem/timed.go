@@ -78,8 +78,8 @@ func Hosted(rng *rand.Rand, problem *planner.Problem) {
 	}
 }
 
-// Alike reports that no order of the devices is better than another.
-func Alike(topo *costmodel.Topology) bool {
+// Uniform reports that no order of the devices is better than another.
+func Uniform(topo *costmodel.Topology) bool {
 	for a := range topo.Devices {
 		if topo.Devices[a] != topo.Devices[0] {
 			return false

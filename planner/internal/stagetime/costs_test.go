@@ -17,8 +17,8 @@ import (
 func TestStep(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(71, 72))
-	played, apart := 0, 0
-	for played < randomproblem.Samples(3000) {
+	simulated, apart := 0, 0
+	for simulated < randomproblem.Samples(3000) {
 		problem, err := randomproblem.Pipeline(rng)
 		if err != nil || problem.Costs.Workload.Schedule == costmodel.Interleaved {
 			continue
@@ -37,7 +37,7 @@ func TestStep(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			played++
+			simulated++
 			if math.IsInf(got, 1) {
 				apart++
 			} else if want := *devicemap.StepSeconds(problem.Costs, problem.Topology, placement); !randomproblem.Close(got, want) {
@@ -45,7 +45,7 @@ func TestStep(t *testing.T) {
 			}
 		})
 	}
-	if apart == 0 || apart == played {
-		t.Errorf("of %d cuts %d miss a link", played, apart)
+	if apart == 0 || apart == simulated {
+		t.Errorf("of %d cuts %d miss a link", simulated, apart)
 	}
 }

@@ -64,7 +64,7 @@ func checkPipeline(t *testing.T, p planner.Problem, gpus, chunks int) {
 	sol, err := planner.Solve(t.Context(), p, planner.Settings{})
 	seconds, share := math.Inf(1), math.Inf(1)
 	devices := [][]int{[]int{0, 1, 2}[:gpus]}
-	if !randomproblem.Alike(p.Topology) {
+	if !randomproblem.Uniform(p.Topology) {
 		devices = exhaustive.Permutations(gpus)
 	}
 	for _, order := range devices {

@@ -41,11 +41,11 @@ func (known bounds) name(share Share, budgets []int64) Bound {
 	if !known.unit.less(share) {
 		return BoundUnit
 	}
-	room := int64(0)
+	free := int64(0)
 	for _, budget := range budgets {
-		room = plus(room, max(share.Below(budget), 0))
+		free = plus(free, max(share.Below(budget), 0))
 	}
-	if room < known.total {
+	if free < known.total {
 		return BoundAverage
 	}
 	return BoundSearch
@@ -110,7 +110,7 @@ func (job *task) others() []int {
 	next := make([]int, job.k)
 	for device := job.k - 1; device >= 0; device-- {
 		next[device] = device + 1
-		if job.Alike != nil && device+1 < job.k && job.Alike[device] == job.Alike[device+1] && job.base[device] == job.base[device+1] {
+		if job.Class != nil && device+1 < job.k && job.Class[device] == job.Class[device+1] && job.base[device] == job.base[device+1] {
 			next[device] = next[device+1]
 		}
 	}

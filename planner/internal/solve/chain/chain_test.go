@@ -97,7 +97,7 @@ func judge(t *testing.T, p chain.Problem, s chain.Settings) chain.Result {
 }
 
 // TestBrute compares thousands of small problems with exhaustive search.
-func TestBrute(t *testing.T) {
+func TestExhaustive(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name  string

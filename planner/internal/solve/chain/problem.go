@@ -34,7 +34,7 @@ type Problem struct {
 
 	// Alike, if not nil, numbers the devices so that those of one number have
 	// one budget and one Peak: what is asked of one is not asked of the others.
-	Alike []int
+	Class []int
 
 	// Pins holds the device of each item, -1 where it is free; nil pins none.
 	Pins []int
@@ -63,7 +63,7 @@ func (problem *Problem) check() error {
 	refusal.add(problem.Filled && problem.Floor == nil, "every device is to be filled, and there is no Floor")
 	refusal.add(problem.Filled && problem.Groups > 0, "%d groups where every device is to be filled", problem.Groups)
 	refusal.budgets(problem.Budgets)
-	refusal.add(problem.Alike != nil && len(problem.Alike) != len(problem.Budgets), "%d numbers of alike devices for %d devices", len(problem.Alike), len(problem.Budgets))
+	refusal.add(problem.Class != nil && len(problem.Class) != len(problem.Budgets), "%d numbers of alike devices for %d devices", len(problem.Class), len(problem.Budgets))
 	refusal.pins("item", problem.Pins, problem.Items, len(problem.Budgets))
 	refusal.pins("group", problem.GroupPins, problem.Groups, len(problem.Budgets))
 	refusal.add(problem.Follow != nil && len(problem.Follow) != problem.Groups, "%d Follow lists for %d groups", len(problem.Follow), problem.Groups)

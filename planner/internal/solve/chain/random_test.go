@@ -35,7 +35,7 @@ func random(rng *rand.Rand, s shape) chain.Problem {
 	for g := range group {
 		group[g] = rng.Int64N(3 * s.cost)
 	}
-	draw := func() []int64 {
+	sample := func() []int64 {
 		c := make([]int64, n)
 		for i := range c {
 			if rng.IntN(5) > 0 {
@@ -52,13 +52,13 @@ func random(rng *rand.Rand, s shape) chain.Problem {
 		}
 	}
 	if s.timeline {
-		p.Peak = timeline(draw(), draw(), draw(), draw(), group, factor)
+		p.Peak = timeline(sample(), sample(), sample(), sample(), group, factor)
 	} else {
 		p.Additive = true
-		p.Peak = additive(draw(), draw(), group, factor)
+		p.Peak = additive(sample(), sample(), group, factor)
 	}
 	if s.messages {
-		messages(rng, &p, draw(), draw())
+		messages(rng, &p, sample(), sample())
 		p.Filled = s.filled && p.Groups == 0
 	}
 	if s.pins {

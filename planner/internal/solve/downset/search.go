@@ -55,13 +55,13 @@ func (dp *search) price() {
 	kinds := dp.ordered.Problem.Kinds
 	index := make(map[int]int) // by the kinds left, as bits
 	for _, used := range dp.table.used {
-		bits, room := 0, 0.0
+		bits, capacity := 0, 0.0
 		use := make([]bool, len(kinds))
 		for kind := range kinds {
 			if count := kinds[kind].Count - used[kind]; count > 0 {
 				bits |= 1 << kind
 				use[kind] = true
-				room += float64(count) * kinds[kind].Room()
+				capacity += float64(count) * kinds[kind].SizeLimit()
 			}
 		}
 		priced := use
@@ -84,7 +84,7 @@ func (dp *search) price() {
 				paid += amount * dp.prices[at].Space(&kinds[kind], kind)
 			}
 		}
-		dp.choice, dp.space = append(dp.choice, at), append(dp.space, room)
+		dp.choice, dp.space = append(dp.choice, at), append(dp.space, capacity)
 		dp.left, dp.paid = append(dp.left, left), append(dp.paid, paid)
 	}
 }

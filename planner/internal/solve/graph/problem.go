@@ -45,7 +45,7 @@ type Kind struct {
 // Room is the capacity and what sums of fractions may round by: sizes that are
 // equal to it on paper fit. Score allows twice as much, for its sums have an
 // order of their own.
-func (kind *Kind) Room() float64 { return kind.Capacity * (1 + 0.5e-12) }
+func (kind *Kind) SizeLimit() float64 { return kind.Capacity * (1 + 0.5e-12) }
 
 // Devices is the number of devices of all kinds.
 func (problem *Problem) Devices() int {

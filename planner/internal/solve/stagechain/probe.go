@@ -58,7 +58,7 @@ func (asked *probe) stage(from, to int) {
 	for size, devices := range asked.Sizes {
 		for then := range asked.open[to] {
 			rest := &asked.open[to][then]
-			if !asked.room(rest, devices, from) {
+			if !asked.feasible(rest, devices, from) {
 				continue
 			}
 			time := asked.Time(from, to, size, int(rest.stages))
@@ -96,7 +96,7 @@ func (asked *probe) does(from int, next *partial) bool {
 
 // room: the devices and stages that are left do for this stage and those before
 // it.
-func (asked *probe) room(rest *partial, devices, from int) bool {
+func (asked *probe) feasible(rest *partial, devices, from int) bool {
 	left, stages := asked.Devices-int(rest.devices)-devices, asked.MostStages-int(rest.stages)-1
 	if from == 0 {
 		return left == 0 && stages >= 0
@@ -106,25 +106,25 @@ func (asked *probe) room(rest *partial, devices, from int) bool {
 
 // keep adds a partial unless another beats it, and drops those that it beats.
 func (asked *probe) keep(from int, next *partial) {
-	kept := asked.open[from]
+	partials := asked.open[from]
 	count := 0
-	for i := range kept {
-		if kept[i].beats(next) {
+	for i := range partials {
+		if partials[i].dominates(next) {
 			return
 		}
 	}
-	for i := range kept {
-		if !next.beats(&kept[i]) {
-			kept[count] = kept[i]
+	for i := range partials {
+		if !next.dominates(&partials[i]) {
+			partials[count] = partials[i]
 			count++
 		}
 	}
-	asked.open[from] = append(kept[:count], *next)
+	asked.open[from] = append(partials[:count], *next)
 }
 
 // beats: what can be put before the other can be put before this one, for no
 // more.
-func (one *partial) beats(other *partial) bool {
+func (one *partial) dominates(other *partial) bool {
 	return one.devices == other.devices && one.stages <= other.stages && one.sum <= other.sum
 }
 

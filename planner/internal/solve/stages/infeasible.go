@@ -100,7 +100,7 @@ func (within *search) with(devices int, capacity float64) *search {
 func (problem *Problem) largest() (node int, needs float64) {
 	for at := range problem.Nodes {
 		alone := math.Inf(1)
-		for tensor, choices := range problem.Nodes[at].Ways {
+		for tensor, choices := range problem.Nodes[at].Choices {
 			if problem.Tensor[tensor] > problem.Devices {
 				break
 			}

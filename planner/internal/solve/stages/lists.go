@@ -45,16 +45,16 @@ func (sack *knapsack) lists(need float64) bool {
 			}
 		}
 		slices.SortFunc(next, func(a, b state) int { return cmp.Or(cmp.Compare(a.time, b.time), cmp.Compare(b.saved, a.saved)) })
-		kept, most := next[:0], -1.
+		frontier, most := next[:0], -1.
 		for _, to := range next {
 			if to.saved > most {
-				kept, most = append(kept, to), to.saved
+				frontier, most = append(frontier, to), to.saved
 			}
 		}
-		if count += len(kept); count > cmp.Or(sack.states, mostStates) {
+		if count += len(frontier); count > cmp.Or(sack.states, mostStates) {
 			return false
 		}
-		all = append(all, kept)
+		all = append(all, frontier)
 	}
 	sack.read(all, need)
 	return true

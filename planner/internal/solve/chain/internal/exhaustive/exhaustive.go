@@ -116,10 +116,10 @@ func Allowed(problem *chain.Problem, cuts, device []int) bool {
 			return false
 		}
 	}
-	return kept(problem, cuts, device)
+	return keepsPins(problem, cuts, device)
 }
 
-func kept(problem *chain.Problem, cuts, device []int) bool {
+func keepsPins(problem *chain.Problem, cuts, device []int) bool {
 	on := func(i, deviceIndex int) bool { return cuts[deviceIndex] <= i && i < cuts[deviceIndex+1] }
 	for i, deviceIndex := range problem.Pins {
 		if deviceIndex >= 0 && !on(i, deviceIndex) {

@@ -5,7 +5,7 @@ import (
 )
 
 // way is the groups' devices, and the stops that go with them.
-type way struct {
+type groupPlacement struct {
 	groups []int
 	stops  []deviceStop
 }
@@ -18,11 +18,11 @@ func newSearch(point *fixedPoint, order bool) *search {
 	}
 	state.list(nil) // which does not depend on who is waited for
 	sums := 0
-	for i := range state.ways {
-		if state.ways[i].stops == nil {
+	for i := range state.placements {
+		if state.placements[i].stops == nil {
 			return nil
 		}
-		for _, stop := range state.ways[i].stops {
+		for _, stop := range state.placements[i].stops {
 			sums += (2 + len(stop.before)) * point.items
 		}
 	}
@@ -44,13 +44,13 @@ func (state *search) waiting(point *fixedPoint) *search {
 // list adds the ways that begin with the given devices. Of devices that are
 // alike, the first that holds nothing yet stands for all.
 func (state *search) list(groups []int) {
-	if len(state.ways) >= maxGroups {
+	if len(state.placements) >= maxGroups {
 		state.rest = true
 		return
 	}
 	group := len(groups)
 	if group == len(state.peaks.Groups) {
-		state.ways = append(state.ways, way{slices.Clone(groups), state.stopsOf(groups)})
+		state.placements = append(state.placements, groupPlacement{slices.Clone(groups), state.stopsOf(groups)})
 		return
 	}
 	if at := state.peaks.GroupPins[group]; at >= 0 {

@@ -9,9 +9,9 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/solve/chain"
 )
 
-// devices are what every device holds besides its units.
+// devices is the memory that every device uses without its units.
 type devices struct {
-	kept []timeline.Resident
+	residents []timeline.Resident
 	// Overhead is what the device's process takes; Idle what a device without
 	// units counts.
 	Overhead, Idle []int64
@@ -22,7 +22,7 @@ func newDevices(in *Instance) devices {
 	for deviceIndex := range in.Topology.Devices {
 		device := &in.Topology.Devices[deviceIndex]
 		overhead := in.Costs.Overhead(deviceIndex, device)
-		out.kept = append(out.kept, timeline.ResidentOn(in.Costs, deviceIndex, device, false))
+		out.residents = append(out.residents, timeline.ResidentOn(in.Costs, deviceIndex, device, false))
 		out.Overhead = append(out.Overhead, overhead)
 		out.Idle = append(out.Idle, timeline.Summary{}.Peak(timeline.ResidentOn(in.Costs, deviceIndex, device, true))+overhead)
 	}
@@ -88,11 +88,11 @@ func (peaks *MapPeaks) Peak(device, a, b int, groups uint64) int64 {
 		return peaks.Idle[device]
 	}
 	if peaks.arena != nil {
-		return peaks.arena.Peak(peaks.held(a, b, groups), peaks.kept[device].Workspace) + peaks.Overhead[device]
+		return peaks.arena.Peak(peaks.rank(a, b, groups), peaks.residents[device].Workspace) + peaks.Overhead[device]
 	}
 	at, end := peaks.Start[a], peaks.Start[b]
 	if groups == 0 { // nothing to join: the solver asks this most
-		return peaks.costs.Summary(at, end).Peak(peaks.kept[device]) + peaks.Overhead[device]
+		return peaks.costs.Summary(at, end).Peak(peaks.residents[device]) + peaks.Overhead[device]
 	}
 	var run timeline.Summary
 	for i := range peaks.tied {
@@ -107,7 +107,7 @@ func (peaks *MapPeaks) Peak(device, a, b int, groups uint64) int64 {
 		run = run.Join(unit.run)
 	}
 	run = run.Join(peaks.costs.Summary(at, end))
-	return run.Peak(peaks.kept[device]) + peaks.Overhead[device]
+	return run.Peak(peaks.residents[device]) + peaks.Overhead[device]
 }
 
 // Floor is at most Peak of every device that holds these items and groups, or
@@ -117,11 +117,11 @@ func (peaks *MapPeaks) Floor(device, a, b int, groups uint64) int64 {
 	if peaks.arena == nil || a >= b && groups == 0 {
 		return peaks.Peak(device, a, b, groups)
 	}
-	return peaks.arena.Floor(peaks.held(a, b, groups), peaks.kept[device].Workspace, true) + peaks.Overhead[device]
+	return peaks.arena.Floor(peaks.rank(a, b, groups), peaks.residents[device].Workspace, true) + peaks.Overhead[device]
 }
 
-// held are the runs of units that a device has with these items and groups.
-func (peaks *MapPeaks) held(a, b int, groups uint64) timeline.Rank {
+// rank is a device with these items and groups: its runs of units.
+func (peaks *MapPeaks) rank(a, b int, groups uint64) timeline.Rank {
 	peaks.runs = peaks.runs[:0]
 	at, end := peaks.Start[a], peaks.Start[b]
 	for i := range peaks.tied {
@@ -140,7 +140,7 @@ func (peaks *MapPeaks) held(a, b int, groups uint64) timeline.Rank {
 	return timeline.Rank{Schedule: peaks.schedule, Chunks: peaks.runs}
 }
 
-// run adds units behind those of before.
+// run adds units after those of before.
 func (peaks *MapPeaks) run(first, end int) {
 	if last := len(peaks.runs) - 1; last >= 0 && peaks.runs[last].End == first {
 		peaks.runs[last].End = end
@@ -169,20 +169,20 @@ func (peaks *MapPeaks) Chain() chain.Problem {
 	if peaks.arena != nil && peaks.In.Costs.Workload.Mode != costmodel.Load { // weights alone add up
 		out.Floor = peaks.Floor
 	}
-	out.Alike = peaks.alike(out.Budgets)
+	out.Class = peaks.classes(out.Budgets)
 	return out
 }
 
-// alike numbers the devices by what the chain solver sees of them.
-func (peaks *MapPeaks) alike(budgets []int64) []int {
+// classes numbers the devices by the figures that the chain solver sees.
+func (peaks *MapPeaks) classes(budgets []int64) []int {
 	type figures struct {
-		kept                   timeline.Resident
+		resident               timeline.Resident
 		overhead, idle, budget int64
 	}
 	known := make(map[figures]int)
 	out := make([]int, len(budgets))
 	for device := range out {
-		seen := figures{peaks.kept[device], peaks.Overhead[device], peaks.Idle[device], budgets[device]}
+		seen := figures{peaks.residents[device], peaks.Overhead[device], peaks.Idle[device], budgets[device]}
 		if _, ok := known[seen]; !ok {
 			known[seen] = len(known)
 		}
@@ -191,9 +191,9 @@ func (peaks *MapPeaks) alike(budgets []int64) []int {
 	return out
 }
 
-// TooLarge names a group or an item that fits on no device by itself, and the
-// least that it needs on one; none where all do, or the context ends before.
-// Least is what device d holds at least with items [a, b), or with a group.
+// TooLarge names a group or an item that does not fit even on an empty device,
+// and the least that it needs on one; none if all fit, or the context ends before.
+// least is a lower bound on the peak of a device with items [a, b), or a group.
 func (items *Items) TooLarge(ctx context.Context, least func(device, a, b int, groups uint64) int64) (unit string, needs int64) {
 	alone := func(a, b int, groups uint64) (need int64, fits bool) {
 		need = math.MaxInt64

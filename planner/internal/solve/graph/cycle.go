@@ -46,7 +46,7 @@ func Orderable(count int, edges [][2]int) bool {
 
 // Circle lists the vertices of one cycle of a graph, each leading to the next and
 // the last to the first; nil where the graph has none.
-func Circle(count int, edges [][2]int) []int {
+func Cycle(count int, edges [][2]int) []int {
 	if Orderable(count, edges) {
 		return nil
 	}
@@ -61,12 +61,12 @@ func Circle(count int, edges [][2]int) []int {
 	if _, err := topo.Sort(directed); !errors.As(err, &cyclic) {
 		return nil
 	}
-	return circleIn(directed, cyclic[0])
+	return cycleIn(directed, cyclic[0])
 }
 
 // circleIn walks from the least vertex of a strongly connected component, always
 // to the least successor inside, until it is where it has been.
-func circleIn(directed graph.Directed, component []graph.Node) []int {
+func cycleIn(directed graph.Directed, component []graph.Node) []int {
 	inside := make(map[int64]bool)
 	value := component[0].ID()
 	for _, node := range component {

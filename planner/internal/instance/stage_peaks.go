@@ -11,12 +11,12 @@ type StagePeaks struct {
 	*Items
 	devices
 	Costs    *timeline.Chain // of Order
-	stages   stagesHeld
+	stages   closedForm
 	schedule costmodel.Schedule
 }
 
-// stagesHeld is the closed form of an engine.
-type stagesHeld interface {
+// closedForm is an engine's closed form of a stage's peak.
+type closedForm interface {
 	Peak(place timeline.Rank, workspace int64) int64
 	Floor(place timeline.Rank, workspace int64, grows bool) int64
 }
@@ -44,12 +44,12 @@ func (peaks *StagePeaks) stage(device, a, b int) timeline.Rank {
 
 // Peak is what stage device holds at its peak with items [a, b).
 func (peaks *StagePeaks) Peak(device, a, b int) int64 {
-	return peaks.stages.Peak(peaks.stage(device, a, b), peaks.kept[device].Workspace) + peaks.Overhead[device]
+	return peaks.stages.Peak(peaks.stage(device, a, b), peaks.residents[device].Workspace) + peaks.Overhead[device]
 }
 
 // Floor is what stage device holds at least, with items [a, b) and any more.
 func (peaks *StagePeaks) Floor(device, a, b int) int64 {
-	return peaks.stages.Floor(peaks.stage(device, a, b), peaks.kept[device].Workspace, true) + peaks.Overhead[device]
+	return peaks.stages.Floor(peaks.stage(device, a, b), peaks.residents[device].Workspace, true) + peaks.Overhead[device]
 }
 
 // Share is the share of device where run c of the cuts is on device c mod p
@@ -60,7 +60,7 @@ func (peaks *StagePeaks) Share(device int, cuts []int) float64 {
 	for c := device; c < len(cuts)-1; c += int(peaks.schedule.Stages) {
 		rank.Chunks = append(rank.Chunks, peaks.interval(cuts[c], cuts[c+1]))
 	}
-	return peaks.shareOf(device, peaks.stages.Peak(rank, peaks.kept[device].Workspace))
+	return peaks.shareOf(device, peaks.stages.Peak(rank, peaks.residents[device].Workspace))
 }
 
 // LeastShare is what the share of the device of run c with items [a, b) is at
@@ -70,7 +70,7 @@ func (peaks *StagePeaks) LeastShare(c, a, b int) float64 {
 	device := c % ranks
 	rank := timeline.Rank{Schedule: peaks.schedule, Index: int64(device), Chunks: make([]costmodel.Interval, peaks.schedule.Chunks)}
 	rank.Chunks[c/ranks] = peaks.interval(a, b)
-	return peaks.shareOf(device, peaks.stages.Floor(rank, peaks.kept[device].Workspace, false))
+	return peaks.shareOf(device, peaks.stages.Floor(rank, peaks.residents[device].Workspace, false))
 }
 
 func (peaks *StagePeaks) shareOf(device int, peak int64) float64 {

@@ -9,7 +9,7 @@ import (
 
 // TestAlike: the answer and its bound do not depend on whether the problem says
 // which devices are alike, and are found with fewer questions.
-func TestAlike(t *testing.T) {
+func TestClasses(t *testing.T) {
 	t.Parallel()
 	asked, fewer := 0, 0
 	for seed := range uint64(300) {
@@ -26,7 +26,7 @@ func TestAlike(t *testing.T) {
 		p.Peak = func(d, a, b int, groups uint64) int64 { asked++; return peak(number[d], a, b, groups) }
 		plain, err1 := chain.Solve(t.Context(), p, chain.Settings{})
 		before := asked
-		p.Alike = number
+		p.Class = number
 		alike, err2 := chain.Solve(t.Context(), p, chain.Settings{})
 		if (err1 == nil) != (err2 == nil) {
 			t.Fatal(seed, err1, err2)

@@ -6,9 +6,9 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
-// Classes groups the devices that are alike and may trade places: the same
-// figures, the same links to all others. Those in apart are alone, and so is
-// the input's device where it is given the outputs.
+// Classes groups the devices that may trade places: they have the same figures
+// and the same links to all others. Those in apart are alone, and so is the
+// input's device if it is given the outputs.
 func (in *Instance) Classes(apart map[int]bool) [][]int {
 	special := func(device int) bool {
 		return apart[device] || in.Costs.OutputBytes > 0 && device == in.Costs.InputDevice
@@ -53,8 +53,8 @@ func interchangeable(topo *costmodel.Topology, one, other int) bool {
 // they, or their links, are unlike, or a unit is pinned to one of them.
 func (in *Instance) Ordered() bool { return !in.Uniform() || len(in.Pins) > 0 }
 
-// Orders are the orders of the devices that differ where devices of a class
-// are alike, the one by number first; nil where there are more than limit.
+// Orders are the orders of the devices that differ if devices of a class may
+// trade places, the one by number first; nil if there are more than limit.
 func Orders(classes [][]int, limit int) [][]int {
 	var out [][]int
 	total := 0
