@@ -13,7 +13,8 @@ import (
 )
 
 // TestSums: a sum at any waits is a bound on the step of a map, whatever the
-// map, and at the map's own it is the step itself, as steptime's clocks play it.
+// map. At the map's own waits it is the step itself, as steptime's clocks
+// simulate it.
 func TestSums(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(61, 62))

@@ -11,8 +11,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/randomproblem"
 )
 
-// TestTimeClocks: where the host is waited for, the step is no sum over
-// units; the bound holds, and mostly meets the shortest step of brute force.
+// TestTimeClocks: if devices wait for the host, the step is not a sum over units.
+// The bound is still valid, and mostly equals the shortest step of all maps.
 func TestTimeClocks(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(31, 32))
@@ -20,7 +20,7 @@ func TestTimeClocks(t *testing.T) {
 	for i := range randomproblem.Samples(230) {
 		p := randomproblem.Timed(t, rng)
 		if len(p.Graph.Units) > 6 && len(p.Topology.Devices) > 3 {
-			continue // brute force takes too long
+			continue // exhaustive search takes too long
 		}
 		p.Objective = planner.Time
 		if p.Costs.Workload.Mode == costmodel.Infer && i%2 == 0 {

@@ -8,8 +8,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/instance"
 )
 
-// What the tests of bounds ask of the solvers' parts, so that each is held to
-// the truth by itself and not through an answer.
+// The tests of bounds call the solvers' parts here, so that they check each part
+// and not only an answer.
 
 // Waiting are the sums of a map at its own waits and at every other of so many
 // passes, in seconds.

@@ -72,7 +72,7 @@ func (path *pathSearch) fix() bool {
 }
 
 // sum makes a device's prefix sums: its units, and what passes between them
-// and the groups' units beside them in the model.
+// and the groups' units next to them in the model.
 func (path *pathSearch) sum(device int) {
 	sums, barred, grown := make([]cost, path.items+1), make([]int, path.items+1), make([]int64, path.items+1)
 	for i := range path.items {
@@ -139,8 +139,8 @@ func (path *pathSearch) fits(device, a, b int) bool {
 	return !path.arenas || path.peaks.Peak(device, a, b, path.base[device]) <= path.caps[device]
 }
 
-// holds reports that devices which hold groups alone hold them, where that is
-// not known of all ([pathSearch.within] asks what they hold at least).
+// groupsFit reports that devices with groups and no items have memory for them.
+// [pathSearch.within] compares only a lower bound with their caps.
 func (path *pathSearch) groupsFit(placed *placedMap) bool {
 	for device, groups := range path.base {
 		if path.arenas && groups != 0 && !slices.Contains(placed.items, device) && path.peaks.Peak(device, 0, 0, groups) > path.caps[device] {

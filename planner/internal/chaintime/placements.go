@@ -4,13 +4,13 @@ import (
 	"slices"
 )
 
-// way is the groups' devices, and the stops that go with them.
+// groupPlacement is the groups' devices, and the stops that go with them.
 type groupPlacement struct {
 	groups []int
 	stops  []deviceStop
 }
 
-// newSearch lists the ways; nil where there are too many for this order.
+// newSearch lists the placements of groups; nil if there are too many for this order.
 func newSearch(point *fixedPoint, order bool) *search {
 	state := &search{fixedPoint: point, order: order}
 	if order {
@@ -41,8 +41,8 @@ func (state *search) waiting(point *fixedPoint) *search {
 	return &out
 }
 
-// list adds the ways that begin with the given devices. Of devices that are
-// alike, the first that holds nothing yet stands for all.
+// list adds the placements that begin with the given devices. The first empty
+// device of a class represents all others of the class.
 func (state *search) list(groups []int) {
 	if len(state.placements) >= maxGroups {
 		state.rest = true

@@ -11,9 +11,9 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/randomproblem"
 )
 
-// TestTimeRandom holds the shortest step, and with it the smallest largest
-// share, to brute force over every contiguous map: in device order where the
-// devices are alike, in any order where they are not.
+// TestTimeRandom compares the shortest step, and with it the smallest largest
+// share, with exhaustive search over every contiguous map: in device order if
+// the devices are the same, in any order if they are not.
 func TestTimeRandom(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(7, 8))
@@ -21,7 +21,7 @@ func TestTimeRandom(t *testing.T) {
 	for i := range randomproblem.Samples(230) {
 		p := randomproblem.Timed(t, rng)
 		if len(p.Graph.Units) > 6 && len(p.Topology.Devices) > 3 {
-			continue // brute force takes too long
+			continue // exhaustive search takes too long
 		}
 		p.Objective = planner.Time
 		sol, err := planner.Solve(t.Context(), p, planner.Settings{})

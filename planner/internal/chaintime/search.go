@@ -18,9 +18,9 @@ const (
 type search struct {
 	*fixedPoint
 	placements []groupPlacement
-	order      bool         // devices stand in device order
+	order      bool         // devices are in device order
 	line       []deviceStop // the stops of that order
-	rest       bool         // some ways to place the groups are not among ways
+	rest       bool         // placements lacks some ways to place the groups
 	lowest     int64
 	tried      int
 }

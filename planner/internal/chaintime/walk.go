@@ -53,7 +53,7 @@ func (path *pathSearch) step(best [][]reached, stop int, slowest int64) {
 	device := path.stops[stop].device
 	sums, lo, grown := path.sums[device], path.lo[device], path.grown[device]
 	enter := path.enter(best, stop)
-	queue := make([]int, 0, path.items) // columns, each better than those behind it
+	queue := make([]int, 0, path.items) // columns, each better than those after it
 	head, next, first := 0, 0, 0
 	better := func(a, b int) bool {
 		return !enter[b].minus(sums[b]).less(enter[a].minus(sums[a]))

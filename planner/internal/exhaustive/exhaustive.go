@@ -68,7 +68,7 @@ func (state *search) unit(name string) int {
 			return unit
 		}
 	}
-	panic("brute: no unit " + name)
+	panic("exhaustive: no unit " + name)
 }
 
 // place tries every device for unit and those after it; last is the device of

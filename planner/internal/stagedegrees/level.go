@@ -34,8 +34,8 @@ func (problem *problem) mostLevel(ctx context.Context) (*stagechain.Solution, er
 	return stagechain.Solve(ctx, chain)
 }
 
-// alike is the pipeline of the least largest share whose stages all have as many
-// GPUs, nil where there is none.
+// sameSizes is the pipeline of the least largest share whose stages all have as
+// many GPUs, nil if there is none.
 func (problem *problem) sameSizes(ctx context.Context, chain *stagechain.Problem) (stages []stagechain.Stage) {
 	value := math.Inf(1)
 	for at, gpus := range slices.Backward(chain.Sizes) { // the ones of few stages first: they take least time

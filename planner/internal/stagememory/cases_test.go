@@ -15,7 +15,7 @@ import (
 )
 
 // layer is one of a chain of declared layers: bytes of its parameters, and of
-// what it hands on.
+// its output.
 type layer struct{ params, output int64 }
 
 // chainOn is a pipeline of declared layers on equal devices.
@@ -43,8 +43,8 @@ func infer(kind costmodel.ScheduleKind, m int64) costmodel.Workload {
 	return costmodel.Workload{Mode: costmodel.Infer, Schedule: kind, Batch: m, MicroBatches: m}
 }
 
-// TestPipelineUneven: five layers of which the ends hand on much and the
-// middle little, with no cut that the greedy search of a chain can reach.
+// TestPipelineUneven: five layers whose ends send much and whose middle sends
+// little, with no cut that the greedy search of a chain can reach.
 func TestPipelineUneven(t *testing.T) {
 	layers := []layer{{1e6, 2e8}, {1e6, 1}, {1e6, 1}, {1e6, 2e8}, {1e6, 1}}
 	for _, mode := range []costmodel.Mode{costmodel.Train, costmodel.Infer} {
@@ -78,7 +78,7 @@ func TestPipelineRing(t *testing.T) {
 }
 
 // TestPipelinePinnedOrder: under --objective time devices may be in any order,
-// which a pin makes different even where they are alike.
+// and a pin makes orders differ even if the devices are the same.
 func TestPipelinePinnedOrder(t *testing.T) {
 	p := chainOn(t, []layer{{60e6, 1}, {60e6, 1}, {1e6, 1}}, 2, 100e6, infer(costmodel.GPipe, 1))
 	p.Objective, p.Pins = planner.Time, []planner.Pin{{Pattern: "u1", Device: 0}}

@@ -79,7 +79,7 @@ func (looped *Looped) search(ctx context.Context) (best score, exact, stopped bo
 	return best, false, stopped
 }
 
-// climb descends from two beginnings and then from places beside the best.
+// climb descends from two beginnings and then from random changes of the best.
 func (looped *Looped) climb(ctx context.Context) (best score, stopped bool) {
 	best = score{math.Inf(1), 0}
 	var bestCuts []int

@@ -11,7 +11,7 @@ import (
 )
 
 // pipeCase is a pipeline in bare numbers: the items' seconds on each rank, and
-// the messages' at each cut, all of them drawn.
+// the messages' at each cut, all of them random.
 type pipeCase struct {
 	*cutter
 	schedule costmodel.Schedule
@@ -86,10 +86,9 @@ func (p *pipeCase) order(rank int64) []done {
 	return out
 }
 
-// play is when the last rank is through with its update, played action by
-// action on those orders: an action begins when its rank is free
-// and what it reads is there, and ends no sooner than its rank's host has
-// issued all up to it.
+// simulate returns when the last rank has finished its update. It simulates those
+// orders action by action: an action begins when its rank is free and its input
+// has arrived, and ends no sooner than its rank's host has issued all up to it.
 func (p *pipeCase) simulate(cuts []int) float64 {
 	type key struct {
 		stage, batch int64
@@ -154,9 +153,9 @@ func (p *pipeCase) eachCuts(f func(cuts []int)) {
 	put(1)
 }
 
-// TestPipeBound holds every bound on a step to the played schedule itself: of
-// every prefix of every way to cut, whatever the stages behind it, and the
-// root to the best of them.
+// TestPipeBound compares every bound on a step with the simulated schedule: the
+// bound of every prefix of every way to cut, whatever the stages after it, and
+// the root's bound with the best of them.
 func TestPipeBound(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(51, 52))

@@ -10,9 +10,9 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/steptime"
 )
 
-// drawPlanned draws a chain of devmap's own engine, which plays it by channels
-// with slots and updates when all gradients are there, and the sums that the
-// bounds rest on.
+// randomPlanned returns a chain of devmap's own engine, and the sums that the
+// bounds rest on. The engine simulates it by channels with slots, and updates
+// when all gradients are there.
 func randomPlanned(rng *rand.Rand) (*pipeCase, *steptime.Ticks) {
 	stages := 1 + rng.IntN(4)
 	p := &pipeCase{items: stages + rng.IntN(4), schedule: costmodel.Schedule{

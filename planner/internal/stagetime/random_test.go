@@ -36,7 +36,7 @@ func TestTimePipeline(t *testing.T) {
 	}
 }
 
-// vary draws other times for the units, slow links, and for half of the
+// vary samples other times for the units, slow links, and for half of the
 // problems devices that differ.
 func vary(rng *rand.Rand, p *planner.Problem) {
 	for u := range p.Costs.Units {
@@ -46,7 +46,7 @@ func vary(rng *rand.Rand, p *planner.Problem) {
 		w.Update *= 1 + 100*rng.Float64()
 	}
 	p.Costs.Workload.World = int64(len(p.Topology.Devices))
-	p.Costs.Comm = costmodel.Comm{Peer: rng.Int64N(2) << 29} // of which the ranks inside hold two
+	p.Costs.Comm = costmodel.Comm{Peer: rng.Int64N(2) << 29} // the ranks inside hold two of them
 	slow, different := 1+200*rng.Float64(), rng.IntN(2) == 0
 	for d := range p.Topology.Devices {
 		dev := &p.Topology.Devices[d]

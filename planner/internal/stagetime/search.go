@@ -129,7 +129,7 @@ func (search *pipeSearch) over(ctx context.Context) bool {
 	return search.ended || search.first && search.best != nil
 }
 
-// ways are the ends of a stage that may be below the cutoff, best bound first.
+// branches are the ends of a stage that may be below the cutoff, best bound first.
 func (search *pipeSearch) branches(p prefix, stage int) []branched {
 	a := search.cuts[stage]
 	var branches []branched

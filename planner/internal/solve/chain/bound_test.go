@@ -8,8 +8,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/solve/chain/internal/exhaustive"
 )
 
-// TestBounds holds the bounds that need no search to the best of all maps, by
-// themselves: in an answer they hide behind the search.
+// TestBounds compares the bounds that need no search with the best of all maps:
+// an answer does not show them, as it takes the better bound of the search.
 func TestBounds(t *testing.T) {
 	t.Parallel()
 	tried, met := 0, 0

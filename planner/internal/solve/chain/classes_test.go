@@ -7,8 +7,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/solve/chain"
 )
 
-// TestAlike: the answer and its bound do not depend on whether the problem says
-// which devices are alike, and are found with fewer questions.
+// TestClasses: the answer and its bound do not depend on whether the problem
+// names the classes of devices, but then take fewer calls of Peak.
 func TestClasses(t *testing.T) {
 	t.Parallel()
 	asked, fewer := 0, 0

@@ -6,7 +6,7 @@ import (
 	"math"
 )
 
-// Problem is a chain, the devices it goes on, and what they would hold.
+// Problem is a chain, devices to place it on, and their peaks.
 type Problem struct {
 	// Items is the length of the chain, items 0 to Items-1 in order.
 	Items int
@@ -32,8 +32,8 @@ type Problem struct {
 	// Filled: every device must have an item, and there are no groups.
 	Filled bool
 
-	// Alike, if not nil, numbers the devices so that those of one number have
-	// one budget and one Peak: what is asked of one is not asked of the others.
+	// Class, if not nil, numbers the devices' classes. Devices of one class have
+	// one budget and one Peak, so that a solve asks for one of them only.
 	Class []int
 
 	// Pins holds the device of each item, -1 where it is free; nil pins none.

@@ -17,7 +17,7 @@ type shape struct {
 	filled                 bool // and none is empty
 }
 
-// random draws a problem of the shape. Half of them have equal budgets, some
+// random returns a problem of the shape. Half of them have equal budgets, some
 // items and groups are empty.
 func random(rng *rand.Rand, s shape) chain.Problem {
 	n, k := rng.IntN(s.items+1), 1+rng.IntN(s.devices)
@@ -67,7 +67,7 @@ func random(rng *rand.Rand, s shape) chain.Problem {
 	return p
 }
 
-// messages adds what comes in before an item and goes out behind it, so that
+// messages adds what comes in before an item and goes out after it, so that
 // a peak may fall when a run is widened. Floor is the most that it can be, or
 // the least, or between the two.
 func messages(rng *rand.Rand, p *chain.Problem, in, out []int64) {

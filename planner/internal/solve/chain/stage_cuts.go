@@ -67,7 +67,7 @@ func (search *stages) cuts(ws []window) placement {
 	return placed
 }
 
-// way is how a state is come to: from the cut a of the state before, with the
+// transition leads to a state: from the cut a of the state before, with the
 // clusters in take on the device between.
 type transition struct {
 	state, a, take int
@@ -75,7 +75,7 @@ type transition struct {
 }
 
 // walk is the dynamic program over the windows: for each state and each cut
-// after its device it calls row, which calls visit with every way to get there
+// after its device it calls row, which calls visit with every transition to it
 // within the cap: fewer clusters first, and the start of the run from the right.
 // False where it was ended.
 func (search *stages) walk(ws []window, best Share, row func(state, b int, each func(visit func(transition)))) bool {
@@ -133,8 +133,8 @@ func (search *stages) ended() bool {
 	return search.run.cancelled() || search.most > 0 && search.cells > search.most
 }
 
-// better looks for the best map below the incumbent. Where it ends by itself,
-// with all clusters free, the incumbent is the least there is.
+// better looks for the best map below the incumbent. If no limit ends it, and
+// all clusters are free, the incumbent is then optimal.
 func (search *stages) better(inc *incumbent) {
 	search.undercut(inc.value)
 	ws, fits := search.windows()
@@ -175,13 +175,13 @@ func (search *stages) better(inc *incumbent) {
 	}
 }
 
-// take notes the best way to a cut.
+// take notes the best transition to a cut.
 func (cuts *window) take(b int, by transition) {
 	cuts.from[b-cuts.lo], cuts.took[b-cuts.lo] = int32(by.a), uint16(by.take) // at most 12 clusters are free
 }
 
 // evenOut is [task.even] for stages: of the maps within limit the one with the
-// least sum of squared shares, ties broken alike. False where it was ended.
+// least sum of squared shares, with the same tie-breaking. False where it was ended.
 func (search *stages) evenOut(limit Share) (placed placement, found bool) {
 	search.limit(limit)
 	ws, _ := search.windows()

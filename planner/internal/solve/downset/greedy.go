@@ -7,8 +7,8 @@ import (
 )
 
 // greedy cuts one linear extension: every device takes as much as it can hold
-// within a limit on its load, and of all ways to use up the devices' kinds the
-// one that gets furthest goes on. Without transfers a shorter stretch is never
+// within a limit on its load. Of all ways to use up the devices' kinds, it
+// extends the one that gets furthest. Without transfers a shorter stretch is never
 // more, so that this finds cuts within the capacities wherever the extension
 // has some; transfers come and go, and with them it is a heuristic. It keeps a
 // number for each combination of kinds, and no table of down-sets: it is the

@@ -43,7 +43,7 @@ func (ordered *order) growSome(ctx context.Context, limit int) (*lattice, error)
 	return ordered.growLevels(ctx, math.MaxInt, max(1, limit/(len(ordered.Nodes)+1)))
 }
 
-// maxBits bounds the memory of a level, in words.
+// maxBits bounds the memory of a level: a number of uint64.
 const maxBits = 8 << 20
 
 // growLevels returns nil where there are more sets than limit.

@@ -7,7 +7,7 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/solve/graph"
 )
 
-// leaves joins an item that costs nothing by itself and has one neighbour to
+// leaves joins an item that takes no time and has one neighbour to
 // that neighbour. It loses nothing: on the neighbour's device the item adds no
 // time, no edge that was inside crosses, and nothing else is in order with it.
 // Its size may count; then it joins only where coarse says so and one device

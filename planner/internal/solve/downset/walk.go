@@ -92,7 +92,7 @@ func (dp *search) walk(set int32, used usage) {
 	}
 }
 
-// fits: some device that is left can hold the stretch, and may hold more.
+// fits: some device that is left can hold the stretch, or a longer one.
 func (dp *search) fits(used *usage) bool {
 	for _, kind := range dp.open {
 		if _, least := dp.load(used, kind); least <= dp.limit && used.size <= dp.capacity[kind] {

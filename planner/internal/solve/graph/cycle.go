@@ -44,7 +44,7 @@ func Orderable(count int, edges [][2]int) bool {
 	return len(ready) == count
 }
 
-// Circle lists the vertices of one cycle of a graph, each leading to the next and
+// Cycle lists the vertices of one cycle of a graph, each leading to the next and
 // the last to the first; nil where the graph has none.
 func Cycle(count int, edges [][2]int) []int {
 	if Orderable(count, edges) {
@@ -64,7 +64,7 @@ func Cycle(count int, edges [][2]int) []int {
 	return cycleIn(directed, cyclic[0])
 }
 
-// circleIn walks from the least vertex of a strongly connected component, always
+// cycleIn walks from the least vertex of a strongly connected component, always
 // to the least successor inside, until it is where it has been.
 func cycleIn(directed graph.Directed, component []graph.Node) []int {
 	inside := make(map[int64]bool)

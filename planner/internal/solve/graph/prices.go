@@ -18,7 +18,7 @@ const ByAverage = "average: all times over all devices, within the capacities of
 // out freely, with capacities summed over the devices of a kind.
 type Prices struct {
 	PerTime []float64 // +Inf: the kind is used up
-	PerByte []float64 // of a byte; 0 but for one kind: see rented
+	PerByte []float64 // 0 but for one kind: see pricedBytes
 	Work    []float64 // of each item
 	// bound is the lower bound for all devices of the kinds in use.
 	bound float64
@@ -66,7 +66,7 @@ func (in *Instance) Average(use []bool, sizes []float64) (Prices, float64) {
 }
 
 // priced are the prices at which the devices of a kind together cost its
-// share of the weights, with the rent that proves most.
+// share of the weights, with the price of a byte that proves most.
 func (in *Instance) priced(kinds []int, weights, sizes []float64) Prices {
 	per := make([]float64, len(in.Problem.Kinds))
 	for kind := range per {
@@ -123,10 +123,10 @@ func (in *Instance) LargestItem() (item int, time float64) {
 	return item, time
 }
 
-// rented sets the rent of a byte on one kind, −1: on none, so that the bound
-// is highest for these prices of time. Items move from that kind to the next
-// cheapest as the rent rises, those first that lose least a byte, and the bound
-// is highest where what stays just fits: the fractional knapsack (Dantzig,
+// pricedBytes sets the price of a byte on one kind, −1: on none, so that the
+// bound is highest for these prices of time. As the price rises, items move from
+// that kind to the next cheapest, those that lose least a byte first. The bound
+// is highest when the remaining items just fit: the fractional knapsack (Dantzig,
 // Operations Research 5, 1957).
 func (in *Instance) pricedBytes(per []float64, kind int, sizes []float64) Prices {
 	prices := Prices{PerTime: per, PerByte: make([]float64, len(per)), Work: make([]float64, len(in.Nodes))}
@@ -155,8 +155,8 @@ func (in *Instance) pricedBytes(per []float64, kind int, sizes []float64) Prices
 	return prices
 }
 
-// rentOf is the least at which the items that stay on a kind fit it together;
-// 0 where some cannot be elsewhere and do not fit by themselves.
+// bytePrice is the least price at which the items that remain on a kind fit it
+// together; 0 if the items that cannot be elsewhere do not fit.
 func bytePrice(capacity float64, sizes, here, elsewhere []float64) float64 {
 	size := 0.0
 	var items []int

@@ -11,8 +11,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/solve/stagechain"
 )
 
-// draw is a chain whose stages cost sums, shared by their devices, and hold
-// memory for each stage behind them.
+// randomChain returns a chain whose stages cost sums, shared by their devices,
+// and hold memory for each stage after them.
 func randomChain(rng *rand.Rand) *stagechain.Problem {
 	units := 1 + rng.IntN(6)
 	time, memory, wire := []float64{0}, []float64{0}, make([]float64, units+1)
@@ -36,7 +36,7 @@ func randomChain(rng *rand.Rand) *stagechain.Problem {
 		}
 	}
 	sends := rng.IntN(2) == 0   // what is sent does not grow with the stage
-	deepens := rng.IntN(2) == 0 // a stage costs more the more are behind it
+	deepens := rng.IntN(2) == 0 // a stage costs more with more stages after it
 	problem.Time = func(from, to, size, behind int) float64 {
 		devices := float64(problem.Sizes[size])
 		if float64(behind+1)*(memory[to]-memory[from])/devices > capacity {

@@ -8,11 +8,11 @@ import (
 // probe is one question: is there a pipeline whose stages all keep the limit?
 // Sets are reached from the end of the graph. What a way to run the nodes behind
 // a set has used are its devices and its replicas: more of either leaves less to
-// the stages before, and more micro-batches in flight there. So only those count
-// that no other beats in both, and nothing else of a way does: Piper's table over
-// all numbers of devices and replicas (§4.1) shrinks to a few labels a set. A
-// label takes, below it, the fewest replicas that keep the limit and the
-// capacity, since more would be beaten.
+// the stages before, and more micro-batches in flight there. So only the ways that
+// are nondominated in both count: Piper's table over all numbers of devices and
+// replicas (§4.1) shrinks to a few labels a set. A label takes, below it, the
+// fewest replicas that keep the limit and the capacity, since a label with more
+// would be dominated.
 //
 // Its cost is that of all pairs of sets, one in the other, times the labels.
 type probe struct {
@@ -23,12 +23,12 @@ type probe struct {
 	// needed: between the limit and it the answer cannot change.
 	next    float64
 	stopped bool
-	// left are the most devices that a label of the set in hand leaves, holds
+	// left are the most devices that a label of the current set leaves, minMemory
 	// the least memory of sets in the stage before it, by tensor degree.
 	left      int
 	minMemory [][]float64
 	// delta is what each node adds to the transfers of a stage that ends where
-	// the set in hand does, by tensor degree.
+	// the current set does, by tensor degree.
 	delta []float64
 }
 
@@ -37,7 +37,7 @@ type probe struct {
 type label struct {
 	devices, replicas      int32
 	upper, then            int32
-	tensor, data, inFlight int32 // held: micro-batches in flight in that stage
+	tensor, data, inFlight int32 // inFlight: micro-batches in that stage
 }
 
 func (within *search) ask(ctx context.Context, limit float64) *probe {
@@ -133,9 +133,9 @@ func (attempt *probe) cross(upper int) {
 	}
 }
 
-// room is false where neither this stage nor a larger one can be: some degree of
-// tensor parallelism has to do for its nodes, and the devices that are left for
-// their time and memory.
+// feasible is false if neither this stage nor a larger one is possible: some degree
+// of tensor parallelism must suit its nodes, and the devices that are left must be
+// enough for their time and memory.
 func (attempt *probe) feasible(upper, lower int) bool {
 	if !attempt.enough(attempt.work[upper]-attempt.work[lower], attempt.left) {
 		return false

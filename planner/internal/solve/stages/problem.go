@@ -21,7 +21,7 @@ import (
 	"math"
 )
 
-// Problem is a graph and devices that are all alike. Times are in any one unit,
+// Problem is a graph and identical devices. Times are in any one unit,
 // for a micro-batch; sizes in bytes.
 type Problem struct {
 	Nodes []Node
@@ -41,8 +41,8 @@ type Problem struct {
 // Node is what must not be split.
 type Node struct {
 	Name string
-	// Ways are the ways to run it by the index of the degree in Tensor; none: the
-	// node cannot be run so.
+	// Choices are the ways to run it, by the index of the degree in Tensor; none:
+	// the node cannot be run so.
 	Choices [][]Choice
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/solve/stages"
 )
 
-// draw is a problem small enough to try out, in whole numbers.
+// randomProblem returns a problem small enough to try out, in whole numbers.
 func randomProblem(rng *rand.Rand) *stages.Problem {
 	p := &stages.Problem{
 		Devices: 1 + rng.IntN(6), Replicas: 1 + rng.IntN(6), Data: []int{1, 2, 3}[:1+rng.IntN(3)], Tensor: []int{1, 2}[:1+rng.IntN(4)/2],

@@ -81,7 +81,7 @@ func (problem *Problem) Score(plan *Plan) (loads []Load, largest float64, err er
 	return loads, largest, err
 }
 
-// way are the choices of a node on so many devices.
+// choices are the ways to run a node on so many devices.
 func (problem *Problem) choices(node, tensor int) []Choice {
 	if i := slices.Index(problem.Tensor, tensor); i >= 0 {
 		return problem.Nodes[node].Choices[i]

@@ -107,7 +107,7 @@ func (attempt *probe) exact(sack *knapsack, upper, lower int, next *label, need 
 	return known.lower, known.upper
 }
 
-// beaten: some label of the set has used no more.
+// dominated: some label of the set has used no more.
 func (attempt *probe) dominated(lower int, next *label) bool {
 	for i := range attempt.labels[lower] {
 		if other := &attempt.labels[lower][i]; other.devices <= next.devices && other.replicas <= next.replicas {
@@ -117,7 +117,7 @@ func (attempt *probe) dominated(lower int, next *label) bool {
 	return false
 }
 
-// keep adds a label that is not beaten, and drops those that it beats.
+// keep adds a nondominated label, and drops those that it dominates.
 func (attempt *probe) keep(lower int, next *label) {
 	labels, count := attempt.labels[lower], 0
 	for i := range labels {
