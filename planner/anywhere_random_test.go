@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/planner"
-	"github.com/devmap-dev/devmap/planner/internal/brute"
-	"github.com/devmap-dev/devmap/planner/internal/drawn"
+	"github.com/devmap-dev/devmap/planner/internal/exhaustive"
+	"github.com/devmap-dev/devmap/planner/internal/randomproblem"
 )
 
 // TestAnywhereRandom holds the search of any assignment to brute force over
@@ -19,11 +19,11 @@ func TestAnywhereRandom(t *testing.T) {
 	const tolerance = 1e-9 // of bounds in floating point
 	rng := rand.New(rand.NewPCG(7, 8))
 	var solved, infeasible, conflicts, gained, tied int
-	for i := range drawn.Samples(200) {
-		p := drawn.Problem(t, rng)
+	for i := range randomproblem.Samples(200) {
+		p := randomproblem.Problem(t, rng)
 		contiguous, _ := planner.Solve(t.Context(), p, planner.Settings{})
 		p.Anywhere = true
-		best := brute.Solve(&p, false)
+		best := exhaustive.Solve(&p, false)
 		sol, err := planner.Solve(t.Context(), p, planner.Settings{})
 		var no *planner.InfeasibleError
 		var constraint *planner.ConstraintError
@@ -45,7 +45,7 @@ func TestAnywhereRandom(t *testing.T) {
 		if best.Maps == 0 {
 			t.Fatalf("%d: map %v, but none is allowed", i, sol.Map)
 		}
-		if value, _ := brute.Score(&p, sol.Map, false, nil); !drawn.Near(value, best.Value) || !drawn.Near(sol.Value, best.Value) || sol.Status != planner.Optimal {
+		if value, _ := exhaustive.Score(&p, sol.Map, false, nil); !randomproblem.Near(value, best.Value) || !randomproblem.Near(sol.Value, best.Value) || sol.Status != planner.Optimal {
 			t.Fatalf("%d: map %v has share %v (%v, %s, bound %v), the best %v has %v", i, sol.Map, value, sol.Value, sol.Status, sol.LowerBound, best.Map, best.Value)
 		}
 		for _, b := range sol.Bounds {

@@ -12,8 +12,8 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/modelgraph/hf"
 	"github.com/devmap-dev/devmap/planner"
-	"github.com/devmap-dev/devmap/planner/internal/brute"
-	"github.com/devmap-dev/devmap/planner/internal/drawn"
+	"github.com/devmap-dev/devmap/planner/internal/exhaustive"
+	"github.com/devmap-dev/devmap/planner/internal/randomproblem"
 )
 
 // best is the best map, whether it fits or not.
@@ -37,14 +37,14 @@ func TestAnywhereFigures(t *testing.T) {
 		for _, mode := range []costmodel.Mode{costmodel.Load, costmodel.Infer, costmodel.Train} {
 			for _, gpus := range []int{2, 4, 8} {
 				t.Run(fmt.Sprintf("%s/%s/%d", model, mode, gpus), func(t *testing.T) {
-					p := drawn.OnH200(t, model, costmodel.Workload{Mode: mode}, gpus)
+					p := randomproblem.OnH200(t, model, costmodel.Workload{Mode: mode}, gpus)
 					contiguous := best(t, p)
 					p.Anywhere = true
 					s := best(t, p)
 					if s.Value > contiguous.Value || s.Status != planner.Optimal || s.Gap() != 0 {
 						t.Errorf("largest share %.6f (%s, gap %.4f), the contiguous optimum has %.6f", s.Value, s.Status, s.Gap(), contiguous.Value)
 					}
-					if in := drawn.Instance(t, &p); !in.Contiguous(contiguous.Map) || in.Sent(s.Map) > 0 != (mode != costmodel.Load) {
+					if in := randomproblem.Instance(t, &p); !in.Contiguous(contiguous.Map) || in.Sent(s.Map) > 0 != (mode != costmodel.Load) {
 						t.Errorf("%v sent; the contiguous map is said to be contiguous: %t", in.Sent(s.Map), in.Contiguous(contiguous.Map))
 					}
 					t.Logf("%.4f%% → %.4f%%, %.3f → %.3f GiB", 100*contiguous.Value, 100*s.Value, largest(contiguous), largest(s))
@@ -64,7 +64,7 @@ func TestAnywhereWeights(t *testing.T) {
 		"t5-11b":        {2: 10.561, 4: 5.311, 8: 2.686},
 	} {
 		for gpus, want := range figures {
-			p := drawn.OnH200(t, model, costmodel.Workload{Mode: costmodel.Load}, gpus)
+			p := randomproblem.OnH200(t, model, costmodel.Workload{Mode: costmodel.Load}, gpus)
 			p.Anywhere = true
 			if s := best(t, p); largest(s) > want+tolerance || s.Status != planner.Optimal {
 				t.Errorf("%s on %d: %.3f GiB (%s), want %.3f", model, gpus, largest(s), s.Status, want)
@@ -97,11 +97,11 @@ func TestAnywhereSmallModels(t *testing.T) {
 		}
 		for _, mode := range []costmodel.Mode{costmodel.Load, costmodel.Infer, costmodel.Train} {
 			for _, gpus := range []int{2, 3} {
-				p := drawn.OnH200(t, c.model, costmodel.Workload{Mode: mode}, gpus)
-				p.Graph, p.Costs, p.Anywhere = g, drawn.Table(t, g, costmodel.Workload{Mode: mode}), true
+				p := randomproblem.OnH200(t, c.model, costmodel.Workload{Mode: mode}, gpus)
+				p.Graph, p.Costs, p.Anywhere = g, randomproblem.Table(t, g, costmodel.Workload{Mode: mode}), true
 				p.Topology.Devices[gpus-1].ReservedBytes += 40 << 30
-				want, s := brute.Solve(&p, false), best(t, p)
-				if !drawn.Near(s.Value, want.Value) || s.Status != planner.Optimal {
+				want, s := exhaustive.Solve(&p, false), best(t, p)
+				if !randomproblem.Near(s.Value, want.Value) || s.Status != planner.Optimal {
 					t.Errorf("%s, %s, %d GPUs: %v has %v (%s), the best %v has %v", c.model, mode, gpus, s.Map, s.Value, s.Status, want.Map, want.Value)
 				}
 				for _, b := range s.Bounds {
@@ -117,7 +117,7 @@ func TestAnywhereSmallModels(t *testing.T) {
 // TestAnywhereRelaxed: layers with and without a sliding window, in turn, are
 // as many classes as layers; the relaxed search bounds them.
 func TestAnywhereRelaxed(t *testing.T) {
-	p := drawn.OnH200(t, "gpt-oss-20b", costmodel.Workload{Mode: costmodel.Infer}, 8)
+	p := randomproblem.OnH200(t, "gpt-oss-20b", costmodel.Workload{Mode: costmodel.Infer}, 8)
 	contiguous := best(t, p)
 	p.Anywhere = true
 	s := best(t, p)
@@ -129,7 +129,7 @@ func TestAnywhereRelaxed(t *testing.T) {
 // TestAnywherePins: pins and together-groups that leave no contiguous map are
 // kept, and no units between go along.
 func TestAnywherePins(t *testing.T) {
-	p := drawn.Chain(t, []int64{5, 1, 5, 1, 5, 1}, 100, 100, 100)
+	p := randomproblem.Chain(t, []int64{5, 1, 5, 1, 5, 1}, 100, 100, 100)
 	p.Pins = []planner.Pin{{Pattern: "h.0", Device: 2}, {Pattern: "h.5", Device: 0}}
 	p.Together = [][]string{{"h.0", "h.3"}}
 	var constraint *planner.ConstraintError
@@ -150,7 +150,7 @@ func TestAnywherePins(t *testing.T) {
 // TestAnywhereStopped: a search that is cut short returns a map no worse than
 // the contiguous one, and a bound below it.
 func TestAnywhereStopped(t *testing.T) {
-	p := drawn.OnH200(t, "llama-3_1-nemotron-ultra-253b-v1", costmodel.Workload{Mode: costmodel.Infer}, 8)
+	p := randomproblem.OnH200(t, "llama-3_1-nemotron-ultra-253b-v1", costmodel.Workload{Mode: costmodel.Infer}, 8)
 	contiguous := best(t, p)
 	p.Anywhere = true
 	s, err := planner.Solve(t.Context(), p, planner.Settings{TimeLimit: 500 * time.Millisecond})
@@ -179,7 +179,7 @@ func TestAnywhereTooLarge(t *testing.T) {
 	for d := range devices {
 		devices[d] = 1 << 20
 	}
-	p := drawn.Chain(t, sizes, devices...)
+	p := randomproblem.Chain(t, sizes, devices...)
 	contiguous := best(t, p)
 	p.Anywhere = true
 	s := best(t, p)
@@ -201,7 +201,7 @@ func TestExplained(t *testing.T) {
 		{Mode: costmodel.Train, Strategy: costmodel.Pipeline, World: 4, Batch: 8, MicroBatches: 8, Schedule: costmodel.OneFOneB},
 		{Mode: costmodel.Train, Strategy: costmodel.FSDP, World: 4},
 	} {
-		p := drawn.OnH200(t, "llama-3.2-1b", w, 4)
+		p := randomproblem.OnH200(t, "llama-3.2-1b", w, 4)
 		s := best(t, p)
 		if s.Method == "" {
 			t.Errorf("%s, %s: no method", w.Mode, w.Strategy)

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/planner"
-	"github.com/devmap-dev/devmap/planner/internal/brute"
-	"github.com/devmap-dev/devmap/planner/internal/drawn"
+	"github.com/devmap-dev/devmap/planner/internal/exhaustive"
+	"github.com/devmap-dev/devmap/planner/internal/randomproblem"
 )
 
 // TestTimeAnywhereRandom holds the shortest step of any assignment to brute
@@ -19,8 +19,8 @@ func TestTimeAnywhereRandom(t *testing.T) {
 	const tolerance = 1e-9 // of sums in floating point
 	rng := rand.New(rand.NewPCG(41, 42))
 	var solved, shortest, proved, gained, infeasible int
-	for i := range drawn.Samples(170) {
-		p := drawn.Timed(t, rng)
+	for i := range randomproblem.Samples(170) {
+		p := randomproblem.Timed(t, rng)
 		p.Anywhere, p.Objective = true, planner.Time
 		if math.Pow(float64(len(p.Topology.Devices)), float64(len(p.Graph.Units))) > 5000 {
 			continue // brute force takes too long
@@ -40,8 +40,8 @@ func TestTimeAnywhereRandom(t *testing.T) {
 		if errors.As(err, &constraint) {
 			continue
 		}
-		best := brute.Point{Seconds: math.Inf(1)}
-		for _, pt := range brute.Points(&p, true) {
+		best := exhaustive.Point{Seconds: math.Inf(1)}
+		for _, pt := range exhaustive.Points(&p, true) {
 			if pt.Seconds < best.Seconds {
 				best = pt
 			}
@@ -70,13 +70,13 @@ func TestTimeAnywhereRandom(t *testing.T) {
 			t.Fatalf("%d: %v takes %v s, at least %v; %v takes %v", i, sol.Map, sol.Value, sol.LowerBound, best.Map, best.Seconds)
 		}
 		solved++
-		if drawn.Close(sol.Value, best.Seconds) {
+		if randomproblem.Close(sol.Value, best.Seconds) {
 			shortest++
 		}
 		if sol.Status == planner.Optimal {
 			proved++
 		}
-		if !drawn.Instance(t, &p).Contiguous(sol.Map) {
+		if !randomproblem.Instance(t, &p).Contiguous(sol.Map) {
 			gained++
 		}
 	}

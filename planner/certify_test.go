@@ -9,16 +9,16 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 	"github.com/devmap-dev/devmap/planner/internal/chainmemory"
 	"github.com/devmap-dev/devmap/planner/internal/chaintime"
-	"github.com/devmap-dev/devmap/planner/internal/drawn"
 	"github.com/devmap-dev/devmap/planner/internal/instance"
 	"github.com/devmap-dev/devmap/planner/internal/offload"
+	"github.com/devmap-dev/devmap/planner/internal/randomproblem"
 	"github.com/devmap-dev/devmap/planner/internal/solve/certificate"
 )
 
 // TestCertifyRefusesLargeMap: a map that does not fit is no answer under the
 // time objective; under memory it is, with a share above a whole.
 func TestCertifyRefusesLargeMap(t *testing.T) {
-	p := drawn.TimedChain(t, 3, 2) // 300 bytes, of which a device holds 250
+	p := randomproblem.TimedChain(t, 3, 2) // 300 bytes, of which a device holds 250
 	for _, c := range []struct {
 		objective planner.Objective
 		method    instance.Method
@@ -26,7 +26,7 @@ func TestCertifyRefusesLargeMap(t *testing.T) {
 	}{{planner.Time, chaintime.Method{}, true}, {planner.Memory, chainmemory.Method{}, false}} {
 		p.Objective = c.objective
 		answer := &instance.Answer{Map: devicemap.Map{0, 0, 0}, Claim: certificate.Claim{Value: math.NaN()}}
-		sol, err := planner.Certify(drawn.Instance(t, &p), answer, c.method)
+		sol, err := planner.Certify(randomproblem.Instance(t, &p), answer, c.method)
 		var fault *certificate.FaultError
 		if errors.As(err, &fault) != c.refused || err == nil && sol.LargestShare <= 1 {
 			t.Errorf("%s: %v", c.objective, err)
@@ -37,14 +37,14 @@ func TestCertifyRefusesLargeMap(t *testing.T) {
 // TestCertifyLeft: the largest share is proved for the units that have left
 // only. Where fewer bytes may leave, the bound is that of any choice of units.
 func TestCertifyLeft(t *testing.T) {
-	p := drawn.Chain(t, []int64{100, 100, 100}, 150, 150)
+	p := randomproblem.Chain(t, []int64{100, 100, 100}, 150, 150)
 	p.Offload = planner.CPU
-	in := drawn.Instance(t, &p)
+	in := randomproblem.Instance(t, &p)
 	placed := devicemap.Map{0, 1, devicemap.CPU}
 	for unit := range p.Costs.Units {
 		p.Costs.Units[unit].OffloadBytes = 100
 	}
-	share := drawn.LargestShare(&p, placed)
+	share := randomproblem.LargestShare(&p, placed)
 	for _, c := range []struct {
 		least, bound float64
 		status       planner.Status

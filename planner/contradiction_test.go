@@ -10,7 +10,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner"
-	"github.com/devmap-dev/devmap/planner/internal/drawn"
+	"github.com/devmap-dev/devmap/planner/internal/randomproblem"
 )
 
 // TestContradictionIsSmallest: what is named contradicts itself, and without
@@ -19,7 +19,7 @@ func TestContradictionIsSmallest(t *testing.T) {
 	rng := rand.New(rand.NewPCG(11, 12))
 	sizes := map[int]int{}
 	for i := range 800 {
-		p := drawn.Chain(t, []int64{1, 2, 3, 4, 5, 6, 7, 8}, 100, 100, 100)
+		p := randomproblem.Chain(t, []int64{1, 2, 3, 4, 5, 6, 7, 8}, 100, 100, 100)
 		name := func() string { return fmt.Sprint("h.", rng.IntN(8)) }
 		for range 1 + rng.IntN(2) {
 			p.Pins = append(p.Pins, planner.Pin{Pattern: name(), Device: rng.IntN(3)})
@@ -71,7 +71,7 @@ func TestCostsRefused(t *testing.T) {
 		{func(w *costmodel.Work) { w.Update = math.Inf(-1) }, `planner: unit "h.1": its update cost is -Inf`},
 		{func(w *costmodel.Work) { w.Token.Kernels = -1 }, `planner: unit "h.1": its token cost is -1`},
 	} {
-		p := drawn.Chain(t, []int64{1, 2, 3}, 100, 100)
+		p := randomproblem.Chain(t, []int64{1, 2, 3}, 100, 100)
 		c.change(&p.Costs.Units[1].Work)
 		if _, err := planner.Solve(t.Context(), p, planner.Settings{}); err == nil || !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("%v, want %s", err, c.want)
@@ -82,7 +82,7 @@ func TestCostsRefused(t *testing.T) {
 // TestLinksMissing: where links are given, a map that needs another is an
 // error under the memory objective, and is avoided under time.
 func TestLinksMissing(t *testing.T) {
-	p := drawn.Chain(t, []int64{10, 10, 10}, 100, 100, 100)
+	p := randomproblem.Chain(t, []int64{10, 10, 10}, 100, 100, 100)
 	p.Costs.Workload.Mode = costmodel.Infer
 	for d := range p.Topology.Devices {
 		p.Topology.Devices[d].FLOPS = 1

@@ -5,7 +5,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/timeline"
-	"github.com/devmap-dev/devmap/planner/internal/anymemory"
+	"github.com/devmap-dev/devmap/planner/internal/assignmemory"
 	"github.com/devmap-dev/devmap/planner/internal/instance"
 	"github.com/devmap-dev/devmap/planner/internal/solve/chain"
 )
@@ -47,7 +47,7 @@ func (solution *Solution) Arguments(problem *Problem) []BoundValue {
 	if err != nil {
 		return nil
 	}
-	out, err := anymemory.Arguments(in)
+	out, err := assignmemory.Arguments(in)
 	if err != nil {
 		return nil
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/modelgraph/hf"
 	"github.com/devmap-dev/devmap/planner"
-	"github.com/devmap-dev/devmap/planner/internal/drawn"
+	"github.com/devmap-dev/devmap/planner/internal/randomproblem"
 )
 
 // TestWeights holds the largest GPU in GiB of weights-only plans to the
@@ -61,7 +61,7 @@ func readModel(tb testing.TB, name string) *modelgraph.Graph {
 func plan(tb testing.TB, name string, w costmodel.Workload, gpus int, capacity int64) *planner.Solution {
 	tb.Helper()
 	g := readModel(tb, name)
-	table := drawn.Table(tb, g, w)
+	table := randomproblem.Table(tb, g, w)
 	gpu, err := catalogue.Find("h200-141gb")
 	if err != nil {
 		tb.Fatal(err)

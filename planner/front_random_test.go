@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/planner"
-	"github.com/devmap-dev/devmap/planner/internal/brute"
-	"github.com/devmap-dev/devmap/planner/internal/drawn"
+	"github.com/devmap-dev/devmap/planner/internal/exhaustive"
+	"github.com/devmap-dev/devmap/planner/internal/randomproblem"
 )
 
 // TestFrontRandom holds the front to brute force.
@@ -17,8 +17,8 @@ func TestFrontRandom(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(17, 18))
 	var fronts, longest int
-	for i := range drawn.Samples(170) {
-		p := drawn.Timed(t, rng)
+	for i := range randomproblem.Samples(170) {
+		p := randomproblem.Timed(t, rng)
 		if len(p.Graph.Units) > 6 && len(p.Topology.Devices) > 3 {
 			continue // brute force takes too long
 		}
@@ -27,8 +27,8 @@ func TestFrontRandom(t *testing.T) {
 		if errors.As(err, &constraint) {
 			continue
 		}
-		want := brute.Front(brute.Points(&p, !drawn.Alike(p.Topology)))
-		slices.SortFunc(want, func(a, b brute.Point) int { return cmp.Compare(a.Seconds, b.Seconds) })
+		want := exhaustive.Front(exhaustive.Points(&p, !randomproblem.Uniform(p.Topology)))
+		slices.SortFunc(want, func(a, b exhaustive.Point) int { return cmp.Compare(a.Seconds, b.Seconds) })
 		if err != nil {
 			if len(want) > 0 {
 				t.Fatalf("%d: %v, but %v fits", i, err, want[0])
@@ -39,7 +39,7 @@ func TestFrontRandom(t *testing.T) {
 			t.Fatalf("%d: %d points (complete %t), brute force has %d", i, len(f.Points), f.Complete, len(want))
 		}
 		for j, pt := range f.Points {
-			if !drawn.Close(pt.Value, want[j].Seconds) || !drawn.Close(pt.LargestShare, want[j].Share) {
+			if !randomproblem.Close(pt.Value, want[j].Seconds) || !randomproblem.Close(pt.LargestShare, want[j].Share) {
 				t.Fatalf("%d: point %d is %v s at %v, by brute force %v s at %v", i, j, pt.Value, pt.LargestShare, want[j].Seconds, want[j].Share)
 			}
 		}

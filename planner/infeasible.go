@@ -80,7 +80,7 @@ func (solver *solveCall) form(in *instance.Instance) costmodel.Message {
 		text = fmt.Sprintf(" as a pipeline of %d runs each, in device order", in.Schedule().Chunks)
 	case in.Piped():
 		text = " as a pipeline with its stages in device order"
-	case in.Anywhere:
+	case in.AnyAssignment:
 		text = ", whichever layers each takes"
 	case len(solver.Topology.Devices) > 1:
 		text = " in device order, a run of layers each"

@@ -3,8 +3,8 @@ package planner
 import (
 	"fmt"
 
-	"github.com/devmap-dev/devmap/planner/internal/anymemory"
-	"github.com/devmap-dev/devmap/planner/internal/anytime"
+	"github.com/devmap-dev/devmap/planner/internal/assignmemory"
+	"github.com/devmap-dev/devmap/planner/internal/assigntime"
 	"github.com/devmap-dev/devmap/planner/internal/chainmemory"
 	"github.com/devmap-dev/devmap/planner/internal/chaintime"
 	"github.com/devmap-dev/devmap/planner/internal/instance"
@@ -21,10 +21,10 @@ var methods = []instance.Method{
 	replica.Method{},
 	chainmemory.Method{},
 	stagememory.Method{},
-	anymemory.Method{},
+	assignmemory.Method{},
 	chaintime.Method{},
 	stagetime.Method{},
-	anytime.Method{},
+	assigntime.Method{},
 }
 
 // methodFor is the method of an instance. There is one for every objective and

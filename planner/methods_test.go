@@ -11,9 +11,9 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner"
 	"github.com/devmap-dev/devmap/planner/devicemap"
-	"github.com/devmap-dev/devmap/planner/internal/brute"
-	"github.com/devmap-dev/devmap/planner/internal/drawn"
+	"github.com/devmap-dev/devmap/planner/internal/exhaustive"
 	"github.com/devmap-dev/devmap/planner/internal/instance"
+	"github.com/devmap-dev/devmap/planner/internal/randomproblem"
 )
 
 // forms are the problems that every method is held to, as long as it serves
@@ -27,11 +27,11 @@ var forms = []struct {
 	// [planner.Time] fit; false where there are none.
 	best func(*planner.Problem) (float64, bool)
 }{
-	{"chain", 60, drawn.Timed, false, bestInOrder},
+	{"chain", 60, randomproblem.Timed, false, bestInOrder},
 	{"anywhere", 60, func(t *testing.T, rng *rand.Rand) planner.Problem {
 		t.Helper()
 		for {
-			problem := drawn.Timed(t, rng)
+			problem := randomproblem.Timed(t, rng)
 			problem.Anywhere = true
 			if math.Pow(float64(len(problem.Topology.Devices)), float64(len(problem.Graph.Units))) < 1000 {
 				return problem
@@ -40,7 +40,7 @@ var forms = []struct {
 	}, false, bestAnywhere},
 	{"pipeline", 50, func(t *testing.T, rng *rand.Rand) planner.Problem {
 		t.Helper()
-		problem, err := drawn.Pipeline(rng)
+		problem, err := randomproblem.Pipeline(rng)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -48,22 +48,22 @@ var forms = []struct {
 	}, false, bestPipeline},
 	{"chain in arenas", 100, func(t *testing.T, rng *rand.Rand) planner.Problem {
 		t.Helper()
-		problem := drawn.Timed(t, rng)
-		drawn.Arenas(rng, &problem)
+		problem := randomproblem.Timed(t, rng)
+		randomproblem.Arenas(rng, &problem)
 		return problem
 	}, false, bestInOrder},
 	{"pipeline in arenas", 80, func(t *testing.T, rng *rand.Rand) planner.Problem {
 		t.Helper()
-		problem, err := drawn.Pipeline(rng)
+		problem, err := randomproblem.Pipeline(rng)
 		if err != nil {
 			t.Fatal(err)
 		}
-		drawn.Arenas(rng, &problem)
+		randomproblem.Arenas(rng, &problem)
 		return problem
 	}, false, bestPipeline},
 	{"replicas", 20, func(t *testing.T, rng *rand.Rand) planner.Problem {
 		t.Helper()
-		problem := drawn.OnH200(t, "llama-3.2-1b", costmodel.Workload{Mode: costmodel.Train, Strategy: costmodel.DDP, World: 2, Batch: 1 + rng.Int64N(8)}, 2)
+		problem := randomproblem.OnH200(t, "llama-3.2-1b", costmodel.Workload{Mode: costmodel.Train, Strategy: costmodel.DDP, World: 2, Batch: 1 + rng.Int64N(8)}, 2)
 		problem.Topology.Devices[1].CapacityBytes -= rng.Int64N(120 << 30)
 		return problem
 	}, false, bestReplicas},
@@ -82,11 +82,11 @@ func TestMethods(t *testing.T) {
 			}
 			t.Run(form.name+"/"+string(objective), func(t *testing.T) {
 				rng := rand.New(rand.NewPCG(91, 92))
-				for draw := range drawn.Samples(form.draws) {
+				for draw := range randomproblem.Samples(form.draws) {
 					problem := form.draw(t, rng)
 					problem.Objective = objective
 					best, some := form.best(&problem)
-					held := holder{t: t, in: drawn.Instance(t, &problem), problem: &problem, best: best, some: some, name: fmt.Sprint(form.name, " ", draw)}
+					held := holder{t: t, in: randomproblem.Instance(t, &problem), problem: &problem, best: best, some: some, name: fmt.Sprint(form.name, " ", draw)}
 					served[held.method()] += held.hold()
 				}
 			})
@@ -153,7 +153,7 @@ func (held *holder) hold() (answered int) {
 // start is what a search of any assignment begins with; false where it has
 // nothing to begin with.
 func (held *holder) start() (*instance.Answer, bool) {
-	if !held.in.Anywhere {
+	if !held.in.AnyAssignment {
 		return nil, true
 	}
 	first := held.in.InOrder()
@@ -182,7 +182,7 @@ func (held *holder) takes(answer *instance.Answer, err error) bool {
 		}
 	case errors.As(err, &constraint):
 		// Of a pipeline's pins some order of the devices may keep what theirs cannot.
-		if held.some && (!held.in.Piped() || brute.Pipeline(held.problem).Maps > 0) {
+		if held.some && (!held.in.Piped() || exhaustive.Pipeline(held.problem).Maps > 0) {
 			held.t.Fatalf("%s: %v, and a map has %v", held.name, err, held.best)
 		}
 	case errors.As(err, &stage), errors.As(err, &link): // what an engine refuses
@@ -255,12 +255,12 @@ func keepsAll(problem *planner.Problem, placed devicemap.Map) bool {
 // that differ in any order.
 func bestInOrder(problem *planner.Problem) (float64, bool) {
 	if problem.Objective == planner.Time {
-		return shortest(brute.Points(problem, !drawn.Alike(problem.Topology)))
+		return shortest(exhaustive.Points(problem, !randomproblem.Uniform(problem.Topology)))
 	}
-	best := brute.Solve(problem, true)
+	best := exhaustive.Solve(problem, true)
 	if best.Maps > 0 {
-		if value, _ := brute.Score(problem, best.Map, false, nil); value < best.Value {
-			best = brute.Solve(problem, false) // an idle device's overhead binds
+		if value, _ := exhaustive.Score(problem, best.Map, false, nil); value < best.Value {
+			best = exhaustive.Solve(problem, false) // an idle device's overhead binds
 		}
 	}
 	return best.Value, best.Maps > 0
@@ -268,13 +268,13 @@ func bestInOrder(problem *planner.Problem) (float64, bool) {
 
 func bestAnywhere(problem *planner.Problem) (float64, bool) {
 	if problem.Objective == planner.Time {
-		return shortest(brute.Points(problem, true))
+		return shortest(exhaustive.Points(problem, true))
 	}
-	best := brute.Solve(problem, false)
+	best := exhaustive.Solve(problem, false)
 	return best.Value, best.Maps > 0
 }
 
-func shortest(points []brute.Point) (float64, bool) {
+func shortest(points []exhaustive.Point) (float64, bool) {
 	least := math.Inf(1)
 	for _, point := range points {
 		least = min(least, point.Seconds)
@@ -285,7 +285,7 @@ func shortest(points []brute.Point) (float64, bool) {
 // bestPipeline tries every way to cut; under [planner.Time] for every order of
 // the devices.
 func bestPipeline(problem *planner.Problem) (float64, bool) {
-	judged := brute.Pipeline(problem)
+	judged := exhaustive.Pipeline(problem)
 	if problem.Objective == planner.Time {
 		return judged.Seconds, judged.Fit > 0
 	}

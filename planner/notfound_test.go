@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/planner"
-	"github.com/devmap-dev/devmap/planner/internal/drawn"
+	"github.com/devmap-dev/devmap/planner/internal/randomproblem"
 )
 
 // TestNotFoundIsNotImpossible: a search that ends early, with a map that does
@@ -16,8 +16,8 @@ func TestNotFoundIsNotImpossible(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(75, 76))
 	missed, proved := 0, 0
-	for i := range drawn.Samples(250) {
-		p := drawn.Problem(t, rng)
+	for i := range randomproblem.Samples(250) {
+		p := randomproblem.Problem(t, rng)
 		_, err := planner.Solve(t.Context(), p, planner.Settings{Probes: 1})
 		var no *planner.InfeasibleError
 		if !errors.As(err, &no) {

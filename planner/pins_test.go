@@ -8,7 +8,7 @@ import (
 
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/planner"
-	"github.com/devmap-dev/devmap/planner/internal/drawn"
+	"github.com/devmap-dev/devmap/planner/internal/randomproblem"
 )
 
 // TestPins: patterns name units, modules around them, layers in them, or
@@ -27,7 +27,7 @@ func TestPins(t *testing.T) {
 		{nil, [][]string{{"h.0", "h.5"}}, "[0 0 0 0 0 0 1 1 1 2 2 2]"},
 		{[]planner.Pin{{Pattern: "h.11", Device: 0}}, nil, "[0 0 0 0 0 0 0 0 0 0 0 0]"},
 	} {
-		p := drawn.Chain(t, sizes, 1000, 1000, 1000)
+		p := randomproblem.Chain(t, sizes, 1000, 1000, 1000)
 		p.Pins, p.Together = c.pins, c.together
 		sol, err := planner.Solve(t.Context(), p, planner.Settings{})
 		if err != nil {
@@ -59,7 +59,7 @@ func TestPinsRefused(t *testing.T) {
 		{[]planner.Pin{{Pattern: "h.0", Device: 0}, {Pattern: "h.3", Device: 1}}, [][]string{{"h.0", "h.4"}}, `pin "h.3": "h.3" cannot be on device 1: it, or a unit that must stay with it, is pinned to device 0 (the smallest contradiction found: pin=h.0=0 pin=h.3=1 together=h.0,h.4)`},
 		{[]planner.Pin{{Pattern: "h.1", Device: 2}, {Pattern: "h.4", Device: 0}}, nil, `"h.1" on device 2 and "h.4" on device 0 contradict each other: each device takes one stretch of the model, in device order (the smallest contradiction found: pin=h.1=2 pin=h.4=0)`},
 	} {
-		p := drawn.Chain(t, []int64{1, 2, 3, 4, 5}, 100, 100, 100)
+		p := randomproblem.Chain(t, []int64{1, 2, 3, 4, 5}, 100, 100, 100)
 		p.Pins, p.Together = c.pins, c.together
 		_, err := planner.Solve(t.Context(), p, planner.Settings{})
 		var constraint *planner.ConstraintError

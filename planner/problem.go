@@ -102,7 +102,7 @@ func (problem *Problem) resolve() (*instance.Instance, error) {
 	if err := problem.checkRuns(); err != nil {
 		return nil, err
 	}
-	base := instance.Instance{Graph: problem.Graph, Setup: instance.Setup{Costs: problem.Costs, Topology: problem.Topology}, Objective: cmp.Or(problem.Objective, Memory), Anywhere: problem.Anywhere, Offload: problem.Offload}
+	base := instance.Instance{Graph: problem.Graph, Setup: instance.Setup{Costs: problem.Costs, Topology: problem.Topology}, Objective: cmp.Or(problem.Objective, Memory), AnyAssignment: problem.Anywhere, Offload: problem.Offload}
 	if base.Objective == Latency {
 		if mode := problem.Costs.Workload.Mode; mode != costmodel.Infer {
 			return nil, costmodel.Refuse(costmodel.Set("mode", mode), "a request is of inference: %v has no latency of one", costmodel.Set("mode", mode))

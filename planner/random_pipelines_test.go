@@ -11,8 +11,8 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner"
-	"github.com/devmap-dev/devmap/planner/internal/brute"
-	"github.com/devmap-dev/devmap/planner/internal/drawn"
+	"github.com/devmap-dev/devmap/planner/internal/exhaustive"
+	"github.com/devmap-dev/devmap/planner/internal/randomproblem"
 )
 
 // pipelines and pipelineSeed make the draw of TestRandomPipelines longer:
@@ -40,7 +40,7 @@ func TestRandomPipelines(t *testing.T) {
 	var c tally
 	for i := range *pipelines {
 		seed := *pipelineSeed + uint64(i)
-		p, err := drawn.Pipeline(rand.New(rand.NewPCG(seed, 77)))
+		p, err := randomproblem.Pipeline(rand.New(rand.NewPCG(seed, 77)))
 		if err != nil {
 			t.Fatal(seed, err)
 		}
@@ -73,7 +73,7 @@ func (c *tally) hold(ctx context.Context, p *planner.Problem) (fault string) {
 		}
 	}()
 	sol, err := planner.Solve(ctx, *p, planner.Settings{TimeLimit: time.Minute})
-	want := brute.Pipeline(p)
+	want := exhaustive.Pipeline(p)
 	var inf *planner.InfeasibleError
 	var stage *planner.StageError
 	var constraint *planner.ConstraintError
@@ -120,7 +120,7 @@ func taken(p *planner.Problem) bool {
 }
 
 // compare holds an answer to the best of all maps.
-func (c *tally) compare(p *planner.Problem, sol *planner.Solution, want *brute.Judged) string {
+func (c *tally) compare(p *planner.Problem, sol *planner.Solution, want *exhaustive.Judged) string {
 	best, second, even := want.Share, want.Squares, 0.
 	for d := range sol.Devices {
 		even += sol.Devices[d].Share * sol.Devices[d].Share

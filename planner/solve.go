@@ -6,7 +6,7 @@ import (
 	"errors"
 
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/planner/internal/anymemory"
+	"github.com/devmap-dev/devmap/planner/internal/assignmemory"
 	"github.com/devmap-dev/devmap/planner/internal/chainmemory"
 	"github.com/devmap-dev/devmap/planner/internal/instance"
 	"github.com/devmap-dev/devmap/planner/internal/offload"
@@ -56,7 +56,7 @@ type solveCall struct {
 // solution comes with an [*InfeasibleError].
 func (solver *solveCall) memory(ctx context.Context, in *instance.Instance) (*Solution, error) {
 	var start *instance.Answer
-	if in.Anywhere {
+	if in.AnyAssignment {
 		var err error
 		if start, err = solver.inOrder(ctx, in); err != nil {
 			return nil, err
@@ -86,7 +86,7 @@ func argue(in *instance.Instance, answer *instance.Answer) {
 	if in.Piped() || in.Replicated() || costmodel.StageRulesOf(in.Costs.Workload.Runtime).Arena {
 		return // which hold what layers alone do not say
 	}
-	bounds, err := anymemory.Arguments(in)
+	bounds, err := assignmemory.Arguments(in)
 	if err != nil {
 		return
 	}

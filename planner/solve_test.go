@@ -12,12 +12,12 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/modelgraph/load"
 	"github.com/devmap-dev/devmap/planner"
-	"github.com/devmap-dev/devmap/planner/internal/drawn"
+	"github.com/devmap-dev/devmap/planner/internal/randomproblem"
 )
 
 func loadOn(t *testing.T, g *modelgraph.Graph, capacities ...int64) planner.Problem {
 	t.Helper()
-	p := planner.Problem{Graph: g, Costs: drawn.Table(t, g, costmodel.Workload{Mode: costmodel.Load}), Topology: &costmodel.Topology{}}
+	p := planner.Problem{Graph: g, Costs: randomproblem.Table(t, g, costmodel.Workload{Mode: costmodel.Load}), Topology: &costmodel.Topology{}}
 	for _, c := range capacities {
 		p.Topology.Devices = append(p.Topology.Devices, costmodel.Device{CapacityBytes: c})
 	}
@@ -56,7 +56,7 @@ func TestEarlyStop(t *testing.T) {
 	for i := range sizes {
 		sizes[i] = int64(100 + 37*i%91 + 500*(i%7/6))
 	}
-	p := drawn.Chain(t, sizes, 9000, 4000, 7000, 2500, 8000)
+	p := randomproblem.Chain(t, sizes, 9000, 4000, 7000, 2500, 8000)
 	best, err := planner.Solve(t.Context(), p, planner.Settings{})
 	if err != nil || best.Status != planner.Optimal {
 		t.Fatal(err, best.Status)
@@ -83,7 +83,7 @@ func TestEarlyStop(t *testing.T) {
 // TestStoppedBound: a search that is cut off has the best bound that takes no
 // search, which is more than its own.
 func TestStoppedBound(t *testing.T) {
-	p := drawn.OnH200(t, "llama-3.2-1b", costmodel.Workload{Mode: costmodel.Train}, 2)
+	p := randomproblem.OnH200(t, "llama-3.2-1b", costmodel.Workload{Mode: costmodel.Train}, 2)
 	sol, err := planner.Solve(t.Context(), p, planner.Settings{Probes: 1})
 	if err != nil || sol.Status != planner.LimitReached || sol.Bound != "average" {
 		t.Fatalf("%v, %+v", err, sol)
@@ -105,7 +105,7 @@ func TestInfeasible(t *testing.T) {
 	}
 	on := func(n int) planner.Problem {
 		p := planner.Problem{Graph: g, Topology: &costmodel.Topology{}}
-		p.Costs = drawn.Table(t, g, costmodel.Workload{Mode: costmodel.Train, Batch: 4, Seq: 2048, Optimizer: costmodel.AdamW})
+		p.Costs = randomproblem.Table(t, g, costmodel.Workload{Mode: costmodel.Train, Batch: 4, Seq: 2048, Optimizer: costmodel.AdamW})
 		for range n {
 			p.Topology.Devices = append(p.Topology.Devices, gpu.Device(costmodel.Train))
 		}
@@ -150,7 +150,7 @@ func TestPools(t *testing.T) {
 		if c.strategy == costmodel.FSDP {
 			workload.World = 2
 		}
-		p.Costs = drawn.Table(t, g, workload)
+		p.Costs = randomproblem.Table(t, g, workload)
 		followed, marks := 0, p.Costs.Marks
 		p.Costs.Marks = func(units []int, input bool) [][2]int64 {
 			followed++
@@ -165,7 +165,7 @@ func TestPools(t *testing.T) {
 }
 
 func TestTooLarge(t *testing.T) {
-	_, err := planner.Solve(t.Context(), drawn.Chain(t, []int64{10, 500, 10}, 100, 200), planner.Settings{})
+	_, err := planner.Solve(t.Context(), randomproblem.Chain(t, []int64{10, 500, 10}, 100, 200), planner.Settings{})
 	var no *planner.InfeasibleError
 	if !errors.As(err, &no) || no.TooLarge != "h.1" || no.Devices != 0 || !no.Proved || no.Needed != 510 || no.Budget != 200 {
 		t.Fatalf("%v: %+v", err, no)
@@ -196,7 +196,7 @@ func TestSolveRefuses(t *testing.T) {
 			p.Costs.Units[1].Layers = []costmodel.LayerMemory{{Layer: "a", Saved: 3}}
 		},
 	} {
-		problem := drawn.Chain(t, []int64{1, 2, 3}, 100, 100)
+		problem := randomproblem.Chain(t, []int64{1, 2, 3}, 100, 100)
 		ask(&problem)
 		_, err := planner.Solve(t.Context(), problem, planner.Settings{})
 		var field *costmodel.FieldError

@@ -15,7 +15,7 @@ import (
 // time finds the shortest step among maps that fit. The memory answer says
 // whether any does, and stands in where the time ends before another is found.
 func (solver *solveCall) time(ctx context.Context, in *instance.Instance) (*Solution, error) {
-	if in.Anywhere && !in.Replicated() {
+	if in.AnyAssignment && !in.Replicated() {
 		return solver.timeAnywhere(ctx, in)
 	}
 	memory, failed := solver.memory(ctx, in.For(Memory))

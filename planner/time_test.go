@@ -7,7 +7,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner"
-	"github.com/devmap-dev/devmap/planner/internal/drawn"
+	"github.com/devmap-dev/devmap/planner/internal/randomproblem"
 )
 
 // TestTimeStopped: a search that may not begin returns the memory answer, and
@@ -15,7 +15,7 @@ import (
 func TestTimeStopped(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	p := drawn.TimedChain(t, 6, 6)
+	p := randomproblem.TimedChain(t, 6, 6)
 	sol, err := planner.Solve(ctx, p, planner.Settings{})
 	if err != nil || sol.Status != planner.LimitReached || sol.LowerBound > 8 || sol.Value < 8 {
 		t.Fatalf("%+v, %v", sol, err)
@@ -34,17 +34,17 @@ func TestTimeStopped(t *testing.T) {
 // and so are units that declare a time without end.
 func TestTimeRefused(t *testing.T) {
 	var timed *costmodel.FieldError
-	p := drawn.TimedChain(t, 3, 2)
+	p := randomproblem.TimedChain(t, 3, 2)
 	p.Topology.Links = []costmodel.Link{{From: 0, To: 1, BytesPerSecond: 1e-300}}
 	if _, err := planner.Solve(t.Context(), p, planner.Settings{}); !errors.As(err, &timed) {
 		t.Errorf("%v: a link of 1e-300 B/s", err)
 	}
-	p = drawn.TimedChain(t, 3, 2)
+	p = randomproblem.TimedChain(t, 3, 2)
 	p.Costs.Units[0].Work.Forward.Profiled, p.Costs.Units[1].Work.Forward.Profiled = 1e308, 1e308
 	if _, err := planner.Solve(t.Context(), p, planner.Settings{}); !errors.As(err, &timed) {
 		t.Errorf("%v: a step of 2e308 s", err)
 	}
-	p = drawn.TimedChain(t, 3, 2)
+	p = randomproblem.TimedChain(t, 3, 2)
 	p.Costs.Units[1].Work.Forward.Strided = -1
 	if _, err := planner.Solve(t.Context(), p, planner.Settings{}); err == nil {
 		t.Error("a negative cost passed")

@@ -80,12 +80,12 @@ func addParts(problem *stages.Problem, file *benchfile.Piper, bandwidth float64)
 	}
 	name := piperNames(file)
 	for i := range file.Nodes {
-		node := stages.Node{Name: name[i], Ways: make([][]stages.Choice, len(problem.Tensor))}
+		node := stages.Node{Name: name[i], Choices: make([][]stages.Choice, len(problem.Tensor))}
 		for at, degree := range problem.Tensor {
 			configs := file.Nodes[i].Configs[degree]
 			for config := range configs {
 				way := &configs[config]
-				node.Ways[at] = append(node.Ways[at], stages.Choice{
+				node.Choices[at] = append(node.Choices[at], stages.Choice{
 					Name: way.ID, Time: way.Time, Weights: way.Parameters, InFlight: way.PerMicroBatch, Fixed: way.Fixed,
 				})
 				if !maps.Equal(way.SyncForward, configs[0].SyncForward) || !maps.Equal(way.SyncBackward, configs[0].SyncBackward) {

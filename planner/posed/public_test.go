@@ -299,7 +299,7 @@ func pipeDreamProblem(file *benchfile.PipeDream, devices int) *stages.Problem {
 		if !reads[i] && strings.HasPrefix(node.Description, "Input") {
 			choice = stages.Choice{}
 		}
-		problem.Nodes = append(problem.Nodes, stages.Node{Name: node.ID, Ways: [][]stages.Choice{{choice}}})
+		problem.Nodes = append(problem.Nodes, stages.Node{Name: node.ID, Choices: [][]stages.Choice{{choice}}})
 	}
 	for _, edge := range file.Edges {
 		problem.Edges = append(problem.Edges, stages.Edge{From: edge[0], To: edge[1], Send: []float64{0}, Receive: []float64{0}})

@@ -1,9 +1,9 @@
 // Package chainmemory finds the device map in the order of the model whose
 // largest share of a budget is smallest, and among those the one with the
-// smallest sum of squared shares. The units are a chain of which each device
-// takes one stretch, with the groups of tied units beside it: package chain
-// has the bisection and its proof, and a dynamic program where runs have buffers
-// for what they send, which the engine plans for (devmap's own).
+// smallest sum of squared shares. The units are a chain, and each device takes
+// one stretch of it; a group of tied units may be on any device. Package chain
+// has the bisection and its proof. It has a dynamic program for devmap's own
+// engine, which plans buffers for what a run sends.
 package chainmemory
 
 import (
@@ -19,7 +19,7 @@ type Method struct{}
 
 // Serves implements [instance.Method].
 func (Method) Serves(in *instance.Instance) bool {
-	return in.Objective != instance.Time && !in.Anywhere && !in.Piped() && !in.Replicated()
+	return in.Objective != instance.Time && !in.AnyAssignment && !in.Piped() && !in.Replicated()
 }
 
 // Why implements [instance.Method].
@@ -61,5 +61,5 @@ func (Method) TooLarge(ctx context.Context, in *instance.Instance) (unit string,
 	if err != nil {
 		return "", 0
 	}
-	return items.TooLarge(ctx, instance.NewMapPeaks(items).Floor) // a longer run may hold less
+	return items.TooLarge(ctx, instance.NewMapPeaks(items).Floor) // a longer run may need less
 }

@@ -6,25 +6,25 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/planner"
-	"github.com/devmap-dev/devmap/planner/internal/brute"
-	"github.com/devmap-dev/devmap/planner/internal/drawn"
+	"github.com/devmap-dev/devmap/planner/internal/exhaustive"
+	"github.com/devmap-dev/devmap/planner/internal/randomproblem"
 )
 
-// TestRandom holds the solver to brute force over every map that the rules
-// allow, on many small models.
+// TestRandom compares the solver with exhaustive search over every map that the
+// rules allow, on many small models.
 func TestRandom(t *testing.T) {
 	t.Parallel()
-	got := random(t, rand.New(rand.NewPCG(5, 6)), drawn.Samples(400), func(*rand.Rand, *planner.Problem) {})
+	got := random(t, rand.New(rand.NewPCG(5, 6)), randomproblem.Samples(400), func(*rand.Rand, *planner.Problem) {})
 	if got.solved < 290 || got.infeasible < 10 || got.conflicts < 10 || got.tied < 100 || got.small < 1 {
 		t.Errorf("%+v: the draw is one-sided", got)
 	}
 }
 
 // TestRandomArenas does the same for devmap's own engine, under which a device
-// may hold less with a unit more.
+// may need less with a unit more.
 func TestRandomArenas(t *testing.T) {
 	t.Parallel()
-	got := random(t, rand.New(rand.NewPCG(7, 8)), drawn.Samples(130), drawn.Arenas)
+	got := random(t, rand.New(rand.NewPCG(7, 8)), randomproblem.Samples(130), randomproblem.Arenas)
 	if got.solved < 80 || got.infeasible < 3 || got.conflicts < 3 || got.tied < 30 {
 		t.Errorf("%+v: the draw is one-sided", got)
 	}
@@ -34,15 +34,15 @@ func TestRandomArenas(t *testing.T) {
 // that have ties, and that are smaller than a context.
 type tally struct{ solved, infeasible, conflicts, tied, small int }
 
-func random(t *testing.T, rng *rand.Rand, draws int, change func(*rand.Rand, *planner.Problem)) (got tally) {
+func random(t *testing.T, rng *rand.Rand, samples int, change func(*rand.Rand, *planner.Problem)) (got tally) {
 	t.Helper()
-	for i := range draws {
-		p := drawn.Problem(t, rng)
+	for i := range samples {
+		p := randomproblem.Problem(t, rng)
 		change(rng, &p)
-		best, idle := brute.Solve(&p, true), true
+		best, idle := exhaustive.Solve(&p, true), true
 		if best.Maps > 0 {
-			if value, _ := brute.Score(&p, best.Map, false, nil); value < best.Value {
-				best, idle = brute.Solve(&p, false), false // an idle device's overhead binds
+			if value, _ := exhaustive.Score(&p, best.Map, false, nil); value < best.Value {
+				best, idle = exhaustive.Solve(&p, false), false // an idle device's overhead binds
 				got.small++
 			}
 		}
@@ -67,8 +67,8 @@ func random(t *testing.T, rng *rand.Rand, draws int, change func(*rand.Rand, *pl
 		if best.Maps == 0 {
 			t.Fatalf("%d: map %v, but none is allowed", i, sol.Map)
 		}
-		value, squares := brute.Score(&p, sol.Map, idle, nil)
-		if !drawn.Near(sol.Value, best.Value) || !drawn.Near(value, best.Value) || sol.Status != planner.Optimal || sol.LowerBound != sol.Value {
+		value, squares := exhaustive.Score(&p, sol.Map, idle, nil)
+		if !randomproblem.Near(sol.Value, best.Value) || !randomproblem.Near(value, best.Value) || sol.Status != planner.Optimal || sol.LowerBound != sol.Value {
 			t.Fatalf("%d: map %v has share %v (%v, %s, bound %v), the best %v has %v", i, sol.Map, value, sol.Value, sol.Status, sol.LowerBound, best.Map, best.Value)
 		}
 		if !sol.EvenProved || squares > best.Squares*(1+1e-12) {

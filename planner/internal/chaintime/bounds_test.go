@@ -9,29 +9,30 @@ import (
 	"github.com/devmap-dev/devmap/planner"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 	"github.com/devmap-dev/devmap/planner/internal/chaintime"
-	"github.com/devmap-dev/devmap/planner/internal/drawn"
+	"github.com/devmap-dev/devmap/planner/internal/randomproblem"
 )
 
 // TestSums: a sum at any waits is a bound on the step of a map, whatever the
-// map, and at the map's own it is the step itself, as steptime's clocks play it.
+// map. At the map's own waits it is the step itself, as steptime's clocks
+// simulate it.
 func TestSums(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(61, 62))
 	waits := 0
-	for i := range drawn.Samples(400) {
-		p := drawn.Timed(t, rng)
+	for i := range randomproblem.Samples(400) {
+		p := randomproblem.Timed(t, rng)
 		p.Pins, p.Together, p.Topology.Links = nil, nil, nil
-		drawn.Hosted(rng, &p)
+		randomproblem.Hosted(rng, &p)
 		m := make(devicemap.Map, len(p.Costs.Units))
 		for u := range m {
 			m[u] = devicemap.Device(rng.IntN(len(p.Topology.Devices)))
 		}
 		step := *devicemap.StepSeconds(p.Costs, p.Topology, m)
-		own, all := chaintime.Waiting(drawn.Instance(t, &p), m)
-		if !drawn.Close(own, step) {
+		own, all := chaintime.Waiting(randomproblem.Instance(t, &p), m)
+		if !randomproblem.Close(own, step) {
 			t.Fatalf("%d: %v takes %v s, and %v at its own waits", i, m, step, own)
 		}
-		if !drawn.Close(all[0], step) {
+		if !randomproblem.Close(all[0], step) {
 			waits++ // the sum that waits for no host is another
 		}
 		for _, sum := range all {
@@ -52,19 +53,19 @@ func TestNaiveBounds(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(63, 64))
 	tried, met := 0, 0
-	for i := range drawn.Samples(400) {
-		p := drawn.Timed(t, rng)
+	for i := range randomproblem.Samples(400) {
+		p := randomproblem.Timed(t, rng)
 		p.Pins, p.Together, p.Topology.Links = nil, nil, nil
-		drawn.Hosted(rng, &p)
+		randomproblem.Hosted(rng, &p)
 		if math.Pow(float64(len(p.Topology.Devices)), float64(len(p.Costs.Units))) > 300 {
 			continue
 		}
-		bounds, update, err := chaintime.Bounds(drawn.Instance(t, &p))
+		bounds, update, err := chaintime.Bounds(randomproblem.Instance(t, &p))
 		if err != nil {
 			t.Fatal(err)
 		}
 		least, slowest := math.Inf(1), math.Inf(1)
-		drawn.EveryMap(&p, 0, func(m devicemap.Map) {
+		randomproblem.EveryMap(&p, 0, func(m devicemap.Map) {
 			least = min(least, *devicemap.StepSeconds(p.Costs, p.Topology, m))
 			slowest = min(slowest, updateOf(&p, m))
 		})
@@ -72,7 +73,7 @@ func TestNaiveBounds(t *testing.T) {
 			if b > least*(1+1e-12) {
 				t.Fatalf("%d: no map is said to take less than %v s, and one takes %v", i, b, least)
 			}
-			if drawn.Close(b, least) {
+			if randomproblem.Close(b, least) {
 				met++
 			}
 		}

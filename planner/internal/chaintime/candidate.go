@@ -40,7 +40,7 @@ func (solver *sequential) scored(state *search, placed *placedMap) *candidate {
 // share is the largest of a map.
 func (solver *sequential) share(point *fixedPoint, placed *placedMap) float64 {
 	out := 0.
-	first, end, held := make([]int, point.devices), make([]int, point.devices), make([]uint64, point.devices)
+	first, end, groups := make([]int, point.devices), make([]int, point.devices), make([]uint64, point.devices)
 	for i, device := range placed.items {
 		if end[device] == 0 {
 			first[device] = i
@@ -48,12 +48,12 @@ func (solver *sequential) share(point *fixedPoint, placed *placedMap) float64 {
 		end[device] = i + 1
 	}
 	for group, device := range placed.groups {
-		held[device] |= 1 << group
+		groups[device] |= 1 << group
 	}
 	for device := range first {
 		need := solver.idle[device]
-		if end[device] > 0 || held[device] != 0 {
-			need = point.peaks.Peak(device, first[device], end[device], held[device])
+		if end[device] > 0 || groups[device] != 0 {
+			need = point.peaks.Peak(device, first[device], end[device], groups[device])
 		}
 		out = max(out, float64(need)/float64(solver.in.Topology.Devices[device].Budget()))
 	}

@@ -117,7 +117,7 @@ func (solver *sequential) atWaits(ctx context.Context, waits steptime.Waits, out
 		// The search in any order covers those in order: the last bound holds.
 		lower, done = state.secondsOf(bound), all
 		if len(solver.notes) > 0 { // the bound is to hold for any order
-			lower = state.secondsOf(state.anywhere())
+			lower = state.secondsOf(state.unconstrained())
 		}
 		out.Tried += state.tried
 		if got == nil {

@@ -7,20 +7,20 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner"
-	"github.com/devmap-dev/devmap/planner/internal/brute"
-	"github.com/devmap-dev/devmap/planner/internal/drawn"
+	"github.com/devmap-dev/devmap/planner/internal/exhaustive"
+	"github.com/devmap-dev/devmap/planner/internal/randomproblem"
 )
 
-// TestTimeClocks: where the host is waited for, the step is no sum over
-// units; the bound holds, and mostly meets the shortest step of brute force.
+// TestTimeClocks: if devices wait for the host, the step is not a sum over units.
+// The bound is still valid, and mostly equals the shortest step of all maps.
 func TestTimeClocks(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(31, 32))
 	var solved, proved, shortest, latencies int
-	for i := range drawn.Samples(230) {
-		p := drawn.Timed(t, rng)
+	for i := range randomproblem.Samples(230) {
+		p := randomproblem.Timed(t, rng)
 		if len(p.Graph.Units) > 6 && len(p.Topology.Devices) > 3 {
-			continue // brute force takes too long
+			continue // exhaustive search takes too long
 		}
 		p.Objective = planner.Time
 		if p.Costs.Workload.Mode == costmodel.Infer && i%2 == 0 {
@@ -36,8 +36,8 @@ func TestTimeClocks(t *testing.T) {
 		if err != nil {
 			continue // TestTimeRandom has these
 		}
-		best := brute.Point{Seconds: math.Inf(1)}
-		for _, pt := range brute.Points(&p, !drawn.Alike(p.Topology)) {
+		best := exhaustive.Point{Seconds: math.Inf(1)}
+		for _, pt := range exhaustive.Points(&p, !randomproblem.Uniform(p.Topology)) {
 			if pt.Seconds < best.Seconds*(1-1e-9) || pt.Seconds <= best.Seconds*(1+1e-9) && pt.Share < best.Share {
 				best = pt
 			}
@@ -47,11 +47,11 @@ func TestTimeClocks(t *testing.T) {
 		}
 		if sol.Status == planner.Optimal {
 			proved++
-			if !drawn.Close(sol.Value, best.Seconds) || sol.EvenProved && !drawn.Close(sol.LargestShare, best.Share) {
+			if !randomproblem.Close(sol.Value, best.Seconds) || sol.EvenProved && !randomproblem.Close(sol.LargestShare, best.Share) {
 				t.Fatalf("%d: %v takes %v s at %v, proved; %v takes %v at %v", i, sol.Map, sol.Value, sol.LargestShare, best.Map, best.Seconds, best.Share)
 			}
 		}
-		if drawn.Close(sol.Value, best.Seconds) {
+		if randomproblem.Close(sol.Value, best.Seconds) {
 			shortest++
 		}
 		solved++

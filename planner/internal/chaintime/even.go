@@ -12,7 +12,7 @@ func (solver *sequential) even(ctx context.Context, best *candidate, out *instan
 	sums := newFixedPoint(solver.peaks, solver.searches[0].WaitsOf(best.placement))
 	step := best.step
 	keep := func(under []int64, first bool) *candidate {
-		var kept *candidate
+		var found *candidate
 		for _, base := range solver.searches {
 			state := base.waiting(sums)
 			cutoff := int64(step*sums.scale*(1+1e-12)) + sums.rounded()
@@ -28,22 +28,22 @@ func (solver *sequential) even(ctx context.Context, best *candidate, out *instan
 				out.EvenProved = false // another clock binds it
 			case first:
 				return scored
-			case scored.better(kept):
-				kept = scored
+			case scored.better(found):
+				found = scored
 			}
 		}
-		return kept
+		return found
 	}
 	for lo, hi := 0., best.share; hi-lo > instance.Tolerance*hi && ctx.Err() == nil; {
 		mid := lo + (hi-lo)/2
-		if kept := keep(solver.in.CapsBelow(mid), true); kept != nil {
-			best, hi = kept, kept.share
+		if found := keep(solver.in.CapsBelow(mid), true); found != nil {
+			best, hi = found, found.share
 		} else {
 			lo = mid
 		}
 	}
-	if kept := keep(solver.in.CapsUpTo(best.share), false); kept != nil && kept.better(best) {
-		best = kept
+	if found := keep(solver.in.CapsUpTo(best.share), false); found != nil && found.better(best) {
+		best = found
 	}
 	out.EvenProved = out.EvenProved && ctx.Err() == nil
 	return best

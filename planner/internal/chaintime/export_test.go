@@ -8,8 +8,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/instance"
 )
 
-// What the tests of bounds ask of the solvers' parts, so that each is held to
-// the truth by itself and not through an answer.
+// The tests of bounds call the solvers' parts here, so that they check each part
+// and not only an answer.
 
 // Waiting are the sums of a map at its own waits and at every other of so many
 // passes, in seconds.
@@ -39,7 +39,7 @@ func Bounds(in *instance.Instance) (steps []float64, update float64, err error) 
 	units := len(in.Costs.Units)
 	for _, c := range []steptime.Waits{{}, {Host: true}, {Micro: 2 * units, Token: units, Host: true}, {Micro: units / 2, Token: units / 2}} {
 		s := n.searches[0].waiting(newFixedPoint(n.peaks, c))
-		steps, update = append(steps, s.secondsOf(s.anywhere())), s.secondsOf(s.floor())
+		steps, update = append(steps, s.secondsOf(s.unconstrained())), s.secondsOf(s.floor())
 	}
 	return steps, update, nil
 }

@@ -5,8 +5,8 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner/internal/chaintime"
-	"github.com/devmap-dev/devmap/planner/internal/drawn"
 	"github.com/devmap-dev/devmap/planner/internal/instance"
+	"github.com/devmap-dev/devmap/planner/internal/randomproblem"
 )
 
 // TestFewer: on the first devices alone, an answer is rough.
@@ -23,8 +23,8 @@ func TestFewer(t *testing.T) {
 	} {
 		t.Run(c.model, func(t *testing.T) {
 			t.Parallel()
-			p := drawn.OnH200(t, c.model, c.w, 4)
-			in := drawn.Instance(t, &p)
+			p := randomproblem.OnH200(t, c.model, c.w, 4)
+			in := randomproblem.Instance(t, &p)
 			searched, err := chaintime.Method{}.Solve(t.Context(), in, instance.Limits{}, nil)
 			if err != nil {
 				t.Fatal(err)
@@ -33,7 +33,7 @@ func TestFewer(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			drawn.Rough(t, in, rough, searched, c.within)
+			randomproblem.Rough(t, in, rough, searched, c.within)
 		})
 	}
 }

@@ -29,8 +29,8 @@ func (state *search) floor() int64 {
 	return max(unit, int64(1/rate)-1)
 }
 
-// anywhere is a time that no map at all is below.
-func (state *search) anywhere() int64 {
+// unconstrained is a lower bound on the time of any map at all.
+func (state *search) unconstrained() int64 {
 	sum := state.lowest
 	for unit := range state.unit[0] {
 		least := int64(math.MaxInt64)

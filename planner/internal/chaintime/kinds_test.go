@@ -4,19 +4,19 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/planner"
-	"github.com/devmap-dev/devmap/planner/internal/drawn"
+	"github.com/devmap-dev/devmap/planner/internal/randomproblem"
 )
 
 // TestTimeManyKinds: with too many kinds of devices for every order, the
 // order by number is proved where a bound of any order meets it, and is not
 // said to be best where none does.
 func TestTimeManyKinds(t *testing.T) {
-	p := drawn.TimedChain(t, 3, 13)
+	p := randomproblem.TimedChain(t, 3, 13)
 	sol, err := planner.Solve(t.Context(), p, planner.Settings{})
 	if err != nil || sol.Value != 4 || sol.Status == planner.Optimal && sol.LowerBound != 4 {
 		t.Fatalf("%+v, %v", sol, err)
 	}
-	p = drawn.TimedChain(t, 2, 13)
+	p = randomproblem.TimedChain(t, 2, 13)
 	if sol, err = planner.Solve(t.Context(), p, planner.Settings{}); err != nil || sol.Value != 2 || sol.Status != planner.Optimal {
 		t.Fatalf("%+v, %v", sol, err)
 	}

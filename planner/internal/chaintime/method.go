@@ -16,7 +16,7 @@ type Method struct{}
 
 // Serves implements [instance.Method].
 func (Method) Serves(in *instance.Instance) bool {
-	return in.Objective == instance.Time && !in.Anywhere && !in.Piped() && !in.Replicated()
+	return in.Objective == instance.Time && !in.AnyAssignment && !in.Piped() && !in.Replicated()
 }
 
 // Why implements [instance.Method].

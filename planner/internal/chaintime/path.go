@@ -11,15 +11,15 @@ import (
 // the groups fixed on devices.
 type pathSearch struct {
 	*fixedPoint
-	stops  []deviceStop
-	groups []int    // device of each group
-	base   []uint64 // groups of each device
-	fixed  cost     // of the groups' units and of what passes between them
-	sums   [][]cost // prefix sums of items by device
-	barred [][]int  // prefix counts of the items that may not be on a device
-	held   []int64  // the groups' update by device
-	grown  [][]int64
-	lo     [][]int // by device and end, the first item from which a run may fit in memory
+	stops        []deviceStop
+	groups       []int    // device of each group
+	base         []uint64 // groups of each device
+	fixed        cost     // of the groups' units and of what passes between them
+	sums         [][]cost // prefix sums of items by device
+	barred       [][]int  // prefix counts of the items that may not be on a device
+	groupUpdates []int64  // the groups' update by device
+	grown        [][]int64
+	lo           [][]int // by device and end, the first item from which a run may fit in memory
 	// arenas: a run from a later item may take more than one from an earlier, so
 	// that whether one fits the caps is asked.
 	arenas bool
@@ -29,7 +29,7 @@ type pathSearch struct {
 // newPath sums the costs up; false where two groups are not joined by a link
 // that they need.
 func (point *fixedPoint) newPath(stops []deviceStop, groups []int) (*pathSearch, bool) {
-	out := &pathSearch{fixedPoint: point, stops: stops, groups: groups, base: make([]uint64, point.devices), held: make([]int64, point.devices)}
+	out := &pathSearch{fixedPoint: point, stops: stops, groups: groups, base: make([]uint64, point.devices), groupUpdates: make([]int64, point.devices)}
 	for group, device := range groups {
 		out.base[device] |= 1 << group
 	}
@@ -59,7 +59,7 @@ func (path *pathSearch) fix() bool {
 			continue
 		}
 		path.fixed.time += path.unit[device][unit]
-		path.held[device] += path.update[device][unit]
+		path.groupUpdates[device] += path.update[device][unit]
 		if next := path.groupDevice(unit + 1); next >= 0 {
 			crossing, ok := path.crossing(device, next, unit)
 			if !ok {
@@ -72,7 +72,7 @@ func (path *pathSearch) fix() bool {
 }
 
 // sum makes a device's prefix sums: its units, and what passes between them
-// and the groups' units beside them in the model.
+// and the groups' units next to them in the model.
 func (path *pathSearch) sum(device int) {
 	sums, barred, grown := make([]cost, path.items+1), make([]int, path.items+1), make([]int64, path.items+1)
 	for i := range path.items {
@@ -139,9 +139,9 @@ func (path *pathSearch) fits(device, a, b int) bool {
 	return !path.arenas || path.peaks.Peak(device, a, b, path.base[device]) <= path.caps[device]
 }
 
-// holds reports that devices which hold groups alone hold them, where that is
-// not known of all ([pathSearch.within] asks what they hold at least).
-func (path *pathSearch) holds(placed *placedMap) bool {
+// groupsFit reports that devices with groups and no items have memory for them.
+// [pathSearch.within] compares only a lower bound with their caps.
+func (path *pathSearch) groupsFit(placed *placedMap) bool {
 	for device, groups := range path.base {
 		if path.arenas && groups != 0 && !slices.Contains(placed.items, device) && path.peaks.Peak(device, 0, 0, groups) > path.caps[device] {
 			return false

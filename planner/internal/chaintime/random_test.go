@@ -7,21 +7,21 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/planner"
-	"github.com/devmap-dev/devmap/planner/internal/brute"
-	"github.com/devmap-dev/devmap/planner/internal/drawn"
+	"github.com/devmap-dev/devmap/planner/internal/exhaustive"
+	"github.com/devmap-dev/devmap/planner/internal/randomproblem"
 )
 
-// TestTimeRandom holds the shortest step, and with it the smallest largest
-// share, to brute force over every contiguous map: in device order where the
-// devices are alike, in any order where they are not.
+// TestTimeRandom compares the shortest step, and with it the smallest largest
+// share, with exhaustive search over every contiguous map: in device order if
+// the devices are the same, in any order if they are not.
 func TestTimeRandom(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(7, 8))
 	var solved, infeasible, unequal, ordered int
-	for i := range drawn.Samples(230) {
-		p := drawn.Timed(t, rng)
+	for i := range randomproblem.Samples(230) {
+		p := randomproblem.Timed(t, rng)
 		if len(p.Graph.Units) > 6 && len(p.Topology.Devices) > 3 {
-			continue // brute force takes too long
+			continue // exhaustive search takes too long
 		}
 		p.Objective = planner.Time
 		sol, err := planner.Solve(t.Context(), p, planner.Settings{})
@@ -29,8 +29,8 @@ func TestTimeRandom(t *testing.T) {
 		if errors.As(err, &constraint) {
 			continue
 		}
-		points := brute.Points(&p, !drawn.Alike(p.Topology))
-		best := brute.Point{Seconds: math.Inf(1)}
+		points := exhaustive.Points(&p, !randomproblem.Uniform(p.Topology))
+		best := exhaustive.Point{Seconds: math.Inf(1)}
 		for _, pt := range points {
 			if pt.Seconds < best.Seconds*(1-1e-9) || pt.Seconds <= best.Seconds*(1+1e-9) && pt.Share < best.Share {
 				best = pt
@@ -46,11 +46,11 @@ func TestTimeRandom(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%d: %v, but %v fits in %v s", i, err, best.Map, best.Seconds)
 		}
-		if !drawn.Close(sol.Value, best.Seconds) || !drawn.Close(sol.LargestShare, best.Share) || sol.Status != planner.Optimal || sol.LowerBound != sol.Value {
+		if !randomproblem.Close(sol.Value, best.Seconds) || !randomproblem.Close(sol.LargestShare, best.Share) || sol.Status != planner.Optimal || sol.LowerBound != sol.Value {
 			t.Fatalf("%d: %v takes %v s at %v (%s, bound %v); %v takes %v s at %v", i, sol.Map, sol.Value, sol.LargestShare, sol.Status, sol.LowerBound, best.Map, best.Seconds, best.Share)
 		}
 		solved++
-		if !drawn.Alike(p.Topology) {
+		if !randomproblem.Uniform(p.Topology) {
 			unequal++
 			for u := 1; u < len(sol.Map); u++ {
 				if sol.Map[u] < sol.Map[u-1] {

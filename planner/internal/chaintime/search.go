@@ -17,12 +17,12 @@ const (
 // search is the search over groups' devices and orders of devices.
 type search struct {
 	*fixedPoint
-	ways   []way
-	order  bool         // devices stand in device order
-	line   []deviceStop // the stops of that order
-	rest   bool         // some ways to place the groups are not among ways
-	lowest int64
-	tried  int
+	placements []groupPlacement
+	order      bool         // devices are in device order
+	line       []deviceStop // the stops of that order
+	rest       bool         // placements lacks some ways to place the groups
+	lowest     int64
+	tried      int
 }
 
 // shortest is the map with the shortest step whose peaks are within the caps
@@ -30,12 +30,12 @@ type search struct {
 // the caps is below the bound; with first, any map within cutoff will do.
 func (state *search) shortest(ctx context.Context, caps []int64, cutoff int64, first bool) (best *placedMap, bound int64, done bool) {
 	bound, done = math.MaxInt64, true
-	for i := range state.ways {
+	for i := range state.placements {
 		if ctx.Err() != nil {
-			bound, done = min(bound, state.anywhere()), false
+			bound, done = min(bound, state.unconstrained()), false
 			break
 		}
-		path, ok := state.newPath(state.ways[i].stops, state.ways[i].groups)
+		path, ok := state.newPath(state.placements[i].stops, state.placements[i].groups)
 		if !ok {
 			continue
 		}
@@ -58,7 +58,7 @@ func (state *search) shortest(ctx context.Context, caps []int64, cutoff int64, f
 		}
 	}
 	if state.rest {
-		bound, done = min(bound, state.anywhere()), false
+		bound, done = min(bound, state.unconstrained()), false
 	}
 	if best != nil {
 		bound = min(bound, best.cost.time)
@@ -87,7 +87,7 @@ func (state *search) onWay(ctx context.Context, path *pathSearch, least, cutoff 
 		sum := got.cost.time - got.update
 		least = sum + state.lowest
 		bound = min(bound, got.cost.time)
-		if !path.holds(got) {
+		if !path.groupsFit(got) {
 			return best, min(bound, least), false
 		}
 		if got.cost.time <= cutoff && (best == nil || got.less(best)) {

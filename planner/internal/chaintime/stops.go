@@ -22,8 +22,8 @@ func inOrder(devices int) []deviceStop {
 }
 
 // anyOrder are the stops where devices follow each other in any order: a stop
-// is how many devices of each class were used, and the class of the last. Of
-// a class, whose devices are alike, they are used by number. It is nil where
+// is how many devices of each class were used, and the class of the last. The
+// devices of a class may trade places, so they are used by number. It is nil if
 // there are more stops than limit.
 func anyOrder(classes [][]int, limit int) []deviceStop {
 	kinds := len(classes)

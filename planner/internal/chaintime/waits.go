@@ -6,7 +6,7 @@ import (
 )
 
 // A step is the largest, over all [steptime.Waits], of a sum over units and what
-// crosses between them ([steptime.Sequential] plays it): these are its parts.
+// crosses between them ([steptime.Sequential] simulates it): these are its parts.
 // They are what a dynamic program and a bound can add up.
 
 // weighted is a unit's part of the sum at given waits, without its update.

@@ -18,8 +18,8 @@ type reached struct {
 // As lo never falls, the minimum over a window of a is that of a queue. Nil
 // where there is none, and where the context ends.
 func (path *pathSearch) walk(ctx context.Context, slowest int64) *placedMap {
-	for device, held := range path.held {
-		if path.base[device] != 0 && held > slowest {
+	for device, update := range path.groupUpdates {
+		if path.base[device] != 0 && update > slowest {
 			return nil
 		}
 	}
@@ -53,7 +53,7 @@ func (path *pathSearch) step(best [][]reached, stop int, slowest int64) {
 	device := path.stops[stop].device
 	sums, lo, grown := path.sums[device], path.lo[device], path.grown[device]
 	enter := path.enter(best, stop)
-	queue := make([]int, 0, path.items) // columns, each better than those behind it
+	queue := make([]int, 0, path.items) // columns, each better than those after it
 	head, next, first := 0, 0, 0
 	better := func(a, b int) bool {
 		return !enter[b].minus(sums[b]).less(enter[a].minus(sums[a]))
@@ -68,7 +68,7 @@ func (path *pathSearch) step(best [][]reached, stop int, slowest int64) {
 			}
 			queue = append(queue, next)
 		}
-		for first < b && path.held[device]+grown[b]-grown[first] > slowest {
+		for first < b && path.groupUpdates[device]+grown[b]-grown[first] > slowest {
 			first++
 		}
 		for head < len(queue) && queue[head] < max(first, lo[b]) {
@@ -141,7 +141,7 @@ func (path *pathSearch) cut(from, to, item int) (cost, bool) {
 // trace walks back from the last stop.
 func (path *pathSearch) trace(best [][]reached, stop int) *placedMap {
 	out := &placedMap{items: make([]int, path.items), groups: path.groups, cost: best[stop][path.items].plus(path.fixed)}
-	load := append([]int64(nil), path.held...)
+	load := append([]int64(nil), path.groupUpdates...)
 	later := -1
 	for b := path.items; stop > 0; {
 		reach, device := best[stop][b], path.stops[stop].device

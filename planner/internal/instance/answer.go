@@ -42,9 +42,9 @@ type Answer struct {
 	Uneven             string
 	// Tried is how many probes, maps or nodes were looked at.
 	Tried int
-	// Notes are for the user. Found says how the map was found, where the
-	// method's Why has less to say; Bounds are the arguments for the lower
-	// bound, where more than one was worked out.
+	// Notes are for the user. Found says how the map was found, if it has more
+	// to say than the method's Why. Bounds are the arguments for the lower bound,
+	// if there are several.
 	Notes  []string
 	Found  string
 	Bounds []BoundValue
@@ -78,10 +78,10 @@ type Left struct {
 type Limits struct {
 	// Probes ends the search after so many probes of a target; 0: no limit.
 	Probes int
-	// Progress, if not nil, is told how the search stands.
+	// Progress, if not nil, is called with the state of the search.
 	Progress func(chain.Progress)
-	// ValueOnly: the value is all that is asked for, and not that among maps
-	// of that value the answer is the most even one.
+	// ValueOnly asks for the value alone: the answer is then any map of that
+	// value, not the most balanced one.
 	ValueOnly bool
 }
 
@@ -100,8 +100,8 @@ type Method interface {
 
 // Sizer is a method that can say what is too large where nothing fits.
 type Sizer interface {
-	// TooLarge names a unit that fits on no device by itself, and the least that
-	// it needs on one (0: not known); none where all do.
+	// TooLarge names a unit that does not fit even on an empty device, and the
+	// least that it needs on one (0: not known); none if all fit.
 	TooLarge(ctx context.Context, in *Instance) (unit string, needs int64)
 }
 

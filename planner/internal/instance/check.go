@@ -8,7 +8,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/steptime"
 )
 
-// CheckCosts refuses costs that are no numbers, or negative: sums and
+// CheckCosts refuses costs that are NaN, infinite or negative: sums and
 // comparisons with them mean nothing.
 func CheckCosts(table *costmodel.Table) error {
 	for unit := range table.Units {

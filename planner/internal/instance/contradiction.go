@@ -79,7 +79,7 @@ func (in *Instance) named() error {
 // keeps them.
 func (in *Instance) contradiction() error {
 	var err error
-	if in.Anywhere {
+	if in.AnyAssignment {
 		_, err = in.Sets()
 	} else if items, failed := in.Items(); failed != nil {
 		err = failed

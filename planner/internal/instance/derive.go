@@ -24,7 +24,7 @@ func (in *Instance) For(objective Objective) *Instance {
 // InOrder is the instance where units keep the order of the model.
 func (in *Instance) InOrder() *Instance {
 	out := *in
-	out.Anywhere = false
+	out.AnyAssignment = false
 	return out.sealed()
 }
 
@@ -112,15 +112,14 @@ func Restored(placed devicemap.Map, order []int) devicemap.Map {
 	return out
 }
 
-// Relaxed is the instance where every device is as large as the largest, and
-// may hold what the one with the largest cap may: its step is a bound on that
-// of every order of the devices. Nil where the devices differ in more than what
-// they hold.
+// Relaxed is the instance whose devices all have the largest budget and the
+// largest cap: its step bounds the step of every order of the devices. Nil if
+// the devices differ in more than memory.
 func (in *Instance) Relaxed() *Instance {
 	out, table := *in, *in.Costs
 	best := in.Topology.Devices[0]
 	for i, device := range in.Topology.Devices {
-		if table.Comm.Contexts != nil { // what it comes to, whatever it stands in place of
+		if table.Comm.Contexts != nil { // the measured value, whatever it replaces
 			device.ContextBytes = in.Costs.Overhead(i, &device)
 		}
 		if i == 0 {

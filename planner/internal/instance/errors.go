@@ -12,15 +12,15 @@ import (
 // that comes with it says what is proved of that.
 var ErrNone = errors.New("planner: no map within the caps")
 
-// ConstraintError is a pin or together-group that cannot be kept, by itself or
-// beside others.
+// ConstraintError is a pin or together-group that cannot be kept, alone or with
+// others.
 type ConstraintError struct {
 	// Field is at fault, "pin" or "together", with its pattern; both are empty
 	// where pins contradict each other.
 	Field, Pattern string
 	Msg            string
-	// Pins and Together are the smallest set that was found of which no map
-	// keeps all, where there are several: none of them can be left out.
+	// Pins and Together are the smallest set found that no map keeps, if there
+	// are several: none of them can be left out.
 	Pins     []Pin
 	Together [][]string
 }

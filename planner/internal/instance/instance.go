@@ -37,16 +37,16 @@ type Instance struct {
 	Setup
 	Constraints
 	Objective Objective
-	// Anywhere: any unit may be on any device, whatever the order; never under
-	// a pipeline, whose stages are in order.
-	Anywhere bool
+	// AnyAssignment: any unit may be on any device, whatever the order; never
+	// under a pipeline, whose stages are in order.
+	AnyAssignment bool
 	// Offload is the tier that units may leave for where not all fit; Offloaded
 	// are those that have left (ascending), while the rest is placed.
 	Offload   Tier
 	Offloaded []int
 
-	// Caps are the bytes that a device may hold at its peak, where the step is
-	// what is minimised.
+	// Caps limit the peak of each device, in bytes, if the objective is the
+	// step.
 	Caps []int64
 
 	items func() (*Items, error)
@@ -61,7 +61,7 @@ func New(base Instance, pins []Pin, together [][]string) (*Instance, error) {
 	peaks := *base.Costs
 	peaks.Marks = nil
 	in.Costs, in.Pooled = &peaks, base.Costs
-	in.Anywhere = in.Anywhere && !in.Piped()
+	in.AnyAssignment = in.AnyAssignment && !in.Piped()
 	if !in.Replicated() {
 		var err error
 		if in.Together, err = resolveTogether(in.Graph, together); err != nil {
@@ -88,8 +88,8 @@ func (in *Instance) sealed() *Instance {
 	return in
 }
 
-// Items are the units as a chain in the order of the model, with the groups
-// beside it. An error is a [*ConstraintError], or a [*StageError] where no pipeline
+// Items are the units as a chain in the order of the model, and the groups
+// outside it. An error is a [*ConstraintError], or a [*StageError] where no pipeline
 // of this form runs.
 func (in *Instance) Items() (*Items, error) { return in.items() }
 

@@ -7,9 +7,9 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// Items are the units of an instance as a chain that keeps the order of the
-// model, of which each device takes one stretch, and groups beside it that may
-// sit on any device.
+// Items are the units of an instance as a chain in the order of the model, and
+// groups outside it. Each device takes one stretch of the chain, and a group may
+// be on any device.
 type Items struct {
 	In *Instance
 	// Order lists the units of the chain, those of groups left out; item i is
@@ -113,21 +113,21 @@ func (items *Items) pin() error {
 	}
 	for _, pin := range items.In.Pins {
 		for _, unit := range pin.Units {
-			held, at := items.Pins, itemOf[unit]
+			pins, at := items.Pins, itemOf[unit]
 			if group := items.GroupOf[unit]; group >= 0 {
-				held, at = items.GroupPins, group
+				pins, at = items.GroupPins, group
 			}
-			if old := held[at]; old >= 0 && old != pin.Device {
+			if old := pins[at]; old >= 0 && old != pin.Device {
 				return &ConstraintError{Field: "pin", Pattern: pin.Pattern, Msg: fmt.Sprintf("%q cannot be on device %d: it, or a unit that must stay with it, is pinned to device %d", items.In.Graph.Units[unit].Name, pin.Device, old)}
 			}
-			held[at] = pin.Device
+			pins[at] = pin.Device
 			items.pinOf[unit] = pin.Pin
 		}
 	}
 	return nil
 }
 
-// HoldLeft are the items where what has left stands on a device, which runs it.
+// HoldLeft are the items if a device holds what has left, which it runs.
 func (items *Items) HoldLeft(device int) *Items {
 	out := *items
 	out.GroupPins = slices.Clone(items.GroupPins)

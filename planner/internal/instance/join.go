@@ -6,9 +6,9 @@ import (
 
 // anchor splits the tied units of the graph into what is free and what must
 // follow. A group whose first unit opens the chain (a language model's
-// embedding) is free to sit anywhere. Where something runs before that unit
-// (a vision tower), it keeps its place, so that each device has one run of
-// the chain, and the others follow it.
+// embedding) may be on any device. If something runs before that unit (a
+// vision tower), it keeps its place, so that each device has one run of the
+// chain, and the others follow it.
 func anchor(tied [][]int) (free, follow [][]int) {
 	for _, units := range tied {
 		if units[0] == 0 {
@@ -60,18 +60,18 @@ func (items *Items) mergeGroups(from, to int) {
 
 // compactGroups drops the groups that were merged into others.
 func (items *Items) compactGroups() {
-	kept := items.Groups[:0:0]
+	remaining := items.Groups[:0:0]
 	for _, units := range items.Groups {
 		if units == nil {
 			continue
 		}
 		slices.Sort(units)
 		for _, unit := range units {
-			items.GroupOf[unit] = len(kept)
+			items.GroupOf[unit] = len(remaining)
 		}
-		kept = append(kept, units)
+		remaining = append(remaining, units)
 	}
-	items.Groups = kept
+	items.Groups = remaining
 }
 
 // makeItems cuts the chain into items: a unit each, or the whole stretch that

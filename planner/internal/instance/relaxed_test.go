@@ -6,9 +6,9 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
-// TestRelaxed: the relaxed instance's devices hold no more besides the model than any
-// of the instance's, whatever says so: the device, a measurement, or the engine in place
-// of the catalogue; and there is none where measured rates differ.
+// TestRelaxed: without the model, the relaxed instance's devices use no more memory than
+// any of the instance's. The figure may come from the device, a measurement, or the engine
+// in place of the catalogue. There is no relaxed instance if measured rates differ.
 func TestRelaxed(t *testing.T) {
 	contexts := map[string][2]int64{"9.0": {800, 500}}
 	hopper := costmodel.Device{CapacityBytes: 1 << 20, ContextBytes: 800, ComputeCapability: "9.0"}

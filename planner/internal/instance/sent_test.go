@@ -5,19 +5,19 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner/devicemap"
-	"github.com/devmap-dev/devmap/planner/internal/drawn"
+	"github.com/devmap-dev/devmap/planner/internal/randomproblem"
 )
 
 // TestSent counts by hand: h.0 and h.1 are read by the next one, 8 B and 16 B
 // a micro-batch, and h.2 is the model's output.
 func TestSent(t *testing.T) {
-	p := drawn.Chain(t, []int64{1, 1, 1}, 100, 100)
+	p := randomproblem.Chain(t, []int64{1, 1, 1}, 100, 100)
 	p.Costs.Workload = costmodel.Workload{Mode: costmodel.Train, MicroBatches: 2}
 	p.Costs.OutputBytes = 5
 	for u := range p.Costs.Units {
 		p.Costs.Units[u].Work.Output = 8 << u
 	}
-	in := drawn.Instance(t, &p)
+	in := randomproblem.Instance(t, &p)
 	for _, c := range []struct {
 		m          devicemap.Map
 		want       int64

@@ -75,8 +75,8 @@ func (setup *Setup) CapsAt(share float64) []int64 {
 	return out
 }
 
-// Uniform reports that all devices and links are alike, so that the order of
-// devices makes no difference but for where the input is.
+// Uniform reports that all devices and links are the same, so that the order of
+// devices makes no difference except for the input's device.
 func (setup *Setup) Uniform() bool {
 	for device := 1; device < len(setup.Topology.Devices); device++ {
 		if !interchangeable(setup.Topology, 0, device) {

@@ -10,8 +10,8 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/estimate"
 	"github.com/devmap-dev/devmap/planner"
 	"github.com/devmap-dev/devmap/planner/devicemap"
-	"github.com/devmap-dev/devmap/planner/internal/drawn"
 	"github.com/devmap-dev/devmap/planner/internal/offload"
+	"github.com/devmap-dev/devmap/planner/internal/randomproblem"
 )
 
 // TestLeavingAverage: whatever leaves for the host, and wherever the rest is,
@@ -21,7 +21,7 @@ func TestLeavingAverage(t *testing.T) {
 	rng := rand.New(rand.NewPCG(71, 72))
 	tried, near := 0, 0
 	for i := range 1200 {
-		p := drawn.Problem(t, rng)
+		p := randomproblem.Problem(t, rng)
 		p.Pins, p.Together = nil, nil
 		if i%3 == 0 && len(p.Graph.Units) > 2 { // what is pinned stays
 			p.Pins = []planner.Pin{{Pattern: p.Graph.Units[1].Name, Device: 0}, {Pattern: p.Graph.Units[2].Name, Device: 0}}
@@ -29,26 +29,26 @@ func TestLeavingAverage(t *testing.T) {
 		if len(p.Graph.TiedUnits()) > 0 || math.Pow(float64(1+len(p.Topology.Devices)), float64(len(p.Graph.Units))) > 600 {
 			continue // tied units leave whole, which is not tried here
 		}
-		w, err := estimate.Resolve(p.Graph, costmodel.Workload{Mode: drawn.Pick(rng, costmodel.Infer, costmodel.Load), Batch: 1, Seq: 1, Precision: costmodel.BF16True})
+		w, err := estimate.Resolve(p.Graph, costmodel.Workload{Mode: randomproblem.Pick(rng, costmodel.Infer, costmodel.Load), Batch: 1, Seq: 1, Precision: costmodel.BF16True})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if p.Costs, err = estimate.Table(p.Graph, w); err != nil {
 			t.Fatal(err)
 		}
-		average, err := offload.Average(drawn.Instance(t, &p))
+		average, err := offload.Average(randomproblem.Instance(t, &p))
 		if err != nil {
 			t.Fatal(err)
 		}
 		best := math.Inf(1)
-		drawn.EveryMap(&p, devicemap.CPU, func(m devicemap.Map) {
+		randomproblem.EveryMap(&p, devicemap.CPU, func(m devicemap.Map) {
 			if !slices.Contains(m, 0) {
 				return // the first device runs what left, and is to hold something
 			}
 			if len(p.Pins) > 0 && slices.Contains(m[1:3], devicemap.CPU) {
 				return
 			}
-			best = min(best, drawn.LargestShare(&p, m))
+			best = min(best, randomproblem.LargestShare(&p, m))
 		})
 		if average > best*(1+1e-12) {
 			t.Fatalf("%d: what must stay is said to be a share of %v, and a map has %v", i, average, best)

@@ -9,7 +9,7 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/instance"
 )
 
-// class are sets of units that leave together and are alike.
+// class are sets of units that leave together and have the same costs.
 type class struct {
 	sets  [][]int
 	bytes int64 // travelling, of one
@@ -59,9 +59,9 @@ func newSearch(in *instance.Instance) (*search, error) {
 	return state, nil
 }
 
-// needs is what all devices hold together at the worst moment of a forward,
-// as if one device ran it all: at that moment their peaks add up to no less.
-// Each device that is used has its context besides.
+// needs is the peak memory of a forward on all devices together, as if one
+// device ran it all: at that moment their peaks add up to no less. Each device
+// in use has its context too.
 func (state *search) needs() {
 	table := state.in.Costs
 	var summary timeline.Summary
@@ -81,10 +81,10 @@ func (state *search) needs() {
 
 // short reports that what is held is more than the devices can hold together,
 // whatever leaves: nothing fits, and that is proved.
-func (state *search) short() bool { return state.stays() > state.budgets }
+func (state *search) short() bool { return state.minimum() > state.budgets }
 
-// stays is what all devices hold together at least, whatever leaves.
-func (state *search) stays() int64 {
+// minimum is a lower bound on the memory of all devices together, whatever leaves.
+func (state *search) minimum() int64 {
 	least := state.least
 	for c := range state.classes {
 		least -= int64(len(state.classes[c].sets)) * state.classes[c].frees
@@ -98,5 +98,5 @@ func (state *search) average() float64 {
 	for device := range state.in.Topology.Devices {
 		budgets += state.in.Topology.Devices[device].Budget()
 	}
-	return float64(state.stays()) / float64(budgets)
+	return float64(state.minimum()) / float64(budgets)
 }

@@ -38,14 +38,14 @@ func (err *Error) Words(name func(costmodel.Setting) string) string {
 	return name(costmodel.Setting{Field: "offload"}) + ": " + err.Msg.Words(name)
 }
 
-// Solve implements [instance.Method], for an instance of which not all fits. An
+// Solve implements [instance.Method], for an instance that does not fit whole. An
 // error of [instance.ErrNone] comes with an answer whose note says what the
 // devices lack, and which is proved where they lack it whatever leaves.
 func (Method) Solve(ctx context.Context, in *instance.Instance, limits instance.Limits, _ *instance.Answer) (*instance.Answer, error) {
 	switch workload := &in.Costs.Workload; {
 	case in.Trains():
 		return nil, &Error{Msg: costmodel.Messagef("Accelerate offloads for inference: its hooks drop the weights after forward, and backward needs them (%v works)", costmodel.Set("mode", costmodel.Infer))}
-	case !workload.Strategy.Traits().Sequential || in.Anywhere:
+	case !workload.Strategy.Traits().Sequential || in.AnyAssignment:
 		return nil, &Error{Msg: costmodel.Messagef("units leave a contiguous device map (%v works)", costmodel.Set("strategy", costmodel.DeviceMap))}
 	}
 	search, err := newSearch(in)
@@ -59,8 +59,8 @@ func (Method) Solve(ctx context.Context, in *instance.Instance, limits instance.
 	return search.answer(found, bound, ctx.Err() != nil)
 }
 
-// place is the best map of what stays; nil where it does not fit, or nothing
-// is left on the device that runs what left.
+// place is the best map of the remaining units; nil if they do not fit, or no
+// unit remains on the device that runs what left.
 func place(ctx context.Context, in *instance.Instance, limits instance.Limits) *instance.Answer {
 	items, err := in.Items()
 	if err != nil {
@@ -83,19 +83,19 @@ func place(ctx context.Context, in *instance.Instance, limits instance.Limits) *
 func (state *search) answer(found *left, bound int64, stopped bool) (*instance.Answer, error) {
 	in, out := state.in, found.rest
 	hostMemory := in.Topology.HostMemoryBytes
-	var held int64
+	var used int64
 	for _, unit := range found.units {
 		params := in.Costs.Units[unit].Params
-		held += params
+		used += params
 		out.Map[unit] = devicemap.CPU
-		if in.Offload == instance.Disk && (hostMemory == 0 || held > hostMemory) {
-			held -= params
+		if in.Offload == instance.Disk && (hostMemory == 0 || used > hostMemory) {
+			used -= params
 			out.Map[unit] = devicemap.Disk
 		}
 	}
-	if in.Offload == instance.CPU && hostMemory > 0 && held > hostMemory {
+	if in.Offload == instance.CPU && hostMemory > 0 && used > hostMemory {
 		return nil, &Error{TooLittle: true, Msg: costmodel.Messagef("%v would leave, and the host's memory holds %v, so that %v are missing (%v works)",
-			costmodel.Bytes(held), costmodel.Bytes(hostMemory), costmodel.Bytes(held-hostMemory), costmodel.Set("offload", instance.Disk))}
+			costmodel.Bytes(used), costmodel.Bytes(hostMemory), costmodel.Bytes(used-hostMemory), costmodel.Set("offload", instance.Disk))}
 	}
 	out.Stopped = out.Stopped || stopped
 	out.Uneven = ""

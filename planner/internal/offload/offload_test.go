@@ -10,7 +10,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/estimate"
 	"github.com/devmap-dev/devmap/planner"
 	"github.com/devmap-dev/devmap/planner/devicemap"
-	"github.com/devmap-dev/devmap/planner/internal/drawn"
+	"github.com/devmap-dev/devmap/planner/internal/randomproblem"
 )
 
 // leastTravel is the least that travels in any map that fits, by trying every
@@ -47,14 +47,14 @@ func leastTravel(p *planner.Problem) int64 {
 	return least
 }
 
-// TestOffloadRandom: what travels is no less than brute force finds, the bound
-// no more, and they meet where it says so.
+// TestOffloadRandom: exhaustive search finds no fewer bytes that travel, the
+// bound is no larger, and they are equal if the answer says so.
 func TestOffloadRandom(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(21, 22))
 	var fits, none, best, proved int
-	for i := range drawn.Samples(400) {
-		p := drawn.Problem(t, rng)
+	for i := range randomproblem.Samples(400) {
+		p := randomproblem.Problem(t, rng)
 		p.Pins, p.Together = nil, nil
 		w := costmodel.Workload{Mode: []costmodel.Mode{costmodel.Infer, costmodel.Load}[i%2], Batch: 1, Seq: 1, Precision: costmodel.BF16True}
 		w, err := estimate.Resolve(p.Graph, w)
@@ -65,7 +65,7 @@ func TestOffloadRandom(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(p.Graph.TiedUnits()) > 0 {
-			continue // a tie group may sit anywhere, which brute force here does not try
+			continue // a tie group may be on any device, which the exhaustive search does not try
 		}
 		for d := range p.Topology.Devices {
 			dev := &p.Topology.Devices[d]
@@ -108,7 +108,7 @@ func TestOffloadRandom(t *testing.T) {
 // TestOffloadTiers: the host's memory is kept, and what it does not hold is
 // read from disk or is missing.
 func TestOffloadTiers(t *testing.T) {
-	p := drawn.Chain(t, []int64{10, 10, 10, 10, 10, 10}, 20, 10)
+	p := randomproblem.Chain(t, []int64{10, 10, 10, 10, 10, 10}, 20, 10)
 	p.Offload = planner.Disk
 	p.Topology.HostMemoryBytes = 20
 	sol, err := planner.Solve(t.Context(), p, planner.Settings{})

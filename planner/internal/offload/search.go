@@ -26,7 +26,7 @@ const (
 type search struct {
 	in      *instance.Instance
 	classes []class
-	least   int64 // what stays holds at least, with nothing left
+	least   int64 // the least memory of the units, before any leaves
 	budgets int64
 }
 
@@ -76,7 +76,7 @@ func (state *search) floor() int64 {
 	return int64(float64(state.least-state.budgets) * ratio * (1 - instance.Tolerance))
 }
 
-// try places what stays where these many of each class left.
+// try places the remaining units if so many of each class left.
 func (state *search) try(ctx context.Context, counts []uint16, limits instance.Limits) *left {
 	front := state.units(counts, false)
 	got := state.tryUnits(ctx, front, limits)

@@ -14,11 +14,11 @@ type set struct {
 	frees  int64
 }
 
-// setOrder lists sets in the order of what travels. Of a set with n of
-// its last class the next are: one more of that class; one of the class
-// after it besides; and, where n is 1, that one in its place. So each set is
-// made once, from one with no more bytes, as classes stand in that order, and
-// the heap grows by two a set at most, however many classes there are.
+// setOrder lists sets in the order of the bytes that travel. A set with n of its
+// last class has up to three successors: with one more of that class, with one of
+// the next class added, and, if n is 1, with that one in its place. Classes are in
+// the same order. So each set is made once, from one with no more bytes, and the
+// heap grows by at most two a set, however many classes there are.
 type setOrder struct {
 	classes []class
 	heap    setHeap

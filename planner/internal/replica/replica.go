@@ -26,8 +26,8 @@ func (Method) Solve(_ context.Context, in *instance.Instance, _ instance.Limits,
 	devices := devicemap.Predict(in.Costs, in.Topology, nil)
 	value, fits := 0., true
 	for i := range devices {
-		held := devices[i].Predicted.PeakAllocatedBytes + devices[i].Predicted.OverheadBytes
-		value, fits = max(value, devices[i].Share), fits && held <= in.Caps[i]
+		used := devices[i].Predicted.PeakAllocatedBytes + devices[i].Predicted.OverheadBytes
+		value, fits = max(value, devices[i].Share), fits && used <= in.Caps[i]
 	}
 	if in.Objective == instance.Time {
 		if !fits {

@@ -19,12 +19,12 @@ type bound struct {
 
 var nothing = bound{around: math.Inf(1), ahead: math.Inf(1), whole: math.Inf(1), ends: math.Inf(1), host: math.Inf(1)}
 
-// below is a step that no stages within the caps are below, from the last stage
-// on, for each number of stages that follow: each figure by itself the least
-// over what the stage may be, so that their largest, whatever the stages, is at
-// least the largest of these. A stage of f forward and b backward seconds, k−1
-// stages before the end, has w = min(m, k) micro-batches in flight, and a way r
-// behind it and back: it is at work, or waits, for
+// below is a lower bound on the step of any stages within the caps. It starts
+// from the last stage, for each number of stages that follow. Each figure is the
+// least over what the stage may be, so that the largest of them is a bound too. A
+// stage of f forward and b backward seconds, k−1 stages before the end, has
+// w = min(m, k) micro-batches in flight, and a round trip r through the stages
+// after it. It is at work, or waits, for
 //
 //	m·(f+b) + r                                   GPipe
 //	m·(f+b) + max(0, r−(w−1)f) + max(0, r−(w−1)b) 1F1B
@@ -65,7 +65,7 @@ func (problem *problem) below(ctx context.Context) float64 {
 }
 
 // stageBound lowers the bounds from item a on by those of a stage [a, b) of any
-// form before what is behind it.
+// form before the stages after it.
 func (problem *problem) stageBound(from, behind []bound, a, b, stages int) {
 	for at, one := range problem.forms {
 		size := one.gpus
@@ -100,7 +100,7 @@ func first(a int) float64 {
 }
 
 // width is the time of a stage between its first forward and its last backward,
-// given the way round behind it.
+// given the round trip after it.
 func (problem *problem) width(stages int, forward, backward, behind float64) float64 {
 	workload := &problem.in.Costs.Workload
 	batches := float64(max(1, workload.MicroBatches))

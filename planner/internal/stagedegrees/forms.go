@@ -19,8 +19,8 @@ type form struct {
 	workspace                        int64
 	// deepest, by stage, is behind how many more it fits at most; -1: none.
 	deepest []int16
-	// overhead is what a GPU holds besides: alone, at an end of the pipeline, and
-	// between two stages.
+	// overhead is the memory of a GPU outside the model: of the only stage, at an
+	// end of the pipeline, and between two stages.
 	overhead [3]int64
 }
 
@@ -65,8 +65,8 @@ func newForm(table *costmodel.Table, items *instance.Items) *form {
 	return out
 }
 
-// peak is what a GPU of a stage with items [a, b) holds, behind which so many
-// stages follow.
+// peak is the peak memory of a GPU of a stage with items [a, b), followed by so
+// many stages.
 func (one *form) peak(problem *problem, a, b, after int) int64 {
 	place := between
 	switch {

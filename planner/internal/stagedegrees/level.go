@@ -29,14 +29,14 @@ func (problem *problem) level(ctx context.Context) (*instance.Answer, error) {
 func (problem *problem) mostLevel(ctx context.Context) (*stagechain.Solution, error) {
 	chain := problem.chain(1, 0, problem.share)
 	half, cancel := instance.HalfOf(ctx)
-	chain.Start = problem.alike(half, chain)
+	chain.Start = problem.sameSizes(half, chain)
 	cancel()
 	return stagechain.Solve(ctx, chain)
 }
 
-// alike is the pipeline of the least largest share whose stages all have as many
-// GPUs, nil where there is none.
-func (problem *problem) alike(ctx context.Context, chain *stagechain.Problem) (stages []stagechain.Stage) {
+// sameSizes is the pipeline of the least largest share whose stages all have as
+// many GPUs, nil if there is none.
+func (problem *problem) sameSizes(ctx context.Context, chain *stagechain.Problem) (stages []stagechain.Stage) {
 	value := math.Inf(1)
 	for at, gpus := range slices.Backward(chain.Sizes) { // the ones of few stages first: they take least time
 		if chain.Devices%gpus != 0 || chain.Devices/gpus > chain.MostStages {

@@ -76,8 +76,7 @@ func (problem *problem) share(form, a, b, behind int) float64 {
 }
 
 // fits reports a stage within the caps. A stage holds no less with more stages
-// behind it, so that the most with which it fits say it for all, found by
-// bisection.
+// after it, so bisection finds the most with which it fits.
 func (problem *problem) fits(form, a, b, after int) bool {
 	one := problem.forms[form]
 	width := problem.items.Count() + 1
@@ -93,7 +92,7 @@ func (problem *problem) fits(form, a, b, after int) bool {
 	return after <= int(*deepest)
 }
 
-// unknown is a stage that nobody asked for.
+// unknown marks a stage whose depth is not computed yet.
 const unknown = -2
 
 // chain is the problem of package stagechain with a cost of a stage; of the

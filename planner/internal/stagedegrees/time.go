@@ -61,7 +61,7 @@ func (one *form) work(a, b int) float64 {
 	return one.forward[b] - one.forward[a] + one.backward[b] - one.backward[a]
 }
 
-// climber moves stages while that shortens the step as it is played.
+// climber moves stages while that shortens the simulated step.
 type climber struct {
 	*problem
 	tried int
@@ -137,7 +137,7 @@ func (search *climber) climb(ctx context.Context, stages []stage) []stage {
 	for gained := true; gained && ctx.Err() == nil; {
 		gained = false
 		for lo := range stages {
-			for _, form := range search.alike(stages[lo].form) {
+			for _, form := range search.sameSize(stages[lo].form) {
 				next := slices.Clone(stages)
 				next[lo].form = form
 				gained = try(next) || gained
@@ -169,8 +169,8 @@ func (search *climber) swaps(stages []stage, try func([]stage) bool) bool {
 	return gained
 }
 
-// alike are the other forms of as many GPUs.
-func (search *climber) alike(form int) (out []int) {
+// sameSize are the other forms of as many GPUs.
+func (search *climber) sameSize(form int) (out []int) {
 	for other, one := range search.forms {
 		if other != form && one.gpus == search.forms[form].gpus {
 			out = append(out, other)

@@ -14,7 +14,7 @@ import (
 // each device has at least f micro-batches of every chunk in flight, so that
 // together they hold what is there throughout and f times what the units save;
 // where all chunks have run back once, their gradients too. The largest item
-// is on some device by itself.
+// alone, on the device that has it, is a bound too.
 func weightBound(peaks *instance.StagePeaks) float64 {
 	if costmodel.StageRulesOf(peaks.In.Costs.Workload.Runtime).Arena {
 		return arenaBound(peaks)
@@ -37,7 +37,7 @@ func weightBound(peaks *instance.StagePeaks) float64 {
 }
 
 // bareSaved is what an item's units save wherever a cut is: without inputs
-// that might be a stage's buffer, and outputs handed on.
+// that might be a stage's buffer, and outputs that it sends.
 func bareSaved(items *instance.Items, item int) int64 {
 	var total int64
 	for _, unitIndex := range items.Units(item) {
@@ -59,7 +59,7 @@ func bareSaved(items *instance.Items, item int) int64 {
 //
 // for whatever the prices are (weak duality of the fractional assignment). Two
 // are tried: one price for all, and for each device the inverse of what the whole
-// model would take of it, which is tight where units are alike.
+// model would take of it, which is tight if the units are equal.
 func arenaBound(peaks *instance.StagePeaks) float64 {
 	units, depth := arenaUnits(peaks)
 	even, inverse := make([]float64, len(depth)), make([]float64, len(depth))

@@ -12,8 +12,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/planner"
 	"github.com/devmap-dev/devmap/planner/devicemap"
-	"github.com/devmap-dev/devmap/planner/internal/brute"
-	"github.com/devmap-dev/devmap/planner/internal/drawn"
+	"github.com/devmap-dev/devmap/planner/internal/exhaustive"
+	"github.com/devmap-dev/devmap/planner/internal/randomproblem"
 	"github.com/devmap-dev/devmap/planner/internal/stagememory"
 )
 
@@ -23,7 +23,7 @@ func TestWeightBound(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(67, 68))
 	near := 0
-	for i := range drawn.Samples(120) {
+	for i := range randomproblem.Samples(120) {
 		gpus, chunks := 2, 2
 		if i%4 == 0 {
 			chunks = 3
@@ -32,17 +32,17 @@ func TestWeightBound(t *testing.T) {
 		if i%2 == 0 {
 			p = recomputedPipeline(t, rng, gpus, chunks)
 		}
-		bound, err := stagememory.WeightBound(drawn.Instance(t, &p))
+		bound, err := stagememory.WeightBound(randomproblem.Instance(t, &p))
 		if err != nil {
 			t.Fatal(err)
 		}
 		best := math.Inf(1)
-		brute.Cuts(len(p.Costs.Units), gpus*chunks, nil, func(cuts []int) {
-			m := brute.LoopedMap(&p, cuts, []int{0, 1}[:gpus])
+		exhaustive.Cuts(len(p.Costs.Units), gpus*chunks, nil, func(cuts []int) {
+			m := exhaustive.LoopedMap(&p, cuts, []int{0, 1}[:gpus])
 			if m == nil {
 				return
 			}
-			best = min(best, drawn.LargestShare(&p, m))
+			best = min(best, randomproblem.LargestShare(&p, m))
 		})
 		if bound > best*(1+1e-12) {
 			t.Fatalf("%d: %+v: no cuts are said to be below %v, and some have %v", i, p.Costs.Workload, bound, best)
@@ -62,7 +62,7 @@ func declaredPipeline(t *testing.T, rng *rand.Rand, gpus, chunks int) planner.Pr
 	t.Helper()
 	n := gpus*chunks + rng.IntN(4)
 	// What binds: weights and states, activations, or one unit.
-	weight, saved := drawn.Pick[int64](rng, 20, 200), drawn.Pick[int64](rng, 50, 300, 900)
+	weight, saved := randomproblem.Pick[int64](rng, 20, 200), randomproblem.Pick[int64](rng, 50, 300, 900)
 	large := -1
 	if rng.IntN(4) == 0 {
 		large = rng.IntN(n)
@@ -83,7 +83,7 @@ func declaredPipeline(t *testing.T, rng *rand.Rand, gpus, chunks int) planner.Pr
 	}
 	m := int64(gpus) * (1 + rng.Int64N(3))
 	w, err := estimate.Resolve(g, costmodel.Workload{
-		Mode: drawn.Pick(rng, costmodel.Train, costmodel.Train, costmodel.Infer), Strategy: costmodel.Pipeline, World: int64(gpus), Schedule: costmodel.Interleaved, VirtualStages: int64(chunks),
+		Mode: randomproblem.Pick(rng, costmodel.Train, costmodel.Train, costmodel.Infer), Strategy: costmodel.Pipeline, World: int64(gpus), Schedule: costmodel.Interleaved, VirtualStages: int64(chunks),
 		Batch: m, MicroBatches: m, Seq: 1, Precision: costmodel.BF16True, Optimizer: costmodel.AdamW,
 	})
 	if err != nil {
@@ -108,9 +108,9 @@ func recomputedPipeline(t *testing.T, rng *rand.Rand, gpus, chunks int) planner.
 	config := fmt.Sprintf(`{"model_type": "llama", "hidden_size": 64, "intermediate_size": %d, "num_hidden_layers": %d, "num_attention_heads": 4, "vocab_size": %d, "tie_word_embeddings": false}`,
 		64+rng.IntN(100), gpus*chunks-2+rng.IntN(3), 20+rng.IntN(100))
 	m := int64(gpus) * (1 + rng.Int64N(3))
-	g, table := drawn.Costs(t, []byte(config), costmodel.Workload{
+	g, table := randomproblem.Costs(t, []byte(config), costmodel.Workload{
 		Mode: costmodel.Train, Strategy: costmodel.Pipeline, World: int64(gpus), Schedule: costmodel.Interleaved, VirtualStages: int64(chunks), Precision: costmodel.BF16True,
-		Optimizer: costmodel.AdamW, Batch: m, MicroBatches: m, Seq: 64 << rng.Int64N(4), Recompute: drawn.Pick(rng, costmodel.RecomputeNone, costmodel.RecomputeFull, costmodel.RecomputeFull),
+		Optimizer: costmodel.AdamW, Batch: m, MicroBatches: m, Seq: 64 << rng.Int64N(4), Recompute: randomproblem.Pick(rng, costmodel.RecomputeNone, costmodel.RecomputeFull, costmodel.RecomputeFull),
 	})
 	table.Comm = costmodel.Comm{}
 	topo := &costmodel.Topology{}
@@ -126,7 +126,7 @@ func TestBareSaved(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(69, 70))
 	tight := 0
-	for i := range drawn.Samples(100) {
+	for i := range randomproblem.Samples(100) {
 		const gpus = 3
 		p := declaredPipeline(t, rng, gpus, 1)
 		if i%2 == 0 {
@@ -135,7 +135,7 @@ func TestBareSaved(t *testing.T) {
 		w := &p.Costs.Workload
 		const few, more = 6, 12 // in flight, as GPipe holds all
 		w.Mode, w.Schedule, w.Batch, w.MicroBatches = costmodel.Train, costmodel.GPipe, more, few
-		items, saved, err := stagememory.BareSaved(drawn.Instance(t, &p))
+		items, saved, err := stagememory.BareSaved(randomproblem.Instance(t, &p))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -173,8 +173,8 @@ func TestBareSaved(t *testing.T) {
 func TestLoopedBounds(t *testing.T) {
 	t.Parallel()
 	loops, climbed := 0, 0
-	for seed := range uint64(drawn.Samples(200)) {
-		p, err := drawn.Pipeline(rand.New(rand.NewPCG(seed, 77)))
+	for seed := range uint64(randomproblem.Samples(200)) {
+		p, err := randomproblem.Pipeline(rand.New(rand.NewPCG(seed, 77)))
 		if err != nil {
 			t.Fatal(seed, err)
 		}
@@ -182,7 +182,7 @@ func TestLoopedBounds(t *testing.T) {
 			continue
 		}
 		p.Objective = planner.Memory
-		weights, run, found, err := stagememory.LoopedBounds(t.Context(), drawn.Instance(t, &p))
+		weights, run, found, err := stagememory.LoopedBounds(t.Context(), randomproblem.Instance(t, &p))
 		var refused *planner.StageError
 		if errors.As(err, &refused) {
 			continue
@@ -190,7 +190,7 @@ func TestLoopedBounds(t *testing.T) {
 		if err != nil {
 			t.Fatal(seed, err)
 		}
-		want := brute.Pipeline(&p)
+		want := exhaustive.Pipeline(&p)
 		if max(weights, run) > want.Share*(1+1e-12) {
 			t.Fatalf("%d: bounds %v (weights) and %v (largest run), but the best of all maps is %v", seed, weights, run, want.Share)
 		}

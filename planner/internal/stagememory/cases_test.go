@@ -10,12 +10,12 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/estimate"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/planner"
-	"github.com/devmap-dev/devmap/planner/internal/brute"
-	"github.com/devmap-dev/devmap/planner/internal/drawn"
+	"github.com/devmap-dev/devmap/planner/internal/exhaustive"
+	"github.com/devmap-dev/devmap/planner/internal/randomproblem"
 )
 
 // layer is one of a chain of declared layers: bytes of its parameters, and of
-// what it hands on.
+// its output.
 type layer struct{ params, output int64 }
 
 // chainOn is a pipeline of declared layers on equal devices.
@@ -33,7 +33,7 @@ func chainOn(t *testing.T, layers []layer, devices int, capacity int64, w costmo
 		t.Fatal(err)
 	}
 	w.Strategy, w.World, w.Precision = costmodel.Pipeline, int64(devices), costmodel.BF16True
-	table := drawn.Table(t, g, w)
+	table := randomproblem.Table(t, g, w)
 	table.Comm = costmodel.Comm{}
 	device := costmodel.Device{CapacityBytes: capacity, FLOPS: 1e12, Rates: costmodel.Rates{LinkBytesPerSecond: 1e9}}
 	return planner.Problem{Graph: g, Costs: table, Topology: &costmodel.Topology{Devices: slices.Repeat([]costmodel.Device{device}, devices)}}
@@ -43,8 +43,8 @@ func infer(kind costmodel.ScheduleKind, m int64) costmodel.Workload {
 	return costmodel.Workload{Mode: costmodel.Infer, Schedule: kind, Batch: m, MicroBatches: m}
 }
 
-// TestPipelineUneven: five layers of which the ends hand on much and the
-// middle little, with no cut that the greedy search of a chain can reach.
+// TestPipelineUneven: five layers whose ends send much and whose middle sends
+// little, with no cut that the greedy search of a chain can reach.
 func TestPipelineUneven(t *testing.T) {
 	layers := []layer{{1e6, 2e8}, {1e6, 1}, {1e6, 1}, {1e6, 2e8}, {1e6, 1}}
 	for _, mode := range []costmodel.Mode{costmodel.Train, costmodel.Infer} {
@@ -55,8 +55,8 @@ func TestPipelineUneven(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := brute.Pipeline(&p)
-		if sol.Status != planner.Optimal || !drawn.Near(sol.Value, want.Share) || !sol.EvenProved {
+		want := exhaustive.Pipeline(&p)
+		if sol.Status != planner.Optimal || !randomproblem.Near(sol.Value, want.Share) || !sol.EvenProved {
 			t.Errorf("%s: %v has a share of %v (%s), the best cut %v", mode, sol.Map, sol.Value, sol.Status, want.Share)
 		}
 	}
@@ -78,7 +78,7 @@ func TestPipelineRing(t *testing.T) {
 }
 
 // TestPipelinePinnedOrder: under --objective time devices may be in any order,
-// which a pin makes different even where they are alike.
+// and a pin makes orders differ even if the devices are the same.
 func TestPipelinePinnedOrder(t *testing.T) {
 	p := chainOn(t, []layer{{60e6, 1}, {60e6, 1}, {1e6, 1}}, 2, 100e6, infer(costmodel.GPipe, 1))
 	p.Objective, p.Pins = planner.Time, []planner.Pin{{Pattern: "u1", Device: 0}}
@@ -140,7 +140,7 @@ func TestPipelineUnlinked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := brute.Pipeline(&p); sol.Status != planner.Optimal || !drawn.Close(sol.Value, want.Seconds) {
+	if want := exhaustive.Pipeline(&p); sol.Status != planner.Optimal || !randomproblem.Close(sol.Value, want.Seconds) {
 		t.Errorf("%v takes %v s (%s), the best of all maps %v", sol.Map, sol.Value, sol.Status, want.Seconds)
 	}
 }

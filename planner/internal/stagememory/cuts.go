@@ -64,14 +64,14 @@ func (looped *Looped) Few() bool { return choose(looped.Count()-1, len(looped.Cu
 func (looped *Looped) search(ctx context.Context) (best score, exact, stopped bool) {
 	if looped.Few() {
 		best = score{math.Inf(1), 0}
-		var kept []int
+		var bestCuts []int
 		looped.Each(ctx, 1, func() {
 			if got := looped.score(); got.less(best) {
-				best, kept = got, slices.Clone(looped.Cuts)
+				best, bestCuts = got, slices.Clone(looped.Cuts)
 			}
 		})
-		if kept != nil {
-			looped.Cuts = kept
+		if bestCuts != nil {
+			looped.Cuts = bestCuts
 		}
 		return best, ctx.Err() == nil, ctx.Err() != nil
 	}
@@ -79,14 +79,14 @@ func (looped *Looped) search(ctx context.Context) (best score, exact, stopped bo
 	return best, false, stopped
 }
 
-// climb descends from two beginnings and then from places beside the best.
+// climb descends from two beginnings and then from random changes of the best.
 func (looped *Looped) climb(ctx context.Context) (best score, stopped bool) {
 	best = score{math.Inf(1), 0}
-	var kept []int
+	var bestCuts []int
 	for _, start := range []func(){looped.Even, func() { looped.floor = looped.level(ctx) }} {
 		start()
 		if got := looped.descend(ctx); got.less(best) {
-			best, kept = got, slices.Clone(looped.Cuts)
+			best, bestCuts = got, slices.Clone(looped.Cuts)
 		}
 	}
 	rng := rand.New(rand.NewPCG(1, 1)) // the same cuts every time
@@ -94,13 +94,13 @@ func (looped *Looped) climb(ctx context.Context) (best score, stopped bool) {
 		if ctx.Err() != nil || best.most <= looped.floor {
 			break
 		}
-		copy(looped.Cuts, kept)
+		copy(looped.Cuts, bestCuts)
 		looped.kick(rng)
 		if got := looped.descend(ctx); got.less(best) {
-			best, kept = got, slices.Clone(looped.Cuts)
+			best, bestCuts = got, slices.Clone(looped.Cuts)
 		}
 	}
-	looped.Cuts = kept
+	looped.Cuts = bestCuts
 	return best, ctx.Err() != nil
 }
 

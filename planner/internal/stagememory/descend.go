@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// restarts is how often the search for cuts begins anew beside the best that
-// it found; maxRuns bounds the runs that [Looped.level] looks at.
+// restarts is how often the search for cuts starts again from a random change of
+// its best; maxRuns bounds the runs that [Looped.level] looks at.
 const (
 	restarts = 30
 	maxRuns  = 20_000_000
@@ -64,9 +64,9 @@ func (looped *Looped) kick(rng *rand.Rand) {
 	}
 }
 
-// level begins with the cuts of which the largest share that a run has by
-// itself is least, by a dynamic program over all of them, and is that share:
-// no cuts are below it. 0 where that are too many, or the context ended.
+// level starts from the cuts whose largest share of a single run is least, by a
+// dynamic program over all runs. It returns that share, a lower bound for all
+// cuts; 0 if there are too many runs, or the context ended.
 func (looped *Looped) level(ctx context.Context) float64 {
 	items, k := len(looped.Start)-1, len(looped.Cuts)-1
 	if items*items*k > maxRuns {

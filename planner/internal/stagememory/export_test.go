@@ -6,8 +6,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/instance"
 )
 
-// What the tests of bounds ask of the search's parts, so that each is held to
-// the truth by itself and not through an answer.
+// The tests of bounds call the search's parts here, so that they check each part
+// and not only an answer.
 
 // WeightBound is the bound of an interleaved pipeline's largest share.
 func WeightBound(in *instance.Instance) (float64, error) {

@@ -49,5 +49,5 @@ func (Method) TooLarge(ctx context.Context, in *instance.Instance) (unit string,
 		return "", 0
 	}
 	peaks := instance.NewStagePeaks(items)
-	return items.TooLarge(ctx, func(device, a, b int, _ uint64) int64 { return peaks.Floor(device, a, b) }) // a longer stage may hold less
+	return items.TooLarge(ctx, func(device, a, b int, _ uint64) int64 { return peaks.Floor(device, a, b) }) // a longer stage may need less
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner"
 	"github.com/devmap-dev/devmap/planner/devicemap"
-	"github.com/devmap-dev/devmap/planner/internal/brute"
-	"github.com/devmap-dev/devmap/planner/internal/drawn"
+	"github.com/devmap-dev/devmap/planner/internal/exhaustive"
+	"github.com/devmap-dev/devmap/planner/internal/randomproblem"
 )
 
 // TestPipelineBest: the solver's map is as good as the best of all cuts, by
@@ -21,13 +21,13 @@ func TestPipelineBest(t *testing.T) {
 			gpus, chunks = 2, 2
 		}
 		for _, mode := range []costmodel.Mode{costmodel.Train, costmodel.Infer} {
-			p := drawn.PipelineOf(t, drawn.SixBlocks, gpus, costmodel.Workload{Mode: mode, Schedule: kind, Batch: 16, MicroBatches: 4, Seq: 512})
+			p := randomproblem.PipelineOf(t, randomproblem.SixBlocks, gpus, costmodel.Workload{Mode: mode, Schedule: kind, Batch: 16, MicroBatches: 4, Seq: 512})
 			sol, err := planner.Solve(t.Context(), p, planner.Settings{})
 			if err != nil {
 				t.Fatal(err)
 			}
 			best := math.Inf(1)
-			brute.Cuts(len(p.Graph.Units), gpus*chunks, nil, func(cuts []int) {
+			exhaustive.Cuts(len(p.Graph.Units), gpus*chunks, nil, func(cuts []int) {
 				m := make(devicemap.Map, len(p.Graph.Units))
 				for c := range len(cuts) - 1 {
 					if cuts[c+1] == cuts[c]+1 && p.Costs.Units[cuts[c]].Params == 0 {
@@ -62,7 +62,7 @@ func TestPipelinePlans(t *testing.T) {
 			if kind == costmodel.Interleaved && gpus == 1 {
 				continue
 			}
-			p := drawn.PipelineOf(t, drawn.Qwen3B, gpus, costmodel.Workload{Mode: costmodel.Train, Schedule: kind, Batch: 16, MicroBatches: 16, Seq: 1024})
+			p := randomproblem.PipelineOf(t, randomproblem.Qwen3B, gpus, costmodel.Workload{Mode: costmodel.Train, Schedule: kind, Batch: 16, MicroBatches: 16, Seq: 1024})
 			sol, err := planner.Solve(t.Context(), p, planner.Settings{})
 			if err != nil {
 				t.Fatal(err)
@@ -103,7 +103,7 @@ func TestPipelineRefused(t *testing.T) {
 		{4, train(costmodel.GPipe, 4), []planner.Pin{{Pattern: "lm_head", Device: 1}}, `pin "lm_head": "lm_head" cannot be on device 1: a pipeline's stages are in device order, so that it is on device 3`},
 		{4, train(costmodel.Interleaved, 4), []planner.Pin{{Pattern: "lm_head", Device: 3}}, `pin "lm_head"`},
 	} {
-		p := drawn.PipelineOf(t, drawn.Qwen3B, c.gpus, c.w)
+		p := randomproblem.PipelineOf(t, randomproblem.Qwen3B, c.gpus, c.w)
 		p.Pins = c.pin
 		if _, err := planner.Solve(t.Context(), p, planner.Settings{}); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%d GPUs, %+v: %v", c.gpus, c.w, err)
@@ -113,7 +113,7 @@ func TestPipelineRefused(t *testing.T) {
 
 // TestPipelineFaults: stages that the schedule cannot run.
 func TestPipelineFaults(t *testing.T) {
-	p := drawn.PipelineOf(t, drawn.Qwen3B, 4, costmodel.Workload{Mode: costmodel.Train, Schedule: costmodel.OneFOneB, Batch: 8, MicroBatches: 8, Seq: 64})
+	p := randomproblem.PipelineOf(t, randomproblem.Qwen3B, 4, costmodel.Workload{Mode: costmodel.Train, Schedule: costmodel.OneFOneB, Batch: 8, MicroBatches: 8, Seq: 64})
 	m := make(devicemap.Map, len(p.Graph.Units))
 	for u := range m {
 		m[u] = devicemap.Device(u / 5 % 4)

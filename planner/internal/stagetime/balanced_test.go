@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/planner/internal/drawn"
 	"github.com/devmap-dev/devmap/planner/internal/instance"
+	"github.com/devmap-dev/devmap/planner/internal/randomproblem"
 	"github.com/devmap-dev/devmap/planner/internal/stagetime"
 )
 
@@ -22,8 +22,8 @@ func TestBalanced(t *testing.T) {
 	} {
 		t.Run(c.model, func(t *testing.T) {
 			t.Parallel()
-			p := drawn.OnH200(t, c.model, costmodel.Workload{Mode: costmodel.Train, Batch: 8, MicroBatches: 8, Strategy: costmodel.Pipeline, Schedule: c.schedule, World: 4}, 4)
-			in := drawn.Instance(t, &p)
+			p := randomproblem.OnH200(t, c.model, costmodel.Workload{Mode: costmodel.Train, Batch: 8, MicroBatches: 8, Strategy: costmodel.Pipeline, Schedule: c.schedule, World: 4}, 4)
+			in := randomproblem.Instance(t, &p)
 			searched, err := stagetime.Method{}.Solve(t.Context(), in, instance.Limits{}, nil)
 			if err != nil {
 				t.Fatal(err)
@@ -32,7 +32,7 @@ func TestBalanced(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			drawn.Rough(t, in, rough, searched, c.within)
+			randomproblem.Rough(t, in, rough, searched, c.within)
 		})
 	}
 }

@@ -34,18 +34,18 @@ type pipeBound struct {
 	host [][]float64
 }
 
-// fits says which stretches a stage may hold; seconds of what passes at a cut
-// come from to and from.
+// cutter has the costs of stretches as stages. fits says which stretches fit a
+// stage; to and from are the seconds of what passes at a cut.
 type cutter struct {
 	*pipeCosts
 	fits     [][]bool    // by stage, a·(items+1)+b
-	to, from [][]float64 // by stage and item: the message at a cut behind it
+	to, from [][]float64 // by stage and item: the message at a cut after it
 }
 
 func (cut *cutter) ok(stage, a, b, items int) bool { return cut.fits[stage][a*(items+1)+b] }
 
 // width is the time of a stage between its first forward and its last
-// backward, given the way round behind it.
+// backward, given the round trip after it.
 func (bound *pipeBound) width(stage int, f, b, r float64) float64 {
 	m := float64(bound.batches)
 	if !bound.train || bound.kind != costmodel.OneFOneB { // its own work and one way round: so in any order
@@ -104,7 +104,7 @@ type stageView struct {
 	width   float64
 	update  float64
 	token   float64
-	host    float64 // with the update behind it
+	host    float64 // with the update after it
 }
 
 func (bound *pipeBound) stage(cut *cutter, stage, a, b int) stageView {

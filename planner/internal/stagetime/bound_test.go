@@ -11,7 +11,7 @@ import (
 )
 
 // pipeCase is a pipeline in bare numbers: the items' seconds on each rank, and
-// the messages' at each cut, all of them drawn.
+// the messages' at each cut, all of them random.
 type pipeCase struct {
 	*cutter
 	schedule costmodel.Schedule
@@ -19,7 +19,7 @@ type pipeCase struct {
 	items    int
 }
 
-func drawPipe(rng *rand.Rand) *pipeCase {
+func randomPipe(rng *rand.Rand) *pipeCase {
 	stages := 1 + rng.IntN(4)
 	p := &pipeCase{items: stages + rng.IntN(4), train: rng.IntN(4) > 0, schedule: costmodel.Schedule{
 		Kind: []costmodel.ScheduleKind{costmodel.OneFOneB, costmodel.GPipe}[rng.IntN(2)], Stages: int64(stages), Chunks: 1, MicroBatches: 1 + rng.Int64N(9),
@@ -86,11 +86,10 @@ func (p *pipeCase) order(rank int64) []done {
 	return out
 }
 
-// play is when the last rank is through with its update, played action by
-// action on those orders: an action begins when its rank is free
-// and what it reads is there, and ends no sooner than its rank's host has
-// issued all up to it.
-func (p *pipeCase) play(cuts []int) float64 {
+// simulate returns when the last rank has finished its update. It simulates those
+// orders action by action: an action begins when its rank is free and its input
+// has arrived, and ends no sooner than its rank's host has issued all up to it.
+func (p *pipeCase) simulate(cuts []int) float64 {
 	type key struct {
 		stage, batch int64
 		back         bool
@@ -154,24 +153,24 @@ func (p *pipeCase) eachCuts(f func(cuts []int)) {
 	put(1)
 }
 
-// TestPipeBound holds every bound on a step to the played schedule itself: of
-// every prefix of every way to cut, whatever the stages behind it, and the
-// root to the best of them.
+// TestPipeBound compares every bound on a step with the simulated schedule: the
+// bound of every prefix of every way to cut, whatever the stages after it, and
+// the root's bound with the best of them.
 func TestPipeBound(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(51, 52))
 	bounds, met := 0, 0
 	for i := range 4000 {
-		p := drawPipe(rng)
+		p := randomPipe(rng)
 		s := &pipeSearch{cutter: p.cutter, pipeBound: newPipeBound(p.schedule, p.train, p.cutter, p.items)}
 		best := math.Inf(1)
 		p.eachCuts(func(cuts []int) {
-			played := p.play(cuts)
-			best = min(best, played)
+			step := p.simulate(cuts)
+			best = min(best, step)
 			prefix := prefix{}
 			for stage := range cuts {
-				if got := s.below(prefix, stage, cuts[stage]); got > played*(1+1e-12) {
-					t.Fatalf("%d: %+v, train %t, cuts %v: with %d stages cut the bound is %v, the step takes %v", i, p.schedule, p.train, cuts, stage, got, played)
+				if got := s.below(prefix, stage, cuts[stage]); got > step*(1+1e-12) {
+					t.Fatalf("%d: %+v, train %t, cuts %v: with %d stages cut the bound is %v, the step takes %v", i, p.schedule, p.train, cuts, stage, got, step)
 				}
 				bounds++
 				if stage < len(cuts)-1 {
@@ -209,8 +208,8 @@ func TestPipeBoundEven(t *testing.T) {
 				}
 				want := float64(m+stages-1) * (f + b)
 				root := (&pipeSearch{cutter: p.cutter, pipeBound: newPipeBound(p.schedule, true, p.cutter, stages)}).root()
-				if played := p.play([]int{0, 1, 2, 3, 4}); played != want || root != want {
-					t.Errorf("played %v, bound %v, want %v", played, root, want)
+				if step := p.simulate([]int{0, 1, 2, 3, 4}); step != want || root != want {
+					t.Errorf("played %v, bound %v, want %v", step, root, want)
 				}
 			})
 		}

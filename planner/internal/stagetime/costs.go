@@ -19,7 +19,7 @@ type pipeCosts struct {
 	issue, issueBack                 [][]float64
 	barred                           [][]int // prefix counts of items that pins keep off a rank
 	tokens                           float64
-	// ticks are those of devmap's own engine, which plays a step; nil: of another.
+	// ticks simulate a step of devmap's own engine; nil under another engine.
 	ticks *steptime.Ticks
 	// firstRun and lastRun are the units that run kernels first and last, where
 	// some pass.

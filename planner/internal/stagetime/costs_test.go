@@ -7,8 +7,8 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner/devicemap"
-	"github.com/devmap-dev/devmap/planner/internal/brute"
-	"github.com/devmap-dev/devmap/planner/internal/drawn"
+	"github.com/devmap-dev/devmap/planner/internal/exhaustive"
+	"github.com/devmap-dev/devmap/planner/internal/randomproblem"
 	"github.com/devmap-dev/devmap/planner/internal/stagetime"
 )
 
@@ -17,35 +17,35 @@ import (
 func TestStep(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(71, 72))
-	played, apart := 0, 0
-	for played < drawn.Samples(3000) {
-		problem, err := drawn.Pipeline(rng)
+	simulated, apart := 0, 0
+	for simulated < randomproblem.Samples(3000) {
+		problem, err := randomproblem.Pipeline(rng)
 		if err != nil || problem.Costs.Workload.Schedule == costmodel.Interleaved {
 			continue
 		}
 		problem.Pins = nil
 		if rng.IntN(2) == 0 {
-			drawn.Hosted(rng, &problem)
+			randomproblem.Hosted(rng, &problem)
 		}
-		in := drawn.Instance(t, &problem)
+		in := randomproblem.Instance(t, &problem)
 		items, err := in.Items()
 		if err != nil {
 			continue // a pipeline that has no stages of this form
 		}
-		brute.Cuts(items.Count(), len(problem.Topology.Devices), nil, func(cuts []int) {
+		exhaustive.Cuts(items.Count(), len(problem.Topology.Devices), nil, func(cuts []int) {
 			got, placement, err := stagetime.Step(in, cuts)
 			if err != nil {
 				t.Fatal(err)
 			}
-			played++
+			simulated++
 			if math.IsInf(got, 1) {
 				apart++
-			} else if want := *devicemap.StepSeconds(problem.Costs, problem.Topology, placement); !drawn.Close(got, want) {
+			} else if want := *devicemap.StepSeconds(problem.Costs, problem.Topology, placement); !randomproblem.Close(got, want) {
 				t.Fatalf("%v on %+v: %v s by sums, %v s", placement, problem.Topology, got, want)
 			}
 		})
 	}
-	if apart == 0 || apart == played {
-		t.Errorf("of %d cuts %d miss a link", played, apart)
+	if apart == 0 || apart == simulated {
+		t.Errorf("of %d cuts %d miss a link", simulated, apart)
 	}
 }

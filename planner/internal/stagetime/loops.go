@@ -10,9 +10,9 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/stagememory"
 )
 
-// looped improves cuts of an interleaved pipeline: all of them where these
-// are few, else from the most even ones in memory, and from ones of even
-// time, by moving cuts while that shortens the step.
+// looped finds cuts of an interleaved pipeline. It tries all cuts if these are
+// few. Otherwise it starts from the most balanced ones in memory, and from ones
+// balanced in time, and moves cuts while that shortens the step.
 func (pipeline *pipes) looped(ctx context.Context, caps []int64) (*instance.Answer, error) {
 	if len(pipeline.in.Pins) > 0 {
 		return nil, stagememory.RefusePins(pipeline.in)
@@ -51,7 +51,7 @@ func (pipeline *pipes) looped(ctx context.Context, caps []int64) (*instance.Answ
 		return out, instance.ErrNone
 	}
 	out.Value, out.EvenProved = step, out.Proved
-	if out.Proved { // all cuts were played
+	if out.Proved { // all cuts were simulated
 		out.LowerBound, out.Bound = step, "search"
 	} else {
 		out.Proved = step*(1-instance.Tolerance) <= out.LowerBound

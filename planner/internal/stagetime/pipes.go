@@ -42,7 +42,7 @@ func (pipeline *pipes) shortest(ctx context.Context, caps []int64) (*instance.An
 		out.Bound = "busiest stage"
 	}
 	found := searches[best]
-	if out.Proved { // every shorter step was refuted
+	if out.Proved { // every shorter step is infeasible
 		out.LowerBound = max(out.LowerBound, found.step(found.best)*(1-1e-12))
 	}
 	pipeline.finish(ctx, out, found, found.at)

@@ -10,10 +10,10 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/steptime"
 )
 
-// drawPlanned draws a chain of devmap's own engine, which plays it by channels
-// with slots and updates when all gradients are there, and the sums that the
-// bounds rest on.
-func drawPlanned(rng *rand.Rand) (*pipeCase, *steptime.Ticks) {
+// randomPlanned returns a chain of devmap's own engine, and the sums that the
+// bounds rest on. The engine simulates it by channels with slots, and updates
+// when all gradients are there.
+func randomPlanned(rng *rand.Rand) (*pipeCase, *steptime.Ticks) {
 	stages := 1 + rng.IntN(4)
 	p := &pipeCase{items: stages + rng.IntN(4), schedule: costmodel.Schedule{
 		Kind: []costmodel.ScheduleKind{costmodel.OneFOneB, costmodel.GPipe}[rng.IntN(2)], Stages: int64(stages), Chunks: 1, MicroBatches: 1 + rng.Int64N(9), AnyMicroBatches: true,
@@ -70,7 +70,7 @@ func TestPlannedBound(t *testing.T) {
 	rng := rand.New(rand.NewPCG(53, 54))
 	met := 0
 	for i := range 2000 {
-		p, ticks := drawPlanned(rng)
+		p, ticks := randomPlanned(rng)
 		s := &pipeSearch{cutter: p.cutter, pipeBound: newPipeBound(p.schedule, p.train, p.cutter, p.items)}
 		best := math.Inf(1)
 		p.eachCuts(func(cuts []int) {

@@ -9,8 +9,8 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner"
 	"github.com/devmap-dev/devmap/planner/devicemap"
-	"github.com/devmap-dev/devmap/planner/internal/brute"
-	"github.com/devmap-dev/devmap/planner/internal/drawn"
+	"github.com/devmap-dev/devmap/planner/internal/exhaustive"
+	"github.com/devmap-dev/devmap/planner/internal/randomproblem"
 )
 
 // TestTimePipeline holds the shortest step of a pipeline, and the smallest
@@ -26,7 +26,7 @@ func TestTimePipeline(t *testing.T) {
 			}
 			mode := []costmodel.Mode{costmodel.Train, costmodel.Infer}[round%2]
 			m := []int64{4, 6, 16}[round%3]
-			p := drawn.PipelineOf(t, drawn.SixBlocks, gpus, costmodel.Workload{Mode: mode, Schedule: kind, Batch: 48, MicroBatches: m, Seq: 512, NewTokens: 0})
+			p := randomproblem.PipelineOf(t, randomproblem.SixBlocks, gpus, costmodel.Workload{Mode: mode, Schedule: kind, Batch: 48, MicroBatches: m, Seq: 512, NewTokens: 0})
 			if round >= 2 {
 				vary(rng, &p)
 			}
@@ -36,7 +36,7 @@ func TestTimePipeline(t *testing.T) {
 	}
 }
 
-// vary draws other times for the units, slow links, and for half of the
+// vary samples other times for the units, slow links, and for half of the
 // problems devices that differ.
 func vary(rng *rand.Rand, p *planner.Problem) {
 	for u := range p.Costs.Units {
@@ -46,7 +46,7 @@ func vary(rng *rand.Rand, p *planner.Problem) {
 		w.Update *= 1 + 100*rng.Float64()
 	}
 	p.Costs.Workload.World = int64(len(p.Topology.Devices))
-	p.Costs.Comm = costmodel.Comm{Peer: rng.Int64N(2) << 29} // of which the ranks inside hold two
+	p.Costs.Comm = costmodel.Comm{Peer: rng.Int64N(2) << 29} // the ranks inside hold two of them
 	slow, different := 1+200*rng.Float64(), rng.IntN(2) == 0
 	for d := range p.Topology.Devices {
 		dev := &p.Topology.Devices[d]
@@ -64,16 +64,16 @@ func checkPipeline(t *testing.T, p planner.Problem, gpus, chunks int) {
 	sol, err := planner.Solve(t.Context(), p, planner.Settings{})
 	seconds, share := math.Inf(1), math.Inf(1)
 	devices := [][]int{[]int{0, 1, 2}[:gpus]}
-	if !drawn.Alike(p.Topology) {
-		devices = brute.Permutations(gpus)
+	if !randomproblem.Uniform(p.Topology) {
+		devices = exhaustive.Permutations(gpus)
 	}
 	for _, order := range devices {
-		brute.Cuts(len(p.Graph.Units), gpus*chunks, nil, func(cuts []int) {
-			m := brute.LoopedMap(&p, cuts, order)
+		exhaustive.Cuts(len(p.Graph.Units), gpus*chunks, nil, func(cuts []int) {
+			m := exhaustive.LoopedMap(&p, cuts, order)
 			if m == nil {
 				return
 			}
-			most := drawn.LargestShare(&p, m)
+			most := randomproblem.LargestShare(&p, m)
 			if most > 1 {
 				return
 			}
@@ -91,9 +91,9 @@ func checkPipeline(t *testing.T, p planner.Problem, gpus, chunks int) {
 	case math.IsInf(seconds, 1):
 	case err != nil:
 		t.Errorf("%v, but a map fits in %v s", err, seconds)
-	case !drawn.Close(sol.Value, seconds) || sol.Status != planner.Optimal || sol.LowerBound != sol.Value:
+	case !randomproblem.Close(sol.Value, seconds) || sol.Status != planner.Optimal || sol.LowerBound != sol.Value:
 		t.Errorf("%v takes %v s (%s, bound %v), the best of all cuts %v", sol.Map, sol.Value, sol.Status, sol.LowerBound, seconds)
-	case sol.EvenProved && !drawn.Close(sol.LargestShare, share):
+	case sol.EvenProved && !randomproblem.Close(sol.LargestShare, share):
 		t.Errorf("%v has a share of %v, of all cuts with this step the smallest is %v", sol.Map, sol.LargestShare, share)
 	}
 }

@@ -109,13 +109,13 @@ func (search *pipeSearch) branch(ctx context.Context, p prefix, stage int) {
 		}
 		return
 	}
-	ways := search.ways(p, stage)
-	for i := range ways {
-		if ways[i].bound >= search.cutoff {
+	branches := search.branches(p, stage)
+	for i := range branches {
+		if branches[i].bound >= search.cutoff {
 			return
 		}
-		search.cuts[stage+1] = ways[i].end
-		search.branch(ctx, ways[i].prefix, stage+1)
+		search.cuts[stage+1] = branches[i].end
+		search.branch(ctx, branches[i].prefix, stage+1)
 	}
 }
 
@@ -129,10 +129,10 @@ func (search *pipeSearch) over(ctx context.Context) bool {
 	return search.ended || search.first && search.best != nil
 }
 
-// ways are the ends of a stage that may be below the cutoff, best bound first.
-func (search *pipeSearch) ways(p prefix, stage int) []branched {
+// branches are the ends of a stage that may be below the cutoff, best bound first.
+func (search *pipeSearch) branches(p prefix, stage int) []branched {
 	a := search.cuts[stage]
-	var ways []branched
+	var branches []branched
 	last := search.items - (search.stages - 1 - stage)
 	for b := a + 1; b <= last; b++ {
 		if stage == search.stages-1 && b < last || !search.ok(stage, a, b, search.items) {
@@ -140,9 +140,9 @@ func (search *pipeSearch) ways(p prefix, stage int) []branched {
 		}
 		next := p.with(stage, search.stage(search.cutter, stage, a, b))
 		if bound := search.below(next, stage+1, b); bound < search.cutoff {
-			ways = append(ways, branched{b, bound, next})
+			branches = append(branches, branched{b, bound, next})
 		}
 	}
-	slices.SortStableFunc(ways, func(a, b branched) int { return cmp.Compare(a.bound, b.bound) })
-	return ways
+	slices.SortStableFunc(branches, func(a, b branched) int { return cmp.Compare(a.bound, b.bound) })
+	return branches
 }

@@ -6,13 +6,13 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner"
-	"github.com/devmap-dev/devmap/planner/internal/drawn"
+	"github.com/devmap-dev/devmap/planner/internal/randomproblem"
 )
 
 // TestTimePipelineStopped: a search over orders of devices that may not begin
 // proves nothing.
 func TestTimePipelineStopped(t *testing.T) {
-	p := drawn.PipelineOf(t, drawn.Llama8B, 4, costmodel.Workload{Mode: costmodel.Infer, Batch: 8, MicroBatches: 8, Seq: 256})
+	p := randomproblem.PipelineOf(t, randomproblem.Llama8B, 4, costmodel.Workload{Mode: costmodel.Infer, Batch: 8, MicroBatches: 8, Seq: 256})
 	p.Objective = planner.Time
 	for d := range p.Topology.Devices {
 		p.Topology.Devices[d].FLOPS /= float64(4 - d) // the fastest last

@@ -1,6 +1,6 @@
-// Package certificate is the one end of every solver's answer: its value is
-// worked out once more, by code that the solver has no part in, its bound is
-// held against that value, and what is proved follows from the two.
+// Package certificate is the one end of every solver's answer. Code that the
+// solver has no part in computes the value again and compares the bound with it.
+// The status follows from the two.
 package certificate
 
 import (

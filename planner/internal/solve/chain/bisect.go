@@ -2,8 +2,8 @@ package chain
 
 import "math"
 
-// incumbent is the best map so far, its largest share, and a bound that no
-// map beats.
+// incumbent is the best map so far, its largest share, and a lower bound for
+// all maps.
 type incumbent struct {
 	placement
 	value, lower Share
@@ -35,7 +35,7 @@ func (job *task) seed(limits *run, lower, guess Share) incumbent {
 // succeeds yields a map, whose share becomes value, and one that fails yields
 // a bid, which becomes lower. The caps are held between those of lower and
 // those just below value, so every probe moves one end strictly, and the last
-// one refutes every share below value.
+// one proves every share below value infeasible.
 func (job *task) bisect(limits *run, inc *incumbent) {
 	for !inc.proved() && !limits.stop() {
 		mid := inc.lower.Float() + (inc.value.Float()-inc.lower.Float())/2

@@ -9,7 +9,7 @@ type Bound string
 const (
 	BoundUnit    Bound = "largest unit" // one item or group alone on its best device
 	BoundAverage Bound = "average"      // all there is, against all budgets together
-	BoundSearch  Bound = "search"       // probes refuted every smaller share
+	BoundSearch  Bound = "search"       // probes proved every smaller share infeasible
 )
 
 // bounds holds what is known before the search.
@@ -41,11 +41,11 @@ func (known bounds) name(share Share, budgets []int64) Bound {
 	if !known.unit.less(share) {
 		return BoundUnit
 	}
-	room := int64(0)
+	free := int64(0)
 	for _, budget := range budgets {
-		room = plus(room, max(share.Below(budget), 0))
+		free = plus(free, max(share.Below(budget), 0))
 	}
-	if room < known.total {
+	if free < known.total {
 		return BoundAverage
 	}
 	return BoundSearch
@@ -60,8 +60,8 @@ func plus(a, b int64) int64 {
 	return a + b
 }
 
-// bounds takes O(n k) Peak calls, where k counts devices of which each differs
-// from the one before; it ends with the run, as the bounds hold for what it has
+// bounds takes O(n k) Peak calls, where k counts the devices that differ from the
+// one before; it ends with the run, as the bounds hold for what it has
 // seen. Clusters left out of the task count for the unit bound only.
 func (job *task) bounds(limits *run) bounds {
 	known := bounds{unit: Share{0, 1}, whole: math.MaxInt64}
@@ -105,12 +105,12 @@ func (job *task) bounds(limits *run) bounds {
 	return known
 }
 
-// others is, per device, the next that is not like it.
+// others is, per device, the next one of another class.
 func (job *task) others() []int {
 	next := make([]int, job.k)
 	for device := job.k - 1; device >= 0; device-- {
 		next[device] = device + 1
-		if job.Alike != nil && device+1 < job.k && job.Alike[device] == job.Alike[device+1] && job.base[device] == job.base[device+1] {
+		if job.Class != nil && device+1 < job.k && job.Class[device] == job.Class[device+1] && job.base[device] == job.base[device+1] {
 			next[device] = next[device+1]
 		}
 	}
@@ -133,8 +133,8 @@ func (job *task) alone(group cluster) Share {
 }
 
 // leastEmpty returns the least sum of the devices' peaks without items, over
-// the ways to place the free clusters. Groups need not add up, so it looks at
-// every one, subset by subset.
+// the ways to place the free clusters. Peaks of groups may not add up, so it looks
+// at every way, subset by subset.
 func (job *task) leastEmpty() int64 {
 	sums := make([]int64, job.sets)
 	for set := range sums {

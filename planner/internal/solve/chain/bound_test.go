@@ -5,11 +5,11 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/planner/internal/solve/chain"
-	"github.com/devmap-dev/devmap/planner/internal/solve/chain/internal/brute"
+	"github.com/devmap-dev/devmap/planner/internal/solve/chain/internal/exhaustive"
 )
 
-// TestBounds holds the bounds that need no search to the best of all maps, by
-// themselves: in an answer they hide behind the search.
+// TestBounds compares the bounds that need no search with the best of all maps:
+// an answer does not show them, as it takes the better bound of the search.
 func TestBounds(t *testing.T) {
 	t.Parallel()
 	tried, met := 0, 0
@@ -26,7 +26,7 @@ func TestBounds(t *testing.T) {
 	} {
 		for seed := range uint64(400) {
 			p := random(rand.New(rand.NewPCG(seed, uint64(80+i))), s)
-			best := brute.Solve(&p)
+			best := exhaustive.Solve(&p)
 			lower, unit, err := chain.Bounds(p)
 			if err != nil || best.Maps == 0 {
 				continue // pins that contradict each other

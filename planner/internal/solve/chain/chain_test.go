@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/planner/internal/solve/chain"
-	"github.com/devmap-dev/devmap/planner/internal/solve/chain/internal/brute"
+	"github.com/devmap-dev/devmap/planner/internal/solve/chain/internal/exhaustive"
 )
 
 func solve(t *testing.T, p chain.Problem, s chain.Settings) chain.Result {
@@ -27,7 +27,7 @@ func solve(t *testing.T, p chain.Problem, s chain.Settings) chain.Result {
 // verify checks what a Result says against its map.
 func verify(t *testing.T, p chain.Problem, res chain.Result) {
 	t.Helper()
-	if !brute.Allowed(&p, res.Cuts, res.GroupDevice) {
+	if !exhaustive.Allowed(&p, res.Cuts, res.GroupDevice) {
 		t.Fatalf("cuts %v, groups on %v: not a map of the problem", res.Cuts, res.GroupDevice)
 	}
 	worst, at, squares := chain.Share{}, 0, 0.0
@@ -65,10 +65,10 @@ func near(a, b float64) bool { return math.Abs(a-b) <= 1e-12*max(math.Abs(a), ma
 
 func rat(s chain.Share) *big.Rat { return big.NewRat(s.Peak, s.Budget) }
 
-// judge solves p and compares with brute force.
+// judge solves p and compares the answer with exhaustive search.
 func judge(t *testing.T, p chain.Problem, s chain.Settings) chain.Result {
 	t.Helper()
-	want := brute.Solve(&p)
+	want := exhaustive.Solve(&p)
 	res, err := chain.Solve(t.Context(), p, s)
 	var empty *chain.EmptyError
 	if conflict := new(chain.ConflictError); errors.As(err, &conflict) || errors.As(err, &empty) {
@@ -81,7 +81,7 @@ func judge(t *testing.T, p chain.Problem, s chain.Settings) chain.Result {
 		t.Fatal(err)
 	}
 	if want.Maps == 0 {
-		t.Fatal("found a map, brute force none")
+		t.Fatal("found a map, exhaustive search none")
 	}
 	verify(t, p, res)
 	if rat(res.LowerBound).Cmp(want.Share) > 0 {
@@ -96,8 +96,8 @@ func judge(t *testing.T, p chain.Problem, s chain.Settings) chain.Result {
 	return res
 }
 
-// TestBrute compares thousands of small problems with exhaustive search.
-func TestBrute(t *testing.T) {
+// TestExhaustive compares thousands of small problems with exhaustive search.
+func TestExhaustive(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name  string
@@ -191,8 +191,8 @@ func TestRough(t *testing.T) {
 	}
 }
 
-// TestNoSquares: the largest share is proved all the same, and nothing is said
-// of the others, with and without a Floor.
+// TestNoSquares: the largest share is still proved, and nothing is said of the
+// others, with and without a Floor.
 func TestNoSquares(t *testing.T) {
 	uneven := 0
 	for seed := range uint64(150) {
@@ -214,8 +214,8 @@ func TestNoSquares(t *testing.T) {
 	}
 }
 
-// TestDivide compares the two ways to the second objective on chains that
-// brute force cannot reach.
+// TestDivide compares the two ways to the second objective on chains that are
+// too long for exhaustive search.
 func TestDivide(t *testing.T) {
 	for seed := range uint64(150) {
 		p := random(rand.New(rand.NewPCG(seed, 5)), shape{

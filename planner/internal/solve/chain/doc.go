@@ -1,11 +1,11 @@
-// Package chain places a chain of items on devices that stand in a fixed
-// order: every device takes a consecutive run, and the largest share, peak
-// bytes over budget, is as small as it can be. Among the maps that reach that
-// share it picks one with the least sum of squared shares, so that the
-// devices below the bottleneck are even too. A share above 1 is an answer
-// like any other: whether a map fits is the caller's question.
+// Package chain places a chain of items on devices in a fixed order. Every device
+// takes a consecutive run, and the largest share, peak bytes over budget, is as
+// small as it can be. Among the maps that reach that share it picks one with the
+// least sum of squared shares, so that the devices below the bottleneck are even
+// too. A share above 1 is an answer like any other: whether a map fits is the
+// caller's question.
 //
-// Beside the chain there may be groups (tied parameters, say), each placed
+// There may also be groups outside the chain (tied parameters, say), each placed
 // whole on any one device.
 //
 // # How

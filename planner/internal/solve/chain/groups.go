@@ -2,7 +2,7 @@ package chain
 
 import "slices"
 
-// sweeps bounds the descent. It ends by itself when a sweep gains nothing,
+// sweeps bounds the descent. It also ends when a sweep gains nothing,
 // which it does after two or three; the bound is for the time, not the result.
 const sweeps = 8
 
@@ -10,7 +10,7 @@ const sweeps = 8
 // with the largest few free and the others left out, whose bound holds for
 // the whole problem, then adds the others one by one, each where it raises
 // the largest share least, and moves single clusters while that helps. The
-// chain is cut anew and exactly at every step. It returns the task with every
+// chain is cut again, exactly, at every step. It returns the task with every
 // cluster fixed; this is a heuristic unless the bound is met.
 func (in *instance) descend(limits *run) (*task, incumbent, bounds) {
 	order := make([]int, len(in.clusters))

@@ -14,7 +14,7 @@ type cluster struct {
 
 func (group cluster) follows() bool { return group.first <= group.last }
 
-// instance is a problem with its pins worked out: what is fixed lies in the
+// instance is a problem with its pins resolved: what is fixed lies in the
 // windows of the cuts and in base, what is free in clusters. Some map exists.
 type instance struct {
 	*Problem

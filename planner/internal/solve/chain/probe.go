@@ -92,7 +92,7 @@ func (job *task) farthest(device, a, lo, hi, take int) int {
 	return good
 }
 
-// trace returns the map behind the last probe, which succeeded.
+// trace returns the map of the last probe, which succeeded.
 func (job *task) trace() placement {
 	placed := placement{cuts: make([]int, job.k+1), groups: make([]uint64, job.k)}
 	set := job.sets - 1

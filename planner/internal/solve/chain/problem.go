@@ -6,7 +6,7 @@ import (
 	"math"
 )
 
-// Problem is a chain, the devices it goes on, and what they would hold.
+// Problem is a chain, devices to place it on, and their peaks.
 type Problem struct {
 	// Items is the length of the chain, items 0 to Items-1 in order.
 	Items int
@@ -32,9 +32,9 @@ type Problem struct {
 	// Filled: every device must have an item, and there are no groups.
 	Filled bool
 
-	// Alike, if not nil, numbers the devices so that those of one number have
-	// one budget and one Peak: what is asked of one is not asked of the others.
-	Alike []int
+	// Class, if not nil, numbers the devices' classes. Devices of one class have
+	// one budget and one Peak, so that a solve asks for one of them only.
+	Class []int
 
 	// Pins holds the device of each item, -1 where it is free; nil pins none.
 	Pins []int
@@ -63,7 +63,7 @@ func (problem *Problem) check() error {
 	refusal.add(problem.Filled && problem.Floor == nil, "every device is to be filled, and there is no Floor")
 	refusal.add(problem.Filled && problem.Groups > 0, "%d groups where every device is to be filled", problem.Groups)
 	refusal.budgets(problem.Budgets)
-	refusal.add(problem.Alike != nil && len(problem.Alike) != len(problem.Budgets), "%d numbers of alike devices for %d devices", len(problem.Alike), len(problem.Budgets))
+	refusal.add(problem.Class != nil && len(problem.Class) != len(problem.Budgets), "%d numbers of alike devices for %d devices", len(problem.Class), len(problem.Budgets))
 	refusal.pins("item", problem.Pins, problem.Items, len(problem.Budgets))
 	refusal.pins("group", problem.GroupPins, problem.Groups, len(problem.Budgets))
 	refusal.add(problem.Follow != nil && len(problem.Follow) != problem.Groups, "%d Follow lists for %d groups", len(problem.Follow), problem.Groups)

@@ -17,7 +17,7 @@ type shape struct {
 	filled                 bool // and none is empty
 }
 
-// random draws a problem of the shape. Half of them have equal budgets, some
+// random returns a problem of the shape. Half of them have equal budgets, some
 // items and groups are empty.
 func random(rng *rand.Rand, s shape) chain.Problem {
 	n, k := rng.IntN(s.items+1), 1+rng.IntN(s.devices)
@@ -35,7 +35,7 @@ func random(rng *rand.Rand, s shape) chain.Problem {
 	for g := range group {
 		group[g] = rng.Int64N(3 * s.cost)
 	}
-	draw := func() []int64 {
+	sample := func() []int64 {
 		c := make([]int64, n)
 		for i := range c {
 			if rng.IntN(5) > 0 {
@@ -52,13 +52,13 @@ func random(rng *rand.Rand, s shape) chain.Problem {
 		}
 	}
 	if s.timeline {
-		p.Peak = timeline(draw(), draw(), draw(), draw(), group, factor)
+		p.Peak = timeline(sample(), sample(), sample(), sample(), group, factor)
 	} else {
 		p.Additive = true
-		p.Peak = additive(draw(), draw(), group, factor)
+		p.Peak = additive(sample(), sample(), group, factor)
 	}
 	if s.messages {
-		messages(rng, &p, draw(), draw())
+		messages(rng, &p, sample(), sample())
 		p.Filled = s.filled && p.Groups == 0
 	}
 	if s.pins {
@@ -67,7 +67,7 @@ func random(rng *rand.Rand, s shape) chain.Problem {
 	return p
 }
 
-// messages adds what comes in before an item and goes out behind it, so that
+// messages adds what comes in before an item and goes out after it, so that
 // a peak may fall when a run is widened. Floor is the most that it can be, or
 // the least, or between the two.
 func messages(rng *rand.Rand, p *chain.Problem, in, out []int64) {

@@ -67,23 +67,23 @@ func (search *stages) cuts(ws []window) placement {
 	return placed
 }
 
-// way is how a state is come to: from the cut a of the state before, with the
+// transition leads to a state: from the cut a of the state before, with the
 // clusters in take on the device between.
-type way struct {
+type transition struct {
 	state, a, take int
 	peak           int64
 }
 
 // walk is the dynamic program over the windows: for each state and each cut
-// after its device it calls row, which calls visit with every way to get there
+// after its device it calls row, which calls visit with every transition to it
 // within the cap: fewer clusters first, and the start of the run from the right.
 // False where it was ended.
-func (search *stages) walk(ws []window, best Share, row func(state, b int, ways func(visit func(way)))) bool {
+func (search *stages) walk(ws []window, best Share, row func(state, b int, each func(visit func(transition)))) bool {
 	for device := range search.k {
 		for set := range search.sets {
 			to := (device+1)*search.sets + set
 			for b := ws[to].lo; b <= ws[to].hi(); b++ {
-				row(to, b, func(visit func(way)) { search.ways(ws, device, set, b, visit) })
+				row(to, b, func(visit func(transition)) { search.transitions(ws, device, set, b, visit) })
 				if search.ended() {
 					return false
 				}
@@ -94,7 +94,7 @@ func (search *stages) walk(ws []window, best Share, row func(state, b int, ways 
 	return true
 }
 
-func (search *stages) ways(ws []window, device, set, b int, visit func(way)) {
+func (search *stages) transitions(ws []window, device, set, b int, visit func(transition)) {
 	for take := range set + 1 {
 		if take&^set == 0 {
 			state := device*search.sets + set&^take
@@ -105,7 +105,7 @@ func (search *stages) ways(ws []window, device, set, b int, visit func(way)) {
 
 // runs visits the runs [a, b) of a device that begin in a window and are
 // within the cap.
-func (search *stages) runs(device, state, take int, cuts window, b int, visit func(way)) {
+func (search *stages) runs(device, state, take int, cuts window, b int, visit func(transition)) {
 	last := b
 	if search.Filled {
 		last--
@@ -114,7 +114,7 @@ func (search *stages) runs(device, state, take int, cuts window, b int, visit fu
 		search.cells++
 		peak := search.exact(device, a, b, take)
 		if peak <= search.caps[device] {
-			visit(way{state, a, take, peak})
+			visit(transition{state, a, take, peak})
 		} else if search.peak(device, a, b, take) > search.caps[device] {
 			return
 		}
@@ -133,8 +133,8 @@ func (search *stages) ended() bool {
 	return search.run.cancelled() || search.most > 0 && search.cells > search.most
 }
 
-// better looks for the best map below the incumbent. Where it ends by itself,
-// with all clusters free, the incumbent is the least there is.
+// better looks for the best map below the incumbent. If no limit ends it, and
+// all clusters are free, the incumbent is then optimal.
 func (search *stages) better(inc *incumbent) {
 	search.undercut(inc.value)
 	ws, fits := search.windows()
@@ -150,10 +150,10 @@ func (search *stages) better(inc *incumbent) {
 		least[state] = slices.Repeat([]Share{none}, len(ws[state].from))
 	}
 	least[0][0] = Share{0, 1}
-	done := search.walk(ws, inc.value, func(state, b int, ways func(func(way))) {
+	done := search.walk(ws, inc.value, func(state, b int, each func(func(transition))) {
 		cuts := &ws[state]
 		to := &least[state][b-cuts.lo]
-		ways(func(by way) {
+		each(func(by transition) {
 			before := least[by.state][by.a-ws[by.state].lo]
 			if !before.less(*to) {
 				return
@@ -175,13 +175,13 @@ func (search *stages) better(inc *incumbent) {
 	}
 }
 
-// take notes the best way to a cut.
-func (cuts *window) take(b int, by way) {
+// take notes the best transition to a cut.
+func (cuts *window) take(b int, by transition) {
 	cuts.from[b-cuts.lo], cuts.took[b-cuts.lo] = int32(by.a), uint16(by.take) // at most 12 clusters are free
 }
 
 // evenOut is [task.even] for stages: of the maps within limit the one with the
-// least sum of squared shares, ties broken alike. False where it was ended.
+// least sum of squared shares, with the same tie-breaking. False where it was ended.
 func (search *stages) evenOut(limit Share) (placed placement, found bool) {
 	search.limit(limit)
 	ws, _ := search.windows()
@@ -195,10 +195,10 @@ func (search *stages) evenOut(limit Share) (placed placement, found bool) {
 		sums[state] = slices.Repeat([]uint64{unreached}, len(ws[state].from))
 	}
 	sums[0][0] = 0
-	done := search.walk(ws, limit, func(state, b int, ways func(func(way))) {
+	done := search.walk(ws, limit, func(state, b int, each func(func(transition))) {
 		cuts := &ws[state]
 		to := &sums[state][b-cuts.lo]
-		ways(func(by way) {
+		each(func(by transition) {
 			before := sums[by.state][by.a-ws[by.state].lo]
 			if before == unreached {
 				return

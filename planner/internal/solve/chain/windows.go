@@ -6,7 +6,7 @@ import "slices"
 //
 // A state (d, s) says that the devices before d are done and hold exactly the
 // free clusters in s. Items that follow a cluster lie before cut d if it is in
-// s and behind it otherwise, so each state has one window of cuts and any path
+// s and after it otherwise, so each state has one window of cuts and any path
 // of states inside the windows satisfies pins and followers. Windows rise with
 // d and s, which the greedy argument of probe relies on.
 type task struct {

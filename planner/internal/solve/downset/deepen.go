@@ -10,8 +10,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/solve/graph"
 )
 
-// solve finds a first answer and then the best one. Where a gap is left, it goes on
-// with what time there is.
+// solve finds a first answer and then the best one. If a gap is left, it continues
+// until the time is up.
 func (call *contiguous) solve(ctx context.Context) error {
 	err := call.inTurn(ctx)
 	if call.Proven() || err != nil && !errors.Is(err, errFull) {
@@ -107,10 +107,10 @@ func (call *contiguous) complete(ctx context.Context, sets *lattice) error {
 	return nil
 }
 
-// through searches a lattice for an answer that is better than the one at
-// hand, with growing limits: a low one is quick to refute, and each one that
-// is refuted with every down-set there is a bound. Where leaves were joined it
-// is one for the relaxed problem alone, which has the loose sizes.
+// through searches a lattice for an answer that is better than the incumbent, with
+// growing limits. A low limit is quickly proved infeasible, and if the lattice has
+// every down-set, such a limit is a bound. If leaves were joined, it is a bound
+// for the relaxed problem alone, which has the loose sizes.
 func (call *contiguous) through(ctx context.Context, sets *lattice, relaxed bool, method string) error {
 	size := call.Size
 	if relaxed {

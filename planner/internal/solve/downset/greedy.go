@@ -7,8 +7,8 @@ import (
 )
 
 // greedy cuts one linear extension: every device takes as much as it can hold
-// within a limit on its load, and of all ways to use up the devices' kinds the
-// one that gets furthest goes on. Without transfers a shorter stretch is never
+// within a limit on its load. Of all ways to use up the devices' kinds, it
+// extends the one that gets furthest. Without transfers a shorter stretch is never
 // more, so that this finds cuts within the capacities wherever the extension
 // has some; transfers come and go, and with them it is a heuristic. It keeps a
 // number for each combination of kinds, and no table of down-sets: it is the
@@ -94,7 +94,7 @@ func (cuts *greedy) furthest(ctx context.Context, at int32, kind int, limit floa
 	i, end := int(at), cuts.barred[kind][at]
 	count := sort.Search(end-i, func(number int) bool {
 		to := i + number + 1
-		return cuts.times[kind][to]-cuts.times[kind][i] > limit || cuts.sizes[to]-cuts.sizes[i] > cuts.room[kind]
+		return cuts.times[kind][to]-cuts.times[kind][i] > limit || cuts.sizes[to]-cuts.sizes[i] > cuts.capacity[kind]
 	})
 	to := i + count
 	if transfers {
@@ -119,7 +119,7 @@ func (cuts *greedy) scan(ctx context.Context, i, end, kind int, limit float64) i
 		used.time[kind] += cuts.time[item*len(cuts.kinds)+kind]
 		used.size += cuts.size[item]
 		cuts.push(int32(item), &used)
-		if load, _ := cuts.load(&used, kind); load <= limit && used.size <= cuts.room[kind] {
+		if load, _ := cuts.load(&used, kind); load <= limit && used.size <= cuts.capacity[kind] {
 			to = at + 1
 		}
 	}

@@ -43,7 +43,7 @@ func (ordered *order) growSome(ctx context.Context, limit int) (*lattice, error)
 	return ordered.growLevels(ctx, math.MaxInt, max(1, limit/(len(ordered.Nodes)+1)))
 }
 
-// maxBits bounds the memory of a level, in words.
+// maxBits bounds the memory of a level: a number of uint64.
 const maxBits = 8 << 20
 
 // growLevels returns nil where there are more sets than limit.
@@ -156,20 +156,20 @@ func (grow *grower) narrow(now, then *level) {
 	for i := range rename {
 		rename[i] = -1
 	}
-	kept := &level{words: then.words, base: then.base}
+	pruned := &level{words: then.words, base: then.base}
 	for count, i := range keep {
 		rename[i] = then.base + int32(count)
-		kept.bits = append(kept.bits, then.set(i)...)
-		kept.hash = append(kept.hash, then.hash[i])
-		kept.free = append(kept.free, then.free[i])
-		kept.cut = append(kept.cut, then.cut[i])
+		pruned.bits = append(pruned.bits, then.set(i)...)
+		pruned.hash = append(pruned.hash, then.hash[i])
+		pruned.free = append(pruned.free, then.free[i])
+		pruned.cut = append(pruned.cut, then.cut[i])
 		grow.sets.parent[int(then.base)+count] = grow.sets.parent[int(then.base)+i]
 		grow.sets.via[int(then.base)+count] = grow.sets.via[int(then.base)+i]
 	}
-	*then = *kept
-	grow.sets.parent = grow.sets.parent[:int(kept.base)+len(keep)]
-	grow.sets.via = grow.sets.via[:int(kept.base)+len(keep)]
-	grow.dropSteps(now, kept.base, rename)
+	*then = *pruned
+	grow.sets.parent = grow.sets.parent[:int(pruned.base)+len(keep)]
+	grow.sets.via = grow.sets.via[:int(pruned.base)+len(keep)]
+	grow.dropSteps(now, pruned.base, rename)
 }
 
 // dropSteps renames the ends of a level's steps and forgets those that are

@@ -78,7 +78,7 @@ func inSomeOrder(problem *graph.Problem, place []int, forward map[int]bool) bool
 	return true
 }
 
-// notLedTo is a device that is left, no other of which leads to it; -1: none.
+// notLedTo is a device that is left and that no other one left leads to; -1: none.
 func notLedTo(next []map[int]bool) int {
 	for device := range next {
 		led := next[device] == nil
@@ -104,7 +104,7 @@ func scored(tb testing.TB, problem *graph.Problem, solution *graph.Solution, err
 	return solution.Value
 }
 
-// judge holds an answer, and what it says of itself, to the truth.
+// judge checks an answer, its bound and its status against the least value.
 func judge(tb testing.TB, seed uint64, problem *graph.Problem, solution *graph.Solution, err error, least float64, proof bool) {
 	tb.Helper()
 	if err != nil {

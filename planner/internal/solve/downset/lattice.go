@@ -1,6 +1,6 @@
 package downset
 
-// lattice holds down-sets of an order, the sets that can stand before a cut,
+// lattice holds down-sets of an order, the sets that can precede a cut,
 // numbered by size from the empty one to the full one.
 type lattice struct {
 	// The sets that hold one item more than set i are next[first[i]:first[i+1]],

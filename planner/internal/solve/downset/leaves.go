@@ -7,14 +7,14 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/solve/graph"
 )
 
-// leaves joins an item that costs nothing by itself and has one neighbour to
+// leaves joins an item that takes no time and has one neighbour to
 // that neighbour. It loses nothing: on the neighbour's device the item adds no
 // time, no edge that was inside crosses, and nothing else is in order with it.
 // Its size may count; then it joins only where coarse says so and one device
 // of any kind holds both.
 func leaves(in *graph.Instance, edges [][2]int, coarse bool) []int {
 	near := neighbours(in, edges)
-	room, roomy := smallest(in), sizesNeverBind(in)
+	capacity, roomy := smallest(in), sizesNeverBind(in)
 	size := slices.Clone(in.Size)
 	part := make([]int, len(in.Nodes))
 	var queue []int
@@ -28,7 +28,7 @@ func leaves(in *graph.Instance, edges [][2]int, coarse bool) []int {
 			continue
 		}
 		for j := range near[i] {
-			if free := size[i] == 0 || roomy; !free && !(coarse && size[i]+size[j] <= room) {
+			if free := size[i] == 0 || roomy; !free && !(coarse && size[i]+size[j] <= capacity) {
 				continue
 			}
 			part[i] = j
@@ -76,7 +76,7 @@ func sizesNeverBind(in *graph.Instance) bool { return graph.Sum(in.Size) <= smal
 func smallest(in *graph.Instance) float64 {
 	least := math.Inf(1)
 	for _, kind := range in.Problem.Kinds {
-		least = min(least, kind.Room())
+		least = min(least, kind.SizeLimit())
 	}
 	return least
 }

@@ -23,8 +23,7 @@ func (patient *patient) Err() error {
 	return nil
 }
 
-// TestNothingTakesTime: where no node takes time and only transfers cost, which the spine is
-// not sure of, the search for answers along it comes to an end.
+// TestNothingTakesTime: no node takes time and only transfers cost. The search still ends.
 func TestNothingTakesTime(t *testing.T) {
 	t.Parallel()
 	problem := &graph.Problem{Kinds: []graph.Kind{{Name: "gpu", Count: 2, Capacity: 5}}}

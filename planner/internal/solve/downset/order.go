@@ -52,7 +52,7 @@ func newOrder(problem *graph.Problem, coarse bool) (*order, error) {
 
 // contract joins the items of each part. own is the size of the item that
 // gives a joined one its number.
-func contract(in *graph.Instance, part []int, edges [][2]int) (next *graph.Instance, kept [][2]int, own []float64) {
+func contract(in *graph.Instance, part []int, edges [][2]int) (next *graph.Instance, arcs [][2]int, own []float64) {
 	join := make([]int, len(in.ItemOf))
 	for item, i := range in.ItemOf {
 		join[item] = part[i]

@@ -11,10 +11,10 @@ import (
 	"pgregory.net/rapid"
 )
 
-// drawProblem makes a small problem with groups, a backward pass, nodes that
+// randomProblem returns a small problem with groups, a backward pass, nodes that
 // cannot run everywhere, capacities that bind and devices that pay nothing.
-func drawProblem(t *rapid.T) *graph.Problem {
-	// Brute force takes devices to the power of nodes.
+func randomProblem(t *rapid.T) *graph.Problem {
+	// Exhaustive search tries devices to the power of nodes.
 	shape := rapid.SampledFrom([][2]int{{8, 3}, {4, 6}}).Draw(t, "most nodes, kinds")
 	n := rapid.IntRange(1, shape[0]).Draw(t, "nodes")
 	p := &graph.Problem{}
@@ -53,9 +53,9 @@ func drawProblem(t *rapid.T) *graph.Problem {
 	return p
 }
 
-func TestContiguousEqualsBruteForce(t *testing.T) {
+func TestContiguousEqualsExhaustive(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p := drawProblem(t)
+		p := randomProblem(t)
 		want := leastContiguous(p)
 		got, err := Solve(context.Background(), p, nil)
 		if math.IsInf(want, 1) {

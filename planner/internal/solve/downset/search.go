@@ -30,7 +30,7 @@ type search struct {
 	seen    []int32     // the last set from which a set was walked to
 	best    []float64
 	live    []state
-	open    []int // kinds of which a live state has one left
+	open    []int // kinds that some live state has left
 	from    int32
 	steps   int
 	most    int             // states
@@ -48,20 +48,20 @@ func newSearch(ctx context.Context, ordered *order, sets *lattice, size []float6
 	return dp
 }
 
-// price prepares the test whether what is above a down-set can still be done:
-// with the kinds alone that a state has left, or, where the kinds are many,
-// as if every kind were there, of which those that are used up have no more.
+// price prepares the test whether the items above a down-set can still be placed:
+// with only the kinds that a state has left. If the kinds are many, it counts all
+// kinds, and those that are used up have no capacity.
 func (dp *search) price() {
 	kinds := dp.ordered.Problem.Kinds
 	index := make(map[int]int) // by the kinds left, as bits
 	for _, used := range dp.table.used {
-		bits, room := 0, 0.0
+		bits, capacity := 0, 0.0
 		use := make([]bool, len(kinds))
 		for kind := range kinds {
 			if count := kinds[kind].Count - used[kind]; count > 0 {
 				bits |= 1 << kind
 				use[kind] = true
-				room += float64(count) * kinds[kind].Room()
+				capacity += float64(count) * kinds[kind].SizeLimit()
 			}
 		}
 		priced := use
@@ -84,7 +84,7 @@ func (dp *search) price() {
 				paid += amount * dp.prices[at].Space(&kinds[kind], kind)
 			}
 		}
-		dp.choice, dp.space = append(dp.choice, at), append(dp.space, room)
+		dp.choice, dp.space = append(dp.choice, at), append(dp.space, capacity)
 		dp.left, dp.paid = append(dp.left, left), append(dp.paid, paid)
 	}
 }

@@ -5,7 +5,7 @@
 // It is the dynamic program over down-sets of Tarnawski et al., "Efficient
 // Algorithms for Device Placement of DNN Graph Operators" (NeurIPS 2020),
 // with a limit on the loads that is raised until there is an answer: each limit
-// refuted over all down-sets is a lower bound. Its time grows with the pairs of
+// infeasible over all down-sets is a lower bound. Its time grows with the pairs of
 // down-sets that one device can hold within the limit, its memory with the
 // down-sets alone (search.go, walk.go). Before that, the best cuts of a few
 // linear extensions are a first answer (linear.go, oneorder.go, greedy.go).
@@ -26,8 +26,8 @@ import (
 
 // Solve places the nodes so that the largest load is least, where each
 // device takes the difference of two down-sets of the forward graph; backward
-// nodes follow their group. Devices of all kinds may stand anywhere in the
-// chain or stay unused.
+// nodes follow their group. Devices of all kinds may be at any place in the
+// chain or unused.
 //
 // First the best cuts of a few linear extensions are found, exactly for each;
 // then the whole lattice of down-sets is searched for anything better (see

@@ -128,7 +128,7 @@ func TestContiguousIsRepeatable(t *testing.T) {
 // bound may break.
 func TestContiguousWithinLimits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p := drawProblem(t)
+		p := randomProblem(t)
 		want := leastContiguous(p)
 		got, err := solveWithin(context.Background(), p, nil, limits{few: 3, some: 6, most: 12, states: rapid.IntRange(5, 500).Draw(t, "states")})
 		var infeasible *graph.InfeasibleError

@@ -10,10 +10,10 @@ import (
 // stretch is the set of items between two down-sets, and what it costs a
 // device, kept up to date as items come and go.
 type stretch struct {
-	kinds []graph.Kind
-	room  []float64 // capacities
-	time  []float64 // item × kinds
-	size  []float64
+	kinds    []graph.Kind
+	capacity []float64 // capacities
+	time     []float64 // item × kinds
+	size     []float64
 	// The nets an item touches are nets[first[item]:first[item+1]]. Nets that
 	// join the same items are one: they cross an edge together.
 	first, nets []int32
@@ -71,7 +71,7 @@ func newStretch(in *graph.Instance, size []float64) *stretch {
 		}
 	}
 	for _, kind := range part.kinds {
-		part.room = append(part.room, kind.Room())
+		part.capacity = append(part.capacity, kind.SizeLimit())
 	}
 	part.drift = 0x1p-53 * graph.Sum(part.cost) * float64(len(part.nets))
 	part.before, part.inside = make([]int32, len(part.cost)), make([]int32, len(part.cost))

@@ -27,8 +27,8 @@ func (c *countdown) Err() error {
 	return nil
 }
 
-// While a gap is open the time given is used up; without an end to wait for the
-// search ends by itself.
+// TestContiguousUsesItsTime: the search uses all its time while there is an
+// optimality gap; without a deadline it still ends.
 func TestContiguousUsesItsTime(t *testing.T) {
 	p := nearChain(rand.New(rand.NewPCG(5, 5)), 80, 80, graph.Kind{Count: 6, Capacity: math.Inf(1)})
 	few := limits{few: 3, some: 6, most: 12, states: 1 << 20}

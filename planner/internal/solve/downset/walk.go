@@ -36,19 +36,19 @@ func (dp *search) run(limit float64) (found bool, err error) {
 // keepHopeful drops live states that cannot be finished, and notes the kinds
 // that the others have left.
 func (dp *search) keepHopeful(set int32) {
-	kept := dp.live[:0]
+	hopeful := dp.live[:0]
 	dp.open = dp.open[:0]
 	var open [maxKinds]bool
 	for _, at := range dp.live {
 		if dp.hopeless(at.at, set) {
 			continue
 		}
-		kept = append(kept, at)
+		hopeful = append(hopeful, at)
 		for kind := range dp.kinds {
 			open[kind] = open[kind] || dp.table.used[at.at][kind] < dp.table.most[kind]
 		}
 	}
-	dp.live = kept
+	dp.live = hopeful
 	for kind := range dp.kinds {
 		if open[kind] {
 			dp.open = append(dp.open, kind)
@@ -92,10 +92,10 @@ func (dp *search) walk(set int32, used usage) {
 	}
 }
 
-// fits: some device that is left can hold the stretch, and may hold more.
+// fits: some device that is left can hold the stretch, or a longer one.
 func (dp *search) fits(used *usage) bool {
 	for _, kind := range dp.open {
-		if _, least := dp.load(used, kind); least <= dp.limit && used.size <= dp.room[kind] {
+		if _, least := dp.load(used, kind); least <= dp.limit && used.size <= dp.capacity[kind] {
 			return true
 		}
 	}
@@ -106,7 +106,7 @@ func (dp *search) fits(used *usage) bool {
 func (dp *search) record(to int32, used *usage) {
 	for _, kind := range dp.open {
 		load, _ := dp.load(used, kind)
-		if !(load <= dp.limit) || used.size > dp.room[kind] {
+		if !(load <= dp.limit) || used.size > dp.capacity[kind] {
 			continue
 		}
 		for _, at := range dp.live {

@@ -21,7 +21,7 @@ func (err *CycleError) Error() string {
 // Acyclic looks for a cycle in the nodes' own edges, before groups are formed.
 func (problem *Problem) Acyclic() error {
 	var names []string
-	for _, node := range Circle(len(problem.Nodes), problem.Edges) {
+	for _, node := range Cycle(len(problem.Nodes), problem.Edges) {
 		names = append(names, problem.Nodes[node].Name)
 	}
 	if names == nil {
@@ -59,15 +59,15 @@ func (in *Instance) Feasible() error {
 			return err
 		}
 	}
-	room, size := 0.0, Sum(in.Size)
+	capacity, size := 0.0, Sum(in.Size)
 	for _, kind := range in.Problem.Kinds {
 		if kind.Count > 0 {
-			room += float64(kind.Count) * kind.Capacity
+			capacity += float64(kind.Count) * kind.Capacity
 		}
 	}
-	if size*(1-Rounding) > room {
-		return &InfeasibleError{Size: size, Capacity: room, Reason: fmt.Sprintf(
-			"the nodes' sizes sum to %.0f bytes and the %d devices hold %.0f together", size, in.Problem.Devices(), room)}
+	if size*(1-Rounding) > capacity {
+		return &InfeasibleError{Size: size, Capacity: capacity, Reason: fmt.Sprintf(
+			"the nodes' sizes sum to %.0f bytes and the %d devices hold %.0f together", size, in.Problem.Devices(), capacity)}
 	}
 	return nil
 }
@@ -83,7 +83,7 @@ func (in *Instance) itemFits(i int) error {
 		switch {
 		case math.IsInf(in.Time[k][i], 1):
 			why = append(why, fmt.Sprintf("cannot run on %s", kind.label(k)))
-		case in.Size[i] > kind.Room():
+		case in.Size[i] > kind.SizeLimit():
 			why = append(why, fmt.Sprintf("%s holds %.0f", kind.label(k), kind.Capacity))
 		default:
 			return nil

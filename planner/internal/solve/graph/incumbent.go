@@ -59,8 +59,8 @@ func (incumbent *Incumbent) Proven() bool {
 // meets is how near a bound that [Incumbent.Raise] took must be to be met.
 const meets = 4 * Rounding
 
-// Certify ends an answer: Score judges it once more, of the problem as it was
-// posed, and the bound is held against what it finds.
+// Certify ends an answer: Score evaluates it once more on the original problem,
+// and the bound is compared with that value.
 func (problem *Problem) Certify(solution *Solution, stopped bool) (*Solution, error) {
 	_, largest, err := problem.Score(solution.Place)
 	if err != nil {

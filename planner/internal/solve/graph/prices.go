@@ -18,7 +18,7 @@ const ByAverage = "average: all times over all devices, within the capacities of
 // out freely, with capacities summed over the devices of a kind.
 type Prices struct {
 	PerTime []float64 // +Inf: the kind is used up
-	Rent    []float64 // of a byte; 0 but for one kind: see rented
+	PerByte []float64 // 0 but for one kind: see pricedBytes
 	Work    []float64 // of each item
 	// bound is the lower bound for all devices of the kinds in use.
 	bound float64
@@ -66,7 +66,7 @@ func (in *Instance) Average(use []bool, sizes []float64) (Prices, float64) {
 }
 
 // priced are the prices at which the devices of a kind together cost its
-// share of the weights, with the rent that proves most.
+// share of the weights, with the price of a byte that proves most.
 func (in *Instance) priced(kinds []int, weights, sizes []float64) Prices {
 	per := make([]float64, len(in.Problem.Kinds))
 	for kind := range per {
@@ -75,11 +75,11 @@ func (in *Instance) priced(kinds []int, weights, sizes []float64) Prices {
 	for i, kind := range kinds {
 		per[kind] = weights[i] / Sum(weights) / float64(in.Problem.Kinds[kind].Count)
 	}
-	best := in.rented(per, -1, sizes)
+	best := in.pricedBytes(per, -1, sizes)
 	size := Sum(sizes)
 	for _, kind := range kinds {
 		if in.Problem.Kinds[kind].capacity() < size {
-			if prices := in.rented(per, kind, sizes); prices.bound > best.bound {
+			if prices := in.pricedBytes(per, kind, sizes); prices.bound > best.bound {
 				best = prices
 			}
 		}
@@ -89,14 +89,14 @@ func (in *Instance) priced(kinds []int, weights, sizes []float64) Prices {
 
 // Space is what a device's capacity costs; it may be infinite where it is free.
 func (prices *Prices) Space(kind *Kind, k int) float64 {
-	if prices.Rent[k] == 0 {
+	if prices.PerByte[k] == 0 {
 		return 0
 	}
-	return prices.Rent[k] * kind.Room()
+	return prices.PerByte[k] * kind.SizeLimit()
 }
 
 // capacity is that of a kind's devices together.
-func (kind *Kind) capacity() float64 { return float64(kind.Count) * kind.Room() }
+func (kind *Kind) capacity() float64 { return float64(kind.Count) * kind.SizeLimit() }
 
 // Sum adds values up, in their order.
 func Sum(values []float64) float64 {
@@ -112,7 +112,7 @@ func (in *Instance) LargestItem() (item int, time float64) {
 	for i := range in.Nodes {
 		shortest := math.Inf(1)
 		for kind := range in.Problem.Kinds {
-			if in.Problem.Kinds[kind].Count > 0 && in.Size[i] <= in.Problem.Kinds[kind].Room() {
+			if in.Problem.Kinds[kind].Count > 0 && in.Size[i] <= in.Problem.Kinds[kind].SizeLimit() {
 				shortest = min(shortest, in.Time[kind][i])
 			}
 		}
@@ -123,13 +123,13 @@ func (in *Instance) LargestItem() (item int, time float64) {
 	return item, time
 }
 
-// rented sets the rent of a byte on one kind, −1: on none, so that the bound
-// is highest for these prices of time. Items move from that kind to the next
-// cheapest as the rent rises, those first that lose least a byte, and the bound
-// is highest where what stays just fits: the fractional knapsack (Dantzig,
+// pricedBytes sets the price of a byte on one kind, −1: on none, so that the
+// bound is highest for these prices of time. As the price rises, items move from
+// that kind to the next cheapest, those that lose least a byte first. The bound
+// is highest when the remaining items just fit: the fractional knapsack (Dantzig,
 // Operations Research 5, 1957).
-func (in *Instance) rented(per []float64, kind int, sizes []float64) Prices {
-	prices := Prices{PerTime: per, Rent: make([]float64, len(per)), Work: make([]float64, len(in.Nodes))}
+func (in *Instance) pricedBytes(per []float64, kind int, sizes []float64) Prices {
+	prices := Prices{PerTime: per, PerByte: make([]float64, len(per)), Work: make([]float64, len(in.Nodes))}
 	here, elsewhere := make([]float64, len(in.Nodes)), prices.Work
 	for i := range elsewhere {
 		here[i], elsewhere[i] = math.Inf(1), math.Inf(1)
@@ -145,36 +145,36 @@ func (in *Instance) rented(per []float64, kind int, sizes []float64) Prices {
 		}
 	}
 	if kind >= 0 {
-		prices.Rent[kind] = rentOf(in.Problem.Kinds[kind].capacity(), sizes, here, elsewhere)
+		prices.PerByte[kind] = bytePrice(in.Problem.Kinds[kind].capacity(), sizes, here, elsewhere)
 		for i := range prices.Work {
-			prices.Work[i] = min(elsewhere[i], here[i]+prices.Rent[kind]*sizes[i])
+			prices.Work[i] = min(elsewhere[i], here[i]+prices.PerByte[kind]*sizes[i])
 		}
-		prices.bound = -prices.Rent[kind] * in.Problem.Kinds[kind].capacity()
+		prices.bound = -prices.PerByte[kind] * in.Problem.Kinds[kind].capacity()
 	}
 	prices.bound += Sum(prices.Work) * (1 - 1e-12) // the difference of sums may be small
 	return prices
 }
 
-// rentOf is the least at which the items that stay on a kind fit it together;
-// 0 where some cannot be elsewhere and do not fit by themselves.
-func rentOf(room float64, sizes, here, elsewhere []float64) float64 {
+// bytePrice is the least price at which the items that remain on a kind fit it
+// together; 0 if the items that cannot be elsewhere do not fit.
+func bytePrice(capacity float64, sizes, here, elsewhere []float64) float64 {
 	size := 0.0
-	var stay []int
+	var items []int
 	for i := range here {
 		if sizes[i] > 0 && here[i] < elsewhere[i] {
 			size += sizes[i]
-			stay = append(stay, i)
+			items = append(items, i)
 		}
 	}
 	loss := func(i int) float64 { return (elsewhere[i] - here[i]) / sizes[i] }
-	slices.SortFunc(stay, func(a, b int) int { return cmp.Compare(loss(a), loss(b)) })
-	rent := 0.0
-	for _, i := range stay {
-		if size <= room || math.IsInf(loss(i), 1) {
+	slices.SortFunc(items, func(a, b int) int { return cmp.Compare(loss(a), loss(b)) })
+	price := 0.0
+	for _, i := range items {
+		if size <= capacity || math.IsInf(loss(i), 1) {
 			break
 		}
-		rent = loss(i)
+		price = loss(i)
 		size -= sizes[i]
 	}
-	return rent
+	return price
 }

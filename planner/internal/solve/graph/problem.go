@@ -6,13 +6,13 @@ import (
 	"math"
 )
 
-// Problem is a graph and the devices it goes on. Times are in any one unit,
+// Problem is a graph and devices to place it on. Times are in any one unit,
 // sizes in bytes.
 type Problem struct {
 	Nodes []Node
 	// Edges join nodes, tail to head: the head reads the tail's output.
 	Edges [][2]int
-	// Kinds are the devices, alike within a kind.
+	// Kinds are the devices, identical within a kind.
 	Kinds []Kind
 }
 
@@ -42,10 +42,10 @@ type Kind struct {
 	FreeTransfers bool
 }
 
-// Room is the capacity and what sums of fractions may round by: sizes that are
+// SizeLimit is the capacity and what sums of fractions may round by: sizes that are
 // equal to it on paper fit. Score allows twice as much, for its sums have an
 // order of their own.
-func (kind *Kind) Room() float64 { return kind.Capacity * (1 + 0.5e-12) }
+func (kind *Kind) SizeLimit() float64 { return kind.Capacity * (1 + 0.5e-12) }
 
 // Devices is the number of devices of all kinds.
 func (problem *Problem) Devices() int {

@@ -9,8 +9,8 @@ import (
 // time of all its stages, and the sum of their times.
 type floors struct{ work, sum []float64 }
 
-// floorsOf adds up the least over the stages' ends and sizes, each stage with
-// nothing behind it.
+// floorsOf adds up the least over the stages' ends and sizes, as if each stage
+// were the last.
 func (problem *Problem) floorsOf(ctx context.Context) *floors {
 	under := &floors{make([]float64, problem.Units+1), make([]float64, problem.Units+1)}
 	for to := 1; to <= problem.Units && ctx.Err() == nil; to++ {

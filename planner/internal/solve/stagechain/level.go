@@ -10,10 +10,10 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/solve/certificate"
 )
 
-// leveller finds the pipeline whose slowest stage is fastest, where sums do not
-// count: by bisection over a limit. Under one, the fewest stages from a unit on
-// with so many devices are all that matters, as a stage is no slower with fewer
-// behind it.
+// leveller finds the pipeline whose slowest stage is fastest, if sums do not
+// count, by bisection over a limit. Under a limit, only the fewest stages from a
+// unit on with so many devices matter, as a stage is no slower with fewer stages
+// after it.
 type leveller struct {
 	*Problem
 	stages []Stage
@@ -44,8 +44,8 @@ func newLeveller(problem *Problem) *leveller {
 	return call
 }
 
-// level is the answer, proved where ctx lasts; the best so far with the limit that
-// was refuted where it ends, or ctx's error where there is none.
+// level is the answer, proved if ctx lasts. If ctx ends, it is the best so far
+// with the limit proved infeasible, or ctx's error if there is no answer.
 func (problem *Problem) level(ctx context.Context) (*Solution, error) {
 	call := newLeveller(problem)
 	limit := math.MaxFloat64
@@ -114,7 +114,7 @@ func (call *leveller) take(stages []Stage) {
 	}
 }
 
-// stretch puts units [from, to) before all that is open at to.
+// stretch puts units [from, to) before every partial pipeline at to.
 func (call *leveller) stretch(from, to int, limit float64) {
 	at := from*(call.Units+1) + to
 	for size, devices := range call.Sizes {
@@ -144,7 +144,7 @@ func (call *leveller) found() (stages []Stage) {
 	return stages
 }
 
-// begins is a stage from a unit on that leaves the fewest behind it.
+// begins is a stage from a unit on with the fewest stages after it.
 func (call *leveller) begins(from, devices int) Stage {
 	for to := call.Units; to > from; to-- {
 		for size, takes := range call.Sizes {
@@ -157,7 +157,7 @@ func (call *leveller) begins(from, devices int) Stage {
 			}
 		}
 	}
-	return Stage{From: from, To: call.Units} // never: it stands in fewest; Score would refuse it
+	return Stage{From: from, To: call.Units} // unreachable: fewest has such a stage; Score would refuse it
 }
 
 func (call *leveller) answer(stopped bool) (*Solution, error) {

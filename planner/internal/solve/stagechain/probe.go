@@ -33,8 +33,8 @@ type partial struct {
 }
 
 // ask fills open from the end of the chain. Its cost is that of one call of Time
-// for each stretch, size and partial that ends it, and no partial is kept that
-// another one of the same place beats in all it has used.
+// for each stretch, size and partial that ends it. It keeps only nondominated
+// partials of each place.
 func (problem *Problem) ask(ctx context.Context, under *floors, limit, most float64) *probe {
 	asked := &probe{Problem: problem, under: under, limit: limit, most: most, next: math.Inf(1), open: make([][]partial, problem.Units+1)}
 	asked.open[problem.Units] = []partial{{}}
@@ -58,7 +58,7 @@ func (asked *probe) stage(from, to int) {
 	for size, devices := range asked.Sizes {
 		for then := range asked.open[to] {
 			rest := &asked.open[to][then]
-			if !asked.room(rest, devices, from) {
+			if !asked.feasible(rest, devices, from) {
 				continue
 			}
 			time := asked.Time(from, to, size, int(rest.stages))
@@ -94,9 +94,9 @@ func (asked *probe) does(from int, next *partial) bool {
 	return false
 }
 
-// room: the devices and stages that are left do for this stage and those before
-// it.
-func (asked *probe) room(rest *partial, devices, from int) bool {
+// feasible: the devices and stages that are left are enough for this stage and
+// those before it.
+func (asked *probe) feasible(rest *partial, devices, from int) bool {
 	left, stages := asked.Devices-int(rest.devices)-devices, asked.MostStages-int(rest.stages)-1
 	if from == 0 {
 		return left == 0 && stages >= 0
@@ -104,27 +104,27 @@ func (asked *probe) room(rest *partial, devices, from int) bool {
 	return left > 0 && stages > 0
 }
 
-// keep adds a partial unless another beats it, and drops those that it beats.
+// keep adds a partial unless another dominates it, and drops those that it dominates.
 func (asked *probe) keep(from int, next *partial) {
-	kept := asked.open[from]
+	partials := asked.open[from]
 	count := 0
-	for i := range kept {
-		if kept[i].beats(next) {
+	for i := range partials {
+		if partials[i].dominates(next) {
 			return
 		}
 	}
-	for i := range kept {
-		if !next.beats(&kept[i]) {
-			kept[count] = kept[i]
+	for i := range partials {
+		if !next.dominates(&partials[i]) {
+			partials[count] = partials[i]
 			count++
 		}
 	}
-	asked.open[from] = append(kept[:count], *next)
+	asked.open[from] = append(partials[:count], *next)
 }
 
-// beats: what can be put before the other can be put before this one, for no
-// more.
-func (one *partial) beats(other *partial) bool {
+// dominates: whatever can precede the other can precede this one, at no higher
+// cost.
+func (one *partial) dominates(other *partial) bool {
 	return one.devices == other.devices && one.stages <= other.stages && one.sum <= other.sum
 }
 

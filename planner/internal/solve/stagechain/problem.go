@@ -5,7 +5,7 @@
 // It is the two-level dynamic programme of Tarnawski et al., "Piper:
 // Multidimensional Planner for DNN Parallelization" (NeurIPS 2021), §4, over a
 // chain, asked under a limit on the slowest stage: then only the pipelines count
-// that no other beats in all of devices, stages and time so far.
+// that no other dominates in devices, stages and time so far.
 package stagechain
 
 import (
@@ -17,17 +17,17 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/solve/certificate"
 )
 
-// Problem is a chain of units, and devices that are all alike, of which none may
-// be left over.
+// Problem is a chain of units, and identical devices. A pipeline uses all of
+// them.
 type Problem struct {
 	Units, Devices int
 	// MostStages bounds the stages.
 	MostStages int
-	// Sizes are how many devices a stage may take, no two alike.
+	// Sizes are how many devices a stage may take, each number once.
 	Sizes []int
 	// Time is that of units [from, to) as one stage of Sizes[size] before so many
-	// others; +Inf where its memory or a rule forbids it. It may not fall as there
-	// are more behind it.
+	// others; +Inf if its memory or a rule forbids it. It may not fall with more
+	// stages after it.
 	Time func(from, to, size, behind int) float64
 	// The value of a pipeline is Steady times its slowest stage and Fill times
 	// the sum of all: 1 and 0 for the time a micro-batch, m − 1 and 1 for a step

@@ -15,7 +15,7 @@ const precision = 1e-9
 // low ≤ time < high: no pipeline of it has a sum below this one.
 type span struct{ low, high, sum float64 }
 
-// search is the best pipeline so far, and the spans that may hold a better one.
+// search is the best pipeline so far, and the spans that may contain a better one.
 type search struct {
 	*Problem
 	under  *floors

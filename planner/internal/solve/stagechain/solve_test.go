@@ -11,9 +11,9 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/solve/stagechain"
 )
 
-// draw is a chain whose stages cost sums, shared by their devices, and hold
-// memory for each stage behind them.
-func draw(rng *rand.Rand) *stagechain.Problem {
+// randomChain returns a chain whose stages cost sums, shared by their devices,
+// and hold memory for each stage after them.
+func randomChain(rng *rand.Rand) *stagechain.Problem {
 	units := 1 + rng.IntN(6)
 	time, memory, wire := []float64{0}, []float64{0}, make([]float64, units+1)
 	for i := range units {
@@ -22,7 +22,7 @@ func draw(rng *rand.Rand) *stagechain.Problem {
 		wire[i] = float64(rng.IntN(4))
 	}
 	wire[0] = 0
-	room := float64(3 + rng.IntN(40))
+	capacity := float64(3 + rng.IntN(40))
 	problem := &stagechain.Problem{Units: units, Devices: 1 + rng.IntN(6), MostStages: 6, Steady: float64(rng.IntN(5)), Fill: float64(rng.IntN(2))}
 	if problem.Steady+problem.Fill == 0 {
 		problem.Steady = 1
@@ -36,10 +36,10 @@ func draw(rng *rand.Rand) *stagechain.Problem {
 		}
 	}
 	sends := rng.IntN(2) == 0   // what is sent does not grow with the stage
-	deepens := rng.IntN(2) == 0 // a stage costs more the more are behind it
+	deepens := rng.IntN(2) == 0 // a stage costs more with more stages after it
 	problem.Time = func(from, to, size, behind int) float64 {
 		devices := float64(problem.Sizes[size])
-		if float64(behind+1)*(memory[to]-memory[from])/devices > room {
+		if float64(behind+1)*(memory[to]-memory[from])/devices > capacity {
 			return math.Inf(1)
 		}
 		seconds := (time[to] - time[from]) / (0.5 + 0.5*devices)
@@ -88,7 +88,7 @@ func TestAgainstAll(t *testing.T) {
 	rng := rand.New(rand.NewPCG(31, 32))
 	none := 0
 	for i := range 800 {
-		problem := draw(rng)
+		problem := randomChain(rng)
 		want := least(problem)
 		got, err := stagechain.Solve(context.Background(), problem)
 		if math.IsInf(want, 1) {
@@ -148,7 +148,7 @@ func TestHundreds(t *testing.T) {
 func TestStopped(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(context.Background())
-	problem := draw(rand.New(rand.NewPCG(1, 5)))
+	problem := randomChain(rand.New(rand.NewPCG(1, 5)))
 	cost, calls := problem.Time, 0
 	problem.Steady = 3
 	problem.Time = func(from, to, size, behind int) float64 {
@@ -184,7 +184,7 @@ func TestFaults(t *testing.T) {
 		{func(p *stagechain.Problem) { p.Steady, p.Fill = 0, 0 }, "both factors are 0"},
 		{func(p *stagechain.Problem) { p.Time = nil }, "no time"},
 	} {
-		problem := draw(rand.New(rand.NewPCG(1, 5)))
+		problem := randomChain(rand.New(rand.NewPCG(1, 5)))
 		c.change(problem)
 		if _, err := stagechain.Solve(context.Background(), problem); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v, want %q", err, c.want)

@@ -16,7 +16,7 @@ type InfeasibleError struct {
 	// Enough is the number of devices of this capacity that do; 0: none does,
 	// or the search for it was cut short.
 	Enough int
-	// Node, where it is not empty, needs Needs bytes a device by itself, at the
+	// Node, if it is not empty, alone needs Needs bytes a device, at the
 	// degree and with the choice that need the least: no number of devices does.
 	Node  string
 	Needs float64
@@ -95,12 +95,12 @@ func (within *search) with(devices int, capacity float64) *search {
 	return &other
 }
 
-// largest is the node that needs the most by itself, wherever it is, and what it
+// largest is the node that alone needs the most, wherever it is, and what it
 // needs with one micro-batch in flight.
 func (problem *Problem) largest() (node int, needs float64) {
 	for at := range problem.Nodes {
 		alone := math.Inf(1)
-		for tensor, choices := range problem.Nodes[at].Ways {
+		for tensor, choices := range problem.Nodes[at].Choices {
 			if problem.Tensor[tensor] > problem.Devices {
 				break
 			}

@@ -127,7 +127,7 @@ func (sack *knapsack) branch(i int, need, extra float64) {
 		return
 	}
 	opts := &sack.Nodes[sack.items[i]]
-	// Swaps that come early are worth taking: the slowest first.
+	// Try the slowest first: early swaps save the most memory for their time.
 	for choice := len(opts.Choice) - 1; choice >= 0; choice-- {
 		sack.taken[i] = choice
 		sack.branch(i+1, need-(opts.Memory[0]-opts.Memory[choice]), extra+opts.Time[choice]-opts.Time[0])

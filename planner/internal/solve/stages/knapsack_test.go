@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// hard draws nodes whose choices trade about as well as each other, for which
+// hard returns nodes whose choices trade about as well as each other, for which
 // a search for the best of them is long.
 func hard(rng *rand.Rand, n int) [][]option {
 	var nodes [][]option

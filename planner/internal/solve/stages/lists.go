@@ -15,12 +15,12 @@ type state struct {
 	from, option int32
 }
 
-// lists is the exact choice where branching came to no end: items one by one,
-// with all states that none beats in bytes and time (Nemhauser and Ullmann,
-// "Discrete dynamic programming and capital allocation", 1969), and that the best
-// ratio of the items left may still bring below the best choice. Where savings
-// are alike, as those of equal layers are, the states are as few as their sums.
-// It reports false where there were too many.
+// lists is the exact choice if branching took too long. It adds items one by one
+// to all states that are nondominated in bytes and time (Nemhauser and Ullmann,
+// "Discrete dynamic programming and capital allocation", 1969). It drops states
+// that the best ratio of the items left cannot bring below the best choice. If
+// savings are equal, as those of equal layers are, the states are as few as their
+// sums. It reports false if there were too many.
 func (sack *knapsack) lists(need float64) bool {
 	ratio, left := make([]float64, len(sack.items)+1), make([]float64, len(sack.items)+1)
 	for i, node := range slices.Backward(sack.items) {
@@ -45,16 +45,16 @@ func (sack *knapsack) lists(need float64) bool {
 			}
 		}
 		slices.SortFunc(next, func(a, b state) int { return cmp.Or(cmp.Compare(a.time, b.time), cmp.Compare(b.saved, a.saved)) })
-		kept, most := next[:0], -1.
+		frontier, most := next[:0], -1.
 		for _, to := range next {
 			if to.saved > most {
-				kept, most = append(kept, to), to.saved
+				frontier, most = append(frontier, to), to.saved
 			}
 		}
-		if count += len(kept); count > cmp.Or(sack.states, mostStates) {
+		if count += len(frontier); count > cmp.Or(sack.states, mostStates) {
 			return false
 		}
-		all = append(all, kept)
+		all = append(all, frontier)
 	}
 	sack.read(all, need)
 	return true

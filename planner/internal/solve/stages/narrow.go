@@ -84,7 +84,7 @@ func (call *solver) bounds() {
 	for node := range call.Nodes {
 		total += call.leastWork(node)
 		alone := math.Inf(1)
-		for tensor, choices := range call.Nodes[node].Ways {
+		for tensor, choices := range call.Nodes[node].Choices {
 			for data, replicas := range call.Data {
 				if replicas*call.Tensor[tensor] > call.Devices || replicas > call.Replicas {
 					break

@@ -14,7 +14,7 @@ type ordered struct {
 	Order, At []int
 }
 
-// newOrdered orders a graph of edges (from, to), which has no circle.
+// newOrdered orders a graph of edges (from, to), which has no cycle.
 func newOrdered(nodes int, edges [][2]int) (*ordered, error) {
 	network := &ordered{Out: make([][]int, nodes), In: make([][]int, nodes), At: make([]int, nodes)}
 	directed := simple.NewDirectedGraph()

@@ -8,11 +8,11 @@ import (
 // probe is one question: is there a pipeline whose stages all keep the limit?
 // Sets are reached from the end of the graph. What a way to run the nodes behind
 // a set has used are its devices and its replicas: more of either leaves less to
-// the stages before, and more micro-batches in flight there. So only those count
-// that no other beats in both, and nothing else of a way does: Piper's table over
-// all numbers of devices and replicas (§4.1) shrinks to a few labels a set. A
-// label takes, below it, the fewest replicas that keep the limit and the
-// capacity, since more would be beaten.
+// the stages before, and more micro-batches in flight there. So only the ways that
+// are nondominated in both count: Piper's table over all numbers of devices and
+// replicas (§4.1) shrinks to a few labels a set. A label takes, below it, the
+// fewest replicas that keep the limit and the capacity, since a label with more
+// would be dominated.
 //
 // Its cost is that of all pairs of sets, one in the other, times the labels.
 type probe struct {
@@ -23,21 +23,21 @@ type probe struct {
 	// needed: between the limit and it the answer cannot change.
 	next    float64
 	stopped bool
-	// left are the most devices that a label of the set in hand leaves, holds
+	// left are the most devices that a label of the current set leaves, minMemory
 	// the least memory of sets in the stage before it, by tensor degree.
-	left  int
-	holds [][]float64
+	left      int
+	minMemory [][]float64
 	// delta is what each node adds to the transfers of a stage that ends where
-	// the set in hand does, by tensor degree.
+	// the current set does, by tensor degree.
 	delta []float64
 }
 
 // label is a way to run what is behind a set: what it has used, and its first
 // stage, from the upper set, whose label was then, with these degrees.
 type label struct {
-	devices, replicas  int32
-	upper, then        int32
-	tensor, data, held int32 // held: micro-batches in flight in that stage
+	devices, replicas      int32
+	upper, then            int32
+	tensor, data, inFlight int32 // inFlight: micro-batches in that stage
 }
 
 func (within *search) ask(ctx context.Context, limit float64) *probe {
@@ -83,7 +83,7 @@ func (attempt *probe) below(ctx context.Context, upper int) {
 				continue
 			}
 			attempt.met[lower] = attempt.walk
-			if !attempt.room(upper, lower) {
+			if !attempt.feasible(upper, lower) {
 				continue
 			}
 			attempt.stack = append(attempt.stack, step.To)
@@ -97,7 +97,7 @@ func (attempt *probe) below(ctx context.Context, upper int) {
 
 // before works out what all stages that end at the upper set share.
 func (attempt *probe) before(upper int) {
-	attempt.left, attempt.holds = 0, attempt.holds[:0]
+	attempt.left, attempt.minMemory = 0, attempt.minMemory[:0]
 	for i := range attempt.labels[upper] {
 		attempt.left = max(attempt.left, attempt.Devices-int(attempt.labels[upper][i].devices))
 	}
@@ -106,7 +106,7 @@ func (attempt *probe) before(upper int) {
 		inFlight = 2 // no stage but the last has fewer
 	}
 	for tensor := range attempt.Tensor {
-		attempt.holds = append(attempt.holds, attempt.least(tensor, inFlight))
+		attempt.minMemory = append(attempt.minMemory, attempt.least(tensor, inFlight))
 	}
 }
 
@@ -133,14 +133,14 @@ func (attempt *probe) cross(upper int) {
 	}
 }
 
-// room is false where neither this stage nor a larger one can be: some degree of
-// tensor parallelism has to do for its nodes, and the devices that are left for
-// their time and memory.
-func (attempt *probe) room(upper, lower int) bool {
+// feasible is false if neither this stage nor a larger one is possible: some degree
+// of tensor parallelism must suit its nodes, and the devices that are left must be
+// enough for their time and memory.
+func (attempt *probe) feasible(upper, lower int) bool {
 	if !attempt.enough(attempt.work[upper]-attempt.work[lower], attempt.left) {
 		return false
 	}
-	for tensor, least := range attempt.holds {
+	for tensor, least := range attempt.minMemory {
 		if attempt.lacks[tensor][upper] == attempt.lacks[tensor][lower] && least[upper]-least[lower] <= attempt.Capacity*(1+rounding) {
 			return true
 		}

@@ -21,7 +21,7 @@ import (
 	"math"
 )
 
-// Problem is a graph and devices that are all alike. Times are in any one unit,
+// Problem is a graph and identical devices. Times are in any one unit,
 // for a micro-batch; sizes in bytes.
 type Problem struct {
 	Nodes []Node
@@ -41,9 +41,9 @@ type Problem struct {
 // Node is what must not be split.
 type Node struct {
 	Name string
-	// Ways are the ways to run it by the index of the degree in Tensor; none: the
-	// node cannot be run so.
-	Ways [][]Choice
+	// Choices are the ways to run it, by the index of the degree in Tensor; none:
+	// the node cannot be run so.
+	Choices [][]Choice
 }
 
 // Choice is one way to run a node on the devices of one replica.
@@ -106,9 +106,9 @@ func (problem *Problem) Check() error {
 
 func (problem *Problem) checkNode(at int, wrong func(bad bool, format string, args ...any)) {
 	node := &problem.Nodes[at]
-	wrong(len(node.Ways) != len(problem.Tensor), "nodes[%d] %q: ways for %d degrees of %d", at, node.Name, len(node.Ways), len(problem.Tensor))
+	wrong(len(node.Choices) != len(problem.Tensor), "nodes[%d] %q: ways for %d degrees of %d", at, node.Name, len(node.Choices), len(problem.Tensor))
 	some := false
-	for degree, choices := range node.Ways {
+	for degree, choices := range node.Choices {
 		some = some || len(choices) > 0
 		for i, choice := range choices {
 			wrong(!fine(choice.Time) || !fine(choice.Weights), "nodes[%d] %q, degree %d, choice %d: a time of %v and weights of %v bytes", at, node.Name, degree, i, choice.Time, choice.Weights)

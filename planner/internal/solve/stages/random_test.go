@@ -11,8 +11,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/solve/stages"
 )
 
-// draw is a problem small enough to try out, in whole numbers.
-func draw(rng *rand.Rand) *stages.Problem {
+// randomProblem returns a problem small enough to try out, in whole numbers.
+func randomProblem(rng *rand.Rand) *stages.Problem {
 	p := &stages.Problem{
 		Devices: 1 + rng.IntN(6), Replicas: 1 + rng.IntN(6), Data: []int{1, 2, 3}[:1+rng.IntN(3)], Tensor: []int{1, 2}[:1+rng.IntN(4)/2],
 		Capacity: math.Inf(1), Resync: float64(rng.IntN(3)) / 2,
@@ -24,16 +24,16 @@ func draw(rng *rand.Rand) *stages.Problem {
 	for v := range 1 + rng.IntN(4) {
 		node := stages.Node{Name: fmt.Sprint(v)}
 		for range p.Tensor {
-			var ways []stages.Choice
+			var choices []stages.Choice
 			for range (rng.IntN(7) + 2) / 3 {
-				ways = append(ways, stages.Choice{
+				choices = append(choices, stages.Choice{
 					Time: float64(rng.IntN(20)), Weights: float64(rng.IntN(4)), InFlight: float64(rng.IntN(5)), Fixed: float64(rng.IntN(6)),
 				})
 			}
-			node.Ways = append(node.Ways, ways)
+			node.Choices = append(node.Choices, choices)
 		}
-		if len(node.Ways[0]) == 0 && (len(node.Ways) == 1 || len(node.Ways[1]) == 0) {
-			node.Ways[0] = []stages.Choice{{Time: 3, Weights: 1, InFlight: 1, Fixed: 1}}
+		if len(node.Choices[0]) == 0 && (len(node.Choices) == 1 || len(node.Choices[1]) == 0) {
+			node.Choices[0] = []stages.Choice{{Time: 3, Weights: 1, InFlight: 1, Fixed: 1}}
 		}
 		p.Nodes = append(p.Nodes, node)
 		for u := range v {
@@ -93,7 +93,7 @@ func TestAgainstAll(t *testing.T) {
 	rng := rand.New(rand.NewPCG(41, 42))
 	none := 0
 	for i := range 1000 {
-		p := draw(rng)
+		p := randomProblem(rng)
 		want := least(p)
 		got, err := stages.Solve(context.Background(), p, nil)
 		var no *stages.InfeasibleError
@@ -136,12 +136,12 @@ func TestStopped(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if got, err := stages.Solve(ctx, draw(rand.New(rand.NewPCG(1, 2))), nil); err != nil || got.Optimal() != (got.LowerBound == got.Value) {
+	if got, err := stages.Solve(ctx, randomProblem(rand.New(rand.NewPCG(1, 2))), nil); err != nil || got.Optimal() != (got.LowerBound == got.Value) {
 		t.Errorf("stopped before it began: %+v, %v", got, err)
 	}
 	rng := rand.New(rand.NewPCG(3, 4))
 	for range 60 {
-		p := draw(rng)
+		p := randomProblem(rng)
 		ctx, cancel := context.WithCancel(context.Background())
 		got, err := stages.Solve(ctx, p, func(float64, float64) { cancel() })
 		if err == nil && (got.LowerBound > least(p)+1e-9 || got.Value < least(p)-1e-9) {

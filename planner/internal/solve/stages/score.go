@@ -57,7 +57,7 @@ func (problem *Problem) Score(plan *Plan) (loads []Load, largest float64, err er
 	}
 	for node, at := range plan.Stage {
 		load := &loads[at]
-		choice := problem.way(node, load.Tensor)[plan.Choice[node]]
+		choice := problem.choices(node, load.Tensor)[plan.Choice[node]]
 		load.Compute += choice.Time / float64(load.Data)
 		load.Resync += problem.Resync * choice.Weights * float64(load.Data-1) / float64(load.Data)
 		load.Memory += choice.InFlight*float64(load.InFlight) + choice.Fixed
@@ -81,10 +81,10 @@ func (problem *Problem) Score(plan *Plan) (loads []Load, largest float64, err er
 	return loads, largest, err
 }
 
-// way are the choices of a node on so many devices.
-func (problem *Problem) way(node, tensor int) []Choice {
+// choices are the ways to run a node on so many devices.
+func (problem *Problem) choices(node, tensor int) []Choice {
 	if i := slices.Index(problem.Tensor, tensor); i >= 0 {
-		return problem.Nodes[node].Ways[i]
+		return problem.Nodes[node].Choices[i]
 	}
 	return nil
 }
@@ -111,7 +111,7 @@ func (problem *Problem) valid(plan *Plan) error {
 		if at < 0 || at >= len(plan.Stages) {
 			return fmt.Errorf("node %q: stage %d of %d", problem.Nodes[node].Name, at, len(plan.Stages))
 		}
-		if choice := plan.Choice[node]; choice < 0 || choice >= len(problem.way(node, plan.Stages[at].Tensor)) {
+		if choice := plan.Choice[node]; choice < 0 || choice >= len(problem.choices(node, plan.Stages[at].Tensor)) {
 			return fmt.Errorf("node %q: there is no choice %d on %d devices", problem.Nodes[node].Name, choice, plan.Stages[at].Tensor)
 		}
 	}

@@ -88,7 +88,7 @@ func enumerate(ctx context.Context, network *ordered, width, limit int) *family 
 			last = append(last, int32(node))
 		}
 	}
-	e.edge = []border{{lacks: count, holds: count - 1, last: last}}
+	e.edge = []border{{lacks: count, contains: count - 1, last: last}}
 	for i := 0; i < e.Len(); i++ { //nolint:intrange // it grows
 		if i%1024 == 0 && ctx.Err() != nil {
 			return nil
@@ -118,8 +118,8 @@ type enumeration struct {
 // border is where a set ends: the first place of the order that it lacks, the
 // last that it holds, and the nodes that none of it reads.
 type border struct {
-	lacks, holds int
-	last         []int32
+	lacks, contains int
+	last            []int32
 }
 
 // without adds the step from set i to that without node, and that set where it is
@@ -127,11 +127,11 @@ type border struct {
 func (e *enumeration) without(i, node, width int) {
 	copy(e.set, e.family.set(i))
 	e.set[node/64] &^= 1 << (node % 64)
-	b := border{lacks: min(e.edge[i].lacks, e.At[node]), holds: e.edge[i].holds}
-	for b.holds >= 0 && !e.holds(e.Order[b.holds]) {
-		b.holds--
+	b := border{lacks: min(e.edge[i].lacks, e.At[node]), contains: e.edge[i].contains}
+	for b.contains >= 0 && !e.contains(e.Order[b.contains]) {
+		b.contains--
 	}
-	if b.holds-b.lacks >= width {
+	if b.contains-b.lacks >= width {
 		return
 	}
 	to, known := e.known[string(e.write())]
@@ -153,11 +153,11 @@ func (e *enumeration) without(i, node, width int) {
 	e.Below[i] = append(e.Below[i], step{to, int32(node)})
 }
 
-func (e *enumeration) holds(node int) bool { return e.set[node/64]>>(node%64)&1 != 0 }
+func (e *enumeration) contains(node int) bool { return e.set[node/64]>>(node%64)&1 != 0 }
 
 // read: some node of the set reads this one.
 func (e *enumeration) read(node int) bool {
-	return slices.ContainsFunc(e.Out[node], e.holds)
+	return slices.ContainsFunc(e.Out[node], e.contains)
 }
 
 // write turns the set into a key.

@@ -73,9 +73,9 @@ func newNetwork(problem *Problem) (*network, error) {
 		net.out[edge.From] = append(net.out[edge.From], arc{edge.To, edge})
 		net.in[edge.To] = append(net.in[edge.To], arc{edge.From, edge})
 	}
-	if circle := graph.Circle(len(problem.Nodes), ends); circle != nil {
-		names := make([]string, 0, len(circle)+1)
-		for _, node := range append(circle, circle[0]) {
+	if cycle := graph.Cycle(len(problem.Nodes), ends); cycle != nil {
+		names := make([]string, 0, len(cycle)+1)
+		for _, node := range append(cycle, cycle[0]) {
 			names = append(names, fmt.Sprintf("%q", problem.Nodes[node].Name))
 		}
 		return nil, fmt.Errorf("nodes read each other in a circle: %s", strings.Join(names, " → "))

@@ -13,7 +13,7 @@ import (
 func line(times ...float64) *stages.Problem {
 	p := &stages.Problem{Devices: 8, Replicas: 8, Data: []int{1, 2, 4, 8}, Tensor: []int{1, 2}, Capacity: math.Inf(1), Resync: 0.1}
 	for i, time := range times {
-		p.Nodes = append(p.Nodes, stages.Node{Name: string(rune('a' + i)), Ways: [][]stages.Choice{{{Time: time, Weights: 1}}, {{Time: time * 0.6, Weights: 0.5}}}})
+		p.Nodes = append(p.Nodes, stages.Node{Name: string(rune('a' + i)), Choices: [][]stages.Choice{{{Time: time, Weights: 1}}, {{Time: time * 0.6, Weights: 0.5}}}})
 		if i > 0 {
 			p.Edges = append(p.Edges, stages.Edge{From: i - 1, To: i, Send: []float64{0, 0}, Receive: []float64{0, 0}})
 		}
@@ -34,10 +34,10 @@ func TestFaults(t *testing.T) {
 		{func(p *stages.Problem) { p.Resync = math.Inf(1) }, "a time of +Inf a byte"},
 		{func(p *stages.Problem) { p.Data = []int{2, 1} }, "degree 1 of data parallelism"},
 		{func(p *stages.Problem) { p.Tensor = nil }, "no degree of tensor parallelism"},
-		{func(p *stages.Problem) { p.Nodes[1].Ways = [][]stages.Choice{nil, nil} }, `nodes[1] "b": no way to run it`},
-		{func(p *stages.Problem) { p.Nodes[1].Ways = p.Nodes[1].Ways[:1] }, `nodes[1] "b": ways for 1 degrees of 2`},
-		{func(p *stages.Problem) { p.Nodes[1].Ways[0][0].Time = -1 }, `nodes[1] "b", degree 0, choice 0: a time of -1`},
-		{func(p *stages.Problem) { p.Nodes[1].Ways[0][0].Fixed = math.Inf(1) }, `nodes[1] "b", degree 0, choice 0: memory of 0 a micro-batch and +Inf`},
+		{func(p *stages.Problem) { p.Nodes[1].Choices = [][]stages.Choice{nil, nil} }, `nodes[1] "b": no way to run it`},
+		{func(p *stages.Problem) { p.Nodes[1].Choices = p.Nodes[1].Choices[:1] }, `nodes[1] "b": ways for 1 degrees of 2`},
+		{func(p *stages.Problem) { p.Nodes[1].Choices[0][0].Time = -1 }, `nodes[1] "b", degree 0, choice 0: a time of -1`},
+		{func(p *stages.Problem) { p.Nodes[1].Choices[0][0].Fixed = math.Inf(1) }, `nodes[1] "b", degree 0, choice 0: memory of 0 a micro-batch and +Inf`},
 		{func(p *stages.Problem) { p.Edges[0].To = 7 }, "edges[0]: from 0 to 7"},
 		{func(p *stages.Problem) { p.Edges[0].Send[1] = math.NaN() }, "edges[0]: a time of NaN"},
 		{func(p *stages.Problem) { p.Edges[0].Send = nil }, "edges[0]: times of 0 and 2 degrees for 2"},
@@ -55,7 +55,7 @@ func TestScoreRefuses(t *testing.T) {
 	t.Parallel()
 	p := line(1, 2, 3)
 	p.Capacity = 20
-	p.Nodes[0].Ways[0][0].InFlight = 7
+	p.Nodes[0].Choices[0][0].InFlight = 7
 	one, two := stages.Degrees{Data: 1, Tensor: 1}, stages.Degrees{Data: 2, Tensor: 2}
 	for _, c := range []struct {
 		stages        []stages.Degrees
@@ -85,7 +85,7 @@ func TestShares(t *testing.T) {
 	t.Parallel()
 	p := line(8, 8)
 	p.Edges[0].Send, p.Edges[0].Receive = []float64{2, 0}, []float64{0, 6}
-	p.Nodes[0].Ways[0][0].InFlight, p.Nodes[0].Ways[0][0].Fixed = 3, 1
+	p.Nodes[0].Choices[0][0].InFlight, p.Nodes[0].Choices[0][0].Fixed = 3, 1
 	loads, largest, err := p.Score(&stages.Plan{Stages: []stages.Degrees{{Data: 2, Tensor: 1}, {Data: 1, Tensor: 2}}, Stage: []int{0, 1}, Choice: []int{0, 0}})
 	if err != nil {
 		t.Fatal(err)

@@ -31,7 +31,7 @@ func (attempt *probe) fewest(upper, lower int, before *label, tensor int) label 
 			devices: before.devices + int32(replicas*attempt.Tensor[tensor]), replicas: before.replicas + int32(replicas),
 			tensor: int32(tensor), data: int32(data),
 		}
-		if int(next.devices) > attempt.Devices || int(next.replicas) > attempt.Replicas || attempt.beaten(lower, &next) {
+		if int(next.devices) > attempt.Devices || int(next.replicas) > attempt.Replicas || attempt.dominated(lower, &next) {
 			break
 		}
 		if !attempt.rest(lower, attempt.Devices-int(next.devices)) {
@@ -42,7 +42,7 @@ func (attempt *probe) fewest(upper, lower int, before *label, tensor int) label 
 			attempt.next = min(attempt.next, time)
 			continue
 		}
-		next.held = (next.replicas + int32(replicas) - 1) / int32(replicas)
+		next.inFlight = (next.replicas + int32(replicas) - 1) / int32(replicas)
 		if attempt.fits(upper, lower, &next, time) {
 			return next
 		}
@@ -62,20 +62,20 @@ func (attempt *probe) rest(lower, devices int) bool {
 // the least memory, by the relaxed choice between the two, and where that leaves
 // it open by the exact one.
 func (attempt *probe) fits(upper, lower int, next *label, time float64) bool {
-	tensor, data, inFlight := int(next.tensor), int(next.data), int(next.held)
-	room := attempt.Capacity * (1 + rounding)
+	tensor, data, inFlight := int(next.tensor), int(next.data), int(next.inFlight)
+	capacity := attempt.Capacity * (1 + rounding)
 	fast := &attempt.fast[tensor][data]
-	if (fast.inFlight[upper]-fast.inFlight[lower])*float64(inFlight)+fast.fixed[upper]-fast.fixed[lower] <= room {
+	if (fast.inFlight[upper]-fast.inFlight[lower])*float64(inFlight)+fast.fixed[upper]-fast.fixed[lower] <= capacity {
 		return true
 	}
-	if least := attempt.least(tensor, inFlight); least[upper]-least[lower] > room {
+	if least := attempt.least(tensor, inFlight); least[upper]-least[lower] > capacity {
 		return false
 	}
 	if math.IsInf(attempt.limit, 1) {
 		return true
 	}
 	seen := attempt.view(tensor, data, inFlight)
-	need := seen.fastest[upper] - seen.fastest[lower] - room
+	need := seen.fastest[upper] - seen.fastest[lower] - capacity
 	low, high := seen.Rough(need)
 	sack := &knapsack{view: seen, member: attempt.between(upper, lower)}
 	if time+low <= attempt.limit && time+high > attempt.limit {
@@ -98,7 +98,7 @@ func (within *search) between(upper, lower int) func(node int) bool {
 
 // exact asks the whole knapsack, once.
 func (attempt *probe) exact(sack *knapsack, upper, lower int, next *label, need float64) (low, high float64) {
-	key := stageKey{int32(upper), int32(lower), next.tensor, next.data, next.held}
+	key := stageKey{int32(upper), int32(lower), next.tensor, next.data, next.inFlight}
 	known, ok := attempt.solved[key]
 	if !ok {
 		known.lower, known.upper, _ = sack.Solve(need)
@@ -107,26 +107,26 @@ func (attempt *probe) exact(sack *knapsack, upper, lower int, next *label, need 
 	return known.lower, known.upper
 }
 
-// beaten: some label of the set has used no more.
-func (attempt *probe) beaten(lower int, next *label) bool {
+// dominated: some label of the set has used no more.
+func (attempt *probe) dominated(lower int, next *label) bool {
 	for i := range attempt.labels[lower] {
-		if kept := &attempt.labels[lower][i]; kept.devices <= next.devices && kept.replicas <= next.replicas {
+		if other := &attempt.labels[lower][i]; other.devices <= next.devices && other.replicas <= next.replicas {
 			return true
 		}
 	}
 	return false
 }
 
-// keep adds a label that is not beaten, and drops those that it beats.
+// keep adds a nondominated label, and drops those that it dominates.
 func (attempt *probe) keep(lower int, next *label) {
-	kept, count := attempt.labels[lower], 0
-	for i := range kept {
-		if kept[i].devices < next.devices || kept[i].replicas < next.replicas {
-			kept[count] = kept[i]
+	labels, count := attempt.labels[lower], 0
+	for i := range labels {
+		if labels[i].devices < next.devices || labels[i].replicas < next.replicas {
+			labels[count] = labels[i]
 			count++
 		}
 	}
-	attempt.labels[lower] = append(kept[:count], *next)
+	attempt.labels[lower] = append(labels[:count], *next)
 }
 
 // plan reads the answer of a probe that reached the empty set, with the best
@@ -137,7 +137,7 @@ func (attempt *probe) plan() *Plan {
 	for lower != 0 {
 		upper := int(of.upper)
 		nodes := attempt.sets.Nodes(upper, lower)
-		seen := attempt.view(int(of.tensor), int(of.data), int(of.held))
+		seen := attempt.view(int(of.tensor), int(of.data), int(of.inFlight))
 		need := -attempt.Capacity * (1 + rounding)
 		for _, node := range nodes { // as Score will add them up, not by differences
 			_, memory := seen.Nodes[node].Fastest()

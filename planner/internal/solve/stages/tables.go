@@ -64,7 +64,7 @@ func newSearch(problem *Problem, graph *network, sets *family) *search {
 	within.hold = within.sums(problem.leastHold)
 	for tensor := range problem.Tensor {
 		within.lacks = append(within.lacks, within.sums(func(node int) float64 {
-			if len(problem.Nodes[node].Ways[tensor]) == 0 {
+			if len(problem.Nodes[node].Choices[tensor]) == 0 {
 				return 1
 			}
 			return 0
@@ -105,8 +105,8 @@ func (problem *Problem) time(choice *Choice, data int) float64 {
 // fastest is the node's choice of the least time, nil where it has none.
 func (problem *Problem) fastest(node, tensor, data int) *Choice {
 	var best *Choice
-	for i := range problem.Nodes[node].Ways[tensor] {
-		choice := &problem.Nodes[node].Ways[tensor][i]
+	for i := range problem.Nodes[node].Choices[tensor] {
+		choice := &problem.Nodes[node].Choices[tensor][i]
 		if best == nil || problem.time(choice, data) < problem.time(best, data) {
 			best = choice
 		}
@@ -118,7 +118,7 @@ func (problem *Problem) fastest(node, tensor, data int) *Choice {
 // has a d-th of it, and resynchronisation only adds.
 func (problem *Problem) leastWork(node int) float64 {
 	least := math.Inf(1)
-	for tensor, choices := range problem.Nodes[node].Ways {
+	for tensor, choices := range problem.Nodes[node].Choices {
 		for i := range choices {
 			least = min(least, choices[i].Time*float64(problem.Tensor[tensor]))
 		}
@@ -151,7 +151,7 @@ func (edge *Edge) leastSend(tensor []int) float64 {
 // follows its own, so that each of its replicas has two micro-batches in flight.
 func (problem *Problem) leastHold(node int) float64 {
 	least := math.Inf(1)
-	for tensor, choices := range problem.Nodes[node].Ways {
+	for tensor, choices := range problem.Nodes[node].Choices {
 		for i := range choices {
 			least = min(least, (choices[i].InFlight*2+choices[i].Fixed)*float64(problem.Tensor[tensor]))
 		}
@@ -165,7 +165,7 @@ func (within *search) least(tensor, inFlight int) []float64 {
 	sums, known := within.smallest[key]
 	if !known {
 		sums = within.sums(func(node int) float64 {
-			choices := within.Nodes[node].Ways[tensor]
+			choices := within.Nodes[node].Choices[tensor]
 			if len(choices) == 0 {
 				return 0
 			}
@@ -187,7 +187,7 @@ func (within *search) view(tensor, data, inFlight int) *view {
 	if !known {
 		seen = newView(len(within.Nodes), func(node int) []option {
 			var options []option
-			choices := within.Nodes[node].Ways[tensor]
+			choices := within.Nodes[node].Choices[tensor]
 			for i := range choices {
 				options = append(options, option{Time: within.time(&choices[i], data), Memory: choices[i].InFlight*float64(inFlight) + choices[i].Fixed})
 			}

@@ -12,7 +12,7 @@ type option struct{ Time, Memory float64 }
 type view struct {
 	Nodes []options
 	// swaps are the steps of all nodes along the lower hull of (memory, time),
-	// the least time a byte first; those of one node stand in their order.
+	// the least time a byte first; those of one node are in their order.
 	swaps []swap
 	// longest is the time of the longest.
 	longest float64

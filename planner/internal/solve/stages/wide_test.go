@@ -18,7 +18,7 @@ func towers(rng *rand.Rand, count, height int) *stages.Problem {
 		time := 1 + rng.Float64()
 		for tensor := range p.Tensor {
 			share := math.Pow(0.6, float64(tensor))
-			node.Ways = append(node.Ways, []stages.Choice{
+			node.Choices = append(node.Choices, []stages.Choice{
 				{Time: time * share, Weights: 3 * share, InFlight: 4 * share, Fixed: 5 * share},
 				{Time: time * share * 4 / 3, Weights: 3 * share, InFlight: 1 * share, Fixed: 6 * share},
 			})

@@ -1,0 +1,30 @@
+package assignmemory
+
+import (
+	"github.com/devmap-dev/devmap/planner/internal/assignment"
+	"github.com/devmap-dev/devmap/planner/internal/solve/chain"
+)
+
+// greedy puts the largest items first, each where it raises the largest share
+// least.
+func (state *search) greedy() {
+	order := state.problem.BySize()
+	for _, kind := range order {
+		for range state.problem.Kinds[kind].Items {
+			var to *assignment.Load
+			var least chain.Share
+			for _, load := range state.loads {
+				if !load.Allows(kind) {
+					continue
+				}
+				load.Add(kind, 1)
+				if share := load.Share(); to == nil || share.Cmp(least) < 0 {
+					to, least = load, share
+				}
+				load.Add(kind, -1)
+			}
+			to.Add(kind, 1)
+		}
+	}
+	state.keep()
+}

@@ -1,0 +1,32 @@
+package assignmemory
+
+// kicks is how often a local optimum is disturbed before the exact search.
+const kicks = 30
+
+// run searches until the bound is met, every smaller share is infeasible, or
+// the context ends.
+func (state *search) run() {
+	if state.loads == nil {
+		return
+	}
+	if state.best == nil {
+		state.greedy()
+	}
+	state.descend()
+	state.shake(kicks)
+	state.even()
+	state.prove()
+	state.even()
+}
+
+// shake disturbs the best map so often and descends again from each.
+func (state *search) shake(times int) {
+	for range times {
+		if state.closed() || state.stopped() {
+			return
+		}
+		state.load(state.best)
+		state.kick()
+		state.descend()
+	}
+}

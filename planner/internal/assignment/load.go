@@ -1,0 +1,151 @@
+package assignment
+
+import (
+	"slices"
+
+	"github.com/devmap-dev/devmap/costmodel/timeline"
+	"github.com/devmap-dev/devmap/planner/internal/solve/chain"
+)
+
+// Device is a device as the search sees it.
+type Device struct {
+	Budget, Overhead int64
+	Resident         timeline.Resident
+	Idle             int64 // what it needs without units
+	Like             int   // the first device that is the same and, like it, has no pins; itself where none
+}
+
+func (problem *Problem) readDevices() {
+	in := problem.In
+	pinned := make(map[int]bool)
+	for i := range problem.Items {
+		pinned[problem.Items[i].Device] = true
+	}
+	for deviceIndex := range in.Topology.Devices {
+		dev := &in.Topology.Devices[deviceIndex]
+		device := Device{Budget: dev.Budget(), Overhead: in.Costs.Overhead(deviceIndex, dev), Resident: timeline.ResidentOn(in.Costs, deviceIndex, dev, false), Like: deviceIndex}
+		if device.Resident.Output > 0 { // it is there without units too
+			device.Idle = timeline.Summary{}.Peak(timeline.ResidentOn(in.Costs, deviceIndex, dev, true)) + device.Overhead
+		}
+		for earlierIndex := range problem.Devices {
+			earlier := &problem.Devices[earlierIndex]
+			if !pinned[deviceIndex] && !pinned[earlierIndex] && earlier.Budget == device.Budget && earlier.Overhead == device.Overhead && earlier.Resident == device.Resident && earlier.Idle == device.Idle {
+				device.Like = earlierIndex
+				break
+			}
+		}
+		problem.Devices = append(problem.Devices, device)
+	}
+}
+
+// Load is what one device holds: how many of each kind, and a segment tree
+// of their runs in time order, so that a change costs O(log positions).
+type Load struct {
+	problem *Problem
+	Device  int
+	Counts  []int
+	Items   int // sum of counts
+	tree    []timeline.Summary
+	leaves  int
+}
+
+// NewLoad is a device that holds nothing yet.
+func (problem *Problem) NewLoad(device int) *Load {
+	load := &Load{problem: problem, Device: device, Counts: make([]int, len(problem.Kinds)), leaves: 1}
+	for load.leaves < len(problem.Positions) {
+		load.leaves *= 2
+	}
+	load.tree = make([]timeline.Summary, 2*load.leaves)
+	return load
+}
+
+// Set makes the device hold count of a kind.
+func (load *Load) Set(kind, count int) {
+	if load.Counts[kind] == count {
+		return
+	}
+	load.Items += count - load.Counts[kind]
+	load.Counts[kind] = count
+	for _, at := range load.problem.Kinds[kind].Positions {
+		i := load.leaves + at
+		load.tree[i] = load.problem.Positions[at].Summaries[count]
+		for i /= 2; i > 0; i /= 2 {
+			load.tree[i] = load.tree[2*i].Join(load.tree[2*i+1])
+		}
+	}
+}
+
+// Add is Set by so many more, or fewer.
+func (load *Load) Add(kind, count int) { load.Set(kind, load.Counts[kind]+count) }
+
+// Need is the device's peak and overhead, in bytes.
+func (load *Load) Need() int64 {
+	device := &load.problem.Devices[load.Device]
+	if load.Items == 0 {
+		return device.Idle
+	}
+	return load.tree[1].Peak(device.Resident) + device.Overhead
+}
+
+// Share is the device's need as a part of its budget.
+func (load *Load) Share() chain.Share {
+	return chain.Share{Peak: load.Need(), Budget: load.problem.Devices[load.Device].Budget}
+}
+
+// Allows reports whether a kind may be on the device.
+func (load *Load) Allows(kind int) bool {
+	pin := load.problem.Kinds[kind].Pin
+	return pin < 0 || pin == load.Device
+}
+
+// LargestItem is the kind that alone needs most on the device that is best for
+// it, with its share there; −1 if a device needs more without units.
+func (problem *Problem) LargestItem() (share chain.Share, kind int) {
+	share, kind = chain.Share{Peak: 0, Budget: 1}, -1
+	best := make([]chain.Share, len(problem.Kinds))
+	for device := range problem.Devices {
+		share = chain.MaxShare(share, chain.Share{Peak: problem.Devices[device].Idle, Budget: problem.Devices[device].Budget})
+		if problem.Devices[device].Like != device {
+			continue
+		}
+		load := problem.NewLoad(device)
+		for i := range problem.Kinds {
+			if !load.Allows(i) {
+				continue
+			}
+			load.Set(i, 1)
+			if got := load.Share(); best[i].Budget == 0 || got.Cmp(best[i]) < 0 {
+				best[i] = got
+			}
+			load.Set(i, 0)
+		}
+	}
+	for i := range best {
+		if best[i].Cmp(share) > 0 {
+			share, kind = best[i], i
+		}
+	}
+	return share, kind
+}
+
+// BySize lists the kinds, those whose items alone need most first.
+func (problem *Problem) BySize() []int {
+	need := make([]int64, len(problem.Kinds))
+	order := make([]int, len(need))
+	for kind := range need {
+		order[kind] = kind
+		load := problem.NewLoad(max(0, problem.Kinds[kind].Pin))
+		load.Set(kind, 1)
+		need[kind] = load.Need()
+	}
+	slices.SortStableFunc(order, func(x, y int) int {
+		switch {
+		case need[x] > need[y]:
+			return -1
+		case need[x] < need[y]:
+			return 1
+		}
+		return x - y
+	})
+	return order
+}

@@ -1,0 +1,155 @@
+package assignment
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/timeline"
+)
+
+// holding is what one unit of a position holds at a moment: full if it is
+// heavy or the moment asks for no heavy unit, sure otherwise; transient is what
+// comes on top on its device where it is heavy.
+type holding struct{ full, sure, transient int64 }
+
+// Moments lists the moments of a step that may bind. Each is read off the
+// events of one unit after the other: a device's peak is at least what there is
+// at any moment.
+func (problem *Problem) Moments() []MemoryMoment {
+	table := problem.In.Costs
+	if table.Workload.Mode == costmodel.Load {
+		return problem.level("weights", false)
+	}
+	// At the end of forward, saved activations and caches of all units.
+	out := problem.level("end of forward", true)
+	forward := problem.around("forward")
+	if !slices.ContainsFunc(forward, func(moment around) bool { return moment.peak < moment.after }) {
+		// In the last heavy unit's forward all before it is kept.
+		out = append(out, problem.charged("forward", false, func(position int) holding {
+			moment := &forward[position]
+			return holding{moment.after, moment.before, moment.peak - moment.after}
+		})...)
+	}
+	if table.Workload.Mode == costmodel.Train {
+		retained := !table.OutputsDropped
+		out = append(out, problem.level("optimizer step", retained)...)
+		out = append(out, problem.backwards(retained)...)
+	}
+	return out
+}
+
+// around is what one unit holds around an event of its step: before the change
+// that leads to it, at most, and from then on.
+type around struct{ before, peak, after int64 }
+
+// around reads an event of this name off one unit of each position.
+func (problem *Problem) around(what string) []around {
+	out := make([]around, len(problem.Positions))
+	for position := range problem.Positions {
+		var now int64
+		events := problem.Positions[position].Summaries[1].Events(problem.In.Costs.Workload.Mode, problem.In.Costs.LastGradients)
+		events(func(event timeline.Event) {
+			before := now
+			now += event.Change.Total()
+			if event.What == what {
+				out[position] = around{before, now + event.Over.Total(), now}
+			}
+		})
+	}
+	return out
+}
+
+// level is a moment at which all that any unit holds is there.
+func (problem *Problem) level(what string, output bool) []MemoryMoment {
+	units := problem.around(what)
+	return problem.charged(what, output, func(position int) holding {
+		return holding{units[position].peak, units[position].peak, 0}
+	})
+}
+
+// backwards are the moments when backward stands between two positions: those
+// before still hold their activations, those after have their gradients. Of
+// all, the first, the last and the one that holds most.
+func (problem *Problem) backwards(retained bool) []MemoryMoment {
+	units := problem.around("backward")
+	if slices.ContainsFunc(units, func(moment around) bool { return moment.peak < max(moment.before, moment.after) }) {
+		return nil
+	}
+	var now, most int64
+	at := 0
+	for position := range units {
+		now += int64(len(problem.Positions[position].Summaries)-1) * (units[position].before - units[position].after)
+		if now > most {
+			most, at = now, position+1
+		}
+	}
+	name := map[int]string{at: "backward", 0: "end of backward", len(problem.Positions): "start of backward"}
+	var out []MemoryMoment
+	for _, between := range slices.Sorted(maps.Keys(name)) { // in one order, as equal ones stay in it
+		out = append(out, problem.charged(name[between], retained, func(position int) holding {
+			moment := &units[position]
+			sure := min(moment.before, moment.after)
+			if position < between {
+				return holding{moment.before, sure, moment.peak - moment.before}
+			}
+			return holding{moment.after, sure, moment.peak - moment.after}
+		})...)
+	}
+	slices.SortStableFunc(out, func(a, b MemoryMoment) int { return int(max(-1, min(1, b.Total-a.Total))) })
+	return out
+}
+
+// thresholds bounds how many sets of heavy units a moment is tried with.
+const thresholds = 32
+
+// charged is a moment without heavy units, and with those that run products
+// and have at least some transient.
+func (problem *Problem) charged(name string, output bool, of func(position int) holding) []MemoryMoment {
+	units := make([]holding, len(problem.Positions))
+	var least []int64 // transients of those that run products
+	for i := range problem.Positions {
+		summary := &problem.Positions[i].Summaries[1]
+		if units[i] = of(i); summary.Products {
+			least = append(least, units[i].transient)
+		}
+	}
+	none := make([]bool, len(units))
+	out := []MemoryMoment{problem.moment(name, output, units, none)}
+	slices.Sort(least)
+	least = slices.Compact(least)
+	for step, i := max(1, len(least)/thresholds), 0; i < len(least); i += step {
+		heavy := make([]bool, len(units))
+		for at := range units {
+			heavy[at] = problem.Positions[at].Summaries[1].Products && units[at].transient >= least[i]
+		}
+		moment := problem.moment(name, output, units, heavy)
+		moment.charge, moment.charged = max(0, least[i]), true
+		out = append(out, moment)
+	}
+	return out
+}
+
+// moment sums units up by kind.
+func (problem *Problem) moment(name string, output bool, units []holding, heavy []bool) MemoryMoment {
+	moment := MemoryMoment{Name: name, output: output, Weight: make([]int64, len(problem.Kinds))}
+	some := slices.Contains(heavy, true)
+	carries := make([]bool, len(problem.Kinds))
+	for i := range units {
+		kind := problem.Positions[i].Kind
+		bytes := units[i].sure
+		if heavy[i] || !some {
+			bytes = units[i].full
+		}
+		moment.Weight[kind] += bytes
+		carries[kind] = carries[kind] || heavy[i]
+	}
+	for kind := range problem.Kinds {
+		all := moment.Weight[kind] * int64(len(problem.Kinds[kind].Items))
+		moment.Total += all
+		if !carries[kind] {
+			moment.light += all
+		}
+	}
+	return moment
+}

@@ -1,0 +1,109 @@
+package exhaustive
+
+import (
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/planner"
+	"github.com/devmap-dev/devmap/planner/devicemap"
+)
+
+// Point is a map by its step and its largest share.
+type Point struct {
+	Seconds, Share float64
+	Map            devicemap.Map
+}
+
+// Points scores every contiguous device map that fits: in device order, or,
+// with anyOrder, where each device's units of the chain are one run.
+func Points(problem *planner.Problem, anyOrder bool) []Point {
+	state := search{problem: problem, placement: make(devicemap.Map, len(problem.Graph.Units))}
+	state.rules()
+	var out []Point
+	judge := func() {
+		if !state.allowed() {
+			return
+		}
+		pt := Point{Map: append(devicemap.Map{}, state.placement...), Seconds: seconds(problem, state.placement)}
+		for _, prediction := range devicemap.Predict(problem.Costs, problem.Topology, state.placement) {
+			pt.Share = max(pt.Share, prediction.Share)
+		}
+		if pt.Share <= 1 && linked(problem.Topology, state.placement) {
+			out = append(out, pt)
+		}
+	}
+	state.every(0, -1, 0, anyOrder, judge)
+	return out
+}
+
+// seconds is the step of a map, under [planner.Latency] of one micro-batch.
+func seconds(problem *planner.Problem, placement devicemap.Map) float64 {
+	table := *problem.Costs
+	if problem.Objective == planner.Latency {
+		table.Workload.MicroBatches = 1
+	}
+	return *devicemap.StepSeconds(&table, problem.Topology, placement)
+}
+
+// every tries every device for unit and those after it. last is the device of
+// the chained unit before, left are the devices whose run is over.
+func (state *search) every(unit int, last devicemap.Device, left uint, anyOrder bool, judge func()) {
+	if unit == len(state.placement) {
+		judge()
+		return
+	}
+	for device := range devicemap.Device(len(state.problem.Topology.Devices)) {
+		next, over := last, left
+		if state.chained[unit] {
+			if !anyOrder && device < last || left>>uint(device)&1 != 0 {
+				continue
+			}
+			if last >= 0 && device != last {
+				over |= 1 << uint(last)
+			}
+			next = device
+		}
+		state.placement[unit] = device
+		state.every(unit+1, next, over, anyOrder, judge)
+	}
+}
+
+func linked(topo *costmodel.Topology, placement devicemap.Map) bool {
+	for unit := 1; unit < len(placement); unit++ {
+		if !topo.Linked(int(placement[unit-1]), int(placement[unit])) {
+			return false
+		}
+	}
+	return true
+}
+
+// Front are the nondominated points.
+func Front(points []Point) []Point {
+	var out []Point
+	for _, point := range points {
+		keep := true
+		for _, b := range points {
+			if b.less(point, tolerance) {
+				keep = false
+				break
+			}
+		}
+		for _, b := range out {
+			if keep && same(point.Seconds, b.Seconds) && same(point.Share, b.Share) {
+				keep = false
+			}
+		}
+		if keep {
+			out = append(out, point)
+		}
+	}
+	return out
+}
+
+const tolerance = 1e-9
+
+func same(a, b float64) bool { return a-b <= tolerance*a && b-a <= tolerance*a }
+
+// less reports that a point dominates another: better in one, and at least as good in both.
+func (point Point) less(q Point, by float64) bool {
+	worse := point.Seconds > q.Seconds*(1+by) || point.Share > q.Share*(1+by)
+	return !worse && (point.Seconds < q.Seconds*(1-by) || point.Share < q.Share*(1-by))
+}

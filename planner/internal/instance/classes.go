@@ -1,0 +1,91 @@
+package instance
+
+import (
+	"slices"
+
+	"github.com/devmap-dev/devmap/costmodel"
+)
+
+// Classes groups the devices that may trade places: they have the same figures
+// and the same links to all others. Those in apart are alone, and so is the
+// input's device if it is given the outputs.
+func (in *Instance) Classes(apart map[int]bool) [][]int {
+	special := func(device int) bool {
+		return apart[device] || in.Costs.OutputBytes > 0 && device == in.Costs.InputDevice
+	}
+	var out [][]int
+	for device := range in.Topology.Devices {
+		class := slices.IndexFunc(out, func(class []int) bool {
+			return !special(class[0]) && !special(device) && interchangeable(in.Topology, class[0], device)
+		})
+		if class < 0 {
+			out = append(out, []int{device})
+			continue
+		}
+		out[class] = append(out[class], device)
+	}
+	return out
+}
+
+// interchangeable reports that the devices' figures and links are equal.
+func interchangeable(topo *costmodel.Topology, one, other int) bool {
+	device, dev := topo.Devices[one], topo.Devices[other]
+	device.Name, device.Host, device.GPU, dev.Name, dev.Host, dev.GPU = "", "", "", "", "", ""
+	if device != dev {
+		return false
+	}
+	same := func(from, to, like, also int) bool {
+		if topo.Linked(from, to) != topo.Linked(like, also) {
+			return false
+		}
+		const large = 1 << 30
+		return topo.SendSeconds(from, to, 0) == topo.SendSeconds(like, also, 0) && topo.SendSeconds(from, to, large) == topo.SendSeconds(like, also, large)
+	}
+	for third := range topo.Devices {
+		if third != one && third != other && (!same(one, third, other, third) || !same(third, one, third, other)) {
+			return false
+		}
+	}
+	return same(one, other, other, one)
+}
+
+// Ordered reports that the order of a pipeline's devices makes a difference:
+// they, or their links, are unlike, or a unit is pinned to one of them.
+func (in *Instance) Ordered() bool { return !in.Uniform() || len(in.Pins) > 0 }
+
+// Orders are the orders of the devices that differ if devices of a class may
+// trade places, the one by number first; nil if there are more than limit.
+func Orders(classes [][]int, limit int) [][]int {
+	var out [][]int
+	total := 0
+	for _, class := range classes {
+		total += len(class)
+	}
+	used, order := make([]int, len(classes)), make([]int, 0, total)
+	var extend func()
+	extend = func() {
+		if len(out) > limit {
+			return
+		}
+		if len(order) == total {
+			out = append(out, slices.Clone(order))
+			return
+		}
+		for class := range classes {
+			if used[class] == len(classes[class]) {
+				continue
+			}
+			order = append(order, classes[class][used[class]])
+			used[class]++
+			extend()
+			used[class]--
+			order = order[:len(order)-1]
+		}
+	}
+	extend()
+	if len(out) > limit {
+		return nil
+	}
+	slices.SortStableFunc(out, slices.Compare)
+	return out
+}

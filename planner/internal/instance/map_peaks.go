@@ -1,0 +1,222 @@
+package instance
+
+import (
+	"context"
+	"math"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/timeline"
+	"github.com/devmap-dev/devmap/planner/internal/solve/chain"
+)
+
+// devices is the memory that every device uses without its units.
+type devices struct {
+	residents []timeline.Resident
+	// Overhead is what the device's process takes; Idle what a device without
+	// units counts.
+	Overhead, Idle []int64
+}
+
+func newDevices(in *Instance) devices {
+	var out devices
+	for deviceIndex := range in.Topology.Devices {
+		device := &in.Topology.Devices[deviceIndex]
+		overhead := in.Costs.Overhead(deviceIndex, device)
+		out.residents = append(out.residents, timeline.ResidentOn(in.Costs, deviceIndex, device, false))
+		out.Overhead = append(out.Overhead, overhead)
+		out.Idle = append(out.Idle, timeline.Summary{}.Peak(timeline.ResidentOn(in.Costs, deviceIndex, device, true))+overhead)
+	}
+	return out
+}
+
+// MapPeaks answers what a device of a device map needs at its peak.
+type MapPeaks struct {
+	*Items
+	devices
+	costs *timeline.Chain // of Order
+	tied  []tiedUnit      // units of groups, ascending
+	// arena answers in place of costs where the engine has one; runs are those
+	// of a device, reused.
+	arena    *timeline.ArenaChain
+	schedule costmodel.Schedule
+	runs     []costmodel.Interval
+	// additive: peaks are sums, with the same part of a device added whether
+	// it is idle or not.
+	additive bool
+}
+
+// tiedUnit is a unit of a group: its place in the chain's order, and its run.
+type tiedUnit struct {
+	unit, group, position int
+	run                   timeline.Summary
+}
+
+// NewMapPeaks prepares the sums, in O(units · log units).
+func NewMapPeaks(items *Items) *MapPeaks {
+	in := items.In
+	out := &MapPeaks{Items: items, devices: newDevices(in), costs: newChain(items), additive: in.Costs.Additive}
+	position := 0
+	for unit, group := range items.GroupOf {
+		if group < 0 {
+			position++
+			continue
+		}
+		out.tied = append(out.tied, tiedUnit{unit, group, position, timeline.Of(&in.Costs.Units[unit])})
+	}
+	if in.rules().Arena {
+		out.arena = timeline.NewArenaChain(in.Costs)
+		out.schedule = costmodel.NewSchedule(&in.Costs.Workload, int64(len(in.Topology.Devices)), 1)
+	}
+	return out
+}
+
+// newChain is the costs of the items' units in their order.
+func newChain(items *Items) *timeline.Chain {
+	units := make([]costmodel.Unit, len(items.Order))
+	for i, unit := range items.Order {
+		units[i] = items.In.Costs.Units[unit]
+	}
+	return timeline.NewChain(units)
+}
+
+// Peak is what device needs at its peak with items [a, b) and a set of
+// groups: the chain's stretches and the groups' units joined in the order
+// they run. Overhead counts on an idle device too, so that leaving one idle
+// gains nothing.
+func (peaks *MapPeaks) Peak(device, a, b int, groups uint64) int64 {
+	if a >= b && groups == 0 {
+		return peaks.Idle[device]
+	}
+	if peaks.arena != nil {
+		return peaks.arena.Peak(peaks.rank(a, b, groups), peaks.residents[device].Workspace) + peaks.Overhead[device]
+	}
+	at, end := peaks.Start[a], peaks.Start[b]
+	if groups == 0 { // nothing to join: the solver asks this most
+		return peaks.costs.Summary(at, end).Peak(peaks.residents[device]) + peaks.Overhead[device]
+	}
+	var run timeline.Summary
+	for i := range peaks.tied {
+		unit := &peaks.tied[i]
+		if groups>>unit.group&1 == 0 {
+			continue
+		}
+		if next := min(unit.position, end); next > at {
+			run = run.Join(peaks.costs.Summary(at, next))
+			at = next
+		}
+		run = run.Join(unit.run)
+	}
+	run = run.Join(peaks.costs.Summary(at, end))
+	return run.Peak(peaks.residents[device]) + peaks.Overhead[device]
+}
+
+// Floor is at most Peak of every device that holds these items and groups, or
+// more: with an arena one may take less with a unit more, as its run ends with
+// the model then and sends nothing.
+func (peaks *MapPeaks) Floor(device, a, b int, groups uint64) int64 {
+	if peaks.arena == nil || a >= b && groups == 0 {
+		return peaks.Peak(device, a, b, groups)
+	}
+	return peaks.arena.Floor(peaks.rank(a, b, groups), peaks.residents[device].Workspace, true) + peaks.Overhead[device]
+}
+
+// rank is a device with these items and groups: its runs of units.
+func (peaks *MapPeaks) rank(a, b int, groups uint64) timeline.Rank {
+	peaks.runs = peaks.runs[:0]
+	at, end := peaks.Start[a], peaks.Start[b]
+	for i := range peaks.tied {
+		unit := &peaks.tied[i]
+		if next := min(unit.position, end); next > at {
+			peaks.run(peaks.Order[at], peaks.Order[next-1]+1)
+			at = next
+		}
+		if groups>>unit.group&1 != 0 {
+			peaks.run(unit.unit, unit.unit+1)
+		}
+	}
+	if at < end {
+		peaks.run(peaks.Order[at], peaks.Order[end-1]+1)
+	}
+	return timeline.Rank{Schedule: peaks.schedule, Chunks: peaks.runs}
+}
+
+// run adds units after those of before.
+func (peaks *MapPeaks) run(first, end int) {
+	if last := len(peaks.runs) - 1; last >= 0 && peaks.runs[last].End == first {
+		peaks.runs[last].End = end
+		return
+	}
+	peaks.runs = append(peaks.runs, costmodel.Interval{First: first, End: end})
+}
+
+// Tied is how many units are in groups.
+func (peaks *MapPeaks) Tied() int { return len(peaks.tied) }
+
+// CountNothingIdle takes overhead off devices that hold nothing.
+func (peaks *MapPeaks) CountNothingIdle() {
+	for device := range peaks.Idle {
+		if peaks.Idle[device] == peaks.Overhead[device] {
+			peaks.Idle[device] = 0
+		}
+	}
+	peaks.additive = false
+}
+
+// Chain is the chain problem with these peaks.
+func (peaks *MapPeaks) Chain() chain.Problem {
+	out := peaks.Items.Chain()
+	out.Peak, out.Additive = peaks.Peak, peaks.additive
+	if peaks.arena != nil && peaks.In.Costs.Workload.Mode != costmodel.Load { // weights alone add up
+		out.Floor = peaks.Floor
+	}
+	out.Class = peaks.classes(out.Budgets)
+	return out
+}
+
+// classes numbers the devices by the figures that the chain solver sees.
+func (peaks *MapPeaks) classes(budgets []int64) []int {
+	type figures struct {
+		resident               timeline.Resident
+		overhead, idle, budget int64
+	}
+	known := make(map[figures]int)
+	out := make([]int, len(budgets))
+	for device := range out {
+		seen := figures{peaks.residents[device], peaks.Overhead[device], peaks.Idle[device], budgets[device]}
+		if _, ok := known[seen]; !ok {
+			known[seen] = len(known)
+		}
+		out[device] = known[seen]
+	}
+	return out
+}
+
+// TooLarge names a group or an item that does not fit even on an empty device,
+// and the least that it needs on one; none if all fit, or the context ends before.
+// least is a lower bound on the peak of a device with items [a, b), or a group.
+func (items *Items) TooLarge(ctx context.Context, least func(device, a, b int, groups uint64) int64) (unit string, needs int64) {
+	alone := func(a, b int, groups uint64) (need int64, fits bool) {
+		need = math.MaxInt64
+		for device := range items.In.Topology.Devices {
+			peak := least(device, a, b, groups)
+			if need = min(need, peak); peak <= items.In.Topology.Devices[device].Budget() {
+				return need, true
+			}
+		}
+		return need, false
+	}
+	for group, units := range items.Groups {
+		if need, fits := alone(0, 0, 1<<group); !fits {
+			return items.In.Graph.Units[units[len(units)-1]].Name, need
+		}
+	}
+	for item := range items.Count() {
+		if item%64 == 63 && ctx.Err() != nil {
+			break
+		}
+		if need, fits := alone(item, item+1, 0); !fits {
+			return items.In.Graph.Units[items.NameOf(item)].Name, need
+		}
+	}
+	return "", 0
+}
