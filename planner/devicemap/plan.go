@@ -36,12 +36,7 @@ type Plan struct {
 	Stages    []Stage            `json:"stages,omitzero"`
 	Shards    *costmodel.Shards  `json:"shards,omitzero"`
 	// Phases are a diffusion pipeline's, and Pipeline what it was asked for.
-	Phases []struct {
-		Name      string       `json:"name"`
-		Component string       `json:"component"` // the one that makes the peak
-		Devices   []Prediction `json:"devices"`
-		Seconds   float64      `json:"seconds,omitzero"`
-	} `json:"phases,omitzero"`
+	Phases   []Phase        `json:"phases,omitzero"`
 	Pipeline jsontext.Value `json:"pipeline,omitzero"`
 	Devices  []Prediction   `json:"devices"`
 	// Objective is what was minimised and what is proved.
