@@ -21,7 +21,7 @@ func (command *runCommand) assign(one *planRun) error {
 	if command.gpus == nil {
 		return nil
 	}
-	asked, err := command.Devices()
+	asked, err := command.Run.Devices()
 	if err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ func (command *runCommand) assign(one *planRun) error {
 		return err
 	}
 	options := cuda.Options{Devices: one.gpus, Transport: cuda.Transport(command.Run.Transport), Patience: patience(one.job.Program), Poisoned: command.poisoned()}
-	fault, err := command.FaultAsked()
+	fault, err := command.Run.FaultAsked()
 	if err != nil {
 		return err
 	}

@@ -18,10 +18,10 @@ import (
 // and this build has a backend of GPUs. A flag that only means something on GPUs
 // asks for them.
 func (command *runCommand) choose() (onGPUs bool, err error) {
-	if _, err := command.Devices(); err != nil {
+	if _, err := command.Run.Devices(); err != nil {
 		return false, err
 	}
-	if _, err := command.FaultAsked(); err != nil {
+	if _, err := command.Run.FaultAsked(); err != nil {
 		return false, err
 	}
 	if flag := command.GPUFlags(); command.Run.Backend == ask.CPU && flag != "" {

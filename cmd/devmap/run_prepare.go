@@ -83,17 +83,17 @@ func (command *runCommand) settings() (executor.Settings, error) {
 	asked := &command.Run
 	settings := executor.Settings{Steps: asked.Steps, Seed: uint64(asked.Seed), Resume: asked.Resume}
 	var err error
-	if settings.Stop, err = command.Stops(); err != nil {
+	if settings.Stop, err = command.Run.Stops(); err != nil {
 		return settings, err
 	}
-	dumps, err := command.Dumps()
+	dumps, err := command.Run.Dumps()
 	if err != nil {
 		return settings, err
 	}
 	settings.Dump.Logits, settings.Dump.Hidden, settings.Dump.Grads = dumps["logits"], dumps["hidden"], dumps["grads"]
 	settings.Save.Model, settings.Save.State = asked.Save, asked.SaveState
 	settings.Optimizer = executor.Optimizer{Rate: asked.Rate, Epsilon: asked.Epsilon, Decay: asked.Decay, Clip: asked.Clip}
-	settings.Optimizer.Beta1, settings.Optimizer.Beta2, err = command.Betas()
+	settings.Optimizer.Beta1, settings.Optimizer.Beta2, err = command.Run.Betas()
 	if err == nil && asked.Resume != "" {
 		settings.Seed, err = command.resumed(settings.Seed)
 	}

@@ -1,8 +1,14 @@
 package ask
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/phases"
+	"github.com/devmap-dev/devmap/modelgraph/diffusers"
+	"github.com/devmap-dev/devmap/planner"
 )
 
 // Generation is what a diffusion pipeline is asked for besides --batch and
@@ -36,29 +42,78 @@ func ofPipeline(name, help string, at func(request *Request) any) flag {
 	return flag{name: name, on: onPlan, help: help, at: at, leftOut: "the pipeline's own"}
 }
 
-// PipelineDevices are the GPUs that the flags name.
-func (request *Request) PipelineDevices(mode costmodel.Mode) (*costmodel.Topology, error) {
-	return request.devices(mode, 0)
-}
-
-// Offloading is the value of --offload, empty for none.
-func (request *Request) Offloading() string {
-	if request.offload == noOffload {
-		return ""
+// Pipeline is the problem that the flags pose for a diffusion pipeline, which MODEL
+// names and whose files are in a folder.
+func (request *Request) Pipeline(model, folder string) (*Question, error) {
+	if request.IsLatency() {
+		return nil, out.Usagef("--objective latency: %s is a pipeline of components, whose phases are planned for memory alone", model)
 	}
-	return request.offload
-}
-
-// Steps is that of --steps, 0 where it is left out.
-func (request *Request) Steps() int64 {
-	if !request.Given("steps") {
-		return 0
+	if err := request.notGenerating(model); err != nil {
+		return nil, err
 	}
-	return request.Run.Steps
+	pipeline, err := diffusers.Open(folder)
+	if err != nil {
+		return nil, err
+	}
+	if err := only(pipeline, request.Generation.Component); err != nil {
+		return nil, err
+	}
+	topology, err := request.devices(costmodel.Infer, 0)
+	if err != nil {
+		return nil, err
+	}
+	diffusion := &planner.Diffusion{Pipeline: pipeline, Workload: request.generation()}
+	return &Question{Problem: planner.Problem{Diffusion: diffusion, Topology: topology}, Source: model, request: request}, nil
 }
 
-// Batch is that of --batch.
-func (request *Request) Batch() int64 { return request.work.Batch }
+// notGenerating refuses what says how a language model is run: a plan that passed
+// over it would be of something else than was asked for.
+func (request *Request) notGenerating(model string) error {
+	planned := map[string]string{"mode": string(costmodel.Infer), "precision": "bf16-true", "attention": "sdpa"}
+	for _, field := range costmodel.Fields() {
+		name := strings.ReplaceAll(field.Name, "_", "-")
+		flag := request.cmd.Flags().Lookup(name)
+		switch {
+		case flag == nil || !flag.Changed || name == "batch" || name == "offload" || flag.Value.String() == planned[name]:
+		case name == "dp" || name == "tp":
+			return out.Usagef("--%s: stages of several GPUs are a language model's in training, and %s is a pipeline of components (--ulysses, --ring, --pipefusion and --cfg-degree spread it)", name, model)
+		default:
+			return out.Usagef("--%s %s: %s is a pipeline of components, which make pictures with what their folder says; without --%s it is planned", name, flag.Value, model, name)
+		}
+	}
+	return nil
+}
+
+// only leaves one component.
+func only(pipeline *diffusers.Pipeline, name string) error {
+	if name == "" {
+		return nil
+	}
+	index := slices.IndexFunc(pipeline.Components, func(component diffusers.Component) bool { return component.Name == name })
+	if index < 0 {
+		var names []string
+		for i := range pipeline.Components {
+			names = append(names, pipeline.Components[i].Name)
+		}
+		return out.Usagef("--component %s: the pipeline has none of that name (it has %q)", name, names)
+	}
+	pipeline.Components = pipeline.Components[index : index+1]
+	return pipeline.Components[0].Fault
+}
+
+// generation is what the flags ask a diffusion pipeline for.
+func (request *Request) generation() phases.Workload {
+	given := request.Generation
+	work := phases.Workload{
+		Height: given.Height, Width: given.Width, Frames: given.Frames, Batch: request.work.Batch,
+		Offload: string(request.tier()), VAETiling: given.VAETiling, VAESlicing: given.VAESlicing,
+		CFGDegree: given.CFGDegree, Ulysses: given.Ulysses, Ring: given.Ring, PipeFusion: given.PipeFusion, FullyShardDegree: given.FullyShard,
+	}
+	if request.Given("steps") {
+		work.Steps = request.Run.Steps
+	}
+	return work
+}
 
 // OfModel refuses what is a pipeline's where MODEL is none.
 func (request *Request) OfModel(model string) error {
