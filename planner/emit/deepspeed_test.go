@@ -27,11 +27,9 @@ func zeroPlan(change func(*costmodel.Workload)) *devicemap.Plan {
 func TestDeepSpeed(t *testing.T) {
 	read := func(text string) func(*costmodel.Workload) {
 		return func(w *costmodel.Workload) {
-			set, err := w.DeepSpeed.Read("ds.json", []byte(text))
-			if err != nil {
+			if err := w.ReadDeepSpeed("ds.json", []byte(text)); err != nil {
 				t.Fatal(err)
 			}
-			w.DeepSpeed = set
 		}
 	}
 	for _, c := range []struct {
@@ -66,10 +64,11 @@ func TestDeepSpeed(t *testing.T) {
 		}
 		// What is written reads as what was asked for.
 		plan := zeroPlan(c.change)
-		set, err := plan.Workload.DeepSpeed.Read(golden, b.Bytes())
-		if err != nil {
+		var read costmodel.Workload
+		if err := read.ReadDeepSpeed(golden, b.Bytes()); err != nil {
 			t.Fatal(golden, err)
 		}
+		set := read.DeepSpeed
 		if set.Asked.MicroBatch != 2 || set.Asked.Accumulation != 4 || set.Asked.TrainBatch != 64 {
 			t.Errorf("%s reads as %+v", golden, set.Asked)
 		}

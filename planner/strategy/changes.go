@@ -54,7 +54,7 @@ func (problem *search) edits() []edit {
 		train = false // what is recomputed and trained is the program's own
 	}
 	add(train && workload.Strategy.Traits().Staged && workload.DP.Count()*workload.TP.Count() > 1, "",
-		func(w *costmodel.Workload) { w.DP, w.TP = -1, -1 }) // auto
+		func(w *costmodel.Workload) { w.DP, w.TP = costmodel.AutoDegree, costmodel.AutoDegree })
 	add(train && cmp.Or(workload.Recompute, costmodel.RecomputeNone) == costmodel.RecomputeNone, "",
 		func(w *costmodel.Workload) { w.Recompute = costmodel.RecomputeFull })
 	add(train && max(1, workload.MicroBatches) == 1 && workload.Batch > 1, accumulates,
