@@ -75,7 +75,7 @@ func (problem *Problem) phased(plan *phases.Plan) (*Solution, error) {
 		phase := &plan.Phases[i]
 		out.Phases = append(out.Phases, devicemap.NewPhase(problem.Topology, phase.Name, phase.Component, phase.Memory, phase.Seconds))
 	}
-	out.Devices = devicemap.Fullest(out.Phases)
+	out.Devices = devicemap.NewPipelinePlan(problem.Topology, out.Phases).Devices
 	for _, text := range plan.Warnings {
 		out.Warnings = append(out.Warnings, costmodel.Messagef("%s", text))
 	}

@@ -35,26 +35,26 @@ func NewPhase(topology *costmodel.Topology, name, component string, held []costm
 	return phase
 }
 
-// Fullest is the prediction of each device in the phase in which it holds most.
-func Fullest(phases []Phase) []Prediction {
-	var fullest []Prediction
+// fullest is the prediction of each device in the phase in which it holds most.
+func fullest(phases []Phase) []Prediction {
+	var devices []Prediction
 	for i := range phases {
 		if i == 0 {
-			fullest = slices.Clone(phases[i].Devices)
+			devices = slices.Clone(phases[i].Devices)
 		}
-		for device := range fullest {
-			if held := &phases[i].Devices[device]; held.Predicted.PeakAllocatedBytes > fullest[device].Predicted.PeakAllocatedBytes {
-				fullest[device] = *held
+		for device := range devices {
+			if held := &phases[i].Devices[device]; held.Predicted.PeakAllocatedBytes > devices[device].Predicted.PeakAllocatedBytes {
+				devices[device] = *held
 			}
 		}
 	}
-	return fullest
+	return devices
 }
 
 // NewPipelinePlan is the plan of a diffusion pipeline's phases: all but what the
 // pipeline is, what it was asked for, and the warnings.
 func NewPipelinePlan(topology *costmodel.Topology, phases []Phase) *Plan {
-	plan := &Plan{FormatVersion: planVersion, Topology: *topology, Phases: phases, Devices: Fullest(phases)}
+	plan := &Plan{FormatVersion: planVersion, Topology: *topology, Phases: phases, Devices: fullest(phases)}
 	plan.Imbalance = imbalance(plan.Devices)
 	return plan
 }
