@@ -73,9 +73,10 @@ func (problem *Problem) phased(plan *phases.Plan) (*Solution, error) {
 	out := &Solution{Topology: problem.Topology, Pipeline: plan, Method: "all degrees that make up the number of devices"}
 	for i := range plan.Phases {
 		phase := &plan.Phases[i]
-		out.Phases = append(out.Phases, devicemap.NewPhase(problem.Topology, phase.Name, phase.Component, phase.Memory, phase.Seconds))
+		out.Phases = append(out.Phases, devicemap.Phase{Name: phase.Name, Component: phase.Component, Seconds: phase.Seconds, Held: phase.Memory})
 	}
-	out.Devices = devicemap.NewPipelinePlan(problem.Topology, out.Phases).Devices
+	file := devicemap.NewPipelinePlan(problem.Topology, out.Phases)
+	out.Phases, out.Devices = file.Phases, file.Devices
 	for _, text := range plan.Warnings {
 		out.Warnings = append(out.Warnings, costmodel.Messagef("%s", text))
 	}

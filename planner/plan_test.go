@@ -82,7 +82,7 @@ func TestProblem(t *testing.T) {
 	t.Parallel()
 	g := small(t, 6)
 	work := costmodel.Workload{Mode: costmodel.Train, Optimizer: costmodel.AdamW, Batch: 4}
-	problem := planner.Problem{Graph: g, Workload: work, Topology: gpus(2), Pins: []planner.Pin{{Pattern: "embed", Device: 1}}}
+	problem := planner.Problem{Graph: g, Workload: work, Topology: gpus(2), Pins: []devicemap.Pin{{Pattern: "embed", Device: 1}}}
 	pinned, err := planner.Solve(t.Context(), problem, planner.Settings{})
 	if err != nil || pinned.Map[0] != 1 {
 		t.Errorf("the embedding is not where it is pinned: %v (%v)", pinned, err)

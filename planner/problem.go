@@ -32,9 +32,8 @@ type Problem struct {
 	// Topology has the devices. One with a name and no capacity is the
 	// catalogue's GPU of that name.
 	Topology *costmodel.Topology
-	// Pins fixes units to devices. The pattern is the path of a unit, a layer
-	// or a module around them; a trailing * matches any ending.
-	Pins []Pin
+	// Pins fix units to devices.
+	Pins []devicemap.Pin
 	// Together lists patterns whose units must share a device. As each device
 	// takes one stretch of the chain, the units between them go along.
 	Together [][]string
@@ -47,10 +46,6 @@ type Problem struct {
 	// Objective is what is minimised; empty: [Memory].
 	Objective Objective
 }
-
-// Pin fixes the units that a pattern names to a device: Pin{Pattern:
-// "model.layers.0*", Device: 1}.
-type Pin = devicemap.Pin
 
 // Objective is what is minimised: [Memory], [Time] or [Latency].
 type Objective string

@@ -13,48 +13,43 @@ type Phase struct {
 	Component string       `json:"component"` // the one that makes the peak
 	Devices   []Prediction `json:"devices"`
 	Seconds   float64      `json:"seconds,omitzero"`
+	// Held is what Devices are predicted from: one entry for each, or one for all.
+	Held []costmodel.Memory `json:"-"`
 }
 
-// NewPhase predicts a phase from what devices hold at its peak: one entry for
-// each, or one for all.
-func NewPhase(topology *costmodel.Topology, name, component string, held []costmodel.Memory, seconds float64) Phase {
-	phase := Phase{Name: name, Component: component, Seconds: seconds}
+// NewPipelinePlan is the plan of a diffusion pipeline, whose phases it predicts
+// from what devices hold: all but what the pipeline is, what it was asked for, and
+// the warnings.
+func NewPipelinePlan(topology *costmodel.Topology, phases []Phase) *Plan {
+	plan := &Plan{FormatVersion: planVersion, Topology: *topology, Phases: slices.Clone(phases)}
+	for i := range plan.Phases {
+		phase := &plan.Phases[i]
+		phase.predict(topology)
+		if i == 0 {
+			plan.Devices = slices.Clone(phase.Devices)
+		}
+		for device := range plan.Devices { // in the phase in which it holds most
+			if held := &phase.Devices[device]; held.Predicted.PeakAllocatedBytes > plan.Devices[device].Predicted.PeakAllocatedBytes {
+				plan.Devices[device] = *held
+			}
+		}
+	}
+	plan.Imbalance = imbalance(plan.Devices)
+	return plan
+}
+
+func (phase *Phase) predict(topology *costmodel.Topology) {
+	phase.Devices = make([]Prediction, len(topology.Devices))
 	for i := range topology.Devices {
-		device := &topology.Devices[i]
-		prediction := on(i, device)
-		memory := held[min(i, len(held)-1)]
-		p := predicted(timeline.Peak{Memory: memory, At: name}, device.ContextBytes, [2]float64{})
+		device, prediction := &topology.Devices[i], &phase.Devices[i]
+		memory := phase.Held[min(i, len(phase.Held)-1)]
+		*prediction = on(i, device)
+		prediction.Predicted = predicted(timeline.Peak{Memory: memory, At: phase.Name}, device.ContextBytes, [2]float64{})
+		p := &prediction.Predicted
 		for end, part := range device.Slack { // rounded down, as in every plan of a pipeline so far
 			p.SlackBytes[end] = int64(part * float64(memory.Total()))
 		}
 		p.DeviceUsedBytes += (p.SlackBytes[0] + p.SlackBytes[1]) / 2
-		prediction.Predicted = p
 		prediction.settle()
-		phase.Devices = append(phase.Devices, prediction)
 	}
-	return phase
-}
-
-// fullest is the prediction of each device in the phase in which it holds most.
-func fullest(phases []Phase) []Prediction {
-	var devices []Prediction
-	for i := range phases {
-		if i == 0 {
-			devices = slices.Clone(phases[i].Devices)
-		}
-		for device := range devices {
-			if held := &phases[i].Devices[device]; held.Predicted.PeakAllocatedBytes > devices[device].Predicted.PeakAllocatedBytes {
-				devices[device] = *held
-			}
-		}
-	}
-	return devices
-}
-
-// NewPipelinePlan is the plan of a diffusion pipeline's phases: all but what the
-// pipeline is, what it was asked for, and the warnings.
-func NewPipelinePlan(topology *costmodel.Topology, phases []Phase) *Plan {
-	plan := &Plan{FormatVersion: planVersion, Topology: *topology, Phases: phases, Devices: fullest(phases)}
-	plan.Imbalance = imbalance(plan.Devices)
-	return plan
 }

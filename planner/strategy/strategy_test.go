@@ -11,6 +11,7 @@ import (
 	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph/load"
 	"github.com/devmap-dev/devmap/planner"
+	"github.com/devmap-dev/devmap/planner/devicemap"
 	"github.com/devmap-dev/devmap/planner/strategy"
 )
 
@@ -154,7 +155,7 @@ func TestRefused(t *testing.T) {
 // TestPinned: what every GPU runs whole has no place for a pin.
 func TestPinned(t *testing.T) {
 	p := problem(t, "qwen2.5-0.5b", "h100-80gb", 2, training(4))
-	p.Pins = []planner.Pin{{Pattern: "lm_head", Device: 1}}
+	p.Pins = []devicemap.Pin{{Pattern: "lm_head", Device: 1}}
 	answered := 0
 	for _, r := range rowsOf(t, p) {
 		if r.Refused != nil {

@@ -49,7 +49,7 @@ func Problem(t *testing.T, rng *rand.Rand) planner.Problem {
 	devices := len(problem.Topology.Devices)
 	for rng.IntN(3) == 0 {
 		unit := rng.IntN(count)
-		problem.Pins = append(problem.Pins, planner.Pin{Pattern: name(unit), Device: min(devices-1, unit*devices/count+rng.IntN(2))})
+		problem.Pins = append(problem.Pins, devicemap.Pin{Pattern: name(unit), Device: min(devices-1, unit*devices/count+rng.IntN(2))})
 	}
 	for rng.IntN(4) == 0 {
 		problem.Together = append(problem.Together, []string{name(rng.IntN(count)), name(rng.IntN(count))})

@@ -6,6 +6,7 @@ import (
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/planner"
+	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
 // Placement is what a map is asked to be: what is minimised, and what may sit
@@ -46,14 +47,14 @@ func (placement *Placement) tier() planner.Tier {
 }
 
 // constraints reads pins and together-groups.
-func (placement *Placement) constraints() (pins []planner.Pin, together [][]string, err error) {
+func (placement *Placement) constraints() (pins []devicemap.Pin, together [][]string, err error) {
 	for _, value := range placement.pins {
 		layer, device, ok := strings.Cut(value, "=")
 		deviceIndex, err := strconv.Atoi(device)
 		if !ok || layer == "" || err != nil {
 			return nil, nil, out.Usagef("--pin %q is not LAYER=DEVICE with a device index", value)
 		}
-		pins = append(pins, planner.Pin{Pattern: layer, Device: deviceIndex})
+		pins = append(pins, devicemap.Pin{Pattern: layer, Device: deviceIndex})
 	}
 	for _, value := range placement.together {
 		names := strings.Split(value, ",")
