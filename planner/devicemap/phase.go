@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/costmodel/timeline"
+	"github.com/devmap-dev/devmap/internal/timeline"
 )
 
 // Phase is what each device holds in one phase of a diffusion pipeline.
