@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/pflag"
+
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/phases"
@@ -17,7 +19,7 @@ func (request *Request) Pipeline(model, folder string) (*Question, error) {
 	if request.IsLatency() {
 		return nil, out.Usagef("--objective latency: %s is a pipeline of components, whose phases are planned for memory alone", model)
 	}
-	if err := request.notGenerating(model); err != nil {
+	if err := checkGenerating(request.cmd.Flags(), model); err != nil {
 		return nil, err
 	}
 	pipeline, err := diffusers.Open(folder)
@@ -31,17 +33,17 @@ func (request *Request) Pipeline(model, folder string) (*Question, error) {
 	if err != nil {
 		return nil, err
 	}
-	diffusion := &planner.Diffusion{Pipeline: pipeline, Workload: request.generation()}
+	diffusion := &planner.Diffusion{Pipeline: pipeline, Workload: generation(request)}
 	return &Question{Problem: planner.Problem{Diffusion: diffusion, Topology: topology}, Source: model, request: request}, nil
 }
 
-// notGenerating refuses what says how a language model is run: a plan that passed
+// checkGenerating refuses what says how a language model is run: a plan that passed
 // over it would be of something else than was asked for.
-func (request *Request) notGenerating(model string) error {
+func checkGenerating(set *pflag.FlagSet, model string) error {
 	planned := map[string]string{"mode": string(costmodel.Infer), "precision": "bf16-true", "attention": "sdpa"}
 	for _, field := range costmodel.Fields() {
 		name := strings.ReplaceAll(field.Name, "_", "-")
-		flag := request.cmd.Flags().Lookup(name)
+		flag := set.Lookup(name)
 		switch {
 		case flag == nil || !flag.Changed || name == "batch" || name == "offload" || flag.Value.String() == planned[name]:
 		case name == "dp" || name == "tp":
@@ -70,9 +72,9 @@ func only(pipeline *diffusers.Pipeline, name string) error {
 	return pipeline.Components[0].Fault
 }
 
-// generation is what the flags ask a diffusion pipeline for.
-func (request *Request) generation() phases.Workload {
-	given := request.Generation
+// generation is what a command's flags ask a diffusion pipeline for.
+func generation(request *Request) phases.Workload {
+	given := &request.Generation
 	work := phases.Workload{
 		Height: given.Height, Width: given.Width, Frames: given.Frames, Batch: request.work.Batch,
 		Offload: string(request.tier()), VAETiling: given.VAETiling, VAESlicing: given.VAESlicing,

@@ -83,7 +83,7 @@ func (asked *Question) takes(change *strategy.Change) bool {
 	}
 	to := change.To
 	if to.Diffusion != nil {
-		return reflect.DeepEqual(again.generation(), to.Diffusion.Workload)
+		return reflect.DeepEqual(generation(again), to.Diffusion.Workload)
 	}
 	again.asProgram(to.Graph)
 	posed, err := again.posing(asked.Topology)

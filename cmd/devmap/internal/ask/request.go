@@ -112,16 +112,16 @@ func (request *Request) Lengths(graph *modelgraph.Graph) error {
 // version has not, and flags that contradict each other.
 func (request *Request) Refuse() error {
 	set := request.cmd.Flags()
-	return cmp.Or(checkValues(set), request.normalise(), request.zeros(), checkBuilt(set), request.refuseAnywhere(), request.refuseOffload(), request.refuseSearch())
+	return cmp.Or(checkValues(set), request.normalise(), checkZeros(set), checkBuilt(set), request.refuseAnywhere(), request.refuseOffload(), request.refuseSearch())
 }
 
-// zeros refuses the numbers that count something and were given as nothing.
-func (request *Request) zeros() error {
+// checkZeros refuses the numbers that count something and were given as nothing.
+func checkZeros(set *pflag.FlagSet) error {
 	for i := range flags {
 		if flags[i].leftOut == "" {
 			continue
 		}
-		if f := request.cmd.Flags().Lookup(flags[i].name); f != nil && f.Changed && (f.Value.String() == "0" || strings.HasPrefix(f.Value.String(), "-")) {
+		if f := set.Lookup(flags[i].name); f != nil && f.Changed && (f.Value.String() == "0" || strings.HasPrefix(f.Value.String(), "-")) {
 			return out.Usagef("--%s: %s is not 1 or more (left out: %s)", f.Name, f.Value, flags[i].leftOut)
 		}
 	}
