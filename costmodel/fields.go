@@ -21,7 +21,7 @@ type Field struct {
 	// has no named values.
 	Values []string
 	// Ref points to the field of a workload: *int64, *bool, *[]string, a
-	// pointer to a string or a type of named values, or to a degree, which sets
+	// pointer to a string or a type of named values, or a *Degree, which sets
 	// itself from a text.
 	Ref func(workload *Workload) any
 	// Text is the value of the field in a workload; empty where it is left out,

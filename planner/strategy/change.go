@@ -15,7 +15,7 @@ import (
 type Change struct {
 	// Set are settings that stand in place of the request's own of the same
 	// field: those of a workload ([costmodel.Fields]) or of a diffusion pipeline
-	// ([phases.Workload]), and gpus, gpu, contiguous and offload. Without are the
+	// (package costmodel/phases), and gpus, gpu, contiguous and offload. Without are the
 	// fields that it must leave out: pin and together too. With both the request
 	// asks for Row.
 	Set     []costmodel.Setting
