@@ -20,7 +20,7 @@ const module = "github.com/devmap-dev/devmap/"
 // allowed is the package table, of which ARCHITECTURE.md gives the gist: each
 // package and the devmap packages that its non-test files may import, directly
 // or through internal ones. cmd/devmap, …/internal/… and …test packages are not
-// in it: they may import anything. Packages of the folder internal are.
+// in it: they may import anything.
 var allowed = map[string][]string{
 	"modelgraph":             {},
 	"modelgraph/safetensors": {"modelgraph"},
@@ -34,34 +34,29 @@ var allowed = map[string][]string{
 	},
 
 	"costmodel":           {"modelgraph"},
+	"costmodel/order":     {"costmodel"},
 	"costmodel/recipe":    {"modelgraph", "costmodel"},
-	"costmodel/steptime":  {"modelgraph", "costmodel", "internal/order"},
+	"costmodel/timeline":  {"costmodel", "costmodel/order"},
+	"costmodel/steptime":  {"modelgraph", "costmodel", "costmodel/order"},
 	"costmodel/catalogue": {"costmodel"},
 	"costmodel/phases":    {"modelgraph", "modelgraph/diffusers", "modelgraph/hf", "modelgraph/safetensors", "costmodel"},
 	"costmodel/estimate": {
 		"modelgraph", "costmodel", "costmodel/catalogue", "costmodel/recipe",
 	},
 
-	"internal/order":    {"costmodel"},
-	"internal/timeline": {"costmodel", "internal/order"},
-
-	"planner/devicemap": {"modelgraph", "costmodel", "internal/timeline", "costmodel/steptime"},
+	"planner/devicemap": {"modelgraph", "costmodel", "costmodel/timeline", "costmodel/steptime"},
 	"planner/posed":     {"modelgraph", "modelgraph/benchfile"},
-	// A problem may be a diffusion pipeline's, which costmodel/phases predicts.
-	"planner": {
-		"modelgraph", "modelgraph/diffusers", "costmodel", "internal/order", "internal/timeline",
-		"costmodel/steptime", "costmodel/catalogue", "costmodel/estimate", "costmodel/phases", "planner/devicemap",
-	},
+	"planner":           {"modelgraph", "costmodel", "costmodel/order", "costmodel/timeline", "costmodel/steptime", "costmodel/catalogue", "costmodel/estimate", "planner/devicemap"},
 	"planner/strategy": {
-		"modelgraph", "costmodel", "costmodel/catalogue", "costmodel/estimate",
-		"costmodel/phases", "costmodel/steptime", "planner", "planner/devicemap",
+		"modelgraph", "costmodel", "costmodel/catalogue",
+		"costmodel/estimate", "costmodel/steptime", "planner", "planner/devicemap",
 	},
-	"planner/emit": {"modelgraph", "costmodel", "internal/order", "planner/devicemap"},
+	"planner/emit": {"modelgraph", "costmodel", "costmodel/order", "planner/devicemap"},
 
 	"executor/program": {"modelgraph", "costmodel"},
 	"executor/compile": {
-		"modelgraph", "costmodel", "costmodel/recipe", "internal/order",
-		"costmodel/steptime", "internal/timeline", "planner/devicemap", "executor/program",
+		"modelgraph", "costmodel", "costmodel/recipe", "costmodel/order",
+		"costmodel/steptime", "costmodel/timeline", "planner/devicemap", "executor/program",
 	},
 	"executor/simulate": {"costmodel", "executor/program"},
 	"executor/weights":  {"modelgraph", "modelgraph/safetensors"},
@@ -259,7 +254,7 @@ func internalReach(files []goFile) map[string][]string {
 	direct := map[string][]string{}
 	for _, file := range files {
 		for _, imp := range file.imports {
-			if local, ok := strings.CutPrefix(imp.path, module); ok && !file.test && isInternal(file.pkg) && !isShared(file.pkg) {
+			if local, ok := strings.CutPrefix(imp.path, module); ok && !file.test && isInternal(file.pkg) {
 				direct[file.pkg] = append(direct[file.pkg], local)
 			}
 		}
@@ -286,20 +281,16 @@ func isCgo(target string) bool {
 
 // isFree says whether a package may import anything but the CUDA backend.
 func isFree(pkg string) bool {
-	return under(pkg, "cmd/devmap") || isInternal(pkg) && !isShared(pkg) || isTestSupport(pkg)
+	return under(pkg, "cmd/devmap") || isInternal(pkg) || isTestSupport(pkg)
 }
-
-// isShared recognises packages of the module's own internal folder: the table has
-// a row for each, as if it were public.
-func isShared(pkg string) bool { return under(pkg, "internal") }
 
 func isInternal(pkg string) bool {
 	return slices.Contains(strings.Split(pkg, "/"), "internal")
 }
 
-// isTestSupport recognises contract packages such as internal/recipetest.
+// isTestSupport recognises contract packages such as planner/plannertest.
 func isTestSupport(pkg string) bool {
-	return strings.HasSuffix(pkg, "test") && (!isInternal(pkg) || isShared(pkg))
+	return strings.HasSuffix(pkg, "test") && !isInternal(pkg)
 }
 
 func under(pkg, folder string) bool {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/recipe"
-	"github.com/devmap-dev/devmap/internal/recipetest"
+	"github.com/devmap-dev/devmap/costmodel/recipe/recipetest"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 

@@ -4,7 +4,7 @@ import (
 	"math"
 
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/internal/order"
+	"github.com/devmap-dev/devmap/costmodel/order"
 )
 
 // playLockStep plays an interleaved schedule. Its ranks go through one table of

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/internal/order"
+	"github.com/devmap-dev/devmap/costmodel/order"
 )
 
 // The obvious forms: every action of every micro-batch in its turn. They judge

@@ -4,7 +4,7 @@ import (
 	"math"
 
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/internal/order"
+	"github.com/devmap-dev/devmap/costmodel/order"
 )
 
 // rows gives every rank its rows of jobs.

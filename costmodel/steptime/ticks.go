@@ -4,7 +4,7 @@ import (
 	"math"
 
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/internal/order"
+	"github.com/devmap-dev/devmap/costmodel/order"
 )
 
 // Ticks are the times of a table on a topology in whole picoseconds, as devmap's

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/internal/timeline"
+	"github.com/devmap-dev/devmap/costmodel/timeline"
 )
 
 // TestArenas: what the compiler lays out, the timeline foretold: the arena in

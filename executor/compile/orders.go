@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/internal/order"
+	"github.com/devmap-dev/devmap/costmodel/order"
 )
 
 // order says what every device does, action by action, and from it what each

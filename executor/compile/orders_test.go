@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/order"
 	"github.com/devmap-dev/devmap/executor/program"
-	"github.com/devmap-dev/devmap/internal/order"
 )
 
 // drawOrders draws an order of all actions in which each comes behind what it

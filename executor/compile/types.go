@@ -2,9 +2,9 @@ package compile
 
 import (
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/order"
 	"github.com/devmap-dev/devmap/costmodel/steptime"
 	"github.com/devmap-dev/devmap/executor/program"
-	"github.com/devmap-dev/devmap/internal/order"
 )
 
 // compiler is a plan on its way: what each pass has found out so far.

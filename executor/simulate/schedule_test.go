@@ -4,8 +4,8 @@ import (
 	"fmt"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/order"
 	"github.com/devmap-dev/devmap/executor/program"
-	"github.com/devmap-dev/devmap/internal/order"
 )
 
 // costs are how long one micro-batch takes a stage, and a message its way.

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/internal/timeline"
+	"github.com/devmap-dev/devmap/costmodel/timeline"
 )
 
 // Phase is what each device holds in one phase of a diffusion pipeline.

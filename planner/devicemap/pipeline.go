@@ -2,7 +2,7 @@ package devicemap
 
 import (
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/internal/timeline"
+	"github.com/devmap-dev/devmap/costmodel/timeline"
 )
 
 // pipeline is a map read as stages: the runs of units, in the order they

@@ -5,7 +5,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/steptime"
-	"github.com/devmap-dev/devmap/internal/timeline"
+	"github.com/devmap-dev/devmap/costmodel/timeline"
 )
 
 // Predict walks through a step on every device of the topology. The map is nil

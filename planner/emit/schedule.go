@@ -5,7 +5,7 @@ import (
 	"io"
 
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/internal/order"
+	"github.com/devmap-dev/devmap/costmodel/order"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 

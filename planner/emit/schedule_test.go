@@ -23,7 +23,7 @@ func piped(kind costmodel.ScheduleKind, microBatches int64, devices ...devicemap
 // TestTorchSchedule: the rows of each schedule. The golden file of 1F1B was
 // given to torch 2.11's own loader, which takes it:
 //
-//	python internal/order/testdata/torch/dump.py 3 3 5 planner/emit/testdata/torch-schedule.csv
+//	python costmodel/order/testdata/torch/dump.py 3 3 5 planner/emit/testdata/torch-schedule.csv
 func TestTorchSchedule(t *testing.T) {
 	golden, err := os.ReadFile(filepath.Join("testdata", "torch-schedule.csv"))
 	if err != nil {

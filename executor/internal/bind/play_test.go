@@ -10,10 +10,10 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/recipe"
+	"github.com/devmap-dev/devmap/costmodel/recipe/recipetest"
 	"github.com/devmap-dev/devmap/executor"
 	"github.com/devmap-dev/devmap/executor/internal/bind"
 	"github.com/devmap-dev/devmap/executor/program"
-	"github.com/devmap-dev/devmap/internal/recipetest"
 )
 
 // player carries a program out in float64, one instruction at a time, in any

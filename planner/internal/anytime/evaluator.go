@@ -2,7 +2,7 @@ package anytime
 
 import (
 	"github.com/devmap-dev/devmap/costmodel/steptime"
-	"github.com/devmap-dev/devmap/internal/timeline"
+	"github.com/devmap-dev/devmap/costmodel/timeline"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 	"github.com/devmap-dev/devmap/planner/internal/anywhere"
 	"github.com/devmap-dev/devmap/planner/internal/chaintime"

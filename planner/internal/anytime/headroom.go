@@ -3,7 +3,7 @@ package anytime
 import (
 	"context"
 
-	"github.com/devmap-dev/devmap/internal/timeline"
+	"github.com/devmap-dev/devmap/costmodel/timeline"
 	"github.com/devmap-dev/devmap/planner/internal/anywhere"
 )
 

@@ -3,7 +3,7 @@ package anywhere
 import (
 	"slices"
 
-	"github.com/devmap-dev/devmap/internal/timeline"
+	"github.com/devmap-dev/devmap/costmodel/timeline"
 	"github.com/devmap-dev/devmap/planner/internal/solve/chain"
 )
 

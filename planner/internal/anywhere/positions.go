@@ -1,7 +1,7 @@
 package anywhere
 
 import (
-	"github.com/devmap-dev/devmap/internal/timeline"
+	"github.com/devmap-dev/devmap/costmodel/timeline"
 )
 
 // findPositions finds the kinds and their places in time.

@@ -3,7 +3,7 @@ package anywhere
 import (
 	"slices"
 
-	"github.com/devmap-dev/devmap/internal/timeline"
+	"github.com/devmap-dev/devmap/costmodel/timeline"
 )
 
 // alikeWithin is how far the bytes of units may be apart that the relaxation

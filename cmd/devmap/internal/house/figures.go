@@ -92,14 +92,14 @@ func (pkg *folder) public() bool {
 
 // exportedNames counts the functions, methods, types, variables and constants
 // that the library offers. The limit was 300 until costmodel/recipe and
-// internal/order became public (29 names), and plans were made for devmap's
+// costmodel/order became public (29 names), and plans were made for devmap's
 // own engine: its memory and its step (31, each used by another package), and
 // 378 until stages of several GPUs were folded to devices (costmodel's
 // Table.Folded, of which planner, devicemap and steptime see the same) and
 // chose their form (estimate.StageTable, which plans and checks share), and the
 // latency of a request became an objective (planner.Latency).
 func (module *tree) exportedNames() figure {
-	result := figure{name: "exported names outside internal", limit: 340}
+	result := figure{name: "exported names outside internal", limit: 381}
 	var parts []string
 	for _, dir := range slices.Sorted(maps.Keys(module.folders)) {
 		pkg := module.folders[dir]

@@ -6,10 +6,10 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/steptime"
+	"github.com/devmap-dev/devmap/costmodel/timeline"
 	"github.com/devmap-dev/devmap/executor/compile"
 	"github.com/devmap-dev/devmap/executor/program"
 	"github.com/devmap-dev/devmap/executor/simulate"
-	"github.com/devmap-dev/devmap/internal/timeline"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )

@@ -2,7 +2,7 @@ package timeline
 
 import (
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/internal/order"
+	"github.com/devmap-dev/devmap/costmodel/order"
 )
 
 // infer runs the prompts of all micro-batches and then, token by token, the

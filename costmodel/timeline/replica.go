@@ -1,6 +1,9 @@
 package timeline
 
-import "github.com/devmap-dev/devmap/costmodel"
+import (
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
+)
 
 // replicas are the engines of the replicated strategies.
 var replicas = map[costmodel.Strategy]func(table *costmodel.Table, all unitList, resident Resident) Producer{
@@ -20,7 +23,7 @@ func whole(table *costmodel.Table, all unitList, resident Resident) Producer {
 // ([costmodel.Traits]). A strategy that has none is an error.
 func Replica(table *costmodel.Table, dev *costmodel.Device) (Producer, error) {
 	engine, ok := replicas[table.Workload.Strategy]
-	if table.Workload.Runtime == "jax" { // one program; its units hold what is cut
+	if table.Workload.Runtime == value.JAX { // one program; its units hold what is cut
 		engine = whole
 	}
 	if !ok {

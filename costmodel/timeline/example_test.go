@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/internal/timeline"
+	"github.com/devmap-dev/devmap/costmodel/timeline"
 )
 
 // block and head are two units of round sizes.

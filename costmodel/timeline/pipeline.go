@@ -2,7 +2,7 @@ package timeline
 
 import (
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/internal/order"
+	"github.com/devmap-dev/devmap/costmodel/order"
 )
 
 // Rank is what one rank of a pipeline runs: its chunks, in the order of the

@@ -2,7 +2,7 @@ package timeline
 
 import (
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/internal/order"
+	"github.com/devmap-dev/devmap/costmodel/order"
 )
 
 // StageChain answers for any rank of a pipeline without its units, which a

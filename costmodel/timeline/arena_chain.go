@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/internal/order"
+	"github.com/devmap-dev/devmap/costmodel/order"
 )
 
 // ArenaChain answers for the arena of any device, a rank of a pipeline or the

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel/recipe"
-	"github.com/devmap-dev/devmap/internal/recipetest"
+	"github.com/devmap-dev/devmap/costmodel/recipe/recipetest"
 )
 
 // A gate in place: silu(gate)·up over what was gate.

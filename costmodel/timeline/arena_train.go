@@ -2,7 +2,7 @@ package timeline
 
 import (
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/internal/order"
+	"github.com/devmap-dev/devmap/costmodel/order"
 )
 
 // events are what is alive at the lines of the device's program, in their

@@ -9,7 +9,8 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate"
-	"github.com/devmap-dev/devmap/internal/timeline"
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
+	"github.com/devmap-dev/devmap/costmodel/timeline"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/modelgraph/hf"
 )
@@ -75,14 +76,14 @@ func drawStages(rng *rand.Rand) costmodel.Workload {
 	w := costmodel.Workload{
 		Strategy: costmodel.Pipeline, World: 4, Mode: pick(rng, costmodel.Train, costmodel.Train, costmodel.Infer, costmodel.Load),
 		Precision: pick(rng, "", costmodel.BF16True, costmodel.BF16Mixed, costmodel.FP16Mixed, costmodel.FP32True), Batch: 8, MicroBatches: pick[int64](rng, 1, 4, 8), Seq: 128,
-		Attention: pick(rng, "", "eager"), Loss: pick(rng, "", "chunked", "fused"), Images: rng.Int64N(2),
+		Attention: pick(rng, "", value.EagerAttention), Loss: pick(rng, "", value.LossChunked, value.LossFused), Images: rng.Int64N(2),
 	}
 	if w.Mode == costmodel.Train {
-		w.Optimizer = pick(rng, costmodel.AdamW, "adamw-foreach", costmodel.SGD)
-		w.Recompute = pick(rng, costmodel.RecomputeNone, costmodel.RecomputeFull, "selective")
+		w.Optimizer = pick(rng, costmodel.AdamW, value.AdamWForeach, costmodel.SGD)
+		w.Recompute = pick(rng, costmodel.RecomputeNone, costmodel.RecomputeFull, value.RecomputeSelective)
 		if rng.IntN(3) == 0 {
 			w.LoRARank, w.LoRATargets = 8, []string{"all-linear"}
-			w.Quantize = pick(rng, "", "nf4", "int8")
+			w.Quantize = pick(rng, "", value.NF4, value.Int8)
 		} else if w.Precision == costmodel.BF16True || w.Precision == costmodel.FP32True {
 			w.DP, w.TP = pick[costmodel.Degree](rng, 0, 2, 4), pick[costmodel.Degree](rng, 0, 0, 0, 2)
 			w.World *= w.DP.Count() * w.TP.Count()

@@ -2,7 +2,7 @@ package timeline
 
 import (
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/internal/order"
+	"github.com/devmap-dev/devmap/costmodel/order"
 )
 
 // repeating tells the events of a schedule's phases, of as many times as there
