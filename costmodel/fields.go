@@ -22,7 +22,7 @@ type Field struct {
 	// no named values.
 	Values []string
 	// Ref points to the field of a workload: *int64, *bool, *[]string, a
-	// pointer to a string or a type of named values, or to a degree, which sets
+	// pointer to a string or a type of named values, or a *Degree, which sets
 	// itself from a text.
 	Ref func(workload *Workload) any
 	// Text is the value of the field in a workload; empty if it is left out, or
@@ -77,8 +77,8 @@ var fields = described([]Field{
 	byStrategy(optional(named("schedule", "", []ScheduleKind{OneFOneB, GPipe, Interleaved}, func(workload *Workload) *ScheduleKind { return &workload.Schedule })),
 		func(workload *Workload) bool { return workload.Schedule == OneFOneB }),
 	number("virtual_stages", "", func(workload *Workload) *int64 { return &workload.VirtualStages }),
-	degree("dp", func(workload *Workload) *value.Degree { return &workload.DP }),
-	degree("tp", func(workload *Workload) *value.Degree { return &workload.TP }),
+	degree("dp", func(workload *Workload) *Degree { return &workload.DP }),
+	degree("tp", func(workload *Workload) *Degree { return &workload.TP }),
 	number("shard_degree", "", func(workload *Workload) *int64 { return &workload.ShardDegree }),
 	fraction("mem_fraction", func(workload *Workload) *float64 { return &workload.MemFraction }),
 })
@@ -168,7 +168,7 @@ func number(name, defaultValue string, at func(*Workload) *int64) Field {
 }
 
 // degree is a number of GPUs, or auto.
-func degree(name string, at func(*Workload) *value.Degree) Field {
+func degree(name string, at func(*Workload) *Degree) Field {
 	return Field{
 		Name: name, Default: "1", Ref: func(workload *Workload) any { return at(workload) },
 		value: func(workload *Workload) string { return at(workload).String() },
@@ -240,8 +240,8 @@ func (workload *Workload) badNumber() (field, msg string) {
 		}
 	}
 	for i := range fields {
-		degree, ok := fields[i].Ref(workload).(*value.Degree)
-		if ok && !degree.Auto() && (*degree < 0 || *degree > value.MostDegree) {
+		degree, ok := fields[i].Ref(workload).(*Degree)
+		if ok && !degree.Auto() && (*degree < 0 || *degree > mostDegree) {
 			return fields[i].Name, fmt.Sprintf("%d is no number of GPUs", int64(*degree))
 		}
 	}

@@ -23,14 +23,6 @@ type StageRules struct {
 	Alone bool
 }
 
-// SlotsOf is how many messages a channel holds of so many micro-batches.
-func (rules StageRules) SlotsOf(microBatches int64) int64 {
-	if rules.Slots == 0 {
-		return microBatches
-	}
-	return min(rules.Slots, microBatches)
-}
-
 // StageRulesOf are the rules of a runtime: those of torch.distributed.pipelining
 // for every one but [Devmap].
 func StageRulesOf(runtime string) StageRules {

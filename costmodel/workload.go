@@ -1,7 +1,6 @@
 package costmodel
 
 import (
-	"github.com/devmap-dev/devmap/costmodel/internal/value"
 	"github.com/devmap-dev/devmap/costmodel/internal/zero"
 )
 
@@ -45,10 +44,9 @@ type Workload struct {
 	Schedule      ScheduleKind `json:"schedule,omitzero"`
 	VirtualStages int64        `json:"virtual_stages,omitzero"`
 	// DP and TP are the GPUs of a pipeline's stage: DP replicas of it, each of
-	// TP GPUs that share every matrix (tensor parallelism). Left out: 1; auto:
-	// chosen for each stage.
-	DP value.Degree `json:"dp,omitzero"`
-	TP value.Degree `json:"tp,omitzero"`
+	// TP GPUs that share every matrix (tensor parallelism). Left out: 1.
+	DP Degree `json:"dp,omitzero"`
+	TP Degree `json:"tp,omitzero"`
 	// ShardDegree is over how many GPUs a parameter is cut (zero, fsdp, hsdp, and
 	// over replicas of a pipeline's stage).
 	ShardDegree int64 `json:"shard_degree,omitzero"`
@@ -78,11 +76,19 @@ type Workload struct {
 	EMA           bool `json:"ema,omitzero"` // a moving average of the trained weights
 
 	// DeepSpeed are the settings of its configuration file, which
-	// workload.DeepSpeed.Read reads; nil: its defaults. The file's batch,
+	// [Workload.ReadDeepSpeed] reads; nil: its defaults. The file's batch,
 	// precision and stage are compared with the other fields, or replace them,
 	// when the workload is resolved; sizes that are "auto" are then those that
 	// Transformers fills in.
 	DeepSpeed *zero.Settings `json:"deepspeed,omitzero"`
+}
+
+// ReadDeepSpeed takes the settings of DeepSpeed's configuration file
+// (ds_config.json) from its text; file stands in errors. Unknown keys, and those
+// that change what GPUs hold in a way that is not modelled, are faults.
+func (workload *Workload) ReadDeepSpeed(file string, text []byte) (err error) {
+	workload.DeepSpeed, err = zero.Read(file, text)
+	return err
 }
 
 // Mode is the kind of work.

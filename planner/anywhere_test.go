@@ -12,6 +12,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/modelgraph/hf"
 	"github.com/devmap-dev/devmap/planner"
+	"github.com/devmap-dev/devmap/planner/devicemap"
 	"github.com/devmap-dev/devmap/planner/internal/exhaustive"
 	"github.com/devmap-dev/devmap/planner/internal/randomproblem"
 )
@@ -130,7 +131,7 @@ func TestAnywhereRelaxed(t *testing.T) {
 // kept, and no units between go along.
 func TestAnywherePins(t *testing.T) {
 	p := randomproblem.Chain(t, []int64{5, 1, 5, 1, 5, 1}, 100, 100, 100)
-	p.Pins = []planner.Pin{{Pattern: "h.0", Device: 2}, {Pattern: "h.5", Device: 0}}
+	p.Pins = []devicemap.Pin{{Pattern: "h.0", Device: 2}, {Pattern: "h.5", Device: 0}}
 	p.Together = [][]string{{"h.0", "h.3"}}
 	var constraint *planner.ConstraintError
 	if _, err := planner.Solve(t.Context(), p, planner.Settings{}); !errors.As(err, &constraint) {
@@ -141,7 +142,7 @@ func TestAnywherePins(t *testing.T) {
 	if s.Map[0] != 2 || s.Map[3] != 2 || s.Map[5] != 0 || s.Value != .06 || s.Status != planner.Optimal {
 		t.Errorf("%v has %v (%s)", s.Map, s.Value, s.Status)
 	}
-	p.Pins = append(p.Pins, planner.Pin{Pattern: "h.3", Device: 1})
+	p.Pins = append(p.Pins, devicemap.Pin{Pattern: "h.3", Device: 1})
 	if _, err := planner.Solve(t.Context(), p, planner.Settings{}); !errors.As(err, &constraint) || !strings.Contains(err.Error(), "pin=h.0=2") {
 		t.Errorf("h.0 and h.3 together on devices 2 and 1: %v", err)
 	}
@@ -186,7 +187,7 @@ func TestAnywhereTooLarge(t *testing.T) {
 	if s.Value != contiguous.Value || s.LowerBound <= 0 || s.LowerBound > s.Value || !strings.Contains(s.Method, "too many") {
 		t.Errorf("%v, bound %v, contiguous %v: %s", s.Value, s.LowerBound, contiguous.Value, s.Method)
 	}
-	p.Pins = []planner.Pin{{Pattern: "h.0", Device: 1}, {Pattern: "h.2999", Device: 0}}
+	p.Pins = []devicemap.Pin{{Pattern: "h.0", Device: 1}, {Pattern: "h.2999", Device: 0}}
 	if _, err := planner.Solve(t.Context(), p, planner.Settings{}); err == nil || !strings.Contains(err.Error(), "too many") {
 		t.Errorf("pins against the order: %v", err)
 	}

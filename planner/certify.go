@@ -31,7 +31,7 @@ func certify(in *instance.Instance, answer *instance.Answer, method instance.Met
 	for _, note := range answer.Notes {
 		out.Warnings = append(out.Warnings, costmodel.Messagef("%s", note))
 	}
-	if in.Objective == Time {
+	if in.Objective == instance.Time {
 		out.Objective = Time
 		if in.Request {
 			out.Objective = Latency
@@ -43,7 +43,7 @@ func certify(in *instance.Instance, answer *instance.Answer, method instance.Met
 	}
 	out.Bottleneck, out.LargestShare = instance.Fullest(out.Devices)
 	value := out.LargestShare
-	if in.Objective == Time {
+	if in.Objective == instance.Time {
 		value = *devicemap.StepSeconds(timed, in.Topology, out.Map)
 	}
 	if out.Certificate, err = answer.Certify(value); err != nil {
@@ -68,7 +68,7 @@ func certify(in *instance.Instance, answer *instance.Answer, method instance.Met
 func predict(in *instance.Instance, placed devicemap.Map) ([]devicemap.Prediction, error) {
 	if placed != nil {
 		for _, fault := range devicemap.Check(in.Graph, in.Costs, in.Topology, placed.Flatten(in.Graph), nil).Faults {
-			if fault.Kind != "does-not-fit" || in.Objective == Time {
+			if fault.Kind != "does-not-fit" || in.Objective == instance.Time {
 				return nil, fmt.Errorf("planner: %w", &certificate.FaultError{Msg: fmt.Sprintf("the solver's map fails the check: %s", fault)})
 			}
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner"
+	"github.com/devmap-dev/devmap/planner/devicemap"
 	"github.com/devmap-dev/devmap/planner/internal/randomproblem"
 )
 
@@ -22,7 +23,7 @@ func TestContradictionIsSmallest(t *testing.T) {
 		p := randomproblem.Chain(t, []int64{1, 2, 3, 4, 5, 6, 7, 8}, 100, 100, 100)
 		name := func() string { return fmt.Sprint("h.", rng.IntN(8)) }
 		for range 1 + rng.IntN(2) {
-			p.Pins = append(p.Pins, planner.Pin{Pattern: name(), Device: rng.IntN(3)})
+			p.Pins = append(p.Pins, devicemap.Pin{Pattern: name(), Device: rng.IntN(3)})
 		}
 		for range rng.IntN(12) {
 			at := rng.IntN(7)
@@ -34,7 +35,7 @@ func TestContradictionIsSmallest(t *testing.T) {
 			continue
 		}
 		sizes[len(e.Pins)+len(e.Together)]++
-		solve := func(pins []planner.Pin, together [][]string) error {
+		solve := func(pins []devicemap.Pin, together [][]string) error {
 			q := p
 			q.Pins, q.Together = pins, together
 			_, err := planner.Solve(t.Context(), q, planner.Settings{})
@@ -44,7 +45,7 @@ func TestContradictionIsSmallest(t *testing.T) {
 			t.Fatalf("%d: %v and %v go together", i, e.Pins, e.Together)
 		}
 		for j := range e.Pins {
-			less := append(append([]planner.Pin{}, e.Pins[:j]...), e.Pins[j+1:]...)
+			less := append(append([]devicemap.Pin{}, e.Pins[:j]...), e.Pins[j+1:]...)
 			if err := solve(less, e.Together); err != nil {
 				t.Fatalf("%d: %v without %v: %v", i, e, e.Pins[j], err)
 			}
@@ -94,11 +95,11 @@ func TestLinksMissing(t *testing.T) {
 		t.Errorf("%v names no missing link from 1 to 2", err)
 	}
 	p.Objective = planner.Time
-	p.Pins = []planner.Pin{{Pattern: "h.0", Device: 0}, {Pattern: "h.2", Device: 1}}
+	p.Pins = []devicemap.Pin{{Pattern: "h.0", Device: 0}, {Pattern: "h.2", Device: 1}}
 	if sol, err := planner.Solve(t.Context(), p, planner.Settings{}); err != nil {
 		t.Errorf("%v, %v", sol, err)
 	}
-	p.Pins = []planner.Pin{{Pattern: "h.0", Device: 0}, {Pattern: "h.1", Device: 2}, {Pattern: "h.2", Device: 2}}
+	p.Pins = []devicemap.Pin{{Pattern: "h.0", Device: 0}, {Pattern: "h.1", Device: 2}, {Pattern: "h.2", Device: 2}}
 	if sol, err := planner.Solve(t.Context(), p, planner.Settings{}); !errors.As(err, &missing) || missing.From != 0 || missing.To != 2 {
 		t.Errorf("%v, %v names no missing link from 0 to 2", sol, err)
 	}

@@ -34,19 +34,17 @@ func (solver *solveCall) solveDegrees(ctx context.Context, in *instance.Instance
 	method := stagedegrees.Method{Forms: forms}
 	answer, err := method.Solve(ctx, in, solver.limits, nil)
 	if errors.Is(err, instance.ErrNone) { // no stages keep the caps: what comes nearest is the most level
-		in = in.For(Memory)
+		in = in.For(instance.Memory)
 		answer, err = method.Solve(ctx, in, solver.limits, nil)
 	}
 	if err != nil {
 		return nil, err
 	}
 	sol, err := certify(in, answer, method)
-	if err == nil && sol.LargestShare > 1 {
-		worst := &sol.Devices[sol.Bottleneck]
-		err = &InfeasibleError{
-			Best: sol, Form: costmodel.Messagef(" as a pipeline, whatever the form of its stages"), Proved: sol.LowerBound > 1, Worst: sol.Bottleneck, Budget: worst.Budget,
-			Needed: worst.Predicted.PeakAllocatedBytes + worst.Predicted.OverheadBytes, MostBudget: worst.Budget,
-		}
+	if err == nil && !sol.Fits() {
+		large := sol.tooLarge()
+		large.Form = costmodel.Messagef(" as a pipeline, whatever the form of its stages")
+		err = large
 	}
 	return sol, err
 }

@@ -2,10 +2,10 @@
 // share of any device's budget is as small as it can be, and proves how close
 // to the optimum the answer is.
 //
-// [Plan] takes a graph, a workload and GPUs, works out what each unit costs, and
-// asks [Solve]. That takes a [Problem] (graph, costs, devices, constraints) and
+// [Solve] takes a [Problem] (graph, workload or costs, devices, constraints) and
 // returns a [Solution]: the map, its value, a lower bound that no map can beat, and
-// whether the two meet. The units that share a parameter are one group, which
+// whether the two meet. [Plan] is the short form. A [Diffusion] pipeline is solved
+// in the same way: its answer has phases in the place of a map. The units that share a parameter are one group, which
 // may sit on any device; the others form a chain in module order, of which
 // each device takes one stretch. Among maps of the same largest share the one
 // with the smallest sum of squared shares is taken, so that no device idles

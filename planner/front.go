@@ -28,15 +28,19 @@ func SolveFront(ctx context.Context, problem Problem, settings Settings) (*Front
 	ctx, cancel := context.WithTimeout(ctx, settings.TimeLimit)
 	defer cancel()
 	problem.Objective = Time
-	if problem.Costs != nil && problem.Topology != nil {
-		if open(problem.Costs) {
-			return nil, &costmodel.FieldError{Msg: costmodel.Messagef("a front is searched among maps of stages of one form: %v goes with degrees that are numbers", costmodel.Setting{Field: "objective", Value: "front"})}
-		}
-		if folded := problem.Costs.Folded(problem.Topology); folded != problem.Topology {
-			return frontOfStages(ctx, &problem, folded, settings)
-		}
+	problem, err := problem.Resolved()
+	switch {
+	case err != nil:
+		return nil, err
+	case problem.Diffusion != nil:
+		return nil, timedPhases(problem.Objective)
+	case open(problem.Costs):
+		return nil, &costmodel.FieldError{Msg: costmodel.Messagef("a front is searched among maps of stages of one form: %v goes with degrees that are numbers", costmodel.Setting{Field: "objective", Value: "front"})}
 	}
-	if problem.Anywhere && problem.Costs != nil && !problem.Costs.Workload.Strategy.Traits().Staged && !problem.Costs.Workload.Strategy.Traits().Replicated {
+	if folded := problem.Costs.Folded(problem.Topology); folded != problem.Topology {
+		return frontOfStages(ctx, &problem, folded, settings)
+	}
+	if problem.Anywhere && !problem.Costs.Workload.Strategy.Traits().Staged && !problem.Costs.Workload.Strategy.Traits().Replicated {
 		return nil, &costmodel.FieldError{Msg: costmodel.Messagef("the front is searched among contiguous maps: %v goes with %v or %v",
 			costmodel.Setting{Field: "contiguous", Value: "false"}, costmodel.Setting{Field: "objective", Value: string(Memory)}, Time)}
 	}

@@ -98,13 +98,19 @@ func devices(count int) string {
 	return fmt.Sprintf("%d devices", count)
 }
 
+// tooLarge is the arithmetic of a solution that does not fit.
+func (solution *Solution) tooLarge() *InfeasibleError {
+	worst := &solution.Devices[solution.Bottleneck]
+	return &InfeasibleError{
+		Best: solution, Proved: solution.LowerBound > 1, Worst: solution.Bottleneck, Budget: worst.Budget,
+		Needed: worst.Predicted.PeakAllocatedBytes + worst.Predicted.OverheadBytes, MostBudget: worst.Budget,
+	}
+}
+
 // infeasible works out what would be enough.
 func (solver *solveCall) infeasible(ctx context.Context, in *instance.Instance, method instance.Method, best *Solution) error {
-	worst := &best.Devices[best.Bottleneck]
-	out := &InfeasibleError{
-		Best: best, Form: solver.form(in), Proved: best.LowerBound > 1, Worst: best.Bottleneck, Budget: worst.Budget,
-		Needed: worst.Predicted.PeakAllocatedBytes + worst.Predicted.OverheadBytes,
-	}
+	out := best.tooLarge()
+	out.Form = solver.form(in)
 	if in.Replicated() {
 		return out // no number of devices is enough
 	}

@@ -164,7 +164,7 @@ func (held *holder) start() (*instance.Answer, bool) {
 			}
 		}
 	}
-	return nil, held.in.Objective == planner.Memory
+	return nil, held.in.Objective == instance.Memory
 }
 
 // takes reports an answer; where there is none, none of the maps must be good.
@@ -199,7 +199,7 @@ func (held *holder) certified(answer *instance.Answer, inTime bool) {
 	if err != nil {
 		held.t.Fatalf("%s: %v", held.name, err)
 	}
-	if held.in.Objective == planner.Time && sol.LargestShare > 1+rounding {
+	if held.in.Objective == instance.Time && sol.LargestShare > 1+rounding {
 		held.t.Fatalf("%s: %v has a share of %v", held.name, sol.Map, sol.LargestShare)
 	}
 	if !keepsAll(held.problem, sol.Map) {

@@ -76,17 +76,19 @@ func TestPlanIsSolve(t *testing.T) {
 	}
 }
 
-// TestPlanOptions: each reaches the problem; a pipeline and replicas know how
-// many GPUs work together.
-func TestPlanOptions(t *testing.T) {
+// TestProblem: a problem of a workload takes pins, an objective and settings; a
+// pipeline and replicas know how many GPUs work together.
+func TestProblem(t *testing.T) {
 	t.Parallel()
 	g := small(t, 6)
 	work := costmodel.Workload{Mode: costmodel.Train, Optimizer: costmodel.AdamW, Batch: 4}
-	pinned, err := planner.Plan(t.Context(), g, work, gpus(2), planner.WithPins(planner.Pin{Pattern: "embed", Device: 1}))
+	problem := planner.Problem{Graph: g, Workload: work, Topology: gpus(2), Pins: []devicemap.Pin{{Pattern: "embed", Device: 1}}}
+	pinned, err := planner.Solve(t.Context(), problem, planner.Settings{})
 	if err != nil || pinned.Map[0] != 1 {
 		t.Errorf("the embedding is not where it is pinned: %v (%v)", pinned, err)
 	}
-	timed, err := planner.Plan(t.Context(), g, work, gpus(2), planner.WithObjective(planner.Time))
+	problem.Pins, problem.Objective = nil, planner.Time
+	timed, err := planner.Solve(t.Context(), problem, planner.Settings{})
 	if err != nil || timed.Objective != planner.Time {
 		t.Errorf("%v (%v) is no plan for time", timed, err)
 	}
@@ -94,7 +96,8 @@ func TestPlanOptions(t *testing.T) {
 		t.Errorf("a step of %v s by what the plan was made for, of %v s by the plan", seconds, timed.Value)
 	}
 	told := false
-	if _, err := planner.Plan(t.Context(), g, work, gpus(2), planner.WithSettings(planner.Settings{Progress: func(planner.Progress) { told = true }})); err != nil || !told {
+	problem.Objective = planner.Memory
+	if _, err := planner.Solve(t.Context(), problem, planner.Settings{Progress: func(planner.Progress) { told = true }}); err != nil || !told {
 		t.Errorf("progress is told: %t (%v)", told, err)
 	}
 	work.Strategy, work.MicroBatches = costmodel.Pipeline, 4

@@ -9,19 +9,31 @@ import (
 	"time"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/catalogue"
+	"github.com/devmap-dev/devmap/costmodel/estimate"
 	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/planner/devicemap"
 	"github.com/devmap-dev/devmap/planner/internal/instance"
 	"github.com/devmap-dev/devmap/planner/internal/solve/chain"
 )
 
-// Problem is what is to be placed, what it costs, and where it can go.
+// Problem is what is to be placed, what it costs, where it can go, and what is
+// asked of the answer.
 type Problem struct {
+	// Graph is the model, and Workload what is run of it: what that leaves open,
+	// [Problem.Resolved] fills in.
 	Graph    *modelgraph.Graph
-	Costs    *costmodel.Table
+	Workload costmodel.Workload
+	// Diffusion is planned in their place where it is not nil.
+	Diffusion *Diffusion
+	// Costs says what each unit costs, under a workload of its own. Nil: the
+	// cost model's table of Workload.
+	Costs *costmodel.Table
+	// Topology has the devices. One with a name and no capacity is the
+	// catalogue's GPU of that name.
 	Topology *costmodel.Topology
-	// Pins fixes units to devices. The pattern is the path of a unit, a layer
-	// or a module around them; a trailing * matches any ending.
-	Pins []Pin
+	// Pins fix units to devices.
+	Pins []devicemap.Pin
 	// Together lists patterns whose units must share a device. As each device
 	// takes one stretch of the chain, the units between them go along.
 	Together [][]string
@@ -35,35 +47,31 @@ type Problem struct {
 	Objective Objective
 }
 
-// Pin fixes the units that a pattern names to a device: Pin{Pattern:
-// "model.layers.0*", Device: 1}.
-type Pin = instance.Pin
-
 // Objective is what is minimised: [Memory], [Time] or [Latency].
-type Objective = instance.Objective
+type Objective string
 
 // The objectives.
 const (
 	// Memory is the largest share of a budget, then the sum of squared shares.
-	Memory = instance.Memory
+	Memory Objective = "memory"
 	// Time is the predicted time of a step, in seconds, among maps that fit;
 	// then the largest share, the bytes that cross, and the number of cuts.
-	Time = instance.Time
+	Time Objective = "time"
 	// Latency is the predicted time of one request, in seconds, among maps that
 	// fit: of one micro-batch that has the devices to itself, prompt and
 	// generated tokens, while memory is that of the whole workload. Inference
 	// alone has one.
-	Latency = instance.Latency
+	Latency Objective = "latency"
 )
 
 // Tier is where units go that leave the devices: [CPU] or [Disk].
-type Tier = instance.Tier
+type Tier string
 
 // The tiers. Under Disk, what the host's memory holds stays in it, where the
 // topology says how much that is.
 const (
-	CPU  = instance.CPU
-	Disk = instance.Disk
+	CPU  Tier = "cpu"
+	Disk Tier = "disk"
 )
 
 // Settings are the limits of a Solve; the zero value works.
@@ -85,11 +93,38 @@ type Progress = chain.Progress
 // DefaultTimeLimit is used where Settings give none.
 const DefaultTimeLimit = 10 * time.Second
 
-// resolve checks a problem and resolves its constraints, once for all methods.
-func (problem *Problem) resolve() (*instance.Instance, error) {
-	if problem.Graph == nil || problem.Costs == nil || problem.Topology == nil {
-		return nil, errors.New("planner: a problem needs Graph, Costs and Topology")
+// Resolved is the problem with the catalogue's GPUs in the place of their names
+// and, where it has no Costs, the cost model's table of its workload on these
+// GPUs. Faults are those of [catalogue.Named], [estimate.Resolve] and
+// [estimate.Table].
+func (problem Problem) Resolved() (Problem, error) {
+	if problem.Graph == nil && problem.Diffusion == nil || problem.Topology == nil {
+		return problem, errors.New("planner: a plan needs a graph and a topology")
 	}
+	workload := problem.Workload
+	if problem.Costs != nil {
+		workload = problem.Costs.Workload
+	}
+	workload.Mode = cmp.Or(workload.Mode, costmodel.Infer)
+	if problem.Costs == nil && workload.Strategy == costmodel.Auto {
+		return problem, costmodel.Refuse(costmodel.Set("strategy", workload.Strategy), "a plan is of one strategy; strategy.Rows of package planner/strategy puts all side by side")
+	}
+	var err error
+	if problem.Topology, err = catalogue.Named(problem.Topology, workload.Mode); err != nil || problem.Costs != nil || problem.Diffusion != nil {
+		return problem, err
+	}
+	if workload, err = estimate.Resolve(problem.Graph, estimate.On(problem.Graph, workload, problem.Topology)); err != nil {
+		return problem, err
+	}
+	if problem.Costs, err = estimate.Table(problem.Graph, workload); err != nil {
+		return problem, fmt.Errorf("counting %q: %w", problem.Graph.Name, err)
+	}
+	return problem, nil
+}
+
+// resolve checks a resolved problem and resolves its constraints, once for all
+// methods.
+func (problem *Problem) resolve() (*instance.Instance, error) {
 	if len(problem.Costs.Units) != len(problem.Graph.Units) {
 		return nil, fmt.Errorf("planner: the table has %d units and the graph %d", len(problem.Costs.Units), len(problem.Graph.Units))
 	}
@@ -102,19 +137,19 @@ func (problem *Problem) resolve() (*instance.Instance, error) {
 	if err := problem.checkRuns(); err != nil {
 		return nil, err
 	}
-	base := instance.Instance{Graph: problem.Graph, Setup: instance.Setup{Costs: problem.Costs, Topology: problem.Topology}, Objective: cmp.Or(problem.Objective, Memory), AnyAssignment: problem.Anywhere, Offload: problem.Offload}
-	if base.Objective == Latency {
+	base := instance.Instance{Graph: problem.Graph, Setup: instance.Setup{Costs: problem.Costs, Topology: problem.Topology}, Objective: instance.Objective(cmp.Or(problem.Objective, Memory)), AnyAssignment: problem.Anywhere, Offload: instance.Tier(problem.Offload)}
+	if problem.Objective == Latency {
 		if mode := problem.Costs.Workload.Mode; mode != costmodel.Infer {
 			return nil, costmodel.Refuse(costmodel.Set("mode", mode), "a request is of inference: %v has no latency of one", costmodel.Set("mode", mode))
 		}
-		base.Objective, base.Request = Time, true
+		base.Objective, base.Request = instance.Time, true
 	}
 	switch base.Objective {
-	case Time:
+	case instance.Time:
 		if err := base.CheckTimes(); err != nil {
 			return nil, err
 		}
-	case Memory:
+	case instance.Memory:
 	default:
 		return nil, fmt.Errorf("planner: objective %q is unknown", problem.Objective)
 	}

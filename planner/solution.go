@@ -2,6 +2,7 @@ package planner
 
 import (
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/phases"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 	"github.com/devmap-dev/devmap/planner/internal/instance"
 	"github.com/devmap-dev/devmap/planner/internal/solve/certificate"
@@ -58,7 +59,17 @@ type Solution struct {
 	Method   string
 	Bounds   []BoundValue
 	Warnings []costmodel.Message
+	// Pipeline is what a diffusion pipeline was planned as, and Phases are what
+	// its devices hold, phase by phase; Ways are the solutions for all degrees
+	// that were tried, the best first. Nil for other models.
+	Pipeline *phases.Plan
+	Phases   []devicemap.Phase
+	Ways     []*Solution
 }
+
+// Fits reports that no device holds more than its budget: the verdict on every
+// model.
+func (solution *Solution) Fits() bool { return solution.LargestShare <= 1 }
 
 // BoundValue is one argument for a lower bound of the largest share, by Name, and
 // the Value that it proves; What says which unit or moment it rests on.

@@ -14,12 +14,18 @@ import (
 
 // Solve returns the best map it can prove or find in the time. Where none fits,
 // the one that comes nearest is returned with an [*InfeasibleError]; a
-// constraint that cannot be kept is a [*ConstraintError].
+// constraint that cannot be kept is a [*ConstraintError]. Other faults are those
+// of [Problem.Resolved].
 func Solve(ctx context.Context, problem Problem, settings Settings) (*Solution, error) {
-	if problem.Costs != nil && problem.Topology != nil {
-		if folded := problem.Costs.Folded(problem.Topology); folded != problem.Topology {
-			return solveStages(ctx, &problem, folded, settings)
-		}
+	problem, err := problem.Resolved()
+	switch {
+	case err != nil:
+		return nil, err
+	case problem.Diffusion != nil:
+		return problem.solveDiffusion()
+	}
+	if folded := problem.Costs.Folded(problem.Topology); folded != problem.Topology {
+		return solveStages(ctx, &problem, folded, settings)
 	}
 	in, err := problem.resolve()
 	if err != nil {
@@ -32,7 +38,7 @@ func Solve(ctx context.Context, problem Problem, settings Settings) (*Solution, 
 	if open(in.Costs) {
 		return solver.solveDegrees(ctx, in)
 	}
-	if in.Objective == Time {
+	if in.Objective == instance.Time {
 		sol, err = solver.time(ctx, in)
 	} else {
 		sol, err = solver.memory(ctx, in)
@@ -74,7 +80,7 @@ func (solver *solveCall) memory(ctx context.Context, in *instance.Instance) (*So
 		argue(in, answer)
 	}
 	sol, err := certify(in, answer, method)
-	if err == nil && sol.Value > 1 {
+	if err == nil && !sol.Fits() {
 		err = solver.infeasible(ctx, in, method, sol)
 	}
 	return sol, err

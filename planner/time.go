@@ -18,7 +18,7 @@ func (solver *solveCall) time(ctx context.Context, in *instance.Instance) (*Solu
 	if in.AnyAssignment && !in.Replicated() {
 		return solver.timeAnywhere(ctx, in)
 	}
-	memory, failed := solver.memory(ctx, in.For(Memory))
+	memory, failed := solver.memory(ctx, in.For(instance.Memory))
 	var large *InfeasibleError
 	switch {
 	case failed == nil:
@@ -94,7 +94,7 @@ func (solver *solveCall) timeAnywhere(ctx context.Context, in *instance.Instance
 		start.Map, start.Value = first.Map, first.Value
 	default:
 		half, cancel := instance.HalfOf(ctx)
-		memory, err := solver.memory(half, in.For(Memory))
+		memory, err := solver.memory(half, in.For(instance.Memory))
 		cancel()
 		if err != nil {
 			return memory, err

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
 	"github.com/devmap-dev/devmap/costmodel"
@@ -14,10 +15,10 @@ import (
 )
 
 // choose finds the fastest strategy that fits, and says which and why.
-func (command *planCommand) choose(ctx context.Context, problem *strategy.Problem) (*strategy.Row, string, error) {
-	rows, fault := strategy.Rows(ctx, problem)
+func (command *planCommand) choose(ctx context.Context, asked *ask.Question) (*strategy.Row, string, error) {
+	rows, fault := strategy.Rows(ctx, asked.Problem, asked.Options)
 	if len(rows) == 0 || !rows[0].Fits {
-		return nil, "", nothingFits(ctx, problem, rows)
+		return nil, "", nothingFits(ctx, asked, rows)
 	}
 	best := &rows[0]
 	why := reason(rows)
@@ -66,7 +67,7 @@ func reason(rows []strategy.Row) string {
 
 // nothingFits is the error of a table in which no row fits: what is missing
 // in the nearest, and what would help.
-func nothingFits(ctx context.Context, problem *strategy.Problem, rows []strategy.Row) error {
+func nothingFits(ctx context.Context, asked *ask.Question, rows []strategy.Row) error {
 	near := &rows[0] // of those that do not fit, which stand before those that are refused
 	if near.Refused != nil {
 		if len(rows) == 1 {
@@ -76,7 +77,7 @@ func nothingFits(ctx context.Context, problem *strategy.Problem, rows []strategy
 	}
 	return &out.Infeasible{
 		Err: fmt.Errorf("nothing fits on %s: %s (%s) comes nearest, and %v are missing",
-			show.Plural(len(problem.Topology.Devices), "GPU"), show.Described(&near.Resolved), near.Resolved.Runtime, costmodel.Bytes(-near.Headroom)),
-		Helps: show.Changes(strategy.Smallest(ctx, problem)),
+			show.Plural(len(asked.Topology.Devices), "GPU"), show.Described(&near.Resolved), near.Resolved.Runtime, costmodel.Bytes(-near.Headroom)),
+		Helps: show.Changes(asked.Smallest(ctx)),
 	}
 }

@@ -84,7 +84,7 @@ func (command *estimateCommand) run(cmd *cobra.Command, arg string) error {
 	if err != nil {
 		return err
 	}
-	rows, fault := strategy.Rows(cmd.Context(), problem)
+	rows, fault := strategy.Rows(cmd.Context(), problem.Problem, problem.Options)
 	if err := command.show(cmd, problem, rows); err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ func (command *estimateCommand) run(cmd *cobra.Command, arg string) error {
 
 // show prints the table, which is the result unless the rows are one: those
 // of --json, and of -o.
-func (command *estimateCommand) show(cmd *cobra.Command, problem *strategy.Problem, rows []strategy.Row) error {
+func (command *estimateCommand) show(cmd *cobra.Command, problem *ask.Question, rows []strategy.Row) error {
 	result := cmd.OutOrStdout()
 	if command.JSON || command.Output != "" {
 		document := estimateOf(rows, command.Again(), problem.Anywhere)

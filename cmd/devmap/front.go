@@ -12,26 +12,25 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner"
 	"github.com/devmap-dev/devmap/planner/devicemap"
-	"github.com/devmap-dev/devmap/planner/strategy"
 )
 
 // front prints the maps between the shortest step and the smallest largest
 // share.
-func (command *planCommand) front(cmd *cobra.Command, problem planner.Problem, asked *strategy.Problem, notes []string) error {
+func (command *planCommand) front(cmd *cobra.Command, asked *ask.Question, notes []string) error {
 	if command.Explain {
 		return out.Usagef("--explain is for one map, and --objective front has several: take --objective time or memory")
 	}
-	front, err := planner.SolveFront(cmd.Context(), problem, planner.Settings{TimeLimit: command.left()})
+	front, err := planner.SolveFront(cmd.Context(), asked.Problem, planner.Settings{TimeLimit: command.left()})
 	if err != nil {
 		return withHelps(cmd.Context(), err, asked)
 	}
-	document := frontOf(problem, front)
+	document := frontOf(&asked.Problem, front)
 	document.Warnings = slices.Concat(notes, document.Warnings)
 	if err := out.Write(cmd, command.Output, func(writer io.Writer) error { return devicemap.WriteJSON(writer, document) }); err != nil {
 		return err
 	}
 	if !command.JSON {
-		printer := show.New(cmd.ErrOrStderr(), problem.Graph, problem.Costs.Workload)
+		printer := show.New(cmd.ErrOrStderr(), asked.Graph, asked.Costs.Workload)
 		printer.Front(front)
 		printer.Warnings(document.Warnings)
 	}
@@ -63,14 +62,13 @@ type frontPoint struct {
 }
 
 // frontOf is the front file of a front.
-func frontOf(problem planner.Problem, front *planner.Front) *frontOutput {
+func frontOf(problem *planner.Problem, front *planner.Front) *frontOutput {
 	document := &frontOutput{
 		FormatVersion: "devmap.front/v1", Workload: problem.Costs.Workload,
 		Topology: *problem.Topology, Complete: front.Complete, Warnings: slices.Clone(problem.Graph.Warnings),
 	}
 	for _, solution := range front.Points {
-		plan := devicemap.NewPlan(problem.Graph, problem.Costs, problem.Topology, solution.Map, solution.Devices)
-		certificate(plan, solution)
+		plan := solution.File(problem)
 		document.Model = plan.Model
 		document.Points = append(document.Points, frontPoint{
 			StepSeconds: solution.Value, LargestShare: solution.LargestShare, Imbalance: plan.Imbalance,

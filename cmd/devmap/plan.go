@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -14,11 +16,10 @@ import (
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/costmodel/estimate"
 	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/load"
 	"github.com/devmap-dev/devmap/planner"
 	"github.com/devmap-dev/devmap/planner/devicemap"
-	"github.com/devmap-dev/devmap/planner/strategy"
 )
 
 type planCommand struct {
@@ -60,7 +61,11 @@ func (command *planCommand) run(cmd *cobra.Command, arg string) error {
 		return err
 	}
 	if folder := pipelineFolder(arg); folder != "" {
-		return command.pipeline(cmd, arg, folder)
+		asked, err := command.Pipeline(arg, folder)
+		if err != nil {
+			return err
+		}
+		return command.plan(cmd, asked, nil)
 	}
 	if err := command.OfModel(arg); err != nil {
 		return err
@@ -83,21 +88,36 @@ func (command *planCommand) run(cmd *cobra.Command, arg string) error {
 		}
 		asked.Workload, notes = row.Workload, append(notes, why)
 	}
-	table, err := ask.Costs(asked.Graph, estimate.On(asked.Graph, asked.Workload, asked.Topology))
-	if err != nil {
+	if asked.Problem, err = asked.Resolved(); err != nil {
 		return err
 	}
-	notes = append(notes, command.IdleNotes(&table.Workload)...)
-	asked.Workload.Runtime, asked.Workload.Schedule = table.Workload.Runtime, table.Workload.Schedule
-	problem := planner.Problem{Graph: asked.Graph, Costs: table, Topology: asked.Topology, Pins: asked.Pins, Together: asked.Together, Anywhere: asked.Anywhere, Objective: asked.Objective, Offload: asked.Offload}
+	workload := &asked.Costs.Workload
+	notes = append(notes, command.IdleNotes(workload)...)
+	asked.Workload.Runtime, asked.Workload.Schedule = workload.Runtime, workload.Schedule
 	if command.IsFront() {
-		return command.front(cmd, problem, asked, notes)
+		return command.front(cmd, asked, notes)
 	}
-	sol, err := command.solve(cmd.Context(), cmd.ErrOrStderr(), problem, asked)
-	if err != nil {
+	return command.plan(cmd, asked, notes)
+}
+
+// pipelineFolder is the folder of a diffusion pipeline that MODEL names; empty
+// where it names something else.
+func pipelineFolder(arg string) string {
+	folder := load.Place(arg, load.Options{})
+	if info, err := os.Stat(filepath.Join(folder, "model_index.json")); folder != "" && err == nil && !info.IsDir() {
+		return folder
+	}
+	return ""
+}
+
+// plan solves a problem and shows its answer. The phases of a pipeline that does
+// not fit are shown too: they say what is too large.
+func (command *planCommand) plan(cmd *cobra.Command, asked *ask.Question, notes []string) error {
+	sol, err := command.solve(cmd.Context(), cmd.ErrOrStderr(), asked)
+	if sol == nil || err != nil && asked.Diffusion == nil {
 		return err
 	}
-	return command.show(cmd, problem, asked, sol, notes)
+	return cmp.Or(command.show(cmd, asked, sol, notes), err)
 }
 
 // afterwards is what remarks and remedies may take once the limit is reached.
@@ -117,35 +137,44 @@ func (command *planCommand) left() time.Duration {
 	return max(time.Until(command.end), time.Nanosecond)
 }
 
-func (command *planCommand) solve(ctx context.Context, stderr io.Writer, problem planner.Problem, asked *strategy.Problem) (*planner.Solution, error) {
+func (command *planCommand) solve(ctx context.Context, stderr io.Writer, asked *ask.Question) (*planner.Solution, error) {
 	s := planner.Settings{TimeLimit: command.left()}
 	done := func() {}
 	if !command.JSON {
 		s.Progress, done = out.Progress(stderr)
 	}
-	sol, err := planner.Solve(ctx, problem, s)
+	sol, err := planner.Solve(ctx, asked.Problem, s)
 	done()
+	if err != nil && sol == nil && asked.Diffusion != nil {
+		err = out.Usagef("%s: %w", asked.Source, err)
+	}
 	return sol, withHelps(ctx, err, asked)
 }
 
 // withHelps adds what would help to an answer that does not fit.
-func withHelps(ctx context.Context, err error, asked *strategy.Problem) error {
+func withHelps(ctx context.Context, err error, asked *ask.Question) error {
 	var inf *planner.InfeasibleError
 	var offload *planner.OffloadError
 	if errors.As(err, &inf) || errors.As(err, &offload) && offload.TooLittle {
-		return &out.Infeasible{Err: err, Helps: show.Changes(strategy.Smallest(ctx, asked))}
+		return &out.Infeasible{Err: err, Helps: show.Changes(asked.Smallest(ctx))}
 	}
 	return err
 }
 
-func (command *planCommand) show(cmd *cobra.Command, problem planner.Problem, asked *strategy.Problem, sol *planner.Solution, notes []string) error {
-	plan := planOf(problem, sol, notes)
-	plan.Warnings = append(plan.Warnings, show.Advice(cmd.Context(), problem, asked, sol)...)
+func (command *planCommand) show(cmd *cobra.Command, asked *ask.Question, sol *planner.Solution, notes []string) error {
+	plan := planOf(asked, sol, notes)
+	plan.Warnings = append(plan.Warnings, show.Advice(cmd.Context(), asked, sol)...)
 	// The plan first: on a terminal the table then stands last, in sight.
 	if err := out.Write(cmd, command.Output, func(writer io.Writer) error { return devicemap.WriteJSON(writer, plan) }); err != nil {
 		return err
 	}
-	printer := show.New(cmd.ErrOrStderr(), problem.Graph, problem.Costs.Workload)
+	if asked.Diffusion != nil {
+		if !command.JSON {
+			show.Pipeline(cmd.ErrOrStderr(), asked.Diffusion.Pipeline, sol, plan)
+		}
+		return nil
+	}
+	printer := show.New(cmd.ErrOrStderr(), asked.Graph, asked.Costs.Workload)
 	if !command.JSON {
 		printer.Devices(sol.Map, sol.Devices)
 		printer.Forms(plan.Stages)
@@ -153,7 +182,7 @@ func (command *planCommand) show(cmd *cobra.Command, problem planner.Problem, as
 		printer.Offloaded(sol)
 	}
 	if command.Explain {
-		printer.Explain(cmd.Context(), problem, asked, sol)
+		printer.Explain(cmd.Context(), asked, sol)
 	}
 	if !command.JSON {
 		printer.Warnings(plan.Warnings)
@@ -161,29 +190,17 @@ func (command *planCommand) show(cmd *cobra.Command, problem planner.Problem, as
 	return nil
 }
 
-// planOf is the plan file of a solution.
-func planOf(problem planner.Problem, sol *planner.Solution, notes []string) *devicemap.Plan {
-	costs := problem.Costs
-	if len(sol.Costs.Stages) > 0 { // whose form was chosen
-		costs = sol.Costs
+// planOf is the plan file of a solution, with its warnings in the words of flags.
+func planOf(asked *ask.Question, sol *planner.Solution, notes []string) *devicemap.Plan {
+	plan := sol.File(&asked.Problem)
+	var read []string
+	if asked.Diffusion != nil {
+		plan.Model.Source = asked.Source
+	} else {
+		read = asked.Graph.Warnings
 	}
-	plan := devicemap.NewPlan(problem.Graph, costs, problem.Topology, sol.Map, sol.Devices)
-	certificate(plan, sol)
-	plan.Shards = estimate.Shards(problem.Graph, &problem.Costs.Workload)
-	plan.Warnings = slices.Concat([]string{}, problem.Graph.Warnings, notes, ask.Texts(sol.Warnings))
+	plan.Warnings = slices.Concat([]string{}, read, notes, ask.Texts(sol.Warnings))
 	return plan
-}
-
-// certificate says in a plan what was minimised, what is proved, and what left the
-// GPUs.
-func certificate(plan *devicemap.Plan, solution *planner.Solution) {
-	objective := &plan.Objective
-	objective.Name = string(cmp.Or(solution.Objective, planner.Memory))
-	objective.Value, objective.LowerBound, objective.Gap = solution.Value, solution.LowerBound, solution.Gap()
-	objective.Status, objective.Bound = string(solution.Status), solution.Bound
-	if left := solution.Offloaded; left != nil {
-		plan.Offload.Bytes, plan.Offload.FromDiskBytes, plan.Offload.LowerBoundBytes = left.Bytes, left.FromDisk, left.LowerBound
-	}
 }
 
 func allWarnings(graph *modelgraph.Graph, more []costmodel.Message) []string {

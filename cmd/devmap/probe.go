@@ -48,7 +48,7 @@ The topology is the result; a table of it goes to stderr. It takes some seconds.
 }
 
 func (command *probeCommand) run(cmd *cobra.Command) error {
-	asked, err := command.Devices()
+	asked, err := command.Run.Devices()
 	if err != nil {
 		return err
 	}

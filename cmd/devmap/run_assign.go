@@ -21,7 +21,7 @@ func (command *runCommand) assign(one *planRun) error {
 	if command.gpus == nil {
 		return nil
 	}
-	asked, err := command.Devices()
+	asked, err := command.Run.Devices()
 	if err != nil {
 		return err
 	}
@@ -54,7 +54,7 @@ func (command *runCommand) assign(one *planRun) error {
 	if command.Run.Certify {
 		options.Poisoned = command.witness.poisoned
 	}
-	fault, err := command.FaultAsked()
+	fault, err := command.Run.FaultAsked()
 	if err != nil {
 		return err
 	}

@@ -26,10 +26,10 @@ type backendChoice struct {
 // and this build has a backend of GPUs. A flag that only means something on GPUs
 // asks for them.
 func (choice *backendChoice) choose() (onGPUs bool, err error) {
-	if _, err := choice.Devices(); err != nil {
+	if _, err := choice.Run.Devices(); err != nil {
 		return false, err
 	}
-	if _, err := choice.FaultAsked(); err != nil {
+	if _, err := choice.Run.FaultAsked(); err != nil {
 		return false, err
 	}
 	if flag := choice.GPUFlags(); choice.Run.Backend == ask.CPU && flag != "" {

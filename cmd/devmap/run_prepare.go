@@ -85,17 +85,17 @@ func (inputs runInputs) settings() (executor.Settings, error) {
 	asked := &inputs.Run
 	settings := executor.Settings{Steps: asked.Steps, Seed: uint64(asked.Seed), Resume: asked.Resume}
 	var err error
-	if settings.Stop, err = inputs.Stops(); err != nil {
+	if settings.Stop, err = inputs.Run.Stops(); err != nil {
 		return settings, err
 	}
-	dumps, err := inputs.Dumps()
+	dumps, err := inputs.Run.Dumps()
 	if err != nil {
 		return settings, err
 	}
 	settings.Dump.Logits, settings.Dump.Hidden, settings.Dump.Grads = dumps["logits"], dumps["hidden"], dumps["grads"]
 	settings.Save.Model, settings.Save.State = asked.Save, asked.SaveState
 	settings.Optimizer = executor.Optimizer{Rate: asked.Rate, Epsilon: asked.Epsilon, Decay: asked.Decay, Clip: asked.Clip}
-	settings.Optimizer.Beta1, settings.Optimizer.Beta2, err = inputs.Betas()
+	settings.Optimizer.Beta1, settings.Optimizer.Beta2, err = inputs.Run.Betas()
 	if err == nil && asked.Resume != "" {
 		settings.Seed, err = inputs.resumed(settings.Seed)
 	}

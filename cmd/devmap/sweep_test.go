@@ -323,16 +323,12 @@ func (s *sweep) kept(args []string) {
 		s.fault(args, err)
 		return
 	}
-	takes := p.Takes
-	p.Takes = func(change *strategy.Change) bool {
+	for _, change := range strategy.Smallest(s.t.Context(), p.Problem, p.Options) {
 		s.seen["kept"]++
-		ok := takes(change)
-		if !ok {
-			s.fault(args, fmt.Errorf("it would say %q, which asks for something else", ask.Told(change)))
+		if said, ok := p.Say(change); !ok {
+			s.fault(args, fmt.Errorf("it would say %q, which asks for something else", ask.Told(&said)))
 		}
-		return ok
 	}
-	strategy.Smallest(s.t.Context(), p)
 }
 
 // searched says whether time ends the search for a command's answer: even the

@@ -15,8 +15,7 @@ import (
 
 func ExampleResolve_deepSpeed() {
 	workload := costmodel.Workload{Mode: costmodel.Train, World: 8}
-	var err error
-	workload.DeepSpeed, err = workload.DeepSpeed.Read("ds_config.json", []byte(`{"train_micro_batch_size_per_gpu": 2, "gradient_accumulation_steps": 4,
+	err := workload.ReadDeepSpeed("ds_config.json", []byte(`{"train_micro_batch_size_per_gpu": 2, "gradient_accumulation_steps": 4,
 		"bf16": {"enabled": true}, "zero_optimization": {"stage": 3, "reduce_bucket_size": "auto"}}`))
 	if err != nil {
 		fmt.Println(err)

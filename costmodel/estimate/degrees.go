@@ -15,7 +15,7 @@ import (
 // stage if nothing else was asked for, as torchtitan does
 // (data_parallel_shard_degree: -1).
 func resolveDegrees(workload *costmodel.Workload) {
-	for _, degree := range []*value.Degree{&workload.DP, &workload.TP} {
+	for _, degree := range []*costmodel.Degree{&workload.DP, &workload.TP} {
 		if *degree == 1 {
 			*degree = 0
 		}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate"
-	"github.com/devmap-dev/devmap/costmodel/internal/value"
 	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/modelgraph/load"
@@ -65,7 +64,7 @@ func TestDegreesRefused(t *testing.T) {
 // 2205.05198, table 2: what is cut is cut by t, what is not stays).
 func TestTensorParts(t *testing.T) {
 	graph := builtIn(t, "llama-3.1-8b")
-	costs := func(tensor value.Degree) *costmodel.Table {
+	costs := func(tensor costmodel.Degree) *costmodel.Table {
 		workload, err := estimate.Resolve(graph, costmodel.Workload{
 			Mode: costmodel.Train, Strategy: costmodel.Pipeline, World: 8, TP: tensor, Batch: 8, MicroBatches: 8, Seq: 2048, Precision: costmodel.BF16True,
 		})
@@ -79,7 +78,7 @@ func TestTensorParts(t *testing.T) {
 		return table
 	}
 	const hidden, heads, queries, keys, width, vocab, tokens = 4096, 32, 4096, 1024, 14336, 128256, 2048
-	for _, tensor := range []value.Degree{1, 2, 4, 8} {
+	for _, tensor := range []costmodel.Degree{1, 2, 4, 8} {
 		table, parts := costs(tensor), tensor.Count()
 		block := &table.Units[1]
 		matrices := int64(hidden*(2*queries+2*keys) + 3*hidden*width)

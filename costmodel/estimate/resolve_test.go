@@ -151,3 +151,21 @@ func TestOverflow(t *testing.T) {
 		}
 	}
 }
+
+// TestResolveOfModel: what a model rules out is refused when the workload is
+// resolved, the one time that it is looked at.
+func TestResolveOfModel(t *testing.T) {
+	program := *small()
+	program.Family = "openpi_pi0"
+	for want, c := range map[string]struct {
+		graph    *modelgraph.Graph
+		workload costmodel.Workload
+	}{
+		"attention: flash-attn computes in 16 bits alone": {small(), costmodel.Workload{Attention: value.FlashAttention, Precision: costmodel.FP32True}},
+		"runtime:  is a JAX program of OpenPI":            {&program, costmodel.Workload{}},
+	} {
+		if _, err := estimate.Resolve(c.graph, c.workload); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}

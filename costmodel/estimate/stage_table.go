@@ -22,7 +22,7 @@ func StageTable(graph *modelgraph.Graph, workload costmodel.Workload, dp, tp int
 	if dp != workload.DP.Count() || workload.DP.Auto() {
 		workload.ShardDegree = 0
 	}
-	workload.DP, workload.TP, workload.Recompute = value.Degree(dp), value.Degree(tp), recompute
+	workload.DP, workload.TP, workload.Recompute = costmodel.Degree(dp), costmodel.Degree(tp), recompute
 	workload.World = (gpus + dp*tp - 1) / (dp * tp) * (dp * tp) // stages of other forms have the rest
 	resolved, err := Resolve(graph, workload)
 	if err != nil {

@@ -14,24 +14,17 @@ import (
 )
 
 // Table is the cost of every unit of graph under a workload, which [Resolve] has
-// completed. Faults are [*costmodel.FieldError].
+// completed and checked against the model. Faults are [*costmodel.FieldError].
 func Table(graph *modelgraph.Graph, workload costmodel.Workload) (*costmodel.Table, error) {
 	runtime, err := check(&workload)
 	if err != nil {
 		return nil, err
 	}
-	for _, fault := range []func() error{
-		func() error { return checkImages(graph, &workload) },
-		func() error { return checkStreams(graph, &workload) },
-		func() error { return checkFrozen(graph, &workload, runtime) },
-		func() error { return checkFlash(graph, &workload) },
-		func() error { return checkProgram(graph, &workload) },
-		func() error { return checkStored(graph, &workload) },
-		func() error { return checkSpread(graph, &workload) },
-	} {
-		if err := fault(); err != nil {
-			return nil, err
-		}
+	if err := checkImages(graph, &workload); err != nil {
+		return nil, err
+	}
+	if err := checkStreams(graph, &workload); err != nil {
+		return nil, err
 	}
 	loaded := graph
 	if workload.Dequantized {

@@ -1,18 +1,14 @@
 package phases
 
 import (
-	"cmp"
-	"slices"
-
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 	"github.com/devmap-dev/devmap/modelgraph/diffusers"
 )
 
-// Of is what a pipeline holds on so many GPUs of one kind: a plan of the
-// degrees that are asked for, or, on several GPUs if none are, of all that make
-// them up: those that fit first, the fastest of them in front. A component that
-// could not be read is left out, with a warning.
+// Of is what a pipeline holds on so many GPUs of one kind: a plan of the degrees
+// that are asked for, or, on several GPUs if none are, of all that make them
+// up. What could not be read is left out, with a warning.
 func Of(pipeline *diffusers.Pipeline, asked Workload, gpu costmodel.Device, gpus int) ([]*Plan, error) {
 	var plans []*Plan
 	var fault error
@@ -31,8 +27,6 @@ func Of(pipeline *diffusers.Pipeline, asked Workload, gpu costmodel.Device, gpus
 	if len(plans) == 0 {
 		return nil, remedied(pipeline, asked, gpu, int64(gpus), fault)
 	}
-	budget := gpu.Budget() - gpu.ContextBytes
-	slices.SortStableFunc(plans, func(a, b *Plan) int { return a.compare(b, budget) })
 	return plans, nil
 }
 
@@ -72,18 +66,4 @@ func (plan *Plan) peak() int64 {
 		}
 	}
 	return most
-}
-
-// compare puts what fits a budget before what does not, the faster first, and of
-// those that take as long the one that cuts no weights, then the one that holds
-// less.
-func (plan *Plan) compare(other *Plan, budget int64) int {
-	fits := func(of *Plan) int {
-		if of.peak() <= budget {
-			return 0
-		}
-		return 1
-	}
-	return cmp.Or(cmp.Compare(fits(plan), fits(other)), cmp.Compare(plan.Seconds, other.Seconds),
-		cmp.Compare(plan.Workload.FullyShardDegree, other.Workload.FullyShardDegree), cmp.Compare(plan.peak(), other.peak()))
 }

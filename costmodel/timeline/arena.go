@@ -246,7 +246,7 @@ func aligned(bytes int64) int64 {
 func (place *arena) slots() int64 { return arenaSlots(place.table, place.schedule) }
 
 func arenaSlots(table *costmodel.Table, schedule costmodel.Schedule) int64 {
-	return costmodel.StageRulesOf(table.Workload.Runtime).SlotsOf(schedule.MicroBatches)
+	return slotsOf(costmodel.StageRulesOf(table.Workload.Runtime), schedule.MicroBatches)
 }
 
 // depths are the micro-batches in flight, by chunk.

@@ -163,7 +163,7 @@ func (place *rank) start(emit func(Event)) {
 // buffers are those of all messages that come in.
 func (place *rank) buffers(emit func(Event)) {
 	var there costmodel.Memory
-	slots := place.rules.SlotsOf(place.schedule.MicroBatches)
+	slots := slotsOf(place.rules, place.schedule.MicroBatches)
 	for i := range place.chunks {
 		piece := &place.chunks[i]
 		there.Workspace += piece.padding
@@ -253,4 +253,12 @@ func (step *rankStep) end() {
 	if step.mode == costmodel.Train {
 		step.emit(Event{Over: activations(update), What: "optimizer step"})
 	}
+}
+
+// slotsOf is how many messages a channel holds of so many micro-batches.
+func slotsOf(rules costmodel.StageRules, microBatches int64) int64 {
+	if rules.Slots == 0 {
+		return microBatches
+	}
+	return min(rules.Slots, microBatches)
 }

@@ -85,7 +85,7 @@ func randomStages(rng *rand.Rand) costmodel.Workload {
 			w.LoRARank, w.LoRATargets = 8, []string{"all-linear"}
 			w.Quantize = pick(rng, "", value.NF4, value.Int8)
 		} else if w.Precision == costmodel.BF16True || w.Precision == costmodel.FP32True {
-			w.DP, w.TP = pick[value.Degree](rng, 0, 2, 4), pick[value.Degree](rng, 0, 0, 0, 2)
+			w.DP, w.TP = pick[costmodel.Degree](rng, 0, 2, 4), pick[costmodel.Degree](rng, 0, 0, 0, 2)
 			w.World *= w.DP.Count() * w.TP.Count()
 		}
 	}

@@ -58,6 +58,14 @@ func (flat Flat) MarshalJSON() ([]byte, error) {
 	return buffer.Bytes(), nil
 }
 
+// Pin fixes the units that a pattern names to a device: Pin{Pattern:
+// "model.layers.0*", Device: 1}. The pattern is the path of a unit, a layer or a module around them; a trailing
+// * matches any ending.
+type Pin struct {
+	Pattern string
+	Device  int
+}
+
 // places are the device indices of the units.
 func (placement Map) places() []int {
 	if placement == nil {

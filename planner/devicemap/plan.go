@@ -39,12 +39,7 @@ type Plan struct {
 	// execution; a unit whose kind is not known is in none.
 	UnitKinds map[string][]string `json:"unit_kinds,omitzero"`
 	// Phases are a diffusion pipeline's, and Pipeline what it was asked for.
-	Phases []struct {
-		Name      string       `json:"name"`
-		Component string       `json:"component"` // the one that makes the peak
-		Devices   []Prediction `json:"devices"`
-		Seconds   float64      `json:"seconds,omitzero"`
-	} `json:"phases,omitzero"`
+	Phases   []Phase        `json:"phases,omitzero"`
 	Pipeline jsontext.Value `json:"pipeline,omitzero"`
 	Devices  []Prediction   `json:"devices"`
 	// Objective is what was minimised and what is proved.

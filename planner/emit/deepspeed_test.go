@@ -3,6 +3,8 @@ package emit_test
 import (
 	"strings"
 	"testing"
+
+	"github.com/devmap-dev/devmap/costmodel"
 )
 
 // TestDeepSpeed: a configuration reads as the plan's own settings.
@@ -15,10 +17,11 @@ func TestDeepSpeed(t *testing.T) {
 			t.Fatal(name, err)
 		}
 		asked := input.Plan.Workload.DeepSpeed
-		set, err := asked.Read(name, []byte(text))
-		if err != nil {
+		var read costmodel.Workload
+		if err := read.ReadDeepSpeed(name, []byte(text)); err != nil {
 			t.Fatal(name, err)
 		}
+		set := read.DeepSpeed
 		if set.Asked.MicroBatch != 2 || set.Asked.Accumulation != 4 || set.Asked.TrainBatch != 64 {
 			t.Errorf("%s reads as %+v", name, set.Asked)
 		}
@@ -40,20 +43,18 @@ func TestAccumulationType(t *testing.T) {
 		{true, true, false, false},
 		{false, true, false, false},
 	} {
-		var b bytes.Buffer
-		plan := zeroPlan(func(w *costmodel.Workload) {
-			set, err := w.DeepSpeed.Read("ds.json", []byte(`{"zero_optimization": {"stage": 3}}`))
-			if err != nil {
-				t.Fatal(err)
-			}
-			set.FP32Gradients, set.FP32Reduction = c.gradients, c.reduction
-			w.DeepSpeed = set
-		})
-		if err := target(t, "deepspeed").Write(&b, plan); err != nil {
+		input := golden(t, "zero3")
+		work := &input.Plan.Workload
+		if err := work.ReadDeepSpeed("ds.json", []byte(`{"zero_optimization": {"stage": 3}}`)); err != nil {
 			t.Fatal(err)
 		}
-		if types, bf16 := strings.Contains(b.String(), "data_types"), strings.Contains(b.String(), "bf16"); types != c.types || bf16 != c.bf16 {
-			t.Errorf("%+v:\n%s", c, b.Bytes())
+		work.DeepSpeed.FP32Gradients, work.DeepSpeed.FP32Reduction = c.gradients, c.reduction
+		text, err := written(target(t, "deepspeed"), input)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if types, bf16 := strings.Contains(text, "data_types"), strings.Contains(text, "bf16"); types != c.types || bf16 != c.bf16 {
+			t.Errorf("%+v:\n%s", c, text)
 		}
 	}
 }

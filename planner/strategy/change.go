@@ -1,19 +1,53 @@
 package strategy
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/catalogue"
 	"github.com/devmap-dev/devmap/planner"
 )
 
-// change is the way from a problem to a row of a changed one. The settings are
-// read off what differs between the two, so that none that the row needs is
-// missing.
-func (problem *Problem) change(changed *Problem, row *Row) Change {
-	change := Change{Row: *row, To: changed, Set: slices.Clone(changed.set), Without: slices.Clone(changed.without), Notes: changed.notes}
+// Change is a step away from a problem, and the row that it leads to.
+type Change struct {
+	// Set are settings that stand in place of the request's own of the same
+	// field: those of a workload ([costmodel.Fields]) or of a diffusion pipeline
+	// (package costmodel/phases), and gpus, gpu, contiguous and offload. Without are the
+	// fields that it must leave out: pin and together too. With both the request
+	// asks for Row.
+	Set     []costmodel.Setting
+	Without []string
+	// Notes are what the settings do not say: "gradient accumulation".
+	Notes []string
+	Row   Row
+	// To is the problem that Row answers.
+	To *planner.Problem
+}
+
+// search is a problem from which steps are taken, or one that a step led to: set
+// and notes are then those of the step that are no workload's.
+type search struct {
+	comparison
+	set   []costmodel.Setting
+	notes []string
+}
+
+// newSearch begins at a problem; nil where the catalogue has not all of its GPUs.
+func newSearch(problem planner.Problem, options Options) *search {
+	var err error
+	if problem.Topology, err = catalogue.Named(problem.Topology, cmp.Or(problem.Workload.Mode, costmodel.Infer)); err != nil {
+		return nil
+	}
+	return &search{comparison: comparison{problem, options}}
+}
+
+// change is the way to a row of a changed problem. The settings are read off what
+// differs between the two, so that none that the row needs is missing.
+func (problem *search) change(changed *search, row *Row) Change {
+	change := Change{Row: *row, To: &changed.Problem, Set: slices.Clone(changed.set), Notes: changed.notes}
 	asked := problem.Workload
 	if problem.Asked != nil {
 		asked = *problem.Asked
@@ -36,7 +70,7 @@ func (problem *Problem) change(changed *Problem, row *Row) Change {
 			without = append(without, s.field)
 		}
 	}
-	change.Set, change.Without = slices.Concat(change.Set, set), slices.Concat(change.Without, without)
+	change.Set, change.Without = slices.Concat(change.Set, set), without
 	if traits.Staged { // its parts run side by side
 		change.Notes = slices.DeleteFunc(slices.Clone(change.Notes), func(name string) bool { return name == accumulates })
 	}
@@ -62,30 +96,28 @@ func difference(from, to *costmodel.Workload) (set []costmodel.Setting, without 
 	return set, without
 }
 
-// told are the changes that can be asked for, each once.
-func (problem *Problem) told(changes []Change) []Change {
+// distinct are changes that differ, each once.
+func distinct(changes []Change) []Change {
 	seen := map[string]bool{}
 	return slices.DeleteFunc(changes, func(change Change) bool {
 		words := fmt.Sprintf("%q %q %q", change.Set, change.Without, change.Notes)
-		if seen[words] || problem.Takes != nil && !problem.Takes(&change) {
-			return true
-		}
+		again := seen[words]
 		seen[words] = true
-		return false
+		return again
 	})
 }
 
 // timed reports that what is minimised is a time.
-func (problem *Problem) timed() bool {
+func (problem *search) timed() bool {
 	return problem.Objective == planner.Time || problem.Objective == planner.Latency
 }
 
 // within are the changes, found for the least memory, that fit with the
 // shortest time too, with what they then come to.
-func (problem *Problem) within(ctx context.Context, changes []Change) []Change {
+func (problem *search) within(ctx context.Context, changes []Change) []Change {
 	var out []Change
 	for _, change := range changes {
-		changed := *change.To
+		changed := comparison{*change.To, problem.Options}
 		changed.Objective = problem.Objective
 		if change.Row = changed.row(ctx, change.Row.Workload); change.Row.Fits {
 			out = append(out, change)

@@ -34,7 +34,7 @@ const (
 // edits are the single changes that take memory away, the least intrusive
 // first: those that change no result, then the optimizer, then the work
 // itself, then what is trained.
-func (problem *Problem) edits() []edit {
+func (problem *search) edits() []edit {
 	workload := problem.Workload
 	if r, err := estimate.Resolve(problem.Graph, costmodel.Workload{Mode: workload.Mode, Seq: workload.Seq, Batch: workload.Batch}); err == nil {
 		workload.Seq, workload.Batch = r.Seq, r.Batch // what the model takes where nothing was asked for
@@ -54,7 +54,7 @@ func (problem *Problem) edits() []edit {
 		train = false // what is recomputed and trained is the program's own
 	}
 	add(train && workload.Strategy.Traits().Staged && workload.DP.Count()*workload.TP.Count() > 1, "",
-		func(w *costmodel.Workload) { w.DP, w.TP = -1, -1 }) // auto
+		func(w *costmodel.Workload) { w.DP, w.TP = costmodel.AutoDegree, costmodel.AutoDegree })
 	add(train && cmp.Or(workload.Recompute, costmodel.RecomputeNone) == costmodel.RecomputeNone, "",
 		func(w *costmodel.Workload) { w.Recompute = costmodel.RecomputeFull })
 	add(train && max(1, workload.MicroBatches) == 1 && workload.Batch > 1, accumulates,
@@ -99,7 +99,7 @@ func changesTraining(change *edit) bool {
 }
 
 // edited is the problem with a changed workload.
-func (problem *Problem) edited(es ...edit) *Problem {
+func (problem *search) edited(es ...edit) *search {
 	changed := *problem
 	changed.notes = slices.Clone(problem.notes)
 	for _, change := range es {
@@ -113,11 +113,11 @@ func (problem *Problem) edited(es ...edit) *Problem {
 
 // first is the best row that is answered; false where none is, or the time is
 // over.
-func (problem *Problem) first(ctx context.Context) (Row, bool) {
+func (problem *search) first(ctx context.Context) (Row, bool) {
 	if problem == nil || ctx.Err() != nil {
 		return Row{}, false
 	}
-	rows, _ := Rows(ctx, problem) // a row that failed is refused
+	rows, _ := rowsOf(ctx, &problem.comparison) // a row that failed is refused
 	for _, row := range rows {
 		if row.Refused == nil {
 			return row, true

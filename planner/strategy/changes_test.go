@@ -19,7 +19,7 @@ func TestSmallest(t *testing.T) {
 	if fits(t, p) {
 		t.Fatal("DDP fits: nothing is tested")
 	}
-	changes := strategy.Smallest(t.Context(), p)
+	changes := strategy.Smallest(t.Context(), p, strategy.Options{})
 	for _, want := range []string{"recompute=full", "batch=", "lora_rank=16", "strategy="} {
 		if !slices.ContainsFunc(changes, func(c strategy.Change) bool { return strings.HasPrefix(what(&c), want) }) {
 			t.Errorf("no %q among %q", want, whats(changes))
@@ -38,7 +38,7 @@ func TestSmallest(t *testing.T) {
 func TestSmallestTogether(t *testing.T) {
 	p := problem(t, "llama-3.1-8b", "rtx-4090", 2, training(4))
 	p.Workload.Strategy = costmodel.DeviceMap
-	changes := strategy.Smallest(t.Context(), p)
+	changes := strategy.Smallest(t.Context(), p, strategy.Options{})
 	i := slices.IndexFunc(changes, func(c strategy.Change) bool { return len(c.Set) > 2 })
 	if i < 0 {
 		t.Fatalf("no changes together: %q", whats(changes))
@@ -59,7 +59,7 @@ func TestSmallestDegrees(t *testing.T) {
 	if fits(t, p) {
 		t.Fatal("it fits: nothing is tested")
 	}
-	changes := strategy.Smallest(t.Context(), p)
+	changes := strategy.Smallest(t.Context(), p, strategy.Options{})
 	i := slices.IndexFunc(changes, func(c strategy.Change) bool { return strings.Contains(what(&c), "dp=auto tp=auto") })
 	if i < 0 || !changes[i].Row.Fits || !changes[i].Row.Resolved.DP.Auto() {
 		t.Errorf("no open degrees that fit among %q", whats(changes))
@@ -70,7 +70,7 @@ func TestSmallestDegrees(t *testing.T) {
 func TestMoreGPUs(t *testing.T) {
 	p := problem(t, "llama-3.1-8b", "h100-80gb", 1, training(4))
 	p.Workload.Strategy = costmodel.FSDP
-	changes := strategy.Smallest(t.Context(), p)
+	changes := strategy.Smallest(t.Context(), p, strategy.Options{})
 	last := changes[len(changes)-1]
 	n := len(last.Row.Solution.Devices)
 	if !strings.HasPrefix(what(&last), "gpus=") || n < 2 {
@@ -89,7 +89,7 @@ func TestAlternatives(t *testing.T) {
 	p.Workload.Strategy = costmodel.DeviceMap
 	rows := rowsOf(t, p)
 	value := rows[0].Solution.Value
-	fewer, changes := strategy.Alternatives(t.Context(), p, value)
+	fewer, changes := strategy.Alternatives(t.Context(), p, strategy.Options{}, value)
 	for _, c := range fewer {
 		if len(c.Row.Solution.Devices) >= 4 || c.Row.Solution.Value > value {
 			t.Errorf("%s: %.3f of %.3f", what(&c), c.Row.Solution.Value, value)
@@ -129,14 +129,14 @@ func what(c *strategy.Change) string {
 }
 
 // fits reports that some strategy does.
-func fits(t *testing.T, p *strategy.Problem) bool {
+func fits(t *testing.T, p planner.Problem) bool {
 	t.Helper()
 	rows := rowsOf(t, p)
 	return rows[0].Fits
 }
 
 // resolve places a workload as devmap plan does, on n GPUs like the first.
-func resolve(t *testing.T, p *strategy.Problem, w costmodel.Workload, n int) *planner.Solution {
+func resolve(t *testing.T, p planner.Problem, w costmodel.Workload, n int) *planner.Solution {
 	t.Helper()
 	if w.Strategy != costmodel.DeviceMap {
 		w.World = int64(n)

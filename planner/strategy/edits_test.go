@@ -5,6 +5,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/planner"
 )
 
 // TestSmallerBatches: each smaller batch is divided by its micro-batches, of
@@ -48,7 +49,7 @@ func TestOptimizerEdit(t *testing.T) {
 		{costmodel.Workload{Mode: costmodel.Train, LoRARank: 8}, false},
 		{costmodel.Workload{Mode: costmodel.Infer}, false},
 	} {
-		problem := Problem{Graph: oneLayer(t), Workload: c.workload}
+		problem := search{comparison: comparison{Problem: planner.Problem{Graph: oneLayer(t), Workload: c.workload}}}
 		offered := false
 		for _, edit := range problem.edits() {
 			workload := c.workload

@@ -9,12 +9,13 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/catalogue"
 	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph/load"
+	"github.com/devmap-dev/devmap/planner"
 	"github.com/devmap-dev/devmap/planner/strategy"
 )
 
 // trained is a model of 8 billion parameters, trained on 4 GPUs of the
 // catalogue.
-func trained(gpu string) *strategy.Problem {
+func trained(gpu string) planner.Problem {
 	graph, err := load.Model("llama-3.1-8b", load.Options{BuiltIn: fixtures.Models(), Env: func(string) string { return "" }})
 	if err != nil {
 		panic(err)
@@ -24,7 +25,7 @@ func trained(gpu string) *strategy.Problem {
 		panic(err)
 	}
 	device := entry.Device(costmodel.Train)
-	return &strategy.Problem{
+	return planner.Problem{
 		Graph: graph, Topology: &costmodel.Topology{Devices: slices.Repeat([]costmodel.Device{device}, 4)},
 		Workload: costmodel.Workload{Mode: costmodel.Train, Batch: 2, Seq: 2048, Optimizer: costmodel.AdamW, Recompute: costmodel.RecomputeNone},
 	}
@@ -32,7 +33,7 @@ func trained(gpu string) *strategy.Problem {
 
 // Every strategy side by side, the fastest that fits first.
 func ExampleRows() {
-	rows, err := strategy.Rows(context.Background(), trained("h100-80gb"))
+	rows, err := strategy.Rows(context.Background(), trained("h100-80gb"), strategy.Options{})
 	if err != nil {
 		panic(err)
 	}
@@ -64,7 +65,7 @@ func ExampleRows() {
 func ExampleSmallest() {
 	problem := trained("h100-80gb")
 	problem.Workload.Strategy = costmodel.DDP
-	changes := strategy.Smallest(context.Background(), problem)
+	changes := strategy.Smallest(context.Background(), problem, strategy.Options{})
 	for i := range changes {
 		fmt.Println(changes[i].Set, changes[i].Notes)
 	}

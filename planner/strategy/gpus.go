@@ -1,6 +1,7 @@
 package strategy
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -14,7 +15,7 @@ const maxGPUs = 64
 
 // moreGPUs is the least number of GPUs that is enough: it doubles, then
 // bisects.
-func (problem *Problem) moreGPUs(ctx context.Context) []Change {
+func (problem *search) moreGPUs(ctx context.Context) []Change {
 	on := func(count int) (Change, bool) { return problem.fitting(ctx, problem.on(count)) }
 	low := len(problem.Topology.Devices)
 	high := 2 * low
@@ -41,26 +42,42 @@ func (problem *Problem) moreGPUs(ctx context.Context) []Change {
 
 // on is the problem on another number of devices; nil where the request
 // cannot say so, or nobody has said what would join them.
-func (problem *Problem) on(count int) *Problem {
+func (problem *search) on(count int) *search {
 	if count < 1 || count > costmodel.MaxDevices {
 		return nil
 	}
 	return problem.asking(count, "")
 }
 
-// asking is the problem on as many GPUs of a kind ("": as they are); nil where
-// the request cannot ask for them.
-func (problem *Problem) asking(count int, kind string) *Problem {
-	ask := problem.On
-	if ask == nil {
-		ask = problem.repeated
-	}
-	topo, set, without := ask(count, kind)
-	if topo == nil {
+// asking is the problem on as many GPUs of a kind ("": as they are), of which the
+// largest is repeated; nil where the request cannot ask for them.
+func (problem *search) asking(count int, kind string) *search {
+	total := len(problem.Topology.Devices)
+	topology := problem.other()
+	switch {
+	case problem.fixed("gpus") || kind != "" && problem.fixed("gpu"):
 		return nil
+	case count > total && len(topology.Links) > 0:
+		return nil // nobody has said what would join it to the others
 	}
+	more := slices.MaxFunc(topology.Devices, func(a, b costmodel.Device) int { return cmp.Compare(a.Budget(), b.Budget()) })
+	topology.Devices = slices.Concat(topology.Devices[:min(total, count)], slices.Repeat([]costmodel.Device{more}, max(0, count-total)))
+	topology.Links = slices.DeleteFunc(slices.Clone(topology.Links), func(link costmodel.Link) bool { return max(link.From, link.To) >= count })
 	changed := *problem
-	changed.Topology, changed.set, changed.without = topo, set, without
+	changed.Topology, changed.set = topology, nil
+	if count != total {
+		changed.set = append(changed.set, costmodel.Set("gpus", count))
+	}
+	if kind != "" {
+		gpu, err := catalogue.Find(kind)
+		if err != nil {
+			return nil
+		}
+		for device := range topology.Devices {
+			topology.Devices[device] = inPlaceOf(topology.Devices[device], gpu.Device(problem.Workload.Mode), problem.Workload.Mode)
+		}
+		changed.set = append(changed.set, costmodel.Set("gpu", kind))
+	}
 	switch _, program := estimate.Native(nil); {
 	case changed.Workload.Runtime == program && problem.Workload.Mode == costmodel.Train:
 		changed.Workload.ShardDegree = int64(count) // more GPUs help none of them otherwise
@@ -70,33 +87,24 @@ func (problem *Problem) asking(count int, kind string) *Problem {
 	return &changed
 }
 
-// repeated asks for a number and a kind alone; the last device is repeated.
-func (problem *Problem) repeated(count int, kind string) (topology *costmodel.Topology, set []costmodel.Setting, without []string) {
-	total := len(problem.Topology.Devices)
-	if count > total && len(problem.Topology.Links) > 0 {
-		return nil, nil, nil // nobody has said what would join it to the others
+// other is the topology that other numbers of GPUs are taken from.
+func (problem *search) other() *costmodel.Topology {
+	if problem.Devices != nil {
+		return &costmodel.Topology{Devices: problem.Devices}
 	}
-	topo := *problem.Topology
-	topo.Devices = slices.Clone(problem.Topology.Devices[:min(total, count)])
-	for range count - total {
-		topo.Devices = append(topo.Devices, problem.Topology.Devices[total-1])
+	topology := *problem.Topology
+	return &topology
+}
+
+// inPlaceOf is a GPU in another's host, of which as much is left to others besides
+// what its kind reserves.
+func inPlaceOf(was, gpu costmodel.Device, mode costmodel.Mode) costmodel.Device {
+	gpu.Host, gpu.HostBytesPerSecond = was.Host, was.HostBytesPerSecond
+	own := int64(0)
+	if kind, err := catalogue.Find(was.Name); err == nil {
+		kept := kind.Device(mode)
+		own = kept.ReservedBytes
 	}
-	topo.Links = slices.DeleteFunc(slices.Clone(topo.Links), func(link costmodel.Link) bool { return max(link.From, link.To) >= count })
-	if count != total {
-		set = append(set, costmodel.Set("gpus", count))
-	}
-	if kind == "" {
-		return &topo, set, nil
-	}
-	gpu, err := catalogue.Find(kind)
-	if err != nil {
-		return nil, nil, nil
-	}
-	for device := range topo.Devices {
-		was := topo.Devices[device]
-		topo.Devices[device] = gpu.Device(problem.Workload.Mode)
-		topo.Devices[device].Host, topo.Devices[device].HostBytesPerSecond = was.Host, was.HostBytesPerSecond
-		topo.Devices[device].ReservedBytes = max(topo.Devices[device].ReservedBytes, was.ReservedBytes)
-	}
-	return &topo, append(set, costmodel.Set("gpu", kind)), nil
+	gpu.ReservedBytes += max(0, was.ReservedBytes-own)
+	return gpu
 }

@@ -7,6 +7,7 @@ import (
 	"sort"
 
 	"github.com/devmap-dev/devmap/costmodel/catalogue"
+	"github.com/devmap-dev/devmap/planner"
 )
 
 // Next are the next-best changes, each tried out whether it then fits or not:
@@ -15,7 +16,11 @@ import (
 // assignment in place of a contiguous map, and the next larger GPU. Those that
 // change what is trained are among them. They stand in the order of what they
 // change, not of what they give.
-func Next(ctx context.Context, problem *Problem, value float64) []Change {
+func Next(ctx context.Context, asked planner.Problem, options Options, value float64) []Change {
+	problem := newSearch(asked, options)
+	if problem == nil || problem.Diffusion != nil {
+		return nil
+	}
 	count := len(problem.Topology.Devices)
 	out := slices.Concat(problem.tried(ctx, problem.on(count-1), math.Inf(1)), problem.tried(ctx, problem.on(count+1), math.Inf(1)))
 	batches := false // of several batches the first that helps is told
@@ -26,17 +31,17 @@ func Next(ctx context.Context, problem *Problem, value float64) []Change {
 		got := problem.tried(ctx, problem.edited(change), notable*value)
 		out, batches = append(out, got...), batches || changesBatch(&change) && len(got) > 0
 	}
-	if strategy := problem.Workload.Strategy; !problem.Anywhere && !problem.timed() && (strategy.Traits().Sequential || strategy == "") {
+	if strategy := problem.Workload.Strategy; !problem.Anywhere && !problem.fixed("contiguous") && !problem.timed() && (strategy.Traits().Sequential || strategy == "") {
 		changed := *problem
 		changed.Anywhere = true
 		out = append(out, problem.tried(ctx, &changed, notable*value)...)
 	}
-	return problem.told(append(out, problem.tried(ctx, problem.larger(), notable*value)...))
+	return distinct(append(out, problem.tried(ctx, problem.larger(), notable*value)...))
 }
 
 // tried is the change to a problem, nil where there is none or no answer, or
 // none with a largest share below a value.
-func (problem *Problem) tried(ctx context.Context, changed *Problem, below float64) []Change {
+func (problem *search) tried(ctx context.Context, changed *search, below float64) []Change {
 	row, ok := changed.first(ctx)
 	if !ok || row.Solution.Value >= below {
 		return nil
@@ -48,14 +53,18 @@ func (problem *Problem) tried(ctx context.Context, changed *Problem, below float
 // itself. fewer is the change to the least number of GPUs that do as well, nil
 // where all are needed; lower are the single changes that lower it, whether
 // they fit or not.
-func Alternatives(ctx context.Context, problem *Problem, value float64) (fewer, lower []Change) {
-	return fewest(ctx, problem, value), lowering(ctx, problem, value)
+func Alternatives(ctx context.Context, problem planner.Problem, options Options, value float64) (fewer, lower []Change) {
+	from := newSearch(problem, options)
+	if from == nil || from.Diffusion != nil {
+		return nil, nil
+	}
+	return from.fewest(ctx, value), from.lowering(ctx, value)
 }
 
 // lowering are the single changes that lower the largest share below value,
 // whether they fit or not, of the same training: no adapters in its place. Of
 // several batches the first is told.
-func lowering(ctx context.Context, problem *Problem, value float64) []Change {
+func (problem *search) lowering(ctx context.Context, value float64) []Change {
 	var out []Change
 	batches := false
 	for _, change := range problem.edits() {
@@ -69,13 +78,13 @@ func lowering(ctx context.Context, problem *Problem, value float64) []Change {
 			batches = batches || batch
 		}
 	}
-	return problem.told(out)
+	return distinct(out)
 }
 
 // fewest is the change to the least number of GPUs, from the first on, that
 // reach the same largest share; nil where all are needed, or the request
 // cannot ask for them. One more never makes it worse, so it bisects.
-func fewest(ctx context.Context, problem *Problem, value float64) []Change {
+func (problem *search) fewest(ctx context.Context, value float64) []Change {
 	if problem.Workload.Strategy.Traits().Staged { // with fewer stages others are in flight
 		return nil
 	}
@@ -88,7 +97,7 @@ func fewest(ctx context.Context, problem *Problem, value float64) []Change {
 	if least == count {
 		return nil
 	}
-	return problem.told(problem.tried(ctx, problem.on(least), math.Inf(1)))
+	return distinct(problem.tried(ctx, problem.on(least), math.Inf(1)))
 }
 
 // notable is how far a change must lower the largest share to be told.
@@ -96,7 +105,7 @@ const notable = 0.995
 
 // larger is the problem on the GPU of the catalogue with the next larger
 // memory; nil where the devices differ, or none is larger.
-func (problem *Problem) larger() *Problem {
+func (problem *search) larger() *search {
 	now := problem.Topology.Devices[0]
 	for device := range problem.Topology.Devices {
 		if problem.Topology.Devices[device].CapacityBytes != now.CapacityBytes {

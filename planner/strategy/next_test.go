@@ -16,7 +16,7 @@ func TestNext(t *testing.T) {
 	p := problem(t, "qwen2.5-vl-3b", "h100-80gb", 4, training(4))
 	p.Workload.Strategy = costmodel.DeviceMap
 	value := rowsOf(t, p)[0].Solution.Value
-	changes := strategy.Next(t.Context(), p, value)
+	changes := strategy.Next(t.Context(), p, strategy.Options{}, value)
 	for _, want := range []string{
 		"gpus=3", "gpus=5", "recompute=full", "micro_batches=4 (gradient accumulation)", "optimizer=adamw-8bit",
 		"batch=2", "seq=1024", "contiguous=false", "gpu=h100-96gb",
@@ -33,18 +33,18 @@ func TestNext(t *testing.T) {
 	p.Workload = training(1)
 	p.Workload.Strategy = costmodel.DeviceMap
 	value = rowsOf(t, p)[0].Solution.Value
-	if got := whats(strategy.Next(t.Context(), p, value)); !slices.Contains(got, "lora_rank=16 lora_targets=all-linear (the model itself frozen)") {
+	if got := whats(strategy.Next(t.Context(), p, strategy.Options{}, value)); !slices.Contains(got, "lora_rank=16 lora_targets=all-linear (the model itself frozen)") {
 		t.Errorf("no LoRA among %q", got)
 	}
 	p.Anywhere = true
-	for _, c := range strategy.Next(t.Context(), p, value) {
+	for _, c := range strategy.Next(t.Context(), p, strategy.Options{}, value) {
 		if strings.Contains(what(&c), "contiguous") {
 			t.Errorf("%q is what the problem has", what(&c))
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if changes := strategy.Next(ctx, p, value); len(changes) > 0 {
+	if changes := strategy.Next(ctx, p, strategy.Options{}, value); len(changes) > 0 {
 		t.Errorf("tried after the end: %q", whats(changes))
 	}
 }
@@ -53,7 +53,7 @@ func TestNext(t *testing.T) {
 func TestNextSharded(t *testing.T) {
 	p := problem(t, "llama-3.2-1b", "h100-80gb", 4, training(1))
 	p.Workload.Strategy, p.Workload.ShardDegree = costmodel.FSDP, 4
-	changes := strategy.Next(t.Context(), p, 1)
+	changes := strategy.Next(t.Context(), p, strategy.Options{}, 1)
 	for i, want := range []string{"gpus=3 (without shard_degree)", "gpus=5 (without shard_degree)"} {
 		if what(&changes[i]) != want || len(changes[i].Row.Solution.Devices) != 3+2*i {
 			t.Errorf("%q on %d GPUs, want %s", what(&changes[i]), len(changes[i].Row.Solution.Devices), want)

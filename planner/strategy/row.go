@@ -11,7 +11,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// Row is one strategy under one runtime.
+// Row is one strategy under one runtime, or a diffusion pipeline, of which it has
+// the solution, whether that fits, and the least headroom.
 type Row struct {
 	// Workload asks for the row and no other; Resolved is what it comes to.
 	Workload, Resolved costmodel.Workload
@@ -38,17 +39,20 @@ type Row struct {
 	SecondsPerToken float64
 }
 
-// answer fills in what follows from the table of a row's costs and its best
-// placement.
-func (row *Row) answer(costs *costmodel.Table, topology *costmodel.Topology, solution *planner.Solution) {
-	row.Resolved, row.Solution = costs.Workload, solution
-	if solution.Costs != nil && len(solution.Costs.Stages) > 0 { // whose form was chosen
-		costs = solution.Costs
-	}
-	row.Fits = solution.LargestShare <= 1
+// answer fills in what follows from a resolved problem and its best placement.
+func (row *Row) answer(problem *planner.Problem, solution *planner.Solution) {
+	row.Solution, row.Fits = solution, solution.Fits()
 	row.Headroom = slices.MinFunc(solution.Devices, func(a, b devicemap.Prediction) int {
 		return cmp.Compare(a.HeadroomBytes, b.HeadroomBytes)
 	}).HeadroomBytes
+	if problem.Diffusion != nil {
+		return
+	}
+	costs, topology := problem.Costs, problem.Topology
+	row.Resolved = costs.Workload
+	if solution.Costs != nil && len(solution.Costs.Stages) > 0 { // whose form was chosen
+		costs = solution.Costs
+	}
 	row.Communication = steptime.Communication(costs, topology, places(solution.Map))
 	row.StepSeconds = devicemap.StepSeconds(costs, topology, solution.Map)
 	row.Tokens = row.Resolved.Batch * (row.Resolved.Seq + row.Resolved.NewTokens)

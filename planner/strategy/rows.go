@@ -1,6 +1,7 @@
 package strategy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,21 +9,39 @@ import (
 	"strings"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/catalogue"
 	"github.com/devmap-dev/devmap/costmodel/estimate"
+	"github.com/devmap-dev/devmap/planner"
 	"github.com/devmap-dev/devmap/planner/internal/solve/certificate"
 )
 
 // Rows are every strategy under every runtime, the best first. The error is that
 // of the first whose answer failed its own check: no refusal, and a fault of
 // ours. The rows stand all the same.
-func Rows(ctx context.Context, problem *Problem) ([]Row, error) {
+//
+// A strategy, runtime or schedule of the problem's workload restricts the rows,
+// [costmodel.Auto] and none do not; 0 micro-batches are as many as fill a
+// pipeline. The problem's Costs are not read. A diffusion pipeline has one row.
+func Rows(ctx context.Context, problem planner.Problem, options Options) ([]Row, error) {
+	var err error
+	if problem.Topology, err = catalogue.Named(problem.Topology, cmp.Or(problem.Workload.Mode, costmodel.Infer)); err != nil {
+		return nil, err
+	}
+	return rowsOf(ctx, &comparison{problem, options})
+}
+
+// rowsOf is [Rows] on devices whose names are resolved.
+func rowsOf(ctx context.Context, of *comparison) ([]Row, error) {
+	if of.Diffusion != nil {
+		return []Row{of.solved(ctx, Row{}, of.Problem)}, nil
+	}
 	var out []Row
-	for _, workload := range problem.variants() {
-		if err := problem.refuse(&workload); err != nil {
+	for _, workload := range of.variants() {
+		if err := of.refuse(&workload); err != nil {
 			out = append(out, Row{Workload: workload, Refused: err})
 			continue
 		}
-		out = append(out, problem.row(ctx, workload))
+		out = append(out, of.row(ctx, workload))
 	}
 	slices.SortStableFunc(out, func(a, b Row) int { return compare(&a, &b) })
 	return out, failed(out)
@@ -30,23 +49,23 @@ func Rows(ctx context.Context, problem *Problem) ([]Row, error) {
 
 // variants are the workloads to try, each with its strategy, runtime and
 // schedule.
-func (problem *Problem) variants() []costmodel.Workload {
+func (of *comparison) variants() []costmodel.Workload {
 	var out []costmodel.Workload
 	for _, strategy := range costmodel.Strategies() {
-		if asked := problem.Workload.Strategy; !asked.Traits().Open && asked != strategy {
+		if asked := of.Workload.Strategy; !asked.Traits().Open && asked != strategy {
 			continue
 		}
 		for _, runtime := range strategy.Traits().Runtimes {
-			if !problem.tries(runtime) {
+			if !of.tries(runtime) {
 				continue
 			}
 			_, program := estimate.Native(nil)
-			workload := problem.of(strategy, runtime)
+			workload := of.under(strategy, runtime)
 			switch {
 			case runtime == program && workload.ShardDegree == 0:
-				out = append(out, problem.degrees(workload)...)
+				out = append(out, of.degrees(workload)...)
 			case strategy.Traits().Staged:
-				out = append(out, problem.scheduled(workload)...)
+				out = append(out, of.scheduled(workload)...)
 			default:
 				out = append(out, workload)
 			}
@@ -58,25 +77,25 @@ func (problem *Problem) variants() []costmodel.Workload {
 // tries: the runtime is the one that is asked for, or, where none is, one that
 // need not be asked for by name, as devmap's own engine has to be, and that of
 // programs for other models. A program has one engine.
-func (problem *Problem) tries(runtime string) bool {
-	if asked := problem.Workload.Runtime; asked != "" {
+func (of *comparison) tries(runtime string) bool {
+	if asked := of.Workload.Runtime; asked != "" {
 		return asked == runtime
 	}
-	_, native := estimate.Native(problem.Graph)
+	_, native := estimate.Native(of.Graph)
 	_, program := estimate.Native(nil)
-	if (runtime == program) != (native == program) && (runtime == program || problem.open()) {
+	if (runtime == program) != (native == program) && (runtime == program || of.open()) {
 		return false
 	}
 	return runtime != costmodel.Devmap
 }
 
 // scheduled are the workload under each schedule.
-func (problem *Problem) scheduled(workload costmodel.Workload) []costmodel.Workload {
+func (of *comparison) scheduled(workload costmodel.Workload) []costmodel.Workload {
 	var out []costmodel.Workload
-	for _, kind := range schedules(&problem.Workload) {
+	for _, kind := range schedules(&of.Workload) {
 		workload.Schedule, workload.VirtualStages = kind, 0
 		if kind == costmodel.Interleaved {
-			workload.VirtualStages = problem.Workload.VirtualStages
+			workload.VirtualStages = of.Workload.VirtualStages
 		}
 		out = append(out, workload)
 	}
@@ -85,10 +104,10 @@ func (problem *Problem) scheduled(workload costmodel.Workload) []costmodel.Workl
 
 // degrees are the workload cut over each number of GPUs that divides them all: JAX
 // leaves that open.
-func (problem *Problem) degrees(workload costmodel.Workload) []costmodel.Workload {
+func (of *comparison) degrees(workload costmodel.Workload) []costmodel.Workload {
 	var out []costmodel.Workload
-	for degree := int64(1); degree <= problem.gpus(); degree++ {
-		if problem.gpus()%degree == 0 {
+	for degree := int64(1); degree <= of.gpus(); degree++ {
+		if of.gpus()%degree == 0 {
 			workload.ShardDegree = degree
 			out = append(out, workload)
 		}
@@ -96,15 +115,15 @@ func (problem *Problem) degrees(workload costmodel.Workload) []costmodel.Workloa
 	return out
 }
 
-// of is the workload under a strategy: what another strategy's fields say is
+// under is the workload under a strategy: what another strategy's fields say is
 // left out.
-func (problem *Problem) of(strategy costmodel.Strategy, runtime string) costmodel.Workload {
-	workload := problem.Workload
+func (of *comparison) under(strategy costmodel.Strategy, runtime string) costmodel.Workload {
+	workload := of.Workload
 	workload.Strategy, workload.Runtime = strategy, runtime
 	if !strategy.Traits().Staged {
 		workload.Schedule, workload.VirtualStages = "", 0
 	} else if workload.MicroBatches == 0 {
-		workload.MicroBatches = microBatches(workload.Batch, problem.gpus())
+		workload.MicroBatches = microBatches(workload.Batch, of.gpus())
 	}
 	if strategy.Traits().ZeroStage == 0 {
 		workload.ShardDegree = 0
@@ -133,10 +152,10 @@ func schedules(workload *costmodel.Workload) []costmodel.ScheduleKind {
 }
 
 // refuse names the rows that make no sense on these GPUs.
-func (problem *Problem) refuse(workload *costmodel.Workload) error {
-	number, traits := problem.gpus(), workload.Strategy.Traits()
+func (of *comparison) refuse(workload *costmodel.Workload) error {
+	number, traits := of.gpus(), workload.Strategy.Traits()
 	switch {
-	case traits.Replicated && len(problem.Pins)+len(problem.Together) > 0:
+	case traits.Replicated && len(of.Pins)+len(of.Together) > 0:
 		return costmodel.Refuse(costmodel.Set("strategy", workload.Strategy), "%v and %v place layers, and under %s every GPU runs them all", costmodel.Setting{Field: "pin"}, costmodel.Setting{Field: "together"}, workload.Strategy)
 	case number < traits.MinGPUs:
 		return costmodel.Refuse(costmodel.Set("strategy", workload.Strategy), "hsdp shards in groups and repeats the groups: it takes %d GPUs or more, not %d", traits.MinGPUs, number)

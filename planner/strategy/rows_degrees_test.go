@@ -29,8 +29,8 @@ func TestRowsOfDegrees(t *testing.T) {
 		if err := workload.DP.Set(degree); err != nil {
 			t.Fatal(err)
 		}
-		problem := &strategy.Problem{Graph: graph, Workload: workload, Topology: &costmodel.Topology{Devices: slices.Repeat([]costmodel.Device{gpu}, 4)}, Objective: planner.Time}
-		rows, err := strategy.Rows(t.Context(), problem)
+		problem := planner.Problem{Graph: graph, Workload: workload, Topology: &costmodel.Topology{Devices: slices.Repeat([]costmodel.Device{gpu}, 4)}, Objective: planner.Time}
+		rows, err := strategy.Rows(t.Context(), problem, strategy.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

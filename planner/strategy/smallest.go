@@ -12,16 +12,23 @@ import (
 // what it comes to, another strategy and more GPUs among them. Where none of
 // those that train the same is enough, they include several together. Once
 // ctx is done nothing more is tried.
-func Smallest(ctx context.Context, problem *Problem) []Change {
-	if !problem.timed() {
-		return problem.told(problem.smallest(ctx))
+func Smallest(ctx context.Context, problem planner.Problem, options Options) []Change {
+	from := newSearch(problem, options)
+	switch {
+	case from == nil:
+		return nil
+	case from.Diffusion != nil:
+		return distinct(from.smallestPipeline(ctx))
+	case !from.timed():
+		return distinct(from.smallest(ctx))
 	}
-	changed := *problem
+	changed := *from
 	changed.Objective = planner.Memory // what fits at all fits so
-	return problem.told(problem.within(ctx, changed.smallest(ctx)))
+	changed.Fixed = append(slices.Clone(from.Fixed), "offload")
+	return distinct(from.within(ctx, changed.smallest(ctx)))
 }
 
-func (problem *Problem) smallest(ctx context.Context) []Change {
+func (problem *search) smallest(ctx context.Context) []Change {
 	out := problem.outOfOrder(ctx)
 	batches, same := false, len(out) > 0
 	all := problem.edits()
@@ -46,7 +53,7 @@ func (problem *Problem) smallest(ctx context.Context) []Change {
 }
 
 // fitting is the change to a problem, false where it does not fit.
-func (problem *Problem) fitting(ctx context.Context, changed *Problem) (Change, bool) {
+func (problem *search) fitting(ctx context.Context, changed *search) (Change, bool) {
 	row, ok := changed.first(ctx)
 	if !ok || !row.Fits {
 		return Change{}, false
@@ -56,8 +63,8 @@ func (problem *Problem) fitting(ctx context.Context, changed *Problem) (Change, 
 
 // outOfOrder is the device map that puts any layer on any GPU, where it fits
 // and was not what was asked for. It trains the same.
-func (problem *Problem) outOfOrder(ctx context.Context) []Change {
-	if strategy := problem.Workload.Strategy; problem.Anywhere || problem.Ordered || !strategy.Traits().Sequential && !problem.open() {
+func (problem *search) outOfOrder(ctx context.Context) []Change {
+	if strategy := problem.Workload.Strategy; problem.Anywhere || problem.Offload != "" || problem.fixed("contiguous") || !strategy.Traits().Sequential && !problem.open() {
 		return nil
 	}
 	changed := *problem
@@ -69,9 +76,9 @@ func (problem *Problem) outOfOrder(ctx context.Context) []Change {
 }
 
 // offloaded is the same map with units that leave for the host, else for disk.
-func (problem *Problem) offloaded(ctx context.Context) []Change {
+func (problem *search) offloaded(ctx context.Context) []Change {
 	workload := &problem.Workload
-	if !problem.MayOffload || problem.Stay || problem.Anywhere || problem.Offload == planner.Disk || workload.Mode == costmodel.Train || !workload.Strategy.Traits().Sequential {
+	if problem.fixed("offload") || problem.Stay || problem.Anywhere || problem.Offload == planner.Disk || workload.Mode == costmodel.Train || !workload.Strategy.Traits().Sequential {
 		return nil
 	}
 	for _, tier := range []planner.Tier{planner.CPU, planner.Disk} {
@@ -99,13 +106,12 @@ func split(all []edit) (full, adapters []edit) {
 	return full, adapters
 }
 
-func (problem *Problem) open() bool {
-	return problem.Workload.Strategy.Traits().Open
-}
+// fixed reports a field that no change sets.
+func (problem *search) fixed(field string) bool { return slices.Contains(problem.Fixed, field) }
 
 // others is the fastest other strategy that fits as the workload stands, with
 // the constraints where it can.
-func (problem *Problem) others(ctx context.Context) []Change {
+func (problem *search) others(ctx context.Context) []Change {
 	if problem.open() || ctx.Err() != nil {
 		return nil
 	}
@@ -133,7 +139,7 @@ func (problem *Problem) others(ctx context.Context) []Change {
 
 // several adds one of the edits to the other until the problem fits, then
 // takes back each that it fits without, the most intrusive first.
-func (problem *Problem) several(ctx context.Context, all []edit) []Change {
+func (problem *search) several(ctx context.Context, all []edit) []Change {
 	var applied []edit
 	var found Change
 	ok := false

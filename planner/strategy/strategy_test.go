@@ -11,11 +11,12 @@ import (
 	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph/load"
 	"github.com/devmap-dev/devmap/planner"
+	"github.com/devmap-dev/devmap/planner/devicemap"
 	"github.com/devmap-dev/devmap/planner/strategy"
 )
 
 // problem is a built-in model on n GPUs of the catalogue.
-func problem(t *testing.T, model, gpu string, n int, w costmodel.Workload) *strategy.Problem {
+func problem(t *testing.T, model, gpu string, n int, w costmodel.Workload) planner.Problem {
 	t.Helper()
 	g, err := load.Model(model, load.Options{BuiltIn: fixtures.Models(), Env: func(string) string { return "" }})
 	if err != nil {
@@ -26,7 +27,7 @@ func problem(t *testing.T, model, gpu string, n int, w costmodel.Workload) *stra
 		t.Fatal(err)
 	}
 	topo := &costmodel.Topology{Devices: slices.Repeat([]costmodel.Device{entry.Device(w.Mode)}, n)}
-	return &strategy.Problem{Graph: g, Workload: w, Topology: topo}
+	return planner.Problem{Graph: g, Workload: w, Topology: topo}
 }
 
 func training(batch int64) costmodel.Workload {
@@ -34,9 +35,9 @@ func training(batch int64) costmodel.Workload {
 }
 
 // rowsOf are the rows of a problem, of which none failed its check.
-func rowsOf(t *testing.T, p *strategy.Problem) []strategy.Row {
+func rowsOf(t *testing.T, p planner.Problem) []strategy.Row {
 	t.Helper()
-	rows, err := strategy.Rows(t.Context(), p)
+	rows, err := strategy.Rows(t.Context(), p, strategy.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +155,7 @@ func TestRefused(t *testing.T) {
 // TestPinned: what every GPU runs whole has no place for a pin.
 func TestPinned(t *testing.T) {
 	p := problem(t, "qwen2.5-0.5b", "h100-80gb", 2, training(4))
-	p.Pins = []planner.Pin{{Pattern: "lm_head", Device: 1}}
+	p.Pins = []devicemap.Pin{{Pattern: "lm_head", Device: 1}}
 	answered := 0
 	for _, r := range rowsOf(t, p) {
 		if r.Refused != nil {

@@ -19,10 +19,6 @@ type reader struct {
 	fault error
 }
 
-// Read is [Read], for those who have a workload: the receiver may be nil, and
-// is not looked at.
-func (*Settings) Read(file string, text []byte) (*Settings, error) { return Read(file, text) }
-
 // Read reads a configuration file (ds_config.json). Sections that do not change
 // what GPUs hold are passed over; unknown keys, and those that change it in a
 // way that is not modelled, are faults.

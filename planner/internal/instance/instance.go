@@ -16,8 +16,6 @@ const (
 	// Time is the predicted time of a step, in seconds, among maps that fit;
 	// then the largest share, the bytes that cross, and the number of cuts.
 	Time Objective = "time"
-	// Latency is that of one request: a step of one micro-batch, alone.
-	Latency Objective = "latency"
 )
 
 // Tier is where units go that leave the devices.

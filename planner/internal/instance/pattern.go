@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
 // match lists the units that a pattern names: those it is the path of, those
@@ -40,10 +41,7 @@ func closest(graph *modelgraph.Graph, pattern string) string {
 }
 
 // Pin fixes the units that a pattern names to a device.
-type Pin struct {
-	Pattern string
-	Device  int
-}
+type Pin = devicemap.Pin
 
 // Pinned is a pin with the units that it names.
 type Pinned struct {

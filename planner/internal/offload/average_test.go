@@ -8,7 +8,6 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate"
-	"github.com/devmap-dev/devmap/planner"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 	"github.com/devmap-dev/devmap/planner/internal/offload"
 	"github.com/devmap-dev/devmap/planner/internal/randomproblem"
@@ -24,7 +23,7 @@ func TestLeavingAverage(t *testing.T) {
 		p := randomproblem.Problem(t, rng)
 		p.Pins, p.Together = nil, nil
 		if i%3 == 0 && len(p.Graph.Units) > 2 { // what is pinned stays
-			p.Pins = []planner.Pin{{Pattern: p.Graph.Units[1].Name, Device: 0}, {Pattern: p.Graph.Units[2].Name, Device: 0}}
+			p.Pins = []devicemap.Pin{{Pattern: p.Graph.Units[1].Name, Device: 0}, {Pattern: p.Graph.Units[2].Name, Device: 0}}
 		}
 		if len(p.Graph.TiedUnits()) > 0 || math.Pow(float64(1+len(p.Topology.Devices)), float64(len(p.Graph.Units))) > 600 {
 			continue // tied units leave whole, which is not tried here

@@ -62,7 +62,7 @@ func Pipeline(rng *rand.Rand) (planner.Problem, error) {
 	problem := planner.Problem{Graph: graph, Costs: table, Topology: randomDevices(rng, table, devices), Objective: Pick(rng, planner.Memory, planner.Time)}
 	for workload.Schedule != costmodel.Interleaved && rng.IntN(5) == 0 {
 		unit := rng.IntN(count)
-		problem.Pins = append(problem.Pins, planner.Pin{Pattern: fmt.Sprintf("u%d", unit), Device: min(devices-1, unit*devices/count+rng.IntN(2))})
+		problem.Pins = append(problem.Pins, devicemap.Pin{Pattern: fmt.Sprintf("u%d", unit), Device: min(devices-1, unit*devices/count+rng.IntN(2))})
 	}
 	if rng.IntN(8) == 0 {
 		unit := rng.IntN(count - 1)

@@ -51,7 +51,7 @@ func Problem(t *testing.T, rng *rand.Rand) planner.Problem {
 	devices := len(problem.Topology.Devices)
 	for rng.IntN(3) == 0 {
 		unit := rng.IntN(count)
-		problem.Pins = append(problem.Pins, planner.Pin{Pattern: name(unit), Device: min(devices-1, unit*devices/count+rng.IntN(2))})
+		problem.Pins = append(problem.Pins, devicemap.Pin{Pattern: name(unit), Device: min(devices-1, unit*devices/count+rng.IntN(2))})
 	}
 	for rng.IntN(4) == 0 {
 		problem.Together = append(problem.Together, []string{name(rng.IntN(count)), name(rng.IntN(count))})
@@ -120,7 +120,7 @@ func LargestShare(problem *planner.Problem, placement devicemap.Map) float64 {
 // Instance is a problem resolved.
 func Instance(t *testing.T, problem *planner.Problem) *instance.Instance {
 	t.Helper()
-	in, err := instance.New(instance.Instance{Graph: problem.Graph, Setup: instance.Setup{Costs: problem.Costs, Topology: problem.Topology}, Objective: problem.Objective, AnyAssignment: problem.Anywhere, Offload: problem.Offload}, problem.Pins, problem.Together)
+	in, err := instance.New(instance.Instance{Graph: problem.Graph, Setup: instance.Setup{Costs: problem.Costs, Topology: problem.Topology}, Objective: instance.Objective(problem.Objective), AnyAssignment: problem.Anywhere, Offload: instance.Tier(problem.Offload)}, problem.Pins, problem.Together)
 	if err != nil {
 		t.Fatal(err)
 	}

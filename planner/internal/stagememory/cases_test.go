@@ -10,6 +10,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/estimate"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/planner"
+	"github.com/devmap-dev/devmap/planner/devicemap"
 	"github.com/devmap-dev/devmap/planner/internal/exhaustive"
 	"github.com/devmap-dev/devmap/planner/internal/randomproblem"
 )
@@ -81,7 +82,7 @@ func TestPipelineRing(t *testing.T) {
 // and a pin makes orders differ even if the devices are the same.
 func TestPipelinePinnedOrder(t *testing.T) {
 	p := chainOn(t, []layer{{60e6, 1}, {60e6, 1}, {1e6, 1}}, 2, 100e6, infer(costmodel.GPipe, 1))
-	p.Objective, p.Pins = planner.Time, []planner.Pin{{Pattern: "u1", Device: 0}}
+	p.Objective, p.Pins = planner.Time, []devicemap.Pin{{Pattern: "u1", Device: 0}}
 	sol, err := planner.Solve(t.Context(), p, planner.Settings{})
 	if err != nil || sol.Map[0] != 1 || sol.Map[1] != 0 {
 		t.Errorf("%v, %v; u0 fits on device 1, and u1 with u2 on device 0", sol, err)
@@ -107,7 +108,7 @@ func TestPipelineTooLarge(t *testing.T) {
 // without any unit that can be a stage.
 func TestPipelineNoStage(t *testing.T) {
 	p := chainOn(t, slices.Repeat([]layer{{1e6, 1}}, 6), 4, 1<<30, infer(costmodel.GPipe, 1))
-	p.Pins = []planner.Pin{{Pattern: "u2", Device: 1}, {Pattern: "u3", Device: 3}}
+	p.Pins = []devicemap.Pin{{Pattern: "u2", Device: 1}, {Pattern: "u3", Device: 3}}
 	var stage *planner.StageError
 	if _, err := planner.Solve(t.Context(), p, planner.Settings{}); !errors.As(err, &stage) || stage.Field != "pin" {
 		t.Errorf("%v, want that device 2 is left without a unit", err)

@@ -92,7 +92,7 @@ func TestPipelineRefused(t *testing.T) {
 	for _, c := range []struct {
 		gpus int
 		w    costmodel.Workload
-		pin  []planner.Pin
+		pin  []devicemap.Pin
 		want string
 	}{
 		{4, train(costmodel.OneFOneB, 2), nil, "micro_batches: 2 micro-batches on 4 stages: 1f1b takes at least as many micro-batches as stages (4 works)"},
@@ -100,8 +100,8 @@ func TestPipelineRefused(t *testing.T) {
 		{4, train(costmodel.Interleaved, 9), nil, "(8 and 10 work), and a divisor of the batch of 9 (3 does)"},
 		{64, train(costmodel.GPipe, 64), nil, "gpus: a pipeline with more stages than units: 64 stages and 39 units that can be one; at most 39 GPUs work"},
 		{30, train(costmodel.Interleaved, 30), nil, "virtual_stages: a pipeline with more stages than units: 30 GPUs × 2 runs are 60 stages, and 39 units"},
-		{4, train(costmodel.GPipe, 4), []planner.Pin{{Pattern: "lm_head", Device: 1}}, `pin "lm_head": "lm_head" cannot be on device 1: a pipeline's stages are in device order, so that it is on device 3`},
-		{4, train(costmodel.Interleaved, 4), []planner.Pin{{Pattern: "lm_head", Device: 3}}, `pin "lm_head"`},
+		{4, train(costmodel.GPipe, 4), []devicemap.Pin{{Pattern: "lm_head", Device: 1}}, `pin "lm_head": "lm_head" cannot be on device 1: a pipeline's stages are in device order, so that it is on device 3`},
+		{4, train(costmodel.Interleaved, 4), []devicemap.Pin{{Pattern: "lm_head", Device: 3}}, `pin "lm_head"`},
 	} {
 		p := randomproblem.PipelineOf(t, randomproblem.Qwen3B, c.gpus, c.w)
 		p.Pins = c.pin

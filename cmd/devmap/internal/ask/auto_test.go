@@ -9,7 +9,6 @@ import (
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/planner/strategy"
 )
 
 // asking is devmap plan --gpus auto, with more flags.
@@ -42,7 +41,7 @@ func TestAuto(t *testing.T) {
 		t.Errorf("%+v", device)
 	}
 	problem.Workload.Strategy = costmodel.DeviceMap
-	changes := strategy.Next(t.Context(), problem, 9)
+	changes := problem.Next(t.Context(), 9)
 	if len(changes) == 0 {
 		t.Fatal("nothing would help")
 	}

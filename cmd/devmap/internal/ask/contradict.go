@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
@@ -27,31 +26,6 @@ func (request *Request) Contradicted(plan *devicemap.Plan) error {
 	return request.otherDevices(plan)
 }
 
-// otherDevices refuses devices that are not the plan's, as far as the flags say
-// what they are: a count says nothing of their kind.
-func (request *Request) otherDevices(plan *devicemap.Plan) error {
-	if !request.Given("gpus", "gpu", "topology", "reserve") {
-		return nil
-	}
-	asked, err := request.devices(plan.Workload.Mode, len(plan.Topology.Devices))
-	if err != nil {
-		return err
-	}
-	_, counted := strconv.Atoi(request.gpus)
-	kind, sizes := request.Given("gpu", "topology"), request.gpus != "" && counted != nil
-	same := len(asked.Devices) == len(plan.Topology.Devices)
-	for i := 0; same && i < len(asked.Devices); i++ {
-		given, planned := asked.Devices[i], plan.Topology.Devices[i]
-		reserved := given.ReservedBytes == planned.ReservedBytes || !request.Given("reserve", "topology")
-		size := given.CapacityBytes == planned.CapacityBytes || !sizes && !kind
-		same = reserved && size && (given.Name == planned.Name || !kind)
-	}
-	if !same {
-		return out.Usagef("%s: the plan is for %d GPUs, which are others or have other room: leave it out, or plan again", request.devicesGiven(), len(plan.Topology.Devices))
-	}
-	return nil
-}
-
 // Idle refuses the flags of a workload, of devices and of a plan, where a program
 // has all of that in it.
 func (request *Request) Idle() error {
@@ -63,17 +37,6 @@ func (request *Request) Idle() error {
 		}
 	}
 	return nil
-}
-
-// devicesGiven are the flags that were given of those that say what the GPUs are.
-func (request *Request) devicesGiven() string {
-	var given []string
-	for _, name := range []string{"gpus", "gpu", "topology", "reserve"} {
-		if request.Given(name) {
-			given = append(given, "--"+name)
-		}
-	}
-	return strings.Join(given, " ")
 }
 
 // valueOf prints what a pointer to a field points to.

@@ -19,7 +19,7 @@ func (request *Request) configured() (costmodel.Workload, error) {
 	if err != nil {
 		return request.work, err
 	}
-	if request.work.DeepSpeed, err = request.work.DeepSpeed.Read(request.dsConfig, text); err != nil {
+	if err := request.work.ReadDeepSpeed(request.dsConfig, text); err != nil {
 		return request.work, err
 	}
 	work := request.work

@@ -127,9 +127,9 @@ func (f *flag) add(cmd *cobra.Command, which command, request *Request) {
 		} else {
 			set.StringSliceVar(at, f.name, nil, help)
 		}
-	case pflag.Value: // a degree
+	case *costmodel.Degree:
 		at.Set(f.otherwise) //nolint:errcheck // a value of the table
-		set.VarP(at, f.name, f.short, help)
+		set.VarP(degree{at}, f.name, f.short, help)
 	case *costmodel.Field: // of named values
 		value := &named{field: at, work: &request.work}
 		value.Set(f.otherwise) //nolint:errcheck // it never fails
@@ -174,6 +174,12 @@ func (v *named) Set(text string) error {
 
 // Type implements pflag's Value.
 func (*named) Type() string { return "string" }
+
+// degree is the value of a flag that sets a degree.
+type degree struct{ *costmodel.Degree }
+
+// Type implements pflag's Value.
+func (degree) Type() string { return "degree" }
 
 // given reports that the user gave a flag of these names.
 func given(set *pflag.FlagSet, names ...string) bool { return slices.ContainsFunc(names, set.Changed) }

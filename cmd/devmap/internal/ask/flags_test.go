@@ -134,7 +134,7 @@ func (f *flag) unlike() string {
 		return "gate_proj"
 	case *bool:
 		return "false"
-	case pflag.Value:
+	case *costmodel.Degree:
 		return "auto"
 	}
 	return f.values[slices.IndexFunc(f.values, func(v string) bool { return v != another[f.name] })]

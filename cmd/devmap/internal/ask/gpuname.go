@@ -17,32 +17,32 @@ import (
 
 // normalise brings --gpu and --gpus into the forms that the rest reads: a GPU by
 // the catalogue's name, 4x24GB as a list.
-func (request *Request) normalise() error {
-	if request.cmd.Flags().Lookup("gpu") == nil { // a command without devices
+func (asked *GPUs) normalise() error {
+	if asked.cmd.Flags().Lookup("gpu") == nil { // a command without devices
 		return nil
 	}
-	gpu, err := gpuNamed(request.gpu)
+	gpu, err := gpuNamed(asked.gpu)
 	if err != nil {
 		return err
 	}
-	request.gpu = gpu
-	request.gpus = strings.TrimSpace(request.gpus)
-	count, size, found := strings.Cut(strings.NewReplacer("×", "x", "X", "x", "*", "x").Replace(request.gpus), "x")
+	asked.gpu = gpu
+	asked.gpus = strings.TrimSpace(asked.gpus)
+	count, size, found := strings.Cut(strings.NewReplacer("×", "x", "X", "x", "*", "x").Replace(asked.gpus), "x")
 	number, err := strconv.Atoi(strings.TrimSpace(count))
 	if !found || err != nil {
 		return nil //nolint:nilerr // a count, or a list
 	}
 	size = strings.TrimSpace(size)
 	if number < 1 || number > costmodel.MaxDevices {
-		return out.Usagef("--gpus %q: %d is not 1 to %d", request.gpus, number, costmodel.MaxDevices)
+		return out.Usagef("--gpus %q: %d is not 1 to %d", asked.gpus, number, costmodel.MaxDevices)
 	}
 	if _, err := parseSize(size); err != nil {
 		if gpu, err := gpuNamed(size); err == nil {
-			return out.Usagef("--gpus %q: write --gpus %d --gpu %s", request.gpus, number, gpu)
+			return out.Usagef("--gpus %q: write --gpus %d --gpu %s", asked.gpus, number, gpu)
 		}
-		return out.Usagef("--gpus %q: %q is no size: write 4x24GB, or --gpus 4 and --gpu NAME", request.gpus, size)
+		return out.Usagef("--gpus %q: %q is no size: write 4x24GB, or --gpus 4 and --gpu NAME", asked.gpus, size)
 	}
-	request.gpus = strings.Join(slices.Repeat([]string{size}, number), ",")
+	asked.gpus = strings.Join(slices.Repeat([]string{size}, number), ",")
 	return nil
 }
 
@@ -120,12 +120,12 @@ func size(part string) (int64, error) {
 
 // DeviceNotes say which GPU stands behind sizes alone, and what several
 // reserves come to.
-func (request *Request) DeviceNotes(topology *costmodel.Topology) []string {
+func (asked *GPUs) DeviceNotes(topology *costmodel.Topology) []string {
 	var notes []string
-	if _, err := strconv.Atoi(request.gpus); err != nil && request.gpus != "" && !request.measures() && request.topology == "" && !request.Given("gpu") {
-		notes = append(notes, "--gpus gives capacities alone: speed, links and context are taken to be those of "+cmp.Or(request.gpu, catalogue.DefaultGPU)+" (--gpu names another)")
+	if _, err := strconv.Atoi(asked.gpus); err != nil && asked.gpus != "" && !asked.measures() && asked.topology == "" && !given(asked.cmd.Flags(), "gpu") {
+		notes = append(notes, "--gpus gives capacities alone: speed, links and context are taken to be those of "+cmp.Or(asked.gpu, catalogue.DefaultGPU)+" (--gpu names another)")
 	}
-	if len(request.reserve) > 1 {
+	if len(asked.reserve) > 1 {
 		least, most := topology.Devices[0].ReservedBytes, topology.Devices[0].ReservedBytes
 		for i := range topology.Devices {
 			least, most = min(least, topology.Devices[i].ReservedBytes), max(most, topology.Devices[i].ReservedBytes)
@@ -134,7 +134,7 @@ func (request *Request) DeviceNotes(topology *costmodel.Topology) []string {
 		if most > least {
 			sum += " to " + costmodel.Bytes(most).String()
 		}
-		notes = append(notes, "--reserve is given "+strconv.Itoa(len(request.reserve))+" times, and adds up: "+sum+" of each GPU is left to others")
+		notes = append(notes, "--reserve is given "+strconv.Itoa(len(asked.reserve))+" times, and adds up: "+sum+" of each GPU is left to others")
 	}
 	return notes
 }

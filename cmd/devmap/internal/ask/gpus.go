@@ -5,36 +5,56 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/catalogue"
 	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/planner/devicemap"
 )
+
+// GPUs are the flags that say what the GPUs are.
+type GPUs struct {
+	gpus, gpu, topology string
+	reserve             []string
+	// Probe measures this machine's GPUs for --gpus auto: a topology file. Nil: this
+	// build cannot.
+	Probe func() ([]byte, error)
+
+	cmd *cobra.Command
+}
+
+// NamesDevices reports that the flags say what the GPUs are.
+func (asked *GPUs) NamesDevices() bool { return asked.gpus != "" || asked.topology != "" }
+
+// TopologyFile is the file of --topology, empty without one.
+func (asked *GPUs) TopologyFile() string { return asked.topology }
 
 // devices builds the topology that the flags name: a file, a count, or a list
 // of capacities. count stands in where no flag says how many.
-func (request *Request) devices(mode costmodel.Mode, count int) (*costmodel.Topology, error) {
-	gpu, err := catalogue.Find(request.gpu)
+func (asked *GPUs) devices(mode costmodel.Mode, count int) (*costmodel.Topology, error) {
+	gpu, err := catalogue.Find(asked.gpu)
 	if err != nil {
 		return nil, out.Usagef("--gpu: %w", err)
 	}
 	var topology *costmodel.Topology
 	switch {
-	case request.topology != "" && request.gpus != "":
+	case asked.topology != "" && asked.gpus != "":
 		return nil, out.Usagef("--topology and --gpus both say what the devices are: give one")
-	case request.topology != "":
-		topology, err = out.Interruptible(request.cmd.Context(), 0, request.topology, func() (*costmodel.Topology, error) {
-			return readTopology(request.topology, func(name string) costmodel.Device { return knownDevice(name, gpu, mode) })
+	case asked.topology != "":
+		topology, err = out.Interruptible(asked.cmd.Context(), 0, asked.topology, func() (*costmodel.Topology, error) {
+			return readTopology(asked.topology, func(name string) costmodel.Device { return knownDevice(name, gpu, mode) })
 		})
-	case request.measures() && request.Probe != nil:
-		topology, err = request.probed(func(name string) costmodel.Device { return knownDevice(name, gpu, mode) })
+	case asked.measures() && asked.Probe != nil:
+		topology, err = asked.probed(func(name string) costmodel.Device { return knownDevice(name, gpu, mode) })
 	default:
-		topology, err = request.listed(gpu.Device(mode), count)
+		topology, err = asked.listed(gpu.Device(mode), count)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if err := request.setAside(topology); err != nil {
+	if err := asked.setAside(topology); err != nil {
 		return nil, err
 	}
 	if err := topology.Check(); err != nil {
@@ -44,11 +64,11 @@ func (request *Request) devices(mode costmodel.Mode, count int) (*costmodel.Topo
 }
 
 // measures reports that GPUs are this machine's, as they are.
-func (request *Request) measures() bool { return request.gpus == "auto" }
+func (asked *GPUs) measures() bool { return asked.gpus == "auto" }
 
 // probed is the topology of this machine's GPUs.
-func (request *Request) probed(base func(name string) costmodel.Device) (*costmodel.Topology, error) {
-	document, err := request.Probe()
+func (asked *GPUs) probed(base func(name string) costmodel.Device) (*costmodel.Topology, error) {
+	document, err := asked.Probe()
 	if err != nil {
 		return nil, fmt.Errorf("--gpus auto: %w: --gpus N or --topology FILE plans without", err)
 	}
@@ -66,17 +86,17 @@ func knownDevice(name string, gpu catalogue.GPU, mode costmodel.Mode) costmodel.
 	return other
 }
 
-func (request *Request) listed(gpu costmodel.Device, count int) (*costmodel.Topology, error) {
+func (asked *GPUs) listed(gpu costmodel.Device, count int) (*costmodel.Topology, error) {
 	topology := &costmodel.Topology{}
 	switch {
-	case request.gpus == "" && count == 0:
+	case asked.gpus == "" && count == 0:
 		return nil, out.Usagef("--gpus is needed: a count (--gpus 4), or the capacities in device order (--gpus 80GiB,80GiB,24GiB)")
-	case request.measures():
+	case asked.measures():
 		return nil, out.Usagef("--gpus auto: this devmap was built without CUDA (make cuda builds one with it): --topology FILE takes what its devmap probe -o FILE writes where the GPUs are")
-	case request.gpus != "":
-		number, err := strconv.Atoi(request.gpus)
+	case asked.gpus != "":
+		number, err := strconv.Atoi(asked.gpus)
 		if err != nil {
-			return request.capacities(gpu)
+			return asked.capacities(gpu)
 		}
 		count = number
 	}
@@ -90,12 +110,12 @@ func (request *Request) listed(gpu costmodel.Device, count int) (*costmodel.Topo
 }
 
 // capacities reads 80GiB,80GiB,24GiB: what the user may use, whole.
-func (request *Request) capacities(gpu costmodel.Device) (*costmodel.Topology, error) {
+func (asked *GPUs) capacities(gpu costmodel.Device) (*costmodel.Topology, error) {
 	topology := &costmodel.Topology{}
-	for _, value := range strings.Split(request.gpus, ",") {
+	for _, value := range strings.Split(asked.gpus, ",") {
 		capacity, err := size(value)
 		if err != nil {
-			return nil, out.Usagef("--gpus %q: it is neither a count nor a list of capacities: %w", request.gpus, err)
+			return nil, out.Usagef("--gpus %q: it is neither a count nor a list of capacities: %w", asked.gpus, err)
 		}
 		device := gpu
 		device.CapacityBytes, device.ReservedBytes = capacity, 0
@@ -105,8 +125,8 @@ func (request *Request) capacities(gpu costmodel.Device) (*costmodel.Topology, e
 }
 
 // setAside adds --reserve to what is reserved.
-func (request *Request) setAside(topology *costmodel.Topology) error {
-	for _, sizes := range request.reserve {
+func (asked *GPUs) setAside(topology *costmodel.Topology) error {
+	for _, sizes := range asked.reserve {
 		parts := strings.Split(sizes, ",")
 		if len(parts) != 1 && len(parts) != len(topology.Devices) {
 			return out.Usagef("--reserve %q has %d sizes for %d devices: give one, or one each", sizes, len(parts), len(topology.Devices))
@@ -130,4 +150,40 @@ func readTopology(path string, base func(name string) costmodel.Device) (*costmo
 		return nil, err
 	}
 	return costmodel.ParseTopology(path, data, base)
+}
+
+// otherDevices refuses devices that are not the plan's, as far as the flags say
+// what they are: a count says nothing of their kind.
+func (asked *GPUs) otherDevices(plan *devicemap.Plan) error {
+	if !given(asked.cmd.Flags(), "gpus", "gpu", "topology", "reserve") {
+		return nil
+	}
+	topology, err := asked.devices(plan.Workload.Mode, len(plan.Topology.Devices))
+	if err != nil {
+		return err
+	}
+	_, counted := strconv.Atoi(asked.gpus)
+	kind, sizes := given(asked.cmd.Flags(), "gpu", "topology"), asked.gpus != "" && counted != nil
+	same := len(topology.Devices) == len(plan.Topology.Devices)
+	for i := 0; same && i < len(topology.Devices); i++ {
+		device, planned := topology.Devices[i], plan.Topology.Devices[i]
+		reserved := device.ReservedBytes == planned.ReservedBytes || !given(asked.cmd.Flags(), "reserve", "topology")
+		size := device.CapacityBytes == planned.CapacityBytes || !sizes && !kind
+		same = reserved && size && (device.Name == planned.Name || !kind)
+	}
+	if !same {
+		return out.Usagef("%s: the plan is for %d GPUs, which are others or have other room: leave it out, or plan again", asked.devicesGiven(), len(plan.Topology.Devices))
+	}
+	return nil
+}
+
+// devicesGiven are the flags that were given of those that say what the GPUs are.
+func (asked *GPUs) devicesGiven() string {
+	var words []string
+	for _, name := range []string{"gpus", "gpu", "topology", "reserve"} {
+		if given(asked.cmd.Flags(), name) {
+			words = append(words, "--"+name)
+		}
+	}
+	return strings.Join(words, " ")
 }

@@ -8,32 +8,47 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/catalogue"
-	"github.com/devmap-dev/devmap/planner"
 )
+
+// standIns are the devices that other numbers of GPUs are taken from, as flags
+// name them: those of a topology file, which no flag alters, in flags of their
+// own; nil where they are the command's own.
+func (asked *GPUs) standIns(now *costmodel.Topology, mode costmodel.Mode) ([]costmodel.Device, error) {
+	if asked.topology == "" && !asked.measures() {
+		return nil, nil
+	}
+	other := *asked
+	other.unfiled(now, len(now.Devices), nil, "")
+	topology, err := other.devices(mode, 0)
+	if err != nil {
+		return nil, err
+	}
+	return topology.Devices, nil
+}
+
+// kindless reports flags that name no kind of GPU: a list of capacities has the
+// same sizes under any.
+func (asked *GPUs) kindless() bool {
+	_, err := strconv.Atoi(asked.gpus)
+	return err != nil && asked.topology == "" && !asked.measures()
+}
 
 // otherGPUs says how the user would ask for another number of GPUs, or for
 // those of another kind: a count as a count, a list with more of its largest,
 // a topology file, which no flag alters, in flags of its own.
-func (request *Request) otherGPUs(now *costmodel.Topology, mode costmodel.Mode, count int, kind string) (topology *costmodel.Topology, set []costmodel.Setting, without []string) {
-	other, total := *request, len(now.Devices)
+func (asked *GPUs) otherGPUs(now *costmodel.Topology, count int, kind string) (set []costmodel.Setting, without []string) {
+	other, total := *asked, len(now.Devices)
 	more := slices.Repeat([]int{largest(now)}, max(0, count-total))
-	switch _, err := strconv.Atoi(request.gpus); {
-	case request.topology != "" || request.measures():
-		if len(now.Links) > 0 && request.minimised() != planner.Memory {
-			return nil, nil, nil // the flags have no links, and a step without them says nothing
-		}
+	switch {
+	case asked.topology != "" || asked.measures():
 		other.unfiled(now, count, more, kind)
-	case err == nil:
+	case asked.kindless():
+		other.gpus = resized(strings.Split(asked.gpus, ","), count, more)
+	default:
 		other.gpus = strconv.Itoa(count)
 		if kind != "" {
 			other.gpu = kind
 		}
-	default:
-		sizes := strings.Split(request.gpus, ",")
-		if kind != "" || len(sizes) != total {
-			return nil, nil, nil // another kind has the same sizes
-		}
-		other.gpus = resized(sizes, count, more)
 	}
 	other.reserve = slices.Clone(other.reserve)
 	for i, reserve := range other.reserve {
@@ -41,30 +56,25 @@ func (request *Request) otherGPUs(now *costmodel.Topology, mode costmodel.Mode, 
 			other.reserve[i] = resized(parts, count, more)
 		}
 	}
-	topo, err := other.devices(mode, 0)
-	if err != nil {
-		return nil, nil, nil
-	}
-	set, without = request.insteadBy(&other)
-	return topo, set, without
+	return asked.insteadBy(&other)
 }
 
 // insteadBy are the flags that make the command's GPUs those of another.
-func (request *Request) insteadBy(other *Request) (set []costmodel.Setting, without []string) {
+func (asked *GPUs) insteadBy(other *GPUs) (set []costmodel.Setting, without []string) {
 	differs := func(field, was, is string) {
 		if is != was {
 			set = append(set, costmodel.Setting{Field: field, Value: is})
 		}
 	}
-	differs("gpus", request.gpus, other.gpus)
-	differs("gpu", request.gpu, other.gpu)
-	if other.topology != request.topology {
+	differs("gpus", asked.gpus, other.gpus)
+	differs("gpu", asked.gpu, other.gpu)
+	if other.topology != asked.topology {
 		without = append(without, "topology")
 	}
 	switch {
-	case len(other.reserve) == 0 && len(request.reserve) > 0:
+	case len(other.reserve) == 0 && len(asked.reserve) > 0:
 		without = append(without, "reserve")
-	case !slices.Equal(other.reserve, request.reserve):
+	case !slices.Equal(other.reserve, asked.reserve):
 		for _, sizes := range other.reserve {
 			set = append(set, costmodel.Setting{Field: "reserve", Value: sizes})
 		}
@@ -74,16 +84,16 @@ func (request *Request) insteadBy(other *Request) (set []costmodel.Setting, with
 
 // unfiled puts flags in place of a topology file: GPUs of the catalogue as
 // they are, else what each may hold.
-func (request *Request) unfiled(now *costmodel.Topology, count int, more []int, kind string) {
-	request.topology, request.reserve = "", nil
-	request.gpus, request.gpu = strconv.Itoa(count), kind
+func (asked *GPUs) unfiled(now *costmodel.Topology, count int, more []int, kind string) {
+	asked.topology, asked.reserve = "", nil
+	asked.gpus, asked.gpu = strconv.Itoa(count), kind
 	if kind != "" {
 		return
 	}
-	request.gpu = catalogue.DefaultGPU
+	asked.gpu = catalogue.DefaultGPU
 	gpu, err := catalogue.Find(now.Devices[0].Name)
 	if err == nil {
-		request.gpu = now.Devices[0].Name
+		asked.gpu = now.Devices[0].Name
 	}
 	listed := gpu.Device("")
 	var sizes []string
@@ -94,7 +104,7 @@ func (request *Request) unfiled(now *costmodel.Topology, count int, more []int, 
 		same = same && device.Name == now.Devices[0].Name && device.CapacityBytes == listed.CapacityBytes && device.ReservedBytes == listed.ReservedBytes
 	}
 	if !same {
-		request.gpus = resized(sizes, count, more)
+		asked.gpus = resized(sizes, count, more)
 	}
 }
 

@@ -1,10 +1,6 @@
 package ask
 
 import (
-	"reflect"
-	"slices"
-
-	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/devmap-dev/devmap/costmodel"
@@ -15,11 +11,11 @@ import (
 
 // Problem is the one that the flags of plan or estimate pose for a MODEL, open
 // in what the user left open.
-func (request *Request) Problem(model string) (*strategy.Problem, error) {
-	problem, err := request.posing(nil)
+func (request *Request) Problem(model string) (*Question, error) {
+	asked, err := request.posing(nil)
 	if err != nil { // what the flags say may be said of a program
 		if graph, unread := ReadModel(model); unread == nil && request.asProgram(graph) {
-			problem, err = request.posing(nil)
+			asked, err = request.posing(nil)
 		}
 	}
 	if err != nil {
@@ -30,26 +26,22 @@ func (request *Request) Problem(model string) (*strategy.Problem, error) {
 		}
 		return nil, err
 	}
-	if problem.Graph, err = ReadModel(model); err != nil {
+	if asked.Graph, err = ReadModel(model); err != nil {
 		return nil, err
 	}
-	if err := request.Lengths(problem.Graph); err != nil {
+	if err := request.Lengths(asked.Graph); err != nil {
 		return nil, err
 	}
-	request.native(problem.Graph, &problem.Workload)
-	given := problem.Workload
-	problem.Asked = &given
-	problem.On = func(count int, kind string) (*costmodel.Topology, []costmodel.Setting, []string) {
-		return request.otherGPUs(problem.Topology, given.Mode, count, kind)
-	}
-	problem.Takes = func(change *strategy.Change) bool { return request.takes(problem.Topology, change) }
-	return problem, nil
+	request.native(asked.Graph, &asked.Workload)
+	given := asked.Workload
+	asked.Options.Asked = &given
+	return asked, nil
 }
 
 // posing is what the flags say, of any model. A topology file that was read
 // before is not read again: it may be a pipe; nor is what was measured before
 // measured again.
-func (request *Request) posing(file *costmodel.Topology) (*strategy.Problem, error) {
+func (request *Request) posing(file *costmodel.Topology) (*Question, error) {
 	workload, err := request.Workload()
 	if err != nil {
 		return nil, err
@@ -63,9 +55,9 @@ func (request *Request) posing(file *costmodel.Topology) (*strategy.Problem, err
 	if err := estimate.CheckPlaced(&workload); err != nil {
 		return nil, err
 	}
-	topo := file
+	topology := file
 	if request.topology == "" && !request.measures() || file == nil {
-		if topo, err = request.devices(workload.Mode, 0); err != nil {
+		if topology, err = request.devices(workload.Mode, 0); err != nil {
 			return nil, err
 		}
 	}
@@ -73,31 +65,33 @@ func (request *Request) posing(file *costmodel.Topology) (*strategy.Problem, err
 	if err != nil {
 		return nil, err
 	}
-	return &strategy.Problem{
-		Workload: workload, Topology: topo, Pins: pins, Together: together, Anywhere: !request.Contiguous,
-		Ordered: request.IsFront() || request.tier() != "", Objective: request.minimised(),
-		Offload: request.tier(), MayOffload: request.cmd.Name() == "plan" && request.objective == string(planner.Memory),
-	}, nil
+	asked := &Question{request: request, Problem: planner.Problem{
+		Workload: workload, Topology: topology, Pins: pins, Together: together, Anywhere: !request.Contiguous,
+		Objective: request.minimised(), Offload: request.tier(),
+	}}
+	asked.Options.Fixed = request.fixed(topology)
+	if asked.Options.Devices, err = request.standIns(topology, workload.Mode); err != nil {
+		asked.Options.Fixed = append(asked.Options.Fixed, "gpus")
+	}
+	return asked, nil
 }
 
-// takes reports that the command with a change's flags is accepted, and asks
-// for what the change was tried as: the flags are parsed as the user's were.
-func (request *Request) takes(file *costmodel.Topology, change *strategy.Change) bool {
-	again := &cobra.Command{Use: request.cmd.Use}
-	asked := New(again)
-	again.SetContext(request.cmd.Context())
-	if copyFlags(request.cmd.Flags(), again.Flags(), change) != nil || asked.Refuse() != nil {
-		return false
+// fixed are the fields that no change of this command's problem may set.
+func (request *Request) fixed(topology *costmodel.Topology) []string {
+	var fields []string
+	if request.IsFront() {
+		fields = append(fields, "contiguous")
 	}
-	asked.asProgram(change.To.Graph)
-	problem, err := asked.posing(file)
-	if err != nil {
-		return false
+	if request.cmd.Name() != "plan" || request.objective != string(planner.Memory) {
+		fields = append(fields, "offload")
 	}
-	workload, err := estimate.Resolve(change.To.Graph, estimate.On(change.To.Graph, problem.Workload, problem.Topology))
-	return err == nil && reflect.DeepEqual(workload, change.Row.Resolved) && reflect.DeepEqual(problem.Topology, change.To.Topology) &&
-		slices.Equal(problem.Pins, change.To.Pins) && reflect.DeepEqual(problem.Together, change.To.Together) &&
-		problem.Anywhere == (change.To.Anywhere && workload.Strategy.Traits().Sequential) && problem.Offload == change.To.Offload
+	if len(topology.Links) > 0 && request.minimised() != planner.Memory {
+		fields = append(fields, "gpus") // the flags have no links, and a step without them says nothing
+	}
+	if request.kindless() {
+		fields = append(fields, "gpu")
+	}
+	return fields
 }
 
 // copyFlags gives a command the flags of another with a change made to them.

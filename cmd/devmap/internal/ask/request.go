@@ -3,7 +3,6 @@ package ask
 import (
 	"cmp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -19,29 +18,23 @@ import (
 
 // Request is what a command is asked for: the values of its flags.
 type Request struct {
-	work                      costmodel.Workload
-	gpus, gpu, topology       string
-	dsConfig                  string
-	objective, offload        string
-	pins, together, reserve   []string
-	JSON, Explain, Contiguous bool
-	Output, For               string
-	Model, ScheduleFile       string
-	Trace                     string
-	TimeLimit                 time.Duration
-	Run                       Run
-	Generation                Generation
-	Watch                     Watch
-	// Probe measures this machine's GPUs for --gpus auto: a topology file. Nil: this
-	// build cannot.
-	Probe func() ([]byte, error)
-
-	cmd *cobra.Command
+	GPUs
+	Placement
+	work                costmodel.Workload
+	dsConfig            string
+	JSON, Explain       bool
+	Output, For         string
+	Model, ScheduleFile string
+	Trace               string
+	TimeLimit           time.Duration
+	Run                 Run
+	Generation          Generation
+	Watch               Watch
 }
 
 // New gives a command its flags.
 func New(cmd *cobra.Command) *Request {
-	request := &Request{cmd: cmd}
+	request := &Request{GPUs: GPUs{cmd: cmd}}
 	which := commands[cmd.Name()]
 	for i := range flags {
 		if flags[i].on&which != 0 {
@@ -53,41 +46,6 @@ func New(cmd *cobra.Command) *Request {
 
 // Given reports that the user gave a flag of these names.
 func (request *Request) Given(names ...string) bool { return given(request.cmd.Flags(), names...) }
-
-// NamesDevices reports that the flags say what the GPUs are.
-func (request *Request) NamesDevices() bool { return request.gpus != "" || request.topology != "" }
-
-// TopologyFile is the file of --topology, empty without one.
-func (request *Request) TopologyFile() string { return request.topology }
-
-// Front is the objective that prints several maps.
-const Front = "front"
-
-// IsFront reports that several maps are asked for.
-func (request *Request) IsFront() bool { return request.objective == Front }
-
-// IsLatency reports that the time of one request is asked for.
-func (request *Request) IsLatency() bool { return request.objective == string(planner.Latency) }
-
-// minimised is what one map is asked for; a front's ends are both.
-func (request *Request) minimised() planner.Objective {
-	switch objective := planner.Objective(request.objective); objective {
-	case planner.Time, planner.Latency:
-		return objective
-	case planner.Memory:
-	}
-	return planner.Memory
-}
-
-const noOffload = "none"
-
-// tier is where units may leave the GPUs for.
-func (request *Request) tier() planner.Tier {
-	if request.offload == noOffload {
-		return ""
-	}
-	return planner.Tier(request.offload)
-}
 
 // Workload is the one that the flags ask for.
 func (request *Request) Workload() (costmodel.Workload, error) {
@@ -150,40 +108,20 @@ func (request *Request) Lengths(graph *modelgraph.Graph) error {
 	return estimate.CheckLengths(graph, request.Given("seq"), request.Given("target-seq"))
 }
 
-// constraints reads pins and together-groups.
-func (request *Request) constraints() (pins []planner.Pin, together [][]string, err error) {
-	for _, value := range request.pins {
-		layer, device, ok := strings.Cut(value, "=")
-		deviceIndex, err := strconv.Atoi(device)
-		if !ok || layer == "" || err != nil {
-			return nil, nil, out.Usagef("--pin %q is not LAYER=DEVICE with a device index", value)
-		}
-		pins = append(pins, planner.Pin{Pattern: layer, Device: deviceIndex})
-	}
-	for _, value := range request.together {
-		names := strings.Split(value, ",")
-		if len(names) < 2 {
-			return nil, nil, out.Usagef("--together %q names one layer: it takes A,B", value)
-		}
-		together = append(together, names)
-	}
-	return pins, together, nil
-}
-
 // Refuse reports values that are unknown, values that the contract has and this
 // version has not, and flags that contradict each other.
 func (request *Request) Refuse() error {
 	set := request.cmd.Flags()
-	return cmp.Or(checkValues(set), request.normalise(), request.zeros(), checkBuilt(set), request.refuseAnywhere(), request.refuseOffload(), request.refuseSearch())
+	return cmp.Or(checkValues(set), request.normalise(), checkZeros(set), checkBuilt(set), request.refuseAnywhere(), request.refuseOffload(), request.refuseSearch())
 }
 
-// zeros refuses the numbers that count something and were given as nothing.
-func (request *Request) zeros() error {
+// checkZeros refuses the numbers that count something and were given as nothing.
+func checkZeros(set *pflag.FlagSet) error {
 	for i := range flags {
 		if flags[i].leftOut == "" {
 			continue
 		}
-		if f := request.cmd.Flags().Lookup(flags[i].name); f != nil && f.Changed && (f.Value.String() == "0" || strings.HasPrefix(f.Value.String(), "-")) {
+		if f := set.Lookup(flags[i].name); f != nil && f.Changed && (f.Value.String() == "0" || strings.HasPrefix(f.Value.String(), "-")) {
 			return out.Usagef("--%s: %s is not 1 or more (left out: %s)", f.Name, f.Value, flags[i].leftOut)
 		}
 	}

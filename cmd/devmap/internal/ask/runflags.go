@@ -142,8 +142,8 @@ var runFlags = []flag{
 }
 
 // Betas are AdamW's.
-func (request *Request) Betas() (first, second float64, err error) {
-	text := request.Run.betas
+func (run *Run) Betas() (first, second float64, err error) {
+	text := run.betas
 	before, after, _ := strings.Cut(text, ",")
 	first, err = strconv.ParseFloat(strings.TrimSpace(before), 64)
 	if err == nil {
@@ -156,9 +156,9 @@ func (request *Request) Betas() (first, second float64, err error) {
 }
 
 // Stops are the ids of --stop.
-func (request *Request) Stops() ([]int32, error) {
+func (run *Run) Stops() ([]int32, error) {
 	var ids []int32
-	for _, text := range request.Run.stops {
+	for _, text := range run.stops {
 		id, err := strconv.ParseInt(text, 10, 32)
 		if err != nil || id < 0 {
 			return nil, out.Usagef("--stop %q: want a token id; of several each has its own --stop", text)
@@ -169,9 +169,9 @@ func (request *Request) Stops() ([]int32, error) {
 }
 
 // Dumps are the files of --dump, by kind.
-func (request *Request) Dumps() (map[string]string, error) {
+func (run *Run) Dumps() (map[string]string, error) {
 	files := map[string]string{}
-	for _, text := range request.Run.dumps {
+	for _, text := range run.dumps {
 		kind, file, _ := strings.Cut(text, "=")
 		switch {
 		case kind != "logits" && kind != "hidden" && kind != "grads":

@@ -12,15 +12,15 @@ import (
 
 // Devices are the GPUs of --devices, one for each device of a plan; none: it was
 // left out.
-func (request *Request) Devices() ([]int, error) {
-	if request.Run.devices == "" {
+func (run *Run) Devices() ([]int, error) {
+	if run.devices == "" {
 		return nil, nil
 	}
 	var gpus []int
-	for text := range strings.SplitSeq(request.Run.devices, ",") {
+	for text := range strings.SplitSeq(run.devices, ",") {
 		gpu, err := strconv.Atoi(strings.TrimSpace(text))
 		if err != nil || gpu < 0 {
-			return nil, out.Usagef("--devices %q: %q is no number of a GPU: want one for each device of the plan, as in --devices 0,0,1,1", request.Run.devices, text)
+			return nil, out.Usagef("--devices %q: %q is no number of a GPU: want one for each device of the plan, as in --devices 0,0,1,1", run.devices, text)
 		}
 		gpus = append(gpus, gpu)
 	}
@@ -84,8 +84,8 @@ func faultsKnown() string {
 }
 
 // FaultAsked is that of --fault.
-func (request *Request) FaultAsked() (fault Fault, err error) {
-	text := request.Run.Fault
+func (run *Run) FaultAsked() (fault Fault, err error) {
+	text := run.Fault
 	if text == "" {
 		return Fault{}, nil
 	}

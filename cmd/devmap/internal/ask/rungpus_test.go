@@ -14,12 +14,12 @@ func TestFaults(t *testing.T) {
 		"": {}, "kill@step:3": {KillStep, 3}, "kill@load:1": {KillLoad, 1}, "oom@map:2": {string(executor.FailMap), 2},
 		"corrupt@path:9223372036854775807": {string(executor.CorruptPath), 1<<63 - 1}, "hang@step:1": {string(executor.HangStep), 1},
 	} {
-		if fault, err := parsed(t, "run", "--fault="+text).FaultAsked(); fault != want || err != nil {
+		if fault, err := parsed(t, "run", "--fault="+text).Run.FaultAsked(); fault != want || err != nil {
 			t.Errorf("%q: %+v, %v", text, fault, err)
 		}
 	}
 	for _, text := range []string{"oom", "oom@map", "oom@map:", "oom@map:0", "oom@map:-1", "oom@map:1:2", "oom@map:9223372036854775808", "kill@map:1", ":1", "hang@step:one"} {
-		if fault, err := parsed(t, "run", "--fault="+text).FaultAsked(); fault != (Fault{}) || err == nil {
+		if fault, err := parsed(t, "run", "--fault="+text).Run.FaultAsked(); fault != (Fault{}) || err == nil {
 			t.Errorf("%q: %+v, %v", text, fault, err)
 		}
 	}
@@ -28,12 +28,12 @@ func TestFaults(t *testing.T) {
 // TestDevices: GPUs are numbers from 0, one for each device.
 func TestDevices(t *testing.T) {
 	for text, want := range map[string][]int{"": nil, "0": {0}, "0,0,1, 1": {0, 0, 1, 1}, "07": {7}} {
-		if gpus, err := parsed(t, "run", "--devices="+text).Devices(); !slices.Equal(gpus, want) || err != nil {
+		if gpus, err := parsed(t, "run", "--devices="+text).Run.Devices(); !slices.Equal(gpus, want) || err != nil {
 			t.Errorf("%q: %v, %v", text, gpus, err)
 		}
 	}
 	for _, text := range []string{",", "0,", "-1", "a", "0;1", "1.5", "9223372036854775808"} {
-		if gpus, err := parsed(t, "run", "--devices="+text).Devices(); err == nil {
+		if gpus, err := parsed(t, "run", "--devices="+text).Run.Devices(); err == nil {
 			t.Errorf("%q: %v", text, gpus)
 		}
 	}

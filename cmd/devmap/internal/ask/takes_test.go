@@ -26,11 +26,10 @@ func TestTakes(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.Workload.Strategy = costmodel.DeviceMap
-	takes := p.Takes
-	p.Pins, p.Takes = nil, nil
-	change := strategy.Next(t.Context(), p, 9)[0]
+	p.Pins = nil
+	change := strategy.Next(t.Context(), p.Problem, p.Options, 9)[0]
 	change.Without = append(change.Without, "pin")
-	if ask.Told(&change) != "--gpus 1 --strategy device-map (without --pin)" || !takes(&change) {
+	if _, ok := p.Say(change); !ok || ask.Told(&change) != "--gpus 1 --strategy device-map (without --pin)" {
 		t.Fatalf("%q is not taken", ask.Told(&change))
 	}
 	for what, tamper := range map[string]func(*strategy.Change){
@@ -44,7 +43,7 @@ func TestTakes(t *testing.T) {
 	} {
 		wrong := change
 		tamper(&wrong)
-		if takes(&wrong) {
+		if _, ok := p.Say(wrong); ok {
 			t.Errorf("%s: %q without %q is taken", what, wrong.Set, wrong.Without)
 		}
 	}

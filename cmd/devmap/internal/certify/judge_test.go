@@ -94,7 +94,7 @@ func verdicts(document *Document) string {
 // granule or more.
 func TestExcuse(t *testing.T) {
 	t.Parallel()
-	gpu := &GPU{Witnessed: cuda.Witnessed{Process: 7}}
+	gpu := &GPU{WitnessedGPU: executor.WitnessedGPU{Process: 7}}
 	for own, excused := range map[int64]bool{0: true, 8 * mebibyte: true, 8*mebibyte + 1: false, 10 * mebibyte: false} {
 		if excuse := gpu.excuse(10*mebibyte, &own); (excuse != "") != excused {
 			t.Errorf("10 MiB are lost, of which the process has %d bytes: %q", own, excuse)

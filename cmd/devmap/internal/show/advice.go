@@ -13,7 +13,7 @@ import (
 
 // Advice says, where one unit alone sets the peak, which it is and what would
 // lower it, each tried out; empty where it is not so.
-func Advice(ctx context.Context, problem planner.Problem, asked *strategy.Problem, solution *planner.Solution) []string {
+func Advice(ctx context.Context, asked *ask.Question, solution *planner.Solution) []string {
 	alone := solution.Alone
 	if alone == "" {
 		return nil
@@ -25,10 +25,10 @@ func Advice(ctx context.Context, problem planner.Problem, asked *strategy.Proble
 	prediction := &solution.Devices[solution.Bottleneck]
 	msg := fmt.Sprintf("%s alone %s the peak: GPU %d holds %v (%s), and more GPUs will not lower it",
 		alone, verb, solution.Bottleneck, costmodel.Bytes(prediction.Predicted.PeakAllocatedBytes), prediction.Predicted.PeakAt)
-	if verb == "set" && len(problem.Graph.TiedUnits()) > 0 {
+	if verb == "set" && len(asked.Graph.TiedUnits()) > 0 {
 		msg += "; they share a parameter, so only an untied checkpoint lets the head leave the embedding's GPU"
 	}
-	fewer, lower := strategy.Alternatives(ctx, asked, solution.LargestShare)
+	fewer, lower := asked.Alternatives(ctx, solution.LargestShare)
 	for i := range fewer {
 		msg += fmt.Sprintf("; %s would do as well", ask.Told(&fewer[i]))
 	}
@@ -50,7 +50,7 @@ func Changes(changes []strategy.Change) []string {
 // outcome is what a changed problem comes to, counted as the share is.
 func outcome(solution *planner.Solution) string {
 	fits := "fits"
-	if solution.LargestShare > 1 {
+	if !solution.Fits() {
 		fits = "does not fit yet"
 	}
 	prediction := &solution.Devices[solution.Bottleneck]

@@ -7,12 +7,11 @@ import (
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
 	"github.com/devmap-dev/devmap/planner"
 	"github.com/devmap-dev/devmap/planner/devicemap"
-	"github.com/devmap-dev/devmap/planner/strategy"
 )
 
 // Explain says what binds, how the map was found, why no map is better, and
 // the next-best changes, each tried out.
-func (printer *Printer) Explain(ctx context.Context, problem planner.Problem, asked *strategy.Problem, solution *planner.Solution) {
+func (printer *Printer) Explain(ctx context.Context, asked *ask.Question, solution *planner.Solution) {
 	prediction := &solution.Devices[solution.Bottleneck]
 	what := "binding"
 	if timed(solution) != "" {
@@ -25,7 +24,7 @@ func (printer *Printer) Explain(ctx context.Context, problem planner.Problem, as
 	}
 	printer.printf("method: %s\n", solution.Method)
 	printer.printf("bound: %s, after %s\n", boundReason(solution), Plural(solution.Probes, "target"))
-	for _, bound := range solution.Arguments(&problem) {
+	for _, bound := range solution.Arguments(&asked.Problem) {
 		tight := ""
 		if bound.Name == solution.Bound {
 			tight = ", the tight one"
@@ -42,8 +41,8 @@ func (printer *Printer) Explain(ctx context.Context, problem planner.Problem, as
 	}
 	if solution.Offloaded != nil { // what would make all of it fit
 		whole := *asked
-		whole.Stay = true
-		changes := strategy.Smallest(ctx, &whole)
+		whole.Options.Stay = true
+		changes := whole.Smallest(ctx)
 		for i := range changes {
 			printer.printf("change: %s: nothing leaves the GPUs, %s\n", ask.Told(&changes[i]), comesTo(changes[i].Row.Solution))
 		}
@@ -52,7 +51,7 @@ func (printer *Printer) Explain(ctx context.Context, problem planner.Problem, as
 		}
 		return
 	}
-	changes := strategy.Next(ctx, asked, solution.Value)
+	changes := asked.Next(ctx, solution.Value)
 	for i := range changes {
 		printer.printf("change: %s: %s\n", ask.Told(&changes[i]), comesTo(changes[i].Row.Solution))
 	}

@@ -9,16 +9,17 @@ import (
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/texttab"
 	"github.com/devmap-dev/devmap/costmodel/phases"
 	"github.com/devmap-dev/devmap/modelgraph/diffusers"
+	"github.com/devmap-dev/devmap/planner"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
 // Pipeline prints a diffusion pipeline: its components, what the fullest GPU
 // holds in each phase, and on several GPUs the degrees side by side.
-func Pipeline(to io.Writer, pipeline *diffusers.Pipeline, plans []*phases.Plan, document *devicemap.Plan) {
+func Pipeline(to io.Writer, pipeline *diffusers.Pipeline, solution *planner.Solution, document *devicemap.Plan) {
 	say := func(format string, args ...any) {
 		out.Say(to, format, args...) //nolint:errcheck // nothing to do about a closed stderr
 	}
-	work := plans[0].Workload
+	work := solution.Pipeline.Workload
 	say("%s (%s): %d × %d, %d frames, %d steps, batch %d%s\n", out.Cell(document.Model.Name), out.Cell(pipeline.Class), work.Width, work.Height, work.Frames, work.Steps, work.Batch, degrees(work))
 	components := texttab.New("component", "class", "parameters", "GiB")
 	components.Right(2)
@@ -37,25 +38,31 @@ func Pipeline(to io.Writer, pipeline *diffusers.Pipeline, plans []*phases.Plan, 
 		table.Right(column)
 	}
 	for _, phase := range document.Phases {
-		most := &phase.Devices[0].Predicted
-		for i := range phase.Devices {
-			if phase.Devices[i].Predicted.PeakAllocatedBytes > most.PeakAllocatedBytes {
-				most = &phase.Devices[i].Predicted
-			}
-		}
+		most := fullest(phase.Devices)
 		table.Row(phase.Name, phase.Component, inGiB(most.ParamsBytes), inGiB(most.ActivationsBytes), inGiB(most.WorkspaceBytes+most.CommBuffersBytes+most.KVCacheBytes), inGiB(most.PeakAllocatedBytes), fmt.Sprintf("%.2f", phase.Seconds))
 	}
 	say("%s\n", out.Block(table.String()))
-	if len(plans) > 1 {
+	if len(solution.Ways) > 1 {
 		others := texttab.New("degrees", "peak GiB", "seconds")
 		others.Right(1)
 		others.Right(2)
-		for _, plan := range plans[:min(8, len(plans))] {
-			others.Row(strings.TrimPrefix(degrees(plan.Workload), ", "), inGiB(PipelinePeak(plan)), fmt.Sprintf("%.2f", plan.Seconds))
+		for _, way := range solution.Ways[:min(8, len(solution.Ways))] {
+			others.Row(strings.TrimPrefix(degrees(way.Pipeline.Workload), ", "), inGiB(fullest(way.Devices).PeakAllocatedBytes), fmt.Sprintf("%.2f", way.Pipeline.Seconds))
 		}
 		say("%s\n", out.Block(others.String()))
 	}
 	Warnings(to, document.Warnings)
+}
+
+// fullest is the prediction of the device that holds most.
+func fullest(devices []devicemap.Prediction) *devicemap.Predicted {
+	most := &devices[0].Predicted
+	for i := range devices {
+		if devices[i].Predicted.PeakAllocatedBytes > most.PeakAllocatedBytes {
+			most = &devices[i].Predicted
+		}
+	}
+	return most
 }
 
 // degrees is how a workload is spread, in words.
@@ -76,17 +83,3 @@ func degrees(work phases.Workload) string {
 }
 
 func inGiB(bytes int64) string { return fmt.Sprintf("%.2f", float64(bytes)/(1<<30)) }
-
-// PipelinePeak is the most that a GPU holds in any phase.
-func PipelinePeak(plan *phases.Plan) int64 {
-	most := int64(0)
-	for _, phase := range plan.Phases {
-		for _, held := range phase.Memory {
-			most = max(most, held.Total())
-		}
-	}
-	return most
-}
-
-// Bytes is a size for a message.
-func Bytes(bytes int64) string { return inGiB(bytes) + " GiB" }

@@ -1,10 +1,5 @@
 package ask
 
-import (
-	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
-	"github.com/devmap-dev/devmap/costmodel"
-)
-
 // Generation is what a diffusion pipeline is asked for besides --batch and
 // --offload. Zero: the pipeline's own.
 type Generation struct {
@@ -34,47 +29,4 @@ var generationFlags = []flag{
 
 func ofPipeline(name, help string, at func(request *Request) any) flag {
 	return flag{name: name, on: onPlan, help: help, at: at, leftOut: "the pipeline's own"}
-}
-
-// PipelineDevices are the GPUs that the flags name.
-func (request *Request) PipelineDevices(mode costmodel.Mode) (*costmodel.Topology, error) {
-	return request.devices(mode, 0)
-}
-
-// Offloading is the value of --offload, empty for none.
-func (request *Request) Offloading() string {
-	if request.offload == noOffload {
-		return ""
-	}
-	return request.offload
-}
-
-// Steps is that of --steps, 0 where it is left out.
-func (request *Request) Steps() int64 {
-	if !request.Given("steps") {
-		return 0
-	}
-	return request.Run.Steps
-}
-
-// Batch is that of --batch.
-func (request *Request) Batch() int64 { return request.work.Batch }
-
-// OfModel refuses what is a pipeline's where MODEL is none.
-func (request *Request) OfModel(model string) error {
-	names := []string{"steps"}
-	for i := range generationFlags {
-		names = append(names, generationFlags[i].name)
-	}
-	for _, name := range names {
-		if request.Given(name) {
-			return out.Usagef("--%s: it is for a diffusion pipeline, a folder with a model_index.json: %s is none", name, model)
-		}
-	}
-	for _, mode := range offloadModes {
-		if request.offload == mode {
-			return out.Usagef("--offload %s: it is how diffusers offloads a pipeline, a folder with a model_index.json: %s is none (cpu and disk are for other models)", mode, model)
-		}
-	}
-	return nil
 }

@@ -1,4 +1,4 @@
-package value
+package costmodel
 
 import (
 	"fmt"
@@ -7,11 +7,11 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// Degree is over how many GPUs something is spread. The zero Degree, one that
-// is left out, is 1.
+// Degree is over how many GPUs something is spread: a number, or [AutoDegree].
+// The zero Degree, one that is left out, is 1.
 type Degree int64
 
-// AutoDegree is one that the planner chooses, for each stage.
+// AutoDegree is a degree that the planner chooses, for each stage.
 const AutoDegree Degree = -1
 
 const autoWord = "auto"
@@ -30,25 +30,22 @@ func (degree Degree) String() string {
 	return strconv.FormatInt(degree.Count(), 10)
 }
 
-// Set reads what String writes: pflag's Value.
+// Set reads what String writes.
 func (degree *Degree) Set(text string) error {
 	if text == autoWord {
 		*degree = AutoDegree
 		return nil
 	}
 	count, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || count < 1 || count > MostDegree {
-		return fmt.Errorf("%q is no number of GPUs from 1 to %d, and not %s", text, int64(MostDegree), autoWord)
+	if err != nil || count < 1 || count > mostDegree {
+		return fmt.Errorf("%q is no number of GPUs from 1 to %d, and not %s", text, int64(mostDegree), autoWord)
 	}
 	*degree = Degree(count)
 	return nil
 }
 
-// MostDegree is more GPUs than any topology has.
-const MostDegree = 1 << 20
-
-// Type implements pflag's Value.
-func (*Degree) Type() string { return "degree" }
+// mostDegree is more GPUs than any topology has.
+const mostDegree = 1 << 20
 
 // MarshalJSON writes the number, or "auto".
 func (degree Degree) MarshalJSON() ([]byte, error) {

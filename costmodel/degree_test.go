@@ -1,17 +1,17 @@
-package value_test
+package costmodel_test
 
 import (
 	"testing"
 
 	"github.com/go-json-experiment/json"
 
-	"github.com/devmap-dev/devmap/costmodel/internal/value"
+	"github.com/devmap-dev/devmap/costmodel"
 )
 
 // TestDegree: a degree is written as it is read: a number, or auto.
 func TestDegree(t *testing.T) {
-	for text, want := range map[string]value.Degree{"1": 1, `"auto"`: value.AutoDegree, "8": 8} {
-		var got value.Degree
+	for text, want := range map[string]costmodel.Degree{"1": 1, `"auto"`: costmodel.AutoDegree, "8": 8} {
+		var got costmodel.Degree
 		if err := json.Unmarshal([]byte(text), &got); err != nil || got != want {
 			t.Errorf("%s: %v, %v", text, got, err)
 		}
@@ -20,12 +20,12 @@ func TestDegree(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"0", "-1", "1.5", `"all"`, "[]", "null", "99999999999", `""`} {
-		var got value.Degree
+		var got costmodel.Degree
 		if err := json.Unmarshal([]byte(text), &got); err == nil {
 			t.Errorf("%s is read as %v", text, got)
 		}
 	}
-	if degree := value.Degree(0); degree.Count() != 1 || degree.String() != "1" || value.AutoDegree.Count() != 1 {
+	if degree := costmodel.Degree(0); degree.Count() != 1 || degree.String() != "1" || costmodel.AutoDegree.Count() != 1 {
 		t.Errorf("%v has %d", degree, degree.Count())
 	}
 }

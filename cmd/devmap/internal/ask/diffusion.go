@@ -1,0 +1,106 @@
+package ask
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/phases"
+	"github.com/devmap-dev/devmap/modelgraph/diffusers"
+	"github.com/devmap-dev/devmap/planner"
+)
+
+// Pipeline is the problem that the flags pose for a diffusion pipeline, which MODEL
+// names and whose files are in a folder.
+func (request *Request) Pipeline(model, folder string) (*Question, error) {
+	if request.IsLatency() {
+		return nil, out.Usagef("--objective latency: %s is a pipeline of components, whose phases are planned for memory alone", model)
+	}
+	if err := checkGenerating(request.cmd.Flags(), model); err != nil {
+		return nil, err
+	}
+	pipeline, err := diffusers.Open(folder)
+	if err != nil {
+		return nil, err
+	}
+	if err := only(pipeline, request.Generation.Component); err != nil {
+		return nil, err
+	}
+	topology, err := request.devices(costmodel.Infer, 0)
+	if err != nil {
+		return nil, err
+	}
+	diffusion := &planner.Diffusion{Pipeline: pipeline, Workload: generation(request)}
+	return &Question{Problem: planner.Problem{Diffusion: diffusion, Topology: topology}, Source: model, request: request}, nil
+}
+
+// checkGenerating refuses what says how a language model is run: a plan that passed
+// over it would be of something else than was asked for.
+func checkGenerating(set *pflag.FlagSet, model string) error {
+	planned := map[string]string{"mode": string(costmodel.Infer), "precision": "bf16-true", "attention": "sdpa"}
+	for _, field := range costmodel.Fields() {
+		name := strings.ReplaceAll(field.Name, "_", "-")
+		flag := set.Lookup(name)
+		switch {
+		case flag == nil || !flag.Changed || name == "batch" || name == "offload" || flag.Value.String() == planned[name]:
+		case name == "dp" || name == "tp":
+			return out.Usagef("--%s: stages of several GPUs are a language model's in training, and %s is a pipeline of components (--ulysses, --ring, --pipefusion and --cfg-degree spread it)", name, model)
+		default:
+			return out.Usagef("--%s %s: %s is a pipeline of components, which make pictures with what their folder says; without --%s it is planned", name, flag.Value, model, name)
+		}
+	}
+	return nil
+}
+
+// only leaves one component.
+func only(pipeline *diffusers.Pipeline, name string) error {
+	if name == "" {
+		return nil
+	}
+	index := slices.IndexFunc(pipeline.Components, func(component diffusers.Component) bool { return component.Name == name })
+	if index < 0 {
+		var names []string
+		for i := range pipeline.Components {
+			names = append(names, pipeline.Components[i].Name)
+		}
+		return out.Usagef("--component %s: the pipeline has none of that name (it has %q)", name, names)
+	}
+	pipeline.Components = pipeline.Components[index : index+1]
+	return pipeline.Components[0].Fault
+}
+
+// generation is what a command's flags ask a diffusion pipeline for.
+func generation(request *Request) phases.Workload {
+	given := &request.Generation
+	work := phases.Workload{
+		Height: given.Height, Width: given.Width, Frames: given.Frames, Batch: request.work.Batch,
+		Offload: string(request.tier()), VAETiling: given.VAETiling, VAESlicing: given.VAESlicing,
+		CFGDegree: given.CFGDegree, Ulysses: given.Ulysses, Ring: given.Ring, PipeFusion: given.PipeFusion, FullyShardDegree: given.FullyShard,
+	}
+	if request.Given("steps") {
+		work.Steps = request.Run.Steps
+	}
+	return work
+}
+
+// OfModel refuses what is a pipeline's where MODEL is none.
+func (request *Request) OfModel(model string) error {
+	names := []string{"steps"}
+	for i := range generationFlags {
+		names = append(names, generationFlags[i].name)
+	}
+	for _, name := range names {
+		if request.Given(name) {
+			return out.Usagef("--%s: it is for a diffusion pipeline, a folder with a model_index.json: %s is none", name, model)
+		}
+	}
+	for _, mode := range offloadModes {
+		if request.offload == mode {
+			return out.Usagef("--offload %s: it is how diffusers offloads a pipeline, a folder with a model_index.json: %s is none (cpu and disk are for other models)", mode, model)
+		}
+	}
+	return nil
+}

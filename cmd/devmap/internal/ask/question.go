@@ -1,0 +1,97 @@
+package ask
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/estimate"
+	"github.com/devmap-dev/devmap/planner"
+	"github.com/devmap-dev/devmap/planner/strategy"
+)
+
+// Question is the problem that a command's flags pose, and the way back: changes
+// of it as flags of the command.
+type Question struct {
+	planner.Problem
+	Options strategy.Options
+	// Source is how the command line names a diffusion pipeline.
+	Source string
+
+	request *Request
+}
+
+// Smallest are the changes that make the problem fit, as flags.
+func (asked *Question) Smallest(ctx context.Context) []strategy.Change {
+	return asked.said(strategy.Smallest(ctx, asked.Problem, asked.Options))
+}
+
+// Next are the next-best changes from a value on, as flags.
+func (asked *Question) Next(ctx context.Context, value float64) []strategy.Change {
+	return asked.said(strategy.Next(ctx, asked.Problem, asked.Options, value))
+}
+
+// Alternatives are those of a map whose largest share one unit sets, as flags.
+func (asked *Question) Alternatives(ctx context.Context, value float64) (fewer, lower []strategy.Change) {
+	fewer, lower = strategy.Alternatives(ctx, asked.Problem, asked.Options, value)
+	return asked.said(fewer), asked.said(lower)
+}
+
+// said are the changes that the command can be asked for, each once.
+func (asked *Question) said(changes []strategy.Change) []strategy.Change {
+	var out []strategy.Change
+	words := map[string]bool{}
+	for _, change := range changes {
+		told, ok := asked.Say(change)
+		if text := fmt.Sprintf("%q %q %q", told.Set, told.Without, told.Notes); ok && !words[text] {
+			words[text] = true
+			out = append(out, told)
+		}
+	}
+	return out
+}
+
+// Say is a change in the fields of the command's own flags, which say GPUs in
+// several ways; false where the command with them would ask for something else.
+func (asked *Question) Say(change strategy.Change) (strategy.Change, bool) {
+	ofGPUs := func(setting costmodel.Setting) bool { return setting.Field == "gpus" || setting.Field == "gpu" }
+	if slices.ContainsFunc(change.Set, ofGPUs) {
+		kind := ""
+		if i := slices.IndexFunc(change.Set, func(setting costmodel.Setting) bool { return setting.Field == "gpu" }); i >= 0 {
+			kind = change.Set[i].Value
+		}
+		set, without := asked.request.otherGPUs(asked.Topology, len(change.To.Topology.Devices), kind)
+		rest := slices.DeleteFunc(slices.Clone(change.Set), ofGPUs)
+		change.Set, change.Without = slices.Concat(set, rest), slices.Concat(without, change.Without)
+	}
+	return change, asked.takes(&change)
+}
+
+// takes reports that the command with a change's flags is accepted, and asks
+// for what the change was tried as: the flags are parsed as the user's were.
+func (asked *Question) takes(change *strategy.Change) bool {
+	from := asked.request.cmd
+	cmd := &cobra.Command{Use: from.Use}
+	again := New(cmd)
+	cmd.SetContext(from.Context())
+	if copyFlags(from.Flags(), cmd.Flags(), change) != nil || again.Refuse() != nil {
+		return false
+	}
+	to := change.To
+	if to.Diffusion != nil {
+		return reflect.DeepEqual(generation(again), to.Diffusion.Workload)
+	}
+	again.asProgram(to.Graph)
+	posed, err := again.posing(asked.Topology)
+	if err != nil {
+		return false
+	}
+	workload, err := estimate.Resolve(to.Graph, estimate.On(to.Graph, posed.Workload, posed.Topology))
+	return err == nil && reflect.DeepEqual(workload, change.Row.Resolved) && reflect.DeepEqual(posed.Topology, to.Topology) &&
+		slices.Equal(posed.Pins, to.Pins) && reflect.DeepEqual(posed.Together, to.Together) &&
+		posed.Anywhere == (to.Anywhere && workload.Strategy.Traits().Sequential) && posed.Offload == to.Offload
+}

@@ -1,0 +1,34 @@
+package catalogue
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/devmap-dev/devmap/costmodel"
+)
+
+// Named is a topology with the catalogue's GPU for each device that has a name
+// and no capacity. What such a device says of its host, and of bytes that others
+// reserve, is kept. Faults are those of [Find] and of the topology's Check.
+func Named(topology *costmodel.Topology, mode costmodel.Mode) (*costmodel.Topology, error) {
+	open := func(device costmodel.Device) bool { return device.Name != "" && device.CapacityBytes == 0 }
+	if !slices.ContainsFunc(topology.Devices, open) {
+		return topology, topology.Check()
+	}
+	out := *topology
+	out.Devices = slices.Clone(topology.Devices)
+	for i := range out.Devices {
+		device := &out.Devices[i]
+		if !open(*device) {
+			continue
+		}
+		gpu, err := Find(device.Name)
+		if err != nil {
+			return nil, fmt.Errorf("devices[%d]: %w; or give its capacity", i, err)
+		}
+		host, reserved := device.Host, device.ReservedBytes
+		*device = gpu.Device(mode)
+		device.Host, device.ReservedBytes = host, device.ReservedBytes+reserved
+	}
+	return &out, out.Check()
+}

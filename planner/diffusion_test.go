@@ -1,0 +1,109 @@
+package planner_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/phases"
+	"github.com/devmap-dev/devmap/modelgraph/diffusers"
+	"github.com/devmap-dev/devmap/planner"
+	"github.com/devmap-dev/devmap/planner/strategy"
+)
+
+// flux is FLUX.1's transformer alone, 22.2 GiB of weights, on GPUs by name.
+func flux(t *testing.T, gpus ...string) planner.Problem {
+	t.Helper()
+	graph, err := diffusers.FromConfig("config.json", []byte(`{"_class_name": "FluxTransformer2DModel", "guidance_embeds": true}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	problem := planner.Problem{Topology: &costmodel.Topology{}, Diffusion: &planner.Diffusion{Pipeline: &diffusers.Pipeline{
+		Folder: "models/flux", Class: "FluxPipeline", Components: []diffusers.Component{{Name: "transformer", Library: "diffusers", Class: graph.Class, Graph: graph}},
+	}}}
+	for _, name := range gpus {
+		problem.Topology.Devices = append(problem.Topology.Devices, costmodel.Device{Name: name})
+	}
+	return problem
+}
+
+// TestDiffusion: a pipeline is solved as every model is, and its plan file says
+// what each device holds in its fullest phase.
+func TestDiffusion(t *testing.T) {
+	problem := flux(t, "h100-80gb")
+	solution, err := planner.Solve(t.Context(), problem, planner.Settings{})
+	if err != nil || !solution.Fits() || solution.Status != planner.Feasible || len(solution.Ways) != 1 {
+		t.Fatalf("%+v, %v", solution, err)
+	}
+	plan := solution.File(&problem)
+	held := &plan.Devices[0]
+	if held.Share != solution.LargestShare || plan.Objective.Value != held.Share || held.Predicted.PeakAt != "denoise" || held.HeadroomBytes != held.Budget-held.Predicted.PeakAllocatedBytes-held.Predicted.OverheadBytes {
+		t.Errorf("%+v of %+v", held, plan.Objective)
+	}
+	if plan.Model.Name != "flux" || plan.Workload.Runtime != "diffusers" || len(plan.Phases) != 1 || plan.Objective.Gap != 0 || plan.StepSeconds == nil || !strings.Contains(string(plan.Pipeline), `"class":"FluxPipeline"`) {
+		t.Errorf("%+v", plan)
+	}
+	for _, objective := range []planner.Objective{planner.Time, planner.Latency} {
+		problem.Objective = objective
+		if _, err := planner.Solve(t.Context(), problem, planner.Settings{}); err == nil || !strings.Contains(err.Error(), "for memory alone") {
+			t.Errorf("%s: %v", objective, err)
+		}
+	}
+	if _, err := planner.SolveFront(t.Context(), problem, planner.Settings{}); err == nil || !strings.Contains(err.Error(), "for memory alone") {
+		t.Errorf("a front: %v", err)
+	}
+}
+
+// TestDiffusionTooLarge: what does not fit is the error of every model, and what
+// helps is the changes of every model, each of which fits as it is made.
+func TestDiffusionTooLarge(t *testing.T) {
+	problem := flux(t, "rtx-4090")
+	problem.Topology.Devices[0].ReservedBytes = 4 << 30
+	_, err := planner.Solve(t.Context(), problem, planner.Settings{})
+	var large *planner.InfeasibleError
+	if !errors.As(err, &large) || !large.Proved || large.Needed <= large.Budget || large.Best.Fits() {
+		t.Fatalf("%v", err)
+	}
+	if want := "it does not fit on 1 device: in the best map device 0 needs "; !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("%v, want %q", err, want)
+	}
+	helps := 0
+	for _, change := range strategy.Smallest(t.Context(), problem, strategy.Options{}) {
+		solution, err := planner.Solve(t.Context(), *change.To, planner.Settings{})
+		if err != nil || !solution.Fits() || !change.Row.Fits || change.Row.Headroom != solution.Devices[0].HeadroomBytes {
+			t.Errorf("%v: %v", change.Set, err)
+		}
+		if len(change.Set) == 1 && change.Set[0].Field == "offload" {
+			helps++
+		}
+	}
+	if helps < 2 {
+		t.Errorf("%d ways to offload help", helps)
+	}
+}
+
+// TestDiffusionDegrees: of the degrees that are open those that fit come first,
+// the fastest in front; each GPU is judged by its own budget.
+func TestDiffusionDegrees(t *testing.T) {
+	uneven := flux(t, "h100-80gb", "rtx-4090")
+	uneven.Topology.Devices[1].ReservedBytes = 4 << 30
+	solution, err := planner.Solve(t.Context(), uneven, planner.Settings{})
+	if err != nil || !solution.Fits() || len(solution.Ways) < 3 {
+		t.Fatalf("%v", err)
+	}
+	for i, way := range solution.Ways[1:] {
+		before := solution.Ways[i]
+		if !before.Fits() && way.Fits() || before.Fits() == way.Fits() && before.Pipeline.Seconds > way.Pipeline.Seconds {
+			t.Errorf("%+v stands before %+v", before.Pipeline.Workload, way.Pipeline.Workload)
+		}
+	}
+	if solution.Ways[len(solution.Ways)-1].Fits() {
+		t.Error("all degrees fit: the order is not tested")
+	}
+	problem := flux(t, "rtx-4090", "rtx-4090")
+	problem.Diffusion.Workload = phases.Workload{Batch: 64, Height: 2048, Width: 2048}
+	if _, err := planner.Solve(t.Context(), problem, planner.Settings{}); err == nil || !strings.Contains(err.Error(), "on 2 devices, whatever the degrees; that there is none is not proved") {
+		t.Errorf("%v", err)
+	}
+}

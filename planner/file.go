@@ -1,0 +1,57 @@
+package planner
+
+import (
+	"cmp"
+	"path/filepath"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/estimate"
+	"github.com/devmap-dev/devmap/costmodel/phases"
+	"github.com/devmap-dev/devmap/planner/devicemap"
+)
+
+// File is the plan file of a solution of the problem, all but its warnings:
+// whoever writes it says settings in words of their own.
+func (solution *Solution) File(problem *Problem) *devicemap.Plan {
+	if solution.Pipeline != nil {
+		return solution.pipelineFile(problem.Diffusion)
+	}
+	plan := devicemap.NewPlan(problem.Graph, solution.Costs, solution.Topology, solution.Map, solution.Devices)
+	plan.Objective.Name = string(cmp.Or(solution.Objective, Memory))
+	plan.Objective.Value, plan.Objective.LowerBound, plan.Objective.Gap = solution.Value, solution.LowerBound, solution.Gap()
+	plan.Objective.Status, plan.Objective.Bound = string(solution.Status), solution.Bound
+	if left := solution.Offloaded; left != nil {
+		plan.Offload.Bytes, plan.Offload.FromDiskBytes, plan.Offload.LowerBoundBytes = left.Bytes, left.FromDisk, left.LowerBound
+	}
+	plan.Shards = estimate.Shards(problem.Graph, &cmp.Or(problem.Costs, solution.Costs).Workload)
+	return plan
+}
+
+// pipelineFile is the plan file of a diffusion pipeline. No bound is worked out,
+// so that it has no gap.
+func (solution *Solution) pipelineFile(asked *Diffusion) *devicemap.Plan {
+	planned := solution.Pipeline
+	plan := devicemap.NewPipelinePlan(solution.Topology, solution.Phases)
+	plan.Model.Name, plan.Model.Source = filepath.Base(asked.Pipeline.Folder), asked.Pipeline.Folder
+	for i := range asked.Pipeline.Components {
+		if graph := asked.Pipeline.Components[i].Graph; graph != nil {
+			plan.Model.Params += graph.ParamCount()
+		}
+	}
+	plan.Workload.Mode, plan.Workload.Batch, plan.Workload.Runtime = costmodel.Infer, planned.Workload.Batch, "diffusers"
+	if len(solution.Devices) > 1 {
+		plan.Workload.Runtime = "xdit"
+	}
+	plan.Pipeline, _ = json.Marshal(struct { // numbers and words
+		Class           string `json:"class"`
+		phases.Workload `json:",inline"`
+		After           any `json:"after"`
+	}{asked.Pipeline.Class, planned.Workload, planned.After})
+	plan.Objective.Name, plan.Objective.Status, plan.Objective.Value = string(Memory), string(solution.Status), solution.Value
+	if planned.Seconds > 0 {
+		plan.StepSeconds = &planned.Seconds
+	}
+	return plan
+}
