@@ -46,10 +46,10 @@ var allowed = map[string][]string{
 
 	"planner/devicemap": {"modelgraph", "costmodel", "costmodel/timeline", "costmodel/steptime"},
 	"planner/posed":     {"modelgraph", "modelgraph/benchfile"},
-	"planner":           {"modelgraph", "costmodel", "costmodel/order", "costmodel/timeline", "costmodel/steptime", "costmodel/catalogue", "costmodel/estimate", "planner/devicemap"},
+	"planner":           {"modelgraph", "modelgraph/diffusers", "costmodel", "costmodel/phases", "costmodel/order", "costmodel/timeline", "costmodel/steptime", "costmodel/catalogue", "costmodel/estimate", "planner/devicemap"},
 	"planner/strategy": {
 		"modelgraph", "costmodel", "costmodel/catalogue",
-		"costmodel/estimate", "costmodel/steptime", "planner", "planner/devicemap",
+		"costmodel/estimate", "costmodel/phases", "costmodel/steptime", "planner", "planner/devicemap",
 	},
 	"planner/emit": {"modelgraph", "costmodel", "costmodel/order", "planner/devicemap", "executor/program"},
 
