@@ -45,9 +45,9 @@ func TestProgramContract(t *testing.T) {
 				if err := made.Check().Err(); err != nil {
 					t.Error(err)
 				}
-				played, err := simulate.Run(made)
-				if err != nil || played.Makespan != made.Predictions[0].StepTicks {
-					t.Errorf("played: %v, predicted %d picoseconds: %+v", err, made.Predictions[0].StepTicks, played)
+				simulated, err := simulate.Run(made)
+				if err != nil || simulated.Makespan != made.Predictions[0].StepTicks {
+					t.Errorf("played: %v, predicted %d picoseconds: %+v", err, made.Predictions[0].StepTicks, simulated)
 				}
 				for i, device := range made.Devices {
 					if peak := made.Predictions[0].Peaks[i]; peak != device.Arena {

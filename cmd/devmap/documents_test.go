@@ -73,7 +73,7 @@ func lineFaults(tree fs.FS, declared map[string]map[string]bool, dir, line strin
 				why = fmt.Sprintf("names %q, which package %s does not declare", name, id[1])
 			}
 		} else if testLike.MatchString(name) {
-			if !declaredAnywhere(declared, name) {
+			if !isDeclared(declared, name) {
 				why = fmt.Sprintf("names %q, which no package declares", name)
 			}
 		} else if pathLike.MatchString(name) {
@@ -90,7 +90,7 @@ func isFile(name string) bool {
 	return slices.Contains([]string{".go", ".gz", ".json", ".txt"}, path.Ext(name))
 }
 
-func declaredAnywhere(declared map[string]map[string]bool, name string) bool {
+func isDeclared(declared map[string]map[string]bool, name string) bool {
 	for _, names := range declared {
 		if names[name] {
 			return true
@@ -117,7 +117,7 @@ func pathFault(tree fs.FS, folder, name string) (named, why string) {
 	case ours:
 		return name, ""
 	case !isPath && path.Ext(name) == ".go":
-		if !matches(tree, path.Join(folder, name)) && (folder != "" || !anywhere(tree, name)) {
+		if !matches(tree, path.Join(folder, name)) && (folder != "" || !inTree(tree, name)) {
 			why = fmt.Sprintf("names %q, which is not in %q", name, folder)
 		}
 	}
@@ -129,7 +129,7 @@ func matches(tree fs.FS, pattern string) bool {
 	return err == nil && len(found) > 0
 }
 
-func anywhere(tree fs.FS, base string) (found bool) {
+func inTree(tree fs.FS, base string) (found bool) {
 	_ = fs.WalkDir(tree, ".", func(name string, _ fs.DirEntry, err error) error {
 		if err != nil {
 			return err

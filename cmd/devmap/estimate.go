@@ -119,7 +119,7 @@ func (command *estimateCommand) show(cmd *cobra.Command, problem *ask.Question, 
 	return nil
 }
 
-func estimateOf(rows []strategy.Row, devices []string, anywhere bool) estimateOutput {
+func estimateOf(rows []strategy.Row, devices []string, unconstrained bool) estimateOutput {
 	out := estimateOutput{FormatVersion: "devmap.estimate/v1", Rows: []estimateRow{}}
 	for i := range rows {
 		row := &rows[i]
@@ -129,15 +129,15 @@ func estimateOf(rows []strategy.Row, devices []string, anywhere bool) estimateOu
 		}
 		out.Rows = append(out.Rows, estimateRow{
 			row.Resolved.Strategy, row.Resolved.Runtime, row.Fits, show.Peaks(row), row.Headroom, row.Communication, row.StepSeconds,
-			slices.Concat(devices, ask.Flags(&row.Workload), anywhereFlag(row, anywhere)),
+			slices.Concat(devices, ask.Flags(&row.Workload), unconstrainedFlag(row, unconstrained)),
 		})
 	}
 	return out
 }
 
 // anywhereFlag is what reproduces a row that may use any assignment.
-func anywhereFlag(row *strategy.Row, anywhere bool) []string {
-	if !anywhere || !row.Workload.Strategy.Traits().Sequential {
+func unconstrainedFlag(row *strategy.Row, unconstrained bool) []string {
+	if !unconstrained || !row.Workload.Strategy.Traits().Sequential {
 		return nil
 	}
 	return []string{ask.Say(costmodel.Set("contiguous", false))}

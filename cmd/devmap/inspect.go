@@ -84,7 +84,7 @@ func inspectUnits(graph *modelgraph.Graph, table *costmodel.Table) []inspectUnit
 		unit, cost := &graph.Units[unitIndex], &table.Units[unitIndex]
 		out[unitIndex] = inspectUnit{
 			Name: unit.Name, ParamsBytes: cost.Params,
-			FLOPs: cost.FLOPs, ActivationBytes: keptBytes(table, cost), Inputs: []string{}, declared: cost.Declared,
+			FLOPs: cost.FLOPs, ActivationBytes: savedBytes(table, cost), Inputs: []string{}, declared: cost.Declared,
 		}
 		for i := unit.First; i < unit.End; i++ {
 			out[unitIndex].Params += graph.Layers[i].ParamCount()
@@ -101,7 +101,7 @@ func inspectUnits(graph *modelgraph.Graph, table *costmodel.Table) []inspectUnit
 
 // keptBytes is what a unit's forward leaves behind, for its backward or in the KV
 // cache: in an arena its regions, else what its events say.
-func keptBytes(table *costmodel.Table, unit *costmodel.Unit) int64 {
+func savedBytes(table *costmodel.Table, unit *costmodel.Unit) int64 {
 	if costmodel.StageRulesOf(table.Workload.Runtime).Arena {
 		return unit.Regions.Input + unit.Regions.Saved + unit.Regions.Cache
 	}

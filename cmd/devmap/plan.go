@@ -70,8 +70,8 @@ func (command *planCommand) run(cmd *cobra.Command, arg string) error {
 	if err := command.OfModel(arg); err != nil {
 		return err
 	}
-	if read, data := command.posedFile(arg); read != nil {
-		return command.solvePosed(cmd, arg, read, data)
+	if read, data := command.benchmarkFile(arg); read != nil {
+		return command.solveBenchmark(cmd, arg, read, data)
 	}
 	asked, err := command.Problem(arg)
 	if err != nil {

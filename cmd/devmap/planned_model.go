@@ -28,7 +28,7 @@ func plannedModel(plan *devicemap.Plan, file, model string) (*modelgraph.Graph, 
 	case err != nil:
 		return nil, err
 	case graph.Digest() != plan.Model.Digest:
-		return nil, &modelgraph.SyntaxError{File: file, Place: "model.digest", Msg: fmt.Sprintf("%q is not that of %s (%s): the plan was made for another model (%q)%s", plan.Model.Digest, out.Cell(place), graph.Digest(), plan.Model.Name, otherwise(plan, graph))}
+		return nil, &modelgraph.SyntaxError{File: file, Place: "model.digest", Msg: fmt.Sprintf("%q is not that of %s (%s): the plan was made for another model (%q)%s", plan.Model.Digest, out.Cell(place), graph.Digest(), plan.Model.Name, mismatchText(plan, graph))}
 	}
 	return graph, nil
 }
@@ -36,7 +36,7 @@ func plannedModel(plan *devicemap.Plan, file, model string) (*modelgraph.Graph, 
 // otherwise says what of a model is not as the plan's, as far as can be known: a
 // plan counts parameters and names modules; the model that it was made for, where
 // it is still there, has the rest.
-func otherwise(plan *devicemap.Plan, graph *modelgraph.Graph) string {
+func mismatchText(plan *devicemap.Plan, graph *modelgraph.Graph) string {
 	var found []string
 	if now := graph.ParamCount(); now != plan.Model.Params {
 		found = append(found, fmt.Sprintf("it has %s, the plan's %d", show.Plural(now, "parameter"), plan.Model.Params))

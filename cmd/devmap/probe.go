@@ -10,7 +10,7 @@ import (
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/backends"
-	"github.com/devmap-dev/devmap/cmd/devmap/internal/held"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/gpuusage"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/probe"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/worker"
@@ -99,9 +99,9 @@ func measure(cmd *cobra.Command, args []string) (*worker.Ran, error) {
 	}
 	said := new(measuring)
 	say, done := out.Watch(cmd.ErrOrStderr(), "measuring GPUs, which are woken first")
-	heard := said.hear(process, say)
+	readErr := said.hear(process, say)
 	done()
-	if heard != nil {
+	if readErr != nil {
 		process.Kill() //nolint:errcheck // it has ended then
 	}
 	how, err := process.Wait()
@@ -112,14 +112,14 @@ func measure(cmd *cobra.Command, args []string) (*worker.Ran, error) {
 		return nil, fmt.Errorf("no GPU can be measured: %s", strings.ReplaceAll(said.missing, "\n", "; "))
 	case cmd.Context().Err() != nil:
 		return nil, errors.New("interrupted: the GPUs were not measured")
-	case heard != nil:
-		return nil, fmt.Errorf("the process that measures GPUs was ended%s: %w", said.place, heard)
+	case readErr != nil:
+		return nil, fmt.Errorf("the process that measures GPUs was ended%s: %w", said.place, readErr)
 	case said.status == nil:
 		return nil, fmt.Errorf("the process that measures GPUs ended: %s%s", how, said.place)
 	case said.broke != "":
 		return nil, errors.New(said.broke)
 	case said.measured == nil:
-		return nil, &out.ToldError{Status: *said.status}
+		return nil, &out.ReportedError{Status: *said.status}
 	}
 	return said.measured, nil
 }
@@ -165,7 +165,7 @@ func (command *probeCommand) work(cmd *cobra.Command, asked []int) error {
 	}
 	for _, gpu := range asked {
 		if gpu >= len(gpus) {
-			return out.Usagef("--devices: GPU %d, and the driver shows %d: %s", gpu, len(gpus), held.Names(gpus))
+			return out.Usagef("--devices: GPU %d, and the driver shows %d: %s", gpu, len(gpus), gpuusage.Names(gpus))
 		}
 	}
 	document, text, err := probe.Measure(cmd.Context(), command.self.Link, before, gpus, asked)

@@ -91,7 +91,7 @@ func programOf(cmd *cobra.Command, plan *devicemap.Plan, file, model, csv string
 	}
 	other := prediction(plan.Workload.Runtime, plan.StepSeconds, plan.Devices)
 	made.Predictions = append(made.Predictions, other)
-	return result, out.Say(cmd.ErrOrStderr(), "%s is a plan for %s: its map is taken, and predicted again for devmap (%s; the plan said %s)\n", file, plan.Workload.Runtime, told(own), told(other))
+	return result, out.Say(cmd.ErrOrStderr(), "%s is a plan for %s: its map is taken, and predicted again for devmap (%s; the plan said %s)\n", file, plan.Workload.Runtime, predictionText(own), predictionText(other))
 }
 
 // measuredOn are the GPUs that devices of a topology were measured on.
@@ -177,7 +177,7 @@ func prediction(runtime string, seconds *float64, devices []devicemap.Prediction
 }
 
 // told is a prediction in a few words.
-func told(made program.Prediction) string {
+func predictionText(made program.Prediction) string {
 	const ticks = 1e12 // a second
 	peak := fmt.Sprintf("at most %v on a GPU", costmodel.Bytes(slices.Max(append([]int64{0}, made.Peaks...))))
 	if made.StepTicks == 0 { // weights are loaded alone

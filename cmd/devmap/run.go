@@ -25,7 +25,7 @@ type runCommand struct {
 	self      worker.Self
 	reference executor.Backend
 	gpus      visibleGPUs // that plans run on; none: the reference runs
-	witness   witnessing
+	observer  gpuObserver
 
 	sleeps, wakes int64 // of all plans so far
 }
@@ -78,7 +78,7 @@ room.`,
 }
 
 func (command *runCommand) run(cmd *cobra.Command, files []string) error {
-	if err := cmp.Or(command.Refuse(), command.certified(), command.kept()); err != nil {
+	if err := cmp.Or(command.Refuse(), command.certified(), command.checkKeep()); err != nil {
 		return err
 	}
 	choice := &backendChoice{Request: command.Request, self: command.self}
@@ -141,24 +141,24 @@ func (turn *turn) carryOut(cmd *cobra.Command) (*report.Report, error) {
 		if turn.of > 1 {
 			err = fmt.Errorf("turn %d of %d: %w", turn.cycle, turn.of, err)
 		}
-		told := turn.told(err)
+		failure := turn.commandError(err)
 		if turn.link != nil {
-			turn.broke(turn.link, err, told)
+			turn.broke(turn.link, err, failure)
 		}
-		return nil, told
+		return nil, failure
 	}
-	return report.Of(turn.foretold(), &turn.job.Job, result), nil
+	return report.Of(turn.prediction(), &turn.job.Job, result), nil
 }
 
 // foretold is what the plan says of the turn.
-func (turn *turn) foretold() *report.Prediction {
-	foretold := &report.Prediction{
+func (turn *turn) prediction() *report.Prediction {
+	prediction := &report.Prediction{
 		Plan: turn.file, Devices: turn.job.devices, GPUs: turn.job.gpus, Imbalance: turn.job.imbalance, StepSeconds: turn.job.seconds, Woken: turn.woken(),
 	}
 	if turn.of > 1 {
-		foretold.Cycle, foretold.Of = turn.cycle, turn.of
+		prediction.Cycle, prediction.Of = turn.cycle, turn.of
 	}
-	return foretold
+	return prediction
 }
 
 // people is where text for people goes: it is the result unless the document is.

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/backends"
-	"github.com/devmap-dev/devmap/cmd/devmap/internal/held"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/gpuusage"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
 	"github.com/devmap-dev/devmap/costmodel"
@@ -50,9 +50,9 @@ func (command *runCommand) assign(one *planRun) error {
 	if err := one.job.share(one.gpus); err != nil {
 		return err
 	}
-	options := executor.GPUOptions{Devices: one.gpus, Transport: executor.Transport(command.Run.Transport), Patience: patience(one.job.Program)}
+	options := executor.GPUOptions{Devices: one.gpus, Transport: executor.Transport(command.Run.Transport), Patience: stallLimit(one.job.Program)}
 	if command.Run.Certify {
-		options.Poisoned = command.witness.poisoned
+		options.Poisoned = command.observer.poisoned
 	}
 	fault, err := command.Run.FaultAsked()
 	if err != nil {
@@ -112,7 +112,7 @@ func (gpus visibleGPUs) elsewhere(one *planRun) (notes []string) {
 // patience is how long nothing may end on any GPU: many times what the slowest
 // instruction is predicted to take on the GPUs of the plan, and long enough for what
 // is predicted to take nothing.
-func patience(of *program.Program) time.Duration {
+func stallLimit(of *program.Program) time.Duration {
 	const (
 		least   = 30 * time.Second
 		many    = 20
@@ -129,7 +129,7 @@ func patience(of *program.Program) time.Duration {
 // noSuchGPU names the way out where there are fewer GPUs than devices.
 func (gpus visibleGPUs) noSuchGPU(one *planRun, device, gpu int, asked bool) error {
 	if asked {
-		return out.Usagef("--devices: GPU %d, and the driver shows %d: %s", gpu, len(gpus), held.Names(gpus))
+		return out.Usagef("--devices: GPU %d, and the driver shows %d: %s", gpu, len(gpus), gpuusage.Names(gpus))
 	}
 	return out.Usagef("%s is for %s, device %d on GPU %d, and %s", one.file, show.Plural(len(one.job.devices), "GPU"), device, gpu, gpus.shown(one))
 }
@@ -146,7 +146,7 @@ func (gpus visibleGPUs) shown(one *planRun) string {
 	if count > len(gpus) {
 		puts = "puts several devices on one"
 	}
-	return fmt.Sprintf("the driver shows %d: %s; --devices %s %s, %s", len(gpus), held.Names(gpus), strings.Join(words, ","), puts, gpus.together(one, spread))
+	return fmt.Sprintf("the driver shows %d: %s; --devices %s %s, %s", len(gpus), gpuusage.Names(gpus), strings.Join(words, ","), puts, gpus.together(one, spread))
 }
 
 // together says what the fullest GPU takes, and has free, where devices of a plan
@@ -165,7 +165,7 @@ func (gpus visibleGPUs) together(one *planRun, spread []int) string {
 		}
 	}
 	said := fmt.Sprintf("which takes %v", costmodel.Bytes(takes[fullest]))
-	now := held.Look()
+	now := gpuusage.Look()
 	defer now.Close()
 	if free, known := now.Free(gpus[fullest].UUID); known {
 		said += fmt.Sprintf(" and has %v free", costmodel.Bytes(free))

@@ -9,7 +9,7 @@ import (
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/backends"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/certify"
-	"github.com/devmap-dev/devmap/cmd/devmap/internal/held"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/gpuusage"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/worker"
@@ -37,53 +37,53 @@ func (command *runCommand) certified() error {
 
 // witnessing is what a worker whose run is to be certified sees of its GPUs. It is empty
 // until the first arena is to be mapped, and in any other run.
-type witnessing struct {
+type gpuObserver struct {
 	seen     executor.Witness
 	recorder *certify.Recorder
 }
 
 // begin begins to look at the GPUs of all plans.
-func (witness *witnessing) begin(link *worker.Link, runs []planRun) (err error) {
+func (observer *gpuObserver) begin(link *worker.Link, runs []planRun) (err error) {
 	var gpus []int
 	for i := range runs {
 		gpus = append(gpus, runs[i].gpus...)
 	}
 	slices.Sort(gpus)
-	if witness.seen, err = backends.Witness(slices.Compact(gpus)); err != nil {
+	if observer.seen, err = backends.Observer(slices.Compact(gpus)); err != nil {
 		return fmt.Errorf("--certify: %w", err)
 	}
-	witness.recorder = certify.NewRecorder(witness.seen, func(told *certify.Told) { link.Say(&worker.Message{Witnessed: told}) })
+	observer.recorder = certify.NewRecorder(observer.seen, func(seen *certify.Observation) { link.Say(&worker.Message{Witnessed: seen}) })
 	return nil
 }
 
 // close gives back what looking took.
-func (witness *witnessing) close() error {
-	if witness.seen == nil {
+func (observer *gpuObserver) close() error {
+	if observer.seen == nil {
 		return nil
 	}
-	return witness.seen.Close()
+	return observer.seen.Close()
 }
 
 // poisoned is told of each arena that is read back before it is given back.
-func (witness *witnessing) poisoned(device int32, bytes int64, wrong bool) {
-	witness.recorder.Poisoned(device, bytes, wrong)
+func (observer *gpuObserver) poisoned(device int32, bytes int64, wrong bool) {
+	observer.recorder.Poisoned(device, bytes, wrong)
 }
 
 // look looks at what is left behind a turn.
-func (witness *witnessing) look(turn *turn, since time.Time) error {
-	if witness.recorder == nil {
+func (observer *gpuObserver) look(turn *turn, since time.Time) error {
+	if observer.recorder == nil {
 		return nil
 	}
 	end := certify.Closed
 	if turn.keeps {
 		end = certify.Asleep
 	}
-	return witness.recorder.Unloaded(certify.Unload{Cycle: turn.cycle, Of: turn.of, Plan: turn.file, End: end}, turn.ends, since)
+	return observer.recorder.Unloaded(certify.Unload{Cycle: turn.cycle, Of: turn.of, Plan: turn.file, End: end}, turn.ends, since)
 }
 
 // certifying is what a supervisor knows of what is left on GPUs.
-type certifying struct {
-	outside *held.Outside
+type certifier struct {
+	outside *gpuusage.Outside
 	worker  int // its number here
 
 	lock     sync.Mutex // of document, until the worker has ended
@@ -91,23 +91,23 @@ type certifying struct {
 }
 
 // newCertificate looks at what GPUs hold before the worker is there.
-func newCertificate() *certifying {
-	made := new(certifying)
+func newCertificate() *certifier {
+	made := new(certifier)
 	reader, err := watch.Open()
-	made.outside = held.NewOutside(reader, err, made.whose)
+	made.outside = gpuusage.NewOutside(reader, err, made.whose)
 	return made
 }
 
 // take enters what the worker saw.
-func (made *certifying) take(told *certify.Told) {
+func (made *certifier) take(seen *certify.Observation) {
 	made.lock.Lock()
 	defer made.lock.Unlock()
-	made.document.Take(told)
+	made.document.Take(seen)
 }
 
 // whose says of a process on a GPU whether it is the worker: by the number that it
 // found for itself there, inside a container another than the system's.
-func (made *certifying) whose(uuid string, process int) (ours, here bool) {
+func (made *certifier) whose(uuid string, process int) (ours, here bool) {
 	made.lock.Lock()
 	defer made.lock.Unlock()
 	number := made.worker
@@ -120,7 +120,7 @@ func (made *certifying) whose(uuid string, process int) (ours, here bool) {
 }
 
 // begun tells which process is looked at.
-func (made *certifying) begun(process int) {
+func (made *certifier) started(process int) {
 	if made == nil {
 		return
 	}

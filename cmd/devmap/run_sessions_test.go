@@ -40,25 +40,27 @@ func (dozing *dozing[Bound]) Open(ctx context.Context, bound Bound) (executor.Ma
 	if err == nil {
 		*dozing.open++
 	}
-	return &dozer{machine, dozing.open, dozing.err}, err
+	return &sleepMachine{machine, dozing.open, dozing.err}, err
 }
 
-type dozer struct {
+type sleepMachine struct {
 	executor.Machine
 
 	open *int
 	err  error
 }
 
-func (*dozer) Sleep(context.Context, func(bytes, of int64)) (bytes int64, err error) { return 0, nil }
+func (*sleepMachine) Sleep(context.Context, func(bytes, of int64)) (bytes int64, err error) {
+	return 0, nil
+}
 
-func (*dozer) Wake(context.Context, func(bytes, of int64)) (mapped time.Duration, bytes int64, err error) {
+func (*sleepMachine) Wake(context.Context, func(bytes, of int64)) (mapped time.Duration, bytes int64, err error) {
 	return 0, 0, nil
 }
 
-func (dozer *dozer) Close() error {
-	*dozer.open--
-	return errors.Join(dozer.err, dozer.Machine.Close())
+func (machine *sleepMachine) Close() error {
+	*machine.open--
+	return errors.Join(machine.err, machine.Machine.Close())
 }
 
 // TestSessionsAreClosed: whatever ends a run, what its plans hold that sleep is given back,

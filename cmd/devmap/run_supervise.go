@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/devmap-dev/devmap/cmd/devmap/internal/held"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/gpuusage"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/worker"
@@ -25,7 +25,7 @@ type supervised struct {
 
 	cmd     *cobra.Command
 	process *worker.Process
-	gpus    *held.Held
+	gpus    *gpuusage.Snapshot
 	reports bytes.Buffer // for -o
 	plan    *worker.Plan // whose turn it is; nil: none's
 	used    []report.GPU // by a plan so far, the last one's
@@ -34,14 +34,14 @@ type supervised struct {
 	status  *int         // with which the worker was to exit
 	missing error
 
-	certificate *certifying // nil: none is asked for
+	certificate *certifier // nil: none is asked for
 }
 
 // supervise has plans run by a worker. What GPUs hold is looked at before it is
 // there and once it is no more, and what it told is reported, however it ended.
 // missing: the worker found no GPU, and nothing was done.
 func (command *runCommand) supervise(cmd *cobra.Command) (missing, err error) {
-	run := &supervised{runCommand: command, cmd: cmd, gpus: held.Look()}
+	run := &supervised{runCommand: command, cmd: cmd, gpus: gpuusage.Look()}
 	if command.Run.Certify {
 		run.certificate = newCertificate()
 	}
@@ -49,9 +49,9 @@ func (command *runCommand) supervise(cmd *cobra.Command) (missing, err error) {
 	if run.process, err = worker.Start(cmd.Context(), command.self.Args, cmd.OutOrStdout(), cmd.ErrOrStderr()); err != nil {
 		return nil, fmt.Errorf("starting the process that runs on GPUs: %w", err)
 	}
-	run.certificate.begun(run.process.ID())
-	heard := run.hear()
-	if heard != nil {
+	run.certificate.started(run.process.ID())
+	readErr := run.hear()
+	if readErr != nil {
 		run.process.Kill() //nolint:errcheck // it has ended then
 	}
 	how, err := run.process.Wait()
@@ -61,7 +61,7 @@ func (command *runCommand) supervise(cmd *cobra.Command) (missing, err error) {
 	if run.missing != nil || err != nil {
 		return run.missing, err
 	}
-	return nil, run.end(how, heard)
+	return nil, run.end(how, readErr)
 }
 
 // hear takes what the worker says until it says nothing more.
@@ -84,12 +84,12 @@ func (run *supervised) take(message *worker.Message) error {
 	switch {
 	case message.Missing != "":
 		run.missing = errors.New(message.Missing)
-	case message.Plan != nil && message.Plan.Foretold != nil:
-		run.plan, run.place, run.used = message.Plan, "", message.Plan.Foretold.GPUs
+	case message.Plan != nil && message.Plan.Predicted != nil:
+		run.plan, run.place, run.used = message.Plan, "", message.Plan.Predicted.GPUs
 	case message.At != "":
 		run.place = message.At
 	case message.Step != nil && run.plan != nil:
-		run.plan.Foretold.Steps = append(run.plan.Foretold.Steps, *message.Step)
+		run.plan.Predicted.Steps = append(run.plan.Predicted.Steps, *message.Step)
 	case message.Ran != nil:
 		run.plan = nil
 		return run.print(message.Ran.Document, message.Ran.Text)
@@ -118,14 +118,14 @@ func (run *supervised) print(document, text string) error {
 
 // end tells of a worker that is no more, and ends as it did. A report that is left
 // is that of a run which broke off.
-func (run *supervised) end(how string, heard error) error {
+func (run *supervised) end(how string, readErr error) error {
 	if run.status == nil {
 		out.Wipe(run.cmd.ErrOrStderr())
 		if run.cmd.Context().Err() != nil {
 			return fmt.Errorf("%sinterrupted: no file was written (the process on the GPUs: %s)", run.running(), how)
 		}
 	}
-	died := run.died(how, heard)
+	died := run.died(how, readErr)
 	broke := run.plan != nil && (died != nil || run.broke != "")
 	if broke {
 		if err := run.breakOff(died); err != nil {
@@ -155,24 +155,24 @@ func (run *supervised) warn(how string) {
 		odd = append(odd, "the process on the GPUs had said everything, and then ended: "+how)
 	}
 	if settled(*run.status) && len(run.used) > 0 && run.certificate == nil { // that says it
-		if left := run.givenBack(soon); left[0] != held.All {
+		if left := run.released(soon); left[0] != gpuusage.AllReleased {
 			odd = append(odd, left...)
 		}
 	}
 	if *run.status == out.ExitInfeasible && run.plan != nil && run.Run.Cycles > 1 { // what slept is closed with it
-		odd = append(odd, run.givenBack(soon)...)
+		odd = append(odd, run.released(soon)...)
 	}
 	show.Warnings(run.cmd.ErrOrStderr(), odd)
 }
 
 // givenBack says whether the worker's memory was given back, within a time.
-func (run *supervised) givenBack(within time.Duration) []string {
+func (run *supervised) released(within time.Duration) []string {
 	var numbers []int
 	var used []executor.GPU
 	for i := range run.used {
 		numbers, used = append(numbers, run.used[i].GPU), append(used, executor.GPU{Name: run.used[i].Name, UUID: run.used[i].UUID})
 	}
-	return run.gpus.GivenBack(run.process.ID(), numbers, used, within)
+	return run.gpus.Released(run.process.ID(), numbers, used, within)
 }
 
 // settled reports the status of a worker that ran every plan.
@@ -184,11 +184,11 @@ func (run *supervised) ended() error {
 	case run.Run.Fault != "" && settled(status):
 		return fmt.Errorf("--fault %s: it did not come to that", run.Run.Fault)
 	case status == out.ExitDone && run.broke != "": // what came of a plan could not be said
-		return &out.ToldError{Status: out.ExitError}
+		return &out.ReportedError{Status: out.ExitError}
 	case status == out.ExitDone:
 		return run.uncertified()
 	default:
-		return &out.ToldError{Status: status}
+		return &out.ReportedError{Status: status}
 	}
 }
 
@@ -214,10 +214,10 @@ func (run *supervised) running() string {
 }
 
 // died is how the worker ended, where it did not end by itself.
-func (run *supervised) died(how string, heard error) error {
+func (run *supervised) died(how string, readErr error) error {
 	switch {
-	case heard != nil:
-		return fmt.Errorf("%sthe process on the GPUs was ended: %w", run.running(), heard)
+	case readErr != nil:
+		return fmt.Errorf("%sthe process on the GPUs was ended: %w", run.running(), readErr)
 	case run.status == nil && run.place == "":
 		return fmt.Errorf("%sthe process on the GPUs ended: %s", run.running(), how)
 	case run.status == nil:
@@ -228,19 +228,19 @@ func (run *supervised) died(how string, heard error) error {
 
 // breakOff reports a run that broke off: why, and what the GPUs hold now.
 func (run *supervised) breakOff(died error) error {
-	told := run.broke
+	reason := run.broke
 	if died != nil {
-		told = strings.TrimPrefix(died.Error(), run.running())
-	} else if run.place != "" && !strings.HasPrefix(told, "step ") { // that says more
-		told = fmt.Sprintf("%s: %s", run.place, told)
+		reason = strings.TrimPrefix(died.Error(), run.running())
+	} else if run.place != "" && !strings.HasPrefix(reason, "step ") { // that says more
+		reason = fmt.Sprintf("%s: %s", run.place, reason)
 	}
-	reasons := strings.Split(told, "\n")
+	reasons := strings.Split(reason, "\n")
 	if run.Run.Fault != "" {
 		reasons[0] = fmt.Sprintf("%s (--fault %s)", strings.TrimSuffix(reasons[0], ":"), run.Run.Fault)
 	}
 	const long = 10 * time.Second // drivers take their time with what was killed
-	ran := run.plan.Foretold
-	ran.BreakOff(append(reasons, run.givenBack(long)...))
+	ran := run.plan.Predicted
+	ran.BreakOff(append(reasons, run.released(long)...))
 	var document, text bytes.Buffer
 	if err := devicemap.WriteJSON(&document, ran); err != nil {
 		return err

@@ -34,7 +34,7 @@ func (turn *turn) last() bool { return turn.cycle == turn.of }
 func (turn *turn) woken() bool { return turn.keeps && !turn.first() }
 
 // kept holds --cycles to --keep.
-func (command *runCommand) kept() error {
+func (command *runCommand) checkKeep() error {
 	if command.Run.Keep == ask.Host && command.Run.Cycles == 1 {
 		return out.Usagef("--keep %s: a plan has one turn, and would sleep for none behind it: --cycles N gives it more", ask.Host)
 	}
@@ -49,7 +49,7 @@ func (command *runCommand) takeTurns(ctx context.Context, runs []planRun, carryO
 			err = errors.Join(err, closed)
 		}
 	}()
-	if err := command.roomFor(ctx, runs); err != nil {
+	if err := command.checkMemory(ctx, runs); err != nil {
 		return err
 	}
 	failed := false
@@ -108,7 +108,7 @@ func (command *runCommand) again(turn *turn) error {
 // roomFor finds out, before anything is loaded, whether each plan finds room on the
 // GPUs, and all copies that are kept in the host's memory. A plan that runs alone is
 // told as it is opened.
-func (command *runCommand) roomFor(ctx context.Context, runs []planRun) error {
+func (command *runCommand) checkMemory(ctx context.Context, runs []planRun) error {
 	keeps := command.Run.Keep == ask.Host
 	if len(runs) == 1 && !keeps || command.gpus == nil {
 		return nil
@@ -118,14 +118,14 @@ func (command *runCommand) roomFor(ctx context.Context, runs []planRun) error {
 		sessions = append(sessions, &runs[i].session)
 	}
 	if at, err := executor.Room(ctx, sessions, keeps); err != nil {
-		return errors.Join(runs[at].told(err), closeAll(runs))
+		return errors.Join(runs[at].commandError(err), closeAll(runs))
 	}
 	return nil
 }
 
 // after is called when a turn has given its arenas back, and once more, for a turn of no
 // plan, when those that slept are closed: what is to be looked at then is looked at here.
-func (command *runCommand) after(turn *turn) error { return command.witness.look(turn, turn.unloaded) }
+func (command *runCommand) after(turn *turn) error { return command.observer.look(turn, turn.unloaded) }
 
 // asked are the settings of a turn: those of its plan, but for files that are
 // written of another.
@@ -143,9 +143,9 @@ func (turn *turn) asked() *executor.Settings {
 
 // tellOfKept tells the supervisor of sleeps and wakes; next is what follows a wake. The
 // fault that is asked for comes when the copies are under way.
-func (turn *turn) tellOfKept(at func(place string), next func()) {
+func (turn *turn) reportSleeps(at func(place string), next func()) {
 	watch, kill := &turn.settings.Watch, turn.kill
-	told := func(before func(bytes, of int64), place, kind string, counted *int64, then func()) func(bytes, of int64) {
+	reporter := func(before func(bytes, of int64), place, kind string, counted *int64, then func()) func(bytes, of int64) {
 		ended := false
 		return func(bytes, of int64) {
 			before(bytes, of)
@@ -161,8 +161,8 @@ func (turn *turn) tellOfKept(at func(place string), next func()) {
 			}
 		}
 	}
-	watch.Waking = told(watch.Waking, "while it wakes", ask.KillWake, turn.wakes, next)
-	watch.Sleeping = told(watch.Sleeping, "while it goes to sleep", ask.KillSleep, turn.sleeps, func() {})
+	watch.Waking = reporter(watch.Waking, "while it wakes", ask.KillWake, turn.wakes, next)
+	watch.Sleeping = reporter(watch.Sleeping, "while it goes to sleep", ask.KillSleep, turn.sleeps, func() {})
 }
 
 // printed says what a turn measured: of a plan's first all of it, of every later one a

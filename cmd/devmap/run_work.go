@@ -34,7 +34,7 @@ func (command *runCommand) work(cmd *cobra.Command, files []string) (err error) 
 		return err
 	}
 	if command.Run.Certify {
-		if err := command.witness.begin(command.self.Link, runs); err != nil {
+		if err := command.observer.begin(command.self.Link, runs); err != nil {
 			return errors.Join(err, closeAll(runs))
 		}
 	}
@@ -47,7 +47,7 @@ func (command *runCommand) work(cmd *cobra.Command, files []string) (err error) 
 		return measured, command.ran(cmd, turn, measured)
 	})
 	if err == nil || errors.Is(err, out.ErrCheck) { // else a GPU may be lost, or at something that does not end
-		err = errors.Join(err, command.witness.close())
+		err = errors.Join(err, command.observer.close())
 	}
 	return err
 }
@@ -68,7 +68,7 @@ func (command *runCommand) begin(turn *turn) {
 		}
 		used[at[gpu]].Devices = append(used[at[gpu]].Devices, one.job.Program.Devices[i].ID)
 	}
-	plan.Foretold = report.Foretell(turn.foretold(), &one.job.Job, one.session.Backend.Name(), used)
+	plan.Predicted = report.Foretell(turn.prediction(), &one.job.Job, one.session.Backend.Name(), used)
 	command.self.Link.Say(&worker.Message{Plan: plan})
 	command.self.Link.Say(&worker.Message{At: map[bool]string{false: "before it loaded", true: "before it woke"}[turn.woken()]})
 }
@@ -116,13 +116,13 @@ func (turn *turn) tell(link *worker.Link) {
 			killed() // it was over sooner than that
 		}
 		soon = result.Times.Step / 2
-		told := report.StepOf(result, &one.job.Job)
-		link.Say(&worker.Message{Step: &told})
+		measured := report.StepOf(result, &one.job.Job)
+		link.Say(&worker.Message{Step: &measured})
 		done++
 		one.steps++
 		next()
 	}
-	turn.tellOfKept(at, next)
+	turn.reportSleeps(at, next)
 }
 
 // killed ends this process as if another had: it has no time for anything.
@@ -139,10 +139,10 @@ func killed() {
 
 // broke tells the supervisor that the run broke off: it was called as it should,
 // had room, and was not interrupted.
-func (one *planRun) broke(link *worker.Link, err, told error) {
+func (one *planRun) broke(link *worker.Link, err, failure error) {
 	var usage out.UsageError
 	var infeasible *out.Infeasible
-	if !errors.As(told, &usage) && !errors.As(told, &infeasible) && !errors.Is(err, context.Canceled) {
+	if !errors.As(failure, &usage) && !errors.As(failure, &infeasible) && !errors.Is(err, context.Canceled) {
 		link.Say(&worker.Message{Broke: err.Error()})
 	}
 }

@@ -26,56 +26,56 @@ const fakeGPUs = 2
 
 // fakeSMI answers as nvidia-smi.
 func fakeSMI() {
-	held, query := os.Getenv("HELD"), os.Args[1]
+	stateFile, query := os.Getenv("HELD"), os.Args[1]
 	switch {
 	case strings.HasPrefix(query, "--query-gpu=index,uuid"):
 		mode := os.Getenv("MIG")
 		if mode == "" {
 			mode = "Disabled"
 		}
-		for gpu, mebibytes := range fakeHeld(contents(held)) {
+		for gpu, mebibytes := range fakeUsage(contents(stateFile)) {
 			fmt.Printf("%d, GPU-%d%d%d, NVIDIA H200, 143771, %d, %s, 580.1\n", gpu, gpu, gpu, gpu, mebibytes, mode)
 		}
 	case strings.HasPrefix(query, "--query-compute-apps"):
 		// Whoever asks again has taken the answer before.
-		replace(held+".asked", contents(held+".answered"))
-		text := contents(held)
+		replace(stateFile+".asked", contents(stateFile+".answered"))
+		text := contents(stateFile)
 		for line := range strings.Lines(text) {
 			if fields := strings.Fields(line); len(fields) == 3 {
 				fmt.Printf("GPU-%s%s%s, %s, %s\n", fields[0], fields[0], fields[0], fields[1], fields[2])
 			}
 		}
-		replace(held+".answered", text)
+		replace(stateFile+".answered", text)
 	default:
-		fakeLoop(held)
+		fakeLoop(stateFile)
 	}
 }
 
 // fakeLoop tells what GPUs hold until nobody reads it. What was told is taken once the
 // pipe is empty, and kept once the next has been taken too.
-func fakeLoop(held string) {
-	told, taken := "", 0
+func fakeLoop(stateFile string) {
+	reported, taken := "", 0
 	for {
-		text := contents(held)
-		for gpu, mebibytes := range fakeHeld(text) {
+		text := contents(stateFile)
+		for gpu, mebibytes := range fakeUsage(text) {
 			fmt.Printf("%d, %d\n", gpu, mebibytes)
 		}
 		time.Sleep(20 * time.Millisecond)
 		left, err := unix.IoctlGetInt(1, unix.TIOCINQ)
 		switch {
-		case text != told:
-			told, taken = text, 0
+		case text != reported:
+			reported, taken = text, 0
 		case err == nil && left == 0:
 			taken++
 		}
 		if taken > 1 {
-			replace(held+".read", strconv.Itoa(taken)+"\n"+text)
+			replace(stateFile+".read", strconv.Itoa(taken)+"\n"+text)
 		}
 	}
 }
 
 // fakeHeld adds up what each GPU holds.
-func fakeHeld(text string) []int {
+func fakeUsage(text string) []int {
 	all := make([]int, fakeGPUs)
 	for line := range strings.Lines(text) {
 		if fields := strings.Fields(line); len(fields) == 3 {
@@ -94,39 +94,39 @@ func fakeHeld(text string) []int {
 // three words `asked` waits until they have asked whose it is, `stay` makes $HELD.stays
 // and waits for $HELD.leave, and `keep` leaves memory held behind the end.
 func hold() {
-	held, args := os.Getenv("HELD"), os.Args[1:]
+	stateFile, args := os.Getenv("HELD"), os.Args[1:]
 	keep := false
 	for step := 0; len(args) > 0; step++ {
-		text := contents(held)
+		text := contents(stateFile)
 		switch {
 		case args[0] == "asked":
-			for contents(held+".asked") != text {
+			for contents(stateFile+".asked") != text {
 				time.Sleep(10 * time.Millisecond)
 			}
 			args = args[1:]
 		case args[0] == "keep":
 			keep, args = true, args[1:]
 		case args[0] == "stay":
-			replace(held+".stays", "")
-			for exists(held) && !exists(held+".leave") {
+			replace(stateFile+".stays", "")
+			for exists(stateFile) && !exists(stateFile+".leave") {
 				time.Sleep(10 * time.Millisecond)
 			}
 			args = args[1:]
 		case len(args) > 2:
 			text = fmt.Sprintf("%s %d %s\n#%d\n", args[0], os.Getpid(), args[1], step)
-			replace(held, text)
+			replace(stateFile, text)
 			seconds, err := strconv.ParseFloat(args[2], 64)
 			if err != nil {
 				panic(err)
 			}
-			first := awaitRead(held, text, 0)
+			first := awaitRead(stateFile, text, 0)
 			if time.Sleep(time.Duration(seconds * float64(time.Second))); seconds > 0 {
-				awaitRead(held, text, first+1)
+				awaitRead(stateFile, text, first+1)
 			}
 			args = args[3:]
 		default:
 			if !keep {
-				replace(held, "")
+				replace(stateFile, "")
 			}
 			status, err := strconv.Atoi(args[0])
 			if err != nil {
@@ -136,14 +136,14 @@ func hold() {
 		}
 	}
 	if !keep {
-		replace(held, "")
+		replace(stateFile, "")
 	}
 }
 
 // awaitRead waits until readers have taken a text more than so many times.
-func awaitRead(held, text string, least int) int {
+func awaitRead(stateFile, text string, least int) int {
 	for {
-		count, read, _ := strings.Cut(contents(held+".read"), "\n")
+		count, read, _ := strings.Cut(contents(stateFile+".read"), "\n")
 		if times, err := strconv.Atoi(count); err == nil && read == text && times > least {
 			return times
 		}

@@ -15,12 +15,12 @@ func (job *compiled) share(on []int) error {
 	if job.seconds == nil || !shares(on) {
 		return nil
 	}
-	played, err := simulate.Shared(job.Program, on)
+	simulated, err := simulate.Shared(job.Program, on)
 	if err != nil {
 		return err
 	}
 	const ticks = 1e12 // a second
-	seconds := float64(played.Makespan) / ticks
+	seconds := float64(simulated.Makespan) / ticks
 	job.shared = []string{fmt.Sprintf("several devices are on one GPU, where their kernels take turns: a step of %s, with a GPU each %s", show.Seconds(seconds), show.Seconds(*job.seconds))}
 	job.seconds = &seconds
 	return nil

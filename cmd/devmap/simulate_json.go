@@ -11,17 +11,17 @@ const simulateVersion = "devmap.simulate/v1"
 // simulateOutput is devmap.simulate/v1. Ticks are those of Unit, picoseconds or
 // forwards; instructions are as the text names them, D.N.
 type simulateOutput struct {
-	FormatVersion string              `json:"format_version"`
-	Model         string              `json:"model"`
-	Digest        string              `json:"digest,omitzero"`
-	Unit          string              `json:"unit"`
-	StepSeconds   *float64            `json:"step_seconds"`
-	StepTicks     int64               `json:"step_ticks"`
-	Instructions  int                 `json:"instructions"`
-	Devices       []simulatedDevice   `json:"devices"`
-	Path          []simulatedInstr    `json:"critical_path"`
-	Predicted     []simulatedForetold `json:"predicted"`
-	Faults        []simulatedFault    `json:"faults"`
+	FormatVersion string                `json:"format_version"`
+	Model         string                `json:"model"`
+	Digest        string                `json:"digest,omitzero"`
+	Unit          string                `json:"unit"`
+	StepSeconds   *float64              `json:"step_seconds"`
+	StepTicks     int64                 `json:"step_ticks"`
+	Instructions  int                   `json:"instructions"`
+	Devices       []simulatedDevice     `json:"devices"`
+	Path          []simulatedInstr      `json:"critical_path"`
+	Predicted     []simulatedPrediction `json:"predicted"`
+	Faults        []simulatedFault      `json:"faults"`
 }
 
 type simulatedDevice struct {
@@ -58,7 +58,7 @@ type simulatedInstr struct {
 }
 
 // simulatedForetold is what a plan said of a runtime.
-type simulatedForetold struct {
+type simulatedPrediction struct {
 	Runtime     string   `json:"runtime"`
 	StepSeconds *float64 `json:"step_seconds"`
 	PeakBytes   []int64  `json:"peak_allocated_bytes"`
@@ -87,22 +87,22 @@ func simulationOf(sim *show.Simulation) simulateOutput {
 }
 
 func deviceOf(sim *show.Simulation, index int) simulatedDevice {
-	device, usage, played := &sim.Program.Devices[index], &sim.Report.Devices[index], &sim.Result.Devices[index]
+	device, usage, simulated := &sim.Program.Devices[index], &sim.Report.Devices[index], &sim.Result.Devices[index]
 	found := simulatedDevice{
 		Device: device.ID, ArenaBytes: device.Arena, BudgetBytes: device.Budget,
 		LiveBytes: usage.Live, LiveAt: placeOf(sim.Program, usage.At), IdleBytes: usage.Idle,
-		PeakBytes: played.Peak.Bytes, PeakAt: placeOf(sim.Program, played.PeakAt), PeakTicks: played.Peak.Time,
-		Bubble: sim.Result.Bubble(index), InFlight: played.InFlight, Memory: momentsOf(played),
+		PeakBytes: simulated.Peak.Bytes, PeakAt: placeOf(sim.Program, simulated.PeakAt), PeakTicks: simulated.Peak.Time,
+		Bubble: sim.Result.Bubble(index), InFlight: simulated.InFlight, Memory: momentsOf(simulated),
 	}
 	for stream, name := range device.Streams {
-		found.Streams = append(found.Streams, simulatedStream{name, played.Busy[stream]})
+		found.Streams = append(found.Streams, simulatedStream{name, simulated.Busy[stream]})
 	}
 	return found
 }
 
-func momentsOf(played *simulate.Device) []simulatedMoment {
-	moments := make([]simulatedMoment, len(played.Memory))
-	for i, moment := range played.Memory {
+func momentsOf(simulated *simulate.Device) []simulatedMoment {
+	moments := make([]simulatedMoment, len(simulated.Memory))
+	for i, moment := range simulated.Memory {
 		moments[i] = simulatedMoment{moment.Time, moment.Bytes}
 	}
 	return moments
@@ -142,7 +142,7 @@ func faultsOf(sim *show.Simulation) simulateOutput {
 func headOf(sim *show.Simulation) simulateOutput {
 	document := simulateOutput{FormatVersion: simulateVersion, Model: sim.Program.Model, Digest: sim.Program.Plan, Instructions: len(sim.Program.Instrs)}
 	for _, prediction := range sim.Program.Predictions {
-		document.Predicted = append(document.Predicted, simulatedForetold{prediction.Runtime, stepOf(prediction.StepTicks), prediction.Peaks})
+		document.Predicted = append(document.Predicted, simulatedPrediction{prediction.Runtime, stepOf(prediction.StepTicks), prediction.Peaks})
 	}
 	return document
 }

@@ -127,15 +127,15 @@ type done struct {
 // overlapped is when each device of a pipeline ends.
 func (p *timedPlan) overlapped() map[any]float64 {
 	var ranks []any
-	held := map[any][]int{}
+	stagesOf := map[any][]int{}
 	for i := range p.Stages {
-		if len(held[p.Stages[i].Device]) == 0 {
+		if len(stagesOf[p.Stages[i].Device]) == 0 {
 			ranks = append(ranks, p.Stages[i].Device)
 		}
-		held[p.Stages[i].Device] = append(held[p.Stages[i].Device], i)
+		stagesOf[p.Stages[i].Device] = append(stagesOf[p.Stages[i].Device], i)
 	}
 	if p.Workload.Schedule == "interleaved" {
-		return p.lockStep(ranks, held)
+		return p.lockStep(ranks, stagesOf)
 	}
 	orders := map[any][]done{}
 	for r, d := range ranks {
@@ -208,7 +208,7 @@ func (p *timedPlan) input(a done, ended map[done]float64) (float64, bool) {
 
 // lockStep runs torch's table of an interleaved schedule: in each step a rank
 // makes one pass, and then waits until what it and its neighbours made is sent.
-func (p *timedPlan) lockStep(ranks []any, held map[any][]int) map[any]float64 {
+func (p *timedPlan) lockStep(ranks []any, stagesOf map[any][]int) map[any]float64 {
 	n, chunks, m := len(ranks), len(p.Stages)/len(ranks), p.Workload.MicroBatches
 	round := m / max(1, m/n) // micro-batches of a chunk before the next has its turn
 	table := make([][]*done, n)
@@ -225,7 +225,7 @@ func (p *timedPlan) lockStep(ranks []any, held map[any][]int) map[any]float64 {
 			if back {
 				chunk = chunks - 1 - chunk
 			}
-			table[r] = append(table[r], &done{held[d][chunk], *op, back})
+			table[r] = append(table[r], &done{stagesOf[d][chunk], *op, back})
 			*op++
 		}
 		wait := func(steps int) { table[r] = append(table[r], make([]*done, max(0, steps))...) }

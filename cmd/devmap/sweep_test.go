@@ -63,11 +63,11 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-func environment(t *testing.T, name string, otherwise uint64) uint64 {
+func environment(t *testing.T, name string, defaultValue uint64) uint64 {
 	t.Helper()
 	text := os.Getenv(name)
 	if text == "" {
-		return otherwise
+		return defaultValue
 	}
 	n, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {
@@ -161,7 +161,7 @@ func tail(text string) string {
 // one draws a command and follows what it leads to.
 func (s *sweep) one(i uint64) {
 	s.now = i
-	s.drawing = draw(rand.New(rand.NewPCG(s.seed, i)), s.models, s.dir)
+	s.drawing = randomCommand(rand.New(rand.NewPCG(s.seed, i)), s.models, s.dir)
 	if s.chance(0.2) {
 		s.estimate()
 		return
@@ -192,7 +192,7 @@ func (s *sweep) one(i uint64) {
 		}
 		s.hints("plan", args, remedies(errs))
 		if s.chance(0.3) {
-			s.kept(args)
+			s.omitted(args)
 		}
 	case out.ExitUsage:
 		s.refusal(args, errs)
@@ -310,7 +310,7 @@ func (s *sweep) hints(command string, args []string, hints []hint) {
 
 // kept finds changes that fit and are not told, as the command with their
 // flags would ask for something else: a flag that is missing.
-func (s *sweep) kept(args []string) {
+func (s *sweep) omitted(args []string) {
 	cmd := &cobra.Command{Use: "plan"}
 	r := ask.New(cmd)
 	cmd.SetContext(s.t.Context())
@@ -326,7 +326,7 @@ func (s *sweep) kept(args []string) {
 	for _, change := range strategy.Smallest(s.t.Context(), p.Problem, p.Options) {
 		s.seen["kept"]++
 		if said, ok := p.Say(change); !ok {
-			s.fault(args, fmt.Errorf("it would say %q, which asks for something else", ask.Told(&said)))
+			s.fault(args, fmt.Errorf("it would say %q, which asks for something else", ask.ChangeText(&said)))
 		}
 	}
 }

@@ -26,7 +26,7 @@ func (tensor *formula) UnmarshalJSON(data []byte) error {
 // drawnValue is value i of what a name stands for, from -1 to 1: the upper 24
 // bits of splitmix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number
 // Generators, 2014).
-func drawnValue(name string, i int) float64 {
+func sampleValue(name string, i int) float64 {
 	mixed := uint64(crc32.ChecksumIEEE([]byte(name)))<<32 + uint64(i) + 0x9e3779b97f4a7c15
 	mixed = (mixed ^ mixed>>30) * 0xbf58476d1ce4e5b9
 	mixed = (mixed ^ mixed>>27) * 0x94d049bb133111eb
@@ -44,7 +44,7 @@ func (bench *valueBench) writeModel() {
 			shape[i], count = int64(size), count*size
 		}
 		for i := range count {
-			bits := math.Float32bits(float32(of.shift + of.scale*drawnValue(name, i)))
+			bits := math.Float32bits(float32(of.shift + of.scale*sampleValue(name, i)))
 			values.Write(binary.LittleEndian.AppendUint32(nil, bits))
 		}
 		header[name] = tensor{DType: "F32", Shape: shape, Offsets: [2]int64{int64(begin), int64(values.Len())}}

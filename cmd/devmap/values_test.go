@@ -100,7 +100,7 @@ func (bench *valueBench) train(spread string) {
 	for name, want := range bench.want.Gradients {
 		length, product := norm(got[name]), 0.0
 		for i, value := range got[name] {
-			product += value * drawnValue(name+".gradient", i)
+			product += value * sampleValue(name+".gradient", i)
 		}
 		// A gradient of nearly nothing is held to what the others are.
 		if allowed := 1e-4 * max(want[0], 1e-4*whole); !(math.Abs(length-want[0]) < allowed) || !(math.Abs(product-want[1]) < allowed) {

@@ -165,7 +165,7 @@ func unstarted(cmd *cobra.Command, start *watching.StartError) error {
 	if err := out.Say(cmd.ErrOrStderr(), "devmap: %s\n", start.Error()); err != nil {
 		return err
 	}
-	return &out.ToldError{Status: start.Status}
+	return &out.ReportedError{Status: start.Status}
 }
 
 // stdout is the command's: with --json it is kept for the report.
@@ -203,9 +203,9 @@ func (command *watchCommand) ended(ran *watched) error {
 	failed := ran.report != nil && ran.report.Verdict == report.Fail || ran.left != nil && ran.left.Verdict != report.Pass
 	switch {
 	case command.Watch.Strict && failed:
-		return &out.ToldError{Status: out.ExitCheck}
+		return &out.ReportedError{Status: out.ExitCheck}
 	case ran.command == nil || ran.command.ExitStatus == nil || *ran.command.ExitStatus == 0:
 		return nil
 	}
-	return &out.ToldError{Status: *ran.command.ExitStatus}
+	return &out.ReportedError{Status: *ran.command.ExitStatus}
 }

@@ -216,7 +216,7 @@ func (session *watchSession) sample(cmd *cobra.Command, stdout io.Writer) (*watc
 		command.Seconds = time.Since(began).Seconds()
 	}
 	live.Close()
-	processes := session.told()
+	processes := session.hookReports()
 	return &watched{command: command, report: watch.Of(&watch.Ran{
 		File: session.file, Plan: session.plan, Sampler: sampler, Command: command, Processes: processes, Variants: session.variants, Notes: session.notes,
 	})}, nil
@@ -233,7 +233,7 @@ func (session *watchSession) variants() []watch.Variant {
 }
 
 // told is what the command's processes said of torch's memory.
-func (session *watchSession) told() []watch.Process {
+func (session *watchSession) hookReports() []watch.Process {
 	if session.hook == nil {
 		return nil
 	}

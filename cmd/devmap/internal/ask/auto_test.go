@@ -46,8 +46,8 @@ func TestAuto(t *testing.T) {
 		t.Fatal("nothing would help")
 	}
 	for i := range changes {
-		if told := ask.Told(&changes[i]); strings.Contains(told, "auto") {
-			t.Errorf("%s", told)
+		if text := ask.ChangeText(&changes[i]); strings.Contains(text, "auto") {
+			t.Errorf("%s", text)
 		}
 	}
 	if measured != 1 {

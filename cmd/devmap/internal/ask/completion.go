@@ -13,26 +13,26 @@ import (
 
 // CompleteModel completes the MODEL argument: built-in configs, and the files
 // and folders that a model may be. What follows it is a file (MAP).
-func CompleteModel(_ *cobra.Command, args []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
+func CompleteModel(_ *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveDefault
 	}
 	var found []cobra.Completion
 	for _, name := range load.Names(fixtures.Models()) {
-		if strings.HasPrefix(name, strings.ToLower(begun)) {
+		if strings.HasPrefix(name, strings.ToLower(prefix)) {
 			found = append(found, name)
 		}
 	}
-	dir, _ := filepath.Split(begun)
+	dir, _ := filepath.Split(prefix)
 	entries, _ := os.ReadDir(filepath.Join(".", dir)) // what cannot be listed is not offered
-	if filepath.IsAbs(begun) {
+	if filepath.IsAbs(prefix) {
 		entries, _ = os.ReadDir(dir)
 	}
 	directive := cobra.ShellCompDirectiveNoFileComp
 	for _, entry := range entries {
 		path := dir + entry.Name()
 		switch info, err := os.Stat(path); {
-		case err != nil || !strings.HasPrefix(path, begun) || strings.HasPrefix(entry.Name(), "."):
+		case err != nil || !strings.HasPrefix(path, prefix) || strings.HasPrefix(entry.Name(), "."):
 		case info.IsDir():
 			found, directive = append(found, path+"/"), directive|cobra.ShellCompDirectiveNoSpace
 		case modelEnding(path):

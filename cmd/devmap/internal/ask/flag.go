@@ -28,7 +28,7 @@ type flag struct {
 	field *costmodel.Field
 	at    func(request *Request) any
 	// otherwise is the value that leaving it out means.
-	otherwise string
+	defaultValue string
 	// each: a list whose every value is a flag of its own.
 	each bool
 	// bare is the value of the flag without one; empty: it needs one.
@@ -64,7 +64,7 @@ type flag struct {
 	// again: it is printed as it was given where a row is reproduced.
 	again bool
 	// posed: it means something to a file that poses a problem of its own.
-	posed bool
+	benchmark bool
 }
 
 // command is a set of commands.
@@ -84,7 +84,7 @@ const (
 	searching = onPlan | onEstimate
 	placing   = searching | onCheck
 	working   = placing | onInspect
-	playing   = onSimulate | onRun // what a plan says is done
+	executing = onSimulate | onRun // what a plan says is done
 )
 
 var commands = map[string]command{"plan": onPlan, "estimate": onEstimate, "check": onCheck, "inspect": onInspect, "emit": onEmit, "simulate": onSimulate, "run": onRun, "probe": onProbe, "watch": onWatch}
@@ -103,23 +103,23 @@ func flagNamed(name string) *flag {
 // add gives a command the flag, which then sets its part of the request.
 func (f *flag) add(cmd *cobra.Command, which command, request *Request) {
 	set := cmd.Flags()
-	help, at := f.told(which), f.at(request)
+	help, at := f.usage(which), f.at(request)
 	if f.field != nil && f.field.Values != nil {
 		at = f.field
 	}
 	switch at := at.(type) {
 	case *string:
-		set.StringVarP(at, f.name, f.short, f.otherwise, help)
+		set.StringVarP(at, f.name, f.short, f.defaultValue, help)
 	case *int64:
-		count, _ := strconv.ParseInt(f.otherwise, 10, 64) // a number of the table, or none: 0
+		count, _ := strconv.ParseInt(f.defaultValue, 10, 64) // a number of the table, or none: 0
 		set.Int64Var(at, f.name, count, help)
 	case *float64:
-		number, _ := strconv.ParseFloat(f.otherwise, 64) // likewise
+		number, _ := strconv.ParseFloat(f.defaultValue, 64) // likewise
 		set.Float64Var(at, f.name, number, help)
 	case *bool:
-		set.BoolVar(at, f.name, f.otherwise == "true", help)
+		set.BoolVar(at, f.name, f.defaultValue == "true", help)
 	case *time.Duration:
-		duration, _ := time.ParseDuration(f.otherwise) // a time of the table
+		duration, _ := time.ParseDuration(f.defaultValue) // a time of the table
 		set.DurationVar(at, f.name, duration, help)
 	case *[]string:
 		if f.each {
@@ -128,11 +128,11 @@ func (f *flag) add(cmd *cobra.Command, which command, request *Request) {
 			set.StringSliceVar(at, f.name, nil, help)
 		}
 	case *costmodel.Degree:
-		at.Set(f.otherwise) //nolint:errcheck // a value of the table
+		at.Set(f.defaultValue) //nolint:errcheck // a value of the table
 		set.VarP(degree{at}, f.name, f.short, help)
 	case *costmodel.Field: // of named values
 		value := &named{field: at, work: &request.work}
-		value.Set(f.otherwise) //nolint:errcheck // it never fails
+		value.Set(f.defaultValue) //nolint:errcheck // it never fails
 		set.VarP(value, f.name, f.short, help)
 	}
 	if f.bare != "" {
@@ -146,7 +146,7 @@ func (f *flag) add(cmd *cobra.Command, which command, request *Request) {
 }
 
 // told is the flag's line in a command's help.
-func (f *flag) told(which command) string {
+func (f *flag) usage(which command) string {
 	help := f.help
 	if other, ok := f.helpOn[which]; ok {
 		help = other

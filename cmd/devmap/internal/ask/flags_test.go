@@ -46,7 +46,7 @@ func workloadFlagNames() []string {
 
 // TestFlagsKept: every flag that asks for a workload is among those that
 // reproduce a row, and reads back as the same workload.
-func TestFlagsKept(t *testing.T) {
+func TestFlagsReproduce(t *testing.T) {
 	for _, name := range workloadFlagNames() {
 		given := parsed(t, "plan", "--"+name+"="+another[name])
 		w, err := given.Workload()
@@ -204,8 +204,8 @@ func TestAdd(t *testing.T) {
 			if set.Hidden != (f.hidden&which != 0) || strings.Contains(set.Usage, "{") || set.Usage == "" {
 				t.Errorf("%s: --%s: hidden %v, help %q", command, f.name, set.Hidden, set.Usage)
 			}
-			if f.otherwise != "" && !strings.HasPrefix(set.DefValue, strings.TrimSuffix(f.otherwise, "0s")) {
-				t.Errorf("%s: --%s is %q by default, not %q", command, f.name, set.DefValue, f.otherwise)
+			if f.defaultValue != "" && !strings.HasPrefix(set.DefValue, strings.TrimSuffix(f.defaultValue, "0s")) {
+				t.Errorf("%s: --%s is %q by default, not %q", command, f.name, set.DefValue, f.defaultValue)
 			}
 		}
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {

@@ -39,7 +39,7 @@ var (
 		},
 		"DDP alone has buckets",
 	}
-	keptAnyway = &idleness{
+	lossAlways = &idleness{
 		func(workload *costmodel.Workload) bool {
 			return workload.Mode == costmodel.Train && !workload.Strategy.Traits().Sequential && !workload.Strategy.Traits().Open
 		},
@@ -62,7 +62,7 @@ var (
 // IdleNotes name the flags that were given and change nothing of a workload.
 func (request *Request) IdleNotes(workload *costmodel.Workload) []string {
 	var out []string
-	for _, idle := range []*idleness{noStep, noMoments, nothingRuns, noBuckets, keptAnyway, noSchedule, allAlike} {
+	for _, idle := range []*idleness{noStep, noMoments, nothingRuns, noBuckets, lossAlways, noSchedule, allAlike} {
 		if !idle.when(workload) {
 			continue
 		}

@@ -13,7 +13,7 @@ import (
 // standIns are the devices that other numbers of GPUs are taken from, as flags
 // name them: those of a topology file, which no flag alters, in flags of their
 // own; nil where they are the command's own.
-func (asked *GPUs) standIns(now *costmodel.Topology, mode costmodel.Mode) ([]costmodel.Device, error) {
+func (asked *GPUs) replacements(now *costmodel.Topology, mode costmodel.Mode) ([]costmodel.Device, error) {
 	if asked.topology == "" && !asked.measures() {
 		return nil, nil
 	}

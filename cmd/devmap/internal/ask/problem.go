@@ -12,10 +12,10 @@ import (
 // Problem is the one that the flags of plan or estimate pose for a MODEL, open
 // in what the user left open.
 func (request *Request) Problem(model string) (*Question, error) {
-	asked, err := request.posing(nil)
+	asked, err := request.parse(nil)
 	if err != nil { // what the flags say may be said of a program
 		if graph, unread := ReadModel(model); unread == nil && request.asProgram(graph) {
-			asked, err = request.posing(nil)
+			asked, err = request.parse(nil)
 		}
 	}
 	if err != nil {
@@ -41,7 +41,7 @@ func (request *Request) Problem(model string) (*Question, error) {
 // posing is what the flags say, of any model. A topology file that was read
 // before is not read again: it may be a pipe; nor is what was measured before
 // measured again.
-func (request *Request) posing(file *costmodel.Topology) (*Question, error) {
+func (request *Request) parse(file *costmodel.Topology) (*Question, error) {
 	workload, err := request.Workload()
 	if err != nil {
 		return nil, err
@@ -70,7 +70,7 @@ func (request *Request) posing(file *costmodel.Topology) (*Question, error) {
 		Objective: request.minimised(), Offload: request.tier(),
 	}}
 	asked.Options.Fixed = request.fixed(topology)
-	if asked.Options.Devices, err = request.standIns(topology, workload.Mode); err != nil {
+	if asked.Options.Devices, err = request.replacements(topology, workload.Mode); err != nil {
 		asked.Options.Fixed = append(asked.Options.Fixed, "gpus")
 	}
 	return asked, nil
@@ -145,10 +145,10 @@ func (request *Request) Degrees() (data, tensor int) {
 
 // NotPosed are the flags that were given and mean nothing to a file that poses
 // a problem of its own.
-func (request *Request) NotPosed() []string {
+func (request *Request) NotForBenchmark() []string {
 	var words []string
 	request.cmd.Flags().Visit(func(f *pflag.Flag) {
-		if ours := flagNamed(f.Name); ours == nil || !ours.posed {
+		if ours := flagNamed(f.Name); ours == nil || !ours.benchmark {
 			words = append(words, "--"+f.Name)
 		}
 	})

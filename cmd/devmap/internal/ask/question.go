@@ -46,10 +46,10 @@ func (asked *Question) said(changes []strategy.Change) []strategy.Change {
 	var out []strategy.Change
 	words := map[string]bool{}
 	for _, change := range changes {
-		told, ok := asked.Say(change)
-		if text := fmt.Sprintf("%q %q %q", told.Set, told.Without, told.Notes); ok && !words[text] {
+		worded, ok := asked.Say(change)
+		if text := fmt.Sprintf("%q %q %q", worded.Set, worded.Without, worded.Notes); ok && !words[text] {
 			words[text] = true
-			out = append(out, told)
+			out = append(out, worded)
 		}
 	}
 	return out
@@ -86,12 +86,12 @@ func (asked *Question) takes(change *strategy.Change) bool {
 		return reflect.DeepEqual(generation(again), to.Diffusion.Workload)
 	}
 	again.asProgram(to.Graph)
-	posed, err := again.posing(asked.Topology)
+	parsed, err := again.parse(asked.Topology)
 	if err != nil {
 		return false
 	}
-	workload, err := estimate.Resolve(to.Graph, estimate.On(to.Graph, posed.Workload, posed.Topology))
-	return err == nil && reflect.DeepEqual(workload, change.Row.Resolved) && reflect.DeepEqual(posed.Topology, to.Topology) &&
-		slices.Equal(posed.Pins, to.Pins) && reflect.DeepEqual(posed.Together, to.Together) &&
-		posed.Anywhere == (to.Anywhere && workload.Strategy.Traits().Sequential) && posed.Offload == to.Offload
+	workload, err := estimate.Resolve(to.Graph, estimate.On(to.Graph, parsed.Workload, parsed.Topology))
+	return err == nil && reflect.DeepEqual(workload, change.Row.Resolved) && reflect.DeepEqual(parsed.Topology, to.Topology) &&
+		slices.Equal(parsed.Pins, to.Pins) && reflect.DeepEqual(parsed.Together, to.Together) &&
+		parsed.Anywhere == (to.Anywhere && workload.Strategy.Traits().Sequential) && parsed.Offload == to.Offload
 }

@@ -112,7 +112,7 @@ func (request *Request) Lengths(graph *modelgraph.Graph) error {
 // version has not, and flags that contradict each other.
 func (request *Request) Refuse() error {
 	set := request.cmd.Flags()
-	return cmp.Or(checkValues(set), request.normalise(), checkZeros(set), checkBuilt(set), request.refuseAnywhere(), request.refuseOffload(), request.refuseSearch())
+	return cmp.Or(checkValues(set), request.normalise(), checkZeros(set), checkBuilt(set), request.refuseUnconstrained(), request.refuseOffload(), request.refuseSearch())
 }
 
 // checkZeros refuses the numbers that count something and were given as nothing.
@@ -149,7 +149,7 @@ func notBuilt(name, value, built string) error {
 
 // refuseAnywhere reports --contiguous=false where nothing would heed it. check
 // judges the map as it is, and estimate's other rows have no device map.
-func (request *Request) refuseAnywhere() error {
+func (request *Request) refuseUnconstrained() error {
 	if command := commands[request.cmd.Name()]; command&searching == 0 || request.Contiguous {
 		return nil
 	}

@@ -44,17 +44,17 @@ const (
 // runFlags are those of what a program is run with.
 var runFlags = []flag{
 	{
-		name: "weights", at: func(request *Request) any { return &request.Run.Weights }, on: onRun, otherwise: Checkpoint,
+		name: "weights", at: func(request *Request) any { return &request.Run.Weights }, on: onRun, defaultValue: Checkpoint,
 		help: "where they come from: {values} (drawn from --seed)", values: []string{Checkpoint, Random},
 		meant: map[string]string{"dummy": Random, "init": Random, "rand": Random, "file": Checkpoint, "pretrained": Checkpoint},
 		also:  []string{"load-format"},
 	},
 	{
-		name: "seed", at: func(request *Request) any { return &request.Run.Seed }, on: onRun, otherwise: "0",
+		name: "seed", at: func(request *Request) any { return &request.Run.Seed }, on: onRun, defaultValue: "0",
 		help: "of token ids where there is no --tokens, and of --weights random",
 	},
 	{
-		name: "steps", at: func(request *Request) any { return &request.Run.Steps }, on: onRun | onPlan, otherwise: "1", leftOut: "1",
+		name: "steps", at: func(request *Request) any { return &request.Run.Steps }, on: onRun | onPlan, defaultValue: "1", leftOut: "1",
 		help:   "how often the program runs, each time with the next batch",
 		helpOn: map[command]string{onPlan: "denoising steps of a diffusion pipeline (its own)"}, idle: []*idleness{nothingRuns},
 		also: []string{"max-steps", "max_steps", "iterations", "num-steps"},
@@ -65,23 +65,23 @@ var runFlags = []flag{
 		also: []string{"prompt", "input-ids", "input_ids", "dataset"},
 	},
 	{
-		name: "lr", at: func(request *Request) any { return &request.Run.Rate }, on: onRun, otherwise: "0.001",
+		name: "lr", at: func(request *Request) any { return &request.Run.Rate }, on: onRun, defaultValue: "0.001",
 		help: "learning rate", idle: []*idleness{noStep}, also: []string{"learning-rate", "learning_rate"},
 	},
 	{
-		name: "betas", at: func(request *Request) any { return &request.Run.betas }, on: onRun, otherwise: "0.9,0.999",
+		name: "betas", at: func(request *Request) any { return &request.Run.betas }, on: onRun, defaultValue: "0.9,0.999",
 		help: "how much AdamW's two moments keep of a step before", idle: []*idleness{noStep, noMoments},
 	},
 	{
-		name: "eps", at: func(request *Request) any { return &request.Run.Epsilon }, on: onRun, otherwise: "1e-08",
+		name: "eps", at: func(request *Request) any { return &request.Run.Epsilon }, on: onRun, defaultValue: "1e-08",
 		help: "what AdamW adds to the root that it divides by", idle: []*idleness{noStep, noMoments}, also: []string{"epsilon", "adam-epsilon", "adam_epsilon"},
 	},
 	{
-		name: "weight-decay", at: func(request *Request) any { return &request.Run.Decay }, on: onRun, otherwise: "0.01",
+		name: "weight-decay", at: func(request *Request) any { return &request.Run.Decay }, on: onRun, defaultValue: "0.01",
 		help: "of every parameter, a step: times --lr", idle: []*idleness{noStep}, also: []string{"weight_decay", "wd"},
 	},
 	{
-		name: "clip", at: func(request *Request) any { return &request.Run.Clip }, on: onRun, otherwise: "0",
+		name: "clip", at: func(request *Request) any { return &request.Run.Clip }, on: onRun, defaultValue: "0",
 		help: "the norm that gradients are scaled down to (0: as they are)", idle: []*idleness{noStep},
 		also: []string{"max-grad-norm", "max_grad_norm", "clip-grad", "grad-clip", "gradient-clip-val"},
 	},
@@ -108,7 +108,7 @@ var runFlags = []flag{
 		help: "the folder of a --save-state, in place of --weights", also: []string{"resume-from-checkpoint", "resume_from_checkpoint"},
 	},
 	{
-		name: "backend", at: func(request *Request) any { return &request.Run.Backend }, on: onRun, otherwise: "auto",
+		name: "backend", at: func(request *Request) any { return &request.Run.Backend }, on: onRun, defaultValue: "auto",
 		help:   "what runs it: {values} (auto: GPUs where they are, else the reference on this machine's processor)",
 		values: []string{Auto, CPU, CUDA}, meant: map[string]string{"reference": CPU, "gpu": CUDA, "nvidia": CUDA},
 	},
@@ -118,20 +118,20 @@ var runFlags = []flag{
 		helpOn: map[command]string{onProbe: "a GPU for each device of the topology, by the driver's numbers: 0,0,1,1 shares each of two out to two (all GPUs)"},
 	},
 	{
-		name: "transport", at: func(request *Request) any { return &request.Run.Transport }, on: onRun, otherwise: string(executor.AutoTransport),
+		name: "transport", at: func(request *Request) any { return &request.Run.Transport }, on: onRun, defaultValue: string(executor.AutoTransport),
 		help: "how messages travel between GPUs: {values} (auto: peer where they reach each other, else by the host's memory)", values: []string{string(executor.AutoTransport), string(executor.PeerTransport), string(executor.HostTransport)},
 		meant: map[string]string{"nvlink": "peer", "p2p": "peer", "pcie": "host", "cpu": "host", "staged": "host"},
 	},
 	{
-		name: "cycles", at: func(request *Request) any { return &request.Run.Cycles }, on: onRun, otherwise: "1", leftOut: "1",
+		name: "cycles", at: func(request *Request) any { return &request.Run.Cycles }, on: onRun, defaultValue: "1", leftOut: "1",
 		help: "how many turns each plan has: of A B they are A B A B …",
 	},
 	{
-		name: "certify", at: func(request *Request) any { return &request.Run.Certify }, on: onRun, otherwise: "false",
+		name: "certify", at: func(request *Request) any { return &request.Run.Certify }, on: onRun, defaultValue: "false",
 		help: "prove that nothing stays on the GPUs: a certificate over 5 cycles or --cycles, and exit status 4 where it is no pass",
 	},
 	{
-		name: "keep", at: func(request *Request) any { return &request.Run.Keep }, on: onRun, otherwise: None,
+		name: "keep", at: func(request *Request) any { return &request.Run.Keep }, on: onRun, defaultValue: None,
 		help: "what stays of a plan between its turns: {values} (host: a copy in page-locked memory and all that was prepared, so that it goes on where it stopped)", values: []string{None, Host},
 		meant: map[string]string{"cpu": Host, "ram": Host, "pinned": Host},
 	},

@@ -21,11 +21,11 @@ func workloadFlags() []flag {
 		field := &fields[i]
 		f := ofWorkload[field.Name]
 		f.name, f.field = strings.ReplaceAll(field.Name, "_", "-"), field
-		f.on, f.hidden = working|playing, playing // whose plan has them
+		f.on, f.hidden = working|executing, executing // whose plan has them
 		f.at = func(request *Request) any { return field.Ref(&request.work) }
 		f.values = slices.Concat(f.values, field.Values)
-		if f.otherwise == "" {
-			f.otherwise = field.Default
+		if f.defaultValue == "" {
+			f.defaultValue = field.Default
 		}
 		if field.Name == "strategy" {
 			f.values = append(f.values, string(costmodel.Auto))
@@ -114,7 +114,7 @@ var ofWorkload = map[string]flag{
 		meant: map[string]string{"flash-attention": "flash", "flash_attention_2": "flash", "flash_attention_3": "flash", "fa2": "flash", "math": "eager"},
 	},
 	"loss_only": {
-		help: "the caller keeps the loss alone, not the logits (always so under torch's engines)", idle: []*idleness{noStep, keptAnyway},
+		help: "the caller keeps the loss alone, not the logits (always so under torch's engines)", idle: []*idleness{noStep, lossAlways},
 	},
 	"gradient_as_bucket_view": {
 		help: "DDP's gradients are views of its buckets", idle: []*idleness{noStep, noBuckets},
@@ -123,7 +123,7 @@ var ofWorkload = map[string]flag{
 		help: "a moving average of the trained weights stays on the GPU", idle: []*idleness{noStep},
 	},
 	"strategy": {
-		help: "how the model is spread: {values}", otherwise: string(costmodel.DeviceMap),
+		help: "how the model is spread: {values}", defaultValue: string(costmodel.DeviceMap),
 		// What an engine makes of adapters follows it.
 		reopens: []string{"runtime", "lora-precision", "schedule", "virtual-stages", "dp", "tp", "shard-degree", "mem-fraction"},
 		meant: map[string]string{
@@ -147,11 +147,11 @@ var ofWorkload = map[string]flag{
 		help: "runs a GPU, interleaved (2)", leftOut: "2", idle: []*idleness{noSchedule},
 	},
 	"dp": {
-		posed: true, help: "replicas of each stage of a pipeline (data parallelism), or auto: chosen for each stage; --batch is then the whole step's",
+		benchmark: true, help: "replicas of each stage of a pipeline (data parallelism), or auto: chosen for each stage; --batch is then the whole step's",
 		also: []string{"data-parallel", "data-parallel-size", "data_parallel_degree", "data-parallel-degree", "dp-size", "dp-degree"},
 	},
 	"tp": {
-		posed: true, help: "GPUs that share the matrices of each stage of a pipeline (tensor parallelism), or auto: chosen for each stage",
+		benchmark: true, help: "GPUs that share the matrices of each stage of a pipeline (tensor parallelism), or auto: chosen for each stage",
 		also: []string{"tensor-parallel", "tensor-parallel-size", "tensor_parallel_size", "tensor-parallel-degree", "tensor_parallel_degree", "tensor-model-parallel-size", "tp-size", "tp-degree"},
 	},
 	"shard_degree": {
@@ -166,20 +166,20 @@ var ofWorkload = map[string]flag{
 
 var deviceFlags = []flag{
 	{
-		name: "gpus", at: func(request *Request) any { return &request.gpus }, on: placing | playing, hidden: playing, again: true,
+		name: "gpus", at: func(request *Request) any { return &request.gpus }, on: placing | executing, hidden: executing, again: true,
 		help: "how many GPUs, or their capacities: 4, or 80GiB,80GiB,24GiB, or 4x24GB; auto: this machine's, as devmap probe measures them",
 		also: []string{"num-gpus", "ngpus", "n-gpus", "nproc-per-node", "devices", "gpu-count", "max-memory"},
 	},
 	{
-		name: "gpu", at: func(request *Request) any { return &request.gpu }, on: placing | playing, hidden: playing, again: true, otherwise: catalogue.DefaultGPU,
+		name: "gpu", at: func(request *Request) any { return &request.gpu }, on: placing | executing, hidden: executing, again: true, defaultValue: catalogue.DefaultGPU,
 		help: "GPU of the catalogue: " + strings.Join(catalogue.Names(), ", "), offers: catalogue.Names(),
 	},
 	{
-		name: "topology", at: func(request *Request) any { return &request.topology }, on: placing | playing, hidden: playing, again: true,
+		name: "topology", at: func(request *Request) any { return &request.topology }, on: placing | executing, hidden: executing, again: true,
 		help: "a topology file, instead of --gpus",
 	},
 	{
-		name: "reserve", at: func(request *Request) any { return &request.reserve }, on: placing | playing, hidden: playing, again: true, each: true,
+		name: "reserve", at: func(request *Request) any { return &request.reserve }, on: placing | executing, hidden: executing, again: true, each: true,
 		help: "bytes to leave free: one for all devices, or one each; given again, they add up",
 	},
 }
@@ -194,16 +194,16 @@ var placementFlags = []flag{
 		help: "A,B: layers that share a device",
 	},
 	{
-		name: "objective", at: func(request *Request) any { return &request.objective }, on: placing, hidden: onCheck, again: true, posed: true,
-		otherwise: string(planner.Memory), help: "what is minimised: {values}", values: []string{string(planner.Memory), string(planner.Time), string(planner.Latency), Front},
+		name: "objective", at: func(request *Request) any { return &request.objective }, on: placing, hidden: onCheck, again: true, benchmark: true,
+		defaultValue: string(planner.Memory), help: "what is minimised: {values}", values: []string{string(planner.Memory), string(planner.Time), string(planner.Latency), Front},
 		meant: map[string]string{"speed": "time", "throughput": "time", "balance": "memory", "pareto": "front"},
 	},
 	{
-		name: "contiguous", at: func(request *Request) any { return &request.Contiguous }, on: placing, hidden: onCheck, posed: true, otherwise: "true",
+		name: "contiguous", at: func(request *Request) any { return &request.Contiguous }, on: placing, hidden: onCheck, benchmark: true, defaultValue: "true",
 		help: "one run of the chain a device; false: any unit on any device (device-map)",
 	},
 	{
-		name: "offload", at: func(request *Request) any { return &request.offload }, on: placing, hidden: onCheck, otherwise: noOffload,
+		name: "offload", at: func(request *Request) any { return &request.offload }, on: placing, hidden: onCheck, defaultValue: noOffload,
 		help: "units that may leave the GPUs: {values}", values: slices.Concat([]string{noOffload, string(planner.CPU), string(planner.Disk)}, offloadModes),
 		meant: map[string]string{"off": "none", "ram": "cpu", "host": "cpu", "nvme": "disk", "ssd": "disk"},
 	},
@@ -212,7 +212,7 @@ var placementFlags = []flag{
 // ownFlags are those of the commands themselves.
 var ownFlags = []flag{
 	{
-		name: "json", at: func(request *Request) any { return &request.JSON }, on: working | playing | onEmit | onProbe | onWatch, posed: true,
+		name: "json", at: func(request *Request) any { return &request.JSON }, on: working | executing | onEmit | onProbe | onWatch, benchmark: true,
 		helpOn: map[command]string{
 			onPlan: "no table", onEstimate: "the machine form, no table",
 			onCheck: "the machine form on stdout, no table", onInspect: "the machine form",
@@ -221,7 +221,7 @@ var ownFlags = []flag{
 		},
 	},
 	{
-		name: "output", short: "o", at: func(request *Request) any { return &request.Output }, on: searching | onEmit | playing | onProbe | onWatch, posed: true, also: []string{"out"},
+		name: "output", short: "o", at: func(request *Request) any { return &request.Output }, on: searching | onEmit | executing | onProbe | onWatch, benchmark: true, also: []string{"out"},
 		helpOn: map[command]string{
 			onPlan: "write the plan to a file", onEstimate: "write the rows to a file",
 			onEmit: "write to a file, which appears whole or not at all", onSimulate: "write the machine form to a file",
@@ -234,11 +234,11 @@ var ownFlags = []flag{
 		also: []string{"deepspeed", "deepspeed-config", "deepspeed_config", "ds_config"},
 	},
 	{
-		name: "time-limit", at: func(request *Request) any { return &request.TimeLimit }, on: onPlan | onCheck, hidden: onCheck, posed: true, also: []string{"timeout"},
-		otherwise: planner.DefaultTimeLimit.String(), help: "then the best map, with its proven gap",
+		name: "time-limit", at: func(request *Request) any { return &request.TimeLimit }, on: onPlan | onCheck, hidden: onCheck, benchmark: true, also: []string{"timeout"},
+		defaultValue: planner.DefaultTimeLimit.String(), help: "then the best map, with its proven gap",
 	},
 	{
-		name: "explain", at: func(request *Request) any { return &request.Explain }, on: onPlan, posed: true,
+		name: "explain", at: func(request *Request) any { return &request.Explain }, on: onPlan, benchmark: true,
 		help: "say which device and moment bind, and what would help",
 	},
 	{
@@ -250,7 +250,7 @@ var ownFlags = []flag{
 // programFlags are those of what becomes a program.
 var programFlags = []flag{
 	{
-		name: "model", at: func(request *Request) any { return &request.Model }, on: onEmit | playing,
+		name: "model", at: func(request *Request) any { return &request.Model }, on: onEmit | executing,
 		help: "the model that the plan is for (where the plan says it was)",
 	},
 	{
@@ -270,7 +270,7 @@ var unbuiltFlags = []flag{
 	unbuilt("cp", "context parallel degree"),
 	unbuilt("ep", "expert parallel degree"),
 	{
-		name: "sequence-parallel", at: func(*Request) any { return new(string) }, on: working, hidden: working, otherwise: "off", bare: "on",
+		name: "sequence-parallel", at: func(*Request) any { return new(string) }, on: working, hidden: working, defaultValue: "off", bare: "on",
 		help: "sequence parallelism (not built yet)", values: []string{"off"}, later: []string{"on"},
 	},
 }
@@ -278,6 +278,6 @@ var unbuiltFlags = []flag{
 func unbuilt(name, what string) flag {
 	return flag{
 		name: name, help: what + " (not built yet)", at: func(*Request) any { return new(string) },
-		on: working, hidden: working, otherwise: "1", unbuilt: true,
+		on: working, hidden: working, defaultValue: "1", unbuilt: true,
 	}
 }

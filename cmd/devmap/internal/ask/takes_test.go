@@ -29,8 +29,8 @@ func TestTakes(t *testing.T) {
 	p.Pins = nil
 	change := strategy.Next(t.Context(), p.Problem, p.Options, 9)[0]
 	change.Without = append(change.Without, "pin")
-	if _, ok := p.Say(change); !ok || ask.Told(&change) != "--gpus 1 --strategy device-map (without --pin)" {
-		t.Fatalf("%q is not taken", ask.Told(&change))
+	if _, ok := p.Say(change); !ok || ask.ChangeText(&change) != "--gpus 1 --strategy device-map (without --pin)" {
+		t.Fatalf("%q is not taken", ask.ChangeText(&change))
 	}
 	for what, tamper := range map[string]func(*strategy.Change){
 		"a flag is missing":       func(c *strategy.Change) { c.Set = c.Set[:1] },

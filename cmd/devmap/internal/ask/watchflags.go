@@ -14,15 +14,15 @@ var watchFlags = []flag{
 		help: "watch a process that runs already, with all that descend from it, in place of a COMMAND", also: []string{"p", "process"},
 	},
 	{
-		name: "baseline", at: func(request *Request) any { return &request.Watch.Baseline }, on: onWatch, otherwise: "false",
+		name: "baseline", at: func(request *Request) any { return &request.Watch.Baseline }, on: onWatch, defaultValue: "false",
 		help: "judge what COMMAND leaves on the GPUs that it sees: a certificate; takes no PLAN, or one",
 	},
 	{
-		name: "strict", at: func(request *Request) any { return &request.Watch.Strict }, on: onWatch, otherwise: "false",
+		name: "strict", at: func(request *Request) any { return &request.Watch.Strict }, on: onWatch, defaultValue: "false",
 		help: "exit with 4 where the verdict is fail, or that of --baseline no pass, though COMMAND ended with another status",
 	},
 	{
-		name: "no-hook", at: func(request *Request) any { return &request.Watch.NoHook }, on: onWatch, otherwise: "false",
+		name: "no-hook", at: func(request *Request) any { return &request.Watch.NoHook }, on: onWatch, defaultValue: "false",
 		help: "do not have torch tell its peaks as COMMAND's processes end: what NVML shows is all",
 	},
 	{

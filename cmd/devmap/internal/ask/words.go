@@ -62,7 +62,7 @@ func typed(change *strategy.Change) []string {
 // Told is a change as it is told: what to set, a word on it, and what to leave
 // out, as in `--batch 4 --strategy ddp (gradient accumulation) (without
 // --schedule)`.
-func Told(change *strategy.Change) string {
+func ChangeText(change *strategy.Change) string {
 	parts := typed(change)
 	for i, word := range parts {
 		if word == "" || strings.ContainsAny(word, " '\"$&|;()<>*?[]#~`\\\n") {

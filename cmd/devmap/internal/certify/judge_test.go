@@ -15,7 +15,7 @@ const (
 	used     = 500 * mebibyte
 )
 
-func told(bytes int64) *int64 { return &bytes }
+func known(bytes int64) *int64 { return &bytes }
 
 // run is what is seen of two plans that take five turns on two GPUs and leave nothing.
 func run(end string) *Document {
@@ -23,7 +23,7 @@ func run(end string) *Document {
 	for gpu := range 2 {
 		document.GPUs = append(document.GPUs, GPU{
 			WitnessedGPU: executor.WitnessedGPU{GPU: gpu, UUID: "GPU-" + string(rune('0'+gpu)), GranuleBytes: Granule, Process: 7},
-			Before:       &Before{UsedBytes: 10}, Reference: &Reference{free, told(used), told(used)},
+			Before:       &Before{UsedBytes: 10}, Reference: &Reference{free, known(used), known(used)},
 		})
 	}
 	var asleep []executor.Holding
@@ -55,8 +55,8 @@ func unloaded(cycle int64, plan, end string, ledger []executor.Holding) Unload {
 	unload := Unload{Cycle: cycle, Of: 5, Plan: plan, End: end, Ledger: slices.Clone(ledger), Poison: []Poison{{0, mebibyte, false}, {1, mebibyte, false}}}
 	for gpu := range 2 {
 		unload.GPUs = append(unload.GPUs, Left{
-			GPU: gpu, DriverFreeBytes: free, NVMLUsedBytes: told(used), OwnBytes: told(used),
-			Curve: []Reading{{0.001, free - 50*mebibyte, told(used + 50*mebibyte)}, {0.021, free, told(used)}},
+			GPU: gpu, DriverFreeBytes: free, NVMLUsedBytes: known(used), OwnBytes: known(used),
+			Curve: []Reading{{0.001, free - 50*mebibyte, known(used + 50*mebibyte)}, {0.021, free, known(used)}},
 		})
 	}
 	return unload
@@ -66,7 +66,7 @@ func unloaded(cycle int64, plan, end string, ledger []executor.Holding) Unload {
 func (unload *Unload) lacks(gpu int, bytes, own int64) {
 	left := &unload.GPUs[gpu]
 	left.DriverFreeBytes -= bytes
-	left.NVMLUsedBytes, left.OwnBytes = told(*left.NVMLUsedBytes+bytes), told(*left.OwnBytes+own)
+	left.NVMLUsedBytes, left.OwnBytes = known(*left.NVMLUsedBytes+bytes), known(*left.OwnBytes+own)
 	left.Curve = []Reading{{0.001, left.DriverFreeBytes, left.NVMLUsedBytes}, {0.99, left.DriverFreeBytes, left.NVMLUsedBytes}}
 }
 
@@ -142,7 +142,7 @@ func TestJudgeRun(t *testing.T) {
 			Closed, func(document *Document) {
 				document.Cycles[4].lacks(0, 3*mebibyte, 3*mebibyte)
 				left := &document.Cycles[4].GPUs[0]
-				left.NVMLUsedBytes, left.Curve[1].NVMLUsedBytes = told(used), told(used)
+				left.NVMLUsedBytes, left.Curve[1].NVMLUsedBytes = known(used), known(used)
 			}, report.Fail, "driver_free fail", "behind a.json in cycle 3 GPU 0 has 3.0 MiB less free",
 		},
 		"more is used by NVML": {
@@ -154,9 +154,9 @@ func TestJudgeRun(t *testing.T) {
 		},
 		"back a moment too late": {
 			Closed, func(document *Document) {
-				document.Cycles[4].GPUs[0].Curve = []Reading{{0.5, free - 3*mebibyte, told(used)}, {1.001, free, told(used)}}
+				document.Cycles[4].GPUs[0].Curve = []Reading{{0.5, free - 3*mebibyte, known(used)}, {1.001, free, known(used)}}
 				document.Cycles[4].GPUs[0].DriverFreeBytes = free - 3*mebibyte
-				document.Cycles[4].GPUs[0].OwnBytes = told(used + 3*mebibyte)
+				document.Cycles[4].GPUs[0].OwnBytes = known(used + 3*mebibyte)
 			}, report.Fail, "driver_free fail", "3.0 MiB less free",
 		},
 		"but for a granule": {Closed, func(document *Document) { document.Cycles[4].lacks(0, 2*mebibyte, 2*mebibyte) }, report.Pass, "", "lost no granule"},
@@ -179,7 +179,7 @@ func TestJudgeRun(t *testing.T) {
 				for i := range document.Cycles {
 					if behind := document.Cycles[i].Cycle - 1; behind > 0 {
 						left := &document.Cycles[i].GPUs[1]
-						left.NVMLUsedBytes, left.OwnBytes = told(used+(behind-2)*mebibyte), told(used+(behind-2)*mebibyte)
+						left.NVMLUsedBytes, left.OwnBytes = known(used+(behind-2)*mebibyte), known(used+(behind-2)*mebibyte)
 					}
 				}
 			}, report.Fail, "growth fail", "growth: cycles 3 to 5 together lost 3.0 MiB of GPU 1 by NVML",
@@ -216,7 +216,7 @@ func TestJudgeRun(t *testing.T) {
 			report.Inconclusive, "others inconclusive", "GPU 1: " + came,
 		},
 		"the process is there still": {
-			Closed, func(document *Document) { document.After.Alive = []Remaining{{1, 7, told(64)}} },
+			Closed, func(document *Document) { document.After.Alive = []Remaining{{1, 7, known(64)}} },
 			report.Fail, "process_gone fail", "process 7 is on GPU 1 still, with 64 B",
 		},
 		"more is held than before": {

@@ -41,10 +41,10 @@ func (document *Document) refill() Check {
 // that is known by what memory did: moved says that some changed hands.
 func (document *Document) others(moved bool) Check {
 	found := finding{right: "no other process came, left or changed"}
-	shown, told := document.After != nil && document.After.Shown, false
+	shown, measured := document.After != nil && document.After.Shown, false
 	for i := range document.GPUs {
 		gpu := &document.GPUs[i]
-		told = told || gpu.Unmeasured == ""
+		measured = measured || gpu.Unmeasured == ""
 		switch {
 		case gpu.Unmeasured != "":
 			found.leave("GPU %d: %s", gpu.GPU, gpu.Unmeasured)
@@ -52,7 +52,7 @@ func (document *Document) others(moved bool) Check {
 			found.leave("GPU %d: %s", gpu.GPU, gpu.Others)
 		}
 	}
-	if document.After == nil || document.After.Unmeasured != "" || !told {
+	if document.After == nil || document.After.Unmeasured != "" || !measured {
 		found.leave("they were not looked at")
 	}
 	if !shown && moved {
@@ -73,11 +73,11 @@ func (document *Document) processGone() Check {
 		return found.check(processGone)
 	}
 	for _, one := range after.Alive {
-		held := "memory that is not told"
+		used := "memory that is not told"
 		if one.UsedBytes != nil {
-			held = costmodel.Bytes(*one.UsedBytes).String()
+			used = costmodel.Bytes(*one.UsedBytes).String()
 		}
-		found.fail("process %d is on GPU %d still, with %s", one.Process, one.GPU, held)
+		found.fail("process %d is on GPU %d still, with %s", one.Process, one.GPU, used)
 	}
 	if after.Unmeasured != "" {
 		found.leave("%s", after.Unmeasured)

@@ -24,9 +24,9 @@ const (
 
 // Recorder looks at GPUs behind each unload of a run, and tells what it sees.
 type Recorder struct {
-	Witness executor.Witness
+	Observer executor.Witness
 	// Tell is called with what was seen as soon as it was.
-	Tell func(told *Told)
+	Tell func(observation *Observation)
 	// Sleep waits; tests have time of their own.
 	Sleep func(time.Duration)
 	Now   func() time.Time
@@ -37,7 +37,7 @@ type Recorder struct {
 }
 
 // Told is what a recorder has seen. One of its fields is set.
-type Told struct {
+type Observation struct {
 	GPUs      []executor.WitnessedGPU `json:"gpus,omitzero"`
 	Unload    *Unload                 `json:"unload,omitzero"`
 	Refill    []Refill                `json:"refill,omitzero"`
@@ -45,9 +45,9 @@ type Told struct {
 }
 
 // NewRecorder tells which GPUs are looked at.
-func NewRecorder(witness executor.Witness, tell func(told *Told)) *Recorder {
-	tell(&Told{GPUs: witness.GPUs()})
-	return &Recorder{Witness: witness, Tell: tell, Sleep: time.Sleep, Now: time.Now}
+func NewRecorder(observer executor.Witness, tell func(observation *Observation)) *Recorder {
+	tell(&Observation{GPUs: observer.GPUs()})
+	return &Recorder{Observer: observer, Tell: tell, Sleep: time.Sleep, Now: time.Now}
 }
 
 // Poisoned notes what reading an arena back found before it was given back. Devices may
@@ -62,7 +62,7 @@ func (recorder *Recorder) Poisoned(device int32, bytes int64, wrong bool) {
 // Cycle, Of, Plan and End are given; last: it ends its cycle.
 func (recorder *Recorder) Unloaded(unload Unload, last bool, since time.Time) error {
 	recorder.lock.Lock()
-	unload.Ledger, unload.Poison = recorder.Witness.Held(), recorder.poison
+	unload.Ledger, unload.Poison = recorder.Observer.Held(), recorder.poison
 	recorder.poison = nil
 	recorder.lock.Unlock()
 	slices.SortFunc(unload.Poison, func(one, other Poison) int { return cmp.Compare(one.Device, other.Device) })
@@ -70,7 +70,7 @@ func (recorder *Recorder) Unloaded(unload Unload, last bool, since time.Time) er
 	if unload.GPUs, err = recorder.poll(since, recorder.reference == nil); err != nil {
 		return err
 	}
-	recorder.Tell(&Told{Unload: &unload})
+	recorder.Tell(&Observation{Unload: &unload})
 	if !last {
 		return nil
 	}
@@ -78,7 +78,7 @@ func (recorder *Recorder) Unloaded(unload Unload, last bool, since time.Time) er
 	if err != nil {
 		return err
 	}
-	recorder.Tell(&Told{Refill: refilled})
+	recorder.Tell(&Observation{Refill: refilled})
 	if recorder.reference == nil {
 		return recorder.refer()
 	}
@@ -88,12 +88,12 @@ func (recorder *Recorder) Unloaded(unload Unload, last bool, since time.Time) er
 // poll looks again and again: until all is back, or the time for that is over; where
 // there is no reference, until nothing has changed for a while.
 func (recorder *Recorder) poll(since time.Time, settle bool) ([]Left, error) {
-	gpus := recorder.Witness.GPUs()
+	gpus := recorder.Observer.GPUs()
 	all := make([]Left, len(gpus))
 	changed := recorder.Now()
 	for first := true; ; first = false {
 		now := recorder.Now()
-		seen, err := recorder.Witness.Look()
+		seen, err := recorder.Observer.Look()
 		if err != nil {
 			return nil, err
 		}
@@ -147,8 +147,8 @@ func (left *Left) has(reference *Reference, but int64) bool {
 
 // refill takes all that each GPU has free, one after another.
 func (recorder *Recorder) refill(cycle int64) (all []Refill, err error) {
-	for i, gpu := range recorder.Witness.GPUs() {
-		done, err := recorder.Witness.Refill(i, Margin)
+	for i, gpu := range recorder.Observer.GPUs() {
+		done, err := recorder.Observer.Refill(i, Margin)
 		if err != nil {
 			return nil, err
 		}
@@ -175,31 +175,31 @@ func (recorder *Recorder) refer() error {
 	for begin := recorder.Now(); recorder.Now().Sub(begin).Seconds() < Within; {
 		recorder.Sleep(often)
 	}
-	seen, err := recorder.Witness.Look()
+	seen, err := recorder.Observer.Look()
 	if err != nil {
 		return err
 	}
 	for i := range seen {
 		recorder.reference = append(recorder.reference, Reference{seen[i].DriverFree, seen[i].NVMLUsed, seen[i].Own})
 	}
-	recorder.Tell(&Told{Reference: slices.Clone(recorder.reference)})
+	recorder.Tell(&Observation{Reference: slices.Clone(recorder.reference)})
 	return nil
 }
 
 // Take enters what a recorder told.
-func (document *Document) Take(told *Told) {
+func (document *Document) Take(observation *Observation) {
 	switch {
-	case told.GPUs != nil:
-		for _, gpu := range told.GPUs {
+	case observation.GPUs != nil:
+		for _, gpu := range observation.GPUs {
 			document.GPUs = append(document.GPUs, GPU{WitnessedGPU: gpu})
 		}
-	case told.Unload != nil:
-		document.Cycles = append(document.Cycles, *told.Unload)
-	case told.Reference != nil:
-		for i := range min(len(document.GPUs), len(told.Reference)) {
-			document.GPUs[i].Reference = &told.Reference[i]
+	case observation.Unload != nil:
+		document.Cycles = append(document.Cycles, *observation.Unload)
+	case observation.Reference != nil:
+		for i := range min(len(document.GPUs), len(observation.Reference)) {
+			document.GPUs[i].Reference = &observation.Reference[i]
 		}
 	default:
-		document.Refill = append(document.Refill, told.Refill...)
+		document.Refill = append(document.Refill, observation.Refill...)
 	}
 }

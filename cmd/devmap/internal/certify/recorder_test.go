@@ -45,7 +45,7 @@ func recording(t *testing.T) (*fake, *Recorder, *Document) {
 
 func steady(free, used int64) func(time.Duration) executor.WitnessReading {
 	return func(time.Duration) executor.WitnessReading {
-		return executor.WitnessReading{DriverFree: free, NVMLUsed: told(used), Own: told(used)}
+		return executor.WitnessReading{DriverFree: free, NVMLUsed: known(used), Own: known(used)}
 	}
 }
 

@@ -60,32 +60,32 @@ func (document *Document) ledger() Check {
 // beyond says by what a ledger is another than it is to be.
 func beyond(got, want []executor.Holding) (all []string) {
 	left := make(map[string]executor.Holding)
-	for _, held := range want {
-		left[held.Kind] = held
+	for _, holding := range want {
+		left[holding.Kind] = holding
 	}
-	for _, held := range got {
-		expected := left[held.Kind]
-		delete(left, held.Kind)
-		if held.Count != expected.Count || held.Bytes != expected.Bytes {
-			all = append(all, fmt.Sprintf("%s in place of %s", counted(held), counted(executor.Holding{Kind: held.Kind, Count: expected.Count, Bytes: expected.Bytes})))
+	for _, holding := range got {
+		expected := left[holding.Kind]
+		delete(left, holding.Kind)
+		if holding.Count != expected.Count || holding.Bytes != expected.Bytes {
+			all = append(all, fmt.Sprintf("%s in place of %s", counted(holding), counted(executor.Holding{Kind: holding.Kind, Count: expected.Count, Bytes: expected.Bytes})))
 		}
 	}
-	for _, held := range want {
-		if _, missing := left[held.Kind]; missing {
-			all = append(all, fmt.Sprintf("no %s in place of %s", held.Kind, counted(held)))
+	for _, holding := range want {
+		if _, missing := left[holding.Kind]; missing {
+			all = append(all, fmt.Sprintf("no %s in place of %s", holding.Kind, counted(holding)))
 		}
 	}
 	return all
 }
 
 // counted is a holding in words.
-func counted(held executor.Holding) string {
-	if held.Count == 0 && held.Bytes == 0 {
+func counted(holding executor.Holding) string {
+	if holding.Count == 0 && holding.Bytes == 0 {
 		return "none"
 	}
-	text := fmt.Sprintf("%d %s", held.Count, held.Kind)
-	if held.Bytes != 0 {
-		text += fmt.Sprintf(" of %d bytes", held.Bytes)
+	text := fmt.Sprintf("%d %s", holding.Count, holding.Kind)
+	if holding.Bytes != 0 {
+		text += fmt.Sprintf(" of %d bytes", holding.Bytes)
 	}
 	return text
 }

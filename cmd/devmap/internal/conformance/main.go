@@ -29,7 +29,7 @@ func main() {
 	flag.StringVar(&asked.python, "python", os.Getenv("PYTHON"), "a Python that has python/requirements.txt; empty: a new environment")
 	flag.StringVar(&asked.only, "only", "", "sections, with commas between: "+sections)
 	flag.StringVar(&asked.seed, "seed", "", "what everything is drawn from; empty: any")
-	flag.StringVar(&asked.draws, "draws", "4", "configurations of each family")
+	flag.StringVar(&asked.configs, "draws", "4", "configurations of each family")
 	flag.StringVar(&asked.models, "models", "", "of the section widths, with commas between")
 	flag.StringVar(&asked.keep, "keep", "", "a folder that keeps every file, and configs beside the figures")
 	flag.Parse()
@@ -45,7 +45,7 @@ func main() {
 const sections = "logits, rounding, trained, decode, gradients, losses, devices, resume, memory, language, widths, speed, checks"
 
 // request is what the command line asks for.
-type request struct{ python, only, seed, draws, models, keep string }
+type request struct{ python, only, seed, configs, models, keep string }
 
 func (asked *request) run(ctx context.Context) error {
 	folder, err := os.MkdirTemp("", "devmap-conformance")
@@ -72,7 +72,7 @@ func (asked *request) run(ctx context.Context) error {
 
 // conform runs the script, which prints the table.
 func (asked *request) conform(ctx context.Context, interpreter, script, binary string) error {
-	args := []string{script, binary, "--only", asked.only, "--draws", asked.draws, "--models", asked.models, "--keep", asked.keep}
+	args := []string{script, binary, "--only", asked.only, "--draws", asked.configs, "--models", asked.models, "--keep", asked.keep}
 	if asked.seed != "" {
 		args = append(args, "--seed", asked.seed)
 	}

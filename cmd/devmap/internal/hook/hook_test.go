@@ -15,7 +15,7 @@ import (
 // before the reset, and the script's own figure is what the reset left.
 func TestPeaks(t *testing.T) {
 	t.Parallel()
-	const held = `
+	const script = `
 import os, signal, sys, time, torch
 from torch.cuda import reset_peak_memory_stats
 torch._C.allocate(300); torch._C.allocate(400); torch._C.release(600)
@@ -47,7 +47,7 @@ except torch.OutOfMemoryError: os.kill(os.getpid(), signal.SIGKILL)`, "", watch.
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			ran := run(t, "", nil, held+is.script, fake(t))
+			ran := run(t, "", nil, script+is.script, fake(t))
 			if ran.out != "None 100\n" || !strings.Contains(ran.said, is.said) || is.said == "" && ran.said != "" {
 				t.Fatalf("%v: %q, %q", ran.err, ran.out, ran.said)
 			}
@@ -94,20 +94,20 @@ if __name__ == "__main__":
 	if ran.err != nil {
 		t.Fatal(ran.err, ran.said)
 	}
-	told := make(map[int]int64) // by process
+	peaks := make(map[int]int64) // by process
 	for i := range ran.processes {
 		if len(ran.processes[i].GPUs) > 0 {
-			told[ran.processes[i].PID] = ran.processes[i].GPUs[0].AllocatedPeakBytes
+			peaks[ran.processes[i].PID] = ran.processes[i].GPUs[0].AllocatedPeakBytes
 		}
 	}
 	lines := strings.Fields(ran.out)
-	if len(lines) != 8 || len(told) != 4 || len(ran.processes) != 4 {
+	if len(lines) != 8 || len(peaks) != 4 || len(ran.processes) != 4 {
 		t.Fatalf("%q, %v", ran.out, ran.processes)
 	}
 	for i := 0; i < len(lines); i += 2 {
 		pid, size := number(t, lines[i+1]), int64(number(t, lines[i]))
-		if told[pid] != size {
-			t.Errorf("process %d: %d, want %d", pid, told[pid], size)
+		if peaks[pid] != size {
+			t.Errorf("process %d: %d, want %d", pid, peaks[pid], size)
 		}
 	}
 }

@@ -41,9 +41,9 @@ func (infeasible *Infeasible) Unwrap() error { return infeasible.Err }
 var ErrCheck = errors.New("the check failed")
 
 // ToldError ends the command with a status, of which everything was told.
-type ToldError struct{ Status int }
+type ReportedError struct{ Status int }
 
-func (err *ToldError) Error() string { return fmt.Sprintf("exit status %d", err.Status) }
+func (err *ReportedError) Error() string { return fmt.Sprintf("exit status %d", err.Status) }
 
 // Report prints an error, in the words that words tells errors in, and turns it
 // into an exit status.
@@ -54,8 +54,8 @@ func Report(stderr io.Writer, err error, words func(error) string) int {
 	if errors.Is(err, ErrCheck) {
 		return ExitCheck
 	}
-	if told := (*ToldError)(nil); errors.As(err, &told) {
-		return told.Status
+	if reported := (*ReportedError)(nil); errors.As(err, &reported) {
+		return reported.Status
 	}
 	say := func(text string) { io.WriteString(stderr, text+"\n") } //nolint:errcheck // nobody is left to tell
 	say("devmap: " + errorText(err, words))

@@ -10,7 +10,7 @@ import (
 )
 
 // patience is how long a search goes on before it shows itself.
-const patience = 300 * time.Millisecond
+const showAfter = 300 * time.Millisecond
 
 // wiped clears the line of a terminal.
 const wiped = "\r\x1b[K"
@@ -31,7 +31,7 @@ func Progress(stderr io.Writer) (show func(planner.Progress), done func()) {
 }
 
 // PosedProgress is that of a problem that a file poses: its largest load.
-func PosedProgress(stderr io.Writer) (show func(value, bound float64), done func()) {
+func BenchmarkProgress(stderr io.Writer) (show func(value, bound float64), done func()) {
 	say, done := searching(stderr)
 	if say == nil {
 		return nil, done
@@ -52,7 +52,7 @@ func searching(stderr io.Writer) (say func(string), done func()) {
 	if !Terminal(stderr) {
 		return nil, func() {}
 	}
-	return paint(FileOf(stderr), "placing", patience)
+	return paint(FileOf(stderr), "placing", showAfter)
 }
 
 // Watch shows on a terminal what was said last of something long, which first is
@@ -61,7 +61,7 @@ func Watch(stderr io.Writer, what string) (say func(string), done func()) {
 	if !Terminal(stderr) {
 		return func(string) {}, func() {}
 	}
-	return paint(FileOf(stderr), what, patience)
+	return paint(FileOf(stderr), what, showAfter)
 }
 
 // Wipe clears the line of a terminal on which a process showed progress that is no

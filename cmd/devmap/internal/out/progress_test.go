@@ -11,8 +11,8 @@ import (
 // the line is cleared at the end. What ends before the first tick draws nothing.
 func TestPaint(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var drawn strings.Builder
-		say, done := paint(&drawn, "placing", time.Second)
+		var painted strings.Builder
+		say, done := paint(&painted, "placing", time.Second)
 		say("placing: bound 3")
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
@@ -21,13 +21,13 @@ func TestPaint(t *testing.T) {
 		synctest.Wait()
 		done()
 		want := strings.Join([]string{"", "| placing: bound 3 [0s]", "/ placing: bound 3 [1s]", "- placing: bound 4 [2s]", ""}, wiped)
-		if drawn.String() != want {
-			t.Errorf("%q, want %q", drawn.String(), want)
+		if painted.String() != want {
+			t.Errorf("%q, want %q", painted.String(), want)
 		}
-		drawn.Reset()
-		_, done = paint(&drawn, "placing", time.Second)
-		if done(); drawn.Len() > 0 {
-			t.Errorf("%q was drawn of a short search", drawn.String())
+		painted.Reset()
+		_, done = paint(&painted, "placing", time.Second)
+		if done(); painted.Len() > 0 {
+			t.Errorf("%q was drawn of a short search", painted.String())
 		}
 	})
 }

@@ -35,7 +35,7 @@ func (stream *Stream) Write(written []byte) (int, error) {
 		stream.part = append(stream.part, text[end:]...)
 		text = text[:end]
 	}
-	_, stream.err = io.WriteString(stream.writer, escaped(string(text), stream.kept))
+	_, stream.err = io.WriteString(stream.writer, escaped(string(text), stream.isOwnControl))
 	return len(written), stream.err
 }
 
@@ -43,7 +43,7 @@ func (stream *Stream) Write(written []byte) (int, error) {
 // of writing.
 func (stream *Stream) Flush() error {
 	if len(stream.part) > 0 && stream.err == nil {
-		_, stream.err = io.WriteString(stream.writer, escaped(string(stream.part), stream.kept))
+		_, stream.err = io.WriteString(stream.writer, escaped(string(stream.part), stream.isOwnControl))
 	}
 	if stream.err != nil {
 		return withoutName(stream.err)
@@ -53,7 +53,7 @@ func (stream *Stream) Flush() error {
 
 // kept reports the control characters that devmap writes itself: the ends of
 // lines, the tabs of completion scripts, and colours on a terminal.
-func (stream *Stream) kept(char rune) bool {
+func (stream *Stream) isOwnControl(char rune) bool {
 	return char == '\n' || char == '\t' || char == '\x1b' && Terminal(stream.writer)
 }
 

@@ -29,7 +29,7 @@ type probe struct {
 	unread error               // why that is not known
 	memory map[int]nvml.Memory // the same by GPU
 	others map[int][]nvml.Process
-	held   map[int]int64 // by GPU: what the process holds there besides arenas
+	used   map[int]int64 // by GPU: what the process holds there besides arenas
 	rates  map[int]*tallies
 	paths  []executor.PathRates
 }
@@ -165,7 +165,7 @@ func (probe *probe) hold(ctx context.Context) error {
 		all[i] = i
 	}
 	batches := int64(len(all))
-	job, err := probeJob(heldModel(max(2, len(all))), costmodel.Workload{Mode: costmodel.Train, Precision: costmodel.BF16True, Batch: batches, MicroBatches: batches, Seq: 512}, probe.topology(all...))
+	job, err := probeJob(usageModel(max(2, len(all))), costmodel.Workload{Mode: costmodel.Train, Precision: costmodel.BF16True, Batch: batches, MicroBatches: batches, Seq: 512}, probe.topology(all...))
 	if err != nil {
 		return err
 	}
@@ -177,7 +177,7 @@ func (probe *probe) hold(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	probe.held = make(map[int]int64)
+	probe.used = make(map[int]int64)
 	for i := range result.GPUs {
 		gpu := &result.GPUs[i]
 		switch {
@@ -186,7 +186,7 @@ func (probe *probe) hold(ctx context.Context) error {
 		case gpu.Moved != "":
 			return fmt.Errorf("GPU %d: other processes moved while it was measured (%s): measure again when none does", gpu.GPU, gpu.Moved)
 		}
-		probe.held[gpu.GPU] = max(gpu.Ready, gpu.FenceHigh) - gpu.Before - gpu.Arenas
+		probe.used[gpu.GPU] = max(gpu.Ready, gpu.FenceHigh) - gpu.Before - gpu.Arenas
 	}
 	return nil
 }
@@ -224,8 +224,8 @@ func timeModel(ctx context.Context, tally *tally, gpu int, config string, precis
 			return 0, err
 		}
 		err = tally.run(ctx, gpu, job, steps)
-		var room *executor.RoomError
-		if !errors.As(err, &room) || batch == 1 {
+		var noMemory *executor.RoomError
+		if !errors.As(err, &noMemory) || batch == 1 {
 			return batch, err
 		}
 		batch /= 2

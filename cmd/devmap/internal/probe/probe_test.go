@@ -54,7 +54,7 @@ func TestProbeJobs(t *testing.T) {
 			topology.Devices = append(topology.Devices, known.Device(costmodel.Train))
 		}
 		workload := costmodel.Workload{Mode: costmodel.Train, Precision: costmodel.BF16True, Batch: int64(devices), MicroBatches: int64(devices), Seq: 512}
-		job, err := probeJob(heldModel(max(2, devices)), workload, topology)
+		job, err := probeJob(usageModel(max(2, devices)), workload, topology)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -120,8 +120,8 @@ func TestApart(t *testing.T) {
 	}
 	for _, less := range []work{{}, {8e12, 0.02}, {2e12, 0.03}, {2e12, 0.001}} {
 		of := work{8e12, 0.02}
-		if rate, besides := of.apart(&less); rate != 4e14 || besides != 0 {
-			t.Errorf("%+v: %v, %v", less, rate, besides)
+		if rate, fixed := of.apart(&less); rate != 4e14 || fixed != 0 {
+			t.Errorf("%+v: %v, %v", less, rate, fixed)
 		}
 	}
 }
@@ -136,7 +136,7 @@ func halves() *probe {
 		gpus: []executor.GPU{{}, {Name: "NVIDIA H100 80GB HBM3", UUID: "GPU-1", Capability: "9.0"}}, devices: []int{1, 1},
 		memory: map[int]nvml.Memory{1: {Total: 85520809984, Reserved: 500 << 20, Used: 101, Free: 1}},
 		others: map[int][]nvml.Process{1: {{ID: 7, Used: 100}, {ID: 8, Used: -1}}},
-		held:   map[int]int64{1: 558694401}, rates: map[int]*tallies{1: {half: *counted, single: *counted}}, paths: []executor.PathRates{path, back},
+		used:   map[int]int64{1: 558694401}, rates: map[int]*tallies{1: {half: *counted, single: *counted}}, paths: []executor.PathRates{path, back},
 	}
 	for range probe.devices {
 		probe.known = append(probe.known, catalogued(&probe.gpus[1], 85520809984))
@@ -193,17 +193,17 @@ func TestProbeTable(t *testing.T) {
 // drawn ones have.
 func TestRepeatedWeights(t *testing.T) {
 	t.Parallel()
-	graph, err := hf.FromConfig("probe", []byte(heldModel(2)))
+	graph, err := hf.FromConfig("probe", []byte(usageModel(2)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	source, drawn := repeatedWeights(graph), weights.Random(graph, 1)
+	source, random := repeatedWeights(graph), weights.Random(graph, 1)
 	for _, name := range []string{"model.layers.0.self_attn.q_proj.weight", "model.layers.1.mlp.up_proj.weight", "model.norm.weight"} {
 		for _, dtype := range []modelgraph.DType{modelgraph.BF16, modelgraph.F32} {
 			var all, other []byte
 			err := errors.Join(
 				source.Stream(t.Context(), name, dtype, func(chunk []byte) error { all = append(all, chunk...); return nil }),
-				drawn.Stream(t.Context(), name, dtype, func(chunk []byte) error { other = append(other, chunk...); return nil }))
+				random.Stream(t.Context(), name, dtype, func(chunk []byte) error { other = append(other, chunk...); return nil }))
 			if err != nil || len(all) != len(other) {
 				t.Errorf("%s: %v, %d bytes, want %d", name, err, len(all), len(other))
 				continue

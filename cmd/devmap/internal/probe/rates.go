@@ -50,12 +50,12 @@ func (work *work) rate() float64 {
 // apart tells what goes by the work of kernels from what each of them takes to begin
 // and to end, as it fills the GPU and leaves it, by the same kernels at less work: at a
 // rate, and in seconds besides.
-func (work *work) apart(less *work) (rate, besides float64) {
+func (work *work) apart(less *work) (rate, fixed float64) {
 	rate = (work.amount - less.amount) / (work.seconds - less.seconds)
-	if besides = less.seconds - less.amount/rate; less.amount >= work.amount || less.seconds >= work.seconds || besides < 0 {
+	if fixed = less.seconds - less.amount/rate; less.amount >= work.amount || less.seconds >= work.seconds || fixed < 0 {
 		return work.rate(), 0
 	}
-	return rate, besides
+	return rate, fixed
 }
 
 // timing is the runs of one model, some steps of which are timed kernel by kernel.

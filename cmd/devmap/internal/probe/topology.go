@@ -59,7 +59,7 @@ func (probe *probe) write(to io.Writer) error {
 	for i, gpu := range probe.devices {
 		shares, memory := probe.shares(gpu), probe.memory[gpu]
 		known := probe.known[i]
-		known.Own.ContextBytes = (probe.held[gpu] + shares - 1) / shares
+		known.Own.ContextBytes = (probe.used[gpu] + shares - 1) / shares
 		known.Own.GranuleBytes = probe.paths[i].Granule
 		known.Own.FLOPS, known.Own.Rates = ratesOf(probe.rates[gpu])
 		known.Own.DeviceCopyBytesPerSecond = probe.paths[i].Inside
@@ -95,8 +95,8 @@ func (probe *probe) table() string {
 	memory.Right(0, 2, 3, 5)
 	rates.Right(0, 1, 2, 3, 4, 5, 6, 7, 8, 9)
 	for _, gpu := range probe.distinct() {
-		held := probe.memory[gpu]
-		memory.Row(gpu, probe.gpus[gpu].Name, costmodel.Bytes(held.Total), costmodel.Bytes(held.Used+held.Reserved), probe.whose(gpu), costmodel.Bytes(probe.held[gpu]))
+		usage := probe.memory[gpu]
+		memory.Row(gpu, probe.gpus[gpu].Name, costmodel.Bytes(usage.Total), costmodel.Bytes(usage.Used+usage.Reserved), probe.whose(gpu), costmodel.Bytes(probe.used[gpu]))
 		flops, other := ratesOf(probe.rates[gpu])
 		path := probe.paths[slices.Index(probe.devices, gpu)]
 		rates.Row(gpu, rounded(flops/1e12), rounded(other.FP32FLOPS/1e12), rounded(other.AttentionFLOPS/1e12), rounded(other.BytesPerSecond/1e9), rounded(other.UpdateBytesPerSecond/1e9),

@@ -17,7 +17,7 @@ type repeated struct {
 	weights.Source
 
 	matrices map[string]int64 // values, by name
-	drawn    map[modelgraph.DType][]byte
+	chunks   map[modelgraph.DType][]byte
 }
 
 func repeatedWeights(graph *modelgraph.Graph) *repeated {
@@ -42,21 +42,21 @@ func (source *repeated) Stream(ctx context.Context, name string, dtype modelgrap
 	if !known {
 		return source.Source.Stream(ctx, name, dtype, emit)
 	}
-	if source.drawn[dtype] == nil {
+	if source.chunks[dtype] == nil {
 		err := source.Source.Stream(ctx, name, dtype, func(chunk []byte) error {
-			source.drawn[dtype] = bytes.Clone(chunk)
+			source.chunks[dtype] = bytes.Clone(chunk)
 			return errEnough
 		})
 		if err != nil && !errors.Is(err, errEnough) {
 			return err
 		}
 	}
-	drawn := source.drawn[dtype]
-	for left *= dtype.Bits() / 8; left > 0; left -= int64(len(drawn)) {
+	values := source.chunks[dtype]
+	for left *= dtype.Bits() / 8; left > 0; left -= int64(len(values)) {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := emit(drawn[:min(int64(len(drawn)), left)]); err != nil {
+		if err := emit(values[:min(int64(len(values)), left)]); err != nil {
 			return err
 		}
 	}

@@ -26,7 +26,7 @@ type file struct {
 func (packer *packer) archive(platform *platform, program string) error {
 	if packer.extras == nil {
 		var err error
-		if packer.extras, err = packer.beside(); err != nil {
+		if packer.extras, err = packer.extraFiles(); err != nil {
 			return err
 		}
 	}

@@ -30,7 +30,7 @@ func Advice(ctx context.Context, asked *ask.Question, solution *planner.Solution
 	}
 	fewer, lower := asked.Alternatives(ctx, solution.LargestShare)
 	for i := range fewer {
-		msg += fmt.Sprintf("; %s would do as well", ask.Told(&fewer[i]))
+		msg += fmt.Sprintf("; %s would do as well", ask.ChangeText(&fewer[i]))
 	}
 	if helps := Changes(lower); len(helps) > 0 {
 		msg += "; what would lower it: " + strings.Join(helps, "; ")
@@ -42,7 +42,7 @@ func Advice(ctx context.Context, asked *ask.Question, solution *planner.Solution
 func Changes(changes []strategy.Change) []string {
 	var out []string
 	for i := range changes {
-		out = append(out, ask.Told(&changes[i])+": "+outcome(changes[i].Row.Solution))
+		out = append(out, ask.ChangeText(&changes[i])+": "+outcome(changes[i].Row.Solution))
 	}
 	return out
 }

@@ -21,7 +21,7 @@ func TestCurve(t *testing.T) {
 		{"a tick between columns", 4, []simulate.Moment{{Time: 0, Bytes: 100}, {Time: 2, Bytes: 170}}, "▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁████████████████████"},
 		{"no time", 0, []simulate.Moment{{Time: 0, Bytes: 100}}, "▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁"},
 	} {
-		if got := curve(drawnDevice(c.moments), 100, c.makespan); got != c.want {
+		if got := curve(deviceOf(c.moments), 100, c.makespan); got != c.want {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
 		}
 	}
@@ -33,13 +33,13 @@ func TestCurve(t *testing.T) {
 			moments = append(moments, simulate.Moment{Time: time, Bytes: 1000 + random.Int64N(5000)})
 			time += 1 + random.Int64N(60)
 		}
-		if got := utf8.RuneCountInString(curve(drawnDevice(moments), 1000, makespan)); got != curveWidth {
+		if got := utf8.RuneCountInString(curve(deviceOf(moments), 1000, makespan)); got != curveWidth {
 			t.Fatalf("%d columns of %v in %d", got, moments, makespan)
 		}
 	}
 }
 
-func drawnDevice(moments []simulate.Moment) *simulate.Device {
+func deviceOf(moments []simulate.Moment) *simulate.Device {
 	device := &simulate.Device{Memory: moments}
 	for _, moment := range moments {
 		if moment.Bytes > device.Peak.Bytes {

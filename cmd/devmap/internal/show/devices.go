@@ -114,20 +114,20 @@ const barWidth = 16
 func (rows *deviceTable) bar(device *devicemap.Prediction) string {
 	var bar strings.Builder
 	var sum int64
-	drawn := 0
+	columns := 0
 	for _, c := range rows.shown {
 		sum += c.of(&device.Predicted)
 		end := int(float64(sum)/float64(max(rows.largest, 1))*barWidth + 0.5)
-		if end > drawn {
-			bar.WriteString(rows.stretch(c, end-drawn))
-			drawn = end
+		if end > columns {
+			bar.WriteString(rows.stretch(c, end-columns))
+			columns = end
 		}
 	}
 	share := fmt.Sprintf("%5.1f%%", 100*device.Share)
 	if rows.colour && device.Share > 1 {
 		share = text.FgRed.Sprint(share)
 	}
-	return fmt.Sprintf("%s%s %s", bar.String(), strings.Repeat("·", barWidth-drawn), share)
+	return fmt.Sprintf("%s%s %s", bar.String(), strings.Repeat("·", barWidth-columns), share)
 }
 
 func (rows *deviceTable) stretch(c *category, length int) string {

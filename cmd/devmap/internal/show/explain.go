@@ -44,7 +44,7 @@ func (printer *Printer) Explain(ctx context.Context, asked *ask.Question, soluti
 		whole.Options.Stay = true
 		changes := whole.Smallest(ctx)
 		for i := range changes {
-			printer.printf("change: %s: nothing leaves the GPUs, %s\n", ask.Told(&changes[i]), comesTo(changes[i].Row.Solution))
+			printer.printf("change: %s: nothing leaves the GPUs, %s\n", ask.ChangeText(&changes[i]), comesTo(changes[i].Row.Solution))
 		}
 		if len(changes) == 0 {
 			printer.printf("change: none was found with which nothing leaves the GPUs\n")
@@ -53,7 +53,7 @@ func (printer *Printer) Explain(ctx context.Context, asked *ask.Question, soluti
 	}
 	changes := asked.Next(ctx, solution.Value)
 	for i := range changes {
-		printer.printf("change: %s: %s\n", ask.Told(&changes[i]), comesTo(changes[i].Row.Solution))
+		printer.printf("change: %s: %s\n", ask.ChangeText(&changes[i]), comesTo(changes[i].Row.Solution))
 	}
 	if len(changes) == 0 {
 		printer.printf("change: none was found that lowers the largest share\n")

@@ -15,7 +15,7 @@ import (
 )
 
 // regions are those of an arena, bottom up, and what lies in them.
-var regions = []struct{ name, holds string }{
+var regions = []struct{ name, content string }{
 	{"workspace", "of libraries"},
 	{"state", "weights, optimizer, caches"},
 	{"slots", "messages"},
@@ -50,9 +50,9 @@ func (rows *runTables) arenas() string {
 			i++
 			name = fmt.Sprintf("%d–%d", device.Device, rows.Report.Devices[i].Device)
 		}
-		holds := rows.runs(rows.placed, devicemap.Device(device.Device))
-		widest = max(widest, text.StringWidth(holds))
-		cells := []any{name, holds, sizeOf(device.Predicted.PeakAllocatedBytes), sizeOf(device.Measured.PeakAllocatedBytes), ratio(device)}
+		units := rows.runs(rows.placed, devicemap.Device(device.Device))
+		widest = max(widest, text.StringWidth(units))
+		cells := []any{name, units, sizeOf(device.Predicted.PeakAllocatedBytes), sizeOf(device.Measured.PeakAllocatedBytes), ratio(device)}
 		for _, name := range headings[first:] {
 			cells = append(cells, reached(device, name))
 		}
@@ -88,7 +88,7 @@ func (rows *runTables) legend() string {
 	var parts []string
 	for _, region := range regions[1:] {
 		if rows.any(region.name) {
-			parts = append(parts, region.name+" ("+region.holds+")")
+			parts = append(parts, region.name+" ("+region.content+")")
 		}
 	}
 	if len(parts) == 0 {

@@ -47,11 +47,11 @@ func (rows *runTables) gpus() string {
 	if shared {
 		headings = append(headings, "devices")
 	}
-	held := len(headings)
+	first := len(headings)
 	headings = append(headings, "holds,\npredicted", "\nmeasured", "apart", "context", "when ready", "at fences", "at the end")
 	table := texttab.New(headings...)
 	table.Right(0)
-	for column := held; column < len(headings); column++ {
+	for column := first; column < len(headings); column++ {
 		table.Right(column)
 	}
 	for i := range rows.GPUs {
@@ -60,13 +60,13 @@ func (rows *runTables) gpus() string {
 		if shared {
 			cells = append(cells, strings.Trim(fmt.Sprint(gpu.Devices), "[]"))
 		}
-		table.Row(append(cells, heldBy(gpu)...)...)
+		table.Row(append(cells, usedBy(gpu)...)...)
 	}
 	return "\n" + table.String() + "\n" + rows.links()
 }
 
 // heldBy is what a GPU's process held at moments of the run.
-func heldBy(gpu *report.GPU) []any {
+func usedBy(gpu *report.GPU) []any {
 	predicted := costmodel.Bytes(gpu.PredictedUsedBytes).String()
 	if gpu.Measured == nil || gpu.DeviceUsedBytes == nil {
 		return []any{predicted, "–", "–", "–", "–", "–", "–"}

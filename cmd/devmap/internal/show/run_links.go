@@ -19,18 +19,18 @@ func (rows *runTables) links() string {
 		return ""
 	}
 	var order []string
-	ways := make(map[string][]string) // by transport
+	pairs := make(map[string][]string) // by transport
 	checked, staging := between[0].CheckedBytes, int64(0)
 	for _, link := range between {
-		if ways[link.Transport] == nil {
+		if pairs[link.Transport] == nil {
 			order = append(order, link.Transport)
 		}
-		ways[link.Transport] = append(ways[link.Transport], fmt.Sprintf("%d to %d", *link.From, *link.To))
+		pairs[link.Transport] = append(pairs[link.Transport], fmt.Sprintf("%d to %d", *link.From, *link.To))
 		checked, staging = min(checked, link.CheckedBytes), staging+link.StagingBytes
 	}
 	const most = 8
 	for at, transport := range order {
-		named := ways[transport]
+		named := pairs[transport]
 		if more := len(named) - most; more > 0 {
 			named = append(named[:most:most], fmt.Sprintf("%d more", more))
 		}

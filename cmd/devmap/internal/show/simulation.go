@@ -59,13 +59,13 @@ func (sim *Simulation) devices() string {
 	table.Right(0, 1, 2, 3, 4, 6, 7, 8, 9)
 	unit := sim.unit()
 	for i := range sim.Program.Devices {
-		device, usage, played := &sim.Program.Devices[i], &sim.Report.Devices[i], &sim.Result.Devices[i]
-		sends := -played.Computing
-		for _, busy := range played.Busy {
+		device, usage, simulated := &sim.Program.Devices[i], &sim.Report.Devices[i], &sim.Result.Devices[i]
+		sends := -simulated.Computing
+		for _, busy := range simulated.Busy {
 			sends += busy
 		}
 		table.Row(device.ID, unit.print(device.Arena), unit.print(device.Budget), unit.print(usage.Live), unit.print(usage.Idle),
-			sim.instr(usage.At), sim.duration(played.Computing), sim.duration(sends), fmt.Sprintf("%.1f%%", 100*sim.Result.Bubble(i)), played.InFlight)
+			sim.instr(usage.At), sim.duration(simulated.Computing), sim.duration(sends), fmt.Sprintf("%.1f%%", 100*sim.Result.Bubble(i)), simulated.InFlight)
 	}
 	return table.String()
 }

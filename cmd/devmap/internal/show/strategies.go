@@ -149,9 +149,9 @@ func runLengths(bytes []int64) string {
 		}
 		i = end
 	}
-	const told = 8
-	if len(parts) > told {
-		parts = append(parts[:told], "…")
+	const most = 8
+	if len(parts) > most {
+		parts = append(parts[:most], "…")
 	}
 	return strings.Join(parts, " ")
 }

@@ -48,18 +48,18 @@ func TestOf(t *testing.T) {
 				t.Errorf("%s: no variant with %s among %d", strategy, setting, len(variants))
 				continue
 			}
-			var held []watch.Measured // as that setting has it
+			var measured []watch.Measured // as that setting has it
 			for i, device := range variants[at].Devices {
 				peak := device.Predicted.PeakAllocatedBytes
-				held = append(held, watch.Measured{Device: i, Torch: &watch.OnGPU{Processes: 1, Allocated: watch.Peak{Low: peak, High: peak}, Reserved: watch.Peak{Low: peak, High: peak}}})
+				measured = append(measured, watch.Measured{Device: i, Torch: &watch.OnGPU{Processes: 1, Allocated: watch.Peak{Low: peak, High: peak}, Reserved: watch.Peak{Low: peak, High: peak}}})
 			}
-			for _, explained := range watch.Explain(plan, held, func() []watch.Variant { return variants }) {
-				told := strings.Join(explained.Reasons, "\n")
+			for _, explained := range watch.Explain(plan, measured, func() []watch.Variant { return variants }) {
+				reasons := strings.Join(explained.Reasons, "\n")
 				differs := !strings.Contains(explained.Reasons[0], "as predicted") // by more than the plan's accuracy
 				if differs {
 					named++
 				}
-				if differs && !strings.Contains(told, "with "+setting+" the same plan would predict") {
+				if differs && !strings.Contains(reasons, "with "+setting+" the same plan would predict") {
 					t.Errorf("%s, %s: %q", strategy, setting, explained.Reasons)
 				}
 			}

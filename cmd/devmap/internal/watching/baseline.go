@@ -10,7 +10,7 @@ import (
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/backends"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/certify"
-	"github.com/devmap-dev/devmap/cmd/devmap/internal/held"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/gpuusage"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/worker"
 	"github.com/devmap-dev/devmap/executor"
 	"github.com/devmap-dev/devmap/executor/watch"
@@ -20,7 +20,7 @@ import (
 // looked at beside it.
 type Baseline struct {
 	reader   watch.Reader
-	outside  *held.Outside
+	outside  *gpuusage.Outside
 	document certify.Document
 }
 
@@ -35,7 +35,7 @@ func NewBaseline(whose *watch.Tree, list string, set bool) (*Baseline, error) {
 	if err := baseline.find(list, set); err != nil {
 		return nil, errors.Join(err, reader.Close())
 	}
-	baseline.outside = held.NewOutside(reader, nil, func(_ string, process int) (ours, here bool) { return whose.Has(process) })
+	baseline.outside = gpuusage.NewOutside(reader, nil, func(_ string, process int) (ours, here bool) { return whose.Has(process) })
 	return baseline, nil
 }
 
@@ -120,14 +120,14 @@ func (baseline *Baseline) hear(process *worker.Process) (missing string, err err
 			process.Kill() //nolint:errcheck // it has ended then
 			return missing, err
 		}
-		switch told := message.Witnessed; {
+		switch observation := message.Witnessed; {
 		case message.Missing != "":
 			missing = message.Missing
 		case message.Broke != "":
 			missing = message.Broke
-		case told == nil:
-		case told.GPUs != nil:
-			for _, gpu := range told.GPUs {
+		case observation == nil:
+		case observation.GPUs != nil:
+			for _, gpu := range observation.GPUs {
 				at := slices.IndexFunc(baseline.document.GPUs, func(one certify.GPU) bool { return one.UUID == gpu.UUID })
 				if at < 0 {
 					return missing, fmt.Errorf("the process that refills GPUs is on %s, which it was not asked for", gpu.UUID)
@@ -136,7 +136,7 @@ func (baseline *Baseline) hear(process *worker.Process) (missing string, err err
 				baseline.document.GPUs[at].WitnessedGPU = gpu
 			}
 		default:
-			for _, one := range told.Refill {
+			for _, one := range observation.Refill {
 				one.GPU = numbers[one.GPU]
 				baseline.document.Refill = append(baseline.document.Refill, one)
 			}
@@ -160,9 +160,9 @@ func Refill(link *worker.Link, uuids []string) error {
 		}
 		ordinals = append(ordinals, at)
 	}
-	witness, err := backends.Witness(ordinals)
+	observer, err := backends.Observer(ordinals)
 	if err == nil {
-		err = errors.Join(refill(witness, link), witness.Close())
+		err = errors.Join(refill(observer, link), observer.Close())
 	}
 	if err != nil {
 		link.Say(&worker.Message{Broke: err.Error()})
@@ -171,15 +171,15 @@ func Refill(link *worker.Link, uuids []string) error {
 }
 
 // refill refills what a witness looks at.
-func refill(witness executor.Witness, link *worker.Link) error {
-	gpus := witness.GPUs()
-	link.Say(&worker.Message{Witnessed: &certify.Told{GPUs: gpus}})
+func refill(observer executor.Witness, link *worker.Link) error {
+	gpus := observer.GPUs()
+	link.Say(&worker.Message{Witnessed: &certify.Observation{GPUs: gpus}})
 	for i := range gpus {
-		done, err := witness.Refill(i, certify.Margin)
+		done, err := observer.Refill(i, certify.Margin)
 		if err != nil {
 			return err
 		}
-		link.Say(&worker.Message{Witnessed: &certify.Told{Refill: []certify.Refill{certify.Filled(0, gpus[i].GPU, &done)}}})
+		link.Say(&worker.Message{Witnessed: &certify.Observation{Refill: []certify.Refill{certify.Filled(0, gpus[i].GPU, &done)}}})
 	}
 	return nil
 }

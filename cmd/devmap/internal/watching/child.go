@@ -34,7 +34,7 @@ func (err *StartError) Unwrap() error { return err.err }
 // Child is the command.
 type Child struct {
 	command *exec.Cmd
-	begun   chan struct{} // closed when it has begun
+	started chan struct{} // closed when it has begun
 }
 
 // Find looks for a command, which does not begin yet. Its first word is looked up in
@@ -71,7 +71,7 @@ func (child *Child) Start(environment []string, stdout, stderr io.Writer) error 
 	if err := child.command.Start(); err != nil {
 		return startError(child.command.Args[0], err)
 	}
-	close(child.begun)
+	close(child.started)
 	return nil
 }
 

@@ -16,32 +16,32 @@ import (
 // Live shows GPUs while a command runs: on a terminal a bar each, below what the
 // command writes; elsewhere a line now and then.
 type Live struct {
-	title     string
-	predicted [][2]int64 // by GPU of the plan, the least and the most that it is to hold
-	states    func() []watch.GPUState
-	to        io.Writer
-	screen    *screen // nil: there is none
-	colour    bool
-	began     time.Time
-	over      chan struct{}
-	gone      sync.WaitGroup
-	once      sync.Once
-	told      []int64 // peaks, when a line was told last
+	title         string
+	predicted     [][2]int64 // by GPU of the plan, the least and the most that it is to hold
+	states        func() []watch.GPUState
+	to            io.Writer
+	screen        *screen // nil: there is none
+	colour        bool
+	began         time.Time
+	over          chan struct{}
+	gone          sync.WaitGroup
+	once          sync.Once
+	reportedPeaks []int64 // peaks, when a line was told last
 }
 
 // How often a terminal is drawn; how often a line is told where there is none, if a
 // peak has risen by a hundredth of its GPU, and how often in any case.
 const (
-	drawn  = 500 * time.Millisecond
-	spoken = 10 * time.Second
-	always = time.Minute
+	redrawEvery = 500 * time.Millisecond
+	spoken      = 10 * time.Second
+	always      = time.Minute
 )
 
 // NewLive shows a plan's GPUs on a stream; colours go where NO_COLOR is not set.
 func NewLive(stderr io.Writer, title string, predicted [][2]int64, states func() []watch.GPUState) *Live {
 	return &Live{
 		title: title, predicted: predicted, states: states, to: stderr, screen: newScreen(stderr),
-		colour: os.Getenv("NO_COLOR") == "", over: make(chan struct{}), told: make([]int64, len(predicted)),
+		colour: os.Getenv("NO_COLOR") == "", over: make(chan struct{}), reportedPeaks: make([]int64, len(predicted)),
 	}
 }
 
@@ -54,7 +54,7 @@ func (live *Live) Begin() {
 	live.gone.Go(func() {
 		every := spoken
 		if live.screen != nil {
-			every = drawn
+			every = redrawEvery
 		}
 		tick := time.NewTicker(every)
 		defer tick.Stop()
@@ -86,27 +86,27 @@ func (live *Live) Close() {
 func (live *Live) show() {
 	states, since := live.states(), time.Since(live.began)
 	if live.screen != nil {
-		live.screen.draw(live.lines(states, since, live.screen.width()))
+		live.screen.render(live.lines(states, since, live.screen.width()))
 		return
 	}
-	if live.worth(states, since) {
+	if live.shouldReport(states, since) {
 		live.say("%s\n", live.plain(states, since))
 	}
 }
 
 // worth reports that there is something to say.
-func (live *Live) worth(states []watch.GPUState, since time.Duration) bool {
+func (live *Live) shouldReport(states []watch.GPUState, since time.Duration) bool {
 	const share = 100
-	worth := since >= spoken && since%always < spoken
+	report := since >= spoken && since%always < spoken
 	for i := range states {
-		worth = worth || states[i].PeakBytes-live.told[i] > states[i].Total/share
+		report = report || states[i].PeakBytes-live.reportedPeaks[i] > states[i].Total/share
 	}
-	if worth {
+	if report {
 		for i := range states {
-			live.told[i] = states[i].PeakBytes
+			live.reportedPeaks[i] = states[i].PeakBytes
 		}
 	}
-	return worth
+	return report
 }
 
 func (live *Live) say(format string, args ...any) {
@@ -184,7 +184,7 @@ func bar(state *watch.GPUState, predicted int64, width int) string {
 	column := func(bytes int64) int {
 		return min(width, int(float64(bytes)/float64(max(1, state.Total))*float64(width)+0.5))
 	}
-	others, held, peak := column(state.BeforeBytes), column(state.BeforeBytes+state.CommandBytes), column(state.BeforeBytes+state.PeakBytes)
+	others, used, peak := column(state.BeforeBytes), column(state.BeforeBytes+state.CommandBytes), column(state.BeforeBytes+state.PeakBytes)
 	mark := min(width-1, column(state.BeforeBytes+predicted))
 	cells := make([]rune, width)
 	for i := range cells {
@@ -193,7 +193,7 @@ func bar(state *watch.GPUState, predicted int64, width int) string {
 			cells[i] = '┃'
 		case i < others:
 			cells[i] = '░'
-		case i < held:
+		case i < used:
 			cells[i] = '█'
 		case i < peak:
 			cells[i] = '▒'

@@ -10,10 +10,10 @@ import (
 
 const gib = int64(1 << 30)
 
-func state(number int, others, held, peak int64) watch.GPUState {
+func state(number int, others, used, peak int64) watch.GPUState {
 	return watch.GPUState{
 		Place: watch.Place{Number: number}, GPU: watch.GPU{Name: "H200", Total: 100 * gib},
-		BeforeBytes: others, CommandBytes: held, PeakBytes: peak,
+		BeforeBytes: others, CommandBytes: used, PeakBytes: peak,
 	}
 }
 
@@ -92,7 +92,7 @@ func TestPlain(t *testing.T) {
 		want  bool
 	}{{10 * time.Second, 0, false}, {20 * time.Second, gib, false}, {30 * time.Second, 2 * gib, true}, {40 * time.Second, 2*gib + 5, false}, {61 * time.Second, 2*gib + 5, true}, {70 * time.Second, 2*gib + 5, false}} {
 		states[0].PeakBytes = step.peak
-		if got := live.worth(states, step.since); got != step.want {
+		if got := live.shouldReport(states, step.since); got != step.want {
 			t.Errorf("after %v with %d: %v", step.since, step.peak, got)
 		}
 	}

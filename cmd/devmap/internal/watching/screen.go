@@ -20,7 +20,7 @@ type screen struct {
 }
 
 // room is how many lines the command has at least.
-const room = 6
+const minLines = 6
 
 // newScreen is the screen of a stream; nil where it is no terminal that can be drawn
 // on.
@@ -41,9 +41,9 @@ func (screen *screen) width() int {
 }
 
 // draw draws lines in place of those before, each cut where the terminal ends.
-func (screen *screen) draw(lines []string) {
+func (screen *screen) render(lines []string) {
 	columns, rows, err := term.GetSize(int(screen.file.Fd()))
-	if err != nil || rows < len(lines)+room {
+	if err != nil || rows < len(lines)+minLines {
 		screen.close()
 		return
 	}

@@ -7,7 +7,7 @@ import (
 
 // patience is how often a command may be asked to end by the same signal before it
 // is killed.
-const patience = 3
+const maxSignals = 3
 
 // Signals sees to it that signals end the command and not what watches it, until
 // done is called: what a terminal sends, the command has got already; what another
@@ -18,7 +18,7 @@ func Signals(child *Child) (done func()) {
 	signal.Notify(got, watched...)
 	go func() {
 		select {
-		case <-child.begun:
+		case <-child.started:
 		case <-over:
 			return
 		}
@@ -28,7 +28,7 @@ func Signals(child *Child) (done func()) {
 			case one := <-got:
 				times[one]++
 				switch {
-				case times[one] >= patience:
+				case times[one] >= maxSignals:
 					child.Kill()
 				case !typed(one):
 					child.Signal(one)

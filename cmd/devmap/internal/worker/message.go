@@ -25,7 +25,7 @@ type Message struct {
 	// Ran is that the plan has run.
 	Ran *Ran `json:"ran,omitzero"`
 	// Witnessed is what was seen of GPUs beside the plans, for a certificate.
-	Witnessed *certify.Told `json:"witnessed,omitzero"`
+	Witnessed *certify.Observation `json:"witnessed,omitzero"`
 	// Broke is why the plan's run broke off.
 	Broke string `json:"broke,omitzero"`
 	// Done is the status that the worker exits with, as the last thing it says. All
@@ -39,7 +39,7 @@ type Plan struct {
 	// Title is what runs, in a line for people.
 	Title string `json:"title"`
 	// Foretold is its report if nothing came of it.
-	Foretold *report.Report `json:"foretold"`
+	Predicted *report.Report `json:"foretold"`
 }
 
 // Ran is what came of a plan.

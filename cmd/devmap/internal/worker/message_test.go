@@ -18,7 +18,7 @@ func said() []*Message {
 	loss, status := 2.5, 4
 	return []*Message{
 		{Missing: "no CUDA driver"},
-		{Plan: &Plan{File: "plan.json", Title: "toy on GPU 0", Foretold: &report.Report{Plan: "plan.json", Verdict: report.Fail, Devices: []report.Device{{Device: 1}}, GPUs: []report.GPU{{GPU: 3, Name: "H200", Devices: []int{1}}}}}},
+		{Plan: &Plan{File: "plan.json", Title: "toy on GPU 0", Predicted: &report.Report{Plan: "plan.json", Verdict: report.Fail, Devices: []report.Device{{Device: 1}}, GPUs: []report.GPU{{GPU: 3, Name: "H200", Devices: []int{1}}}}}},
 		{At: "in step 3 of 10"},
 		{Step: &report.Step{Step: 3, Loss: &loss, Seconds: 0.25}},
 		{Ran: &Ran{Document: "{}\n", Text: "pass: …\n"}},
@@ -66,7 +66,7 @@ func TestMessages(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got.Plan != nil { // lists that are none become empty ones
-			if got.Plan.File != want.Plan.File || got.Plan.Foretold.GPUs[0].Name != "H200" || got.Plan.Foretold.Devices[0].Device != 1 {
+			if got.Plan.File != want.Plan.File || got.Plan.Predicted.GPUs[0].Name != "H200" || got.Plan.Predicted.Devices[0].Device != 1 {
 				t.Errorf("%+v", got.Plan)
 			}
 			continue

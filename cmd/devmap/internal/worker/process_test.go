@@ -75,7 +75,7 @@ func works(link *Link, how string) {
 }
 
 // heard is everything that a worker says.
-func heard(t *testing.T, process *Process) (messages []*Message, fault error) {
+func received(t *testing.T, process *Process) (messages []*Message, fault error) {
 	t.Helper()
 	for {
 		message, err := process.Next()
@@ -106,7 +106,7 @@ func TestEnds(t *testing.T) {
 		ended    string
 	}{"well": {2, "exit status 3"}, "panics": {1, "exit status 2"}} {
 		process := started(t.Context(), t, how)
-		messages, err := heard(t, process)
+		messages, err := received(t, process)
 		ended, gone := process.Wait()
 		if err != nil || gone != nil || len(messages) != want.messages || messages[0].At != how || ended != want.ended || process.Slow() {
 			t.Errorf("%s: %v, %v, %d messages, ended %s", how, err, gone, len(messages), ended)
@@ -125,7 +125,7 @@ func TestKilled(t *testing.T) {
 	if err := process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	if messages, err := heard(t, process); err != nil || len(messages) != 0 {
+	if messages, err := received(t, process); err != nil || len(messages) != 0 {
 		t.Errorf("%d messages, %v", len(messages), err)
 	}
 	if ended, err := process.Wait(); ended != "signal: killed" || err != nil {
@@ -134,7 +134,7 @@ func TestKilled(t *testing.T) {
 }
 
 // TestToldToEnd: a worker ends with the context of its supervisor.
-func TestToldToEnd(t *testing.T) {
+func TestAskedToEnd(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	process := started(ctx, t, "waits")
@@ -143,7 +143,7 @@ func TestToldToEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	cancel()
-	messages, err := heard(t, process)
+	messages, err := received(t, process)
 	if err != nil || len(messages) != 1 || messages[0].Broke != "it was to end" {
 		t.Errorf("%d messages, %v", len(messages), err)
 	}
@@ -162,7 +162,7 @@ func TestSlow(t *testing.T) {
 		t.Fatal(err)
 	}
 	cancel()
-	if messages, err := heard(t, process); err != nil || len(messages) != 0 {
+	if messages, err := received(t, process); err != nil || len(messages) != 0 {
 		t.Errorf("%d messages, %v", len(messages), err)
 	}
 	if ended, err := process.Wait(); ended != "signal: killed" || err != nil || !process.Slow() {
@@ -200,7 +200,7 @@ func TestDeserted(t *testing.T) {
 func TestBabble(t *testing.T) {
 	t.Parallel()
 	process := started(t.Context(), t, "babbles")
-	if messages, err := heard(t, process); err == nil || len(messages) != 1 || !strings.Contains(err.Error(), "bytes") {
+	if messages, err := received(t, process); err == nil || len(messages) != 1 || !strings.Contains(err.Error(), "bytes") {
 		t.Errorf("%d messages, %v", len(messages), err)
 	}
 	if err := process.Kill(); err != nil {

@@ -23,16 +23,16 @@ import (
 // --gpus and --topology it is solved as it stands, and the answer is written
 // in the form of the problem's authors, whose programs can judge it.
 
-const maxPosedBytes = 256 << 20
+const maxBenchmarkBytes = 256 << 20
 
 // posedFile is what reads a file that poses a problem of its own, and its
 // content; nil for any other file and what cannot be read, which are a model's.
-func (command *planCommand) posedFile(arg string) (read posedReader, data []byte) {
+func (command *planCommand) benchmarkFile(arg string) (read benchmarkReader, data []byte) {
 	if command.NamesDevices() {
 		return nil, nil
 	}
 	info, err := os.Stat(arg)
-	if err != nil || !info.Mode().IsRegular() || info.Size() > maxPosedBytes {
+	if err != nil || !info.Mode().IsRegular() || info.Size() > maxBenchmarkBytes {
 		return nil, nil
 	}
 	if data, err = os.ReadFile(arg); err != nil {
@@ -58,10 +58,10 @@ type passedOver struct{}
 // UnmarshalJSONFrom skips it.
 func (*passedOver) UnmarshalJSONFrom(decoder *jsontext.Decoder) error { return decoder.SkipValue() }
 
-type posedReader func(name string, data []byte) (benchfile.File, error)
+type benchmarkReader func(name string, data []byte) (benchfile.File, error)
 
-func (command *planCommand) solvePosed(cmd *cobra.Command, file string, read posedReader, data []byte) error {
-	if other := command.NotPosed(); len(other) > 0 {
+func (command *planCommand) solveBenchmark(cmd *cobra.Command, file string, read benchmarkReader, data []byte) error {
+	if other := command.NotForBenchmark(); len(other) > 0 {
 		return out.Usagef("%s names its own devices and costs, and is solved for its smallest largest load: %s would mean nothing here (with --gpus or --topology it is planned as a model)",
 			file, strings.Join(other, ", "))
 	}
@@ -71,13 +71,13 @@ func (command *planCommand) solvePosed(cmd *cobra.Command, file string, read pos
 	if err != nil {
 		return err
 	}
-	if err := command.suitsPosed(file, problem); err != nil {
+	if err := command.checkBenchmarkFlags(file, problem); err != nil {
 		return err
 	}
 	set, done := posed.Settings{}, func() {}
 	set.Data, set.Tensor = command.Degrees()
 	if !command.JSON {
-		set.Progress, done = out.PosedProgress(cmd.ErrOrStderr())
+		set.Progress, done = out.BenchmarkProgress(cmd.ErrOrStderr())
 	}
 	answer, err := posed.Solve(ctx, problem, set)
 	done()
@@ -95,14 +95,14 @@ func (command *planCommand) solvePosed(cmd *cobra.Command, file string, read pos
 		return err
 	}
 	if !command.JSON {
-		show.Posed(cmd.ErrOrStderr(), file, answer, command.Explain)
+		show.Benchmark(cmd.ErrOrStderr(), file, answer, command.Explain)
 	}
 	return nil
 }
 
 // suitsPosed is an error where flags that mean something to some file that poses a
 // problem mean nothing to this one, or to none.
-func (command *planCommand) suitsPosed(file string, problem benchfile.File) error {
+func (command *planCommand) checkBenchmarkFlags(file string, problem benchfile.File) error {
 	_, piper := problem.(*benchfile.Piper)
 	data, tensor := command.Degrees()
 	switch {

@@ -1,6 +1,6 @@
-// Package held says what GPUs hold and who holds it, as NVML tells: of all
+// Package gpuusage says what GPUs hold and who holds it, as NVML tells: of all
 // processes, and without a context on any GPU.
-package held
+package gpuusage
 
 import (
 	"os"
@@ -10,7 +10,7 @@ import (
 )
 
 // Held is what every GPU of the machine held at a moment.
-type Held struct {
+type Snapshot struct {
 	library *nvml.Library
 	gpus    []nvml.GPU
 	before  []state // by GPU
@@ -26,21 +26,21 @@ type state struct {
 
 // Look looks at what every GPU holds. Where NVML says nothing, what is asked of it
 // says so.
-func Look() *Held {
-	held := new(Held)
-	if held.library, held.err = nvml.Open(); held.err != nil {
-		held.library = nil
-		return held
+func Look() *Snapshot {
+	snapshot := new(Snapshot)
+	if snapshot.library, snapshot.err = nvml.Open(); snapshot.err != nil {
+		snapshot.library = nil
+		return snapshot
 	}
-	held.gpus, held.err = held.library.GPUs()
-	for i := range held.gpus {
-		now, err := stateOf(&held.gpus[i], os.Getpid())
+	snapshot.gpus, snapshot.err = snapshot.library.GPUs()
+	for i := range snapshot.gpus {
+		now, err := stateOf(&snapshot.gpus[i], os.Getpid())
 		if err != nil {
-			held.err = err
+			snapshot.err = err
 		}
-		held.before = append(held.before, now)
+		snapshot.before = append(snapshot.before, now)
 	}
-	return held
+	return snapshot
 }
 
 // stateOf reads a GPU, of whose processes one is not counted.
@@ -60,23 +60,23 @@ func stateOf(gpu *nvml.GPU, but int) (now state, err error) {
 }
 
 // find is a GPU's place; -1 where NVML does not show it.
-func (held *Held) find(uuid string) int {
-	return slices.IndexFunc(held.gpus, func(gpu nvml.GPU) bool { return gpu.UUID == uuid })
+func (snapshot *Snapshot) find(uuid string) int {
+	return slices.IndexFunc(snapshot.gpus, func(gpu nvml.GPU) bool { return gpu.UUID == uuid })
 }
 
 // Free is what a GPU had free; not known where NVML does not tell.
-func (held *Held) Free(uuid string) (bytes int64, known bool) {
-	at := held.find(uuid)
-	if at < 0 || held.err != nil {
+func (snapshot *Snapshot) Free(uuid string) (bytes int64, known bool) {
+	at := snapshot.find(uuid)
+	if at < 0 || snapshot.err != nil {
 		return 0, false
 	}
-	memory, err := held.gpus[at].Memory()
+	memory, err := snapshot.gpus[at].Memory()
 	return memory.Free, err == nil
 }
 
 // Close ends the looking.
-func (held *Held) Close() {
-	if held.library != nil {
-		held.library.Close() //nolint:errcheck // nothing was written
+func (snapshot *Snapshot) Close() {
+	if snapshot.library != nil {
+		snapshot.library.Close() //nolint:errcheck // nothing was written
 	}
 }

@@ -95,7 +95,7 @@ func (d *drawing) one(p float64, name string, values ...string) string {
 }
 
 // draw is the model and flags of a command of `devmap plan`.
-func draw(r *rand.Rand, models []sweptModel, dir string) *drawing {
+func randomCommand(r *rand.Rand, models []sweptModel, dir string) *drawing {
 	d := &drawing{Rand: r, dir: dir}
 	d.model = models[min(r.IntN(len(models)), r.IntN(len(models)))] // small ones more often
 	d.devices()

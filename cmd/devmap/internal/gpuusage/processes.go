@@ -1,4 +1,4 @@
-package held
+package gpuusage
 
 import (
 	"cmp"
@@ -14,17 +14,17 @@ import (
 
 // Holders says of a GPU how much is held of it now, and by whom; empty where NVML
 // does not tell.
-func (held *Held) Holders(number int, of executor.GPU) string {
-	at := held.find(of.UUID)
-	if at < 0 || held.err != nil {
+func (snapshot *Snapshot) Holders(number int, of executor.GPU) string {
+	at := snapshot.find(of.UUID)
+	if at < 0 || snapshot.err != nil {
 		return ""
 	}
-	memory, err := held.gpus[at].Memory()
+	memory, err := snapshot.gpus[at].Memory()
 	if err != nil {
 		return ""
 	}
 	return fmt.Sprintf("GPU %d (%s) has %v: %v are the driver's, %v are held%s", number, of.Name,
-		costmodel.Bytes(memory.Total), costmodel.Bytes(memory.Reserved), costmodel.Bytes(memory.Used), byWhom(&held.gpus[at]))
+		costmodel.Bytes(memory.Total), costmodel.Bytes(memory.Reserved), costmodel.Bytes(memory.Used), byWhom(&snapshot.gpus[at]))
 }
 
 // byWhom names the processes on a GPU but this one, those that hold most first.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/devmap-dev/devmap/cmd/devmap/internal/held"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/gpuusage"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
 	"github.com/devmap-dev/devmap/costmodel"
@@ -17,8 +17,8 @@ import (
 )
 
 // told is an error of a run as the command ends with it.
-func (one *planRun) told(err error) error {
-	var room *executor.RoomError
+func (one *planRun) commandError(err error) error {
+	var noMemory *executor.RoomError
 	var other *weights.MismatchError
 	var hang *executor.HangError
 	var lost *executor.LostError
@@ -28,7 +28,7 @@ func (one *planRun) told(err error) error {
 		return inLines(fmt.Errorf("running %s: %w", one.file, err))
 	case errors.Is(err, context.Canceled):
 		return fmt.Errorf("running %s: interrupted: no file was written", one.file)
-	case errors.As(err, &room):
+	case errors.As(err, &noMemory):
 		return &out.Infeasible{Err: fmt.Errorf("running %s: %w (%s)", one.file, err, one.arenas()), Helps: one.holders()}
 	case errors.As(err, &taken):
 		return &out.Infeasible{Err: fmt.Errorf("running %s: %w", one.file, err), Helps: one.holders()}
@@ -57,7 +57,7 @@ func (one *planRun) holders() (lines []string) {
 	if len(one.gpus) == 0 {
 		return nil
 	}
-	now := held.Look()
+	now := gpuusage.Look()
 	defer now.Close()
 	for number, gpu := range one.names {
 		if line := now.Holders(number, gpu); line != "" && slices.Contains(one.gpus, number) {

@@ -15,7 +15,7 @@ import (
 )
 
 // TestTold: how a run ends that did not come to its end.
-func TestTold(t *testing.T) {
+func TestCommandError(t *testing.T) {
 	t.Parallel()
 	one := &planRun{file: "plan.json", job: &compiled{Job: executor.Job{Program: &program.Program{Devices: []program.Device{{ID: 3, Arena: 5 << 20}}}}}}
 	for name, is := range map[string]struct {
@@ -32,7 +32,7 @@ func TestTold(t *testing.T) {
 		"another":   {errors.New("a path\nis corrupted"), 1, "devmap: running plan.json: a path\\u000ais corrupted\n"},
 	} {
 		var stderr bytes.Buffer
-		if status := out.Report(&stderr, one.told(is.err), ask.ErrorText); status != is.status || stderr.String() != is.want {
+		if status := out.Report(&stderr, one.commandError(is.err), ask.ErrorText); status != is.status || stderr.String() != is.want {
 			t.Errorf("%s: status %d, %q, want %d and %q", name, status, stderr.String(), is.status, is.want)
 		}
 	}
@@ -40,13 +40,13 @@ func TestTold(t *testing.T) {
 
 // TestPatience: many times what the slowest instruction takes, and never less than
 // half a minute.
-func TestPatience(t *testing.T) {
+func TestStallLimit(t *testing.T) {
 	t.Parallel()
 	for picoseconds, want := range map[int64]time.Duration{
 		0: 30 * time.Second, 1e12: 30 * time.Second, 3e12: time.Minute, 1<<62 - 1: 20 * 24 * time.Hour,
 	} {
 		of := &program.Program{Instrs: []program.Instr{{Ticks: picoseconds / 2}, {Ticks: picoseconds}, {}}}
-		if got := patience(of); got != want {
+		if got := stallLimit(of); got != want {
 			t.Errorf("%d ps: %v, want %v", picoseconds, got, want)
 		}
 	}

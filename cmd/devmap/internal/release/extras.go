@@ -10,7 +10,7 @@ import (
 
 // beside are the files that stand beside a program in its archive. Completion and
 // help come from the program itself, one that this machine runs.
-func (packer *packer) beside() ([]file, error) {
+func (packer *packer) extraFiles() ([]file, error) {
 	here := platform{system: runtime.GOOS, processor: runtime.GOARCH}
 	program, err := here.build(packer.scratch, packer.made.version)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 
 // Posed prints the answer to a problem that a file poses: the table and the
 // certificate.
-func Posed(to io.Writer, file string, answer *posed.Answer, explain bool) {
+func Benchmark(to io.Writer, file string, answer *posed.Answer, explain bool) {
 	writer := table.NewWriter()
 	writer.SetStyle(table.StyleLight)
 	writer.AppendHeader(table.Row{"device", "nodes", "time", "transfers", "load", "GB"})

@@ -1,4 +1,4 @@
-package held
+package gpuusage
 
 import (
 	"fmt"
@@ -18,10 +18,10 @@ import (
 // for; and how long drivers have to take back what a process held that has ended:
 // NVML is late by a second or so, and nvidia-smi is asked whose memory is every two.
 const (
-	outsideOften    = 100 * time.Millisecond
-	outsidePatience = 3 * time.Second
-	endOften        = 20 * time.Millisecond
-	endPatience     = 5 * time.Second
+	outsideOften = 100 * time.Millisecond
+	settleLimit  = 3 * time.Second
+	endOften     = 20 * time.Millisecond
+	endLimit     = 5 * time.Second
 )
 
 // Outside looks at GPUs from outside of what uses them, without a context on any: what
@@ -43,7 +43,7 @@ type Outside struct {
 	stop    chan struct{}
 	ended   sync.WaitGroup
 
-	often, patience time.Duration // between looks; at the end
+	often, limit time.Duration // between looks; at the end
 }
 
 // tenant is a process on a GPU. Of its bytes the first and the last that were told, the
@@ -58,7 +58,7 @@ type tenant struct {
 // NewOutside takes over a reader, or the error where there is none, and looks until all
 // has settled: what a process held that has just ended is not held for long.
 func NewOutside(reader watch.Reader, err error, whose func(uuid string, process int) (ours, here bool)) *Outside {
-	outside := &Outside{Whose: whose, reader: reader, err: err, stop: make(chan struct{}), often: outsideOften, patience: endPatience}
+	outside := &Outside{Whose: whose, reader: reader, err: err, stop: make(chan struct{}), often: outsideOften, limit: endLimit}
 	if outside.err == nil {
 		outside.err = outside.settle()
 	}
@@ -82,7 +82,7 @@ func (outside *Outside) settle() error {
 			return err
 		}
 		outside.look()
-		if slices.Equal(last, outside.before) || time.Since(begin) > outsidePatience {
+		if slices.Equal(last, outside.before) || time.Since(begin) > settleLimit {
 			return nil
 		}
 		last = outside.before
@@ -147,7 +147,7 @@ func (outside *Outside) End(uuids []string, ended string) *certify.After {
 	for begin := time.Now(); ; time.Sleep(endOften) {
 		back := outside.ends(after, uuids)
 		after.Seconds = time.Since(begin).Seconds()
-		if back || after.Unmeasured != "" || time.Since(begin) > outside.patience {
+		if back || after.Unmeasured != "" || time.Since(begin) > outside.limit {
 			return after
 		}
 	}

@@ -1,4 +1,4 @@
-package held
+package gpuusage
 
 import (
 	"errors"
@@ -36,15 +36,15 @@ func TestMore(t *testing.T) {
 func TestUnknown(t *testing.T) {
 	t.Parallel()
 	gpu := executor.GPU{Name: "H200", UUID: "GPU-1"}
-	unread := &Held{err: errors.New("no NVML")}
-	if said := unread.GivenBack(1, []int{3}, []executor.GPU{gpu}, 0); len(said) != 1 || !strings.Contains(said[0], "is not known: no NVML") {
+	unread := &Snapshot{err: errors.New("no NVML")}
+	if said := unread.Released(1, []int{3}, []executor.GPU{gpu}, 0); len(said) != 1 || !strings.Contains(said[0], "is not known: no NVML") {
 		t.Errorf("%q", said)
 	}
-	if said := new(Held).GivenBack(1, []int{3}, []executor.GPU{gpu}, 0); len(said) != 1 || said[0] != "GPU 3 (H200): what it holds now is not known: NVML does not show it" {
+	if said := new(Snapshot).Released(1, []int{3}, []executor.GPU{gpu}, 0); len(said) != 1 || said[0] != "GPU 3 (H200): what it holds now is not known: NVML does not show it" {
 		t.Errorf("%q", said)
 	}
-	if _, known := new(Held).Free("GPU-1"); known || new(Held).Holders(3, gpu) != "" || unread.Holders(3, gpu) != "" {
+	if _, known := new(Snapshot).Free("GPU-1"); known || new(Snapshot).Holders(3, gpu) != "" || unread.Holders(3, gpu) != "" {
 		t.Error("it knows what nobody told")
 	}
-	new(Held).Close()
+	new(Snapshot).Close()
 }

@@ -13,7 +13,7 @@ import (
 
 // TestPosedInterrupted: a posed problem whose search is interrupted before it
 // begins is answered all the same, with exit status 0.
-func TestPosedInterrupted(t *testing.T) {
+func TestBenchmarkInterrupted(t *testing.T) {
 	over, stop := context.WithCancel(t.Context())
 	stop()
 	dir := filepath.Join("..", "..", "fixtures", "workloads")
@@ -37,7 +37,7 @@ func TestPosedInterrupted(t *testing.T) {
 
 // TestPosedDegrees: a Piper file's stages take the degrees that are given, or
 // their own; those of other files none.
-func TestPosedDegrees(t *testing.T) {
+func TestBenchmarkDegrees(t *testing.T) {
 	dir := filepath.Join("..", "..", "fixtures", "workloads")
 	bert, dnn := filepath.Join(dir, "piper", "bert32a100.json"), filepath.Join(dir, "dnn-partitioning", "throughput", "LayerGraphs", "gnmt_training.json")
 	for _, c := range []struct {
