@@ -31,7 +31,7 @@ func (command *planCommand) choose(ctx context.Context, asked *ask.Question) (*s
 	return best, why, nil
 }
 
-// unmeasured says of which rows with an answer nobody measured the like.
+// unmeasured lists the rows with an answer that resemble no measured setup.
 func unmeasured(rows []strategy.Row) []string {
 	var never []string
 	for i := range rows {
@@ -68,7 +68,7 @@ func reason(rows []strategy.Row) string {
 // nothingFits is the error of a table in which no row fits: what is missing
 // in the nearest, and what would help.
 func nothingFits(ctx context.Context, asked *ask.Question, rows []strategy.Row) error {
-	near := &rows[0] // of those that do not fit, which stand before those that are refused
+	near := &rows[0] // of those that do not fit; they come before the refused rows
 	if near.Refused != nil {
 		if len(rows) == 1 {
 			return rows[0].Refused

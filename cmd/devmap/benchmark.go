@@ -19,14 +19,14 @@ import (
 	"github.com/devmap-dev/devmap/planner/posed"
 )
 
-// A file of a public partitioning problem names its own devices. Without
-// --gpus and --topology it is solved as it stands, and the answer is written
+// A benchmark file has a public partitioning problem and names its own devices.
+// Without --gpus and --topology it is solved as it is, and the answer is written
 // in the form of the problem's authors, whose programs can judge it.
 
 const maxBenchmarkBytes = 256 << 20
 
-// posedFile is what reads a file that poses a problem of its own, and its
-// content; nil for any other file and what cannot be read, which are a model's.
+// benchmarkFile returns the reader of a benchmark file, and its content; nil for
+// any other file and for an unreadable one, which are a model's.
 func (command *planCommand) benchmarkFile(arg string) (read benchmarkReader, data []byte) {
 	if command.NamesDevices() {
 		return nil, nil
@@ -51,8 +51,8 @@ func (command *planCommand) benchmarkFile(arg string) (read benchmarkReader, dat
 	return benchfile.Reader(data, func(member string) bool { _, ok := top[member]; return ok }), data
 }
 
-// passedOver is a member that is there, and no more is kept of it: a file may
-// hold some hundred megabytes.
+// passedOver is a member whose content is skipped: a file may have some hundred
+// megabytes.
 type passedOver struct{}
 
 // UnmarshalJSONFrom skips it.
@@ -100,8 +100,8 @@ func (command *planCommand) solveBenchmark(cmd *cobra.Command, file string, read
 	return nil
 }
 
-// suitsPosed is an error where flags that mean something to some file that poses a
-// problem mean nothing to this one, or to none.
+// checkBenchmarkFlags refuses flags that mean nothing to this benchmark file, or
+// to any.
 func (command *planCommand) checkBenchmarkFlags(file string, problem benchfile.File) error {
 	_, piper := problem.(*benchfile.Piper)
 	data, tensor := command.Degrees()

@@ -11,8 +11,8 @@ import (
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 )
 
-// TestPosedInterrupted: a posed problem whose search is interrupted before it
-// begins is answered all the same, with exit status 0.
+// TestBenchmarkInterrupted: a benchmark whose search is interrupted before it
+// begins still has an answer, with exit status 0.
 func TestBenchmarkInterrupted(t *testing.T) {
 	over, stop := context.WithCancel(t.Context())
 	stop()
@@ -35,7 +35,7 @@ func TestBenchmarkInterrupted(t *testing.T) {
 	}
 }
 
-// TestPosedDegrees: a Piper file's stages take the degrees that are given, or
+// TestBenchmarkDegrees: a Piper file's stages take the degrees that are given, or
 // their own; those of other files none.
 func TestBenchmarkDegrees(t *testing.T) {
 	dir := filepath.Join("..", "..", "fixtures", "workloads")

@@ -21,7 +21,7 @@ import (
 // The corpus is a record of what the program said: commands over all models,
 // strategies, precisions and objectives, with the sums of what they printed and
 // wrote. A change of the inside changes none of them. CORPUS=all runs all
-// (make corpus), else SEED draws a sample. UPDATE_GOLDEN=1 records anew.
+// (make corpus), else SEED draws a sample. UPDATE_GOLDEN=1 records them again.
 
 // shortCorpus is how many sessions a test run draws.
 const shortCorpus = 24
@@ -120,9 +120,9 @@ func (s *session) replay(t *testing.T, fixtures string, updating bool) {
 	}
 }
 
-// unhurried runs a command under a clock that stands still while anything is at work:
-// every recorded search ends by itself, and on a busy machine its limit would come first.
-// Who asked for a limit gets it.
+// unhurried runs a command under a clock that stops while anything is at work.
+// Every recorded search ends on its own, and on a busy machine its limit would come first.
+// A limit that the command asks for applies.
 func unhurried(t *testing.T, args []string, out, errs io.Writer) (status int) {
 	t.Helper()
 	if slices.Contains(args, "--time-limit") {
@@ -168,7 +168,7 @@ func filesOf(t *testing.T, dir string) map[string]string {
 	return out
 }
 
-// sum is the first half of the SHA-256: enough to tell texts apart that nobody
+// sum is the first half of the SHA-256: enough to tell texts apart that no one
 // forges.
 func sum(text []byte) string {
 	hash := sha256.Sum256(text)

@@ -13,7 +13,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// fakeDriver builds the libraries of a driver that is none.
+// fakeDriver builds the libraries of a fake driver.
 func fakeDriver(t *testing.T, flags ...string) (folder string) {
 	t.Helper()
 	folder = t.TempDir()
@@ -28,9 +28,9 @@ func fakeDriver(t *testing.T, flags ...string) (folder string) {
 	return folder
 }
 
-// TestCUDAScripts runs the command as users do who have two GPUs, of a driver that
-// is none: it has no kernels, so that plans load weights and run no step. Another one
-// lacks an entry point, as an old one does.
+// TestCUDAScripts runs the command as users with two GPUs do, on a fake driver. It has
+// no kernels, so that plans load weights and run no step. Another fake driver lacks an
+// entry point, as an old driver does.
 func TestCUDAScripts(t *testing.T) {
 	folder, old := fakeDriver(t), fakeDriver(t, "-DcuMemAddressReserve=later")
 	testscript.Run(t, testscript.Params{

@@ -58,7 +58,7 @@ func TestDocumentsNameWhatThereIs(t *testing.T) {
 	}
 }
 
-// lineFaults are the names in a line of a document that stand for nothing.
+// lineFaults are the names in a line of a document that refer to nothing.
 func lineFaults(tree fs.FS, declared map[string]map[string]bool, dir, line string) (faults []string) {
 	for _, found := range linked.FindAllStringSubmatch(line, -1) {
 		if !strings.Contains(found[1], "://") && !matches(tree, path.Join(dir, found[1])) {
@@ -99,9 +99,9 @@ func isDeclared(declared map[string]map[string]bool, name string) bool {
 	return false
 }
 
-// pathFault is why a path stands for nothing, or "", and the folder that it
-// names. A file without a folder is in the one that its line names before it;
-// where it names none, anywhere.
+// pathFault is why a path refers to nothing, or "", and the folder that it
+// names. A file without a folder is in the one that its line names before it; if
+// the line names none, in any folder.
 func pathFault(tree fs.FS, folder, name string) (named, why string) {
 	top, _, isPath := strings.Cut(name, "/")
 	ours := slices.Contains([]string{"cmd", "costmodel", "executor", "fixtures", "modelgraph", "planner"}, top)
@@ -163,7 +163,7 @@ func TestArchitectureListsEveryPackage(t *testing.T) {
 }
 
 // listedFolders reads the tree of folders in the blocks of a document: one a
-// line, below the one before that stands further left.
+// line, below the last one that is further left.
 func listedFolders(text string) (listed []string) {
 	type level struct {
 		indent int

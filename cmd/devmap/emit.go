@@ -73,8 +73,8 @@ func (command *emitCommand) run(cmd *cobra.Command, file string) error {
 	if err := out.Say(cmd.ErrOrStderr(), "%s: %s%s\n", target.Name, usage, written); err != nil {
 		return err
 	}
-	// The file goes on without the plan: what limits its meaning is said once
-	// more.
+	// The file is used without the plan, so the notes that limit its meaning are
+	// printed again.
 	notes := plan.Warnings
 	if note != "" {
 		notes = slices.Concat([]string{note}, notes)

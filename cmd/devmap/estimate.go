@@ -135,7 +135,7 @@ func estimateOf(rows []strategy.Row, devices []string, unconstrained bool) estim
 	return out
 }
 
-// anywhereFlag is what reproduces a row that may use any assignment.
+// unconstrainedFlag is the flag that reproduces a row that may use any assignment.
 func unconstrainedFlag(row *strategy.Row, unconstrained bool) []string {
 	if !unconstrained || !row.Workload.Strategy.Traits().Sequential {
 		return nil
@@ -144,7 +144,7 @@ func unconstrainedFlag(row *strategy.Row, unconstrained bool) []string {
 }
 
 // common are the warnings that all rows with an answer share; those of one
-// strategy stand in its plan.
+// strategy are in its plan.
 func common(graph *modelgraph.Graph, rows []strategy.Row) []string {
 	var out []string
 	first := true

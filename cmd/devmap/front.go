@@ -37,8 +37,8 @@ func (command *planCommand) front(cmd *cobra.Command, asked *ask.Question, notes
 	return nil
 }
 
-// frontOutput is the front file (devmap.front/v1): the maps of which none is
-// better in both the step and the largest share, the shortest step first.
+// frontOutput is the front file (devmap.front/v1), the shortest step first. No map
+// in it is better than another in both the step and the largest share.
 type frontOutput struct {
 	FormatVersion string             `json:"format_version"`
 	Model         any                `json:"model"` // as in a plan

@@ -9,12 +9,12 @@ import (
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 )
 
-// TestHints: each change that is told is run as it is printed, exits 0 where
-// it fits, and comes to what it said.
+// TestHints: each printed change runs as it is printed, exits 0 if it fits, and
+// has the figures that the hint gave.
 func TestHints(t *testing.T) {
 	for name, c := range map[string]struct {
 		flags string
-		want  []string // beginnings of hints that are told
+		want  []string // beginnings of printed hints
 	}{
 		"a batch brings its parts":             {"--gpus 2 --gpu rtx-4090 --mode train --batch 16 --micro-batches 16 --pin lm_head=1", []string{"--batch 1 --micro-batches 1 --seq 1024 --optimizer adamw-8bit:"}},
 		"a runtime that the strategy has not":  {"--gpus 4 --gpu a100-40gb --mode train --batch 2 --strategy ddp --runtime lightning", []string{"--micro-batches 2 --strategy pipeline --runtime torch --schedule "}},

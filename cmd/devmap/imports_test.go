@@ -17,7 +17,7 @@ import (
 
 const module = "github.com/devmap-dev/devmap/"
 
-// allowed is the package table, of which ARCHITECTURE.md gives the gist: each
+// allowed is the package table; ARCHITECTURE.md gives its gist. It has each
 // package and the devmap packages that its non-test files may import, directly
 // or through internal ones. cmd/devmap, …/internal/… and …test packages are not
 // in it: they may import anything.

@@ -99,8 +99,8 @@ func inspectUnits(graph *modelgraph.Graph, table *costmodel.Table) []inspectUnit
 	return out
 }
 
-// keptBytes is what a unit's forward leaves behind, for its backward or in the KV
-// cache: in an arena its regions, else what its events say.
+// savedBytes is the size of what a unit's forward saves, for its backward or in the
+// KV cache: in an arena its regions, else what its events say.
 func savedBytes(table *costmodel.Table, unit *costmodel.Unit) int64 {
 	if costmodel.StageRulesOf(table.Workload.Runtime).Arena {
 		return unit.Regions.Input + unit.Regions.Saved + unit.Regions.Cache

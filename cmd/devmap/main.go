@@ -28,7 +28,7 @@ func main() {
 	os.Exit(code)
 }
 
-// unknownCommand names a command that is none. cobra would parse the flags
+// unknownCommand names a word that is not a command. cobra would parse the flags
 // that follow as the root's own first, and blame one of them.
 func unknownCommand(root *cobra.Command, args []string) error {
 	if len(args) == 0 || strings.HasPrefix(args[0], "-") || strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {

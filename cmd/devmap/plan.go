@@ -123,8 +123,8 @@ func (command *planCommand) plan(cmd *cobra.Command, asked *ask.Question, notes 
 // afterwards is what remarks and remedies may take once the limit is reached.
 const afterwards = time.Second
 
-// begin starts the clock of --time-limit, which all that is searched runs by:
-// the strategy, the map, and what would help.
+// begin starts the clock of --time-limit, which limits every search: for the
+// strategy, the map, and what would help.
 func (command *planCommand) begin(cmd *cobra.Command) (end func()) {
 	command.end = time.Now().Add(command.TimeLimit)
 	ctx, cancel := context.WithDeadline(cmd.Context(), command.end.Add(afterwards))

@@ -33,9 +33,9 @@ func plannedModel(plan *devicemap.Plan, file, model string) (*modelgraph.Graph, 
 	return graph, nil
 }
 
-// otherwise says what of a model is not as the plan's, as far as can be known: a
-// plan counts parameters and names modules; the model that it was made for, where
-// it is still there, has the rest.
+// mismatchText says how a model differs from the plan's, as far as can be known. A
+// plan counts parameters and names modules; the model that it was made for has the
+// rest, if it is still there.
 func mismatchText(plan *devicemap.Plan, graph *modelgraph.Graph) string {
 	var found []string
 	if now := graph.ParamCount(); now != plan.Model.Params {
@@ -81,7 +81,7 @@ func missingModules(flat devicemap.Flat, graph *modelgraph.Graph) []string {
 	return missing
 }
 
-// differences are the tensors of two models that are not alike, and their ties.
+// differences are the tensors in which two models differ, and their ties.
 func differences(was, now *modelgraph.Graph) []string {
 	before, after := tensorsOf(was), tensorsOf(now)
 	var gone, other, added []string

@@ -36,11 +36,11 @@ type compiled struct {
 	shared    []string // what is to be said of devices that share a GPU
 }
 
-// programOf compiles the program of a plan, and holds it to the rules. The model
-// is read again, from where the plan says or from model. A plan for another
-// engine is predicted again for devmap's, with its map as it is: both
-// predictions are in the program, and told. csv, where given, is a file of
-// actions in torch's form that replace the order of the plan's schedule.
+// programOf compiles the program of a plan, and checks it against the rules. The
+// model is read again, from where the plan says or from model. A plan for another
+// engine is predicted again for devmap's, with its map as it is. The program has
+// both predictions, and both are printed. csv, if given, is a file of actions in
+// torch's form that replace the order of the plan's schedule.
 func programOf(cmd *cobra.Command, plan *devicemap.Plan, file, model, csv string) (*compiled, error) {
 	if err := compilable(plan, file, csv); err != nil {
 		return nil, err
@@ -176,7 +176,7 @@ func prediction(runtime string, seconds *float64, devices []devicemap.Prediction
 	return made
 }
 
-// told is a prediction in a few words.
+// predictionText is a prediction in a few words.
 func predictionText(made program.Prediction) string {
 	const ticks = 1e12 // a second
 	peak := fmt.Sprintf("at most %v on a GPU", costmodel.Bytes(slices.Max(append([]int64{0}, made.Peaks...))))

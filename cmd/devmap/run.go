@@ -150,7 +150,7 @@ func (turn *turn) carryOut(cmd *cobra.Command) (*report.Report, error) {
 	return report.Of(turn.prediction(), &turn.job.Job, result), nil
 }
 
-// foretold is what the plan says of the turn.
+// prediction is what the plan predicts of the turn.
 func (turn *turn) prediction() *report.Prediction {
 	prediction := &report.Prediction{
 		Plan: turn.file, Devices: turn.job.devices, GPUs: turn.job.gpus, Imbalance: turn.job.imbalance, StepSeconds: turn.job.seconds, Woken: turn.woken(),

@@ -109,9 +109,9 @@ func (gpus visibleGPUs) elsewhere(one *planRun) (notes []string) {
 	return notes
 }
 
-// patience is how long nothing may end on any GPU: many times what the slowest
-// instruction is predicted to take on the GPUs of the plan, and long enough for what
-// is predicted to take nothing.
+// stallLimit is how long the GPUs may go without ending any instruction. It is many
+// times what the slowest is predicted to take on the GPUs of the plan, and long
+// enough for one that is predicted to take nothing.
 func stallLimit(of *program.Program) time.Duration {
 	const (
 		least   = 30 * time.Second

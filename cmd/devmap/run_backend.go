@@ -44,8 +44,8 @@ func (choice *backendChoice) choose() (onGPUs bool, err error) {
 	return true, nil
 }
 
-// missing lets the reference run in the place of GPUs, of which something is
-// missing, where nobody asked for them.
+// missing lets the reference run in the place of GPUs that lack something, unless
+// the user asked for GPUs.
 func (choice *backendChoice) missing(err error) error {
 	flag := choice.GPUFlags()
 	switch {

@@ -23,7 +23,7 @@ import (
 // little.
 const certifyCycles = 5
 
-// certified holds --cycles to --certify.
+// certified checks --cycles against --certify.
 func (command *runCommand) certified() error {
 	switch {
 	case !command.Run.Certify:
@@ -35,7 +35,7 @@ func (command *runCommand) certified() error {
 	return nil
 }
 
-// witnessing is what a worker whose run is to be certified sees of its GPUs. It is empty
+// gpuObserver looks at the GPUs of a worker whose run is to be certified. It is empty
 // until the first arena is to be mapped, and in any other run.
 type gpuObserver struct {
 	seen     executor.Witness
@@ -56,7 +56,7 @@ func (observer *gpuObserver) begin(link *worker.Link, runs []planRun) (err error
 	return nil
 }
 
-// close gives back what looking took.
+// close releases what looking took.
 func (observer *gpuObserver) close() error {
 	if observer.seen == nil {
 		return nil
@@ -64,12 +64,12 @@ func (observer *gpuObserver) close() error {
 	return observer.seen.Close()
 }
 
-// poisoned is told of each arena that is read back before it is given back.
+// poisoned receives each arena that is read back before it is released.
 func (observer *gpuObserver) poisoned(device int32, bytes int64, wrong bool) {
 	observer.recorder.Poisoned(device, bytes, wrong)
 }
 
-// look looks at what is left behind a turn.
+// look looks at what a turn leaves on the GPUs.
 func (observer *gpuObserver) look(turn *turn, since time.Time) error {
 	if observer.recorder == nil {
 		return nil
@@ -81,7 +81,7 @@ func (observer *gpuObserver) look(turn *turn, since time.Time) error {
 	return observer.recorder.Unloaded(certify.Unload{Cycle: turn.cycle, Of: turn.of, Plan: turn.file, End: end}, turn.ends, since)
 }
 
-// certifying is what a supervisor knows of what is left on GPUs.
+// certifier is what a supervisor knows of the memory that is left on GPUs.
 type certifier struct {
 	outside *gpuusage.Outside
 	worker  int // its number here
@@ -105,8 +105,8 @@ func (made *certifier) take(seen *certify.Observation) {
 	made.document.Take(seen)
 }
 
-// whose says of a process on a GPU whether it is the worker: by the number that it
-// found for itself there, inside a container another than the system's.
+// whose reports whether a process on a GPU is the worker, by the number that the
+// worker found for its own process there. In a container that is not the system's number.
 func (made *certifier) whose(uuid string, process int) (ours, here bool) {
 	made.lock.Lock()
 	defer made.lock.Unlock()
@@ -119,7 +119,7 @@ func (made *certifier) whose(uuid string, process int) (ours, here bool) {
 	return number != 0 && process == number, true
 }
 
-// begun tells which process is looked at.
+// started sets the process to look at.
 func (made *certifier) started(process int) {
 	if made == nil {
 		return

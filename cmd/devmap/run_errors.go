@@ -16,7 +16,7 @@ import (
 	"github.com/devmap-dev/devmap/executor/weights"
 )
 
-// told is an error of a run as the command ends with it.
+// commandError is an error of a run as the command ends with it.
 func (one *planRun) commandError(err error) error {
 	var noMemory *executor.RoomError
 	var other *weights.MismatchError
@@ -42,7 +42,7 @@ func (one *planRun) commandError(err error) error {
 	return fmt.Errorf("running %s: %w", one.file, err)
 }
 
-// inLines is an error of several lines as one that is told in as many.
+// inLines splits an error of several lines, so that it is printed in as many.
 func inLines(err error) error {
 	var all []error
 	for line := range strings.SplitSeq(err.Error(), "\n") {

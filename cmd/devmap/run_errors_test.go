@@ -14,7 +14,7 @@ import (
 	"github.com/devmap-dev/devmap/executor/program"
 )
 
-// TestTold: how a run ends that did not come to its end.
+// TestCommandError: the text and the status of runs that fail.
 func TestCommandError(t *testing.T) {
 	t.Parallel()
 	one := &planRun{file: "plan.json", job: &compiled{Job: executor.Job{Program: &program.Program{Devices: []program.Device{{ID: 3, Arena: 5 << 20}}}}}}
@@ -38,7 +38,7 @@ func TestCommandError(t *testing.T) {
 	}
 }
 
-// TestPatience: many times what the slowest instruction takes, and never less than
+// TestStallLimit: many times what the slowest instruction takes, and never less than
 // half a minute.
 func TestStallLimit(t *testing.T) {
 	t.Parallel()

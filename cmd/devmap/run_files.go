@@ -97,7 +97,7 @@ func (outputs runOutputs) spareInputs(one written, runs []planRun) error {
 	return nil
 }
 
-// apart refuses two outputs of which one is the other, or lies in its folder.
+// apart refuses two outputs if one is the other, or lies in its folder.
 func apart(first, second written) error {
 	one, other := located(first.path), located(second.path)
 	same := one == other

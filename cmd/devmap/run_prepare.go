@@ -77,10 +77,10 @@ func closeAll(runs []planRun) error {
 	return errors.Join(errs...)
 }
 
-// runInputs are what a run reads besides its plans, as its flags name it.
+// runInputs are the inputs of a run other than its plans, as its flags name them.
 type runInputs struct{ *ask.Request }
 
-// settings are those that flags give to every plan alike.
+// settings are those that flags give to every plan.
 func (inputs runInputs) settings() (executor.Settings, error) {
 	asked := &inputs.Run
 	settings := executor.Settings{Steps: asked.Steps, Seed: uint64(asked.Seed), Resume: asked.Resume}
@@ -102,8 +102,8 @@ func (inputs runInputs) settings() (executor.Settings, error) {
 	return settings, err
 }
 
-// resumed is the seed of a run that goes on from another: the other's, where no
-// seed is given.
+// resumed is the seed of a run that continues another: the other's, if no seed is
+// given.
 func (inputs runInputs) resumed(seed uint64) (uint64, error) {
 	if inputs.Given("weights") {
 		return 0, out.Usagef("--weights %s --resume: what is resumed has its weights: leave --weights out", inputs.Run.Weights)

@@ -63,8 +63,8 @@ func (machine *sleepMachine) Close() error {
 	return errors.Join(machine.err, machine.Machine.Close())
 }
 
-// TestSessionsAreClosed: whatever ends a run, what its plans hold that sleep is given back,
-// and what goes wrong with that is told beside it.
+// TestSessionsAreClosed: whatever ends a run, the memory of its sleeping plans is
+// released, and an error in that is reported too.
 func TestSessionsAreClosed(t *testing.T) {
 	t.Parallel()
 	job, err := backendtest.Compiled("llama", costmodel.Workload{Mode: costmodel.Infer, Strategy: costmodel.DeviceMap, Batch: 1, MicroBatches: 1, Seq: 8}, 1, 1)

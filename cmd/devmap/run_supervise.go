@@ -19,7 +19,7 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// supervised is a run that a worker carries out, as its supervisor knows it.
+// supervised is a run that a worker does, as its supervisor knows it.
 type supervised struct {
 	*runCommand
 
@@ -30,16 +30,16 @@ type supervised struct {
 	plan    *worker.Plan // whose turn it is; nil: none's
 	used    []report.GPU // by a plan so far, the last one's
 	place   string       // where the worker is in it
-	broke   string       // why it broke off, where the worker told
+	broke   string       // why it failed, if the worker said so
 	status  *int         // with which the worker was to exit
 	missing error
 
 	certificate *certifier // nil: none is asked for
 }
 
-// supervise has plans run by a worker. What GPUs hold is looked at before it is
-// there and once it is no more, and what it told is reported, however it ended.
-// missing: the worker found no GPU, and nothing was done.
+// supervise has plans run by a worker. It looks at the GPUs' memory before the worker
+// starts and after it has ended. It reports the worker's messages, however the worker
+// ended. missing: the worker found no GPU, and nothing was done.
 func (command *runCommand) supervise(cmd *cobra.Command) (missing, err error) {
 	run := &supervised{runCommand: command, cmd: cmd, gpus: gpuusage.Look()}
 	if command.Run.Certify {
@@ -116,8 +116,8 @@ func (run *supervised) print(document, text string) error {
 	return out.Say(run.people(run.cmd), "%s", out.Block(text))
 }
 
-// end tells of a worker that is no more, and ends as it did. A report that is left
-// is that of a run which broke off.
+// end reports a worker that has ended, and ends as it did. A report that is left
+// is that of a failed run.
 func (run *supervised) end(how string, readErr error) error {
 	if run.status == nil {
 		out.Wipe(run.cmd.ErrOrStderr())
@@ -165,7 +165,7 @@ func (run *supervised) warn(how string) {
 	show.Warnings(run.cmd.ErrOrStderr(), odd)
 }
 
-// givenBack says whether the worker's memory was given back, within a time.
+// released says whether the worker's memory was released, within a time.
 func (run *supervised) released(within time.Duration) []string {
 	var numbers []int
 	var used []executor.GPU
@@ -178,7 +178,7 @@ func (run *supervised) released(within time.Duration) []string {
 // settled reports the status of a worker that ran every plan.
 func settled(status int) bool { return status == out.ExitDone || status == out.ExitCheck }
 
-// ended is how the command ends whose worker ended by itself.
+// ended is how the command ends if its worker ended on its own.
 func (run *supervised) ended() error {
 	switch status := *run.status; {
 	case run.Run.Fault != "" && settled(status):
@@ -213,7 +213,7 @@ func (run *supervised) running() string {
 	return fmt.Sprintf("running %s: ", run.plan.File)
 }
 
-// died is how the worker ended, where it did not end by itself.
+// died is how the worker ended, if it did not end on its own.
 func (run *supervised) died(how string, readErr error) error {
 	switch {
 	case readErr != nil:
@@ -226,7 +226,7 @@ func (run *supervised) died(how string, readErr error) error {
 	return nil
 }
 
-// breakOff reports a run that broke off: why, and what the GPUs hold now.
+// breakOff reports a failed run: why it failed, and what the GPUs hold now.
 func (run *supervised) breakOff(died error) error {
 	reason := run.broke
 	if died != nil {

@@ -46,8 +46,8 @@ type swollenMachine struct {
 
 func (machine *swollenMachine) Growth() int64 { return machine.growth }
 
-// TestRunVerdicts: a verdict of fail goes on to the next plan, and ends in the
-// status of a check that failed; one that is open does not.
+// TestRunVerdicts: after a verdict of fail the next plan runs, and the status is that
+// of a failed check; after an open verdict it is not.
 func TestRunVerdicts(t *testing.T) {
 	t.Parallel()
 	plan := plannedToy(t, "--gpus", "1")
@@ -162,8 +162,8 @@ func TestReportContract(t *testing.T) {
 	}
 }
 
-// TestRunFaults: what is wrong with a plan's map is told a line a fault, as by
-// check, and with its status.
+// TestRunFaults: run prints the faults of a plan's map a line each, as check does,
+// and ends with its status.
 func TestRunFaults(t *testing.T) {
 	t.Parallel()
 	plan := plannedToy(t, "--gpus", "1")
@@ -185,8 +185,8 @@ func TestRunFaults(t *testing.T) {
 	}
 }
 
-// TestRunStalePlan: measured bytes are held to what the plan says, not to what
-// would be planned today.
+// TestRunStalePlan: measured bytes are compared with the plan's, not with those of
+// a plan made today.
 func TestRunStalePlan(t *testing.T) {
 	t.Parallel()
 	for _, more := range []int64{-256, 256} {

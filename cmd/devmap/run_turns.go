@@ -33,7 +33,7 @@ func (turn *turn) last() bool { return turn.cycle == turn.of }
 // woken reports a turn that begins with a wake.
 func (turn *turn) woken() bool { return turn.keeps && !turn.first() }
 
-// kept holds --cycles to --keep.
+// checkKeep checks --cycles against --keep.
 func (command *runCommand) checkKeep() error {
 	if command.Run.Keep == ask.Host && command.Run.Cycles == 1 {
 		return out.Usagef("--keep %s: a plan has one turn, and would sleep for none behind it: --cycles N gives it more", ask.Host)
@@ -41,7 +41,7 @@ func (command *runCommand) checkKeep() error {
 	return nil
 }
 
-// takeTurns carries out the turns of all plans, and closes those that sleep at the end,
+// takeTurns runs the turns of all plans, and closes those that sleep at the end,
 // whatever fails; ErrCheck: a verdict is fail.
 func (command *runCommand) takeTurns(ctx context.Context, runs []planRun, carryOut func(turn *turn) (*report.Report, error)) (err error) {
 	defer func() {
@@ -82,7 +82,7 @@ func (command *runCommand) takeTurns(ctx context.Context, runs []planRun, carryO
 	return nil
 }
 
-// closeSessions gives back what plans hold that sleep.
+// closeSessions releases the memory of sleeping plans.
 func closeSessions(runs []planRun) error {
 	var all []error
 	for i := range runs {
@@ -93,7 +93,7 @@ func closeSessions(runs []planRun) error {
 	return errors.Join(all...)
 }
 
-// again opens anew what a turn before has used up.
+// again reopens what an earlier turn has used up.
 func (command *runCommand) again(turn *turn) error {
 	switch {
 	case turn.first():
@@ -105,9 +105,9 @@ func (command *runCommand) again(turn *turn) error {
 	return runInputs{command.Request}.weights(turn.planRun)
 }
 
-// roomFor finds out, before anything is loaded, whether each plan finds room on the
-// GPUs, and all copies that are kept in the host's memory. A plan that runs alone is
-// told as it is opened.
+// checkMemory checks, before anything is loaded, that each plan fits on the GPUs, and
+// that all copies fit in the host's memory. A plan that runs alone is checked as it is
+// opened.
 func (command *runCommand) checkMemory(ctx context.Context, runs []planRun) error {
 	keeps := command.Run.Keep == ask.Host
 	if len(runs) == 1 && !keeps || command.gpus == nil {
@@ -123,8 +123,8 @@ func (command *runCommand) checkMemory(ctx context.Context, runs []planRun) erro
 	return nil
 }
 
-// after is called when a turn has given its arenas back, and once more, for a turn of no
-// plan, when those that slept are closed: what is to be looked at then is looked at here.
+// after looks at the GPUs when a turn has released its arenas. It is called once more,
+// with an empty turn, when the sleeping plans are closed.
 func (command *runCommand) after(turn *turn) error { return command.observer.look(turn, turn.unloaded) }
 
 // asked are the settings of a turn: those of its plan, but for files that are
@@ -141,8 +141,8 @@ func (turn *turn) asked() *executor.Settings {
 	return &settings
 }
 
-// tellOfKept tells the supervisor of sleeps and wakes; next is what follows a wake. The
-// fault that is asked for comes when the copies are under way.
+// reportSleeps reports sleeps and wakes to the supervisor; next is what follows a wake.
+// The fault that is asked for comes when the copies are under way.
 func (turn *turn) reportSleeps(at func(place string), next func()) {
 	watch, kill := &turn.settings.Watch, turn.kill
 	reporter := func(before func(bytes, of int64), place, kind string, counted *int64, then func()) func(bytes, of int64) {

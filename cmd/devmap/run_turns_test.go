@@ -13,7 +13,7 @@ import (
 	"github.com/devmap-dev/devmap/executor/report"
 )
 
-// ranReports are the reports that a run prints, one behind another.
+// ranReports are the reports that a run prints, one after another.
 func ranReports(t *testing.T, status int, args ...string) (all []report.Report) {
 	t.Helper()
 	for decoder := jsontext.NewDecoder(bytes.NewReader(devmap(t, status, append([]string{"run"}, args...)...))); decoder.PeekKind() == '{'; {
@@ -26,8 +26,8 @@ func ranReports(t *testing.T, status int, args ...string) (all []report.Report) 
 	return all
 }
 
-// TestTurns: plans take turns, each of which begins as the first did; what is dumped is
-// of the first, and what is saved of the last.
+// TestTurns: plans alternate, and each turn begins as the first did. The dump is of the
+// first turn, and the saved model of the last.
 func TestTurns(t *testing.T) {
 	t.Parallel()
 	one := plannedToy(t, "--gpus", "1", "--mode", "train")

@@ -73,7 +73,7 @@ func (command *runCommand) begin(turn *turn) {
 	command.self.Link.Say(&worker.Message{At: map[bool]string{false: "before it loaded", true: "before it woke"}[turn.woken()]})
 }
 
-// tell tells the supervisor how far the turn is, beside what people are shown. Faults
+// tell reports the turn's progress to the supervisor, as well as to people. Faults
 // count a plan's steps and pieces through its turns.
 func (turn *turn) tell(link *worker.Link) {
 	one := turn.planRun
@@ -137,8 +137,8 @@ func killed() {
 	select {}
 }
 
-// broke tells the supervisor that the run broke off: it was called as it should,
-// had room, and was not interrupted.
+// broke reports to the supervisor that the run failed, unless it was called wrongly,
+// lacked memory, or was interrupted.
 func (one *planRun) broke(link *worker.Link, err, failure error) {
 	var usage out.UsageError
 	var infeasible *out.Infeasible

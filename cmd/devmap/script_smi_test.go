@@ -17,10 +17,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The scripts of devmap watch have GPUs that are none. The file $HELD says what they
-// hold, a line each: GPU PROCESS MEBIBYTES. fakesmi is the nvidia-smi of them, and hold
-// a process on them. Neither trusts the clock: fakesmi says in $HELD.read what of $HELD
-// its reader has taken, and in $HELD.asked of what its reader has the processes.
+// The scripts of devmap watch have fake GPUs. The file $HELD has their usage, a line a
+// process: GPU PROCESS MEBIBYTES. fakesmi is their nvidia-smi, and hold is a process on
+// them. Neither trusts the clock: fakesmi copies to $HELD.read the state of $HELD that
+// its reader has taken, and to $HELD.asked the one whose processes its reader has.
 
 const fakeGPUs = 2
 
@@ -51,8 +51,8 @@ func fakeSMI() {
 	}
 }
 
-// fakeLoop tells what GPUs hold until nobody reads it. What was told is taken once the
-// pipe is empty, and kept once the next has been taken too.
+// fakeLoop writes the usage of GPUs until no one reads it. What it wrote is taken once
+// the pipe is empty, and counts once the next has been taken too.
 func fakeLoop(stateFile string) {
 	reported, taken := "", 0
 	for {
@@ -74,7 +74,7 @@ func fakeLoop(stateFile string) {
 	}
 }
 
-// fakeHeld adds up what each GPU holds.
+// fakeUsage adds up what each GPU holds.
 func fakeUsage(text string) []int {
 	all := make([]int, fakeGPUs)
 	for line := range strings.Lines(text) {
@@ -92,7 +92,7 @@ func fakeUsage(text string) []int {
 // hold GPU MEBIBYTES SECONDS … STATUS: this process holds that until readers of the
 // GPUs have taken it, and have again after at least so many seconds. In place of these
 // three words `asked` waits until they have asked whose it is, `stay` makes $HELD.stays
-// and waits for $HELD.leave, and `keep` leaves memory held behind the end.
+// and waits for $HELD.leave, and `keep` leaves memory held after the end.
 func hold() {
 	stateFile, args := os.Getenv("HELD"), os.Args[1:]
 	keep := false

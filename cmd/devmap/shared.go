@@ -9,8 +9,9 @@ import (
 	"github.com/devmap-dev/devmap/executor/simulate"
 )
 
-// share foretells a step anew where several devices of the program are on one GPU, which
-// on says of each, and says so: a plan is made for a GPU each. Their kernels take turns.
+// share predicts a step again if several devices of the program are on one GPU, and
+// notes it, as a plan has a GPU for each. on has the GPU of each device. Kernels on one
+// GPU alternate.
 func (job *compiled) share(on []int) error {
 	if job.seconds == nil || !shares(on) {
 		return nil
@@ -33,7 +34,7 @@ func shares(on []int) bool {
 }
 
 // together are the GPUs that the devices of a program were measured on, by number; nil
-// where each is on its own, or nobody knows.
+// if each is on its own, or if that is not known.
 func (job *compiled) together(of *program.Program) []int {
 	numbers, on := make(map[string]int), make([]int, len(of.Devices))
 	for i := range of.Devices {

@@ -127,8 +127,8 @@ func (command *simulateCommand) program(cmd *cobra.Command, file string, data []
 	return made.Program, on, err
 }
 
-// isPlan reports JSON that is no program. All of it is a plan's to read or refuse,
-// but for what says that it is a program.
+// isPlan reports JSON that does not say that it is a program: a plan's reader reads
+// or refuses all other JSON.
 func isPlan(data []byte) bool {
 	if begin := bytes.TrimLeft(data, " \t\r\n"); len(begin) == 0 || begin[0] != '{' {
 		return false

@@ -57,7 +57,7 @@ type simulatedInstr struct {
 	End         int64  `json:"end_ticks"`
 }
 
-// simulatedForetold is what a plan said of a runtime.
+// simulatedPrediction is what a plan predicts for a runtime.
 type simulatedPrediction struct {
 	Runtime     string   `json:"runtime"`
 	StepSeconds *float64 `json:"step_seconds"`
@@ -126,7 +126,7 @@ func placeOf(prog *program.Program, at int32) *string {
 	return &place
 }
 
-// faultsOf is the document of a program that is not played.
+// faultsOf is the document of a program that is not simulated.
 func faultsOf(sim *show.Simulation) simulateOutput {
 	document := headOf(sim)
 	for _, fault := range sim.Report.Faults {

@@ -94,7 +94,7 @@ func (d *drawing) one(p float64, name string, values ...string) string {
 	return v
 }
 
-// draw is the model and flags of a command of `devmap plan`.
+// randomCommand returns the model and flags of a random command of `devmap plan`.
 func randomCommand(r *rand.Rand, models []sweptModel, dir string) *drawing {
 	d := &drawing{Rand: r, dir: dir}
 	d.model = models[min(r.IntN(len(models)), r.IntN(len(models)))] // small ones more often

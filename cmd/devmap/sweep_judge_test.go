@@ -11,7 +11,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
-// sweptPlan is what the sweep reads of a plan, besides asking for every field.
+// sweptPlan has the fields of a plan that the sweep checks; it also asks for every field.
 type sweptPlan struct {
 	DeviceMap   json.RawMessage   `json:"device_map"`
 	Devices     []contractDevice  `json:"devices"`

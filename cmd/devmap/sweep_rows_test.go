@@ -52,7 +52,7 @@ func (s *sweep) row(r *contractRow) error {
 	again := slices.Concat([]string{"plan", s.model.name, "--json"}, r.Flags)
 	status, out, _ := s.call(again, want)
 	if status != want || !r.Fits {
-		return nil // the call has told
+		return nil // the call has reported it
 	}
 	p, err := readPlan(out)
 	if err != nil {

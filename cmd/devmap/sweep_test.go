@@ -23,11 +23,10 @@ import (
 	"github.com/devmap-dev/devmap/planner/strategy"
 )
 
-// The sweep draws commands from a seed and holds every answer to its word:
-// no internal error, an exit status of the contract, sums that add up, a check
-// that agrees with the plan to the byte, and every change that is told works
-// as it is printed. SWEEP_TIME makes it long (make sweep), SEED draws others,
-// SWEEP_CASE repeats one.
+// The sweep runs random commands from a seed and validates every answer: no internal
+// error, an exit status of the contract, sums that add up, a check that agrees with
+// the plan to the byte, and printed changes that work as printed. SWEEP_TIME makes it
+// long (make sweep), SEED draws others, SWEEP_CASE repeats one.
 
 // shortSweep is how many commands a test run draws.
 const shortSweep = 36
@@ -225,7 +224,7 @@ func (s *sweep) planned(args []string, text []byte, errs string) {
 	}
 }
 
-// checked holds check to the plan, byte for byte.
+// checked compares check's figures with the plan's, byte for byte.
 func (s *sweep) checked(plan, args []string, p *sweptPlan) {
 	status, text, _ := s.call(args, out.ExitDone)
 	if status != out.ExitDone {
@@ -308,7 +307,7 @@ func (s *sweep) hints(command string, args []string, hints []hint) {
 	}
 }
 
-// kept finds changes that fit and are not told, as the command with their
+// omitted finds changes that fit and are not printed, because the command with their
 // flags would ask for something else: a flag that is missing.
 func (s *sweep) omitted(args []string) {
 	cmd := &cobra.Command{Use: "plan"}

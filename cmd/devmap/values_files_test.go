@@ -12,7 +12,7 @@ import (
 	"slices"
 )
 
-// formula is a tensor's shape, and its values: shift + scale · drawnValue.
+// formula is a tensor's shape, and its values: shift + scale · sampleValue.
 type formula struct {
 	shape        []int
 	shift, scale float64
@@ -23,7 +23,7 @@ func (tensor *formula) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, &[]any{&tensor.shape, &tensor.shift, &tensor.scale})
 }
 
-// drawnValue is value i of what a name stands for, from -1 to 1: the upper 24
+// sampleValue is value i of the tensor with a name, from -1 to 1: the upper 24
 // bits of splitmix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number
 // Generators, 2014).
 func sampleValue(name string, i int) float64 {

@@ -102,7 +102,7 @@ func (bench *valueBench) train(spread string) {
 		for i, value := range got[name] {
 			product += value * sampleValue(name+".gradient", i)
 		}
-		// A gradient of nearly nothing is held to what the others are.
+		// A gradient of nearly nothing has the tolerance of the others.
 		if allowed := 1e-4 * max(want[0], 1e-4*whole); !(math.Abs(length-want[0]) < allowed) || !(math.Abs(product-want[1]) < allowed) {
 			bench.t.Errorf("%s: the gradient of %s has the norm %v and the product %v, not %v", spread, name, length, product, want)
 		}

@@ -28,7 +28,7 @@ type watchSession struct {
 	argv        []string
 	child       *watching.Child // nil: there is none
 	pid         int             // of what runs already; 0: nothing
-	tree        *watch.Tree     // nil: all that is on the GPUs
+	tree        *watch.Tree     // nil: everything on the GPUs
 	environment []string        // of the child
 	hook        *hook.Hook      // nil: there is none
 	reader      watch.Reader
@@ -86,7 +86,7 @@ func newWatchSession(plan *devicemap.Plan, file string, argv []string, asked *as
 	return session, nil
 }
 
-// close gives back what is open; all is told then.
+// close releases what is open, once all is reported.
 func (session *watchSession) close() {
 	session.baseline.Close()
 	if session.reader != nil {
@@ -186,7 +186,7 @@ func (session *watchSession) start(cmd *cobra.Command, stdout io.Writer) error {
 	return nil
 }
 
-// sample sets what GPUs hold beside the plan, until what is watched has ended.
+// sample compares the GPUs' memory with the plan's, until the command has ended.
 func (session *watchSession) sample(cmd *cobra.Command, stdout io.Writer) (*watched, error) {
 	sampler, err := watch.New(watch.Settings{Reader: session.reader, Places: session.places, Whose: session.tree, Attached: session.child == nil})
 	if err != nil {
@@ -232,7 +232,7 @@ func (session *watchSession) variants() []watch.Variant {
 	return variants.Of(graph, session.plan)
 }
 
-// told is what the command's processes said of torch's memory.
+// hookReports are the reports of the command's processes on torch's memory.
 func (session *watchSession) hookReports() []watch.Process {
 	if session.hook == nil {
 		return nil

@@ -23,8 +23,8 @@ func asking(t *testing.T, flags string) *ask.Request {
 	return request
 }
 
-// TestAuto: --gpus auto plans on what is measured, of which a remedy is told as a
-// count, and measures once whatever is tried.
+// TestAuto: --gpus auto plans on the measured GPUs, prints a remedy as a count of them,
+// and measures once whatever is tried.
 func TestAuto(t *testing.T) {
 	request := asking(t, "--mode train --batch 64 --reserve 1GiB")
 	measured := 0

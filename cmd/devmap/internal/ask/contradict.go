@@ -11,7 +11,7 @@ import (
 )
 
 // Contradicted refuses the flags that say another workload or other devices than
-// a plan: what is played is the plan.
+// a plan: the plan is simulated.
 func (request *Request) Contradicted(plan *devicemap.Plan) error {
 	for i := range flags {
 		f := &flags[i]

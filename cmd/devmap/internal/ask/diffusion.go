@@ -13,7 +13,7 @@ import (
 	"github.com/devmap-dev/devmap/planner"
 )
 
-// Pipeline is the problem that the flags pose for a diffusion pipeline, which MODEL
+// Pipeline is the problem that the flags define for a diffusion pipeline, which MODEL
 // names and whose files are in a folder.
 func (request *Request) Pipeline(model, folder string) (*Question, error) {
 	if request.IsLatency() {

@@ -12,9 +12,8 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
-// flag is all that is known of a flag. Parsing, help, completion, what lies
-// over a plan file, what reproduces a row and what a hint prints are read off
-// it.
+// flag describes a flag. Parsing, help, completion, what overrides a plan file,
+// what reproduces a row and what a hint prints are read off it.
 type flag struct {
 	name  string
 	short string
@@ -27,7 +26,7 @@ type flag struct {
 	// *time.Duration.
 	field *costmodel.Field
 	at    func(request *Request) any
-	// otherwise is the value that leaving it out means.
+	// defaultValue is the value that leaving it out means.
 	defaultValue string
 	// each: a list whose every value is a flag of its own.
 	each bool
@@ -40,8 +39,8 @@ type flag struct {
 	// has and this version has not.
 	values []string
 	later  []string
-	// offers are what completion offers, where that is not the values: names of
-	// which parts are taken too.
+	// offers are what completion offers, if that is not the values: names whose
+	// parts are taken too.
 	offers []string
 	// meant are values as other programs or people call ours. Where a name has
 	// been given to two things, both stand.
@@ -63,7 +62,7 @@ type flag struct {
 	reopens []string
 	// again: it is printed as it was given where a row is reproduced.
 	again bool
-	// posed: it means something to a file that poses a problem of its own.
+	// benchmark: it means something to a benchmark file.
 	benchmark bool
 }
 
@@ -145,7 +144,7 @@ func (f *flag) add(cmd *cobra.Command, which command, request *Request) {
 	}
 }
 
-// told is the flag's line in a command's help.
+// usage returns the flag's help line for a command.
 func (f *flag) usage(which command) string {
 	help := f.help
 	if other, ok := f.helpOn[which]; ok {

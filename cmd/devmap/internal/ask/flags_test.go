@@ -44,7 +44,7 @@ func workloadFlagNames() []string {
 	return names
 }
 
-// TestFlagsKept: every flag that asks for a workload is among those that
+// TestFlagsReproduce: every flag that asks for a workload is among those that
 // reproduce a row, and reads back as the same workload.
 func TestFlagsReproduce(t *testing.T) {
 	for _, name := range workloadFlagNames() {

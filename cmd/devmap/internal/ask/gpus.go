@@ -32,7 +32,7 @@ func (asked *GPUs) NamesDevices() bool { return asked.gpus != "" || asked.topolo
 func (asked *GPUs) TopologyFile() string { return asked.topology }
 
 // devices builds the topology that the flags name: a file, a count, or a list
-// of capacities. count stands in where no flag says how many.
+// of capacities. count is the default if no flag says how many.
 func (asked *GPUs) devices(mode costmodel.Mode, count int) (*costmodel.Topology, error) {
 	gpu, err := catalogue.Find(asked.gpu)
 	if err != nil {
@@ -75,8 +75,8 @@ func (asked *GPUs) probed(base func(name string) costmodel.Device) (*costmodel.T
 	return costmodel.ParseTopology("devmap probe", document, base)
 }
 
-// knownDevice is what the catalogue knows of a device in a topology file. Where
-// it knows none, the rates of gpu stand in, its capacity does not.
+// knownDevice is what the catalogue knows of a device in a topology file. If it
+// knows nothing, the device has the rates of gpu, but not its capacity.
 func knownDevice(name string, gpu catalogue.GPU, mode costmodel.Mode) costmodel.Device {
 	if named, err := catalogue.Find(name); err == nil {
 		return named.Device(mode)

@@ -41,7 +41,7 @@ func (err *repeatedError) Error() string {
 	return fmt.Sprintf("it takes one value and has two, %q and %q", err.first, err.second)
 }
 
-// Single makes every flag of a command that is no list take one value.
+// Single makes every flag of a command, other than lists, take one value.
 func Single(cmd *cobra.Command) {
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		if _, list := f.Value.(pflag.SliceValue); !list {

@@ -10,9 +10,9 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/catalogue"
 )
 
-// standIns are the devices that other numbers of GPUs are taken from, as flags
+// replacements are the devices that other numbers of GPUs are taken from, as flags
 // name them: those of a topology file, which no flag alters, in flags of their
-// own; nil where they are the command's own.
+// own; nil if they are the command's own.
 func (asked *GPUs) replacements(now *costmodel.Topology, mode costmodel.Mode) ([]costmodel.Device, error) {
 	if asked.topology == "" && !asked.measures() {
 		return nil, nil
@@ -83,7 +83,7 @@ func (asked *GPUs) insteadBy(other *GPUs) (set []costmodel.Setting, without []st
 }
 
 // unfiled puts flags in place of a topology file: GPUs of the catalogue as
-// they are, else what each may hold.
+// they are, else the capacity of each.
 func (asked *GPUs) unfiled(now *costmodel.Topology, count int, more []int, kind string) {
 	asked.topology, asked.reserve = "", nil
 	asked.gpus, asked.gpu = strconv.Itoa(count), kind

@@ -1,7 +1,7 @@
 package ask
 
-// Generation is what a diffusion pipeline is asked for besides --batch and
-// --offload. Zero: the pipeline's own.
+// Generation has the flags of a diffusion pipeline other than --batch and --offload.
+// Zero: the pipeline's own.
 type Generation struct {
 	Height, Width, Frames                            int64
 	VAETiling, VAESlicing                            bool

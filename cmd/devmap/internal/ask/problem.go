@@ -9,7 +9,7 @@ import (
 	"github.com/devmap-dev/devmap/planner/strategy"
 )
 
-// Problem is the one that the flags of plan or estimate pose for a MODEL, open
+// Problem is the one that the flags of plan or estimate define for a MODEL, open
 // in what the user left open.
 func (request *Request) Problem(model string) (*Question, error) {
 	asked, err := request.parse(nil)
@@ -38,7 +38,7 @@ func (request *Request) Problem(model string) (*Question, error) {
 	return asked, nil
 }
 
-// posing is what the flags say, of any model. A topology file that was read
+// parse returns the problem of the flags, for any model. A topology file that was read
 // before is not read again: it may be a pipe; nor is what was measured before
 // measured again.
 func (request *Request) parse(file *costmodel.Topology) (*Question, error) {
@@ -121,8 +121,8 @@ func valuesOf(f *pflag.Flag) []string {
 	return []string{f.Value.String()}
 }
 
-// Again are the flags that a row is asked for with beside its workload's own,
-// as the user gave them: what the GPUs are, and what may sit where.
+// Again are the flags of a row other than its workload's, as the user gave them:
+// what the GPUs are, and what may sit where.
 func (request *Request) Again() []string {
 	var words []string
 	for i := range flags {
@@ -143,8 +143,7 @@ func (request *Request) Degrees() (data, tensor int) {
 	return int(request.work.DP), int(request.work.TP)
 }
 
-// NotPosed are the flags that were given and mean nothing to a file that poses
-// a problem of its own.
+// NotForBenchmark are the flags that were given and mean nothing to a benchmark file.
 func (request *Request) NotForBenchmark() []string {
 	var words []string
 	request.cmd.Flags().Visit(func(f *pflag.Flag) {

@@ -14,7 +14,7 @@ import (
 	"github.com/devmap-dev/devmap/planner/strategy"
 )
 
-// Question is the problem that a command's flags pose, and the way back: changes
+// Question is the problem that a command's flags define, and the way back: changes
 // of it as flags of the command.
 type Question struct {
 	planner.Problem

@@ -147,7 +147,7 @@ func notBuilt(name, value, built string) error {
 	return out.Usagef("--%s %s is not built yet (built: %s)", name, value, built)
 }
 
-// refuseAnywhere reports --contiguous=false where nothing would heed it. check
+// refuseUnconstrained reports --contiguous=false if nothing would apply it. check
 // judges the map as it is, and estimate's other rows have no device map.
 func (request *Request) refuseUnconstrained() error {
 	if command := commands[request.cmd.Name()]; command&searching == 0 || request.Contiguous {
@@ -166,7 +166,7 @@ func (request *Request) refuseUnconstrained() error {
 	return nil
 }
 
-// refuseOffload reports --offload where nothing would heed it.
+// refuseOffload reports --offload if nothing would apply it.
 func (request *Request) refuseOffload() error {
 	switch {
 	case commands[request.cmd.Name()]&searching == 0, request.offload == noOffload, slices.Contains(offloadModes, request.offload):

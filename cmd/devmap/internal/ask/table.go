@@ -9,8 +9,8 @@ import (
 	"github.com/devmap-dev/devmap/planner"
 )
 
-// flags are all, in the order in which they are printed: those of a workload as
-// its fields are told, after what the GPUs are.
+// flags are all, in the order in which they are printed: those of a workload in the
+// order of its fields, after those of the GPUs.
 var flags = slices.Concat(deviceFlags, workloadFlags(), placementFlags, generationFlags, ownFlags, programFlags, runFlags, watchFlags, unbuiltFlags)
 
 // workloadFlags sets what the workload's fields say of their flags.

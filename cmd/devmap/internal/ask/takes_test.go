@@ -12,7 +12,7 @@ import (
 	"github.com/devmap-dev/devmap/planner/strategy"
 )
 
-// TestTakes: a change is not told where its flags ask for something else than
+// TestTakes: a change is not printed if its flags ask for something else than
 // was tried.
 func TestTakes(t *testing.T) {
 	cmd := &cobra.Command{Use: "plan MODEL"}

@@ -59,8 +59,8 @@ func typed(change *strategy.Change) []string {
 	return words
 }
 
-// Told is a change as it is told: what to set, a word on it, and what to leave
-// out, as in `--batch 4 --strategy ddp (gradient accumulation) (without
+// ChangeText is a change as it is printed: what to set, a word on it, and what to
+// leave out, as in `--batch 4 --strategy ddp (gradient accumulation) (without
 // --schedule)`.
 func ChangeText(change *strategy.Change) string {
 	parts := typed(change)
@@ -115,7 +115,7 @@ func ErrorText(err error) string {
 	return text
 }
 
-// changed reports a flag of the command that a change sets anew or leaves out.
+// changed reports a flag of the command that a change sets again or leaves out.
 func changed(change *strategy.Change, name string) bool {
 	return slices.ContainsFunc(change.Set, func(setting costmodel.Setting) bool { return strings.ReplaceAll(setting.Field, "_", "-") == name }) ||
 		slices.ContainsFunc(change.Without, func(field string) bool { return strings.ReplaceAll(field, "_", "-") == name })

@@ -30,5 +30,5 @@ func Found() []string { return cuda.Found() }
 // Paths measures copies inside GPUs, by their numbers, between them and with the host.
 func Paths(gpus []int) ([]executor.PathRates, error) { return cuda.Paths(gpus) }
 
-// Witness begins to look at GPUs, of which this process holds nothing yet.
+// Observer begins to look at GPUs. This process must not use them yet.
 func Observer(gpus []int) (executor.Witness, error) { return cuda.NewWitness(gpus) }

@@ -1,7 +1,7 @@
 // Package certify judges whether what was loaded onto GPUs is gone from them: by what
-// the process counts, by what the driver and NVML have free, by taking all that is free
-// once, and from outside when the process is no more. What is judged is plain data, all
-// of which stands in the certificate beside the verdict.
+// the process counts, by what the driver and NVML have free, by taking all free memory
+// once, and from outside after the process has ended. It judges plain data, and the
+// certificate has all of it with the verdict.
 package certify
 
 import (
@@ -39,10 +39,10 @@ type GPU struct {
 
 	// Before is what it held before the process began, seen from outside.
 	Before *Before `json:"before"`
-	// Reference is what it had when the first cycle was over, refill and all: what
-	// later unloads are held to.
+	// Reference is what it had when the first cycle was over, its refill included.
+	// Later unloads are compared with it.
 	Reference *Reference `json:"reference"`
-	// Others is what other processes on it did meanwhile; empty: nothing that was told.
+	// Others is what other processes on it did meanwhile; empty: nothing was reported.
 	Others string `json:"others"`
 }
 
@@ -59,8 +59,8 @@ type Reference struct {
 	OwnBytes        *int64 `json:"own_bytes"` // of NVML's, what this process holds
 }
 
-// Unload is what was left when a model went: behind a turn, or behind the last where
-// models that slept are closed.
+// Unload is the memory that was left when a model went: after a turn, or after the last
+// one if sleeping models are closed.
 type Unload struct {
 	Cycle  int64              `json:"cycle"`
 	Of     int64              `json:"of"`
@@ -77,7 +77,7 @@ const (
 	Asleep = "asleep"
 )
 
-// Poison is an arena that was overwritten before it was given back, as the GPU read it.
+// Poison is an arena that was overwritten before it was released, as the GPU read it.
 type Poison struct {
 	Device int32 `json:"device"` // of the plan
 	Bytes  int64 `json:"bytes"`
@@ -105,7 +105,7 @@ type Reading struct {
 
 // Refill is what came of taking all that a GPU had free but a margin in one piece.
 type Refill struct {
-	Cycle       int64   `json:"cycle"` // at the end of which; 0: when the command had ended
+	Cycle       int64   `json:"cycle"` // it was at its end; 0: when the command had ended
 	GPU         int     `json:"gpu"`
 	FreeBytes   int64   `json:"free_bytes"`
 	MarginBytes int64   `json:"margin_bytes"`
@@ -123,7 +123,7 @@ type After struct {
 	Ended   string  `json:"ended"`   // how, in the system's words
 	Seconds float64 `json:"seconds"` // how long GPUs were looked at
 	Source  string  `json:"source"`  // by what
-	// PrecisionBytes: what is seen is told in whole multiples of it.
+	// PrecisionBytes: readings are whole multiples of it.
 	PrecisionBytes int64       `json:"precision_bytes"`
 	GPUs           []AfterGPU  `json:"gpus"`
 	Alive          []Remaining `json:"alive"` // processes that are its and on a GPU still

@@ -42,8 +42,8 @@ func (found *finding) leave(format string, args ...any) {
 	found.open = append(found.open, fmt.Sprintf(format, args...))
 }
 
-// blame enters a fault of which it is not known whether it is another's: it is where
-// there is an excuse.
+// blame enters a fault that may be another process's: it counts as that if there is
+// an excuse.
 func (found *finding) blame(excuse, format string, args ...any) {
 	if excuse != "" {
 		found.excused = true
@@ -90,7 +90,7 @@ func (document *Document) JudgeLeft() {
 	document.judge("", append(checks, document.others(moved(checks...)), document.processGone())...)
 }
 
-// moved reports that memory is not where it was, and nobody knows whose doing that is.
+// moved reports that memory is not where it was, and that it is not known who moved it.
 func moved(checks ...Check) bool {
 	return slices.ContainsFunc(checks, func(check Check) bool { return check.excused })
 }
@@ -152,9 +152,9 @@ func (document *Document) gpu(number int) *GPU {
 }
 
 // excuse is why memory that a GPU lacks may be another process's; empty: it is this
-// one's. Where others moved it may be theirs; where the driver shows no process, or no
-// process has it that it shows, nobody knows whose it is. own is what the process has
-// more of it than at the reference; nil: that is not told.
+// one's. If others moved it may be theirs. If no process that the driver shows has it,
+// it is not known whose it is. own is what this process has more than at the reference;
+// nil: that is not known.
 func (gpu *GPU) excuse(lost int64, own *int64) string {
 	switch unknown := gpu.unknown(); {
 	case unknown != "":
@@ -167,8 +167,8 @@ func (gpu *GPU) excuse(lost int64, own *int64) string {
 	return ""
 }
 
-// unknown is why it is not known who holds a GPU's memory; empty: the driver tells it,
-// and nobody moved.
+// unknown is why it is not known who holds a GPU's memory; empty: the driver reports it,
+// and no process moved.
 func (gpu *GPU) unknown() string {
 	switch {
 	case gpu.Unmeasured != "":

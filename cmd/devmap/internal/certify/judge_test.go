@@ -62,7 +62,7 @@ func unloaded(cycle int64, plan, end string, ledger []executor.Holding) Unload {
 	return unload
 }
 
-// lacks has a GPU lack bytes behind an unload, of which this process has own.
+// lacks has a GPU lack bytes after an unload; this process has own of them.
 func (unload *Unload) lacks(gpu int, bytes, own int64) {
 	left := &unload.GPUs[gpu]
 	left.DriverFreeBytes -= bytes
@@ -79,7 +79,7 @@ func lose(document *Document, each, own int64) {
 	}
 }
 
-// verdicts are those of checks that are no pass: "ledger fail, others inconclusive".
+// verdicts are those of checks that do not pass: "ledger fail, others inconclusive".
 func verdicts(document *Document) string {
 	var all []string
 	for _, check := range document.Checks {
@@ -111,7 +111,7 @@ func TestJudgeRun(t *testing.T) {
 		end    string
 		change func(document *Document)
 		want   report.Verdict
-		checks string // that are no pass
+		checks string // that do not pass
 		reason string
 	}{
 		"nothing stays": {Closed, func(*Document) {}, report.Pass, "", "10 unloads in 5 cycles lost no granule"},
@@ -332,7 +332,8 @@ func hidden(document *Document) {
 	}
 }
 
-// TestBroken: a run that broke off is no pass, and a fail where that is seen already.
+// TestBroken: a run that failed does not pass, and its certificate is a fail if that is
+// seen already.
 func TestBroken(t *testing.T) {
 	t.Parallel()
 	document := run(Closed)

@@ -15,14 +15,14 @@ import (
 // for others' tables and pieces.
 const Margin = 8 * Granule
 
-// How often GPUs are looked at behind an unload, for how long at most, and for how long
-// they are to be the same where there is no reference yet.
+// often is the time between looks at GPUs after an unload. still is how long they are to
+// be the same while there is no reference yet.
 const (
 	often = 20 * time.Millisecond
 	still = 100 * time.Millisecond
 )
 
-// Recorder looks at GPUs behind each unload of a run, and tells what it sees.
+// Recorder looks at GPUs after each unload of a run, and reports what it sees.
 type Recorder struct {
 	Observer executor.Witness
 	// Tell is called with what was seen as soon as it was.
@@ -36,7 +36,7 @@ type Recorder struct {
 	poison    []Poison // since the last unload
 }
 
-// Told is what a recorder has seen. One of its fields is set.
+// Observation is what a recorder has seen. One of its fields is set.
 type Observation struct {
 	GPUs      []executor.WitnessedGPU `json:"gpus,omitzero"`
 	Unload    *Unload                 `json:"unload,omitzero"`
@@ -44,14 +44,14 @@ type Observation struct {
 	Reference []Reference             `json:"reference,omitzero"` // by GPU
 }
 
-// NewRecorder tells which GPUs are looked at.
+// NewRecorder returns a recorder, and reports the GPUs that it looks at.
 func NewRecorder(observer executor.Witness, tell func(observation *Observation)) *Recorder {
 	tell(&Observation{GPUs: observer.GPUs()})
 	return &Recorder{Observer: observer, Tell: tell, Sleep: time.Sleep, Now: time.Now}
 }
 
-// Poisoned notes what reading an arena back found before it was given back. Devices may
-// call it all at once.
+// Poisoned notes what reading an arena back found before it was released. Devices may
+// call it concurrently.
 func (recorder *Recorder) Poisoned(device int32, bytes int64, wrong bool) {
 	recorder.lock.Lock()
 	defer recorder.lock.Unlock()
@@ -137,7 +137,7 @@ func (recorder *Recorder) back(all []Left, but int64) bool {
 }
 
 // has reports that a GPU has what the reference has but for some bytes, by both figures
-// where both are told.
+// if both are known.
 func (left *Left) has(reference *Reference, but int64) bool {
 	if left.DriverFreeBytes < reference.DriverFreeBytes-but {
 		return false
@@ -186,7 +186,7 @@ func (recorder *Recorder) refer() error {
 	return nil
 }
 
-// Take enters what a recorder told.
+// Take enters an observation.
 func (document *Document) Take(observation *Observation) {
 	switch {
 	case observation.GPUs != nil:

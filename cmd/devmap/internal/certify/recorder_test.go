@@ -58,8 +58,8 @@ func (fake *fake) unload(t *testing.T, recorder *Recorder, cycle int64, last boo
 	}
 }
 
-// TestRecorder: GPUs are looked at behind each unload until all is back; at the end of
-// the first cycle, when NVML has had the time that it takes, the reference is made.
+// TestRecorder: a recorder looks at GPUs after each unload until all memory is back. It
+// makes the reference at the end of the first cycle, when NVML has had its time.
 func TestRecorder(t *testing.T) {
 	t.Parallel()
 	fake, recorder, document := recording(t)
@@ -109,7 +109,7 @@ func TestRecorder(t *testing.T) {
 	}
 }
 
-// TestFilled: what the driver answers to a refill is told.
+// TestFilled: the driver's answer to a refill is in the document.
 func TestFilled(t *testing.T) {
 	t.Parallel()
 	if made := Filled(2, 1, &executor.RefillResult{Bytes: 64, Refused: errors.New("no memory")}); made.Allocated || !made.Refused || made.Error != "no memory" {

@@ -7,8 +7,8 @@ import (
 	"github.com/devmap-dev/devmap/executor"
 )
 
-// reference is the place of the unload that ended the first cycle: all models that
-// sleep are asleep behind it. -1: it did not come to that.
+// reference is the place of the unload that ended the first cycle: all sleeping models
+// are asleep after it. -1: the run did not come to that.
 func (document *Document) reference() int {
 	last := -1
 	for i := range document.Cycles {
@@ -32,8 +32,8 @@ func (document *Document) later() []Unload {
 	return nil
 }
 
-// ledger: behind an unload that closed all the process holds nothing of the driver's;
-// where models are asleep, exactly what it held behind the first cycle.
+// ledger: after an unload that closed everything, the process holds nothing of the
+// driver's. If models are asleep, it holds exactly what it held after the first cycle.
 func (document *Document) ledger() Check {
 	found := finding{right: fmt.Sprintf("nothing is held that should not be, behind %d unloads", len(document.Cycles))}
 	at := document.reference()
@@ -78,7 +78,7 @@ func beyond(got, want []executor.Holding) (all []string) {
 	return all
 }
 
-// counted is a holding in words.
+// counted is the text of a holding.
 func counted(holding executor.Holding) string {
 	if holding.Count == 0 && holding.Bytes == 0 {
 		return "none"
@@ -90,8 +90,8 @@ func counted(holding executor.Holding) string {
 	return text
 }
 
-// driverFree: behind every unload cuMemGetInfo has free what it had at the reference,
-// but for a granule, within a second.
+// driverFree: within a second after an unload, cuMemGetInfo has free what it had at the
+// reference, but for a granule.
 func (document *Document) driverFree() Check {
 	found, slowest := finding{}, 0.0
 	for _, unload := range document.later() {
@@ -185,8 +185,8 @@ func (document *Document) growth() Check {
 	return found.check(growth)
 }
 
-// lost enters what GPUs have less free behind one unload than behind another, by
-// whichever of the two that tell it says more.
+// lost enters what GPUs have less free after one unload than after an earlier one, by
+// the larger of the two figures.
 func (document *Document) lost(found *finding, before, now *Unload, when string) {
 	for i := range min(len(before.GPUs), len(now.GPUs)) {
 		from, to := &before.GPUs[i], &now.GPUs[i]
@@ -201,7 +201,7 @@ func (document *Document) lost(found *finding, before, now *Unload, when string)
 	}
 }
 
-// ends are the last unloads of the cycles behind the first.
+// ends are the last unloads of the cycles after the first.
 func (document *Document) ends() (ends []Unload) {
 	for _, unload := range document.later() {
 		switch {
@@ -215,7 +215,7 @@ func (document *Document) ends() (ends []Unload) {
 	return ends
 }
 
-// poison: every arena that was given back had been overwritten, as its GPU read it.
+// poison: every arena that was released had been overwritten, as its GPU read it.
 func (document *Document) poison() Check {
 	found := finding{}
 	var arenas, bytes int64

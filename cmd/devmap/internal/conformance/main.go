@@ -1,16 +1,16 @@
-// Command conformance holds what `devmap run` computes on the CPU to PyTorch
-// and Transformers: logits, hidden states, gradients, losses, tokens, what is
-// equal bit for bit, memory. It prints every figure beside its bar, with the
-// seed that configurations, weights and tokens come from, and fails where a bar
-// is missed. Run it from the repository's root:
+// Command conformance compares what `devmap run` computes on the CPU with PyTorch
+// and Transformers: logits, hidden states, gradients, losses, tokens, bitwise
+// equality, memory. It prints every figure with its threshold, and the seed of
+// configurations, weights and tokens. It fails if a figure misses its threshold.
+// Run it from the repository's root:
 //
 //	go run ./cmd/devmap/internal/conformance
 //	go run ./cmd/devmap/internal/conformance -python PYTHON -only logits,gradients -seed 7
 //
-// devmap is built and run as its users do; the comparing is done by the Python
-// that stands in the folder python. Without -python it gets an environment of
-// its own, which is thrown away: pip brings PyTorch's default build, some
-// gigabytes, unless its configuration names an index with the one for CPUs.
+// devmap is built and run as its users do; the scripts in the folder python compare.
+// Without -python they get an environment of their own, which is thrown away: pip
+// brings PyTorch's default build, some gigabytes, unless its configuration names an
+// index with the build for CPUs.
 package main
 
 import (

@@ -13,10 +13,10 @@ import (
 	"github.com/devmap-dev/devmap/executor/watch"
 )
 
-// How often GPUs are looked at from outside; for how long nobody is to come or go
-// before what they hold counts as what they held before, and how long that is waited
-// for; and how long drivers have to take back what a process held that has ended:
-// NVML is late by a second or so, and nvidia-smi is asked whose memory is every two.
+// outsideOften and endOften are the times between looks at GPUs: during a run, and at
+// its end. settleLimit is how long the usage before a run may take to settle. endLimit
+// is how long drivers have to take back the memory of an ended process: NVML is late by
+// a second or so, and nvidia-smi reports processes every two.
 const (
 	outsideOften = 100 * time.Millisecond
 	settleLimit  = 3 * time.Second
@@ -24,8 +24,9 @@ const (
 	endLimit     = 5 * time.Second
 )
 
-// Outside looks at GPUs from outside of what uses them, without a context on any: what
-// they hold before it begins, who comes and goes meanwhile, what is left behind it.
+// Outside looks at GPUs from outside of the process that uses them, without a context on
+// any: their usage before it begins, processes that come and go, and what is left after
+// its end.
 type Outside struct {
 	// Whose says of a process on a GPU, by UUID, whether it is the one that is judged
 	// or one of its; here: its number is one of this machine's, and not of another
@@ -46,8 +47,8 @@ type Outside struct {
 	often, limit time.Duration // between looks; at the end
 }
 
-// tenant is a process on a GPU. Of its bytes the first and the last that were told, the
-// least and the most; -1 where the driver does not tell.
+// tenant is a process on a GPU: the first and the last reported bytes, the least and the
+// most; -1 if the driver does not report them.
 type tenant struct {
 	first, last, least, most int64
 	// It was seen in so many looks, the first and the last of them by number.
@@ -153,7 +154,7 @@ func (outside *Outside) End(uuids []string, ended string) *certify.After {
 	}
 }
 
-// Again looks once more at who is there, behind the end.
+// Again looks once more at the processes, after the end.
 func (outside *Outside) Again() {
 	if outside.err == nil {
 		outside.look()
@@ -192,7 +193,7 @@ func (outside *Outside) ends(after *certify.After, uuids []string) (back bool) {
 	return back
 }
 
-// Tell enters what a GPU held before, and what others on it did.
+// Tell enters a GPU's usage before, and what other processes on it did.
 func (outside *Outside) Tell(gpu *certify.GPU) {
 	at := outside.find(gpu.UUID)
 	if outside.err != nil || at < 0 {

@@ -14,7 +14,7 @@ import (
 	"github.com/devmap-dev/devmap/executor/watch"
 )
 
-// shown is a reader that says of one GPU what it is told to.
+// shown is a fake reader of one GPU.
 type shown struct {
 	lock      sync.Mutex
 	used      int64
@@ -52,8 +52,8 @@ const (
 
 func whose(_ string, process int) (ours, here bool) { return process == judged, process != stranger }
 
-// outsideOf is what is seen of moments one after another, the first before all begins
-// and the last behind the end, and of the time between.
+// outsideOf is what Outside sees of moments one after another: the first before all
+// begins, the last after the end.
 func outsideOf(t *testing.T, moments ...func(shown *shown)) (*certify.After, *certify.GPU) {
 	t.Helper()
 	reader := new(shown)
@@ -77,7 +77,7 @@ func say(used int64, all ...nvml.Process) func(shown *shown) {
 	return func(shown *shown) { shown.say(used, all...) }
 }
 
-// TestOutside: what is left of a process is told apart from what others do.
+// TestOutside: memory left by the process is distinguished from what others do.
 func TestOutside(t *testing.T) {
 	t.Parallel()
 	const unit = 1 << 20
@@ -114,7 +114,7 @@ func TestOutside(t *testing.T) {
 	}
 }
 
-// TestOutsideWaits: drivers have some time to take back what a process held.
+// TestOutsideWaits: drivers have some time to take back a process's memory.
 func TestOutsideWaits(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, testOutsideWaits)

@@ -12,8 +12,8 @@ import (
 	"github.com/devmap-dev/devmap/executor/nvml"
 )
 
-// Holders says of a GPU how much is held of it now, and by whom; empty where NVML
-// does not tell.
+// Holders says how much memory of a GPU is in use now, and by which processes; empty if
+// NVML does not report it.
 func (snapshot *Snapshot) Holders(number int, of executor.GPU) string {
 	at := snapshot.find(of.UUID)
 	if at < 0 || snapshot.err != nil {

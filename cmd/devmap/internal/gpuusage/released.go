@@ -8,20 +8,20 @@ import (
 	"github.com/devmap-dev/devmap/executor"
 )
 
-// lookAgain is how often is looked at what a driver gives back in pieces.
+// lookAgain is the time between looks, as a driver releases memory in pieces.
 const lookAgain = 50 * time.Millisecond
 
-// All is what is said where nothing is left.
+// AllReleased is the message if nothing is left.
 const AllReleased = "all memory of the GPUs was given back"
 
-// others is by how much what a GPU holds may differ from what its processes are said
-// to: the driver counts some of a process's memory a moment later.
+// others is how much a GPU's usage may differ from the sum of its processes: the driver
+// counts some of a process's memory a moment later.
 const others = 16 << 20
 
-// GivenBack says, of a process that has ended, whether GPUs hold what they held
-// before it began, a sentence each, or one for all. What other processes took or
-// gave back meanwhile is theirs. numbers are those of the GPUs, by which names go;
-// within is how long the driver has.
+// Released says whether GPUs hold what they held before a process began that has ended,
+// a sentence each, or one for all. It leaves out memory that other processes took or
+// released meanwhile. numbers are those of the GPUs, in the order of names; within is
+// how long the driver has.
 func (snapshot *Snapshot) Released(process int, numbers []int, names []executor.GPU, within time.Duration) []string {
 	if snapshot.err != nil {
 		return []string{"what the GPUs hold now is not known: " + snapshot.err.Error()}
@@ -38,8 +38,8 @@ func (snapshot *Snapshot) Released(process int, numbers []int, names []executor.
 	return all
 }
 
-// still waits until the driver has what the process had, or does not take it back,
-// and says what is still held; empty: nothing is.
+// still waits until the driver has the process's memory back, or until the time is over,
+// and says what is still in use; empty: nothing.
 func (snapshot *Snapshot) still(process int, uuid string, within time.Duration) string {
 	at := snapshot.find(uuid)
 	if at < 0 {
@@ -60,8 +60,8 @@ func (snapshot *Snapshot) still(process int, uuid string, within time.Duration) 
 	}
 }
 
-// more is what is held beyond what was held before and what other processes have
-// taken since, or given back.
+// more is the memory used beyond that before, less what other processes have taken
+// since, or released.
 func (before state) more(now state) int64 {
 	theirs := now.processes - before.processes
 	more := now.used - before.used - theirs

@@ -1,5 +1,5 @@
-// Package gpuusage says what GPUs hold and who holds it, as NVML tells: of all
-// processes, and without a context on any GPU.
+// Package gpuusage reports the memory in use on GPUs and the processes that use it, as
+// NVML has it: of all processes, and without a context on any GPU.
 package gpuusage
 
 import (
@@ -9,7 +9,7 @@ import (
 	"github.com/devmap-dev/devmap/executor/nvml"
 )
 
-// Held is what every GPU of the machine held at a moment.
+// Snapshot is the memory in use on every GPU of the machine at a moment.
 type Snapshot struct {
 	library *nvml.Library
 	gpus    []nvml.GPU
@@ -17,15 +17,14 @@ type Snapshot struct {
 	err     error   // why it is not known
 }
 
-// state is what a GPU holds: bytes of all processes, and of each that the driver
-// tells of.
+// state is the memory in use on a GPU: in all, and by the processes that the driver
+// shows.
 type state struct {
 	used      int64
 	processes int64
 }
 
-// Look looks at what every GPU holds. Where NVML says nothing, what is asked of it
-// says so.
+// Look takes a snapshot. If NVML says nothing, the snapshot's methods say so.
 func Look() *Snapshot {
 	snapshot := new(Snapshot)
 	if snapshot.library, snapshot.err = nvml.Open(); snapshot.err != nil {
@@ -59,12 +58,12 @@ func stateOf(gpu *nvml.GPU, but int) (now state, err error) {
 	return now, err
 }
 
-// find is a GPU's place; -1 where NVML does not show it.
+// find is a GPU's place; -1 if NVML does not show it.
 func (snapshot *Snapshot) find(uuid string) int {
 	return slices.IndexFunc(snapshot.gpus, func(gpu nvml.GPU) bool { return gpu.UUID == uuid })
 }
 
-// Free is what a GPU had free; not known where NVML does not tell.
+// Free is a GPU's free memory now; not known if NVML does not report it.
 func (snapshot *Snapshot) Free(uuid string) (bytes int64, known bool) {
 	at := snapshot.find(uuid)
 	if at < 0 || snapshot.err != nil {
@@ -74,7 +73,7 @@ func (snapshot *Snapshot) Free(uuid string) (bytes int64, known bool) {
 	return memory.Free, err == nil
 }
 
-// Close ends the looking.
+// Close closes NVML.
 func (snapshot *Snapshot) Close() {
 	if snapshot.library != nil {
 		snapshot.library.Close() //nolint:errcheck // nothing was written

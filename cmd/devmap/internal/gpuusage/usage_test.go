@@ -8,7 +8,7 @@ import (
 	"github.com/devmap-dev/devmap/executor"
 )
 
-// TestMore: what other processes took since is not what a process kept.
+// TestMore: memory that other processes took since is not the process's.
 func TestMore(t *testing.T) {
 	t.Parallel()
 	const unit = int64(1 << 20)
@@ -32,7 +32,7 @@ func TestMore(t *testing.T) {
 	}
 }
 
-// TestUnknown: where NVML tells nothing, that is said.
+// TestUnknown: the messages say that NVML reports nothing.
 func TestUnknown(t *testing.T) {
 	t.Parallel()
 	gpu := executor.GPU{Name: "H200", UUID: "GPU-1"}

@@ -1,10 +1,10 @@
-// Package hook has torch tell what its allocator held in each process of a
-// command: a folder with a sitecustomize.py goes before all others that Python
-// looks for modules in, whose place every child inherits. It writes nothing into
-// the command's own folders, and is gone when the command has ended.
+// Package hook has torch report its allocator's memory in each process of a command. A
+// folder with a sitecustomize.py goes before all others that Python looks for modules
+// in, and every child inherits it. The hook writes nothing into the command's own
+// folders, and is gone when the command has ended.
 //
-// Python that is started with -S, -I or -E looks at none of it, and neither does a
-// program that is no Python: of these NVML alone tells.
+// Python that is started with -S, -I or -E ignores it, and so do programs other than
+// Python: NVML alone reports their memory.
 package hook
 
 import (
@@ -19,7 +19,7 @@ import (
 //go:embed python/sitecustomize.py python/torchpeaks.py
 var python embed.FS
 
-// Where Python looks for modules first, and what our own are told.
+// Where Python looks for modules first, and the settings of our own.
 const (
 	pythonPath   = "PYTHONPATH"
 	outVariable  = "DEVMAP_WATCH_OUT"
@@ -29,8 +29,8 @@ const (
 // Hook is a temporary folder, for the processes of one command.
 type Hook struct{ folder, snapshot string }
 
-// New makes the folder. Where snapshot is not empty, each process writes torch's
-// own snapshot of its memory beside that file, its number in the name.
+// New makes the folder. If snapshot is not empty, each process writes torch's own
+// snapshot of its memory next to that file, its number in the name.
 func New(snapshot string) (*Hook, error) {
 	if snapshot != "" {
 		whole, err := filepath.Abs(snapshot) // the command may change its folder

@@ -197,7 +197,7 @@ with tempfile.TemporaryDirectory() as folder:
 	}
 }
 
-// TestSnapshot: torch's own, a file a process; what a torch cannot is told.
+// TestSnapshot: torch's own, a file a process; a note says what a torch cannot do.
 func TestSnapshot(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()

@@ -36,8 +36,7 @@ type ran struct {
 	processes []watch.Process
 }
 
-// run has Python carry out a script under a hook, with further folders in
-// PYTHONPATH.
+// run has Python run a script under a hook, with further folders in PYTHONPATH.
 func run(t *testing.T, snapshot string, flags []string, script string, path ...string) ran {
 	t.Helper()
 	python := interpreter(t)
@@ -62,13 +61,13 @@ func run(t *testing.T, snapshot string, flags []string, script string, path ...s
 	return result
 }
 
-// clean is an environment in which nothing but a path is told to Python.
+// clean is an environment that sets nothing of Python's but a path.
 func clean(path []string) []string {
 	own := slices.DeleteFunc(os.Environ(), func(entry string) bool { return strings.HasPrefix(entry, "PYTHON") })
 	return append(own, "PYTHONPATH="+strings.Join(path, string(os.PathListSeparator)), "CUDA_VISIBLE_DEVICES=1,0", "PYTHONDONTWRITEBYTECODE=1")
 }
 
-// fake is the folder of the torch that is none.
+// fake is the folder of the stub torch package.
 func fake(t *testing.T) string {
 	t.Helper()
 	path, err := filepath.Abs("testdata")

@@ -20,7 +20,7 @@ const (
 )
 
 // Read is what the command's processes wrote, by their begin. The error names each
-// file that is not as the hook writes it; the others are there all the same.
+// file that is not as the hook writes it; the others are returned anyway.
 func (hook *Hook) Read() ([]watch.Process, error) {
 	entries, err := os.ReadDir(hook.out())
 	if err != nil {

@@ -54,7 +54,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestRead: what is no process's file is told, and the others are read.
+// TestRead: a file that no process wrote is reported, and the others are read.
 func TestRead(t *testing.T) {
 	t.Parallel()
 	hook, err := New("")

@@ -101,8 +101,8 @@ func (module *tree) read(root, name string, files *token.FileSet) error {
 	return nil
 }
 
-// exported counts the names that a file adds to its package's API: methods of
-// exported types, constants and variables each for itself.
+// exported counts the names that a file adds to its package's API; methods of
+// exported types, constants and variables count one each.
 func exported(from source) int {
 	count := 0
 	for _, decl := range from.file.Decls {

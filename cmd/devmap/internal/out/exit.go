@@ -40,7 +40,7 @@ func (infeasible *Infeasible) Unwrap() error { return infeasible.Err }
 // ErrCheck is a device map with faults, which were printed.
 var ErrCheck = errors.New("the check failed")
 
-// ToldError ends the command with a status, of which everything was told.
+// ReportedError ends the command with a status; its errors are printed already.
 type ReportedError struct{ Status int }
 
 func (err *ReportedError) Error() string { return fmt.Sprintf("exit status %d", err.Status) }

@@ -66,7 +66,7 @@ func Interruptible[T any](ctx context.Context, longer time.Duration, path string
 	}
 }
 
-// followLinks is the file that a path names, which need not exist: a link
+// followLinks is the file that a path names, which does not have to exist: a link
 // stays, and what it names is written. A pipe has no name of its own, so the
 // path to it is kept.
 func followLinks(path string) (string, error) {

@@ -9,7 +9,7 @@ import (
 	"github.com/devmap-dev/devmap/planner"
 )
 
-// patience is how long a search goes on before it shows itself.
+// showAfter is how long a search runs before it shows its progress.
 const showAfter = 300 * time.Millisecond
 
 // wiped clears the line of a terminal.
@@ -30,7 +30,7 @@ func Progress(stderr io.Writer) (show func(planner.Progress), done func()) {
 	}, done
 }
 
-// PosedProgress is that of a problem that a file poses: its largest load.
+// BenchmarkProgress shows the progress of a benchmark: its largest load.
 func BenchmarkProgress(stderr io.Writer) (show func(value, bound float64), done func()) {
 	say, done := searching(stderr)
 	if say == nil {
@@ -64,8 +64,8 @@ func Watch(stderr io.Writer, what string) (say func(string), done func()) {
 	return paint(FileOf(stderr), what, showAfter)
 }
 
-// Wipe clears the line of a terminal on which a process showed progress that is no
-// more.
+// Wipe clears the line of a terminal on which a process showed progress before it
+// ended.
 func Wipe(stderr io.Writer) {
 	if Terminal(stderr) {
 		FileOf(stderr).WriteString(wiped) //nolint:errcheck // only the picture suffers

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestPaint: what was said last is drawn at each tick though nothing new is said, and
-// the line is cleared at the end. What ends before the first tick draws nothing.
+// TestPaint: each tick paints the last message though there is no new one, and the line
+// is cleared at the end. A search that ends before the first tick paints nothing.
 func TestPaint(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var painted strings.Builder

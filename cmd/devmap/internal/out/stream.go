@@ -51,7 +51,7 @@ func (stream *Stream) Flush() error {
 	return nil
 }
 
-// kept reports the control characters that devmap writes itself: the ends of
+// isOwnControl reports the control characters that devmap writes itself: the ends of
 // lines, the tabs of completion scripts, and colours on a terminal.
 func (stream *Stream) isOwnControl(char rune) bool {
 	return char == '\n' || char == '\t' || char == '\x1b' && Terminal(stream.writer)
@@ -71,9 +71,9 @@ func wholeCharacters(text []byte) int {
 	return len(text)
 }
 
-// OneLine is a string from a file, a flag or the environment as it may stand
-// in a line of text: nothing in it ends the line, steers the terminal or turns
-// the reading direction.
+// OneLine is a string from a file, a flag or the environment, made safe for a line
+// of text: nothing in it ends the line, steers the terminal or turns the reading
+// direction.
 func OneLine(text string) string { return escaped(text, func(rune) bool { return false }) }
 
 // Block is text of several lines that devmap laid out itself, each cell of it
@@ -100,13 +100,13 @@ func Say(writer io.Writer, format string, args ...any) error {
 	return err
 }
 
-// Cell is a name in a table: on one line, and cut where nobody would read on.
+// Cell is a name in a table: on one line, and cut where no one would read on.
 func Cell(name string) string {
 	const most = 200
 	return Shortened(OneLine(name), most)
 }
 
-// escaped writes what is unsafe as \u001b, and bytes that are no UTF-8 as \xff.
+// escaped writes unsafe characters as \u001b, and invalid UTF-8 as \xff.
 func escaped(text string, keep func(rune) bool) string {
 	bad := func(char rune) bool { return unsafeRune(char) && !keep(char) }
 	if !strings.ContainsFunc(text, bad) && utf8.ValidString(text) {

@@ -4,9 +4,9 @@
 //
 //	go run ./cmd/devmap/internal/peers -python python3
 //
-// devmap is timed as a whole process; Accelerate is given its two calls alone,
-// with its import beside them. Where the Python has no Accelerate, devmap's
-// columns stand alone.
+// devmap is timed as a whole process. Accelerate is timed for its two calls alone,
+// and its import separately. If the Python has no Accelerate, devmap's columns are
+// alone.
 package main
 
 import (

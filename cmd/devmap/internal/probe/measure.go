@@ -1,5 +1,5 @@
 // Package probe measures GPUs for a topology: how much memory each has and who holds
-// it, what a process of devmap holds there besides arenas, the rates of kernels as
+// it, what a process of devmap uses there outside arenas, the rates of kernels as
 // steps call them, and of copies.
 package probe
 
@@ -29,7 +29,7 @@ type probe struct {
 	unread error               // why that is not known
 	memory map[int]nvml.Memory // the same by GPU
 	others map[int][]nvml.Process
-	used   map[int]int64 // by GPU: what the process holds there besides arenas
+	used   map[int]int64 // by GPU: what the process uses there outside arenas
 	rates  map[int]*tallies
 	paths  []executor.PathRates
 }
@@ -157,8 +157,8 @@ func (probe *probe) topology(devices ...int) *costmodel.Topology {
 	return topology
 }
 
-// hold runs a step on all devices, and finds what each GPU holds besides arenas: at
-// the fence of the step, after which nothing is added.
+// hold runs a step on all devices, and finds the process's memory outside arenas on each
+// GPU: at the fence of the step, after which nothing is added.
 func (probe *probe) hold(ctx context.Context) error {
 	all := make([]int, len(probe.devices))
 	for i := range all {

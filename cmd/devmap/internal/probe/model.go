@@ -19,7 +19,7 @@ var timedModels = []string{
 	`{"model_type":"llama","hidden_size":2048,"intermediate_size":11008,"num_hidden_layers":2,"num_attention_heads":16,"num_key_value_heads":4,"vocab_size":32768,"tie_word_embeddings":true,"max_position_embeddings":4096}`,
 }
 
-// heldModel is what runs to see what a process holds besides arenas: every kernel of
+// usageModel is the model that shows a process's memory outside arenas: every kernel of
 // a block, each once, on as many devices as there are.
 func usageModel(layers int) string {
 	return `{"model_type":"llama","hidden_size":2048,"intermediate_size":8192,"num_hidden_layers":` + strconv.Itoa(layers) + `,"num_attention_heads":32,"num_key_value_heads":8,"vocab_size":4096,"tie_word_embeddings":true,"max_position_embeddings":4096}`

@@ -108,8 +108,8 @@ func TestTally(t *testing.T) {
 	}
 }
 
-// TestApart: kernels of two sizes tell their rate from what each takes besides; where
-// they do not, the rate is that of the larger.
+// TestApart: kernels of two sizes give their rate and their fixed time; if they do not,
+// the rate is that of the larger.
 func TestApart(t *testing.T) {
 	t.Parallel()
 	ten := func(amount float64) work { return work{amount, amount/4e14 + 10*3e-6} } // ten kernels
@@ -189,8 +189,8 @@ func TestProbeTable(t *testing.T) {
 	}
 }
 
-// TestRepeatedWeights: a probe's weights have the shapes and the kind of values that
-// drawn ones have.
+// TestRepeatedWeights: a probe's weights have the shapes and the kind of values of
+// random ones.
 func TestRepeatedWeights(t *testing.T) {
 	t.Parallel()
 	graph, err := hf.FromConfig("probe", []byte(usageModel(2)))

@@ -47,9 +47,8 @@ func (work *work) rate() float64 {
 	return work.amount / work.seconds
 }
 
-// apart tells what goes by the work of kernels from what each of them takes to begin
-// and to end, as it fills the GPU and leaves it, by the same kernels at less work: at a
-// rate, and in seconds besides.
+// apart splits the time of kernels by the same kernels at less work: into a rate, and
+// the fixed seconds that each takes to fill the GPU and to leave it.
 func (work *work) apart(less *work) (rate, fixed float64) {
 	rate = (work.amount - less.amount) / (work.seconds - less.seconds)
 	if fixed = less.seconds - less.amount/rate; less.amount >= work.amount || less.seconds >= work.seconds || fixed < 0 {
@@ -58,8 +57,8 @@ func (work *work) apart(less *work) (rate, fixed float64) {
 	return rate, fixed
 }
 
-// timing is the runs of one model, some steps of which are timed kernel by kernel.
-// The others tell what lies between kernels, which timing them would add to.
+// timing is the runs of one model. Some steps are timed kernel by kernel. The others
+// give the time between kernels, which timing them would add to.
 type timing struct {
 	tally // of all steps that are timed
 

@@ -9,10 +9,9 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// repeated are drawn weights of which matrices have the same values again and again.
-// How long a kernel takes goes by what kind of values it has (of zeros a GPU makes
-// less heat, and runs faster), and not by which; drawing all of them would take
-// longer than the rest of a probe.
+// repeated are random weights whose matrices repeat the same values. A kernel's time
+// depends on the kind of values (with zeros a GPU makes less heat, and runs faster), not
+// on each of them. Generating all of them would take longer than the rest of a probe.
 type repeated struct {
 	weights.Source
 
@@ -33,7 +32,7 @@ func repeatedWeights(graph *modelgraph.Graph) *repeated {
 	return source
 }
 
-// errEnough ends drawing behind the first chunk.
+// errEnough ends the stream after the first chunk.
 var errEnough = errors.New("enough is drawn")
 
 // Stream implements weights.Source.

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// beside are the files that stand beside a program in its archive. Completion and
-// help come from the program itself, one that this machine runs.
+// extraFiles are the files of an archive other than the program. Completion and help
+// come from the program itself, one that this machine runs.
 func (packer *packer) extraFiles() ([]file, error) {
 	here := platform{system: runtime.GOOS, processor: runtime.GOARCH}
 	program, err := here.build(packer.scratch, packer.made.version)

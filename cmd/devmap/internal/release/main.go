@@ -77,7 +77,7 @@ func run(asked *settings) (err error) {
 }
 
 // emptied makes a folder with none of the files in it that an earlier call made:
-// wheels of another version beside today's would be taken for today's.
+// wheels of another version would be taken for today's.
 func emptied(folder string) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err

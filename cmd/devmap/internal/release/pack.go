@@ -13,10 +13,10 @@ type packer struct {
 	*settings
 	made    *commitMade
 	scratch string
-	extras  []file // of archives: what stands beside the program
+	extras  []file // of archives: the files other than the program
 }
 
-// pack makes all that is asked for of one platform.
+// pack makes what is asked for of one platform.
 func (packer *packer) pack(platform *platform) error {
 	program, err := platform.build(packer.scratch, packer.made.version)
 	if err != nil {

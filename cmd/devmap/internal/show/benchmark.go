@@ -10,7 +10,7 @@ import (
 	"github.com/devmap-dev/devmap/planner/posed"
 )
 
-// Posed prints the answer to a problem that a file poses: the table and the
+// Benchmark prints the answer to the problem of a benchmark file: the table and the
 // certificate.
 func Benchmark(to io.Writer, file string, answer *posed.Answer, explain bool) {
 	writer := table.NewWriter()

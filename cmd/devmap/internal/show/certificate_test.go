@@ -7,8 +7,8 @@ import (
 	"github.com/devmap-dev/devmap/planner"
 )
 
-// TestProved: no bound is said where none was proved, and none was refuted that
-// was not looked at.
+// TestProved: the text claims no bound that was not proved, and no infeasibility that
+// was not searched for.
 func TestProved(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -42,7 +42,7 @@ func (sim *Simulation) always(device int) int64 {
 	return sum
 }
 
-// curve draws a device's memory, from what it always holds to its peak.
+// curve draws a device's memory, from its constant bytes to the peak.
 func curve(device *simulate.Device, low, makespan int64) string {
 	var most [curveWidth]int64
 	for i, moment := range device.Memory {

@@ -70,7 +70,7 @@ func (rows *deviceTable) render() string {
 	widest := 0 // the longest run of all
 	for device := 0; device < len(rows.devices); {
 		end := device + 1
-		for end < len(rows.devices) && rows.alike(device, end) {
+		for end < len(rows.devices) && rows.sameRow(device, end) {
 			end++
 		}
 		table.Row(rows.row(device, end)...)
@@ -84,9 +84,9 @@ func (rows *deviceTable) render() string {
 	return table.String()
 }
 
-// alike reports whether devices a and b both hold nothing and are alike, or are
+// sameRow reports whether devices a and b are equal and both hold nothing, or are
 // GPUs of one stage, so that one row serves both.
-func (rows *deviceTable) alike(a, b int) bool {
+func (rows *deviceTable) sameRow(a, b int) bool {
 	first, second := &rows.devices[a], &rows.devices[b]
 	idle := first.Units == 0 && second.Units == 0
 	stage := rows.placed != nil && second.Units > 0 && second.Units == first.Units && rows.runs(rows.placed, devicemap.Device(b)) == nothing
@@ -137,7 +137,7 @@ func (rows *deviceTable) stretch(c *category, length int) string {
 	return strings.Repeat(string(c.letter), length)
 }
 
-// legend explains the bar's letters or colours; empty where no bar is drawn.
+// legend explains the bar's letters or colours; empty if there is no bar.
 func (rows *deviceTable) legend() string {
 	if len(rows.shown) == 0 {
 		return ""

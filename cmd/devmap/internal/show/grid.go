@@ -33,7 +33,7 @@ func (sim *Simulation) schedule() string {
 	return "\nsteps: stage, F forward, B backward or D a token, micro-batch\n" + grid.String() + "\n"
 }
 
-// passesOf finds the passes of all devices, and plays the program with a tick for
+// passesOf finds the passes of all devices, and simulates the program with a tick for
 // each and none for all else.
 func passesOf(prog *program.Program) ([]pass, error) {
 	stepped := *prog

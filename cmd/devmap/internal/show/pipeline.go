@@ -65,7 +65,7 @@ func fullest(devices []devicemap.Prediction) *devicemap.Predicted {
 	return most
 }
 
-// degrees is how a workload is spread, in words.
+// degrees is a text on how a workload is spread.
 func degrees(work phases.Workload) string {
 	text := ""
 	for _, degree := range []struct {

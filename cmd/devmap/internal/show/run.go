@@ -16,7 +16,7 @@ func (printer *Printer) Title(gpus string) {
 	printer.printf("%s, %s%s on %s", out.Cell(printer.graph.Name), printer.doing(), printer.how(), gpus)
 }
 
-// Run prints what a run measured: the arenas beside their plan, the losses,
+// Run prints what a run measured: the arenas compared with their plan, the losses,
 // where the time went, what was generated, and the verdict. gpus names those that
 // it ran on; empty: it was the reference.
 func (printer *Printer) Run(placed devicemap.Map, ran *report.Report, gpus string) {
@@ -35,7 +35,7 @@ func (printer *Printer) Run(placed devicemap.Map, ran *report.Report, gpus strin
 	printer.printf("imbalance %.3f, predicted %.3f\n%s: %s\n", ran.Imbalance.Measured, ran.Imbalance.Predicted, string(ran.Verdict), strings.Join(ran.Reasons, "; "))
 }
 
-// BrokenOff prints what is known of a run that broke off, which title names.
+// BrokenOff prints what is known of a failed run, which title names.
 func BrokenOff(to io.Writer, title string, ran *report.Report) {
 	say := func(format string, args ...any) {
 		out.Say(to, format, args...) //nolint:errcheck // nothing to do about a closed stderr

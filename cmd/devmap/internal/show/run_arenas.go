@@ -25,9 +25,9 @@ var regions = []struct{ name, content string }{
 	{"scratch", "of kernels"},
 }
 
-// arenas is a row a GPU: its peak foretold and measured, and of every region how
-// far it was written; where that is not to its end, of how much. GPUs behind
-// each other that hold nothing have one row.
+// arenas is a row a GPU: its predicted and its measured peak, and how far each region
+// was written, with the region's size if that is not to its end. Adjacent GPUs that
+// hold nothing have one row.
 func (rows *runTables) arenas() string {
 	headings := []string{rows.part(), "runs", "peak,\npredicted", "\nmeasured", "ratio"}
 	first := len(headings)
@@ -125,8 +125,8 @@ func sizeOf(bytes int64) string {
 	return costmodel.Bytes(bytes).String()
 }
 
-// unwritten says what was never written, a line for all GPUs behind each other
-// of which the same is said.
+// unwritten says what was never written, with one line for adjacent GPUs that have the
+// same text.
 func (rows *runTables) unwritten() string {
 	var lines strings.Builder
 	for i := 0; i < len(rows.Report.Devices); i++ {

@@ -65,7 +65,7 @@ func (rows *runTables) gpus() string {
 	return "\n" + table.String() + "\n" + rows.links()
 }
 
-// heldBy is what a GPU's process held at moments of the run.
+// usedBy is the memory of a GPU's process at moments of the run.
 func usedBy(gpu *report.GPU) []any {
 	predicted := costmodel.Bytes(gpu.PredictedUsedBytes).String()
 	if gpu.Measured == nil || gpu.DeviceUsedBytes == nil {

@@ -28,8 +28,8 @@ func ranOnGPUs() *report.Report {
 	return ran
 }
 
-// TestRunOnGPUs: what every GPU held stands beside its prediction, and the step
-// beside the plan's.
+// TestRunOnGPUs: the tables compare every GPU's usage with its prediction, and the step
+// with the plan's.
 func TestRunOnGPUs(t *testing.T) {
 	t.Parallel()
 	for name, is := range map[string]struct {
@@ -74,7 +74,7 @@ func TestRunOnGPUs(t *testing.T) {
 	}
 }
 
-// TestBrokenOff: a run that broke off says what it was, how far it came, and why.
+// TestBrokenOff: a failed run's text names the run, how far it came, and why it failed.
 func TestBrokenOff(t *testing.T) {
 	t.Parallel()
 	ran := ranOnGPUs()

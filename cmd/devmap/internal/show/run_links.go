@@ -9,7 +9,7 @@ import (
 	"github.com/devmap-dev/devmap/executor/report"
 )
 
-// transports are how messages go, in words.
+// transports are the texts on how messages go.
 var transports = map[string]string{"peer": "from memory to memory", "host": "by way of the host"}
 
 // links says how messages went from device to device; empty: there were none.

@@ -23,7 +23,7 @@ var activities = []activity{
 }
 
 // times is where the time of a step went on every GPU: in the first step, which
-// finds caches cold, and in those behind it on average.
+// finds caches cold, and in the later ones on average.
 func (rows *runTables) times() string {
 	var shown []activity
 	for _, does := range activities {
@@ -113,8 +113,8 @@ func (rows *runTables) generated() string {
 	return lines.String() + "\n"
 }
 
-// speed says how fast it was, beside what the plan says of its GPUs: of a processor
-// that is not judged.
+// speed says how fast it was, compared with the plan's GPUs; a processor's speed is not
+// judged.
 func (rows *runTables) speed() string {
 	said := fmt.Sprintf("%.4g tokens/s; a step took %s", *rows.TokensPerSecond, Seconds(*rows.StepSeconds.Measured))
 	const several = 2

@@ -11,7 +11,7 @@ import (
 	"github.com/devmap-dev/devmap/executor/simulate"
 )
 
-// Simulation prints a program that was checked and played.
+// Simulation prints a program that was checked and simulated.
 type Simulation struct {
 	Name    string // of the model, or the file
 	Program *program.Program
@@ -106,8 +106,8 @@ func (sim *Simulation) chain() string {
 		Plural(len(devices), "GPU"), sim.duration(computes), sim.duration(sends), sim.duration(sim.Result.Makespan-computes-sends))
 }
 
-// predicted is what plans foretold: the peak of each GPU where they stand on a
-// line, else the largest.
+// predicted is what plans predicted: the peak of each GPU if they fit on a line, else
+// the largest.
 func (sim *Simulation) predicted() string {
 	const line = 12
 	var text strings.Builder

@@ -76,7 +76,7 @@ func usual(rows []strategy.Row) costmodel.Precision {
 func strategyTable(rows []strategy.Row, usual costmodel.Precision) string {
 	table := texttab.New("strategy", "runtime", "fits", "largest\npeak", "peak of each GPU", "head-\nroom", "sent\na step", "step", "tokens\na step")
 	table.Right(3, 5, 6, 7, 8)
-	for _, cells := range alike(rows, usual) {
+	for _, cells := range merged(rows, usual) {
 		row := make([]any, len(cells))
 		for i, cell := range cells {
 			row[i] = cell
@@ -86,10 +86,10 @@ func strategyTable(rows []strategy.Row, usual costmodel.Precision) string {
 	return table.String()
 }
 
-// alike are the cells of the rows, with the precision of those that have
+// merged are the cells of the rows, with the precision of those that have
 // another than usual. Those with the same figures share a line: strategies of
 // one runtime, and runtimes of one strategy.
-func alike(rows []strategy.Row, usual costmodel.Precision) [][]string {
+func merged(rows []strategy.Row, usual costmodel.Precision) [][]string {
 	const strategies, runtimes = 0, 1
 	var cells [][]string
 	for i := range rows {

@@ -9,8 +9,8 @@ import (
 	"github.com/devmap-dev/devmap/executor/report"
 )
 
-// Turn prints a turn of several in a line: how it began, what it ran, how it ended. Of
-// the plan's only turn it prints nothing. reasons: those of the verdict are told.
+// Turn prints one turn of several in a line: how it began, what it ran, how it ended. It
+// prints nothing of a plan's only turn. reasons: print those of the verdict.
 func (printer *Printer) Turn(ran *report.Report, reasons bool) {
 	turn := ran.Turn
 	if turn == nil {

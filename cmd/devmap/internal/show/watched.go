@@ -11,7 +11,7 @@ import (
 	"github.com/devmap-dev/devmap/executor/watch"
 )
 
-// Watched prints what a command's GPUs held beside its plan, and the verdict.
+// Watched prints the GPU memory of a command compared with its plan, and the verdict.
 func Watched(to io.Writer, ran *watch.Report) {
 	say := func(format string, args ...any) {
 		out.Say(to, format, args...) //nolint:errcheck // nothing to do about a closed stderr
@@ -30,7 +30,7 @@ func Watched(to io.Writer, ran *watch.Report) {
 	}
 	for i := range ran.Explained {
 		if len(ran.Processes) == 0 {
-			break // nothing told of torch's memory, which a note says
+			break // nothing reported torch's memory, which a note says
 		}
 		say("  device %d: %s\n", ran.Explained[i].Device, strings.Join(ran.Explained[i].Reasons, "; "))
 	}
@@ -51,8 +51,8 @@ func watchedTitle(ran *watch.Report) string {
 	return fmt.Sprintf("%s, %s (process %d: %s) · %s", out.Cell(ran.Model.Name), out.Cell(strings.Join(ran.Command.Argv, " ")), ran.Command.PID, how, seen)
 }
 
-// watchedGPUs is a row a GPU: what its allocators gave out and what the GPU held,
-// each beside the plan.
+// watchedGPUs is a row a GPU: its allocated memory and its memory in use, each compared
+// with the plan.
 func watchedGPUs(ran *watch.Report) string {
 	table := texttab.New("GPU", "", "allocated,\npredicted", "\nmeasured", "apart", "on the GPU,\npredicted", "\nmeasured", "others", "plateaus", "last rise")
 	table.Right(0, 2, 3, 4, 5, 6, 7, 8, 9)

@@ -44,7 +44,7 @@ func (t *Table) Right(columns ...int) {
 }
 
 // Wrap gives a column, from 0, a width at which its lines are broken between
-// words, each line of a cell by itself.
+// words, each line of a cell on its own.
 func (t *Table) Wrap(column, width int) {
 	t.columns[column].WidthMax, t.columns[column].WidthMaxEnforcer = width, wrapLines
 }
@@ -66,7 +66,7 @@ func (t *Table) render() string {
 	return t.writer.Render()
 }
 
-// wrapLines wraps each line by itself.
+// wrapLines wraps each line on its own.
 func wrapLines(cell string, width int) string {
 	lines := strings.Split(cell, "\n")
 	for i := range lines {

@@ -14,8 +14,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// asked are fields of a workload that a command sets for itself. Those that say
-// how the model is spread are the map's.
+// asked are fields of a workload that a command sets. Those that say how the model is
+// spread are the map's.
 var asked = []string{
 	"batch", "micro_batches", "seq", "precision", "optimizer", "recompute", "lora_rank", "lora_precision",
 	"loss", "attention", "loss_only", "gradient_as_bucket_view", "ema",
@@ -25,7 +25,7 @@ var asked = []string{
 // is not what would be predicted today.
 func Of(graph *modelgraph.Graph, plan *devicemap.Plan) []watch.Variant {
 	today, ok := predict(graph, plan, &plan.Workload)
-	if !ok || !alike(today, plan.Devices) {
+	if !ok || !samePeaks(today, plan.Devices) {
 		return nil
 	}
 	var all []watch.Variant
@@ -36,7 +36,7 @@ func Of(graph *modelgraph.Graph, plan *devicemap.Plan) []watch.Variant {
 		for _, value := range others(&field, &plan.Workload) {
 			workload := plan.Workload
 			setting := value(&workload)
-			if devices, ok := predict(graph, plan, &workload); ok && !alike(devices, today) {
+			if devices, ok := predict(graph, plan, &workload); ok && !samePeaks(devices, today) {
 				all = append(all, watch.Variant{Setting: ask.Say(setting), Devices: devices})
 			}
 		}
@@ -113,8 +113,8 @@ func predict(graph *modelgraph.Graph, plan *devicemap.Plan, workload *costmodel.
 	return report.Devices, !faults && len(report.Devices) == len(plan.Devices)
 }
 
-// alike reports equal peaks.
-func alike(one, other []devicemap.Prediction) bool {
+// samePeaks reports equal peaks.
+func samePeaks(one, other []devicemap.Prediction) bool {
 	return slices.EqualFunc(one, other, func(one, other devicemap.Prediction) bool {
 		return one.Predicted.PeakAllocatedBytes == other.Predicted.PeakAllocatedBytes
 	})

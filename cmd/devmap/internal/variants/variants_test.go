@@ -29,8 +29,8 @@ func planOf(t *testing.T, graph *modelgraph.Graph, workload costmodel.Workload) 
 	return devicemap.NewPlan(graph, table, topo, solution.Map, solution.Devices)
 }
 
-// TestOf: a command that runs under another setting than its plan's is told which,
-// under a map and where every GPU has the whole model.
+// TestOf: the reasons name the setting of a command that is not its plan's, under a map
+// and if every GPU has the whole model.
 func TestOf(t *testing.T) {
 	t.Parallel()
 	graph, err := load.Model("../../../../fixtures/models/qwen2.5-0.5b", load.Options{})

@@ -16,8 +16,8 @@ import (
 	"github.com/devmap-dev/devmap/executor/watch"
 )
 
-// Baseline is what the GPUs that a command sees held before it began, and what is
-// looked at beside it.
+// Baseline is the memory in use on the GPUs that a command sees before it begins, and
+// what is looked at while it runs.
 type Baseline struct {
 	reader   watch.Reader
 	outside  *gpuusage.Outside

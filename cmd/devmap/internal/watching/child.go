@@ -1,5 +1,5 @@
-// Package watching runs a command of somebody else's beside a watch on GPUs, as a
-// shell would, and shows how far they are.
+// Package watching runs a user's command as a shell would, watches GPUs meanwhile, and
+// shows their memory.
 package watching
 
 import (

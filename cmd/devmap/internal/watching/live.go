@@ -26,11 +26,11 @@ type Live struct {
 	over          chan struct{}
 	gone          sync.WaitGroup
 	once          sync.Once
-	reportedPeaks []int64 // peaks, when a line was told last
+	reportedPeaks []int64 // peaks at the last line
 }
 
-// How often a terminal is drawn; how often a line is told where there is none, if a
-// peak has risen by a hundredth of its GPU, and how often in any case.
+// redrawEvery is the time between pictures on a terminal. Elsewhere a line comes after
+// spoken if a peak has risen by a hundredth of its GPU, and after always in any case.
 const (
 	redrawEvery = 500 * time.Millisecond
 	spoken      = 10 * time.Second
@@ -94,7 +94,7 @@ func (live *Live) show() {
 	}
 }
 
-// worth reports that there is something to say.
+// shouldReport reports that there is something to say.
 func (live *Live) shouldReport(states []watch.GPUState, since time.Duration) bool {
 	const share = 100
 	report := since >= spoken && since%always < spoken

@@ -101,7 +101,7 @@ func TestPlain(t *testing.T) {
 	}
 }
 
-// TestScreen: what is reserved is given back.
+// TestScreen: the reserved lines are released.
 func TestScreen(t *testing.T) {
 	t.Parallel()
 	if newScreen(new(strings.Builder)) != nil {

@@ -12,18 +12,17 @@ import (
 )
 
 // screen is the last lines of a terminal, below what a command writes: the rest
-// scrolls by itself (DECSTBM of ECMA-48 terminals, as apt draws its progress).
+// scrolls on its own (DECSTBM of ECMA-48 terminals, as apt draws its progress).
 type screen struct {
 	file          *os.File
 	rows, columns int
 	height        int // lines that are ours; 0: none yet
 }
 
-// room is how many lines the command has at least.
+// minLines is how many lines the command has at least.
 const minLines = 6
 
-// newScreen is the screen of a stream; nil where it is no terminal that can be drawn
-// on.
+// newScreen is the screen of a stream; nil if it is no terminal that can be painted.
 func newScreen(stderr io.Writer) *screen {
 	if !out.Terminal(stderr) || os.Getenv("TERM") == "dumb" {
 		return nil
@@ -40,7 +39,7 @@ func (screen *screen) width() int {
 	return columns
 }
 
-// draw draws lines in place of those before, each cut where the terminal ends.
+// render draws lines in place of those before, each cut where the terminal ends.
 func (screen *screen) render(lines []string) {
 	columns, rows, err := term.GetSize(int(screen.file.Fd()))
 	if err != nil || rows < len(lines)+minLines {

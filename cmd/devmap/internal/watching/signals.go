@@ -5,8 +5,7 @@ import (
 	"os/signal"
 )
 
-// patience is how often a command may be asked to end by the same signal before it
-// is killed.
+// maxSignals is how often a command may get the same signal to end before it is killed.
 const maxSignals = 3
 
 // Signals sees to it that signals end the command and not what watches it, until

@@ -12,18 +12,18 @@ import (
 
 var watched = []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT}
 
-// Unbroken has a write to a pipe that nobody reads fail until done is called, and not
+// Unbroken has a write to a pipe that no one reads fail until done is called, and not
 // end the process, which has a command to watch and a folder to remove. The command has
-// the signal as ever: what is caught, and not ignored, is as it was for programs that
-// are begun.
+// the signal as ever: programs that are begun do not inherit a caught signal, as they
+// would an ignored one.
 func Unbroken() (done func()) {
 	broken := make(chan os.Signal, 1)
 	signal.Notify(broken, syscall.SIGPIPE)
 	return func() { signal.Stop(broken) }
 }
 
-// typed reports a signal that a terminal sends to all processes in its foreground, of
-// which this and its child are.
+// typed reports a signal that a terminal sends to all processes in its foreground. This
+// process and its child are among them.
 func typed(one os.Signal) bool {
 	if one == syscall.SIGTERM {
 		return false

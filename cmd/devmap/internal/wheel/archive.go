@@ -34,7 +34,7 @@ func archive(to io.Writer, entries []entry, when time.Time) error {
 	return writer.Close()
 }
 
-// record lists files with their SHA-256 and size; of itself it has neither.
+// record lists files with their SHA-256 and size; its own line has neither.
 func record(name string, entries []entry) entry {
 	var text []byte
 	for i := range entries {

@@ -30,7 +30,7 @@ func Platforms(program []byte) ([]string, error) {
 }
 
 // oldest is the least glibc that tags are given for, manylinux2014's: a Go program
-// that links none runs there and on all that is older.
+// that links none runs there and on older systems.
 const oldest = 17
 
 // allowed are the libraries that every Linux with glibc has, of those that PEP 600's

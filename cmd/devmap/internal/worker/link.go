@@ -60,9 +60,9 @@ func Inherited() (*Link, error) {
 	return link, err
 }
 
-// Say sends a message; in the place of one that cannot be written that the work broke
-// off, and why. A supervisor that is no more hears nothing, and the worker is about
-// to end by [Link.Until].
+// Say sends a message; in the place of one that cannot be written it says that the work
+// failed, and why. If the supervisor has ended, the worker is about to end by
+// [Link.Until].
 func (link *Link) Say(message *Message) {
 	link.lock.Lock()
 	defer link.lock.Unlock()
@@ -73,8 +73,8 @@ func (link *Link) Say(message *Message) {
 	link.says.Write(text) //nolint:errcheck // nobody is left to tell
 }
 
-// Until is a context that ends when the worker is to end. A worker whose supervisor is
-// no more ends by itself: whatever it is at, nobody else would end it.
+// Until is a context that ends when the worker is to end. A worker whose supervisor has
+// ended ends on its own, whatever it does: no one else would end it.
 func (link *Link) Until(ctx context.Context) context.Context {
 	ctx, cancel := context.WithCancel(ctx)
 	go func() {

@@ -19,17 +19,17 @@ type Message struct {
 	Missing string `json:"missing,omitzero"`
 	// Plan is that a plan's turn has come.
 	Plan *Plan `json:"plan,omitzero"`
-	// At is where it is in that, behind which words: "in step 3 of 10".
+	// At is where it is in that, with a preposition: "in step 3 of 10".
 	At   string       `json:"at,omitzero"`
 	Step *report.Step `json:"step,omitzero"` // that has ended
 	// Ran is that the plan has run.
 	Ran *Ran `json:"ran,omitzero"`
-	// Witnessed is what was seen of GPUs beside the plans, for a certificate.
+	// Witnessed is what was seen of GPUs, for a certificate.
 	Witnessed *certify.Observation `json:"witnessed,omitzero"`
-	// Broke is why the plan's run broke off.
+	// Broke is why the plan's run failed.
 	Broke string `json:"broke,omitzero"`
 	// Done is the status that the worker exits with, as the last thing it says. All
-	// errors were told by then.
+	// errors are reported by then.
 	Done *int `json:"done,omitzero"`
 }
 
@@ -38,7 +38,7 @@ type Plan struct {
 	File string `json:"file"`
 	// Title is what runs, in a line for people.
 	Title string `json:"title"`
-	// Foretold is its report if nothing came of it.
+	// Predicted is its report if nothing came of it.
 	Predicted *report.Report `json:"foretold"`
 }
 

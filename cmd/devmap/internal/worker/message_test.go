@@ -53,7 +53,7 @@ func TestUnsayable(t *testing.T) {
 	}
 }
 
-// TestMessages: what is written reads back, one behind another.
+// TestMessages: messages read back as written, one after another.
 func TestMessages(t *testing.T) {
 	t.Parallel()
 	var pipe bytes.Buffer
@@ -65,7 +65,7 @@ func TestMessages(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got.Plan != nil { // lists that are none become empty ones
+		if got.Plan != nil { // nil lists become empty ones
 			if got.Plan.File != want.Plan.File || got.Plan.Predicted.GPUs[0].Name != "H200" || got.Plan.Predicted.Devices[0].Device != 1 {
 				t.Errorf("%+v", got.Plan)
 			}

@@ -25,8 +25,8 @@ type Process struct {
 	done    chan struct{}
 }
 
-// Start begins a worker: this program with other arguments, of which the first is
-// no name. It is to end with ctx, and is killed where it does not.
+// Start begins a worker: this program with other arguments; the first is not the
+// program's name. It is to end with ctx, and is killed if it does not.
 func Start(ctx context.Context, args []string, stdout, stderr io.Writer) (*Process, error) {
 	self, err := os.Executable()
 	if err != nil {

@@ -66,7 +66,7 @@ func works(link *Link, how string) {
 		link.Say(&Message{Broke: "it was to end"})
 	case "sleeps":
 		select {}
-	case "hangs": // without a timer the runtime would find that nothing goes on
+	case "hangs": // without a timer the runtime would report a deadlock
 		time.Sleep(time.Hour)
 	case "babbles":
 		link.says.WriteString("what is this?") //nolint:errcheck // the supervisor may be gone
@@ -74,7 +74,7 @@ func works(link *Link, how string) {
 	}
 }
 
-// heard is everything that a worker says.
+// received is everything that a worker says.
 func received(t *testing.T, process *Process) (messages []*Message, fault error) {
 	t.Helper()
 	for {
@@ -133,7 +133,7 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// TestToldToEnd: a worker ends with the context of its supervisor.
+// TestAskedToEnd: a worker ends with the context of its supervisor.
 func TestAskedToEnd(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
