@@ -18,14 +18,14 @@ var ErrStop = errors.New("the step was ended")
 var ErrMemory = errors.New("out of memory")
 
 // RoomError says that an arena found no room.
-type RoomError struct {
+type MemoryError struct {
 	Device int32 // of the plan
 	// Need is what all arenas of the place take together, Free what it has.
 	Need, Free int64
 	Place      string // where the room is missing: this machine's memory, GPU 3
 }
 
-func (err *RoomError) Error() string {
+func (err *MemoryError) Error() string {
 	return fmt.Sprintf("device %d: the arenas in %s take %v, and it has %v free", err.Device, err.Place, costmodel.Bytes(err.Need), costmodel.Bytes(err.Free))
 }
 
@@ -51,11 +51,11 @@ func (err *ValueError) Error() string {
 // the GPUs were given cannot be taken back: the process is to end.
 type HangError struct {
 	After time.Duration
-	Stand string // where every stream is, a line each
+	State string // where every stream is, a line each
 }
 
 func (err *HangError) Error() string {
-	return "nothing ended on any GPU for " + err.After.String() + ":\n" + err.Stand
+	return "nothing ended on any GPU for " + err.After.String() + ":\n" + err.State
 }
 
 // LostError is a GPU whose context answers nothing more: a kernel touched what is not
@@ -67,7 +67,7 @@ type LostError struct {
 	// contexts of a process of which one fails.
 	With  []string
 	Err   error  // what the driver answered
-	Stand string // where their streams were, a line each; empty: in no step
+	State string // where their streams were, a line each; empty: in no step
 }
 
 func (err *LostError) Error() string {
@@ -78,8 +78,8 @@ func (err *LostError) Error() string {
 	if len(err.With) > 0 {
 		text += ", and with it what the process had on " + strings.Join(err.With, " and ")
 	}
-	if text += ": " + err.Err.Error(); err.Stand != "" {
-		text += ":\n" + err.Stand
+	if text += ": " + err.Err.Error(); err.State != "" {
+		text += ":\n" + err.State
 	}
 	return text
 }

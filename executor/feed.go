@@ -9,7 +9,7 @@ import (
 // sequence has a generator of its own (O'Neill's PCG), so that ids depend on
 // the seed and the sequence's number alone: not on the cut, nor on which step a
 // run began with.
-func drawn(seed uint64, number, vocab int64, into []int32) {
+func randomIDs(seed uint64, number, vocab int64, into []int32) {
 	source := rand.NewPCG(seed, uint64(number))
 	for i := range into {
 		// The upper half of a product is even to within vocab/2^64.
@@ -28,7 +28,7 @@ func (settings *Settings) batch(job *Job, step int64) []int32 {
 		if settings.Tokens != nil {
 			copy(row, settings.Tokens.sequence(number))
 		} else {
-			drawn(settings.Seed, number, vocab, row)
+			randomIDs(settings.Seed, number, vocab, row)
 		}
 	}
 	return out

@@ -88,8 +88,8 @@ func (speech *generation) take(at int64, id int32) {
 		return
 	}
 	speech.sequences[at] = append(speech.sequences[at], id)
-	if told := speech.settings.Watch.Token; told != nil {
-		told(speech.generated+at, id)
+	if onToken := speech.settings.Watch.Token; onToken != nil {
+		onToken(speech.generated+at, id)
 	}
 	if slices.Contains(speech.settings.Stop, id) {
 		speech.stopped[at] = true

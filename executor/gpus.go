@@ -35,7 +35,7 @@ type GPUOptions struct {
 	// Patience is how long nothing may end anywhere in a step before it is given up
 	// with a [*HangError]; 0: half a minute. It is to be many times what the slowest
 	// instruction is predicted to take.
-	Patience time.Duration
+	StallLimit time.Duration
 }
 
 // KernelTime is what a kernel took.

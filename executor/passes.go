@@ -21,14 +21,14 @@ type pass struct {
 
 // passesOf are a unit's forwards and decodes, in the order of instructions; -1
 // is no unit.
-func (held *held) passesOf(unit int) (passes []pass, err error) {
-	prog := held.job.Program
+func (state *sessionState) passesOf(unit int) (passes []pass, err error) {
+	prog := state.job.Program
 	for index := range prog.Instrs {
 		instr := &prog.Instrs[index]
-		if instr.Op != program.Forward && instr.Op != program.Decode || unit < 0 || !held.holds(instr.Routine, unit) {
+		if instr.Op != program.Forward && instr.Op != program.Decode || unit < 0 || !state.hasUnit(instr.Routine, unit) {
 			continue
 		}
-		bound, err := held.bound.Instr(int32(index))
+		bound, err := state.bound.Instr(int32(index))
 		if err != nil {
 			return nil, err
 		}
@@ -44,9 +44,9 @@ func (held *held) passesOf(unit int) (passes []pass, err error) {
 }
 
 // holds reports a routine that has a unit.
-func (held *held) holds(routine int32, unit int) bool {
-	name := held.job.Graph.Units[unit].Name
-	for _, other := range held.job.Program.Routines[routine].Units {
+func (state *sessionState) hasUnit(routine int32, unit int) bool {
+	name := state.job.Graph.Units[unit].Name
+	for _, other := range state.job.Program.Routines[routine].Units {
 		if other == name {
 			return true
 		}
@@ -86,10 +86,10 @@ func (run *running) given(pass *pass, name string) (bind.Area, bool) {
 }
 
 // number is a constant of a kernel, otherwise where it has none.
-func number(kernel *recipe.Kernel, name string, otherwise float64) float64 {
+func number(kernel *recipe.Kernel, name string, defaultValue float64) float64 {
 	value, err := strconv.ParseFloat(kernel.Dim(name), 64)
 	if err != nil {
-		return otherwise
+		return defaultValue
 	}
 	return value
 }

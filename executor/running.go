@@ -8,7 +8,7 @@ import (
 )
 
 // held is what turns hand on to each other.
-type held struct {
+type sessionState struct {
 	job       *Job
 	bound     *bind.Bound
 	passes    []pass // of the job's head
@@ -19,9 +19,9 @@ type held struct {
 }
 
 // close gives the machine back, where there is one.
-func (held *held) close() error {
-	machine := held.machine
-	held.machine, held.asleep = nil, false
+func (state *sessionState) close() error {
+	machine := state.machine
+	state.machine, state.asleep = nil, false
 	if machine == nil {
 		return nil
 	}
@@ -30,7 +30,7 @@ func (held *held) close() error {
 
 // running is a turn on its way.
 type running struct {
-	*held
+	*sessionState
 
 	settings *Settings
 	result   *Result

@@ -8,7 +8,7 @@ import (
 
 // scanner looks through arenas for what no step wrote.
 type scanner struct {
-	*held
+	*sessionState
 	result *Result
 }
 

@@ -24,9 +24,9 @@ const (
 func (run scanner) look(ctx context.Context, device int, tell func(from, to int64, poisoned bool)) error {
 	processors := min(runtime.GOMAXPROCS(0), lookers)
 	parts := make(chan chan []span, processors) // in the arena's order
-	room := make(chan []byte, processors+1)
+	buffers := make(chan []byte, processors+1)
 	for range processors + 1 {
-		room <- nil
+		buffers <- nil
 	}
 	var err error
 	go func() {
@@ -36,9 +36,9 @@ func (run scanner) look(ctx context.Context, device int, tell func(from, to int6
 			parts <- found
 			go func() {
 				found <- spansOf(at, data)
-				room <- data[:cap(data)]
+				buffers <- data[:cap(data)]
 			}()
-		}, room)
+		}, buffers)
 	}()
 	join := spans{tell: tell}
 	for found := range parts {
@@ -51,10 +51,10 @@ func (run scanner) look(ctx context.Context, device int, tell func(from, to int6
 }
 
 // readAll hands an arena on in stretches, each in bytes from room.
-func (run scanner) readAll(ctx context.Context, device int, each func(at int64, data []byte), room <-chan []byte) error {
+func (run scanner) readAll(ctx context.Context, device int, each func(at int64, data []byte), buffers <-chan []byte) error {
 	arena := run.job.Program.Devices[device].Arena
 	for at := int64(0); at < arena; at += looked {
-		data := <-room
+		data := <-buffers
 		if data == nil {
 			data = make([]byte, min(looked, arena))
 		}

@@ -31,7 +31,7 @@ func TestSpans(t *testing.T) {
 
 // TestSpansOfDrawnBytes: the stretches are those that halves of words say, one
 // at a time.
-func TestSpansOfDrawnBytes(t *testing.T) {
+func TestSpansOfRandomBytes(t *testing.T) {
 	for seed := range uint64(200) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		data := make([]byte, 8*(1+random.IntN(40)))
@@ -121,7 +121,7 @@ func TestLook(t *testing.T) {
 	whole.take(arena)
 	whole.end()
 	run := scanner{
-		held: &held{
+		sessionState: &sessionState{
 			job:     &Job{Program: &program.Program{Devices: []program.Device{{Arena: int64(len(arena))}}}},
 			machine: arenaOnly{bytes: arena},
 		},

@@ -21,16 +21,16 @@ func (run *running) prepare(saver *saver) error {
 }
 
 // bind is done once for all turns.
-func (held *held) bind() (err error) {
-	if held.bound != nil {
+func (state *sessionState) bind() (err error) {
+	if state.bound != nil {
 		return nil
 	}
-	bound, err := bind.New(held.job.Graph, held.job.Workload, held.job.Recipe, held.job.Program)
+	bound, err := bind.New(state.job.Graph, state.job.Workload, state.job.Recipe, state.job.Program)
 	if err != nil {
 		return err
 	}
-	held.bound = bound
-	held.passes, err = held.passesOf(held.job.head())
+	state.bound = bound
+	state.passes, err = state.passesOf(state.job.head())
 	return err
 }
 
@@ -103,9 +103,9 @@ func (run *running) end(ctx context.Context) (err error) {
 }
 
 // watched is a function that may be called where nobody watches.
-func (*running) watched(told func(bytes, of int64)) func(bytes, of int64) {
-	if told == nil {
+func (*running) watched(onProgress func(bytes, of int64)) func(bytes, of int64) {
+	if onProgress == nil {
 		return func(int64, int64) {}
 	}
-	return told
+	return onProgress
 }

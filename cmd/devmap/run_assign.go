@@ -50,7 +50,7 @@ func (command *runCommand) assign(one *planRun) error {
 	if err := one.job.share(one.gpus); err != nil {
 		return err
 	}
-	options := executor.GPUOptions{Devices: one.gpus, Transport: executor.Transport(command.Run.Transport), Patience: patience(one.job.Program)}
+	options := executor.GPUOptions{Devices: one.gpus, Transport: executor.Transport(command.Run.Transport), StallLimit: patience(one.job.Program)}
 	if command.Run.Certify {
 		options.Poisoned = command.witness.poisoned
 	}

@@ -38,7 +38,7 @@ func (command *runCommand) certified() error {
 // witnessing is what a worker whose run is to be certified sees of its GPUs. It is empty
 // until the first arena is to be mapped, and in any other run.
 type witnessing struct {
-	seen     executor.Witness
+	seen     executor.GPUMonitor
 	recorder *certify.Recorder
 }
 

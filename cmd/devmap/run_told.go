@@ -18,7 +18,7 @@ import (
 
 // told is an error of a run as the command ends with it.
 func (one *planRun) told(err error) error {
-	var room *executor.RoomError
+	var room *executor.MemoryError
 	var other *weights.MismatchError
 	var hang *executor.HangError
 	var lost *executor.LostError

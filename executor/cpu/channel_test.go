@@ -21,7 +21,7 @@ func TestMessages(t *testing.T) {
 	for _, slots := range []int{0, 1, 2, 3} {
 		for _, slow := range []int32{0, 1} { // the device that takes its time
 			t.Run(fmt.Sprintf("slots %d, device %d is slow", slots, slow), func(t *testing.T) {
-				machine := opened(t, &newHeap().backend, parsed(t, backendtest.HandOn(slots, count)))
+				machine := opened(t, &newHeap().backend, parsed(t, backendtest.PassOn(slots, count)))
 				step := &executor.Step{Number: 1, Taps: make(map[executor.Tap]func() error)}
 				for i := range machine.program.Instrs {
 					index, instr := int32(i), &machine.program.Instrs[i]

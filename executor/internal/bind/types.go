@@ -15,7 +15,7 @@ type Instr struct {
 	Total *Total
 	// Tails: the stretches that kernels leave of the end of buffers which the
 	// instruction writes whole: they are cleared.
-	Tails []Stretch
+	Unwritten []Stretch
 }
 
 // Run is kernels of one unit with the places of their tensors, all in the arena

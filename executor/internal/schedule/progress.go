@@ -126,7 +126,7 @@ func (runner *runner) watch() {
 	runner.board.lock.Lock()
 	defer runner.board.lock.Unlock()
 	still := time.Since(runner.board.moved)
-	if still < runner.Patience {
+	if still < runner.StallLimit {
 		return
 	}
 	for _, lane := range runner.board.lanes {
@@ -134,7 +134,7 @@ func (runner *runner) watch() {
 			return // the host takes its time
 		}
 	}
-	hang := &executor.HangError{After: still.Round(time.Millisecond), Stand: strings.TrimSuffix(runner.stand(runner.board.lanes), "\n")}
+	hang := &executor.HangError{After: still.Round(time.Millisecond), State: strings.TrimSuffix(runner.stallReport(runner.board.lanes), "\n")}
 	switch before := (*executor.HangError)(nil); {
 	case errors.As(runner.board.fault, &before): // another device's thread reported it
 	case runner.board.fault == nil || errors.Is(runner.board.fault, executor.ErrStop):

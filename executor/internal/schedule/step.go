@@ -31,7 +31,7 @@ type Options struct {
 	Past func(index int32) int64
 	// Patience is how long nothing may end anywhere before a step is given up with an
 	// [*executor.HangError].
-	Patience time.Duration
+	StallLimit time.Duration
 	// Immediate queues end every call before it returns: nobody polls them, and no step
 	// of theirs hangs.
 	Immediate bool

@@ -62,7 +62,7 @@ func NewWork(of *bind.Instr, device Driver, kernels Kernels) *Work {
 	if of.Total != nil {
 		work.calls = append(work.calls, kernels.Total(of.Total))
 	}
-	for _, tail := range of.Tails {
+	for _, tail := range of.Unwritten {
 		work.fill(device, tail.Offset, tail.Bytes)
 	}
 	return work

@@ -24,7 +24,7 @@ const (
 
 // Recorder looks at GPUs behind each unload of a run, and tells what it sees.
 type Recorder struct {
-	Witness executor.Witness
+	Witness executor.GPUMonitor
 	// Tell is called with what was seen as soon as it was.
 	Tell func(told *Told)
 	// Sleep waits; tests have time of their own.
@@ -38,14 +38,14 @@ type Recorder struct {
 
 // Told is what a recorder has seen. One of its fields is set.
 type Told struct {
-	GPUs      []executor.WitnessedGPU `json:"gpus,omitzero"`
+	GPUs      []executor.MonitoredGPU `json:"gpus,omitzero"`
 	Unload    *Unload                 `json:"unload,omitzero"`
 	Refill    []Refill                `json:"refill,omitzero"`
 	Reference []Reference             `json:"reference,omitzero"` // by GPU
 }
 
 // NewRecorder tells which GPUs are looked at.
-func NewRecorder(witness executor.Witness, tell func(told *Told)) *Recorder {
+func NewRecorder(witness executor.GPUMonitor, tell func(told *Told)) *Recorder {
 	tell(&Told{GPUs: witness.GPUs()})
 	return &Recorder{Witness: witness, Tell: tell, Sleep: time.Sleep, Now: time.Now}
 }
@@ -62,7 +62,7 @@ func (recorder *Recorder) Poisoned(device int32, bytes int64, wrong bool) {
 // Cycle, Of, Plan and End are given; last: it ends its cycle.
 func (recorder *Recorder) Unloaded(unload Unload, last bool, since time.Time) error {
 	recorder.lock.Lock()
-	unload.Ledger, unload.Poison = recorder.Witness.Held(), recorder.poison
+	unload.Ledger, unload.Poison = recorder.Witness.Holdings(), recorder.poison
 	recorder.poison = nil
 	recorder.lock.Unlock()
 	slices.SortFunc(unload.Poison, func(one, other Poison) int { return cmp.Compare(one.Device, other.Device) })
@@ -112,7 +112,7 @@ func (recorder *Recorder) poll(since time.Time, settle bool) ([]Left, error) {
 }
 
 // add enters a look.
-func (left *Left) add(gpu int, seconds float64, seen *executor.WitnessReading) {
+func (left *Left) add(gpu int, seconds float64, seen *executor.MemoryReading) {
 	left.GPU, left.DriverFreeBytes, left.NVMLUsedBytes, left.OwnBytes = gpu, seen.DriverFree, seen.NVMLUsed, seen.Own
 	left.Curve = append(left.Curve, Reading{seconds, seen.DriverFree, seen.NVMLUsed})
 }
@@ -191,7 +191,7 @@ func (document *Document) Take(told *Told) {
 	switch {
 	case told.GPUs != nil:
 		for _, gpu := range told.GPUs {
-			document.GPUs = append(document.GPUs, GPU{WitnessedGPU: gpu})
+			document.GPUs = append(document.GPUs, GPU{MonitoredGPU: gpu})
 		}
 	case told.Unload != nil:
 		document.Cycles = append(document.Cycles, *told.Unload)

@@ -16,8 +16,8 @@ type softmax struct {
 	out  blas32.General
 }
 
-func newSoftmax(room *room, rows, columns int64) *softmax {
-	return &softmax{most: room.take(rows), sum: make([]float64, rows), out: tile(rows, columns, room.take(rows*columns))}
+func newSoftmax(scratch *scratch, rows, columns int64) *softmax {
+	return &softmax{most: scratch.take(rows), sum: make([]float64, rows), out: tile(rows, columns, scratch.take(rows*columns))}
 }
 
 // begin has it be of so many rows, none of which has had a score.
@@ -77,11 +77,11 @@ func (softmax *softmax) result(i int64) (out []float32, lse float64) {
 func attention(call *Call) error {
 	shape := call.shape()
 	blocks := (shape.seq + queryBlock - 1) / queryBlock
-	spread(shape.sequences*shape.heads*blocks, func(room *room) func(index int64) {
+	spread(shape.sequences*shape.heads*blocks, func(scratch *scratch) func(index int64) {
 		run := &attending{
 			shape: shape, queries: call.matrix("q"), keys: call.matrix("k"), values: call.matrix("v"), out: call.matrix("y"), lse: call.matrix("lse"),
-			softmax: newSoftmax(room, queryBlock, shape.dim), scores: room.take(queryBlock * keyBlock),
-			query: room.take(queryBlock * shape.dim), key: room.take(keyBlock * shape.dim),
+			softmax: newSoftmax(scratch, queryBlock, shape.dim), scores: scratch.take(queryBlock * keyBlock),
+			query: scratch.take(queryBlock * shape.dim), key: scratch.take(keyBlock * shape.dim),
 		}
 		return func(index int64) {
 			run.block(index/blocks/shape.heads, index/blocks%shape.heads, index%blocks*queryBlock)

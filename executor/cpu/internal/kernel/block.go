@@ -11,12 +11,12 @@ import (
 
 // block is rows × columns of a matrix in fp32: where it lies if the matrix is
 // fp32, or else converted into room.
-func (matrix *Matrix) block(row, column, rows, columns int64, room []float32) blas32.General {
+func (matrix *Matrix) block(row, column, rows, columns int64, scratch []float32) blas32.General {
 	if matrix.DType == modelgraph.F32 {
 		values := stretch[float32](matrix, row, column, int((rows-1)*matrix.Stride+columns))
 		return blas32.General{Rows: int(rows), Cols: int(columns), Stride: int(matrix.Stride), Data: values}
 	}
-	made := tile(rows, columns, room)
+	made := tile(rows, columns, scratch)
 	for i := range rows {
 		matrix.Load(row+i, column, line(made, i))
 	}
@@ -31,8 +31,8 @@ func (matrix *Matrix) storeBlock(row, column int64, block blas32.General) {
 }
 
 // tile is a matrix of its own in room.
-func tile(rows, columns int64, room []float32) blas32.General {
-	return blas32.General{Rows: int(rows), Cols: int(columns), Stride: int(columns), Data: room[:rows*columns]}
+func tile(rows, columns int64, scratch []float32) blas32.General {
+	return blas32.General{Rows: int(rows), Cols: int(columns), Stride: int(columns), Data: scratch[:rows*columns]}
 }
 
 // line is a row of a tile.
@@ -59,56 +59,56 @@ const mostWorkers = 8
 
 // turns are those of workers, with the room that a worker has: it is used
 // again, so that kernels leave nothing behind to be collected.
-var turns = func() chan *room {
-	all := make(chan *room, min(runtime.GOMAXPROCS(0), mostWorkers))
+var turns = func() chan *scratch {
+	all := make(chan *scratch, min(runtime.GOMAXPROCS(0), mostWorkers))
 	for range cap(all) {
-		all <- new(room)
+		all <- new(scratch)
 	}
 	return all
 }()
 
 // room is values that workers use one after another, never cleared.
-type room struct {
+type scratch struct {
 	values []float32
 	taken  int64
 }
 
 // take is count values of the room, or others where it is too small yet.
-func (room *room) take(count int64) []float32 {
-	from := room.taken
-	room.taken += (count + 3) / 4 * 4 // gonum's kernels are faster from multiples of 16 bytes on
-	if room.taken > int64(len(room.values)) {
+func (scratch *scratch) take(count int64) []float32 {
+	from := scratch.taken
+	scratch.taken += (count + 3) / 4 * 4 // gonum's kernels are faster from multiples of 16 bytes on
+	if scratch.taken > int64(len(scratch.values)) {
 		return make([]float32, count)
 	}
-	return room.values[from : from+count : from+count]
+	return scratch.values[from : from+count : from+count]
 }
 
 // leave makes the room as large as was asked for.
-func (room *room) leave() {
-	if room.taken > int64(len(room.values)) {
-		room.values = make([]float32, room.taken)
+func (scratch *scratch) leave() {
+	if scratch.taken > int64(len(scratch.values)) {
+		scratch.values = make([]float32, scratch.taken)
 	}
-	room.taken = 0
+	scratch.taken = 0
 }
 
 // spread calls what workers make of themselves for every index, once each. Only
 // for work of which each index owns what it writes, and reads nothing that
 // another writes: then the result does not depend on the number of workers.
-func spread(count int64, worker func(room *room) func(index int64)) {
+func spread(count int64, worker func(scratch *scratch) func(index int64)) {
 	var next atomic.Int64
 	var workers sync.WaitGroup
 	for range min(int64(runtime.GOMAXPROCS(0)), mostWorkers, count) {
 		workers.Go(func() {
-			room := <-turns
-			defer func() { turns <- room }()
+			scratch := <-turns
+			defer func() { turns <- scratch }()
 			index := next.Add(1) - 1
 			if index >= count {
 				return
 			}
-			for run := worker(room); index < count; index = next.Add(1) - 1 {
+			for run := worker(scratch); index < count; index = next.Add(1) - 1 {
 				run(index)
 			}
-			room.leave()
+			scratch.leave()
 		})
 	}
 	workers.Wait()

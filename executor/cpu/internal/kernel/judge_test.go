@@ -17,13 +17,13 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-var drawnFrom = flag.Uint64("seed", 12, "of the numbers that kernels are tried on; 0: of the clock")
+var seedFlag = flag.Uint64("seed", 12, "of the numbers that kernels are tried on; 0: of the clock")
 
 // seeded is a source of numbers: the same ones every time, so that what passes
 // goes on passing, and others with -seed. It is said where a test fails.
 func seeded(t *testing.T) *rand.Rand {
 	t.Helper()
-	seed := *drawnFrom
+	seed := *seedFlag
 	if seed == 0 {
 		seed = uint64(time.Now().UnixNano())
 	}

@@ -98,7 +98,7 @@ func (job job) seconds() (float64, error) {
 	}
 	call := &kernel.Call{
 		Kernel:   &recipe.Kernel{Name: "gemm", Dims: []recipe.Dim{{Name: "form", Value: job.form}}, Operands: []recipe.Operand{{Role: "a"}, {Role: "b"}, {Role: "d", Mode: '>'}}},
-		Operands: []kernel.Matrix{drawn(job.dtype, a), drawn(job.dtype, b), drawn(job.dtype, [2]int64{job.m, job.n})},
+		Operands: []kernel.Matrix{randomMatrix(job.dtype, a), randomMatrix(job.dtype, b), randomMatrix(job.dtype, [2]int64{job.m, job.n})},
 	}
 	best := time.Duration(1 << 62)
 	for end := time.Now().Add(time.Second); time.Now().Before(end); {
@@ -112,7 +112,7 @@ func (job job) seconds() (float64, error) {
 }
 
 // drawn is a matrix of normal numbers.
-func drawn(dtype modelgraph.DType, shape [2]int64) kernel.Matrix {
+func randomMatrix(dtype modelgraph.DType, shape [2]int64) kernel.Matrix {
 	random := rand.New(rand.NewPCG(12, 1))
 	made := kernel.Matrix{DType: dtype, Rows: shape[0], Columns: shape[1], Stride: shape[1], Data: make([]byte, shape[0]*shape[1]*dtype.Bits()/8)}
 	row := make([]float32, shape[1])

@@ -4,12 +4,12 @@ import "time"
 
 // Witness looks at GPUs beside the machines that run on them, from inside the process:
 // what the process holds of the driver's, and what each GPU has free.
-type Witness interface {
-	GPUs() []WitnessedGPU
+type GPUMonitor interface {
+	GPUs() []MonitoredGPU
 	// Held is what the process holds beside the witness.
-	Held() []Holding
+	Holdings() []Holding
 	// Look reads every GPU.
-	Look() ([]WitnessReading, error)
+	Look() ([]MemoryReading, error)
 	// Refill takes all that one of the GPUs has free but a margin, for a moment.
 	Refill(gpu int, margin int64) (RefillResult, error)
 	Close() error
@@ -23,7 +23,7 @@ type Holding struct {
 }
 
 // WitnessedGPU is a GPU that a [Witness] looks at.
-type WitnessedGPU struct {
+type MonitoredGPU struct {
 	GPU          int    `json:"gpu"` // by the driver's order
 	UUID         string `json:"uuid"`
 	Name         string `json:"name"`
@@ -37,7 +37,7 @@ type WitnessedGPU struct {
 
 // WitnessReading is what a GPU held at a moment, in bytes. Those of NVML are null where it does
 // not tell.
-type WitnessReading struct {
+type MemoryReading struct {
 	DriverFree int64  // of all processes, by cuMemGetInfo
 	NVMLUsed   *int64 // of all processes, without what the driver reserves
 	Own        *int64 // of NVML's, this process's

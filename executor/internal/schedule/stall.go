@@ -12,11 +12,11 @@ import (
 // stand is where everything is when nothing moves: of every lane what it is at
 // and what that waits for, of every channel how far its messages are. It is called
 // under the board's lock.
-func (of *Scheduler) stand(lanes []*lane) string {
+func (of *Scheduler) stallReport(lanes []*lane) string {
 	ended := of.endedOf(lanes)
 	var text strings.Builder
 	for _, lane := range lanes {
-		lane.stand(&text, ended)
+		lane.writeState(&text, ended)
 	}
 	for i := range of.Program.Channels {
 		of.slots(&text, int32(i), ended)
@@ -36,7 +36,7 @@ func (of *Scheduler) endedOf(lanes []*lane) []bool {
 }
 
 // stand is how far a lane was given and has come.
-func (lane *lane) stand(into *strings.Builder, ended []bool) {
+func (lane *lane) writeState(into *strings.Builder, ended []bool) {
 	fmt.Fprintf(into, "device %d, %s: ", lane.device.Plan.ID, lane.name())
 	if lane.ended == len(lane.lines) {
 		into.WriteString("all of it has ended\n")
@@ -117,7 +117,7 @@ func (of *Scheduler) losses(first *executor.LostError, lanes []*lane) error {
 			if !slices.Contains(place.Devices, lane.device) {
 				continue
 			}
-			lane.stand(&text, ended)
+			lane.writeState(&text, ended)
 			if lane.isAt(ended) {
 				into = &all.GPUs
 			}
@@ -130,7 +130,7 @@ func (of *Scheduler) losses(first *executor.LostError, lanes []*lane) error {
 	if len(all.GPUs) == 0 {
 		all.GPUs = first.GPUs
 	}
-	all.Stand = strings.TrimSuffix(text.String(), "\n")
+	all.State = strings.TrimSuffix(text.String(), "\n")
 	return all
 }
 

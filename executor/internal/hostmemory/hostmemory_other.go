@@ -1,6 +1,6 @@
 //go:build !linux
 
-package hostroom
+package hostmemory
 
 // Rooms are not known here: that there is none is seen when memory is asked for.
 func Rooms() []Room { return nil }

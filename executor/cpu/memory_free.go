@@ -2,27 +2,27 @@ package cpu
 
 import (
 	"github.com/devmap-dev/devmap/executor"
-	"github.com/devmap-dev/devmap/executor/internal/hostroom"
+	"github.com/devmap-dev/devmap/executor/internal/hostmemory"
 	"github.com/devmap-dev/devmap/executor/program"
 )
 
 // beside is what is left to the process for everything that lies in no arena:
 // kernels' tiles, the heap, stacks.
-const beside = 64 << 20
+const processReserve = 64 << 20
 
 // lack is a [*executor.RoomError] where all arenas together find no room: of
 // the device whose arena is the first that does not, in the tightest place.
-func lack(devices []program.Device, rooms []hostroom.Room) error {
+func lack(devices []program.Device, limits []hostmemory.FreeMemory) error {
 	need := needed(devices)
-	tightest := hostroom.Tightest(rooms, hostroom.Room{Free: need + beside})
-	free := max(tightest.Free-beside, 0)
+	tightest := hostmemory.Tightest(limits, hostmemory.FreeMemory{Free: need + processReserve})
+	free := max(tightest.Free-processReserve, 0)
 	if need <= free {
 		return nil
 	}
 	left := free
 	for i := range devices {
 		if left -= devices[i].Arena; left < 0 {
-			return &executor.RoomError{Device: devices[i].ID, Need: need, Free: free, Place: tightest.Place}
+			return &executor.MemoryError{Device: devices[i].ID, Need: need, Free: free, Place: tightest.Place}
 		}
 	}
 	return nil
