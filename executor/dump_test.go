@@ -82,7 +82,7 @@ func TestDumpedRounded(t *testing.T) {
 	}
 }
 
-// TestDumpedOnce: tensors are those of the first step, whatever comes behind it.
+// TestDumpedOnce: the dump has the tensors of the first step only, however many follow.
 func TestDumpedOnce(t *testing.T) {
 	job := jobOf(t, "llama", training, 2)
 	_, once := dumped(t, job, executor.Settings{Steps: 1, Optimizer: adamW, Seed: 3}, "logits", "hidden", "grads")
@@ -127,7 +127,7 @@ func logSoftmax(logits []float32, at int32) float64 {
 	return float64(logits[at]) - most - math.Log(sum)
 }
 
-// drawnAgain are the ids of a batch by what is documented of them.
+// expectedIDs returns the ids of a batch as the documentation defines them.
 func expectedIDs(seed uint64, batch, seq, vocab int) []int32 {
 	ids := make([]int32, 0, batch*seq)
 	for sequence := range batch {
@@ -216,7 +216,7 @@ type update struct {
 	factor float64 // of gradients
 }
 
-// holds works out a parameter again.
+// check computes a parameter again and compares it with the one after the step.
 func (update *update) check(t *testing.T, name string, gradient []float32, before, after map[string][]float32) {
 	t.Helper()
 	for i, value := range gradient {
@@ -251,7 +251,7 @@ func (update *update) of(weight, gradient, mean, square float64) float64 {
 	return weight - with.Rate*mean/(math.Sqrt(square)+with.Epsilon)
 }
 
-// drawnWeights are those that run begins with.
+// randomWeights returns the weights that run begins with.
 func randomWeights(t *testing.T, job *executor.Job) map[string][]float32 {
 	t.Helper()
 	source, found := weights.Random(job.Graph, 11), make(map[string][]float32)

@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 )
 
-// drawn are the ids of sequence number, drawn evenly from [0, vocab). Each
+// randomIDs fills into with the ids of sequence number, uniform in [0, vocab). Each
 // sequence has a generator of its own (O'Neill's PCG), so that ids depend on
 // the seed and the sequence's number alone: not on the cut, nor on which step a
 // run began with.
@@ -18,7 +18,7 @@ func randomIDs(seed uint64, number, vocab int64, into []int32) {
 	}
 }
 
-// batch is the ids of a step's sequences, one behind the other.
+// batch is the ids of a step's sequences, concatenated.
 func (settings *Settings) batch(job *Job, step int64) []int32 {
 	sequences, seq := job.Workload.Batch, job.Workload.Seq
 	out := make([]int32, sequences*seq)

@@ -2,11 +2,11 @@ package executor
 
 import "time"
 
-// Witness looks at GPUs beside the machines that run on them, from inside the process:
-// what the process holds of the driver's, and what each GPU has free.
+// GPUMonitor measures GPUs independently of the machines that run on them, from inside
+// the process: which driver objects the process has, and how much each GPU has free.
 type GPUMonitor interface {
 	GPUs() []MonitoredGPU
-	// Held is what the process holds beside the witness.
+	// Holdings are what the process has allocated, without the monitor's own.
 	Holdings() []Holding
 	// Look reads every GPU.
 	Look() ([]MemoryReading, error)
@@ -22,7 +22,7 @@ type Holding struct {
 	Bytes int64  `json:"bytes"` // 0 of what is not counted in bytes
 }
 
-// WitnessedGPU is a GPU that a [Witness] looks at.
+// MonitoredGPU is a GPU that a [GPUMonitor] measures.
 type MonitoredGPU struct {
 	GPU          int    `json:"gpu"` // by the driver's order
 	UUID         string `json:"uuid"`
@@ -35,7 +35,7 @@ type MonitoredGPU struct {
 	Unmeasured string `json:"unmeasured"`
 }
 
-// WitnessReading is what a GPU held at a moment, in bytes. Those of NVML are null where it does
+// MemoryReading is what a GPU held at a moment, in bytes. Those of NVML are null where it does
 // not tell.
 type MemoryReading struct {
 	DriverFree int64  // of all processes, by cuMemGetInfo

@@ -8,8 +8,8 @@ import (
 	"github.com/devmap-dev/devmap/executor/program"
 )
 
-// pass is an instruction that runs a micro-batch through the head, and where it
-// stands among the instruction's kernels.
+// pass is an instruction that runs a micro-batch through the head, and the
+// position of its kernels among the instruction's.
 type pass struct {
 	instr      int32
 	device     int
@@ -43,7 +43,7 @@ func (state *sessionState) passesOf(unit int) (passes []pass, err error) {
 	return passes, nil
 }
 
-// holds reports a routine that has a unit.
+// hasUnit reports whether a routine has a unit.
 func (state *sessionState) hasUnit(routine int32, unit int) bool {
 	name := state.job.Graph.Units[unit].Name
 	for _, other := range state.job.Program.Routines[routine].Units {
@@ -85,7 +85,7 @@ func (run *running) given(pass *pass, name string) (bind.Area, bool) {
 	})
 }
 
-// number is a constant of a kernel, otherwise where it has none.
+// number is a constant of a kernel, or defaultValue if it has none.
 func number(kernel *recipe.Kernel, name string, defaultValue float64) float64 {
 	value, err := strconv.ParseFloat(kernel.Dim(name), 64)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/devmap-dev/devmap/executor/weights"
 )
 
-// held is what turns hand on to each other.
+// sessionState is the state that one turn of a session passes to the next.
 type sessionState struct {
 	job       *Job
 	bound     *bind.Bound
@@ -18,7 +18,7 @@ type sessionState struct {
 	generated int64 // sequences
 }
 
-// close gives the machine back, where there is one.
+// close closes the machine, if there is one.
 func (state *sessionState) close() error {
 	machine := state.machine
 	state.machine, state.asleep = nil, false

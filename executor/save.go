@@ -20,7 +20,7 @@ type saver struct {
 	model, state *weights.File
 }
 
-// kept are the tensors of parameters that outlast a step, each on the device
+// params are the tensors of parameters that outlast a step, each on the device
 // that owns the parameter.
 func (run *saver) params() []bind.Param {
 	return slices.DeleteFunc(slices.Clone(run.bound.Params()), func(param bind.Param) bool {
@@ -30,7 +30,7 @@ func (run *saver) params() []bind.Param {
 }
 
 // entries are those of a state's file: of every parameter in module order its
-// weight, and behind it what the optimizer keeps.
+// weight, followed by what the optimizer keeps.
 func (run *saver) entries() []weights.Entry {
 	byName := make(map[string][]bind.Param)
 	for _, param := range run.params() {
@@ -58,7 +58,7 @@ func (run *saver) moment(steps int64) *weights.State {
 	return state
 }
 
-// resume opens the state that the run goes on from.
+// resume opens the state that the run continues from.
 func (run *saver) resume() error {
 	if run.settings.Resume == "" {
 		return nil

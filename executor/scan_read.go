@@ -11,9 +11,8 @@ type span struct {
 	poisoned bool
 }
 
-// What is looked through at once, and by how many processors at most: a GPU gives
-// some 50 GB/s in pieces of this size, of which a processor looks through a few, and
-// the host's memory that it takes is told as growth.
+// A GPU delivers some 50 GB/s in pieces of looked bytes. A processor scans a few GB/s,
+// so up to lookers processors share the work: no more, as their buffers count as growth.
 const (
 	looked  = 4 << 20
 	lookers = 8
@@ -50,7 +49,7 @@ func (run scanner) look(ctx context.Context, device int, tell func(from, to int6
 	return err
 }
 
-// readAll hands an arena on in stretches, each in bytes from room.
+// readAll passes an arena on in stretches, each in one of the buffers.
 func (run scanner) readAll(ctx context.Context, device int, each func(at int64, data []byte), buffers <-chan []byte) error {
 	arena := run.job.Program.Devices[device].Arena
 	for at := int64(0); at < arena; at += looked {

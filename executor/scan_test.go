@@ -15,7 +15,7 @@ import (
 )
 
 // TestSpans: a byte that is poison by chance is none, four of them are, and so
-// are the two behind the last value of a bf16 tensor.
+// are the two bytes after the last value of a bf16 tensor.
 func TestSpans(t *testing.T) {
 	const no = 0xFF
 	var got []string
@@ -29,7 +29,7 @@ func TestSpans(t *testing.T) {
 	}
 }
 
-// TestSpansOfDrawnBytes: the stretches are those that halves of words say, one
+// TestSpansOfRandomBytes: the stretches are those that halves of words say, one
 // at a time.
 func TestSpansOfRandomBytes(t *testing.T) {
 	for seed := range uint64(200) {
@@ -102,8 +102,8 @@ func BenchmarkSpans(b *testing.B) {
 	}
 }
 
-// TestLook: an arena is told of as one stretch of bytes, however it is cut to be
-// looked through.
+// TestLook: look reports an arena as one stretch of bytes, however it is cut for
+// scanning.
 func TestLook(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 1))
 	arena := make([]byte, 3*looked+8*256)

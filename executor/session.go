@@ -6,9 +6,9 @@ import (
 )
 
 // Session is a job that has turns on its devices, between which others may have
-// theirs. A turn's end gives the arenas back; where the machine is a [Sleeper] and
-// [Settings].Keep asks for it, what outlasts a step is kept, and the next turn goes on
-// where this one stopped: turns of two steps make the bits of one of as many steps.
+// theirs. A turn's end releases the arenas. If the machine is a [Sleeper] and
+// [Settings].Keep asks for it, what outlasts a step is retained, and the next turn
+// continues from there: turns of two steps make the bits of one of as many steps.
 type Session struct {
 	Backend Backend
 	Job     *Job
@@ -53,11 +53,11 @@ func (session *Session) Turn(ctx context.Context, settings *Settings) (result *R
 	return run.result, run.commit()
 }
 
-// Close gives everything back that the session holds, asleep or not. It may be called
-// again, and a turn behind it begins anew.
+// Close releases everything that the session has, asleep or not. It may be called
+// again, and a later turn begins from scratch.
 func (session *Session) Close() error { return session.state.close() }
 
-// begun is what the session's turns hand on.
+// sharedState is the state that the session's turns share, with its job set.
 func (session *Session) sharedState() *sessionState {
 	session.state.job = session.Job
 	return &session.state

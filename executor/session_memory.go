@@ -9,10 +9,10 @@ import (
 	"github.com/devmap-dev/devmap/executor/internal/hostmemory"
 )
 
-// Room finds out, before anything is mapped, whether the arenas of each session find room
-// on its devices as they are now, with those of no other, and where arenas are to be kept
-// whether the host has room for the copies of all. An error is of the session at that
-// place: a [*RoomError], or [ErrMemory] of the host. Nothing is held of what was looked at.
+// CheckMemory finds out, before anything is mapped, whether the arenas of each session alone
+// fit on its devices. If arenas are to be retained, the copies of all sessions must fit into
+// the host's memory. An error is of the session at that index: a [*MemoryError], or
+// [ErrMemory] of the host. No memory remains allocated.
 func CheckMemory(ctx context.Context, sessions []*Session, keep bool) (at int, err error) {
 	return checkMemoryIn(ctx, sessions, keep, hostmemory.Limits())
 }
@@ -35,7 +35,7 @@ func checkMemoryIn(ctx context.Context, sessions []*Session, keep bool, host []h
 	return 0, nil
 }
 
-// room looks for room for a session's arenas.
+// checkMemory checks whether a session's arenas fit.
 func (session *Session) checkMemory(ctx context.Context) error {
 	state := session.sharedState()
 	if err := state.bind(); err != nil {
@@ -49,10 +49,10 @@ func (session *Session) checkMemory(ctx context.Context) error {
 	return nil
 }
 
-// atHand is what is left to the process and to others for everything but kept copies.
+// hostReserve is left to this and other processes for everything but retained copies.
 const hostReserve = 256 << 20
 
-// hostLacks says that a copy finds no room in the host's memory.
+// hostLacks returns an error if a copy does not fit into the host's memory.
 func hostLacks(retained, others int64, limits []hostmemory.FreeMemory) error {
 	tightest := hostmemory.Tightest(limits, hostmemory.FreeMemory{Free: retained + others + hostReserve})
 	if free := max(0, tightest.Free-hostReserve); retained+others > free {

@@ -11,7 +11,7 @@ import (
 	"github.com/devmap-dev/devmap/executor/program"
 )
 
-// TestRoomOfAll: every session's copy finds room alone, and not all of them do.
+// TestMemoryOfAll: every session's copy fits alone, and not all of them together.
 func TestMemoryOfAll(t *testing.T) {
 	t.Parallel()
 	const text = "device 0 arena 4096 budget 4096\nbuffer 0 weights 0 +4096 weight\n0.0 compute load >weights\n0.1 compute unload weights\n"
@@ -41,8 +41,8 @@ func TestMemoryOfAll(t *testing.T) {
 	}
 }
 
-// TestHostLacks: copies that are kept are held to the tightest of what the host has,
-// all of them together, and something is left for everything else.
+// TestHostLacks: the tightest limit of the host counts for all retained copies together,
+// and something is left for everything else.
 func TestHostLacks(t *testing.T) {
 	t.Parallel()
 	const unit = 1 << 30

@@ -17,7 +17,7 @@ import (
 	"github.com/devmap-dev/devmap/executor/weights"
 )
 
-// dozing is the reference, whose machines sleep as [executor.Sleeper] says: of their
+// sleepBackend is the reference, whose machines sleep as [executor.Sleeper] says: of their
 // arenas nothing is left but what is said to outlast a step.
 type sleepBackend struct {
 	counted

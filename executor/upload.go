@@ -9,15 +9,15 @@ import (
 	"github.com/devmap-dev/devmap/executor/weights"
 )
 
-// Pourer is a [Machine] that reads values itself, many at once, and makes sure
+// Uploader is a [Machine] that reads values itself, many at once, and makes sure
 // that its arenas have what was read.
 type Uploader interface {
-	// Pour fills places of arenas, in whatever order, and returns when they have
-	// their values. told is called with how many bytes more do, never twice at once.
+	// Upload fills places of arenas, in any order, and returns when they have their
+	// values. It calls onProgress with the number of new bytes, never concurrently.
 	Upload(ctx context.Context, uploads []Upload, onProgress func(bytes int64)) error
 }
 
-// Pour is values and the place that they are for.
+// Upload is values and the place that they are for.
 type Upload struct {
 	Device int
 	Offset int64 // in the arena
@@ -30,8 +30,8 @@ type Transfer struct {
 	Seconds float64
 }
 
-// pour notes where the values of a parameter are for, where machine and source
-// are such: they are read behind everything that is cleared.
+// planUpload notes the place of a parameter's values if machine and source support
+// uploads: they are read after everything is cleared.
 func (loader *loader) planUpload(name string, param *bind.Param) (planned bool, err error) {
 	_, uploads := loader.machine.(Uploader)
 	source, ranged := loader.source.(weights.Ranged)
@@ -56,7 +56,7 @@ func (loader *loader) planUpload(name string, param *bind.Param) (planned bool, 
 	return true, err
 }
 
-// pourAll has the machine read what was noted, and measures how long it takes.
+// upload has the machine read what was noted, and measures how long it takes.
 func (loader *loader) upload(ctx context.Context) error {
 	uploader, is := loader.machine.(Uploader)
 	if !is || len(loader.uploads) == 0 {

@@ -17,12 +17,12 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// vat is the CPU's machine as one that values are poured into. Bound is the type of
-// a bound program, which has no name out here.
+// uploadMachine is the CPU's machine as an [executor.Uploader]. Bound is the type of a
+// bound program, which this package cannot name.
 type uploadMachine[Bound any] struct {
 	executor.Machine
 	open func(context.Context, Bound) (executor.Machine, error)
-	then func() error // called when all is poured; nil: nothing
+	then func() error // called when all is uploaded; nil: nothing
 }
 
 func newUploadMachine[Bound any](open func(context.Context, Bound) (executor.Machine, error)) *uploadMachine[Bound] {
@@ -36,7 +36,7 @@ func (of *uploadMachine[Bound]) Open(ctx context.Context, bound Bound) (executor
 	return &uploadMachine[Bound]{machine, of.open, of.then}, err
 }
 
-// Pour reads all values at once, each in halves.
+// Upload reads all values at once, each in halves.
 func (of *uploadMachine[Bound]) Upload(_ context.Context, uploads []executor.Upload, onProgress func(int64)) error {
 	var readers sync.WaitGroup
 	errs, values := make([]error, len(uploads)), make([][]byte, len(uploads))
@@ -66,8 +66,8 @@ func (of *uploadMachine[Bound]) Upload(_ context.Context, uploads []executor.Upl
 	return of.then()
 }
 
-// TestPoured: a run whose machine reads values itself is the run of one that is
-// given them: drawn and resumed, with copies on other devices and tied weights.
+// TestUpload: a machine that reads values itself gives the results of one that is given
+// them: random and resumed, with copies on other devices and tied weights.
 func TestUpload(t *testing.T) {
 	for _, family := range []string{"llama-tied", "gpt2"} {
 		var want, got executor.Result
@@ -124,7 +124,7 @@ func (of stretched) Ranges(name string, dtype modelgraph.DType) ([]weights.Range
 	return ranges, err
 }
 
-// TestPouredTooMuch: values that are more or fewer than the model's are refused by
+// TestUploadTooMuch: values that are more or fewer than the model's are refused by
 // name before anything is read.
 func TestUploadTooMuch(t *testing.T) {
 	job := jobOf(t, "llama", training, 1)
@@ -140,7 +140,7 @@ func TestUploadTooMuch(t *testing.T) {
 	}
 }
 
-// TestPouredFromAFileThatChanges: what was read of a file that was written to
+// TestUploadFromAFileThatChanges: what was read of a file that was written to
 // meanwhile is not passed off as weights.
 func TestUploadFromAFileThatChanges(t *testing.T) {
 	job, folder := jobOf(t, "llama", training, 1), filepath.Join(t.TempDir(), "state")

@@ -85,7 +85,7 @@ func Runs(devices, runs int, random *rand.Rand) Place {
 	}
 }
 
-// Anywhere is a random device map whose runs are on any devices; units with a
+// RandomDevices is a random device map whose runs are on any devices; units with a
 // tied weight are on one.
 func RandomDevices(devices int, random *rand.Rand) Place {
 	return func(graph *modelgraph.Graph, table *costmodel.Table) devicemap.Map {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// HandOn is the text of a program of two devices: the first makes a message
+// PassOn is the text of a program of two devices: the first makes a message
 // after another one in the same buffer, and the second takes them over into results
 // of their own.
 func PassOn(slots, count int) string {

@@ -13,9 +13,9 @@ import (
 	"github.com/devmap-dev/devmap/executor/program"
 )
 
-// What was sent stays what it was when the sender goes on to other things, and
-// nobody looks at a slot before its message is there. Whoever read the sender's
-// bytes, or did not wait, would see poison.
+// TestMessages: a message keeps its bytes when its sender continues, and no one reads a
+// slot before its message arrives. A receiver that read the sender's bytes, or did
+// not wait, would see poison.
 func TestMessages(t *testing.T) {
 	const count = 6
 	for _, slots := range []int{0, 1, 2, 3} {
@@ -61,7 +61,7 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// A message that is smaller than its slot leaves poison behind it, not what the
+// A message that is smaller than its slot leaves poison after its end, not what the
 // slot held before.
 func TestMessageSmallerThanItsSlot(t *testing.T) {
 	machine := opened(t, &newHeap().backend, parsed(t, `

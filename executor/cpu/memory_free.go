@@ -6,12 +6,12 @@ import (
 	"github.com/devmap-dev/devmap/executor/program"
 )
 
-// beside is what is left to the process for everything that lies in no arena:
-// kernels' tiles, the heap, stacks.
+// processReserve is left to the process for everything outside of arenas: kernels'
+// tiles, the heap, stacks.
 const processReserve = 64 << 20
 
-// lack is a [*executor.RoomError] where all arenas together find no room: of
-// the device whose arena is the first that does not, in the tightest place.
+// lack is a [*executor.MemoryError] if all arenas together do not fit into the tightest
+// place: of the first device whose arena does not.
 func lack(devices []program.Device, limits []hostmemory.FreeMemory) error {
 	need := needed(devices)
 	tightest := hostmemory.Tightest(limits, hostmemory.FreeMemory{Free: need + processReserve})

@@ -65,8 +65,8 @@ func limited(t *testing.T) (child bool) {
 	return false
 }
 
-// Where a mapping fails halfway the error says so, and the ones before it are
-// given back. Where the limit can be read, none is asked for.
+// TestAddressSpace: if a mapping fails the error says so, and the earlier ones are
+// released. If the limit can be read, none is requested.
 func TestAddressSpace(t *testing.T) {
 	if !limited(t) {
 		return

@@ -141,8 +141,8 @@ func testTimes(t *testing.T) {
 	}
 }
 
-// Taps come before the kernel that they name; where an instruction has none,
-// behind it. Loads are no part of a step.
+// TestTap: taps come before the kernel that they name, or after an instruction
+// without kernels. Loads are no part of a step.
 func TestTap(t *testing.T) {
 	machine := opened(t, &newHeap().backend, parsed(t, backendtest.PassOn(1, 1)))
 	var seen []int32

@@ -47,7 +47,7 @@ func (backend *backend) Open(ctx context.Context, bound *bind.Bound) (executor.M
 	return machine, nil
 }
 
-// Room says of arenas whether GPUs have room for them ([executor.Room]).
+// CheckMemory says of arenas whether GPUs have room for them ([executor.CheckMemory]).
 func (backend *backend) CheckMemory(ctx context.Context, bound *bind.Bound) error {
 	return lookForRoom(ctx, newFleet(&backend.options, bound.Program))
 }

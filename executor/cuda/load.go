@@ -40,7 +40,7 @@ func (loader loader) prime() error {
 	return nil
 }
 
-// Pour implements [executor.Pourer]. Each GPU's values go through a ring of its own, as
+// Upload implements [executor.Uploader]. Each GPU's values go through a ring of its own, as
 // fast as its link takes them: none waits for another GPU's copies.
 func (loader loader) Upload(ctx context.Context, pours []executor.Upload, told func(bytes int64)) error {
 	loads := make(map[*gpu][]transfer.Load)

@@ -15,11 +15,11 @@ type Lasting struct {
 	Residency Residency
 }
 
-// Fate says what becomes of a stretch between two steps of a program.
+// Residency says what happens to a stretch between two steps of a program.
 type Residency int
 
-// The values of Fate. What is Empty begins every sequence or batch again: a step writes what it
-// reads of it, and zeros are what a first step finds there.
+// The values of Residency. Every sequence or batch restarts an Empty stretch: a step writes
+// what it reads of it, and the first step finds zeros there.
 const (
 	Fixed   Residency = iota // as it was loaded: no step writes it
 	Changed                  // steps write it
@@ -54,7 +54,7 @@ func (bound *Bound) Lasting() [][]Lasting {
 	return all
 }
 
-// Kept is how many bytes of all devices a copy takes of what lasts.
+// Retained is the size in bytes of a copy of what lasts, of all devices.
 func (bound *Bound) Retained() (bytes int64) {
 	for _, all := range bound.Lasting() {
 		for i := range all {

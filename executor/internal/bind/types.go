@@ -13,8 +13,8 @@ type Instr struct {
 	// Norms before Runs, which write into its To.
 	Norms *Norms
 	Total *Total
-	// Tails: the stretches that kernels leave of the end of buffers which the
-	// instruction writes whole: they are cleared.
+	// Unwritten are the ends of buffers that the instruction writes whole and its
+	// kernels do not reach: they are cleared.
 	Unwritten []Stretch
 }
 

@@ -10,12 +10,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Rooms are the limits of this process.
+// Limits are the limits of this process.
 func Limits() []FreeMemory {
 	return append(limitsIn(os.DirFS("/")), resourceLimits()...)
 }
 
-// roomsIn are those that files tell: what the kernel can hand out without
+// limitsIn are those that files report: what the kernel can allocate without
 // swapping (proc_meminfo(5), MemAvailable), and what every control group from
 // the process's own to the root has left. Pages of files that a group has read
 // count as its own, and make way.
@@ -38,7 +38,7 @@ func limitsIn(root fs.FS) []FreeMemory {
 	return all
 }
 
-// groupRooms walks from a group up to where groups are mounted. Inside of a
+// groupLimits walks from a group up to where groups are mounted. Inside of a
 // container the way to a group may be the host's: folders that are not there
 // have no limit to tell, and the root's is the container's.
 func groupLimits(root fs.FS, mount, group, limitFile, usedFile, idle string) (all []FreeMemory) {
@@ -56,7 +56,7 @@ func groupLimits(root fs.FS, mount, group, limitFile, usedFile, idle string) (al
 	}
 }
 
-// limits are those of setrlimit(2): mappings of arenas count into both.
+// resourceLimits are those of setrlimit(2): mappings of arenas count into both.
 func resourceLimits() (all []FreeMemory) {
 	root := os.DirFS("/")
 	for _, limit := range []struct {

@@ -2,5 +2,5 @@
 
 package hostmemory
 
-// Rooms are not known here: that there is none is seen when memory is asked for.
+// Limits are not known here: an allocation that exceeds one fails.
 func Rooms() []Room { return nil }

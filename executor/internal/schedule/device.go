@@ -72,7 +72,7 @@ func (device *Device) Open() error {
 	return nil
 }
 
-// Close gives back what Open made, on the device's thread.
+// Close releases what Open made, on the device's thread.
 func (device *Device) Close() error {
 	var all []error
 	for _, queue := range device.queues {

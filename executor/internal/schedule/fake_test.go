@@ -20,7 +20,7 @@ type fake struct {
 	random *rand.Rand
 	arenas [][]byte
 	queues []*fakeQueue
-	live   map[any]bool // queues, events and memory that were not given back
+	live   map[any]bool // queues, events and memory that were not released
 	ticks  int64        // calls that ran
 	ahead  int          // the queue that goes first
 	fails  int          // which call of the driver fails, from 1; 0: none
@@ -38,7 +38,7 @@ func (fake *fake) call() error {
 	return nil
 }
 
-// hold notes something that is to be given back.
+// hold notes something that must be released.
 func (fake *fake) hold(what any) error {
 	fake.lock.Lock()
 	defer fake.lock.Unlock()

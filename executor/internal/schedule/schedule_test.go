@@ -91,8 +91,8 @@ func TestStepsAreOne(t *testing.T) {
 	}
 }
 
-// A slot is written again when it was freed, and a message stays what it was when its
-// sender goes on.
+// TestSlots: a slot is written again when it was freed, and a message does not change
+// when its sender continues.
 func TestSlots(t *testing.T) {
 	for slots := range 4 {
 		of := parsed(t, backendtest.PassOn(slots, 6))
@@ -160,7 +160,7 @@ buffer 1 slot 0 +%[2]d slot
 	}
 }
 
-// A tap sees what the kernels before it made, and nothing of those behind it.
+// TestTaps: a tap sees what the kernels before it made, and nothing of later ones.
 func TestTaps(t *testing.T) {
 	of := parsed(t, backendtest.PassOn(1, 3))
 	scheduler, fake := open(t, of, false, 2)
@@ -224,8 +224,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// Of several devices' numbers that are none the one whose line was given first is
-// reported, whichever is found first.
+// TestFirstValue: if several devices find a NaN or an infinity, the one whose line was
+// given first is reported, whichever is found first.
 func TestFirstValue(t *testing.T) {
 	of := parsed(t, backendtest.PassOn(2, 1))
 	for seed := range uint64(8) {
@@ -321,7 +321,8 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// Whichever call of the driver fails, it is reported, and nothing is held behind it.
+// TestEveryCallFails: whichever call of the driver fails, it is reported, and no
+// object remains allocated.
 func TestEveryCallFails(t *testing.T) {
 	of := parsed(t, backendtest.PassOn(1, 2))
 	for at := 1; ; at++ {
@@ -345,8 +346,8 @@ func TestEveryCallFails(t *testing.T) {
 	}
 }
 
-// Only what waits for something else has an event of its beginning, and no event is
-// made that nobody waits for.
+// TestMarks: only what waits for something else has an event of its beginning, and no
+// event is made without a waiter.
 func TestMarks(t *testing.T) {
 	of := parsed(t, backendtest.PassOn(1, 3))
 	scheduler, _ := open(t, of, false, 6)

@@ -20,7 +20,7 @@ type Call func(args *Args) error
 type Work struct {
 	calls []Call
 	// taps are places among the calls at which the host may look: before each kernel, and
-	// behind the last.
+	// after the last.
 	taps []int
 	// Ended is called, if it is not nil, when all calls have ended. It returns the first
 	// number that is NaN or infinite, with unit, tensor and value, or nil.

@@ -88,7 +88,7 @@ func (run *learning) meet(sequence, head, query, key int64) (met met) {
 }
 
 // attentionDKV makes the gradients of keys and values. A block of a group's
-// keys is worked out by itself, over its heads and the queries that see it.
+// keys is computed independently, over its heads and the queries that see it.
 func attentionDKV(call *Call) error {
 	shape, dk, dv := call.shape(), call.matrix("dk"), call.matrix("dv")
 	blocks := (shape.seq + keyBlock - 1) / keyBlock
@@ -114,7 +114,7 @@ func attentionDKV(call *Call) error {
 	return nil
 }
 
-// attentionDQ makes the gradient of queries, a block of a head's by itself.
+// attentionDQ makes the gradient of queries, each block of a head's independently.
 func attentionDQ(call *Call) error {
 	shape, dq := call.shape(), call.matrix("dq")
 	blocks := (shape.seq + queryBlock - 1) / queryBlock

@@ -45,7 +45,7 @@ func BenchmarkGemm(b *testing.B) {
 	}
 }
 
-// drawn is a matrix of normal numbers.
+// randomMatrix is a matrix of normal numbers.
 func randomMatrix(random *rand.Rand, dtype modelgraph.DType, shape [2]int64) kernel.Matrix {
 	made := kernel.Matrix{DType: dtype, Rows: shape[0], Columns: shape[1], Stride: shape[1], Data: make([]byte, shape[0]*shape[1]*dtype.Bits()/8)}
 	row := make([]float32, shape[1])

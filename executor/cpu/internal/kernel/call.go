@@ -1,5 +1,5 @@
 // Package kernel is the kernels of package recipe on a processor, each as plain
-// as it can be written: values are read, worked out in fp32, and rounded where
+// as it can be written: values are read, computed in fp32, and rounded where
 // a tensor of the model in PyTorch would be. Matrix products are gonum's.
 package kernel
 
@@ -50,7 +50,7 @@ func (call *Call) need(roles ...string) ([]*Matrix, error) {
 	return found, nil
 }
 
-// adds reports a gradient that is added to: '*', behind the first micro-batch.
+// adds reports a gradient that is added to: '*', after the first micro-batch.
 func (call *Call) adds(role string) bool {
 	for i := range call.Kernel.Operands {
 		if operand := &call.Kernel.Operands[i]; operand.Role == role {
@@ -80,7 +80,7 @@ func (call *Call) number(name string, defaultValue float64) float64 {
 	return value
 }
 
-// position is where row i stands in its sequence.
+// position is the position of row i in its sequence.
 func (call *Call) position(row int64) int64 {
 	if past := call.size("past", -1); past >= 0 {
 		return past + call.Past

@@ -4,8 +4,8 @@ import (
 	"math"
 )
 
-// cache puts keys and values where their positions stand in the rings of
-// their sequences; of a prompt that is longer than the ring the last ones.
+// cache writes keys and values at their positions in the rings of their sequences. Of a
+// prompt that is longer than the ring it writes the last ones.
 func cache(call *Call) error {
 	sequences, positions := call.size("sequences", 1), call.size("positions", 1)
 	for _, roles := range [][2]string{{"k", "keys"}, {"v", "values"}} {

@@ -3,7 +3,7 @@ package kernel
 import "math"
 
 // adamw is torch.optim.AdamW as adamw.py: _single_tensor_adamw has it, to the
-// bit: constants are worked out in float64, tensors in fp32, sums with a product
+// bit: constants are computed in float64, tensors in fp32, sums with a product
 // are rounded once where ATen's vectors do (lerp_, addcmul_, but not addcdiv_).
 func adamw(call *Call) error {
 	settings := call.Optimizer

@@ -99,7 +99,7 @@ func (witness *Witness) GPUs() []executor.MonitoredGPU {
 	return all
 }
 
-// Held is what the process holds of the driver's beside what the witness does.
+// Holdings is what the process holds of the driver's beside what the witness does.
 func (witness *Witness) Holdings() []executor.Holding { return less(holdings(), witness.own) }
 
 // holdings is everything that the process holds.
