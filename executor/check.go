@@ -19,7 +19,7 @@ func (settings *Settings) check(job *Job, woken bool) error {
 	return (&checker{settings, job, woken}).all()
 }
 
-// checker holds settings to the job that they are for.
+// checker checks settings against the job that they are for.
 type checker struct {
 	*Settings
 	job   *Job

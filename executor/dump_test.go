@@ -57,7 +57,7 @@ func TestDumpedLogits(t *testing.T) {
 		}
 		batch, seq := int(job.Workload.Batch), int(job.Workload.Seq)
 		vocab := len(trained["logits"]) / (batch * seq)
-		loss, ids := 0.0, drawnAgain(3, batch, seq, vocab)
+		loss, ids := 0.0, expectedIDs(3, batch, seq, vocab)
 		for at := range batch * seq {
 			if at%seq < seq-1 {
 				loss -= logSoftmax(trained["logits"][at*vocab:(at+1)*vocab], ids[at+1]) / float64(batch*(seq-1))
@@ -82,7 +82,7 @@ func TestDumpedRounded(t *testing.T) {
 	}
 }
 
-// TestDumpedOnce: tensors are those of the first step, whatever comes behind it.
+// TestDumpedOnce: the dump has the tensors of the first step only, however many follow.
 func TestDumpedOnce(t *testing.T) {
 	job := jobOf(t, "llama", training, 2)
 	_, once := dumped(t, job, executor.Settings{Steps: 1, Optimizer: adamW, Seed: 3}, "logits", "hidden", "grads")
@@ -127,8 +127,8 @@ func logSoftmax(logits []float32, at int32) float64 {
 	return float64(logits[at]) - most - math.Log(sum)
 }
 
-// drawnAgain are the ids of a batch by what is documented of them.
-func drawnAgain(seed uint64, batch, seq, vocab int) []int32 {
+// expectedIDs returns the ids of a batch as the documentation defines them.
+func expectedIDs(seed uint64, batch, seq, vocab int) []int32 {
 	ids := make([]int32, 0, batch*seq)
 	for sequence := range batch {
 		source := rand.NewPCG(seed, uint64(sequence))
@@ -173,7 +173,7 @@ func TestUpdates(t *testing.T) {
 			job := jobOf(t, "llama-tied", work, 2)
 			settings := executor.Settings{Steps: 1, Optimizer: adamW}
 			settings.Optimizer.Clip = clip
-			before := drawnWeights(t, job)
+			before := randomWeights(t, job)
 			for step := range 2 {
 				folder := t.TempDir()
 				settings.Dump.Grads, settings.Save.State = filepath.Join(folder, "grads"), filepath.Join(folder, "state")
@@ -181,7 +181,7 @@ func TestUpdates(t *testing.T) {
 				gradients, after := tensors(t, settings.Dump.Grads), tensors(t, filepath.Join(settings.Save.State, "state.safetensors"))
 				update := &update{optimizer, settings.Optimizer, step + 1, clipped(t, gradients, clip)}
 				for name, gradient := range gradients {
-					update.holds(t, name, gradient, before, after)
+					update.check(t, name, gradient, before, after)
 				}
 				before, settings.Resume = after, settings.Save.State
 			}
@@ -216,8 +216,8 @@ type update struct {
 	factor float64 // of gradients
 }
 
-// holds works out a parameter again.
-func (update *update) holds(t *testing.T, name string, gradient []float32, before, after map[string][]float32) {
+// check computes a parameter again and compares it with the one after the step.
+func (update *update) check(t *testing.T, name string, gradient []float32, before, after map[string][]float32) {
 	t.Helper()
 	for i, value := range gradient {
 		weight := float64(before[name][i])
@@ -251,8 +251,8 @@ func (update *update) of(weight, gradient, mean, square float64) float64 {
 	return weight - with.Rate*mean/(math.Sqrt(square)+with.Epsilon)
 }
 
-// drawnWeights are those that run begins with.
-func drawnWeights(t *testing.T, job *executor.Job) map[string][]float32 {
+// randomWeights returns the weights that run begins with.
+func randomWeights(t *testing.T, job *executor.Job) map[string][]float32 {
 	t.Helper()
 	source, found := weights.Random(job.Graph, 11), make(map[string][]float32)
 	for _, entry := range weights.Parameters(job.Graph, modelgraph.F32) {

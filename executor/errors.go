@@ -17,20 +17,19 @@ var ErrStop = errors.New("the step was ended")
 // error of a backend is it ([errors.Is]).
 var ErrMemory = errors.New("out of memory")
 
-// RoomError says that an arena found no room.
-type RoomError struct {
+// MemoryError reports an arena that has not enough free memory.
+type MemoryError struct {
 	Device int32 // of the plan
 	// Need is what all arenas of the place take together, Free what it has.
 	Need, Free int64
-	Place      string // where the room is missing: this machine's memory, GPU 3
+	Place      string // what is too small: this machine's memory, GPU 3
 }
 
-func (err *RoomError) Error() string {
+func (err *MemoryError) Error() string {
 	return fmt.Sprintf("device %d: the arenas in %s take %v, and it has %v free", err.Device, err.Place, costmodel.Bytes(err.Need), costmodel.Bytes(err.Free))
 }
 
-// ValueError is a number that is none, NaN or infinite, in what an instruction
-// made.
+// ValueError is a NaN or an infinity in a tensor that an instruction made.
 type ValueError struct {
 	Unit, Tensor string
 	Op           program.Op
@@ -51,11 +50,11 @@ func (err *ValueError) Error() string {
 // the GPUs were given cannot be taken back: the process is to end.
 type HangError struct {
 	After time.Duration
-	Stand string // where every stream is, a line each
+	State string // where every stream is, a line each
 }
 
 func (err *HangError) Error() string {
-	return "nothing ended on any GPU for " + err.After.String() + ":\n" + err.Stand
+	return "nothing ended on any GPU for " + err.After.String() + ":\n" + err.State
 }
 
 // LostError is a GPU whose context answers nothing more: a kernel touched what is not
@@ -63,11 +62,11 @@ func (err *HangError) Error() string {
 // may never come: the process is to end.
 type LostError struct {
 	GPUs []string // those that are lost, as in "GPU 1 (NVIDIA H200)"
-	// With are the process's other GPUs that answer nothing either: a driver ends all
-	// contexts of a process of which one fails.
+	// With are the process's other GPUs that answer nothing either: if one context of a
+	// process fails, the driver ends them all.
 	With  []string
 	Err   error  // what the driver answered
-	Stand string // where their streams were, a line each; empty: in no step
+	State string // where their streams were, a line each; empty: in no step
 }
 
 func (err *LostError) Error() string {
@@ -78,16 +77,16 @@ func (err *LostError) Error() string {
 	if len(err.With) > 0 {
 		text += ", and with it what the process had on " + strings.Join(err.With, " and ")
 	}
-	if text += ": " + err.Err.Error(); err.Stand != "" {
-		text += ":\n" + err.Stand
+	if text += ": " + err.Err.Error(); err.State != "" {
+		text += ":\n" + err.State
 	}
 	return text
 }
 
 func (err *LostError) Unwrap() error { return err.Err }
 
-// TakenError is a GPU that does not let the process in: another one has it for itself,
-// as where its mode is EXCLUSIVE_PROCESS.
+// TakenError is a GPU that does not let the process in: another one uses it
+// exclusively, for example because its mode is EXCLUSIVE_PROCESS.
 type TakenError struct{ Err error }
 
 func (err *TakenError) Error() string { return "another process has it for itself: " + err.Err.Error() }
@@ -96,7 +95,7 @@ func (err *TakenError) Unwrap() error { return err.Err }
 
 // PathError is a path over which other bytes arrived than were sent: nothing was run.
 type PathError struct {
-	Path string // its ends and its transport, in words
+	Path string // its ends and its transport, as text
 	// Byte is the first of Bytes that is another one, Want what was sent, Got what
 	// arrived.
 	Byte, Bytes int64

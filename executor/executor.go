@@ -1,10 +1,10 @@
 // Package executor runs programs: [Run] loads weights, feeds token ids, has a
-// [Backend] carry out a step as often as is asked, and says what was measured.
+// [Backend] run as many steps as the settings ask for, and reports what it measured.
 // A program says everything that happens on a device; a backend adds nothing of
 // its own to it, no byte and no order.
 //
 // Package cpu is the backend that judges others. Package weights is where
-// parameters come from and go to; package report sets a [Result] beside its plan.
+// parameters come from and go to; package report compares a [Result] with its plan.
 package executor
 
 import (
@@ -31,8 +31,8 @@ type Job struct {
 type Backend interface {
 	// Name is what --backend calls it.
 	Name() string
-	// Open reserves the arenas of all devices, every byte of which is Poison.
-	// Where there is no room for one it is a *RoomError, and nothing is held.
+	// Open reserves the arenas of all devices and sets every byte to Poison. If one
+	// does not fit the error is a *MemoryError, and no arena remains reserved.
 	Open(ctx context.Context, bound *bind.Bound) (Machine, error)
 }
 
@@ -50,7 +50,7 @@ type Machine interface {
 	Fill(device int, offset, size int64, value byte) error
 	Write(device int, offset int64, data []byte) error
 	Read(device int, offset int64, data []byte) error
-	// Step carries out the instructions of all devices but loads, zeroes and
+	// Step runs the instructions of all devices but loads, zeroes and
 	// unloads, and returns when the last has ended. After an error or a stop
 	// channels are empty, and what arenas hold is undefined but for weights. A
 	// stop is no error: there are times then.
@@ -81,7 +81,7 @@ type Tap struct {
 	Kernel int
 }
 
-// Optimizer is what a step's kernels take besides tensors
+// Optimizer is what a step's kernels take in addition to tensors
 // (torch.optim.AdamW; SGD takes Rate and Decay).
 type Optimizer struct {
 	Rate, Beta1, Beta2, Epsilon, Decay float64

@@ -67,8 +67,8 @@ func (source *changed) Close() error {
 	return errors.Join(source.err, source.Source.Close())
 }
 
-// TestFailures: whatever fails, the arenas are given back, files are closed, and
-// nothing appears that is not whole; what was there stays.
+// TestFailures: whatever fails, the arenas are released and files are closed. No
+// incomplete file appears, and earlier files remain.
 func TestFailures(t *testing.T) {
 	job := jobOf(t, "llama", training, 2)
 	broken := errors.New("broken")

@@ -5,11 +5,11 @@ import (
 	"math/rand/v2"
 )
 
-// drawn are the ids of sequence number, drawn evenly from [0, vocab). Each
+// randomIDs fills into with the ids of sequence number, uniform in [0, vocab). Each
 // sequence has a generator of its own (O'Neill's PCG), so that ids depend on
 // the seed and the sequence's number alone: not on the cut, nor on which step a
 // run began with.
-func drawn(seed uint64, number, vocab int64, into []int32) {
+func randomIDs(seed uint64, number, vocab int64, into []int32) {
 	source := rand.NewPCG(seed, uint64(number))
 	for i := range into {
 		// The upper half of a product is even to within vocab/2^64.
@@ -18,7 +18,7 @@ func drawn(seed uint64, number, vocab int64, into []int32) {
 	}
 }
 
-// batch is the ids of a step's sequences, one behind the other.
+// batch is the ids of a step's sequences, concatenated.
 func (settings *Settings) batch(job *Job, step int64) []int32 {
 	sequences, seq := job.Workload.Batch, job.Workload.Seq
 	out := make([]int32, sequences*seq)
@@ -28,7 +28,7 @@ func (settings *Settings) batch(job *Job, step int64) []int32 {
 		if settings.Tokens != nil {
 			copy(row, settings.Tokens.sequence(number))
 		} else {
-			drawn(settings.Seed, number, vocab, row)
+			randomIDs(settings.Seed, number, vocab, row)
 		}
 	}
 	return out

@@ -8,18 +8,18 @@ import (
 	"github.com/devmap-dev/devmap/executor/program"
 )
 
-// generation takes the ids that the head makes, at the fences behind it.
+// generation takes the ids that the head makes, at the fences after it.
 type generation struct {
 	*running
-	after     map[int32]*pass // the pass of the head that a fence stands behind
+	after     map[int32]*pass // the pass of the head that a fence follows
 	sequences [][]int32       // of the step
 	stopped   []bool
 	left      int
 	prompts   int64 // micro-batches whose prompt is read
 	promptEnd time.Time
 
-	// tokens are those that decodes made, behind each sequence's first, in all
-	// steps, and seconds the time of these.
+	// tokens counts the tokens that decodes made in all steps, without each
+	// sequence's first. seconds is their time.
 	seconds float64
 	tokens  int64
 }
@@ -82,14 +82,14 @@ func (speech *generation) fence(index int32) error {
 	return nil
 }
 
-// take adds an id to a sequence of the batch that goes on.
+// take adds an id to a sequence of the batch that has not stopped.
 func (speech *generation) take(at int64, id int32) {
 	if speech.stopped[at] {
 		return
 	}
 	speech.sequences[at] = append(speech.sequences[at], id)
-	if told := speech.settings.Watch.Token; told != nil {
-		told(speech.generated+at, id)
+	if onToken := speech.settings.Watch.Token; onToken != nil {
+		onToken(speech.generated+at, id)
 	}
 	if slices.Contains(speech.settings.Stop, id) {
 		speech.stopped[at] = true

@@ -32,7 +32,7 @@ func TestGenerated(t *testing.T) {
 			job := jobOf(t, family, whole, 1)
 			var ids [][]int32
 			for sequence := range batch {
-				prompt := drawnAgain(2, batch, seq, vocabOf(job))[sequence*seq : (sequence+1)*seq]
+				prompt := expectedIDs(2, batch, seq, vocabOf(job))[sequence*seq : (sequence+1)*seq]
 				ids = append(ids, slices.Concat(prompt, one.Tokens[sequence][:length]))
 			}
 			_, found := dumped(t, job, executor.Settings{Steps: 1, Tokens: tokens(t, job, ids)}, "logits")
@@ -59,16 +59,16 @@ func TestStopped(t *testing.T) {
 		stop = append(stop, ids[2])
 	}
 	settings := executor.Settings{Steps: 1, Seed: 2, Stop: stop}
-	var told [4][]int32
-	settings.Watch.Token = func(sequence int64, id int32) { told[sequence] = append(told[sequence], id) }
+	var reported [4][]int32
+	settings.Watch.Token = func(sequence int64, id int32) { reported[sequence] = append(reported[sequence], id) }
 	result := run(t, job, settings)
 	if !result.Stopped {
 		t.Error("the step did not end, and all sequences did")
 	}
 	for sequence, ids := range free.Tokens {
 		end := slices.IndexFunc(ids, func(id int32) bool { return slices.Contains(stop, id) })
-		if want := ids[:end+1]; !slices.Equal(result.Tokens[sequence], want) || !slices.Equal(told[sequence], want) {
-			t.Errorf("sequence %d is %d and was told as %d, want %d", sequence, result.Tokens[sequence], told[sequence], want)
+		if want := ids[:end+1]; !slices.Equal(result.Tokens[sequence], want) || !slices.Equal(reported[sequence], want) {
+			t.Errorf("sequence %d is %d and was told as %d, want %d", sequence, result.Tokens[sequence], reported[sequence], want)
 		}
 	}
 	again := run(t, job, executor.Settings{Steps: 2, Seed: 2, Stop: stop})

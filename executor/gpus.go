@@ -24,18 +24,18 @@ type GPUOptions struct {
 	Transport Transport
 	// Fault is made to happen, to see what follows.
 	Fault Fault
-	// Clock says who is told of every kernel of a step what it took, when the step
-	// has ended; nil, or none for a step: nothing is timed, which costs some
+	// Clock returns the function that receives the time of every kernel when the step
+	// has ended. nil, here or for a step: nothing is timed, as timing costs some
 	// microseconds a kernel.
 	Clock func(step int64) func(timed KernelTime)
-	// Poisoned is told of each arena that is given back what reading it found, which is
-	// overwritten then: wrong is that not every byte is poison. Devices call it all at
-	// once; nil: nothing is read back.
+	// Poisoned receives the result of reading each arena that is released, after it was
+	// overwritten: wrong if a byte is not poison. Devices call it concurrently; nil:
+	// nothing is read back.
 	Poisoned func(device int32, bytes int64, wrong bool)
-	// Patience is how long nothing may end anywhere in a step before it is given up
-	// with a [*HangError]; 0: half a minute. It is to be many times what the slowest
-	// instruction is predicted to take.
-	Patience time.Duration
+	// StallLimit is how long a step may go without any instruction ending before it fails
+	// with a [*HangError]; 0: half a minute. It must be many times the predicted time
+	// of the slowest instruction.
+	StallLimit time.Duration
 }
 
 // KernelTime is what a kernel took.
@@ -46,12 +46,12 @@ type KernelTime struct {
 }
 
 // PathRates are what copies from a GPU carry, in bytes/s of payload: inside it,
-// from page-locked memory of the host to it (Up) and back, and to other devices.
+// from pinned memory of the host to it (Up) and back, and to other devices.
 // Granule is what memory of it is mapped in, in bytes.
 type PathRates struct {
 	Granule          int64
 	Inside, Up, Down float64
-	To               []PathRate // by device; of itself nothing
+	To               []PathRate // by device; zero for the GPU itself
 }
 
 // PathRate is what copies from one device to another carry, and how many seconds
@@ -71,7 +71,7 @@ type Transport string
 const (
 	AutoTransport Transport = "auto" // peer if the driver says that the GPUs reach each other and lets them, else host
 	PeerTransport Transport = "peer" // from arena to arena
-	HostTransport Transport = "host" // by way of page-locked memory of the host
+	HostTransport Transport = "host" // by way of pinned memory of the host
 )
 
 // Fault is something that goes wrong because it was asked for.
@@ -91,7 +91,7 @@ const (
 	LoseStep    FaultKind = "lose@step"    // a kernel of a step touches what is not there, on the last device: its GPU's context is no more
 )
 
-// Check refuses options that are none.
+// Check refuses unknown transports and faults.
 func (options *GPUOptions) Check() error {
 	switch options.Transport {
 	case "", AutoTransport, PeerTransport, HostTransport:
@@ -114,7 +114,7 @@ type Linked interface {
 	Links() []Link
 }
 
-// TheHost is what a link's end is that is no device.
+// TheHost is the end of a link at the host.
 const TheHost int32 = -1
 
 // Link is a way that bytes take from one device to another, or between one and the

@@ -4,7 +4,7 @@ import (
 	"testing"
 )
 
-// Options that are none are refused by name, before a driver is looked for.
+// TestOptions: unknown options are refused by name, before a driver is opened.
 func TestOptions(t *testing.T) {
 	for _, test := range []struct {
 		options GPUOptions

@@ -34,7 +34,7 @@ func (run *running) load(ctx context.Context) (bytes int64, err error) {
 			return 0, err
 		}
 	}
-	if err := loader.pourAll(ctx); err != nil {
+	if err := loader.upload(ctx); err != nil {
 		return 0, err
 	}
 	return loader.all, run.closeSource() // a file that changed meanwhile is found here
@@ -44,7 +44,7 @@ func (run *running) load(ctx context.Context) (bytes int64, err error) {
 type loader struct {
 	*running
 	params    map[int32][]bind.Param // by buffer
-	pours     []Pour                 // what is to be read together
+	uploads   []Upload               // what is to be read together
 	done, all int64                  // bytes
 }
 
@@ -83,8 +83,8 @@ func (loader *loader) clear(ctx context.Context, device int, from, to int64) err
 
 func (loader *loader) moved(bytes int64) {
 	loader.done += bytes
-	if told := loader.settings.Watch.Loaded; told != nil {
-		told(loader.done, loader.all)
+	if onLoaded := loader.settings.Watch.Loaded; onLoaded != nil {
+		onLoaded(loader.done, loader.all)
 	}
 }
 
@@ -97,7 +97,7 @@ func (loader *loader) param(ctx context.Context, param *bind.Param) error {
 	} else if param.Kind != bind.Weight && param.Kind != bind.Master {
 		return loader.clear(ctx, param.Device, param.Offset, param.Offset+bytesOf(param))
 	}
-	if poured, err := loader.pour(name, param); poured || err != nil {
+	if planned, err := loader.planUpload(name, param); planned || err != nil {
 		return err
 	}
 	at, end := param.Offset, param.Offset+bytesOf(param)

@@ -8,8 +8,8 @@ import (
 	"github.com/devmap-dev/devmap/executor/program"
 )
 
-// pass is an instruction that runs a micro-batch through the head, and where it
-// stands among the instruction's kernels.
+// pass is an instruction that runs a micro-batch through the head, and the
+// position of its kernels among the instruction's.
 type pass struct {
 	instr      int32
 	device     int
@@ -21,14 +21,14 @@ type pass struct {
 
 // passesOf are a unit's forwards and decodes, in the order of instructions; -1
 // is no unit.
-func (held *held) passesOf(unit int) (passes []pass, err error) {
-	prog := held.job.Program
+func (state *sessionState) passesOf(unit int) (passes []pass, err error) {
+	prog := state.job.Program
 	for index := range prog.Instrs {
 		instr := &prog.Instrs[index]
-		if instr.Op != program.Forward && instr.Op != program.Decode || unit < 0 || !held.holds(instr.Routine, unit) {
+		if instr.Op != program.Forward && instr.Op != program.Decode || unit < 0 || !state.hasUnit(instr.Routine, unit) {
 			continue
 		}
-		bound, err := held.bound.Instr(int32(index))
+		bound, err := state.bound.Instr(int32(index))
 		if err != nil {
 			return nil, err
 		}
@@ -43,10 +43,10 @@ func (held *held) passesOf(unit int) (passes []pass, err error) {
 	return passes, nil
 }
 
-// holds reports a routine that has a unit.
-func (held *held) holds(routine int32, unit int) bool {
-	name := held.job.Graph.Units[unit].Name
-	for _, other := range held.job.Program.Routines[routine].Units {
+// hasUnit reports whether a routine has a unit.
+func (state *sessionState) hasUnit(routine int32, unit int) bool {
+	name := state.job.Graph.Units[unit].Name
+	for _, other := range state.job.Program.Routines[routine].Units {
 		if other == name {
 			return true
 		}
@@ -85,11 +85,11 @@ func (run *running) given(pass *pass, name string) (bind.Area, bool) {
 	})
 }
 
-// number is a constant of a kernel, otherwise where it has none.
-func number(kernel *recipe.Kernel, name string, otherwise float64) float64 {
+// number is a constant of a kernel, or defaultValue if it has none.
+func number(kernel *recipe.Kernel, name string, defaultValue float64) float64 {
 	value, err := strconv.ParseFloat(kernel.Dim(name), 64)
 	if err != nil {
-		return otherwise
+		return defaultValue
 	}
 	return value
 }

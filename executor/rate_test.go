@@ -9,7 +9,7 @@ import (
 // TestRate: a sequence's first token is of the prompt's pass, whose time is not
 // counted; where there is no other, whole steps are.
 func TestRate(t *testing.T) {
-	run := &running{held: &held{job: &Job{Workload: &costmodel.Workload{Batch: 2}}}, result: &Result{StepSeconds: 4}}
+	run := &running{sessionState: &sessionState{job: &Job{Workload: &costmodel.Workload{Batch: 2}}}, result: &Result{StepSeconds: 4}}
 	for length, want := range map[int]float64{1: 0.5, 3: 2} {
 		speech := &generation{running: run, sequences: [][]int32{make([]int32, length), make([]int32, length)}}
 		speech.end()

@@ -4,13 +4,13 @@ package executor
 type Result struct {
 	Backend string
 	Steps   []StepResult
-	// StepSeconds is the median of the steps behind the first, or of the one
-	// that there is; 0 where none ran.
+	// StepSeconds is the median of the steps after the first, or of the only
+	// one; 0 if none ran.
 	StepSeconds float64
-	// TokensPerSecond is of training and forwards a step's tokens over
-	// StepSeconds; of generation the tokens behind each sequence's first over the
-	// time from the prompts' last logits on, or where there is one a sequence these
-	// over StepSeconds. 0: nothing was measured.
+	// TokensPerSecond of training and forwards is a step's tokens over StepSeconds. Of
+	// generation it is the tokens after each sequence's first over the time from the
+	// prompts' last logits on. If there is one token a sequence, it is
+	// these over StepSeconds. 0: nothing was measured.
 	TokensPerSecond float64
 	// Tokens are the generated ids of every sequence of all steps.
 	Tokens [][]int32
@@ -21,15 +21,15 @@ type Result struct {
 	// Growth is by how many bytes the process grew at most, beyond what it had
 	// before arenas were reserved; -1: the machine does not say.
 	Growth int64
-	// Loading is the values of all parameters on a machine that is a [Pourer]; nil on
+	// Loading is the values of all parameters on a machine that is an [Uploader]; nil on
 	// others.
 	Loading *Transfer
 	// Turn is how the turn began and ended.
 	Turn struct {
 		Woken, Asleep bool // it began with a wake; it ended with a sleep
 		// Start is what was loaded or woken, all of it, and End what was copied to be
-		// kept. They take as long as everything around them, of which MapSeconds, until
-		// all was mapped and prepared, and CopySeconds, behind that, are Start's.
+		// retained. Both include the time of everything around the copies. Start's is the
+		// sum of MapSeconds, until all was mapped and prepared, and CopySeconds.
 		Start, End              Transfer
 		MapSeconds, CopySeconds float64
 	}

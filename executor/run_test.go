@@ -47,7 +47,7 @@ func jobOf(t *testing.T, family string, workload costmodel.Workload, devices int
 	return job
 }
 
-// run runs with drawn weights where the settings have no others.
+// run runs with random weights if the settings have no others.
 func run(t *testing.T, job *executor.Job, settings executor.Settings) *executor.Result {
 	t.Helper()
 	if settings.Weights == nil && settings.Resume == "" {

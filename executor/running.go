@@ -7,8 +7,8 @@ import (
 	"github.com/devmap-dev/devmap/executor/weights"
 )
 
-// held is what turns hand on to each other.
-type held struct {
+// sessionState is the state that one turn of a session passes to the next.
+type sessionState struct {
 	job       *Job
 	bound     *bind.Bound
 	passes    []pass // of the job's head
@@ -18,10 +18,10 @@ type held struct {
 	generated int64 // sequences
 }
 
-// close gives the machine back, where there is one.
-func (held *held) close() error {
-	machine := held.machine
-	held.machine, held.asleep = nil, false
+// close closes the machine, if there is one.
+func (state *sessionState) close() error {
+	machine := state.machine
+	state.machine, state.asleep = nil, false
 	if machine == nil {
 		return nil
 	}
@@ -30,7 +30,7 @@ func (held *held) close() error {
 
 // running is a turn on its way.
 type running struct {
-	*held
+	*sessionState
 
 	settings *Settings
 	result   *Result

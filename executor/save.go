@@ -20,20 +20,20 @@ type saver struct {
 	model, state *weights.File
 }
 
-// kept are the tensors of parameters that outlast a step, each on the device
+// params are the tensors of parameters that outlast a step, each on the device
 // that owns the parameter.
-func (run *saver) kept() []bind.Param {
+func (run *saver) params() []bind.Param {
 	return slices.DeleteFunc(slices.Clone(run.bound.Params()), func(param bind.Param) bool {
-		_, stays := suffixes[param.Kind]
-		return param.Copied || !stays
+		_, known := suffixes[param.Kind]
+		return param.Copied || !known
 	})
 }
 
 // entries are those of a state's file: of every parameter in module order its
-// weight, and behind it what the optimizer keeps.
+// weight, followed by what the optimizer keeps.
 func (run *saver) entries() []weights.Entry {
 	byName := make(map[string][]bind.Param)
-	for _, param := range run.kept() {
+	for _, param := range run.params() {
 		byName[param.Name] = append(byName[param.Name], param)
 	}
 	var entries []weights.Entry
@@ -58,7 +58,7 @@ func (run *saver) moment(steps int64) *weights.State {
 	return state
 }
 
-// resume opens the state that the run goes on from.
+// resume opens the state that the run continues from.
 func (run *saver) resume() error {
 	if run.settings.Resume == "" {
 		return nil
@@ -87,7 +87,7 @@ func (run *saver) saved() (err error) {
 
 // weightType is the type that weights have while they are used.
 func (run *saver) weightType() modelgraph.DType {
-	for _, param := range run.kept() {
+	for _, param := range run.params() {
 		if param.Kind == bind.Weight {
 			return param.DType
 		}
@@ -101,7 +101,7 @@ func (run *saver) save(ctx context.Context) error {
 		return nil
 	}
 	data := make([]byte, stretch)
-	for _, param := range run.kept() {
+	for _, param := range run.params() {
 		size := bytesOf(&param)
 		for at := int64(0); at < size; at += stretch {
 			part := data[:min(stretch, size-at)]

@@ -8,7 +8,7 @@ import (
 
 // scanner looks through arenas for what no step wrote.
 type scanner struct {
-	*held
+	*sessionState
 	result *Result
 }
 
@@ -60,9 +60,9 @@ type spans struct {
 	poisoned bool
 }
 
-// take goes on with the next bytes, a multiple of eight of them. Most are far
-// from a border: eight bytes of which no upper half of a word is poison, or all
-// of them, are passed over at once.
+// take continues with the next bytes, a multiple of eight of them. Most are far
+// from a border: take skips eight bytes at once if they are all poison, or if no
+// upper half of a word is.
 func (spans *spans) take(data []byte) {
 	for len(data) > 0 {
 		same := 0
@@ -85,7 +85,7 @@ func (spans *spans) take(data []byte) {
 	}
 }
 
-// plain reports two words of which neither has a poisoned upper half.
+// plain reports whether neither of two words has a poisoned upper half.
 func plain(words uint64) bool {
 	return uint32(words)>>16 != math.MaxUint16 && words>>48 != math.MaxUint16
 }

@@ -11,9 +11,8 @@ type span struct {
 	poisoned bool
 }
 
-// What is looked through at once, and by how many processors at most: a GPU gives
-// some 50 GB/s in pieces of this size, of which a processor looks through a few, and
-// the host's memory that it takes is told as growth.
+// A GPU delivers some 50 GB/s in pieces of looked bytes. A processor scans a few GB/s,
+// so up to lookers processors share the work: no more, as their buffers count as growth.
 const (
 	looked  = 4 << 20
 	lookers = 8
@@ -24,9 +23,9 @@ const (
 func (run scanner) look(ctx context.Context, device int, tell func(from, to int64, poisoned bool)) error {
 	processors := min(runtime.GOMAXPROCS(0), lookers)
 	parts := make(chan chan []span, processors) // in the arena's order
-	room := make(chan []byte, processors+1)
+	buffers := make(chan []byte, processors+1)
 	for range processors + 1 {
-		room <- nil
+		buffers <- nil
 	}
 	var err error
 	go func() {
@@ -36,9 +35,9 @@ func (run scanner) look(ctx context.Context, device int, tell func(from, to int6
 			parts <- found
 			go func() {
 				found <- spansOf(at, data)
-				room <- data[:cap(data)]
+				buffers <- data[:cap(data)]
 			}()
-		}, room)
+		}, buffers)
 	}()
 	join := spans{tell: tell}
 	for found := range parts {
@@ -50,11 +49,11 @@ func (run scanner) look(ctx context.Context, device int, tell func(from, to int6
 	return err
 }
 
-// readAll hands an arena on in stretches, each in bytes from room.
-func (run scanner) readAll(ctx context.Context, device int, each func(at int64, data []byte), room <-chan []byte) error {
+// readAll passes an arena on in stretches, each in one of the buffers.
+func (run scanner) readAll(ctx context.Context, device int, each func(at int64, data []byte), buffers <-chan []byte) error {
 	arena := run.job.Program.Devices[device].Arena
 	for at := int64(0); at < arena; at += looked {
-		data := <-room
+		data := <-buffers
 		if data == nil {
 			data = make([]byte, min(looked, arena))
 		}

@@ -15,7 +15,7 @@ import (
 )
 
 // TestSpans: a byte that is poison by chance is none, four of them are, and so
-// are the two behind the last value of a bf16 tensor.
+// are the two bytes after the last value of a bf16 tensor.
 func TestSpans(t *testing.T) {
 	const no = 0xFF
 	var got []string
@@ -29,9 +29,9 @@ func TestSpans(t *testing.T) {
 	}
 }
 
-// TestSpansOfDrawnBytes: the stretches are those that halves of words say, one
+// TestSpansOfRandomBytes: the stretches are those that halves of words say, one
 // at a time.
-func TestSpansOfDrawnBytes(t *testing.T) {
+func TestSpansOfRandomBytes(t *testing.T) {
 	for seed := range uint64(200) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		data := make([]byte, 8*(1+random.IntN(40)))
@@ -102,8 +102,8 @@ func BenchmarkSpans(b *testing.B) {
 	}
 }
 
-// TestLook: an arena is told of as one stretch of bytes, however it is cut to be
-// looked through.
+// TestLook: look reports an arena as one stretch of bytes, however it is cut for
+// scanning.
 func TestLook(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 1))
 	arena := make([]byte, 3*looked+8*256)
@@ -121,7 +121,7 @@ func TestLook(t *testing.T) {
 	whole.take(arena)
 	whole.end()
 	run := scanner{
-		held: &held{
+		sessionState: &sessionState{
 			job:     &Job{Program: &program.Program{Devices: []program.Device{{Arena: int64(len(arena))}}}},
 			machine: arenaOnly{bytes: arena},
 		},

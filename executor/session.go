@@ -6,14 +6,14 @@ import (
 )
 
 // Session is a job that has turns on its devices, between which others may have
-// theirs. A turn's end gives the arenas back; where the machine is a [Sleeper] and
-// [Settings].Keep asks for it, what outlasts a step is kept, and the next turn goes on
-// where this one stopped: turns of two steps make the bits of one of as many steps.
+// theirs. A turn's end releases the arenas. If the machine is a [Sleeper] and
+// [Settings].Keep asks for it, what outlasts a step is retained, and the next turn
+// continues from there: turns of two steps make the bits of one of as many steps.
 type Session struct {
 	Backend Backend
 	Job     *Job
 
-	held held
+	state sessionState
 }
 
 // Turn opens a machine and loads it, or wakes the one that sleeps, runs the steps,
@@ -23,29 +23,29 @@ type Session struct {
 // Where a turn fails the machine is closed, but for a wake: that it leaves asleep, and
 // another turn may wake it. Errors are those of [Run].
 func (session *Session) Turn(ctx context.Context, settings *Settings) (result *Result, err error) {
-	held := session.begun()
-	run := &running{held: held, settings: settings, source: settings.Weights, result: &Result{Backend: session.Backend.Name()}}
+	state := session.sharedState()
+	run := &running{sessionState: state, settings: settings, source: settings.Weights, result: &Result{Backend: session.Backend.Name()}}
 	defer func() {
 		if err == nil {
 			return
 		}
 		result, err = nil, errors.Join(err, run.closeSource(), run.discard())
-		if !held.asleep {
-			err = errors.Join(err, held.close())
+		if !state.asleep {
+			err = errors.Join(err, state.close())
 		}
 	}()
-	if err := settings.check(session.Job, held.asleep); err != nil {
+	if err := settings.check(session.Job, state.asleep); err != nil {
 		return nil, err
 	}
-	if !held.asleep {
-		held.done, held.generated = 0, 0
+	if !state.asleep {
+		state.done, state.generated = 0, 0
 	}
 	saver := &saver{running: run}
 	if err := run.prepare(saver); err != nil {
 		return nil, err
 	}
 	start := func(ctx context.Context) error { return run.start(ctx, session.Backend) }
-	for _, part := range []func(ctx context.Context) error{start, run.steps, scanner{held, run.result}.scan, saver.save, run.end} {
+	for _, part := range []func(ctx context.Context) error{start, run.steps, scanner{state, run.result}.scan, saver.save, run.end} {
 		if err := part(ctx); err != nil {
 			return nil, err
 		}
@@ -53,12 +53,12 @@ func (session *Session) Turn(ctx context.Context, settings *Settings) (result *R
 	return run.result, run.commit()
 }
 
-// Close gives everything back that the session holds, asleep or not. It may be called
-// again, and a turn behind it begins anew.
-func (session *Session) Close() error { return session.held.close() }
+// Close releases everything that the session has, asleep or not. It may be called
+// again, and a later turn begins from scratch.
+func (session *Session) Close() error { return session.state.close() }
 
-// begun is what the session's turns hand on.
-func (session *Session) begun() *held {
-	session.held.job = session.Job
-	return &session.held
+// sharedState is the state that the session's turns share, with its job set.
+func (session *Session) sharedState() *sessionState {
+	session.state.job = session.Job
+	return &session.state
 }

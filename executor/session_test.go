@@ -17,71 +17,71 @@ import (
 	"github.com/devmap-dev/devmap/executor/weights"
 )
 
-// dozing is the reference, whose machines sleep as [executor.Sleeper] says: of their
+// sleepBackend is the reference, whose machines sleep as [executor.Sleeper] says: of their
 // arenas nothing is left but what is said to outlast a step.
-type dozing struct {
+type sleepBackend struct {
 	counted
 	wakes error // of every wake
 }
 
-func (dozing *dozing) Open(ctx context.Context, bound *bind.Bound) (executor.Machine, error) {
-	machine, err := dozing.counted.Open(ctx, bound)
-	return &dozer{Machine: machine, of: dozing, bound: bound}, err
+func (sleepBackend *sleepBackend) Open(ctx context.Context, bound *bind.Bound) (executor.Machine, error) {
+	machine, err := sleepBackend.counted.Open(ctx, bound)
+	return &sleepMachine{Machine: machine, of: sleepBackend, bound: bound}, err
 }
 
-type dozer struct {
+type sleepMachine struct {
 	executor.Machine
-	of    *dozing
+	of    *sleepBackend
 	bound *bind.Bound
 	rest  []map[bind.Lasting][]byte // by device
 }
 
-func (dozer *dozer) Sleep(_ context.Context, told func(bytes, of int64)) (bytes int64, err error) {
-	first := dozer.rest == nil
-	for device, all := range dozer.bound.Lasting() {
+func (machine *sleepMachine) Sleep(_ context.Context, onProgress func(bytes, of int64)) (bytes int64, err error) {
+	first := machine.rest == nil
+	for device, all := range machine.bound.Lasting() {
 		if first {
-			dozer.rest = append(dozer.rest, make(map[bind.Lasting][]byte))
+			machine.rest = append(machine.rest, make(map[bind.Lasting][]byte))
 		}
 		for _, lasting := range all {
-			if lasting.Fate == bind.Empty || lasting.Fate == bind.Fixed && !first {
+			if lasting.Residency == bind.Empty || lasting.Residency == bind.Fixed && !first {
 				continue
 			}
 			data := make([]byte, lasting.Bytes)
-			if err := dozer.Read(device, lasting.Offset, data); err != nil {
+			if err := machine.Read(device, lasting.Offset, data); err != nil {
 				return 0, err
 			}
-			dozer.rest[device][lasting] = data
+			machine.rest[device][lasting] = data
 			bytes += lasting.Bytes
 		}
-		if err := dozer.Fill(device, 0, dozer.bound.Program.Devices[device].Arena, 0xA5); err != nil {
+		if err := machine.Fill(device, 0, machine.bound.Program.Devices[device].Arena, 0xA5); err != nil {
 			return 0, err
 		}
 	}
-	told(0, bytes)
-	told(bytes, bytes)
+	onProgress(0, bytes)
+	onProgress(bytes, bytes)
 	return bytes, nil
 }
 
-func (dozer *dozer) Wake(_ context.Context, told func(bytes, of int64)) (mapped time.Duration, bytes int64, err error) {
-	if dozer.of.wakes != nil {
-		return 0, 0, dozer.of.wakes
+func (machine *sleepMachine) Wake(_ context.Context, onProgress func(bytes, of int64)) (mapped time.Duration, bytes int64, err error) {
+	if machine.of.wakes != nil {
+		return 0, 0, machine.of.wakes
 	}
-	for device, all := range dozer.bound.Lasting() {
-		err := dozer.Fill(device, 0, dozer.bound.Program.Devices[device].Arena, executor.Poison)
+	for device, all := range machine.bound.Lasting() {
+		err := machine.Fill(device, 0, machine.bound.Program.Devices[device].Arena, executor.Poison)
 		for _, lasting := range all {
-			if lasting.Fate == bind.Empty {
-				err = errors.Join(err, dozer.Fill(device, lasting.Offset, lasting.Bytes, 0))
+			if lasting.Residency == bind.Empty {
+				err = errors.Join(err, machine.Fill(device, lasting.Offset, lasting.Bytes, 0))
 				continue
 			}
-			err = errors.Join(err, dozer.Write(device, lasting.Offset, dozer.rest[device][lasting]))
+			err = errors.Join(err, machine.Write(device, lasting.Offset, machine.rest[device][lasting]))
 			bytes += lasting.Bytes
 		}
 		if err != nil {
 			return 0, 0, err
 		}
 	}
-	told(0, bytes)
-	told(bytes, bytes)
+	onProgress(0, bytes)
+	onProgress(bytes, bytes)
 	return mapped, bytes, nil
 }
 
@@ -105,7 +105,7 @@ func TestTurnsAreOneRun(t *testing.T) {
 				state("whole")
 				whole := run(t, job, settings)
 
-				session := &executor.Session{Backend: &dozing{counted: counted{Backend: cpu.New()}}, Job: job}
+				session := &executor.Session{Backend: &sleepBackend{counted: counted{Backend: cpu.New()}}, Job: job}
 				settings.Steps, settings.Save.State, settings.Weights = 2, "", weights.Random(job.Graph, 11)
 				var losses []float64
 				var tokens [][]int32
@@ -156,7 +156,7 @@ func TestTurnsAreOneRun(t *testing.T) {
 // and closing gives it back; what fails in a turn closes it.
 func TestWakesThatFail(t *testing.T) {
 	job, broken := jobOf(t, "llama", training, 2), errors.New("broken")
-	backend := &dozing{counted: counted{Backend: cpu.New()}}
+	backend := &sleepBackend{counted: counted{Backend: cpu.New()}}
 	session := &executor.Session{Backend: backend, Job: job}
 	settings := executor.Settings{Steps: 1, Optimizer: adamW, Keep: true, Weights: weights.Random(job.Graph, 11)}
 	turn := func(wants error) {

@@ -83,8 +83,8 @@ func (run *running) stepped(step *Step, times *Times) error {
 	}
 	run.result.Steps = append(run.result.Steps, result)
 	run.done = result.Number
-	if told := run.settings.Watch.Step; told != nil {
-		told(&result)
+	if onStep := run.settings.Watch.Step; onStep != nil {
+		onStep(&result)
 	}
 	return nil
 }

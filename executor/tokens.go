@@ -49,7 +49,7 @@ func readTokens(file string, from io.Reader, seq, vocab int64) (*Tokens, error) 
 // count is the number of sequences.
 func (tokens *Tokens) count() int64 { return int64(len(tokens.ids)) / tokens.seq }
 
-// sequence is the ids of a sequence, from the first again behind the last.
+// sequence is the ids of a sequence; numbers past the last wrap around to the first.
 func (tokens *Tokens) sequence(number int64) []int32 {
 	at := number % tokens.count() * tokens.seq
 	return tokens.ids[at : at+tokens.seq]
@@ -96,7 +96,7 @@ func (reader *tokenReader) read() error {
 	}
 }
 
-// next is the first byte that is no blank; ends of lines are none.
+// next is the first non-blank byte; an end of a line counts as non-blank.
 func (reader *tokenReader) next() (byte, error) {
 	for {
 		char, err := reader.input.ReadByte()
@@ -174,7 +174,7 @@ func (reader *tokenReader) id(before int64) (id int32, empty bool, err error) {
 	return int32(value), false, err
 }
 
-// digits reads a whole number that begins with char, up to what stands behind it.
+// digits reads a whole number that begins with char, up to the first byte after it.
 func (reader *tokenReader) digits(char byte) (value int64, err error) {
 	if char < '0' || char > '9' {
 		return 0, reader.unexpected(char, "a token id")

@@ -74,15 +74,15 @@ func FuzzTokens(f *testing.F) {
 	})
 }
 
-func TestDrawnIdsDependOnSeedAndSequence(t *testing.T) {
+func TestRandomIDsDependOnSeedAndSequence(t *testing.T) {
 	const vocab = 1000
 	one, other := make([]int32, 4096), make([]int32, 4096)
-	drawn(7, 3, vocab, one)
-	drawn(7, 3, vocab, other)
+	randomIDs(7, 3, vocab, one)
+	randomIDs(7, 3, vocab, other)
 	if !slices.Equal(one, other) {
 		t.Error("the same sequence was drawn twice, differently")
 	}
-	drawn(7, 4, vocab, other)
+	randomIDs(7, 4, vocab, other)
 	if slices.Equal(one, other) {
 		t.Error("two sequences are equal")
 	}

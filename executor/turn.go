@@ -21,16 +21,16 @@ func (run *running) prepare(saver *saver) error {
 }
 
 // bind is done once for all turns.
-func (held *held) bind() (err error) {
-	if held.bound != nil {
+func (state *sessionState) bind() (err error) {
+	if state.bound != nil {
 		return nil
 	}
-	bound, err := bind.New(held.job.Graph, held.job.Workload, held.job.Recipe, held.job.Program)
+	bound, err := bind.New(state.job.Graph, state.job.Workload, state.job.Recipe, state.job.Program)
 	if err != nil {
 		return err
 	}
-	held.bound = bound
-	held.passes, err = held.passesOf(held.job.head())
+	state.bound = bound
+	state.passes, err = state.passesOf(state.job.head())
 	return err
 }
 
@@ -61,7 +61,7 @@ func (run *running) start(ctx context.Context, backend Backend) error {
 	return nil
 }
 
-// wake has a machine that sleeps go on.
+// wake wakes a machine that sleeps.
 func (run *running) wake(ctx context.Context) (mapped float64, bytes int64, err error) {
 	sleeper, is := run.machine.(Sleeper)
 	if !is {
@@ -75,7 +75,7 @@ func (run *running) wake(ctx context.Context) (mapped float64, bytes int64, err 
 	return took.Seconds(), bytes, nil
 }
 
-// end gives the arenas back.
+// end releases the arenas, or has the machine sleep.
 func (run *running) end(ctx context.Context) (err error) {
 	begin, turn := time.Now(), &run.result.Turn
 	run.result.Growth = run.machine.Growth()
@@ -102,10 +102,10 @@ func (run *running) end(ctx context.Context) (err error) {
 	return err
 }
 
-// watched is a function that may be called where nobody watches.
-func (*running) watched(told func(bytes, of int64)) func(bytes, of int64) {
-	if told == nil {
+// watched returns onProgress, or a function that does nothing if it is nil.
+func (*running) watched(onProgress func(bytes, of int64)) func(bytes, of int64) {
+	if onProgress == nil {
 		return func(int64, int64) {}
 	}
-	return told
+	return onProgress
 }

@@ -57,7 +57,7 @@ func TestFormatsNameEveryField(t *testing.T) {
 		certify.After{},
 		certify.AfterGPU{},
 		certify.Remaining{},
-		executor.WitnessedGPU{},
+		executor.MonitoredGPU{},
 		executor.Holding{},
 		costmodel.Device{},
 		costmodel.Device{}.Own,

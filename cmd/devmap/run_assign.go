@@ -50,7 +50,7 @@ func (command *runCommand) assign(one *planRun) error {
 	if err := one.job.share(one.gpus); err != nil {
 		return err
 	}
-	options := executor.GPUOptions{Devices: one.gpus, Transport: executor.Transport(command.Run.Transport), Patience: stallLimit(one.job.Program)}
+	options := executor.GPUOptions{Devices: one.gpus, Transport: executor.Transport(command.Run.Transport), StallLimit: stallLimit(one.job.Program)}
 	if command.Run.Certify {
 		options.Poisoned = command.observer.poisoned
 	}

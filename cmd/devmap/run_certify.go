@@ -38,7 +38,7 @@ func (command *runCommand) certified() error {
 // gpuObserver looks at the GPUs of a worker whose run is to be certified. It is empty
 // until the first arena is to be mapped, and in any other run.
 type gpuObserver struct {
-	seen     executor.Witness
+	seen     executor.GPUMonitor
 	recorder *certify.Recorder
 }
 

@@ -18,7 +18,7 @@ import (
 
 // commandError is an error of a run as the command ends with it.
 func (one *planRun) commandError(err error) error {
-	var noMemory *executor.RoomError
+	var noMemory *executor.MemoryError
 	var other *weights.MismatchError
 	var hang *executor.HangError
 	var lost *executor.LostError

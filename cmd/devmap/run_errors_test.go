@@ -25,7 +25,7 @@ func TestCommandError(t *testing.T) {
 	}{
 		"interrupted": {fmt.Errorf("step 3: %w", context.Canceled), 1, "devmap: running plan.json: interrupted: no file was written\n"},
 		"a hang": {
-			&executor.HangError{After: 30 * time.Second, Stand: "device 0, compute: 1 of 3\ndevice 0, to1: 0 of 2"}, 1,
+			&executor.HangError{After: 30 * time.Second, State: "device 0, compute: 1 of 3\ndevice 0, to1: 0 of 2"}, 1,
 			"devmap: running plan.json: nothing ended on any GPU for 30s:\ndevice 0, compute: 1 of 3\ndevice 0, to1: 0 of 2\n",
 		},
 		"no memory": {fmt.Errorf("cuMemCreate: %w", executor.ErrMemory), 3, "devmap: running plan.json: cuMemCreate: out of memory (GPU 3: 5.0 MiB)\n"},

@@ -60,7 +60,7 @@ func (cut Cut) Job(graph *modelgraph.Graph, workload costmodel.Workload) (*execu
 	workload.Strategy, workload.Schedule = costmodel.Pipeline, cut.Schedule
 	switch cut.Schedule {
 	case "":
-		workload.Strategy, place = costmodel.DeviceMap, Anywhere(cut.Devices, random)
+		workload.Strategy, place = costmodel.DeviceMap, RandomDevices(cut.Devices, random)
 	case costmodel.Interleaved:
 		workload.VirtualStages, place = 2, Runs(cut.Devices, 2, random)
 	case costmodel.OneFOneB, costmodel.GPipe:

@@ -85,9 +85,9 @@ func Runs(devices, runs int, random *rand.Rand) Place {
 	}
 }
 
-// Anywhere is a random device map whose runs are on any devices; units with a
+// RandomDevices is a random device map whose runs are on any devices; units with a
 // tied weight are on one.
-func Anywhere(devices int, random *rand.Rand) Place {
+func RandomDevices(devices int, random *rand.Rand) Place {
 	return func(graph *modelgraph.Graph, table *costmodel.Table) devicemap.Map {
 		out := make(devicemap.Map, len(graph.Units))
 		for unit := range out {

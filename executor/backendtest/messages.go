@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// HandOn is the text of a program of two devices: the first makes a message
+// PassOn is the text of a program of two devices: the first makes a message
 // after another one in the same buffer, and the second takes them over into results
 // of their own.
-func HandOn(slots, count int) string {
+func PassOn(slots, count int) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "device 0 arena 256 budget 256\ndevice 1 arena %d budget 65536\n", 256*(max(slots, 1)+count))
 	fmt.Fprintf(&text, "channel act[1] 0>1 slots %d bytes 256\nroutine a a\nroutine b b\nbuffer 0 out 0 +256 stream\n", slots)

@@ -9,7 +9,7 @@ import (
 )
 
 // BenchmarkStep is a step of hardly any arithmetic: what an instruction takes
-// beside its kernels.
+// in addition to its kernels.
 func BenchmarkStep(b *testing.B) {
 	wanted := costmodel.Workload{Mode: costmodel.Train, Strategy: costmodel.Pipeline, Schedule: costmodel.OneFOneB, Batch: 64, MicroBatches: 64, Seq: 2, Precision: costmodel.FP32True}
 	machine, _ := loaded(b, compiled(b, "llama", wanted, 4, 1))

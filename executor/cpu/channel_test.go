@@ -13,15 +13,15 @@ import (
 	"github.com/devmap-dev/devmap/executor/program"
 )
 
-// What was sent stays what it was when the sender goes on to other things, and
-// nobody looks at a slot before its message is there. Whoever read the sender's
-// bytes, or did not wait, would see poison.
+// TestMessages: a message keeps its bytes when its sender continues, and no one reads a
+// slot before its message arrives. A receiver that read the sender's bytes, or did
+// not wait, would see poison.
 func TestMessages(t *testing.T) {
 	const count = 6
 	for _, slots := range []int{0, 1, 2, 3} {
 		for _, slow := range []int32{0, 1} { // the device that takes its time
 			t.Run(fmt.Sprintf("slots %d, device %d is slow", slots, slow), func(t *testing.T) {
-				machine := opened(t, &newHeap().backend, parsed(t, backendtest.HandOn(slots, count)))
+				machine := opened(t, &newHeap().backend, parsed(t, backendtest.PassOn(slots, count)))
 				step := &executor.Step{Number: 1, Taps: make(map[executor.Tap]func() error)}
 				for i := range machine.program.Instrs {
 					index, instr := int32(i), &machine.program.Instrs[i]
@@ -61,7 +61,7 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// A message that is smaller than its slot leaves poison behind it, not what the
+// A message that is smaller than its slot leaves poison after its end, not what the
 // slot held before.
 func TestMessageSmallerThanItsSlot(t *testing.T) {
 	machine := opened(t, &newHeap().backend, parsed(t, `

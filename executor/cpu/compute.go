@@ -18,7 +18,7 @@ type computation struct {
 	bound bind.Instr
 }
 
-// work binds an instruction anew in each step: what all of them take together is more
+// work binds an instruction again in each step: all of them together take more memory
 // than a model.
 func (machine *machine) work(index int32) (*schedule.Work, error) {
 	bound, err := machine.instr(index)
@@ -81,7 +81,7 @@ func (device *device) uses(area bind.Area, own int64, offsets []int64) (all []ke
 	return all
 }
 
-// matrix is an area of the device's arena, and no byte behind it.
+// matrix is an area of the device's arena, and no byte after it.
 func (device *device) matrix(area bind.Area) kernel.Matrix {
 	matrix := kernel.Matrix{DType: area.DType, Rows: area.Rows, Columns: area.Columns, Stride: area.Stride}
 	if area.Rows > 0 {

@@ -13,20 +13,20 @@ import (
 
 	"github.com/devmap-dev/devmap/executor"
 	"github.com/devmap-dev/devmap/executor/internal/bind"
-	"github.com/devmap-dev/devmap/executor/internal/hostroom"
+	"github.com/devmap-dev/devmap/executor/internal/hostmemory"
 	"github.com/devmap-dev/devmap/executor/internal/schedule"
 )
 
 // New is the processor's backend.
 func New() executor.Backend {
-	return &backend{reserve: reserve, release: release, rooms: hostroom.Rooms}
+	return &backend{reserve: reserve, release: release, limits: hostmemory.Limits}
 }
 
 // backend is where arenas come from.
 type backend struct {
 	reserve func(size int64) ([]byte, error)
 	release func(arena []byte) error
-	rooms   func() []hostroom.Room
+	limits  func() []hostmemory.FreeMemory
 }
 
 func (*backend) Name() string { return "cpu" }
@@ -36,7 +36,7 @@ func (*backend) Name() string { return "cpu" }
 // killed. The heap is handed back first, what planning left is not the run's.
 func (backend *backend) Open(ctx context.Context, bound *bind.Bound) (executor.Machine, error) {
 	debug.FreeOSMemory()
-	if err := lack(bound.Program.Devices, backend.rooms()); err != nil {
+	if err := lack(bound.Program.Devices, backend.limits()); err != nil {
 		return nil, err
 	}
 	machine := &machine{
@@ -72,7 +72,7 @@ func (machine *machine) reserve() error {
 			return err
 		}
 		if err != nil {
-			return &executor.RoomError{Device: device.ID, Need: needed(machine.program.Devices), Free: reserved, Place: "this process (" + err.Error() + ")"}
+			return &executor.MemoryError{Device: device.ID, Need: needed(machine.program.Devices), Free: reserved, Place: "this process (" + err.Error() + ")"}
 		}
 		machine.arenas = append(machine.arenas, arena)
 		reserved += device.Arena

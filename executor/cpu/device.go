@@ -20,8 +20,7 @@ type device struct {
 
 func (*device) Place() string { return "this machine's processor" }
 
-// Address counts a device's bytes behind those of all others: an arena has less than
-// 2^48.
+// Address gives each device a range of 2^48 bytes of its own: an arena has fewer.
 func (device *device) Address(offset int64) schedule.Address {
 	return schedule.Address(device.number)<<48 + schedule.Address(offset)
 }

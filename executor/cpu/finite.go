@@ -10,8 +10,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// finite looks through what a run made for numbers that are none, once the last of
-// its kernels has run.
+// finite looks for NaN and infinities in what a run made, once the last of its
+// kernels has run.
 func (device *device) finite(run *bind.Run, instr *program.Instr, step int64) error {
 	for _, made := range run.Made() {
 		if value, found := device.infinite(made.Area); found {

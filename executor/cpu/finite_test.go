@@ -11,7 +11,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// Whatever else stands around it, one number that is none is found, wherever.
+// TestInfinite: one NaN or infinity is found at any place among any other values.
 func TestInfinite(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))

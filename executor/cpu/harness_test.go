@@ -10,7 +10,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/recipe"
 	"github.com/devmap-dev/devmap/executor"
 	"github.com/devmap-dev/devmap/executor/internal/bind"
-	"github.com/devmap-dev/devmap/executor/internal/hostroom"
+	"github.com/devmap-dev/devmap/executor/internal/hostmemory"
 	"github.com/devmap-dev/devmap/executor/program"
 )
 
@@ -18,20 +18,20 @@ import (
 // looks at, and that counts how many are held.
 type heap struct {
 	backend
-	held atomic.Int64
+	reserved atomic.Int64
 }
 
 func newHeap() *heap {
 	heap := new(heap)
 	heap.reserve = func(size int64) ([]byte, error) {
-		heap.held.Add(1)
+		heap.reserved.Add(1)
 		return make([]byte, size), nil
 	}
 	heap.release = func([]byte) error {
-		heap.held.Add(-1)
+		heap.reserved.Add(-1)
 		return nil
 	}
-	heap.rooms = func() []hostroom.Room { return nil }
+	heap.limits = func() []hostmemory.FreeMemory { return nil }
 	return heap
 }
 

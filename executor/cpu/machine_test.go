@@ -63,7 +63,7 @@ func TestOpenUnsupported(t *testing.T) {
 	heap := newHeap()
 	heap.reserve = func(int64) ([]byte, error) { return nil, errors.ErrUnsupported }
 	_, err := heap.Open(context.Background(), &bind.Bound{Program: parsed(t, twoDevices)})
-	var lack *executor.RoomError
+	var lack *executor.MemoryError
 	if !errors.Is(err, errors.ErrUnsupported) || errors.As(err, &lack) {
 		t.Errorf("error %v", err)
 	}
@@ -76,7 +76,7 @@ func TestOpenCancelled(t *testing.T) {
 	cancel()
 	bound := &bind.Bound{Program: parsed(t, twoDevices)}
 	made, err := heap.Open(ctx, bound)
-	if made != nil || !errors.Is(err, context.Canceled) || heap.held.Load() != 0 {
-		t.Errorf("error %v, %d arenas are held", err, heap.held.Load())
+	if made != nil || !errors.Is(err, context.Canceled) || heap.reserved.Load() != 0 {
+		t.Errorf("error %v, %d arenas are held", err, heap.reserved.Load())
 	}
 }

@@ -3,7 +3,7 @@ package cpu
 import (
 	"os"
 
-	"github.com/devmap-dev/devmap/executor/internal/hostroom"
+	"github.com/devmap-dev/devmap/executor/internal/hostmemory"
 )
 
 // memory is what the process held before it mapped arenas.
@@ -35,7 +35,7 @@ func (memory *memory) growth() int64 {
 
 func resident() (now, peak int64, known bool) {
 	root := os.DirFS("/")
-	now, some := hostroom.Field(root, "proc/self/status", "VmRSS:")
-	peak, known = hostroom.Field(root, "proc/self/status", "VmHWM:")
+	now, some := hostmemory.Field(root, "proc/self/status", "VmRSS:")
+	peak, known = hostmemory.Field(root, "proc/self/status", "VmHWM:")
 	return now << 10, peak << 10, some && known
 }

@@ -2,7 +2,7 @@
 
 package cpu
 
-// memory is not told by this system.
+// memory is not reported by this system.
 type memory struct{}
 
 func measure() memory { return memory{} }

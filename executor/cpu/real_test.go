@@ -18,7 +18,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// loaded is a job on a machine, its weights and ids drawn by their names.
+// loaded is a job on a machine, its weights and ids random, seeded by their names.
 func loaded(tb testing.TB, job *executor.Job) (*machine, *bind.Bound) {
 	tb.Helper()
 	bound, err := bind.New(job.Graph, job.Workload, job.Recipe, job.Program)

@@ -27,7 +27,7 @@ func goroutines(t *testing.T, want int) {
 func TestCancel(t *testing.T) {
 	for _, slots := range []int{0, 1, 2} {
 		heap := newHeap()
-		machine := opened(t, &heap.backend, parsed(t, backendtest.HandOn(slots, 4)))
+		machine := opened(t, &heap.backend, parsed(t, backendtest.PassOn(slots, 4)))
 		before := runtime.NumGoroutine()
 		for at := range int32(len(machine.program.Instrs)) {
 			if op := machine.program.Instrs[at].Op; !op.Runs() {
@@ -55,11 +55,11 @@ func TestCancel(t *testing.T) {
 		if _, err := machine.Step(ctx, toy(machine, func(int32) error { return nil })); !errors.Is(err, context.Canceled) {
 			t.Errorf("cancelled before it began: error %v", err)
 		}
-		if heap.held.Load() != 2 {
-			t.Errorf("%d arenas are held, want 2", heap.held.Load())
+		if heap.reserved.Load() != 2 {
+			t.Errorf("%d arenas are held, want 2", heap.reserved.Load())
 		}
-		if err := machine.Close(); err != nil || heap.held.Load() != 0 {
-			t.Errorf("closed: error %v, %d arenas are held", err, heap.held.Load())
+		if err := machine.Close(); err != nil || heap.reserved.Load() != 0 {
+			t.Errorf("closed: error %v, %d arenas are held", err, heap.reserved.Load())
 		}
 		goroutines(t, before)
 	}
@@ -67,7 +67,7 @@ func TestCancel(t *testing.T) {
 
 // A device at fault ends the others, which wait for it, and is named.
 func TestFault(t *testing.T) {
-	machine := opened(t, &newHeap().backend, parsed(t, backendtest.HandOn(1, 4)))
+	machine := opened(t, &newHeap().backend, parsed(t, backendtest.PassOn(1, 4)))
 	fault := errors.New("it broke")
 	for at := range int32(len(machine.program.Instrs)) {
 		if !machine.program.Instrs[at].Op.Runs() {
@@ -121,7 +121,7 @@ buffer 1 ids 0 +256 stream
 func TestTimes(t *testing.T) { synctest.Test(t, testTimes) }
 
 func testTimes(t *testing.T) {
-	machine := opened(t, &newHeap().backend, parsed(t, backendtest.HandOn(2, 4)))
+	machine := opened(t, &newHeap().backend, parsed(t, backendtest.PassOn(2, 4)))
 	const nap = 5 * time.Millisecond
 	times, err := machine.Step(context.Background(), toy(machine, func(index int32) error {
 		if machine.program.Instrs[index].Device == 0 {
@@ -141,10 +141,10 @@ func testTimes(t *testing.T) {
 	}
 }
 
-// Taps come before the kernel that they name; where an instruction has none,
-// behind it. Loads are no part of a step.
+// TestTap: taps come before the kernel that they name, or after an instruction
+// without kernels. Loads are no part of a step.
 func TestTap(t *testing.T) {
-	machine := opened(t, &newHeap().backend, parsed(t, backendtest.HandOn(1, 1)))
+	machine := opened(t, &newHeap().backend, parsed(t, backendtest.PassOn(1, 1)))
 	var seen []int32
 	tap := func(index int32) func() error {
 		return func() error {

@@ -123,7 +123,7 @@ func lacks(gpu *gpu, devices []*device, free int64) error {
 	left := free
 	for _, device := range devices {
 		if left -= gpu.whole(device.plan.Arena); left < 0 {
-			return &executor.RoomError{Device: device.plan.ID, Need: need, Free: free, Place: gpu.place()}
+			return &executor.MemoryError{Device: device.plan.ID, Need: need, Free: free, Place: gpu.place()}
 		}
 	}
 	return nil

@@ -26,8 +26,8 @@ func New(options executor.GPUOptions) (executor.Backend, error) {
 	if err := options.Check(); err != nil {
 		return nil, err
 	}
-	if options.Patience == 0 {
-		options.Patience = 30 * time.Second
+	if options.StallLimit == 0 {
+		options.StallLimit = 30 * time.Second
 	}
 	kernels, err := kernel.Table()
 	if err != nil {
@@ -47,7 +47,7 @@ func (backend *backend) Open(ctx context.Context, bound *bind.Bound) (executor.M
 	return machine, nil
 }
 
-// Room says of arenas whether GPUs have room for them ([executor.Room]).
-func (backend *backend) Room(ctx context.Context, bound *bind.Bound) error {
+// CheckMemory says of arenas whether GPUs have room for them ([executor.CheckMemory]).
+func (backend *backend) CheckMemory(ctx context.Context, bound *bind.Bound) error {
 	return lookForRoom(ctx, newFleet(&backend.options, bound.Program))
 }

@@ -151,7 +151,7 @@ func (fleet *fleet) settled() error {
 // finish waits, on a device's thread, until it has done what its streams were given
 // outside of a step.
 func (fleet *fleet) finish(device *device, what string) error {
-	err := device.lanes.Finish(fleet.options.Patience, what)
+	err := device.lanes.Finish(fleet.options.StallLimit, what)
 	return fleet.noted(err)
 }
 

@@ -90,7 +90,7 @@ func GPUs() ([]executor.GPU, error) {
 
 // NewWitness begins to look at GPUs, by the driver's numbers. Nothing of them is to be
 // held by this process then.
-func NewWitness(ordinals []int) (executor.Witness, error) {
+func NewWitness(ordinals []int) (executor.GPUMonitor, error) {
 	before, unread := unused()
 	if err := driver.Open(); err != nil {
 		return nil, err

@@ -44,9 +44,9 @@ func drawnFile(tb testing.TB, path string, size int64) *os.File {
 }
 
 // ranges are tensors of a file, one behind the other.
-func ranges(file *os.File, begin, end, size, step int64) (pours []executor.Pour) {
+func ranges(file *os.File, begin, end, size, step int64) (pours []executor.Upload) {
 	for at := begin; at < end; at += size {
-		pours = append(pours, executor.Pour{Offset: at, Values: weights.Range{
+		pours = append(pours, executor.Upload{Offset: at, Values: weights.Range{
 			Bytes: min(size, end-at), Step: step, Place: fmt.Sprintf("%s at %d", file.Name(), at),
 			Read: func(into []byte, from int64) error {
 				_, err := file.ReadAt(into, at+from)
@@ -101,7 +101,7 @@ func TestGPUPour(t *testing.T) {
 			for _, end := range []int64{5 << 29, size} {
 				for range 4 {
 					begin := time.Now()
-					if err := machine.Pour(context.Background(), ranges(file, 0, end, 33<<20, 256<<10), func(int64) {}); err != nil {
+					if err := machine.Upload(context.Background(), ranges(file, 0, end, 33<<20, 256<<10), func(int64) {}); err != nil {
 						t.Fatal(err)
 					}
 					rate := float64(end) / time.Since(begin).Seconds() / 1e9

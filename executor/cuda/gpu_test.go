@@ -419,7 +419,7 @@ func TestGPUMessages(t *testing.T) {
 		t.Error(err)
 	}
 	gauge.settled(t, start)
-	var room *executor.RoomError
+	var room *executor.MemoryError
 	large := fmt.Sprintf("device 0 arena %[1]d budget %[1]d\n", int64(1)<<40)
 	if _, err := made(t, executor.GPUOptions{}).Open(context.Background(), &bind.Bound{Program: parsed(t, large)}); !errors.As(err, &room) {
 		t.Errorf("%v", err)

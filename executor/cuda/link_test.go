@@ -163,7 +163,7 @@ func TestTrials(t *testing.T) {
 // GPUs that do not reach each other are no peers, whatever is asked.
 func TestNoPeers(t *testing.T) {
 	t.Setenv("FAKE_CUDA_PEERS", "0")
-	of := parsed(t, backendtest.HandOn(1, 2))
+	of := parsed(t, backendtest.PassOn(1, 2))
 	_, err := made(t, executor.GPUOptions{Transport: executor.PeerTransport}).Open(context.Background(), &bind.Bound{Program: of})
 	if want := "GPU 0 (Fake 0) does not reach GPU 1 (Fake 1), into which it sends act[1]: --transport host goes by way of the host"; err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
@@ -177,7 +177,7 @@ func TestNoPeers(t *testing.T) {
 // way of the host; where they are not to, the pair is told and the way round it.
 func TestNoAccess(t *testing.T) {
 	t.Setenv("FAKE_CUDA_DENIES", "1")
-	of := parsed(t, backendtest.HandOn(1, 2))
+	of := parsed(t, backendtest.PassOn(1, 2))
 	_, err := made(t, executor.GPUOptions{Transport: executor.PeerTransport}).Open(context.Background(), &bind.Bound{Program: of})
 	if want := "device 1 on GPU 1 (Fake 1): GPU 0 (Fake 0) gets no access: cuMemSetAccess: CUDA_ERROR_OF_THE_FAKE (101): as the fake says: --transport host goes another way"; err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)

@@ -40,9 +40,9 @@ func (loader loader) prime() error {
 	return nil
 }
 
-// Pour implements [executor.Pourer]. Each GPU's values go through a ring of its own, as
+// Upload implements [executor.Uploader]. Each GPU's values go through a ring of its own, as
 // fast as its link takes them: none waits for another GPU's copies.
-func (loader loader) Pour(ctx context.Context, pours []executor.Pour, told func(bytes int64)) error {
+func (loader loader) Upload(ctx context.Context, pours []executor.Upload, told func(bytes int64)) error {
 	loads := make(map[*gpu][]transfer.Load)
 	for i := range pours {
 		device, err := loader.place(pours[i].Device, pours[i].Offset, pours[i].Values.Bytes)
@@ -57,7 +57,7 @@ func (loader loader) Pour(ctx context.Context, pours []executor.Pour, told func(
 	var all sync.WaitGroup
 	for gpu, own := range loads {
 		all.Go(func() {
-			err := gpu.ring.Pour(ctx, own, handsFor(len(loads)), loader.options.Patience, func(bytes int64) {
+			err := gpu.ring.Pour(ctx, own, handsFor(len(loads)), loader.options.StallLimit, func(bytes int64) {
 				lock.Lock()
 				defer lock.Unlock()
 				told(bytes)
@@ -72,7 +72,7 @@ func (loader loader) Pour(ctx context.Context, pours []executor.Pour, told func(
 	var late *transfer.LateError
 	if errors.As(err, &late) {
 		loader.left = true
-		return &executor.HangError{After: late.After, Stand: "it is at a copy of " + late.Place}
+		return &executor.HangError{After: late.After, State: "it is at a copy of " + late.Place}
 	}
 	return err
 }

@@ -37,7 +37,7 @@ func TestLost(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("FAKE_CUDA_ALONE", is.alone)
-			machine := opened(t, made(t, executor.GPUOptions{Devices: []int{0, 1}, Transport: is.transport, Patience: time.Hour, Fault: executor.Fault{Kind: executor.LoseStep, At: 2}}), parsed(t, backendtest.HandOn(1, 3)))
+			machine := opened(t, made(t, executor.GPUOptions{Devices: []int{0, 1}, Transport: is.transport, StallLimit: time.Hour, Fault: executor.Fault{Kind: executor.LoseStep, At: 2}}), parsed(t, backendtest.PassOn(1, 3)))
 			if _, err := machine.Step(context.Background(), &executor.Step{Number: 1}); err != nil {
 				t.Fatal(err)
 			}
@@ -81,7 +81,7 @@ func TestLostOutsideSteps(t *testing.T) {
 		t.Skip("a real GPU does not heal")
 	}
 	t.Setenv("FAKE_CUDA_ALONE", "1")
-	machine := opened(t, made(t, executor.GPUOptions{Devices: []int{0, 1}}), parsed(t, backendtest.HandOn(1, 2)))
+	machine := opened(t, made(t, executor.GPUOptions{Devices: []int{0, 1}}), parsed(t, backendtest.PassOn(1, 2)))
 	device := machine.devices[1]
 	err := device.do(func() error {
 		return errors.Join(device.kernels.Hang(device.host, nowhere), device.host.Synchronize())
@@ -101,7 +101,7 @@ func TestLostOutsideSteps(t *testing.T) {
 
 // What a driver answers says whether a GPU is lost.
 func TestAnswers(t *testing.T) {
-	machine := opened(t, made(t, executor.GPUOptions{Devices: []int{0, 1}}), parsed(t, backendtest.HandOn(1, 2)))
+	machine := opened(t, made(t, executor.GPUOptions{Devices: []int{0, 1}}), parsed(t, backendtest.PassOn(1, 2)))
 	err := machine.devices[1].do(func() error { return &driver.Error{Call: "cuStreamSynchronize", Code: illegalAddress} })
 	if want := "GPU 1 (Fake 1) is lost: cuStreamSynchronize: CUDA_ERROR_ILLEGAL_ADDRESS (700): as the fake says"; err == nil || err.Error() != want && os.Getenv("DEVMAP_TEST_GPU") == "" {
 		t.Errorf("%v, want %s", err, want)
@@ -120,7 +120,7 @@ var lostBy = flag.String("transport", string(executor.AutoTransport), "of the te
 func TestDeadGPU(t *testing.T) {
 	onGPU(t)
 	options := executor.GPUOptions{Devices: spread(t, 2), Transport: executor.Transport(*lostBy), Fault: executor.Fault{Kind: executor.LoseStep, At: 2}}
-	machine := open(t, made(t, options), parsed(t, backendtest.HandOn(1, 3)))
+	machine := open(t, made(t, options), parsed(t, backendtest.PassOn(1, 3)))
 	nothing(machine)
 	if _, err := machine.Step(context.Background(), &executor.Step{Number: 1}); err != nil {
 		t.Fatal(err)
@@ -146,7 +146,7 @@ func TestTaken(t *testing.T) {
 		t.Skip("it would take another process")
 	}
 	t.Setenv("FAKE_CUDA_TAKEN", "1")
-	_, err := made(t, executor.GPUOptions{}).Open(context.Background(), &bind.Bound{Program: parsed(t, backendtest.HandOn(1, 2))})
+	_, err := made(t, executor.GPUOptions{}).Open(context.Background(), &bind.Bound{Program: parsed(t, backendtest.PassOn(1, 2))})
 	if want := "device 1 on GPU 1 (Fake 1): another process has it for itself: cuDevicePrimaryCtxRetain: CUDA_ERROR_DEVICE_UNAVAILABLE (46): as the fake says"; err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}

@@ -34,7 +34,7 @@ func paths(ordinals []int, bytes int64) (found []executor.PathRates, err error) 
 	for i := range ordinals {
 		of.Devices = append(of.Devices, program.Device{ID: int32(i), Arena: 2 * bytes, Streams: []string{"copies"}})
 	}
-	made := (&backend{options: executor.GPUOptions{Devices: ordinals, Patience: pathPatience}}).assembled(&bind.Bound{Program: of})
+	made := (&backend{options: executor.GPUOptions{Devices: ordinals, StallLimit: pathPatience}}).assembled(&bind.Bound{Program: of})
 	defer func() { err = errors.Join(err, made.Close()) }()
 	for _, part := range []func() error{made.find, func() error { return made.start(transfer.ShapeFor) }, made.room} {
 		if err := part(); err != nil {

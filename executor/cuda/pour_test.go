@@ -31,13 +31,13 @@ func TestPour(t *testing.T) {
 	}
 	var told int64
 	held := driver.Held()
-	pours := []executor.Pour{
+	pours := []executor.Upload{
 		{Device: 1, Offset: 1000, Values: weights.Range{Bytes: 2_000_000, Step: 1 << 20, Read: read}},
 	}
 	for at := int64(96); at < 4096; at += 1000 { // more than one part has
-		pours = append(pours, executor.Pour{Device: 0, Offset: at, Values: weights.Range{Bytes: 1000, Step: 1 << 20, Read: read}})
+		pours = append(pours, executor.Upload{Device: 0, Offset: at, Values: weights.Range{Bytes: 1000, Step: 1 << 20, Read: read}})
 	}
-	if err := machine.Pour(context.Background(), pours, func(bytes int64) { told += bytes }); err != nil || told != 2_004_000 {
+	if err := machine.Upload(context.Background(), pours, func(bytes int64) { told += bytes }); err != nil || told != 2_004_000 {
 		t.Errorf("%d bytes came, %v", told, err)
 	}
 	if now := driver.Held(); now != held { // a ring that is pinned then is what loading waits for
@@ -55,7 +55,7 @@ func TestPour(t *testing.T) {
 			t.Errorf("device %d has other bytes", device)
 		}
 	}
-	for _, pour := range []executor.Pour{
+	for _, pour := range []executor.Upload{
 		{Device: 2, Values: weights.Range{Bytes: 8}},
 		{Device: -1, Values: weights.Range{Bytes: 8}},
 		{Device: 1, Offset: 2999993, Values: weights.Range{Bytes: 8}},
@@ -65,7 +65,7 @@ func TestPour(t *testing.T) {
 			t.Error("it was read")
 			return nil
 		}
-		if err := machine.Pour(context.Background(), []executor.Pour{pour}, func(int64) {}); err == nil || !strings.HasPrefix(err.Error(), "device ") {
+		if err := machine.Upload(context.Background(), []executor.Upload{pour}, func(int64) {}); err == nil || !strings.HasPrefix(err.Error(), "device ") {
 			t.Errorf("%+v: %v", pour, err)
 		}
 	}
@@ -76,9 +76,9 @@ func TestPourOfTwoThatEnds(t *testing.T) {
 	machine := opened(t, made(t, executor.GPUOptions{Devices: []int{0, 1}}), parsed(t, "device 0 arena 3000000 budget 3000000\ndevice 1 arena 3000000 budget 3000000\n"))
 	broken := errors.New("broken")
 	for _, fails := range []int{0, 1, 2} {
-		var pours []executor.Pour
+		var pours []executor.Upload
 		for device := range 2 {
-			pours = append(pours, executor.Pour{Device: device, Values: weights.Range{Bytes: 3_000_000, Step: 4096, Read: func(into []byte, from int64) error {
+			pours = append(pours, executor.Upload{Device: device, Values: weights.Range{Bytes: 3_000_000, Step: 4096, Read: func(into []byte, from int64) error {
 				if device == fails && from > 1_000_000 {
 					return broken
 				}
@@ -89,7 +89,7 @@ func TestPourOfTwoThatEnds(t *testing.T) {
 			}}})
 		}
 		var told int64
-		err := machine.Pour(context.Background(), pours, func(bytes int64) { told += bytes })
+		err := machine.Upload(context.Background(), pours, func(bytes int64) { told += bytes })
 		if fails < 2 && !errors.Is(err, broken) || fails == 2 && (err != nil || told != 6_000_000) {
 			t.Errorf("device %d fails: %v, %d bytes were told", fails, err, told)
 		}

@@ -109,7 +109,7 @@ func TestGPUCancel(t *testing.T) {
 	gauge := newGauge(t)
 	start := gauge.last
 	for _, transport := range []executor.Transport{executor.PeerTransport, executor.HostTransport} {
-		machine := opened(t, made(t, executor.GPUOptions{Devices: spread(t, 2), Transport: transport}), parsed(t, backendtest.HandOn(1, 200)))
+		machine := opened(t, made(t, executor.GPUOptions{Devices: spread(t, 2), Transport: transport}), parsed(t, backendtest.PassOn(1, 200)))
 		nothing(machine)
 		ctx, cancel := context.WithCancel(context.Background())
 		step := &executor.Step{Number: 1, Taps: make(map[executor.Tap]func() error)}
@@ -141,7 +141,7 @@ func TestGPUHang(t *testing.T) {
 	onGPU(t)
 	gauge := newGauge(t)
 	start := gauge.last
-	machine := opened(t, made(t, executor.GPUOptions{Devices: spread(t, 2), Patience: 300 * time.Millisecond, Fault: executor.Fault{Kind: executor.HangStep, At: 2}}), parsed(t, backendtest.HandOn(1, 2)))
+	machine := opened(t, made(t, executor.GPUOptions{Devices: spread(t, 2), StallLimit: 300 * time.Millisecond, Fault: executor.Fault{Kind: executor.HangStep, At: 2}}), parsed(t, backendtest.PassOn(1, 2)))
 	nothing(machine)
 	if _, err := machine.Step(context.Background(), &executor.Step{Number: 1}); err != nil {
 		t.Fatal(err)

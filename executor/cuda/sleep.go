@@ -27,7 +27,7 @@ type keptCopy struct {
 // bytes is what a wake copies.
 func (kept *keptCopy) bytes() (sum int64) {
 	for i := range kept.lasting {
-		if kept.lasting[i].Fate != bind.Empty {
+		if kept.lasting[i].Residency != bind.Empty {
 			sum += kept.lasting[i].Bytes
 		}
 	}
@@ -39,7 +39,7 @@ func (kept *keptCopy) each(call func(stretch *bind.Lasting, data []byte) error) 
 	at := int64(0)
 	for i := range kept.lasting {
 		stretch := &kept.lasting[i]
-		if stretch.Fate == bind.Empty {
+		if stretch.Residency == bind.Empty {
 			continue
 		}
 		if err := call(stretch, kept.pinned.Data[at:at+stretch.Bytes]); err != nil {
@@ -117,7 +117,7 @@ func (sleeper *sleeper) keepRoom() error {
 // down begins to copy what changed since it was copied last.
 func down(device *device) (bytes int64, err error) {
 	err = device.kept.each(func(stretch *bind.Lasting, data []byte) error {
-		if stretch.Fate == bind.Fixed && device.kept.made {
+		if stretch.Residency == bind.Fixed && device.kept.made {
 			return nil
 		}
 		bytes += stretch.Bytes
@@ -200,7 +200,7 @@ func blank(device *device) error {
 	for i := range device.kept.lasting {
 		stretch := &device.kept.lasting[i]
 		err := beside.Fill(device.at(at), executor.Poison, max(0, stretch.Offset-at))
-		if err == nil && stretch.Fate == bind.Empty {
+		if err == nil && stretch.Residency == bind.Empty {
 			err = beside.Fill(device.at(stretch.Offset), 0, stretch.Bytes)
 		}
 		if err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/devmap-dev/devmap/executor/backendtest"
 	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
 	"github.com/devmap-dev/devmap/executor/internal/bind"
-	"github.com/devmap-dev/devmap/executor/internal/hostroom"
+	"github.com/devmap-dev/devmap/executor/internal/hostmemory"
 	"github.com/devmap-dev/devmap/executor/weights"
 )
 
@@ -96,7 +96,7 @@ func turnsOnGPU(t *testing.T, way string, devices []int) {
 func TestGPUWake(t *testing.T) {
 	onGPU(t)
 	size := int64(16e9) / 512 * 512
-	if room := hostroom.Tightest(hostroom.Rooms(), hostroom.Room{Free: 1 << 50}); room.Free < 2*size {
+	if room := hostmemory.Tightest(hostmemory.Limits(), hostmemory.FreeMemory{Free: 1 << 50}); room.Free < 2*size {
 		size /= 2
 		t.Logf("%s has %d bytes free: a model of %d", room.Place, room.Free, size)
 	}
@@ -147,7 +147,7 @@ func TestGPUWake(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var room *executor.RoomError
+	var room *executor.MemoryError
 	if _, _, err := machine.Wake(context.Background(), unwatched); !errors.As(err, &room) || !strings.Contains(err.Error(), "free") {
 		t.Errorf("%v", err)
 	} else {

@@ -28,7 +28,7 @@ func asWoken(of *bind.Bound, arenas [][]byte) (kept int64) {
 		poison := func(to int64) { copy(arenas[device][at:to], bytes.Repeat([]byte{executor.Poison}, int(to-at))) }
 		for _, lasting := range all {
 			poison(lasting.Offset)
-			if at = lasting.Offset + lasting.Bytes; lasting.Fate == bind.Empty {
+			if at = lasting.Offset + lasting.Bytes; lasting.Residency == bind.Empty {
 				clear(arenas[device][lasting.Offset:at])
 			} else {
 				kept += lasting.Bytes
@@ -218,7 +218,7 @@ func wakeRollsBack(t *testing.T, gpus []int) {
 		t.Fatal(err)
 	}
 	t.Setenv("FAKE_CUDA_BYTES", "10485760,2097152") // what others left of each GPU
-	var room *executor.RoomError
+	var room *executor.MemoryError
 	if _, _, err := machine.Wake(context.Background(), unwatched); !errors.As(err, &room) || room.Device != 1 || room.Free != lastingRoom(gpus) {
 		t.Errorf("%v, %+v", err, room)
 	}
@@ -363,15 +363,15 @@ func TestRoomBefore(t *testing.T) {
 		fits  bool
 	}{{"12582912", []int{0, 0}, true}, {"12582911", []int{0, 0}, false}, {"8388608", []int{0, 1}, true}, {"8388608,4194303", []int{0, 1}, false}} {
 		t.Setenv("FAKE_CUDA_BYTES", test.bytes)
-		err := made(t, executor.GPUOptions{Devices: test.gpus}).Room(context.Background(), bound)
-		var room *executor.RoomError
+		err := made(t, executor.GPUOptions{Devices: test.gpus}).CheckMemory(context.Background(), bound)
+		var room *executor.MemoryError
 		if test.fits && err != nil || !test.fits && (!errors.As(err, &room) || room.Device != 1) || driver.Held() != "" {
 			t.Errorf("%+v: %v; the process holds %q", test, err, driver.Held())
 		}
 	}
 	t.Setenv("FAKE_CUDA_TAKEN", "1")
 	var taken *executor.TakenError
-	if err := made(t, executor.GPUOptions{Devices: []int{0, 1}}).Room(context.Background(), bound); !errors.As(err, &taken) || driver.Held() != "" {
+	if err := made(t, executor.GPUOptions{Devices: []int{0, 1}}).CheckMemory(context.Background(), bound); !errors.As(err, &taken) || driver.Held() != "" {
 		t.Errorf("%v; the process holds %q", err, driver.Held())
 	}
 }

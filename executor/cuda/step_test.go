@@ -103,7 +103,7 @@ func TestMessages(t *testing.T) {
 		for _, gpus := range [][]int{{0, 0}, {0, 1}} {
 			for _, tapped := range []bool{false, true} {
 				t.Run(fmt.Sprint(slots, gpus, tapped), func(t *testing.T) {
-					machine := opened(t, made(t, executor.GPUOptions{Devices: gpus}), parsed(t, backendtest.HandOn(slots, count)))
+					machine := opened(t, made(t, executor.GPUOptions{Devices: gpus}), parsed(t, backendtest.PassOn(slots, count)))
 					want := [][]byte{bytes.Repeat([]byte{executor.Poison}, 256), bytes.Repeat([]byte{executor.Poison}, int(machine.devices[1].plan.Arena))}
 					inTurn(t, machine.program, want)
 					step := &executor.Step{Number: 1, Taps: make(map[executor.Tap]func() error)}
@@ -180,7 +180,7 @@ func TestStepsThatEnd(t *testing.T) {
 		for name, want := range map[string]error{"stop": nil, "broken": broken, "cancelled": context.Canceled} {
 			t.Run(fmt.Sprint(name, device), func(t *testing.T) {
 				transport := map[int32]executor.Transport{0: executor.HostTransport, 1: executor.PeerTransport}[device]
-				machine := opened(t, made(t, executor.GPUOptions{Devices: []int{0, 1}, Transport: transport}), parsed(t, backendtest.HandOn(1, 6)))
+				machine := opened(t, made(t, executor.GPUOptions{Devices: []int{0, 1}, Transport: transport}), parsed(t, backendtest.PassOn(1, 6)))
 				expected := contents(t, machine)
 				inTurn(t, machine.program, expected)
 				ctx, cancel := context.WithCancel(context.Background())
@@ -233,7 +233,7 @@ func TestRoom(t *testing.T) {
 	} {
 		t.Setenv(test.name, test.value)
 		found, err := made(t, executor.GPUOptions{Devices: test.gpus}).Open(context.Background(), &bind.Bound{Program: of})
-		var room *executor.RoomError
+		var room *executor.MemoryError
 		var told *driver.Error
 		switch {
 		case found != nil || err == nil:

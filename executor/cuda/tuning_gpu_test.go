@@ -32,7 +32,7 @@ type tuning struct {
 }
 
 // rangesOf are the values that some of a file's bytes are, in tensors of a size.
-type rangesOf func(file *os.File, begin, end, size, step int64) []executor.Pour
+type rangesOf func(file *os.File, begin, end, size, step int64) []executor.Upload
 
 func tuned(t *testing.T, gpus int) *tuning {
 	rig := &tuning{T: t}
@@ -237,7 +237,7 @@ func (rig *tuning) rates(readers, share int, of rangesOf) (found []float64) {
 }
 
 // unread are ranges that nothing is read for: what a ring takes by itself.
-func unread(file *os.File, begin, end, size, step int64) []executor.Pour {
+func unread(file *os.File, begin, end, size, step int64) []executor.Upload {
 	pours := ranges(file, begin, end, size, step)
 	for i := range pours {
 		pours[i].Values.Read = func([]byte, int64) error { return nil }

@@ -18,7 +18,7 @@ import (
 // A GPU at something that does not end ends the step, which says where everything
 // stands, and is not waited for.
 func TestHang(t *testing.T) {
-	machine := opened(t, made(t, executor.GPUOptions{Devices: []int{0, 1}, Patience: 100 * time.Millisecond, Fault: executor.Fault{Kind: executor.HangStep, At: 2}}), parsed(t, backendtest.HandOn(1, 2)))
+	machine := opened(t, made(t, executor.GPUOptions{Devices: []int{0, 1}, StallLimit: 100 * time.Millisecond, Fault: executor.Fault{Kind: executor.HangStep, At: 2}}), parsed(t, backendtest.PassOn(1, 2)))
 	if _, err := machine.Step(context.Background(), &executor.Step{Number: 1}); err != nil {
 		t.Fatal(err)
 	}
@@ -34,8 +34,8 @@ func TestHang(t *testing.T) {
 		"1.0 compute recv mb0 act[1]#0 >slot[0]; it waits for 0.1 to1 send",
 		"channel act[1], device 0 to device 1, 1 slots: of 2 messages 0 were sent, 0 received, 0 freed",
 	} {
-		if !strings.Contains(hang.Stand, want) {
-			t.Errorf("%s\nis without %q", hang.Stand, want)
+		if !strings.Contains(hang.State, want) {
+			t.Errorf("%s\nis without %q", hang.State, want)
 		}
 	}
 	if err := machine.Read(0, 0, make([]byte, 8)); err == nil {
@@ -75,7 +75,7 @@ func TestTimes(t *testing.T) {
 
 // What does not end before the first step is told as what is in a step.
 func TestHangBeforeSteps(t *testing.T) {
-	machine := opened(t, made(t, executor.GPUOptions{Devices: []int{0, 0}, Patience: 100 * time.Millisecond}), parsed(t, backendtest.HandOn(1, 2)))
+	machine := opened(t, made(t, executor.GPUOptions{Devices: []int{0, 0}, StallLimit: 100 * time.Millisecond}), parsed(t, backendtest.PassOn(1, 2)))
 	device := machine.devices[0]
 	err := device.do(func() error {
 		flag, err := driver.Pin(4)
@@ -88,7 +88,7 @@ func TestHangBeforeSteps(t *testing.T) {
 		return errors.Join(hung, device.stream(1).Synchronize(), flag.Free())
 	})
 	var hang *executor.HangError
-	if !errors.As(err, &hang) || hang.Stand != "here" || !machine.left {
+	if !errors.As(err, &hang) || hang.State != "here" || !machine.left {
 		t.Errorf("%v", err)
 	}
 	machine.left = false

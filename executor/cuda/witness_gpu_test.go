@@ -20,7 +20,7 @@ func TestGPURefill(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	seen := func() executor.WitnessReading {
+	seen := func() executor.MemoryReading {
 		all, err := witness.Look()
 		if err != nil {
 			t.Fatal(err)

@@ -97,7 +97,7 @@ func (frame *frame) unwritten() error {
 		case access.Mode == program.Write && end == 0:
 			return fmt.Errorf("nothing is written to %s, which the instruction writes whole", made.Name)
 		case access.Mode == program.Write && end < full && (frame.instr.Op != program.Decode || frame.kinds[access.Buffer].what != theStream):
-			frame.out.Tails = append(frame.out.Tails, Stretch{end, full - end})
+			frame.out.Unwritten = append(frame.out.Unwritten, Stretch{end, full - end})
 		}
 	}
 	return nil

@@ -12,18 +12,18 @@ import (
 // is a fault of the program (V1), and only loads and zeroes write before a step.
 type Lasting struct {
 	Stretch
-	Fate Fate
+	Residency Residency
 }
 
-// Fate says what becomes of a stretch between two steps of a program.
-type Fate int
+// Residency says what happens to a stretch between two steps of a program.
+type Residency int
 
-// The values of Fate. What is Empty begins every sequence or batch again: a step writes what it
-// reads of it, and zeros are what a first step finds there.
+// The values of Residency. Every sequence or batch restarts an Empty stretch: a step writes
+// what it reads of it, and the first step finds zeros there.
 const (
-	Fixed   Fate = iota // as it was loaded: no step writes it
-	Changed             // steps write it
-	Empty               // caches and feeds
+	Fixed   Residency = iota // as it was loaded: no step writes it
+	Changed                  // steps write it
+	Empty                    // caches and feeds
 )
 
 // near is up to how far apart two stretches with the same future are taken for one,
@@ -54,11 +54,11 @@ func (bound *Bound) Lasting() [][]Lasting {
 	return all
 }
 
-// Kept is how many bytes of all devices a copy takes of what lasts.
-func (bound *Bound) Kept() (bytes int64) {
+// Retained is the size in bytes of a copy of what lasts, of all devices.
+func (bound *Bound) Retained() (bytes int64) {
 	for _, all := range bound.Lasting() {
 		for i := range all {
-			if all[i].Fate != Empty {
+			if all[i].Residency != Empty {
 				bytes += all[i].Bytes
 			}
 		}
@@ -66,7 +66,7 @@ func (bound *Bound) Kept() (bytes int64) {
 	return bytes
 }
 
-func residencyOf(class program.Class, written bool) Fate {
+func residencyOf(class program.Class, written bool) Residency {
 	switch {
 	case class == program.Cache || class == program.Feed:
 		return Empty
@@ -80,7 +80,7 @@ func residencyOf(class program.Class, written bool) Fate {
 func joined(all []Lasting) (long []Lasting) {
 	slices.SortFunc(all, func(one, other Lasting) int { return cmp.Compare(one.Offset, other.Offset) })
 	for _, next := range all {
-		if last := len(long) - 1; last >= 0 && long[last].Fate == next.Fate && next.Offset-long[last].end() <= near {
+		if last := len(long) - 1; last >= 0 && long[last].Residency == next.Residency && next.Offset-long[last].end() <= near {
 			long[last].Bytes = max(long[last].end(), next.Offset+next.Bytes) - long[last].Offset
 			continue
 		}

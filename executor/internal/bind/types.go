@@ -13,9 +13,9 @@ type Instr struct {
 	// Norms before Runs, which write into its To.
 	Norms *Norms
 	Total *Total
-	// Tails: the stretches that kernels leave of the end of buffers which the
-	// instruction writes whole: they are cleared.
-	Tails []Stretch
+	// Unwritten are the ends of buffers that the instruction writes whole and its
+	// kernels do not reach: they are cleared.
+	Unwritten []Stretch
 }
 
 // Run is kernels of one unit with the places of their tensors, all in the arena

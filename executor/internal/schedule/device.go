@@ -72,7 +72,7 @@ func (device *Device) Open() error {
 	return nil
 }
 
-// Close gives back what Open made, on the device's thread.
+// Close releases what Open made, on the device's thread.
 func (device *Device) Close() error {
 	var all []error
 	for _, queue := range device.queues {
@@ -87,7 +87,7 @@ func (device *Device) Close() error {
 
 // Finish waits, on the device's thread and outside of steps, until its queues have done
 // what they were given; an [*executor.HangError] says that they take too long, and at what.
-func (device *Device) Finish(patience time.Duration, what string) error {
+func (device *Device) Finish(limit time.Duration, what string) error {
 	for i, queue := range device.queues {
 		if err := queue.Record(device.parked[i]); err != nil {
 			return err
@@ -103,8 +103,8 @@ func (device *Device) Finish(patience time.Duration, what string) error {
 			if ended {
 				break
 			}
-			if took := time.Since(begin); took > patience {
-				return &executor.HangError{After: took.Round(time.Millisecond), Stand: what}
+			if took := time.Since(begin); took > limit {
+				return &executor.HangError{After: took.Round(time.Millisecond), State: what}
 			}
 			runtime.Gosched()
 		}

@@ -1,6 +1,6 @@
 // Package schedule gives the instructions of a program to the queues of its devices,
-// for every backend. A queue carries out what it is given in order, while the host goes
-// on; events order queues against each other. The package knows no GPU: a backend
+// for every backend. A queue runs its calls in order, while the host continues; events
+// order queues against each other. The package knows no GPU: a backend
 // implements [Driver], [Queue] and [Event] with the calls of its driver, makes [Work] of
 // its kernels, and adds nothing else to a step.
 //
@@ -16,7 +16,7 @@
 //   - lane.go: a queue in a step, which takes its lines in turn
 //   - step.go: a step, one loop for each device
 //   - progress.go: what has ended, taps and fences, steps that hang
-//   - stand.go: where each queue stands when a step hangs or a GPU is lost
+//   - stall.go: the state of each queue when a step hangs or a GPU is lost
 //   - times.go: what the events of a step say
 package schedule
 
@@ -46,7 +46,7 @@ type Driver interface {
 	Fenced()
 }
 
-// Queue carries out calls in the order in which it is given them.
+// Queue runs calls in the order in which it is given them.
 type Queue interface {
 	// Record has the event happen when all calls before it have ended.
 	Record(event Event) error
@@ -70,7 +70,7 @@ type Event interface {
 	Destroy() error
 }
 
-// Pinned is page-locked memory of the host.
+// Pinned is pinned memory of the host.
 type Pinned interface {
 	Bytes() []byte
 	Free() error

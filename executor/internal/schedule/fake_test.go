@@ -20,7 +20,7 @@ type fake struct {
 	random *rand.Rand
 	arenas [][]byte
 	queues []*fakeQueue
-	held   map[any]bool // queues, events and memory that were not given back
+	live   map[any]bool // queues, events and memory that were not released
 	ticks  int64        // calls that ran
 	ahead  int          // the queue that goes first
 	fails  int          // which call of the driver fails, from 1; 0: none
@@ -38,24 +38,24 @@ func (fake *fake) call() error {
 	return nil
 }
 
-// hold notes something that is to be given back.
+// hold notes something that must be released.
 func (fake *fake) hold(what any) error {
 	fake.lock.Lock()
 	defer fake.lock.Unlock()
 	if err := fake.call(); err != nil {
 		return err
 	}
-	fake.held[what] = true
+	fake.live[what] = true
 	return nil
 }
 
 func (fake *fake) give(what any) error {
 	fake.lock.Lock()
 	defer fake.lock.Unlock()
-	if !fake.held[what] {
+	if !fake.live[what] {
 		return errors.New("it is not held")
 	}
-	delete(fake.held, what)
+	delete(fake.live, what)
 	return nil
 }
 
@@ -247,11 +247,11 @@ func (queue *fakeQueue) Destroy() error { return queue.give(queue) }
 // opened is a program on the fake's devices, device i on a GPU; its instructions make
 // bytes out of all that they read ([makes]).
 func opened(of *program.Program, on []int, staged bool, seed uint64, fails int) (*Scheduler, *fake, error) {
-	fake := &fake{random: rand.New(rand.NewPCG(seed, 1)), held: make(map[any]bool), fails: fails, dead: make(map[int]bool)} //nolint:gosec // no secret
+	fake := &fake{random: rand.New(rand.NewPCG(seed, 1)), live: make(map[any]bool), fails: fails, dead: make(map[int]bool)} //nolint:gosec // no secret
 	var scheduler *Scheduler
 	scheduler = New(of, Options{
-		Past:     func(int32) int64 { return 0 },
-		Patience: time.Hour,
+		Past:       func(int32) int64 { return 0 },
+		StallLimit: time.Hour,
 		Work: func(index int32) (*Work, error) {
 			device := int(of.Instrs[index].Device)
 			toy := func(args *Args) error {
@@ -306,8 +306,8 @@ func closed(tb testing.TB, scheduler *Scheduler, fake *fake) {
 		all = append(all, device.Do(func() error { return errors.Join(scheduler.Unmark(device), device.Close()) }))
 		device.End()
 	}
-	if err := errors.Join(all...); err != nil || len(fake.held) != 0 {
-		tb.Errorf("%v; held: %v", err, fake.held)
+	if err := errors.Join(all...); err != nil || len(fake.live) != 0 {
+		tb.Errorf("%v; held: %v", err, fake.live)
 	}
 }
 

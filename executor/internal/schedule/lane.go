@@ -124,9 +124,9 @@ func (lane *lane) park(then func() error) error {
 	return lane.queue.Record(lane.parked)
 }
 
-// infinite looks for NaN in what an instruction made that has ended. Of several devices'
-// findings the step reports the one whose line was given first: what follows from it
-// was given behind it.
+// infinite looks for NaN in what an instruction made that has ended. If several
+// devices find one, the step reports the one whose line was given first: lines that
+// depend on it were given later.
 func (lane *lane) infinite(at *moment) error {
 	if at.work == nil || at.work.Ended == nil {
 		return nil

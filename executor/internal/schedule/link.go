@@ -56,7 +56,7 @@ func (of *Scheduler) Connect(staged func(link *Link) (bool, error)) (err error) 
 // Stage makes the relay of a staged link.
 func (link *Link) Stage() error {
 	relay := &relay{from: link.From, to: link.To, apart: link.From.Driver.Place() != link.To.Driver.Place(), parts: make([]relayPart, relayParts)}
-	link.relay = relay // what there is of it is given back, whatever fails
+	link.relay = relay // what there is of it is released, whatever fails
 	size := max(1, min(relaySize, link.most))
 	if err := link.From.Do(func() error { return relay.pin(size) }); err != nil {
 		return fmt.Errorf("page-locked memory for %v: %w", link, err)
@@ -102,7 +102,7 @@ func (link *Link) Staging() (parts int, bytes int64) {
 	return len(link.relay.parts), int64(len(link.relay.pinned.Bytes()))
 }
 
-// Free gives back what the link has of its own.
+// Free releases what the link has of its own.
 func (link *Link) Free() error {
 	if link.relay == nil {
 		return nil

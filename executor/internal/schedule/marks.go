@@ -6,7 +6,7 @@ import (
 	"github.com/devmap-dev/devmap/executor/program"
 )
 
-// marks are the events of an instruction, nil where nobody waits for one: an event
+// marks are the events of an instruction, nil if no one waits for one: an event
 // costs a GPU a microsecond or two. What computes and has no beginning begins where
 // the instruction before it in its stream ends.
 type marks struct{ began, came, ended Event }
@@ -77,7 +77,7 @@ func (of *Scheduler) mark(driver Driver, index int32, waited, follows bool) (err
 	return err
 }
 
-// Unmark gives back the events of a device's instructions, on its thread.
+// Unmark releases the events of a device's instructions, on its thread.
 func (of *Scheduler) Unmark(device *Device) error {
 	var all []error
 	for index := device.Plan.First; index < device.Plan.End && int(index) < len(of.events); index++ {

@@ -2,7 +2,7 @@ package schedule
 
 import "github.com/devmap-dev/devmap/executor/program"
 
-// Order is a program by streams, each of which takes its lines in turn.
+// Order is a program by streams. Each stream takes its lines in order.
 type Order struct {
 	Streams []Stream
 	Of      []int32 // by instruction: its stream

@@ -97,7 +97,7 @@ const spins = 5000
 // processors enough: a goroutine that is bound to its thread takes 5 µs to come
 // back, ten times what a look takes.
 func (runner *runner) idle() {
-	var tick <-chan time.Time // of immediate queues nothing ends by itself
+	var tick <-chan time.Time // nil for immediate queues, as a call ends before it returns
 	if !runner.Immediate {
 		if runner.idled++; runner.idled < spins {
 			if len(runner.Devices) >= runtime.GOMAXPROCS(0) {
@@ -118,7 +118,7 @@ func (runner *runner) idle() {
 	runner.watch()
 }
 
-// watch looks when anything ended last, anywhere.
+// watch fails the step if no queue has ended anything for StallLimit.
 func (runner *runner) watch() {
 	if runner.Immediate {
 		return
@@ -126,7 +126,7 @@ func (runner *runner) watch() {
 	runner.board.lock.Lock()
 	defer runner.board.lock.Unlock()
 	still := time.Since(runner.board.moved)
-	if still < runner.Patience {
+	if still < runner.StallLimit {
 		return
 	}
 	for _, lane := range runner.board.lanes {
@@ -134,7 +134,7 @@ func (runner *runner) watch() {
 			return // the host takes its time
 		}
 	}
-	hang := &executor.HangError{After: still.Round(time.Millisecond), Stand: strings.TrimSuffix(runner.stand(runner.board.lanes), "\n")}
+	hang := &executor.HangError{After: still.Round(time.Millisecond), State: strings.TrimSuffix(runner.stallReport(runner.board.lanes), "\n")}
 	switch before := (*executor.HangError)(nil); {
 	case errors.As(runner.board.fault, &before): // another device's thread reported it
 	case runner.board.fault == nil || errors.Is(runner.board.fault, executor.ErrStop):

@@ -3,11 +3,10 @@ package schedule
 import "errors"
 
 // relay carries the messages of a stream to another device by way of the host, in
-// parts: the stream copies a part down into page-locked memory, and a queue of the
-// receiver's, which goes behind it part by part, up from there. That one does
-// what the first does, in the same order, and waits for nothing else: so it can wait
-// for nobody who waits for it, and what was proved of a program whose messages go
-// straight holds. While a part goes up the next comes down.
+// parts. The stream copies a part down into pinned memory, and a queue of the
+// receiver's copies it up from there, part by part in the same order. That queue
+// waits for nothing else, so no cycle of waits can include it: what was proved of a
+// program with direct messages remains true. While a part goes up the next comes down.
 type relay struct {
 	from, to *Device
 	apart    bool  // they are on two GPUs
@@ -25,7 +24,7 @@ type relayPart struct {
 }
 
 // What a relay takes of the host at most: two parts would do, four hide that one end
-// begins late. A part takes a link 80 µs, of which beginning a copy is a tenth.
+// begins late. A part takes a link 80 µs; a tenth of it is the start of the copy.
 const (
 	relayParts = 4
 	relaySize  = 4 << 20
@@ -64,8 +63,8 @@ func (relay *relay) next() *relayPart {
 }
 
 // copy is called on the sender's thread, as are fill and arrive. A part is written
-// again when it was taken, which of the first ones nobody waits for: an event that
-// was never recorded is over.
+// again when it was taken. No one waits for the first ones, as an event that was
+// never recorded has ended.
 func (relay *relay) copy(down Queue, to, from Address, bytes int64) error {
 	for bytes > 0 {
 		part := relay.next()
@@ -124,7 +123,7 @@ func (relay *relay) arrive(down Queue) error {
 	return down.Await(relay.parts[last].taken)
 }
 
-// free gives back what there is of it, each end's on its own thread.
+// free releases what there is of it, each end's on its own thread.
 func (relay *relay) free() error {
 	return errors.Join(
 		relay.to.Do(func() error {

@@ -91,11 +91,11 @@ func TestStepsAreOne(t *testing.T) {
 	}
 }
 
-// A slot is written again when it was freed, and a message stays what it was when its
-// sender goes on.
+// TestSlots: a slot is written again when it was freed, and a message does not change
+// when its sender continues.
 func TestSlots(t *testing.T) {
 	for slots := range 4 {
-		of := parsed(t, backendtest.HandOn(slots, 6))
+		of := parsed(t, backendtest.PassOn(slots, 6))
 		want := [][]byte{bytes.Repeat([]byte{executor.Poison}, int(of.Devices[0].Arena)), bytes.Repeat([]byte{executor.Poison}, int(of.Devices[1].Arena))}
 		if err := backendtest.InTurn(of, want, makes); err != nil {
 			t.Fatal(err)
@@ -160,9 +160,9 @@ buffer 1 slot 0 +%[2]d slot
 	}
 }
 
-// A tap sees what the kernels before it made, and nothing of those behind it.
+// TestTaps: a tap sees what the kernels before it made, and nothing of later ones.
 func TestTaps(t *testing.T) {
-	of := parsed(t, backendtest.HandOn(1, 3))
+	of := parsed(t, backendtest.PassOn(1, 3))
 	scheduler, fake := open(t, of, false, 2)
 	step := &executor.Step{Number: 1, Taps: make(map[executor.Tap]func() error)}
 	var seen []string
@@ -191,7 +191,7 @@ func TestTaps(t *testing.T) {
 // What a step ends by is reported, by its line, and the next step runs from the
 // beginning.
 func TestFaults(t *testing.T) {
-	of := parsed(t, backendtest.HandOn(1, 4))
+	of := parsed(t, backendtest.PassOn(1, 4))
 	broken := errors.New("it broke")
 	for i := range of.Instrs {
 		if !of.Instrs[i].Op.Runs() {
@@ -224,10 +224,10 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// Of several devices' numbers that are none the one whose line was given first is
-// reported, whichever is found first.
+// TestFirstValue: if several devices find a NaN or an infinity, the one whose line was
+// given first is reported, whichever is found first.
 func TestFirstValue(t *testing.T) {
-	of := parsed(t, backendtest.HandOn(2, 1))
+	of := parsed(t, backendtest.PassOn(2, 1))
 	for seed := range uint64(8) {
 		scheduler, _ := open(t, of, false, seed)
 		work := scheduler.Work
@@ -246,7 +246,7 @@ func TestFirstValue(t *testing.T) {
 
 // A call that does not end ends the step, which says where everything stands.
 func TestHang(t *testing.T) {
-	of := parsed(t, backendtest.HandOn(1, 2))
+	of := parsed(t, backendtest.PassOn(1, 2))
 	scheduler, fake := open(t, of, false, 3)
 	scheduler.Fault = &Fault{Instr: of.Devices[0].First, Step: 2, Says: "a call that does not end", Give: func(args *Args) error {
 		return args.Queue.(*fakeQueue).add(fakeLine{stuck: true}) //nolint:forcetypeassert // there are no others
@@ -254,7 +254,7 @@ func TestHang(t *testing.T) {
 	if _, err := scheduler.Step(context.Background(), &executor.Step{Number: 1}); err != nil {
 		t.Fatal(err)
 	}
-	scheduler.Patience = time.Second / 2 // longer than the other threads are kept from a processor
+	scheduler.StallLimit = time.Second / 2 // longer than the other threads are kept from a processor
 	_, err := scheduler.Step(context.Background(), &executor.Step{Number: 2})
 	var hang *executor.HangError
 	if !errors.As(err, &hang) {
@@ -266,11 +266,11 @@ func TestHang(t *testing.T) {
 		"1.0 compute recv mb0 act[1]#0 >slot[0]; it waits for 0.1 to1 send",
 		"channel act[1], device 0 to device 1, 1 slots: of 2 messages 0 were sent, 0 received, 0 freed",
 	} {
-		if !strings.Contains(hang.Stand, want) {
-			t.Errorf("%s\nis without %q", hang.Stand, want)
+		if !strings.Contains(hang.State, want) {
+			t.Errorf("%s\nis without %q", hang.State, want)
 		}
 	}
-	if err := scheduler.Devices[0].Do(func() error { return scheduler.Devices[0].Finish(0, "here") }); !errors.As(err, &hang) || hang.Stand != "here" {
+	if err := scheduler.Devices[0].Do(func() error { return scheduler.Devices[0].Finish(0, "here") }); !errors.As(err, &hang) || hang.State != "here" {
 		t.Errorf("%v", err)
 	}
 	for _, queue := range fake.queues {
@@ -281,7 +281,7 @@ func TestHang(t *testing.T) {
 // A device that is lost ends the step, whatever the others wait for of it; of those that
 // answer no more the one that was at something is named.
 func TestLost(t *testing.T) {
-	of := parsed(t, backendtest.HandOn(1, 3))
+	of := parsed(t, backendtest.PassOn(1, 3))
 	for _, with := range []bool{false, true} {
 		scheduler, fake := open(t, of, false, 4)
 		at := int32(-1)
@@ -309,7 +309,7 @@ func TestLost(t *testing.T) {
 		}()
 		_, err := scheduler.Step(context.Background(), &executor.Step{Number: 1})
 		var lost *executor.LostError
-		if want := map[bool]string{false: "[GPU 1] []", true: "[GPU 1] [GPU 0]"}[with]; !errors.As(err, &lost) || fmt.Sprint(lost.GPUs, lost.With) != want || !strings.Contains(lost.Stand, "device 1, compute: ") {
+		if want := map[bool]string{false: "[GPU 1] []", true: "[GPU 1] [GPU 0]"}[with]; !errors.As(err, &lost) || fmt.Sprint(lost.GPUs, lost.With) != want || !strings.Contains(lost.State, "device 1, compute: ") {
 			t.Errorf("%v, want %s", err, want)
 		}
 		fake.lock.Lock()
@@ -321,9 +321,10 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// Whichever call of the driver fails, it is reported, and nothing is held behind it.
+// TestEveryCallFails: whichever call of the driver fails, it is reported, and no
+// object remains allocated.
 func TestEveryCallFails(t *testing.T) {
-	of := parsed(t, backendtest.HandOn(1, 2))
+	of := parsed(t, backendtest.PassOn(1, 2))
 	for at := 1; ; at++ {
 		scheduler, fake, err := opened(of, []int{0, 1}, true, 5, at)
 		if err == nil {
@@ -345,10 +346,10 @@ func TestEveryCallFails(t *testing.T) {
 	}
 }
 
-// Only what waits for something else has an event of its beginning, and no event is
-// made that nobody waits for.
+// TestMarks: only what waits for something else has an event of its beginning, and no
+// event is made without a waiter.
 func TestMarks(t *testing.T) {
-	of := parsed(t, backendtest.HandOn(1, 3))
+	of := parsed(t, backendtest.PassOn(1, 3))
 	scheduler, _ := open(t, of, false, 6)
 	for i := range scheduler.events {
 		if began := scheduler.events[i].began; Computes(of.Instrs[i].Op) != (began != nil) {
@@ -390,17 +391,17 @@ func TestKeep(t *testing.T) {
 		instr := of.Instrs[index]
 		return fmt.Sprint(instr.Device, instr.Stream, instr.Op, instr.Routine, instr.MicroBatch, of.Accesses[instr.FirstAccess:instr.EndAccess])
 	}
-	kept, prepared, given := make(map[string]bool), 0, 0
+	cached, prepared, given := make(map[string]bool), 0, 0
 	err = Keep(scheduler, func(index int32) (string, error) {
 		prepared++
-		kept[same(index)] = true
+		cached[same(index)] = true
 		return same(index), nil
 	}, func(index int32, one string) {
 		if given++; one != same(index) {
 			t.Errorf("%s is given what was prepared for %s", of.Line(index), one)
 		}
 	})
-	if err != nil || prepared != len(kept) || 2*prepared > given {
-		t.Errorf("%v: %d were prepared for %d, %d of them different", err, prepared, given, len(kept))
+	if err != nil || prepared != len(cached) || 2*prepared > given {
+		t.Errorf("%v: %d were prepared for %d, %d of them different", err, prepared, given, len(cached))
 	}
 }

@@ -29,10 +29,10 @@ type Options struct {
 	// many tokens came before it.
 	Work func(index int32) (*Work, error)
 	Past func(index int32) int64
-	// Patience is how long nothing may end anywhere before a step is given up with an
-	// [*executor.HangError].
-	Patience time.Duration
-	// Immediate queues end every call before it returns: nobody polls them, and no step
+	// StallLimit is how long a step may go without any instruction ending before it fails
+	// with an [*executor.HangError].
+	StallLimit time.Duration
+	// Immediate queues end every call before it returns: no one polls them, and no step
 	// of theirs hangs.
 	Immediate bool
 	// Fault is made to happen; nil: none is.
@@ -88,7 +88,7 @@ func (of *Scheduler) Step(ctx context.Context, step *executor.Step) (*executor.T
 	threads.Wait()
 	took := time.Since(begin)
 	if !stop() {
-		<-cancelled // nothing of the step is left behind it
+		<-cancelled // nothing of the step outlasts it
 	}
 	return of.times(board, runners, took)
 }

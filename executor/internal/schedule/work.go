@@ -20,7 +20,7 @@ type Call func(args *Args) error
 type Work struct {
 	calls []Call
 	// taps are places among the calls at which the host may look: before each kernel, and
-	// behind the last.
+	// after the last.
 	taps []int
 	// Ended is called, if it is not nil, when all calls have ended. It returns the first
 	// number that is NaN or infinite, with unit, tensor and value, or nil.
@@ -62,7 +62,7 @@ func NewWork(of *bind.Instr, device Driver, kernels Kernels) *Work {
 	if of.Total != nil {
 		work.calls = append(work.calls, kernels.Total(of.Total))
 	}
-	for _, tail := range of.Tails {
+	for _, tail := range of.Unwritten {
 		work.fill(device, tail.Offset, tail.Bytes)
 	}
 	return work

@@ -35,7 +35,7 @@ type Check struct {
 
 // GPU is one that was used.
 type GPU struct {
-	executor.WitnessedGPU
+	executor.MonitoredGPU
 
 	// Before is what it held before the process began, seen from outside.
 	Before *Before `json:"before"`

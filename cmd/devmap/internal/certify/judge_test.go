@@ -22,7 +22,7 @@ func run(end string) *Document {
 	document := new(Document)
 	for gpu := range 2 {
 		document.GPUs = append(document.GPUs, GPU{
-			WitnessedGPU: executor.WitnessedGPU{GPU: gpu, UUID: "GPU-" + string(rune('0'+gpu)), GranuleBytes: Granule, Process: 7},
+			MonitoredGPU: executor.MonitoredGPU{GPU: gpu, UUID: "GPU-" + string(rune('0'+gpu)), GranuleBytes: Granule, Process: 7},
 			Before:       &Before{UsedBytes: 10}, Reference: &Reference{free, known(used), known(used)},
 		})
 	}
@@ -94,7 +94,7 @@ func verdicts(document *Document) string {
 // granule or more.
 func TestExcuse(t *testing.T) {
 	t.Parallel()
-	gpu := &GPU{WitnessedGPU: executor.WitnessedGPU{Process: 7}}
+	gpu := &GPU{MonitoredGPU: executor.MonitoredGPU{Process: 7}}
 	for own, excused := range map[int64]bool{0: true, 8 * mebibyte: true, 8*mebibyte + 1: false, 10 * mebibyte: false} {
 		if excuse := gpu.excuse(10*mebibyte, &own); (excuse != "") != excused {
 			t.Errorf("10 MiB are lost, of which the process has %d bytes: %q", own, excuse)

@@ -24,7 +24,7 @@ const (
 
 // Recorder looks at GPUs after each unload of a run, and reports what it sees.
 type Recorder struct {
-	Observer executor.Witness
+	Observer executor.GPUMonitor
 	// Tell is called with what was seen as soon as it was.
 	Tell func(observation *Observation)
 	// Sleep waits; tests have time of their own.
@@ -38,14 +38,14 @@ type Recorder struct {
 
 // Observation is what a recorder has seen. One of its fields is set.
 type Observation struct {
-	GPUs      []executor.WitnessedGPU `json:"gpus,omitzero"`
+	GPUs      []executor.MonitoredGPU `json:"gpus,omitzero"`
 	Unload    *Unload                 `json:"unload,omitzero"`
 	Refill    []Refill                `json:"refill,omitzero"`
 	Reference []Reference             `json:"reference,omitzero"` // by GPU
 }
 
 // NewRecorder returns a recorder, and reports the GPUs that it looks at.
-func NewRecorder(observer executor.Witness, tell func(observation *Observation)) *Recorder {
+func NewRecorder(observer executor.GPUMonitor, tell func(observation *Observation)) *Recorder {
 	tell(&Observation{GPUs: observer.GPUs()})
 	return &Recorder{Observer: observer, Tell: tell, Sleep: time.Sleep, Now: time.Now}
 }
@@ -62,7 +62,7 @@ func (recorder *Recorder) Poisoned(device int32, bytes int64, wrong bool) {
 // Cycle, Of, Plan and End are given; last: it ends its cycle.
 func (recorder *Recorder) Unloaded(unload Unload, last bool, since time.Time) error {
 	recorder.lock.Lock()
-	unload.Ledger, unload.Poison = recorder.Observer.Held(), recorder.poison
+	unload.Ledger, unload.Poison = recorder.Observer.Holdings(), recorder.poison
 	recorder.poison = nil
 	recorder.lock.Unlock()
 	slices.SortFunc(unload.Poison, func(one, other Poison) int { return cmp.Compare(one.Device, other.Device) })
@@ -112,7 +112,7 @@ func (recorder *Recorder) poll(since time.Time, settle bool) ([]Left, error) {
 }
 
 // add enters a look.
-func (left *Left) add(gpu int, seconds float64, seen *executor.WitnessReading) {
+func (left *Left) add(gpu int, seconds float64, seen *executor.MemoryReading) {
 	left.GPU, left.DriverFreeBytes, left.NVMLUsedBytes, left.OwnBytes = gpu, seen.DriverFree, seen.NVMLUsed, seen.Own
 	left.Curve = append(left.Curve, Reading{seconds, seen.DriverFree, seen.NVMLUsed})
 }
@@ -191,7 +191,7 @@ func (document *Document) Take(observation *Observation) {
 	switch {
 	case observation.GPUs != nil:
 		for _, gpu := range observation.GPUs {
-			document.GPUs = append(document.GPUs, GPU{WitnessedGPU: gpu})
+			document.GPUs = append(document.GPUs, GPU{MonitoredGPU: gpu})
 		}
 	case observation.Unload != nil:
 		document.Cycles = append(document.Cycles, *observation.Unload)

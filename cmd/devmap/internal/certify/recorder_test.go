@@ -12,20 +12,20 @@ import (
 // fake is a GPU, and the time that passes as it is looked at.
 type fake struct {
 	now   time.Time
-	seen  func(elapsed time.Duration) executor.WitnessReading
+	seen  func(elapsed time.Duration) executor.MemoryReading
 	began time.Time
 	fills int
 	lost  error
 }
 
-func (fake *fake) GPUs() []executor.WitnessedGPU {
-	return []executor.WitnessedGPU{{GPU: 3, UUID: "GPU-3", Process: 7}}
+func (fake *fake) GPUs() []executor.MonitoredGPU {
+	return []executor.MonitoredGPU{{GPU: 3, UUID: "GPU-3", Process: 7}}
 }
 func (fake *fake) Close() error { return nil }
 
-func (fake *fake) Held() []executor.Holding { return []executor.Holding{{Kind: "streams", Count: 1}} }
-func (fake *fake) Look() ([]executor.WitnessReading, error) {
-	return []executor.WitnessReading{fake.seen(fake.now.Sub(fake.began))}, fake.lost
+func (fake *fake) Holdings() []executor.Holding { return []executor.Holding{{Kind: "streams", Count: 1}} }
+func (fake *fake) Look() ([]executor.MemoryReading, error) {
+	return []executor.MemoryReading{fake.seen(fake.now.Sub(fake.began))}, fake.lost
 }
 
 func (fake *fake) Refill(int, int64) (executor.RefillResult, error) {
@@ -43,9 +43,9 @@ func recording(t *testing.T) (*fake, *Recorder, *Document) {
 	return fake, recorder, document
 }
 
-func steady(free, used int64) func(time.Duration) executor.WitnessReading {
-	return func(time.Duration) executor.WitnessReading {
-		return executor.WitnessReading{DriverFree: free, NVMLUsed: known(used), Own: known(used)}
+func steady(free, used int64) func(time.Duration) executor.MemoryReading {
+	return func(time.Duration) executor.MemoryReading {
+		return executor.MemoryReading{DriverFree: free, NVMLUsed: known(used), Own: known(used)}
 	}
 }
 
@@ -71,8 +71,8 @@ func TestRecorder(t *testing.T) {
 	if unload := &document.Cycles[0]; fake.fills != 0 || !slices.Equal(unload.Poison, []Poison{{2, 64, true}}) || len(unload.Ledger) != 1 || unload.GPUs[0].Seconds != nil || len(unload.GPUs[0].Curve) != 6 {
 		t.Errorf("%+v", unload)
 	}
-	late := func(after time.Duration) func(time.Duration) executor.WitnessReading {
-		return func(elapsed time.Duration) executor.WitnessReading {
+	late := func(after time.Duration) func(time.Duration) executor.MemoryReading {
+		return func(elapsed time.Duration) executor.MemoryReading {
 			if elapsed < after {
 				return steady(free, used+50*mebibyte)(0)
 			}

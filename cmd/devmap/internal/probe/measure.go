@@ -224,7 +224,7 @@ func timeModel(ctx context.Context, tally *tally, gpu int, config string, precis
 			return 0, err
 		}
 		err = tally.run(ctx, gpu, job, steps)
-		var noMemory *executor.RoomError
+		var noMemory *executor.MemoryError
 		if !errors.As(err, &noMemory) || batch == 1 {
 			return batch, err
 		}

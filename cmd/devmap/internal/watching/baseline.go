@@ -53,7 +53,7 @@ func (baseline *Baseline) find(list string, set bool) error {
 		if gpu := &gpus[at]; gpu.Cut {
 			return fmt.Errorf("GPU %d (%s, %s) is in MIG mode: what its parts hold is not told apart (nvidia-smi -mig 0 ends it)", at, gpu.Name, gpu.UUID)
 		}
-		baseline.document.GPUs = append(baseline.document.GPUs, certify.GPU{WitnessedGPU: executor.WitnessedGPU{GPU: number, UUID: gpus[at].UUID, Name: gpus[at].Name}})
+		baseline.document.GPUs = append(baseline.document.GPUs, certify.GPU{MonitoredGPU: executor.MonitoredGPU{GPU: number, UUID: gpus[at].UUID, Name: gpus[at].Name}})
 	}
 	return nil
 }
@@ -133,7 +133,7 @@ func (baseline *Baseline) hear(process *worker.Process) (missing string, err err
 					return missing, fmt.Errorf("the process that refills GPUs is on %s, which it was not asked for", gpu.UUID)
 				}
 				numbers[gpu.GPU], gpu.GPU = at, at
-				baseline.document.GPUs[at].WitnessedGPU = gpu
+				baseline.document.GPUs[at].MonitoredGPU = gpu
 			}
 		default:
 			for _, one := range observation.Refill {
@@ -171,7 +171,7 @@ func Refill(link *worker.Link, uuids []string) error {
 }
 
 // refill refills what a witness looks at.
-func refill(observer executor.Witness, link *worker.Link) error {
+func refill(observer executor.GPUMonitor, link *worker.Link) error {
 	gpus := observer.GPUs()
 	link.Say(&worker.Message{Witnessed: &certify.Observation{GPUs: gpus}})
 	for i := range gpus {

@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// activation is a function with its derivative, both worked out in float64.
+// activation is a function with its derivative, both computed in float64.
 type activation struct{ value, slope func(x float64) float64 }
 
 // sigmoid is 1/(1 + e⁻ˣ).

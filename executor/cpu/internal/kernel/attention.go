@@ -16,11 +16,11 @@ type softmax struct {
 	out  blas32.General
 }
 
-func newSoftmax(room *room, rows, columns int64) *softmax {
-	return &softmax{most: room.take(rows), sum: make([]float64, rows), out: tile(rows, columns, room.take(rows*columns))}
+func newSoftmax(scratch *scratch, rows, columns int64) *softmax {
+	return &softmax{most: scratch.take(rows), sum: make([]float64, rows), out: tile(rows, columns, scratch.take(rows*columns))}
 }
 
-// begin has it be of so many rows, none of which has had a score.
+// begin resets it to so many rows without scores.
 func (softmax *softmax) begin(rows int64) {
 	softmax.most, softmax.sum = softmax.most[:rows], softmax.sum[:rows]
 	softmax.out = tile(rows, int64(softmax.out.Cols), softmax.out.Data[:cap(softmax.out.Data)])
@@ -30,8 +30,8 @@ func (softmax *softmax) begin(rows int64) {
 	clear(softmax.out.Data)
 }
 
-// row takes scores of a row, of which those in [first, end) count, and leaves
-// their weights, 0 of the others.
+// row replaces the scores of a row in [first, end) by their weights, and the others
+// by 0.
 func (softmax *softmax) row(i int64, scores []float32, first, end int64) {
 	if first >= end {
 		clear(scores)
@@ -72,16 +72,16 @@ func (softmax *softmax) result(i int64) (out []float32, lse float64) {
 	return out, float64(softmax.most[i]) + math.Log(softmax.sum[i])
 }
 
-// attention is softmax(q·kᵀ)·v. A block of a head's queries is worked out by
-// itself, so that nothing depends on how many are at once.
+// attention is softmax(q·kᵀ)·v. A block of a head's queries is computed
+// independently, so that no result depends on the number of workers.
 func attention(call *Call) error {
 	shape := call.shape()
 	blocks := (shape.seq + queryBlock - 1) / queryBlock
-	spread(shape.sequences*shape.heads*blocks, func(room *room) func(index int64) {
+	spread(shape.sequences*shape.heads*blocks, func(scratch *scratch) func(index int64) {
 		run := &attending{
 			shape: shape, queries: call.matrix("q"), keys: call.matrix("k"), values: call.matrix("v"), out: call.matrix("y"), lse: call.matrix("lse"),
-			softmax: newSoftmax(room, queryBlock, shape.dim), scores: room.take(queryBlock * keyBlock),
-			query: room.take(queryBlock * shape.dim), key: room.take(keyBlock * shape.dim),
+			softmax: newSoftmax(scratch, queryBlock, shape.dim), scores: scratch.take(queryBlock * keyBlock),
+			query: scratch.take(queryBlock * shape.dim), key: scratch.take(keyBlock * shape.dim),
 		}
 		return func(index int64) {
 			run.block(index/blocks/shape.heads, index/blocks%shape.heads, index%blocks*queryBlock)

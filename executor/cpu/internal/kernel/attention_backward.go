@@ -38,8 +38,8 @@ type learning struct {
 	logarithm, product                        []float32 // lse and delta of one row
 }
 
-func (call *Call) learning(shape *shape, room *room) *learning {
-	block := func(rows, columns int64) []float32 { return room.take(rows * columns) }
+func (call *Call) learning(shape *shape, scratch *scratch) *learning {
+	block := func(rows, columns int64) []float32 { return scratch.take(rows * columns) }
 	return &learning{
 		shape: shape, queries: call.matrix("q"), keys: call.matrix("k"), values: call.matrix("v"), slopes: call.matrix("dy"), lse: call.matrix("lse"), delta: call.matrix("delta"),
 		query: block(queryBlock, shape.dim), slope: block(queryBlock, shape.dim), key: block(keyBlock, shape.dim), value: block(keyBlock, shape.dim),
@@ -88,12 +88,12 @@ func (run *learning) meet(sequence, head, query, key int64) (met met) {
 }
 
 // attentionDKV makes the gradients of keys and values. A block of a group's
-// keys is worked out by itself, over its heads and the queries that see it.
+// keys is computed independently, over its heads and the queries that see it.
 func attentionDKV(call *Call) error {
 	shape, dk, dv := call.shape(), call.matrix("dk"), call.matrix("dv")
 	blocks := (shape.seq + keyBlock - 1) / keyBlock
-	spread(shape.sequences*shape.kv*blocks, func(room *room) func(index int64) {
-		run, made := call.learning(shape, room), room.take(2*keyBlock*shape.dim)
+	spread(shape.sequences*shape.kv*blocks, func(scratch *scratch) func(index int64) {
+		run, made := call.learning(shape, scratch), scratch.take(2*keyBlock*shape.dim)
 		return func(index int64) {
 			sequence, group, key := index/blocks/shape.kv, index/blocks%shape.kv, index%blocks*keyBlock
 			width, shared := min(keyBlock, shape.seq-key), shape.heads/shape.kv
@@ -114,12 +114,12 @@ func attentionDKV(call *Call) error {
 	return nil
 }
 
-// attentionDQ makes the gradient of queries, a block of a head's by itself.
+// attentionDQ makes the gradient of queries, each block of a head's independently.
 func attentionDQ(call *Call) error {
 	shape, dq := call.shape(), call.matrix("dq")
 	blocks := (shape.seq + queryBlock - 1) / queryBlock
-	spread(shape.sequences*shape.heads*blocks, func(room *room) func(index int64) {
-		run, made := call.learning(shape, room), room.take(queryBlock*shape.dim)
+	spread(shape.sequences*shape.heads*blocks, func(scratch *scratch) func(index int64) {
+		run, made := call.learning(shape, scratch), scratch.take(queryBlock*shape.dim)
 		return func(index int64) {
 			sequence, head, query := index/blocks/shape.heads, index/blocks%shape.heads, index%blocks*queryBlock
 			count := min(queryBlock, shape.seq-query)

@@ -16,7 +16,7 @@ const (
 )
 
 // shape is the sizes and constants of attention's kernels. Rows of a sequence
-// lie one behind the other, heads side by side.
+// are contiguous, and so are the heads of a row.
 type shape struct {
 	sequences, seq, heads, kv, dim int64
 	causal                         bool

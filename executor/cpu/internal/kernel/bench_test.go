@@ -30,7 +30,7 @@ func BenchmarkGemm(b *testing.B) {
 				}
 				call := &kernel.Call{
 					Kernel:   &recipe.Kernel{Name: "gemm", Dims: []recipe.Dim{{Name: "form", Value: form}}, Operands: []recipe.Operand{{Role: "a"}, {Role: "b"}, {Role: "d", Mode: '>'}}},
-					Operands: []kernel.Matrix{drawn(random, dtype, first), drawn(random, dtype, second), drawn(random, dtype, [2]int64{rows, columns})},
+					Operands: []kernel.Matrix{randomMatrix(random, dtype, first), randomMatrix(random, dtype, second), randomMatrix(random, dtype, [2]int64{rows, columns})},
 				}
 				b.Run(fmt.Sprintf("%s/%v/%dx%dx%d", form, dtype, rows, columns, inner), func(b *testing.B) {
 					for b.Loop() {
@@ -45,8 +45,8 @@ func BenchmarkGemm(b *testing.B) {
 	}
 }
 
-// drawn is a matrix of normal numbers.
-func drawn(random *rand.Rand, dtype modelgraph.DType, shape [2]int64) kernel.Matrix {
+// randomMatrix is a matrix of normal numbers.
+func randomMatrix(random *rand.Rand, dtype modelgraph.DType, shape [2]int64) kernel.Matrix {
 	made := kernel.Matrix{DType: dtype, Rows: shape[0], Columns: shape[1], Stride: shape[1], Data: make([]byte, shape[0]*shape[1]*dtype.Bits()/8)}
 	row := make([]float32, shape[1])
 	for i := range shape[0] {

@@ -10,13 +10,13 @@ import (
 )
 
 // block is rows × columns of a matrix in fp32: where it lies if the matrix is
-// fp32, or else converted into room.
-func (matrix *Matrix) block(row, column, rows, columns int64, room []float32) blas32.General {
+// fp32, or else converted into scratch.
+func (matrix *Matrix) block(row, column, rows, columns int64, scratch []float32) blas32.General {
 	if matrix.DType == modelgraph.F32 {
 		values := stretch[float32](matrix, row, column, int((rows-1)*matrix.Stride+columns))
 		return blas32.General{Rows: int(rows), Cols: int(columns), Stride: int(matrix.Stride), Data: values}
 	}
-	made := tile(rows, columns, room)
+	made := tile(rows, columns, scratch)
 	for i := range rows {
 		matrix.Load(row+i, column, line(made, i))
 	}
@@ -30,9 +30,9 @@ func (matrix *Matrix) storeBlock(row, column int64, block blas32.General) {
 	}
 }
 
-// tile is a matrix of its own in room.
-func tile(rows, columns int64, room []float32) blas32.General {
-	return blas32.General{Rows: int(rows), Cols: int(columns), Stride: int(columns), Data: room[:rows*columns]}
+// tile is a matrix of its own in scratch.
+func tile(rows, columns int64, scratch []float32) blas32.General {
+	return blas32.General{Rows: int(rows), Cols: int(columns), Stride: int(columns), Data: scratch[:rows*columns]}
 }
 
 // line is a row of a tile.
@@ -53,62 +53,62 @@ func exactly(value float32) float32 { return value }
 
 // mostWorkers is how many goroutines of the process work on kernels at once, of
 // all devices: each holds rows or blocks, and what they hold together must not
-// grow with the machine. 8 keep it below 20 MiB, of which the collector lets
-// twice as much come together.
+// grow with the machine. 8 keep it below 20 MiB; the garbage collector
+// lets twice as much accumulate.
 const mostWorkers = 8
 
-// turns are those of workers, with the room that a worker has: it is used
-// again, so that kernels leave nothing behind to be collected.
-var turns = func() chan *room {
-	all := make(chan *room, min(runtime.GOMAXPROCS(0), mostWorkers))
+// turns has a scratch buffer for each worker that may run. Buffers are reused, so that
+// kernels leave no garbage.
+var turns = func() chan *scratch {
+	all := make(chan *scratch, min(runtime.GOMAXPROCS(0), mostWorkers))
 	for range cap(all) {
-		all <- new(room)
+		all <- new(scratch)
 	}
 	return all
 }()
 
-// room is values that workers use one after another, never cleared.
-type room struct {
+// scratch is values that workers use one after another, never cleared.
+type scratch struct {
 	values []float32
 	taken  int64
 }
 
-// take is count values of the room, or others where it is too small yet.
-func (room *room) take(count int64) []float32 {
-	from := room.taken
-	room.taken += (count + 3) / 4 * 4 // gonum's kernels are faster from multiples of 16 bytes on
-	if room.taken > int64(len(room.values)) {
+// take is count values of the buffer, or new ones if it is still too small.
+func (scratch *scratch) take(count int64) []float32 {
+	from := scratch.taken
+	scratch.taken += (count + 3) / 4 * 4 // gonum's kernels are faster from multiples of 16 bytes on
+	if scratch.taken > int64(len(scratch.values)) {
 		return make([]float32, count)
 	}
-	return room.values[from : from+count : from+count]
+	return scratch.values[from : from+count : from+count]
 }
 
-// leave makes the room as large as was asked for.
-func (room *room) leave() {
-	if room.taken > int64(len(room.values)) {
-		room.values = make([]float32, room.taken)
+// leave makes the buffer as large as was requested.
+func (scratch *scratch) leave() {
+	if scratch.taken > int64(len(scratch.values)) {
+		scratch.values = make([]float32, scratch.taken)
 	}
-	room.taken = 0
+	scratch.taken = 0
 }
 
-// spread calls what workers make of themselves for every index, once each. Only
-// for work of which each index owns what it writes, and reads nothing that
-// another writes: then the result does not depend on the number of workers.
-func spread(count int64, worker func(room *room) func(index int64)) {
+// spread calls a function of some worker once for every index. Each index must write
+// only what it owns and read nothing that another writes: then the result does not
+// depend on the number of workers.
+func spread(count int64, worker func(scratch *scratch) func(index int64)) {
 	var next atomic.Int64
 	var workers sync.WaitGroup
 	for range min(int64(runtime.GOMAXPROCS(0)), mostWorkers, count) {
 		workers.Go(func() {
-			room := <-turns
-			defer func() { turns <- room }()
+			scratch := <-turns
+			defer func() { turns <- scratch }()
 			index := next.Add(1) - 1
 			if index >= count {
 				return
 			}
-			for run := worker(room); index < count; index = next.Add(1) - 1 {
+			for run := worker(scratch); index < count; index = next.Add(1) - 1 {
 				run(index)
 			}
-			room.leave()
+			scratch.leave()
 		})
 	}
 	workers.Wait()

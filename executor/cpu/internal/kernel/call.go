@@ -1,5 +1,5 @@
 // Package kernel is the kernels of package recipe on a processor, each as plain
-// as it can be written: values are read, worked out in fp32, and rounded where
+// as it can be written: values are read, computed in fp32, and rounded where
 // a tensor of the model in PyTorch would be. Matrix products are gonum's.
 package kernel
 
@@ -50,7 +50,7 @@ func (call *Call) need(roles ...string) ([]*Matrix, error) {
 	return found, nil
 }
 
-// adds reports a gradient that is added to: '*', behind the first micro-batch.
+// adds reports a gradient that is added to: '*', after the first micro-batch.
 func (call *Call) adds(role string) bool {
 	for i := range call.Kernel.Operands {
 		if operand := &call.Kernel.Operands[i]; operand.Role == role {
@@ -64,23 +64,23 @@ func (call *Call) adds(role string) bool {
 func (call *Call) text(name string) string { return call.Kernel.Dim(name) }
 
 // size and number are dims that there must be, or else otherwise.
-func (call *Call) size(name string, otherwise int64) int64 {
+func (call *Call) size(name string, defaultValue int64) int64 {
 	value, err := strconv.ParseInt(call.text(name), 10, 64)
 	if err != nil {
-		return otherwise
+		return defaultValue
 	}
 	return value
 }
 
-func (call *Call) number(name string, otherwise float64) float64 {
+func (call *Call) number(name string, defaultValue float64) float64 {
 	value, err := strconv.ParseFloat(call.text(name), 64)
 	if err != nil {
-		return otherwise
+		return defaultValue
 	}
 	return value
 }
 
-// position is where row i stands in its sequence.
+// position is the position of row i in its sequence.
 func (call *Call) position(row int64) int64 {
 	if past := call.size("past", -1); past >= 0 {
 		return past + call.Past

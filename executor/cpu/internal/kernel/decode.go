@@ -4,8 +4,8 @@ import (
 	"math"
 )
 
-// cache puts keys and values where their positions stand in the rings of
-// their sequences; of a prompt that is longer than the ring the last ones.
+// cache writes keys and values at their positions in the rings of their sequences. Of a
+// prompt that is longer than the ring it writes the last ones.
 func cache(call *Call) error {
 	sequences, positions := call.size("sequences", 1), call.size("positions", 1)
 	for _, roles := range [][2]string{{"k", "keys"}, {"v", "values"}} {
@@ -36,10 +36,10 @@ func attentionDecode(call *Call) error {
 	shape, positions, span := call.shape(), call.size("positions", 1), call.size("span", 1)
 	parts := (positions + span - 1) / span
 	shared := shape.heads / shape.kv
-	spread(shape.sequences*shape.kv*parts, func(room *room) func(index int64) {
+	spread(shape.sequences*shape.kv*parts, func(scratch *scratch) func(index int64) {
 		run := &decoding{
 			shape: shape, queries: call.matrix("q"), keys: call.matrix("keys"), values: call.matrix("values"), out: call.matrix("y"), parts: call.matrix("parts"),
-			softmax: newSoftmax(room, shared, shape.dim), scores: room.take(shared * span), query: room.take(shared * shape.dim), key: room.take(span * shape.dim),
+			softmax: newSoftmax(scratch, shared, shape.dim), scores: scratch.take(shared * span), query: scratch.take(shared * shape.dim), key: scratch.take(span * shape.dim),
 			positions: positions, written: min(positions, call.position(0)+1),
 		}
 		return func(index int64) {

@@ -10,7 +10,7 @@ import (
 	"gonum.org/v1/gonum/blas/gonum"
 )
 
-// A product is made in tiles of d, each by itself: over blocks of depth along
+// A product is made in independent tiles of d: over blocks of depth along
 // k both factors are laid out in fp32 with k running inwards, gonum multiplies
 // them in one thread, and the blocks' products are added up. The blocks follow
 // from the shape alone, so that the bits depend neither on the threads nor on
@@ -22,7 +22,7 @@ const (
 	// stride is depth with a gap, so that rows one below another do not fall
 	// into the same sets of a cache.
 	stride = depth + 16
-	// grain is how many rows gonum takes at once: it goes on in one thread, with
+	// grain is how many rows gonum takes at once: it uses one thread, with
 	// sums as long as depth, as long as there are less than four 64 × 64 blocks.
 	grain = 64
 )
@@ -135,7 +135,7 @@ func (product *product) tile(own *space, row, column int64) {
 }
 
 // lay puts rows [first, first+count) of a factor, and of each the inner ones,
-// one behind the other.
+// contiguously.
 func lay(into []float32, from *Matrix, turned bool, first, count, inner, length int64) {
 	if !turned {
 		for i := range count {
@@ -151,7 +151,7 @@ func lay(into []float32, from *Matrix, turned bool, first, count, inner, length 
 			from.Load(inner+j+row, first, rows[row][:count])
 		}
 		for i := range count {
-			// Behind the last row there is a gap.
+			// The last row is followed by a gap.
 			four := into[i*stride+j:][:4]
 			four[0], four[1], four[2], four[3] = rows[0][i], rows[1][i], rows[2][i], rows[3][i]
 		}

@@ -17,13 +17,13 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-var drawnFrom = flag.Uint64("seed", 12, "of the numbers that kernels are tried on; 0: of the clock")
+var seedFlag = flag.Uint64("seed", 12, "of the numbers that kernels are tried on; 0: of the clock")
 
 // seeded is a source of numbers: the same ones every time, so that what passes
-// goes on passing, and others with -seed. It is said where a test fails.
+// keeps passing, and others with -seed. A test that fails logs the seed.
 func seeded(t *testing.T) *rand.Rand {
 	t.Helper()
-	seed := *drawnFrom
+	seed := *seedFlag
 	if seed == 0 {
 		seed = uint64(time.Now().UnixNano())
 	}
@@ -132,7 +132,7 @@ func (trial *trial) run(fp32, bf16 float64) *trial {
 	return trial
 }
 
-// compare sets what the kernel left beside what the judge did.
+// compare compares what the kernel left with what the judge did.
 func (trial *trial) compare(fp32, bf16 float64) {
 	trial.t.Helper()
 	for i := range trial.tests {
@@ -215,7 +215,7 @@ func (trial *trial) same(role string, other *trial, i int) *trial {
 	})
 }
 
-// only carries out the kernel alone.
+// only runs the kernel alone.
 func (trial *trial) only(tb testing.TB) {
 	tb.Helper()
 	if err := kernel.Run(&trial.call); err != nil {

@@ -11,14 +11,14 @@ func (call *Call) label(labels *Matrix, i int64) int64 {
 	return int64(labels.Int(i/seq, i%seq+1))
 }
 
-// softmaxSums goes on with each row's largest logit, Σ exp(logit - largest) and
-// its label's logit, by a part of the vocabulary (arXiv 1805.02867).
+// softmaxSums updates each row's largest logit, Σ exp(logit - largest) and its
+// label's logit with a part of the vocabulary (arXiv 1805.02867).
 func softmaxSums(call *Call) error {
 	logits, labels, sums := call.matrix("x"), call.matrix("labels"), call.matrix("sums")
 	first, limit, round := call.size("first", 0), softCap(call.number("cap", 0)), logits.rounding()
 	rows, columns := call.size("sequences", 1)*call.size("seq", 1), call.size("columns", logits.Columns)
-	spread(rows, func(room *room) func(i int64) {
-		row, running := room.take(columns), room.take(3)
+	spread(rows, func(scratch *scratch) func(i int64) {
+		row, running := scratch.take(columns), scratch.take(3)
 		return func(i int64) {
 			running[0], running[1], running[2] = float32(math.Inf(-1)), 0, 0
 			if first > 0 {
@@ -80,8 +80,8 @@ func lossBackward(call *Call) error {
 	first, limit, round := call.size("first", 0), softCap(call.number("cap", 0)), logits.rounding()
 	rows, columns := call.size("sequences", 1)*call.size("seq", 1), call.size("columns", logits.Columns)
 	share := 1 / (float64(counted[0]) * call.number("micro_batches", 1))
-	spread(rows, func(room *room) func(i int64) {
-		row, logarithm := room.take(columns), room.take(1)
+	spread(rows, func(scratch *scratch) func(i int64) {
+		row, logarithm := scratch.take(columns), scratch.take(1)
 		return func(i int64) {
 			label := call.label(labels, i)
 			if label < 0 {

@@ -46,7 +46,7 @@ func head(t *testing.T, random *rand.Rand, dtype modelgraph.DType, sequences, se
 		logits[i] = newTrial(t, random, "softmax_sums", fmt.Sprintf("%s first=%d columns=%d%s", place, first, part, limit)).
 			with("x", dtype, rows, part, 0.7).same("labels", labels, 0)
 		if sums == nil {
-			// Rows without a label keep a 0, of which nothing is said.
+			// Rows without a label keep a 0, which has no meaning.
 			logits[i].with(">sums", modelgraph.F32, rows, 3, 0).zero(2)
 		} else {
 			logits[i].same("+sums", sums, 2)

@@ -78,8 +78,8 @@ func (matrix *Matrix) value(row int64) float32 {
 	return one[0]
 }
 
-// norm rounds where modules do: LlamaRMSNorm before it multiplies by the weight
-// and behind it, Gemma's and LayerNorm once, and a branch's norm before it is
+// norm rounds where modules do: LlamaRMSNorm before and after it multiplies
+// by the weight, Gemma's and LayerNorm once, and a branch's norm before it is
 // added to the stream. Without y it is for what it keeps of rows alone.
 func norm(call *Call) error {
 	run, err := normOf(call)

@@ -35,26 +35,26 @@ func normsOf(t *testing.T, dtype modelgraph.DType, rows, columns int64, style mo
 	}
 	biased("norm").over(">y", 0).run(1e-6, 1e-2)
 	biased("norm").with("add", dtype, rows, columns, 1).with(">y", dtype, rows, columns, 1).run(1e-6, 1e-2)
-	kept := biased("norm").with(">y", dtype, rows, columns, 1).with(">rstd", modelgraph.F32, rows, 1, 1)
+	saved := biased("norm").with(">y", dtype, rows, columns, 1).with(">rstd", modelgraph.F32, rows, 1, 1)
 	if layer {
-		kept.with(">mean", modelgraph.F32, rows, 1, 1)
+		saved.with(">mean", modelgraph.F32, rows, 1, 1)
 	}
-	kept.run(1e-6, 1e-2)
+	saved.run(1e-6, 1e-2)
 
-	again := newTrial(t, kept.random, "norm_again", kept.dims())
-	back := newTrial(t, kept.random, "norm_backward", kept.dims())
-	for i := range kept.tests {
-		if operand := kept.kernel.Operands[i]; operand.Role == "y" {
+	again := newTrial(t, saved.random, "norm_again", saved.dims())
+	back := newTrial(t, saved.random, "norm_backward", saved.dims())
+	for i := range saved.tests {
+		if operand := saved.kernel.Operands[i]; operand.Role == "y" {
 			again.with(">y", dtype, rows, columns, 1)
 		} else {
-			again.same(operand.Role, kept, i)
-			back.same(operand.Role, kept, i)
+			again.same(operand.Role, saved, i)
+			back.same(operand.Role, saved, i)
 		}
 	}
 	again.run(1e-6, 1e-2)
-	for i, operand := range kept.kernel.Operands {
-		if operand.Role == "y" && !again.equal(i, kept) {
-			t.Errorf("%s: made again it is something else", kept.line())
+	for i, operand := range saved.kernel.Operands {
+		if operand.Role == "y" && !again.equal(i, saved) {
+			t.Errorf("%s: made again it is something else", saved.line())
 		}
 	}
 	parts := min(rows, 128)

@@ -3,7 +3,7 @@ package kernel
 import "math"
 
 // adamw is torch.optim.AdamW as adamw.py: _single_tensor_adamw has it, to the
-// bit: constants are worked out in float64, tensors in fp32, sums with a product
+// bit: constants are computed in float64, tensors in fp32, sums with a product
 // are rounded once where ATen's vectors do (lerp_, addcmul_, but not addcdiv_).
 func adamw(call *Call) error {
 	settings := call.Optimizer
@@ -12,13 +12,13 @@ func adamw(call *Call) error {
 	}
 	correction1 := 1 - math.Pow(settings.Beta1, float64(call.Step))
 	correction2 := math.Sqrt(1 - math.Pow(settings.Beta2, float64(call.Step)))
-	kept, rate, root := float32(1-settings.Rate*settings.Decay), float32(settings.Rate/correction1), float32(correction2)
+	decay, rate, root := float32(1-settings.Rate*settings.Decay), float32(settings.Rate/correction1), float32(correction2)
 	weight1, beta2, weight2 := float32(1-settings.Beta1), float32(settings.Beta2), float32(1-settings.Beta2)
 	epsilon := float32(settings.Epsilon)
 	return call.update(func(values, gradients []float32, states [][]float32) {
 		means, squares := states[0], states[1]
 		for i, gradient := range gradients {
-			value := values[i] * kept
+			value := values[i] * decay
 			means[i] = fused(weight1, gradient-means[i], means[i])
 			squares[i] = fused(weight2*gradient, gradient, squares[i]*beta2)
 			divisor := float32(math.Sqrt(float64(squares[i])))/root + epsilon

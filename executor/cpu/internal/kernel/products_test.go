@@ -84,8 +84,8 @@ func TestProductsAdd(t *testing.T) {
 		with("add", modelgraph.F32, 70, 90, 3).over(">d", 2).run(1e-6, 1e-6)
 }
 
-// TestProductsRefuse: factors that do not meet are a defect, told with their
-// sizes, and nothing is read behind a matrix's end.
+// TestProductsRefuse: factors whose sizes do not match are a defect that the error
+// names, and nothing is read past a matrix's end.
 func TestProductsRefuse(t *testing.T) {
 	for _, form := range []string{"nn", "nt", "tn"} {
 		trial := newTrial(t, seeded(t), "gemm", "form="+form).with("a", modelgraph.F32, 3, 4, 1).with("b", modelgraph.F32, 5, 6, 1).with(">d", modelgraph.F32, 7, 8, 1)

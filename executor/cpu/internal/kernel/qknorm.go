@@ -77,7 +77,7 @@ func qknorm(call *Call) error {
 
 // qknormBackward turns the gradients of q and k back and takes them through
 // the norms, in place. Of the weights' gradients row i belongs to part i modulo
-// the parts, each of which is added up in order.
+// the number of parts. Each part is added up in order.
 func qknormBackward(call *Call) error {
 	shared, err := call.rotation(call.size("rows", 0))
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 // inRows calls f for stretches of rows, on several cores where each row takes
 // long enough. What f makes of a row must not depend on the stretch.
 func inRows(rows, each int64, f func(first, end int64)) {
-	const least = 1 << 15 // values that are worth a goroutine
+	const least = 1 << 15 // values that justify a goroutine
 	workers := max(1, min(int64(runtime.GOMAXPROCS(0)), mostWorkers, rows, rows*each/least))
 	var group sync.WaitGroup
 	for i := range workers {

@@ -9,7 +9,7 @@ import (
 )
 
 // TestTorch: kernels make what torch and Transformers do (testdata/torch/dump.py
-// says of which functions), bit for bit where those round to bf16.
+// names the functions), bit for bit where those round to bf16.
 func TestTorch(t *testing.T) {
 	data, err := os.ReadFile("testdata/torch/kernels.json")
 	if err != nil {

@@ -81,8 +81,8 @@ func (call *Call) clipped() (float32, error) {
 // updater changes values by their gradients and the optimizer's states of them.
 type updater func(values, gradients []float32, states [][]float32)
 
-// update runs over the rows of a parameter: of its master in fp32 where there
-// is one, of which the weight is then the rounded copy.
+// update runs over the rows of a parameter: of its master in fp32 if there
+// is one. The weight is then its rounded copy.
 func (call *Call) update(step updater, states ...string) error {
 	if call.Optimizer == nil {
 		return fmt.Errorf("%s has no optimizer's settings", call.Kernel.Name)

@@ -1,11 +1,11 @@
-// Command products times the reference backend's matrix products beside
-// PyTorch's and those of NumPy's OpenBLAS, in one run on one machine. There is
-// no bar: the backend judges others, and need not be fast. Run it from the
-// repository's root:
+// Command products times the reference backend's matrix products, PyTorch's and
+// those of NumPy's OpenBLAS, in one run on one machine. There is no threshold: the
+// backend judges others and does not have to be fast. Run it from the repository's
+// root:
 //
 //	go run ./executor/cpu/internal/products -python python3
 //
-// Where the Python has no PyTorch, devmap's column stands alone.
+// If the Python has no PyTorch, the only column is devmap's.
 package main
 
 import (
@@ -57,7 +57,7 @@ func run(stdout io.Writer, python string) error {
 	writer := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(writer, "form\ttype\tm\tn\tk\tdevmap GFLOP/s\tPyTorch GFLOP/s\tratio\tOpenBLAS GFLOP/s\tratio\t")
 	for _, job := range jobs() {
-		// One after the other, so that what else the machine does is alike.
+		// One after the other, so that other load of the machine affects both equally.
 		theirs, err := peers.seconds(job)
 		if err != nil {
 			return err
@@ -98,7 +98,7 @@ func (job job) seconds() (float64, error) {
 	}
 	call := &kernel.Call{
 		Kernel:   &recipe.Kernel{Name: "gemm", Dims: []recipe.Dim{{Name: "form", Value: job.form}}, Operands: []recipe.Operand{{Role: "a"}, {Role: "b"}, {Role: "d", Mode: '>'}}},
-		Operands: []kernel.Matrix{drawn(job.dtype, a), drawn(job.dtype, b), drawn(job.dtype, [2]int64{job.m, job.n})},
+		Operands: []kernel.Matrix{randomMatrix(job.dtype, a), randomMatrix(job.dtype, b), randomMatrix(job.dtype, [2]int64{job.m, job.n})},
 	}
 	best := time.Duration(1 << 62)
 	for end := time.Now().Add(time.Second); time.Now().Before(end); {
@@ -111,8 +111,8 @@ func (job job) seconds() (float64, error) {
 	return best.Seconds(), nil
 }
 
-// drawn is a matrix of normal numbers.
-func drawn(dtype modelgraph.DType, shape [2]int64) kernel.Matrix {
+// randomMatrix is a matrix of normal numbers.
+func randomMatrix(dtype modelgraph.DType, shape [2]int64) kernel.Matrix {
 	random := rand.New(rand.NewPCG(12, 1))
 	made := kernel.Matrix{DType: dtype, Rows: shape[0], Columns: shape[1], Stride: shape[1], Data: make([]byte, shape[0]*shape[1]*dtype.Bits()/8)}
 	row := make([]float32, shape[1])

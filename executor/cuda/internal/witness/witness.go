@@ -26,7 +26,7 @@ type Witness struct {
 // witnessed is a GPU that is looked at.
 type witnessed struct {
 	*driver.Device
-	told    executor.WitnessedGPU
+	told    executor.MonitoredGPU
 	handle  nvml.GPU
 	context *driver.Context
 	kernels *kernel.Kernels
@@ -46,7 +46,7 @@ func New(gpus []driver.Device, ordinals []int, before Before) (*Witness, error) 
 		if ordinal < 0 || ordinal >= len(gpus) {
 			return nil, errors.Join(fmt.Errorf("GPU %d, and the driver shows %d", ordinal, len(gpus)), witness.Close())
 		}
-		gpu := &witnessed{Device: &gpus[ordinal], told: executor.WitnessedGPU{GPU: ordinal, UUID: gpus[ordinal].UUID, Name: gpus[ordinal].Name}}
+		gpu := &witnessed{Device: &gpus[ordinal], told: executor.MonitoredGPU{GPU: ordinal, UUID: gpus[ordinal].UUID, Name: gpus[ordinal].Name}}
 		witness.gpus = append(witness.gpus, gpu)
 		var processes []nvml.Process
 		gpu.handle, processes, gpu.told.Unmeasured = before(gpu.UUID)
@@ -91,16 +91,16 @@ func (gpu *witnessed) open(before []nvml.Process) (err error) {
 }
 
 // GPUs are those that are looked at.
-func (witness *Witness) GPUs() []executor.WitnessedGPU {
-	var all []executor.WitnessedGPU
+func (witness *Witness) GPUs() []executor.MonitoredGPU {
+	var all []executor.MonitoredGPU
 	for _, gpu := range witness.gpus {
 		all = append(all, gpu.told)
 	}
 	return all
 }
 
-// Held is what the process holds of the driver's beside what the witness does.
-func (witness *Witness) Held() []executor.Holding { return less(holdings(), witness.own) }
+// Holdings is what the process holds of the driver's beside what the witness does.
+func (witness *Witness) Holdings() []executor.Holding { return less(holdings(), witness.own) }
 
 // holdings is everything that the process holds.
 func holdings() []executor.Holding {
@@ -133,8 +133,8 @@ func less(all, own []executor.Holding) (beside []executor.Holding) {
 }
 
 // Look reads what each GPU holds now.
-func (witness *Witness) Look() ([]executor.WitnessReading, error) {
-	all := make([]executor.WitnessReading, len(witness.gpus))
+func (witness *Witness) Look() ([]executor.MemoryReading, error) {
+	all := make([]executor.MemoryReading, len(witness.gpus))
 	for i, gpu := range witness.gpus {
 		if err := gpu.look(&all[i]); err != nil {
 			return nil, fmt.Errorf("GPU %d (%s): %w", gpu.Ordinal, gpu.Name, err)
@@ -143,7 +143,7 @@ func (witness *Witness) Look() ([]executor.WitnessReading, error) {
 	return all, nil
 }
 
-func (gpu *witnessed) look(seen *executor.WitnessReading) error {
+func (gpu *witnessed) look(seen *executor.MemoryReading) error {
 	err := gpu.context.Within(func() (err error) {
 		seen.DriverFree, _, err = driver.Room()
 		return err

@@ -60,13 +60,13 @@ func witnessOf(t *testing.T, gpus ...int) *Witness {
 			t.Errorf("the process still holds %s", held)
 		}
 	})
-	if held := witness.Held(); held != nil {
+	if held := witness.Holdings(); held != nil {
 		t.Fatalf("%+v is held beside the witness", held)
 	}
 	return witness
 }
 
-func seen(t *testing.T, witness *Witness) []executor.WitnessReading {
+func seen(t *testing.T, witness *Witness) []executor.MemoryReading {
 	t.Helper()
 	all, err := witness.Look()
 	if err != nil {
@@ -93,7 +93,7 @@ func TestWitness(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if held := witness.Held(); !slices.Equal(held, []executor.Holding{{Kind: "arenas", Count: 1, Bytes: bytes}}) {
+	if held := witness.Holdings(); !slices.Equal(held, []executor.Holding{{Kind: "arenas", Count: 1, Bytes: bytes}}) {
 		t.Errorf("%+v", held)
 	}
 	now := seen(t, witness)
@@ -106,7 +106,7 @@ func TestWitness(t *testing.T) {
 	if err := arena.Release(); err != nil {
 		t.Fatal(err)
 	}
-	if held := witness.Held(); held != nil {
+	if held := witness.Holdings(); held != nil {
 		t.Errorf("%+v", held)
 	}
 }
@@ -131,7 +131,7 @@ func TestRefill(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if held := witness.Held(); held != nil {
+		if held := witness.Holdings(); held != nil {
 			t.Errorf("%+v is held behind a refill", held)
 		}
 		return done

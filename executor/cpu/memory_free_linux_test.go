@@ -14,7 +14,7 @@ import (
 
 	"github.com/devmap-dev/devmap/executor"
 	"github.com/devmap-dev/devmap/executor/internal/bind"
-	"github.com/devmap-dev/devmap/executor/internal/hostroom"
+	"github.com/devmap-dev/devmap/executor/internal/hostmemory"
 	"github.com/devmap-dev/devmap/executor/program"
 )
 
@@ -22,17 +22,17 @@ func TestLack(t *testing.T) {
 	devices := []program.Device{{ID: 3, Arena: 100 << 20}, {ID: 5}, {ID: 4, Arena: 200 << 20}, {ID: 7, Arena: 1 << 20}}
 	for _, test := range []struct {
 		free int64
-		want *executor.RoomError
+		want *executor.MemoryError
 	}{
 		{1 << 40, nil},
-		{301<<20 + beside, nil},
-		{301<<20 + beside - 1, &executor.RoomError{Device: 7, Need: 301 << 20, Free: 301<<20 - 1, Place: "here"}},
-		{200<<20 + beside, &executor.RoomError{Device: 4, Need: 301 << 20, Free: 200 << 20, Place: "here"}},
-		{beside, &executor.RoomError{Device: 3, Need: 301 << 20, Free: 0, Place: "here"}},
-		{-5, &executor.RoomError{Device: 3, Need: 301 << 20, Free: 0, Place: "here"}},
+		{301<<20 + processReserve, nil},
+		{301<<20 + processReserve - 1, &executor.MemoryError{Device: 7, Need: 301 << 20, Free: 301<<20 - 1, Place: "here"}},
+		{200<<20 + processReserve, &executor.MemoryError{Device: 4, Need: 301 << 20, Free: 200 << 20, Place: "here"}},
+		{processReserve, &executor.MemoryError{Device: 3, Need: 301 << 20, Free: 0, Place: "here"}},
+		{-5, &executor.MemoryError{Device: 3, Need: 301 << 20, Free: 0, Place: "here"}},
 	} {
-		var got *executor.RoomError
-		errors.As(lack(devices, []hostroom.Room{{Place: "elsewhere", Free: 1 << 50}, {Place: "here", Free: test.free}}), &got)
+		var got *executor.MemoryError
+		errors.As(lack(devices, []hostmemory.FreeMemory{{Place: "elsewhere", Free: 1 << 50}, {Place: "here", Free: test.free}}), &got)
 		if diff := cmp.Diff(test.want, got); diff != "" {
 			t.Errorf("%d free: -want +got\n%s", test.free, diff)
 		}
@@ -44,7 +44,7 @@ func TestLack(t *testing.T) {
 	for i := range many {
 		many[i].Arena = 1<<62 - 1
 	}
-	if err := lack(many, []hostroom.Room{{Place: "here", Free: 1 << 40}}); err == nil {
+	if err := lack(many, []hostmemory.FreeMemory{{Place: "here", Free: 1 << 40}}); err == nil {
 		t.Error("nine arenas of 2^62 bytes find room")
 	}
 }
@@ -65,15 +65,15 @@ func limited(t *testing.T) (child bool) {
 	return false
 }
 
-// Where a mapping fails halfway the error says so, and the ones before it are
-// given back. Where the limit can be read, none is asked for.
+// TestAddressSpace: if a mapping fails the error says so, and the earlier ones are
+// released. If the limit can be read, none is requested.
 func TestAddressSpace(t *testing.T) {
 	if !limited(t) {
 		return
 	}
 	const arena = 1 << 30
 	root := os.DirFS("/")
-	before, _ := hostroom.Field(root, "proc/self/status", "VmSize:")
+	before, _ := hostmemory.Field(root, "proc/self/status", "VmSize:")
 	limit := unix.Rlimit{Cur: uint64(before<<10 + 5*arena/2), Max: unix.RLIM_INFINITY}
 	if err := unix.Setrlimit(unix.RLIMIT_AS, &limit); err != nil {
 		t.Fatal(err)
@@ -85,20 +85,20 @@ func TestAddressSpace(t *testing.T) {
 	bound := &bind.Bound{Program: parsed(t, text.String())}
 	for _, test := range []struct {
 		name   string
-		rooms  func() []hostroom.Room
+		limits func() []hostmemory.FreeMemory
 		device int32
 		place  string
 	}{
-		{"the limit is read", hostroom.Rooms, 2, "ulimit -v"},
-		{"the limit is not known", func() []hostroom.Room { return nil }, 2, "cannot allocate memory"},
+		{"the limit is read", hostmemory.Limits, 2, "ulimit -v"},
+		{"the limit is not known", func() []hostmemory.FreeMemory { return nil }, 2, "cannot allocate memory"},
 	} {
-		backend := &backend{reserve: reserve, release: release, rooms: test.rooms}
+		backend := &backend{reserve: reserve, release: release, limits: test.limits}
 		made, err := backend.Open(context.Background(), bound)
-		var lack *executor.RoomError
+		var lack *executor.MemoryError
 		if made != nil || !errors.As(err, &lack) || lack.Device != test.device || lack.Need != 4*arena || lack.Free > 3*arena || !strings.Contains(err.Error(), test.place) {
 			t.Errorf("%s: %v", test.name, err)
 		}
-		after, _ := hostroom.Field(root, "proc/self/status", "VmSize:")
+		after, _ := hostmemory.Field(root, "proc/self/status", "VmSize:")
 		if after > before+arena>>11 {
 			t.Errorf("%s: %d kB are held, %d before", test.name, after, before)
 		}

@@ -1,4 +1,4 @@
-package hostroom
+package hostmemory
 
 import (
 	"io/fs"
@@ -10,19 +10,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Rooms are the limits of this process.
-func Rooms() []Room {
-	return append(roomsIn(os.DirFS("/")), limits()...)
+// Limits are the limits of this process.
+func Limits() []FreeMemory {
+	return append(limitsIn(os.DirFS("/")), resourceLimits()...)
 }
 
-// roomsIn are those that files tell: what the kernel can hand out without
+// limitsIn are those that files report: what the kernel can allocate without
 // swapping (proc_meminfo(5), MemAvailable), and what every control group from
 // the process's own to the root has left. Pages of files that a group has read
 // count as its own, and make way.
-func roomsIn(root fs.FS) []Room {
-	var all []Room
+func limitsIn(root fs.FS) []FreeMemory {
+	var all []FreeMemory
 	if free, ok := Field(root, "proc/meminfo", "MemAvailable:"); ok {
-		all = append(all, Room{Place: "this machine's memory", Free: free << 10})
+		all = append(all, FreeMemory{Place: "this machine's memory", Free: free << 10})
 	}
 	groups, _ := fs.ReadFile(root, "proc/self/cgroup")
 	for line := range strings.Lines(string(groups)) {
@@ -30,25 +30,25 @@ func roomsIn(root fs.FS) []Room {
 		switch {
 		case len(parts) < 3:
 		case parts[1] == "": // version 2
-			all = append(all, groupRooms(root, "sys/fs/cgroup", parts[2], "memory.max", "memory.current", "inactive_file")...)
+			all = append(all, groupLimits(root, "sys/fs/cgroup", parts[2], "memory.max", "memory.current", "inactive_file")...)
 		case strings.Contains(","+parts[1]+",", ",memory,"):
-			all = append(all, groupRooms(root, "sys/fs/cgroup/memory", parts[2], "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")...)
+			all = append(all, groupLimits(root, "sys/fs/cgroup/memory", parts[2], "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")...)
 		}
 	}
 	return all
 }
 
-// groupRooms walks from a group up to where groups are mounted. Inside of a
+// groupLimits walks from a group up to where groups are mounted. Inside of a
 // container the way to a group may be the host's: folders that are not there
 // have no limit to tell, and the root's is the container's.
-func groupRooms(root fs.FS, mount, group, limitFile, usedFile, idle string) (all []Room) {
+func groupLimits(root fs.FS, mount, group, limitFile, usedFile, idle string) (all []FreeMemory) {
 	for at := path.Join("/", group); ; at = path.Dir(at) {
 		folder := path.Join(mount, at)
 		limit, limited := number(root, path.Join(folder, limitFile))
 		used, known := number(root, path.Join(folder, usedFile))
 		if limited && known {
 			cached, _ := Field(root, path.Join(folder, "memory.stat"), idle)
-			all = append(all, Room{Place: "the control group /" + folder, Free: limit - used + cached})
+			all = append(all, FreeMemory{Place: "the control group /" + folder, Free: limit - used + cached})
 		}
 		if at == "/" {
 			return all
@@ -56,8 +56,8 @@ func groupRooms(root fs.FS, mount, group, limitFile, usedFile, idle string) (all
 	}
 }
 
-// limits are those of setrlimit(2): mappings of arenas count into both.
-func limits() (all []Room) {
+// resourceLimits are those of setrlimit(2): mappings of arenas count into both.
+func resourceLimits() (all []FreeMemory) {
 	root := os.DirFS("/")
 	for _, limit := range []struct {
 		place, used string
@@ -69,7 +69,7 @@ func limits() (all []Room) {
 		var set unix.Rlimit
 		used, known := Field(root, "proc/self/status", limit.used)
 		if unix.Getrlimit(limit.resource, &set) == nil && set.Cur < 1<<62 && known {
-			all = append(all, Room{Place: limit.place, Free: int64(set.Cur) - used<<10})
+			all = append(all, FreeMemory{Place: limit.place, Free: int64(set.Cur) - used<<10})
 		}
 	}
 	return all

@@ -17,32 +17,32 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// vat is the CPU's machine as one that values are poured into. Bound is the type of
-// a bound program, which has no name out here.
-type vat[Bound any] struct {
+// uploadMachine is the CPU's machine as an [executor.Uploader]. Bound is the type of a
+// bound program, which this package cannot name.
+type uploadMachine[Bound any] struct {
 	executor.Machine
 	open func(context.Context, Bound) (executor.Machine, error)
-	then func() error // called when all is poured; nil: nothing
+	then func() error // called when all is uploaded; nil: nothing
 }
 
-func vatOf[Bound any](open func(context.Context, Bound) (executor.Machine, error)) *vat[Bound] {
-	return &vat[Bound]{open: open}
+func newUploadMachine[Bound any](open func(context.Context, Bound) (executor.Machine, error)) *uploadMachine[Bound] {
+	return &uploadMachine[Bound]{open: open}
 }
 
-func (*vat[Bound]) Name() string { return "cpu" }
+func (*uploadMachine[Bound]) Name() string { return "cpu" }
 
-func (of *vat[Bound]) Open(ctx context.Context, bound Bound) (executor.Machine, error) {
+func (of *uploadMachine[Bound]) Open(ctx context.Context, bound Bound) (executor.Machine, error) {
 	machine, err := of.open(ctx, bound)
-	return &vat[Bound]{machine, of.open, of.then}, err
+	return &uploadMachine[Bound]{machine, of.open, of.then}, err
 }
 
-// Pour reads all values at once, each in halves.
-func (of *vat[Bound]) Pour(_ context.Context, pours []executor.Pour, told func(int64)) error {
+// Upload reads all values at once, each in halves.
+func (of *uploadMachine[Bound]) Upload(_ context.Context, uploads []executor.Upload, onProgress func(int64)) error {
 	var readers sync.WaitGroup
-	errs, values := make([]error, len(pours)), make([][]byte, len(pours))
-	for i := range pours {
+	errs, values := make([]error, len(uploads)), make([][]byte, len(uploads))
+	for i := range uploads {
 		readers.Go(func() {
-			from := &pours[i].Values
+			from := &uploads[i].Values
 			values[i] = make([]byte, from.Bytes)
 			half := from.Bytes / 8 * 4
 			if errs[i] = from.Read(values[i][half:], half); errs[i] == nil {
@@ -51,14 +51,14 @@ func (of *vat[Bound]) Pour(_ context.Context, pours []executor.Pour, told func(i
 		})
 	}
 	readers.Wait()
-	for i := range pours {
+	for i := range uploads {
 		if errs[i] != nil {
 			return errs[i]
 		}
-		if err := of.Write(pours[i].Device, pours[i].Offset, values[i]); err != nil {
+		if err := of.Write(uploads[i].Device, uploads[i].Offset, values[i]); err != nil {
 			return err
 		}
-		told(pours[i].Values.Bytes)
+		onProgress(uploads[i].Values.Bytes)
 	}
 	if of.then == nil {
 		return nil
@@ -66,16 +66,16 @@ func (of *vat[Bound]) Pour(_ context.Context, pours []executor.Pour, told func(i
 	return of.then()
 }
 
-// TestPoured: a run whose machine reads values itself is the run of one that is
-// given them: drawn and resumed, with copies on other devices and tied weights.
-func TestPoured(t *testing.T) {
+// TestUpload: a machine that reads values itself gives the results of one that is given
+// them: random and resumed, with copies on other devices and tied weights.
+func TestUpload(t *testing.T) {
 	for _, family := range []string{"llama-tied", "gpt2"} {
 		var want, got executor.Result
 		folder := t.TempDir()
 		for i, result := range []*executor.Result{&want, &got} {
 			backend := cpu.New()
 			if i == 1 {
-				backend = vatOf(backend.Open)
+				backend = newUploadMachine(backend.Open)
 			}
 			var last, of int64
 			settings := executor.Settings{Steps: 2, Optimizer: adamW, Weights: weights.Random(jobOf(t, family, training, 2).Graph, 11)}
@@ -124,31 +124,31 @@ func (of stretched) Ranges(name string, dtype modelgraph.DType) ([]weights.Range
 	return ranges, err
 }
 
-// TestPouredTooMuch: values that are more or fewer than the model's are refused by
+// TestUploadTooMuch: values that are more or fewer than the model's are refused by
 // name before anything is read.
-func TestPouredTooMuch(t *testing.T) {
+func TestUploadTooMuch(t *testing.T) {
 	job := jobOf(t, "llama", training, 1)
 	for by, want := range map[int64]string{4: `.weight": more than the `, -4: `.weight": fewer than the `} {
 		source, is := weights.Random(job.Graph, 1).(weights.Ranged)
 		if !is {
 			t.Fatal("drawn values have no ranges")
 		}
-		_, err := executor.Run(context.Background(), vatOf(cpu.New().Open), job, &executor.Settings{Steps: 1, Optimizer: adamW, Weights: stretched{source, by}})
+		_, err := executor.Run(context.Background(), newUploadMachine(cpu.New().Open), job, &executor.Settings{Steps: 1, Optimizer: adamW, Weights: stretched{source, by}})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%d bytes: %v", by, err)
 		}
 	}
 }
 
-// TestPouredFromAFileThatChanges: what was read of a file that was written to
+// TestUploadFromAFileThatChanges: what was read of a file that was written to
 // meanwhile is not passed off as weights.
-func TestPouredFromAFileThatChanges(t *testing.T) {
+func TestUploadFromAFileThatChanges(t *testing.T) {
 	job, folder := jobOf(t, "llama", training, 1), filepath.Join(t.TempDir(), "state")
 	settings := executor.Settings{Steps: 1, Optimizer: adamW}
 	settings.Save.State = folder
 	run(t, job, settings)
 	settings.Save.State, settings.Resume = "", folder
-	backend, path := vatOf(cpu.New().Open), filepath.Join(folder, "state.safetensors")
+	backend, path := newUploadMachine(cpu.New().Open), filepath.Join(folder, "state.safetensors")
 	backend.then = func() error {
 		file, err := os.OpenFile(path, os.O_WRONLY, 0)
 		if err != nil {

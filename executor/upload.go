@@ -9,16 +9,16 @@ import (
 	"github.com/devmap-dev/devmap/executor/weights"
 )
 
-// Pourer is a [Machine] that reads values itself, many at once, and makes sure
+// Uploader is a [Machine] that reads values itself, many at once, and makes sure
 // that its arenas have what was read.
-type Pourer interface {
-	// Pour fills places of arenas, in whatever order, and returns when they have
-	// their values. told is called with how many bytes more do, never twice at once.
-	Pour(ctx context.Context, pours []Pour, told func(bytes int64)) error
+type Uploader interface {
+	// Upload fills places of arenas, in any order, and returns when they have their
+	// values. It calls onProgress with the number of new bytes, never concurrently.
+	Upload(ctx context.Context, uploads []Upload, onProgress func(bytes int64)) error
 }
 
-// Pour is values and the place that they are for.
-type Pour struct {
+// Upload is values and the place that they are for.
+type Upload struct {
 	Device int
 	Offset int64 // in the arena
 	Values weights.Range
@@ -30,12 +30,12 @@ type Transfer struct {
 	Seconds float64
 }
 
-// pour notes where the values of a parameter are for, where machine and source
-// are such: they are read behind everything that is cleared.
-func (loader *loader) pour(name string, param *bind.Param) (poured bool, err error) {
-	_, pours := loader.machine.(Pourer)
+// planUpload notes the place of a parameter's values if machine and source support
+// uploads: they are read after everything is cleared.
+func (loader *loader) planUpload(name string, param *bind.Param) (planned bool, err error) {
+	_, uploads := loader.machine.(Uploader)
 	source, ranged := loader.source.(weights.Ranged)
-	if !pours || !ranged {
+	if !uploads || !ranged {
 		return false, nil
 	}
 	ranges, err := source.Ranges(name, param.DType)
@@ -44,7 +44,7 @@ func (loader *loader) pour(name string, param *bind.Param) (poured bool, err err
 	}
 	at, end := param.Offset, param.Offset+bytesOf(param)
 	for _, values := range ranges {
-		loader.pours = append(loader.pours, Pour{param.Device, at, values})
+		loader.uploads = append(loader.uploads, Upload{param.Device, at, values})
 		at += values.Bytes
 	}
 	switch {
@@ -56,18 +56,18 @@ func (loader *loader) pour(name string, param *bind.Param) (poured bool, err err
 	return true, err
 }
 
-// pourAll has the machine read what was noted, and measures how long it takes.
-func (loader *loader) pourAll(ctx context.Context) error {
-	pourer, is := loader.machine.(Pourer)
-	if !is || len(loader.pours) == 0 {
+// upload has the machine read what was noted, and measures how long it takes.
+func (loader *loader) upload(ctx context.Context) error {
+	uploader, is := loader.machine.(Uploader)
+	if !is || len(loader.uploads) == 0 {
 		return nil
 	}
 	loading := &Transfer{}
-	for i := range loader.pours {
-		loading.Bytes += loader.pours[i].Values.Bytes
+	for i := range loader.uploads {
+		loading.Bytes += loader.uploads[i].Values.Bytes
 	}
 	begin := time.Now()
-	if err := pourer.Pour(ctx, loader.pours, loader.moved); err != nil {
+	if err := uploader.Upload(ctx, loader.uploads, loader.moved); err != nil {
 		return err
 	}
 	loading.Seconds = time.Since(begin).Seconds()

@@ -9,14 +9,14 @@ import (
 	"github.com/devmap-dev/devmap/executor/program"
 )
 
-// stand is where everything is when nothing moves: of every lane what it is at
-// and what that waits for, of every channel how far its messages are. It is called
+// stallReport is the state of a step that has stalled: of every lane the current line and
+// what that waits for, of every channel how far its messages are. It is called
 // under the board's lock.
-func (of *Scheduler) stand(lanes []*lane) string {
+func (of *Scheduler) stallReport(lanes []*lane) string {
 	ended := of.endedOf(lanes)
 	var text strings.Builder
 	for _, lane := range lanes {
-		lane.stand(&text, ended)
+		lane.writeState(&text, ended)
 	}
 	for i := range of.Program.Channels {
 		of.slots(&text, int32(i), ended)
@@ -35,8 +35,8 @@ func (of *Scheduler) endedOf(lanes []*lane) []bool {
 	return ended
 }
 
-// stand is how far a lane was given and has come.
-func (lane *lane) stand(into *strings.Builder, ended []bool) {
+// writeState writes how far a lane was given and has come.
+func (lane *lane) writeState(into *strings.Builder, ended []bool) {
 	fmt.Fprintf(into, "device %d, %s: ", lane.device.Plan.ID, lane.name())
 	if lane.ended == len(lane.lines) {
 		into.WriteString("all of it has ended\n")
@@ -103,10 +103,10 @@ func (lane *lane) name() string {
 	return lane.device.Plan.Streams[lane.Program.Instrs[lane.lines[0]].Stream]
 }
 
-// losses is the error of a step in which a device was lost. Where one fails a
-// driver ends all that the process has, a tenth of a second later, so that whichever was
-// asked first says nothing of where it happened. By then the others stand still: where a
-// queue is at something and waits for nothing, there it happened.
+// losses is the error of a step in which a device was lost. If one fails the driver ends
+// all contexts of the process a tenth of a second later. So the device that reports first
+// may not be the one that failed. By then the others have stalled: the lost device is the
+// one with a queue that is at a line and waits for nothing.
 func (of *Scheduler) losses(first *executor.LostError, lanes []*lane) error {
 	all := &executor.LostError{Err: first.Err}
 	ended := of.endedOf(lanes)
@@ -117,20 +117,20 @@ func (of *Scheduler) losses(first *executor.LostError, lanes []*lane) error {
 			if !slices.Contains(place.Devices, lane.device) {
 				continue
 			}
-			lane.stand(&text, ended)
+			lane.writeState(&text, ended)
 			if lane.isAt(ended) {
 				into = &all.GPUs
 			}
 		}
 		*into = append(*into, place.Name)
 	}
-	if len(all.GPUs) == 0 { // nobody knows
+	if len(all.GPUs) == 0 { // no queue shows it
 		all.GPUs, all.With = all.With, nil
 	}
 	if len(all.GPUs) == 0 {
 		all.GPUs = first.GPUs
 	}
-	all.Stand = strings.TrimSuffix(text.String(), "\n")
+	all.State = strings.TrimSuffix(text.String(), "\n")
 	return all
 }
 

@@ -2,14 +2,14 @@ package executor
 
 import "time"
 
-// Witness looks at GPUs beside the machines that run on them, from inside the process:
-// what the process holds of the driver's, and what each GPU has free.
-type Witness interface {
-	GPUs() []WitnessedGPU
-	// Held is what the process holds beside the witness.
-	Held() []Holding
+// GPUMonitor measures GPUs independently of the machines that run on them, from inside
+// the process: which driver objects the process has, and how much each GPU has free.
+type GPUMonitor interface {
+	GPUs() []MonitoredGPU
+	// Holdings are what the process has allocated, without the monitor's own.
+	Holdings() []Holding
 	// Look reads every GPU.
-	Look() ([]WitnessReading, error)
+	Look() ([]MemoryReading, error)
 	// Refill takes all that one of the GPUs has free but a margin, for a moment.
 	Refill(gpu int, margin int64) (RefillResult, error)
 	Close() error
@@ -22,8 +22,8 @@ type Holding struct {
 	Bytes int64  `json:"bytes"` // 0 of what is not counted in bytes
 }
 
-// WitnessedGPU is a GPU that a [Witness] looks at.
-type WitnessedGPU struct {
+// MonitoredGPU is a GPU that a [GPUMonitor] measures.
+type MonitoredGPU struct {
 	GPU          int    `json:"gpu"` // by the driver's order
 	UUID         string `json:"uuid"`
 	Name         string `json:"name"`
@@ -35,9 +35,9 @@ type WitnessedGPU struct {
 	Unmeasured string `json:"unmeasured"`
 }
 
-// WitnessReading is what a GPU held at a moment, in bytes. Those of NVML are null where it does
+// MemoryReading is what a GPU held at a moment, in bytes. Those of NVML are null where it does
 // not tell.
-type WitnessReading struct {
+type MemoryReading struct {
 	DriverFree int64  // of all processes, by cuMemGetInfo
 	NVMLUsed   *int64 // of all processes, without what the driver reserves
 	Own        *int64 // of NVML's, this process's

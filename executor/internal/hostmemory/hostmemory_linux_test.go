@@ -1,4 +1,4 @@
-package hostroom
+package hostmemory
 
 import (
 	"testing"
@@ -16,14 +16,14 @@ func files(added map[string]string) fstest.MapFS {
 	return root
 }
 
-func TestRooms(t *testing.T) {
-	machine := Room{Place: "this machine's memory", Free: 8 << 20}
+func TestLimits(t *testing.T) {
+	machine := FreeMemory{Place: "this machine's memory", Free: 8 << 20}
 	for _, test := range []struct {
 		name  string
 		files map[string]string
-		want  []Room
+		want  []FreeMemory
 	}{
-		{"no groups", nil, []Room{machine}},
+		{"no groups", nil, []FreeMemory{machine}},
 		{"version 2, a group and its parent", map[string]string{
 			"proc/self/cgroup":                      "0::/job/step",
 			"sys/fs/cgroup/job/step/memory.max":     "max",
@@ -31,20 +31,20 @@ func TestRooms(t *testing.T) {
 			"sys/fs/cgroup/job/memory.max":          "5000",
 			"sys/fs/cgroup/job/memory.current":      "3000",
 			"sys/fs/cgroup/job/memory.stat":         "anon 1500\ninactive_file 500\nactive_file 1000",
-		}, []Room{machine, {Place: "the control group /sys/fs/cgroup/job", Free: 2500}}},
+		}, []FreeMemory{machine, {Place: "the control group /sys/fs/cgroup/job", Free: 2500}}},
 		{"version 2 in a container", map[string]string{
 			"proc/self/cgroup":             "0::/../../host/path",
 			"sys/fs/cgroup/memory.max":     "7000",
 			"sys/fs/cgroup/memory.current": "6000",
-		}, []Room{machine, {Place: "the control group /sys/fs/cgroup", Free: 1000}}},
+		}, []FreeMemory{machine, {Place: "the control group /sys/fs/cgroup", Free: 1000}}},
 		{"version 1", map[string]string{
 			"proc/self/cgroup": "9:name=systemd:/\n5:cpu,memory:/docker/a\n0::/",
 			"sys/fs/cgroup/memory/docker/a/memory.limit_in_bytes": "4000",
 			"sys/fs/cgroup/memory/docker/a/memory.usage_in_bytes": "5000",
 			"sys/fs/cgroup/memory/docker/a/memory.stat":           "inactive_file 1\ntotal_inactive_file 200",
-		}, []Room{machine, {Place: "the control group /sys/fs/cgroup/memory/docker/a", Free: -800}}},
+		}, []FreeMemory{machine, {Place: "the control group /sys/fs/cgroup/memory/docker/a", Free: -800}}},
 	} {
-		if diff := cmp.Diff(test.want, roomsIn(files(test.files))); diff != "" {
+		if diff := cmp.Diff(test.want, limitsIn(files(test.files))); diff != "" {
 			t.Errorf("%s: -want +got\n%s", test.name, diff)
 		}
 	}

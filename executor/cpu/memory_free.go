@@ -1,0 +1,38 @@
+package cpu
+
+import (
+	"github.com/devmap-dev/devmap/executor"
+	"github.com/devmap-dev/devmap/executor/internal/hostmemory"
+	"github.com/devmap-dev/devmap/executor/program"
+)
+
+// processReserve is left to the process for everything outside of arenas: kernels'
+// tiles, the heap, stacks.
+const processReserve = 64 << 20
+
+// lack is a [*executor.MemoryError] if all arenas together do not fit into the tightest
+// place: of the first device whose arena does not.
+func lack(devices []program.Device, limits []hostmemory.FreeMemory) error {
+	need := needed(devices)
+	tightest := hostmemory.Tightest(limits, hostmemory.FreeMemory{Free: need + processReserve})
+	free := max(tightest.Free-processReserve, 0)
+	if need <= free {
+		return nil
+	}
+	left := free
+	for i := range devices {
+		if left -= devices[i].Arena; left < 0 {
+			return &executor.MemoryError{Device: devices[i].ID, Need: need, Free: free, Place: tightest.Place}
+		}
+	}
+	return nil
+}
+
+// needed is what the arenas take together. A program's are below 2^62 bytes
+// each; the sum of many stays at what no machine has.
+func needed(devices []program.Device) (need int64) {
+	for i := range devices {
+		need = min(need+devices[i].Arena, 1<<62)
+	}
+	return need
+}
