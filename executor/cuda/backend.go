@@ -49,5 +49,5 @@ func (backend *backend) Open(ctx context.Context, bound *bind.Bound) (executor.M
 
 // Room says of arenas whether GPUs have room for them ([executor.Room]).
 func (backend *backend) Room(ctx context.Context, bound *bind.Bound) error {
-	return lookForRoom(ctx, newFleet(&backend.options, bound.Program))
+	return checkFreeMemory(ctx, newFleet(&backend.options, bound.Program))
 }

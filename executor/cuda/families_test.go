@@ -110,12 +110,12 @@ func TestGPUFamilies(t *testing.T) {
 		if family == "long" {
 			seq = 700
 		}
-		ways := backendtest.Workloads()
-		adamw := ways["fp32"] // that is of SGD
+		workloads := backendtest.Workloads()
+		adamw := workloads["fp32"] // that is of SGD
 		adamw.Optimizer = costmodel.AdamW
-		ways["fp32 adamw"] = adamw
-		for _, way := range slices.Sorted(maps.Keys(ways)) {
-			wanted := ways[way]
+		workloads["fp32 adamw"] = adamw
+		for _, way := range slices.Sorted(maps.Keys(workloads)) {
+			wanted := workloads[way]
 			if wanted.Mode == costmodel.Load || backendtest.Forwards(family) && (wanted.Mode == costmodel.Train || wanted.NewTokens > 0) {
 				continue
 			}

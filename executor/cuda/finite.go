@@ -50,7 +50,7 @@ func finite(device *device, bound *bind.Bound, run *bind.Run) (launches []kernel
 func areasOf(device *device, run *bind.Run) (areas []kernel.Area, names []string) {
 	some := false
 	for _, made := range run.Made() {
-		looked := handedOn(made.Class)
+		looked := isPassedOn(made.Class)
 		some = some || looked
 		areas = append(areas, kernel.Area{Matrix: device.matrix(made.Area), Looked: looked})
 		names = append(names, made.Name)
@@ -61,7 +61,7 @@ func areasOf(device *device, run *bind.Run) (areas []kernel.Area, names []string
 	return areas, names
 }
 
-func handedOn(class recipe.Class) bool {
+func isPassedOn(class recipe.Class) bool {
 	switch class {
 	case "output", "input.gradient", "result", "norms", "weight":
 		return true
@@ -71,7 +71,7 @@ func handedOn(class recipe.Class) bool {
 
 // told is the value that a word says was found, and in which tensor; empty: none
 // was. The word is clean then.
-func (found *finding) told() (value float32, name string) {
+func (found *finding) consume() (value float32, name string) {
 	said := binary.LittleEndian.Uint64(found.data)
 	if said == 0 {
 		return 0, ""

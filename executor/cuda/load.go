@@ -42,25 +42,25 @@ func (loader loader) prime() error {
 
 // Pour implements [executor.Pourer]. Each GPU's values go through a ring of its own, as
 // fast as its link takes them: none waits for another GPU's copies.
-func (loader loader) Pour(ctx context.Context, pours []executor.Pour, told func(bytes int64)) error {
-	loads := make(map[*gpu][]transfer.Load)
-	for i := range pours {
-		device, err := loader.place(pours[i].Device, pours[i].Offset, pours[i].Values.Bytes)
+func (loader loader) Pour(ctx context.Context, loads []executor.Pour, onProgress func(bytes int64)) error {
+	byGPU := make(map[*gpu][]transfer.Load)
+	for i := range loads {
+		device, err := loader.place(loads[i].Device, loads[i].Offset, loads[i].Values.Bytes)
 		if err != nil {
 			return err
 		}
-		loads[device.gpu] = append(loads[device.gpu], transfer.Load{End: device.end, Offset: pours[i].Offset, Values: pours[i].Values})
+		byGPU[device.gpu] = append(byGPU[device.gpu], transfer.Load{End: device.end, Offset: loads[i].Offset, Values: loads[i].Values})
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	var lock sync.Mutex // of told
 	var all sync.WaitGroup
-	for gpu, own := range loads {
+	for gpu, own := range byGPU {
 		all.Go(func() {
-			err := gpu.ring.Pour(ctx, own, handsFor(len(loads)), loader.options.Patience, func(bytes int64) {
+			err := gpu.ring.Upload(ctx, own, workersFor(len(byGPU)), loader.options.Patience, func(bytes int64) {
 				lock.Lock()
 				defer lock.Unlock()
-				told(bytes)
+				onProgress(bytes)
 			})
 			if err != nil {
 				stop(err) // of all
@@ -84,9 +84,9 @@ func (loader loader) Pour(ctx context.Context, pours []executor.Pour, told func(
 // host's memory gives them beside copies; more of them take from the copies, and much where
 // others want the processors too: of 64 onto four GPUs 7 each got 75 to 96 GB/s whenever it
 // was tried, 10 got 54 to 102, 14 got 29 to 94 (TestTunePour).
-func handsFor(gpus int) transfer.Hands {
+func workersFor(gpus int) transfer.Workers {
 	const most, all = 12, 30
 	processors := runtime.GOMAXPROCS(0)
 	readers := max(1, min(most, all/gpus, (processors-1)/gpus-1))
-	return transfer.Hands{Readers: readers, Crowded: gpus*(readers+1) > processors}
+	return transfer.Workers{Readers: readers, Crowded: gpus*(readers+1) > processors}
 }

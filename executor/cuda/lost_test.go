@@ -129,15 +129,15 @@ func TestDeadGPU(t *testing.T) {
 	_, err := machine.Step(context.Background(), &executor.Step{Number: 2})
 	t.Logf("%v later: %v", time.Since(begin), err)
 	var lost *executor.LostError
-	var told *driver.Error
-	if !errors.As(err, &lost) || len(lost.GPUs) != 1 || lost.GPUs[0] != machine.devices[1].gpu.place() || !errors.As(err, &told) || told.Code != illegalAddress {
+	var driverErr *driver.Error
+	if !errors.As(err, &lost) || len(lost.GPUs) != 1 || lost.GPUs[0] != machine.devices[1].gpu.place() || !errors.As(err, &driverErr) || driverErr.Code != illegalAddress {
 		t.Error("it is not told so")
 	}
 	for _, device := range machine.devices {
 		t.Logf("device %d on %s answers: %v", device.plan.ID, device.gpu.place(), device.do(answers))
 	}
 	begin = time.Now()
-	t.Logf("closed: %v after %v; held: %s", machine.Close(), time.Since(begin), driver.Held())
+	t.Logf("closed: %v after %v; held: %s", machine.Close(), time.Since(begin), driver.Unreleased())
 }
 
 // A GPU that another process has for itself is named, and nothing is held.
@@ -150,7 +150,7 @@ func TestTaken(t *testing.T) {
 	if want := "device 1 on GPU 1 (Fake 1): another process has it for itself: cuDevicePrimaryCtxRetain: CUDA_ERROR_DEVICE_UNAVAILABLE (46): as the fake says"; err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
-	if held := driver.Held(); held != "" {
-		t.Errorf("the process still holds %s", held)
+	if leaked := driver.Unreleased(); leaked != "" {
+		t.Errorf("the process still holds %s", leaked)
 	}
 }

@@ -58,7 +58,7 @@ func (machine *machine) open(ctx context.Context, backend *backend) error {
 	for _, part := range []func() error{
 		machine.find,
 		func() error { return machine.start(backend.shape) },
-		machine.measure, machine.room, machine.pinRings,
+		machine.measure, machine.checkMemory, machine.pinRings,
 		func() error {
 			scheduler.Devices = machine.fleet.lanes()
 			return scheduler.Connect(func(link *schedule.Link) (bool, error) { return staged(machine.options.Transport, link) })
@@ -72,7 +72,7 @@ func (machine *machine) open(ctx context.Context, backend *backend) error {
 		machine.works.keep,
 		func() error { return machine.works.warm(machine.fleet) },
 		machine.prime,
-		func() (err error) { machine.trap, err = dig(machine.fleet, scheduler); return err },
+		func() (err error) { machine.trap, err = injectFault(machine.fleet, scheduler); return err },
 		func() error { machine.reads(allReady); return nil },
 		ctx.Err,
 	} {

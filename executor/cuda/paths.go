@@ -18,11 +18,11 @@ import (
 // Sizes of copies that are timed: so large that what begins and ends them is no
 // thousandth of it, and so few that they take milliseconds.
 const (
-	pathBytes    = 256 << 20
-	pathPatience = 30 * time.Second
-	pathTurns    = 4 // of smaller ones as many as have the same bytes, 64 at most
-	trips        = 16
-	ahead        = 64
+	pathBytes   = 256 << 20
+	pathTimeout = 30 * time.Second
+	pathTurns   = 4 // of smaller ones as many as have the same bytes, 64 at most
+	trips       = 16
+	ahead       = 64
 )
 
 // Paths measures copies inside each of these GPUs, between each and the host's
@@ -34,9 +34,9 @@ func paths(ordinals []int, bytes int64) (found []executor.PathRates, err error) 
 	for i := range ordinals {
 		of.Devices = append(of.Devices, program.Device{ID: int32(i), Arena: 2 * bytes, Streams: []string{"copies"}})
 	}
-	made := (&backend{options: executor.GPUOptions{Devices: ordinals, Patience: pathPatience}}).assembled(&bind.Bound{Program: of})
+	made := (&backend{options: executor.GPUOptions{Devices: ordinals, Patience: pathTimeout}}).assembled(&bind.Bound{Program: of})
 	defer func() { err = errors.Join(err, made.Close()) }()
-	for _, part := range []func() error{made.find, func() error { return made.start(transfer.ShapeFor) }, made.room} {
+	for _, part := range []func() error{made.find, func() error { return made.start(transfer.ShapeFor) }, made.checkMemory} {
 		if err := part(); err != nil {
 			return nil, err
 		}

@@ -46,8 +46,8 @@ func TestPaths(t *testing.T) {
 						t.Errorf("%+v, staged is %v", other, staged)
 					}
 				}
-				if held := driver.Held(); len(found) != len(ordinals) || held != "" {
-					t.Errorf("%d of them, and the process still holds %s", len(found), held)
+				if leaked := driver.Unreleased(); len(found) != len(ordinals) || leaked != "" {
+					t.Errorf("%d of them, and the process still holds %s", len(found), leaked)
 				}
 			})
 		}
@@ -58,12 +58,12 @@ func TestPaths(t *testing.T) {
 // nobody asks about nothing.
 func TestClock(t *testing.T) {
 	job := forms(t)["device map"]
-	told := make(map[string]int)
+	times := make(map[string]int)
 	tell := func(timed executor.KernelTime) {
 		if timed.Took < 0 || timed.Took > time.Minute {
 			t.Errorf("%s took %v", timed.Kernel.Name, timed.Took)
 		}
-		told[timed.Kernel.Name]++
+		times[timed.Kernel.Name]++
 	}
 	clock := func(step int64) func(timed executor.KernelTime) {
 		if step == 2 {
@@ -91,8 +91,8 @@ func TestClock(t *testing.T) {
 		t.Errorf("kernels are %v", given)
 	}
 	for name, count := range given {
-		if told[name]*3 != count*2 {
-			t.Errorf("%s ran %d times, and was told %d times, of two steps in three", name, count, told[name])
+		if times[name]*3 != count*2 {
+			t.Errorf("%s ran %d times, and was told %d times, of two steps in three", name, count, times[name])
 		}
 	}
 }

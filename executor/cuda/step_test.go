@@ -219,7 +219,7 @@ func TestStepsThatEnd(t *testing.T) {
 
 // Where there is no room nothing is mapped, and nothing held; nor where somebody
 // else takes it in between.
-func TestRoom(t *testing.T) {
+func TestTooLittleMemory(t *testing.T) {
 	of := parsed(t, "device 0 arena 3145728 budget 3145728\ndevice 1 arena 1048576 budget 1048576\n")
 	for _, test := range []struct {
 		name, value string
@@ -233,36 +233,36 @@ func TestRoom(t *testing.T) {
 	} {
 		t.Setenv(test.name, test.value)
 		found, err := made(t, executor.GPUOptions{Devices: test.gpus}).Open(context.Background(), &bind.Bound{Program: of})
-		var room *executor.RoomError
-		var told *driver.Error
+		var memoryErr *executor.RoomError
+		var driverErr *driver.Error
 		switch {
 		case found != nil || err == nil:
 			t.Errorf("%+v: it was opened: %v", test, err)
 		case test.device < 0:
-			if !errors.As(err, &told) || told.Code != driver.OutOfMemory || !strings.Contains(err.Error(), "device 1 on GPU 0 (Fake 0)") {
+			if !errors.As(err, &driverErr) || driverErr.Code != driver.OutOfMemory || !strings.Contains(err.Error(), "device 1 on GPU 0 (Fake 0)") {
 				t.Errorf("%+v: %v", test, err)
 			}
-		case !errors.As(err, &room) || room.Device != test.device || room.Need != test.need || room.Free != test.free:
+		case !errors.As(err, &memoryErr) || memoryErr.Device != test.device || memoryErr.Need != test.need || memoryErr.Free != test.free:
 			t.Errorf("%+v: %v", test, err)
 		}
-		if held := driver.Held(); held != "" {
-			t.Errorf("the process still holds %s", held)
+		if leaked := driver.Unreleased(); leaked != "" {
+			t.Errorf("the process still holds %s", leaked)
 		}
 		t.Setenv(test.name, "")
 	}
 	for fails := int64(1); fails <= 2; fails++ {
 		_, err := made(t, executor.GPUOptions{Devices: []int{0, 1}, Fault: executor.Fault{Kind: executor.FailMap, At: fails}}).Open(context.Background(), &bind.Bound{Program: of})
-		var told *driver.Error
-		if want := fmt.Sprintf("device %d on GPU %[1]d (Fake %[1]d): cuMemCreate, which was to fail: CUDA_ERROR_OUT_OF_MEMORY (2)", fails-1); !errors.As(err, &told) || !strings.HasPrefix(err.Error(), want) {
+		var driverErr *driver.Error
+		if want := fmt.Sprintf("device %d on GPU %[1]d (Fake %[1]d): cuMemCreate, which was to fail: CUDA_ERROR_OUT_OF_MEMORY (2)", fails-1); !errors.As(err, &driverErr) || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
-		if held := driver.Held(); held != "" {
-			t.Errorf("the process still holds %s", held)
+		if leaked := driver.Unreleased(); leaked != "" {
+			t.Errorf("the process still holds %s", leaked)
 		}
 	}
 	for _, gpus := range [][]int{{0}, {0, 4}, {0, -1}} {
-		if _, err := made(t, executor.GPUOptions{Devices: gpus}).Open(context.Background(), &bind.Bound{Program: of}); err == nil || driver.Held() != "" {
-			t.Errorf("devices %v: %v, held are %q", gpus, err, driver.Held())
+		if _, err := made(t, executor.GPUOptions{Devices: gpus}).Open(context.Background(), &bind.Bound{Program: of}); err == nil || driver.Unreleased() != "" {
+			t.Errorf("devices %v: %v, held are %q", gpus, err, driver.Unreleased())
 		}
 	}
 }

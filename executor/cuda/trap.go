@@ -24,7 +24,7 @@ const nowhere driver.Address = 0
 // dig makes the trap that is asked for: one that hangs on the first device that
 // computes, so that others wait for it; one that is lost on the last, which the others
 // may have sent to already. It is nil if none is asked for.
-func dig(fleet *fleet, scheduler *schedule.Scheduler) (*trap, error) {
+func injectFault(fleet *fleet, scheduler *schedule.Scheduler) (*trap, error) {
 	fault, program := fleet.options.Fault, fleet.program
 	if fault.Kind != executor.HangStep && fault.Kind != executor.LoseStep {
 		return nil, nil //nolint:nilnil // none is asked for

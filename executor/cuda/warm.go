@@ -36,11 +36,11 @@ func (works *works) warmOn(fleet *fleet, device *device) error {
 		step: kernel.Step{Number: 1, Optimizer: &executor.Optimizer{Rate: 1e-3, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8}},
 	}
 	for index := device.plan.First; index < device.plan.End; index++ {
-		if works.kept[index] == nil {
+		if works.cached[index] == nil {
 			continue
 		}
 		warming.step.Queue = device.lanes.Queue(int(fleet.program.Instrs[index].Stream))
-		if err := warming.instr(works.kept[index]); err != nil {
+		if err := warming.instr(works.cached[index]); err != nil {
 			return fmt.Errorf("instruction %s: %w", fleet.program.Line(index), err)
 		}
 	}
@@ -48,7 +48,7 @@ func (works *works) warmOn(fleet *fleet, device *device) error {
 		return err
 	}
 	for i := range warming.looked {
-		warming.looked[i].told() // of zeros
+		warming.looked[i].consume() // of zeros
 	}
 	return device.whitewash(executor.Poison)
 }

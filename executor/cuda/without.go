@@ -22,4 +22,4 @@ func Paths([]int) ([]executor.PathRates, error) { return nil, executor.ErrNotBui
 func Found() []string { return nil }
 
 // NewWitness refuses: this is a build without CUDA.
-func NewWitness([]int) (executor.Witness, error) { return nil, executor.ErrNotBuilt }
+func NewMonitor([]int) (executor.Witness, error) { return nil, executor.ErrNotBuilt }

@@ -31,4 +31,4 @@ func Found() []string { return cuda.Found() }
 func Paths(gpus []int) ([]executor.PathRates, error) { return cuda.Paths(gpus) }
 
 // Witness begins to look at GPUs, of which this process holds nothing yet.
-func Witness(gpus []int) (executor.Witness, error) { return cuda.NewWitness(gpus) }
+func Witness(gpus []int) (executor.Witness, error) { return cuda.NewMonitor(gpus) }

@@ -13,7 +13,7 @@ import (
 // and not given back. After the last machine is closed it is empty.
 var ledger struct {
 	sync.Mutex
-	held map[string]holding
+	unreleased map[string]holding
 }
 
 type holding struct{ count, bytes int64 }
@@ -21,13 +21,13 @@ type holding struct{ count, bytes int64 }
 func enter(kind string, count, bytes int64) {
 	ledger.Lock()
 	defer ledger.Unlock()
-	if ledger.held == nil {
-		ledger.held = make(map[string]holding)
+	if ledger.unreleased == nil {
+		ledger.unreleased = make(map[string]holding)
 	}
-	now := ledger.held[kind]
+	now := ledger.unreleased[kind]
 	now.count, now.bytes = now.count+count, now.bytes+bytes
-	if ledger.held[kind] = now; now == (holding{}) {
-		delete(ledger.held, kind)
+	if ledger.unreleased[kind] = now; now == (holding{}) {
+		delete(ledger.unreleased, kind)
 	}
 }
 
@@ -42,7 +42,7 @@ type Holding struct {
 func Holdings() (all []Holding) {
 	ledger.Lock()
 	defer ledger.Unlock()
-	for kind, now := range ledger.held {
+	for kind, now := range ledger.unreleased {
 		all = append(all, Holding{kind, now.count, now.bytes})
 	}
 	slices.SortFunc(all, func(one, other Holding) int { return strings.Compare(one.Kind, other.Kind) })
@@ -50,7 +50,7 @@ func Holdings() (all []Holding) {
 }
 
 // Held is what the process holds, a word or two a kind; empty: nothing.
-func Held() string {
+func Unreleased() string {
 	var kinds []string
 	for _, now := range Holdings() {
 		text := fmt.Sprintf("%d %s", now.Count, now.Kind)

@@ -63,7 +63,7 @@ func Tables() int64 {
 	const page, entry = 4 << 10, 8
 	ledger.Lock()
 	defer ledger.Unlock()
-	return ledger.held[copies].bytes / page * entry
+	return ledger.unreleased[copies].bytes / page * entry
 }
 
 func pinLarge(kind string, bytes int64) (*Pinned, error) {
@@ -88,16 +88,16 @@ func pinLarge(kind string, bytes int64) (*Pinned, error) {
 // fetch has the system find pages for a mapping.
 func fetch(data []byte) {
 	_ = syscall.Madvise(data, syscall.MADV_HUGEPAGE) // a system without large pages has small ones
-	var hands sync.WaitGroup
+	var workers sync.WaitGroup
 	share := max(large, len(data)/runtime.GOMAXPROCS(0)/large*large)
 	for begin := 0; begin < len(data); begin += share {
-		hands.Go(func() {
+		workers.Go(func() {
 			for at := begin; at < min(begin+share, len(data)); at += syscall.Getpagesize() {
 				data[at] = 0
 			}
 		})
 	}
-	hands.Wait()
+	workers.Wait()
 }
 
 // Free gives it back.

@@ -126,15 +126,15 @@ func usesOf(role string) argument {
 // numberOf is a dim as float64: "dim" or "dim=otherwise".
 func numberOf(word string) (argument, error) {
 	name, text, given := strings.Cut(word, "=")
-	otherwise := 0.
+	defaultValue := 0.
 	if given {
 		var err error
-		if otherwise, err = strconv.ParseFloat(text, 64); err != nil {
+		if defaultValue, err = strconv.ParseFloat(text, 64); err != nil {
 			return nil, err
 		}
 	}
 	return func(call *Call, launch *packed) error {
-		launch.arguments.Float64(call.number(name, otherwise))
+		launch.arguments.Float64(call.number(name, defaultValue))
 		return nil
 	}, nil
 }
@@ -160,7 +160,7 @@ func parts(call *Call, launch *packed) error {
 		launch.arguments.Address(call.Workspace.Address)
 		return nil
 	}
-	at, err := call.Kernels.beside()
+	at, err := call.Kernels.scratch()
 	launch.arguments.Address(at)
 	return err
 }

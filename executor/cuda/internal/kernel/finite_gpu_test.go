@@ -53,9 +53,9 @@ func TestGPUFinite(t *testing.T) {
 
 // finds lays areas into NaN and looks through them, with nothing and with something.
 func (server *server) finds(random *rand.Rand, word *driver.Pinned, trial int) {
-	const room = 1 << 22
+	const size = 1 << 22
 	at := server.arena.Address
-	data := server.pattern.Data[:room]
+	data := server.pattern.Data[:size]
 	for i := range data {
 		data[i] = 0xff
 	}
@@ -89,7 +89,7 @@ func (server *server) finds(random *rand.Rand, word *driver.Pinned, trial int) {
 		}
 		next += rows*stride*size + 64
 		next = (next + 15) &^ 15
-		if next > room*3/4 {
+		if next > size*3/4 {
 			break
 		}
 	}

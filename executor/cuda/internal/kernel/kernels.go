@@ -24,11 +24,11 @@ type Kernels struct {
 // New is for the first thread of a context. hopper: the GPU's capability is 9.0 and
 // its driver takes PTX ISA 8.0, as CUDA 12's do. Attention has kernels for that.
 func New(hopper bool) *Kernels {
-	return (&Kernels{modules: &modules{loaded: make(map[string]*driver.Module)}, hopper: hopper}).Beside()
+	return (&Kernels{modules: &modules{loaded: make(map[string]*driver.Module)}, hopper: hopper}).ForThread()
 }
 
 // Beside are the same kernels for another thread; the first one's Unload is for both.
-func (kernels *Kernels) Beside() *Kernels {
+func (kernels *Kernels) ForThread() *Kernels {
 	return &Kernels{modules: kernels.modules, functions: make(map[string]*driver.Function), hopper: kernels.hopper}
 }
 
@@ -46,7 +46,7 @@ func (kernels *Kernels) Products() (*blas.Handle, error) {
 
 // beside is where a launch leaves something for the next one where the arena has no
 // place.
-func (kernels *Kernels) beside() (driver.Address, error) {
+func (kernels *Kernels) scratch() (driver.Address, error) {
 	if kernels.parts == nil {
 		pinned, err := driver.Pin(partsBytes)
 		if err != nil {

@@ -106,7 +106,7 @@ func (server *server) inPlace(rows int64) {
 	made := make([][]byte, 2)
 	for n, over := range []bool{true, false} {
 		server.fill(1 << 29)
-		call := newPosed("gemm", "form=nt", false).call
+		call := newTestCall("gemm", "form=nt", false).call
 		call.Kernels, call.Workspace = server.kernels, blas.Workspace{Address: at(0), Bytes: 32 << 20}
 		for i, role := range []string{"a", "b", "add", "d"} {
 			call.Kernel.Operands = append(call.Kernel.Operands, recipe.Operand{Role: role})

@@ -18,7 +18,7 @@ type End struct {
 	Context *driver.Context
 	Arena   driver.Address
 	// Stream is for copies alone; Beside has nothing to do while values are poured.
-	Stream, Beside *driver.Stream
+	Stream, SumStream *driver.Stream
 
 	events   []*driver.Event // by part: where it is needed last
 	sums     []*driver.Event // by room: where they are there
@@ -75,12 +75,12 @@ func (end *End) Write(offset int64, data []byte) error {
 		if err != nil {
 			return end.landAll(err)
 		}
-		room := part.data[:min(end.Ring.size, len(data))]
-		take(room, data)
-		if err := end.fly(part, end.Stream.Up(end.at(offset), room), nil); err != nil {
+		buffer := part.data[:min(end.Ring.size, len(data))]
+		take(buffer, data)
+		if err := end.fly(part, end.Stream.Up(end.at(offset), buffer), nil); err != nil {
 			return end.landAll(err)
 		}
-		offset, data = offset+int64(len(room)), data[len(room):]
+		offset, data = offset+int64(len(buffer)), data[len(buffer):]
 	}
 	return end.landAll(nil)
 }
@@ -92,11 +92,11 @@ func (end *End) Read(offset int64, data []byte) error {
 		if err != nil {
 			return end.landAll(err)
 		}
-		room, into := part.data[:min(end.Ring.size, len(data))], data
-		if err := end.fly(part, end.Stream.Down(room, end.at(offset)), func() { take(into, room) }); err != nil {
+		buffer, into := part.data[:min(end.Ring.size, len(data))], data
+		if err := end.fly(part, end.Stream.Down(buffer, end.at(offset)), func() { take(into, buffer) }); err != nil {
 			return end.landAll(err)
 		}
-		offset, data = offset+int64(len(room)), data[len(room):]
+		offset, data = offset+int64(len(buffer)), data[len(buffer):]
 	}
 	return end.landAll(nil)
 }
@@ -112,7 +112,7 @@ func (end *End) part() (*part, error) {
 	if err := end.Ring.open(parts); err != nil {
 		return nil, err
 	}
-	if err := errors.Join(fill(&end.events, end.Ring.count), fill(&end.sums, rooms)); err != nil {
+	if err := errors.Join(fill(&end.events, end.Ring.count), fill(&end.sums, sumSlots)); err != nil {
 		return nil, err
 	}
 	for len(end.flights) > 0 {
@@ -185,14 +185,14 @@ func until(event *driver.Event) error {
 func take(into, from []byte) {
 	const least = 256 << 10
 	size := min(len(into), len(from))
-	hands := max(1, min(runtime.GOMAXPROCS(0), 16, size/least))
-	if hands == 1 {
+	workers := max(1, min(runtime.GOMAXPROCS(0), 16, size/least))
+	if workers == 1 {
 		copy(into, from)
 		return
 	}
 	var all sync.WaitGroup
-	for i := range hands {
-		begin, end := size*i/hands, size*(i+1)/hands
+	for i := range workers {
+		begin, end := size*i/workers, size*(i+1)/workers
 		all.Go(func() { copy(into[begin:end], from[begin:]) })
 	}
 	all.Wait()

@@ -12,7 +12,7 @@ import (
 // pump is the one thread of a Pour that the GPU is told and asked by. A part costs it a
 // copy and an event; a stretch, behind its last part, a launch.
 type pump struct {
-	*pouring
+	*upload
 	flown   int        // pieces that the GPU was given
 	flights []*slot    // of them those that it copies, the oldest first
 	checks  []*stretch // what it sums up, the oldest first
@@ -68,14 +68,14 @@ func (pump *pump) turn(now time.Time) (went bool, err error) {
 // as there is a room for its sums.
 func (pump *pump) fly(now time.Time) (went bool, err error) {
 	oldest := pump.flown
-	for i := 0; i < len(pump.slots) && len(pump.checks) < rooms; i++ {
+	for i := 0; i < len(pump.slots) && len(pump.checks) < sumSlots; i++ {
 		slot := &pump.slots[(oldest+i)%len(pump.slots)]
 		number := slot.piece.Load()
 		if number < 0 || number >= int64(len(pump.pieces)) {
 			continue
 		}
 		piece := pump.pieces[number]
-		if !pump.ripe(number) || !piece.since.IsZero() {
+		if !pump.readyToCopy(number) || !piece.since.IsZero() {
 			continue
 		}
 		went, piece.since = true, now
@@ -89,7 +89,7 @@ func (pump *pump) fly(now time.Time) (went bool, err error) {
 // ripe reports that a piece is read, and the one so many behind it: by then most of it has
 // left the caches of those that wrote it (ShapeFor). That one has a part, as there are
 // more of them. The last pieces wait for none.
-func (pump *pump) ripe(number int64) bool {
+func (pump *pump) readyToCopy(number int64) bool {
 	if pump.pieces[number].left.Load() > 0 {
 		return false
 	}
@@ -111,9 +111,9 @@ func (pump *pump) up(slot *slot, piece *piece) error {
 	if stretch.pieces--; stretch.pieces > 0 {
 		return nil
 	}
-	stretch.room, stretch.since = pump.checked%rooms, piece.since
+	stretch.sumSlot, stretch.since = pump.checked%sumSlots, piece.since
 	pump.checks, pump.checked = append(pump.checks, stretch), pump.checked+1
-	return end.check(stretch.Offset+stretch.from, stretch.to-stretch.from, stretch.room, event)
+	return end.check(stretch.Offset+stretch.from, stretch.to-stretch.from, stretch.sumSlot, event)
 }
 
 // land gives the parts of copies that have ended to the next pieces.
@@ -122,7 +122,7 @@ func (pump *pump) land(now time.Time) (went bool, err error) {
 		slot := pump.flights[0]
 		number := slot.piece.Load()
 		piece := pump.pieces[number]
-		ended, err := piece.ended(piece.End.events[slot.part.number], now.Sub(piece.since), pump.patience)
+		ended, err := piece.ended(piece.End.events[slot.part.number], now.Sub(piece.since), pump.timeout)
 		if !ended {
 			return went, err
 		}
@@ -139,28 +139,28 @@ func (pump *pump) land(now time.Time) (went bool, err error) {
 func (pump *pump) judge(now time.Time) (went bool, err error) {
 	for ; len(pump.checks) > 0; went = true {
 		stretch := pump.checks[0]
-		ended, err := stretch.ended(stretch.End.sums[stretch.room], now.Sub(stretch.since), pump.patience)
+		ended, err := stretch.ended(stretch.End.sums[stretch.sumSlot], now.Sub(stretch.since), pump.timeout)
 		if !ended {
 			return went, err
 		}
 		bytes := stretch.to - stretch.from
 		if err == nil {
-			err = stretch.judge(pump.ring.found(stretch.room, bytes))
+			err = stretch.judge(pump.ring.found(stretch.sumSlot, bytes))
 		}
 		if pump.checks = pump.checks[1:]; err != nil {
 			return true, err
 		}
-		pump.told <- bytes
+		pump.uploaded <- bytes
 	}
 	return went, nil
 }
 
 // ended reports that an event has, for good or ill; one that has not for longer than
 // patience is an error.
-func (load *Load) ended(event *driver.Event, after, patience time.Duration) (bool, error) {
+func (load *Load) ended(event *driver.Event, after, timeout time.Duration) (bool, error) {
 	ended, err := event.Ended()
-	if err == nil && !ended && after > patience {
-		return false, &LateError{After: patience, Place: load.Values.Place}
+	if err == nil && !ended && after > timeout {
+		return false, &LateError{After: timeout, Place: load.Values.Place}
 	}
 	return ended || err != nil, err
 }

@@ -16,9 +16,9 @@ type Ring struct {
 	share       int64 // bytes that a reader takes at a time
 	behind      int64 // pieces that are read before the GPU copies one
 
-	making  sync.WaitGroup // who pins parts ahead
-	failed  error          // and why not all of them
-	pouring sync.Mutex     // of who pours
+	making    sync.WaitGroup // who pins parts ahead
+	failed    error          // and why not all of them
+	uploading sync.Mutex     // of who pours
 
 	mutex  sync.Mutex
 	pinned []*driver.Pinned // of the parts that there are yet
@@ -88,7 +88,7 @@ func (ring *Ring) pin(parts int) (err error) {
 	ring.mutex.Lock()
 	defer ring.mutex.Unlock()
 	if ring.free == nil {
-		if ring.noted, err = driver.Pin(rooms * sumsBytes); err != nil {
+		if ring.noted, err = driver.Pin(sumSlots * sumsBytes); err != nil {
 			return err
 		}
 		ring.free = make(chan *part, ring.count)

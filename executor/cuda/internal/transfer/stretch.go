@@ -18,7 +18,7 @@ type stretch struct {
 	*Load
 	from, to int64     // of the values' bytes
 	pieces   int       // that the GPU was not given yet
-	room     int       // where it leaves its sums
+	sumSlot  int       // where it leaves its sums
 	since    time.Time // when it was to sum up
 
 	plain, placed atomic.Uint64 // sums of what was read
@@ -50,30 +50,30 @@ const (
 	sumBlocks = 64
 	sumsBytes = 16 * sumBlocks
 	blockSize = 64 << 10
-	rooms     = 16
+	sumSlots  = 16
 )
 
 func blocksOf(bytes int64) int { return int(min(sumBlocks, (bytes+blockSize-1)/blockSize)) }
 
 // check has the GPU sum up bytes of the arena behind an event, on the stream beside, so
 // that the next copy need not wait.
-func (end *End) check(offset, bytes int64, room int, behind *driver.Event) error {
-	if err := end.Beside.Await(behind); err != nil {
+func (end *End) check(offset, bytes int64, sumSlot int, behind *driver.Event) error {
+	if err := end.SumStream.Await(behind); err != nil {
 		return err
 	}
 	var arguments driver.Arguments
-	arguments.Address(end.at(offset)).Int64(bytes).Address(end.Ring.noted.Address() + driver.Address(room*sumsBytes))
+	arguments.Address(end.at(offset)).Int64(bytes).Address(end.Ring.noted.Address() + driver.Address(sumSlot*sumsBytes))
 	shape := driver.Shape{Grid: [3]uint32{uint32(blocksOf(bytes)), 1, 1}, Block: [3]uint32{256, 1, 1}}
-	if err := end.Beside.Launch(end.checksum, shape, &arguments); err != nil {
+	if err := end.SumStream.Launch(end.checksum, shape, &arguments); err != nil {
 		return err
 	}
-	return end.Beside.Record(end.sums[room])
+	return end.SumStream.Record(end.sums[sumSlot])
 }
 
 // found is what the blocks of a launch for so many bytes have left in a room.
-func (ring *Ring) found(room int, bytes int64) (all checksum.Sums) {
+func (ring *Ring) found(sumSlot int, bytes int64) (all checksum.Sums) {
 	for i := range blocksOf(bytes) {
-		left := ring.noted.Data[room*sumsBytes+16*i:]
+		left := ring.noted.Data[sumSlot*sumsBytes+16*i:]
 		all.Add(checksum.Sums{Plain: binary.LittleEndian.Uint64(left), Placed: binary.LittleEndian.Uint64(left[8:])}, 0)
 	}
 	return all

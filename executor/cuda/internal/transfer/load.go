@@ -29,7 +29,7 @@ func (err *LateError) Error() string {
 
 // Hands are how many read, and whether they and who tells the GPU are more than there are
 // processors.
-type Hands struct {
+type Workers struct {
 	Readers int
 	Crowded bool
 }
@@ -40,25 +40,25 @@ type Hands struct {
 // sums up what came; what it finds is compared with what was read. told is called with
 // how many bytes more are there. A copy that takes longer than patience is given up
 // ([*LateError]), and the ring with it.
-func (ring *Ring) Pour(ctx context.Context, loads []Load, hands Hands, patience time.Duration, told func(bytes int64)) error {
-	ring.pouring.Lock() // who has some of the parts gets all of them
-	defer ring.pouring.Unlock()
+func (ring *Ring) Upload(ctx context.Context, loads []Load, workers Workers, timeout time.Duration, onProgress func(bytes int64)) error {
+	ring.uploading.Lock() // who has some of the parts gets all of them
+	defer ring.uploading.Unlock()
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	pouring := ring.newPouring(ring.pieces(loads))
-	pouring.context, pouring.stop, pouring.patience, pouring.crowded = ctx, stop, patience, hands.Crowded
-	context.AfterFunc(ctx, func() { pouring.stopped.Store(true) })
+	upload := ring.newUpload(ring.pieces(loads))
+	upload.context, upload.stop, upload.timeout, upload.crowded = ctx, stop, timeout, workers.Crowded
+	context.AfterFunc(ctx, func() { upload.stopped.Store(true) })
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		pouring.run(hands.Readers)
-		close(pouring.told)
+		upload.run(workers.Readers)
+		close(upload.uploaded)
 	}()
 	often := time.NewTicker(time.Millisecond)
 	defer often.Stop()
-	for bytes := range pouring.told {
-		told(bytes)
-		if len(pouring.told) > 0 {
+	for bytes := range upload.uploaded {
+		onProgress(bytes)
+		if len(upload.uploaded) > 0 {
 			continue
 		}
 		select { // whom every stretch wakes takes a processor from readers

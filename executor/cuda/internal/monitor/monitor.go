@@ -1,6 +1,6 @@
 //go:build cuda && linux && cgo && amd64
 
-package witness
+package monitor
 
 import (
 	"errors"
@@ -18,15 +18,15 @@ import (
 // of the driver's, what each GPU has free, and whether that can be had. It takes part
 // in each GPU's context, so that there is one to ask when all machines are closed, and
 // has all that it needs from the beginning on: what it holds never changes.
-type Witness struct {
-	gpus []*witnessed
+type Monitor struct {
+	gpus []*monitored
 	own  []executor.Holding
 }
 
 // witnessed is a GPU that is looked at.
-type witnessed struct {
+type monitored struct {
 	*driver.Device
-	told    executor.WitnessedGPU
+	info    executor.WitnessedGPU
 	handle  nvml.GPU
 	context *driver.Context
 	kernels *kernel.Kernels
@@ -40,31 +40,31 @@ type Before func(uuid string) (handle nvml.GPU, processes []nvml.Process, unmeas
 
 // New begins to look at GPUs, by their places among those of the driver. Nothing of them
 // is to be held by this process then.
-func New(gpus []driver.Device, ordinals []int, before Before) (*Witness, error) {
-	witness := new(Witness)
+func New(gpus []driver.Device, ordinals []int, before Before) (*Monitor, error) {
+	monitor := new(Monitor)
 	for _, ordinal := range ordinals {
 		if ordinal < 0 || ordinal >= len(gpus) {
-			return nil, errors.Join(fmt.Errorf("GPU %d, and the driver shows %d", ordinal, len(gpus)), witness.Close())
+			return nil, errors.Join(fmt.Errorf("GPU %d, and the driver shows %d", ordinal, len(gpus)), monitor.Close())
 		}
-		gpu := &witnessed{Device: &gpus[ordinal], told: executor.WitnessedGPU{GPU: ordinal, UUID: gpus[ordinal].UUID, Name: gpus[ordinal].Name}}
-		witness.gpus = append(witness.gpus, gpu)
+		gpu := &monitored{Device: &gpus[ordinal], info: executor.WitnessedGPU{GPU: ordinal, UUID: gpus[ordinal].UUID, Name: gpus[ordinal].Name}}
+		monitor.gpus = append(monitor.gpus, gpu)
 		var processes []nvml.Process
-		gpu.handle, processes, gpu.told.Unmeasured = before(gpu.UUID)
+		gpu.handle, processes, gpu.info.Unmeasured = before(gpu.UUID)
 		if err := gpu.open(processes); err != nil {
-			return nil, errors.Join(fmt.Errorf("GPU %d (%s): %w", ordinal, gpu.Name, err), witness.Close())
+			return nil, errors.Join(fmt.Errorf("GPU %d (%s): %w", ordinal, gpu.Name, err), monitor.Close())
 		}
 	}
-	witness.own = holdings()
-	return witness, nil
+	monitor.own = holdings()
+	return monitor, nil
 }
 
 // open makes all that looking needs, and runs each kernel once: drivers load one when
 // it runs first. before are the processes that were there without this one.
-func (gpu *witnessed) open(before []nvml.Process) (err error) {
+func (gpu *monitored) open(before []nvml.Process) (err error) {
 	if gpu.context, err = gpu.Retain(); err != nil {
 		return err
 	}
-	if gpu.told.GranuleBytes, err = gpu.Granule(); err != nil {
+	if gpu.info.GranuleBytes, err = gpu.Granule(); err != nil {
 		return err
 	}
 	gpu.kernels = kernel.New(false)
@@ -75,67 +75,67 @@ func (gpu *witnessed) open(before []nvml.Process) (err error) {
 		if err != nil {
 			return err
 		}
-		_, err = gpu.written(gpu.told.GranuleBytes)
+		_, err = gpu.written(gpu.info.GranuleBytes)
 		return err
 	})
-	if err != nil || gpu.told.Unmeasured != "" {
+	if err != nil || gpu.info.Unmeasured != "" {
 		return err
 	}
 	now, err := gpu.handle.Processes()
 	if err != nil {
-		gpu.told.Unmeasured = err.Error()
+		gpu.info.Unmeasured = err.Error()
 		return nil //nolint:nilerr // it is what is told
 	}
-	gpu.told.Process = nvml.Self(before, now)
+	gpu.info.Process = nvml.Self(before, now)
 	return nil
 }
 
 // GPUs are those that are looked at.
-func (witness *Witness) GPUs() []executor.WitnessedGPU {
+func (monitor *Monitor) GPUs() []executor.WitnessedGPU {
 	var all []executor.WitnessedGPU
-	for _, gpu := range witness.gpus {
-		all = append(all, gpu.told)
+	for _, gpu := range monitor.gpus {
+		all = append(all, gpu.info)
 	}
 	return all
 }
 
 // Held is what the process holds of the driver's beside what the witness does.
-func (witness *Witness) Held() []executor.Holding { return less(holdings(), witness.own) }
+func (monitor *Monitor) Held() []executor.Holding { return less(holdings(), monitor.own) }
 
 // holdings is everything that the process holds.
 func holdings() []executor.Holding {
 	var all []executor.Holding
-	for _, held := range driver.Holdings() {
-		all = append(all, executor.Holding(held))
+	for _, holding := range driver.Holdings() {
+		all = append(all, executor.Holding(holding))
 	}
 	return all
 }
 
 // less is what all holds beside own, by kind, and less where it holds less.
-func less(all, own []executor.Holding) (beside []executor.Holding) {
+func less(all, own []executor.Holding) (others []executor.Holding) {
 	left := make(map[string]executor.Holding)
-	for _, held := range own {
-		left[held.Kind] = held
+	for _, holding := range own {
+		left[holding.Kind] = holding
 	}
-	for _, held := range all {
-		held.Count, held.Bytes = held.Count-left[held.Kind].Count, held.Bytes-left[held.Kind].Bytes
-		delete(left, held.Kind)
-		if held.Count != 0 || held.Bytes != 0 {
-			beside = append(beside, held)
+	for _, holding := range all {
+		holding.Count, holding.Bytes = holding.Count-left[holding.Kind].Count, holding.Bytes-left[holding.Kind].Bytes
+		delete(left, holding.Kind)
+		if holding.Count != 0 || holding.Bytes != 0 {
+			others = append(others, holding)
 		}
 	}
-	for _, held := range own {
-		if _, missing := left[held.Kind]; missing {
-			beside = append(beside, executor.Holding{Kind: held.Kind, Count: -held.Count, Bytes: -held.Bytes})
+	for _, holding := range own {
+		if _, missing := left[holding.Kind]; missing {
+			others = append(others, executor.Holding{Kind: holding.Kind, Count: -holding.Count, Bytes: -holding.Bytes})
 		}
 	}
-	return beside
+	return others
 }
 
 // Look reads what each GPU holds now.
-func (witness *Witness) Look() ([]executor.WitnessReading, error) {
-	all := make([]executor.WitnessReading, len(witness.gpus))
-	for i, gpu := range witness.gpus {
+func (monitor *Monitor) Look() ([]executor.WitnessReading, error) {
+	all := make([]executor.WitnessReading, len(monitor.gpus))
+	for i, gpu := range monitor.gpus {
 		if err := gpu.look(&all[i]); err != nil {
 			return nil, fmt.Errorf("GPU %d (%s): %w", gpu.Ordinal, gpu.Name, err)
 		}
@@ -143,12 +143,12 @@ func (witness *Witness) Look() ([]executor.WitnessReading, error) {
 	return all, nil
 }
 
-func (gpu *witnessed) look(seen *executor.WitnessReading) error {
+func (gpu *monitored) look(seen *executor.WitnessReading) error {
 	err := gpu.context.Within(func() (err error) {
-		seen.DriverFree, _, err = driver.Room()
+		seen.DriverFree, _, err = driver.FreeMemory()
 		return err
 	})
-	if err != nil || gpu.told.Unmeasured != "" {
+	if err != nil || gpu.info.Unmeasured != "" {
 		return err
 	}
 	memory, err := gpu.handle.Memory()
@@ -157,7 +157,7 @@ func (gpu *witnessed) look(seen *executor.WitnessReading) error {
 	}
 	seen.NVMLUsed = &memory.Used
 	processes, err := gpu.handle.Processes()
-	if own := nvml.Numbered(processes, gpu.told.Process); own != nil && own.Used >= 0 {
+	if own := nvml.Numbered(processes, gpu.info.Process); own != nil && own.Used >= 0 {
 		seen.Own = &own.Used
 	}
 	return err
@@ -165,22 +165,22 @@ func (gpu *witnessed) look(seen *executor.WitnessReading) error {
 
 // Refill takes all that a GPU has free, but margin bytes, in one piece, and finds out
 // whether it holds what is written into it. gpu is a place in [Witness.GPUs].
-func (witness *Witness) Refill(gpu int, margin int64) (done executor.RefillResult, err error) {
-	of := witness.gpus[gpu]
+func (monitor *Monitor) Refill(gpu int, margin int64) (done executor.RefillResult, err error) {
+	of := monitor.gpus[gpu]
 	done.MarginBytes = margin
 	begin := time.Now()
 	err = of.context.Within(func() (err error) {
-		if done.FreeBytes, _, err = driver.Room(); err != nil {
+		if done.FreeBytes, _, err = driver.FreeMemory(); err != nil {
 			return err
 		}
-		done.Bytes = max(0, done.FreeBytes-margin) / of.told.GranuleBytes * of.told.GranuleBytes
+		done.Bytes = max(0, done.FreeBytes-margin) / of.info.GranuleBytes * of.info.GranuleBytes
 		if done.Bytes == 0 {
 			return nil
 		}
 		right, err := of.written(done.Bytes)
-		var told *driver.Error
-		if errors.As(err, &told) && told.Code == driver.OutOfMemory {
-			done.Refused = told
+		var driverErr *driver.Error
+		if errors.As(err, &driverErr) && driverErr.Code == driver.OutOfMemory {
+			done.Refused = driverErr
 			return nil
 		}
 		done.Wrong = err == nil && !right
@@ -194,9 +194,9 @@ func (witness *Witness) Refill(gpu int, margin int64) (done executor.RefillResul
 }
 
 // Close gives the contexts back, with all that looking needed.
-func (witness *Witness) Close() error {
+func (monitor *Monitor) Close() error {
 	var all []error
-	for _, gpu := range witness.gpus {
+	for _, gpu := range monitor.gpus {
 		if gpu.context == nil {
 			continue
 		}
@@ -208,13 +208,13 @@ func (witness *Witness) Close() error {
 			return errors.Join(err, gpu.sums.Free(), gpu.kernels.Unload())
 		}), gpu.context.Release())
 	}
-	witness.gpus = nil
+	monitor.gpus = nil
 	return errors.Join(all...)
 }
 
 // written maps bytes of the GPU, writes the pattern, reads it back, and gives them
 // back: is it right? The context must be bound.
-func (gpu *witnessed) written(bytes int64) (right bool, err error) {
+func (gpu *monitored) written(bytes int64) (right bool, err error) {
 	arena, err := gpu.Map(bytes)
 	if err != nil {
 		return false, err
@@ -224,5 +224,5 @@ func (gpu *witnessed) written(bytes int64) (right bool, err error) {
 	if err := of.Write(gpu.kernels, gpu.stream, arena.Address); err != nil {
 		return false, err
 	}
-	return of.Holds(gpu.kernels, gpu.stream, arena.Address, gpu.sums)
+	return of.Matches(gpu.kernels, gpu.stream, arena.Address, gpu.sums)
 }

@@ -16,18 +16,18 @@ import (
 func TestGPURefill(t *testing.T) {
 	onGPU(t)
 	begin := time.Now()
-	witness, err := NewWitness([]int{0})
+	monitor, err := NewMonitor([]int{0})
 	if err != nil {
 		t.Fatal(err)
 	}
 	seen := func() executor.WitnessReading {
-		all, err := witness.Look()
+		all, err := monitor.Look()
 		if err != nil {
 			t.Fatal(err)
 		}
 		return all[0]
 	}
-	t.Logf("%+v in %v", witness.GPUs()[0], time.Since(begin))
+	t.Logf("%+v in %v", monitor.GPUs()[0], time.Since(begin))
 	begin = time.Now()
 	before := seen()
 	t.Logf("free %d in %v", before.DriverFree, time.Since(begin))
@@ -35,7 +35,7 @@ func TestGPURefill(t *testing.T) {
 		t.Logf("used %d, by this process %d", *before.NVMLUsed, *before.Own)
 	}
 	for _, margin := range []int64{0, 1 << 20, 2 << 20, 4 << 20, 6 << 20, 8 << 20, 12 << 20, 16 << 20, 16 << 20, 16 << 20, 32 << 20} {
-		done, err := witness.Refill(0, margin)
+		done, err := monitor.Refill(0, margin)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -78,7 +78,7 @@ func TestGPURefill(t *testing.T) {
 		}
 		return nil
 	})
-	if err := errors.Join(err, context.Release(), witness.Close()); err != nil {
+	if err := errors.Join(err, context.Release(), monitor.Close()); err != nil {
 		t.Error(err)
 	}
 }

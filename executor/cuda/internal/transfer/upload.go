@@ -16,14 +16,14 @@ import (
 // landed. Readers take shares in order by one counter, so that whoever waits waits for
 // shares that others have; they call nothing of the driver's, of which all threads of a
 // process wait for each other.
-type pouring struct {
+type upload struct {
 	ring     *Ring
-	patience time.Duration
+	timeout  time.Duration
 	crowded  bool
 	context  context.Context
 	stop     context.CancelCauseFunc
 	stopped  atomic.Bool
-	told     chan int64 // bytes that arenas have
+	uploaded chan int64 // bytes that arenas have
 
 	pieces []*piece // in the order in which they are read
 	shares []share  // in the order in which they are taken
@@ -46,66 +46,66 @@ type slot struct {
 }
 
 // newPouring is a Pour of pieces, of which nothing is read yet.
-func (ring *Ring) newPouring(pieces []*piece) *pouring {
-	pouring := &pouring{
-		ring: ring, told: make(chan int64, len(pieces)), pieces: pieces,
+func (ring *Ring) newUpload(pieces []*piece) *upload {
+	upload := &upload{
+		ring: ring, uploaded: make(chan int64, len(pieces)), pieces: pieces,
 		slots: make([]slot, min(ring.count, len(pieces))),
 	}
-	for i := range pouring.slots {
-		pouring.slots[i].piece.Store(-1)
+	for i := range upload.slots {
+		upload.slots[i].piece.Store(-1)
 	}
 	for number, piece := range pieces {
 		size := max(ring.share, piece.Values.Step)
 		for from := piece.from; from < piece.to; {
 			to := min(piece.to, (from/size+1)*size)
-			pouring.shares = append(pouring.shares, share{piece, int64(number), from, to})
+			upload.shares = append(upload.shares, share{piece, int64(number), from, to})
 			from = to
 		}
 	}
-	return pouring
+	return upload
 }
 
 // run reads all pieces and has the GPU copy them. When it returns nothing is on its way,
 // and the ring has its parts again, but where a copy did not end.
-func (pouring *pouring) run(readers int) {
-	if len(pouring.pieces) == 0 {
+func (upload *upload) run(readers int) {
+	if len(upload.pieces) == 0 {
 		return
 	}
-	context := pouring.pieces[0].End.Context
-	var hands sync.WaitGroup
+	context := upload.pieces[0].End.Context
+	var workers sync.WaitGroup
 	for _, work := range []func() error{
-		func() error { return context.Within(func() error { return pouring.ring.open(len(pouring.slots)) }) },
-		pouring.take,
+		func() error { return context.Within(func() error { return upload.ring.open(len(upload.slots)) }) },
+		upload.take,
 	} {
-		hands.Go(func() { pouring.end(work()) })
+		workers.Go(func() { upload.end(work()) })
 	}
 	for range readers {
-		hands.Go(func() { pouring.end(pouring.read()) })
+		workers.Go(func() { upload.end(upload.read()) })
 	}
-	pump := pump{pouring: pouring}
-	pouring.end(context.Within(pump.run))
-	hands.Wait()
-	for i := range pouring.slots {
-		if part := pouring.slots[i].part; part != nil && !pump.late {
-			pouring.ring.free <- part
+	pump := pump{upload: upload}
+	upload.end(context.Within(pump.run))
+	workers.Wait()
+	for i := range upload.slots {
+		if part := upload.slots[i].part; part != nil && !pump.late {
+			upload.ring.free <- part
 		}
 	}
 }
 
 // end ends it early where there is an error.
-func (pouring *pouring) end(err error) {
+func (upload *upload) end(err error) {
 	if err != nil {
-		pouring.stop(err)
+		upload.stop(err)
 	}
 }
 
 // take takes the parts, while others are read to and copied from.
-func (pouring *pouring) take() error {
-	for i := range pouring.slots {
+func (upload *upload) take() error {
+	for i := range upload.slots {
 		select {
-		case pouring.slots[i].part = <-pouring.ring.free:
-			pouring.slots[i].piece.Store(int64(i))
-		case <-pouring.context.Done():
+		case upload.slots[i].part = <-upload.ring.free:
+			upload.slots[i].piece.Store(int64(i))
+		case <-upload.context.Done():
 			return nil
 		}
 	}
@@ -113,18 +113,18 @@ func (pouring *pouring) take() error {
 }
 
 // read takes shares until there is none.
-func (pouring *pouring) read() error {
+func (upload *upload) read() error {
 	for {
-		number := pouring.next.Add(1) - 1
-		if number >= int64(len(pouring.shares)) {
+		number := upload.next.Add(1) - 1
+		if number >= int64(len(upload.shares)) {
 			return nil
 		}
-		share := &pouring.shares[number]
-		part := pouring.await(share.number)
+		share := &upload.shares[number]
+		part := upload.await(share.number)
 		if part == nil {
 			return nil
 		}
-		if err := share.read(pouring.context, part, share.from, share.to); err != nil {
+		if err := share.read(upload.context, part, share.from, share.to); err != nil {
 			return err
 		}
 	}
@@ -132,9 +132,9 @@ func (pouring *pouring) read() error {
 
 // await returns a piece's part when no other piece lies there; nil: reading was
 // stopped.
-func (pouring *pouring) await(piece int64) *part {
-	slot := &pouring.slots[piece%int64(len(pouring.slots))]
-	for begin := time.Now(); !pouring.stopped.Load(); pouring.rest(begin) {
+func (upload *upload) await(piece int64) *part {
+	slot := &upload.slots[piece%int64(len(upload.slots))]
+	for begin := time.Now(); !upload.stopped.Load(); upload.rest(begin) {
 		if slot.piece.Load() == piece {
 			return slot.part
 		}
@@ -144,9 +144,9 @@ func (pouring *pouring) await(piece int64) *part {
 
 // rest is what who waits does, awake: who sleeps wakes a hundred microseconds late, in
 // which a GPU copies some parts. Who waits for long, or for others' processors, sleeps.
-func (pouring *pouring) rest(begin time.Time) {
+func (upload *upload) rest(begin time.Time) {
 	const awake = 2 * time.Millisecond
-	if pouring.crowded || time.Since(begin) > awake {
+	if upload.crowded || time.Since(begin) > awake {
 		time.Sleep(awake / 40)
 	} else {
 		driver.Pause()
