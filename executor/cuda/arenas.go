@@ -87,7 +87,7 @@ func (arenas *arenas) reserve(senders func(device *device) []*driver.Device) err
 	return nil
 }
 
-// room looks for room on every GPU, whatever takes the rest of it.
+// checkMemory returns an error if the arenas of a GPU do not fit into its free memory.
 func (arenas *arenas) checkMemory() error {
 	for _, gpu := range arenas.gpus {
 		if err := arenas.checkMemoryOn(gpu); err != nil {
@@ -106,7 +106,7 @@ func (arenas *arenas) checkMemoryOn(gpu *gpu) error {
 	if err != nil {
 		return err
 	}
-	for _, device := range arenas.on(gpu) { // what was mapped already was room
+	for _, device := range arenas.on(gpu) { // memory that is mapped already counts as free
 		if device.arena != nil && device.arena.Mapped() {
 			free += device.arena.Bytes
 		}
@@ -114,7 +114,7 @@ func (arenas *arenas) checkMemoryOn(gpu *gpu) error {
 	return lacks(gpu, arenas.on(gpu), free)
 }
 
-// lacks says that the arenas on a GPU find no room.
+// lacks returns an error if a GPU has too little free memory for its arenas.
 func lacks(gpu *gpu, devices []*device, free int64) error {
 	var need int64
 	for _, device := range devices {
@@ -129,8 +129,8 @@ func lacks(gpu *gpu, devices []*device, free int64) error {
 	return nil
 }
 
-// lookForRoom says whether GPUs have room for a fleet's arenas, beside what this process
-// and others hold now. It takes part in each GPU's context for as long as that takes.
+// checkFreeMemory returns an error if a fleet's arenas do not fit into the GPUs' free
+// memory. It retains each GPU's context meanwhile.
 func checkFreeMemory(ctx context.Context, fleet *fleet) error {
 	defer func() {
 		for _, device := range fleet.devices {

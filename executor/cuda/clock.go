@@ -11,12 +11,12 @@ import (
 	"github.com/devmap-dev/devmap/executor/cuda/internal/kernel"
 )
 
-// clock times the kernels of a device's step, each by an event before it and one
-// behind: what a kernel takes by itself, without what lies between two.
+// clock times the kernels of a device's step. Each kernel has an event before and one
+// after it, so that the time between kernels does not count.
 type clock struct {
 	events   []*driver.Event // made as they are needed, and used again in every step
 	timed    []*recipe.Kernel
-	onKernel func(timed executor.KernelTime) // nil: nobody is, in this step
+	onKernel func(timed executor.KernelTime) // nil: the step is not timed
 }
 
 // begin is a step's.

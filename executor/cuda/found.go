@@ -63,14 +63,14 @@ func foundBLAS() string {
 	return "cuBLASLt " + blas.Library()
 }
 
-// told is an error on one line.
+// oneLine is an error on one line.
 func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
 // GPUs are those that the driver shows to the process, by the numbers that
 // [executor.GPUOptions].Devices takes. Where there is none the error says what is missing: the
 // driver's library, the entry point that it is too old for, or a GPU.
 func GPUs() ([]executor.GPU, error) {
-	_, _ = unused() // what GPUs hold before the driver is there: asked for again by who needs it
+	_, _ = unused() // read before the driver is open; callers that need it read it again
 	if err := driver.Open(); err != nil {
 		return nil, err
 	}
@@ -88,8 +88,8 @@ func GPUs() ([]executor.GPU, error) {
 	return all, nil
 }
 
-// NewWitness begins to look at GPUs, by the driver's numbers. Nothing of them is to be
-// held by this process then.
+// NewMonitor begins to monitor GPUs, by the driver's numbers. This process must not use
+// any of them before.
 func NewMonitor(ordinals []int) (executor.Witness, error) {
 	before, unread := unused()
 	if err := driver.Open(); err != nil {

@@ -136,8 +136,8 @@ func sizeText(bytes int64) string {
 	return costmodel.Bytes(bytes).String()
 }
 
-// told is the result. Where the driver shows no process, what is neither arena nor
-// context is said to be somebody's: whose is not known.
+// measured returns the result. If the driver shows no process, memory that is neither
+// arena nor context counts as another process's.
 func (gauge *memoryGauge) measured() executor.GPUResult {
 	gauge.lock.Lock()
 	defer gauge.lock.Unlock()

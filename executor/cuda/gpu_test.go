@@ -145,7 +145,7 @@ func (gauge *gauge) tell(t *testing.T, when string) int64 {
 // modules stay: some megabytes.
 func (gauge *gauge) settled(t *testing.T, want int64) {
 	t.Helper()
-	const context, retained = 256 << 20, 16 << 20 // kept: of each GPU
+	const context, retained = 256 << 20, 16 << 20 // retained: on each GPU
 	for begin := time.Now(); ; {
 		now := gauge.used(t)
 		if now == want || want >= context && now > want && now <= want+retained*int64(len(gauge.gpus)) {
@@ -159,7 +159,7 @@ func (gauge *gauge) settled(t *testing.T, want int64) {
 	}
 }
 
-// TestGPUHolds: what each part of the runtime takes of the GPU, and that it comes back.
+// TestGPUUsage: how much GPU memory each part of the runtime takes, and that it is released.
 func TestGPUUsage(t *testing.T) {
 	onGPU(t)
 	gauge := newGauge(t)
@@ -290,8 +290,8 @@ func total(t *testing.T, kernels *kernel.Kernels, stream *driver.Stream) {
 	}
 }
 
-// TestGPUSteps: programs of every kind, their instructions carried out by taps,
-// make the bytes of running them in turn, their devices on all GPUs in turn.
+// TestGPUSteps: programs of every kind, whose instructions are taps, make the bytes of a
+// sequential run, with their devices on each GPU in turn.
 func TestGPUSteps(t *testing.T) {
 	onGPU(t)
 	gauge := newGauge(t)

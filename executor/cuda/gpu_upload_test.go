@@ -18,7 +18,7 @@ import (
 	"github.com/devmap-dev/devmap/executor/weights"
 )
 
-// drawnFile writes a file of drawn bytes, which is in the page cache then.
+// randomFile writes a file of random bytes, which is in the page cache then.
 func randomFile(tb testing.TB, path string, size int64) *os.File {
 	tb.Helper()
 	file, err := os.Create(path)
@@ -43,7 +43,7 @@ func randomFile(tb testing.TB, path string, size int64) *os.File {
 	return file
 }
 
-// ranges are tensors of a file, one behind the other.
+// ranges are consecutive tensors of a file.
 func ranges(file *os.File, begin, end, size, step int64) (loads []executor.Pour) {
 	for at := begin; at < end; at += size {
 		loads = append(loads, executor.Pour{Offset: at, Values: weights.Range{
@@ -86,7 +86,7 @@ func upRate(tb testing.TB, machine *machine) (rate float64) {
 	return rate
 }
 
-// TestGPUPour: a file goes from the page cache to the GPU, byte for byte, at the
+// TestGPUUpload: a file goes from the page cache to the GPU, byte for byte, at the
 // rate of its link.
 func TestGPUUpload(t *testing.T) {
 	onGPU(t)

@@ -55,7 +55,7 @@ func parsed(tb testing.TB, text string) *program.Program {
 	return read
 }
 
-// play is what a toy does, plays what the toys of backends do.
+// toyFunc is the function of a toy kernel, and toyFuncs are those of each backend.
 type toyFunc func(call *kernel.Call, step *kernel.Step) error
 
 var toyFuncs sync.Map

@@ -55,8 +55,8 @@ func bound(tb testing.TB, job *executor.Job, options executor.GPUOptions, toy to
 	return machine
 }
 
-// What is kept of an instruction is what it does, in every kind of program; few are
-// kept of many that do the same.
+// A cached instruction is the one that would be prepared, in every kind of program.
+// Instructions that do the same share a cached one.
 func TestCached(t *testing.T) {
 	for name, job := range forms(t) {
 		t.Run(name, func(t *testing.T) {
@@ -104,8 +104,8 @@ func TestCached(t *testing.T) {
 	}
 }
 
-// At Open every kernel runs once in every form it has, on zeros; behind that there is
-// poison, and steps give each kernel the tokens that came before it.
+// At Open every kernel runs once in every form it has, on zeros. Arenas are poison after
+// it, and steps give each kernel the tokens that came before it.
 func TestWarm(t *testing.T) {
 	job := forms(t)["generate"]
 	open, pasts := false, make(map[int64]bool)

@@ -59,8 +59,8 @@ func TestByWayOfTheHost(t *testing.T) {
 	}
 }
 
-// Messages of many parts go round the relay, one behind the other, and what they
-// leave of a slot is poison.
+// Messages of many parts go round the relay one after another, and the rest of a slot is
+// poison.
 func TestRelayOfManyParts(t *testing.T) {
 	const most, count = 3*4<<20 + 4096, 3 // a part of a relay has 4 MiB
 	var text strings.Builder
@@ -112,7 +112,7 @@ func TestRelayOfManyParts(t *testing.T) {
 	}
 }
 
-// A path that carries other bytes is told before anything runs, and nothing is held.
+// Open reports a path that carries other bytes, and leaks nothing.
 func TestTrials(t *testing.T) {
 	job := forms(t)["device map"]
 	of, err := bind.New(job.Graph, job.Workload, job.Recipe, job.Program)
@@ -133,7 +133,7 @@ func TestTrials(t *testing.T) {
 				break
 			}
 			if path.Byte != path.Bytes/2 || path.Got != path.Want^1 || !strings.Contains(path.Path, "(corrupt@path was asked for)") || seen[path.Path] {
-				t.Fatalf("%s %d: %v", transport, at, err) // of a path that is wrong by itself there is no end
+				t.Fatalf("%s %d: %v", transport, at, err) // a path that is wrong on its own would never end the loop
 			}
 			if peer := strings.Contains(path.Path, "transport peer"); path.Peer != peer || strings.HasSuffix(path.Error(), "; --transport host goes another way") != peer {
 				t.Errorf("%s %d: %v", transport, at, err)
@@ -173,8 +173,8 @@ func TestNoPeers(t *testing.T) {
 	}
 }
 
-// Where a driver says that GPUs reach each other, and gives them no access, messages go by
-// way of the host; where they are not to, the pair is told and the way round it.
+// If a driver says that GPUs reach each other and gives them no access, messages go by way
+// of the host. If --transport forbids that, the error names the pair and the option.
 func TestNoAccess(t *testing.T) {
 	t.Setenv("FAKE_CUDA_DENIES", "1")
 	of := parsed(t, backendtest.HandOn(1, 2))
@@ -201,7 +201,7 @@ func TestNoAccess(t *testing.T) {
 	}
 }
 
-// Whatever finds no memory, Open says so and holds nothing.
+// Whichever allocation finds no memory, Open says so and leaks nothing.
 func TestNothingLeaksWithoutMemory(t *testing.T) {
 	wanted := costmodel.Workload{Mode: costmodel.Train, Strategy: costmodel.Pipeline, Schedule: costmodel.GPipe, Batch: 2, MicroBatches: 2, Seq: 8}
 	of := compiled(t, "llama", wanted, 2, 1).Program

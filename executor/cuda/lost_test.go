@@ -18,12 +18,12 @@ import (
 	"github.com/devmap-dev/devmap/executor/internal/bind"
 )
 
-// illegalAddress is CUDA_ERROR_ILLEGAL_ADDRESS: behind it the context answers every call
+// illegalAddress is CUDA_ERROR_ILLEGAL_ADDRESS: after it the context answers every call
 // with the same.
 const illegalAddress = 700
 
-// A GPU that is lost in a step ends the step, whatever the others wait for of it (for
-// an hour here), and is told by name, with what it was at. Nothing more is asked of any.
+// A GPU that is lost in a step ends the step, whatever the others wait for (for an hour
+// here). The error names it and its instruction. No GPU is called after that.
 func TestLost(t *testing.T) {
 	if os.Getenv("DEVMAP_TEST_GPU") != "" {
 		t.Skip("a real GPU does not heal: TestDeadGPU is for that")
@@ -74,8 +74,7 @@ func heal(t *testing.T, machine *machine) {
 	}
 }
 
-// A GPU that is lost outside of steps is told by whatever is asked of it next, and
-// nothing more is asked when the machine is closed.
+// The next call reports a GPU that is lost outside of steps. Close makes no calls to it.
 func TestLostOutsideSteps(t *testing.T) {
 	if os.Getenv("DEVMAP_TEST_GPU") != "" {
 		t.Skip("a real GPU does not heal")
@@ -140,7 +139,7 @@ func TestDeadGPU(t *testing.T) {
 	t.Logf("closed: %v after %v; held: %s", machine.Close(), time.Since(begin), driver.Unreleased())
 }
 
-// A GPU that another process has for itself is named, and nothing is held.
+// The error names a GPU that another process uses exclusively, and nothing leaks.
 func TestTaken(t *testing.T) {
 	if os.Getenv("DEVMAP_TEST_GPU") != "" {
 		t.Skip("it would take another process")

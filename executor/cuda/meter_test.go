@@ -89,8 +89,8 @@ func TestTables(t *testing.T) {
 	now(size/512, 0)
 }
 
-// TestOthersMove: a process that comes, goes or changes while a run is on its way is
-// told, whether the driver shows processes or not.
+// TestOthersMove: the result reports a process that comes, goes or changes during a run,
+// whether the driver shows processes or not.
 func TestOthersMove(t *testing.T) {
 	if os.Getenv("DEVMAP_TEST_GPU") != "" {
 		t.Skip("the figures are those of GPUs that are none")

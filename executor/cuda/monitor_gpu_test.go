@@ -10,9 +10,9 @@ import (
 	"github.com/devmap-dev/devmap/executor"
 )
 
-// TestGPURefill: all that a GPU has free but some margin can be had in one piece,
-// again and again, and nothing is less behind it. It says how small the margin may
-// be, and what takes how long.
+// TestGPURefill: one allocation can take all free memory of a GPU but a margin, again and
+// again, and the GPU has as much free memory after it. The test prints how small the margin
+// may be, and how long each part takes.
 func TestGPURefill(t *testing.T) {
 	onGPU(t)
 	begin := time.Now()

@@ -25,8 +25,8 @@ const (
 	ahead       = 64
 )
 
-// Paths measures copies inside each of these GPUs, between each and the host's
-// page-locked memory, and messages from each to each, whose bytes are compared.
+// Paths measures copies inside each of these GPUs and between each and pinned host memory.
+// It also measures messages between every two GPUs, and compares their bytes.
 func Paths(ordinals []int) ([]executor.PathRates, error) { return paths(ordinals, pathBytes) }
 
 func paths(ordinals []int, bytes int64) (found []executor.PathRates, err error) {
@@ -183,7 +183,7 @@ func (link *meteredLink) tried() (wrong string, err error) {
 	return other.Error(), err
 }
 
-// stagedLatency is what a word takes by way of the host, behind copies that go ahead as in
+// stagedLatency is what a word takes by way of the host, after copies that go ahead as in
 // latency.
 func (link *meteredLink) stagedLatency() (seconds float64, err error) {
 	for range ahead {
@@ -258,7 +258,7 @@ func (link *meteredLink) latency() (seconds float64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	err = link.from.do(func() error { // events of one device can be told apart in time
+	err = link.from.do(func() error { // the driver measures the time between events of one device only
 		took, err := marks[2*trips].Since(marks[0])
 		seconds = took.Seconds() / (2 * trips)
 		return err

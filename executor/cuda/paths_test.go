@@ -17,7 +17,7 @@ import (
 )
 
 // TestPaths: copies are timed between all devices, of one GPU and of several, whether
-// these reach each other or not, or say so and do not; and nothing is held behind it.
+// these reach each other or not, or say so and do not; and nothing leaks.
 func TestPaths(t *testing.T) {
 	bytes, placements := int64(pathBytes), placements(t, 2)
 	type setting struct{ name, value string }
@@ -54,8 +54,8 @@ func TestPaths(t *testing.T) {
 	}
 }
 
-// TestClock: every kernel of a step is told once, of the warm-up and of steps that
-// nobody asks about nothing.
+// TestClock: the clock reports every kernel of a timed step once, and none of the warm-up
+// or of other steps.
 func TestClock(t *testing.T) {
 	job := forms(t)["device map"]
 	times := make(map[string]int)

@@ -67,7 +67,7 @@ func TestGPUTransports(t *testing.T) {
 	}
 }
 
-// TestGPUFaults: whatever is made to fail is told, and the GPU is as it was.
+// TestGPUFaults: Open reports every injected fault, and the GPU is as it was.
 func TestGPUFaults(t *testing.T) {
 	onGPU(t)
 	job := forms(t)["train 1f1b"]
@@ -102,8 +102,8 @@ func TestGPUFaults(t *testing.T) {
 	}
 }
 
-// TestGPUCancel: a step that is cancelled ends, everything is given back, and what
-// was given to the GPU before has ended.
+// TestGPUCancel: a step that is cancelled ends once the GPU has finished its work, and
+// Close releases everything.
 func TestGPUCancel(t *testing.T) {
 	onGPU(t)
 	gauge := newGauge(t)

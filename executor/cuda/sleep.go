@@ -16,8 +16,8 @@ import (
 	"github.com/devmap-dev/devmap/executor/internal/bind"
 )
 
-// keptCopy is what of a device's arena outlasts a step, in the host's memory, a stretch
-// behind another.
+// savedCopy is a copy in host memory of the parts of a device's arena that outlast a step,
+// one after another.
 type savedCopy struct {
 	lasting []bind.Lasting
 	pinned  *driver.Pinned
@@ -50,15 +50,15 @@ func (saved *savedCopy) each(call func(stretch *bind.Lasting, data []byte) error
 	return nil
 }
 
-// sleeper gives the memory of arenas back, and maps it again.
+// sleeper releases the memory of arenas, and maps it again.
 type sleeper struct {
 	*arenas
 	meters *meters
 	bound  *bind.Bound
 }
 
-// Sleep implements [executor.Sleeper]. The pages of the copies are there before
-// anything is given back.
+// Sleep implements [executor.Sleeper]. It allocates the copies' pages before it releases
+// anything.
 func (sleeper *sleeper) Sleep(ctx context.Context, onProgress func(bytes, of int64)) (bytes int64, err error) {
 	if sleeper.left || sleeper.asleep || len(sleeper.devices) == 0 {
 		return 0, errors.New("the machine sleeps already, or is closed")
@@ -75,7 +75,7 @@ func (sleeper *sleeper) Sleep(ctx context.Context, onProgress func(bytes, of int
 		return err
 	})
 	onProgress(0, bytes)
-	// Even where one failed the others' copies end before their pages are freed.
+	// If one device fails, the others' copies still end before their pages are freed.
 	if err = errors.Join(err, sleeper.everywhere(func(*device) error { return driver.Synchronize() }), ctx.Err()); err != nil {
 		return 0, err
 	}
@@ -91,7 +91,7 @@ func (sleeper *sleeper) Sleep(ctx context.Context, onProgress func(bytes, of int
 	return bytes, err
 }
 
-// keepRoom gets the page-locked memory that copies are kept in, once.
+// pinCopies allocates the pinned memory of the copies, once.
 func (sleeper *sleeper) pinCopies() error {
 	all := sleeper.bound.Lasting()
 	for i, device := range sleeper.devices {
@@ -175,8 +175,8 @@ func (sleeper *sleeper) remap() error {
 	return err
 }
 
-// up copies back what was kept on all GPUs at once, and poisons what lies between: that
-// is no part of the copies' way, and a stream of its own does it meanwhile.
+// up restores the copies on all GPUs at once. Another stream meanwhile poisons the bytes
+// between them, so that the copies do not wait for it.
 func (sleeper *sleeper) up(onProgress func(bytes, of int64)) (bytes int64, err error) {
 	for _, device := range sleeper.devices {
 		bytes += device.saved.bytes()
@@ -220,9 +220,9 @@ func leave(device *device, tell func(device int32, bytes int64, wrong bool)) err
 	return err
 }
 
-// erase poisons every byte of an arena that is about to be given back: nobody who is
-// given it next reads what was there, and what still went by its addresses would show.
-// Where somebody is to be told, it is read back.
+// erase poisons every byte of an arena before its release, so that its next owner cannot
+// read the data, and a late use of its addresses is visible. With a callback it reads the
+// poison back.
 func erase(device *device, tell func(device int32, bytes int64, wrong bool)) (err error) {
 	if err := device.whitewash(executor.Poison); err != nil || tell == nil {
 		return err

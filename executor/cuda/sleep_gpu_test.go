@@ -90,9 +90,9 @@ func turnsOnGPU(t *testing.T, way string, devices []int) {
 	gauge.settled(t, start)
 }
 
-// TestGPUWake: how long an arena of 16 GB takes to sleep and to wake, beside what a copy
-// from the same page-locked memory takes alone; and that a wake for which another
-// process has left no room is rolled back, and one behind it finds all of its bytes.
+// TestGPUWake compares how long an arena of 16 GB takes to sleep and to wake with a plain
+// copy from the same pinned memory. A wake without enough free memory is rolled back, and
+// the next one finds all of its bytes.
 func TestGPUWake(t *testing.T) {
 	onGPU(t)
 	size := int64(16e9) / 512 * 512
@@ -115,7 +115,7 @@ func TestGPUWake(t *testing.T) {
 			t.Fatal(err)
 		}
 		slept, when := time.Since(begin), "at once"
-		if turn%2 == 1 { // when the driver has ended what it does to memory that was given back
+		if turn%2 == 1 { // when the driver has finished its work on released memory
 			when = "a second later"
 			time.Sleep(time.Second)
 		}

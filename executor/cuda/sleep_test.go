@@ -21,7 +21,7 @@ import (
 
 func unwatched(int64, int64) {}
 
-// asWoken makes of what arenas held before a sleep what they hold behind a wake.
+// asWoken turns the contents of arenas before a sleep into those after the wake.
 func asWoken(of *bind.Bound, arenas [][]byte) (saved int64) {
 	for device, all := range of.Lasting() {
 		at := int64(0)
@@ -39,9 +39,9 @@ func asWoken(of *bind.Bound, arenas [][]byte) (saved int64) {
 	return saved
 }
 
-// Steps go on behind a sleep and a wake as if there had been none, whichever way devices
-// lie on GPUs: what outlasts a step is there, at the same addresses, all else is poison,
-// and nothing was prepared anew. While it sleeps the GPUs have nothing of the arenas.
+// Steps continue after a sleep and a wake as if there had been none, however devices are
+// placed on GPUs. What outlasts a step is at the same addresses, all else is poison, and
+// nothing is prepared again. During the sleep the arenas take no GPU memory.
 func TestSleep(t *testing.T) {
 	for name, job := range forms(t) {
 		for _, gpus := range [][]int{nil, {0, 0, 0, 0}, {1, 0, 1, 0}} {
@@ -135,7 +135,7 @@ func equal(one, other [][]byte) bool {
 	return true
 }
 
-// roomOf is what a GPU has free.
+// freeOn is the free memory of a GPU.
 func freeOn(t *testing.T, machine *machine, of *gpu) (free int64) {
 	t.Helper()
 	err := machine.on(of)[0].do(func() (err error) {
@@ -234,8 +234,8 @@ func wakeRollsBack(t *testing.T, gpus []int) {
 	}
 }
 
-// lastingRoom is what the GPU of the toy's second device has free of what others left,
-// with both arenas on one GPU or each on its own.
+// lastingFree is the free memory of the GPU of the toy's second device, with both arenas
+// on one GPU or each on its own.
 func lastingFree(gpus []int) int64 {
 	if gpus[0] == gpus[1] {
 		return 10485760
@@ -248,8 +248,8 @@ func lasting(t *testing.T) *program.Program {
 	return parsed(t, lastingToy)
 }
 
-// Where the host gives no page-locked memory nothing was given back yet, and what ends
-// while it is copied leaves it awake or asleep as it was: a step, or a wake, goes on.
+// If the host has no pinned memory left, nothing was released yet. A machine that fails
+// during copies stays awake or asleep as it was, and a step or a wake still succeeds.
 func TestSleepThatEnds(t *testing.T) {
 	var given, stained atomic.Int64
 	poisoned := func(_ int32, _ int64, wrong bool) {
@@ -354,7 +354,7 @@ func TestFaultOfAWake(t *testing.T) {
 	}
 }
 
-// Whether there is room is known before anything is mapped, and nothing is held of it.
+// The check of free memory maps nothing, and leaks nothing.
 func TestMemoryCheckBeforeMapping(t *testing.T) {
 	bound := &bind.Bound{Program: lasting(t)}
 	for _, test := range []struct {

@@ -95,8 +95,8 @@ func TestStepsAreOne(t *testing.T) {
 	}
 }
 
-// What was sent stays what it was when the sender goes on to other things, and
-// nobody looks at a slot before its message is there: taps and kernels in turn.
+// A message keeps its bytes while the sender continues, and no kernel reads a slot before
+// its message has arrived, with taps and kernels in turn.
 func TestMessages(t *testing.T) {
 	const count = 6
 	for _, slots := range []int{0, 1, 2, 3} {
@@ -141,8 +141,8 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// A message that is smaller than its slot leaves poison behind it, not what the
-// slot held before.
+// A message that is smaller than its slot leaves poison in the rest of it, not the
+// slot's earlier bytes.
 func TestMessageSmallerThanItsSlot(t *testing.T) {
 	machine := opened(t, made(t, executor.GPUOptions{Devices: []int{0, 0}}), parsed(t, `
 device 0 arena 256 budget 256
@@ -217,8 +217,8 @@ func TestStepsThatEnd(t *testing.T) {
 	}
 }
 
-// Where there is no room nothing is mapped, and nothing held; nor where somebody
-// else takes it in between.
+// Without enough free memory Open maps nothing and leaks nothing, even if another process
+// takes the memory in between.
 func TestTooLittleMemory(t *testing.T) {
 	of := parsed(t, "device 0 arena 3145728 budget 3145728\ndevice 1 arena 1048576 budget 1048576\n")
 	for _, test := range []struct {
@@ -267,8 +267,8 @@ func TestTooLittleMemory(t *testing.T) {
 	}
 }
 
-// What is written is read again, in parts of the ring and over its end, and no byte
-// beside it changes.
+// Bytes that are written are read again, in parts of the ring and over its end, and no
+// byte next to them changes.
 func TestTransfers(t *testing.T) {
 	backend := made(t, executor.GPUOptions{})
 	shape := backend.shape(1)

@@ -16,17 +16,17 @@ import (
 )
 
 var (
-	tuneBytes   = flag.Int64("tune-bytes", 2<<30, "of each GPU's file, in TestTunePour")
+	tuneBytes   = flag.Int64("tune-bytes", 2<<30, "of each GPU's file, in TestTuneUpload")
 	tuneGPUs    = flag.Int("tune-gpus", 0, "how many take part; 0: all")
-	tuneSeconds = flag.Float64("tune-seconds", 30, "after which TestTunePour begins with no other shape")
+	tuneSeconds = flag.Float64("tune-seconds", 30, "after which TestTuneUpload begins with no other shape")
 	tuneFolder  = flag.String("tune-folder", ".", "where its files lie")
 )
 
-// TestTunePour is how a ring's shape and the number of its readers are chosen: what some
-// GPUs take at once, each out of a file of its own in the page cache, beside copies from
-// pinned memory to all of them, beside reading alone, and beside a ring for which nothing
-// is read. Every line says GB/s of all together; of rings the slowest and the fastest of three
-// times, and the share of the links in the middle (at best).
+// TestTuneUpload measures shapes of rings and numbers of readers, to choose both. Each GPU
+// loads from a file of its own in the page cache, all at once. The test compares that with
+// copies from pinned memory, with reading alone, and with a ring for which nothing is read.
+// Every line is in GB/s of all GPUs together. A ring's line has the slowest and the fastest
+// of three times, and the median share of the links (at best).
 func TestTuneUpload(t *testing.T) {
 	onGPU(t)
 	gpus := len(described(t))
@@ -99,9 +99,9 @@ func (tuning *tuning) tell(shape transfer.Shape, readers int, what string, of ra
 	return middle
 }
 
-// shapes are those that are tried besides the one that is taken, the likeliest first: rings
+// shapes are those that are tried other than the one that is taken, the likeliest first: rings
 // that together stay in caches or do not, of many parts, which cost calls, or of few, whose
-// copies begin soon behind what was written or when it has left its writers' caches.
+// copies begin soon after what was written or when it has left its writers' caches.
 func shapes(taken transfer.Shape) (all []transfer.Shape) {
 	const mega, least, most = 1 << 20, 3, 64
 	for _, share := range []int{128 << 10, 512 << 10, 256 << 10} {

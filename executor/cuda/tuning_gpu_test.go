@@ -136,7 +136,7 @@ func filling(device *device, size int64, copied *atomic.Int64, stop *atomic.Bool
 	return errors.Join(err, pinned.Free())
 }
 
-// reading is the rate at which so many read the files, each into room of its own.
+// reading is the rate at which so many read the files, each into a buffer of its own.
 func (tuning *tuning) reading(readers int, step int64, summed bool) float64 {
 	var all sync.WaitGroup
 	begin := time.Now()
@@ -160,7 +160,7 @@ func (tuning *tuning) reading(readers int, step int64, summed bool) float64 {
 }
 
 // turning is the rate at which readers fill places of as many bytes one after another,
-// whoever comes: so a ring is filled, and here nobody takes from it.
+// whoever comes: so a ring is filled, and here no one takes from it.
 func (tuning *tuning) turning(readers, bytes int) float64 {
 	const step, turns = 512 << 10, 24 << 10
 	const both = syscall.PROT_READ | syscall.PROT_WRITE
@@ -212,7 +212,7 @@ func (tuning *tuning) cut(shape transfer.Shape) {
 	all.Wait()
 }
 
-// rates are of a few times that all files are poured, the slowest first.
+// rates are those of a few loads of all files, the slowest first.
 func (tuning *tuning) rates(readers, share int, of rangesOf) (found []float64) {
 	for range 3 {
 		var all sync.WaitGroup
@@ -236,7 +236,7 @@ func (tuning *tuning) rates(readers, share int, of rangesOf) (found []float64) {
 	return found
 }
 
-// unread are ranges that nothing is read for: what a ring takes by itself.
+// unread are ranges without reads, to measure the ring alone.
 func unread(file *os.File, begin, end, size, step int64) []executor.Pour {
 	all := ranges(file, begin, end, size, step)
 	for i := range all {

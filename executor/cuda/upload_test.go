@@ -14,12 +14,12 @@ import (
 	"github.com/devmap-dev/devmap/executor/weights"
 )
 
-// What is poured is in the arena that it is for, and what would lie beside one is
-// refused before anything is read.
+// Loaded values are in their arenas. Upload rejects values outside of an arena before it
+// reads any.
 func TestUpload(t *testing.T) {
 	machine := opened(t, made(t, executor.GPUOptions{Devices: []int{1, 0}}), parsed(t, "device 0 arena 4096 budget 4096\ndevice 1 arena 3000000 budget 3000000\n"))
 	for _, device := range machine.devices {
-		if device.end.SumStream == device.host { // a copy would wait for what is done behind the one before it
+		if device.end.SumStream == device.host { // a copy would wait for the checksum of the one before it
 			t.Errorf("%s: bytes are summed up on the stream that copies them", device.end.Name)
 		}
 	}
@@ -71,7 +71,7 @@ func TestUpload(t *testing.T) {
 	}
 }
 
-// A read that fails ends what is poured onto all GPUs, and then they can be poured to.
+// A read that fails ends the load of all GPUs, and a later load succeeds.
 func TestUploadToTwoThatEnds(t *testing.T) {
 	machine := opened(t, made(t, executor.GPUOptions{Devices: []int{0, 1}}), parsed(t, "device 0 arena 3000000 budget 3000000\ndevice 1 arena 3000000 budget 3000000\n"))
 	broken := errors.New("broken")

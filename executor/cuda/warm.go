@@ -10,11 +10,10 @@ import (
 	"github.com/devmap-dev/devmap/executor/cuda/internal/kernel"
 )
 
-// warm runs every kernel of the program once for each form that it is asked for in:
-// drivers load a kernel when it runs first, and libraries choose how they multiply.
-// What is held after that is what a step finds and leaves, and the first step takes
-// as long as the second. Arenas are of zeros for the time of it, so that ids are
-// some and no kernel goes astray, and poison again behind it.
+// warm runs every kernel of the program once in each form that it has: drivers load a
+// kernel when it runs first, and libraries choose their algorithms. After that a step
+// takes no more memory, and the first step takes as long as the second. Arenas are zero
+// meanwhile, so that ids are valid and no kernel goes astray, and poison again after it.
 func (works *works) warm(fleet *fleet) error {
 	for _, device := range fleet.devices {
 		if err := device.do(func() error { return works.warmOn(fleet, device) }); err != nil {

@@ -224,8 +224,8 @@ func TestPinCopy(t *testing.T) {
 	}
 }
 
-// An arena's memory is given back and taken again at the same addresses, which are its
-// own meanwhile; whatever finds no memory leaves it without any.
+// An arena releases its memory and maps it again at the same addresses, which stay
+// reserved meanwhile. If there is no memory, the arena stays unmapped.
 func TestRemap(t *testing.T) {
 	context := bound(t)
 	granule, err := context.Granule()

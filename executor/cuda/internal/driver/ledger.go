@@ -9,8 +9,8 @@ import (
 	"sync"
 )
 
-// ledger counts what the process holds of the driver's, by kind: what was made
-// and not given back. After the last machine is closed it is empty.
+// ledger counts the driver's objects that the process made and did not release, by kind.
+// After the last machine is closed it is empty.
 var ledger struct {
 	sync.Mutex
 	unreleased map[string]holding
@@ -49,7 +49,7 @@ func Holdings() (all []Holding) {
 	return all
 }
 
-// Held is what the process holds, a word or two a kind; empty: nothing.
+// Unreleased lists what the process has not released, a word or two a kind; empty: nothing.
 func Unreleased() string {
 	var kinds []string
 	for _, now := range Holdings() {

@@ -42,7 +42,7 @@ func argumentOf(word string) (argument, error) {
 	return matrixOf(word), nil
 }
 
-// special are the arguments that are no operand's or dim's.
+// special are the arguments other than operands and dims.
 var special = map[string]argument{
 	"!adds": integer(func(call *Call) (int64, error) {
 		if call.adds() {
@@ -123,7 +123,7 @@ func usesOf(role string) argument {
 	}
 }
 
-// numberOf is a dim as float64: "dim" or "dim=otherwise".
+// numberOf is a dim as float64: "dim" or "dim=default".
 func numberOf(word string) (argument, error) {
 	name, text, given := strings.Cut(word, "=")
 	defaultValue := 0.

@@ -69,8 +69,8 @@ func (server *server) attends(dims string, dtype modelgraph.DType) {
 	server.check(parts(back("attention_dq"), 1, ">", "dq"), dims, true)
 }
 
-// held runs a kernel on the GPU, or else has recipetest's result written there, and
-// holds what was written to recipetest's.
+// check runs a kernel on the GPU, or else writes recipetest's result there. Then it compares
+// the GPU's values with recipetest's.
 func (server *server) check(testCall *testCall, dims string, runs bool) {
 	call := testCall.call
 	call.Kernels, call.Workspace = server.kernels, blas.Workspace{Address: server.arena.Address + 1<<26, Bytes: 32 << 20}

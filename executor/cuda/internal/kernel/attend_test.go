@@ -91,7 +91,7 @@ func TestAttentionArguments(t *testing.T) {
 	}
 }
 
-// TestAttentionRefuses: what no kernel takes is a defect, told.
+// TestAttentionRefuses: a call that no kernel takes is a defect, and the error says so.
 func TestAttentionRefuses(t *testing.T) {
 	table, err := attention.Load()
 	if err != nil {

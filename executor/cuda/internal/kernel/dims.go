@@ -52,7 +52,7 @@ func (call *Call) adds() bool {
 // text is a dim; empty where it is not given.
 func (call *Call) text(name string) string { return call.Kernel.Dim(name) }
 
-// size and number are dims, or else otherwise.
+// size and number are dims, or the default value if the call lacks the dim.
 func (call *Call) size(name string, defaultValue int64) int64 {
 	value, err := strconv.ParseInt(call.text(name), 10, 64)
 	if err != nil {

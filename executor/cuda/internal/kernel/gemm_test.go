@@ -16,7 +16,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// posed is a call whose matrices lie in one memory, each a part of a wider one.
+// testCall is a call whose matrices are in one memory, each a part of a wider one.
 type testCall struct {
 	call   *Call
 	judge  *recipetest.Call
@@ -24,7 +24,7 @@ type testCall struct {
 	at     int64 // values so far
 }
 
-// pose adds a matrix to the call: mode and role as "*d".
+// add adds a matrix to the call: mode and role as "*d".
 func (testCall *testCall) add(operand string, rows, columns int64, dtype modelgraph.DType) *testCall {
 	mode := recipe.Mode(' ')
 	if role := strings.TrimLeft(operand, "*>+"); role != operand {
@@ -85,8 +85,8 @@ func multiply(memory []float64, shape *blas.Shape, operands *blas.Operands) {
 	}
 }
 
-// TestProducts holds every product that a recipe may write to recipetest's: the
-// library is asked for it, and for nothing beside it.
+// TestProducts compares every product that a recipe may write with recipetest's. The
+// library writes the product and nothing else.
 func TestProducts(t *testing.T) {
 	for _, form := range []string{"nn", "nt", "tn"} {
 		for _, more := range []string{"", "bias", "add", "bias add", "*", "* begins"} {
@@ -159,7 +159,7 @@ func (testCall *testCall) same(t *testing.T) {
 	}
 }
 
-// TestProductsRefuse: matrices that do not meet are a defect, told with their sizes.
+// TestProductsRefuse: matrices that do not meet are a defect, and the error has their sizes.
 func TestProductsRefuse(t *testing.T) {
 	bf16, f32 := modelgraph.BF16, modelgraph.F32
 	for want, testCall := range map[string]*testCall{

@@ -97,8 +97,8 @@ func (server *server) want(call *Call, shape *blas.Shape, i, j int64) (sum, squa
 	return sum, square, added
 }
 
-// inPlace holds a product over what it adds to one beside it: a stage of a cut has
-// either, and both make the same bits.
+// inPlace compares a product that overwrites its addend with one that does not: a stage
+// of a cut has either, and both make the same bits.
 func (server *server) inPlace(rows int64) {
 	const columns, inner = 2048, 8192
 	bf16 := modelgraph.BF16

@@ -11,8 +11,8 @@ import (
 // size is a number that grids and arguments are made of.
 type size func(call *Call) (int64, error)
 
-// sizeOf reads rows@role, columns@role, values@role, each@role (with "?" behind it
-// 0 where the role is missing), #dim, #dim-1 or #dim=otherwise; of a rule a dim is
+// sizeOf reads rows@role, columns@role, values@role, each@role (with "?" after it
+// 0 where the role is missing), #dim, #dim-1 or #dim=default; of a rule a dim is
 // without '#'.
 func sizeOf(word string) (size, error) {
 	if what, role, found := strings.Cut(word, "@"); found {

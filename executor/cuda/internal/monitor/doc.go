@@ -1,3 +1,3 @@
-// Package witness looks at GPUs beside the machines that run on them: what this process
-// holds of the driver's, what each GPU has free, and whether that can be had.
+// Package monitor reads GPUs independently of the machines that run on them: what this
+// process has of the driver's, the free memory of each GPU, and whether it can be allocated.
 package monitor

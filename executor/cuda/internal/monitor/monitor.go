@@ -14,16 +14,16 @@ import (
 	"github.com/devmap-dev/devmap/executor/nvml"
 )
 
-// Witness looks at GPUs beside the machines that run on them: what this process holds
-// of the driver's, what each GPU has free, and whether that can be had. It takes part
-// in each GPU's context, so that there is one to ask when all machines are closed, and
-// has all that it needs from the beginning on: what it holds never changes.
+// Monitor reads GPUs independently of the machines that run on them: what this process
+// has of the driver's, how much memory each GPU has free, and whether that can be
+// allocated. It retains each GPU's context, so that one is left when all machines are
+// closed. It allocates all that it needs at the start: its own use never changes.
 type Monitor struct {
 	gpus []*monitored
 	own  []executor.Holding
 }
 
-// witnessed is a GPU that is looked at.
+// monitored is a GPU that is monitored.
 type monitored struct {
 	*driver.Device
 	info    executor.WitnessedGPU
@@ -38,8 +38,8 @@ type monitored struct {
 // was, or why neither is known.
 type Before func(uuid string) (handle nvml.GPU, processes []nvml.Process, unmeasured string)
 
-// New begins to look at GPUs, by their places among those of the driver. Nothing of them
-// is to be held by this process then.
+// New begins to monitor GPUs, by their places among those of the driver. This process must
+// not use any of them before.
 func New(gpus []driver.Device, ordinals []int, before Before) (*Monitor, error) {
 	monitor := new(Monitor)
 	for _, ordinal := range ordinals {
@@ -84,13 +84,13 @@ func (gpu *monitored) open(before []nvml.Process) (err error) {
 	now, err := gpu.handle.Processes()
 	if err != nil {
 		gpu.info.Unmeasured = err.Error()
-		return nil //nolint:nilerr // it is what is told
+		return nil //nolint:nilerr // it is in the report
 	}
 	gpu.info.Process = nvml.Self(before, now)
 	return nil
 }
 
-// GPUs are those that are looked at.
+// GPUs are those that are monitored.
 func (monitor *Monitor) GPUs() []executor.WitnessedGPU {
 	var all []executor.WitnessedGPU
 	for _, gpu := range monitor.gpus {
@@ -99,7 +99,7 @@ func (monitor *Monitor) GPUs() []executor.WitnessedGPU {
 	return all
 }
 
-// Held is what the process holds of the driver's beside what the witness does.
+// Holdings is what the process has of the driver's, without the monitor's own.
 func (monitor *Monitor) Held() []executor.Holding { return less(holdings(), monitor.own) }
 
 // holdings is everything that the process holds.
@@ -111,7 +111,7 @@ func holdings() []executor.Holding {
 	return all
 }
 
-// less is what all holds beside own, by kind, and less where it holds less.
+// less is the difference of all and own, by kind; it is negative if own has more.
 func less(all, own []executor.Holding) (others []executor.Holding) {
 	left := make(map[string]executor.Holding)
 	for _, holding := range own {
@@ -132,7 +132,7 @@ func less(all, own []executor.Holding) (others []executor.Holding) {
 	return others
 }
 
-// Look reads what each GPU holds now.
+// Look reads the memory of each GPU.
 func (monitor *Monitor) Look() ([]executor.WitnessReading, error) {
 	all := make([]executor.WitnessReading, len(monitor.gpus))
 	for i, gpu := range monitor.gpus {
@@ -164,7 +164,7 @@ func (gpu *monitored) look(seen *executor.WitnessReading) error {
 }
 
 // Refill takes all that a GPU has free, but margin bytes, in one piece, and finds out
-// whether it holds what is written into it. gpu is a place in [Witness.GPUs].
+// whether it holds what is written into it. gpu is a place in [Monitor.GPUs].
 func (monitor *Monitor) Refill(gpu int, margin int64) (done executor.RefillResult, err error) {
 	of := monitor.gpus[gpu]
 	done.MarginBytes = margin
@@ -193,7 +193,7 @@ func (monitor *Monitor) Refill(gpu int, margin int64) (done executor.RefillResul
 	return done, err
 }
 
-// Close gives the contexts back, with all that looking needed.
+// Close releases the contexts, with all that monitoring needed.
 func (monitor *Monitor) Close() error {
 	var all []error
 	for _, gpu := range monitor.gpus {
@@ -212,8 +212,8 @@ func (monitor *Monitor) Close() error {
 	return errors.Join(all...)
 }
 
-// written maps bytes of the GPU, writes the pattern, reads it back, and gives them
-// back: is it right? The context must be bound.
+// written maps bytes of the GPU, writes the pattern, reads it back and releases them. It
+// reports whether the pattern is right. The context must be bound.
 func (gpu *monitored) written(bytes int64) (right bool, err error) {
 	arena, err := gpu.Map(bytes)
 	if err != nil {

@@ -45,7 +45,7 @@ func opened(gpus []int) (*Monitor, error) {
 	})
 }
 
-// witnessOf looks at GPUs until the test ends, when nothing is held.
+// newMonitor monitors GPUs until the test ends, and checks for leaks then.
 func newMonitor(t *testing.T, gpus ...int) *Monitor {
 	t.Helper()
 	monitor, err := opened(gpus)
@@ -61,7 +61,7 @@ func newMonitor(t *testing.T, gpus ...int) *Monitor {
 		}
 	})
 	if used := monitor.Held(); used != nil {
-		t.Fatalf("%+v is held beside the witness", used)
+		t.Fatalf("%+v is in use in addition to the monitor's own", used)
 	}
 	return monitor
 }
@@ -75,9 +75,9 @@ func seen(t *testing.T, monitor *Monitor) []executor.WitnessReading {
 	return all
 }
 
-// TestWitness: what a process holds beside the witness is told by kind, and what each
-// GPU has free, by the driver and by NVML; an arena that is not given back shows in
-// all of them, on its own GPU.
+// TestMonitor: a monitor reports what a process has in addition to it, by kind, and the
+// free memory of each GPU, by the driver and by NVML. An arena that is not released shows
+// in all of them, on its own GPU.
 func TestMonitor(t *testing.T) {
 	monitor := newMonitor(t, 1, 3)
 	gpus, before := monitor.GPUs(), seen(t, monitor)
@@ -111,7 +111,7 @@ func TestMonitor(t *testing.T) {
 	}
 }
 
-// TestLess: what is held beside others is counted, and so is what is missing of them.
+// TestLess: less counts what is additional, and what is missing.
 func TestLess(t *testing.T) {
 	own := []executor.Holding{{Kind: "contexts", Count: 2, Bytes: 0}, {Kind: "modules", Count: 3, Bytes: 0}, {Kind: "pinned stretches", Count: 1, Bytes: 64}}
 	got := less([]executor.Holding{{Kind: "arenas", Count: 1, Bytes: 8}, {Kind: "contexts", Count: 2, Bytes: 0}, {Kind: "pinned stretches", Count: 2, Bytes: 96}}, own)
@@ -120,8 +120,8 @@ func TestLess(t *testing.T) {
 	}
 }
 
-// TestRefill: all that is free is taken but the margin, and a pattern that reads back
-// as another one, or a driver that gives less than it says, is seen.
+// TestRefill: a refill takes all free memory but the margin. It detects a pattern that
+// reads back as another one, and a driver that gives less than it says.
 func TestRefill(t *testing.T) {
 	const margin, granule = 4 << 20, 2 << 20
 	t.Setenv("FAKE_CUDA_BYTES", "40000000")
@@ -158,7 +158,7 @@ func TestRefill(t *testing.T) {
 	}
 }
 
-// TestNoWitness: a GPU that is none is refused, and nothing is held then.
+// TestNoMonitor: New refuses a GPU that does not exist, and leaks nothing.
 func TestNoMonitor(t *testing.T) {
 	if _, err := opened([]int{0, 9}); err == nil {
 		t.Error("GPU 9 is looked at")

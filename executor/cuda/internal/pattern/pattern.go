@@ -18,7 +18,7 @@ import (
 const (
 	blocks  = 1024
 	threads = 256
-	// SumsBytes is what sums take of page-locked memory.
+	// SumsBytes is the size of the sums in pinned memory.
 	SumsBytes = 16 * blocks
 )
 

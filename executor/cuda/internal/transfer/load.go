@@ -27,21 +27,21 @@ func (err *LateError) Error() string {
 	return fmt.Sprintf("%s: its copy did not end within %v", err.Place, err.After)
 }
 
-// Hands are how many read, and whether they and who tells the GPU are more than there are
-// processors.
+// Workers are the number of readers, and whether the readers and pumps are more than there
+// are processors.
 type Workers struct {
 	Readers int
 	Crowded bool
 }
 
-// Pour reads values and returns when arenas have them, whose ends are primed and on the
-// ring's GPU. Readers fill parts of the ring together, a share each. One thread gives the
-// GPU the copy of what is full, and behind many of them, on a stream beside, a kernel that
-// sums up what came; what it finds is compared with what was read. told is called with
-// how many bytes more are there. A copy that takes longer than patience is given up
-// ([*LateError]), and the ring with it.
+// Upload reads values and returns when arenas have them. Their ends must be primed and on
+// the ring's GPU. Readers fill parts of the ring together, a share each. One thread gives
+// the GPU the copy of each full part. After a stretch of parts, it launches a kernel on
+// another stream that sums up what arrived. Upload compares the sum with that of the bytes
+// read. It calls onProgress with the number of bytes that arrived since the last call. If a
+// copy takes longer than the timeout, Upload returns a [*LateError], and the ring is lost.
 func (ring *Ring) Upload(ctx context.Context, loads []Load, workers Workers, timeout time.Duration, onProgress func(bytes int64)) error {
-	ring.uploading.Lock() // who has some of the parts gets all of them
+	ring.uploading.Lock() // an upload that has some of the parts gets all of them
 	defer ring.uploading.Unlock()
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)

@@ -9,8 +9,8 @@ import (
 	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
 )
 
-// pump is the one thread of a Pour that the GPU is told and asked by. A part costs it a
-// copy and an event; a stretch, behind its last part, a launch.
+// pump is the one thread of an upload that calls the driver. A part costs it a copy and an
+// event; a stretch, after its last part, a launch.
 type pump struct {
 	*upload
 	flown   int        // pieces that the GPU was given
@@ -65,7 +65,7 @@ func (pump *pump) turn(now time.Time) (went bool, err error) {
 }
 
 // fly gives the GPU whatever was read, the oldest first where nothing overtook it, as long
-// as there is a room for its sums.
+// as a sum slot is free.
 func (pump *pump) fly(now time.Time) (went bool, err error) {
 	oldest := pump.flown
 	for i := 0; i < len(pump.slots) && len(pump.checks) < sumSlots; i++ {
@@ -86,9 +86,9 @@ func (pump *pump) fly(now time.Time) (went bool, err error) {
 	return went, nil
 }
 
-// ripe reports that a piece is read, and the one so many behind it: by then most of it has
-// left the caches of those that wrote it (ShapeFor). That one has a part, as there are
-// more of them. The last pieces wait for none.
+// readyToCopy reports that a piece is read, and a later one too: by then most of it has
+// left the caches of the readers that wrote it (ShapeFor). The later piece has a part, as
+// there are more parts than that distance. The last pieces wait for none.
 func (pump *pump) readyToCopy(number int64) bool {
 	if pump.pieces[number].left.Load() > 0 {
 		return false
@@ -97,7 +97,8 @@ func (pump *pump) readyToCopy(number int64) bool {
 	return later >= int64(len(pump.pieces)) || pump.pieces[later].left.Load() == 0
 }
 
-// up gives the GPU the copy of a piece, and behind the last of a stretch what sums it up.
+// up gives the GPU the copy of a piece, and after the last of a stretch the kernel that
+// sums it up.
 func (pump *pump) up(slot *slot, piece *piece) error {
 	end, event := piece.End, piece.End.events[slot.part.number]
 	pump.flights, pump.flown = append(pump.flights, slot), pump.flown+1
@@ -135,7 +136,7 @@ func (pump *pump) land(now time.Time) (went bool, err error) {
 	return went, nil
 }
 
-// judge compares what was summed up on both sides, and gives the room away only then.
+// judge compares the sums of both sides, and only then frees the sum slot.
 func (pump *pump) judge(now time.Time) (went bool, err error) {
 	for ; len(pump.checks) > 0; went = true {
 		stretch := pump.checks[0]
@@ -155,8 +156,8 @@ func (pump *pump) judge(now time.Time) (went bool, err error) {
 	return went, nil
 }
 
-// ended reports that an event has, for good or ill; one that has not for longer than
-// patience is an error.
+// ended reports that an event has ended, or failed. If it takes longer than the timeout,
+// ended returns a [*LateError].
 func (load *Load) ended(event *driver.Event, after, timeout time.Duration) (bool, error) {
 	ended, err := event.Ended()
 	if err == nil && !ended && after > timeout {

@@ -11,11 +11,11 @@ import (
 	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
 )
 
-// pouring is a Pour on its way. Pieces go through parts of the ring by turns: where one
-// lies the next lies that is as many pieces behind it as there are parts, when it has
-// landed. Readers take shares in order by one counter, so that whoever waits waits for
-// shares that others have; they call nothing of the driver's, of which all threads of a
-// process wait for each other.
+// upload is a [Ring.Upload] on its way. Pieces use the parts of the ring round-robin: once a
+// piece has landed, its part takes the piece that is as many places later as there are parts.
+// Readers take shares in order by one counter, so that a reader waits only for shares that
+// others have. They make no calls of the driver: there all threads of a process wait for
+// each other.
 type upload struct {
 	ring     *Ring
 	timeout  time.Duration
@@ -38,14 +38,14 @@ type share struct {
 	number, from, to int64
 }
 
-// slot is a place of a part that pieces take turns at.
+// slot is a place of a part, which pieces use one after another.
 type slot struct {
 	part  *part
 	piece atomic.Int64 // that may be read to it; -1: the part is still to be made
 	_     [64]byte     // whoever waits for another slot does not wait for this one's
 }
 
-// newPouring is a Pour of pieces, of which nothing is read yet.
+// newUpload is an upload of pieces before any read.
 func (ring *Ring) newUpload(pieces []*piece) *upload {
 	upload := &upload{
 		ring: ring, uploaded: make(chan int64, len(pieces)), pieces: pieces,

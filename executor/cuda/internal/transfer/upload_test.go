@@ -84,7 +84,7 @@ func FuzzSums(f *testing.F) {
 	})
 }
 
-// rig is a ring with ends on its GPU, and what is poured there: arenas should have want.
+// harness is a ring with ends on its GPU, and loads; the arenas should have want after them.
 type harness struct {
 	ring  *Ring
 	ends  []*End
@@ -93,8 +93,8 @@ type harness struct {
 	bytes int64
 }
 
-// rigOf is for values of odd sizes at odd places of so many arenas. When the test ends
-// nothing of it is held.
+// newHarness has values of odd sizes at odd places of so many arenas. It checks for leaks
+// when the test ends.
 func newHarness(t *testing.T, arenas int) *harness {
 	t.Helper()
 	if err := driver.Open(); err != nil {
@@ -161,7 +161,7 @@ func (harness *harness) end(t *testing.T, gpu *driver.Device, number int64) {
 	harness.ends = append(harness.ends, end)
 }
 
-// draw draws values for the last end.
+// addValues adds random values for the last end.
 func (harness *harness) addValues(generator *rand.Rand, bytes int64) {
 	want := make([]byte, 4<<20)
 	for i := range want {
@@ -193,7 +193,7 @@ func (harness *harness) upload(ctx context.Context, loads []Load) (uploaded int6
 	return uploaded, err
 }
 
-// same holds the arenas to what they should have, and the ring to having all parts.
+// same compares the arenas with want, and checks that all parts of the ring are free.
 func (harness *harness) same(t *testing.T) {
 	t.Helper()
 	for i, end := range harness.ends {
@@ -215,9 +215,9 @@ func (harness *harness) whole(t *testing.T) {
 	}
 }
 
-// What is poured is in its place, whatever its size and its place, and nothing else
-// changed; in one arena and in two, in large pages and without, by hands that wait awake
-// and by more than there are processors.
+// Loaded values are in their places, whatever their sizes, and nothing else changed. The
+// test has one arena and two, large pages or none, and workers that wait awake or that are
+// more than the processors.
 func TestUpload(t *testing.T) {
 	for _, arenas := range []int{1, 2} {
 		for _, register := range []string{"1", "0"} {
@@ -243,7 +243,7 @@ func TestUpload(t *testing.T) {
 	}
 }
 
-// A GPU copies a part when the second behind it is read, and the last ones when they are.
+// A GPU copies a part once the second after it is read, and the last parts once they are.
 func TestUploadWaitsForLaterReads(t *testing.T) {
 	const size, behind, pieces = 64 << 10, 2, 12
 	harness := newHarness(t, 1)
@@ -301,8 +301,8 @@ func TestMake(t *testing.T) {
 	}
 }
 
-// Whatever ends it early ends all of it with its error, and what is poured then is
-// as if there had been nothing.
+// An upload that ends early ends all of its work with its error, and the next upload
+// succeeds.
 func TestUploadThatEnds(t *testing.T) {
 	broken := errors.New("broken")
 	for name, want := range map[string]error{"read": broken, "cancelled": context.Canceled} {
@@ -408,8 +408,8 @@ func TestUploadThatHangs(t *testing.T) {
 	}
 }
 
-// What is stopped while the GPU copies waits for that, and gives no part back of which the
-// copy does not end.
+// An upload that is stopped while the GPU copies waits for the copies. It does not free a
+// part whose copy does not end.
 func TestUploadThatIsStoppedInFlight(t *testing.T) {
 	harness := newHarness(t, 1)
 	end := harness.ends[0]
@@ -439,8 +439,8 @@ func TestUploadThatIsStoppedInFlight(t *testing.T) {
 	}
 }
 
-// A room is another stretch's only when what lies there was compared: where the GPU is
-// slow to sum up, copies wait for it.
+// Another stretch gets a sum slot only after its sums are compared: if the GPU is slow to
+// sum up, copies wait for it.
 func TestUploadOfMoreThanSumSlots(t *testing.T) {
 	harness := newHarness(t, 1)
 	release := sync.OnceFunc(harness.hang(t, harness.ends[0].SumStream))
@@ -449,7 +449,7 @@ func TestUploadOfMoreThanSumSlots(t *testing.T) {
 	var loads []Load
 	for i := range 10 * sumSlots {
 		read := func(into []byte, _ int64) error {
-			if reads.Add(1) == sumSlots+4 { // the ring's parts are full behind as many as there are rooms for
+			if reads.Add(1) == sumSlots+4 { // the ring's parts are full after as many as there are sum slots for
 				go release()
 			}
 			clear(into)
