@@ -11,7 +11,7 @@ import (
 )
 
 // TestGPURefill: one allocation can take all free memory of a GPU but a margin, again and
-// again, and the GPU has as much free memory after it. The test prints how small the margin
+// again. The GPU has as much free memory after it. The test prints how small the margin
 // may be, and how long each part takes.
 func TestGPURefill(t *testing.T) {
 	onGPU(t)

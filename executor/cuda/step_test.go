@@ -95,8 +95,8 @@ func TestStepsAreOne(t *testing.T) {
 	}
 }
 
-// A message keeps its bytes while the sender continues, and no kernel reads a slot before
-// its message has arrived, with taps and kernels in turn.
+// A message keeps its bytes while the sender continues. No kernel reads a slot before its
+// message has arrived. The test runs with taps and with kernels.
 func TestMessages(t *testing.T) {
 	const count = 6
 	for _, slots := range []int{0, 1, 2, 3} {

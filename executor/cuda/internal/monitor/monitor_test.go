@@ -75,9 +75,9 @@ func seen(t *testing.T, monitor *Monitor) []executor.WitnessReading {
 	return all
 }
 
-// TestMonitor: a monitor reports what a process has in addition to it, by kind, and the
-// free memory of each GPU, by the driver and by NVML. An arena that is not released shows
-// in all of them, on its own GPU.
+// TestMonitor: a monitor reports by kind what a process has in addition to it. It reports
+// the free memory of each GPU by the driver and by NVML. An arena that is not released
+// shows in all of them, on its own GPU.
 func TestMonitor(t *testing.T) {
 	monitor := newMonitor(t, 1, 3)
 	gpus, before := monitor.GPUs(), seen(t, monitor)
