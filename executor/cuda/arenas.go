@@ -75,7 +75,7 @@ func (arenas *arenas) reserve(senders func(device *device) []*driver.Device) err
 		}
 		var answer *driver.Error
 		if errors.As(err, &answer) && answer.Code == driver.OutOfMemory {
-			return errors.Join(arenas.roomOn(device.gpu), at(device, err))
+			return errors.Join(arenas.checkMemoryOn(device.gpu), at(device, err))
 		}
 		if denied := (*driver.AccessError)(nil); errors.As(err, &denied) {
 			err = fmt.Errorf("%w: --transport host goes another way", err)
@@ -87,26 +87,26 @@ func (arenas *arenas) reserve(senders func(device *device) []*driver.Device) err
 	return nil
 }
 
-// room looks for room on every GPU, whatever takes the rest of it.
-func (arenas *arenas) room() error {
+// checkMemory returns an error if the arenas of a GPU do not fit into its free memory.
+func (arenas *arenas) checkMemory() error {
 	for _, gpu := range arenas.gpus {
-		if err := arenas.roomOn(gpu); err != nil {
+		if err := arenas.checkMemoryOn(gpu); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (arenas *arenas) roomOn(gpu *gpu) error {
+func (arenas *arenas) checkMemoryOn(gpu *gpu) error {
 	var free int64
 	err := arenas.on(gpu)[0].do(func() (err error) {
-		free, _, err = driver.Room()
+		free, _, err = driver.FreeMemory()
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	for _, device := range arenas.on(gpu) { // what was mapped already was room
+	for _, device := range arenas.on(gpu) { // memory that is mapped already counts as free
 		if device.arena != nil && device.arena.Mapped() {
 			free += device.arena.Bytes
 		}
@@ -114,7 +114,7 @@ func (arenas *arenas) roomOn(gpu *gpu) error {
 	return lacks(gpu, arenas.on(gpu), free)
 }
 
-// lacks says that the arenas on a GPU find no room.
+// lacks returns an error if a GPU has too little free memory for its arenas.
 func lacks(gpu *gpu, devices []*device, free int64) error {
 	var need int64
 	for _, device := range devices {
@@ -129,9 +129,9 @@ func lacks(gpu *gpu, devices []*device, free int64) error {
 	return nil
 }
 
-// lookForRoom says whether GPUs have room for a fleet's arenas, beside what this process
-// and others hold now. It takes part in each GPU's context for as long as that takes.
-func lookForRoom(ctx context.Context, fleet *fleet) error {
+// checkFreeMemory returns an error if a fleet's arenas do not fit into the GPUs' free
+// memory. It retains each GPU's context meanwhile.
+func checkFreeMemory(ctx context.Context, fleet *fleet) error {
 	defer func() {
 		for _, device := range fleet.devices {
 			device.lanes.End()
@@ -149,7 +149,7 @@ func lookForRoom(ctx context.Context, fleet *fleet) error {
 		err = primary.Within(func() (err error) {
 			var free int64
 			if gpu.granule, err = gpu.Granule(); err == nil {
-				free, _, err = driver.Room()
+				free, _, err = driver.FreeMemory()
 			}
 			return errors.Join(err, lacks(gpu, devices, free))
 		})

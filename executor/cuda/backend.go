@@ -47,7 +47,7 @@ func (backend *backend) Open(ctx context.Context, bound *bind.Bound) (executor.M
 	return machine, nil
 }
 
-// CheckMemory says of arenas whether GPUs have room for them ([executor.CheckMemory]).
+// CheckMemory returns an error if the arenas do not fit into the GPUs' free memory ([executor.CheckMemory]).
 func (backend *backend) CheckMemory(ctx context.Context, bound *bind.Bound) error {
-	return lookForRoom(ctx, newFleet(&backend.options, bound.Program))
+	return checkFreeMemory(ctx, newFleet(&backend.options, bound.Program))
 }

@@ -70,7 +70,7 @@ func (all *allotment) allot(call string) error {
 	return nil
 }
 
-// pin gets page-locked memory.
+// pin allocates pinned host memory.
 func (all *allotment) pin(bytes int64) (*driver.Pinned, error) {
 	if err := all.allot("cuMemHostAlloc"); err != nil {
 		return nil, err

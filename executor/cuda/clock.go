@@ -11,26 +11,26 @@ import (
 	"github.com/devmap-dev/devmap/executor/cuda/internal/kernel"
 )
 
-// clock times the kernels of a device's step, each by an event before it and one
-// behind: what a kernel takes by itself, without what lies between two.
+// clock times the kernels of a device's step. Each kernel has an event before and one
+// after it, so that the time between kernels does not count.
 type clock struct {
-	events []*driver.Event // made as they are needed, and used again in every step
-	timed  []*recipe.Kernel
-	told   func(timed executor.KernelTime) // nil: nobody is, in this step
+	events   []*driver.Event // made as they are needed, and used again in every step
+	timed    []*recipe.Kernel
+	onKernel func(timed executor.KernelTime) // nil: the step is not timed
 }
 
 // begin is a step's.
 func (clock *clock) begin(of func(step int64) func(timed executor.KernelTime), step int64) {
-	clock.timed, clock.told = clock.timed[:0], nil
+	clock.timed, clock.onKernel = clock.timed[:0], nil
 	if of != nil {
-		clock.told = of(step)
+		clock.onKernel = of(step)
 	}
 }
 
 // clocked is a launch that is timed in steps.
 func (clock *clock) clocked(code *recipe.Kernel, launch kernel.Launch) kernel.Launch {
 	return func(step *kernel.Step) error {
-		if clock.told == nil {
+		if clock.onKernel == nil {
 			return launch(step)
 		}
 		at := 2 * len(clock.timed)
@@ -59,9 +59,9 @@ func (clock *clock) tell(number int32) error {
 		if err != nil {
 			return err
 		}
-		clock.told(executor.KernelTime{Device: number, Kernel: code, Took: took})
+		clock.onKernel(executor.KernelTime{Device: number, Kernel: code, Took: took})
 	}
-	clock.timed, clock.told = clock.timed[:0], nil
+	clock.timed, clock.onKernel = clock.timed[:0], nil
 	return nil
 }
 

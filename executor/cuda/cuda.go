@@ -5,7 +5,7 @@
 // received, and nowhere else.
 //
 // It is built with the tag cuda, on Linux for x86-64 with cgo, and needs no CUDA
-// toolkit for that; what it runs on is found when it opens. Steps, links and what is
-// told of a step that hangs are executor/internal/schedule's: this package makes the
-// driver's calls, and its kernels.
+// toolkit for that; what it runs on is found when it opens. Package
+// executor/internal/schedule has the steps, the links and the report of a step that
+// hangs. This package makes the driver's calls, and its kernels.
 package cuda

@@ -49,7 +49,7 @@ type device struct {
 	clock     clock
 	host      *driver.Stream // what the host reads and writes goes by it
 	end       *transfer.End
-	kept      keptCopy
+	saved     savedCopy
 }
 
 func newDevice(plan *program.Device, gpu *gpu, allots *allotment) *device {
@@ -84,7 +84,7 @@ func (device *device) prepare() (err error) {
 		}
 		device.gpu.kernels = kernel.New(device.gpu.Capability == 90 && version >= 12000)
 	}
-	device.kernels = device.gpu.kernels.Beside()
+	device.kernels = device.gpu.kernels.ForThread()
 	if err := device.lanes.Open(); err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func (device *device) prepare() (err error) {
 		return err
 	}
 	device.end = &transfer.End{ // the arena as an end of its GPU's ring
-		Name: device.lanes.String(), Ring: device.gpu.ring, Context: device.context, Stream: device.host, Beside: device.stream(0),
+		Name: device.lanes.String(), Ring: device.gpu.ring, Context: device.context, Stream: device.host, SumStream: device.stream(0),
 	}
 	return nil
 }
@@ -148,7 +148,7 @@ func (device *device) whitewash(value byte) error {
 
 // close gives everything back but what the GPU's devices share.
 func (device *device) close() error {
-	all := []error{device.end.Close(), device.kept.pinned.Free(), device.kernels.Close(), device.words.free(), device.clock.close(), device.lanes.Close()}
+	all := []error{device.end.Close(), device.saved.pinned.Free(), device.kernels.Close(), device.words.free(), device.clock.close(), device.lanes.Close()}
 	if device.host != nil {
 		all = append(all, device.host.Destroy())
 	}

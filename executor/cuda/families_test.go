@@ -110,23 +110,23 @@ func TestGPUFamilies(t *testing.T) {
 		if family == "long" {
 			seq = 700
 		}
-		ways := backendtest.Workloads()
-		adamw := ways["fp32"] // that is of SGD
+		workloads := backendtest.Workloads()
+		adamw := workloads["fp32"] // that is of SGD
 		adamw.Optimizer = costmodel.AdamW
-		ways["fp32 adamw"] = adamw
-		for _, way := range slices.Sorted(maps.Keys(ways)) {
-			wanted := ways[way]
+		workloads["fp32 adamw"] = adamw
+		for _, way := range slices.Sorted(maps.Keys(workloads)) {
+			wanted := workloads[way]
 			if wanted.Mode == costmodel.Load || backendtest.Forwards(family) && (wanted.Mode == costmodel.Train || wanted.NewTokens > 0) {
 				continue
 			}
 			wanted.Seq = seq
-			t.Run(family+"/"+way, func(t *testing.T) { alike(t, graph, wanted) })
+			t.Run(family+"/"+way, func(t *testing.T) { compareResults(t, graph, wanted) })
 		}
 	}
 }
 
-// alike runs a model on both, and compares.
-func alike(t *testing.T, graph *modelgraph.Graph, wanted costmodel.Workload) {
+// compareResults runs a model on the processor and on a GPU, and compares the results.
+func compareResults(t *testing.T, graph *modelgraph.Graph, wanted costmodel.Workload) {
 	t.Helper()
 	cut := backendtest.Cut{Devices: 1, Schedule: costmodel.OneFOneB, MicroBatches: 2}
 	got, err := backendtest.Run(shared{}, graph, wanted, cut, t.TempDir())
@@ -203,8 +203,8 @@ func distance(got, want []float64) float64 {
 	return math.Sqrt(apart / max(norm, math.SmallestNonzeroFloat64))
 }
 
-// values are all numbers of a file of tensors, by their names; masters are not, which
-// fp32 has not beside its weights.
+// values are all numbers of a file of tensors, by their names. Master weights do not
+// count: fp32 has none.
 func values(t *testing.T, data []byte) (all []float64) {
 	t.Helper()
 	tensors, err := safetensors.ReadTensors(bytes.NewReader(data), int64(len(data)), "made")

@@ -13,21 +13,20 @@ import (
 	"github.com/devmap-dev/devmap/executor/internal/bind"
 )
 
-// finding is a word of the host's in which the GPU says that numbers are none, and
-// of which tensors.
+// finding is a word of host memory that the GPU sets when it finds a NaN or an infinity.
+// names are the tensors that it searches.
 type finding struct {
 	word
 	unit  string
 	names []string
 }
 
-// finite prepares what looks for NaN and infinities behind a run's kernels. To read
-// again everything that a run keeps would take some hundredths of a training step.
-// What it hands on, what the optimizer made of weights, and the norms of gradients
-// are looked at; of what is kept for backward whatever is no number comes into one
-// of those, and it is searched when that is found, so that the first tensor is told,
-// as the processor tells it. Moments that were finite stay so while norms are: they
-// are means of gradients and of their squares.
+// finite prepares the search for NaN and infinities after a run's kernels. Reading every
+// tensor of a run again would take some hundredths of a training step. The search reads
+// what the run passes on, the updated weights, and the norms of gradients. A NaN in a
+// tensor kept for backward reaches one of those. The search then reads the kept tensors
+// too, so that the error names the first tensor, as on the processor. Optimizer moments
+// are means of gradients and of their squares, so they stay finite while the norms do.
 func finite(device *device, bound *bind.Bound, run *bind.Run) (launches []kernel.Launch, found []finding, err error) {
 	areas, names := areasOf(device, run)
 	for first := 0; first < len(areas); first += kernel.MostAreas {
@@ -45,12 +44,12 @@ func finite(device *device, bound *bind.Bound, run *bind.Run) (launches []kernel
 	return launches, found, nil
 }
 
-// areas are what a run made, and what each is called. A run that hands nothing on is
-// looked through as a whole.
+// areasOf returns the areas that a run wrote, and their names. If the run passes nothing
+// on, the search reads all of them.
 func areasOf(device *device, run *bind.Run) (areas []kernel.Area, names []string) {
 	some := false
 	for _, made := range run.Made() {
-		looked := handedOn(made.Class)
+		looked := isPassedOn(made.Class)
 		some = some || looked
 		areas = append(areas, kernel.Area{Matrix: device.matrix(made.Area), Looked: looked})
 		names = append(names, made.Name)
@@ -61,7 +60,7 @@ func areasOf(device *device, run *bind.Run) (areas []kernel.Area, names []string
 	return areas, names
 }
 
-func handedOn(class recipe.Class) bool {
+func isPassedOn(class recipe.Class) bool {
 	switch class {
 	case "output", "input.gradient", "result", "norms", "weight":
 		return true
@@ -69,9 +68,9 @@ func handedOn(class recipe.Class) bool {
 	return false
 }
 
-// told is the value that a word says was found, and in which tensor; empty: none
-// was. The word is clean then.
-func (found *finding) told() (value float32, name string) {
+// consume returns the value that the GPU found and its tensor, and clears the word. The
+// name is empty if the GPU found nothing.
+func (found *finding) consume() (value float32, name string) {
 	said := binary.LittleEndian.Uint64(found.data)
 	if said == 0 {
 		return 0, ""

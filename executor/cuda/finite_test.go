@@ -15,7 +15,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// spoiled is weights of which one parameter has a NaN or an infinity, last.
+// spoiled are weights. The last value of one parameter is a NaN or an infinity.
 type spoiled struct {
 	weights.Source
 	name  string
@@ -31,8 +31,8 @@ func (spoiled *spoiled) Stream(ctx context.Context, name string, dtype modelgrap
 	})
 }
 
-// TestGPUFinite: what is no number is found on a GPU as it is on a processor, and
-// told in the same words, on however many devices.
+// TestGPUFinite: a GPU finds a NaN or an infinity as a processor does, and reports the
+// same error, on any number of devices.
 func TestGPUFinite(t *testing.T) {
 	onGPU(t)
 	holding(t)

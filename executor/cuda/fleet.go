@@ -22,8 +22,8 @@ type fleet struct {
 	gpus    []*gpu
 	devices []*device
 	allots  allotment
-	// left: GPUs are at something that does not end, or one is lost. Nothing more is
-	// asked of them, and nothing given back before the process ends.
+	// left: a kernel or a copy does not end, or a GPU is lost. The fleet makes no more
+	// calls for its GPUs, and frees nothing before the process ends.
 	left bool
 }
 
@@ -33,7 +33,7 @@ func newFleet(options *executor.GPUOptions, of *program.Program) *fleet {
 
 // find gives every device of the program its GPU.
 func (fleet *fleet) find() error {
-	_, _ = unused() // before the driver is there: what it says is asked for again
+	_, _ = unused() // read before the driver is open; callers that need it read it again
 	if err := driver.Open(); err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func (fleet *fleet) start(shape func(gpus int) transfer.Shape) error {
 	return nil
 }
 
-// taken is an error of a GPU that another process has for itself as one that says so.
+// taken returns a TakenError if another process uses the GPU exclusively, any other error as it is.
 func taken(err error) error {
 	var answer *driver.Error
 	if errors.As(err, &answer) && answer.Code == driver.Unavailable {
@@ -86,7 +86,7 @@ func taken(err error) error {
 	return err
 }
 
-// at says of which device an error is.
+// at adds the device to an error.
 func at(device *device, err error) error { return fmt.Errorf("%v: %w", device.lanes, err) }
 
 // index is a device's number.
@@ -155,7 +155,7 @@ func (fleet *fleet) finish(device *device, what string) error {
 	return fleet.noted(err)
 }
 
-// noted notes an error behind which nothing more is asked of GPUs.
+// noted marks the fleet as left if the error is a hang or a lost GPU.
 func (fleet *fleet) noted(err error) error {
 	hang, lost := (*executor.HangError)(nil), (*executor.LostError)(nil)
 	fleet.left = fleet.left || errors.As(err, &hang) || errors.As(err, &lost)
@@ -187,7 +187,7 @@ func answers() error {
 	return event.Destroy()
 }
 
-// release gives back what the devices of a GPU share, behind all that was their own, and
+// release frees what the devices of a GPU share, after all that was their own, and
 // ends the threads.
 func (fleet *fleet) release() error {
 	var all []error

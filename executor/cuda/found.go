@@ -11,7 +11,7 @@ import (
 	"github.com/devmap-dev/devmap/executor"
 	"github.com/devmap-dev/devmap/executor/cuda/internal/blas"
 	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
-	"github.com/devmap-dev/devmap/executor/cuda/internal/witness"
+	"github.com/devmap-dev/devmap/executor/cuda/internal/monitor"
 	"github.com/devmap-dev/devmap/executor/nvml"
 )
 
@@ -34,11 +34,11 @@ func Found() []string {
 func foundDriver() string {
 	err := driver.Open()
 	if err != nil {
-		return told(err)
+		return oneLine(err)
 	}
 	version, err := driver.Version()
 	if err != nil {
-		return told(err)
+		return oneLine(err)
 	}
 	return fmt.Sprintf("CUDA %d.%d by the driver %s", version/1000, version%1000/10, driver.Library())
 }
@@ -46,31 +46,31 @@ func foundDriver() string {
 func foundNVML() string {
 	library, err := nvml.Open()
 	if err != nil {
-		return told(err)
+		return oneLine(err)
 	}
 	defer library.Close() //nolint:errcheck // nothing was written
 	version, err := library.Driver()
 	if err != nil {
-		return told(err)
+		return oneLine(err)
 	}
 	return "NVML of driver " + version
 }
 
 func foundBLAS() string {
 	if err := blas.Open(); err != nil {
-		return told(err)
+		return oneLine(err)
 	}
 	return "cuBLASLt " + blas.Library()
 }
 
-// told is an error on one line.
-func told(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
+// oneLine is an error on one line.
+func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
 // GPUs are those that the driver shows to the process, by the numbers that
 // [executor.GPUOptions].Devices takes. Where there is none the error says what is missing: the
 // driver's library, the entry point that it is too old for, or a GPU.
 func GPUs() ([]executor.GPU, error) {
-	_, _ = unused() // what GPUs hold before the driver is there: asked for again by who needs it
+	_, _ = unused() // read before the driver is open; callers that need it read it again
 	if err := driver.Open(); err != nil {
 		return nil, err
 	}
@@ -88,9 +88,9 @@ func GPUs() ([]executor.GPU, error) {
 	return all, nil
 }
 
-// NewWitness begins to look at GPUs, by the driver's numbers. Nothing of them is to be
-// held by this process then.
-func NewWitness(ordinals []int) (executor.GPUMonitor, error) {
+// NewMonitor begins to monitor GPUs, by the driver's numbers. This process must not use
+// any of them before.
+func NewMonitor(ordinals []int) (executor.GPUMonitor, error) {
 	before, unread := unused()
 	if err := driver.Open(); err != nil {
 		return nil, err
@@ -99,7 +99,7 @@ func NewWitness(ordinals []int) (executor.GPUMonitor, error) {
 	if err != nil {
 		return nil, err
 	}
-	made, err := witness.New(gpus, ordinals, func(uuid string) (nvml.GPU, []nvml.Process, string) {
+	made, err := monitor.New(gpus, ordinals, func(uuid string) (nvml.GPU, []nvml.Process, string) {
 		switch found, known := before[uuid]; {
 		case unread != nil:
 			return nvml.GPU{}, nil, unread.Error()

@@ -110,35 +110,35 @@ func (gauge *memoryGauge) others(now []nvml.Process) {
 	if gauge.result.Moved != "" {
 		return
 	}
-	var told []string
+	var changes []string
 	for i := range now {
 		before := nvml.Numbered(gauge.before, now[i].ID)
 		switch {
 		case now[i].ID == gauge.self:
 		case before == nil:
-			told = append(told, fmt.Sprintf("process %d came with %s", now[i].ID, held(now[i].Used)))
+			changes = append(changes, fmt.Sprintf("process %d came with %s", now[i].ID, sizeText(now[i].Used)))
 		case before.Used != now[i].Used:
-			told = append(told, fmt.Sprintf("process %d went from %s to %s", now[i].ID, held(before.Used), held(now[i].Used)))
+			changes = append(changes, fmt.Sprintf("process %d went from %s to %s", now[i].ID, sizeText(before.Used), sizeText(now[i].Used)))
 		}
 	}
 	for i := range gauge.before {
 		if id := gauge.before[i].ID; id != gauge.self && nvml.Numbered(now, id) == nil {
-			told = append(told, fmt.Sprintf("process %d left with %s", id, held(gauge.before[i].Used)))
+			changes = append(changes, fmt.Sprintf("process %d left with %s", id, sizeText(gauge.before[i].Used)))
 		}
 	}
-	gauge.result.Moved = strings.Join(told, ", ")
+	gauge.result.Moved = strings.Join(changes, ", ")
 }
 
-func held(bytes int64) string {
+func sizeText(bytes int64) string {
 	if bytes < 0 {
 		return "an unknown size"
 	}
 	return costmodel.Bytes(bytes).String()
 }
 
-// told is the result. Where the driver shows no process, what is neither arena nor
-// context is said to be somebody's: whose is not known.
-func (gauge *memoryGauge) told() executor.GPUResult {
+// measured returns the result. If the driver shows no process, memory that is neither
+// arena nor context counts as another process's.
+func (gauge *memoryGauge) measured() executor.GPUResult {
 	gauge.lock.Lock()
 	defer gauge.lock.Unlock()
 	result := gauge.result

@@ -145,10 +145,10 @@ func (gauge *gauge) tell(t *testing.T, when string) int64 {
 // modules stay: some megabytes.
 func (gauge *gauge) settled(t *testing.T, want int64) {
 	t.Helper()
-	const context, kept = 256 << 20, 16 << 20 // kept: of each GPU
+	const context, retained = 256 << 20, 16 << 20 // retained: on each GPU
 	for begin := time.Now(); ; {
 		now := gauge.used(t)
-		if now == want || want >= context && now > want && now <= want+kept*int64(len(gauge.gpus)) {
+		if now == want || want >= context && now > want && now <= want+retained*int64(len(gauge.gpus)) {
 			t.Logf("used as before, and %d bytes, %v later", now-want, time.Since(begin))
 			return
 		}
@@ -159,8 +159,8 @@ func (gauge *gauge) settled(t *testing.T, want int64) {
 	}
 }
 
-// TestGPUHolds: what each part of the runtime takes of the GPU, and that it comes back.
-func TestGPUHolds(t *testing.T) {
+// TestGPUUsage: how much GPU memory each part of the runtime takes, and that it is released.
+func TestGPUUsage(t *testing.T) {
 	onGPU(t)
 	gauge := newGauge(t)
 	done := make(chan struct{})
@@ -230,8 +230,8 @@ func TestGPUHolds(t *testing.T) {
 	<-done
 	gauge.tell(t, "the context too")
 	gauge.settled(t, start)
-	if held := driver.Held(); held != "" {
-		t.Errorf("the process still holds %s", held)
+	if leaked := driver.Unreleased(); leaked != "" {
+		t.Errorf("the process still holds %s", leaked)
 	}
 }
 
@@ -258,8 +258,8 @@ func bound0(t *testing.T) *driver.Context {
 		return nil
 	}
 	granule, err := context.Granule()
-	free, whole, errRoom := driver.Room()
-	t.Logf("granule %d, %d of %d free: %v", granule, free, whole, errors.Join(err, errRoom))
+	free, whole, errFree := driver.FreeMemory()
+	t.Logf("granule %d, %d of %d free: %v", granule, free, whole, errors.Join(err, errFree))
 	return context
 }
 
@@ -290,8 +290,8 @@ func total(t *testing.T, kernels *kernel.Kernels, stream *driver.Stream) {
 	}
 }
 
-// TestGPUSteps: programs of every kind, their instructions carried out by taps,
-// make the bytes of running them in turn, their devices on all GPUs in turn.
+// TestGPUSteps: programs of every kind, whose instructions are taps, make the bytes of a
+// sequential run, with their devices on each GPU in turn.
 func TestGPUSteps(t *testing.T) {
 	onGPU(t)
 	gauge := newGauge(t)
@@ -305,7 +305,7 @@ func TestGPUSteps(t *testing.T) {
 		inTurn(t, job.Program, want)
 		machine := opened(t, made(t, executor.GPUOptions{Devices: spread(t, len(want))}), job.Program)
 		gauge.tell(t, fmt.Sprint(name, ": open with ", len(want), " devices of ", job.Program.Devices[0].Arena, " bytes"))
-		plays.Delete(backendOf(machine))
+		toyFuncs.Delete(backendOf(machine))
 		step := &executor.Step{Number: 1, Taps: make(map[executor.Tap]func() error)}
 		for i := range machine.program.Instrs {
 			index, instr := int32(i), &machine.program.Instrs[i]
@@ -419,9 +419,9 @@ func TestGPUMessages(t *testing.T) {
 		t.Error(err)
 	}
 	gauge.settled(t, start)
-	var room *executor.MemoryError
+	var memoryErr *executor.MemoryError
 	large := fmt.Sprintf("device 0 arena %[1]d budget %[1]d\n", int64(1)<<40)
-	if _, err := made(t, executor.GPUOptions{}).Open(context.Background(), &bind.Bound{Program: parsed(t, large)}); !errors.As(err, &room) {
+	if _, err := made(t, executor.GPUOptions{}).Open(context.Background(), &bind.Bound{Program: parsed(t, large)}); !errors.As(err, &memoryErr) {
 		t.Errorf("%v", err)
 	} else {
 		t.Log(err)

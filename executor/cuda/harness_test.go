@@ -55,10 +55,10 @@ func parsed(tb testing.TB, text string) *program.Program {
 	return read
 }
 
-// play is what a toy does, plays what the toys of backends do.
-type play func(call *kernel.Call, step *kernel.Step) error
+// toyFunc is the function of a toy kernel, and toyFuncs are those of each backend.
+type toyFunc func(call *kernel.Call, step *kernel.Step) error
 
-var plays sync.Map
+var toyFuncs sync.Map
 
 // openedBy are the backends that opened machines.
 var openedBy sync.Map
@@ -71,7 +71,7 @@ func backendOf(machine *machine) any {
 // assembleAgain has steps give the launches that a test put in the place of others.
 func (machine *machine) assembleAgain(tb testing.TB) {
 	tb.Helper()
-	for i, made := range machine.works.kept {
+	for i, made := range machine.works.cached {
 		if made == nil {
 			continue
 		}
@@ -101,11 +101,11 @@ func made(tb testing.TB, options executor.GPUOptions) *backend {
 	}
 	backend.kernels = map[string]kernel.Func{"toy": func(call *kernel.Call) (kernel.Launch, error) {
 		return func(step *kernel.Step) error {
-			does, is := plays.Load(backend)
+			does, is := toyFuncs.Load(backend)
 			if !is {
 				return nil // it is not open yet: where its arenas are is not known
 			}
-			return does.(play)(call, step) //nolint:forcetypeassert,errcheck // there is nothing else in it
+			return does.(toyFunc)(call, step) //nolint:forcetypeassert,errcheck // there is nothing else in it
 		}, nil
 	}}
 	backend.instr = func(_ *bind.Bound, index int32) (bind.Instr, error) {
@@ -135,13 +135,13 @@ func open(tb testing.TB, backend *backend, of *program.Program) *machine {
 func opened(tb testing.TB, backend *backend, of *program.Program) *machine {
 	tb.Helper()
 	machine := open(tb, backend, of)
-	plays.Store(backend, play(machine.toy))
+	toyFuncs.Store(backend, toyFunc(machine.toy))
 	tb.Cleanup(func() {
 		if err := machine.Close(); err != nil {
 			tb.Error(err)
 		}
-		if held := driver.Held(); held != "" {
-			tb.Errorf("the process still holds %s", held)
+		if leaked := driver.Unreleased(); leaked != "" {
+			tb.Errorf("the process still holds %s", leaked)
 		}
 	})
 	return machine

@@ -18,7 +18,7 @@ import (
 
 // bound is a job on a machine with kernels of the names that its recipe has; each
 // does what is given.
-func bound(tb testing.TB, job *executor.Job, options executor.GPUOptions, play play) *machine {
+func bound(tb testing.TB, job *executor.Job, options executor.GPUOptions, toy toyFunc) *machine {
 	tb.Helper()
 	of, err := bind.New(job.Graph, job.Workload, job.Recipe, job.Program)
 	if err != nil {
@@ -34,7 +34,7 @@ func bound(tb testing.TB, job *executor.Job, options executor.GPUOptions, play p
 		for _, run := range instr.Runs {
 			for j := range run.Kernels {
 				backend.kernels[run.Kernels[j].Name] = func(call *kernel.Call) (kernel.Launch, error) {
-					return func(step *kernel.Step) error { return play(call, step) }, nil
+					return func(step *kernel.Step) error { return toy(call, step) }, nil
 				}
 			}
 		}
@@ -44,8 +44,8 @@ func bound(tb testing.TB, job *executor.Job, options executor.GPUOptions, play p
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() {
-		if err := found.Close(); err != nil || driver.Held() != "" {
-			tb.Errorf("%v, held is %q", err, driver.Held())
+		if err := found.Close(); err != nil || driver.Unreleased() != "" {
+			tb.Errorf("%v, held is %q", err, driver.Unreleased())
 		}
 	})
 	machine, is := found.(*machine)
@@ -55,16 +55,16 @@ func bound(tb testing.TB, job *executor.Job, options executor.GPUOptions, play p
 	return machine
 }
 
-// What is kept of an instruction is what it does, in every kind of program; few are
-// kept of many that do the same.
-func TestKept(t *testing.T) {
+// A cached instruction is the one that would be prepared, in every kind of program.
+// Instructions that do the same share a cached one.
+func TestCached(t *testing.T) {
 	for name, job := range forms(t) {
 		t.Run(name, func(t *testing.T) {
 			machine := bound(t, job, executor.GPUOptions{Devices: make([]int, len(job.Program.Devices))}, func(*kernel.Call, *kernel.Step) error { return nil })
 			distinct, all := make(map[*prepared]bind.Instr), 0
-			for i := range machine.works.kept {
+			for i := range machine.works.cached {
 				if !schedule.Computes(machine.program.Instrs[i].Op) {
-					if machine.works.kept[i] != nil {
+					if machine.works.cached[i] != nil {
 						t.Errorf("something is kept of %s", machine.program.Line(int32(i)))
 					}
 					continue
@@ -77,8 +77,8 @@ func TestKept(t *testing.T) {
 				for run := range instr.Runs {
 					instr.Runs[run].Past = 0 // a step gives it
 				}
-				if first, known := distinct[machine.works.kept[i]]; !known {
-					distinct[machine.works.kept[i]] = instr
+				if first, known := distinct[machine.works.cached[i]]; !known {
+					distinct[machine.works.cached[i]] = instr
 				} else if !reflect.DeepEqual(first, instr) {
 					t.Errorf("%s does something else than what it is kept with", machine.program.Line(int32(i)))
 				}
@@ -86,13 +86,13 @@ func TestKept(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				for _, of := range []*prepared{machine.works.kept[i], anew} {
+				for _, of := range []*prepared{machine.works.cached[i], anew} {
 					of.found, of.Work = nil, nil // each has words and functions of its own
 					for run := range of.runs {
 						of.runs[run].launches, of.runs[run].finite = nil, nil // functions are not compared
 					}
 				}
-				if !reflect.DeepEqual(machine.works.kept[i], anew) {
+				if !reflect.DeepEqual(machine.works.cached[i], anew) {
 					t.Errorf("of %s something else is kept", machine.program.Line(int32(i)))
 				}
 			}
@@ -104,8 +104,8 @@ func TestKept(t *testing.T) {
 	}
 }
 
-// At Open every kernel runs once in every form it has, on zeros; behind that there is
-// poison, and steps give each kernel the tokens that came before it.
+// At Open every kernel runs once in every form it has, on zeros. Arenas are poison after
+// it, and steps give each kernel the tokens that came before it.
 func TestWarm(t *testing.T) {
 	job := forms(t)["generate"]
 	open, pasts := false, make(map[int64]bool)
@@ -128,9 +128,9 @@ func TestWarm(t *testing.T) {
 			t.Errorf("%d times %s", count, form)
 		}
 	}
-	for i := range machine.works.kept {
-		for run := 0; machine.works.kept[i] != nil && run < len(machine.works.kept[i].runs); run++ {
-			for _, call := range machine.works.kept[i].runs[run].calls {
+	for i := range machine.works.cached {
+		for run := 0; machine.works.cached[i] != nil && run < len(machine.works.cached[i].runs); run++ {
+			for _, call := range machine.works.cached[i].runs[run].calls {
 				if form := string(form(nil, call)); forms[form] == 0 {
 					t.Errorf("%s did not run", form)
 				}

@@ -59,8 +59,8 @@ func TestByWayOfTheHost(t *testing.T) {
 	}
 }
 
-// Messages of many parts go round the relay, one behind the other, and what they
-// leave of a slot is poison.
+// Messages of many parts go round the relay one after another, and the rest of a slot is
+// poison.
 func TestRelayOfManyParts(t *testing.T) {
 	const most, count = 3*4<<20 + 4096, 3 // a part of a relay has 4 MiB
 	var text strings.Builder
@@ -112,14 +112,14 @@ func TestRelayOfManyParts(t *testing.T) {
 	}
 }
 
-// A path that carries other bytes is told before anything runs, and nothing is held.
+// Open reports a path that carries other bytes, and leaks nothing.
 func TestTrials(t *testing.T) {
 	job := forms(t)["device map"]
 	of, err := bind.New(job.Graph, job.Workload, job.Recipe, job.Program)
 	if err != nil {
 		t.Fatal(err)
 	}
-	told := make(map[string]bool)
+	seen := make(map[string]bool)
 	for _, transport := range []executor.Transport{executor.PeerTransport, executor.HostTransport} {
 		for at := int64(1); ; at++ {
 			backend := made(t, executor.GPUOptions{Devices: []int{0, 1, 1, 0}, Transport: transport, Fault: executor.Fault{Kind: executor.CorruptPath, At: at}})
@@ -132,29 +132,29 @@ func TestTrials(t *testing.T) {
 				}
 				break
 			}
-			if path.Byte != path.Bytes/2 || path.Got != path.Want^1 || !strings.Contains(path.Path, "(corrupt@path was asked for)") || told[path.Path] {
-				t.Fatalf("%s %d: %v", transport, at, err) // of a path that is wrong by itself there is no end
+			if path.Byte != path.Bytes/2 || path.Got != path.Want^1 || !strings.Contains(path.Path, "(corrupt@path was asked for)") || seen[path.Path] {
+				t.Fatalf("%s %d: %v", transport, at, err) // a path that is wrong on its own would never end the loop
 			}
 			if peer := strings.Contains(path.Path, "transport peer"); path.Peer != peer || strings.HasSuffix(path.Error(), "; --transport host goes another way") != peer {
 				t.Errorf("%s %d: %v", transport, at, err)
 			}
-			if held := driver.Held(); held != "" {
-				t.Errorf("the process still holds %s", held)
+			if leaked := driver.Unreleased(); leaked != "" {
+				t.Errorf("the process still holds %s", leaked)
 			}
-			told[path.Path] = true
+			seen[path.Path] = true
 		}
 		for _, want := range []string{
 			"the path from the host to device 0 on GPU 0 (Fake 0) and back",
 			"the path from device 0 on GPU 0 (Fake 0) to device 1 on GPU 1 (Fake 1), transport " + string(transport),
 		} {
-			if want += " (corrupt@path was asked for)"; !told[want] {
-				t.Errorf("%v are without %s", told, want)
+			if want += " (corrupt@path was asked for)"; !seen[want] {
+				t.Errorf("%v are without %s", seen, want)
 			}
 		}
-		delete(told, "the path from the host to device 0 on GPU 0 (Fake 0) and back (corrupt@path was asked for)")
-		for path := range told {
+		delete(seen, "the path from the host to device 0 on GPU 0 (Fake 0) and back (corrupt@path was asked for)")
+		for path := range seen {
 			if strings.Contains(path, "from the host") {
-				delete(told, path)
+				delete(seen, path)
 			}
 		}
 	}
@@ -168,13 +168,13 @@ func TestNoPeers(t *testing.T) {
 	if want := "GPU 0 (Fake 0) does not reach GPU 1 (Fake 1), into which it sends act[1]: --transport host goes by way of the host"; err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
-	if held := driver.Held(); held != "" {
-		t.Errorf("the process still holds %s", held)
+	if leaked := driver.Unreleased(); leaked != "" {
+		t.Errorf("the process still holds %s", leaked)
 	}
 }
 
-// Where a driver says that GPUs reach each other, and gives them no access, messages go by
-// way of the host; where they are not to, the pair is told and the way round it.
+// If a driver says that GPUs reach each other and gives them no access, messages go by way
+// of the host. If --transport forbids that, the error names the pair and the option.
 func TestNoAccess(t *testing.T) {
 	t.Setenv("FAKE_CUDA_DENIES", "1")
 	of := parsed(t, backendtest.PassOn(1, 2))
@@ -182,8 +182,8 @@ func TestNoAccess(t *testing.T) {
 	if want := "device 1 on GPU 1 (Fake 1): GPU 0 (Fake 0) gets no access: cuMemSetAccess: CUDA_ERROR_OF_THE_FAKE (101): as the fake says: --transport host goes another way"; err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
-	if held := driver.Held(); held != "" {
-		t.Errorf("the process still holds %s", held)
+	if leaked := driver.Unreleased(); leaked != "" {
+		t.Errorf("the process still holds %s", leaked)
 	}
 	machine := opened(t, made(t, executor.GPUOptions{Devices: []int{0, 1}}), of)
 	want := contents(t, machine)
@@ -201,8 +201,8 @@ func TestNoAccess(t *testing.T) {
 	}
 }
 
-// Whatever finds no memory, Open says so and holds nothing.
-func TestNothingIsHeldWithoutMemory(t *testing.T) {
+// Whichever allocation finds no memory, Open says so and leaks nothing.
+func TestNothingLeaksWithoutMemory(t *testing.T) {
 	wanted := costmodel.Workload{Mode: costmodel.Train, Strategy: costmodel.Pipeline, Schedule: costmodel.GPipe, Batch: 2, MicroBatches: 2, Seq: 8}
 	of := compiled(t, "llama", wanted, 2, 1).Program
 	for at := 1; ; at++ {
@@ -217,12 +217,12 @@ func TestNothingIsHeldWithoutMemory(t *testing.T) {
 			}
 			return
 		}
-		var told *driver.Error
-		if !errors.As(err, &told) || told.Code != driver.OutOfMemory {
+		var driverErr *driver.Error
+		if !errors.As(err, &driverErr) || driverErr.Code != driver.OutOfMemory {
 			t.Errorf("%d: %v", at, err)
 		}
-		if held := driver.Held(); held != "" {
-			t.Fatalf("%d: the process still holds %s after %v", at, held, err)
+		if leaked := driver.Unreleased(); leaked != "" {
+			t.Fatalf("%d: the process still holds %s after %v", at, leaked, err)
 		}
 	}
 }

@@ -24,7 +24,7 @@ func (loader loader) pinRings() error {
 	return nil
 }
 
-// prime makes the ring ready, with what pours into it.
+// prime readies the ring, and its end at every device.
 func (loader loader) prime() error {
 	if err := loader.allots.allot("cuMemHostRegister"); err != nil {
 		return err
@@ -42,25 +42,25 @@ func (loader loader) prime() error {
 
 // Upload implements [executor.Uploader]. Each GPU's values go through a ring of its own, as
 // fast as its link takes them: none waits for another GPU's copies.
-func (loader loader) Upload(ctx context.Context, pours []executor.Upload, told func(bytes int64)) error {
-	loads := make(map[*gpu][]transfer.Load)
-	for i := range pours {
-		device, err := loader.place(pours[i].Device, pours[i].Offset, pours[i].Values.Bytes)
+func (loader loader) Upload(ctx context.Context, loads []executor.Upload, onProgress func(bytes int64)) error {
+	byGPU := make(map[*gpu][]transfer.Load)
+	for i := range loads {
+		device, err := loader.place(loads[i].Device, loads[i].Offset, loads[i].Values.Bytes)
 		if err != nil {
 			return err
 		}
-		loads[device.gpu] = append(loads[device.gpu], transfer.Load{End: device.end, Offset: pours[i].Offset, Values: pours[i].Values})
+		byGPU[device.gpu] = append(byGPU[device.gpu], transfer.Load{End: device.end, Offset: loads[i].Offset, Values: loads[i].Values})
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	var lock sync.Mutex // of told
+	var lock sync.Mutex // of onProgress
 	var all sync.WaitGroup
-	for gpu, own := range loads {
+	for gpu, own := range byGPU {
 		all.Go(func() {
-			err := gpu.ring.Pour(ctx, own, handsFor(len(loads)), loader.options.StallLimit, func(bytes int64) {
+			err := gpu.ring.Upload(ctx, own, workersFor(len(byGPU)), loader.options.StallLimit, func(bytes int64) {
 				lock.Lock()
 				defer lock.Unlock()
-				told(bytes)
+				onProgress(bytes)
 			})
 			if err != nil {
 				stop(err) // of all
@@ -77,16 +77,17 @@ func (loader loader) Upload(ctx context.Context, pours []executor.Upload, told f
 	return err
 }
 
-// handsFor is who pours for each of some GPUs at once. One processor is a pump's. While one
-// is idle Go takes none from a reader that is in the kernel (runtime/proc.go: retake): by 15
-// readers on 16 processors one GPU got 38 to 44 GB/s, by 12 it got 46 to 49. Twelve read more
-// than a link takes, and who has nothing to read to waits awake. Thirty read more than the
-// host's memory gives them beside copies; more of them take from the copies, and much where
-// others want the processors too: of 64 onto four GPUs 7 each got 75 to 96 GB/s whenever it
-// was tried, 10 got 54 to 102, 14 got 29 to 94 (TestTunePour).
-func handsFor(gpus int) transfer.Hands {
+// workersFor returns the workers of each of some GPUs that load at once. The pump needs one
+// processor. While one is idle Go takes none from a reader that is in the kernel
+// (runtime/proc.go: retake): on 16 processors one GPU got 38 to 44 GB/s with 15 readers, 46
+// to 49 with 12. Twelve read more than a link takes, and a reader without a free part waits
+// awake. Thirty read more than the host's memory provides during copies. More readers slow
+// the copies down, and much if other processes need the processors. Four GPUs on 64
+// processors got 75 to 96 GB/s with 7 readers each, 54 to 102 with 10, and 29 to 94 with 14
+// (TestTuneUpload).
+func workersFor(gpus int) transfer.Workers {
 	const most, all = 12, 30
 	processors := runtime.GOMAXPROCS(0)
 	readers := max(1, min(most, all/gpus, (processors-1)/gpus-1))
-	return transfer.Hands{Readers: readers, Crowded: gpus*(readers+1) > processors}
+	return transfer.Workers{Readers: readers, Crowded: gpus*(readers+1) > processors}
 }

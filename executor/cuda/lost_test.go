@@ -18,12 +18,12 @@ import (
 	"github.com/devmap-dev/devmap/executor/internal/bind"
 )
 
-// illegalAddress is CUDA_ERROR_ILLEGAL_ADDRESS: behind it the context answers every call
+// illegalAddress is CUDA_ERROR_ILLEGAL_ADDRESS: after it the context answers every call
 // with the same.
 const illegalAddress = 700
 
-// A GPU that is lost in a step ends the step, whatever the others wait for of it (for
-// an hour here), and is told by name, with what it was at. Nothing more is asked of any.
+// A GPU that is lost in a step ends the step, whatever the others wait for (for an hour
+// here). The error names it and its instruction. No GPU is called after that.
 func TestLost(t *testing.T) {
 	if os.Getenv("DEVMAP_TEST_GPU") != "" {
 		t.Skip("a real GPU does not heal: TestDeadGPU is for that")
@@ -74,8 +74,7 @@ func heal(t *testing.T, machine *machine) {
 	}
 }
 
-// A GPU that is lost outside of steps is told by whatever is asked of it next, and
-// nothing more is asked when the machine is closed.
+// The next call reports a GPU that is lost outside of steps. Close makes no calls to it.
 func TestLostOutsideSteps(t *testing.T) {
 	if os.Getenv("DEVMAP_TEST_GPU") != "" {
 		t.Skip("a real GPU does not heal")
@@ -129,18 +128,18 @@ func TestDeadGPU(t *testing.T) {
 	_, err := machine.Step(context.Background(), &executor.Step{Number: 2})
 	t.Logf("%v later: %v", time.Since(begin), err)
 	var lost *executor.LostError
-	var told *driver.Error
-	if !errors.As(err, &lost) || len(lost.GPUs) != 1 || lost.GPUs[0] != machine.devices[1].gpu.place() || !errors.As(err, &told) || told.Code != illegalAddress {
+	var driverErr *driver.Error
+	if !errors.As(err, &lost) || len(lost.GPUs) != 1 || lost.GPUs[0] != machine.devices[1].gpu.place() || !errors.As(err, &driverErr) || driverErr.Code != illegalAddress {
 		t.Error("it is not told so")
 	}
 	for _, device := range machine.devices {
 		t.Logf("device %d on %s answers: %v", device.plan.ID, device.gpu.place(), device.do(answers))
 	}
 	begin = time.Now()
-	t.Logf("closed: %v after %v; held: %s", machine.Close(), time.Since(begin), driver.Held())
+	t.Logf("closed: %v after %v; held: %s", machine.Close(), time.Since(begin), driver.Unreleased())
 }
 
-// A GPU that another process has for itself is named, and nothing is held.
+// The error names a GPU that another process uses exclusively, and nothing leaks.
 func TestTaken(t *testing.T) {
 	if os.Getenv("DEVMAP_TEST_GPU") != "" {
 		t.Skip("it would take another process")
@@ -150,7 +149,7 @@ func TestTaken(t *testing.T) {
 	if want := "device 1 on GPU 1 (Fake 1): another process has it for itself: cuDevicePrimaryCtxRetain: CUDA_ERROR_DEVICE_UNAVAILABLE (46): as the fake says"; err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
-	if held := driver.Held(); held != "" {
-		t.Errorf("the process still holds %s", held)
+	if leaked := driver.Unreleased(); leaked != "" {
+		t.Errorf("the process still holds %s", leaked)
 	}
 }

@@ -50,15 +50,15 @@ func (backend *backend) assembled(bound *bind.Bound) *machine {
 	return made
 }
 
-// open takes part in the GPUs' contexts, loads kernels, looks at what is free
-// then, and only when all arenas find room maps the first. Then it makes everything
-// that steps use, sends bytes over every path, and runs every kernel once.
+// open retains the GPUs' contexts, loads kernels, and checks the free memory. It maps arenas
+// only if all of them fit. Then it makes everything that steps use, sends bytes over every
+// path, and runs every kernel once.
 func (machine *machine) open(ctx context.Context, backend *backend) error {
 	scheduler := machine.scheduler
 	for _, part := range []func() error{
 		machine.find,
 		func() error { return machine.start(backend.shape) },
-		machine.measure, machine.room, machine.pinRings,
+		machine.measure, machine.checkMemory, machine.pinRings,
 		func() error {
 			scheduler.Devices = machine.fleet.lanes()
 			return scheduler.Connect(func(link *schedule.Link) (bool, error) { return staged(machine.options.Transport, link) })
@@ -72,7 +72,7 @@ func (machine *machine) open(ctx context.Context, backend *backend) error {
 		machine.works.keep,
 		func() error { return machine.works.warm(machine.fleet) },
 		machine.prime,
-		func() (err error) { machine.trap, err = dig(machine.fleet, scheduler); return err },
+		func() (err error) { machine.trap, err = injectFault(machine.fleet, scheduler); return err },
 		func() error { machine.reads(allReady); return nil },
 		ctx.Err,
 	} {
@@ -115,8 +115,8 @@ func (machine *machine) Step(ctx context.Context, step *executor.Step) (*executo
 	return times, nil
 }
 
-// Close gives everything back. A GPU that is at something that does not end, or is
-// lost, gives nothing back before the process ends.
+// Close releases everything. A GPU whose work does not end, or that is lost, releases
+// nothing before the process ends.
 func (machine *machine) Close() error {
 	if machine.left || len(machine.unanswered()) > 0 {
 		machine.left = true

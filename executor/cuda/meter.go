@@ -57,7 +57,7 @@ const libraries = 64 << 20
 func (meters *meters) Measured() []executor.GPUResult {
 	var all []executor.GPUResult
 	for _, gauge := range meters.gauges {
-		all = append(all, gauge.told())
+		all = append(all, gauge.measured())
 	}
 	return all
 }

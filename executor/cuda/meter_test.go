@@ -89,13 +89,13 @@ func TestTables(t *testing.T) {
 	now(size/512, 0)
 }
 
-// TestOthersMove: a process that comes, goes or changes while a run is on its way is
-// told, whether the driver shows processes or not.
+// TestOthersMove: the result reports a process that comes, goes or changes during a run,
+// whether the driver shows processes or not.
 func TestOthersMove(t *testing.T) {
 	if os.Getenv("DEVMAP_TEST_GPU") != "" {
 		t.Skip("the figures are those of GPUs that are none")
 	}
-	for name, is := range map[string]struct{ others, told string }{
+	for name, is := range map[string]struct{ others, want string }{
 		"came":    {"41:3,42:-,77:9", "process 77 came with 9.0 MiB"},
 		"left":    {"42:-", "process 41 left with 3.0 MiB"},
 		"changed": {"41:30,42:-", "process 41 went from 3.0 MiB to 30.0 MiB"},
@@ -121,8 +121,8 @@ func TestOthersMove(t *testing.T) {
 			if _, err := machine.Step(context.Background(), &executor.Step{Number: 1}); err != nil {
 				t.Fatal(err)
 			}
-			if told := machine.Measured()[0]; told.Moved != is.told || strings.Contains(told.Unmeasured, " ") {
-				t.Errorf("%+v", told)
+			if got := machine.Measured()[0]; got.Moved != is.want || strings.Contains(got.Unmeasured, " ") {
+				t.Errorf("%+v", got)
 			}
 		})
 	}

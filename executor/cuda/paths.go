@@ -18,15 +18,15 @@ import (
 // Sizes of copies that are timed: so large that what begins and ends them is no
 // thousandth of it, and so few that they take milliseconds.
 const (
-	pathBytes    = 256 << 20
-	pathPatience = 30 * time.Second
-	pathTurns    = 4 // of smaller ones as many as have the same bytes, 64 at most
-	trips        = 16
-	ahead        = 64
+	pathBytes   = 256 << 20
+	pathTimeout = 30 * time.Second
+	pathTurns   = 4 // of smaller ones as many as have the same bytes, 64 at most
+	trips       = 16
+	ahead       = 64
 )
 
-// Paths measures copies inside each of these GPUs, between each and the host's
-// page-locked memory, and messages from each to each, whose bytes are compared.
+// Paths measures copies inside each of these GPUs and between each and pinned host memory.
+// It also measures messages between every two GPUs, and compares their bytes.
 func Paths(ordinals []int) ([]executor.PathRates, error) { return paths(ordinals, pathBytes) }
 
 func paths(ordinals []int, bytes int64) (found []executor.PathRates, err error) {
@@ -34,9 +34,9 @@ func paths(ordinals []int, bytes int64) (found []executor.PathRates, err error) 
 	for i := range ordinals {
 		of.Devices = append(of.Devices, program.Device{ID: int32(i), Arena: 2 * bytes, Streams: []string{"copies"}})
 	}
-	made := (&backend{options: executor.GPUOptions{Devices: ordinals, StallLimit: pathPatience}}).assembled(&bind.Bound{Program: of})
+	made := (&backend{options: executor.GPUOptions{Devices: ordinals, StallLimit: pathTimeout}}).assembled(&bind.Bound{Program: of})
 	defer func() { err = errors.Join(err, made.Close()) }()
-	for _, part := range []func() error{made.find, func() error { return made.start(transfer.ShapeFor) }, made.room} {
+	for _, part := range []func() error{made.find, func() error { return made.start(transfer.ShapeFor) }, made.checkMemory} {
 		if err := part(); err != nil {
 			return nil, err
 		}
@@ -183,7 +183,7 @@ func (link *meteredLink) tried() (wrong string, err error) {
 	return other.Error(), err
 }
 
-// stagedLatency is what a word takes by way of the host, behind copies that go ahead as in
+// stagedLatency is what a word takes by way of the host, after copies that go ahead as in
 // latency.
 func (link *meteredLink) stagedLatency() (seconds float64, err error) {
 	for range ahead {
@@ -258,7 +258,7 @@ func (link *meteredLink) latency() (seconds float64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	err = link.from.do(func() error { // events of one device can be told apart in time
+	err = link.from.do(func() error { // the driver measures the time between events of one device only
 		took, err := marks[2*trips].Since(marks[0])
 		seconds = took.Seconds() / (2 * trips)
 		return err

@@ -17,7 +17,7 @@ import (
 )
 
 // TestPaths: copies are timed between all devices, of one GPU and of several, whether
-// these reach each other or not, or say so and do not; and nothing is held behind it.
+// these reach each other or not, or say so and do not; and nothing leaks.
 func TestPaths(t *testing.T) {
 	bytes, placements := int64(pathBytes), placements(t, 2)
 	type setting struct{ name, value string }
@@ -46,24 +46,24 @@ func TestPaths(t *testing.T) {
 						t.Errorf("%+v, staged is %v", other, staged)
 					}
 				}
-				if held := driver.Held(); len(found) != len(ordinals) || held != "" {
-					t.Errorf("%d of them, and the process still holds %s", len(found), held)
+				if leaked := driver.Unreleased(); len(found) != len(ordinals) || leaked != "" {
+					t.Errorf("%d of them, and the process still holds %s", len(found), leaked)
 				}
 			})
 		}
 	}
 }
 
-// TestClock: every kernel of a step is told once, of the warm-up and of steps that
-// nobody asks about nothing.
+// TestClock: the clock reports every kernel of a timed step once, and none of the warm-up
+// or of other steps.
 func TestClock(t *testing.T) {
 	job := forms(t)["device map"]
-	told := make(map[string]int)
+	times := make(map[string]int)
 	tell := func(timed executor.KernelTime) {
 		if timed.Took < 0 || timed.Took > time.Minute {
 			t.Errorf("%s took %v", timed.Kernel.Name, timed.Took)
 		}
-		told[timed.Kernel.Name]++
+		times[timed.Kernel.Name]++
 	}
 	clock := func(step int64) func(timed executor.KernelTime) {
 		if step == 2 {
@@ -91,8 +91,8 @@ func TestClock(t *testing.T) {
 		t.Errorf("kernels are %v", given)
 	}
 	for name, count := range given {
-		if told[name]*3 != count*2 {
-			t.Errorf("%s ran %d times, and was told %d times, of two steps in three", name, count, told[name])
+		if times[name]*3 != count*2 {
+			t.Errorf("%s ran %d times, and was told %d times, of two steps in three", name, count, times[name])
 		}
 	}
 }

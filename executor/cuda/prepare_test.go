@@ -58,8 +58,8 @@ func TestPrepared(t *testing.T) {
 						t.Error(err)
 					}
 				}
-				if err := machine.Close(); err != nil || driver.Held() != "" {
-					t.Errorf("%v; the process still holds %s", err, driver.Held())
+				if err := machine.Close(); err != nil || driver.Unreleased() != "" {
+					t.Errorf("%v; the process still holds %s", err, driver.Unreleased())
 				}
 			})
 		}

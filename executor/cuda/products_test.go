@@ -94,8 +94,8 @@ func TestGPUProducts(t *testing.T) {
 		t.Error(err)
 	}
 	gauge.tell(t, "the context too, which the library keeps")
-	if held := driver.Held(); held != "" {
-		t.Errorf("the process still holds %s", held)
+	if leaked := driver.Unreleased(); leaked != "" {
+		t.Errorf("the process still holds %s", leaked)
 	}
 }
 

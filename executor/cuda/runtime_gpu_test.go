@@ -20,7 +20,7 @@ import (
 
 // nothing has the machine's instructions do nothing.
 func nothing(machine *machine) {
-	plays.Store(backendOf(machine), play(func(*kernel.Call, *kernel.Step) error { return nil }))
+	toyFuncs.Store(backendOf(machine), toyFunc(func(*kernel.Call, *kernel.Step) error { return nil }))
 }
 
 // TestGPUTransports: a message of a quarter of a gibibyte arrives whole by either
@@ -42,7 +42,7 @@ func TestGPUTransports(t *testing.T) {
 		machine := opened(t, made(t, executor.GPUOptions{Devices: on, Transport: transport}), parsed(t, oneMessage(size)))
 		t.Logf("GPUs %v, %s: open in %v: %+v", on, transport, time.Since(begin), machine.Links())
 		begin = time.Now()
-		machine.told = nil
+		machine.links = nil
 		if err := machine.trials.run(machine.scheduler.Links); err != nil {
 			t.Error(err)
 		}
@@ -67,7 +67,7 @@ func TestGPUTransports(t *testing.T) {
 	}
 }
 
-// TestGPUFaults: whatever is made to fail is told, and the GPU is as it was.
+// TestGPUFaults: Open reports every injected fault, and the GPU is as it was.
 func TestGPUFaults(t *testing.T) {
 	onGPU(t)
 	job := forms(t)["train 1f1b"]
@@ -92,8 +92,8 @@ func TestGPUFaults(t *testing.T) {
 				}
 				t.Logf("%s %s:%d: %v", transport, kind, at, err)
 				var path *executor.PathError
-				var told *driver.Error
-				if kind == executor.CorruptPath && !errors.As(err, &path) || kind == executor.FailMap && (!errors.As(err, &told) || told.Code != driver.OutOfMemory) {
+				var driverErr *driver.Error
+				if kind == executor.CorruptPath && !errors.As(err, &path) || kind == executor.FailMap && (!errors.As(err, &driverErr) || driverErr.Code != driver.OutOfMemory) {
 					t.Errorf("%s %s:%d: %v", transport, kind, at, err)
 				}
 			}
@@ -102,8 +102,8 @@ func TestGPUFaults(t *testing.T) {
 	}
 }
 
-// TestGPUCancel: a step that is cancelled ends, everything is given back, and what
-// was given to the GPU before has ended.
+// TestGPUCancel: a step that is cancelled ends once the GPU has finished its work, and
+// Close releases everything.
 func TestGPUCancel(t *testing.T) {
 	onGPU(t)
 	gauge := newGauge(t)
@@ -216,7 +216,7 @@ func issue(t *testing.T, job *executor.Job, kernels string) {
 	}
 	all, count, lines := make(map[string]*spent), 0, 0
 	done := make(map[*prepared]bool)
-	for _, made := range machine.works.kept {
+	for _, made := range machine.works.cached {
 		if made == nil {
 			continue
 		}

@@ -58,9 +58,9 @@ func TestGPUSearched(t *testing.T) {
 			t.Fatal(err)
 		}
 		machine.tell(t, "with the search for NaN")
-		for _, kept := range machine.works.kept {
-			for run := 0; kept != nil && run < len(kept.runs); run++ {
-				kept.runs[run].finite = nil
+		for _, cached := range machine.works.cached {
+			for run := 0; cached != nil && run < len(cached.runs); run++ {
+				cached.runs[run].finite = nil
 			}
 		}
 		machine.assembleAgain(t)
@@ -78,11 +78,11 @@ func (machine *machine) issued(t *testing.T) {
 	t.Helper()
 	took := make(map[string][]time.Duration)
 	wrapped := make(map[*prepared]bool)
-	for _, kept := range machine.works.kept {
-		for run := 0; kept != nil && !wrapped[kept] && run < len(kept.runs); run++ {
-			for i, launch := range kept.runs[run].launches {
-				name := kept.runs[run].calls[i].Kernel.Name
-				kept.runs[run].launches[i] = func(step *kernel.Step) error {
+	for _, cached := range machine.works.cached {
+		for run := 0; cached != nil && !wrapped[cached] && run < len(cached.runs); run++ {
+			for i, launch := range cached.runs[run].launches {
+				name := cached.runs[run].calls[i].Kernel.Name
+				cached.runs[run].launches[i] = func(step *kernel.Step) error {
 					begin := time.Now()
 					err := launch(step)
 					took[name] = append(took[name], time.Since(begin))
@@ -90,7 +90,7 @@ func (machine *machine) issued(t *testing.T) {
 				}
 			}
 		}
-		wrapped[kept] = true
+		wrapped[cached] = true
 	}
 	machine.assembleAgain(t)
 	begin := time.Now()
@@ -109,10 +109,10 @@ func (machine *machine) issued(t *testing.T) {
 func (machine *machine) tell(t *testing.T, what string) {
 	t.Helper()
 	kernels, searches := 0, 0
-	for _, kept := range machine.works.kept {
-		for run := 0; kept != nil && run < len(kept.runs); run++ {
-			kernels += len(kept.runs[run].launches)
-			searches += len(kept.runs[run].finite)
+	for _, cached := range machine.works.cached {
+		for run := 0; cached != nil && run < len(cached.runs); run++ {
+			kernels += len(cached.runs[run].launches)
+			searches += len(cached.runs[run].finite)
 		}
 	}
 	for number := range 5 {

@@ -16,33 +16,33 @@ import (
 	"github.com/devmap-dev/devmap/executor/internal/bind"
 )
 
-// keptCopy is what of a device's arena outlasts a step, in the host's memory, a stretch
-// behind another.
-type keptCopy struct {
+// savedCopy is a copy in host memory of the parts of a device's arena that outlast a step,
+// one after another.
+type savedCopy struct {
 	lasting []bind.Lasting
 	pinned  *driver.Pinned
 	made    bool // what no step writes is in it
 }
 
 // bytes is what a wake copies.
-func (kept *keptCopy) bytes() (sum int64) {
-	for i := range kept.lasting {
-		if kept.lasting[i].Residency != bind.Empty {
-			sum += kept.lasting[i].Bytes
+func (saved *savedCopy) bytes() (sum int64) {
+	for i := range saved.lasting {
+		if saved.lasting[i].Residency != bind.Empty {
+			sum += saved.lasting[i].Bytes
 		}
 	}
 	return sum
 }
 
 // each calls something for every stretch that is copied, with its place in the copy.
-func (kept *keptCopy) each(call func(stretch *bind.Lasting, data []byte) error) error {
+func (saved *savedCopy) each(call func(stretch *bind.Lasting, data []byte) error) error {
 	at := int64(0)
-	for i := range kept.lasting {
-		stretch := &kept.lasting[i]
+	for i := range saved.lasting {
+		stretch := &saved.lasting[i]
 		if stretch.Residency == bind.Empty {
 			continue
 		}
-		if err := call(stretch, kept.pinned.Data[at:at+stretch.Bytes]); err != nil {
+		if err := call(stretch, saved.pinned.Data[at:at+stretch.Bytes]); err != nil {
 			return err
 		}
 		at += stretch.Bytes
@@ -50,20 +50,20 @@ func (kept *keptCopy) each(call func(stretch *bind.Lasting, data []byte) error) 
 	return nil
 }
 
-// sleeper gives the memory of arenas back, and maps it again.
+// sleeper releases the memory of arenas, and maps it again.
 type sleeper struct {
 	*arenas
 	meters *meters
 	bound  *bind.Bound
 }
 
-// Sleep implements [executor.Sleeper]. The pages of the copies are there before
-// anything is given back.
-func (sleeper *sleeper) Sleep(ctx context.Context, told func(bytes, of int64)) (bytes int64, err error) {
+// Sleep implements [executor.Sleeper]. It allocates the copies' pages before it releases
+// anything.
+func (sleeper *sleeper) Sleep(ctx context.Context, onProgress func(bytes, of int64)) (bytes int64, err error) {
 	if sleeper.left || sleeper.asleep || len(sleeper.devices) == 0 {
 		return 0, errors.New("the machine sleeps already, or is closed")
 	}
-	if err := sleeper.keepRoom(); err != nil {
+	if err := sleeper.pinCopies(); err != nil {
 		return 0, err
 	}
 	var lock sync.Mutex
@@ -74,14 +74,14 @@ func (sleeper *sleeper) Sleep(ctx context.Context, told func(bytes, of int64)) (
 		bytes += copied
 		return err
 	})
-	told(0, bytes)
-	// Even where one failed the others' copies end before their pages are freed.
+	onProgress(0, bytes)
+	// If one device fails, the others' copies still end before their pages are freed.
 	if err = errors.Join(err, sleeper.everywhere(func(*device) error { return driver.Synchronize() }), ctx.Err()); err != nil {
 		return 0, err
 	}
-	told(bytes, bytes)
+	onProgress(bytes, bytes)
 	for _, device := range sleeper.devices {
-		device.kept.made = true
+		device.saved.made = true
 	}
 	sleeper.asleep = true
 	err = sleeper.everywhere(func(device *device) error {
@@ -91,19 +91,19 @@ func (sleeper *sleeper) Sleep(ctx context.Context, told func(bytes, of int64)) (
 	return bytes, err
 }
 
-// keepRoom gets the page-locked memory that copies are kept in, once.
-func (sleeper *sleeper) keepRoom() error {
+// pinCopies allocates the pinned memory of the copies, once.
+func (sleeper *sleeper) pinCopies() error {
 	all := sleeper.bound.Lasting()
 	for i, device := range sleeper.devices {
-		device.kept.lasting = all[i]
-		need := device.kept.bytes()
-		if device.kept.pinned != nil || need == 0 || device.arena == nil {
+		device.saved.lasting = all[i]
+		need := device.saved.bytes()
+		if device.saved.pinned != nil || need == 0 || device.arena == nil {
 			continue
 		}
 		err := sleeper.allots.allot("cuMemHostRegister")
 		if err == nil {
 			err = device.do(func() (err error) {
-				device.kept.pinned, err = driver.PinCopy(need)
+				device.saved.pinned, err = driver.PinCopy(need)
 				return err
 			})
 		}
@@ -116,8 +116,8 @@ func (sleeper *sleeper) keepRoom() error {
 
 // down begins to copy what changed since it was copied last.
 func down(device *device) (bytes int64, err error) {
-	err = device.kept.each(func(stretch *bind.Lasting, data []byte) error {
-		if stretch.Residency == bind.Fixed && device.kept.made {
+	err = device.saved.each(func(stretch *bind.Lasting, data []byte) error {
+		if stretch.Residency == bind.Fixed && device.saved.made {
 			return nil
 		}
 		bytes += stretch.Bytes
@@ -127,7 +127,7 @@ func down(device *device) (bytes int64, err error) {
 }
 
 // Wake implements [executor.Sleeper].
-func (sleeper *sleeper) Wake(ctx context.Context, told func(bytes, of int64)) (mapped time.Duration, bytes int64, err error) {
+func (sleeper *sleeper) Wake(ctx context.Context, onProgress func(bytes, of int64)) (mapped time.Duration, bytes int64, err error) {
 	if !sleeper.asleep || sleeper.left {
 		return 0, 0, errors.New("the machine does not sleep")
 	}
@@ -138,7 +138,7 @@ func (sleeper *sleeper) Wake(ctx context.Context, told func(bytes, of int64)) (m
 	err = sleeper.remap()
 	mapped = time.Since(begin)
 	if err == nil {
-		bytes, err = sleeper.up(told)
+		bytes, err = sleeper.up(onProgress)
 		err = errors.Join(err, ctx.Err())
 	}
 	if err != nil {
@@ -168,47 +168,47 @@ func (sleeper *sleeper) remap() error {
 		return device.arena.Remap()
 	})
 	if errors.Is(err, executor.ErrMemory) {
-		if room := sleeper.room(); room != nil { // that says how much
-			return room
+		if shortage := sleeper.checkMemory(); shortage != nil { // that says how much
+			return shortage
 		}
 	}
 	return err
 }
 
-// up copies back what was kept on all GPUs at once, and poisons what lies between: that
-// is no part of the copies' way, and a stream of its own does it meanwhile.
-func (sleeper *sleeper) up(told func(bytes, of int64)) (bytes int64, err error) {
+// up restores the copies on all GPUs at once. Another stream meanwhile poisons the bytes
+// between them, so that the copies do not wait for it.
+func (sleeper *sleeper) up(onProgress func(bytes, of int64)) (bytes int64, err error) {
 	for _, device := range sleeper.devices {
-		bytes += device.kept.bytes()
+		bytes += device.saved.bytes()
 	}
 	err = sleeper.everywhere(func(device *device) error {
-		err := device.kept.each(func(stretch *bind.Lasting, data []byte) error {
+		err := device.saved.each(func(stretch *bind.Lasting, data []byte) error {
 			return device.host.Up(device.at(stretch.Offset), data)
 		})
 		return errors.Join(err, blank(device))
 	})
-	told(0, bytes)
+	onProgress(0, bytes)
 	if err = errors.Join(err, sleeper.everywhere(func(*device) error { return driver.Synchronize() })); err == nil {
-		told(bytes, bytes)
+		onProgress(bytes, bytes)
 	}
 	return bytes, err
 }
 
 // blank sets every byte that is not copied to what it is before a first step.
 func blank(device *device) error {
-	at, beside := int64(0), device.stream(0)
-	for i := range device.kept.lasting {
-		stretch := &device.kept.lasting[i]
-		err := beside.Fill(device.at(at), executor.Poison, max(0, stretch.Offset-at))
+	at, stream := int64(0), device.stream(0)
+	for i := range device.saved.lasting {
+		stretch := &device.saved.lasting[i]
+		err := stream.Fill(device.at(at), executor.Poison, max(0, stretch.Offset-at))
 		if err == nil && stretch.Residency == bind.Empty {
-			err = beside.Fill(device.at(stretch.Offset), 0, stretch.Bytes)
+			err = stream.Fill(device.at(stretch.Offset), 0, stretch.Bytes)
 		}
 		if err != nil {
 			return err
 		}
 		at = stretch.Offset + stretch.Bytes
 	}
-	return beside.Fill(device.at(at), executor.Poison, device.arena.Bytes-at)
+	return stream.Fill(device.at(at), executor.Poison, device.arena.Bytes-at)
 }
 
 // leave ends what a device is at before it is closed, or asleep again.
@@ -220,9 +220,9 @@ func leave(device *device, tell func(device int32, bytes int64, wrong bool)) err
 	return err
 }
 
-// erase poisons every byte of an arena that is about to be given back: nobody who is
-// given it next reads what was there, and what still went by its addresses would show.
-// Where somebody is to be told, it is read back.
+// erase poisons every byte of an arena before its release: its next owner cannot read the
+// data, and a late use of its addresses is visible. With a callback it reads the poison
+// back.
 func erase(device *device, tell func(device int32, bytes int64, wrong bool)) (err error) {
 	if err := device.whitewash(executor.Poison); err != nil || tell == nil {
 		return err
@@ -232,7 +232,7 @@ func erase(device *device, tell func(device int32, bytes int64, wrong bool)) (er
 		return err
 	}
 	defer func() { err = errors.Join(err, sums.Free()) }()
-	right, err := pattern.Poison(device.arena.Bytes).Holds(device.kernels, device.host, device.arena.Address, sums)
+	right, err := pattern.Poison(device.arena.Bytes).Matches(device.kernels, device.host, device.arena.Address, sums)
 	if err == nil {
 		tell(device.plan.ID, device.arena.Bytes, !right)
 	}

@@ -84,21 +84,21 @@ func turnsOnGPU(t *testing.T, way string, devices []int) {
 			t.Error("the optimizer left other bytes")
 		}
 	}
-	if held := driver.Held(); held != "" {
-		t.Errorf("the process still holds %s", held)
+	if leaked := driver.Unreleased(); leaked != "" {
+		t.Errorf("the process still holds %s", leaked)
 	}
 	gauge.settled(t, start)
 }
 
-// TestGPUWake: how long an arena of 16 GB takes to sleep and to wake, beside what a copy
-// from the same page-locked memory takes alone; and that a wake for which another
-// process has left no room is rolled back, and one behind it finds all of its bytes.
+// TestGPUWake compares how long an arena of 16 GB takes to sleep and to wake with a plain
+// copy from the same pinned memory. A wake without enough free memory is rolled back, and
+// the next one finds all of its bytes.
 func TestGPUWake(t *testing.T) {
 	onGPU(t)
 	size := int64(16e9) / 512 * 512
-	if room := hostmemory.Tightest(hostmemory.Limits(), hostmemory.FreeMemory{Free: 1 << 50}); room.Free < 2*size {
+	if host := hostmemory.Tightest(hostmemory.Limits(), hostmemory.FreeMemory{Free: 1 << 50}); host.Free < 2*size {
 		size /= 2
-		t.Logf("%s has %d bytes free: a model of %d", room.Place, room.Free, size)
+		t.Logf("%s has %d bytes free: a model of %d", host.Place, host.Free, size)
 	}
 	const rest = 2 << 30 // that no copy fills
 	text := fmt.Sprintf("device 0 arena %[1]d budget %[1]d\nbuffer 0 weights 0 +%[2]d weight\n0.0 compute load >weights\n0.1 compute unload weights\n", size+rest, size)
@@ -115,7 +115,7 @@ func TestGPUWake(t *testing.T) {
 			t.Fatal(err)
 		}
 		slept, when := time.Since(begin), "at once"
-		if turn%2 == 1 { // when the driver has ended what it does to memory that was given back
+		if turn%2 == 1 { // when the driver has finished its work on released memory
 			when = "a second later"
 			time.Sleep(time.Second)
 		}
@@ -134,27 +134,27 @@ func TestGPUWake(t *testing.T) {
 	if _, err := machine.Sleep(context.Background(), unwatched); err != nil {
 		t.Fatal(err)
 	}
-	held, device := driver.Held(), machine.devices[0]
-	var beside *driver.Arena
+	before, device := driver.Unreleased(), machine.devices[0]
+	var filler *driver.Arena
 	err := device.do(func() error {
-		free, _, err := driver.Room()
+		free, _, err := driver.FreeMemory()
 		if err != nil {
 			return err
 		}
-		beside, err = device.gpu.Map((free - size/2) / device.gpu.granule * device.gpu.granule)
+		filler, err = device.gpu.Map((free - size/2) / device.gpu.granule * device.gpu.granule)
 		return err
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var room *executor.MemoryError
-	if _, _, err := machine.Wake(context.Background(), unwatched); !errors.As(err, &room) || !strings.Contains(err.Error(), "free") {
+	var memoryErr *executor.MemoryError
+	if _, _, err := machine.Wake(context.Background(), unwatched); !errors.As(err, &memoryErr) || !strings.Contains(err.Error(), "free") {
 		t.Errorf("%v", err)
 	} else {
 		t.Logf("rolled back: %v", err)
 	}
-	if err := device.do(beside.Release); err != nil || driver.Held() != held {
-		t.Errorf("%v; it holds %s, and asleep %s", err, driver.Held(), held)
+	if err := device.do(filler.Release); err != nil || driver.Unreleased() != before {
+		t.Errorf("%v; it holds %s, and asleep %s", err, driver.Unreleased(), before)
 	}
 	if _, _, err := machine.Wake(context.Background(), unwatched); err != nil {
 		t.Fatal(err)
@@ -176,7 +176,7 @@ func eighths(t *testing.T, machine *machine) {
 	for _, when := range []string{"just mapped", "again"} {
 		var rates []string
 		err := device.do(func() error {
-			data := device.kept.pinned.Data
+			data := device.saved.pinned.Data
 			share := len(data) / 8
 			for at := 0; at+share <= len(data); at += share {
 				begin := time.Now()
@@ -209,7 +209,7 @@ func copyAlone(t *testing.T, machine *machine) time.Duration {
 	for range 3 {
 		begin := time.Now()
 		err := device.do(func() error {
-			err := device.kept.each(func(stretch *bind.Lasting, data []byte) error {
+			err := device.saved.each(func(stretch *bind.Lasting, data []byte) error {
 				return device.host.Up(device.at(stretch.Offset), data)
 			})
 			return errors.Join(err, device.host.Synchronize())

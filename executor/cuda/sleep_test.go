@@ -21,8 +21,8 @@ import (
 
 func unwatched(int64, int64) {}
 
-// asWoken makes of what arenas held before a sleep what they hold behind a wake.
-func asWoken(of *bind.Bound, arenas [][]byte) (kept int64) {
+// asWoken turns the contents of arenas before a sleep into those after the wake.
+func asWoken(of *bind.Bound, arenas [][]byte) (saved int64) {
 	for device, all := range of.Lasting() {
 		at := int64(0)
 		poison := func(to int64) { copy(arenas[device][at:to], bytes.Repeat([]byte{executor.Poison}, int(to-at))) }
@@ -31,17 +31,17 @@ func asWoken(of *bind.Bound, arenas [][]byte) (kept int64) {
 			if at = lasting.Offset + lasting.Bytes; lasting.Residency == bind.Empty {
 				clear(arenas[device][lasting.Offset:at])
 			} else {
-				kept += lasting.Bytes
+				saved += lasting.Bytes
 			}
 		}
 		poison(int64(len(arenas[device])))
 	}
-	return kept
+	return saved
 }
 
-// Steps go on behind a sleep and a wake as if there had been none, whichever way devices
-// lie on GPUs: what outlasts a step is there, at the same addresses, all else is poison,
-// and nothing was prepared anew. While it sleeps the GPUs have nothing of the arenas.
+// Steps continue after a sleep and a wake as if there had been none, however devices are
+// placed on GPUs. What outlasts a step is at the same addresses, all else is poison, and
+// nothing is prepared again. During the sleep the arenas take no GPU memory.
 func TestSleep(t *testing.T) {
 	for name, job := range forms(t) {
 		for _, gpus := range [][]int{nil, {0, 0, 0, 0}, {1, 0, 1, 0}} {
@@ -59,25 +59,25 @@ func TestSleep(t *testing.T) {
 					}
 				}
 				step(1)
-				address, made := machine.devices[0].arena.Address, machine.works.kept
+				address, made := machine.devices[0].arena.Address, machine.works.cached
 				var asleep string
 				for turn := range int64(3) {
-					kept := asWoken(machine.works.bound, want)
+					saved := asWoken(machine.works.bound, want)
 					down, err := machine.Sleep(context.Background(), func(copied, of int64) {
 						if copied == of && of > 0 && !copiesHold(machine, want) {
 							t.Error("copies were said to have ended, and hold other bytes")
 						}
 					})
-					if changes := job.Workload.Mode == costmodel.Train || turn == 0; err != nil || changes && down != kept || !changes && down != 0 {
-						t.Fatalf("%d bytes of %d were copied: %v", down, kept, err)
+					if changes := job.Workload.Mode == costmodel.Train || turn == 0; err != nil || changes && down != saved || !changes && down != 0 {
+						t.Fatalf("%d bytes of %d were copied: %v", down, saved, err)
 					}
-					if held := driver.Held(); turn == 0 {
-						asleep = held
-					} else if held != asleep {
-						t.Errorf("asleep it holds %s, and before %s", held, asleep)
+					if used := driver.Unreleased(); turn == 0 {
+						asleep = used
+					} else if used != asleep {
+						t.Errorf("asleep it holds %s, and before %s", used, asleep)
 					}
 					for _, gpu := range machine.gpus {
-						if free := roomOf(t, machine, gpu); free != gpu.Total {
+						if free := freeOn(t, machine, gpu); free != gpu.Total {
 							t.Errorf("%s: %d bytes are still held", gpu.place(), gpu.Total-free)
 						}
 					}
@@ -88,8 +88,8 @@ func TestSleep(t *testing.T) {
 						t.Errorf("it ran a step: %v", err)
 					}
 					_, up, err := machine.Wake(context.Background(), unwatched)
-					if err != nil || up != kept || machine.devices[0].arena.Address != address || len(made) > 0 && &made[0] != &machine.works.kept[0] {
-						t.Fatalf("%d bytes of %d came back, to %x in place of %x: %v", up, kept, machine.devices[0].arena.Address, address, err)
+					if err != nil || up != saved || machine.devices[0].arena.Address != address || len(made) > 0 && &made[0] != &machine.works.cached[0] {
+						t.Fatalf("%d bytes of %d came back, to %x in place of %x: %v", up, saved, machine.devices[0].arena.Address, address, err)
 					}
 					if got := contents(t, machine); !equal(got, want) {
 						t.Error("other bytes came back")
@@ -113,7 +113,7 @@ func copiesHold(machine *machine, arenas [][]byte) bool {
 		if device.arena == nil {
 			continue
 		}
-		err := device.kept.each(func(stretch *bind.Lasting, data []byte) error {
+		err := device.saved.each(func(stretch *bind.Lasting, data []byte) error {
 			if !bytes.Equal(data, arenas[i][stretch.Offset:][:stretch.Bytes]) {
 				return errors.New("other bytes")
 			}
@@ -135,11 +135,11 @@ func equal(one, other [][]byte) bool {
 	return true
 }
 
-// roomOf is what a GPU has free.
-func roomOf(t *testing.T, machine *machine, of *gpu) (free int64) {
+// freeOn is the free memory of a GPU.
+func freeOn(t *testing.T, machine *machine, of *gpu) (free int64) {
 	t.Helper()
 	err := machine.on(of)[0].do(func() (err error) {
-		free, _, err = driver.Room()
+		free, _, err = driver.FreeMemory()
 		return err
 	})
 	if err != nil {
@@ -187,7 +187,7 @@ func wakeRollsBack(t *testing.T, gpus []int) {
 	if _, err := machine.Sleep(context.Background(), unwatched); err != nil {
 		t.Fatal(err)
 	}
-	asleep := driver.Held()
+	asleep := driver.Unreleased()
 	at := 1
 	for ; ; at++ {
 		t.Setenv("FAKE_CUDA_FAIL", strconv.Itoa(at))
@@ -198,11 +198,11 @@ func wakeRollsBack(t *testing.T, gpus []int) {
 		if !errors.Is(err, executor.ErrMemory) {
 			t.Errorf("%d: %v", at, err)
 		}
-		if held := driver.Held(); held != asleep {
-			t.Fatalf("%d: it holds %s, and asleep %s, behind %v", at, held, asleep, err)
+		if used := driver.Unreleased(); used != asleep {
+			t.Fatalf("%d: it holds %s, and asleep %s, behind %v", at, used, asleep, err)
 		}
 		for _, gpu := range machine.gpus {
-			if free := roomOf(t, machine, gpu); free != gpu.Total {
+			if free := freeOn(t, machine, gpu); free != gpu.Total {
 				t.Errorf("%d: %s: %d bytes are held", at, gpu.place(), gpu.Total-free)
 			}
 		}
@@ -218,12 +218,12 @@ func wakeRollsBack(t *testing.T, gpus []int) {
 		t.Fatal(err)
 	}
 	t.Setenv("FAKE_CUDA_BYTES", "10485760,2097152") // what others left of each GPU
-	var room *executor.MemoryError
-	if _, _, err := machine.Wake(context.Background(), unwatched); !errors.As(err, &room) || room.Device != 1 || room.Free != lastingRoom(gpus) {
-		t.Errorf("%v, %+v", err, room)
+	var memoryErr *executor.MemoryError
+	if _, _, err := machine.Wake(context.Background(), unwatched); !errors.As(err, &memoryErr) || memoryErr.Device != 1 || memoryErr.Free != lastingFree(gpus) {
+		t.Errorf("%v, %+v", err, memoryErr)
 	}
-	if held := driver.Held(); held != asleep {
-		t.Errorf("it holds %s, and asleep %s", held, asleep)
+	if used := driver.Unreleased(); used != asleep {
+		t.Errorf("it holds %s, and asleep %s", used, asleep)
 	}
 	t.Setenv("FAKE_CUDA_BYTES", "")
 	if _, _, err := machine.Wake(context.Background(), unwatched); err != nil {
@@ -234,9 +234,9 @@ func wakeRollsBack(t *testing.T, gpus []int) {
 	}
 }
 
-// lastingRoom is what the GPU of the toy's second device has free of what others left,
-// with both arenas on one GPU or each on its own.
-func lastingRoom(gpus []int) int64 {
+// lastingFree is the free memory of the GPU of the toy's second device, with both arenas
+// on one GPU or each on its own.
+func lastingFree(gpus []int) int64 {
 	if gpus[0] == gpus[1] {
 		return 10485760
 	}
@@ -248,8 +248,8 @@ func lasting(t *testing.T) *program.Program {
 	return parsed(t, lastingToy)
 }
 
-// Where the host gives no page-locked memory nothing was given back yet, and what ends
-// while it is copied leaves it awake or asleep as it was: a step, or a wake, goes on.
+// If the host has no pinned memory left, nothing was released yet. A machine that fails
+// during copies stays awake or asleep as it was, and a step or a wake still succeeds.
 func TestSleepThatEnds(t *testing.T) {
 	var given, stained atomic.Int64
 	poisoned := func(_ int32, _ int64, wrong bool) {
@@ -271,7 +271,7 @@ func TestSleepThatEnds(t *testing.T) {
 	}
 	want := contents(t, machine)
 	step(1, want)
-	held := driver.Held()
+	before := driver.Unreleased()
 	t.Setenv("FAKE_CUDA_REGISTER", "0")
 	for at := 1; at <= 2; at++ { // of each device's copy
 		t.Setenv("FAKE_CUDA_FAIL", strconv.Itoa(at))
@@ -282,26 +282,26 @@ func TestSleepThatEnds(t *testing.T) {
 		t.Setenv("FAKE_CUDA_FAIL", "")
 		step(int64(1+at), want)
 	}
-	if at := strings.Index(driver.Held(), "pinned"); at < 0 {
-		t.Errorf("it holds %s, and before %s", driver.Held(), held)
+	if at := strings.Index(driver.Unreleased(), "pinned"); at < 0 {
+		t.Errorf("it holds %s, and before %s", driver.Unreleased(), before)
 	}
 	ended := func() (context.Context, func(int64, int64)) {
 		ctx, cancel := context.WithCancel(context.Background())
 		return ctx, func(int64, int64) { cancel() }
 	}
-	ctx, told := ended()
-	if _, err := machine.Sleep(ctx, told); !errors.Is(err, context.Canceled) {
+	ctx, onProgress := ended()
+	if _, err := machine.Sleep(ctx, onProgress); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 	step(4, want)
 	if _, err := machine.Sleep(context.Background(), unwatched); err != nil {
 		t.Fatal(err)
 	}
-	held = driver.Held()
-	ctx, told = ended()
+	before = driver.Unreleased()
+	ctx, onProgress = ended()
 	for range 2 { // in its midst, and before it
-		if _, _, err := machine.Wake(ctx, told); !errors.Is(err, context.Canceled) || driver.Held() != held {
-			t.Errorf("%v; it holds %s, and asleep %s", err, driver.Held(), held)
+		if _, _, err := machine.Wake(ctx, onProgress); !errors.Is(err, context.Canceled) || driver.Unreleased() != before {
+			t.Errorf("%v; it holds %s, and asleep %s", err, driver.Unreleased(), before)
 		}
 	}
 	if given.Load() != 4 || stained.Load() != 0 { // a sleep's and a wake's
@@ -345,8 +345,8 @@ func TestFaultOfAWake(t *testing.T) {
 		if want := append(make([]string, opens), "sleep", "sleep", "wake 0", "wake 0", "wake 1", "wake 1", ""); failed != want[at-1] {
 			t.Errorf("fault %d, behind %d of opening: %q, want %q", at, opens, failed, want[at-1])
 		}
-		if err := machine.Close(); err != nil || driver.Held() != "" {
-			t.Errorf("%v; the process still holds %s", err, driver.Held())
+		if err := machine.Close(); err != nil || driver.Unreleased() != "" {
+			t.Errorf("%v; the process still holds %s", err, driver.Unreleased())
 		}
 		if failed == "" {
 			return
@@ -354,8 +354,8 @@ func TestFaultOfAWake(t *testing.T) {
 	}
 }
 
-// Whether there is room is known before anything is mapped, and nothing is held of it.
-func TestRoomBefore(t *testing.T) {
+// The check of free memory maps nothing, and leaks nothing.
+func TestMemoryCheckBeforeMapping(t *testing.T) {
 	bound := &bind.Bound{Program: lasting(t)}
 	for _, test := range []struct {
 		bytes string
@@ -364,14 +364,14 @@ func TestRoomBefore(t *testing.T) {
 	}{{"12582912", []int{0, 0}, true}, {"12582911", []int{0, 0}, false}, {"8388608", []int{0, 1}, true}, {"8388608,4194303", []int{0, 1}, false}} {
 		t.Setenv("FAKE_CUDA_BYTES", test.bytes)
 		err := made(t, executor.GPUOptions{Devices: test.gpus}).CheckMemory(context.Background(), bound)
-		var room *executor.MemoryError
-		if test.fits && err != nil || !test.fits && (!errors.As(err, &room) || room.Device != 1) || driver.Held() != "" {
-			t.Errorf("%+v: %v; the process holds %q", test, err, driver.Held())
+		var memoryErr *executor.MemoryError
+		if test.fits && err != nil || !test.fits && (!errors.As(err, &memoryErr) || memoryErr.Device != 1) || driver.Unreleased() != "" {
+			t.Errorf("%+v: %v; the process holds %q", test, err, driver.Unreleased())
 		}
 	}
 	t.Setenv("FAKE_CUDA_TAKEN", "1")
 	var taken *executor.TakenError
-	if err := made(t, executor.GPUOptions{Devices: []int{0, 1}}).CheckMemory(context.Background(), bound); !errors.As(err, &taken) || driver.Held() != "" {
-		t.Errorf("%v; the process holds %q", err, driver.Held())
+	if err := made(t, executor.GPUOptions{Devices: []int{0, 1}}).CheckMemory(context.Background(), bound); !errors.As(err, &taken) || driver.Unreleased() != "" {
+		t.Errorf("%v; the process holds %q", err, driver.Unreleased())
 	}
 }

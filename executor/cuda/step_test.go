@@ -95,8 +95,8 @@ func TestStepsAreOne(t *testing.T) {
 	}
 }
 
-// What was sent stays what it was when the sender goes on to other things, and
-// nobody looks at a slot before its message is there: taps and kernels in turn.
+// A message keeps its bytes while the sender continues. No kernel reads a slot before its
+// message has arrived. The test runs with taps and with kernels.
 func TestMessages(t *testing.T) {
 	const count = 6
 	for _, slots := range []int{0, 1, 2, 3} {
@@ -141,8 +141,8 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// A message that is smaller than its slot leaves poison behind it, not what the
-// slot held before.
+// A message that is smaller than its slot leaves poison in the rest of it, not the
+// slot's earlier bytes.
 func TestMessageSmallerThanItsSlot(t *testing.T) {
 	machine := opened(t, made(t, executor.GPUOptions{Devices: []int{0, 0}}), parsed(t, `
 device 0 arena 256 budget 256
@@ -217,9 +217,9 @@ func TestStepsThatEnd(t *testing.T) {
 	}
 }
 
-// Where there is no room nothing is mapped, and nothing held; nor where somebody
-// else takes it in between.
-func TestRoom(t *testing.T) {
+// Without enough free memory Open maps nothing and leaks nothing, even if another process
+// takes the memory in between.
+func TestTooLittleMemory(t *testing.T) {
 	of := parsed(t, "device 0 arena 3145728 budget 3145728\ndevice 1 arena 1048576 budget 1048576\n")
 	for _, test := range []struct {
 		name, value string
@@ -233,42 +233,42 @@ func TestRoom(t *testing.T) {
 	} {
 		t.Setenv(test.name, test.value)
 		found, err := made(t, executor.GPUOptions{Devices: test.gpus}).Open(context.Background(), &bind.Bound{Program: of})
-		var room *executor.MemoryError
-		var told *driver.Error
+		var memoryErr *executor.MemoryError
+		var driverErr *driver.Error
 		switch {
 		case found != nil || err == nil:
 			t.Errorf("%+v: it was opened: %v", test, err)
 		case test.device < 0:
-			if !errors.As(err, &told) || told.Code != driver.OutOfMemory || !strings.Contains(err.Error(), "device 1 on GPU 0 (Fake 0)") {
+			if !errors.As(err, &driverErr) || driverErr.Code != driver.OutOfMemory || !strings.Contains(err.Error(), "device 1 on GPU 0 (Fake 0)") {
 				t.Errorf("%+v: %v", test, err)
 			}
-		case !errors.As(err, &room) || room.Device != test.device || room.Need != test.need || room.Free != test.free:
+		case !errors.As(err, &memoryErr) || memoryErr.Device != test.device || memoryErr.Need != test.need || memoryErr.Free != test.free:
 			t.Errorf("%+v: %v", test, err)
 		}
-		if held := driver.Held(); held != "" {
-			t.Errorf("the process still holds %s", held)
+		if leaked := driver.Unreleased(); leaked != "" {
+			t.Errorf("the process still holds %s", leaked)
 		}
 		t.Setenv(test.name, "")
 	}
 	for fails := int64(1); fails <= 2; fails++ {
 		_, err := made(t, executor.GPUOptions{Devices: []int{0, 1}, Fault: executor.Fault{Kind: executor.FailMap, At: fails}}).Open(context.Background(), &bind.Bound{Program: of})
-		var told *driver.Error
-		if want := fmt.Sprintf("device %d on GPU %[1]d (Fake %[1]d): cuMemCreate, which was to fail: CUDA_ERROR_OUT_OF_MEMORY (2)", fails-1); !errors.As(err, &told) || !strings.HasPrefix(err.Error(), want) {
+		var driverErr *driver.Error
+		if want := fmt.Sprintf("device %d on GPU %[1]d (Fake %[1]d): cuMemCreate, which was to fail: CUDA_ERROR_OUT_OF_MEMORY (2)", fails-1); !errors.As(err, &driverErr) || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
-		if held := driver.Held(); held != "" {
-			t.Errorf("the process still holds %s", held)
+		if leaked := driver.Unreleased(); leaked != "" {
+			t.Errorf("the process still holds %s", leaked)
 		}
 	}
 	for _, gpus := range [][]int{{0}, {0, 4}, {0, -1}} {
-		if _, err := made(t, executor.GPUOptions{Devices: gpus}).Open(context.Background(), &bind.Bound{Program: of}); err == nil || driver.Held() != "" {
-			t.Errorf("devices %v: %v, held are %q", gpus, err, driver.Held())
+		if _, err := made(t, executor.GPUOptions{Devices: gpus}).Open(context.Background(), &bind.Bound{Program: of}); err == nil || driver.Unreleased() != "" {
+			t.Errorf("devices %v: %v, held are %q", gpus, err, driver.Unreleased())
 		}
 	}
 }
 
-// What is written is read again, in parts of the ring and over its end, and no byte
-// beside it changes.
+// Bytes that are written are read again, in parts of the ring and over its end, and no
+// byte next to them changes.
 func TestTransfers(t *testing.T) {
 	backend := made(t, executor.GPUOptions{})
 	shape := backend.shape(1)

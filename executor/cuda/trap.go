@@ -10,24 +10,24 @@ import (
 	"github.com/devmap-dev/devmap/executor/internal/schedule"
 )
 
-// trap is a kernel before an instruction that computes, in the step that a fault
-// names, so that what follows is seen on a program that is sound. Of [executor.HangStep]
-// it does not end, of [executor.LoseStep] it reads an address at which there is nothing.
+// trap is a kernel before an instruction that computes, in the step that a fault names. It
+// shows how a valid program fails. For [executor.HangStep] it does not end, for
+// [executor.LoseStep] it reads an address that is not mapped.
 type trap struct {
 	device *device
 	flag   *driver.Pinned // the kernel waits until it is not zero: tests let it go
 }
 
-// nowhere is an address that a GPU maps for nobody.
+// nowhere is an address that no GPU maps.
 const nowhere driver.Address = 0
 
-// dig makes the trap that is asked for: one that hangs on the first device that
-// computes, so that others wait for it; one that is lost on the last, which the others
-// may have sent to already. It is nil if none is asked for.
-func dig(fleet *fleet, scheduler *schedule.Scheduler) (*trap, error) {
+// injectFault makes the trap for the fault. A hang is on the first device that computes, so
+// that others wait for it. A loss is on the last, to which the others may have sent already.
+// The trap is nil without such a fault.
+func injectFault(fleet *fleet, scheduler *schedule.Scheduler) (*trap, error) {
 	fault, program := fleet.options.Fault, fleet.program
 	if fault.Kind != executor.HangStep && fault.Kind != executor.LoseStep {
-		return nil, nil //nolint:nilnil // none is asked for
+		return nil, nil //nolint:nilnil // there is no such fault
 	}
 	found := int32(-1)
 	for i := range program.Instrs {
@@ -57,7 +57,7 @@ func dig(fleet *fleet, scheduler *schedule.Scheduler) (*trap, error) {
 	return made, err
 }
 
-// free gives the trap back.
+// free releases the trap.
 func (trap *trap) free() error {
 	if trap == nil {
 		return nil

@@ -19,11 +19,11 @@ const checked = 1 << 20
 // trials are what every path carried at the start.
 type trials struct {
 	*arenas
-	told []executor.Link
+	links []executor.Link
 }
 
 // Links implements [executor.Linked].
-func (trials *trials) Links() []executor.Link { return trials.told }
+func (trials *trials) Links() []executor.Link { return trials.links }
 
 // run sends fresh random bytes over every path, from the host to a device and
 // back, and from device to device the way that messages go, and looks whether they
@@ -51,7 +51,7 @@ func (trials *trials) run(links []*schedule.Link) error {
 		if err != nil {
 			return err
 		}
-		trials.told = append(trials.told,
+		trials.links = append(trials.links,
 			executor.Link{From: executor.TheHost, To: device.plan.ID, Transport: string(executor.HostTransport), Checked: size},
 			executor.Link{From: device.plan.ID, To: executor.TheHost, Transport: string(executor.HostTransport), Checked: size})
 	}
@@ -73,9 +73,9 @@ func (trials *trials) try(link *schedule.Link, number int64) error {
 	}
 	from, to := trials.index(sender), trials.index(receiver)
 	size := min(checked, sender.plan.Arena, receiver.plan.Arena)
-	told := executor.Link{From: sender.plan.ID, To: receiver.plan.ID, Transport: string(link.Transport()), Checked: size}
+	tested := executor.Link{From: sender.plan.ID, To: receiver.plan.ID, Transport: string(link.Transport()), Checked: size}
 	rounds, staging := link.Staging()
-	told.Staging = staging
+	tested.Staging = staging
 	for range max(1, rounds) {
 		block, err := fresh(size)
 		if err == nil {
@@ -103,7 +103,7 @@ func (trials *trials) try(link *schedule.Link, number int64) error {
 			return err
 		}
 	}
-	trials.told = append(trials.told, told)
+	trials.links = append(trials.links, tested)
 	return nil
 }
 

@@ -35,34 +35,34 @@ type tuning struct {
 type rangesOf func(file *os.File, begin, end, size, step int64) []executor.Upload
 
 func tuned(t *testing.T, gpus int) *tuning {
-	rig := &tuning{T: t}
+	tuning := &tuning{T: t}
 	var text strings.Builder
 	devices := make([]int, gpus)
 	for i := range devices {
 		devices[i] = i
 		fmt.Fprintf(&text, "device %d arena %d budget %[2]d\n", i, *tuneBytes)
 	}
-	rig.files = make([]*os.File, gpus)
-	for i := range rig.files {
+	tuning.files = make([]*os.File, gpus)
+	for i := range tuning.files {
 		path := filepath.Join(*tuneFolder, fmt.Sprint("devmap-tune-", os.Getpid(), "-", i))
 		t.Cleanup(func() { _ = os.Remove(path) })
-		rig.files[i] = drawnFile(t, path, *tuneBytes)
+		tuning.files[i] = randomFile(t, path, *tuneBytes)
 	}
-	rig.machine = opened(t, made(t, executor.GPUOptions{Devices: devices}), parsed(t, text.String()))
-	rig.links = rig.copies()
-	return rig
+	tuning.machine = opened(t, made(t, executor.GPUOptions{Devices: devices}), parsed(t, text.String()))
+	tuning.links = tuning.copies()
+	return tuning
 }
 
 // copies is the rate of copies from pinned memory to all GPUs at once.
-func (rig *tuning) copies() (rate float64) {
+func (tuning *tuning) copies() (rate float64) {
 	const size, turns = 256 << 20, 8
-	pinned := make([]*driver.Pinned, len(rig.machine.devices))
+	pinned := make([]*driver.Pinned, len(tuning.machine.devices))
 	each := func(call func(device *device, number int) error) {
 		var all sync.WaitGroup
-		for number, device := range rig.machine.devices {
+		for number, device := range tuning.machine.devices {
 			all.Go(func() {
 				if err := device.do(func() error { return call(device, number) }); err != nil {
-					rig.Error(err)
+					tuning.Error(err)
 				}
 			})
 		}
@@ -90,25 +90,25 @@ func (rig *tuning) copies() (rate float64) {
 
 // both are the rates of copies from pinned memory to all GPUs and of so many that read alone,
 // at once: what both together take of the host.
-func (rig *tuning) both(readers int) (copied, read float64) {
+func (tuning *tuning) both(readers int) (copied, read float64) {
 	const size, step, span = 8 << 20, 256 << 10, 400 * time.Millisecond
 	var up, down atomic.Int64
 	var stop atomic.Bool
 	var all sync.WaitGroup
 	for number := range readers {
 		all.Go(func() {
-			room := make([]byte, step)
+			buffer := make([]byte, step)
 			for at := *tuneBytes / int64(readers) * int64(number); !stop.Load(); at += step {
-				bytes, _ := rig.files[number%len(rig.files)].ReadAt(room, at%*tuneBytes) //nolint:errcheck // its end is no error
-				_ = checksum.Of(room[:bytes/8*8])
+				bytes, _ := tuning.files[number%len(tuning.files)].ReadAt(buffer, at%*tuneBytes) //nolint:errcheck // its end is no error
+				_ = checksum.Of(buffer[:bytes/8*8])
 				down.Add(int64(bytes))
 			}
 		})
 	}
-	for _, device := range rig.machine.devices {
+	for _, device := range tuning.machine.devices {
 		all.Go(func() {
 			if err := device.do(func() error { return filling(device, size, &up, &stop) }); err != nil {
-				rig.Error(err)
+				tuning.Error(err)
 			}
 		})
 	}
@@ -136,21 +136,21 @@ func filling(device *device, size int64, copied *atomic.Int64, stop *atomic.Bool
 	return errors.Join(err, pinned.Free())
 }
 
-// reading is the rate at which so many read the files, each into room of its own.
-func (rig *tuning) reading(readers int, step int64, summed bool) float64 {
+// reading is the rate at which so many read the files, each into a buffer of its own.
+func (tuning *tuning) reading(readers int, step int64, summed bool) float64 {
 	var all sync.WaitGroup
 	begin := time.Now()
 	whole := int64(0)
 	for number := range readers {
-		file, share := rig.files[number%len(rig.files)], min(*tuneBytes, 512<<20)
+		file, share := tuning.files[number%len(tuning.files)], min(*tuneBytes, 512<<20)
 		whole += share
 		all.Go(func() {
-			room := make([]byte, step)
+			buffer := make([]byte, step)
 			from := *tuneBytes / int64(readers) * int64(number)
 			for at := int64(0); at < share; at += step {
-				read, _ := file.ReadAt(room, (from+at)%*tuneBytes) //nolint:errcheck // its end is no error
+				read, _ := file.ReadAt(buffer, (from+at)%*tuneBytes) //nolint:errcheck // its end is no error
 				if summed {
-					_ = checksum.Of(room[:read/8*8])
+					_ = checksum.Of(buffer[:read/8*8])
 				}
 			}
 		})
@@ -160,27 +160,27 @@ func (rig *tuning) reading(readers int, step int64, summed bool) float64 {
 }
 
 // turning is the rate at which readers fill places of as many bytes one after another,
-// whoever comes: so a ring is filled, and here nobody takes from it.
-func (rig *tuning) turning(readers, bytes int) float64 {
+// whoever comes: so a ring is filled, and here no one takes from it.
+func (tuning *tuning) turning(readers, bytes int) float64 {
 	const step, turns = 512 << 10, 24 << 10
 	const both = syscall.PROT_READ | syscall.PROT_WRITE
-	room, err := syscall.Mmap(-1, 0, bytes, both, syscall.MAP_PRIVATE|syscall.MAP_ANONYMOUS)
+	buffer, err := syscall.Mmap(-1, 0, bytes, both, syscall.MAP_PRIVATE|syscall.MAP_ANONYMOUS)
 	if err != nil {
-		rig.Fatal(err)
+		tuning.Fatal(err)
 	}
-	defer func() { _ = syscall.Munmap(room) }()
-	_ = syscall.Madvise(room, syscall.MADV_HUGEPAGE)
-	clear(room)
+	defer func() { _ = syscall.Munmap(buffer) }()
+	_ = syscall.Madvise(buffer, syscall.MADV_HUGEPAGE)
+	clear(buffer)
 	var next atomic.Int64
 	var all sync.WaitGroup
-	most := min(turns, *tuneBytes*int64(len(rig.files))/step)
+	most := min(turns, *tuneBytes*int64(len(tuning.files))/step)
 	begin := time.Now()
 	for range readers {
 		all.Go(func() {
 			for turn := next.Add(1) - 1; turn < most; turn = next.Add(1) - 1 {
-				into := room[turn*step%int64(bytes):][:step]
-				file, from := turn%int64(len(rig.files)), turn/int64(len(rig.files))*step%*tuneBytes
-				_, _ = rig.files[file].ReadAt(into, from) //nolint:errcheck // its end is no error
+				into := buffer[turn*step%int64(bytes):][:step]
+				file, from := turn%int64(len(tuning.files)), turn/int64(len(tuning.files))*step%*tuneBytes
+				_, _ = tuning.files[file].ReadAt(into, from) //nolint:errcheck // its end is no error
 				_ = checksum.Of(into)
 			}
 		})
@@ -190,10 +190,10 @@ func (rig *tuning) turning(readers, bytes int) float64 {
 }
 
 // cut gives every GPU a ring of another shape, which is pinned then.
-func (rig *tuning) cut(shape transfer.Shape) {
-	rig.shape = shape
+func (tuning *tuning) cut(shape transfer.Shape) {
+	tuning.shape = shape
 	var all sync.WaitGroup
-	for _, device := range rig.machine.devices {
+	for _, device := range tuning.machine.devices {
 		all.Go(func() {
 			if err := device.do(func() error {
 				err := device.gpu.ring.Close()
@@ -205,42 +205,42 @@ func (rig *tuning) cut(shape transfer.Shape) {
 				}
 				return device.end.Prime(device.kernels)
 			}); err != nil {
-				rig.Fatal(err)
+				tuning.Fatal(err)
 			}
 		})
 	}
 	all.Wait()
 }
 
-// rates are of a few times that all files are poured, the slowest first.
-func (rig *tuning) rates(readers, share int, of rangesOf) (found []float64) {
+// rates are those of a few loads of all files, the slowest first.
+func (tuning *tuning) rates(readers, share int, of rangesOf) (found []float64) {
 	for range 3 {
 		var all sync.WaitGroup
 		begin := time.Now()
-		for number, device := range rig.machine.devices {
-			pours := of(rig.files[number], 0, *tuneBytes, 33<<20, int64(min(share, 256<<10)))
-			loads := make([]transfer.Load, len(pours))
-			for i := range pours {
-				loads[i] = transfer.Load{End: device.end, Offset: pours[i].Offset, Values: pours[i].Values}
+		for number, device := range tuning.machine.devices {
+			tensors := of(tuning.files[number], 0, *tuneBytes, 33<<20, int64(min(share, 256<<10)))
+			loads := make([]transfer.Load, len(tensors))
+			for i := range tensors {
+				loads[i] = transfer.Load{End: device.end, Offset: tensors[i].Offset, Values: tensors[i].Values}
 			}
 			all.Go(func() {
-				if err := device.gpu.ring.Pour(context.Background(), loads, transfer.Hands{Readers: readers}, time.Minute, func(int64) {}); err != nil {
-					rig.Error(err)
+				if err := device.gpu.ring.Upload(context.Background(), loads, transfer.Workers{Readers: readers}, time.Minute, func(int64) {}); err != nil {
+					tuning.Error(err)
 				}
 			})
 		}
 		all.Wait()
-		found = append(found, float64(*tuneBytes*int64(len(rig.files)))/time.Since(begin).Seconds()/1e9)
+		found = append(found, float64(*tuneBytes*int64(len(tuning.files)))/time.Since(begin).Seconds()/1e9)
 	}
 	slices.Sort(found)
 	return found
 }
 
-// unread are ranges that nothing is read for: what a ring takes by itself.
+// unread are ranges without reads, to measure the ring alone.
 func unread(file *os.File, begin, end, size, step int64) []executor.Upload {
-	pours := ranges(file, begin, end, size, step)
-	for i := range pours {
-		pours[i].Values.Read = func([]byte, int64) error { return nil }
+	all := ranges(file, begin, end, size, step)
+	for i := range all {
+		all[i].Values.Read = func([]byte, int64) error { return nil }
 	}
-	return pours
+	return all
 }

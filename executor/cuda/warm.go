@@ -10,11 +10,10 @@ import (
 	"github.com/devmap-dev/devmap/executor/cuda/internal/kernel"
 )
 
-// warm runs every kernel of the program once for each form that it is asked for in:
-// drivers load a kernel when it runs first, and libraries choose how they multiply.
-// What is held after that is what a step finds and leaves, and the first step takes
-// as long as the second. Arenas are of zeros for the time of it, so that ids are
-// some and no kernel goes astray, and poison again behind it.
+// warm runs every kernel of the program once in each form that it has: drivers load a
+// kernel when it runs first, and libraries choose their algorithms. After that a step
+// takes no more memory, and the first step takes as long as the second. Arenas are zero
+// meanwhile, so that ids are valid and no kernel goes astray, and poison again after it.
 func (works *works) warm(fleet *fleet) error {
 	for _, device := range fleet.devices {
 		if err := device.do(func() error { return works.warmOn(fleet, device) }); err != nil {
@@ -36,11 +35,11 @@ func (works *works) warmOn(fleet *fleet, device *device) error {
 		step: kernel.Step{Number: 1, Optimizer: &executor.Optimizer{Rate: 1e-3, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8}},
 	}
 	for index := device.plan.First; index < device.plan.End; index++ {
-		if works.kept[index] == nil {
+		if works.cached[index] == nil {
 			continue
 		}
 		warming.step.Queue = device.lanes.Queue(int(fleet.program.Instrs[index].Stream))
-		if err := warming.instr(works.kept[index]); err != nil {
+		if err := warming.instr(works.cached[index]); err != nil {
 			return fmt.Errorf("instruction %s: %w", fleet.program.Line(index), err)
 		}
 	}
@@ -48,7 +47,7 @@ func (works *works) warmOn(fleet *fleet, device *device) error {
 		return err
 	}
 	for i := range warming.looked {
-		warming.looked[i].told() // of zeros
+		warming.looked[i].consume() // of zeros
 	}
 	return device.whitewash(executor.Poison)
 }

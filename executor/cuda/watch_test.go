@@ -51,7 +51,7 @@ func TestHang(t *testing.T) {
 	}
 }
 
-// What has no event of its beginning takes its time all the same.
+// An instruction without an event at its beginning has a time too.
 func TestTimes(t *testing.T) {
 	const lines, size = 20, 1 << 16
 	var text strings.Builder
@@ -73,7 +73,7 @@ func TestTimes(t *testing.T) {
 	}
 }
 
-// What does not end before the first step is told as what is in a step.
+// A hang before the first step has the same report as one in a step.
 func TestHangBeforeSteps(t *testing.T) {
 	machine := opened(t, made(t, executor.GPUOptions{Devices: []int{0, 0}, StallLimit: 100 * time.Millisecond}), parsed(t, backendtest.PassOn(1, 2)))
 	device := machine.devices[0]

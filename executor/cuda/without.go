@@ -21,5 +21,5 @@ func Paths([]int) ([]executor.PathRates, error) { return nil, executor.ErrNotBui
 // Found is nothing: this is a build without CUDA.
 func Found() []string { return nil }
 
-// NewWitness refuses: this is a build without CUDA.
-func NewWitness([]int) (executor.GPUMonitor, error) { return nil, executor.ErrNotBuilt }
+// NewMonitor refuses: this is a build without CUDA.
+func NewMonitor([]int) (executor.GPUMonitor, error) { return nil, executor.ErrNotBuilt }

@@ -18,7 +18,7 @@ type works struct {
 	trains    bool // the program has backwards
 	times     bool // kernels are timed
 	scheduler *schedule.Scheduler
-	kept      []*prepared // by instruction, nil where it computes nothing, or is not kept
+	cached    []*prepared // by instruction; nil: it runs no kernels, or is not cached
 }
 
 // prepared is what an instruction gives to its stream. It is made once for all
@@ -50,17 +50,17 @@ func (made *prepared) Total(total *bind.Total) schedule.Call {
 	}
 }
 
-// most is how many kernels are kept, at half a kilobyte each: more than a step of any
-// model in a few micro-batches has. What is behind them is bound when its turn comes.
+// most is how many kernels are cached, at half a kilobyte each: more than a step of any
+// model in a few micro-batches has. Later instructions are bound when they run.
 const most = 1 << 16
 
 // keep prepares what instructions compute.
 func (works *works) keep() error {
-	works.kept = make([]*prepared, len(works.bound.Program.Instrs))
+	works.cached = make([]*prepared, len(works.bound.Program.Instrs))
 	kernels := 0
 	return schedule.Keep(works.scheduler, func(index int32) (*prepared, error) {
 		if kernels >= most {
-			return nil, nil //nolint:nilnil // not kept
+			return nil, nil //nolint:nilnil // not cached
 		}
 		made, err := works.prepare(index)
 		if err != nil {
@@ -70,13 +70,13 @@ func (works *works) keep() error {
 			kernels += len(made.runs[run].calls)
 		}
 		return made, nil
-	}, func(index int32, made *prepared) { works.kept[index] = made })
+	}, func(index int32, made *prepared) { works.cached[index] = made })
 }
 
-// work is what a step gives of an instruction. Behind what was prepared for this once
-// the words are free for others.
+// work is what a step gives of an instruction. If it was prepared for this step alone, its
+// words are free for others once it has ended.
 func (works *works) work(index int32) (*schedule.Work, error) {
-	if made := works.kept[index]; made != nil {
+	if made := works.cached[index]; made != nil {
 		return made.Work, nil
 	}
 	made, err := works.prepare(index)
@@ -137,7 +137,7 @@ func (made *prepared) assemble(bound *bind.Instr) {
 func (made *prepared) infinite() (first *executor.ValueError) {
 	for i := range made.found {
 		found := &made.found[i]
-		if value, name := found.told(); name != "" && first == nil {
+		if value, name := found.consume(); name != "" && first == nil {
 			first = &executor.ValueError{Unit: found.unit, Tensor: name, Value: value}
 		}
 	}

@@ -31,4 +31,4 @@ func Found() []string { return cuda.Found() }
 func Paths(gpus []int) ([]executor.PathRates, error) { return cuda.Paths(gpus) }
 
 // Observer begins to look at GPUs. This process must not use them yet.
-func Observer(gpus []int) (executor.GPUMonitor, error) { return cuda.NewWitness(gpus) }
+func Observer(gpus []int) (executor.GPUMonitor, error) { return cuda.NewMonitor(gpus) }

@@ -1,7 +1,7 @@
 // Package attention is attention's kernels for a GPU, forward and backward, as
 // PTX that Triton made ahead of time, 54 modules of 4.0 MB, and how each is
-// launched. Their source is attention.py, their blocks tiles.py; make kernels makes
-// them anew, and needs no GPU. It knows no driver: who has one loads PTX and launches.
+// launched. Their source is attention.py, their blocks tiles.py; make kernels compiles
+// them again, and needs no GPU. The package knows no driver: callers load the PTX and launch.
 package attention
 
 import (

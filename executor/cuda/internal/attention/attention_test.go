@@ -142,19 +142,19 @@ func TestStated(t *testing.T) {
 }
 
 // TestSplits: heads that share keys are apart where there are few blocks, if the
-// sums of all have room.
+// sums of all fit.
 func TestSplits(t *testing.T) {
 	kernel := &Kernel{Name: "attention_dkv", Rows: 128}
-	const room = 32 << 20
-	for _, trial := range []struct{ sequences, seq, heads, shared, dim, room, want int64 }{
-		{4, 2048, 16, 2, 128, room, 2},     // 128 blocks, and two sums fill the room
-		{4, 2048, 16, 2, 128, room - 1, 1}, // and a byte less
-		{4, 2048, 16, 2, 128, 2 * room, 2}, // two make enough
-		{4, 2048, 32, 8, 64, room, 1},      // there are enough
-		{1, 300, 24, 2, 64, room, 12},      // 6 blocks: never enough
-		{1, 300, 2, 2, 64, room, 1},        // nothing is shared
+	const workspace = 32 << 20
+	for _, trial := range []struct{ sequences, seq, heads, shared, dim, workspace, want int64 }{
+		{4, 2048, 16, 2, 128, workspace, 2},     // 128 blocks, and two sums fill the workspace
+		{4, 2048, 16, 2, 128, workspace - 1, 1}, // and a byte less
+		{4, 2048, 16, 2, 128, 2 * workspace, 2}, // two make enough
+		{4, 2048, 32, 8, 64, workspace, 1},      // there are enough
+		{1, 300, 24, 2, 64, workspace, 12},      // 6 blocks: never enough
+		{1, 300, 2, 2, 64, workspace, 1},        // nothing is shared
 	} {
-		if got := kernel.Splits(trial.sequences, trial.seq, trial.heads, trial.shared, trial.dim, trial.room); got != trial.want {
+		if got := kernel.Splits(trial.sequences, trial.seq, trial.heads, trial.shared, trial.dim, trial.workspace); got != trial.want {
 			t.Errorf("%+v: %d splits", trial, got)
 		}
 	}

@@ -64,12 +64,12 @@ func (kernel *Kernel) Grid(sequences, seq, heads, shared, dim int64) int64 {
 const enough = 256
 
 // Splits is over how many parts of a group of heads attention_dkv is spread: the
-// fewest that make enough blocks, as far as their sums fit into room bytes. It
-// follows from the shape and the room alone.
-func (kernel *Kernel) Splits(sequences, seq, heads, shared, dim, room int64) int64 {
+// fewest that make enough blocks, as far as their sums fit into workspace bytes. It
+// follows from the shape and the workspace alone.
+func (kernel *Kernel) Splits(sequences, seq, heads, shared, dim, workspace int64) int64 {
 	group, best := heads/shared, int64(1)
 	for splits := int64(2); splits <= group && best*kernel.Grid(sequences, seq, heads, shared, dim) < enough; splits++ {
-		if group%splits == 0 && splits*2*4*sequences*seq*shared*dim <= room {
+		if group%splits == 0 && splits*2*4*sequences*seq*shared*dim <= workspace {
 			best = splits
 		}
 	}

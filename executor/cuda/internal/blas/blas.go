@@ -109,7 +109,7 @@ func (handle *Handle) Close() error {
 	return check("cublasLtDestroy", C.lt_destroy(handle.handle))
 }
 
-// Workspace is what a product may use of the GPU's memory for itself. Products of
+// Workspace is GPU memory for a product's own use. Products of
 // two streams must not share one.
 type Workspace struct {
 	Address driver.Address

@@ -53,7 +53,7 @@ func (sums *Sums) Add(other Sums, first uint64) {
 	sums.Placed += other.Placed + first*other.Plain
 }
 
-// row is how many bytes a turn of the loop takes.
+// row is how many bytes an iteration of the loop takes.
 const row = 128
 
 // Of is what whole words come to.

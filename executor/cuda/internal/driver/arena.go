@@ -46,7 +46,7 @@ type Address = schedule.Address
 
 // Arena is memory of a GPU, mapped at addresses of its own, in whole granules. It
 // is mapped rather than allocated, because then it takes what it says: an
-// allocator rounds up and keeps what it is given back.
+// allocator rounds up and retains memory that is freed.
 type Arena struct {
 	Address Address
 	Bytes   int64 // in whole granules

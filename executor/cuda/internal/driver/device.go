@@ -120,7 +120,7 @@ func (context *Context) Within(call func() error) error {
 
 // Room is what is free on the context's GPU, of how much: other processes' share
 // is taken off. The context must be bound.
-func Room() (free, total int64, err error) {
+func FreeMemory() (free, total int64, err error) {
 	free, total, err = cu.MemInfo()
 	return free, total, of("cuMemGetInfo", err)
 }

@@ -1,5 +1,5 @@
 // Package driver is the CUDA driver API as this project uses it: gorgonia.org/cu
-// for what that has, and small wrappers beside it for what it lacks.
+// for what that has, and small wrappers for what it lacks.
 //
 // Nothing links libcuda. Each entry point that the program may call is defined in
 // here as a jump through a table (tramp_amd64.S), which [Open] fills from the

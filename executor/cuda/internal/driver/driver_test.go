@@ -43,8 +43,8 @@ func bound(t *testing.T) *Context {
 		if err := context.Release(); err != nil {
 			t.Error(err)
 		}
-		if held := Held(); held != "" {
-			t.Errorf("the process still holds %s", held)
+		if leaked := Unreleased(); leaked != "" {
+			t.Errorf("the process still holds %s", leaked)
 		}
 	})
 	return context
@@ -137,25 +137,25 @@ func TestMapRollsBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	free, _, err := Room()
+	free, _, err := FreeMemory()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, size := range []int64{granule + 1, 1 << 40} {
 		arena, err := context.Map(size)
-		var told *Error
-		if arena != nil || !errors.As(err, &told) {
+		var driverErr *Error
+		if arena != nil || !errors.As(err, &driverErr) {
 			t.Fatalf("%d bytes: %v, %v", size, arena, err)
 		}
 	}
-	if now, _, err := Room(); err != nil || now != free {
+	if now, _, err := FreeMemory(); err != nil || now != free {
 		t.Errorf("%d bytes are free, %d were: %v", now, free, err)
 	}
 	arena, err := context.Map(3 * granule)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if now, _, err := Room(); err != nil || now != free-3*granule {
+	if now, _, err := FreeMemory(); err != nil || now != free-3*granule {
 		t.Errorf("%d bytes are free, %d were: %v", now, free, err)
 	}
 	if err := errors.Join(arena.Release(), arena.Release()); err != nil {
@@ -209,23 +209,23 @@ func TestStream(t *testing.T) {
 func TestPinCopy(t *testing.T) {
 	bound(t)
 	ring, errRing := PinLarge(4 << 20)
-	kept, errKept := PinCopy(64 << 20)
-	if err := errors.Join(errRing, errKept); err != nil {
+	copied, errCopied := PinCopy(64 << 20)
+	if err := errors.Join(errRing, errCopied); err != nil {
 		t.Fatal(err)
 	}
 	if found := Tables(); found != 128<<10 {
 		t.Errorf("%d bytes of page tables, want 128 KiB: 8 bytes for each 4 KiB of 64 MiB", found)
 	}
-	if held := Held(); !strings.Contains(held, "1 kept copies of 67108864 bytes") || !strings.Contains(held, "1 pinned stretches of 4194304 bytes") {
-		t.Errorf("the process holds %s", held)
+	if used := Unreleased(); !strings.Contains(used, "1 kept copies of 67108864 bytes") || !strings.Contains(used, "1 pinned stretches of 4194304 bytes") {
+		t.Errorf("the process holds %s", used)
 	}
-	if err := errors.Join(ring.Free(), kept.Free()); err != nil || Tables() != 0 {
+	if err := errors.Join(ring.Free(), copied.Free()); err != nil || Tables() != 0 {
 		t.Error(err, Tables())
 	}
 }
 
-// An arena's memory is given back and taken again at the same addresses, which are its
-// own meanwhile; whatever finds no memory leaves it without any.
+// An arena releases its memory and maps it again at the same addresses, which stay
+// reserved meanwhile. If there is no memory, the arena stays unmapped.
 func TestRemap(t *testing.T) {
 	context := bound(t)
 	granule, err := context.Granule()
@@ -236,36 +236,36 @@ func TestRemap(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	free, _, err := Room()
+	free, _, err := FreeMemory()
 	if err != nil {
 		t.Fatal(err)
 	}
-	at, mapped := arena.Address, Held()
+	at, mapped := arena.Address, Unreleased()
 	if err := arena.Remap(); err == nil {
 		t.Error("it was mapped twice")
 	}
 	if err := errors.Join(arena.Unmap(), arena.Unmap()); err != nil || arena.Mapped() {
 		t.Error(err)
 	}
-	if now, _, err := Room(); err != nil || now != free+3*granule {
+	if now, _, err := FreeMemory(); err != nil || now != free+3*granule {
 		t.Errorf("%d bytes are free, %d were with the arena: %v", now, free, err)
 	}
-	unmapped := Held()
+	unmapped := Unreleased()
 	for fails := 1; ; fails++ {
 		t.Setenv("FAKE_CUDA_FAIL", strconv.Itoa(fails))
 		err := arena.Remap()
 		if err == nil {
 			break
 		}
-		if Held() != unmapped || arena.Mapped() {
-			t.Fatalf("%s is held, and without memory %s, behind %v", Held(), unmapped, err)
+		if Unreleased() != unmapped || arena.Mapped() {
+			t.Fatalf("%s is held, and without memory %s, behind %v", Unreleased(), unmapped, err)
 		}
 		if fails > 10 {
 			t.Fatal(err)
 		}
 	}
-	if arena.Address != at || Held() != mapped {
-		t.Errorf("it is at %x, and was at %x; held are %s, and were %s", arena.Address, at, Held(), mapped)
+	if arena.Address != at || Unreleased() != mapped {
+		t.Errorf("it is at %x, and was at %x; held are %s, and were %s", arena.Address, at, Unreleased(), mapped)
 	}
 	if err := errors.Join(arena.Unmap(), arena.Release()); err != nil {
 		t.Error(err)

@@ -22,7 +22,7 @@ type Error struct {
 }
 
 // OutOfMemory is CUDA_ERROR_OUT_OF_MEMORY, Unavailable CUDA_ERROR_DEVICE_UNAVAILABLE: a
-// GPU that another process has for itself.
+// GPU that another process uses exclusively.
 const (
 	OutOfMemory = int(C.CUDA_ERROR_OUT_OF_MEMORY)
 	Unavailable = int(C.CUDA_ERROR_DEVICE_UNAVAILABLE)
@@ -43,7 +43,7 @@ func (err *Error) Is(target error) bool {
 	return target == executor.ErrMemory && err.Code == OutOfMemory //nolint:errorlint // of this error, not of its chain
 }
 
-// dead are the answers behind which a context answers nothing else: the reference
+// dead are the errors after which a context answers nothing else: the reference
 // manual says of them that "the process must be terminated and relaunched", or that the
 // GPU's memory or its links are beyond repair.
 var dead = map[int]bool{

@@ -9,11 +9,11 @@ import (
 	"sync"
 )
 
-// ledger counts what the process holds of the driver's, by kind: what was made
-// and not given back. After the last machine is closed it is empty.
+// ledger counts the driver's objects that the process made and did not release, by kind.
+// After the last machine is closed it is empty.
 var ledger struct {
 	sync.Mutex
-	held map[string]holding
+	unreleased map[string]holding
 }
 
 type holding struct{ count, bytes int64 }
@@ -21,13 +21,13 @@ type holding struct{ count, bytes int64 }
 func enter(kind string, count, bytes int64) {
 	ledger.Lock()
 	defer ledger.Unlock()
-	if ledger.held == nil {
-		ledger.held = make(map[string]holding)
+	if ledger.unreleased == nil {
+		ledger.unreleased = make(map[string]holding)
 	}
-	now := ledger.held[kind]
+	now := ledger.unreleased[kind]
 	now.count, now.bytes = now.count+count, now.bytes+bytes
-	if ledger.held[kind] = now; now == (holding{}) {
-		delete(ledger.held, kind)
+	if ledger.unreleased[kind] = now; now == (holding{}) {
+		delete(ledger.unreleased, kind)
 	}
 }
 
@@ -42,15 +42,15 @@ type Holding struct {
 func Holdings() (all []Holding) {
 	ledger.Lock()
 	defer ledger.Unlock()
-	for kind, now := range ledger.held {
+	for kind, now := range ledger.unreleased {
 		all = append(all, Holding{kind, now.count, now.bytes})
 	}
 	slices.SortFunc(all, func(one, other Holding) int { return strings.Compare(one.Kind, other.Kind) })
 	return all
 }
 
-// Held is what the process holds, a word or two a kind; empty: nothing.
-func Held() string {
+// Unreleased lists what the process has not released, a word or two a kind; empty: nothing.
+func Unreleased() string {
 	var kinds []string
 	for _, now := range Holdings() {
 		text := fmt.Sprintf("%d %s", now.Count, now.Kind)

@@ -1,7 +1,7 @@
 #ifndef DEVMAP_LOAD_H
 #define DEVMAP_LOAD_H
 
-/* What driver_open returns besides 0. */
+/* Errors of driver_open; 0 is success. */
 enum { DRIVER_NO_LIBRARY = 1, DRIVER_NO_SYMBOL = 2 };
 
 /* driver_open fills the table from the library at path. It writes why it could not

@@ -65,8 +65,8 @@ func (function *Function) Share(bytes int) error {
 	return result("cuFuncSetAttribute", C.cuFuncSetAttribute(function.function, C.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, C.int(bytes)))
 }
 
-// Shape is how many blocks of how many threads a launch has, and what each block
-// has of shared memory besides what the kernel declares.
+// Shape is how many blocks of how many threads a launch has. It also has the shared memory
+// of each block, in addition to what the kernel declares.
 type Shape struct {
 	Grid, Block [3]uint32
 	Shared      int

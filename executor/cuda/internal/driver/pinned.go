@@ -24,13 +24,13 @@ type Pinned struct {
 	kind    string // in the ledger
 }
 
-// Kinds of page-locked memory in the ledger.
+// Kinds of pinned memory in the ledger.
 const (
 	stretches = "pinned stretches"
 	copies    = "kept copies"
 )
 
-// Pin gets page-locked memory, of use in every context. A context must be bound.
+// Pin allocates pinned memory, of use in every context. A context must be bound.
 func Pin(bytes int64) (*Pinned, error) { return pin(stretches, bytes) }
 
 func pin(kind string, bytes int64) (*Pinned, error) {
@@ -42,10 +42,10 @@ func pin(kind string, bytes int64) (*Pinned, error) {
 	return &Pinned{Data: unsafe.Slice((*byte)(data), bytes), kind: kind}, nil
 }
 
-// large is a page that the system has besides those of 4 KiB.
+// large is the size of a large page; other pages have 4 KiB.
 const large = 2 << 20
 
-// PinLarge gets page-locked memory of the system's, in large pages where it gives
+// PinLarge pins memory of the system's, in large pages where it gives
 // some, which all processors fetch at once: a tenth of the time that Pin takes, whose
 // pages one processor clears. Only the host may go by its addresses. Where the driver
 // does not take it, it is Pin's.
@@ -54,8 +54,8 @@ func PinLarge(bytes int64) (*Pinned, error) { return pinLarge(stretches, bytes) 
 // PinCopy is PinLarge of what outlasts a turn ([Tables]).
 func PinCopy(bytes int64) (*Pinned, error) { return pinLarge(copies, bytes) }
 
-// Tables is what every GPU on which the process has a context spends on finding the
-// copies that are kept: memory that is page-locked has an address in all contexts
+// Tables is the memory of each GPU's page table for the saved copies, on every GPU on
+// which the process has a context: pinned memory has an address in all contexts
 // (CUDA driver API, "Unified Addressing"), and a GPU's page table has 8 bytes for each
 // 4 KiB of the host's (NV_MMU_VER3_PTE__SIZE, NVIDIA's open kernel modules,
 // kern_gmmu_fmt_gh10x.c; Pascal's to Ada's are as large). 16 GB take 30 MiB.
@@ -63,7 +63,7 @@ func Tables() int64 {
 	const page, entry = 4 << 10, 8
 	ledger.Lock()
 	defer ledger.Unlock()
-	return ledger.held[copies].bytes / page * entry
+	return ledger.unreleased[copies].bytes / page * entry
 }
 
 func pinLarge(kind string, bytes int64) (*Pinned, error) {
@@ -88,16 +88,16 @@ func pinLarge(kind string, bytes int64) (*Pinned, error) {
 // fetch has the system find pages for a mapping.
 func fetch(data []byte) {
 	_ = syscall.Madvise(data, syscall.MADV_HUGEPAGE) // a system without large pages has small ones
-	var hands sync.WaitGroup
+	var workers sync.WaitGroup
 	share := max(large, len(data)/runtime.GOMAXPROCS(0)/large*large)
 	for begin := 0; begin < len(data); begin += share {
-		hands.Go(func() {
+		workers.Go(func() {
 			for at := begin; at < min(begin+share, len(data)); at += syscall.Getpagesize() {
 				data[at] = 0
 			}
 		})
 	}
-	hands.Wait()
+	workers.Wait()
 }
 
 // Free gives it back.

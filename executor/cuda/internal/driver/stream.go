@@ -57,8 +57,8 @@ func (stream *Stream) Fill(at Address, value byte, bytes int64) error {
 	return of("cuMemsetD8Async", cu.MemsetD8Async(cu.DevicePtr(at), value, bytes, stream.stream))
 }
 
-// Copy copies bytes from one place to another, which may be on two GPUs of which
-// each reaches the other's arena.
+// Copy copies bytes from one place to another. The places may be on two GPUs if each
+// reaches the other's arena.
 func (stream *Stream) Copy(to, from Address, bytes int64) error {
 	if bytes == 0 {
 		return nil

@@ -42,7 +42,7 @@ func argumentOf(word string) (argument, error) {
 	return matrixOf(word), nil
 }
 
-// special are the arguments that are no operand's or dim's.
+// special are the arguments other than operands and dims.
 var special = map[string]argument{
 	"!adds": integer(func(call *Call) (int64, error) {
 		if call.adds() {
@@ -123,18 +123,18 @@ func usesOf(role string) argument {
 	}
 }
 
-// numberOf is a dim as float64: "dim" or "dim=otherwise".
+// numberOf is a dim as float64: "dim" or "dim=default".
 func numberOf(word string) (argument, error) {
 	name, text, given := strings.Cut(word, "=")
-	otherwise := 0.
+	defaultValue := 0.
 	if given {
 		var err error
-		if otherwise, err = strconv.ParseFloat(text, 64); err != nil {
+		if defaultValue, err = strconv.ParseFloat(text, 64); err != nil {
 			return nil, err
 		}
 	}
 	return func(call *Call, launch *packed) error {
-		launch.arguments.Float64(call.number(name, otherwise))
+		launch.arguments.Float64(call.number(name, defaultValue))
 		return nil
 	}, nil
 }
@@ -160,7 +160,7 @@ func parts(call *Call, launch *packed) error {
 		launch.arguments.Address(call.Workspace.Address)
 		return nil
 	}
-	at, err := call.Kernels.beside()
+	at, err := call.Kernels.scratch()
 	launch.arguments.Address(at)
 	return err
 }

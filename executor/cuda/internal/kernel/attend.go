@@ -95,10 +95,10 @@ func attendance(table *attention.Table, call *Call, hopper bool) (all []*attendi
 	return all, nil
 }
 
-// lies says of which type a call's matrices are, and whether all addresses and rows
-// are multiples of 16 bytes. Of an address that follows from the part's first
-// column alone: tensors begin at multiples of 256 bytes. What is a number a row and
-// head is in fp32, without gaps, and any of its addresses will do.
+// lies returns the type of a call's matrices, and whether all addresses and rows are
+// multiples of 16 bytes. An address is one if the part's first column is: tensors begin at
+// multiples of 256 bytes. Matrices with one number per row and head are fp32 without gaps,
+// and may have any address.
 func lies(call *Call, heads int64) (dtype string, aligned bool, err error) {
 	aligned = true
 	for i := range call.Kernel.Operands {

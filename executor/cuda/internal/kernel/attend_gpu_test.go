@@ -40,7 +40,7 @@ func TestGPUAttention(t *testing.T) {
 // attends runs the four kernels on numbers of the pattern; attention_delta is
 // recipetest's.
 func (server *server) attends(dims string, dtype modelgraph.DType) {
-	sizes := newPosed("attention", dims, true).call
+	sizes := newTestCall("attention", dims, true).call
 	rows, heads := sizes.size("sequences", 0)*sizes.size("seq", 0), sizes.size("heads", 0)
 	wide, narrow := heads*sizes.size("dim", 0), sizes.size("kv", 0)*sizes.size("dim", 0)
 	size := dtype.Bits() / 8
@@ -48,39 +48,39 @@ func (server *server) attends(dims string, dtype modelgraph.DType) {
 	base := server.arena.Address
 	// q, k, v fused, their gradients fused, y, dy, lse, delta: 4 MiB each.
 	region := func(n, column int64) driver.Address { return base + driver.Address(n<<22+column*size) }
-	parts := func(posed *posed, n int64, mode string, roles ...string) *posed {
+	parts := func(testCall *testCall, n int64, mode string, roles ...string) *testCall {
 		for i, role := range roles {
 			column, columns := []int64{0, wide, wide + narrow}[i], []int64{wide, narrow, narrow}[i]
 			if role != "" {
-				posed.lay(mode+role, region(n, column), rows, columns, fused, dtype)
+				testCall.lay(mode+role, region(n, column), rows, columns, fused, dtype)
 			}
 		}
-		return posed
+		return testCall
 	}
-	forward := parts(newPosed("attention", dims, true), 0, "", "q", "k", "v").lay(">y", region(2, 0), rows, wide, wide, dtype).lay(">lse", region(4, 0), rows, heads, heads, modelgraph.F32)
-	delta := newPosed("attention_delta", dims, true).lay("y", region(2, 0), rows, wide, wide, dtype).lay("dy", region(3, 0), rows, wide, wide, dtype).lay(">delta", region(5, 0), rows, heads, heads, modelgraph.F32)
-	back := func(name string) *posed {
-		return parts(newPosed(name, dims, true), 0, "", "q", "k", "v").lay("dy", region(3, 0), rows, wide, wide, dtype).
+	forward := parts(newTestCall("attention", dims, true), 0, "", "q", "k", "v").lay(">y", region(2, 0), rows, wide, wide, dtype).lay(">lse", region(4, 0), rows, heads, heads, modelgraph.F32)
+	delta := newTestCall("attention_delta", dims, true).lay("y", region(2, 0), rows, wide, wide, dtype).lay("dy", region(3, 0), rows, wide, wide, dtype).lay(">delta", region(5, 0), rows, heads, heads, modelgraph.F32)
+	back := func(name string) *testCall {
+		return parts(newTestCall(name, dims, true), 0, "", "q", "k", "v").lay("dy", region(3, 0), rows, wide, wide, dtype).
 			lay("lse", region(4, 0), rows, heads, heads, modelgraph.F32).lay("delta", region(5, 0), rows, heads, heads, modelgraph.F32)
 	}
-	server.held(forward, dims, true)
-	server.held(delta, dims, false)
-	server.held(parts(back("attention_dkv"), 1, ">", "", "dk", "dv"), dims, true)
-	server.held(parts(back("attention_dq"), 1, ">", "dq"), dims, true)
+	server.check(forward, dims, true)
+	server.check(delta, dims, false)
+	server.check(parts(back("attention_dkv"), 1, ">", "", "dk", "dv"), dims, true)
+	server.check(parts(back("attention_dq"), 1, ">", "dq"), dims, true)
 }
 
-// held runs a kernel on the GPU, or else has recipetest's result written there, and
-// holds what was written to recipetest's.
-func (server *server) held(posed *posed, dims string, runs bool) {
-	call := posed.call
+// check runs a kernel on the GPU, or else writes recipetest's result there. Then it compares
+// the GPU's values with recipetest's.
+func (server *server) check(testCall *testCall, dims string, runs bool) {
+	call := testCall.call
 	call.Kernels, call.Workspace = server.kernels, blas.Workspace{Address: server.arena.Address + 1<<26, Bytes: 32 << 20}
 	var before, after [][]byte
 	for i := range call.Operands {
 		before = append(before, server.read(&call.Operands[i]))
-		matrix, judged := &call.Operands[i], &posed.judge.Operands[i]
+		matrix, judged := &call.Operands[i], &testCall.judge.Operands[i]
 		judged.First, judged.Stride, judged.Values = 0, matrix.Columns, numbers(before[i], matrix)
 	}
-	posed.judge.Run(server.t)
+	testCall.judge.Run(server.t)
 	if runs {
 		launch, err := attend(call)
 		server.must(err)
@@ -90,7 +90,7 @@ func (server *server) held(posed *posed, dims string, runs bool) {
 		matrix, operand := &call.Operands[i], &call.Kernel.Operands[i]
 		if !runs && operand.Mode == '>' {
 			data := make([]byte, 0, matrix.Rows*matrix.Columns*4)
-			for _, number := range posed.judge.Operands[i].Values {
+			for _, number := range testCall.judge.Operands[i].Values {
 				data = binary.LittleEndian.AppendUint32(data, math.Float32bits(float32(number)))
 			}
 			server.must(errors.Join(server.stream.Up(matrix.Address, data), server.stream.Synchronize()))
@@ -98,7 +98,7 @@ func (server *server) held(posed *posed, dims string, runs bool) {
 		after = append(after, server.read(matrix))
 		var wrong, whole float64
 		for n, got := range numbers(after[i], matrix) {
-			want := posed.judge.Operands[i].Values[n]
+			want := testCall.judge.Operands[i].Values[n]
 			wrong, whole = wrong+(got-want)*(got-want), whole+want*want
 		}
 		limit := 1e-5

@@ -13,19 +13,19 @@ import (
 )
 
 // lay adds a matrix at an address, rows a stride apart.
-func (posed *posed) lay(operand string, address driver.Address, rows, columns, stride int64, dtype modelgraph.DType) *posed {
-	posed.pose(operand, rows, columns, dtype)
-	last := &posed.call.Operands[len(posed.call.Operands)-1]
+func (testCall *testCall) lay(operand string, address driver.Address, rows, columns, stride int64, dtype modelgraph.DType) *testCall {
+	testCall.add(operand, rows, columns, dtype)
+	last := &testCall.call.Operands[len(testCall.call.Operands)-1]
 	last.Address, last.Stride = address, stride
-	return posed
+	return testCall
 }
 
 const gpt = "sequences=2 heads=8 kv=2 dim=64 seq=100 causal=1 window=30 scale=0.125 cap=50"
 
 // fused is attention over parts of one tensor of 8 + 2 + 2 heads.
-func fused(name, dims string) *posed {
+func fused(name, dims string) *testCall {
 	bf16 := modelgraph.BF16
-	return newPosed(name, dims, false).lay("q", 0x1000, 200, 512, 768, bf16).lay("k", 0x1400, 200, 128, 768, bf16).lay("v", 0x1500, 200, 128, 768, bf16)
+	return newTestCall(name, dims, false).lay("q", 0x1000, 200, 512, 768, bf16).lay("k", 0x1400, 200, 128, 768, bf16).lay("v", 0x1500, 200, 128, 768, bf16)
 }
 
 // TestAttentionArguments: the arguments of attention's kernels, in the order that
@@ -49,7 +49,7 @@ func TestAttentionArguments(t *testing.T) {
 	}
 	gradients(dkv.Address(0x1000).Address(0x1400).Address(0x1500).Address(0x9000).Address(0xa000).Address(0xb000).Address(0xc400).Address(0xc500).Address(0), 1)
 	dims(dq.Address(0x1000).Address(0x1400).Address(0x1500).Address(0x9000).Address(0xa000).Address(0xb000).Address(0xc000).Int32(768).Int32(768).Int32(768).Int32(512).Int32(904))
-	back := func(name string) *posed {
+	back := func(name string) *testCall {
 		return fused(name, gpt).lay("dy", 0x9000, 200, 512, 512, bf16).lay("lse", 0xa000, 200, 8, 8, f32).lay("delta", 0xb000, 200, 8, 8, f32)
 	}
 	type launched struct {
@@ -64,9 +64,9 @@ func TestAttentionArguments(t *testing.T) {
 	roomy := back("attention_dkv").lay(">dk", 0xc400, 200, 128, 900, bf16).lay(">dv", 0xc500, 200, 128, 901, bf16)
 	roomy.call.Workspace = blas.Workspace{Address: 0x100000, Bytes: 4 * 2 * 4 * 200 * 128}
 	for _, trial := range []struct {
-		posed  *posed
-		hopper bool
-		want   []launched
+		testCall *testCall
+		hopper   bool
+		want     []launched
 	}{
 		{fused("attention", gpt).lay(">y", 0x9000, 200, 512, 512, bf16).lay(">lse", 0xa000, 200, 8, 8, f32), true, []launched{{"attention.bf16.64.exact.sm_90a.ptx", 2 * 8 * 2, train}}},
 		{fused("attention", "sequences=2 heads=8 kv=2 dim=64 seq=100 scale=0.5").lay(">y", 0x9000, 200, 512, 512, bf16), false, []launched{{"attention.bf16.64.exact.sm_80.ptx", 1 * 8 * 2, infer}}},
@@ -74,7 +74,7 @@ func TestAttentionArguments(t *testing.T) {
 		{roomy, true, []launched{{"attention_dkv.bf16.64.any.sm_80.ptx", 4 * 2 * 2 * 4, split}, {"attention_dkv_join.bf16.256.any.sm_80.ptx", 25, join}}},
 		{back("attention_dq").lay(">dq", 0xc000, 200, 512, 904, bf16), true, []launched{{"attention_dq.bf16.64.exact.sm_90a.ptx", 2 * 8 * 2, dq}}},
 	} {
-		all, err := attendance(table, trial.posed.call, trial.hopper)
+		all, err := attendance(table, trial.testCall.call, trial.hopper)
 		if err != nil || len(all) != len(trial.want) {
 			t.Errorf("%d launches, %v, want %d", len(all), err, len(trial.want))
 			continue
@@ -91,24 +91,24 @@ func TestAttentionArguments(t *testing.T) {
 	}
 }
 
-// TestAttentionRefuses: what no kernel takes is a defect, told.
+// TestAttentionRefuses: a call that no kernel takes is a defect, and the error says so.
 func TestAttentionRefuses(t *testing.T) {
 	table, err := attention.Load()
 	if err != nil {
 		t.Fatal(err)
 	}
 	bf16, f32 := modelgraph.BF16, modelgraph.F32
-	for want, posed := range map[string]*posed{
+	for want, testCall := range map[string]*testCall{
 		`it has no operand "y"`:                                 fused("attention", gpt),
 		"heads=8 kv=3 seq=4 is no attention":                    fused("attention", "heads=8 kv=3 seq=4"),
 		"y is 200 × 512 of F32":                                 fused("attention", gpt).lay(">y", 0x9000, 200, 512, 512, f32),
 		"lse is 200 × 8 of F32, rows 9 apart":                   fused("attention", gpt).lay(">y", 0x9000, 200, 512, 512, bf16).lay(">lse", 0xa000, 200, 8, 9, f32),
 		"delta is 200 × 8 of BF16, rows 8 apart":                fused("attention_dq", gpt).lay("delta", 0xa000, 200, 8, 8, bf16),
 		`it has no operand "lse"`:                               fused("attention_dq", gpt).lay("dy", 0x9000, 200, 512, 512, bf16),
-		"q_stride=4294967296 does not fit into 32 bits":         newPosed("attention", gpt, false).lay("q", 0, 200, 512, 1<<32, bf16).lay("k", 0, 200, 128, 128, bf16).lay("v", 0, 200, 128, 128, bf16).lay(">y", 0, 200, 512, 512, bf16),
+		"q_stride=4294967296 does not fit into 32 bits":         newTestCall("attention", gpt, false).lay("q", 0, 200, 512, 1<<32, bf16).lay("k", 0, 200, 128, 128, bf16).lay("v", 0, 200, 128, 128, bf16).lay(">y", 0, 200, 512, 512, bf16),
 		"there is no attention for heads of 300 values of bf16": fused("attention", "heads=8 kv=2 dim=300 seq=4"),
 	} {
-		if _, err := attendance(table, posed.call, true); err == nil || err.Error() != want {
+		if _, err := attendance(table, testCall.call, true); err == nil || err.Error() != want {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}

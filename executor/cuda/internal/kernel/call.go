@@ -25,8 +25,8 @@ func (matrix *Matrix) String() string {
 	return fmt.Sprintf("%d × %d of %v", matrix.Rows, matrix.Columns, matrix.DType)
 }
 
-// Call is a kernel of an instruction with the matrices that it touches: all that
-// is the same each time.
+// Call is a kernel of an instruction with the matrices that it touches: the part that
+// does not change from step to step.
 type Call struct {
 	Kernel *recipe.Kernel
 	// Operands are those of the kernel, in its order. Uses are, of a gradient whose

@@ -52,19 +52,19 @@ func (call *Call) adds() bool {
 // text is a dim; empty where it is not given.
 func (call *Call) text(name string) string { return call.Kernel.Dim(name) }
 
-// size and number are dims, or else otherwise.
-func (call *Call) size(name string, otherwise int64) int64 {
+// size and number are dims, or the default value if the call lacks the dim.
+func (call *Call) size(name string, defaultValue int64) int64 {
 	value, err := strconv.ParseInt(call.text(name), 10, 64)
 	if err != nil {
-		return otherwise
+		return defaultValue
 	}
 	return value
 }
 
-func (call *Call) number(name string, otherwise float64) float64 {
+func (call *Call) number(name string, defaultValue float64) float64 {
 	value, err := strconv.ParseFloat(call.text(name), 64)
 	if err != nil {
-		return otherwise
+		return defaultValue
 	}
 	return value
 }

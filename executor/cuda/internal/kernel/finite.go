@@ -16,8 +16,8 @@ const (
 	mostChunks = 1 << 30
 )
 
-// Area is a matrix that may have numbers that are none. In one that is Looked at
-// every value is; others are searched where one of those has some.
+// Area is a matrix that may have a NaN or an infinity. The kernel reads every value of an
+// area that is Looked at, and the others only if it finds one there.
 type Area struct {
 	Matrix
 	Looked bool

@@ -13,10 +13,10 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// TestGPUFinite: one number that is none is found wherever it stands, in rows of any
-// width at any address, with NaN around the areas, and none is where there is none; of
-// several the one of the first area is told. It tells how fast areas are looked
-// through.
+// TestGPUFinite: the kernel finds a single NaN or infinity at any place, in rows of any
+// width at any address, with NaN around the areas. It finds nothing if all values are
+// finite, and of several it reports that of the first area. The test prints the rate of
+// the search.
 func TestGPUFinite(t *testing.T) {
 	if os.Getenv("DEVMAP_TEST_GPU") == "" {
 		t.Skip("DEVMAP_TEST_GPU is not set")
@@ -53,9 +53,9 @@ func TestGPUFinite(t *testing.T) {
 
 // finds lays areas into NaN and looks through them, with nothing and with something.
 func (server *server) finds(random *rand.Rand, word *driver.Pinned, trial int) {
-	const room = 1 << 22
+	const size = 1 << 22
 	at := server.arena.Address
-	data := server.pattern.Data[:room]
+	data := server.pattern.Data[:size]
 	for i := range data {
 		data[i] = 0xff
 	}
@@ -89,7 +89,7 @@ func (server *server) finds(random *rand.Rand, word *driver.Pinned, trial int) {
 		}
 		next += rows*stride*size + 64
 		next = (next + 15) &^ 15
-		if next > room*3/4 {
+		if next > size*3/4 {
 			break
 		}
 	}

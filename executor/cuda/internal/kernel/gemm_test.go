@@ -16,16 +16,16 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// posed is a call whose matrices lie in one memory, each a part of a wider one.
-type posed struct {
+// testCall is a call whose matrices are in one memory, each a part of a wider one.
+type testCall struct {
 	call   *Call
 	judge  *recipetest.Call
 	memory []float64
 	at     int64 // values so far
 }
 
-// pose adds a matrix to the call: mode and role as "*d".
-func (posed *posed) pose(operand string, rows, columns int64, dtype modelgraph.DType) *posed {
+// add adds a matrix to the call: mode and role as "*d".
+func (testCall *testCall) add(operand string, rows, columns int64, dtype modelgraph.DType) *testCall {
 	mode := recipe.Mode(' ')
 	if role := strings.TrimLeft(operand, "*>+"); role != operand {
 		mode, operand = recipe.Mode(operand[0]), role
@@ -34,24 +34,24 @@ func (posed *posed) pose(operand string, rows, columns int64, dtype modelgraph.D
 	if rows == 1 {
 		stride = columns
 	}
-	first := posed.at + 5
-	posed.at = first + rows*stride + 7
-	posed.call.Kernel.Operands = append(posed.call.Kernel.Operands, recipe.Operand{Role: operand, Mode: mode})
-	posed.call.Operands = append(posed.call.Operands, Matrix{driver.Address(first * dtype.Bits() / 8), dtype, rows, columns, stride})
-	for int64(len(posed.memory)) < posed.at {
-		posed.memory = append(posed.memory, rand.NormFloat64())
+	first := testCall.at + 5
+	testCall.at = first + rows*stride + 7
+	testCall.call.Kernel.Operands = append(testCall.call.Kernel.Operands, recipe.Operand{Role: operand, Mode: mode})
+	testCall.call.Operands = append(testCall.call.Operands, Matrix{driver.Address(first * dtype.Bits() / 8), dtype, rows, columns, stride})
+	for int64(len(testCall.memory)) < testCall.at {
+		testCall.memory = append(testCall.memory, rand.NormFloat64())
 	}
-	posed.judge.Operands = append(posed.judge.Operands, recipetest.Matrix{Rows: rows, Columns: columns, First: first, Stride: stride})
-	return posed
+	testCall.judge.Operands = append(testCall.judge.Operands, recipetest.Matrix{Rows: rows, Columns: columns, First: first, Stride: stride})
+	return testCall
 }
 
-func newPosed(name, dims string, begins bool) *posed {
+func newTestCall(name, dims string, begins bool) *testCall {
 	kernel := &recipe.Kernel{Name: name}
 	for _, dim := range strings.Fields(dims) {
 		key, value, _ := strings.Cut(dim, "=")
 		kernel.Dims = append(kernel.Dims, recipe.Dim{Name: key, Value: value})
 	}
-	return &posed{call: &Call{Kernel: kernel, Begins: begins}, judge: &recipetest.Call{Kernel: kernel, Begins: begins}}
+	return &testCall{call: &Call{Kernel: kernel, Begins: begins}, judge: &recipetest.Call{Kernel: kernel, Begins: begins}}
 }
 
 // multiply is what the library makes of a product, as package blas says it.
@@ -85,14 +85,14 @@ func multiply(memory []float64, shape *blas.Shape, operands *blas.Operands) {
 	}
 }
 
-// TestProducts holds every product that a recipe may write to recipetest's: the
-// library is asked for it, and for nothing beside it.
+// TestProducts compares every product that a recipe may write with recipetest's. The
+// library writes the product and nothing else.
 func TestProducts(t *testing.T) {
 	for _, form := range []string{"nn", "nt", "tn"} {
 		for _, more := range []string{"", "bias", "add", "bias add", "*", "* begins"} {
 			for _, dtype := range []modelgraph.DType{modelgraph.BF16, modelgraph.F32} {
 				const m, n, k = 3, 5, 7
-				posed := newPosed("gemm", fmt.Sprintf("form=%s m=%d n=%d k=%d", form, m, n, k), more == "* begins")
+				testCall := newTestCall("gemm", fmt.Sprintf("form=%s m=%d n=%d k=%d", form, m, n, k), more == "* begins")
 				a, b := [2]int64{m, k}, [2]int64{k, n}
 				if form == "nt" {
 					b = [2]int64{n, k}
@@ -100,19 +100,19 @@ func TestProducts(t *testing.T) {
 				if form == "tn" {
 					a = [2]int64{k, m}
 				}
-				posed.pose("a", a[0], a[1], dtype).pose("b", b[0], b[1], dtype)
+				testCall.add("a", a[0], a[1], dtype).add("b", b[0], b[1], dtype)
 				if strings.Contains(more, "bias") {
-					posed.pose("bias", 1, n, dtype)
+					testCall.add("bias", 1, n, dtype)
 				}
 				if strings.Contains(more, "add") {
-					posed.pose("add", m, n, dtype)
+					testCall.add("add", m, n, dtype)
 				}
 				if strings.HasPrefix(more, "*") {
-					posed.pose("*d", m, n, dtype)
+					testCall.add("*d", m, n, dtype)
 				} else {
-					posed.pose(">d", m, n, dtype)
+					testCall.add(">d", m, n, dtype)
 				}
-				posed.same(t)
+				testCall.same(t)
 			}
 		}
 	}
@@ -121,31 +121,31 @@ func TestProducts(t *testing.T) {
 // TestProductsOver: an add that d lies over, as every branch's last has, and the
 // head's, whose sum over the parts of the vocabulary is in fp32.
 func TestProductsOver(t *testing.T) {
-	posed := newPosed("gemm", "form=nn m=3 n=5 k=7", false).pose("a", 3, 7, modelgraph.F32).pose("b", 7, 5, modelgraph.F32).pose("add", 3, 5, modelgraph.F32)
-	posed.call.Kernel.Operands = append(posed.call.Kernel.Operands, recipe.Operand{Role: "d", Mode: '>'})
-	posed.call.Operands = append(posed.call.Operands, posed.call.Operands[2])
+	testCall := newTestCall("gemm", "form=nn m=3 n=5 k=7", false).add("a", 3, 7, modelgraph.F32).add("b", 7, 5, modelgraph.F32).add("add", 3, 5, modelgraph.F32)
+	testCall.call.Kernel.Operands = append(testCall.call.Kernel.Operands, recipe.Operand{Role: "d", Mode: '>'})
+	testCall.call.Operands = append(testCall.call.Operands, testCall.call.Operands[2])
 	// recipetest clears d first: its add is a copy that does not lie there.
-	copied := posed.judge.Operands[2]
-	posed.judge.Operands = append(posed.judge.Operands, copied)
-	posed.judge.Operands[2].First = int64(len(posed.memory))
-	posed.memory = append(posed.memory, posed.memory[copied.First:copied.First+copied.Rows*copied.Stride]...)
-	posed.same(t)
+	copied := testCall.judge.Operands[2]
+	testCall.judge.Operands = append(testCall.judge.Operands, copied)
+	testCall.judge.Operands[2].First = int64(len(testCall.memory))
+	testCall.memory = append(testCall.memory, testCall.memory[copied.First:copied.First+copied.Rows*copied.Stride]...)
+	testCall.same(t)
 
-	call := newPosed("gemm", "form=nn m=3 n=5 k=7", false).pose("a", 3, 7, modelgraph.BF16).pose("b", 7, 5, modelgraph.BF16).pose("add", 3, 5, modelgraph.F32).pose(">d", 3, 5, modelgraph.F32).call
+	call := newTestCall("gemm", "form=nn m=3 n=5 k=7", false).add("a", 3, 7, modelgraph.BF16).add("b", 7, 5, modelgraph.BF16).add("add", 3, 5, modelgraph.F32).add(">d", 3, 5, modelgraph.F32).call
 	shape, operands, err := productOf(call)
 	if err != nil || shape.In != modelgraph.BF16 || shape.Out != modelgraph.F32 || operands.Beta != 1 || operands.C != call.Operands[2].Address {
 		t.Errorf("%+v, %+v, %v", shape, operands, err)
 	}
 }
 
-func (posed *posed) same(t *testing.T) {
+func (testCall *testCall) same(t *testing.T) {
 	t.Helper()
-	want, got := append([]float64(nil), posed.memory...), append([]float64(nil), posed.memory...)
-	for i := range posed.judge.Operands {
-		posed.judge.Operands[i].Values = want
+	want, got := append([]float64(nil), testCall.memory...), append([]float64(nil), testCall.memory...)
+	for i := range testCall.judge.Operands {
+		testCall.judge.Operands[i].Values = want
 	}
-	posed.judge.Run(t)
-	shape, operands, err := productOf(posed.call)
+	testCall.judge.Run(t)
+	shape, operands, err := productOf(testCall.call)
 	if err != nil {
 		t.Error(err)
 		return
@@ -153,25 +153,25 @@ func (posed *posed) same(t *testing.T) {
 	multiply(got, shape, operands)
 	for i := range want {
 		if math.Abs(got[i]-want[i]) > 1e-6 {
-			t.Errorf("%v %v: value %d is %v, want %v: %+v, %+v", posed.call.Kernel.Dims, posed.call.Kernel.Operands, i, got[i], want[i], shape, operands)
+			t.Errorf("%v %v: value %d is %v, want %v: %+v, %+v", testCall.call.Kernel.Dims, testCall.call.Kernel.Operands, i, got[i], want[i], shape, operands)
 			return
 		}
 	}
 }
 
-// TestProductsRefuse: matrices that do not meet are a defect, told with their sizes.
+// TestProductsRefuse: matrices that do not meet are a defect, and the error has their sizes.
 func TestProductsRefuse(t *testing.T) {
 	bf16, f32 := modelgraph.BF16, modelgraph.F32
-	for want, posed := range map[string]*posed{
-		`it has no operand "b"`: newPosed("gemm", "form=nn", false).pose("a", 3, 4, f32).pose(">d", 3, 6, f32),
-		"form=nn: a is 3 × 4 of F32, b 5 × 6 of F32 and d 3 × 6 of F32":   newPosed("gemm", "form=nn", false).pose("a", 3, 4, f32).pose("b", 5, 6, f32).pose(">d", 3, 6, f32),
-		"form=nt: a is 3 × 4 of F32, b 6 × 4 of F32 and d 3 × 7 of F32":   newPosed("gemm", "form=nt", false).pose("a", 3, 4, f32).pose("b", 6, 4, f32).pose(">d", 3, 7, f32),
-		"form=tn: a is 4 × 3 of BF16, b 4 × 6 of F32 and d 3 × 6 of BF16": newPosed("gemm", "form=tn", false).pose("a", 4, 3, bf16).pose("b", 4, 6, f32).pose(">d", 3, 6, bf16),
-		"form=nn: bias is 1 × 5 of F32 and d 3 × 6 of F32":                newPosed("gemm", "form=nn", false).pose("a", 3, 4, f32).pose("b", 4, 6, f32).pose("bias", 1, 5, f32).pose(">d", 3, 6, f32),
-		"add is 3 × 6 of BF16 and d 3 × 6 of F32":                         newPosed("gemm", "form=nn", false).pose("a", 3, 4, f32).pose("b", 4, 6, f32).pose("add", 3, 6, bf16).pose(">d", 3, 6, f32),
-		"add is 3 × 6 of F32 and d 3 × 6 of F32":                          newPosed("gemm", "form=nn", false).pose("a", 3, 4, f32).pose("b", 4, 6, f32).pose("add", 3, 6, f32).pose("*d", 3, 6, f32),
+	for want, testCall := range map[string]*testCall{
+		`it has no operand "b"`: newTestCall("gemm", "form=nn", false).add("a", 3, 4, f32).add(">d", 3, 6, f32),
+		"form=nn: a is 3 × 4 of F32, b 5 × 6 of F32 and d 3 × 6 of F32":   newTestCall("gemm", "form=nn", false).add("a", 3, 4, f32).add("b", 5, 6, f32).add(">d", 3, 6, f32),
+		"form=nt: a is 3 × 4 of F32, b 6 × 4 of F32 and d 3 × 7 of F32":   newTestCall("gemm", "form=nt", false).add("a", 3, 4, f32).add("b", 6, 4, f32).add(">d", 3, 7, f32),
+		"form=tn: a is 4 × 3 of BF16, b 4 × 6 of F32 and d 3 × 6 of BF16": newTestCall("gemm", "form=tn", false).add("a", 4, 3, bf16).add("b", 4, 6, f32).add(">d", 3, 6, bf16),
+		"form=nn: bias is 1 × 5 of F32 and d 3 × 6 of F32":                newTestCall("gemm", "form=nn", false).add("a", 3, 4, f32).add("b", 4, 6, f32).add("bias", 1, 5, f32).add(">d", 3, 6, f32),
+		"add is 3 × 6 of BF16 and d 3 × 6 of F32":                         newTestCall("gemm", "form=nn", false).add("a", 3, 4, f32).add("b", 4, 6, f32).add("add", 3, 6, bf16).add(">d", 3, 6, f32),
+		"add is 3 × 6 of F32 and d 3 × 6 of F32":                          newTestCall("gemm", "form=nn", false).add("a", 3, 4, f32).add("b", 4, 6, f32).add("add", 3, 6, f32).add("*d", 3, 6, f32),
 	} {
-		if _, _, err := productOf(posed.call); err == nil || err.Error() != want {
+		if _, _, err := productOf(testCall.call); err == nil || err.Error() != want {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}

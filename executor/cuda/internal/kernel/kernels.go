@@ -24,11 +24,11 @@ type Kernels struct {
 // New is for the first thread of a context. hopper: the GPU's capability is 9.0 and
 // its driver takes PTX ISA 8.0, as CUDA 12's do. Attention has kernels for that.
 func New(hopper bool) *Kernels {
-	return (&Kernels{modules: &modules{loaded: make(map[string]*driver.Module)}, hopper: hopper}).Beside()
+	return (&Kernels{modules: &modules{loaded: make(map[string]*driver.Module)}, hopper: hopper}).ForThread()
 }
 
-// Beside are the same kernels for another thread; the first one's Unload is for both.
-func (kernels *Kernels) Beside() *Kernels {
+// ForThread returns the same kernels for another thread; the first one's Unload is for both.
+func (kernels *Kernels) ForThread() *Kernels {
 	return &Kernels{modules: kernels.modules, functions: make(map[string]*driver.Function), hopper: kernels.hopper}
 }
 
@@ -44,9 +44,8 @@ func (kernels *Kernels) Products() (*blas.Handle, error) {
 	return kernels.products, nil
 }
 
-// beside is where a launch leaves something for the next one where the arena has no
-// place.
-func (kernels *Kernels) beside() (driver.Address, error) {
+// scratch is memory outside of the arena, by which a launch passes data to the next one.
+func (kernels *Kernels) scratch() (driver.Address, error) {
 	if kernels.parts == nil {
 		pinned, err := driver.Pin(partsBytes)
 		if err != nil {
@@ -57,7 +56,7 @@ func (kernels *Kernels) beside() (driver.Address, error) {
 	return kernels.parts.Address(), nil
 }
 
-// Close gives back what is the thread's own.
+// Close releases what is the thread's own.
 func (kernels *Kernels) Close() error {
 	if kernels == nil {
 		return nil
@@ -118,8 +117,8 @@ func (kernels *Kernels) Launch(stream *driver.Stream, name string, shape driver.
 	return stream.Launch(function, shape, &kernels.arguments)
 }
 
-// Hang has a stream wait until four bytes of pinned memory are not all zero: where
-// nobody changes them, for ever.
+// Hang has a stream wait until four bytes of pinned memory are not all zero. If nothing
+// changes them, it waits for ever.
 func (kernels *Kernels) Hang(stream *driver.Stream, flag driver.Address) error {
 	one := driver.Shape{Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{1, 1, 1}}
 	return kernels.Launch(stream, "hang", one, func(arguments *driver.Arguments) { arguments.Address(flag) })

@@ -8,8 +8,8 @@ import (
 	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
 )
 
-// past adds where all rows stand in their sequences: so many tokens behind the dim
-// past; -1 without it, where rows go through their sequences.
+// past adds the position of all rows in their sequences: so many tokens after the dim
+// past. It adds -1 without that dim: then rows go through their sequences.
 func past(call *Call, launch *packed) error {
 	prompt := call.size("past", -1)
 	if prompt < 0 {
@@ -20,7 +20,7 @@ func past(call *Call, launch *packed) error {
 	return nil
 }
 
-// settings adds the optimizer's, worked out in float64 as torch does (adamw.py:
+// settings adds the optimizer's, computed in float64 as torch does (adamw.py:
 // _single_tensor_adamw).
 func settings(call *Call, launch *packed) error {
 	corrected := call.Kernel.Name == "adamw"

@@ -13,7 +13,7 @@ import (
 	"github.com/devmap-dev/devmap/executor/cuda/internal/source"
 )
 
-// runtimePTX is what the runtime itself needs beside copies and fills.
+// runtimePTX has the kernels of the runtime itself, for all but copies and fills.
 //
 //go:embed runtime.ptx
 var runtimePTX string

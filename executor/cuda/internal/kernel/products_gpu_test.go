@@ -97,8 +97,8 @@ func (server *server) want(call *Call, shape *blas.Shape, i, j int64) (sum, squa
 	return sum, square, added
 }
 
-// inPlace holds a product over what it adds to one beside it: a stage of a cut has
-// either, and both make the same bits.
+// inPlace compares a product that overwrites its addend with one that does not: a stage
+// of a cut has either, and both make the same bits.
 func (server *server) inPlace(rows int64) {
 	const columns, inner = 2048, 8192
 	bf16 := modelgraph.BF16
@@ -106,7 +106,7 @@ func (server *server) inPlace(rows int64) {
 	made := make([][]byte, 2)
 	for n, over := range []bool{true, false} {
 		server.fill(1 << 29)
-		call := newPosed("gemm", "form=nt", false).call
+		call := newTestCall("gemm", "form=nt", false).call
 		call.Kernels, call.Workspace = server.kernels, blas.Workspace{Address: at(0), Bytes: 32 << 20}
 		for i, role := range []string{"a", "b", "add", "d"} {
 			call.Kernel.Operands = append(call.Kernel.Operands, recipe.Operand{Role: role})

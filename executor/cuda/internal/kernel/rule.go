@@ -63,7 +63,7 @@ func over(value, by int64) int64 { return (value + by - 1) / by }
 
 func squareBlocks(sizes []int64) int64 { return min(512, over(sizes[0]*over(sizes[1], 8), 2048)) }
 
-// shape is the rule's for a call, held to what a driver takes: a grid of nothing
+// shape is the rule's for a call, checked against the driver's limits: a grid of nothing
 // in one direction is a launch that is left out.
 func (line *line) shape(call *Call) (driver.Shape, error) {
 	sizes := make([]int64, len(line.sizes))

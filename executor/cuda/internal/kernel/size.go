@@ -11,8 +11,8 @@ import (
 // size is a number that grids and arguments are made of.
 type size func(call *Call) (int64, error)
 
-// sizeOf reads rows@role, columns@role, values@role, each@role (with "?" behind it
-// 0 where the role is missing), #dim, #dim-1 or #dim=otherwise; of a rule a dim is
+// sizeOf reads rows@role, columns@role, values@role, each@role (with "?" after it
+// 0 where the role is missing), #dim, #dim-1 or #dim=default; of a rule a dim is
 // without '#'.
 func sizeOf(word string) (size, error) {
 	if what, role, found := strings.Cut(word, "@"); found {
@@ -34,13 +34,13 @@ func sizeOf(word string) (size, error) {
 	}
 	name, text, given := strings.Cut(strings.TrimPrefix(word, "#"), "=")
 	name, last := strings.CutSuffix(name, "-1")
-	var less, otherwise int64
+	var less, defaultValue int64
 	if last {
 		less = 1
 	}
 	if given {
 		var err error
-		if otherwise, err = strconv.ParseInt(text, 10, 64); err != nil {
+		if defaultValue, err = strconv.ParseInt(text, 10, 64); err != nil {
 			return nil, err
 		}
 	}
@@ -48,7 +48,7 @@ func sizeOf(word string) (size, error) {
 		if !given && call.text(name) == "" {
 			return 0, fmt.Errorf("it has no %s", name)
 		}
-		return call.size(name, otherwise) - less, nil
+		return call.size(name, defaultValue) - less, nil
 	}, nil
 }
 

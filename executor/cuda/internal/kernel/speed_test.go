@@ -22,7 +22,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/load"
 )
 
-// served is a product of a model's training step, as speed.py is told of it.
+// served is a product of a model's training step, as speed.py gets it.
 type served struct {
 	Model, Form     string
 	M, N, K         int64
@@ -147,7 +147,7 @@ func (server *server) must(err error) {
 	}
 }
 
-// fill begins anew, up to so many bytes.
+// fill begins again, up to so many bytes.
 func (server *server) fill(bytes int64) {
 	for at := int64(0); at < bytes; at += patternBytes {
 		server.must(server.stream.Up(server.arena.Address+driver.Address(at), server.pattern.Data[:min(patternBytes, bytes-at)]))
@@ -155,7 +155,7 @@ func (server *server) fill(bytes int64) {
 	server.must(server.stream.Synchronize())
 }
 
-// prepare lays a product's matrices one behind the other, and an add that is d's
+// prepare lays a product's matrices one after another, and an add that is d's
 // tensor where d lies.
 func (server *server) prepare(one *served, begins bool) {
 	const workspace = 32 << 20
@@ -182,7 +182,7 @@ func (server *server) prepare(one *served, begins bool) {
 	one.launch, one.operands = launch, call.Operands
 }
 
-// time is the milliseconds that a product takes among so many, one behind the other.
+// time is the milliseconds that a product takes among so many, one after another.
 func (server *server) time(one *served, times int) float64 {
 	step := &Step{Queue: server.stream}
 	server.must(one.launch(step))

@@ -48,7 +48,7 @@ func linesOf(launches []source.Launch) ([]line, error) {
 // others are the kernels that are not launched by a line of launches.txt.
 var others = map[string]Func{"gemm": gemm, "attention": attend, "attention_dkv": attend, "attention_dq": attend}
 
-// prepare packs the lines of a kernel, which are launched one behind the other.
+// prepare packs the lines of a kernel, which are launched one after another.
 func prepare(lines []line, call *Call) (Launch, error) {
 	var all []*packed
 	before := uint32(0)

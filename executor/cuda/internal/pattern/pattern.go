@@ -18,7 +18,7 @@ import (
 const (
 	blocks  = 1024
 	threads = 256
-	// SumsBytes is what sums take of page-locked memory.
+	// SumsBytes is the size of the sums in pinned memory.
 	SumsBytes = 16 * blocks
 )
 
@@ -77,7 +77,7 @@ var shape = driver.Shape{Grid: [3]uint32{blocks, 1, 1}, Block: [3]uint32{threads
 
 // Holds has a stream read memory, waits, and says whether the pattern is in it. sums has
 // SumsBytes of pinned memory.
-func (pattern Pattern) Holds(kernels *kernel.Kernels, stream *driver.Stream, from driver.Address, sums *driver.Pinned) (bool, error) {
+func (pattern Pattern) Matches(kernels *kernel.Kernels, stream *driver.Stream, from driver.Address, sums *driver.Pinned) (bool, error) {
 	err := kernels.Launch(stream, "checksum", shape, func(arguments *driver.Arguments) {
 		arguments.Address(from).Int64(pattern.words * wordBytes).Address(sums.Address())
 	})

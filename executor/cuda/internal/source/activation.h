@@ -1,4 +1,4 @@
-// Functions between projections, with their slopes: which is told at run time,
+// Functions between projections, with their slopes: an argument selects one at run time,
 // the same for all threads. The approximation of gelu is by Hendrycks and Gimpel
 // (arXiv 1606.08415): x/2·(1 + tanh u) = x·sigmoid(2u).
 #pragma once

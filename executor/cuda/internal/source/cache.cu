@@ -1,7 +1,7 @@
 #include "common.h"
 
-// cache puts keys and values where their positions stand in the rings of their
-// sequences; of a prompt that is longer than the ring the last ones.
+// cache puts keys and values at their positions in the rings of their sequences. Of a
+// prompt that is longer than the ring it puts the last ones.
 #define KERNEL(NAME, T)                                                                                                                             \
     extern "C" __global__ void NAME(Matrix<T> k, Matrix<T> v, Matrix<T> keys, Matrix<T> values, i64 rows, i64 columns, i64 each, i64 positions,     \
                                     i64 seq, i64 past) {                                                                                            \

@@ -1,7 +1,7 @@
 // What all kernels share: how values lie, how eight of them are read and
 // written at once, and sums over a block. No header of CUDA's is needed.
 //
-// Everything is worked out in fp32, and rounded where modules of PyTorch round.
+// Everything is computed in fp32, and rounded where modules of PyTorch round.
 // Products are not fused with sums (-fmad=false) but where fmaf says so, so that
 // a rounding is where it is written.
 #pragma once
@@ -15,7 +15,7 @@ struct bf16 { unsigned short bits; };
 __device__ inline float widen(float value) { return value; }
 __device__ inline float widen(bf16 value) { return __uint_as_float((unsigned)value.bits << 16); }
 
-// bothHalves are two values in bf16, the first in the upper half. One by itself is
+// bothHalves are two values in bf16, the first in the upper half. A single value is
 // rounded so too: cvt.rn.bf16.f32 takes eight times as long on sm_90.
 __device__ inline unsigned bothHalves(float upper, float lower) {
     unsigned result;

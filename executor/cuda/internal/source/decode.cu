@@ -38,7 +38,7 @@ template <class T> struct Task {
     }
 };
 
-// share is what a sum that was made beside a largest score counts beside another.
+// share is the factor from a sum made with one largest score to a sum with another.
 __device__ inline float share(float most, float all) { return most == NOTHING ? 0 : __expf(most - all); }
 
 // multiply adds the product of 16 × 16 and 16 × 8 values to 16 × 8 (PTX ISA,
@@ -74,7 +74,7 @@ template <class F> __device__ float acrossRows(float value, F f) {
 // wideDecode: on tensor cores, keys and values as they come from memory, both as
 // the first factor: scores are keys × queries, sums values × weights. The order of
 // values in a product is free, so a lane reads eight in a row. A warp has every
-// fourth 16 positions, and goes on with its largest score and its sums; those of
+// fourth 16 positions, and updates its largest score and its sums; those of
 // the warps are added in their order. HALVES: a head has up to so many times 128
 // values. A step's keys are on their way at once, and so are its values.
 template <int HALVES> __device__ void wideDecode(const Task<bf16> &task, Wide &room) {
@@ -163,7 +163,7 @@ template <int HALVES> __device__ void wideDecode(const Task<bf16> &task, Wide &r
 
 struct Plain { float query[WIDEST], scores[SPAN], made[THREADS], room[2][32]; };
 
-// plainDecode is for fp32 and for rows that are not wide: a head behind the other,
+// plainDecode is for fp32 and for rows that are not wide: one head after another,
 // a warp a position, then a thread a value, of as many as there are threads.
 template <class T> __device__ void plainDecode(const Task<T> &task, Plain &room) {
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32, dim = (int)task.dim;

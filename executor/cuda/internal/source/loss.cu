@@ -7,7 +7,7 @@ const float LOWEST = -3.402823466e38f; // of what has no logit yet: less would m
 // nothing.
 __device__ inline i64 labelOf(const int *labels, unsigned row, unsigned seq) { return row % seq == seq - 1 ? -1 : labels[row + 1]; }
 
-// softmax_sums goes on with each row's largest logit, Σ exp(logit - largest) and
+// softmax_sums updates each row's largest logit, Σ exp(logit - largest) and
 // its label's logit, by a part of the vocabulary that begins at first
 // (Milakov and Gimelshein, arXiv 1805.02867). A block has a row in registers and
 // reads it once. A cap keeps the order of logits: the largest is looked for before it.

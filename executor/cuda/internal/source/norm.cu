@@ -1,7 +1,7 @@
 #include "common.h"
 
 // norm: a block a row, which it holds in registers. RMSNorm is rounded before it
-// is multiplied by the weight and behind it (LlamaRMSNorm), Gemma's and
+// is multiplied by the weight and after it (LlamaRMSNorm), Gemma's and
 // LayerNorm once; a branch's norm is rounded before the stream is added to it.
 // Without y it is for the 1/σ and the mean of rows alone; again: these are
 // there (norm_again). Reads and writes every value once.

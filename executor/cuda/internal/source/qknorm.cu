@@ -1,7 +1,7 @@
 #include "qknorm.h"
 
 // qknorm: RMSNorm of each head, which then turns. A warp has a row of q and k,
-// some lanes a head and every so many behind it, whose next is read ahead of what is
+// some lanes a head and every so many after it, whose next is read ahead of what is
 // worked on. Weights are read as they are needed: in registers they would cost more
 // warps than that takes.
 template <class T> __device__ void byHalves(const QK<T> &task, Matrix<T> yq, Matrix<T> yk, const Frequencies &turn, const Share &part) {

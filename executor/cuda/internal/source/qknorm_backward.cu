@@ -3,7 +3,7 @@
 // qknorm_backward turns the gradients of q and k back and takes them through the
 // norms, in place. Row i belongs to part i modulo the parts: a part is a block, of
 // q's heads and then of k's. Its lanes go through the heads of its rows, GROUP of a
-// row one behind the other, whose angles are the same. Sums for the weight's gradient
+// row one after another, whose angles are the same. Sums for the weight's gradient
 // are added in an order that follows from sizes.
 const int GROUP = 4, THREADS = 512, WARPS = THREADS / 32;
 

@@ -2,7 +2,7 @@
 
 // rope turns q and k in place, rope_backward their gradients back: the same
 // with other signs of sines (back). A warp has a row of both: each lane some angles,
-// N side by side, of one head and of every so many behind it, whose pairs are read
+// N side by side, of one head and of every so many after it, whose pairs are read
 // AHEAD of what is turned.
 const int AHEAD = 2;
 

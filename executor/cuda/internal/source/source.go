@@ -1,6 +1,6 @@
 // Package source is the CUDA kernels of package recipe but attention and matrix
 // products: their PTX, 17 modules of 1.8 MB that compile.py makes of the sources
-// beside it, and how each is launched, which launches.txt says.
+// next to it, and how each is launched, which launches.txt says.
 package source
 
 import (
@@ -37,7 +37,7 @@ func Modules() (map[string]string, error) {
 // Launch is a line of launches.txt, whose head says what its words mean.
 type Launch struct {
 	Function string   // in the source, without the types
-	Types    []string // roles whose types are behind it, each _bf16 or _f32
+	Types    []string // roles whose types follow it, each _bf16 or _f32
 	Rule     string   // of grid and block
 	Sizes    []string // that the rule takes
 	// Clear is the role of a gradient that is set to 0 before the launch where it

@@ -78,7 +78,7 @@ struct Settings { double kept, rate, weight1, beta2, weight2, root, epsilon, cli
 __device__ inline float clipped(const Settings &settings, const float *total) {
     if (settings.clip == 0) return 1;
     float scale = (float)settings.clip / (sqrtf(*total) + 1e-6f);
-    return scale > 1 ? 1 : scale; // of a norm that is no number: no number
+    return scale > 1 ? 1 : scale; // a NaN norm makes a NaN
 }
 
 // Updated is where a parameter's value is kept: in fp32 (a master), or it is the

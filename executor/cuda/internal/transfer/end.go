@@ -17,11 +17,11 @@ type End struct {
 	Ring    *Ring
 	Context *driver.Context
 	Arena   driver.Address
-	// Stream is for copies alone; Beside has nothing to do while values are poured.
-	Stream, Beside *driver.Stream
+	// Stream is for copies alone, SumStream for checksums alone during an upload.
+	Stream, SumStream *driver.Stream
 
-	events   []*driver.Event // by part: where it is needed last
-	sums     []*driver.Event // by room: where they are there
+	events   []*driver.Event // by part: recorded after its last use
+	sums     []*driver.Event // by sum slot: recorded after the kernel that writes it
 	flights  []flight        // the oldest first
 	checksum *driver.Function
 }
@@ -36,7 +36,7 @@ type flight struct {
 func (end *End) at(offset int64) driver.Address { return end.Arena + driver.Address(offset) }
 
 // Prime makes the ring's first part, and has the GPU run kernel checksum once: it is loaded as it
-// runs first. The context must be bound, as for all but [Pour].
+// runs first. The context must be bound, as for all but [Ring.Upload].
 func (end *End) Prime(kernels *kernel.Kernels) (err error) {
 	if end.checksum, err = kernels.Function("checksum"); err != nil {
 		return err
@@ -55,7 +55,7 @@ func (end *End) Prime(kernels *kernel.Kernels) (err error) {
 	return end.landAll(err)
 }
 
-// Close gives back what is the end's own.
+// Close releases what is the end's own.
 func (end *End) Close() error {
 	if end == nil {
 		return nil
@@ -75,12 +75,12 @@ func (end *End) Write(offset int64, data []byte) error {
 		if err != nil {
 			return end.landAll(err)
 		}
-		room := part.data[:min(end.Ring.size, len(data))]
-		take(room, data)
-		if err := end.fly(part, end.Stream.Up(end.at(offset), room), nil); err != nil {
+		buffer := part.data[:min(end.Ring.size, len(data))]
+		take(buffer, data)
+		if err := end.fly(part, end.Stream.Up(end.at(offset), buffer), nil); err != nil {
 			return end.landAll(err)
 		}
-		offset, data = offset+int64(len(room)), data[len(room):]
+		offset, data = offset+int64(len(buffer)), data[len(buffer):]
 	}
 	return end.landAll(nil)
 }
@@ -92,18 +92,18 @@ func (end *End) Read(offset int64, data []byte) error {
 		if err != nil {
 			return end.landAll(err)
 		}
-		room, into := part.data[:min(end.Ring.size, len(data))], data
-		if err := end.fly(part, end.Stream.Down(room, end.at(offset)), func() { take(into, room) }); err != nil {
+		buffer, into := part.data[:min(end.Ring.size, len(data))], data
+		if err := end.fly(part, end.Stream.Down(buffer, end.at(offset)), func() { take(into, buffer) }); err != nil {
 			return end.landAll(err)
 		}
-		offset, data = offset+int64(len(room)), data[len(room):]
+		offset, data = offset+int64(len(buffer)), data[len(buffer):]
 	}
 	return end.landAll(nil)
 }
 
-// part is a free part of the ring: one that nobody has, or that a copy of this end's
-// frees. Without copies of its own an end waits for others', who wait for nobody. Who
-// needs a second one makes the whole ring.
+// part returns a free part of the ring: an unused one, or one that a copy of this end
+// frees. An end without copies of its own waits for others' copies, and those do not wait.
+// An end that needs a second part makes the whole ring.
 func (end *End) part() (*part, error) {
 	parts := 1
 	if len(end.flights) > 0 {
@@ -112,7 +112,7 @@ func (end *End) part() (*part, error) {
 	if err := end.Ring.open(parts); err != nil {
 		return nil, err
 	}
-	if err := errors.Join(fill(&end.events, end.Ring.count), fill(&end.sums, rooms)); err != nil {
+	if err := errors.Join(fill(&end.events, end.Ring.count), fill(&end.sums, sumSlots)); err != nil {
 		return nil, err
 	}
 	for len(end.flights) > 0 {
@@ -146,8 +146,8 @@ func (end *End) fly(part *part, given error, landed func()) error {
 	return errors.Join(given, end.Stream.Record(end.events[part.number]))
 }
 
-// land waits for the oldest flight and frees its part; behind an error nothing is
-// done with what it carries.
+// land waits for the oldest flight and frees its part; after an error nothing is
+// done with its bytes.
 func (end *End) land(err error) error {
 	flight := end.flights[0]
 	end.flights = end.flights[1:]
@@ -180,19 +180,19 @@ func until(event *driver.Event) error {
 	}
 }
 
-// take copies as much of from as into has room for. One processor copies at a tenth
+// take copies as much of from as fits into into. One processor copies at a tenth
 // of what a GPU's link takes: several do, each its stretch.
 func take(into, from []byte) {
 	const least = 256 << 10
 	size := min(len(into), len(from))
-	hands := max(1, min(runtime.GOMAXPROCS(0), 16, size/least))
-	if hands == 1 {
+	workers := max(1, min(runtime.GOMAXPROCS(0), 16, size/least))
+	if workers == 1 {
 		copy(into, from)
 		return
 	}
 	var all sync.WaitGroup
-	for i := range hands {
-		begin, end := size*i/hands, size*(i+1)/hands
+	for i := range workers {
+		begin, end := size*i/workers, size*(i+1)/workers
 		all.Go(func() { copy(into[begin:end], from[begin:]) })
 	}
 	all.Wait()

@@ -19,7 +19,7 @@ type piece struct {
 	since    time.Time    // when the GPU was given it; zero: it was not
 }
 
-// pieces cuts what is to be poured, in turns for each end.
+// pieces cuts the loads, and orders the pieces of all ends round-robin.
 func (ring *Ring) pieces(loads []Load) (all []*piece) {
 	turns, most := make(map[*End][]*piece), 0
 	var ends []*End

@@ -9,10 +9,10 @@ import (
 	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
 )
 
-// pump is the one thread of a Pour that the GPU is told and asked by. A part costs it a
-// copy and an event; a stretch, behind its last part, a launch.
+// pump is the one thread of an upload that calls the driver. A part costs it a copy and an
+// event; a stretch, after its last part, a launch.
 type pump struct {
-	*pouring
+	*upload
 	flown   int        // pieces that the GPU was given
 	flights []*slot    // of them those that it copies, the oldest first
 	checks  []*stretch // what it sums up, the oldest first
@@ -65,17 +65,17 @@ func (pump *pump) turn(now time.Time) (went bool, err error) {
 }
 
 // fly gives the GPU whatever was read, the oldest first where nothing overtook it, as long
-// as there is a room for its sums.
+// as a sum slot is free.
 func (pump *pump) fly(now time.Time) (went bool, err error) {
 	oldest := pump.flown
-	for i := 0; i < len(pump.slots) && len(pump.checks) < rooms; i++ {
+	for i := 0; i < len(pump.slots) && len(pump.checks) < sumSlots; i++ {
 		slot := &pump.slots[(oldest+i)%len(pump.slots)]
 		number := slot.piece.Load()
 		if number < 0 || number >= int64(len(pump.pieces)) {
 			continue
 		}
 		piece := pump.pieces[number]
-		if !pump.ripe(number) || !piece.since.IsZero() {
+		if !pump.readyToCopy(number) || !piece.since.IsZero() {
 			continue
 		}
 		went, piece.since = true, now
@@ -86,10 +86,10 @@ func (pump *pump) fly(now time.Time) (went bool, err error) {
 	return went, nil
 }
 
-// ripe reports that a piece is read, and the one so many behind it: by then most of it has
-// left the caches of those that wrote it (ShapeFor). That one has a part, as there are
-// more of them. The last pieces wait for none.
-func (pump *pump) ripe(number int64) bool {
+// readyToCopy reports that a piece is read, and a later one too: by then most of it has
+// left the caches of the readers that wrote it (ShapeFor). The later piece has a part, as
+// there are more parts than that distance. The last pieces wait for none.
+func (pump *pump) readyToCopy(number int64) bool {
 	if pump.pieces[number].left.Load() > 0 {
 		return false
 	}
@@ -97,7 +97,8 @@ func (pump *pump) ripe(number int64) bool {
 	return later >= int64(len(pump.pieces)) || pump.pieces[later].left.Load() == 0
 }
 
-// up gives the GPU the copy of a piece, and behind the last of a stretch what sums it up.
+// up gives the GPU the copy of a piece, and after the last of a stretch the kernel that
+// sums it up.
 func (pump *pump) up(slot *slot, piece *piece) error {
 	end, event := piece.End, piece.End.events[slot.part.number]
 	pump.flights, pump.flown = append(pump.flights, slot), pump.flown+1
@@ -111,9 +112,9 @@ func (pump *pump) up(slot *slot, piece *piece) error {
 	if stretch.pieces--; stretch.pieces > 0 {
 		return nil
 	}
-	stretch.room, stretch.since = pump.checked%rooms, piece.since
+	stretch.sumSlot, stretch.since = pump.checked%sumSlots, piece.since
 	pump.checks, pump.checked = append(pump.checks, stretch), pump.checked+1
-	return end.check(stretch.Offset+stretch.from, stretch.to-stretch.from, stretch.room, event)
+	return end.check(stretch.Offset+stretch.from, stretch.to-stretch.from, stretch.sumSlot, event)
 }
 
 // land gives the parts of copies that have ended to the next pieces.
@@ -122,7 +123,7 @@ func (pump *pump) land(now time.Time) (went bool, err error) {
 		slot := pump.flights[0]
 		number := slot.piece.Load()
 		piece := pump.pieces[number]
-		ended, err := piece.ended(piece.End.events[slot.part.number], now.Sub(piece.since), pump.patience)
+		ended, err := piece.ended(piece.End.events[slot.part.number], now.Sub(piece.since), pump.timeout)
 		if !ended {
 			return went, err
 		}
@@ -135,32 +136,32 @@ func (pump *pump) land(now time.Time) (went bool, err error) {
 	return went, nil
 }
 
-// judge compares what was summed up on both sides, and gives the room away only then.
+// judge compares the sums of both sides, and only then frees the sum slot.
 func (pump *pump) judge(now time.Time) (went bool, err error) {
 	for ; len(pump.checks) > 0; went = true {
 		stretch := pump.checks[0]
-		ended, err := stretch.ended(stretch.End.sums[stretch.room], now.Sub(stretch.since), pump.patience)
+		ended, err := stretch.ended(stretch.End.sums[stretch.sumSlot], now.Sub(stretch.since), pump.timeout)
 		if !ended {
 			return went, err
 		}
 		bytes := stretch.to - stretch.from
 		if err == nil {
-			err = stretch.judge(pump.ring.found(stretch.room, bytes))
+			err = stretch.judge(pump.ring.found(stretch.sumSlot, bytes))
 		}
 		if pump.checks = pump.checks[1:]; err != nil {
 			return true, err
 		}
-		pump.told <- bytes
+		pump.uploaded <- bytes
 	}
 	return went, nil
 }
 
-// ended reports that an event has, for good or ill; one that has not for longer than
-// patience is an error.
-func (load *Load) ended(event *driver.Event, after, patience time.Duration) (bool, error) {
+// ended reports that an event has ended, or failed. If it takes longer than the timeout,
+// ended returns a [*LateError].
+func (load *Load) ended(event *driver.Event, after, timeout time.Duration) (bool, error) {
 	ended, err := event.Ended()
-	if err == nil && !ended && after > patience {
-		return false, &LateError{After: patience, Place: load.Values.Place}
+	if err == nil && !ended && after > timeout {
+		return false, &LateError{After: timeout, Place: load.Values.Place}
 	}
 	return ended || err != nil, err
 }

@@ -9,20 +9,20 @@ import (
 	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
 )
 
-// Ring is page-locked memory in parts: while a GPU copies some of them the host fills or
+// Ring is pinned memory in parts: while a GPU copies some of them the host fills or
 // empties others.
 type Ring struct {
 	count, size int   // parts, and bytes of each
 	share       int64 // bytes that a reader takes at a time
 	behind      int64 // pieces that are read before the GPU copies one
 
-	making  sync.WaitGroup // who pins parts ahead
-	failed  error          // and why not all of them
-	pouring sync.Mutex     // of who pours
+	making    sync.WaitGroup // who pins parts ahead
+	failed    error          // and why not all of them
+	uploading sync.Mutex     // held by the upload on its way
 
 	mutex  sync.Mutex
 	pinned []*driver.Pinned // of the parts that there are yet
-	noted  *driver.Pinned   // what the GPU writes itself: rooms for sums
+	noted  *driver.Pinned   // what the GPU writes itself: sum slots
 	free   chan *part
 }
 
@@ -32,18 +32,17 @@ type part struct {
 	data   []byte // and a word more, by which what is in it may be shifted
 }
 
-// Shape is how a ring is cut: into so many parts of so many bytes, of which readers take
-// a share at a time, the next one that nobody took. A GPU copies a part when the ones that
-// so many places behind it were read, too.
+// Shape is how a ring is cut: into so many parts of so many bytes. A reader takes the next
+// free share of a part at a time. A GPU copies a part once the part that is Behind places
+// later is read too.
 type Shape struct{ Parts, Size, Share, Behind int }
 
-// ShapeFor is the shape of each ring where so many GPUs have one: of those that TestTunePour
-// tries the one that was the fastest onto one, two and four. One GPU leaves the host's
-// memory room enough, and large parts cost few calls. Where several take all that it
-// gives, rings are to stay in the L3 cache together, and what a processor has just written
-// is still in its own L2 cache, from where a GPU copies it slowly while reading slows down:
-// behind some 10 MiB, and as much again that they were read from, most readers' caches
-// (2 MiB each) have moved on.
+// ShapeFor is the shape of each ring if so many GPUs have one: the fastest shape of
+// TestTuneUpload onto one, two and four GPUs. One GPU does not use all of the host's memory
+// bandwidth, and large parts cost few calls. Several GPUs use all of it, so that their rings
+// must stay in the L3 cache together. What a processor has just written is still in its own
+// L2 cache. A GPU copies it slowly from there, and reading slows down. After some 10 MiB,
+// and as much again of source bytes, most readers' caches (2 MiB each) have moved on.
 func ShapeFor(gpus int) Shape {
 	const mega = 1 << 20
 	switch {
@@ -66,16 +65,16 @@ func New(shape Shape) *Ring {
 	return &Ring{count: shape.Parts, size: shape.Size, share: int64(shape.Share), behind: int64(behind)}
 }
 
-// Make begins to pin all parts, and returns: whoever needs one waits for them all, and
-// is told what went wrong. Close waits for the end of it, too.
+// Make begins to pin all parts, and returns. A caller that needs a part waits for all of
+// them, and gets the error. Close waits for the end of it, too.
 func (ring *Ring) Make(context *driver.Context) {
 	ring.making.Go(func() {
 		ring.failed = context.Within(func() error { return ring.pin(ring.count) })
 	})
 }
 
-// open makes the ring, and so many of its parts: what is loaded begins with the first
-// while the others are still being pinned, where nobody made them ahead. A context must
+// open makes the ring, and so many of its parts. If [Ring.Make] did not make them ahead, an
+// upload begins with the first part while the others are still being pinned. A context must
 // be bound.
 func (ring *Ring) open(parts int) error {
 	if ring.making.Wait(); ring.failed != nil {
@@ -88,7 +87,7 @@ func (ring *Ring) pin(parts int) (err error) {
 	ring.mutex.Lock()
 	defer ring.mutex.Unlock()
 	if ring.free == nil {
-		if ring.noted, err = driver.Pin(rooms * sumsBytes); err != nil {
+		if ring.noted, err = driver.Pin(sumSlots * sumsBytes); err != nil {
 			return err
 		}
 		ring.free = make(chan *part, ring.count)
@@ -104,7 +103,7 @@ func (ring *Ring) pin(parts int) (err error) {
 	return nil
 }
 
-// Close gives the ring back, of which all parts are free. A context must be bound.
+// Close frees the ring. All parts must be free, and a context bound.
 func (ring *Ring) Close() error {
 	ring.making.Wait()
 	var err error

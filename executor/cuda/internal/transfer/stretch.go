@@ -12,20 +12,20 @@ import (
 	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
 )
 
-// stretch is values that the GPU sums up at once, as many as the ring has room for: a
-// launch, and asking whether it has ended, are for many parts.
+// stretch is values that the GPU sums up at once, as many as fit into the ring: one launch,
+// and one query whether it has ended, are for many parts.
 type stretch struct {
 	*Load
 	from, to int64     // of the values' bytes
 	pieces   int       // that the GPU was not given yet
-	room     int       // where it leaves its sums
+	sumSlot  int       // where the GPU leaves its sums
 	since    time.Time // when it was to sum up
 
 	plain, placed atomic.Uint64 // sums of what was read
 }
 
-// add adds what was read, of which the first word lies in the arena where a byte of the
-// values does.
+// add adds the sums of what was read. Byte from of the values is in the first word of the
+// sums.
 func (stretch *stretch) add(made checksum.Sums, from int64) {
 	var all checksum.Sums
 	all.Add(made, uint64((stretch.Offset+from)/wordSize-(stretch.Offset+stretch.from)/wordSize))
@@ -33,7 +33,7 @@ func (stretch *stretch) add(made checksum.Sums, from int64) {
 	stretch.placed.Add(all.Placed)
 }
 
-// judge holds what the GPU found to what was read.
+// judge compares the sums that the GPU found with those of the bytes read.
 func (stretch *stretch) judge(found checksum.Sums) error {
 	read := checksum.Sums{Plain: stretch.plain.Load(), Placed: stretch.placed.Load()}
 	if found == read {
@@ -43,37 +43,36 @@ func (stretch *stretch) judge(found checksum.Sums) error {
 		stretch.Values.Place, stretch.from, stretch.to, stretch.End.Name, found, read)
 }
 
-// A launch of kernel checksum has so many blocks at most, of which each leaves 16
-// bytes; fewer where they had less than this to read. There are rooms for so many
-// launches on their way.
+// A launch of kernel checksum has at most sumBlocks blocks, and each leaves 16 bytes. It has
+// fewer if a block would read less than blockSize. sumSlots launches can be on their way.
 const (
 	sumBlocks = 64
 	sumsBytes = 16 * sumBlocks
 	blockSize = 64 << 10
-	rooms     = 16
+	sumSlots  = 16
 )
 
 func blocksOf(bytes int64) int { return int(min(sumBlocks, (bytes+blockSize-1)/blockSize)) }
 
-// check has the GPU sum up bytes of the arena behind an event, on the stream beside, so
-// that the next copy need not wait.
-func (end *End) check(offset, bytes int64, room int, behind *driver.Event) error {
-	if err := end.Beside.Await(behind); err != nil {
+// check has the GPU sum up bytes of the arena after an event, on SumStream, so that the
+// next copy does not wait for it.
+func (end *End) check(offset, bytes int64, sumSlot int, behind *driver.Event) error {
+	if err := end.SumStream.Await(behind); err != nil {
 		return err
 	}
 	var arguments driver.Arguments
-	arguments.Address(end.at(offset)).Int64(bytes).Address(end.Ring.noted.Address() + driver.Address(room*sumsBytes))
+	arguments.Address(end.at(offset)).Int64(bytes).Address(end.Ring.noted.Address() + driver.Address(sumSlot*sumsBytes))
 	shape := driver.Shape{Grid: [3]uint32{uint32(blocksOf(bytes)), 1, 1}, Block: [3]uint32{256, 1, 1}}
-	if err := end.Beside.Launch(end.checksum, shape, &arguments); err != nil {
+	if err := end.SumStream.Launch(end.checksum, shape, &arguments); err != nil {
 		return err
 	}
-	return end.Beside.Record(end.sums[room])
+	return end.SumStream.Record(end.sums[sumSlot])
 }
 
-// found is what the blocks of a launch for so many bytes have left in a room.
-func (ring *Ring) found(room int, bytes int64) (all checksum.Sums) {
+// found is what the blocks of a launch for so many bytes have left in a sum slot.
+func (ring *Ring) found(sumSlot int, bytes int64) (all checksum.Sums) {
 	for i := range blocksOf(bytes) {
-		left := ring.noted.Data[room*sumsBytes+16*i:]
+		left := ring.noted.Data[sumSlot*sumsBytes+16*i:]
 		all.Add(checksum.Sums{Plain: binary.LittleEndian.Uint64(left), Placed: binary.LittleEndian.Uint64(left[8:])}, 0)
 	}
 	return all

@@ -14,12 +14,12 @@ import (
 	"github.com/devmap-dev/devmap/executor/weights"
 )
 
-// What is poured is in the arena that it is for, and what would lie beside one is
-// refused before anything is read.
-func TestPour(t *testing.T) {
+// Loaded values are in their arenas. Upload rejects values outside of an arena before it
+// reads any.
+func TestUpload(t *testing.T) {
 	machine := opened(t, made(t, executor.GPUOptions{Devices: []int{1, 0}}), parsed(t, "device 0 arena 4096 budget 4096\ndevice 1 arena 3000000 budget 3000000\n"))
 	for _, device := range machine.devices {
-		if device.end.Beside == device.host { // a copy would wait for what is done behind the one before it
+		if device.end.SumStream == device.host { // a copy would wait for the checksum of the one before it
 			t.Errorf("%s: bytes are summed up on the stream that copies them", device.end.Name)
 		}
 	}
@@ -29,24 +29,24 @@ func TestPour(t *testing.T) {
 		}
 		return nil
 	}
-	var told int64
-	held := driver.Held()
-	pours := []executor.Upload{
+	var loaded int64
+	before := driver.Unreleased()
+	loads := []executor.Upload{
 		{Device: 1, Offset: 1000, Values: weights.Range{Bytes: 2_000_000, Step: 1 << 20, Read: read}},
 	}
 	for at := int64(96); at < 4096; at += 1000 { // more than one part has
-		pours = append(pours, executor.Upload{Device: 0, Offset: at, Values: weights.Range{Bytes: 1000, Step: 1 << 20, Read: read}})
+		loads = append(loads, executor.Upload{Device: 0, Offset: at, Values: weights.Range{Bytes: 1000, Step: 1 << 20, Read: read}})
 	}
-	if err := machine.Upload(context.Background(), pours, func(bytes int64) { told += bytes }); err != nil || told != 2_004_000 {
-		t.Errorf("%d bytes came, %v", told, err)
+	if err := machine.Upload(context.Background(), loads, func(bytes int64) { loaded += bytes }); err != nil || loaded != 2_004_000 {
+		t.Errorf("%d bytes came, %v", loaded, err)
 	}
-	if now := driver.Held(); now != held { // a ring that is pinned then is what loading waits for
-		t.Errorf("the process holds %s, and before it %s", now, held)
+	if now := driver.Unreleased(); now != before { // a ring that is pinned then is what loading waits for
+		t.Errorf("the process holds %s, and before it %s", now, before)
 	}
 	got := contents(t, machine)
 	wanted := [][]byte{bytes.Repeat([]byte{executor.Poison}, len(got[0])), bytes.Repeat([]byte{executor.Poison}, len(got[1]))}
-	for _, pour := range pours {
-		if err := read(wanted[pour.Device][pour.Offset:pour.Offset+pour.Values.Bytes], 0); err != nil {
+	for _, load := range loads {
+		if err := read(wanted[load.Device][load.Offset:load.Offset+load.Values.Bytes], 0); err != nil {
 			t.Error(err)
 		}
 	}
@@ -55,30 +55,30 @@ func TestPour(t *testing.T) {
 			t.Errorf("device %d has other bytes", device)
 		}
 	}
-	for _, pour := range []executor.Upload{
+	for _, load := range []executor.Upload{
 		{Device: 2, Values: weights.Range{Bytes: 8}},
 		{Device: -1, Values: weights.Range{Bytes: 8}},
 		{Device: 1, Offset: 2999993, Values: weights.Range{Bytes: 8}},
 		{Offset: -1, Values: weights.Range{Bytes: 8}},
 	} {
-		pour.Values.Step, pour.Values.Read = 1<<20, func([]byte, int64) error {
+		load.Values.Step, load.Values.Read = 1<<20, func([]byte, int64) error {
 			t.Error("it was read")
 			return nil
 		}
-		if err := machine.Upload(context.Background(), []executor.Upload{pour}, func(int64) {}); err == nil || !strings.HasPrefix(err.Error(), "device ") {
-			t.Errorf("%+v: %v", pour, err)
+		if err := machine.Upload(context.Background(), []executor.Upload{load}, func(int64) {}); err == nil || !strings.HasPrefix(err.Error(), "device ") {
+			t.Errorf("%+v: %v", load, err)
 		}
 	}
 }
 
-// A read that fails ends what is poured onto all GPUs, and then they can be poured to.
-func TestPourOfTwoThatEnds(t *testing.T) {
+// A read that fails ends the load of all GPUs, and a later load succeeds.
+func TestUploadToTwoThatEnds(t *testing.T) {
 	machine := opened(t, made(t, executor.GPUOptions{Devices: []int{0, 1}}), parsed(t, "device 0 arena 3000000 budget 3000000\ndevice 1 arena 3000000 budget 3000000\n"))
 	broken := errors.New("broken")
 	for _, fails := range []int{0, 1, 2} {
-		var pours []executor.Upload
+		var loads []executor.Upload
 		for device := range 2 {
-			pours = append(pours, executor.Upload{Device: device, Values: weights.Range{Bytes: 3_000_000, Step: 4096, Read: func(into []byte, from int64) error {
+			loads = append(loads, executor.Upload{Device: device, Values: weights.Range{Bytes: 3_000_000, Step: 4096, Read: func(into []byte, from int64) error {
 				if device == fails && from > 1_000_000 {
 					return broken
 				}
@@ -88,10 +88,10 @@ func TestPourOfTwoThatEnds(t *testing.T) {
 				return nil
 			}}})
 		}
-		var told int64
-		err := machine.Upload(context.Background(), pours, func(bytes int64) { told += bytes })
-		if fails < 2 && !errors.Is(err, broken) || fails == 2 && (err != nil || told != 6_000_000) {
-			t.Errorf("device %d fails: %v, %d bytes were told", fails, err, told)
+		var loaded int64
+		err := machine.Upload(context.Background(), loads, func(bytes int64) { loaded += bytes })
+		if fails < 2 && !errors.Is(err, broken) || fails == 2 && (err != nil || loaded != 6_000_000) {
+			t.Errorf("device %d fails: %v, %d bytes were told", fails, err, loaded)
 		}
 	}
 	for device, got := range contents(t, machine) {

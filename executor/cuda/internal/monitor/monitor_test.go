@@ -1,6 +1,6 @@
 //go:build cuda && linux && cgo && amd64
 
-package witness
+package monitor
 
 import (
 	"os"
@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 }
 
 // opened looks at GPUs of the driver's, which NVML shows with others' processes.
-func opened(gpus []int) (*Witness, error) {
+func opened(gpus []int) (*Monitor, error) {
 	if err := driver.Open(); err != nil {
 		return nil, err
 	}
@@ -45,58 +45,58 @@ func opened(gpus []int) (*Witness, error) {
 	})
 }
 
-// witnessOf looks at GPUs until the test ends, when nothing is held.
-func witnessOf(t *testing.T, gpus ...int) *Witness {
+// newMonitor monitors GPUs until the test ends, and checks for leaks then.
+func newMonitor(t *testing.T, gpus ...int) *Monitor {
 	t.Helper()
-	witness, err := opened(gpus)
+	monitor, err := opened(gpus)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := witness.Close(); err != nil {
+		if err := monitor.Close(); err != nil {
 			t.Error(err)
 		}
-		if held := driver.Held(); held != "" {
-			t.Errorf("the process still holds %s", held)
+		if leaked := driver.Unreleased(); leaked != "" {
+			t.Errorf("the process still holds %s", leaked)
 		}
 	})
-	if held := witness.Holdings(); held != nil {
-		t.Fatalf("%+v is held beside the witness", held)
+	if used := monitor.Holdings(); used != nil {
+		t.Fatalf("%+v is in use in addition to the monitor's own", used)
 	}
-	return witness
+	return monitor
 }
 
-func seen(t *testing.T, witness *Witness) []executor.MemoryReading {
+func seen(t *testing.T, monitor *Monitor) []executor.MemoryReading {
 	t.Helper()
-	all, err := witness.Look()
+	all, err := monitor.Look()
 	if err != nil {
 		t.Fatal(err)
 	}
 	return all
 }
 
-// TestWitness: what a process holds beside the witness is told by kind, and what each
-// GPU has free, by the driver and by NVML; an arena that is not given back shows in
-// all of them, on its own GPU.
-func TestWitness(t *testing.T) {
-	witness := witnessOf(t, 1, 3)
-	gpus, before := witness.GPUs(), seen(t, witness)
+// TestMonitor: a monitor reports by kind what a process has in addition to it. It reports
+// the free memory of each GPU by the driver and by NVML. An arena that is not released
+// shows in all of them, on its own GPU.
+func TestMonitor(t *testing.T) {
+	monitor := newMonitor(t, 1, 3)
+	gpus, before := monitor.GPUs(), seen(t, monitor)
 	if len(gpus) != 2 || gpus[1].GPU != 3 || gpus[1].Unmeasured != "" || gpus[1].GranuleBytes != 2<<20 || gpus[1].Process == 0 {
 		t.Fatalf("%+v", gpus)
 	}
 	const bytes = 6 << 20
 	var arena *driver.Arena
-	err := witness.gpus[1].context.Within(func() (err error) {
-		arena, err = witness.gpus[1].Map(bytes)
+	err := monitor.gpus[1].context.Within(func() (err error) {
+		arena, err = monitor.gpus[1].Map(bytes)
 		return err
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if held := witness.Holdings(); !slices.Equal(held, []executor.Holding{{Kind: "arenas", Count: 1, Bytes: bytes}}) {
-		t.Errorf("%+v", held)
+	if used := monitor.Holdings(); !slices.Equal(used, []executor.Holding{{Kind: "arenas", Count: 1, Bytes: bytes}}) {
+		t.Errorf("%+v", used)
 	}
-	now := seen(t, witness)
+	now := seen(t, monitor)
 	if now[0].DriverFree != before[0].DriverFree || before[1].DriverFree-now[1].DriverFree != bytes {
 		t.Errorf("%+v, before %+v", now, before)
 	}
@@ -106,12 +106,12 @@ func TestWitness(t *testing.T) {
 	if err := arena.Release(); err != nil {
 		t.Fatal(err)
 	}
-	if held := witness.Holdings(); held != nil {
-		t.Errorf("%+v", held)
+	if used := monitor.Holdings(); used != nil {
+		t.Errorf("%+v", used)
 	}
 }
 
-// TestLess: what is held beside others is counted, and so is what is missing of them.
+// TestLess: less counts what is additional, and what is missing.
 func TestLess(t *testing.T) {
 	own := []executor.Holding{{Kind: "contexts", Count: 2, Bytes: 0}, {Kind: "modules", Count: 3, Bytes: 0}, {Kind: "pinned stretches", Count: 1, Bytes: 64}}
 	got := less([]executor.Holding{{Kind: "arenas", Count: 1, Bytes: 8}, {Kind: "contexts", Count: 2, Bytes: 0}, {Kind: "pinned stretches", Count: 2, Bytes: 96}}, own)
@@ -120,24 +120,24 @@ func TestLess(t *testing.T) {
 	}
 }
 
-// TestRefill: all that is free is taken but the margin, and a pattern that reads back
-// as another one, or a driver that gives less than it says, is seen.
+// TestRefill: a refill takes all free memory but the margin. It detects a pattern that
+// reads back as another one, and a driver that gives less than it says.
 func TestRefill(t *testing.T) {
 	const margin, granule = 4 << 20, 2 << 20
 	t.Setenv("FAKE_CUDA_BYTES", "40000000")
-	witness := witnessOf(t, 0)
+	monitor := newMonitor(t, 0)
 	refill := func(margin int64) executor.RefillResult {
-		done, err := witness.Refill(0, margin)
+		done, err := monitor.Refill(0, margin)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if held := witness.Holdings(); held != nil {
-			t.Errorf("%+v is held behind a refill", held)
+		if used := monitor.Holdings(); used != nil {
+			t.Errorf("%+v is held behind a refill", used)
 		}
 		return done
 	}
 	done := refill(margin)
-	if free := seen(t, witness)[0].DriverFree; done.FreeBytes != free || done.MarginBytes != margin || done.Bytes != (free-margin)/granule*granule || done.Refused != nil || done.Wrong {
+	if free := seen(t, monitor)[0].DriverFree; done.FreeBytes != free || done.MarginBytes != margin || done.Bytes != (free-margin)/granule*granule || done.Refused != nil || done.Wrong {
 		t.Errorf("%+v of %d", done, free)
 	}
 	t.Setenv("FAKE_CUDA_FORGETS", "1")
@@ -158,12 +158,12 @@ func TestRefill(t *testing.T) {
 	}
 }
 
-// TestNoWitness: a GPU that is none is refused, and nothing is held then.
-func TestNoWitness(t *testing.T) {
+// TestNoMonitor: New refuses a GPU that does not exist, and leaks nothing.
+func TestNoMonitor(t *testing.T) {
 	if _, err := opened([]int{0, 9}); err == nil {
 		t.Error("GPU 9 is looked at")
 	}
-	if held := driver.Held(); held != "" {
-		t.Errorf("the process still holds %s", held)
+	if leaked := driver.Unreleased(); leaked != "" {
+		t.Errorf("the process still holds %s", leaked)
 	}
 }

@@ -10,24 +10,24 @@ import (
 	"github.com/devmap-dev/devmap/executor"
 )
 
-// TestGPURefill: all that a GPU has free but some margin can be had in one piece,
-// again and again, and nothing is less behind it. It says how small the margin may
-// be, and what takes how long.
+// TestGPURefill: one allocation can take all free memory of a GPU but a margin, again and
+// again. The GPU has as much free memory after it. The test prints how small the margin
+// may be, and how long each part takes.
 func TestGPURefill(t *testing.T) {
 	onGPU(t)
 	begin := time.Now()
-	witness, err := NewWitness([]int{0})
+	monitor, err := NewMonitor([]int{0})
 	if err != nil {
 		t.Fatal(err)
 	}
 	seen := func() executor.MemoryReading {
-		all, err := witness.Look()
+		all, err := monitor.Look()
 		if err != nil {
 			t.Fatal(err)
 		}
 		return all[0]
 	}
-	t.Logf("%+v in %v", witness.GPUs()[0], time.Since(begin))
+	t.Logf("%+v in %v", monitor.GPUs()[0], time.Since(begin))
 	begin = time.Now()
 	before := seen()
 	t.Logf("free %d in %v", before.DriverFree, time.Since(begin))
@@ -35,7 +35,7 @@ func TestGPURefill(t *testing.T) {
 		t.Logf("used %d, by this process %d", *before.NVMLUsed, *before.Own)
 	}
 	for _, margin := range []int64{0, 1 << 20, 2 << 20, 4 << 20, 6 << 20, 8 << 20, 12 << 20, 16 << 20, 16 << 20, 16 << 20, 32 << 20} {
-		done, err := witness.Refill(0, margin)
+		done, err := monitor.Refill(0, margin)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -78,7 +78,7 @@ func TestGPURefill(t *testing.T) {
 		}
 		return nil
 	})
-	if err := errors.Join(err, context.Release(), witness.Close()); err != nil {
+	if err := errors.Join(err, context.Release(), monitor.Close()); err != nil {
 		t.Error(err)
 	}
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/devmap-dev/devmap/executor/weights"
 )
 
-// drawnFile writes a file of drawn bytes, which is in the page cache then.
-func drawnFile(tb testing.TB, path string, size int64) *os.File {
+// randomFile writes a file of random bytes, which is in the page cache then.
+func randomFile(tb testing.TB, path string, size int64) *os.File {
 	tb.Helper()
 	file, err := os.Create(path)
 	if err != nil {
@@ -43,10 +43,10 @@ func drawnFile(tb testing.TB, path string, size int64) *os.File {
 	return file
 }
 
-// ranges are tensors of a file, one behind the other.
-func ranges(file *os.File, begin, end, size, step int64) (pours []executor.Upload) {
+// ranges are consecutive tensors of a file.
+func ranges(file *os.File, begin, end, size, step int64) (loads []executor.Upload) {
 	for at := begin; at < end; at += size {
-		pours = append(pours, executor.Upload{Offset: at, Values: weights.Range{
+		loads = append(loads, executor.Upload{Offset: at, Values: weights.Range{
 			Bytes: min(size, end-at), Step: step, Place: fmt.Sprintf("%s at %d", file.Name(), at),
 			Read: func(into []byte, from int64) error {
 				_, err := file.ReadAt(into, at+from)
@@ -54,7 +54,7 @@ func ranges(file *os.File, begin, end, size, step int64) (pours []executor.Uploa
 			},
 		}})
 	}
-	return pours
+	return loads
 }
 
 // upRate is what large copies from pinned memory reach, in GB/s.
@@ -86,14 +86,14 @@ func upRate(tb testing.TB, machine *machine) (rate float64) {
 	return rate
 }
 
-// TestGPUPour: a file goes from the page cache to the GPU, byte for byte, at the
+// TestGPUUpload: a file goes from the page cache to the GPU, byte for byte, at the
 // rate of its link.
-func TestGPUPour(t *testing.T) {
+func TestGPUUpload(t *testing.T) {
 	onGPU(t)
 	const size = 4 << 30
 	for _, folder := range []string{"/dev/shm", "."} {
 		t.Run(folder, func(t *testing.T) {
-			file := drawnFile(t, filepath.Join(folder, fmt.Sprint("devmap-pour-", os.Getpid())), size)
+			file := randomFile(t, filepath.Join(folder, fmt.Sprint("devmap-pour-", os.Getpid())), size)
 			t.Cleanup(func() { _ = os.Remove(file.Name()) })
 			backend := made(t, executor.GPUOptions{})
 			machine := opened(t, backend, parsed(t, fmt.Sprintf("device 0 arena %d budget %d\n", size, size)))

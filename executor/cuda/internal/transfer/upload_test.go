@@ -84,8 +84,8 @@ func FuzzSums(f *testing.F) {
 	})
 }
 
-// rig is a ring with ends on its GPU, and what is poured there: arenas should have want.
-type rig struct {
+// harness is a ring with ends on its GPU, and loads; the arenas should have want after them.
+type harness struct {
 	ring  *Ring
 	ends  []*End
 	loads []Load
@@ -93,9 +93,9 @@ type rig struct {
 	bytes int64
 }
 
-// rigOf is for values of odd sizes at odd places of so many arenas. When the test ends
-// nothing of it is held.
-func rigOf(t *testing.T, arenas int) *rig {
+// newHarness has values of odd sizes at odd places of so many arenas. It checks for leaks
+// when the test ends.
+func newHarness(t *testing.T, arenas int) *harness {
 	t.Helper()
 	if err := driver.Open(); err != nil {
 		t.Fatal(err)
@@ -104,29 +104,29 @@ func rigOf(t *testing.T, arenas int) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rig := &rig{ring: New(Shape{Parts: 4, Size: 64 << 10, Share: 32 << 10, Behind: 1})}
+	harness := &harness{ring: New(Shape{Parts: 4, Size: 64 << 10, Share: 32 << 10, Behind: 1})}
 	generator := rand.New(rand.NewPCG(1, 2))
 	t.Cleanup(func() {
-		if held := driver.Held(); held != "" {
-			t.Errorf("the process still holds %s", held)
+		if leaked := driver.Unreleased(); leaked != "" {
+			t.Errorf("the process still holds %s", leaked)
 		}
 	})
 	for i := range arenas {
-		rig.end(t, &devices[0], int64(i))
-		rig.draw(generator, int64(4-i)<<20)
+		harness.end(t, &devices[0], int64(i))
+		harness.addValues(generator, int64(4-i)<<20)
 	}
-	return rig
+	return harness
 }
 
 // end makes one, with its arena of poison.
-func (rig *rig) end(t *testing.T, gpu *driver.Device, number int64) {
+func (harness *harness) end(t *testing.T, gpu *driver.Device, number int64) {
 	t.Helper()
 	context, err := gpu.Retain()
 	if err != nil {
 		t.Fatal(err)
 	}
 	kernels := kernel.New(false)
-	end := &End{Name: fmt.Sprint("arena ", number), Ring: rig.ring, Context: context}
+	end := &End{Name: fmt.Sprint("arena ", number), Ring: harness.ring, Context: context}
 	var arena *driver.Arena
 	if err := context.Within(func() (err error) {
 		if arena, err = gpu.Map(4 << 20); err != nil {
@@ -136,7 +136,7 @@ func (rig *rig) end(t *testing.T, gpu *driver.Device, number int64) {
 		if end.Stream, err = driver.NewStream(); err != nil {
 			return err
 		}
-		if end.Beside, err = driver.NewStream(); err != nil {
+		if end.SumStream, err = driver.NewStream(); err != nil {
 			return err
 		}
 		if err := end.Stream.Fill(arena.Address, 0xFF, arena.Bytes); err != nil {
@@ -148,9 +148,9 @@ func (rig *rig) end(t *testing.T, gpu *driver.Device, number int64) {
 	}
 	t.Cleanup(func() {
 		err := context.Within(func() error {
-			all := []error{end.Close(), end.Stream.Destroy(), end.Beside.Destroy(), kernels.Unload()}
+			all := []error{end.Close(), end.Stream.Destroy(), end.SumStream.Destroy(), kernels.Unload()}
 			if number == 0 { // it is the last to end
-				all = append(all, rig.ring.Close())
+				all = append(all, harness.ring.Close())
 			}
 			return errors.Join(append(all, arena.Release())...)
 		})
@@ -158,11 +158,11 @@ func (rig *rig) end(t *testing.T, gpu *driver.Device, number int64) {
 			t.Error(err)
 		}
 	})
-	rig.ends = append(rig.ends, end)
+	harness.ends = append(harness.ends, end)
 }
 
-// draw draws values for the last end.
-func (rig *rig) draw(generator *rand.Rand, bytes int64) {
+// addValues adds random values for the last end.
+func (harness *harness) addValues(generator *rand.Rand, bytes int64) {
 	want := make([]byte, 4<<20)
 	for i := range want {
 		want[i] = 0xFF
@@ -176,89 +176,89 @@ func (rig *rig) draw(generator *rand.Rand, bytes int64) {
 		for i := range values {
 			values[i] = byte(generator.Uint32())
 		}
-		rig.loads = append(rig.loads, Load{rig.ends[len(rig.ends)-1], at, weights.Range{
-			Bytes: size, Step: []int64{3, 4096, 100_000}[generator.IntN(3)] + 4093, Place: fmt.Sprint("values ", len(rig.loads)),
+		harness.loads = append(harness.loads, Load{harness.ends[len(harness.ends)-1], at, weights.Range{
+			Bytes: size, Step: []int64{3, 4096, 100_000}[generator.IntN(3)] + 4093, Place: fmt.Sprint("values ", len(harness.loads)),
 			Read: func(into []byte, from int64) error {
 				copy(into, values[from:from+int64(len(into))])
 				return nil
 			},
 		}})
-		at, rig.bytes = at+size, rig.bytes+size
+		at, harness.bytes = at+size, harness.bytes+size
 	}
-	rig.want = append(rig.want, want)
+	harness.want = append(harness.want, want)
 }
 
-func (rig *rig) pour(ctx context.Context, loads []Load) (told int64, err error) {
-	err = rig.ring.Pour(ctx, loads, Hands{3, true}, time.Minute, func(bytes int64) { told += bytes })
-	return told, err
+func (harness *harness) upload(ctx context.Context, loads []Load) (uploaded int64, err error) {
+	err = harness.ring.Upload(ctx, loads, Workers{3, true}, time.Minute, func(bytes int64) { uploaded += bytes })
+	return uploaded, err
 }
 
-// same holds the arenas to what they should have, and the ring to having all parts.
-func (rig *rig) same(t *testing.T) {
+// same compares the arenas with want, and checks that all parts of the ring are free.
+func (harness *harness) same(t *testing.T) {
 	t.Helper()
-	for i, end := range rig.ends {
-		got := make([]byte, len(rig.want[i]))
+	for i, end := range harness.ends {
+		got := make([]byte, len(harness.want[i]))
 		if err := end.Context.Within(func() error { return end.Read(0, got) }); err != nil {
 			t.Error(err)
 		}
-		if !bytes.Equal(got, rig.want[i]) {
+		if !bytes.Equal(got, harness.want[i]) {
 			t.Errorf("arena %d has other bytes", i)
 		}
 	}
-	rig.whole(t)
+	harness.whole(t)
 }
 
-func (rig *rig) whole(t *testing.T) {
+func (harness *harness) whole(t *testing.T) {
 	t.Helper()
-	if len(rig.ring.free) != rig.ring.count {
-		t.Errorf("%d of the ring's %d parts are free", len(rig.ring.free), rig.ring.count)
+	if len(harness.ring.free) != harness.ring.count {
+		t.Errorf("%d of the ring's %d parts are free", len(harness.ring.free), harness.ring.count)
 	}
 }
 
-// What is poured is in its place, whatever its size and its place, and nothing else
-// changed; in one arena and in two, in large pages and without, by hands that wait awake
-// and by more than there are processors.
-func TestPour(t *testing.T) {
+// Loaded values are in their places, whatever their sizes, and nothing else changed. The
+// test has one arena and two, large pages or none, and workers that wait awake or that are
+// more than the processors.
+func TestUpload(t *testing.T) {
 	for _, arenas := range []int{1, 2} {
 		for _, register := range []string{"1", "0"} {
 			t.Run(fmt.Sprint(arenas, register), func(t *testing.T) {
 				t.Setenv("FAKE_CUDA_REGISTER", register)
-				rig := rigOf(t, arenas)
-				if made := len(rig.ring.free); made != 1 {
+				harness := newHarness(t, arenas)
+				if made := len(harness.ring.free); made != 1 {
 					t.Errorf("before anything is poured the ring has %d parts", made)
 				}
 				for _, crowded := range []bool{false, true} {
-					told := int64(0)
-					err := rig.ring.Pour(t.Context(), rig.loads, Hands{3, crowded}, time.Minute, func(bytes int64) { told += bytes })
-					if err != nil || told != rig.bytes {
-						t.Errorf("%d bytes were told of, want %d; %v", told, rig.bytes, err)
+					uploaded := int64(0)
+					err := harness.ring.Upload(t.Context(), harness.loads, Workers{3, crowded}, time.Minute, func(bytes int64) { uploaded += bytes })
+					if err != nil || uploaded != harness.bytes {
+						t.Errorf("%d bytes were told of, want %d; %v", uploaded, harness.bytes, err)
 					}
 				}
-				rig.same(t)
-				if told, err := rig.pour(t.Context(), nil); told != 0 || err != nil {
-					t.Errorf("of nothing %d bytes came, %v", told, err)
+				harness.same(t)
+				if uploaded, err := harness.upload(t.Context(), nil); uploaded != 0 || err != nil {
+					t.Errorf("of nothing %d bytes came, %v", uploaded, err)
 				}
 			})
 		}
 	}
 }
 
-// A GPU copies a part when the second behind it is read, and the last ones when they are.
-func TestPourBehind(t *testing.T) {
+// A GPU copies a part once the second after it is read, and the last parts once they are.
+func TestUploadWaitsForLaterReads(t *testing.T) {
 	const size, behind, pieces = 64 << 10, 2, 12
-	rig := rigOf(t, 1)
-	rig.ring.behind = behind
-	end, want := rig.ends[0], rig.want[0]
+	harness := newHarness(t, 1)
+	harness.ring.behind = behind
+	end, want := harness.ends[0], harness.want[0]
 	poison := bytes.Repeat([]byte{0xFF}, size)
-	rig.loads = nil
+	harness.loads = nil
 	for number := range int64(pieces) {
 		earlier := (number - behind) * size
-		rig.loads = append(rig.loads, Load{end, number * size, weights.Range{Bytes: size, Step: size, Read: func(into []byte, _ int64) error {
+		harness.loads = append(harness.loads, Load{end, number * size, weights.Range{Bytes: size, Step: size, Read: func(into []byte, _ int64) error {
 			if number >= behind {
 				time.Sleep(5 * time.Millisecond) // in which what is wrong would be copied
 				found := make([]byte, size)
 				if err := end.Context.Within(func() error {
-					return errors.Join(end.Beside.Down(found, end.at(earlier)), end.Beside.Synchronize())
+					return errors.Join(end.SumStream.Down(found, end.at(earlier)), end.SumStream.Synchronize())
 				}); err != nil {
 					return err
 				}
@@ -274,21 +274,21 @@ func TestPourBehind(t *testing.T) {
 	for i := range want[pieces*size:] {
 		want[pieces*size+i] = 0xFF
 	}
-	if _, err := rig.pour(t.Context(), rig.loads); err != nil {
+	if _, err := harness.upload(t.Context(), harness.loads); err != nil {
 		t.Error(err)
 	}
-	rig.same(t)
+	harness.same(t)
 }
 
 // A ring that is made ahead has all its parts when one is needed, and one that is closed
 // meanwhile leaves nothing pinned.
 func TestMake(t *testing.T) {
-	rig := rigOf(t, 1)
-	end := rig.ends[0]
-	rig.ring.Make(end.Context)
-	rig.ring.making.Wait()
-	rig.whole(t)
-	held := driver.Held()
+	harness := newHarness(t, 1)
+	end := harness.ends[0]
+	harness.ring.Make(end.Context)
+	harness.ring.making.Wait()
+	harness.whole(t)
+	before := driver.Unreleased()
 	for range 50 {
 		ring := New(Shape{Parts: 4, Size: 64 << 10, Share: 32 << 10, Behind: 1})
 		ring.Make(end.Context)
@@ -296,23 +296,23 @@ func TestMake(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if now := driver.Held(); now != held {
-		t.Errorf("the process holds %s, and before %s", now, held)
+	if now := driver.Unreleased(); now != before {
+		t.Errorf("the process holds %s, and before %s", now, before)
 	}
 }
 
-// Whatever ends it early ends all of it with its error, and what is poured then is
-// as if there had been nothing.
-func TestPourThatEnds(t *testing.T) {
+// An upload that ends early ends all of its work with its error, and the next upload
+// succeeds.
+func TestUploadThatEnds(t *testing.T) {
 	broken := errors.New("broken")
 	for name, want := range map[string]error{"read": broken, "cancelled": context.Canceled} {
 		for _, at := range []int64{1, 5, 300} {
 			t.Run(fmt.Sprint(name, at), func(t *testing.T) {
-				rig := rigOf(t, 2)
+				harness := newHarness(t, 2)
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				var reads atomic.Int64
-				loads := slices.Clone(rig.loads)
+				loads := slices.Clone(harness.loads)
 				for i := range loads {
 					read := loads[i].Values.Read
 					loads[i].Values.Read = func(into []byte, from int64) error {
@@ -326,44 +326,44 @@ func TestPourThatEnds(t *testing.T) {
 						return nil
 					}
 				}
-				if _, err := rig.pour(ctx, loads); !errors.Is(err, want) {
+				if _, err := harness.upload(ctx, loads); !errors.Is(err, want) {
 					t.Errorf("it ends with %v", err)
 				}
-				rig.whole(t)
-				if _, err := rig.pour(t.Context(), rig.loads); err != nil {
+				harness.whole(t)
+				if _, err := harness.upload(t.Context(), harness.loads); err != nil {
 					t.Error(err)
 				}
-				rig.same(t)
+				harness.same(t)
 			})
 		}
 	}
 }
 
 // A byte that becomes another one on its way is found, and the error says where.
-func TestPourOfAWrongByte(t *testing.T) {
+func TestUploadOfAWrongByte(t *testing.T) {
 	for _, copies := range []string{"1", "2", "9"} {
 		t.Run(copies, func(t *testing.T) {
-			rig := rigOf(t, 2)
+			harness := newHarness(t, 2)
 			t.Setenv("FAKE_CUDA_FLIP", copies)
-			_, err := rig.pour(t.Context(), rig.loads)
+			_, err := harness.upload(t.Context(), harness.loads)
 			if err == nil || !strings.HasPrefix(err.Error(), "values ") || !strings.Contains(err.Error(), " as they were read: their checksum is ") {
 				t.Error(err)
 			}
-			rig.whole(t)
+			harness.whole(t)
 			t.Setenv("FAKE_CUDA_FLIP", "")
-			if _, err := rig.pour(t.Context(), rig.loads); err != nil {
+			if _, err := harness.upload(t.Context(), harness.loads); err != nil {
 				t.Error(err)
 			}
-			rig.same(t)
+			harness.same(t)
 		})
 	}
 }
 
 // hang gives a stream a kernel that ends when what it returns is called.
-func (rig *rig) hang(t *testing.T, stream *driver.Stream) (release func()) {
+func (harness *harness) hang(t *testing.T, stream *driver.Stream) (release func()) {
 	t.Helper()
 	var flag *driver.Pinned
-	end, kernels := rig.ends[0], kernel.New(false)
+	end, kernels := harness.ends[0], kernel.New(false)
 	if err := end.Context.Within(func() (err error) {
 		if flag, err = driver.Pin(4); err != nil {
 			return err
@@ -377,7 +377,7 @@ func (rig *rig) hang(t *testing.T, stream *driver.Stream) (release func()) {
 	return func() {
 		flag.Data[0] = 1
 		if err := end.Context.Within(func() error {
-			return errors.Join(stream.Synchronize(), end.Stream.Synchronize(), end.Beside.Synchronize(), flag.Free(), kernels.Unload())
+			return errors.Join(stream.Synchronize(), end.Stream.Synchronize(), end.SumStream.Synchronize(), flag.Free(), kernels.Unload())
 		}); err != nil {
 			t.Error(err)
 		}
@@ -385,35 +385,35 @@ func (rig *rig) hang(t *testing.T, stream *driver.Stream) (release func()) {
 }
 
 // A copy that does not end in time is given up, and so is a kernel that sums up.
-func TestPourThatHangs(t *testing.T) {
+func TestUploadThatHangs(t *testing.T) {
 	for name, stream := range map[string]func(end *End) *driver.Stream{
-		"copy": func(end *End) *driver.Stream { return end.Stream }, "sums": func(end *End) *driver.Stream { return end.Beside },
+		"copy": func(end *End) *driver.Stream { return end.Stream }, "sums": func(end *End) *driver.Stream { return end.SumStream },
 	} {
 		t.Run(name, func(t *testing.T) {
-			rig := rigOf(t, 1)
-			release := rig.hang(t, stream(rig.ends[0]))
+			harness := newHarness(t, 1)
+			release := harness.hang(t, stream(harness.ends[0]))
 			var late *LateError
-			err := rig.ring.Pour(t.Context(), rig.loads, Hands{3, true}, 50*time.Millisecond, func(int64) {})
+			err := harness.ring.Upload(t.Context(), harness.loads, Workers{3, true}, 50*time.Millisecond, func(int64) {})
 			if !errors.As(err, &late) || !strings.HasPrefix(late.Place, "values ") {
 				t.Errorf("%v", err)
 			}
-			if len(rig.ring.free) == rig.ring.count {
+			if len(harness.ring.free) == harness.ring.count {
 				t.Error("parts and rooms that the GPU may still be at are free")
 			}
 			release()
-			for len(rig.ring.free) < rig.ring.count {
-				rig.ring.free <- nil
+			for len(harness.ring.free) < harness.ring.count {
+				harness.ring.free <- nil
 			}
 		})
 	}
 }
 
-// What is stopped while the GPU copies waits for that, and gives no part back of which the
-// copy does not end.
-func TestPourThatIsStoppedInFlight(t *testing.T) {
-	rig := rigOf(t, 1)
-	end := rig.ends[0]
-	release := rig.hang(t, end.Stream)
+// An upload that is stopped while the GPU copies waits for the copies. It does not free a
+// part whose copy does not end.
+func TestUploadThatIsStoppedInFlight(t *testing.T) {
+	harness := newHarness(t, 1)
+	end := harness.ends[0]
+	release := harness.hang(t, end.Stream)
 	ctx, cancel := context.WithCancel(t.Context())
 	var watch sync.WaitGroup
 	watch.Go(func() {
@@ -425,43 +425,43 @@ func TestPourThatIsStoppedInFlight(t *testing.T) {
 			}
 		}
 	})
-	err := rig.ring.Pour(ctx, rig.loads, Hands{3, true}, time.Second, func(int64) {})
+	err := harness.ring.Upload(ctx, harness.loads, Workers{3, true}, time.Second, func(int64) {})
 	cancel()
 	if watch.Wait(); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
-	if len(rig.ring.free) == rig.ring.count {
+	if len(harness.ring.free) == harness.ring.count {
 		t.Error("parts that the GPU may still copy are free")
 	}
 	release()
-	for len(rig.ring.free) < rig.ring.count {
-		rig.ring.free <- nil
+	for len(harness.ring.free) < harness.ring.count {
+		harness.ring.free <- nil
 	}
 }
 
-// A room is another stretch's only when what lies there was compared: where the GPU is
-// slow to sum up, copies wait for it.
-func TestPourOfMoreThanRooms(t *testing.T) {
-	rig := rigOf(t, 1)
-	release := sync.OnceFunc(rig.hang(t, rig.ends[0].Beside))
+// Another stretch gets a sum slot only after its sums are compared: if the GPU is slow to
+// sum up, copies wait for it.
+func TestUploadOfMoreThanSumSlots(t *testing.T) {
+	harness := newHarness(t, 1)
+	release := sync.OnceFunc(harness.hang(t, harness.ends[0].SumStream))
 	defer release()
 	var reads atomic.Int64
 	var loads []Load
-	for i := range 10 * rooms {
+	for i := range 10 * sumSlots {
 		read := func(into []byte, _ int64) error {
-			if reads.Add(1) == rooms+4 { // the ring's parts are full behind as many as there are rooms for
+			if reads.Add(1) == sumSlots+4 { // the ring's parts are full after as many as there are sum slots for
 				go release()
 			}
 			clear(into)
 			into[i%8] = byte(i + 1)
 			return nil
 		}
-		loads = append(loads, Load{rig.ends[0], int64(8 * i), weights.Range{Bytes: 8, Step: 8, Place: "values", Read: read}})
+		loads = append(loads, Load{harness.ends[0], int64(8 * i), weights.Range{Bytes: 8, Step: 8, Place: "values", Read: read}})
 	}
-	told := int64(0)
-	err := rig.ring.Pour(t.Context(), loads, Hands{1, true}, time.Minute, func(bytes int64) { told += bytes })
-	if err != nil || told != 80*rooms {
-		t.Errorf("%d bytes, %v", told, err)
+	uploaded := int64(0)
+	err := harness.ring.Upload(t.Context(), loads, Workers{1, true}, time.Minute, func(bytes int64) { uploaded += bytes })
+	if err != nil || uploaded != 80*sumSlots {
+		t.Errorf("%d bytes, %v", uploaded, err)
 	}
-	rig.whole(t)
+	harness.whole(t)
 }
