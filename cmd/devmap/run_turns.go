@@ -117,7 +117,7 @@ func (command *runCommand) checkMemory(ctx context.Context, runs []planRun) erro
 	for i := range runs {
 		sessions = append(sessions, &runs[i].session)
 	}
-	if at, err := executor.Room(ctx, sessions, keeps); err != nil {
+	if at, err := executor.CheckMemory(ctx, sessions, keeps); err != nil {
 		return errors.Join(runs[at].commandError(err), closeAll(runs))
 	}
 	return nil
