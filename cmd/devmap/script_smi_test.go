@@ -120,7 +120,8 @@ func hold() {
 				panic(err)
 			}
 			first := awaitRead(stateFile, text, 0)
-			if time.Sleep(time.Duration(seconds * float64(time.Second))); seconds > 0 {
+			time.Sleep(time.Duration(seconds * float64(time.Second)))
+			if seconds > 0 {
 				awaitRead(stateFile, text, first+1)
 			}
 			args = args[3:]

@@ -13,7 +13,8 @@ import (
 func Named(topology *costmodel.Topology, mode costmodel.Mode) (*costmodel.Topology, error) {
 	open := func(device costmodel.Device) bool { return device.Name != "" && device.CapacityBytes == 0 }
 	if !slices.ContainsFunc(topology.Devices, open) {
-		return topology, topology.Check()
+		err := topology.Check()
+		return topology, err
 	}
 	out := *topology
 	out.Devices = slices.Clone(topology.Devices)

@@ -26,7 +26,7 @@ type Summary struct {
 	Gathering, Gathered, Reducing, Reduced int64
 }
 
-// The events of one unit, for folds.
+// Of is the summary of one unit's events.
 func Of(unit *costmodel.Unit) Summary {
 	var reading folding
 	return reading.of(unit, reading.add)

@@ -25,7 +25,7 @@ func (machine *machine) work(index int32) (*schedule.Work, error) {
 	if err != nil {
 		return nil, err
 	}
-	device := machine.scheduler.DeviceOf(index).Driver.(*device) //nolint:forcetypeassert // there are no others
+	device := machine.scheduler.DeviceOf(index).Driver.(*device) //nolint:errcheck,forcetypeassert // there are no others
 	return schedule.NewWork(&bound, device, &computation{device, &machine.program.Instrs[index], bound}), nil
 }
 

@@ -14,6 +14,22 @@ type edge struct {
 // cycleEffort bounds the search for the smallest cycle: events looked at.
 const cycleEffort = 1 << 24
 
+// cycleSearch looks for cycles of events. An event is an instruction; a send
+// and a receive that meet are one, known by the send.
+type cycleSearch struct {
+	*check
+	alive  []bool  // by event: it may lie on a cycle
+	later  []int32 // by event: how many alive ones are directly after it
+	effort int
+	best   []edge
+
+	seen    []int32 // by event: the last search that came to it, from 1
+	round   int32
+	behind  []edge  // by event: the event from which the search came to it, and why that is after it
+	covered []int32 // by stream: places up to here have been come to
+	queue   []int32
+}
+
 // cycle tells of V6: the smallest cycle of instructions that wait for one
 // another. A run along a stream counts as one edge, however long.
 //
@@ -38,22 +54,6 @@ func (search *cycleSearch) cycle() {
 	}
 	search.faultAt("V6", best[0].from, "deadlock, a circle of %d: %s; want one of these gone: another order in a stream, a wait less, a slot more",
 		len(best), strings.Join(text, ", "))
-}
-
-// cycleSearch looks for cycles of events. An event is an instruction; a send
-// and a receive that meet are one, known by the send.
-type cycleSearch struct {
-	*check
-	alive  []bool  // by event: it may lie on a cycle
-	later  []int32 // by event: how many alive ones are directly after it
-	effort int
-	best   []edge
-
-	seen    []int32 // by event: the last search that came to it, from 1
-	round   int32
-	behind  []edge  // by event: the event from which the search came to it, and why that is after it
-	covered []int32 // by stream: places up to here have been come to
-	queue   []int32
 }
 
 func newCycleSearch(check *check) *cycleSearch {

@@ -10,7 +10,7 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// Held is what was measured of a device, whose GPU has no other.
+// Measured is what was measured of a device that has its GPU to itself.
 type Measured struct {
 	Device int
 	Torch  *OnGPU // nil: torch reported nothing

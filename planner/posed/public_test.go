@@ -39,7 +39,11 @@ func read[T benchfile.File](t *testing.T, name string) T {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return file.(T)
+	problem, ok := file.(T)
+	if !ok {
+		t.Fatalf("it is a %T", file)
+	}
+	return problem
 }
 
 // dnnFiles have the least largest loads, in ms, of contiguous parts, which are

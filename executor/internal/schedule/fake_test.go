@@ -32,7 +32,8 @@ var errFake = errors.New("the fake fails")
 
 // call counts a call of the driver.
 func (fake *fake) call() error {
-	if fake.calls++; fake.calls == fake.fails {
+	fake.calls++
+	if fake.calls == fake.fails {
 		return errFake
 	}
 	return nil
@@ -145,7 +146,7 @@ func (event *fakeEvent) Ended() (bool, error) {
 }
 
 func (event *fakeEvent) Since(begin Event) (time.Duration, error) {
-	from := begin.(*fakeEvent) //nolint:forcetypeassert // there are no others
+	from := begin.(*fakeEvent) //nolint:errcheck,forcetypeassert // there are no others
 	if !event.timed || !from.timed || event.device != from.device || !event.last.done || !from.last.done {
 		return 0, errors.New("these events tell no time")
 	}
@@ -200,7 +201,7 @@ func (fake *fake) advance(count int) {
 }
 
 func (queue *fakeQueue) Record(event Event) error {
-	of, moment := event.(*fakeEvent), new(fakeMoment) //nolint:forcetypeassert // there are no others
+	of, moment := event.(*fakeEvent), new(fakeMoment) //nolint:errcheck,forcetypeassert // there are no others
 	if of.device != queue.device {
 		return errors.New("it is another device's event")
 	}
@@ -212,7 +213,7 @@ func (queue *fakeQueue) Record(event Event) error {
 
 func (queue *fakeQueue) Await(event Event) error {
 	queue.lock.Lock()
-	moment := event.(*fakeEvent).last //nolint:forcetypeassert // there are no others
+	moment := event.(*fakeEvent).last //nolint:errcheck,forcetypeassert // there are no others
 	queue.lock.Unlock()
 	return queue.add(fakeLine{waits: moment})
 }
@@ -247,7 +248,7 @@ func (queue *fakeQueue) Destroy() error { return queue.give(queue) }
 // opened is a program on the fake's devices, device i on a GPU; its instructions make
 // bytes out of all that they read ([makes]).
 func opened(of *program.Program, on []int, staged bool, seed uint64, fails int) (*Scheduler, *fake, error) {
-	fake := &fake{random: rand.New(rand.NewPCG(seed, 1)), live: make(map[any]bool), fails: fails, dead: make(map[int]bool)} //nolint:gosec // no secret
+	fake := &fake{random: rand.New(rand.NewPCG(seed, 1)), live: make(map[any]bool), fails: fails, dead: make(map[int]bool)}
 	var scheduler *Scheduler
 	scheduler = New(of, Options{
 		Past:       func(int32) int64 { return 0 },
@@ -255,13 +256,13 @@ func opened(of *program.Program, on []int, staged bool, seed uint64, fails int) 
 		Work: func(index int32) (*Work, error) {
 			device := int(of.Instrs[index].Device)
 			toy := func(args *Args) error {
-				return args.Queue.(*fakeQueue).add(fakeLine{does: func() { makes(of, index, fake.arenas[device]) }}) //nolint:forcetypeassert // there are no others
+				return args.Queue.(*fakeQueue).add(fakeLine{does: func() { makes(of, index, fake.arenas[device]) }}) //nolint:errcheck,forcetypeassert // there are no others
 			}
 			return &Work{calls: []Call{toy}, taps: []int{0, 1}}, nil
 		},
 		Lost: func() (lost []Place) {
 			for _, device := range scheduler.Devices {
-				if fake.dead[device.Driver.(*fakeDevice).number] { //nolint:forcetypeassert // there are no others
+				if fake.dead[device.Driver.(*fakeDevice).number] { //nolint:errcheck,forcetypeassert // there are no others
 					lost = append(lost, Place{device.Driver.Place(), []*Device{device}})
 				}
 			}
@@ -291,7 +292,8 @@ func opened(of *program.Program, on []int, staged bool, seed uint64, fails int) 
 			}
 		}
 	}
-	return scheduler, fake, scheduler.Mark()
+	err := scheduler.Mark()
+	return scheduler, fake, err
 }
 
 // closed gives everything back, and says what is still held.

@@ -99,7 +99,8 @@ const spins = 5000
 func (runner *runner) idle() {
 	var tick <-chan time.Time // nil for immediate queues, as a call ends before it returns
 	if !runner.Immediate {
-		if runner.idled++; runner.idled < spins {
+		runner.idled++
+		if runner.idled < spins {
 			if len(runner.Devices) >= runtime.GOMAXPROCS(0) {
 				runtime.Gosched()
 			}

@@ -249,7 +249,7 @@ func TestHang(t *testing.T) {
 	of := parsed(t, backendtest.PassOn(1, 2))
 	scheduler, fake := open(t, of, false, 3)
 	scheduler.Fault = &Fault{Instr: of.Devices[0].First, Step: 2, Says: "a call that does not end", Give: func(args *Args) error {
-		return args.Queue.(*fakeQueue).add(fakeLine{stuck: true}) //nolint:forcetypeassert // there are no others
+		return args.Queue.(*fakeQueue).add(fakeLine{stuck: true}) //nolint:errcheck,forcetypeassert // there are no others
 	}}
 	if _, err := scheduler.Step(context.Background(), &executor.Step{Number: 1}); err != nil {
 		t.Fatal(err)
@@ -291,7 +291,7 @@ func TestLost(t *testing.T) {
 			}
 		}
 		scheduler.Fault = &Fault{Instr: at, Step: 1, Give: func(args *Args) error {
-			return args.Queue.(*fakeQueue).add(fakeLine{stuck: true}) //nolint:forcetypeassert // there are no others
+			return args.Queue.(*fakeQueue).add(fakeLine{stuck: true}) //nolint:errcheck,forcetypeassert // there are no others
 		}}
 		go func() { // as a driver does, which ends contexts when it finds the fault
 			for {
@@ -397,7 +397,8 @@ func TestKeep(t *testing.T) {
 		cached[same(index)] = true
 		return same(index), nil
 	}, func(index int32, one string) {
-		if given++; one != same(index) {
+		given++
+		if one != same(index) {
 			t.Errorf("%s is given what was prepared for %s", of.Line(index), one)
 		}
 	})

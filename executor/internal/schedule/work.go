@@ -98,7 +98,8 @@ func (lane *lane) compute(index int32) (whole bool, err error) {
 	for work.call < len(work.calls) || work.tap < len(work.taps) {
 		if work.tap < len(work.taps) && work.taps[work.tap] == work.call {
 			tap := lane.step.Taps[executor.Tap{Instr: index, Kernel: work.tap}]
-			if work.tap++; tap != nil {
+			work.tap++
+			if tap != nil {
 				return false, lane.park(tap)
 			}
 			continue

@@ -68,7 +68,8 @@ func (asked *Question) Say(change strategy.Change) (strategy.Change, bool) {
 		rest := slices.DeleteFunc(slices.Clone(change.Set), ofGPUs)
 		change.Set, change.Without = slices.Concat(set, rest), slices.Concat(without, change.Without)
 	}
-	return change, asked.takes(&change)
+	accepted := asked.takes(&change)
+	return change, accepted
 }
 
 // takes reports that the command with a change's flags is accepted, and asks

@@ -34,7 +34,7 @@ func builds(root string) (found []build, note string, err error) {
 		return nil, "", fmt.Errorf("go env: %w", err)
 	}
 	compiler, _, _ := strings.Cut(strings.TrimSpace(string(text)), " ")
-	if _, err := exec.LookPath(compiler); err != nil {
+	if _, missing := exec.LookPath(compiler); missing != nil {
 		return found, fmt.Sprintf("skipped: the builds with cgo (no C compiler: %s)", compiler), nil
 	}
 	root, err = filepath.Abs(root)
@@ -43,7 +43,7 @@ func builds(root string) (found []build, note string, err error) {
 	}
 	with := build{name: "cgo", env: []string{"CGO_ENABLED=1"}}
 	tagged := build{name: "cgo, cuda", tags: "cuda", env: with.env}
-	headers := filepath.Join(root, "executor/cuda/internal/driver/include")
+	headers := filepath.Join(root, "executor", "cuda", "internal", "driver", "include")
 	if _, err := os.Stat(headers); err == nil {
 		tagged.env = append(slices.Clip(with.env), "CGO_CFLAGS=-O2 -g -I"+headers)
 	}
@@ -63,7 +63,8 @@ type listed struct {
 // list has go list compile the packages, so that each is checked against the
 // others' export data and not their sources.
 func (of *build) list(root string) ([]listed, error) {
-	command := exec.Command("go", "list", "-tags", of.tags, "-export", "-compiled", "-deps",
+	command := exec.Command("go", "list", "-tags", of.tags, //nolint:gosec // the tags are those above
+		 "-export", "-compiled", "-deps",
 		"-json=Dir,ImportPath,Export,DepOnly,CompiledGoFiles,Module", "./...")
 	command.Dir, command.Stderr, command.Env = root, os.Stderr, append(os.Environ(), of.env...)
 	text, err := command.Output()

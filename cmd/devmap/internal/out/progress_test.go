@@ -26,7 +26,8 @@ func TestPaint(t *testing.T) {
 		}
 		painted.Reset()
 		_, done = paint(&painted, "placing", time.Second)
-		if done(); painted.Len() > 0 {
+		done()
+		if painted.Len() > 0 {
 			t.Errorf("%q was drawn of a short search", painted.String())
 		}
 	})

@@ -9,7 +9,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// keepSelected notes what is kept of a recomputed unit's
+// keepSelected sets the bytes that selective recomputation keeps of a unit.
 func keepSelected(model *Model, index int, out *costmodel.Unit) {
 	if model.Workload.Recompute != value.RecomputeSelective || !out.Recompute {
 		return

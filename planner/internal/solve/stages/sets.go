@@ -60,9 +60,6 @@ func (sets *family) Sums(nodes int, of func(node int) float64) []float64 {
 	return sum
 }
 
-// everything is a width that leaves no down-set out.
-const everything = 1 << 30
-
 // enumerate lists the down-sets that are at most width places away from a
 // prefix of the order: the last node they hold is less than width places
 // after the first node they lack. Width 0 leaves the prefixes alone.

@@ -82,7 +82,7 @@ func (attempt *probe) fits(upper, lower int, next *label, time float64) bool {
 		low, high = sack.Relax(need)
 	}
 	if time+low <= attempt.limit && time+high > attempt.limit {
-		low, high = attempt.exact(sack, upper, lower, next, need)
+		low, _ = attempt.exact(sack, upper, lower, next, need)
 	}
 	if time+low > attempt.limit {
 		attempt.next = min(attempt.next, time+low)
