@@ -64,7 +64,7 @@ type listed struct {
 // others' export data and not their sources.
 func (of *build) list(root string) ([]listed, error) {
 	command := exec.Command("go", "list", "-tags", of.tags, //nolint:gosec // the tags are those above
-		 "-export", "-compiled", "-deps",
+		"-export", "-compiled", "-deps",
 		"-json=Dir,ImportPath,Export,DepOnly,CompiledGoFiles,Module", "./...")
 	command.Dir, command.Stderr, command.Env = root, os.Stderr, append(os.Environ(), of.env...)
 	text, err := command.Output()
