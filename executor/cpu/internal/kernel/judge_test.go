@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/devmap-dev/devmap/costmodel/recipe"
-	"github.com/devmap-dev/devmap/costmodel/recipe/recipetest"
 	"github.com/devmap-dev/devmap/executor/cpu/internal/kernel"
+	"github.com/devmap-dev/devmap/executor/internal/recipetest"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 

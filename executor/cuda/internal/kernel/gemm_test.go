@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel/recipe"
-	"github.com/devmap-dev/devmap/costmodel/recipe/recipetest"
 	"github.com/devmap-dev/devmap/executor/cuda/internal/blas"
 	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
+	"github.com/devmap-dev/devmap/executor/internal/recipetest"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
