@@ -30,7 +30,7 @@ func playLockStep(clocks []Clock, schedule costmodel.Schedule, train bool, stage
 	for rank := range schedule.Stages {
 		column := order.ColumnOf(schedule, rank)
 		lock.columns = append(lock.columns, column)
-		longest, first, last = max(longest, column.Length()), max(first, column.Middle), min(last, column.End)
+		longest, first, last = max(longest, column.Length), max(first, column.Middle), min(last, column.End)
 	}
 	round := lock.columns[0].Round
 	rounds := max(0, last-first) / round

@@ -109,7 +109,7 @@ func (p *pipe) lockStepInFull() []float64 {
 	steps, longest := make([][]*played, p.Stages), 0
 	for rank := range steps {
 		column := order.ColumnOf(p.Schedule, int64(rank))
-		steps[rank] = make([]*played, column.Length())
+		steps[rank] = make([]*played, column.Length)
 		for step := range steps[rank] {
 			if a, ok := column.At(int64(step)); ok {
 				steps[rank][step] = p.own(rank, a)
