@@ -27,7 +27,7 @@ type sums struct {
 func NewChain(units []costmodel.Unit) *Chain {
 	count := len(units)
 	chain := &Chain{sums: make([]sums, count+1)}
-	forward, backward := make([]Fold, count), make([]Fold, count)
+	forward, backward := make([]outcome, count), make([]outcome, count)
 	head, last := make([]int64, count), make([]int64, count)
 	var reading folding
 	add := reading.add
@@ -85,7 +85,7 @@ type folds struct {
 	peak sparse  // of each, above what was there before all
 }
 
-func newFolds(each []Fold) folds {
+func newFolds(each []outcome) folds {
 	all := folds{net: make([]int64, len(each)+1)}
 	peaks := make([]int64, len(each))
 	for i, fold := range each {

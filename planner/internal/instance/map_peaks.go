@@ -37,7 +37,7 @@ type MapPeaks struct {
 	tied  []tiedUnit      // units of groups, ascending
 	// arena answers in place of costs where the engine has one; runs are those
 	// of a device, reused.
-	arena    *timeline.ArenaChain
+	arena    timeline.Ranks
 	schedule costmodel.Schedule
 	runs     []costmodel.Interval
 	// additive: peaks are sums, with the same part of a device added whether
@@ -64,7 +64,7 @@ func NewMapPeaks(items *Items) *MapPeaks {
 		out.tied = append(out.tied, tiedUnit{unit, group, position, timeline.Of(&in.Costs.Units[unit])})
 	}
 	if in.rules().Arena {
-		out.arena = timeline.NewArenaChain(in.Costs)
+		out.arena = timeline.NewRanks(in.Costs)
 		out.schedule = costmodel.NewSchedule(&in.Costs.Workload, int64(len(in.Topology.Devices)), 1)
 	}
 	return out

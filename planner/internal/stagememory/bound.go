@@ -30,7 +30,7 @@ func weightBound(peaks *instance.StagePeaks) float64 {
 	}
 	all := static
 	if peaks.In.Trains() {
-		before, after := timeline.InFlight(peaks.In.Schedule())
+		before, after := inFlight(peaks.In.Schedule())
 		all = max(static+before*saved, static+grads+after*saved, static+grads)
 	}
 	return max(float64(all)/float64(budgets), float64(most+slices.Min(peaks.Overhead))/float64(budget))
