@@ -108,16 +108,16 @@ func (graph *Graph) link() error {
 	for i := range graph.Layers {
 		layer := &graph.Layers[i]
 		if layer.Inputs == nil && i > 0 {
-			layer.inputs = []int{i - 1}
+			layer.InputLayers = []int{i - 1}
 			continue
 		}
-		layer.inputs = make([]int, len(layer.Inputs))
+		layer.InputLayers = make([]int, len(layer.Inputs))
 		for j, name := range layer.Inputs {
 			k, ok := graph.layerIndex[name]
 			if !ok {
 				return placeError(fmt.Sprintf("layers[%d].inputs[%d]", i, j), "unknown layer %q", name)
 			}
-			layer.inputs[j] = k
+			layer.InputLayers[j] = k
 		}
 	}
 	return nil

@@ -49,7 +49,7 @@ func TestStoredType(t *testing.T) {
 		dir := t.TempDir()
 		write(t, filepath.Join(dir, ConfigName), data)
 		writeFile(t, filepath.Join(dir, "model.safetensors"), checkpointOf(g, c.stored))
-		if g, err = FromFolder(dir); err != nil {
+		if g, err = FromCheckpoint(dir); err != nil {
 			t.Fatal(err)
 		}
 		if got := tensorOf(t, g, c.name); got.DType != c.want || got.Parts[0].DType != c.stored {
@@ -93,7 +93,7 @@ func mixedExperts(t *testing.T, wide string) *modelgraph.Graph {
 		}
 		return ts
 	})
-	g, err := FromFolder(dir)
+	g, err := FromCheckpoint(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

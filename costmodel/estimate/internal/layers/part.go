@@ -12,8 +12,8 @@ import (
 // parts makes both views of a layer's parameters.
 func (model *Model) parts(i int) {
 	layer, workload := &model.Layers[i], &model.Workload
-	whole := Part{Layer: layer.Layer, degree: 1, model: model, linear: make([]*modelgraph.Projection, len(layer.Params))}
-	projections := model.Graph.Projections(i)
+	whole := Part{Layer: layer.Layer, degree: 1, model: model, linear: make([]*Projection, len(layer.Params))}
+	projections := Projections(model.Graph, i)
 	for j := range projections {
 		linear := &projections[j]
 		whole.linear[linear.Param] = linear
@@ -51,7 +51,7 @@ const AllLinear = "all-linear"
 // Targeted is PEFT's rule (peft/tuners/tuners_utils.py,
 // check_target_module_exists): a target names the module, or its end after a
 // dot.
-func Targeted(targets []string, linear *modelgraph.Projection) bool {
+func Targeted(targets []string, linear *Projection) bool {
 	for _, target := range targets {
 		if strings.EqualFold(target, AllLinear) && !linear.Head || linear.Module == target || strings.HasSuffix(linear.Module, "."+target) {
 			return true

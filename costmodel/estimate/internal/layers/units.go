@@ -146,7 +146,7 @@ func handOver(model *Model, units []costmodel.Unit) {
 			continue
 		}
 		if from := model.Reads(unit); from >= 0 {
-			maker := &units[model.Layers[from].UnitIndex()]
+			maker := &units[model.Layers[from].UnitIndex]
 			maker.CheckpointedOutput = max(maker.CheckpointedOutput, model.Layers[from].Cost.Output)
 		}
 	}

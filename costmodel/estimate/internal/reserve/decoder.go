@@ -167,7 +167,7 @@ func (out *Decoder) head(i int, op modelgraph.Head) bool {
 // linears are the projections of a layer in its order of parameters.
 func (out *Decoder) linears(i int) []*replay.Linear {
 	layer := &out.layers.Layers[i]
-	projections := out.layers.Graph.Projections(i)
+	projections := layers.Projections(out.layers.Graph, i)
 	var all []*replay.Linear
 	for k := range projections {
 		projection := &projections[k]
