@@ -98,11 +98,13 @@ func (layer *Layer) paramBytes() int64 {
 	if layer.Declared != nil && layer.Declared.ParamsBytes >= 0 {
 		return layer.Declared.ParamsBytes
 	}
-	return sumOwned(layer.Params, (*Tensor).Bytes)
+	return sumOwned(layer.Params, func(tensor *Tensor) int64 { return tensor.Bytes })
 }
 
-// ParamCount is the number of parameters that the layer owns, in elements.
-func (layer *Layer) ParamCount() int64 { return sumOwned(layer.Params, (*Tensor).Numel) }
+// paramCount is the number of parameters that the layer owns, in elements.
+func (layer *Layer) paramCount() int64 {
+	return sumOwned(layer.Params, func(tensor *Tensor) int64 { return tensor.Numel })
+}
 
 // Owned are the parameters that the layer owns, by their index in Params: a
 // tied one counts at its owner alone.

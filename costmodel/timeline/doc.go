@@ -12,7 +12,7 @@
 //     [Replica] and [RankPeak].
 //   - As a sum of what they leave and the most on the way. Such sums join, so that
 //     a sum answers for whatever it is a part of. A [Summary] is that of a unit or
-//     of a stretch of units, and a [Chain] has that of any stretch in O(1). An
+//     of a stretch of units, and [Stretches] has that of any stretch in O(1). An
 //     engine's events are the same for a summary as for its units: [Summary.Peak]
 //     and [Ranks] answer for devices and ranks without looking at a unit.
 //

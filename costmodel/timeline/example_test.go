@@ -30,12 +30,12 @@ func ExampleDeviceMap() {
 	// activations 315 gradients 5
 }
 
-// A chain answers for any stretch of units without looking at them again.
-func ExampleChain() {
+// Stretches answers for any stretch of units without looking at them again.
+func ExampleStretches() {
 	units := []costmodel.Unit{*block(), *block(), *head()}
-	chain := timeline.NewChain(units)
+	chain := timeline.Stretches(units)
 	for end := 1; end <= len(units); end++ {
-		fmt.Println(end, "units:", chain.Summary(0, end).Peak(timeline.Resident{}))
+		fmt.Println(end, "units:", chain(0, end).Peak(timeline.Resident{}))
 	}
 	// Output:
 	// 1 units: 170

@@ -6,15 +6,15 @@ import (
 )
 
 // stageChain answers for any rank of a pipeline without its units, which a
-// [Pipeline] walks one by one: by a [Chain] for the units inside a stage, the
+// [RankPeak] walks one by one: by a [unitChain] for the units inside a stage, the
 // summaries of its first and last unit, which meet the stage's buffers, and a
 // closed form for each schedule and rank that it is asked for. An answer takes
 // O(1) for each stage and for each moment of the form, whatever the number of
 // micro-batches. One goroutine may ask at a time.
 type stageChain struct {
 	table      *costmodel.Table
-	first      *Chain // with no gradients yet
-	again      *Chain // with all of them
+	first      *unitChain // with no gradients yet
+	again      *unitChain // with all of them
 	firstForms [4][]Summary
 	againForms [4][]Summary
 	padding    []int64 // prefix sums of StatePadding
@@ -59,7 +59,7 @@ func newStageChain(table *costmodel.Table) *stageChain {
 			chain.againForms[form] = append(chain.againForms[form], reading.of(&more, add))
 		}
 	}
-	chain.first, chain.again = NewChain(table.Units), NewChain(again)
+	chain.first, chain.again = newUnitChain(table.Units), newUnitChain(again)
 	chain.first.share(shards, table.Units)
 	chain.leastMessages()
 	return chain
@@ -87,7 +87,7 @@ func (chain *stageChain) span(part *span, at costmodel.Interval) {
 }
 
 // fill takes the units at an interval; its first and last unit have this form.
-func (chain *Chain) fill(out *Summary, forms *[4][]Summary, at costmodel.Interval, form int) {
+func (chain *unitChain) fill(out *Summary, forms *[4][]Summary, at costmodel.Interval, form int) {
 	if at.End-at.First == 1 {
 		*out = forms[form][at.First]
 		return
@@ -96,10 +96,10 @@ func (chain *Chain) fill(out *Summary, forms *[4][]Summary, at costmodel.Interva
 }
 
 // between is a stretch whose first and last unit are not those of the chain.
-func (chain *Chain) between(out, first *Summary, at costmodel.Interval, last *Summary) {
+func (chain *unitChain) between(out, first *Summary, at costmodel.Interval, last *Summary) {
 	*out = *first
 	if at.End-at.First > 2 {
-		inside := chain.Summary(at.First+1, at.End-1)
+		inside := chain.summary(at.First+1, at.End-1)
 		out.add(&inside)
 	}
 	out.add(last)

@@ -80,9 +80,9 @@ func (chain *stageChain) leastMessages() {
 	}
 }
 
-// least is [Chain.fill] with the first and the last unit the least of their
+// least is [unitChain.fill] with the first and the last unit the least of their
 // forms: head and tail are [received] and [sends] if the unit may have it.
-func (chain *Chain) least(out *Summary, forms *[4][]Summary, at costmodel.Interval, head, tail int) {
+func (chain *unitChain) least(out *Summary, forms *[4][]Summary, at costmodel.Interval, head, tail int) {
 	first, last := at.First, at.End-1
 	if first == last {
 		*out = forms[0][first].Least(forms[head][first]).Least(forms[tail][first].Least(forms[head|tail][first]))

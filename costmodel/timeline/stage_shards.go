@@ -134,7 +134,7 @@ type chainShards struct {
 }
 
 // share prepares what the groups make of the units of a chain.
-func (chain *Chain) share(shards *stageShards, units []costmodel.Unit) {
+func (chain *unitChain) share(shards *stageShards, units []costmodel.Unit) {
 	if shards == nil {
 		return
 	}
@@ -142,7 +142,7 @@ func (chain *Chain) share(shards *stageShards, units []costmodel.Unit) {
 	gather, reduce := make([]outcome, count), make([]outcome, count)
 	out := &chainShards{gathered: make([]int64, count+1), reduced: make([]int64, count+1)}
 	for at := range units {
-		summary := chain.Summary(at, at+1)
+		summary := chain.summary(at, at+1)
 		shards.summarise(&summary, &units[at], at)
 		gather[at], reduce[at] = summary.shardFolds()
 		out.gathered[at+1], out.reduced[at+1] = out.gathered[at]+summary.Gathered, out.reduced[at]+summary.Reduced

@@ -58,7 +58,7 @@ func TestWalkJudgesRun(t *testing.T) {
 		mode := []costmodel.Mode{costmodel.Train, costmodel.Infer}[rng.IntN(2)]
 		units := randomUnits(rng, mode)
 		resident := timeline.Resident{Workspace: rng.Int64N(500), Output: rng.Int64N(3) * rng.Int64N(3000), OutputDropped: rng.IntN(3) == 0, LastGradients: rng.IntN(3) == 0}
-		chain := timeline.NewChain(units)
+		chain := timeline.Stretches(units)
 		for a := range len(units) + 1 {
 			for b := a; b <= len(units); b++ {
 				var fold timeline.Summary
@@ -67,7 +67,7 @@ func TestWalkJudgesRun(t *testing.T) {
 					fold = fold.Join(timeline.Of(&units[i]))
 					held = append(held, &units[i])
 				}
-				if got := chain.Summary(a, b); got != fold {
+				if got := chain(a, b); got != fold {
 					t.Fatalf("%s [%d, %d): the query gives %+v, the fold %+v", mode, a, b, got, fold)
 				}
 				walk := timeline.DeviceMap(mode, held, resident)
@@ -109,15 +109,15 @@ func TestJoin(t *testing.T) {
 		if summary.Join(timeline.Summary{}) != summary || (timeline.Summary{}).Join(summary) != summary {
 			t.Fatalf("the empty run changes %+v", summary)
 		}
-		chain := timeline.NewChain(units)
+		chain := timeline.Stretches(units)
 		for a := range units {
 			for b := a; b < len(units); b++ {
-				peak := chain.Summary(a, b).Peak(resident)
-				if wider := chain.Summary(a, b+1).Peak(resident); wider < peak {
+				peak := chain(a, b).Peak(resident)
+				if wider := chain(a, b+1).Peak(resident); wider < peak {
 					t.Fatalf("[%d, %d) holds %d, one more unit behind it %d", a, b, peak, wider)
 				}
-				if a > 0 && chain.Summary(a-1, b).Peak(resident) < peak {
-					t.Fatalf("[%d, %d) holds %d, one more unit before it %d", a, b, peak, chain.Summary(a-1, b).Peak(resident))
+				if a > 0 && chain(a-1, b).Peak(resident) < peak {
+					t.Fatalf("[%d, %d) holds %d, one more unit before it %d", a, b, peak, chain(a-1, b).Peak(resident))
 				}
 			}
 		}

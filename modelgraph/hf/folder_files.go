@@ -30,20 +30,18 @@ func otherWeights(names []string) []string {
 	return nil
 }
 
-// ErrNoModel is a folder with neither config.json nor safetensors files.
-var ErrNoModel = errors.New("no " + ConfigName + " and no .safetensors file in the folder")
-
+// noModel is a folder with neither config.json nor safetensors files.
 func noModel(dir string, names []string) error {
-	hint := "it holds no model"
+	text, hint := fmt.Sprintf("%s: no %s and no .safetensors file in the folder: ", dir, ConfigName), "it holds no model"
 	for _, name := range names {
 		switch {
 		case name == "model_index.json":
-			return fmt.Errorf("%s: %w: it is a diffusers pipeline; give one of its components, such as %s", dir, ErrNoModel, filepath.Join(dir, "transformer"))
+			return errors.New(text + "it is a diffusers pipeline; give one of its components, such as " + filepath.Join(dir, "transformer"))
 		case isOther(name):
 			hint = fmt.Sprintf("%q is not read on its own; put the model's %s beside it", clipName(name), ConfigName)
 		}
 	}
-	return fmt.Errorf("%s: %w: %s", dir, ErrNoModel, hint)
+	return errors.New(text + hint)
 }
 
 // folderName is what a model in a folder is called: NAME in a Hugging Face

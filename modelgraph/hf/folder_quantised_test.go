@@ -66,7 +66,7 @@ func TestQuantised(t *testing.T) {
 			for _, p := range g.Layers[i].Params {
 				names = append(names, p.Name)
 				if strings.HasPrefix(p.Name, "up_proj.") {
-					got += p.Bytes()
+					got += p.Bytes
 				}
 			}
 			for _, s := range tensors {
@@ -170,7 +170,7 @@ func TestFP8Experts(t *testing.T) {
 			}
 			if name == "fp8" {
 				w, s := paramOf(t, g, e+"gate_up_proj"), paramOf(t, g, e+"gate_up_proj_scale_inv")
-				if w.DType != float8Type || w.Bytes() != 3*8*8 || !slices.Equal(s.Shape, []int64{3, 2, 1}) {
+				if w.DType != float8Type || w.Bytes != 3*8*8 || !slices.Equal(s.Shape, []int64{3, 2, 1}) {
 					t.Errorf("weight %v%v, scales %v%v", w.DType, w.Shape, s.DType, s.Shape)
 				}
 			} else {

@@ -82,8 +82,8 @@ func checkParts(t *testing.T, dir string, g *modelgraph.Graph) {
 				}
 				seen[part.Name] = true
 			}
-			if n != p.Bytes() {
-				t.Errorf("%s %s: %d bytes, its parts have %d", g.Layers[i].Name, p.Name, p.Bytes(), n)
+			if n != p.Bytes {
+				t.Errorf("%s %s: %d bytes, its parts have %d", g.Layers[i].Name, p.Name, p.Bytes, n)
 			}
 		}
 	}
@@ -288,7 +288,7 @@ func TestT5Unties(t *testing.T) {
 			t.Fatal(err)
 		}
 		head := paramOf(t, g, "lm_head.weight")
-		if g.ParamCount() != want.ParamCount()+head.Numel() || head.Owner != "" || len(g.Ties) != 1 {
+		if g.ParamCount() != want.ParamCount()+head.Numel || head.Owner != "" || len(g.Ties) != 1 {
 			t.Errorf("%d parameters, the config makes %d; ties %v", g.ParamCount(), want.ParamCount(), g.Ties)
 		}
 		return

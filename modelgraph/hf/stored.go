@@ -55,7 +55,7 @@ func mostlyFloat(graph *modelgraph.Graph) modelgraph.DType {
 			if !t.DType.Float() {
 				continue
 			}
-			bytes[t.DType] += t.Bytes()
+			bytes[t.DType] += t.Bytes
 			if bytes[t.DType] > bytes[best] {
 				best = t.DType
 			}

@@ -124,7 +124,7 @@ func folder(dir string) (*modelgraph.Graph, error) {
 		}
 	}
 	graph, err := hf.FromCheckpoint(dir)
-	if errors.Is(err, hf.ErrNoModel) {
+	if err != nil && !holds(hf.ConfigName) && !slices.ContainsFunc(entries, isStored) {
 		for _, entry := range entries {
 			if form := formOf(entry.Name()); form == "GGUF" || form == "ONNX" {
 				return nil, unsupported(filepath.Join(dir, entry.Name()), form)
@@ -133,6 +133,9 @@ func folder(dir string) (*modelgraph.Graph, error) {
 	}
 	return graph, err
 }
+
+// isStored reports a safetensors file, or an index of some.
+func isStored(entry fs.DirEntry) bool { return strings.Contains(entry.Name(), ".safetensors") }
 
 // file reads one file by its ending, or by its first bytes if the ending says
 // nothing.

@@ -10,7 +10,7 @@ import (
 type StagePeaks struct {
 	*Items
 	devices
-	Costs    *timeline.Chain // of Order
+	Costs    func(first, end int) timeline.Summary // of Order
 	stages   timeline.Ranks
 	schedule costmodel.Schedule
 }

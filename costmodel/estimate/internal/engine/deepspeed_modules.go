@@ -183,7 +183,7 @@ func (build *modules) param(layer *layers.Layer, j int) int {
 	if at, ok := build.params[owner]; ok {
 		return at
 	}
-	numel := tensor.Numel()
+	numel := tensor.Numel
 	each := ops.WeightBytes(build.model.Rules.Compute)
 	if numel > 0 {
 		each = max(1, layer.Whole.Stored(j)/numel)

@@ -109,11 +109,11 @@ func (part *Part) Stored(j int) int64 {
 	tensor := &part.Params[j]
 	switch { // quantised tensors and those of a fixed type stay as they are
 	case workload.StoredTypes || !tensor.DType.Float():
-		return tensor.Bytes()
+		return tensor.Bytes
 	case rules.Masters:
-		return tensor.Numel() * ops.WeightBytes(rules.Compute)
+		return tensor.Numel * ops.WeightBytes(rules.Compute)
 	default:
-		return tensor.Numel() * ops.WeightBytes(workload.Precision)
+		return tensor.Numel * ops.WeightBytes(workload.Precision)
 	}
 }
 
@@ -151,7 +151,7 @@ func (part *Part) States() (state, transient int64) {
 	}
 	for _, tensor := range part.Owned() {
 		if tensor.DType.Float() { // quantised weights are not trained
-			kept, passing := rule.State(tensor.Shape, tensor.Numel(), each)
+			kept, passing := rule.State(tensor.Shape, tensor.Numel, each)
 			state, transient = state+kept, transient+passing
 		}
 	}

@@ -31,11 +31,15 @@ func (model *Model) shapes() {
 func (model *Model) shape(i int) ops.Shape {
 	layer, workload := &model.Layers[i], &model.Workload
 	tokens, length := tokensOf(workload, layer.Stream)
+	weights := int64(0)
+	for _, tensor := range layer.Owned() {
+		weights += tensor.Numel
+	}
 	shape := ops.Shape{
 		Tokens: tokens, Length: length, Batch: MicroBatch(workload),
 		Cache: length + workload.NewTokens, Logits: tokens,
 		Train: model.Train, Precision: model.Rules.Compute, RotaryCopies: model.Rules.RotaryCopies,
-		NewGrads: layer.Grads.First, SecondGrads: layer.Grads.Second, Weights: layer.ParamCount(),
+		NewGrads: layer.Grads.First, SecondGrads: layer.Grads.Second, Weights: weights,
 		Attention: workload.Attention, Loss: workload.Loss, Recompute: model.Recomputes,
 		Adapters: layer.Whole.Adapters, Quantize: workload.Quantize,
 		LinearInputs: model.Rules.LinearInputs, Shared: workload.TP.Count() > 1,

@@ -75,7 +75,7 @@ func (unit *adder) stores(layer *Layer) int64 {
 	out := &unit.out
 	out.Params += layer.Shard.Bytes()
 	for i := range layer.Buffers {
-		out.Buffers += layer.Buffers[i].Bytes()
+		out.Buffers += layer.Buffers[i].Bytes
 	}
 	weights := layer.Shard.ReadBytes()
 	out.OffloadBytes += weights

@@ -57,7 +57,7 @@ func (out *Decoder) weigh() {
 			if tensor.Owner != "" {
 				continue
 			}
-			weight := &replay.Weight{Numel: tensor.Numel(), Trained: !out.layers.Frozen && layer.Runs}
+			weight := &replay.Weight{Numel: tensor.Numel, Trained: !out.layers.Frozen && layer.Runs}
 			out.weights[modelgraph.FullName(layer.Name, tensor.Name)] = weight
 			out.Params = append(out.Params, weight)
 			out.Owned[i] = append(out.Owned[i], weight)

@@ -74,9 +74,9 @@ func (trial *trial) with(role string, dtype modelgraph.DType, rows, columns int6
 }
 
 func (trial *trial) filled(role string, dtype modelgraph.DType, rows, columns int64, value func() float64) *trial {
-	mode, name := recipe.Mode(' '), role
+	mode, name := byte(' '), role
 	if strings.ContainsAny(role[:1], ">+*") {
-		mode, name = recipe.Mode(role[0]), role[1:]
+		mode, name = byte(role[0]), role[1:]
 	}
 	size := dtype.Bits() / 8
 	before, behind := trial.random.Int64N(3), trial.random.Int64N(3)

@@ -26,9 +26,9 @@ type posed struct {
 
 // pose adds a matrix to the call: mode and role as "*d".
 func (posed *posed) pose(operand string, rows, columns int64, dtype modelgraph.DType) *posed {
-	mode := recipe.Mode(' ')
+	mode := byte(' ')
 	if role := strings.TrimLeft(operand, "*>+"); role != operand {
-		mode, operand = recipe.Mode(operand[0]), role
+		mode, operand = byte(operand[0]), role
 	}
 	stride := columns + 3
 	if rows == 1 {
