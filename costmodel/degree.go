@@ -19,12 +19,9 @@ const autoWord = "auto"
 // Count is the number of GPUs: 1 if none is chosen yet.
 func (degree Degree) Count() int64 { return max(1, int64(degree)) }
 
-// Auto reports a degree that is to be chosen.
-func (degree Degree) Auto() bool { return degree == AutoDegree }
-
 // String is the number, or auto.
 func (degree Degree) String() string {
-	if degree.Auto() {
+	if degree == AutoDegree {
 		return autoWord
 	}
 	return strconv.FormatInt(degree.Count(), 10)
@@ -49,7 +46,7 @@ const mostDegree = 1 << 20
 
 // MarshalJSON writes the number, or "auto".
 func (degree Degree) MarshalJSON() ([]byte, error) {
-	if degree.Auto() {
+	if degree == AutoDegree {
 		return json.Marshal(autoWord)
 	}
 	return json.Marshal(int64(degree))

@@ -241,7 +241,7 @@ func (workload *Workload) badNumber() (field, msg string) {
 	}
 	for i := range fields {
 		degree, ok := fields[i].Ref(workload).(*Degree)
-		if ok && !degree.Auto() && (*degree < 0 || *degree > mostDegree) {
+		if ok && *degree != AutoDegree && (*degree < 0 || *degree > mostDegree) {
 			return fields[i].Name, fmt.Sprintf("%d is no number of GPUs", int64(*degree))
 		}
 	}

@@ -54,7 +54,7 @@ func (table *Table) stageSizes(devices int) []stageSize {
 	if out != nil && all == devices {
 		return out
 	}
-	if workload.DP.Auto() || workload.TP.Auto() || workload.Recompute == value.RecomputeAuto {
+	if workload.DP == AutoDegree || workload.TP == AutoDegree || workload.Recompute == value.RecomputeAuto {
 		return nil // how many GPUs a stage has, or in which form, is still to be chosen
 	}
 	size := sizeOf(workload)

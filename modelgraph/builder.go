@@ -160,10 +160,10 @@ func (graph *Graph) checkWidths() error {
 		layer := &graph.Layers[i]
 		takes, gives := widths(layer.Op)
 		for j, want := range []int64{takes, gives} {
-			if j >= len(layer.inputs) {
+			if j >= len(layer.InputLayers) {
 				break
 			}
-			from := &graph.Layers[layer.inputs[j]]
+			from := &graph.Layers[layer.InputLayers[j]]
 			if _, got := widths(from.Op); got > 0 && want > 0 && got != want {
 				return placeError(fmt.Sprintf("layers[%d].inputs[%d]", i, j), "%q gives %d values a token, and %q takes %d: make their dimensions equal",
 					from.Name, got, layer.Name, want)

@@ -13,7 +13,7 @@ func (graph *Graph) Digest() string {
 	h := sha256.New()
 	for i := range graph.Layers {
 		layer := &graph.Layers[i]
-		fmt.Fprintf(h, "layer %q %d\n", layer.Name, layer.unit)
+		fmt.Fprintf(h, "layer %q %d\n", layer.Name, layer.UnitIndex)
 		digestTensors(h, "param", layer.Params)
 		digestTensors(h, "buffer", layer.Buffers)
 		if layer.Repeat > 1 {

@@ -43,7 +43,7 @@ func rewrite(t interface {
 		t.Fatalf("tied units (-before +after):\n%s", d)
 	}
 	for i := range g.Layers { // nil and empty inputs mean different things
-		if d := cmp.Diff(g.Layers[i].InputLayers(), again.Layers[i].InputLayers(), cmpopts.EquateEmpty()); d != "" {
+		if d := cmp.Diff(g.Layers[i].InputLayers, again.Layers[i].InputLayers, cmpopts.EquateEmpty()); d != "" {
 			t.Fatalf("inputs of layer %d (-before +after):\n%s", i, d)
 		}
 	}

@@ -70,7 +70,7 @@ type Unit struct {
 }
 
 // ParamCount is the number of parameters, tied ones once.
-func (graph *Graph) ParamCount() int64 { return graph.sum((*Layer).ParamCount) }
+func (graph *Graph) ParamCount() int64 { return graph.sum((*Layer).paramCount) }
 
 // ParamBytes is the stored size of all parameters, tied ones once.
 func (graph *Graph) ParamBytes() int64 { return graph.sum((*Layer).paramBytes) }

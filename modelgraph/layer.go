@@ -26,8 +26,10 @@ type Layer struct {
 	// Declared holds costs written in the model file, or nil.
 	Declared *Declared
 
-	inputs []int
-	unit   int
+	// InputLayers are the indexes of the layers that Inputs name, and UnitIndex
+	// that of the layer's unit in [Graph.Units]: [New] finds both.
+	InputLayers []int
+	UnitIndex   int
 }
 
 // Stream is the token sequence that a layer works on. The zero value is the
@@ -42,17 +44,6 @@ type Stream struct {
 	// images are rounded to. Zero: the model fixes the size.
 	Side     int64 `json:"side,omitzero"`
 	Multiple int64 `json:"multiple,omitzero"`
-}
-
-// ImageTokens is the number of tokens that a square image gives; size is its
-// side in pixels, 0 the size of Tokens.
-func (stream Stream) ImageTokens(size int64) int64 {
-	if size == 0 || stream.Side == 0 {
-		return stream.Tokens
-	}
-	unit := max(1, stream.Multiple)
-	side := max(1, (size+unit/2)/unit) * unit / stream.Side
-	return side * side
 }
 
 // The kinds of [Stream].
@@ -102,22 +93,18 @@ func NotDeclared() Declared {
 	return Declared{ParamsBytes: -1, ActivationBytes: -1, WorkspaceBytes: -1, OutputBytes: -1, ForwardSeconds: -1, BackwardSeconds: -1}
 }
 
-// InputLayers are the indexes of the layers that Inputs name.
-func (layer *Layer) InputLayers() []int { return layer.inputs }
-
-// UnitIndex is the index of the layer's unit in [Graph.Units].
-func (layer *Layer) UnitIndex() int { return layer.unit }
-
 // paramBytes is the stored size of the parameters that the layer owns.
 func (layer *Layer) paramBytes() int64 {
 	if layer.Declared != nil && layer.Declared.ParamsBytes >= 0 {
 		return layer.Declared.ParamsBytes
 	}
-	return sumOwned(layer.Params, (*Tensor).Bytes)
+	return sumOwned(layer.Params, func(tensor *Tensor) int64 { return tensor.Bytes })
 }
 
-// ParamCount is the number of parameters that the layer owns, in elements.
-func (layer *Layer) ParamCount() int64 { return sumOwned(layer.Params, (*Tensor).Numel) }
+// paramCount is the number of parameters that the layer owns, in elements.
+func (layer *Layer) paramCount() int64 {
+	return sumOwned(layer.Params, func(tensor *Tensor) int64 { return tensor.Numel })
+}
 
 // Owned are the parameters that the layer owns, by their index in Params: a
 // tied one counts at its owner alone.

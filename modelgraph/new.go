@@ -61,7 +61,7 @@ func (graph *Graph) measure() error {
 				if err := tensor.measure(); err != nil {
 					return placeError(fmt.Sprintf("layers[%d].%s[%d]", i, list.kind, j), "%v", err)
 				}
-				if total += tensor.Bytes(); total > maxBytes {
+				if total += tensor.Bytes; total > maxBytes {
 					return tooLarge(i, layer)
 				}
 			}
@@ -108,16 +108,16 @@ func (graph *Graph) link() error {
 	for i := range graph.Layers {
 		layer := &graph.Layers[i]
 		if layer.Inputs == nil && i > 0 {
-			layer.inputs = []int{i - 1}
+			layer.InputLayers = []int{i - 1}
 			continue
 		}
-		layer.inputs = make([]int, len(layer.Inputs))
+		layer.InputLayers = make([]int, len(layer.Inputs))
 		for j, name := range layer.Inputs {
 			k, ok := graph.layerIndex[name]
 			if !ok {
 				return placeError(fmt.Sprintf("layers[%d].inputs[%d]", i, j), "unknown layer %q", name)
 			}
-			layer.inputs[j] = k
+			layer.InputLayers[j] = k
 		}
 	}
 	return nil
@@ -171,8 +171,8 @@ func (graph *Graph) tie(ties [][]string) error {
 				return placeError(place, "%q is not a parameter of the model", name)
 			case tensor.Owner != "" || j > 0 && (name == names[0] || owns[name]):
 				return placeError(place, "%q is tied twice", name)
-			case tensor.numel != byName[names[0]].numel:
-				return placeError(place, "%q has %d elements and %q has %d: they cannot share storage", name, tensor.numel, names[0], byName[names[0]].numel)
+			case tensor.Numel != byName[names[0]].Numel:
+				return placeError(place, "%q has %d elements and %q has %d: they cannot share storage", name, tensor.Numel, names[0], byName[names[0]].Numel)
 			}
 			if j > 0 {
 				tensor.Owner = names[0]

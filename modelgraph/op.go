@@ -16,20 +16,17 @@ type Embedding struct {
 	// (modeling_gemma.py: GemmaTextScaledWordEmbedding). 0: not known.
 	Factor float64 `json:"factor,omitzero"`
 	// Index is what the rows are looked up by.
-	Index Index `json:"index,omitzero"`
+	Index string `json:"index,omitzero"`
 	// Padding is 1 + the row that no gradient reaches (nn.Embedding:
 	// padding_idx); 0: none.
 	Padding int64 `json:"padding,omitzero"`
 }
 
-// Index is the meaning of a row of an [Embedding].
-type Index string
-
-// The indexes of rows.
+// The meanings of a row of an [Embedding].
 const (
-	TokenIndex    Index = ""           // a token of the vocabulary
-	PositionIndex Index = "position"   // a place in the sequence, the first is 0 (modeling_gpt2.py: wpe; modeling_bert.py: BertEmbeddings)
-	TypeIndex     Index = "token-type" // which of two texts a token is of; 0 where nothing is said (BertEmbeddings)
+	TokenIndex    = ""           // a token of the vocabulary
+	PositionIndex = "position"   // a place in the sequence, the first is 0 (modeling_gpt2.py: wpe; modeling_bert.py: BertEmbeddings)
+	TypeIndex     = "token-type" // which of two texts a token is of; 0 where nothing is said (BertEmbeddings)
 )
 
 // NormStyle distinguishes normalisations that keep different tensors alive.

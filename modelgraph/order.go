@@ -11,7 +11,7 @@ import (
 func (graph *Graph) order() error {
 	forward := true
 	for i := range graph.Layers {
-		for _, j := range graph.Layers[i].inputs {
+		for _, j := range graph.Layers[i].InputLayers {
 			if j == i {
 				return cycleError([]string{graph.Layers[i].Name})
 			}
@@ -35,7 +35,7 @@ func (graph *Graph) findCycle() error {
 		directed.AddNode(simple.Node(i))
 	}
 	for i := range graph.Layers {
-		for _, j := range graph.Layers[i].inputs {
+		for _, j := range graph.Layers[i].InputLayers {
 			directed.SetEdge(directed.NewEdge(simple.Node(j), simple.Node(i)))
 		}
 	}
@@ -58,7 +58,7 @@ func (graph *Graph) findCycle() error {
 func (graph *Graph) cycle(start int, inside map[int]bool) []string {
 	feeds := map[int]int{} // a layer, and the one after it on the way back
 	for queue := []int{start}; len(queue) > 0; queue = queue[1:] {
-		for _, j := range graph.Layers[queue[0]].inputs {
+		for _, j := range graph.Layers[queue[0]].InputLayers {
 			if _, seen := feeds[j]; seen || !inside[j] {
 				continue
 			}
@@ -88,7 +88,7 @@ func (graph *Graph) execOrder(unitIndex int) []int {
 			return
 		}
 		done[i-unit.First] = true
-		for _, j := range graph.Layers[i].inputs {
+		for _, j := range graph.Layers[i].InputLayers {
 			visit(j)
 		}
 		order = append(order, i)

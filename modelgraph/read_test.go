@@ -37,7 +37,7 @@ func TestReadExample(t *testing.T) {
 	if d == nil || *d != (modelgraph.Declared{ParamsBytes: 6291456, ActivationBytes: 4194304, OutputBytes: 1048576, ForwardSeconds: .0012, BackwardSeconds: .0025}) {
 		t.Errorf("declared %+v", d)
 	}
-	if in := g.Layers[2].InputLayers(); len(in) != 1 || in[0] != 1 {
+	if in := g.Layers[2].InputLayers; len(in) != 1 || in[0] != 1 {
 		t.Errorf("the head reads %v, want the layer before", in)
 	}
 	if op := g.Layers[0].Op; op != (modelgraph.Embedding{Vocab: 32000, Dim: 512}) {

@@ -17,7 +17,7 @@ func (graph *Graph) Scalars() string {
 		if err != nil { // an op that was read or built is written
 			panic(fmt.Sprintf("modelgraph: layer %q: %v", layer.Name, err))
 		}
-		fmt.Fprintf(sum, "layer %q %s %v\n", layer.Name, op, layer.InputLayers())
+		fmt.Fprintf(sum, "layer %q %s %v\n", layer.Name, op, layer.InputLayers)
 	}
 	return "sha256:" + hex.EncodeToString(sum.Sum(nil))
 }

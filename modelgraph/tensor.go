@@ -24,7 +24,9 @@ type Tensor struct {
 	// gradient and no state of the optimizer.
 	Frozen bool
 
-	numel, bytes int64
+	// Numel is the number of elements, and Bytes the stored size: [NewTensor] and
+	// [New] count both.
+	Numel, Bytes int64
 }
 
 // Part is a tensor in a checkpoint file.
@@ -66,15 +68,9 @@ func (tensor *Tensor) measure() error {
 	if size := lo/8 + (lo%8+7)/8; hi != 0 || size > uint64(maxBytes) {
 		return fmt.Errorf("tensor %q of shape %v is larger than 2^56 bytes", tensor.Name, tensor.Shape)
 	}
-	tensor.numel, tensor.bytes = int64(count), int64(lo/8+(lo%8+7)/8)
+	tensor.Numel, tensor.Bytes = int64(count), int64(lo/8+(lo%8+7)/8)
 	return nil
 }
-
-// Numel is the number of elements.
-func (tensor *Tensor) Numel() int64 { return tensor.numel }
-
-// Bytes is the stored size.
-func (tensor *Tensor) Bytes() int64 { return tensor.bytes }
 
 // FullName joins a layer's module path and a tensor's name.
 func FullName(layer, tensor string) string {

@@ -17,14 +17,14 @@ func (graph *Graph) group() error {
 		}
 		if count := len(graph.Units); count > 0 && graph.Units[count-1].Name == name {
 			graph.Units[count-1].End = i + 1
-			layer.unit = count - 1
+			layer.UnitIndex = count - 1
 			continue
 		}
 		if j, ok := seen[name]; ok {
 			return placeError(fmt.Sprintf("layers[%d].unit", i), "%q is not consecutive: unit %d ended before %q", name, j, graph.Layers[i-1].Name)
 		}
 		seen[name] = len(graph.Units)
-		layer.unit = len(graph.Units)
+		layer.UnitIndex = len(graph.Units)
 		graph.Units = append(graph.Units, Unit{Name: name, First: i, End: i + 1, tie: -1})
 	}
 	holder := graph.holders()
@@ -45,7 +45,7 @@ func (graph *Graph) group() error {
 func (graph *Graph) holders() map[string]int {
 	holder := make(map[string]int, 2*len(graph.Layers))
 	for i := range graph.Layers {
-		unit := graph.Layers[i].unit
+		unit := graph.Layers[i].UnitIndex
 		for path := graph.Layers[i].Name; path != ""; path = parent(path) {
 			if node, ok := holder[path]; ok && node != unit {
 				unit = -1
@@ -117,8 +117,8 @@ func (graph *Graph) insideSibling(layer *Layer, unit int, holder map[string]int)
 func (graph *Graph) unitInputs(unit int) []int {
 	var in []int
 	for i := graph.Units[unit].First; i < graph.Units[unit].End; i++ {
-		for _, j := range graph.Layers[i].inputs {
-			if node := graph.Layers[j].unit; node != unit {
+		for _, j := range graph.Layers[i].InputLayers {
+			if node := graph.Layers[j].UnitIndex; node != unit {
 				in = append(in, node)
 			}
 		}
@@ -132,7 +132,7 @@ func (graph *Graph) unitInputs(unit int) []int {
 func (graph *Graph) joinTies(layerOf map[string]int) {
 	for tie, names := range graph.Ties {
 		for _, name := range names {
-			unit := graph.Layers[layerOf[name]].unit
+			unit := graph.Layers[layerOf[name]].UnitIndex
 			if old := graph.Units[unit].tie; old >= 0 {
 				graph.retie(old, tie)
 			}

@@ -53,16 +53,16 @@ func (layer *Layer) matrices(stored *weights, flat bool) (total, optional int64,
 		if len(tensor.Shape) < 2 && !flat { // a bias; all in one vector is FSDP1's flat parameter
 			continue
 		}
-		total = sum(total, tensor.numel)
-		if slices.ContainsFunc(stored.optional, func(side int64) bool { return slices.Contains(tensor.Shape, side) }) && tensor.numel < stored.min/2 {
-			optional += tensor.numel
+		total = sum(total, tensor.Numel)
+		if slices.ContainsFunc(stored.optional, func(side int64) bool { return slices.Contains(tensor.Shape, side) }) && tensor.Numel < stored.min/2 {
+			optional += tensor.Numel
 		}
-		if tensor.numel > largest.numel || len(tensor.Shape) > len(largest.Shape) {
+		if tensor.Numel > largest.Numel || len(tensor.Shape) > len(largest.Shape) {
 			largest = tensor
 		}
 	}
 	if stored.table {
-		total = largest.numel // a class token may lie next to the table
+		total = largest.Numel // a class token may lie next to the table
 	}
 	return total, optional, largest
 }
@@ -71,7 +71,7 @@ func (layer *Layer) matrices(stored *weights, flat bool) (total, optional int64,
 func (layer *Layer) vectors(lengths ...int64) error {
 	for i := range layer.Params {
 		tensor := &layer.Params[i]
-		if _, norm := layer.Op.(Norm); (norm || len(tensor.Shape) == 1) && !slices.Contains(lengths, tensor.numel) {
+		if _, norm := layer.Op.(Norm); (norm || len(tensor.Shape) == 1) && !slices.Contains(lengths, tensor.Numel) {
 			return fmt.Errorf("%q: op %s is %d wide, but %q is %v: op and params are of different sizes",
 				layer.Name, layer.Op.kind(), lengths[0], FullName(layer.Name, tensor.Name), tensor.Shape)
 		}

@@ -100,8 +100,8 @@ func TestHalfBytes(t *testing.T) {
 	half := typeNamed("F4")
 	for n, want := range map[int64]int64{0: 0, 1: 1, 2: 1, 3: 2} {
 		tensor, err := modelgraph.NewTensor("t", half, n)
-		if err != nil || tensor.Bytes() != want {
-			t.Errorf("%d elements take %d B, want %d (%v)", n, tensor.Bytes(), want, err)
+		if err != nil || tensor.Bytes != want {
+			t.Errorf("%d elements take %d B, want %d (%v)", n, tensor.Bytes, want, err)
 		}
 	}
 }

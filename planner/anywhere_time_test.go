@@ -8,6 +8,7 @@ import (
 
 	"github.com/devmap-dev/devmap/planner"
 	"github.com/devmap-dev/devmap/planner/internal/exhaustive"
+	"github.com/devmap-dev/devmap/planner/internal/instance"
 	"github.com/devmap-dev/devmap/planner/internal/randomproblem"
 )
 
@@ -53,7 +54,7 @@ func TestTimeAnywhereRandom(t *testing.T) {
 			infeasible++
 			continue
 		}
-		var links *planner.LinkError
+		var links *instance.LinkError
 		if errors.As(err, &links) {
 			solved++ // a map was found, but none with links
 			continue

@@ -11,6 +11,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner"
 	"github.com/devmap-dev/devmap/planner/devicemap"
+	"github.com/devmap-dev/devmap/planner/internal/instance"
 	"github.com/devmap-dev/devmap/planner/internal/randomproblem"
 )
 
@@ -90,7 +91,7 @@ func TestLinksMissing(t *testing.T) {
 	}
 	p.Topology.Links = []costmodel.Link{{From: 0, To: 1, BytesPerSecond: 1}}
 	_, err := planner.Solve(t.Context(), p, planner.Settings{})
-	var missing *planner.LinkError
+	var missing *instance.LinkError
 	if !errors.As(err, &missing) || missing.From != 1 || missing.To != 2 {
 		t.Errorf("%v names no missing link from 1 to 2", err)
 	}

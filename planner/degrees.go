@@ -14,7 +14,7 @@ import (
 // open reports a pipeline whose stages choose their form.
 func open(table *costmodel.Table) bool {
 	workload := &table.Workload
-	return len(table.Stages) == 0 && (workload.DP.Auto() || workload.TP.Auto() || workload.Recompute == recomputeAuto)
+	return len(table.Stages) == 0 && (workload.DP == costmodel.AutoDegree || workload.TP == costmodel.AutoDegree || workload.Recompute == recomputeAuto)
 }
 
 // recomputeAuto is none or full, for each stage.
@@ -41,7 +41,7 @@ func (solver *solveCall) solveDegrees(ctx context.Context, in *instance.Instance
 		return nil, err
 	}
 	sol, err := certify(in, answer, method)
-	if err == nil && !sol.Fits() {
+	if err == nil && sol.LargestShare > 1 {
 		large := sol.tooLarge()
 		large.Form = costmodel.Messagef(" as a pipeline, whatever the form of its stages")
 		err = large
@@ -54,7 +54,7 @@ func (solver *solveCall) solveDegrees(ctx context.Context, in *instance.Instance
 func alike(in *instance.Instance) error {
 	workload := &in.Costs.Workload
 	field := costmodel.Set("dp", workload.DP)
-	if !workload.DP.Auto() {
+	if workload.DP != costmodel.AutoDegree {
 		field = costmodel.Set("tp", workload.TP)
 	}
 	if len(in.Pins) > 0 {
@@ -85,11 +85,11 @@ func stageForms(ctx context.Context, problem *Problem) ([]*costmodel.Table, erro
 	var out []*costmodel.Table
 	var refused error
 	for tp := int64(1); tp <= gpus; tp++ {
-		if !workload.TP.Auto() && tp != workload.TP.Count() {
+		if workload.TP != costmodel.AutoDegree && tp != workload.TP.Count() {
 			continue
 		}
 		for dp := int64(1); dp*tp <= gpus; dp++ {
-			if !workload.DP.Auto() && dp != workload.DP.Count() {
+			if workload.DP != costmodel.AutoDegree && dp != workload.DP.Count() {
 				continue
 			}
 			for _, recompute := range recomputes {

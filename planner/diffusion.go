@@ -43,7 +43,7 @@ func (problem *Problem) solveDiffusion() (*Solution, error) {
 	slices.SortStableFunc(ways, compareWays)
 	best := *ways[0]
 	best.Ways = ways
-	if best.Fits() {
+	if best.LargestShare <= 1 {
 		return &best, nil
 	}
 	large := best.tooLarge()
@@ -62,7 +62,7 @@ func timedPhases(objective Objective) error {
 
 // compareWays puts the better of two solutions of a pipeline first.
 func compareWays(a, b *Solution) int {
-	if a.Fits() != b.Fits() {
+	if (a.LargestShare <= 1) != (b.LargestShare <= 1) {
 		return cmp.Compare(a.LargestShare, b.LargestShare)
 	}
 	return cmp.Or(cmp.Compare(a.Pipeline.Seconds, b.Pipeline.Seconds),

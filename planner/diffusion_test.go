@@ -33,7 +33,7 @@ func flux(t *testing.T, gpus ...string) planner.Problem {
 func TestDiffusion(t *testing.T) {
 	problem := flux(t, "h100-80gb")
 	solution, err := planner.Solve(t.Context(), problem, planner.Settings{})
-	if err != nil || !solution.Fits() || solution.Status != planner.Feasible || len(solution.Ways) != 1 {
+	if err != nil || solution.LargestShare > 1 || solution.Status != planner.Feasible || len(solution.Ways) != 1 {
 		t.Fatalf("%+v, %v", solution, err)
 	}
 	plan := solution.File(&problem)
@@ -62,7 +62,7 @@ func TestDiffusionTooLarge(t *testing.T) {
 	problem.Topology.Devices[0].ReservedBytes = 4 << 30
 	_, err := planner.Solve(t.Context(), problem, planner.Settings{})
 	var large *planner.InfeasibleError
-	if !errors.As(err, &large) || !large.Proved || large.Needed <= large.Budget || large.Best.Fits() {
+	if !errors.As(err, &large) || !large.Proved || large.Needed <= large.Budget || large.Best.LargestShare <= 1 {
 		t.Fatalf("%v", err)
 	}
 	if want := "it does not fit on 1 device: in the best map device 0 needs "; !strings.HasPrefix(err.Error(), want) {
@@ -71,7 +71,7 @@ func TestDiffusionTooLarge(t *testing.T) {
 	helps := 0
 	for _, change := range strategy.Smallest(t.Context(), problem, strategy.Options{}) {
 		solution, err := planner.Solve(t.Context(), *change.To, planner.Settings{})
-		if err != nil || !solution.Fits() || !change.Row.Fits || change.Row.Headroom != solution.Devices[0].HeadroomBytes {
+		if err != nil || solution.LargestShare > 1 || !change.Row.Fits || change.Row.Headroom != solution.Devices[0].HeadroomBytes {
 			t.Errorf("%v: %v", change.Set, err)
 		}
 		if len(change.Set) == 1 && change.Set[0].Field == "offload" {
@@ -89,16 +89,16 @@ func TestDiffusionDegrees(t *testing.T) {
 	uneven := flux(t, "h100-80gb", "rtx-4090")
 	uneven.Topology.Devices[1].ReservedBytes = 4 << 30
 	solution, err := planner.Solve(t.Context(), uneven, planner.Settings{})
-	if err != nil || !solution.Fits() || len(solution.Ways) < 3 {
+	if err != nil || solution.LargestShare > 1 || len(solution.Ways) < 3 {
 		t.Fatalf("%v", err)
 	}
 	for i, way := range solution.Ways[1:] {
 		before := solution.Ways[i]
-		if !before.Fits() && way.Fits() || before.Fits() == way.Fits() && before.Pipeline.Seconds > way.Pipeline.Seconds {
+		if before.LargestShare > 1 && way.LargestShare <= 1 || (before.LargestShare <= 1) == (way.LargestShare <= 1) && before.Pipeline.Seconds > way.Pipeline.Seconds {
 			t.Errorf("%+v stands before %+v", before.Pipeline.Workload, way.Pipeline.Workload)
 		}
 	}
-	if solution.Ways[len(solution.Ways)-1].Fits() {
+	if solution.Ways[len(solution.Ways)-1].LargestShare <= 1 {
 		t.Error("all degrees fit: the order is not tested")
 	}
 	problem := flux(t, "rtx-4090", "rtx-4090")

@@ -17,10 +17,6 @@ type ConstraintError = instance.ConstraintError
 // that can be stages; Msg says what works.
 type StageError = instance.StageError
 
-// LinkError says that a map sends data between two devices that the topology
-// does not join: From and To, with the Units on both sides.
-type LinkError = instance.LinkError
-
 // OffloadError says that nothing can be offloaded here: Msg says why. TooLittle:
 // the tier cannot hold what would have to leave.
 type OffloadError = offload.Error

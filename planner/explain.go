@@ -35,13 +35,13 @@ func alone(in *instance.Instance, solution *Solution) string {
 // Arguments are the lower bounds of the largest share that were worked out,
 // those that hold for any assignment of units among them. It works them out
 // anew for a contiguous map.
-func (solution *Solution) Arguments(problem *Problem) []BoundValue {
+func (solution *Solution) Arguments(problem *Problem) []instance.BoundValue {
 	if traits := problem.Costs.Workload.Strategy.Traits(); solution.Bounds != nil || solution.Objective == Time || solution.Objective == Latency || solution.Offloaded != nil || traits.Staged || traits.Replicated {
 		return solution.Bounds
 	}
 	const contiguous = "the largest share below which no contiguous map is"
 	if costmodel.StageRulesOf(problem.Costs.Workload.Runtime).Arena { // the others rest on layers
-		return []BoundValue{{Name: solution.Bound, Value: solution.LowerBound, What: contiguous}}
+		return []instance.BoundValue{{Name: solution.Bound, Value: solution.LowerBound, What: contiguous}}
 	}
 	in, err := problem.resolve()
 	if err != nil {
@@ -57,7 +57,7 @@ func (solution *Solution) Arguments(problem *Problem) []BoundValue {
 		}
 	}
 	if solution.Bound == "search" {
-		out = append(out, BoundValue{Name: solution.Bound, Value: solution.LowerBound, What: contiguous})
+		out = append(out, instance.BoundValue{Name: solution.Bound, Value: solution.LowerBound, What: contiguous})
 	}
 	return out
 }

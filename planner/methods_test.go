@@ -171,7 +171,7 @@ func (held *holder) start() (*instance.Answer, bool) {
 func (held *holder) takes(answer *instance.Answer, err error) bool {
 	held.t.Helper()
 	var stage *planner.StageError
-	var link *planner.LinkError
+	var link *instance.LinkError
 	var constraint *planner.ConstraintError
 	switch {
 	case err == nil:

@@ -12,6 +12,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner"
 	"github.com/devmap-dev/devmap/planner/internal/exhaustive"
+	"github.com/devmap-dev/devmap/planner/internal/instance"
 	"github.com/devmap-dev/devmap/planner/internal/randomproblem"
 )
 
@@ -77,7 +78,7 @@ func (c *tally) hold(ctx context.Context, p *planner.Problem) (fault string) {
 	var inf *planner.InfeasibleError
 	var stage *planner.StageError
 	var constraint *planner.ConstraintError
-	var link *planner.LinkError
+	var link *instance.LinkError
 	switch {
 	case errors.As(err, &stage), errors.As(err, &constraint):
 		c.refused++

@@ -46,7 +46,7 @@ type Solution struct {
 	// maps with this Value.
 	EvenProved bool
 	// Bottleneck is the device with the largest share of its budget by the walk,
-	// LargestShare, whatever the objective.
+	// LargestShare, whatever the objective: it fits if that is at most 1.
 	Bottleneck   int
 	LargestShare float64
 	// Alone names the unit, or the units that share a parameter, which by itself
@@ -55,9 +55,10 @@ type Solution struct {
 	Alone  string
 	Probes int
 	// Method is how the map was found, and why so; Bounds are the arguments
-	// for the lower bound, where more than one was worked out.
+	// for the lower bound of the largest share if more than one was worked out, by
+	// Name: the Value that it proves, and What it rests on, a unit or a moment.
 	Method   string
-	Bounds   []BoundValue
+	Bounds   []instance.BoundValue
 	Warnings []costmodel.Message
 	// Pipeline is what a diffusion pipeline was planned as, and Phases are what
 	// its devices hold, phase by phase; Ways are the solutions for all degrees
@@ -66,14 +67,6 @@ type Solution struct {
 	Phases   []devicemap.Phase
 	Ways     []*Solution
 }
-
-// Fits reports that no device holds more than its budget: the verdict on every
-// model.
-func (solution *Solution) Fits() bool { return solution.LargestShare <= 1 }
-
-// BoundValue is one argument for a lower bound of the largest share, by Name, and
-// the Value that it proves; What says which unit or moment it rests on.
-type BoundValue = instance.BoundValue
 
 // Offloaded is what left the devices.
 type Offloaded struct {

@@ -80,7 +80,7 @@ func (solver *solveCall) memory(ctx context.Context, in *instance.Instance) (*So
 		argue(in, answer)
 	}
 	sol, err := certify(in, answer, method)
-	if err == nil && !sol.Fits() {
+	if err == nil && sol.LargestShare > 1 {
 		err = solver.infeasible(ctx, in, method, sol)
 	}
 	return sol, err

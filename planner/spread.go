@@ -23,7 +23,7 @@ func solveStages(ctx context.Context, problem *Problem, folded *costmodel.Topolo
 	}
 	sol, err := Solve(ctx, stages, settings)
 	var large *InfeasibleError
-	var link *LinkError
+	var link *instance.LinkError
 	var none *StageError
 	switch {
 	case errors.As(err, &large):

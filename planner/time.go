@@ -115,7 +115,7 @@ func (solver *solveCall) timeInOrder(ctx context.Context, in *instance.Instance)
 	defer cancel()
 	sol, err := solver.time(ctx, in.InOrder())
 	var (
-		link  *LinkError
+		link  *instance.LinkError
 		large *InfeasibleError
 	)
 	if instance.Contradicts(err) || errors.As(err, &link) || errors.As(err, &large) {

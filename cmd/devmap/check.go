@@ -135,7 +135,7 @@ func (command *checkCommand) suits(path string, strategy costmodel.Strategy, pla
 // chosen refuses degrees that the stages of a plan do not have, where it chose one
 // for each: the map says which GPUs a stage has.
 func (command *checkCommand) chosen(plan *devicemap.Plan, asked *costmodel.Workload) error {
-	if plan == nil || !plan.Workload.DP.Auto() && !plan.Workload.TP.Auto() {
+	if plan == nil || plan.Workload.DP != costmodel.AutoDegree && plan.Workload.TP != costmodel.AutoDegree {
 		return nil
 	}
 	for i := range plan.Stages {
@@ -144,7 +144,7 @@ func (command *checkCommand) chosen(plan *devicemap.Plan, asked *costmodel.Workl
 			name      string
 			asked, is int64
 			open      bool
-		}{{"dp", asked.DP.Count(), max(1, stage.DP), asked.DP.Auto()}, {"tp", asked.TP.Count(), max(1, stage.TP), asked.TP.Auto()}} {
+		}{{"dp", asked.DP.Count(), max(1, stage.DP), asked.DP == costmodel.AutoDegree}, {"tp", asked.TP.Count(), max(1, stage.TP), asked.TP == costmodel.AutoDegree}} {
 			if command.Given(degree.name) && !degree.open && degree.asked != degree.is {
 				return out.Usagef("--%s %d contradicts the plan, which chose the degrees of each stage: stage %d, from GPU %d on, has --%s %d; leave it out, or plan again",
 					degree.name, degree.asked, i, stage.Device, degree.name, degree.is)

@@ -87,9 +87,11 @@ func inspectUnits(graph *modelgraph.Graph, table *costmodel.Table) []inspectUnit
 			FLOPs: cost.FLOPs, ActivationBytes: savedBytes(table, cost), Inputs: []string{}, declared: cost.Declared,
 		}
 		for i := unit.First; i < unit.End; i++ {
-			out[unitIndex].Params += graph.Layers[i].ParamCount()
+			for _, tensor := range graph.Layers[i].Owned() {
+				out[unitIndex].Params += tensor.Numel
+			}
 			for j := range graph.Layers[i].Buffers {
-				out[unitIndex].buffers += graph.Layers[i].Buffers[j].Numel()
+				out[unitIndex].buffers += graph.Layers[i].Buffers[j].Numel
 			}
 		}
 		for _, in := range unit.Inputs {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/torchcsv"
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/order"
 	"github.com/devmap-dev/devmap/costmodel/recipe"
@@ -141,8 +142,8 @@ func ordersOf(cmd *cobra.Command, plan *devicemap.Plan, graph *modelgraph.Graph,
 		}
 		ranks = append(ranks, slices.Index(devices, stage.Device))
 	}
-	orders, err := order.ReadCSV(csv, data, ranks, max(1, plan.Workload.MicroBatches), plan.Workload.Mode == costmodel.Train)
-	var faults *order.FaultsError
+	orders, err := torchcsv.Read(csv, data, ranks, max(1, plan.Workload.MicroBatches), plan.Workload.Mode == costmodel.Train)
+	var faults *torchcsv.FaultsError
 	if errors.As(err, &faults) {
 		return nil, brokenOrder(cmd, csv, err)
 	}
@@ -153,7 +154,7 @@ func ordersOf(cmd *cobra.Command, plan *devicemap.Plan, graph *modelgraph.Graph,
 // check does.
 func brokenOrder(cmd *cobra.Command, csv string, err error) error {
 	lines := strings.Split(err.Error(), "\n")
-	var faults *order.FaultsError
+	var faults *torchcsv.FaultsError
 	if errors.As(err, &faults) {
 		lines = faults.Faults
 	}

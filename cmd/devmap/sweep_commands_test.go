@@ -62,7 +62,7 @@ func sweptModels(t *testing.T) []sweptModel {
 		m := sweptModel{name: e.Name(), graph: g}
 		for i := range g.Layers {
 			for j := range g.Layers[i].Params {
-				m.params += float64(g.Layers[i].Params[j].Bytes()) / (1 << 30)
+				m.params += float64(g.Layers[i].Params[j].Bytes) / (1 << 30)
 			}
 		}
 		out = append(out, m)

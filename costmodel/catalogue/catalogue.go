@@ -15,9 +15,6 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
-// DefaultGPU is planned for if nothing is named or probed.
-const DefaultGPU = "h100-80gb"
-
 // GPU is one entry: sizes in bytes, rates in bytes/s and FLOP/s (dense), as the
 // data sheet has them.
 type GPU struct {

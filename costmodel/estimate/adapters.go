@@ -65,7 +65,7 @@ func checkTargets(graph *modelgraph.Graph, targets []string) error {
 	}
 	all := projections(graph)
 	for _, target := range targets {
-		if !slices.ContainsFunc(all, func(linear modelgraph.Projection) bool { return layers.Targeted([]string{target}, &linear) }) {
+		if !slices.ContainsFunc(all, func(linear layers.Projection) bool { return layers.Targeted([]string{target}, &linear) }) {
 			return refuse("lora_targets", target, "%q ends no linear layer's name; nearest: %s", target, suffixes(graph, target))
 		}
 	}
@@ -88,10 +88,10 @@ func suffixes(graph *modelgraph.Graph, word string) string {
 	return strings.Join(modelgraph.Nearest(word, names, 8, math.MaxInt), ", ")
 }
 
-func projections(graph *modelgraph.Graph) []modelgraph.Projection {
-	var out []modelgraph.Projection
+func projections(graph *modelgraph.Graph) []layers.Projection {
+	var out []layers.Projection
 	for i := range graph.Layers {
-		out = append(out, graph.Projections(i)...)
+		out = append(out, layers.Projections(graph, i)...)
 	}
 	return out
 }

@@ -142,7 +142,7 @@ func TestZeroTied(t *testing.T) {
 		t.Fatal(err)
 	}
 	first, last := timeline.Of(&tab.Units[0]), timeline.Of(&tab.Units[len(tab.Units)-1])
-	size := 2 * g.Layers[0].ParamCount()
+	size := 2 * g.Layers[0].Params[0].Numel
 	if first.Grads != -size || last.Grads != size || tab.Units[0].Layers[0].Backward < 2*size {
 		t.Errorf("the embedding leaves %d, the head %d; the tied gradient has %d bytes", first.Grads, last.Grads, size)
 	}

@@ -30,7 +30,7 @@ func spread(workload *costmodel.Workload) bool { return workload.DP != 0 || work
 
 // open reports that the form of each stage is to be chosen.
 func open(workload *costmodel.Workload) bool {
-	return workload.DP.Auto() || workload.TP.Auto() || workload.Recompute == value.RecomputeAuto
+	return workload.DP == costmodel.AutoDegree || workload.TP == costmodel.AutoDegree || workload.Recompute == value.RecomputeAuto
 }
 
 // checkOpen refuses forms that are open if none can be chosen.
@@ -40,8 +40,8 @@ func checkOpen(workload *costmodel.Workload) error {
 	}
 	field, was := "dp", any(workload.DP)
 	switch {
-	case workload.DP.Auto():
-	case workload.TP.Auto():
+	case workload.DP == costmodel.AutoDegree:
+	case workload.TP == costmodel.AutoDegree:
 		field, was = "tp", workload.TP
 	default:
 		field, was = "recompute", workload.Recompute

@@ -43,9 +43,9 @@ func checkImageTokens(graph *modelgraph.Graph, workload *costmodel.Workload) err
 		if graph.Layers[i].Stream.Kind != modelgraph.Text {
 			continue
 		}
-		for _, j := range graph.Layers[i].InputLayers() {
+		for _, j := range graph.Layers[i].InputLayers {
 			stream := graph.Layers[j].Stream
-			each := stream.ImageTokens(workload.ImageSize)
+			each := layers.ImageTokens(stream, workload.ImageSize)
 			if stream.Kind != modelgraph.Image || workload.Images == 0 || each <= workload.Seq/workload.Images {
 				continue
 			}
@@ -60,7 +60,7 @@ func checkImageTokens(graph *modelgraph.Graph, workload *costmodel.Workload) err
 func checkStreams(graph *modelgraph.Graph, workload *costmodel.Workload) error {
 	for i := range graph.Layers {
 		stream := graph.Layers[i].Stream
-		tokens, field, value := float64(layers.MicroBatch(workload))*float64(stream.ImageTokens(workload.ImageSize)), "batch", workload.Batch
+		tokens, field, value := float64(layers.MicroBatch(workload))*float64(layers.ImageTokens(stream, workload.ImageSize)), "batch", workload.Batch
 		if stream.Kind == modelgraph.Image {
 			tokens, field, value = tokens*float64(workload.Images), "images", workload.Images
 		}

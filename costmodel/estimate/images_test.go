@@ -6,6 +6,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate"
+	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
 )
 
 const (
@@ -58,7 +59,7 @@ func TestImageTokens(t *testing.T) {
 		for i := range g.Layers {
 			if strings.HasSuffix(g.Layers[i].Name, "merger.mlp.2") {
 				found = true
-				if got := g.Layers[i].Stream.ImageTokens(size); got != want {
+				if got := layers.ImageTokens(g.Layers[i].Stream, size); got != want {
 					t.Errorf("%d pixels: %d tokens, want %d", size, got, want)
 				}
 			}

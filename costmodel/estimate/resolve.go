@@ -157,7 +157,7 @@ func mainType(graph *modelgraph.Graph) modelgraph.DType {
 		for j := range graph.Layers[i].Params {
 			tensor := &graph.Layers[i].Params[j]
 			if tensor.DType.Float() {
-				size[tensor.DType] += tensor.Bytes()
+				size[tensor.DType] += tensor.Bytes
 				if size[tensor.DType] > size[best] {
 					best = tensor.DType
 				}

@@ -70,11 +70,11 @@ func TestSelectiveOrder(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		events, err := timeline.Replica(tab, &costmodel.Device{CapacityBytes: 80 << 30, WorkspaceBytes: 32 << 20})
+		held, err := timeline.Replica(tab, &costmodel.Device{CapacityBytes: 80 << 30, WorkspaceBytes: 32 << 20})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return timeline.FoldOf(events).Peak
+		return held.Memory.Total()
 	}
 	full, selective, none := peak(costmodel.RecomputeFull), peak(value.RecomputeSelective), peak(costmodel.RecomputeNone)
 	if full >= selective || selective >= none {

@@ -13,13 +13,13 @@ import (
 // Faults are [*costmodel.FieldError].
 func StageTable(graph *modelgraph.Graph, workload costmodel.Workload, dp, tp int64, recompute string) (*costmodel.Table, error) {
 	gpus := workload.World
-	if workload.DP.Auto() {
+	if workload.DP == costmodel.AutoDegree {
 		if rows := workload.Batch / workload.MicroBatches; rows%dp != 0 {
 			return nil, refuse("dp", dp, "%d replicas cannot share the %d sequences of a micro-batch evenly (%s)", dp, rows, value.NearestDivisors(dp, rows, nil))
 		}
 		workload.Batch /= dp
 	}
-	if dp != workload.DP.Count() || workload.DP.Auto() {
+	if dp != workload.DP.Count() || workload.DP == costmodel.AutoDegree {
 		workload.ShardDegree = 0
 	}
 	workload.DP, workload.TP, workload.Recompute = costmodel.Degree(dp), costmodel.Degree(tp), recompute

@@ -12,38 +12,33 @@ type Column struct {
 	// Middle and End bound the steps in which every Round of them is like the
 	// one before: each chunk has its round of micro-batches.
 	Middle, End, Round int64
-
-	schedule        costmodel.Schedule
-	rank, warm, all int64
+	// Length is the number of steps.
+	Length int64
+	// At is the action of a step; false: it waits.
+	At func(step int64) (Action, bool)
 }
 
 // ColumnOf is a rank's part of the table.
 func ColumnOf(schedule costmodel.Schedule, rank int64) Column {
-	column := Column{Round: 2 * schedule.Chunks * perRound(schedule), schedule: schedule, rank: rank, warm: warmUp(schedule, rank), all: schedule.Chunks * schedule.MicroBatches}
+	warm, all := warmUp(schedule, rank), schedule.Chunks*schedule.MicroBatches
 	wait := int64(0)
-	if column.warm > 0 {
-		wait = max(0, schedule.Chunks*schedule.Stages+2*(schedule.Stages-1-rank)-column.warm-rank)
+	if warm > 0 {
+		wait = max(0, schedule.Chunks*schedule.Stages+2*(schedule.Stages-1-rank)-warm-rank)
 	}
-	column.Middle = rank + column.warm + wait
-	column.End = column.Middle + 2*(column.all-column.warm)
-	return column
-}
-
-// Length is the number of steps.
-func (column *Column) Length() int64 { return column.End + 2*column.warm }
-
-// At is the action of a step; false: it waits.
-func (column *Column) At(step int64) (Action, bool) {
-	after := step - column.End
-	switch begun := step - column.Middle; {
-	case column.rank <= step && step < column.rank+column.warm:
-		return forward(column.schedule, step-column.rank), true
-	case begun >= 0 && step < column.End && begun%2 == 0:
-		return forward(column.schedule, column.warm+begun/2), true
-	case begun >= 0 && step < column.End:
-		return backward(column.schedule, begun/2), true
-	case 0 <= after && after < 2*column.warm && after%2 == 1:
-		return backward(column.schedule, column.all-column.warm+after/2), true
-	}
-	return Action{}, false
+	middle := rank + warm + wait
+	end := middle + 2*(all-warm)
+	return Column{Middle: middle, End: end, Round: 2 * schedule.Chunks * perRound(schedule), Length: end + 2*warm, At: func(step int64) (Action, bool) {
+		after := step - end
+		switch begun := step - middle; {
+		case rank <= step && step < rank+warm:
+			return forward(schedule, step-rank), true
+		case begun >= 0 && step < end && begun%2 == 0:
+			return forward(schedule, warm+begun/2), true
+		case begun >= 0 && step < end:
+			return backward(schedule, begun/2), true
+		case 0 <= after && after < 2*warm && after%2 == 1:
+			return backward(schedule, all-warm+after/2), true
+		}
+		return Action{}, false
+	}}
 }

@@ -43,8 +43,8 @@ func TestColumn(t *testing.T) {
 		}
 		for rank := range s.Stages {
 			column, padded := ColumnOf(s, rank), padded(s, rank)
-			if s.MicroBatches >= s.Stages && column.Length() != int64(len(padded)) {
-				t.Fatalf("%+v, rank %d: %d steps, want %d", s, rank, column.Length(), len(padded))
+			if s.MicroBatches >= s.Stages && column.Length != int64(len(padded)) {
+				t.Fatalf("%+v, rank %d: %d steps, want %d", s, rank, column.Length, len(padded))
 			}
 			for step, want := range padded {
 				got, ok := column.At(int64(step))

@@ -107,7 +107,7 @@ func (run *residency) pinned(stage int64) int64 {
 				continue
 			}
 			for _, tensor := range graph.Layers[i].Owned() {
-				keys += tensor.Bytes()
+				keys += tensor.Bytes
 			}
 		}
 	}

@@ -39,7 +39,7 @@ func unitBytes(graph *modelgraph.Graph, unit *modelgraph.Unit) int64 {
 	total := int64(0)
 	for i := unit.First; i < unit.End; i++ {
 		for _, tensor := range graph.Layers[i].Owned() {
-			total += tensor.Bytes()
+			total += tensor.Bytes
 		}
 	}
 	return total
@@ -88,7 +88,7 @@ func grouped(component *diffusers.Component) int64 {
 		for i := range graph.Layers {
 			if strings.HasPrefix(graph.Layers[i].Name, list) {
 				for _, tensor := range graph.Layers[i].Owned() {
-					rest -= tensor.Bytes()
+					rest -= tensor.Bytes
 				}
 			}
 		}
@@ -109,10 +109,10 @@ func decoderGroups(graph *modelgraph.Graph) int64 {
 			switch {
 			case inside:
 				index, _, _ = strings.Cut(index, ".")
-				blocks[index] += tensor.Bytes()
+				blocks[index] += tensor.Bytes
 				last = len(blocks) - 1
 			case strings.HasPrefix(layer.Name, "decoder."):
-				total += tensor.Bytes()
+				total += tensor.Bytes
 			}
 		}
 	}

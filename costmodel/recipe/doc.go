@@ -3,7 +3,7 @@
 // it reads and writes, and what they cost. It is the only place where that is
 // written: the bytes of an arena ([costmodel.Regions]), the seconds of a step
 // and the code of a program are added up from the same kernels. Package
-// recipetest computes each kernel in float64.
+// executor/internal/recipetest computes each kernel in float64.
 //
 // The hidden stream is a chain. A unit takes it as "input", rows × columns, and
 // hands it on as "output"; on the way back "output.gradient" comes in and

@@ -58,7 +58,7 @@ func (code *Code) whole(routine *Routine) {
 
 // ids is what rows are looked up by: of the batch, which was fed, or in
 // generation the tokens that were made last.
-func (writer *writer) ids(index modelgraph.Index) int {
+func (writer *writer) ids(index string) int {
 	if writer.pass == passDecode {
 		return writer.shared(new(int64), Tensor{Name: "token.ids", Class: classToken, DType: int32Type, Rows: writer.sequences, Columns: 1})
 	}

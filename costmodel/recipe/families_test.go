@@ -1,6 +1,7 @@
 package recipe_test
 
 import (
+	"math/rand/v2"
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel"
@@ -30,4 +31,14 @@ func smallWorkloads() map[string]costmodel.Workload {
 	infer.Mode, generate.Mode = costmodel.Infer, costmodel.Infer
 	generate.NewTokens = 5
 	return map[string]costmodel.Workload{"train": train, "recompute": full, "mixed": mixed, "fp32": single, "infer": infer, "generate": generate}
+}
+
+// chainOf is a random chain.
+func chainOf(tb testing.TB, random *rand.Rand) *modelgraph.Graph {
+	tb.Helper()
+	graph, err := backendtest.RandomChain(random)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return graph
 }

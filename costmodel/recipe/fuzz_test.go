@@ -21,7 +21,7 @@ func FuzzOf(f *testing.F) {
 	f.Add(uint64(1), uint8(1), uint8(1), int64(1<<40), uint8(0), int64(1<<40))
 	names := []string{"train", "recompute", "mixed", "fp32", "infer", "generate"}
 	f.Fuzz(func(t *testing.T, seed uint64, layer, field uint8, value int64, way uint8, seq int64) {
-		graph := changed(randomChain(t, rand.New(rand.NewPCG(seed, 3))), layer, field, value)
+		graph := changed(chainOf(t, rand.New(rand.NewPCG(seed, 3))), layer, field, value)
 		if graph == nil {
 			return
 		}

@@ -7,17 +7,15 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
-// Pass is a way through a unit that has kernels of its own: forward, backward,
-// decode (one token a sequence, at position Seq + how many were generated), step,
-// and norms before it. Recompute runs some of forward's kernels.
-type Pass string
-
+// The passes are the ways through a unit that have kernels of their own: forward,
+// backward, decode (one token a sequence, at position Seq + how many were
+// generated), step, and norms before it. Recompute runs some of forward's kernels.
 const (
-	passForward  Pass = "forward"
-	passBackward Pass = "backward"
-	passDecode   Pass = "decode"
-	passSquares  Pass = "norms"
-	passStep     Pass = "step"
+	passForward  = "forward"
+	passBackward = "backward"
+	passDecode   = "decode"
+	passSquares  = "norms"
+	passStep     = "step"
 )
 
 // Code is what runs of a unit; equal units share one.
@@ -60,27 +58,25 @@ type Dim struct{ Name, Value string }
 
 // Operand is a tensor that a kernel touches, or a part of it.
 type Operand struct {
-	Role   string // a, b, bias, …
-	Mode   Mode
+	Role string // a, b, bias, …
+	// Mode is how the operand is touched, as its text begins:
+	//
+	//	' '  read
+	//	'>'  written: all of the part, whatever was there
+	//	'+'  read and written in place
+	//	'*'  a gradient: written in the first micro-batch's backward, added to in the others'
+	Mode   byte
 	Tensor int // index in [Code.Tensors]
 	// [Row, Row+Rows) × [Column, Column+Columns) is the part; with Rows 0 it
 	// is the whole tensor.
 	Row, Rows, Column, Columns int64
 }
 
-// Mode is how an operand is touched, as its text begins:
-//
-//	' '  read
-//	'>'  written: all of the part, whatever was there
-//	'+'  read and written in place
-//	'*'  a gradient: written in the first micro-batch's backward, added to in the others'
-type Mode byte
-
 const (
-	modeRead   Mode = ' '
-	modeWrite  Mode = '>'
-	modeUpdate Mode = '+'
-	modeGather Mode = '*'
+	modeRead   = ' '
+	modeWrite  = '>'
+	modeUpdate = '+'
+	modeGather = '*'
 )
 
 // Dim is a dim's value; empty if it is not given.
@@ -106,7 +102,7 @@ func (code *Code) text(kernel *Kernel) string {
 		operand := &kernel.Operands[i]
 		line.WriteByte(' ')
 		if operand.Mode != modeRead {
-			line.WriteByte(byte(operand.Mode))
+			line.WriteByte(operand.Mode)
 		}
 		fmt.Fprintf(&line, "%s=%s", operand.Role, code.Tensors[operand.Tensor].Name)
 		if operand.Rows > 0 {
@@ -130,14 +126,14 @@ func (code *Code) Lines() []string {
 		if again < len(code.Recompute.Kernels) && code.text(&code.Recompute.Kernels[again]) == line {
 			again, mark = again+1, "+"
 		}
-		lines = append(lines, string(passForward)+mark+" "+line)
+		lines = append(lines, passForward+mark+" "+line)
 	}
 	for _, pass := range []struct {
-		name    Pass
+		name    string
 		routine *Routine
 	}{{passBackward, &code.Backward}, {passDecode, &code.Decode}, {passSquares, &code.Norms}, {passStep, &code.Step}} {
 		for i := range pass.routine.Kernels {
-			lines = append(lines, string(pass.name)+" "+code.text(&pass.routine.Kernels[i]))
+			lines = append(lines, pass.name+" "+code.text(&pass.routine.Kernels[i]))
 		}
 	}
 	return lines

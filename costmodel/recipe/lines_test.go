@@ -93,7 +93,7 @@ func parsedTensor(words []string) (recipe.Tensor, error) {
 	tensor := recipe.Tensor{Name: words[0], Class: recipe.Class(words[1]), Tie: -1}
 	switch class := words[1]; {
 	case class == "forward" || class == "backward" || class == "decode":
-		tensor.Class, tensor.Pass = "temporary", recipe.Pass(class)
+		tensor.Class, tensor.Pass = "temporary", class
 	case strings.HasPrefix(class, "tied"):
 		tensor.Class = "weight"
 		tensor.Tie, _ = strconv.Atoi(class[len("tied"):])
@@ -118,7 +118,7 @@ func parsedKernel(words []string, names map[string]int) (recipe.Kernel, error) {
 	for _, word := range words[colon+1:] {
 		operand := recipe.Operand{Mode: ' '}
 		if strings.ContainsAny(word[:1], ">+*") {
-			operand.Mode, word = recipe.Mode(word[0]), word[1:]
+			operand.Mode, word = byte(word[0]), word[1:]
 		}
 		role, name, _ := strings.Cut(word, "=")
 		name, part, some := strings.Cut(name, "[")

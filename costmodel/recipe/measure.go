@@ -11,7 +11,7 @@ func (writer *writer) measure() {
 	regions.Forward, regions.Backward, regions.Decode = code.Forward.Scratch, code.Backward.Scratch, code.Decode.Scratch
 	for i := range code.Tensors {
 		tensor := &code.Tensors[i]
-		switch size := tensor.Bytes(); {
+		switch size := tensor.bytes(); {
 		case tensor.Class == classInput && writer.train && writer.readBack(i):
 			regions.Input = size
 		case tensor.Class == classOutput && tensor.Name == string(classOutput):

@@ -25,7 +25,7 @@ type interval struct {
 //
 // Moments at which nothing lives cut a routine into stretches that know nothing
 // of each other, so that many layers in one unit cost no more than one by one.
-func (code *Code) pack(pass Pass, kernels []Kernel) int64 {
+func (code *Code) pack(pass string, kernels []Kernel) int64 {
 	lives := code.lives(pass, kernels)
 	var scratch int64
 	for first := 0; first < len(lives); {
@@ -54,7 +54,7 @@ func (code *Code) packStretch(lives []interval) int64 {
 
 // lives are the intervals of a pass's temporaries, in the order in which they
 // begin.
-func (code *Code) lives(pass Pass, kernels []Kernel) []interval {
+func (code *Code) lives(pass string, kernels []Kernel) []interval {
 	at := make(map[int]int)
 	var lives []interval
 	for i := range kernels {
@@ -68,7 +68,7 @@ func (code *Code) lives(pass Pass, kernels []Kernel) []interval {
 			if !ok {
 				k = len(lives)
 				at[index] = k
-				lives = append(lives, interval{tensor: index, first: i, bytes: tensor.Bytes()})
+				lives = append(lives, interval{tensor: index, first: i, bytes: tensor.bytes()})
 			}
 			lives[k].last = i
 		}

@@ -35,7 +35,7 @@ func (rel *relations) quiet(index int) bool {
 // inputs are the layers that a layer reads, without those that do not run.
 func (rel *relations) inputs(index int) []int {
 	var ins []int
-	for _, j := range rel.graph.Layers[index].InputLayers() {
+	for _, j := range rel.graph.Layers[index].InputLayers {
 		if !rel.quiet(j) {
 			ins = append(ins, j)
 		}
@@ -64,7 +64,7 @@ func (rel *relations) note() {
 	}
 	rel.read, rel.tied = make([]bool, len(rel.graph.Layers)), make(map[string]bool)
 	for i := range rel.graph.Layers {
-		for _, j := range rel.graph.Layers[i].InputLayers() {
+		for _, j := range rel.graph.Layers[i].InputLayers {
 			rel.read[j] = true
 		}
 	}
@@ -82,7 +82,7 @@ func (rel *relations) owner(full string) int {
 		for i := range rel.graph.Layers {
 			layer := &rel.graph.Layers[i]
 			for _, tensor := range layer.Owned() {
-				rel.owners[modelgraph.FullName(layer.Name, tensor.Name)] = layer.UnitIndex()
+				rel.owners[modelgraph.FullName(layer.Name, tensor.Name)] = layer.UnitIndex
 			}
 		}
 	}

@@ -53,7 +53,7 @@ type Tensor struct {
 	// same with ".gradient" after it.
 	Name          string
 	Class         Class
-	Pass          Pass // whose scratch holds it, of a temporary
+	Pass          string // whose scratch holds it, of a temporary
 	DType         modelgraph.DType
 	Rows, Columns int64
 	// Offset is where it begins in the buffer of its class, a multiple of
@@ -68,8 +68,8 @@ type Tensor struct {
 	Tie int
 }
 
-// Bytes is the space that it takes: a multiple of [costmodel.RegionAlign].
-func (tensor *Tensor) Bytes() int64 {
+// bytes is the space that it takes: a multiple of [costmodel.RegionAlign].
+func (tensor *Tensor) bytes() int64 {
 	return padded(tensor.Rows * tensor.Columns * bytesOf(tensor.DType))
 }
 
@@ -80,7 +80,7 @@ func (tensor *Tensor) text() string {
 	class := string(tensor.Class)
 	switch {
 	case tensor.Class == classTemporary:
-		class = string(tensor.Pass)
+		class = tensor.Pass
 	case tensor.Tie >= 0:
 		class = fmt.Sprintf("tied%d", tensor.Tie)
 	}

@@ -100,16 +100,16 @@ func (params *parameters) states(own *weight, name string, wide Tensor) {
 
 // tie is the use of a parameter that another unit owns.
 func (params *parameters) tie(owner string, value, wide *Tensor, trained bool) costmodel.Tie {
-	tie := costmodel.Tie{Owner: params.owner(owner), Tensor: owner, Weights: value.Bytes()}
+	tie := costmodel.Tie{Owner: params.owner(owner), Tensor: owner, Weights: value.bytes()}
 	if !trained {
 		return tie
 	}
-	tie.Grads = wide.Bytes()
+	tie.Grads = wide.bytes()
 	if params.masters {
-		tie.Master = wide.Bytes()
+		tie.Master = wide.bytes()
 	}
 	if params.workload.Optimizer == costmodel.AdamW {
-		tie.State = 2 * wide.Bytes()
+		tie.State = 2 * wide.bytes()
 	}
 	return tie
 }

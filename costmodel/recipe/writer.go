@@ -25,7 +25,7 @@ type assembler struct {
 	copies  map[string]int // how many tensors asked for a name
 	bytes   float64        // of all tensors
 
-	pass    Pass
+	pass    string
 	routine *Routine
 	count   int64 // rows of the stream in this pass
 	// stream is the hidden state so far, flow its gradient on the way back; -1
@@ -66,7 +66,7 @@ func (asm *assembler) saved(name string, dtype modelgraph.DType, rows, columns i
 // place adds a tensor at the end of its block; size is the block's size so far.
 func (asm *assembler) place(size *int64, tensor Tensor) int {
 	tensor.Offset, tensor.Tie = *size, -1
-	*size += tensor.Bytes()
+	*size += tensor.bytes()
 	return asm.add(tensor)
 }
 
@@ -104,7 +104,7 @@ func (operand Operand) as(role string) Operand {
 	return operand
 }
 
-func (operand Operand) mode(mode Mode) Operand {
+func (operand Operand) mode(mode byte) Operand {
 	operand.Mode = mode
 	return operand
 }

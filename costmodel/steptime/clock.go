@@ -1,25 +1,25 @@
 package steptime
 
-// Clock is where a device, and the host that issues kernels to it, have got in
-// seconds. The host does not wait: it issues kernels ahead of the device, which
+// deviceClock is the time of a device, and of the host that issues kernels to it,
+// in seconds. The host does not wait: it issues kernels ahead of the device, which
 // runs them one after the other.
-type Clock struct{ Host, Device float64 }
+type deviceClock struct{ Host, Device float64 }
 
-// Run is a pass that the host issues in issue seconds, and that takes the
+// run is a pass that the host issues in issue seconds, and that takes the
 // device length seconds. It ends when the device is through with it, and not
 // before the host has issued its last kernel.
-func (clock *Clock) Run(issue, length float64) {
+func (clock *deviceClock) run(issue, length float64) {
 	clock.Host += issue
 	clock.Device = max(clock.Device+length, clock.Host)
 }
 
 // await is an input that the device, but not its host, waits for.
-func (clock *Clock) await(ready float64) { clock.Device = max(clock.Device, ready) }
+func (clock *deviceClock) await(ready float64) { clock.Device = max(clock.Device, ready) }
 
 // round is passes that follow each other on one clock: those of a micro-batch,
 // or of a token. It begins where the clock shows 0.
 type round struct {
-	Clock
+	deviceClock
 	worked float64 // the sum over the passes, as Host is of what is issued
 	passes int
 	// waited is how many passes had begun when the device waited for the host
@@ -27,9 +27,9 @@ type round struct {
 	waited int
 }
 
-func (r *round) run(issue, length float64) {
+func (r *round) pass(issue, length float64) {
 	through := r.Device + length
-	r.Run(issue, length)
+	r.run(issue, length)
 	r.worked += length
 	r.passes++
 	if r.Host-through > 1e-15*r.Host {

@@ -36,9 +36,9 @@ func ExamplePlay() {
 		{Rank: 0, Forward: 1, Backward: 2, To: 0.25, From: 0.25},
 		{Rank: 1, Forward: 1, Backward: 2},
 	}
-	for rank, clock := range steptime.Play(schedule, true, stages) {
+	for rank, end := range steptime.Play(schedule, true, stages) {
 		busy := 3 * (stages[rank].Forward + stages[rank].Backward)
-		fmt.Printf("rank %d ends after %v s, of which it waits %v\n", rank, clock.Device, clock.Device-busy)
+		fmt.Printf("rank %d ends after %v s, of which it waits %v\n", rank, end, end-busy)
 	}
 	// Output:
 	// rank 0 ends after 13 s, of which it waits 4

@@ -7,8 +7,8 @@ import "github.com/devmap-dev/devmap/costmodel"
 func (step *timing) pipeline() float64 {
 	stages, devices, token := step.stages()
 	end := make([]float64, len(step.topo.Devices))
-	for rank, clock := range Play(step.schedule(stages, devices), step.trains(), stages) {
-		end[devices[rank]] = clock.Device
+	for rank, seconds := range Play(step.schedule(stages, devices), step.trains(), stages) {
+		end[devices[rank]] = seconds
 	}
 	slowest := 0.
 	for device := range end {
@@ -42,7 +42,7 @@ func (step *timing) stages() (stages []Stage, devices []int, token float64) {
 		last.Backward += seconds.Backward
 		last.Issue += seconds.Issue
 		last.IssueBack += seconds.IssueBack
-		tokens.run(seconds.IssueToken, seconds.Token)
+		tokens.pass(seconds.IssueToken, seconds.Token)
 	}
 	return stages, devices, token + tokens.Device
 }

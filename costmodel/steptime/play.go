@@ -7,8 +7,8 @@ import (
 )
 
 // Stage are the times of a pipeline's stage in seconds: of a micro-batch
-// forward and backward, the host's to issue them ([Clock]), and of the messages
-// to the next stage and of gradients from it back.
+// forward and backward, the host's to issue them ahead of the device, and of the
+// messages to the next stage and of gradients from it back.
 type Stage struct {
 	// Rank holds the stage.
 	Rank                                int
@@ -25,8 +25,8 @@ func (stage *Stage) takes(backward bool) (issue, length float64) {
 }
 
 // Play runs a schedule on stages in the order of the chain, as many as the
-// schedule has chunks on each of its ranks or fewer, and is where the clock of
-// each rank is when it ends; in inference backwards are left out. A message of
+// schedule has chunks on each of its ranks or fewer, and is when the device of
+// each rank ends, in seconds; in inference backwards are left out. A message of
 // +Inf, if no link is, is never through, and a schedule of a kind that is not
 // played never ends.
 //
@@ -35,24 +35,28 @@ func (stage *Stage) takes(backward bool) (issue, length float64) {
 // table of time steps ([order.Column]), and exchange what they made
 // after each. Any number of micro-batches takes the memory of a few, and the
 // time of its digits.
-func Play(schedule costmodel.Schedule, train bool, stages []Stage) []Clock {
-	clocks := make([]Clock, schedule.Stages)
+func Play(schedule costmodel.Schedule, train bool, stages []Stage) []float64 {
+	ends := make([]float64, schedule.Stages)
 	endless := !plays(schedule.Kind)
 	for i := range stages {
 		endless = endless || math.IsInf(max(stages[i].To, stages[i].From), 1)
 	}
 	if endless {
-		for rank := range clocks {
-			clocks[rank].Device = math.Inf(1)
+		for rank := range ends {
+			ends[rank] = math.Inf(1)
 		}
-		return clocks
+		return ends
 	}
 	play := playWaves
 	if schedule.Kind == costmodel.Interleaved {
 		play = playLockStep
 	}
+	clocks := make([]deviceClock, schedule.Stages)
 	play(clocks, schedule, train, stages)
-	return clocks
+	for rank := range clocks {
+		ends[rank] = clocks[rank].Device
+	}
+	return ends
 }
 
 // plays reports an order that can be simulated.

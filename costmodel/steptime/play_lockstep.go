@@ -17,8 +17,8 @@ import (
 // The table has a middle where every rank runs a forward and a backward in
 // turn, its chunks a round of micro-batches each: such rounds are the same
 // ([repeat]).
-func playLockStep(clocks []Clock, schedule costmodel.Schedule, train bool, stages []Stage) {
-	lock := lockStep{train: train, stages: stages, chunks: make([][]int, schedule.Stages), made: make([]Clock, schedule.Stages), now: make([]*action, schedule.Stages)}
+func playLockStep(clocks []deviceClock, schedule costmodel.Schedule, train bool, stages []Stage) {
+	lock := lockStep{train: train, stages: stages, chunks: make([][]int, schedule.Stages), made: make([]deviceClock, schedule.Stages), now: make([]*action, schedule.Stages)}
 	for i := range stages {
 		lock.chunks[stages[i].Rank] = append(lock.chunks[stages[i].Rank], i)
 	}
@@ -30,12 +30,12 @@ func playLockStep(clocks []Clock, schedule costmodel.Schedule, train bool, stage
 	for rank := range schedule.Stages {
 		column := order.ColumnOf(schedule, rank)
 		lock.columns = append(lock.columns, column)
-		longest, first, last = max(longest, column.Length()), max(first, column.Middle), min(last, column.End)
+		longest, first, last = max(longest, column.Length), max(first, column.Middle), min(last, column.End)
 	}
 	round := lock.columns[0].Round
 	rounds := max(0, last-first) / round
 	lock.steps(clocks, 0, min(first, longest))
-	repeat(clocks, rounds, round*schedule.Stages, func(clocks []Clock) { lock.steps(clocks, first, first+round) })
+	repeat(clocks, rounds, round*schedule.Stages, func(clocks []deviceClock) { lock.steps(clocks, first, first+round) })
 	lock.steps(clocks, first+rounds*round, longest)
 }
 
@@ -46,7 +46,7 @@ type lockStep struct {
 	chunks  [][]int        // by rank, the stages of its chunks
 	columns []order.Column // by rank
 	now     []*action      // likewise, of the step that is simulated; nil: it waits
-	made    []Clock        // likewise, before what was made is exchanged
+	made    []deviceClock  // likewise, before what was made is exchanged
 }
 
 // action is a forward or a backward of a micro-batch on a stage.
@@ -66,7 +66,7 @@ func (lock *lockStep) actionOf(rank int, a order.Action) (action, bool) {
 }
 
 // steps simulates rows of the table.
-func (lock *lockStep) steps(clocks []Clock, from, to int64) {
+func (lock *lockStep) steps(clocks []deviceClock, from, to int64) {
 	actions := make([]action, len(clocks))
 	for turn := from; turn < to; turn++ {
 		for rank := range lock.columns {
@@ -82,10 +82,10 @@ func (lock *lockStep) steps(clocks []Clock, from, to int64) {
 }
 
 // step simulates the row of now.
-func (lock *lockStep) step(clocks []Clock) {
+func (lock *lockStep) step(clocks []deviceClock) {
 	for rank, a := range lock.now {
 		if a != nil {
-			clocks[rank].Run(lock.stages[a.stage].takes(a.backward))
+			clocks[rank].run(lock.stages[a.stage].takes(a.backward))
 		}
 	}
 	copy(lock.made, clocks)
@@ -97,7 +97,7 @@ func (lock *lockStep) step(clocks []Clock) {
 }
 
 // exchange has a rank send what it made, and its peer receive it.
-func (lock *lockStep) exchange(clocks []Clock, rank int, a *action) {
+func (lock *lockStep) exchange(clocks []deviceClock, rank int, a *action) {
 	to, message := a.stage+1, lock.stages[a.stage].To
 	if a.backward {
 		if to = a.stage - 1; to >= 0 {
@@ -119,7 +119,7 @@ func (lock *lockStep) exchange(clocks []Clock, rank int, a *action) {
 // (_PipelineScheduleRuntime._perform_action waits for the receive). Each rank
 // goes through its actions, one in a step, as soon as what an action needs was
 // made in a step before. As there are few micro-batches, there are few steps.
-func (lock *lockStep) inputsAwaited(clocks []Clock, schedule costmodel.Schedule) {
+func (lock *lockStep) inputsAwaited(clocks []deviceClock, schedule costmodel.Schedule) {
 	orders := make([][]action, len(clocks))
 	for rank := range orders {
 		for _, a := range order.Of(schedule, int64(rank)) {

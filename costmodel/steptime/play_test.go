@@ -22,11 +22,7 @@ type pipe struct {
 }
 
 func (p *pipe) ends() []float64 {
-	var out []float64
-	for _, c := range Play(p.Schedule, p.train, p.stages) {
-		out = append(out, c.Device)
-	}
-	return out
+	return Play(p.Schedule, p.train, p.stages)
 }
 
 // played is one forward or backward of a micro-batch on a stage.
@@ -109,7 +105,7 @@ func (p *pipe) lockStepInFull() []float64 {
 	steps, longest := make([][]*played, p.Stages), 0
 	for rank := range steps {
 		column := order.ColumnOf(p.Schedule, int64(rank))
-		steps[rank] = make([]*played, column.Length())
+		steps[rank] = make([]*played, column.Length)
 		for step := range steps[rank] {
 			if a, ok := column.At(int64(step)); ok {
 				steps[rank][step] = p.own(rank, a)
@@ -304,7 +300,7 @@ func TestRepeat(t *testing.T) {
 				add[i] = math.Inf(-1)
 			}
 		}
-		step := func(clocks []Clock) {
+		step := func(clocks []deviceClock) {
 			before := slices.Clone(clocks)
 			for i := range order {
 				for j := range order {
@@ -313,7 +309,7 @@ func TestRepeat(t *testing.T) {
 			}
 		}
 		n := rng.Int64N(2000)
-		want, got := make([]Clock, ranks), make([]Clock, ranks)
+		want, got := make([]deviceClock, ranks), make([]deviceClock, ranks)
 		for range n {
 			step(want)
 		}

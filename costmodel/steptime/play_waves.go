@@ -8,8 +8,8 @@ import "github.com/devmap-dev/devmap/costmodel"
 // in this wave or in the one before. All that one wave leaves to the next are
 // the clocks of the ranks, and the waves in which all stages run both are the
 // same ([repeat]).
-func playWaves(clocks []Clock, schedule costmodel.Schedule, train bool, stages []Stage) {
-	w := waves{stages: stages, batches: schedule.MicroBatches, before: make([]Clock, len(stages))}
+func playWaves(clocks []deviceClock, schedule costmodel.Schedule, train bool, stages []Stage) {
+	w := waves{stages: stages, batches: schedule.MicroBatches, before: make([]deviceClock, len(stages))}
 	ranks, last := int64(len(stages)), int64(len(stages)-1)
 	switch {
 	case !train || schedule.Kind != costmodel.OneFOneB:
@@ -21,7 +21,7 @@ func playWaves(clocks []Clock, schedule costmodel.Schedule, train bool, stages [
 		for turn := range min(last, w.batches+last) {
 			w.wave(clocks, turn)
 		}
-		repeat(clocks, max(0, w.batches-last), 2*ranks, func(clocks []Clock) { w.wave(clocks, last) })
+		repeat(clocks, max(0, w.batches-last), 2*ranks, func(clocks []deviceClock) { w.wave(clocks, last) })
 		for turn := max(last, w.batches); turn < w.batches+last; turn++ {
 			w.wave(clocks, turn)
 		}
@@ -32,38 +32,38 @@ func playWaves(clocks []Clock, schedule costmodel.Schedule, train bool, stages [
 type waves struct {
 	stages  []Stage
 	batches int64
-	before  []Clock // of the wave before
+	before  []deviceClock // of the wave before
 }
 
-func (w *waves) forward(clocks []Clock, stage int) {
+func (w *waves) forward(clocks []deviceClock, stage int) {
 	if stage > 0 {
 		clocks[stage].await(clocks[stage-1].Device + w.stages[stage-1].To)
 	}
-	clocks[stage].Run(w.stages[stage].Issue, w.stages[stage].Forward)
+	clocks[stage].run(w.stages[stage].Issue, w.stages[stage].Forward)
 }
 
 // backward runs a backward whose gradient leaves the next stage's clock.
-func (w *waves) backward(clocks []Clock, stage int, next []Clock) {
+func (w *waves) backward(clocks []deviceClock, stage int, next []deviceClock) {
 	if stage+1 < len(w.stages) {
 		clocks[stage].await(next[stage+1].Device + w.stages[stage].From)
 	}
-	clocks[stage].Run(w.stages[stage].IssueBack, w.stages[stage].Backward)
+	clocks[stage].run(w.stages[stage].IssueBack, w.stages[stage].Backward)
 }
 
-func (w *waves) forwards(clocks []Clock) {
+func (w *waves) forwards(clocks []deviceClock) {
 	for stage := range w.stages {
 		w.forward(clocks, stage)
 	}
 }
 
-func (w *waves) backwards(clocks []Clock) {
+func (w *waves) backwards(clocks []deviceClock) {
 	for stage := len(w.stages) - 1; stage >= 0; stage-- {
 		w.backward(clocks, stage, clocks)
 	}
 }
 
 // wave is the t-th of 1F1B's.
-func (w *waves) wave(clocks []Clock, turn int64) {
+func (w *waves) wave(clocks []deviceClock, turn int64) {
 	copy(w.before, clocks)
 	for stage := 0; stage < len(w.stages) && turn < w.batches; stage++ {
 		w.forward(clocks, stage)

@@ -16,7 +16,7 @@ const (
 // number takes the time of its binary digits, and is exact but for the rounding
 // of fewer sums than so many steps would take. cost is how many additions a
 // step takes.
-func repeat(clocks []Clock, count, cost int64, step func([]Clock)) {
+func repeat(clocks []deviceClock, count, cost int64, step func([]deviceClock)) {
 	order := 2 * len(clocks)
 	if count <= maxAdditions/max(1, cost) || order > maxOrder {
 		for range count {
@@ -24,7 +24,7 @@ func repeat(clocks []Clock, count, cost int64, step func([]Clock)) {
 		}
 		return
 	}
-	power := make([][]Clock, order) // by column: the clocks after the step where all but one began at −∞
+	power := make([][]deviceClock, order) // by column: the clocks after the step where all but one began at −∞
 	for j := range power {
 		power[j] = never(len(clocks))
 		*entry(power[j], j) = 0
@@ -37,7 +37,7 @@ func repeat(clocks []Clock, count, cost int64, step func([]Clock)) {
 		if count >>= 1; count == 0 {
 			return
 		}
-		square := make([][]Clock, order)
+		square := make([][]deviceClock, order)
 		for j := range square {
 			square[j] = times(power, power[j])
 		}
@@ -46,16 +46,16 @@ func repeat(clocks []Clock, count, cost int64, step func([]Clock)) {
 }
 
 // never is the zero vector of (max, +).
-func never(ranks int) []Clock {
-	out := make([]Clock, ranks)
+func never(ranks int) []deviceClock {
+	out := make([]deviceClock, ranks)
 	for rank := range out {
-		out[rank] = Clock{Host: math.Inf(-1), Device: math.Inf(-1)}
+		out[rank] = deviceClock{Host: math.Inf(-1), Device: math.Inf(-1)}
 	}
 	return out
 }
 
 // entry is number i of the clocks as a vector: the devices', then the hosts'.
-func entry(clocks []Clock, i int) *float64 {
+func entry(clocks []deviceClock, i int) *float64 {
 	if i < len(clocks) {
 		return &clocks[i].Device
 	}
@@ -63,7 +63,7 @@ func entry(clocks []Clock, i int) *float64 {
 }
 
 // times is the product of a matrix, by columns, and a vector over (max, +).
-func times(matrix [][]Clock, vector []Clock) []Clock {
+func times(matrix [][]deviceClock, vector []deviceClock) []deviceClock {
 	out := never(len(vector))
 	for j, column := range matrix {
 		by := *entry(vector, j)

@@ -31,8 +31,8 @@ func (step *timing) dataParallel(device int) float64 {
 	var trained int64
 	for unit := range step.table.Units {
 		seconds := Unit(step.table, step.topo, device, unit)
-		forward.run(seconds.Issue, seconds.Forward)
-		token.run(seconds.IssueToken, seconds.Token)
+		forward.pass(seconds.Issue, seconds.Forward)
+		token.pass(seconds.IssueToken, seconds.Token)
 		update += seconds.Update
 		trained += step.table.Units[unit].Work.Trained
 	}
@@ -43,11 +43,11 @@ func (step *timing) dataParallel(device int) float64 {
 	both = forward
 	for unit := len(step.table.Units) - 1; unit >= 0; unit-- {
 		seconds := Unit(step.table, step.topo, device, unit)
-		both.run(seconds.IssueBack, seconds.Backward)
+		both.pass(seconds.IssueBack, seconds.Backward)
 	}
 	stage := workload.Strategy.Traits().ZeroStage
 	if stage == 0 {
-		return both.repeated(microBatches) - both.Device + step.ddpBackward(device, forward.Clock) + update
+		return both.repeated(microBatches) - both.Device + step.ddpBackward(device, forward.deviceClock) + update
 	}
 	// DeepSpeed reduces between kernels (overlap_comm is off by default in
 	// stages 1 and 2), stage 2 after every micro-batch; each GPU updates its
@@ -65,7 +65,7 @@ func (step *timing) dataParallel(device int) float64 {
 // a gradient is copied to its bucket, and the bucket's all-reduce runs while
 // the kernels that follow run (torch/csrc/distributed/c10d/reducer.cpp
 // mark_variable_ready, finalize_backward). Units represent buckets of 25 MiB.
-func (step *timing) ddpBackward(deviceIndex int, clock Clock) float64 {
+func (step *timing) ddpBackward(deviceIndex int, clock deviceClock) float64 {
 	workload, device := &step.table.Workload, &step.topo.Devices[deviceIndex]
 	gpus, size := int64(len(step.topo.Devices)), ops.WeightBytes(workload.Precision)
 	var link, back float64
@@ -73,7 +73,7 @@ func (step *timing) ddpBackward(deviceIndex int, clock Clock) float64 {
 		seconds := Unit(step.table, step.topo, deviceIndex, unit)
 		grads := float64(step.table.Units[unit].Work.Trained * size)
 		copied := over(2*grads, device.BytesPerSecond)
-		clock.Run(seconds.IssueBack, seconds.Backward+copied)
+		clock.run(seconds.IssueBack, seconds.Backward+copied)
 		if grads > 0 {
 			reduce := step.overlapped(2*ringPart(gpus)*grads, gpus)
 			link = max(link, clock.Device) + reduce

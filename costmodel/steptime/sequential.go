@@ -29,9 +29,9 @@ func Sequential[D ~int](workload *costmodel.Workload, place []D, seconds func(un
 			in = cross(unit-1, place[unit-1], device)
 		}
 		// The host waits for a copy from its memory, and so does the device.
-		micro.run(took.Issue+took.Copied, took.Forward+whole(in)+took.Copied)
+		micro.pass(took.Issue+took.Copied, took.Forward+whole(in)+took.Copied)
 		if workload.NewTokens > 0 {
-			token.run(took.IssueToken+took.Copied, took.Token+whole(in/tokens)+took.Copied)
+			token.pass(took.IssueToken+took.Copied, took.Token+whole(in/tokens)+took.Copied)
 		}
 		if more := int(device) + 1 - len(update); more > 0 {
 			update = append(update, make([]float64, more)...)
@@ -43,7 +43,7 @@ func Sequential[D ~int](workload *costmodel.Workload, place []D, seconds func(un
 		if unit+1 < len(place) {
 			in = cross(unit, place[unit+1], place[unit]) // the gradient
 		}
-		micro.run(took.IssueBack, took.Backward+whole(in))
+		micro.pass(took.IssueBack, took.Backward+whole(in))
 	}
 	// Updates are issued to all devices at once.
 	step := micro.repeated(float64(max(1, workload.MicroBatches))) + TokenPasses(workload)*token.Device + slices.Max(update)

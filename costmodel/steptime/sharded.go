@@ -42,7 +42,7 @@ type gatherer struct {
 	replicas       int64         // HSDP: groups of them
 	compute, grads int64         // bytes an element, gathered and reduced
 	root           int64         // elements of the units that are in no block
-	clock          Clock
+	clock          deviceClock
 	stream, reduce float64 // when the groups' streams are free
 }
 
@@ -65,7 +65,7 @@ func (step *timing) gather(device int) *gatherer {
 // pass is one micro-batch: forward, and backward if it trains. The root's
 // parameters are gathered first and stay to the end.
 func (gather *gatherer) pass(train bool) float64 {
-	gather.clock, gather.stream, gather.reduce = Clock{}, 0, 0
+	gather.clock, gather.stream, gather.reduce = deviceClock{}, 0, 0
 	gather.unshard(gather.root)
 	gather.opened(gather.stream, gather.root)
 	units := gather.table.Units
@@ -110,7 +110,7 @@ func (gather *gatherer) ran(work *costmodel.Work, issue, length float64) {
 	if work.Block {
 		hooks = float64(work.Tensors) * gather.device.ShardedIssueSeconds
 	}
-	gather.clock.Run(hooks, length)
+	gather.clock.run(hooks, length)
 }
 
 // prefetched issues the all-gather of the next block from unit on, and is when

@@ -96,7 +96,7 @@ func TestSlots(t *testing.T) {
 		}
 		place := cutUp(random, units, runs, devices)
 		ticks := TicksOf(table, topo)
-		got, want := ticks.Step(place), referenceStep(ticks, place)
+		got, want := ticks.step(place), referenceStep(ticks, place)
 		if got != want {
 			t.Fatalf("seed %d: %s of %d micro-batches in %s with %d tokens on %v: %d ticks, want %d", seed, kind, workload.MicroBatches, workload.Mode, workload.NewTokens, place, got, want)
 		}
@@ -161,7 +161,7 @@ func TestEndlessSlots(t *testing.T) {
 	for _, kind := range []costmodel.ScheduleKind{costmodel.GPipe, costmodel.OneFOneB, costmodel.Interleaved} {
 		step := func(count int64) int64 {
 			table.Workload.Schedule, table.Workload.MicroBatches = kind, count
-			return TicksOf(table, topo).Step([]int{0, 0, 1, 1, 2, 2, 2, 3, 3})
+			return TicksOf(table, topo).step([]int{0, 0, 1, 1, 2, 2, 2, 3, 3})
 		}
 		const period = 7200 // of any few micro-batches that repeat themselves
 		few, more, many := step(period), step(2*period), step(period<<18)

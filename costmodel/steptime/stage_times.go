@@ -63,13 +63,13 @@ func (step *timing) stageTimes(at costmodel.Interval) StageTimes {
 	var update float64
 	for unit := at.First; unit < at.End; unit++ {
 		seconds := step.unit(unit, step.place[unit])
-		forward.run(seconds.Issue+seconds.Copied, seconds.Forward+seconds.Copied)
-		token.run(seconds.IssueToken+seconds.Copied, seconds.Token+seconds.Copied)
+		forward.pass(seconds.Issue+seconds.Copied, seconds.Forward+seconds.Copied)
+		token.pass(seconds.IssueToken+seconds.Copied, seconds.Token+seconds.Copied)
 		update += seconds.Update
 	}
 	for unit := at.End - 1; unit >= at.First && step.trains(); unit-- {
 		seconds := step.unit(unit, step.place[unit])
-		backward.run(seconds.IssueBack, seconds.Backward)
+		backward.pass(seconds.IssueBack, seconds.Backward)
 	}
 	out := StageTimes{
 		ForwardSeconds: forward.worked, IssueForwardSeconds: forward.Host, AloneForwardSeconds: forward.Device,

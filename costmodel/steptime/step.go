@@ -7,8 +7,8 @@ import "github.com/devmap-dev/devmap/costmodel"
 // (−1 in the host's memory, −2 on disk) run on the first device, their
 // parameters copied in every forward.
 //
-// The host issues kernels ahead of the device, which waits for it where
-// kernels are short ([Clock]). Not in it: data loading.
+// The host issues kernels ahead of the device, which waits for it if kernels are
+// short. Data loading is not in it.
 //
 // A [*costmodel.FieldError] says why the time is not known: nothing runs in load mode, a
 // device's rates are not given, or no rule is known for the strategy.

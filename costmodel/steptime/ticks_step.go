@@ -6,10 +6,10 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
-// Step is the time of a step of devmap's own engine in ticks, where unit u is
+// step is the time of a step of devmap's own engine in ticks, where unit u is
 // on device place[u]; negative if it has no end, as ranks wait for each other
 // in a ring.
-func (ticks *Ticks) Step(place []int) int64 {
+func (ticks *Ticks) step(place []int) int64 {
 	if ticks.table.Workload.Strategy.Traits().Sequential {
 		return ticks.sequential(place)
 	}
@@ -40,7 +40,7 @@ func (ticks *Ticks) near(place []int) int64 {
 	return all + int64(math.Round(more*float64(all-half)))
 }
 
-// Seconds is [Ticks.Step] in seconds. A step that may take longer than ticks count
+// Seconds is the time of a step in seconds, where unit u is on device place[u]. A step that may take longer than ticks count
 // is counted in longer ones.
 func (ticks *Ticks) Seconds(place []int) (float64, error) {
 	longest := ticks.longest(place)
@@ -52,7 +52,7 @@ func (ticks *Ticks) Seconds(place []int) (float64, error) {
 		longer.units, longer.scale = make(map[int][]UnitTicks), ticks.scale+math.Ilogb(longest/mostTicks)+1
 		ticks = &longer
 	}
-	step := ticks.Step(place)
+	step := ticks.step(place)
 	if step < 0 {
 		return 0, errorf("the stages wait for each other in a ring")
 	}

@@ -12,7 +12,8 @@ type UnitSeconds struct {
 	// Forward and Backward are of one micro-batch; Backward is 0 but in
 	// training.
 	Forward, Backward float64
-	// Issue and IssueBack are the host's times to issue them ([Clock]).
+	// Issue and IssueBack are the host's times to issue them, ahead of the
+	// device.
 	Issue, IssueBack float64
 	// Token and IssueToken are of one generated token.
 	Token, IssueToken float64

@@ -7,7 +7,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/order"
 )
 
-// Arena is devmap's own engine on one device: every byte has its place before
+// arenaEvents is devmap's own engine on one device: every byte has its place before
 // the step runs ([costmodel.Regions]), in regions of one arena:
 //
 //   - workspace, and what is there throughout: weights (of a tied weight one
@@ -27,15 +27,15 @@ import (
 // The events are what is alive, line by line of the device's program. Idle
 // bytes of the regions at the peak are workspace, so that the peak is the
 // arena.
-func Arena(table *costmodel.Table, place Rank, dev *costmodel.Device) Producer {
-	return func(emit func(Event)) {
+func arenaEvents(table *costmodel.Table, place Rank, dev *costmodel.Device) producer {
+	return func(emit func(stepEvent)) {
 		place := newArena(table, place, dev)
 		if place.units() == 0 {
 			return
 		}
 		var live folding
 		place.events(live.add)
-		emit(Event{Change: costmodel.Memory{Workspace: place.size() - live.Peak}})
+		emit(stepEvent{Change: costmodel.Memory{Workspace: place.size() - live.Peak}})
 		place.events(emit)
 	}
 }

@@ -7,11 +7,11 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/order"
 )
 
-// ArenaChain answers for the arena of any device, a rank of a pipeline or the
+// arenaChain answers for the arena of any device, a rank of a pipeline or the
 // runs of a device map, in O(1) a run and a tied weight: sums and maxima of any
 // stretch of units after O(n log n) preparation, and the micro-batches in flight
 // of each rank that it is asked for. One goroutine may ask at a time.
-type ArenaChain struct {
+type arenaChain struct {
 	table *costmodel.Table
 	mode  costmodel.Mode
 	sums  []arenaSums // of the units before each
@@ -39,10 +39,10 @@ type arenaSums struct {
 // border is a message, of a micro-batch and of a token.
 type border struct{ batch, token int64 }
 
-// NewArenaChain prepares the units of a table.
-func NewArenaChain(table *costmodel.Table) *ArenaChain {
+// newArenaChain prepares the units of a table.
+func newArenaChain(table *costmodel.Table) *arenaChain {
 	count := len(table.Units)
-	chain := &ArenaChain{
+	chain := &arenaChain{
 		table: table, mode: table.Workload.Mode, ties: tiesOf(table.Units), sums: make([]arenaSums, count+1),
 		before: make([]int, count+1), keeps: make([]int, count+1),
 		norms: normBytes(table), ids: idBytes(&table.Workload), ends: arenaEndsOf(table.Units), inFlight: map[ranked][]int64{},
@@ -78,7 +78,7 @@ func NewArenaChain(table *costmodel.Table) *ArenaChain {
 	return chain
 }
 
-func (chain *ArenaChain) plus(before arenaSums, unit *costmodel.Unit) arenaSums {
+func (chain *arenaChain) plus(before arenaSums, unit *costmodel.Unit) arenaSums {
 	regions := &unit.Regions
 	before.throughout += regions.Weights
 	if chain.mode == costmodel.Train {
@@ -100,7 +100,7 @@ func (chain *ArenaChain) plus(before arenaSums, unit *costmodel.Unit) arenaSums 
 }
 
 // border is the message before a unit.
-func (chain *ArenaChain) border(unit int) border {
+func (chain *arenaChain) border(unit int) border {
 	if last := chain.before[unit]; last >= 0 && unit <= chain.ends.last {
 		regions := &chain.table.Units[last].Regions
 		return border{regions.Output, regions.Token}
@@ -109,7 +109,7 @@ func (chain *ArenaChain) border(unit int) border {
 }
 
 // leastBorders fills in leastIn and leastOut.
-func (chain *ArenaChain) leastBorders() {
+func (chain *arenaChain) leastBorders() {
 	count := len(chain.table.Units)
 	chain.leastIn, chain.leastOut = make([]border, count+1), make([]border, count+1)
 	for unit := 1; unit < count; unit++ {
@@ -126,9 +126,9 @@ func (chain *ArenaChain) leastBorders() {
 	}
 }
 
-// Peak is the arena of a device, as [Arena] has it, on a device that has this
+// Peak is the arena of a device, as [arenaEvents] has it, on a device that has this
 // workspace if it runs products.
-func (chain *ArenaChain) Peak(place Rank, workspace int64) int64 {
+func (chain *arenaChain) Peak(place Rank, workspace int64) int64 {
 	var sum arenaSum
 	for _, at := range place.Chunks {
 		if at.First >= at.End {
@@ -144,13 +144,13 @@ func (chain *ArenaChain) Peak(place Rank, workspace int64) int64 {
 	return chain.peak(&sum, place, workspace, true)
 }
 
-// Floor is at most [ArenaChain.Peak] of the same device, and of every one that
+// Floor is at most [arenaChain.Peak] of the same device, and of every one that
 // holds these units and more, as a run that reaches an end of the model has no
 // message there and takes no slots for it: what a search may rest on. Its empty
 // chunks may be filled; where grows, its runs may reach any unit. In a pipeline
 // whose ranks all have a unit, the first one alone may reach the first unit, and
 // the last one the last.
-func (chain *ArenaChain) Floor(place Rank, workspace int64, grows bool) int64 {
+func (chain *arenaChain) Floor(place Rank, workspace int64, grows bool) int64 {
 	var sum arenaSum
 	for _, at := range place.Chunks {
 		switch {
@@ -163,7 +163,7 @@ func (chain *ArenaChain) Floor(place Rank, workspace int64, grows bool) int64 {
 	return chain.peak(&sum, place, workspace, false)
 }
 
-func (chain *ArenaChain) leastOf(sum *arenaSum, place Rank, at costmodel.Interval, grows bool) {
+func (chain *arenaChain) leastOf(sum *arenaSum, place Rank, at costmodel.Interval, grows bool) {
 	count := len(chain.table.Units)
 	switch {
 	case at.First > 0 && !grows:
@@ -196,7 +196,7 @@ func (sum *arenaSum) out(message border) { sum.leaving += message.batch }
 
 // peak adds the regions up. A floor leaves out the gradients of a tied weight's
 // uses elsewhere, as these may come here.
-func (chain *ArenaChain) peak(sum *arenaSum, place Rank, workspace int64, exact bool) int64 {
+func (chain *arenaChain) peak(sum *arenaSum, place Rank, workspace int64, exact bool) int64 {
 	all, held := chain.inputs(place.Chunks)
 	if !held || chain.mode == costmodel.Load {
 		return all
@@ -228,7 +228,7 @@ func (chain *ArenaChain) peak(sum *arenaSum, place Rank, workspace int64, exact 
 
 // messages are the slots of all that comes in, and the buffers of what goes
 // out; in training with the norms, their slot, and their sum.
-func (chain *ArenaChain) messages(sum *arenaSum, place Rank) int64 {
+func (chain *arenaChain) messages(sum *arenaSum, place Rank) int64 {
 	slots := arenaSlots(chain.table, place.Schedule)
 	all := slots*sum.entering + sum.leaving
 	if chain.mode == costmodel.Train {
@@ -241,7 +241,7 @@ func (chain *ArenaChain) messages(sum *arenaSum, place Rank) int64 {
 }
 
 // run adds what else a run of units has.
-func (chain *ArenaChain) run(sum *arenaSum, at costmodel.Interval) {
+func (chain *arenaChain) run(sum *arenaSum, at costmodel.Interval) {
 	before, end := &chain.sums[at.First], &chain.sums[at.End]
 	sum.results += end.results - before.results
 	sum.products += end.products - before.products
@@ -256,7 +256,7 @@ func (chain *ArenaChain) run(sum *arenaSum, at costmodel.Interval) {
 
 // inputs is what there is throughout, less gradients; false if there is no
 // unit.
-func (chain *ArenaChain) inputs(chunks []costmodel.Interval) (all int64, inputs bool) {
+func (chain *arenaChain) inputs(chunks []costmodel.Interval) (all int64, inputs bool) {
 	for _, at := range chunks {
 		if at.First < at.End {
 			inputs = true
@@ -277,7 +277,7 @@ func (chain *ArenaChain) inputs(chunks []costmodel.Interval) (all int64, inputs 
 
 // tiedSlots are those for the gradients of tied weights used here that are made
 // elsewhere.
-func (chain *ArenaChain) tiedSlots(chunks []costmodel.Interval) (all int64) {
+func (chain *arenaChain) tiedSlots(chunks []costmodel.Interval) (all int64) {
 	for i := range chain.ties {
 		tie := &chain.ties[i]
 		if here := containsAny(chunks, tie.uses); here > 0 {
@@ -299,7 +299,7 @@ func containsAny(chunks []costmodel.Interval, units []int) (count int64) {
 
 // idBuffers are those of new tokens' ids: of all micro-batches if they are
 // embedded, of one if they are made elsewhere.
-func (chain *ArenaChain) idBuffers(place Rank) int64 {
+func (chain *arenaChain) idBuffers(place Rank) int64 {
 	switch {
 	case containsAny(place.Chunks, []int{chain.ends.first}) > 0:
 		return place.Schedule.MicroBatches * chain.ids
@@ -310,7 +310,7 @@ func (chain *ArenaChain) idBuffers(place Rank) int64 {
 }
 
 // depths are the micro-batches in flight, computed once a rank.
-func (chain *ArenaChain) depths(place Rank) []int64 {
+func (chain *arenaChain) depths(place Rank) []int64 {
 	if place.Schedule.Kind == "" { // one after another
 		return slices.Repeat([]int64{1}, len(place.Chunks))
 	}

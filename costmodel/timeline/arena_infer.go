@@ -9,13 +9,13 @@ import (
 // ones. Every token after the first is like the one before, and the last makes
 // no ids. Micro-batches are the same but for the ids that wait, one more each:
 // those between the second and the last are passed over.
-func (place *arena) infer(emit func(Event)) {
+func (place *arena) infer(emit func(stepEvent)) {
 	step := arenaInfer{place: place, emit: emit, waiting: map[int64]bool{}}
 	actions, passed := place.forwards()
 	last := place.schedule.MicroBatches - 1
 	for _, action := range actions {
 		if passed > 0 && action.MicroBatch == last && place.embedsOwn() {
-			emit(Event{Change: buffers(passed * place.ids)})
+			emit(stepEvent{Change: buffers(passed * place.ids)})
 			passed = 0
 		}
 		step.pass(action, false, true)
@@ -54,7 +54,7 @@ func (place *arena) embedsOwn() bool {
 // arenaInfer is a pass after another.
 type arenaInfer struct {
 	place   *arena
-	emit    func(Event)
+	emit    func(stepEvent)
 	waiting map[int64]bool // micro-batches whose ids are there, on the device that both makes and embeds them
 }
 
@@ -66,7 +66,7 @@ func (step *arenaInfer) pass(action order.Action, decode, next bool) {
 		what, in, out = "decode of ", piece.inToken, piece.outToken
 	}
 	if piece.bare {
-		step.emit(Event{Over: buffers(in + out), What: what, Layer: piece.units[0].Name})
+		step.emit(stepEvent{Over: buffers(in + out), What: what, Layer: piece.units[0].Name})
 		return
 	}
 	var passed int64
@@ -91,8 +91,8 @@ func (step *arenaInfer) pass(action order.Action, decode, next bool) {
 		if i == 0 && decode && piece.contains(place.ends.first) {
 			over.CommBuffers += step.embed(action.MicroBatch, &gone)
 		}
-		step.emit(Event{Change: made, Over: over, What: what, Layer: unit.Name})
-		step.emit(Event{Change: gone})
+		step.emit(stepEvent{Change: made, Over: over, What: what, Layer: unit.Name})
+		step.emit(stepEvent{Change: gone})
 	}
 }
 

@@ -141,10 +141,10 @@ func TestArenaChain(t *testing.T) {
 	for i := range 20_000 {
 		table := arenaTable(rng)
 		places := arenaPlaces(rng, table)
-		chain := timeline.NewArenaChain(table)
+		chain := timeline.NewRanks(table)
 		device := &costmodel.Device{WorkspaceBytes: rng.Int64N(3000)}
 		for _, place := range places {
-			peak := timeline.Walk(timeline.Arena(table, place, device))
+			peak := timeline.RankPeak(table, place, device)
 			got := chain.Peak(place, table.Workspaces*device.WorkspaceBytes)
 			if want := peak.Memory.Total(); got != want {
 				t.Fatalf("%d: %+v %+v: %d, by the walk %d (%s)\n%+v", i, table.Workload, place, got, want, peak.At, table.Units)
@@ -172,7 +172,7 @@ func TestArenaFloor(t *testing.T) {
 	for i := range 6000 {
 		table := arenaTable(rng)
 		places := arenaPlaces(rng, table)
-		chain := timeline.NewArenaChain(table)
+		chain := timeline.NewRanks(table)
 		place := places[rng.IntN(len(places))]
 		peak, floor := chain.Peak(place, 700), chain.Floor(place, 700, len(place.Chunks) == 1 || place.Schedule.Kind == "")
 		if floor > peak {

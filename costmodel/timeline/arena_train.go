@@ -10,8 +10,8 @@ import (
 // one first to the last that reads it before it is written again. A receive has
 // what the pass after it has and less, a send what the one before it left, so
 // that passes and steps are all the moments.
-func (place *arena) events(emit func(Event)) {
-	emit(Event{Change: place.throughout, What: "weights"})
+func (place *arena) events(emit func(stepEvent)) {
+	emit(stepEvent{Change: place.throughout, What: "weights"})
 	switch place.mode {
 	case costmodel.Train:
 		step := arenaStep{repeating: repeating{emit: emit}, place: place, ran: make([]bool, len(place.chunks))}
@@ -26,9 +26,9 @@ func (place *arena) events(emit func(Event)) {
 type arenaStep struct {
 	repeating
 	place *arena
-	emit  func(Event) // tell, made once
-	ran   []bool      // by chunk: its gradients are there
-	lost  bool        // the losses are
+	emit  func(stepEvent) // tell, made once
+	ran   []bool          // by chunk: its gradients are there
+	lost  bool            // the losses are
 }
 
 func (step *arenaStep) train() {
@@ -40,14 +40,14 @@ func (step *arenaStep) train() {
 	}
 	// Squared norms travel from the last device to the first, their sum back;
 	// the gradients of a tied weight's other uses are there.
-	step.emit(Event{Change: buffers(place.tied)})
+	step.emit(stepEvent{Change: buffers(place.tied)})
 	slot := place.norms
 	if place.rank >= place.schedule.Stages-1 {
 		slot = 0
 	}
-	step.emit(Event{Over: buffers(place.norms + slot), What: "optimizer step"})
+	step.emit(stepEvent{Over: buffers(place.norms + slot), What: "optimizer step"})
 	if place.rank == 0 {
-		step.emit(Event{Over: buffers(place.norms + costmodel.RegionAlign), What: "optimizer step"})
+		step.emit(stepEvent{Over: buffers(place.norms + costmodel.RegionAlign), What: "optimizer step"})
 	}
 }
 
@@ -57,9 +57,9 @@ func (step *arenaStep) pass(action order.Action) {
 	}
 	switch piece := &step.place.chunks[action.Chunk]; {
 	case piece.bare && action.Backward:
-		step.emit(Event{Over: buffers(piece.out + piece.in), What: "backward of ", Layer: piece.units[0].Name})
+		step.emit(stepEvent{Over: buffers(piece.out + piece.in), What: "backward of ", Layer: piece.units[0].Name})
 	case piece.bare:
-		step.emit(Event{Over: buffers(piece.in + piece.out), What: "forward of ", Layer: piece.units[0].Name})
+		step.emit(stepEvent{Over: buffers(piece.in + piece.out), What: "forward of ", Layer: piece.units[0].Name})
 	case action.Backward:
 		step.back(piece, int(action.Chunk))
 	default:
@@ -92,9 +92,9 @@ func (step *arenaStep) forth(piece *arenaChunk) {
 				out.CommBuffers = piece.out
 			}
 		}
-		step.emit(Event{Change: add(activations(made), out, 1), Over: over, What: "forward of ", Layer: unit.Name})
+		step.emit(stepEvent{Change: add(activations(made), out, 1), Over: over, What: "forward of ", Layer: unit.Name})
 	}
-	step.emit(Event{Change: buffers(-piece.out)}) // it is sent
+	step.emit(stepEvent{Change: buffers(-piece.out)}) // it is sent
 }
 
 // savedAfter is the input that the next of these units keeps, if any does.
@@ -126,7 +126,7 @@ func (step *arenaStep) back(piece *arenaChunk, number int) {
 			over.Activations = passed
 		}
 		if regions.Remade > 0 {
-			step.emit(Event{Over: add(over, activations(regions.Forward), 1), What: "recompute of ", Layer: unit.Name})
+			step.emit(stepEvent{Over: add(over, activations(regions.Forward), 1), What: "recompute of ", Layer: unit.Name})
 		}
 		over.Activations = passed + regions.Backward
 		if i == 0 {
@@ -136,8 +136,8 @@ func (step *arenaStep) back(piece *arenaChunk, number int) {
 		if !step.ran[number] {
 			made.Grads = regions.Grads
 		}
-		step.emit(Event{Change: made, Over: over, What: "backward of ", Layer: unit.Name})
-		step.emit(Event{Change: activations(-regions.Input - regions.Saved)})
+		step.emit(stepEvent{Change: made, Over: over, What: "backward of ", Layer: unit.Name})
+		step.emit(stepEvent{Change: activations(-regions.Input - regions.Saved)})
 	}
 	step.ran[number] = true
 }

@@ -7,10 +7,10 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
-// Chain answers for any stretch of a sequence of units in O(1), after
+// unitChain answers for any stretch of a sequence of units in O(1), after
 // O(n log n) preparation: prefix sums of what is additive, and sparse tables
 // (Bender and Farach-Colton, LATIN 2000, §3) for the maxima.
-type Chain struct {
+type unitChain struct {
 	sums              []sums // of the units before each
 	forward, backward folds
 	head, last        sparse
@@ -23,11 +23,17 @@ type sums struct {
 	products                                  int // how many units run them
 }
 
-// NewChain prepares units in time order.
-func NewChain(units []costmodel.Unit) *Chain {
+// Stretches prepares units in time order, and says what [Summary.Join] makes of
+// those from first to before end, in O(1).
+func Stretches(units []costmodel.Unit) func(first, end int) Summary {
+	return newUnitChain(units).summary
+}
+
+// newUnitChain prepares units in time order.
+func newUnitChain(units []costmodel.Unit) *unitChain {
 	count := len(units)
-	chain := &Chain{sums: make([]sums, count+1)}
-	forward, backward := make([]Fold, count), make([]Fold, count)
+	chain := &unitChain{sums: make([]sums, count+1)}
+	forward, backward := make([]outcome, count), make([]outcome, count)
 	head, last := make([]int64, count), make([]int64, count)
 	var reading folding
 	add := reading.add
@@ -55,8 +61,8 @@ func (before sums) plus(unit *Summary) sums {
 	return before
 }
 
-// Summary is that of units [a, b): what [Summary.Join] makes of them.
-func (chain *Chain) Summary(a, b int) Summary {
+// summary is that of units [a, b): what [Summary.Join] makes of them.
+func (chain *unitChain) summary(a, b int) Summary {
 	if a >= b {
 		return Summary{}
 	}
@@ -85,7 +91,7 @@ type folds struct {
 	peak sparse  // of each, above what was there before all
 }
 
-func newFolds(each []Fold) folds {
+func newFolds(each []outcome) folds {
 	all := folds{net: make([]int64, len(each)+1)}
 	peaks := make([]int64, len(each))
 	for i, fold := range each {

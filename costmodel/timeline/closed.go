@@ -26,7 +26,7 @@ type term struct {
 // each in turn. The events must be the same ones whatever the figures are, and
 // these are never negative: a moment that counts none of them more often than
 // another does cannot be larger than it.
-func newClosed(figures int, events func(value []int64) Producer) closed {
+func newClosed(figures int, events func(value []int64) producer) closed {
 	var moments [][]int64 // how often each figure counts
 	var totals []int64
 	value := make([]int64, figures)
@@ -65,9 +65,9 @@ func newClosed(figures int, events func(value []int64) Producer) closed {
 }
 
 // momentsOf appends what there is at each moment.
-func momentsOf(events Producer, out []int64) []int64 {
+func momentsOf(events producer, out []int64) []int64 {
 	var now int64
-	events(func(event Event) {
+	events(func(event stepEvent) {
 		now += event.Change.Total()
 		if event.What != "" {
 			out = append(out, now+event.Over.Total())

@@ -23,7 +23,7 @@ func TestClosed(t *testing.T) {
 			Workspace: size(), Output: size(), OutputDropped: rng.IntN(2) == 0,
 			Buckets: size(), LastGradients: rng.IntN(2) == 0,
 		}
-		fold := FoldOf(func(emit func(Event)) { deviceMap(costmodel.Train, &summary, &resident, emit) })
+		fold := outcomeOf(func(emit func(stepEvent)) { deviceMap(costmodel.Train, &summary, &resident, emit) })
 		if got := summary.Peak(resident); got != fold.Peak {
 			t.Fatalf("%+v, %+v: %d, the fold %d", summary, resident, got, fold.Peak)
 		}
@@ -70,7 +70,7 @@ func TestStageOnPaper(t *testing.T) {
 	rng := rand.New(rand.NewPCG(23, 24))
 	for range 700 * *draws {
 		count := 1 + rng.IntN(9)
-		chain := NewStageChain(randomStages(rng, count, costmodel.Train))
+		chain := newStageChain(randomStages(rng, count, costmodel.Train))
 		schedule := costmodel.Schedule{Kind: costmodel.GPipe, Stages: 1 + rng.Int64N(5), Chunks: 1, MicroBatches: 1 + rng.Int64N(9)}
 		if rng.IntN(2) == 0 {
 			schedule.Kind = costmodel.OneFOneB
@@ -85,7 +85,7 @@ func TestStageOnPaper(t *testing.T) {
 	}
 }
 
-func (chain *StageChain) stageOnPaper(place Rank, workspace int64) int64 {
+func (chain *stageChain) stageOnPaper(place Rank, workspace int64) int64 {
 	var part span
 	chain.span(&part, place.Chunks[0])
 	microBatches := place.Schedule.MicroBatches

@@ -36,14 +36,15 @@ func ResidentOn(table *costmodel.Table, index int, device *costmodel.Device, idl
 	return resident
 }
 
-// DeviceMap is the engine of one device under a device map, and of a replica
-// whose parameters are whole: a step through the units that it holds, in time
-// order.
-func DeviceMap(mode costmodel.Mode, held []*costmodel.Unit, resident Resident) Producer {
-	return func(emit func(Event)) { deviceMap(mode, unitList(held), &resident, emit) }
+// DeviceMap is the peak of one device under a device map: a step through the
+// units that it holds, in time order.
+func DeviceMap(mode costmodel.Mode, held []*costmodel.Unit, resident Resident) Peak {
+	return walk(func(emit func(stepEvent)) { deviceMap(mode, unitList(held), &resident, emit) })
 }
 
-func deviceMap(mode costmodel.Mode, held stretch, resident *Resident, emit func(Event)) {
+// deviceMap is the engine of one device under a device map, and of a replica
+// whose parameters are whole.
+func deviceMap(mode costmodel.Mode, held stretch, resident *Resident, emit func(stepEvent)) {
 	start(held, resident, emit)
 	if mode == costmodel.Load {
 		return
@@ -52,7 +53,7 @@ func deviceMap(mode costmodel.Mode, held stretch, resident *Resident, emit func(
 	var before int64 // gradients that the step before left
 	if resident.LastGradients {
 		before = sum.grads
-		emit(Event{Change: gradients(before), What: "weights"})
+		emit(stepEvent{Change: gradients(before), What: "weights"})
 	}
 	held.forward(emit)
 	held.bodyEnd(emit)
@@ -63,28 +64,28 @@ func deviceMap(mode costmodel.Mode, held stretch, resident *Resident, emit func(
 	}
 	held.backward(emit)
 	held.last(emit)
-	emit(Event{Over: activations(sum.step), What: "optimizer step"})
+	emit(stepEvent{Over: activations(sum.step), What: "optimizer step"})
 }
 
 // start is what is there throughout.
-func start(held stretch, resident *Resident, emit func(Event)) {
+func start(held stretch, resident *Resident, emit func(stepEvent)) {
 	held.static(emit)
 	there := buffers(resident.Buckets)
 	if held.totals().products {
 		there.Workspace = resident.Workspace
 	}
-	emit(Event{Change: there, What: "weights"})
+	emit(stepEvent{Change: there, What: "weights"})
 }
 
 // endForward hands over the outputs; then the gradients of the step before are
 // dropped, and the outputs if the caller does not keep them.
-func endForward(resident *Resident, before int64, emit func(Event)) {
-	emit(Event{Change: activations(resident.Output), What: "end of forward"})
+func endForward(resident *Resident, before int64, emit func(stepEvent)) {
+	emit(stepEvent{Change: activations(resident.Output), What: "end of forward"})
 	gone := gradients(-before)
 	if resident.OutputDropped {
 		gone.Activations = -resident.Output
 	}
-	emit(Event{Change: gone})
+	emit(stepEvent{Change: gone})
 }
 
 // The figures of a device map's closed form.
@@ -110,14 +111,14 @@ var deviceClosed = sync.OnceValue(func() *[2][2]closed {
 	for last := range forms {
 		for dropped := range forms[last] {
 			resident := Resident{LastGradients: last == 1, OutputDropped: dropped == 1}
-			forms[last][dropped] = newClosed(deviceFigures, func(value []int64) Producer {
+			forms[last][dropped] = newClosed(deviceFigures, func(value []int64) producer {
 				held := Summary{
 					Static: value[ofThroughout], Saved: value[ofSaved], Grads: value[ofGrads],
 					Forward: value[ofForward], Backward: value[ofBackward], LastBackward: value[ofLast],
 					StepTransient: value[ofStep], CacheGrowth: value[ofComplete] - value[ofSaved], HeadPeak: value[ofHead],
 				}
 				resident.Output = value[ofOutput]
-				return func(emit func(Event)) { deviceMap(costmodel.Train, &held, &resident, emit) }
+				return func(emit func(stepEvent)) { deviceMap(costmodel.Train, &held, &resident, emit) }
 			})
 		}
 	}
@@ -139,12 +140,21 @@ func (summary Summary) Peak(resident Resident) int64 {
 	})
 }
 
-// Events are those of a step on a device with these units alone, each part as
-// one event: "weights", "forward", "head", "end of forward" and in training
-// "backward", "last backward" and "optimizer step". With lastGradients the
-// gradients of the step before are there until backward.
-func (summary Summary) Events(mode costmodel.Mode, lastGradients bool) Producer {
-	return func(emit func(Event)) { deviceMap(mode, &summary, &Resident{LastGradients: lastGradients}, emit) }
+// Around is what a device with these units alone holds around a part of a step:
+// before it, at its most, and from then on. The parts are "weights", "forward",
+// "head", "end of forward" and in training "backward", "last backward" and
+// "optimizer step". With lastGradients the gradients of the step before are there
+// until backward.
+func (summary Summary) Around(mode costmodel.Mode, lastGradients bool, part string) (before, peak, after int64) {
+	var now int64
+	deviceMap(mode, &summary, &Resident{LastGradients: lastGradients}, func(event stepEvent) {
+		start := now
+		now += event.Change.Total()
+		if event.What == part {
+			before, peak, after = start, now+event.Over.Total(), now
+		}
+	})
+	return before, peak, after
 }
 
 func choice(yes bool) int {

@@ -2,10 +2,10 @@ package timeline
 
 import "github.com/devmap-dev/devmap/costmodel"
 
-// Event is a change of what a device holds, and a moment to look at: first
+// stepEvent is a change of what a device holds, and a moment to look at: first
 // Change comes and stays (or goes, if it is negative), then Over is there in
 // addition for a while. Both are bytes by category.
-type Event struct {
+type stepEvent struct {
 	Change, Over costmodel.Memory
 	// What and Layer name the moment together, once it is the peak: "forward
 	// of " and "model.layers.3". Without What the event is a change alone, in
@@ -13,10 +13,10 @@ type Event struct {
 	What, Layer string
 }
 
-// Producer hands the events of one step on one device to emit, in the order
-// in which they happen. An engine is a Producer and nothing else: what its
-// events add up to is for [Walk] and [FoldOf] to say.
-type Producer func(emit func(Event))
+// producer gives emit the events of one step on one device, in the order in
+// which they happen. Every engine is a producer: [walk] and [outcomeOf] add its
+// events up.
+type producer func(emit func(stepEvent))
 
 // Peak is the moment when a device holds most.
 type Peak struct {
@@ -24,14 +24,13 @@ type Peak struct {
 	At     string           // "loss backward", "forward of model.layers.3", …
 }
 
-// Walk is the plain reading of events, one by one: the first of the largest
-// moments, by category. It is what is printed, and what every map is checked
-// with.
-func Walk(events Producer) Peak {
+// walk reads events one by one: the first of the largest moments, by category.
+// Predictions print it, and every map is checked with it.
+func walk(events producer) Peak {
 	var now, most costmodel.Memory
 	var bytes, mostBytes int64 // of both, all categories
 	var what, layer string
-	events(func(event Event) {
+	events(func(event stepEvent) {
 		now = add(now, event.Change, 1)
 		bytes += event.Change.Total()
 		if event.What == "" {
@@ -45,26 +44,26 @@ func Walk(events Producer) Peak {
 	return Peak{Memory: most, At: what + layer}
 }
 
-// Fold is what any sequence of events adds up to: what it leaves, and the most
+// outcome is what any sequence of events adds up to: what it leaves, and the most
 // at its moments, both above what was there before it. A sequence without a
 // moment has a peak of 0.
-type Fold struct{ Net, Peak int64 }
+type outcome struct{ Net, Peak int64 }
 
-// FoldOf is the closed reading of events: their sum, whatever their
-// categories. Its Peak is that of [Walk].
-func FoldOf(events Producer) Fold {
+// outcomeOf is the sum of events, whatever their categories. Its peak is that of
+// [walk].
+func outcomeOf(events producer) outcome {
 	var reading folding
 	events(reading.add)
-	return reading.Fold
+	return reading.outcome
 }
 
 // folding is a fold as far as events were read.
 type folding struct {
-	Fold
+	outcome
 	seen bool // a moment
 }
 
-func (reading *folding) add(event Event) {
+func (reading *folding) add(event stepEvent) {
 	reading.Net += event.Change.Total()
 	if event.What == "" {
 		return
@@ -75,16 +74,16 @@ func (reading *folding) add(event Event) {
 }
 
 // take is the fold, after which the next one begins.
-func (reading *folding) take() Fold {
-	out := reading.Fold
+func (reading *folding) take() outcome {
+	out := reading.outcome
 	*reading = folding{}
 	return out
 }
 
-// Join is the fold followed by next. It is associative, so that the folds of
-// parts, once made, answer for whatever is put together from them.
-func (fold Fold) Join(next Fold) Fold {
-	return Fold{Net: fold.Net + next.Net, Peak: max(fold.Peak, fold.Net+next.Peak)}
+// join is an outcome followed by the next. It is associative, so that the
+// outcomes of parts answer for whatever is put together from them.
+func (first outcome) join(next outcome) outcome {
+	return outcome{Net: first.Net + next.Net, Peak: max(first.Peak, first.Net+next.Peak)}
 }
 
 // add is memory and so many times more.

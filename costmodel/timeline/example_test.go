@@ -20,10 +20,9 @@ func head() *costmodel.Unit {
 	}}
 }
 
-// The events of a step on one device, and the moment when it holds most.
-func ExampleWalk() {
-	events := timeline.DeviceMap(costmodel.Train, []*costmodel.Unit{block(), head()}, timeline.Resident{})
-	peak := timeline.Walk(events)
+// A step on one device, and the moment when it holds most.
+func ExampleDeviceMap() {
+	peak := timeline.DeviceMap(costmodel.Train, []*costmodel.Unit{block(), head()}, timeline.Resident{})
 	fmt.Println(peak.Memory.Total(), "at", peak.At)
 	fmt.Println("activations", peak.Memory.Activations, "gradients", peak.Memory.Grads)
 	// Output:
@@ -31,25 +30,12 @@ func ExampleWalk() {
 	// activations 315 gradients 5
 }
 
-// A program of one's own is a producer too.
-func ExampleFoldOf() {
-	upload := func(emit func(timeline.Event)) {
-		emit(timeline.Event{Change: costmodel.Memory{Params: 40}, Over: costmodel.Memory{Workspace: 8}, What: "upload"})
-	}
-	run := func(emit func(timeline.Event)) {
-		emit(timeline.Event{Over: costmodel.Memory{Activations: 30}, What: "forward"})
-	}
-	fold := timeline.FoldOf(upload).Join(timeline.FoldOf(run))
-	fmt.Printf("%d stay, %d at the peak\n", fold.Net, fold.Peak)
-	// Output: 40 stay, 70 at the peak
-}
-
-// A chain answers for any stretch of units without looking at them again.
-func ExampleChain() {
+// Stretches answers for any stretch of units without looking at them again.
+func ExampleStretches() {
 	units := []costmodel.Unit{*block(), *block(), *head()}
-	chain := timeline.NewChain(units)
+	chain := timeline.Stretches(units)
 	for end := 1; end <= len(units); end++ {
-		fmt.Println(end, "units:", chain.Summary(0, end).Peak(timeline.Resident{}))
+		fmt.Println(end, "units:", chain(0, end).Peak(timeline.Resident{}))
 	}
 	// Output:
 	// 1 units: 170

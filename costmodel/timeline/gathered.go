@@ -6,16 +6,16 @@ import "github.com/devmap-dev/devmap/costmodel"
 // with the whole model. Each layer also has what ZeRO 3 has gathered by then,
 // module by module, or ZeRO 1 and 2's bucket, and what reduction takes where
 // gradients fill the bucket.
-func gathered(table *costmodel.Table, held unitList, resident Resident) Producer {
-	return func(emit func(Event)) {
-		DeviceMap(table.Workload.Mode, held, resident)(withGathered(held, emit))
+func gathered(table *costmodel.Table, held unitList, resident Resident) producer {
+	return func(emit func(stepEvent)) {
+		deviceMap(table.Workload.Mode, held, &resident, withGathered(held, emit))
 	}
 }
 
 // withGathered adds to the moments of each layer what ZeRO has gathered by
 // then. Reduction is set off by the hook of one of the layer's gradients:
 // counted while all that the layer kept is there.
-func withGathered(held unitList, emit func(Event)) func(Event) {
+func withGathered(held unitList, emit func(stepEvent)) func(stepEvent) {
 	layers, outputs := make(map[string]*costmodel.LayerMemory), make(map[string]int64)
 	var loss *costmodel.LayerMemory
 	for _, unit := range held {
@@ -28,10 +28,10 @@ func withGathered(held unitList, emit func(Event)) func(Event) {
 		}
 	}
 	var done *costmodel.LayerMemory // its backward's moment has passed
-	return func(event Event) {
+	return func(event stepEvent) {
 		if event.What == "" {
 			if done != nil && done.Reducing > 0 {
-				emit(Event{
+				emit(stepEvent{
 					// A tied gradient that waited is in the sum by then.
 					Over: costmodel.Memory{Activations: outputs[done.Layer], Grads: min(0, done.Grads), CommBuffers: done.Reducing + done.GatheredBackward},
 					What: "reduction in ", Layer: done.Layer,

@@ -13,7 +13,35 @@ type Rank struct {
 	Chunks   []costmodel.Interval
 }
 
-// Pipeline is the engine of one rank of a pipeline: a step, action by action
+// RankPeak is the peak of a rank: of its arena if the engine has one
+// ([costmodel.StageRules]).
+func RankPeak(table *costmodel.Table, place Rank, dev *costmodel.Device) Peak {
+	if costmodel.StageRulesOf(table.Workload.Runtime).Arena {
+		return walk(arenaEvents(table, place, dev))
+	}
+	return walk(pipelineEvents(table, place, dev))
+}
+
+// Ranks answers for any rank without its units, which a search asks for over and
+// over. One goroutine may ask at a time.
+type Ranks interface {
+	// Peak is [RankPeak] on a device that has this workspace if it runs products.
+	Peak(place Rank, workspace int64) int64
+	// Floor is at most Peak of the same rank, and of every one that holds these
+	// units and more. Empty chunks may be filled; if grows, units may be added on
+	// both sides of every chunk.
+	Floor(place Rank, workspace int64, grows bool) int64
+}
+
+// NewRanks prepares the units of a table.
+func NewRanks(table *costmodel.Table) Ranks {
+	if costmodel.StageRulesOf(table.Workload.Runtime).Arena {
+		return newArenaChain(table)
+	}
+	return newStageChain(table)
+}
+
+// pipelineEvents is the engine of one rank of a pipeline: a step, action by action
 // (of a row of like ones the first and the last, see [order.Phase.Ends]).
 // It follows torch 2.11's distributed/pipelining (stage.py, schedules.py):
 //   - PipelineStage._prepare_forward_infra and _create_grad_recv_info allocate
@@ -33,7 +61,7 @@ type Rank struct {
 // Which of these an engine does is data of its runtime.
 //
 // Chunks of a rank that hold no unit are passed over.
-func Pipeline(table *costmodel.Table, place Rank, dev *costmodel.Device) Producer {
+func pipelineEvents(table *costmodel.Table, place Rank, dev *costmodel.Device) producer {
 	return rankOf(table, place, dev).events
 }
 
@@ -120,7 +148,7 @@ type rank struct {
 	workspace int64
 }
 
-func (place *rank) events(emit func(Event)) {
+func (place *rank) events(emit func(stepEvent)) {
 	place.start(emit)
 	if place.mode == costmodel.Load || place.empty() {
 		return
@@ -145,7 +173,7 @@ func (place *rank) empty() bool {
 }
 
 // start is what is there throughout.
-func (place *rank) start(emit func(Event)) {
+func (place *rank) start(emit func(stepEvent)) {
 	products := false
 	for i := range place.chunks {
 		if piece := &place.chunks[i]; piece.first != nil {
@@ -157,11 +185,11 @@ func (place *rank) start(emit func(Event)) {
 	if products && place.mode != costmodel.Load {
 		there.Workspace = place.workspace
 	}
-	emit(Event{Change: there, What: "weights"})
+	emit(stepEvent{Change: there, What: "weights"})
 }
 
 // buffers are those of all messages that come in.
-func (place *rank) buffers(emit func(Event)) {
+func (place *rank) buffers(emit func(stepEvent)) {
 	var there costmodel.Memory
 	slots := slotsOf(place.rules, place.schedule.MicroBatches)
 	for i := range place.chunks {
@@ -172,16 +200,16 @@ func (place *rank) buffers(emit func(Event)) {
 			there.CommBuffers += slots * piece.out
 		}
 	}
-	emit(Event{Change: there, What: "receive buffers"})
+	emit(stepEvent{Change: there, What: "receive buffers"})
 }
 
 // rankStep is a rank within a step.
 type rankStep struct {
 	*rank
 	repeating
-	emit func(Event) // tell, made once
-	sent int64       // an input's gradient that is held
-	ran  []bool      // by chunk: its parameters have gradients
+	emit func(stepEvent) // tell, made once
+	sent int64           // an input's gradient that is held
+	ran  []bool          // by chunk: its parameters have gradients
 	// began, by chunk: a micro-batch has run forward.
 	began []bool
 }
@@ -201,7 +229,7 @@ func (step *rankStep) act(action order.Action) {
 }
 
 func (step *rankStep) forward(piece *chunk, number int) {
-	step.emit(Event{Change: activations(piece.rotary)})
+	step.emit(stepEvent{Change: activations(piece.rotary)})
 	if piece.shared != nil && !step.began[number] {
 		piece.shared.gather(step.emit)
 	} else {
@@ -209,14 +237,14 @@ func (step *rankStep) forward(piece *chunk, number int) {
 	}
 	step.began[number] = true
 	piece.first.bodyEnd(step.emit) // autocast's region is the module's forward
-	step.emit(Event{Change: activations(piece.own + piece.logits), What: "end of forward"})
+	step.emit(stepEvent{Change: activations(piece.own + piece.logits), What: "end of forward"})
 }
 
 // infer is one forward that no backward follows: stages keep their outputs.
 func (step *rankStep) infer(piece *chunk) {
-	step.emit(Event{Change: activations(piece.rotary)})
+	step.emit(stepEvent{Change: activations(piece.rotary)})
 	piece.first.infer(step.emit)
-	step.emit(Event{Change: activations(piece.own + piece.logits - piece.rotary), What: "end of forward"})
+	step.emit(stepEvent{Change: activations(piece.own + piece.logits - piece.rotary), What: "end of forward"})
 }
 
 func (step *rankStep) backward(piece *chunk, number int) {
@@ -231,12 +259,12 @@ func (step *rankStep) backward(piece *chunk, number int) {
 		gone += step.sent - piece.in
 		step.sent = piece.in
 	}
-	step.emit(Event{Change: activations(-gone)})
+	step.emit(stepEvent{Change: activations(-gone)})
 }
 
 // end concatenates the last stage's outputs, then runs the optimizer.
 func (step *rankStep) end() {
-	step.emit(Event{Change: activations(-step.sent)}) // a variable of _step_microbatches
+	step.emit(stepEvent{Change: activations(-step.sent)}) // a variable of _step_microbatches
 	var update int64
 	for i := range step.chunks {
 		piece := &step.chunks[i]
@@ -244,14 +272,14 @@ func (step *rankStep) end() {
 			piece.shared.reduce(step.emit)
 		}
 		if piece.ends {
-			step.emit(Event{Over: activations(step.schedule.MicroBatches * piece.logits), What: "merging of outputs"})
+			step.emit(stepEvent{Over: activations(step.schedule.MicroBatches * piece.logits), What: "merging of outputs"})
 		}
 		if piece.first != nil {
 			update += piece.first.totals().step
 		}
 	}
 	if step.mode == costmodel.Train {
-		step.emit(Event{Over: activations(update), What: "optimizer step"})
+		step.emit(stepEvent{Over: activations(update), What: "optimizer step"})
 	}
 }
 

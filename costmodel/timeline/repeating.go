@@ -8,13 +8,13 @@ import (
 // repeating emits the events of a schedule's phases, of as many times as there
 // are for any number of micro-batches.
 type repeating struct {
-	emit func(Event)
+	emit func(stepEvent)
 	// each is what a phase's second time changes, while it is counting.
 	each     costmodel.Memory
 	counting bool
 }
 
-func (step *repeating) tell(event Event) {
+func (step *repeating) tell(event stepEvent) {
 	if step.counting {
 		step.each = add(step.each, event.Change, 1)
 	}
@@ -26,7 +26,7 @@ func (step *repeating) tell(event Event) {
 func (step *repeating) run(phase *order.Phase, act func(order.Action)) {
 	step.each = costmodel.Memory{}
 	phase.Ends(act, func() { step.counting = true }, func(times int64) {
-		step.emit(Event{Change: add(costmodel.Memory{}, step.each, times)})
+		step.emit(stepEvent{Change: add(costmodel.Memory{}, step.each, times)})
 	})
 	step.counting = false
 }

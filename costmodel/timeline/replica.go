@@ -6,7 +6,7 @@ import (
 )
 
 // replicas are the engines of the replicated strategies.
-var replicas = map[costmodel.Strategy]func(table *costmodel.Table, all unitList, resident Resident) Producer{
+var replicas = map[costmodel.Strategy]func(table *costmodel.Table, all unitList, resident Resident) producer{
 	costmodel.DDP:   whole,
 	costmodel.Zero1: gathered,
 	costmodel.Zero2: gathered,
@@ -15,23 +15,23 @@ var replicas = map[costmodel.Strategy]func(table *costmodel.Table, all unitList,
 	costmodel.HSDP:  sharded,
 }
 
-func whole(table *costmodel.Table, all unitList, resident Resident) Producer {
-	return DeviceMap(table.Workload.Mode, all, resident)
+func whole(table *costmodel.Table, all unitList, resident Resident) producer {
+	return func(emit func(stepEvent)) { deviceMap(table.Workload.Mode, all, &resident, emit) }
 }
 
-// Replica is the engine of one GPU that runs the whole model on its own data
-// ([costmodel.Traits]). A strategy that has none is an error.
-func Replica(table *costmodel.Table, dev *costmodel.Device) (Producer, error) {
+// Replica is the peak of one GPU that runs the whole model on its own data
+// ([costmodel.Traits]). A strategy that has no such engine is an error.
+func Replica(table *costmodel.Table, dev *costmodel.Device) (Peak, error) {
 	engine, ok := replicas[table.Workload.Strategy]
 	if table.Workload.Runtime == value.JAX { // one program; its units hold what is cut
 		engine = whole
 	}
 	if !ok {
-		return nil, &costmodel.FieldError{Field: "strategy", Msg: costmodel.Messagef("%q is no strategy whose replicas have a timeline", table.Workload.Strategy)}
+		return Peak{}, &costmodel.FieldError{Field: "strategy", Msg: costmodel.Messagef("%q is no strategy whose replicas have a timeline", table.Workload.Strategy)}
 	}
 	all := make(unitList, len(table.Units))
 	for i := range all {
 		all[i] = &table.Units[i]
 	}
-	return engine(table, all, ResidentOn(table, table.InputDevice, dev, false)), nil
+	return walk(engine(table, all, ResidentOn(table, table.InputDevice, dev, false))), nil
 }

@@ -5,8 +5,8 @@ import "github.com/devmap-dev/devmap/costmodel"
 // sharded is the engine of one rank whose parameters are gathered group by
 // group: FSDP2 (torch 2.11). The rank is the first one: where rows do not
 // divide evenly, others hold a little less of the optimizer's states.
-func sharded(table *costmodel.Table, held unitList, resident Resident) Producer {
-	return func(emit func(Event)) {
+func sharded(table *costmodel.Table, held unitList, resident Resident) producer {
+	return func(emit func(stepEvent)) {
 		step := shardedStep{table: table, units: held, resident: &resident, groups: make([]*costmodel.Group, len(held)), emit: emit}
 		for i := range table.Groups {
 			group := &table.Groups[i]
@@ -24,7 +24,7 @@ func sharded(table *costmodel.Table, held unitList, resident Resident) Producer 
 			return
 		}
 		if step.accumulates() {
-			emit(Event{Change: gradients(step.reduced)}) // of the micro-batches before
+			emit(stepEvent{Change: gradients(step.reduced)}) // of the micro-batches before
 		}
 		step.forward()
 		step.end()
@@ -41,7 +41,7 @@ type shardedStep struct {
 	resident *Resident
 	groups   []*costmodel.Group // by unit; nil: the root's
 	root     *costmodel.Group   // or nil
-	emit     func(Event)
+	emit     func(stepEvent)
 
 	reduced int64 // sharded gradients of all groups
 	buffer  int64 // of an all-gather, not yet freed
@@ -57,11 +57,11 @@ func (step *shardedStep) accumulates() bool {
 }
 
 // comm changes the communication buffers.
-func (step *shardedStep) comm(bytes int64) { step.emit(Event{Change: buffers(bytes)}) }
+func (step *shardedStep) comm(bytes int64) { step.emit(stepEvent{Change: buffers(bytes)}) }
 
 // at looks at a moment between units.
 func (step *shardedStep) at(what string, group *costmodel.Group) {
-	step.emit(Event{Over: activations(step.stream), What: what, Layer: group.Name})
+	step.emit(stepEvent{Over: activations(step.stream), What: what, Layer: group.Name})
 }
 
 const (
@@ -203,13 +203,13 @@ func (step *shardedStep) reduceGrads(group *costmodel.Group) {
 	step.comm(group.Reduce - step.reduce)
 	step.reduce = group.Reduce
 	step.at(reducing, group)
-	step.emit(Event{Change: gradients(group.Reduced + group.LastGrad - step.whole(group))})
+	step.emit(stepEvent{Change: gradients(group.Reduced + group.LastGrad - step.whole(group))})
 	step.at(reducing, group)
 	gone := group.LastGrad
 	if step.accumulates() && step.table.Workload.Strategy.Traits().Groups < 2 {
 		gone += group.Reduced // added to what was there; HSDP's all-reduce keeps it to the end
 	}
-	step.emit(Event{Change: gradients(-gone)})
+	step.emit(stepEvent{Change: gradients(-gone)})
 }
 
 // whole are the gradients that the group's backward left.
@@ -226,7 +226,7 @@ func (step *shardedStep) update() {
 	step.comm(-step.reduce)
 	step.reduce = 0
 	if step.accumulates() && step.table.Workload.Strategy.Traits().Groups > 1 {
-		step.emit(Event{Change: gradients(-step.reduced)})
+		step.emit(stepEvent{Change: gradients(-step.reduced)})
 	}
-	step.emit(Event{Over: activations(step.units.totals().step), What: "optimizer step"})
+	step.emit(stepEvent{Over: activations(step.units.totals().step), What: "optimizer step"})
 }

@@ -85,11 +85,11 @@ func TestSharded(t *testing.T) {
 // replica walks through a step of one GPU.
 func replica(t *testing.T, table *costmodel.Table) timeline.Peak {
 	t.Helper()
-	events, err := timeline.Replica(table, &costmodel.Device{})
+	peak, err := timeline.Replica(table, &costmodel.Device{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return timeline.Walk(events)
+	return peak
 }
 
 // TestReplicaUnknown: a strategy without an engine is refused.

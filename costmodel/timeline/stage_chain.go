@@ -5,16 +5,16 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/order"
 )
 
-// StageChain answers for any rank of a pipeline without its units, which a
-// [Pipeline] walks one by one: by a [Chain] for the units inside a stage, the
+// stageChain answers for any rank of a pipeline without its units, which a
+// [RankPeak] walks one by one: by a [unitChain] for the units inside a stage, the
 // summaries of its first and last unit, which meet the stage's buffers, and a
 // closed form for each schedule and rank that it is asked for. An answer takes
 // O(1) for each stage and for each moment of the form, whatever the number of
 // micro-batches. One goroutine may ask at a time.
-type StageChain struct {
+type stageChain struct {
 	table      *costmodel.Table
-	first      *Chain // with no gradients yet
-	again      *Chain // with all of them
+	first      *unitChain // with no gradients yet
+	again      *unitChain // with all of them
 	firstForms [4][]Summary
 	againForms [4][]Summary
 	padding    []int64 // prefix sums of StatePadding
@@ -35,9 +35,9 @@ const (
 	sends
 )
 
-// NewStageChain prepares the units of a table.
-func NewStageChain(table *costmodel.Table) *StageChain {
-	chain := &StageChain{table: table, forms: map[ranked]*closed{}}
+// newStageChain prepares the units of a table.
+func newStageChain(table *costmodel.Table) *stageChain {
+	chain := &stageChain{table: table, forms: map[ranked]*closed{}}
 	again := make([]costmodel.Unit, len(table.Units))
 	var reading folding
 	add := reading.add
@@ -59,7 +59,7 @@ func NewStageChain(table *costmodel.Table) *StageChain {
 			chain.againForms[form] = append(chain.againForms[form], reading.of(&more, add))
 		}
 	}
-	chain.first, chain.again = NewChain(table.Units), NewChain(again)
+	chain.first, chain.again = newUnitChain(table.Units), newUnitChain(again)
 	chain.first.share(shards, table.Units)
 	chain.leastMessages()
 	return chain
@@ -72,7 +72,7 @@ type span struct {
 }
 
 // span fills in the units at an interval.
-func (chain *StageChain) span(part *span, at costmodel.Interval) {
+func (chain *stageChain) span(part *span, at costmodel.Interval) {
 	part.messages(chain.table, at)
 	form := 0
 	if at.First > 0 {
@@ -87,7 +87,7 @@ func (chain *StageChain) span(part *span, at costmodel.Interval) {
 }
 
 // fill takes the units at an interval; its first and last unit have this form.
-func (chain *Chain) fill(out *Summary, forms *[4][]Summary, at costmodel.Interval, form int) {
+func (chain *unitChain) fill(out *Summary, forms *[4][]Summary, at costmodel.Interval, form int) {
 	if at.End-at.First == 1 {
 		*out = forms[form][at.First]
 		return
@@ -96,18 +96,18 @@ func (chain *Chain) fill(out *Summary, forms *[4][]Summary, at costmodel.Interva
 }
 
 // between is a stretch whose first and last unit are not those of the chain.
-func (chain *Chain) between(out, first *Summary, at costmodel.Interval, last *Summary) {
+func (chain *unitChain) between(out, first *Summary, at costmodel.Interval, last *Summary) {
 	*out = *first
 	if at.End-at.First > 2 {
-		inside := chain.Summary(at.First+1, at.End-1)
+		inside := chain.summary(at.First+1, at.End-1)
 		out.add(&inside)
 	}
 	out.add(last)
 }
 
-// Peak is the peak of a rank: that of its [Pipeline], on a device that has this
+// Peak is the peak of a rank: that of its [pipelineEvents], on a device that has this
 // workspace if it runs products.
-func (chain *StageChain) Peak(place Rank, workspace int64) int64 {
+func (chain *stageChain) Peak(place Rank, workspace int64) int64 {
 	sum := rankSum{value: append(chain.value[:0], 0)}
 	for _, at := range place.Chunks {
 		sum.chunk(chain, at)
@@ -118,7 +118,7 @@ func (chain *StageChain) Peak(place Rank, workspace int64) int64 {
 	return chain.peak(&sum, place, workspace)
 }
 
-func (chain *StageChain) peak(sum *rankSum, place Rank, workspace int64) int64 {
+func (chain *stageChain) peak(sum *rankSum, place Rank, workspace int64) int64 {
 	chain.value = sum.value
 	if chain.table.Workload.Mode == costmodel.Load {
 		return sum.throughout
@@ -161,7 +161,7 @@ const (
 )
 
 // chunk adds the units at an interval; none, if it is empty.
-func (sum *rankSum) chunk(chain *StageChain, at costmodel.Interval) {
+func (sum *rankSum) chunk(chain *stageChain, at costmodel.Interval) {
 	if at.First >= at.End {
 		sum.add(&span{})
 		return
@@ -193,7 +193,7 @@ type ranked struct {
 
 // formOf is a rank's closed form, made once: a search asks for the same ranks
 // over and over.
-func (chain *StageChain) formOf(key ranked) *closed {
+func (chain *stageChain) formOf(key ranked) *closed {
 	if chain.form != nil && chain.asked == key {
 		return chain.form
 	}
@@ -211,7 +211,7 @@ func rankClosed(workload *costmodel.Workload, at ranked, shared bool) *closed {
 	chunks := int(max(1, at.schedule.Chunks))
 	r := rank{mode: workload.Mode, rules: costmodel.StageRulesOf(workload.Runtime), schedule: at.schedule, phases: order.Phases(at.schedule, at.rank), chunks: make([]chunk, chunks)}
 	first, again := make([]Summary, chunks), make([]Summary, chunks)
-	form := newClosed(1+chunks*chunkFigures, func(value []int64) Producer {
+	form := newClosed(1+chunks*chunkFigures, func(value []int64) producer {
 		for i := range r.chunks {
 			of := value[1+i*chunkFigures:]
 			first[i] = Summary{

@@ -2,14 +2,14 @@ package timeline
 
 import "github.com/devmap-dev/devmap/costmodel"
 
-// Floor is at most [StageChain.Peak] of the same rank, and of every one that
+// Floor is at most [stageChain.Peak] of the same rank, and of every one that
 // holds these units and more: what a search may rest on where messages differ
 // in size, as a stage then holds less with a unit more where that one passes on
 // less. Its empty chunks may be filled; where grows, it has one chunk, to which
 // units may be added on both sides.
 //
 // There is no padding, as the rank may end the model in the end.
-func (chain *StageChain) Floor(place Rank, workspace int64, grows bool) int64 {
+func (chain *stageChain) Floor(place Rank, workspace int64, grows bool) int64 {
 	sum := rankSum{value: append(chain.value[:0], 0)}
 	if grows && place.Chunks[0].First < place.Chunks[0].End {
 		part := chain.leastSpan(place)
@@ -29,7 +29,7 @@ func (chain *StageChain) Floor(place Rank, workspace int64, grows bool) int64 {
 // in any longer stage. The first and the last are the least of what they are at
 // a message and away from one, and the messages are the smallest that a longer
 // stage can have.
-func (chain *StageChain) leastSpan(place Rank) span {
+func (chain *stageChain) leastSpan(place Rank) span {
 	at, count := place.Chunks[0], len(chain.table.Units)
 	var part span
 	part.rotary = chain.table.Rotary
@@ -59,7 +59,7 @@ func (chain *StageChain) leastSpan(place Rank) span {
 }
 
 // leastMessages fills in leastIn and leastOut.
-func (chain *StageChain) leastMessages() {
+func (chain *stageChain) leastMessages() {
 	units := chain.table.Units
 	count := len(units)
 	chain.leastIn, chain.leastOut = make([]int64, count), make([]int64, count)
@@ -80,9 +80,9 @@ func (chain *StageChain) leastMessages() {
 	}
 }
 
-// least is [Chain.fill] with the first and the last unit the least of their
+// least is [unitChain.fill] with the first and the last unit the least of their
 // forms: head and tail are [received] and [sends] if the unit may have it.
-func (chain *Chain) least(out *Summary, forms *[4][]Summary, at costmodel.Interval, head, tail int) {
+func (chain *unitChain) least(out *Summary, forms *[4][]Summary, at costmodel.Interval, head, tail int) {
 	first, last := at.First, at.End-1
 	if first == last {
 		*out = forms[0][first].Least(forms[head][first]).Least(forms[tail][first].Least(forms[head|tail][first]))

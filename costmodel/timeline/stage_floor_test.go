@@ -20,7 +20,7 @@ func TestStageFloor(t *testing.T) {
 		if table.Workload.Mode == costmodel.Train && rng.IntN(2) == 0 {
 			cutUnits(rng, table)
 		}
-		chain := NewStageChain(table)
+		chain := newStageChain(table)
 		schedule := costmodel.Schedule{Kind: []costmodel.ScheduleKind{costmodel.OneFOneB, costmodel.GPipe}[rng.IntN(2)], Stages: 1 + rng.Int64N(4), Chunks: 1, MicroBatches: 1 + rng.Int64N(9)}
 		rank := rng.Int64N(schedule.Stages)
 		outer := costmodel.Interval{First: 1 + rng.IntN(count), End: 0}
@@ -83,7 +83,7 @@ func TestLoopedFloor(t *testing.T) {
 				some.Chunks[c] = costmodel.Interval{}
 			}
 		}
-		chain := NewStageChain(table)
+		chain := newStageChain(table)
 		if low, peak := chain.Floor(some, 77, false), chain.Peak(all, 77); low > peak {
 			t.Fatalf("%+v holds %d at least, and %+v %d", some, low, all, peak)
 		}

@@ -95,7 +95,7 @@ func randomStages(rng *rand.Rand) costmodel.Workload {
 // compareForms compares the two forms on random stages of a table.
 func compareForms(t *testing.T, rng *rand.Rand, file string, table *costmodel.Table) {
 	t.Helper()
-	chain, n := timeline.NewStageChain(table), len(table.Units)
+	chain, n := timeline.NewRanks(table), len(table.Units)
 	dev := &costmodel.Device{WorkspaceBytes: 9 << 20}
 	for range 6 {
 		s := costmodel.Schedule{Kind: pick(rng, costmodel.OneFOneB, costmodel.GPipe), Stages: 4, Chunks: 1, MicroBatches: table.Workload.MicroBatches}
@@ -103,7 +103,7 @@ func compareForms(t *testing.T, rng *rand.Rand, file string, table *costmodel.Ta
 		at.End = at.First + 1 + rng.IntN(n-at.First)
 		place := timeline.Rank{Schedule: s, Index: rng.Int64N(4), Chunks: []costmodel.Interval{at}}
 		workspace := table.Workspaces * dev.WorkspaceBytes
-		if walk, got := timeline.Walk(timeline.Pipeline(table, place, dev)), chain.Peak(place, workspace); got != walk.Memory.Total() {
+		if walk, got := timeline.RankPeak(table, place, dev), chain.Peak(place, workspace); got != walk.Memory.Total() {
 			t.Fatalf("%s, %+v, %+v: closed form %d, walk %d (%s)", file, table.Workload, place, got, walk.Memory.Total(), walk.At)
 		}
 		if at.End == n || table.Workload.MicroBatches < 4 {
@@ -112,7 +112,7 @@ func compareForms(t *testing.T, rng *rand.Rand, file string, table *costmodel.Ta
 		place.Schedule.Kind, place.Schedule.Chunks = costmodel.Interleaved, 2
 		first := at.End + rng.IntN(n-at.End)
 		place.Chunks = append(place.Chunks, costmodel.Interval{First: first, End: first + 1 + rng.IntN(n-first)})
-		if walk, got := timeline.Walk(timeline.Pipeline(table, place, dev)), chain.Peak(place, workspace); got != walk.Memory.Total() {
+		if walk, got := timeline.RankPeak(table, place, dev), chain.Peak(place, workspace); got != walk.Memory.Total() {
 			t.Fatalf("%s, %+v, %+v: closed form %d, walk %d (%s)", file, table.Workload, place, got, walk.Memory.Total(), walk.At)
 		}
 	}

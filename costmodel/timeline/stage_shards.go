@@ -36,15 +36,15 @@ func newStageShards(table *costmodel.Table) *stageShards {
 }
 
 // forward is a unit's in the first micro-batch, which gathers its parameters.
-func (shards *stageShards) forward(unit *costmodel.Unit, at int, emit func(Event)) {
+func (shards *stageShards) forward(unit *costmodel.Unit, at int, emit func(stepEvent)) {
 	group := shards.groups[at]
 	if group == nil {
 		unitList{unit}.forward(emit)
 		return
 	}
-	emit(Event{Over: buffers(group.Buffer + group.CopyIn + shards.before[at]), What: gathering, Layer: group.Name})
-	emit(Event{Change: buffers(group.Gathered), Over: buffers(group.Buffer), What: gathering, Layer: group.Name})
-	unitList{unit}.forward(func(event Event) {
+	emit(stepEvent{Over: buffers(group.Buffer + group.CopyIn + shards.before[at]), What: gathering, Layer: group.Name})
+	emit(stepEvent{Change: buffers(group.Gathered), Over: buffers(group.Buffer), What: gathering, Layer: group.Name})
+	unitList{unit}.forward(func(event stepEvent) {
 		event.Over.CommBuffers += group.Buffer
 		emit(event)
 	})
@@ -53,14 +53,14 @@ func (shards *stageShards) forward(unit *costmodel.Unit, at int, emit func(Event
 // reduce is the end of a unit's last backward: its parameters are released, its
 // gradients copied to the input of a reduce-scatter, whose output are the
 // rank's part of them.
-func (shards *stageShards) reduce(unit *costmodel.Unit, at int, emit func(Event)) {
+func (shards *stageShards) reduce(unit *costmodel.Unit, at int, emit func(stepEvent)) {
 	group := shards.groups[at]
 	if group == nil {
 		return
 	}
-	emit(Event{Change: buffers(-group.Gathered), Over: buffers(group.Reduce), What: reducing, Layer: group.Name})
+	emit(stepEvent{Change: buffers(-group.Gathered), Over: buffers(group.Reduce), What: reducing, Layer: group.Name})
 	whole := unitList{unit}.totals().grads
-	emit(Event{Change: gradients(group.Reduced - whole), Over: costmodel.Memory{Grads: group.LastGrad, CommBuffers: group.Reduce}, What: reducing, Layer: group.Name})
+	emit(stepEvent{Change: gradients(group.Reduced - whole), Over: costmodel.Memory{Grads: group.LastGrad, CommBuffers: group.Reduce}, What: reducing, Layer: group.Name})
 }
 
 // summarise adds to a unit's summary what its group makes of it.
@@ -87,14 +87,14 @@ type shardedList struct {
 }
 
 // gather is the first micro-batch's forward.
-func (all shardedList) gather(emit func(Event)) {
+func (all shardedList) gather(emit func(stepEvent)) {
 	for i, unit := range all.unitList {
 		all.shards.forward(unit, all.first+i, emit)
 	}
 }
 
 // reduce is what follows the last backward.
-func (all shardedList) reduce(emit func(Event)) {
+func (all shardedList) reduce(emit func(stepEvent)) {
 	for i, unit := range all.unitList {
 		all.shards.reduce(unit, all.first+i, emit)
 	}
@@ -102,27 +102,27 @@ func (all shardedList) reduce(emit func(Event)) {
 
 // sharing is a stretch whose parameters are cut over replicas.
 type sharing interface {
-	gather(emit func(Event))
-	reduce(emit func(Event))
+	gather(emit func(stepEvent))
+	reduce(emit func(stepEvent))
 }
 
 // shardFolds are those of the first forward, and of the reduction.
-func (summary *Summary) shardFolds() (gather, reduce Fold) {
-	gather = Fold{Net: summary.Saved + summary.UntilBodyEnd + summary.Gathered, Peak: summary.Gathering}
+func (summary *Summary) shardFolds() (gather, reduce outcome) {
+	gather = outcome{Net: summary.Saved + summary.UntilBodyEnd + summary.Gathered, Peak: summary.Gathering}
 	net := summary.Reduced - summary.Gathered - summary.Grads
-	return gather, Fold{Net: net, Peak: net + summary.Reducing}
+	return gather, outcome{Net: net, Peak: net + summary.Reducing}
 }
 
 // shared reports a stretch in which something is gathered, or that is part of
 // such a stage.
 func (summary *Summary) shared() bool { return max(summary.Gathering, summary.Gathered) > 0 }
 
-func (summary *Summary) gather(emit func(Event)) {
+func (summary *Summary) gather(emit func(stepEvent)) {
 	gather, _ := summary.shardFolds()
 	emit(gather.event("forward"))
 }
 
-func (summary *Summary) reduce(emit func(Event)) {
+func (summary *Summary) reduce(emit func(stepEvent)) {
 	_, reduce := summary.shardFolds()
 	emit(reduce.event("reduction"))
 }
@@ -134,15 +134,15 @@ type chainShards struct {
 }
 
 // share prepares what the groups make of the units of a chain.
-func (chain *Chain) share(shards *stageShards, units []costmodel.Unit) {
+func (chain *unitChain) share(shards *stageShards, units []costmodel.Unit) {
 	if shards == nil {
 		return
 	}
 	count := len(units)
-	gather, reduce := make([]Fold, count), make([]Fold, count)
+	gather, reduce := make([]outcome, count), make([]outcome, count)
 	out := &chainShards{gathered: make([]int64, count+1), reduced: make([]int64, count+1)}
 	for at := range units {
-		summary := chain.Summary(at, at+1)
+		summary := chain.summary(at, at+1)
 		shards.summarise(&summary, &units[at], at)
 		gather[at], reduce[at] = summary.shardFolds()
 		out.gathered[at+1], out.reduced[at+1] = out.gathered[at]+summary.Gathered, out.reduced[at]+summary.Reduced

@@ -38,12 +38,12 @@ func TestSharedStages(t *testing.T) {
 		count := 1 + rng.IntN(9)
 		table := randomStages(rng, count, costmodel.Train)
 		cutUnits(rng, table)
-		chain := NewStageChain(table)
+		chain := newStageChain(table)
 		schedule := costmodel.Schedule{Kind: []costmodel.ScheduleKind{costmodel.OneFOneB, costmodel.GPipe}[rng.IntN(2)], Stages: 1 + rng.Int64N(5), Chunks: 1, MicroBatches: 1 + rng.Int64N(9)}
 		at := costmodel.Interval{First: rng.IntN(count)}
 		at.End = at.First + 1 + rng.IntN(count-at.First)
 		place := Rank{schedule, rng.Int64N(schedule.Stages), []costmodel.Interval{at}}
-		walk := Walk(Pipeline(table, place, dev))
+		walk := walk(pipelineEvents(table, place, dev))
 		moments[walk.At]++
 		if got := chain.Peak(place, 2*77); got != walk.Memory.Total() {
 			t.Fatalf("%+v, units %v of %d: closed form %d, walk %d (%s)", place, at, count, got, walk.Memory.Total(), walk.At)

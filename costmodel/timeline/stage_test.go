@@ -53,13 +53,13 @@ func TestStageChain(t *testing.T) {
 		mode := []costmodel.Mode{costmodel.Train, costmodel.Train, costmodel.Infer, costmodel.Load}[rng.IntN(4)]
 		count := 1 + rng.IntN(9)
 		table := randomStages(rng, count, mode)
-		chain := NewStageChain(table)
+		chain := newStageChain(table)
 		schedule := costmodel.Schedule{Kind: []costmodel.ScheduleKind{costmodel.OneFOneB, costmodel.GPipe}[rng.IntN(2)], Stages: 1 + rng.Int64N(5), Chunks: 1, MicroBatches: 1 + rng.Int64N(9)}
 		rank := rng.Int64N(schedule.Stages)
 		at := costmodel.Interval{First: rng.IntN(count), End: 0}
 		at.End = at.First + 1 + rng.IntN(count-at.First)
 		place := Rank{schedule, rank, []costmodel.Interval{at}}
-		walk := Walk(Pipeline(table, place, dev))
+		walk := walk(pipelineEvents(table, place, dev))
 		if got := chain.Peak(place, 2*77); got != walk.Memory.Total() {
 			t.Fatalf("%s, %+v, rank %d, units %v of %d: closed form %d, walk %d (%s)", mode, schedule, rank, at, count, got, walk.Memory.Total(), walk.At)
 		}
@@ -73,7 +73,7 @@ func TestLooped(t *testing.T) {
 	for range 300 * *draws {
 		mode := []costmodel.Mode{costmodel.Train, costmodel.Train, costmodel.Infer, costmodel.Load}[rng.IntN(4)]
 		table := randomStages(rng, 12, mode)
-		chain := NewStageChain(table)
+		chain := newStageChain(table)
 		schedule := costmodel.Schedule{Kind: costmodel.Interleaved, Stages: 1 + rng.Int64N(3), Chunks: 2 + rng.Int64N(2), MicroBatches: 1 + rng.Int64N(9)}
 		for schedule.Check() != nil {
 			schedule.MicroBatches++
@@ -88,7 +88,7 @@ func TestLooped(t *testing.T) {
 			}
 			place.Chunks = append(place.Chunks, costmodel.Interval{First: first, End: min(end, 12)})
 		}
-		walk := Walk(Pipeline(table, place, dev))
+		walk := walk(pipelineEvents(table, place, dev))
 		if got := chain.Peak(place, 2*77); got != walk.Memory.Total() {
 			t.Fatalf("%s, %+v: closed form %d, walk %d (%s)", mode, place, got, walk.Memory.Total(), walk.At)
 		}
@@ -123,11 +123,11 @@ func TestStagePeakOfPhases(t *testing.T) {
 		}
 		every := rankOf(table, place, dev)
 		every.phases = []order.Phase{{Actions: order.Of(place.Schedule, place.Index), Times: 1}}
-		want := Walk(every.events)
-		if got := Walk(Pipeline(table, place, dev)); got != want {
+		want := walk(every.events)
+		if got := walk(pipelineEvents(table, place, dev)); got != want {
 			t.Fatalf("%+v: %+v, want %+v", place, got, want)
 		}
-		if got := NewStageChain(table).Peak(place, 2*77); got != want.Memory.Total() {
+		if got := newStageChain(table).Peak(place, 2*77); got != want.Memory.Total() {
 			t.Fatalf("%+v: the chain says %d, want %d", place, got, want.Memory.Total())
 		}
 	}

@@ -9,17 +9,17 @@ import "github.com/devmap-dev/devmap/costmodel"
 type stretch interface {
 	totals() totals
 	// static is what is there throughout.
-	static(emit func(Event))
+	static(emit func(stepEvent))
 	// forward keeps what backward needs; bodyEnd drops what only the body of
 	// the model needed and completes the caches; head is what runs then.
-	forward(emit func(Event))
-	bodyEnd(emit func(Event))
-	head(emit func(Event))
+	forward(emit func(stepEvent))
+	bodyEnd(emit func(stepEvent))
+	head(emit func(stepEvent))
 	// infer is a forward that keeps nothing.
-	infer(emit func(Event))
-	backward(emit func(Event))
+	infer(emit func(stepEvent))
+	backward(emit func(stepEvent))
 	// last is each unit's backward if it runs after that of all others.
-	last(emit func(Event))
+	last(emit func(stepEvent))
 }
 
 // totals are what does not depend on the order.
@@ -43,9 +43,9 @@ func (all unitList) totals() totals {
 	return sum
 }
 
-func (all unitList) static(emit func(Event)) {
+func (all unitList) static(emit func(stepEvent)) {
 	for _, unit := range all {
-		emit(Event{Change: costmodel.Memory{
+		emit(stepEvent{Change: costmodel.Memory{
 			Params:         unit.Params + unit.Buffers,
 			OptimizerState: unit.OptimizerState,
 			Grads:          unit.ResidentGrads,
@@ -54,18 +54,18 @@ func (all unitList) static(emit func(Event)) {
 	}
 }
 
-func (all unitList) forward(emit func(Event)) {
+func (all unitList) forward(emit func(stepEvent)) {
 	for _, unit := range all {
 		if unit.Recompute {
 			forwardToKeep(unit, emit)
 		} else {
 			forwardToSave(unit, emit)
 		}
-		emit(Event{Change: activations(unit.CheckpointedOutput + unit.AutocastCopies), What: "forward of ", Layer: unit.Name})
+		emit(stepEvent{Change: activations(unit.CheckpointedOutput + unit.AutocastCopies), What: "forward of ", Layer: unit.Name})
 	}
 }
 
-func forwardToSave(unit *costmodel.Unit, emit func(Event)) {
+func forwardToSave(unit *costmodel.Unit, emit func(stepEvent)) {
 	for i := range unit.Layers {
 		step := &unit.Layers[i]
 		what, layer := "forward of ", step.Layer
@@ -73,32 +73,32 @@ func forwardToSave(unit *costmodel.Unit, emit func(Event)) {
 			what, layer = "loss forward", ""
 		}
 		// Forward counts the cache, which stays.
-		emit(Event{Change: costmodel.Memory{KVCache: step.KV}, Over: activations(step.Forward - step.KV), What: what, Layer: layer})
-		emit(Event{Change: activations(step.Saved + step.UntilBodyEnd)})
+		emit(stepEvent{Change: costmodel.Memory{KVCache: step.KV}, Over: activations(step.Forward - step.KV), What: what, Layer: layer})
+		emit(stepEvent{Change: activations(step.Saved + step.UntilBodyEnd)})
 	}
 }
 
 // forwardToKeep is the forward of a unit that is recomputed: what its layers
 // save is gone when it ends.
-func forwardToKeep(unit *costmodel.Unit, emit func(Event)) {
+func forwardToKeep(unit *costmodel.Unit, emit func(stepEvent)) {
 	var saved, retained int64
 	for i := range unit.Layers {
 		step := &unit.Layers[i]
-		emit(Event{Over: activations(saved + step.Forward), What: "forward of ", Layer: step.Layer})
+		emit(stepEvent{Over: activations(saved + step.Forward), What: "forward of ", Layer: step.Layer})
 		saved += step.Saved
 		retained += step.RecomputeSaved
 	}
-	emit(Event{Change: activations(retained)})
+	emit(stepEvent{Change: activations(retained)})
 }
 
-func (all unitList) bodyEnd(emit func(Event)) {
+func (all unitList) bodyEnd(emit func(stepEvent)) {
 	for _, unit := range all {
 		end := costmodel.Memory{Activations: -unit.AutocastCopies}
 		for i := range unit.Layers {
 			end.Activations -= unit.Layers[i].UntilBodyEnd
 			end.KVCache += unit.Layers[i].CacheGrowth
 		}
-		emit(Event{Change: end})
+		emit(stepEvent{Change: end})
 	}
 }
 
@@ -115,9 +115,9 @@ func (all unitList) grows() bool {
 	return false
 }
 
-func (all unitList) head(emit func(Event)) { all.headOf(all.grows(), emit) }
+func (all unitList) head(emit func(stepEvent)) { all.headOf(all.grows(), emit) }
 
-func (all unitList) headOf(grown bool, emit func(Event)) {
+func (all unitList) headOf(grown bool, emit func(stepEvent)) {
 	what := "forward of "
 	if grown {
 		what = "last token in "
@@ -125,39 +125,39 @@ func (all unitList) headOf(grown bool, emit func(Event)) {
 	for _, unit := range all {
 		for i := range unit.Layers {
 			if step := &unit.Layers[i]; step.HeadPeak != 0 {
-				emit(Event{Over: activations(step.HeadPeak), What: what, Layer: step.Layer})
+				emit(stepEvent{Over: activations(step.HeadPeak), What: what, Layer: step.Layer})
 			}
 		}
 	}
 }
 
-func (all unitList) infer(emit func(Event)) {
+func (all unitList) infer(emit func(stepEvent)) {
 	for _, unit := range all {
 		for i := range unit.Layers {
 			step := &unit.Layers[i]
-			emit(Event{Over: activations(max(step.Forward, step.HeadPeak)), What: "forward of ", Layer: step.Layer})
+			emit(stepEvent{Over: activations(max(step.Forward, step.HeadPeak)), What: "forward of ", Layer: step.Layer})
 		}
 	}
 }
 
-func (all unitList) backward(emit func(Event)) {
+func (all unitList) backward(emit func(stepEvent)) {
 	for i := len(all) - 1; i >= 0; i-- {
 		unitBackward(all[i], emit)
 	}
 }
 
-func unitBackward(unit *costmodel.Unit, emit func(Event)) {
+func unitBackward(unit *costmodel.Unit, emit func(stepEvent)) {
 	if unit.CheckpointedOutput > 0 {
 		// Its output stays until the next unit's backward is done.
-		emit(Event{What: "backward of ", Layer: unit.Name})
-		emit(Event{Change: activations(-unit.CheckpointedOutput)})
+		emit(stepEvent{What: "backward of ", Layer: unit.Name})
+		emit(stepEvent{Change: activations(-unit.CheckpointedOutput)})
 	}
 	if unit.Recompute {
 		for i := range unit.Layers {
 			step := &unit.Layers[i]
 			// Forward counts what was kept.
-			emit(Event{Change: activations(-step.RecomputeSaved), Over: activations(step.Forward), What: "recompute of ", Layer: step.Layer})
-			emit(Event{Change: activations(step.Saved)})
+			emit(stepEvent{Change: activations(-step.RecomputeSaved), Over: activations(step.Forward), What: "recompute of ", Layer: step.Layer})
+			emit(stepEvent{Change: activations(step.Saved)})
 		}
 	}
 	for i := len(unit.Layers) - 1; i >= 0; i-- {
@@ -167,13 +167,13 @@ func unitBackward(unit *costmodel.Unit, emit func(Event)) {
 			what, layer = "loss backward", ""
 		}
 		over := costmodel.Memory{Activations: step.Backward - step.BackwardGrads, Grads: step.BackwardGrads}
-		emit(Event{Over: over, What: what, Layer: layer})
-		emit(Event{Change: costmodel.Memory{Activations: -step.Saved, Grads: step.Grads}})
+		emit(stepEvent{Over: over, What: what, Layer: layer})
+		emit(stepEvent{Change: costmodel.Memory{Activations: -step.Saved, Grads: step.Grads}})
 	}
 }
 
-func (all unitList) last(emit func(Event)) {
+func (all unitList) last(emit func(stepEvent)) {
 	for _, unit := range all {
-		emit(Event{Over: activations(unit.LastBackward), What: "backward of ", Layer: unit.Name})
+		emit(stepEvent{Over: activations(unit.LastBackward), What: "backward of ", Layer: unit.Name})
 	}
 }

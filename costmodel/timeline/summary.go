@@ -34,7 +34,7 @@ func Of(unit *costmodel.Unit) Summary {
 
 // of is [Of] with the reading's add, which is made once where many units are
 // read.
-func (reading *folding) of(unit *costmodel.Unit, add func(Event)) Summary {
+func (reading *folding) of(unit *costmodel.Unit, add func(stepEvent)) Summary {
 	alone := unitList{unit}
 	sum := alone.totals()
 	out := Summary{Grads: sum.grads, StepTransient: sum.step, Products: sum.products}
@@ -58,9 +58,9 @@ func (reading *folding) of(unit *costmodel.Unit, add func(Event)) Summary {
 }
 
 // folds are those of forward, and of backward from where that starts.
-func (summary *Summary) folds() (forward, backward Fold) {
-	forward = Fold{Net: summary.Saved + summary.UntilBodyEnd, Peak: summary.Forward}
-	return forward, Fold{Net: summary.Grads - summary.Saved, Peak: summary.Backward - summary.Saved}
+func (summary *Summary) folds() (forward, backward outcome) {
+	forward = outcome{Net: summary.Saved + summary.UntilBodyEnd, Peak: summary.Forward}
+	return forward, outcome{Net: summary.Grads - summary.Saved, Peak: summary.Backward - summary.Saved}
 }
 
 // Join is the summary followed by next on the same device.
@@ -79,16 +79,16 @@ func (summary *Summary) add(next *Summary) {
 	summary.Static += next.Static
 	summary.Saved += next.Saved
 	summary.Grads += next.Grads
-	summary.Forward = forward.Join(nextForward).Peak
-	summary.Backward = summary.Saved + nextBackward.Join(backward).Peak
+	summary.Forward = forward.join(nextForward).Peak
+	summary.Backward = summary.Saved + nextBackward.join(backward).Peak
 	summary.LastBackward = max(summary.LastBackward, next.LastBackward)
 	summary.StepTransient += next.StepTransient
 	summary.UntilBodyEnd += next.UntilBodyEnd
 	summary.CacheGrowth += next.CacheGrowth
 	summary.HeadPeak = max(summary.HeadPeak, next.HeadPeak)
 	summary.Products = summary.Products || next.Products
-	if both := reduce.Join(nextReduce); shared {
-		summary.Gathering, summary.Reducing = gather.Join(nextGather).Peak, both.Peak-both.Net
+	if both := reduce.join(nextReduce); shared {
+		summary.Gathering, summary.Reducing = gather.join(nextGather).Peak, both.Peak-both.Net
 	}
 	summary.Gathered += next.Gathered
 	summary.Reduced += next.Reduced
@@ -122,36 +122,36 @@ func (summary *Summary) totals() totals {
 	return totals{grads: summary.Grads, step: summary.StepTransient, products: summary.Products}
 }
 
-func (summary *Summary) static(emit func(Event)) {
-	emit(Event{Change: costmodel.Memory{Params: summary.Static}})
+func (summary *Summary) static(emit func(stepEvent)) {
+	emit(stepEvent{Change: costmodel.Memory{Params: summary.Static}})
 }
 
-func (summary *Summary) forward(emit func(Event)) {
+func (summary *Summary) forward(emit func(stepEvent)) {
 	forward, _ := summary.folds()
 	emit(forward.event("forward"))
 }
 
-func (summary *Summary) bodyEnd(emit func(Event)) {
-	emit(Event{Change: activations(summary.CacheGrowth - summary.UntilBodyEnd)})
+func (summary *Summary) bodyEnd(emit func(stepEvent)) {
+	emit(stepEvent{Change: activations(summary.CacheGrowth - summary.UntilBodyEnd)})
 }
 
-func (summary *Summary) head(emit func(Event)) { emit(Fold{0, summary.HeadPeak}.event("head")) }
+func (summary *Summary) head(emit func(stepEvent)) { emit(outcome{0, summary.HeadPeak}.event("head")) }
 
-func (summary *Summary) infer(emit func(Event)) {
-	emit(Fold{0, summary.Forward}.event("forward"))
-	emit(Fold{0, summary.HeadPeak}.event("head"))
+func (summary *Summary) infer(emit func(stepEvent)) {
+	emit(outcome{0, summary.Forward}.event("forward"))
+	emit(outcome{0, summary.HeadPeak}.event("head"))
 }
 
-func (summary *Summary) backward(emit func(Event)) {
+func (summary *Summary) backward(emit func(stepEvent)) {
 	_, backward := summary.folds()
 	emit(backward.event("backward"))
 }
 
-func (summary *Summary) last(emit func(Event)) {
-	emit(Fold{0, summary.LastBackward}.event("last backward"))
+func (summary *Summary) last(emit func(stepEvent)) {
+	emit(outcome{0, summary.LastBackward}.event("last backward"))
 }
 
 // event represents the whole sequence that was folded.
-func (fold Fold) event(what string) Event {
-	return Event{Change: activations(fold.Net), Over: activations(fold.Peak - fold.Net), What: what}
+func (fold outcome) event(what string) stepEvent {
+	return stepEvent{Change: activations(fold.Net), Over: activations(fold.Peak - fold.Net), What: what}
 }

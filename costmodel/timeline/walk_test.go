@@ -58,7 +58,7 @@ func TestWalkJudgesRun(t *testing.T) {
 		mode := []costmodel.Mode{costmodel.Train, costmodel.Infer}[rng.IntN(2)]
 		units := randomUnits(rng, mode)
 		resident := timeline.Resident{Workspace: rng.Int64N(500), Output: rng.Int64N(3) * rng.Int64N(3000), OutputDropped: rng.IntN(3) == 0, LastGradients: rng.IntN(3) == 0}
-		chain := timeline.NewChain(units)
+		chain := timeline.Stretches(units)
 		for a := range len(units) + 1 {
 			for b := a; b <= len(units); b++ {
 				var fold timeline.Summary
@@ -67,12 +67,11 @@ func TestWalkJudgesRun(t *testing.T) {
 					fold = fold.Join(timeline.Of(&units[i]))
 					held = append(held, &units[i])
 				}
-				if got := chain.Summary(a, b); got != fold {
+				if got := chain(a, b); got != fold {
 					t.Fatalf("%s [%d, %d): the query gives %+v, the fold %+v", mode, a, b, got, fold)
 				}
-				events := timeline.DeviceMap(mode, held, resident)
-				walk := timeline.Walk(events)
-				if got := timeline.FoldOf(events).Peak; got != walk.Memory.Total() {
+				walk := timeline.DeviceMap(mode, held, resident)
+				if got := timeline.DeviceMapSum(mode, held, resident); got != walk.Memory.Total() {
 					t.Fatalf("%s [%d, %d): the walk holds %d, the fold of its events %d", mode, a, b, walk.Memory.Total(), got)
 				}
 				if walk.Memory.Total() != fold.Peak(resident) {
@@ -110,15 +109,15 @@ func TestJoin(t *testing.T) {
 		if summary.Join(timeline.Summary{}) != summary || (timeline.Summary{}).Join(summary) != summary {
 			t.Fatalf("the empty run changes %+v", summary)
 		}
-		chain := timeline.NewChain(units)
+		chain := timeline.Stretches(units)
 		for a := range units {
 			for b := a; b < len(units); b++ {
-				peak := chain.Summary(a, b).Peak(resident)
-				if wider := chain.Summary(a, b+1).Peak(resident); wider < peak {
+				peak := chain(a, b).Peak(resident)
+				if wider := chain(a, b+1).Peak(resident); wider < peak {
 					t.Fatalf("[%d, %d) holds %d, one more unit behind it %d", a, b, peak, wider)
 				}
-				if a > 0 && chain.Summary(a-1, b).Peak(resident) < peak {
-					t.Fatalf("[%d, %d) holds %d, one more unit before it %d", a, b, peak, chain.Summary(a-1, b).Peak(resident))
+				if a > 0 && chain(a-1, b).Peak(resident) < peak {
+					t.Fatalf("[%d, %d) holds %d, one more unit before it %d", a, b, peak, chain(a-1, b).Peak(resident))
 				}
 			}
 		}
@@ -130,7 +129,7 @@ func TestJoin(t *testing.T) {
 func TestWalkByHand(t *testing.T) {
 	block := &costmodel.Unit{Products: true, Params: 10, OptimizerState: 20, Layers: []costmodel.LayerMemory{{Layer: "h", Saved: 100, Forward: 130, Backward: 40, BackwardGrads: 10, Grads: 10}}}
 	head := &costmodel.Unit{Params: 5, Layers: []costmodel.LayerMemory{{Layer: "head", Saved: 50, Forward: 200, Backward: 170, BackwardGrads: 5, Grads: 5, Loss: true}}}
-	got := timeline.Walk(timeline.DeviceMap(costmodel.Train, []*costmodel.Unit{block, head}, timeline.Resident{Workspace: 3, Output: 2}))
+	got := timeline.DeviceMap(costmodel.Train, []*costmodel.Unit{block, head}, timeline.Resident{Workspace: 3, Output: 2})
 	want := timeline.Peak{At: "loss backward", Memory: costmodel.Memory{Params: 15, OptimizerState: 20, Workspace: 3, Activations: 100 + 50 + 2 + 165, Grads: 5}}
 	if got != want {
 		t.Errorf("%+v, want %+v", got, want)
@@ -143,19 +142,19 @@ func TestWalkByHand(t *testing.T) {
 		40: {At: "last token in a", Memory: costmodel.Memory{Params: 10, Workspace: 3, KVCache: 90, Activations: 25}},
 	} {
 		body := &costmodel.Unit{Products: true, Layers: []costmodel.LayerMemory{{Layer: "a", KV: 50, CacheGrowth: grown, HeadPeak: 25, Forward: 70}}}
-		if got := timeline.Walk(timeline.DeviceMap(costmodel.Infer, []*costmodel.Unit{embed, body}, timeline.Resident{Workspace: 3, Output: 9})); got != want {
+		if got := timeline.DeviceMap(costmodel.Infer, []*costmodel.Unit{embed, body}, timeline.Resident{Workspace: 3, Output: 9}); got != want {
 			t.Errorf("grown by %d: %+v, want %+v", grown, got, want)
 		}
 	}
 	// Nothing but lookups: no workspace. Outputs that the caller drops but for
 	// the loss are gone when the gradients come.
 	lookup := &costmodel.Unit{Params: 10, Padding: 2, Layers: []costmodel.LayerMemory{{Layer: "embed", Saved: 8, Forward: 8, Backward: 40, BackwardGrads: 40, Grads: 40}}}
-	got = timeline.Walk(timeline.DeviceMap(costmodel.Train, []*costmodel.Unit{lookup}, timeline.Resident{Workspace: 3, Output: 20, OutputDropped: true}))
+	got = timeline.DeviceMap(costmodel.Train, []*costmodel.Unit{lookup}, timeline.Resident{Workspace: 3, Output: 20, OutputDropped: true})
 	want = timeline.Peak{At: "backward of embed", Memory: costmodel.Memory{Params: 10, Workspace: 2, Activations: 8, Grads: 40}}
 	if got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
-	if got := timeline.Walk(timeline.DeviceMap(costmodel.Load, []*costmodel.Unit{block, head}, timeline.Resident{})); got.Memory.Total() != 35 || got.At != "weights" {
+	if got := timeline.DeviceMap(costmodel.Load, []*costmodel.Unit{block, head}, timeline.Resident{}); got.Memory.Total() != 35 || got.At != "weights" {
 		t.Errorf("load: %+v", got)
 	}
 }
@@ -170,7 +169,7 @@ func TestStreamedLate(t *testing.T) {
 	s := unit.Streamed()
 	kept := timeline.Resident{}
 	peak := func(u *costmodel.Unit) int64 {
-		p := timeline.Walk(timeline.DeviceMap(costmodel.Infer, []*costmodel.Unit{u}, kept))
+		p := timeline.DeviceMap(costmodel.Infer, []*costmodel.Unit{u}, kept)
 		return p.Memory.Total()
 	}
 	// At home: 107 of parameters, caches of 50 that grow by 40, and the 25 of a

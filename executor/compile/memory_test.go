@@ -15,7 +15,7 @@ func TestArenas(t *testing.T) {
 		plan := newRandomPlan(rand.New(rand.NewPCG(seed, 2)))
 		compiler, out := plan.compiled(t)
 		report := out.Check()
-		chain := timeline.NewArenaChain(plan.table)
+		chain := timeline.NewRanks(plan.table)
 		for rank, device := range compiler.ranks {
 			place := timeline.Rank{Schedule: compiler.schedule(), Index: int64(rank)}
 			for _, stage := range device.stages {
@@ -26,7 +26,7 @@ func TestArenas(t *testing.T) {
 			}
 			on := &plan.topology.Devices[device.index]
 			closed := chain.Peak(place, plan.table.Workspaces*on.WorkspaceBytes)
-			peak := timeline.Walk(timeline.Arena(plan.table, place, on))
+			peak := timeline.RankPeak(plan.table, place, on)
 			idle := peak.Memory.Workspace
 			if plan.table.Workload.Mode != costmodel.Load {
 				idle -= compiler.workspace(device)

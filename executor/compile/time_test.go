@@ -32,9 +32,9 @@ func TestStep(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := steptime.TicksOf(plan.table, plan.topology).Step(places(plan.placement))
-		if result.Makespan != want {
-			t.Errorf("seed %d: %d ticks simulated, %d planned\n%+v on %v", seed, result.Makespan, want, plan.table.Workload, plan.placement)
+		want, err := steptime.TicksOf(plan.table, plan.topology).Seconds(places(plan.placement))
+		if err != nil || float64(result.Makespan)/1e12 != want {
+			t.Errorf("seed %d: %d ticks simulated, %v s planned\n%+v on %v", seed, result.Makespan, want, plan.table.Workload, plan.placement)
 		}
 	}
 }

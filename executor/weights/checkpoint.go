@@ -106,8 +106,8 @@ func (holding *holding) parameter(name string, tensor *modelgraph.Tensor) error 
 		count += (part.End - part.Begin) / bytes
 		holding.source.slices[name] = append(holding.source.slices[name], slice{part.Name, file, part.DType, part.Begin, part.End})
 	}
-	if count != tensor.Numel() {
-		return fmt.Errorf("%s: the tensors of %q have %d elements, and its shape %v has %d", tensor.Parts[0].File, name, count, tensor.Shape, tensor.Numel())
+	if count != tensor.Numel {
+		return fmt.Errorf("%s: the tensors of %q have %d elements, and its shape %v has %d", tensor.Parts[0].File, name, count, tensor.Shape, tensor.Numel)
 	}
 	return nil
 }

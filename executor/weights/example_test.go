@@ -29,7 +29,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	graph, err := hf.FromFolder(saved)
+	graph, err := hf.FromCheckpoint(saved)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -98,7 +98,7 @@ func writeFile(tb testing.TB, path string, data []byte) {
 
 func readGraph(tb testing.TB, folder string) *modelgraph.Graph {
 	tb.Helper()
-	graph, err := hf.FromFolder(folder)
+	graph, err := hf.FromCheckpoint(folder)
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -60,7 +60,7 @@ func TestSaved(t *testing.T) {
 			graph := tiny(t, configFor(family))
 			folder := filepath.Join(t.TempDir(), "saved")
 			save(t, folder, graph, dtype)
-			read, err := hf.FromFolder(folder)
+			read, err := hf.FromCheckpoint(folder)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -83,7 +83,7 @@ func (source *random) Stream(ctx context.Context, name string, dtype modelgraph.
 	if err := asked(name, known, dtype); err != nil {
 		return err
 	}
-	count := of.tensor.Numel()
+	count := of.tensor.Numel
 	for first := int64(0); first < count; first += int64(len(source.chunks)) * chunk {
 		var drawing sync.WaitGroup
 		for i := range source.chunks {

@@ -84,7 +84,7 @@ func (source *random) Ranges(name string, dtype modelgraph.DType) ([]Range, erro
 		return nil, err
 	}
 	width := dtype.Bits() / 8
-	all := of.tensor.Numel()
+	all := of.tensor.Numel
 	return []Range{{
 		Bytes: all * width, Step: chunk * width, Place: fmt.Sprintf("%q, drawn from seed %d", name, source.seed),
 		Read: func(into []byte, at int64) error {

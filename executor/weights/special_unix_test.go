@@ -101,7 +101,7 @@ func TestHostileIndex(t *testing.T) {
 		}
 		index := strings.ReplaceAll(`{"metadata":{"total_size":-5},"weight_map":{"model.norm.weight":"NAME","model.embed_tokens.weight":"NAME"}}`, "NAME", test.shard)
 		writeFile(t, filepath.Join(folder, "model.safetensors.index.json"), []byte(index))
-		if _, err := hf.FromFolder(folder); err == nil || !strings.Contains(err.Error(), test.want) {
+		if _, err := hf.FromCheckpoint(folder); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s, when its model is read: %v", name, err)
 		}
 	}

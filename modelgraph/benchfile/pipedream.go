@@ -7,16 +7,16 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// PipeDream is a profile as PipeDream's profiler writes it (msr-fiddle/
+// pipeDream is a profile as PipeDream's profiler writes it (msr-fiddle/
 // pipedream, graph/graph.py): one line a node, one line an edge.
-type PipeDream struct {
-	Nodes []PipeDreamNode
+type pipeDream struct {
+	Nodes []profiledNode
 	// Edges join nodes by their index.
 	Edges [][2]int
 }
 
-// PipeDreamNode is an operation of a training step.
-type PipeDreamNode struct {
+// profiledNode is an operation of a training step.
+type profiledNode struct {
 	ID          string // "node12"
 	Description string // "Conv2d(3, 64, …)"
 	// Forward and Backward are milliseconds a mini-batch.
@@ -35,8 +35,8 @@ const (
 
 // parsePipeDream reads a profile; name is in errors, which are
 // [*modelgraph.SyntaxError]. Whether the graph has a cycle is not looked at.
-func parsePipeDream(name string, data []byte) (*PipeDream, error) {
-	file := &PipeDream{}
+func parsePipeDream(name string, data []byte) (*pipeDream, error) {
+	file := &pipeDream{}
 	index := make(map[string]int)
 	var edges []string
 	var lines []int
@@ -77,7 +77,7 @@ func lineError(name string, line int, err error) error {
 
 // graph is the profile as a model with declared costs: a layer a node. A node
 // keeps its output for the backward pass.
-func (file *PipeDream) graph(name string) (*modelgraph.Graph, error) {
+func (file *pipeDream) graph(name string) (*modelgraph.Graph, error) {
 	nodes := make([]modelgraph.Layer, len(file.Nodes))
 	for i := range file.Nodes {
 		node := &file.Nodes[i]

@@ -31,7 +31,7 @@ func TestParsePipeDreamLine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := PipeDreamNode{ID: "node2", Description: "LSTM(2048, 1024 (a -- b))", Forward: 3.5, Backward: 5, Activation: 9.5, Parameters: 8, Stage: 3}
+	want := profiledNode{ID: "node2", Description: "LSTM(2048, 1024 (a -- b))", Forward: 3.5, Backward: 5, Activation: 9.5, Parameters: 8, Stage: 3}
 	if g.Nodes[1] != want || g.Nodes[0].ID != "node1" || g.Nodes[0].Stage != -1 || len(g.Edges) != 1 || g.Edges[0] != [2]int{0, 1} {
 		t.Errorf("%+v", g)
 	}

@@ -8,8 +8,8 @@ import (
 
 // pipeDreamNode reads "ID -- DESCRIPTION -- forward_compute_time=1.0, …". The
 // description is free text, so the fields are looked for from the end.
-func pipeDreamNode(line string) (PipeDreamNode, error) {
-	node := PipeDreamNode{Stage: -1}
+func pipeDreamNode(line string) (profiledNode, error) {
+	node := profiledNode{Stage: -1}
 	line, stage, placed := cutLast(line, stageMark)
 	if placed {
 		var err error

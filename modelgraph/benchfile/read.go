@@ -6,7 +6,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// File is a parsed file: a [*DNNPartitioning], a [*Piper] or a [*PipeDream].
+// File is a parsed file: a [*DNNPartitioning], a [*Piper] or a profile of
+// PipeDream's.
 type File interface {
 	graph(name string) (*modelgraph.Graph, error)
 }

@@ -16,7 +16,7 @@ func (assigned *assignment) findMissing() error {
 		if fill.buffer || fill.tensor.Owner != "" && len(fill.pieces) == 0 {
 			continue
 		}
-		numel := fill.tensor.Numel()
+		numel := fill.tensor.Numel
 		total += numel
 		if len(fill.pieces) > 0 || fill.shared || assigned.quantised[fill.module] {
 			filled += numel

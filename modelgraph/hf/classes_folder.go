@@ -50,7 +50,7 @@ type moduleTensor struct {
 
 // listedFolder reads a folder by the table of classes.
 func listedFolder(dir string, cfg *config, reason string) (*modelgraph.Graph, error) {
-	ck, err := readFolder(dir)
+	ck, err := safetensors.ReadFolder(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -270,5 +270,5 @@ func (l *listed) inUnit(pattern string) string {
 
 // part is where a stored tensor lies, as a path that opens from here.
 func (l *listed) part(t *safetensors.Tensor) modelgraph.Part {
-	return modelgraph.Part{Name: t.Name, File: filepath.Join(l.ck.Dir, filepath.FromSlash(l.ck.Files[t.File].Name)), DType: t.DType, Begin: t.Begin, End: t.End}
+	return modelgraph.Part{Name: t.Name, File: filepath.Join(l.ck.Dir, filepath.FromSlash(l.ck.Files[t.File])), DType: t.DType, Begin: t.Begin, End: t.End}
 }

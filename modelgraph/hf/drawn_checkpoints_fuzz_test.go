@@ -34,8 +34,8 @@ func FuzzStoredNames(f *testing.F) {
 				for _, part := range param.Parts {
 					held += part.End - part.Begin
 				}
-				if len(param.Parts) > 0 && param.Numel() > 8*held {
-					t.Errorf("%s %s of %d elements is read from %d bytes", graph.Layers[i].Name, param.Name, param.Numel(), held)
+				if len(param.Parts) > 0 && param.Numel > 8*held {
+					t.Errorf("%s %s of %d elements is read from %d bytes", graph.Layers[i].Name, param.Name, param.Numel, held)
 				}
 			}
 		}

@@ -13,16 +13,29 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/safetensors"
 )
 
-// FromFolder reads a folder as Hugging Face lays it out: config.json and the
+// FromCheckpoint reads a folder as Hugging Face lays it out: config.json and the
 // headers of safetensors files, or one of the two. The parameters get the
 // types, sizes and places that the files give them ([modelgraph.Tensor.Parts]);
 // tensors that belong to no module, and parameters that no file holds, are
 // warnings.
 //
 // Without a config, or with one of a family that is not known, the structure
-// is read from the tensor names ([FromSafetensors]). Files that fill less than
-// half of the config's model are refused.
-func FromFolder(dir string) (*modelgraph.Graph, error) {
+// is read from the tensor names: a layer for each module that holds tensors, a
+// wrap unit for each member of the outermost numbered lists (layers.0, layers.1,
+// …), every operation opaque, in the order of the files with numbered units
+// ascending. Only weights can be counted then, and a warning says so. Files that
+// fill less than half of the config's model are refused.
+//
+// The path may be one safetensors file too. If it is the whole checkpoint of a
+// folder that has a config.json, the folder is read.
+func FromCheckpoint(path string) (*modelgraph.Graph, error) {
+	if info, err := os.Stat(path); err == nil && !info.IsDir() {
+		return fromFile(path)
+	}
+	return fromFolder(path)
+}
+
+func fromFolder(dir string) (*modelgraph.Graph, error) {
 	names, err := list(dir)
 	if err != nil {
 		return nil, err
@@ -59,22 +72,16 @@ func FromFolder(dir string) (*modelgraph.Graph, error) {
 	return withWeights(dir, graph, f, cfg, reason)
 }
 
-// FromSafetensors reads one file. If it is the whole checkpoint of a folder
-// that has a config.json, the folder is read ([FromFolder]). Otherwise the
-// structure is read from the tensor names: a layer for each module that holds
-// tensors, a wrap unit for each member of the outermost numbered lists
-// (layers.0, layers.1, …), every operation opaque, in the order of the file
-// with numbered units ascending. Only weights can be counted then, and a
-// warning says so.
-func FromSafetensors(path string) (*modelgraph.Graph, error) {
+// fromFile reads one safetensors file, or the folder whose whole checkpoint it is.
+func fromFile(path string) (*modelgraph.Graph, error) {
 	dir, base := filepath.Split(path)
 	if dir == "" {
 		dir = "."
 	}
 	reason := "there is no " + ConfigName + " beside the file"
 	if _, err := os.Stat(filepath.Join(dir, ConfigName)); err == nil {
-		if ck, err := safetensors.ReadFolder(dir); err == nil && len(ck.Files) == 1 && ck.Files[0].Name == base {
-			graph, err := FromFolder(dir)
+		if ck, err := safetensors.ReadFolder(dir); err == nil && len(ck.Files) == 1 && ck.Files[0] == base {
+			graph, err := fromFolder(dir)
 			if err == nil {
 				graph.Source = path
 			}
@@ -96,7 +103,7 @@ func FromSafetensors(path string) (*modelgraph.Graph, error) {
 // withWeights joins the graph that the config makes with the files. If there is
 // a reason to doubt the graph, every tensor must be its.
 func withWeights(dir string, graph *modelgraph.Graph, f *family, cfg *config, doubt string) (*modelgraph.Graph, error) {
-	ck, err := readFolder(dir)
+	ck, err := safetensors.ReadFolder(dir)
 	if err != nil {
 		return nil, err
 	}

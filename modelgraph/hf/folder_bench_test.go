@@ -17,7 +17,7 @@ func deepSeek(tb testing.TB) (*modelgraph.Graph, *config, *safetensors.Checkpoin
 	if err != nil {
 		tb.Fatal(err)
 	}
-	ck := &safetensors.Checkpoint{Files: []safetensors.File{{Name: "model.safetensors"}}}
+	ck := &safetensors.Checkpoint{Files: []string{"model.safetensors"}}
 	add := func(name string, d modelgraph.DType, shape ...int64) {
 		ck.Tensors = append(ck.Tensors, safetensors.Tensor{Name: name, DType: d, Shape: shape, End: elements(shape) * d.Bits() / 8})
 	}
@@ -83,7 +83,7 @@ func BenchmarkShards(b *testing.B) {
 	write(b, filepath.Join(dir, ConfigName), []byte(`{"model_type":"llama","hidden_size":64,"num_hidden_layers":100,"num_attention_heads":4}`))
 	writeShards(b, dir, checkpointOf(g, modelgraph.BF16), 200)
 	for b.Loop() {
-		if _, err := FromFolder(dir); err != nil {
+		if _, err := FromCheckpoint(dir); err != nil {
 			b.Fatal(err)
 		}
 	}

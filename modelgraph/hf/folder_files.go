@@ -1,6 +1,7 @@
 package hf
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -29,25 +30,18 @@ func otherWeights(names []string) []string {
 	return nil
 }
 
-// NoModelError is a folder with neither config.json nor safetensors files.
-type NoModelError struct{ Dir, Hint string }
-
-// Error implements error.
-func (err *NoModelError) Error() string {
-	return fmt.Sprintf("%s: no %s and no .safetensors file in the folder: %s", err.Dir, ConfigName, err.Hint)
-}
-
+// noModel is a folder with neither config.json nor safetensors files.
 func noModel(dir string, names []string) error {
-	hint := "it holds no model"
+	text, hint := fmt.Sprintf("%s: no %s and no .safetensors file in the folder: ", dir, ConfigName), "it holds no model"
 	for _, name := range names {
 		switch {
 		case name == "model_index.json":
-			return &NoModelError{dir, "it is a diffusers pipeline; give one of its components, such as " + filepath.Join(dir, "transformer")}
+			return errors.New(text + "it is a diffusers pipeline; give one of its components, such as " + filepath.Join(dir, "transformer"))
 		case isOther(name):
 			hint = fmt.Sprintf("%q is not read on its own; put the model's %s beside it", clipName(name), ConfigName)
 		}
 	}
-	return &NoModelError{dir, hint}
+	return errors.New(text + hint)
 }
 
 // folderName is what a model in a folder is called: NAME in a Hugging Face

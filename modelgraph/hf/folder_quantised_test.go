@@ -53,7 +53,7 @@ func TestQuantised(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := llamaFolder(t, tinyLlama, quantised(tensors...))
-			g, err := FromFolder(dir)
+			g, err := FromCheckpoint(dir)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -66,7 +66,7 @@ func TestQuantised(t *testing.T) {
 			for _, p := range g.Layers[i].Params {
 				names = append(names, p.Name)
 				if strings.HasPrefix(p.Name, "up_proj.") {
-					got += p.Bytes()
+					got += p.Bytes
 				}
 			}
 			for _, s := range tensors {
@@ -87,7 +87,7 @@ func TestQuantised(t *testing.T) {
 // reported.
 func TestQuantisedOnlyNearby(t *testing.T) {
 	edit := quantised(st(up+"qweight", int32Type, 1, 16), st(up+"scales", modelgraph.F16, 1, 16))
-	g, err := FromFolder(llamaFolder(t, tinyLlama, func(ts []stored) []stored { return without("layers.1.mlp.up_proj.weight")(edit(ts)) }))
+	g, err := FromCheckpoint(llamaFolder(t, tinyLlama, func(ts []stored) []stored { return without("layers.1.mlp.up_proj.weight")(edit(ts)) }))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func TestQuantisedOnlyNearby(t *testing.T) {
 // TestQuantisedMisfit: eight-bit floats are one a weight, so that a wrong
 // shape is a wrong config.
 func TestQuantisedMisfit(t *testing.T) {
-	_, err := FromFolder(llamaFolder(t, tinyLlama, quantised(st(up+"weight", float8Type, 24, 8), st(up+"weight_scale_inv", modelgraph.F32, 1, 1))))
+	_, err := FromCheckpoint(llamaFolder(t, tinyLlama, quantised(st(up+"weight", float8Type, 24, 8), st(up+"weight_scale_inv", modelgraph.F32, 1, 1))))
 	if err == nil || !strings.Contains(err.Error(), "F8_E4M3[24 8] does not fill") {
 		t.Errorf("%v", err)
 	}
@@ -110,7 +110,7 @@ func TestQuantisedMisfit(t *testing.T) {
 func TestMXFP4(t *testing.T) {
 	config := `{"model_type":"gpt_oss","hidden_size":64,"intermediate_size":64,"num_hidden_layers":1,"num_attention_heads":2,"head_dim":8,
 		"num_key_value_heads":1,"vocab_size":32,"num_local_experts":4,"quantization_config":{"quant_method":"mxfp4"}}`
-	g, err := FromFolder(llamaFolder(t, config, func(ts []stored) []stored {
+	g, err := FromCheckpoint(llamaFolder(t, config, func(ts []stored) []stored {
 		const e = "model.layers.0.mlp.experts."
 		ts = without(e + "gate_up_proj")(without(e + "down_proj")(ts))
 		return append(ts, st(e+"gate_up_proj_blocks", uint8Type, 4, 128, 2, 16), st(e+"gate_up_proj_scales", uint8Type, 4, 128, 2),
@@ -161,7 +161,7 @@ func TestFP8Experts(t *testing.T) {
 				}
 				return ts
 			})
-			g, err := FromFolder(dir)
+			g, err := FromCheckpoint(dir)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -170,7 +170,7 @@ func TestFP8Experts(t *testing.T) {
 			}
 			if name == "fp8" {
 				w, s := paramOf(t, g, e+"gate_up_proj"), paramOf(t, g, e+"gate_up_proj_scale_inv")
-				if w.DType != float8Type || w.Bytes() != 3*8*8 || !slices.Equal(s.Shape, []int64{3, 2, 1}) {
+				if w.DType != float8Type || w.Bytes != 3*8*8 || !slices.Equal(s.Shape, []int64{3, 2, 1}) {
 					t.Errorf("weight %v%v, scales %v%v", w.DType, w.Shape, s.DType, s.Shape)
 				}
 			} else {

@@ -29,7 +29,7 @@ func TestSavedNames(t *testing.T) {
 			dir := t.TempDir()
 			write(t, filepath.Join(dir, ConfigName), configs[r.Case])
 			writeShards(t, dir, r.stored(want), 3)
-			g, err := FromFolder(dir)
+			g, err := FromCheckpoint(dir)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -82,8 +82,8 @@ func checkParts(t *testing.T, dir string, g *modelgraph.Graph) {
 				}
 				seen[part.Name] = true
 			}
-			if n != p.Bytes() {
-				t.Errorf("%s %s: %d bytes, its parts have %d", g.Layers[i].Name, p.Name, p.Bytes(), n)
+			if n != p.Bytes {
+				t.Errorf("%s %s: %d bytes, its parts have %d", g.Layers[i].Name, p.Name, p.Bytes, n)
 			}
 		}
 	}
@@ -110,7 +110,7 @@ func TestExpertOrder(t *testing.T) {
 		}
 	}
 	writeFile(t, filepath.Join(dir, "model.safetensors"), tensors)
-	if g, err = FromFolder(dir); err != nil {
+	if g, err = FromCheckpoint(dir); err != nil {
 		t.Fatal(err)
 	}
 	parts := paramOf(t, g, "model.layers.0.mlp.experts.gate_up_proj").Parts
@@ -200,7 +200,7 @@ var folderFaults = map[string]struct {
 func TestFolderFaults(t *testing.T) {
 	for name, c := range folderFaults {
 		t.Run(name, func(t *testing.T) {
-			g, err := FromFolder(llamaFolder(t, tinyLlama, c.edit))
+			g, err := FromCheckpoint(llamaFolder(t, tinyLlama, c.edit))
 			if c.err != "" {
 				if err == nil || !strings.Contains(err.Error(), c.err) || strings.Contains(err.Error(), "\n") {
 					t.Fatalf("error %v, want one line with %q", err, c.err)
@@ -221,7 +221,7 @@ func TestFolderFaults(t *testing.T) {
 }
 
 func TestMismatchIsTyped(t *testing.T) {
-	_, err := FromFolder(llamaFolder(t, tinyLlama, folderFaults["other model"].edit))
+	_, err := FromCheckpoint(llamaFolder(t, tinyLlama, folderFaults["other model"].edit))
 	var m *mismatchError
 	if !errors.As(err, &m) || m.Total != 1704 {
 		t.Fatalf("%v is no mismatchError", err)
@@ -244,7 +244,7 @@ func TestTies(t *testing.T) {
 		"both, two types": {with(other), 1704, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			g, err := FromFolder(llamaFolder(t, tied, c.edit))
+			g, err := FromCheckpoint(llamaFolder(t, tied, c.edit))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -283,12 +283,12 @@ func TestT5Unties(t *testing.T) {
 			}
 		}
 		writeFile(t, filepath.Join(dir, "model.safetensors"), tensors)
-		g, err := FromFolder(dir)
+		g, err := FromCheckpoint(dir)
 		if err != nil {
 			t.Fatal(err)
 		}
 		head := paramOf(t, g, "lm_head.weight")
-		if g.ParamCount() != want.ParamCount()+head.Numel() || head.Owner != "" || len(g.Ties) != 1 {
+		if g.ParamCount() != want.ParamCount()+head.Numel || head.Owner != "" || len(g.Ties) != 1 {
 			t.Errorf("%d parameters, the config makes %d; ties %v", g.ParamCount(), want.ParamCount(), g.Ties)
 		}
 		return
@@ -300,7 +300,7 @@ func TestConfigOnly(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "models--org--Tiny-1.1B", "snapshots", "abc")
 	write(t, filepath.Join(dir, ConfigName), []byte(tinyLlama))
 	write(t, filepath.Join(dir, "pytorch_model.bin"), []byte("x"))
-	g, err := FromFolder(dir + "/")
+	g, err := FromCheckpoint(dir + "/")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 func genericFolder(dir, reason string) (*modelgraph.Graph, error) {
-	ck, err := readFolder(dir)
+	ck, err := safetensors.ReadFolder(dir)
 	if err != nil {
 		return nil, err
 	}

@@ -46,7 +46,7 @@ func TestGeneric(t *testing.T) {
 				tensors = append(tensors, stored{name: n, dtype: modelgraph.F16, shape: []int64{int64(i + 1)}})
 			}
 			writeFile(t, path, tensors)
-			g, err := FromSafetensors(path)
+			g, err := FromCheckpoint(path)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -104,11 +104,7 @@ func TestWhenGeneric(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := llamaFolderOf(t, c.config, c.edit)
 			for _, path := range []string{dir, filepath.Join(dir, "model.safetensors")} {
-				read := FromFolder
-				if path != dir {
-					read = FromSafetensors
-				}
-				g, err := read(path)
+				g, err := FromCheckpoint(path)
 				if c.class == "" {
 					if _, ok := errors.AsType[*unprovenError](err); !ok || !strings.Contains(err.Error(), c.say) {
 						t.Errorf("%v, want %q", err, c.say)
@@ -138,7 +134,7 @@ func TestOneShardIsNoModel(t *testing.T) {
 	dir := llamaFolder(t, tinyLlama, func(ts []stored) []stored { return ts })
 	shard := filepath.Join(dir, "model-00001-of-00002.safetensors")
 	writeFile(t, shard, []stored{st("lm_head.weight", modelgraph.BF16, 4)})
-	g, err := FromSafetensors(shard)
+	g, err := FromCheckpoint(shard)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +149,7 @@ func TestNoModel(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		write(t, filepath.Join(dir, file), []byte("{}"))
-		if _, err := FromFolder(dir); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := FromCheckpoint(dir); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", file, err, want)
 		}
 	}

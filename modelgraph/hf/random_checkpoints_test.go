@@ -64,7 +64,7 @@ func (c *randomCheckpoint) read() (*modelgraph.Graph, int, error) {
 	if families[cfg.name("model_type")] != f {
 		return nil, 0, fmt.Errorf("read as another type")
 	}
-	checkpoint := &safetensors.Checkpoint{Dir: "folder", Files: []safetensors.File{{Name: "model.safetensors"}}}
+	checkpoint := &safetensors.Checkpoint{Dir: "folder", Files: []string{"model.safetensors"}}
 	for _, line := range c.Stored {
 		fields := strings.Fields(line)
 		tensor := safetensors.Tensor{Name: fields[0]}

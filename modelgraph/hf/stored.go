@@ -1,7 +1,6 @@
 package hf
 
 import (
-	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -9,16 +8,6 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/modelgraph/safetensors"
 )
-
-// readFolder names the folder in errors about its files.
-func readFolder(dir string) (*safetensors.Checkpoint, error) {
-	ck, err := safetensors.ReadFolder(dir)
-	var refused *safetensors.RefusedError
-	if err == nil || errors.As(err, &refused) && refused.File == dir {
-		return ck, err
-	}
-	return nil, fmt.Errorf("%s: %w", dir, err)
-}
 
 // Bounds of a tensor name, far above any model's: paths are taken apart
 // component by component.
@@ -47,7 +36,7 @@ func checkNames(ck *safetensors.Checkpoint) error {
 
 // storedFile is the path of the file that holds a tensor.
 func storedFile(ck *safetensors.Checkpoint, t *safetensors.Tensor) string {
-	return filepath.Join(ck.Dir, filepath.FromSlash(ck.Files[t.File].Name))
+	return filepath.Join(ck.Dir, filepath.FromSlash(ck.Files[t.File]))
 }
 
 // storedPart is where a tensor lies; File is a path that opens from here, the
@@ -66,7 +55,7 @@ func mostlyFloat(graph *modelgraph.Graph) modelgraph.DType {
 			if !t.DType.Float() {
 				continue
 			}
-			bytes[t.DType] += t.Bytes()
+			bytes[t.DType] += t.Bytes
 			if bytes[t.DType] > bytes[best] {
 				best = t.DType
 			}

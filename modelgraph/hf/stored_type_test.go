@@ -49,7 +49,7 @@ func TestStoredType(t *testing.T) {
 		dir := t.TempDir()
 		write(t, filepath.Join(dir, ConfigName), data)
 		writeFile(t, filepath.Join(dir, "model.safetensors"), checkpointOf(g, c.stored))
-		if g, err = FromFolder(dir); err != nil {
+		if g, err = FromCheckpoint(dir); err != nil {
 			t.Fatal(err)
 		}
 		if got := tensorOf(t, g, c.name); got.DType != c.want || got.Parts[0].DType != c.stored {
@@ -67,8 +67,8 @@ func TestMixedExperts(t *testing.T) {
 	for _, wide := range []string{"0.w1", "1.w3"} { // first and last of what is joined
 		g := mixedExperts(t, wide)
 		p := paramOf(t, g, "model.layers.0.mlp.experts.gate_up_proj")
-		if p.DType != modelgraph.F32 || p.Bytes() != 4*2*12*4 || len(g.Warnings) != 1 || !strings.Contains(g.Warnings[0], "in several types: counted as F32") {
-			t.Errorf("%s: %v of %d B, warnings %q", wide, p.DType, p.Bytes(), g.Warnings)
+		if p.DType != modelgraph.F32 || p.Bytes != 4*2*12*4 || len(g.Warnings) != 1 || !strings.Contains(g.Warnings[0], "in several types: counted as F32") {
+			t.Errorf("%s: %v of %d B, warnings %q", wide, p.DType, p.Bytes, g.Warnings)
 		}
 	}
 }
@@ -93,7 +93,7 @@ func mixedExperts(t *testing.T, wide string) *modelgraph.Graph {
 		}
 		return ts
 	})
-	g, err := FromFolder(dir)
+	g, err := FromCheckpoint(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -60,7 +60,7 @@ func bufferCount(g *modelgraph.Graph) int64 {
 	var total int64
 	for i := range g.Layers {
 		for j := range g.Layers[i].Buffers {
-			total += g.Layers[i].Buffers[j].Numel()
+			total += g.Layers[i].Buffers[j].Numel
 		}
 	}
 	return total

@@ -164,7 +164,7 @@ func TestOddFolder(t *testing.T) {
 		dir := t.TempDir()
 		write(t, filepath.Join(dir, ConfigName), bytes.Replace(config, []byte(tt.from), []byte(tt.to), 1))
 		writeShards(t, dir, saved, 2)
-		graph, err := FromFolder(dir)
+		graph, err := FromCheckpoint(dir)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,21 +1,18 @@
 package load
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
 )
 
-// UnsupportedError is a file in a form that is known and not read.
-type UnsupportedError struct {
-	Path string
-	Form string // "GGUF"
-}
+// ErrUnsupported is a file in a form that is known and not read.
+var ErrUnsupported = errors.New("is not built yet; known: model.json, config.json, .safetensors, a folder with them, ORG/NAME of a model in a local cache")
 
-// Error implements error.
-func (err *UnsupportedError) Error() string {
-	return fmt.Sprintf("%s: reading %s is not built yet; known: model.json, config.json, .safetensors, a folder with them, ORG/NAME of a model in a local cache",
-		err.Path, err.Form)
+// unsupported is [ErrUnsupported] of a file in a form such as GGUF.
+func unsupported(path, form string) error {
+	return fmt.Errorf("%s: reading %s %w", path, form, ErrUnsupported)
 }
 
 var forms = map[string]string{

@@ -31,7 +31,7 @@ func readFile(path string) ([]byte, error) {
 	start := make([]byte, 4)
 	count, _ := f.ReadAt(start, 0)
 	if string(start[:count]) == "GGUF" {
-		return nil, &UnsupportedError{path, "GGUF"}
+		return nil, unsupported(path, "GGUF")
 	}
 	if size > maxFileBytes {
 		return nil, fmt.Errorf("%s: %d bytes is more than the %d MiB that a model.json or config.json may have", path, size, maxFileBytes>>20)
@@ -94,7 +94,7 @@ func fromIndex(path string) (*modelgraph.Graph, error) {
 	if filepath.Dir(path) == path || !strings.Contains(filepath.Base(path), ".index.") {
 		return nil, errors.New(path + ": an index of shards; give the folder that holds them")
 	}
-	return hf.FromFolder(filepath.Dir(path))
+	return hf.FromCheckpoint(filepath.Dir(path))
 }
 
 // beginning is the first line of a text, cut if it is long.

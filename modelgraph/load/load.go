@@ -29,7 +29,7 @@ const nativeName = "model.json"
 
 // Model reads the model that path names. A path that exists wins over a name.
 // The graph's Source is path. A form that is not read gives an
-// [*UnsupportedError]; other faults are those of the readers.
+// [ErrUnsupported]; other faults are those of the readers.
 func Model(path string, options Options) (*modelgraph.Graph, error) {
 	if path == "" {
 		return nil, errors.New("the model's path is empty")
@@ -86,7 +86,7 @@ func named(name string, options Options) (*modelgraph.Graph, error) {
 	for _, cached := range caches(name, options.Env) {
 		looked = append(looked, cached.where)
 		if dir := cached.find(); dir != "" {
-			graph, err := hf.FromFolder(dir)
+			graph, err := hf.FromCheckpoint(dir)
 			if err == nil {
 				graph.Name = lastPart(name)
 			}
@@ -123,28 +123,30 @@ func folder(dir string) (*modelgraph.Graph, error) {
 			return fromBytes(config, data)
 		}
 	}
-	graph, err := hf.FromFolder(dir)
-	var none *hf.NoModelError
-	if errors.As(err, &none) {
+	graph, err := hf.FromCheckpoint(dir)
+	if err != nil && !holds(hf.ConfigName) && !slices.ContainsFunc(entries, isStored) {
 		for _, entry := range entries {
 			if form := formOf(entry.Name()); form == "GGUF" || form == "ONNX" {
-				return nil, &UnsupportedError{filepath.Join(dir, entry.Name()), form}
+				return nil, unsupported(filepath.Join(dir, entry.Name()), form)
 			}
 		}
 	}
 	return graph, err
 }
 
+// isStored reports a safetensors file, or an index of some.
+func isStored(entry fs.DirEntry) bool { return strings.Contains(entry.Name(), ".safetensors") }
+
 // file reads one file by its ending, or by its first bytes if the ending says
 // nothing.
 func file(path string) (*modelgraph.Graph, error) {
 	switch ending := strings.ToLower(filepath.Ext(path)); ending {
 	case ".safetensors":
-		return hf.FromSafetensors(path)
+		return hf.FromCheckpoint(path)
 	case ".json", "":
 	default:
 		if form := formOf(path); form != "" {
-			return nil, &UnsupportedError{path, form}
+			return nil, unsupported(path, form)
 		}
 	}
 	data, err := readFile(path)

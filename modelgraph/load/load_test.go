@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/devmap-dev/devmap/modelgraph/hf"
-	"github.com/devmap-dev/devmap/modelgraph/safetensors"
 )
 
 const (
@@ -119,9 +118,8 @@ func TestUnsupportedIsTyped(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.gguf")
 	write(t, path, "GGUF")
 	_, err := Model(path, Options{})
-	var u *UnsupportedError
-	if !errors.As(err, &u) || u.Form != "GGUF" {
-		t.Errorf("%v is no UnsupportedError", err)
+	if !errors.Is(err, ErrUnsupported) || !strings.Contains(err.Error(), "GGUF") {
+		t.Errorf("%v is not unsupported", err)
 	}
 }
 
@@ -232,8 +230,7 @@ func TestHostileFiles(t *testing.T) {
 		if err := os.Symlink(filepath.Join(dir, "away.json"), filepath.Join(net, name)); err != nil {
 			t.Fatal(err)
 		}
-		var refused *safetensors.RefusedError
-		if _, err := Model(net, Options{}); !errors.As(err, &refused) {
+		if _, err := Model(net, Options{}); err == nil || !strings.Contains(err.Error(), "link to ") {
 			t.Error(fmt.Errorf("%s: %w is no refusal", name, err))
 		}
 	}

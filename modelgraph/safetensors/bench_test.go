@@ -47,7 +47,7 @@ func BenchmarkReadFolder400GB(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		c, err := ReadFolder(dir)
+		c, err := readFolder(dir)
 		if err != nil || len(c.Tensors) != 191*16 || len(c.Warnings) > 0 {
 			b.Fatal(c, err)
 		}

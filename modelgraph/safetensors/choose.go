@@ -41,10 +41,10 @@ func choose(dir string, names []string) (string, error) {
 		case 1:
 			return found[0], nil
 		default:
-			return "", &RefusedError{dir, fmt.Sprintf("%d %s files and nothing that says which to read (%s): %s", len(found), kind.name, quoteSome(found), kind.hint)}
+			return "", &refusedError{dir, fmt.Sprintf("%d %s files and nothing that says which to read (%s): %s", len(found), kind.name, quoteSome(found), kind.hint)}
 		}
 	}
-	return "", &RefusedError{dir, "no .safetensors file in the folder; other formats must be converted first"}
+	return "", &refusedError{dir, "no .safetensors file in the folder; other formats must be converted first"}
 }
 
 func isShard(name string) bool { return strings.HasSuffix(name, ".safetensors") }

@@ -26,14 +26,14 @@ func (err *syntaxError) Error() string {
 	return printable(err.File) + ": " + err.Where + ": " + err.Msg
 }
 
-// A RefusedError is a file or folder that this package will not read whatever
+// A refusedError is a file or folder that this package will not read whatever
 // its content: a link that leaves the folder, a FIFO, an unclear choice.
-type RefusedError struct {
+type refusedError struct {
 	File string // file or folder as the caller or the index named it
 	Msg  string // why, and what to do about it
 }
 
-func (err *RefusedError) Error() string { return printable(err.File) + ": " + err.Msg }
+func (err *refusedError) Error() string { return printable(err.File) + ": " + err.Msg }
 
 // quote shows a string from a file on one line and at bounded length.
 func quote(text string) string {

@@ -30,7 +30,7 @@ func ExampleReadFolder() {
 		return
 	}
 	for _, tensor := range checkpoint.Tensors {
-		fmt.Println(tensor.Name, tensor.DType, tensor.Shape, tensor.Bytes(), "bytes in", checkpoint.Files[tensor.File].Name)
+		fmt.Println(tensor.Name, tensor.DType, tensor.Shape, tensor.Bytes(), "bytes in", checkpoint.Files[tensor.File])
 	}
 	// Output:
 	// norm.weight BF16 [4] 8 bytes in model.safetensors

@@ -1,6 +1,7 @@
 package safetensors
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -12,29 +13,32 @@ import (
 // A Checkpoint is the tensors of a folder. It is not modified after it is read.
 type Checkpoint struct {
 	Dir      string
-	Files    []File   // shards that are read, by name
+	Files    []string // shards that are read, relative to Dir with slashes, by name
 	Tensors  []Tensor // by File, then in the order of the file
 	Warnings []string // what was ignored or is not as declared, one line each
-}
-
-// A File is one shard.
-type File struct {
-	Name string // relative to Checkpoint.Dir, slash-separated
-	Size int64  // bytes
 }
 
 // ReadFolder reads the headers of the checkpoint in dir: of the shards that
 // model.safetensors.index.json names, else of model.safetensors, else of the
 // diffusers files, else of the only index or the only file there is. A folder
-// with several files and no index gives a [*RefusedError].
+// with several files and no index is refused.
 //
 // The index decides which tensors there are. One that a shard holds and the
 // index does not name is left out with a warning; one that the index names and
 // its shard does not hold is an error, as is a name in two shards. All faults
 // are reported, in the order of the files, up to a limit.
 //
-// Files are opened by the rule of [OpenBeneath].
+// Files are opened by the rule of [OpenBeneath]. Errors name the folder.
 func ReadFolder(dir string) (*Checkpoint, error) {
+	checkpoint, err := readFolder(dir)
+	var refused *refusedError
+	if err == nil || errors.As(err, &refused) && refused.File == dir {
+		return checkpoint, err
+	}
+	return nil, fmt.Errorf("%s: %w", dir, err)
+}
+
+func readFolder(dir string) (*Checkpoint, error) {
 	f, err := openFolder(dir)
 	if err != nil {
 		return nil, err
@@ -55,11 +59,11 @@ func ReadFolder(dir string) (*Checkpoint, error) {
 		}
 	}
 	idx.sortFiles()
-	headers, files, err := f.readShards(idx)
+	headers, err := f.readShards(idx)
 	if err != nil {
 		return nil, err
 	}
-	checkpoint := &Checkpoint{Dir: dir, Files: files}
+	checkpoint := &Checkpoint{Dir: dir, Files: idx.files}
 	if err := checkpoint.merge(idx, headers); err != nil {
 		return nil, err
 	}
@@ -93,9 +97,9 @@ func (dir *folder) readIndex(name string) (*index, error) {
 }
 
 // readShards reads the headers of all files, several at once.
-func (dir *folder) readShards(idx *index) ([]*fileHeader, []File, error) {
+func (dir *folder) readShards(idx *index) ([]*fileHeader, error) {
 	count := len(idx.files)
-	headers, files, errs := make([]*fileHeader, count), make([]File, count), make([]error, count)
+	headers, errs := make([]*fileHeader, count), make([]error, count)
 	var next, tensors atomic.Int64
 	var wg sync.WaitGroup
 	for range min(maxReaders, count) {
@@ -107,7 +111,7 @@ func (dir *folder) readShards(idx *index) ([]*fileHeader, []File, error) {
 				if i >= count || tensors.Load() > maxTensors {
 					return
 				}
-				headers[i], files[i], errs[i] = dir.readShard(idx.files[i], idx.name)
+				headers[i], errs[i] = dir.readShard(idx.files[i], idx.name)
 				if errs[i] == nil {
 					tensors.Add(int64(len(headers[i].Tensors)))
 				}
@@ -116,22 +120,21 @@ func (dir *folder) readShards(idx *index) ([]*fileHeader, []File, error) {
 	}
 	wg.Wait()
 	if tensors.Load() > maxTensors {
-		return nil, nil, &RefusedError{dir.dir, fmt.Sprintf("more than %d tensors in all files", maxTensors)}
+		return nil, &refusedError{dir.dir, fmt.Sprintf("more than %d tensors in all files", maxTensors)}
 	}
 	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
-	return headers, files, joinErrors(errs)
+	return headers, joinErrors(errs)
 }
 
 // readShard reads one header; index is the file that names it, if one does.
-func (dir *folder) readShard(name, index string) (*fileHeader, File, error) {
+func (dir *folder) readShard(name, index string) (*fileHeader, error) {
 	file, info, err := dir.open(name)
 	if err != nil {
 		if index != "" {
 			err = fmt.Errorf("%w (named by %s)", err, printable(index))
 		}
-		return nil, File{}, err
+		return nil, err
 	}
 	defer file.Close()
-	h, err := readHeader(file, info.Size(), name)
-	return h, File{name, info.Size()}, err
+	return readHeader(file, info.Size(), name)
 }

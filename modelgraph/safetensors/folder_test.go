@@ -133,7 +133,7 @@ func TestReadFolder(t *testing.T) {
 			for name, content := range c.files {
 				write(t, filepath.Join(dir, filepath.FromSlash(name)), content)
 			}
-			got, err := ReadFolder(dir)
+			got, err := readFolder(dir)
 			if c.err != "" {
 				if want := strings.ReplaceAll(c.err, "DIR", dir); err == nil || !strings.Contains(err.Error(), want) {
 					t.Errorf("error is\n%v\nwant\n%s", err, want)
@@ -145,7 +145,7 @@ func TestReadFolder(t *testing.T) {
 			}
 			var tensors []string
 			for _, x := range got.Tensors {
-				tensors = append(tensors, got.Files[x.File].Name+":"+x.Name)
+				tensors = append(tensors, got.Files[x.File]+":"+x.Name)
 			}
 			if s := strings.Join(tensors, " "); s != c.tensors {
 				t.Errorf("tensors are\n%s\nwant\n%s", s, c.tensors)
@@ -168,7 +168,7 @@ func TestReadFolderSnapshot(t *testing.T) {
 		write(t, filepath.Join(repo, "blobs", "sha-"+name), content)
 		link(t, "../../blobs/sha-"+name, filepath.Join(snap, name))
 	}
-	c, err := ReadFolder(snap)
+	c, err := readFolder(snap)
 	if err != nil || len(c.Tensors) != 3 || len(c.Warnings) != 0 {
 		t.Errorf("snapshot gives %+v, %v", c, err)
 	}
@@ -178,7 +178,7 @@ func TestReadFolderSnapshot(t *testing.T) {
 		t.Fatal(err)
 	}
 	link(t, out, filepath.Join(snap, "model-1.safetensors"))
-	if _, err := ReadFolder(snap); err == nil || !strings.Contains(err.Error(), "model-1.safetensors: link to ") {
+	if _, err := readFolder(snap); err == nil || !strings.Contains(err.Error(), "model-1.safetensors: link to ") {
 		t.Errorf("a shard that links out gives %v", err)
 	}
 }
@@ -190,12 +190,12 @@ func TestReadFolderManyErrors(t *testing.T) {
 	for i := range 40 {
 		write(t, filepath.Join(dir, fmt.Sprintf("model-%05d-of-00040.safetensors", i+1)), "x")
 	}
-	_, first := ReadFolder(dir)
+	_, first := readFolder(dir)
 	if first == nil || !strings.HasSuffix(first.Error(), "\nand 30 more errors") || !strings.HasPrefix(first.Error(), "model-00001-of-00040") {
 		t.Fatalf("error is %v", first)
 	}
 	for range 20 {
-		if _, err := ReadFolder(dir); err.Error() != first.Error() {
+		if _, err := readFolder(dir); err.Error() != first.Error() {
 			t.Fatalf("errors differ:\n%v\n%v", err, first)
 		}
 	}
@@ -216,7 +216,7 @@ func TestReadFolderManyLinks(t *testing.T) {
 		entries = append(entries, fmt.Sprintf(`"t%d":%q`, i, name))
 	}
 	write(t, filepath.Join(dir, "model.safetensors.index.json"), `{"weight_map":{`+strings.Join(entries, ",")+`}}`)
-	if _, err := ReadFolder(dir); err == nil || !strings.Contains(err.Error(), "more than 250000 tensors in all files") {
+	if _, err := readFolder(dir); err == nil || !strings.Contains(err.Error(), "more than 250000 tensors in all files") {
 		t.Errorf("error is %v", err)
 	}
 }

@@ -38,7 +38,7 @@ func ReadFile(path string) (*Checkpoint, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Checkpoint{Dir: filepath.Dir(path), Files: []File{{filepath.Base(path), info.Size()}}, Tensors: header.Tensors}, nil
+	return &Checkpoint{Dir: filepath.Dir(path), Files: []string{filepath.Base(path)}, Tensors: header.Tensors}, nil
 }
 
 // readHeader reads the header of a file of size bytes; name is for errors. It

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 )
 
 // sortFiles puts the shards in the order of their names.
@@ -31,8 +30,8 @@ func (checkpoint *Checkpoint) merge(idx *index, headers []*fileHeader) error {
 		for _, tensor := range h.Tensors {
 			if first, ok := holder[tensor.Name]; ok {
 				errs = append(errs, &syntaxError{
-					checkpoint.Files[i].Name, "tensor " + quote(tensor.Name),
-					"also in " + printable(checkpoint.Files[first].Name),
+					checkpoint.Files[i], "tensor " + quote(tensor.Name),
+					"also in " + printable(checkpoint.Files[first]),
 				})
 				continue
 			}
@@ -69,9 +68,9 @@ func (checkpoint *Checkpoint) absent(idx *index, holder map[string]int) []error 
 		if ok && got == want {
 			continue
 		}
-		msg := "not in " + printable(checkpoint.Files[want].Name)
+		msg := "not in " + printable(checkpoint.Files[want])
 		if ok {
-			msg += ", but in " + printable(checkpoint.Files[got].Name)
+			msg += ", but in " + printable(checkpoint.Files[got])
 		}
 		errs = append(errs, &syntaxError{idx.name, "weight_map " + quote(name), msg})
 	}
@@ -81,9 +80,7 @@ func (checkpoint *Checkpoint) absent(idx *index, holder map[string]int) []error 
 // warnUnread names the weights in the folder that belong to no index.
 func (checkpoint *Checkpoint) warnUnread(start string, names []string) {
 	unread := filter(names, func(name string) bool {
-		_, read := slices.BinarySearchFunc(checkpoint.Files, name, func(f File, name string) int {
-			return strings.Compare(f.Name, name)
-		})
+		_, read := slices.BinarySearch(checkpoint.Files, name)
 		return isShard(name) && notConsolidated(name) && !read
 	})
 	if len(unread) > 0 {

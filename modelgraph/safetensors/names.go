@@ -47,5 +47,5 @@ func regular(info fs.FileInfo, name string) error {
 	case mode&fs.ModeDevice != 0:
 		kind = "a device"
 	}
-	return &RefusedError{name, kind + ": want a regular file"}
+	return &refusedError{name, kind + ": want a regular file"}
 }

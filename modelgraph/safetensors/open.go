@@ -22,7 +22,7 @@ import (
 // links are read like any file.
 //
 // A name that could leave dir, a link that does and anything but a regular
-// file give a [*RefusedError]; a missing file gives an error that
+// file give a [*refusedError]; a missing file gives an error that
 // [fs.ErrNotExist] matches.
 func OpenBeneath(dir, name string) (*os.File, fs.FileInfo, error) {
 	f, err := openFolder(dir)
@@ -97,7 +97,7 @@ func findBlobs(dir string) string {
 
 func (dir *folder) open(name string) (*os.File, fs.FileInfo, error) {
 	if fault := nameFault(name); fault != "" {
-		return nil, nil, &RefusedError{name, fault}
+		return nil, nil, &refusedError{name, fault}
 	}
 	target, err := filepath.EvalSymlinks(filepath.Join(dir.home.path, filepath.FromSlash(name)))
 	if err != nil {
@@ -105,7 +105,7 @@ func (dir *folder) open(name string) (*os.File, fs.FileInfo, error) {
 	}
 	in, rel := dir.locate(target)
 	if in == nil {
-		return nil, nil, &RefusedError{name, fmt.Sprintf("link to %s, outside %s and outside any download cache it is part of", quote(target), quote(dir.dir))}
+		return nil, nil, &refusedError{name, fmt.Sprintf("link to %s, outside %s and outside any download cache it is part of", quote(target), quote(dir.dir))}
 	}
 	// Before opening, because opening a device can act on it. After opening
 	// it is asked again, of the file that was opened.

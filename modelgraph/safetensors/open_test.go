@@ -40,9 +40,9 @@ func wantRefused(t *testing.T, dir, name, msg string) {
 	if err == nil {
 		f.Close() //nolint:errcheck // opened for reading
 	}
-	var refused *RefusedError
+	var refused *refusedError
 	if !errors.As(err, &refused) || !strings.Contains(err.Error(), msg) {
-		t.Errorf("opening %q: error is %v, want a *RefusedError with %q", name, err, msg)
+		t.Errorf("opening %q: error is %v, want a *refusedError with %q", name, err, msg)
 	}
 }
 

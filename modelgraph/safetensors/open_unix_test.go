@@ -22,7 +22,7 @@ func TestOpenBeneathSpecialFiles(t *testing.T) {
 	wantRefused(t, dir, "fifo", "a FIFO: want a regular file")
 	wantRefused(t, dir, "link", "a FIFO: want a regular file")
 	wantRefused(t, "/dev", "null", "a device: want a regular file")
-	var refused *RefusedError
+	var refused *refusedError
 	for _, path := range []string{fifo, os.DevNull} {
 		if _, err := ReadFile(path); !errors.As(err, &refused) {
 			t.Errorf("ReadFile of %s gives %v", path, err)
@@ -34,14 +34,14 @@ func TestOpenBeneathSpecialFiles(t *testing.T) {
 		wantRefused(t, ".", "socket", "a socket: want a regular file")
 	}
 	write(t, "model.safetensors", file("{}", 0))
-	if _, err := ReadFolder("."); err != nil {
+	if _, err := readFolder("."); err != nil {
 		t.Errorf("a folder with a FIFO that nothing names: %v", err)
 	}
 	if err := os.Remove("model.safetensors"); err != nil {
 		t.Fatal(err)
 	}
 	write(t, "model.safetensors.index.json", `{"weight_map":{"a":"fifo"}}`)
-	if _, err := ReadFolder("."); !errors.As(err, &refused) {
+	if _, err := readFolder("."); !errors.As(err, &refused) {
 		t.Errorf("an index that names a FIFO gives %v", err)
 	}
 }

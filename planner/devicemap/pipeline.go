@@ -83,9 +83,9 @@ func (pipe *pipeline) walk(out *Prediction, table *costmodel.Table, dev *costmod
 		out.Units += pipe.stages[stage].End - pipe.stages[stage].First
 		head = head || stage == len(pipe.stages)-1
 	}
-	engine, slack, number := timeline.Pipeline, slackOf(table, dev, head), int(rank)
+	slack, number := slackOf(table, dev, head), int(rank)
 	if costmodel.StageRulesOf(table.Workload.Runtime).Arena {
-		engine, slack = timeline.Arena, [2]float64{} // there is no pool
+		slack = [2]float64{} // there is no pool
 	}
 	if pipe.schedule.Kind == "" {
 		number = out.Device
@@ -94,7 +94,7 @@ func (pipe *pipeline) walk(out *Prediction, table *costmodel.Table, dev *costmod
 			place.Chunks = append(place.Chunks, costmodel.Interval{}) // fewer than others have
 		}
 	}
-	out.Predicted = predicted(timeline.Walk(engine(table, place, dev)), table.Overhead(number, dev), slack)
+	out.Predicted = predicted(timeline.RankPeak(table, place, dev), table.Overhead(number, dev), slack)
 	if engine := table.Workload.Runtime; engine == costmodel.Devmap && dev.Own.GranuleBytes > 0 {
 		out.Predicted.fill(dev.Own.GranuleBytes)
 	}

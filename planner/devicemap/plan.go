@@ -85,7 +85,7 @@ func (plan *Plan) describe(graph *modelgraph.Graph) {
 	model.Name, model.Source, model.Digest, model.Params = graph.Name, graph.Source, graph.Digest(), graph.ParamCount()
 	for i := range graph.Layers {
 		for j := range graph.Layers[i].Buffers {
-			model.Buffers += graph.Layers[i].Buffers[j].Numel()
+			model.Buffers += graph.Layers[i].Buffers[j].Numel
 		}
 	}
 	for i := range graph.Units {

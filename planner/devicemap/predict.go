@@ -55,11 +55,10 @@ func predictReplicas(table *costmodel.Table, topo *costmodel.Topology) ([]Predic
 		prediction.Units = len(table.Units)
 		peak, known := peaks[*dev]
 		if !known {
-			events, err := timeline.Replica(table, dev)
-			if err != nil {
+			var err error
+			if peak, err = timeline.Replica(table, dev); err != nil {
 				return nil, err
 			}
-			peak = timeline.Walk(events)
 			peaks[*dev] = peak
 		}
 		prediction.Predicted = predicted(peak, table.Overhead(device, dev), slackOf(table, dev, true))
@@ -86,7 +85,7 @@ func predict(table *costmodel.Table, device int, dev *costmodel.Device, units []
 	prediction.Units = len(units)
 	kept := timeline.ResidentOn(table, device, dev, len(units) == 0)
 	if len(units) > 0 || kept.Output > 0 {
-		peak := timeline.Walk(timeline.DeviceMap(table.Workload.Mode, units, kept))
+		peak := timeline.DeviceMap(table.Workload.Mode, units, kept)
 		prediction.Predicted = predicted(peak, table.Overhead(device, dev), slackOf(table, dev, kept.Output > 0 || endsModel(units)))
 		if len(places) > 0 {
 			prediction.Predicted.follow(table, dev, places, device == table.InputDevice)

@@ -23,7 +23,7 @@ func torchSchedule(to io.Writer, input *Input) error {
 	if err != nil {
 		return err
 	}
-	return order.WriteCSV(to, ranks, order.Engine(schedule, ranks, true))
+	return writeOrder(to, ranks, order.Engine(schedule, ranks, true))
 }
 
 // maxCells bounds a schedule that is written: more than a file is read for.

@@ -22,7 +22,7 @@ func piped(kind costmodel.ScheduleKind, microBatches int64, devices ...devicemap
 // TestTorchSchedule: the rows of each schedule. The golden file, of 1F1B, was
 // given to torch 2.11's own loader, which takes it:
 //
-//	python costmodel/order/testdata/torch/dump.py 3 3 5 planner/emit/testdata/torch-schedule/pipeline.csv
+//	python cmd/devmap/internal/torchcsv/testdata/torch/dump.py 3 3 5 planner/emit/testdata/torch-schedule/pipeline.csv
 func TestTorchSchedule(t *testing.T) {
 	for _, c := range []struct {
 		name string

@@ -268,7 +268,7 @@ func TestStraightPipelines(t *testing.T) {
 					t.Fatal(err)
 				}
 			} else {
-				problem, digits = pipeDreamProblem(read[*benchfile.PipeDream](t, want.file), want.devices), 1e-5
+				problem, digits = pipeDreamProblem(t, read[benchfile.File](t, want.file), want.devices), 1e-5
 			}
 			begin := time.Now()
 			got, err := stages.Solve(context.Background(), problem, nil)
@@ -291,22 +291,24 @@ func TestStraightPipelines(t *testing.T) {
 // without transfers and without a bound on memory. As there, the graph's inputs
 // ("Input0" and so on) cost nothing: no planner has a say in where they are
 // (optimizer_graph_hierarchical.py, main).
-func pipeDreamProblem(file *benchfile.PipeDream, devices int) *stages.Problem {
-	problem := &stages.Problem{Devices: devices, Replicas: devices, Data: []int{1}, Tensor: []int{1}, Capacity: math.Inf(1)}
-	reads := make([]bool, len(file.Nodes))
-	for _, edge := range file.Edges {
-		reads[edge[1]] = true
+func pipeDreamProblem(t *testing.T, file benchfile.File, devices int) *stages.Problem {
+	t.Helper()
+	graph, err := benchfile.Graph("profile", file)
+	if err != nil {
+		t.Fatal(err)
 	}
-	for i := range file.Nodes {
-		node := &file.Nodes[i]
-		choice := stages.Choice{Time: (node.Forward + node.Backward) / 1000, InFlight: node.Activation, Fixed: node.Parameters}
-		if !reads[i] && strings.HasPrefix(node.Description, "Input") {
+	problem := &stages.Problem{Devices: devices, Replicas: devices, Data: []int{1}, Tensor: []int{1}, Capacity: math.Inf(1)}
+	for i := range graph.Layers {
+		layer := &graph.Layers[i]
+		cost := layer.Declared
+		choice := stages.Choice{Time: cost.ForwardSeconds + cost.BackwardSeconds, InFlight: float64(cost.ActivationBytes), Fixed: float64(cost.ParamsBytes)}
+		if len(layer.InputLayers) == 0 {
 			choice = stages.Choice{}
 		}
-		problem.Nodes = append(problem.Nodes, stages.Node{Name: node.ID, Choices: [][]stages.Choice{{choice}}})
-	}
-	for _, edge := range file.Edges {
-		problem.Edges = append(problem.Edges, stages.Edge{From: edge[0], To: edge[1], Send: []float64{0}, Receive: []float64{0}})
+		problem.Nodes = append(problem.Nodes, stages.Node{Name: layer.Name, Choices: [][]stages.Choice{{choice}}})
+		for _, from := range layer.InputLayers {
+			problem.Edges = append(problem.Edges, stages.Edge{From: from, To: i, Send: []float64{0}, Receive: []float64{0}})
+		}
 	}
 	return problem
 }

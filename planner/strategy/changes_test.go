@@ -61,7 +61,7 @@ func TestSmallestDegrees(t *testing.T) {
 	}
 	changes := strategy.Smallest(t.Context(), p, strategy.Options{})
 	i := slices.IndexFunc(changes, func(c strategy.Change) bool { return strings.Contains(what(&c), "dp=auto tp=auto") })
-	if i < 0 || !changes[i].Row.Fits || !changes[i].Row.Resolved.DP.Auto() {
+	if i < 0 || !changes[i].Row.Fits || changes[i].Row.Resolved.DP != costmodel.AutoDegree {
 		t.Errorf("no open degrees that fit among %q", whats(changes))
 	}
 }

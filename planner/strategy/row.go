@@ -41,7 +41,7 @@ type Row struct {
 
 // answer fills in what follows from a resolved problem and its best placement.
 func (row *Row) answer(problem *planner.Problem, solution *planner.Solution) {
-	row.Solution, row.Fits = solution, solution.Fits()
+	row.Solution, row.Fits = solution, solution.LargestShare <= 1
 	row.Headroom = slices.MinFunc(solution.Devices, func(a, b devicemap.Prediction) int {
 		return cmp.Compare(a.HeadroomBytes, b.HeadroomBytes)
 	}).HeadroomBytes

@@ -309,7 +309,7 @@ func TestAccuracyJAXTrees(t *testing.T) {
 			shards := estimate.Shards(graph, &table.Workload)
 			for i, want := range tree.Parts[fmt.Sprint(degree)] {
 				array := &graph.Layers[i].Params[0]
-				each := array.Bytes() / max(1, array.Numel())
+				each := array.Bytes / max(1, array.Numel)
 				if got := table.Units[i].Params; got != want || shards.Params[i].RankNumel[0]*each != want || len(shards.Params[i].RankNumel) != int(degree) {
 					t.Errorf("tree %d, array %v %s over %d: %d bytes, shards %v, JAX has %d", n, array.Shape, array.DType, degree, got, shards.Params[i].RankNumel, want)
 				}

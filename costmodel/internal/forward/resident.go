@@ -10,7 +10,7 @@ import (
 func Resident(graphs ...*modelgraph.Graph) int64 {
 	total, pool := int64(0), allocator.Pool{}
 	for _, graph := range graphs {
-		each(graph, func(tensor *modelgraph.Tensor) { total += pool.Alloc(tensor.Bytes()) })
+		each(graph, func(tensor *modelgraph.Tensor) { total += pool.Alloc(tensor.Bytes) })
 	}
 	return total
 }
@@ -18,7 +18,7 @@ func Resident(graphs ...*modelgraph.Graph) int64 {
 // Bytes is the size of a component's tensors.
 func Bytes(graph *modelgraph.Graph) int64 {
 	total := int64(0)
-	each(graph, func(tensor *modelgraph.Tensor) { total += tensor.Bytes() })
+	each(graph, func(tensor *modelgraph.Tensor) { total += tensor.Bytes })
 	return total
 }
 

@@ -119,7 +119,7 @@ func (r *layerRow) table(t *testing.T, layers int) (*modelgraph.Graph, *costmode
 
 // keeps is what the model keeps for backward after the loss.
 func keeps(table *costmodel.Table) timeline.Summary {
-	return timeline.NewChain(table.Units).Summary(0, len(table.Units))
+	return timeline.Stretches(table.Units)(0, len(table.Units))
 }
 
 // slackOf bounds what the allocator's slack makes of a row's difference, in
@@ -179,7 +179,7 @@ func TestMeasuredBackward(t *testing.T) {
 	const mib = 1 << 20
 	for _, r := range layerRows(t) {
 		_, table := r.table(t, 1)
-		body := timeline.NewChain(table.Units).Summary(0, len(table.Units)-1)
+		body := timeline.Stretches(table.Units)(0, len(table.Units)-1)
 		off := float64(body.Backward-body.Saved-r.One.Backward) / mib
 		t.Logf("%-32s %8.1f MiB, measured %8.1f: %+.1f", r.name(), float64(body.Backward-body.Saved)/mib, float64(r.One.Backward)/mib, off)
 		worst := 8.1
@@ -204,7 +204,7 @@ func TestMeasuredLoss(t *testing.T) {
 		t.Run(r.name(), func(t *testing.T) {
 			g, table := r.table(t, 1)
 			run, logits := keeps(table), r.logits(g)
-			body := timeline.NewChain(table.Units).Summary(0, len(table.Units)-1)
+			body := timeline.Stretches(table.Units)(0, len(table.Units)-1)
 			head := timeline.Of(&table.Units[len(table.Units)-1])
 			forward := run.Forward
 			if r.Mode == "ckpt" { // forward of a checkpointed block counts what it would keep

@@ -15,7 +15,7 @@ const least = 4 << 20
 // where every device holds it whole (openpi at 15a9616, training/sharding.py,
 // fsdp_sharding). The last of equally long axes is taken, as argsort has them.
 func Axis(array *modelgraph.Tensor, degree int64) int {
-	if degree < 2 || len(array.Shape) < 2 || array.Bytes() < least {
+	if degree < 2 || len(array.Shape) < 2 || array.Bytes < least {
 		return -1
 	}
 	longest := -1
@@ -31,9 +31,9 @@ func Axis(array *modelgraph.Tensor, degree int64) int {
 // [Axis]: no array is padded.
 func Numel(array *modelgraph.Tensor, degree int64) int64 {
 	if Axis(array, degree) < 0 {
-		return array.Numel()
+		return array.Numel
 	}
-	return array.Numel() / degree
+	return array.Numel / degree
 }
 
 // arrays are the shards of a tree of arrays: a unit's are used together. An
@@ -51,7 +51,7 @@ func arrays(graph *modelgraph.Graph, degree int64) *costmodel.Shards {
 			layer := &graph.Layers[i]
 			for _, array := range layer.Owned() {
 				param := added(&shards.Params)
-				param.Name, param.Numel = modelgraph.FullName(layer.Name, array.Name), array.Numel()
+				param.Name, param.Numel = modelgraph.FullName(layer.Name, array.Name), array.Numel
 				param.RankNumel = slices.Repeat([]int64{Numel(array, degree)}, int(degree))
 				param.PaddedNumel = degree * param.RankNumel[0]
 				unit.Params = append(unit.Params, param.Name)

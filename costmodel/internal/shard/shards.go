@@ -26,7 +26,7 @@ func Of(graph *modelgraph.Graph, workload *costmodel.Workload) *costmodel.Shards
 				layer := &graph.Layers[i]
 				for _, tensor := range layer.Owned() {
 					param := added(&shards.Params)
-					param.Name, param.Numel = modelgraph.FullName(layer.Name, tensor.Name), tensor.Numel()
+					param.Name, param.Numel = modelgraph.FullName(layer.Name, tensor.Name), tensor.Numel
 					param.PaddedNumel = shards.Degree * product(rule.Local(tensor.Shape, shards.Degree))
 					param.RankNumel = rule.Ranks(tensor.Shape, shards.Degree)
 					unit.Params = append(unit.Params, param.Name)

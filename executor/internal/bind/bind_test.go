@@ -39,7 +39,7 @@ func TestEvery(t *testing.T) {
 		}
 		for index := range job.Graph.Layers {
 			layer := &job.Graph.Layers[index]
-			quiet := job.Recipe.Units[layer.UnitIndex()].Passes
+			quiet := job.Recipe.Units[layer.UnitIndex].Passes
 			for _, tensor := range layer.Owned() {
 				full := modelgraph.FullName(layer.Name, tensor.Name)
 				if weights[full] != 1 {

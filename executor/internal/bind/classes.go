@@ -27,8 +27,8 @@ const idsName = "ids"
 
 // The modes of operands (package recipe).
 const (
-	reads   recipe.Mode = ' '
-	writes  recipe.Mode = '>'
-	updates recipe.Mode = '+'
-	gathers recipe.Mode = '*'
+	reads   byte = ' '
+	writes  byte = '>'
+	updates byte = '+'
+	gathers byte = '*'
 )

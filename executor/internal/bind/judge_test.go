@@ -28,7 +28,7 @@ func TestModes(t *testing.T) {
 	const written, anew = "and the instruction only reads a", "is read before it is written, and the instruction begins a anew"
 	for _, test := range []struct {
 		access program.Mode
-		mode   recipe.Mode
+		mode   byte
 		want   string
 	}{
 		{program.Read, reads, ""},

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/costmodel/timeline"
 )
 
 // holding is what one unit of a position holds at a moment: full if it is
@@ -43,19 +42,12 @@ func (problem *Problem) Moments() []MemoryMoment {
 // that leads to it, at most, and from then on.
 type around struct{ before, peak, after int64 }
 
-// around reads an event of this name off one unit of each position.
+// around is what one unit of each position holds around a part of its step.
 func (problem *Problem) around(what string) []around {
 	out := make([]around, len(problem.Positions))
 	for position := range problem.Positions {
-		var now int64
-		events := problem.Positions[position].Summaries[1].Events(problem.In.Costs.Workload.Mode, problem.In.Costs.LastGradients)
-		events(func(event timeline.Event) {
-			before := now
-			now += event.Change.Total()
-			if event.What == what {
-				out[position] = around{before, now + event.Over.Total(), now}
-			}
-		})
+		moment := &out[position]
+		moment.before, moment.peak, moment.after = problem.Positions[position].Summaries[1].Around(problem.In.Costs.Workload.Mode, problem.In.Costs.LastGradients, what)
 	}
 	return out
 }

@@ -33,11 +33,11 @@ func newDevices(in *Instance) devices {
 type MapPeaks struct {
 	*Items
 	devices
-	costs *timeline.Chain // of Order
-	tied  []tiedUnit      // units of groups, ascending
+	costs func(first, end int) timeline.Summary // of Order
+	tied  []tiedUnit                            // units of groups, ascending
 	// arena answers in place of costs where the engine has one; runs are those
 	// of a device, reused.
-	arena    *timeline.ArenaChain
+	arena    timeline.Ranks
 	schedule costmodel.Schedule
 	runs     []costmodel.Interval
 	// additive: peaks are sums, with the same part of a device added whether
@@ -64,19 +64,19 @@ func NewMapPeaks(items *Items) *MapPeaks {
 		out.tied = append(out.tied, tiedUnit{unit, group, position, timeline.Of(&in.Costs.Units[unit])})
 	}
 	if in.rules().Arena {
-		out.arena = timeline.NewArenaChain(in.Costs)
+		out.arena = timeline.NewRanks(in.Costs)
 		out.schedule = costmodel.NewSchedule(&in.Costs.Workload, int64(len(in.Topology.Devices)), 1)
 	}
 	return out
 }
 
 // newChain is the costs of the items' units in their order.
-func newChain(items *Items) *timeline.Chain {
+func newChain(items *Items) func(first, end int) timeline.Summary {
 	units := make([]costmodel.Unit, len(items.Order))
 	for i, unit := range items.Order {
 		units[i] = items.In.Costs.Units[unit]
 	}
-	return timeline.NewChain(units)
+	return timeline.Stretches(units)
 }
 
 // Peak is what device needs at its peak with items [a, b) and a set of
@@ -92,7 +92,7 @@ func (peaks *MapPeaks) Peak(device, a, b int, groups uint64) int64 {
 	}
 	at, end := peaks.Start[a], peaks.Start[b]
 	if groups == 0 { // nothing to join: the solver asks this most
-		return peaks.costs.Summary(at, end).Peak(peaks.residents[device]) + peaks.Overhead[device]
+		return peaks.costs(at, end).Peak(peaks.residents[device]) + peaks.Overhead[device]
 	}
 	var run timeline.Summary
 	for i := range peaks.tied {
@@ -101,12 +101,12 @@ func (peaks *MapPeaks) Peak(device, a, b int, groups uint64) int64 {
 			continue
 		}
 		if next := min(unit.position, end); next > at {
-			run = run.Join(peaks.costs.Summary(at, next))
+			run = run.Join(peaks.costs(at, next))
 			at = next
 		}
 		run = run.Join(unit.run)
 	}
-	run = run.Join(peaks.costs.Summary(at, end))
+	run = run.Join(peaks.costs(at, end))
 	return run.Peak(peaks.residents[device]) + peaks.Overhead[device]
 }
 

@@ -10,27 +10,15 @@ import (
 type StagePeaks struct {
 	*Items
 	devices
-	Costs    *timeline.Chain // of Order
-	stages   closedForm
+	Costs    func(first, end int) timeline.Summary // of Order
+	stages   timeline.Ranks
 	schedule costmodel.Schedule
-}
-
-// closedForm is an engine's closed form of a stage's peak.
-type closedForm interface {
-	Peak(place timeline.Rank, workspace int64) int64
-	Floor(place timeline.Rank, workspace int64, grows bool) int64
 }
 
 // NewStagePeaks prepares the sums.
 func NewStagePeaks(items *Items) *StagePeaks {
 	in := items.In
-	out := &StagePeaks{Items: items, devices: newDevices(in), Costs: newChain(items), schedule: in.Schedule()}
-	if in.rules().Arena {
-		out.stages = timeline.NewArenaChain(in.Costs)
-	} else {
-		out.stages = timeline.NewStageChain(in.Costs)
-	}
-	return out
+	return &StagePeaks{Items: items, devices: newDevices(in), Costs: newChain(items), stages: timeline.NewRanks(in.Costs), schedule: in.Schedule()}
 }
 
 // interval is items [a, b) as units.

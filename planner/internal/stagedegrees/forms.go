@@ -11,7 +11,7 @@ import (
 type form struct {
 	table  *costmodel.Table
 	gpus   int
-	chain  *timeline.StageChain
+	chain  timeline.Ranks
 	device *costmodel.Device // that its GPUs fold to
 	// Prefix sums over items, in seconds: of a micro-batch, of the host to issue
 	// it, and of the update with what replicas exchange.
@@ -34,7 +34,7 @@ const (
 // newForm prepares the sums of a table over the items of an instance.
 func newForm(table *costmodel.Table, items *instance.Items) *form {
 	topo, device := items.In.Topology, &items.In.Topology.Devices[0]
-	out := &form{table: table, chain: timeline.NewStageChain(table), device: device}
+	out := &form{table: table, chain: timeline.NewRanks(table), device: device}
 	out.gpus = int(table.Workload.DP.Count() * table.Workload.TP.Count())
 	one := *table
 	one.Workload.World = int64(out.gpus)

@@ -21,7 +21,7 @@ func weightBound(peaks *instance.StagePeaks) float64 {
 	}
 	var static, saved, grads, most, budgets, budget int64
 	for i := range peaks.Count() {
-		summary := peaks.Costs.Summary(peaks.Start[i], peaks.Start[i+1])
+		summary := peaks.Costs(peaks.Start[i], peaks.Start[i+1])
 		static, saved, grads, most = static+summary.Static, saved+bareSaved(peaks.Items, i), grads+summary.Grads, max(most, summary.Static)
 	}
 	for device := range peaks.Overhead {
@@ -30,7 +30,7 @@ func weightBound(peaks *instance.StagePeaks) float64 {
 	}
 	all := static
 	if peaks.In.Trains() {
-		before, after := timeline.InFlight(peaks.In.Schedule())
+		before, after := inFlight(peaks.In.Schedule())
 		all = max(static+before*saved, static+grads+after*saved, static+grads)
 	}
 	return max(float64(all)/float64(budgets), float64(most+slices.Min(peaks.Overhead))/float64(budget))

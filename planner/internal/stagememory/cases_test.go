@@ -12,6 +12,7 @@ import (
 	"github.com/devmap-dev/devmap/planner"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 	"github.com/devmap-dev/devmap/planner/internal/exhaustive"
+	"github.com/devmap-dev/devmap/planner/internal/instance"
 	"github.com/devmap-dev/devmap/planner/internal/randomproblem"
 )
 
@@ -71,7 +72,7 @@ func TestPipelineRing(t *testing.T) {
 		p := chainOn(t, layers, 3, 1<<30, infer(costmodel.Interleaved, 3))
 		p.Objective = objective
 		p.Topology.Links = []costmodel.Link{{From: 0, To: 1, BytesPerSecond: 1e9}, {From: 1, To: 2, BytesPerSecond: 1e9}}
-		var link *planner.LinkError
+		var link *instance.LinkError
 		if sol, err := planner.Solve(t.Context(), p, planner.Settings{}); !errors.As(err, &link) {
 			t.Errorf("%s: %v, %v; devices 2 and 0 have no link", objective, sol, err)
 		}

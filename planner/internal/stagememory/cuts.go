@@ -46,7 +46,7 @@ func (looped *Looped) Even() {
 	items, k := len(looped.Start)-1, int(looped.schedule.Stages*looped.schedule.Chunks)
 	weight := make([]int64, items+1)
 	for i := range items {
-		weight[i+1] = weight[i] + looped.Costs.Summary(looped.Start[i], looped.Start[i+1]).Static
+		weight[i+1] = weight[i] + looped.Costs(looped.Start[i], looped.Start[i+1]).Static
 	}
 	looped.Cuts = make([]int, k+1)
 	looped.Cuts[k] = items

@@ -99,8 +99,8 @@ func (costs *pipeCosts) step(cuts []int) float64 {
 		}
 	}
 	slowest := 0.
-	for rank, clock := range steptime.Play(costs.schedule, costs.train, stages) {
-		slowest = max(slowest, clock.Device+update[rank])
+	for rank, end := range steptime.Play(costs.schedule, costs.train, stages) {
+		slowest = max(slowest, end+update[rank])
 	}
 	return slowest + costs.tokens*token
 }
@@ -127,13 +127,14 @@ func (costs *pipeCosts) planned(placement devicemap.Map) float64 {
 // tokenOf is a stage's time of a token: the host starts with it, and the
 // stage's units wait for it one after the other.
 func (costs *pipeCosts) tokenOf(device, a, b int) float64 {
-	var clock steptime.Clock
+	var issued, ends float64
 	if costs.tokens == 0 {
 		return 0
 	}
 	for _, unit := range costs.Order[costs.Start[a]:costs.Start[b]] {
 		seconds := steptime.Unit(costs.In.Timed(), costs.In.Topology, device, unit)
-		clock.Run(seconds.IssueToken, seconds.Token)
+		issued += seconds.IssueToken
+		ends = max(ends+seconds.Token, issued)
 	}
-	return clock.Device
+	return ends
 }

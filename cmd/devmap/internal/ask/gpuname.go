@@ -15,6 +15,9 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/catalogue"
 )
 
+// defaultGPU is planned for if nothing is named or probed.
+const defaultGPU = "h100-80gb"
+
 // normalise brings --gpu and --gpus into the forms that the rest reads: a GPU by
 // the catalogue's name, 4x24GB as a list.
 func (asked *GPUs) normalise() error {
@@ -123,7 +126,7 @@ func size(part string) (int64, error) {
 func (asked *GPUs) DeviceNotes(topology *costmodel.Topology) []string {
 	var notes []string
 	if _, err := strconv.Atoi(asked.gpus); err != nil && asked.gpus != "" && !asked.measures() && asked.topology == "" && !given(asked.cmd.Flags(), "gpu") {
-		notes = append(notes, "--gpus gives capacities alone: speed, links and context are taken to be those of "+cmp.Or(asked.gpu, catalogue.DefaultGPU)+" (--gpu names another)")
+		notes = append(notes, "--gpus gives capacities alone: speed, links and context are taken to be those of "+cmp.Or(asked.gpu, defaultGPU)+" (--gpu names another)")
 	}
 	if len(asked.reserve) > 1 {
 		least, most := topology.Devices[0].ReservedBytes, topology.Devices[0].ReservedBytes

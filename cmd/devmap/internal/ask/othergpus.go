@@ -90,7 +90,7 @@ func (asked *GPUs) unfiled(now *costmodel.Topology, count int, more []int, kind 
 	if kind != "" {
 		return
 	}
-	asked.gpu = catalogue.DefaultGPU
+	asked.gpu = defaultGPU
 	gpu, err := catalogue.Find(now.Devices[0].Name)
 	if err == nil {
 		asked.gpu = now.Devices[0].Name

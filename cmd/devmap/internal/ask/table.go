@@ -171,7 +171,7 @@ var deviceFlags = []flag{
 		also: []string{"num-gpus", "ngpus", "n-gpus", "nproc-per-node", "devices", "gpu-count", "max-memory"},
 	},
 	{
-		name: "gpu", at: func(request *Request) any { return &request.gpu }, on: placing | executing, hidden: executing, again: true, defaultValue: catalogue.DefaultGPU,
+		name: "gpu", at: func(request *Request) any { return &request.gpu }, on: placing | executing, hidden: executing, again: true, defaultValue: defaultGPU,
 		help: "GPU of the catalogue: " + strings.Join(catalogue.Names(), ", "), offers: catalogue.Names(),
 	},
 	{

@@ -63,7 +63,6 @@ func Report(stderr io.Writer, err error, words func(error) string) int {
 	var workload *costmodel.FieldError
 	var constraint *planner.ConstraintError
 	var stage *planner.StageError
-	var unsupported *load.UnsupportedError
 	var offload *planner.OffloadError
 	var usage UsageError
 	switch {
@@ -74,7 +73,7 @@ func Report(stderr io.Writer, err error, words func(error) string) int {
 		return ExitInfeasible
 	case errors.As(err, &offload) && offload.TooLittle:
 		return ExitInfeasible
-	case errors.As(err, &usage), errors.As(err, &workload), errors.As(err, &constraint), errors.As(err, &stage), errors.As(err, &offload), errors.As(err, &unsupported):
+	case errors.As(err, &usage), errors.As(err, &workload), errors.As(err, &constraint), errors.As(err, &stage), errors.As(err, &offload), errors.Is(err, load.ErrUnsupported):
 		return ExitUsage
 	}
 	return ExitError

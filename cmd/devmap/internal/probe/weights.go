@@ -25,7 +25,7 @@ func repeatedWeights(graph *modelgraph.Graph) *repeated {
 		layer := &graph.Layers[i]
 		for _, tensor := range layer.Owned() {
 			if len(tensor.Shape) > 1 {
-				source.matrices[modelgraph.FullName(layer.Name, tensor.Name)] = tensor.Numel()
+				source.matrices[modelgraph.FullName(layer.Name, tensor.Name)] = tensor.Numel
 			}
 		}
 	}

@@ -50,7 +50,7 @@ func Changes(changes []strategy.Change) []string {
 // outcome is what a changed problem comes to, counted as the share is.
 func outcome(solution *planner.Solution) string {
 	fits := "fits"
-	if !solution.Fits() {
+	if solution.LargestShare > 1 {
 		fits = "does not fit yet"
 	}
 	prediction := &solution.Devices[solution.Bottleneck]

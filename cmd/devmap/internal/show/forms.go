@@ -5,13 +5,14 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
 // Forms prints the form of each stage of a plan, where these were chosen.
 func (printer *Printer) Forms(stages []devicemap.Stage) {
 	workload := &printer.work
-	if !workload.DP.Auto() && !workload.TP.Auto() && workload.Recompute != "auto" {
+	if workload.DP != costmodel.AutoDegree && workload.TP != costmodel.AutoDegree && workload.Recompute != "auto" {
 		return
 	}
 	var all []string

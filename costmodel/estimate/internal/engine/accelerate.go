@@ -29,7 +29,7 @@ func (accelerate) Finish(model *layers.Model, table *costmodel.Table) {
 func outputs(model *layers.Model) int64 {
 	read := make([]bool, len(model.Layers))
 	for i := range model.Layers {
-		for _, j := range model.Layers[i].InputLayers() {
+		for _, j := range model.Layers[i].InputLayers {
 			read[j] = true
 		}
 	}
@@ -53,7 +53,7 @@ func pixels(model *layers.Model) int64 {
 	var total int64
 	for i := range model.Layers {
 		layer := &model.Layers[i]
-		if conv, ok := layer.Op.(modelgraph.Conv); ok && layer.Stream.Kind == modelgraph.Image && len(layer.InputLayers()) == 0 {
+		if conv, ok := layer.Op.(modelgraph.Conv); ok && layer.Stream.Kind == modelgraph.Image && len(layer.InputLayers) == 0 {
 			total += layer.Shape.Tokens * conv.In * max(1, conv.Stride) * ops.ComputeBytes(model.Rules.Compute)
 		}
 	}

@@ -199,7 +199,7 @@ func updated(whole *layers.Part, model *layers.Model) []updatedTensor {
 	}
 	for _, tensor := range whole.Owned() {
 		if tensor.DType.Float() {
-			out = append(out, updatedTensor{tensor.Shape, tensor.Numel()})
+			out = append(out, updatedTensor{tensor.Shape, tensor.Numel})
 		}
 	}
 	return out

@@ -79,7 +79,7 @@ func LargestLayer(graph *modelgraph.Graph) int64 {
 					break
 				}
 			}
-			direct[module] += layer.Params[j].Numel()
+			direct[module] += layer.Params[j].Numel
 			most = max(most, direct[module])
 		}
 	}

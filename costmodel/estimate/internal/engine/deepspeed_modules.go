@@ -137,7 +137,7 @@ func (build *modules) projection(layer *layers.Layer, i int, dir string, node *m
 
 // leadsBack reports that a projection reads what others of its layer made.
 func (build *modules) leadsBack(i int, below string) bool {
-	for _, linear := range build.model.Graph.Projections(i) {
+	for _, linear := range layers.Projections(build.model.Graph, i) {
 		if linear.Below == below {
 			return linear.Output
 		}
@@ -183,7 +183,7 @@ func (build *modules) param(layer *layers.Layer, j int) int {
 	if at, ok := build.params[owner]; ok {
 		return at
 	}
-	numel := tensor.Numel()
+	numel := tensor.Numel
 	each := ops.WeightBytes(build.model.Rules.Compute)
 	if numel > 0 {
 		each = max(1, layer.Whole.Stored(j)/numel)

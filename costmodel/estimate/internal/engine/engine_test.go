@@ -174,7 +174,7 @@ func holds(t *testing.T, g *modelgraph.Graph, table *costmodel.Table, rules laye
 		count = 0
 		for i := range g.Layers {
 			for j := range g.Layers[i].Params {
-				count += g.Layers[i].Params[j].Numel()
+				count += g.Layers[i].Params[j].Numel
 			}
 		}
 	}

@@ -99,17 +99,17 @@ func (group *fsdpGroup) gather(layer *layers.Layer) {
 	}
 	for j, part := range layer.Shard.Owned() {
 		if !part.DType.Float() {
-			group.add(group.degree * part.Bytes())
+			group.add(group.degree * part.Bytes)
 			continue
 		}
 		each := ops.WeightBytes(compute)
 		if compute == workload.Precision && workload.StoredTypes {
 			each = part.DType.Bits() / 8
 		}
-		group.add(group.degree * part.Numel() * each)
+		group.add(group.degree * part.Numel * each)
 		if trained { // reduced in fp32 under mixed precision (reduce_dtype), else in the gradients' type
-			group.Reduce += group.degree * part.Numel() * ops.WeightBytes(workload.Precision)
-			group.LastGrad = layer.Params[j].Numel() * ops.WeightBytes(compute)
+			group.Reduce += group.degree * part.Numel * ops.WeightBytes(workload.Precision)
+			group.LastGrad = layer.Params[j].Numel * ops.WeightBytes(compute)
 		}
 	}
 }

@@ -77,9 +77,9 @@ func treeOf(model *layers.Model, index int, keep func(name string) bool) tree {
 				continue
 			}
 			numel := shard.Numel(array, workload.ShardDegree)
-			size := numel * array.Bytes() / max(1, array.Numel())
+			size := numel * array.Bytes / max(1, array.Numel)
 			sum.params += size
-			sum.served += 2 * array.Numel()
+			sum.served += 2 * array.Numel
 			if workload.EMA { // ema_params: a copy of all, the frozen too (scripts/train.py)
 				sum.states += size
 			}

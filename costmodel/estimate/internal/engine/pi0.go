@@ -126,7 +126,7 @@ func (step *pi0Step) layerWeights() int64 {
 	for i := range step.model.Graph.Layers {
 		if layer := &step.model.Graph.Layers[i]; layer.Name == gemmaUnit+".layers" {
 			for _, array := range layer.Owned() {
-				sum += array.Numel() / step.depth
+				sum += array.Numel / step.depth
 			}
 		}
 	}
@@ -251,9 +251,9 @@ func (step *pi0Step) times(index int, unit *costmodel.Unit) {
 	for i := graph.Units[index].First; i < graph.Units[index].End; i++ {
 		for _, array := range graph.Layers[i].Owned() {
 			work.Tensors++
-			work.Weights += array.Numel()
+			work.Weights += array.Numel
 			if step.model.Train && !array.Frozen {
-				work.Trained += array.Numel()
+				work.Trained += array.Numel
 			}
 		}
 	}

@@ -128,11 +128,11 @@ func statePadding(model *layers.Model, exec []int) int64 {
 	each := ops.WeightBytes(model.Workload.Precision)
 	for _, i := range exec {
 		for _, tensor := range model.Layers[i].Owned() {
-			size := tensor.Numel() * each
+			size := tensor.Numel * each
 			if !tensor.DType.Float() || size < segment || size <= widest {
 				continue
 			}
-			state, _ := model.Optimizer.State(tensor.Shape, tensor.Numel(), each)
+			state, _ := model.Optimizer.State(tensor.Shape, tensor.Numel, each)
 			total += (1 + state/size) * allocator.Rounding(size)
 		}
 	}

@@ -28,7 +28,7 @@ func followMap(model *layers.Model, table *costmodel.Table) {
 		}
 		playing.Lock()
 		defer playing.Unlock()
-		holds := func(layer int) bool { return slices.Contains(units, model.Layers[layer].UnitIndex()) }
+		holds := func(layer int) bool { return slices.Contains(units, model.Layers[layer].UnitIndex) }
 		return device.Play(decoder.Part(holds, input, table.OutputsDropped))
 	}
 }

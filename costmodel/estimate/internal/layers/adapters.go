@@ -68,7 +68,7 @@ func (model *Model) inputGrads() []bool {
 			if _, rotary := layer.Op.(modelgraph.Rotary); rotary || out[i] {
 				continue
 			}
-			for _, j := range layer.InputLayers() {
+			for _, j := range layer.InputLayers {
 				reached[i] = reached[i] || out[j]
 			}
 			if reached[i] || len(layer.Whole.Adapters) > 0 {

@@ -58,7 +58,7 @@ func (model *Model) eachGradient(visit func(i int, owner string, size int64)) {
 				owner = modelgraph.FullName(layer.Name, tensor.Name)
 			}
 			if tensor.DType.Float() {
-				visit(i, owner, tensor.Numel()*ops.WeightBytes(model.Rules.Compute)*model.wholeGradient(layer))
+				visit(i, owner, tensor.Numel*ops.WeightBytes(model.Rules.Compute)*model.wholeGradient(layer))
 			}
 		}
 	}

@@ -51,8 +51,8 @@ type Part struct {
 	// Adapters are those of the layer, whole.
 	Adapters []ops.Adapter
 
-	degree int64                    // over how many GPUs it is cut
-	linear []*modelgraph.Projection // by parameter: the linear layer it is the weight of
+	degree int64         // over how many GPUs it is cut
+	linear []*Projection // by parameter: the linear layer it is the weight of
 	model  *Model
 }
 
@@ -78,7 +78,7 @@ func (model *Model) Unit(index int) []int { return model.Graph.Units[index].Exec
 func (model *Model) Reads(index int) int {
 	unit := &model.Graph.Units[index]
 	for _, i := range unit.Exec {
-		for _, j := range model.Layers[i].InputLayers() {
+		for _, j := range model.Layers[i].InputLayers {
 			if j < unit.First || j >= unit.End {
 				return j
 			}

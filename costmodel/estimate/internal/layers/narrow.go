@@ -20,7 +20,7 @@ func narrowed(graph *modelgraph.Graph, degree int64) *modelgraph.Graph {
 	for i := range out.Layers {
 		layer := &out.Layers[i]
 		columns := make(map[int]bool)
-		for _, projection := range graph.Projections(i) {
+		for _, projection := range Projections(graph, i) {
 			columns[projection.Param] = projection.Output
 		}
 		layer.Params = slices.Clone(layer.Params)
@@ -49,7 +49,7 @@ func cutWithWeight(graph *modelgraph.Graph, i, j int, columns map[int]bool) bool
 	if _, table := layer.Op.(modelgraph.Embedding); table {
 		return true
 	}
-	for _, projection := range graph.Projections(i) {
+	for _, projection := range Projections(graph, i) {
 		if !columns[projection.Param] && layer.Params[j].Name == modelgraph.FullName(projection.Below, "bias") {
 			return true
 		}

@@ -12,8 +12,8 @@ import (
 // parts makes both views of a layer's parameters.
 func (model *Model) parts(i int) {
 	layer, workload := &model.Layers[i], &model.Workload
-	whole := Part{Layer: layer.Layer, degree: 1, model: model, linear: make([]*modelgraph.Projection, len(layer.Params))}
-	projections := model.Graph.Projections(i)
+	whole := Part{Layer: layer.Layer, degree: 1, model: model, linear: make([]*Projection, len(layer.Params))}
+	projections := Projections(model.Graph, i)
 	for j := range projections {
 		linear := &projections[j]
 		whole.linear[linear.Param] = linear
@@ -51,7 +51,7 @@ const AllLinear = "all-linear"
 // Targeted is PEFT's rule (peft/tuners/tuners_utils.py,
 // check_target_module_exists): a target names the module, or its end after a
 // dot.
-func Targeted(targets []string, linear *modelgraph.Projection) bool {
+func Targeted(targets []string, linear *Projection) bool {
 	for _, target := range targets {
 		if strings.EqualFold(target, AllLinear) && !linear.Head || linear.Module == target || strings.HasSuffix(linear.Module, "."+target) {
 			return true
@@ -109,11 +109,11 @@ func (part *Part) Stored(j int) int64 {
 	tensor := &part.Params[j]
 	switch { // quantised tensors and those of a fixed type stay as they are
 	case workload.StoredTypes || !tensor.DType.Float():
-		return tensor.Bytes()
+		return tensor.Bytes
 	case rules.Masters:
-		return tensor.Numel() * ops.WeightBytes(rules.Compute)
+		return tensor.Numel * ops.WeightBytes(rules.Compute)
 	default:
-		return tensor.Numel() * ops.WeightBytes(workload.Precision)
+		return tensor.Numel * ops.WeightBytes(workload.Precision)
 	}
 }
 
@@ -151,7 +151,7 @@ func (part *Part) States() (state, transient int64) {
 	}
 	for _, tensor := range part.Owned() {
 		if tensor.DType.Float() { // quantised weights are not trained
-			kept, passing := rule.State(tensor.Shape, tensor.Numel(), each)
+			kept, passing := rule.State(tensor.Shape, tensor.Numel, each)
 			state, transient = state+kept, transient+passing
 		}
 	}

@@ -15,9 +15,9 @@ func (part *Part) quantised(j int) []int64 {
 	}
 	switch part.model.Workload.Quantize {
 	case value.NF4:
-		return NF4(tensor.Numel(), part.model.Rules.FlatNF4)
+		return NF4(tensor.Numel, part.model.Rules.FlatNF4)
 	case value.Int8:
-		return []int64{tensor.Numel(), 4 * linear.Out} // rows and their scales (Int8Params.CB, SCB)
+		return []int64{tensor.Numel, 4 * linear.Out} // rows and their scales (Int8Params.CB, SCB)
 	}
 	return nil
 }

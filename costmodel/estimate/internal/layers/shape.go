@@ -31,11 +31,15 @@ func (model *Model) shapes() {
 func (model *Model) shape(i int) ops.Shape {
 	layer, workload := &model.Layers[i], &model.Workload
 	tokens, length := tokensOf(workload, layer.Stream)
+	weights := int64(0)
+	for _, tensor := range layer.Owned() {
+		weights += tensor.Numel
+	}
 	shape := ops.Shape{
 		Tokens: tokens, Length: length, Batch: MicroBatch(workload),
 		Cache: length + workload.NewTokens, Logits: tokens,
 		Train: model.Train, Precision: model.Rules.Compute, RotaryCopies: model.Rules.RotaryCopies,
-		NewGrads: layer.Grads.First, SecondGrads: layer.Grads.Second, Weights: layer.ParamCount(),
+		NewGrads: layer.Grads.First, SecondGrads: layer.Grads.Second, Weights: weights,
 		Attention: workload.Attention, Loss: workload.Loss, Recompute: model.Recomputes,
 		Adapters: layer.Whole.Adapters, Quantize: workload.Quantize,
 		LinearInputs: model.Rules.LinearInputs, Shared: workload.TP.Count() > 1,
@@ -44,7 +48,7 @@ func (model *Model) shape(i int) ops.Shape {
 	if workload.NewTokens > 0 {
 		shape.Logits = shape.Batch // generation projects the last position alone
 	}
-	if in := layer.InputLayers(); len(in) > 0 {
+	if in := layer.InputLayers; len(in) > 0 {
 		shape.Encoder, _ = tokensOf(workload, model.Layers[in[len(in)-1]].Stream)
 	}
 	return shape
@@ -53,7 +57,7 @@ func (model *Model) shape(i int) ops.Shape {
 // inputSaved reports that what a layer reads is kept by the layer that made it:
 // a norm counts its output, and a projection what its activation makes.
 func (model *Model) inputSaved(i int) bool {
-	in := model.Layers[i].InputLayers()
+	in := model.Layers[i].InputLayers
 	if len(in) == 0 {
 		return false
 	}
@@ -72,8 +76,8 @@ func (model *Model) inputSaved(i int) bool {
 // which a checkpoint keeps.
 func (model *Model) entersUnit(i int) bool {
 	layer := &model.Layers[i]
-	unit := &model.Graph.Units[layer.UnitIndex()]
-	in := layer.InputLayers()
+	unit := &model.Graph.Units[layer.UnitIndex]
+	in := layer.InputLayers
 	return len(in) > 0 && len(unit.Exec) > 1 && (in[0] < unit.First || in[0] >= unit.End)
 }
 
@@ -83,17 +87,17 @@ func headAlone(graph *modelgraph.Graph) []bool {
 	out := make([]bool, len(graph.Layers))
 	readers := make([]int, len(graph.Layers))
 	for i := range graph.Layers {
-		for _, j := range graph.Layers[i].InputLayers() {
+		for _, j := range graph.Layers[i].InputLayers {
 			readers[j]++
 		}
 	}
 	for i := range graph.Layers {
-		in := graph.Layers[i].InputLayers()
+		in := graph.Layers[i].InputLayers
 		if head, ok := graph.Layers[i].Op.(modelgraph.Head); !ok || head.Pooled || len(in) != 1 {
 			continue
 		}
 		_, norm := graph.Layers[in[0]].Op.(modelgraph.Norm)
-		if norm && readers[in[0]] == 1 && graph.Layers[in[0]].UnitIndex() != graph.Layers[i].UnitIndex() {
+		if norm && readers[in[0]] == 1 && graph.Layers[in[0]].UnitIndex != graph.Layers[i].UnitIndex {
 			out[i], out[in[0]] = true, true
 		}
 	}
@@ -130,7 +134,7 @@ func tokensOf(workload *costmodel.Workload, stream modelgraph.Stream) (tokens, l
 	case modelgraph.Fixed:
 		return sequences * stream.Tokens, stream.Tokens
 	case modelgraph.Image:
-		each := stream.ImageTokens(workload.ImageSize)
+		each := ImageTokens(stream, workload.ImageSize)
 		return sequences * workload.Images * each, each
 	case modelgraph.Text:
 	}
@@ -140,4 +144,15 @@ func tokensOf(workload *costmodel.Workload, stream modelgraph.Stream) (tokens, l
 // MicroBatch is the number of sequences that run at once.
 func MicroBatch(workload *costmodel.Workload) int64 {
 	return workload.Batch / max(1, workload.MicroBatches)
+}
+
+// ImageTokens is the number of tokens that a square image gives; size is its
+// side in pixels, 0 the size of the stream.
+func ImageTokens(stream modelgraph.Stream, size int64) int64 {
+	if size == 0 || stream.Side == 0 {
+		return stream.Tokens
+	}
+	unit := max(1, stream.Multiple)
+	side := max(1, (size+unit/2)/unit) * unit / stream.Side
+	return side * side
 }

@@ -75,7 +75,7 @@ func (unit *adder) stores(layer *Layer) int64 {
 	out := &unit.out
 	out.Params += layer.Shard.Bytes()
 	for i := range layer.Buffers {
-		out.Buffers += layer.Buffers[i].Bytes()
+		out.Buffers += layer.Buffers[i].Bytes
 	}
 	weights := layer.Shard.ReadBytes()
 	out.OffloadBytes += weights
@@ -146,7 +146,7 @@ func handOver(model *Model, units []costmodel.Unit) {
 			continue
 		}
 		if from := model.Reads(unit); from >= 0 {
-			maker := &units[model.Layers[from].UnitIndex()]
+			maker := &units[model.Layers[from].UnitIndex]
 			maker.CheckpointedOutput = max(maker.CheckpointedOutput, model.Layers[from].Cost.Output)
 		}
 	}

@@ -33,14 +33,14 @@ func (states *matrixStates) padding(layer *Layer) (state, grads int64) {
 	width += allocator.Rounding(width)
 	each := ops.WeightBytes(model.Workload.Precision)
 	for _, tensor := range layer.Owned() {
-		size := tensor.Numel() * each
+		size := tensor.Numel * each
 		padding := allocator.Rounding(size)
 		if !tensor.DType.Float() || padding < 512 {
 			continue
 		}
 		wider := width > size+padding
 		if !wider || model.Recomputes {
-			has, _ := model.Optimizer.State(tensor.Shape, tensor.Numel(), each)
+			has, _ := model.Optimizer.State(tensor.Shape, tensor.Numel, each)
 			cut := min(has, states.lossBlocks) / size // states that the loss's blocks have room for
 			states.lossBlocks -= cut * size
 			state += (has/size - cut) * padding

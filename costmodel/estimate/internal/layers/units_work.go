@@ -13,8 +13,8 @@ func work(model *Model, index int) costmodel.Work {
 	workload, run := &model.Workload, 0
 	for _, i := range model.Unit(index) {
 		layer := &model.Layers[i]
-		out.Weights += layer.ParamCount()
-		for range layer.Owned() {
+		for _, tensor := range layer.Owned() {
+			out.Weights += tensor.Numel
 			out.Tensors++
 		}
 		if workload.Mode == costmodel.Load {
@@ -78,7 +78,7 @@ func trained(model *Model, layer *Layer) int64 {
 	}
 	for _, tensor := range layer.Owned() {
 		if tensor.DType.Float() {
-			total += tensor.Numel()
+			total += tensor.Numel
 		}
 	}
 	return total

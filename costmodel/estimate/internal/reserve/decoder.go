@@ -57,7 +57,7 @@ func (out *Decoder) weigh() {
 			if tensor.Owner != "" {
 				continue
 			}
-			weight := &replay.Weight{Numel: tensor.Numel(), Trained: !out.layers.Frozen && layer.Runs}
+			weight := &replay.Weight{Numel: tensor.Numel, Trained: !out.layers.Frozen && layer.Runs}
 			out.weights[modelgraph.FullName(layer.Name, tensor.Name)] = weight
 			out.Params = append(out.Params, weight)
 			out.Owned[i] = append(out.Owned[i], weight)
@@ -167,7 +167,7 @@ func (out *Decoder) head(i int, op modelgraph.Head) bool {
 // linears are the projections of a layer in its order of parameters.
 func (out *Decoder) linears(i int) []*replay.Linear {
 	layer := &out.layers.Layers[i]
-	projections := out.layers.Graph.Projections(i)
+	projections := layers.Projections(out.layers.Graph, i)
 	var all []*replay.Linear
 	for k := range projections {
 		projection := &projections[k]

@@ -2,10 +2,8 @@ package main
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/costmodel/steptime"
 	"github.com/devmap-dev/devmap/costmodel/timeline"
 	"github.com/devmap-dev/devmap/executor/compile"
 	"github.com/devmap-dev/devmap/executor/program"
@@ -20,7 +18,7 @@ type setting struct {
 	graph    *modelgraph.Graph
 	table    *costmodel.Table
 	topology *costmodel.Topology
-	chain    *timeline.ArenaChain
+	chain    timeline.Ranks
 }
 
 // idle is what regions of an arena leave unused where most is alive.
@@ -47,11 +45,8 @@ func (set *setting) judge(placement devicemap.Map, what string) ([]idle, error) 
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", where, err)
 	}
-	if planned := steptime.TicksOf(set.table, set.topology).Step(places(placement)); planned != simulated.Makespan {
-		return nil, fmt.Errorf("%s: a step of %d ticks, and of the program %d", where, planned, simulated.Makespan)
-	}
 	seconds := devicemap.StepSeconds(set.table, set.topology, placement)
-	if seconds == nil || math.Abs(*seconds*1e12-float64(simulated.Makespan)) > 1e-9*float64(simulated.Makespan) {
+	if seconds == nil || *seconds != float64(simulated.Makespan)/1e12 {
 		return nil, fmt.Errorf("%s: the plan's step is not %d ticks", where, simulated.Makespan)
 	}
 	return shares, nil
@@ -73,7 +68,7 @@ func (set *setting) bytes(out *program.Program, placement devicemap.Map, what, w
 		if closed != device.Arena || found.PeakAllocatedBytes != device.Arena || usage.Live+usage.Idle != device.Arena || usage.Live > device.Arena {
 			return nil, fmt.Errorf("%s, device %d: closed form %d, plan %d, arena %d, live and idle %d", where, index, closed, found.PeakAllocatedBytes, device.Arena, usage.Live+usage.Idle)
 		}
-		walk := timeline.Walk(timeline.Arena(set.table, *ranks[index], &set.topology.Devices[index])).Memory
+		walk := timeline.RankPeak(set.table, *ranks[index], &set.topology.Devices[index]).Memory
 		if spare := walk.Workspace - usage.Idle; walk.Total() != device.Arena || spare != 0 && spare != aligned(workspace) {
 			return nil, fmt.Errorf("%s, device %d: %d idle by the walk and the workspace of %d, %d by the program", where, index, walk.Workspace, workspace, usage.Idle)
 		}

@@ -77,7 +77,7 @@ func (kind *kind) set(graph *modelgraph.Graph, order costmodel.ScheduleKind, mic
 	for range devices {
 		topology.Devices = append(topology.Devices, device)
 	}
-	return &setting{graph: graph, table: table, topology: topology, chain: timeline.NewArenaChain(table)}, nil
+	return &setting{graph: graph, table: table, topology: topology, chain: timeline.NewRanks(table)}, nil
 }
 
 // chunks is how many runs an interleaved device has.

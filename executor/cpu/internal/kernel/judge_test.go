@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/devmap-dev/devmap/costmodel/recipe"
-	"github.com/devmap-dev/devmap/costmodel/recipe/recipetest"
 	"github.com/devmap-dev/devmap/executor/cpu/internal/kernel"
+	"github.com/devmap-dev/devmap/executor/internal/recipetest"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -74,9 +74,9 @@ func (trial *trial) with(role string, dtype modelgraph.DType, rows, columns int6
 }
 
 func (trial *trial) filled(role string, dtype modelgraph.DType, rows, columns int64, value func() float64) *trial {
-	mode, name := recipe.Mode(' '), role
+	mode, name := byte(' '), role
 	if strings.ContainsAny(role[:1], ">+*") {
-		mode, name = recipe.Mode(role[0]), role[1:]
+		mode, name = byte(role[0]), role[1:]
 	}
 	size := dtype.Bits() / 8
 	before, behind := trial.random.Int64N(3), trial.random.Int64N(3)

@@ -76,7 +76,7 @@ func TestModules(t *testing.T) {
 			if role == "kernel" || role == "dims" {
 				continue
 			}
-			dtype, mode := modelgraph.BF16, recipe.Mode(' ')
+			dtype, mode := modelgraph.BF16, byte(' ')
 			if role == "ids" {
 				dtype = int32Type
 			}

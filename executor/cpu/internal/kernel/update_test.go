@@ -5,9 +5,9 @@ import (
 	"math"
 	"testing"
 
-	"github.com/devmap-dev/devmap/costmodel/recipe/recipetest"
 	"github.com/devmap-dev/devmap/executor"
 	"github.com/devmap-dev/devmap/executor/cpu/internal/kernel"
+	"github.com/devmap-dev/devmap/executor/internal/recipetest"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 

@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel/recipe"
-	"github.com/devmap-dev/devmap/costmodel/recipe/recipetest"
 	"github.com/devmap-dev/devmap/executor/cuda/internal/blas"
 	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
+	"github.com/devmap-dev/devmap/executor/internal/recipetest"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -26,9 +26,9 @@ type testCall struct {
 
 // add adds a matrix to the call: mode and role as "*d".
 func (testCall *testCall) add(operand string, rows, columns int64, dtype modelgraph.DType) *testCall {
-	mode := recipe.Mode(' ')
+	mode := byte(' ')
 	if role := strings.TrimLeft(operand, "*>+"); role != operand {
-		mode, operand = recipe.Mode(operand[0]), role
+		mode, operand = byte(operand[0]), role
 	}
 	stride := columns + 3
 	if rows == 1 {

@@ -1,4 +1,4 @@
-package recipe_test
+package recipetest_test
 
 import (
 	"cmp"
@@ -23,25 +23,38 @@ func TestGradients(t *testing.T) {
 		if backendtest.Forwards(family) || family == "gemma3" {
 			continue // not trained; gemma3_text after a tower
 		}
-		t.Run(family, func(t *testing.T) { gradients(t, small(t, family), costmodel.Workload{}) })
+		t.Run(family, func(t *testing.T) {
+			gradients(t, built(t)(backendtest.Graph(backendtest.Families[family])), costmodel.Workload{})
+		})
 	}
 	for _, family := range []string{"qwen3", "gpt2"} {
 		t.Run(family+" recomputed", func(t *testing.T) {
-			gradients(t, small(t, family), costmodel.Workload{Recompute: costmodel.RecomputeFull})
+			gradients(t, built(t)(backendtest.Graph(backendtest.Families[family])), costmodel.Workload{Recompute: costmodel.RecomputeFull})
 		})
 	}
 	for _, precision := range []costmodel.Precision{costmodel.FP32True, costmodel.BF16True} {
 		t.Run("a head in parts, "+string(precision), func(t *testing.T) {
-			gradients(t, chain(t,
-				modelgraph.Layer{Name: "embed", Op: modelgraph.Embedding{Vocab: 16, Dim: 8}, Inputs: []string{}},
-				modelgraph.Layer{Name: "norm", Op: modelgraph.Norm{Dim: 8, Epsilon: 1e-5}},
-				modelgraph.Layer{Name: "head", Op: modelgraph.Head{Dim: 8, Vocab: 8300, SoftCap: true, LogitCap: 30}, Params: []modelgraph.Tensor{{Name: "weight", Shape: []int64{8300, 8}}, {Name: "bias", Shape: []int64{8300}}}},
-			), costmodel.Workload{Precision: precision})
+			builder := modelgraph.Builder{Name: "m", DType: modelgraph.BF16, Bias: true}
+			stream := builder.Add("embed", modelgraph.Embedding{Vocab: 16, Dim: 8})
+			stream = builder.Add("norm", modelgraph.Norm{Dim: 8, Epsilon: 1e-5}, stream)
+			builder.Add("head", modelgraph.Head{Dim: 8, Vocab: 8300, SoftCap: true, LogitCap: 30}, stream)
+			gradients(t, built(t)(builder.Build()), costmodel.Workload{Precision: precision})
 		})
 	}
 	random := rand.New(rand.NewPCG(11, 4))
 	for i := range 12 {
-		t.Run(fmt.Sprint("drawn ", i), func(t *testing.T) { gradients(t, randomChain(t, random), costmodel.Workload{}) })
+		t.Run(fmt.Sprint("drawn ", i), func(t *testing.T) { gradients(t, built(t)(backendtest.RandomChain(random)), costmodel.Workload{}) })
+	}
+}
+
+// built is a graph that is there.
+func built(t *testing.T) func(*modelgraph.Graph, error) *modelgraph.Graph {
+	return func(graph *modelgraph.Graph, err error) *modelgraph.Graph {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return graph
 	}
 }
 
@@ -50,7 +63,7 @@ func gradients(t *testing.T, graph *modelgraph.Graph, workload costmodel.Workloa
 	workload.Mode, workload.Optimizer, workload.Precision = costmodel.Train, costmodel.SGD, cmp.Or(workload.Precision, costmodel.FP32True)
 	workload.Batch, workload.MicroBatches, workload.Seq = 2, 1, 5
 	random := rand.New(rand.NewPCG(11, 5))
-	m := newMachine(t, graph, of(t, graph, workload), random)
+	m := newMachine(t, graph, &workload, random)
 	ids := make([]float64, workload.Batch*workload.Seq)
 	for i := range ids {
 		ids[i] = float64(random.IntN(7))
@@ -116,17 +129,17 @@ func (m *machine) slope(workload *costmodel.Workload, ids []float64, weight *flo
 func TestDecodes(t *testing.T) {
 	for _, family := range slices.Sorted(maps.Keys(backendtest.Families)) {
 		if !backendtest.Forwards(family) {
-			t.Run(family, func(t *testing.T) { decodes(t, small(t, family), 6, 5) })
+			t.Run(family, func(t *testing.T) { decodes(t, built(t)(backendtest.Graph(backendtest.Families[family])), 6, 5) })
 		}
 	}
-	t.Run("long", func(t *testing.T) { decodes(t, small(t, "llama"), 511, 3) }) // a second span
+	t.Run("long", func(t *testing.T) { decodes(t, built(t)(backendtest.Graph(backendtest.Families["llama"])), 511, 3) }) // a second span
 }
 
 func decodes(t *testing.T, graph *modelgraph.Graph, seq, fresh int64) {
 	t.Helper()
 	workload := costmodel.Workload{Mode: costmodel.Infer, Batch: 2, MicroBatches: 1, Seq: seq, NewTokens: fresh, Precision: costmodel.BF16True}
 	random := func() *rand.Rand { return rand.New(rand.NewPCG(11, 6)) }
-	m := newMachine(t, graph, of(t, graph, workload), random())
+	m := newMachine(t, graph, &workload, random())
 	last := len(m.model.Units) - 1
 	ids := make([]float64, workload.Batch*seq)
 	for i := range ids {
@@ -153,7 +166,7 @@ func decodes(t *testing.T, graph *modelgraph.Graph, seq, fresh int64) {
 		}
 		whole := workload
 		whole.NewTokens, whole.Seq = 0, seq+m.step+1
-		other := newMachine(t, graph, of(t, graph, whole), random())
+		other := newMachine(t, graph, &whole, random())
 		other.forward(&whole, slices.Concat(all...))
 		got, want := m.get(last, "result", workload.Batch), other.get(last, "result", whole.Batch*whole.Seq)
 		columns := int64(len(got)) / workload.Batch

@@ -1,8 +1,10 @@
-package modelgraph
+package layers
 
 import (
 	"slices"
 	"strings"
+
+	"github.com/devmap-dev/devmap/modelgraph"
 )
 
 // Projection is a weight [Out, In] of a torch.nn.Linear (or of GPT-2's Conv1D,
@@ -28,7 +30,7 @@ var (
 )
 
 // Projections are the linear layers among the parameters of layer i.
-func (graph *Graph) Projections(i int) []Projection {
+func Projections(graph *modelgraph.Graph, i int) []Projection {
 	layer := &graph.Layers[i]
 	if !hasProjections(layer.Op) {
 		return nil
@@ -41,8 +43,8 @@ func (graph *Graph) Projections(i int) []Projection {
 		if !weight || !dotted && below != "" || len(tensor.Shape) != 2 || !tensor.DType.Float() || otherModule(layer.Op, below) {
 			continue
 		}
-		_, head := layer.Op.(Head)
-		projection := Projection{Param: j, Module: FullName(layer.Name, below), Below: below, In: tensor.Shape[1], Out: tensor.Shape[0], Head: head}
+		_, head := layer.Op.(modelgraph.Head)
+		projection := Projection{Param: j, Module: modelgraph.FullName(layer.Name, below), Below: below, In: tensor.Shape[1], Out: tensor.Shape[0], Head: head}
 		if graph.Family == "gpt2" && !head {
 			projection.In, projection.Out = projection.Out, projection.In
 		}
@@ -53,12 +55,12 @@ func (graph *Graph) Projections(i int) []Projection {
 }
 
 // role is the projection's place in its op.
-func (projection *Projection) role(op Op) {
+func (projection *Projection) role(op modelgraph.Op) {
 	leaf := projection.Below[strings.LastIndexByte(projection.Below, '.')+1:]
 	switch op := op.(type) {
-	case Attention:
+	case modelgraph.Attention:
 		projection.Output = slices.Contains(attentionOutputs, leaf)
-	case MLP:
+	case modelgraph.MLP:
 		projection.Output = projection.In == op.Hidden
 		if op.Dim == op.Hidden {
 			projection.Output = slices.Contains(squareMLPOutputs, leaf)
@@ -67,9 +69,9 @@ func (projection *Projection) role(op Op) {
 	}
 }
 
-func hasProjections(op Op) bool {
+func hasProjections(op modelgraph.Op) bool {
 	switch op.(type) {
-	case Attention, MLP, MoE, Linear, StateSpace, Head:
+	case modelgraph.Attention, modelgraph.MLP, modelgraph.MoE, modelgraph.Linear, modelgraph.StateSpace, modelgraph.Head:
 		return true
 	}
 	return false
@@ -78,8 +80,8 @@ func hasProjections(op Op) bool {
 // otherModule reports matrices that are not a Linear's: routers hold a bare
 // parameter (modeling_mixtral.py, MixtralTopKRouter), T5's position bias is an
 // embedding.
-func otherModule(op Op, below string) bool {
-	if _, ok := op.(MoE); ok && (below == "gate" || below == "router") {
+func otherModule(op modelgraph.Op, below string) bool {
+	if _, ok := op.(modelgraph.MoE); ok && (below == "gate" || below == "router") {
 		return true
 	}
 	return strings.HasSuffix(below, "relative_attention_bias")

@@ -1,10 +1,14 @@
-package order
+// Package torchcsv reads what each rank of a pipeline does from a file of torch's
+// (torch 2.11, distributed/pipelining/schedules.py), in place of devmap's order.
+package torchcsv
 
 import (
 	"errors"
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/devmap-dev/devmap/costmodel/order"
 )
 
 // FaultsError is a schedule that breaks the rules of one, whose form is right.
@@ -18,17 +22,17 @@ func (err *FaultsError) Error() string {
 	return err.File + ": " + strings.Join(err.Faults, "\n"+err.File+": ")
 }
 
-// ReadCSV reads actions in torch's compute-only form, as [WriteCSV] writes and
+// Read reads actions in torch's compute-only form, as planner/emit writes and
 // torch's _dump_csv does, with empty cells if a rank waits. They are checked
 // against a pipeline: rank ranks[s] runs stage s, forward and in training
-// backward, of every micro-batch once. The result replaces [Engine].
+// backward, of every micro-batch once. The result replaces [order.Engine].
 //
 // Older versions of torch wrote B for the input's half of a backward and BW for
 // the whole, where newer ones write I and B: a file with a BW is of the older
 // kind. Halves of a backward and whatever else is no forward or backward are
 // refused with a message. A rule that is broken is a [FaultsError] with all of
 // them.
-func ReadCSV(file string, data []byte, ranks []int, microBatches int64, train bool) ([][]Action, error) {
+func Read(file string, data []byte, ranks []int, microBatches int64, train bool) ([][]order.Action, error) {
 	rows := splitRows(string(data))
 	old := false
 	for _, row := range rows {

@@ -1,6 +1,10 @@
-package order
+package torchcsv
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/devmap-dev/devmap/costmodel/order"
+)
 
 // maxFaults bounds the faults that are listed: a file that is for another plan
 // has one in every cell.
@@ -13,22 +17,22 @@ type csvSchedule struct {
 	microBatches int64
 	train        bool
 
-	actions [][]Action
-	seen    map[Action]cell  // by stage, in the place of a chunk
-	count   map[Action]int64 // of seen, whatever the micro-batch
-	moved   map[int64]bool   // stages on another rank, reported once
+	actions [][]order.Action
+	seen    map[order.Action]cell  // by stage, in the place of a chunk
+	count   map[order.Action]int64 // of seen, whatever the micro-batch
+	moved   map[int64]bool         // stages on another rank, reported once
 	faults  []string
 	more    int
 }
 
 func newCSVSchedule(ranks []int, microBatches int64, train bool) *csvSchedule {
-	schedule := &csvSchedule{ranks: ranks, microBatches: microBatches, train: train, seen: map[Action]cell{}, count: map[Action]int64{}, moved: map[int64]bool{}}
+	schedule := &csvSchedule{ranks: ranks, microBatches: microBatches, train: train, seen: map[order.Action]cell{}, count: map[order.Action]int64{}, moved: map[int64]bool{}}
 	held := map[int]int64{}
 	for _, rank := range ranks {
 		schedule.chunks = append(schedule.chunks, held[rank])
 		held[rank]++
 	}
-	schedule.actions = make([][]Action, len(held))
+	schedule.actions = make([][]order.Action, len(held))
 	return schedule
 }
 
@@ -53,13 +57,13 @@ func (schedule *csvSchedule) add(at cell) {
 		schedule.fault("%s: a backward, and the plan is for inference", at.place())
 		return
 	}
-	key := Action{at.backward, at.stage, at.microBatch}
+	key := order.Action{Backward: at.backward, Chunk: at.stage, MicroBatch: at.microBatch}
 	before, twice := schedule.seen[key]
 	if !twice {
 		schedule.seen[key] = at
-		schedule.count[Action{at.backward, at.stage, 0}]++
+		schedule.count[order.Action{Backward: at.backward, Chunk: at.stage, MicroBatch: 0}]++
 	}
-	_, forward := schedule.seen[Action{false, at.stage, at.microBatch}]
+	_, forward := schedule.seen[order.Action{Backward: false, Chunk: at.stage, MicroBatch: at.microBatch}]
 	switch {
 	case twice && before.rank != at.rank:
 		schedule.fault("%s: stage %d runs on two ranks: it is in row %d, cell %d too", at.place(), at.stage, before.rank+1, before.column+1)
@@ -70,7 +74,7 @@ func (schedule *csvSchedule) add(at cell) {
 	case at.backward && !forward:
 		schedule.fault("%s: a backward before its forward", at.place())
 	default:
-		schedule.actions[at.rank] = append(schedule.actions[at.rank], Action{at.backward, schedule.chunks[at.stage], at.microBatch})
+		schedule.actions[at.rank] = append(schedule.actions[at.rank], order.Action{Backward: at.backward, Chunk: schedule.chunks[at.stage], MicroBatch: at.microBatch})
 	}
 }
 
@@ -99,17 +103,21 @@ func (schedule *csvSchedule) complete(rows int) {
 }
 
 func (schedule *csvSchedule) allOf(stage int64, backward bool) {
-	missing := schedule.microBatches - schedule.count[Action{backward, stage, 0}]
+	missing := schedule.microBatches - schedule.count[order.Action{Backward: backward, Chunk: stage, MicroBatch: 0}]
 	if missing == 0 {
 		return
 	}
-	first := Action{backward, stage, 0}
+	first := order.Action{Backward: backward, Chunk: stage, MicroBatch: 0}
 	for _, ok := schedule.seen[first]; ok; _, ok = schedule.seen[first] {
 		first.MicroBatch++
+	}
+	text := fmt.Sprintf("%dF%d", stage, first.MicroBatch)
+	if backward {
+		text = fmt.Sprintf("%dB%d", stage, first.MicroBatch)
 	}
 	more := ""
 	if missing > 1 {
 		more = fmt.Sprintf(", and %d more like it", missing-1)
 	}
-	schedule.fault("row %d: %q is missing%s", schedule.ranks[stage]+1, cellText(int(stage), first), more)
+	schedule.fault("row %d: %q is missing%s", schedule.ranks[stage]+1, text, more)
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel/recipe"
-	"github.com/devmap-dev/devmap/costmodel/recipe/recipetest"
+	"github.com/devmap-dev/devmap/executor/internal/recipetest"
 )
 
 // A gate in place: silu(gate)·up over what was gate.

@@ -1,4 +1,4 @@
-package recipe_test
+package recipetest_test
 
 import (
 	"math/rand/v2"
@@ -6,7 +6,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/recipe"
-	"github.com/devmap-dev/devmap/costmodel/recipe/recipetest"
+	"github.com/devmap-dev/devmap/executor/internal/recipetest"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -23,8 +23,12 @@ type machine struct {
 }
 
 // newMachine has random weights, those that are tied the same.
-func newMachine(tb testing.TB, graph *modelgraph.Graph, model *recipe.Model, random *rand.Rand) *machine {
+func newMachine(tb testing.TB, graph *modelgraph.Graph, workload *costmodel.Workload, random *rand.Rand) *machine {
 	tb.Helper()
+	model, err := recipe.Of(graph, workload)
+	if err != nil {
+		tb.Fatal(err)
+	}
 	m := &machine{t: tb, graph: graph, model: model, values: make([][][]float64, len(model.Units))}
 	for u := range model.Units {
 		tensors := model.Units[u].Code.Tensors

@@ -1,18 +1,20 @@
-package order
+package emit
 
 import (
 	"bufio"
 	"fmt"
 	"io"
 	"strconv"
+
+	"github.com/devmap-dev/devmap/costmodel/order"
 )
 
-// WriteCSV writes actions in torch's compute-only form: a row a rank, a cell an
+// writeOrder writes actions in torch's compute-only form: a row a rank, a cell an
 // action, as 2F0 for stage 2's forward of micro-batch 0 (torch 2.11,
 // distributed/pipelining/schedules.py, _PipelineScheduleRuntime._load_csv and
 // _Action.__repr__). The rank ranks[s] runs stage s; an action's chunk is its
 // stage's place among those of the rank.
-func WriteCSV(to io.Writer, ranks []int, actions [][]Action) error {
+func writeOrder(to io.Writer, ranks []int, actions [][]order.Action) error {
 	stages := stagesOf(ranks, len(actions))
 	writer := bufio.NewWriter(to)
 	for rank, row := range actions {
@@ -36,7 +38,7 @@ func stagesOf(ranks []int, count int) [][]int {
 	return out
 }
 
-func cellText(stage int, action Action) string {
+func cellText(stage int, action order.Action) string {
 	kind := "F"
 	if action.Backward {
 		kind = "B"

@@ -1,4 +1,4 @@
-package modelgraph_test
+package layers
 
 import (
 	"fmt"
@@ -39,7 +39,7 @@ func TestProjections(t *testing.T) {
 	} {
 		graph := &modelgraph.Graph{Family: c.family, Layers: []modelgraph.Layer{{Name: "a", Op: c.op, Params: []modelgraph.Tensor{c.param}}}}
 		got := ""
-		for _, p := range graph.Projections(0) {
+		for _, p := range Projections(graph, 0) {
 			got += fmt.Sprintf("%s %d %d head=%t output=%t up=%t", p.Module, p.In, p.Out, p.Head, p.Output, p.Up)
 		}
 		if got != c.want {

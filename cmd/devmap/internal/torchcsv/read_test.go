@@ -1,7 +1,6 @@
-package order
+package torchcsv
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -13,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/order"
 )
 
 // round puts stages on ranks in turn, as torch does.
@@ -22,6 +22,27 @@ func round(stages, ranks int) []int {
 		out[stage] = stage % ranks
 	}
 	return out
+}
+
+// written is actions as a file: a row a rank, a cell an action.
+func written(ranks []int, actions [][]order.Action) string {
+	stages := make([][]int, len(actions)) // of each rank
+	for stage, rank := range ranks {
+		stages[rank] = append(stages[rank], stage)
+	}
+	var text strings.Builder
+	for rank, row := range actions {
+		cells := make([]string, len(row))
+		for i, action := range row {
+			kind := "F"
+			if action.Backward {
+				kind = "B"
+			}
+			cells[i] = fmt.Sprintf("%d%s%d", stages[rank][action.Chunk], kind, action.MicroBatch)
+		}
+		fmt.Fprintln(&text, strings.Join(cells, ","))
+	}
+	return text.String()
 }
 
 // TestCSV: what torch 2.11's own classes dump is read as what devmap takes their
@@ -41,19 +62,15 @@ func TestCSV(t *testing.T) {
 			t.Fatal(err)
 		}
 		ranks := round(int(c.schedule.Stages*c.schedule.Chunks), int(c.schedule.Stages))
-		want := Engine(c.schedule, ranks, true)
-		got, err := ReadCSV(c.file, data, ranks, c.schedule.MicroBatches, true)
+		want := order.Engine(c.schedule, ranks, true)
+		got, err := Read(c.file, data, ranks, c.schedule.MicroBatches, true)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-devmap's +torch's):\n%s", c.file, diff)
 		}
-		var written bytes.Buffer
-		if err := WriteCSV(&written, ranks, want); err != nil {
-			t.Fatal(err)
-		}
-		again, err := ReadCSV("again", written.Bytes(), ranks, c.schedule.MicroBatches, true)
+		again, err := Read("again", []byte(written(ranks, want)), ranks, c.schedule.MicroBatches, true)
 		if err != nil || !cmp.Equal(want, again) {
 			t.Errorf("%s: written and read again: %v, %v", c.file, again, err)
 		}
@@ -68,17 +85,14 @@ func TestTorchs1F1B(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = ReadCSV("f", data, round(3, 3), 5, true)
+	_, err = Read("f", data, round(3, 3), 5, true)
 	if want := `f: row 3, cell 2: "2B0": a backward before its forward
 f: row 3, cell 9: "2F5": there are micro-batches 0 to 4
 f: row 3: "2F0" is missing`; err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}
-	var written bytes.Buffer
-	if err := WriteCSV(&written, round(3, 3), Engine(costmodel.Schedule{Kind: costmodel.OneFOneB, Stages: 3, Chunks: 1, MicroBatches: 5}, round(3, 3), true)); err != nil {
-		t.Fatal(err)
-	}
-	ours, torchs := splitRows(written.String()), splitRows(string(data))
+	ours := splitRows(written(round(3, 3), order.Engine(costmodel.Schedule{Kind: costmodel.OneFOneB, Stages: 3, Chunks: 1, MicroBatches: 5}, round(3, 3), true)))
+	torchs := splitRows(string(data))
 	if diff := cmp.Diff(ours[:2], torchs[:2]); diff != "" {
 		t.Errorf("(-devmap's +torch's):\n%s", diff)
 	}
@@ -89,14 +103,14 @@ f: row 3: "2F0" is missing`; err == nil || err.Error() != want {
 
 // TestDialects: BW is a whole backward, and then B is none.
 func TestDialects(t *testing.T) {
-	want := [][]Action{{{false, 0, 0}, {true, 0, 0}}}
+	want := [][]order.Action{{{}, {Backward: true}}}
 	for _, text := range []string{"0F0,0B0", "0F0,,0BW0\r\n", "\"0F0\" , 0B0\n\n"} {
-		got, err := ReadCSV("f", []byte(text), []int{0}, 1, true)
+		got, err := Read("f", []byte(text), []int{0}, 1, true)
 		if err != nil || !cmp.Equal(want, got) {
 			t.Errorf("%q: %v, %v", text, got, err)
 		}
 	}
-	if got, err := ReadCSV("f", []byte("0F0"), []int{0}, 1, false); err != nil || len(got[0]) != 1 {
+	if got, err := Read("f", []byte("0F0"), []int{0}, 1, false); err != nil || len(got[0]) != 1 {
 		t.Errorf("inference: %v, %v", got, err)
 	}
 }
@@ -123,7 +137,7 @@ func TestCSVRefused(t *testing.T) {
 		"0F99999999999":            `f: row 1, cell 1: "0F99999999999": want STAGE`,
 		"(0F0;0B0":                 `f: row 1, cell 1: "(0F0;0B0": want STAGE`,
 	} {
-		_, err := ReadCSV("f", []byte(text), []int{0, 1}, 1, true)
+		_, err := Read("f", []byte(text), []int{0, 1}, 1, true)
 		var faults *FaultsError
 		if err == nil || errors.As(err, &faults) || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%q: error %v, want %s…", text, err, want)
@@ -155,7 +169,7 @@ func TestCSVFaults(t *testing.T) {
 		}},
 		{"0F0,0F1,0B0\n1F0,1F1", false, []string{`row 1, cell 3: "0B0": a backward, and the plan is for inference`}},
 	} {
-		actions, err := ReadCSV("f", []byte(c.text), []int{0, 1}, 2, c.train)
+		actions, err := Read("f", []byte(c.text), []int{0, 1}, 2, c.train)
 		var faults *FaultsError
 		if errors.As(err, &faults) != (c.want != nil) || (err == nil) != (actions != nil) {
 			t.Fatalf("%q: %v, %v", c.text, actions, err)
@@ -170,23 +184,23 @@ func TestCSVFaults(t *testing.T) {
 			t.Errorf("%q", err)
 		}
 	}
-	_, err := ReadCSV("f", []byte(strings.Repeat("9F0,", 100)), []int{0}, 1, true)
+	_, err := Read("f", []byte(strings.Repeat("9F0,", 100)), []int{0}, 1, true)
 	var faults *FaultsError
 	if !errors.As(err, &faults) || len(faults.Faults) != maxFaults+1 || faults.Faults[maxFaults] != "… and 82 more" {
 		t.Errorf("%v", err)
 	}
 }
 
-// FuzzReadCSV: any bytes are a schedule with all that it must have, or an error
+// FuzzRead: any bytes are a schedule with all that it must have, or an error
 // that begins with the file; what is read is the same after it was written and
 // read again.
-func FuzzReadCSV(f *testing.F) {
+func FuzzRead(f *testing.F) {
 	for _, text := range []string{"0F0,0F1,0B0,0B1,2F0,2F1,2B0,2B1\n1F0,1B0,1F1,1B1", "0F0,0BW0", "(0F1;1B0)OVERLAP_F_B", "0I0", "\"0F0\",\r\n"} {
 		f.Add([]byte(text))
 	}
 	ranks := []int{0, 1, 0}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		actions, err := ReadCSV("f", data, ranks, 2, true)
+		actions, err := Read("f", data, ranks, 2, true)
 		if err != nil {
 			for line := range strings.SplitSeq(err.Error(), "\n") {
 				if strings.ContainsFunc(line, unicode.IsControl) {
@@ -195,13 +209,10 @@ func FuzzReadCSV(f *testing.F) {
 			}
 			return
 		}
-		var written bytes.Buffer
-		if err := WriteCSV(&written, ranks, actions); err != nil {
-			t.Fatal(err)
-		}
-		again, err := ReadCSV("f", written.Bytes(), ranks, 2, true)
+		text := written(ranks, actions)
+		again, err := Read("f", []byte(text), ranks, 2, true)
 		if err != nil || !cmp.Equal(actions, again, cmpopts.EquateEmpty()) {
-			t.Fatalf("%s: %v, %v", written.Bytes(), again, err)
+			t.Fatalf("%s: %v, %v", text, again, err)
 		}
 		if len(actions[0]) != 8 || len(actions[1]) != 4 {
 			t.Fatal(fmt.Sprint(actions))

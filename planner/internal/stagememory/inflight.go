@@ -1,4 +1,4 @@
-package timeline
+package stagememory
 
 import (
 	"math"
@@ -8,9 +8,9 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/order"
 )
 
-// InFlight is, of the rank with the least, the most micro-batches that every
+// inFlight is, of the rank with the least, the most micro-batches that every
 // chunk has in flight at one moment: at any, and when all have gradients.
-func InFlight(schedule costmodel.Schedule) (before, after int64) {
+func inFlight(schedule costmodel.Schedule) (before, after int64) {
 	before, after = math.MaxInt64, math.MaxInt64
 	for rank := range schedule.Stages {
 		count, ran := make([]int64, schedule.Chunks), make([]int64, schedule.Chunks)
