@@ -57,7 +57,7 @@ func TestCertifyLeft(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if sol.Status != c.status || sol.LowerBound != c.bound || sol.Offloaded.Stays.Status != planner.Optimal || sol.Offloaded.Bytes != 100 {
+		if sol.Status != c.status || sol.LowerBound != c.bound || sol.Offloaded.Rest.Status != planner.Optimal || sol.Offloaded.Bytes != 100 {
 			t.Errorf("of %v bytes at least: %+v, %+v", c.least, sol.Certificate, sol.Offloaded)
 		}
 	}

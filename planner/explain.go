@@ -20,8 +20,8 @@ func alone(in *instance.Instance, solution *Solution) string {
 		if int(device) != solution.Bottleneck {
 			continue
 		}
-		kept := timeline.ResidentOn(in.Costs, -1, &in.Topology.Devices[device], false)
-		if timeline.Of(&in.Costs.Units[unit]).Peak(kept) > 0 {
+		resident := timeline.ResidentOn(in.Costs, -1, &in.Topology.Devices[device], false)
+		if timeline.Of(&in.Costs.Units[unit]).Peak(resident) > 0 {
 			names = append(names, in.Graph.Units[unit].Name)
 		}
 	}

@@ -40,7 +40,7 @@ func SolveFront(ctx context.Context, problem Problem, settings Settings) (*Front
 	if folded := problem.Costs.Folded(problem.Topology); folded != problem.Topology {
 		return frontOfStages(ctx, &problem, folded, settings)
 	}
-	if problem.Anywhere && !problem.Costs.Workload.Strategy.Traits().Staged && !problem.Costs.Workload.Strategy.Traits().Replicated {
+	if problem.Unconstrained && !problem.Costs.Workload.Strategy.Traits().Staged && !problem.Costs.Workload.Strategy.Traits().Replicated {
 		return nil, &costmodel.FieldError{Msg: costmodel.Messagef("the front is searched among contiguous maps: %v goes with %v or %v",
 			costmodel.Setting{Field: "contiguous", Value: "false"}, costmodel.Setting{Field: "objective", Value: string(Memory)}, Time)}
 	}

@@ -61,7 +61,7 @@ func (err *InfeasibleError) Words(name func(costmodel.Setting) string) string {
 		}
 	case err.Devices > 0:
 		such := "such devices"
-		if first := &err.Best.Devices[0]; slices.ContainsFunc(err.Best.Devices, func(holds devicemap.Prediction) bool { return holds.Budget != first.Budget }) {
+		if first := &err.Best.Devices[0]; slices.ContainsFunc(err.Best.Devices, func(device devicemap.Prediction) bool { return device.Budget != first.Budget }) {
 			such = "devices like the first"
 		}
 		fmt.Fprintf(&builder, "; %d %s are enough", err.Devices, such)

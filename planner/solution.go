@@ -65,7 +65,7 @@ type Solution struct {
 	// that were tried, the best first. Nil for other models.
 	Pipeline *phases.Plan
 	Phases   []devicemap.Phase
-	Ways     []*Solution
+	Configs  []*Solution
 }
 
 // Offloaded is what left the devices.
@@ -76,7 +76,7 @@ type Offloaded struct {
 	Status            Status
 	// Stays is what is proved of the largest share where these units leave;
 	// the solution's own bound is for whatever leaves.
-	Stays certificate.Certificate
+	Rest certificate.Certificate
 	// FromDisk of them are read from disk.
 	FromDisk int64
 	Units    int

@@ -77,7 +77,7 @@ func (solver *solveCall) memory(ctx context.Context, in *instance.Instance) (*So
 		return nil, err
 	}
 	if answer.Stopped {
-		argue(in, answer)
+		tightenBound(in, answer)
 	}
 	sol, err := certify(in, answer, method)
 	if err == nil && sol.LargestShare > 1 {
@@ -88,7 +88,7 @@ func (solver *solveCall) memory(ctx context.Context, in *instance.Instance) (*So
 
 // argue raises the bound of a search that was stopped to what holds of any
 // assignment and takes no search.
-func argue(in *instance.Instance, answer *instance.Answer) {
+func tightenBound(in *instance.Instance, answer *instance.Answer) {
 	if in.Piped() || in.Replicated() || costmodel.StageRulesOf(in.Costs.Workload.Runtime).Arena {
 		return // which hold what layers alone do not say
 	}

@@ -163,10 +163,10 @@ func jobOf(plan *devicemap.Plan) *job {
 		made.Map, made.Bound = plan.DeviceMap, 0.01
 	}
 	for i := range plan.Devices {
-		told := &plan.Devices[i].Predicted
-		device := peak{Allocated: told.PeakAllocatedBytes, Range: [2]int64{told.PeakAllocatedBytes, told.PeakAllocatedBytes}, Slack: told.SlackBytes, Used: told.DeviceUsedBytes}
-		if len(told.PeakRangeBytes) == 2 {
-			device.Range = [2]int64(told.PeakRangeBytes)
+		predicted := &plan.Devices[i].Predicted
+		device := peak{Allocated: predicted.PeakAllocatedBytes, Range: [2]int64{predicted.PeakAllocatedBytes, predicted.PeakAllocatedBytes}, Slack: predicted.SlackBytes, Used: predicted.DeviceUsedBytes}
+		if len(predicted.PeakRangeBytes) == 2 {
+			device.Range = [2]int64(predicted.PeakRangeBytes)
 		}
 		made.Devices = append(made.Devices, device)
 	}
@@ -212,8 +212,8 @@ type modelConfig struct {
 
 // reason says why the program would not run what the plan counts, if it holds.
 type reason struct {
-	holds bool
-	text  string
+	fits bool
+	text string
 }
 
 // uncheckable is the first reason that holds.
@@ -223,7 +223,7 @@ func uncheckable(plan *devicemap.Plan, config []byte) error {
 		return fmt.Errorf("the config of %q: %w", plan.Model.Name, err)
 	}
 	for _, reason := range slices.Concat(unbuildable(&model), unfit(&plan.Workload), unspread(plan, model.ModelType)) {
-		if reason.holds {
+		if reason.fits {
 			return fmt.Errorf("the plan for %q: %s", plan.Model.Name, reason.text)
 		}
 	}

@@ -54,14 +54,14 @@ func (problem *search) change(changed *search, row *Row) Change {
 	}
 	set, without := difference(&asked, &row.Workload)
 	traits := row.Workload.Strategy.Traits()
-	if changed.Anywhere && !problem.Anywhere {
+	if changed.Unconstrained && !problem.Unconstrained {
 		set = append(set, costmodel.Set("contiguous", false))
 	}
 	for _, s := range []struct {
 		field string
 		idle  bool
 	}{
-		{"contiguous", problem.Anywhere && (!traits.Sequential || !changed.Anywhere)},
+		{"contiguous", problem.Unconstrained && (!traits.Sequential || !changed.Unconstrained)},
 		{"pin", len(problem.Pins) > 0 && len(changed.Pins) == 0},
 		{"together", len(problem.Together) > 0 && len(changed.Together) == 0},
 		{"offload", problem.Offload != "" && changed.Offload == ""},

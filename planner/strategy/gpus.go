@@ -102,8 +102,8 @@ func inPlaceOf(was, gpu costmodel.Device, mode costmodel.Mode) costmodel.Device 
 	gpu.Host, gpu.HostBytesPerSecond = was.Host, was.HostBytesPerSecond
 	own := int64(0)
 	if kind, err := catalogue.Find(was.Name); err == nil {
-		kept := kind.Device(mode)
-		own = kept.ReservedBytes
+		spared := kind.Device(mode)
+		own = spared.ReservedBytes
 	}
 	gpu.ReservedBytes += max(0, was.ReservedBytes-own)
 	return gpu

@@ -31,9 +31,9 @@ func Next(ctx context.Context, asked planner.Problem, options Options, value flo
 		got := problem.tried(ctx, problem.edited(change), notable*value)
 		out, batches = append(out, got...), batches || changesBatch(&change) && len(got) > 0
 	}
-	if strategy := problem.Workload.Strategy; !problem.Anywhere && !problem.fixed("contiguous") && !problem.timed() && (strategy.Traits().Sequential || strategy == "") {
+	if strategy := problem.Workload.Strategy; !problem.Unconstrained && !problem.fixed("contiguous") && !problem.timed() && (strategy.Traits().Sequential || strategy == "") {
 		changed := *problem
-		changed.Anywhere = true
+		changed.Unconstrained = true
 		out = append(out, problem.tried(ctx, &changed, notable*value)...)
 	}
 	return distinct(append(out, problem.tried(ctx, problem.larger(), notable*value)...))

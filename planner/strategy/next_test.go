@@ -36,7 +36,7 @@ func TestNext(t *testing.T) {
 	if got := whats(strategy.Next(t.Context(), p, strategy.Options{}, value)); !slices.Contains(got, "lora_rank=16 lora_targets=all-linear (the model itself frozen)") {
 		t.Errorf("no LoRA among %q", got)
 	}
-	p.Anywhere = true
+	p.Unconstrained = true
 	for _, c := range strategy.Next(t.Context(), p, strategy.Options{}, value) {
 		if strings.Contains(what(&c), "contiguous") {
 			t.Errorf("%q is what the problem has", what(&c))

@@ -21,7 +21,7 @@ type Options struct {
 	// offload.
 	Fixed []string
 	// Stay: nothing leaves the devices, though the problem's Offload lets it.
-	Stay bool
+	NoOffload bool
 }
 
 func (options *Options) limit() time.Duration { return cmp.Or(options.TimeLimit, time.Second) }

@@ -26,7 +26,7 @@ func (of *comparison) row(ctx context.Context, workload costmodel.Workload) Row 
 	row := Row{Workload: workload}
 	problem := of.Problem
 	problem.Workload, problem.Costs = workload, nil
-	problem.Anywhere = problem.Anywhere && workload.Strategy.Traits().Sequential
+	problem.Unconstrained = problem.Unconstrained && workload.Strategy.Traits().Sequential
 	problem.Offload = of.tier(&workload)
 	problem, err := problem.Resolved()
 	if err != nil {
@@ -57,7 +57,7 @@ func (of *comparison) solved(ctx context.Context, row Row, problem planner.Probl
 
 // tier is where units may leave for under a strategy.
 func (of *comparison) tier(workload *costmodel.Workload) planner.Tier {
-	if !workload.Strategy.Traits().Sequential || workload.Mode == costmodel.Train || of.Anywhere || of.Stay {
+	if !workload.Strategy.Traits().Sequential || workload.Mode == costmodel.Train || of.Unconstrained || of.NoOffload {
 		return ""
 	}
 	return of.Offload

@@ -93,5 +93,5 @@ func (asked *Question) takes(change *strategy.Change) bool {
 	workload, err := estimate.Resolve(to.Graph, estimate.On(to.Graph, posed.Workload, posed.Topology))
 	return err == nil && reflect.DeepEqual(workload, change.Row.Resolved) && reflect.DeepEqual(posed.Topology, to.Topology) &&
 		slices.Equal(posed.Pins, to.Pins) && reflect.DeepEqual(posed.Together, to.Together) &&
-		posed.Anywhere == (to.Anywhere && workload.Strategy.Traits().Sequential) && posed.Offload == to.Offload
+		posed.Unconstrained == (to.Unconstrained && workload.Strategy.Traits().Sequential) && posed.Offload == to.Offload
 }

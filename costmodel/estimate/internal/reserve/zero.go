@@ -20,7 +20,7 @@ type ZeRO struct {
 }
 
 // Play runs the first steps of a rank.
-func (rank *ZeRO) Play(decoder *Decoder) [][2]int64 {
+func (rank *ZeRO) Simulate(decoder *Decoder) [][2]int64 {
 	process := newProcess(decoder, rank.Ranks)
 	var stage interface {
 		start()

@@ -14,7 +14,7 @@ import (
 // every one, on small models with ties, pins and together-groups: the bounds
 // are never above the optimum, the answer is it and never above the
 // contiguous one.
-func TestAnywhereRandom(t *testing.T) {
+func TestUnconstrainedRandom(t *testing.T) {
 	t.Parallel()
 	const tolerance = 1e-9 // of bounds in floating point
 	rng := rand.New(rand.NewPCG(7, 8))
@@ -22,7 +22,7 @@ func TestAnywhereRandom(t *testing.T) {
 	for i := range randomproblem.Samples(200) {
 		p := randomproblem.Problem(t, rng)
 		contiguous, _ := planner.Solve(t.Context(), p, planner.Settings{})
-		p.Anywhere = true
+		p.Unconstrained = true
 		best := exhaustive.Solve(&p, false)
 		sol, err := planner.Solve(t.Context(), p, planner.Settings{})
 		var no *planner.InfeasibleError

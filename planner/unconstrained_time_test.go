@@ -15,14 +15,14 @@ import (
 // TestTimeAnywhereRandom holds the shortest step of any assignment to brute
 // force over every one, also where the host is waited for: no bound is above
 // the optimum and no answer below it, and most answers are it.
-func TestTimeAnywhereRandom(t *testing.T) {
+func TestTimeUnconstrainedRandom(t *testing.T) {
 	t.Parallel()
 	const tolerance = 1e-9 // of sums in floating point
 	rng := rand.New(rand.NewPCG(41, 42))
 	var solved, shortest, proved, gained, infeasible int
 	for i := range randomproblem.Samples(170) {
 		p := randomproblem.Timed(t, rng)
-		p.Anywhere, p.Objective = true, planner.Time
+		p.Unconstrained, p.Objective = true, planner.Time
 		if math.Pow(float64(len(p.Topology.Devices)), float64(len(p.Graph.Units))) > 5000 {
 			continue // brute force takes too long
 		}

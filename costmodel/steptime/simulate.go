@@ -35,9 +35,9 @@ func (stage *Stage) takes(backward bool) (issue, length float64) {
 // table of time steps ([order.Column]), and exchange what they made
 // after each. Any number of micro-batches takes the memory of a few, and the
 // time of its digits.
-func Play(schedule costmodel.Schedule, train bool, stages []Stage) []float64 {
+func Simulate(schedule costmodel.Schedule, train bool, stages []Stage) []float64 {
 	ends := make([]float64, schedule.Stages)
-	endless := !plays(schedule.Kind)
+	endless := !simulates(schedule.Kind)
 	for i := range stages {
 		endless = endless || math.IsInf(max(stages[i].To, stages[i].From), 1)
 	}
@@ -47,12 +47,12 @@ func Play(schedule costmodel.Schedule, train bool, stages []Stage) []float64 {
 		}
 		return ends
 	}
-	play := playWaves
+	simulate := simulateWaves
 	if schedule.Kind == costmodel.Interleaved {
-		play = playLockStep
+		simulate = simulateLockStep
 	}
 	clocks := make([]deviceClock, schedule.Stages)
-	play(clocks, schedule, train, stages)
+	simulate(clocks, schedule, train, stages)
 	for rank := range clocks {
 		ends[rank] = clocks[rank].Device
 	}
@@ -60,6 +60,6 @@ func Play(schedule costmodel.Schedule, train bool, stages []Stage) []float64 {
 }
 
 // plays reports an order that can be simulated.
-func plays(kind costmodel.ScheduleKind) bool {
+func simulates(kind costmodel.ScheduleKind) bool {
 	return kind == costmodel.GPipe || kind == costmodel.OneFOneB || kind == costmodel.Interleaved
 }
