@@ -7,12 +7,12 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
-	"github.com/devmap-dev/devmap/planner/posed"
+	"github.com/devmap-dev/devmap/planner/benchmark"
 )
 
 // Posed prints the answer to a problem that a file poses: the table and the
 // certificate.
-func Posed(to io.Writer, file string, answer *posed.Answer, explain bool) {
+func Posed(to io.Writer, file string, answer *benchmark.Answer, explain bool) {
 	writer := table.NewWriter()
 	writer.SetStyle(table.StyleLight)
 	writer.AppendHeader(table.Row{"device", "nodes", "time", "transfers", "load", "GB"})

@@ -1,4 +1,4 @@
-package posed
+package benchmark
 
 import (
 	"context"
@@ -74,7 +74,7 @@ var dnnFiles = []struct {
 // TestPublicFiles holds the dnn-partitioning files to their least loads, and each to
 // a proof. BENCHMARKS.md has its table:
 //
-//	PUBLIC=all go test -count=1 -v -run TestPublicFiles ./planner/posed
+//	PUBLIC=all go test -count=1 -v -run TestPublicFiles ./planner/benchmark
 func TestPublicFiles(t *testing.T) {
 	for _, want := range dnnFiles {
 		t.Run(want.name, func(t *testing.T) {
