@@ -12,7 +12,7 @@ import (
 )
 
 // certify is the one way out: every answer becomes a solution here. Its map is
-// checked, its value worked out by the plain form (the walk, or a step played
+// checked, its value computed by the plain form (the walk, or a step simulated
 // out), which shares nothing with the methods but the table, and the claim held
 // against it. A difference is a fault of ours, never the user's, and no plan is
 // made of it.

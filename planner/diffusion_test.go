@@ -56,7 +56,7 @@ func TestDiffusion(t *testing.T) {
 }
 
 // TestDiffusionTooLarge: what does not fit is the error of every model, and what
-// helps is the changes of every model, each of which fits as it is made.
+// helps is the changes of every model; each fits as it is made.
 func TestDiffusionTooLarge(t *testing.T) {
 	problem := flux(t, "rtx-4090")
 	problem.Topology.Devices[0].ReservedBytes = 4 << 30

@@ -205,7 +205,7 @@ func exportedWorkloads(graph *modelgraph.Graph) []costmodel.Workload {
 }
 
 // peaks are the largest of a plan on GPUs that are large enough, and what the
-// export declares beside its operations (a dropout of embeddings keeps a mask,
+// export declares next to its operations (a dropout of embeddings keeps a mask,
 // which families leave out); false where the family is not planned so either.
 func peaks(t *testing.T, family, exported *modelgraph.Graph, workload costmodel.Workload) (want, have, extra int64, ok bool) {
 	t.Helper()

@@ -16,8 +16,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/randomproblem"
 )
 
-// forms are the problems that every method is held to, as long as it serves
-// them: so small that brute force says what the best map has.
+// forms are the problems that every method is checked with, as long as it serves
+// them: so small that an exhaustive search says what the best map has.
 var forms = []struct {
 	name    string
 	samples int

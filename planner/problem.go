@@ -37,7 +37,7 @@ type Problem struct {
 	// Together lists patterns whose units must share a device. As each device
 	// takes one stretch of the chain, the units between them go along.
 	Together [][]string
-	// Anywhere: any unit may be on any device, whatever the order (device
+	// Unconstrained: any unit may be on any device, whatever the order (device
 	// maps only). Then a together-group takes no units between along.
 	Unconstrained bool
 	// Offload is the tier that units may leave the devices for where not all
@@ -81,7 +81,7 @@ type Settings struct {
 	TimeLimit time.Duration
 	// Probes ends the search after so many probes of a target; 0: no limit.
 	Probes int
-	// Progress, if not nil, is told how the search stands.
+	// Progress, if not nil, receives how far the search is.
 	Progress func(Progress)
 }
 

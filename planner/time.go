@@ -13,7 +13,7 @@ import (
 )
 
 // time finds the shortest step among maps that fit. The memory answer says
-// whether any does, and stands in where the time ends before another is found.
+// whether any does, and is the answer if the time ends before another is found.
 func (solver *solveCall) time(ctx context.Context, in *instance.Instance) (*Solution, error) {
 	if in.AnyAssignment && !in.Replicated() {
 		return solver.timeUnconstrained(ctx, in)

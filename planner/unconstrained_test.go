@@ -74,7 +74,7 @@ func TestUnconstrainedWeights(t *testing.T) {
 	}
 }
 
-// TestAnywhereSmallModels holds real families, cut to a few layers, to brute
+// TestAnywhereSmallModels compares real families, cut to a few layers, with an exhaustive
 // force: transients, logits and workspaces are those of the real ones.
 func TestUnconstrainedSmallModels(t *testing.T) {
 	for _, c := range []struct {

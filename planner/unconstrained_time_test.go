@@ -12,7 +12,7 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/randomproblem"
 )
 
-// TestTimeAnywhereRandom holds the shortest step of any assignment to brute
+// TestTimeAnywhereRandom compares the shortest step of any assignment with an exhaustive
 // force over every one, also where the host is waited for: no bound is above
 // the optimum and no answer below it, and most answers are it.
 func TestTimeUnconstrainedRandom(t *testing.T) {
@@ -24,7 +24,7 @@ func TestTimeUnconstrainedRandom(t *testing.T) {
 		p := randomproblem.Timed(t, rng)
 		p.Unconstrained, p.Objective = true, planner.Time
 		if math.Pow(float64(len(p.Topology.Devices)), float64(len(p.Graph.Units))) > 5000 {
-			continue // brute force takes too long
+			continue // an exhaustive search takes too long
 		}
 		if i%3 == 0 {
 			p.Costs.Workload.MicroBatches = 1 + rng.Int64N(3)

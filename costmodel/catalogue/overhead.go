@@ -31,7 +31,7 @@ type overhead struct {
 	} `json:"slack"`
 }
 
-// slack is the least and most that the allocator's pool takes beyond a peak, as
+// slack is the least and most that the allocator's pool reserves above a peak, as
 // fractions of it: on GPUs with the loss or the model's outputs (Head), and on
 // the others.
 type slack struct {

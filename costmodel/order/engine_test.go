@@ -146,7 +146,7 @@ func checkEngine(t *testing.T, schedule costmodel.Schedule, stages int64) {
 	}
 }
 
-// TestEngineMaps: a device map's stages may be anywhere.
+// TestEngineMaps: a device map's stages may be on any rank.
 func TestEngineMaps(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 15))
 	for range 300 {

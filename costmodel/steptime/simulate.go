@@ -24,11 +24,11 @@ func (stage *Stage) takes(backward bool) (issue, length float64) {
 	return stage.Issue, stage.Forward
 }
 
-// Play runs a schedule on stages in the order of the chain, as many as the
+// Simulate runs a schedule on stages in the order of the chain, as many as the
 // schedule has chunks on each of its ranks or fewer, and is when the device of
 // each rank ends, in seconds; in inference backwards are left out. A message of
 // +Inf, if no link is, is never through, and a schedule of a kind that is not
-// played never ends.
+// simulated never ends.
 //
 // Under GPipe and 1F1B, with a stage a rank, an action starts when its rank is
 // free and its input is there. The ranks of an interleaved schedule go by one
@@ -59,7 +59,7 @@ func Simulate(schedule costmodel.Schedule, train bool, stages []Stage) []float64
 	return ends
 }
 
-// plays reports an order that can be simulated.
+// simulates reports an order that can be simulated.
 func simulates(kind costmodel.ScheduleKind) bool {
 	return kind == costmodel.GPipe || kind == costmodel.OneFOneB || kind == costmodel.Interleaved
 }

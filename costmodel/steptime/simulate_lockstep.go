@@ -39,7 +39,7 @@ func simulateLockStep(clocks []deviceClock, schedule costmodel.Schedule, train b
 	lock.steps(clocks, first+rounds*round, longest)
 }
 
-// lockStep is one play.
+// lockStep is one simulation.
 type lockStep struct {
 	train   bool
 	stages  []Stage

@@ -25,7 +25,7 @@ func (p *pipe) ends() []float64 {
 	return Simulate(p.Schedule, p.train, p.stages)
 }
 
-// played is one forward or backward of a micro-batch on a stage.
+// simulated is one forward or backward of a micro-batch on a stage.
 type simulated struct {
 	stage, batch int
 	backward     bool

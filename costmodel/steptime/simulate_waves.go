@@ -28,7 +28,7 @@ func simulateWaves(clocks []deviceClock, schedule costmodel.Schedule, train bool
 	}
 }
 
-// waves is one play, of stage s on rank s.
+// waves is one simulation, of stage s on rank s.
 type waves struct {
 	stages  []Stage
 	batches int64

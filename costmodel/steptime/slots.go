@@ -206,7 +206,7 @@ func (line *line) step(place []int) int64 {
 	return end + slowest
 }
 
-// play runs all ranks to their ends, or until each waits for another.
+// simulate runs all ranks to their ends, or until each waits for another.
 func (line *line) simulate() {
 	for ran := true; ran; {
 		ran = false

@@ -7,7 +7,7 @@ import (
 
 // longRow is how often a rank repeats a row before it is looked at whether the
 // simulation repeats itself, and maxStates how many states are compared.
-// patience is how many jobs are simulated after that, one by one.
+// stallLimit is how many jobs are simulated after that, one by one.
 const (
 	longRow    = 24
 	maxStates  = 256
@@ -30,7 +30,7 @@ func (line *line) repeats() {
 			first.untilRow, first.untilTimes = int64(first.row)+1, 0
 			line.simulate()
 			if int64(first.row) != first.untilRow {
-				return // it waits for itself
+				return // it waits for its own message
 			}
 			continue
 		}

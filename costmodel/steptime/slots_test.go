@@ -110,7 +110,7 @@ func TestSlots(t *testing.T) {
 	}
 }
 
-// TestLongSlots: what is passed over is what would have been played, and a step
+// TestLongSlots: what is passed over is what would have been simulated, and a step
 // of any number of micro-batches is soon known.
 func TestLongSlots(t *testing.T) {
 	passed := 0

@@ -71,7 +71,7 @@ func arenaTable(rng *rand.Rand) *costmodel.Table {
 }
 
 // arenaPlaces are the ranks of a random cut of the units: a pipeline's, or a
-// device map's with runs anywhere.
+// device map's with runs on any device.
 func arenaPlaces(rng *rand.Rand, table *costmodel.Table) []timeline.Rank {
 	count := len(table.Units)
 	workload := &table.Workload

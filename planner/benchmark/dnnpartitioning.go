@@ -41,7 +41,7 @@ func solveDNN(ctx context.Context, file *benchfile.DNNPartitioning, set Settings
 	return answer, nil
 }
 
-// graphProblem is the problem that a dnn-partitioning file poses: the least
+// graphProblem is the problem that a dnn-partitioning file defines: the least
 // largest load, in the file's unit (milliseconds). Accelerators come first;
 // CPUs have no bound on sizes and pay for no transfers.
 func graphProblem(file *benchfile.DNNPartitioning) *graph.Problem {

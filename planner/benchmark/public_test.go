@@ -103,7 +103,7 @@ func TestPublicFiles(t *testing.T) {
 const gib = 1 << 30
 
 // piperGrid are the problems of the authors' figures (plots, runResnet, runGNMT),
-// with 1,024 and 2,048 devices for BERT-32 and more memory for GNMT besides, and
+// with 1,024 and 2,048 devices for BERT-32 and more memory for GNMT, and
 // the time that their program finds (msr-fiddle/piper d7fc8cf, runDP, at 25 GiB/s):
 // 0: no plan fits; −1: it was not done in 365 or 450 s.
 var piperGrid = []struct {

@@ -48,7 +48,7 @@ func Predict(table *costmodel.Table, topo *costmodel.Topology, placement Map) []
 // ([costmodel.Traits]). A strategy that has no replicas is an error.
 func predictReplicas(table *costmodel.Table, topo *costmodel.Topology) ([]Prediction, error) {
 	out := make([]Prediction, len(topo.Devices))
-	peaks := make(map[costmodel.Device]timeline.Peak) // of devices that are alike: thousands may be
+	peaks := make(map[costmodel.Device]timeline.Peak) // of equal devices: there may be thousands
 	for device := range out {
 		dev := &topo.Devices[device]
 		prediction := on(device, dev)
@@ -105,7 +105,7 @@ func endsModel(units []*costmodel.Unit) bool {
 
 // mainDevice is where offloaded units run: the first device with a unit
 // (Accelerate 1.15, big_modeling.py dispatch_model: main_device is the first
-// of the set of devices that are no tiers). -1 where none has one, and in
+// of the set of devices without the tiers). -1 where none has one, and in
 // training, which Accelerate does not offload.
 func mainDevice(table *costmodel.Table, placement Map) int {
 	out := -1

@@ -35,7 +35,7 @@ func TestOpenPI(t *testing.T) {
 	}
 }
 
-// shell runs a script beside an uv that says what it was told.
+// shell runs a script with a uv that prints its arguments.
 func shell(t *testing.T, script string, args ...string) string {
 	t.Helper()
 	sh, err := exec.LookPath("sh")

@@ -72,7 +72,7 @@ func torchCheck(to io.Writer, input *Input) error {
 	return err
 }
 
-// literal is JSON that stands in a raw string between three quotation marks: in
+// literal is JSON in a raw string between three quotation marks: in
 // JSON no three follow each other, as one that is meant has a backslash before it.
 func literal(value any) (string, error) {
 	text, err := json.Marshal(value, jsontext.Multiline(true), jsontext.WithIndent(" "))
@@ -103,13 +103,13 @@ Run: %s
 
 `
 
-// job is what the program is told of a plan.
+// job is what the program receives of a plan.
 type job struct {
 	Model  string `json:"model"`
 	Params int64  `json:"params"` // tied ones once
 	What   string `json:"what"`
 	// Bound is how far a measured peak may be from the predicted range, as a share:
-	// the bound that README states and make accuracy checks. A family that nobody
+	// the bound that README states and make accuracy checks. A family that no one
 	// has read brings a range of its own.
 	Bound         float64             `json:"bound"`
 	Mode          costmodel.Mode      `json:"mode"`
@@ -194,7 +194,7 @@ func workOf(plan *devicemap.Plan) string {
 	return text + fmt.Sprintf(" over %d GPUs (%s)", len(plan.Devices), plan.Topology.Devices[0].Name)
 }
 
-// elsewhere are model types of which Transformers (5.17) has no code: their
+// elsewhere are model types without code in Transformers (5.17): their
 // repositories bring it.
 var elsewhere = []string{"baichuan", "internlm2", "internlm3", "internvl_chat", "minicpm", "nemotron-nas", "xverse"}
 

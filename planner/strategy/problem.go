@@ -8,7 +8,7 @@ import (
 	"github.com/devmap-dev/devmap/planner"
 )
 
-// comparison is a problem whose strategies are put side by side. A strategy,
+// comparison is a problem whose strategies are compared. A strategy,
 // runtime or schedule of its workload restricts the rows, [costmodel.Auto] and
 // none do not, and 0 micro-batches are as many as fill a pipeline. Its Costs are
 // of one strategy, and not read.
@@ -31,7 +31,7 @@ func (of *comparison) row(ctx context.Context, workload costmodel.Workload) Row 
 	problem, err := problem.Resolved()
 	if err != nil {
 		row.Refused = err
-		if fault := (*costmodel.FieldError)(nil); errors.As(err, &fault) { // a row need not name the model
+		if fault := (*costmodel.FieldError)(nil); errors.As(err, &fault) { // a row does not have to name the model
 			row.Refused = fault
 		}
 		return row

@@ -17,7 +17,7 @@ type operation interface {
 	// inputsStay are the inputs that 8-bit linear layers keep past a
 	// checkpoint.
 	inputsPersist(shape *Shape) int64
-	// quantInfer is what quantised products hold at most in a forward without
+	// quantInfer is the peak memory of quantised products in a forward without
 	// backward, above the op's input and residual stream.
 	quantInfer(shape *Shape) int64
 	// selected is what selective checkpointing keeps of the layer.

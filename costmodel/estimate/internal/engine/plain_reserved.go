@@ -11,7 +11,7 @@ import (
 )
 
 // followMap has a table follow the requests of a device that holds some units
-// ([costmodel.Table.Marks]). The model is taken apart once, and played a device
+// ([costmodel.Table.Marks]). The model is taken apart once, and simulated a device
 // at a time.
 func followMap(model *layers.Model, table *costmodel.Table) {
 	each := ops.WeightBytes(model.Workload.Precision)

@@ -37,7 +37,7 @@ type shards struct {
 	reduced bool                     // in a micro-batch before
 }
 
-// Play runs the first steps of a rank.
+// Simulate runs the first steps of a rank.
 func (rank *Shards) Simulate(decoder *Decoder) [][2]int64 {
 	process := newProcess(decoder, rank.Ranks)
 	work := &shards{Shards: rank, Process: &process, whole: make(map[int][]*replay.Tensor), ahead: make(map[int]*replay.Tensor)}

@@ -61,7 +61,7 @@ func (*plain) Block(int, bool, bool)   {}
 func (*plain) Backward()               {}
 func (*plain) Gradient(*replay.Weight) {}
 
-// Play runs the first steps of a device.
+// Simulate runs the first steps of a device.
 func (device *Plain) Simulate(decoder *Decoder) [][2]int64 {
 	process := newProcess(decoder, 1)
 	work := &plain{Plain: device, Process: &process}
