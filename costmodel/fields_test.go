@@ -113,7 +113,7 @@ func TestFault(t *testing.T) {
 			*at = 1.5
 		case *bool, *[]string:
 			continue
-		case interface{ Auto() bool }: // a degree
+		case *costmodel.Degree:
 			if f.Name == "dp" {
 				workload.DP = -7
 			} else {

@@ -21,5 +21,5 @@ type Group struct {
 	// Root: the group of the whole model, gathered throughout.
 	Root bool
 	// StaysGathered: it stays gathered from forward to backward.
-	StaysGathered bool
+	RemainsGathered bool
 }

@@ -15,7 +15,7 @@ type own struct {
 	FLOPS float64 `json:"flops"`
 	Rates
 	// Copies are bytes/s of payload: inside the device, and between it and
-	// page-locked memory of the host.
+	// pinned memory of the host.
 	DeviceCopyBytesPerSecond   float64 `json:"device_copy_bytes_per_second"`
 	HostToDeviceBytesPerSecond float64 `json:"host_to_device_bytes_per_second"`
 	DeviceToHostBytesPerSecond float64 `json:"device_to_host_bytes_per_second"`

@@ -33,7 +33,7 @@ type Regions struct {
 	Output, Token, Result int64
 	// Tensors is the number of parameters with a gradient that the unit owns.
 	Tensors int64
-	// Passes: the unit runs no kernel and hands its input on. It is run with
+	// Passes: the unit runs no kernel and passes its input to the next. It is run with
 	// its neighbour, and on its own copies its input.
 	Passes bool
 }

@@ -1,6 +1,6 @@
 package costmodel
 
-// Shards is a plan's list of what each rank holds where parameters are cut over
+// Shards is a plan's list of what each rank holds if parameters are sharded over
 // ranks. All counts are elements.
 type Shards struct {
 	// Degree is the number of ranks that a parameter is cut over. GPU d holds

@@ -12,14 +12,14 @@ import (
 func TestStrategies(t *testing.T) {
 	for _, strategy := range costmodel.Strategies() {
 		traits := strategy.Traits()
-		ways := 0
+		count := 0
 		for _, is := range []bool{traits.Sequential, traits.Staged, traits.Replicated} {
 			if is {
-				ways++
+				count++
 			}
 		}
-		if ways != 1 || traits.Open {
-			t.Errorf("%s runs in %d ways: %+v", strategy, ways, traits)
+		if count != 1 || traits.Open {
+			t.Errorf("%s runs in %d ways: %+v", strategy, count, traits)
 		}
 		if traits.Sharded != (traits.ZeroStage == 3) || traits.ByBlock && !traits.Sharded || (traits.Groups > 0) != (traits.ZeroStage > 0) {
 			t.Errorf("%s: what it cuts contradicts itself: %+v", strategy, traits)

@@ -23,12 +23,12 @@ type Table struct {
 	// LastGradients: the last step's gradients are alive until backward.
 	LastGradients bool
 	// Comm is what a GPU holds outside the engine's allocator. BodySlack and
-	// HeadSlack are the least and most that the allocator's pool takes beyond a
+	// HeadSlack are the least and most that the allocator's pool reserves above a
 	// peak, as fractions of it: on GPUs with the loss or the model's outputs
 	// (head), and on the others.
 	Comm                 Comm
 	BodySlack, HeadSlack [2]float64
-	// Groups are parameters that are cut over ranks and gathered for use
+	// Groups are parameters that are sharded and gathered for use
 	// (fsdp, hsdp); units then hold one rank's part.
 	Groups []Group
 	// Rotary are the cosines and sines that a pipeline's stage makes for each

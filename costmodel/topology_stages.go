@@ -161,11 +161,11 @@ func stageLinks(topology *Topology, sizes []stageSize, stageOf, placeIn []int) [
 		out[index].LatencySeconds = max(out[index].LatencySeconds, link.LatencySeconds)
 		found[index]++
 	}
-	kept := out[:0]
+	retained := out[:0]
 	for index, link := range out {
 		if found[index] >= min(sizes[link.From].gpus, sizes[link.To].gpus) {
-			kept = append(kept, link)
+			retained = append(retained, link)
 		}
 	}
-	return kept
+	return retained
 }

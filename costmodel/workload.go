@@ -84,7 +84,7 @@ type Workload struct {
 }
 
 // ReadDeepSpeed takes the settings of DeepSpeed's configuration file
-// (ds_config.json) from its text; file stands in errors. Unknown keys, and those
+// (ds_config.json) from its text; errors name file. Unknown keys, and those
 // that change what GPUs hold in a way that is not modelled, are faults.
 func (workload *Workload) ReadDeepSpeed(file string, text []byte) (err error) {
 	workload.DeepSpeed, err = zero.Read(file, text)

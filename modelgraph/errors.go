@@ -24,7 +24,7 @@ func (err *SyntaxError) Error() string {
 	return strings.Join(parts, ": ")
 }
 
-// cycleError names layers that read each other in a circle, shortened past
+// cycleError names layers that read each other in a cycle, shortened past
 // ten. It has no place: no one of them is wrong.
 func cycleError(names []string) *SyntaxError {
 	first, more := names[0], ""
@@ -32,7 +32,7 @@ func cycleError(names []string) *SyntaxError {
 		more = fmt.Sprintf(" → … (%d more)", len(names)-10)
 		names = names[:10]
 	}
-	return placeError("", "layers read each other in a circle: %s%s → %q", strings.Join(quoteAll(names), " → "), more, first)
+	return placeError("", "layers read each other in a cycle: %s%s → %q", strings.Join(quoteAll(names), " → "), more, first)
 }
 
 func quoteAll(names []string) []string {

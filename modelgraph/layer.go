@@ -71,9 +71,9 @@ type Declared struct {
 type declaredGrowth struct {
 	// Of what is kept for backward.
 	ActivationBytes bytesGrowth `json:"activation_bytes,omitzero"`
-	// Of what is alive beside it.
+	// Of the workspace.
 	WorkspaceBytes bytesGrowth `json:"workspace_bytes,omitzero"`
-	// Of what is handed on.
+	// Of the output.
 	OutputBytes bytesGrowth `json:"output_bytes,omitzero"`
 }
 

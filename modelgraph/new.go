@@ -8,7 +8,7 @@ import (
 // New checks the layers and returns their graph. Layers are in module order.
 // ties lists, per shared parameter, the full names that share it; the first
 // owns it. Faults are [*SyntaxError], without a place where layers read each
-// other in a circle.
+// other in a cycle.
 func New(name string, layers []Layer, ties [][]string) (*Graph, error) {
 	graph := &Graph{Name: name, Layers: layers}
 	steps := []func() error{graph.index, graph.measure, graph.link, graph.group, func() error { return graph.tie(ties) }, graph.order}

@@ -57,7 +57,7 @@ type Attention struct {
 	KVHeads int64 `json:"kv_heads"`
 	HeadDim int64 `json:"head_dim"`
 	// InDim is the width that q, k and v are made of where it differs from Dim
-	// (Zamba2: the hidden state beside the embeddings).
+	// (Zamba2: the hidden state next to the embeddings).
 	InDim int64 `json:"in_dim,omitzero"`
 	// ValueDim is a head's width in V where it differs from HeadDim.
 	ValueDim int64 `json:"value_dim,omitzero"`
@@ -113,7 +113,7 @@ type Attention struct {
 	// ScoreBias names that bias: "alibi" (BLOOM), "relative" (T5); empty: none.
 	// "decomposed" (SAM: a number a row and one a column of an image, of every
 	// head) is no reason to be Eager: the kernel takes it as a mask. "global"
-	// (Longformer): tokens that see all, and that all see, beside a window,
+	// (Longformer): tokens that see all, and that all see, in addition to a window,
 	// with queries, keys and values of their own.
 	ScoreBias string `json:"score_bias,omitzero"`
 	// SoftCap: the scores pass through a scaled tanh where the kernel has one:
@@ -193,7 +193,7 @@ type Linear struct {
 	Out        int64  `json:"out"`
 	Activation string `json:"activation,omitzero"` // applied to the output
 	Pooled     bool   `json:"pooled,omitzero"`     // one position a sequence
-	// Returned: the model returns the result beside its own (the features of
+	// Returned: the model returns the result in addition to its own (the features of
 	// images, image_hidden_states).
 	Returned bool `json:"returned,omitzero"`
 }

@@ -34,10 +34,10 @@ type fileModel struct {
 	// Groups of parameters, by full name (layer.parameter), that are one tensor;
 	// the first owns it.
 	Ties [][]string `json:"ties,omitzero"`
-	// What running the model would need and nobody could say, in words: a
+	// What running the model would need and no one could say, as text: a
 	// program is refused because of it, a map is not.
 	Unknown []string `json:"unknown,omitzero"`
-	// What whoever made the file saw and what not, in words: every plan tells
+	// What whoever made the file saw and what not, as text: every plan tells
 	// them.
 	Warnings []string `json:"warnings,omitzero"`
 	// The workload that declared costs were taken at.
@@ -84,7 +84,7 @@ type fileDeclared struct {
 	ParamsBytes *int64 `json:"params_bytes,omitzero"`
 	// Bytes kept for backward, of one micro-batch.
 	ActivationBytes *int64 `json:"activation_bytes,omitzero"`
-	// The most bytes alive beside them while the layer runs.
+	// The most bytes alive in addition while the layer runs.
 	WorkspaceBytes *int64 `json:"workspace_bytes,omitzero"`
 	// Bytes handed to the next layer.
 	OutputBytes *int64 `json:"output_bytes,omitzero"`

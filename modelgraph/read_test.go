@@ -158,7 +158,7 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
-// TestReadCycleHasNoPlace: no one layer of a circle is wrong.
+// TestReadCycleHasNoPlace: no one layer of a cycle is wrong.
 func TestReadCycleHasNoPlace(t *testing.T) {
 	in := `{"format_version":"devmap.model/v1","layers":[{"name":"a","inputs":["c"]},{"name":"b"},{"name":"c"}]}`
 	_, err := modelgraph.Read(strings.NewReader(in), "m.json")

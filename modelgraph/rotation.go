@@ -28,7 +28,7 @@ type Rotation struct {
 	// AttentionFactor multiplies cosines and sines; 0: 1, and of yarn
 	// 0.1 ln(Factor) + 1.
 	AttentionFactor float64 `json:"attention_factor,omitzero"`
-	// Untruncated: of yarn, Slow and Fast bound dimensions that are no whole
-	// numbers (truncate: false, gpt-oss).
+	// Untruncated: of yarn, Slow and Fast bound dimensions that may be fractions
+	// (truncate: false, gpt-oss).
 	Untruncated bool `json:"untruncated,omitzero"`
 }

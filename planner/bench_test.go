@@ -16,7 +16,7 @@ import (
 	"github.com/devmap-dev/devmap/planner"
 )
 
-// declaredChain is a model of n layers of which no two declare the same cost.
+// declaredChain is a model of n layers; no two declare the same cost.
 func declaredChain(b *testing.B, n int) *modelgraph.Graph {
 	b.Helper()
 	rng := rand.New(rand.NewPCG(uint64(n), 7))
@@ -55,7 +55,7 @@ func onDevices(b *testing.B, g *modelgraph.Graph, w costmodel.Workload, k int) p
 
 // BenchmarkChain proves chains of different layers on 64 devices. ns/nlogn is
 // the time over n·log₂ n: where it does not rise with n, the time grows no
-// faster than that. 10,000 layers have a second, of which of-1s is the part used.
+// faster than that. 10,000 layers have a second, and of-1s is the part used.
 func BenchmarkChain(b *testing.B) {
 	for _, mode := range []costmodel.Mode{costmodel.Load, costmodel.Train} {
 		for _, n := range []int{1000, 10_000, 100_000} {

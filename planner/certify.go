@@ -12,7 +12,7 @@ import (
 )
 
 // certify is the one way out: every answer becomes a solution here. Its map is
-// checked, its value worked out by the plain form (the walk, or a step played
+// checked, its value computed by the plain form (the walk, or a step simulated
 // out), which shares nothing with the methods but the table, and the claim held
 // against it. A difference is a fault of ours, never the user's, and no plan is
 // made of it.
@@ -84,7 +84,7 @@ func predict(in *instance.Instance, placed devicemap.Map) ([]devicemap.Predictio
 // certifyLeft certifies what leaves. Its bytes come first: where they are not
 // proved least, the bound of the share is that of whatever else may leave.
 func (solution *Solution) certifyLeft(in *instance.Instance, answer *instance.Answer) error {
-	left := &Offloaded{Stays: solution.Certificate}
+	left := &Offloaded{Rest: solution.Certificate}
 	for unit, device := range solution.Map {
 		if device >= 0 {
 			continue

@@ -18,7 +18,7 @@ import (
 // TestCertifyRefusesLargeMap: a map that does not fit is no answer under the
 // time objective; under memory it is, with a share above a whole.
 func TestCertifyRefusesLargeMap(t *testing.T) {
-	p := randomproblem.TimedChain(t, 3, 2) // 300 bytes, of which a device holds 250
+	p := randomproblem.TimedChain(t, 3, 2) // 300 bytes, and a device holds 250
 	for _, c := range []struct {
 		objective planner.Objective
 		method    instance.Method
@@ -57,7 +57,7 @@ func TestCertifyLeft(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if sol.Status != c.status || sol.LowerBound != c.bound || sol.Offloaded.Stays.Status != planner.Optimal || sol.Offloaded.Bytes != 100 {
+		if sol.Status != c.status || sol.LowerBound != c.bound || sol.Offloaded.Rest.Status != planner.Optimal || sol.Offloaded.Bytes != 100 {
 			t.Errorf("of %v bytes at least: %+v, %+v", c.least, sol.Certificate, sol.Offloaded)
 		}
 	}

@@ -24,7 +24,7 @@ const recomputeAuto = "auto"
 // tensor parallelism, and recomputation, as far as the workload leaves them
 // open.
 func (solver *solveCall) solveDegrees(ctx context.Context, in *instance.Instance) (*Solution, error) {
-	if err := alike(in); err != nil {
+	if err := equalGPUs(in); err != nil {
 		return nil, err
 	}
 	forms, err := stageForms(ctx, solver.Problem)
@@ -33,7 +33,7 @@ func (solver *solveCall) solveDegrees(ctx context.Context, in *instance.Instance
 	}
 	method := stagedegrees.Method{Forms: forms}
 	answer, err := method.Solve(ctx, in, solver.limits, nil)
-	if errors.Is(err, instance.ErrNone) { // no stages keep the caps: what comes nearest is the most level
+	if errors.Is(err, instance.ErrNone) { // no stages keep the caps: the closest is the most level
 		in = in.For(instance.Memory)
 		answer, err = method.Solve(ctx, in, solver.limits, nil)
 	}
@@ -49,9 +49,9 @@ func (solver *solveCall) solveDegrees(ctx context.Context, in *instance.Instance
 	return sol, err
 }
 
-// alike refuses GPUs that differ, pins, and links: which GPUs a stage has is not
+// equalGPUs refuses GPUs that differ, pins, and links: which GPUs a stage has is not
 // chosen, so that it must not matter.
-func alike(in *instance.Instance) error {
+func equalGPUs(in *instance.Instance) error {
 	workload := &in.Costs.Workload
 	field := costmodel.Set("dp", workload.DP)
 	if workload.DP != costmodel.AutoDegree {

@@ -13,7 +13,7 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// everyPipeline plays and predicts every pipeline of stages of any form on the
+// everyPipeline simulates and predicts every pipeline of stages of any form on the
 // GPUs of a problem, by the walk and the step of the whole plan.
 func everyPipeline(t *testing.T, problem *planner.Problem, visit func(share, step float64)) {
 	t.Helper()

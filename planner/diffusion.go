@@ -34,24 +34,24 @@ func (problem *Problem) solveDiffusion() (*Solution, error) {
 	if err != nil {
 		return nil, err
 	}
-	ways := make([]*Solution, len(plans))
+	solutions := make([]*Solution, len(plans))
 	for i, plan := range plans {
-		if ways[i], err = problem.phased(plan); err != nil {
+		if solutions[i], err = problem.phased(plan); err != nil {
 			return nil, err
 		}
 	}
-	slices.SortStableFunc(ways, compareWays)
-	best := *ways[0]
-	best.Ways = ways
+	slices.SortStableFunc(solutions, compareSolutions)
+	best := *solutions[0]
+	best.Configs = solutions
 	if best.LargestShare <= 1 {
 		return &best, nil
 	}
 	large := best.tooLarge()
-	if len(ways) > 1 {
+	if len(solutions) > 1 {
 		large.Form = costmodel.Messagef(", whatever the degrees")
 	}
 	// Of PipeFusion's splits of the blocks two are tried, of all else there is one.
-	large.Proved = !slices.ContainsFunc(ways, func(way *Solution) bool { return way.Pipeline.Workload.PipeFusion > 1 })
+	large.Proved = !slices.ContainsFunc(solutions, func(way *Solution) bool { return way.Pipeline.Workload.PipeFusion > 1 })
 	return &best, large
 }
 
@@ -61,7 +61,7 @@ func timedPhases(objective Objective) error {
 }
 
 // compareWays puts the better of two solutions of a pipeline first.
-func compareWays(a, b *Solution) int {
+func compareSolutions(a, b *Solution) int {
 	if (a.LargestShare <= 1) != (b.LargestShare <= 1) {
 		return cmp.Compare(a.LargestShare, b.LargestShare)
 	}
@@ -74,7 +74,7 @@ func (problem *Problem) phased(plan *phases.Plan) (*Solution, error) {
 	out := &Solution{Topology: problem.Topology, Pipeline: plan, Method: "all degrees that make up the number of devices"}
 	for i := range plan.Phases {
 		phase := &plan.Phases[i]
-		out.Phases = append(out.Phases, devicemap.Phase{Name: phase.Name, Component: phase.Component, Seconds: phase.Seconds, Held: phase.Memory})
+		out.Phases = append(out.Phases, devicemap.Phase{Name: phase.Name, Component: phase.Component, Seconds: phase.Seconds, Used: phase.Memory})
 	}
 	file := devicemap.NewPipelinePlan(problem.Topology, out.Phases)
 	out.Phases, out.Devices = file.Phases, file.Devices

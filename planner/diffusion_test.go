@@ -33,13 +33,13 @@ func flux(t *testing.T, gpus ...string) planner.Problem {
 func TestDiffusion(t *testing.T) {
 	problem := flux(t, "h100-80gb")
 	solution, err := planner.Solve(t.Context(), problem, planner.Settings{})
-	if err != nil || solution.LargestShare > 1 || solution.Status != planner.Feasible || len(solution.Ways) != 1 {
+	if err != nil || solution.LargestShare > 1 || solution.Status != planner.Feasible || len(solution.Configs) != 1 {
 		t.Fatalf("%+v, %v", solution, err)
 	}
 	plan := solution.File(&problem)
-	held := &plan.Devices[0]
-	if held.Share != solution.LargestShare || plan.Objective.Value != held.Share || held.Predicted.PeakAt != "denoise" || held.HeadroomBytes != held.Budget-held.Predicted.PeakAllocatedBytes-held.Predicted.OverheadBytes {
-		t.Errorf("%+v of %+v", held, plan.Objective)
+	first := &plan.Devices[0]
+	if first.Share != solution.LargestShare || plan.Objective.Value != first.Share || first.Predicted.PeakAt != "denoise" || first.HeadroomBytes != first.Budget-first.Predicted.PeakAllocatedBytes-first.Predicted.OverheadBytes {
+		t.Errorf("%+v of %+v", first, plan.Objective)
 	}
 	if plan.Model.Name != "flux" || plan.Workload.Runtime != "diffusers" || len(plan.Phases) != 1 || plan.Objective.Gap != 0 || plan.StepSeconds == nil || !strings.Contains(string(plan.Pipeline), `"class":"FluxPipeline"`) {
 		t.Errorf("%+v", plan)
@@ -56,7 +56,7 @@ func TestDiffusion(t *testing.T) {
 }
 
 // TestDiffusionTooLarge: what does not fit is the error of every model, and what
-// helps is the changes of every model, each of which fits as it is made.
+// helps is the changes of every model; each fits as it is made.
 func TestDiffusionTooLarge(t *testing.T) {
 	problem := flux(t, "rtx-4090")
 	problem.Topology.Devices[0].ReservedBytes = 4 << 30
@@ -89,16 +89,16 @@ func TestDiffusionDegrees(t *testing.T) {
 	uneven := flux(t, "h100-80gb", "rtx-4090")
 	uneven.Topology.Devices[1].ReservedBytes = 4 << 30
 	solution, err := planner.Solve(t.Context(), uneven, planner.Settings{})
-	if err != nil || solution.LargestShare > 1 || len(solution.Ways) < 3 {
+	if err != nil || solution.LargestShare > 1 || len(solution.Configs) < 3 {
 		t.Fatalf("%v", err)
 	}
-	for i, way := range solution.Ways[1:] {
-		before := solution.Ways[i]
+	for i, way := range solution.Configs[1:] {
+		before := solution.Configs[i]
 		if before.LargestShare > 1 && way.LargestShare <= 1 || (before.LargestShare <= 1) == (way.LargestShare <= 1) && before.Pipeline.Seconds > way.Pipeline.Seconds {
 			t.Errorf("%+v stands before %+v", before.Pipeline.Workload, way.Pipeline.Workload)
 		}
 	}
-	if solution.Ways[len(solution.Ways)-1].LargestShare <= 1 {
+	if solution.Configs[len(solution.Configs)-1].LargestShare <= 1 {
 		t.Error("all degrees fit: the order is not tested")
 	}
 	problem := flux(t, "rtx-4090", "rtx-4090")

@@ -5,10 +5,10 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/offload"
 )
 
-// ConstraintError is a pin or together-group that cannot be kept, by itself or
-// beside others: Field is "pin" or "together" with Pattern, what was asked for,
+// ConstraintError is a pin or together-group that cannot be kept, alone or
+// with others: Field is "pin" or "together" with Pattern, what was asked for,
 // or both are empty where pins contradict each other; Msg says why not. Pins and
-// Together are, of several, the smallest set that was found of which no map
+// Together are, of several, the smallest set that was found such that no map
 // keeps all: none of them can be left out.
 type ConstraintError = instance.ConstraintError
 

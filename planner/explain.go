@@ -20,8 +20,8 @@ func alone(in *instance.Instance, solution *Solution) string {
 		if int(device) != solution.Bottleneck {
 			continue
 		}
-		kept := timeline.ResidentOn(in.Costs, -1, &in.Topology.Devices[device], false)
-		if timeline.Of(&in.Costs.Units[unit]).Peak(kept) > 0 {
+		resident := timeline.ResidentOn(in.Costs, -1, &in.Topology.Devices[device], false)
+		if timeline.Of(&in.Costs.Units[unit]).Peak(resident) > 0 {
 			names = append(names, in.Graph.Units[unit].Name)
 		}
 	}
@@ -32,9 +32,9 @@ func alone(in *instance.Instance, solution *Solution) string {
 	return strings.Join(names, " + ")
 }
 
-// Arguments are the lower bounds of the largest share that were worked out,
-// those that hold for any assignment of units among them. It works them out
-// anew for a contiguous map.
+// Arguments are the lower bounds of the largest share that were computed,
+// those that hold for any assignment of units among them. It computes them
+// again for a contiguous map.
 func (solution *Solution) Arguments(problem *Problem) []instance.BoundValue {
 	if traits := problem.Costs.Workload.Strategy.Traits(); solution.Bounds != nil || solution.Objective == Time || solution.Objective == Latency || solution.Offloaded != nil || traits.Staged || traits.Replicated {
 		return solution.Bounds

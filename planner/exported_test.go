@@ -38,7 +38,7 @@ func TestExported(t *testing.T) {
 	if file == "" {
 		file = "../fixtures/oracle/exported.jsonl.gz"
 	}
-	type tally struct{ models, same, peaks, near, beside int }
+	type tally struct{ models, same, peaks, near, extra int }
 	table, worst := map[string]*tally{}, map[string]float64{}
 	for _, model := range exportedModels(t, file) {
 		t.Run(model.Case, func(t *testing.T) {
@@ -60,15 +60,15 @@ func TestExported(t *testing.T) {
 				row.same++
 			}
 			for _, workload := range exportedWorkloads(family) {
-				want, have, beside, ok := peaks(t, family, exported, workload)
+				want, have, extra, ok := peaks(t, family, exported, workload)
 				if !ok {
 					continue
 				}
 				off := float64(have-want) / float64(want)
 				worst[model.Family] = max(worst[model.Family], off, -off)
 				row.peaks++
-				if off > nearPeak && have-want <= beside {
-					row.beside++
+				if off > nearPeak && have-want <= extra {
+					row.extra++
 					continue
 				}
 				if max(off, -off) > nearPeak {
@@ -88,7 +88,7 @@ func TestExported(t *testing.T) {
 	}) {
 		row := table[family]
 		t.Logf("%-16s %3d models, %3d with the same parameters, ties and units; %3d of %3d peaks within %g %% (worst %.2f %%), %d more but for what the export alone counts",
-			family, row.models, row.same, row.near, row.peaks, 100*nearPeak, 100*worst[family], row.beside)
+			family, row.models, row.same, row.near, row.peaks, 100*nearPeak, 100*worst[family], row.extra)
 	}
 }
 
@@ -205,9 +205,9 @@ func exportedWorkloads(graph *modelgraph.Graph) []costmodel.Workload {
 }
 
 // peaks are the largest of a plan on GPUs that are large enough, and what the
-// export declares beside its operations (a dropout of embeddings keeps a mask,
+// export declares next to its operations (a dropout of embeddings keeps a mask,
 // which families leave out); false where the family is not planned so either.
-func peaks(t *testing.T, family, exported *modelgraph.Graph, workload costmodel.Workload) (want, have, beside int64, ok bool) {
+func peaks(t *testing.T, family, exported *modelgraph.Graph, workload costmodel.Workload) (want, have, extra int64, ok bool) {
 	t.Helper()
 	count := 2
 	if workload.Strategy == costmodel.DeviceMap {
@@ -226,7 +226,7 @@ func peaks(t *testing.T, family, exported *modelgraph.Graph, workload costmodel.
 		for j := range plan.Costs.Units {
 			for _, layer := range plan.Costs.Units[j].Layers {
 				if i == 1 && strings.HasSuffix(layer.Layer, ".forward") {
-					beside += layer.Forward
+					extra += layer.Forward
 				}
 			}
 		}
@@ -234,5 +234,5 @@ func peaks(t *testing.T, family, exported *modelgraph.Graph, workload costmodel.
 			found[i] = max(found[i], plan.Devices[j].Predicted.PeakAllocatedBytes)
 		}
 	}
-	return found[0], found[1], beside, true
+	return found[0], found[1], extra, true
 }

@@ -19,7 +19,7 @@ import (
 )
 
 // TestWeights holds the largest GPU in GiB of weights-only plans to the
-// optima, each of which must be proved.
+// optima; each must be proved.
 func TestWeights(t *testing.T) {
 	for _, c := range []struct {
 		model string
@@ -122,7 +122,7 @@ func TestTrain(t *testing.T) {
 }
 
 // TestEven: llama-3.2-1b's embedding is the bottleneck on 8 GPUs; the other
-// seven share the blocks as evenly as they can all the same.
+// seven share the blocks as evenly as they can.
 func TestEven(t *testing.T) {
 	sol := plan(t, "llama-3.2-1b", costmodel.Workload{Mode: costmodel.Load}, 8, 1<<40)
 	got := runs(t, "llama-3.2-1b", sol)

@@ -13,7 +13,7 @@ import (
 )
 
 // File is the plan file of a solution of the problem, all but its warnings:
-// whoever writes it says settings in words of their own.
+// whoever writes it names settings as its users do.
 func (solution *Solution) File(problem *Problem) *devicemap.Plan {
 	if solution.Pipeline != nil {
 		return solution.pipelineFile(problem.Diffusion)
@@ -29,7 +29,7 @@ func (solution *Solution) File(problem *Problem) *devicemap.Plan {
 	return plan
 }
 
-// pipelineFile is the plan file of a diffusion pipeline. No bound is worked out,
+// pipelineFile is the plan file of a diffusion pipeline. No bound is computed,
 // so that it has no gap.
 func (solution *Solution) pipelineFile(asked *Diffusion) *devicemap.Plan {
 	planned := solution.Pipeline

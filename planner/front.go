@@ -9,7 +9,7 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/instance"
 )
 
-// Front are the maps of which none is better in both the step and the largest
+// Front are the maps such that none is better in both the step and the largest
 // share: the shortest step first.
 type Front struct {
 	Points []*Solution
@@ -40,7 +40,7 @@ func SolveFront(ctx context.Context, problem Problem, settings Settings) (*Front
 	if folded := problem.Costs.Folded(problem.Topology); folded != problem.Topology {
 		return frontOfStages(ctx, &problem, folded, settings)
 	}
-	if problem.Anywhere && !problem.Costs.Workload.Strategy.Traits().Staged && !problem.Costs.Workload.Strategy.Traits().Replicated {
+	if problem.Unconstrained && !problem.Costs.Workload.Strategy.Traits().Staged && !problem.Costs.Workload.Strategy.Traits().Replicated {
 		return nil, &costmodel.FieldError{Msg: costmodel.Messagef("the front is searched among contiguous maps: %v goes with %v or %v",
 			costmodel.Setting{Field: "contiguous", Value: "false"}, costmodel.Setting{Field: "objective", Value: string(Memory)}, Time)}
 	}
@@ -89,7 +89,7 @@ func (front *Front) sweep(ctx context.Context, problem *Problem) error {
 
 func (solution *Solution) proved() bool { return solution.Status == Optimal && solution.EvenProved }
 
-// add takes a point in; points before it that are no shorter a step go, as
+// add takes a point in; points before it whose step is not shorter go, as
 // can be where a search was stopped.
 func (front *Front) add(solution *Solution) {
 	front.Complete = front.Complete && solution.proved()

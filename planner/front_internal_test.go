@@ -7,7 +7,7 @@ import (
 )
 
 // TestFrontTies: each point has smaller shares than those before it, so that
-// one before it whose step is as long, or longer, is beaten and goes; one with
+// one before it whose step is as long, or longer, is dominated and goes; one with
 // a shorter step stays. The front is complete as long as all that came is
 // proved, what went included.
 func TestFrontTies(t *testing.T) {

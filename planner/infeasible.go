@@ -13,7 +13,7 @@ import (
 
 // InfeasibleError says that no map fits, or that none was found that does.
 type InfeasibleError struct {
-	Best *Solution // the map that comes nearest
+	Best *Solution // the map that is closest to fitting
 	// Form says which maps were searched, as words that follow a number of
 	// devices: " in device order, a run of layers each".
 	Form costmodel.Message
@@ -22,7 +22,7 @@ type InfeasibleError struct {
 	// Needed and Budget are those of the worst device.
 	Worst          int
 	Needed, Budget int64
-	// TooLarge is a unit that fits on no device by itself; empty otherwise.
+	// TooLarge is a unit that fits on no device alone; empty otherwise.
 	TooLarge string
 	// TooLargeNeeds is what it needs at least, MostBudget the largest budget.
 	TooLargeNeeds, MostBudget int64
@@ -61,7 +61,7 @@ func (err *InfeasibleError) Words(name func(costmodel.Setting) string) string {
 		}
 	case err.Devices > 0:
 		such := "such devices"
-		if first := &err.Best.Devices[0]; slices.ContainsFunc(err.Best.Devices, func(holds devicemap.Prediction) bool { return holds.Budget != first.Budget }) {
+		if first := &err.Best.Devices[0]; slices.ContainsFunc(err.Best.Devices, func(device devicemap.Prediction) bool { return device.Budget != first.Budget }) {
 			such = "devices like the first"
 		}
 		fmt.Fprintf(&builder, "; %d %s are enough", err.Devices, such)

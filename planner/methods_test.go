@@ -16,13 +16,13 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/randomproblem"
 )
 
-// forms are the problems that every method is held to, as long as it serves
-// them: so small that brute force says what the best map has.
+// forms are the problems that every method is checked with, as long as it serves
+// them: so small that an exhaustive search says what the best map has.
 var forms = []struct {
-	name   string
-	draws  int
-	draw   func(*testing.T, *rand.Rand) planner.Problem
-	memory bool // and not time
+	name    string
+	samples int
+	sample  func(*testing.T, *rand.Rand) planner.Problem
+	memory  bool // and not time
 	// best is the least value of all maps that are allowed, and under
 	// [planner.Time] fit; false where there are none.
 	best func(*planner.Problem) (float64, bool)
@@ -32,12 +32,12 @@ var forms = []struct {
 		t.Helper()
 		for {
 			problem := randomproblem.Timed(t, rng)
-			problem.Anywhere = true
+			problem.Unconstrained = true
 			if math.Pow(float64(len(problem.Topology.Devices)), float64(len(problem.Graph.Units))) < 1000 {
 				return problem
 			}
 		}
-	}, false, bestAnywhere},
+	}, false, bestUnconstrained},
 	{"pipeline", 50, func(t *testing.T, rng *rand.Rand) planner.Problem {
 		t.Helper()
 		problem, err := randomproblem.Pipeline(rng)
@@ -82,12 +82,12 @@ func TestMethods(t *testing.T) {
 			}
 			t.Run(form.name+"/"+string(objective), func(t *testing.T) {
 				rng := rand.New(rand.NewPCG(91, 92))
-				for draw := range randomproblem.Samples(form.draws) {
-					problem := form.draw(t, rng)
+				for sample := range randomproblem.Samples(form.samples) {
+					problem := form.sample(t, rng)
 					problem.Objective = objective
 					best, some := form.best(&problem)
-					held := holder{t: t, in: randomproblem.Instance(t, &problem), problem: &problem, best: best, some: some, name: fmt.Sprint(form.name, " ", draw)}
-					served[held.method()] += held.hold()
+					found := holder{t: t, in: randomproblem.Instance(t, &problem), problem: &problem, best: best, some: some, name: fmt.Sprint(form.name, " ", sample)}
+					served[found.method()] += found.hold()
 				}
 			})
 		}
@@ -114,62 +114,62 @@ type holder struct {
 }
 
 // method is the name of the one that serves.
-func (held *holder) method() string {
-	held.t.Helper()
+func (found *holder) method() string {
+	found.t.Helper()
 	for _, method := range planner.Methods {
-		if !method.Serves(held.in) {
+		if !method.Serves(found.in) {
 			continue
 		}
-		if held.serving != nil {
-			held.t.Fatalf("%s: %T and %T serve it", held.name, held.serving, method)
+		if found.serving != nil {
+			found.t.Fatalf("%s: %T and %T serve it", found.name, found.serving, method)
 		}
-		held.serving = method
+		found.serving = method
 	}
-	if held.serving == nil || held.serving.Why(held.in) == "" {
-		held.t.Fatalf("%s: no method, or none that says why", held.name)
+	if found.serving == nil || found.serving.Why(found.in) == "" {
+		found.t.Fatalf("%s: no method, or none that says why", found.name)
 	}
-	return fmt.Sprintf("%T", held.serving)
+	return fmt.Sprintf("%T", found.serving)
 }
 
 // hold asks the method with time and without; 1 where it had an answer.
-func (held *holder) hold() (answered int) {
-	held.t.Helper()
-	start, ok := held.start()
+func (found *holder) hold() (answered int) {
+	found.t.Helper()
+	start, ok := found.start()
 	if !ok {
 		return 0
 	}
-	if answer, err := held.serving.Solve(held.t.Context(), held.in, instance.Limits{}, start); held.takes(answer, err) {
-		held.certified(answer, true)
+	if answer, err := found.serving.Solve(found.t.Context(), found.in, instance.Limits{}, start); found.takes(answer, err) {
+		found.certified(answer, true)
 		answered++
 	}
-	ended, cancel := context.WithCancel(held.t.Context())
+	ended, cancel := context.WithCancel(found.t.Context())
 	cancel()
-	if answer, err := held.serving.Solve(ended, held.in, instance.Limits{}, start); err == nil {
-		held.certified(answer, false)
+	if answer, err := found.serving.Solve(ended, found.in, instance.Limits{}, start); err == nil {
+		found.certified(answer, false)
 	}
 	return answered
 }
 
 // start is what a search of any assignment begins with; false where it has
 // nothing to begin with.
-func (held *holder) start() (*instance.Answer, bool) {
-	if !held.in.AnyAssignment {
+func (found *holder) start() (*instance.Answer, bool) {
+	if !found.in.AnyAssignment {
 		return nil, true
 	}
-	first := held.in.InOrder()
+	first := found.in.InOrder()
 	for _, method := range planner.Methods {
 		if method.Serves(first) {
-			if answer, err := method.Solve(held.t.Context(), first, instance.Limits{}, nil); err == nil {
+			if answer, err := method.Solve(found.t.Context(), first, instance.Limits{}, nil); err == nil {
 				return answer, true
 			}
 		}
 	}
-	return nil, held.in.Objective == instance.Memory
+	return nil, found.in.Objective == instance.Memory
 }
 
 // takes reports an answer; where there is none, none of the maps must be good.
-func (held *holder) takes(answer *instance.Answer, err error) bool {
-	held.t.Helper()
+func (found *holder) takes(answer *instance.Answer, err error) bool {
+	found.t.Helper()
 	var stage *planner.StageError
 	var link *instance.LinkError
 	var constraint *planner.ConstraintError
@@ -177,45 +177,45 @@ func (held *holder) takes(answer *instance.Answer, err error) bool {
 	case err == nil:
 		return true
 	case errors.Is(err, instance.ErrNone):
-		if answer.Proved && held.some {
-			held.t.Fatalf("%s: no map is said to be within the caps, and one has %v", held.name, held.best)
+		if answer.Proved && found.some {
+			found.t.Fatalf("%s: no map is said to be within the caps, and one has %v", found.name, found.best)
 		}
 	case errors.As(err, &constraint):
 		// Of a pipeline's pins some order of the devices may keep what theirs cannot.
-		if held.some && (!held.in.Piped() || exhaustive.Pipeline(held.problem).Maps > 0) {
-			held.t.Fatalf("%s: %v, and a map has %v", held.name, err, held.best)
+		if found.some && (!found.in.Piped() || exhaustive.Pipeline(found.problem).Maps > 0) {
+			found.t.Fatalf("%s: %v, and a map has %v", found.name, err, found.best)
 		}
 	case errors.As(err, &stage), errors.As(err, &link): // what an engine refuses
 	default:
-		held.t.Fatalf("%s: %v", held.name, err)
+		found.t.Fatalf("%s: %v", found.name, err)
 	}
 	return false
 }
 
-func (held *holder) certified(answer *instance.Answer, inTime bool) {
-	held.t.Helper()
+func (found *holder) certified(answer *instance.Answer, inTime bool) {
+	found.t.Helper()
 	const rounding = 2e-9
-	sol, err := planner.Certify(held.in, answer, held.serving)
+	sol, err := planner.Certify(found.in, answer, found.serving)
 	if err != nil {
-		held.t.Fatalf("%s: %v", held.name, err)
+		found.t.Fatalf("%s: %v", found.name, err)
 	}
-	if held.in.Objective == instance.Time && sol.LargestShare > 1+rounding {
-		held.t.Fatalf("%s: %v has a share of %v", held.name, sol.Map, sol.LargestShare)
+	if found.in.Objective == instance.Time && sol.LargestShare > 1+rounding {
+		found.t.Fatalf("%s: %v has a share of %v", found.name, sol.Map, sol.LargestShare)
 	}
-	if !keepsAll(held.problem, sol.Map) {
-		held.t.Fatalf("%s: %v does not keep %v and %v", held.name, sol.Map, held.problem.Pins, held.problem.Together)
+	if !keepsAll(found.problem, sol.Map) {
+		found.t.Fatalf("%s: %v does not keep %v and %v", found.name, sol.Map, found.problem.Pins, found.problem.Together)
 	}
 	switch {
-	case !held.some:
-		held.t.Fatalf("%s: %v, and no map is allowed", held.name, sol.Map)
-	case sol.Value < held.best*(1-rounding):
-		held.t.Fatalf("%s: %v has %v, and the best of all maps %v", held.name, sol.Map, sol.Value, held.best)
-	case sol.LowerBound > held.best*(1+rounding):
-		held.t.Fatalf("%s: nothing is below %v (%s), and a map has %v", held.name, sol.LowerBound, sol.Bound, held.best)
-	case sol.Status == planner.Optimal && sol.Value > held.best*(1+rounding):
-		held.t.Fatalf("%s: %v of %v is called best, and a map has %v", held.name, sol.Map, sol.Value, held.best)
+	case !found.some:
+		found.t.Fatalf("%s: %v, and no map is allowed", found.name, sol.Map)
+	case sol.Value < found.best*(1-rounding):
+		found.t.Fatalf("%s: %v has %v, and the best of all maps %v", found.name, sol.Map, sol.Value, found.best)
+	case sol.LowerBound > found.best*(1+rounding):
+		found.t.Fatalf("%s: nothing is below %v (%s), and a map has %v", found.name, sol.LowerBound, sol.Bound, found.best)
+	case sol.Status == planner.Optimal && sol.Value > found.best*(1+rounding):
+		found.t.Fatalf("%s: %v of %v is called best, and a map has %v", found.name, sol.Map, sol.Value, found.best)
 	case sol.Status == planner.LimitReached && inTime && !answer.Stopped:
-		held.t.Fatalf("%s: not stopped, and %s", held.name, sol.Status)
+		found.t.Fatalf("%s: not stopped, and %s", found.name, sol.Status)
 	}
 }
 
@@ -266,7 +266,7 @@ func bestInOrder(problem *planner.Problem) (float64, bool) {
 	return best.Value, best.Maps > 0
 }
 
-func bestAnywhere(problem *planner.Problem) (float64, bool) {
+func bestUnconstrained(problem *planner.Problem) (float64, bool) {
 	if problem.Objective == planner.Time {
 		return shortest(exhaustive.Points(problem, true))
 	}

@@ -95,10 +95,10 @@ func TestProblem(t *testing.T) {
 	if seconds := devicemap.StepSeconds(timed.Costs, timed.Topology, timed.Map); seconds == nil || *seconds != timed.Value {
 		t.Errorf("a step of %v s by what the plan was made for, of %v s by the plan", seconds, timed.Value)
 	}
-	told := false
+	reported := false
 	problem.Objective = planner.Memory
-	if _, err := planner.Solve(t.Context(), problem, planner.Settings{Progress: func(planner.Progress) { told = true }}); err != nil || !told {
-		t.Errorf("progress is told: %t (%v)", told, err)
+	if _, err := planner.Solve(t.Context(), problem, planner.Settings{Progress: func(planner.Progress) { reported = true }}); err != nil || !reported {
+		t.Errorf("progress is told: %t (%v)", reported, err)
 	}
 	work.Strategy, work.MicroBatches = costmodel.Pipeline, 4
 	if piped, err := planner.Plan(t.Context(), g, work, gpus(2)); err != nil || piped.Map[0] == piped.Map[len(piped.Map)-1] {

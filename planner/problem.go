@@ -37,9 +37,9 @@ type Problem struct {
 	// Together lists patterns whose units must share a device. As each device
 	// takes one stretch of the chain, the units between them go along.
 	Together [][]string
-	// Anywhere: any unit may be on any device, whatever the order (device
+	// Unconstrained: any unit may be on any device, whatever the order (device
 	// maps only). Then a together-group takes no units between along.
-	Anywhere bool
+	Unconstrained bool
 	// Offload is the tier that units may leave the devices for where not all
 	// fit: as few bytes as can be then travel in a forward. Empty: none.
 	Offload Tier
@@ -81,7 +81,7 @@ type Settings struct {
 	TimeLimit time.Duration
 	// Probes ends the search after so many probes of a target; 0: no limit.
 	Probes int
-	// Progress, if not nil, is told how the search stands.
+	// Progress, if not nil, receives how far the search is.
 	Progress func(Progress)
 }
 
@@ -137,7 +137,7 @@ func (problem *Problem) resolve() (*instance.Instance, error) {
 	if err := problem.checkRuns(); err != nil {
 		return nil, err
 	}
-	base := instance.Instance{Graph: problem.Graph, Setup: instance.Setup{Costs: problem.Costs, Topology: problem.Topology}, Objective: instance.Objective(cmp.Or(problem.Objective, Memory)), AnyAssignment: problem.Anywhere, Offload: instance.Tier(problem.Offload)}
+	base := instance.Instance{Graph: problem.Graph, Setup: instance.Setup{Costs: problem.Costs, Topology: problem.Topology}, Objective: instance.Objective(cmp.Or(problem.Objective, Memory)), AnyAssignment: problem.Unconstrained, Offload: instance.Tier(problem.Offload)}
 	if problem.Objective == Latency {
 		if mode := problem.Costs.Workload.Mode; mode != costmodel.Infer {
 			return nil, costmodel.Refuse(costmodel.Set("mode", mode), "a request is of inference: %v has no latency of one", costmodel.Set("mode", mode))
@@ -167,7 +167,7 @@ func (problem *Problem) checkRuns() error {
 			return costmodel.Refuse(costmodel.Set(field.Name, value), "%q is unknown (known: %s)", value, strings.Join(field.Values, ", "))
 		}
 	}
-	if costmodel.StageRulesOf(workload.Runtime).Arena && workload.Strategy.Traits().Sequential && (problem.Anywhere || problem.Offload != "") {
+	if costmodel.StageRulesOf(workload.Runtime).Arena && workload.Strategy.Traits().Sequential && (problem.Unconstrained || problem.Offload != "") {
 		return costmodel.Refuse(costmodel.Set("runtime", workload.Runtime), "its maps are in the order of the model, with every layer on a GPU: %v and %v are for %v",
 			costmodel.Set("contiguous", false), costmodel.Setting{Field: "offload"}, costmodel.Set("runtime", costmodel.DeviceMap.Traits().Runtimes[0]))
 	}

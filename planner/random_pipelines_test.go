@@ -26,13 +26,13 @@ var (
 
 // tally counts what came of the draw.
 type tally struct {
-	drawn, refused, infeasible, unlinked, solved, optimal, even int
-	crashes, errors, wrong, bounds, notFit                      int
+	sampled, refused, infeasible, unlinked, solved, optimal, even int
+	crashes, errors, wrong, bounds, notFit                        int
 }
 
 func (c *tally) String() string {
 	return fmt.Sprintf("%d random pipelines: %d crashes, %d errors, %d wrong values, %d bounds above brute force, %d false \"does not fit\"; %d solved, of them %d proved optimal (%.1f %%) and %d even; %d do not fit, %d lack a link, %d refused",
-		c.drawn, c.crashes, c.errors, c.wrong, c.bounds, c.notFit, c.solved, c.optimal, 100*float64(c.optimal)/float64(max(1, c.solved)), c.even, c.infeasible, c.unlinked, c.refused)
+		c.sampled, c.crashes, c.errors, c.wrong, c.bounds, c.notFit, c.solved, c.optimal, 100*float64(c.optimal)/float64(max(1, c.solved)), c.even, c.infeasible, c.unlinked, c.refused)
 }
 
 // TestRandomPipelines holds the solvers of pipelines to every map there is.
@@ -48,7 +48,7 @@ func TestRandomPipelines(t *testing.T) {
 		if p.Objective == planner.Time && p.Costs.Workload.Mode == costmodel.Infer && i%2 == 0 {
 			p.Objective = planner.Latency
 		}
-		c.drawn++
+		c.sampled++
 		if fault := c.hold(t.Context(), &p); fault != "" && c.faults() < 20 {
 			t.Errorf("-pipelines 1 -pipeline-seed %d: %s, %d devices, %d units, %+v: %s", seed, p.Objective, len(p.Topology.Devices), len(p.Graph.Units), p.Costs.Workload, fault)
 		}

@@ -49,13 +49,13 @@ type Solution struct {
 	// LargestShare, whatever the objective: it fits if that is at most 1.
 	Bottleneck   int
 	LargestShare float64
-	// Alone names the unit, or the units that share a parameter, which by itself
+	// Alone names the unit, or the units that share a parameter, which alone
 	// sets the largest share: the bottleneck holds nothing else of weight, and
 	// the bound is the largest unit. Empty where it is not so.
 	Alone  string
 	Probes int
 	// Method is how the map was found, and why so; Bounds are the arguments
-	// for the lower bound of the largest share if more than one was worked out, by
+	// for the lower bound of the largest share if more than one was computed, by
 	// Name: the Value that it proves, and What it rests on, a unit or a moment.
 	Method   string
 	Bounds   []instance.BoundValue
@@ -65,7 +65,7 @@ type Solution struct {
 	// that were tried, the best first. Nil for other models.
 	Pipeline *phases.Plan
 	Phases   []devicemap.Phase
-	Ways     []*Solution
+	Configs  []*Solution
 }
 
 // Offloaded is what left the devices.
@@ -76,7 +76,7 @@ type Offloaded struct {
 	Status            Status
 	// Stays is what is proved of the largest share where these units leave;
 	// the solution's own bound is for whatever leaves.
-	Stays certificate.Certificate
+	Rest certificate.Certificate
 	// FromDisk of them are read from disk.
 	FromDisk int64
 	Units    int

@@ -13,7 +13,7 @@ import (
 )
 
 // Solve returns the best map it can prove or find in the time. Where none fits,
-// the one that comes nearest is returned with an [*InfeasibleError]; a
+// the closest one is returned with an [*InfeasibleError]; a
 // constraint that cannot be kept is a [*ConstraintError]. Other faults are those
 // of [Problem.Resolved].
 func Solve(ctx context.Context, problem Problem, settings Settings) (*Solution, error) {
@@ -77,7 +77,7 @@ func (solver *solveCall) memory(ctx context.Context, in *instance.Instance) (*So
 		return nil, err
 	}
 	if answer.Stopped {
-		argue(in, answer)
+		tightenBound(in, answer)
 	}
 	sol, err := certify(in, answer, method)
 	if err == nil && sol.LargestShare > 1 {
@@ -86,9 +86,9 @@ func (solver *solveCall) memory(ctx context.Context, in *instance.Instance) (*So
 	return sol, err
 }
 
-// argue raises the bound of a search that was stopped to what holds of any
+// tightenBound raises the bound of a search that was stopped to what holds of any
 // assignment and takes no search.
-func argue(in *instance.Instance, answer *instance.Answer) {
+func tightenBound(in *instance.Instance, answer *instance.Answer) {
 	if in.Piped() || in.Replicated() || costmodel.StageRulesOf(in.Costs.Workload.Runtime).Arena {
 		return // which hold what layers alone do not say
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// spreadProblem is llama-3.2-1b on alike GPUs, in stages of several.
+// spreadProblem is llama-3.2-1b on equal GPUs, in stages of several.
 func spreadProblem(t *testing.T, gpus int, capacity int64, dp, tp string, objective planner.Objective) planner.Problem {
 	t.Helper()
 	graph := readModel(t, "llama-3.2-1b")
@@ -38,7 +38,7 @@ func spreadProblem(t *testing.T, gpus int, capacity int64, dp, tp string, object
 }
 
 // TestStagesOfGPUs: a plan of stages names the first GPU of each, predicts every
-// GPU of a stage alike, and is what the check says of its map.
+// GPU of a stage equally, and is what the check says of its map.
 func TestStagesOfGPUs(t *testing.T) {
 	for _, objective := range []planner.Objective{planner.Memory, planner.Time} {
 		for _, degrees := range [][3]string{{"2", "2", "4"}, {"1", "4", "4"}, {"4", "1", "4"}, {"1", "8", "8"}, {"2", "1", "2"}} {

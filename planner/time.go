@@ -13,10 +13,10 @@ import (
 )
 
 // time finds the shortest step among maps that fit. The memory answer says
-// whether any does, and stands in where the time ends before another is found.
+// whether any does, and is the answer if the time ends before another is found.
 func (solver *solveCall) time(ctx context.Context, in *instance.Instance) (*Solution, error) {
 	if in.AnyAssignment && !in.Replicated() {
-		return solver.timeAnywhere(ctx, in)
+		return solver.timeUnconstrained(ctx, in)
 	}
 	memory, failed := solver.memory(ctx, in.For(instance.Memory))
 	var large *InfeasibleError
@@ -72,7 +72,7 @@ func fallback(in *instance.Instance, memory *Solution, found *instance.Answer, m
 // timeAnywhere finds a short step of a device map whose units go on any
 // device, from the contiguous answer on; where pins leave none, from a map that
 // fits.
-func (solver *solveCall) timeAnywhere(ctx context.Context, in *instance.Instance) (*Solution, error) {
+func (solver *solveCall) timeUnconstrained(ctx context.Context, in *instance.Instance) (*Solution, error) {
 	if _, err := in.Sets(); err != nil {
 		return nil, err
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
 	"github.com/devmap-dev/devmap/modelgraph/benchfile"
-	"github.com/devmap-dev/devmap/planner/posed"
+	"github.com/devmap-dev/devmap/planner/benchmark"
 )
 
 // A benchmark file has a public partitioning problem and names its own devices.
@@ -74,17 +74,17 @@ func (command *planCommand) solveBenchmark(cmd *cobra.Command, file string, read
 	if err := command.checkBenchmarkFlags(file, problem); err != nil {
 		return err
 	}
-	set, done := posed.Settings{}, func() {}
+	set, done := benchmark.Settings{}, func() {}
 	set.Data, set.Tensor = command.Degrees()
 	if !command.JSON {
 		set.Progress, done = out.BenchmarkProgress(cmd.ErrOrStderr())
 	}
-	answer, err := posed.Solve(ctx, problem, set)
+	answer, err := benchmark.Solve(ctx, problem, set)
 	done()
 	if err != nil {
 		err = fmt.Errorf("%s: %w", file, err)
 	}
-	var none *posed.InfeasibleError
+	var none *benchmark.InfeasibleError
 	if errors.As(err, &none) {
 		return &out.Infeasible{Err: err}
 	}

@@ -102,7 +102,7 @@ func (command *estimateCommand) run(cmd *cobra.Command, arg string) error {
 func (command *estimateCommand) show(cmd *cobra.Command, problem *ask.Question, rows []strategy.Row) error {
 	result := cmd.OutOrStdout()
 	if command.JSON || command.Output != "" {
-		document := estimateOf(rows, command.Again(), problem.Anywhere)
+		document := estimateOf(rows, command.Again(), problem.Unconstrained)
 		if err := out.Write(cmd, command.Output, func(writer io.Writer) error { return devicemap.WriteJSON(writer, document) }); err != nil {
 			return err
 		}

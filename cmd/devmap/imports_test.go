@@ -45,7 +45,7 @@ var allowed = map[string][]string{
 	},
 
 	"planner/devicemap": {"modelgraph", "costmodel", "costmodel/timeline", "costmodel/steptime"},
-	"planner/posed":     {"modelgraph", "modelgraph/benchfile"},
+	"planner/benchmark": {"modelgraph", "modelgraph/benchfile"},
 	"planner":           {"modelgraph", "modelgraph/diffusers", "costmodel", "costmodel/phases", "costmodel/order", "costmodel/timeline", "costmodel/steptime", "costmodel/catalogue", "costmodel/estimate", "planner/devicemap"},
 	"planner/strategy": {
 		"modelgraph", "costmodel", "costmodel/catalogue",

@@ -31,7 +31,7 @@ type overhead struct {
 	} `json:"slack"`
 }
 
-// slack is the least and most that the allocator's pool takes beyond a peak, as
+// slack is the least and most that the allocator's pool reserves above a peak, as
 // fractions of it: on GPUs with the loss or the model's outputs (Head), and on
 // the others.
 type slack struct {
@@ -56,15 +56,15 @@ var loadOverhead = sync.OnceValue(func() overhead {
 // followed is beyond what requests that are followed one by one have it reserve.
 // An arena is one block, of an engine without NCCL ([costmodel.StageRules]), whose
 // context is smaller than PyTorch's.
-func Overhead(workload *costmodel.Workload) (held costmodel.Comm, body, head, followed [2]float64) {
+func Overhead(workload *costmodel.Workload) (used costmodel.Comm, body, head, followed [2]float64) {
 	if costmodel.StageRulesOf(workload.Runtime).Arena {
-		held.Contexts = contexts(load().OwnContext, workload.Mode)
-		return held, body, head, followed
+		used.Contexts = contexts(load().OwnContext, workload.Mode)
+		return used, body, head, followed
 	}
 	if workload.Runtime == value.JAX { // whose pool is one block from the start
-		held = comm(workload)
-		held.Contexts = contexts(load().JAXContext, workload.Mode)
-		return held, body, head, followed
+		used = comm(workload)
+		used.Contexts = contexts(load().JAXContext, workload.Mode)
+		return used, body, head, followed
 	}
 	pool := slackOf(workload)
 	return comm(workload), pool.Body, pool.Head, followedOf(workload)
@@ -88,20 +88,20 @@ func comm(workload *costmodel.Workload) costmodel.Comm {
 		return costmodel.Comm{}
 	}
 	nccl := loadOverhead().NCCL
-	held := costmodel.Comm{World: nccl.World.Bytes}
+	used := costmodel.Comm{World: nccl.World.Bytes}
 	switch {
 	case traits.Groups > 1:
-		held.World += nccl.Mesh.Bytes
+		used.World += nccl.Mesh.Bytes
 	case traits.Staged:
-		held.World += nccl.P2P.Bytes
-		held.Peer, held.Ring = nccl.Peer.Bytes, workload.Schedule == costmodel.Interleaved
+		used.World += nccl.P2P.Bytes
+		used.Peer, used.Ring = nccl.Peer.Bytes, workload.Schedule == costmodel.Interleaved
 		for _, degree := range []int64{workload.DP.Count(), workload.TP.Count()} {
 			if degree > 1 { // a communicator of their own, as a mesh's second has
-				held.World += nccl.Mesh.Bytes
+				used.World += nccl.Mesh.Bytes
 			}
 		}
 	}
-	return held
+	return used
 }
 
 // followedOf is the range of a workload's kind: DeepSpeed records gathered

@@ -29,16 +29,16 @@ func TestAccumulate(t *testing.T) {
 		return table.Units
 	}
 	once, more := units(1), units(4)
-	var held, left int64
+	var used, left int64
 	for u := range more {
-		held += more[u].ResidentGrads
+		used += more[u].ResidentGrads
 		left += timeline.Of(&more[u]).Grads
 		if first, again := timeline.Of(&once[u]), timeline.Of(&more[u]); again.Backward > first.Backward+1000*64*2 {
 			t.Errorf("%s: %d with gradients, %d without", more[u].Name, again.Backward, first.Backward)
 		}
 	}
-	if held != 2*g.ParamCount() || left != 0 {
-		t.Errorf("%d B of gradients held, %d left; want %d and 0", held, left, 2*g.ParamCount())
+	if used != 2*g.ParamCount() || left != 0 {
+		t.Errorf("%d B of gradients held, %d left; want %d and 0", used, left, 2*g.ParamCount())
 	}
 	head, _ := UnitNamed(g, "lm_head")
 	embed, _ := UnitNamed(g, "model.embed_tokens")

@@ -37,7 +37,7 @@ func TestDeclaredGrowth(t *testing.T) {
 		declared       string
 		batch, seq     int64
 		precision      costmodel.Precision
-		kept, out      int64
+		saved, out     int64
 		growth, stored bool // what is said
 	}{
 		{grows, 2, 37, costmodel.BF16True, 5 + 2*100 + 74*10 + 74*37*2, 3 + 74*16, false, false},
@@ -58,8 +58,8 @@ func TestDeclaredGrowth(t *testing.T) {
 			t.Fatal(err)
 		}
 		block := table.Units[1]
-		if got := block.Layers[0].Saved; got != c.kept || block.Output != c.out {
-			t.Errorf("%d × %d: %d bytes kept and %d handed on, want %d and %d", c.batch, c.seq, got, block.Output, c.kept, c.out)
+		if got := block.Layers[0].Saved; got != c.saved || block.Output != c.out {
+			t.Errorf("%d × %d: %d bytes kept and %d handed on, want %d and %d", c.batch, c.seq, got, block.Output, c.saved, c.out)
 		}
 		said := fmt.Sprint(table.Warnings)
 		if got := strings.Contains(said, "do not say how they grow"); got != c.growth {

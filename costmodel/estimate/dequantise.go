@@ -50,11 +50,11 @@ func dequantised(graph *modelgraph.Graph) (*modelgraph.Graph, error) {
 		layer := &out.Layers[i]
 		var params []modelgraph.Tensor
 		for _, tensor := range layer.Params {
-			plain, kept := tensor, true
+			plain, unchanged := tensor, true
 			var err error
 			switch {
 			case strings.HasSuffix(tensor.Name, "_scale_inv") || strings.HasSuffix(tensor.Name, "_scales"):
-				kept = false
+				unchanged = false
 			case slices.Contains([]string{"F8_E4M3", "F8_E5M2"}, tensor.DType.String()):
 				plain, err = modelgraph.NewTensor(tensor.Name, modelgraph.BF16, tensor.Shape...)
 			case strings.HasSuffix(tensor.Name, "_blocks") && tensor.DType.String() == "U8": // two values a byte
@@ -63,7 +63,7 @@ func dequantised(graph *modelgraph.Graph) (*modelgraph.Graph, error) {
 			if err != nil {
 				return nil, fmt.Errorf("layer %q: %w", layer.Name, err)
 			}
-			if kept {
+			if unchanged {
 				plain.Owner, plain.Parts = tensor.Owner, tensor.Parts
 				params = append(params, plain)
 			}

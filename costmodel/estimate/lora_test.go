@@ -128,12 +128,12 @@ func TestEightBitKeepsInputs(t *testing.T) {
 	w.Recompute, w.Quantize = costmodel.RecomputeFull, value.Int8
 	table := tableOf(t, llama2, w)
 	const tokens = 4 * 64
-	var kept int64
+	var saved int64
 	for _, s := range table.Units[5].Layers {
-		kept += s.RecomputeSaved
+		saved += s.RecomputeSaved
 	}
-	if want := int64(tokens * 4 * (3*4096 + 11008)); kept != want { // fp32: norms' outputs, attention's, the product
-		t.Errorf("a block keeps %d bytes, want %d", kept, want)
+	if want := int64(tokens * 4 * (3*4096 + 11008)); saved != want { // fp32: norms' outputs, attention's, the product
+		t.Errorf("a block keeps %d bytes, want %d", saved, want)
 	}
 }
 

@@ -55,7 +55,7 @@ func (positions *positionTable) generates(graph *modelgraph.Graph) bool {
 
 // roomBefore is a default length that leaves room for the tokens generated
 // after it.
-func roomBefore(graph *modelgraph.Graph, seq, newTokens int64) int64 {
+func positionsBefore(graph *modelgraph.Graph, seq, newTokens int64) int64 {
 	for _, positions := range tablesOf(graph) {
 		if positions.generates(graph) && newTokens < positions.longest {
 			seq = min(seq, positions.longest-newTokens)
@@ -76,12 +76,12 @@ func checkPositions(graph *modelgraph.Graph, workload *costmodel.Workload) error
 		if positions.stream == modelgraph.Target {
 			field, length = "target_seq", workload.TargetSeq
 		}
-		room := fmt.Sprintf("more than the %d that the position table %q of %d rows has room for", positions.longest, positions.name, positions.rows)
+		limit := fmt.Sprintf("more than the %d that the position table %q of %d rows has room for", positions.longest, positions.name, positions.rows)
 		switch {
 		case length > positions.longest:
-			return refuse(field, length, "%d tokens are %s", length, room)
+			return refuse(field, length, "%d tokens are %s", length, limit)
 		case positions.generates(graph) && length+workload.NewTokens > positions.longest:
-			return refuse("new_tokens", workload.NewTokens, "%d after %d tokens are %s", workload.NewTokens, length, room)
+			return refuse("new_tokens", workload.NewTokens, "%d after %d tokens are %s", workload.NewTokens, length, limit)
 		}
 	}
 	return nil

@@ -114,16 +114,16 @@ func TestUnprepared(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		held := make([][]*costmodel.Unit, len(r.Peak))
+		owned := make([][]*costmodel.Unit, len(r.Peak))
 		for u := range table.Units {
 			d, err := strconv.Atoi(r.DeviceMap[table.Units[u].Name])
 			if err != nil {
 				t.Fatal(err)
 			}
-			held[d] = append(held[d], &table.Units[u])
+			owned[d] = append(owned[d], &table.Units[u])
 		}
 		for d, measured := range r.Peak {
-			p := timeline.DeviceMap(w.Mode, held[d], timeline.ResidentOn(table, d, &dev, false))
+			p := timeline.DeviceMap(w.Mode, owned[d], timeline.ResidentOn(table, d, &dev, false))
 			got := p.Memory.Total()
 			off := 100 * (float64(got)/float64(measured) - 1)
 			t.Logf("%-5s GPU %d: predicted %d, measured %d, %+.3f %% (%+.2f MiB) at %s", r.Opts.Quant, d, got, measured, off, float64(got-measured)/(1<<20), p.At)

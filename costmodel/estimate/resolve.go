@@ -68,7 +68,7 @@ func resolveLengths(graph *modelgraph.Graph, workload *costmodel.Workload) {
 		if graph.MaxSeq > 0 {
 			workload.Seq = min(workload.Seq, graph.MaxSeq)
 		}
-		workload.Seq = roomBefore(graph, workload.Seq, workload.NewTokens)
+		workload.Seq = positionsBefore(graph, workload.Seq, workload.NewTokens)
 	}
 	if workload.TargetSeq == 0 {
 		workload.TargetSeq = workload.Seq

@@ -70,11 +70,11 @@ func TestSelectiveOrder(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		held, err := timeline.Replica(tab, &costmodel.Device{CapacityBytes: 80 << 30, WorkspaceBytes: 32 << 20})
+		replica, err := timeline.Replica(tab, &costmodel.Device{CapacityBytes: 80 << 30, WorkspaceBytes: 32 << 20})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return held.Memory.Total()
+		return replica.Memory.Total()
 	}
 	full, selective, none := peak(costmodel.RecomputeFull), peak(value.RecomputeSelective), peak(costmodel.RecomputeNone)
 	if full >= selective || selective >= none {

@@ -8,7 +8,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 )
 
-// defaultStages is the runs a GPU where stages are interleaved.
+// defaultStages is the number of virtual stages if stages are interleaved.
 const defaultStages = 2
 
 // resolveStrategy fills in what follows from the strategy. The loss alone is
@@ -92,7 +92,7 @@ func CheckPlaced(workload *costmodel.Workload) error {
 	return nil
 }
 
-// checkVirtual refuses runs a GPU that the strategy or the schedule does not
+// checkVirtual refuses virtual stages that the strategy or the schedule does not
 // have, as far as these are chosen.
 func checkVirtual(workload *costmodel.Workload, traits *costmodel.Traits) error {
 	schedule := workload.Schedule

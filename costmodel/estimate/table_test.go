@@ -73,13 +73,13 @@ const tiny = `"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 
 
 // sums adds up a table's gradients: those that backward leaves, and those that
 // stay between micro-batches.
-func sums(tab *costmodel.Table) (params, grads, held, state int64) {
+func sums(tab *costmodel.Table) (params, grads, owned, state int64) {
 	for i := range tab.Units {
 		u := &tab.Units[i]
-		params, held, state = params+u.Params, held+u.ResidentGrads, state+u.OptimizerState
+		params, owned, state = params+u.Params, owned+u.ResidentGrads, state+u.OptimizerState
 		grads += timeline.Of(u).Grads
 	}
-	return params, grads, held, state
+	return params, grads, owned, state
 }
 
 // TestGradients: as many bytes as the weights, a tied one once, and alive
@@ -88,17 +88,17 @@ func TestGradients(t *testing.T) {
 	for _, tied := range []string{"true", "false"} {
 		g := fromConfig(t, `{"model_type": "llama", "tie_word_embeddings": `+tied+`, `+tiny+`}`)
 		w := costmodel.Workload{Mode: costmodel.Train, Batch: 4, Seq: 16, Precision: costmodel.BF16True, Optimizer: costmodel.AdamW}
-		params, grads, held, state := sums(table(t, g, w))
-		if params != 2*g.ParamCount() || grads != params || held != 0 || state != 2*params {
-			t.Errorf("tied %s: %d bytes of weights, %d of gradients, %d held, %d of state", tied, params, grads, held, state)
+		params, grads, owned, state := sums(table(t, g, w))
+		if params != 2*g.ParamCount() || grads != params || owned != 0 || state != 2*params {
+			t.Errorf("tied %s: %d bytes of weights, %d of gradients, %d held, %d of state", tied, params, grads, owned, state)
 		}
 		w.MicroBatches = 2
-		if _, grads, held, _ := sums(table(t, g, w)); grads != 0 || held != params {
-			t.Errorf("tied %s, accumulated: %d of gradients, %d held, want 0 and %d", tied, grads, held, params)
+		if _, grads, owned, _ := sums(table(t, g, w)); grads != 0 || owned != params {
+			t.Errorf("tied %s, accumulated: %d of gradients, %d held, want 0 and %d", tied, grads, owned, params)
 		}
 		w.Mode, w.MicroBatches = costmodel.Infer, 1
-		if _, grads, held, state := sums(table(t, g, w)); grads+held+state != 0 {
-			t.Errorf("tied %s, infer: %d of gradients, %d held, %d of state", tied, grads, held, state)
+		if _, grads, owned, state := sums(table(t, g, w)); grads+owned+state != 0 {
+			t.Errorf("tied %s, infer: %d of gradients, %d held, %d of state", tied, grads, owned, state)
 		}
 	}
 }

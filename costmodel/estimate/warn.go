@@ -19,7 +19,7 @@ func warnings(table *costmodel.Table, model *layers.Model) {
 
 // band is how far a peak may be off if no one has read the family's modelling
 // code: terms that only one family has (Phi-3's copy of the hidden states,
-// Gemma's norms in fp32, Mixtral's experts under autocast) are worth 2 to 50 %
+// Gemma's norms in fp32, Mixtral's experts under autocast) make 2 to 50 %
 // of a block's activations each, under a tenth of a peak in the rows measured
 // ("ten more families" of make accuracy, worst 3.1 %).
 const band = 0.1

@@ -30,12 +30,12 @@ func turns(schedule costmodel.Schedule) []Action {
 // channel no rank waits for its own message then, whatever the number of
 // micro-batches.
 func Engine(schedule costmodel.Schedule, ranks []int, train bool) [][]Action {
-	held := make([]int64, schedule.Stages)
+	owned := make([]int64, schedule.Stages)
 	for _, rank := range ranks {
-		held[rank]++
+		owned[rank]++
 	}
-	out := make([][]Action, len(held))
-	for rank, chunks := range held {
+	out := make([][]Action, len(owned))
+	for rank, chunks := range owned {
 		if schedule.Kind == inTurn {
 			schedule.Chunks = chunks
 		}

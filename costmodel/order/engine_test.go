@@ -22,7 +22,7 @@ type machine struct {
 	done    map[[3]int]bool     // stage, micro-batch, backward
 }
 
-func played(ranks []int, actions [][]Action, slots int) (left int) {
+func simulated(ranks []int, actions [][]Action, slots int) (left int) {
 	m := machine{ranks: ranks, slots: slots, waiting: map[[2]int][][2]int{}, done: map[[3]int]bool{}}
 	for way := range 2 {
 		m.sent[way], m.freed[way], m.made[way] = make([]int, len(ranks)), make([]int, len(ranks)), make([]int, len(ranks))
@@ -133,7 +133,7 @@ func checkEngine(t *testing.T, schedule costmodel.Schedule, stages int64) {
 		if train {
 			want *= 2
 		}
-		if left := played(ranks, actions, slots); left > 0 || int64(all) != want {
+		if left := simulated(ranks, actions, slots); left > 0 || int64(all) != want {
 			t.Errorf("%+v, %d stages, train %t: %d of %d actions wait for each other, want %d", schedule, stages, train, left, all, want)
 		}
 	}
@@ -146,7 +146,7 @@ func checkEngine(t *testing.T, schedule costmodel.Schedule, stages int64) {
 	}
 }
 
-// TestEngineMaps: a device map's stages may be anywhere.
+// TestEngineMaps: a device map's stages may be on any rank.
 func TestEngineMaps(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 15))
 	for range 300 {
@@ -162,7 +162,7 @@ func TestEngineMaps(t *testing.T) {
 		}
 		for _, train := range []bool{true, false} {
 			actions := Engine(schedule, ranks, train)
-			if left := played(ranks, actions, int(min(2, schedule.MicroBatches))); left > 0 {
+			if left := simulated(ranks, actions, int(min(2, schedule.MicroBatches))); left > 0 {
 				t.Fatalf("%v: %d of %v are left", ranks, left, actions)
 			}
 			for rank := range actions {

@@ -30,7 +30,7 @@ func perRound(schedule costmodel.Schedule) int64 {
 // runs is what is there of a whole one, in its order: an order without some of
 // its micro-batches is one of the others, and none of these waits for more than
 // before. To close the gaps instead, as if the last round's turns came sooner,
-// has ranks wait for each other in a circle (Megatron-LM refuses a remainder
+// has ranks wait for each other in a cycle (Megatron-LM refuses a remainder
 // between 0 and the number of stages, core/pipeline_parallel/schedules.py).
 func whole(schedule costmodel.Schedule) costmodel.Schedule {
 	per := perRound(schedule)

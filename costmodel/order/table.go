@@ -29,13 +29,13 @@ func ColumnOf(schedule costmodel.Schedule, rank int64) Column {
 	end := middle + 2*(all-warm)
 	return Column{Middle: middle, End: end, Round: 2 * schedule.Chunks * perRound(schedule), Length: end + 2*warm, At: func(step int64) (Action, bool) {
 		after := step - end
-		switch begun := step - middle; {
+		switch middleStep := step - middle; {
 		case rank <= step && step < rank+warm:
 			return forward(schedule, step-rank), true
-		case begun >= 0 && step < end && begun%2 == 0:
-			return forward(schedule, warm+begun/2), true
-		case begun >= 0 && step < end:
-			return backward(schedule, begun/2), true
+		case middleStep >= 0 && step < end && middleStep%2 == 0:
+			return forward(schedule, warm+middleStep/2), true
+		case middleStep >= 0 && step < end:
+			return backward(schedule, middleStep/2), true
 		case 0 <= after && after < 2*warm && after%2 == 1:
 			return backward(schedule, all-warm+after/2), true
 		}

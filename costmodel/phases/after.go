@@ -20,7 +20,7 @@ type left struct {
 	// (CUDACachingAllocator.cpp: release_cached_blocks), and workspaces are
 	// used again (CUDABlas.cpp keeps one a handle and stream until the process
 	// ends).
-	RoomBytes []int64 `json:"room_bytes"`
+	FreeBytes []int64 `json:"room_bytes"`
 }
 
 // processGroup is what destroy_process_group released on each of four H200s:
@@ -40,8 +40,8 @@ func (run *residency) resident(rank int64) int64 {
 	if run.work.Offload != "" {
 		return 0
 	}
-	held := run.memoryOf(nil, run.stageOf(rank))
-	return held.Total() - run.workspaces()
+	used := run.memoryOf(nil, run.stageOf(rank))
+	return used.Total() - run.workspaces()
 }
 
 func (run *residency) workspaces() int64 { return run.gpu.WorkspaceBytes + ltWorkspace }
@@ -55,7 +55,7 @@ func (run *running) after(phases []Phase) []left {
 		name  string
 		bytes func(rank int64) int64
 	}
-	buffers := func(rank int64) int64 { _, held := run.cached(run.stageOf(rank)); return run.shards() + held }
+	buffers := func(rank int64) int64 { _, used := run.cached(run.stageOf(rank)); return run.shards() + used }
 	pinned := func(rank int64) int64 { return buffers(rank) + run.pinned(run.stageOf(rank)) }
 	steps := []step{{"run", run.resident}, {"del and gc.collect", pinned}}
 	if run.pinned(0) > 0 {
@@ -69,17 +69,17 @@ func (run *running) after(phases []Phase) []left {
 	for _, step := range steps {
 		made := left{Step: step.name}
 		for rank := range run.work.gpus() {
-			held, pool := step.bytes(rank), run.pool()
+			used, pool := step.bytes(rank), run.pool()
 			if emptied := len(list) >= len(steps)-1 || step.name == "torch.cuda.empty_cache"; emptied {
-				pool += held
+				pool += used
 			} else {
 				for _, phase := range phases {
 					pool = max(pool, phase.Memory[rank].Total())
 				}
 			}
-			made.AllocatedBytes = append(made.AllocatedBytes, held+run.workspaces())
+			made.AllocatedBytes = append(made.AllocatedBytes, used+run.workspaces())
 			made.PoolBytes = append(made.PoolBytes, pool)
-			made.RoomBytes = append(made.RoomBytes, run.gpu.Budget()-run.gpu.ContextBytes-held)
+			made.FreeBytes = append(made.FreeBytes, run.gpu.Budget()-run.gpu.ContextBytes-used)
 		}
 		list = append(list, made)
 	}
@@ -138,12 +138,12 @@ func (run *running) next(steps []left) []string {
 	weights := first.AllocatedBytes[0] - run.workspaces()
 	show := func(bytes int64) string { return costmodel.Bytes(bytes).String() }
 	notes := []string{fmt.Sprintf("after the run %s of weights stay on GPU 0, and of another process's room the pool keeps %s or more: del every name of the pipeline and its components, gc.collect() (hooks of offloading and wrapped blocks point to each other), then torch.cuda.empty_cache(); %s of cuBLAS workspaces and the context (%s) stay until the process ends, and a next model uses both: it fits where its own peak is up to %s (%s while this one stays)",
-		show(weights), show(first.PoolBytes[0]), show(run.workspaces()), show(run.gpu.ContextBytes), show(last.RoomBytes[0]), show(first.RoomBytes[0]))}
-	if held := run.shards(); held > 0 {
-		notes = append(notes, fmt.Sprintf("of sharded components %s stay on every GPU until the process ends, whatever is deleted: FSDP1's flat parameters and their views hold each other; with --memory_efficient_sharding (FSDP2) nothing does", show(held)))
+		show(weights), show(first.PoolBytes[0]), show(run.workspaces()), show(run.gpu.ContextBytes), show(last.FreeBytes[0]), show(first.FreeBytes[0]))}
+	if used := run.shards(); used > 0 {
+		notes = append(notes, fmt.Sprintf("of sharded components %s stay on every GPU until the process ends, whatever is deleted: FSDP1's flat parameters and their views hold each other; with --memory_efficient_sharding (FSDP2) nothing does", show(used)))
 	}
-	if held := run.pinned(0); held > 0 {
-		notes = append(notes, fmt.Sprintf("xDiT's cache manager lives as long as the process and lists attentions by itself: %s of their weights, and of keys and values that they keep, stay on GPU 0 after `del` until get_cache_manager().cache.clear()", show(held)))
+	if used := run.pinned(0); used > 0 {
+		notes = append(notes, fmt.Sprintf("xDiT's cache manager lives as long as the process and lists attentions by itself: %s of their weights, and of keys and values that they keep, stay on GPU 0 after `del` until get_cache_manager().cache.clear()", show(used)))
 	}
 	if run.work.gpus() > 1 {
 		notes = append(notes, fmt.Sprintf("NCCL's memory stays until torch.distributed.destroy_process_group(): %s a GPU came back of a group of four H200s; the context and what tensors are left stay", show(processGroup)))

@@ -74,8 +74,8 @@ func TestAfter(t *testing.T) {
 		if run.PoolBytes[0] != plan.peak() || emptied.AllocatedBytes[0] != 33<<20 || emptied.PoolBytes[0] != 34<<20 {
 			t.Errorf("%q: %+v", mode, plan.After)
 		}
-		if emptied.RoomBytes[0]-run.RoomBytes[0] != run.AllocatedBytes[0]-33<<20 {
-			t.Errorf("%q: room %v then %v", mode, run.RoomBytes, emptied.RoomBytes)
+		if emptied.FreeBytes[0]-run.FreeBytes[0] != run.AllocatedBytes[0]-33<<20 {
+			t.Errorf("%q: room %v then %v", mode, run.FreeBytes, emptied.FreeBytes)
 		}
 	}
 }

@@ -61,8 +61,8 @@ func (work Workload) over(gpus int64) []Workload {
 func (plan *Plan) peak() int64 {
 	most := int64(0)
 	for _, phase := range plan.Phases {
-		for _, held := range phase.Memory {
-			most = max(most, held.Total())
+		for _, used := range phase.Memory {
+			most = max(most, used.Total())
 		}
 	}
 	return most

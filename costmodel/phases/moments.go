@@ -81,13 +81,13 @@ func every(bytes int64) func(rank int64) int64 { return func(int64) int64 { retu
 func (run *running) larger(phase *Phase, component *diffusers.Component, activations func(rank int64) int64) {
 	var memory []costmodel.Memory
 	for rank := range run.work.gpus() {
-		held := run.memoryOf(component, run.stageOf(rank))
-		held.Activations += activations(rank)
-		memory = append(memory, held)
+		used := run.memoryOf(component, run.stageOf(rank))
+		used.Activations += activations(rank)
+		memory = append(memory, used)
 	}
 	total := func(list []costmodel.Memory) (most int64) {
-		for _, held := range list {
-			most = max(most, held.Total())
+		for _, used := range list {
+			most = max(most, used.Total())
 		}
 		return most
 	}

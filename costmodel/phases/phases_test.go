@@ -130,8 +130,8 @@ func TestShares(t *testing.T) {
 			t.Fatal(err)
 		}
 		most := int64(0)
-		for _, held := range plan.Phases[1].Memory {
-			most = max(most, held.Total())
+		for _, used := range plan.Phases[1].Memory {
+			most = max(most, used.Total())
 		}
 		return most
 	}

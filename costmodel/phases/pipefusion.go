@@ -25,17 +25,17 @@ func evenly(blocks, stages int64) []int64 {
 // each with a block at least. The limits are the sums of neighbouring blocks.
 func balanced(sizes []int64, stages int64) []int64 {
 	fill := func(limit int64) []int64 {
-		counts, held := []int64{0}, int64(0)
+		counts, used := []int64{0}, int64(0)
 		for i, size := range sizes {
 			left, open := int64(len(sizes)-i), stages-int64(len(counts))
-			if last := len(counts) - 1; counts[last] > 0 && open > 0 && (held+size > limit || left <= open) {
-				counts, held = append(counts, 0), 0
+			if last := len(counts) - 1; counts[last] > 0 && open > 0 && (used+size > limit || left <= open) {
+				counts, used = append(counts, 0), 0
 			}
-			if held+size > limit {
+			if used+size > limit {
 				return nil
 			}
 			counts[len(counts)-1]++
-			held += size
+			used += size
 		}
 		return counts
 	}

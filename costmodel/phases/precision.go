@@ -33,7 +33,7 @@ func (run *running) single() []string {
 	if err != nil {
 		return nil
 	}
-	held := run.memoryOf(run.decoder, 0)
-	peak := held.Total() + forward.Bytes(run.decoder.Graph) + cost.PeakBytes + run.embeddings() + run.latents()
+	used := run.memoryOf(run.decoder, 0)
+	peak := used.Total() + forward.Bytes(run.decoder.Graph) + cost.PeakBytes + run.embeddings() + run.latents()
 	return []string{fmt.Sprintf("the vae is counted in bf16: %s, GPU 0 holds %v while it decodes", why, costmodel.Bytes(peak))}
 }

@@ -80,14 +80,14 @@ func (run *residency) gathered(graph *modelgraph.Graph) []int64 {
 		ahead = 3
 	}
 	for i := range sizes {
-		held := int64(0)
+		used := int64(0)
 		for _, size := range sizes[i:min(i+ahead, len(sizes))] {
-			held += size
+			used += size
 		}
 		if run.lean && i > 0 {
-			held += sizes[i]
+			used += sizes[i]
 		}
-		whole = append(whole, held)
+		whole = append(whole, used)
 	}
 	return whole
 }

@@ -6,7 +6,7 @@
 // executor/internal/recipetest computes each kernel in float64.
 //
 // The hidden stream is a chain. A unit takes it as "input", rows × columns, and
-// hands it on as "output"; on the way back "output.gradient" comes in and
+// passes it as "output"; on the way back "output.gradient" comes in and
 // "input.gradient" goes out. Kernels do not know how the model is cut: in
 // inference output may be the buffer of input, and going back input.gradient
 // that of output.gradient, so that none of the former is read once the latter

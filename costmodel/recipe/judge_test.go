@@ -153,11 +153,11 @@ func (m *memory) read(where string, operand *recipe.Operand, together bool) {
 	if bad < 0 {
 		return
 	}
-	holds := "nothing"
+	content := "nothing"
 	if other := cells[bad]; other > 0 {
-		holds = m.code.Tensors[other-1].Name
+		content = m.code.Tensors[other-1].Name
 	}
-	m.fault("%s reads %s, and byte %d of it holds %s", where, tensor.Name, bad, holds)
+	m.fault("%s reads %s, and byte %d of it holds %s", where, tensor.Name, bad, content)
 }
 
 // whole checks that every tensor of a class was written as a whole.

@@ -49,14 +49,14 @@ func (writer *writer) mlpOf(layer int, op modelgraph.MLP) (core, error) {
 }
 
 // inputs are gate and up, or what the activation reads.
-func (net *mlp) inputs(writer *writer, kept []int) []Operand {
+func (net *mlp) inputs(writer *writer, saved []int) []Operand {
 	switch {
 	case net.gated && len(net.up) == 1:
-		return []Operand{writer.columns(in("gate", kept[0]), 0, net.hidden), writer.columns(in("up", kept[0]), net.hidden, net.hidden)}
+		return []Operand{writer.columns(in("gate", saved[0]), 0, net.hidden), writer.columns(in("up", saved[0]), net.hidden, net.hidden)}
 	case net.gated:
-		return []Operand{in("gate", kept[0]), in("up", kept[1])}
+		return []Operand{in("gate", saved[0]), in("up", saved[1])}
 	}
-	return []Operand{in("x", kept[0])}
+	return []Operand{in("x", saved[0])}
 }
 
 // kernel is the name and the sizes of the activation's kernel.
@@ -76,19 +76,19 @@ func (net *mlp) forward(writer *writer, h int, y Operand, add ...Operand) {
 	if net.gated && len(net.up) == 1 {
 		names = []string{"gate_up"}
 	}
-	kept := make([]int, len(net.up))
+	saved := make([]int, len(net.up))
 	for i, linear := range net.up {
-		kept[i] = writer.saved(names[i], writer.dtype, writer.count, linear.out)
-		linear.project(writer, in("a", h), out("d", kept[i]))
+		saved[i] = writer.saved(names[i], writer.dtype, writer.count, linear.out)
+		linear.project(writer, in("a", h), out("d", saved[i]))
 	}
-	net.saved = kept
-	net.down.project(writer, net.product(writer, "product", kept), y, add...)
+	net.saved = saved
+	net.down.project(writer, net.product(writer, "product", saved), y, add...)
 }
 
 // product is what down reads. Without a backward it takes the place of what
 // went into the activation.
-func (net *mlp) product(writer *writer, name string, kept []int) Operand {
-	inputs := net.inputs(writer, kept)
+func (net *mlp) product(writer *writer, name string, saved []int) Operand {
+	inputs := net.inputs(writer, saved)
 	product := inputs[0]
 	if writer.train {
 		product = in("y", writer.temporary(name, writer.dtype, writer.count, net.hidden))

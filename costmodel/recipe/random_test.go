@@ -12,7 +12,7 @@ import (
 )
 
 // TestReplayDrawn is TestReplay on random models and sizes.
-func TestReplayDrawn(t *testing.T) {
+func TestReplayRandom(t *testing.T) {
 	random := rand.New(rand.NewPCG(11, 1))
 	for range 15 {
 		graph := chainOf(t, random)

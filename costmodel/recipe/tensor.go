@@ -18,7 +18,7 @@ import (
 //	result           what the caller gets
 //	saved            from forward to backward, of a micro-batch
 //	input            the message that comes in; in training kept to backward
-//	output           the message that goes on
+//	output           the message to the next stage
 //	output.gradient  comes back
 //	input.gradient   goes back
 //	token            ids made last, one a sequence: of this device's head, or received

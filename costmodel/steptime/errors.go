@@ -17,7 +17,7 @@ func Check(table *costmodel.Table, topo *costmodel.Topology) error {
 	if traits := workload.Strategy.Traits(); !traits.Sequential && !traits.Staged && !traits.Replicated {
 		return errorf("%q is no strategy that runs (one of %v is)", workload.Strategy, costmodel.Strategies())
 	}
-	if kind := workload.Schedule; workload.Strategy.Traits().Staged && kind != "" && !plays(kind) {
+	if kind := workload.Schedule; workload.Strategy.Traits().Staged && kind != "" && !simulates(kind) {
 		return errorf("no order of actions is known for schedule %q", kind)
 	}
 	for device := range topo.Devices {

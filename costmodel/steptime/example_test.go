@@ -30,13 +30,13 @@ func ExampleStep() {
 
 // Two stages under 1F1B: while the host is fast, a rank is busy for its three
 // micro-batches and waits for the other in the bubble.
-func ExamplePlay() {
+func ExampleSimulate() {
 	schedule := costmodel.Schedule{Kind: costmodel.OneFOneB, Stages: 2, Chunks: 1, MicroBatches: 3}
 	stages := []steptime.Stage{
 		{Rank: 0, Forward: 1, Backward: 2, To: 0.25, From: 0.25},
 		{Rank: 1, Forward: 1, Backward: 2},
 	}
-	for rank, end := range steptime.Play(schedule, true, stages) {
+	for rank, end := range steptime.Simulate(schedule, true, stages) {
 		busy := 3 * (stages[rank].Forward + stages[rank].Backward)
 		fmt.Printf("rank %d ends after %v s, of which it waits %v\n", rank, end, end-busy)
 	}

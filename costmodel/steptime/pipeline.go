@@ -7,7 +7,7 @@ import "github.com/devmap-dev/devmap/costmodel"
 func (step *timing) pipeline() float64 {
 	stages, devices, token := step.stages()
 	end := make([]float64, len(step.topo.Devices))
-	for rank, seconds := range Play(step.schedule(stages, devices), step.trains(), stages) {
+	for rank, seconds := range Simulate(step.schedule(stages, devices), step.trains(), stages) {
 		end[devices[rank]] = seconds
 	}
 	slowest := 0.
@@ -50,10 +50,10 @@ func (step *timing) stages() (stages []Stage, devices []int, token float64) {
 // schedule is the order in which the stages run: if a device holds several,
 // interleaved, whatever was asked for.
 func (step *timing) schedule(stages []Stage, devices []int) costmodel.Schedule {
-	held, chunks := make([]int64, len(devices)), int64(1)
+	owned, chunks := make([]int64, len(devices)), int64(1)
 	for i := range stages {
-		held[stages[i].Rank]++
-		chunks = max(chunks, held[stages[i].Rank])
+		owned[stages[i].Rank]++
+		chunks = max(chunks, owned[stages[i].Rank])
 	}
 	out := costmodel.NewSchedule(&step.table.Workload, int64(len(devices)), chunks)
 	if chunks > 1 {

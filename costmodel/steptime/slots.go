@@ -12,7 +12,7 @@ type line struct {
 	*Ticks
 	train   bool
 	devices []int // of each rank
-	ranks   []playRank
+	ranks   []simulatedRank
 	stages  []lineStage
 	streams []*stream
 	all     []channel
@@ -51,7 +51,7 @@ func (ticks *Ticks) line(place []int) *line {
 		}
 		line.stages = append(line.stages, lineStage{first: unit, end: unit + 1, rank: rank})
 	}
-	line.ranks = make([]playRank, len(line.devices))
+	line.ranks = make([]simulatedRank, len(line.devices))
 	most := 2*count + 1 // messages there and back, and the tokens'
 	line.all, line.streams = make([]channel, 0, most), make([]*stream, 0, most)
 	line.times = make([]int64, 2*slots*most)
@@ -206,8 +206,8 @@ func (line *line) step(place []int) int64 {
 	return end + slowest
 }
 
-// play runs all ranks to their ends, or until each waits for another.
-func (line *line) play() {
+// simulate runs all ranks to their ends, or until each waits for another.
+func (line *line) simulate() {
 	for ran := true; ran; {
 		ran = false
 		for rank := range line.ranks {

@@ -7,11 +7,11 @@ import (
 
 // longRow is how often a rank repeats a row before it is looked at whether the
 // simulation repeats itself, and maxStates how many states are compared.
-// patience is how many jobs are simulated after that, one by one.
+// stallLimit is how many jobs are simulated after that, one by one.
 const (
-	longRow   = 24
-	maxStates = 256
-	patience  = 1 << 20
+	longRow    = 24
+	maxStates  = 256
+	stallLimit = 1 << 20
 )
 
 // repeats simulates a line whose first rank stops after every time of a long
@@ -28,9 +28,9 @@ func (line *line) repeats() {
 	for first.row < len(first.rows) {
 		if first.rows[first.row].times < longRow {
 			first.untilRow, first.untilTimes = int64(first.row)+1, 0
-			line.play()
+			line.simulate()
 			if int64(first.row) != first.untilRow {
-				return // it waits for itself
+				return // it waits for its own message
 			}
 			continue
 		}
@@ -39,11 +39,11 @@ func (line *line) repeats() {
 		}
 	}
 	first.untilRow = math.MaxInt64
-	line.play()
+	line.simulate()
 }
 
 // longRow simulates one row of the first rank; false if it cannot.
-func (line *line) longRow(first *playRank) bool {
+func (line *line) longRow(first *simulatedRank) bool {
 	var states []state
 	row, looks := first.row, true
 	for first.row == row {
@@ -52,7 +52,7 @@ func (line *line) longRow(first *playRank) bool {
 			first.untilRow, first.untilTimes = int64(row)+1, 0
 		}
 		before := first.times
-		line.play()
+		line.simulate()
 		if first.row == row && first.times == before {
 			return false
 		}
@@ -66,7 +66,7 @@ func (line *line) longRow(first *playRank) bool {
 			continue
 		}
 		states = append(states, now)
-		if looks = len(states) < maxStates; !looks && line.left() > patience {
+		if looks = len(states) < maxStates; !looks && line.left() > stallLimit {
 			line.pass(matching(states[:maxStates/2], &now, func(*state) bool { return true }), &now)
 		}
 	}
@@ -102,7 +102,9 @@ type state struct {
 func (line *line) state() state {
 	out := state{clock: line.ranks[0].clock, times: make([]int64, len(line.ranks))}
 	// A job that is over before its rank gets there does not matter.
-	since := func(rank *playRank, clock int64) { out.clocks = append(out.clocks, max(rank.clock, clock)-out.clock) }
+	since := func(rank *simulatedRank, clock int64) {
+		out.clocks = append(out.clocks, max(rank.clock, clock)-out.clock)
+	}
 	for i := range line.ranks {
 		rank := &line.ranks[i]
 		out.times[i] = rank.times

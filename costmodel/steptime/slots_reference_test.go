@@ -150,12 +150,12 @@ func referenceStep(ticks *Ticks, place []int) int64 {
 	workload := &ticks.table.Workload
 	stages := ref.stages()
 	ranks := make([]int, len(stages))
-	held := make([][]int, len(ref.devices))
+	owned := make([][]int, len(ref.devices))
 	chunks := 1
 	for i := range stages {
 		ranks[i] = slices.Index(ref.devices, stages[i].device)
-		held[ranks[i]] = append(held[ranks[i]], i)
-		chunks = max(chunks, len(held[ranks[i]]))
+		owned[ranks[i]] = append(owned[ranks[i]], i)
+		chunks = max(chunks, len(owned[ranks[i]]))
 	}
 	train := workload.Mode == costmodel.Train
 	schedule := costmodel.NewSchedule(workload, int64(len(ref.devices)), int64(chunks))
@@ -266,9 +266,9 @@ func referenceStep(ticks *Ticks, place []int) int64 {
 			for token := int64(0); token <= workload.NewTokens; token++ {
 				for _, action := range actions {
 					if action.Backward {
-						backward(held[rank][action.Chunk], action.MicroBatch)
+						backward(owned[rank][action.Chunk], action.MicroBatch)
 					} else {
-						forward(held[rank][action.Chunk], action.MicroBatch, token)
+						forward(owned[rank][action.Chunk], action.MicroBatch, token)
 					}
 				}
 			}

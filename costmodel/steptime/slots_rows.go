@@ -9,12 +9,12 @@ import (
 
 // rows gives every rank its rows of jobs.
 func (line *line) rows() {
-	held := make([][]*lineStage, len(line.ranks))
+	owned := make([][]*lineStage, len(line.ranks))
 	chunks := 1
 	for i := range line.stages {
 		stage := &line.stages[i]
-		held[stage.rank] = append(held[stage.rank], stage)
-		chunks = max(chunks, len(held[stage.rank]))
+		owned[stage.rank] = append(owned[stage.rank], stage)
+		chunks = max(chunks, len(owned[stage.rank]))
 	}
 	schedule := costmodel.NewSchedule(&line.table.Workload, int64(len(line.ranks)), int64(chunks))
 	if chunks > 1 {
@@ -25,12 +25,12 @@ func (line *line) rows() {
 		of := func(forward func(*lineStage) *job, back bool) []row {
 			return rowsOf(phases, func(action order.Action) *job {
 				switch {
-				case action.Chunk >= int64(len(held[rank])) || action.Backward && !back:
+				case action.Chunk >= int64(len(owned[rank])) || action.Backward && !back:
 					return nil
 				case action.Backward:
-					return &held[rank][action.Chunk].backward
+					return &owned[rank][action.Chunk].backward
 				}
-				return forward(held[rank][action.Chunk])
+				return forward(owned[rank][action.Chunk])
 			})
 		}
 		rows := of(func(stage *lineStage) *job { return &stage.forward }, line.train)

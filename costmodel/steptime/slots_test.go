@@ -73,7 +73,7 @@ func cutUp(random *rand.Rand, units, runs, devices int) []int {
 // TestSlots checks the simulation against the obvious form, on pipelines of
 // every schedule and device maps, in training, inference and generation.
 func TestSlots(t *testing.T) {
-	played := map[string]int{}
+	simulated := map[string]int{}
 	for seed := range uint64(3000) {
 		random := rand.New(rand.NewPCG(seed, 11))
 		devices := 1 + random.IntN(5)
@@ -103,14 +103,14 @@ func TestSlots(t *testing.T) {
 		if want < 0 {
 			t.Fatalf("seed %d: %s of %d micro-batches on %v: it waits for itself", seed, kind, workload.MicroBatches, place)
 		}
-		played[fmt.Sprint(kind, workload.Mode, workload.NewTokens > 0)]++
+		simulated[fmt.Sprint(kind, workload.Mode, workload.NewTokens > 0)]++
 	}
-	if len(played) != 12 {
-		t.Errorf("played %v", played)
+	if len(simulated) != 12 {
+		t.Errorf("played %v", simulated)
 	}
 }
 
-// TestLongSlots: what is passed over is what would have been played, and a step
+// TestLongSlots: what is passed over is what would have been simulated, and a step
 // of any number of micro-batches is soon known.
 func TestLongSlots(t *testing.T) {
 	passed := 0
@@ -136,7 +136,7 @@ func TestLongSlots(t *testing.T) {
 		place := cutUp(random, units, runs, devices)
 		ticks := TicksOf(table, topo)
 		plain := ticks.line(place)
-		plain.play()
+		plain.simulate()
 		long := ticks.line(place)
 		long.repeats()
 		passed += long.passed
@@ -185,12 +185,12 @@ func TestManyGenerate(t *testing.T) {
 		}
 		return seconds
 	}
-	played := func(count int64) float64 {
+	simulated := func(count int64) float64 {
 		table.Workload.MicroBatches = count
 		ticks := TicksOf(table, topo)
 		return ticks.seconds(ticks.line(place).step(place))
 	}
-	if got, want := step(manyGenerate+1000), played(manyGenerate+1000); got < want*0.999 || got > want*1.001 || want == 0 {
+	if got, want := step(manyGenerate+1000), simulated(manyGenerate+1000); got < want*0.999 || got > want*1.001 || want == 0 {
 		t.Errorf("%v s, want about %v", got, want)
 	}
 	if got, want := step(1<<31), step(1<<20)*(1<<11); got < want*0.999 || got > want*1.001 {

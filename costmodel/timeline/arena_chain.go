@@ -197,8 +197,8 @@ func (sum *arenaSum) out(message border) { sum.leaving += message.batch }
 // peak adds the regions up. A floor leaves out the gradients of a tied weight's
 // uses elsewhere, as these may come here.
 func (chain *arenaChain) peak(sum *arenaSum, place Rank, workspace int64, exact bool) int64 {
-	all, held := chain.inputs(place.Chunks)
-	if !held || chain.mode == costmodel.Load {
+	all, occupied := chain.inputs(place.Chunks)
+	if !occupied || chain.mode == costmodel.Load {
 		return all
 	}
 	all += chain.messages(sum, place)

@@ -21,7 +21,7 @@ func (stack arenaStack) size() int64 { return max(stack.forward, stack.backward,
 
 // arenaStacks answer for the stack of any run of units.
 type arenaStacks struct {
-	// writes is a unit's forward with the input behind it that it writes,
+	// writes is a unit's forward followed by the input that it writes,
 	// leaves without, as it writes what leaves the run: above what was saved
 	// before all units. back is its backward, less the gradients of the units
 	// before it.

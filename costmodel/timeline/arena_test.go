@@ -71,7 +71,7 @@ func arenaTable(rng *rand.Rand) *costmodel.Table {
 }
 
 // arenaPlaces are the ranks of a random cut of the units: a pipeline's, or a
-// device map's with runs anywhere.
+// device map's with runs on any device.
 func arenaPlaces(rng *rand.Rand, table *costmodel.Table) []timeline.Rank {
 	count := len(table.Units)
 	workload := &table.Workload
@@ -79,14 +79,14 @@ func arenaPlaces(rng *rand.Rand, table *costmodel.Table) []timeline.Rank {
 		workload.Strategy = costmodel.DeviceMap
 		devices := 1 + rng.IntN(3)
 		var order []int
-		held := map[int][]costmodel.Interval{}
+		owned := map[int][]costmodel.Interval{}
 		for begin := 0; begin < count; {
 			end := begin + 1 + rng.IntN(count-begin)
 			device := rng.IntN(devices)
-			if runs := held[device]; len(runs) > 0 && runs[len(runs)-1].End == begin {
-				held[device][len(runs)-1].End = end
+			if runs := owned[device]; len(runs) > 0 && runs[len(runs)-1].End == begin {
+				owned[device][len(runs)-1].End = end
 			} else {
-				held[device] = append(runs, costmodel.Interval{First: begin, End: end})
+				owned[device] = append(runs, costmodel.Interval{First: begin, End: end})
 			}
 			if !slices.Contains(order, device) {
 				order = append(order, device)
@@ -96,7 +96,7 @@ func arenaPlaces(rng *rand.Rand, table *costmodel.Table) []timeline.Rank {
 		for i := range table.Units { // ties stay on one device
 			regions := &table.Units[i].Regions
 			regions.Tied = slices.DeleteFunc(regions.Tied, func(tie costmodel.Tie) bool {
-				return !slices.ContainsFunc(slices.Collect(maps.Values(held)), func(runs []costmodel.Interval) bool {
+				return !slices.ContainsFunc(slices.Collect(maps.Values(owned)), func(runs []costmodel.Interval) bool {
 					has := func(unit int) bool {
 						return slices.ContainsFunc(runs, func(at costmodel.Interval) bool { return at.First <= unit && unit < at.End })
 					}
@@ -106,7 +106,7 @@ func arenaPlaces(rng *rand.Rand, table *costmodel.Table) []timeline.Rank {
 		}
 		var out []timeline.Rank
 		for rank, device := range order {
-			out = append(out, timeline.Rank{Schedule: costmodel.NewSchedule(workload, int64(len(order)), 1), Index: int64(rank), Chunks: held[device]})
+			out = append(out, timeline.Rank{Schedule: costmodel.NewSchedule(workload, int64(len(order)), 1), Index: int64(rank), Chunks: owned[device]})
 		}
 		return out
 	}

@@ -12,7 +12,7 @@ import (
 func TestClosed(t *testing.T) {
 	rng := rand.New(rand.NewPCG(21, 22))
 	size := func() int64 { return rng.Int64N(2) * rng.Int64N(1000) }
-	for range 1000 * *draws {
+	for range 1000 * *samples {
 		summary := Summary{
 			Static: size(), Saved: size(), Grads: size(), LastBackward: size(), StepTransient: size(),
 			UntilBodyEnd: size(), HeadPeak: size(), Products: rng.IntN(2) == 0,
@@ -39,9 +39,9 @@ func TestClosed(t *testing.T) {
 
 // onPaper is the peak of a step on a device, by its phases.
 func onPaper(summary *Summary, resident *Resident) int64 {
-	kept := resident.Output // in backward and the step
+	retained := resident.Output // in backward and the step
 	if resident.OutputDropped {
-		kept = 0
+		retained = 0
 	}
 	var last int64
 	if resident.LastGradients {
@@ -49,7 +49,7 @@ func onPaper(summary *Summary, resident *Resident) int64 {
 	}
 	most := max(
 		last+summary.Forward, last+summary.Saved+max(summary.HeadPeak, resident.Output),
-		summary.Backward+kept, summary.Grads+max(summary.LastBackward, summary.StepTransient)+kept,
+		summary.Backward+retained, summary.Grads+max(summary.LastBackward, summary.StepTransient)+retained,
 	)
 	if summary.Products {
 		most += resident.Workspace
@@ -68,7 +68,7 @@ func onPaper(summary *Summary, resident *Resident) int64 {
 //	later backwards  (w−1)K + mL + G + sent + R + o + backward again
 func TestStageOnPaper(t *testing.T) {
 	rng := rand.New(rand.NewPCG(23, 24))
-	for range 700 * *draws {
+	for range 700 * *samples {
 		count := 1 + rng.IntN(9)
 		chain := newStageChain(randomStages(rng, count, costmodel.Train))
 		schedule := costmodel.Schedule{Kind: costmodel.GPipe, Stages: 1 + rng.Int64N(5), Chunks: 1, MicroBatches: 1 + rng.Int64N(9)}
@@ -93,11 +93,11 @@ func (chain *stageChain) stageOnPaper(place Rank, workspace int64) int64 {
 	if place.Schedule.Kind == costmodel.OneFOneB {
 		w = min(w, place.Schedule.Stages-place.Index)
 	}
-	kept := part.first.Saved + part.rotary + part.own
+	retained := part.first.Saved + part.rotary + part.own
 	most := max(
-		(w-1)*(kept+part.logits)+part.rotary+part.first.Forward,
-		w*(kept+part.logits),
-		(w-1)*kept+w*part.logits+part.rotary+part.own+part.first.Backward,
+		(w-1)*(retained+part.logits)+part.rotary+part.first.Forward,
+		w*(retained+part.logits),
+		(w-1)*retained+w*part.logits+part.rotary+part.own+part.first.Backward,
 		part.first.Grads+2*microBatches*part.logits, // merging of outputs
 		part.first.Grads+microBatches*part.logits+part.first.StepTransient,
 	)
@@ -109,9 +109,9 @@ func (chain *stageChain) stageOnPaper(place Rank, workspace int64) int64 {
 		flying := w - 1 // at the second backward
 		if microBatches > w {
 			flying = w
-			most = max(most, (w-1)*kept+(microBatches-1)*part.logits+part.first.Grads+sent+part.rotary+part.first.Forward, w*kept+microBatches*part.logits+part.first.Grads+sent)
+			most = max(most, (w-1)*retained+(microBatches-1)*part.logits+part.first.Grads+sent+part.rotary+part.first.Forward, w*retained+microBatches*part.logits+part.first.Grads+sent)
 		}
-		most = max(most, (flying-1)*kept+microBatches*part.logits+part.first.Grads+sent+part.rotary+part.own+part.again.Backward)
+		most = max(most, (flying-1)*retained+microBatches*part.logits+part.first.Grads+sent+part.rotary+part.own+part.again.Backward)
 	}
 	most += part.first.Static + microBatches*(part.in+part.out)
 	if part.first.Products {

@@ -38,40 +38,40 @@ func ResidentOn(table *costmodel.Table, index int, device *costmodel.Device, idl
 
 // DeviceMap is the peak of one device under a device map: a step through the
 // units that it holds, in time order.
-func DeviceMap(mode costmodel.Mode, held []*costmodel.Unit, resident Resident) Peak {
-	return walk(func(emit func(stepEvent)) { deviceMap(mode, unitList(held), &resident, emit) })
+func DeviceMap(mode costmodel.Mode, owned []*costmodel.Unit, resident Resident) Peak {
+	return walk(func(emit func(stepEvent)) { deviceMap(mode, unitList(owned), &resident, emit) })
 }
 
 // deviceMap is the engine of one device under a device map, and of a replica
 // whose parameters are whole.
-func deviceMap(mode costmodel.Mode, held stretch, resident *Resident, emit func(stepEvent)) {
-	start(held, resident, emit)
+func deviceMap(mode costmodel.Mode, owned stretch, resident *Resident, emit func(stepEvent)) {
+	start(owned, resident, emit)
 	if mode == costmodel.Load {
 		return
 	}
-	sum := held.totals()
+	sum := owned.totals()
 	var before int64 // gradients that the step before left
 	if resident.LastGradients {
 		before = sum.grads
 		emit(stepEvent{Change: gradients(before), What: "weights"})
 	}
-	held.forward(emit)
-	held.bodyEnd(emit)
-	held.head(emit)
+	owned.forward(emit)
+	owned.bodyEnd(emit)
+	owned.head(emit)
 	endForward(resident, before, emit)
 	if mode != costmodel.Train {
 		return
 	}
-	held.backward(emit)
-	held.last(emit)
+	owned.backward(emit)
+	owned.last(emit)
 	emit(stepEvent{Over: activations(sum.step), What: "optimizer step"})
 }
 
 // start is what is there throughout.
-func start(held stretch, resident *Resident, emit func(stepEvent)) {
-	held.static(emit)
+func start(owned stretch, resident *Resident, emit func(stepEvent)) {
+	owned.static(emit)
 	there := buffers(resident.Buckets)
-	if held.totals().products {
+	if owned.totals().products {
 		there.Workspace = resident.Workspace
 	}
 	emit(stepEvent{Change: there, What: "weights"})
@@ -112,13 +112,13 @@ var deviceClosed = sync.OnceValue(func() *[2][2]closed {
 		for dropped := range forms[last] {
 			resident := Resident{LastGradients: last == 1, OutputDropped: dropped == 1}
 			forms[last][dropped] = newClosed(deviceFigures, func(value []int64) producer {
-				held := Summary{
+				owned := Summary{
 					Static: value[ofThroughout], Saved: value[ofSaved], Grads: value[ofGrads],
 					Forward: value[ofForward], Backward: value[ofBackward], LastBackward: value[ofLast],
 					StepTransient: value[ofStep], CacheGrowth: value[ofComplete] - value[ofSaved], HeadPeak: value[ofHead],
 				}
 				resident.Output = value[ofOutput]
-				return func(emit func(stepEvent)) { deviceMap(costmodel.Train, &held, &resident, emit) }
+				return func(emit func(stepEvent)) { deviceMap(costmodel.Train, &owned, &resident, emit) }
 			})
 		}
 	}

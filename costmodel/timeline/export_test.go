@@ -3,6 +3,6 @@ package timeline
 import "github.com/devmap-dev/devmap/costmodel"
 
 // DeviceMapSum is the peak by the sum of a device map's events.
-func DeviceMapSum(mode costmodel.Mode, held []*costmodel.Unit, resident Resident) int64 {
-	return outcomeOf(func(emit func(stepEvent)) { deviceMap(mode, unitList(held), &resident, emit) }).Peak
+func DeviceMapSum(mode costmodel.Mode, owned []*costmodel.Unit, resident Resident) int64 {
+	return outcomeOf(func(emit func(stepEvent)) { deviceMap(mode, unitList(owned), &resident, emit) }).Peak
 }

@@ -6,19 +6,19 @@ import "github.com/devmap-dev/devmap/costmodel"
 // with the whole model. Each layer also has what ZeRO 3 has gathered by then,
 // module by module, or ZeRO 1 and 2's bucket, and what reduction takes where
 // gradients fill the bucket.
-func gathered(table *costmodel.Table, held unitList, resident Resident) producer {
+func gathered(table *costmodel.Table, owned unitList, resident Resident) producer {
 	return func(emit func(stepEvent)) {
-		deviceMap(table.Workload.Mode, held, &resident, withGathered(held, emit))
+		deviceMap(table.Workload.Mode, owned, &resident, withGathered(owned, emit))
 	}
 }
 
 // withGathered adds to the moments of each layer what ZeRO has gathered by
 // then. Reduction is set off by the hook of one of the layer's gradients:
 // counted while all that the layer kept is there.
-func withGathered(held unitList, emit func(stepEvent)) func(stepEvent) {
+func withGathered(owned unitList, emit func(stepEvent)) func(stepEvent) {
 	layers, outputs := make(map[string]*costmodel.LayerMemory), make(map[string]int64)
 	var loss *costmodel.LayerMemory
-	for _, unit := range held {
+	for _, unit := range owned {
 		for i := range unit.Layers {
 			step := &unit.Layers[i]
 			layers[step.Layer], outputs[step.Layer] = step, unit.Output

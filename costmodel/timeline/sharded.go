@@ -5,9 +5,9 @@ import "github.com/devmap-dev/devmap/costmodel"
 // sharded is the engine of one rank whose parameters are gathered group by
 // group: FSDP2 (torch 2.11). The rank is the first one: where rows do not
 // divide evenly, others hold a little less of the optimizer's states.
-func sharded(table *costmodel.Table, held unitList, resident Resident) producer {
+func sharded(table *costmodel.Table, owned unitList, resident Resident) producer {
 	return func(emit func(stepEvent)) {
-		step := shardedStep{table: table, units: held, resident: &resident, groups: make([]*costmodel.Group, len(held)), emit: emit}
+		step := shardedStep{table: table, units: owned, resident: &resident, groups: make([]*costmodel.Group, len(owned)), emit: emit}
 		for i := range table.Groups {
 			group := &table.Groups[i]
 			step.reduced += group.Reduced
@@ -19,7 +19,7 @@ func sharded(table *costmodel.Table, held unitList, resident Resident) producer 
 				step.groups[unit] = group
 			}
 		}
-		start(held, &resident, emit)
+		start(owned, &resident, emit)
 		if table.Workload.Mode == costmodel.Load {
 			return
 		}
@@ -108,7 +108,7 @@ func (step *shardedStep) gather(group *costmodel.Group) {
 // leave frees a group's whole parameters after its forward; the root's stay
 // (_fsdp_state.py _lazy_init: post_forward_mesh_info is None).
 func (step *shardedStep) leave(group *costmodel.Group) {
-	if group != nil && !group.StaysGathered {
+	if group != nil && !group.RemainsGathered {
 		step.comm(-group.Gathered)
 	}
 }
@@ -172,7 +172,7 @@ func (step *shardedStep) order() []*costmodel.Group {
 // prefetch issues the all-gather of the next group in backward's order, and
 // returns the rest.
 func (step *shardedStep) prefetch(next []*costmodel.Group) []*costmodel.Group {
-	if len(next) > 0 && !next[0].StaysGathered {
+	if len(next) > 0 && !next[0].RemainsGathered {
 		step.gather(next[0])
 		step.buffer = next[0].Buffer
 	}
@@ -182,7 +182,7 @@ func (step *shardedStep) prefetch(next []*costmodel.Group) []*costmodel.Group {
 // arrive is a group's pre_backward: its parameters are copied out of the
 // prefetched buffer, which is freed, and the group before it is prefetched.
 func (step *shardedStep) arrive(group *costmodel.Group, pending []*costmodel.Group) []*costmodel.Group {
-	if !group.StaysGathered {
+	if !group.RemainsGathered {
 		step.comm(group.Gathered)
 		step.at(gathering, group)
 		step.comm(-step.buffer)

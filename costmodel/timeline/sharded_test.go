@@ -26,7 +26,7 @@ func twoBlocks() *costmodel.Table {
 			{Name: "head", Params: 10, Output: 99, Layers: []costmodel.LayerMemory{{Layer: "head", Saved: 50, Forward: 70, Backward: 45, BackwardGrads: 4, Grads: 4, Loss: true}}},
 		},
 		Groups: []costmodel.Group{
-			{Name: "root", Units: []int{0, 3}, Root: true, StaysGathered: true, Gathered: 100, Buffer: 100, CopyIn: 25, Reduce: 200, Reduced: 50, LastGrad: 4},
+			{Name: "root", Units: []int{0, 3}, Root: true, RemainsGathered: true, Gathered: 100, Buffer: 100, CopyIn: 25, Reduce: 200, Reduced: 50, LastGrad: 4},
 			gathered("h.0", 1), gathered("h.1", 2),
 		},
 	}
@@ -57,7 +57,7 @@ func TestSharded(t *testing.T) {
 		{"a large step", func(table *costmodel.Table) { table.Units[0].StepTransient = 300 }, 140 + 90 + 300, "optimizer step"},
 		{"reduction of h.1", func(table *costmodel.Table) { table.Groups[2].LastGrad, table.Groups[2].Reduced = 8, 70 }, 458 + 50, "gather of h.0"},
 		{"blocks stay gathered", func(table *costmodel.Table) {
-			table.Groups[1].StaysGathered, table.Groups[2].StaysGathered = true, true
+			table.Groups[1].RemainsGathered, table.Groups[2].RemainsGathered = true, true
 		}, 412 + 80, "loss forward"},
 		// The sharded gradients of the first micro-batch, 90, are there throughout.
 		{"accumulation", func(table *costmodel.Table) { table.Workload.MicroBatches = 2 }, 458 + 90 - 20, "gather of h.0"},

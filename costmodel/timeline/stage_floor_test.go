@@ -13,7 +13,7 @@ func TestStageFloor(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 10))
 	const workspace = 77
 	tight := 0
-	for range 1500 * *draws {
+	for range 1500 * *samples {
 		count := 2 + rng.IntN(7)
 		table := randomStages(rng, count, []costmodel.Mode{costmodel.Train, costmodel.Train, costmodel.Infer, costmodel.Load}[rng.IntN(4)])
 		vary(rng, table)
@@ -68,7 +68,7 @@ func vary(rng *rand.Rand, table *costmodel.Table) {
 // they hold with others.
 func TestLoopedFloor(t *testing.T) {
 	rng := rand.New(rand.NewPCG(11, 12))
-	for range 250 * *draws {
+	for range 250 * *samples {
 		table := randomStages(rng, 12, []costmodel.Mode{costmodel.Train, costmodel.Train, costmodel.Infer, costmodel.Load}[rng.IntN(4)])
 		vary(rng, table)
 		schedule := costmodel.Schedule{Kind: costmodel.Interleaved, Stages: 1 + rng.Int64N(3), Chunks: 3, MicroBatches: 1 + rng.Int64N(9)}

@@ -34,7 +34,7 @@ func TestSharedStages(t *testing.T) {
 	rng := rand.New(rand.NewPCG(15, 16))
 	dev := &costmodel.Device{WorkspaceBytes: 77}
 	moments := map[string]int{}
-	for range 1500 * *draws {
+	for range 1500 * *samples {
 		count := 1 + rng.IntN(9)
 		table := randomStages(rng, count, costmodel.Train)
 		cutUnits(rng, table)

@@ -9,7 +9,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/order"
 )
 
-var draws = flag.Int("draws", 1, "times as many random cases")
+var samples = flag.Int("draws", 1, "times as many random cases")
 
 // randomStages is a table of random units for pipelines.
 func randomStages(rng *rand.Rand, count int, mode costmodel.Mode) *costmodel.Table {
@@ -49,7 +49,7 @@ func randomStages(rng *rand.Rand, count int, mode costmodel.Mode) *costmodel.Tab
 func TestStageChain(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	dev := &costmodel.Device{WorkspaceBytes: 77}
-	for range 1000 * *draws {
+	for range 1000 * *samples {
 		mode := []costmodel.Mode{costmodel.Train, costmodel.Train, costmodel.Infer, costmodel.Load}[rng.IntN(4)]
 		count := 1 + rng.IntN(9)
 		table := randomStages(rng, count, mode)
@@ -70,7 +70,7 @@ func TestStageChain(t *testing.T) {
 func TestLooped(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	dev := &costmodel.Device{WorkspaceBytes: 77}
-	for range 300 * *draws {
+	for range 300 * *samples {
 		mode := []costmodel.Mode{costmodel.Train, costmodel.Train, costmodel.Infer, costmodel.Load}[rng.IntN(4)]
 		table := randomStages(rng, 12, mode)
 		chain := newStageChain(table)
@@ -111,7 +111,7 @@ func randomSchedule(rng *rand.Rand, most int64) costmodel.Schedule {
 func TestStagePeakOfPhases(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 9))
 	dev := &costmodel.Device{WorkspaceBytes: 77}
-	for range 500 * *draws {
+	for range 500 * *samples {
 		table := randomStages(rng, 12, []costmodel.Mode{costmodel.Train, costmodel.Train, costmodel.Infer}[rng.IntN(3)])
 		place := Rank{Schedule: randomSchedule(rng, 40)}
 		place.Index = rng.Int64N(place.Schedule.Stages)

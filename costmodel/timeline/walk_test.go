@@ -62,16 +62,16 @@ func TestWalkJudgesRun(t *testing.T) {
 		for a := range len(units) + 1 {
 			for b := a; b <= len(units); b++ {
 				var fold timeline.Summary
-				var held []*costmodel.Unit
+				var owned []*costmodel.Unit
 				for i := a; i < b; i++ {
 					fold = fold.Join(timeline.Of(&units[i]))
-					held = append(held, &units[i])
+					owned = append(owned, &units[i])
 				}
 				if got := chain(a, b); got != fold {
 					t.Fatalf("%s [%d, %d): the query gives %+v, the fold %+v", mode, a, b, got, fold)
 				}
-				walk := timeline.DeviceMap(mode, held, resident)
-				if got := timeline.DeviceMapSum(mode, held, resident); got != walk.Memory.Total() {
+				walk := timeline.DeviceMap(mode, owned, resident)
+				if got := timeline.DeviceMapSum(mode, owned, resident); got != walk.Memory.Total() {
 					t.Fatalf("%s [%d, %d): the walk holds %d, the fold of its events %d", mode, a, b, walk.Memory.Total(), got)
 				}
 				if walk.Memory.Total() != fold.Peak(resident) {
@@ -126,7 +126,7 @@ func TestJoin(t *testing.T) {
 
 // TestWalkByHand is one step computed on paper: weights 10 + 5, states 20,
 // gradients that stay from backward, and the loss behind two layers.
-func TestWalkByHand(t *testing.T) {
+func TestWalkFigures(t *testing.T) {
 	block := &costmodel.Unit{Products: true, Params: 10, OptimizerState: 20, Layers: []costmodel.LayerMemory{{Layer: "h", Saved: 100, Forward: 130, Backward: 40, BackwardGrads: 10, Grads: 10}}}
 	head := &costmodel.Unit{Params: 5, Layers: []costmodel.LayerMemory{{Layer: "head", Saved: 50, Forward: 200, Backward: 170, BackwardGrads: 5, Grads: 5, Loss: true}}}
 	got := timeline.DeviceMap(costmodel.Train, []*costmodel.Unit{block, head}, timeline.Resident{Workspace: 3, Output: 2})
@@ -167,9 +167,9 @@ func TestStreamedLate(t *testing.T) {
 		{Layer: "mlp", Weights: 40, Forward: 30},
 	}}
 	s := unit.Streamed()
-	kept := timeline.Resident{}
+	resident := timeline.Resident{}
 	peak := func(u *costmodel.Unit) int64 {
-		p := timeline.DeviceMap(costmodel.Infer, []*costmodel.Unit{u}, kept)
+		p := timeline.DeviceMap(costmodel.Infer, []*costmodel.Unit{u}, resident)
 		return p.Memory.Total()
 	}
 	// At home: 107 of parameters, caches of 50 that grow by 40, and the 25 of a
@@ -187,8 +187,8 @@ func TestStreamedLate(t *testing.T) {
 	if out := first.Streamed(); peak(&out) != 30+100 {
 		t.Errorf("streamed, a unit whose forward takes 30 B and reads 100 holds %d B", peak(&out))
 	}
-	if timeline.Of(&s).Peak(kept) != peak(&s) {
-		t.Errorf("the closed form says %d B, the walk %d", timeline.Of(&s).Peak(kept), peak(&s))
+	if timeline.Of(&s).Peak(resident) != peak(&s) {
+		t.Errorf("the closed form says %d B, the walk %d", timeline.Of(&s).Peak(resident), peak(&s))
 	}
 }
 

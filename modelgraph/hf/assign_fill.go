@@ -60,9 +60,9 @@ func (assigned *assignment) choose(fill *filling) {
 	if keep < 0 {
 		keep = slices.IndexFunc(fill.pieces, func(p piece) bool { return p.by == nil })
 	}
-	kept := fill.pieces[keep]
-	assigned.warn("%q is stored %d times: %s is read", clipName(fill.name), len(fill.pieces), assigned.at(kept.stored))
-	fill.pieces = []piece{kept}
+	retained := fill.pieces[keep]
+	assigned.warn("%q is stored %d times: %s is read", clipName(fill.name), len(fill.pieces), assigned.at(retained.stored))
+	fill.pieces = []piece{retained}
 }
 
 func elements(shape []int64) int64 {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 )
 
-// mention is the size from which tensors left out on purpose are worth a
+// mention is the size from which tensors left out on purpose deserve a
 // warning.
 const mention = 1 << 20
 

@@ -74,13 +74,13 @@ func (assigned *assignment) attach() {
 	}
 	for i := range assigned.graph.Layers {
 		layer := &assigned.graph.Layers[i]
-		kept := make([]modelgraph.Tensor, 0, len(layer.Params))
+		retained := make([]modelgraph.Tensor, 0, len(layer.Params))
 		for j := range layer.Params {
 			if !replaced[&layer.Params[j]] {
-				kept = append(kept, layer.Params[j])
+				retained = append(retained, layer.Params[j])
 			}
 		}
-		layer.Params = kept
+		layer.Params = retained
 	}
 	for _, fill := range assigned.extraOrder {
 		layer := &assigned.graph.Layers[fill.layer]

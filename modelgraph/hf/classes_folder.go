@@ -215,15 +215,15 @@ func storageLeaf(stored string) string {
 
 // hold notes a stored tensor under its name in the module tree.
 func (l *listed) hold(name string, t *safetensors.Tensor) error {
-	held := l.tensors[name]
-	if held == nil {
-		held = &moduleTensor{name: name}
-		l.tensors[name] = held
+	tensor := l.tensors[name]
+	if tensor == nil {
+		tensor = &moduleTensor{name: name}
+		l.tensors[name] = tensor
 		l.note(name)
 	} else if _, joined := l.class.Renames[starred(t.Name)]; !joined {
-		return &unprovenError{l.dir, fmt.Sprintf("%q and %q are both read as %q", clipName(held.pieces[0].Name), clipName(t.Name), clipName(name))}
+		return &unprovenError{l.dir, fmt.Sprintf("%q and %q are both read as %q", clipName(tensor.pieces[0].Name), clipName(t.Name), clipName(name))}
 	}
-	held.pieces = append(held.pieces, t)
+	tensor.pieces = append(tensor.pieces, t)
 	return nil
 }
 

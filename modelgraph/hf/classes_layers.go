@@ -28,7 +28,7 @@ func (l *listed) layers() []modelgraph.Layer {
 	at := make(map[string]int)
 	var layers []modelgraph.Layer
 	for _, name := range names {
-		held, u := l.tensors[name], unit(name)
+		tensor, u := l.tensors[name], unit(name)
 		module := parent(name)
 		if u == "" && (module == "" || l.hasModules(module)) {
 			module = name
@@ -42,10 +42,10 @@ func (l *listed) layers() []modelgraph.Layer {
 			at[module] = i
 			layers = append(layers, modelgraph.Layer{Name: module, Op: modelgraph.Opaque{}, Unit: u})
 		}
-		if !held.stands() {
+		if !tensor.present() {
 			continue
 		}
-		t := l.tensor(held, strings.TrimPrefix(strings.TrimPrefix(name, module), "."))
+		t := l.tensor(tensor, strings.TrimPrefix(strings.TrimPrefix(name, module), "."))
 		if persistent, buffer := l.class.Buffers[l.pats.match(name)]; buffer {
 			t.Persistent = persistent
 			layers[i].Buffers = append(layers[i].Buffers, t)
@@ -58,14 +58,14 @@ func (l *listed) layers() []modelgraph.Layer {
 
 // stands reports a tensor that is stored or shares one that is; else it is a
 // buffer, and only its key is needed.
-func (held *moduleTensor) stands() bool { return len(held.pieces) > 0 || held.like != nil }
+func (tensor *moduleTensor) present() bool { return len(tensor.pieces) > 0 || tensor.like != nil }
 
 // tensor is what a stored or tied one is loaded as; several stored ones that
 // are joined make a flat list of their elements, of the widest type.
-func (l *listed) tensor(held *moduleTensor, name string) modelgraph.Tensor {
-	from := held
-	if held.like != nil {
-		from = held.like
+func (l *listed) tensor(tensor *moduleTensor, name string) modelgraph.Tensor {
+	from := tensor
+	if tensor.like != nil {
+		from = tensor.like
 	}
 	first := from.pieces[0]
 	t := modelgraph.Tensor{Name: name, Shape: slices.Clone(first.Shape), DType: first.DType}

@@ -139,11 +139,11 @@ func (model *gemma3n) layer(modules *builder, name string, i int64) {
 func (model *gemma3n) altUp(modules *builder, name, stream, activated string) {
 	mixed := modules.add(name, modelgraph.Parameter{}, []string{activated, stream}, tensor("correct_output_scale", model.hidden))
 	mixed.Buffers = []modelgraph.Tensor{tensor("router_input_scale")}
-	kept := modelgraph.NotDeclared()
-	kept.ActivationBytes, kept.WorkspaceBytes = 0, 0
+	retained := modelgraph.NotDeclared()
+	retained.ActivationBytes, retained.WorkspaceBytes = 0, 0
 	states := model.states * model.hidden * model.element
-	kept.Growth.ActivationBytes.Token, kept.Growth.WorkspaceBytes.Token = 3*states, 2*states
-	mixed.Declared = &kept
+	retained.Growth.ActivationBytes.Token, retained.Growth.WorkspaceBytes.Token = 3*states, 2*states
+	mixed.Declared = &retained
 }
 
 // layerInputs adds what follows the layers but runs before them, or after: the

@@ -90,7 +90,7 @@ func (c *randomFamily) check(t *testing.T) {
 		{"parameters", c.Params, graphTensors(graph, func(l *modelgraph.Layer) []modelgraph.Tensor { return l.Params })},
 		{"buffers", c.Buffers, buffers},
 		{"ties", c.Ties, graphTies(graph)},
-		{"units", c.Units, heldUnits(graph)},
+		{"units", c.Units, ownedUnits(graph)},
 	} {
 		checkList(t, list.of, list.want, list.got, c.Config)
 	}
@@ -98,7 +98,7 @@ func (c *randomFamily) check(t *testing.T) {
 
 // heldUnits leaves out a norm without tensors (OLMo's), which state_dict does
 // not have.
-func heldUnits(graph *modelgraph.Graph) []string {
+func ownedUnits(graph *modelgraph.Graph) []string {
 	bare := make(map[string]bool)
 	for i := range graph.Layers {
 		bare[graph.Layers[i].Name] = len(graph.Layers[i].Params)+len(graph.Layers[i].Buffers) == 0

@@ -112,22 +112,22 @@ func miMo(cfg *config, d *decoder, attn *attention, ffn *feedForward) {
 	d.ahead = func(modules *builder, path string) {
 		for i := range count {
 			at := dot(path, indexed("mtp_layers", i))
-			held := func(name string, params ...modelgraph.Tensor) {
+			owned := func(name string, params ...modelgraph.Tensor) {
 				modules.add(dot(at, name), modelgraph.Parameter{}, nil, params...)
 			}
 			for _, norm := range []string{"input_layernorm", "post_attention_layernorm", "token_layernorm", "hidden_layernorm"} {
-				held(norm, tensor("weight", hidden))
+				owned(norm, tensor("weight", hidden))
 			}
-			held("input_proj", linearParams("", 2*hidden, hidden, false)...)
-			held("final_layernorm", tensor("weight", hidden))
+			owned("input_proj", linearParams("", 2*hidden, hidden, false)...)
+			owned("final_layernorm", tensor("weight", hidden))
 			q, kv := attn.heads*attn.headDim, attn.kvHeads*attn.headDim
-			held("self_attn.q_proj", linearParams("", hidden, q, true)...)
-			held("self_attn.k_proj", linearParams("", hidden, kv, true)...)
-			held("self_attn.v_proj", linearParams("", hidden, kv, true)...)
-			held("self_attn.o_proj", linearParams("", q, hidden, false)...)
-			held("mlp.gate_proj", linearParams("", hidden, ffn.hidden, false)...)
-			held("mlp.up_proj", linearParams("", hidden, ffn.hidden, false)...)
-			held("mlp.down_proj", linearParams("", ffn.hidden, hidden, false)...)
+			owned("self_attn.q_proj", linearParams("", hidden, q, true)...)
+			owned("self_attn.k_proj", linearParams("", hidden, kv, true)...)
+			owned("self_attn.v_proj", linearParams("", hidden, kv, true)...)
+			owned("self_attn.o_proj", linearParams("", q, hidden, false)...)
+			owned("mlp.gate_proj", linearParams("", hidden, ffn.hidden, false)...)
+			owned("mlp.up_proj", linearParams("", hidden, ffn.hidden, false)...)
+			owned("mlp.down_proj", linearParams("", ffn.hidden, hidden, false)...)
 		}
 	}
 }

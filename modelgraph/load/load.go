@@ -107,10 +107,10 @@ func folder(dir string) (*modelgraph.Graph, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listing folder: %w", err)
 	}
-	holds := func(name string) bool {
+	contains := func(name string) bool {
 		return slices.ContainsFunc(entries, func(entry fs.DirEntry) bool { return entry.Name() == name })
 	}
-	if holds(nativeName) && !holds(hf.ConfigName) {
+	if contains(nativeName) && !contains(hf.ConfigName) {
 		f, _, err := safetensors.OpenBeneath(dir, nativeName)
 		if err != nil {
 			return nil, err
@@ -118,13 +118,13 @@ func folder(dir string) (*modelgraph.Graph, error) {
 		defer f.Close() //nolint:errcheck // opened for reading
 		return modelgraph.Read(f, filepath.Join(dir, nativeName))
 	}
-	if config := filepath.Join(dir, hf.ConfigName); holds(hf.ConfigName) {
+	if config := filepath.Join(dir, hf.ConfigName); contains(hf.ConfigName) {
 		if data, err := readFile(config); err == nil && sniff(data).has("_class_name") {
 			return fromBytes(config, data)
 		}
 	}
 	graph, err := hf.FromCheckpoint(dir)
-	if err != nil && !holds(hf.ConfigName) && !slices.ContainsFunc(entries, isStored) {
+	if err != nil && !contains(hf.ConfigName) && !slices.ContainsFunc(entries, isStored) {
 		for _, entry := range entries {
 			if form := formOf(entry.Name()); form == "GGUF" || form == "ONNX" {
 				return nil, unsupported(filepath.Join(dir, entry.Name()), form)

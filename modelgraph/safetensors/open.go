@@ -16,7 +16,7 @@ import (
 //
 //	Hugging Face  models--ORG--NAME/snapshots/REV/FILE -> ../../blobs/SHA
 //	ModelScope    keeps plain files in models/ORG/NAME; the link "Qwen2.5" ->
-//	              "Qwen2___5" beside them is followed as part of dir
+//	              "Qwen2___5" next to them is followed as part of dir
 //
 // dir itself is the caller's word and may be reached through any link. Hard
 // links are read like any file.

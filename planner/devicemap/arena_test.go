@@ -11,7 +11,7 @@ import (
 )
 
 // arenaTable has devmap's own engine run [small]: an embedding of 10 blocks of
-// 256 B, four blocks of which each keeps an input of 4 and saves 6, a norm that
+// 256 B, four blocks that each keep an input of 4 and saves 6, a norm that
 // passes nothing on but its message, and a head that is tied to the embedding.
 func arenaTable(graph *modelgraph.Graph, workload costmodel.Workload) *costmodel.Table {
 	const block = costmodel.RegionAlign
@@ -61,7 +61,7 @@ func TestArenaPlan(t *testing.T) {
 				// workspace, weights, moments, ids, gradients, slots of the embedding's
 				// gradient and the head's input, what each sends, losses, saved, scratch
 				2 + 10 + 20 + 1 + 2*10 + 2*4 + 2*4 + 4 + 4 + 2 + sums + 6 + 10 + 9,
-				// the gradient that is handed on, and of five units with 10 saved
+				// the gradient that is passed back, and of five units with 10 saved
 				2 + 5*(10+20+10) + 2*4 + 2*4 + 4 + 4 + 4 + sums + 5*10 + 9,
 			},
 		}, {

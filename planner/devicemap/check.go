@@ -8,7 +8,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// Report is what a check worked out: as much as the map allows.
+// Report is what a check found: as much as the map allows.
 type Report struct {
 	Map       Map // Nowhere where a unit has no single device
 	Devices   []Prediction

@@ -1,6 +1,6 @@
 package devicemap
 
-// What tests look at that is no API.
+// Tests look at these; they are not API.
 const (
 	UnknownModule    = unknownModule
 	UnknownDevice    = unknownDevice

@@ -7,7 +7,7 @@ import (
 )
 
 // follow gives a peak the pool that its requests were followed to, in place of
-// the range of its kind: least and most of what the pool takes beyond the peak.
+// the range of its kind: least and most of what the pool reserves above the peak.
 func (p *Predicted) follow(table *costmodel.Table, dev *costmodel.Device, units []int, input bool) {
 	if table.Marks == nil || dev.Slack != [2]float64{} {
 		return

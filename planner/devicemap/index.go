@@ -15,7 +15,7 @@ type index struct {
 }
 
 // maxLookups bounds the searches for a nearest name: a map of another model
-// is told apart after some, and each search compares with every module.
+// differs from others after some, and each search compares with every module.
 const maxLookups = 50
 
 func newIndex(graph *modelgraph.Graph) *index {

@@ -14,7 +14,7 @@ type Phase struct {
 	Devices   []Prediction `json:"devices"`
 	Seconds   float64      `json:"seconds,omitzero"`
 	// Held is what Devices are predicted from: one entry for each, or one for all.
-	Held []costmodel.Memory `json:"-"`
+	Used []costmodel.Memory `json:"-"`
 }
 
 // NewPipelinePlan is the plan of a diffusion pipeline, whose phases it predicts
@@ -29,8 +29,8 @@ func NewPipelinePlan(topology *costmodel.Topology, phases []Phase) *Plan {
 			plan.Devices = slices.Clone(phase.Devices)
 		}
 		for device := range plan.Devices { // in the phase in which it holds most
-			if held := &phase.Devices[device]; held.Predicted.PeakAllocatedBytes > plan.Devices[device].Predicted.PeakAllocatedBytes {
-				plan.Devices[device] = *held
+			if used := &phase.Devices[device]; used.Predicted.PeakAllocatedBytes > plan.Devices[device].Predicted.PeakAllocatedBytes {
+				plan.Devices[device] = *used
 			}
 		}
 	}
@@ -42,7 +42,7 @@ func (phase *Phase) predict(topology *costmodel.Topology) {
 	phase.Devices = make([]Prediction, len(topology.Devices))
 	for i := range topology.Devices {
 		device, prediction := &topology.Devices[i], &phase.Devices[i]
-		memory := phase.Held[min(i, len(phase.Held)-1)]
+		memory := phase.Used[min(i, len(phase.Used)-1)]
 		*prediction = on(i, device)
 		prediction.Predicted = predicted(timeline.Peak{Memory: memory, At: phase.Name}, device.ContextBytes, [2]float64{})
 		p := &prediction.Predicted

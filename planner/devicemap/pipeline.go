@@ -17,8 +17,8 @@ type pipeline struct {
 }
 
 // stagesOf reads a map. A unit that has no device begins no stage, nor does one
-// that passes (the rotary, of which every stage has its own) where it cannot be
-// a stage by itself.
+// that passes (the rotary: every stage has its own) where it cannot be
+// a stage alone.
 func stagesOf(table *costmodel.Table, placement Map, devices int) *pipeline {
 	pipe := &pipeline{of: make([][]int, devices)}
 	alone := costmodel.StageRulesOf(table.Workload.Runtime).Alone

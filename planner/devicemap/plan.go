@@ -12,7 +12,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// The formats that are told apart: of a plan, which is read, and of a front,
+// The formats that differ: of a plan, which is read, and of a front,
 // which holds several maps.
 const (
 	planVersion  = "devmap.plan/v1"
@@ -131,7 +131,7 @@ func ReadMap(path string) (flat Flat, plan *Plan, faults []Fault, err error) {
 	return parseMap(path, data)
 }
 
-// parseMap is [ReadMap] of bytes; file stands in errors.
+// parseMap is [ReadMap] of bytes; errors name file.
 func parseMap(file string, data []byte) (Flat, *Plan, []Fault, error) {
 	var head map[string]jsontext.Value
 	if err := modelgraph.DecodeJSON(file, data, &head, false); err != nil {
@@ -169,7 +169,7 @@ func ReadPlan(path string) (*Plan, error) {
 	return ParsePlan(path, data)
 }
 
-// ParsePlan is [ReadPlan] of bytes; file stands in errors.
+// ParsePlan is [ReadPlan] of bytes; errors name file.
 func ParsePlan(file string, data []byte) (*Plan, error) {
 	_, plan, faults, err := parseMap(file, data)
 	switch {

@@ -50,7 +50,7 @@ func (plan *Plan) consistent(file string) error {
 const mostBytes = 1 << 56
 
 // unlikely is the first field of a prediction whose bytes no device holds, and its
-// value; none: "". What follows from the others is held to them.
+// value; none: "". A value that follows from others is checked against them.
 func (prediction *Prediction) unlikely() (field string, value int64) {
 	m := &prediction.Predicted
 	for _, part := range []struct {

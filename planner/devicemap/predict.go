@@ -25,21 +25,21 @@ func Predict(table *costmodel.Table, topo *costmodel.Topology, placement Map) []
 		placement = nil
 	}
 	out := make([]Prediction, len(topo.Devices))
-	held := make([][]*costmodel.Unit, len(topo.Devices))
+	owned := make([][]*costmodel.Unit, len(topo.Devices))
 	places := make([][]int, len(topo.Devices))
 	main := mainDevice(table, placement)
 	for unit, device := range placement {
 		switch {
-		case device >= 0 && int(device) < len(held):
-			held[device] = append(held[device], &table.Units[unit])
+		case device >= 0 && int(device) < len(owned):
+			owned[device] = append(owned[device], &table.Units[unit])
 			places[device] = append(places[device], unit)
-		case (device == CPU || device == Disk) && main >= 0 && main < len(held):
+		case (device == CPU || device == Disk) && main >= 0 && main < len(owned):
 			streamed := table.Units[unit].Streamed()
-			held[main] = append(held[main], &streamed)
+			owned[main] = append(owned[main], &streamed)
 		}
 	}
 	for device := range out {
-		out[device] = predict(table, device, &topo.Devices[device], held[device], places[device])
+		out[device] = predict(table, device, &topo.Devices[device], owned[device], places[device])
 	}
 	return out
 }
@@ -48,7 +48,7 @@ func Predict(table *costmodel.Table, topo *costmodel.Topology, placement Map) []
 // ([costmodel.Traits]). A strategy that has no replicas is an error.
 func predictReplicas(table *costmodel.Table, topo *costmodel.Topology) ([]Prediction, error) {
 	out := make([]Prediction, len(topo.Devices))
-	peaks := make(map[costmodel.Device]timeline.Peak) // of devices that are alike: thousands may be
+	peaks := make(map[costmodel.Device]timeline.Peak) // of equal devices: there may be thousands
 	for device := range out {
 		dev := &topo.Devices[device]
 		prediction := on(device, dev)
@@ -83,10 +83,10 @@ func mapped(strategy costmodel.Strategy) bool { return strategy == "" || strateg
 func predict(table *costmodel.Table, device int, dev *costmodel.Device, units []*costmodel.Unit, places []int) Prediction {
 	prediction := on(device, dev)
 	prediction.Units = len(units)
-	kept := timeline.ResidentOn(table, device, dev, len(units) == 0)
-	if len(units) > 0 || kept.Output > 0 {
-		peak := timeline.DeviceMap(table.Workload.Mode, units, kept)
-		prediction.Predicted = predicted(peak, table.Overhead(device, dev), slackOf(table, dev, kept.Output > 0 || endsModel(units)))
+	resident := timeline.ResidentOn(table, device, dev, len(units) == 0)
+	if len(units) > 0 || resident.Output > 0 {
+		peak := timeline.DeviceMap(table.Workload.Mode, units, resident)
+		prediction.Predicted = predicted(peak, table.Overhead(device, dev), slackOf(table, dev, resident.Output > 0 || endsModel(units)))
 		if len(places) > 0 {
 			prediction.Predicted.follow(table, dev, places, device == table.InputDevice)
 		}
@@ -105,7 +105,7 @@ func endsModel(units []*costmodel.Unit) bool {
 
 // mainDevice is where offloaded units run: the first device with a unit
 // (Accelerate 1.15, big_modeling.py dispatch_model: main_device is the first
-// of the set of devices that are no tiers). -1 where none has one, and in
+// of the set of devices without the tiers). -1 where none has one, and in
 // training, which Accelerate does not offload.
 func mainDevice(table *costmodel.Table, placement Map) int {
 	out := -1

@@ -65,7 +65,7 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// TestLastStage: what passes along behind the last unit with parameters is the
+// TestLastStage: what passes along after the last unit with parameters is the
 // last stage's, and the head's pool is on its device and no other, whatever
 // device the stages end on.
 func TestLastStage(t *testing.T) {

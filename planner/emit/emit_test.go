@@ -137,7 +137,7 @@ func target(tb testing.TB, name string) *emit.Target {
 	return found
 }
 
-// golden is a plan of testdata/plans, with a config and a program that stand for
+// golden is a plan of testdata/plans, with a config and a program that replace
 // those of its model.
 func golden(tb testing.TB, name string) *emit.Input {
 	tb.Helper()

@@ -79,7 +79,7 @@ func swiftCommand(plan *devicemap.Plan, placed string) string {
 }
 
 // swiftPrecision are the types of weights and compute. Weights in fp32 make
-// it take fp16 unless it is told otherwise (model_args.py,
+// it take fp16 unless it is set otherwise (model_args.py,
 // _init_mixed_precision).
 func swiftPrecision(workload *costmodel.Workload) []string {
 	if workload.StoredTypes || workload.Precision == "" {

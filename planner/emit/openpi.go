@@ -18,7 +18,7 @@ var _ = register(&Target{
 	Write: openPI, Usage: openPIUsage,
 })
 
-// openPI writes the script: which GPUs JAX sees, of which its mesh takes all
+// openPI writes the script: which GPUs JAX sees; its mesh takes all of them
 // (openpi training/sharding.py, make_mesh), the part of each that its pool takes,
 // and the flags of train.py (training/config.py, TrainConfig).
 func openPI(to io.Writer, input *Input) error {

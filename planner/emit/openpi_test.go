@@ -18,10 +18,10 @@ func TestOpenPI(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	told := shell(t, script, "pi0_libero", "--exp-name", "a name")
+	reported := shell(t, script, "pi0_libero", "--exp-name", "a name")
 	for _, word := range []string{"0,1,2,3 0.9 run scripts/train.py pi0_libero --exp-name a name", "--fsdp-devices 2", "--batch-size 32", "--ema-decay None"} {
-		if !strings.Contains(told, word) {
-			t.Errorf("the shell is told %q, without %q", told, word)
+		if !strings.Contains(reported, word) {
+			t.Errorf("the shell is told %q, without %q", reported, word)
 		}
 	}
 	input.Plan.Workload.EMA = true
@@ -35,7 +35,7 @@ func TestOpenPI(t *testing.T) {
 	}
 }
 
-// shell runs a script beside an uv that says what it was told.
+// shell runs a script with a uv that prints its arguments.
 func shell(t *testing.T, script string, args ...string) string {
 	t.Helper()
 	sh, err := exec.LookPath("sh")
@@ -50,9 +50,9 @@ func shell(t *testing.T, script string, args ...string) string {
 	}
 	command := exec.Command(sh, append([]string{filepath.Join(dir, "run.sh")}, args...)...)
 	command.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"))
-	told, err := command.CombinedOutput()
+	reported, err := command.CombinedOutput()
 	if err != nil {
-		t.Fatalf("%v: %s", err, told)
+		t.Fatalf("%v: %s", err, reported)
 	}
-	return string(told)
+	return string(reported)
 }

@@ -5,7 +5,7 @@ import (
 	"io"
 )
 
-// devmap's own engine runs a program, which devmap simulate plays.
+// devmap's own engine runs a program, which devmap simulate runs.
 var _ = register(&Target{
 	Name: "program", File: "program.txt", JSON: "program.json", Program: true,
 	Help: `--for program is devmap's own: the instructions of one step on every GPU, with

@@ -72,7 +72,7 @@ func torchCheck(to io.Writer, input *Input) error {
 	return err
 }
 
-// literal is JSON that stands in a raw string between three quotation marks: in
+// literal is JSON in a raw string between three quotation marks: in
 // JSON no three follow each other, as one that is meant has a backslash before it.
 func literal(value any) (string, error) {
 	text, err := json.Marshal(value, jsontext.Multiline(true), jsontext.WithIndent(" "))
@@ -103,13 +103,13 @@ Run: %s
 
 `
 
-// job is what the program is told of a plan.
+// job is what the program receives of a plan.
 type job struct {
 	Model  string `json:"model"`
 	Params int64  `json:"params"` // tied ones once
 	What   string `json:"what"`
 	// Bound is how far a measured peak may be from the predicted range, as a share:
-	// the bound that README states and make accuracy checks. A family that nobody
+	// the bound that README states and make accuracy checks. A family that no one
 	// has read brings a range of its own.
 	Bound         float64             `json:"bound"`
 	Mode          costmodel.Mode      `json:"mode"`
@@ -163,10 +163,10 @@ func jobOf(plan *devicemap.Plan) *job {
 		made.Map, made.Bound = plan.DeviceMap, 0.01
 	}
 	for i := range plan.Devices {
-		told := &plan.Devices[i].Predicted
-		device := peak{Allocated: told.PeakAllocatedBytes, Range: [2]int64{told.PeakAllocatedBytes, told.PeakAllocatedBytes}, Slack: told.SlackBytes, Used: told.DeviceUsedBytes}
-		if len(told.PeakRangeBytes) == 2 {
-			device.Range = [2]int64(told.PeakRangeBytes)
+		predicted := &plan.Devices[i].Predicted
+		device := peak{Allocated: predicted.PeakAllocatedBytes, Range: [2]int64{predicted.PeakAllocatedBytes, predicted.PeakAllocatedBytes}, Slack: predicted.SlackBytes, Used: predicted.DeviceUsedBytes}
+		if len(predicted.PeakRangeBytes) == 2 {
+			device.Range = [2]int64(predicted.PeakRangeBytes)
 		}
 		made.Devices = append(made.Devices, device)
 	}
@@ -194,7 +194,7 @@ func workOf(plan *devicemap.Plan) string {
 	return text + fmt.Sprintf(" over %d GPUs (%s)", len(plan.Devices), plan.Topology.Devices[0].Name)
 }
 
-// elsewhere are model types of which Transformers (5.17) has no code: their
+// elsewhere are model types without code in Transformers (5.17): their
 // repositories bring it.
 var elsewhere = []string{"baichuan", "internlm2", "internlm3", "internvl_chat", "minicpm", "nemotron-nas", "xverse"}
 
@@ -212,8 +212,8 @@ type modelConfig struct {
 
 // reason says why the program would not run what the plan counts, if it holds.
 type reason struct {
-	holds bool
-	text  string
+	fits bool
+	text string
 }
 
 // uncheckable is the first reason that holds.
@@ -223,7 +223,7 @@ func uncheckable(plan *devicemap.Plan, config []byte) error {
 		return fmt.Errorf("the config of %q: %w", plan.Model.Name, err)
 	}
 	for _, reason := range slices.Concat(unbuildable(&model), unfit(&plan.Workload), unspread(plan, model.ModelType)) {
-		if reason.holds {
+		if reason.fits {
 			return fmt.Errorf("the plan for %q: %s", plan.Model.Name, reason.text)
 		}
 	}

@@ -54,7 +54,7 @@ func checkOf(tb testing.TB, plan *devicemap.Plan, config string) string {
 // first three quotation marks.
 var literals = regexp.MustCompile(`(?s)(\w+) = json\.loads\(r"""(.*?)"""\)`)
 
-// TestLiterals: what is told of the plan reads back as it was, whatever is in it,
+// TestLiterals: what is written of the plan reads back as it was, whatever is in it,
 // and every strategy has the parts that it needs.
 func TestLiterals(t *testing.T) {
 	hostile := `{"model_type": "llama", "name": "\"\"\" + exit() + \"\"\" \\ ''' @JOB@ @CONFIG@ \u0000"}`

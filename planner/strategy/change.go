@@ -13,7 +13,7 @@ import (
 
 // Change is a step away from a problem, and the row that it leads to.
 type Change struct {
-	// Set are settings that stand in place of the request's own of the same
+	// Set are settings that replace the request's own of the same
 	// field: those of a workload ([costmodel.Fields]) or of a diffusion pipeline
 	// (package costmodel/phases), and gpus, gpu, contiguous and offload. Without are the
 	// fields that it must leave out: pin and together too. With both the request
@@ -28,7 +28,7 @@ type Change struct {
 }
 
 // search is a problem from which steps are taken, or one that a step led to: set
-// and notes are then those of the step that are no workload's.
+// and notes are then those of the step that belong to no workload.
 type search struct {
 	comparison
 	set   []costmodel.Setting
@@ -54,14 +54,14 @@ func (problem *search) change(changed *search, row *Row) Change {
 	}
 	set, without := difference(&asked, &row.Workload)
 	traits := row.Workload.Strategy.Traits()
-	if changed.Anywhere && !problem.Anywhere {
+	if changed.Unconstrained && !problem.Unconstrained {
 		set = append(set, costmodel.Set("contiguous", false))
 	}
 	for _, s := range []struct {
 		field string
 		idle  bool
 	}{
-		{"contiguous", problem.Anywhere && (!traits.Sequential || !changed.Anywhere)},
+		{"contiguous", problem.Unconstrained && (!traits.Sequential || !changed.Unconstrained)},
 		{"pin", len(problem.Pins) > 0 && len(changed.Pins) == 0},
 		{"together", len(problem.Together) > 0 && len(changed.Together) == 0},
 		{"offload", problem.Offload != "" && changed.Offload == ""},

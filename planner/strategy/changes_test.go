@@ -11,7 +11,7 @@ import (
 	"github.com/devmap-dev/devmap/planner/strategy"
 )
 
-// TestSmallest: each change that is told makes the problem fit when it is
+// TestSmallest: each change that is reported makes the problem fit when it is
 // made, and those that a user would try first are among them.
 func TestSmallest(t *testing.T) {
 	p := problem(t, "llama-3.1-8b", "h100-80gb", 4, training(2))
@@ -52,7 +52,7 @@ func TestSmallestTogether(t *testing.T) {
 }
 
 // TestSmallestDegrees: where stages of some degrees do not fit and nothing else
-// makes them, the degrees are left open, which is tried as it is told.
+// makes them, the degrees are left open, which is tried as it is reported.
 func TestSmallestDegrees(t *testing.T) {
 	p := problem(t, "llama-3.1-8b", "rtx-4090", 8, training(8))
 	p.Workload.Strategy, p.Workload.DP, p.Workload.TP, p.Workload.MicroBatches, p.Workload.Seq = costmodel.Pipeline, 2, 2, 8, 2048
@@ -82,7 +82,7 @@ func TestMoreGPUs(t *testing.T) {
 	}
 }
 
-// TestAlternatives: nothing is told that does not lower the largest share, or
+// TestAlternatives: nothing is reported that does not lower the largest share, or
 // that takes as many GPUs.
 func TestAlternatives(t *testing.T) {
 	p := problem(t, "qwen2.5-3b", "h100-80gb", 4, training(4))
@@ -113,7 +113,7 @@ func whats(changes []strategy.Change) []string {
 	return out
 }
 
-// what is a change in words: "batch=4 strategy=ddp (a note) (without schedule)".
+// what is a change as text: "batch=4 strategy=ddp (a note) (without schedule)".
 func what(c *strategy.Change) string {
 	var words []string
 	for _, s := range c.Set {

@@ -8,8 +8,8 @@ import (
 	"github.com/devmap-dev/devmap/planner"
 )
 
-// TestSmallerBatches: each smaller batch is divided by its micro-batches, of
-// which there are as many as were asked for or the next fewer that divide it.
+// TestSmallerBatches: each smaller batch is divided by its micro-batches:
+// as many as were asked for, or the next fewer that divide it.
 func TestSmallerBatches(t *testing.T) {
 	for _, c := range []struct {
 		batch, microBatches int64

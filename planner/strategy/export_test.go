@@ -1,4 +1,4 @@
 package strategy
 
-// Failed is what tests look at that is no API.
+// Failed is for tests; it is not API.
 var Failed = failed

@@ -41,7 +41,7 @@ func (problem *search) moreGPUs(ctx context.Context) []Change {
 }
 
 // on is the problem on another number of devices; nil where the request
-// cannot say so, or nobody has said what would join them.
+// cannot say so, or no one has said what would join them.
 func (problem *search) on(count int) *search {
 	if count < 1 || count > costmodel.MaxDevices {
 		return nil
@@ -49,7 +49,7 @@ func (problem *search) on(count int) *search {
 	return problem.asking(count, "")
 }
 
-// asking is the problem on as many GPUs of a kind ("": as they are), of which the
+// asking is the problem on as many GPUs of a kind ("": as they are). The
 // largest is repeated; nil where the request cannot ask for them.
 func (problem *search) asking(count int, kind string) *search {
 	total := len(problem.Topology.Devices)
@@ -58,7 +58,7 @@ func (problem *search) asking(count int, kind string) *search {
 	case problem.fixed("gpus") || kind != "" && problem.fixed("gpu"):
 		return nil
 	case count > total && len(topology.Links) > 0:
-		return nil // nobody has said what would join it to the others
+		return nil // no one has said what would join it to the others
 	}
 	more := slices.MaxFunc(topology.Devices, func(a, b costmodel.Device) int { return cmp.Compare(a.Budget(), b.Budget()) })
 	topology.Devices = slices.Concat(topology.Devices[:min(total, count)], slices.Repeat([]costmodel.Device{more}, max(0, count-total)))
@@ -96,14 +96,14 @@ func (problem *search) other() *costmodel.Topology {
 	return &topology
 }
 
-// inPlaceOf is a GPU in another's host, of which as much is left to others besides
-// what its kind reserves.
+// inPlaceOf is a GPU in another's host. As much of it is left to others, in addition
+// to what its kind reserves.
 func inPlaceOf(was, gpu costmodel.Device, mode costmodel.Mode) costmodel.Device {
 	gpu.Host, gpu.HostBytesPerSecond = was.Host, was.HostBytesPerSecond
 	own := int64(0)
 	if kind, err := catalogue.Find(was.Name); err == nil {
-		kept := kind.Device(mode)
-		own = kept.ReservedBytes
+		spared := kind.Device(mode)
+		own = spared.ReservedBytes
 	}
 	gpu.ReservedBytes += max(0, was.ReservedBytes-own)
 	return gpu

@@ -14,7 +14,7 @@ import (
 // a GPU less or more, the edits that lower the largest share (or the step, where
 // that is the objective) below value, any
 // assignment in place of a contiguous map, and the next larger GPU. Those that
-// change what is trained are among them. They stand in the order of what they
+// change what is trained are among them. They are in the order of what they
 // change, not of what they give.
 func Next(ctx context.Context, asked planner.Problem, options Options, value float64) []Change {
 	problem := newSearch(asked, options)
@@ -23,7 +23,7 @@ func Next(ctx context.Context, asked planner.Problem, options Options, value flo
 	}
 	count := len(problem.Topology.Devices)
 	out := slices.Concat(problem.tried(ctx, problem.on(count-1), math.Inf(1)), problem.tried(ctx, problem.on(count+1), math.Inf(1)))
-	batches := false // of several batches the first that helps is told
+	batches := false // of several batches the first that helps is reported
 	for _, change := range problem.edits() {
 		if batches && changesBatch(&change) {
 			continue
@@ -31,9 +31,9 @@ func Next(ctx context.Context, asked planner.Problem, options Options, value flo
 		got := problem.tried(ctx, problem.edited(change), notable*value)
 		out, batches = append(out, got...), batches || changesBatch(&change) && len(got) > 0
 	}
-	if strategy := problem.Workload.Strategy; !problem.Anywhere && !problem.fixed("contiguous") && !problem.timed() && (strategy.Traits().Sequential || strategy == "") {
+	if strategy := problem.Workload.Strategy; !problem.Unconstrained && !problem.fixed("contiguous") && !problem.timed() && (strategy.Traits().Sequential || strategy == "") {
 		changed := *problem
-		changed.Anywhere = true
+		changed.Unconstrained = true
 		out = append(out, problem.tried(ctx, &changed, notable*value)...)
 	}
 	return distinct(append(out, problem.tried(ctx, problem.larger(), notable*value)...))
@@ -49,8 +49,8 @@ func (problem *search) tried(ctx context.Context, changed *search, below float64
 	return []Change{problem.change(changed, &row)}
 }
 
-// Alternatives are for a map whose largest share, value, one unit sets by
-// itself. fewer is the change to the least number of GPUs that do as well, nil
+// Alternatives are for a map whose largest share, value, one unit sets
+// alone. fewer is the change to the least number of GPUs that do as well, nil
 // where all are needed; lower are the single changes that lower it, whether
 // they fit or not.
 func Alternatives(ctx context.Context, problem planner.Problem, options Options, value float64) (fewer, lower []Change) {
@@ -63,7 +63,7 @@ func Alternatives(ctx context.Context, problem planner.Problem, options Options,
 
 // lowering are the single changes that lower the largest share below value,
 // whether they fit or not, of the same training: no adapters in its place. Of
-// several batches the first is told.
+// several batches the first is reported.
 func (problem *search) lowering(ctx context.Context, value float64) []Change {
 	var out []Change
 	batches := false
@@ -100,7 +100,7 @@ func (problem *search) fewest(ctx context.Context, value float64) []Change {
 	return distinct(problem.tried(ctx, problem.on(least), math.Inf(1)))
 }
 
-// notable is how far a change must lower the largest share to be told.
+// notable is how far a change must lower the largest share to be reported.
 const notable = 0.995
 
 // larger is the problem on the GPU of the catalogue with the next larger

@@ -10,7 +10,7 @@ import (
 	"github.com/devmap-dev/devmap/planner/strategy"
 )
 
-// TestNext: the changes that a user would try first are told, a GPU more never costs
+// TestNext: the changes that a user would try first are reported, a GPU more never costs
 // and what is said to help helps.
 func TestNext(t *testing.T) {
 	p := problem(t, "qwen2.5-vl-3b", "h100-80gb", 4, training(4))
@@ -36,7 +36,7 @@ func TestNext(t *testing.T) {
 	if got := whats(strategy.Next(t.Context(), p, strategy.Options{}, value)); !slices.Contains(got, "lora_rank=16 lora_targets=all-linear (the model itself frozen)") {
 		t.Errorf("no LoRA among %q", got)
 	}
-	p.Anywhere = true
+	p.Unconstrained = true
 	for _, c := range strategy.Next(t.Context(), p, strategy.Options{}, value) {
 		if strings.Contains(what(&c), "contiguous") {
 			t.Errorf("%q is what the problem has", what(&c))
@@ -49,7 +49,7 @@ func TestNext(t *testing.T) {
 	}
 }
 
-// TestNextSharded: parameters are cut over the GPUs that there are.
+// TestNextSharded: parameters are sharded over the GPUs that there are.
 func TestNextSharded(t *testing.T) {
 	p := problem(t, "llama-3.2-1b", "h100-80gb", 4, training(1))
 	p.Workload.Strategy, p.Workload.ShardDegree = costmodel.FSDP, 4

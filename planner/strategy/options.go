@@ -14,14 +14,14 @@ type Options struct {
 	// Asked is the workload that was asked for, where the problem's was chosen
 	// from it: changes are settings over it. Nil: the problem's own.
 	Asked *costmodel.Workload
-	// Devices stand in for the problem's, one for one, where another number of
+	// Devices replace the problem's, one for one, where another number of
 	// GPUs is tried. Nil: the problem's own, and their links.
 	Devices []costmodel.Device
 	// Fixed are the fields that no change sets, of gpus, gpu, contiguous and
 	// offload.
 	Fixed []string
 	// Stay: nothing leaves the devices, though the problem's Offload lets it.
-	Stay bool
+	NoOffload bool
 }
 
 func (options *Options) limit() time.Duration { return cmp.Or(options.TimeLimit, time.Second) }

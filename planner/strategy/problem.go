@@ -8,7 +8,7 @@ import (
 	"github.com/devmap-dev/devmap/planner"
 )
 
-// comparison is a problem whose strategies are put side by side. A strategy,
+// comparison is a problem whose strategies are compared. A strategy,
 // runtime or schedule of its workload restricts the rows, [costmodel.Auto] and
 // none do not, and 0 micro-batches are as many as fill a pipeline. Its Costs are
 // of one strategy, and not read.
@@ -26,12 +26,12 @@ func (of *comparison) row(ctx context.Context, workload costmodel.Workload) Row 
 	row := Row{Workload: workload}
 	problem := of.Problem
 	problem.Workload, problem.Costs = workload, nil
-	problem.Anywhere = problem.Anywhere && workload.Strategy.Traits().Sequential
+	problem.Unconstrained = problem.Unconstrained && workload.Strategy.Traits().Sequential
 	problem.Offload = of.tier(&workload)
 	problem, err := problem.Resolved()
 	if err != nil {
 		row.Refused = err
-		if fault := (*costmodel.FieldError)(nil); errors.As(err, &fault) { // a row need not name the model
+		if fault := (*costmodel.FieldError)(nil); errors.As(err, &fault) { // a row does not have to name the model
 			row.Refused = fault
 		}
 		return row
@@ -57,7 +57,7 @@ func (of *comparison) solved(ctx context.Context, row Row, problem planner.Probl
 
 // tier is where units may leave for under a strategy.
 func (of *comparison) tier(workload *costmodel.Workload) planner.Tier {
-	if !workload.Strategy.Traits().Sequential || workload.Mode == costmodel.Train || of.Anywhere || of.Stay {
+	if !workload.Strategy.Traits().Sequential || workload.Mode == costmodel.Train || of.Unconstrained || of.NoOffload {
 		return ""
 	}
 	return of.Offload

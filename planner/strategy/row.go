@@ -11,7 +11,7 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// Row is one strategy under one runtime, or a diffusion pipeline, of which it has
+// Row is one strategy under one runtime, or a diffusion pipeline: then it has
 // the solution, whether that fits, and the least headroom.
 type Row struct {
 	// Workload asks for the row and no other; Resolved is what it comes to.

@@ -17,7 +17,7 @@ import (
 
 // Rows are every strategy under every runtime, the best first. The error is that
 // of the first whose answer failed its own check: no refusal, and a fault of
-// ours. The rows stand all the same.
+// ours. The rows are returned anyway.
 //
 // A strategy, runtime or schedule of the problem's workload restricts the rows,
 // [costmodel.Auto] and none do not; 0 micro-batches are as many as fill a
@@ -75,7 +75,7 @@ func (of *comparison) variants() []costmodel.Workload {
 }
 
 // tries: the runtime is the one that is asked for, or, where none is, one that
-// need not be asked for by name, as devmap's own engine has to be, and that of
+// does not have to be given explicitly, as devmap's own engine has to be, and that of
 // programs for other models. A program has one engine.
 func (of *comparison) tries(runtime string) bool {
 	if asked := of.Workload.Runtime; asked != "" {

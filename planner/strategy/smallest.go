@@ -64,11 +64,11 @@ func (problem *search) fitting(ctx context.Context, changed *search) (Change, bo
 // outOfOrder is the device map that puts any layer on any GPU, where it fits
 // and was not what was asked for. It trains the same.
 func (problem *search) outOfOrder(ctx context.Context) []Change {
-	if strategy := problem.Workload.Strategy; problem.Anywhere || problem.Offload != "" || problem.fixed("contiguous") || !strategy.Traits().Sequential && !problem.open() {
+	if strategy := problem.Workload.Strategy; problem.Unconstrained || problem.Offload != "" || problem.fixed("contiguous") || !strategy.Traits().Sequential && !problem.open() {
 		return nil
 	}
 	changed := *problem
-	changed.Anywhere, changed.Workload.Strategy = true, costmodel.DeviceMap
+	changed.Unconstrained, changed.Workload.Strategy = true, costmodel.DeviceMap
 	if change, ok := problem.fitting(ctx, &changed); ok {
 		return []Change{change}
 	}
@@ -78,7 +78,7 @@ func (problem *search) outOfOrder(ctx context.Context) []Change {
 // offloaded is the same map with units that leave for the host, else for disk.
 func (problem *search) offloaded(ctx context.Context) []Change {
 	workload := &problem.Workload
-	if problem.fixed("offload") || problem.Stay || problem.Anywhere || problem.Offload == planner.Disk || workload.Mode == costmodel.Train || !workload.Strategy.Traits().Sequential {
+	if problem.fixed("offload") || problem.NoOffload || problem.Unconstrained || problem.Offload == planner.Disk || workload.Mode == costmodel.Train || !workload.Strategy.Traits().Sequential {
 		return nil
 	}
 	for _, tier := range []planner.Tier{planner.CPU, planner.Disk} {
@@ -125,7 +125,7 @@ func (problem *search) others(ctx context.Context) []Change {
 	if workload.MicroBatches == 1 {
 		workload.MicroBatches = 0 // a pipeline would stand idle
 	}
-	changed.Anywhere, changed.Offload = false, "" // they are a device map's
+	changed.Unconstrained, changed.Offload = false, "" // they are a device map's
 	change, ok := problem.fitting(ctx, &changed)
 	if !ok && len(problem.Pins)+len(problem.Together) > 0 { // which rule out what every GPU runs whole
 		changed.Pins, changed.Together = nil, nil

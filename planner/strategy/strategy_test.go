@@ -34,7 +34,7 @@ func training(batch int64) costmodel.Workload {
 	return costmodel.Workload{Mode: costmodel.Train, Batch: batch, Optimizer: costmodel.AdamW, Recompute: costmodel.RecomputeNone}
 }
 
-// rowsOf are the rows of a problem, of which none failed its check.
+// rowsOf are the rows of a problem; none failed its check.
 func rowsOf(t *testing.T, p planner.Problem) []strategy.Row {
 	t.Helper()
 	rows, err := strategy.Rows(t.Context(), p, strategy.Options{})
@@ -58,7 +58,7 @@ func TestRows(t *testing.T) {
 	}
 	for _, s := range costmodel.Strategies() {
 		for _, r := range s.Traits().Runtimes {
-			if asked := r == costmodel.Devmap || r == "jax"; seen[s][r] == asked { // which is asked for by name
+			if asked := r == costmodel.Devmap || r == "jax"; seen[s][r] == asked { // which must be given explicitly
 				t.Errorf("%s under %s: a row is %t", s, r, seen[s][r])
 			}
 		}

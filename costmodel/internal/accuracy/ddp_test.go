@@ -98,13 +98,13 @@ func TestDDPAccuracy(t *testing.T) {
 		name := r.name
 		for d, peak := range r.peak {
 			m := float64(peak)
-			kept := max(0, (m-low)/(high-low)) // of the first buckets
+			share := max(0, (m-low)/(high-low)) // of the first buckets
 			off, note := low/m-1, ""
 			switch {
-			case kept > .9:
+			case share > .9:
 				off, note = high/m-1, " and all of the first buckets"
-			case kept > .1:
-				off, note = 0, fmt.Sprintf(" and %.2f of the first buckets", kept)
+			case share > .1:
+				off, note = 0, fmt.Sprintf(" and %.2f of the first buckets", share)
 			}
 			fmt.Fprintf(&table, "%-40s %3d %10.3f %10.3f %+7.3f%% %+8.2f  %s%s\n", name, d,
 				gib(low), gib(m), 100*off, off*m/(1<<20), got.PeakAt, note)

@@ -18,7 +18,7 @@ func predictSharded(t *testing.T, r *distRow) timeline.Peak {
 	w := table.Workload
 	if strings.Contains(r.name, "noreshard") { // reshard_after_forward=False on the blocks
 		for i := range table.Groups {
-			table.Groups[i].StaysGathered = true
+			table.Groups[i].RemainsGathered = true
 		}
 	}
 	gpu, err := catalogue.Find("h200-141gb")

@@ -74,7 +74,7 @@ func TestAccuracyJAX(t *testing.T) {
 	var out strings.Builder
 	fmt.Fprintf(&out, "\n%-34s  predicted   measured   error  (GB)\n", "model, batch of a GPU, GPUs, degree")
 	rows := bufio.NewScanner(file)
-	worst, held := map[string]float64{}, 0
+	worst, used := map[string]float64{}, 0
 	for rows.Scan() {
 		row := struct {
 			Train                int
@@ -92,7 +92,7 @@ func TestAccuracyJAX(t *testing.T) {
 			t.Fatal(err)
 		}
 		if row.Train > 1 {
-			held++
+			used++
 		}
 		measured := row.ArgumentBytes + row.TempBytes
 		kind := "compiled with a GPU"
@@ -132,7 +132,7 @@ func TestAccuracyJAX(t *testing.T) {
 		}
 		delete(worst, kind)
 	}
-	if held == 0 {
+	if used == 0 {
 		t.Error("no row was taken after the rules were written")
 	}
 	if len(worst) > 0 {
@@ -192,12 +192,12 @@ func TestAccuracyJAXState(t *testing.T) {
 		}
 		for _, state := range model.States {
 			got, table := jaxStep(t, graph, 8, state.Degree, 1, state.EMA)
-			var params, held int64
+			var params, used int64
 			for i := range table.Units {
-				params, held = params+table.Units[i].Params, held+table.Units[i].Params+table.Units[i].OptimizerState
+				params, used = params+table.Units[i].Params, used+table.Units[i].Params+table.Units[i].OptimizerState
 			}
-			if params != state.Params || held != state.Bytes || got.ParamsBytes != params || got.ParamsBytes+got.OptimizerStateBytes != held {
-				t.Errorf("%s, degree %d, ema %v: %d of %d bytes are parameters, JAX has %d of %d", model.Name, state.Degree, state.EMA, params, held, state.Params, state.Bytes)
+			if params != state.Params || used != state.Bytes || got.ParamsBytes != params || got.ParamsBytes+got.OptimizerStateBytes != used {
+				t.Errorf("%s, degree %d, ema %v: %d of %d bytes are parameters, JAX has %d of %d", model.Name, state.Degree, state.EMA, params, used, state.Params, state.Bytes)
 			}
 			checked++
 		}
@@ -245,15 +245,15 @@ func TestAccuracyJAXStatic(t *testing.T) {
 		gb  string
 	}{"pi0": {true, "64.76"}, "pi0-lora": {false, "13.13"}} {
 		_, table := jaxStep(t, openPIModel(t, name), 1, 1, 32, is.ema)
-		var held int64
+		var used int64
 		for i := range table.Units {
 			unit := &table.Units[i]
-			held += unit.Params + unit.OptimizerState
+			used += unit.Params + unit.OptimizerState
 			for k := range unit.Layers {
-				held += unit.Layers[k].Grads
+				used += unit.Layers[k].Grads
 			}
 		}
-		if got := fmt.Sprintf("%.2f", float64(held)/1e9); got != is.gb {
+		if got := fmt.Sprintf("%.2f", float64(used)/1e9); got != is.gb {
 			t.Errorf("%s: %s GB, want %s", name, got, is.gb)
 		}
 	}

@@ -22,7 +22,7 @@ func TestOverhead(t *testing.T) {
 		t.Fatal(err)
 	}
 	dev := gpu.Device(costmodel.Train)
-	held := 0
+	used := 0
 	for _, r := range distRows(t) {
 		bound := 5.0
 		if r.w.Strategy == costmodel.Pipeline {
@@ -39,28 +39,28 @@ func TestOverhead(t *testing.T) {
 			if r.shared {
 				continue
 			}
-			held++
+			used++
 			if math.Abs(percent) > bound {
 				t.Errorf("%s rank %d: off by %+.2f %%; the bound is %g %%", r.name, rank, percent, bound)
 			}
 		}
 	}
-	if held < 28 {
-		t.Errorf("only %d ranks", held)
+	if used < 28 {
+		t.Errorf("only %d ranks", used)
 	}
 }
 
 // TestSlack: the range of the pool beyond the peak holds nine measured GPUs in
 // ten, and is on average at most 15 % of the peak wide.
 func TestSlack(t *testing.T) {
-	var held, all int
+	var used, all int
 	var width float64
 	add := func(s [2]float64, peak, reserved int64) {
 		got := float64(reserved)/float64(peak) - 1
 		all++
 		width += s[1] - s[0]
 		if got >= s[0] && got <= s[1] {
-			held++
+			used++
 		}
 	}
 	for _, r := range distRows(t) {
@@ -85,8 +85,8 @@ func TestSlack(t *testing.T) {
 			add([2]float64{float64(p.SlackBytes[0]) / total, float64(p.SlackBytes[1]) / total}, r.peak[d], reserved)
 		}
 	}
-	t.Logf("%d of %d GPUs within the range, which is on average %.1f %% of the peak wide", held, all, 100*width/float64(all))
-	if all < 200 || float64(held) < .9*float64(all) || width > .15*float64(all) {
+	t.Logf("%d of %d GPUs within the range, which is on average %.1f %% of the peak wide", used, all, 100*width/float64(all))
+	if all < 200 || float64(used) < .9*float64(all) || width > .15*float64(all) {
 		t.Error("nine in ten GPUs must lie in a range of at most 15 %")
 	}
 }

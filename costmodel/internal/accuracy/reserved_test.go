@@ -38,9 +38,9 @@ func TestReservedAccuracy(t *testing.T) {
 	}
 	for _, kind := range []string{"zero1", "zero2", "zero3", "fsdp", "hsdp"} {
 		pool := judged[kind]
-		fmt.Fprintf(&table, "%-6s %3d rows, %d not followed; %d within the range\n", kind, pool.rows, pool.rows-pool.followed, pool.held)
-		if pool.held*10 < pool.followed*9 || pool.widest >= .15 {
-			t.Errorf("%s: %d of %d rows within the range, which is up to %.3f of the peak wide", kind, pool.held, pool.followed, pool.widest)
+		fmt.Fprintf(&table, "%-6s %3d rows, %d not followed; %d within the range\n", kind, pool.rows, pool.rows-pool.followed, pool.used)
+		if pool.used*10 < pool.followed*9 || pool.widest >= .15 {
+			t.Errorf("%s: %d of %d rows within the range, which is up to %.3f of the peak wide", kind, pool.used, pool.followed, pool.widest)
 		}
 	}
 	t.Log(table.String())
@@ -48,7 +48,7 @@ func TestReservedAccuracy(t *testing.T) {
 
 // pools counts rows of a kind.
 type pools struct {
-	rows, followed, held int
+	rows, followed, used int
 	widest               float64 // range, as a part of the peak
 }
 
@@ -68,7 +68,7 @@ func (pool *pools) add(table *strings.Builder, row *distRow, costs *costmodel.Ta
 	off := float64(measured.Reserved-reserved) / float64(measured.Peak)
 	out := "out"
 	if off >= costs.Followed[0] && off <= costs.Followed[1] {
-		pool.held++
+		pool.used++
 		out = ""
 	}
 	fmt.Fprintf(table, "%-56s %9.2f %8.2f %8.2f %+7.2f %s\n", row.name, gib(measured.Peak), gib(measured.Reserved), gib(reserved), 100*off, out)
@@ -79,7 +79,7 @@ func (pool *pools) add(table *strings.Builder, row *distRow, costs *costmodel.Ta
 // its layers alone.
 func TestReservedMaps(t *testing.T) {
 	var table strings.Builder
-	var all, held int
+	var all, used int
 	var width float64
 	fmt.Fprintf(&table, "\n%-48s GPU allocated reserved       range (GiB)\n", "row")
 	for _, row := range measuredRows(t) {
@@ -93,7 +93,7 @@ func TestReservedMaps(t *testing.T) {
 			}
 			slack, out := devices[d].Predicted.SlackBytes, "out"
 			if beyond := reserved - row.peak[d]; beyond >= slack[0] && beyond <= slack[1] {
-				held++
+				used++
 				out = ""
 			}
 			all++
@@ -101,8 +101,8 @@ func TestReservedMaps(t *testing.T) {
 			fmt.Fprintf(&table, "%-48s %3d %9.2f %8.2f %7.2f %7.2f %s\n", row.name(), d, gib(row.peak[d]), gib(reserved), gib(row.peak[d]+slack[0]), gib(row.peak[d]+slack[1]), out)
 		}
 	}
-	fmt.Fprintf(&table, "%d of %d GPUs within the range, on average %.1f %% of the peak wide\n", held, all, 100*width/float64(all))
-	if all < 76 || held*10 < all*9 || width > .08*float64(all) {
+	fmt.Fprintf(&table, "%d of %d GPUs within the range, on average %.1f %% of the peak wide\n", used, all, 100*width/float64(all))
+	if all < 76 || used*10 < all*9 || width > .08*float64(all) {
 		t.Error("nine in ten GPUs must lie in a range of at most 8 %")
 	}
 	t.Log(table.String())
@@ -128,20 +128,20 @@ func TestReservedPredicted(t *testing.T) {
 		said[row.Case] = row.Reserved
 	}
 	var table strings.Builder
-	all, held := 0, 0
+	all, used := 0, 0
 	for _, row := range fakeRows(t, "../../../fixtures/measured/fake_group_reserved.jsonl") {
 		_, costs := costsOf(t, distConfig(t, row.model), row.w)
 		measured, out := &row.ranks[0], "out"
 		off := float64(measured.Reserved-said[row.name]) / float64(measured.Peak)
 		if off >= costs.Followed[0] && off <= costs.Followed[1] {
-			held++
+			used++
 			out = ""
 		}
 		all++
 		fmt.Fprintf(&table, "%-48s %9.2f %8.2f %8.2f %+7.2f %s\n", row.name, gib(measured.Peak), gib(measured.Reserved), gib(said[row.name]), 100*off, out)
 	}
-	if all < 30 || held < 28 {
-		t.Errorf("of %d rows %d were predicted within the range", all, held)
+	if all < 30 || used < 28 {
+		t.Errorf("of %d rows %d were predicted within the range", all, used)
 	}
 	t.Log("\nallocated, reserved, predicted (GiB), off (% of the peak)\n" + table.String())
 }

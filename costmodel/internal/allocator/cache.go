@@ -131,16 +131,16 @@ func (block *Block) join(behind *Block) {
 // (torch.cuda.empty_cache, release_cached_blocks).
 func (cache *Cache) Empty() {
 	for _, pool := range cache.pools {
-		kept := pool.blocks[:0]
+		retained := pool.blocks[:0]
 		for _, block := range pool.blocks {
 			if block.before == nil && block.behind == nil {
 				cache.Reserved -= block.Size
 			} else {
-				kept = append(kept, block)
+				retained = append(retained, block)
 			}
 		}
-		clear(pool.blocks[len(kept):])
-		pool.blocks = kept
+		clear(pool.blocks[len(retained):])
+		pool.blocks = retained
 	}
 }
 

@@ -12,23 +12,23 @@ func TestCache(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 40 {
 		cache := NewCache()
-		var held []*Block
+		var used []*Block
 		for range 400 {
-			if len(held) > 0 && random.IntN(5) < 2 {
-				at := random.IntN(len(held))
-				cache.Free(held[at])
-				held = append(held[:at], held[at+1:]...)
+			if len(used) > 0 && random.IntN(5) < 2 {
+				at := random.IntN(len(used))
+				cache.Free(used[at])
+				used = append(used[:at], used[at+1:]...)
 			} else {
 				size := int64(1) << random.IntN(28)
 				block := cache.Alloc(random.IntN(3), size+random.Int64N(size))
-				held = append(held, block)
+				used = append(used, block)
 			}
 			if random.IntN(60) == 0 {
 				cache.Empty()
 			}
-			holdsTogether(t, cache, held)
+			checkTogether(t, cache, used)
 		}
-		for _, block := range held {
+		for _, block := range used {
 			cache.Free(block)
 		}
 		cache.Empty()
@@ -38,7 +38,7 @@ func TestCache(t *testing.T) {
 	}
 }
 
-func holdsTogether(t *testing.T, cache *Cache, held []*Block) {
+func checkTogether(t *testing.T, cache *Cache, used []*Block) {
 	t.Helper()
 	firsts := make(map[*Block]bool)
 	var allocated, reserved int64
@@ -48,7 +48,7 @@ func holdsTogether(t *testing.T, cache *Cache, held []*Block) {
 		}
 		firsts[block] = true
 	}
-	for _, block := range held {
+	for _, block := range used {
 		if block.free {
 			t.Fatal("a block in use is free")
 		}

@@ -63,7 +63,7 @@ func replay(t *testing.T, file string) {
 		next = next[1:]
 		return address
 	}
-	held := make(map[int64]*Block)
+	used := make(map[int64]*Block)
 	for i, event := range recorded.Events {
 		action, bytes, stream, address := event[0], event[1], int(event[2]), event[3]
 		switch action {
@@ -72,14 +72,14 @@ func replay(t *testing.T, file string) {
 			if block.address != address || len(next) > 0 {
 				t.Fatalf("event %d: %d bytes lie at %d, they lay at %d; %d segments were not asked for", i, bytes, block.address, address, len(next))
 			}
-			held[address] = block
+			used[address] = block
 			if cache.Reserved != reserved {
 				t.Fatalf("event %d: %d bytes reserved, not %d", i, cache.Reserved, reserved)
 			}
 		case freed:
-			if held[address] != nil {
-				cache.Free(held[address])
-				delete(held, address)
+			if used[address] != nil {
+				cache.Free(used[address])
+				delete(used, address)
 			}
 		case segmentAllocated:
 			next = append(next, address)

@@ -34,11 +34,11 @@ func (m *memory) single(elements int64) *value { return m.alloc(elements * 4) }
 
 // hold is another name for a value: a view, a member of a tuple. Nil, a view of
 // what the caller has, needs none.
-func (held *value) hold() *value {
-	if held != nil {
-		held.references++
+func (shared *value) hold() *value {
+	if shared != nil {
+		shared.references++
 	}
-	return held
+	return shared
 }
 
 // drop takes names away. Nil values have none.

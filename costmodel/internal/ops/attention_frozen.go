@@ -72,7 +72,7 @@ func (record *tape) softmax(op attention, dims *geo) int64 {
 	return cast
 }
 
-func (op attention) inputsStay(shape *Shape) int64 {
+func (op attention) inputsPersist(shape *Shape) int64 {
 	return shape.Tokens * (shape.streamBytes()*op.Dim + shape.elementBytes()*op.Heads*max(op.HeadDim, op.ValueDim))
 }
 

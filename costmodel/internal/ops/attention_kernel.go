@@ -99,7 +99,7 @@ func (op attention) scoreTypes(shape *Shape) (result, cast int64) {
 	return 4, element
 }
 
-// kernelForward is what the kernel holds at most in forward above what it
+// kernelForward is the kernel's peak memory in forward above what it
 // keeps.
 func (op attention) kernelForward(dims *geo, shape *Shape) int64 {
 	if dims.by != scoresInMemory {

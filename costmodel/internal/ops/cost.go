@@ -18,7 +18,7 @@ type Cost struct {
 	// tensor that it needs makes it run forward again.
 	Waiting int64
 	// Stays is what a recomputed block keeps anyway ([Shape.inputsStay]).
-	Stays int64
+	Persists int64
 	// back is what an attention kernel's backward holds.
 	back int64
 }
@@ -46,8 +46,8 @@ func (cost *Cost) peak(moments ...backwardPoint) {
 func (cost *Cost) frozenOther(shape *Shape) { cost.adapted(shape, shape.adapterSaved(false)) }
 
 // adapted is [Cost.frozenOther] with what the adapters keep.
-func (cost *Cost) adapted(shape *Shape, kept int64) {
-	cost.Memory.Saved += kept
+func (cost *Cost) adapted(shape *Shape, saved int64) {
+	cost.Memory.Saved += saved
 	cost.Memory.Forward = max(cost.Memory.Forward, cost.Memory.Saved) + shape.work()
 	work := 2 * cost.Output
 	for i := range shape.Adapters {

@@ -41,7 +41,7 @@ func dense(in, out, act int64, flops float64, shape *Shape) Cost {
 // freeze keeps the input for an adapter alone, and the output of the activation
 // for the activation itself or for what reads it.
 func (op linear) freeze(cost *Cost, shape *Shape) {
-	tokens, kept := shape.Tokens, shape.adapterSaved(false)
+	tokens, saved := shape.Tokens, shape.adapterSaved(false)
 	if op.Pooled {
 		tokens = shape.Batch
 	}
@@ -51,9 +51,9 @@ func (op linear) freeze(cost *Cost, shape *Shape) {
 	if !shape.InputSaved {
 		cost.Memory.Saved -= shape.elementBytes() * op.In * tokens
 	} else if inputs, _ := shape.adapters(); len(inputs) > 0 { // cost took it off
-		kept -= shape.input(inputs[0], false) - shape.input(inputs[0], true)
+		saved -= shape.input(inputs[0], false) - shape.input(inputs[0], true)
 	}
-	cost.adapted(shape, kept)
+	cost.adapted(shape, saved)
 }
 
 func (op linear) selected(selective *Selective, shape *Shape, biases int) int64 {

@@ -77,7 +77,7 @@ func TestClassifierLoss(t *testing.T) {
 // for 60 positions in eight parts of up to 8, so that no term hides in a
 // tolerance: if a part's logits are most, where the head's gradient is, and
 // where the cast of the input's gradient is, of many positions.
-func TestChunkedLossByHand(t *testing.T) {
+func TestChunkedLossFigures(t *testing.T) {
 	const n, part, many = 60, 8, 6400
 	for _, c := range []struct {
 		name    string

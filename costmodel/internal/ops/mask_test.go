@@ -26,7 +26,7 @@ func TestMask(t *testing.T) {
 		op        modelgraph.Attention
 		attention string
 		argument  int64 // of the call
-		held      int64 // by checkpoints
+		used      int64 // by checkpoints
 		windowed  bool
 		bias      bool // in the type of the compute, with repeated keys and values
 	}{
@@ -48,11 +48,11 @@ func TestMask(t *testing.T) {
 		if got := hooked.Arguments - plain.Arguments - rotary; got != c.argument {
 			t.Errorf("%s: called with a mask of %d B, want %d", c.name, got, c.argument)
 		}
-		if size, windowed := ops.MaskSaved(c.op, &s); size != c.held || windowed != c.windowed {
-			t.Errorf("%s: checkpoints hold %d B, of a window %t; want %d, %t", c.name, size, windowed, c.held, c.windowed)
+		if size, windowed := ops.MaskSaved(c.op, &s); size != c.used || windowed != c.windowed {
+			t.Errorf("%s: checkpoints hold %d B, of a window %t; want %d, %t", c.name, size, windowed, c.used, c.windowed)
 		}
 		s.RotaryCopies, s.Train = false, true
-		kept := ops.Of(c.op, &s).Memory.Saved
+		saved := ops.Of(c.op, &s).Memory.Saved
 		if c.attention == value.EagerAttention || c.op.Eager {
 			continue
 		}
@@ -63,8 +63,8 @@ func TestMask(t *testing.T) {
 		if c.bias {
 			want += 2*n*2*(heads-2)*d + 2*n*length
 		}
-		if kept != want {
-			t.Errorf("%s: %d B are kept for backward, want %d", c.name, kept, want)
+		if saved != want {
+			t.Errorf("%s: %d B are kept for backward, want %d", c.name, saved, want)
 		}
 	}
 	capped := with(func(o *modelgraph.Attention) { o.SoftCap = true })

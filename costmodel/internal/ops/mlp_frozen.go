@@ -106,7 +106,7 @@ func (ffn *feedForward) backward(record *tape) {
 	record.backward(ffn.gate, ffn.shape.streamBytes())
 }
 
-func (op mlp) inputsStay(shape *Shape) int64 {
+func (op mlp) inputsPersist(shape *Shape) int64 {
 	return shape.Tokens * (shape.streamBytes()*op.Dim + shape.wide()*op.Hidden)
 }
 

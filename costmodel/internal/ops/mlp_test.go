@@ -59,8 +59,8 @@ func TestScaleInBackward(t *testing.T) {
 	scaled.LayerScale = true
 	s := mlpShape(plain, 4100, costmodel.BF16True, true)
 	a, b := ops.Of(plain, &s).Memory, ops.Of(scaled, &s).Memory
-	if kept := int64(2 * 4100 * 1024); b.Saved != a.Saved+kept || b.Saved+b.Backward != a.Saved+a.Backward {
+	if saved := int64(2 * 4100 * 1024); b.Saved != a.Saved+saved || b.Saved+b.Backward != a.Saved+a.Backward {
 		t.Errorf("a scale keeps %d B and adds %d to backward's peak of %d, want %d and 0",
-			b.Saved-a.Saved, b.Saved+b.Backward-a.Saved-a.Backward, a.Saved+a.Backward, kept)
+			b.Saved-a.Saved, b.Saved+b.Backward-a.Saved-a.Backward, a.Saved+a.Backward, saved)
 	}
 }

@@ -16,8 +16,8 @@ type operation interface {
 	slack(shape *Shape) int64
 	// inputsStay are the inputs that 8-bit linear layers keep past a
 	// checkpoint.
-	inputsStay(shape *Shape) int64
-	// quantInfer is what quantised products hold at most in a forward without
+	inputsPersist(shape *Shape) int64
+	// quantInfer is the peak memory of quantised products in a forward without
 	// backward, above the op's input and residual stream.
 	quantInfer(shape *Shape) int64
 	// selected is what selective checkpointing keeps of the layer.
@@ -49,7 +49,7 @@ type plain struct{}
 
 func (plain) freeze(cost *Cost, shape *Shape)                     { cost.frozenOther(shape) }
 func (plain) slack(*Shape) int64                                  { return 0 }
-func (plain) inputsStay(*Shape) int64                             { return 0 }
+func (plain) inputsPersist(*Shape) int64                          { return 0 }
 func (plain) quantInfer(*Shape) int64                             { return 0 }
 func (plain) selected(*Selective, *Shape, int) int64              { return 0 }
 func (plain) traffic(*Shape) (forward, backward moved)            { return moved{}, moved{} }

@@ -59,7 +59,7 @@ func (cost Cost) frozen(op operation, shape *Shape) Cost {
 	// 8-bit linear layers keep their inputs past a checkpoint, as attributes
 	// of nodes: its hooks see saved tensors alone.
 	if shape.attributes() && shape.Recompute && shape.InputGrad {
-		cost.Stays = op.inputsStay(shape)
+		cost.Persists = op.inputsPersist(shape)
 	}
 	op.freeze(&cost, shape)
 	return cost

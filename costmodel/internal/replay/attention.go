@@ -211,9 +211,9 @@ func (op *Attention) efficient(step *Step, query, key, value *Tensor) (*Tensor, 
 	}
 	rows := 4 * op.Heads * step.Batch * ((step.Length + 31) / 32 * 32)
 	out, sums, seed, offset := step.New(wide*each), step.New(rows), step.New(8), step.New(8)
-	kept := []*Tensor{step.save(seed), step.save(offset), step.save(sums), step.save(out), step.save(value), step.save(key), step.save(query)}
+	retained := []*Tensor{step.save(seed), step.save(offset), step.save(sums), step.save(out), step.save(value), step.save(key), step.save(query)}
 	if op.Masked {
-		kept = append(kept, step.save(bias))
+		retained = append(retained, step.save(bias))
 	}
 	step.Drop(sums, seed, offset, bias)
 	return out, func(grad *Tensor) (*Tensor, *Tensor, *Tensor) {
@@ -224,7 +224,7 @@ func (op *Attention) efficient(step *Step, query, key, value *Tensor) (*Tensor, 
 			sum = step.New(4 * wide * step.Tokens)
 		}
 		step.Drop(dots, sum, grad)
-		step.Drop(kept...)
+		step.Drop(retained...)
 		return queryGrad, keyGrad, valueGrad
 	}
 }
@@ -241,16 +241,16 @@ func (op *Attention) math(step *Step, _, _, value *Tensor) (*Tensor, func(*Tenso
 	soft := step.New(scores)
 	step.Drop(raw, bias)
 	out := step.New(wide * each)
-	kept := []*Tensor{step.save(queries), step.save(keys), step.save(soft), step.save(value)}
+	retained := []*Tensor{step.save(queries), step.save(keys), step.save(soft), step.save(value)}
 	step.Drop(queries, keys, soft)
 	return out, func(grad *Tensor) (*Tensor, *Tensor, *Tensor) {
 		softGrad, valueGrad := step.New(scores), step.New(wide*each)
-		step.Drop(grad, kept[3])
+		step.Drop(grad, retained[3])
 		product := step.New(scores)
 		rawGrad := step.New(scores)
-		step.Drop(product, softGrad, kept[2])
+		step.Drop(product, softGrad, retained[2])
 		queriesGrad, keysGrad := step.New(wide*each), step.New(wide*each)
-		step.Drop(rawGrad, kept[0], kept[1])
+		step.Drop(rawGrad, retained[0], retained[1])
 		keyGrad := step.New(wide * each)
 		step.Drop(keysGrad)
 		queryGrad := step.New(wide * each)
@@ -268,7 +268,7 @@ func (op *Attention) kernel(step *Step, query, key, value *Tensor) (*Tensor, fun
 	each := step.Tokens * step.Element
 	rows := 4 * op.Heads * step.Tokens
 	out, sums, seed, offset := step.New(q*each), step.New(rows), step.New(8), step.New(8)
-	kept := []*Tensor{step.save(key), step.save(query), step.save(value), step.save(out), step.save(sums), step.save(seed), step.save(offset)}
+	retained := []*Tensor{step.save(key), step.save(query), step.save(value), step.save(out), step.save(sums), step.save(seed), step.save(offset)}
 	step.Drop(sums, seed, offset)
 	return out, func(grad *Tensor) (*Tensor, *Tensor, *Tensor) {
 		queryGrad, keyGrad, valueGrad := step.New(q*each), step.New(k*each), step.New(k*each)
@@ -279,7 +279,7 @@ func (op *Attention) kernel(step *Step, query, key, value *Tensor) (*Tensor, fun
 		}
 		step.through(work)
 		step.Drop(grad)
-		step.Drop(kept...)
+		step.Drop(retained...)
 		return queryGrad, keyGrad, valueGrad
 	}
 }

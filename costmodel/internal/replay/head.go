@@ -19,10 +19,10 @@ type Head struct {
 // labels shifted, log-softmax. The caller drops the logits.
 func (op *Head) forward(step *Step, layer int, x *Tensor) (*Tensor, back) {
 	step.Enter(layer, "", false)
-	kept := *op.Linear
-	kept.Module = ""
+	retained := *op.Linear
+	retained.Module = ""
 	count := op.Vocab * step.Tokens
-	logits, logitsBack := step.projectHead(&kept, x)
+	logits, logitsBack := step.projectHead(&retained, x)
 	step.Drop(x)
 	step.Leave(layer, "", false)
 	wide := logits.Keep()

@@ -36,8 +36,8 @@ func (step *Step) adapter(op *Linear, x, y *Tensor, last bool) (*Tensor, func(*T
 		cast = step.New(op.In * tokens * each)
 	}
 	inner := step.New(op.Rank * tokens * each)
-	keptIn, keptInner := step.save(cast), step.save(inner)
-	backward := func(grad *Tensor) *Tensor { return step.adapterBack(op, grad, keptIn, keptInner) }
+	retainedIn, retainedInner := step.save(cast), step.save(inner)
+	backward := func(grad *Tensor) *Tensor { return step.adapterBack(op, grad, retainedIn, retainedInner) }
 	if last {
 		step.Drop(y, cast, inner)
 		return nil, backward
@@ -57,7 +57,7 @@ func (step *Step) adapter(op *Linear, x, y *Tensor, last bool) (*Tensor, func(*T
 }
 
 // adapterBack takes no hold on the gradient of the sum, and gives the input's.
-func (step *Step) adapterBack(op *Linear, grad, keptIn, keptInner *Tensor) *Tensor {
+func (step *Step) adapterBack(op *Linear, grad, retainedIn, retainedInner *Tensor) *Tensor {
 	element, each, tokens := step.Element, step.Adapter, step.Tokens
 	wide := grad.Keep()
 	if each != element {
@@ -68,11 +68,11 @@ func (step *Step) adapterBack(op *Linear, grad, keptIn, keptInner *Tensor) *Tens
 	step.Drop(wide)
 	up := step.New(op.Out * op.Rank * each)
 	inner := step.New(op.Rank * tokens * each)
-	step.Drop(scaled, keptInner)
+	step.Drop(scaled, retainedInner)
 	step.made(op.Up, up)
 	down := step.New(op.In * op.Rank * each)
 	in := step.New(op.In * tokens * each)
-	step.Drop(inner, keptIn)
+	step.Drop(inner, retainedIn)
 	step.made(op.Down, down)
 	if each != element {
 		narrow := step.New(op.In * tokens * element)
@@ -84,7 +84,7 @@ func (step *Step) adapterBack(op *Linear, grad, keptIn, keptInner *Tensor) *Tens
 
 // linearBack is the backward of a linear layer whose input's gradient is asked
 // for or not.
-func (step *Step) linearBack(op *Linear, layer int, kept *Tensor, adapted func(*Tensor) *Tensor, reached bool) back {
+func (step *Step) linearBack(op *Linear, layer int, retained *Tensor, adapted func(*Tensor) *Tensor, reached bool) back {
 	return func(grad *Tensor) *Tensor {
 		step.Enter(layer, op.Module, true)
 		var more *Tensor
@@ -92,7 +92,7 @@ func (step *Step) linearBack(op *Linear, layer int, kept *Tensor, adapted func(*
 			more = adapted(grad)
 		}
 		in, weight, bias := step.products(op, reached)
-		step.Drop(grad, kept)
+		step.Drop(grad, retained)
 		if bias != nil {
 			step.made(op.Bias, bias)
 		}

@@ -15,7 +15,7 @@ func (op *MLP) forward(step *Step, layer int, x *Tensor) (*Tensor, back) {
 	gate, gateBack := step.linear(op.Gate, layer, x, false)
 	gates := step.grads
 	act := step.New(size)
-	keptGate := step.save(gate)
+	retainedGate := step.save(gate)
 	if !op.Fused {
 		step.Drop(gate) // a temporary of the call
 	}
@@ -37,8 +37,8 @@ func (op *MLP) forward(step *Step, layer int, x *Tensor) (*Tensor, back) {
 		step.Drop(gate)
 	}
 	if !gates { // nothing before is trained
-		step.Drop(keptGate, savedAct, savedUp)
-		keptGate, savedAct, savedUp = nil, nil, nil
+		step.Drop(retainedGate, savedAct, savedUp)
+		retainedGate, savedAct, savedUp = nil, nil, nil
 	}
 	y, downBack := step.linear(op.Down, layer, product, step.recomputed)
 	step.Drop(product)
@@ -48,11 +48,11 @@ func (op *MLP) forward(step *Step, layer int, x *Tensor) (*Tensor, back) {
 	return y, func(grad *Tensor) *Tensor {
 		step.Enter(layer, "", true)
 		defer step.Leave(layer, "", true)
-		return op.backward(step, grad, downBack, upBack, gateBack, savedAct, savedUp, keptGate)
+		return op.backward(step, grad, downBack, upBack, gateBack, savedAct, savedUp, retainedGate)
 	}
 }
 
-func (op *MLP) backward(step *Step, grad *Tensor, downBack, upBack, gateBack back, keptAct, keptUp, keptGate *Tensor) *Tensor {
+func (op *MLP) backward(step *Step, grad *Tensor, downBack, upBack, gateBack back, retainedAct, retainedUp, retainedGate *Tensor) *Tensor {
 	size := op.Hidden * step.Tokens * step.Element
 	inner := downBack(grad)
 	if inner == nil {
@@ -61,15 +61,15 @@ func (op *MLP) backward(step *Step, grad *Tensor, downBack, upBack, gateBack bac
 	actGrad := inner
 	var in *Tensor
 	var upGrad *Tensor
-	if keptUp != nil {
+	if retainedUp != nil {
 		upGrad, actGrad = step.New(size), step.New(size)
-		step.Drop(inner, keptUp, keptAct)
+		step.Drop(inner, retainedUp, retainedAct)
 	}
 	if upBack != nil {
 		in = upBack(upGrad)
 	}
 	gateGrad := step.New(size)
-	step.Drop(actGrad, keptGate)
+	step.Drop(actGrad, retainedGate)
 	if op.Fused { // the halves' gradients are joined
 		joined := step.New(2 * size)
 		step.Drop(gateGrad, upGrad)

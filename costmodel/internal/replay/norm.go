@@ -37,7 +37,7 @@ func (op *Norm) within(step *Step, layer int, module string, x *Tensor) (*Tensor
 func (op *Norm) layerNorm(step *Step, x *Tensor) (*Tensor, back) {
 	size := op.Width * step.Tokens * step.Element
 	y, mean, deviation := step.New(size), step.New(4*step.Tokens), step.New(4*step.Tokens)
-	kept := []*Tensor{step.save(x), step.save(mean), step.save(deviation)}
+	retained := []*Tensor{step.save(x), step.save(mean), step.save(deviation)}
 	step.Drop(x, mean, deviation)
 	return y, func(grad *Tensor) *Tensor {
 		in := step.New(size)
@@ -46,7 +46,7 @@ func (op *Norm) layerNorm(step *Step, x *Tensor) (*Tensor, back) {
 			weight, bias = step.New(op.Width*step.Element), step.New(op.Width*step.Element)
 		}
 		step.Drop(grad)
-		step.Drop(kept...)
+		step.Drop(retained...)
 		if op.Weight.Trained {
 			step.made(op.Weight, weight)
 			step.made(op.Bias, bias)
@@ -68,7 +68,7 @@ func (op *Norm) rms(step *Step, x *Tensor) (*Tensor, back) {
 	root := step.New(row)
 	step.Drop(sum)
 	normed32 := step.New(wide)
-	kept32, keptRoot := step.save(x32), step.save(root)
+	retained32, retainedRoot := step.save(x32), step.save(root)
 	step.Drop(x32, root)
 	normed := normed32.Keep()
 	if step.Element < 4 && !op.Gemma {
@@ -91,7 +91,7 @@ func (op *Norm) rms(step *Step, x *Tensor) (*Tensor, back) {
 		y = narrow
 	}
 	step.Drop(normed, normed32, mean, x, factor)
-	return y, func(grad *Tensor) *Tensor { return op.rmsBack(step, grad, kept32, keptRoot, savedNormed) }
+	return y, func(grad *Tensor) *Tensor { return op.rmsBack(step, grad, retained32, retainedRoot, savedNormed) }
 }
 
 // wide is a tensor in fp32, of so many bytes.
@@ -104,7 +104,7 @@ func (step *Step) wide(x *Tensor, bytes int64) *Tensor {
 
 // rmsBack goes back through the product with the weight, the cast, the product
 // with 1/σ, rsqrt, mean, pow, and the first cast.
-func (op *Norm) rmsBack(step *Step, grad, kept32, root, normed *Tensor) *Tensor {
+func (op *Norm) rmsBack(step *Step, grad, retained32, root, normed *Tensor) *Tensor {
 	count := op.Width * step.Tokens
 	size, wide, row := count*step.Element, 4*count, 4*op.Rows*step.Tokens
 	inner := step.New(size)
@@ -137,7 +137,7 @@ func (op *Norm) rmsBack(step *Step, grad, kept32, root, normed *Tensor) *Tensor 
 	step.Drop(rootGrad)
 	power, twice := step.New(wide), step.New(wide)
 	squared := step.New(wide)
-	step.Drop(power, twice, mean, kept32)
+	step.Drop(power, twice, mean, retained32)
 	in = step.sum(wide, in, squared)
 	if step.Element == 4 {
 		return in

@@ -1,5 +1,5 @@
 // Package shard says which rank holds how much of each parameter where
-// parameters are cut over ranks, and which of them are gathered together.
+// parameters are sharded, and which of them are gathered together.
 //
 // JAX, as OpenPI uses it, cuts whole axes of large arrays and nothing else.
 // FSDP2 and HSDP cut every parameter along its first dimension, ZeRO-3 cuts

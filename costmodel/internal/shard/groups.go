@@ -32,13 +32,13 @@ func Groups(graph *modelgraph.Graph) []Group {
 			out[0].Units = append(out[0].Units, unit)
 		}
 	}
-	kept := out[:0]
+	retained := out[:0]
 	for i := range out {
 		if owns(graph, out[i].Units) {
-			kept = append(kept, out[i])
+			retained = append(retained, out[i])
 		}
 	}
-	return kept
+	return retained
 }
 
 // isBlock reports a block of a stack: an entry of a module list (h.0,

@@ -139,12 +139,12 @@ func addUp(t *testing.T, g *modelgraph.Graph, s *costmodel.Shards) {
 		}
 	}
 	for _, p := range s.Params {
-		var held int64
+		var owned int64
 		for _, n := range p.RankNumel {
-			held += n
+			owned += n
 		}
-		if held != p.Numel || p.PaddedNumel < p.Numel || p.PaddedNumel%s.Degree != 0 || !seen[p.Name] {
-			t.Errorf("%+v: the ranks hold %d", p, held)
+		if owned != p.Numel || p.PaddedNumel < p.Numel || p.PaddedNumel%s.Degree != 0 || !seen[p.Name] {
+			t.Errorf("%+v: the ranks hold %d", p, owned)
 		}
 		params += p.Numel
 	}

@@ -60,7 +60,7 @@ type gather struct {
 	block  any
 }
 
-// Walk is what each step of a trace holds gathered. Parts are cut over ranks;
+// Walk is what each step of a trace holds gathered. Parts are sharded over ranks;
 // copies says that they lie in host memory.
 func Walk(trace *Trace, limits Limits, ranks int64, copies bool) []Moment {
 	run := start(trace, limits, ranks, copies)

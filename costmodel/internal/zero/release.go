@@ -36,10 +36,10 @@ func (run *coordinator) prefetch() {
 	if run.limits.Prefetch <= 0 {
 		return
 	}
-	room := min(run.limits.Live-run.live, run.limits.Prefetch)
+	free := min(run.limits.Live-run.live, run.limits.Prefetch)
 	var ahead []int
 	var elements int64
-	for run.queued < len(run.trace.queue) && elements < room {
+	for run.queued < len(run.trace.queue) && elements < free {
 		next := run.trace.queue[run.queued]
 		run.queued++
 		run.skipped[next.param] = max(run.skipped[next.param], next.at)
@@ -58,7 +58,7 @@ func (run *coordinator) release(step *Step) {
 	own := step.Params
 	for _, param := range own {
 		delete(run.active[param], step.Module)
-		if run.first || !run.stays(param) {
+		if run.first || !run.persists(param) {
 			run.free(param)
 		}
 	}
@@ -80,7 +80,7 @@ func (run *coordinator) release(step *Step) {
 // stays reports that a parameter is kept although a module is done with it:
 // it persists, prefetching has passed a later use of it and would not gather
 // it again, or one comes within the reuse distance (__params_to_release).
-func (run *coordinator) stays(param int) bool {
+func (run *coordinator) persists(param int) bool {
 	if run.trace.Params[param].Persistent || run.skipped[param] > run.at {
 		return true
 	}

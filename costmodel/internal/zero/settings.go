@@ -17,7 +17,7 @@ type Settings struct {
 	SubGroup    int64 `json:"sub_group_size"`
 	Contiguous  bool  `json:"contiguous_gradients"`
 	Overlap     bool  `json:"overlap_comm"`
-	// OffloadOptimizer and OffloadParams keep these in host memory, page-locked
+	// OffloadOptimizer and OffloadParams keep these in host memory, pinned
 	// unless Pageable.
 	OffloadOptimizer  bool `json:"offload_optimizer,omitzero"`
 	OffloadParams     bool `json:"offload_param,omitzero"`

@@ -21,7 +21,7 @@ func TestAnyBounds(t *testing.T) {
 	tried, met := 0, map[string]int{}
 	for i := range 1500 {
 		p := randomproblem.Problem(t, rng)
-		p.Anywhere = true
+		p.Unconstrained = true
 		if math.Pow(float64(len(p.Topology.Devices)), float64(len(p.Graph.Units))) > 600 {
 			continue
 		}
@@ -75,7 +75,7 @@ func TestInfeasibleBelow(t *testing.T) {
 	tried := 0
 	for i := range 500 {
 		p := randomproblem.Problem(t, rng)
-		p.Anywhere, p.Pins = true, nil
+		p.Unconstrained, p.Pins = true, nil
 		if math.Pow(float64(len(p.Topology.Devices)), float64(len(p.Graph.Units))) > 600 {
 			continue
 		}

@@ -45,12 +45,12 @@ func (state *search) rules() {
 	problem := state.problem
 	state.chained = make([]bool, len(state.placement))
 	for unit := range state.chained {
-		state.chained[unit] = !problem.Anywhere
+		state.chained[unit] = !problem.Unconstrained
 	}
 	state.together = problem.Graph.TiedUnits()
 	for _, tied := range state.together {
 		for i, unit := range tied {
-			state.chained[unit] = i == 0 && unit != 0 && !problem.Anywhere
+			state.chained[unit] = i == 0 && unit != 0 && !problem.Unconstrained
 		}
 	}
 	for _, names := range problem.Together {

@@ -120,7 +120,7 @@ func LargestShare(problem *planner.Problem, placement devicemap.Map) float64 {
 // Instance is a problem resolved.
 func Instance(t *testing.T, problem *planner.Problem) *instance.Instance {
 	t.Helper()
-	in, err := instance.New(instance.Instance{Graph: problem.Graph, Setup: instance.Setup{Costs: problem.Costs, Topology: problem.Topology}, Objective: instance.Objective(problem.Objective), AnyAssignment: problem.Anywhere, Offload: instance.Tier(problem.Offload)}, problem.Pins, problem.Together)
+	in, err := instance.New(instance.Instance{Graph: problem.Graph, Setup: instance.Setup{Costs: problem.Costs, Topology: problem.Topology}, Objective: instance.Objective(problem.Objective), AnyAssignment: problem.Unconstrained, Offload: instance.Tier(problem.Offload)}, problem.Pins, problem.Together)
 	if err != nil {
 		t.Fatal(err)
 	}

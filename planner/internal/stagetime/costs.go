@@ -99,7 +99,7 @@ func (costs *pipeCosts) step(cuts []int) float64 {
 		}
 	}
 	slowest := 0.
-	for rank, end := range steptime.Play(costs.schedule, costs.train, stages) {
+	for rank, end := range steptime.Simulate(costs.schedule, costs.train, stages) {
 		slowest = max(slowest, end+update[rank])
 	}
 	return slowest + costs.tokens*token

@@ -66,7 +66,7 @@ func (request *Request) parse(file *costmodel.Topology) (*Question, error) {
 		return nil, err
 	}
 	asked := &Question{request: request, Problem: planner.Problem{
-		Workload: workload, Topology: topology, Pins: pins, Together: together, Anywhere: !request.Contiguous,
+		Workload: workload, Topology: topology, Pins: pins, Together: together, Unconstrained: !request.Contiguous,
 		Objective: request.minimised(), Offload: request.tier(),
 	}}
 	asked.Options.Fixed = request.fixed(topology)

@@ -94,5 +94,5 @@ func (asked *Question) takes(change *strategy.Change) bool {
 	workload, err := estimate.Resolve(to.Graph, estimate.On(to.Graph, parsed.Workload, parsed.Topology))
 	return err == nil && reflect.DeepEqual(workload, change.Row.Resolved) && reflect.DeepEqual(parsed.Topology, to.Topology) &&
 		slices.Equal(parsed.Pins, to.Pins) && reflect.DeepEqual(parsed.Together, to.Together) &&
-		parsed.Anywhere == (to.Anywhere && workload.Strategy.Traits().Sequential) && parsed.Offload == to.Offload
+		parsed.Unconstrained == (to.Unconstrained && workload.Strategy.Traits().Sequential) && parsed.Offload == to.Offload
 }

@@ -7,12 +7,12 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
-	"github.com/devmap-dev/devmap/planner/posed"
+	"github.com/devmap-dev/devmap/planner/benchmark"
 )
 
 // Benchmark prints the answer to the problem of a benchmark file: the table and the
 // certificate.
-func Benchmark(to io.Writer, file string, answer *posed.Answer, explain bool) {
+func Benchmark(to io.Writer, file string, answer *benchmark.Answer, explain bool) {
 	writer := table.NewWriter()
 	writer.SetStyle(table.StyleLight)
 	writer.AppendHeader(table.Row{"device", "nodes", "time", "transfers", "load", "GB"})

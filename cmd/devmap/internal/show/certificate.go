@@ -18,7 +18,7 @@ func (printer *Printer) Certificate(solution *planner.Solution, imbalance float6
 	}
 	proof := fmt.Sprintf("%s · %s", proved(solution.LowerBound, solution.Bound, "", percent), solution.Status)
 	if offloaded := solution.Offloaded; offloaded != nil { // the status is that of what left, on the next line
-		proof = proved(offloaded.Stays.LowerBound, offloaded.Stays.Bound, " for what stays", percent)
+		proof = proved(offloaded.Rest.LowerBound, offloaded.Rest.Bound, " for what stays", percent)
 	}
 	printer.printf("largest share %.2f%% (GPU %d, %s) · imbalance %.3f · %s\n",
 		100*solution.Value, solution.Bottleneck, sized(prediction.Predicted.PeakAllocatedBytes+prediction.Predicted.OverheadBytes, prediction.Budget), imbalance, proof)

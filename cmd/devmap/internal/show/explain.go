@@ -41,7 +41,7 @@ func (printer *Printer) Explain(ctx context.Context, asked *ask.Question, soluti
 	}
 	if solution.Offloaded != nil { // what would make all of it fit
 		whole := *asked
-		whole.Options.Stay = true
+		whole.Options.NoOffload = true
 		changes := whole.Smallest(ctx)
 		for i := range changes {
 			printer.printf("change: %s: nothing leaves the GPUs, %s\n", ask.ChangeText(&changes[i]), comesTo(changes[i].Row.Solution))

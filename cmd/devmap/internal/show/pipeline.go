@@ -42,11 +42,11 @@ func Pipeline(to io.Writer, pipeline *diffusers.Pipeline, solution *planner.Solu
 		table.Row(phase.Name, phase.Component, inGiB(most.ParamsBytes), inGiB(most.ActivationsBytes), inGiB(most.WorkspaceBytes+most.CommBuffersBytes+most.KVCacheBytes), inGiB(most.PeakAllocatedBytes), fmt.Sprintf("%.2f", phase.Seconds))
 	}
 	say("%s\n", out.Block(table.String()))
-	if len(solution.Ways) > 1 {
+	if len(solution.Configs) > 1 {
 		others := texttab.New("degrees", "peak GiB", "seconds")
 		others.Right(1)
 		others.Right(2)
-		for _, way := range solution.Ways[:min(8, len(solution.Ways))] {
+		for _, way := range solution.Configs[:min(8, len(solution.Configs))] {
 			others.Row(strings.TrimPrefix(degrees(way.Pipeline.Workload), ", "), inGiB(fullest(way.Devices).PeakAllocatedBytes), fmt.Sprintf("%.2f", way.Pipeline.Seconds))
 		}
 		say("%s\n", out.Block(others.String()))

@@ -22,7 +22,7 @@ func (base) Adapters(*costmodel.Workload) (string, error) {
 func (base) Refuse(*costmodel.Workload) error { return nil }
 
 func (base) Rules(workload *costmodel.Workload) layers.Rules {
-	return layers.Rules{Compute: workload.Precision, GradsStay: workload.MicroBatches > 1}
+	return layers.Rules{Compute: workload.Precision, GradsPersist: workload.MicroBatches > 1}
 }
 
 func (base) Regions(*layers.Model, *costmodel.Table) error { return nil }

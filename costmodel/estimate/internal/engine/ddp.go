@@ -16,7 +16,7 @@ type ddp struct{ base }
 
 func (ddp) Rules(workload *costmodel.Workload) layers.Rules {
 	rules := base{}.Rules(workload)
-	rules.GradsStay = rules.GradsStay || workload.GradientViews
+	rules.GradsPersist = rules.GradsPersist || workload.GradientViews
 	rules.Padding = true
 	return rules
 }

@@ -32,12 +32,12 @@ func (deepspeed) Precision(stored costmodel.Precision) (costmodel.Precision, boo
 
 // Adapters are cast with the module.
 func (deepspeed) Adapters(workload *costmodel.Workload) (string, error) {
-	kept := adaptersAs(gathered(workload.Precision))
-	if workload.LoRAPrecision == "" || workload.LoRAPrecision == kept {
-		return kept, nil
+	adapters := adaptersAs(gathered(workload.Precision))
+	if workload.LoRAPrecision == "" || workload.LoRAPrecision == adapters {
+		return adapters, nil
 	}
-	return kept, costmodel.Refuse(costmodel.Set("lora_precision", workload.LoRAPrecision),
-		"DeepSpeed casts the whole module: under %v its adapters are %s, not %s", costmodel.Set("precision", workload.Precision), kept, workload.LoRAPrecision)
+	return adapters, costmodel.Refuse(costmodel.Set("lora_precision", workload.LoRAPrecision),
+		"DeepSpeed casts the whole module: under %v its adapters are %s, not %s", costmodel.Set("precision", workload.Precision), adapters, workload.LoRAPrecision)
 }
 
 func (deepspeed) Refuse(workload *costmodel.Workload) error { return checkDegree(workload) }
@@ -45,7 +45,7 @@ func (deepspeed) Refuse(workload *costmodel.Workload) error { return checkDegree
 func (deepspeed) Rules(workload *costmodel.Workload) layers.Rules {
 	cut := workload.Strategy.Traits().Sharded
 	return layers.Rules{
-		Compute: gathered(workload.Precision), Masters: true, Cut: cut, GradsStay: workload.MicroBatches > 1 && !cut,
+		Compute: gathered(workload.Precision), Masters: true, Cut: cut, GradsPersist: workload.MicroBatches > 1 && !cut,
 		LinearInputs: cut, // zero.Init puts its own linear function in place of torch's (zero/linear.py)
 	}
 }

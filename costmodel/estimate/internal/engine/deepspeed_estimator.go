@@ -22,7 +22,7 @@ const bufferFactor = 1.5
 
 // Zero2ModelStates is what deepspeed/runtime/zero/stage_1_and_2.py,
 // estimate_zero2_model_states_mem_needs, prints for ZeRO 2 (0.19.8): 2 B a
-// parameter whole, and 18 B cut over the GPUs: gradients in 16 bits and again
+// parameter whole, and 18 B sharded over the GPUs: gradients in 16 bits and again
 // in fp32, master weights, two states. The paper counts 2 + 14/d
 // (ZeRO, section 5): the fp32 gradients are there in the optimizer's step alone.
 func Zero2ModelStates(params int64, cluster Cluster, offloadOptimizer bool) ModelStates {

@@ -48,5 +48,5 @@ func marks(model *layers.Model) [][2]int64 {
 			return 0, false
 		}
 	}
-	return rank.Play(decoder)
+	return rank.Simulate(decoder)
 }

@@ -83,10 +83,10 @@ func (run *hooks) back(node *module, recomputes bool) {
 	if len(node.calls) == 0 && run.pending != nil {
 		block := run.pending
 		run.pending = nil
-		kept := run.now
+		current := run.now
 		run.now = run.again
 		run.until(block, node)
-		run.now = kept
+		run.now = current
 	}
 	for k := len(node.calls) - 1; k >= 0; k-- {
 		run.back(node.calls[k], recomputes)

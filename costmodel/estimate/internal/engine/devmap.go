@@ -65,7 +65,7 @@ func refuseDevmap(field, value, why string, instead any) error {
 
 func (devmap) Rules(workload *costmodel.Workload) layers.Rules {
 	// Each stage that uses a tied parameter has a copy of it.
-	return layers.Rules{Compute: gathered(workload.Precision), Masters: true, GradsStay: workload.MicroBatches > 1, Untied: workload.Strategy.Traits().Staged}
+	return layers.Rules{Compute: gathered(workload.Precision), Masters: true, GradsPersist: workload.MicroBatches > 1, Untied: workload.Strategy.Traits().Staged}
 }
 
 // Regions are those of the recipe. A model that it has no kernel for is refused

@@ -132,7 +132,7 @@ func conforms(t *testing.T, engine Engine, g *modelgraph.Graph, w costmodel.Work
 	if !reflect.DeepEqual(first, second) || !reflect.DeepEqual(w, asked) {
 		t.Error("the same workload has two tables, or was changed")
 	}
-	holds(t, g, first, rules)
+	checkTable(t, g, first, rules)
 }
 
 func finished(t *testing.T, engine Engine, g *modelgraph.Graph, w costmodel.Workload, rules layers.Rules) *costmodel.Table {
@@ -152,7 +152,7 @@ func finished(t *testing.T, engine Engine, g *modelgraph.Graph, w costmodel.Work
 
 // holds checks what a table says of the model as a whole: nothing of it is
 // lost, and nothing is negative.
-func holds(t *testing.T, g *modelgraph.Graph, table *costmodel.Table, rules layers.Rules) {
+func checkTable(t *testing.T, g *modelgraph.Graph, table *costmodel.Table, rules layers.Rules) {
 	t.Helper()
 	w := &table.Workload
 	var weights, states int64

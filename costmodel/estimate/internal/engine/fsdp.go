@@ -64,7 +64,7 @@ type fsdpGroup struct {
 // groupOf is a group of the layers that run.
 func groupOf(model *layers.Model, wrapped *shard.Group) fsdpGroup {
 	group := fsdpGroup{
-		Group: costmodel.Group{Name: wrapped.Name, Root: wrapped.Root, StaysGathered: wrapped.Root},
+		Group: costmodel.Group{Name: wrapped.Name, Root: wrapped.Root, RemainsGathered: wrapped.Root},
 		model: model, degree: model.Workload.ShardDegree,
 	}
 	for _, unit := range wrapped.Units {

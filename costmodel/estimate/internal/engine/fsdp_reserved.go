@@ -22,7 +22,7 @@ func shardMarks(model *layers.Model, groups []costmodel.Group) [][2]int64 {
 	var root reserve.ShardGroup
 	for i := range groups {
 		group := &groups[i]
-		made := reserve.ShardGroup{Buffer: group.Buffer, CopyIn: group.CopyIn, Reduce: group.Reduce, Reduced: group.Reduced, Stays: group.StaysGathered}
+		made := reserve.ShardGroup{Buffer: group.Buffer, CopyIn: group.CopyIn, Reduce: group.Reduce, Reduced: group.Reduced, Remains: group.RemainsGathered}
 		for _, unit := range group.Units {
 			for layer := model.Graph.Units[unit].First; layer < model.Graph.Units[unit].End; layer++ {
 				made.Weights = append(made.Weights, decoder.Owned[layer]...)
@@ -38,5 +38,5 @@ func shardMarks(model *layers.Model, groups []costmodel.Group) [][2]int64 {
 		return nil
 	}
 	rank.Groups = append(rank.Groups, root)
-	return rank.Play(decoder)
+	return rank.Simulate(decoder)
 }

@@ -85,16 +85,16 @@ func treeOf(model *layers.Model, index int, keep func(name string) bool) tree {
 			}
 			if !array.Frozen && array.DType.Float() {
 				sum.trained += size
-				if kept := jaxStates[workload.Optimizer]; kept != nil {
-					sum.states += kept.copies * size
+				if states := jaxStates[workload.Optimizer]; states != nil {
+					sum.states += states.copies * size
 				}
 			}
 		}
 		if bytes, ok := model.Layers[i].Whole.DeclaredBytes(); ok { // no array is known that could be cut
 			sum.params, sum.served = sum.params+bytes, sum.served+bytes
 			sum.trained += bytes
-			if kept := jaxStates[workload.Optimizer]; kept != nil {
-				sum.states += kept.copies * bytes
+			if states := jaxStates[workload.Optimizer]; states != nil {
+				sum.states += states.copies * bytes
 			}
 		}
 	}
@@ -109,14 +109,14 @@ func everyArray(string) bool { return true }
 func (engine jax) Regions(model *layers.Model, table *costmodel.Table) error {
 	table.Workspaces, table.Pool = 0, model.Workload.MemFraction
 	for index := range table.Units {
-		unit, held := &table.Units[index], treeOf(model, index, everyArray)
-		unit.Params, unit.OptimizerState, unit.Padding, unit.StepTransient = held.params, 0, 0, 0
+		unit, arrays := &table.Units[index], treeOf(model, index, everyArray)
+		unit.Params, unit.OptimizerState, unit.Padding, unit.StepTransient = arrays.params, 0, 0, 0
 		if model.Workload.Mode == costmodel.Infer { // policies are restored as bf16, whole (policies/policy_config.py)
-			unit.Params = held.served
+			unit.Params = arrays.served
 		}
 		if model.Train {
-			unit.OptimizerState = held.states
-			plain(unit, held.trained)
+			unit.OptimizerState = arrays.states
+			plain(unit, arrays.trained)
 		}
 	}
 	if model.Train && len(table.Units) > 0 {

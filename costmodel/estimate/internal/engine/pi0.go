@@ -30,7 +30,7 @@ const pi0Band = 0.08
 // pi0ActBand is the same of a policy.
 const pi0ActBand = 0.1
 
-// pi0CutBand is the same where arrays are cut over GPUs.
+// pi0CutBand is the same if arrays are sharded.
 const pi0CutBand = 0.12
 
 // pi0Images is what a step looks at (models/model.py, IMAGE_KEYS), of 224 pixels in

@@ -63,7 +63,7 @@ func (pipeline) Finish(model *layers.Model, table *costmodel.Table) {
 func gathers(model *layers.Model, table *costmodel.Table, unit int) {
 	group := groupOf(model, &shard.Group{Name: model.Graph.Units[unit].Name, Units: []int{unit}})
 	if group.Gathered > 0 && len(group.Units) > 0 {
-		group.StaysGathered = true
+		group.RemainsGathered = true
 		table.Groups = append(table.Groups, group.Group)
 	}
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // followMap has a table follow the requests of a device that holds some units
-// ([costmodel.Table.Marks]). The model is taken apart once, and played a device
+// ([costmodel.Table.Marks]). The model is taken apart once, and simulated a device
 // at a time.
 func followMap(model *layers.Model, table *costmodel.Table) {
 	each := ops.WeightBytes(model.Workload.Precision)
@@ -20,15 +20,15 @@ func followMap(model *layers.Model, table *costmodel.Table) {
 		Stored: each, States: state / (1024 * each), MicroBatches: int(min(3, max(1, model.Workload.MicroBatches))), Steps: 3,
 	}
 	whole := sync.OnceValues(func() (*reserve.Decoder, bool) { return reserve.Follow(model) })
-	var playing sync.Mutex
+	var simulating sync.Mutex
 	table.Marks = func(units []int, input bool) [][2]int64 {
 		decoder, ok := whole()
 		if !ok || model.Frozen {
 			return nil
 		}
-		playing.Lock()
-		defer playing.Unlock()
-		holds := func(layer int) bool { return slices.Contains(units, model.Layers[layer].UnitIndex) }
-		return device.Play(decoder.Part(holds, input, table.OutputsDropped))
+		simulating.Lock()
+		defer simulating.Unlock()
+		contains := func(layer int) bool { return slices.Contains(units, model.Layers[layer].UnitIndex) }
+		return device.Simulate(decoder.Part(contains, input, table.OutputsDropped))
 	}
 }

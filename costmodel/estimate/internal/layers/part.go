@@ -141,8 +141,8 @@ func (part *Part) States() (state, transient int64) {
 	rule, each := &part.model.Optimizer, ops.WeightBytes(part.model.Workload.Precision)
 	if part.model.Frozen {
 		for _, matrix := range part.Matrices() {
-			kept, passing := rule.State(matrix.Shape(), matrix.Numel(), part.model.adapterWeight())
-			state, transient = state+kept, transient+passing
+			retained, passing := rule.State(matrix.Shape(), matrix.Numel(), part.model.adapterWeight())
+			state, transient = state+retained, transient+passing
 		}
 		return state, transient
 	}
@@ -151,8 +151,8 @@ func (part *Part) States() (state, transient int64) {
 	}
 	for _, tensor := range part.Owned() {
 		if tensor.DType.Float() { // quantised weights are not trained
-			kept, passing := rule.State(tensor.Shape, tensor.Numel, each)
-			state, transient = state+kept, transient+passing
+			retained, passing := rule.State(tensor.Shape, tensor.Numel, each)
+			state, transient = state+retained, transient+passing
 		}
 	}
 	return state, transient

@@ -18,7 +18,7 @@ type Rules struct {
 	Cut bool
 	// GradsStay: gradients stay from one micro-batch to the next, or from one
 	// step to the next.
-	GradsStay bool
+	GradsPersist bool
 	// LinearInputs: linear layers keep their inputs, frozen ones too.
 	LinearInputs bool
 	// Untied: every user of a tied parameter has a copy of its own.

@@ -16,7 +16,7 @@ func Units(model *Model) (units []costmodel.Unit, warnings []costmodel.Message) 
 		unit.add(&states)
 		units = append(units, unit.out)
 	}
-	handOver(model, units)
+	passOutputs(model, units)
 	if retainsInputs(model, units) {
 		warnings = append(warnings, costmodel.Messagef("linear layers of LLM.int8() keep their inputs although blocks are recomputed (bitsandbytes holds them outside autograd's saved tensors); %v does not", costmodel.Set("quantize", value.NF4)))
 	}
@@ -96,7 +96,7 @@ func (unit *adder) trains(layer *Layer, states *matrixStates) costmodel.LayerMem
 	out.Padding += padding
 	step.Grads += grads
 	step.Backward = max(step.Backward, step.Grads-step.Saved)
-	if unit.Rules.GradsStay {
+	if unit.Rules.GradsPersist {
 		out.ResidentGrads += step.Grads
 		step = accumulating(step, layer.Grads.Waits)
 	}
@@ -140,7 +140,7 @@ func (unit *adder) embedsLast() {
 // it, on whose device it stays: the engine checkpoints the tensor that a block
 // is called with, before the hook copies it (GradientCheckpointingLayer wraps
 // the hooked forward).
-func handOver(model *Model, units []costmodel.Unit) {
+func passOutputs(model *Model, units []costmodel.Unit) {
 	for unit := range units {
 		if !units[unit].Recompute {
 			continue

@@ -44,9 +44,9 @@ func keepInputs(model *Model, index int, out *costmodel.Unit) {
 	}
 	var all int64
 	for k, i := range model.Unit(index) {
-		if stays := model.Layers[i].Cost.Stays; stays > 0 {
-			out.Layers[k].RecomputeSaved = stays
-			all += stays
+		if persisting := model.Layers[i].Cost.Persists; persisting > 0 {
+			out.Layers[k].RecomputeSaved = persisting
+			all += persisting
 		}
 	}
 	for k := range out.Layers {
@@ -59,7 +59,7 @@ func keepInputs(model *Model, index int, out *costmodel.Unit) {
 func retainsInputs(model *Model, units []costmodel.Unit) bool {
 	for unit := range units {
 		for _, i := range model.Unit(unit) {
-			if units[unit].Recompute && model.Layers[i].Cost.Stays > 0 {
+			if units[unit].Recompute && model.Layers[i].Cost.Persists > 0 {
 				return true
 			}
 		}

@@ -22,7 +22,7 @@ type Shards struct {
 type ShardGroup struct {
 	Weights                         []*replay.Weight
 	Buffer, CopyIn, Reduce, Reduced int64
-	Stays                           bool // gathered from forward to backward
+	Remains                         bool // gathered from forward to backward
 }
 
 // shards is such a rank at work (torch 2.11, distributed/fsdp/_fully_shard).
@@ -37,8 +37,8 @@ type shards struct {
 	reduced bool                     // in a micro-batch before
 }
 
-// Play runs the first steps of a rank.
-func (rank *Shards) Play(decoder *Decoder) [][2]int64 {
+// Simulate runs the first steps of a rank.
+func (rank *Shards) Simulate(decoder *Decoder) [][2]int64 {
 	process := newProcess(decoder, rank.Ranks)
 	work := &shards{Shards: rank, Process: &process, whole: make(map[int][]*replay.Tensor), ahead: make(map[int]*replay.Tensor)}
 	adapters := make(map[*replay.Weight]bool)
@@ -95,7 +95,7 @@ func (rank *shards) Block(index int, ends, backward bool) {
 	case !backward && !ends:
 		rank.enter(index)
 	case !backward:
-		if !rank.Groups[index].Stays {
+		if !rank.Groups[index].Remains {
 			rank.let(index)
 		}
 	case !ends:

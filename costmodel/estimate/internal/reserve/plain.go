@@ -13,15 +13,15 @@ type Plain struct {
 
 // Part is the part of a decoder that a device holds, by layers. With input the
 // caller's tensors are there, outputs among them unless they are dropped.
-func (out *Decoder) Part(holds func(layer int) bool, input, dropped bool) *Decoder {
+func (out *Decoder) Part(contains func(layer int) bool, input, dropped bool) *Decoder {
 	part := *out
 	part.Blocks, part.Params, part.Trained = nil, nil, nil
 	for i := range out.Blocks {
-		if block := out.Blocks[i]; holds(block.Halves[0].NormIndex) {
+		if block := out.Blocks[i]; contains(block.Halves[0].NormIndex) {
 			part.Blocks = append(part.Blocks, block)
 		}
 	}
-	embeds, heads := holds(out.Embedding.Index), holds(out.HeadIndex)
+	embeds, heads := contains(out.Embedding.Index), contains(out.HeadIndex)
 	logits := out.Head.Vocab * out.Tokens * out.Element
 	part.KeepsLogits = heads && input && !dropped
 	if input && !heads && !dropped {
@@ -30,14 +30,14 @@ func (out *Decoder) Part(holds func(layer int) bool, input, dropped bool) *Decod
 	if !embeds {
 		part.Embedding.Weight, part.Copies = nil, true
 	}
-	if !holds(out.NormIndex) {
+	if !contains(out.NormIndex) {
 		part.Norm.Weight = nil
 	}
 	if !heads {
 		part.Head.Linear = nil
 	}
 	for i := range out.layers.Layers {
-		if holds(i) {
+		if contains(i) {
 			part.Params = append(part.Params, out.Owned[i]...)
 		}
 	}
@@ -61,8 +61,8 @@ func (*plain) Block(int, bool, bool)   {}
 func (*plain) Backward()               {}
 func (*plain) Gradient(*replay.Weight) {}
 
-// Play runs the first steps of a device.
-func (device *Plain) Play(decoder *Decoder) [][2]int64 {
+// Simulate runs the first steps of a device.
+func (device *Plain) Simulate(decoder *Decoder) [][2]int64 {
 	process := newProcess(decoder, 1)
 	work := &plain{Plain: device, Process: &process}
 	for _, weight := range decoder.Params {

@@ -19,8 +19,8 @@ type ZeRO struct {
 	Called func(layer int, module string, ends, backward bool, from int) (int, bool)
 }
 
-// Play runs the first steps of a rank.
-func (rank *ZeRO) Play(decoder *Decoder) [][2]int64 {
+// Simulate runs the first steps of a rank.
+func (rank *ZeRO) Simulate(decoder *Decoder) [][2]int64 {
 	process := newProcess(decoder, rank.Ranks)
 	var stage interface {
 		start()

@@ -24,20 +24,20 @@ func (stage *Stage) takes(backward bool) (issue, length float64) {
 	return stage.Issue, stage.Forward
 }
 
-// Play runs a schedule on stages in the order of the chain, as many as the
+// Simulate runs a schedule on stages in the order of the chain, as many as the
 // schedule has chunks on each of its ranks or fewer, and is when the device of
 // each rank ends, in seconds; in inference backwards are left out. A message of
 // +Inf, if no link is, is never through, and a schedule of a kind that is not
-// played never ends.
+// simulated never ends.
 //
 // Under GPipe and 1F1B, with a stage a rank, an action starts when its rank is
 // free and its input is there. The ranks of an interleaved schedule go by one
 // table of time steps ([order.Column]), and exchange what they made
 // after each. Any number of micro-batches takes the memory of a few, and the
 // time of its digits.
-func Play(schedule costmodel.Schedule, train bool, stages []Stage) []float64 {
+func Simulate(schedule costmodel.Schedule, train bool, stages []Stage) []float64 {
 	ends := make([]float64, schedule.Stages)
-	endless := !plays(schedule.Kind)
+	endless := !simulates(schedule.Kind)
 	for i := range stages {
 		endless = endless || math.IsInf(max(stages[i].To, stages[i].From), 1)
 	}
@@ -47,19 +47,19 @@ func Play(schedule costmodel.Schedule, train bool, stages []Stage) []float64 {
 		}
 		return ends
 	}
-	play := playWaves
+	simulate := simulateWaves
 	if schedule.Kind == costmodel.Interleaved {
-		play = playLockStep
+		simulate = simulateLockStep
 	}
 	clocks := make([]deviceClock, schedule.Stages)
-	play(clocks, schedule, train, stages)
+	simulate(clocks, schedule, train, stages)
 	for rank := range clocks {
 		ends[rank] = clocks[rank].Device
 	}
 	return ends
 }
 
-// plays reports an order that can be simulated.
-func plays(kind costmodel.ScheduleKind) bool {
+// simulates reports an order that can be simulated.
+func simulates(kind costmodel.ScheduleKind) bool {
 	return kind == costmodel.GPipe || kind == costmodel.OneFOneB || kind == costmodel.Interleaved
 }

@@ -1,4 +1,4 @@
-package posed
+package benchmark
 
 import (
 	"context"
@@ -78,7 +78,7 @@ var dnnFiles = []struct {
 // TestPublicFiles holds the dnn-partitioning files to their least loads, and each to
 // a proof. BENCHMARKS.md has its table:
 //
-//	PUBLIC=all go test -count=1 -v -run TestPublicFiles ./planner/posed
+//	PUBLIC=all go test -count=1 -v -run TestPublicFiles ./planner/benchmark
 func TestPublicFiles(t *testing.T) {
 	for _, want := range dnnFiles {
 		t.Run(want.name, func(t *testing.T) {
@@ -107,7 +107,7 @@ func TestPublicFiles(t *testing.T) {
 const gib = 1 << 30
 
 // piperGrid are the problems of the authors' figures (plots, runResnet, runGNMT),
-// with 1,024 and 2,048 devices for BERT-32 and more memory for GNMT besides, and
+// with 1,024 and 2,048 devices for BERT-32 and more memory for GNMT, and
 // the time that their program finds (msr-fiddle/piper d7fc8cf, runDP, at 25 GiB/s):
 // 0: no plan fits; −1: it was not done in 365 or 450 s.
 var piperGrid = []struct {

@@ -33,14 +33,14 @@ func best(t *testing.T, p planner.Problem) *planner.Solution {
 
 // TestAnywhereFigures: any assignment is at or below the contiguous optimum,
 // proved, and sends what it says.
-func TestAnywhereFigures(t *testing.T) {
+func TestUnconstrainedFigures(t *testing.T) {
 	for _, model := range []string{"qwen2.5-vl-3b", "t5-11b"} {
 		for _, mode := range []costmodel.Mode{costmodel.Load, costmodel.Infer, costmodel.Train} {
 			for _, gpus := range []int{2, 4, 8} {
 				t.Run(fmt.Sprintf("%s/%s/%d", model, mode, gpus), func(t *testing.T) {
 					p := randomproblem.OnH200(t, model, costmodel.Workload{Mode: mode}, gpus)
 					contiguous := best(t, p)
-					p.Anywhere = true
+					p.Unconstrained = true
 					s := best(t, p)
 					if s.Value > contiguous.Value || s.Status != planner.Optimal || s.Gap() != 0 {
 						t.Errorf("largest share %.6f (%s, gap %.4f), the contiguous optimum has %.6f", s.Value, s.Status, s.Gap(), contiguous.Value)
@@ -58,7 +58,7 @@ func TestAnywhereFigures(t *testing.T) {
 // TestAnywhereWeights: the largest GPU in GiB of weights-only plans. With the
 // embedding free and all else in order it would be 3.543, 1.791 and 0.913 for
 // Qwen2.5-VL.
-func TestAnywhereWeights(t *testing.T) {
+func TestUnconstrainedWeights(t *testing.T) {
 	const tolerance = .0006
 	for model, figures := range map[string]map[int]float64{
 		"qwen2.5-vl-3b": {2: 3.497, 4: 1.760, 8: .898},
@@ -66,7 +66,7 @@ func TestAnywhereWeights(t *testing.T) {
 	} {
 		for gpus, want := range figures {
 			p := randomproblem.OnH200(t, model, costmodel.Workload{Mode: costmodel.Load}, gpus)
-			p.Anywhere = true
+			p.Unconstrained = true
 			if s := best(t, p); largest(s) > want+tolerance || s.Status != planner.Optimal {
 				t.Errorf("%s on %d: %.3f GiB (%s), want %.3f", model, gpus, largest(s), s.Status, want)
 			}
@@ -74,9 +74,9 @@ func TestAnywhereWeights(t *testing.T) {
 	}
 }
 
-// TestAnywhereSmallModels holds real families, cut to a few layers, to brute
+// TestAnywhereSmallModels compares real families, cut to a few layers, with an exhaustive
 // force: transients, logits and workspaces are those of the real ones.
-func TestAnywhereSmallModels(t *testing.T) {
+func TestUnconstrainedSmallModels(t *testing.T) {
 	for _, c := range []struct {
 		model   string
 		replace []string
@@ -99,7 +99,7 @@ func TestAnywhereSmallModels(t *testing.T) {
 		for _, mode := range []costmodel.Mode{costmodel.Load, costmodel.Infer, costmodel.Train} {
 			for _, gpus := range []int{2, 3} {
 				p := randomproblem.OnH200(t, c.model, costmodel.Workload{Mode: mode}, gpus)
-				p.Graph, p.Costs, p.Anywhere = g, randomproblem.Table(t, g, costmodel.Workload{Mode: mode}), true
+				p.Graph, p.Costs, p.Unconstrained = g, randomproblem.Table(t, g, costmodel.Workload{Mode: mode}), true
 				p.Topology.Devices[gpus-1].ReservedBytes += 40 << 30
 				want, s := exhaustive.Solve(&p, false), best(t, p)
 				if !randomproblem.Near(s.Value, want.Value) || s.Status != planner.Optimal {
@@ -117,10 +117,10 @@ func TestAnywhereSmallModels(t *testing.T) {
 
 // TestAnywhereRelaxed: layers with and without a sliding window, in turn, are
 // as many classes as layers; the relaxed search bounds them.
-func TestAnywhereRelaxed(t *testing.T) {
+func TestUnconstrainedRelaxed(t *testing.T) {
 	p := randomproblem.OnH200(t, "gpt-oss-20b", costmodel.Workload{Mode: costmodel.Infer}, 8)
 	contiguous := best(t, p)
-	p.Anywhere = true
+	p.Unconstrained = true
 	s := best(t, p)
 	if s.Gap() > .01 || s.Value > contiguous.Value {
 		t.Errorf("largest share %v (bound %v by %s), contiguous %v", s.Value, s.LowerBound, s.Bound, contiguous.Value)
@@ -129,7 +129,7 @@ func TestAnywhereRelaxed(t *testing.T) {
 
 // TestAnywherePins: pins and together-groups that leave no contiguous map are
 // kept, and no units between go along.
-func TestAnywherePins(t *testing.T) {
+func TestUnconstrainedPins(t *testing.T) {
 	p := randomproblem.Chain(t, []int64{5, 1, 5, 1, 5, 1}, 100, 100, 100)
 	p.Pins = []devicemap.Pin{{Pattern: "h.0", Device: 2}, {Pattern: "h.5", Device: 0}}
 	p.Together = [][]string{{"h.0", "h.3"}}
@@ -137,7 +137,7 @@ func TestAnywherePins(t *testing.T) {
 	if _, err := planner.Solve(t.Context(), p, planner.Settings{}); !errors.As(err, &constraint) {
 		t.Fatalf("a contiguous map keeps the pins: nothing is tested (%v)", err)
 	}
-	p.Anywhere = true
+	p.Unconstrained = true
 	s := best(t, p)
 	if s.Map[0] != 2 || s.Map[3] != 2 || s.Map[5] != 0 || s.Value != .06 || s.Status != planner.Optimal {
 		t.Errorf("%v has %v (%s)", s.Map, s.Value, s.Status)
@@ -150,10 +150,10 @@ func TestAnywherePins(t *testing.T) {
 
 // TestAnywhereStopped: a search that is cut short returns a map no worse than
 // the contiguous one, and a bound below it.
-func TestAnywhereStopped(t *testing.T) {
+func TestUnconstrainedStopped(t *testing.T) {
 	p := randomproblem.OnH200(t, "llama-3_1-nemotron-ultra-253b-v1", costmodel.Workload{Mode: costmodel.Infer}, 8)
 	contiguous := best(t, p)
-	p.Anywhere = true
+	p.Unconstrained = true
 	s, err := planner.Solve(t.Context(), p, planner.Settings{TimeLimit: 500 * time.Millisecond})
 	if err != nil || s.Status != planner.LimitReached || s.Value > contiguous.Value || s.LowerBound > s.Value || s.LowerBound <= 0 {
 		t.Fatalf("%v, %s: %v, bound %v, contiguous %v", err, s.Status, s.Value, s.LowerBound, contiguous.Value)
@@ -171,7 +171,7 @@ func TestAnywhereStopped(t *testing.T) {
 
 // TestAnywhereTooLarge: where the tables of a search would be too large, the
 // answer is the contiguous optimum with the bounds of any assignment.
-func TestAnywhereTooLarge(t *testing.T) {
+func TestUnconstrainedTooLarge(t *testing.T) {
 	sizes := make([]int64, 3000)
 	for i := range sizes {
 		sizes[i] = int64(1000 + i*i%977)
@@ -182,7 +182,7 @@ func TestAnywhereTooLarge(t *testing.T) {
 	}
 	p := randomproblem.Chain(t, sizes, devices...)
 	contiguous := best(t, p)
-	p.Anywhere = true
+	p.Unconstrained = true
 	s := best(t, p)
 	if s.Value != contiguous.Value || s.LowerBound <= 0 || s.LowerBound > s.Value || !strings.Contains(s.Method, "too many") {
 		t.Errorf("%v, bound %v, contiguous %v: %s", s.Value, s.LowerBound, contiguous.Value, s.Method)

@@ -30,12 +30,12 @@ func FuzzStoredNames(f *testing.F) {
 		}
 		for i := range graph.Layers {
 			for _, param := range graph.Layers[i].Params {
-				var held int64
+				var owned int64
 				for _, part := range param.Parts {
-					held += part.End - part.Begin
+					owned += part.End - part.Begin
 				}
-				if len(param.Parts) > 0 && param.Numel > 8*held {
-					t.Errorf("%s %s of %d elements is read from %d bytes", graph.Layers[i].Name, param.Name, param.Numel, held)
+				if len(param.Parts) > 0 && param.Numel > 8*owned {
+					t.Errorf("%s %s of %d elements is read from %d bytes", graph.Layers[i].Name, param.Name, param.Numel, owned)
 				}
 			}
 		}

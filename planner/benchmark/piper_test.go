@@ -1,4 +1,4 @@
-package posed
+package benchmark
 
 import (
 	"bytes"

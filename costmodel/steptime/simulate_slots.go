@@ -24,7 +24,7 @@ type job struct {
 
 // buffer holds one message until it has left.
 type buffer struct {
-	owner  *playRank
+	owner  *simulatedRank
 	queued bool // it waits to be sent
 	left   int64
 }
@@ -33,7 +33,7 @@ type buffer struct {
 // waits for a slot, and a receive for the message.
 type channel struct {
 	stream        *stream
-	to            *playRank
+	to            *simulatedRank
 	busy, latency int64
 	number        int
 	endless       bool    // it has a slot for every message
@@ -43,7 +43,7 @@ type channel struct {
 
 // stream sends what one rank has for another, one message after the other.
 type stream struct {
-	from    *playRank
+	from    *simulatedRank
 	to      int // the other's number
 	clock   int64
 	waiting []waiting
@@ -93,7 +93,7 @@ func (out *channel) release(at int64) {
 
 // playRank is a rank of the simulation: where it is in its rows of actions, and
 // when.
-type playRank struct {
+type simulatedRank struct {
 	clock                int64
 	streams              []int // by number, those that it sends on
 	few                  [4]int
@@ -111,7 +111,7 @@ type row struct {
 }
 
 // advance runs what a rank can run; false if it could run nothing.
-func (rank *playRank) advance() (ran bool) {
+func (rank *simulatedRank) advance() (ran bool) {
 	for rank.row < len(rank.rows) {
 		if rank.action == 0 && !rank.half && int64(rank.row) == rank.untilRow && rank.times == rank.untilTimes {
 			return ran
@@ -133,7 +133,7 @@ func (rank *playRank) advance() (ran bool) {
 }
 
 // next continues to the next action.
-func (rank *playRank) next() {
+func (rank *simulatedRank) next() {
 	rank.action++
 	if rank.action < len(rank.rows[rank.row].jobs) {
 		return
@@ -146,7 +146,7 @@ func (rank *playRank) next() {
 }
 
 // begin runs a job up to its last kernels, once its message is there.
-func (now *job) begin(rank *playRank) bool {
+func (now *job) begin(rank *simulatedRank) bool {
 	if in := now.in; in != nil {
 		if len(in.arrived) == 0 {
 			return false
@@ -168,7 +168,7 @@ func (now *job) begin(rank *playRank) bool {
 }
 
 // end runs its last kernels, once the buffer that they write is free.
-func (now *job) end(rank *playRank) bool {
+func (now *job) end(rank *simulatedRank) bool {
 	if now.out != nil {
 		if now.buffer.queued {
 			return false

@@ -8,7 +8,7 @@ import "github.com/devmap-dev/devmap/costmodel"
 // in this wave or in the one before. All that one wave leaves to the next are
 // the clocks of the ranks, and the waves in which all stages run both are the
 // same ([repeat]).
-func playWaves(clocks []deviceClock, schedule costmodel.Schedule, train bool, stages []Stage) {
+func simulateWaves(clocks []deviceClock, schedule costmodel.Schedule, train bool, stages []Stage) {
 	w := waves{stages: stages, batches: schedule.MicroBatches, before: make([]deviceClock, len(stages))}
 	ranks, last := int64(len(stages)), int64(len(stages)-1)
 	switch {
@@ -28,7 +28,7 @@ func playWaves(clocks []deviceClock, schedule costmodel.Schedule, train bool, st
 	}
 }
 
-// waves is one play, of stage s on rank s.
+// waves is one simulation, of stage s on rank s.
 type waves struct {
 	stages  []Stage
 	batches int64

@@ -1,4 +1,4 @@
-package posed_test
+package benchmark_test
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/modelgraph/benchfile"
-	"github.com/devmap-dev/devmap/planner/posed"
+	"github.com/devmap-dev/devmap/planner/benchmark"
 )
 
 func parsed(t *testing.T, text string, members ...string) benchfile.File {
@@ -33,8 +33,8 @@ func TestSolveInfeasible(t *testing.T) {
 		{text, "no contiguous placement is possible"},
 		{strings.Replace(problem, `"maxSizePerFPGA": 8`, `"maxSizePerFPGA": 1`, 1), "no placement is possible"},
 	} {
-		_, err := posed.Solve(context.Background(), parsed(t, c.text, "maxFPGAs"), posed.Settings{})
-		var none *posed.InfeasibleError
+		_, err := benchmark.Solve(context.Background(), parsed(t, c.text, "maxFPGAs"), benchmark.Settings{})
+		var none *benchmark.InfeasibleError
 		if !errors.As(err, &none) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v, want %q", err, c.want)
 		}
@@ -47,7 +47,7 @@ func TestSolvePiper(t *testing.T) {
 		t.Fatal(err)
 	}
 	file := parsed(t, string(data), "mbsInBatch")
-	answer, err := posed.Solve(context.Background(), file, posed.Settings{})
+	answer, err := benchmark.Solve(context.Background(), file, benchmark.Settings{})
 	if err != nil || !answer.Optimal() || len(answer.Devices) == 0 {
 		t.Fatalf("%+v, %v", answer, err)
 	}
@@ -62,7 +62,7 @@ func TestSolvePiper(t *testing.T) {
 
 func TestSolveOfNoDevices(t *testing.T) {
 	const profile = "node1 -- Input0 -- forward_compute_time=0, backward_compute_time=0, activation_size=0, parameter_size=0\n"
-	if _, err := posed.Solve(context.Background(), parsed(t, profile), posed.Settings{}); err == nil || !strings.Contains(err.Error(), "no devices") {
+	if _, err := benchmark.Solve(context.Background(), parsed(t, profile), benchmark.Settings{}); err == nil || !strings.Contains(err.Error(), "no devices") {
 		t.Errorf("%v", err)
 	}
 }
@@ -75,15 +75,15 @@ func TestSolvePiperParallel(t *testing.T) {
 		t.Fatal(err)
 	}
 	file := parsed(t, string(data), "mbsInBatch")
-	straight, err := posed.Solve(context.Background(), file, posed.Settings{Data: 1, Tensor: 1})
+	straight, err := benchmark.Solve(context.Background(), file, benchmark.Settings{Data: 1, Tensor: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	free, err := posed.Solve(context.Background(), file, posed.Settings{Data: -1, Tensor: -1})
+	free, err := benchmark.Solve(context.Background(), file, benchmark.Settings{Data: -1, Tensor: -1})
 	if err != nil || !free.Optimal() || free.Value > straight.Value {
 		t.Errorf("%+v, %v; straight %v", free, err, straight.Value)
 	}
-	fixed, err := posed.Solve(context.Background(), file, posed.Settings{Data: 5, Tensor: 2})
+	fixed, err := benchmark.Solve(context.Background(), file, benchmark.Settings{Data: 5, Tensor: 2})
 	if err != nil || len(fixed.Devices) != 1 || !strings.Contains(fixed.Devices[0].Name, "stage 0, 5 × 2") {
 		t.Errorf("10 devices, 5 × 2: %+v, %v", fixed, err)
 	}
@@ -91,10 +91,10 @@ func TestSolvePiperParallel(t *testing.T) {
 	if err := fixed.Write(&text); err != nil || !strings.Contains(text.String(), `"dataParallelDegree":5`) {
 		t.Errorf("%s, %v", text.String(), err)
 	}
-	if _, err := posed.Solve(context.Background(), file, posed.Settings{Data: 7}); err == nil {
+	if _, err := benchmark.Solve(context.Background(), file, benchmark.Settings{Data: 7}); err == nil {
 		t.Error("7 replicas share 1920 micro-batches")
 	}
-	if _, err := posed.Solve(context.Background(), parsed(t, problem, "maxFPGAs"), posed.Settings{Tensor: -1}); err == nil {
+	if _, err := benchmark.Solve(context.Background(), parsed(t, problem, "maxFPGAs"), benchmark.Settings{Tensor: -1}); err == nil {
 		t.Error("a dnn-partitioning file's parts were tensor-parallel")
 	}
 }

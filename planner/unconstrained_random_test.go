@@ -10,11 +10,11 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/randomproblem"
 )
 
-// TestAnywhereRandom holds the search of any assignment to brute force over
+// TestAnywhereRandom compares the search of any assignment with an exhaustive one over
 // every one, on small models with ties, pins and together-groups: the bounds
 // are never above the optimum, the answer is it and never above the
 // contiguous one.
-func TestAnywhereRandom(t *testing.T) {
+func TestUnconstrainedRandom(t *testing.T) {
 	t.Parallel()
 	const tolerance = 1e-9 // of bounds in floating point
 	rng := rand.New(rand.NewPCG(7, 8))
@@ -22,7 +22,7 @@ func TestAnywhereRandom(t *testing.T) {
 	for i := range randomproblem.Samples(200) {
 		p := randomproblem.Problem(t, rng)
 		contiguous, _ := planner.Solve(t.Context(), p, planner.Settings{})
-		p.Anywhere = true
+		p.Unconstrained = true
 		best := exhaustive.Solve(&p, false)
 		sol, err := planner.Solve(t.Context(), p, planner.Settings{})
 		var no *planner.InfeasibleError

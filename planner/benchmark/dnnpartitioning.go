@@ -1,4 +1,4 @@
-package posed
+package benchmark
 
 import (
 	"context"
@@ -41,7 +41,7 @@ func solveDNN(ctx context.Context, file *benchfile.DNNPartitioning, set Settings
 	return answer, nil
 }
 
-// graphProblem is the problem that a dnn-partitioning file poses: the least
+// graphProblem is the problem that a dnn-partitioning file defines: the least
 // largest load, in the file's unit (milliseconds). Accelerators come first;
 // CPUs have no bound on sizes and pay for no transfers.
 func graphProblem(file *benchfile.DNNPartitioning) *graph.Problem {
@@ -91,14 +91,14 @@ func writePlacement(to io.Writer, file *benchfile.DNNPartitioning, place []int) 
 		devices[device].Nodes = append(devices[device].Nodes, file.Nodes[node].ID)
 	}
 	out := dnnResult{MaxLoad: largest, FPGAs: []dnnDevice{}, CPUs: []dnnDevice{}}
-	for device, held := range devices {
-		held.Load = loads[device].Total()
+	for device, nodes := range devices {
+		nodes.Load = loads[device].Total()
 		switch {
-		case len(held.Nodes) == 0:
+		case len(nodes.Nodes) == 0:
 		case device < file.Accelerators:
-			out.FPGAs = append(out.FPGAs, held)
+			out.FPGAs = append(out.FPGAs, nodes)
 		default:
-			out.CPUs = append(out.CPUs, held)
+			out.CPUs = append(out.CPUs, nodes)
 		}
 	}
 	return json.MarshalWrite(to, &out, jsontext.WithIndent("  "))

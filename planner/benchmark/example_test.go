@@ -1,4 +1,4 @@
-package posed_test
+package benchmark_test
 
 import (
 	"context"
@@ -6,7 +6,7 @@ import (
 	"log"
 
 	"github.com/devmap-dev/devmap/modelgraph/benchfile"
-	"github.com/devmap-dev/devmap/planner/posed"
+	"github.com/devmap-dev/devmap/planner/benchmark"
 )
 
 // Three layers of 3, 6 and 3 ms in a row on two accelerators, nothing to pay
@@ -24,7 +24,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	answer, err := posed.Solve(context.Background(), file, posed.Settings{})
+	answer, err := benchmark.Solve(context.Background(), file, benchmark.Settings{})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -22,24 +22,24 @@ type pipe struct {
 }
 
 func (p *pipe) ends() []float64 {
-	return Play(p.Schedule, p.train, p.stages)
+	return Simulate(p.Schedule, p.train, p.stages)
 }
 
-// played is one forward or backward of a micro-batch on a stage.
-type played struct {
+// simulated is one forward or backward of a micro-batch on a stage.
+type simulated struct {
 	stage, batch int
 	backward     bool
 }
 
 // own is the action of a rank; nil if it leaves it out.
-func (p *pipe) own(rank int, a order.Action) *played {
+func (p *pipe) own(rank int, a order.Action) *simulated {
 	chunk := int64(0)
 	for i := range p.stages {
 		if p.stages[i].Rank != rank {
 			continue
 		}
 		if chunk == a.Chunk && (p.train || !a.Backward) {
-			return &played{i, int(a.MicroBatch), a.Backward}
+			return &simulated{i, int(a.MicroBatch), a.Backward}
 		}
 		chunk++
 	}
@@ -49,9 +49,9 @@ func (p *pipe) own(rank int, a order.Action) *played {
 // inOrder runs every rank's actions in order and is when each rank ends.
 // Hosts do not wait for what a stage receives: streams do.
 func (p *pipe) inOrder() []float64 {
-	done := map[played]float64{}
+	done := map[simulated]float64{}
 	end, host := make([]float64, p.Stages), make([]float64, p.Stages)
-	orders := make([][]*played, p.Stages)
+	orders := make([][]*simulated, p.Stages)
 	for rank := range orders {
 		for _, a := range order.Of(p.Schedule, int64(rank)) {
 			if own := p.own(rank, a); own != nil {
@@ -83,13 +83,13 @@ func (p *pipe) inOrder() []float64 {
 
 // ready is when an action's input arrives; false while what makes it has not
 // run.
-func (p *pipe) ready(done map[played]float64, a played) (float64, bool) {
-	from, message := played{a.stage - 1, a.batch, false}, 0.
+func (p *pipe) ready(done map[simulated]float64, a simulated) (float64, bool) {
+	from, message := simulated{a.stage - 1, a.batch, false}, 0.
 	switch {
 	case a.backward && a.stage == len(p.stages)-1:
-		from = played{a.stage, a.batch, false}
+		from = simulated{a.stage, a.batch, false}
 	case a.backward:
-		from, message = played{a.stage + 1, a.batch, true}, p.stages[a.stage].From
+		from, message = simulated{a.stage + 1, a.batch, true}, p.stages[a.stage].From
 	case a.stage == 0:
 		return 0, true
 	default:
@@ -102,10 +102,10 @@ func (p *pipe) ready(done map[played]float64, a played) (float64, bool) {
 // lockStepInFull is when each rank ends an interleaved schedule by the whole
 // of its table.
 func (p *pipe) lockStepInFull() []float64 {
-	steps, longest := make([][]*played, p.Stages), 0
+	steps, longest := make([][]*simulated, p.Stages), 0
 	for rank := range steps {
 		column := order.ColumnOf(p.Schedule, int64(rank))
-		steps[rank] = make([]*played, column.Length)
+		steps[rank] = make([]*simulated, column.Length)
 		for step := range steps[rank] {
 			if a, ok := column.At(int64(step)); ok {
 				steps[rank][step] = p.own(rank, a)
@@ -115,7 +115,7 @@ func (p *pipe) lockStepInFull() []float64 {
 	}
 	end, host := make([]float64, p.Stages), make([]float64, p.Stages)
 	for step := range longest {
-		now := make([]*played, p.Stages)
+		now := make([]*simulated, p.Stages)
 		for rank := range now {
 			if step < len(steps[rank]) {
 				now[rank] = steps[rank][step]
@@ -134,7 +134,7 @@ func (p *pipe) lockStepInFull() []float64 {
 }
 
 // exchanged is when each rank has sent and received what was made in a step.
-func (p *pipe) exchanged(now []*played, made []float64) []float64 {
+func (p *pipe) exchanged(now []*simulated, made []float64) []float64 {
 	through := slices.Clone(made)
 	for rank, a := range now {
 		if a == nil {
@@ -181,7 +181,7 @@ func randomPipe(rng *rand.Rand, s costmodel.Schedule) *pipe {
 
 // TestPlay: by waves and by columns every rank ends when it does action by
 // action.
-func TestPlay(t *testing.T) {
+func TestSimulate(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 9))
 	for n := range 3000 {
 		s := randomSchedule(rng, 30)
@@ -210,7 +210,7 @@ func TestPlay(t *testing.T) {
 // TestPlayBubble: where all chunks take the same time, a rank waits for
 // (p − 1) / (v·m + p − 1) of the step (Narayanan et al., SC 2021, §2.2), and of
 // an interleaved one, whose neighbours wait for each other, for no less.
-func TestPlayBubble(t *testing.T) {
+func TestSimulateBubble(t *testing.T) {
 	for _, s := range []costmodel.Schedule{
 		{Kind: costmodel.GPipe, Stages: 3, Chunks: 1, MicroBatches: 5},
 		{Kind: costmodel.OneFOneB, Stages: 4, Chunks: 1, MicroBatches: 8},
@@ -230,7 +230,7 @@ func TestPlayBubble(t *testing.T) {
 
 // TestPlayMissing: of stages that are fewer than the chunks of all ranks, those
 // that are there run.
-func TestPlayMissing(t *testing.T) {
+func TestSimulateMissing(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 9))
 	for range 500 {
 		s := randomSchedule(rng, 30)
@@ -247,7 +247,7 @@ func TestPlayMissing(t *testing.T) {
 
 // TestPlayNoLink: what no link carries does not arrive, and neither does a step
 // of an order that cannot be simulated end.
-func TestPlayNoLink(t *testing.T) {
+func TestSimulateNoLink(t *testing.T) {
 	s := costmodel.Schedule{Kind: costmodel.OneFOneB, Stages: 2, Chunks: 1, MicroBatches: 2}
 	stages := []Stage{{Forward: 1, Backward: 1}, {Rank: 1, Forward: 1, Backward: 1}}
 	if got := (&pipe{s, true, stages}).ends(); !slices.Equal(got, []float64{6, 5}) {

@@ -1,4 +1,4 @@
-package posed
+package benchmark
 
 import (
 	"fmt"
@@ -13,7 +13,7 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/solve/stages"
 )
 
-// piperProblem is the problem that a Piper workload poses: stages of any degree
+// piperProblem is the problem that a Piper workload defines: stages of any degree
 // of data parallelism that divides the micro-batches of a batch, and of any
 // degree of tensor parallelism that the file has, a configuration per node.
 // memory is what a device holds in bytes, bandwidth bytes a second. data and tensor, where they are not 0,
@@ -57,7 +57,7 @@ func piperProblem(file *benchfile.Piper, devices int, memory, bandwidth float64,
 	return problem, addParts(problem, file, bandwidth)
 }
 
-// nearest names the numbers next to one among some in order, of which the first is
+// nearest names the numbers next to one among some in order; the first is
 // below it.
 func nearest(to int, among []int) string {
 	at, _ := slices.BinarySearch(among, to)

@@ -17,7 +17,7 @@ import (
 // The table has a middle where every rank runs a forward and a backward in
 // turn, its chunks a round of micro-batches each: such rounds are the same
 // ([repeat]).
-func playLockStep(clocks []deviceClock, schedule costmodel.Schedule, train bool, stages []Stage) {
+func simulateLockStep(clocks []deviceClock, schedule costmodel.Schedule, train bool, stages []Stage) {
 	lock := lockStep{train: train, stages: stages, chunks: make([][]int, schedule.Stages), made: make([]deviceClock, schedule.Stages), now: make([]*action, schedule.Stages)}
 	for i := range stages {
 		lock.chunks[stages[i].Rank] = append(lock.chunks[stages[i].Rank], i)
@@ -39,7 +39,7 @@ func playLockStep(clocks []deviceClock, schedule costmodel.Schedule, train bool,
 	lock.steps(clocks, first+rounds*round, longest)
 }
 
-// lockStep is one play.
+// lockStep is one simulation.
 type lockStep struct {
 	train   bool
 	stages  []Stage
