@@ -27,12 +27,12 @@ type csvSchedule struct {
 
 func newCSVSchedule(ranks []int, microBatches int64, train bool) *csvSchedule {
 	schedule := &csvSchedule{ranks: ranks, microBatches: microBatches, train: train, seen: map[order.Action]cell{}, count: map[order.Action]int64{}, moved: map[int64]bool{}}
-	held := map[int]int64{}
+	pending := map[int]int64{}
 	for _, rank := range ranks {
-		schedule.chunks = append(schedule.chunks, held[rank])
-		held[rank]++
+		schedule.chunks = append(schedule.chunks, pending[rank])
+		pending[rank]++
 	}
-	schedule.actions = make([][]order.Action, len(held))
+	schedule.actions = make([][]order.Action, len(pending))
 	return schedule
 }
 
