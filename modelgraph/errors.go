@@ -32,7 +32,7 @@ func cycleError(names []string) *SyntaxError {
 		more = fmt.Sprintf(" → … (%d more)", len(names)-10)
 		names = names[:10]
 	}
-	return placeError("", "layers read each other in a cycle: %s%s → %q", strings.Join(quoteAll(names), " → "), more, first)
+	return placeError("", "layers read each other in a circle: %s%s → %q", strings.Join(quoteAll(names), " → "), more, first)
 }
 
 func quoteAll(names []string) []string {

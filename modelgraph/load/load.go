@@ -135,7 +135,10 @@ func folder(dir string) (*modelgraph.Graph, error) {
 }
 
 // isStored reports a safetensors file, or an index of some.
-func isStored(entry fs.DirEntry) bool { return strings.Contains(entry.Name(), ".safetensors") }
+func isStored(entry fs.DirEntry) bool {
+	name := entry.Name()
+	return strings.HasSuffix(name, ".safetensors") || strings.HasSuffix(name, ".json") && strings.Contains(name, ".safetensors.index.")
+}
 
 // file reads one file by its ending, or by its first bytes if the ending says
 // nothing.
