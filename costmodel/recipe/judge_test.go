@@ -29,7 +29,7 @@ type memory struct {
 func (m *memory) buffer(tensor *recipe.Tensor, together bool) string {
 	switch tensor.Class {
 	case "temporary":
-		return string(tensor.Pass)
+		return tensor.Pass
 	case "weight":
 		if tensor.Tie >= 0 {
 			return fmt.Sprint("tied", tensor.Tie)

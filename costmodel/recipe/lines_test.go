@@ -118,7 +118,7 @@ func parsedKernel(words []string, names map[string]int) (recipe.Kernel, error) {
 	for _, word := range words[colon+1:] {
 		operand := recipe.Operand{Mode: ' '}
 		if strings.ContainsAny(word[:1], ">+*") {
-			operand.Mode, word = byte(word[0]), word[1:]
+			operand.Mode, word = word[0], word[1:]
 		}
 		role, name, _ := strings.Cut(word, "=")
 		name, part, some := strings.Cut(name, "[")

@@ -152,6 +152,6 @@ func (summary *Summary) last(emit func(stepEvent)) {
 }
 
 // event represents the whole sequence that was folded.
-func (fold outcome) event(what string) stepEvent {
-	return stepEvent{Change: activations(fold.Net), Over: activations(fold.Peak - fold.Net), What: what}
+func (first outcome) event(what string) stepEvent {
+	return stepEvent{Change: activations(first.Net), Over: activations(first.Peak - first.Net), What: what}
 }

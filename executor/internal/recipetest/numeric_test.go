@@ -49,6 +49,7 @@ func TestGradients(t *testing.T) {
 
 // built is a graph that is there.
 func built(t *testing.T) func(*modelgraph.Graph, error) *modelgraph.Graph {
+	t.Helper()
 	return func(graph *modelgraph.Graph, err error) *modelgraph.Graph {
 		t.Helper()
 		if err != nil {

@@ -26,6 +26,7 @@ func (fake *fake) Close() error { return nil }
 func (fake *fake) Holdings() []executor.Holding {
 	return []executor.Holding{{Kind: "streams", Count: 1}}
 }
+
 func (fake *fake) Look() ([]executor.MemoryReading, error) {
 	return []executor.MemoryReading{fake.seen(fake.now.Sub(fake.began))}, fake.lost
 }

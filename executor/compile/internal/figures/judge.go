@@ -133,11 +133,3 @@ func (set *setting) ranks(placement devicemap.Map) []*timeline.Rank {
 func aligned(bytes int64) int64 {
 	return (bytes + costmodel.RegionAlign - 1) / costmodel.RegionAlign * costmodel.RegionAlign
 }
-
-func places(placement devicemap.Map) []int {
-	out := make([]int, len(placement))
-	for unit, device := range placement {
-		out[unit] = int(device)
-	}
-	return out
-}

@@ -76,7 +76,7 @@ func (trial *trial) with(role string, dtype modelgraph.DType, rows, columns int6
 func (trial *trial) filled(role string, dtype modelgraph.DType, rows, columns int64, value func() float64) *trial {
 	mode, name := byte(' '), role
 	if strings.ContainsAny(role[:1], ">+*") {
-		mode, name = byte(role[0]), role[1:]
+		mode, name = role[0], role[1:]
 	}
 	size := dtype.Bits() / 8
 	before, behind := trial.random.Int64N(3), trial.random.Int64N(3)
