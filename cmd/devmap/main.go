@@ -1,7 +1,7 @@
 // Command devmap plans how a neural network is spread over GPUs.
 //
 // Results go to stdout, everything else to stderr. Exit status: 0 done,
-// 1 error, 2 usage, 3 nothing fits, 4 a check failed.
+// 1 error, 2 usage, 3 nothing fits, 4 a check failed, 128 + n ended by signal n.
 package main
 
 import (
@@ -9,9 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -21,8 +19,7 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // the second signal ends the process at once
+	ctx, stop := untilSignal()
 	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
 	os.Exit(code)
@@ -42,7 +39,7 @@ func unknownCommand(root *cobra.Command, args []string) error {
 
 // run is the whole program but for the process around it.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	results, problems := out.NewStream(stdout), out.NewStream(stderr)
+	results, problems := out.NewResults(stdout), out.NewStream(stderr)
 	link, err := worker.Inherited()
 	root := newRoot(worker.Self{Args: args, Link: link})
 	root.SetArgs(args)
@@ -54,14 +51,25 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if link != nil {
 		ctx = link.Until(ctx)
 	}
+	command := ""
+	if len(args) > 0 {
+		command = args[0]
+	}
+	done := func() {}
+	if link == nil {
+		done = leaveLate(ctx, command, problems, os.Exit)
+	}
 	if err == nil {
 		err = root.ExecuteContext(ctx)
 	}
+	done()
 	if unwritten := results.Flush(); unwritten != nil {
 		err = fmt.Errorf("writing stdout: %w", unwritten)
 	}
 	code := out.Report(problems, err, ask.ErrorText)
-	if link != nil {
+	if link == nil {
+		code = afterSignal(ctx, command, code, problems)
+	} else {
 		link.Say(&worker.Message{Done: &code})
 	}
 	return code

@@ -79,23 +79,37 @@ func (sums *Sums) sumOf(placement devicemap.Map) float64 {
 
 // sumAt is the sum of a map at given waits: a bound on its step.
 func (sums *Sums) sumAt(waits steptime.Waits, placement devicemap.Map) float64 {
-	at := sums.At(waits)
-	units, update := at.Seconds()
-	cross := at.Crossings()
 	sum, slowest := 0., make([]float64, sums.devices)
 	for unit, device := range placement {
-		sum += units[device][unit]
-		slowest[device] += update[device][unit]
+		seconds := steptime.Unit(sums.In.Timed(), sums.In.Topology, int(device), unit)
+		sum += weighted(&sums.In.Timed().Workload, waits, sums.units, unit, &seconds)
+		slowest[device] += seconds.Update
 		if unit > 0 {
-			sum += cross[at.Size[unit-1]][int(placement[unit-1])*sums.devices+int(device)]
+			there, back, token := sums.crossingsAt(waits, unit-1)
+			sum += sums.pair(int(placement[unit-1]), int(device), sums.In.Timed().Units[unit-1].Work.Output, there, back, token)
 		}
 	}
 	return sum + slices.Max(slowest)
 }
 
+// crossingsAt is how often a unit's output counts where it crosses ([crossings]);
+// 0 where it is no message.
+func (sums *Sums) crossingsAt(waits steptime.Waits, unit int) (there, back, token float64) {
+	if !sums.sends(unit) {
+		return 0, 0, 0
+	}
+	return crossings(&sums.In.Timed().Workload, waits, sums.units, unit)
+}
+
 // Crossings are the times of each distinct output between all devices, -1
 // where they are not joined.
 func (sums *Sums) Crossings() [][]float64 {
+	return sums.kindsOf(sums.Between)
+}
+
+// kindsOf numbers the kinds of outputs, with a row for each; it ends early where
+// a row is nil.
+func (sums *Sums) kindsOf(row func(bytes int64, there, back, token float64) []float64) [][]float64 {
 	type kind struct {
 		bytes              int64
 		there, back, token float64
@@ -104,14 +118,16 @@ func (sums *Sums) Crossings() [][]float64 {
 	var out [][]float64
 	for unit := range sums.In.Timed().Units {
 		crossing := kind{bytes: sums.In.Timed().Units[unit].Work.Output}
-		if sums.sends(unit) {
-			crossing.there, crossing.back, crossing.token = crossings(&sums.In.Timed().Workload, sums.Waits, sums.units, unit)
-		}
+		crossing.there, crossing.back, crossing.token = sums.crossingsAt(sums.Waits, unit)
 		at, ok := seen[crossing]
 		if !ok {
 			at = len(out)
 			seen[crossing] = at
-			out = append(out, sums.Between(crossing.bytes, crossing.there, crossing.back, crossing.token))
+			times := row(crossing.bytes, crossing.there, crossing.back, crossing.token)
+			if times == nil {
+				return nil
+			}
+			out = append(out, times)
 		}
 		sums.Size = append(sums.Size, at)
 	}
@@ -121,20 +137,25 @@ func (sums *Sums) Crossings() [][]float64 {
 // Between is what so many bytes take from each device to each, there and back
 // so often, and so often there the part that is one token.
 func (sums *Sums) Between(bytes int64, there, back, token float64) []float64 {
-	topo, workload := sums.In.Topology, &sums.In.Timed().Workload
 	row := make([]float64, sums.devices*sums.devices)
 	for from := range sums.devices {
 		for to := range sums.devices {
-			switch {
-			case from == to:
-			case !topo.Linked(from, to):
-				row[from*sums.devices+to] = -1
-			default:
-				batch, one := steptime.SendSeconds(workload, topo.SendSeconds(from, to, bytes))
-				gradient, _ := steptime.SendSeconds(workload, topo.SendSeconds(to, from, bytes))
-				row[from*sums.devices+to] = there*batch + back*gradient + token*one
-			}
+			row[from*sums.devices+to] = sums.pair(from, to, bytes, there, back, token)
 		}
 	}
 	return row
+}
+
+// pair is [Sums.Between] of one device to another.
+func (sums *Sums) pair(from, to int, bytes int64, there, back, token float64) float64 {
+	topo, workload := sums.In.Topology, &sums.In.Timed().Workload
+	switch {
+	case from == to:
+		return 0
+	case !topo.Linked(from, to):
+		return -1
+	}
+	batch, one := steptime.SendSeconds(workload, topo.SendSeconds(from, to, bytes))
+	gradient, _ := steptime.SendSeconds(workload, topo.SendSeconds(to, from, bytes))
+	return there*batch + back*gradient + token*one
 }

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
+)
+
+// signalError is the cause of a context that a signal ended.
+type signalError struct{ number syscall.Signal }
+
+func (err signalError) Error() string { return "interrupted" }
+
+// status is the exit status of a command that a signal ended, as shells give it.
+func (err signalError) status() int { return 128 + int(err.number) }
+
+// untilSignal is a context that the first SIGINT or SIGTERM ends; the second
+// ends the process at once.
+func untilSignal() (ctx context.Context, stop func()) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	stop = func() { signal.Stop(signals) }
+	go func() {
+		got := <-signals
+		stop()
+		number, _ := got.(syscall.Signal)
+		cancel(signalError{number})
+	}()
+	return ctx, stop
+}
+
+// interrupted is the signal that ended a context, if one did.
+func interrupted(ctx context.Context) (signalError, bool) {
+	var by signalError
+	return by, ctx.Err() != nil && errors.As(context.Cause(ctx), &by)
+}
+
+// ownStatus lists the commands whose exit status says what happened although a
+// signal came: watch passes its command's on.
+var ownStatus = []string{"watch"}
+
+// afterSignal turns the exit status of a command into that of a signal that
+// came meanwhile. An answer that was printed is the best found until then.
+func afterSignal(ctx context.Context, command string, code int, problems io.Writer) int {
+	by, came := interrupted(ctx)
+	if !came || slices.Contains(ownStatus, command) {
+		return code
+	}
+	if code == out.ExitDone && slices.Contains(searches, command) {
+		out.Say(problems, "devmap: interrupted: the answer is the best found so far\n") //nolint:errcheck // nobody is left to tell
+	}
+	return by.status()
+}
+
+// searches lists the commands whose answer is worth less if it is interrupted.
+var searches = []string{"plan", "estimate"}
+
+// leaves lists the commands that nothing depends on: they only compute, so
+// that the process may end in the middle.
+var leaves = []string{"plan", "estimate", "check", "inspect", "emit", "simulate"}
+
+// grace is what a command may take to print its best answer after a signal.
+const grace = 200 * time.Millisecond
+
+// leaveLate ends the process if a command that only computes has not begun to
+// write its result within the grace after a signal. done ends the watch.
+func leaveLate(ctx context.Context, command string, problems io.Writer, exit func(status int)) (done func()) {
+	if !slices.Contains(leaves, command) {
+		return func() {}
+	}
+	over := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		by, came := interrupted(ctx)
+		if !came {
+			return
+		}
+		select {
+		case <-over:
+			return
+		case <-time.After(grace):
+		}
+		if out.Leave() {
+			out.Wipe(problems)
+			out.Say(problems, "devmap: interrupted: no answer was found so far\n") //nolint:errcheck // nobody is left to tell
+			exit(by.status())
+		}
+	})
+	return func() { stop(); close(over) }
+}
