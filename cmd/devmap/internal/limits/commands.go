@@ -7,6 +7,9 @@ type command []string
 
 func (args command) String() string { return strings.Join(args, " ") }
 
+// limited reports a command that has --time-limit; the others are interrupted only.
+func (args command) limited() bool { return args[0] == "plan" }
+
 // commands are the rows of the matrix: the objectives by the strategies and
 // schedules by the models by the counts of GPUs.
 func commands() []command {

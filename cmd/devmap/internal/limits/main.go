@@ -5,8 +5,9 @@
 //	go run ./cmd/devmap/internal/limits
 //
 // A row fails if the command used more processor time than the limit and half a
-// second, or 0.3 seconds of it after the interrupt, or ended with another
-// status than it should. Processor time is what a loaded machine leaves alone.
+// second, or half a second of it after the limit, or 0.3 seconds after the
+// interrupt, or ended with another status than it should. Processor time is
+// what a loaded machine leaves alone.
 package main
 
 import (
@@ -61,7 +62,7 @@ func (asked *settings) run(stdout io.Writer) error {
 		return err
 	}
 	failed := 0
-	fmt.Fprintf(stdout, "%9s %6s %6s  %-9s %6s  %-9s %s\n", "processor", "limit", "status", "", "Ctrl-C", "", "command")
+	fmt.Fprintf(stdout, "%9s %6s %6s %6s  %-9s %6s  %-9s %s\n", "processor", "limit", "after", "status", "", "Ctrl-C", "", "command")
 	for _, args := range commands() {
 		if !asked.only.MatchString(args.String()) {
 			continue
@@ -104,10 +105,10 @@ func (asked *settings) row(dir string, args command) (line string, ok bool, err 
 	switch {
 	case ended.status != 0 && ended.status != refused && ended.status != infeasible:
 		verdict = "status"
-	case ended.used > asked.limit+afterLimit:
+	case args.limited() && (ended.used > asked.limit+afterLimit || ended.after > afterLimit):
 		verdict = "too long"
 	}
-	line = fmt.Sprintf("%8.2fs %6v %6d  %-9s", ended.used.Seconds(), asked.limit, ended.status, verdict)
+	line = fmt.Sprintf("%8.2fs %6v %5.2fs %6d  %-9s", ended.used.Seconds(), asked.limit, ended.after.Seconds(), ended.status, verdict)
 	if asked.interrupt == 0 {
 		return line, verdict == "ok", nil
 	}
@@ -121,28 +122,27 @@ func (asked *settings) row(dir string, args command) (line string, ok bool, err 
 		return line + fmt.Sprintf(" %6s  %-9s", "", "done"), verdict == "ok", nil
 	case broken.status != interrupted:
 		said = fmt.Sprintf("status %d", broken.status)
-	case broken.used > afterInterrupt:
+	case broken.after > afterInterrupt:
 		said = "too long"
 	}
-	return line + fmt.Sprintf(" %5.2fs  %-9s", broken.used.Seconds(), said), verdict == "ok" && said == "ok", nil
+	return line + fmt.Sprintf(" %5.2fs  %-9s", broken.after.Seconds(), said), verdict == "ok" && said == "ok", nil
 }
 
-// outcome is how a command ended: its status, and the processor time it took
-// (after the signal, if it had one).
+// outcome is how a command ended: its status, the processor time it took, and
+// the part of it after the limit or the signal.
 type outcome struct {
-	status    int
-	used      time.Duration
-	signalled bool
+	status      int
+	used, after time.Duration
+	signalled   bool
 }
 
 // timed runs a command with the time limit.
 func (asked *settings) timed(dir string, args command) (outcome, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	process := exec.CommandContext(ctx, asked.devmap, append(args, "--time-limit", asked.limit.String())...) //nolint:gosec // a path of ours
-	process.Dir = dir
-	err := process.Run()
-	return ended(process, err)
+	if args.limited() {
+		args = append(args[:len(args):len(args)], "--time-limit", asked.limit.String())
+	}
+	begun := time.Now()
+	return asked.watched(dir, args, func(process *os.Process, used time.Duration) bool { return time.Since(begun) >= asked.limit })
 }
 
 // patience ends a command that has no limit.
@@ -150,42 +150,48 @@ const patience = time.Minute
 
 // broken runs a command without a limit that matters, and interrupts it.
 func (asked *settings) broken(dir string, args command) (outcome, error) {
+	if args.limited() {
+		args = append(args[:len(args):len(args)], "--time-limit", patience.String())
+	}
+	return asked.watched(dir, args, func(process *os.Process, used time.Duration) bool {
+		return used >= asked.interrupt && process.Signal(os.Interrupt) == nil
+	})
+}
+
+// tick is how often the processor time of a command is read.
+const tick = 5 * time.Millisecond
+
+// watched runs a command, and counts what it takes after reached is true for
+// the first time.
+func (asked *settings) watched(dir string, args command, reached func(process *os.Process, used time.Duration) bool) (outcome, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	process := exec.CommandContext(ctx, asked.devmap, append(args, "--time-limit", patience.String())...) //nolint:gosec // a path of ours
+	process := exec.CommandContext(ctx, asked.devmap, args...) //nolint:gosec // a path of ours
 	process.Dir = dir
 	if err := process.Start(); err != nil {
 		return outcome{}, err
 	}
 	done := make(chan error, 1)
 	go func() { done <- process.Wait() }()
-	before, signalled := time.Duration(0), false
+	before, passed := time.Duration(0), false
 	for {
 		select {
 		case err := <-done:
-			out, err := ended(process, err)
-			out.used -= before
-			out.signalled = signalled
-			return out, err
+			var exit *exec.ExitError
+			if err != nil && !errors.As(err, &exit) {
+				return outcome{}, err
+			}
+			state := process.ProcessState
+			out := outcome{status: state.ExitCode(), used: state.UserTime() + state.SystemTime(), signalled: passed}
+			if passed {
+				out.after = out.used - before
+			}
+			return out, nil
 		case <-time.After(tick):
 		}
 		used, err := processorTime(process.Process.Pid)
-		if err == nil && used >= asked.interrupt && !signalled {
-			before, signalled = used, true
-			process.Process.Signal(os.Interrupt) //nolint:errcheck // it ended meanwhile
+		if err == nil && !passed && reached(process.Process, used) {
+			before, passed = used, true
 		}
 	}
-}
-
-// tick is how often the processor time of a command is read.
-const tick = 5 * time.Millisecond
-
-// ended reads the outcome of a process that has ended.
-func ended(process *exec.Cmd, err error) (outcome, error) {
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
-		return outcome{}, err
-	}
-	state := process.ProcessState
-	return outcome{status: state.ExitCode(), used: state.UserTime() + state.SystemTime()}, nil
 }
