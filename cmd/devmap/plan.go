@@ -123,7 +123,7 @@ func (command *planCommand) plan(cmd *cobra.Command, asked *ask.Question, notes 
 }
 
 // afterwards is what remarks and remedies may take once the limit is reached.
-const afterwards = 200 * time.Millisecond
+const afterwards = 100 * time.Millisecond
 
 // begin starts the clock of --time-limit, which all that is searched runs by:
 // the strategy, the map, and what would help. Reading the model counts.

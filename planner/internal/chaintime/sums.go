@@ -59,9 +59,13 @@ func (sums *Sums) WaitsOf(placement devicemap.Map) steptime.Waits {
 func (sums *Sums) sends(unit int) bool { return sums.first <= unit && unit < sums.last }
 
 // Seconds are those of each unit on each device: all its passes, and its
-// update.
+// update. Devices that are alike share a row.
 func (sums *Sums) Seconds() (units, update [][]float64) {
 	for device := range sums.devices {
+		if device > 0 && alike(&sums.In.Topology.Devices[device-1], &sums.In.Topology.Devices[device]) {
+			units, update = append(units, units[device-1]), append(update, update[device-1])
+			continue
+		}
 		own, up := make([]float64, sums.units), make([]float64, sums.units)
 		for unit := range own {
 			seconds := steptime.Unit(sums.In.Timed(), sums.In.Topology, device, unit)
@@ -70,6 +74,14 @@ func (sums *Sums) Seconds() (units, update [][]float64) {
 		units, update = append(units, own), append(update, up)
 	}
 	return units, update
+}
+
+// alike reports devices that differ in no more than their names and hosts, so
+// that any unit takes both the same time.
+func alike(one, other *costmodel.Device) bool {
+	left, right := *one, *other
+	left.Name, left.Host, left.GPU = right.Name, right.Host, right.GPU
+	return left == right
 }
 
 // sumOf is the step of a map: the sum at its own waits.
