@@ -71,8 +71,9 @@ var leaves = []string{"plan", "estimate", "check", "inspect", "emit", "simulate"
 const grace = 200 * time.Millisecond
 
 // leaveLate ends the process if a command that only computes has not begun to
-// write its result within the grace after a signal. done ends the watch.
-func leaveLate(ctx context.Context, command string, problems io.Writer, exit func(status int)) (done func()) {
+// write its result within the grace after a signal: leave says whether it has
+// not ([out.Leave]). done ends the watch.
+func leaveLate(ctx context.Context, command string, problems io.Writer, leave func() bool, exit func(status int)) (done func()) {
 	if !slices.Contains(leaves, command) {
 		return func() {}
 	}
@@ -87,11 +88,39 @@ func leaveLate(ctx context.Context, command string, problems io.Writer, exit fun
 			return
 		case <-time.After(grace):
 		}
-		if out.Leave() {
+		if leave() {
 			out.Wipe(problems)
 			out.Say(problems, "devmap: interrupted: no answer was found so far\n") //nolint:errcheck // nobody is left to tell
 			exit(by.status())
 		}
 	})
 	return func() { stop(); close(over) }
+}
+
+// untilInterrupted runs what may wait for a stuck driver. A signal ends the
+// waiting, and the command with the signal's status.
+func untilInterrupted[T any](ctx context.Context, problems io.Writer, wait func() (T, error)) (T, error) {
+	type answer struct {
+		value T
+		err   error
+	}
+	done := make(chan answer, 1)
+	go func() {
+		value, err := wait()
+		done <- answer{value, err}
+	}()
+	select {
+	case found := <-done:
+		return found.value, found.err
+	case <-ctx.Done():
+	}
+	status := out.ExitError
+	if by, came := interrupted(ctx); came {
+		status = by.status()
+	}
+	var none T
+	if err := out.Say(problems, "devmap: interrupted: the GPUs had told nothing yet, and COMMAND was not started\n"); err != nil {
+		return none, err
+	}
+	return none, &out.ToldError{Status: status}
 }

@@ -57,7 +57,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	done := func() {}
 	if link == nil {
-		done = leaveLate(ctx, command, problems, os.Exit)
+		done = leaveLate(ctx, command, problems, out.Leave, os.Exit)
 	}
 	if err == nil {
 		err = root.ExecuteContext(ctx)

@@ -103,7 +103,9 @@ func (command *watchCommand) run(cmd *cobra.Command, file string, argv []string)
 		}
 	}
 	defer watching.Unbroken()()
-	session, err := newWatchSession(plan, file, argv, &command.Watch)
+	session, err := untilInterrupted(cmd.Context(), cmd.ErrOrStderr(), func() (*watchSession, error) {
+		return newWatchSession(plan, file, argv, &command.Watch)
+	})
 	if start := (*watching.StartError)(nil); errors.As(err, &start) {
 		return unstarted(cmd, start)
 	}
@@ -129,6 +131,9 @@ func (command *watchCommand) plan(cmd *cobra.Command, file string) (*devicemap.P
 	plan, err := out.Interruptible(cmd.Context(), 0, file, func() (*devicemap.Plan, error) { return devicemap.ReadPlan(file) })
 	if err != nil {
 		return nil, err
+	}
+	if len(plan.Devices) == 0 {
+		return nil, fmt.Errorf("%s: devices: the plan lists none, and they are what watch compares with: devmap plan writes them", file)
 	}
 	return plan, out.Spare(command.Output, plan.Model.Source, file)
 }
