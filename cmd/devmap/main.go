@@ -14,12 +14,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/interrupt"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/worker"
 )
 
 func main() {
-	ctx, stop := untilSignal()
+	ctx, stop := interrupt.UntilSignal()
 	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
 	os.Exit(code)
@@ -57,7 +58,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	done := func() {}
 	if link == nil {
-		done = leaveLate(ctx, command, problems, out.Leave, os.Exit)
+		done = interrupt.LeaveLate(ctx, command, problems, out.Leave, os.Exit)
 	}
 	if err == nil {
 		err = root.ExecuteContext(ctx)
@@ -68,7 +69,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	code := out.Report(problems, err, ask.ErrorText)
 	if link == nil {
-		code = afterSignal(ctx, command, code, problems)
+		code = interrupt.Status(ctx, command, code, problems)
 	} else {
 		link.Say(&worker.Message{Done: &code})
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/interrupt"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/watching"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/worker"
@@ -103,7 +104,7 @@ func (command *watchCommand) run(cmd *cobra.Command, file string, argv []string)
 		}
 	}
 	defer watching.Unbroken()()
-	session, err := untilInterrupted(cmd.Context(), cmd.ErrOrStderr(), func() (*watchSession, error) {
+	session, err := interrupt.Answered(cmd.Context(), cmd.ErrOrStderr(), func() (*watchSession, error) {
 		return newWatchSession(plan, file, argv, &command.Watch)
 	})
 	if start := (*watching.StartError)(nil); errors.As(err, &start) {

@@ -1,4 +1,6 @@
-package main
+// Package interrupt ends commands that a signal interrupts: with their best
+// answer if there is one, and with the status that shells give.
+package interrupt
 
 import (
 	"context"
@@ -13,17 +15,17 @@ import (
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 )
 
-// signalError is the cause of a context that a signal ended.
-type signalError struct{ number syscall.Signal }
+// SignalError is the cause of a context that a signal ended.
+type SignalError struct{ Number syscall.Signal }
 
-func (err signalError) Error() string { return "interrupted" }
+func (err SignalError) Error() string { return "interrupted" }
 
-// status is the exit status of a command that a signal ended, as shells give it.
-func (err signalError) status() int { return 128 + int(err.number) }
+// Status is the exit status of a command that a signal ended, as shells give it.
+func (err SignalError) Status() int { return 128 + int(err.Number) }
 
-// untilSignal is a context that the first SIGINT or SIGTERM ends; the second
+// UntilSignal is a context that the first SIGINT or SIGTERM ends; the second
 // ends the process at once.
-func untilSignal() (ctx context.Context, stop func()) {
+func UntilSignal() (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -32,14 +34,14 @@ func untilSignal() (ctx context.Context, stop func()) {
 		got := <-signals
 		stop()
 		number, _ := got.(syscall.Signal)
-		cancel(signalError{number})
+		cancel(SignalError{number})
 	}()
 	return ctx, stop
 }
 
-// interrupted is the signal that ended a context, if one did.
-func interrupted(ctx context.Context) (signalError, bool) {
-	var by signalError
+// signalOf is the signal that ended a context, if one did.
+func signalOf(ctx context.Context) (SignalError, bool) {
+	var by SignalError
 	return by, ctx.Err() != nil && errors.As(context.Cause(ctx), &by)
 }
 
@@ -47,17 +49,17 @@ func interrupted(ctx context.Context) (signalError, bool) {
 // signal came: watch passes its command's on.
 var ownStatus = []string{"watch"}
 
-// afterSignal turns the exit status of a command into that of a signal that
+// Status turns the exit status of a command into that of a signal that
 // came meanwhile. An answer that was printed is the best found until then.
-func afterSignal(ctx context.Context, command string, code int, problems io.Writer) int {
-	by, came := interrupted(ctx)
+func Status(ctx context.Context, command string, code int, problems io.Writer) int {
+	by, came := signalOf(ctx)
 	if !came || slices.Contains(ownStatus, command) {
 		return code
 	}
 	if code == out.ExitDone && slices.Contains(searches, command) {
 		out.Say(problems, "devmap: interrupted: the answer is the best found so far\n") //nolint:errcheck // nobody is left to tell
 	}
-	return by.status()
+	return by.Status()
 }
 
 // searches lists the commands whose answer is worth less if it is interrupted.
@@ -70,16 +72,16 @@ var leaves = []string{"plan", "estimate", "check", "inspect", "emit", "simulate"
 // grace is what a command may take to print its best answer after a signal.
 const grace = 200 * time.Millisecond
 
-// leaveLate ends the process if a command that only computes has not begun to
+// LeaveLate ends the process if a command that only computes has not begun to
 // write its result within the grace after a signal: leave says whether it has
 // not ([out.Leave]). done ends the watch.
-func leaveLate(ctx context.Context, command string, problems io.Writer, leave func() bool, exit func(status int)) (done func()) {
+func LeaveLate(ctx context.Context, command string, problems io.Writer, leave func() bool, exit func(status int)) (done func()) {
 	if !slices.Contains(leaves, command) {
 		return func() {}
 	}
 	over := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
-		by, came := interrupted(ctx)
+		by, came := signalOf(ctx)
 		if !came {
 			return
 		}
@@ -91,15 +93,15 @@ func leaveLate(ctx context.Context, command string, problems io.Writer, leave fu
 		if leave() {
 			out.Wipe(problems)
 			out.Say(problems, "devmap: interrupted: no answer was found so far\n") //nolint:errcheck // nobody is left to tell
-			exit(by.status())
+			exit(by.Status())
 		}
 	})
 	return func() { stop(); close(over) }
 }
 
-// untilInterrupted runs what may wait for a stuck driver. A signal ends the
+// Answered runs what may wait for a stuck driver. A signal ends the
 // waiting, and the command with the signal's status.
-func untilInterrupted[T any](ctx context.Context, problems io.Writer, wait func() (T, error)) (T, error) {
+func Answered[T any](ctx context.Context, problems io.Writer, wait func() (T, error)) (T, error) {
 	type answer struct {
 		value T
 		err   error
@@ -115,8 +117,8 @@ func untilInterrupted[T any](ctx context.Context, problems io.Writer, wait func(
 	case <-ctx.Done():
 	}
 	status := out.ExitError
-	if by, came := interrupted(ctx); came {
-		status = by.status()
+	if by, came := signalOf(ctx); came {
+		status = by.Status()
 	}
 	var none T
 	if err := out.Say(problems, "devmap: interrupted: the GPUs had told nothing yet, and COMMAND was not started\n"); err != nil {
