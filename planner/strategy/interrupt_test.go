@@ -30,7 +30,7 @@ func TestInterrupted(t *testing.T) {
 // TestLateRows: once the context is done, the rows of a large problem are
 // refused after the first that has an answer.
 func TestLateRows(t *testing.T) {
-	p := problem(t, "llama-3.2-1b", "h100-80gb", 1<<13, costmodel.Workload{Mode: costmodel.Infer, Batch: 1})
+	p := problem(t, "llama-3.1-8b", "h100-80gb", 1<<12, costmodel.Workload{Mode: costmodel.Infer, Batch: 1})
 	done, cancel := context.WithCancel(t.Context())
 	cancel()
 	rows, err := strategy.Rows(done, p, strategy.Options{})

@@ -43,13 +43,11 @@ type fixedPoint struct {
 	unit   [][]int64 // by device and unit, all passes of a step
 	update [][]int64 // likewise, of the optimizer
 	cross  [][]int64 // by kind of output, as [Sums.Crossings]; one time for all pairs where alike
-	alike  bool      // all devices are, and all pairs of them
 }
 
 // newFixedPoint prepares the sums at given waits; nil if the context ends first.
 func newFixedPoint(ctx context.Context, peaks *instance.MapPeaks, waits steptime.Waits) *fixedPoint {
 	point := &fixedPoint{Sums: *NewSums(peaks.In, waits), peaks: peaks, items: peaks.Count()}
-	point.alike = point.devices > 1 && peaks.In.Uniform()
 	seconds, update := point.Seconds()
 	crossing := point.kindsOf(point.rowUntil(ctx))
 	if crossing == nil && ctx.Err() != nil {

@@ -16,6 +16,7 @@ type Sums struct {
 	In             *instance.Instance
 	Waits          steptime.Waits
 	units, devices int
+	alike          bool // all devices are, and all pairs of them
 	// Outputs are messages from the unit first on, before last.
 	first, last int
 	// Size numbers the kinds of units' outputs, once [Sums.Crossings] was asked.
@@ -25,7 +26,7 @@ type Sums struct {
 // NewSums are the sums of an instance at given waits.
 func NewSums(in *instance.Instance, waits steptime.Waits) *Sums {
 	sums := &Sums{In: in, Waits: waits, units: len(in.Timed().Units), devices: len(in.Topology.Devices)}
-	sums.last = sums.units
+	sums.last, sums.alike = sums.units, sums.devices > 1 && in.Uniform()
 	if in.Timed().Workload.Runtime == costmodel.Devmap {
 		sums.first, sums.last = costmodel.Running(in.Timed().Units)
 	}
@@ -150,6 +151,15 @@ func (sums *Sums) kindsOf(row func(bytes int64, there, back, token float64) []fl
 // so often, and so often there the part that is one token.
 func (sums *Sums) Between(bytes int64, there, back, token float64) []float64 {
 	row := make([]float64, sums.devices*sums.devices)
+	if sums.alike {
+		one := sums.pair(0, 1, bytes, there, back, token)
+		for at := range row {
+			if at%(sums.devices+1) != 0 { // not from a device to itself
+				row[at] = one
+			}
+		}
+		return row
+	}
 	for from := range sums.devices {
 		for to := range sums.devices {
 			row[from*sums.devices+to] = sums.pair(from, to, bytes, there, back, token)
