@@ -48,6 +48,16 @@ func (run *running) closeSource() error {
 	return source.Close()
 }
 
+// otherThan is an error of closing; nil if it says again which file changed while
+// it was read.
+func otherThan(err, closing error) error {
+	var first, again *weights.ChangedError
+	if errors.As(err, &first) && errors.As(closing, &again) && first.File == again.File {
+		return nil
+	}
+	return closing
+}
+
 // create begins a file that appears when the run is done.
 func (run *running) create(file *weights.File, err error) (*weights.File, error) {
 	if err == nil {

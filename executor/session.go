@@ -29,7 +29,7 @@ func (session *Session) Turn(ctx context.Context, settings *Settings) (result *R
 		if err == nil {
 			return
 		}
-		result, err = nil, errors.Join(err, run.closeSource(), run.discard())
+		result, err = nil, errors.Join(err, otherThan(err, run.closeSource()), run.discard())
 		if !state.asleep {
 			err = errors.Join(err, state.close())
 		}

@@ -10,7 +10,7 @@ import (
 // ReadSmall reads a file of at most so many bytes whole; what says in errors
 // what kind of file was wanted ("a topology"). A FIFO is read until its writer
 // is done, and waits for one, as <(…) of a shell makes it; other things than
-// files are refused before they are opened. Faults are [*SyntaxError], errors
+// files are refused before they are opened, as are files that are too large. Faults are [*SyntaxError], errors
 // of the system as they come.
 func ReadSmall(path, what string, limit int64) ([]byte, error) {
 	info, err := os.Stat(path)
@@ -19,6 +19,10 @@ func ReadSmall(path, what string, limit int64) ([]byte, error) {
 	}
 	if kind := kindOf(info.Mode()); kind != "" {
 		return nil, &SyntaxError{File: path, Msg: fmt.Sprintf("%s, not %s", kind, what)}
+	}
+	tooLarge := &SyntaxError{File: path, Msg: fmt.Sprintf("larger than the %d MiB that %s may have", limit>>20, what)}
+	if info.Mode().IsRegular() && info.Size() > limit {
+		return nil, tooLarge
 	}
 	file, err := os.Open(path)
 	if err != nil {
@@ -30,7 +34,7 @@ func ReadSmall(path, what string, limit int64) ([]byte, error) {
 		return nil, fmt.Errorf("reading %q: %w", path, err)
 	}
 	if int64(len(data)) > limit {
-		return nil, &SyntaxError{File: path, Msg: fmt.Sprintf("larger than the %d MiB that %s may have", limit>>20, what)}
+		return nil, tooLarge
 	}
 	return data, nil
 }

@@ -3,6 +3,7 @@ package modelgraph
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -23,5 +24,20 @@ func TestReadSmall(t *testing.T) {
 		if _, err := ReadSmall(c.path, "a map", c.most); err == nil || err.Error() != c.path+": "+c.want {
 			t.Errorf("%s: %v", c.path, err)
 		}
+	}
+}
+
+// TestReadSmallTooLarge: a file that is larger than it may be is not read: the
+// first bytes of this one would take all memory.
+func TestReadSmallTooLarge(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "sparse")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(path, 1<<40); err != nil {
+		t.Skip(err)
+	}
+	if _, err := ReadSmall(path, "a plan", 1<<39); err == nil || !strings.Contains(err.Error(), "larger than the 524288 MiB that a plan may have") {
+		t.Errorf("%v", err)
 	}
 }

@@ -38,7 +38,10 @@ func certify(in *instance.Instance, answer *instance.Answer, method instance.Met
 		}
 	}
 	var err error
-	if out.Devices, err = predict(in, out.Map); err != nil {
+	if out.Devices = answer.Devices; out.Devices == nil {
+		out.Devices, err = predict(in, out.Map)
+	}
+	if err != nil {
 		return nil, err
 	}
 	out.Bottleneck, out.LargestShare = instance.Fullest(out.Devices)
@@ -66,14 +69,19 @@ func certify(in *instance.Instance, answer *instance.Answer, method instance.Met
 // passes the check that is made of anybody's. Pools are followed where all
 // devices fit: what does not is not run.
 func predict(in *instance.Instance, placed devicemap.Map) ([]devicemap.Prediction, error) {
+	var devices []devicemap.Prediction
 	if placed != nil {
-		for _, fault := range devicemap.Check(in.Graph, in.Costs, in.Topology, placed.Flatten(in.Graph), nil).Faults {
+		report := devicemap.Check(in.Graph, in.Costs, in.Topology, placed.Flatten(in.Graph), nil)
+		devices = report.Devices
+		for _, fault := range report.Faults {
 			if fault.Kind != "does-not-fit" || in.Objective == instance.Time {
 				return nil, fmt.Errorf("planner: %w", &certificate.FaultError{Msg: fmt.Sprintf("the solver's map fails the check: %s", fault)})
 			}
 		}
 	}
-	devices := devicemap.Predict(in.Costs, in.Topology, placed)
+	if devices == nil {
+		devices = devicemap.Predict(in.Costs, in.Topology, placed)
+	}
 	lacks := func(device devicemap.Prediction) bool { return device.HeadroomBytes < 0 }
 	if in.Pooled.Marks == nil || slices.ContainsFunc(devices, lacks) {
 		return devices, nil

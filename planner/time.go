@@ -64,7 +64,7 @@ func fallback(in *instance.Instance, memory *Solution, found *instance.Answer, m
 		return nil, err
 	}
 	return certify(in, &instance.Answer{
-		Map: memory.Map, Notes: found.Notes, Tried: found.Tried, Uneven: instance.StepUneven,
+		Map: memory.Map, Devices: memory.Devices, Notes: found.Notes, Tried: found.Tried, Uneven: instance.StepUneven,
 		Claim: certificate.Claim{Value: math.NaN(), LowerBound: found.LowerBound, Bound: found.Bound, Rounding: certificate.Sums, Stopped: true},
 	}, method)
 }

@@ -88,3 +88,17 @@ func TestLateOutput(t *testing.T) {
 		}
 	}
 }
+
+// TestResumeFIFO: a folder that is to be read and is a FIFO is refused, as its
+// other end would be waited for.
+func TestResumeFIFO(t *testing.T) {
+	fifo := filepath.Join(t.TempDir(), "fifo")
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Skip(err)
+	}
+	planned := plannedToy(t, "--gpus", "1")
+	var document, problems bytes.Buffer
+	if code := run(t.Context(), []string{"run", planned, "--resume", fifo}, &document, &problems); code != out.ExitError || !strings.Contains(problems.String(), "a FIFO: want a folder") {
+		t.Errorf("status %d, %s", code, problems.String())
+	}
+}

@@ -1,7 +1,7 @@
 // Command devmap plans how a neural network is spread over GPUs.
 //
 // Results go to stdout, everything else to stderr. Exit status: 0 done,
-// 1 error, 2 usage, 3 nothing fits, 4 a check failed.
+// 1 error, 2 usage, 3 nothing fits, 4 a check failed, 128 + n ended by signal n.
 package main
 
 import (
@@ -9,20 +9,18 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/interrupt"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/worker"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // the second signal ends the process at once
+	ctx, stop := interrupt.UntilSignal()
 	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
 	os.Exit(code)
@@ -42,7 +40,7 @@ func unknownCommand(root *cobra.Command, args []string) error {
 
 // run is the whole program but for the process around it.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	results, problems := out.NewStream(stdout), out.NewStream(stderr)
+	results, problems := out.NewResults(stdout), out.NewStream(stderr)
 	link, err := worker.Inherited()
 	root := newRoot(worker.Self{Args: args, Link: link})
 	root.SetArgs(args)
@@ -54,14 +52,25 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if link != nil {
 		ctx = link.Until(ctx)
 	}
+	command := ""
+	if len(args) > 0 {
+		command = args[0]
+	}
+	done := func() {}
+	if link == nil {
+		done = interrupt.LeaveLate(ctx, command, problems, out.Leave, os.Exit)
+	}
 	if err == nil {
 		err = root.ExecuteContext(ctx)
 	}
+	done()
 	if unwritten := results.Flush(); unwritten != nil {
 		err = fmt.Errorf("writing stdout: %w", unwritten)
 	}
 	code := out.Report(problems, err, ask.ErrorText)
-	if link != nil {
+	if link == nil {
+		code = interrupt.Status(ctx, command, code, problems)
+	} else {
 		link.Say(&worker.Message{Done: &code})
 	}
 	return code

@@ -24,7 +24,8 @@ import (
 
 type planCommand struct {
 	*ask.Request
-	end time.Time // of the search
+	began time.Time // reading the model
+	end   time.Time // of the search
 }
 
 func newPlan() *cobra.Command {
@@ -54,6 +55,7 @@ what would is printed.
 }
 
 func (command *planCommand) run(cmd *cobra.Command, arg string) error {
+	command.began = time.Now()
 	if err := command.Refuse(); err != nil {
 		return err
 	}
@@ -121,12 +123,12 @@ func (command *planCommand) plan(cmd *cobra.Command, asked *ask.Question, notes 
 }
 
 // afterwards is what remarks and remedies may take once the limit is reached.
-const afterwards = time.Second
+const afterwards = 100 * time.Millisecond
 
 // begin starts the clock of --time-limit, which limits every search: for the
-// strategy, the map, and what would help.
+// strategy, the map, and what would help. Reading the model counts.
 func (command *planCommand) begin(cmd *cobra.Command) (end func()) {
-	command.end = time.Now().Add(command.TimeLimit)
+	command.end = command.began.Add(command.TimeLimit)
 	ctx, cancel := context.WithDeadline(cmd.Context(), command.end.Add(afterwards))
 	cmd.SetContext(ctx)
 	return cancel

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/interrupt"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/watching"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/worker"
@@ -103,7 +104,9 @@ func (command *watchCommand) run(cmd *cobra.Command, file string, argv []string)
 		}
 	}
 	defer watching.Unbroken()()
-	session, err := newWatchSession(plan, file, argv, &command.Watch)
+	session, err := interrupt.Answered(cmd.Context(), cmd.ErrOrStderr(), func() (*watchSession, error) {
+		return newWatchSession(plan, file, argv, &command.Watch)
+	})
 	if start := (*watching.StartError)(nil); errors.As(err, &start) {
 		return unstarted(cmd, start)
 	}
@@ -129,6 +132,9 @@ func (command *watchCommand) plan(cmd *cobra.Command, file string) (*devicemap.P
 	plan, err := out.Interruptible(cmd.Context(), 0, file, func() (*devicemap.Plan, error) { return devicemap.ReadPlan(file) })
 	if err != nil {
 		return nil, err
+	}
+	if len(plan.Devices) == 0 {
+		return nil, fmt.Errorf("%s: devices: the plan lists none, and they are what watch compares with: devmap plan writes them", file)
 	}
 	return plan, out.Spare(command.Output, plan.Model.Source, file)
 }

@@ -53,12 +53,12 @@ type smiReader struct {
 	mute    error // why processes are not
 }
 
-func openSMI(program string, often, whose time.Duration) (*smiReader, error) {
+func openSMI(program string, often, whose, patient time.Duration) (*smiReader, error) {
 	path, err := exec.LookPath(program)
 	if err != nil {
 		return nil, fmt.Errorf("no %s either: %w", smiProgram, errors.Unwrap(err))
 	}
-	text, err := output(path, "--query-gpu=index,uuid,name,memory.total,memory.used,mig.mode.current,driver_version", smiFormat)
+	text, err := output(context.Background(), patient, path, "--query-gpu=index,uuid,name,memory.total,memory.used,mig.mode.current,driver_version", smiFormat)
 	if err != nil {
 		return nil, err
 	}
@@ -76,22 +76,38 @@ func openSMI(program string, often, whose time.Duration) (*smiReader, error) {
 			Note: "this devmap was built without NVML: nvidia-smi tells whole MiB, ten times a second, and whose they are every two",
 		},
 	}
-	if err := reader.begin(often, whose); err != nil {
+	if err := reader.begin(often, whose, patient); err != nil {
 		return nil, err
 	}
 	return reader, nil
 }
 
-// output runs the program once. What it may have begun itself is not waited for.
-func output(path string, args ...string) (string, error) {
-	ctx, stop := context.WithTimeout(context.Background(), smiPatient)
+// stuckError is a program that told nothing for so long.
+type stuckError time.Duration
+
+func (err stuckError) Error() string {
+	return fmt.Sprintf("%s has told nothing for %v: it or the driver is stuck (%s alone shows it)", smiProgram, time.Duration(err), smiProgram)
+}
+
+// output runs the program once. What it may have begun itself is not waited for,
+// nor the program, which may not end even if it is killed.
+func output(ctx context.Context, patient time.Duration, path string, args ...string) (string, error) {
+	ctx, stop := context.WithTimeoutCause(ctx, patient, stuckError(patient))
 	defer stop()
 	command := exec.CommandContext(ctx, path, args...) //nolint:gosec // it is nvidia-smi, as PATH has it
 	command.WaitDelay = time.Second
 	apart(command)
 	var out, problems bytes.Buffer
 	command.Stdout, command.Stderr = &out, &problems
-	if err := command.Run(); err != nil {
+	ended := make(chan error, 1)
+	go func() { ended <- command.Run() }()
+	var err error
+	select {
+	case err = <-ended:
+	case <-ctx.Done():
+		return "", fmt.Errorf("%s: %w", args[0], context.Cause(ctx))
+	}
+	if err != nil {
 		said := strings.Join(strings.Fields(out.String()+" "+problems.String()), " ")
 		return "", fmt.Errorf("%s %s: %w: %s", smiProgram, args[0], err, said)
 	}
@@ -99,7 +115,7 @@ func output(path string, args ...string) (string, error) {
 }
 
 // begin has the program tell what GPUs hold from now on.
-func (reader *smiReader) begin(often, whose time.Duration) error {
+func (reader *smiReader) begin(often, whose, patient time.Duration) error {
 	loop := fmt.Sprintf("--loop-ms=%d", often.Milliseconds())
 	reader.stream = exec.Command(reader.program, "--query-gpu=index,memory.used", smiFormat, loop) //nolint:gosec // likewise
 	apart(reader.stream)
@@ -110,13 +126,13 @@ func (reader *smiReader) begin(often, whose time.Duration) error {
 	if err := reader.stream.Start(); err != nil {
 		return fmt.Errorf("%s: %w", smiProgram, err)
 	}
-	reader.askWhose()
+	reader.askWhose(context.Background(), patient)
 	reader.gone.Go(func() { reader.listen(reader.says) })
 	reader.gone.Go(func() {
 		for tick := time.NewTicker(whose); ; {
 			select {
 			case <-tick.C:
-				reader.askWhose()
+				reader.askAgain()
 			case <-reader.stop:
 				tick.Stop()
 				return
@@ -125,14 +141,14 @@ func (reader *smiReader) begin(often, whose time.Duration) error {
 	})
 	select {
 	case <-reader.fresh:
-	case <-time.After(smiPatient):
-		reader.lose(fmt.Errorf("%s has told nothing for %v", smiProgram, smiPatient))
+	case <-time.After(patient):
+		reader.lose(stuckError(patient))
 	}
 	reader.lock.Lock()
 	lost := reader.lost
 	reader.lock.Unlock()
 	if lost != nil {
-		reader.Close() //nolint:errcheck // the first error counts
+		go reader.Close() //nolint:errcheck // the first error counts, and a stuck program may not end
 	}
 	return lost
 }
@@ -179,9 +195,24 @@ func (reader *smiReader) wake() {
 	}
 }
 
+// askAgain asks which processes are on the GPUs while they are watched, until the
+// reader is closed.
+func (reader *smiReader) askAgain() {
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	go func() {
+		select {
+		case <-reader.stop:
+			stop()
+		case <-ctx.Done():
+		}
+	}()
+	reader.askWhose(ctx, smiPatient)
+}
+
 // askWhose asks which processes are on the GPUs.
-func (reader *smiReader) askWhose() {
-	text, err := output(reader.program, "--query-compute-apps=gpu_uuid,pid,used_gpu_memory", smiFormat)
+func (reader *smiReader) askWhose(ctx context.Context, patient time.Duration) {
+	text, err := output(ctx, patient, reader.program, "--query-compute-apps=gpu_uuid,pid,used_gpu_memory", smiFormat)
 	var whose map[string][]nvml.Process
 	if err == nil {
 		whose, err = parseProcesses(text)

@@ -97,7 +97,7 @@ func TestSMI(t *testing.T) {
 *) echo '0, 7'; sleep 0.1; echo '0, 9'; sleep 0.1 ;;
 esac
 `)
-	reader, err := openSMI(path, 10*time.Millisecond, time.Hour)
+	reader, err := openSMI(path, 10*time.Millisecond, time.Hour, smiPatient)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +132,7 @@ func TestSMIBehindScript(t *testing.T) {
 *) (while echo '0, 7'; do sleep 0.1; done); exit ;;
 esac
 `)
-	reader, err := openSMI(path, 10*time.Millisecond, time.Hour)
+	reader, err := openSMI(path, 10*time.Millisecond, time.Hour, smiPatient)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +143,7 @@ esac
 
 func TestNoSMI(t *testing.T) {
 	t.Parallel()
-	if _, err := openSMI("nvidia-smi-that-is-nowhere", time.Second, time.Second); err == nil || !strings.Contains(err.Error(), "no nvidia-smi either") {
+	if _, err := openSMI("nvidia-smi-that-is-nowhere", time.Second, time.Second, smiPatient); err == nil || !strings.Contains(err.Error(), "no nvidia-smi either") {
 		t.Errorf("%v", err)
 	}
 	for text, why := range map[string]string{
@@ -152,8 +152,23 @@ func TestNoSMI(t *testing.T) {
 		"echo what":                            `nvidia-smi told "what"`,
 		"case \"$1\" in *uuid*) echo '0, GPU-aa, H200, 1000, 1, [N/A], 580.1' ;; *apps*) ;; *) echo '3, 4' ;; esac": `"3" is none of 1 GPUs`,
 	} {
-		if _, err := openSMI(script(t, text), time.Second, time.Second); err == nil || !strings.Contains(err.Error(), why) {
+		if _, err := openSMI(script(t, text), time.Second, time.Second, smiPatient); err == nil || !strings.Contains(err.Error(), why) {
 			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
+// TestStuckSMI: a program that tells nothing ends the waiting, although it does
+// not end itself.
+func TestStuckSMI(t *testing.T) {
+	t.Parallel()
+	const patient = 50 * time.Millisecond
+	for what, text := range map[string]string{
+		"GPUs":     "exec sleep 1000",
+		"readings": "case \"$1\" in *uuid,n*) echo '0, GPU-aa, H200, 1000, 1, [N/A], 580.1' ;; *apps*) ;; *) exec sleep 1000 ;; esac",
+	} {
+		if _, err := openSMI(script(t, text), time.Second, time.Hour, patient); err == nil || !strings.Contains(err.Error(), "nvidia-smi has told nothing for 50ms: it or the driver is stuck") {
+			t.Errorf("%s: %v", what, err)
 		}
 	}
 }

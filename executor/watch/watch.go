@@ -57,7 +57,7 @@ func Open() (Reader, error) {
 	if missing == nil {
 		return library, nil
 	}
-	program, absent := openSMI(smiProgram, smiOften, smiWhose)
+	program, absent := openSMI(smiProgram, smiOften, smiWhose, smiPatient)
 	if absent == nil {
 		return program, nil
 	}

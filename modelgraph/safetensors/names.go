@@ -36,16 +36,22 @@ func regular(info fs.FileInfo, name string) error {
 	if info.Mode().IsRegular() {
 		return nil
 	}
-	kind := "not a regular file"
-	switch mode := info.Mode(); {
+	return &refusedError{name, kindOf(info.Mode()) + ": want a regular file"}
+}
+
+// kindOf names what a path is.
+func kindOf(mode fs.FileMode) string {
+	switch {
+	case mode.IsRegular():
+		return "a file"
 	case mode.IsDir():
-		kind = "a directory"
+		return "a directory"
 	case mode&fs.ModeNamedPipe != 0:
-		kind = "a FIFO"
+		return "a FIFO"
 	case mode&fs.ModeSocket != 0:
-		kind = "a socket"
+		return "a socket"
 	case mode&fs.ModeDevice != 0:
-		kind = "a device"
+		return "a device"
 	}
-	return &refusedError{name, kind + ": want a regular file"}
+	return "not a regular file"
 }

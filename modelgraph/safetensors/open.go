@@ -60,6 +60,9 @@ func openFolder(dir string) (*folder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening folder: %w", err)
 	}
+	if info, err := os.Stat(path); err == nil && !info.IsDir() { // a FIFO would wait for its other end
+		return nil, &RefusedError{dir, kindOf(info.Mode()) + ": want a folder"}
+	}
 	f := &folder{dir: dir}
 	if f.home, err = openPlace(path); err != nil {
 		return nil, fmt.Errorf("opening folder: %w", err)

@@ -2,6 +2,7 @@ package strategy_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel"
@@ -23,5 +24,26 @@ func TestInterrupted(t *testing.T) {
 	}
 	if rows, err := strategy.Rows(done, p, strategy.Options{}); err != nil || len(rows) == 0 || rows[0].Solution == nil {
 		t.Errorf("no row after the end: %v, %+v", err, rows)
+	}
+}
+
+// TestLateRows: once the context is done, the rows of a large problem are
+// refused after the first that has an answer.
+func TestLateRows(t *testing.T) {
+	p := problem(t, "llama-3.1-8b", "h100-80gb", 1<<12, costmodel.Workload{Mode: costmodel.Infer, Batch: 1})
+	done, cancel := context.WithCancel(t.Context())
+	cancel()
+	rows, err := strategy.Rows(done, p, strategy.Options{})
+	answered, late := 0, 0
+	for i := range rows {
+		switch {
+		case rows[i].Refused == nil:
+			answered++
+		case strings.Contains(rows[i].Refused.Error(), "the time ended before"):
+			late++
+		}
+	}
+	if err != nil || answered != 1 || late == 0 {
+		t.Errorf("%d rows with an answer, %d late, %v", answered, late, err)
 	}
 }

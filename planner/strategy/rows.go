@@ -41,11 +41,34 @@ func rowsOf(ctx context.Context, of *comparison) ([]Row, error) {
 			out = append(out, Row{Workload: workload, Refused: err})
 			continue
 		}
+		if late := of.late(ctx, out); late != nil {
+			out = append(out, Row{Workload: workload, Refused: late})
+			continue
+		}
 		out = append(out, of.row(ctx, workload))
 	}
 	slices.SortStableFunc(out, func(a, b Row) int { return compare(&a, &b) })
 	return out, failed(out)
 }
+
+// quick is up to how many units × devices a row takes a few milliseconds, so that
+// all are answered even after the context has ended.
+const quick = 1 << 17
+
+// late refuses a row of a large problem once the context has ended and another
+// row has an answer.
+func (of *comparison) late(ctx context.Context, rows []Row) error {
+	if len(of.Graph.Units)*len(of.Topology.Devices) <= quick || ctx.Err() == nil {
+		return nil
+	}
+	if !slices.ContainsFunc(rows, func(row Row) bool { return row.Refused == nil }) {
+		return nil
+	}
+	return errLate
+}
+
+// errLate says why a row of a large problem has no answer.
+var errLate = errors.New("not looked at: the time ended before")
 
 // variants are the workloads to try, each with its strategy, runtime and
 // schedule.

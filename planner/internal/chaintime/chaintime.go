@@ -25,13 +25,17 @@ type sequential struct {
 // maxWaits is how many ways to wait are tried ([steptime.Waits]).
 const maxWaits = 8
 
-func newSequential(in *instance.Instance, method instance.Method) (*sequential, error) {
+// newSequential prepares the searches; nil if the context ends first.
+func newSequential(ctx context.Context, in *instance.Instance, method instance.Method) (*sequential, error) {
 	items, err := in.Items()
 	if err != nil {
 		return nil, err
 	}
 	peaks := instance.NewMapPeaks(items)
-	point := newFixedPoint(peaks, steptime.Waits{})
+	point := newFixedPoint(ctx, peaks, steptime.Waits{})
+	if point == nil {
+		return nil, nil //nolint:nilnil // no search, and no fault
+	}
 	ordered := newSearch(point, true)
 	if ordered == nil {
 		return nil, fmt.Errorf("planner: no order of %d devices was made", point.devices)
@@ -110,7 +114,10 @@ func (solver *sequential) byWaits(ctx context.Context, out *instance.Answer) (be
 // atWaits is the map with the shortest sum at given waits, and a step that no
 // map is below.
 func (solver *sequential) atWaits(ctx context.Context, waits steptime.Waits, out *instance.Answer) (best *candidate, lower float64, done bool) {
-	sums := newFixedPoint(solver.peaks, waits)
+	sums := newFixedPoint(ctx, solver.peaks, waits)
+	if sums == nil {
+		return nil, 0, false
+	}
 	for _, base := range solver.searches {
 		state := base.waiting(sums)
 		got, bound, all := state.shortest(ctx, solver.in.Caps, math.MaxInt64, false)

@@ -1,6 +1,7 @@
 package chaintime
 
 import (
+	"context"
 	"math"
 
 	"github.com/devmap-dev/devmap/costmodel/steptime"
@@ -41,19 +42,40 @@ type fixedPoint struct {
 	scale  float64   // ticks a second
 	unit   [][]int64 // by device and unit, all passes of a step
 	update [][]int64 // likewise, of the optimizer
-	cross  [][]int64 // by kind of output, as [Sums.Crossings]
+	cross  [][]int64 // by kind of output, as [Sums.Crossings]; one time for all pairs where alike
 }
 
-// newFixedPoint prepares the sums at given waits.
-func newFixedPoint(peaks *instance.MapPeaks, waits steptime.Waits) *fixedPoint {
+// newFixedPoint prepares the sums at given waits; nil if the context ends first.
+func newFixedPoint(ctx context.Context, peaks *instance.MapPeaks, waits steptime.Waits) *fixedPoint {
 	point := &fixedPoint{Sums: *NewSums(peaks.In, waits), peaks: peaks, items: peaks.Count()}
 	seconds, update := point.Seconds()
-	crossing := point.Crossings()
+	crossing := point.kindsOf(point.rowUntil(ctx))
+	if crossing == nil && ctx.Err() != nil {
+		return nil
+	}
 	cuts := float64(point.devices + 2*peaks.Tied() + 2)
 	longest := slowestSum(seconds) + slowestSum(update) + cuts*largest(crossing)
 	point.scale = math.Ldexp(1, tickBits-math.Ilogb(max(longest, math.SmallestNonzeroFloat32)))
 	point.unit, point.update, point.cross = point.ticks(seconds), point.ticks(update), point.ticks(crossing)
 	return point
+}
+
+// rowUntil makes rows of times between devices: one for all pairs where they are
+// alike, and none once the context has ended.
+func (point *fixedPoint) rowUntil(ctx context.Context) func(bytes int64, there, back, token float64) []float64 {
+	const often = 1 << 18 // pairs
+	count := 0
+	return func(bytes int64, there, back, token float64) []float64 {
+		if point.alike {
+			return []float64{point.pair(0, 1, bytes, there, back, token)}
+		}
+		if count += point.devices * point.devices; count >= often {
+			if count = 0; ctx.Err() != nil {
+				return nil
+			}
+		}
+		return point.Between(bytes, there, back, token)
+	}
 }
 
 // crossing is what unit's output costs on its way to the next unit's
@@ -62,6 +84,10 @@ func (point *fixedPoint) crossing(from, to, unit int) (cost, bool) {
 	if from == to {
 		return cost{}, true
 	}
-	ticks := point.cross[point.Size[unit]][from*point.devices+to]
+	pair := from*point.devices + to
+	if point.alike {
+		pair = 0
+	}
+	ticks := point.cross[point.Size[unit]][pair]
 	return cost{ticks, point.In.Timed().Units[unit].Work.Output, 1}, ticks >= 0
 }

@@ -9,7 +9,11 @@ import (
 // even lowers the caps while a map keeps the step: it bisects over the
 // largest share, by every order.
 func (solver *sequential) even(ctx context.Context, best *candidate, out *instance.Answer) *candidate {
-	sums := newFixedPoint(solver.peaks, solver.searches[0].WaitsOf(best.placement))
+	sums := newFixedPoint(ctx, solver.peaks, solver.searches[0].WaitsOf(best.placement))
+	if sums == nil {
+		out.EvenProved = false
+		return best
+	}
 	step := best.step
 	keep := func(under []int64, first bool) *candidate {
 		var found *candidate

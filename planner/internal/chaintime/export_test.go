@@ -32,13 +32,13 @@ func Waiting(in *instance.Instance, m devicemap.Map) (own float64, all []float64
 // Bounds are the steps that no map at all is below, at a few waits, and the
 // update that no slowest device is below, in seconds.
 func Bounds(in *instance.Instance) (steps []float64, update float64, err error) {
-	n, err := newSequential(in, Method{})
+	n, err := newSequential(context.Background(), in, Method{})
 	if err != nil {
 		return nil, 0, err
 	}
 	units := len(in.Costs.Units)
 	for _, c := range []steptime.Waits{{}, {Host: true}, {Micro: 2 * units, Token: units, Host: true}, {Micro: units / 2, Token: units / 2}} {
-		s := n.searches[0].waiting(newFixedPoint(n.peaks, c))
+		s := n.searches[0].waiting(newFixedPoint(context.Background(), n.peaks, c))
 		steps, update = append(steps, s.secondsOf(s.unconstrained())), s.secondsOf(s.floor())
 	}
 	return steps, update, nil

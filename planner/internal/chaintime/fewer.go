@@ -41,9 +41,13 @@ func onFewer(ctx context.Context, in *instance.Instance, devices int, method ins
 	if _, err := first.Items(); err != nil {
 		return out, instance.ErrNone
 	}
-	solver, err := newSequential(first, method)
+	solver, err := newSequential(ctx, first, method)
 	if err != nil {
 		return nil, err
+	}
+	if solver == nil {
+		out.Stopped = true
+		return out, instance.ErrNone
 	}
 	found, err := solver.shortest(ctx)
 	if err != nil {

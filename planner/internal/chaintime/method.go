@@ -32,9 +32,14 @@ func (method Method) Solve(ctx context.Context, in *instance.Instance, _ instanc
 	if devices := Fewer(in); devices < len(in.Topology.Devices) {
 		return onFewer(ctx, in, devices, method)
 	}
-	solver, err := newSequential(in, method)
+	solver, err := newSequential(ctx, in, method)
 	if err != nil {
 		return nil, err
+	}
+	if solver == nil {
+		out := instance.NoStep(nil, "fastest device")
+		out.LowerBound, out.Stopped = fastest(in), true
+		return out, instance.ErrNone
 	}
 	return solver.shortest(ctx)
 }

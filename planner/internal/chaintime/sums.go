@@ -16,6 +16,7 @@ type Sums struct {
 	In             *instance.Instance
 	Waits          steptime.Waits
 	units, devices int
+	alike          bool // all devices are, and all pairs of them
 	// Outputs are messages from the unit first on, before last.
 	first, last int
 	// Size numbers the kinds of units' outputs, once [Sums.Crossings] was asked.
@@ -25,7 +26,7 @@ type Sums struct {
 // NewSums are the sums of an instance at given waits.
 func NewSums(in *instance.Instance, waits steptime.Waits) *Sums {
 	sums := &Sums{In: in, Waits: waits, units: len(in.Timed().Units), devices: len(in.Topology.Devices)}
-	sums.last = sums.units
+	sums.last, sums.alike = sums.units, sums.devices > 1 && in.Uniform()
 	if in.Timed().Workload.Runtime == costmodel.Devmap {
 		sums.first, sums.last = costmodel.Running(in.Timed().Units)
 	}
@@ -59,9 +60,13 @@ func (sums *Sums) WaitsOf(placement devicemap.Map) steptime.Waits {
 func (sums *Sums) sends(unit int) bool { return sums.first <= unit && unit < sums.last }
 
 // Seconds are those of each unit on each device: all its passes, and its
-// update.
+// update. Devices that are alike share a row.
 func (sums *Sums) Seconds() (units, update [][]float64) {
 	for device := range sums.devices {
+		if device > 0 && alike(&sums.In.Topology.Devices[device-1], &sums.In.Topology.Devices[device]) {
+			units, update = append(units, units[device-1]), append(update, update[device-1])
+			continue
+		}
 		own, up := make([]float64, sums.units), make([]float64, sums.units)
 		for unit := range own {
 			seconds := steptime.Unit(sums.In.Timed(), sums.In.Topology, device, unit)
@@ -72,6 +77,14 @@ func (sums *Sums) Seconds() (units, update [][]float64) {
 	return units, update
 }
 
+// alike reports devices that differ in no more than their names and hosts, so
+// that any unit takes both the same time.
+func alike(one, other *costmodel.Device) bool {
+	left, right := *one, *other
+	left.Name, left.Host, left.GPU = right.Name, right.Host, right.GPU
+	return left == right
+}
+
 // sumOf is the step of a map: the sum at its own waits.
 func (sums *Sums) sumOf(placement devicemap.Map) float64 {
 	return sums.sumAt(sums.WaitsOf(placement), placement)
@@ -79,23 +92,37 @@ func (sums *Sums) sumOf(placement devicemap.Map) float64 {
 
 // sumAt is the sum of a map at given waits: a bound on its step.
 func (sums *Sums) sumAt(waits steptime.Waits, placement devicemap.Map) float64 {
-	at := sums.At(waits)
-	units, update := at.Seconds()
-	cross := at.Crossings()
 	sum, slowest := 0., make([]float64, sums.devices)
 	for unit, device := range placement {
-		sum += units[device][unit]
-		slowest[device] += update[device][unit]
+		seconds := steptime.Unit(sums.In.Timed(), sums.In.Topology, int(device), unit)
+		sum += weighted(&sums.In.Timed().Workload, waits, sums.units, unit, &seconds)
+		slowest[device] += seconds.Update
 		if unit > 0 {
-			sum += cross[at.Size[unit-1]][int(placement[unit-1])*sums.devices+int(device)]
+			there, back, token := sums.crossingsAt(waits, unit-1)
+			sum += sums.pair(int(placement[unit-1]), int(device), sums.In.Timed().Units[unit-1].Work.Output, there, back, token)
 		}
 	}
 	return sum + slices.Max(slowest)
 }
 
+// crossingsAt is how often a unit's output counts where it crosses ([crossings]);
+// 0 where it is no message.
+func (sums *Sums) crossingsAt(waits steptime.Waits, unit int) (there, back, token float64) {
+	if !sums.sends(unit) {
+		return 0, 0, 0
+	}
+	return crossings(&sums.In.Timed().Workload, waits, sums.units, unit)
+}
+
 // Crossings are the times of each distinct output between all devices, -1
 // where they are not joined.
 func (sums *Sums) Crossings() [][]float64 {
+	return sums.kindsOf(sums.Between)
+}
+
+// kindsOf numbers the kinds of outputs, with a row for each; it ends early where
+// a row is nil.
+func (sums *Sums) kindsOf(row func(bytes int64, there, back, token float64) []float64) [][]float64 {
 	type kind struct {
 		bytes              int64
 		there, back, token float64
@@ -104,14 +131,16 @@ func (sums *Sums) Crossings() [][]float64 {
 	var out [][]float64
 	for unit := range sums.In.Timed().Units {
 		crossing := kind{bytes: sums.In.Timed().Units[unit].Work.Output}
-		if sums.sends(unit) {
-			crossing.there, crossing.back, crossing.token = crossings(&sums.In.Timed().Workload, sums.Waits, sums.units, unit)
-		}
+		crossing.there, crossing.back, crossing.token = sums.crossingsAt(sums.Waits, unit)
 		at, ok := seen[crossing]
 		if !ok {
 			at = len(out)
 			seen[crossing] = at
-			out = append(out, sums.Between(crossing.bytes, crossing.there, crossing.back, crossing.token))
+			times := row(crossing.bytes, crossing.there, crossing.back, crossing.token)
+			if times == nil {
+				return nil
+			}
+			out = append(out, times)
 		}
 		sums.Size = append(sums.Size, at)
 	}
@@ -121,20 +150,34 @@ func (sums *Sums) Crossings() [][]float64 {
 // Between is what so many bytes take from each device to each, there and back
 // so often, and so often there the part that is one token.
 func (sums *Sums) Between(bytes int64, there, back, token float64) []float64 {
-	topo, workload := sums.In.Topology, &sums.In.Timed().Workload
 	row := make([]float64, sums.devices*sums.devices)
+	if sums.alike {
+		one := sums.pair(0, 1, bytes, there, back, token)
+		for at := range row {
+			if at%(sums.devices+1) != 0 { // not from a device to itself
+				row[at] = one
+			}
+		}
+		return row
+	}
 	for from := range sums.devices {
 		for to := range sums.devices {
-			switch {
-			case from == to:
-			case !topo.Linked(from, to):
-				row[from*sums.devices+to] = -1
-			default:
-				batch, one := steptime.SendSeconds(workload, topo.SendSeconds(from, to, bytes))
-				gradient, _ := steptime.SendSeconds(workload, topo.SendSeconds(to, from, bytes))
-				row[from*sums.devices+to] = there*batch + back*gradient + token*one
-			}
+			row[from*sums.devices+to] = sums.pair(from, to, bytes, there, back, token)
 		}
 	}
 	return row
+}
+
+// pair is [Sums.Between] of one device to another.
+func (sums *Sums) pair(from, to int, bytes int64, there, back, token float64) float64 {
+	topo, workload := sums.In.Topology, &sums.In.Timed().Workload
+	switch {
+	case from == to:
+		return 0
+	case !topo.Linked(from, to):
+		return -1
+	}
+	batch, one := steptime.SendSeconds(workload, topo.SendSeconds(from, to, bytes))
+	gradient, _ := steptime.SendSeconds(workload, topo.SendSeconds(to, from, bytes))
+	return there*batch + back*gradient + token*one
 }

@@ -20,7 +20,7 @@ func (looped *Looped) descend(ctx context.Context) score {
 	best := looped.score()
 	for gained := true; gained && ctx.Err() == nil; {
 		gained = false
-		for c := 1; c < len(looped.Cuts)-1; c++ {
+		for c := 1; c < len(looped.Cuts)-1 && ctx.Err() == nil; c++ {
 			gained = looped.place(c, &best) || gained
 		}
 		Moves(len(looped.Cuts)-1, func(lo, hi, by int) bool {

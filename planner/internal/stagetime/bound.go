@@ -63,7 +63,8 @@ func (bound *pipeBound) width(stage int, f, b, r float64) float64 {
 	return max(m*(f+b)+wait, rest*f+float64(rounds)*(f+b+r)+r+b)
 }
 
-func newPipeBound(schedule costmodel.Schedule, train bool, cut *cutter, items int) *pipeBound {
+// newPipeBound is nil if the context of the watch ends first.
+func newPipeBound(watch *stretchWatch, schedule costmodel.Schedule, train bool, cut *cutter, items int) *pipeBound {
 	bound := &pipeBound{stages: int(schedule.Stages), items: items, batches: int(schedule.MicroBatches), train: train, kind: schedule.Kind}
 	for _, rows := range []*[][]float64{&bound.around, &bound.token, &bound.whole, &bound.ends, &bound.host} {
 		*rows = make([][]float64, bound.stages+1)
@@ -77,6 +78,9 @@ func newPipeBound(schedule costmodel.Schedule, train bool, cut *cutter, items in
 	}
 	for stage := bound.stages - 1; stage >= 0; stage-- {
 		for a := stage; a < items; a++ {
+			if watch.over(items - a) {
+				return nil
+			}
 			bound.fill(cut, stage, a)
 		}
 	}

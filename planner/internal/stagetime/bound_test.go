@@ -162,7 +162,7 @@ func TestPipeBound(t *testing.T) {
 	bounds, met := 0, 0
 	for i := range 4000 {
 		p := randomPipe(rng)
-		s := &pipeSearch{cutter: p.cutter, pipeBound: newPipeBound(p.schedule, p.train, p.cutter, p.items)}
+		s := &pipeSearch{cutter: p.cutter, pipeBound: newPipeBound(&stretchWatch{ctx: t.Context()}, p.schedule, p.train, p.cutter, p.items)}
 		best := math.Inf(1)
 		p.eachCuts(func(cuts []int) {
 			step := p.simulate(cuts)
@@ -207,7 +207,7 @@ func TestPipeBoundEven(t *testing.T) {
 					p.to, p.from, p.fits = append(p.to, zero), append(p.from, zero), append(p.fits, slices.Repeat([]bool{true}, (stages+1)*(stages+1)))
 				}
 				want := float64(m+stages-1) * (f + b)
-				root := (&pipeSearch{cutter: p.cutter, pipeBound: newPipeBound(p.schedule, true, p.cutter, stages)}).root()
+				root := (&pipeSearch{cutter: p.cutter, pipeBound: newPipeBound(&stretchWatch{ctx: t.Context()}, p.schedule, true, p.cutter, stages)}).root()
 				if step := p.simulate([]int{0, 1, 2, 3, 4}); step != want || root != want {
 					t.Errorf("played %v, bound %v, want %v", step, root, want)
 				}

@@ -36,30 +36,59 @@ func newPipeCosts(peaks *instance.StagePeaks) *pipeCosts {
 	costs.firstRun, costs.lastRun = costmodel.Running(in.Timed().Units)
 	items := peaks.Count()
 	for device := range in.Topology.Devices {
-		f, b, t, up := make([]float64, items+1), make([]float64, items+1), make([]float64, items+1), make([]float64, items+1)
-		issue, issueBack, barred := make([]float64, items+1), make([]float64, items+1), make([]int, items+1)
-		for i := range items {
-			issue[i+1], issueBack[i+1] = issue[i], issueBack[i]
-			f[i+1], b[i+1], t[i+1], up[i+1], barred[i+1] = f[i], b[i], t[i], up[i], barred[i]
-			for _, unit := range peaks.Units(i) {
-				seconds := steptime.Unit(in.Timed(), in.Topology, device, unit)
-				f[i+1] += seconds.Forward
-				b[i+1] += seconds.Backward
-				issue[i+1] += seconds.Issue
-				issueBack[i+1] += seconds.IssueBack
-				t[i+1] += seconds.Token
-				up[i+1] += seconds.Update
-			}
-			if at := peaks.Pins[i]; at >= 0 && at != device {
+		if device > 0 && alike(&in.Topology.Devices[device-1], &in.Topology.Devices[device]) {
+			costs.repeat()
+		} else {
+			costs.add(device)
+		}
+		barred := make([]int, items+1)
+		for i, at := range peaks.Pins {
+			barred[i+1] = barred[i]
+			if at >= 0 && at != device {
 				barred[i+1]++
 			}
 		}
-		costs.forward, costs.backward = append(costs.forward, f), append(costs.backward, b)
-		costs.token, costs.update = append(costs.token, t), append(costs.update, up)
-		costs.issue, costs.issueBack = append(costs.issue, issue), append(costs.issueBack, issueBack)
 		costs.barred = append(costs.barred, barred)
 	}
 	return costs
+}
+
+// add appends the sums of a device.
+func (costs *pipeCosts) add(device int) {
+	in, items := costs.In, costs.Count()
+	f, b, t, up := make([]float64, items+1), make([]float64, items+1), make([]float64, items+1), make([]float64, items+1)
+	issue, issueBack := make([]float64, items+1), make([]float64, items+1)
+	for i := range items {
+		issue[i+1], issueBack[i+1] = issue[i], issueBack[i]
+		f[i+1], b[i+1], t[i+1], up[i+1] = f[i], b[i], t[i], up[i]
+		for _, unit := range costs.Units(i) {
+			seconds := steptime.Unit(in.Timed(), in.Topology, device, unit)
+			f[i+1] += seconds.Forward
+			b[i+1] += seconds.Backward
+			issue[i+1] += seconds.Issue
+			issueBack[i+1] += seconds.IssueBack
+			t[i+1] += seconds.Token
+			up[i+1] += seconds.Update
+		}
+	}
+	costs.forward, costs.backward = append(costs.forward, f), append(costs.backward, b)
+	costs.token, costs.update = append(costs.token, t), append(costs.update, up)
+	costs.issue, costs.issueBack = append(costs.issue, issue), append(costs.issueBack, issueBack)
+}
+
+// repeat appends the sums of the device before, which is alike.
+func (costs *pipeCosts) repeat() {
+	for _, rows := range []*[][]float64{&costs.forward, &costs.backward, &costs.token, &costs.update, &costs.issue, &costs.issueBack} {
+		*rows = append(*rows, (*rows)[len(*rows)-1])
+	}
+}
+
+// alike reports devices that differ in no more than their names and hosts, so
+// that any unit takes both the same time.
+func alike(one, other *costmodel.Device) bool {
+	left, right := *one, *other
+	left.Name, left.Host, left.GPU = right.Name, right.Host, right.GPU
+	return left == right
 }
 
 // message is the time of what passes at a cut before an item; +Inf where no

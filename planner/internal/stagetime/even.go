@@ -47,7 +47,11 @@ func (pipeline *pipes) under(ctx context.Context, orders []int, caps []int64, cu
 			out.EvenProved = false
 			break
 		}
-		one := pipeline.searchOf(i, caps)
+		one := pipeline.searchOf(ctx, i, caps)
+		if one == nil {
+			out.EvenProved = false
+			break
+		}
 		one.cutoff, one.first = cutoff, true
 		if one.root() < cutoff {
 			one.search(ctx)

@@ -25,3 +25,10 @@ func Balanced(ctx context.Context, in *instance.Instance) (*instance.Answer, err
 	}
 	return s.balanced(ctx, in.Caps)
 }
+
+// Tables reports whether the tables of the search were made before the context
+// ended.
+func Tables(ctx context.Context, in *instance.Instance) (made bool, err error) {
+	pipeline, err := newPipes(context.Background(), in)
+	return err == nil && pipeline.searchOf(ctx, 0, in.Caps) != nil, err
+}

@@ -24,14 +24,22 @@ func (pipeline *pipes) shortest(ctx context.Context, caps []int64) (*instance.An
 	if pipeline.in.Schedule().Chunks > 1 {
 		return pipeline.looped(ctx, caps)
 	}
-	if items := pipeline.orders[0].peaks.Count(); len(pipeline.orders)*len(caps)*items*items > maxStretches {
+	stretches := pipeline.stretches(len(caps))
+	if stretches > maxStretches {
 		return pipeline.balanced(ctx, caps)
+	}
+	var first *instance.Answer
+	if stretches > manyStretches {
+		first = pipeline.first(ctx, caps)
 	}
 	out := instance.NoStep(pipeline.notes, "search")
 	searches, complete := pipeline.searches(ctx, caps, out)
 	best, all := pipeline.best(ctx, searches, out)
 	out.Stopped = ctx.Err() != nil
 	out.Proved = complete && all && len(pipeline.notes) == 0
+	if first != nil && !out.Proved && (best < 0 || first.Value < searches[best].step(searches[best].best)) {
+		return instead(first, out), nil
+	}
 	if best < 0 {
 		return out, instance.ErrNone
 	}
@@ -61,7 +69,11 @@ func (pipeline *pipes) searches(ctx context.Context, caps []int64, out *instance
 			complete = false
 			break
 		}
-		one := pipeline.searchOf(i, caps)
+		one := pipeline.searchOf(ctx, i, caps)
+		if one == nil {
+			complete = false
+			break
+		}
 		all = append(all, one)
 		out.LowerBound = min(out.LowerBound, one.root()*(1-instance.Tolerance))
 	}
@@ -93,13 +105,17 @@ func (pipeline *pipes) best(ctx context.Context, searches []*pipeSearch, out *in
 	return at, complete
 }
 
-func (pipeline *pipes) searchOf(i int, caps []int64) *pipeSearch {
+// searchOf is the search of an order; nil if the context ends before its
+// tables are made.
+func (pipeline *pipes) searchOf(ctx context.Context, i int, caps []int64) *pipeSearch {
 	order := &pipeline.orders[i]
 	own := make([]int64, len(caps))
 	for device, old := range order.order {
 		own[device] = caps[old]
 	}
-	one := newPipeSearch(order.costs, order.in.TimedSchedule(), pipeline.in.Trains(), own)
-	one.at = i
+	one := newPipeSearch(ctx, order.costs, order.in.TimedSchedule(), pipeline.in.Trains(), own)
+	if one != nil {
+		one.at = i
+	}
 	return one
 }

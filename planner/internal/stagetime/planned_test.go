@@ -71,7 +71,7 @@ func TestPlannedBound(t *testing.T) {
 	met := 0
 	for i := range 2000 {
 		p, ticks := randomPlanned(rng)
-		s := &pipeSearch{cutter: p.cutter, pipeBound: newPipeBound(p.schedule, p.train, p.cutter, p.items)}
+		s := &pipeSearch{cutter: p.cutter, pipeBound: newPipeBound(&stretchWatch{ctx: t.Context()}, p.schedule, p.train, p.cutter, p.items)}
 		best := math.Inf(1)
 		p.eachCuts(func(cuts []int) {
 			var place []int

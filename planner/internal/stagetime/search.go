@@ -37,10 +37,10 @@ type prefix struct {
 	firstUpdate           float64
 }
 
-// newPipeSearch makes the tables for these caps.
-func newPipeSearch(costs *pipeCosts, schedule costmodel.Schedule, train bool, caps []int64) *pipeSearch {
+// newPipeSearch makes the tables for these caps; nil if the context ends first.
+func newPipeSearch(ctx context.Context, costs *pipeCosts, schedule costmodel.Schedule, train bool, caps []int64) *pipeSearch {
 	items, stages := costs.Count(), int(schedule.Stages)
-	cut := &cutter{pipeCosts: costs}
+	cut, watch := &cutter{pipeCosts: costs}, &stretchWatch{ctx: ctx}
 	for stage := range stages {
 		fits := make([]bool, (items+1)*(items+1))
 		to, from := make([]float64, items+1), make([]float64, items+1)
@@ -51,14 +51,21 @@ func newPipeSearch(costs *pipeCosts, schedule costmodel.Schedule, train bool, ca
 			if math.IsInf(to[b], 1) || math.IsInf(from[b], 1) {
 				continue // no link, and no time to reckon with
 			}
+			if watch.over(b - stage) {
+				return nil
+			}
 			for a := stage; a < b; a++ {
 				fits[a*(items+1)+b] = costs.barred[stage][a] == costs.barred[stage][b] && costs.Peak(stage, a, b) <= caps[stage]
 			}
 		}
 		cut.fits, cut.to, cut.from = append(cut.fits, fits), append(cut.to, to), append(cut.from, from)
 	}
+	bound := newPipeBound(watch, schedule, train, cut, items)
+	if bound == nil {
+		return nil
+	}
 	return &pipeSearch{
-		cutter: cut, pipeBound: newPipeBound(schedule, train, cut, items),
+		cutter: cut, pipeBound: bound,
 		cutoff: math.Inf(1), cuts: make([]int, stages+1),
 	}
 }
@@ -121,9 +128,9 @@ func (search *pipeSearch) branch(ctx context.Context, p prefix, stage int) {
 
 // over counts a node, and says that the search has come to its end.
 func (search *pipeSearch) over(ctx context.Context) bool {
-	const often = 1 << 8
+	const often = 1 << 17 // ends of a stage that were looked at
 	search.nodes++
-	if search.nodes%often == 0 && ctx.Err() != nil || search.nodes > maxBranches {
+	if search.nodes%max(1, min(1<<8, often/search.items)) == 0 && ctx.Err() != nil || search.nodes > maxBranches {
 		search.ended = true
 	}
 	return search.ended || search.first && search.best != nil

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,6 +19,7 @@ import (
 // all. A FIFO without a reader is waited for until the command is interrupted;
 // that is the root's context, as plan's own also ends with --time-limit.
 func Write(cmd *cobra.Command, path string, write func(io.Writer) error) error {
+	begin()
 	if path == "" {
 		return write(cmd.OutOrStdout())
 	}
@@ -34,6 +36,27 @@ func Write(cmd *cobra.Command, path string, write func(io.Writer) error) error {
 	}
 	return nil
 }
+
+// outcome says whether the result is being written, or the process ends
+// without one: what comes first.
+var outcome atomic.Int32
+
+const (
+	writing = 1 + iota
+	leaving
+)
+
+// begin claims that the result is written. If the process is about to end, it
+// does not return.
+func begin() {
+	if !outcome.CompareAndSwap(0, writing) && outcome.Load() == leaving {
+		select {}
+	}
+}
+
+// Leave reports whether the process may end without a result: none is being
+// written, and none will be.
+func Leave() bool { return outcome.CompareAndSwap(0, leaving) }
 
 // toWrite is for the other end that is there: who interrupts a search gets
 // its best answer, which still has to be written.

@@ -19,15 +19,23 @@ type Stream struct {
 	writer io.Writer
 	err    error
 	part   []byte // the beginning of a character whose end is still to come
+	result bool   // it is the command's
 }
 
 // NewStream is the stream that ends in a writer.
 func NewStream(writer io.Writer) *Stream { return &Stream{writer: writer} }
 
+// NewResults is the stream of a command's result. Once a part is written, the
+// process does not end before the rest ([Leave]).
+func NewResults(writer io.Writer) *Stream { return &Stream{writer: writer, result: true} }
+
 // Write implements io.Writer.
 func (stream *Stream) Write(written []byte) (int, error) {
 	if stream.err != nil {
 		return 0, stream.err
+	}
+	if stream.result {
+		begin()
 	}
 	text := append(stream.part, written...) //nolint:gocritic // part is given up here
 	stream.part = nil

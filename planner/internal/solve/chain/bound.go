@@ -78,9 +78,13 @@ func (job *task) bounds(limits *run) bounds {
 	items := int64(0)
 	lo, hi := 0, 0 // the devices that the windows allow for item i
 	other := job.others()
+	const often = 1 << 16 // peaks
+	looked := 0
 	for i := range job.Items {
-		if i%1024 == 1023 && limits.ctx.Err() != nil {
-			break
+		if looked >= often {
+			if looked = 0; limits.ctx.Err() != nil {
+				break
+			}
 		}
 		for job.maxCut[lo+1] <= i {
 			lo++
@@ -90,6 +94,7 @@ func (job *task) bounds(limits *run) bounds {
 		}
 		best, least := Share{math.MaxInt64, 1}, int64(math.MaxInt64)
 		for device := lo; device <= hi; device = other[device] {
+			looked++
 			peak := job.peak(device, i, i+1, 0)
 			if share := (Share{peak, job.Budgets[device]}); share.less(best) {
 				best = share

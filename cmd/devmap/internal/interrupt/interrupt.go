@@ -1,0 +1,128 @@
+// Package interrupt ends commands that a signal interrupts: with their best
+// answer if there is one, and with the status that shells give.
+package interrupt
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
+)
+
+// SignalError is the cause of a context that a signal ended.
+type SignalError struct{ Number syscall.Signal }
+
+func (err SignalError) Error() string { return "interrupted" }
+
+// Status is the exit status of a command that a signal ended, as shells give it.
+func (err SignalError) Status() int { return 128 + int(err.Number) }
+
+// UntilSignal is a context that the first SIGINT or SIGTERM ends; the second
+// ends the process at once.
+func UntilSignal() (ctx context.Context, stop func()) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	stop = func() { signal.Stop(signals) }
+	go func() {
+		got := <-signals
+		stop()
+		number, _ := got.(syscall.Signal)
+		cancel(SignalError{number})
+	}()
+	return ctx, stop
+}
+
+// signalOf is the signal that ended a context, if one did.
+func signalOf(ctx context.Context) (SignalError, bool) {
+	var by SignalError
+	return by, ctx.Err() != nil && errors.As(context.Cause(ctx), &by)
+}
+
+// ownStatus lists the commands whose exit status says what happened although a
+// signal came: watch passes its command's on.
+var ownStatus = []string{"watch"}
+
+// Status turns the exit status of a command into that of a signal that
+// came meanwhile. An answer that was printed is the best found until then.
+func Status(ctx context.Context, command string, code int, problems io.Writer) int {
+	by, came := signalOf(ctx)
+	if !came || slices.Contains(ownStatus, command) {
+		return code
+	}
+	if code == out.ExitDone && slices.Contains(searches, command) {
+		out.Say(problems, "devmap: interrupted: the answer is the best found so far\n") //nolint:errcheck // nobody is left to tell
+	}
+	return by.Status()
+}
+
+// searches lists the commands whose answer is worth less if it is interrupted.
+var searches = []string{"plan", "estimate"}
+
+// leaves lists the commands that nothing depends on: they only compute, so
+// that the process may end in the middle.
+var leaves = []string{"plan", "estimate", "check", "inspect", "emit", "simulate"}
+
+// grace is what a command may take to print its best answer after a signal.
+const grace = 200 * time.Millisecond
+
+// LeaveLate ends the process if a command that only computes has not begun to
+// write its result within the grace after a signal: leave says whether it has
+// not ([out.Leave]). done ends the watch.
+func LeaveLate(ctx context.Context, command string, problems io.Writer, leave func() bool, exit func(status int)) (done func()) {
+	if !slices.Contains(leaves, command) {
+		return func() {}
+	}
+	over := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		by, came := signalOf(ctx)
+		if !came {
+			return
+		}
+		select {
+		case <-over:
+			return
+		case <-time.After(grace):
+		}
+		if leave() {
+			out.Wipe(problems)
+			out.Say(problems, "devmap: interrupted: no answer was found so far\n") //nolint:errcheck // nobody is left to tell
+			exit(by.Status())
+		}
+	})
+	return func() { stop(); close(over) }
+}
+
+// Answered runs what may wait for a stuck driver. A signal ends the
+// waiting, and the command with the signal's status.
+func Answered[T any](ctx context.Context, problems io.Writer, wait func() (T, error)) (T, error) {
+	type answer struct {
+		value T
+		err   error
+	}
+	done := make(chan answer, 1)
+	go func() {
+		value, err := wait()
+		done <- answer{value, err}
+	}()
+	select {
+	case found := <-done:
+		return found.value, found.err
+	case <-ctx.Done():
+	}
+	status := out.ExitError
+	if by, came := signalOf(ctx); came {
+		status = by.Status()
+	}
+	var none T
+	if err := out.Say(problems, "devmap: interrupted: the GPUs had told nothing yet, and COMMAND was not started\n"); err != nil {
+		return none, err
+	}
+	return none, &out.ToldError{Status: status}
+}

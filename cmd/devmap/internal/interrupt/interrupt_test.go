@@ -1,0 +1,59 @@
+package interrupt_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/interrupt"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
+)
+
+// signalled is a context that a signal has ended.
+func signalled(number syscall.Signal) context.Context {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	cancel(interrupt.SignalError{Number: number})
+	return ctx
+}
+
+// TestStatus: a signal's status stands for all that a command ended with, but
+// for watch, whose status is its command's.
+func TestStatus(t *testing.T) {
+	var problems bytes.Buffer
+	for command, want := range map[string]int{"plan": 130, "run": 130, "watch": 7} {
+		if code := interrupt.Status(signalled(syscall.SIGINT), command, 7, &problems); code != want || problems.Len() > 0 {
+			t.Errorf("%s ends with %d, not %d, %s", command, code, want, problems.String())
+		}
+	}
+	if code := interrupt.Status(t.Context(), "plan", 3, &problems); code != 3 {
+		t.Errorf("without a signal: %d", code)
+	}
+}
+
+// TestLeaveLate: a command that only computes and is interrupted ends although
+// it never looks at its context; one that moves bytes on GPUs does not.
+func TestLeaveLate(t *testing.T) {
+	ended := make(chan int, 1)
+	var problems bytes.Buffer
+	done := interrupt.LeaveLate(signalled(syscall.SIGINT), "plan", &problems, func() bool { return true }, func(status int) { ended <- status })
+	if status := <-ended; status != 130 || problems.String() != "devmap: interrupted: no answer was found so far\n" {
+		t.Errorf("status %d, %s", status, problems.String())
+	}
+	done()
+	defer interrupt.LeaveLate(signalled(syscall.SIGINT), "run", &problems, func() bool { return true }, func(int) { t.Error("run ends before it has given its memory back") })()
+}
+
+// TestAnswered: what never answers is not waited for after a signal.
+func TestAnswered(t *testing.T) {
+	var problems bytes.Buffer
+	stuck := make(chan struct{})
+	defer close(stuck)
+	_, err := interrupt.Answered(signalled(syscall.SIGINT), &problems, func() (int, error) { <-stuck; return 0, nil })
+	var told *out.ToldError
+	if !errors.As(err, &told) || told.Status != 130 || !strings.Contains(problems.String(), "COMMAND was not started") {
+		t.Errorf("%v, %s", err, problems.String())
+	}
+}

@@ -1,0 +1,36 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/interrupt"
+)
+
+// signalled is a context that a signal has ended.
+func signalled(number syscall.Signal) context.Context {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	cancel(interrupt.SignalError{Number: number})
+	return ctx
+}
+
+// TestInterrupted: a search that a signal ends still writes its best answer,
+// and ends with the signal's status.
+func TestInterrupted(t *testing.T) {
+	toy := filepath.Join("testdata", "toy.json")
+	for number, want := range map[syscall.Signal]int{syscall.SIGINT: 130, syscall.SIGTERM: 143} {
+		var document, problems bytes.Buffer
+		code := run(signalled(number), []string{"plan", toy, "--gpus", "2", "--mode", "load"}, &document, &problems)
+		if code != want || !strings.Contains(document.String(), "devmap.plan/v1") || !strings.Contains(problems.String(), "devmap: interrupted: the answer is the best found so far\n") {
+			t.Errorf("%v: status %d, %s\n%s", number, code, problems.String(), document.String())
+		}
+	}
+	var document, problems bytes.Buffer
+	if code := run(signalled(syscall.SIGINT), []string{"check", toy, "nowhere.json"}, &document, &problems); code != 130 || strings.Contains(problems.String(), "best") {
+		t.Errorf("status %d, %s", code, problems.String())
+	}
+}
