@@ -51,7 +51,7 @@ func fromConfig(file string, data []byte) (*modelgraph.Graph, *family, *config, 
 	if foreign {
 		graph.Warnings = append(graph.Warnings, unknownType(cfg.name("model_type"))+fmt.Sprintf(": read as the %s that architectures names", class))
 	}
-	graph.MaxSeq, graph.Unknown = f.longest(cfg), f.unsaid(cfg, foreign)
+	graph.MaxSeq, graph.Unknown, graph.AutoClass = f.longest(cfg), f.unsaid(cfg, foreign), f.autoClass(cfg, class, foreign)
 	graph.Name, graph.Source, graph.Config = modelName(cfg, file), file, data
 	if q := cfg.sub("quantization_config"); q.has("quant_method") {
 		graph.Warnings = append(graph.Warnings, fmt.Sprintf("the config says the weights are stored as %s; from the config alone they are counted as %v; the folder with its safetensors files gives the stored sizes", q.str("", "quant_method"), loaded(cfg)))
