@@ -19,11 +19,11 @@ const maxConfigBytes = 64 << 20
 // FromConfig builds the graph that a config.json describes. file is in errors
 // and names the model if the config does not.
 func FromConfig(file string, data []byte) (*modelgraph.Graph, error) {
-	graph, _, _, err := fromConfig(file, data)
+	graph, _, cfg, err := fromConfig(file, data)
 	if err != nil {
 		return nil, err
 	}
-	return graph, nil
+	return asStored(graph, cfg)
 }
 
 // fromConfig gives the graph next to an [*unknownFieldError] too: the files of
@@ -54,10 +54,13 @@ func fromConfig(file string, data []byte) (*modelgraph.Graph, *family, *config, 
 	graph.MaxSeq, graph.Unknown, graph.AutoClass = f.longest(cfg), f.unsaid(cfg, foreign), f.autoClass(cfg, class, foreign)
 	graph.Name, graph.Source, graph.Config = modelName(cfg, file), file, data
 	if q := cfg.sub("quantization_config"); q.has("quant_method") {
-		graph.Warnings = append(graph.Warnings, fmt.Sprintf("the config says the weights are stored as %s; from the config alone they are counted as %v; the folder with its safetensors files gives the stored sizes", q.str("", "quant_method"), loaded(cfg)))
+		graph.Warnings = append(graph.Warnings, fmt.Sprintf("the config says the weights are stored as %s; "+fromConfigAlone+" they are counted as %v; the folder with its safetensors files gives the stored sizes", q.str("", "quant_method"), loaded(cfg)))
 	}
 	return graph, f, cfg, cmp.Or(cfg.fault(), unknown)
 }
+
+// fromConfigAlone is in the warnings that files make needless.
+const fromConfigAlone = "from the config alone"
 
 // unsaid is what running the model would need and the config does not say.
 func (f *family) unsaid(cfg *config, foreign bool) []string {
