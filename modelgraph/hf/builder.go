@@ -1,6 +1,10 @@
 package hf
 
-import "github.com/devmap-dev/devmap/modelgraph"
+import (
+	"slices"
+
+	"github.com/devmap-dev/devmap/modelgraph"
+)
 
 // builder collects a module tree in the framework's module order. Tensors
 // are given without a type and get the model's.
@@ -58,6 +62,14 @@ func (modules *builder) add(name string, op modelgraph.Op, inputs []string, para
 
 // tie shares the tensor named first with the others.
 func (modules *builder) tie(names ...string) { modules.ties = append(modules.ties, names) }
+
+// untyped reports a tensor that takes the model's type.
+func (modules *builder) untyped() bool {
+	none := func(t modelgraph.Tensor) bool { return t.DType == noType }
+	return slices.ContainsFunc(modules.layers, func(layer modelgraph.Layer) bool {
+		return slices.ContainsFunc(layer.Params, none) || slices.ContainsFunc(layer.Buffers, none)
+	})
+}
 
 // join has one device hold the layers from index from on, and the layers that
 // are named.

@@ -51,6 +51,9 @@ func fromConfig(file string, data []byte) (*modelgraph.Graph, *family, *config, 
 	if foreign {
 		graph.Warnings = append(graph.Warnings, unknownType(cfg.name("model_type"))+fmt.Sprintf(": read as the %s that architectures names", class))
 	}
+	if len(cfg.strs("architectures")) == 0 && len(f.known()) > 1 {
+		graph.Warnings = append(graph.Warnings, fmt.Sprintf("the config names no architectures: %s the class is taken to be %s", fromConfigAlone, class))
+	}
 	graph.MaxSeq, graph.Unknown, graph.AutoClass = f.longest(cfg), f.unsaid(cfg, foreign), f.autoClass(cfg, class, foreign)
 	graph.Name, graph.Source, graph.Config = modelName(cfg, file), file, data
 	if q := cfg.sub("quantization_config"); q.has("quant_method") {
@@ -87,6 +90,9 @@ func (f *family) graph(cfg *config, class string) (*modelgraph.Graph, error) {
 	named := classNames(class, f.types[0])
 	modules.keepFloat32(named, cfg, dtype)
 	modules.save(named.Stored)
+	if !given && modules.untyped() {
+		modules.warnings = append(modules.warnings, fmt.Sprintf("the config names no dtype: %s its weights are counted as %v, as Transformers' from_config makes them (from_pretrained takes the checkpoint's type)", fromConfigAlone, dtype))
+	}
 	graph, err := modules.graph("", dtype)
 	if err != nil {
 		var syn *modelgraph.SyntaxError
