@@ -24,7 +24,7 @@ type Graph struct {
 	// storage.
 	Ties [][]string
 	// Joined are groups of layers, by name, that one device holds
-	// ([Graph.Join]).
+	// ([Join]).
 	Joined [][]string
 	// AutoClass is Transformers' Auto class that loads the code in the model's
 	// repository (trust_remote_code); empty if Transformers has the class.
@@ -71,6 +71,7 @@ type Unit struct {
 	First, End int   // layers [First, End)
 	Inputs     []int // units whose outputs it reads, ascending
 	tie        int   // one of the ties or joined groups that bind it, the same for all units bound to it; or -1
+	joined     bool  // a forward joins its result with another unit's
 	// Exec are the layers in the order they run.
 	Exec []int
 }

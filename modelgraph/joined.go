@@ -2,9 +2,9 @@ package modelgraph
 
 import "fmt"
 
-// Join makes one device hold all layers of each group: a forward joins their
-// results and moves none of them. Layers that are named before stay joined.
-func (graph *Graph) Join(groups [][]string) error {
+// Join makes one device hold all layers of each group, by name: a forward joins
+// their results and moves none of them. An unknown layer is a [*SyntaxError].
+func Join(graph *Graph, groups [][]string) error {
 	for k, names := range groups {
 		group := len(graph.Ties) + len(graph.Joined)
 		for j, name := range names {
@@ -16,7 +16,7 @@ func (graph *Graph) Join(groups [][]string) error {
 			if old := unit.tie; old >= 0 {
 				graph.retie(old, group)
 			}
-			unit.tie = group
+			unit.tie, unit.joined = group, true
 		}
 		if len(names) < 2 {
 			return placeError(fmt.Sprintf("joined[%d]", k), "a group needs two layers or more, it has %d", len(names))
@@ -26,15 +26,6 @@ func (graph *Graph) Join(groups [][]string) error {
 	return nil
 }
 
-// JoinedUnit reports that a forward joins the unit's result with another
-// unit's.
-func (graph *Graph) JoinedUnit(unit int) bool {
-	for _, names := range graph.Joined {
-		for _, name := range names {
-			if graph.Layers[graph.layerIndex[name]].unit == unit {
-				return true
-			}
-		}
-	}
-	return false
-}
+// Joined reports that a forward joins the unit's result with that of another
+// ([Join]).
+func (unit *Unit) Joined() bool { return unit.joined }

@@ -150,7 +150,7 @@ func (model *fileModel) graph() (*Graph, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := graph.Join(model.Joined); err != nil {
+	if err := Join(graph, model.Joined); err != nil {
 		return nil, err
 	}
 	graph.MaxSeq, graph.Unknown, graph.Warnings, graph.Taken = model.MaxSeq, model.Unknown, model.Warnings, model.Taken

@@ -136,7 +136,7 @@ func (assigned *assignment) rebuild() (*modelgraph.Graph, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", assigned.ck.Dir, err)
 	}
-	if err := graph.Join(assigned.graph.Joined); err != nil {
+	if err := modelgraph.Join(graph, assigned.graph.Joined); err != nil {
 		return nil, fmt.Errorf("%s: %w", assigned.ck.Dir, err)
 	}
 	graph.Unknown, graph.AutoClass = assigned.graph.Unknown, assigned.graph.AutoClass

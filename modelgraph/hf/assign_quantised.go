@@ -1,7 +1,6 @@
 package hf
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -98,11 +97,6 @@ func (assigned *assignment) nameMethod(graph *modelgraph.Graph, weights int64) {
 	if graph.ParamCount() != weights {
 		graph.Warnings = append(graph.Warnings, storedElements(graph, weights))
 	}
-}
-
-// storedElements says that packed weights are counted by what is stored.
-func storedElements(graph *modelgraph.Graph, weights int64) string {
-	return fmt.Sprintf("parameters are counted as the elements that are stored: %d, of %s tensors and their tables, stand for %d weights", graph.ParamCount(), graph.Quantized, weights)
 }
 
 // quantMethod is the config's name of the method, where weights are stored in

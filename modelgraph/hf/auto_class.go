@@ -13,10 +13,10 @@ var remoteTypes = []string{
 	"mimo", "minicpm", "nemotron-nas", "phi4mm", "xverse",
 }
 
-// autoClass is the Auto class that loads such code: the one that auto_map has
+// autoClass is the Auto class that loads such code for a class of that type: the one that auto_map has
 // for the class, else the usual one. Empty if Transformers has the type.
-func (f *family) autoClass(cfg *config, class string, foreign bool) string {
-	remote := slices.Contains(remoteTypes, f.types[0])
+func autoClass(cfg *config, kind, class string, foreign bool) string {
+	remote := slices.Contains(remoteTypes, kind)
 	if foreign {
 		remote = configClassOf(cfg.name("model_type")) == nil
 	}

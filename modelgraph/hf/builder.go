@@ -153,7 +153,7 @@ func (modules *builder) graph(name string, dtype modelgraph.DType) (*modelgraph.
 	graph, err := modelgraph.New(name, modules.layers, modules.ties)
 	if err == nil {
 		graph.Hollow, graph.Warnings = modules.hollow, modules.warnings
-		err = graph.Join(modules.joined)
+		err = modelgraph.Join(graph, modules.joined)
 	}
 	return graph, err
 }

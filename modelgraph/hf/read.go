@@ -54,16 +54,13 @@ func fromConfig(file string, data []byte) (*modelgraph.Graph, *family, *config, 
 	if len(cfg.strs("architectures")) == 0 && len(f.known()) > 1 {
 		graph.Warnings = append(graph.Warnings, fmt.Sprintf("the config names no architectures: %s the class is taken to be %s", fromConfigAlone, class))
 	}
-	graph.MaxSeq, graph.Unknown, graph.AutoClass = f.longest(cfg), f.unsaid(cfg, foreign), f.autoClass(cfg, class, foreign)
+	graph.MaxSeq, graph.Unknown, graph.AutoClass = f.longest(cfg), f.unsaid(cfg, foreign), autoClass(cfg, f.types[0], class, foreign)
 	graph.Name, graph.Source, graph.Config = modelName(cfg, file), file, data
 	if q := cfg.sub("quantization_config"); q.has("quant_method") {
 		graph.Warnings = append(graph.Warnings, fmt.Sprintf("the config says the weights are stored as %s; "+fromConfigAlone+" they are counted as %v; the folder with its safetensors files gives the stored sizes", q.str("", "quant_method"), loaded(cfg)))
 	}
 	return graph, f, cfg, cmp.Or(cfg.fault(), unknown)
 }
-
-// fromConfigAlone is in the warnings that files make needless.
-const fromConfigAlone = "from the config alone"
 
 // unsaid is what running the model would need and the config does not say.
 func (f *family) unsaid(cfg *config, foreign bool) []string {

@@ -12,6 +12,14 @@ import (
 // This file counts what quantization_config says of a config without its
 // files: the tensors that a folder of such weights holds, name by name.
 
+// fromConfigAlone is in the warnings that files make needless.
+const fromConfigAlone = "from the config alone"
+
+// storedElements says that packed weights are counted by what is stored.
+func storedElements(graph *modelgraph.Graph, weights int64) string {
+	return fmt.Sprintf("parameters are counted as the elements that are stored: %d, of %s tensors and their tables, stand for %d weights", graph.ParamCount(), graph.Quantized, weights)
+}
+
 // storedFormat is a quantised format whose tensors follow from a config.
 type storedFormat struct {
 	method string
@@ -102,7 +110,7 @@ func rebuilt(graph *modelgraph.Graph, layers []modelgraph.Layer, method string) 
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", graph.Source, err)
 	}
-	if err := made.Join(graph.Joined); err != nil {
+	if err := modelgraph.Join(made, graph.Joined); err != nil {
 		return nil, fmt.Errorf("%s: %w", graph.Source, err)
 	}
 	out := *graph

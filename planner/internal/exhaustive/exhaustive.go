@@ -50,7 +50,7 @@ func (state *search) rules() {
 	state.together = problem.Graph.TiedUnits()
 	for _, tied := range state.together {
 		for i, unit := range tied {
-			state.chained[unit] = i == 0 && (unit != 0 || problem.Graph.JoinedUnit(unit)) && !problem.Anywhere
+			state.chained[unit] = i == 0 && (unit != 0 || problem.Graph.Units[unit].Joined()) && !problem.Anywhere
 		}
 	}
 	for _, names := range problem.Together {
