@@ -61,7 +61,7 @@ func openFolder(dir string) (*folder, error) {
 		return nil, fmt.Errorf("opening folder: %w", err)
 	}
 	if info, err := os.Stat(path); err == nil && !info.IsDir() { // a FIFO would wait for its other end
-		return nil, &RefusedError{dir, kindOf(info.Mode()) + ": want a folder"}
+		return nil, &refusedError{dir, kindOf(info.Mode()) + ": want a folder"}
 	}
 	f := &folder{dir: dir}
 	if f.home, err = openPlace(path); err != nil {

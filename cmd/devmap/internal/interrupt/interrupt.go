@@ -124,5 +124,5 @@ func Answered[T any](ctx context.Context, problems io.Writer, wait func() (T, er
 	if err := out.Say(problems, "devmap: interrupted: the GPUs had told nothing yet, and COMMAND was not started\n"); err != nil {
 		return none, err
 	}
-	return none, &out.ToldError{Status: status}
+	return none, &out.ReportedError{Status: status}
 }

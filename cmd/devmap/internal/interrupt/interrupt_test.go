@@ -52,7 +52,7 @@ func TestAnswered(t *testing.T) {
 	stuck := make(chan struct{})
 	defer close(stuck)
 	_, err := interrupt.Answered(signalled(syscall.SIGINT), &problems, func() (int, error) { <-stuck; return 0, nil })
-	var told *out.ToldError
+	var told *out.ReportedError
 	if !errors.As(err, &told) || told.Status != 130 || !strings.Contains(problems.String(), "COMMAND was not started") {
 		t.Errorf("%v, %s", err, problems.String())
 	}
