@@ -16,6 +16,7 @@ import (
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/watching"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/worker"
 	"github.com/devmap-dev/devmap/executor/report"
+	"github.com/devmap-dev/devmap/internal/quote"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
@@ -77,7 +78,7 @@ func (command *watchCommand) onePlan(cmd *cobra.Command, args []string) error {
 	case command.Watch.Baseline && dash == 0 && len(args) > 0, command.Watch.Baseline && dash < 0 && len(args) == 0: // of the latter refuse says what is missing
 		return nil
 	case dash < 0 && len(args) > 1:
-		return out.Usagef("%s takes one PLAN; %d given: -- goes before a COMMAND, as in devmap watch %s -- %s (devmap help watch)", cmd.CommandPath(), len(args), args[0], args[1])
+		return out.Usagef("%s takes one PLAN; %d given: -- goes before a COMMAND, as in devmap watch %s -- %s (devmap help watch)", cmd.CommandPath(), len(args), quote.Path(args[0]), quote.Shell(args[1]))
 	case dash >= 0 && dash != 1, len(args) == 0:
 		return out.Usagef("%s takes one PLAN; %d given (devmap help watch)", cmd.CommandPath(), max(0, dash))
 	case dash >= 0 && len(args) == 1:

@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/internal/quote"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
@@ -69,7 +70,7 @@ func diffusersCalls(to io.Writer, input *Input) error {
 		return &refusal{costmodel.Messagef("the plan for %q is of %d GPUs, which diffusers' own pipelines do not share: emit --for xdit writes it", plan.Model.Name, len(plan.Devices))}
 	}
 	var text strings.Builder
-	fmt.Fprintf(&text, "import torch\nfrom diffusers import %s\n\npipe = %s.from_pretrained(%q, torch_dtype=torch.bfloat16)\n", asked.Class, asked.Class, plan.Model.Source)
+	fmt.Fprintf(&text, "import torch\nfrom diffusers import %s\n\npipe = %s.from_pretrained(%s, torch_dtype=torch.bfloat16)\n", asked.Class, asked.Class, quote.Python(plan.Model.Source))
 	text.WriteString(map[string]string{
 		"":           "pipe.to(\"cuda\")\n",
 		"model":      "pipe.enable_model_cpu_offload()\n",
@@ -107,7 +108,10 @@ func diffusersUsage(input *Input, file string) (usage, note string) {
 	if asked, err := generationOf(input.Plan); err == nil {
 		given = pictures(asked.Class)
 	}
-	return fmt.Sprintf("from %s import pipe, arguments; pipe(\"a prompt\", %s**arguments)", strings.TrimSuffix(file, ".py"), given), ""
+	if module, found := strings.CutSuffix(file, ".py"); found && quote.IsPythonName(module) {
+		return fmt.Sprintf("from %s import pipe, arguments; pipe(\"a prompt\", %s**arguments)", module, given), ""
+	}
+	return fmt.Sprintf("import runpy; made = runpy.run_path(%s); made[\"pipe\"](\"a prompt\", %s**made[\"arguments\"])", quote.Python(file), given), ""
 }
 
 // pictures are the arguments of a pipeline that begins with some.

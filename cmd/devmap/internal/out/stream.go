@@ -5,10 +5,11 @@ import (
 	"io"
 	"os"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/term"
+
+	"github.com/devmap-dev/devmap/internal/quote"
 )
 
 // Stream is stdout or stderr. It keeps the first error of writing, which
@@ -132,7 +133,7 @@ func escaped(text string, keep func(rune) bool) string {
 // paragraphs, and what turns the direction of text (Unicode's Bidi_Control),
 // under which a line reads other than it is.
 func unsafeRune(char rune) bool {
-	return unicode.IsControl(char) || unicode.In(char, unicode.Bidi_Control, unicode.Zl, unicode.Zp)
+	return quote.Steers(char)
 }
 
 // FileOf is the file behind a writer, nil where there is none.
