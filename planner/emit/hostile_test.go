@@ -255,4 +255,3 @@ func jsonNumber(number int) string {
 	text, _ := json.Marshal(number) //nolint:errcheck // of a number
 	return string(text)
 }
-

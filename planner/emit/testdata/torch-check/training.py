@@ -46,7 +46,7 @@ JOB = json.loads(r"""{
   "lm_head": 0
  },
  "stages": [],
- "imbalance": 1.004,
+ "imbalance": 1,
  "devices": [
   {
    "peak_allocated_bytes": 7516192768,
@@ -127,7 +127,7 @@ def built():
     """The model that the config describes, without storage."""
     fields = {name: value for name, value in CONFIG.items() if name not in ("model_type", "architectures", "transformers_version", "dtype", "torch_dtype")}
     if CONFIG["model_type"] not in transformers.CONFIG_MAPPING:
-        sys.exit(f"Transformers {transformers.__version__} has no {CONFIG['model_type']}")
+        sys.exit(line(f"Transformers {transformers.__version__} has no {CONFIG['model_type']}"))
     config = transformers.AutoConfig.for_model(CONFIG["model_type"], **fields)
     config.use_cache = JOB["mode"] != "train"
     with weightless():
