@@ -12,15 +12,15 @@ import (
 	"unicode/utf8"
 )
 
-// Steers reports characters that no line of text may hold as they are: control
-// characters, ends of lines and paragraphs, and what turns the direction of
-// reading (Unicode's Bidi_Control).
+// Steers reports characters that change how a terminal or an editor shows a line:
+// control characters, ends of lines and paragraphs, and those that turn the
+// direction of reading (Unicode's Bidi_Control).
 func Steers(char rune) bool {
 	return unicode.IsControl(char) || unicode.In(char, unicode.Bidi_Control, unicode.Zl, unicode.Zp)
 }
 
 // Comment is text for a comment of one line, of a shell or Python: what steers
-// is written as \u001b, and bytes that are no UTF-8 as \xff.
+// is written as \u001b, and invalid UTF-8 as \xff.
 func Comment(text string) string {
 	return escape(text, "", `\u%04x`, `\x%02x`)
 }
@@ -79,8 +79,8 @@ func printfFormat(text string) string {
 	return format.String()
 }
 
-// Python is a string literal of Python, on one line. Bytes that are no UTF-8
-// are what Python's own file functions take for them (PEP 383).
+// Python is a string literal of Python, on one line. Invalid UTF-8 is written
+// as Python's own file functions read it (PEP 383).
 func Python(text string) string {
 	text = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\r", `\r`, "\t", `\t`).Replace(text)
 	return `"` + escape(text, "", `\u%04x`, `\udc%02x`) + `"`
@@ -92,7 +92,7 @@ elif else except finally for from global if import in is lambda nonlocal not or 
 
 var pythonName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// IsPythonName reports text that may stand in a program as a name of Python's.
+// IsPythonName reports text that is a valid name in a Python program.
 func IsPythonName(text string) bool {
 	return pythonName.MatchString(text) && !slices.Contains(pythonWords, text)
 }
@@ -103,16 +103,16 @@ func JSON(text string) string {
 	return escape(text, "\n\r\t", `\u%04x`, `\ufffd`)
 }
 
-// escape writes characters that steer in one form, but for those that are kept,
-// and bytes that are no UTF-8 in another.
-func escape(text, kept, char, octet string) string {
+// escape writes characters that steer in one form, except those in allowed,
+// and invalid UTF-8 in another.
+func escape(text, allowed, char, octet string) string {
 	var safe strings.Builder
 	for at := 0; at < len(text); {
 		r, size := utf8.DecodeRuneInString(text[at:])
 		switch {
 		case r == utf8.RuneError && size == 1:
 			safe.WriteString(strings.ReplaceAll(octet, "%02x", fmt.Sprintf("%02x", text[at])))
-		case Steers(r) && !strings.ContainsRune(kept, r):
+		case Steers(r) && !strings.ContainsRune(allowed, r):
 			fmt.Fprintf(&safe, char, r)
 		default:
 			safe.WriteString(text[at : at+size])

@@ -183,8 +183,8 @@ func ParsePlan(file string, data []byte) (*Plan, error) {
 	return plan, err
 }
 
-// parsePlan reads a plan, and holds it to itself: every command reads plans
-// here. What it is for its model is [Check]'s to say.
+// parsePlan reads a plan and refuses one that contradicts itself. Every command
+// reads plans here. What it is for its model is [Check]'s to say.
 func parsePlan(file string, data []byte) (*Plan, error) {
 	var p struct {
 		Plan

@@ -83,8 +83,8 @@ func (plan *Plan) figuresFault() *fieldFault {
 	return plan.objectiveFault()
 }
 
-// objectiveFault reports a proof that is none: a bound above the value, or a gap
-// or a status that is not theirs.
+// objectiveFault reports a bound above the value, and a gap or a status that does
+// not follow from the two.
 func (plan *Plan) objectiveFault() *fieldFault {
 	objective := &plan.Objective
 	value, bound := objective.Value, objective.LowerBound
@@ -98,7 +98,7 @@ func (plan *Plan) objectiveFault() *fieldFault {
 	case bound > value && !near(bound, value):
 		return faultOf("objective.lower_bound", "%v is above objective.value, %v: nothing is below a lower bound", bound, value)
 	}
-	if len(plan.Phases) > 0 { // no bound is worked out
+	if len(plan.Phases) > 0 { // devmap computes no bound
 		return nil
 	}
 	gap := 0.0

@@ -20,7 +20,7 @@ func (plan *Plan) stagesFault() *fieldFault {
 	return agree.fault()
 }
 
-// stageFault reports a stage that is none by itself, and notes its units.
+// stageFault reports a stage whose own fields are invalid, and records its units.
 func (plan *Plan) stageFault(i int, stageOf map[string]int) *fieldFault {
 	stage, place := &plan.Stages[i], "stages["+strconv.Itoa(i)+"]"
 	switch {
@@ -74,15 +74,15 @@ func (agree *agreement) fault() *fieldFault {
 	if fault := agree.unitsFault(spare); fault != nil {
 		return fault
 	}
-	holds := map[string]bool{} // modules around units
+	around := map[string]bool{} // modules that contain units
 	for unit := range agree.stageOf {
 		for outer := range ancestors(unit) {
-			holds[outer] = true
+			around[outer] = true
 		}
 	}
 	for _, at := range loose {
 		entry := agree.plan.DeviceMap[at]
-		if !holds[entry.Key] && !agree.elsewhere[entry.Device] {
+		if !around[entry.Key] && !agree.elsewhere[entry.Device] {
 			return faultOf("device_map."+strconv.Quote(entry.Key), "it is on device %v, and no stage there has it: \"stages\" and \"device_map\" must agree", entry.Device)
 		}
 	}

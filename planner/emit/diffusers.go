@@ -3,7 +3,6 @@ package emit
 import (
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -47,8 +46,11 @@ func generationOf(plan *devicemap.Plan) (generation, error) {
 	if err := json.Unmarshal(plan.Pipeline, &asked); err != nil {
 		return asked, fmt.Errorf("parsing the plan's \"pipeline\": %w", err)
 	}
-	if !pythonName.MatchString(asked.Class) {
+	if !quote.IsPythonName(asked.Class) {
 		return asked, fmt.Errorf("the plan's pipeline.class %q is no class of Python", asked.Class)
+	}
+	if _, known := offloadCalls[asked.Offload]; !known {
+		return asked, fmt.Errorf("the plan's pipeline.offload %q is unknown (known: model, sequential, group)", asked.Offload)
 	}
 	if len(asked.Layers) > 0 && int64(len(asked.Layers)) != asked.PipeFusion || slices.ContainsFunc(asked.Layers, func(count int64) bool { return count < 1 }) {
 		return asked, fmt.Errorf("the plan's pipeline.attn_layer_num_for_pp %d is no number of blocks for each of %d stages", asked.Layers, asked.PipeFusion)
@@ -56,7 +58,13 @@ func generationOf(plan *devicemap.Plan) (generation, error) {
 	return asked, nil
 }
 
-var pythonName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+// offloadCalls place a pipeline, by its offload.
+var offloadCalls = map[string]string{
+	"":           "pipe.to(\"cuda\")\n",
+	"model":      "pipe.enable_model_cpu_offload()\n",
+	"sequential": "pipe.enable_sequential_cpu_offload()\n",
+	"group":      "pipe.enable_group_offload(onload_device=torch.device(\"cuda\"), offload_device=torch.device(\"cpu\"),\n                          offload_type=\"block_level\", num_blocks_per_group=1)\n",
+}
 
 // diffusersCalls is a program in Python: the calls that make a pipeline run as
 // it was planned.
@@ -71,12 +79,7 @@ func diffusersCalls(to io.Writer, input *Input) error {
 	}
 	var text strings.Builder
 	fmt.Fprintf(&text, "import torch\nfrom diffusers import %s\n\npipe = %s.from_pretrained(%s, torch_dtype=torch.bfloat16)\n", asked.Class, asked.Class, quote.Python(plan.Model.Source))
-	text.WriteString(map[string]string{
-		"":           "pipe.to(\"cuda\")\n",
-		"model":      "pipe.enable_model_cpu_offload()\n",
-		"sequential": "pipe.enable_sequential_cpu_offload()\n",
-		"group":      "pipe.enable_group_offload(onload_device=torch.device(\"cuda\"), offload_device=torch.device(\"cpu\"),\n                          offload_type=\"block_level\", num_blocks_per_group=1)\n",
-	}[asked.Offload])
+	text.WriteString(offloadCalls[asked.Offload])
 	if asked.VAETiling {
 		text.WriteString("pipe.vae.enable_tiling()\n")
 	}

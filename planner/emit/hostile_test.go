@@ -182,6 +182,9 @@ func (box *sandbox) reads(language, text, whose string) {
 			box.tb.Errorf("%s is no JSON: %s", whose, text)
 		}
 	case "python":
+		if strings.ContainsFunc(strings.ReplaceAll(text, "\n", ""), quote.Steers) {
+			box.tb.Errorf("%s steers a terminal: %q", whose, text)
+		}
 		box.python3, box.whose = append(box.python3, text), append(box.whose, whose)
 	case "sh":
 		box.run(text, whose)
@@ -202,8 +205,8 @@ func (box *sandbox) run(text, whose string) {
 	if err != nil && !strings.HasPrefix(text, "--") { // xDiT's arguments are no command
 		box.tb.Errorf("%s: %v: %s: %q", whose, err, said, text)
 	}
-	kept, _ := os.ReadFile(log) //nolint:errcheck // without a command there is none
-	box.log = strings.Split(string(kept), "\x00")
+	recorded, _ := os.ReadFile(log) //nolint:errcheck // without a command there is none
+	box.log = strings.Split(string(recorded), "\x00")
 }
 
 // saw reports that the last command had a file among its arguments, or what is in
@@ -217,7 +220,7 @@ func (box *sandbox) saw(file string) bool {
 	return false
 }
 
-// python parses all that is Python's.
+// python parses every text in Python.
 func (box *sandbox) python() {
 	box.tb.Helper()
 	if box.interpreter == "" {
