@@ -30,7 +30,7 @@ func TestPrintedCommands(t *testing.T) {
 	t.Chdir(folder)
 	for _, command := range []string{"swift", "devmap", "torchrun", "python3", "sh"} {
 		write(t, filepath.Join(bin, command), "#!"+shell+"\nfor a in \"$@\"; do printf '<%s>' \"$a\"; done\n")
-		if err := os.Chmod(filepath.Join(bin, command), 0o755); err != nil { //nolint:gosec // it is run
+		if err := os.Chmod(filepath.Join(bin, command), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}

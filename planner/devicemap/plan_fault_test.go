@@ -88,18 +88,18 @@ func refuses(t *testing.T, fresh func() document, edits []edit) {
 // TestPlanFaults: a plan that contradicts itself is refused by its file and field.
 func TestPlanFaults(t *testing.T) {
 	fresh := func() document { return documentOf(t, planOf(t, devicemap.Map{0, 0, 0, 1, 1, 1, 0})) }
-	first := fresh()["stages"].([]any)[0].(map[string]any)["units"].([]any)[0]  //nolint:errcheck // as it is written
-	second := fresh()["stages"].([]any)[1].(map[string]any)["units"].([]any)[0] //nolint:errcheck // likewise
+	written := planOf(t, devicemap.Map{0, 0, 0, 1, 1, 1, 0})
+	first, second := written.Stages[0].Units[0], written.Stages[1].Units[0]
 	refuses(t, fresh, []edit{
 		{"stages/0/device", 1, `stages[1].device: device 1 is that of stage 0 too`},
 		{"stages/0/device", 7, `stages[0].device: device 7 is not among the 2 devices`},
 		{"stages/1/stage", 0, `stages[1].stage: 0 is not 1, its place`},
-		{"stages/1/units", []any{first}, `stages[1].units[0]: "` + first.(string) + `" is in stage 0 too`},
+		{"stages/1/units", []any{first}, `stages[1].units[0]: "` + first + `" is in stage 0 too`},
 		{"stages/1/units", []any{}, `stages[1].units: empty`},
 		{"stages/1/units", []any{second}, `device_map.`},
-		{"device_map/" + second.(string), 0, `stages[1].units[0]: "` + second.(string) + `" is on device 1 here, and device_map has it on device 0`},
-		{"device_map/" + second.(string), 5, `device_map."` + second.(string) + `": device 5 is not among the 2 devices`},
-		{"device_map/" + second.(string), "gpu", `device_map: device-not-a-number`},
+		{"device_map/" + second, 0, `stages[1].units[0]: "` + second + `" is on device 1 here, and device_map has it on device 0`},
+		{"device_map/" + second, 5, `device_map."` + second + `": device 5 is not among the 2 devices`},
+		{"device_map/" + second, "gpu", `device_map: device-not-a-number`},
 		{"device_map/more", 1, `device_map."more": it is on device 1, and no stage there has it`},
 		{"workload/strategy", "pipeline", `workload.runtime: "accelerate" does not run strategy "pipeline" (torch, devmap)`},
 		{"workload/runtime", "torch", `workload.runtime: "torch" does not run strategy "device-map" (accelerate, devmap)`},

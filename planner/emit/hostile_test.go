@@ -117,7 +117,7 @@ func rename(tb testing.TB, input *emit.Input, name string) {
 			plan.Stages[i].Units[j] += strings.ToValidUTF8(name, "")
 		}
 	}
-	if plan.Workload.Mode == costmodel.Train && plan.Workload.Strategy == costmodel.DeviceMap {
+	if plan.Workload.Mode == costmodel.Train && !plan.Workload.Strategy.Traits().Staged {
 		plan.Workload.LoRARank, plan.Workload.LoRATargets = 4, []string{strings.ToValidUTF8(name, ""), "q_proj"}
 	}
 	if input.Program != nil {
@@ -155,10 +155,10 @@ func newSandbox(tb testing.TB) *sandbox {
 	if box.sh, err = exec.LookPath("sh"); err != nil {
 		tb.Skip("there is no sh")
 	}
-	box.interpreter, _ = exec.LookPath("python3") //nolint:errcheck // then Python is not parsed
+	box.interpreter, _ = exec.LookPath("python3")
 	record := "#!" + box.sh + "\nfor a in \"$0\" \"$@\"; do printf '%s\\0' \"$a\"; done >>\"$LOG\"\n"
 	for _, command := range []string{"swift", "devmap", "torchrun", "python3", "uv", "sh"} {
-		if err := os.WriteFile(filepath.Join(box.bin, command), []byte(record), 0o755); err != nil { //nolint:gosec // it is run
+		if err := os.WriteFile(filepath.Join(box.bin, command), []byte(record), 0o755); err != nil {
 			tb.Fatal(err)
 		}
 	}
@@ -205,7 +205,7 @@ func (box *sandbox) run(text, whose string) {
 	if err != nil && !strings.HasPrefix(text, "--") { // xDiT's arguments are no command
 		box.tb.Errorf("%s: %v: %s: %q", whose, err, said, text)
 	}
-	recorded, _ := os.ReadFile(log) //nolint:errcheck // without a command there is none
+	recorded, _ := os.ReadFile(log)
 	box.log = strings.Split(string(recorded), "\x00")
 }
 
@@ -255,6 +255,6 @@ for at, text in enumerate(json.load(sys.stdin)):
 }
 
 func jsonNumber(number int) string {
-	text, _ := json.Marshal(number) //nolint:errcheck // of a number
+	text, _ := json.Marshal(number)
 	return string(text)
 }
