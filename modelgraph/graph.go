@@ -71,7 +71,7 @@ type Unit struct {
 	First, End int   // layers [First, End)
 	Inputs     []int // units whose outputs it reads, ascending
 	tie        int   // one of the ties or joined groups that bind it, the same for all units bound to it; or -1
-	joined     bool  // a forward joins its result with another unit's
+	Joined     bool  // a forward joins its result with another unit's
 	// Exec are the layers in the order they run.
 	Exec []int
 }

@@ -16,7 +16,7 @@ func Join(graph *Graph, groups [][]string) error {
 			if old := unit.tie; old >= 0 {
 				graph.retie(old, group)
 			}
-			unit.tie, unit.joined = group, true
+			unit.tie, unit.Joined = group, true
 		}
 		if len(names) < 2 {
 			return placeError(fmt.Sprintf("joined[%d]", k), "a group needs two layers or more, it has %d", len(names))
@@ -25,7 +25,3 @@ func Join(graph *Graph, groups [][]string) error {
 	}
 	return nil
 }
-
-// Joined reports that a forward joins the unit's result with that of another
-// ([Join]).
-func (unit *Unit) Joined() bool { return unit.joined }

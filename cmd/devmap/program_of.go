@@ -54,7 +54,7 @@ func programOf(cmd *cobra.Command, plan *devicemap.Plan, file, model, csv string
 	workload.Runtime, workload.StoredTypes = costmodel.Devmap, false
 	table, err := ask.Costs(graph, workload)
 	if err != nil {
-		return nil, out.Usagef("%s has no program: %w", file, err)
+		return nil, noProgram(graph, plan, file, err)
 	}
 	report := devicemap.Check(graph, table, &plan.Topology, plan.DeviceMap, nil)
 	if len(report.Faults) > 0 {
@@ -93,6 +93,17 @@ func programOf(cmd *cobra.Command, plan *devicemap.Plan, file, model, csv string
 	other := prediction(plan.Workload.Runtime, plan.StepSeconds, plan.Devices)
 	made.Predictions = append(made.Predictions, other)
 	return result, out.Say(cmd.ErrOrStderr(), "%s is a plan for %s: its map is taken, and predicted again for devmap (%s; the plan said %s)\n", file, plan.Workload.Runtime, predictionText(own), predictionText(other))
+}
+
+// noProgram says why a plan's workload has no program: a workload that the plan's
+// own engine does not run either is a fault of the file, as check has it.
+func noProgram(graph *modelgraph.Graph, plan *devicemap.Plan, file string, err error) error {
+	_, own := ask.Costs(graph, plan.Workload)
+	var field *costmodel.FieldError
+	if errors.As(own, &field) {
+		return &modelgraph.SyntaxError{File: file, Place: "workload." + field.Field, Msg: field.Msg.Words(ask.Say)}
+	}
+	return out.Usagef("%s has no program: %w", file, err)
 }
 
 // measuredOn are the GPUs that devices of a topology were measured on.

@@ -18,6 +18,7 @@ import (
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/worker"
 	"github.com/devmap-dev/devmap/executor/report"
 	"github.com/devmap-dev/devmap/planner/devicemap"
+	"github.com/devmap-dev/devmap/planner/emit"
 )
 
 type watchCommand struct {
@@ -78,7 +79,7 @@ func (command *watchCommand) onePlan(cmd *cobra.Command, args []string) error {
 	case command.Watch.Baseline && dash == 0 && len(args) > 0, command.Watch.Baseline && dash < 0 && len(args) == 0: // of the latter refuse says what is missing
 		return nil
 	case dash < 0 && len(args) > 1:
-		return out.Usagef("%s takes one PLAN; %d given: -- goes before a COMMAND, as in devmap watch %s -- %s (devmap help watch)", cmd.CommandPath(), len(args), args[0], args[1])
+		return out.Usagef("%s takes one PLAN; %d given: -- goes before a COMMAND, as in devmap watch %s -- %s (devmap help watch)", cmd.CommandPath(), len(args), emit.Shell(args[0]), emit.Shell(args[1]))
 	case dash >= 0 && dash != 1, len(args) == 0:
 		return out.Usagef("%s takes one PLAN; %d given (devmap help watch)", cmd.CommandPath(), max(0, dash))
 	case dash >= 0 && len(args) == 1:

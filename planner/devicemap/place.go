@@ -107,7 +107,7 @@ func (check *checker) ties() {
 
 // apartMessage says why units must not be apart; %s is where they are.
 func apartMessage(graph *modelgraph.Graph, units []int) string {
-	if slices.ContainsFunc(units, func(unit int) bool { return graph.Units[unit].Joined() }) {
+	if slices.ContainsFunc(units, func(unit int) bool { return graph.Units[unit].Joined }) {
 		return "the model's forward joins the results of these units and moves none of them, so one device must hold them all: %s"
 	}
 	return "units that share a parameter are apart: %s; the copies would train apart and take twice the memory"

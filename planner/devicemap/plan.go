@@ -142,6 +142,11 @@ func parseMap(file string, data []byte) (Flat, *Plan, []Fault, error) {
 		return nil, nil, nil, err
 	}
 	if _, ok := head["format_version"]; !ok {
+		for _, key := range []string{"workload", "topology", "device_map"} {
+			if value := head[key]; value.Kind() == '{' {
+				return nil, nil, nil, &modelgraph.SyntaxError{File: file, Place: "format_version", Msg: fmt.Sprintf("missing, and %q is a plan's: a plan has %q there; a device map alone is module path → device", key, planVersion)}
+			}
+		}
 		for _, key := range []string{"stages", "fpgas"} { // Piper's, and dnn-partitioning's
 			if value := head[key]; value.Kind() == '[' {
 				return nil, nil, nil, &modelgraph.SyntaxError{File: file, Place: key, Msg: "this is a split of a posed problem, as devmap plan writes it in its authors' form, and no device map: plan held it to their definition as it wrote it, and check judges maps of models"}
@@ -157,11 +162,11 @@ func parseMap(file string, data []byte) (Flat, *Plan, []Fault, error) {
 	if json.Unmarshal(head["format_version"], &version) == nil && version != planVersion {
 		return nil, nil, nil, &modelgraph.SyntaxError{File: file, Place: "format_version", Msg: fmt.Sprintf("%q is not %q", version, planVersion)}
 	}
-	plan, faults, err := parsePlan(file, data)
+	plan, err := parsePlan(file, data)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	return plan.DeviceMap, plan, faults, nil
+	return plan.DeviceMap, plan, nil, nil
 }
 
 // ReadPlan reads a plan file and nothing else.
@@ -175,52 +180,83 @@ func ReadPlan(path string) (*Plan, error) {
 
 // ParsePlan is [ReadPlan] of bytes; errors name file.
 func ParsePlan(file string, data []byte) (*Plan, error) {
-	_, plan, faults, err := parseMap(file, data)
-	switch {
-	case err != nil:
-		return nil, err
-	case plan == nil:
+	_, plan, _, err := parseMap(file, data)
+	if err == nil && plan == nil {
 		return nil, &modelgraph.SyntaxError{File: file, Place: "format_version", Msg: fmt.Sprintf("missing: this is no plan (%s), as `devmap plan -o` writes it", planVersion)}
-	case len(faults) > 0:
-		return nil, &modelgraph.SyntaxError{File: file, Place: "device_map", Msg: faults[0].String()}
 	}
-	err = plan.placeable(file)
 	return plan, err
 }
 
-func parsePlan(file string, data []byte) (*Plan, []Fault, error) {
+// parsePlan reads a plan and refuses one that contradicts itself. Every command
+// reads plans here. What it is for its model is [Check]'s to say.
+func parsePlan(file string, data []byte) (*Plan, error) {
 	var p struct {
 		Plan
 		RawMap      jsontext.Value `json:"device_map,omitzero"`
 		RawTopology jsontext.Value `json:"topology,omitzero"`
 	}
 	if err := modelgraph.DecodeJSON(file, data, &p, true); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if p.FormatVersion != planVersion {
-		return nil, nil, &modelgraph.SyntaxError{File: file, Place: "format_version", Msg: fmt.Sprintf("%q is not %q", p.FormatVersion, planVersion)}
+		return nil, &modelgraph.SyntaxError{File: file, Place: "format_version", Msg: fmt.Sprintf("%q is not %q", p.FormatVersion, planVersion)}
 	}
 	if p.RawTopology == nil {
-		return nil, nil, &modelgraph.SyntaxError{File: file, Place: "topology", Msg: "missing"}
+		return nil, &modelgraph.SyntaxError{File: file, Place: "topology", Msg: "missing"}
 	}
 	topo, err := costmodel.ParseTopology(file, p.RawTopology, func(string) costmodel.Device { return costmodel.Device{} })
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	p.Topology = *topo
-	switch replicated := p.Workload.Strategy.Traits().Replicated; { // every GPU runs the whole model
-	case replicated && p.RawMap != nil:
-		return nil, nil, &modelgraph.SyntaxError{File: file, Place: "device_map", Msg: fmt.Sprintf("under %s every GPU runs the whole model: there is none", p.Workload.Strategy)}
-	case !replicated && p.RawMap == nil && len(p.Phases) == 0:
-		return nil, nil, &modelgraph.SyntaxError{File: file, Place: "device_map", Msg: "missing"}
+	if err := p.mapPresent(file, p.RawMap != nil); err != nil {
+		return nil, err
 	}
-	if err := p.consistent(file); err != nil || p.RawMap == nil {
-		return &p.Plan, nil, err
+	if err := p.consistent(file); err != nil {
+		return nil, err
 	}
-	if err := p.spread(file); err != nil {
-		return nil, nil, err
+	var section *pipelineSection
+	if p.Pipeline != nil {
+		if section, err = parsePipeline(file, data); err != nil {
+			return nil, err
+		}
 	}
-	flat, faults, err := readFlat(file, p.RawMap)
-	p.DeviceMap = flat
-	return &p.Plan, faults, err
+	if err := p.diffusionFault(section).in(file); err != nil || p.RawMap == nil {
+		return &p.Plan, err
+	}
+	err = p.readMap(file, p.RawMap)
+	return &p.Plan, err
+}
+
+// mapPresent reports a plan whose strategy has a device map and that has none, and
+// one that has a map too many.
+func (plan *Plan) mapPresent(file string, present bool) error {
+	fault := func(format string, args ...any) error { return faultOf("device_map", format, args...).in(file) }
+	switch replicated := plan.Workload.Strategy.Traits().Replicated; {
+	case replicated && present: // every GPU runs the whole model
+		return fault("under %s every GPU runs the whole model: there is none", plan.Workload.Strategy)
+	case len(plan.Phases) > 0 && present:
+		return fault("the phases of a diffusion pipeline have none")
+	case !replicated && !present && len(plan.Phases) == 0:
+		return fault("missing")
+	}
+	return nil
+}
+
+// readMap reads the plan's device map, which its devices and stages must bear out.
+func (plan *Plan) readMap(file string, text jsontext.Value) error {
+	if err := plan.spread(file); err != nil {
+		return err
+	}
+	flat, faults, err := readFlat(file, text)
+	switch plan.DeviceMap = flat; {
+	case err != nil:
+		return err
+	case len(faults) > 0:
+		return faultOf("device_map", "%s", faults[0]).in(file)
+	}
+	if err := plan.placeable(file); err != nil {
+		return err
+	}
+	return plan.stagesFault().in(file)
 }

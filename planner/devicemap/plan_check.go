@@ -21,25 +21,9 @@ func (plan *Plan) consistent(file string) error {
 	if world := plan.Workload.World; world > 0 && world != int64(count) {
 		return fault("workload.world", "%d, and the topology has %s", world, devices(count))
 	}
-	if len(plan.Devices) > 0 && len(plan.Devices) != count {
-		return fault("devices", "%s, and the topology has %d", devices(len(plan.Devices)), count)
-	}
-	for i := range plan.Devices {
-		prediction := &plan.Devices[i]
-		place := "devices[" + strconv.Itoa(i) + "]"
-		if prediction.Device != i {
-			return fault(place+".device", "%d is not %d, its place", prediction.Device, i)
-		}
-		m := &prediction.Predicted
-		if field, value := prediction.unlikely(); field != "" {
-			return fault(place+"."+field, "%d bytes: want 0 to %d", value, int64(mostBytes))
-		}
-		sum := m.ParamsBytes + m.GradsBytes + m.OptimizerStateBytes + m.ActivationsBytes + m.KVCacheBytes + m.WorkspaceBytes + m.CommBuffersBytes
-		if sum != m.PeakAllocatedBytes {
-			return fault(place+".predicted.peak_allocated_bytes", "%d, and the parts add up to %d", m.PeakAllocatedBytes, sum)
-		}
-		if left := prediction.CapacityBytes - prediction.ReservedBytes - m.PeakAllocatedBytes - m.OverheadBytes; left != prediction.HeadroomBytes {
-			return fault(place+".headroom_bytes", "%d, and capacity less reserved, peak and overhead is %d", prediction.HeadroomBytes, left)
+	for _, fault := range []*fieldFault{plan.strategyFault(), plan.predictionsFault("devices", plan.Devices), plan.figuresFault()} {
+		if fault != nil {
+			return fault.in(file)
 		}
 	}
 	return nil
@@ -97,11 +81,6 @@ func (plan *Plan) placeable(file string) error {
 			if _, ok := entries[outer]; ok {
 				return fault(entry.Key, "it lies inside %q, which has a device of its own", outer)
 			}
-		}
-	}
-	for i, stage := range plan.Stages {
-		if int(stage.Device) >= count {
-			return &modelgraph.SyntaxError{File: file, Place: fmt.Sprintf("stages[%d].device", i), Msg: fmt.Sprintf("device %d is not among the %s of the plan's topology", stage.Device, devices(count))}
 		}
 	}
 	return nil

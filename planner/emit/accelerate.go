@@ -1,12 +1,12 @@
 package emit
 
 import (
-	"fmt"
 	"io"
 	"strings"
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner/devicemap"
+	"github.com/devmap-dev/devmap/planner/internal/quote"
 )
 
 // Accelerate reads device_map: dispatch_model, and device_map= of Transformers'
@@ -26,9 +26,9 @@ func flatMap(to io.Writer, input *Input) error {
 // counts it (transformers/modeling_utils.py, from_pretrained).
 func fromPretrained(input *Input, file string) (usage, note string) {
 	plan, workload := input.Plan, &input.Plan.Workload
-	args := []string{"MODEL", fmt.Sprintf("device_map=json.load(open(%q))", file), "dtype=" + loaded(workload)}
+	args := []string{"MODEL", "device_map=json.load(open(" + quote.Python(file) + "))", "dtype=" + loaded(workload)}
 	if a := attention(workload); a != "" {
-		args = append(args, fmt.Sprintf("attn_implementation=%q", a))
+		args = append(args, "attn_implementation="+quote.Python(a))
 	}
 	switch workload.Quantize {
 	case "nf4":

@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/planner/internal/quote"
 )
 
 // deepSpeedRuntime is the name of DeepSpeed among runtimes.
@@ -115,9 +116,9 @@ func (config *zeroConfig) settings(workload *costmodel.Workload) {
 // initialize is how DeepSpeed's own users read the file.
 func initialize(input *Input, file string) (usage, note string) {
 	workload := &input.Plan.Workload
-	usage = fmt.Sprintf("deepspeed --num_gpus %d SCRIPT, which calls deepspeed.initialize(model=model, optimizer=optimizer, config=%q)", workload.World, file)
+	usage = fmt.Sprintf("deepspeed --num_gpus %d SCRIPT, which calls deepspeed.initialize(model=model, optimizer=optimizer, config=%s)", workload.World, quote.Python(file))
 	if workload.Strategy == costmodel.Zero3 {
-		note = fmt.Sprintf("the plan counts a model that is cut as it is built: inside deepspeed.zero.Init(config_dict_or_path=%q), or by from_pretrained once Trainer has read the file", file)
+		note = fmt.Sprintf("the plan counts a model that is cut as it is built: inside deepspeed.zero.Init(config_dict_or_path=%s), or by from_pretrained once Trainer has read the file", quote.Python(file))
 	}
 	return usage, note
 }

@@ -3,7 +3,6 @@ package emit
 import (
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -11,6 +10,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner/devicemap"
+	"github.com/devmap-dev/devmap/planner/internal/quote"
 )
 
 // diffusers reads nothing: a program calls its pipelines.
@@ -47,8 +47,11 @@ func generationOf(plan *devicemap.Plan) (generation, error) {
 	if err := json.Unmarshal(plan.Pipeline, &asked); err != nil {
 		return asked, fmt.Errorf("parsing the plan's \"pipeline\": %w", err)
 	}
-	if !pythonName.MatchString(asked.Class) {
+	if !quote.IsPythonName(asked.Class) {
 		return asked, fmt.Errorf("the plan's pipeline.class %q is no class of Python", asked.Class)
+	}
+	if _, known := offloadCalls[asked.Offload]; !known {
+		return asked, fmt.Errorf("the plan's pipeline.offload %q is unknown (known: model, sequential, group)", asked.Offload)
 	}
 	if len(asked.Layers) > 0 && int64(len(asked.Layers)) != asked.PipeFusion || slices.ContainsFunc(asked.Layers, func(count int64) bool { return count < 1 }) {
 		return asked, fmt.Errorf("the plan's pipeline.attn_layer_num_for_pp %d is no number of blocks for each of %d stages", asked.Layers, asked.PipeFusion)
@@ -56,7 +59,13 @@ func generationOf(plan *devicemap.Plan) (generation, error) {
 	return asked, nil
 }
 
-var pythonName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+// offloadCalls place a pipeline, by its offload.
+var offloadCalls = map[string]string{
+	"":           "pipe.to(\"cuda\")\n",
+	"model":      "pipe.enable_model_cpu_offload()\n",
+	"sequential": "pipe.enable_sequential_cpu_offload()\n",
+	"group":      "pipe.enable_group_offload(onload_device=torch.device(\"cuda\"), offload_device=torch.device(\"cpu\"),\n                          offload_type=\"block_level\", num_blocks_per_group=1)\n",
+}
 
 // diffusersCalls is a program in Python: the calls that make a pipeline run as
 // it was planned.
@@ -73,15 +82,10 @@ func diffusersCalls(to io.Writer, input *Input) error {
 	names, loaded, given := asked.Class, "", ""
 	if asked.VAEPrecision == "fp32" { // Wan's alone
 		names, given = "AutoencoderKLWan, "+names, "vae=vae, "
-		loaded = fmt.Sprintf("vae = AutoencoderKLWan.from_pretrained(%q, subfolder=\"vae\", torch_dtype=torch.float32)\n", plan.Model.Source)
+		loaded = fmt.Sprintf("vae = AutoencoderKLWan.from_pretrained(%s, subfolder=\"vae\", torch_dtype=torch.float32)\n", quote.Python(plan.Model.Source))
 	}
-	fmt.Fprintf(&text, "import torch\nfrom diffusers import %s\n\n%spipe = %s.from_pretrained(%q, %storch_dtype=torch.bfloat16)\n", names, loaded, asked.Class, plan.Model.Source, given)
-	text.WriteString(map[string]string{
-		"":           "pipe.to(\"cuda\")\n",
-		"model":      "pipe.enable_model_cpu_offload()\n",
-		"sequential": "pipe.enable_sequential_cpu_offload()\n",
-		"group":      "pipe.enable_group_offload(onload_device=torch.device(\"cuda\"), offload_device=torch.device(\"cpu\"),\n                          offload_type=\"block_level\", num_blocks_per_group=1)\n",
-	}[asked.Offload])
+	fmt.Fprintf(&text, "import torch\nfrom diffusers import %s\n\n%spipe = %s.from_pretrained(%s, %storch_dtype=torch.bfloat16)\n", names, loaded, asked.Class, quote.Python(plan.Model.Source), given)
+	text.WriteString(offloadCalls[asked.Offload])
 	if asked.VAETiling {
 		text.WriteString("pipe.vae.enable_tiling()\n")
 	}
@@ -113,7 +117,10 @@ func diffusersUsage(input *Input, file string) (usage, note string) {
 	if asked, err := generationOf(input.Plan); err == nil {
 		given = pictures(asked.Class)
 	}
-	return fmt.Sprintf("from %s import pipe, arguments; pipe(\"a prompt\", %s**arguments)", strings.TrimSuffix(file, ".py"), given), ""
+	if module, found := strings.CutSuffix(file, ".py"); found && quote.IsPythonName(module) {
+		return fmt.Sprintf("from %s import pipe, arguments; pipe(\"a prompt\", %s**arguments)", module, given), ""
+	}
+	return fmt.Sprintf("import runpy; made = runpy.run_path(%s); made[\"pipe\"](\"a prompt\", %s**made[\"arguments\"])", quote.Python(file), given), ""
 }
 
 // pictures are the arguments of a pipeline that begins with some.

@@ -44,6 +44,9 @@ func TestPipeline(t *testing.T) {
 		{"xdit", `{"class":"FluxPipeline","pipefusion":2,"attn_layer_num_for_pp":[7,-1]}`, 2, "", "is no number of blocks for each of 2 stages"},
 		{"xdit", `{"class":"FluxPipeline","pipefusion":3,"attn_layer_num_for_pp":[7,1]}`, 3, "", "is no number of blocks for each of 3 stages"},
 		{"xdit", `{"class":"FluxPipeline","offload":"group"}`, 1, "", "emit --for diffusers"},
+		{"diffusers", `{"class":"FluxPipeline","offload":"zzz"}`, 1, "", `pipeline.offload "zzz" is unknown`},
+		{"xdit", `{"class":"FluxPipeline","offload":"zzz"}`, 1, "", `pipeline.offload "zzz" is unknown`},
+		{"diffusers", `{"class":"class"}`, 1, "", `pipeline.class "class" is no class of Python`},
 		{"diffusers", `{"class":"x; import os"}`, 1, "", "is no class of Python"},
 		{"xdit", "", 1, "", "is of no diffusion pipeline"},
 	} {

@@ -13,6 +13,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/executor/program"
 	"github.com/devmap-dev/devmap/planner/devicemap"
+	"github.com/devmap-dev/devmap/planner/internal/quote"
 )
 
 // Target is the form in which one engine takes a plan.
@@ -177,3 +178,6 @@ func offloads(plan *devicemap.Plan) bool {
 	}
 	return false
 }
+
+// Shell is a word that a POSIX shell reads as exactly this text.
+func Shell(word string) string { return quote.Shell(word) }

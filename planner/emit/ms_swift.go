@@ -8,6 +8,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner/devicemap"
+	"github.com/devmap-dev/devmap/planner/internal/quote"
 )
 
 // ms-swift reads Accelerate's object from the file that --device_map names
@@ -32,9 +33,9 @@ func zeroPlan(plan *devicemap.Plan) bool { return plan.Workload.Runtime == deepS
 func swift(input *Input, file string) (usage, note string) {
 	plan := input.Plan
 	if !zeroPlan(plan) {
-		return swiftCommand(plan, "--device_map "+file), swiftNote(plan)
+		return swiftCommand(plan, "--device_map "+quote.Path(file)), swiftNote(plan)
 	}
-	usage = "NPROC_PER_NODE=" + strconv.FormatInt(max(1, plan.Workload.World), 10) + " " + swiftCommand(plan, "--deepspeed "+file)
+	usage = "NPROC_PER_NODE=" + strconv.FormatInt(max(1, plan.Workload.World), 10) + " " + swiftCommand(plan, "--deepspeed "+quote.Path(file))
 	if strings.Contains(usage, "--max_length") {
 		note = "values that the file and the command both have must agree: Transformers refuses others (integrations/deepspeed.py, trainer_config_finalize)"
 	}
@@ -62,7 +63,7 @@ func swiftCommand(plan *devicemap.Plan, placed string) string {
 	}
 	args = append(args, swiftPrecision(workload)...)
 	if workload.LoRARank > 0 {
-		add("tuner_type", "lora --lora_rank "+strconv.FormatInt(workload.LoRARank, 10)+" --target_modules "+strings.Join(workload.LoRATargets, " "))
+		add("tuner_type", "lora --lora_rank "+strconv.FormatInt(workload.LoRARank, 10)+" --target_modules "+shellWords(workload.LoRATargets))
 	} else {
 		add("tuner_type", "full")
 	}
@@ -76,6 +77,15 @@ func swiftCommand(plan *devicemap.Plan, placed string) string {
 		add("optim", optimizer)
 	}
 	return "swift sft " + strings.Join(args, " ") + " --dataset DATASET"
+}
+
+// shellWords are texts as words of a shell.
+func shellWords(texts []string) string {
+	words := make([]string, len(texts))
+	for i, text := range texts {
+		words[i] = quote.Shell(text)
+	}
+	return strings.Join(words, " ")
 }
 
 // swiftPrecision are the types of weights and compute. Weights in fp32 make

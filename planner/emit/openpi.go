@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/planner/internal/quote"
 )
 
 // OpenPI's train.py takes no file: a shell script sets the environment and the
@@ -29,7 +30,7 @@ func openPI(to io.Writer, input *Input) error {
 	}
 	lines := []string{
 		"#!/bin/sh",
-		"# " + plan.Model.Name + " as devmap planned it; run it in a checkout of openpi.",
+		"# " + quote.Comment(plan.Model.Name) + " as devmap planned it; run it in a checkout of openpi.",
 		"export CUDA_VISIBLE_DEVICES=" + strings.Join(gpus, ","),
 		"export XLA_PYTHON_CLIENT_MEM_FRACTION=" + strconv.FormatFloat(workload.MemFraction, 'g', -1, 64),
 	}
@@ -53,7 +54,7 @@ func openPI(to io.Writer, input *Input) error {
 func openPIUsage(input *Input, file string) (usage, note string) {
 	plan := input.Plan
 	if plan.Workload.Mode != costmodel.Train {
-		return "sh " + file + " policy:checkpoint --policy.config CONFIG --policy.dir CHECKPOINT", ""
+		return "sh " + quote.Path(file) + " policy:checkpoint --policy.config CONFIG --policy.dir CHECKPOINT", ""
 	}
-	return "sh " + file + " CONFIG --exp-name NAME", fmt.Sprintf("CONFIG says which weights are frozen and how long prompts are: take one whose model is %s, prompts of %d tokens", plan.Model.Name, plan.Workload.Seq)
+	return "sh " + quote.Path(file) + " CONFIG --exp-name NAME", fmt.Sprintf("CONFIG says which weights are frozen and how long prompts are: take one whose model is %s, prompts of %d tokens", quote.Comment(plan.Model.Name), plan.Workload.Seq)
 }

@@ -3,6 +3,8 @@ package emit
 import (
 	"fmt"
 	"io"
+
+	"github.com/devmap-dev/devmap/planner/internal/quote"
 )
 
 // devmap's own engine runs a program, which devmap simulate runs.
@@ -20,6 +22,6 @@ the program holds both predictions.`,
 		return input.Program.Text(to)
 	},
 	Usage: func(input *Input, file string) (usage, note string) {
-		return fmt.Sprintf("%d instructions on %d GPUs, checked: devmap simulate %s", len(input.Program.Instrs), len(input.Program.Devices), file), ""
+		return fmt.Sprintf("%d instructions on %d GPUs, checked: devmap simulate %s", len(input.Program.Instrs), len(input.Program.Devices), quote.Path(file)), ""
 	},
 })

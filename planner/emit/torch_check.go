@@ -14,6 +14,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner/devicemap"
+	"github.com/devmap-dev/devmap/planner/internal/quote"
 )
 
 // torch-check is a program in Python that runs the plan's workload on PyTorch and
@@ -76,11 +77,12 @@ func torchCheck(to io.Writer, input *Input) error {
 // JSON no three follow each other, as one that is meant has a backslash before it.
 func literal(value any) (string, error) {
 	text, err := json.Marshal(value, jsontext.Multiline(true), jsontext.WithIndent(" "))
-	return string(text), err
+	return quote.JSON(string(text)), err
 }
 
 // runCheck is the command that runs the program.
 func runCheck(plan *devicemap.Plan, file string) string {
+	file = quote.Path(file)
 	if plan.Workload.Strategy.Traits().Sequential {
 		return "python3 " + file
 	}

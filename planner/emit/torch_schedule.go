@@ -7,6 +7,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/order"
 	"github.com/devmap-dev/devmap/planner/devicemap"
+	"github.com/devmap-dev/devmap/planner/internal/quote"
 )
 
 // torch's runtime of pipelines reads the actions of each rank, in order.
@@ -69,7 +70,7 @@ func ranksOf(stages []devicemap.Stage) (ranks []int, count int) {
 // elsewhere (torch 2.11, distributed/pipelining/schedules.py).
 func torchRuntime(input *Input, file string) (usage, note string) {
 	plan, workload := input.Plan, &input.Plan.Workload
-	usage = fmt.Sprintf("_PipelineScheduleRuntime(stages, n_microbatches=%d, loss_fn=LOSS)._load_csv(%q, format=\"compute_only\")", max(1, workload.MicroBatches), file)
+	usage = fmt.Sprintf("_PipelineScheduleRuntime(stages, n_microbatches=%d, loss_fn=LOSS)._load_csv(%s, format=\"compute_only\")", max(1, workload.MicroBatches), quote.Python(file))
 	ranks, schedule, err := staged(plan)
 	switch {
 	case err != nil:

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/planner/internal/quote"
 )
 
 // xDiT's examples read flags (xfuser/config/args.py: xFuserArgs).
@@ -66,5 +67,5 @@ func xditUsage(input *Input, file string) (usage, note string) {
 	if asked, err := generationOf(plan); err == nil && asked.PipeFusion > 1 {
 		note += "; xDiT 0.7's own command, xdit --model, has no --attn_layer_num_for_pp and cuts the blocks evenly, rounded up"
 	}
-	return fmt.Sprintf("torchrun --nproc_per_node=%d examples/flux_example.py --model %s --prompt \"a prompt\" $(cat %s)", len(plan.Devices), plan.Model.Source, file), note
+	return fmt.Sprintf("torchrun --nproc_per_node=%d examples/flux_example.py --model %s --prompt \"a prompt\" $(cat %s)", len(plan.Devices), quote.Path(plan.Model.Source), quote.Path(file)), note
 }

@@ -11,7 +11,7 @@ def main():
     if args.device == "cuda":
         status = judged(rows)
     else:
-        print(f"{JOB['model']}, {JOB['what']}: {args.steps} steps on the CPU, nothing is measured")
+        print(line(f"{JOB['model']}, {JOB['what']}: {args.steps} steps on the CPU, nothing is measured"))
     if args.json:
         with open(args.json, "w") as file:
             json.dump({"model": JOB["model"], "status": status, "bound": JOB["bound"], "torch": torch.__version__, "transformers": transformers.__version__, "predicted": JOB["devices"], "measured": rows}, file)

@@ -50,7 +50,7 @@ func (state *search) rules() {
 	state.together = problem.Graph.TiedUnits()
 	for _, tied := range state.together {
 		for i, unit := range tied {
-			state.chained[unit] = i == 0 && (unit != 0 || problem.Graph.Units[unit].Joined()) && !problem.Unconstrained
+			state.chained[unit] = i == 0 && (unit != 0 || problem.Graph.Units[unit].Joined) && !problem.Unconstrained
 		}
 	}
 	for _, names := range problem.Together {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/planner/emit"
 	"github.com/devmap-dev/devmap/planner/strategy"
 )
 
@@ -26,7 +27,15 @@ func wordsOf(setting costmodel.Setting) []string {
 }
 
 // Say is a setting as it is typed.
-func Say(setting costmodel.Setting) string { return strings.Join(wordsOf(setting), " ") }
+func Say(setting costmodel.Setting) string { return strings.Join(quoted(wordsOf(setting)), " ") }
+
+// quoted are words as a shell reads them back.
+func quoted(words []string) []string {
+	for i, word := range words {
+		words[i] = emit.Shell(word)
+	}
+	return words
+}
 
 // Texts are messages, each with the flags that set what it names.
 func Texts(messages []costmodel.Message) []string {
@@ -63,12 +72,7 @@ func typed(change *strategy.Change) []string {
 // leave out, as in `--batch 4 --strategy ddp (gradient accumulation) (without
 // --schedule)`.
 func ChangeText(change *strategy.Change) string {
-	parts := typed(change)
-	for i, word := range parts {
-		if word == "" || strings.ContainsAny(word, " '\"$&|;()<>*?[]#~`\\\n") {
-			parts[i] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
-		}
-	}
+	parts := quoted(typed(change))
 	if len(change.Notes) > 0 {
 		parts = append(parts, "("+strings.Join(change.Notes, ", ")+")")
 	}

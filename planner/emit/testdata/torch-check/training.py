@@ -46,7 +46,7 @@ JOB = json.loads(r"""{
   "lm_head": 0
  },
  "stages": [],
- "imbalance": 1.004,
+ "imbalance": 1,
  "devices": [
   {
    "peak_allocated_bytes": 7516192768,
@@ -89,6 +89,11 @@ DTYPES = {"bf16-true": torch.bfloat16, "16-true": torch.float16, "32-true": torc
 MIXED = {"bf16-mixed": torch.bfloat16, "16-mixed": torch.float16}.get(JOB["precision"])
 
 
+def line(text):
+    """Text of the plan on one line: nothing in it steers a terminal."""
+    return "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in text)
+
+
 def asked():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rank", type=int, help="run this rank of all on one GPU, as torch's fake process group has it")
@@ -122,7 +127,7 @@ def built():
     """The model that the config describes, without storage."""
     fields = {name: value for name, value in CONFIG.items() if name not in ("model_type", "architectures", "transformers_version", "dtype", "torch_dtype")}
     if CONFIG["model_type"] not in transformers.CONFIG_MAPPING:
-        sys.exit(f"Transformers {transformers.__version__} has no {CONFIG['model_type']}")
+        sys.exit(line(f"Transformers {transformers.__version__} has no {CONFIG['model_type']}"))
     config = transformers.AutoConfig.for_model(CONFIG["model_type"], **fields)
     config.use_cache = JOB["mode"] != "train"
     with weightless():
@@ -256,7 +261,7 @@ def measured(before, first=0):
 def judged(rows):
     """Prints what was measured beside what was predicted; the exit status: 4 where a peak is outside its bound."""
     gib = 1 << 30
-    print(f"{JOB['model']}, {JOB['what']}")
+    print(line(f"{JOB['model']}, {JOB['what']}"))
     print(f"on {', '.join(sorted({row['name'] for row in rows}))}; torch {torch.__version__}, transformers {transformers.__version__}; allowed: {100 * JOB['bound']:g} %")
     print("       allocated peak, GiB                reserved peak, GiB           NVML, GiB beyond before")
     print("GPU    predicted   measured        off    predicted        measured    predicted   measured")
@@ -276,7 +281,7 @@ def judged(rows):
     if len(peaks) > 1:
         print(f"largest peak / mean: {max(peaks) * len(peaks) / sum(peaks):.3f}, predicted {JOB['imbalance']:.3f}")
     for note in JOB["notes"]:
-        print("note:", note)
+        print("note:", line(note))
     print("outside the bound: " + "; ".join(outside) if outside else "within the bound")
     return 4 if outside else 0
 
@@ -353,7 +358,7 @@ def main():
     if args.device == "cuda":
         status = judged(rows)
     else:
-        print(f"{JOB['model']}, {JOB['what']}: {args.steps} steps on the CPU, nothing is measured")
+        print(line(f"{JOB['model']}, {JOB['what']}: {args.steps} steps on the CPU, nothing is measured"))
     if args.json:
         with open(args.json, "w") as file:
             json.dump({"model": JOB["model"], "status": status, "bound": JOB["bound"], "torch": torch.__version__, "transformers": transformers.__version__, "predicted": JOB["devices"], "measured": rows}, file)

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/planner/emit"
+	"github.com/devmap-dev/devmap/planner/strategy"
+)
+
+// commandNames are names of files that run as code where they are not quoted.
+var commandNames = []string{"a b", "$(touch PWN)", "`touch PWN`", "x\ntouch PWN\n#", "'; touch PWN; '", `"; touch PWN; "`, "-rf", "\u202e; touch PWN"}
+
+// TestPrintedCommands runs the commands that emit, watch and remedies print of
+// hostile names: a shell sees each name as it is.
+func TestPrintedCommands(t *testing.T) {
+	folder, bin := t.TempDir(), t.TempDir()
+	shell, err := exec.LookPath("sh")
+	if err != nil {
+		t.Skip("there is no sh")
+	}
+	t.Chdir(folder)
+	for _, command := range []string{"swift", "devmap", "torchrun", "python3", "sh"} {
+		write(t, filepath.Join(bin, command), "#!"+shell+"\nfor a in \"$@\"; do printf '<%s>' \"$a\"; done\n")
+		if err := os.Chmod(filepath.Join(bin, command), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	runs := func(command, want string) {
+		t.Helper()
+		if strings.ContainsFunc(command, func(char rune) bool { return unicode.IsControl(char) || unicode.Is(unicode.Bidi_Control, char) }) {
+			t.Errorf("%q steers a terminal", command)
+		}
+		cmd := exec.CommandContext(t.Context(), shell, "-c", command)
+		cmd.Env = append(os.Environ(), "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+		read, err := cmd.CombinedOutput()
+		if _, pwned := os.Stat("PWN"); pwned == nil {
+			t.Fatalf("it ran a name: %s", command)
+		}
+		if err != nil || !strings.Contains(string(read), want) {
+			t.Errorf("%v: %s has no %q in %q", err, command, want, read)
+		}
+	}
+	commands := 0
+	for _, target := range emit.Targets() {
+		for _, name := range commandNames {
+			if command, isShell := emitted(t, target, name); isShell {
+				runs(command, name+">")
+				commands++
+			}
+		}
+	}
+	if targets := 5; commands < targets*len(commandNames) {
+		t.Errorf("%d commands of a shell were printed, of %d targets", commands, targets)
+	}
+	for _, name := range commandNames {
+		var stdout, stderr bytes.Buffer
+		run(t.Context(), []string{"watch", "plan.json" + name, name}, &stdout, &stderr)
+		_, command, found := strings.Cut(stderr.String(), "as in ")
+		command, _, closed := strings.Cut(command, " (devmap help watch)")
+		if name[0] == '-' { // a flag of watch
+			continue
+		}
+		if !found || !closed {
+			t.Fatalf("no command in %s", stderr.String())
+		}
+		runs(command, "<plan.json"+name+"><--><"+name+">")
+		change := &strategy.Change{Set: []costmodel.Setting{costmodel.Set("pin", name)}}
+		runs("devmap "+ask.ChangeText(change), "<--pin><"+name+">")
+		runs("devmap "+ask.Say(change.Set[0]), "<--pin><"+name+">")
+	}
+}
+
+// emitted plans a target's example under a hostile name, emits it to a file of
+// that name, and returns the command that was printed.
+func emitted(t *testing.T, target *emit.Target, name string) (command string, isShell bool) {
+	t.Helper()
+	arguments := strings.Fields(target.Example)
+	isFlux := arguments[0] == "flux"
+	if isFlux {
+		arguments[0] = "flux" + name
+		write(t, filepath.Join(arguments[0], "model_index.json"), `{"_class_name": "FluxPipeline", "transformer": ["diffusers", "FluxTransformer2DModel"]}`)
+		write(t, filepath.Join(arguments[0], "transformer", "config.json"), `{"_class_name": "FluxTransformer2DModel", "guidance_embeds": true}`)
+	}
+	plan := "plan of " + target.Name
+	if _, err := os.Stat(plan); err != nil || isFlux {
+		devmap(t, 0, append([]string{"plan", "-o", plan}, arguments...)...)
+	}
+	renamed := plan + name
+	text, err := os.ReadFile(plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var document map[string]any
+	if err := json.Unmarshal(text, &document); err != nil {
+		t.Fatal(err)
+	}
+	document["model"].(map[string]any)["name"] = name //nolint:errcheck // every plan has one
+	if text, err = json.Marshal(document); err != nil {
+		t.Fatal(err)
+	}
+	write(t, renamed, string(text))
+	var stdout, stderr bytes.Buffer
+	if status := run(t.Context(), []string{"emit", "--for", target.Name, "-o", name, renamed}, &stdout, &stderr); status != 0 {
+		t.Fatalf("%s, %q: status %d: %s", target.Name, name, status, stderr.String())
+	}
+	for line := range strings.Lines(stderr.String()) {
+		if after, found := strings.CutPrefix(strings.TrimSuffix(line, "\n"), target.Name+": "); found {
+			command = after
+		}
+	}
+	if _, after, found := strings.Cut(command, "checked: "); found {
+		command = after
+	}
+	for _, first := range []string{"sh ", "swift ", "devmap ", "python3 ", "torchrun "} {
+		isShell = isShell || strings.HasPrefix(command, first)
+	}
+	return command, isShell
+}
