@@ -82,7 +82,7 @@ func openSMI(program string, often, whose, patient time.Duration) (*smiReader, e
 	return reader, nil
 }
 
-// stuckError is a program that told nothing for so long.
+// stuckError is a program that printed nothing for so long.
 type stuckError time.Duration
 
 func (err stuckError) Error() string {

@@ -131,25 +131,25 @@ func (format *storedFormat) params(layer *modelgraph.Layer) (params []modelgraph
 	default:
 		return nil, !slices.ContainsFunc(layer.Params, func(t modelgraph.Tensor) bool { return len(t.Shape) > 1 })
 	}
-	var kept, packed []modelgraph.Tensor
+	var plain, packed []modelgraph.Tensor
 	for _, tensor := range layer.Params {
 		stored, ok := format.tensors(layer.Name, tensor)
 		if !ok {
 			return nil, false
 		}
 		if stored == nil {
-			kept = append(kept, tensor)
+			plain = append(plain, tensor)
 			continue
 		}
 		packed = append(packed, stored...)
 		if stored[0].Name == tensor.Name { // the weight keeps its place
-			kept, packed = append(kept, stored[0]), append(packed[:len(packed)-len(stored)], stored[1:]...)
+			plain, packed = append(plain, stored[0]), append(packed[:len(packed)-len(stored)], stored[1:]...)
 		}
 	}
 	if len(packed) == 0 {
 		return nil, true
 	}
-	return append(kept, packed...), true
+	return append(plain, packed...), true
 }
 
 // tensors are those that one weight is stored as; nil: as it is.

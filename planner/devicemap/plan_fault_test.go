@@ -144,7 +144,7 @@ func TestStagesOfModules(t *testing.T) {
 	refuses(t, fresh(map[string]any{"encoder.a": 0, "encoder.b": 1}, []any{"encoder"}, []any{"second"}), nil)
 }
 
-// TestDiffusionPlanFaults: the section of a diffusion pipeline is held to what
+// TestDiffusionPlanFaults: the section of a diffusion pipeline is checked against what
 // its readers take.
 func TestDiffusionPlanFaults(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "emit", "testdata", "plans", "pipefusion.json"))

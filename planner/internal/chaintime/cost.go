@@ -42,7 +42,7 @@ type fixedPoint struct {
 	scale  float64   // ticks a second
 	unit   [][]int64 // by device and unit, all passes of a step
 	update [][]int64 // likewise, of the optimizer
-	cross  [][]int64 // by kind of output, as [Sums.Crossings]; one time for all pairs where alike
+	cross  [][]int64 // by kind of output, as [Sums.Crossings]; one time for all pairs of equal devices
 }
 
 // newFixedPoint prepares the sums at given waits; nil if the context ends first.
@@ -61,7 +61,7 @@ func newFixedPoint(ctx context.Context, peaks *instance.MapPeaks, waits steptime
 }
 
 // rowUntil makes rows of times between devices: one for all pairs where they are
-// alike, and none once the context has ended.
+// equal, and none once the context has ended.
 func (point *fixedPoint) rowUntil(ctx context.Context) func(bytes int64, there, back, token float64) []float64 {
 	const often = 1 << 18 // pairs
 	count := 0

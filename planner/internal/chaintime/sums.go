@@ -60,10 +60,10 @@ func (sums *Sums) WaitsOf(placement devicemap.Map) steptime.Waits {
 func (sums *Sums) sends(unit int) bool { return sums.first <= unit && unit < sums.last }
 
 // Seconds are those of each unit on each device: all its passes, and its
-// update. Devices that are alike share a row.
+// update. Equal devices share a row.
 func (sums *Sums) Seconds() (units, update [][]float64) {
 	for device := range sums.devices {
-		if device > 0 && alike(&sums.In.Topology.Devices[device-1], &sums.In.Topology.Devices[device]) {
+		if device > 0 && sameSpeed(&sums.In.Topology.Devices[device-1], &sums.In.Topology.Devices[device]) {
 			units, update = append(units, units[device-1]), append(update, update[device-1])
 			continue
 		}
@@ -77,9 +77,9 @@ func (sums *Sums) Seconds() (units, update [][]float64) {
 	return units, update
 }
 
-// alike reports devices that differ in no more than their names and hosts, so
+// sameSpeed reports devices that differ in no more than their names and hosts, so
 // that any unit takes both the same time.
-func alike(one, other *costmodel.Device) bool {
+func sameSpeed(one, other *costmodel.Device) bool {
 	left, right := *one, *other
 	left.Name, left.Host, left.GPU = right.Name, right.Host, right.GPU
 	return left == right

@@ -88,7 +88,7 @@ func (pipeline *pipes) anyOrder() float64 {
 		least, tok := math.Inf(1), math.Inf(1)
 		for device := range costs.forward {
 			if device > 0 && &costs.forward[device][0] == &costs.forward[device-1][0] {
-				continue // alike
+				continue // equal devices
 			}
 			least = min(least, costs.forward[device][i+1]-costs.forward[device][i]+costs.backward[device][i+1]-costs.backward[device][i])
 			tok = min(tok, costs.token[device][i+1]-costs.token[device][i])

@@ -33,7 +33,7 @@ func (pipeline *pipes) stretches(stages int) int {
 	return len(pipeline.orders) * stages * items * items
 }
 
-// first is the answer of balanced cuts, which stands if the search is stopped
+// first is the answer of balanced cuts, which remains if the search is stopped
 // before it finds a shorter step; nil if they find none.
 func (pipeline *pipes) first(ctx context.Context, caps []int64) *instance.Answer {
 	answer, err := pipeline.balanced(ctx, caps)

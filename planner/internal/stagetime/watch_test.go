@@ -29,7 +29,7 @@ func (looks *looks) Err() error {
 	return nil
 }
 
-// longPipeline is a problem of a chain of declared layers on alike GPUs.
+// longPipeline is a problem of a chain of declared layers on equal GPUs.
 func longPipeline(t *testing.T, layers, gpus int) planner.Problem {
 	t.Helper()
 	all := make([]string, layers)

@@ -62,7 +62,7 @@ func Status(ctx context.Context, command string, code int, problems io.Writer) i
 	return by.Status()
 }
 
-// searches lists the commands whose answer is worth less if it is interrupted.
+// searches lists the commands whose answer is weaker after an interrupt.
 var searches = []string{"plan", "estimate"}
 
 // leaves lists the commands that nothing depends on: they only compute, so

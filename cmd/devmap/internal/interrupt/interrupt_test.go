@@ -52,8 +52,8 @@ func TestAnswered(t *testing.T) {
 	stuck := make(chan struct{})
 	defer close(stuck)
 	_, err := interrupt.Answered(signalled(syscall.SIGINT), &problems, func() (int, error) { <-stuck; return 0, nil })
-	var told *out.ReportedError
-	if !errors.As(err, &told) || told.Status != 130 || !strings.Contains(problems.String(), "COMMAND was not started") {
+	var reported *out.ReportedError
+	if !errors.As(err, &reported) || reported.Status != 130 || !strings.Contains(problems.String(), "COMMAND was not started") {
 		t.Errorf("%v, %s", err, problems.String())
 	}
 }

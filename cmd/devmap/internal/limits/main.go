@@ -141,17 +141,17 @@ func (asked *settings) timed(dir string, args command) (outcome, error) {
 	if args.limited() {
 		args = append(args[:len(args):len(args)], "--time-limit", asked.limit.String())
 	}
-	begun := time.Now()
-	return asked.watched(dir, args, func(process *os.Process, used time.Duration) bool { return time.Since(begun) >= asked.limit })
+	start := time.Now()
+	return asked.watched(dir, args, func(process *os.Process, used time.Duration) bool { return time.Since(start) >= asked.limit })
 }
 
-// patience ends a command that has no limit.
-const patience = time.Minute
+// longest ends a command that has no limit.
+const longest = time.Minute
 
 // broken runs a command without a limit that matters, and interrupts it.
 func (asked *settings) broken(dir string, args command) (outcome, error) {
 	if args.limited() {
-		args = append(args[:len(args):len(args)], "--time-limit", patience.String())
+		args = append(args[:len(args):len(args)], "--time-limit", longest.String())
 	}
 	return asked.watched(dir, args, func(process *os.Process, used time.Duration) bool {
 		return used >= asked.interrupt && process.Signal(os.Interrupt) == nil
@@ -164,7 +164,7 @@ const tick = 5 * time.Millisecond
 // watched runs a command, and counts what it takes after reached is true for
 // the first time.
 func (asked *settings) watched(dir string, args command, reached func(process *os.Process, used time.Duration) bool) (outcome, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), longest)
 	defer cancel()
 	process := exec.CommandContext(ctx, asked.devmap, args...) //nolint:gosec // a path of ours
 	process.Dir = dir

@@ -15,8 +15,8 @@ func writeModels(dir string) error {
 		"chain10k.json":   declared(10_000, func(int) []int { return nil }),
 		"fan5k.json":      declared(5_000, fan(5_000)),
 		"branches5k.json": declared(5_000, branches(5_000, 100)),
-		"posed5k.json":    posed(5_000, fan(5_000)),
-		"posed100w.json":  posed(5_000, branches(5_000, 100)),
+		"posed5k.json":    benchmark(5_000, fan(5_000)),
+		"posed100w.json":  benchmark(5_000, branches(5_000, 100)),
 	}
 	for name, text := range models {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
@@ -56,11 +56,11 @@ func branches(count, width int) func(layer int) []int {
 	}
 }
 
-// drawn are numbers that look random and are always the same (Park and Miller,
+// generator makes numbers that look random and are always the same (Park and Miller,
 // CACM 31:10, 1988).
-type drawn int64
+type generator int64
 
-func (last *drawn) between(low, high int64) int64 {
+func (last *generator) between(low, high int64) int64 {
 	*last = *last * 48271 % (1<<31 - 1)
 	return low + int64(*last)%(high-low)
 }
@@ -68,7 +68,7 @@ func (last *drawn) between(low, high int64) int64 {
 // declared is a model.json of layers with declared costs.
 func declared(count int, inputs func(layer int) []int) string {
 	var text strings.Builder
-	next := drawn(1)
+	next := generator(1)
 	fmt.Fprintf(&text, `{"format_version":"devmap.model/v1","name":"layers %d","layers":[`, count)
 	for layer := range count {
 		if layer > 0 {
@@ -89,11 +89,11 @@ func declared(count int, inputs func(layer int) []int) string {
 	return text.String()
 }
 
-// posed is a problem in the form of msr-fiddle/dnn-partitioning, on 16
+// benchmark is a problem in the form of msr-fiddle/dnn-partitioning, on 16
 // accelerators.
-func posed(count int, inputs func(layer int) []int) string {
+func benchmark(count int, inputs func(layer int) []int) string {
 	var nodes, edges []string
-	next := drawn(1)
+	next := generator(1)
 	for node := range count {
 		nodes = append(nodes, fmt.Sprintf(`{"id":%d,"supportedOnFpga":true,"cpuLatency":%d,"fpgaLatency":%d,"isBackwardNode":0,"colorClass":null,"size":%d}`,
 			node, next.between(100, 200), next.between(1, 20), next.between(1, 10)))
