@@ -89,6 +89,9 @@ func shorten(ctx context.Context, loop *stagememory.Looped, costs *pipeCosts, tr
 	}
 	evenTime(loop, costs)
 	climb()
+	if ctx.Err() != nil {
+		return false
+	}
 	loop.Even()
 	if loop.Level(ctx) {
 		climb()
