@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel"
@@ -225,6 +226,20 @@ func TestArenas(t *testing.T) {
 			if device.Stray != 0 {
 				t.Errorf("device %d: %d bytes were written that no buffer has", device.Device, device.Stray)
 			}
+		}
+	}
+}
+
+// TestToldOnce: that a file changed is told once, although closing it says so
+// again; what else closing says is told too.
+func TestToldOnce(t *testing.T) {
+	job := jobOf(t, "llama", training, 2)
+	file := &weights.ChangedError{File: "model.safetensors", Was: "short", Is: "long"}
+	for closing, want := range map[error]int{file: 1, &weights.ChangedError{File: "other.safetensors"}: 2} {
+		source := &changed{Source: weights.Random(job.Graph, 1), err: closing, change: func(string, []byte) error { return file }}
+		_, err := executor.Run(t.Context(), cpu.New(), job, &executor.Settings{Steps: 1, Optimizer: adamW, Weights: source})
+		if err == nil || strings.Count(err.Error(), "changed while it was read") != want {
+			t.Errorf("want %d faults: %v", want, err)
 		}
 	}
 }

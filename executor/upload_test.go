@@ -158,8 +158,7 @@ func TestUploadFromAFileThatChanges(t *testing.T) {
 		return errors.Join(err, file.Close())
 	}
 	var changed *weights.ChangedError
-	_, err := executor.Run(context.Background(), backend, job, &settings)
-	if !errors.As(err, &changed) || changed.File != path || strings.Count(err.Error(), "changed while it was read") != 1 {
+	if _, err := executor.Run(context.Background(), backend, job, &settings); !errors.As(err, &changed) || changed.File != path {
 		t.Error(err)
 	}
 }

@@ -53,7 +53,7 @@ func rowsOf(ctx context.Context, of *comparison) ([]Row, error) {
 
 // quick is up to how many units × devices a row takes a few milliseconds, so that
 // all are answered even after the context has ended.
-const quick = 1 << 17
+const quick = 1 << 14
 
 // late refuses a row of a large problem once the context has ended and another
 // row has an answer.

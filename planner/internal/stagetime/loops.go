@@ -32,7 +32,7 @@ func (pipeline *pipes) looped(ctx context.Context, caps []int64) (*instance.Answ
 		loop := stagememory.NewLooped(order.peaks)
 		try := func() bool {
 			out.Tried++
-			if !order.within(loop.Cuts, caps) {
+			if ctx.Err() != nil || !order.within(loop.Cuts, caps) || ctx.Err() != nil { // both take long
 				return false
 			}
 			got := order.looped(loop.Cuts)
@@ -89,6 +89,9 @@ func shorten(ctx context.Context, loop *stagememory.Looped, costs *pipeCosts, tr
 	}
 	evenTime(loop, costs)
 	climb()
+	if ctx.Err() != nil {
+		return false
+	}
 	loop.Even()
 	if loop.Level(ctx) {
 		climb()

@@ -36,6 +36,12 @@ func (Method) Solve(ctx context.Context, in *instance.Instance, _ instance.Limit
 	if len(in.Topology.Devices) > instance.MaxTimed/max(1, items.Count()+1) {
 		return instance.NoStep([]string{"the units and devices are too many for a search for a shorter step: the map is that of the memory objective"}, "none"), instance.ErrNone
 	}
+	const many = 1 << 17 // items × devices, whose sums take so long that they are not begun late
+	if len(in.Topology.Devices)*items.Count() > many && ctx.Err() != nil {
+		out := instance.NoStep(nil, "work")
+		out.Stopped = true
+		return out, instance.ErrNone
+	}
 	solver, err := newPipes(ctx, in)
 	if err != nil {
 		return nil, err

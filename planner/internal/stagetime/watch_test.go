@@ -2,6 +2,7 @@ package stagetime_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -82,5 +83,17 @@ func TestStoppedInTables(t *testing.T) {
 	answer, err := stagetime.Method{}.Solve(&looks{t.Context(), 60, 0}, in, instance.Limits{}, nil)
 	if err != nil || answer.Value != rough.Value || !answer.Stopped || len(answer.Notes) > 0 {
 		t.Errorf("%+v, %v; the balanced cuts take %v", answer, err, rough.Value)
+	}
+}
+
+// TestLate: a search of a large problem whose time has ended is not begun.
+func TestLate(t *testing.T) {
+	t.Parallel()
+	problem := longPipeline(t, 600, 256)
+	in := randomproblem.Instance(t, &problem)
+	ended := &looks{t.Context(), 0, 0}
+	answer, err := stagetime.Method{}.Solve(ended, in, instance.Limits{}, nil)
+	if !errors.Is(err, instance.ErrNone) || !answer.Stopped || ended.count != 1 {
+		t.Errorf("%+v, %v after %d looks", answer, err, ended.count)
 	}
 }

@@ -94,14 +94,16 @@ func declared(count int, inputs func(layer int) []int) string {
 func benchmark(count int, inputs func(layer int) []int) string {
 	var nodes, edges []string
 	next := generator(1)
+	costs := make([]int64, count) // an output has one, wherever it goes
 	for node := range count {
+		costs[node] = next.between(1, 4)
 		nodes = append(nodes, fmt.Sprintf(`{"id":%d,"supportedOnFpga":true,"cpuLatency":%d,"fpgaLatency":%d,"isBackwardNode":0,"colorClass":null,"size":%d}`,
 			node, next.between(100, 200), next.between(1, 20), next.between(1, 10)))
 		if node == 0 {
 			continue
 		}
 		for _, before := range inputs(node) {
-			edges = append(edges, fmt.Sprintf(`{"sourceId":%d,"destId":%d,"cost":%d}`, before, node, next.between(1, 4)))
+			edges = append(edges, fmt.Sprintf(`{"sourceId":%d,"destId":%d,"cost":%d}`, before, node, costs[before]))
 		}
 	}
 	return fmt.Sprintf(`{"maxSizePerFPGA":100000,"maxFPGAs":16,"maxCPUs":1,"nodes":[%s],"edges":[%s]}`, strings.Join(nodes, ",\n"), strings.Join(edges, ",\n"))
