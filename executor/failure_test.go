@@ -230,9 +230,9 @@ func TestArenas(t *testing.T) {
 	}
 }
 
-// TestToldOnce: that a file changed is told once, although closing it says so
-// again; what else closing says is told too.
-func TestToldOnce(t *testing.T) {
+// TestReportedOnce: that a file changed is reported once, although closing it says so
+// again; what else closing says is reported too.
+func TestReportedOnce(t *testing.T) {
 	job := jobOf(t, "llama", training, 2)
 	file := &weights.ChangedError{File: "model.safetensors", Was: "short", Is: "long"}
 	for closing, want := range map[error]int{file: 1, &weights.ChangedError{File: "other.safetensors"}: 2} {
