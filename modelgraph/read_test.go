@@ -48,8 +48,7 @@ func TestReadExample(t *testing.T) {
 	}
 }
 
-// TestReadRefuses checks every class of bad input against its one line: file,
-// place and value. TestRepeat: how often a layer runs is read, written and part
+// TestRepeat: how often a layer runs is read, written and part
 // of what the model is.
 func TestRepeat(t *testing.T) {
 	digests := make(map[string]bool)

@@ -11,11 +11,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/solve/certificate"
 )
 
-// certify is the one way out: every answer becomes a solution here. Its map is
-// checked, its value computed by the plain form (the walk, or a step simulated
-// out), which shares nothing with the methods but the table, and the claim held
-// against it. A difference is a fault of ours, never the user's, and no plan is
-// made of it.
+// certify validates every answer before it becomes a solution. It checks the map
+// and predicts its devices by the walk; [solutionOf] compares the claim with them.
 func certify(in *instance.Instance, answer *instance.Answer, method instance.Method) (*Solution, error) {
 	timed := in.Timed()
 	if answer.Costs != nil { // the forms of the stages were chosen
@@ -23,7 +20,20 @@ func certify(in *instance.Instance, answer *instance.Answer, method instance.Met
 		chosen.Costs, chosen.Pooled, timed = answer.Costs, answer.Costs, answer.Costs
 		in = &chosen
 	}
+	devices, err := predict(in, answer.Map)
+	if err != nil {
+		return nil, err
+	}
+	return solutionOf(in, timed, answer, method, devices)
+}
+
+// solutionOf compares an answer's claim with the value by the plain form: the
+// walk, or a step simulated out. That shares nothing with the methods but the
+// table. A difference is a fault of ours, never the user's, and no plan is made
+// of it. devices are the predictions of a map that passed predict's check.
+func solutionOf(in *instance.Instance, timed *costmodel.Table, answer *instance.Answer, method instance.Method, devices []devicemap.Prediction) (*Solution, error) {
 	out := &Solution{
+		Devices: devices,
 		Map: answer.Map, Costs: in.Pooled, Topology: in.Topology, EvenProved: answer.EvenProved, Probes: answer.Tried, Bounds: answer.Bounds,
 		Method:   cmp.Or(answer.Found, method.Why(in)),
 		Warnings: slices.Clone(in.Costs.Warnings),
@@ -38,12 +48,6 @@ func certify(in *instance.Instance, answer *instance.Answer, method instance.Met
 		}
 	}
 	var err error
-	if out.Devices = answer.Devices; out.Devices == nil {
-		out.Devices, err = predict(in, out.Map)
-	}
-	if err != nil {
-		return nil, err
-	}
 	out.Bottleneck, out.LargestShare = instance.Fullest(out.Devices)
 	value := out.LargestShare
 	if in.Objective == instance.Time {

@@ -60,7 +60,7 @@ func timedPhases(objective Objective) error {
 	return costmodel.Refuse(costmodel.Set("objective", objective), "the phases of a diffusion pipeline are planned for memory alone")
 }
 
-// compareWays puts the better of two solutions of a pipeline first.
+// compareSolutions puts the better of two solutions of a pipeline first.
 func compareSolutions(a, b *Solution) int {
 	if (a.LargestShare <= 1) != (b.LargestShare <= 1) {
 		return cmp.Compare(a.LargestShare, b.LargestShare)

@@ -57,19 +57,19 @@ func stepOf(in *instance.Instance, placed devicemap.Map) float64 {
 	return *devicemap.StepSeconds(in.Timed(), in.Topology, placed)
 }
 
-// fallback is the memory answer where the search for a short step ended
-// before it found a map; where that lacks links, so does every map found.
+// fallback is the memory answer, which certify has checked, if the search for a short
+// step ended before it found a map. If that answer lacks links, so does every map.
 func fallback(in *instance.Instance, memory *Solution, found *instance.Answer, method instance.Method) (*Solution, error) {
 	if err := in.Linked(memory.Map); err != nil {
 		return nil, err
 	}
-	return certify(in, &instance.Answer{
-		Map: memory.Map, Devices: memory.Devices, Notes: found.Notes, Tried: found.Tried, Uneven: instance.StepUneven,
+	return solutionOf(in, in.Timed(), &instance.Answer{
+		Map: memory.Map, Notes: found.Notes, Tried: found.Tried, Uneven: instance.StepUneven,
 		Claim: certificate.Claim{Value: math.NaN(), LowerBound: found.LowerBound, Bound: found.Bound, Rounding: certificate.Sums, Stopped: true},
-	}, method)
+	}, method, memory.Devices)
 }
 
-// timeAnywhere finds a short step of a device map whose units go on any
+// timeUnconstrained finds a short step of a device map whose units go on any
 // device, from the contiguous answer on; where pins leave none, from a map that
 // fits.
 func (solver *solveCall) timeUnconstrained(ctx context.Context, in *instance.Instance) (*Solution, error) {

@@ -10,7 +10,7 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/randomproblem"
 )
 
-// TestAnywhereRandom compares the search of any assignment with an exhaustive one over
+// TestUnconstrainedRandom compares the search of any assignment with an exhaustive one over
 // every one, on small models with ties, pins and together-groups: the bounds
 // are never above the optimum, the answer is it and never above the
 // contiguous one.

@@ -31,7 +31,7 @@ func best(t *testing.T, p planner.Problem) *planner.Solution {
 	return s
 }
 
-// TestAnywhereFigures: any assignment is at or below the contiguous optimum,
+// TestUnconstrainedFigures: any assignment is at or below the contiguous optimum,
 // proved, and sends what it says.
 func TestUnconstrainedFigures(t *testing.T) {
 	for _, model := range []string{"qwen2.5-vl-3b", "t5-11b"} {
@@ -55,7 +55,7 @@ func TestUnconstrainedFigures(t *testing.T) {
 	}
 }
 
-// TestAnywhereWeights: the largest GPU in GiB of weights-only plans. With the
+// TestUnconstrainedWeights: the largest GPU in GiB of weights-only plans. With the
 // embedding free and all else in order it would be 3.543, 1.791 and 0.913 for
 // Qwen2.5-VL.
 func TestUnconstrainedWeights(t *testing.T) {
@@ -74,7 +74,7 @@ func TestUnconstrainedWeights(t *testing.T) {
 	}
 }
 
-// TestAnywhereSmallModels compares real families, cut to a few layers, with an exhaustive
+// TestUnconstrainedSmallModels compares real families, cut to a few layers, with an exhaustive
 // force: transients, logits and workspaces are those of the real ones.
 func TestUnconstrainedSmallModels(t *testing.T) {
 	for _, c := range []struct {
@@ -115,7 +115,7 @@ func TestUnconstrainedSmallModels(t *testing.T) {
 	}
 }
 
-// TestAnywhereRelaxed: layers with and without a sliding window, in turn, are
+// TestUnconstrainedRelaxed: layers with and without a sliding window, in turn, are
 // as many classes as layers; the relaxed search bounds them.
 func TestUnconstrainedRelaxed(t *testing.T) {
 	p := randomproblem.OnH200(t, "gpt-oss-20b", costmodel.Workload{Mode: costmodel.Infer}, 8)
@@ -127,7 +127,7 @@ func TestUnconstrainedRelaxed(t *testing.T) {
 	}
 }
 
-// TestAnywherePins: pins and together-groups that leave no contiguous map are
+// TestUnconstrainedPins: pins and together-groups that leave no contiguous map are
 // kept, and no units between go along.
 func TestUnconstrainedPins(t *testing.T) {
 	p := randomproblem.Chain(t, []int64{5, 1, 5, 1, 5, 1}, 100, 100, 100)
@@ -148,7 +148,7 @@ func TestUnconstrainedPins(t *testing.T) {
 	}
 }
 
-// TestAnywhereStopped: a search that is cut short returns a map no worse than
+// TestUnconstrainedStopped: a search that is cut short returns a map no worse than
 // the contiguous one, and a bound below it.
 func TestUnconstrainedStopped(t *testing.T) {
 	p := randomproblem.OnH200(t, "llama-3_1-nemotron-ultra-253b-v1", costmodel.Workload{Mode: costmodel.Infer}, 8)
@@ -169,7 +169,7 @@ func TestUnconstrainedStopped(t *testing.T) {
 	}
 }
 
-// TestAnywhereTooLarge: where the tables of a search would be too large, the
+// TestUnconstrainedTooLarge: where the tables of a search would be too large, the
 // answer is the contiguous optimum with the bounds of any assignment.
 func TestUnconstrainedTooLarge(t *testing.T) {
 	sizes := make([]int64, 3000)

@@ -12,7 +12,7 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/randomproblem"
 )
 
-// TestTimeAnywhereRandom compares the shortest step of any assignment with an exhaustive
+// TestTimeUnconstrainedRandom compares the shortest step of any assignment with an exhaustive
 // force over every one, also where the host is waited for: no bound is above
 // the optimum and no answer below it, and most answers are it.
 func TestTimeUnconstrainedRandom(t *testing.T) {

@@ -51,7 +51,7 @@ var allowed = map[string][]string{
 		"modelgraph", "costmodel", "costmodel/catalogue",
 		"costmodel/estimate", "costmodel/phases", "costmodel/steptime", "planner", "planner/devicemap",
 	},
-	"planner/emit": {"modelgraph", "costmodel", "costmodel/order", "planner/devicemap", "executor/program"},
+	"planner/emit": {"modelgraph", "modelgraph/diffusers", "costmodel", "costmodel/order", "costmodel/phases", "planner/devicemap", "executor/program"},
 
 	"executor/program": {"modelgraph", "costmodel"},
 	"executor/compile": {

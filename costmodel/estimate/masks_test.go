@@ -8,7 +8,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 )
 
-// TestMasksHeld: what recomputed blocks keep alive where tokens are embedded:
+// TestMasksSaved: what recomputed blocks keep alive where tokens are embedded:
 // one mask of each kind, and none without checkpoints or in a pipeline.
 func TestMasksSaved(t *testing.T) {
 	g := fromConfig(t, `{"model_type": "gemma2", "hidden_size": 64, "intermediate_size": 64, "num_hidden_layers": 6, "num_attention_heads": 4,

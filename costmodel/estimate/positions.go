@@ -53,7 +53,7 @@ func (positions *positionTable) generates(graph *modelgraph.Graph) bool {
 	return positions.stream == modelgraph.Target || !hasTarget(graph)
 }
 
-// roomBefore is a default length that leaves room for the tokens generated
+// positionsBefore is a default length that leaves room for the tokens generated
 // after it.
 func positionsBefore(graph *modelgraph.Graph, seq, newTokens int64) int64 {
 	for _, positions := range tablesOf(graph) {

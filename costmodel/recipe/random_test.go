@@ -11,7 +11,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// TestReplayDrawn is TestReplay on random models and sizes.
+// TestReplayRandom is TestReplay on random models and sizes.
 func TestReplayRandom(t *testing.T) {
 	random := rand.New(rand.NewPCG(11, 1))
 	for range 15 {

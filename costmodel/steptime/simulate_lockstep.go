@@ -7,7 +7,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/order"
 )
 
-// playLockStep simulates an interleaved schedule. Its ranks go through one
+// simulateLockStep simulates an interleaved schedule. Its ranks go through one
 // table of time steps: after a step a rank sends and receives in one batch
 // whatever it and its neighbours made in that step, and continues when the
 // batch is through, so that a forward next to a backward waits for it (torch

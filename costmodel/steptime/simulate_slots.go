@@ -91,7 +91,7 @@ func (out *channel) release(at int64) {
 	}
 }
 
-// playRank is a rank of the simulation: where it is in its rows of actions, and
+// simulatedRank is a rank of the simulation: where it is in its rows of actions, and
 // when.
 type simulatedRank struct {
 	clock                int64

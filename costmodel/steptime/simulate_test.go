@@ -179,7 +179,7 @@ func randomPipe(rng *rand.Rand, s costmodel.Schedule) *pipe {
 	return p
 }
 
-// TestPlay: by waves and by columns every rank ends when it does action by
+// TestSimulate: by waves and by columns every rank ends when it does action by
 // action.
 func TestSimulate(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 9))
@@ -207,7 +207,7 @@ func TestSimulate(t *testing.T) {
 	}
 }
 
-// TestPlayBubble: where all chunks take the same time, a rank waits for
+// TestSimulateBubble: where all chunks take the same time, a rank waits for
 // (p − 1) / (v·m + p − 1) of the step (Narayanan et al., SC 2021, §2.2), and of
 // an interleaved one, whose neighbours wait for each other, for no less.
 func TestSimulateBubble(t *testing.T) {
@@ -228,7 +228,7 @@ func TestSimulateBubble(t *testing.T) {
 	}
 }
 
-// TestPlayMissing: of stages that are fewer than the chunks of all ranks, those
+// TestSimulateMissing: of stages that are fewer than the chunks of all ranks, those
 // that are there run.
 func TestSimulateMissing(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 9))
@@ -245,7 +245,7 @@ func TestSimulateMissing(t *testing.T) {
 	}
 }
 
-// TestPlayNoLink: what no link carries does not arrive, and neither does a step
+// TestSimulateNoLink: what no link carries does not arrive, and neither does a step
 // of an order that cannot be simulated end.
 func TestSimulateNoLink(t *testing.T) {
 	s := costmodel.Schedule{Kind: costmodel.OneFOneB, Stages: 2, Chunks: 1, MicroBatches: 2}

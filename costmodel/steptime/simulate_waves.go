@@ -2,7 +2,7 @@ package steptime
 
 import "github.com/devmap-dev/devmap/costmodel"
 
-// playWaves simulates GPipe or 1F1B by waves. In wave t every stage s runs the
+// simulateWaves simulates GPipe or 1F1B by waves. In wave t every stage s runs the
 // forward of micro-batch t and then, under 1F1B with p stages, the backward of
 // t − (p−1−s): the order of its actions ([order.Of]), with what these wait for
 // in this wave or in the one before. All that one wave leaves to the next are

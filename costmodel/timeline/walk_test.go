@@ -124,7 +124,7 @@ func TestJoin(t *testing.T) {
 	}
 }
 
-// TestWalkByHand is one step computed on paper: weights 10 + 5, states 20,
+// TestWalkFigures is one step computed on paper: weights 10 + 5, states 20,
 // gradients that stay from backward, and the loss behind two layers.
 func TestWalkFigures(t *testing.T) {
 	block := &costmodel.Unit{Products: true, Params: 10, OptimizerState: 20, Layers: []costmodel.LayerMemory{{Layer: "h", Saved: 100, Forward: 130, Backward: 40, BackwardGrads: 10, Grads: 10}}}

@@ -11,7 +11,7 @@ import (
 	"github.com/devmap-dev/devmap/executor/program"
 )
 
-// drawOrders draws an order of all actions in which each comes behind what it
+// randomOrders draws an order of all actions in which each comes behind what it
 // needs, and deals it out to the ranks: stages may take micro-batches in other
 // orders than those before them.
 func randomOrders(rng *rand.Rand, compiler *compiler) [][]order.Action {

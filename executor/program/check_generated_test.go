@@ -290,7 +290,7 @@ func parsed(tb testing.TB, text string) *Program {
 	return program
 }
 
-// TestCheckDrawn: programs as an engine would write them are sound, whatever
+// TestCheckGenerated: programs as an engine would write them are sound, whatever
 // their sizes.
 func TestCheckGenerated(t *testing.T) {
 	for devices := 1; devices <= 5; devices++ {

@@ -353,7 +353,7 @@ func addRandomInstr(rng *rand.Rand, program *Program, device int32) {
 	program.Instrs = append(program.Instrs, made)
 }
 
-// drawWaits lets instructions wait for any, on any stream of its device.
+// addRandomWaits lets instructions wait for any, on any stream of its device.
 func addRandomWaits(rng *rand.Rand, program *Program) {
 	for i := range program.Instrs {
 		program.Instrs[i].FirstWait = int32(len(program.Waits))

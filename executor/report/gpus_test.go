@@ -100,7 +100,7 @@ func TestUsed(t *testing.T) {
 	}
 }
 
-// TestFaultStays: what is known to be wrong is not made less by what is not known.
+// TestFaultRemains: what is known to be wrong is not made less by what is not known.
 func TestFaultRemains(t *testing.T) {
 	t.Parallel()
 	prediction, job, result := onOne()

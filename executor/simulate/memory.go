@@ -19,7 +19,7 @@ type arenas struct {
 	leaving []queue     // by device: when what it holds ends; an event's lane is the buffer
 }
 
-// held is what a buffer holds.
+// bufferUse is what a buffer holds.
 type bufferUse struct {
 	live    bool
 	arrived bool  // with its send, before the recv that writes it

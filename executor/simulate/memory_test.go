@@ -55,7 +55,7 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// heldAt is what a device holds at a time.
+// usedAt is what a device holds at a time.
 func usedAt(device simulate.Device, time int64) int64 {
 	bytes := int64(0)
 	for _, moment := range device.Memory {

@@ -26,7 +26,7 @@ func predicted() *devicemap.Plan {
 	return plan
 }
 
-// held is one process that has 0.5 GiB beyond what it allocated in its pool.
+// measuredOf is one process that has 0.5 GiB beyond what it allocated in its pool.
 func measuredOf(device int, allocated, used int64) Measured {
 	torch := &OnGPU{Processes: 1, Allocated: Peak{allocated, allocated}, Reserved: Peak{allocated + testGiB/2, allocated + testGiB/2}}
 	return Measured{Device: device, Torch: torch, Used: &used, Interval: 50 * time.Millisecond}

@@ -135,7 +135,7 @@ func (result *Report) outlived(states []GPUState) (all []string) {
 	return all
 }
 
-// held is what was measured of the devices that have their GPU alone.
+// measured is what was measured of the devices that have their GPU alone.
 func (result *Report) measured() (all []Measured) {
 	for i := range result.GPUs {
 		gpu := &result.GPUs[i]

@@ -56,7 +56,7 @@ func (l *listed) layers() []modelgraph.Layer {
 	return inOrder(layers)
 }
 
-// stands reports a tensor that is stored or shares one that is; else it is a
+// present reports a tensor that is stored or shares one that is; else it is a
 // buffer, and only its key is needed.
 func (tensor *moduleTensor) present() bool { return len(tensor.pieces) > 0 || tensor.like != nil }
 

@@ -78,7 +78,7 @@ func (model *gemma3n) sharing() {
 	}
 }
 
-// attention is Gemma3nTextAttention; v's norm has no weight.
+// attend is Gemma3nTextAttention; v's norm has no weight.
 func (model *gemma3n) attend(i int64) part {
 	attn := model.attn
 	if model.types[i] == slidingAttention {

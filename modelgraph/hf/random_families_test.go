@@ -96,7 +96,7 @@ func (c *randomFamily) check(t *testing.T) {
 	}
 }
 
-// heldUnits leaves out a norm without tensors (OLMo's), which state_dict does
+// ownedUnits leaves out a norm without tensors (OLMo's), which state_dict does
 // not have.
 func ownedUnits(graph *modelgraph.Graph) []string {
 	bare := make(map[string]bool)

@@ -74,7 +74,7 @@ func (cfg *fieldSet) isNull(name string) bool {
 	return there && v.Kind() == 'n'
 }
 
-// members of the object of that name; nil if it is absent or empty in Python's
+// object returns the members of the object of that name; nil if it is absent or empty in Python's
 // sense.
 func (cfg *fieldReader) object(name string) map[string]jsontext.Value {
 	v, there := cfg.members[name]

@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/phases"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 	"github.com/devmap-dev/devmap/planner/internal/quote"
 )
@@ -22,22 +23,8 @@ var _ = register(&Target{
 
 // generation is what a plan of a diffusion pipeline was asked for.
 type generation struct {
-	Class            string `json:"class"`
-	Height           int64  `json:"height"`
-	Width            int64  `json:"width"`
-	Frames           int64  `json:"frames"`
-	Steps            int64  `json:"steps"`
-	Batch            int64  `json:"batch"`
-	Offload          string `json:"offload"`
-	VAETiling        bool   `json:"vae_tiling"`
-	VAESlicing       bool   `json:"vae_slicing"`
-	CFGDegree        int64  `json:"cfg_degree"`
-	Ulysses          int64  `json:"ulysses"`
-	Ring             int64  `json:"ring"`
-	PipeFusion       int64  `json:"pipefusion"`
-	FullyShardDegree int64  `json:"fully_shard_degree"`
-	// Layers are the blocks of each stage of PipeFusion.
-	Layers []int64 `json:"attn_layer_num_for_pp"`
+	Class           string `json:"class"`
+	phases.Workload `json:",inline"`
 }
 
 // generationOf reads it out of a plan.

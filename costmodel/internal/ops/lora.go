@@ -26,7 +26,7 @@ func (shape *Shape) adapters() (inputs []*Adapter, output *Adapter) {
 	return inputs, output
 }
 
-// ab is the size of an element in an adapter's products: autocast runs them
+// adapterBytes is the size of an element in an adapter's products: autocast runs them
 // in 16 bits, and so does a gathered copy of that type.
 func (shape *Shape) adapterBytes() int64 {
 	if MixedPrecision(shape.Precision) || shape.Adapters16 {

@@ -73,7 +73,7 @@ func TestClassifierLoss(t *testing.T) {
 	}
 }
 
-// TestChunkedLossByHand counts the loop of ChunkedLossWrapper tensor by tensor
+// TestChunkedLossFigures counts the loop of ChunkedLossWrapper tensor by tensor
 // for 60 positions in eight parts of up to 8, so that no term hides in a
 // tolerance: if a part's logits are most, where the head's gradient is, and
 // where the cast of the input's gradient is, of many positions.

@@ -58,11 +58,12 @@ type Shape struct {
 	Shared bool
 }
 
-// e is the size of an element in matrix products, r in the residual stream.
+// elementBytes is the size of an element in matrix products, streamBytes one in
+// the residual stream.
 func (shape *Shape) elementBytes() int64 { return ComputeBytes(shape.Precision) }
 func (shape *Shape) streamBytes() int64  { return StreamBytes(shape.Precision) }
 
-// w is the size of a weight and of its gradient.
+// weightBytes is the size of a weight and of its gradient.
 func (shape *Shape) weightBytes() int64 { return WeightBytes(shape.Precision) }
 
 // half reports a 16-bit residual stream, where fp32 inside a norm is a copy.

@@ -77,7 +77,7 @@ func (run *coordinator) release(step *Step) {
 	}
 }
 
-// stays reports that a parameter is kept although a module is done with it:
+// persists reports that a parameter is kept although a module is done with it:
 // it persists, prefetching has passed a later use of it and would not gather
 // it again, or one comes within the reuse distance (__params_to_release).
 func (run *coordinator) persists(param int) bool {

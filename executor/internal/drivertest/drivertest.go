@@ -29,7 +29,7 @@ func Main(m *testing.M) error {
 	return os.RemoveAll(folder)
 }
 
-// rebuild builds the libraries and replaces the process on its own: it returns where
+// again builds the libraries and replaces the process on its own: it returns where
 // that fails.
 func again(mark string) error {
 	folder, err := os.MkdirTemp("", "fakecuda")

@@ -63,7 +63,7 @@ func (sums *Sums) sends(unit int) bool { return sums.first <= unit && unit < sum
 // update. Equal devices share a row.
 func (sums *Sums) Seconds() (units, update [][]float64) {
 	for device := range sums.devices {
-		if device > 0 && sameSpeed(&sums.In.Topology.Devices[device-1], &sums.In.Topology.Devices[device]) {
+		if device > 0 && instance.SameFigures(&sums.In.Topology.Devices[device-1], &sums.In.Topology.Devices[device]) {
 			units, update = append(units, units[device-1]), append(update, update[device-1])
 			continue
 		}
@@ -75,14 +75,6 @@ func (sums *Sums) Seconds() (units, update [][]float64) {
 		units, update = append(units, own), append(update, up)
 	}
 	return units, update
-}
-
-// sameSpeed reports devices that differ in no more than their names and hosts, so
-// that any unit takes both the same time.
-func sameSpeed(one, other *costmodel.Device) bool {
-	left, right := *one, *other
-	left.Name, left.Host, left.GPU = right.Name, right.Host, right.GPU
-	return left == right
 }
 
 // sumOf is the step of a map: the sum at its own waits.

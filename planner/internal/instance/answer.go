@@ -31,8 +31,6 @@ type Answer struct {
 	// Costs is the table with those of the stages, where the method chose the
 	// form of each; nil: that of the instance.
 	Costs *costmodel.Table
-	// Devices are the predictions of the map if it was certified before.
-	Devices []devicemap.Prediction
 	// Claim is the value by the method's own sums (NaN where it made none), and
 	// what no map within the caps is below.
 	certificate.Claim

@@ -27,11 +27,17 @@ func (in *Instance) Classes(apart map[int]bool) [][]int {
 	return out
 }
 
+// SameFigures reports devices that differ in no more than their names and hosts,
+// so that any unit takes the same memory and time on both.
+func SameFigures(one, other *costmodel.Device) bool {
+	left, right := *one, *other
+	left.Name, left.Host, left.GPU = right.Name, right.Host, right.GPU
+	return left == right
+}
+
 // interchangeable reports that the devices' figures and links are equal.
 func interchangeable(topo *costmodel.Topology, one, other int) bool {
-	device, dev := topo.Devices[one], topo.Devices[other]
-	device.Name, device.Host, device.GPU, dev.Name, dev.Host, dev.GPU = "", "", "", "", "", ""
-	if device != dev {
+	if !SameFigures(&topo.Devices[one], &topo.Devices[other]) {
 		return false
 	}
 	same := func(from, to, like, also int) bool {

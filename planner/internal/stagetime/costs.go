@@ -36,7 +36,7 @@ func newPipeCosts(peaks *instance.StagePeaks) *pipeCosts {
 	costs.firstRun, costs.lastRun = costmodel.Running(in.Timed().Units)
 	items := peaks.Count()
 	for device := range in.Topology.Devices {
-		if device > 0 && sameSpeed(&in.Topology.Devices[device-1], &in.Topology.Devices[device]) {
+		if device > 0 && instance.SameFigures(&in.Topology.Devices[device-1], &in.Topology.Devices[device]) {
 			costs.repeat()
 		} else {
 			costs.add(device)
@@ -81,14 +81,6 @@ func (costs *pipeCosts) repeat() {
 	for _, rows := range []*[][]float64{&costs.forward, &costs.backward, &costs.token, &costs.update, &costs.issue, &costs.issueBack} {
 		*rows = append(*rows, (*rows)[len(*rows)-1])
 	}
-}
-
-// sameSpeed reports devices that differ in no more than their names and hosts, so
-// that any unit takes both the same time.
-func sameSpeed(one, other *costmodel.Device) bool {
-	left, right := *one, *other
-	left.Name, left.Host, left.GPU = right.Name, right.Host, right.GPU
-	return left == right
 }
 
 // message is the time of what passes at a cut before an item; +Inf where no

@@ -57,7 +57,7 @@ func Status(ctx context.Context, command string, code int, problems io.Writer) i
 		return code
 	}
 	if code == out.ExitDone && slices.Contains(searches, command) {
-		out.Say(problems, "devmap: interrupted: the answer is the best found so far\n") //nolint:errcheck // nobody is left to tell
+		out.Say(problems, "devmap: interrupted: the answer is the best found so far\n") //nolint:errcheck // stderr is the last resort
 	}
 	return by.Status()
 }
@@ -92,7 +92,7 @@ func LeaveLate(ctx context.Context, command string, problems io.Writer, leave fu
 		}
 		if leave() {
 			out.Wipe(problems)
-			out.Say(problems, "devmap: interrupted: no answer was found so far\n") //nolint:errcheck // nobody is left to tell
+			out.Say(problems, "devmap: interrupted: no answer was found so far\n") //nolint:errcheck // stderr is the last resort
 			exit(by.Status())
 		}
 	})
@@ -121,7 +121,7 @@ func Answered[T any](ctx context.Context, problems io.Writer, wait func() (T, er
 		status = by.Status()
 	}
 	var none T
-	if err := out.Say(problems, "devmap: interrupted: the GPUs had told nothing yet, and COMMAND was not started\n"); err != nil {
+	if err := out.Say(problems, "devmap: interrupted: the GPUs had not answered yet, and COMMAND was not started\n"); err != nil {
 		return none, err
 	}
 	return none, &out.ReportedError{Status: status}

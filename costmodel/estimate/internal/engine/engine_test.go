@@ -150,7 +150,7 @@ func finished(t *testing.T, engine Engine, g *modelgraph.Graph, w costmodel.Work
 	return table
 }
 
-// holds checks what a table says of the model as a whole: nothing of it is
+// checkTable checks what a table says of the model as a whole: nothing of it is
 // lost, and nothing is negative.
 func checkTable(t *testing.T, g *modelgraph.Graph, table *costmodel.Table, rules layers.Rules) {
 	t.Helper()

@@ -136,7 +136,7 @@ func (unit *adder) embedsLast() {
 	}
 }
 
-// handOver charges the input of every recomputed unit to the unit that makes
+// passOutputs charges the input of every recomputed unit to the unit that makes
 // it, on whose device it stays: the engine checkpoints the tensor that a block
 // is called with, before the hook copies it (GradientCheckpointingLayer wraps
 // the hooked forward).

@@ -118,7 +118,7 @@ func (context *Context) Within(call func() error) error {
 	return errors.Join(call(), of("cuCtxSetCurrent", cu.SetCurrentContext(cu.CUContext{})))
 }
 
-// Room is what is free on the context's GPU, of how much: other processes' share
+// FreeMemory is what is free on the context's GPU, of how much: other processes' share
 // is taken off. The context must be bound.
 func FreeMemory() (free, total int64, err error) {
 	free, total, err = cu.MemInfo()

@@ -75,7 +75,7 @@ func (pattern Pattern) Write(kernels *kernel.Kernels, stream *driver.Stream, to 
 
 var shape = driver.Shape{Grid: [3]uint32{blocks, 1, 1}, Block: [3]uint32{threads, 1, 1}}
 
-// Holds has a stream read memory, waits, and says whether the pattern is in it. sums has
+// Matches has a stream read memory, waits, and says whether the pattern is in it. sums has
 // SumsBytes of pinned memory.
 func (pattern Pattern) Matches(kernels *kernel.Kernels, stream *driver.Stream, from driver.Address, sums *driver.Pinned) (bool, error) {
 	err := kernels.Launch(stream, "checksum", shape, func(arguments *driver.Arguments) {
