@@ -31,6 +31,7 @@ type generation struct {
 	Offload          string `json:"offload"`
 	VAETiling        bool   `json:"vae_tiling"`
 	VAESlicing       bool   `json:"vae_slicing"`
+	VAEPrecision     string `json:"vae_precision"`
 	CFGDegree        int64  `json:"cfg_degree"`
 	Ulysses          int64  `json:"ulysses"`
 	Ring             int64  `json:"ring"`
@@ -78,7 +79,12 @@ func diffusersCalls(to io.Writer, input *Input) error {
 		return &refusal{costmodel.Messagef("the plan for %q is of %d GPUs, which diffusers' own pipelines do not share: emit --for xdit writes it", plan.Model.Name, len(plan.Devices))}
 	}
 	var text strings.Builder
-	fmt.Fprintf(&text, "import torch\nfrom diffusers import %s\n\npipe = %s.from_pretrained(%s, torch_dtype=torch.bfloat16)\n", asked.Class, asked.Class, quote.Python(plan.Model.Source))
+	names, loaded, given := asked.Class, "", ""
+	if asked.VAEPrecision == "fp32" { // Wan's alone
+		names, given = "AutoencoderKLWan, "+names, "vae=vae, "
+		loaded = fmt.Sprintf("vae = AutoencoderKLWan.from_pretrained(%s, subfolder=\"vae\", torch_dtype=torch.float32)\n", quote.Python(plan.Model.Source))
+	}
+	fmt.Fprintf(&text, "import torch\nfrom diffusers import %s\n\n%spipe = %s.from_pretrained(%s, %storch_dtype=torch.bfloat16)\n", names, loaded, asked.Class, quote.Python(plan.Model.Source), given)
 	text.WriteString(offloadCalls[asked.Offload])
 	if asked.VAETiling {
 		text.WriteString("pipe.vae.enable_tiling()\n")
