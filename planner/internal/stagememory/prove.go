@@ -6,10 +6,14 @@ import (
 	"slices"
 )
 
+// maxEnds bounds the ends of runs that [Looped.prove] tries, so that it ends
+// whatever the clock: about ten seconds.
+const maxEnds = 20_000_000
+
 // prove searches all cuts for ones whose largest share is below that of best,
 // which is of the present cuts, depth first, run after run. It leaves the best
 // cuts, and returns their score and whether nothing below it is left: false if
-// the context ended first.
+// the context, or what it may try, ended first.
 //
 // A branch ends if a device is too full: with one of its runs and no more, or
 // with all of them; or if the runs to come cannot take the items that are left
@@ -20,7 +24,7 @@ func (looped *Looped) prove(ctx context.Context, best score) (score, bool) {
 		return best, false
 	}
 	search.run(0)
-	proved := ctx.Err() == nil
+	proved := ctx.Err() == nil && search.ends < maxEnds
 	copy(looped.Cuts, search.bestCuts)
 	if search.best.less(best) {
 		return looped.descend(ctx), proved // as even as that share allows
@@ -34,6 +38,7 @@ type proof struct {
 	ctx      context.Context
 	best     score
 	bestCuts []int
+	ends     int         // tried
 	rest     [][]float64 // of the runs from c on with the items from a on, the least largest share
 }
 
@@ -53,7 +58,7 @@ func (search *proof) run(c int) {
 		first = items
 	}
 	for b := first; b <= last; b++ {
-		if search.ctx.Err() != nil {
+		if search.ends++; search.ends >= maxEnds || search.ctx.Err() != nil {
 			return
 		}
 		below := search.best.most * (1 - 1e-9)
