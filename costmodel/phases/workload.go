@@ -57,7 +57,8 @@ func (work Workload) filled(class string) (Workload, rule, error) {
 			return work, own, fmt.Errorf("%d is not a size from 1 to %d", *size, 1<<20)
 		}
 	}
-	return work, own, work.fillPrecision(class)
+	err := work.fillPrecision(class)
+	return work, own, err
 }
 
 // gpus is the number of GPUs that the degrees ask for.

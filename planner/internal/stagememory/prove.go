@@ -58,7 +58,8 @@ func (search *proof) run(c int) {
 		first = items
 	}
 	for b := first; b <= last; b++ {
-		if search.ends++; search.ends >= maxEnds || search.ctx.Err() != nil {
+		search.ends++
+		if search.ends >= maxEnds || search.ctx.Err() != nil {
 			return
 		}
 		below := search.best.most * (1 - 1e-9)
