@@ -23,6 +23,12 @@ type Graph struct {
 	// Ties are parameters under several full names each; the first one owns the
 	// storage.
 	Ties [][]string
+	// Joined are groups of layers, by name, that one device holds
+	// ([Join]).
+	Joined [][]string
+	// AutoClass is Transformers' Auto class that loads the code in the model's
+	// repository (trust_remote_code); empty if Transformers has the class.
+	AutoClass string
 	// Hollow are modules outside the units that hold no tensor (a dropout): a
 	// device map may name them or leave them out.
 	Hollow   []string
@@ -64,7 +70,8 @@ type Unit struct {
 	Keys       []string
 	First, End int   // layers [First, End)
 	Inputs     []int // units whose outputs it reads, ascending
-	tie        int   // one of the ties that bind it, the same for all units bound to it; or -1
+	tie        int   // one of the ties or joined groups that bind it, the same for all units bound to it; or -1
+	Joined     bool  // a forward joins its result with another unit's
 	// Exec are the layers in the order they run.
 	Exec []int
 }

@@ -34,6 +34,9 @@ type fileModel struct {
 	// Groups of parameters, by full name (layer.parameter), that are one tensor;
 	// the first owns it.
 	Ties [][]string `json:"ties,omitzero"`
+	// Groups of layers, by name, that one device holds: a forward joins their
+	// results and moves none of them.
+	Joined [][]string `json:"joined,omitzero"`
 	// What running the model would need and no one could say, as text: a
 	// program is refused because of it, a map is not.
 	Unknown []string `json:"unknown,omitzero"`
@@ -145,6 +148,9 @@ func (model *fileModel) graph() (*Graph, error) {
 	}
 	graph, err := New(model.Name, layers, model.Ties)
 	if err != nil {
+		return nil, err
+	}
+	if err := Join(graph, model.Joined); err != nil {
 		return nil, err
 	}
 	graph.MaxSeq, graph.Unknown, graph.Warnings, graph.Taken = model.MaxSeq, model.Unknown, model.Warnings, model.Taken

@@ -150,7 +150,7 @@ func (graph *Graph) retie(from, to int) {
 }
 
 // TiedUnits lists, per set of units that must share a device because they
-// share parameters, the units in it, ascending. A single unit that shares
+// share parameters or are joined ([Join]), the units in it, ascending. A single unit that shares
 // only with itself makes no set.
 func (graph *Graph) TiedUnits() [][]int {
 	byTie := make(map[int][]int)

@@ -18,7 +18,7 @@ func Write(writer io.Writer, graph *Graph) error {
 		}
 		model.Layers = append(model.Layers, layer)
 	}
-	model.Ties = graph.Ties
+	model.Ties, model.Joined = graph.Ties, graph.Joined
 	if err := json.MarshalWrite(writer, &model, jsontext.Multiline(true), jsontext.WithIndent(" ")); err != nil {
 		return err
 	}

@@ -34,7 +34,7 @@ func certify(in *instance.Instance, answer *instance.Answer, method instance.Met
 func solutionOf(in *instance.Instance, timed *costmodel.Table, answer *instance.Answer, method instance.Method, devices []devicemap.Prediction) (*Solution, error) {
 	out := &Solution{
 		Devices: devices,
-		Map: answer.Map, Costs: in.Pooled, Topology: in.Topology, EvenProved: answer.EvenProved, Probes: answer.Tried, Bounds: answer.Bounds,
+		Map:     answer.Map, Costs: in.Pooled, Topology: in.Topology, EvenProved: answer.EvenProved, Probes: answer.Tried, Bounds: answer.Bounds,
 		Method:   cmp.Or(answer.Found, method.Why(in)),
 		Warnings: slices.Clone(in.Costs.Warnings),
 	}

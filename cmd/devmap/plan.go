@@ -117,9 +117,21 @@ func pipelineFolder(arg string) string {
 func (command *planCommand) plan(cmd *cobra.Command, asked *ask.Question, notes []string) error {
 	sol, err := command.solve(cmd.Context(), cmd.ErrOrStderr(), asked)
 	if sol == nil || err != nil && asked.Diffusion == nil {
+		command.showNotes(cmd, asked, err)
 		return err
 	}
 	return cmp.Or(command.show(cmd, asked, sol, notes), err)
+}
+
+// showNotes prints what is assumed of the model and its costs with an answer
+// that does not fit: an assumption may be why.
+func (command *planCommand) showNotes(cmd *cobra.Command, asked *ask.Question, err error) {
+	var none *out.Infeasible
+	if !errors.As(err, &none) || asked.Graph == nil || asked.Costs == nil || command.JSON {
+		return
+	}
+	printer := show.New(cmd.ErrOrStderr(), asked.Graph, asked.Costs.Workload)
+	printer.Warnings(allWarnings(asked.Graph, asked.Costs.Warnings))
 }
 
 // afterwards is what remarks and remedies may take once the limit is reached.

@@ -29,6 +29,23 @@ func On(graph *modelgraph.Graph, workload costmodel.Workload, topology *costmode
 	return workload
 }
 
+// plainBase reports a config without files whose weights cannot stay as they
+// are stored: training, and another quantised base, start from bf16 ones
+// (dequantize=True in the quantization config of Transformers).
+func plainBase(graph *modelgraph.Graph, workload *costmodel.Workload) bool {
+	if graph.Quantized == "" || len(graph.Config) == 0 || workload.Mode != costmodel.Train && workload.Quantize == "" {
+		return false
+	}
+	for i := range graph.Layers {
+		for j := range graph.Layers[i].Params {
+			if len(graph.Layers[i].Params[j].Parts) > 0 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 // dequantizes reports whether Transformers makes bf16 of graph's stored weights on
 // these devices. A device whose capability is not known keeps them.
 func dequantizes(graph *modelgraph.Graph, topology *costmodel.Topology) bool {
@@ -76,6 +93,9 @@ func dequantised(graph *modelgraph.Graph) (*modelgraph.Graph, error) {
 // warnStored says what becomes of stored quantised weights.
 func warnStored(table *costmodel.Table, stored, loaded *modelgraph.Graph) {
 	switch method := stored.Quantized; {
+	case table.Workload.Dequantized && plainBase(stored, &table.Workload):
+		table.Warnings = append(table.Warnings, costmodel.Messagef("the weights are stored as %s and counted as bf16, %v in place of %v: load them with dequantize=True in the quantization config",
+			method, costmodel.Bytes(loaded.ParamBytes()), costmodel.Bytes(stored.ParamBytes())))
 	case table.Workload.Dequantized:
 		table.Warnings = append(table.Warnings, costmodel.Messagef("on these GPUs, below compute capability %v, Transformers turns %s weights into bf16 as it loads them: %v in place of the %v that are stored",
 			leastCapability[method], method, costmodel.Bytes(loaded.ParamBytes()), costmodel.Bytes(stored.ParamBytes())))

@@ -40,6 +40,34 @@ func packedModel(t *testing.T, method string) *modelgraph.Graph {
 	return g
 }
 
+// TestPlainBase: weights of a config alone are trained as bf16, and take
+// another quantised form; those of files are refused.
+func TestPlainBase(t *testing.T) {
+	for _, w := range []costmodel.Workload{
+		{Mode: costmodel.Train},
+		{Mode: costmodel.Infer, Quantize: "nf4"},
+	} {
+		g := packedModel(t, "fp8")
+		g.Config = []byte("{}")
+		w.Precision, w.Seq = costmodel.BF16True, 1
+		resolved, err := estimate.Resolve(g, w)
+		if err != nil || !resolved.Dequantized {
+			t.Errorf("%v: dequantised %t (%v)", w.Mode, resolved.Dequantized, err)
+			continue
+		}
+		if said := table(t, g, resolved).Warnings; len(said) == 0 || !strings.Contains(said[0].String(), "dequantize=True") {
+			t.Errorf("%v: %q", w.Mode, said)
+		}
+		g.Layers[0].Params[0].Parts = []modelgraph.Part{{Name: "q.weight"}}
+		if resolved, _ := estimate.Resolve(g, w); resolved.Dequantized {
+			t.Errorf("%v: weights of files are dequantised", w.Mode)
+		}
+	}
+	if w, err := estimate.Resolve(packedModel(t, "fp8"), costmodel.Workload{Mode: costmodel.Infer, Precision: costmodel.BF16True}); err != nil || w.Dequantized {
+		t.Errorf("inference: %t %v", w.Dequantized, err)
+	}
+}
+
 // TestDequantizes: by the capability of the first GPU, as Transformers asks
 // torch.cuda.get_device_capability().
 func TestDequantizes(t *testing.T) {

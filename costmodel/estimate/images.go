@@ -8,7 +8,7 @@ import (
 
 // checkImages refuses images that the model cannot take. As in the
 // processors, which put placeholders into input_ids, the tokens of images are
-// part of the sequence.
+// part of the sequence, unless cross-attention reads them.
 func checkImages(graph *modelgraph.Graph, workload *costmodel.Workload) error {
 	if workload.Mode == costmodel.Load || workload.Images == 0 && workload.ImageSize == 0 {
 		return nil
@@ -40,7 +40,7 @@ const maxImageSize = 1 << 16
 // length of a sequence.
 func checkImageTokens(graph *modelgraph.Graph, workload *costmodel.Workload) error {
 	for i := range graph.Layers {
-		if graph.Layers[i].Stream.Kind != modelgraph.Text {
+		if attention, ok := graph.Layers[i].Op.(modelgraph.Attention); graph.Layers[i].Stream.Kind != modelgraph.Text || ok && attention.Cross {
 			continue
 		}
 		for _, j := range graph.Layers[i].InputLayers {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel"
@@ -134,5 +135,19 @@ func TestUnprepared(t *testing.T) {
 	}
 	if seen == 0 {
 		t.Fatal("no rows")
+	}
+}
+
+// TestQuantisedUnderFSDP: the reason names who lacks what: of nf4 devmap, of
+// int8 bitsandbytes.
+func TestQuantisedUnderFSDP(t *testing.T) {
+	for quantize, want := range map[string]string{"nf4": "devmap does not count that yet", "int8": "bitsandbytes has no form"} {
+		for _, strategy := range []costmodel.Strategy{costmodel.FSDP, costmodel.HSDP} {
+			w := costmodel.Workload{Mode: costmodel.Train, Strategy: strategy, Quantize: quantize, LoRARank: 16, LoRATargets: []string{"all-linear"}, World: 2}
+			_, err := estimate.Resolve(packedModel(t, ""), w)
+			if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "strategy=ddp") {
+				t.Errorf("%s under %s: %v", quantize, strategy, err)
+			}
+		}
 	}
 }

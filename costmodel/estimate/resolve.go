@@ -34,6 +34,7 @@ func Resolve(graph *modelgraph.Graph, workload costmodel.Workload) (costmodel.Wo
 	if workload.Quantize == "off" { // the default, written out
 		workload.Quantize = ""
 	}
+	workload.Dequantized = workload.Dequantized || plainBase(graph, &workload)
 	resolveLengths(graph, &workload)
 	resolveStrategy(&workload)
 	runtime, _ := engine.Of(&workload) // one that is not built is refused below

@@ -129,17 +129,20 @@ func (run *deployment) embeddings() int64 {
 	if run.rule.guided {
 		count *= 2
 	}
-	return count * run.rule.text * widest * width(run.denoiser.Graph)
+	return count * run.rule.text * widest * run.bytes()
 }
 
 // latents are the picture's.
 func (run *deployment) latents() int64 {
 	const channels, side, between = 16, 8, 4
-	return run.work.Batch * channels * ((run.work.Frames-1)/between + 1) * (run.work.Height / side) * (run.work.Width / side) * width(run.denoiser.Graph)
+	return run.work.Batch * channels * ((run.work.Frames-1)/between + 1) * (run.work.Height / side) * (run.work.Width / side) * run.bytes()
 }
 
 // denoise is one step, as often as there are steps.
 func (run *running) denoise() (Phase, error) {
+	if run.denoiser == nil {
+		return Phase{}, nil
+	}
 	phase := Phase{Name: "denoise"}
 	graph := run.denoiser.Graph
 	cost, err := forward.Of(graph, run.call(), width(graph))

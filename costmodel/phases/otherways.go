@@ -24,7 +24,7 @@ func (run *running) other() []string {
 	if run.work.FullyShardDegree > 1 {
 		say("weights are sharded by FSDP1, as xDiT does by itself; with --memory_efficient_sharding it takes FSDP2, which gathers two blocks ahead and keeps nothing whole: GPU 0 then holds %s while it denoises", func(twin *running) { twin.lean = true })
 	}
-	if run.work.Offload == "group" {
+	if run.work.Offload == "group" && run.denoiser != nil {
 		most := int64(0)
 		for _, block := range blocksOf(run.denoiser.Graph) {
 			most = max(most, unitBytes(run.denoiser.Graph, block))

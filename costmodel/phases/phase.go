@@ -99,8 +99,18 @@ func begin(pipeline *diffusers.Pipeline, asked Workload, gpu costmodel.Device) (
 			plan.Warnings = append(plan.Warnings, fmt.Sprintf("%v; the plan is without it", component.Fault))
 			continue
 		}
-		run.add(component)
+		loaded, err := run.typed(component)
+		if err != nil {
+			return nil, nil, err
+		}
+		run.add(loaded)
 		plan.Warnings = append(plan.Warnings, component.Graph.Warnings...)
+	}
+	if run.denoiser == nil && len(pipeline.Components) == 1 && len(run.all) == 1 {
+		if err := run.alone(); err != nil {
+			return nil, nil, err
+		}
+		return run, plan, nil
 	}
 	if run.denoiser == nil {
 		return nil, nil, fmt.Errorf("the %s has no transformer or unet that could be read: %d components were, and there is nothing to plan", pipeline.Class, len(run.all))

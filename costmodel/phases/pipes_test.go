@@ -100,7 +100,7 @@ func TestPipesMeasured(t *testing.T) {
 		if files == nil || mode == "group" && variant != "" {
 			continue
 		}
-		plan, err := of(folder(t, files), Workload{Height: row.Sizes.Height, Width: row.Sizes.Width, Frames: row.Sizes.Frames, Batch: row.Batch, Offload: mode, VAETiling: strings.Contains(row.What, "tiled"), VAESlicing: strings.Contains(row.What, "sliced")}, h200)
+		plan, err := of(folder(t, files), Workload{Height: row.Sizes.Height, Width: row.Sizes.Width, Frames: row.Sizes.Frames, Batch: row.Batch, Offload: mode, VAEPrecision: "bf16", VAETiling: strings.Contains(row.What, "tiled"), VAESlicing: strings.Contains(row.What, "sliced")}, h200)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -2,9 +2,12 @@ package phases
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/internal/forward"
+	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/diffusers"
 )
 
 // raised are the pipelines whose autoencoder commonly runs in single precision,
@@ -20,8 +23,35 @@ var raised = map[string]string{
 	"WanPipeline":                      "loaded in float32, as Wan's documentation does",
 }
 
-// single says what an autoencoder takes in single precision.
+// typed is a component in the type that it is loaded in.
+func (run *deployment) typed(component *diffusers.Component) (*diffusers.Component, error) {
+	if component.Name != "vae" || run.work.VAEPrecision != fp32 {
+		return component, nil
+	}
+	out, graph := *component, *component.Graph
+	graph.Layers = slices.Clone(graph.Layers)
+	for i := range graph.Layers {
+		layer := &graph.Layers[i]
+		layer.Params = slices.Clone(layer.Params)
+		for j := range layer.Params {
+			tensor, err := modelgraph.NewTensor(layer.Params[j].Name, modelgraph.F32, layer.Params[j].Shape...)
+			if err != nil {
+				return nil, fmt.Errorf("%s in fp32: layer %q: %w", component.Name, layer.Name, err)
+			}
+			layer.Params[j] = tensor
+		}
+	}
+	graph.DType = modelgraph.F32
+	out.Graph = &graph
+	return &out, nil
+}
+
+// single says what an autoencoder takes in single precision, or that it is
+// counted so.
 func (run *running) single() []string {
+	if run.decoder != nil && run.work.VAEPrecision == fp32 {
+		return []string{"the vae is counted in float32, as Wan's documentation loads it"}
+	}
 	why, known := raised[run.class]
 	if !known || run.decoder == nil || width(run.decoder.Graph) != 2 {
 		return nil
@@ -36,4 +66,12 @@ func (run *running) single() []string {
 	used := run.memoryOf(run.decoder, 0)
 	peak := used.Total() + forward.Bytes(run.decoder.Graph) + cost.PeakBytes + run.embeddings() + run.latents()
 	return []string{fmt.Sprintf("the vae is counted in bf16: %s, GPU 0 holds %v while it decodes", why, costmodel.Bytes(peak))}
+}
+
+// alone refuses a component that would be spread without a denoiser.
+func (run *deployment) alone() error {
+	if gpus := run.work.gpus(); gpus > 1 || run.work.FullyShardDegree > 1 {
+		return refusedf("%s alone runs on one GPU, and its degrees are of %d: xDiT spreads the transformer (1 GPU works)", run.all[0].Name, max(gpus, run.work.FullyShardDegree))
+	}
+	return nil
 }

@@ -71,7 +71,7 @@ func TestPublic(t *testing.T) {
 		"flux-fill":             {1190, "vae", "stay until the process ends"},
 		"flux-kontext":          {1190, "vae", "as large as the one that is made"},
 		"wan2.1-i2v":            {1639, "vae", "the forward of a CLIPVisionModelWithProjection is not known"},
-		"wan2.2-t2v-a14b":       {1429, "", "loaded in float32"},
+		"wan2.2-t2v-a14b":       {1429, "", "counted in float32"},
 		"cogvideox-i2v":         {557, "vae", "stay until the process ends"},
 		"wan2.2-ti2v-5b":        {0, "", "the transformer denoises 48 channels"},
 	} {

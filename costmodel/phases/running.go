@@ -46,6 +46,14 @@ func (run *deployment) add(component *diffusers.Component) {
 // width is the bytes of a value.
 func width(graph *modelgraph.Graph) int64 { return max(1, graph.DType.Bits()/8) }
 
+// bytes is the width of what goes between the components.
+func (run *deployment) bytes() int64 {
+	if run.denoiser == nil { // a component alone
+		return 2
+	}
+	return width(run.denoiser.Graph)
+}
+
 // heads are those of the denoiser's first attention.
 func (run *deployment) heads() int64 {
 	for i := range run.denoiser.Graph.Layers {

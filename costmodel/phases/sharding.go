@@ -14,6 +14,9 @@ import (
 // where weights are sharded: a GPU keeps a shard, and gathers the block that runs
 // and the next; what is in no block is gathered from the first forward on.
 func (run *residency) cut(memory *costmodel.Memory, component *diffusers.Component, stage int64) {
+	if run.denoiser == nil {
+		return
+	}
 	graph := run.denoiser.Graph
 	blocks := blocksOf(graph)
 	if run.work.PipeFusion > 1 {

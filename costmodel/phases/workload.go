@@ -19,6 +19,9 @@ type Workload struct {
 	Offload    string `json:"offload,omitzero"`
 	VAETiling  bool   `json:"vae_tiling,omitzero"`
 	VAESlicing bool   `json:"vae_slicing,omitzero"`
+	// VAEPrecision is the autoencoder's type: bf16 or fp32; empty: the one that
+	// the pipeline's documentation loads it in.
+	VAEPrecision string `json:"vae_precision,omitzero"`
 	// The degrees of xDiT: of the prompt and its negative, of the tokens'
 	// heads, of the tokens in a ring, of blocks in a pipeline, of shards of
 	// weights. Their product but for the last is the number of GPUs.
@@ -54,7 +57,8 @@ func (work Workload) filled(class string) (Workload, rule, error) {
 			return work, own, fmt.Errorf("%d is not a size from 1 to %d", *size, 1<<20)
 		}
 	}
-	return work, own, nil
+	err := work.fillPrecision(class)
+	return work, own, err
 }
 
 // gpus is the number of GPUs that the degrees ask for.

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -117,6 +118,42 @@ func TestPublished(t *testing.T) {
 			t.Error(err)
 		} else if graph.ParamCount() != want {
 			t.Errorf("%s: %d parameters, want %d", config, graph.ParamCount(), want)
+		}
+	}
+}
+
+// TestNoSplit: blocks whose forward joins what it keeps are one unit each, as
+// _no_split_modules of the classes has them (unet_2d_condition.py,
+// autoencoder_kl.py, autoencoder_kl_cogvideox.py): a residual block, and on a
+// UNet's way up a block of these, which reads the skipped states.
+func TestNoSplit(t *testing.T) {
+	seen := map[string]bool{}
+	for _, c := range randomComponents(t) {
+		class, _, _ := strings.Cut(c.Case, "/")
+		graph, err := FromConfig("config.json", c.Config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range graph.Layers {
+			layer := &graph.Layers[i]
+			block := regexp.MustCompile(`^(.*\.)?resnets\.\d+`).FindString(layer.Name)
+			if class == "UNet2DConditionModel" {
+				if up := regexp.MustCompile(`^up_blocks\.\d+`).FindString(layer.Name); up != "" {
+					block = up
+				}
+			}
+			if block == "" {
+				continue
+			}
+			seen[class] = true
+			if unit := graph.Units[layer.UnitIndex].Name; unit != block {
+				t.Fatalf("%s: %s is in the unit %q, want %q", c.Case, layer.Name, unit, block)
+			}
+		}
+	}
+	for _, class := range []string{"UNet2DConditionModel", "AutoencoderKL", "AutoencoderKLCogVideoX", "AutoencoderKLWan"} {
+		if !seen[class] {
+			t.Errorf("no %s has residual blocks", class)
 		}
 	}
 }

@@ -137,9 +137,24 @@ func (component *Component) read(folder string) (*modelgraph.Graph, error) {
 	case err != nil:
 		return nil, err
 	case component.Library == "transformers":
-		return hf.FromConfig(place, data)
+		return hf.FromConfig(place, typed(data))
 	case readers[component.Class] == nil:
 		return nil, fmt.Errorf("%s: %q of %s is not a class that is known here", component.Name, clip(component.Class), clip(component.Library))
 	}
 	return FromConfig(place, data)
+}
+
+// typed is a config that names a type: a pipeline is loaded in bf16
+// (torch_dtype=torch.bfloat16), whatever a component leaves unsaid.
+func typed(config []byte) []byte {
+	var members map[string]jsontext.Value
+	if json.Unmarshal(config, &members) != nil || members["dtype"] != nil || members["torch_dtype"] != nil {
+		return config
+	}
+	members["dtype"] = jsontext.Value(`"bfloat16"`)
+	out, err := json.Marshal(members, json.Deterministic(true))
+	if err != nil {
+		return config
+	}
+	return out
 }

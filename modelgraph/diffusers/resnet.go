@@ -5,7 +5,7 @@ import "github.com/devmap-dev/devmap/modelgraph"
 // resnet is ResnetBlock2D (resnet.py); time is the width of the timestep's
 // embedding that is added inside, 0 if none is.
 func (mod module) resnet(index int, in, out, time int64) {
-	block := mod.in("resnets").at(index)
+	block := mod.in("resnets").block(index)
 	block.norm("norm1", in, modelgraph.LayerNorm, true)
 	block.conv("conv1", in, out, 3, 3)
 	if time > 0 {

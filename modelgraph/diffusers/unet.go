@@ -44,7 +44,7 @@ func unet(cfg *config, root module) {
 		in = sizes.widths[i]
 	}
 	for i, kind := range up {
-		sizes.upBlock(root.in("up_blocks").at(i), i, kind == "CrossAttnUpBlock2D")
+		sizes.upBlock(root.in("up_blocks").block(i), i, kind == "CrossAttnUpBlock2D")
 	}
 	if !cfg.null("mid_block_type") {
 		middle, width := root.in("mid_block"), sizes.widths[last]

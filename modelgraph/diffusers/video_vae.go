@@ -64,7 +64,7 @@ func autoencoderHunyuanVideo(cfg *config, root module) {
 
 // causal3D is HunyuanVideoResnetBlockCausal3D.
 func (mod module) causal3D(index int, in, out int64) {
-	block := mod.in("resnets").at(index)
+	block := mod.in("resnets").block(index)
 	block.norm("norm1", in, modelgraph.LayerNorm, true)
 	block.conv("conv1.conv", in, out, 3, 3, 3)
 	block.norm("norm2", out, modelgraph.LayerNorm, true)
@@ -121,7 +121,7 @@ func autoencoderCogVideoX(cfg *config, root module) {
 
 // spatialResnet is CogVideoXResnetBlock3D; latent 0 is an encoder's.
 func (mod module) spatialResnet(index int, in, out, latent int64) {
-	block := mod.in("resnets").at(index)
+	block := mod.in("resnets").block(index)
 	block.spatialNorm("norm1", in, latent)
 	block.spatialNorm("norm2", out, latent)
 	block.conv("conv1.conv", in, out, 3, 3, 3)

@@ -35,7 +35,7 @@ func causalVAE(cfg *config, root module, base, decoderBase, in, out int64) {
 	for i, multiple := range multiples {
 		width := base * multiple
 		for range layers {
-			encoder.in("down_blocks").at(index).causalResnet(before, width)
+			encoder.in("down_blocks").block(index).causalResnet(before, width)
 			before = width
 			index++
 		}
@@ -59,7 +59,7 @@ func causalVAE(cfg *config, root module, base, decoderBase, in, out int64) {
 	for i := range blocks {
 		width, block := decoderBase*multiples[blocks-1-i], decoder.in("up_blocks").at(i)
 		for j := range layers + 1 {
-			block.in("resnets").at(j).causalResnet(before, width)
+			block.in("resnets").block(j).causalResnet(before, width)
 			before = width
 		}
 		if i < blocks-1 {
@@ -89,8 +89,8 @@ func causalMiddle(mod module, width int64) {
 	op.Fused = true
 	mod.add("attentions.0", op, []modelgraph.Tensor{{Name: "norm.gamma", Shape: []int64{width, 1, 1}}},
 		matrix("to_qkv", true, 3*width, width, 1, 1), matrix("proj", true, width, width, 1, 1))
-	mod.in("resnets").at(0).causalResnet(width, width)
-	mod.in("resnets").at(1).causalResnet(width, width)
+	mod.in("resnets").block(0).causalResnet(width, width)
+	mod.in("resnets").block(1).causalResnet(width, width)
 }
 
 // causalResnet is WanResidualBlock.

@@ -136,7 +136,10 @@ func (assigned *assignment) rebuild() (*modelgraph.Graph, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", assigned.ck.Dir, err)
 	}
-	graph.Unknown = assigned.graph.Unknown
+	if err := modelgraph.Join(graph, assigned.graph.Joined); err != nil {
+		return nil, fmt.Errorf("%s: %w", assigned.ck.Dir, err)
+	}
+	graph.Unknown, graph.AutoClass = assigned.graph.Unknown, assigned.graph.AutoClass
 	graph.Source, graph.Family, graph.Class, graph.MaxSeq = assigned.graph.Source, assigned.graph.Family, assigned.graph.Class, assigned.graph.MaxSeq
 	graph.Folder, graph.Config = assigned.graph.Folder, assigned.graph.Config
 	graph.DType = assigned.graph.DType

@@ -1,7 +1,6 @@
 package hf
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -95,8 +94,8 @@ func (assigned *assignment) nameMethod(graph *modelgraph.Graph, weights int64) {
 	if graph.Quantized = quantMethod(assigned.config, graph); graph.Quantized == "" {
 		return
 	}
-	if count := graph.ParamCount(); count != weights {
-		graph.Warnings = append(graph.Warnings, fmt.Sprintf("parameters are counted as the elements that are stored: %d, of %s tensors and their tables, stand for %d weights", count, graph.Quantized, weights))
+	if graph.ParamCount() != weights {
+		graph.Warnings = append(graph.Warnings, storedElements(graph, weights))
 	}
 }
 

@@ -1,12 +1,17 @@
 package hf
 
-import "github.com/devmap-dev/devmap/modelgraph"
+import (
+	"slices"
+
+	"github.com/devmap-dev/devmap/modelgraph"
+)
 
 // builder collects a module tree in the framework's module order. Tensors
 // are given without a type and get the model's.
 type builder struct {
 	layers []modelgraph.Layer
 	ties   [][]string
+	joined [][]string // groups of layers that one device must hold
 
 	unitName string
 	stream   modelgraph.Stream
@@ -57,6 +62,23 @@ func (modules *builder) add(name string, op modelgraph.Op, inputs []string, para
 
 // tie shares the tensor named first with the others.
 func (modules *builder) tie(names ...string) { modules.ties = append(modules.ties, names) }
+
+// untyped reports a tensor that takes the model's type.
+func (modules *builder) untyped() bool {
+	none := func(t modelgraph.Tensor) bool { return t.DType == noType }
+	return slices.ContainsFunc(modules.layers, func(layer modelgraph.Layer) bool {
+		return slices.ContainsFunc(layer.Params, none) || slices.ContainsFunc(layer.Buffers, none)
+	})
+}
+
+// join has one device hold the layers from index from on, and the layers that
+// are named.
+func (modules *builder) join(from int, names ...string) {
+	for i := from; i < len(modules.layers); i++ {
+		names = append(names, modules.layers[i].Name)
+	}
+	modules.joined = append(modules.joined, names)
+}
 
 // empty notes a module without tensors outside the units: Accelerate's maps
 // name it where they split the module around it.
@@ -131,6 +153,7 @@ func (modules *builder) graph(name string, dtype modelgraph.DType) (*modelgraph.
 	graph, err := modelgraph.New(name, modules.layers, modules.ties)
 	if err == nil {
 		graph.Hollow, graph.Warnings = modules.hollow, modules.warnings
+		err = modelgraph.Join(graph, modules.joined)
 	}
 	return graph, err
 }

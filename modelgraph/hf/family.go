@@ -153,8 +153,8 @@ func ownCode(cfg *config, known []string) string {
 	return own
 }
 
-// modelDType is the type that the config gives the weights; BF16 if it gives
-// none.
+// modelDType is the type that the config gives the weights; F32 if it gives
+// none, as torch's default is (from_config).
 func modelDType(cfg *config) (modelgraph.DType, bool) {
 	for _, s := range []*config{cfg, cfg.sub("text_config"), cfg.sub("llm_config")} {
 		name := s.pick([]string{"dtype", "torch_dtype"})
@@ -167,5 +167,5 @@ func modelDType(cfg *config) (modelgraph.DType, bool) {
 		}
 		return dtype, true
 	}
-	return modelgraph.BF16, false
+	return modelgraph.F32, false
 }

@@ -67,7 +67,7 @@ func fromFolder(dir string) (*modelgraph.Graph, error) {
 	graph.Name, graph.Source, graph.Folder = folderName(dir), dir, dir
 	if !weights {
 		graph.Warnings = append(graph.Warnings, otherWeights(names)...)
-		return graph, nil
+		return asStored(graph, cfg)
 	}
 	return withWeights(dir, graph, f, cfg, reason)
 }
@@ -110,7 +110,7 @@ func withWeights(dir string, graph *modelgraph.Graph, f *family, cfg *config, do
 	if err := checkNames(ck); err != nil {
 		return nil, err
 	}
-	graph.Warnings = slices.DeleteFunc(graph.Warnings, func(word string) bool { return strings.Contains(word, "from the config alone") })
+	graph.Warnings = slices.DeleteFunc(graph.Warnings, func(word string) bool { return strings.Contains(word, fromConfigAlone) })
 	out, assigned, err := assign(graph, cfg, ck)
 	if doubt != "" && (err != nil || !assigned.exact()) {
 		return listedFolder(dir, cfg, fmt.Sprintf("%s, and the files are not those of a %s with its fields", doubt, f.types[0]))

@@ -13,7 +13,7 @@ import (
 // single experts, the 62nd layer for multi-token prediction.
 func deepSeek(tb testing.TB) (*modelgraph.Graph, *config, *safetensors.Checkpoint) {
 	tb.Helper()
-	g, _, c, err := fromConfig("config.json", []byte(`{"model_type":"deepseek_v3","quantization_config":{"quant_method":"fp8"}}`))
+	g, _, c, err := fromConfig("config.json", []byte(`{"model_type":"deepseek_v3","architectures":["DeepseekV3ForCausalLM"],"torch_dtype":"bfloat16","quantization_config":{"quant_method":"fp8"}}`))
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -140,7 +140,7 @@ func paramOf(t *testing.T, g *modelgraph.Graph, full string) *modelgraph.Tensor 
 // llamaFolder writes the tiny llama with its tensors changed by edit.
 func llamaFolder(t *testing.T, config string, edit func([]stored) []stored) string {
 	t.Helper()
-	g, err := FromConfig("config.json", []byte(config))
+	g, _, _, err := fromConfig("config.json", []byte(config)) // as before it was quantised
 	if err != nil {
 		t.Fatal(err)
 	}

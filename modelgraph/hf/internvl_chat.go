@@ -104,13 +104,21 @@ func (chat *internVLChat) readText(cfg *config) {
 
 // build adds the modules. The projector comes last but feeds the language
 // model's first block.
+//
+// forward adds its output to the token embeddings, and indexes both by masks
+// made of the call's own tensors, which Accelerate's root hook puts on the
+// map's first device, the tower's. It moves none of them (modeling_internvl_chat.py:
+// vit_embeds[image_flags == 1], input_embeds[selected] * 0.0 + vit_embeds), so
+// that the three must be together, as split_model of the model's page has them.
 func (chat *internVLChat) build(modules *builder) {
 	if chat.text == nil {
 		return // the config is at fault
 	}
 	image := chat.image(chat.tower.build(modules, "vision_model"))
+	first := modules.layers[0].Name
 	from := len(modules.layers)
 	embed := chat.text(modules)
+	projector := len(modules.layers)
 	modules.on(imageStream(max(1, chat.tower.image.count()/(chat.shuffle*chat.shuffle))), func() {
 		image = addLayerNorm(modules, "mlp1.0", chat.wide, image)
 		image = addLinear(modules, "mlp1.1", chat.wide, chat.out, "gelu", image)
@@ -118,4 +126,5 @@ func (chat *internVLChat) build(modules *builder) {
 		image = addLinear(modules, "mlp1.3", chat.out, chat.out, "", image)
 	})
 	feed(modules, from, embed, image)
+	modules.join(projector, first, embed)
 }

@@ -117,7 +117,7 @@ func TestLlamaTypeDefaults(t *testing.T) {
 // TestUntiedT5: a head that the class ties and the files do not is said.
 func TestUntiedT5(t *testing.T) {
 	for tied, want := range map[bool]int{true: 0, false: 1} {
-		g, err := FromConfig("config.json", asJSON(t, fields{"model_type": "t5", "tie_word_embeddings": tied}))
+		g, err := FromConfig("config.json", asJSON(t, fields{"model_type": "t5", "tie_word_embeddings": tied, "dtype": "bfloat16", "architectures": []string{"T5ForConditionalGeneration"}}))
 		if err != nil || len(g.Warnings) != want {
 			t.Errorf("tied %v: %v, %q", tied, err, g.Warnings)
 		}

@@ -8,7 +8,7 @@ import (
 )
 
 // oldLlavaConfig is LLaVA 1.5's in small, as its own code saves one.
-const oldLlavaConfig = `{"architectures": ["LlavaLlamaForCausalLM"], "model_type": "llava", "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 1,
+const oldLlavaConfig = `{"torch_dtype": "bfloat16", "architectures": ["LlavaLlamaForCausalLM"], "model_type": "llava", "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 1,
  "num_attention_heads": 4, "num_key_value_heads": 4, "vocab_size": 100, "tie_word_embeddings": false, "tune_mm_mlp_adapter": false, "unfreeze_mm_vision_tower": false,
  "mm_hidden_size": 32, "mm_projector_type": "mlp2x_gelu", "mm_vision_tower": "openai/clip-vit-large-patch14-336", "mm_vision_select_layer": -2}`
 

@@ -24,6 +24,7 @@ func mllama(modules *builder, cfg *config, class string) {
 	}
 	words, vision := cfg.part("text_config"), cfg.part("vision_config")
 	out, stream := mllamaTower(modules, vision, dot(path, "vision_model"))
+	features := modules.hidden
 	model := llamaParts(words)
 	words.dividesHidden(model.hidden, model.attn.heads)
 	model.attn.headDim = max(1, model.hidden/model.attn.heads)
@@ -44,7 +45,7 @@ func mllama(modules *builder, cfg *config, class string) {
 	}
 	decoder.build(modules, dot(path, "language_model"))
 	modules.on(stream, func() {
-		modules.add(projector, modelgraph.Linear{In: out, Out: decoder.hidden}, []string{dot(path, "vision_model", "layernorm_post")}, linearParams("", out, decoder.hidden, true)...)
+		modules.add(projector, modelgraph.Linear{In: out, Out: decoder.hidden}, []string{features}, linearParams("", out, decoder.hidden, true)...)
 	})
 	if !baseClass(class) {
 		addVocabHead(modules, "lm_head", decoder.hidden, decoder.vocab, "")
@@ -62,7 +63,7 @@ func mllamaCross(modules *builder, d *decoder, model *parts, name, image string)
 	at.qkNorm, at.unturned = modelgraph.RMSNorm, true
 	p := at.part()
 	if op, ok := p.op.(modelgraph.Attention); ok {
-		op.Cross, op.Bidirectional = true, true
+		op.Cross = true
 		p.op = op
 	}
 	modules.add(attn, p.op, []string{norm, residual, image}, p.params...)
@@ -74,7 +75,11 @@ func mllamaCross(modules *builder, d *decoder, model *parts, name, image string)
 
 // mllamaTower adds a MllamaVisionModel, which cuts an image into tiles, and
 // gives the width and the stream of its features: of the last state and of
-// those of intermediate_layers_indices, next to each other.
+// those of intermediate_layers_indices, next to each other. A row of a table
+// of tile embeddings is for an image as a whole. The blocks see a tile's
+// patches and its class, padded to a multiple of 8. Its forward stacks states
+// of several blocks and moves none of them (torch.stack of
+// all_intermediate_hidden_states), so one device must hold the tower.
 func mllamaTower(modules *builder, cfg *config, path string) (int64, modelgraph.Stream) {
 	hidden, grid, channels, tiles := cfg.pos(0, "hidden_size"), patches(cfg, 448, 14), cfg.pos(0, "num_channels"), side(cfg, 4, "max_num_tiles")
 	ratios := int64(8)
@@ -83,34 +88,43 @@ func mllamaTower(modules *builder, cfg *config, path string) (int64, modelgraph.
 	}
 	places := grid.count() + 1
 	stream := imageStream(cfg.product("max_num_tiles", tiles, places))
+	padded := imageStream(cfg.product("max_num_tiles", tiles, (places+7)/8*8))
+	whole := imageStream(1)
 	bare := func(name string, shape ...int64) string {
 		return modules.add(dot(path, name), modelgraph.Parameter{}, nil, tensor("", shape...)).Name
 	}
-	table := func(name string, wide int64, input string) string {
-		return modules.add(dot(path, name), modelgraph.Embedding{Vocab: ratios + 1, Dim: wide}, []string{input}, tensor("weight", ratios+1, wide)).Name
+	table := func(name string, wide int64) string {
+		modules.on(whole, func() {
+			name = modules.add(dot(path, name), modelgraph.Embedding{Vocab: ratios + 1, Dim: wide}, nil, tensor("weight", ratios+1, wide)).Name
+		})
+		return name
 	}
-	pre, post := dot(path, "layernorm_pre"), dot(path, "layernorm_post")
+	from := len(modules.layers)
+	pre, post, last := dot(path, "layernorm_pre"), dot(path, "layernorm_post"), ""
 	modules.on(stream, func() {
 		class := bare("class_embedding", hidden)
 		patch := grid.embedWith(modules, dot(path, "patch_embedding"), channels, hidden, false)
 		gate, rows := bare("gated_positional_embedding.gate", 1), bare("gated_positional_embedding.embedding", places, hidden)
-		tile := table("gated_positional_embedding.tile_embedding", sizeProduct(cfg, "max_num_tiles", tiles, places, hidden), patch)
+		tile := table("gated_positional_embedding.tile_embedding", sizeProduct(cfg, "max_num_tiles", tiles, places, hidden))
 		scale := bare("pre_tile_positional_embedding.gate", 1)
-		first := table("pre_tile_positional_embedding.embedding", cfg.product("max_num_tiles", tiles, hidden), tile)
+		first := table("pre_tile_positional_embedding.embedding", cfg.product("max_num_tiles", tiles, hidden))
 		bare("post_tile_positional_embedding.gate", 1)
-		last := table("post_tile_positional_embedding.embedding", cfg.product("max_num_tiles", tiles, hidden), pre)
-		modules.add(pre, modelgraph.Norm{Dim: hidden, Style: modelgraph.LayerNorm}, []string{first, class, rows, gate, scale}, normParams("", hidden, true)...)
+		last = table("post_tile_positional_embedding.embedding", cfg.product("max_num_tiles", tiles, hidden))
+		modules.add(pre, modelgraph.Norm{Dim: hidden, Style: modelgraph.LayerNorm}, []string{patch, class, rows, gate, scale, tile, first}, normParams("", hidden, true)...)
+	})
+	modules.on(padded, func() {
 		at := len(modules.layers)
 		modules.add(post, modelgraph.Norm{Dim: hidden, Style: modelgraph.LayerNorm}, nil, normParams("", hidden, true)...)
 		modules.hidden = pre
 		stack := mllamaStack(cfg, hidden)
 		stack.build(modules, dot(path, "transformer.layers"), true)
 		modules.layers[at].Inputs = []string{modules.hidden}
-		modules.hidden = last
+		modules.hidden = post
 		global := mllamaStack(cfg, hidden)
 		global.layers, global.scales, global.scaleDim = cfg.count(0, "num_global_layers"), []string{"gate_attn", "gate_ffn"}, 1
-		global.build(modules, dot(path, "global_transformer.layers"), true)
+		global.build(modules, dot(path, "global_transformer.layers"), true, last)
 	})
+	modules.join(from)
 	return cfg.pos(0, "vision_output_dim"), stream
 }
 

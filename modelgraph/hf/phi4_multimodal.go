@@ -43,13 +43,15 @@ func phi4Multimodal(cfg *config) *decoder {
 }
 
 // phi4Images are Phi4MultimodalImageEmbedding: patches of every crop, four of
-// them pooled to one, and two linear layers.
+// them pooled to one, and two linear layers. Its forward puts separators between
+// the tower's features and moves neither.
 func phi4Images(cfg *config, hidden int64) func(modules *builder, path string) string {
 	dim := cfg.pos(0, "hidden_size")
 	stack, grid, channels := clipStack(cfg, dim, []string{"layer_norm1", "self_attn", "layer_norm2", "mlp"}), patches(cfg, 448, 14), cfg.pos(0, "num_channels")
 	pooled := (grid.rows + 1) / 2 * ((grid.columns + 1) / 2)
 	inner := cfg.pos(0, "intermediate_size")
 	return func(modules *builder, path string) string {
+		separators := len(modules.layers)
 		for _, name := range []string{"global_img_feature_extensor", "sub_img_feature_extensor"} {
 			shape := []int64{1, 1, dim}
 			if name[0] == 's' {
@@ -67,6 +69,7 @@ func phi4Images(cfg *config, hidden int64) func(modules *builder, path string) s
 			modules.hidden = addTable(modules, dot(tower, "embeddings.position_embedding"), grid.count(), dim, patch)
 			states := stack.build(modules, dot(tower, "encoder.layers"), true)
 			image = hiddenState(cfg, "feature_layer", states)
+			modules.join(separators)
 			addLayerNorm(modules, dot(tower, "post_layernorm"), dim, modules.hidden)
 		})
 		phi4Pool(modules, dot(tower, "head"), dim, inner)

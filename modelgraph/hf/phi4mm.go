@@ -163,7 +163,8 @@ func phi4MMExtend(cfg *config, hidden int64) func(modules *builder, path string)
 }
 
 // phi4MMImages is Phi4MMImageEmbedding around the one tower of
-// get_siglip_vision_model.
+// get_siglip_vision_model. Its forward puts separators between the tower's
+// features and moves neither (torch.cat of sub_img, sub_GN and glb_GN).
 func phi4MMImages(modules *builder, path string, hidden int64) string {
 	const dim, inner, layers, heads, patch, image, channels = 1152, 4304, 27, 16, 14, 448, 3
 	op := modelgraph.Attention{Dim: dim, Heads: heads, KVHeads: heads, HeadDim: dim / heads, Bidirectional: true}
@@ -178,6 +179,7 @@ func phi4MMImages(modules *builder, path string, hidden int64) string {
 		attnNorm: "layer_norm1", attn: "self_attn", mlpNorm: "layer_norm2", mlpName: "mlp", order: []string{"self_attn", "layer_norm1", "mlp", "layer_norm2"},
 	}
 	grid := patchGrid{rows: image / patch, columns: image / patch, height: patch, width: patch}
+	separators := len(modules.layers)
 	modules.inert(dot(path, "glb_GN"), tensor("", 1, 1, dim))
 	modules.inert(dot(path, "sub_GN"), tensor("", 1, 1, 1, dim))
 	modules.empty(dot(path, "drop"))
@@ -187,6 +189,7 @@ func phi4MMImages(modules *builder, path string, hidden int64) string {
 		modules.hidden = addTable(modules, dot(tower, "embeddings.position_embedding"), grid.count(), dim, patches)
 		states := stack.build(modules, dot(tower, "encoder.layers"), true)
 		features = states[len(states)-2]
+		modules.join(separators)
 		addLayerNorm(modules, dot(tower, "post_layernorm"), dim, modules.hidden)
 	})
 	phi4Pool(modules, dot(tower, "head"), dim, inner)

@@ -19,11 +19,11 @@ const maxConfigBytes = 64 << 20
 // FromConfig builds the graph that a config.json describes. file is in errors
 // and names the model if the config does not.
 func FromConfig(file string, data []byte) (*modelgraph.Graph, error) {
-	graph, _, _, err := fromConfig(file, data)
+	graph, _, cfg, err := fromConfig(file, data)
 	if err != nil {
 		return nil, err
 	}
-	return graph, nil
+	return asStored(graph, cfg)
 }
 
 // fromConfig gives the graph next to an [*unknownFieldError] too: the files of
@@ -51,10 +51,13 @@ func fromConfig(file string, data []byte) (*modelgraph.Graph, *family, *config, 
 	if foreign {
 		graph.Warnings = append(graph.Warnings, unknownType(cfg.name("model_type"))+fmt.Sprintf(": read as the %s that architectures names", class))
 	}
-	graph.MaxSeq, graph.Unknown = f.longest(cfg), f.unsaid(cfg, foreign)
+	if len(cfg.strs("architectures")) == 0 && len(f.known()) > 1 {
+		graph.Warnings = append(graph.Warnings, fmt.Sprintf("the config names no architectures: %s the class is taken to be %s", fromConfigAlone, class))
+	}
+	graph.MaxSeq, graph.Unknown, graph.AutoClass = f.longest(cfg), f.unsaid(cfg, foreign), autoClass(cfg, f.types[0], class, foreign)
 	graph.Name, graph.Source, graph.Config = modelName(cfg, file), file, data
 	if q := cfg.sub("quantization_config"); q.has("quant_method") {
-		graph.Warnings = append(graph.Warnings, fmt.Sprintf("the config says the weights are stored as %s; from the config alone they are counted as %v; the folder with its safetensors files gives the stored sizes", q.str("", "quant_method"), loaded(cfg)))
+		graph.Warnings = append(graph.Warnings, fmt.Sprintf("the config says the weights are stored as %s; "+fromConfigAlone+" they are counted as %v; the folder with its safetensors files gives the stored sizes", q.str("", "quant_method"), loaded(cfg)))
 	}
 	return graph, f, cfg, cmp.Or(cfg.fault(), unknown)
 }
@@ -84,6 +87,9 @@ func (f *family) graph(cfg *config, class string) (*modelgraph.Graph, error) {
 	named := classNames(class, f.types[0])
 	modules.keepFloat32(named, cfg, dtype)
 	modules.save(named.Stored)
+	if !given && modules.untyped() {
+		modules.warnings = append(modules.warnings, fmt.Sprintf("the config names no dtype: %s its weights are counted as %v, as Transformers' from_config makes them (from_pretrained takes the checkpoint's type)", fromConfigAlone, dtype))
+	}
 	graph, err := modules.graph("", dtype)
 	if err != nil {
 		var syn *modelgraph.SyntaxError

@@ -86,7 +86,7 @@ func (check *checker) tiers(workload *costmodel.Workload) {
 	}
 }
 
-// ties reports tie groups on more than one device.
+// ties reports tie groups and joined units on more than one device.
 func (check *checker) ties() {
 	for _, units := range check.graph.TiedUnits() {
 		var on []Device
@@ -100,9 +100,17 @@ func (check *checker) ties() {
 		}
 		slices.Sort(on)
 		if len(slices.Compact(on)) > 1 {
-			check.fault(tiesApart, check.graph.Units[units[0]].Name, "units that share a parameter are apart: %s; the copies would train apart and take twice the memory", strings.Join(where, ", "))
+			check.fault(tiesApart, check.graph.Units[units[0]].Name, apartMessage(check.graph, units), strings.Join(where, ", "))
 		}
 	}
+}
+
+// apartMessage says why units must not be apart; %s is where they are.
+func apartMessage(graph *modelgraph.Graph, units []int) string {
+	if slices.ContainsFunc(units, func(unit int) bool { return graph.Units[unit].Joined }) {
+		return "the model's forward joins the results of these units and moves none of them, so one device must hold them all: %s"
+	}
+	return "units that share a parameter are apart: %s; the copies would train apart and take twice the memory"
 }
 
 func names(ds []Device) string {

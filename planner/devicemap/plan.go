@@ -29,6 +29,9 @@ type Plan struct {
 		Digest  string `json:"digest"`
 		Params  int64  `json:"params"`  // elements registered as parameters, tied ones once
 		Buffers int64  `json:"buffers"` // elements in buffers
+		// AutoClass loads the code in the model's repository
+		// (trust_remote_code); empty if Transformers has the class.
+		AutoClass string `json:"auto_class,omitzero"`
 	} `json:"model"`
 	Workload  costmodel.Workload `json:"workload"`
 	Topology  costmodel.Topology `json:"topology"`
@@ -83,6 +86,7 @@ func NewPlan(graph *modelgraph.Graph, table *costmodel.Table, topo *costmodel.To
 func (plan *Plan) describe(graph *modelgraph.Graph) {
 	model := &plan.Model
 	model.Name, model.Source, model.Digest, model.Params = graph.Name, graph.Source, graph.Digest(), graph.ParamCount()
+	model.AutoClass = graph.AutoClass
 	for i := range graph.Layers {
 		for j := range graph.Layers[i].Buffers {
 			model.Buffers += graph.Layers[i].Buffers[j].Numel

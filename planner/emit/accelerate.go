@@ -39,7 +39,11 @@ func fromPretrained(input *Input, file string) (usage, note string) {
 	if offloads(plan) {
 		args = append(args, `offload_folder="offload"`)
 	}
-	return "AutoModelForCausalLM.from_pretrained(" + strings.Join(args, ", ") + ")", otherBytes(plan, "Accelerate")
+	class := "AutoModelForCausalLM"
+	if plan.Model.AutoClass != "" {
+		class, args = plan.Model.AutoClass, append(args, "trust_remote_code=True")
+	}
+	return class + ".from_pretrained(" + strings.Join(args, ", ") + ")", otherBytes(plan, "Accelerate")
 }
 
 // loaded is the type that weights are loaded in: autocast's are fp32.

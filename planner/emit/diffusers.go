@@ -23,8 +23,8 @@ var _ = register(&Target{
 
 // generation is what a plan of a diffusion pipeline was asked for.
 type generation struct {
-	Class           string `json:"class"`
-	phases.Workload `json:",inline"`
+	Class string `json:"class"`
+	phases.Workload
 }
 
 // generationOf reads it out of a plan.
@@ -65,7 +65,12 @@ func diffusersCalls(to io.Writer, input *Input) error {
 		return &refusal{costmodel.Messagef("the plan for %q is of %d GPUs, which diffusers' own pipelines do not share: emit --for xdit writes it", plan.Model.Name, len(plan.Devices))}
 	}
 	var text strings.Builder
-	fmt.Fprintf(&text, "import torch\nfrom diffusers import %s\n\npipe = %s.from_pretrained(%s, torch_dtype=torch.bfloat16)\n", asked.Class, asked.Class, quote.Python(plan.Model.Source))
+	names, loaded, given := asked.Class, "", ""
+	if asked.VAEPrecision == "fp32" { // Wan's alone
+		names, given = "AutoencoderKLWan, "+names, "vae=vae, "
+		loaded = fmt.Sprintf("vae = AutoencoderKLWan.from_pretrained(%s, subfolder=\"vae\", torch_dtype=torch.float32)\n", quote.Python(plan.Model.Source))
+	}
+	fmt.Fprintf(&text, "import torch\nfrom diffusers import %s\n\n%spipe = %s.from_pretrained(%s, %storch_dtype=torch.bfloat16)\n", names, loaded, asked.Class, quote.Python(plan.Model.Source), given)
 	text.WriteString(offloadCalls[asked.Offload])
 	if asked.VAETiling {
 		text.WriteString("pipe.vae.enable_tiling()\n")

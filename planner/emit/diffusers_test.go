@@ -21,8 +21,8 @@ func TestPipeline(t *testing.T) {
 			"import torch\nfrom diffusers import FluxPipeline\n\npipe = FluxPipeline.from_pretrained(\"dir\", torch_dtype=torch.bfloat16)\npipe.enable_group_offload(onload_device=torch.device(\"cuda\"), offload_device=torch.device(\"cpu\"),\n                          offload_type=\"block_level\", num_blocks_per_group=1)\npipe.vae.enable_tiling()\narguments = dict(height=1024, width=768, num_inference_steps=28)\n", "",
 		},
 		{
-			"diffusers", `{"class":"WanPipeline","height":480,"width":832,"steps":50,"batch":2,"frames":81,"vae_slicing":true}`, 1,
-			"import torch\nfrom diffusers import WanPipeline\n\npipe = WanPipeline.from_pretrained(\"dir\", torch_dtype=torch.bfloat16)\npipe.to(\"cuda\")\npipe.vae.enable_slicing()\narguments = dict(height=480, width=832, num_inference_steps=50, num_frames=81, num_videos_per_prompt=2)\n", "",
+			"diffusers", `{"class":"WanPipeline","height":480,"width":832,"steps":50,"batch":2,"frames":81,"vae_slicing":true,"vae_precision":"fp32"}`, 1,
+			"import torch\nfrom diffusers import AutoencoderKLWan, WanPipeline\n\nvae = AutoencoderKLWan.from_pretrained(\"dir\", subfolder=\"vae\", torch_dtype=torch.float32)\npipe = WanPipeline.from_pretrained(\"dir\", vae=vae, torch_dtype=torch.bfloat16)\npipe.to(\"cuda\")\npipe.vae.enable_slicing()\narguments = dict(height=480, width=832, num_inference_steps=50, num_frames=81, num_videos_per_prompt=2)\n", "",
 		},
 		{
 			"diffusers", `{"class":"StableDiffusionXLImg2ImgPipeline","height":1024,"width":1024,"steps":50,"batch":1,"frames":1}`, 1,

@@ -17,19 +17,19 @@ import (
 // peerConfigs are the dimensions that the peers were measured with
 // (measured/how/model_configs.py). Gemma's vocabulary there is PaliGemma's.
 var peerConfigs = map[string]string{
-	"llama-3.1-8b": `{"model_type": "llama", "hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32, "num_attention_heads": 32,
+	"llama-3.1-8b": `{"torch_dtype": "bfloat16", "model_type": "llama", "hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32, "num_attention_heads": 32,
 		"num_key_value_heads": 8, "vocab_size": 128256, "tie_word_embeddings": false}`,
-	"qwen2.5-3b": `{"model_type": "qwen2", "hidden_size": 2048, "intermediate_size": 11008, "num_hidden_layers": 36, "num_attention_heads": 16,
+	"qwen2.5-3b": `{"torch_dtype": "bfloat16", "model_type": "qwen2", "hidden_size": 2048, "intermediate_size": 11008, "num_hidden_layers": 36, "num_attention_heads": 16,
 		"num_key_value_heads": 2, "vocab_size": 151936, "tie_word_embeddings": true}`,
-	"gemma-2b": `{"model_type": "gemma", "hidden_size": 2048, "intermediate_size": 16384, "num_hidden_layers": 18, "num_attention_heads": 8,
+	"gemma-2b": `{"torch_dtype": "bfloat16", "model_type": "gemma", "hidden_size": 2048, "intermediate_size": 16384, "num_hidden_layers": 18, "num_attention_heads": 8,
 		"num_key_value_heads": 1, "head_dim": 256, "vocab_size": 257152, "tie_word_embeddings": true}`,
-	"internlm2-20b": `{"model_type": "llama", "hidden_size": 6144, "intermediate_size": 16384, "num_hidden_layers": 48, "num_attention_heads": 48,
+	"internlm2-20b": `{"torch_dtype": "bfloat16", "model_type": "llama", "hidden_size": 6144, "intermediate_size": 16384, "num_hidden_layers": 48, "num_attention_heads": 48,
 		"num_key_value_heads": 8, "vocab_size": 92553, "tie_word_embeddings": false}`,
 	// measured/how/measure_seeds.py
-	"qwen2.5-vl-3b": `{"model_type": "qwen2_5_vl", "tie_word_embeddings": true, "text_config": {"hidden_size": 2048, "intermediate_size": 11008, "num_hidden_layers": 36,
+	"qwen2.5-vl-3b": `{"torch_dtype": "bfloat16", "model_type": "qwen2_5_vl", "tie_word_embeddings": true, "text_config": {"hidden_size": 2048, "intermediate_size": 11008, "num_hidden_layers": 36,
 		"num_attention_heads": 16, "num_key_value_heads": 2, "vocab_size": 151936, "tie_word_embeddings": true}, "vision_config": {"depth": 32, "hidden_size": 1280,
 		"intermediate_size": 3420, "num_heads": 16, "out_hidden_size": 2048, "patch_size": 14, "window_size": 112, "fullatt_block_indexes": [7, 15, 23, 31]}}`,
-	"qwen2.5-32b": `{"model_type": "qwen2", "hidden_size": 5120, "intermediate_size": 27648, "num_hidden_layers": 64, "num_attention_heads": 40,
+	"qwen2.5-32b": `{"torch_dtype": "bfloat16", "model_type": "qwen2", "hidden_size": 5120, "intermediate_size": 27648, "num_hidden_layers": 64, "num_attention_heads": 40,
 		"num_key_value_heads": 8, "vocab_size": 152064, "tie_word_embeddings": false}`,
 }
 

@@ -163,6 +163,7 @@ if TYPE_CHECKING:
         topology: str | PathLike[str] | None
         tp: int | str | None
         ulysses: int | None
+        vae_precision: str | None
         vae_slicing: bool | None
         vae_tiling: bool | None
         virtual_stages: int | None
@@ -324,6 +325,7 @@ COMMANDS: dict[str, dict[str, str]] = {
         "topology": "string",
         "tp": "degree",
         "ulysses": "int64",
+        "vae_precision": "string",
         "vae_slicing": "bool",
         "vae_tiling": "bool",
         "virtual_stages": "int64",

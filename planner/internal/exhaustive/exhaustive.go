@@ -19,7 +19,7 @@ type Best struct {
 // Solve tries every map. Tied units share a device, and so do the units of a
 // together-group; pinned units are on the device of their pin. The units outside
 // the tie groups are in device order, and so is the first unit of a tie group
-// unless it opens the chain. If any assignment is allowed, no unit has to be.
+// unless it opens the chain and no forward joins it. If any assignment is allowed, no unit has to be.
 // Patterns of pins and together-groups are names of units here. idle says whether
 // an idle device counts its overhead; the answer for a model smaller than a
 // context is the one without.
@@ -50,7 +50,7 @@ func (state *search) rules() {
 	state.together = problem.Graph.TiedUnits()
 	for _, tied := range state.together {
 		for i, unit := range tied {
-			state.chained[unit] = i == 0 && unit != 0 && !problem.Unconstrained
+			state.chained[unit] = i == 0 && (unit != 0 || problem.Graph.Units[unit].Joined) && !problem.Unconstrained
 		}
 	}
 	for _, names := range problem.Together {

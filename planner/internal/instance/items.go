@@ -37,7 +37,7 @@ func newItems(in *Instance) (*Items, error) {
 			joined = append(passing(in.Costs.Units), joined...)
 		}
 	}
-	free, follow := anchor(staying(tied, in.Offloaded))
+	free, follow := anchor(staying(tied, in.Offloaded), func(unit int) bool { return in.Graph.Units[unit].Joined })
 	if len(in.Offloaded) > 0 {
 		free = append(free, in.Offloaded)
 	}

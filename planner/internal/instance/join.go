@@ -8,10 +8,11 @@ import (
 // follow. A group whose first unit opens the chain (a language model's
 // embedding) may be on any device. If something runs before that unit (a
 // vision tower), it keeps its place, so that each device has one run of the
-// chain, and the others follow it.
-func anchor(tied [][]int) (free, follow [][]int) {
+// chain, and the others follow it. So do units that a forward joins: its own
+// code wants them on the first device.
+func anchor(tied [][]int, joined func(unit int) bool) (free, follow [][]int) {
 	for _, units := range tied {
-		if units[0] == 0 {
+		if units[0] == 0 && !slices.ContainsFunc(units, joined) {
 			free = append(free, units)
 			continue
 		}

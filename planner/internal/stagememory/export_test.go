@@ -2,6 +2,8 @@ package stagememory
 
 import (
 	"context"
+	"math"
+	"math/rand/v2"
 
 	"github.com/devmap-dev/devmap/planner/internal/instance"
 )
@@ -42,4 +44,30 @@ func LoopedBounds(ctx context.Context, in *instance.Instance) (weights, run, fou
 	s := NewLooped(instance.NewStagePeaks(items))
 	best, _ := s.climb(ctx)
 	return weightBound(s.StagePeaks), s.floor, best.most, nil
+}
+
+// Proof is what [Looped.prove] makes of cuts.
+type Proof struct {
+	Start, Found, Least float64 // shares: of the cuts, of what is found, of the best of all cuts
+	Proved              bool
+}
+
+// ProofOf proves the best cuts of an interleaved pipeline from random ones, and
+// tries all.
+func ProofOf(ctx context.Context, in *instance.Instance, rng *rand.Rand) (out Proof, err error) {
+	items, err := in.Items()
+	if err != nil {
+		return out, err
+	}
+	looped := NewLooped(instance.NewStagePeaks(items))
+	out.Least = math.Inf(1)
+	looped.Each(ctx, 1, func() { out.Least = min(out.Least, looped.score().most) })
+	looped.Even()
+	for range 3 {
+		looped.kick(rng)
+	}
+	start := looped.score()
+	found, proved := looped.prove(ctx, start)
+	out.Start, out.Found, out.Proved = start.most, found.most, proved && looped.score().most == found.most
+	return out, nil
 }

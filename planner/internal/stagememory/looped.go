@@ -9,7 +9,8 @@ import (
 )
 
 // solveLooped solves an interleaved pipeline: every way to cut where these are
-// few, else by a search for better cuts ([Looped.search]).
+// few, else by a search for better cuts ([Looped.search]), and a proof that none
+// are better for as long as the context lasts ([Looped.prove]).
 func solveLooped(ctx context.Context, peaks *instance.StagePeaks) (*instance.Answer, error) {
 	in := peaks.In
 	if len(in.Pins) > 0 {
@@ -17,6 +18,11 @@ func solveLooped(ctx context.Context, peaks *instance.StagePeaks) (*instance.Ans
 	}
 	looped := NewLooped(peaks)
 	best, exact, stopped := looped.search(ctx)
+	proved := exact
+	if !exact && !stopped && best.most > looped.floor {
+		best, proved = looped.prove(ctx, best)
+		stopped = ctx.Err() != nil
+	}
 	out := &instance.Answer{
 		Map: looped.Map(looped.Cuts, nil), Tried: looped.tried, EvenProved: exact,
 		Claim: certificate.Claim{Value: best.most, LowerBound: weightBound(peaks), Bound: "weights", Rounding: certificate.Exact, Stopped: stopped},
@@ -24,7 +30,7 @@ func solveLooped(ctx context.Context, peaks *instance.StagePeaks) (*instance.Ans
 	if looped.floor > out.LowerBound {
 		out.LowerBound, out.Bound = looped.floor, "largest run"
 	}
-	if exact { // all cuts were tried
+	if proved { // all cuts were tried, or those left out are worse
 		out.LowerBound, out.Bound = best.most, "search"
 	}
 	return out, nil
@@ -32,7 +38,7 @@ func solveLooped(ctx context.Context, peaks *instance.StagePeaks) (*instance.Ans
 
 // RefusePins is the error of pins on runs that go round the devices.
 func RefusePins(in *instance.Instance) error {
-	return &instance.ConstraintError{Field: "pin", Pattern: in.Pins[0].Pattern, Msg: "runs of an interleaved pipeline go round the devices: pins are for the other schedules"}
+	return &instance.ConstraintError{Field: "pin", Pattern: in.Pins[0].Pattern, Msg: "pins are not built for interleaved schedules: a GPU has several runs, and which of them a pin means is not searched; without pins, or with another schedule, it is planned"}
 }
 
 // Level are the cuts of the smallest largest share that the search finds; false

@@ -77,7 +77,7 @@ func generation(request *Request) phases.Workload {
 	given := &request.Generation
 	work := phases.Workload{
 		Height: given.Height, Width: given.Width, Frames: given.Frames, Batch: request.work.Batch,
-		Offload: string(request.tier()), VAETiling: given.VAETiling, VAESlicing: given.VAESlicing,
+		Offload: string(request.tier()), VAETiling: given.VAETiling, VAESlicing: given.VAESlicing, VAEPrecision: given.VAEPrecision,
 		CFGDegree: given.CFGDegree, Ulysses: given.Ulysses, Ring: given.Ring, PipeFusion: given.PipeFusion, FullyShardDegree: given.FullyShard,
 	}
 	if request.Given("steps") {

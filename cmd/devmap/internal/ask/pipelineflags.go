@@ -5,6 +5,7 @@ package ask
 type Generation struct {
 	Height, Width, Frames                            int64
 	VAETiling, VAESlicing                            bool
+	VAEPrecision                                     string
 	CFGDegree, Ulysses, Ring, PipeFusion, FullyShard int64
 	Component                                        string
 }
@@ -20,6 +21,7 @@ var generationFlags = []flag{
 	{name: "component", on: onPlan, help: "plan one component of a diffusion pipeline alone", at: func(request *Request) any { return &request.Generation.Component }},
 	{name: "vae-tiling", on: onPlan, help: "the VAE decodes tile by tile", at: func(request *Request) any { return &request.Generation.VAETiling }},
 	{name: "vae-slicing", on: onPlan, help: "the VAE decodes picture by picture", at: func(request *Request) any { return &request.Generation.VAESlicing }},
+	{name: "vae-precision", on: onPlan, help: "VAE in bf16 or fp32 (bf16; Wan's fp32, as documented)", leftOut: "the pipeline's own", at: func(request *Request) any { return &request.Generation.VAEPrecision }},
 	ofPipeline("cfg-degree", "xDiT: GPUs for a prompt and its negative (1)", func(request *Request) any { return &request.Generation.CFGDegree }),
 	ofPipeline("ulysses", "xDiT: GPUs that share attention's heads (1)", func(request *Request) any { return &request.Generation.Ulysses }),
 	ofPipeline("ring", "xDiT: GPUs in a ring of tokens (1)", func(request *Request) any { return &request.Generation.Ring }),

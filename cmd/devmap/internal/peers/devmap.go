@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -34,9 +36,12 @@ type plan struct {
 func measure(binary string, j job) (measured, error) {
 	var m measured
 	times := make([]time.Duration, 0, runs)
+	config, err := plainConfig(filepath.Dir(binary), j.model)
+	if err != nil {
+		return m, err
+	}
 	for i := range runs + 1 {
 		var stdout, stderr bytes.Buffer
-		config := "fixtures/models/" + j.model + "/config.json"
 		gpus := strings.Repeat("1TiB,", j.gpus-1) + "1TiB"
 		cmd := exec.Command(binary, "plan", config, "--mode", "load", "--gpus", gpus) //nolint:gosec // what run built
 		cmd.Stdout, cmd.Stderr = &stdout, &stderr
@@ -71,4 +76,23 @@ func largest(data []byte) (float64, error) {
 		most = max(most, p.Devices[i].Predicted.PeakAllocatedBytes)
 	}
 	return most / (1 << 30), nil
+}
+
+// plainConfig writes a built-in config into dir without its quantization: the
+// peers are given the model in bf16.
+func plainConfig(dir, model string) (string, error) {
+	data, err := os.ReadFile("fixtures/models/" + model + "/config.json")
+	if err != nil {
+		return "", err
+	}
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(data, &fields); err != nil {
+		return "", fmt.Errorf("parsing the config of %q: %w", model, err)
+	}
+	delete(fields, "quantization_config")
+	if data, err = json.Marshal(fields); err != nil {
+		return "", err
+	}
+	file := filepath.Join(dir, model+".json")
+	return file, os.WriteFile(file, data, 0o600)
 }

@@ -74,7 +74,7 @@ func workloads(pair key) []costmodel.Workload {
 
 // TestConformance asks the same of every engine of the table.
 func TestConformance(t *testing.T) {
-	const config = `{"model_type": "llama", "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 3, "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 1000, "max_position_embeddings": 64, "tie_word_embeddings": %t}`
+	const config = `{"model_type": "llama", "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 3, "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 1000, "max_position_embeddings": 64, "torch_dtype": "bfloat16", "tie_word_embeddings": %t}`
 	for pair, engine := range engines {
 		if pair.runtime == value.JAX { // whose arrays keep their types, and are cut by another rule: TestJAX
 			continue

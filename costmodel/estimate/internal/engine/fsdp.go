@@ -6,6 +6,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/internal/allocator"
 	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 	"github.com/devmap-dev/devmap/costmodel/internal/shard"
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
 )
 
 // fsdp is PyTorch's FSDP2, on one group of GPUs or, as HSDP, on several that
@@ -26,12 +27,23 @@ func (fsdp) Refuse(workload *costmodel.Workload) error {
 		return err
 	}
 	if workload.Quantize != "" {
-		// bitsandbytes keeps the statistics of a weight next to it, in blocks
-		// that cutting by rows does not respect.
-		return costmodel.Refuse(costmodel.Set("quantize", workload.Quantize),
-			"FSDP2 cuts parameters by rows, which %s weights do not survive: use %v or device-map", workload.Quantize, costmodel.Set("strategy", costmodel.DDP))
+		return refuseQuantised(workload)
 	}
 	return nil
+}
+
+// refuseQuantised says what is true of quantised bases under FSDP: of nf4
+// bitsandbytes documents it (docs/source/fsdp_qlora.md: bnb_4bit_quant_storage
+// as wide as what is not quantised), and devmap does not count it; LLM.int8()'s
+// statistics lie outside the weights, and no storage type makes these cut.
+func refuseQuantised(workload *costmodel.Workload) error {
+	works := costmodel.Set("strategy", costmodel.DDP)
+	if workload.Quantize == value.NF4 {
+		return costmodel.Refuse(costmodel.Set("quantize", value.NF4),
+			"FSDP takes nf4 weights that bnb_4bit_quant_storage stores in the type of the others, and devmap does not count that yet: use %v or device-map", works)
+	}
+	return costmodel.Refuse(costmodel.Set("quantize", workload.Quantize),
+		"FSDP cuts parameters, and bitsandbytes has no form of %s weights that it can cut, as it has of nf4: use %v or device-map", workload.Quantize, works)
 }
 
 func (fsdp) Rules(workload *costmodel.Workload) layers.Rules {

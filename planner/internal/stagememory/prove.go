@@ -1,0 +1,103 @@
+package stagememory
+
+import (
+	"context"
+	"math"
+	"slices"
+)
+
+// maxEnds bounds the ends of runs that [Looped.prove] tries, so that it ends
+// whatever the clock: about ten seconds.
+const maxEnds = 20_000_000
+
+// prove searches all cuts for ones whose largest share is below that of best,
+// which is of the present cuts, depth first, run after run. It leaves the best
+// cuts, and returns their score and whether nothing below it is left: false if
+// the context, or what it may try, ended first.
+//
+// A branch ends if a device is too full: with one of its runs and no more, or
+// with all of them; or if the runs to come cannot take the items that are left
+// ([Looped.suffix]).
+func (looped *Looped) prove(ctx context.Context, best score) (score, bool) {
+	search := &proof{Looped: looped, ctx: ctx, best: best, bestCuts: slices.Clone(looped.Cuts), rest: looped.suffix(ctx)}
+	if search.rest == nil {
+		return best, false
+	}
+	search.run(0)
+	proved := ctx.Err() == nil && search.ends < maxEnds
+	copy(looped.Cuts, search.bestCuts)
+	if search.best.less(best) {
+		return looped.descend(ctx), proved // as even as that share allows
+	}
+	return search.best, proved
+}
+
+// proof is the state of [Looped.prove].
+type proof struct {
+	*Looped
+	ctx      context.Context
+	best     score
+	bestCuts []int
+	ends     int         // tried
+	rest     [][]float64 // of the runs from c on with the items from a on, the least largest share
+}
+
+// run places the end of run c, whose beginning is placed.
+func (search *proof) run(c int) {
+	looped := search.Looped
+	k, items, ranks := len(looped.Cuts)-1, looped.Count(), len(looped.share)
+	if c == k {
+		if got := looped.score(); got.less(search.best) {
+			search.best = got
+			copy(search.bestCuts, looped.Cuts)
+		}
+		return
+	}
+	a, first, last := looped.Cuts[c], looped.Cuts[c]+1, items-(k-1-c)
+	if c == k-1 {
+		first = items
+	}
+	for b := first; b <= last; b++ {
+		search.ends++
+		if search.ends >= maxEnds || search.ctx.Err() != nil {
+			return
+		}
+		below := search.best.most * (1 - 1e-9)
+		if search.rest[c+1][b] >= below || looped.LeastShare(c, a, b) >= below {
+			continue
+		}
+		looped.Cuts[c+1] = b
+		if c+ranks >= k && looped.Share(c%ranks, looped.Cuts) >= below {
+			continue
+		}
+		search.run(c + 1)
+	}
+}
+
+// suffix is, for the runs from c on and the items from a on, a share that some
+// device has at least: the dynamic program of [Looped.level] from the end. nil
+// if there are too many runs, or the context ended.
+func (looped *Looped) suffix(ctx context.Context) [][]float64 {
+	items, k := looped.Count(), len(looped.Cuts)-1
+	if items*items*k > maxRuns {
+		return nil
+	}
+	rest := make([][]float64, k+1)
+	for c := range rest {
+		rest[c] = slices.Repeat([]float64{math.Inf(1)}, items+1)
+	}
+	rest[k][items] = 0
+	for c := k - 1; c >= 0; c-- {
+		for a := c; a < items; a++ {
+			if ctx.Err() != nil {
+				return nil
+			}
+			for b := a + 1; b <= items; b++ {
+				if rest[c+1][b] < rest[c][a] {
+					rest[c][a] = min(rest[c][a], max(rest[c+1][b], looped.LeastShare(c, a, b)))
+				}
+			}
+		}
+	}
+	return rest
+}

@@ -1,0 +1,54 @@
+package planner_test
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/modelgraph/hf"
+	"github.com/devmap-dev/devmap/planner"
+	"github.com/devmap-dev/devmap/planner/devicemap"
+	"github.com/devmap-dev/devmap/planner/internal/instance"
+	"github.com/devmap-dev/devmap/planner/internal/randomproblem"
+)
+
+// TestJoinedFollow: InternVL's projector is with its tower and embedding on the
+// first GPU, a pin of it to that GPU changes nothing else, and a map that parts
+// them is faulty.
+func TestJoinedFollow(t *testing.T) {
+	config, err := os.ReadFile("../modelgraph/hf/testdata/internvl2_5-26b.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	graph, err := hf.FromConfig("config.json", config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	problem := randomproblem.OnH200(t, "gpt2", costmodel.Workload{Mode: costmodel.Infer}, 4)
+	problem.Graph, problem.Costs = graph, randomproblem.Table(t, graph, costmodel.Workload{Mode: costmodel.Infer})
+	free, err := planner.Solve(t.Context(), problem, planner.Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	flat := free.Map.Flatten(graph)
+	first := []string{"vision_model", "language_model.model.tok_embeddings", "mlp1.0", "mlp1.1", "mlp1.3"}
+	for i := range flat {
+		if flat[i].Device != 0 && slices.Contains(first, flat[i].Key) {
+			t.Errorf("%s is on %v", flat[i].Key, flat[i].Device)
+		}
+		if flat[i].Key == "mlp1.3" {
+			flat[i].Device = 3
+		}
+	}
+	problem.Pins = []instance.Pin{{Pattern: "mlp1*", Device: 0}}
+	pinned, err := planner.Solve(t.Context(), problem, planner.Settings{})
+	if err != nil || pinned.LargestShare != free.LargestShare {
+		t.Errorf("pinned: %v, free: %v (%v)", pinned.LargestShare, free.LargestShare, err)
+	}
+	report := devicemap.Check(graph, problem.Costs, problem.Topology, flat, nil)
+	if len(report.Faults) != 1 || report.Faults[0].Kind != "ties-apart" || !strings.Contains(report.Faults[0].Message.String(), "moves none of them") {
+		t.Errorf("%+v", report.Faults)
+	}
+}
