@@ -32,7 +32,7 @@ func (pipeline *pipes) looped(ctx context.Context, caps []int64) (*instance.Answ
 		loop := stagememory.NewLooped(order.peaks)
 		try := func() bool {
 			out.Tried++
-			if ctx.Err() != nil || !order.within(loop.Cuts, caps) || ctx.Err() != nil { // both take long
+			if !order.withinUntil(ctx, loop.Cuts, caps) {
 				return false
 			}
 			got := order.looped(loop.Cuts)
@@ -57,6 +57,11 @@ func (pipeline *pipes) looped(ctx context.Context, caps []int64) (*instance.Answ
 		out.Proved = step*(1-instance.Tolerance) <= out.LowerBound
 	}
 	return out, nil
+}
+
+// withinUntil is within, and false once the context has ended: the check takes long.
+func (order *pipeOrder) withinUntil(ctx context.Context, cuts []int, caps []int64) bool {
+	return ctx.Err() == nil && order.within(cuts, caps) && ctx.Err() == nil
 }
 
 // looped is the step of runs that go round the devices.

@@ -46,12 +46,11 @@ func (pipeline *pipes) shortest(ctx context.Context, caps []int64) (*instance.An
 	if len(pipeline.notes) > 0 {
 		out.LowerBound, out.Bound = pipeline.anyOrder(), "fastest device"
 	}
-	if !out.Proved && out.Bound == "search" {
-		out.Bound = "busiest stage"
-	}
 	found := searches[best]
 	if out.Proved { // every shorter step is infeasible
 		out.LowerBound = max(out.LowerBound, found.step(found.best)*(1-1e-12))
+	} else if out.Bound == "search" {
+		out.Bound = "busiest stage"
 	}
 	pipeline.finish(ctx, out, found, found.at)
 	if len(pipeline.notes) > 0 {

@@ -43,7 +43,8 @@ func TestLeaveLate(t *testing.T) {
 		t.Errorf("status %d, %s", status, problems.String())
 	}
 	done()
-	defer interrupt.LeaveLate(signalled(syscall.SIGINT), "run", &problems, func() bool { return true }, func(int) { t.Error("run ends before it has given its memory back") })()
+	done = interrupt.LeaveLate(signalled(syscall.SIGINT), "run", &problems, func() bool { return true }, func(int) { t.Error("run ends before it has released its memory") })
+	done()
 }
 
 // TestAnswered: what never answers is not waited for after a signal.

@@ -62,7 +62,7 @@ func (asked *settings) run(stdout io.Writer) error {
 		return err
 	}
 	failed := 0
-	fmt.Fprintf(stdout, "%9s %6s %6s %6s  %-9s %6s  %-9s %s\n", "processor", "limit", "after", "status", "", "Ctrl-C", "", "command")
+	_, _ = fmt.Fprintf(stdout, "%9s %6s %6s %6s  %-9s %6s  %-9s %s\n", "processor", "limit", "after", "status", "", "Ctrl-C", "", "command")
 	for _, args := range commands() {
 		if !asked.only.MatchString(args.String()) {
 			continue
@@ -74,7 +74,7 @@ func (asked *settings) run(stdout io.Writer) error {
 		if !ok {
 			failed++
 		}
-		fmt.Fprintf(stdout, "%s  %s\n", line, args)
+		_, _ = fmt.Fprintf(stdout, "%s  %s\n", line, args)
 	}
 	if failed > 0 {
 		return fmt.Errorf("%d rows failed", failed)
@@ -149,7 +149,7 @@ func (asked *settings) timed(dir string, args command) (outcome, error) {
 		args = append(args[:len(args):len(args)], "--time-limit", asked.limit.String())
 	}
 	start := time.Now()
-	return asked.watched(dir, args, func(process *os.Process, used time.Duration) bool { return time.Since(start) >= asked.limit })
+	return asked.watched(dir, args, func(_ *os.Process, _ time.Duration) bool { return time.Since(start) >= asked.limit })
 }
 
 // longest ends a command that has no limit.
