@@ -135,7 +135,7 @@ func choose(only string) ([]platform, error) {
 	var known []string
 	for _, one := range platforms {
 		known = append(known, one.name())
-		here := only == "host" && one.system == runtime.GOOS && one.processor == runtime.GOARCH
+		here := slices.Contains(names, "host") && one.system == runtime.GOOS && one.processor == runtime.GOARCH
 		switch {
 		case only != "" && !here && !slices.Contains(names, one.name()):
 		case one.gpus && compiler != "":
@@ -144,8 +144,9 @@ func choose(only string) ([]platform, error) {
 			chosen = append(chosen, one)
 		}
 	}
-	if len(chosen) == 0 {
-		return nil, fmt.Errorf("-only %q: no platform of these is built here (known: %s, host)", only, strings.Join(known, ", "))
+	unknown := func(name string) bool { return name != "host" && !slices.Contains(known, name) }
+	if len(chosen) == 0 || only != "" && slices.ContainsFunc(names, unknown) {
+		return nil, fmt.Errorf("-only %q: no such platform, or none that this machine can build (known: %s, host)", only, strings.Join(known, ", "))
 	}
 	return chosen, nil
 }

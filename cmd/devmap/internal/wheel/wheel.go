@@ -17,13 +17,13 @@ import (
 
 // Wheel is what goes into one.
 type Wheel struct {
-	Name    string // of the package: its folder and its command
+	Name string // of the package: its folder and its command
 	// Distribution is the name for pip: another project owns devmap on PyPI.
 	Distribution string
-	Version string // as [Version] has it
-	Summary string
-	Binary  string   // the program's file
-	Tags    []string // the platforms that it runs on, as [Platforms] has them
+	Version      string // as [Version] has it
+	Summary      string
+	Binary       string   // the program's file
+	Tags         []string // the platforms that it runs on, as [Platforms] has them
 	// Sources are the package's folder's parent: every .py file and py.typed in the
 	// folder of that name go in.
 	Sources fs.FS
