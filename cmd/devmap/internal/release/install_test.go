@@ -6,7 +6,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"runtime/debug"
 	"strings"
 	"testing"
@@ -140,18 +139,5 @@ func TestDockerfile(t *testing.T) {
 	}
 	if copied == 0 {
 		t.Error("the Dockerfile copies no program")
-	}
-}
-
-// TestChooseList takes platforms by name, and refuses a name that it does not know.
-func TestChooseList(t *testing.T) {
-	for only, want := range map[string]int{"darwin-arm64,linux-arm64": 2, "host,darwin-arm64,linux-amd64": 2, "darwin-arm64,plan9-mips": 0, "darwin": 0} {
-		chosen, err := choose(only)
-		if runtime.GOOS+"-"+runtime.GOARCH != "linux-amd64" && strings.Contains(only, "host") {
-			continue // the list then has three platforms
-		}
-		if len(chosen) != want || (err == nil) != (want > 0) {
-			t.Errorf("-only %s chose %d platforms, not %d (%v)", only, len(chosen), want, err)
-		}
 	}
 }
