@@ -96,7 +96,7 @@ func predict(in *instance.Instance, placed devicemap.Map) ([]devicemap.Predictio
 // certifyLeft certifies what leaves. Its bytes come first: where they are not
 // proved least, the bound of the share is that of whatever else may leave.
 func (solution *Solution) certifyLeft(in *instance.Instance, answer *instance.Answer) error {
-	left := &Offloaded{Rest: solution.Certificate}
+	left := &offloaded{Rest: solution.Certificate}
 	for unit, device := range solution.Map {
 		if device >= 0 {
 			continue

@@ -41,7 +41,7 @@ type Solution struct {
 	// Objective is what Value is of; empty: [Memory].
 	Objective Objective
 	// Offloaded is what left the devices; nil where nothing did.
-	Offloaded *Offloaded
+	Offloaded *offloaded
 	// EvenProved reports that the sum of squared shares is proved smallest among
 	// maps with this Value.
 	EvenProved bool
@@ -68,8 +68,8 @@ type Solution struct {
 	Configs  []*Solution
 }
 
-// Offloaded is what left the devices.
-type Offloaded struct {
+// offloaded is what left the devices.
+type offloaded struct {
 	// Bytes are copied to the first device for a forward; no map has less
 	// than LowerBound to copy. Status is what is proved of the two.
 	Bytes, LowerBound int64

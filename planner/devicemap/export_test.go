@@ -16,9 +16,10 @@ var (
 	ParseMap    = parseMap
 )
 
-// Fit judges predictions alone.
-func Fit(devices []Prediction) ([]Fault, []string) {
+// Judge is the report of predictions alone.
+func Judge(devices []Prediction, runtime string) *Report {
 	var check checker
-	check.fit(devices)
-	return check.faults, check.warnings
+	report := &Report{Devices: devices}
+	check.judge(report, runtime)
+	return report
 }

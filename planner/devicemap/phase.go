@@ -34,7 +34,7 @@ func NewPipelinePlan(topology *costmodel.Topology, phases []Phase) *Plan {
 			}
 		}
 	}
-	plan.Imbalance = imbalance(plan.Devices)
+	plan.Verdict, plan.Imbalance = worst(plan.Devices), imbalance(plan.Devices)
 	return plan
 }
 

@@ -62,6 +62,8 @@ type Plan struct {
 		FromDiskBytes   int64 `json:"from_disk_bytes"`
 		LowerBoundBytes int64 `json:"lower_bound_bytes"`
 	} `json:"offload,omitzero"`
+	// Verdict is the worst of the devices'; empty in files from before it.
+	Verdict     Verdict  `json:"verdict,omitzero"`
 	Imbalance   float64  `json:"imbalance"`
 	StepSeconds *float64 `json:"step_seconds"`
 	Warnings    []string `json:"warnings"`
@@ -73,7 +75,7 @@ type Plan struct {
 func NewPlan(graph *modelgraph.Graph, table *costmodel.Table, topo *costmodel.Topology, placed Map, devices []Prediction) *Plan {
 	plan := &Plan{
 		FormatVersion: planVersion, Workload: table.Workload, Topology: *topo, Devices: devices,
-		Imbalance: imbalance(devices), StepSeconds: StepSeconds(table, topo, placed),
+		Verdict: worst(devices), Imbalance: imbalance(devices), StepSeconds: StepSeconds(table, topo, placed),
 	}
 	plan.describe(graph)
 	if placed != nil {
