@@ -49,6 +49,7 @@ func solutionOf(in *instance.Instance, timed *costmodel.Table, answer *instance.
 	}
 	var err error
 	out.Bottleneck, out.LargestShare = instance.Fullest(out.Devices)
+	out.Verdict = instance.Worst(out.Devices)
 	value := out.LargestShare
 	if in.Objective == instance.Time {
 		value = *devicemap.StepSeconds(timed, in.Topology, out.Map)

@@ -82,6 +82,7 @@ func (problem *Problem) phased(plan *phases.Plan) (*Solution, error) {
 		out.Warnings = append(out.Warnings, costmodel.Messagef("%s", text))
 	}
 	out.Bottleneck, out.LargestShare = instance.Fullest(out.Devices)
+	out.Verdict = instance.Worst(out.Devices)
 	var err error
 	if out.Certificate, err = (certificate.Claim{Value: math.NaN()}).Certify(out.LargestShare); err != nil {
 		return nil, fmt.Errorf("planner: %w", err)

@@ -12,17 +12,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// Verdict is the worst of the solution's devices.
-func (solution *Solution) Verdict() devicemap.Verdict {
-	var verdict devicemap.Verdict
-	for i := range solution.Devices {
-		verdict = verdict.And(solution.Devices[i].Verdict())
-	}
-	return verdict
-}
-
-// File is the plan file of a solution of the problem, all but its warnings:
-// whoever writes it names settings as its users do.
+// File is the plan file of a solution of the problem, all but its warnings
+// other than of tight devices: whoever writes it names settings as its users do.
 func (solution *Solution) File(problem *Problem) *devicemap.Plan {
 	if solution.Pipeline != nil {
 		return solution.pipelineFile(problem.Diffusion)

@@ -49,6 +49,8 @@ type Solution struct {
 	// LargestShare, whatever the objective: it fits if that is at most 1.
 	Bottleneck   int
 	LargestShare float64
+	// Verdict is the worst of the devices'.
+	Verdict devicemap.Verdict
 	// Alone names the unit, or the units that share a parameter, which alone
 	// sets the largest share: the bottleneck holds nothing else of weight, and
 	// the bound is the largest unit. Empty where it is not so.

@@ -213,7 +213,7 @@ func planOf(asked *ask.Question, sol *planner.Solution, notes []string) *devicem
 	} else {
 		read = asked.Graph.Warnings
 	}
-	plan.Warnings = slices.Concat([]string{}, read, notes, ask.Texts(sol.Warnings))
+	plan.Warnings = slices.Concat([]string{}, read, notes, ask.Texts(sol.Warnings), plan.Warnings)
 	return plan
 }
 

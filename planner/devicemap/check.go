@@ -140,7 +140,7 @@ func (check *checker) deviceOf(path string) (Device, bool) {
 // fit reports devices that would hold more than their budget.
 func (check *checker) fit(ps []Prediction) {
 	for i := range ps {
-		if prediction := &ps[i]; !prediction.Verdict().Fits() {
+		if prediction := &ps[i]; prediction.Verdict == tooLarge {
 			need := prediction.Predicted.PeakAllocatedBytes + prediction.Predicted.OverheadBytes
 			check.fault(doesNotFit, fmt.Sprintf("device %d", prediction.Device), "it would hold %v at its peak (%s), %v more than its budget of %v",
 				costmodel.Bytes(need), prediction.Predicted.PeakAt, costmodel.Bytes(-prediction.HeadroomBytes), costmodel.Bytes(prediction.Budget))

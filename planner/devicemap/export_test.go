@@ -14,6 +14,7 @@ var (
 	ReadFlat    = readFlat
 	ImbalanceOf = imbalance
 	ParseMap    = parseMap
+	Settle      = (*Prediction).settle
 )
 
 // Judge is the report of predictions alone.

@@ -19,7 +19,7 @@ type Phase struct {
 
 // NewPipelinePlan is the plan of a diffusion pipeline, whose phases it predicts
 // from what devices hold: all but what the pipeline is, what it was asked for, and
-// the warnings.
+// the warnings other than of tight devices.
 func NewPipelinePlan(topology *costmodel.Topology, phases []Phase) *Plan {
 	plan := &Plan{FormatVersion: planVersion, Topology: *topology, Phases: slices.Clone(phases)}
 	for i := range plan.Phases {
@@ -35,6 +35,7 @@ func NewPipelinePlan(topology *costmodel.Topology, phases []Phase) *Plan {
 		}
 	}
 	plan.Verdict, plan.Imbalance = worst(plan.Devices), imbalance(plan.Devices)
+	plan.Warnings = poolNotes(plan.Devices, plan.Workload.Runtime)
 	return plan
 }
 
