@@ -50,6 +50,9 @@ func (err *InfeasibleError) Words(name func(costmodel.Setting) string) string {
 	prediction := &err.Best.Devices[err.Worst]
 	fmt.Fprintf(&builder, "in the best map device %d needs %v at its peak (%s) and may hold %v, so %v are missing",
 		err.Worst, costmodel.Bytes(err.Needed), prediction.Predicted.PeakAt, costmodel.Bytes(err.Budget), costmodel.Bytes(err.Needed-err.Budget))
+	if err.bandFits() {
+		fmt.Fprintf(&builder, "; the prediction's band of ±%.0f%% includes a fit", 100*err.Best.Costs.Band)
+	}
 	if err.Offload != "" {
 		builder.WriteString("; " + err.Offload)
 	}
@@ -67,6 +70,21 @@ func (err *InfeasibleError) Words(name func(costmodel.Setting) string) string {
 		fmt.Fprintf(&builder, "; %d %s are enough", err.Devices, such)
 	}
 	return builder.String()
+}
+
+// bandFits reports that all devices fit if the peaks are at the low end of the
+// model family's band, which then decides.
+func (err *InfeasibleError) bandFits() bool {
+	if err.Best.Costs == nil || err.Best.Costs.Band == 0 {
+		return false
+	}
+	return !slices.ContainsFunc(err.Best.Devices, func(device devicemap.Prediction) bool {
+		least := device.Predicted.PeakAllocatedBytes
+		if ends := device.Predicted.PeakRangeBytes; len(ends) > 0 {
+			least = ends[0]
+		}
+		return least+device.Predicted.OverheadBytes > device.Budget
+	})
 }
 
 // form names the maps that the problem's answer is sought among: a refusal is

@@ -22,7 +22,7 @@ func Pipeline(to io.Writer, pipeline *diffusers.Pipeline, solution *planner.Solu
 	header(say, printer.width, []string{
 		out.Cell(document.Model.Name), out.Cell(pipeline.Class),
 		fmt.Sprintf("batch %d × %d × %d, %s, %s", work.Batch, work.Width, work.Height, Plural(work.Frames, "frame"), Plural(work.Steps, "step")),
-		gpusOf(&document.Topology), strings.TrimPrefix(degrees(work)+" ("+document.Workload.Runtime+")", ", "),
+		gpusOf(&document.Topology), strings.TrimPrefix(strings.TrimPrefix(degrees(work)+" ("+document.Workload.Runtime+")", ", "), " "),
 	}, defaults(&work))
 	components := texttab.New("Component", "Class", "Parameters", "GiB").Compact()
 	components.Right(2)
