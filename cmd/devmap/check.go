@@ -209,7 +209,7 @@ type judged struct {
 // show prints the report, for people or for programs.
 func (command *checkCommand) show(cmd *cobra.Command, of *judged, report *devicemap.Report) error {
 	if !command.JSON {
-		_, err := io.WriteString(cmd.OutOrStdout(), verdict(out.Cell(of.graph.Name), of.workload.Strategy.Traits().Replicated, report.Faults))
+		_, err := io.WriteString(cmd.OutOrStdout(), verdict(out.Cell(of.graph.Name), of.workload.Strategy.Traits().Replicated, report))
 		printer := show.New(cmd.ErrOrStderr(), of.graph, *of.workload)
 		var defaults []string
 		if of.plan == nil { // else they are the plan's
@@ -229,12 +229,16 @@ func (command *checkCommand) show(cmd *cobra.Command, of *judged, report *device
 }
 
 // verdict is the faults, one a line, or that there are none.
-func verdict(name string, replicated bool, faults []devicemap.Fault) string {
+func verdict(name string, replicated bool, report *devicemap.Report) string {
+	faults, how := report.Faults, ""
+	if report.Verdict == "tight" {
+		how = ", tightly"
+	}
 	if len(faults) == 0 {
 		if replicated {
-			return name + ": it fits: every GPU runs the whole model\n"
+			return name + ": it fits" + how + ": every GPU runs the whole model\n"
 		}
-		return name + ": the device map is right: every module has one device, and it fits\n"
+		return name + ": the device map is right: every module has one device, and it fits" + how + "\n"
 	}
 	var builder strings.Builder
 	const shown = 100 // a map of another model has a fault a module

@@ -36,7 +36,7 @@ func (printer *Printer) Judged(verdict devicemap.Verdict, devices []devicemap.Pr
 
 // sentences prints sentences as lines of the width.
 func (printer *Printer) sentences(said []string) {
-	printer.printf("%s\n", out.Block(joined(strings.Fields(strings.Join(said, " ")), " ", "", printer.width)))
+	printer.printf("%s\n", out.Block(joined(said, " ", "", printer.width)))
 }
 
 func verdictText(verdict devicemap.Verdict) string {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/texttab"
+	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
@@ -250,9 +251,9 @@ func (rows *deviceTable) totals() string {
 
 func (rows *deviceTable) total(device int) string {
 	prediction := &rows.devices[device]
-	total := rows.unit.print(prediction.CapacityBytes)
+	total := costmodel.Bytes(prediction.CapacityBytes).String()
 	if prediction.ReservedBytes > 0 {
-		total += " (" + rows.unit.print(prediction.Budget) + " usable)"
+		total += " (" + costmodel.Bytes(prediction.Budget).String() + " usable)"
 	}
 	return total
 }

@@ -31,11 +31,15 @@ func header(say func(format string, args ...any), width int, parts, defaults []s
 func joined(parts []string, between, indent string, width int) string {
 	var lines []string
 	line := ""
-	for _, part := range parts {
+	for i, part := range parts {
+		after := between // where another part follows, there is room for this
+		if i == len(parts)-1 {
+			after = ""
+		}
 		switch {
 		case line == "":
 			line = part
-		case text.StringWidth(line+between+part) > width:
+		case text.StringWidth(line+between+part+strings.TrimRight(after, " ")) > width:
 			lines = append(lines, line+strings.TrimRight(between, " "))
 			line = indent + part
 		default:
