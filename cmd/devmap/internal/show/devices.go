@@ -204,14 +204,18 @@ func (rows *deviceTable) units(left []string) []string {
 	if rows.pooled() {
 		said = append(said, "Reserved is the allocator's pool.")
 	}
-	said = append(said, "Used and Free count the CUDA context ("+rows.contexts()+").", "GPU total: "+rows.totals()+".")
+	if context := rows.contexts(); context != "" {
+		said = append(said, "Used and Free count the CUDA context ("+context+").")
+	}
+	said = append(said, "GPU total: "+rows.totals()+".")
 	if len(left) > 0 {
 		said = append(said, "Columns left out: "+strings.Join(left, ", ")+".")
 	}
 	return said
 }
 
-// contexts is what the devices with layers use outside the allocator.
+// contexts is what the devices with layers use outside the allocator; empty if
+// that is nothing.
 func (rows *deviceTable) contexts() string {
 	var least, most int64
 	for i := range rows.devices {
@@ -222,10 +226,14 @@ func (rows *deviceTable) contexts() string {
 			}
 		}
 	}
-	if low, high := rows.unit.print(least), rows.unit.print(most); low != high {
+	switch low, high := rows.unit.print(least), rows.unit.print(most); {
+	case most == 0:
+		return ""
+	case low != high:
 		return low + "–" + high
+	default:
+		return high
 	}
-	return rows.unit.print(most)
 }
 
 // totals are the capacities, and what of them is usable.

@@ -49,10 +49,11 @@ func Pipeline(to io.Writer, pipeline *diffusers.Pipeline, solution *planner.Solu
 			inGiB(most.PeakAllocatedBytes), rows.reserved(device), inGiB(device.HeadroomBytes), fmt.Sprintf("%.2f", phase.Seconds), fitWord(device.Verdict))
 	}
 	say("%s\n", out.Block(table.String()))
-	printer.sentences([]string{
-		"GiB of the fullest GPU in each phase. Reserved is the allocator's pool.",
-		"Free counts the CUDA context (" + rows.contexts() + "). GPU total: " + rows.totals() + ".",
-	})
+	said := []string{"GiB of the fullest GPU in each phase.", "Reserved is the allocator's pool."}
+	if context := rows.contexts(); context != "" {
+		said = append(said, "Free counts the CUDA context ("+context+").")
+	}
+	printer.sentences(append(said, "GPU total: "+rows.totals()+"."))
 	if len(solution.Configs) > 1 {
 		others := texttab.New("Degrees", "Peak GiB", "Seconds").Compact()
 		others.Right(1)
