@@ -21,6 +21,7 @@ type (
 		UnitKinds     map[string][]string `json:"unit_kinds,omitempty"`
 		Devices       []contractDevice    `json:"devices"`
 		Objective     contractObjective   `json:"objective"`
+		Verdict       string              `json:"verdict"`
 		Imbalance     float64             `json:"imbalance"`
 		StepSeconds   *float64            `json:"step_seconds"`
 		Warnings      []string            `json:"warnings"`

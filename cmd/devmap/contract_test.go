@@ -32,6 +32,7 @@ type (
 		UnitKinds     map[string][]string        `json:"unit_kinds,omitempty"`
 		Devices       []contractDevice           `json:"devices"`
 		Objective     contractObjective          `json:"objective"`
+		Verdict       string                     `json:"verdict"`
 		Imbalance     float64                    `json:"imbalance"`
 		StepSeconds   *float64                   `json:"step_seconds"`
 		Warnings      []string                   `json:"warnings"`
@@ -70,6 +71,7 @@ type (
 		ReservedBytes int64             `json:"reserved_bytes"`
 		Predicted     contractPredicted `json:"predicted"`
 		HeadroomBytes int64             `json:"headroom_bytes"`
+		Verdict       string            `json:"verdict"`
 	}
 	contractPredicted struct {
 		ParamsBytes         int64   `json:"params_bytes"`
@@ -96,6 +98,7 @@ type (
 	}
 	contractCheck struct {
 		Devices   []contractDevice `json:"devices"`
+		Verdict   string           `json:"verdict"`
 		Imbalance float64          `json:"imbalance"`
 		Faults    []contractFault  `json:"faults"`
 	}
@@ -231,6 +234,9 @@ func checkDevices(t *testing.T, ds []contractDevice) {
 		if len(p.SlackBytes) != 2 || p.SlackBytes[0] < 0 || p.SlackBytes[1] < p.SlackBytes[0] {
 			t.Fatalf("devices[%d]: slack %v", i, p.SlackBytes)
 		}
+		if want := verdictOf(d); d.Verdict != want {
+			t.Errorf("devices[%d]: verdict %q of a headroom of %d and slack %v, not %q", i, d.Verdict, d.HeadroomBytes, p.SlackBytes, want)
+		}
 		if want := p.PeakAllocatedBytes + p.OverheadBytes + (p.SlackBytes[0]+p.SlackBytes[1])/2; p.DeviceUsedBytes != want {
 			t.Errorf("devices[%d]: device_used %d, not %d", i, p.DeviceUsedBytes, want)
 		}
@@ -243,6 +249,17 @@ func checkDevices(t *testing.T, ds []contractDevice) {
 	}
 }
 
+// verdictOf is a device's verdict as the contract defines it.
+func verdictOf(d *contractDevice) string {
+	switch {
+	case d.HeadroomBytes < 0:
+		return "no"
+	case d.HeadroomBytes < d.Predicted.SlackBytes[1]:
+		return "tight"
+	}
+	return "fits"
+}
+
 func checkObjective(t *testing.T, p *contractPlan) {
 	t.Helper()
 	var largest, most, sum float64
@@ -251,6 +268,14 @@ func checkObjective(t *testing.T, p *contractPlan) {
 		peak := float64(d.Predicted.PeakAllocatedBytes)
 		largest = max(largest, (peak+float64(d.Predicted.OverheadBytes))/float64(d.CapacityBytes-d.ReservedBytes))
 		most, sum = max(most, peak), sum+peak
+	}
+	worst := 0
+	order := []string{"fits", "tight", "no"}
+	for i := range p.Devices {
+		worst = max(worst, slices.Index(order, p.Devices[i].Verdict))
+	}
+	if p.Verdict != order[worst] {
+		t.Errorf("the plan's verdict is %q, and the worst of its devices %q", p.Verdict, order[worst])
 	}
 	o := &p.Objective
 	if !near(o.Value, largest) || o.Value > 1 {
