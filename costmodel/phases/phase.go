@@ -15,6 +15,9 @@ type Plan struct {
 	Phases   []phasePlan
 	Seconds  float64  // of all phases, by the roofline; 0: the GPU's rates are not known
 	Warnings []string // what the plan goes without, what was not measured, and what is left after it
+	// Pool is the range of what the allocator reserves beyond the peak, as parts of
+	// what a phase holds other than weights.
+	Pool [2]float64
 	// After is what remains on each GPU of the plan when the run is over, after
 	// each step of making room for another model.
 	After []left
@@ -78,7 +81,7 @@ func (run *running) phases(made Plan) (*Plan, error) {
 			plan.Phases, plan.Seconds = append(plan.Phases, made), plan.Seconds+made.Seconds
 		}
 	}
-	plan.After = run.after(plan.Phases)
+	plan.After, plan.Pool = run.after(plan.Phases), pools[run.work.Offload]
 	for _, notes := range [][]string{run.unmeasured(run.class), run.single(), run.next(plan.After)} {
 		plan.Warnings = append(plan.Warnings, notes...)
 	}
