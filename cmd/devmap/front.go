@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -26,7 +27,7 @@ func (command *planCommand) front(cmd *cobra.Command, asked *ask.Question, notes
 	}
 	document := frontOf(&asked.Problem, front)
 	document.Warnings = slices.Concat(notes, document.Warnings)
-	written, err := command.write(cmd, document)
+	written, err := command.write(cmd, func(writer io.Writer) error { return devicemap.WriteJSON(writer, document) })
 	if err != nil {
 		return err
 	}

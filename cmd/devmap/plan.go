@@ -189,7 +189,7 @@ func withHelps(ctx context.Context, err error, asked *ask.Question) error {
 func (command *planCommand) show(cmd *cobra.Command, asked *ask.Question, sol *planner.Solution, notes []string) error {
 	plan := planOf(asked, sol, notes)
 	plan.Warnings = append(plan.Warnings, show.Advice(cmd.Context(), asked, sol)...)
-	written, err := command.write(cmd, plan)
+	written, err := command.write(cmd, func(writer io.Writer) error { return devicemap.WriteJSON(writer, plan) })
 	if err != nil {
 		return err
 	}
@@ -221,16 +221,16 @@ func (command *planCommand) show(cmd *cobra.Command, asked *ask.Question, sol *p
 
 // write writes a plan or another document before any table, which then stands last,
 // in sight. A terminal gets the table alone.
-func (command *planCommand) write(cmd *cobra.Command, document any) (written bool, err error) {
+func (command *planCommand) write(cmd *cobra.Command, write func(io.Writer) error) (written bool, err error) {
 	if command.Output == "" && !command.JSON && out.Terminal(cmd.OutOrStdout()) && out.Terminal(cmd.ErrOrStderr()) {
 		return false, nil
 	}
-	return true, out.Write(cmd, command.Output, func(writer io.Writer) error { return devicemap.WriteJSON(writer, document) })
+	return true, out.Write(cmd, command.Output, write)
 }
 
 // next says what can be done with the plan.
 func (command *planCommand) next(cmd *cobra.Command, plan *devicemap.Plan, written bool) {
-	text := ""
+	var text string
 	switch {
 	case !written:
 		text = "The plan was not saved: -o plan.json saves it."

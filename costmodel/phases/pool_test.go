@@ -81,15 +81,15 @@ func TestPoolMeasured(t *testing.T) {
 			t.Fatal(err)
 		}
 		if row.Run != nil && row.Run["reserved"] > 0 {
-			note("xDiT "+row.Row, "", beyondPeak(row.planned(t), int(row.Rank), row.Run, row.Run["reserved"]))
+			note("xDiT "+row.Row, "", beyondPeak(row.planned(t), row.Rank, row.Run, row.Run["reserved"]))
 		}
 	}
-	for offload, range_ := range pools {
+	for offload, planned := range pools {
 		found := ends[offload]
 		t.Logf("offload %q: %.3f to %.3f", offload, found[0], found[1])
 		const rounded = 0.05
-		if found[0]-range_[0] > rounded || range_[1]-found[1] > rounded {
-			t.Errorf("offload %q: %v was measured, and the range is %v", offload, found, range_)
+		if found[0]-planned[0] > rounded || planned[1]-found[1] > rounded {
+			t.Errorf("offload %q: %v was measured, and the range is %v", offload, found, planned)
 		}
 	}
 }

@@ -62,13 +62,6 @@ func replicas(table *costmodel.Table, topo *costmodel.Topology) *Report {
 	return report
 }
 
-// judge completes a report with what follows from its devices.
-func (check *checker) judge(report *Report, runtime string) {
-	report.Verdict, report.Imbalance = worst(report.Devices), imbalance(report.Devices)
-	check.fit(report.Devices)
-	report.Faults, report.Warnings = check.faults, append(check.warnings, poolNotes(report.Devices, runtime)...)
-}
-
 type checker struct {
 	graph     *modelgraph.Graph
 	index     *index
@@ -77,6 +70,13 @@ type checker struct {
 	placement Map
 	faults    []Fault
 	warnings  []string
+}
+
+// judge completes a report with what follows from its devices.
+func (check *checker) judge(report *Report, runtime string) {
+	report.Verdict, report.Imbalance = worst(report.Devices), imbalance(report.Devices)
+	check.fit(report.Devices)
+	report.Faults, report.Warnings = check.faults, slices.Concat(check.warnings, poolNotes(report.Devices, runtime))
 }
 
 func (check *checker) fault(kind string, module, format string, args ...any) {

@@ -77,7 +77,8 @@ func (asked *Question) Say(change strategy.Change) (strategy.Change, bool) {
 		return change, false
 	}
 	change.Set = slices.Concat([]costmodel.Setting{mode}, change.Set)
-	return change, asked.takes(&change)
+	accepted := asked.takes(&change)
+	return change, accepted
 }
 
 // takes reports that the command with a change's flags is accepted, and asks
