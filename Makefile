@@ -179,18 +179,18 @@ gpu: ## devmap run on this machine's GPU, every figure with its bar (PART=memory
 wheels: ## Build bin/wheels: a Python wheel a platform, the program inside (VERSION=1.2.3; as git describes the commit)
 	@CGO_ENABLED=0 $(GO) run ./cmd/devmap/internal/release -version '$(VERSION)' -only '$(ONLY)' -wheels bin/wheels
 
-release: ## Build bin/release: an archive a platform, with completion files, man page and checksums (VERSION=1.2.3)
-	@CGO_ENABLED=0 $(GO) run ./cmd/devmap/internal/release -version '$(VERSION)' -only '$(ONLY)' -archives bin/release
+release: ## Build bin/release: archives, wheels, SBOMs, a Homebrew formula and checksums (VERSION=1.2.3 ONLY=linux-amd64)
+	@CGO_ENABLED=0 $(GO) run ./cmd/devmap/internal/release -version '$(VERSION)' -only '$(ONLY)' -archives bin/release -wheels bin/release
 
 python: ## The Python package in its wheel, under real Transformers, Accelerate and Lightning on the CPU (PYTHON=one that has them; else a new environment of 5 GB)
 	@set -e; work=$$(mktemp -d); trap 'rm -rf "$$work"' EXIT; python="$${PYTHON:-}"; export PYTHONDONTWRITEBYTECODE=1; \
 	CGO_ENABLED=0 $(GO) run ./cmd/devmap/internal/release -only host -wheels "$$work"; \
 	if [ -z "$$python" ]; then \
 		python3 -m venv "$$work/venv"; python="$$work/venv/bin/python"; \
-		"$$python" -m pip install --quiet --pre --no-index --find-links "$$work" devmap; \
+		"$$python" -m pip install --quiet --pre --no-index --find-links "$$work" devmap-gpu; \
 		"$$python" -m pip install --quiet torch==2.11.0 transformers==5.17.0 accelerate==1.15.0 lightning==2.6.6; \
 		"$$python" -m pip check; "$$work/venv/bin/devmap" version; \
-	else "$$python" -m pip install --quiet --pre --no-index --no-deps --find-links "$$work" --target "$$work/site" devmap; fi; \
+	else "$$python" -m pip install --quiet --pre --no-index --no-deps --find-links "$$work" --target "$$work/site" devmap-gpu; fi; \
 	export PYTHONPATH="$$work/site$${PYTHONPATH:+:$$PYTHONPATH}"; unset DEVMAP_BINARY; \
 	for names in 'test_*.py' 'torch_*.py'; do "$$python" -m unittest discover -s modelgraph/python/tests -p "$$names"; done
 

@@ -49,6 +49,7 @@ func solutionOf(in *instance.Instance, timed *costmodel.Table, answer *instance.
 	}
 	var err error
 	out.Bottleneck, out.LargestShare = instance.Fullest(out.Devices)
+	out.Verdict = instance.Worst(out.Devices)
 	value := out.LargestShare
 	if in.Objective == instance.Time {
 		value = *devicemap.StepSeconds(timed, in.Topology, out.Map)
@@ -96,7 +97,7 @@ func predict(in *instance.Instance, placed devicemap.Map) ([]devicemap.Predictio
 // certifyLeft certifies what leaves. Its bytes come first: where they are not
 // proved least, the bound of the share is that of whatever else may leave.
 func (solution *Solution) certifyLeft(in *instance.Instance, answer *instance.Answer) error {
-	left := &Offloaded{Rest: solution.Certificate}
+	left := &offloaded{Rest: solution.Certificate}
 	for unit, device := range solution.Map {
 		if device >= 0 {
 			continue

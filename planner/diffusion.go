@@ -74,7 +74,7 @@ func (problem *Problem) phased(plan *phases.Plan) (*Solution, error) {
 	out := &Solution{Topology: problem.Topology, Pipeline: plan, Method: "all degrees that make up the number of devices"}
 	for i := range plan.Phases {
 		phase := &plan.Phases[i]
-		out.Phases = append(out.Phases, devicemap.Phase{Name: phase.Name, Component: phase.Component, Seconds: phase.Seconds, Used: phase.Memory})
+		out.Phases = append(out.Phases, devicemap.Phase{Name: phase.Name, Component: phase.Component, Seconds: phase.Seconds, Used: phase.Memory, Pool: plan.Pool})
 	}
 	file := devicemap.NewPipelinePlan(problem.Topology, out.Phases)
 	out.Phases, out.Devices = file.Phases, file.Devices
@@ -82,6 +82,7 @@ func (problem *Problem) phased(plan *phases.Plan) (*Solution, error) {
 		out.Warnings = append(out.Warnings, costmodel.Messagef("%s", text))
 	}
 	out.Bottleneck, out.LargestShare = instance.Fullest(out.Devices)
+	out.Verdict = instance.Worst(out.Devices)
 	var err error
 	if out.Certificate, err = (certificate.Claim{Value: math.NaN()}).Certify(out.LargestShare); err != nil {
 		return nil, fmt.Errorf("planner: %w", err)

@@ -12,8 +12,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// File is the plan file of a solution of the problem, all but its warnings:
-// whoever writes it names settings as its users do.
+// File is the plan file of a solution of the problem, all but its warnings
+// other than of tight devices: whoever writes it names settings as its users do.
 func (solution *Solution) File(problem *Problem) *devicemap.Plan {
 	if solution.Pipeline != nil {
 		return solution.pipelineFile(problem.Diffusion)

@@ -50,6 +50,7 @@ func (err *InfeasibleError) Words(name func(costmodel.Setting) string) string {
 	prediction := &err.Best.Devices[err.Worst]
 	fmt.Fprintf(&builder, "in the best map device %d needs %v at its peak (%s) and may hold %v, so %v are missing",
 		err.Worst, costmodel.Bytes(err.Needed), prediction.Predicted.PeakAt, costmodel.Bytes(err.Budget), costmodel.Bytes(err.Needed-err.Budget))
+	builder.WriteString(err.band())
 	if err.Offload != "" {
 		builder.WriteString("; " + err.Offload)
 	}
@@ -67,6 +68,28 @@ func (err *InfeasibleError) Words(name func(costmodel.Setting) string) string {
 		fmt.Fprintf(&builder, "; %d %s are enough", err.Devices, such)
 	}
 	return builder.String()
+}
+
+// band says what the band of an unreviewed family leaves open: whether the map fits
+// with the peaks at its low end. Empty if peaks are exact.
+func (err *InfeasibleError) band() string {
+	if err.Best.Costs == nil || err.Best.Costs.Band == 0 {
+		return ""
+	}
+	var missing int64
+	for i := range err.Best.Devices {
+		device := &err.Best.Devices[i]
+		least := device.Predicted.PeakAllocatedBytes
+		if ends := device.Predicted.PeakRangeBytes; len(ends) > 0 {
+			least = ends[0]
+		}
+		missing = max(missing, least+device.Predicted.OverheadBytes-device.Budget)
+	}
+	percent := 100 * err.Best.Costs.Band
+	if missing == 0 {
+		return fmt.Sprintf("; the prediction's band of ±%.0f%% includes a fit", percent)
+	}
+	return fmt.Sprintf("; even at the low end of its band of ±%.0f%% %v are missing", percent, costmodel.Bytes(missing))
 }
 
 // form names the maps that the problem's answer is sought among: a refusal is

@@ -41,7 +41,7 @@ type Solution struct {
 	// Objective is what Value is of; empty: [Memory].
 	Objective Objective
 	// Offloaded is what left the devices; nil where nothing did.
-	Offloaded *Offloaded
+	Offloaded *offloaded
 	// EvenProved reports that the sum of squared shares is proved smallest among
 	// maps with this Value.
 	EvenProved bool
@@ -49,6 +49,8 @@ type Solution struct {
 	// LargestShare, whatever the objective: it fits if that is at most 1.
 	Bottleneck   int
 	LargestShare float64
+	// Verdict is the worst of the devices'.
+	Verdict devicemap.Verdict
 	// Alone names the unit, or the units that share a parameter, which alone
 	// sets the largest share: the bottleneck holds nothing else of weight, and
 	// the bound is the largest unit. Empty where it is not so.
@@ -68,8 +70,8 @@ type Solution struct {
 	Configs  []*Solution
 }
 
-// Offloaded is what left the devices.
-type Offloaded struct {
+// offloaded is what left the devices.
+type offloaded struct {
 	// Bytes are copied to the first device for a forward; no map has less
 	// than LowerBound to copy. Status is what is proved of the two.
 	Bytes, LowerBound int64

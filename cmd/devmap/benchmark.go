@@ -91,11 +91,15 @@ func (command *planCommand) solveBenchmark(cmd *cobra.Command, file string, read
 	if err != nil {
 		return err
 	}
-	if err := out.Write(cmd, command.Output, answer.Write); err != nil {
+	written, err := command.write(cmd, answer.Write)
+	if err != nil {
 		return err
 	}
 	if !command.JSON {
 		show.Benchmark(cmd.ErrOrStderr(), file, answer, command.Explain)
+		if !written {
+			command.next(cmd, nil, false)
+		}
 	}
 	return nil
 }

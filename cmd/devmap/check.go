@@ -47,6 +47,7 @@ map: each GPU's peak is judged.`,
 // checkOutput is what check --json prints.
 type checkOutput struct {
 	Devices   []devicemap.Prediction `json:"devices"`
+	Verdict   devicemap.Verdict      `json:"verdict"`
 	Imbalance float64                `json:"imbalance"`
 	Faults    []fault                `json:"faults"`
 }
@@ -93,7 +94,7 @@ func (command *checkCommand) run(cmd *cobra.Command, model, path string) error {
 		return err
 	}
 	report := devicemap.Check(graph, table, topo, flat, faults)
-	if err := command.show(cmd, graph, table.Workload, report); err != nil {
+	if err := command.show(cmd, &judged{graph, &table.Workload, topo, plan}, report); err != nil {
 		return err
 	}
 	notes := slices.Concat(allWarnings(graph, table.Warnings), report.Warnings, command.DeviceNotes(topo), command.IdleNotes(&table.Workload), command.unlikeNotes(cmd, graph, plan, report))
@@ -197,14 +198,30 @@ func stale(plan *devicemap.Plan, now []devicemap.Prediction) string {
 	return ""
 }
 
+// judged is what a check is of; plan is nil where MAP is a map alone.
+type judged struct {
+	graph    *modelgraph.Graph
+	workload *costmodel.Workload
+	topology *costmodel.Topology
+	plan     *devicemap.Plan
+}
+
 // show prints the report, for people or for programs.
-func (command *checkCommand) show(cmd *cobra.Command, graph *modelgraph.Graph, workload costmodel.Workload, report *devicemap.Report) error {
+func (command *checkCommand) show(cmd *cobra.Command, of *judged, report *devicemap.Report) error {
 	if !command.JSON {
-		_, err := io.WriteString(cmd.OutOrStdout(), verdict(out.Cell(graph.Name), workload.Strategy.Traits().Replicated, report.Faults))
-		show.New(cmd.ErrOrStderr(), graph, workload).Devices(report.Map, report.Devices)
+		_, err := io.WriteString(cmd.OutOrStdout(), verdict(out.Cell(of.graph.Name), of.workload.Strategy.Traits().Replicated, report))
+		printer := show.New(cmd.ErrOrStderr(), of.graph, *of.workload)
+		var defaults []string
+		if of.plan == nil { // else they are the plan's
+			printer.Implied = command.Implied
+			defaults = ask.Defaults(command.Request, of.graph, of.workload)
+		}
+		printer.Header(of.topology, defaults)
+		printer.Devices(report.Map, report.Devices)
+		printer.Judged(report.Verdict, report.Devices, report.Imbalance)
 		return err
 	}
-	out := checkOutput{Devices: report.Devices, Imbalance: report.Imbalance}
+	out := checkOutput{Devices: report.Devices, Verdict: report.Verdict, Imbalance: report.Imbalance}
 	for _, f := range report.Faults {
 		out.Faults = append(out.Faults, fault{f.Kind, f.Module, f.Message.Words(ask.Say), f.Nearest})
 	}
@@ -212,12 +229,16 @@ func (command *checkCommand) show(cmd *cobra.Command, graph *modelgraph.Graph, w
 }
 
 // verdict is the faults, one a line, or that there are none.
-func verdict(name string, replicated bool, faults []devicemap.Fault) string {
+func verdict(name string, replicated bool, report *devicemap.Report) string {
+	faults, how := report.Faults, ""
+	if report.Verdict == "tight" {
+		how = ", tightly"
+	}
 	if len(faults) == 0 {
 		if replicated {
-			return name + ": it fits: every GPU runs the whole model\n"
+			return name + ": it fits" + how + ": every GPU runs the whole model\n"
 		}
-		return name + ": the device map is right: every module has one device, and it fits\n"
+		return name + ": the device map is right: every module has one device, and it fits" + how + "\n"
 	}
 	var builder strings.Builder
 	const shown = 100 // a map of another model has a fault a module

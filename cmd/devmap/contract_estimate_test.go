@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"reflect"
+	"regexp"
 	"slices"
 	"testing"
 
@@ -71,5 +72,39 @@ func checkRow(t *testing.T, model string, r *contractRow) {
 	}
 	if !reflect.DeepEqual(p.StepSeconds, r.StepSeconds) {
 		t.Errorf("%s: %v seconds a step, the plan has %v", r.Strategy, r.StepSeconds, p.StepSeconds)
+	}
+}
+
+// verdictOf is a device's verdict as the contract defines it.
+func verdictOf(d *contractDevice) string {
+	switch {
+	case d.HeadroomBytes < 0:
+		return "no"
+	case d.HeadroomBytes < d.Predicted.SlackBytes[1]:
+		return "tight"
+	}
+	return "fits"
+}
+
+// checkVerdicts holds devices and their plan to the contract's verdicts.
+func checkVerdicts(t *testing.T, devices []contractDevice, plan string) {
+	t.Helper()
+	order, worst := []string{"fits", "tight", "no"}, 0
+	for i := range devices {
+		d := &devices[i]
+		if want := verdictOf(d); d.Verdict != want {
+			t.Errorf("devices[%d]: verdict %q of a headroom of %d and slack %v, not %q", i, d.Verdict, d.HeadroomBytes, d.Predicted.SlackBytes, want)
+		}
+		worst = max(worst, slices.Index(order, verdictOf(d)))
+	}
+	if plan != order[worst] {
+		t.Errorf("the plan's verdict is %q, and the worst of its devices %q", plan, order[worst])
+	}
+}
+
+func checkModel(t *testing.T, m *contractModel, source string) {
+	t.Helper()
+	if m.Source != source || m.Name == "" || !regexp.MustCompile(`^sha256:[0-9a-f]{64}$`).MatchString(m.Digest) {
+		t.Errorf("model %+v", m)
 	}
 }

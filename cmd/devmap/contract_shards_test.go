@@ -21,6 +21,7 @@ type (
 		UnitKinds     map[string][]string `json:"unit_kinds,omitempty"`
 		Devices       []contractDevice    `json:"devices"`
 		Objective     contractObjective   `json:"objective"`
+		Verdict       string              `json:"verdict"`
 		Imbalance     float64             `json:"imbalance"`
 		StepSeconds   *float64            `json:"step_seconds"`
 		Warnings      []string            `json:"warnings"`
@@ -50,7 +51,7 @@ func TestShardsContract(t *testing.T) {
 		degree int64
 	}{
 		"fsdp":         {[]string{"qwen2.5-3b", "--gpus", "4", "--gpu", "h200-141gb", "--mode", "train", "--strategy", "fsdp"}, 4},
-		"fsdp, infer":  {[]string{"llama-3.1-8b", "--gpus", "3", "--strategy", "fsdp"}, 3},
+		"fsdp, infer":  {[]string{"llama-3.1-8b", "--gpus", "3", "--strategy", "fsdp", "--mode", "infer"}, 3},
 		"fsdp, load":   {[]string{"gpt2", "--gpus", "2", "--strategy", "fsdp", "--mode", "load"}, 2},
 		"hsdp":         {[]string{"gemma-2b", "--gpus", "4", "--gpu", "h200-141gb", "--mode", "train", "--strategy", "hsdp", "--precision", "bf16-mixed"}, 2},
 		"shard degree": {[]string{"qwen2.5-3b", "--gpus", "8", "--gpu", "h200-141gb", "--mode", "train", "--strategy", "hsdp", "--shard-degree", "4"}, 4},

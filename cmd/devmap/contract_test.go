@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,6 +31,7 @@ type (
 		UnitKinds     map[string][]string        `json:"unit_kinds,omitempty"`
 		Devices       []contractDevice           `json:"devices"`
 		Objective     contractObjective          `json:"objective"`
+		Verdict       string                     `json:"verdict"`
 		Imbalance     float64                    `json:"imbalance"`
 		StepSeconds   *float64                   `json:"step_seconds"`
 		Warnings      []string                   `json:"warnings"`
@@ -70,6 +70,7 @@ type (
 		ReservedBytes int64             `json:"reserved_bytes"`
 		Predicted     contractPredicted `json:"predicted"`
 		HeadroomBytes int64             `json:"headroom_bytes"`
+		Verdict       string            `json:"verdict"`
 	}
 	contractPredicted struct {
 		ParamsBytes         int64   `json:"params_bytes"`
@@ -96,6 +97,7 @@ type (
 	}
 	contractCheck struct {
 		Devices   []contractDevice `json:"devices"`
+		Verdict   string           `json:"verdict"`
 		Imbalance float64          `json:"imbalance"`
 		Faults    []contractFault  `json:"faults"`
 	}
@@ -209,13 +211,6 @@ func TestPlanContract(t *testing.T) {
 	}
 }
 
-func checkModel(t *testing.T, m *contractModel, source string) {
-	t.Helper()
-	if m.Source != source || m.Name == "" || !regexp.MustCompile(`^sha256:[0-9a-f]{64}$`).MatchString(m.Digest) {
-		t.Errorf("model %+v", m)
-	}
-}
-
 // checkDevices holds every device to the sums of the contract.
 func checkDevices(t *testing.T, ds []contractDevice) {
 	t.Helper()
@@ -252,6 +247,7 @@ func checkObjective(t *testing.T, p *contractPlan) {
 		largest = max(largest, (peak+float64(d.Predicted.OverheadBytes))/float64(d.CapacityBytes-d.ReservedBytes))
 		most, sum = max(most, peak), sum+peak
 	}
+	checkVerdicts(t, p.Devices, p.Verdict)
 	o := &p.Objective
 	if !near(o.Value, largest) || o.Value > 1 {
 		t.Errorf("objective %v, the largest share is %v", o.Value, largest)

@@ -11,6 +11,7 @@ import (
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
+	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 	"github.com/devmap-dev/devmap/planner/emit"
 )
@@ -136,4 +137,23 @@ func having(property func(*emit.Target) bool) string {
 		}
 	}
 	return strings.Join(names, ", ")
+}
+
+// nextCommand is what takes a plan's file: the target of its engine, where there
+// is one, else a comparison with the engine's own run.
+func nextCommand(plan *devicemap.Plan, file string) string {
+	traits := plan.Workload.Strategy.Traits()
+	name := plan.Workload.Runtime
+	switch {
+	case name == "jax":
+		name = "openpi"
+	case name == costmodel.Devmap:
+		return "devmap run " + emit.Shell(file)
+	case traits.Staged:
+		name = "torch-schedule"
+	}
+	if target, err := emit.For(name); err == nil && target.Write(io.Discard, &emit.Input{Plan: plan}) == nil {
+		return fmt.Sprintf("devmap emit %s --for %s -o %s", emit.Shell(file), target.Name, target.File)
+	}
+	return "devmap watch " + emit.Shell(file) + " -- COMMAND"
 }

@@ -111,7 +111,9 @@ func (command *estimateCommand) show(cmd *cobra.Command, problem *ask.Question, 
 	if command.JSON {
 		return nil
 	}
-	if err := show.New(result, problem.Graph, problem.Workload).Strategies(rows); err != nil {
+	people := show.New(result, problem.Graph, problem.Workload)
+	people.Implied = command.Implied
+	if err := people.Strategies(rows); err != nil {
 		return err
 	}
 	notes := slices.Concat(command.DeviceNotes(problem.Topology), command.IdleNotes(&problem.Workload), unmeasured(rows), common(problem.Graph, rows))

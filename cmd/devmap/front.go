@@ -8,7 +8,6 @@ import (
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
-	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner"
 	"github.com/devmap-dev/devmap/planner/devicemap"
@@ -22,17 +21,23 @@ func (command *planCommand) front(cmd *cobra.Command, asked *ask.Question, notes
 	}
 	front, err := planner.SolveFront(cmd.Context(), asked.Problem, planner.Settings{TimeLimit: command.left()})
 	if err != nil {
-		return withHelps(cmd.Context(), err, asked)
+		err = withHelps(cmd.Context(), err, asked)
+		command.showRefused(cmd, asked, notes, err)
+		return err
 	}
 	document := frontOf(&asked.Problem, front)
 	document.Warnings = slices.Concat(notes, document.Warnings)
-	if err := out.Write(cmd, command.Output, func(writer io.Writer) error { return devicemap.WriteJSON(writer, document) }); err != nil {
+	written, err := command.write(cmd, func(writer io.Writer) error { return devicemap.WriteJSON(writer, document) })
+	if err != nil {
 		return err
 	}
 	if !command.JSON {
-		printer := show.New(cmd.ErrOrStderr(), asked.Graph, asked.Costs.Workload)
-		printer.Front(front)
+		printer := command.printer(cmd, asked)
+		printer.Front(front, asked.Topology, ask.Defaults(command.Request, asked.Graph, &asked.Costs.Workload))
 		printer.Warnings(document.Warnings)
+		if !written {
+			command.next(cmd, nil, false)
+		}
 	}
 	return nil
 }

@@ -69,6 +69,7 @@ func (command *inspectCommand) run(cmd *cobra.Command, arg string) error {
 	model := devicemap.NewPlan(graph, table, &costmodel.Topology{}, nil, nil).Model
 	document := inspectOutput{"devmap.inspect/v1", model, inspectUnits(graph, table)}
 	people := show.New(cmd.ErrOrStderr(), graph, table.Workload)
+	people.Implied = command.Implied
 	if command.JSON {
 		err = devicemap.WriteJSON(cmd.OutOrStdout(), document)
 	} else {

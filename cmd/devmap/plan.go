@@ -16,6 +16,7 @@ import (
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/phases"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/modelgraph/load"
 	"github.com/devmap-dev/devmap/planner"
@@ -117,21 +118,31 @@ func pipelineFolder(arg string) string {
 func (command *planCommand) plan(cmd *cobra.Command, asked *ask.Question, notes []string) error {
 	sol, err := command.solve(cmd.Context(), cmd.ErrOrStderr(), asked)
 	if sol == nil || err != nil && asked.Diffusion == nil {
-		command.showNotes(cmd, asked, err)
+		command.showRefused(cmd, asked, notes, err)
 		return err
 	}
 	return cmp.Or(command.show(cmd, asked, sol, notes), err)
 }
 
-// showNotes prints what is assumed of the model and its costs with an answer
-// that does not fit: an assumption may be why.
-func (command *planCommand) showNotes(cmd *cobra.Command, asked *ask.Question, err error) {
+// showRefused prints with a refusal what a plan has: what was planned, and what is
+// assumed of the model and its costs, which may be why. --json silences the first.
+func (command *planCommand) showRefused(cmd *cobra.Command, asked *ask.Question, notes []string, err error) {
 	var none *out.Infeasible
-	if !errors.As(err, &none) || asked.Graph == nil || asked.Costs == nil || command.JSON {
+	if !errors.As(err, &none) || asked.Graph == nil || asked.Costs == nil {
 		return
 	}
+	printer := command.printer(cmd, asked)
+	if !command.JSON {
+		printer.Header(asked.Topology, ask.Defaults(command.Request, asked.Graph, &asked.Costs.Workload))
+	}
+	printer.Warnings(slices.Concat(allWarnings(asked.Graph, asked.Costs.Warnings), notes))
+}
+
+// printer prints to stderr what people read.
+func (command *planCommand) printer(cmd *cobra.Command, asked *ask.Question) *show.Printer {
 	printer := show.New(cmd.ErrOrStderr(), asked.Graph, asked.Costs.Workload)
-	printer.Warnings(allWarnings(asked.Graph, asked.Costs.Warnings))
+	printer.Implied = command.Implied
+	return printer
 }
 
 // afterwards is what remarks and remedies may take once the limit is reached.
@@ -178,18 +189,21 @@ func withHelps(ctx context.Context, err error, asked *ask.Question) error {
 func (command *planCommand) show(cmd *cobra.Command, asked *ask.Question, sol *planner.Solution, notes []string) error {
 	plan := planOf(asked, sol, notes)
 	plan.Warnings = append(plan.Warnings, show.Advice(cmd.Context(), asked, sol)...)
-	// The plan first: on a terminal the table then stands last, in sight.
-	if err := out.Write(cmd, command.Output, func(writer io.Writer) error { return devicemap.WriteJSON(writer, plan) }); err != nil {
+	written, err := command.write(cmd, func(writer io.Writer) error { return devicemap.WriteJSON(writer, plan) })
+	if err != nil {
 		return err
 	}
 	if asked.Diffusion != nil {
 		if !command.JSON {
-			show.Pipeline(cmd.ErrOrStderr(), asked.Diffusion.Pipeline, sol, plan)
+			show.Pipeline(cmd.ErrOrStderr(), asked.Diffusion.Pipeline, sol, plan, func(work *phases.Workload) []string { return ask.DiffusionDefaults(command.Request, work) })
+			show.Warnings(cmd.ErrOrStderr(), plan.Warnings)
+			command.next(cmd, plan, written)
 		}
 		return nil
 	}
-	printer := show.New(cmd.ErrOrStderr(), asked.Graph, asked.Costs.Workload)
+	printer := command.printer(cmd, asked)
 	if !command.JSON {
+		printer.Header(sol.Topology, ask.Defaults(command.Request, asked.Graph, &asked.Costs.Workload))
 		printer.Devices(sol.Map, sol.Devices)
 		printer.Forms(plan.Stages)
 		printer.Certificate(sol, plan.Imbalance)
@@ -200,8 +214,32 @@ func (command *planCommand) show(cmd *cobra.Command, asked *ask.Question, sol *p
 	}
 	if !command.JSON {
 		printer.Warnings(plan.Warnings)
+		command.next(cmd, plan, written)
 	}
 	return nil
+}
+
+// write writes a plan or another document before any table, which then stands last,
+// in sight. A terminal gets the table alone.
+func (command *planCommand) write(cmd *cobra.Command, write func(io.Writer) error) (written bool, err error) {
+	if command.Output == "" && !command.JSON && out.Terminal(cmd.OutOrStdout()) && out.Terminal(cmd.ErrOrStderr()) {
+		return false, nil
+	}
+	return true, out.Write(cmd, command.Output, write)
+}
+
+// next says what can be done with the plan.
+func (command *planCommand) next(cmd *cobra.Command, plan *devicemap.Plan, written bool) {
+	var text string
+	switch {
+	case !written:
+		text = "The plan was not saved: -o plan.json saves it."
+	case command.Output != "" && plan.Verdict != "no":
+		text = "Next: " + nextCommand(plan, command.Output)
+	default:
+		return
+	}
+	out.Say(cmd.ErrOrStderr(), "%s\n", text) //nolint:errcheck // nothing to do about a closed stderr
 }
 
 // planOf is the plan file of a solution, with its warnings in the words of flags.
@@ -213,7 +251,7 @@ func planOf(asked *ask.Question, sol *planner.Solution, notes []string) *devicem
 	} else {
 		read = asked.Graph.Warnings
 	}
-	plan.Warnings = slices.Concat([]string{}, read, notes, ask.Texts(sol.Warnings))
+	plan.Warnings = slices.Concat([]string{}, read, notes, ask.Texts(sol.Warnings), plan.Warnings)
 	return plan
 }
 

@@ -58,7 +58,7 @@ func programOf(cmd *cobra.Command, plan *devicemap.Plan, file, model, csv string
 	}
 	report := devicemap.Check(graph, table, &plan.Topology, plan.DeviceMap, nil)
 	if len(report.Faults) > 0 {
-		_, err := io.WriteString(cmd.ErrOrStderr(), verdict(out.Cell(file), false, report.Faults)) // lines, made safe by verdict
+		_, err := io.WriteString(cmd.ErrOrStderr(), verdict(out.Cell(file), false, report)) // lines, made safe by verdict
 		return nil, errors.Join(err, out.ErrCheck)
 	}
 	orders, err := ordersOf(cmd, plan, graph, report.Map, csv)

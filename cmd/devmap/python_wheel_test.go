@@ -32,7 +32,7 @@ func TestPythonWheel(t *testing.T) {
 		t.Fatal(err)
 	}
 	made := wheel.Wheel{
-		Name: "devmap", Version: "1.2.3", Summary: "a test", Binary: program, Tags: tags,
+		Name: "devmap", Distribution: "devmap-gpu", Version: "1.2.3", Summary: "a test", Binary: program, Tags: tags,
 		Sources: os.DirFS(filepath.Join("..", "..", "modelgraph", "python")), Time: time.Unix(1.7e9, 0),
 	}
 	folder, site := t.TempDir(), t.TempDir()

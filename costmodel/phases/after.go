@@ -50,7 +50,7 @@ func (run *residency) workspaces() int64 { return run.gpu.WorkspaceBytes + ltWor
 // and collected; xDiT's cache manager is cleared, if it holds anything; the
 // pool is emptied; the process group, and with it buffers for what is received,
 // is destroyed.
-func (run *running) after(phases []Phase) []left {
+func (run *running) after(phases []phasePlan) []left {
 	type step struct {
 		name  string
 		bytes func(rank int64) int64

@@ -13,8 +13,8 @@ import (
 
 // encode is the largest of the encoders' moments, and of the autoencoder's if a
 // picture is given.
-func (run *running) encode() (Phase, error) {
-	phase := Phase{Name: "encode"}
+func (run *running) encode() (phasePlan, error) {
+	phase := phasePlan{Name: "encode"}
 	for _, encoder := range run.encoders {
 		text := run.rule.text
 		if strings.HasPrefix(encoder.Graph.Class, "CLIPTextModel") {
@@ -35,13 +35,13 @@ func (run *running) encode() (Phase, error) {
 		return phase, err
 	}
 	if phase.Memory == nil {
-		return Phase{}, nil
+		return phasePlan{}, nil
 	}
 	return phase, nil
 }
 
 // seen is the autoencoder's moment when it encodes what is given.
-func (run *running) seen(phase *Phase) error {
+func (run *running) seen(phase *phasePlan) error {
 	if run.rule.given == 0 || run.decoder == nil {
 		return nil
 	}
@@ -78,7 +78,7 @@ func every(bytes int64) func(rank int64) int64 { return func(int64) int64 { retu
 
 // larger makes a component the phase's if its moment is larger; activations are
 // those of a GPU.
-func (run *running) larger(phase *Phase, component *diffusers.Component, activations func(rank int64) int64) {
+func (run *running) larger(phase *phasePlan, component *diffusers.Component, activations func(rank int64) int64) {
 	var memory []costmodel.Memory
 	for rank := range run.work.gpus() {
 		used := run.memoryOf(component, run.stageOf(rank))
@@ -139,11 +139,11 @@ func (run *deployment) latents() int64 {
 }
 
 // denoise is one step, as often as there are steps.
-func (run *running) denoise() (Phase, error) {
+func (run *running) denoise() (phasePlan, error) {
 	if run.denoiser == nil {
-		return Phase{}, nil
+		return phasePlan{}, nil
 	}
-	phase := Phase{Name: "denoise"}
+	phase := phasePlan{Name: "denoise"}
 	graph := run.denoiser.Graph
 	cost, err := forward.Of(graph, run.call(), width(graph))
 	if err != nil {
@@ -166,16 +166,16 @@ func (run *running) denoise() (Phase, error) {
 }
 
 // decode is the autoencoder's forward, with the prompt's embeddings resident.
-func (run *running) decode() (Phase, error) {
+func (run *running) decode() (phasePlan, error) {
 	if run.decoder == nil {
-		return Phase{}, nil
+		return phasePlan{}, nil
 	}
 	graph := run.decoder.Graph
 	cost, err := forward.Of(graph, run.decoding(), width(graph))
 	if err != nil {
-		return Phase{}, err
+		return phasePlan{}, err
 	}
-	phase := Phase{Name: "decode", Seconds: run.roofline(cost)}
+	phase := phasePlan{Name: "decode", Seconds: run.roofline(cost)}
 	run.larger(&phase, run.decoder, run.decoded(cost.PeakBytes+run.embeddings()+run.latents()))
 	return phase, nil
 }

@@ -12,16 +12,19 @@ import (
 // Plan is what a pipeline holds and how long it takes.
 type Plan struct {
 	Workload Workload
-	Phases   []Phase
+	Phases   []phasePlan
 	Seconds  float64  // of all phases, by the roofline; 0: the GPU's rates are not known
 	Warnings []string // what the plan goes without, what was not measured, and what is left after it
+	// Pool is the range of what the allocator reserves beyond the peak, as parts of
+	// what a phase holds other than weights.
+	Pool [2]float64
 	// After is what remains on each GPU of the plan when the run is over, after
 	// each step of making room for another model.
 	After []left
 }
 
-// Phase is a part of a run: encode, denoise or decode.
-type Phase struct {
+// phasePlan is a part of a run: encode, denoise or decode.
+type phasePlan struct {
 	Name      string
 	Component string // the one that makes the peak
 	// Memory is what each GPU holds at the phase's peak.
@@ -69,7 +72,7 @@ func (run *running) planned(plan *Plan) (*Plan, error) {
 func (run *running) phases(made Plan) (*Plan, error) {
 	plan := &made
 	plan.Workload, plan.Warnings = run.work, slices.Clone(plan.Warnings)
-	for _, phase := range []func() (Phase, error){run.encode, run.denoise, run.decode} {
+	for _, phase := range []func() (phasePlan, error){run.encode, run.denoise, run.decode} {
 		made, err := phase()
 		if err != nil {
 			return nil, err
@@ -78,7 +81,7 @@ func (run *running) phases(made Plan) (*Plan, error) {
 			plan.Phases, plan.Seconds = append(plan.Phases, made), plan.Seconds+made.Seconds
 		}
 	}
-	plan.After = run.after(plan.Phases)
+	plan.After, plan.Pool = run.after(plan.Phases), pools[run.work.Offload]
 	for _, notes := range [][]string{run.unmeasured(run.class), run.single(), run.next(plan.After)} {
 		plan.Warnings = append(plan.Warnings, notes...)
 	}

@@ -69,7 +69,7 @@ func TestFluxMeasured(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		most, at := int64(0), Phase{}
+		most, at := int64(0), phasePlan{}
 		for _, phase := range plan.Phases {
 			t.Logf("%s %s: %d, %.2f s", c.work.Offload, phase.Name, phase.Memory[0].Total(), phase.Seconds)
 			if total := phase.Memory[0].Total(); total > most {

@@ -12,6 +12,7 @@ import (
 type Report struct {
 	Map       Map // Nowhere where a unit has no single device
 	Devices   []Prediction
+	Verdict   Verdict // the worst of the devices'
 	Imbalance float64
 	Faults    []Fault
 	Warnings  []string
@@ -43,10 +44,8 @@ func Check(graph *modelgraph.Graph, table *costmodel.Table, topo *costmodel.Topo
 	default:
 		check.fault(unknownEngine, "", "strategy %q runs no device map", strategy)
 	}
-	report := &Report{Map: check.placement, Devices: Predict(table, topo, check.placement), Warnings: check.warnings}
-	report.Imbalance = imbalance(report.Devices)
-	check.fit(report.Devices)
-	report.Faults = check.faults
+	report := &Report{Map: check.placement, Devices: Predict(table, topo, check.placement)}
+	check.judge(report, table.Workload.Runtime)
 	return report
 }
 
@@ -59,9 +58,7 @@ func replicas(table *costmodel.Table, topo *costmodel.Topology) *Report {
 		check.fault(unknownEngine, "", "%v", err)
 	}
 	report := &Report{Devices: devices}
-	report.Imbalance = imbalance(report.Devices)
-	check.fit(report.Devices)
-	report.Faults, report.Warnings = check.faults, check.warnings
+	check.judge(report, table.Workload.Runtime)
 	return report
 }
 
@@ -73,6 +70,13 @@ type checker struct {
 	placement Map
 	faults    []Fault
 	warnings  []string
+}
+
+// judge completes a report with what follows from its devices.
+func (check *checker) judge(report *Report, runtime string) {
+	report.Verdict, report.Imbalance = worst(report.Devices), imbalance(report.Devices)
+	check.fit(report.Devices)
+	report.Faults, report.Warnings = check.faults, slices.Concat(check.warnings, poolNotes(report.Devices, runtime))
 }
 
 func (check *checker) fault(kind string, module, format string, args ...any) {
@@ -136,15 +140,10 @@ func (check *checker) deviceOf(path string) (Device, bool) {
 // fit reports devices that would hold more than their budget.
 func (check *checker) fit(ps []Prediction) {
 	for i := range ps {
-		prediction := &ps[i]
-		name := fmt.Sprintf("device %d", prediction.Device)
-		switch need := prediction.Predicted.PeakAllocatedBytes + prediction.Predicted.OverheadBytes; {
-		case prediction.HeadroomBytes < 0:
-			check.fault(doesNotFit, name, "it would hold %v at its peak (%s), %v more than its budget of %v",
+		if prediction := &ps[i]; prediction.Verdict == tooLarge {
+			need := prediction.Predicted.PeakAllocatedBytes + prediction.Predicted.OverheadBytes
+			check.fault(doesNotFit, fmt.Sprintf("device %d", prediction.Device), "it would hold %v at its peak (%s), %v more than its budget of %v",
 				costmodel.Bytes(need), prediction.Predicted.PeakAt, costmodel.Bytes(-prediction.HeadroomBytes), costmodel.Bytes(prediction.Budget))
-		case prediction.HeadroomBytes < prediction.Predicted.SlackBytes[1]:
-			check.warnings = append(check.warnings, fmt.Sprintf("%s: it fits with %v to spare, but the allocator's pool may take up to %v beyond the peak",
-				name, costmodel.Bytes(prediction.HeadroomBytes), costmodel.Bytes(prediction.Predicted.SlackBytes[1])))
 		}
 	}
 }

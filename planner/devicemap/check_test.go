@@ -211,18 +211,32 @@ func TestPipelineWithoutStages(t *testing.T) {
 	}
 }
 
-// TestTightDevices: a device is warned about while it has less to spare than the
-// pool may take at most, and is at fault once it has less than nothing.
+// TestTightDevices: a device is tight while it has less free than the pool may
+// reserve beyond the peak, and is at fault once it has less than nothing. The note
+// of a tight one says what PyTorch does, if the pool is PyTorch's.
 func TestTightDevices(t *testing.T) {
 	for _, c := range []struct {
-		headroom         int64
-		faults, warnings int
-	}{{-1, 1, 0}, {0, 0, 1}, {10, 0, 1}, {29, 0, 1}, {30, 0, 0}} {
-		devices := []devicemap.Prediction{{HeadroomBytes: c.headroom}}
+		headroom      int64
+		verdict       devicemap.Verdict
+		faults, notes int
+	}{{-1, "no", 1, 0}, {0, "tight", 0, 1}, {10, "tight", 0, 1}, {29, "tight", 0, 1}, {30, "fits", 0, 0}} {
+		devices := []devicemap.Prediction{{CapacityBytes: 100 + c.headroom}}
+		devices[0].Predicted.PeakAllocatedBytes = 100
 		devices[0].Predicted.SlackBytes = [2]int64{10, 30}
-		faults, warnings := devicemap.Fit(devices)
-		if len(faults) != c.faults || len(warnings) != c.warnings {
-			t.Errorf("%d to spare: %v, %v", c.headroom, faults, warnings)
+		devicemap.Settle(&devices[0])
+		report := devicemap.Judge(devices, "accelerate")
+		if report.Verdict != c.verdict || len(report.Faults) != c.faults || len(report.Warnings) != c.notes {
+			t.Errorf("%d free: %q, %v, %v", c.headroom, report.Verdict, report.Faults, report.Warnings)
+		}
+		for _, note := range report.Warnings {
+			if !strings.HasPrefix(note, "GPU 0 is tight: ") || !strings.Contains(note, "PYTORCH_ALLOC_CONF=expandable_segments:True") {
+				t.Errorf("note %q", note)
+			}
+		}
+		for _, note := range devicemap.Judge(devices, "jax").Warnings {
+			if strings.Contains(note, "PYTORCH") {
+				t.Errorf("JAX's pool is not PyTorch's: %q", note)
+			}
 		}
 	}
 }

@@ -14,11 +14,13 @@ var (
 	ReadFlat    = readFlat
 	ImbalanceOf = imbalance
 	ParseMap    = parseMap
+	Settle      = (*Prediction).settle
 )
 
-// Fit judges predictions alone.
-func Fit(devices []Prediction) ([]Fault, []string) {
+// Judge is the report of predictions alone.
+func Judge(devices []Prediction, runtime string) *Report {
 	var check checker
-	check.fit(devices)
-	return check.faults, check.warnings
+	report := &Report{Devices: devices}
+	check.judge(report, runtime)
+	return report
 }

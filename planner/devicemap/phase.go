@@ -15,11 +15,14 @@ type Phase struct {
 	Seconds   float64      `json:"seconds,omitzero"`
 	// Held is what Devices are predicted from: one entry for each, or one for all.
 	Used []costmodel.Memory `json:"-"`
+	// Pool is the range of what the allocator reserves beyond the peak, as parts of
+	// what is not weights, where the topology says nothing of it.
+	Pool [2]float64 `json:"-"`
 }
 
 // NewPipelinePlan is the plan of a diffusion pipeline, whose phases it predicts
 // from what devices hold: all but what the pipeline is, what it was asked for, and
-// the warnings.
+// the warnings other than of tight devices.
 func NewPipelinePlan(topology *costmodel.Topology, phases []Phase) *Plan {
 	plan := &Plan{FormatVersion: planVersion, Topology: *topology, Phases: slices.Clone(phases)}
 	for i := range plan.Phases {
@@ -34,7 +37,8 @@ func NewPipelinePlan(topology *costmodel.Topology, phases []Phase) *Plan {
 			}
 		}
 	}
-	plan.Imbalance = imbalance(plan.Devices)
+	plan.Verdict, plan.Imbalance = worst(plan.Devices), imbalance(plan.Devices)
+	plan.Warnings = poolNotes(plan.Devices, plan.Workload.Runtime)
 	return plan
 }
 
@@ -47,7 +51,9 @@ func (phase *Phase) predict(topology *costmodel.Topology) {
 		prediction.Predicted = predicted(timeline.Peak{Memory: memory, At: phase.Name}, device.ContextBytes, [2]float64{})
 		p := &prediction.Predicted
 		for end, part := range device.Slack { // rounded down, as in every plan of a pipeline so far
-			p.SlackBytes[end] = int64(part * float64(memory.Total()))
+			if p.SlackBytes[end] = int64(part * float64(memory.Total())); device.Slack == [2]float64{} {
+				p.SlackBytes[end] = int64(phase.Pool[end] * float64(memory.Total()-memory.Params))
+			}
 		}
 		p.DeviceUsedBytes += (p.SlackBytes[0] + p.SlackBytes[1]) / 2
 		prediction.settle()

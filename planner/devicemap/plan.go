@@ -62,6 +62,8 @@ type Plan struct {
 		FromDiskBytes   int64 `json:"from_disk_bytes"`
 		LowerBoundBytes int64 `json:"lower_bound_bytes"`
 	} `json:"offload,omitzero"`
+	// Verdict is the worst of the devices'. Plans from before it are read with it.
+	Verdict     Verdict  `json:"verdict,omitzero"`
 	Imbalance   float64  `json:"imbalance"`
 	StepSeconds *float64 `json:"step_seconds"`
 	Warnings    []string `json:"warnings"`
@@ -69,12 +71,13 @@ type Plan struct {
 
 // NewPlan is the plan of a map with what each device will hold: all but what was
 // minimised, what left the GPUs, the shards of parameters that are cut, and the
-// warnings. The map is nil where every GPU runs the whole model.
+// warnings other than of tight devices. The map is nil where every GPU runs the whole model.
 func NewPlan(graph *modelgraph.Graph, table *costmodel.Table, topo *costmodel.Topology, placed Map, devices []Prediction) *Plan {
 	plan := &Plan{
 		FormatVersion: planVersion, Workload: table.Workload, Topology: *topo, Devices: devices,
-		Imbalance: imbalance(devices), StepSeconds: StepSeconds(table, topo, placed),
+		Verdict: worst(devices), Imbalance: imbalance(devices), StepSeconds: StepSeconds(table, topo, placed),
 	}
+	plan.Warnings = poolNotes(devices, table.Workload.Runtime)
 	plan.describe(graph)
 	if placed != nil {
 		plan.DeviceMap, plan.Stages = placed.Flatten(graph), timedStages(graph, table, topo, placed)

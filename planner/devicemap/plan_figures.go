@@ -80,6 +80,11 @@ func (plan *Plan) figuresFault() *fieldFault {
 	if found := imbalance(plan.Devices); plan.Imbalance != 0 && len(plan.Devices) > 0 && !near(plan.Imbalance, found) {
 		return faultOf("imbalance", "%v, and the largest peak of \"devices\" is %v times their mean", plan.Imbalance, found)
 	}
+	if found := worst(plan.Devices); plan.Verdict == "" {
+		plan.Verdict = found
+	} else if len(plan.Devices) > 0 && plan.Verdict != found {
+		return faultOf("verdict", "%q, and the worst of \"devices\" is %q", plan.Verdict, found)
+	}
 	return plan.objectiveFault()
 }
 
@@ -176,6 +181,11 @@ func (prediction *Prediction) fault() *fieldFault {
 		return faultOf("headroom_bytes", "%d, and capacity less reserved, peak and overhead is %d", prediction.HeadroomBytes, left)
 	case m.SlackBytes[0] > m.SlackBytes[1]:
 		return faultOf("predicted.slack_bytes", "%d: the least is more than the most", m.SlackBytes)
+	}
+	if found := verdictOf(left, m.SlackBytes[1]); prediction.Verdict == "" {
+		prediction.Verdict = found
+	} else if prediction.Verdict != found {
+		return faultOf("verdict", "%q, and with a headroom of %d and up to %d bytes of slack it is %q", prediction.Verdict, left, m.SlackBytes[1], found)
 	}
 	switch ends := m.PeakRangeBytes; {
 	case len(ends) == 0:

@@ -14,6 +14,7 @@ type Prediction struct {
 	ReservedBytes int64     `json:"reserved_bytes"`
 	Predicted     Predicted `json:"predicted"`
 	HeadroomBytes int64     `json:"headroom_bytes"`
+	Verdict       Verdict   `json:"verdict,omitzero"` // plans from before it are read with it
 
 	// What a plan file leaves to its reader: how many units the device holds,
 	// capacity less what is reserved, and the part of that which is used; it
@@ -53,6 +54,7 @@ func (prediction *Prediction) settle() {
 	prediction.Budget = prediction.CapacityBytes - prediction.ReservedBytes
 	prediction.HeadroomBytes = prediction.Budget - used
 	prediction.Share = float64(used) / float64(prediction.Budget)
+	prediction.Verdict = verdictOf(prediction.HeadroomBytes, prediction.Predicted.SlackBytes[1])
 }
 
 // pool sets aside what an engine never takes that has a fraction of the device

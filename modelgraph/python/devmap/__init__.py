@@ -39,7 +39,7 @@ def __getattr__(name: str) -> object:
         from importlib import metadata
 
         try:
-            found: object = metadata.version("devmap")
+            found: object = metadata.version("devmap-gpu")
         except metadata.PackageNotFoundError:  # a checkout on PYTHONPATH
             found = "0+unknown"
     elif name == "callbacks":

@@ -72,7 +72,8 @@ class Ran:
 
             helps = [line for line in said[1:] if line.startswith("  ")]
             rest = [line for line in said if line not in helps]
-            return Infeasible("\n".join(rest), [remedy(line.strip()) for line in helps], self.command)
+            notes = [line.removeprefix("note: ") for line in lines if line.startswith("note: ")]
+            return Infeasible("\n".join(rest), [remedy(line.strip()) for line in helps], self.command, notes)
         if self.status == 2:
             return UsageError("\n".join(said), self.command)
         return DevmapError("\n".join(said), self.status, self.command)

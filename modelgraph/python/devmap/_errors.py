@@ -44,11 +44,13 @@ class Remedy(dict[str, object]):
 
 
 class Infeasible(DevmapError):
-    """Nothing fits. `remedies` are the smallest changes that would."""
+    """Nothing fits. `remedies` are the smallest changes that would, `notes` what the answer assumes."""
 
-    def __init__(self, message: str, remedies: Sequence[Remedy] = (), command: Sequence[str] = ()) -> None:
+    def __init__(
+        self, message: str, remedies: Sequence[Remedy] = (), command: Sequence[str] = (), notes: Sequence[str] = ()
+    ) -> None:
         super().__init__(message, 3, command)
-        self.remedies = list(remedies)
+        self.remedies, self.notes = list(remedies), list(notes)
 
     def __str__(self) -> str:
         return "\n".join([self.message, *("  " + remedy.text for remedy in self.remedies)])

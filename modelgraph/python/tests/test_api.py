@@ -35,7 +35,7 @@ class PlanTest(unittest.TestCase):
         self.assertGreater(plan.step_seconds, 0)
         self.assertEqual(plan.warnings, [])
         self.assertEqual(plan.objective["status"], "optimal")
-        self.assertIn("gpt2, inference of 1 × 1024 tokens", plan.table())
+        self.assertIn("gpt2 · inference, batch 1 × 1024", plan.table())
         self.assertIn("device-map on 2 GPUs", repr(plan))
         self.assertIsNone(planned(mode="load").step_seconds)
 
@@ -52,7 +52,7 @@ class PlanTest(unittest.TestCase):
             self.assertEqual(os.listdir(folder), ["plan.json"])
             again = devmap.Plan.read(path)
             self.assertEqual(again.document, plan.document)
-            self.assertIn("share of its budget", again.table())
+            self.assertIn("GPU  Layers", again.table())
             with open(path, "w") as file:
                 file.write('{"format_version": "devmap.front/v1"}')
             self.assertRaisesRegex(devmap.DevmapError, "'devmap.front/v1'", devmap.Plan.read, path)
@@ -162,6 +162,14 @@ class FlagsTest(unittest.TestCase):
             plan = devmap.plan("llama-3.1-8b", **{**TRAIN, **remedy})
             self.assertGreaterEqual(min(device.headroom_bytes for device in plan.devices), 0)
             self.assertIn("\n  " + remedy.text, str(raised.exception))
+
+    def test_infeasible_notes(self):
+        with self.assertRaisesRegex(devmap.Infeasible, "band of ±10% includes a fit") as raised:
+            devmap.plan("opt-13b", gpus=1, gpu="rtx-4090", batch=1, seq=256)
+        self.assertRegex("\n".join(raised.exception.notes), "opt.*10% lower or higher")
+        with self.assertRaises(devmap.Infeasible) as raised:
+            devmap.plan("llama-3.1-8b", gpus=1, gpu="rtx-4090", optimizer="adamw")
+        self.assertEqual(devmap.plan("gpt2", gpus=1, optimizer="adamw").document["workload"]["mode"], "train")
 
     def test_remedies(self):
         cases = {

@@ -147,6 +147,20 @@ func Fullest(devices []devicemap.Prediction) (device int, share float64) {
 	return device, share
 }
 
+// Worst is the verdict of all devices together.
+func Worst(devices []devicemap.Prediction) devicemap.Verdict {
+	verdict := devicemap.Verdict("fits")
+	for at := range devices {
+		switch devices[at].Verdict {
+		case "no":
+			return "no"
+		case "tight":
+			verdict = "tight"
+		}
+	}
+	return verdict
+}
+
 // HalfOf ends after half of the time that is left.
 func HalfOf(ctx context.Context) (context.Context, context.CancelFunc) {
 	if end, ok := ctx.Deadline(); ok {

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/planner"
 )
 
 // idleness is a case in which flags change nothing. They are taken there, so
@@ -81,6 +82,57 @@ func (request *Request) IdleNotes(workload *costmodel.Workload) []string {
 		}
 	}
 	return out
+}
+
+// offValues are what turns a setting off.
+var offValues = []string{"", "0", "false", "none", "off"}
+
+// impliesTraining reports a flag that only training has, with a value that does
+// not turn it off.
+func impliesTraining(name, value string) bool {
+	f := flagNamed(name)
+	switch {
+	case f == nil || slices.Contains(offValues, value):
+		return false
+	case name == "strategy": // in inference one GPU is enough for a whole model
+		return costmodel.Strategy(value).Traits().Replicated
+	}
+	return name == "ds-config" || strings.HasPrefix(name, "lora-") || slices.Contains(f.idle, noStep)
+}
+
+// impliesInference reports a flag that only inference has.
+func impliesInference(name, value string) bool {
+	switch name {
+	case "new-tokens", "offload":
+		return !slices.Contains(offValues, value)
+	case "objective":
+		return value == string(planner.Latency)
+	}
+	return false
+}
+
+// implyTraining sets the mode that a setting of training means where none is
+// given, and keeps the first such flag for the answer to say so.
+func implyTraining(request *Request) {
+	if commands[request.cmd.Name()]&working == 0 || request.Given("mode") {
+		return
+	}
+	inference := false
+	request.cmd.Flags().Visit(func(f *pflag.Flag) {
+		inference = inference || impliesInference(f.Name, f.Value.String())
+		if request.Implied == "" && impliesTraining(f.Name, f.Value.String()) {
+			request.Implied = "--" + f.Name
+			if f.Name == "strategy" {
+				request.Implied += " " + f.Value.String()
+			}
+		}
+	})
+	if inference {
+		request.Implied = ""
+	}
+	if request.Implied != "" {
+		request.work.Mode = costmodel.Train
+	}
 }
 
 // moved reports a flag that was given another value than its own.

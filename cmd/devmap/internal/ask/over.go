@@ -1,10 +1,14 @@
 package ask
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/estimate"
+	"github.com/devmap-dev/devmap/costmodel/phases"
+	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
@@ -63,4 +67,50 @@ func (request *Request) over(planned costmodel.Workload) costmodel.Workload {
 		workload.DeepSpeed = nil // another strategy's
 	}
 	return workload
+}
+
+// Defaults are the settings of an answer that the user did not give, as flags.
+// Those that a configuration file says are not among them.
+func Defaults(request *Request, graph *modelgraph.Graph, resolved *costmodel.Workload) []string {
+	names := []string{"mode", "gpu"}
+	if resolved.Mode != costmodel.Load {
+		names = append(names, "batch")
+		if estimate.CheckLengths(graph, true, false) == nil {
+			names = append(names, "seq")
+		}
+	}
+	names = append(names, "strategy", "precision")
+	if resolved.Mode == costmodel.Train {
+		names = append(names, "optimizer")
+	}
+	values := map[string]string{"gpu": request.gpu}
+	for _, name := range names {
+		if name != "gpu" {
+			values[name] = valueOf(flagNamed(name).field.Ref(resolved))
+		}
+	}
+	configured := []string{"batch", "strategy", "precision", "optimizer"}
+	return leftOpen(request, names, values, func(name string) bool {
+		return name == "mode" && request.Implied != "" || resolved.DeepSpeed != nil && slices.Contains(configured, name)
+	})
+}
+
+// DiffusionDefaults are the same of a diffusion pipeline.
+func DiffusionDefaults(request *Request, work *phases.Workload) []string {
+	return leftOpen(request, []string{"gpu", "batch", "height", "width", "frames", "steps"}, map[string]string{
+		"gpu": request.gpu, "batch": fmt.Sprint(work.Batch), "height": fmt.Sprint(work.Height), "width": fmt.Sprint(work.Width),
+		"frames": fmt.Sprint(work.Frames), "steps": fmt.Sprint(work.Steps),
+	}, func(name string) bool { return name == "frames" && work.Frames == 1 })
+}
+
+// leftOpen are the flags of a few names that were not given, with their values.
+func leftOpen(request *Request, names []string, values map[string]string, except func(name string) bool) []string {
+	var words []string
+	for _, name := range names {
+		ofFile := name == "gpu" && (request.topology != "" || request.measures())
+		if !request.Given(name) && !ofFile && !except(name) && values[name] != "" {
+			words = append(words, Say(costmodel.Set(name, values[name])))
+		}
+	}
+	return words
 }

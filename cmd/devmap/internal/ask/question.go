@@ -68,6 +68,15 @@ func (asked *Question) Say(change strategy.Change) (strategy.Change, bool) {
 		rest := slices.DeleteFunc(slices.Clone(change.Set), ofGPUs)
 		change.Set, change.Without = slices.Concat(set, rest), slices.Concat(without, change.Without)
 	}
+	if asked.takes(&change) {
+		return change, true
+	}
+	// The change may add or replace the flag that said what the mode is.
+	mode := costmodel.Set("mode", change.Row.Resolved.Mode)
+	if asked.request.Given("mode") || mode.Value == "" || slices.ContainsFunc(change.Set, func(setting costmodel.Setting) bool { return setting.Field == mode.Field }) {
+		return change, false
+	}
+	change.Set = slices.Concat([]costmodel.Setting{mode}, change.Set)
 	accepted := asked.takes(&change)
 	return change, accepted
 }

@@ -30,6 +30,9 @@ type Request struct {
 	Run                 Run
 	Generation          Generation
 	Watch               Watch
+	// Implied is the flag that means --mode train, which was not given; empty:
+	// none does.
+	Implied string
 }
 
 // New gives a command its flags.
@@ -112,7 +115,11 @@ func (request *Request) Lengths(graph *modelgraph.Graph) error {
 // version has not, and flags that contradict each other.
 func (request *Request) Refuse() error {
 	set := request.cmd.Flags()
-	return cmp.Or(checkValues(set), request.normalise(), checkZeros(set), checkBuilt(set), request.refuseUnconstrained(), request.refuseOffload(), request.refuseSearch())
+	if err := checkValues(set); err != nil {
+		return err
+	}
+	implyTraining(request)
+	return cmp.Or(request.normalise(), checkZeros(set), checkBuilt(set), request.refuseUnconstrained(), request.refuseOffload(), request.refuseSearch())
 }
 
 // checkZeros refuses the numbers that count something and were given as nothing.

@@ -46,15 +46,31 @@ func Texts(messages []costmodel.Message) []string {
 	return texts
 }
 
+// modeSaid puts the mode before settings that would otherwise mean training.
+func modeSaid(workload *costmodel.Workload, settings []costmodel.Setting) []costmodel.Setting {
+	isMode := func(setting costmodel.Setting) bool { return setting.Field == "mode" }
+	trains := func(setting costmodel.Setting) bool {
+		return impliesTraining(strings.ReplaceAll(setting.Field, "_", "-"), setting.Value)
+	}
+	if workload.Mode == costmodel.Train || slices.ContainsFunc(settings, isMode) || workload.DeepSpeed == nil && !slices.ContainsFunc(settings, trains) {
+		return settings
+	}
+	return slices.Concat([]costmodel.Setting{{Field: "mode", Value: string(workload.Mode)}}, settings)
+}
+
 // Flags are those of `devmap plan` that ask for a workload: with the model and
 // the GPUs they reproduce a row's plan. Values that are the flags' defaults
 // are left out, but for the strategy and its runtime.
 func Flags(workload *costmodel.Workload) []string {
-	var typed []string
+	var settings []costmodel.Setting
 	for _, field := range costmodel.Fields() {
 		if value := field.Text(workload); value != "" {
-			typed = append(typed, wordsOf(costmodel.Setting{Field: field.Name, Value: value})...)
+			settings = append(settings, costmodel.Setting{Field: field.Name, Value: value})
 		}
+	}
+	var typed []string
+	for _, setting := range modeSaid(workload, settings) {
+		typed = append(typed, wordsOf(setting)...)
 	}
 	return typed
 }

@@ -34,7 +34,7 @@ func (packer *packer) archive(platform *platform, program string) error {
 	if err != nil {
 		return err
 	}
-	stem := fmt.Sprintf("devmap-%s-%s", packer.made.version, platform.name())
+	stem := packer.stem(platform)
 	files := append([]file{{filepath.Base(program), 0o755, data}}, packer.extras...)
 	for i := range files {
 		files[i].name = stem + "/" + files[i].name
@@ -87,7 +87,7 @@ func writeZip(to io.Writer, files []file, when time.Time) error {
 	return writer.Close()
 }
 
-// sumsFile lists archives as `sha256sum -c` reads them.
+// sumsFile lists all files as `sha256sum -c` reads them.
 const sumsFile = "SHA256SUMS"
 
 func checksums(folder string) error {
@@ -97,7 +97,7 @@ func checksums(folder string) error {
 	}
 	var text strings.Builder
 	for _, entry := range entries {
-		if !strings.HasPrefix(entry.Name(), "devmap-") {
+		if entry.Name() == sumsFile {
 			continue
 		}
 		data, err := os.ReadFile(filepath.Join(folder, entry.Name()))

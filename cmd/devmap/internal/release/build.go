@@ -97,7 +97,7 @@ func (platform *platform) build(folder, version string) (string, error) {
 	if platform.system == "windows" {
 		name += ".exe"
 	}
-	arguments := []string{"build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -X main.stamp=" + version, "-o", name}
+	arguments := []string{"build", "-trimpath", "-buildvcs=auto", "-ldflags", "-s -w -X main.stamp=" + version, "-o", name}
 	environment := append(os.Environ(), "GOOS="+platform.system, "GOARCH="+platform.processor, "CGO_ENABLED=0")
 	if platform.gpus {
 		here, err := os.Getwd()

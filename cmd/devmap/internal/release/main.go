@@ -1,6 +1,7 @@
 // Command release builds devmap for every platform, without cgo but for the Linux
 // x86-64 program with GPUs, and packs the programs: as Python wheels (make wheels),
-// and as archives with completion files, a man page and checksums (make release).
+// and as archives with completion files, a man page, a software bill of materials
+// each, a Homebrew formula and checksums (make release).
 // It runs in the repository's root:
 //
 //	go run ./cmd/devmap/internal/release -wheels bin/wheels
@@ -71,6 +72,9 @@ func run(asked *settings) (err error) {
 		}
 	}
 	if asked.archives != "" {
+		if err := packer.formula(); err != nil {
+			return err
+		}
 		return checksums(asked.archives)
 	}
 	return nil
@@ -87,7 +91,7 @@ func emptied(folder string) error {
 		return err
 	}
 	for _, entry := range entries {
-		if name := entry.Name(); strings.HasPrefix(name, "devmap-") || name == sumsFile {
+		if name := entry.Name(); strings.HasPrefix(name, "devmap") || name == sumsFile {
 			err = errors.Join(err, os.Remove(folder+"/"+name))
 		}
 	}
@@ -131,7 +135,7 @@ func choose(only string) ([]platform, error) {
 	var known []string
 	for _, one := range platforms {
 		known = append(known, one.name())
-		here := only == "host" && one.system == runtime.GOOS && one.processor == runtime.GOARCH
+		here := slices.Contains(names, "host") && one.system == runtime.GOOS && one.processor == runtime.GOARCH
 		switch {
 		case only != "" && !here && !slices.Contains(names, one.name()):
 		case one.gpus && compiler != "":
@@ -140,8 +144,9 @@ func choose(only string) ([]platform, error) {
 			chosen = append(chosen, one)
 		}
 	}
-	if len(chosen) == 0 {
-		return nil, fmt.Errorf("-only %q: no platform of these is built here (known: %s, host)", only, strings.Join(known, ", "))
+	unknown := func(name string) bool { return name != "host" && !slices.Contains(known, name) }
+	if len(chosen) == 0 || only != "" && slices.ContainsFunc(names, unknown) {
+		return nil, fmt.Errorf("-only %q: no such platform, or none that this machine can build (known: %s, host)", only, strings.Join(known, ", "))
 	}
 	return chosen, nil
 }

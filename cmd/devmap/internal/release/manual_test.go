@@ -94,7 +94,12 @@ func TestChoose(t *testing.T) {
 	if err != nil || len(chosen) != 2 || chosen[0].name() != "darwin-arm64" {
 		t.Errorf("%v, %v", chosen, err)
 	}
-	if _, err := choose("plan9-amd64"); err == nil || !strings.Contains(err.Error(), "known: linux-amd64-cuda, linux-amd64, ") {
-		t.Errorf("error %v", err)
+	if chosen, err := choose("host,windows-amd64"); err != nil || len(chosen) < 2 {
+		t.Errorf("host and another: %v, %v", chosen, err)
+	}
+	for _, only := range []string{"plan9-amd64", "darwin-arm64,plan9-amd64"} {
+		if _, err := choose(only); err == nil || !strings.Contains(err.Error(), "known: linux-amd64-cuda, linux-amd64, ") {
+			t.Errorf("-only %s: error %v", only, err)
+		}
 	}
 }

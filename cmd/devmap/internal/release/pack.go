@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -28,9 +29,14 @@ func (packer *packer) pack(platform *platform) error {
 		}
 	}
 	if packer.archives != "" {
-		return packer.archive(platform, program)
+		return errors.Join(packer.archive(platform, program), packer.sbom(platform, program))
 	}
 	return nil
+}
+
+// stem starts the names of a platform's files.
+func (packer *packer) stem(platform *platform) string {
+	return fmt.Sprintf("devmap-%s-%s", packer.made.version, platform.name())
 }
 
 // wheel packs a program with the Python package.
@@ -40,7 +46,7 @@ func (packer *packer) wheel(program string) error {
 		return err
 	}
 	made := wheel.Wheel{
-		Name: "devmap", Version: packer.made.version, Summary: "Plan how a neural network is spread over GPUs, and prove it",
+		Name: "devmap", Distribution: "devmap-gpu", Version: packer.made.version, Summary: "Predict the peak memory of each GPU and find the split with the lowest peak",
 		Binary: program, Sources: os.DirFS("modelgraph/python"), Time: packer.made.when,
 	}
 	if made.Tags, err = wheel.Platforms(data); err != nil {

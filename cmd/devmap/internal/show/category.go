@@ -4,30 +4,26 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/jedib0t/go-pretty/v6/text"
-
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// category is one part of a device's peak: its name and its heading, the
-// letter and colour of its stretch in the bar.
+// category is one part of a device's peak: its name, its heading, and its place
+// among the columns that a narrow table goes without.
 type category struct {
 	name, heading string
-	letter        rune
-	colour        text.Color
+	spare         int
 	of            func(*devicemap.Predicted) int64
 }
 
 var categories = []category{
-	{"weights", "weights", 'w', text.FgBlue, func(predicted *devicemap.Predicted) int64 { return predicted.ParamsBytes }},
-	{"gradients", "gradi-\nents", 'g', text.FgGreen, func(predicted *devicemap.Predicted) int64 { return predicted.GradsBytes }},
-	{"optimizer", "opti-\nmizer", 'o', text.FgCyan, func(predicted *devicemap.Predicted) int64 { return predicted.OptimizerStateBytes }},
-	{"activations", "activa-\ntions", 'a', text.FgYellow, func(predicted *devicemap.Predicted) int64 { return predicted.ActivationsBytes }},
-	{"KV cache", "KV\ncache", 'k', text.FgMagenta, func(predicted *devicemap.Predicted) int64 { return predicted.KVCacheBytes }},
-	{"workspace", "work-\nspace", 's', text.FgRed, func(predicted *devicemap.Predicted) int64 { return predicted.WorkspaceBytes }},
-	{"communication", "commu-\nnication", 'c', text.FgHiRed, func(predicted *devicemap.Predicted) int64 { return predicted.CommBuffersBytes }},
-	{"overhead", "over-\nhead", 'x', text.FgHiBlack, func(predicted *devicemap.Predicted) int64 { return predicted.OverheadBytes }},
+	{"weights", "Weights", 0, func(predicted *devicemap.Predicted) int64 { return predicted.ParamsBytes }},
+	{"gradients", "Grads", 3, func(predicted *devicemap.Predicted) int64 { return predicted.GradsBytes }},
+	{"optimizer", "Optim", 5, func(predicted *devicemap.Predicted) int64 { return predicted.OptimizerStateBytes }},
+	{"activations", "Activ", 6, func(predicted *devicemap.Predicted) int64 { return predicted.ActivationsBytes }},
+	{"KV cache", "KV", 4, func(predicted *devicemap.Predicted) int64 { return predicted.KVCacheBytes }},
+	{"workspace", "Work", 1, func(predicted *devicemap.Predicted) int64 { return predicted.WorkspaceBytes }},
+	{"communication", "Comm", 2, func(predicted *devicemap.Predicted) int64 { return predicted.CommBuffersBytes }},
 }
 
 // parts are the categories at a device's peak, and its overhead.
@@ -37,6 +33,9 @@ func parts(predicted *devicemap.Predicted) string {
 		if b := categories[i].of(predicted); b > 0 {
 			out = append(out, fmt.Sprintf("%s %v", categories[i].name, costmodel.Bytes(b)))
 		}
+	}
+	if predicted.OverheadBytes > 0 {
+		out = append(out, fmt.Sprintf("overhead %v", costmodel.Bytes(predicted.OverheadBytes)))
 	}
 	return strings.Join(out, ", ")
 }

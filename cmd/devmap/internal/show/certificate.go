@@ -2,27 +2,72 @@ package show
 
 import (
 	"fmt"
+	"strings"
 
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner"
+	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// Certificate is the line that says how good the map is.
+// Certificate says whether the map fits, how good it is and what is proved.
 func (printer *Printer) Certificate(solution *planner.Solution, imbalance float64) {
-	prediction := &solution.Devices[solution.Bottleneck]
+	said := []string{verdictText(solution.Verdict)}
 	if what := timed(solution); what != "" {
-		printer.printf("%s %s · %s · %s · largest share %.2f%% (GPU %d, %s) · imbalance %.3f\n",
-			what, Seconds(solution.Value), proved(solution.LowerBound, solution.Bound, "", Seconds), solution.Status, 100*solution.LargestShare, solution.Bottleneck,
-			sized(prediction.Predicted.PeakAllocatedBytes+prediction.Predicted.OverheadBytes, prediction.Budget), imbalance)
+		said = append(said, fmt.Sprintf("%s%s %s.", strings.ToUpper(what[:1]), what[1:], Seconds(solution.Value)))
+	}
+	said = append(said, fullestText(&solution.Devices[solution.Bottleneck]), proofText(solution), meanText(imbalance))
+	printer.sentences(said)
+}
+
+// Judged says the same of a map that was checked.
+func (printer *Printer) Judged(verdict devicemap.Verdict, devices []devicemap.Prediction, imbalance float64) {
+	if len(devices) == 0 {
 		return
 	}
-	proof := fmt.Sprintf("%s · %s", proved(solution.LowerBound, solution.Bound, "", percent), solution.Status)
-	if offloaded := solution.Offloaded; offloaded != nil { // the status is that of what left, on the next line
-		proof = proved(offloaded.Rest.LowerBound, offloaded.Rest.Bound, " for what stays", percent)
+	worst := &devices[0]
+	for i := range devices {
+		if devices[i].Share > worst.Share {
+			worst = &devices[i]
+		}
 	}
-	printer.printf("largest share %.2f%% (GPU %d, %s) · imbalance %.3f · %s\n",
-		100*solution.Value, solution.Bottleneck, sized(prediction.Predicted.PeakAllocatedBytes+prediction.Predicted.OverheadBytes, prediction.Budget), imbalance, proof)
+	printer.sentences([]string{verdictText(verdict), fullestText(worst), meanText(imbalance)})
 }
+
+// sentences prints sentences as lines of the width.
+func (printer *Printer) sentences(said []string) {
+	printer.printf("%s\n", out.Block(joined(said, " ", "", printer.width)))
+}
+
+func verdictText(verdict devicemap.Verdict) string {
+	switch verdict {
+	case doesNotFit:
+		return "Does not fit."
+	case tight:
+		return "Tight: the peaks fit, the allocator's pool may not."
+	}
+	return "Fits."
+}
+
+func fullestText(prediction *devicemap.Prediction) string {
+	return fmt.Sprintf("Fullest: GPU %d, %.2f%% (%s).", prediction.Device, 100*prediction.Share, sized(prediction.Predicted.PeakAllocatedBytes+prediction.Predicted.OverheadBytes, prediction.Budget))
+}
+
+func meanText(imbalance float64) string { return fmt.Sprintf("Max/mean %.2f.", imbalance) }
+
+// proofText is the status with the lower bound.
+func proofText(solution *planner.Solution) string {
+	if offloaded := solution.Offloaded; offloaded != nil { // the status is that of what left, on the next line
+		return sentence(proved(offloaded.Rest.LowerBound, offloaded.Rest.Bound, " for what stays", percent))
+	}
+	unit := percent
+	if timed(solution) != "" {
+		unit = Seconds
+	}
+	return sentence(string(solution.Status) + ": " + proved(solution.LowerBound, solution.Bound, "", unit))
+}
+
+func sentence(words string) string { return strings.ToUpper(words[:1]) + words[1:] + "." }
 
 // proved is a lower bound with its argument. None above nothing is none: the search
 // for one was stopped before it came to any.
@@ -61,6 +106,8 @@ func (printer *Printer) Offloaded(solution *planner.Solution) {
 	case offloaded.FromDisk > 0:
 		from = " (" + costmodel.Bytes(offloaded.FromDisk).String() + " of it from disk)"
 	}
-	printer.printf("offloaded: %s; %v%s travel to the first GPU in each forward, and at least %v must · %s\n",
-		Plural(offloaded.Units, "unit"), costmodel.Bytes(offloaded.Bytes), from, costmodel.Bytes(offloaded.LowerBound), offloaded.Status)
+	printer.sentences([]string{
+		fmt.Sprintf("Offloaded: %s. %v%s travel to the first GPU in each forward.", Plural(offloaded.Units, "unit"), costmodel.Bytes(offloaded.Bytes), from),
+		fmt.Sprintf("At least %v must: %s.", costmodel.Bytes(offloaded.LowerBound), offloaded.Status),
+	})
 }

@@ -9,34 +9,38 @@ import (
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/texttab"
+	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// deviceTable is a row per GPU: what runs there, the bytes at its peak by
-// category, a bar of its budget, and what is left. Categories that no GPU has
-// are left out.
+// deviceTable has a row for each GPU: its layers, the bytes at its peak by
+// category, what the allocator may reserve, and what is free. Categories that no
+// GPU has are left out.
 type deviceTable struct {
 	*Printer
 	placed  devicemap.Map
 	devices []devicemap.Prediction
-	shown   []*category
-	largest int64 // bytes of the device that needs most: the length of a whole bar
 	unit    scale
 }
+
+// The verdicts of [devicemap.Verdict].
+const (
+	fits       = devicemap.Verdict("fits")
+	tight      = devicemap.Verdict("tight")
+	doesNotFit = devicemap.Verdict("no")
+)
 
 // Devices prints the table of the GPUs, and what is on no GPU.
 func (printer *Printer) Devices(placed devicemap.Map, devices []devicemap.Prediction) {
 	rows := &deviceTable{Printer: printer, placed: placed, devices: devices}
-	for i := range categories {
-		if slices.ContainsFunc(devices, func(prediction devicemap.Prediction) bool { return categories[i].of(&prediction.Predicted) > 0 }) {
-			rows.shown = append(rows.shown, &categories[i])
-		}
-	}
+	var largest int64
 	for device := range devices {
-		rows.largest = max(rows.largest, devices[device].Predicted.PeakAllocatedBytes+devices[device].Predicted.OverheadBytes)
+		largest = max(largest, devices[device].Predicted.PeakAllocatedBytes+devices[device].Predicted.OverheadBytes)
 	}
-	rows.unit = scaleFor(rows.largest)
-	printer.printf("%s, %s%s (%s)\n%s\n%s", out.Cell(printer.graph.Name), printer.doing(), printer.how(), rows.unit.name, out.Block(rows.render()), out.Block(rows.legend()))
+	rows.unit = scaleFor(largest)
+	table, left := rows.fitting()
+	printer.printf("%s\n", out.Block(table))
+	printer.sentences(rows.units(left))
 	for _, tier := range []devicemap.Device{devicemap.CPU, devicemap.Disk, devicemap.Nowhere} {
 		if runs := printer.runs(placed, tier); placed != nil && runs != nothing {
 			printer.printf("on %s: %s\n", tierName(tier), runs)
@@ -51,37 +55,123 @@ func tierName(tier devicemap.Device) string {
 	return "the " + tier.String()
 }
 
-// render lays the table out. Where it is wider than the terminal, what a
-// device runs is wrapped.
-func (rows *deviceTable) render() string {
-	headings := []string{"GPU", "runs"}
-	for _, c := range rows.shown {
-		headings = append(headings, c.heading)
-	}
-	headings = append(headings, "peak", "share of its budget", "head-\nroom")
-	const runs = 1
-	bar := len(headings) - 2
-	table := texttab.New(headings...)
-	for column := range headings {
-		if column != runs && column != bar {
-			table.Right(column)
+// column is one of the table's.
+type column struct {
+	heading string
+	cell    func(prediction *devicemap.Prediction) string
+	// spare orders the columns that a narrow terminal goes without; 0: none does.
+	spare int
+}
+
+// columns are those after the layers that have something in them.
+func (rows *deviceTable) columns() []column {
+	var columns []column
+	for i := range categories {
+		of := categories[i].of
+		if slices.ContainsFunc(rows.devices, func(prediction devicemap.Prediction) bool { return of(&prediction.Predicted) > 0 }) {
+			columns = append(columns, column{categories[i].heading, func(prediction *devicemap.Prediction) string { return rows.unit.print(of(&prediction.Predicted)) }, categories[i].spare})
 		}
 	}
-	widest := 0 // the longest run of all
+	columns = append(columns, column{heading: "Peak", cell: func(prediction *devicemap.Prediction) string {
+		return rows.unit.print(prediction.Predicted.PeakAllocatedBytes)
+	}})
+	if rows.pooled() {
+		columns = append(columns, column{heading: "Reserved", cell: rows.reserved})
+	}
+	columns = append(columns, column{heading: "Used", cell: rows.used}, column{heading: "Free", cell: func(prediction *devicemap.Prediction) string {
+		return rows.unit.print(prediction.HeadroomBytes)
+	}})
+	if slices.ContainsFunc(rows.devices, func(prediction devicemap.Prediction) bool { return prediction.Verdict != fits }) {
+		columns = append(columns, column{heading: "Fits", cell: func(prediction *devicemap.Prediction) string { return fitWord(prediction.Verdict) }})
+	}
+	return columns
+}
+
+// fitWord is a verdict below the heading Fits.
+func fitWord(verdict devicemap.Verdict) string {
+	if verdict == fits {
+		return "yes"
+	}
+	return string(verdict)
+}
+
+// pooled reports that an allocator reserves more than the peak.
+func (rows *deviceTable) pooled() bool {
+	return slices.ContainsFunc(rows.devices, func(prediction devicemap.Prediction) bool { return prediction.Predicted.SlackBytes[1] > 0 })
+}
+
+// reserved is the range of what the allocator reserves at the peak.
+func (rows *deviceTable) reserved(prediction *devicemap.Prediction) string {
+	short := rows.unit
+	short.digits = min(short.digits, 1)
+	p := &prediction.Predicted
+	low, high := short.print(p.PeakAllocatedBytes+p.SlackBytes[0]), short.print(p.PeakAllocatedBytes+p.SlackBytes[1])
+	if low == high {
+		return high
+	}
+	return low + "–" + high
+}
+
+// used is the share of the budget, red where it is more than all.
+func (rows *deviceTable) used(prediction *devicemap.Prediction) string {
+	share := fmt.Sprintf("%.1f%%", 100*prediction.Share)
+	if rows.colour && prediction.Share > 1 {
+		return text.FgRed.Sprint(share)
+	}
+	return share
+}
+
+// narrowest is the least width of the column of layers.
+const narrowest = 16
+
+// fitting is the table within the width: first the layers are wrapped, then
+// columns are left out, whose headings are left.
+func (rows *deviceTable) fitting() (table string, left []string) {
+	columns := rows.columns()
+	for {
+		rendered, width := rows.render(columns)
+		spare := -1
+		for i := range columns {
+			if columns[i].spare > 0 && (spare < 0 || columns[i].spare < columns[spare].spare) {
+				spare = i
+			}
+		}
+		if width <= rows.width || spare < 0 {
+			return rendered, left
+		}
+		left = append(left, columns[spare].heading)
+		columns = slices.Delete(columns, spare, spare+1)
+	}
+}
+
+// render lays the table out. Where it is wider than the terminal, the layers are
+// wrapped.
+func (rows *deviceTable) render(columns []column) (table string, width int) {
+	headings := []string{"GPU", "Layers"}
+	for i := range columns {
+		headings = append(headings, columns[i].heading)
+	}
+	const layers = 1
+	made := texttab.New(headings...).Compact()
+	for at := range headings {
+		if at != layers && headings[at] != "Fits" {
+			made.Right(at)
+		}
+	}
+	widest := 0 // the longest list of layers
 	for device := 0; device < len(rows.devices); {
 		end := device + 1
 		for end < len(rows.devices) && rows.sameRow(device, end) {
 			end++
 		}
-		table.Row(rows.row(device, end)...)
+		made.Row(rows.row(columns, device, end)...)
 		widest = max(widest, text.StringWidth(rows.runs(rows.placed, devicemap.Device(device))))
 		device = end
 	}
-	if over := table.Width() - rows.width; over > 0 {
-		const narrowest = 16
-		table.Wrap(runs, max(narrowest, widest-over))
+	if over := made.Width() - rows.width; over > 0 {
+		made.Wrap(layers, max(narrowest, widest-over))
 	}
-	return table.String()
+	return made.String(), made.Width()
 }
 
 // sameRow reports whether devices a and b are equal and both hold nothing, or are
@@ -94,65 +184,84 @@ func (rows *deviceTable) sameRow(a, b int) bool {
 }
 
 // row is that of a device, or of those that are like it up to end.
-func (rows *deviceTable) row(deviceIndex, end int) []any {
+func (rows *deviceTable) row(columns []column, deviceIndex, end int) []any {
 	device := &rows.devices[deviceIndex]
 	name := fmt.Sprint(deviceIndex)
 	if end > deviceIndex+1 {
 		name = fmt.Sprintf("%d–%d", deviceIndex, end-1)
 	}
 	cells := []any{name, rows.runs(rows.placed, devicemap.Device(deviceIndex))}
-	for _, c := range rows.shown {
-		cells = append(cells, rows.unit.print(c.of(&device.Predicted)))
+	for i := range columns {
+		cells = append(cells, columns[i].cell(device))
 	}
-	return append(cells, rows.unit.print(device.Predicted.PeakAllocatedBytes), rows.bar(device), rows.unit.print(device.HeadroomBytes))
+	return cells
 }
 
-const barWidth = 16
+// units say what the figures are: the unit, what Used adds, each GPU's total, and
+// the columns that were left out.
+func (rows *deviceTable) units(left []string) []string {
+	said := []string{rows.unit.name + " at each GPU's peak."}
+	if rows.pooled() {
+		said = append(said, "Reserved is the allocator's pool.")
+	}
+	if context := rows.contexts(); context != "" {
+		said = append(said, "Used and Free count the CUDA context ("+context+").")
+	}
+	said = append(said, "GPU total: "+rows.totals()+".")
+	if len(left) > 0 {
+		said = append(said, "Columns left out: "+strings.Join(left, ", ")+".")
+	}
+	return said
+}
 
-// bar draws what a device needs, a stretch per category, on the scale of the
-// device that needs most, so that bars compare; then its share of the budget.
-func (rows *deviceTable) bar(device *devicemap.Prediction) string {
-	var bar strings.Builder
-	var sum int64
-	columns := 0
-	for _, c := range rows.shown {
-		sum += c.of(&device.Predicted)
-		end := int(float64(sum)/float64(max(rows.largest, 1))*barWidth + 0.5)
-		if end > columns {
-			bar.WriteString(rows.stretch(c, end-columns))
-			columns = end
+// contexts is what the devices with layers use outside the allocator; empty if
+// that is nothing.
+func (rows *deviceTable) contexts() string {
+	var least, most int64
+	for i := range rows.devices {
+		if overhead := rows.devices[i].Predicted.OverheadBytes; overhead > 0 {
+			most = max(most, overhead)
+			if least == 0 || overhead < least {
+				least = overhead
+			}
 		}
 	}
-	share := fmt.Sprintf("%5.1f%%", 100*device.Share)
-	if rows.colour && device.Share > 1 {
-		share = text.FgRed.Sprint(share)
-	}
-	return fmt.Sprintf("%s%s %s", bar.String(), strings.Repeat("·", barWidth-columns), share)
-}
-
-func (rows *deviceTable) stretch(c *category, length int) string {
-	if rows.colour {
-		return c.colour.Sprint(strings.Repeat("█", length))
-	}
-	return strings.Repeat(string(c.letter), length)
-}
-
-// legend explains the bar's letters or colours; empty if there is no bar.
-func (rows *deviceTable) legend() string {
-	if len(rows.shown) == 0 {
+	switch low, high := rows.unit.print(least), rows.unit.print(most); {
+	case most == 0:
 		return ""
+	case low != high:
+		return low + "–" + high
+	default:
+		return high
 	}
+}
+
+// totals are the capacities, and what of them is usable.
+func (rows *deviceTable) totals() string {
 	var parts []string
-	for _, c := range rows.shown {
-		if rows.colour {
-			parts = append(parts, c.colour.Sprint("█")+" "+c.name)
-		} else {
-			parts = append(parts, string(c.letter)+" "+c.name)
+	for i := 0; i < len(rows.devices); {
+		total, end := rows.total(i), i+1
+		for end < len(rows.devices) && rows.total(end) == total {
+			end++
 		}
+		if end-i > 1 && end-i < len(rows.devices) {
+			total = fmt.Sprintf("%d × %s", end-i, total)
+		}
+		parts = append(parts, total)
+		i = end
 	}
-	head := "bar:"
-	if rows.colour {
-		head = text.Faint.Sprint(head)
+	const most = 4
+	if len(parts) > most {
+		parts = append(parts[:most], "…")
 	}
-	return head + " " + strings.Join(parts, ", ") + "\n"
+	return strings.Join(parts, ", ")
+}
+
+func (rows *deviceTable) total(device int) string {
+	prediction := &rows.devices[device]
+	total := costmodel.Bytes(prediction.CapacityBytes).String()
+	if prediction.ReservedBytes > 0 {
+		total += " (" + costmodel.Bytes(prediction.Budget).String() + " usable)"
+	}
+	return total
 }

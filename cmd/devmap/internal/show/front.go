@@ -7,19 +7,21 @@ import (
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/texttab"
+	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
 // Front prints a row per point: the two values, what is proved where not all
 // is, and what each GPU runs.
-func (printer *Printer) Front(front *planner.Front) {
-	headings := []string{"step", "largest\nshare", "of GPU"}
+func (printer *Printer) Front(front *planner.Front, topology *costmodel.Topology, defaults []string) {
+	printer.Header(topology, defaults)
+	headings := []string{"Step", "Used", "GPU"}
 	if !front.Complete {
-		headings = append(headings, "lower\nbound", "proof")
+		headings = append(headings, "Bound", "Proof")
 	}
 	runs := len(headings)
-	table := texttab.New(append(headings, "runs")...)
+	table := texttab.New(append(headings, "Layers")...).Compact()
 	for column := range min(4, runs) {
 		table.Right(column)
 	}
@@ -37,7 +39,7 @@ func (printer *Printer) Front(front *planner.Front) {
 		width = printer.width - proofs
 	}
 	table.Wrap(runs, width)
-	printer.printf("%s, %s%s\n%s\n", out.Cell(printer.graph.Name), printer.doing(), printer.how(), out.Block(table.String()))
+	printer.printf("%s\n", out.Block(table.String()))
 	whole := "every point is proved, and there are no others"
 	if !front.Complete {
 		whole = "not all is proved: there may be others, and better ones"

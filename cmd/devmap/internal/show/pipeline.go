@@ -15,13 +15,16 @@ import (
 
 // Pipeline prints a diffusion pipeline: its components, what the fullest GPU
 // holds in each phase, and on several GPUs the degrees side by side.
-func Pipeline(to io.Writer, pipeline *diffusers.Pipeline, solution *planner.Solution, document *devicemap.Plan) {
-	say := func(format string, args ...any) {
-		out.Say(to, format, args...) //nolint:errcheck // nothing to do about a closed stderr
-	}
+func Pipeline(to io.Writer, pipeline *diffusers.Pipeline, solution *planner.Solution, document *devicemap.Plan, defaults func(*phases.Workload) []string) {
+	printer := New(to, nil, document.Workload)
+	say := printer.printf
 	work := solution.Pipeline.Workload
-	say("%s (%s): %d × %d, %d frames, %d steps, batch %d%s\n", out.Cell(document.Model.Name), out.Cell(pipeline.Class), work.Width, work.Height, work.Frames, work.Steps, work.Batch, degrees(work))
-	components := texttab.New("component", "class", "parameters", "GiB")
+	header(say, printer.width, []string{
+		out.Cell(document.Model.Name), out.Cell(pipeline.Class),
+		fmt.Sprintf("batch %d × %d × %d, %s, %s", work.Batch, work.Width, work.Height, Plural(work.Frames, "frame"), Plural(work.Steps, "step")),
+		gpusOf(&document.Topology), strings.TrimPrefix(strings.TrimPrefix(degrees(work)+" ("+document.Workload.Runtime+")", ", "), " "),
+	}, defaults(&work))
+	components := texttab.New("Component", "Class", "Parameters", "GiB").Compact()
 	components.Right(2)
 	components.Right(3)
 	for i := range pipeline.Components {
@@ -33,33 +36,42 @@ func Pipeline(to io.Writer, pipeline *diffusers.Pipeline, solution *planner.Solu
 		components.Row(out.Cell(component.Name), out.Cell(component.Class), fmt.Sprint(component.Graph.ParamCount()), inGiB(component.Graph.ParamBytes()))
 	}
 	say("%s\n", out.Block(components.String()))
-	table := texttab.New("phase", "peak by", "weights", "activations", "buffers", "peak GiB", "seconds")
-	for column := 2; column < 7; column++ {
+	table := texttab.New("Phase", "Peak by", "Weights", "Activ", "Buffers", "Peak", "Reserved", "Free", "Seconds", "Fits").Compact()
+	for column := 2; column < 9; column++ {
 		table.Right(column)
 	}
-	for _, phase := range document.Phases {
-		most := fullest(phase.Devices)
-		table.Row(phase.Name, phase.Component, inGiB(most.ParamsBytes), inGiB(most.ActivationsBytes), inGiB(most.WorkspaceBytes+most.CommBuffersBytes+most.KVCacheBytes), inGiB(most.PeakAllocatedBytes), fmt.Sprintf("%.2f", phase.Seconds))
+	rows := &deviceTable{Printer: printer, devices: document.Devices, unit: scaleFor(1 << 30)}
+	for i := range document.Phases {
+		phase := &document.Phases[i]
+		device := fullest(phase.Devices)
+		most := &device.Predicted
+		table.Row(phase.Name, phase.Component, inGiB(most.ParamsBytes), inGiB(most.ActivationsBytes), inGiB(most.WorkspaceBytes+most.CommBuffersBytes+most.KVCacheBytes),
+			inGiB(most.PeakAllocatedBytes), rows.reserved(device), inGiB(device.HeadroomBytes), fmt.Sprintf("%.2f", phase.Seconds), fitWord(device.Verdict))
 	}
 	say("%s\n", out.Block(table.String()))
+	said := []string{"GiB of the fullest GPU in each phase.", "Reserved is the allocator's pool."}
+	if context := rows.contexts(); context != "" {
+		said = append(said, "Free counts the CUDA context ("+context+").")
+	}
+	printer.sentences(append(said, "GPU total: "+rows.totals()+"."))
 	if len(solution.Configs) > 1 {
-		others := texttab.New("degrees", "peak GiB", "seconds")
+		others := texttab.New("Degrees", "Peak GiB", "Seconds").Compact()
 		others.Right(1)
 		others.Right(2)
 		for _, way := range solution.Configs[:min(8, len(solution.Configs))] {
-			others.Row(strings.TrimPrefix(degrees(way.Pipeline.Workload), ", "), inGiB(fullest(way.Devices).PeakAllocatedBytes), fmt.Sprintf("%.2f", way.Pipeline.Seconds))
+			others.Row(strings.TrimPrefix(degrees(way.Pipeline.Workload), ", "), inGiB(fullest(way.Devices).Predicted.PeakAllocatedBytes), fmt.Sprintf("%.2f", way.Pipeline.Seconds))
 		}
 		say("%s\n", out.Block(others.String()))
 	}
-	Warnings(to, document.Warnings)
+	printer.Judged(document.Verdict, document.Devices, document.Imbalance)
 }
 
 // fullest is the prediction of the device that holds most.
-func fullest(devices []devicemap.Prediction) *devicemap.Predicted {
-	most := &devices[0].Predicted
+func fullest(devices []devicemap.Prediction) *devicemap.Prediction {
+	most := &devices[0]
 	for i := range devices {
-		if devices[i].Predicted.PeakAllocatedBytes > most.PeakAllocatedBytes {
-			most = &devices[i].Predicted
+		if devices[i].Predicted.PeakAllocatedBytes > most.Predicted.PeakAllocatedBytes {
+			most = &devices[i]
 		}
 	}
 	return most

@@ -12,7 +12,7 @@ import (
 // nothing is what runs on a device without units.
 const nothing = "nothing"
 
-// runs says what a device holds: numbered modules as layers.0–7 (8), others by
+// runs says what a device holds: numbered modules as layers.0–7, others by
 // name.
 func (printer *Printer) runs(placement devicemap.Map, device devicemap.Device) string {
 	if placement == nil {
@@ -26,7 +26,7 @@ func (printer *Printer) runs(placement devicemap.Map, device devicemap.Device) s
 		case first < 0:
 			return
 		case last > first:
-			parts = append(parts, fmt.Sprintf("%s.%d–%d (%d)", printer.short[container], first, last, last-first+1))
+			parts = append(parts, fmt.Sprintf("%s.%d–%d", printer.short[container], first, last))
 		default:
 			parts = append(parts, fmt.Sprintf("%s.%d", printer.short[container], first))
 		}

@@ -33,6 +33,15 @@ func New(headings ...string) *Table {
 	return t
 }
 
+// Compact is the table without the line under its headings, which then have no
+// blank before them.
+func (t *Table) Compact() *Table {
+	style := t.writer.Style()
+	style.Options.SeparateHeader = false
+	style.Box.PaddingLeft, style.Box.PaddingRight = "", "  "
+	return t
+}
+
 // Row adds a row.
 func (t *Table) Row(cells ...any) { t.writer.AppendRow(cells) }
 
@@ -50,7 +59,7 @@ func (t *Table) Wrap(column, width int) {
 }
 
 // Width is the length of the longest line.
-func (t *Table) Width() int { return text.LongestLineLen(t.render()) }
+func (t *Table) Width() int { return text.LongestLineLen(t.String()) }
 
 // String is the table, without a newline at its end.
 func (t *Table) String() string {

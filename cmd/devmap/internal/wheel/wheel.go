@@ -17,11 +17,13 @@ import (
 
 // Wheel is what goes into one.
 type Wheel struct {
-	Name    string // of the package: its folder, its command, and its name for pip
-	Version string // as [Version] has it
-	Summary string
-	Binary  string   // the program's file
-	Tags    []string // the platforms that it runs on, as [Platforms] has them
+	Name string // of the package: its folder and its command
+	// Distribution is the name for pip: another project owns devmap on PyPI.
+	Distribution string
+	Version      string // as [Version] has it
+	Summary      string
+	Binary       string   // the program's file
+	Tags         []string // the platforms that it runs on, as [Platforms] has them
 	// Sources are the package's folder's parent: every .py file and py.typed in the
 	// folder of that name go in.
 	Sources fs.FS
@@ -53,7 +55,13 @@ func (wheel *Wheel) Write(folder string) (string, error) {
 
 // File is the name of the wheel's file: any Python 3, no C interface of Python's.
 func (wheel *Wheel) File() string {
-	return fmt.Sprintf("%s-%s-py3-none-%s.whl", wheel.Name, wheel.Version, strings.Join(wheel.Tags, "."))
+	return fmt.Sprintf("%s-py3-none-%s.whl", wheel.stem(), strings.Join(wheel.Tags, "."))
+}
+
+// stem starts the names of the wheel's file and of its metadata folder. The
+// form writes a hyphen of the distribution's name as an underscore there.
+func (wheel *Wheel) stem() string {
+	return strings.ReplaceAll(wheel.Distribution, "-", "_") + "-" + wheel.Version
 }
 
 // entry is a file of the wheel.
@@ -80,7 +88,7 @@ func (wheel *Wheel) entries() ([]entry, error) {
 	}
 	all = append(all, entry{name: path.Join(wheel.Name, "_bin", name), program: true, data: program})
 	slices.SortFunc(all, func(first, second entry) int { return strings.Compare(first.name, second.name) })
-	info := fmt.Sprintf("%s-%s.dist-info/", wheel.Name, wheel.Version)
+	info := wheel.stem() + ".dist-info/"
 	all = append(all,
 		entry{name: info + "METADATA", data: wheel.metadata()},
 		entry{name: info + "WHEEL", data: wheel.tags()},
@@ -111,7 +119,7 @@ func (wheel *Wheel) metadata() []byte {
 	var text strings.Builder
 	line := func(name, value string) { fmt.Fprintf(&text, "%s: %s\n", name, value) }
 	line("Metadata-Version", "2.4")
-	line("Name", wheel.Name)
+	line("Name", wheel.Distribution)
 	line("Version", wheel.Version)
 	line("Summary", wheel.Summary)
 	line("License-Expression", "Apache-2.0")

@@ -24,7 +24,7 @@ func sample(t *testing.T, tags ...string) *Wheel {
 		t.Fatal(err)
 	}
 	return &Wheel{
-		Name: "devmap", Version: "1.2.3", Summary: "a summary", Binary: program, Tags: tags, Readme: []byte("# Read\n"), License: []byte("Apache"),
+		Name: "devmap", Distribution: "devmap-gpu", Version: "1.2.3", Summary: "a summary", Binary: program, Tags: tags, Readme: []byte("# Read\n"), License: []byte("Apache"),
 		Sources: fstest.MapFS{
 			"devmap/__init__.py": {Data: []byte("x = 1\n")}, "devmap/py.typed": {}, "devmap/b/c.py": {Data: []byte("y = 2\n")},
 			"devmap/__pycache__/b.pyc": {Data: []byte("no source")}, "tests/test.py": {Data: []byte("none of it")},
@@ -67,12 +67,12 @@ func TestWheel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if name := filepath.Base(path); name != "devmap-1.2.3-py3-none-manylinux2014_x86_64.manylinux_2_17_x86_64.whl" {
+	if name := filepath.Base(path); name != "devmap_gpu-1.2.3-py3-none-manylinux2014_x86_64.manylinux_2_17_x86_64.whl" {
 		t.Errorf("its file is %s", name)
 	}
 	names, files, programs := contents(t, path)
-	want := "devmap/__init__.py devmap/_bin/devmap devmap/b/c.py devmap/py.typed devmap-1.2.3.dist-info/METADATA " +
-		"devmap-1.2.3.dist-info/WHEEL devmap-1.2.3.dist-info/entry_points.txt devmap-1.2.3.dist-info/licenses/LICENSE devmap-1.2.3.dist-info/RECORD"
+	want := "devmap/__init__.py devmap/_bin/devmap devmap/b/c.py devmap/py.typed devmap_gpu-1.2.3.dist-info/METADATA " +
+		"devmap_gpu-1.2.3.dist-info/WHEEL devmap_gpu-1.2.3.dist-info/entry_points.txt devmap_gpu-1.2.3.dist-info/licenses/LICENSE devmap_gpu-1.2.3.dist-info/RECORD"
 	if got := strings.Join(names, " "); got != want {
 		t.Errorf("its files are\n%s, not\n%s", got, want)
 	}
@@ -84,8 +84,8 @@ func TestWheel(t *testing.T) {
 		sum := sha256.Sum256([]byte(files[name]))
 		fmt.Fprintf(&record, "%s,sha256=%s,%d\n", name, base64.RawURLEncoding.EncodeToString(sum[:]), len(files[name]))
 	}
-	record.WriteString("devmap-1.2.3.dist-info/RECORD,,\n")
-	if got := files["devmap-1.2.3.dist-info/RECORD"]; got != record.String() {
+	record.WriteString("devmap_gpu-1.2.3.dist-info/RECORD,,\n")
+	if got := files["devmap_gpu-1.2.3.dist-info/RECORD"]; got != record.String() {
 		t.Errorf("RECORD is\n%s, not\n%s", got, record.String())
 	}
 	for name, part := range map[string]string{
@@ -93,11 +93,11 @@ func TestWheel(t *testing.T) {
 		"WHEEL":            "Root-Is-Purelib: false\nTag: py3-none-manylinux2014_x86_64\nTag: py3-none-manylinux_2_17_x86_64\n",
 		"entry_points.txt": "[console_scripts]\ndevmap = devmap.__main__:main\n",
 	} {
-		if got := files["devmap-1.2.3.dist-info/"+name]; !strings.Contains(got, part) {
+		if got := files["devmap_gpu-1.2.3.dist-info/"+name]; !strings.Contains(got, part) {
 			t.Errorf("%s is\n%s, without\n%s", name, got, part)
 		}
 	}
-	if got := files["devmap-1.2.3.dist-info/METADATA"]; !strings.HasSuffix(got, "\n\n# Read\n") {
+	if got := files["devmap_gpu-1.2.3.dist-info/METADATA"]; !strings.HasSuffix(got, "\n\n# Read\n") {
 		t.Errorf("METADATA does not end with the page: %s", got)
 	}
 }

@@ -1,0 +1,165 @@
+package show
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/text"
+
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/catalogue"
+	"github.com/devmap-dev/devmap/costmodel/estimate"
+)
+
+// Header prints what was planned: model, purpose, GPUs and strategy, then the
+// defaults among its settings, each with its flag.
+func (printer *Printer) Header(topology *costmodel.Topology, defaults []string) {
+	parts := []string{out.Cell(printer.graph.Name), printer.doing(), gpusOf(topology), printer.spread()}
+	header(printer.printf, printer.width, parts, defaults)
+}
+
+// header prints the parts of a title and the defaults among them.
+func header(say func(format string, args ...any), width int, parts, defaults []string) {
+	say("%s\n", out.Block(joined(parts, " · ", "  ", width)))
+	if len(defaults) > 0 {
+		say("%s\n", out.Block(joined(append([]string{"Defaults: " + defaults[0]}, defaults[1:]...), ", ", "  ", width)))
+	}
+}
+
+// joined joins parts, and begins a new line before a part that would be wider.
+func joined(parts []string, between, indent string, width int) string {
+	var lines []string
+	line := ""
+	for i, part := range parts {
+		after := between // where another part follows, there is room for this
+		if i == len(parts)-1 {
+			after = ""
+		}
+		switch {
+		case line == "":
+			line = part
+		case text.StringWidth(line+between+part+strings.TrimRight(after, " ")) > width:
+			lines = append(lines, line+strings.TrimRight(between, " "))
+			line = indent + part
+		default:
+			line += between + part
+		}
+	}
+	return strings.Join(append(lines, line), "\n")
+}
+
+// gpusOf names the GPUs: 4 × h200-141gb. Those with another capacity than the
+// catalogue's are named by it.
+func gpusOf(topology *costmodel.Topology) string {
+	var parts []string
+	for i := 0; i < len(topology.Devices); {
+		name, end := gpuName(&topology.Devices[i]), i+1
+		for end < len(topology.Devices) && gpuName(&topology.Devices[end]) == name {
+			end++
+		}
+		parts = append(parts, fmt.Sprintf("%d × %s", end-i, name))
+		i = end
+	}
+	const most = 4
+	if len(parts) > most {
+		return Plural(len(topology.Devices), "GPU")
+	}
+	return strings.Join(parts, " + ")
+}
+
+func gpuName(device *costmodel.Device) string {
+	known, err := catalogue.Find(device.Name)
+	if device.Name == "" || err == nil && known.CapacityBytes != device.CapacityBytes {
+		return costmodel.Bytes(device.CapacityBytes).String()
+	}
+	return out.Cell(device.Name)
+}
+
+// doing is the workload in a few words.
+func (printer *Printer) doing() string {
+	workload := &printer.work
+	if workload.Mode == costmodel.Load {
+		return fmt.Sprintf("weights only, %s", workload.Precision)
+	}
+	parts := []string{"inference", printer.sizes(), string(workload.Precision)}
+	if workload.Mode == costmodel.Train {
+		parts[0] = "training"
+		if printer.Implied != "" {
+			parts[0] += " (" + printer.Implied + " implies it)"
+		}
+		parts = append(parts, printer.trained()...)
+	} else if workload.NewTokens > 0 {
+		parts = append(parts, Plural(workload.NewTokens, "new token"))
+	}
+	if workload.LoRARank > 0 {
+		parts = append(parts, fmt.Sprintf("LoRA rank %d", workload.LoRARank))
+	}
+	if workload.Quantize != "" {
+		parts = append(parts, workload.Quantize+" weights")
+	}
+	if workload.Attention != "" {
+		parts = append(parts, workload.Attention+" attention")
+	}
+	if workload.Images > 0 {
+		parts = append(parts, Plural(workload.Images, "image")+" a sequence")
+	}
+	return strings.Join(parts, ", ")
+}
+
+// trained are the settings of training.
+func (printer *Printer) trained() []string {
+	workload := &printer.work
+	parts := []string{workload.Optimizer}
+	if workload.MicroBatches > 1 {
+		parts = append(parts, Plural(workload.MicroBatches, "micro-batch"))
+	}
+	if workload.Recompute != costmodel.RecomputeNone {
+		parts = append(parts, "recompute "+workload.Recompute)
+	}
+	if workload.Loss != "" {
+		parts = append(parts, workload.Loss+" loss")
+	}
+	if workload.EMA {
+		parts = append(parts, "EMA")
+	}
+	return parts
+}
+
+// sizes are the batch and, for a model that reads any length, the sequence.
+func (printer *Printer) sizes() string {
+	workload := &printer.work
+	size := fmt.Sprintf("batch %d", workload.Batch)
+	if workload.Seq > 0 && estimate.CheckLengths(printer.graph, true, false) == nil {
+		size += fmt.Sprintf(" × %d", workload.Seq)
+	}
+	if workload.TargetSeq != workload.Seq && estimate.CheckLengths(printer.graph, false, true) == nil {
+		size += fmt.Sprintf(" (target %d)", workload.TargetSeq)
+	}
+	if workload.Strategy.Traits().Replicated && workload.Runtime != "jax" {
+		size += " per GPU"
+	}
+	return size
+}
+
+// spread is the strategy and its engine.
+func (printer *Printer) spread() string {
+	workload := &printer.work
+	name := string(workload.Strategy)
+	if workload.Strategy.Traits().Staged {
+		name += " " + string(workload.Schedule)
+	}
+	name += " (" + workload.Runtime + ")"
+	if workload.DP != 0 || workload.TP != 0 {
+		name += fmt.Sprintf(", stages of %v × %v GPUs (data × tensor parallel)", workload.DP, workload.TP)
+	}
+	return name
+}
+
+// how is the strategy where it is not the usual.
+func (printer *Printer) how() string {
+	if printer.work.Strategy.Traits().Sequential {
+		return ""
+	}
+	return ", " + printer.spread()
+}
