@@ -91,6 +91,16 @@ func (workload *Workload) ReadDeepSpeed(file string, text []byte) (err error) {
 	return err
 }
 
+// OffloadToHost keeps what the workload's ZeRO stage shards in the host's memory:
+// optimizer states, and parameters under stage 3. The other settings are
+// DeepSpeed's defaults.
+func (workload *Workload) OffloadToHost() {
+	stage := workload.Strategy.Traits().ZeroStage
+	settings := zero.Defaults(int64(stage))
+	settings.OffloadOptimizer, settings.OffloadParams = true, stage == 3
+	workload.DeepSpeed = &settings
+}
+
 // Mode is the kind of work.
 type Mode string
 

@@ -1,6 +1,7 @@
 package strategy
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -30,26 +31,42 @@ func Smallest(ctx context.Context, problem planner.Problem, options Options) []C
 
 func (problem *search) smallest(ctx context.Context) []Change {
 	out := problem.outOfOrder(ctx)
-	batches, same := false, len(out) > 0
-	all := problem.edits()
-	for _, change := range all {
-		if batches && changesBatch(&change) {
-			continue // the largest that fits came first
-		}
-		if c, ok := problem.fitting(ctx, problem.edited(change)); ok {
-			out = append(out, c)
-			batches, same = batches || changesBatch(&change), same || !changesTraining(&change)
-		}
-	}
+	full, adapters := split(problem.edits())
+	out = append(out, problem.singles(ctx, full)...)
 	others := problem.others(ctx)
-	if !same && len(others) == 0 {
-		full, adapters := split(all)
-		others = problem.several(ctx, full)
-		if len(out) == 0 && len(adapters) > 0 {
-			others = append(others, problem.several(ctx, slices.Concat(adapters, full))...)
-		}
+	if len(out)+len(others) == 0 { // nothing alone trains the same
+		out = append(out, problem.several(ctx, problem, full)...)
 	}
-	return slices.Concat(out, others, problem.moreGPUs(ctx), problem.offloaded(ctx))
+	lora := problem.singles(ctx, adapters)
+	if len(lora) == 0 {
+		if len(adapters) > 0 {
+			lora = problem.several(ctx, problem, slices.Concat(adapters, full))
+		}
+		lora = append(lora, problem.quantised(ctx, full)...)
+	}
+	if others == nil {
+		others = problem.sharded(ctx, full)
+	}
+	out = slices.Concat(out, lora, others, problem.onHost(ctx), problem.offloaded(ctx), problem.moreGPUs(ctx, problem), problem.largerGPU(ctx))
+	slices.SortStableFunc(out, func(a, b Change) int { return cmp.Compare(a.intrusion(), b.intrusion()) })
+	return out
+}
+
+// singles are the edits that are enough alone; of a family the first.
+func (problem *search) singles(ctx context.Context, all []edit) []Change {
+	var out []Change
+	found := families{}
+	for _, change := range all {
+		if found[change.family] {
+			continue
+		}
+		c, ok := problem.fitting(ctx, problem.edited(change))
+		if ok {
+			out = append(out, c)
+		}
+		found.add(&change, ok)
+	}
+	return out
 }
 
 // fitting is the change to a problem, false where it does not fit.
@@ -109,27 +126,36 @@ func split(all []edit) (full, adapters []edit) {
 // fixed reports a field that no change sets.
 func (problem *search) fixed(field string) bool { return slices.Contains(problem.Fixed, field) }
 
+// withStrategy is the problem under another strategy, without what belongs to its own.
+func (problem *search) withStrategy(strategy costmodel.Strategy) *search {
+	changed := *problem
+	workload := &changed.Workload
+	workload.Strategy, workload.Schedule, workload.VirtualStages, workload.ShardDegree = strategy, "", 0, 0
+	workload.DP, workload.TP = 0, 0           // they are a pipeline's
+	if workload.Runtime != costmodel.Devmap { // who asks for that engine wants no other
+		workload.Runtime = ""
+	}
+	changed.Unconstrained, changed.Offload = false, "" // they are a device map's
+	if strategy.Traits().Replicated {
+		changed.Pins, changed.Together = nil, nil
+	}
+	return &changed
+}
+
 // others is the fastest other strategy that fits as the workload stands, with
 // the constraints where it can.
 func (problem *search) others(ctx context.Context) []Change {
 	if problem.open() || ctx.Err() != nil {
 		return nil
 	}
-	changed := *problem
-	workload := &changed.Workload
-	workload.Strategy, workload.Schedule, workload.VirtualStages, workload.ShardDegree = "", "", 0, 0
-	workload.DP, workload.TP = 0, 0           // they are a pipeline's
-	if workload.Runtime != costmodel.Devmap { // who asks for that engine wants no other
-		workload.Runtime = ""
+	changed := problem.withStrategy("")
+	if changed.Workload.MicroBatches == 1 {
+		changed.Workload.MicroBatches = 0 // a pipeline would stand idle
 	}
-	if workload.MicroBatches == 1 {
-		workload.MicroBatches = 0 // a pipeline would stand idle
-	}
-	changed.Unconstrained, changed.Offload = false, "" // they are a device map's
-	change, ok := problem.fitting(ctx, &changed)
+	change, ok := problem.fitting(ctx, changed)
 	if !ok && len(problem.Pins)+len(problem.Together) > 0 { // which rule out what every GPU runs whole
 		changed.Pins, changed.Together = nil, nil
-		change, ok = problem.fitting(ctx, &changed)
+		change, ok = problem.fitting(ctx, changed)
 	}
 	if !ok {
 		return nil
@@ -137,24 +163,24 @@ func (problem *search) others(ctx context.Context) []Change {
 	return []Change{change}
 }
 
-// several adds one of the edits to the other until the problem fits, then
+// several adds one of the edits to the other until a changed problem fits, then
 // takes back each that it fits without, the most intrusive first.
-func (problem *search) several(ctx context.Context, all []edit) []Change {
+func (problem *search) several(ctx context.Context, changed *search, all []edit) []Change {
 	var applied []edit
-	var found Change
-	ok := false
-	for _, change := range all {
-		applied = append(applied, change)
-		if found, ok = problem.fitting(ctx, problem.edited(applied...)); ok {
-			break
+	found, ok := problem.fitting(ctx, changed)
+	for i := 0; i < len(all) && !ok; i++ {
+		if last := len(applied) - 1; last >= 0 && all[i].family != "" && applied[last].family == all[i].family {
+			applied = applied[:last] // which the next replaces
 		}
+		applied = append(applied, all[i])
+		found, ok = problem.fitting(ctx, changed.edited(applied...))
 	}
 	if !ok {
 		return nil
 	}
 	for i := len(applied) - 2; i >= 0; i-- { // the last was needed
 		fewer := slices.Delete(slices.Clone(applied), i, i+1)
-		if change, ok := problem.fitting(ctx, problem.edited(fewer...)); ok {
+		if change, ok := problem.fitting(ctx, changed.edited(fewer...)); ok {
 			applied, found = fewer, change
 		}
 	}

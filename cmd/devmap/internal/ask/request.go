@@ -178,6 +178,8 @@ func (request *Request) refuseOffload() error {
 	switch {
 	case commands[request.cmd.Name()]&searching == 0, request.offload == noOffload, slices.Contains(offloadModes, request.offload):
 		return nil
+	case request.offloadsStates():
+		return request.refuseStates()
 	case request.cmd.Name() != "plan":
 		return out.Usagef("--offload %s: it is for devmap plan", request.offload)
 	case request.objective != string(planner.Memory):
@@ -190,6 +192,25 @@ func (request *Request) refuseOffload() error {
 		return out.Usagef("--offload %s --strategy %s: units leave a device map (--strategy device-map works)", request.offload, request.work.Strategy)
 	case !request.Contiguous:
 		return out.Usagef("--offload %s --contiguous=false: units leave a contiguous map", request.offload)
+	}
+	return nil
+}
+
+// offloadsStates reports that --offload is DeepSpeed's: of optimizer states and
+// parameters, not of the units of a map.
+func (request *Request) offloadsStates() bool {
+	traits := request.work.Strategy.Traits()
+	return request.offload == string(planner.CPU) && (traits.ZeroStage > 0 && !traits.ByBlock || request.dsConfig != "")
+}
+
+// refuseStates reports --offload where DeepSpeed's own file says what is offloaded,
+// or nothing is trained.
+func (request *Request) refuseStates() error {
+	switch {
+	case request.dsConfig != "":
+		return out.Usagef("--offload %s --ds-config %s: the file says what DeepSpeed offloads; set offload_optimizer and offload_param there", request.offload, request.dsConfig)
+	case request.Given("mode") && request.work.Mode != costmodel.Train:
+		return out.Usagef("--offload %s --strategy %s --mode %s: DeepSpeed offloads what training adds; use --mode train", request.offload, request.work.Strategy, request.work.Mode)
 	}
 	return nil
 }

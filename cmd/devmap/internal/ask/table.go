@@ -204,7 +204,7 @@ var placementFlags = []flag{
 	},
 	{
 		name: "offload", at: func(request *Request) any { return &request.offload }, on: placing, hidden: onCheck, defaultValue: noOffload,
-		help: "units that may leave the GPUs: {values}", values: slices.Concat([]string{noOffload, string(planner.CPU), string(planner.Disk)}, offloadModes),
+		help: "units that may leave the GPUs: {values}; cpu under zero1–3: optimizer states, and parameters of zero3", values: slices.Concat([]string{noOffload, string(planner.CPU), string(planner.Disk)}, offloadModes),
 		meant: map[string]string{"off": "none", "ram": "cpu", "host": "cpu", "nvme": "disk", "ssd": "disk"},
 	},
 }

@@ -1,0 +1,105 @@
+package strategy
+
+import (
+	"context"
+	"slices"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/estimate"
+)
+
+const slowerSteps = "slower: optimizer and weights in host memory"
+
+// nf4 is QLoRA's type of frozen weights (arXiv 2305.14314, section 3).
+const nf4 = "nf4"
+
+// ranks say how much a setting changes the job, the least first: settings that
+// are not named change no result. A change has the rank of its largest setting.
+var ranks = map[string]int{
+	"optimizer": 1, "lora_rank": 2, "quantize": 3, "offload": 4, "batch": 5, "seq": 6, "target_seq": 6,
+	"strategy": 7, "gpus": 9, "gpu": 10,
+}
+
+// slowForward is the rank of units that travel to the GPUs in every forward.
+const slowForward = 8
+
+// intrusion is how much a change alters the job.
+func (change *Change) intrusion() int {
+	most := 0
+	for _, setting := range change.Set {
+		rank := ranks[setting.Field]
+		if setting.Field == "offload" && change.Row.Resolved.Mode != costmodel.Train {
+			rank = slowForward
+		}
+		most = max(most, rank)
+	}
+	return most
+}
+
+// trains reports training by an engine that takes other optimizers and strategies:
+// not a program's, nor devmap's own.
+func (problem *search) trains() bool {
+	_, program := estimate.Native(nil)
+	runtime := problem.Workload.Runtime
+	return problem.Workload.Mode == costmodel.Train && runtime != program && runtime != costmodel.Devmap
+}
+
+// quantised stores the frozen weights in four bits under adapters, with as many of
+// the edits as it needs: as asked, else as a device map, else on more GPUs.
+func (problem *search) quantised(ctx context.Context, all []edit) []Change {
+	if !problem.trains() || problem.Workload.Quantize != "" {
+		return nil
+	}
+	quantise := edit{apply: func(w *costmodel.Workload) { w.Quantize = nf4 }}
+	if problem.Workload.LoRARank == 0 {
+		quantise = edit{note: freezes, apply: func(w *costmodel.Workload) {
+			adapters(w)
+			w.Quantize = nf4
+		}}
+	}
+	if out := problem.several(ctx, problem.edited(quantise), all); out != nil {
+		return out
+	}
+	if strategy := problem.Workload.Strategy; !problem.open() && !strategy.Traits().Sequential {
+		if out := problem.several(ctx, problem.withStrategy(costmodel.DeviceMap).edited(quantise), all); out != nil {
+			return out
+		}
+	}
+	recompute := edit{apply: func(w *costmodel.Workload) { w.Recompute = costmodel.RecomputeFull }}
+	return problem.moreGPUs(ctx, problem.edited(quantise, recompute))
+}
+
+// onHost keeps optimizer states, and under zero3 parameters, in the host's memory
+// (ZeRO-Offload, arXiv 2101.06840): under the stage that was asked for, else under
+// zero3.
+func (problem *search) onHost(ctx context.Context) []Change {
+	workload := &problem.Workload
+	if !problem.trains() || problem.open() || problem.fixed("offload") || problem.NoOffload || workload.DeepSpeed != nil {
+		return nil
+	}
+	stages := []costmodel.Strategy{costmodel.Zero3}
+	if traits := workload.Strategy.Traits(); traits.ZeroStage > 0 && !traits.Sharded {
+		stages = append([]costmodel.Strategy{workload.Strategy}, stages...)
+	}
+	sized := problem.sized()
+	all := slices.Concat(same(&sized), smallerBatches(sized.Batch), shorterSequences(sized.Seq))
+	for _, stage := range stages {
+		changed := problem.withStrategy(stage)
+		changed.Workload.OffloadToHost()
+		changed.set = append(slices.Clone(problem.set), costmodel.Set("offload", "cpu"))
+		changed.notes = append(slices.Clone(problem.notes), slowerSteps)
+		if out := problem.several(ctx, changed, all); out != nil {
+			return out
+		}
+	}
+	return nil
+}
+
+// sharded is FSDP with as many of the edits as it needs, where a map of the same
+// training was asked for.
+func (problem *search) sharded(ctx context.Context, all []edit) []Change {
+	if !problem.trains() || problem.open() || problem.Workload.Strategy.Traits().Replicated || problem.gpus() < 2 {
+		return nil
+	}
+	return problem.several(ctx, problem.withStrategy(costmodel.FSDP), all)
+}
