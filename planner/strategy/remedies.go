@@ -6,9 +6,14 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate"
+	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-const slowerSteps = "slower: optimizer and weights in host memory"
+// What travels, in words without a colon: one ends the flags of a printed change.
+const (
+	slowerSteps    = "slower, optimizer and weights are in host memory"
+	slowerForwards = "slower, weights travel in every forward"
+)
 
 // nf4 is QLoRA's type of frozen weights (arXiv 2305.14314, section 3).
 const nf4 = "nf4"
@@ -102,4 +107,25 @@ func (problem *search) sharded(ctx context.Context, all []edit) []Change {
 		return nil
 	}
 	return problem.several(ctx, problem.withStrategy(costmodel.FSDP), all)
+}
+
+// followPools replaces the ranges of the allocator's pools, which rows have, by those
+// of the changes' own plans, so that their verdicts are the plans'.
+func followPools(ctx context.Context, changes []Change) []Change {
+	for i := range changes {
+		row := &changes[i].Row
+		problem := *changes[i].To
+		if ctx.Err() != nil || problem.Diffusion != nil || !row.Fits || row.Solution.Costs != nil && len(row.Solution.Costs.Stages) > 0 {
+			continue
+		}
+		problem.Workload, problem.Costs = row.Workload, nil
+		resolved, err := problem.Resolved()
+		if err != nil || resolved.Costs.Marks == nil {
+			continue
+		}
+		solution := *row.Solution
+		solution.Devices = devicemap.Predict(resolved.Costs, resolved.Topology, solution.Map)
+		row.Solution = &solution
+	}
+	return changes
 }

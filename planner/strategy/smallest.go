@@ -21,12 +21,12 @@ func Smallest(ctx context.Context, problem planner.Problem, options Options) []C
 	case from.Diffusion != nil:
 		return distinct(from.smallestPipeline(ctx))
 	case !from.timed():
-		return distinct(from.smallest(ctx))
+		return followPools(ctx, distinct(from.smallest(ctx)))
 	}
 	changed := *from
 	changed.Objective = planner.Memory // what fits at all fits so
 	changed.Fixed = append(slices.Clone(from.Fixed), "offload")
-	return distinct(from.within(ctx, changed.smallest(ctx)))
+	return followPools(ctx, distinct(from.within(ctx, changed.smallest(ctx))))
 }
 
 func (problem *search) smallest(ctx context.Context) []Change {
@@ -102,7 +102,7 @@ func (problem *search) offloaded(ctx context.Context) []Change {
 		changed := *problem
 		changed.Offload = tier
 		changed.set = append(slices.Clone(problem.set), costmodel.Set("offload", tier))
-		changed.notes = append(slices.Clone(problem.notes), "slower: weights travel in every forward")
+		changed.notes = append(slices.Clone(problem.notes), slowerForwards)
 		if change, ok := problem.fitting(ctx, &changed); ok {
 			return []Change{change}
 		}
