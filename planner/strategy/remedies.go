@@ -2,18 +2,17 @@ package strategy
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate"
 	"github.com/devmap-dev/devmap/planner/devicemap"
+	"github.com/devmap-dev/devmap/planner/internal/instance"
 )
 
-// What travels, in words without a colon: one ends the flags of a printed change.
-const (
-	slowerSteps    = "slower, optimizer and weights are in host memory"
-	slowerForwards = "slower, weights travel in every forward"
-)
+// slowerForwards has no colon: one ends the flags of a printed change.
+const slowerForwards = "slower, weights travel in every forward"
 
 // nf4 is QLoRA's type of frozen weights (arXiv 2305.14314, section 3).
 const nf4 = "nf4"
@@ -92,8 +91,8 @@ func (problem *search) onHost(ctx context.Context) []Change {
 		changed := problem.withStrategy(stage)
 		changed.Workload.OffloadToHost()
 		changed.set = append(slices.Clone(problem.set), costmodel.Set("offload", "cpu"))
-		changed.notes = append(slices.Clone(problem.notes), slowerSteps)
 		if out := problem.several(ctx, changed, all); out != nil {
+			out[0].Notes = append(slices.Clone(out[0].Notes), fmt.Sprintf("slower, %v of host memory", costmodel.Bytes(out[0].Row.HostBytes)))
 			return out
 		}
 	}
@@ -125,6 +124,7 @@ func followPools(ctx context.Context, changes []Change) []Change {
 		}
 		solution := *row.Solution
 		solution.Devices = devicemap.Predict(resolved.Costs, resolved.Topology, solution.Map)
+		solution.Verdict = instance.Worst(solution.Devices)
 		row.Solution = &solution
 	}
 	return changes

@@ -27,6 +27,8 @@ type Row struct {
 	// Headroom is the least that a GPU has left, in bytes; negative where it
 	// lacks memory.
 	Headroom int64
+	// HostBytes are what offload keeps in host memory for all GPUs together.
+	HostBytes int64
 	// Communication is the bytes that the busiest GPU sends in a step.
 	Communication int64
 	// StepSeconds is nil where it is not known.
@@ -49,7 +51,7 @@ func (row *Row) answer(problem *planner.Problem, solution *planner.Solution) {
 		return
 	}
 	costs, topology := problem.Costs, problem.Topology
-	row.Resolved = costs.Workload
+	row.Resolved, row.HostBytes = costs.Workload, costs.HostBytes
 	if solution.Costs != nil && len(solution.Costs.Stages) > 0 { // whose form was chosen
 		costs = solution.Costs
 	}
