@@ -61,7 +61,11 @@ func (problem *search) quantised(ctx context.Context, all []edit) []Change {
 			w.Quantize = nf4
 		}}
 	}
+	recompute := edit{apply: func(w *costmodel.Workload) { w.Recompute = costmodel.RecomputeFull }}
 	if out := problem.several(ctx, problem.edited(quantise), all); out != nil {
+		if out[0].intrusion() > ranks["quantize"] { // less work too
+			out = append(out, problem.moreGPUs(ctx, problem.edited(quantise, recompute))...)
+		}
 		return out
 	}
 	if strategy := problem.Workload.Strategy; !problem.open() && !strategy.Traits().Sequential {
@@ -69,7 +73,6 @@ func (problem *search) quantised(ctx context.Context, all []edit) []Change {
 			return out
 		}
 	}
-	recompute := edit{apply: func(w *costmodel.Workload) { w.Recompute = costmodel.RecomputeFull }}
 	return problem.moreGPUs(ctx, problem.edited(quantise, recompute))
 }
 
@@ -102,7 +105,7 @@ func (problem *search) onHost(ctx context.Context) []Change {
 // sharded is FSDP with as many of the edits as it needs, where a map of the same
 // training was asked for.
 func (problem *search) sharded(ctx context.Context, all []edit) []Change {
-	if !problem.trains() || problem.open() || problem.Workload.Strategy.Traits().Replicated || problem.gpus() < 2 {
+	if !problem.trains() || problem.open() || !problem.Workload.Strategy.Traits().Sequential || problem.gpus() < 2 {
 		return nil
 	}
 	return problem.several(ctx, problem.withStrategy(costmodel.FSDP), all)

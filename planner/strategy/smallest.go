@@ -44,10 +44,7 @@ func (problem *search) smallest(ctx context.Context) []Change {
 		}
 		lora = append(lora, problem.quantised(ctx, full)...)
 	}
-	if others == nil {
-		others = problem.sharded(ctx, full)
-	}
-	out = slices.Concat(out, lora, others, problem.onHost(ctx), problem.offloaded(ctx), problem.moreGPUs(ctx, problem), problem.largerGPU(ctx))
+	out = slices.Concat(out, lora, others, problem.sharded(ctx, full), problem.onHost(ctx), problem.offloaded(ctx), problem.moreGPUs(ctx, problem), problem.largerGPU(ctx))
 	slices.SortStableFunc(out, func(a, b Change) int { return cmp.Compare(a.intrusion(), b.intrusion()) })
 	return out
 }
