@@ -68,26 +68,26 @@ func checkPlanned(t *testing.T, change *strategy.Change) {
 	}
 }
 
-// TestRemedyOrder: what changes no result comes first, hardware last.
+// TestRemedyOrder: what changes no result comes first, then each class in its order;
+// a change of several fields is of the last class among them.
 func TestRemedyOrder(t *testing.T) {
 	p := problem(t, "llama-3.1-8b", "h100-80gb", 2, onMap(training(4)))
-	var fields []string
+	classes := []string{"", "optimizer", "lora_rank", "quantize", "batch", "seq", "strategy", "gpus", "gpu"}
+	seen := map[int]bool{}
+	last := 0
 	for _, change := range strategy.Smallest(t.Context(), p, strategy.Options{}) {
-		fields = append(fields, change.Set[0].Field)
-	}
-	if want := []string{"recompute", "micro_batches", "optimizer", "lora_rank", "batch", "seq", "strategy", "offload", "gpus", "gpu"}; !inOrder(want, fields) {
-		t.Errorf("the order is %q", fields)
-	}
-}
-
-// inOrder reports that all of some words come in their order among others.
-func inOrder(want, got []string) bool {
-	for _, word := range got {
-		if len(want) > 0 && word == want[0] {
-			want = want[1:]
+		class := 0
+		for _, setting := range change.Set {
+			class = max(class, slices.Index(classes, setting.Field))
 		}
+		if class < last {
+			t.Errorf("%q comes after a %s", what(&change), classes[last])
+		}
+		last, seen[class] = class, true
 	}
-	return len(want) == 0
+	if len(seen) < len(classes)-1 { // full precision adapters are enough
+		t.Errorf("only the classes %v", seen)
+	}
 }
 
 // TestLargerGPU: the larger GPU is the smallest that is enough of those of the same
