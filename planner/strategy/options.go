@@ -20,8 +20,26 @@ type Options struct {
 	// Fixed are the fields that no change sets, of gpus, gpu, contiguous and
 	// offload.
 	Fixed []string
+	// WholeBatch: the workload's batch is that of all GPUs together, so that
+	// strategies do the same work. Replicas take equal parts, of one sequence at
+	// least. Otherwise it is that of each replica.
+	WholeBatch bool
+	// Current adds the row of the map that device_map="auto" gives.
+	Current bool
 	// Stay: nothing leaves the devices, though the problem's Offload lets it.
 	NoOffload bool
+}
+
+// Share turns a batch of all GPUs together into that of one replica on so many GPUs,
+// where the options say that it is one.
+func (options *Options) Share(workload *costmodel.Workload, gpus int64) {
+	replicas := workload.DP.Count()
+	if workload.Strategy.Traits().Replicated {
+		replicas = gpus
+	}
+	if batch := max(1, workload.Batch); options.WholeBatch && workload.DeepSpeed == nil && replicas > 1 {
+		setBatch(workload, (batch+replicas-1)/replicas)
+	}
 }
 
 func (options *Options) limit() time.Duration { return cmp.Or(options.TimeLimit, time.Second) }

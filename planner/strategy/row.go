@@ -16,6 +16,8 @@ import (
 type Row struct {
 	// Workload asks for the row and no other; Resolved is what it comes to.
 	Workload, Resolved costmodel.Workload
+	// Current: it is not planned, but what device_map="auto" gives.
+	Current bool
 	// Refused is why there is no answer: the model or the workload does not
 	// go with the strategy. All below is then empty.
 	Refused error

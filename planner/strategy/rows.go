@@ -47,6 +47,7 @@ func rowsOf(ctx context.Context, of *comparison) ([]Row, error) {
 		}
 		out = append(out, of.row(ctx, workload))
 	}
+	out = append(out, of.automatic()...)
 	slices.SortStableFunc(out, func(a, b Row) int { return compare(&a, &b) })
 	return out, failed(out)
 }
@@ -145,7 +146,9 @@ func (of *comparison) under(strategy costmodel.Strategy, runtime string) costmod
 	workload.Strategy, workload.Runtime = strategy, runtime
 	if !strategy.Traits().Staged {
 		workload.Schedule, workload.VirtualStages = "", 0
-	} else if workload.MicroBatches == 0 {
+	}
+	of.Share(&workload, of.gpus())
+	if strategy.Traits().Staged && workload.MicroBatches == 0 {
 		workload.MicroBatches = microBatches(workload.Batch, of.gpus())
 	}
 	if strategy.Traits().ZeroStage == 0 {
