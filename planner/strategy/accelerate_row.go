@@ -50,10 +50,8 @@ func freeBytes(problem *planner.Problem) []int64 {
 func assess(placed devicemap.Map, devices []devicemap.Prediction) *planner.Solution {
 	solution := &planner.Solution{Map: placed, Devices: devices, Verdict: instance.Worst(devices)}
 	for i := range devices {
-		predicted := &devices[i].Predicted
-		share := float64(predicted.PeakAllocatedBytes+predicted.OverheadBytes) / float64(max(1, devices[i].Budget))
-		if share > solution.LargestShare {
-			solution.LargestShare, solution.Bottleneck = share, i
+		if devices[i].Share > solution.LargestShare {
+			solution.LargestShare, solution.Bottleneck = devices[i].Share, i
 		}
 	}
 	solution.Value = solution.LargestShare

@@ -41,6 +41,7 @@ func newSearch(problem planner.Problem, options Options) *search {
 	if problem.Topology, err = catalogue.Named(problem.Topology, cmp.Or(problem.Workload.Mode, costmodel.Infer)); err != nil {
 		return nil
 	}
+	options.Current = false // it is no change
 	return &search{comparison: comparison{problem, options}}
 }
 
@@ -52,7 +53,14 @@ func (problem *search) change(changed *search, row *Row) Change {
 	if problem.Asked != nil {
 		asked = *problem.Asked
 	}
-	set, without := difference(&asked, &row.Workload)
+	to := row.Workload
+	if problem.WholeBatch { // the request shares it out again
+		to.Batch = changed.Workload.Batch
+		if to.Strategy.Traits().Replicated {
+			to.MicroBatches = changed.Workload.MicroBatches
+		}
+	}
+	set, without := difference(&asked, &to)
 	traits := row.Workload.Strategy.Traits()
 	if changed.Unconstrained && !problem.Unconstrained {
 		set = append(set, costmodel.Set("contiguous", false))

@@ -7,6 +7,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate"
+	"github.com/devmap-dev/devmap/planner"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 	"github.com/devmap-dev/devmap/planner/internal/instance"
 )
@@ -111,24 +112,29 @@ func (problem *search) sharded(ctx context.Context, all []edit) []Change {
 	return problem.several(ctx, problem.withStrategy(costmodel.FSDP), all)
 }
 
-// followPools replaces the ranges of the allocator's pools, which rows have, by those
-// of the changes' own plans, so that their verdicts are the plans'.
-func followPools(ctx context.Context, changes []Change) []Change {
+// followChanges follows the pools of changes, so that their verdicts are those of
+// their own plans.
+func followChanges(ctx context.Context, changes []Change) []Change {
 	for i := range changes {
-		row := &changes[i].Row
-		problem := *changes[i].To
-		if ctx.Err() != nil || problem.Diffusion != nil || !row.Fits || row.Solution.Costs != nil && len(row.Solution.Costs.Stages) > 0 {
-			continue
-		}
-		problem.Workload, problem.Costs = row.Workload, nil
-		resolved, err := problem.Resolved()
-		if err != nil || resolved.Costs.Marks == nil {
-			continue
-		}
-		solution := *row.Solution
-		solution.Devices = devicemap.Predict(resolved.Costs, resolved.Topology, solution.Map)
-		solution.Verdict = instance.Worst(solution.Devices)
-		row.Solution = &solution
+		followPools(ctx, changes[i].To, &changes[i].Row)
 	}
 	return changes
+}
+
+// followPools replaces the ranges of the allocator's pools, which rows have, by those
+// of the row's own plan. What does not fit is not run.
+func followPools(ctx context.Context, of *planner.Problem, row *Row) {
+	problem := *of
+	if ctx.Err() != nil || problem.Diffusion != nil || !row.Fits || row.Solution.Costs != nil && len(row.Solution.Costs.Stages) > 0 {
+		return
+	}
+	problem.Workload, problem.Costs = row.Workload, nil
+	resolved, err := problem.Resolved()
+	if err != nil || resolved.Costs.Marks == nil {
+		return
+	}
+	solution := *row.Solution
+	solution.Devices = devicemap.Predict(resolved.Costs, resolved.Topology, solution.Map)
+	solution.Verdict = instance.Worst(solution.Devices)
+	row.Solution = &solution
 }

@@ -114,7 +114,9 @@ func TestLargerGPU(t *testing.T) {
 	}
 }
 
-func onMap(workload costmodel.Workload) costmodel.Workload { return under(workload, costmodel.DeviceMap) }
+func onMap(workload costmodel.Workload) costmodel.Workload {
+	return under(workload, costmodel.DeviceMap)
+}
 
 func under(workload costmodel.Workload, strategy costmodel.Strategy) costmodel.Workload {
 	workload.Strategy = strategy

@@ -21,12 +21,12 @@ func Smallest(ctx context.Context, problem planner.Problem, options Options) []C
 	case from.Diffusion != nil:
 		return distinct(from.smallestPipeline(ctx))
 	case !from.timed():
-		return followPools(ctx, distinct(from.smallest(ctx)))
+		return followChanges(ctx, distinct(from.smallest(ctx)))
 	}
 	changed := *from
 	changed.Objective = planner.Memory // what fits at all fits so
 	changed.Fixed = append(slices.Clone(from.Fixed), "offload")
-	return followPools(ctx, distinct(from.within(ctx, changed.smallest(ctx))))
+	return followChanges(ctx, distinct(from.within(ctx, changed.smallest(ctx))))
 }
 
 func (problem *search) smallest(ctx context.Context) []Change {

@@ -129,7 +129,7 @@ func implyTraining(request *Request) {
 	}
 	inference := false
 	request.cmd.Flags().Visit(func(f *pflag.Flag) {
-		inference = inference || impliesInference(f.Name, f.Value.String())
+		inference = inference || impliesInference(f.Name, f.Value.String()) && !(f.Name == "offload" && request.offloadsStates())
 		if request.Implied == "" && impliesTraining(f.Name, f.Value.String()) {
 			request.Implied = "--" + f.Name
 			if f.Name == "strategy" {

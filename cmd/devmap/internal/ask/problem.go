@@ -73,6 +73,7 @@ func (request *Request) parse(file *costmodel.Topology) (*Question, error) {
 		asked.Offload = ""
 		asked.Workload.OffloadToHost()
 	}
+	asked.Options.WholeBatch = request.cmd.Name() == "estimate"
 	asked.Options.Fixed = request.fixed(topology)
 	if asked.Options.Devices, err = request.replacements(topology, workload.Mode); err != nil {
 		asked.Options.Fixed = append(asked.Options.Fixed, "gpus")

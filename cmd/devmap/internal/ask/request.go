@@ -226,10 +226,10 @@ func (request *Request) refuseSearch() error {
 		return out.Usagef("--objective latency --strategy %s: strategies are compared by their steps; name one, as --strategy %s", strategy, costmodel.DeviceMap)
 	case request.cmd.Name() == "estimate" && request.IsLatency():
 		return out.Usagef("--objective latency: it is for devmap plan; devmap estimate compares steps")
+	case commands[request.cmd.Name()]&searching != 0 && request.TimeLimit <= 0:
+		return out.Usagef("--time-limit %v: it must be more than 0", request.TimeLimit)
 	case request.cmd.Name() != "plan":
 		return nil
-	case request.TimeLimit <= 0:
-		return out.Usagef("--time-limit %v: it must be more than 0", request.TimeLimit)
 	case strategy.Traits().Replicated && len(request.pins)+len(request.together) > 0:
 		return out.Usagef("--pin and --together place layers, and under --strategy %s every GPU runs them all (device-map and pipeline work)", strategy)
 	}

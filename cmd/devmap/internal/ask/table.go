@@ -234,8 +234,9 @@ var ownFlags = []flag{
 		also: []string{"deepspeed", "deepspeed-config", "deepspeed_config", "ds_config"},
 	},
 	{
-		name: "time-limit", at: func(request *Request) any { return &request.TimeLimit }, on: onPlan | onCheck, hidden: onCheck, benchmark: true, also: []string{"timeout"},
+		name: "time-limit", at: func(request *Request) any { return &request.TimeLimit }, on: placing, hidden: onCheck, benchmark: true, also: []string{"timeout"},
 		defaultValue: planner.DefaultTimeLimit.String(), help: "then the best map, with its proven gap",
+		helpOn: map[command]string{onEstimate: "then the rows as far as they are known"},
 	},
 	{
 		name: "explain", at: func(request *Request) any { return &request.Explain }, on: onPlan, benchmark: true,
