@@ -37,8 +37,13 @@ func (options *Options) Share(workload *costmodel.Workload, gpus int64) {
 	if workload.Strategy.Traits().Replicated {
 		replicas = gpus
 	}
-	if batch := max(1, workload.Batch); options.WholeBatch && workload.DeepSpeed == nil && replicas > 1 {
-		setBatch(workload, (batch+replicas-1)/replicas)
+	batch, micro := max(1, workload.Batch), workload.MicroBatches
+	if !options.WholeBatch || workload.DeepSpeed != nil || replicas <= 1 {
+		return
+	}
+	setBatch(workload, (batch+replicas-1)/replicas)
+	if micro > 0 && batch%micro != 0 {
+		workload.MicroBatches = micro // a contradiction, which the row is refused for
 	}
 }
 
