@@ -28,12 +28,16 @@ var ranks = map[string]int{
 // slowForward is the rank of units that travel to the GPUs in every forward.
 const slowForward = 8
 
-// intrusion is how much a change alters the job.
-func (change *Change) intrusion() int {
+// intrusion is how much a change alters the job. A strategy that was open alters
+// nothing.
+func (problem *search) intrusion(change *Change) int {
 	most := 0
 	for _, setting := range change.Set {
 		rank := ranks[setting.Field]
-		if setting.Field == "offload" && change.Row.Resolved.Mode != costmodel.Train {
+		switch {
+		case setting.Field == "strategy" && problem.open():
+			rank = 0
+		case setting.Field == "offload" && change.Row.Resolved.Mode != costmodel.Train:
 			rank = slowForward
 		}
 		most = max(most, rank)
@@ -64,7 +68,7 @@ func (problem *search) quantised(ctx context.Context, all []edit) []Change {
 	}
 	recompute := edit{apply: func(w *costmodel.Workload) { w.Recompute = costmodel.RecomputeFull }}
 	if out := problem.several(ctx, problem.edited(quantise), all); out != nil {
-		if out[0].intrusion() > ranks["quantize"] { // less work too
+		if problem.intrusion(&out[0]) > ranks["quantize"] { // less work too
 			out = append(out, problem.moreGPUs(ctx, problem.edited(quantise, recompute))...)
 		}
 		return out

@@ -21,8 +21,9 @@ type Row struct {
 	// Refused is why there is no answer: the model or the workload does not
 	// go with the strategy. All below is then empty.
 	Refused error
-	// Solution is the best placement, whether it fits or not. Its pools are the
-	// ranges of their kind: they are followed where one plan is made.
+	// Solution is the best placement, whether it fits or not. Its pools are
+	// followed if it fits and the context has not ended; else they are the ranges
+	// of their kind.
 	Solution *planner.Solution
 	// Fits: every GPU holds its share.
 	Fits bool

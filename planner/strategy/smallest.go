@@ -9,10 +9,11 @@ import (
 	"github.com/devmap-dev/devmap/planner"
 )
 
-// Smallest are the changes that make the problem fit: single ones, each with
-// what it comes to, another strategy and more GPUs among them. Where none of
-// those that train the same is enough, they include several together. Once
-// ctx is done nothing more is tried.
+// Smallest are the changes that make the problem fit, each with what it comes to, in
+// the order of how much they change: what leaves the result alone, the optimizer's
+// state, adapters, quantised weights, ZeRO offload, less work, another strategy, more
+// and larger GPUs. If no single change of the same training is enough, they include
+// several together. Once ctx is done nothing more is tried.
 func Smallest(ctx context.Context, problem planner.Problem, options Options) []Change {
 	from := newSearch(problem, options)
 	switch {
@@ -45,7 +46,7 @@ func (problem *search) smallest(ctx context.Context) []Change {
 		lora = append(lora, problem.quantised(ctx, full)...)
 	}
 	out = slices.Concat(out, lora, others, problem.sharded(ctx, full), problem.onHost(ctx), problem.offloaded(ctx), problem.moreGPUs(ctx, problem), problem.largerGPU(ctx))
-	slices.SortStableFunc(out, func(a, b Change) int { return cmp.Compare(a.intrusion(), b.intrusion()) })
+	slices.SortStableFunc(out, func(a, b Change) int { return cmp.Compare(problem.intrusion(&a), problem.intrusion(&b)) })
 	return out
 }
 
