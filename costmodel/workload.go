@@ -81,6 +81,10 @@ type Workload struct {
 	// when the workload is resolved; sizes that are "auto" are then those that
 	// Transformers fills in.
 	DeepSpeed *zero.Settings `json:"deepspeed,omitzero"`
+	// HostStates asks for DeepSpeed's defaults with what the ZeRO stage shards in
+	// the host's memory: optimizer states, and parameters under stage 3. Resolving
+	// makes settings of it.
+	HostStates bool `json:"-"`
 }
 
 // ReadDeepSpeed takes the settings of DeepSpeed's configuration file
@@ -89,16 +93,6 @@ type Workload struct {
 func (workload *Workload) ReadDeepSpeed(file string, text []byte) (err error) {
 	workload.DeepSpeed, err = zero.Read(file, text)
 	return err
-}
-
-// OffloadToHost keeps what the workload's ZeRO stage shards in the host's memory:
-// optimizer states, and parameters under stage 3. The other settings are
-// DeepSpeed's defaults.
-func (workload *Workload) OffloadToHost() {
-	stage := workload.Strategy.Traits().ZeroStage
-	settings := zero.Defaults(int64(stage))
-	settings.OffloadOptimizer, settings.OffloadParams = true, stage == 3
-	workload.DeepSpeed = &settings
 }
 
 // Mode is the kind of work.

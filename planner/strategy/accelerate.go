@@ -139,7 +139,7 @@ func (m *module) sum() int64 {
 }
 
 // limits is get_balanced_memory: an equal part of the model and a margin for each
-// GPU, all that is free for the last.
+// GPU. The last one keeps its whole free memory.
 func (root *module) limits(free []int64) []int64 {
 	limits := slices.Clone(free)
 	var leaves, sum int64

@@ -72,7 +72,7 @@ func (filling *autoMap) next() {
 	for _, other := range tied {
 		together += other.bytes
 	}
-	if filling.device >= len(filling.limits) { // all that is left
+	if filling.device >= len(filling.limits) { // the rest goes to the CPU
 		filling.put(m, tied, together)
 		return
 	}

@@ -23,8 +23,10 @@ type Change struct {
 	// Notes are what the settings do not say: "gradient accumulation".
 	Notes []string
 	Row   Row
-	// To is the problem that Row answers.
-	To *planner.Problem
+	// To is the problem that Row answers, and Asked the workload that the request
+	// then asks for: Row's, with the batch of all GPUs under [Options].WholeBatch.
+	To    *planner.Problem
+	Asked costmodel.Workload
 }
 
 // search is a problem from which steps are taken, or one that a step led to: set
@@ -60,6 +62,7 @@ func (problem *search) change(changed *search, row *Row) Change {
 			to.MicroBatches = changed.Workload.MicroBatches
 		}
 	}
+	change.Asked = to
 	set, without := difference(&asked, &to)
 	traits := row.Workload.Strategy.Traits()
 	if changed.Unconstrained && !problem.Unconstrained {

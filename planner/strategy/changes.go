@@ -143,7 +143,7 @@ func shorterSequences(seq int64) []edit {
 	return out
 }
 
-// families are those of edits, one of which has helped. The empty family has no
+// families are the families of edits that have helped. The empty family has no
 // members.
 type families map[string]bool
 

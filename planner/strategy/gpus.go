@@ -16,7 +16,7 @@ const maxGPUs = 64
 
 // moreGPUs is the change to the least number of GPUs that is enough for a changed
 // problem: it doubles, then bisects.
-func (problem *search) moreGPUs(ctx context.Context, changed *search) []Change {
+func (problem *remedies) moreGPUs(ctx context.Context, changed *search) []Change {
 	on := func(count int) (Change, bool) { return problem.fitting(ctx, changed.on(count)) }
 	low := len(problem.Topology.Devices)
 	high := 2 * low
@@ -73,7 +73,7 @@ func (problem *search) larger() []*search {
 func amd(gpu *catalogue.GPU) bool { return strings.HasPrefix(gpu.Name, "mi") }
 
 // largerGPU is the change to the smallest of them on which the problem fits.
-func (problem *search) largerGPU(ctx context.Context) []Change {
+func (problem *remedies) largerGPU(ctx context.Context) []Change {
 	for _, changed := range problem.larger() {
 		if change, ok := problem.fitting(ctx, changed); ok {
 			return []Change{change}

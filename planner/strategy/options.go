@@ -30,15 +30,15 @@ type Options struct {
 	NoOffload bool
 }
 
-// Share turns a batch of all GPUs together into that of one replica on so many GPUs,
-// where the options say that it is one.
-func (options *Options) Share(workload *costmodel.Workload, gpus int64) {
+// share turns a batch of all GPUs together into that of one replica, where the
+// options say that it is one.
+func (of *comparison) share(workload *costmodel.Workload) {
 	replicas := workload.DP.Count()
 	if workload.Strategy.Traits().Replicated {
-		replicas = gpus
+		replicas = of.gpus()
 	}
 	batch, micro := max(1, workload.Batch), workload.MicroBatches
-	if !options.WholeBatch || workload.DeepSpeed != nil || replicas <= 1 {
+	if !of.WholeBatch || workload.DeepSpeed != nil || replicas <= 1 {
 		return
 	}
 	setBatch(workload, (batch+replicas-1)/replicas)

@@ -30,7 +30,7 @@ const slowForward = 8
 
 // intrusion is how much a change alters the job. A strategy that was open alters
 // nothing.
-func (problem *search) intrusion(change *Change) int {
+func (problem *remedies) intrusion(change *Change) int {
 	most := 0
 	for _, setting := range change.Set {
 		rank := ranks[setting.Field]
@@ -53,9 +53,22 @@ func (problem *search) trains() bool {
 	return problem.Workload.Mode == costmodel.Train && runtime != program && runtime != costmodel.Devmap
 }
 
+// lora trains adapters alone; if that is not enough, with as many of the edits as it
+// needs, and on quantised weights.
+func (problem *remedies) lora(ctx context.Context) []Change {
+	if alone := problem.singles(ctx, problem.adapters); len(alone) > 0 {
+		return alone
+	}
+	var out []Change
+	if len(problem.adapters) > 0 {
+		out = problem.several(ctx, problem.search, slices.Concat(problem.adapters, problem.full))
+	}
+	return append(out, problem.quantised(ctx)...)
+}
+
 // quantised stores the frozen weights in four bits under adapters, with as many of
 // the edits as it needs: as asked, else as a device map, else on more GPUs.
-func (problem *search) quantised(ctx context.Context, all []edit) []Change {
+func (problem *remedies) quantised(ctx context.Context) []Change {
 	if !problem.trains() || problem.Workload.Quantize != "" {
 		return nil
 	}
@@ -67,14 +80,14 @@ func (problem *search) quantised(ctx context.Context, all []edit) []Change {
 		}}
 	}
 	recompute := edit{apply: func(w *costmodel.Workload) { w.Recompute = costmodel.RecomputeFull }}
-	if out := problem.several(ctx, problem.edited(quantise), all); out != nil {
+	if out := problem.several(ctx, problem.edited(quantise), problem.full); out != nil {
 		if problem.intrusion(&out[0]) > ranks["quantize"] { // less work too
 			out = append(out, problem.moreGPUs(ctx, problem.edited(quantise, recompute))...)
 		}
 		return out
 	}
 	if strategy := problem.Workload.Strategy; !problem.open() && !strategy.Traits().Sequential {
-		if out := problem.several(ctx, problem.withStrategy(costmodel.DeviceMap).edited(quantise), all); out != nil {
+		if out := problem.several(ctx, problem.withStrategy(costmodel.DeviceMap).edited(quantise), problem.full); out != nil {
 			return out
 		}
 	}
@@ -84,9 +97,9 @@ func (problem *search) quantised(ctx context.Context, all []edit) []Change {
 // onHost keeps optimizer states, and under zero3 parameters, in the host's memory
 // (ZeRO-Offload, arXiv 2101.06840): under the stage that was asked for, else under
 // zero3.
-func (problem *search) onHost(ctx context.Context) []Change {
+func (problem *remedies) onHost(ctx context.Context) []Change {
 	workload := &problem.Workload
-	if !problem.trains() || problem.open() || problem.fixed("offload") || problem.NoOffload || workload.DeepSpeed != nil {
+	if !problem.trains() || problem.open() || problem.fixed("offload") || problem.NoOffload || workload.DeepSpeed != nil || workload.HostStates {
 		return nil
 	}
 	stages := []costmodel.Strategy{costmodel.Zero3}
@@ -97,7 +110,7 @@ func (problem *search) onHost(ctx context.Context) []Change {
 	all := slices.Concat(same(&sized), smallerBatches(sized.Batch), shorterSequences(sized.Seq))
 	for _, stage := range stages {
 		changed := problem.withStrategy(stage)
-		changed.Workload.OffloadToHost()
+		changed.Workload.HostStates = true
 		changed.set = append(slices.Clone(problem.set), costmodel.Set("offload", "cpu"))
 		if out := problem.several(ctx, changed, all); out != nil {
 			out[0].Notes = append(slices.Clone(out[0].Notes), fmt.Sprintf("slower, %v of host memory", costmodel.Bytes(out[0].Row.HostBytes)))
@@ -109,11 +122,11 @@ func (problem *search) onHost(ctx context.Context) []Change {
 
 // sharded is FSDP with as many of the edits as it needs, where a map of the same
 // training was asked for.
-func (problem *search) sharded(ctx context.Context, all []edit) []Change {
+func (problem *remedies) sharded(ctx context.Context) []Change {
 	if !problem.trains() || problem.open() || !problem.Workload.Strategy.Traits().Sequential || problem.gpus() < 2 {
 		return nil
 	}
-	return problem.several(ctx, problem.withStrategy(costmodel.FSDP), all)
+	return problem.several(ctx, problem.withStrategy(costmodel.FSDP), problem.full)
 }
 
 // followChanges follows the pools of changes, so that their verdicts are those of

@@ -90,8 +90,7 @@ func TestRemedyOrder(t *testing.T) {
 	}
 }
 
-// TestLargerGPU: the larger GPU is the smallest that is enough of those of the same
-// maker that are no slower.
+// TestLargerGPU: a larger GPU is not slower than the one that was asked for.
 func TestLargerGPU(t *testing.T) {
 	for _, name := range []string{"rtx-4090", "a100-40gb", "l4-24gb", "h100-80gb"} {
 		now, err := catalogue.Find(name)

@@ -151,7 +151,7 @@ func (of *comparison) under(strategy costmodel.Strategy, runtime string) costmod
 	if !strategy.Traits().Staged {
 		workload.Schedule, workload.VirtualStages = "", 0
 	}
-	of.Share(&workload, of.gpus())
+	of.share(&workload)
 	if strategy.Traits().Staged && workload.MicroBatches == 0 {
 		workload.MicroBatches = microBatches(workload.Batch, of.gpus())
 	}

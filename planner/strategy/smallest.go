@@ -30,28 +30,29 @@ func Smallest(ctx context.Context, problem planner.Problem, options Options) []C
 	return followChanges(ctx, distinct(from.within(ctx, changed.smallest(ctx))))
 }
 
+// remedies is a problem that does not fit, with the edits that may make it fit: those
+// that train the same, and those that freeze the model.
+type remedies struct {
+	*search
+	full, adapters []edit
+}
+
+// smallest tries them, the least intrusive first.
 func (problem *search) smallest(ctx context.Context) []Change {
-	out := problem.outOfOrder(ctx)
 	full, adapters := split(problem.edits())
-	out = append(out, problem.singles(ctx, full)...)
-	others := problem.others(ctx)
+	tries := &remedies{problem, full, adapters}
+	out := append(tries.outOfOrder(ctx), tries.singles(ctx, full)...)
+	others := tries.others(ctx)
 	if len(out)+len(others) == 0 { // nothing alone trains the same
-		out = append(out, problem.several(ctx, problem, full)...)
+		out = append(out, tries.several(ctx, problem, full)...)
 	}
-	lora := problem.singles(ctx, adapters)
-	if len(lora) == 0 {
-		if len(adapters) > 0 {
-			lora = problem.several(ctx, problem, slices.Concat(adapters, full))
-		}
-		lora = append(lora, problem.quantised(ctx, full)...)
-	}
-	out = slices.Concat(out, lora, others, problem.sharded(ctx, full), problem.onHost(ctx), problem.offloaded(ctx), problem.moreGPUs(ctx, problem), problem.largerGPU(ctx))
-	slices.SortStableFunc(out, func(a, b Change) int { return cmp.Compare(problem.intrusion(&a), problem.intrusion(&b)) })
+	out = slices.Concat(out, tries.lora(ctx), others, tries.sharded(ctx), tries.onHost(ctx), tries.offloaded(ctx), tries.moreGPUs(ctx, problem), tries.largerGPU(ctx))
+	slices.SortStableFunc(out, func(a, b Change) int { return cmp.Compare(tries.intrusion(&a), tries.intrusion(&b)) })
 	return out
 }
 
 // singles are the edits that are enough alone; of a family the first.
-func (problem *search) singles(ctx context.Context, all []edit) []Change {
+func (problem *remedies) singles(ctx context.Context, all []edit) []Change {
 	var out []Change
 	found := families{}
 	for _, change := range all {
@@ -78,11 +79,11 @@ func (problem *search) fitting(ctx context.Context, changed *search) (Change, bo
 
 // outOfOrder is the device map that puts any layer on any GPU, where it fits
 // and was not what was asked for. It trains the same.
-func (problem *search) outOfOrder(ctx context.Context) []Change {
+func (problem *remedies) outOfOrder(ctx context.Context) []Change {
 	if strategy := problem.Workload.Strategy; problem.Unconstrained || problem.Offload != "" || problem.fixed("contiguous") || !strategy.Traits().Sequential && !problem.open() {
 		return nil
 	}
-	changed := *problem
+	changed := *problem.search
 	changed.Unconstrained, changed.Workload.Strategy = true, costmodel.DeviceMap
 	if change, ok := problem.fitting(ctx, &changed); ok {
 		return []Change{change}
@@ -91,13 +92,13 @@ func (problem *search) outOfOrder(ctx context.Context) []Change {
 }
 
 // offloaded is the same map with units that leave for the host, else for disk.
-func (problem *search) offloaded(ctx context.Context) []Change {
+func (problem *remedies) offloaded(ctx context.Context) []Change {
 	workload := &problem.Workload
 	if problem.fixed("offload") || problem.NoOffload || problem.Unconstrained || problem.Offload == planner.Disk || workload.Mode == costmodel.Train || !workload.Strategy.Traits().Sequential {
 		return nil
 	}
 	for _, tier := range []planner.Tier{planner.CPU, planner.Disk} {
-		changed := *problem
+		changed := *problem.search
 		changed.Offload = tier
 		changed.set = append(slices.Clone(problem.set), costmodel.Set("offload", tier))
 		changed.notes = append(slices.Clone(problem.notes), slowerForwards)
@@ -142,7 +143,7 @@ func (problem *search) withStrategy(strategy costmodel.Strategy) *search {
 
 // others is the fastest other strategy that fits as the workload stands, with
 // the constraints where it can.
-func (problem *search) others(ctx context.Context) []Change {
+func (problem *remedies) others(ctx context.Context) []Change {
 	if problem.open() || ctx.Err() != nil {
 		return nil
 	}
@@ -163,7 +164,7 @@ func (problem *search) others(ctx context.Context) []Change {
 
 // several adds one of the edits to the other until a changed problem fits, then
 // takes back each that it fits without, the most intrusive first.
-func (problem *search) several(ctx context.Context, changed *search, all []edit) []Change {
+func (problem *remedies) several(ctx context.Context, changed *search, all []edit) []Change {
 	var applied []edit
 	found, ok := problem.fitting(ctx, changed)
 	for i := 0; i < len(all) && !ok; i++ {

@@ -83,11 +83,11 @@ func (request *Request) IdleNotes(workload *costmodel.Workload) []string {
 			out = append(out, "--"+strings.Join(names, ", --")+verb+idle.why)
 		}
 	}
-	return append(out, request.targetNotes(workload)...)
+	return append(out, targetNotes(request, workload)...)
 }
 
 // targetNotes name the modules that get adapters where the user named none.
-func (request *Request) targetNotes(workload *costmodel.Workload) []string {
+func targetNotes(request *Request, workload *costmodel.Workload) []string {
 	if workload.LoRARank == 0 || len(workload.LoRATargets) == 0 || !request.Given("lora-rank") || request.Given("lora-targets") {
 		return nil
 	}
@@ -129,7 +129,7 @@ func implyTraining(request *Request) {
 	}
 	inference := false
 	request.cmd.Flags().Visit(func(f *pflag.Flag) {
-		inference = inference || impliesInference(f.Name, f.Value.String()) && !(f.Name == "offload" && request.offloadsStates())
+		inference = inference || impliesInference(f.Name, f.Value.String()) && !(f.Name == "offload" && offloadsStates(request))
 		if request.Implied == "" && impliesTraining(f.Name, f.Value.String()) {
 			request.Implied = "--" + f.Name
 			if f.Name == "strategy" {

@@ -69,9 +69,8 @@ func (request *Request) parse(file *costmodel.Topology) (*Question, error) {
 		Workload: workload, Topology: topology, Pins: pins, Together: together, Unconstrained: !request.Contiguous,
 		Objective: request.minimised(), Offload: request.tier(),
 	}}
-	if request.offloadsStates() {
-		asked.Offload = ""
-		asked.Workload.OffloadToHost()
+	if offloadsStates(request) {
+		asked.Offload, asked.Workload.HostStates = "", true
 	}
 	asked.Options.WholeBatch = request.cmd.Name() == "estimate"
 	asked.Options.Fixed = request.fixed(topology)

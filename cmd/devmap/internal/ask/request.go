@@ -178,8 +178,8 @@ func (request *Request) refuseOffload() error {
 	switch {
 	case commands[request.cmd.Name()]&searching == 0, request.offload == noOffload, slices.Contains(offloadModes, request.offload):
 		return nil
-	case request.offloadsStates():
-		return request.refuseStates()
+	case offloadsStates(request):
+		return refuseStates(request)
 	case request.cmd.Name() != "plan":
 		return out.Usagef("--offload %s: it is for devmap plan", request.offload)
 	case request.objective != string(planner.Memory):
@@ -198,14 +198,14 @@ func (request *Request) refuseOffload() error {
 
 // offloadsStates reports that --offload is DeepSpeed's: of optimizer states and
 // parameters, not of the units of a map.
-func (request *Request) offloadsStates() bool {
+func offloadsStates(request *Request) bool {
 	traits := request.work.Strategy.Traits()
 	return request.offload == string(planner.CPU) && (traits.ZeroStage > 0 && !traits.ByBlock || request.dsConfig != "")
 }
 
 // refuseStates reports --offload where DeepSpeed's own file says what is offloaded,
 // or nothing is trained.
-func (request *Request) refuseStates() error {
+func refuseStates(request *Request) error {
 	switch {
 	case request.dsConfig != "":
 		return out.Usagef("--offload %s --ds-config %s: the file says what DeepSpeed offloads; set offload_optimizer and offload_param there", request.offload, request.dsConfig)
