@@ -54,6 +54,9 @@ type Table struct {
 	// Stages are the tables of a pipeline's stages in order, where these differ
 	// in their degrees or in what is recomputed; nil: all have this one.
 	Stages []*Table
+	// HostBytes are what DeepSpeed's offload keeps in host memory for all GPUs
+	// together; 0 without offload.
+	HostBytes int64
 	// Warnings say what the figures leave out.
 	Warnings []Message
 }

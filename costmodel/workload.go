@@ -81,6 +81,10 @@ type Workload struct {
 	// when the workload is resolved; sizes that are "auto" are then those that
 	// Transformers fills in.
 	DeepSpeed *zero.Settings `json:"deepspeed,omitzero"`
+	// HostStates asks for DeepSpeed's defaults with what the ZeRO stage shards in
+	// the host's memory: optimizer states, and parameters under stage 3. Resolving
+	// makes settings of it.
+	HostStates bool `json:"-"`
 }
 
 // ReadDeepSpeed takes the settings of DeepSpeed's configuration file

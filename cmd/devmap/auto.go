@@ -31,18 +31,19 @@ func (command *planCommand) choose(ctx context.Context, asked *ask.Question) (*s
 	return best, why, nil
 }
 
-// unmeasured lists the rows with an answer that resemble no measured setup.
+// unmeasured names the strategies of the rows that resemble no measured run.
 func unmeasured(rows []strategy.Row) []string {
 	var never []string
 	for i := range rows {
-		if word := estimate.Unmeasured(&rows[i].Resolved); rows[i].Refused == nil && word != "" && !slices.Contains(never, word) {
-			never = append(never, word)
+		row := &rows[i]
+		if row.Refused == nil && estimate.Unmeasured(&row.Resolved) != "" && !slices.Contains(never, string(row.Resolved.Strategy)) {
+			never = append(never, string(row.Resolved.Strategy))
 		}
 	}
 	if len(never) == 0 {
 		return nil
 	}
-	return []string{"never measured: " + strings.Join(never, ", ") + ": these figures rest on the engines' code alone"}
+	return []string{"no measured run is like " + strings.Join(never, ", ") + " here"}
 }
 
 // reason says why the first row is chosen.

@@ -2,6 +2,8 @@ package main
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
@@ -14,17 +16,26 @@ type (
 	contractEstimate struct {
 		FormatVersion string           `json:"format_version"`
 		Rows          []contractRow    `json:"rows"`
+		Auto          *contractAuto    `json:"accelerate_auto"`
 		Refused       []map[string]any `json:"refused,omitempty"`
 	}
 	contractRow struct {
 		Strategy           string   `json:"strategy"`
 		Runtime            string   `json:"runtime"`
 		Fits               bool     `json:"fits"`
+		Verdict            string   `json:"verdict"`
 		PeakAllocatedBytes []int64  `json:"peak_allocated_bytes"`
 		HeadroomBytes      int64    `json:"headroom_bytes"`
 		CommunicationBytes int64    `json:"communication_bytes"`
 		StepSeconds        *float64 `json:"step_seconds"`
+		Batch              int64    `json:"batch"`
+		TokensPerStep      int64    `json:"tokens_per_step"`
+		TokensPerSecond    *float64 `json:"tokens_per_second"`
 		Flags              []string `json:"flags"`
+	}
+	contractAuto struct {
+		contractRow
+		DeviceMap map[string]any `json:"device_map"`
 	}
 )
 
@@ -45,6 +56,8 @@ func TestEstimateContract(t *testing.T) {
 			for i := range doc.Rows {
 				checkRow(t, args[0], &doc.Rows[i])
 			}
+			checkOrder(t, doc.Rows)
+			checkAuto(t, args, doc.Auto)
 		})
 	}
 }
@@ -57,7 +70,10 @@ func checkRow(t *testing.T, model string, r *contractRow) {
 	if !r.Fits {
 		return
 	}
-	var p contractPlan
+	var p struct {
+		contractPlan
+		Verdict string `json:"verdict"`
+	}
 	// The plan's own form is tested elsewhere.
 	if err := json.Unmarshal(devmap(t, out.ExitDone, append([]string{"plan", "--json", model}, r.Flags...)...), &p); err != nil {
 		t.Fatal(err)
@@ -69,6 +85,9 @@ func checkRow(t *testing.T, model string, r *contractRow) {
 	}
 	if !slices.Equal(peaks, r.PeakAllocatedBytes) || slices.Min(left) != r.HeadroomBytes {
 		t.Errorf("%s %v: peaks of %d with %d left, the plan has %d with %d", r.Strategy, r.Flags, r.PeakAllocatedBytes, r.HeadroomBytes, peaks, slices.Min(left))
+	}
+	if p.Verdict != r.Verdict {
+		t.Errorf("%s %v: %s, the plan is %s", r.Strategy, r.Flags, r.Verdict, p.Verdict)
 	}
 	if !reflect.DeepEqual(p.StepSeconds, r.StepSeconds) {
 		t.Errorf("%s: %v seconds a step, the plan has %v", r.Strategy, r.StepSeconds, p.StepSeconds)
@@ -106,5 +125,75 @@ func checkModel(t *testing.T, m *contractModel, source string) {
 	t.Helper()
 	if m.Source != source || m.Name == "" || !regexp.MustCompile(`^sha256:[0-9a-f]{64}$`).MatchString(m.Digest) {
 		t.Errorf("model %+v", m)
+	}
+}
+
+// checkOrder: those that fit come first, the most tokens a second on top; then those
+// that do not, by what is missing.
+func checkOrder(t *testing.T, rows []contractRow) {
+	t.Helper()
+	for i := 1; i < len(rows); i++ {
+		a, b := &rows[i-1], &rows[i]
+		switch {
+		case !a.Fits && b.Fits:
+			t.Errorf("%s does not fit, and stands before %s", a.Strategy, b.Strategy)
+		case a.Fits && b.Fits && a.TokensPerSecond != nil && b.TokensPerSecond != nil && *a.TokensPerSecond < *b.TokensPerSecond:
+			t.Errorf("%s makes %.0f tokens a second, and %s %.0f", a.Strategy, *a.TokensPerSecond, b.Strategy, *b.TokensPerSecond)
+		case !a.Fits && !b.Fits && a.HeadroomBytes < b.HeadroomBytes:
+			t.Errorf("%s misses more than %s", a.Strategy, b.Strategy)
+		}
+	}
+}
+
+// checkAuto: devmap check says of Accelerate's own map what the row says.
+func checkAuto(t *testing.T, args []string, auto *contractAuto) {
+	t.Helper()
+	if auto == nil {
+		t.Error("no map of Accelerate's own")
+		return
+	}
+	text, err := json.Marshal(auto.DeviceMap)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "map.json")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var checked struct {
+		Devices []contractDevice `json:"devices"`
+		Verdict string           `json:"verdict"`
+	}
+	answer := devmap(t, out.ExitDone, append([]string{"check", "--json", args[0], file}, args[1:]...)...)
+	if err := json.Unmarshal(answer, &checked); err != nil {
+		t.Fatal(err)
+	}
+	var peaks []int64
+	for i := range checked.Devices {
+		peaks = append(peaks, checked.Devices[i].Predicted.PeakAllocatedBytes)
+	}
+	if !slices.Equal(peaks, auto.PeakAllocatedBytes) {
+		t.Errorf("peaks of %d, and devmap check says %d", auto.PeakAllocatedBytes, peaks)
+	}
+}
+
+// TestSameWork: every row trains the same batch, which replicas share out; one
+// sequence a GPU is the least.
+func TestSameWork(t *testing.T) {
+	for _, c := range []struct {
+		batch        string
+		tokens, most int64
+	}{{"8", 8 * 512, 8 * 512}, {"4", 4 * 512, 4 * 512}, {"2", 2 * 512, 4 * 512}} {
+		var doc contractEstimate
+		decode(t, devmap(t, out.ExitDone, "estimate", "--json", "qwen2.5-0.5b", "--gpus", "4", "--mode", "train", "--batch", c.batch, "--seq", "512"), &doc)
+		for _, row := range doc.Rows {
+			want := c.tokens
+			if row.Strategy != "device-map" && row.Strategy != "pipeline" {
+				want = c.most
+			}
+			if row.TokensPerStep != want {
+				t.Errorf("batch %s: %s works on %d tokens a step, want %d", c.batch, row.Strategy, row.TokensPerStep, want)
+			}
+		}
 	}
 }

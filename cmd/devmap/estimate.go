@@ -1,8 +1,11 @@
 package main
 
 import (
+	"context"
 	"io"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -12,6 +15,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/planner/devicemap"
+	"github.com/devmap-dev/devmap/planner/emit"
 	"github.com/devmap-dev/devmap/planner/strategy"
 )
 
@@ -25,18 +29,20 @@ func newEstimate() *cobra.Command {
 		Use:   "estimate MODEL --gpus N",
 		Short: "Show every strategy side by side: what fits, and how fast",
 		Long: `Show what every GPU would hold and how long a step would take under every
-strategy: those that fit first, the fastest on top, then the others by what is
-missing, then those that the workload rules out, and why.
+strategy: those that fit first, by tokens per second, then the others by what
+is missing, then those that the workload rules out, and why.
 
---batch is the whole batch for device-map and pipeline, and each GPU's own for
-the others, so steps differ in tokens: the order is by time a token, and the
-table names the tokens of a step. A pipeline without --micro-batches gets as
-many as twice the GPUs, or the next number below that divides the batch.
+All rows do the same work: --batch is the batch of all GPUs together. Replicas
+(ddp, zero, fsdp, hsdp) take equal parts of it, one sequence at least. A
+pipeline without --micro-batches gets as many as twice the GPUs, or the next
+number below that divides the batch. "accelerate auto" is the map that
+device_map="auto" gives.
 
---strategy, --runtime and --schedule restrict the rows. Communication is what
-the busiest GPU sends in a step. Rows of the same figures share a line. The
-table goes to stdout; --json prints every row in the machine form in its place,
--o writes that to a file, and the table to stderr. Exit status 3: nothing fits.`,
+--strategy, --runtime and --schedule restrict the rows. Rows of the same
+figures share a line. The table goes to stdout, with the command for the best
+row. --json prints every row in the machine form in its place, with the peak
+and traffic of each GPU. -o writes that to a file, and the table to stderr.
+Exit status 3: nothing fits.`,
 		Example: `  devmap estimate qwen2.5-3b --gpus 4 --gpu h200-141gb --mode train --batch 4
   devmap estimate ./Llama-3.1-8B --gpus 8 --json`,
 		ValidArgsFunction: ask.CompleteModel,
@@ -50,20 +56,33 @@ table goes to stdout; --json prints every row in the machine form in its place,
 
 // estimateOutput is devmap.estimate/v1.
 type estimateOutput struct {
-	FormatVersion string            `json:"format_version"`
-	Rows          []estimateRow     `json:"rows"`
-	Refused       []estimateRefused `json:"refused,omitzero"`
+	FormatVersion string        `json:"format_version"`
+	Rows          []estimateRow `json:"rows"`
+	// Auto is what the map of device_map="auto" comes to.
+	Auto    *estimateAuto     `json:"accelerate_auto,omitzero"`
+	Refused []estimateRefused `json:"refused,omitzero"`
 }
 
 type estimateRow struct {
 	Strategy           costmodel.Strategy `json:"strategy"`
 	Runtime            string             `json:"runtime"`
 	Fits               bool               `json:"fits"`
+	Verdict            devicemap.Verdict  `json:"verdict"`
 	PeakAllocatedBytes []int64            `json:"peak_allocated_bytes"`
 	HeadroomBytes      int64              `json:"headroom_bytes"`
 	CommunicationBytes int64              `json:"communication_bytes"`
 	StepSeconds        *float64           `json:"step_seconds"`
-	Flags              []string           `json:"flags"`
+	// Batch is that of one replica, as the row's plan has it.
+	Batch           int64    `json:"batch"`
+	TokensPerStep   int64    `json:"tokens_per_step"`
+	TokensPerSecond *float64 `json:"tokens_per_second"`
+	Flags           []string `json:"flags"`
+}
+
+// estimateAuto is a row with the map itself.
+type estimateAuto struct {
+	estimateRow
+	DeviceMap devicemap.Flat `json:"device_map"`
 }
 
 // estimateRefused is a strategy that the workload or the model rules out.
@@ -74,6 +93,7 @@ type estimateRefused struct {
 }
 
 func (command *estimateCommand) run(cmd *cobra.Command, arg string) error {
+	end := time.Now().Add(command.TimeLimit)
 	if err := command.Refuse(); err != nil {
 		return err
 	}
@@ -84,25 +104,30 @@ func (command *estimateCommand) run(cmd *cobra.Command, arg string) error {
 	if err != nil {
 		return err
 	}
-	rows, fault := strategy.Rows(cmd.Context(), problem.Problem, problem.Options)
-	if err := command.show(cmd, problem, rows); err != nil {
+	ctx, cancel := context.WithDeadline(cmd.Context(), end)
+	defer cancel()
+	problem.Options.Current = true
+	problem.Options.TimeLimit = min(command.TimeLimit, time.Second)
+	rows, fault := strategy.Rows(ctx, problem.Problem, problem.Options)
+	if err := command.show(cmd, arg, problem, rows); err != nil {
 		return err
 	}
 	if fault != nil {
 		return fault
 	}
-	if len(rows) == 0 || !rows[0].Fits {
-		return nothingFits(cmd.Context(), problem, rows)
+	planned := slices.DeleteFunc(slices.Clone(rows), func(row strategy.Row) bool { return row.Current })
+	if len(planned) == 0 || !planned[0].Fits {
+		return nothingFits(ctx, problem, planned)
 	}
 	return nil
 }
 
 // show prints the table, which is the result unless the rows are one: those
 // of --json, and of -o.
-func (command *estimateCommand) show(cmd *cobra.Command, problem *ask.Question, rows []strategy.Row) error {
+func (command *estimateCommand) show(cmd *cobra.Command, arg string, problem *ask.Question, rows []strategy.Row) error {
 	result := cmd.OutOrStdout()
 	if command.JSON || command.Output != "" {
-		document := estimateOf(rows, command.Again(), problem.Unconstrained)
+		document := estimateOf(problem, rows, command.Again())
 		if err := out.Write(cmd, command.Output, func(writer io.Writer) error { return devicemap.WriteJSON(writer, document) }); err != nil {
 			return err
 		}
@@ -111,30 +136,82 @@ func (command *estimateCommand) show(cmd *cobra.Command, problem *ask.Question, 
 	if command.JSON {
 		return nil
 	}
-	people := show.New(result, problem.Graph, problem.Workload)
-	people.Implied = command.Implied
-	if err := people.Strategies(rows); err != nil {
+	title := &show.Title{Batch: max(1, problem.Workload.Batch), Topology: problem.Topology, Next: bestCommand(arg, problem, rows, command.Again())}
+	notes := command.DeviceNotes(problem.Topology)
+	answered := slices.DeleteFunc(slices.Clone(rows), func(row strategy.Row) bool { return row.Refused != nil })
+	if len(answered) > 0 {
+		shared := answered[0].Resolved
+		if shared.DeepSpeed != nil { // whose file has the batch
+			title.Batch = shared.Batch
+		}
+		shared.Strategy, shared.Batch, shared.Precision = "", title.Batch, show.Usual(answered)
+		title.Defaults = ask.Defaults(command.Request, problem.Graph, &shared)
+		notes = append(notes, command.IdleNotes(&answered[0].Resolved)...)
+	}
+	printer := show.New(result, problem.Graph, problem.Workload)
+	printer.Implied = command.Implied
+	if err := printer.Strategies(rows, title); err != nil {
 		return err
 	}
-	notes := slices.Concat(command.DeviceNotes(problem.Topology), command.IdleNotes(&problem.Workload), unmeasured(rows), common(problem.Graph, rows))
-	show.Warnings(cmd.ErrOrStderr(), notes)
+	show.Warnings(cmd.ErrOrStderr(), slices.Concat(notes, unmeasured(rows), common(problem.Graph, rows)))
 	return nil
 }
 
-func estimateOf(rows []strategy.Row, devices []string, unconstrained bool) estimateOutput {
+// bestCommand plans the best row: the fastest that fits, else the fastest that is
+// tight; empty where there is none.
+func bestCommand(arg string, problem *ask.Question, rows []strategy.Row, devices []string) string {
+	best := -1
+	for i := range rows {
+		if row := &rows[i]; row.Refused == nil && row.Fits && !row.Current && (best < 0 || isTight(&rows[best]) && !isTight(row)) {
+			best = i
+		}
+	}
+	if best < 0 {
+		return ""
+	}
+	words := slices.Concat([]string{"devmap", "plan", arg}, rowFlags(&rows[best], devices, problem.Unconstrained), []string{"-o", "plan.json"})
+	for i, word := range words {
+		words[i] = emit.Shell(word)
+	}
+	return strings.Join(words, " ")
+}
+
+// isTight: the peak fits, and the most that the allocator's pool reserves does not.
+func isTight(row *strategy.Row) bool { return row.Solution.Verdict == "tight" }
+
+func estimateOf(problem *ask.Question, rows []strategy.Row, devices []string) estimateOutput {
 	out := estimateOutput{FormatVersion: "devmap.estimate/v1", Rows: []estimateRow{}}
 	for i := range rows {
 		row := &rows[i]
-		if row.Refused != nil {
+		switch {
+		case row.Refused != nil && row.Current: // it would be no plan of devmap's
+		case row.Refused != nil:
 			out.Refused = append(out.Refused, estimateRefused{row.Workload.Strategy, row.Workload.Runtime, ask.ErrorText(row.Refused)})
-			continue
+		case row.Current:
+			out.Auto = &estimateAuto{estimateRowOf(row, rowFlags(row, devices, false)), row.Solution.Map.Flatten(problem.Graph)}
+		default:
+			out.Rows = append(out.Rows, estimateRowOf(row, rowFlags(row, devices, problem.Unconstrained)))
 		}
-		out.Rows = append(out.Rows, estimateRow{
-			row.Resolved.Strategy, row.Resolved.Runtime, row.Fits, show.Peaks(row), row.Headroom, row.Communication, row.StepSeconds,
-			slices.Concat(devices, ask.Flags(&row.Workload), unconstrainedFlag(row, unconstrained)),
-		})
 	}
 	return out
+}
+
+func estimateRowOf(row *strategy.Row, flags []string) estimateRow {
+	out := estimateRow{
+		Strategy: row.Resolved.Strategy, Runtime: row.Resolved.Runtime, Fits: row.Fits, Verdict: row.Solution.Verdict,
+		PeakAllocatedBytes: show.Peaks(row), HeadroomBytes: row.Headroom, CommunicationBytes: row.Communication,
+		StepSeconds: row.StepSeconds, Batch: row.Resolved.Batch, TokensPerStep: row.Tokens, Flags: flags,
+	}
+	if row.StepSeconds != nil && row.SecondsPerToken > 0 {
+		rate := 1 / row.SecondsPerToken
+		out.TokensPerSecond = &rate
+	}
+	return out
+}
+
+// rowFlags are what devmap plan takes to give a row.
+func rowFlags(row *strategy.Row, devices []string, unconstrained bool) []string {
+	return slices.Concat(devices, ask.Flags(&row.Workload), unconstrainedFlag(row, unconstrained))
 }
 
 // unconstrainedFlag is the flag that reproduces a row that may use any assignment.

@@ -49,7 +49,7 @@ var allowed = map[string][]string{
 	"planner":           {"modelgraph", "modelgraph/diffusers", "costmodel", "costmodel/phases", "costmodel/order", "costmodel/timeline", "costmodel/steptime", "costmodel/catalogue", "costmodel/estimate", "planner/devicemap"},
 	"planner/strategy": {
 		"modelgraph", "costmodel", "costmodel/catalogue",
-		"costmodel/estimate", "costmodel/phases", "costmodel/steptime", "planner", "planner/devicemap",
+		"costmodel/estimate", "costmodel/phases", "costmodel/steptime", "costmodel/timeline", "planner", "planner/devicemap",
 	},
 	"planner/emit": {"modelgraph", "modelgraph/diffusers", "costmodel", "costmodel/order", "costmodel/phases", "planner/devicemap", "executor/program"},
 

@@ -21,13 +21,23 @@ var (
 	allLinear = costmodel.Set("lora_targets", layers.AllLinear)
 )
 
-// loraDefaults are PEFT's targets if none are given (peft/utils/constants.py,
-// TRANSFORMERS_MODELS_TO_LORA_TARGET_MODULES_MAPPING).
+// loraDefaults are PEFT's targets if none are given (peft 0.21, peft/utils/constants.py,
+// TRANSFORMERS_MODELS_TO_LORA_TARGET_MODULES_MAPPING), by model type.
 var loraDefaults = map[string]string{
-	"t5": "q,v", "gpt2": "c_attn", "bloom": "query_key_value", "falcon": "query_key_value", "bert": "query,value",
-	"opt": "q_proj,v_proj", "bart": "q_proj,v_proj", "llama": "q_proj,v_proj", "mistral": "q_proj,v_proj",
-	"mixtral": "q_proj,v_proj", "gemma": "q_proj,v_proj", "gemma2": "q_proj,v_proj", "gemma3_text": "q_proj,v_proj",
-	"qwen2": "q_proj,v_proj", "qwen3": "q_proj,v_proj", "phi": "q_proj,v_proj,fc1,fc2",
+	"t5": "q,v", "mt5": "q,v", "bart": "q_proj,v_proj", "gpt2": "c_attn", "bloom": "query_key_value", "opt": "q_proj,v_proj",
+	"gptj": "q_proj,v_proj", "gpt_neox": "query_key_value", "gpt_neo": "q_proj,v_proj", "bert": "query,value", "roberta": "query,value",
+	"xlm-roberta": "query,value", "electra": "query,value", "deberta-v2": "query_proj,value_proj", "deberta": "in_proj", "layoutlm": "query,value",
+	"llama": "q_proj,v_proj", "llama4": "q_proj,v_proj", "gpt_bigcode": "c_attn", "mpt": "Wqkv", "falcon": "query_key_value", "codegen": "qkv_proj",
+	"mistral": "q_proj,v_proj", "mixtral": "q_proj,v_proj", "stablelm": "q_proj,v_proj", "phi": "q_proj,v_proj,fc1,fc2",
+	"gemma": "q_proj,v_proj", "gemma2": "q_proj,v_proj", "gemma3_text": "q_proj,v_proj", "qwen2": "q_proj,v_proj", "qwen3": "q_proj,v_proj",
+	"nemotron_h": "q_proj,k_proj,v_proj,o_proj",
+}
+
+// resolveTargets gives adapters without targets PEFT's own for the model's type.
+func resolveTargets(graph *modelgraph.Graph, workload *costmodel.Workload) {
+	if usual, ok := loraDefaults[graph.Family]; ok && workload.LoRARank > 0 && len(workload.LoRATargets) == 0 {
+		workload.LoRATargets = strings.Split(usual, ",")
+	}
 }
 
 // checkFrozen refuses adapters and quantised weights that cannot be trained,
@@ -40,10 +50,7 @@ func checkFrozen(graph *modelgraph.Graph, workload *costmodel.Workload, runtime 
 	case workload.LoRARank == 0 && len(workload.LoRATargets) > 0:
 		return refuse("lora_targets", targets, "%s need a rank: add %v", targets, usualRank)
 	case workload.LoRARank > 0 && len(workload.LoRATargets) == 0:
-		if usual, ok := loraDefaults[graph.Family]; ok {
-			return refuse("lora_targets", "", "no modules are named; PEFT's default for %s is %v", graph.Family, costmodel.Set("lora_targets", usual))
-		}
-		return refuse("lora_targets", "", "no modules are named; this model has %s, and %s means all of them", suffixes(graph, ""), allLinear.Value)
+		return refuse("lora_targets", "", "no modules are named, and PEFT has no default for this model; it has %s, and %s means all of them", suffixes(graph, ""), allLinear.Value)
 	case workload.Quantize != "" && workload.Mode == costmodel.Train && workload.LoRARank == 0:
 		return refuse("quantize", workload.Quantize, "%s weights take no gradients, so the model cannot be trained in full: add %v %v, or leave %v out",
 			workload.Quantize, usualRank, allLinear, costmodel.Setting{Field: "quantize"})

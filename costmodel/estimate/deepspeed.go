@@ -18,6 +18,11 @@ const configured = "the DeepSpeed configuration says "
 // resolveDeepSpeed lays a configuration under a workload: it fills in what that
 // leaves open. A contradiction is a [*costmodel.FieldError].
 func resolveDeepSpeed(graph *modelgraph.Graph, workload *costmodel.Workload) error {
+	if workload.HostStates {
+		if err := offloadStates(workload); err != nil {
+			return err
+		}
+	}
 	if workload.DeepSpeed == nil {
 		return nil
 	}
@@ -43,6 +48,19 @@ func resolveDeepSpeed(graph *modelgraph.Graph, workload *costmodel.Workload) err
 	if err := set.Fault(); err != nil {
 		return refuse("deepspeed", "", "%w", err)
 	}
+	return nil
+}
+
+// offloadStates makes DeepSpeed's settings of a request to offload what the stage
+// shards.
+func offloadStates(workload *costmodel.Workload) error {
+	stage := workload.Strategy.Traits().ZeroStage
+	if workload.DeepSpeed != nil || stage == 0 || workload.Strategy.Traits().ByBlock || workload.Mode != costmodel.Train {
+		return refuse("offload", "cpu", "it keeps in host memory what zero1, zero2 and zero3 shard in training, without a configuration file")
+	}
+	settings := zero.Defaults(int64(stage))
+	settings.OffloadOptimizer, settings.OffloadParams = true, stage == 3
+	workload.DeepSpeed, workload.HostStates = &settings, false
 	return nil
 }
 

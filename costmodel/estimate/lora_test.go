@@ -101,7 +101,6 @@ func TestFrozenFaults(t *testing.T) {
 		{"a target that is not there", "lora_targets", func(w *costmodel.Workload) { w.LoRATargets = []string{"q_porj"} }, []string{`"q_porj"`, "q_proj"}},
 		{"an expert", "lora_targets", func(w *costmodel.Workload) { w.LoRATargets = []string{"gate_up_proj"} }, []string{`"gate_up_proj"`}},
 		{"one of two", "lora_targets", func(w *costmodel.Workload) { w.LoRATargets = []string{"q_proj", "up"} }, []string{`"up"`}},
-		{"no targets", "lora_targets", func(w *costmodel.Workload) { w.LoRATargets = nil }, []string{"q_proj,v_proj", "mixtral"}},
 		{"no rank", "lora_targets", func(w *costmodel.Workload) { w.LoRARank = 0 }, []string{"lora_rank=16"}},
 		{"a negative rank", "lora_rank", func(w *costmodel.Workload) { w.LoRARank = -8 }, []string{"-8", "0"}},
 		{"full training of 4 bits", "quantize", func(w *costmodel.Workload) { w.LoRARank, w.LoRATargets, w.Quantize = 0, nil, value.NF4 }, []string{"lora_rank=16"}},
@@ -119,6 +118,23 @@ func TestFrozenFaults(t *testing.T) {
 				t.Errorf("%s: %q does not say %q", c.name, fault.Msg.String(), s)
 			}
 		}
+	}
+}
+
+// TestDefaultTargets: adapters without targets have PEFT's own for the model's type;
+// where it has none, the model's linear layers are named.
+func TestDefaultTargets(t *testing.T) {
+	w := lora("q_proj")
+	w.LoRATargets = nil
+	g := config(t, mixtral)
+	got, err := estimate.Resolve(g, w)
+	if err != nil || strings.Join(got.LoRATargets, ",") != "q_proj,v_proj" {
+		t.Errorf("targets %q, %v", got.LoRATargets, err)
+	}
+	g.Family = "unheard"
+	_, err = estimate.Resolve(g, w)
+	if err == nil || !strings.Contains(err.Error(), "PEFT has no default") || !strings.Contains(err.Error(), "o_proj") {
+		t.Errorf("without a default: %v", err)
 	}
 }
 

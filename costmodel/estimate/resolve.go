@@ -44,6 +44,7 @@ func Resolve(graph *modelgraph.Graph, workload costmodel.Workload) (costmodel.Wo
 	if workload.LoRARank != 0 && workload.LoRAPrecision == "" {
 		workload.LoRAPrecision, _ = runtime.Adapters(&workload) // what it has, it takes
 	}
+	resolveTargets(graph, &workload)
 	for _, fault := range []func() error{
 		func() error { _, err := check(&workload); return err },
 		func() error { return checkStored(graph, &workload) },

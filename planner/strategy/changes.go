@@ -13,6 +13,9 @@ import (
 type edit struct {
 	note  string // what the settings do not say
 	apply func(*costmodel.Workload)
+	// family names edits that replace each other: halves of a batch. Of those
+	// only the first that fits is reported.
+	family string
 }
 
 // loraRank and loraTargets are a usual choice; PEFT takes the latter for all
@@ -29,46 +32,83 @@ const largestPool = 0.9
 const (
 	accumulates = "gradient accumulation"
 	freezes     = "the model itself frozen"
+	lastLogits  = "logits of the last position alone"
+)
+
+// The values of the field loss.
+const (
+	eagerLoss   = "eager"
+	chunkedLoss = "chunked"
 )
 
 // edits are the single changes that take memory away, the least intrusive
-// first: those that change no result, then the optimizer, then the work
-// itself, then what is trained.
+// first: those that change no result, then the optimizer's state, then what is
+// trained, then the work itself.
 func (problem *search) edits() []edit {
-	workload := problem.Workload
-	if r, err := estimate.Resolve(problem.Graph, costmodel.Workload{Mode: workload.Mode, Seq: workload.Seq, Batch: workload.Batch}); err == nil {
-		workload.Seq, workload.Batch = r.Seq, r.Batch // what the model takes where nothing was asked for
-	}
-	var out []edit
-	add := func(when bool, note string, apply func(*costmodel.Workload)) {
-		if when {
-			out = append(out, edit{note, apply})
-		}
-	}
-	train := workload.Mode == costmodel.Train
+	workload := problem.sized()
 	if workload.Mode == costmodel.Load {
 		return nil
 	}
-	if _, program := estimate.Native(nil); workload.Runtime == program {
-		add(workload.MemFraction < largestPool, "", func(w *costmodel.Workload) { w.MemFraction = largestPool })
-		train = false // what is recomputed and trained is the program's own
+	var out []edit
+	if _, program := estimate.Native(nil); workload.Runtime == program { // what is recomputed and trained is the program's own
+		if workload.MemFraction < largestPool {
+			out = append(out, edit{apply: func(w *costmodel.Workload) { w.MemFraction = largestPool }})
+		}
+	} else {
+		out = append(same(&workload), trained(&workload)...)
 	}
-	add(train && workload.Strategy.Traits().Staged && workload.DP.Count()*workload.TP.Count() > 1, "",
+	return slices.Concat(out, smallerBatches(workload.Batch), shorterSequences(workload.Seq))
+}
+
+// sized is the workload with the batch and length that the model takes where nothing
+// was asked for.
+func (problem *search) sized() costmodel.Workload {
+	workload := problem.Workload
+	asked := costmodel.Workload{Mode: workload.Mode, Seq: workload.Seq, Batch: workload.Batch, NewTokens: workload.NewTokens}
+	if resolved, err := estimate.Resolve(problem.Graph, asked); err == nil {
+		workload.Seq, workload.Batch = resolved.Seq, resolved.Batch
+	}
+	return workload
+}
+
+// same are the edits after which the results are the same.
+func same(workload *costmodel.Workload) []edit {
+	var out []edit
+	add := func(when bool, note string, apply func(*costmodel.Workload)) {
+		if when {
+			out = append(out, edit{note: note, apply: apply})
+		}
+	}
+	if workload.Mode != costmodel.Train {
+		add(workload.NewTokens == 0, lastLogits, func(w *costmodel.Workload) { w.NewTokens = 1 })
+		return out
+	}
+	add(workload.Strategy.Traits().Staged && workload.DP.Count()*workload.TP.Count() > 1, "",
 		func(w *costmodel.Workload) { w.DP, w.TP = costmodel.AutoDegree, costmodel.AutoDegree })
-	add(train && cmp.Or(workload.Recompute, costmodel.RecomputeNone) == costmodel.RecomputeNone, "",
+	add(cmp.Or(workload.Recompute, costmodel.RecomputeNone) == costmodel.RecomputeNone, "",
 		func(w *costmodel.Workload) { w.Recompute = costmodel.RecomputeFull })
-	add(train && max(1, workload.MicroBatches) == 1 && workload.Batch > 1, accumulates,
+	add(max(1, workload.MicroBatches) == 1 && workload.Batch > 1, accumulates,
 		func(to *costmodel.Workload) { to.MicroBatches = workload.Batch })
-	add(train && cmp.Or(workload.Optimizer, costmodel.AdamW) == costmodel.AdamW && workload.LoRARank == 0, "",
-		func(w *costmodel.Workload) { w.Optimizer = "adamw-8bit" })
-	out = append(out, smallerBatches(workload.Batch)...)
-	const shortest = 512
-	seq := workload.Seq / 2
-	add(workload.Seq > shortest, "",
-		func(w *costmodel.Workload) { w.Seq, w.TargetSeq = seq, w.TargetSeq/2 })
-	add(train && workload.LoRARank == 0, freezes,
-		func(w *costmodel.Workload) { w.LoRARank, w.LoRATargets = loraRank, []string{loraTargets} })
+	add(cmp.Or(workload.Loss, eagerLoss) == eagerLoss, "",
+		func(w *costmodel.Workload) { w.Loss = chunkedLoss })
 	return out
+}
+
+// trained are the edits of the optimizer's state and of what is trained.
+func trained(workload *costmodel.Workload) []edit {
+	var out []edit
+	if workload.Mode != costmodel.Train || workload.LoRARank > 0 {
+		return nil
+	}
+	if cmp.Or(workload.Optimizer, costmodel.AdamW) == costmodel.AdamW {
+		out = append(out, edit{apply: func(w *costmodel.Workload) { w.Optimizer = "adamw-8bit" }})
+	}
+	return append(out, edit{note: freezes, apply: adapters})
+}
+
+// adapters freezes the model and trains LoRA adapters.
+func adapters(workload *costmodel.Workload) {
+	workload.LoRARank, workload.LoRATargets = loraRank, []string{loraTargets}
 }
 
 // smallerBatches are halves of a batch, the largest first, in as many
@@ -76,20 +116,42 @@ func (problem *search) edits() []edit {
 func smallerBatches(batch int64) []edit {
 	var out []edit
 	for half := batch / 2; half >= 1; half /= 2 {
-		out = append(out, edit{apply: func(w *costmodel.Workload) {
-			w.Batch, w.MicroBatches = half, min(w.MicroBatches, half)
-			for w.MicroBatches > 0 && half%w.MicroBatches != 0 {
-				w.MicroBatches--
-			}
+		out = append(out, edit{family: "batch", apply: func(w *costmodel.Workload) { setBatch(w, half) }})
+	}
+	return out
+}
+
+// setBatch gives a workload a batch in no more micro-batches than it has, as
+// many as divide it.
+func setBatch(workload *costmodel.Workload, batch int64) {
+	workload.Batch, workload.MicroBatches = batch, min(workload.MicroBatches, batch)
+	for workload.MicroBatches > 0 && batch%workload.MicroBatches != 0 {
+		workload.MicroBatches--
+	}
+}
+
+// shorterSequences are halves of a sequence, the longest first.
+func shorterSequences(seq int64) []edit {
+	const shortest = 512
+	var out []edit
+	for half := seq / 2; half >= shortest; half /= 2 {
+		out = append(out, edit{family: "seq", apply: func(w *costmodel.Workload) {
+			w.TargetSeq = min(w.TargetSeq, max(1, w.TargetSeq*half/seq))
+			w.Seq = half
 		}})
 	}
 	return out
 }
 
-func changesBatch(change *edit) bool {
-	workload := costmodel.Workload{Batch: -1}
-	change.apply(&workload)
-	return workload.Batch != -1
+// families are the families of edits that have helped. The empty family has no
+// members.
+type families map[string]bool
+
+// add notes whether an edit helped.
+func (helped families) add(change *edit, helps bool) {
+	if change.family != "" && helps {
+		helped[change.family] = true
+	}
 }
 
 func changesTraining(change *edit) bool {

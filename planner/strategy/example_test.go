@@ -72,8 +72,10 @@ func ExampleSmallest() {
 	// Output:
 	// [recompute=full] []
 	// [optimizer=adamw-8bit] []
+	// [lora_rank=16 lora_targets=all-linear] [the model itself frozen]
 	// [batch=1] []
 	// [seq=1024] []
-	// [lora_rank=16 lora_targets=all-linear] [the model itself frozen]
 	// [strategy=fsdp] []
+	// [offload=cpu strategy=zero3] [slower, 149.58 GiB of host memory]
+	// [gpu=h200-141gb] []
 }

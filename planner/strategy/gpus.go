@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/catalogue"
@@ -13,10 +14,10 @@ import (
 // maxGPUs bounds the search for enough.
 const maxGPUs = 64
 
-// moreGPUs is the least number of GPUs that is enough: it doubles, then
-// bisects.
-func (problem *search) moreGPUs(ctx context.Context) []Change {
-	on := func(count int) (Change, bool) { return problem.fitting(ctx, problem.on(count)) }
+// moreGPUs is the change to the least number of GPUs that is enough for a changed
+// problem: it doubles, then bisects.
+func (problem *remedies) moreGPUs(ctx context.Context, changed *search) []Change {
+	on := func(count int) (Change, bool) { return problem.fitting(ctx, changed.on(count)) }
 	low := len(problem.Topology.Devices)
 	high := 2 * low
 	found, ok := Change{}, false
@@ -38,6 +39,47 @@ func (problem *search) moreGPUs(ctx context.Context) []Change {
 		}
 	}
 	return []Change{found}
+}
+
+// larger are the problem on each GPU of the same maker that has more memory and is
+// no slower, the smallest first. None where the devices differ or the catalogue
+// does not have them.
+func (problem *search) larger() []*search {
+	now, err := catalogue.Find(problem.Topology.Devices[0].Name)
+	if err != nil || slices.ContainsFunc(problem.Topology.Devices, func(device costmodel.Device) bool { return device.Name != now.Name }) {
+		return nil
+	}
+	var kinds []catalogue.GPU
+	for _, name := range catalogue.Names() {
+		const more = 1.05
+		gpu, err := catalogue.Find(name)
+		if err == nil && float64(gpu.CapacityBytes) > more*float64(now.CapacityBytes) && amd(&gpu) == amd(&now) &&
+			gpu.BF16FLOPS >= now.BF16FLOPS && gpu.BytesPerSecond >= now.BytesPerSecond {
+			kinds = append(kinds, gpu)
+		}
+	}
+	slices.SortStableFunc(kinds, func(a, b catalogue.GPU) int { return cmp.Compare(a.CapacityBytes, b.CapacityBytes) })
+	var out []*search
+	for i := range kinds {
+		if changed := problem.asking(len(problem.Topology.Devices), kinds[i].Name); changed != nil {
+			out = append(out, changed)
+		}
+	}
+	return out
+}
+
+// amd reports a GPU of AMD: a job moves to one of the same maker without another
+// build of its programs.
+func amd(gpu *catalogue.GPU) bool { return strings.HasPrefix(gpu.Name, "mi") }
+
+// largerGPU is the change to the smallest of them on which the problem fits.
+func (problem *remedies) largerGPU(ctx context.Context) []Change {
+	for _, changed := range problem.larger() {
+		if change, ok := problem.fitting(ctx, changed); ok {
+			return []Change{change}
+		}
+	}
+	return nil
 }
 
 // on is the problem on another number of devices; nil where the request

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"sort"
 
-	"github.com/devmap-dev/devmap/costmodel/catalogue"
 	"github.com/devmap-dev/devmap/planner"
 )
 
@@ -23,20 +22,32 @@ func Next(ctx context.Context, asked planner.Problem, options Options, value flo
 	}
 	count := len(problem.Topology.Devices)
 	out := slices.Concat(problem.tried(ctx, problem.on(count-1), math.Inf(1)), problem.tried(ctx, problem.on(count+1), math.Inf(1)))
-	batches := false // of several batches the first that helps is reported
+	helped := families{}
 	for _, change := range problem.edits() {
-		if batches && changesBatch(&change) {
+		if helped[change.family] {
 			continue
 		}
 		got := problem.tried(ctx, problem.edited(change), notable*value)
-		out, batches = append(out, got...), batches || changesBatch(&change) && len(got) > 0
+		out = append(out, got...)
+		helped.add(&change, len(got) > 0)
 	}
 	if strategy := problem.Workload.Strategy; !problem.Unconstrained && !problem.fixed("contiguous") && !problem.timed() && (strategy.Traits().Sequential || strategy == "") {
 		changed := *problem
 		changed.Unconstrained = true
 		out = append(out, problem.tried(ctx, &changed, notable*value)...)
 	}
-	return distinct(append(out, problem.tried(ctx, problem.larger(), notable*value)...))
+	return distinct(append(out, problem.nextLarger(ctx, notable*value)...))
+}
+
+// nextLarger is the change to the smallest of the larger GPUs that gives less than
+// a value.
+func (problem *search) nextLarger(ctx context.Context, below float64) []Change {
+	for _, changed := range problem.larger() {
+		if change := problem.tried(ctx, changed, below); change != nil {
+			return change
+		}
+	}
+	return nil
 }
 
 // tried is the change to a problem, nil where there is none or no answer, or
@@ -66,17 +77,14 @@ func Alternatives(ctx context.Context, problem planner.Problem, options Options,
 // several batches the first is reported.
 func (problem *search) lowering(ctx context.Context, value float64) []Change {
 	var out []Change
-	batches := false
+	helped := families{}
 	for _, change := range problem.edits() {
-		batch := changesBatch(&change)
-		if batch && batches || changesTraining(&change) {
+		if helped[change.family] || changesTraining(&change) {
 			continue
 		}
-		changed := problem.edited(change)
-		if row, ok := changed.first(ctx); ok && row.Solution.Value < notable*value {
-			out = append(out, problem.change(changed, &row))
-			batches = batches || batch
-		}
+		got := problem.tried(ctx, problem.edited(change), notable*value)
+		out = append(out, got...)
+		helped.add(&change, len(got) > 0)
 	}
 	return distinct(out)
 }
@@ -102,26 +110,3 @@ func (problem *search) fewest(ctx context.Context, value float64) []Change {
 
 // notable is how far a change must lower the largest share to be reported.
 const notable = 0.995
-
-// larger is the problem on the GPU of the catalogue with the next larger
-// memory; nil where the devices differ, or none is larger.
-func (problem *search) larger() *search {
-	now := problem.Topology.Devices[0]
-	for device := range problem.Topology.Devices {
-		if problem.Topology.Devices[device].CapacityBytes != now.CapacityBytes {
-			return nil
-		}
-	}
-	var next catalogue.GPU
-	for _, name := range catalogue.Names() {
-		const larger = 1.05
-		if gpu, err := catalogue.Find(name); err == nil && float64(gpu.CapacityBytes) > larger*float64(now.CapacityBytes) &&
-			(next.Name == "" || gpu.CapacityBytes < next.CapacityBytes) {
-			next = gpu
-		}
-	}
-	if next.Name == "" {
-		return nil
-	}
-	return problem.asking(len(problem.Topology.Devices), next.Name)
-}

@@ -20,8 +20,31 @@ type Options struct {
 	// Fixed are the fields that no change sets, of gpus, gpu, contiguous and
 	// offload.
 	Fixed []string
+	// WholeBatch: the workload's batch is that of all GPUs together, so that
+	// strategies do the same work. Replicas take equal parts, of one sequence at
+	// least. Otherwise it is that of each replica.
+	WholeBatch bool
+	// Current adds the row of the map that device_map="auto" gives.
+	Current bool
 	// Stay: nothing leaves the devices, though the problem's Offload lets it.
 	NoOffload bool
+}
+
+// share turns a batch of all GPUs together into that of one replica, where the
+// options say that it is one.
+func (of *comparison) share(workload *costmodel.Workload) {
+	replicas := workload.DP.Count()
+	if workload.Strategy.Traits().Replicated {
+		replicas = of.gpus()
+	}
+	batch, micro := max(1, workload.Batch), workload.MicroBatches
+	if !of.WholeBatch || workload.DeepSpeed != nil || replicas <= 1 {
+		return
+	}
+	setBatch(workload, (batch+replicas-1)/replicas)
+	if micro > 0 && batch%micro != 0 {
+		workload.MicroBatches = micro // a contradiction, which the row is refused for
+	}
 }
 
 func (options *Options) limit() time.Duration { return cmp.Or(options.TimeLimit, time.Second) }

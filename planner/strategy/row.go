@@ -16,17 +16,22 @@ import (
 type Row struct {
 	// Workload asks for the row and no other; Resolved is what it comes to.
 	Workload, Resolved costmodel.Workload
+	// Current: it is not planned, but what device_map="auto" gives.
+	Current bool
 	// Refused is why there is no answer: the model or the workload does not
 	// go with the strategy. All below is then empty.
 	Refused error
-	// Solution is the best placement, whether it fits or not. Its pools are the
-	// ranges of their kind: they are followed where one plan is made.
+	// Solution is the best placement, whether it fits or not. Its pools are
+	// followed if it fits and the context has not ended; else they are the ranges
+	// of their kind.
 	Solution *planner.Solution
 	// Fits: every GPU holds its share.
 	Fits bool
 	// Headroom is the least that a GPU has left, in bytes; negative where it
 	// lacks memory.
 	Headroom int64
+	// HostBytes are what offload keeps in host memory for all GPUs together.
+	HostBytes int64
 	// Communication is the bytes that the busiest GPU sends in a step.
 	Communication int64
 	// StepSeconds is nil where it is not known.
@@ -49,7 +54,7 @@ func (row *Row) answer(problem *planner.Problem, solution *planner.Solution) {
 		return
 	}
 	costs, topology := problem.Costs, problem.Topology
-	row.Resolved = costs.Workload
+	row.Resolved, row.HostBytes = costs.Workload, costs.HostBytes
 	if solution.Costs != nil && len(solution.Costs.Stages) > 0 { // whose form was chosen
 		costs = solution.Costs
 	}

@@ -27,7 +27,11 @@ func Rows(ctx context.Context, problem planner.Problem, options Options) ([]Row,
 	if problem.Topology, err = catalogue.Named(problem.Topology, cmp.Or(problem.Workload.Mode, costmodel.Infer)); err != nil {
 		return nil, err
 	}
-	return rowsOf(ctx, &comparison{problem, options})
+	rows, err := rowsOf(ctx, &comparison{problem, options})
+	for i := range rows {
+		followPools(ctx, &problem, &rows[i])
+	}
+	return rows, err
 }
 
 // rowsOf is [Rows] on devices whose names are resolved.
@@ -47,6 +51,7 @@ func rowsOf(ctx context.Context, of *comparison) ([]Row, error) {
 		}
 		out = append(out, of.row(ctx, workload))
 	}
+	out = append(out, of.automatic()...)
 	slices.SortStableFunc(out, func(a, b Row) int { return compare(&a, &b) })
 	return out, failed(out)
 }
@@ -145,7 +150,9 @@ func (of *comparison) under(strategy costmodel.Strategy, runtime string) costmod
 	workload.Strategy, workload.Runtime = strategy, runtime
 	if !strategy.Traits().Staged {
 		workload.Schedule, workload.VirtualStages = "", 0
-	} else if workload.MicroBatches == 0 {
+	}
+	of.share(&workload)
+	if strategy.Traits().Staged && workload.MicroBatches == 0 {
 		workload.MicroBatches = microBatches(workload.Batch, of.gpus())
 	}
 	if strategy.Traits().ZeroStage == 0 {

@@ -1,6 +1,7 @@
 package strategy
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -8,10 +9,11 @@ import (
 	"github.com/devmap-dev/devmap/planner"
 )
 
-// Smallest are the changes that make the problem fit: single ones, each with
-// what it comes to, another strategy and more GPUs among them. Where none of
-// those that train the same is enough, they include several together. Once
-// ctx is done nothing more is tried.
+// Smallest are the changes that make the problem fit, each with what it comes to, in
+// the order of how much they change: what leaves the result alone, the optimizer's
+// state, adapters, quantised weights, ZeRO offload, less work, another strategy, more
+// and larger GPUs. If no single change of the same training is enough, they include
+// several together. Once ctx is done nothing more is tried.
 func Smallest(ctx context.Context, problem planner.Problem, options Options) []Change {
 	from := newSearch(problem, options)
 	switch {
@@ -20,36 +22,50 @@ func Smallest(ctx context.Context, problem planner.Problem, options Options) []C
 	case from.Diffusion != nil:
 		return distinct(from.smallestPipeline(ctx))
 	case !from.timed():
-		return distinct(from.smallest(ctx))
+		return followChanges(ctx, distinct(from.smallest(ctx)))
 	}
 	changed := *from
 	changed.Objective = planner.Memory // what fits at all fits so
 	changed.Fixed = append(slices.Clone(from.Fixed), "offload")
-	return distinct(from.within(ctx, changed.smallest(ctx)))
+	return followChanges(ctx, distinct(from.within(ctx, changed.smallest(ctx))))
 }
 
+// remedies is a problem that does not fit, with the edits that may make it fit: those
+// that train the same, and those that freeze the model.
+type remedies struct {
+	*search
+	full, adapters []edit
+}
+
+// smallest tries them, the least intrusive first.
 func (problem *search) smallest(ctx context.Context) []Change {
-	out := problem.outOfOrder(ctx)
-	batches, same := false, len(out) > 0
-	all := problem.edits()
+	full, adapters := split(problem.edits())
+	tries := &remedies{problem, full, adapters}
+	out := append(tries.outOfOrder(ctx), tries.singles(ctx, full)...)
+	others := tries.others(ctx)
+	if len(out)+len(others) == 0 { // nothing alone trains the same
+		out = append(out, tries.several(ctx, problem, full)...)
+	}
+	out = slices.Concat(out, tries.lora(ctx), others, tries.sharded(ctx), tries.onHost(ctx), tries.offloaded(ctx), tries.moreGPUs(ctx, problem), tries.largerGPU(ctx))
+	slices.SortStableFunc(out, func(a, b Change) int { return cmp.Compare(tries.intrusion(&a), tries.intrusion(&b)) })
+	return out
+}
+
+// singles are the edits that are enough alone; of a family the first.
+func (problem *remedies) singles(ctx context.Context, all []edit) []Change {
+	var out []Change
+	found := families{}
 	for _, change := range all {
-		if batches && changesBatch(&change) {
-			continue // the largest that fits came first
+		if found[change.family] {
+			continue
 		}
-		if c, ok := problem.fitting(ctx, problem.edited(change)); ok {
+		c, ok := problem.fitting(ctx, problem.edited(change))
+		if ok {
 			out = append(out, c)
-			batches, same = batches || changesBatch(&change), same || !changesTraining(&change)
 		}
+		found.add(&change, ok)
 	}
-	others := problem.others(ctx)
-	if !same && len(others) == 0 {
-		full, adapters := split(all)
-		others = problem.several(ctx, full)
-		if len(out) == 0 && len(adapters) > 0 {
-			others = append(others, problem.several(ctx, slices.Concat(adapters, full))...)
-		}
-	}
-	return slices.Concat(out, others, problem.moreGPUs(ctx), problem.offloaded(ctx))
+	return out
 }
 
 // fitting is the change to a problem, false where it does not fit.
@@ -63,11 +79,11 @@ func (problem *search) fitting(ctx context.Context, changed *search) (Change, bo
 
 // outOfOrder is the device map that puts any layer on any GPU, where it fits
 // and was not what was asked for. It trains the same.
-func (problem *search) outOfOrder(ctx context.Context) []Change {
+func (problem *remedies) outOfOrder(ctx context.Context) []Change {
 	if strategy := problem.Workload.Strategy; problem.Unconstrained || problem.Offload != "" || problem.fixed("contiguous") || !strategy.Traits().Sequential && !problem.open() {
 		return nil
 	}
-	changed := *problem
+	changed := *problem.search
 	changed.Unconstrained, changed.Workload.Strategy = true, costmodel.DeviceMap
 	if change, ok := problem.fitting(ctx, &changed); ok {
 		return []Change{change}
@@ -76,16 +92,16 @@ func (problem *search) outOfOrder(ctx context.Context) []Change {
 }
 
 // offloaded is the same map with units that leave for the host, else for disk.
-func (problem *search) offloaded(ctx context.Context) []Change {
+func (problem *remedies) offloaded(ctx context.Context) []Change {
 	workload := &problem.Workload
 	if problem.fixed("offload") || problem.NoOffload || problem.Unconstrained || problem.Offload == planner.Disk || workload.Mode == costmodel.Train || !workload.Strategy.Traits().Sequential {
 		return nil
 	}
 	for _, tier := range []planner.Tier{planner.CPU, planner.Disk} {
-		changed := *problem
+		changed := *problem.search
 		changed.Offload = tier
 		changed.set = append(slices.Clone(problem.set), costmodel.Set("offload", tier))
-		changed.notes = append(slices.Clone(problem.notes), "slower: weights travel in every forward")
+		changed.notes = append(slices.Clone(problem.notes), slowerForwards)
 		if change, ok := problem.fitting(ctx, &changed); ok {
 			return []Change{change}
 		}
@@ -109,27 +125,36 @@ func split(all []edit) (full, adapters []edit) {
 // fixed reports a field that no change sets.
 func (problem *search) fixed(field string) bool { return slices.Contains(problem.Fixed, field) }
 
-// others is the fastest other strategy that fits as the workload stands, with
-// the constraints where it can.
-func (problem *search) others(ctx context.Context) []Change {
-	if problem.open() || ctx.Err() != nil {
-		return nil
-	}
+// withStrategy is the problem under another strategy, without what belongs to its own.
+func (problem *search) withStrategy(strategy costmodel.Strategy) *search {
 	changed := *problem
 	workload := &changed.Workload
-	workload.Strategy, workload.Schedule, workload.VirtualStages, workload.ShardDegree = "", "", 0, 0
+	workload.Strategy, workload.Schedule, workload.VirtualStages, workload.ShardDegree = strategy, "", 0, 0
 	workload.DP, workload.TP = 0, 0           // they are a pipeline's
 	if workload.Runtime != costmodel.Devmap { // who asks for that engine wants no other
 		workload.Runtime = ""
 	}
-	if workload.MicroBatches == 1 {
-		workload.MicroBatches = 0 // a pipeline would stand idle
-	}
 	changed.Unconstrained, changed.Offload = false, "" // they are a device map's
-	change, ok := problem.fitting(ctx, &changed)
+	if strategy.Traits().Replicated {
+		changed.Pins, changed.Together = nil, nil
+	}
+	return &changed
+}
+
+// others is the fastest other strategy that fits as the workload stands, with
+// the constraints where it can.
+func (problem *remedies) others(ctx context.Context) []Change {
+	if problem.open() || ctx.Err() != nil {
+		return nil
+	}
+	changed := problem.withStrategy("")
+	if changed.Workload.MicroBatches == 1 {
+		changed.Workload.MicroBatches = 0 // a pipeline would stand idle
+	}
+	change, ok := problem.fitting(ctx, changed)
 	if !ok && len(problem.Pins)+len(problem.Together) > 0 { // which rule out what every GPU runs whole
 		changed.Pins, changed.Together = nil, nil
-		change, ok = problem.fitting(ctx, &changed)
+		change, ok = problem.fitting(ctx, changed)
 	}
 	if !ok {
 		return nil
@@ -137,24 +162,24 @@ func (problem *search) others(ctx context.Context) []Change {
 	return []Change{change}
 }
 
-// several adds one of the edits to the other until the problem fits, then
+// several adds one of the edits to the other until a changed problem fits, then
 // takes back each that it fits without, the most intrusive first.
-func (problem *search) several(ctx context.Context, all []edit) []Change {
+func (problem *remedies) several(ctx context.Context, changed *search, all []edit) []Change {
 	var applied []edit
-	var found Change
-	ok := false
-	for _, change := range all {
-		applied = append(applied, change)
-		if found, ok = problem.fitting(ctx, problem.edited(applied...)); ok {
-			break
+	found, ok := problem.fitting(ctx, changed)
+	for i := 0; i < len(all) && !ok; i++ {
+		if last := len(applied) - 1; last >= 0 && all[i].family != "" && applied[last].family == all[i].family {
+			applied = applied[:last] // which the next replaces
 		}
+		applied = append(applied, all[i])
+		found, ok = problem.fitting(ctx, changed.edited(applied...))
 	}
 	if !ok {
 		return nil
 	}
 	for i := len(applied) - 2; i >= 0; i-- { // the last was needed
 		fewer := slices.Delete(slices.Clone(applied), i, i+1)
-		if change, ok := problem.fitting(ctx, problem.edited(fewer...)); ok {
+		if change, ok := problem.fitting(ctx, changed.edited(fewer...)); ok {
 			applied, found = fewer, change
 		}
 	}

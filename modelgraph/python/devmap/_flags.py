@@ -80,6 +80,7 @@ if TYPE_CHECKING:
         shard_degree: int | None
         strategy: str | None
         target_seq: int | None
+        time_limit: float | str | None
         together: Sequence[Sequence[str] | str] | str | None
         topology: str | PathLike[str] | None
         tp: int | str | None
@@ -241,6 +242,7 @@ COMMANDS: dict[str, dict[str, str]] = {
         "shard_degree": "int64",
         "strategy": "string",
         "target_seq": "int64",
+        "time_limit": "duration",
         "together": "stringArray",
         "topology": "string",
         "tp": "degree",

@@ -71,8 +71,8 @@ func TestFlagsAgain(t *testing.T) {
 		if flags[i].field != nil || flags[i].on&onEstimate == 0 || flags[i].hidden&onEstimate != 0 {
 			continue
 		}
-		// Of one row alone, refused, and how the rows are printed.
-		if slices.Contains([]string{"contiguous", "offload", "json", "output"}, name) {
+		// Of one row alone, refused, how the rows are printed, and how long it may take.
+		if slices.Contains([]string{"contiguous", "offload", "json", "output", "time-limit"}, name) {
 			continue
 		}
 		if words := parsed(t, "estimate", "--"+name, "1").Again(); !slices.Equal(words, []string{"--" + name, "1"}) {

@@ -1,6 +1,7 @@
 package ask
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -60,7 +61,8 @@ var (
 	}
 )
 
-// IdleNotes name the flags that were given and change nothing of a workload.
+// IdleNotes name the flags that were given and change nothing of a workload, and the
+// targets of adapters that were not given.
 func (request *Request) IdleNotes(workload *costmodel.Workload) []string {
 	var out []string
 	for _, idle := range []*idleness{noStep, noMoments, nothingRuns, noBuckets, lossAlways, noSchedule, allAlike} {
@@ -81,7 +83,15 @@ func (request *Request) IdleNotes(workload *costmodel.Workload) []string {
 			out = append(out, "--"+strings.Join(names, ", --")+verb+idle.why)
 		}
 	}
-	return out
+	return append(out, targetNotes(request, workload)...)
+}
+
+// targetNotes name the modules that get adapters where the user named none.
+func targetNotes(request *Request, workload *costmodel.Workload) []string {
+	if workload.LoRARank == 0 || len(workload.LoRATargets) == 0 || !request.Given("lora-rank") || request.Given("lora-targets") {
+		return nil
+	}
+	return []string{fmt.Sprintf("--lora-targets is PEFT's default for this model: %s (--lora-targets all-linear adapts every linear layer but the head)", strings.Join(workload.LoRATargets, ","))}
 }
 
 // offValues are what turns a setting off.
@@ -119,7 +129,7 @@ func implyTraining(request *Request) {
 	}
 	inference := false
 	request.cmd.Flags().Visit(func(f *pflag.Flag) {
-		inference = inference || impliesInference(f.Name, f.Value.String())
+		inference = inference || impliesInference(f.Name, f.Value.String()) && !(f.Name == "offload" && offloadsStates(request))
 		if request.Implied == "" && impliesTraining(f.Name, f.Value.String()) {
 			request.Implied = "--" + f.Name
 			if f.Name == "strategy" {

@@ -69,6 +69,10 @@ func (request *Request) parse(file *costmodel.Topology) (*Question, error) {
 		Workload: workload, Topology: topology, Pins: pins, Together: together, Unconstrained: !request.Contiguous,
 		Objective: request.minimised(), Offload: request.tier(),
 	}}
+	if offloadsStates(request) {
+		asked.Offload, asked.Workload.HostStates = "", true
+	}
+	asked.Options.WholeBatch = request.cmd.Name() == "estimate"
 	asked.Options.Fixed = request.fixed(topology)
 	if asked.Options.Devices, err = request.replacements(topology, workload.Mode); err != nil {
 		asked.Options.Fixed = append(asked.Options.Fixed, "gpus")

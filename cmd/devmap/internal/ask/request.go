@@ -178,6 +178,8 @@ func (request *Request) refuseOffload() error {
 	switch {
 	case commands[request.cmd.Name()]&searching == 0, request.offload == noOffload, slices.Contains(offloadModes, request.offload):
 		return nil
+	case offloadsStates(request):
+		return refuseStates(request)
 	case request.cmd.Name() != "plan":
 		return out.Usagef("--offload %s: it is for devmap plan", request.offload)
 	case request.objective != string(planner.Memory):
@@ -194,6 +196,25 @@ func (request *Request) refuseOffload() error {
 	return nil
 }
 
+// offloadsStates reports that --offload is DeepSpeed's: of optimizer states and
+// parameters, not of the units of a map.
+func offloadsStates(request *Request) bool {
+	traits := request.work.Strategy.Traits()
+	return request.offload == string(planner.CPU) && (traits.ZeroStage > 0 && !traits.ByBlock || request.dsConfig != "")
+}
+
+// refuseStates reports --offload where DeepSpeed's own file says what is offloaded,
+// or nothing is trained.
+func refuseStates(request *Request) error {
+	switch {
+	case request.dsConfig != "":
+		return out.Usagef("--offload %s --ds-config %s: the file says what DeepSpeed offloads; set offload_optimizer and offload_param there", request.offload, request.dsConfig)
+	case request.Given("mode") && request.work.Mode != costmodel.Train:
+		return out.Usagef("--offload %s --strategy %s --mode %s: DeepSpeed offloads what training adds; use --mode train", request.offload, request.work.Strategy, request.work.Mode)
+	}
+	return nil
+}
+
 // refuseSearch reports what plan and estimate cannot search by.
 func (request *Request) refuseSearch() error {
 	switch strategy := request.work.Strategy; {
@@ -205,10 +226,10 @@ func (request *Request) refuseSearch() error {
 		return out.Usagef("--objective latency --strategy %s: strategies are compared by their steps; name one, as --strategy %s", strategy, costmodel.DeviceMap)
 	case request.cmd.Name() == "estimate" && request.IsLatency():
 		return out.Usagef("--objective latency: it is for devmap plan; devmap estimate compares steps")
+	case commands[request.cmd.Name()]&searching != 0 && request.TimeLimit <= 0:
+		return out.Usagef("--time-limit %v: it must be more than 0", request.TimeLimit)
 	case request.cmd.Name() != "plan":
 		return nil
-	case request.TimeLimit <= 0:
-		return out.Usagef("--time-limit %v: it must be more than 0", request.TimeLimit)
 	case strategy.Traits().Replicated && len(request.pins)+len(request.together) > 0:
 		return out.Usagef("--pin and --together place layers, and under --strategy %s every GPU runs them all (device-map and pipeline work)", strategy)
 	}

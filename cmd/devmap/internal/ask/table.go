@@ -204,7 +204,7 @@ var placementFlags = []flag{
 	},
 	{
 		name: "offload", at: func(request *Request) any { return &request.offload }, on: placing, hidden: onCheck, defaultValue: noOffload,
-		help: "units that may leave the GPUs: {values}", values: slices.Concat([]string{noOffload, string(planner.CPU), string(planner.Disk)}, offloadModes),
+		help: "units that may leave the GPUs: {values}; cpu under zero1–3: optimizer states, and parameters of zero3", values: slices.Concat([]string{noOffload, string(planner.CPU), string(planner.Disk)}, offloadModes),
 		meant: map[string]string{"off": "none", "ram": "cpu", "host": "cpu", "nvme": "disk", "ssd": "disk"},
 	},
 }
@@ -234,8 +234,9 @@ var ownFlags = []flag{
 		also: []string{"deepspeed", "deepspeed-config", "deepspeed_config", "ds_config"},
 	},
 	{
-		name: "time-limit", at: func(request *Request) any { return &request.TimeLimit }, on: onPlan | onCheck, hidden: onCheck, benchmark: true, also: []string{"timeout"},
+		name: "time-limit", at: func(request *Request) any { return &request.TimeLimit }, on: placing, hidden: onCheck, benchmark: true, also: []string{"timeout"},
 		defaultValue: planner.DefaultTimeLimit.String(), help: "then the best map, with its proven gap",
+		helpOn: map[command]string{onEstimate: "then the rows as far as they are known"},
 	},
 	{
 		name: "explain", at: func(request *Request) any { return &request.Explain }, on: onPlan, benchmark: true,

@@ -7,8 +7,8 @@ type command []string
 
 func (args command) String() string { return strings.Join(args, " ") }
 
-// limited reports a command that has --time-limit; the others are interrupted only.
-func (args command) limited() bool { return args[0] == "plan" }
+// limited reports a command that has --time-limit.
+func (args command) limited() bool { return args[0] == "plan" || args[0] == "estimate" }
 
 // commands are the rows of the matrix: the objectives by the strategies and
 // schedules by the models by the counts of GPUs.

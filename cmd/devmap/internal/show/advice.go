@@ -49,7 +49,7 @@ func Changes(changes []strategy.Change) []string {
 
 // outcome is what a changed problem comes to, counted as the share is.
 func outcome(solution *planner.Solution) string {
-	fits := "fits"
+	fits := string(solution.Verdict)
 	if solution.LargestShare > 1 {
 		fits = "does not fit yet"
 	}

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	width "github.com/jedib0t/go-pretty/v6/text"
+
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/texttab"
@@ -14,24 +16,43 @@ import (
 	"github.com/devmap-dev/devmap/planner/strategy"
 )
 
-// Strategies prints a row per strategy and runtime, the best first, and why the
-// others have none. It is a result: what cannot be written is an error.
-func (printer *Printer) Strategies(rows []strategy.Row) error {
+// Strategies prints a row per strategy and runtime, the best first, why the others
+// have none, and the command for the best. It is a result: what cannot be written is
+// an error.
+func (printer *Printer) Strategies(rows []strategy.Row, title *Title) error {
 	var whole strings.Builder
 	text := *printer
 	text.to = &whole
 	answered := slices.DeleteFunc(slices.Clone(rows), func(row strategy.Row) bool { return row.Refused != nil })
 	if len(answered) > 0 {
 		text.work = answered[0].Resolved
-		text.work.MicroBatches = 1 // each row has its own
-		text.work.Precision = usual(answered)
-		text.printf("%s, %s (GiB)\n%s\n", out.Cell(text.graph.Name), text.doing(), out.Block(strategyTable(answered, text.work.Precision)))
+		text.work.Strategy, text.work.Runtime = costmodel.Auto, "" // each row has its own
+		text.work.Batch, text.work.MicroBatches = title.Batch, 1
+		text.work.Precision = Usual(answered)
+		parts := []string{out.Cell(text.graph.Name), text.doing(), gpusOf(title.Topology)}
+		if answered[0].Fits && answered[0].StepSeconds != nil {
+			parts = append(parts, "fastest first")
+		}
+		header(text.printf, text.width, parts, title.Defaults)
+		text.printf("%s\n", out.Block(strategyTable(answered, text.work.Precision)))
 	}
 	for _, line := range folded(refusals(rows), ", ") {
 		text.printf("%s: %s\n", line[0], line[1])
 	}
+	if title.Next != "" {
+		text.printf("Next: %s\n", out.OneLine(title.Next))
+	}
 	_, err := io.WriteString(printer.to, whole.String())
 	return err
+}
+
+// Title is what the rows of a table of strategies have in common.
+type Title struct {
+	Batch    int64 // of all GPUs together
+	Topology *costmodel.Topology
+	Defaults []string
+	// Next is the command that plans the best row; empty if nothing fits.
+	Next string
 }
 
 // refusals are the rows without an answer: who, and why.
@@ -39,10 +60,18 @@ func refusals(rows []strategy.Row) [][]string {
 	var lines [][]string
 	for i := range rows {
 		if row := &rows[i]; row.Refused != nil {
-			lines = append(lines, []string{fmt.Sprintf("%s (%s)", Described(&row.Workload), row.Workload.Runtime), ask.ErrorText(row.Refused)})
+			lines = append(lines, []string{fmt.Sprintf("%s (%s)", rowName(row, &row.Workload), row.Workload.Runtime), ask.ErrorText(row.Refused)})
 		}
 	}
 	return lines
+}
+
+// rowName is the strategy of a row with its schedule, or whose map it is.
+func rowName(row *strategy.Row, workload *costmodel.Workload) string {
+	if row.Current {
+		return "accelerate auto (what you have now)"
+	}
+	return Described(workload)
 }
 
 // folded joins rows that differ in their first cell alone.
@@ -59,8 +88,8 @@ func folded(rows [][]string, between string) [][]string {
 	return joined
 }
 
-// usual is the precision of most rows: DeepSpeed's default is one of its own.
-func usual(rows []strategy.Row) costmodel.Precision {
+// Usual is the precision of most rows: DeepSpeed's default is one of its own.
+func Usual(rows []strategy.Row) costmodel.Precision {
 	count := make(map[costmodel.Precision]int)
 	best := rows[0].Resolved.Precision
 	for i := range rows {
@@ -74,55 +103,80 @@ func usual(rows []strategy.Row) costmodel.Precision {
 }
 
 func strategyTable(rows []strategy.Row, usual costmodel.Precision) string {
-	table := texttab.New("strategy", "runtime", "fits", "largest\npeak", "peak of each GPU", "head-\nroom", "sent\na step", "step", "tokens\na step")
-	table.Right(3, 5, 6, 7, 8)
+	table := texttab.New("Strategy", "Engine", "Fits", "Peak GiB", "Free", "Step", "Tok/step", "Tok/s").Compact()
+	table.Right(3, 4, 5, 6, 7)
+	const least = 24 // of the column that is wrapped
+	widest := 0
 	for _, cells := range merged(rows, usual) {
+		widest = max(widest, width.StringWidth(cells[0]))
 		row := make([]any, len(cells))
 		for i, cell := range cells {
 			row[i] = cell
 		}
 		table.Row(row...)
 	}
+	if over := table.Width() - maxWidth; over > 0 {
+		table.Wrap(0, max(widest-over, least))
+	}
 	return table.String()
 }
 
-// merged are the cells of the rows, with the precision of those that have
-// another than usual. Those with the same figures share a line: strategies of
-// one runtime, and runtimes of one strategy.
+// merged are the cells of the rows. Those with the same figures share a line:
+// strategies of one runtime, and runtimes of one strategy. What a row has of its own,
+// the batch of a GPU and another precision than usual, follows its strategy.
 func merged(rows []strategy.Row, usual costmodel.Precision) [][]string {
-	const strategies, runtimes = 0, 1
+	const strategies, engines, own = 0, 1, 2
 	var cells [][]string
 	for i := range rows {
-		row := strategyRow(&rows[i])
-		if precision := rows[i].Resolved.Precision; precision != usual {
-			row[runtimes] += ", " + string(precision)
+		cells = append(cells, strategyRow(&rows[i], usual))
+	}
+	swap := func() { // the cell that is folded stands first
+		for _, row := range cells {
+			row[strategies], row[engines] = row[engines], row[strategies]
 		}
-		cells = append(cells, row)
 	}
 	cells = folded(cells, " / ")
-	for _, row := range cells { // the cell that is folded stands first
-		row[strategies], row[runtimes] = row[runtimes], row[strategies]
-	}
+	swap()
 	cells = folded(cells, " / ")
-	for _, row := range cells {
-		row[strategies], row[runtimes] = row[runtimes], row[strategies]
+	swap()
+	for i, row := range cells {
+		row[strategies] += row[own]
+		cells[i] = slices.Delete(row, own, own+1)
 	}
 	return cells
 }
 
-func strategyRow(row *strategy.Row) []string {
-	fits, step := "no", "–"
-	if row.Fits {
+// strategyRow are the cells of a row, with its own settings in the third.
+func strategyRow(row *strategy.Row, usual costmodel.Precision) []string {
+	work := &row.Resolved
+	own := ""
+	if work.Strategy.Traits().Replicated && work.Mode != costmodel.Load {
+		own += fmt.Sprintf(", batch %d per GPU", work.Batch)
+	}
+	if work.Precision != usual {
+		own += ", " + string(work.Precision)
+	}
+	fits := string(row.Solution.Verdict)
+	if fits == "fits" {
 		fits = "yes"
 	}
+	step, rate := "–", "–"
 	if row.StepSeconds != nil {
 		step = Seconds(*row.StepSeconds)
+		if row.Fits {
+			rate = tokensPerSecond(row)
+		}
 	}
-	peaks := Peaks(row)
-	return []string{
-		Described(&row.Resolved), row.Resolved.Runtime, fits, gib(slices.Max(peaks)), runLengths(peaks),
-		gib(row.Headroom), gib(row.Communication), step, strconv.FormatInt(row.Tokens, 10),
+	return []string{rowName(row, work), work.Runtime, own, fits, gib(slices.Max(Peaks(row))), gib(row.Headroom), step, strconv.FormatInt(row.Tokens, 10), rate}
+}
+
+// tokensPerSecond are those of all GPUs together.
+func tokensPerSecond(row *strategy.Row) string {
+	rate := 1 / row.SecondsPerToken
+	if rate < 10 {
+		return strconv.FormatFloat(rate, 'g', 2, 64)
 	}
+	return strconv.FormatFloat(rate, 'f', 0, 64)
 }
 
 // Peaks are the allocated peaks of a row's GPUs, in bytes.
@@ -132,26 +186,4 @@ func Peaks(row *strategy.Row) []int64 {
 		peaks[device] = row.Solution.Devices[device].Predicted.PeakAllocatedBytes
 	}
 	return peaks
-}
-
-// runLengths prints like neighbours once: 4 × 72.97, or 17.2 12.4 13.3.
-func runLengths(bytes []int64) string {
-	var parts []string
-	for i := 0; i < len(bytes); {
-		end := i + 1
-		for end < len(bytes) && gib(bytes[end]) == gib(bytes[i]) {
-			end++
-		}
-		if end > i+1 {
-			parts = append(parts, fmt.Sprintf("%d × %s", end-i, gib(bytes[i])))
-		} else {
-			parts = append(parts, gib(bytes[i]))
-		}
-		i = end
-	}
-	const most = 8
-	if len(parts) > most {
-		parts = append(parts[:most], "…")
-	}
-	return strings.Join(parts, " ")
 }

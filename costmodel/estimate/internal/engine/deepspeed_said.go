@@ -18,7 +18,8 @@ func (sum *zeroSum) warn(table *costmodel.Table) {
 	sum.warnEstimator(table, params)
 	if sum.set.OffloadOptimizer || sum.set.OffloadParams {
 		pinned, pageable := sum.host()
-		warn(table, "offload keeps %v of host memory a GPU, %v of it page-locked (PyTorch rounds each of those buffers up to a power of two): %v for the %d GPUs", costmodel.Bytes(pinned+pageable), costmodel.Bytes(pinned), costmodel.Bytes((pinned+pageable)*sum.model.Workload.World), sum.model.Workload.World)
+		table.HostBytes = (pinned + pageable) * sum.model.Workload.World
+		warn(table, "offload keeps %v of host memory a GPU, %v of it page-locked (PyTorch rounds each of those buffers up to a power of two): %v for the %d GPUs", costmodel.Bytes(pinned+pageable), costmodel.Bytes(pinned), costmodel.Bytes(table.HostBytes), sum.model.Workload.World)
 	}
 	sum.warnOutside(table, params)
 }

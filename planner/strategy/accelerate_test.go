@@ -1,0 +1,71 @@
+package strategy
+
+import (
+	"compress/gzip"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/devmap-dev/devmap/modelgraph/hf"
+)
+
+// TestBalancedMaps: the maps are those that Accelerate 1.15 made for 18 public models
+// on 2, 4 and 8 GPUs with more memory than each model.
+func TestBalancedMaps(t *testing.T) {
+	files, err := filepath.Glob("../../fixtures/tensors/*.json.gz")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no tensor files: %v", err)
+	}
+	for _, file := range files {
+		config, maps := recordedMaps(t, file)
+		g, err := hf.FromConfig("config.json", config)
+		if err != nil {
+			t.Fatal(file, err)
+		}
+		for n, want := range maps {
+			count, err := strconv.Atoi(n)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Run(strings.TrimSuffix(filepath.Base(file), ".json.gz")+"/"+n, func(t *testing.T) {
+				got := balanced(g, &weightSizes{}, slices.Repeat([]int64{1 << 43}, count))
+				recorded := &autoMap{places: want}
+				for i := range g.Units {
+					device, ok := recorded.deviceOf(g.Units[i].Keys)
+					if !ok || int(got[i]) != device {
+						t.Errorf("%s on GPU %d, and Accelerate puts it on %d", g.Units[i].Name, got[i], device)
+					}
+				}
+			})
+		}
+	}
+}
+
+func recordedMaps(t *testing.T, file string) (config []byte, maps map[string]map[string]int) {
+	t.Helper()
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close() //nolint:errcheck // it was read
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var c struct {
+		Config json.RawMessage
+		Maps   map[string]struct{ Map map[string]int } `json:"accelerate_maps"`
+	}
+	if err := json.NewDecoder(z).Decode(&c); err != nil {
+		t.Fatal(file, err)
+	}
+	maps = map[string]map[string]int{}
+	for n, m := range c.Maps {
+		maps[n] = m.Map
+	}
+	return c.Config, maps
+}

@@ -1,0 +1,132 @@
+package strategy_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/catalogue"
+	"github.com/devmap-dev/devmap/planner"
+	"github.com/devmap-dev/devmap/planner/strategy"
+)
+
+// TestRemedies: each class of remedy is offered where it is enough, and the plan of
+// each fits with the verdict that it states.
+func TestRemedies(t *testing.T) {
+	for _, c := range []struct {
+		name, model, gpu string
+		gpus             int
+		workload         costmodel.Workload
+		want             []string
+	}{
+		{"QLoRA of 32B", "qwen2.5-32b", "rtx-4090", 2, onMap(training(1)), []string{"recompute=full lora_rank=16 lora_targets=all-linear quantize=nf4 (the model itself frozen)"}},
+		{"QLoRA of 70B", "llama-3.1-70b", "rtx-4090", 4, onMap(training(1)), []string{"recompute=full lora_rank=16 lora_targets=all-linear quantize=nf4 (the model itself frozen)"}},
+		{"QLoRA on more GPUs", "qwen2.5-32b", "rtx-4090", 1, onMap(training(1)), []string{"gpus=2 recompute=full lora_rank=16 lora_targets=all-linear quantize=nf4 (the model itself frozen)"}},
+		{"of adapters that are asked for", "qwen2.5-32b", "rtx-4090", 2, adapters(onMap(training(1)), 8), []string{"recompute=full quantize=nf4"}},
+		{"QLoRA as a map", "llama-3.1-8b", "rtx-4090", 4, under(training(4), costmodel.FSDP), []string{"quantize=nf4 strategy=device-map"}},
+		{"ZeRO offload of a map", "llama-3.1-8b", "rtx-4090", 2, onMap(training(1)), []string{"offload=cpu strategy=zero3 (slower, "}},
+		{"ZeRO offload of its stage", "llama-3.1-8b", "rtx-4090", 4, under(training(1), costmodel.Zero2), []string{"offload=cpu recompute=full (slower, "}},
+		{"the last logits", "llama-3.1-8b", "rtx-4090", 1, inference(4, 8192), []string{"new_tokens=1 (logits of the last position alone)", "seq=4096"}},
+		{"a chunked loss", "llama-3.1-8b", "h100-80gb", 2, onMap(training(4)), []string{"loss=chunked"}},
+		{"QLoRA of 70B on two GPUs", "llama-3.1-70b", "rtx-4090", 2, onMap(training(1)), []string{"seq=512 ", "gpus=3 recompute=full lora_rank=16 lora_targets=all-linear quantize=nf4"}},
+		{"a shorter sequence", "llama-3.1-8b", "rtx-4090", 1, inference(1, 65536), []string{"seq=16384"}},
+		{"FSDP of a map", "llama-3.1-8b", "h100-80gb", 2, onMap(training(4)), []string{"strategy=fsdp"}},
+		{"a larger GPU", "llama-3.1-8b", "rtx-4090", 2, onMap(training(1)), []string{"gpu=a100-40gb"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := problem(t, c.model, c.gpu, c.gpus, c.workload)
+			changes := strategy.Smallest(t.Context(), p, strategy.Options{})
+			for _, want := range c.want {
+				if !slices.ContainsFunc(changes, func(change strategy.Change) bool { return strings.Contains(what(&change), want) }) {
+					t.Errorf("no %q among %q", want, whats(changes))
+				}
+			}
+			for i := range changes {
+				checkPlanned(t, &changes[i])
+			}
+		})
+	}
+}
+
+// checkPlanned plans a change as it is asked for, with pools followed.
+func checkPlanned(t *testing.T, change *strategy.Change) {
+	t.Helper()
+	to := *change.To
+	to.Workload, to.Costs = change.Row.Workload, nil
+	to, err := to.Resolved()
+	if err != nil {
+		t.Fatal(err)
+	}
+	solution, err := planner.Solve(t.Context(), to, planner.Settings{})
+	if err != nil {
+		t.Errorf("%s: %v", what(change), err)
+		return
+	}
+	if solution.Verdict != change.Row.Solution.Verdict {
+		t.Errorf("%s: %s, and its plan is %s", what(change), change.Row.Solution.Verdict, solution.Verdict)
+	}
+}
+
+// TestRemedyOrder: what changes no result comes first, then each class in its order;
+// a change of several fields is of the last class among them.
+func TestRemedyOrder(t *testing.T) {
+	p := problem(t, "llama-3.1-8b", "h100-80gb", 2, onMap(training(4)))
+	classes := []string{"", "optimizer", "lora_rank", "quantize", "batch", "seq", "strategy", "gpus", "gpu"}
+	seen := map[int]bool{}
+	last := 0
+	for _, change := range strategy.Smallest(t.Context(), p, strategy.Options{}) {
+		class := 0
+		for _, setting := range change.Set {
+			class = max(class, slices.Index(classes, setting.Field))
+		}
+		if class < last {
+			t.Errorf("%q comes after a %s", what(&change), classes[last])
+		}
+		last, seen[class] = class, true
+	}
+	if len(seen) < len(classes)-1 { // full precision adapters are enough
+		t.Errorf("only the classes %v", seen)
+	}
+}
+
+// TestLargerGPU: a larger GPU is not slower than the one that was asked for.
+func TestLargerGPU(t *testing.T) {
+	for _, name := range []string{"rtx-4090", "a100-40gb", "l4-24gb", "h100-80gb"} {
+		now, err := catalogue.Find(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := problem(t, "llama-3.1-8b", name, 2, onMap(training(2)))
+		if fits(t, p) {
+			continue
+		}
+		for _, change := range strategy.Smallest(t.Context(), p, strategy.Options{}) {
+			if change.Set[0].Field != "gpu" {
+				continue
+			}
+			gpu, err := catalogue.Find(change.Set[0].Value)
+			if err != nil || gpu.BF16FLOPS < now.BF16FLOPS || gpu.BytesPerSecond < now.BytesPerSecond || gpu.CapacityBytes <= now.CapacityBytes {
+				t.Errorf("%s in place of %s: %v", gpu.Name, name, err)
+			}
+		}
+	}
+}
+
+func onMap(workload costmodel.Workload) costmodel.Workload {
+	return under(workload, costmodel.DeviceMap)
+}
+
+func under(workload costmodel.Workload, strategy costmodel.Strategy) costmodel.Workload {
+	workload.Strategy = strategy
+	return workload
+}
+
+func adapters(workload costmodel.Workload, rank int64) costmodel.Workload {
+	workload.LoRARank, workload.LoRATargets = rank, []string{"all-linear"}
+	return workload
+}
+
+func inference(batch, seq int64) costmodel.Workload {
+	return onMap(costmodel.Workload{Mode: costmodel.Infer, Batch: batch, Seq: seq})
+}
