@@ -49,10 +49,13 @@ func Changes(changes []strategy.Change) []string {
 
 // outcome is what a changed problem comes to, counted as the share is.
 func outcome(solution *planner.Solution) string {
-	fits := string(solution.Verdict)
-	if solution.LargestShare > 1 {
-		fits = "does not fit yet"
+	fits := ", fits"
+	switch {
+	case solution.LargestShare > 1:
+		fits = ", does not fit yet"
+	case solution.Verdict == "tight":
+		fits = " (tight), fits" // the line of a remedy ends in fits
 	}
 	prediction := &solution.Devices[solution.Bottleneck]
-	return fmt.Sprintf("fullest GPU %s, %s", sized(prediction.Predicted.PeakAllocatedBytes+prediction.Predicted.OverheadBytes, prediction.Budget), fits)
+	return fmt.Sprintf("fullest GPU %s%s", sized(prediction.Predicted.PeakAllocatedBytes+prediction.Predicted.OverheadBytes, prediction.Budget), fits)
 }
