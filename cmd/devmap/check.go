@@ -96,7 +96,7 @@ func (command *checkCommand) run(cmd *cobra.Command, model, path string) error {
 	if err := command.show(cmd, graph, table.Workload, report); err != nil {
 		return err
 	}
-	notes := slices.Concat(allWarnings(graph, table.Warnings), report.Warnings, command.DeviceNotes(topo), command.IdleNotes(&table.Workload), command.unlikeNotes(cmd, graph, plan, report))
+	notes := slices.Concat(allWarnings(graph, table.Warnings), report.Warnings, command.DeviceNotes(topo), ask.HardwareNotes(topo, &table.Workload), command.IdleNotes(&table.Workload), command.unlikeNotes(cmd, graph, plan, report))
 	show.Warnings(cmd.ErrOrStderr(), notes)
 	if len(report.Faults) > 0 {
 		return out.ErrCheck

@@ -114,7 +114,7 @@ func (command *estimateCommand) show(cmd *cobra.Command, problem *ask.Question, 
 	if err := show.New(result, problem.Graph, problem.Workload).Strategies(rows); err != nil {
 		return err
 	}
-	notes := slices.Concat(command.DeviceNotes(problem.Topology), command.IdleNotes(&problem.Workload), unmeasured(rows), common(problem.Graph, rows))
+	notes := slices.Concat(command.DeviceNotes(problem.Topology), ask.HardwareNotes(problem.Topology, &problem.Workload), command.IdleNotes(&problem.Workload), unmeasured(rows), common(problem.Graph, rows))
 	show.Warnings(cmd.ErrOrStderr(), notes)
 	return nil
 }

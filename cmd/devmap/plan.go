@@ -67,7 +67,7 @@ func (command *planCommand) run(cmd *cobra.Command, arg string) error {
 		if err != nil {
 			return err
 		}
-		return command.plan(cmd, asked, nil)
+		return command.plan(cmd, asked, command.DeviceNotes(asked.Topology))
 	}
 	if err := command.OfModel(arg); err != nil {
 		return err
@@ -94,7 +94,7 @@ func (command *planCommand) run(cmd *cobra.Command, arg string) error {
 		return err
 	}
 	workload := &asked.Costs.Workload
-	notes = append(notes, command.IdleNotes(workload)...)
+	notes = slices.Concat(notes, ask.HardwareNotes(asked.Topology, workload), command.IdleNotes(workload))
 	asked.Workload.Runtime, asked.Workload.Schedule = workload.Runtime, workload.Schedule
 	if command.IsFront() {
 		return command.front(cmd, asked, notes)
