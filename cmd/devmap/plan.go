@@ -105,7 +105,7 @@ func (command *planCommand) run(cmd *cobra.Command, arg string) error {
 // pipelineFolder is the folder of a diffusion pipeline that MODEL names; empty
 // where it names something else.
 func pipelineFolder(arg string) string {
-	folder := load.Place(arg, load.Options{})
+	folder, _ := load.Place(arg, load.Options{})
 	if info, err := os.Stat(filepath.Join(folder, "model_index.json")); folder != "" && err == nil && !info.IsDir() {
 		return folder
 	}

@@ -124,9 +124,6 @@ func Find(name string) (GPU, error) {
 	return gpus[i], nil
 }
 
-// Usable is what a process finds free on an idle GPU.
-func (gpu *GPU) Usable() int64 { return gpu.CapacityBytes - gpu.ReservedBytes }
-
 // flops is the rate of 16-bit matrix products, 0 if it is not published.
 func (gpu *GPU) flops() float64 { return max(gpu.BF16FLOPS, gpu.FP16FLOPS) }
 

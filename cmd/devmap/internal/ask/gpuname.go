@@ -156,7 +156,7 @@ func (asked *GPUs) DeviceNotes(topology *costmodel.Topology) []string {
 		notes = append(notes, "--gpus gives capacities alone: speed, links and context are taken to be those of "+cmp.Or(asked.gpu, defaultGPU)+" (--gpu names another)")
 	}
 	if asked.topology == "" {
-		notes = append(notes, asked.soldNotes()...)
+		notes = append(notes, soldNotes(asked.gpus)...)
 	}
 	if len(asked.reserve) > 1 {
 		least, most := topology.Devices[0].ReservedBytes, topology.Devices[0].ReservedBytes

@@ -35,7 +35,7 @@ func soldAs(text string) (bytes int64, like string) {
 		return 0, ""
 	}
 	least := slices.MinFunc(sold, byUsable)
-	return least.Usable(), least.Name
+	return usable(&least), least.Name
 }
 
 // withECC is the GPU that shows the least of those sold as a size, if ECC codes
@@ -60,12 +60,15 @@ func ofSize(count string) []catalogue.GPU {
 	return sold
 }
 
-func byUsable(a, b catalogue.GPU) int { return cmp.Compare(a.Usable(), b.Usable()) }
+func byUsable(a, b catalogue.GPU) int { return cmp.Compare(usable(&a), usable(&b)) }
+
+// usable is what a process finds free on an idle GPU.
+func usable(gpu *catalogue.GPU) int64 { return gpu.CapacityBytes - gpu.ReservedBytes }
 
 // soldNotes say what the sizes of --gpus that GPUs are sold as were taken for.
-func (asked *GPUs) soldNotes() []string {
+func soldNotes(gpus string) []string {
 	var notes []string
-	for _, part := range strings.Split(asked.gpus, ",") {
+	for _, part := range strings.Split(gpus, ",") {
 		bytes, like := soldAs(part)
 		if like == "" {
 			continue
@@ -73,7 +76,7 @@ func (asked *GPUs) soldNotes() []string {
 		size, count := strings.TrimSpace(part), decimalSize.FindStringSubmatch(strings.TrimSpace(part))[1]
 		note := fmt.Sprintf("--gpus %s is the size that a GPU is sold as: %s can be used, as %s shows", size, costmodel.Bytes(bytes), like)
 		if other := withECC(part, like); other != nil {
-			note += fmt.Sprintf(" (with ECC less, such as %s of %s)", costmodel.Bytes(other.Usable()), other.Name)
+			note += fmt.Sprintf(" (with ECC less, such as %s of %s)", costmodel.Bytes(usable(other)), other.Name)
 		}
 		if note += "; " + count + "GiB is exact"; !slices.Contains(notes, note) {
 			notes = append(notes, note)
