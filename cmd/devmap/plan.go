@@ -4,8 +4,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"time"
@@ -16,6 +19,7 @@ import (
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/modelgraph/load"
 	"github.com/devmap-dev/devmap/planner"
@@ -62,12 +66,16 @@ func (command *planCommand) run(cmd *cobra.Command, arg string) error {
 	if err := out.Spare(command.Output, arg, arg, command.TopologyFile()); err != nil {
 		return err
 	}
-	if folder := pipelineFolder(arg); folder != "" {
-		asked, err := command.Pipeline(arg, folder)
+	if folder, builtIn := pipelineFolder(arg); folder != "" {
+		asked, err := command.Pipeline(arg, folder, builtIn)
 		if err != nil {
 			return err
 		}
-		return command.plan(cmd, asked, command.DeviceNotes(asked.Topology))
+		notes := command.DeviceNotes(asked.Topology)
+		if builtIn != nil && arg != folder {
+			notes = append(notes, fmt.Sprintf("%s is in no local cache: the built-in configs of %s are used", arg, folder))
+		}
+		return command.plan(cmd, asked, notes)
 	}
 	if err := command.OfModel(arg); err != nil {
 		return err
@@ -102,14 +110,23 @@ func (command *planCommand) run(cmd *cobra.Command, arg string) error {
 	return command.plan(cmd, asked, notes)
 }
 
-// pipelineFolder is the folder of a diffusion pipeline that MODEL names; empty
-// where it names something else.
-func pipelineFolder(arg string) string {
-	folder, _ := load.Place(arg, load.Options{})
-	if info, err := os.Stat(filepath.Join(folder, "model_index.json")); folder != "" && err == nil && !info.IsDir() {
-		return folder
+// pipelineFolder is the folder of a diffusion pipeline that MODEL names, and the
+// built-in configs if it is one of theirs; empty where MODEL names something else.
+func pipelineFolder(arg string) (folder string, builtIn fs.FS) {
+	const index = "model_index.json"
+	if folder, builtIn = load.Place(arg, load.Options{BuiltIn: fixtures.Models()}); folder == "" {
+		return "", nil
 	}
-	return ""
+	if builtIn != nil {
+		if info, err := fs.Stat(builtIn, path.Join(folder, index)); err == nil && !info.IsDir() {
+			return folder, builtIn
+		}
+		return "", nil
+	}
+	if info, err := os.Stat(filepath.Join(folder, index)); err == nil && !info.IsDir() {
+		return folder, nil
+	}
+	return "", nil
 }
 
 // plan solves a problem and shows its answer. The phases of a pipeline that does
