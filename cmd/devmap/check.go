@@ -63,10 +63,15 @@ func (command *checkCommand) run(cmd *cobra.Command, model, path string) error {
 	if err := command.Refuse(); err != nil {
 		return err
 	}
+	model, adapted, err := ask.Base(command.Request, model)
+	if err != nil {
+		return err
+	}
 	graph, err := ask.ReadModel(model)
 	if err != nil {
 		return err
 	}
+	graph.Warnings = append(graph.Warnings, adapted...)
 	read, err := out.Interruptible(cmd.Context(), 0, path, func() (*mapFile, error) { return readMap(path) })
 	if err != nil {
 		return err

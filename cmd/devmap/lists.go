@@ -1,0 +1,190 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/texttab"
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/catalogue"
+	"github.com/devmap-dev/devmap/fixtures"
+	"github.com/devmap-dev/devmap/modelgraph/diffusers"
+	"github.com/devmap-dev/devmap/modelgraph/load"
+	"github.com/devmap-dev/devmap/planner/devicemap"
+)
+
+// modelsOutput is devmap.models/v1.
+type modelsOutput struct {
+	FormatVersion string        `json:"format_version"`
+	Models        []listedModel `json:"models"`
+}
+
+// listedModel is a built-in model. Type is the config's model_type, or diffusers'
+// class of a pipeline.
+type listedModel struct {
+	Name     string   `json:"name"`
+	Type     string   `json:"type"`
+	Pipeline bool     `json:"pipeline"`
+	Params   int64    `json:"params"`
+	HubIDs   []string `json:"hub_ids"`
+	Source   string   `json:"source"`
+}
+
+// gpusOutput is devmap.gpus/v1. A rate that is not published is null.
+type gpusOutput struct {
+	FormatVersion string      `json:"format_version"`
+	GPUs          []listedGPU `json:"gpus"`
+}
+
+type listedGPU struct {
+	Name               string   `json:"name"`
+	SoldGB             int64    `json:"sold_gb"`
+	UsableBytes        int64    `json:"usable_bytes"`
+	BF16FLOPS          *float64 `json:"bf16_flops"`
+	FP16FLOPS          *float64 `json:"fp16_flops"`
+	BytesPerSecond     *float64 `json:"bytes_per_second"`
+	LinkBytesPerSecond *float64 `json:"link_bytes_per_second"`
+	ComputeCapability  string   `json:"compute_capability"`
+	Source             string   `json:"source"`
+}
+
+func newModels() *cobra.Command {
+	return newList("models", "List the built-in models", "  devmap models\n  devmap plan llama-3.1-8b --gpus 4", listModels)
+}
+
+func newGPUs() *cobra.Command {
+	return newList("gpus", "List the GPUs that --gpu takes", "  devmap gpus\n  devmap plan llama-3.1-8b --gpus 4 --gpu rtx-4090", listGPUs)
+}
+
+// newList is a command that prints a list, as a table or as JSON.
+func newList(name, short, example string, list func() (any, string, error)) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: name, Short: short, Example: example, Args: out.Exactly(0, "no argument"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			document, table, err := list()
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return devicemap.WriteJSON(cmd.OutOrStdout(), document)
+			}
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), table)
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON only, no table")
+	return cmd
+}
+
+func listModels() (any, string, error) {
+	document := modelsOutput{FormatVersion: "devmap.models/v1"}
+	table := texttab.New("model", "type", "parameters", "name on a hub")
+	table.Right(2)
+	for _, name := range load.Names(fixtures.Models()) {
+		row, err := listed(name)
+		if err != nil {
+			return nil, "", err
+		}
+		document.Models = append(document.Models, row)
+		kind, id := row.Type, "–"
+		if row.Pipeline {
+			kind = "diffusion"
+		}
+		if len(row.HubIDs) > 0 {
+			id = row.HubIDs[0]
+		}
+		const widest = 38
+		if len(id) > widest { // a table of 100 columns
+			id = strings.Replace(id, "/", "/\n", 1)
+		}
+		table.Row(name, kind, billions(row.Params), id)
+	}
+	return document, table.String() + "\nA tuned model of the same organisation often has the same config (Qwen/Qwen2.5-7B-Instruct);\ndevmap models --json lists every name, the class of each pipeline and where the config is from.", nil
+}
+
+// listed is a built-in model's row.
+func listed(name string) (listedModel, error) {
+	known := ask.BuiltInOf(name)
+	row := listedModel{Name: name, HubIDs: append([]string{}, known.IDs...), Source: known.Source}
+	if _, builtIn := pipelineFolder(name); builtIn != nil {
+		pipeline, err := diffusers.Open(name, builtIn)
+		if err != nil {
+			return row, err
+		}
+		row.Type, row.Pipeline = pipeline.Class, true
+		for i := range pipeline.Components {
+			if fault := pipeline.Components[i].Fault; fault != nil {
+				return row, fault
+			}
+			row.Params += pipeline.Components[i].Graph.ParamCount()
+		}
+		return row, nil
+	}
+	graph, err := ask.ReadModel(name)
+	if err != nil {
+		return row, err
+	}
+	row.Type = graph.Family
+	for i := range graph.Layers {
+		for _, tensor := range graph.Layers[i].Owned() {
+			switch {
+			case strings.HasSuffix(tensor.Name, "_scales") || strings.HasSuffix(tensor.Name, "_scale_inv"): // of quantised weights
+			case strings.HasSuffix(tensor.Name, "_blocks") && tensor.DType.String() == "U8": // two weights a byte
+				row.Params += 2 * tensor.Numel
+			default:
+				row.Params += tensor.Numel
+			}
+		}
+	}
+	return row, nil
+}
+
+// billions is a count of parameters for a table.
+func billions(count int64) string { return fmt.Sprintf("%.2f B", float64(count)/1e9) }
+
+func listGPUs() (any, string, error) {
+	document := gpusOutput{FormatVersion: "devmap.gpus/v1"}
+	table := texttab.New("GPU", "sold as\n    GB", "usable\n   GiB", "bf16\nTFLOPS", "memory\n  GB/s", "link\nGB/s", "compute\ncapability")
+	table.Right(1, 2, 3, 4, 5)
+	old := false
+	for _, name := range catalogue.Names() {
+		gpu, err := catalogue.Find(name)
+		if err != nil {
+			return nil, "", err
+		}
+		document.GPUs = append(document.GPUs, listedGPU{
+			Name: name, SoldGB: gpu.SoldGB, UsableBytes: gpu.CapacityBytes - gpu.ReservedBytes, BF16FLOPS: published(gpu.BF16FLOPS), FP16FLOPS: published(gpu.FP16FLOPS),
+			BytesPerSecond: published(gpu.BytesPerSecond), LinkBytesPerSecond: published(gpu.LinkBytesPerSecond), ComputeCapability: gpu.ComputeCapability, Source: gpu.Source,
+		})
+		rate := rateOf(gpu.BF16FLOPS, 1e12)
+		if gpu.FP16FLOPS > 0 {
+			rate, old = rateOf(gpu.FP16FLOPS, 1e12)+"*", true
+		}
+		table.Row(name, gpu.SoldGB, strings.TrimSuffix(costmodel.Bytes(gpu.CapacityBytes-gpu.ReservedBytes).String(), " GiB"), rate, rateOf(gpu.BytesPerSecond, 1e9), rateOf(gpu.LinkBytesPerSecond, 1e9), gpu.ComputeCapability)
+	}
+	text := table.String() + "\n–: its maker does not publish it, so no step time is predicted"
+	if old {
+		text += "\n*: fp16; PyTorch emulates bf16 there"
+	}
+	return document, text + "\ndevmap gpus --json has the source of each figure; for any other GPU its size is enough:\n--gpus 4x48GiB", nil
+}
+
+func published(rate float64) *float64 {
+	if rate == 0 {
+		return nil
+	}
+	return &rate
+}
+
+// rateOf is a rate in a unit, for a table.
+func rateOf(rate, unit float64) string {
+	if rate == 0 {
+		return "–"
+	}
+	return fmt.Sprintf("%.4g", rate/unit)
+}
