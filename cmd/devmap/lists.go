@@ -9,7 +9,6 @@ import (
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/texttab"
-	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/catalogue"
 	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph/diffusers"
@@ -34,22 +33,15 @@ type listedModel struct {
 	Source   string   `json:"source"`
 }
 
-// gpusOutput is devmap.gpus/v1. A rate that is not published is null.
+// gpusOutput is devmap.gpus/v1. A rate that is not published is left out.
 type gpusOutput struct {
 	FormatVersion string      `json:"format_version"`
 	GPUs          []listedGPU `json:"gpus"`
 }
 
 type listedGPU struct {
-	Name               string   `json:"name"`
-	SoldGB             int64    `json:"sold_gb"`
-	UsableBytes        int64    `json:"usable_bytes"`
-	BF16FLOPS          *float64 `json:"bf16_flops"`
-	FP16FLOPS          *float64 `json:"fp16_flops"`
-	BytesPerSecond     *float64 `json:"bytes_per_second"`
-	LinkBytesPerSecond *float64 `json:"link_bytes_per_second"`
-	ComputeCapability  string   `json:"compute_capability"`
-	Source             string   `json:"source"`
+	catalogue.GPU `json:",inline"`
+	UsableBytes   int64 `json:"usable_bytes"`
 }
 
 func newModels() *cobra.Command {
@@ -102,7 +94,7 @@ func listModels() (any, string, error) {
 		if len(id) > widest { // a table of 100 columns
 			id = strings.Replace(id, "/", "/\n", 1)
 		}
-		table.Row(name, kind, billions(row.Params), id)
+		table.Row(name, kind, fmt.Sprintf("%.2f B", float64(row.Params)/1e9), id)
 	}
 	return document, table.String() + "\nA tuned model of the same organisation often has the same config (Qwen/Qwen2.5-7B-Instruct);\ndevmap models --json lists every name, the class of each pipeline and where the config is from.", nil
 }
@@ -144,41 +136,25 @@ func listed(name string) (listedModel, error) {
 	return row, nil
 }
 
-// billions is a count of parameters for a table.
-func billions(count int64) string { return fmt.Sprintf("%.2f B", float64(count)/1e9) }
-
 func listGPUs() (any, string, error) {
 	document := gpusOutput{FormatVersion: "devmap.gpus/v1"}
 	table := texttab.New("GPU", "sold as\n    GB", "usable\n   GiB", "bf16\nTFLOPS", "memory\n  GB/s", "link\nGB/s", "compute\ncapability")
 	table.Right(1, 2, 3, 4, 5)
-	old := false
 	for _, name := range catalogue.Names() {
 		gpu, err := catalogue.Find(name)
 		if err != nil {
 			return nil, "", err
 		}
-		document.GPUs = append(document.GPUs, listedGPU{
-			Name: name, SoldGB: gpu.SoldGB, UsableBytes: gpu.CapacityBytes - gpu.ReservedBytes, BF16FLOPS: published(gpu.BF16FLOPS), FP16FLOPS: published(gpu.FP16FLOPS),
-			BytesPerSecond: published(gpu.BytesPerSecond), LinkBytesPerSecond: published(gpu.LinkBytesPerSecond), ComputeCapability: gpu.ComputeCapability, Source: gpu.Source,
-		})
+		usable := gpu.CapacityBytes - gpu.ReservedBytes
+		document.GPUs = append(document.GPUs, listedGPU{gpu, usable})
 		rate := rateOf(gpu.BF16FLOPS, 1e12)
 		if gpu.FP16FLOPS > 0 {
-			rate, old = rateOf(gpu.FP16FLOPS, 1e12)+"*", true
+			rate = rateOf(gpu.FP16FLOPS, 1e12) + "*"
 		}
-		table.Row(name, gpu.SoldGB, strings.TrimSuffix(costmodel.Bytes(gpu.CapacityBytes-gpu.ReservedBytes).String(), " GiB"), rate, rateOf(gpu.BytesPerSecond, 1e9), rateOf(gpu.LinkBytesPerSecond, 1e9), gpu.ComputeCapability)
+		table.Row(name, gpu.SoldGB, fmt.Sprintf("%.2f", float64(usable)/(1<<30)), rate, rateOf(gpu.BytesPerSecond, 1e9), rateOf(gpu.LinkBytesPerSecond, 1e9), gpu.ComputeCapability)
 	}
-	text := table.String() + "\n–: its maker does not publish it, so no step time is predicted"
-	if old {
-		text += "\n*: fp16; PyTorch emulates bf16 there"
-	}
-	return document, text + "\ndevmap gpus --json has the source of each figure; for any other GPU its size is enough:\n--gpus 4x48GiB", nil
-}
-
-func published(rate float64) *float64 {
-	if rate == 0 {
-		return nil
-	}
-	return &rate
+	return document, table.String() + "\n–: its maker does not publish it, so no step time is predicted\n*: fp16; PyTorch emulates bf16 there" +
+		"\ndevmap gpus --json has the source of each figure; for any other GPU its size is enough:\n--gpus 4x48GiB", nil
 }
 
 // rateOf is a rate in a unit, for a table.

@@ -25,12 +25,12 @@ type GPU struct {
 	ECCTakesMemory bool    `json:"ecc_takes_memory"`
 	CapacityBytes  int64   `json:"capacity_bytes"` // as the driver shows it
 	ReservedBytes  int64   `json:"reserved_bytes"`
-	BF16FLOPS      float64 `json:"bf16_flops"`
+	BF16FLOPS      float64 `json:"bf16_flops,omitzero"`
 	// FP16FLOPS is in the place of BF16FLOPS on a GPU without units for bf16.
-	FP16FLOPS          float64 `json:"fp16_flops"`
-	FP32FLOPS          float64 `json:"fp32_flops"` // without TF32
-	BytesPerSecond     float64 `json:"bytes_per_second"`
-	LinkBytesPerSecond float64 `json:"link_bytes_per_second"`
+	FP16FLOPS          float64 `json:"fp16_flops,omitzero"`
+	FP32FLOPS          float64 `json:"fp32_flops,omitzero"` // without TF32
+	BytesPerSecond     float64 `json:"bytes_per_second,omitzero"`
+	LinkBytesPerSecond float64 `json:"link_bytes_per_second,omitzero"`
 	ComputeCapability  string  `json:"compute_capability"`
 	Source             string  `json:"source"`
 }

@@ -2,12 +2,13 @@ package load
 
 import (
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 )
 
-// hubs are the hosts whose pages of models are known: how the address of a model
-// goes on, and the command that fetches a file of it.
+// hubs are the hosts whose pages of models are known: what is before a model's name
+// in its address, and the command that fetches a file of it.
 var hubs = map[string]struct{ prefix, fetch string }{
 	"huggingface.co": {"", fetchHuggingFace}, "hf.co": {"", fetchHuggingFace}, "hf-mirror.com": {"", fetchHuggingFace},
 	"modelscope.cn": {"models/", fetchModelScope}, "modelscope.ai": {"models/", fetchModelScope},
@@ -22,47 +23,33 @@ const (
 // with or without https://, whatever follows the name (/tree/main); ok is false
 // for other texts.
 func address(text string) (name, fetch string, ok bool) {
-	rest, scheme := text, false
-	for _, prefix := range []string{"https://", "http://"} {
-		if after, found := cutPrefixFold(rest, prefix); found {
-			rest, scheme = after, true
-		}
+	scheme := strings.Contains(text, "://")
+	if !scheme {
+		text = "https://" + text
 	}
-	host, page, _ := strings.Cut(rest, "/")
-	host = strings.TrimPrefix(strings.ToLower(host), "www.")
-	hub, known := hubs[host]
+	page, err := url.Parse(text)
+	if err != nil || page.Scheme != "https" && page.Scheme != "http" {
+		return "", fetchHuggingFace, scheme
+	}
+	hub, known := hubs[strings.TrimPrefix(strings.ToLower(page.Host), "www.")]
 	if !known {
 		return "", fetchHuggingFace, scheme
 	}
-	page, found := strings.CutPrefix(page, hub.prefix)
-	if end := strings.IndexAny(page, "?#"); end >= 0 {
-		page = page[:end]
-	}
-	parts := strings.Split(strings.Trim(page, "/"), "/")
+	rest, found := strings.CutPrefix(strings.Trim(page.Path, "/"), hub.prefix)
+	parts := strings.Split(rest, "/")
 	pages := []string{"tree", "blob", "resolve", "raw", "commits", "discussions"}
-	switch others := []string{"datasets", "spaces", "collections", "papers", "docs", "blog", "models", "api"}; {
-	case !found || slices.Contains(others, parts[0]):
-		return "", hub.fetch, true
-	case len(parts) > 1 && !slices.Contains(pages, parts[1]):
-		name = parts[0] + "/" + parts[1]
-	default:
-		name = parts[0]
+	others := []string{"datasets", "spaces", "collections", "papers", "docs", "blog", "models", "api"}
+	if name = parts[0]; len(parts) > 1 && !slices.Contains(pages, parts[1]) {
+		name += "/" + parts[1]
 	}
-	if !isName(name) {
-		name = ""
+	if !found || slices.Contains(others, parts[0]) || !isName(name) {
+		return "", hub.fetch, true
 	}
 	return name, hub.fetch, true
 }
 
-func cutPrefixFold(text, prefix string) (string, bool) {
-	if len(text) < len(prefix) || !strings.EqualFold(text[:len(prefix)], prefix) {
-		return text, false
-	}
-	return text[len(prefix):], true
-}
-
-// nameOf is the name that a text which is no path means, and the command that
-// fetches its config.
+// nameOf is the name that a text means if there is no such path, and the command
+// that fetches its config.
 func nameOf(text string) (name, fetch string, err error) {
 	name, fetch, is := address(text)
 	switch {

@@ -14,8 +14,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// The files of built-in configs that are none: the table of hub names, and what
-// makes a folder a diffusion pipeline.
+// Among the built-in configs, the table of hub names, and the file that makes a
+// folder a diffusion pipeline.
 const (
 	hubFile      = "hub.json"
 	pipelineFile = "model_index.json"

@@ -42,7 +42,7 @@ var moduleName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
 
 // Base is the model that a command's MODEL argument leads to: of a folder of PEFT
 // adapters, or its adapter_config.json, the base, trained with LoRA of that rank and
-// those targets as if the flags were given, of which notes tell; else the argument.
+// those targets as if the flags were given, with notes; else the argument.
 func Base(request *Request, arg string) (base string, notes []string, err error) {
 	file := adapterFile(arg)
 	if file == "" {
@@ -80,8 +80,8 @@ func Base(request *Request, arg string) (base string, notes []string, err error)
 	return read.Base, append([]string{note}, read.uncounted()...), nil
 }
 
-// adapterFile is the adapter_config.json that an argument names, by itself or as a
-// folder without a model's config; empty if it names something else.
+// adapterFile is the adapter_config.json that an argument names, or that is in the
+// folder that it names, without a model's config; empty if it names something else.
 func adapterFile(arg string) string {
 	place, builtIn := load.Place(arg, load.Options{})
 	if place == "" || builtIn != nil {

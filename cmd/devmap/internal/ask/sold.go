@@ -38,17 +38,6 @@ func soldAs(text string) (bytes int64, like string) {
 	return usable(&least), least.Name
 }
 
-// withECC is the GPU that shows the least of those sold as a size, if ECC codes
-// take part of its memory and another GPU has been taken for the size.
-func withECC(text, like string) *catalogue.GPU {
-	sold := ofSize(decimalSize.FindStringSubmatch(strings.TrimSpace(text))[1])
-	least := slices.MinFunc(sold, byUsable)
-	if least.Name == like || !least.ECCTakesMemory {
-		return nil
-	}
-	return &least
-}
-
 // ofSize are the catalogue's GPUs that are sold as so many GB.
 func ofSize(count string) []catalogue.GPU {
 	var sold []catalogue.GPU
@@ -73,10 +62,10 @@ func soldNotes(gpus string) []string {
 		if like == "" {
 			continue
 		}
-		size, count := strings.TrimSpace(part), decimalSize.FindStringSubmatch(strings.TrimSpace(part))[1]
-		note := fmt.Sprintf("--gpus %s is the size that a GPU is sold as: %s can be used, as %s shows", size, costmodel.Bytes(bytes), like)
-		if other := withECC(part, like); other != nil {
-			note += fmt.Sprintf(" (with ECC less, such as %s of %s)", costmodel.Bytes(usable(other)), other.Name)
+		count := decimalSize.FindStringSubmatch(strings.TrimSpace(part))[1]
+		note := fmt.Sprintf("--gpus %sGB is the size that a GPU is sold as: %s can be used, as %s shows", count, costmodel.Bytes(bytes), like)
+		if slices.ContainsFunc(ofSize(count), func(gpu catalogue.GPU) bool { return gpu.ECCTakesMemory && usable(&gpu) < bytes }) {
+			note += " (with ECC less: devmap gpus)"
 		}
 		if note += "; " + count + "GiB is exact"; !slices.Contains(notes, note) {
 			notes = append(notes, note)
@@ -88,33 +77,21 @@ func soldNotes(gpus string) []string {
 // HardwareNotes say what the named GPUs cannot do of a workload, and whose rates
 // are not published.
 func HardwareNotes(topology *costmodel.Topology, workload *costmodel.Workload) []string {
-	var slow, emulated, amd []string
+	var notes []string
+	add := func(gpu *catalogue.GPU, is bool, note string) {
+		if note = gpu.Name + ": " + note; is && !slices.Contains(notes, note) {
+			notes = append(notes, note)
+		}
+	}
 	for i := range topology.Devices {
 		gpu, err := catalogue.Find(topology.Devices[i].Name)
 		if err != nil {
 			continue
 		}
-		if topology.Devices[i].FLOPS == 0 && !slices.Contains(slow, gpu.Name) {
-			slow = append(slow, gpu.Name)
-		}
-		if strings.HasPrefix(gpu.ComputeCapability, "gfx") && !slices.Contains(amd, gpu.Name) {
-			amd = append(amd, gpu.Name)
-		}
+		add(&gpu, topology.Devices[i].FLOPS == 0 && workload.Mode != costmodel.Load, "no published rate of matrix products, so no step time is predicted; memory is")
 		bf16 := workload.Precision == costmodel.BF16True || workload.Precision == costmodel.BF16Mixed
-		if bf16 && gpu.FP16FLOPS > 0 && !slices.Contains(emulated, gpu.Name) {
-			emulated = append(emulated, gpu.Name)
-		}
-	}
-	var notes []string
-	if len(slow) > 0 && workload.Mode != costmodel.Load {
-		notes = append(notes, strings.Join(slow, ", ")+": no published rate of matrix products, so no step time is predicted; memory is")
-	}
-	if len(emulated) > 0 {
-		notes = append(notes, fmt.Sprintf("%s: no arithmetic for bf16 (compute capability below 8.0): PyTorch emulates it, slower than the fp16 that step times are for; --precision %s uses fp16",
-			strings.Join(emulated, ", "), fp16Of(workload)))
-	}
-	if len(amd) > 0 {
-		notes = append(notes, strings.Join(amd, ", ")+": the memory outside tensors (context, libraries) and how much of a rate is reached are those of NVIDIA GPUs; nothing was measured on AMD's")
+		add(&gpu, bf16 && gpu.FP16FLOPS > 0, fmt.Sprintf("no arithmetic for bf16 (compute capability below 8.0): PyTorch emulates it, slower than the fp16 that step times are for; --precision %s uses fp16", fp16Of(workload)))
+		add(&gpu, strings.HasPrefix(gpu.ComputeCapability, "gfx"), "the memory outside tensors (context, libraries) and how much of a rate is reached are those of NVIDIA GPUs; nothing was measured on AMD's")
 	}
 	return notes
 }
