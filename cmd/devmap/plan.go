@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -113,20 +112,15 @@ func (command *planCommand) run(cmd *cobra.Command, arg string) error {
 // pipelineFolder is the folder of a diffusion pipeline that MODEL names, and the
 // built-in configs if it is one of theirs; empty where MODEL names something else.
 func pipelineFolder(arg string) (folder string, builtIn fs.FS) {
-	const index = "model_index.json"
-	if folder, builtIn = load.Place(arg, load.Options{BuiltIn: fixtures.Models()}); folder == "" {
+	folder, builtIn = load.Place(arg, load.Options{BuiltIn: fixtures.Models()})
+	in, index := builtIn, path.Join(folder, "model_index.json")
+	if builtIn == nil {
+		in, index = os.DirFS(folder), "model_index.json"
+	}
+	if info, err := fs.Stat(in, index); folder == "" || err != nil || info.IsDir() {
 		return "", nil
 	}
-	if builtIn != nil {
-		if info, err := fs.Stat(builtIn, path.Join(folder, index)); err == nil && !info.IsDir() {
-			return folder, builtIn
-		}
-		return "", nil
-	}
-	if info, err := os.Stat(filepath.Join(folder, index)); err == nil && !info.IsDir() {
-		return folder, nil
-	}
-	return "", nil
+	return folder, builtIn
 }
 
 // plan solves a problem and shows its answer. The phases of a pipeline that does

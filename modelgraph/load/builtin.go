@@ -104,8 +104,8 @@ func builtInFiles(fsys fs.FS) map[string]string {
 	// A folder that cannot be walked counts as absent.
 	_ = fs.WalkDir(fsys, ".", func(prefix string, entry fs.DirEntry, err error) error {
 		if err == nil && entry.IsDir() {
-			if index := path.Join(prefix, pipelineFile); isFile(fsys, index) {
-				files[prefix] = index
+			if _, none := fs.Stat(fsys, path.Join(prefix, pipelineFile)); none == nil {
+				files[prefix] = path.Join(prefix, pipelineFile)
 				return fs.SkipDir
 			}
 		}
@@ -120,11 +120,6 @@ func builtInFiles(fsys fs.FS) map[string]string {
 		return nil
 	})
 	return files
-}
-
-func isFile(fsys fs.FS, name string) bool {
-	_, err := fs.Stat(fsys, name)
-	return err == nil
 }
 
 // nearest are up to three built-in names that are like name, nearest first.

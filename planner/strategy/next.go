@@ -104,7 +104,7 @@ func (problem *search) fewest(ctx context.Context, value float64) []Change {
 const notable = 0.995
 
 // larger is the problem on the GPU of the catalogue with the next larger
-// memory; nil where the devices differ, or none is larger.
+// memory and arithmetic for bf16 at a known rate; nil where the devices differ, or none is larger.
 func (problem *search) larger() *search {
 	now := problem.Topology.Devices[0]
 	for device := range problem.Topology.Devices {
@@ -115,7 +115,7 @@ func (problem *search) larger() *search {
 	var next catalogue.GPU
 	for _, name := range catalogue.Names() {
 		const larger = 1.05
-		if gpu, err := catalogue.Find(name); err == nil && float64(gpu.CapacityBytes) > larger*float64(now.CapacityBytes) &&
+		if gpu, err := catalogue.Find(name); err == nil && gpu.BF16FLOPS > 0 && float64(gpu.CapacityBytes) > larger*float64(now.CapacityBytes) &&
 			(next.Name == "" || gpu.CapacityBytes < next.CapacityBytes) {
 			next = gpu
 		}

@@ -77,6 +77,10 @@ func soldNotes(gpus string) []string {
 // HardwareNotes say what the named GPUs cannot do of a workload, and whose rates
 // are not published.
 func HardwareNotes(topology *costmodel.Topology, workload *costmodel.Workload) []string {
+	fp16 := costmodel.FP16True
+	if workload.Precision == costmodel.BF16Mixed || workload.Mode == costmodel.Train {
+		fp16 = costmodel.FP16Mixed
+	}
 	var notes []string
 	add := func(gpu *catalogue.GPU, is bool, note string) {
 		if note = gpu.Name + ": " + note; is && !slices.Contains(notes, note) {
@@ -90,16 +94,8 @@ func HardwareNotes(topology *costmodel.Topology, workload *costmodel.Workload) [
 		}
 		add(&gpu, topology.Devices[i].FLOPS == 0 && workload.Mode != costmodel.Load, "no published rate of matrix products, so no step time is predicted; memory is")
 		bf16 := workload.Precision == costmodel.BF16True || workload.Precision == costmodel.BF16Mixed
-		add(&gpu, bf16 && gpu.FP16FLOPS > 0, fmt.Sprintf("no arithmetic for bf16 (compute capability below 8.0): PyTorch emulates it, slower than the fp16 that step times are for; --precision %s uses fp16", fp16Of(workload)))
+		add(&gpu, bf16 && gpu.FP16FLOPS > 0, fmt.Sprintf("no arithmetic for bf16 (compute capability below 8.0): PyTorch emulates it, slower than the fp16 that step times are for; --precision %s uses fp16", fp16))
 		add(&gpu, strings.HasPrefix(gpu.ComputeCapability, "gfx"), "the memory outside tensors (context, libraries) and how much of a rate is reached are those of NVIDIA GPUs; nothing was measured on AMD's")
 	}
 	return notes
-}
-
-// fp16Of is the precision with fp16 in the place of bf16.
-func fp16Of(workload *costmodel.Workload) costmodel.Precision {
-	if workload.Precision == costmodel.BF16Mixed || workload.Mode == costmodel.Train {
-		return costmodel.FP16Mixed
-	}
-	return costmodel.FP16True
 }
