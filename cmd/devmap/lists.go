@@ -44,19 +44,11 @@ type listedGPU struct {
 	UsableBytes   int64 `json:"usable_bytes"`
 }
 
-func newModels() *cobra.Command {
-	return newList("models", "List the built-in models", "  devmap models\n  devmap plan llama-3.1-8b --gpus 4", listModels)
-}
-
-func newGPUs() *cobra.Command {
-	return newList("gpus", "List the GPUs that --gpu takes", "  devmap gpus\n  devmap plan llama-3.1-8b --gpus 4 --gpu rtx-4090", listGPUs)
-}
-
 // newList is a command that prints a list, as a table or as JSON.
-func newList(name, short, example string, list func() (any, string, error)) *cobra.Command {
+func newList(name, short string, list func() (any, string, error)) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: name, Short: short, Example: example, Args: out.Exactly(0, "no argument"),
+		Use: name, Short: short, Args: out.Exactly(0, "no argument"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			document, table, err := list()
 			if err != nil {

@@ -144,22 +144,19 @@ func parseAdapter(file string, data []byte) (read adapter, targets string, err e
 	return read, strings.Join(slices.Compact(names), ","), nil
 }
 
-// uncounted are notes on what else a config trains, which devmap does not count.
-func (read *adapter) uncounted() []string {
+// uncounted is a note on what else a config trains, which devmap does not count.
+func (read *adapter) uncounted() (notes []string) {
 	var more []string
-	for _, is := range []struct {
-		name string
-		set  bool
-	}{
-		{"modules_to_save", len(read.Saved) > 0}, {"rank_pattern", len(read.RankPattern) > 0}, {"use_dora", read.DoRA},
-		{"layers_to_transform", read.Layers.Kind() == '[' || read.Layers.Kind() == '0'}, {"bias", read.Bias != "" && read.Bias != "none"},
+	for name, is := range map[string]bool{
+		"modules_to_save": len(read.Saved) > 0, "rank_pattern": len(read.RankPattern) > 0, "use_dora": read.DoRA,
+		"layers_to_transform": len(read.Layers) > 0 && read.Layers.Kind() != 'n', "bias": read.Bias != "" && read.Bias != "none",
 	} {
-		if is.set {
-			more = append(more, is.name)
+		if is {
+			more = append(more, name)
 		}
 	}
-	if len(more) == 0 {
-		return nil
+	if slices.Sort(more); len(more) > 0 {
+		notes = append(notes, "the adapter's config also sets "+strings.Join(more, ", ")+", which is not counted")
 	}
-	return []string{"the adapter's config also sets " + strings.Join(more, ", ") + ", which is not counted"}
+	return notes
 }

@@ -70,23 +70,17 @@ func gpuNamed(name string) (string, error) {
 	return "", out.Usagef("--gpu %q is unknown%s (devmap gpus lists the names; for any other GPU its size is enough: --gpus 4x48GiB)", name, near)
 }
 
-// nearestGPU is the one with the most words of a name, such as the number of a
-// model (4080 of 4080-super), else the one with the most like name, if any is.
+// nearestGPU is the first with the number of a model in a name (4080 of 4080-super),
+// else the one with the most like name, if any is.
 func nearestGPU(name string) []string {
-	near := modelgraph.Nearest(name, catalogue.Names(), 1, max(3, len(name)/2))
-	most := 0
 	for _, gpu := range catalogue.Names() {
-		shared := 0
-		for _, word := range gpuWords(name) {
-			if strings.ContainsAny(word, "0123456789") && slices.Contains(gpuWords(gpu), word) {
-				shared++
-			}
-		}
-		if shared > most {
-			near, most = []string{gpu}, shared
+		if slices.ContainsFunc(gpuWords(name), func(word string) bool {
+			return strings.ContainsAny(word, "0123456789") && !strings.HasSuffix(word, "gb") && slices.Contains(gpuWords(gpu), word)
+		}) {
+			return []string{gpu}
 		}
 	}
-	return near
+	return modelgraph.Nearest(name, catalogue.Names(), 1, max(3, len(name)/2))
 }
 
 // gpuWords are the words of a GPU's name.
