@@ -64,10 +64,15 @@ func (command *checkCommand) run(cmd *cobra.Command, model, path string) error {
 	if err := command.Refuse(); err != nil {
 		return err
 	}
+	model, adapted, err := ask.Base(command.Request, model)
+	if err != nil {
+		return err
+	}
 	graph, err := ask.ReadModel(model)
 	if err != nil {
 		return err
 	}
+	graph.Warnings = append(graph.Warnings, adapted...)
 	read, err := out.Interruptible(cmd.Context(), 0, path, func() (*mapFile, error) { return readMap(path) })
 	if err != nil {
 		return err
@@ -97,7 +102,7 @@ func (command *checkCommand) run(cmd *cobra.Command, model, path string) error {
 	if err := command.show(cmd, &judged{graph, &table.Workload, topo, plan}, report); err != nil {
 		return err
 	}
-	notes := slices.Concat(allWarnings(graph, table.Warnings), report.Warnings, command.DeviceNotes(topo), command.IdleNotes(&table.Workload), command.unlikeNotes(cmd, graph, plan, report))
+	notes := slices.Concat(allWarnings(graph, table.Warnings), report.Warnings, command.DeviceNotes(topo), ask.HardwareNotes(topo, &table.Workload), command.IdleNotes(&table.Workload), command.unlikeNotes(cmd, graph, plan, report))
 	show.Warnings(cmd.ErrOrStderr(), notes)
 	if len(report.Faults) > 0 {
 		return out.ErrCheck

@@ -92,7 +92,7 @@ func (command *emitCommand) input(cmd *cobra.Command, target *emit.Target, plan 
 		if err != nil {
 			return nil, err
 		}
-		if input.Config, err = ask.ReadConfig(graph.Source, graph); err != nil {
+		if input.Config, err = ask.ReadConfig(graph.Source); err != nil {
 			return nil, err
 		}
 	}

@@ -153,6 +153,7 @@ func (command *estimateCommand) show(cmd *cobra.Command, arg string, problem *as
 	if err := printer.Strategies(rows, title); err != nil {
 		return err
 	}
+	notes = append(notes, ask.HardwareNotes(problem.Topology, &problem.Workload)...)
 	show.Warnings(cmd.ErrOrStderr(), slices.Concat(notes, unmeasured(rows), common(problem.Graph, rows)))
 	return nil
 }

@@ -51,6 +51,10 @@ func (command *inspectCommand) run(cmd *cobra.Command, arg string) error {
 	if err := command.Refuse(); err != nil {
 		return err
 	}
+	arg, adapted, err := ask.Base(command.Request, arg)
+	if err != nil {
+		return err
+	}
 	workload, err := command.Workload()
 	if err != nil {
 		return err
@@ -59,6 +63,7 @@ func (command *inspectCommand) run(cmd *cobra.Command, arg string) error {
 	if err != nil {
 		return err
 	}
+	graph.Warnings = append(graph.Warnings, adapted...)
 	if err := command.Lengths(graph); err != nil {
 		return err
 	}

@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"io/fs"
 	"os"
-	"path/filepath"
+	"path"
 	"slices"
 	"time"
 
@@ -17,6 +19,7 @@ import (
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/phases"
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/modelgraph/load"
 	"github.com/devmap-dev/devmap/planner"
@@ -63,12 +66,16 @@ func (command *planCommand) run(cmd *cobra.Command, arg string) error {
 	if err := out.Spare(command.Output, arg, arg, command.TopologyFile()); err != nil {
 		return err
 	}
-	if folder := pipelineFolder(arg); folder != "" {
-		asked, err := command.Pipeline(arg, folder)
+	if folder, builtIn := pipelineFolder(arg); folder != "" {
+		asked, err := command.Pipeline(arg, folder, builtIn)
 		if err != nil {
 			return err
 		}
-		return command.plan(cmd, asked, nil)
+		notes := command.DeviceNotes(asked.Topology)
+		if builtIn != nil && arg != folder {
+			notes = append(notes, fmt.Sprintf("%s is in no local cache: the built-in configs of %s are used", arg, folder))
+		}
+		return command.plan(cmd, asked, notes)
 	}
 	if err := command.OfModel(arg); err != nil {
 		return err
@@ -95,7 +102,7 @@ func (command *planCommand) run(cmd *cobra.Command, arg string) error {
 		return err
 	}
 	workload := &asked.Costs.Workload
-	notes = append(notes, command.IdleNotes(workload)...)
+	notes = slices.Concat(notes, ask.HardwareNotes(asked.Topology, workload), command.IdleNotes(workload))
 	asked.Workload.Runtime, asked.Workload.Schedule = workload.Runtime, workload.Schedule
 	if command.IsFront() {
 		return command.front(cmd, asked, notes)
@@ -103,14 +110,18 @@ func (command *planCommand) run(cmd *cobra.Command, arg string) error {
 	return command.plan(cmd, asked, notes)
 }
 
-// pipelineFolder is the folder of a diffusion pipeline that MODEL names; empty
-// where it names something else.
-func pipelineFolder(arg string) string {
-	folder := load.Place(arg, load.Options{})
-	if info, err := os.Stat(filepath.Join(folder, "model_index.json")); folder != "" && err == nil && !info.IsDir() {
-		return folder
+// pipelineFolder is the folder of a diffusion pipeline that MODEL names, and the
+// built-in configs if it is one of theirs; empty where MODEL names something else.
+func pipelineFolder(arg string) (folder string, builtIn fs.FS) {
+	folder, builtIn = load.Place(arg, load.Options{BuiltIn: fixtures.Models()})
+	in, index := builtIn, path.Join(folder, "model_index.json")
+	if builtIn == nil {
+		in, index = os.DirFS(folder), "model_index.json"
 	}
-	return ""
+	if info, err := fs.Stat(in, index); folder == "" || err != nil || info.IsDir() {
+		return "", nil
+	}
+	return folder, builtIn
 }
 
 // plan solves a problem and shows its answer. The phases of a pipeline that does

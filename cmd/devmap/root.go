@@ -35,7 +35,7 @@ Exit status: 0 done, 1 error, 2 usage, 3 nothing fits, 4 a check failed.`,
 	// method of every type (6 MB).
 	root.Flags().BoolVar(&asked, "version", false, "print the version")
 	root.SetFlagErrorFunc(ask.FlagError)
-	for _, cmd := range []*cobra.Command{newPlan(), newEstimate(), newCheck(), newInspect(), newEmit(), newSimulate(), newRun(self, backends.CPU()), newProbe(self), newWatch(self), newVersion()} {
+	for _, cmd := range []*cobra.Command{newPlan(), newEstimate(), newCheck(), newInspect(), newEmit(), newSimulate(), newRun(self, backends.CPU()), newProbe(self), newWatch(self), newList("models", "List the built-in models", listModels), newList("gpus", "List the GPUs that --gpu takes", listGPUs), newVersion()} {
 		ask.Complete(cmd)
 		root.AddCommand(cmd)
 	}

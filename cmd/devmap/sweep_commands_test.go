@@ -53,7 +53,7 @@ func sweptModels(t *testing.T) []sweptModel {
 	var out []sweptModel
 	for _, e := range entries {
 		if _, err := fixtures.Models().Open(e.Name() + "/config.json"); err != nil {
-			t.Fatal(err)
+			continue // a pipeline, or the table of hub names
 		}
 		g, err := ask.ReadModel(e.Name())
 		if err != nil {

@@ -16,15 +16,21 @@ import (
 )
 
 // GPU is one entry: sizes in bytes, rates in bytes/s and FLOP/s (dense), as the
-// data sheet has them.
+// data sheet has them. A rate that its maker does not publish is 0.
 type GPU struct {
-	Name               string  `json:"name"`
-	CapacityBytes      int64   `json:"capacity_bytes"`
-	ReservedBytes      int64   `json:"reserved_bytes"`
-	BF16FLOPS          float64 `json:"bf16_flops"`
-	FP32FLOPS          float64 `json:"fp32_flops"` // without TF32
-	BytesPerSecond     float64 `json:"bytes_per_second"`
-	LinkBytesPerSecond float64 `json:"link_bytes_per_second"`
+	Name string `json:"name"`
+	// SoldGB is the size that it is sold as. ECCTakesMemory: what the driver
+	// shows is smaller because ECC codes take part of the memory.
+	SoldGB         int64   `json:"sold_gb"`
+	ECCTakesMemory bool    `json:"ecc_takes_memory"`
+	CapacityBytes  int64   `json:"capacity_bytes"` // as the driver shows it
+	ReservedBytes  int64   `json:"reserved_bytes"`
+	BF16FLOPS      float64 `json:"bf16_flops,omitzero"`
+	// FP16FLOPS is in the place of BF16FLOPS on a GPU without units for bf16.
+	FP16FLOPS          float64 `json:"fp16_flops,omitzero"`
+	FP32FLOPS          float64 `json:"fp32_flops,omitzero"` // without TF32
+	BytesPerSecond     float64 `json:"bytes_per_second,omitzero"`
+	LinkBytesPerSecond float64 `json:"link_bytes_per_second,omitzero"`
 	ComputeCapability  string  `json:"compute_capability"`
 	Source             string  `json:"source"`
 }
@@ -118,6 +124,9 @@ func Find(name string) (GPU, error) {
 	return gpus[i], nil
 }
 
+// flops is the rate of 16-bit matrix products, 0 if it is not published.
+func (gpu *GPU) flops() float64 { return max(gpu.BF16FLOPS, gpu.FP16FLOPS) }
+
 // Device is a GPU with the engine's constants for one mode.
 func (gpu *GPU) Device(mode costmodel.Mode) costmodel.Device {
 	device := costmodel.Device{
@@ -126,13 +135,13 @@ func (gpu *GPU) Device(mode costmodel.Mode) costmodel.Device {
 		WorkspaceBytes:    forCapability(load().Workspaces, gpu.ComputeCapability).Bytes,
 	}
 	device.ContextBytes = forCapability(load().Context, gpu.ComputeCapability).of(mode)
-	device.FLOPS = gpu.BF16FLOPS * load().Matmul.Efficiency
+	device.FLOPS = gpu.flops() * load().Matmul.Efficiency
 	ring := forCapability(load().Collective, gpu.ComputeCapability)
 	device.Rates = costmodel.Rates{
 		FP32FLOPS:                gpu.FP32FLOPS * load().Matmul.Efficiency,
-		AttentionFLOPS:           gpu.BF16FLOPS * forCapability(load().Attention, gpu.ComputeCapability).Efficiency,
+		AttentionFLOPS:           gpu.flops() * forCapability(load().Attention, gpu.ComputeCapability).Efficiency,
 		BytesPerSecond:           gpu.BytesPerSecond * load().Memory.Efficiency,
-		UnalignedFLOPS:           gpu.BF16FLOPS * forCapability(load().Unaligned, gpu.ComputeCapability).Efficiency,
+		UnalignedFLOPS:           gpu.flops() * forCapability(load().Unaligned, gpu.ComputeCapability).Efficiency,
 		StridedBytesPerSecond:    gpu.BytesPerSecond * load().Strided.Efficiency,
 		UpdateBytesPerSecond:     gpu.BytesPerSecond * load().Update.Efficiency,
 		FP32UpdateBytesPerSecond: gpu.BytesPerSecond * load().FP32Update.Efficiency,

@@ -25,7 +25,7 @@ func folder(tb testing.TB, files map[string]string) *diffusers.Pipeline {
 			tb.Fatal(err)
 		}
 	}
-	pipeline, err := diffusers.Open(dir)
+	pipeline, err := diffusers.Open(dir, nil)
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -22,7 +22,7 @@ func Check(table *costmodel.Table, topo *costmodel.Topology) error {
 	}
 	for device := range topo.Devices {
 		if topo.Devices[device].FLOPS <= 0 {
-			return errorf("device %d (%q) has no \"flops\" in the topology", device, topo.Devices[device].Name)
+			return errorf("device %d (%q) has no known rate (\"flops\" in the topology)", device, topo.Devices[device].Name)
 		}
 	}
 	return nil

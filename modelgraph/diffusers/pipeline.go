@@ -42,10 +42,11 @@ const maxIndexBytes = 64 << 20
 
 // Open reads a pipeline's folder: model_index.json and each component's
 // config.json; weights are not needed. A component that is missing or of an
-// unknown class has a Fault, and the others are read.
-func Open(folder string) (*Pipeline, error) {
+// unknown class has a Fault, and the others are read. The folder is one of in, or of
+// the disk if in is nil.
+func Open(folder string, in fs.FS) (*Pipeline, error) {
 	place := filepath.Join(folder, indexName)
-	data, err := modelgraph.ReadSmall(place, "a pipeline's index", maxIndexBytes)
+	data, err := readSmall(in, place, "a pipeline's index")
 	if err != nil {
 		return nil, err
 	}
@@ -56,9 +57,17 @@ func Open(folder string) (*Pipeline, error) {
 	pipeline.Folder = folder
 	for i := range pipeline.Components {
 		component := &pipeline.Components[i]
-		component.Graph, component.Fault = component.read(folder)
+		component.Graph, component.Fault = component.read(folder, in)
 	}
 	return pipeline, nil
+}
+
+// readSmall reads a file of a file system, or of the disk if it is nil.
+func readSmall(in fs.FS, place, what string) ([]byte, error) {
+	if in != nil {
+		return fs.ReadFile(in, filepath.ToSlash(place))
+	}
+	return modelgraph.ReadSmall(place, what, maxIndexBytes)
 }
 
 // parseIndex reads a model_index.json: of each component the library and the
@@ -128,9 +137,9 @@ func weightless(class string) bool {
 }
 
 // read reads a component's config by the rules of its library.
-func (component *Component) read(folder string) (*modelgraph.Graph, error) {
+func (component *Component) read(folder string, in fs.FS) (*modelgraph.Graph, error) {
 	place := filepath.Join(folder, component.Name, hf.ConfigName)
-	data, err := modelgraph.ReadSmall(place, "a component's config", maxIndexBytes)
+	data, err := readSmall(in, place, "a component's config")
 	switch {
 	case errors.Is(err, fs.ErrNotExist) || os.IsNotExist(err):
 		return nil, fmt.Errorf("%s: the folder has no %s/%s: download it, or plan without it", component.Name, component.Name, hf.ConfigName)

@@ -34,7 +34,7 @@ func fluxFolder(tb testing.TB) string {
 // is named, and the others are read.
 func TestOpen(t *testing.T) {
 	dir := fluxFolder(t)
-	pipeline, err := Open(dir)
+	pipeline, err := Open(dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func TestOpen(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "vae", "config.json"), []byte(`{"_class_name":"AutoencoderDC"}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if pipeline, err = Open(dir); err != nil {
+	if pipeline, err = Open(dir, nil); err != nil {
 		t.Fatal(err)
 	}
 	for _, component := range pipeline.Components {

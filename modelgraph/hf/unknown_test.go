@@ -58,6 +58,9 @@ func TestFixturesSayWhatTheyLack(t *testing.T) {
 	}
 	lacking := map[string]string{}
 	for _, entry := range entries {
+		if _, err := fs.Stat(fixtures.Models(), entry.Name()+"/"+ConfigName); err != nil {
+			continue // a pipeline, or the table of hub names
+		}
 		graph := fixture(t, entry.Name())
 		if len(graph.Unknown) > 0 {
 			lacking[entry.Name()] = strings.Join(graph.Unknown, "; ")

@@ -9,43 +9,93 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-json-experiment/json"
+
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// builtIn reads the built-in config of that name, in any case of letters:
-// ORG/NAME, or NAME if one of the two gives no ORG.
+// Among the built-in configs, the table of hub names, and the file that makes a
+// folder a diffusion pipeline.
+const (
+	hubFile      = "hub.json"
+	pipelineFile = "model_index.json"
+)
+
+// hubEntry is what the table has of a built-in config: the names that the model has
+// on a hub, with those of tuned models of the same organisation and config.
+type hubEntry struct {
+	IDs    []string `json:"ids"`
+	Source string   `json:"source"`
+}
+
+// builtIn reads the built-in config that a name means ([entryOf]).
 func builtIn(name string, fsys fs.FS) (graph *modelgraph.Graph, ok bool, err error) {
-	files := builtInFiles(fsys)
-	entry := ""
-	for e := range files {
-		switch {
-		case strings.EqualFold(e, name):
-			entry = e
-		case entry != "" && strings.EqualFold(entry, name):
-		case strings.EqualFold(lastPart(e), lastPart(name)) && (!strings.Contains(e, "/") || !strings.Contains(name, "/")):
-			if entry == "" || e < entry {
-				entry = e
-			}
-		}
+	entry, err := entryOf(name, fsys)
+	if entry == "" || err != nil {
+		return nil, err != nil, err
 	}
-	if entry == "" {
-		return nil, false, nil
+	file := builtInFiles(fsys)[entry]
+	if path.Base(file) == pipelineFile {
+		return nil, true, fmt.Errorf("%s is a built-in diffusion pipeline: devmap plan %s --gpus N plans it", name, entry)
 	}
-	data, err := fs.ReadFile(fsys, files[entry])
+	data, err := fs.ReadFile(fsys, file)
 	if err != nil {
 		return nil, true, fmt.Errorf("reading the built-in config of %s: %w", entry, err)
 	}
-	if graph, err = fromBytes(files[entry], data); err != nil {
+	if graph, err = fromBytes(file, data); err != nil {
 		return nil, true, err
 	}
 	graph.Name = lastPart(entry)
+	if !strings.EqualFold(entry, name) && !strings.EqualFold(lastPart(entry), name) {
+		graph.Warnings = append(graph.Warnings, fmt.Sprintf("%s is in no local cache: the built-in config of %s is used", name, entry))
+	}
 	return graph, true, nil
+}
+
+// entryOf is the built-in config of that name, in any case of letters: its own
+// name, or one of the table of hub names, with the organisation or without. A
+// name of another organisation means another model.
+func entryOf(name string, fsys fs.FS) (string, error) {
+	for _, entry := range Names(fsys) {
+		if strings.EqualFold(entry, name) || !strings.Contains(name, "/") && strings.EqualFold(lastPart(entry), name) {
+			return entry, nil
+		}
+	}
+	hub, err := hubTable(fsys)
+	if err != nil {
+		return "", err
+	}
+	for _, entry := range slices.Sorted(maps.Keys(hub)) {
+		for _, id := range hub[entry].IDs {
+			if strings.EqualFold(id, name) || !strings.Contains(name, "/") && strings.EqualFold(lastPart(id), name) {
+				return entry, nil
+			}
+		}
+	}
+	return "", nil
+}
+
+// hubTable is the table of hub names, empty where there is none.
+func hubTable(fsys fs.FS) (map[string]hubEntry, error) {
+	if fsys == nil {
+		return nil, nil //nolint:nilnil // an empty table
+	}
+	data, err := fs.ReadFile(fsys, hubFile)
+	if err != nil {
+		return nil, nil //nolint:nilerr,nilnil // as above
+	}
+	var table map[string]hubEntry
+	if err := json.Unmarshal(data, &table, json.RejectUnknownMembers(true)); err != nil {
+		return nil, fmt.Errorf("reading the table of hub names: %w", err)
+	}
+	return table, nil
 }
 
 // Names are those of the built-in configs, sorted.
 func Names(fsys fs.FS) []string { return slices.Sorted(maps.Keys(builtInFiles(fsys))) }
 
-// builtInFiles maps names to the files that describe them.
+// builtInFiles maps names to the files that describe them: of a pipeline its
+// model_index.json.
 func builtInFiles(fsys fs.FS) map[string]string {
 	files := make(map[string]string)
 	if fsys == nil {
@@ -53,7 +103,13 @@ func builtInFiles(fsys fs.FS) map[string]string {
 	}
 	// A folder that cannot be walked counts as absent.
 	_ = fs.WalkDir(fsys, ".", func(prefix string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() || path.Ext(prefix) != ".json" {
+		if err == nil && entry.IsDir() {
+			if _, none := fs.Stat(fsys, path.Join(prefix, pipelineFile)); none == nil {
+				files[prefix] = path.Join(prefix, pipelineFile)
+				return fs.SkipDir
+			}
+		}
+		if err != nil || entry.IsDir() || path.Ext(prefix) != ".json" || prefix == hubFile {
 			return nil //nolint:nilerr // as above
 		}
 		name := strings.TrimSuffix(prefix, ".json")
@@ -66,7 +122,7 @@ func builtInFiles(fsys fs.FS) map[string]string {
 	return files
 }
 
-// nearest are up to five built-in names that are like name, nearest first.
+// nearest are up to three built-in names that are like name, nearest first.
 func nearest(name string, fsys fs.FS) []string {
-	return modelgraph.Nearest(strings.ToLower(lastPart(name)), Names(fsys), 5, math.MaxInt)
+	return modelgraph.Nearest(strings.ToLower(lastPart(name)), Names(fsys), 3, math.MaxInt)
 }

@@ -11,26 +11,24 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/safetensors"
 )
 
-// cache is a place where a download tool may have put a model.
-type cache struct {
-	where string        // for the message
-	find  func() string // the model's folder, or ""
-}
+// cache is a place where a download tool may have put a model: it finds the
+// model's folder, or "".
+type cache func() string
 
 // caches lists if a model of that name would be, first choice first.
 func caches(name string, env func(string) string) []cache {
 	var cs []cache
 	if hub := hubCache(env); hub != "" {
 		repo := filepath.Join(hub, "models--"+strings.ReplaceAll(name, "/", "--"))
-		cs = append(cs, cache{repo, func() string { return snapshot(repo) }})
+		cs = append(cs, func() string { return snapshot(repo) })
 	}
 	for _, dir := range scopeFolders(name, env) {
-		cs = append(cs, cache{dir, func() string {
+		cs = append(cs, func() string {
 			if containsModel(dir) {
 				return dir
 			}
 			return ""
-		}})
+		})
 	}
 	return cs
 }
@@ -105,11 +103,11 @@ func scopeFolders(name string, env func(string) string) []string {
 	return dirs
 }
 
-// containsModel reports whether a folder has a config or weights, so that a
+// containsModel reports whether a folder has a config, a pipeline or weights, so that a
 // download that was cut off early is passed over.
 func containsModel(dir string) bool {
 	entries, err := os.ReadDir(dir)
 	return err == nil && slices.ContainsFunc(entries, func(entry os.DirEntry) bool {
-		return entry.Name() == hf.ConfigName || strings.HasSuffix(entry.Name(), ".safetensors")
+		return entry.Name() == hf.ConfigName || entry.Name() == pipelineFile || strings.HasSuffix(entry.Name(), ".safetensors")
 	})
 }

@@ -26,22 +26,20 @@ func formOf(name string) string { return forms[strings.ToLower(filepath.Ext(name
 
 // notFoundError is a name that is in no cache and not built in.
 type notFoundError struct {
-	Name   string
-	Looked []string // folders that would have held it
-	Near   []string // built-in names like it, nearest first
-	// Base is the built-in config that the name is a tuned or packed form of by
-	// its ending (-Instruct, -Chat, -AWQ); empty if there is none. Whether the
-	// shape is the same is not known.
-	Base string
+	Name  string
+	Near  []string // built-in names like it, nearest first
+	Fetch string   // the command that fetches its config, with a place for the name
 }
 
-// Error implements error.
+// Error implements error: a line that ends in the command.
 func (err *notFoundError) Error() string {
-	text := fmt.Sprintf("%s: no such file or folder, and no model of that name in %s or among the built-in configs", err.Name, strings.Join(err.Looked, ", "))
-	if err.Base != "" {
-		text += fmt.Sprintf("; did you mean %s, whose config is built in? (a tuned model most often has the shape of its base; its own config.json says)", err.Base)
-	} else if len(err.Near) > 0 {
-		text += "; built in: " + strings.Join(err.Near, ", ")
+	text := err.Name + ": no such file or folder, no model of that name in a local cache, and not built in"
+	if len(err.Near) > 0 {
+		text += " (like it: " + strings.Join(err.Near, ", ") + ")"
 	}
-	return text + "; give a folder or a config.json"
+	name := err.Name
+	if !strings.Contains(name, "/") {
+		name = "ORG/" + name
+	}
+	return text + "; give a folder or a config.json, or fetch it: " + fmt.Sprintf(err.Fetch, name)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -27,65 +28,80 @@ type Options struct {
 // nativeName is our own model file in a folder.
 const nativeName = "model.json"
 
-// Model reads the model that path names. A path that exists wins over a name.
-// The graph's Source is path. A form that is not read gives an
+// Model reads the model that place names. A path that exists wins over a name.
+// The graph's Source is place, of the address of a model's page its name. A form that is not read gives an
 // [ErrUnsupported]; other faults are those of the readers.
-func Model(path string, options Options) (*modelgraph.Graph, error) {
-	if path == "" {
+func Model(place string, options Options) (*modelgraph.Graph, error) {
+	if place == "" {
 		return nil, errors.New("the model's path is empty")
 	}
 	if options.Env == nil {
 		options.Env = os.Getenv
 	}
-	graph, err := read(path, options)
+	graph, err := read(place, options)
 	if err != nil {
 		return nil, err
 	}
-	graph.Source = path
+	graph.Source = place
+	if name, _, is := address(place); is && name != "" {
+		graph.Source = name
+	}
 	return graph, nil
 }
 
-// Place is the file or folder that Model reads for a path or name, empty for a
-// built-in config and for what is nowhere.
-func Place(path string, options Options) string {
+// Place is the file or folder that Model reads for a path or name, empty for what
+// is nowhere. A built-in config is the file in, and a built-in pipeline the folder
+// in, options.BuiltIn, which is then returned too.
+func Place(text string, options Options) (place string, in fs.FS) {
 	if options.Env == nil {
 		options.Env = os.Getenv
 	}
-	if _, err := os.Stat(path); err == nil || !isName(path) {
-		return path
+	if _, err := os.Stat(text); err == nil {
+		return text, nil
 	}
-	for _, cached := range caches(path, options.Env) {
-		if dir := cached.find(); dir != "" {
-			return dir
+	name, _, err := nameOf(text)
+	if err != nil {
+		return text, nil
+	}
+	for _, cached := range caches(name, options.Env) {
+		if dir := cached(); dir != "" {
+			return dir, nil
 		}
 	}
-	return ""
+	entry, err := entryOf(name, options.BuiltIn)
+	if entry == "" || err != nil {
+		return "", nil
+	}
+	place = builtInFiles(options.BuiltIn)[entry]
+	if path.Base(place) == pipelineFile {
+		place = entry
+	}
+	return place, options.BuiltIn
 }
 
-func read(path string, options Options) (*modelgraph.Graph, error) {
-	info, err := os.Stat(path)
+func read(place string, options Options) (*modelgraph.Graph, error) {
+	info, err := os.Stat(place)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		if !isName(path) {
-			return nil, fmt.Errorf("%s: no such file or folder", path)
+		name, fetch, err := nameOf(place)
+		if err != nil {
+			return nil, err
 		}
-		return named(path, options)
+		return named(name, fetch, options)
 	case err != nil:
 		return nil, err
 	case info.IsDir():
-		return folder(path)
+		return folder(place)
 	case info.Mode()&fs.ModeNamedPipe != 0:
-		return nil, fmt.Errorf("%s: a FIFO: a model is read more than once, so save it to a file first", path)
+		return nil, fmt.Errorf("%s: a FIFO: a model is read more than once, so save it to a file first", place)
 	}
-	return file(path)
+	return file(place)
 }
 
-// named finds a model by its name.
-func named(name string, options Options) (*modelgraph.Graph, error) {
-	looked := make([]string, 0, 4)
+// named finds a model by its name. fetch is the command that fetches its config.
+func named(name, fetch string, options Options) (*modelgraph.Graph, error) {
 	for _, cached := range caches(name, options.Env) {
-		looked = append(looked, cached.where)
-		if dir := cached.find(); dir != "" {
+		if dir := cached(); dir != "" {
 			graph, err := hf.FromCheckpoint(dir)
 			if err == nil {
 				graph.Name = lastPart(name)
@@ -98,7 +114,7 @@ func named(name string, options Options) (*modelgraph.Graph, error) {
 			return graph, err
 		}
 	}
-	return nil, &notFoundError{Name: name, Looked: looked, Near: nearest(name, options.BuiltIn), Base: baseOf(name, options.BuiltIn)}
+	return nil, &notFoundError{Name: name, Fetch: fetch, Near: nearest(name, options.BuiltIn)}
 }
 
 // folder reads a folder; ours is one with a model.json and no config.json.

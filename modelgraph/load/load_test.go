@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -86,7 +87,7 @@ var paths = map[string]struct {
 	"other text":     {files: map[string]string{"a.json": "hello there\nyou"}, arg: "a.json", err: `it begins with "hello there"`},
 	"nothing there":  {files: map[string]string{"d/README": ""}, arg: "d", err: "no config.json and no .safetensors file"},
 	"device":         {arg: "/dev/null", err: "a device"},
-	"unknown name":   {arg: "org/none", err: "no model of that name in"},
+	"unknown name":   {arg: "org/none", err: "or fetch it: hf download org/none config.json"},
 	"unknown ending": {arg: "none.gguf", err: "no such file or folder"},
 }
 
@@ -178,20 +179,83 @@ func TestBuiltIn(t *testing.T) {
 	fsys := fstest.MapFS{
 		"llama-3.1-8b/config.json": {Data: []byte(llama)}, "gpt2.json": {Data: []byte(llama)}, "Qwen/Qwen3-8B/config.json": {Data: []byte(llama)},
 		"toy.json": {Data: []byte(toy)}, "README.md": {},
+		"pipe/model_index.json": {Data: []byte(`{"_class_name":"FluxPipeline"}`)}, "pipe/transformer/config.json": {Data: []byte("{}")},
+		"hub.json": {Data: []byte(`{"llama-3.1-8b":{"ids":["meta-llama/Llama-3.1-8B","meta-llama/Llama-3.1-8B-Instruct"],"source":"x"}}`)},
 	}
-	for arg, want := range map[string]string{
-		"Llama-3.1-8B": "llama-3.1-8b", "meta-llama/Llama-3.1-8B": "llama-3.1-8b", "GPT2": "gpt2", "qwen/qwen3-8b": "Qwen3-8B", "qwen3-8B": "Qwen3-8B", "toy": "toy",
+	if names := Names(fsys); !slices.Equal(names, []string{"Qwen/Qwen3-8B", "gpt2", "llama-3.1-8b", "pipe", "toy"}) {
+		t.Errorf("built in are %q", names)
+	}
+	for arg, is := range map[string]struct {
+		want  string
+		noted bool // as a name that is not the config's own
+	}{
+		"Llama-3.1-8B": {"llama-3.1-8b", false}, "meta-llama/Llama-3.1-8B": {"llama-3.1-8b", true}, "META-LLAMA/llama-3.1-8b-instruct": {"llama-3.1-8b", true},
+		"llama-3.1-8b-instruct": {"llama-3.1-8b", true}, "https://huggingface.co/meta-llama/Llama-3.1-8B/tree/main": {"llama-3.1-8b", true},
+		"GPT2": {"gpt2", false}, "https://hf.co/gpt2": {"gpt2", false}, "qwen/qwen3-8b": {"Qwen3-8B", false}, "qwen3-8B": {"Qwen3-8B", false}, "toy": {"toy", false},
 	} {
 		g, err := Model(arg, Options{Env: none, BuiltIn: fsys})
-		if err != nil || g.Name != want || g.Source != arg {
-			t.Errorf("%s: %v, want %s", arg, err, want)
+		if err != nil || g.Name != is.want {
+			t.Errorf("%s: %v, want %s", arg, err, is.want)
+			continue
+		}
+		if noted := len(g.Warnings) > 0 && strings.Contains(g.Warnings[len(g.Warnings)-1], "the built-in config of "+is.want+" is used"); noted != is.noted || strings.Contains(g.Source, "://") {
+			t.Errorf("%s: from %s, notes %q", arg, g.Source, g.Warnings)
+		}
+	}
+	for arg, want := range map[string]string{
+		"acme/llama-3.1-8b": "hf download acme/llama-3.1-8b config.json", "other/Qwen3-8B": "hf download other/Qwen3-8B config.json", "qwen3-9b": "hf download ORG/qwen3-9b config.json",
+		"https://modelscope.cn/models/acme/x": "modelscope download --model acme/x config.json", "pipe": "pipe is a built-in diffusion pipeline: devmap plan pipe --gpus N plans it",
+		"https://huggingface.co/datasets/a/b": `"https://huggingface.co/datasets/a/b" is not the address of a model (https://huggingface.co/ORG/NAME is one)`,
+		"https://example.org/a/b":             `"https://example.org/a/b" is not the address of a model (https://huggingface.co/ORG/NAME is one)`,
+	} {
+		g, err := Model(arg, Options{Env: none, BuiltIn: fsys})
+		if err == nil || !strings.HasSuffix(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v, %v, want %s", arg, g, err, want)
 		}
 	}
 	_, err := Model("other/Qwen3-8B", Options{Env: none, BuiltIn: fsys})
 	var nf *notFoundError
-	if !errors.As(err, &nf) || len(nf.Near) != 4 || nf.Near[0] != "Qwen/Qwen3-8B" {
+	if !errors.As(err, &nf) || len(nf.Near) != 3 || nf.Near[0] != "Qwen/Qwen3-8B" {
 		t.Errorf("%v: want a notFoundError with the nearest names", err)
 	}
+	if _, err := Model("a/b", Options{Env: none, BuiltIn: fstest.MapFS{"hub.json": {Data: []byte(`{"a":[`)}}}); err == nil || !strings.Contains(err.Error(), "the table of hub names") {
+		t.Errorf("a broken table: %v", err)
+	}
+}
+
+// TestAddress: the page of a model on a hub means its name.
+func TestAddress(t *testing.T) {
+	for text, want := range map[string]string{
+		"https://huggingface.co/Qwen/Qwen2.5-7B": "Qwen/Qwen2.5-7B", "https://huggingface.co/Qwen/Qwen2.5-7B/": "Qwen/Qwen2.5-7B",
+		"https://huggingface.co/Qwen/Qwen2.5-7B/tree/main": "Qwen/Qwen2.5-7B", "https://huggingface.co/Qwen/Qwen2.5-7B/blob/main/config.json?x=1#L3": "Qwen/Qwen2.5-7B",
+		"HTTP://WWW.HuggingFace.co/gpt2": "gpt2", "huggingface.co/gpt2/tree/main": "gpt2", "hf.co/Qwen/Qwen3-8B": "Qwen/Qwen3-8B",
+		"https://modelscope.cn/models/Qwen/Qwen2.5-7B/files": "Qwen/Qwen2.5-7B", "https://www.modelscope.cn/models/Qwen/Qwen2.5-7B": "Qwen/Qwen2.5-7B",
+		"https://modelscope.cn/Qwen/Qwen2.5-7B": "", "https://huggingface.co/": "", "https://huggingface.co/spaces/a/b": "", "https://huggingface.co/a/$(x)": "",
+		"https://huggingface.co/../x": "", "https://huggingface.co/a\n/b": "", "https://evil.example/huggingface.co/a/b": "", "https://huggingface.co@evil.example/a/b": "", "file:///etc": "",
+	} {
+		if got, _, ok := address(text); !ok || got != want {
+			t.Errorf("%q means %q, %v, want %q", text, got, ok, want)
+		}
+	}
+	for _, text := range []string{"Qwen/Qwen2.5-7B", "gpt2", "", "./huggingface.co", "a/b/c"} {
+		if got, _, ok := address(text); ok {
+			t.Errorf("%q is the address of %q", text, got)
+		}
+	}
+}
+
+// FuzzAddress: whatever text is an address, its name is one that a shell and a path
+// take as it is.
+func FuzzAddress(f *testing.F) {
+	for _, s := range []string{"https://huggingface.co/a/b", "hf.co/a", "https://modelscope.cn/models/a/b?c", "http://", "https://huggingface.co//", "hf.co/-x/y"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		name, fetch, _ := address(text)
+		if name != "" && !isName(name) || !strings.Contains(fetch, " %s ") {
+			t.Errorf("%q means %q, fetched by %q", text, name, fetch)
+		}
+	})
 }
 
 // FuzzModel: no JSON makes the dispatch panic, and what it reads is a graph.

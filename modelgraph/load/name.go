@@ -18,7 +18,7 @@ func isName(text string) bool {
 		}
 	}
 	for _, part := range parts {
-		if part == "" || part[0] == '.' || strings.Contains(part, "--") || strings.Contains(part, "..") || strings.Trim(part, nameLetters) != "" {
+		if part == "" || part[0] == '.' || part[0] == '-' || strings.Contains(part, "--") || strings.Contains(part, "..") || strings.Trim(part, nameLetters) != "" {
 			return false
 		}
 	}

@@ -248,7 +248,7 @@ func diffusionFolder(t *testing.T, name string) *diffusers.Pipeline {
 		t.Fatal(err)
 	}
 	write("model_index.json", string(text))
-	pipeline, err := diffusers.Open(folder)
+	pipeline, err := diffusers.Open(folder, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

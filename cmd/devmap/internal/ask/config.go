@@ -16,12 +16,12 @@ import (
 // maxConfigBytes bounds a config.json.
 const maxConfigBytes = 64 << 20
 
-// ReadConfig is the text of the config.json that [ReadModel] made this model of.
+// ReadConfig is the text of the config.json that [ReadModel] makes a model of.
 // A model of another form has none.
-func ReadConfig(arg string, graph *modelgraph.Graph) ([]byte, error) {
-	place := load.Place(arg, load.Options{BuiltIn: fixtures.Models(), Env: os.Getenv})
-	if place == "" {
-		return fs.ReadFile(fixtures.Models(), graph.Name+"/"+hf.ConfigName)
+func ReadConfig(arg string) ([]byte, error) {
+	place, builtIn := load.Place(arg, load.Options{BuiltIn: fixtures.Models(), Env: os.Getenv})
+	if builtIn != nil {
+		return fs.ReadFile(builtIn, place)
 	}
 	info, err := os.Stat(place)
 	if err != nil {

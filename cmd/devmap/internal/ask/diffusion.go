@@ -1,6 +1,8 @@
 package ask
 
 import (
+	"cmp"
+	"io/fs"
 	"slices"
 	"strings"
 
@@ -14,17 +16,21 @@ import (
 )
 
 // Pipeline is the problem that the flags define for a diffusion pipeline, which MODEL
-// names and whose files are in a folder.
-func (request *Request) Pipeline(model, folder string) (*Question, error) {
+// names and whose files are in a folder, of the built-in configs if they are given.
+func (request *Request) Pipeline(model, folder string, builtIn fs.FS) (*Question, error) {
 	if request.IsLatency() {
 		return nil, out.Usagef("--objective latency: %s is a pipeline of components, whose phases are planned for memory alone", model)
 	}
 	if err := checkGenerating(request.cmd.Flags(), model); err != nil {
 		return nil, err
 	}
-	pipeline, err := diffusers.Open(folder)
+	pipeline, err := diffusers.Open(folder, builtIn)
 	if err != nil {
 		return nil, err
+	}
+	if builtIn != nil { // engines load it by its name on the hub
+		pipeline.Folder = cmp.Or(BuiltInOf(folder).ID(), folder)
+		model = pipeline.Folder
 	}
 	if err := only(pipeline, request.Generation.Component); err != nil {
 		return nil, err

@@ -13,6 +13,7 @@ import (
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/catalogue"
+	"github.com/devmap-dev/devmap/modelgraph"
 )
 
 // defaultGPU is planned for if nothing is named or probed.
@@ -50,39 +51,58 @@ func (asked *GPUs) normalise() error {
 }
 
 // gpuNamed finds the one GPU of the catalogue that a name means: h200 and
-// 4090 do, h100 means two.
+// 4090 do, h100 means two. Of an unknown one the message has the nearest name.
 func gpuNamed(name string) (string, error) {
 	gpu, err := catalogue.Find(strings.TrimSpace(name))
 	if err == nil {
 		return gpu.Name, nil
 	}
-	found := like(name)
-	near := "a topology file describes any other"
+	found, near := like(name), ""
 	switch {
 	case len(found) == 1:
 		return found[0], nil
-	case len(found) > 1:
-		near = "did you mean " + strings.Join(found, " or ") + "?"
+	case len(found) == 0:
+		found = nearestGPU(strings.ToLower(strings.TrimSpace(name)))
 	}
-	return "", out.Usagef("--gpu %q is unknown (known: %s): %s", name, strings.Join(catalogue.Names(), ", "), near)
+	if len(found) > 0 {
+		near = ": did you mean " + strings.Join(found, " or ") + "?"
+	}
+	return "", out.Usagef("--gpu %q is unknown%s (devmap gpus lists the names; for any other GPU its size is enough: --gpus 4x48GiB)", name, near)
+}
+
+// nearestGPU is the first with the number of a model in a name (4080 of 4080-super),
+// else the one with the most like name, if any is.
+func nearestGPU(name string) []string {
+	for _, gpu := range catalogue.Names() {
+		if slices.ContainsFunc(gpuWords(name), func(word string) bool {
+			return strings.ContainsAny(word, "0123456789") && !strings.HasSuffix(word, "gb") && slices.Contains(gpuWords(gpu), word)
+		}) {
+			return []string{gpu}
+		}
+	}
+	return modelgraph.Nearest(name, catalogue.Names(), 1, max(3, len(name)/2))
+}
+
+// gpuWords are the words of a GPU's name.
+func gpuWords(name string) []string {
+	return strings.FieldsFunc(name, func(char rune) bool { return char == ' ' || char == '-' || char == '_' })
 }
 
 // like are the catalogue's GPUs that a name may mean: those with all of its
 // words, else those that it is a part of.
 func like(name string) []string {
 	low := strings.ToLower(name)
-	for _, maker := range []string{"nvidia", "geforce", "tesla"} {
+	for _, maker := range []string{"nvidia", "geforce", "tesla", "quadro", "amd", "instinct"} {
 		low = strings.ReplaceAll(low, maker, "")
 	}
-	separator := func(char rune) bool { return char == ' ' || char == '-' || char == '_' }
-	words := strings.FieldsFunc(low, separator)
+	words := gpuWords(low)
 	compact := strings.Join(words, "")
 	if len(compact) < 2 {
 		return nil
 	}
 	var whole, part []string
 	for _, g := range catalogue.Names() {
-		have := strings.FieldsFunc(g, separator)
+		have := gpuWords(g)
 		if !slices.ContainsFunc(words, func(word string) bool { return !slices.Contains(have, word) }) {
 			whole = append(whole, g)
 		}
@@ -100,7 +120,8 @@ func like(name string) []string {
 // for 80 GiB, not for bytes.
 const leastBytes = 1 << 20
 
-// parseSize reads a size: 80GiB, 24GB (10^9) or a plain number.
+// parseSize reads a size: 80GiB, 24GB (10^9; of GPUs see [soldAs]) or a plain
+// number.
 func parseSize(text string) (int64, error) {
 	count, err := humanize.ParseBytes(strings.TrimSpace(text))
 	if err != nil || count > math.MaxInt64/64 {
@@ -127,6 +148,9 @@ func (asked *GPUs) DeviceNotes(topology *costmodel.Topology) []string {
 	var notes []string
 	if _, err := strconv.Atoi(asked.gpus); err != nil && asked.gpus != "" && !asked.measures() && asked.topology == "" && !given(asked.cmd.Flags(), "gpu") {
 		notes = append(notes, "--gpus gives capacities alone: speed, links and context are taken to be those of "+cmp.Or(asked.gpu, defaultGPU)+" (--gpu names another)")
+	}
+	if asked.topology == "" {
+		notes = append(notes, soldNotes(asked.gpus)...)
 	}
 	if len(asked.reserve) > 1 {
 		least, most := topology.Devices[0].ReservedBytes, topology.Devices[0].ReservedBytes

@@ -109,13 +109,17 @@ func (asked *GPUs) listed(gpu costmodel.Device, count int) (*costmodel.Topology,
 	return topology, nil
 }
 
-// capacities reads 80GiB,80GiB,24GiB: what the user may use, whole.
+// capacities reads 80GiB,80GiB,24GiB: what the user may use, whole; and 48GB, a
+// size that GPUs are sold as ([soldAs]).
 func (asked *GPUs) capacities(gpu costmodel.Device) (*costmodel.Topology, error) {
 	topology := &costmodel.Topology{}
 	for _, value := range strings.Split(asked.gpus, ",") {
 		capacity, err := size(value)
 		if err != nil {
 			return nil, out.Usagef("--gpus %q: it is neither a count nor a list of capacities: %w", asked.gpus, err)
+		}
+		if usable, like := soldAs(value); like != "" {
+			capacity = usable
 		}
 		device := gpu
 		device.CapacityBytes, device.ReservedBytes = capacity, 0

@@ -12,6 +12,10 @@ import (
 // Problem is the one that the flags of plan or estimate define for a MODEL, open
 // in what the user left open.
 func (request *Request) Problem(model string) (*Question, error) {
+	model, notes, err := Base(request, model)
+	if err != nil {
+		return nil, err
+	}
 	asked, err := request.parse(nil)
 	if err != nil { // what the flags say may be said of a program
 		if graph, unread := ReadModel(model); unread == nil && request.asProgram(graph) {
@@ -29,6 +33,7 @@ func (request *Request) Problem(model string) (*Question, error) {
 	if asked.Graph, err = ReadModel(model); err != nil {
 		return nil, err
 	}
+	asked.Graph.Warnings = append(asked.Graph.Warnings, notes...)
 	if err := request.Lengths(asked.Graph); err != nil {
 		return nil, err
 	}

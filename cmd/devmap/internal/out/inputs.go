@@ -47,9 +47,9 @@ func modelFiles(arg string) []string {
 	if arg == "" {
 		return nil
 	}
-	place := load.Place(arg, load.Options{BuiltIn: fixtures.Models(), Env: os.Getenv})
+	place, builtIn := load.Place(arg, load.Options{BuiltIn: fixtures.Models(), Env: os.Getenv})
 	info, err := os.Stat(place)
-	if err != nil { // built in, or not there
+	if err != nil || builtIn != nil { // built in, or not there
 		return nil
 	}
 	dir := place

@@ -33,6 +33,14 @@ func TestKindOf(t *testing.T) {
 		{"NVIDIA A100-SXM4-80GB", 85899345920, "a100-80gb"},
 		{"NVIDIA H100 80GB HBM3", 10 << 30, ""},
 		{"NVIDIA TITAN V", 12 << 30, ""},
+		{"NVIDIA GeForce RTX 4090", 25757220864, "rtx-4090"},
+		{"NVIDIA GeForce RTX 3090", 25769803776, "rtx-3090"},
+		{"NVIDIA GeForce RTX 4060 Ti", 16380 << 20, "rtx-4060-ti-16gb"},
+		{"NVIDIA GeForce RTX 4060 Ti", 8188 << 20, ""},
+		{"NVIDIA GeForce RTX 5070 Ti", 16303 << 20, ""},
+		{"NVIDIA RTX 6000 Ada Generation", 46068 << 20, "rtx-6000-ada"},
+		{"NVIDIA RTX PRO 6000 Blackwell Server Edition", 97887 << 20, "rtx-pro-6000"},
+		{"Tesla V100-SXM2-16GB", 16384 << 20, "v100-16gb"},
 	} {
 		if got := kindOf(is.name, is.total); got != is.want {
 			t.Errorf("%s of %d bytes is %q, want %q", is.name, is.total, got, is.want)

@@ -32,20 +32,21 @@ type probedDevice struct {
 	Devmap         any    `json:"devmap"` // costmodel.Device.Own
 }
 
-// kindOf is the GPU of the catalogue that a driver's name means: of those whose kind
-// is a word of it (h100 of h100-80gb) the one of the nearest size, where that is
-// within a tenth. Empty: none is.
+// kindOf is the GPU of the catalogue that a driver's name means: of those whose words
+// but the size are all in it (h100 of h100-80gb) the one with the most of them, then of
+// the nearest size, where that is within a tenth. Empty: none is.
 func kindOf(name string, total int64) string {
 	words := strings.FieldsFunc(strings.ToLower(name), func(letter rune) bool { return letter == ' ' || letter == '-' })
-	best, nearest := "", 0.1
+	best, nearest, most := "", 0.1, 0
 	for _, known := range catalogue.Names() {
 		gpu, err := catalogue.Find(known)
-		kind, _, _ := strings.Cut(known, "-")
-		if err != nil || !slices.Contains(words, kind) {
+		kind := strings.Split(strings.TrimSuffix(known, fmt.Sprintf("-%dgb", gpu.SoldGB)), "-")
+		if err != nil || slices.ContainsFunc(kind, func(word string) bool { return !slices.Contains(words, word) }) {
 			continue
 		}
-		if off := math.Abs(float64(gpu.CapacityBytes)/float64(total) - 1); off < nearest {
-			best, nearest = known, off
+		off := math.Abs(float64(gpu.CapacityBytes)/float64(total) - 1)
+		if off < 0.1 && (len(kind) > most || len(kind) == most && off < nearest) {
+			best, nearest, most = known, off, len(kind)
 		}
 	}
 	return best

@@ -1,0 +1,162 @@
+package ask
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/hf"
+	"github.com/devmap-dev/devmap/modelgraph/load"
+)
+
+// adapterName is PEFT's file in a folder of adapters (peft/utils/constants.py).
+const adapterName = "adapter_config.json"
+
+// adapter is what PEFT's LoraConfig says of memory (peft/tuners/lora/config.py). What
+// is not counted is kept as it is written.
+type adapter struct {
+	Type        string         `json:"peft_type"`
+	Base        string         `json:"base_model_name_or_path"`
+	Rank        int64          `json:"r"`
+	Targets     jsontext.Value `json:"target_modules"`
+	Saved       []string       `json:"modules_to_save"`
+	RankPattern map[string]any `json:"rank_pattern"`
+	Layers      jsontext.Value `json:"layers_to_transform"`
+	Bias        string         `json:"bias"`
+	DoRA        bool           `json:"use_dora"`
+}
+
+// moduleName is a name of modules that --lora-targets takes.
+var moduleName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
+
+// Base is the model that a command's MODEL argument leads to: of a folder of PEFT
+// adapters, or its adapter_config.json, the base, trained with LoRA of that rank and
+// those targets as if the flags were given, with notes; else the argument.
+func Base(request *Request, arg string) (base string, notes []string, err error) {
+	file := adapterFile(arg)
+	if file == "" {
+		return arg, nil, nil
+	}
+	const limit = 1 << 20
+	data, err := modelgraph.ReadSmall(file, "an adapter's config", limit)
+	if err != nil {
+		return "", nil, err
+	}
+	read, targets, err := parseAdapter(file, data)
+	if err != nil {
+		return "", nil, err
+	}
+	set := map[string]string{"lora-rank": strconv.FormatInt(read.Rank, 10), "lora-targets": targets, "mode": string(costmodel.Train)}
+	if targets == "" && !request.Given("lora-targets") {
+		return "", nil, out.Usagef("%s: target_modules %s is a pattern, which --lora-targets has no form for: name the modules (--lora-targets q_proj,v_proj)", file, out.Cell(string(read.Targets)))
+	}
+	var as []string
+	for _, name := range []string{"mode", "lora-rank", "lora-targets"} {
+		if flag := request.cmd.Flags().Lookup(name); flag != nil && !flag.Changed {
+			if err := request.cmd.Flags().Set(name, set[name]); err != nil {
+				return "", nil, fmt.Errorf("%s: %w", file, err)
+			}
+			as = append(as, "--"+name+" "+set[name])
+		}
+	}
+	if _, err := ReadModel(read.Base); err != nil {
+		return "", nil, fmt.Errorf("%s: the adapter's base: %w", file, err)
+	}
+	note := fmt.Sprintf("%s holds LoRA adapters: planned is their base %s", arg, out.Cell(read.Base))
+	if len(as) > 0 {
+		note += " with " + strings.Join(as, " ")
+	}
+	return read.Base, append([]string{note}, read.uncounted()...), nil
+}
+
+// adapterFile is the adapter_config.json that an argument names, or that is in the
+// folder that it names, without a model's config; empty if it names something else.
+func adapterFile(arg string) string {
+	place, builtIn := load.Place(arg, load.Options{})
+	if place == "" || builtIn != nil {
+		return ""
+	}
+	if filepath.Base(place) == adapterName {
+		return place
+	}
+	there := func(name string) bool {
+		info, err := os.Lstat(filepath.Join(place, name))
+		return err == nil && !info.IsDir()
+	}
+	if !there(adapterName) || there(hf.ConfigName) {
+		return ""
+	}
+	return filepath.Join(place, adapterName)
+}
+
+// parseAdapter reads an adapter_config.json. targets is what --lora-targets takes,
+// empty for a pattern.
+func parseAdapter(file string, data []byte) (read adapter, targets string, err error) {
+	fault := func(place, format string, args ...any) (adapter, string, error) {
+		return adapter{}, "", &modelgraph.SyntaxError{File: file, Place: place, Msg: fmt.Sprintf(format, args...)}
+	}
+	if err := json.Unmarshal(data, &read); err != nil {
+		var syntax *jsontext.SyntacticError
+		if errors.As(err, &syntax) {
+			return fault("", "this is not JSON: %v", syntax.Err)
+		}
+		return fault("", "this is not a config of PEFT: %v", err)
+	}
+	switch {
+	case read.Type != "LORA":
+		return fault("peft_type", "%q is not LORA, the only kind of adapters that is planned", read.Type)
+	case read.Base == "":
+		return fault("base_model_name_or_path", "it names no model: give the base and --lora-rank")
+	case read.Rank < 1 || read.Rank > 1<<16:
+		return fault("r", "%d is not a rank from 1 to %d", read.Rank, 1<<16)
+	}
+	var names []string
+	switch read.Targets.Kind() {
+	case '[':
+		if err := json.Unmarshal(read.Targets, &names); err != nil || len(names) == 0 || len(names) > 4096 {
+			return fault("target_modules", "it is no list of names of modules")
+		}
+	case '"':
+		if err := json.Unmarshal(read.Targets, &targets); err != nil || !strings.EqualFold(targets, "all-linear") {
+			return read, "", err
+		}
+		return read, "all-linear", nil
+	default:
+		return fault("target_modules", "it names no modules, and PEFT's defaults of a model type are not known here: give the base and --lora-targets")
+	}
+	slices.Sort(names) // PEFT writes a set
+	for _, name := range names {
+		if !moduleName.MatchString(name) {
+			return fault("target_modules", "%q is not the name of a module", name)
+		}
+	}
+	return read, strings.Join(slices.Compact(names), ","), nil
+}
+
+// uncounted is a note on what else a config trains, which devmap does not count.
+func (read *adapter) uncounted() (notes []string) {
+	var more []string
+	for name, is := range map[string]bool{
+		"modules_to_save": len(read.Saved) > 0, "rank_pattern": len(read.RankPattern) > 0, "use_dora": read.DoRA,
+		"layers_to_transform": len(read.Layers) > 0 && read.Layers.Kind() != 'n', "bias": read.Bias != "" && read.Bias != "none",
+	} {
+		if is {
+			more = append(more, name)
+		}
+	}
+	if slices.Sort(more); len(more) > 0 {
+		notes = append(notes, "the adapter's config also sets "+strings.Join(more, ", ")+", which is not counted")
+	}
+	return notes
+}
