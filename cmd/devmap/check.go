@@ -25,11 +25,13 @@ func newCheck() *cobra.Command {
 	command := &checkCommand{}
 	cmd := &cobra.Command{
 		Use:   "check MODEL MAP",
-		Short: "Judge an existing device map: every fault, and each GPU's peak",
-		Long: `MAP is a plan or any flat device map (module path → device). All faults are
-reported at once; with any, the exit status is 4. A plan brings its workload and
-devices along; flags override them. Under ddp, zero, fsdp and hsdp a plan has no
-map: each GPU's peak is judged.`,
+		Short: "Validate a device map and show each GPU's peak",
+		Long: `Validate a device map and show each GPU's peak memory.
+
+MAP is a plan or a device map (module path to device). devmap lists every fault
+and exits with status 4 if there is one. A plan brings its workload and GPUs;
+flags override them. A plan for ddp, zero, fsdp or hsdp has no map: devmap checks
+the peak of each GPU.`,
 		Example: `  devmap check ./Qwen2.5-3B device_map.json --gpus 4 --mode train --batch 4
   devmap check model.json plan.json`,
 		ValidArgsFunction: ask.CompleteModel,
@@ -72,6 +74,9 @@ func (command *checkCommand) run(cmd *cobra.Command, model, path string) error {
 		return err
 	}
 	flat, plan, faults := read.flat, read.plan, read.faults
+	if plan != nil {
+		command.DropDefaults() // the plan has its own settings
+	}
 	workload, topo, err := command.Setting(plan, flat)
 	if err != nil {
 		return err
@@ -179,7 +184,7 @@ func readMap(path string) (*mapFile, error) {
 // workloadGiven reports flags that change what a plan is judged for.
 func workloadGiven(cmd *cobra.Command) bool {
 	given := false
-	cmd.Flags().Visit(func(flag *pflag.Flag) { given = given || flag.Name != "json" })
+	cmd.LocalFlags().VisitAll(func(flag *pflag.Flag) { given = given || flag.Changed && flag.Name != "json" })
 	return given
 }
 

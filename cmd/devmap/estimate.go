@@ -23,20 +23,19 @@ func newEstimate() *cobra.Command {
 	command := &estimateCommand{}
 	cmd := &cobra.Command{
 		Use:   "estimate MODEL --gpus N",
-		Short: "Show every strategy side by side: what fits, and how fast",
-		Long: `Show what every GPU would hold and how long a step would take under every
-strategy: those that fit first, the fastest on top, then the others by what is
-missing, then those that the workload rules out, and why.
+		Short: "Compare all strategies: what fits, and how fast",
+		Long: `Compare all strategies: the peak memory of each GPU, and the time of a step.
 
---batch is the whole batch for device-map and pipeline, and each GPU's own for
-the others, so steps differ in tokens: the order is by time a token, and the
-table names the tokens of a step. A pipeline without --micro-batches gets as
-many as twice the GPUs, or the next number below that divides the batch.
+Strategies that fit come first, the fastest on top. Then come those that do not
+fit, and those that do not work with this workload, each with the reason.
 
---strategy, --runtime and --schedule restrict the rows. Communication is what
-the busiest GPU sends in a step. Rows of the same figures share a line. The
-table goes to stdout; --json prints every row in the machine form in its place,
--o writes that to a file, and the table to stderr. Exit status 3: nothing fits.`,
+--batch is the whole batch for device-map and pipeline, and the batch of each
+GPU for the other strategies. The order is by time per token. A pipeline without
+--micro-batches uses twice as many as GPUs, or the next lower divisor of the
+batch. --strategy, --runtime and --schedule restrict the rows.
+
+The table goes to standard output. --json prints every row as JSON instead; -o
+writes that to a file. If nothing fits, devmap exits with status 3.`,
 		Example: `  devmap estimate qwen2.5-3b --gpus 4 --gpu h200-141gb --mode train --batch 4
   devmap estimate ./Llama-3.1-8B --gpus 8 --json`,
 		ValidArgsFunction: ask.CompleteModel,

@@ -10,16 +10,19 @@ import (
 	"io"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/interrupt"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/worker"
 )
 
 func main() {
+	cobra.EnableCommandSorting = false // groups have their own order
 	ctx, stop := interrupt.UntilSignal()
 	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
@@ -38,6 +41,19 @@ func unknownCommand(root *cobra.Command, args []string) error {
 	return nil
 }
 
+// commandOf is the name of the command: the first word that is no flag of the root.
+func commandOf(args []string) string {
+	for i := 0; i < len(args); i++ {
+		switch {
+		case args[i] == "--color":
+			i++
+		case !strings.HasPrefix(args[i], "-"):
+			return args[i]
+		}
+	}
+	return ""
+}
+
 // run is the whole program but for the process around it.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	results, problems := out.NewResults(stdout), out.NewStream(stderr)
@@ -52,18 +68,24 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if link != nil {
 		ctx = link.Until(ctx)
 	}
-	command := ""
-	if len(args) > 0 {
-		command = args[0]
-	}
+	command := commandOf(args)
+	began := time.Now()
 	done := func() {}
 	if link == nil {
 		done = interrupt.LeaveLate(ctx, command, problems, out.Leave, os.Exit)
 	}
+	cmd := root
 	if err == nil {
-		err = root.ExecuteContext(ctx)
+		cmd, err = root.ExecuteContextC(ctx)
 	}
 	done()
+	if link == nil && (err != nil || command != "plan") { // a plan has them in its file
+		show.Warnings(problems, ask.DefaultNotes(cmd))
+	}
+	err = ask.Sourced(cmd, err)
+	if link == nil && isOn(cmd.Flag("verbose")) {
+		show.Warnings(problems, []string{fmt.Sprintf("%s took %v", strings.TrimSpace("devmap "+command), time.Since(began).Round(time.Millisecond))})
+	}
 	if unwritten := results.Flush(); unwritten != nil {
 		err = fmt.Errorf("writing stdout: %w", unwritten)
 	}

@@ -32,18 +32,16 @@ func newPlan() *cobra.Command {
 	command := &planCommand{}
 	cmd := &cobra.Command{
 		Use:   "plan MODEL --gpus N",
-		Short: "Find the balanced placement, with its proof",
-		Long: `Find the placement whose largest share of a GPU's budget is smallest, and among
-those the most even one; with --objective time the one with the shortest
-predicted step that fits; with --objective front all those between the two, as
-a table and one JSON document (devmap.front/v1). The plan goes to stdout as
-JSON (-o writes a file), a table to stderr. --strategy auto plans the fastest
-strategy that fits (devmap estimate shows all). Exit status 3: nothing fits;
-what would is printed.
+		Short: "Find the split with the lowest peak memory, with its proof",
+		Long: `Find the split of a model across GPUs with the lowest peak memory.
 
-` + ask.Precisions,
-		Example: `  devmap plan model.json --gpus 4
-  devmap plan ./Qwen2.5-3B --gpus 4 --gpu h200-141gb --mode train --batch 4 -o plan.json`,
+MODEL is a folder, a config.json, a .safetensors file, a model.json or a name.
+The plan is written as JSON; a table goes to standard error. A terminal gets the
+table alone: -o FILE writes the plan.
+If nothing fits, devmap exits with status 3 and lists changes that would fit.`,
+		Example: `  devmap plan ./Qwen2.5-3B --gpus 4 --gpu h200-141gb --mode train --batch 4 -o plan.json
+  devmap plan llama-3.1-8b --gpus 24GiB,24GiB,48GiB --seq 8192
+  devmap plan llama-3.1-8b --gpus 8 --mode train --strategy fsdp --precision bf16-mixed`,
 		ValidArgsFunction: ask.CompleteModel,
 		Args:              out.Exactly(1, "one MODEL, as in: devmap plan MODEL --gpus 4"),
 		RunE:              func(cmd *cobra.Command, args []string) error { return command.run(cmd, args[0]) },

@@ -26,17 +26,18 @@ func newProbe(self worker.Self) *cobra.Command {
 	command := &probeCommand{self: self}
 	cmd := &cobra.Command{
 		Use:   "probe",
-		Short: "Measure this machine's GPUs: a topology to plan on",
-		Long: `Write the topology of this machine's GPUs as they are now: how much memory each
-has, what of it is in use and by whom, and what copies between them carry. On each
-a small model runs for some steps as devmap run does it, so that a plan of that
-topology for --runtime devmap says what a GPU will hold with its context, streams,
-kernels and libraries, and how long a step takes: what a process holds besides
-arenas, and the rates of products, attention and all other kernels.
+		Short: "Measure this machine's GPUs and write a topology file",
+		Long: `Measure this machine's GPUs and write a topology file.
 
-The topology is the result; a table of it goes to stderr. It takes some seconds.
---devices 0,0,0,0 measures four devices that are parts of one GPU, as devmap run
---devices 0,0,0,0 uses it.`,
+The file has each GPU's memory, what is in use and by whom, and the bandwidth
+between GPUs. devmap also runs a small model on each GPU for some steps. A plan
+with this topology and --runtime devmap then includes the measured context memory
+and speed.
+
+The topology goes to standard output, a table to standard error. A terminal gets
+the table alone: -o FILE writes the topology. It takes some seconds.
+--devices 0,0,0,0 measures four parts of one GPU, as devmap run --devices 0,0,0,0
+uses it.`,
 		Example: `  devmap probe -o machine.json
   devmap plan MODEL --topology machine.json --runtime devmap --strategy pipeline
   devmap probe --devices 0,0 -o halves.json`,

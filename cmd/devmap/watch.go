@@ -31,30 +31,33 @@ func newWatch(self worker.Self) *cobra.Command {
 	command := &watchCommand{self: self}
 	cmd := &cobra.Command{
 		Use:   "watch [PLAN] [-- COMMAND…]",
-		Short: "Set what a command's GPUs hold beside a plan",
-		Long: `Run COMMAND, of any engine, and set the most that it held of each GPU beside what
-the plan says that it will hold. While it runs a terminal shows each GPU: what is
-held, where the prediction ends, by how much it grew from plateau to plateau, what
-other processes hold. COMMAND's children are counted with it, and those of its
-processes that leave it. GPUs are those that it sees: CUDA_VISIBLE_DEVICES is followed.
+		Short: "Run a command and compare its GPU memory with a plan",
+		Long: `Run COMMAND, of any engine, and compare its GPU memory with a plan.
 
---pid watches what runs already, until it ends or Ctrl-C. Without either all that
-is on the GPUs is shown, until Ctrl-C.
+A terminal shows each GPU while COMMAND runs: memory in use, the prediction,
+growth between steps, and memory of other processes. Child processes count, even
+when reparented. CUDA_VISIBLE_DEVICES selects the GPUs. Without PLAN, devmap
+reports the memory in use and compares it with nothing.
 
-The exit status is COMMAND's own (127: not found, 126: cannot be run, 128 + n: ended
-by signal n); with --strict it is 4 where the verdict is fail. Ctrl-C is COMMAND's:
-the report is written when it has ended. A build with NVML (make cuda) reads it 20
-times a second, any other what nvidia-smi says 10 times a second.
+--pid watches a running process until it ends or you press Ctrl-C. Without
+COMMAND and --pid, devmap shows everything on the GPUs until Ctrl-C.
 
---baseline judges what COMMAND leaves behind: a certificate that its GPUs hold what
-they held before, that none of its processes is on one, and that others held still.
-A build with CUDA also takes all that is free (but 16 MiB) of each for a moment, and
-reads back what it wrote. It needs no PLAN: without one it is all that is done.
+devmap exits with the status of COMMAND (127: not found, 126: not executable,
+128 + n: ended by signal n). With --strict it exits with 4 if the verdict is
+fail. COMMAND receives Ctrl-C; devmap writes the report when it has ended. A
+build with NVML (make cuda) samples 20 times a second, other builds read
+nvidia-smi 10 times a second.
 
-Where COMMAND's processes are Python's and import torch, each tells the most that its
-allocator gave out, to the byte: a sitecustomize.py is put before their own, which
-still runs (--no-hook leaves that).`,
+--baseline checks that COMMAND releases all GPU memory: its GPUs hold what they
+held before, and none of its processes is left. It needs no PLAN. A build with
+CUDA also allocates the free memory of each GPU (all but 16 MiB) for a moment and
+reads back what it wrote.
+
+Each Python process of COMMAND that imports torch reports the exact peak of
+PyTorch's allocator. devmap adds a sitecustomize.py for this, which also runs
+yours; --no-hook turns it off.`,
 		Example: `  devmap watch plan.json -- python train.py
+  devmap watch -- python train.py
   devmap watch plan.json --strict -o report.json -- torchrun --nproc-per-node 4 train.py
   devmap watch plan.json --pid 4711
   devmap watch --baseline --strict -- python generate.py`,

@@ -3,7 +3,6 @@ package show
 import (
 	"fmt"
 	"io"
-	"os"
 
 	"golang.org/x/term"
 
@@ -29,9 +28,9 @@ const defaultWidth, minWidth = 120, 100
 // New prints to a writer, with colours and as wide as it is where that is a
 // terminal.
 func New(to io.Writer, graph *modelgraph.Graph, work costmodel.Workload) *Printer {
-	printer := &Printer{to: to, graph: graph, work: work, short: shortNames(graph), width: defaultWidth}
+	to = out.Asides(to)
+	printer := &Printer{to: to, graph: graph, work: work, short: shortNames(graph), width: defaultWidth, colour: out.Coloured(to)}
 	if file := out.FileOf(to); out.Terminal(to) {
-		printer.colour = os.Getenv("NO_COLOR") == ""
 		if columns, _, err := term.GetSize(int(file.Fd())); err == nil && columns > 0 {
 			printer.width = max(columns, minWidth)
 		}
@@ -55,6 +54,7 @@ func (printer *Printer) Warnings(warnings []string) { Warnings(printer.to, warni
 
 // Warnings prints footnotes.
 func Warnings(to io.Writer, warnings []string) {
+	to = out.Asides(to)
 	for _, warning := range warnings {
 		out.Say(to, "note: %s\n", out.Shortened(out.OneLine(warning), out.MaxLine)) //nolint:errcheck // nothing to do about a closed stderr
 	}
