@@ -75,9 +75,6 @@ func nothingFits(ctx context.Context, asked *ask.Question, rows []strategy.Row) 
 		}
 		return out.Usagef("no strategy takes this workload: %s (%s): %w", show.Described(&rows[0].Workload), rows[0].Workload.Runtime, rows[0].Refused)
 	}
-	return &out.Infeasible{
-		Err: fmt.Errorf("nothing fits on %s: %s (%s) comes nearest, and %v are missing",
-			show.Plural(len(asked.Topology.Devices), "GPU"), show.Described(&near.Resolved), near.Resolved.Runtime, costmodel.Bytes(-near.Headroom)),
-		Helps: show.Changes(asked.Smallest(ctx)),
-	}
+	return infeasible(ctx, fmt.Errorf("nothing fits on %s: %s (%s) comes nearest, and %v are missing",
+		show.Plural(len(asked.Topology.Devices), "GPU"), show.Described(&near.Resolved), near.Resolved.Runtime, costmodel.Bytes(-near.Headroom)), asked)
 }

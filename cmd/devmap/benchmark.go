@@ -28,7 +28,7 @@ const maxBenchmarkBytes = 256 << 20
 // benchmarkFile returns the reader of a benchmark file, and its content; nil for
 // any other file and for an unreadable one, which are a model's.
 func (command *planCommand) benchmarkFile(arg string) (read benchmarkReader, data []byte) {
-	if command.NamesDevices() {
+	if command.NamesDevices() && command.GivenByUser("gpus", "topology") {
 		return nil, nil
 	}
 	info, err := os.Stat(arg)
@@ -61,6 +61,7 @@ func (*passedOver) UnmarshalJSONFrom(decoder *jsontext.Decoder) error { return d
 type benchmarkReader func(name string, data []byte) (benchfile.File, error)
 
 func (command *planCommand) solveBenchmark(cmd *cobra.Command, file string, read benchmarkReader, data []byte) error {
+	command.DropDefaults()
 	if other := command.NotForBenchmark(); len(other) > 0 {
 		return out.Usagef("%s names its own devices and costs, and is solved for its smallest largest load: %s would mean nothing here (with --gpus or --topology it is planned as a model)",
 			file, strings.Join(other, ", "))
@@ -91,7 +92,7 @@ func (command *planCommand) solveBenchmark(cmd *cobra.Command, file string, read
 	if err != nil {
 		return err
 	}
-	if err := out.Write(cmd, command.Output, answer.Write); err != nil {
+	if err := out.Document(cmd, command.Output, command.JSON, answer.Write); err != nil {
 		return err
 	}
 	if !command.JSON {

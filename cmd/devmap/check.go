@@ -48,6 +48,8 @@ the peak of each GPU.`,
 
 // checkOutput is what check --json prints.
 type checkOutput struct {
+	FormatVersion string `json:"format_version"`
+
 	Devices   []devicemap.Prediction `json:"devices"`
 	Imbalance float64                `json:"imbalance"`
 	Faults    []fault                `json:"faults"`
@@ -209,7 +211,7 @@ func (command *checkCommand) show(cmd *cobra.Command, graph *modelgraph.Graph, w
 		show.New(cmd.ErrOrStderr(), graph, workload).Devices(report.Map, report.Devices)
 		return err
 	}
-	out := checkOutput{Devices: report.Devices, Imbalance: report.Imbalance}
+	out := checkOutput{FormatVersion: "devmap.check/v1", Devices: report.Devices, Imbalance: report.Imbalance}
 	for _, f := range report.Faults {
 		out.Faults = append(out.Faults, fault{f.Kind, f.Module, f.Message.Words(ask.Say), f.Nearest})
 	}

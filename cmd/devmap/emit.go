@@ -70,7 +70,7 @@ func (command *emitCommand) run(cmd *cobra.Command, file string) error {
 		name, written = command.Output, ""
 	}
 	usage, note := target.Usage(input, name)
-	if err := out.Say(cmd.ErrOrStderr(), "%s: %s%s\n", target.Name, usage, written); err != nil {
+	if err := out.Note(cmd, "%s: %s%s\n", target.Name, usage, written); err != nil {
 		return err
 	}
 	// The file is used without the plan, so the notes that limit its meaning are

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+	"errors"
 	"io"
 	"slices"
 
@@ -52,6 +54,15 @@ type estimateOutput struct {
 	FormatVersion string            `json:"format_version"`
 	Rows          []estimateRow     `json:"rows"`
 	Refused       []estimateRefused `json:"refused,omitzero"`
+	Error         string            `json:"error,omitzero"` // nothing fits
+	Remedies      []out.Remedy      `json:"remedies,omitzero"`
+}
+
+// noneFits are the error and the remedies of a table in which nothing fits.
+func (output *estimateOutput) noneFits(err error) {
+	if none := (*out.Infeasible)(nil); errors.As(err, &none) {
+		output.Error, output.Remedies = out.Text(none.Err, ask.ErrorText), none.Remedies
+	}
 }
 
 type estimateRow struct {
@@ -84,24 +95,27 @@ func (command *estimateCommand) run(cmd *cobra.Command, arg string) error {
 		return err
 	}
 	rows, fault := strategy.Rows(cmd.Context(), problem.Problem, problem.Options)
-	if err := command.show(cmd, problem, rows); err != nil {
+	fits := len(rows) > 0 && rows[0].Fits
+	var none error // the document has it too
+	if documented := command.JSON || command.Output != ""; documented && fault == nil && !fits {
+		none = nothingFits(cmd.Context(), problem, rows)
+	}
+	if err := command.show(cmd, problem, rows, none); err != nil {
 		return err
 	}
-	if fault != nil {
-		return fault
+	if fault != nil || none != nil || fits {
+		return cmp.Or(fault, none)
 	}
-	if len(rows) == 0 || !rows[0].Fits {
-		return nothingFits(cmd.Context(), problem, rows)
-	}
-	return nil
+	return nothingFits(cmd.Context(), problem, rows)
 }
 
 // show prints the table, which is the result unless the rows are one: those
 // of --json, and of -o.
-func (command *estimateCommand) show(cmd *cobra.Command, problem *ask.Question, rows []strategy.Row) error {
+func (command *estimateCommand) show(cmd *cobra.Command, problem *ask.Question, rows []strategy.Row, none error) error {
 	result := cmd.OutOrStdout()
 	if command.JSON || command.Output != "" {
 		document := estimateOf(rows, command.Again(), problem.Unconstrained)
+		document.noneFits(none)
 		if err := out.Write(cmd, command.Output, func(writer io.Writer) error { return devicemap.WriteJSON(writer, document) }); err != nil {
 			return err
 		}

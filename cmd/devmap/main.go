@@ -86,14 +86,40 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if link == nil && isOn(cmd.Flag("verbose")) {
 		show.Warnings(problems, []string{fmt.Sprintf("%s took %v", strings.TrimSpace("devmap "+command), time.Since(began).Round(time.Millisecond))})
 	}
-	if unwritten := results.Flush(); unwritten != nil {
-		err = fmt.Errorf("writing stdout: %w", unwritten)
-	}
 	code := out.Report(problems, err, ask.ErrorText)
-	if link == nil {
-		code = interrupt.Status(ctx, command, code, problems)
-	} else {
+	if link != nil {
+		code = flushed(results, problems, code)
 		link.Say(&worker.Message{Done: &code})
+		return code
+	}
+	code = interrupt.Status(ctx, command, code, problems)
+	if asksJSON(cmd, args) && !results.Wrote() {
+		out.WriteError(results, err, code, ask.ErrorText) //nolint:errcheck // the stream keeps the error
+	}
+	return flushed(results, problems, code)
+}
+
+// flushed is the exit status once all results are written.
+func flushed(results, problems *out.Stream, code int) int {
+	if err := results.Flush(); err != nil {
+		return max(code, out.Report(problems, fmt.Errorf("writing the result to standard output: %w", err), ask.ErrorText))
 	}
 	return code
+}
+
+// asksJSON reports that the results of a call are JSON, also of a call that could not
+// be read.
+func asksJSON(cmd *cobra.Command, args []string) bool {
+	if flag := cmd.Flag("json"); isOn(flag) {
+		return true
+	}
+	for _, word := range args {
+		if word == "--" {
+			break
+		}
+		if word == "--json" || word == "--json=true" {
+			return true
+		}
+	}
+	return false
 }

@@ -65,7 +65,7 @@ func (command *planCommand) run(cmd *cobra.Command, arg string) error {
 		if err != nil {
 			return err
 		}
-		return command.plan(cmd, asked, nil)
+		return command.plan(cmd, asked, ask.DefaultNotes(cmd))
 	}
 	if err := command.OfModel(arg); err != nil {
 		return err
@@ -78,7 +78,7 @@ func (command *planCommand) run(cmd *cobra.Command, arg string) error {
 		return err
 	}
 	defer command.begin(cmd)()
-	notes := command.DeviceNotes(asked.Topology)
+	notes := append(ask.DefaultNotes(cmd), command.DeviceNotes(asked.Topology)...)
 	if asked.Workload.Strategy.Traits().Open {
 		half, cancel := context.WithTimeout(cmd.Context(), command.TimeLimit/2)
 		row, why, err := command.choose(half, asked)
@@ -168,16 +168,26 @@ func withHelps(ctx context.Context, err error, asked *ask.Question) error {
 	var inf *planner.InfeasibleError
 	var offload *planner.OffloadError
 	if errors.As(err, &inf) || errors.As(err, &offload) && offload.TooLittle {
-		return &out.Infeasible{Err: err, Helps: show.Changes(asked.Smallest(ctx))}
+		return infeasible(ctx, err, asked)
 	}
 	return err
+}
+
+// infeasible adds the smallest changes that fit to an error.
+func infeasible(ctx context.Context, err error, asked *ask.Question) *out.Infeasible {
+	changes := asked.Smallest(ctx)
+	none := &out.Infeasible{Err: err, Helps: show.Changes(changes), Remedies: ask.Remedies(changes)}
+	for i := range none.Remedies {
+		none.Remedies[i].Text = none.Helps[i]
+	}
+	return none
 }
 
 func (command *planCommand) show(cmd *cobra.Command, asked *ask.Question, sol *planner.Solution, notes []string) error {
 	plan := planOf(asked, sol, notes)
 	plan.Warnings = append(plan.Warnings, show.Advice(cmd.Context(), asked, sol)...)
 	// The plan first: on a terminal the table then stands last, in sight.
-	if err := out.Write(cmd, command.Output, func(writer io.Writer) error { return devicemap.WriteJSON(writer, plan) }); err != nil {
+	if err := out.Document(cmd, command.Output, command.JSON, func(writer io.Writer) error { return devicemap.WriteJSON(writer, plan) }); err != nil {
 		return err
 	}
 	if asked.Diffusion != nil {
@@ -198,6 +208,9 @@ func (command *planCommand) show(cmd *cobra.Command, asked *ask.Question, sol *p
 	}
 	if !command.JSON {
 		printer.Warnings(plan.Warnings)
+	}
+	if out.TableOnly(cmd, command.Output, command.JSON) {
+		printer.Warnings([]string{"the plan is not saved; -o plan.json saves it"})
 	}
 	return nil
 }

@@ -60,11 +60,11 @@ func (command *probeCommand) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	err = out.Write(cmd, command.Output, func(to io.Writer) error { _, err := io.WriteString(to, measured.Document); return err })
+	err = out.Document(cmd, command.Output, command.JSON, func(to io.Writer) error { _, err := io.WriteString(to, measured.Document); return err })
 	if err != nil || command.JSON {
 		return err
 	}
-	return out.Say(cmd.ErrOrStderr(), "%s", out.Block(measured.Text))
+	return out.Note(cmd, "%s", out.Block(measured.Text))
 }
 
 // probing is what --gpus auto asks for: nil in a build that cannot.
@@ -73,7 +73,7 @@ func probing(cmd *cobra.Command) func() ([]byte, error) {
 		return nil
 	}
 	return func() ([]byte, error) {
-		if err := out.Say(cmd.ErrOrStderr(), "measuring the GPUs (devmap probe -o FILE keeps that for --topology FILE)\n"); err != nil {
+		if err := out.Note(cmd, "measuring the GPUs (devmap probe -o FILE saves the result for --topology FILE)\n"); err != nil {
 			return nil, err
 		}
 		measured, err := measure(cmd, []string{"probe"})

@@ -175,7 +175,7 @@ func unstarted(cmd *cobra.Command, start *watching.StartError) error {
 	if err := out.Say(cmd.ErrOrStderr(), "devmap: %s\n", start.Error()); err != nil {
 		return err
 	}
-	return &out.ReportedError{Status: start.Status}
+	return &out.ReportedError{Status: start.Status, Err: start}
 }
 
 // stdout is the command's: with --json it is kept for the report.

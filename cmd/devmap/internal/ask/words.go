@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner/emit"
 	"github.com/devmap-dev/devmap/planner/strategy"
@@ -84,6 +85,23 @@ func ChangeText(change *strategy.Change) string {
 		parts = append(parts, fmt.Sprintf("(without %s)", strings.Join(names, " ")))
 	}
 	return strings.Join(parts, " ")
+}
+
+// Remedies are changes for programs, each without its text.
+func Remedies(changes []strategy.Change) []out.Remedy {
+	remedies := make([]out.Remedy, len(changes))
+	for i := range changes {
+		change := &changes[i]
+		without := make([]string, len(change.Without))
+		for j, field := range change.Without {
+			without[j] = wordsOf(costmodel.Setting{Field: field})[0]
+		}
+		remedies[i] = out.Remedy{
+			Flags: append([]string{}, typed(change)...), Without: without, Notes: append([]string{}, change.Notes...),
+			Fits: change.Row.Solution != nil && change.Row.Solution.LargestShare <= 1,
+		}
+	}
+	return remedies
 }
 
 // settingError is an error that says itself with its settings as they are
