@@ -74,19 +74,16 @@ yours; --no-hook turns it off.`,
 	return cmd
 }
 
-// onePlan asks for a PLAN, which --baseline can do without, and for -- before a COMMAND:
-// its flags are its own.
+// onePlan takes at most one PLAN, and -- before a COMMAND: its flags are its own.
 func (command *watchCommand) onePlan(cmd *cobra.Command, args []string) error {
 	dash := cmd.ArgsLenAtDash()
 	switch {
-	case command.Watch.Baseline && dash == 0 && len(args) > 0, command.Watch.Baseline && dash < 0 && len(args) == 0: // of the latter refuse says what is missing
-		return nil
 	case dash < 0 && len(args) > 1:
-		return out.Usagef("%s takes one PLAN; %d given: -- goes before a COMMAND, as in devmap watch %s -- %s (devmap help watch)", cmd.CommandPath(), len(args), emit.Shell(args[0]), emit.Shell(args[1]))
-	case dash >= 0 && dash != 1, len(args) == 0:
-		return out.Usagef("%s takes one PLAN; %d given (devmap help watch)", cmd.CommandPath(), max(0, dash))
-	case dash >= 0 && len(args) == 1:
-		return out.Usagef("nothing follows --: a COMMAND does (devmap help watch)")
+		return out.Usagef("%s takes at most one PLAN; %d given: put -- before a COMMAND, as in devmap watch %s -- %s (devmap help watch)", cmd.CommandPath(), len(args), emit.Shell(args[0]), emit.Shell(args[1]))
+	case dash > 1:
+		return out.Usagef("%s takes at most one PLAN; %d given (devmap help watch)", cmd.CommandPath(), dash)
+	case dash >= 0 && len(args) == dash:
+		return out.Usagef("nothing follows --: put a COMMAND there (devmap help watch)")
 	}
 	return nil
 }
@@ -95,7 +92,7 @@ func (command *watchCommand) run(cmd *cobra.Command, file string, argv []string)
 	if command.self.Link != nil {
 		return watching.Refill(command.self.Link, argv)
 	}
-	if err := command.refuse(argv); err != nil {
+	if err := command.refuse(file, argv); err != nil {
 		return err
 	}
 	plan, err := command.plan(cmd, file)
@@ -138,26 +135,28 @@ func (command *watchCommand) plan(cmd *cobra.Command, file string) (*devicemap.P
 		return nil, err
 	}
 	if len(plan.Devices) == 0 {
-		return nil, fmt.Errorf("%s: devices: the plan lists none, and they are what watch compares with: devmap plan writes them", file)
+		return nil, fmt.Errorf("%s: the plan has no devices to compare with; write it again with devmap plan", file)
 	}
 	return plan, out.Spare(command.Output, plan.Model.Source, file)
 }
 
 // refuse reports flags that contradict each other.
-func (command *watchCommand) refuse(argv []string) error {
+func (command *watchCommand) refuse(file string, argv []string) error {
 	switch {
 	case command.Given("pid") && command.Watch.PID < 1:
 		return out.Usagef("--pid %d: it must be 1 or more", command.Watch.PID)
 	case command.Given("pid") && len(argv) > 0:
-		return out.Usagef("--pid %d -- %s: a process that runs already, or a COMMAND, and not both", command.Watch.PID, argv[0])
+		return out.Usagef("--pid %d and a COMMAND (%s) exclude each other: give one", command.Watch.PID, argv[0])
 	case len(argv) == 0 && (command.Watch.NoHook || command.Watch.Snapshot != ""):
-		return out.Usagef("--no-hook and --snapshot are of a COMMAND: what runs already is not touched")
+		return out.Usagef("--no-hook and --snapshot need a COMMAND: devmap watch -- COMMAND")
 	case command.Watch.NoHook && command.Watch.Snapshot != "":
-		return out.Usagef("--no-hook --snapshot %s: it is the hook that has torch write it", command.Watch.Snapshot)
+		return out.Usagef("--snapshot %s needs the hook that --no-hook turns off: give one", command.Watch.Snapshot)
 	case command.Watch.Baseline && len(argv) == 0:
 		return command.nothingLeft()
 	case command.Watch.Strict && !command.Given("pid") && len(argv) == 0:
-		return out.Usagef("--strict: it judges a COMMAND or a --pid, and there is neither")
+		return out.Usagef("--strict needs a COMMAND or --pid")
+	case command.Watch.Strict && file == "" && !command.Watch.Baseline:
+		return out.Usagef("--strict needs a PLAN or --baseline: without them there is no verdict")
 	}
 	return nil
 }
@@ -165,9 +164,9 @@ func (command *watchCommand) refuse(argv []string) error {
 // nothingLeft refuses --baseline without a COMMAND.
 func (command *watchCommand) nothingLeft() error {
 	if command.Given("pid") {
-		return out.Usagef("--baseline --pid %d: what GPUs held before it began nobody has seen: --baseline judges a COMMAND", command.Watch.PID)
+		return out.Usagef("--baseline does not work with --pid %d: the memory before it started is unknown; use devmap watch --baseline -- COMMAND", command.Watch.PID)
 	}
-	return out.Usagef("--baseline: it judges what a COMMAND leaves behind, and there is none")
+	return out.Usagef("--baseline needs a command: devmap watch --baseline -- COMMAND")
 }
 
 // unstarted ends as a shell does whose command did not start.

@@ -16,7 +16,6 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
-	"github.com/devmap-dev/devmap/modelgraph"
 )
 
 const (
@@ -174,8 +173,8 @@ func nearPreset(name string) string {
 	if ours := elsewhere(name); ours != "" && presettable(ours) {
 		return ": did you mean " + ours + "?"
 	}
-	if near := modelgraph.Nearest(name, presetNames(), 1, 2); near != nil {
-		return ": did you mean " + near[0] + "?"
+	if near := Nearest(name, presetNames()); near != "" {
+		return ": did you mean " + near + "?"
 	}
 	return " (keys are the flags of devmap plan: devmap help environment)"
 }

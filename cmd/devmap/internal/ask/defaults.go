@@ -146,16 +146,19 @@ func takesPreset(cmd *cobra.Command, preset *preset) bool {
 
 // apply sets a flag to a default.
 func apply(cmd *cobra.Command, preset *preset) error {
-	flag, values := cmd.Flags().Lookup(preset.flag), preset.values
+	flag, values, where := cmd.Flags().Lookup(preset.flag), preset.values, preset.place
+	if where != variable(preset.flag) {
+		where += ": " + preset.flag
+	}
 	if _, list := flag.Value.(pflag.SliceValue); !list {
 		values = []string{strings.Join(values, ",")}
 	}
 	for _, value := range values {
 		if err := cmd.Flags().Set(preset.flag, value); err != nil {
 			if invalid := (*pflag.InvalidValueError)(nil); errors.As(err, &invalid) && unreadable(invalid) != "" {
-				return out.Usagef("%s: %q is %s (--%s)", preset.place, value, unreadable(invalid), preset.flag)
+				return out.Usagef("%s: %q is %s", where, value, unreadable(invalid))
 			}
-			return out.Usagef("%s: %w", preset.place, err)
+			return out.Usagef("%s: %w", where, err)
 		}
 	}
 	return cmd.Flags().SetAnnotation(preset.flag, placeOf, []string{preset.place})

@@ -18,7 +18,7 @@ type packer struct {
 
 // pack makes what is asked for of one platform.
 func (packer *packer) pack(platform *platform) error {
-	program, err := platform.build(packer.scratch, packer.made.version)
+	program, err := platform.build(packer.scratch, packer.made)
 	if err != nil {
 		return err
 	}
@@ -40,7 +40,7 @@ func (packer *packer) wheel(program string) error {
 		return err
 	}
 	made := wheel.Wheel{
-		Name: "devmap", Version: packer.made.version, Summary: "Plan how a neural network is spread over GPUs, and prove it",
+		Name: "devmap", Version: packer.made.version, Summary: "Plan how a neural network is split across GPUs, with a proof",
 		Binary: program, Sources: os.DirFS("modelgraph/python"), Time: packer.made.when,
 	}
 	if made.Tags, err = wheel.Platforms(data); err != nil {
