@@ -43,26 +43,26 @@ func (err *InfeasibleError) Words(name func(costmodel.Setting) string) string {
 	var builder strings.Builder
 	count := len(err.Best.Devices)
 	if err.Proved {
-		fmt.Fprintf(&builder, "it does not fit on %s%s: ", devices(count), form)
+		fmt.Fprintf(&builder, "does not fit on %s%s: ", devices(count), form)
 	} else {
-		fmt.Fprintf(&builder, "no placement that fits was found (on %s%s; that there is none is not proved): ", devices(count), form)
+		fmt.Fprintf(&builder, "no placement found on %s%s, though one may exist (raise --time-limit): ", devices(count), form)
 	}
 	prediction := &err.Best.Devices[err.Worst]
-	fmt.Fprintf(&builder, "in the best map device %d needs %v at its peak (%s) and may hold %v, so %v are missing",
+	fmt.Fprintf(&builder, "GPU %d needs %v at its peak (%s), has %v (%v short)",
 		err.Worst, costmodel.Bytes(err.Needed), prediction.Predicted.PeakAt, costmodel.Bytes(err.Budget), costmodel.Bytes(err.Needed-err.Budget))
 	if err.Offload != "" {
 		builder.WriteString("; " + err.Offload)
 	}
 	switch {
 	case err.TooLarge != "":
-		fmt.Fprintf(&builder, "; %q alone needs more than any device has", err.TooLarge)
+		fmt.Fprintf(&builder, "; %q alone needs more than any GPU has", err.TooLarge)
 		if err.TooLargeNeeds > 0 {
 			fmt.Fprintf(&builder, ": %v, and the largest budget is %v", costmodel.Bytes(err.TooLargeNeeds), costmodel.Bytes(err.MostBudget))
 		}
 	case err.Devices > 0:
-		such := "such devices"
+		such := "such GPUs"
 		if first := &err.Best.Devices[0]; slices.ContainsFunc(err.Best.Devices, func(device devicemap.Prediction) bool { return device.Budget != first.Budget }) {
-			such = "devices like the first"
+			such = "GPUs like the first"
 		}
 		fmt.Fprintf(&builder, "; %d %s are enough", err.Devices, such)
 	}

@@ -222,9 +222,9 @@ func (command *checkCommand) show(cmd *cobra.Command, graph *modelgraph.Graph, w
 func verdict(name string, replicated bool, faults []devicemap.Fault) string {
 	if len(faults) == 0 {
 		if replicated {
-			return name + ": it fits: every GPU runs the whole model\n"
+			return name + ": OK: every GPU runs the whole model, and it fits\n"
 		}
-		return name + ": the device map is right: every module has one device, and it fits\n"
+		return name + ": device map OK: every module is placed once and fits\n"
 	}
 	var builder strings.Builder
 	const shown = 100 // a map of another model has a fault a module

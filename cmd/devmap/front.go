@@ -26,7 +26,7 @@ func (command *planCommand) front(cmd *cobra.Command, asked *ask.Question, notes
 	}
 	document := frontOf(&asked.Problem, front)
 	document.Warnings = slices.Concat(notes, document.Warnings)
-	if err := out.Document(cmd, command.Output, command.JSON, func(writer io.Writer) error { return devicemap.WriteJSON(writer, document) }); err != nil {
+	if err := out.Write(cmd, command.Output, func(writer io.Writer) error { return devicemap.WriteJSON(writer, document) }); err != nil {
 		return err
 	}
 	if !command.JSON {

@@ -187,7 +187,7 @@ func (command *planCommand) show(cmd *cobra.Command, asked *ask.Question, sol *p
 	plan := planOf(asked, sol, notes)
 	plan.Warnings = append(plan.Warnings, show.Advice(cmd.Context(), asked, sol)...)
 	// The plan first: on a terminal the table then stands last, in sight.
-	if err := out.Document(cmd, command.Output, command.JSON, func(writer io.Writer) error { return devicemap.WriteJSON(writer, plan) }); err != nil {
+	if err := out.Write(cmd, command.Output, func(writer io.Writer) error { return devicemap.WriteJSON(writer, plan) }); err != nil {
 		return err
 	}
 	if asked.Diffusion != nil {
@@ -208,9 +208,6 @@ func (command *planCommand) show(cmd *cobra.Command, asked *ask.Question, sol *p
 	}
 	if !command.JSON {
 		printer.Warnings(plan.Warnings)
-	}
-	if out.TableOnly(cmd, command.Output, command.JSON) {
-		printer.Warnings([]string{"the plan is not saved; -o plan.json saves it"})
 	}
 	return nil
 }

@@ -16,7 +16,6 @@ import (
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/worker"
-	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph/load"
 )
 
@@ -101,7 +100,7 @@ func group(root *cobra.Command) {
 // process that started it has.
 func begin(cmd *cobra.Command, args []string, isWorker bool) error {
 	problems := cmd.ErrOrStderr()
-	notes, err := ask.Defaults(cmd)
+	notes, err := ask.ApplyDefaults(cmd)
 	if err != nil {
 		return err
 	}
@@ -142,6 +141,14 @@ func strict(root *cobra.Command) {
 		case "help":
 			cmd.Short, cmd.Use = "Show the help of a command or a topic", "help [COMMAND|TOPIC]"
 			cmd.Long = "Show the help of a command or a topic. devmap help lists both."
+			cmd.ValidArgsFunction = func(_ *cobra.Command, args []string, prefix string) (offers []cobra.Completion, _ cobra.ShellCompDirective) {
+				for _, one := range root.Commands() {
+					if len(args) == 0 && strings.HasPrefix(one.Name(), prefix) && (one.IsAvailableCommand() || one.IsAdditionalHelpTopicCommand()) {
+						offers = append(offers, cobra.CompletionWithDesc(one.Name(), one.Short))
+					}
+				}
+				return offers, cobra.ShellCompDirectiveNoFileComp
+			}
 			cmd.Args = func(_ *cobra.Command, args []string) error {
 				if found, rest, err := root.Find(args); err != nil || len(rest) > 0 {
 					return noCommand(found, rest)
@@ -197,16 +204,15 @@ func background(cmd *cobra.Command, args []string) []string {
 	if len(args) == 0 || !slices.Contains([]string{"plan", "estimate", "check", "inspect"}, cmd.Name()) {
 		return said
 	}
-	options := load.Options{BuiltIn: fixtures.Models(), Env: os.Getenv}
-	place := load.Place(args[0], options)
-	for _, folder := range options.Searched(args[0]) {
-		said = append(said, fmt.Sprintf("model %s: looked for in %s", args[0], folder))
-		if folder == place {
-			break
+	if _, err := os.Stat(args[0]); err == nil {
+		return append(said, fmt.Sprintf("model %s: a path", args[0]))
+	}
+	for _, folder := range (load.Options{Env: os.Getenv}).Searched(args[0]) {
+		state := "found"
+		if _, err := os.Stat(folder); err != nil {
+			state = "not there"
 		}
+		said = append(said, fmt.Sprintf("model %s: looked for in %s: %s", args[0], folder, state))
 	}
-	if place == "" {
-		return append(said, fmt.Sprintf("model %s: looked for among the built-in configs", args[0]))
-	}
-	return append(said, fmt.Sprintf("model %s: %s", args[0], place))
+	return append(said, fmt.Sprintf("model %s: then looked for among the built-in configs", args[0]))
 }

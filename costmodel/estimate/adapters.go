@@ -38,7 +38,7 @@ func checkFrozen(graph *modelgraph.Graph, workload *costmodel.Workload, runtime 
 	case workload.LoRARank < 0 || workload.LoRARank > maxRank:
 		return refuse("lora_rank", workload.LoRARank, "%d is not between 0 (none) and %d", workload.LoRARank, maxRank)
 	case workload.LoRARank == 0 && len(workload.LoRATargets) > 0:
-		return refuse("lora_targets", targets, "%s need a rank: add %v", targets, usualRank)
+		return refuse("lora_targets", targets, "%s: a rank is missing; add %v", targets, usualRank)
 	case workload.LoRARank > 0 && len(workload.LoRATargets) == 0:
 		if usual, ok := loraDefaults[graph.Family]; ok {
 			return refuse("lora_targets", "", "no modules are named; PEFT's default for %s is %v", graph.Family, costmodel.Set("lora_targets", usual))

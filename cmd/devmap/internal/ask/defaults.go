@@ -59,9 +59,9 @@ func variable(name string) string {
 	return "DEVMAP_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
 }
 
-// Defaults gives the flags that the user left out the values of the environment and of
+// ApplyDefaults gives the flags that the user left out the values of the environment and of
 // the config files. Notes name variables that look like a flag's and are none.
-func Defaults(cmd *cobra.Command) (notes []string, err error) {
+func ApplyDefaults(cmd *cobra.Command) (notes []string, err error) {
 	levels := [][]preset{environment()}
 	for _, file := range ConfigFiles() {
 		presets, err := configPresets(file)

@@ -92,7 +92,7 @@ func (asked *GPUs) listed(gpu costmodel.Device, count int) (*costmodel.Topology,
 	case asked.gpus == "" && count == 0:
 		return nil, out.Usagef("--gpus is needed: a count (--gpus 4), or the capacities in device order (--gpus 80GiB,80GiB,24GiB)")
 	case asked.measures():
-		return nil, out.Usagef("--gpus auto: this devmap was built without CUDA (make cuda builds one with it): --topology FILE takes what its devmap probe -o FILE writes where the GPUs are")
+		return nil, out.Usagef("--gpus auto: this build has no CUDA support; run make cuda, or use --topology FILE with a file that devmap probe -o FILE wrote")
 	case asked.gpus != "":
 		number, err := strconv.Atoi(asked.gpus)
 		if err != nil {

@@ -61,7 +61,7 @@ func FlagError(cmd *cobra.Command, err error) error {
 		err = fmt.Errorf("--%s: %w", invalid.GetFlag().Name, repeated)
 	case errors.As(err, &invalid):
 		if why := unreadable(invalid); why != "" {
-			err = fmt.Errorf("invalid argument %q for \"--%s\" flag: %s", invalid.GetValue(), invalid.GetFlag().Name, why)
+			err = fmt.Errorf("--%s %q: %s", invalid.GetFlag().Name, invalid.GetValue(), why)
 		}
 	case errors.As(err, &unknown) && !cmd.HasParent() && cmd.HasAvailableSubCommands():
 		return out.Usagef("%w: flags follow the command, as in devmap plan MODEL --gpus 4 (devmap help)", err)

@@ -2,6 +2,8 @@ package ask
 
 import (
 	"fmt"
+	"io/fs"
+	"os"
 	"slices"
 	"strings"
 
@@ -116,8 +118,13 @@ type settingError interface {
 // is replaced.
 func ErrorText(err error) string {
 	text := err.Error()
-	if fault, ok := err.(settingError); ok { //nolint:errorlint // one step of the chain at a time
+	switch fault := err.(type) { //nolint:errorlint // one step of the chain at a time
+	case settingError:
 		return fault.Words(Say)
+	case *fs.PathError: // without the system call: stat, open
+		return fault.Path + ": " + fault.Err.Error()
+	case *os.LinkError:
+		return fault.New + ": " + fault.Err.Error()
 	}
 	var inner []error
 	switch e := err.(type) { //nolint:errorlint // as above
