@@ -192,7 +192,9 @@ func prediction(runtime string, seconds *float64, devices []devicemap.Prediction
 // revised is a prediction compared with the one before.
 func revised(now, before program.Prediction) string {
 	const ticks = 1e12 // a second
-	peak := func(made program.Prediction) costmodel.Bytes { return costmodel.Bytes(slices.Max(append([]int64{0}, made.Peaks...))) }
+	peak := func(made program.Prediction) costmodel.Bytes {
+		return costmodel.Bytes(slices.Max(append([]int64{0}, made.Peaks...)))
+	}
 	text := fmt.Sprintf("peak %v (was %v)", peak(now), peak(before))
 	if now.StepTicks == 0 { // weights are loaded alone
 		return text
