@@ -30,8 +30,8 @@ func newCheck() *cobra.Command {
 
 MAP is a plan or a device map (module path to device). devmap lists every fault
 and exits with status 4 if there is one. A plan brings its workload and GPUs;
-flags override them. A plan for ddp, zero, fsdp or hsdp has no map: devmap checks
-the peak of each GPU.`,
+flags override them. A plan for ddp, zero, fsdp or hsdp has no map: devmap
+checks the peak of each GPU.`,
 		Example: `  devmap check ./Qwen2.5-3B device_map.json --gpus 4 --mode train --batch 4
   devmap check model.json plan.json`,
 		ValidArgsFunction: ask.CompleteModel,

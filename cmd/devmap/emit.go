@@ -19,7 +19,7 @@ type emitCommand struct{ *ask.Request }
 
 func newEmit() *cobra.Command {
 	command := &emitCommand{}
-	long, examples := []string{"Write the plan in the form that an engine reads."}, []string(nil)
+	long, examples := []string{"Write a plan in the form that an engine reads."}, []string(nil)
 	for _, target := range emit.Targets() {
 		if target.Help != "" {
 			long = append(long, target.Help)
@@ -32,7 +32,7 @@ func newEmit() *cobra.Command {
 	}
 	cmd := &cobra.Command{
 		Use:     "emit PLAN --for ENGINE",
-		Short:   "Write the plan in the form an engine reads",
+		Short:   "Write a plan in the form that an engine reads",
 		Long:    strings.Join(long, "\n\n"),
 		Example: strings.Join(examples, "\n"),
 		Args:    out.Exactly(1, "one PLAN"),

@@ -31,13 +31,13 @@ func newProbe(self worker.Self) *cobra.Command {
 
 The file has each GPU's memory, what is in use and by whom, and the bandwidth
 between GPUs. devmap also runs a small model on each GPU for some steps. A plan
-with this topology and --runtime devmap then includes the measured context memory
-and speed.
+with this topology and --runtime devmap then includes the measured context
+memory and speed.
 
 The topology goes to standard output, a table to standard error. A terminal gets
 the table alone: -o FILE writes the topology. It takes some seconds.
---devices 0,0,0,0 measures four parts of one GPU, as devmap run --devices 0,0,0,0
-uses it.`,
+--devices 0,0,0,0 measures four parts of one GPU, as devmap run with the same
+flag uses it.`,
 		Example: `  devmap probe -o machine.json
   devmap plan MODEL --topology machine.json --runtime devmap --strategy pipeline
   devmap probe --devices 0,0 -o halves.json`,

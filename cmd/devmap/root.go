@@ -135,7 +135,7 @@ func strict(root *cobra.Command) {
 		switch cmd.Name() {
 		case "completion":
 			cmd.Short = "Write the completion script of a shell"
-			cmd.Long = "Write the completion script of a shell. devmap help completion SHELL says where it\ngoes."
+			cmd.Long = "Write the completion script of a shell. devmap help completion SHELL says where\nit goes."
 			cmd.Args = noCommand
 			cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 		case "help":

@@ -21,8 +21,8 @@ func newVersion() *cobra.Command {
 		Short: "Print the version, the commit and its date",
 		Long: `Print the version, the commit and its date, the system and the Go version.
 
-A build with CUDA support also lists what it finds here: the driver, libraries and
-GPUs.`,
+A build with CUDA support also lists what it finds here: the driver, libraries
+and GPUs.`,
 		Example: `  devmap version
   devmap version --json`,
 		Args: out.Exactly(0, "no argument"),

@@ -50,8 +50,8 @@ nvidia-smi 10 times a second.
 
 --baseline checks that COMMAND releases all GPU memory: its GPUs hold what they
 held before, and none of its processes is left. It needs no PLAN. A build with
-CUDA also allocates the free memory of each GPU (all but 16 MiB) for a moment and
-reads back what it wrote.
+CUDA also allocates the free memory of each GPU (all but 16 MiB) for a moment,
+and reads back what it wrote.
 
 Each Python process of COMMAND that imports torch reports the exact peak of
 PyTorch's allocator. devmap adds a sitecustomize.py for this, which also runs

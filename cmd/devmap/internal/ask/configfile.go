@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/pelletier/go-toml/v2"
 	"github.com/pelletier/go-toml/v2/unstable"
@@ -63,8 +64,7 @@ func configPresets(path string) ([]preset, error) {
 	document := map[string]any{}
 	if err := toml.Unmarshal(data, &document); err != nil {
 		if fault := (*toml.DecodeError)(nil); errors.As(err, &fault) {
-			row, column := fault.Position()
-			return nil, out.Usagef("%s:%d:%d: not valid TOML: %s", path, row, column, strings.TrimPrefix(fault.Error(), "toml: "))
+			return nil, syntaxError(path, data, fault)
 		}
 		return nil, out.Usagef("%s: not valid TOML: %s", path, strings.TrimPrefix(err.Error(), "toml: "))
 	}
@@ -86,6 +86,21 @@ func configPresets(path string) ([]preset, error) {
 		return lines[underscored(one.flag, lines)] - lines[underscored(other.flag, lines)]
 	})
 	return presets, nil
+}
+
+// syntaxError names the line of a file that is no TOML, and its key.
+func syntaxError(path string, data []byte, fault *toml.DecodeError) error {
+	row, _ := fault.Position()
+	place, hint := fmt.Sprintf("%s:%d", path, row), ""
+	if lines := strings.Split(string(data), "\n"); row >= 1 && row <= len(lines) {
+		if key, value, found := strings.Cut(lines[row-1], "="); found {
+			place += ": " + strings.TrimSpace(key)
+			if value = strings.TrimSpace(value); value != "" && unicode.IsLetter([]rune(value)[0]) {
+				hint = " (text needs quotes)"
+			}
+		}
+	}
+	return out.Usagef("%s: not valid TOML: %s%s", place, strings.TrimPrefix(fault.Error(), "toml: "), hint)
 }
 
 // underscored is a flag's name as a file has it.

@@ -128,7 +128,7 @@ func nearFlag(cmd *cobra.Command, name string) string {
 // beginning and no other is; empty where there is none.
 func Nearest(word string, names []string) string {
 	slips := 1
-	if len(word) > 4 {
+	if len(word) > 3 {
 		slips = 2
 	}
 	if near := modelgraph.Nearest(word, names, 1, slips); near != nil && len(word) > 1 {

@@ -117,8 +117,8 @@ Values of --optimizer. Sizes are per trained parameter. States have the type of
 the weights that they update: 4 bytes a number in fp32, 2 in bf16.
 
   adamw          fused AdamW: two states
-  adamw-foreach  AdamW without fusion: two states, and temporary tensors as large
-                 as the parameters during the step
+  adamw-foreach  AdamW without fusion: two states, and temporary tensors of the
+                 size of the parameters during the step
   adamw-8bit     bitsandbytes AdamW: two states of one byte
   sgd            no state
   sgd-momentum   one state
@@ -158,7 +158,7 @@ several hosts, memory in use, measured links.
    "links": [
     {"from": 0, "to": 1, "bytes_per_second": 2e10, "latency_seconds": 1e-5}]}
 
-  name             a GPU that devmap knows fills in every field that you leave out
+  name             a GPU that devmap knows fills in the fields that you omit
   capacity_bytes   memory of a GPU that devmap does not know
   reserved_bytes   memory that other processes use
   host             GPUs with the same host share its links
