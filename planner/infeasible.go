@@ -75,15 +75,15 @@ func (solver *solveCall) form(in *instance.Instance) costmodel.Message {
 	var text string
 	switch {
 	case in.Replicated():
-		text = ", each of which runs the whole model"
+		text = ", each with the whole model"
 	case in.Looped():
-		text = fmt.Sprintf(" as a pipeline of %d runs each, in device order", in.Schedule().Chunks)
+		text = fmt.Sprintf(" as a pipeline with %d stages per GPU", in.Schedule().Chunks)
 	case in.Piped():
-		text = " as a pipeline with its stages in device order"
+		text = " as a pipeline with one stage per GPU"
 	case in.AnyAssignment:
-		text = ", whichever layers each takes"
+		text = " with any assignment of layers"
 	case len(solver.Topology.Devices) > 1:
-		text = " in device order, a run of layers each"
+		text = " with one block of layers each"
 	}
 	if len(solver.Pins)+len(solver.Together) > 0 {
 		return costmodel.Messagef("%s and with what %v and %v ask for", text, costmodel.Setting{Field: "pin"}, costmodel.Setting{Field: "together"})
@@ -93,9 +93,9 @@ func (solver *solveCall) form(in *instance.Instance) costmodel.Message {
 
 func devices(count int) string {
 	if count == 1 {
-		return "1 device"
+		return "1 GPU"
 	}
-	return fmt.Sprintf("%d devices", count)
+	return fmt.Sprintf("%d GPUs", count)
 }
 
 // tooLarge is the arithmetic of a solution that does not fit.

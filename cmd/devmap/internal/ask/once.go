@@ -60,7 +60,11 @@ func FlagError(cmd *cobra.Command, err error) error {
 	case errors.As(err, &repeated) && errors.As(err, &invalid):
 		err = fmt.Errorf("--%s: %w", invalid.GetFlag().Name, repeated)
 	case errors.As(err, &invalid):
-		if why := unreadable(invalid); why != "" {
+		why := unreadable(invalid)
+		if cause := invalid.Unwrap(); why == "" && cause != nil {
+			why = cause.Error()
+		}
+		if why != "" {
 			err = fmt.Errorf("--%s %q: %s", invalid.GetFlag().Name, invalid.GetValue(), why)
 		}
 	case errors.As(err, &unknown) && !cmd.HasParent() && cmd.HasAvailableSubCommands():
