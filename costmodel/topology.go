@@ -71,19 +71,19 @@ const MaxDevices = 4096
 // Check reports a topology on which nothing can be placed.
 func (topology *Topology) Check() error {
 	if len(topology.Devices) == 0 || len(topology.Devices) > MaxDevices {
-		return fmt.Errorf("%d GPUs, not 1 to %d", len(topology.Devices), MaxDevices)
+		return fmt.Errorf("devices: %d devices, not 1 to %d", len(topology.Devices), MaxDevices)
 	}
 	if topology.HostMemoryBytes < 0 {
 		return fmt.Errorf("host_memory_bytes: %d is negative", topology.HostMemoryBytes)
 	}
 	for i := range topology.Devices {
 		if err := topology.Devices[i].check(); err != nil {
-			return fmt.Errorf("GPU %d: %w", i, err)
+			return fmt.Errorf("devices[%d]: %w", i, err)
 		}
 	}
 	for i := range topology.Links {
 		if err := topology.Links[i].check(len(topology.Devices)); err != nil {
-			return fmt.Errorf("link %d: %w", i, err)
+			return fmt.Errorf("links[%d]: %w", i, err)
 		}
 	}
 	return nil

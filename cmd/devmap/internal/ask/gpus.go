@@ -2,6 +2,7 @@ package ask
 
 import (
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -58,7 +59,7 @@ func (asked *GPUs) devices(mode costmodel.Mode, count int) (*costmodel.Topology,
 		return nil, err
 	}
 	if err := topology.Check(); err != nil {
-		return nil, out.Usagef("the GPUs asked for: %w", err)
+		return nil, gpuFault(err)
 	}
 	return topology, nil
 }
@@ -186,4 +187,12 @@ func (asked *GPUs) devicesGiven() string {
 		}
 	}
 	return strings.Join(words, " ")
+}
+
+// topologyPlace is a device as errors of topology files name it.
+var topologyPlace = regexp.MustCompile(`^devices\[(\d+)\]: `)
+
+// gpuFault is a fault of GPUs that flags name, not a file.
+func gpuFault(err error) error {
+	return out.Usagef("%s", topologyPlace.ReplaceAllString(err.Error(), "GPU $1: "))
 }

@@ -33,7 +33,7 @@ func (request *Request) Setting(plan *devicemap.Plan, flat devicemap.Flat) (cost
 		return workload, nil, err
 	}
 	if err := topo.Check(); err != nil {
-		return workload, nil, out.Usagef("the GPUs of the plan: %w", err)
+		return workload, nil, gpuFault(err)
 	}
 	return workload, &topo, nil
 }
