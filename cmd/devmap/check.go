@@ -77,7 +77,7 @@ func (command *checkCommand) run(cmd *cobra.Command, model, path string) error {
 	}
 	flat, plan, faults := read.flat, read.plan, read.faults
 	if plan != nil {
-		command.DropDefaults() // the plan has its own settings
+		ask.DropDefaults(cmd) // the plan has its own settings
 	}
 	workload, topo, err := command.Setting(plan, flat)
 	if err != nil {

@@ -41,7 +41,7 @@ func unknownCommand(root *cobra.Command, args []string) error {
 	return nil
 }
 
-// commandOf is the name of the command: the first word that is no flag of the root.
+// commandOf is the name of the command: the first word without the dash of a flag.
 func commandOf(args []string) string {
 	for i := 0; i < len(args); i++ {
 		switch {

@@ -70,7 +70,7 @@ func (command *planCommand) run(cmd *cobra.Command, arg string) error {
 	if err := command.OfModel(arg); err != nil {
 		return err
 	}
-	if read, data := command.benchmarkFile(arg); read != nil {
+	if read, data := command.benchmarkFile(cmd, arg); read != nil {
 		return command.solveBenchmark(cmd, arg, read, data)
 	}
 	asked, err := command.Problem(arg)

@@ -16,7 +16,6 @@ import (
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/worker"
-	"github.com/devmap-dev/devmap/modelgraph/load"
 )
 
 func newRoot(self worker.Self) *cobra.Command {
@@ -207,12 +206,5 @@ func background(cmd *cobra.Command, args []string) []string {
 	if _, err := os.Stat(args[0]); err == nil {
 		return append(said, fmt.Sprintf("model %s: a path", args[0]))
 	}
-	for _, folder := range (load.Options{Env: os.Getenv}).Searched(args[0]) {
-		state := "found"
-		if _, err := os.Stat(folder); err != nil {
-			state = "not there"
-		}
-		said = append(said, fmt.Sprintf("model %s: looked for in %s: %s", args[0], folder, state))
-	}
-	return append(said, fmt.Sprintf("model %s: then looked for among the built-in configs", args[0]))
+	return append(said, fmt.Sprintf("model %s: a name; looked up in the Hugging Face and ModelScope caches, then among the built-in configs", args[0]))
 }

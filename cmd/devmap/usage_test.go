@@ -124,7 +124,7 @@ nosuch
 // goisms are what only a Go programmer reads: system calls, printed slices and nil.
 var goisms = regexp.MustCompile(`(stat|lstat|open|readlink|mkdir) \S*nope|writing "|devices\[\d+\]:|\[[a-z][a-z ]* [a-z]+\]|<nil>|%!|strconv|goroutine|pflag|0x[0-9a-f]{6}|&\{|map\[`)
 
-// TestFailures: errors are in words, one line of reasonable length first.
+// TestFailures: errors have no Go values and no system calls.
 func TestFailures(t *testing.T) {
 	toy, err := filepath.Abs(filepath.Join("testdata", "toy.json"))
 	if err != nil {

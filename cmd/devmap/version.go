@@ -57,7 +57,7 @@ type versionOutput struct {
 	} `json:"cuda"`
 }
 
-// What a release says of itself: -ldflags "-X main.stamp=1.2.3 -X main.stampCommit=…
+// The values of a release: -ldflags "-X main.stamp=1.2.3 -X main.stampCommit=…
 // -X main.stampDate=2026-01-02T03:04:05Z".
 var stamp, stampCommit, stampDate string
 

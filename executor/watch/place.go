@@ -53,7 +53,7 @@ func Places(plan *devicemap.Plan, gpus []GPU, visible []int) (places []Place, no
 	return places, notes, nil
 }
 
-// inMIGMode refuses a GPU whose instances cannot be told apart.
+// inMIGMode refuses a GPU whose instances cannot be measured.
 func inMIGMode(number int, gpu *GPU) error {
 	return fmt.Errorf("GPU %d (%s, %s) is in MIG mode, which devmap cannot measure; disable it with nvidia-smi -mig 0", number, gpu.Name, gpu.UUID)
 }

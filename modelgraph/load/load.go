@@ -158,19 +158,3 @@ func file(path string) (*modelgraph.Graph, error) {
 	}
 	return fromBytes(path, data)
 }
-
-// Searched are the folders in which Model looks for a name, the first choice first; none
-// for a path that exists.
-func (options Options) Searched(name string) []string {
-	if options.Env == nil {
-		options.Env = os.Getenv
-	}
-	if _, err := os.Stat(name); err == nil || !isName(name) {
-		return nil
-	}
-	var folders []string
-	for _, cached := range caches(name, options.Env) {
-		folders = append(folders, cached.where)
-	}
-	return folders
-}

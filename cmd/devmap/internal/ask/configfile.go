@@ -26,8 +26,8 @@ const (
 	maxDefaults    = 1 << 20 // bytes of a config file
 )
 
-// ConfigFiles are the files that set defaults, the first to win first. A file need not
-// exist, unless DEVMAP_CONFIG names it.
+// ConfigFiles are the files that set defaults, the first to win first. A missing
+// file is no error, unless DEVMAP_CONFIG names it.
 func ConfigFiles() []string {
 	if named := os.Getenv(configVariable); named != "" {
 		return []string{named}
@@ -88,7 +88,7 @@ func configPresets(path string) ([]preset, error) {
 	return presets, nil
 }
 
-// syntaxError names the line of a file that is no TOML, and its key.
+// syntaxError names the line of a syntax error, and its key.
 func syntaxError(path string, data []byte, fault *toml.DecodeError) error {
 	row, _ := fault.Position()
 	place, hint := fmt.Sprintf("%s:%d", path, row), ""

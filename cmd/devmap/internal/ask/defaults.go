@@ -194,16 +194,16 @@ func drop(set *pflag.FlagSet, name string) {
 }
 
 // DropDefaults takes back all defaults from outside: a file says what they would.
-func (request *Request) DropDefaults() {
+func DropDefaults(cmd *cobra.Command) {
 	for i := range flags {
-		drop(request.cmd.Flags(), flags[i].name)
+		drop(cmd.Flags(), flags[i].name)
 	}
 }
 
 // GivenByUser reports that the user gave a flag of these names on the command line.
-func (request *Request) GivenByUser(names ...string) bool {
+func GivenByUser(cmd *cobra.Command, names ...string) bool {
 	return slices.ContainsFunc(names, func(name string) bool {
-		flag := request.cmd.Flags().Lookup(name)
+		flag := cmd.Flags().Lookup(name)
 		return flag != nil && flag.Changed && fromOutside(flag) == ""
 	})
 }

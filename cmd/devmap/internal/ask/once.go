@@ -128,8 +128,8 @@ func nearFlag(cmd *cobra.Command, name string) string {
 	return Nearest(strings.ReplaceAll(name, "_", "-"), names)
 }
 
-// Nearest is the name that a word is a slip of the fingers from, or of which it is the
-// beginning and no other is; empty where there is none.
+// Nearest is the name that a word is a slip of the fingers from, or the only
+// one that begins with it; empty where there is none.
 func Nearest(word string, names []string) string {
 	slips := 1
 	if len(word) > 3 {

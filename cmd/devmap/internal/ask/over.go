@@ -3,7 +3,6 @@ package ask
 import (
 	"slices"
 
-	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
