@@ -9,7 +9,7 @@ import (
 )
 
 // ErrNotBuilt says that this is a build without CUDA.
-var ErrNotBuilt = errors.New("this devmap was built without CUDA: make cuda builds one with it, on Linux for x86-64 with a C compiler")
+var ErrNotBuilt = errors.New("this build has no CUDA support; run make cuda (Linux x86-64, C compiler)")
 
 // GPU is one that the driver shows. UUID is as NVML writes it: GPU-…; Capability
 // is NVIDIA's compute capability: 9.0.

@@ -65,7 +65,7 @@ func TestDiffusionTooLarge(t *testing.T) {
 	if !errors.As(err, &large) || !large.Proved || large.Needed <= large.Budget || large.Best.LargestShare <= 1 {
 		t.Fatalf("%v", err)
 	}
-	if want := "it does not fit on 1 device: in the best map device 0 needs "; !strings.HasPrefix(err.Error(), want) {
+	if want := "does not fit on 1 GPU: GPU 0 needs "; !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("%v, want %q", err, want)
 	}
 	helps := 0

@@ -43,12 +43,12 @@ func (err *InfeasibleError) Words(name func(costmodel.Setting) string) string {
 	var builder strings.Builder
 	count := len(err.Best.Devices)
 	if err.Proved {
-		fmt.Fprintf(&builder, "it does not fit on %s%s: ", devices(count), form)
+		fmt.Fprintf(&builder, "does not fit on %s%s: ", devices(count), form)
 	} else {
-		fmt.Fprintf(&builder, "no placement that fits was found (on %s%s; that there is none is not proved): ", devices(count), form)
+		fmt.Fprintf(&builder, "no placement found on %s%s, though one may exist (raise %s): ", devices(count), form, name(costmodel.Setting{Field: "time_limit"}))
 	}
 	prediction := &err.Best.Devices[err.Worst]
-	fmt.Fprintf(&builder, "in the best map device %d needs %v at its peak (%s) and may hold %v, so %v are missing",
+	fmt.Fprintf(&builder, "GPU %d needs %v at its peak (%s), has %v (%v short)",
 		err.Worst, costmodel.Bytes(err.Needed), prediction.Predicted.PeakAt, costmodel.Bytes(err.Budget), costmodel.Bytes(err.Needed-err.Budget))
 	builder.WriteString(err.band())
 	if err.Offload != "" {
@@ -56,14 +56,14 @@ func (err *InfeasibleError) Words(name func(costmodel.Setting) string) string {
 	}
 	switch {
 	case err.TooLarge != "":
-		fmt.Fprintf(&builder, "; %q alone needs more than any device has", err.TooLarge)
+		fmt.Fprintf(&builder, "; %q alone needs more than any GPU has", err.TooLarge)
 		if err.TooLargeNeeds > 0 {
 			fmt.Fprintf(&builder, ": %v, and the largest budget is %v", costmodel.Bytes(err.TooLargeNeeds), costmodel.Bytes(err.MostBudget))
 		}
 	case err.Devices > 0:
-		such := "such devices"
+		such := "such GPUs"
 		if first := &err.Best.Devices[0]; slices.ContainsFunc(err.Best.Devices, func(device devicemap.Prediction) bool { return device.Budget != first.Budget }) {
-			such = "devices like the first"
+			such = "GPUs like the first"
 		}
 		fmt.Fprintf(&builder, "; %d %s are enough", err.Devices, such)
 	}
@@ -98,15 +98,15 @@ func (solver *solveCall) form(in *instance.Instance) costmodel.Message {
 	var text string
 	switch {
 	case in.Replicated():
-		text = ", each of which runs the whole model"
+		text = ", each with the whole model"
 	case in.Looped():
-		text = fmt.Sprintf(" as a pipeline of %d runs each, in device order", in.Schedule().Chunks)
+		text = fmt.Sprintf(" as a pipeline with %d stages per GPU", in.Schedule().Chunks)
 	case in.Piped():
-		text = " as a pipeline with its stages in device order"
+		text = " as a pipeline with one stage per GPU"
 	case in.AnyAssignment:
-		text = ", whichever layers each takes"
+		text = " with any assignment of layers"
 	case len(solver.Topology.Devices) > 1:
-		text = " in device order, a run of layers each"
+		text = " with one block of layers each"
 	}
 	if len(solver.Pins)+len(solver.Together) > 0 {
 		return costmodel.Messagef("%s and with what %v and %v ask for", text, costmodel.Setting{Field: "pin"}, costmodel.Setting{Field: "together"})
@@ -116,9 +116,9 @@ func (solver *solveCall) form(in *instance.Instance) costmodel.Message {
 
 func devices(count int) string {
 	if count == 1 {
-		return "1 device"
+		return "1 GPU"
 	}
-	return fmt.Sprintf("%d devices", count)
+	return fmt.Sprintf("%d GPUs", count)
 }
 
 // tooLarge is the arithmetic of a solution that does not fit.

@@ -25,7 +25,7 @@ func TestNotFoundIsNotImpossible(t *testing.T) {
 		}
 		_, err = planner.Solve(t.Context(), p, planner.Settings{})
 		fits := err == nil
-		said := "it does not fit on "
+		said := "does not fit on "
 		if !no.Proved {
 			said = "no placement that fits was found (on "
 		}

@@ -119,7 +119,7 @@ func TestInfeasible(t *testing.T) {
 	if !no.Proved || no.Best != sol || no.TooLarge != "" || no.Needed <= no.Budget || no.Budget != gpu.CapacityBytes-gpu.ReservedBytes || no.Worst != sol.Bottleneck {
 		t.Errorf("%+v", no)
 	}
-	for _, want := range []string{"does not fit on 2 devices in device order, a run of layers each", fmt.Sprintf("device %d needs", no.Worst), "are missing", fmt.Sprintf("; %d such devices are enough", no.Devices)} {
+	for _, want := range []string{"does not fit on 2 GPUs with one block of layers each", fmt.Sprintf("GPU %d needs", no.Worst), "short)", fmt.Sprintf("; %d such GPUs are enough", no.Devices)} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q does not say %q", err, want)
 		}
@@ -170,7 +170,7 @@ func TestTooLarge(t *testing.T) {
 	if !errors.As(err, &no) || no.TooLarge != "h.1" || no.Devices != 0 || !no.Proved || no.Needed != 510 || no.Budget != 200 {
 		t.Fatalf("%v: %+v", err, no)
 	}
-	const want = `it does not fit on 2 devices in device order, a run of layers each: in the best map device 1 needs 510 B at its peak (weights) and may hold 200 B, so 310 B are missing; "h.1" alone needs more than any device has: 500 B, and the largest budget is 200 B`
+	const want = `does not fit on 2 GPUs with one block of layers each: GPU 1 needs 510 B at its peak (weights), has 200 B (310 B short); "h.1" alone needs more than any device has: 500 B, and the largest budget is 200 B`
 	if err.Error() != want {
 		t.Errorf("error\n%s, want\n%s", err, want)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -69,6 +70,10 @@ func reason(rows []strategy.Row) string {
 // nothingFits is the error of a table in which no row fits: what is missing
 // in the nearest, and what would help.
 func nothingFits(ctx context.Context, asked *ask.Question, rows []strategy.Row) error {
+	if len(rows) == 0 { // no row has the strategy and the engine that were asked for
+		_, err := asked.Resolved()
+		return cmp.Or(err, out.Usagef("no strategy takes this workload"))
+	}
 	near := &rows[0] // of those that do not fit; they come before the refused rows
 	if near.Refused != nil {
 		if len(rows) == 1 {
@@ -76,9 +81,6 @@ func nothingFits(ctx context.Context, asked *ask.Question, rows []strategy.Row) 
 		}
 		return out.Usagef("no strategy takes this workload: %s (%s): %w", show.Described(&rows[0].Workload), rows[0].Workload.Runtime, rows[0].Refused)
 	}
-	return &out.Infeasible{
-		Err: fmt.Errorf("nothing fits on %s: %s (%s) comes nearest, and %v are missing",
-			show.Plural(len(asked.Topology.Devices), "GPU"), show.Described(&near.Resolved), near.Resolved.Runtime, costmodel.Bytes(-near.Headroom)),
-		Helps: show.Changes(asked.Smallest(ctx)),
-	}
+	return infeasible(ctx, fmt.Errorf("nothing fits on %s: the nearest, %s (%s), is %v short",
+		show.Plural(len(asked.Topology.Devices), "GPU"), show.Described(&near.Resolved), near.Resolved.Runtime, costmodel.Bytes(-near.Headroom)), asked)
 }

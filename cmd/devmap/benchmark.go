@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
 	"github.com/devmap-dev/devmap/modelgraph/benchfile"
@@ -27,8 +28,8 @@ const maxBenchmarkBytes = 256 << 20
 
 // benchmarkFile returns the reader of a benchmark file, and its content; nil for
 // any other file and for an unreadable one, which are a model's.
-func (command *planCommand) benchmarkFile(arg string) (read benchmarkReader, data []byte) {
-	if command.NamesDevices() {
+func (command *planCommand) benchmarkFile(cmd *cobra.Command, arg string) (read benchmarkReader, data []byte) {
+	if command.NamesDevices() && ask.GivenByUser(cmd, "gpus", "topology") {
 		return nil, nil
 	}
 	info, err := os.Stat(arg)
@@ -61,6 +62,7 @@ func (*passedOver) UnmarshalJSONFrom(decoder *jsontext.Decoder) error { return d
 type benchmarkReader func(name string, data []byte) (benchfile.File, error)
 
 func (command *planCommand) solveBenchmark(cmd *cobra.Command, file string, read benchmarkReader, data []byte) error {
+	ask.DropDefaults(cmd)
 	if other := command.NotForBenchmark(); len(other) > 0 {
 		return out.Usagef("%s names its own devices and costs, and is solved for its smallest largest load: %s would mean nothing here (with --gpus or --topology it is planned as a model)",
 			file, strings.Join(other, ", "))

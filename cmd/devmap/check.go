@@ -25,11 +25,13 @@ func newCheck() *cobra.Command {
 	command := &checkCommand{}
 	cmd := &cobra.Command{
 		Use:   "check MODEL MAP",
-		Short: "Judge an existing device map: every fault, and each GPU's peak",
-		Long: `MAP is a plan or any flat device map (module path → device). All faults are
-reported at once; with any, the exit status is 4. A plan brings its workload and
-devices along; flags override them. Under ddp, zero, fsdp and hsdp a plan has no
-map: each GPU's peak is judged.`,
+		Short: "Validate a device map and show each GPU's peak",
+		Long: `Validate a device map and show each GPU's peak memory.
+
+MAP is a plan or a device map (module path to device). devmap lists every fault
+and exits with status 4 if there is one. A plan brings its workload and GPUs;
+flags override them. A plan for ddp, zero, fsdp or hsdp has no map: devmap
+checks the peak of each GPU.`,
 		Example: `  devmap check ./Qwen2.5-3B device_map.json --gpus 4 --mode train --batch 4
   devmap check model.json plan.json`,
 		ValidArgsFunction: ask.CompleteModel,
@@ -46,6 +48,8 @@ map: each GPU's peak is judged.`,
 
 // checkOutput is what check --json prints.
 type checkOutput struct {
+	FormatVersion string `json:"format_version"`
+
 	Devices   []devicemap.Prediction `json:"devices"`
 	Verdict   devicemap.Verdict      `json:"verdict"`
 	Imbalance float64                `json:"imbalance"`
@@ -78,6 +82,9 @@ func (command *checkCommand) run(cmd *cobra.Command, model, path string) error {
 		return err
 	}
 	flat, plan, faults := read.flat, read.plan, read.faults
+	if plan != nil {
+		ask.DropDefaults(cmd) // the plan has its own settings
+	}
 	workload, topo, err := command.Setting(plan, flat)
 	if err != nil {
 		return err
@@ -185,7 +192,7 @@ func readMap(path string) (*mapFile, error) {
 // workloadGiven reports flags that change what a plan is judged for.
 func workloadGiven(cmd *cobra.Command) bool {
 	given := false
-	cmd.Flags().Visit(func(flag *pflag.Flag) { given = given || flag.Name != "json" })
+	cmd.LocalFlags().VisitAll(func(flag *pflag.Flag) { given = given || flag.Changed && flag.Name != "json" })
 	return given
 }
 
@@ -226,7 +233,7 @@ func (command *checkCommand) show(cmd *cobra.Command, of *judged, report *device
 		printer.Judged(report.Verdict, report.Devices, report.Imbalance)
 		return err
 	}
-	out := checkOutput{Devices: report.Devices, Verdict: report.Verdict, Imbalance: report.Imbalance}
+	out := checkOutput{FormatVersion: "devmap.check/v1", Devices: report.Devices, Verdict: report.Verdict, Imbalance: report.Imbalance}
 	for _, f := range report.Faults {
 		out.Faults = append(out.Faults, fault{f.Kind, f.Module, f.Message.Words(ask.Say), f.Nearest})
 	}
@@ -241,9 +248,9 @@ func verdict(name string, replicated bool, report *devicemap.Report) string {
 	}
 	if len(faults) == 0 {
 		if replicated {
-			return name + ": it fits" + how + ": every GPU runs the whole model\n"
+			return name + ": OK: every GPU runs the whole model, and it fits" + how + "\n"
 		}
-		return name + ": the device map is right: every module has one device, and it fits" + how + "\n"
+		return name + ": device map OK: every module is placed once and fits" + how + "\n"
 	}
 	var builder strings.Builder
 	const shown = 100 // a map of another model has a fault a module

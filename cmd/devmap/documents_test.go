@@ -39,7 +39,7 @@ var (
 func TestDocumentsNameWhatThereIs(t *testing.T) {
 	tree := os.DirFS("../..")
 	declared := declaredNames(t, tree)
-	makefile := readText(t, tree, "Makefile")
+	makefile := readText(t, tree, "Makefile") + readText(t, tree, "tools.mk")
 	for _, name := range documents {
 		text := readText(t, tree, name)
 		for _, found := range makeTarget.FindAllStringSubmatch(text, -1) {

@@ -20,7 +20,7 @@ type emitCommand struct{ *ask.Request }
 
 func newEmit() *cobra.Command {
 	command := &emitCommand{}
-	long, examples := []string{"Write the plan in the form that an engine reads."}, []string(nil)
+	long, examples := []string{"Write a plan in the form that an engine reads."}, []string(nil)
 	for _, target := range emit.Targets() {
 		if target.Help != "" {
 			long = append(long, target.Help)
@@ -33,7 +33,7 @@ func newEmit() *cobra.Command {
 	}
 	cmd := &cobra.Command{
 		Use:     "emit PLAN --for ENGINE",
-		Short:   "Write the plan in the form an engine reads",
+		Short:   "Write a plan in the form that an engine reads",
 		Long:    strings.Join(long, "\n\n"),
 		Example: strings.Join(examples, "\n"),
 		Args:    out.Exactly(1, "one PLAN"),
@@ -71,7 +71,7 @@ func (command *emitCommand) run(cmd *cobra.Command, file string) error {
 		name, written = command.Output, ""
 	}
 	usage, note := target.Usage(input, name)
-	if err := out.Say(cmd.ErrOrStderr(), "%s: %s%s\n", target.Name, usage, written); err != nil {
+	if err := out.Note(cmd, "%s: %s%s\n", target.Name, usage, written); err != nil {
 		return err
 	}
 	// The file is used without the plan, so the notes that limit its meaning are

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"io"
 	"slices"
 	"strings"
@@ -27,22 +29,21 @@ func newEstimate() *cobra.Command {
 	command := &estimateCommand{}
 	cmd := &cobra.Command{
 		Use:   "estimate MODEL --gpus N",
-		Short: "Show every strategy side by side: what fits, and how fast",
-		Long: `Show what every GPU would hold and how long a step would take under every
-strategy: those that fit first, by tokens per second, then the others by what
-is missing, then those that the workload rules out, and why.
+		Short: "Compare all strategies: what fits, and how fast",
+		Long: `Compare all strategies: the peak memory of each GPU, and the time of a step.
+
+Strategies that fit come first, the most tokens per second on top. Then come
+those that do not fit, and those that do not work with this workload, each with
+the reason. "accelerate auto" is the map that device_map="auto" gives.
 
 All rows do the same work: --batch is the batch of all GPUs together. Replicas
-(ddp, zero, fsdp, hsdp) take equal parts of it, one sequence at least. A
-pipeline without --micro-batches gets as many as twice the GPUs, or the next
-number below that divides the batch. "accelerate auto" is the map that
-device_map="auto" gives.
+(ddp, zero, fsdp, hsdp) take equal parts of it, one sequence at least. A pipeline
+without --micro-batches uses twice as many as GPUs, or the next lower divisor of
+the batch. --strategy, --runtime and --schedule restrict the rows.
 
---strategy, --runtime and --schedule restrict the rows. Rows of the same
-figures share a line. The table goes to stdout, with the command for the best
-row. --json prints every row in the machine form in its place, with the peak
-and traffic of each GPU. -o writes that to a file, and the table to stderr.
-Exit status 3: nothing fits.`,
+The table goes to standard output, with the command for the best row. --json
+prints every row as JSON instead, with the peak and traffic of each GPU; -o
+writes that to a file. If nothing fits, devmap exits with status 3.`,
 		Example: `  devmap estimate qwen2.5-3b --gpus 4 --gpu h200-141gb --mode train --batch 4
   devmap estimate ./Llama-3.1-8B --gpus 8 --json`,
 		ValidArgsFunction: ask.CompleteModel,
@@ -59,8 +60,17 @@ type estimateOutput struct {
 	FormatVersion string        `json:"format_version"`
 	Rows          []estimateRow `json:"rows"`
 	// Auto is what the map of device_map="auto" comes to.
-	Auto    *estimateAuto     `json:"accelerate_auto,omitzero"`
-	Refused []estimateRefused `json:"refused,omitzero"`
+	Auto     *estimateAuto     `json:"accelerate_auto,omitzero"`
+	Refused  []estimateRefused `json:"refused,omitzero"`
+	Error    string            `json:"error,omitzero"` // nothing fits
+	Remedies []out.Remedy      `json:"remedies,omitzero"`
+}
+
+// noneFits are the error and the remedies of a table in which nothing fits.
+func (output *estimateOutput) noneFits(err error) {
+	if none := (*out.Infeasible)(nil); errors.As(err, &none) {
+		output.Error, output.Remedies = out.Text(none.Err, ask.ErrorText), none.Remedies
+	}
 }
 
 type estimateRow struct {
@@ -109,25 +119,28 @@ func (command *estimateCommand) run(cmd *cobra.Command, arg string) error {
 	problem.Options.Current = true
 	problem.Options.TimeLimit = min(command.TimeLimit, time.Second)
 	rows, fault := strategy.Rows(ctx, problem.Problem, problem.Options)
-	if err := command.show(cmd, arg, problem, rows); err != nil {
+	planned := slices.DeleteFunc(slices.Clone(rows), func(row strategy.Row) bool { return row.Current })
+	fits := len(planned) > 0 && planned[0].Fits
+	var none error // the document has it too
+	if documented := command.JSON || command.Output != ""; documented && fault == nil && !fits {
+		none = nothingFits(ctx, problem, planned)
+	}
+	if err := command.show(cmd, arg, problem, rows, none); err != nil {
 		return err
 	}
-	if fault != nil {
-		return fault
+	if fault != nil || none != nil || fits {
+		return cmp.Or(fault, none)
 	}
-	planned := slices.DeleteFunc(slices.Clone(rows), func(row strategy.Row) bool { return row.Current })
-	if len(planned) == 0 || !planned[0].Fits {
-		return nothingFits(ctx, problem, planned)
-	}
-	return nil
+	return nothingFits(ctx, problem, planned)
 }
 
 // show prints the table, which is the result unless the rows are one: those
 // of --json, and of -o.
-func (command *estimateCommand) show(cmd *cobra.Command, arg string, problem *ask.Question, rows []strategy.Row) error {
+func (command *estimateCommand) show(cmd *cobra.Command, arg string, problem *ask.Question, rows []strategy.Row, none error) error {
 	result := cmd.OutOrStdout()
 	if command.JSON || command.Output != "" {
 		document := estimateOf(problem, rows, command.Again())
+		document.noneFits(none)
 		if err := out.Write(cmd, command.Output, func(writer io.Writer) error { return devicemap.WriteJSON(writer, document) }); err != nil {
 			return err
 		}

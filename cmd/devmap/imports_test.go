@@ -148,7 +148,7 @@ func skipFolder(name string) error {
 // isSource says whether people wrote the file: code, documents, build files, scripts.
 func isSource(name string) bool {
 	extensions := []string{".go", ".c", ".h", ".cu", ".md", ".mod", ".yml", ".sh", ".py", ".txtar"}
-	return slices.Contains(extensions, path.Ext(name)) || path.Base(name) == "Makefile" || name == ".ci/run"
+	return slices.Contains(extensions, path.Ext(name)) || path.Base(name) == "Makefile" || path.Ext(name) == ".mk" || name == ".ci/run"
 }
 
 func inTestdata(name string) bool {

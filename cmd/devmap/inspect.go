@@ -17,8 +17,11 @@ type inspectCommand struct{ *ask.Request }
 func newInspect() *cobra.Command {
 	command := &inspectCommand{}
 	cmd := &cobra.Command{
-		Use:               "inspect MODEL",
-		Short:             "Show units, parameters, bytes, FLOPs and activation bytes",
+		Use:   "inspect MODEL",
+		Short: "Show the units of a model: parameters, FLOPs, activations",
+		Long: `Show the units of a model: parameters, bytes, FLOPs and activation memory.
+
+A unit is a part that is never split across GPUs, such as a decoder layer.`,
 		Example:           "  devmap inspect config.json --mode train --batch 4",
 		ValidArgsFunction: ask.CompleteModel,
 		Args:              out.Exactly(1, "one MODEL"),

@@ -10,16 +10,19 @@ import (
 	"io"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/interrupt"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/worker"
 )
 
 func main() {
+	cobra.EnableCommandSorting = false // groups have their own order
 	ctx, stop := interrupt.UntilSignal()
 	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
@@ -38,6 +41,19 @@ func unknownCommand(root *cobra.Command, args []string) error {
 	return nil
 }
 
+// commandOf is the name of the command: the first word without the dash of a flag.
+func commandOf(args []string) string {
+	for i := 0; i < len(args); i++ {
+		switch {
+		case args[i] == "--color":
+			i++
+		case !strings.HasPrefix(args[i], "-"):
+			return args[i]
+		}
+	}
+	return ""
+}
+
 // run is the whole program but for the process around it.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	results, problems := out.NewResults(stdout), out.NewStream(stderr)
@@ -52,26 +68,58 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if link != nil {
 		ctx = link.Until(ctx)
 	}
-	command := ""
-	if len(args) > 0 {
-		command = args[0]
-	}
+	command := commandOf(args)
+	began := time.Now()
 	done := func() {}
 	if link == nil {
 		done = interrupt.LeaveLate(ctx, command, problems, out.Leave, os.Exit)
 	}
+	cmd := root
 	if err == nil {
-		err = root.ExecuteContext(ctx)
+		cmd, err = root.ExecuteContextC(ctx)
 	}
 	done()
-	if unwritten := results.Flush(); unwritten != nil {
-		err = fmt.Errorf("writing stdout: %w", unwritten)
+	if link == nil && (err != nil || command != "plan") { // a plan has them in its file
+		show.Warnings(problems, ask.DefaultNotes(cmd))
+	}
+	err = ask.Sourced(cmd, err)
+	if link == nil && isOn(cmd.Flag("verbose")) {
+		show.Warnings(problems, []string{fmt.Sprintf("%s took %v", strings.TrimSpace("devmap "+command), time.Since(began).Round(time.Millisecond))})
 	}
 	code := out.Report(problems, err, ask.ErrorText)
-	if link == nil {
-		code = interrupt.Status(ctx, command, code, problems)
-	} else {
+	if link != nil {
+		code = flushed(results, problems, code)
 		link.Say(&worker.Message{Done: &code})
+		return code
+	}
+	code = interrupt.Status(ctx, command, code, problems)
+	if asksJSON(cmd, args) && !results.Wrote() {
+		out.WriteError(results, err, code, ask.ErrorText) //nolint:errcheck // the stream keeps the error
+	}
+	return flushed(results, problems, code)
+}
+
+// flushed is the exit status once all results are written.
+func flushed(results, problems *out.Stream, code int) int {
+	if err := results.Flush(); err != nil {
+		return max(code, out.Report(problems, fmt.Errorf("writing the result to standard output: %w", err), ask.ErrorText))
 	}
 	return code
+}
+
+// asksJSON reports that the results of a call are JSON, also of a call that could not
+// be read.
+func asksJSON(cmd *cobra.Command, args []string) bool {
+	if flag := cmd.Flag("json"); isOn(flag) {
+		return true
+	}
+	for _, word := range args {
+		if word == "--" {
+			break
+		}
+		if word == "--json" || word == "--json=true" {
+			return true
+		}
+	}
+	return false
 }

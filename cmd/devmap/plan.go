@@ -36,18 +36,16 @@ func newPlan() *cobra.Command {
 	command := &planCommand{}
 	cmd := &cobra.Command{
 		Use:   "plan MODEL --gpus N",
-		Short: "Find the balanced placement, with its proof",
-		Long: `Find the placement whose largest share of a GPU's budget is smallest, and among
-those the most even one; with --objective time the one with the shortest
-predicted step that fits; with --objective front all those between the two, as
-a table and one JSON document (devmap.front/v1). The plan goes to stdout as
-JSON (-o writes a file), a table to stderr. --strategy auto plans the fastest
-strategy that fits (devmap estimate shows all). Exit status 3: nothing fits;
-what would is printed.
+		Short: "Find the split with the lowest peak memory, with its proof",
+		Long: `Find the split of a model across GPUs with the lowest peak memory.
 
-` + ask.Precisions,
-		Example: `  devmap plan model.json --gpus 4
-  devmap plan ./Qwen2.5-3B --gpus 4 --gpu h200-141gb --mode train --batch 4 -o plan.json`,
+MODEL is a folder, a config.json, a .safetensors file, a model.json or a name.
+The plan is written as JSON; a table goes to standard error. A terminal gets the
+table alone: -o FILE writes the plan.
+If nothing fits, devmap exits with status 3 and lists changes that would fit.`,
+		Example: `  devmap plan ./Qwen2.5-3B --gpus 4 --gpu h200-141gb --mode train --batch 4 -o plan.json
+  devmap plan llama-3.1-8b --gpus 24GiB,24GiB,48GiB --seq 8192
+  devmap plan llama-3.1-8b --gpus 8 --mode train --strategy fsdp --precision bf16-mixed`,
 		ValidArgsFunction: ask.CompleteModel,
 		Args:              out.Exactly(1, "one MODEL, as in: devmap plan MODEL --gpus 4"),
 		RunE:              func(cmd *cobra.Command, args []string) error { return command.run(cmd, args[0]) },
@@ -71,7 +69,7 @@ func (command *planCommand) run(cmd *cobra.Command, arg string) error {
 		if err != nil {
 			return err
 		}
-		notes := command.DeviceNotes(asked.Topology)
+		notes := append(ask.DefaultNotes(cmd), command.DeviceNotes(asked.Topology)...)
 		if builtIn != nil && arg != folder {
 			notes = append(notes, fmt.Sprintf("%s is in no local cache: the built-in configs of %s are used", arg, folder))
 		}
@@ -80,7 +78,7 @@ func (command *planCommand) run(cmd *cobra.Command, arg string) error {
 	if err := command.OfModel(arg); err != nil {
 		return err
 	}
-	if read, data := command.benchmarkFile(arg); read != nil {
+	if read, data := command.benchmarkFile(cmd, arg); read != nil {
 		return command.solveBenchmark(cmd, arg, read, data)
 	}
 	asked, err := command.Problem(arg)
@@ -88,7 +86,7 @@ func (command *planCommand) run(cmd *cobra.Command, arg string) error {
 		return err
 	}
 	defer command.begin(cmd)()
-	notes := command.DeviceNotes(asked.Topology)
+	notes := append(ask.DefaultNotes(cmd), command.DeviceNotes(asked.Topology)...)
 	if asked.Workload.Strategy.Traits().Open {
 		half, cancel := context.WithTimeout(cmd.Context(), command.TimeLimit/2)
 		row, why, err := command.choose(half, asked)
@@ -192,9 +190,19 @@ func withHelps(ctx context.Context, err error, asked *ask.Question) error {
 	var inf *planner.InfeasibleError
 	var offload *planner.OffloadError
 	if errors.As(err, &inf) || errors.As(err, &offload) && offload.TooLittle {
-		return &out.Infeasible{Err: err, Helps: show.Changes(asked.Smallest(ctx))}
+		return infeasible(ctx, err, asked)
 	}
 	return err
+}
+
+// infeasible adds the smallest changes that fit to an error.
+func infeasible(ctx context.Context, err error, asked *ask.Question) *out.Infeasible {
+	changes := asked.Smallest(ctx)
+	none := &out.Infeasible{Err: err, Helps: show.Changes(changes), Remedies: ask.Remedies(changes)}
+	for i := range none.Remedies {
+		none.Remedies[i].Text = none.Helps[i]
+	}
+	return none
 }
 
 func (command *planCommand) show(cmd *cobra.Command, asked *ask.Question, sol *planner.Solution, notes []string) error {
@@ -233,10 +241,7 @@ func (command *planCommand) show(cmd *cobra.Command, asked *ask.Question, sol *p
 // write writes a plan or another document before any table, which then stands last,
 // in sight. A terminal gets the table alone.
 func (command *planCommand) write(cmd *cobra.Command, write func(io.Writer) error) (written bool, err error) {
-	if command.Output == "" && !command.JSON && out.Terminal(cmd.OutOrStdout()) && out.Terminal(cmd.ErrOrStderr()) {
-		return false, nil
-	}
-	return true, out.Write(cmd, command.Output, write)
+	return !out.TableOnly(cmd, command.Output, command.JSON), out.Document(cmd, command.Output, command.JSON, write)
 }
 
 // next says what can be done with the plan.

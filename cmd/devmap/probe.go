@@ -26,17 +26,18 @@ func newProbe(self worker.Self) *cobra.Command {
 	command := &probeCommand{self: self}
 	cmd := &cobra.Command{
 		Use:   "probe",
-		Short: "Measure this machine's GPUs: a topology to plan on",
-		Long: `Write the topology of this machine's GPUs as they are now: how much memory each
-has, what of it is in use and by whom, and what copies between them carry. On each
-a small model runs for some steps as devmap run does it, so that a plan of that
-topology for --runtime devmap says what a GPU will hold with its context, streams,
-kernels and libraries, and how long a step takes: what a process holds besides
-arenas, and the rates of products, attention and all other kernels.
+		Short: "Measure this machine's GPUs and write a topology file",
+		Long: `Measure this machine's GPUs and write a topology file.
 
-The topology is the result; a table of it goes to stderr. It takes some seconds.
---devices 0,0,0,0 measures four devices that are parts of one GPU, as devmap run
---devices 0,0,0,0 uses it.`,
+The file has each GPU's memory, what is in use and by whom, and the bandwidth
+between GPUs. devmap also runs a small model on each GPU for some steps. A plan
+with this topology and --runtime devmap then includes the measured context
+memory and speed.
+
+The topology goes to standard output, a table to standard error. A terminal gets
+the table alone: -o FILE writes the topology. It takes some seconds.
+--devices 0,0,0,0 measures four parts of one GPU, as devmap run with the same
+flag uses it.`,
 		Example: `  devmap probe -o machine.json
   devmap plan MODEL --topology machine.json --runtime devmap --strategy pipeline
   devmap probe --devices 0,0 -o halves.json`,
@@ -59,11 +60,11 @@ func (command *probeCommand) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	err = out.Write(cmd, command.Output, func(to io.Writer) error { _, err := io.WriteString(to, measured.Document); return err })
+	err = out.Document(cmd, command.Output, command.JSON, func(to io.Writer) error { _, err := io.WriteString(to, measured.Document); return err })
 	if err != nil || command.JSON {
 		return err
 	}
-	return out.Say(cmd.ErrOrStderr(), "%s", out.Block(measured.Text))
+	return out.Note(cmd, "%s", out.Block(measured.Text))
 }
 
 // probing is what --gpus auto asks for: nil in a build that cannot.
@@ -72,7 +73,7 @@ func probing(cmd *cobra.Command) func() ([]byte, error) {
 		return nil
 	}
 	return func() ([]byte, error) {
-		if err := out.Say(cmd.ErrOrStderr(), "measuring the GPUs (devmap probe -o FILE keeps that for --topology FILE)\n"); err != nil {
+		if err := out.Note(cmd, "measuring the GPUs (devmap probe -o FILE saves the result for --topology FILE)\n"); err != nil {
 			return nil, err
 		}
 		measured, err := measure(cmd, []string{"probe"})

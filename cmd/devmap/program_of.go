@@ -12,6 +12,7 @@ import (
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/torchcsv"
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/order"
@@ -92,7 +93,7 @@ func programOf(cmd *cobra.Command, plan *devicemap.Plan, file, model, csv string
 	}
 	other := prediction(plan.Workload.Runtime, plan.StepSeconds, plan.Devices)
 	made.Predictions = append(made.Predictions, other)
-	return result, out.Say(cmd.ErrOrStderr(), "%s is a plan for %s: its map is taken, and predicted again for devmap (%s; the plan said %s)\n", file, plan.Workload.Runtime, predictionText(own), predictionText(other))
+	return result, out.Note(cmd, "note: %s targets %s; re-estimated for devmap: %s\n", file, plan.Workload.Runtime, revised(own, other))
 }
 
 // noProgram says why a plan's workload has no program: a workload that the plan's
@@ -188,12 +189,15 @@ func prediction(runtime string, seconds *float64, devices []devicemap.Prediction
 	return made
 }
 
-// predictionText is a prediction in a few words.
-func predictionText(made program.Prediction) string {
+// revised is a prediction compared with the one before.
+func revised(now, before program.Prediction) string {
 	const ticks = 1e12 // a second
-	peak := fmt.Sprintf("at most %v on a GPU", costmodel.Bytes(slices.Max(append([]int64{0}, made.Peaks...))))
-	if made.StepTicks == 0 { // weights are loaded alone
-		return peak
+	peak := func(made program.Prediction) costmodel.Bytes {
+		return costmodel.Bytes(slices.Max(append([]int64{0}, made.Peaks...)))
 	}
-	return fmt.Sprintf("a step of %.4g s, %s", float64(made.StepTicks)/ticks, peak)
+	text := fmt.Sprintf("peak %v (was %v)", peak(now), peak(before))
+	if now.StepTicks == 0 { // weights are loaded alone
+		return text
+	}
+	return fmt.Sprintf("step %s (was %s), %s", show.Seconds(float64(now.StepTicks)/ticks), show.Seconds(float64(before.StepTicks)/ticks), text)
 }

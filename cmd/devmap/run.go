@@ -34,31 +34,33 @@ func newRun(self worker.Self, reference executor.Backend) *cobra.Command {
 	command := &runCommand{self: self, reference: reference}
 	cmd := &cobra.Command{
 		Use:   "run PLAN…",
-		Short: "Run a plan with real arithmetic: measured beside predicted",
-		Long: `Run a plan as devmap's own engine does: the model is read again, its plan is
-compiled, every GPU of it is given memory of its own on this machine, and the
-program runs. What was measured is set beside what the plan predicts, and judged.
-A plan for another runtime keeps its cut and is predicted again for devmap.
+		Short: "Execute a plan; compare measured and predicted memory",
+		Long: `Execute a plan with devmap's own engine, and compare its memory with the plan.
 
-It runs on NVIDIA GPUs where devmap was built for them (make cuda) and a driver
-is there, else on the reference on this machine's processor: that is slow, and
-its bytes are judged, never its times. Weights come from the model's folder, or
-are drawn (--weights random); token ids come from --tokens or are drawn. In
-training the labels are the same ids, and there is no dropout.
+devmap reads the model again, compiles the plan, reserves the memory of each GPU
+on this machine and runs the program. It re-estimates a plan for another engine
+with the same split.
 
-On GPUs a process of its own does the work. Where that fails or is killed a
-report is left, with exit status 1, and says whether the GPUs' memory was given
-back.
+It runs on NVIDIA GPUs if this build has CUDA support (make cuda) and there is a
+driver. Otherwise a slow reference runs on the CPU: its memory is compared, its
+times are not. Weights come from the model's folder or are random (--weights
+random). Token ids come from --tokens or are random. In training the labels are
+the token ids, and there is no dropout.
 
-Several plans run one after another, and with --cycles N they take turns: A B A B …
---certify takes 5 or more and proves that nothing stays on the GPUs: behind every
-unload by what the process holds, what the driver and NVML have free, and poison
-that is read back; at each cycle's end by taking all that is free (but 16 MiB) for a
-moment; and from outside when the process has ended. Where another process moved
-memory the certificate is inconclusive, and never a pass.
+On GPUs a worker process does the work. If it fails or is killed, devmap writes
+a report, exits with status 1 and says whether the GPU memory was released.
 
-Exit status 4: a verdict is fail, or a certificate no pass; 3: the arenas find no
-room.`,
+Several plans run one after another. With --cycles N they take turns: A B A B.
+--certify runs 5 cycles or more and verifies that all GPU memory is released:
+after each unload, at the end of each cycle, and after the process ended. If
+another process changed the memory in use, the result is inconclusive.
+
+Exit status 4: a verdict is fail, or the certificate is not a pass. 3: the GPUs
+do not have enough free memory.
+
+Kinds of --fault, each followed by :N:
+
+` + ask.FaultHelp(),
 		Example: `  devmap run plan.json
   devmap run plan.json --weights random --steps 10 --lr 3e-4 --clip 1
   devmap run plan.json --tokens text.jsonl --steps 100 --save trained

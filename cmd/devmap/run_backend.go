@@ -64,7 +64,7 @@ func (choice *backendChoice) sayReference(cmd *cobra.Command) error {
 	case choice.without == nil:
 		return nil
 	case errors.Is(choice.without, executor.ErrNotBuilt):
-		return out.Say(cmd.ErrOrStderr(), "no backend of GPUs is built: the CPU reference runs\n")
+		return out.Note(cmd, "note: this build has no CUDA support; running the CPU reference\n")
 	}
-	return out.Say(cmd.ErrOrStderr(), "%s: the CPU reference runs\n", strings.ReplaceAll(choice.without.Error(), "\n", "; "))
+	return out.Note(cmd, "note: running the CPU reference: %s\n", strings.ReplaceAll(choice.without.Error(), "\n", "; "))
 }

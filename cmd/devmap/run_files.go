@@ -140,9 +140,9 @@ func free(one written) error {
 	info, err := os.Stat(filepath.Dir(one.path))
 	switch {
 	case err != nil:
-		return fmt.Errorf("--%s: writing %q: %w", one.flag, one.path, err)
+		return fmt.Errorf("--%s: cannot write %q: %w", one.flag, one.path, err)
 	case !info.IsDir():
-		return fmt.Errorf("--%s: writing %q: %q is no folder", one.flag, one.path, filepath.Dir(one.path))
+		return fmt.Errorf("--%s: cannot write %q: %q is not a folder", one.flag, one.path, filepath.Dir(one.path))
 	}
 	info, err = os.Stat(one.path)
 	switch {

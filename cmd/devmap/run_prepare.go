@@ -188,7 +188,7 @@ func (inputs runInputs) weights(one *planRun) (err error) {
 	}
 	one.settings.Weights, err = weights.Checkpoint(one.job.Graph)
 	if errors.Is(err, weights.ErrNone) {
-		return out.Usagef("%s: %w: --weights %s draws some, --model DIR names the folder that has them", one.file, err, ask.Random)
+		return out.Usagef("%s: %w: pass --model DIR or --weights %s", one.file, err, ask.Random)
 	}
 	return err
 }

@@ -217,11 +217,11 @@ func (run *supervised) running() string {
 func (run *supervised) died(how string, readErr error) error {
 	switch {
 	case readErr != nil:
-		return fmt.Errorf("%sthe process on the GPUs was ended: %w", run.running(), readErr)
+		return fmt.Errorf("%sthe worker was killed: %w", run.running(), readErr)
 	case run.status == nil && run.place == "":
-		return fmt.Errorf("%sthe process on the GPUs ended: %s", run.running(), how)
+		return fmt.Errorf("%sthe worker ended: %s", run.running(), how)
 	case run.status == nil:
-		return fmt.Errorf("%sthe process on the GPUs ended %s: %s", run.running(), run.place, how)
+		return fmt.Errorf("%sthe worker ended %s: %s", run.running(), run.place, how)
 	}
 	return nil
 }

@@ -20,7 +20,22 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if strings.HasSuffix(filepath.Base(os.Args[0]), ".test") { // not a command of a script
+		withoutDefaults()
+	}
 	testscript.Main(m, map[string]func(){"devmap": main, "fakesmi": fakeSMI, "hold": hold})
+}
+
+// withoutDefaults keeps the developer's own defaults of flags out of the tests, and of
+// what they start.
+func withoutDefaults() {
+	for _, entry := range os.Environ() {
+		name, _, _ := strings.Cut(entry, "=")
+		if strings.HasPrefix(name, "DEVMAP_") && !slices.Contains([]string{"DEVMAP_BINARY", "DEVMAP_TEST_GPU"}, name) {
+			os.Unsetenv(name) //nolint:errcheck // a name that is set
+		}
+	}
+	os.Setenv("DEVMAP_CONFIG", os.DevNull) //nolint:errcheck // a valid name
 }
 
 // TestScripts runs the command as users do. UPDATE_GOLDEN=1 rewrites the files

@@ -24,15 +24,15 @@ func newSimulate() *cobra.Command {
 	command := &simulateCommand{}
 	cmd := &cobra.Command{
 		Use:   "simulate PLAN|PROGRAM",
-		Short: "Check a program and play it: step time, idle time, memory",
-		Long: `Play one step as devmap's own engine runs it, instruction by instruction. A plan
-is compiled first, for which its model is read again; a plan for another runtime
-keeps its cut and is predicted again for devmap. A program is as devmap emit
---for program writes it, as text or as JSON; one that does not say how long its
-instructions take is played with a forward as the unit, and two for a backward.
+		Short: "Verify and simulate a program: step time, idle time, memory",
+		Long: `Verify and simulate one step of devmap's own engine, one instruction at a time.
 
-The program is checked before it is played: all its faults are printed at once,
-and the exit status is 4.`,
+devmap compiles a plan first, and reads its model again. It re-estimates a plan
+for another engine with the same split. A program is a file that devmap emit
+--for program wrote, as text or JSON. Without times in the program, a forward
+takes one unit of time and a backward two.
+
+For an invalid program devmap lists every error and exits with status 4.`,
 		Example: `  devmap simulate plan.json
   devmap simulate plan.json --schedule-file schedule.csv --trace step.json
   devmap simulate program.txt --json`,

@@ -31,30 +31,33 @@ func newWatch(self worker.Self) *cobra.Command {
 	command := &watchCommand{self: self}
 	cmd := &cobra.Command{
 		Use:   "watch [PLAN] [-- COMMAND…]",
-		Short: "Set what a command's GPUs hold beside a plan",
-		Long: `Run COMMAND, of any engine, and set the most that it held of each GPU beside what
-the plan says that it will hold. While it runs a terminal shows each GPU: what is
-held, where the prediction ends, by how much it grew from plateau to plateau, what
-other processes hold. COMMAND's children are counted with it, and those of its
-processes that leave it. GPUs are those that it sees: CUDA_VISIBLE_DEVICES is followed.
+		Short: "Run a command and compare its GPU memory with a plan",
+		Long: `Run COMMAND, of any engine, and compare its GPU memory with a plan.
 
---pid watches what runs already, until it ends or Ctrl-C. Without either all that
-is on the GPUs is shown, until Ctrl-C.
+A terminal shows each GPU while COMMAND runs: memory in use, the prediction,
+growth between steps, and memory of other processes. Child processes count, even
+when reparented. CUDA_VISIBLE_DEVICES selects the GPUs. Without PLAN, devmap
+reports the memory in use and compares it with nothing.
 
-The exit status is COMMAND's own (127: not found, 126: cannot be run, 128 + n: ended
-by signal n); with --strict it is 4 where the verdict is fail. Ctrl-C is COMMAND's:
-the report is written when it has ended. A build with NVML (make cuda) reads it 20
-times a second, any other what nvidia-smi says 10 times a second.
+--pid watches a running process until it ends or you press Ctrl-C. Without
+COMMAND and --pid, devmap shows everything on the GPUs until Ctrl-C.
 
---baseline judges what COMMAND leaves behind: a certificate that its GPUs hold what
-they held before, that none of its processes is on one, and that others held still.
-A build with CUDA also takes all that is free (but 16 MiB) of each for a moment, and
-reads back what it wrote. It needs no PLAN: without one it is all that is done.
+devmap exits with the status of COMMAND (127: not found, 126: not executable,
+128 + n: ended by signal n). With --strict it exits with 4 if the verdict is
+fail. COMMAND receives Ctrl-C; devmap writes the report when it has ended. A
+build with NVML (make cuda) samples 20 times a second, other builds read
+nvidia-smi 10 times a second.
 
-Where COMMAND's processes are Python's and import torch, each tells the most that its
-allocator gave out, to the byte: a sitecustomize.py is put before their own, which
-still runs (--no-hook leaves that).`,
+--baseline checks that COMMAND releases all GPU memory: its GPUs hold what they
+held before, and none of its processes is left. It needs no PLAN. A build with
+CUDA also allocates the free memory of each GPU (all but 16 MiB) for a moment,
+and reads back what it wrote.
+
+Each Python process of COMMAND that imports torch reports the exact peak of
+PyTorch's allocator. devmap adds a sitecustomize.py for this, which also runs
+yours; --no-hook turns it off.`,
 		Example: `  devmap watch plan.json -- python train.py
+  devmap watch -- python train.py
   devmap watch plan.json --strict -o report.json -- torchrun --nproc-per-node 4 train.py
   devmap watch plan.json --pid 4711
   devmap watch --baseline --strict -- python generate.py`,
@@ -71,19 +74,16 @@ still runs (--no-hook leaves that).`,
 	return cmd
 }
 
-// onePlan asks for a PLAN, which --baseline can do without, and for -- before a COMMAND:
-// its flags are its own.
+// onePlan takes at most one PLAN, and -- before a COMMAND: its flags are its own.
 func (command *watchCommand) onePlan(cmd *cobra.Command, args []string) error {
 	dash := cmd.ArgsLenAtDash()
 	switch {
-	case command.Watch.Baseline && dash == 0 && len(args) > 0, command.Watch.Baseline && dash < 0 && len(args) == 0: // of the latter refuse says what is missing
-		return nil
 	case dash < 0 && len(args) > 1:
-		return out.Usagef("%s takes one PLAN; %d given: -- goes before a COMMAND, as in devmap watch %s -- %s (devmap help watch)", cmd.CommandPath(), len(args), emit.Shell(args[0]), emit.Shell(args[1]))
-	case dash >= 0 && dash != 1, len(args) == 0:
-		return out.Usagef("%s takes one PLAN; %d given (devmap help watch)", cmd.CommandPath(), max(0, dash))
-	case dash >= 0 && len(args) == 1:
-		return out.Usagef("nothing follows --: a COMMAND does (devmap help watch)")
+		return out.Usagef("%s takes at most one PLAN; %d given: put -- before a COMMAND, as in devmap watch %s -- %s (devmap help watch)", cmd.CommandPath(), len(args), emit.Shell(args[0]), emit.Shell(args[1]))
+	case dash > 1:
+		return out.Usagef("%s takes at most one PLAN; %d given (devmap help watch)", cmd.CommandPath(), dash)
+	case dash >= 0 && len(args) == dash:
+		return out.Usagef("nothing follows --: put a COMMAND there (devmap help watch)")
 	}
 	return nil
 }
@@ -92,7 +92,7 @@ func (command *watchCommand) run(cmd *cobra.Command, file string, argv []string)
 	if command.self.Link != nil {
 		return watching.Refill(command.self.Link, argv)
 	}
-	if err := command.refuse(argv); err != nil {
+	if err := command.refuse(file, argv); err != nil {
 		return err
 	}
 	plan, err := command.plan(cmd, file)
@@ -135,26 +135,28 @@ func (command *watchCommand) plan(cmd *cobra.Command, file string) (*devicemap.P
 		return nil, err
 	}
 	if len(plan.Devices) == 0 {
-		return nil, fmt.Errorf("%s: devices: the plan lists none, and they are what watch compares with: devmap plan writes them", file)
+		return nil, fmt.Errorf("%s: the plan has no devices to compare with; write it again with devmap plan", file)
 	}
 	return plan, out.Spare(command.Output, plan.Model.Source, file)
 }
 
 // refuse reports flags that contradict each other.
-func (command *watchCommand) refuse(argv []string) error {
+func (command *watchCommand) refuse(file string, argv []string) error {
 	switch {
 	case command.Given("pid") && command.Watch.PID < 1:
 		return out.Usagef("--pid %d: it must be 1 or more", command.Watch.PID)
 	case command.Given("pid") && len(argv) > 0:
-		return out.Usagef("--pid %d -- %s: a process that runs already, or a COMMAND, and not both", command.Watch.PID, argv[0])
+		return out.Usagef("--pid %d and a COMMAND (%s) exclude each other: give one", command.Watch.PID, argv[0])
 	case len(argv) == 0 && (command.Watch.NoHook || command.Watch.Snapshot != ""):
-		return out.Usagef("--no-hook and --snapshot are of a COMMAND: what runs already is not touched")
+		return out.Usagef("--no-hook and --snapshot need a COMMAND: devmap watch -- COMMAND")
 	case command.Watch.NoHook && command.Watch.Snapshot != "":
-		return out.Usagef("--no-hook --snapshot %s: it is the hook that has torch write it", command.Watch.Snapshot)
+		return out.Usagef("--snapshot %s needs the hook that --no-hook turns off: give one", command.Watch.Snapshot)
 	case command.Watch.Baseline && len(argv) == 0:
 		return command.nothingLeft()
 	case command.Watch.Strict && !command.Given("pid") && len(argv) == 0:
-		return out.Usagef("--strict: it judges a COMMAND or a --pid, and there is neither")
+		return out.Usagef("--strict needs a COMMAND or --pid")
+	case command.Watch.Strict && file == "" && !command.Watch.Baseline:
+		return out.Usagef("--strict needs a PLAN or --baseline: without them there is no verdict")
 	}
 	return nil
 }
@@ -162,9 +164,9 @@ func (command *watchCommand) refuse(argv []string) error {
 // nothingLeft refuses --baseline without a COMMAND.
 func (command *watchCommand) nothingLeft() error {
 	if command.Given("pid") {
-		return out.Usagef("--baseline --pid %d: what GPUs held before it began nobody has seen: --baseline judges a COMMAND", command.Watch.PID)
+		return out.Usagef("--baseline does not work with --pid %d: the memory before it started is unknown; use devmap watch --baseline -- COMMAND", command.Watch.PID)
 	}
-	return out.Usagef("--baseline: it judges what a COMMAND leaves behind, and there is none")
+	return out.Usagef("--baseline needs a command: devmap watch --baseline -- COMMAND")
 }
 
 // unstarted ends as a shell does whose command did not start.
@@ -172,7 +174,7 @@ func unstarted(cmd *cobra.Command, start *watching.StartError) error {
 	if err := out.Say(cmd.ErrOrStderr(), "devmap: %s\n", start.Error()); err != nil {
 		return err
 	}
-	return &out.ReportedError{Status: start.Status}
+	return &out.ReportedError{Status: start.Status, Err: start}
 }
 
 // stdout is the command's: with --json it is kept for the report.

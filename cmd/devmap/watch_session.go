@@ -23,7 +23,7 @@ import (
 
 // watchSession is a plan, the GPUs that it is for, and what is watched on them.
 type watchSession struct {
-	plan        *devicemap.Plan // nil: what is left alone is judged
+	plan        *devicemap.Plan // nil: memory is measured, and compared with nothing
 	file        string
 	argv        []string
 	child       *watching.Child // nil: there is none
@@ -40,7 +40,7 @@ type watchSession struct {
 // watched is what became of a session.
 type watched struct {
 	command *watch.Command    // nil: there was none
-	report  *watch.Report     // nil: there was no plan
+	report  *watch.Report     // nil: memory was not sampled
 	left    *certify.Document // nil: it was not asked for
 }
 
@@ -152,7 +152,7 @@ func (session *watchSession) place(list string, set bool) error {
 
 // run watches until what is watched has ended, reports, and judges what it left.
 func (session *watchSession) run(cmd *cobra.Command, stdout io.Writer) (ran *watched, err error) {
-	if session.plan != nil {
+	if session.reader != nil {
 		ran, err = session.sample(cmd, stdout)
 	} else {
 		ran, err = session.await(cmd, stdout)
@@ -225,6 +225,9 @@ func (session *watchSession) sample(cmd *cobra.Command, stdout io.Writer) (*watc
 // variants are what the plan would have predicted under other settings; none where
 // its model is not to be found any more.
 func (session *watchSession) variants() []watch.Variant {
+	if session.plan == nil {
+		return nil
+	}
 	graph, err := plannedModel(session.plan, session.file, "")
 	if err != nil {
 		return nil
@@ -250,10 +253,16 @@ func (session *watchSession) hookReports() []watch.Process {
 // live shows GPUs on a terminal, or tells of them in lines.
 func (session *watchSession) live(cmd *cobra.Command, sampler *watch.Sampler) *watching.Live {
 	source := session.reader.Source()
-	title := fmt.Sprintf("%s · %s, every %v", out.Cell(session.file), source.Name, source.Interval())
+	title := fmt.Sprintf("%s, every %v", source.Name, source.Interval())
+	if session.plan != nil {
+		title = fmt.Sprintf("compared with %s · %s", out.Cell(session.file), title)
+	}
 	var predicted [][2]int64
 	for _, place := range session.places {
-		used, _ := watch.Predicted(session.plan, place.Devices)
+		var used [2]int64 // without a plan nothing
+		if session.plan != nil {
+			used, _ = watch.Predicted(session.plan, place.Devices)
+		}
 		predicted = append(predicted, used)
 	}
 	return watching.NewLive(cmd.ErrOrStderr(), title, predicted, sampler.State)

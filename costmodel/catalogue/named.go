@@ -25,7 +25,7 @@ func Named(topology *costmodel.Topology, mode costmodel.Mode) (*costmodel.Topolo
 		}
 		gpu, err := Find(device.Name)
 		if err != nil {
-			return nil, fmt.Errorf("devices[%d]: %w; or give its capacity", i, err)
+			return nil, fmt.Errorf("GPU %d: %w; or give its capacity", i, err)
 		}
 		host, reserved := device.Host, device.ReservedBytes
 		*device = gpu.Device(mode)

@@ -48,7 +48,7 @@ func checkFrozen(graph *modelgraph.Graph, workload *costmodel.Workload, runtime 
 	case workload.LoRARank < 0 || workload.LoRARank > maxRank:
 		return refuse("lora_rank", workload.LoRARank, "%d is not between 0 (none) and %d", workload.LoRARank, maxRank)
 	case workload.LoRARank == 0 && len(workload.LoRATargets) > 0:
-		return refuse("lora_targets", targets, "%s need a rank: add %v", targets, usualRank)
+		return refuse("lora_targets", targets, "%s: a rank is missing; add %v", targets, usualRank)
 	case workload.LoRARank > 0 && len(workload.LoRATargets) == 0:
 		return refuse("lora_targets", "", "no modules are named, and PEFT has no default for this model; it has %s, and %s means all of them", suffixes(graph, ""), allLinear.Value)
 	case workload.Quantize != "" && workload.Mode == costmodel.Train && workload.LoRARank == 0:

@@ -70,5 +70,5 @@ func ExampleResolve() {
 	fmt.Println(err)
 	// Output:
 	// runtime deepspeed
-	// runtime: deepspeed does not run strategy=ddp ([torch lightning] do)
+	// runtime: deepspeed does not run strategy=ddp; choose torch or lightning
 }

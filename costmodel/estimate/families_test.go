@@ -37,7 +37,7 @@ func TestReadFamilies(t *testing.T) {
 				want = 0
 			}
 			warned := slices.ContainsFunc(table.Warnings, func(said costmodel.Message) bool {
-				return strings.Contains(said.String(), "nobody has read") && strings.Contains(said.String(), g.Family)
+				return strings.Contains(said.String(), "is not reviewed") && strings.Contains(said.String(), g.Family)
 			})
 			if table.Band != want || warned != (want > 0) {
 				t.Errorf("%s (%s), %s: a band of %g, warnings %q", model, g.Family, mode, table.Band, table.Warnings)

@@ -46,7 +46,7 @@ func unread(table *costmodel.Table, model *layers.Model) []costmodel.Message {
 		return nil
 	}
 	table.Band = band
-	return []costmodel.Message{costmodel.Messagef("nobody has read the modelling code of %q: its operations are costed as those of families that were read, so every peak may be %.0f%% lower or higher",
+	return []costmodel.Message{costmodel.Messagef("model type %q is not reviewed; peaks are ±%.0f%%",
 		family, 100*band)}
 }
 

@@ -30,5 +30,5 @@ func Example() {
 	// Output:
 	// fail
 	// device 0: the last 96 of the 4096 bytes of region state were never written
-	// the process grew by 1.0 MiB, at most 64.0 MiB beyond the 4.0 KiB of its arenas
+	// the process grew 1.0 MiB (limit 64.0 MiB: 4.0 KiB of arenas and 64.0 MiB)
 }

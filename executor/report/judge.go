@@ -90,7 +90,7 @@ func (report *Report) judgeGrowth(job *executor.Job, growth int64) {
 		if report.Verdict == Pass {
 			report.Verdict = Inconclusive
 		}
-		report.because("by how much the process grew is not known: this machine does not say")
+		report.because("the growth of the process is unknown: this system does not report it")
 		return
 	}
 	var arenas int64
@@ -98,18 +98,18 @@ func (report *Report) judgeGrowth(job *executor.Job, growth int64) {
 		arenas += job.Program.Devices[i].Arena
 	}
 	more := max(growthBytes, arenas/growthShare)
-	bound := "at most"
+	bound := "limit"
 	if growth > arenas+more {
-		report.Verdict, bound = Fail, "more than"
+		report.Verdict, bound = Fail, "above the limit of"
 	}
-	report.because("the process grew by %v, %s %v beyond the %v of its arenas", costmodel.Bytes(growth), bound, costmodel.Bytes(more), costmodel.Bytes(arenas))
+	report.because("the process grew %v (%s %v: %v of arenas and %v)", costmodel.Bytes(growth), bound, costmodel.Bytes(arenas+more), costmodel.Bytes(arenas), costmodel.Bytes(more))
 }
 
 func reached(stopped bool) string {
 	if stopped {
-		return "no region was written beyond its end, and some not up to it: every sequence came to a stop id"
+		return "nothing was written outside the planned memory; some of it was not used, because every sequence reached a stop id"
 	}
-	return "every region was written to its end, and none beyond"
+	return "all planned memory was used, nothing outside it"
 }
 
 func counted(bytes int64) string {

@@ -44,7 +44,7 @@ func TestVerdict(t *testing.T) {
 		verdict Verdict
 		reason  string
 	}{
-		"as planned": {func(*Prediction, *executor.Result) {}, Pass, "every region was written to its end, and none beyond"},
+		"as planned": {func(*Prediction, *executor.Result) {}, Pass, "all planned memory was used, nothing outside it"},
 		"a region that is not reached": {
 			func(_ *Prediction, result *executor.Result) { result.Devices[1].Regions[1].TouchedBytes -= 4 }, Fail, "device 1: the last 4 of the 314572700 bytes of region state were never written",
 		},
@@ -52,7 +52,7 @@ func TestVerdict(t *testing.T) {
 			func(_ *Prediction, result *executor.Result) {
 				result.Devices[1].Regions[1].TouchedBytes -= 4
 				result.Stopped = true
-			}, Pass, "no region was written beyond its end, and some not up to it: every sequence came to a stop id",
+			}, Pass, "nothing was written outside the planned memory; some of it was not used, because every sequence reached a stop id",
 		},
 		"a region that is passed": {
 			func(_ *Prediction, result *executor.Result) { result.Devices[0].Regions[1].TouchedBytes++ }, Fail, "device 0: region state was written 1 byte beyond its end at 524287900",
@@ -76,13 +76,13 @@ func TestVerdict(t *testing.T) {
 			}, Fail, "device 0: its peak is 524288000 bytes, 256 less than the plan's",
 		},
 		"a process as large as it may be": {
-			func(_ *Prediction, result *executor.Result) { result.Growth = 880 * mebibyte }, Pass, "the process grew by 880.0 MiB, at most 80.0 MiB beyond the 800.0 MiB of its arenas",
+			func(_ *Prediction, result *executor.Result) { result.Growth = 880 * mebibyte }, Pass, "the process grew 880.0 MiB (limit 880.0 MiB: 800.0 MiB of arenas and 80.0 MiB)",
 		},
 		"a byte more": {
-			func(_ *Prediction, result *executor.Result) { result.Growth = 880*mebibyte + 1 }, Fail, "the process grew by 880.0 MiB, more than 80.0 MiB beyond the 800.0 MiB of its arenas",
+			func(_ *Prediction, result *executor.Result) { result.Growth = 880*mebibyte + 1 }, Fail, "the process grew 880.0 MiB (above the limit of 880.0 MiB: 800.0 MiB of arenas and 80.0 MiB)",
 		},
 		"a process of unknown size": {
-			func(_ *Prediction, result *executor.Result) { result.Growth = -1 }, Inconclusive, "by how much the process grew is not known: this machine does not say",
+			func(_ *Prediction, result *executor.Result) { result.Growth = -1 }, Inconclusive, "the growth of the process is unknown: this system does not report it",
 		},
 		"that, and a fault": {
 			func(_ *Prediction, result *executor.Result) { result.Growth, result.Devices[0].Stray = -1, 1 }, Fail, "device 0: 1 byte written outside of all buffers",

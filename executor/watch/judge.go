@@ -32,6 +32,25 @@ func (result *Report) judge() {
 	}
 }
 
+// measure says what each GPU held, and judges it only by its allocator's failures:
+// without a plan there is nothing to compare with.
+func (result *Report) measure() {
+	result.Verdict = report.Inconclusive
+	for i := range result.GPUs {
+		gpu := &result.GPUs[i]
+		name := fmt.Sprintf("GPU %d (%s)", gpu.GPU, gpu.Name)
+		switch {
+		case gpu.torch != nil && gpu.torch.OutOfMemory > 0:
+			result.Verdict = report.Fail
+			result.Reasons = append(result.Reasons, fmt.Sprintf("%s ran out of memory with %s allocated", name, gpu.torch.Allocated.text()))
+		case gpu.torch != nil:
+			result.Reasons = append(result.Reasons, fmt.Sprintf("%s: peak %s allocated, %v in use; there is no plan to compare with", name, gpu.torch.Allocated.text(), costmodel.Bytes(gpu.PeakUsedBytes)))
+		default:
+			result.Reasons = append(result.Reasons, fmt.Sprintf("%s: peak %v in use; there is no plan to compare with", name, costmodel.Bytes(gpu.PeakUsedBytes)))
+		}
+	}
+}
+
 // doubt has a verdict not be a pass.
 func (result *Report) doubt(reason string) {
 	result.Reasons = append(result.Reasons, reason)

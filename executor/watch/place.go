@@ -20,8 +20,13 @@ type Place struct {
 // Places finds the GPUs that a plan's devices are: device i is the GPU that the
 // command calls i, as engines have it; of a plan for devmap's own engine on a topology
 // that was measured, the GPU that it was measured on, which several devices may share.
-// notes say where GPUs are others than were planned for.
+// notes say where GPUs are others than were planned for. Without a plan each visible GPU
+// is a device of its own.
 func Places(plan *devicemap.Plan, gpus []GPU, visible []int) (places []Place, notes []string, err error) {
+	if plan == nil {
+		places, err = visiblePlaces(gpus, visible)
+		return places, nil, err
+	}
 	if len(plan.Devices) == 0 {
 		return nil, nil, errors.New("the plan predicts nothing, its devices are an empty list: devmap plan writes one that does")
 	}
@@ -36,7 +41,7 @@ func Places(plan *devicemap.Plan, gpus []GPU, visible []int) (places []Place, no
 		}
 		gpu := visible[number]
 		if gpus[gpu].Cut {
-			return nil, nil, fmt.Errorf("GPU %d (%s, %s) is in MIG mode: what its parts hold is not told apart, and plans are for whole GPUs (nvidia-smi -mig 0 ends it)", gpu, gpus[gpu].Name, gpus[gpu].UUID)
+			return nil, nil, inMIGMode(gpu, &gpus[gpu])
 		}
 		notes = append(notes, otherGPU(plan, device, number, &gpus[gpu])...)
 		at := slices.IndexFunc(places, func(place Place) bool { return place.At == gpu })
@@ -46,6 +51,26 @@ func Places(plan *devicemap.Plan, gpus []GPU, visible []int) (places []Place, no
 		places[at].Devices = append(places[at].Devices, device)
 	}
 	return places, notes, nil
+}
+
+// inMIGMode refuses a GPU whose instances cannot be measured.
+func inMIGMode(number int, gpu *GPU) error {
+	return fmt.Errorf("GPU %d (%s, %s) is in MIG mode, which devmap cannot measure; disable it with nvidia-smi -mig 0", number, gpu.Name, gpu.UUID)
+}
+
+// visiblePlaces are all GPUs that a command sees.
+func visiblePlaces(gpus []GPU, visible []int) ([]Place, error) {
+	if len(visible) == 0 {
+		return nil, fmt.Errorf("CUDA_VISIBLE_DEVICES hides all %d GPUs of this machine", len(gpus))
+	}
+	places := make([]Place, len(visible))
+	for number, gpu := range visible {
+		if gpus[gpu].Cut {
+			return nil, inMIGMode(gpu, &gpus[gpu])
+		}
+		places[number] = Place{At: gpu, Number: number, Devices: []int{number}}
+	}
+	return places, nil
 }
 
 // sameMachine refuses a plan if a part of it runs on another machine.

@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -57,6 +58,21 @@ func TestPlaces(t *testing.T) {
 		}
 		if !same || len(notes) != test.notes || err != nil {
 			t.Errorf("%s: %+v, %q, %v", name, places, notes, err)
+		}
+	}
+}
+
+// TestVisiblePlaces: without a plan each GPU that the command sees is a device.
+func TestVisiblePlaces(t *testing.T) {
+	gpus := []GPU{{Name: "A"}, {Name: "B"}, {Name: "C", Cut: true}}
+	places, notes, err := Places(nil, gpus, []int{1, 0})
+	want := []Place{{At: 1, Number: 0, Devices: []int{0}}, {At: 0, Number: 1, Devices: []int{1}}}
+	if err != nil || len(notes) > 0 || !reflect.DeepEqual(places, want) {
+		t.Errorf("%+v, %q, %v, not %+v", places, notes, err, want)
+	}
+	for _, visible := range [][]int{nil, {0, 2}} {
+		if _, _, err := Places(nil, gpus, visible); err == nil {
+			t.Errorf("%v: no error", visible)
 		}
 	}
 }

@@ -74,5 +74,5 @@ func Untold(processes []Process) string {
 	if imported != "" {
 		return imported
 	}
-	return "no process of the command told what torch held: none imported torch (JAX and TensorFlow tell nothing), or Python ran with -S, -I or -E"
+	return "no PyTorch data: no process imported torch, or Python ran with -S, -I or -E"
 }

@@ -90,8 +90,8 @@ type GPUReport struct {
 
 // Ran is what there is to report of.
 type Ran struct {
-	File    string // the plan's
-	Plan    *devicemap.Plan
+	File    string          // the plan's
+	Plan    *devicemap.Plan // nil: measured, and compared with nothing
 	Sampler *Sampler
 	Command *Command // nil: none was named
 	// Processes is what torch reported in those of the command.
@@ -103,11 +103,14 @@ type Ran struct {
 
 // Of is the report of what was watched.
 func Of(ran *Ran) *Report {
-	plan := ran.Plan
+	plan, states := ran.Plan, ran.Sampler.State()
+	if plan == nil {
+		plan = unplanned(states)
+	}
 	result := &Report{FormatVersion: "devmap.report/v1", Plan: ran.File, Backend: "watch", Command: ran.Command, Sampling: ran.Sampler.Sampling(), Processes: ran.Processes, Notes: ran.Notes}
 	result.Model.Name, result.Model.Digest = plan.Model.Name, plan.Model.Digest
 	result.Imbalance.Predicted = plan.Imbalance
-	states, torch := ran.Sampler.State(), Together(ran.Processes)
+	torch := Together(ran.Processes)
 	for i := range states {
 		gpu := gpuReport(plan, &states[i])
 		gpu.torch = torchOn(torch, &gpu)
@@ -117,12 +120,28 @@ func Of(ran *Ran) *Report {
 		result.Devices = append(result.Devices, result.device(&plan.Devices[i]))
 	}
 	result.Imbalance.Measured = result.imbalance()
-	if result.Command != nil {
+	if result.Command != nil && ran.Plan != nil {
 		result.Explained = Explain(plan, result.measured(), ran.Variants)
+	}
+	if ran.Plan == nil {
+		result.Notes = slices.Concat(result.Notes, ran.Sampler.Stray(), result.outlived(states))
+		result.measure()
+		return result
 	}
 	result.Notes = slices.Concat(result.Notes, result.buildUp(), ran.Sampler.Stray(), result.outlived(states))
 	result.judge()
 	return result
+}
+
+// unplanned has the devices of GPUs and predicts nothing.
+func unplanned(states []GPUState) *devicemap.Plan {
+	plan := &devicemap.Plan{}
+	for i := range states {
+		for _, device := range states[i].Devices {
+			plan.Devices = append(plan.Devices, devicemap.Prediction{Device: device})
+		}
+	}
+	return plan
 }
 
 // outlived tells of processes that are on GPUs still though the command has ended.

@@ -50,7 +50,7 @@ func TestUntold(t *testing.T) {
 		processes []Process
 		want      string
 	}{
-		{nil, "no process of the command told"},
+		{nil, "no PyTorch data: no process imported torch"},
 		{[]Process{none}, "torch was imported, and used no GPU"},
 		{[]Process{idle, none}, "torch's allocator (pluggable) tells nothing"},
 		{[]Process{none, used}, ""},

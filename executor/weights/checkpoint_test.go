@@ -149,7 +149,7 @@ func TestDownloaded(t *testing.T) {
 }
 
 func TestWithoutWeights(t *testing.T) {
-	if _, err := Checkpoint(tiny(t, tinyConfig)); !errors.Is(err, ErrNone) || !strings.Contains(err.Error(), "config.json: it was read without its weights") {
+	if _, err := Checkpoint(tiny(t, tinyConfig)); !errors.Is(err, ErrNone) || !strings.Contains(err.Error(), "config.json: the model has no weights") {
 		t.Errorf("a config alone: %v", err)
 	}
 }

@@ -27,7 +27,7 @@ type Source interface {
 var (
 	// ErrNone: the model was read from a config or a list of layers, which say
 	// how large its weights are and not what.
-	ErrNone = errors.New("it was read without its weights")
+	ErrNone = errors.New("the model has no weights")
 	// ErrOccupied: what is to be saved would have to lie in what is there.
 	ErrOccupied = errors.New("neither a new folder nor an empty one")
 	// ErrNoConfig: the model was read from something other than a config.json,

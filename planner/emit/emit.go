@@ -108,7 +108,7 @@ func deviceMap(plan *devicemap.Plan) error {
 	case len(plan.Phases) > 0:
 		return fmt.Errorf("the plan for %q is of a diffusion pipeline, whose components run one after another: emit --for diffusers or xdit", plan.Model.Name)
 	case len(plan.DeviceMap) == 0:
-		return fmt.Errorf("the plan for %q has no device map: its strategy is %s", plan.Model.Name, strategy)
+		return &refusal{costmodel.Messagef("the plan for %q has no device map, because its strategy is %s; plan with %v", plan.Model.Name, strategy, costmodel.Set("strategy", costmodel.DeviceMap))}
 	case plan.Workload.Mode == costmodel.Train && offloads(plan):
 		return fmt.Errorf("the plan for %q trains units that are on the CPU or disk: Accelerate's hooks run them forward alone", plan.Model.Name)
 	}

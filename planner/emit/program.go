@@ -10,10 +10,10 @@ import (
 // devmap's own engine runs a program, which devmap simulate runs.
 var _ = register(&Target{
 	Name: "program", File: "program.txt", JSON: "program.json", Program: true,
-	Help: `--for program is devmap's own: the instructions of one step on every GPU, with
-all buffers and messages, proved sound before they are written. Its model is read
-again. A plan for another runtime keeps its cut and is predicted again for devmap:
-the program holds both predictions.`,
+	Help: `--for program writes the program of devmap's own engine: the instructions of one
+step on every GPU, with all buffers and messages, verified before it is written.
+devmap reads the model again. It re-estimates a plan for another engine with the
+same split, and the program has both predictions.`,
 	Example: "llama-3.2-1b --gpus 2 --mode train", Golden: []string{"pipeline"},
 	Write: func(to io.Writer, input *Input) error {
 		if input.JSON {

@@ -23,11 +23,11 @@ import (
 // model's config.
 var _ = register(&Target{
 	Name: "torch-check", File: "check.py", Config: true,
-	Help: `--for torch-check is a program in Python, one file: it builds the model from its
-config with random weights, runs three steps on PyTorch as the plan has it, and
-prints each GPU's peaks beside those of the plan; exit status 4 where one is not
-within the bound that it names. It needs torch and transformers, for a device map
-accelerate, and no checkpoint.`,
+	Help: `--for torch-check writes a Python program in one file. It builds the model from
+its config with random weights, runs three steps of the plan on PyTorch, and
+compares each GPU's peak with the plan. It exits with status 4 if a peak is
+outside the bound that it prints. It needs torch and transformers, for a device
+map also accelerate, and no checkpoint.`,
 	Example: "llama-3.2-1b --gpus 2 --mode train", Run: "python3 check.py", Golden: []string{"training"},
 	Write: torchCheck, Usage: func(input *Input, file string) (usage, note string) { return runCheck(input.Plan, file), "" },
 })

@@ -154,7 +154,7 @@ class FlagsTest(unittest.TestCase):
             self.assertIsInstance(raised.exception, ValueError)
 
     def test_infeasible(self):
-        with self.assertRaisesRegex(devmap.Infeasible, "it does not fit on 2 devices") as raised:
+        with self.assertRaisesRegex(devmap.Infeasible, "does not fit on 2 GPUs") as raised:
             devmap.plan("llama-3.1-8b", **TRAIN)
         self.assertEqual(raised.exception.status, 3)
         self.assertGreater(len(raised.exception.remedies), 1)

@@ -27,7 +27,7 @@ func match(graph *modelgraph.Graph, field, pattern string) ([]int, error) {
 		}
 	}
 	if len(units) == 0 {
-		return nil, &ConstraintError{Field: field, Pattern: pattern, Msg: fmt.Sprintf("no module matches; the nearest is %q", closest(graph, pattern))}
+		return nil, &ConstraintError{Field: field, Pattern: pattern, Msg: "no module matches" + near(graph, pattern)}
 	}
 	return units, nil
 }
@@ -103,4 +103,12 @@ func (constraints *Constraints) joined() [][]int {
 		out = append(out, constraints.Together[i].Units)
 	}
 	return out
+}
+
+// near is a hint to the module that was meant; empty where none is like it.
+func near(graph *modelgraph.Graph, pattern string) string {
+	if name := closest(graph, pattern); name != "" {
+		return fmt.Sprintf("; the nearest is %q", name)
+	}
+	return ""
 }

@@ -58,7 +58,7 @@ func TestAuto(t *testing.T) {
 // TestAutoRefused: what cannot be measured is not planned on.
 func TestAutoRefused(t *testing.T) {
 	request := asking(t, "")
-	if _, err := request.Problem("llama-3.2-1b"); err == nil || !strings.Contains(err.Error(), "--gpus auto: this devmap was built without CUDA") {
+	if _, err := request.Problem("llama-3.2-1b"); err == nil || !strings.Contains(err.Error(), "--gpus auto: this build has no CUDA support") {
 		t.Error(err)
 	}
 	request.Probe = func() ([]byte, error) { return nil, errors.New("no GPU") }

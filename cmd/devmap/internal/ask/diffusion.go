@@ -49,6 +49,9 @@ func checkGenerating(set *pflag.FlagSet, model string) error {
 	planned := map[string]string{"mode": string(costmodel.Infer), "precision": "bf16-true", "attention": "sdpa"}
 	for _, field := range costmodel.Fields() {
 		name := strings.ReplaceAll(field.Name, "_", "-")
+		if name != "batch" {
+			drop(set, name)
+		}
 		flag := set.Lookup(name)
 		switch {
 		case flag == nil || !flag.Changed || name == "batch" || name == "offload" || flag.Value.String() == planned[name]:
@@ -99,11 +102,15 @@ func (request *Request) OfModel(model string) error {
 		names = append(names, generationFlags[i].name)
 	}
 	for _, name := range names {
+		drop(request.cmd.Flags(), name)
 		if request.Given(name) {
 			return out.Usagef("--%s: it is for a diffusion pipeline, a folder with a model_index.json: %s is none", name, model)
 		}
 	}
 	for _, mode := range offloadModes {
+		if request.offload == mode {
+			drop(request.cmd.Flags(), "offload")
+		}
 		if request.offload == mode {
 			return out.Usagef("--offload %s: it is how diffusers offloads a pipeline, a folder with a model_index.json: %s is none (cpu and disk are for other models)", mode, model)
 		}

@@ -150,7 +150,7 @@ func (f *flag) usage(which command) string {
 	if other, ok := f.helpOn[which]; ok {
 		help = other
 	}
-	return strings.ReplaceAll(help, "{values}", strings.Join(f.values, ", "))
+	return f.bracketed(strings.ReplaceAll(help, "{values}", strings.Join(f.values, ", ")))
 }
 
 // named is the value of a flag that sets a field of named values. Which are

@@ -2,6 +2,7 @@ package ask
 
 import (
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -58,7 +59,7 @@ func (asked *GPUs) devices(mode costmodel.Mode, count int) (*costmodel.Topology,
 		return nil, err
 	}
 	if err := topology.Check(); err != nil {
-		return nil, out.Usagef("the GPUs asked for: %w", err)
+		return nil, gpuFault(err)
 	}
 	return topology, nil
 }
@@ -92,7 +93,7 @@ func (asked *GPUs) listed(gpu costmodel.Device, count int) (*costmodel.Topology,
 	case asked.gpus == "" && count == 0:
 		return nil, out.Usagef("--gpus is needed: a count (--gpus 4), or the capacities in device order (--gpus 80GiB,80GiB,24GiB)")
 	case asked.measures():
-		return nil, out.Usagef("--gpus auto: this devmap was built without CUDA (make cuda builds one with it): --topology FILE takes what its devmap probe -o FILE writes where the GPUs are")
+		return nil, out.Usagef("--gpus auto: this build has no CUDA support; run make cuda, or use --topology FILE with a file that devmap probe -o FILE wrote")
 	case asked.gpus != "":
 		number, err := strconv.Atoi(asked.gpus)
 		if err != nil {
@@ -190,4 +191,12 @@ func (asked *GPUs) devicesGiven() string {
 		}
 	}
 	return strings.Join(words, " ")
+}
+
+// topologyPlace is a device as errors of topology files name it.
+var topologyPlace = regexp.MustCompile(`^devices\[(\d+)\]: `)
+
+// gpuFault is a fault of GPUs that flags name, not a file.
+func gpuFault(err error) error {
+	return out.Usagef("%s", topologyPlace.ReplaceAllString(err.Error(), "GPU $1: "))
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
+	"github.com/devmap-dev/devmap/modelgraph"
 )
 
 // once is a flag that takes one value: of two, pflag keeps the last without a
@@ -59,14 +60,18 @@ func FlagError(cmd *cobra.Command, err error) error {
 	case errors.As(err, &repeated) && errors.As(err, &invalid):
 		err = fmt.Errorf("--%s: %w", invalid.GetFlag().Name, repeated)
 	case errors.As(err, &invalid):
-		if why := unreadable(invalid); why != "" {
-			err = fmt.Errorf("invalid argument %q for \"--%s\" flag: %s", invalid.GetValue(), invalid.GetFlag().Name, why)
+		why := unreadable(invalid)
+		if cause := invalid.Unwrap(); why == "" && cause != nil {
+			why = cause.Error()
+		}
+		if why != "" {
+			err = fmt.Errorf("--%s %q: %s", invalid.GetFlag().Name, invalid.GetValue(), why)
 		}
 	case errors.As(err, &unknown) && !cmd.HasParent() && cmd.HasAvailableSubCommands():
 		return out.Usagef("%w: flags follow the command, as in devmap plan MODEL --gpus 4 (devmap help)", err)
 	case errors.As(err, &unknown):
-		if ours := elsewhere(unknown.GetSpecifiedName()); ours != "" && cmd.Flags().Lookup(ours) != nil {
-			err = fmt.Errorf("%w: did you mean --%s?", err, ours)
+		if near := nearFlag(cmd, unknown.GetSpecifiedName()); near != "" {
+			err = fmt.Errorf("%w: did you mean --%s?", err, near)
 		}
 	}
 	return out.Usagef("%w (devmap help %s)", err, cmd.Name())
@@ -104,6 +109,38 @@ func spelled(value string) string {
 		return fmt.Sprintf(": write %.0f or %.0f", amount*1024, amount*1000)
 	case "m":
 		return fmt.Sprintf(": write %.0f or %.0f", amount*(1<<20), amount*1e6)
+	}
+	return ""
+}
+
+// nearFlag is a command's flag that an unknown name means: another program's name for
+// it, or one that is nearly the same; empty where there is none.
+func nearFlag(cmd *cobra.Command, name string) string {
+	if ours := elsewhere(name); ours != "" && cmd.Flags().Lookup(ours) != nil {
+		return ours
+	}
+	var names []string
+	cmd.Flags().VisitAll(func(flag *pflag.Flag) {
+		if !flag.Hidden {
+			names = append(names, flag.Name)
+		}
+	})
+	return Nearest(strings.ReplaceAll(name, "_", "-"), names)
+}
+
+// Nearest is the name that a word is a slip of the fingers from, or the only
+// one that begins with it; empty where there is none.
+func Nearest(word string, names []string) string {
+	slips := 1
+	if len(word) > 3 {
+		slips = 2
+	}
+	if near := modelgraph.Nearest(word, names, 1, slips); near != nil && len(word) > 1 {
+		return near[0]
+	}
+	longer := func(name string) bool { return strings.HasPrefix(name, word) }
+	if i := slices.IndexFunc(names, longer); i >= 0 && len(word) > 1 && !slices.ContainsFunc(names[i+1:], longer) {
+		return names[i]
 	}
 	return ""
 }

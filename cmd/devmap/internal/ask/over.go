@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate"
 	"github.com/devmap-dev/devmap/costmodel/phases"
@@ -37,7 +36,7 @@ func (request *Request) Setting(plan *devicemap.Plan, flat devicemap.Flat) (cost
 		return workload, nil, err
 	}
 	if err := topo.Check(); err != nil {
-		return workload, nil, out.Usagef("the GPUs of the plan: %w", err)
+		return workload, nil, gpuFault(err)
 	}
 	return workload, &topo, nil
 }

@@ -15,18 +15,18 @@ var offloadModes = []string{"model", "sequential", "group"}
 
 // generationFlags are those of folders with a model_index.json.
 var generationFlags = []flag{
-	ofPipeline("height", "pixels of a picture of a diffusion pipeline (the pipeline's own)", func(request *Request) any { return &request.Generation.Height }),
-	ofPipeline("width", "pixels, as --height", func(request *Request) any { return &request.Generation.Width }),
-	ofPipeline("frames", "frames of a video, as --height", func(request *Request) any { return &request.Generation.Frames }),
-	{name: "component", on: onPlan, help: "plan one component of a diffusion pipeline alone", at: func(request *Request) any { return &request.Generation.Component }},
-	{name: "vae-tiling", on: onPlan, help: "the VAE decodes tile by tile", at: func(request *Request) any { return &request.Generation.VAETiling }},
-	{name: "vae-slicing", on: onPlan, help: "the VAE decodes picture by picture", at: func(request *Request) any { return &request.Generation.VAESlicing }},
-	{name: "vae-precision", on: onPlan, help: "VAE in bf16 or fp32 (bf16; Wan's fp32, as documented)", leftOut: "the pipeline's own", at: func(request *Request) any { return &request.Generation.VAEPrecision }},
-	ofPipeline("cfg-degree", "xDiT: GPUs for a prompt and its negative (1)", func(request *Request) any { return &request.Generation.CFGDegree }),
-	ofPipeline("ulysses", "xDiT: GPUs that share attention's heads (1)", func(request *Request) any { return &request.Generation.Ulysses }),
-	ofPipeline("ring", "xDiT: GPUs in a ring of tokens (1)", func(request *Request) any { return &request.Generation.Ring }),
-	ofPipeline("pipefusion", "xDiT: GPUs in a pipeline of blocks (1)", func(request *Request) any { return &request.Generation.PipeFusion }),
-	ofPipeline("fully-shard-degree", "xDiT: GPUs that share the weights of transformer and T5 (1)", func(request *Request) any { return &request.Generation.FullyShard }),
+	ofPipeline("height", "Image height [the pipeline's default]", func(request *Request) any { return &request.Generation.Height }),
+	ofPipeline("width", "Image width [the pipeline's default]", func(request *Request) any { return &request.Generation.Width }),
+	ofPipeline("frames", "Video frames [the pipeline's default]", func(request *Request) any { return &request.Generation.Frames }),
+	{name: "component", on: onPlan, help: "Plan one component of the pipeline", at: func(request *Request) any { return &request.Generation.Component }},
+	{name: "vae-tiling", on: onPlan, help: "Decode one tile at a time", at: func(request *Request) any { return &request.Generation.VAETiling }},
+	{name: "vae-slicing", on: onPlan, help: "Decode one image at a time", at: func(request *Request) any { return &request.Generation.VAESlicing }},
+	{name: "vae-precision", on: onPlan, help: "VAE type: bf16 or fp32 [the pipeline's default]", leftOut: "the pipeline's own", at: func(request *Request) any { return &request.Generation.VAEPrecision }},
+	ofPipeline("cfg-degree", "xDiT: GPUs for classifier-free guidance, 1 or 2 [1]", func(request *Request) any { return &request.Generation.CFGDegree }),
+	ofPipeline("ulysses", "xDiT: GPUs that share the attention heads [1]", func(request *Request) any { return &request.Generation.Ulysses }),
+	ofPipeline("ring", "xDiT: GPUs in ring attention [1]", func(request *Request) any { return &request.Generation.Ring }),
+	ofPipeline("pipefusion", "xDiT: pipeline stages of transformer blocks [1]", func(request *Request) any { return &request.Generation.PipeFusion }),
+	ofPipeline("fully-shard-degree", "xDiT: GPUs that shard transformer and T5 weights [1]", func(request *Request) any { return &request.Generation.FullyShard }),
 }
 
 func ofPipeline(name, help string, at func(request *Request) any) flag {

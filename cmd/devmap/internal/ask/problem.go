@@ -1,6 +1,8 @@
 package ask
 
 import (
+	"slices"
+
 	"github.com/spf13/pflag"
 
 	"github.com/devmap-dev/devmap/costmodel"
@@ -107,7 +109,7 @@ func (request *Request) fixed(topology *costmodel.Topology) []string {
 func copyFlags(from, to *pflag.FlagSet, change *strategy.Change) error {
 	var fault error
 	from.Visit(func(f *pflag.Flag) {
-		if changed(change, f.Name) {
+		if !f.Changed || slices.Contains(globals, f.Name) || changed(change, f.Name) {
 			return
 		}
 		for _, value := range valuesOf(f) {
@@ -156,7 +158,7 @@ func (request *Request) Degrees() (data, tensor int) {
 func (request *Request) NotForBenchmark() []string {
 	var words []string
 	request.cmd.Flags().Visit(func(f *pflag.Flag) {
-		if ours := flagNamed(f.Name); ours == nil || !ours.benchmark {
+		if ours := flagNamed(f.Name); f.Changed && !slices.Contains(globals, f.Name) && (ours == nil || !ours.benchmark) {
 			words = append(words, "--"+f.Name)
 		}
 	})

@@ -141,9 +141,9 @@ func checkBuilt(set *pflag.FlagSet) error {
 		f := set.Lookup(flags[i].name)
 		if flags[i].unbuilt && f != nil && f.Changed && f.Value.String() != f.DefValue {
 			if f.DefValue == "" || f.DefValue == "false" {
-				return out.Usagef("--%s %s is not built yet: leave it out", f.Name, f.Value)
+				return out.Usagef("--%s %s is not supported; leave it out", f.Name, f.Value)
 			}
-			return notBuilt(f.Name, f.Value.String(), "only "+f.DefValue)
+			return notBuilt(f.Name, f.Value.String(), f.DefValue)
 		}
 	}
 	return nil
@@ -151,7 +151,7 @@ func checkBuilt(set *pflag.FlagSet) error {
 
 // notBuilt refuses a value that the contract has and this version has not.
 func notBuilt(name, value, built string) error {
-	return out.Usagef("--%s %s is not built yet (built: %s)", name, value, built)
+	return out.Usagef("--%s %q is not supported; choose %s", name, value, built)
 }
 
 // refuseUnconstrained reports --contiguous=false if nothing would apply it. check

@@ -45,99 +45,99 @@ const (
 var runFlags = []flag{
 	{
 		name: "weights", at: func(request *Request) any { return &request.Run.Weights }, on: onRun, defaultValue: Checkpoint,
-		help: "where they come from: {values} (drawn from --seed)", values: []string{Checkpoint, Random},
+		help: "Where weights come from: {values}", values: []string{Checkpoint, Random},
 		meant: map[string]string{"dummy": Random, "init": Random, "rand": Random, "file": Checkpoint, "pretrained": Checkpoint},
 		also:  []string{"load-format"},
 	},
 	{
 		name: "seed", at: func(request *Request) any { return &request.Run.Seed }, on: onRun, defaultValue: "0",
-		help: "of token ids where there is no --tokens, and of --weights random",
+		help: "Seed of random token ids and random weights [0]",
 	},
 	{
 		name: "steps", at: func(request *Request) any { return &request.Run.Steps }, on: onRun | onPlan, defaultValue: "1", leftOut: "1",
-		help:   "how often the program runs, each time with the next batch",
-		helpOn: map[command]string{onPlan: "denoising steps of a diffusion pipeline (its own)"}, idle: []*idleness{nothingRuns},
+		help:   "Steps to run, each with the next batch",
+		helpOn: map[command]string{onPlan: "Denoising steps [the pipeline's default]"}, idle: []*idleness{nothingRuns},
 		also: []string{"max-steps", "max_steps", "iterations", "num-steps"},
 	},
 	{
 		name: "tokens", at: func(request *Request) any { return &request.Run.Tokens }, on: onRun,
-		help: "token ids: a JSON array of --seq of them a line, from the first again behind the last (drawn from --seed)",
+		help: "Token ids, one JSON array per line [random]",
 		also: []string{"prompt", "input-ids", "input_ids", "dataset"},
 	},
 	{
 		name: "lr", at: func(request *Request) any { return &request.Run.Rate }, on: onRun, defaultValue: "0.001",
-		help: "learning rate", idle: []*idleness{noStep}, also: []string{"learning-rate", "learning_rate"},
+		help: "Learning rate", idle: []*idleness{noStep}, also: []string{"learning-rate", "learning_rate"},
 	},
 	{
 		name: "betas", at: func(request *Request) any { return &request.Run.betas }, on: onRun, defaultValue: "0.9,0.999",
-		help: "how much AdamW's two moments keep of a step before", idle: []*idleness{noStep, noMoments},
+		help: "AdamW betas", idle: []*idleness{noStep, noMoments},
 	},
 	{
 		name: "eps", at: func(request *Request) any { return &request.Run.Epsilon }, on: onRun, defaultValue: "1e-08",
-		help: "what AdamW adds to the root that it divides by", idle: []*idleness{noStep, noMoments}, also: []string{"epsilon", "adam-epsilon", "adam_epsilon"},
+		help: "AdamW epsilon", idle: []*idleness{noStep, noMoments}, also: []string{"epsilon", "adam-epsilon", "adam_epsilon"},
 	},
 	{
 		name: "weight-decay", at: func(request *Request) any { return &request.Run.Decay }, on: onRun, defaultValue: "0.01",
-		help: "of every parameter, a step: times --lr", idle: []*idleness{noStep}, also: []string{"weight_decay", "wd"},
+		help: "Weight decay", idle: []*idleness{noStep}, also: []string{"weight_decay", "wd"},
 	},
 	{
 		name: "clip", at: func(request *Request) any { return &request.Run.Clip }, on: onRun, defaultValue: "0",
-		help: "the norm that gradients are scaled down to (0: as they are)", idle: []*idleness{noStep},
+		help: "Clip gradients to this norm [0: off]", idle: []*idleness{noStep},
 		also: []string{"max-grad-norm", "max_grad_norm", "clip-grad", "grad-clip", "gradient-clip-val"},
 	},
 	{
 		name: "stop", at: func(request *Request) any { return &request.Run.stops }, on: onRun, each: true,
-		help: "ID behind which a generated sequence ends; may be given again (none: all of --new-tokens)",
+		help: "Token id that ends a generated sequence; repeatable",
 		also: []string{"eos", "eos-token-id", "eos_token_id", "stop-token-ids"},
 	},
 	{
 		name: "dump", at: func(request *Request) any { return &request.Run.dumps }, on: onRun, each: true,
-		help: "KIND=FILE: logits, hidden or grads of the first step, as safetensors in fp32; may be given again",
+		help: "Write logits, hidden or grads of step 1 as safetensors",
 	},
 	{
 		name: "save", at: func(request *Request) any { return &request.Run.Save }, on: onRun,
-		help: "a new folder for the model as it is after the last step: config and safetensors",
+		help: "Write the trained model to a new folder",
 		also: []string{"output-dir", "output_dir"},
 	},
 	{
 		name: "save-state", at: func(request *Request) any { return &request.Run.SaveState }, on: onRun,
-		help: "a new folder for all that --resume goes on from (train)",
+		help: "Write everything that --resume needs to a new folder",
 	},
 	{
 		name: "resume", at: func(request *Request) any { return &request.Run.Resume }, on: onRun,
-		help: "the folder of a --save-state, in place of --weights", also: []string{"resume-from-checkpoint", "resume_from_checkpoint"},
+		help: "Continue from the folder of a --save-state", also: []string{"resume-from-checkpoint", "resume_from_checkpoint"},
 	},
 	{
 		name: "backend", at: func(request *Request) any { return &request.Run.Backend }, on: onRun, defaultValue: "auto",
-		help:   "what runs it: {values} (auto: GPUs where they are, else the reference on this machine's processor)",
+		help:   "What executes the plan: {values}",
 		values: []string{Auto, CPU, CUDA}, meant: map[string]string{"reference": CPU, "gpu": CUDA, "nvidia": CUDA},
 	},
 	{
 		name: "devices", at: func(request *Request) any { return &request.Run.devices }, on: onRun | onProbe,
-		help:   "a GPU for each device of the plan, by the driver's numbers: 0,0,1,1 puts two on each of two (those that the plan's topology was measured on, else device i on GPU i)",
-		helpOn: map[command]string{onProbe: "a GPU for each device of the topology, by the driver's numbers: 0,0,1,1 shares each of two out to two (all GPUs)"},
+		help:   "GPU of each plan device, such as 0,0,1,1 [as planned]",
+		helpOn: map[command]string{onProbe: "GPU of each topology device, such as 0,0,1,1 [all]"},
 	},
 	{
 		name: "transport", at: func(request *Request) any { return &request.Run.Transport }, on: onRun, defaultValue: string(executor.AutoTransport),
-		help: "how messages travel between GPUs: {values} (auto: peer where they reach each other, else by the host's memory)", values: []string{string(executor.AutoTransport), string(executor.PeerTransport), string(executor.HostTransport)},
+		help: "How GPUs exchange messages: {values}", values: []string{string(executor.AutoTransport), string(executor.PeerTransport), string(executor.HostTransport)},
 		meant: map[string]string{"nvlink": "peer", "p2p": "peer", "pcie": "host", "cpu": "host", "staged": "host"},
 	},
 	{
 		name: "cycles", at: func(request *Request) any { return &request.Run.Cycles }, on: onRun, defaultValue: "1", leftOut: "1",
-		help: "how many turns each plan has: of A B they are A B A B …",
+		help: "Turns of each plan; plans A and B run as A B A B",
 	},
 	{
 		name: "certify", at: func(request *Request) any { return &request.Run.Certify }, on: onRun, defaultValue: "false",
-		help: "prove that nothing stays on the GPUs: a certificate over 5 cycles or --cycles, and exit status 4 where it is no pass",
+		help: "Verify that all GPU memory is released (5 cycles)",
 	},
 	{
 		name: "keep", at: func(request *Request) any { return &request.Run.Keep }, on: onRun, defaultValue: None,
-		help: "what stays of a plan between its turns: {values} (host: a copy in page-locked memory and all that was prepared, so that it goes on where it stopped)", values: []string{None, Host},
+		help: "What a plan keeps between its turns: {values}", values: []string{None, Host},
 		meant: map[string]string{"cpu": Host, "ram": Host, "pinned": Host},
 	},
 	{
 		name: "fault", at: func(request *Request) any { return &request.Run.Fault }, on: onRun,
-		help: "KIND:N, a fault to see what follows: " + strings.Join(faultKinds(), ", "),
+		help: "Inject a fault (for testing); devmap help run lists them",
 	},
 }
 

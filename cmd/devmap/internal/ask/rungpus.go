@@ -57,22 +57,23 @@ const (
 
 // faults are all kinds, and what each does at the Nth.
 var faults = []struct{ kind, does string }{
-	{string(executor.FailMap), "the Nth arena of a plan finds no memory, each turn's counted on under --keep host"},
-	{string(executor.CorruptPath), "the Nth path between GPUs changes a byte"},
-	{string(executor.HangStep), "a kernel of step N does not end"},
-	{string(executor.LoseStep), "the last device's GPU is lost in step N"},
-	{KillLoad, "the process on the GPUs is killed at the Nth piece that is loaded"},
-	{KillStep, "it is killed in step N"},
-	{KillSleep, "it is killed in the midst of the Nth time that a plan goes to sleep"},
-	{KillWake, "it is killed in the midst of the Nth time that one wakes"},
+	{string(executor.FailMap), "memory allocation N of a plan fails"},
+	{string(executor.CorruptPath), "copy path N between GPUs changes a byte"},
+	{string(executor.HangStep), "a kernel of step N never ends"},
+	{string(executor.LoseStep), "the last GPU is lost in step N"},
+	{KillLoad, "the worker is killed at piece N of the weights"},
+	{KillStep, "the worker is killed in step N"},
+	{KillSleep, "the worker is killed while plan turn N goes to sleep"},
+	{KillWake, "the worker is killed while plan turn N wakes up"},
 }
 
-func faultKinds() []string {
-	var kinds []string
+// FaultHelp lists the kinds of --fault, one a line.
+func FaultHelp() string {
+	var lines []string
 	for _, fault := range faults {
-		kinds = append(kinds, fault.kind)
+		lines = append(lines, fmt.Sprintf("  %-13s %s", fault.kind, fault.does))
 	}
-	return kinds
+	return strings.Join(lines, "\n")
 }
 
 func faultsKnown() string {

@@ -107,3 +107,6 @@ func Complete(cmd *cobra.Command) {
 		}
 	}
 }
+
+// Values are those that a flag takes.
+func Values(name string) []string { return flagNamed(name).values }

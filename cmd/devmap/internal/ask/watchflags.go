@@ -11,22 +11,22 @@ type Watch struct {
 var watchFlags = []flag{
 	{
 		name: "pid", at: func(request *Request) any { return &request.Watch.PID }, on: onWatch,
-		help: "watch a process that runs already, with all that descend from it, in place of a COMMAND", also: []string{"p", "process"},
+		help: "Watch a running process and its children", also: []string{"p", "process"},
 	},
 	{
 		name: "baseline", at: func(request *Request) any { return &request.Watch.Baseline }, on: onWatch, defaultValue: "false",
-		help: "judge what COMMAND leaves on the GPUs that it sees: a certificate; takes no PLAN, or one",
+		help: "Check that COMMAND releases all GPU memory",
 	},
 	{
 		name: "strict", at: func(request *Request) any { return &request.Watch.Strict }, on: onWatch, defaultValue: "false",
-		help: "exit with 4 where the verdict is fail, or that of --baseline no pass, though COMMAND ended with another status",
+		help: "Exit with status 4 if the verdict is fail",
 	},
 	{
 		name: "no-hook", at: func(request *Request) any { return &request.Watch.NoHook }, on: onWatch, defaultValue: "false",
-		help: "do not have torch tell its peaks as COMMAND's processes end: what NVML shows is all",
+		help: "Do not ask PyTorch for its peaks; use NVML only",
 	},
 	{
 		name: "snapshot", at: func(request *Request) any { return &request.Watch.Snapshot }, on: onWatch,
-		help: "have torch write its memory snapshot, a file a process beside this one with its number in the name", also: []string{"memory-snapshot"},
+		help: "Write PyTorch memory snapshots, one FILE per process", also: []string{"memory-snapshot"},
 	},
 }

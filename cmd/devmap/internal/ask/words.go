@@ -2,9 +2,12 @@ package ask
 
 import (
 	"fmt"
+	"io/fs"
+	"os"
 	"slices"
 	"strings"
 
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner/emit"
 	"github.com/devmap-dev/devmap/planner/strategy"
@@ -102,6 +105,23 @@ func ChangeText(change *strategy.Change) string {
 	return strings.Join(parts, " ")
 }
 
+// Remedies are changes for programs, each without its text.
+func Remedies(changes []strategy.Change) []out.Remedy {
+	remedies := make([]out.Remedy, len(changes))
+	for i := range changes {
+		change := &changes[i]
+		without := make([]string, len(change.Without))
+		for j, field := range change.Without {
+			without[j] = wordsOf(costmodel.Setting{Field: field})[0]
+		}
+		remedies[i] = out.Remedy{
+			Flags: append([]string{}, typed(change)...), Without: without, Notes: append([]string{}, change.Notes...),
+			Fits: change.Row.Solution != nil && change.Row.Solution.LargestShare <= 1,
+		}
+	}
+	return remedies
+}
+
 // settingError is an error that says itself with its settings as they are
 // named: one that holds a [costmodel.Message] has Words too.
 type settingError interface {
@@ -114,8 +134,13 @@ type settingError interface {
 // is replaced.
 func ErrorText(err error) string {
 	text := err.Error()
-	if fault, ok := err.(settingError); ok { //nolint:errorlint // one step of the chain at a time
+	switch fault := err.(type) { //nolint:errorlint // one step of the chain at a time
+	case settingError:
 		return fault.Words(Say)
+	case *fs.PathError: // without the system call: stat, open
+		return fault.Path + ": " + fault.Err.Error()
+	case *os.LinkError:
+		return fault.New + ": " + fault.Err.Error()
 	}
 	var inner []error
 	switch e := err.(type) { //nolint:errorlint // as above

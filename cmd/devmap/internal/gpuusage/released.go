@@ -12,7 +12,7 @@ import (
 const lookAgain = 50 * time.Millisecond
 
 // AllReleased is the message if nothing is left.
-const AllReleased = "all memory of the GPUs was given back"
+const AllReleased = "all GPU memory was released"
 
 // others is how much a GPU's usage may differ from the sum of its processes: the driver
 // counts some of a process's memory a moment later.

@@ -30,8 +30,9 @@ func Usagef(format string, args ...any) error { return UsageError{fmt.Errorf(for
 
 // Infeasible is a problem that fits nowhere, with what would help.
 type Infeasible struct {
-	Err   error
-	Helps []string // a line each
+	Err      error
+	Helps    []string // a line each
+	Remedies []Remedy // the same for programs
 }
 
 func (infeasible *Infeasible) Error() string { return infeasible.Err.Error() }
@@ -41,7 +42,10 @@ func (infeasible *Infeasible) Unwrap() error { return infeasible.Err }
 var ErrCheck = errors.New("the check failed")
 
 // ReportedError ends the command with a status; its errors are printed already.
-type ReportedError struct{ Status int }
+type ReportedError struct {
+	Status int
+	Err    error // the error, for --json; nil: a report has it
+}
 
 func (err *ReportedError) Error() string { return fmt.Sprintf("exit status %d", err.Status) }
 

@@ -23,6 +23,15 @@ func Write(cmd *cobra.Command, path string, write func(io.Writer) error) error {
 	if path == "" {
 		return write(cmd.OutOrStdout())
 	}
+	whole := write
+	write = func(to io.Writer) error {
+		file := &tracked{to: to}
+		err := whole(file)
+		if err != nil && file.err == nil {
+			return &contentError{err}
+		}
+		return err
+	}
 	target, err := followLinks(path)
 	switch info, missing := os.Stat(target); {
 	case err != nil:
@@ -31,10 +40,34 @@ func Write(cmd *cobra.Command, path string, write func(io.Writer) error) error {
 	default:
 		err = writeFile(target, write)
 	}
+	if content := (*contentError)(nil); errors.As(err, &content) {
+		return content.err
+	}
 	if err != nil {
-		return fmt.Errorf("writing %q: %w", path, withoutName(err))
+		return fmt.Errorf("cannot write %q: %w", path, withoutName(err))
 	}
 	return nil
+}
+
+// contentError is the error of what is written, not of the file.
+type contentError struct{ err error }
+
+func (err *contentError) Error() string { return err.err.Error() }
+func (err *contentError) Unwrap() error { return err.err }
+
+// tracked remembers a writer's first error.
+type tracked struct {
+	to  io.Writer
+	err error
+}
+
+// Write implements io.Writer.
+func (file *tracked) Write(text []byte) (int, error) {
+	count, err := file.to.Write(text)
+	if file.err == nil {
+		file.err = err
+	}
+	return count, err
 }
 
 // outcome says whether the result is being written, or the process ends

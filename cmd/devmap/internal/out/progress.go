@@ -49,7 +49,7 @@ func BenchmarkProgress(stderr io.Writer) (show func(value, bound float64), done 
 // taken a while until it is done, and moves though nothing new is said. say is
 // nil where there is no terminal.
 func searching(stderr io.Writer) (say func(string), done func()) {
-	if !Terminal(stderr) {
+	if !Terminal(Asides(stderr)) {
 		return nil, func() {}
 	}
 	return paint(FileOf(stderr), "placing", showAfter)
@@ -58,7 +58,7 @@ func searching(stderr io.Writer) (say func(string), done func()) {
 // Watch shows on a terminal what was said last of something long, which first is
 // what; done clears it. Without a terminal nothing is shown.
 func Watch(stderr io.Writer, what string) (say func(string), done func()) {
-	if !Terminal(stderr) {
+	if !Terminal(Asides(stderr)) {
 		return func(string) {}, func() {}
 	}
 	return paint(FileOf(stderr), what, showAfter)

@@ -20,6 +20,9 @@ type Stream struct {
 	err    error
 	part   []byte // the beginning of a character whose end is still to come
 	result bool   // it is the command's
+	colour string // the value of --color; empty: auto
+	quiet  bool   // no tables, no notes
+	wrote  bool   // something was written
 }
 
 // NewStream is the stream that ends in a writer.
@@ -43,9 +46,17 @@ func (stream *Stream) Write(written []byte) (int, error) {
 		stream.part = append(stream.part, text[end:]...)
 		text = text[:end]
 	}
-	_, stream.err = io.WriteString(stream.writer, escaped(string(text), stream.isOwnControl))
+	stream.wrote = stream.wrote || len(text) > 0
+	shown := escaped(string(text), stream.isOwnControl)
+	if ascii() && Terminal(stream.writer) {
+		shown = asciiOnly.Replace(shown)
+	}
+	_, stream.err = io.WriteString(stream.writer, shown)
 	return len(written), stream.err
 }
+
+// Wrote reports that something was written.
+func (stream *Stream) Wrote() bool { return stream.wrote }
 
 // Flush writes what is left, once all is written, and returns the first error
 // of writing.
@@ -60,9 +71,9 @@ func (stream *Stream) Flush() error {
 }
 
 // isOwnControl reports the control characters that devmap writes itself: the ends of
-// lines, the tabs of completion scripts, and colours on a terminal.
+// lines, the tabs of completion scripts, and colours on a terminal or with --color always.
 func (stream *Stream) isOwnControl(char rune) bool {
-	return char == '\n' || char == '\t' || char == '\x1b' && Terminal(stream.writer)
+	return char == '\n' || char == '\t' || char == '\x1b' && (Terminal(stream.writer) || stream.colour == Always)
 }
 
 // wholeCharacters is the length of text less a character that is cut off at its

@@ -19,6 +19,7 @@ import (
 type commitMade struct {
 	version string
 	when    time.Time
+	hash    string // empty without git
 }
 
 // commit asks git; the version may be given.
@@ -50,7 +51,11 @@ func commit(version string) (*commitMade, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the time of the build: %w", err)
 	}
-	return &commitMade{version, time.Unix(seconds, 0).UTC()}, nil
+	hash, err := git("rev-parse", "HEAD")
+	if err != nil {
+		hash = "" // sources without git
+	}
+	return &commitMade{version, time.Unix(seconds, 0).UTC(), hash}, nil
 }
 
 // undescribed is a description of a commit before the first release.
@@ -92,12 +97,12 @@ func compilerHere() (string, error) {
 }
 
 // build makes the program of a platform, without symbols, as a file of that name.
-func (platform *platform) build(folder, version string) (string, error) {
+func (platform *platform) build(folder string, made *commitMade) (string, error) {
 	name := filepath.Join(folder, platform.name(), "devmap")
 	if platform.system == "windows" {
 		name += ".exe"
 	}
-	arguments := []string{"build", "-trimpath", "-buildvcs=auto", "-ldflags", "-s -w -X main.stamp=" + version, "-o", name}
+	arguments := []string{"build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -X main.stamp=" + made.version + " -X main.stampCommit=" + made.hash + " -X main.stampDate=" + made.when.Format(time.RFC3339), "-o", name}
 	environment := append(os.Environ(), "GOOS="+platform.system, "GOARCH="+platform.processor, "CGO_ENABLED=0")
 	if platform.gpus {
 		here, err := os.Getwd()

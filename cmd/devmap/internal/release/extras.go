@@ -12,7 +12,7 @@ import (
 // come from the program itself, one that this machine runs.
 func (packer *packer) extraFiles() ([]file, error) {
 	here := platform{system: runtime.GOOS, processor: runtime.GOARCH}
-	program, err := here.build(packer.scratch, packer.made.version)
+	program, err := here.build(packer.scratch, packer.made)
 	if err != nil {
 		return nil, err
 	}

@@ -7,8 +7,9 @@ import (
 )
 
 var (
-	// A command in the list of them, and a flag with its text, as cobra prints both.
-	listedCommand = regexp.MustCompile(`(?m)^ {2}([a-z]+) +\S.*$`)
+	// A group's title, a command in a group, and a flag with its text, as help prints them.
+	groupTitle    = regexp.MustCompile(`(?m)^[A-Z][A-Za-z ]*:$`)
+	listedCommand = regexp.MustCompile(`(?m)^ {2}([a-z-]+) {2,}\S.*$`)
 	listedFlag    = regexp.MustCompile(`^ {2,6}((?:-\w, )?--\S+(?: \S+)?) {2,}(.*)$`)
 )
 
@@ -19,19 +20,21 @@ func manual(ask func(arguments ...string) (string, error), made *commitMade) (st
 	if err != nil {
 		return "", err
 	}
-	text, commands, found := strings.Cut(about, "Available Commands:\n")
+	text, commands, found := strings.Cut(about, "Usage:\n")
 	if !found {
+		return "", fmt.Errorf("devmap help has no usage: %q", about)
+	}
+	listed := listedCommand.FindAllStringSubmatch(commands, -1)
+	if len(listed) == 0 {
 		return "", fmt.Errorf("devmap help lists no commands: %q", about)
 	}
-	commands, _, _ = strings.Cut(commands, "\n\n")
-	text, _, _ = strings.Cut(text, "Usage:\n")
 	var page strings.Builder
 	fmt.Fprintf(&page, ".TH DEVMAP 1 %q %q %q\n", made.when.Format("2006-01-02"), "devmap "+made.version, "User Commands")
-	page.WriteString(".SH NAME\ndevmap \\- plan how a neural network is spread over GPUs, and prove it\n")
+	page.WriteString(".SH NAME\ndevmap \\- plan how a neural network is split across GPUs, with a proof\n")
 	page.WriteString(".SH SYNOPSIS\n.B devmap\n.I COMMAND\n[\\fIARGUMENT\\fR ...] [\\fIFLAG\\fR ...]\n.SH DESCRIPTION\n")
 	page.WriteString(asPrinted(text))
 	page.WriteString(".SH COMMANDS\n")
-	for _, line := range listedCommand.FindAllStringSubmatch(commands, -1) {
+	for _, line := range listed {
 		if line[1] == "help" {
 			continue
 		}
@@ -44,10 +47,20 @@ func manual(ask func(arguments ...string) (string, error), made *commitMade) (st
 	return page.String(), nil
 }
 
-// section is a command: what its help says, its flags as a list.
+// section is a command or a topic: what its help says, its flags as a list.
 func section(page *strings.Builder, name, help string) {
-	before, flags, _ := strings.Cut(help, "\nFlags:\n")
-	fmt.Fprintf(page, ".SS devmap %s\n%s", escaped(name), asPrinted(before))
+	before, flags := help, ""
+	for _, title := range groupTitle.FindAllStringIndex(help, -1) {
+		first, _, _ := strings.Cut(help[title[1]+1:], "\n")
+		if listedFlag.MatchString(first) {
+			before, flags = help[:title[0]], help[title[0]:]
+			break
+		}
+	}
+	if strings.Contains(help, "\nUsage:\n") { // else it is a topic
+		name = "devmap " + name
+	}
+	fmt.Fprintf(page, ".SS %s\n%s", escaped(name), asPrinted(before))
 	for _, line := range strings.Split(flags, "\n") {
 		found := listedFlag.FindStringSubmatch(line)
 		if len(found) == 0 || found[1] == "-h, --help" {

@@ -13,8 +13,9 @@ import (
 
 func TestManual(t *testing.T) {
 	texts := map[string]string{
-		"help":      "About it.\n\nUsage:\n  devmap [command]\n\nAvailable Commands:\n  help        Help\n  plan        Find it\n\nFlags:\n  -h, --help   help\n",
-		"help plan": "Finds\\it.\n.so be it\n\nUsage:\n  devmap plan MODEL [flags]\n\nFlags:\n      --gpus string     how many\n  -h, --help            help for plan\n  -o, --output string   a file\n",
+		"help":            "About it.\n\nUsage:\n  devmap COMMAND\n\nPlan:\n  plan        Find it\n\nOther:\n  help        Help\n\nHelp topics:\n  exit-codes  Statuses\n\nOutput:\n  -h, --help   Show this help\n",
+		"help plan":       "Finds\\it.\n.so be it\n\nUsage:\n  devmap plan MODEL [flags]\n\nGPUs:\n      --gpus N           how many\n\nOutput:\n  -o, --output FILE      a file\n  -h, --help             Show this help\n\nHelp topics: devmap help exit-codes\n",
+		"help exit-codes": "  0  done\n",
 	}
 	ask := func(arguments ...string) (string, error) {
 		text, found := texts[strings.Join(arguments, " ")]
@@ -30,7 +31,7 @@ func TestManual(t *testing.T) {
 	}
 	want := `.TH DEVMAP 1 "2026-11-22" "devmap 1.2.3" "User Commands"
 .SH NAME
-devmap \- plan how a neural network is spread over GPUs, and prove it
+devmap \- plan how a neural network is split across GPUs, with a proof
 .SH SYNOPSIS
 .B devmap
 .I COMMAND
@@ -49,11 +50,15 @@ Usage:
   devmap plan MODEL [flags]
 .fi
 .TP
-.B \-\-gpus string
+.B \-\-gpus N
 how many
 .TP
-.B \-o, \-\-output string
+.B \-o, \-\-output FILE
 a file
+.SS exit\-codes
+.nf
+0  done
+.fi
 `
 	if page != want {
 		t.Errorf("the page is\n%s\nnot\n%s", page, want)

@@ -19,7 +19,7 @@ type packer struct {
 
 // pack makes what is asked for of one platform.
 func (packer *packer) pack(platform *platform) error {
-	program, err := platform.build(packer.scratch, packer.made.version)
+	program, err := platform.build(packer.scratch, packer.made)
 	if err != nil {
 		return err
 	}

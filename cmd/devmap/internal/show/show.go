@@ -2,7 +2,6 @@ package show
 
 import (
 	"io"
-	"os"
 
 	"golang.org/x/term"
 
@@ -30,12 +29,12 @@ const maxWidth, minWidth = 100, 80
 // New prints to a writer, with colours and as wide as it is where that is a
 // terminal.
 func New(to io.Writer, graph *modelgraph.Graph, work costmodel.Workload) *Printer {
-	printer := &Printer{to: to, graph: graph, work: work, width: maxWidth}
+	to = out.Asides(to)
+	printer := &Printer{to: to, graph: graph, work: work, width: maxWidth, colour: out.Coloured(to)}
 	if graph != nil {
 		printer.short = shortNames(graph)
 	}
 	if file := out.FileOf(to); out.Terminal(to) {
-		printer.colour = os.Getenv("NO_COLOR") == ""
 		if columns, _, err := term.GetSize(int(file.Fd())); err == nil && columns > 0 {
 			printer.width = min(max(columns, minWidth), maxWidth)
 		}
@@ -59,6 +58,7 @@ func (printer *Printer) Warnings(warnings []string) { Warnings(printer.to, warni
 
 // Warnings prints footnotes.
 func Warnings(to io.Writer, warnings []string) {
+	to = out.Asides(to)
 	for _, warning := range warnings {
 		out.Say(to, "note: %s\n", out.Shortened(out.OneLine(warning), out.MaxLine)) //nolint:errcheck // nothing to do about a closed stderr
 	}

@@ -17,7 +17,9 @@ func Watched(to io.Writer, ran *watch.Report) {
 		out.Say(to, format, args...) //nolint:errcheck // nothing to do about a closed stderr
 	}
 	say("%s\n%s\n", watchedTitle(ran), out.Block(watchedGPUs(ran)))
-	if ran.Imbalance.Measured != nil && len(ran.GPUs) > 1 {
+	if ran.Imbalance.Measured != nil && len(ran.GPUs) > 1 && ran.Plan == "" {
+		say("imbalance %.3f\n", *ran.Imbalance.Measured)
+	} else if ran.Imbalance.Measured != nil && len(ran.GPUs) > 1 {
 		say("imbalance %.3f, predicted %.3f\n", *ran.Imbalance.Measured, ran.Imbalance.Predicted)
 	}
 	for i, reason := range ran.Reasons {
@@ -41,14 +43,18 @@ func Watched(to io.Writer, ran *watch.Report) {
 func watchedTitle(ran *watch.Report) string {
 	sampling := &ran.Sampling
 	seen := fmt.Sprintf("%s: %s in %s, %s apart at most", sampling.Name, Plural(sampling.Samples, "reading"), Seconds(sampling.Seconds), Seconds(sampling.LongestSeconds))
+	name := ""
+	if ran.Model.Name != "" {
+		name = out.Cell(ran.Model.Name) + ", "
+	}
 	if ran.Command == nil {
-		return fmt.Sprintf("%s, all that is on its GPUs · %s", out.Cell(ran.Model.Name), seen)
+		return fmt.Sprintf("%sall processes on the GPUs · %s", name, seen)
 	}
 	how := ran.Command.Ended
 	if how == "" {
 		how = "it goes on"
 	}
-	return fmt.Sprintf("%s, %s (process %d: %s) · %s", out.Cell(ran.Model.Name), out.Cell(strings.Join(ran.Command.Argv, " ")), ran.Command.PID, how, seen)
+	return fmt.Sprintf("%s%s (process %d: %s) · %s", name, out.Cell(strings.Join(ran.Command.Argv, " ")), ran.Command.PID, how, seen)
 }
 
 // watchedGPUs is a row a GPU: its allocated memory and its memory in use, each compared
@@ -63,6 +69,9 @@ func watchedGPUs(ran *watch.Report) string {
 		used := high.String()
 		if low != high {
 			used = fmt.Sprintf("%s to %s", gib(int64(low)), high)
+		}
+		if ran.Plan == "" {
+			used = "–"
 		}
 		rise := "–"
 		if gpu.Growth.Rises > 0 {
@@ -81,7 +90,13 @@ func allocatedOn(ran *watch.Report, gpu *watch.GPUReport) []any {
 			continue
 		}
 		predicted := device.Predicted.PeakAllocatedBytes
-		if peak := device.Measured.PeakAllocatedBytes; peak != nil {
+		peak := device.Measured.PeakAllocatedBytes
+		switch {
+		case peak != nil && ran.Plan == "":
+			return []any{"–", costmodel.Bytes(*peak).String(), "–"}
+		case ran.Plan == "":
+			return []any{"–", "–", "–"}
+		case peak != nil:
 			return []any{costmodel.Bytes(predicted).String(), costmodel.Bytes(*peak).String(), signed(*peak - predicted)}
 		}
 		return []any{costmodel.Bytes(predicted).String(), "–", "–"}

@@ -51,7 +51,7 @@ func (baseline *Baseline) find(list string, set bool) error {
 	}
 	for number, at := range seen {
 		if gpu := &gpus[at]; gpu.Cut {
-			return fmt.Errorf("GPU %d (%s, %s) is in MIG mode: what its parts hold is not told apart (nvidia-smi -mig 0 ends it)", at, gpu.Name, gpu.UUID)
+			return fmt.Errorf("GPU %d (%s, %s) is in MIG mode, which devmap cannot measure; disable it with nvidia-smi -mig 0", at, gpu.Name, gpu.UUID)
 		}
 		baseline.document.GPUs = append(baseline.document.GPUs, certify.GPU{MonitoredGPU: executor.MonitoredGPU{GPU: number, UUID: gpus[at].UUID, Name: gpus[at].Name}})
 	}

@@ -3,7 +3,6 @@ package watching
 import (
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"sync"
 	"time"
@@ -37,11 +36,11 @@ const (
 	always      = time.Minute
 )
 
-// NewLive shows a plan's GPUs on a stream; colours go where NO_COLOR is not set.
+// NewLive shows GPUs on a stream, compared with a prediction unless that is 0.
 func NewLive(stderr io.Writer, title string, predicted [][2]int64, states func() []watch.GPUState) *Live {
 	return &Live{
 		title: title, predicted: predicted, states: states, to: stderr, screen: newScreen(stderr),
-		colour: os.Getenv("NO_COLOR") == "", over: make(chan struct{}), reportedPeaks: make([]int64, len(predicted)),
+		colour: out.Coloured(stderr), over: make(chan struct{}), reportedPeaks: make([]int64, len(predicted)),
 	}
 }
 
@@ -49,7 +48,7 @@ func NewLive(stderr io.Writer, title string, predicted [][2]int64, states func()
 func (live *Live) Begin() {
 	live.began = time.Now()
 	if live.screen == nil {
-		live.say("watching %s beside %s\n", live.names(), live.title)
+		live.say("watching %s; %s\n", live.names(), live.title)
 	}
 	live.gone.Go(func() {
 		every := spoken
@@ -138,7 +137,7 @@ func (live *Live) lines(states []watch.GPUState, since time.Duration, columns in
 		bar := bar(&states[i], live.predicted[i][1], width)
 		rest := cut("  "+figures[i], columns-label-width)
 		if live.colour {
-			bar = coloured(bar, states[i].PeakBytes > live.predicted[i][1])
+			bar = coloured(bar, live.predicted[i][1] > 0 && states[i].PeakBytes > live.predicted[i][1])
 		}
 		lines = append(lines, begin+bar+rest)
 	}
@@ -148,7 +147,10 @@ func (live *Live) lines(states []watch.GPUState, since time.Duration, columns in
 // figures is a GPU in figures.
 func (live *Live) figures(i int, states []watch.GPUState) string {
 	state := &states[i]
-	text := fmt.Sprintf("%v, peak %v of %v", costmodel.Bytes(state.CommandBytes), costmodel.Bytes(state.PeakBytes), costmodel.Bytes(live.predicted[i][1]))
+	text := fmt.Sprintf("%v, peak %v", costmodel.Bytes(state.CommandBytes), costmodel.Bytes(state.PeakBytes))
+	if predicted := live.predicted[i][1]; predicted > 0 {
+		text += fmt.Sprintf(" of %v", costmodel.Bytes(predicted))
+	}
 	if state.Growth.Rises > 0 {
 		text += fmt.Sprintf(", grew %d× (last %v)", state.Growth.Rises, costmodel.Bytes(state.Growth.LastRise))
 	}
@@ -172,7 +174,7 @@ func (live *Live) buildUp(states []watch.GPUState) int64 {
 			return 0
 		}
 	}
-	if len(states) < 2 {
+	if len(states) < 2 || live.predicted[0][1] == 0 {
 		return 0
 	}
 	return max(0, states[0].PeakBytes-live.predicted[0][1])
@@ -189,7 +191,7 @@ func bar(state *watch.GPUState, predicted int64, width int) string {
 	cells := make([]rune, width)
 	for i := range cells {
 		switch {
-		case i == mark:
+		case i == mark && predicted > 0:
 			cells[i] = '┃'
 		case i < others:
 			cells[i] = '░'

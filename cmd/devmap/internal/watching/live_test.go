@@ -83,7 +83,7 @@ func TestPlain(t *testing.T) {
 	live.Begin()
 	live.Close()
 	live.Close()
-	if text.String() != "devmap watch: watching GPU 0 (H200) beside plan.json\n" {
+	if text.String() != "devmap watch: watching GPU 0 (H200); plan.json\n" {
 		t.Errorf("%q", text.String())
 	}
 	for _, step := range []struct {

@@ -67,7 +67,7 @@ func Of(workload *costmodel.Workload) (Engine, error) {
 			"%q is unknown (known: %s)", workload.Strategy, names(costmodel.Strategies()))
 	}
 	return base{}, costmodel.Refuse(costmodel.Set("runtime", workload.Runtime),
-		"%s does not run %v (%v do)", workload.Runtime, costmodel.Set("strategy", workload.Strategy), runtimes)
+		"%s does not run %v; choose %s", workload.Runtime, costmodel.Set("strategy", workload.Strategy), strings.Join(runtimes, " or "))
 }
 
 func names[T ~string](values []T) string {

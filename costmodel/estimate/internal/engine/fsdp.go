@@ -40,7 +40,7 @@ func refuseQuantised(workload *costmodel.Workload) error {
 	works := costmodel.Set("strategy", costmodel.DDP)
 	if workload.Quantize == value.NF4 {
 		return costmodel.Refuse(costmodel.Set("quantize", value.NF4),
-			"FSDP takes nf4 weights that bnb_4bit_quant_storage stores in the type of the others, and devmap does not count that yet: use %v or device-map", works)
+			"FSDP shards nf4 weights only with bnb_4bit_quant_storage, which devmap does not support; use %v or device-map", works)
 	}
 	return costmodel.Refuse(costmodel.Set("quantize", workload.Quantize),
 		"FSDP cuts parameters, and bitsandbytes has no form of %s weights that it can cut, as it has of nf4: use %v or device-map", workload.Quantize, works)

@@ -1,0 +1,195 @@
+package ask
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/pelletier/go-toml/v2"
+	"github.com/pelletier/go-toml/v2/unstable"
+
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
+)
+
+const (
+	configName = "devmap.toml"
+	// configVariable names a file that is read in place of the others.
+	configVariable = "DEVMAP_CONFIG"
+	maxDefaults    = 1 << 20 // bytes of a config file
+)
+
+// ConfigFiles are the files that set defaults, the first to win first. A missing
+// file is no error, unless DEVMAP_CONFIG names it.
+func ConfigFiles() []string {
+	if named := os.Getenv(configVariable); named != "" {
+		return []string{named}
+	}
+	files := []string{configName}
+	folder := os.Getenv("XDG_CONFIG_HOME")
+	if home, err := os.UserHomeDir(); folder == "" && err == nil && filepath.IsAbs(home) {
+		folder = filepath.Join(home, ".config")
+	}
+	if roaming := os.Getenv("AppData"); runtime.GOOS == "windows" && roaming != "" {
+		folder = roaming
+	}
+	if filepath.IsAbs(folder) { // as the XDG specification wants it
+		files = append(files, filepath.Join(folder, "devmap", configName))
+	}
+	return files
+}
+
+// preset is a default from outside of the command line.
+type preset struct {
+	flag, place string   // the place: DEVMAP_GPU, or devmap.toml:3
+	values      []string // several of a list
+}
+
+// configPresets are the defaults of a config file.
+func configPresets(path string) ([]preset, error) {
+	data, err := readConfigFile(path)
+	if errors.Is(err, fs.ErrNotExist) && path != os.Getenv(configVariable) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("config file %s: %w", path, err)
+	}
+	document := map[string]any{}
+	if err := toml.Unmarshal(data, &document); err != nil {
+		if fault := (*toml.DecodeError)(nil); errors.As(err, &fault) {
+			return nil, syntaxError(path, data, fault)
+		}
+		return nil, out.Usagef("%s: not valid TOML: %s", path, strings.TrimPrefix(err.Error(), "toml: "))
+	}
+	lines := keyLines(data)
+	var presets []preset
+	for key, value := range document {
+		place := fmt.Sprintf("%s:%d", path, lines[key])
+		name := strings.ReplaceAll(key, "_", "-")
+		if !presettable(name) {
+			return nil, out.Usagef("%s: unknown key %q%s", place, key, nearPreset(name))
+		}
+		values, err := presetValues(value)
+		if err != nil {
+			return nil, out.Usagef("%s: %s: %w", place, key, err)
+		}
+		presets = append(presets, preset{name, place, values})
+	}
+	slices.SortFunc(presets, func(one, other preset) int {
+		return lines[underscored(one.flag, lines)] - lines[underscored(other.flag, lines)]
+	})
+	return presets, nil
+}
+
+// syntaxError names the line of a syntax error, and its key.
+func syntaxError(path string, data []byte, fault *toml.DecodeError) error {
+	row, _ := fault.Position()
+	place, hint := fmt.Sprintf("%s:%d", path, row), ""
+	if lines := strings.Split(string(data), "\n"); row >= 1 && row <= len(lines) {
+		if key, value, found := strings.Cut(lines[row-1], "="); found {
+			place += ": " + strings.TrimSpace(key)
+			if value = strings.TrimSpace(value); value != "" && unicode.IsLetter([]rune(value)[0]) {
+				hint = " (text needs quotes)"
+			}
+		}
+	}
+	return out.Usagef("%s: not valid TOML: %s%s", place, strings.TrimPrefix(fault.Error(), "toml: "), hint)
+}
+
+// underscored is a flag's name as a file has it.
+func underscored(name string, lines map[string]int) string {
+	if _, found := lines[name]; found {
+		return name
+	}
+	return strings.ReplaceAll(name, "-", "_")
+}
+
+func readConfigFile(path string) ([]byte, error) {
+	if path == os.DevNull {
+		return nil, nil
+	}
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("no such file: %w", fs.ErrNotExist)
+	case err != nil:
+		return nil, reason(err)
+	case !info.Mode().IsRegular():
+		return nil, errors.New("not a file")
+	case info.Size() > maxDefaults:
+		return nil, fmt.Errorf("%d bytes, at most %d", info.Size(), maxDefaults)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, reason(err)
+	}
+	defer file.Close() //nolint:errcheck // opened for reading
+	return io.ReadAll(io.LimitReader(file, maxDefaults))
+}
+
+// reason is the error of a file operation without the operation and the name.
+func reason(err error) error {
+	if path := (*fs.PathError)(nil); errors.As(err, &path) {
+		return path.Err
+	}
+	return err
+}
+
+// keyLines are the lines of the keys of a valid TOML file.
+func keyLines(data []byte) map[string]int {
+	lines := map[string]int{}
+	var parser unstable.Parser
+	parser.Reset(data)
+	for parser.NextExpression() {
+		keys := parser.Expression().Key()
+		if keys.Next() {
+			if key := string(keys.Node().Data); lines[key] == 0 {
+				lines[key] = parser.Shape(keys.Node().Raw).Start.Line
+			}
+		}
+	}
+	return lines
+}
+
+// presetValues are the words of a value: several of an array.
+func presetValues(value any) ([]string, error) {
+	switch value := value.(type) {
+	case string:
+		return []string{value}, nil
+	case bool:
+		return []string{strconv.FormatBool(value)}, nil
+	case int64:
+		return []string{strconv.FormatInt(value, 10)}, nil
+	case float64:
+		return []string{strconv.FormatFloat(value, 'g', -1, 64)}, nil
+	case []any:
+		var words []string
+		for _, item := range value {
+			parts, err := presetValues(item)
+			if err != nil {
+				return nil, err
+			}
+			words = append(words, strings.Join(parts, ","))
+		}
+		return words, nil
+	}
+	return nil, errors.New("want a string, a number, true or false, or an array of them")
+}
+
+// nearPreset is a hint to the name that was meant.
+func nearPreset(name string) string {
+	if ours := elsewhere(name); ours != "" && presettable(ours) {
+		return ": did you mean " + ours + "?"
+	}
+	if near := Nearest(name, presetNames()); near != "" {
+		return ": did you mean " + near + "?"
+	}
+	return " (keys are the flags of devmap plan: devmap help environment)"
+}

@@ -1,0 +1,244 @@
+package ask
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/planner"
+)
+
+// Defaults of flags come from the environment and from config files. A flag that has
+// one counts as given, and its annotation names the place.
+
+// placeOf is the annotation of a flag whose value is a default from outside.
+const placeOf = "devmap_place"
+
+// Globals are the flags that every command has.
+var globals = []string{"color", "quiet", "verbose"}
+
+// AddGlobals gives the root command the flags that every command has.
+func AddGlobals(set *pflag.FlagSet) {
+	set.BoolP("quiet", "q", false, "Print errors and results only, no table, no notes")
+	set.BoolP("verbose", "v", false, "Also print versions, searched paths and times")
+	set.String("color", out.Auto, "Colour: auto, always, never [auto]")
+}
+
+// presettable reports that defaults can be set for a flag: for every flag of plan but
+// the file that is written.
+func presettable(name string) bool {
+	if slices.Contains(globals, name) {
+		return true
+	}
+	i := slices.IndexFunc(flags, func(f flag) bool { return f.name == name })
+	return i >= 0 && flags[i].on&onPlan != 0 && flags[i].hidden&onPlan == 0 && name != "output"
+}
+
+// presetNames are all flags that have defaults from outside.
+func presetNames() []string {
+	names := slices.Clone(globals)
+	for i := range flags {
+		if presettable(flags[i].name) {
+			names = append(names, flags[i].name)
+		}
+	}
+	return names
+}
+
+// variable is that of a flag.
+func variable(name string) string {
+	return "DEVMAP_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
+}
+
+// ApplyDefaults gives the flags that the user left out the values of the environment and of
+// the config files. Notes name variables that look like a flag's and are none.
+func ApplyDefaults(cmd *cobra.Command) (notes []string, err error) {
+	levels := [][]preset{environment()}
+	for _, file := range ConfigFiles() {
+		presets, err := configPresets(file)
+		if err != nil {
+			return nil, err
+		}
+		levels = append(levels, presets)
+	}
+	for _, level := range levels {
+		blocked := excluded(cmd.Flags())
+		for _, preset := range level {
+			if slices.Contains(blocked, preset.flag) || !takesPreset(cmd, &preset) {
+				continue
+			}
+			if err := apply(cmd, &preset); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return misspelled(), nil
+}
+
+// environment are the defaults of the environment. An empty variable is none.
+func environment() []preset {
+	var presets []preset
+	for _, name := range presetNames() {
+		if value := os.Getenv(variable(name)); value != "" {
+			presets = append(presets, preset{name, variable(name), []string{value}})
+		}
+	}
+	return presets
+}
+
+// misspelled are notes on variables whose names are nearly those of flags.
+func misspelled() []string {
+	var known []string
+	for _, name := range presetNames() {
+		known = append(known, variable(name))
+	}
+	ours := []string{configVariable, "DEVMAP_BINARY"}
+	var notes []string
+	for _, entry := range os.Environ() {
+		name, _, _ := strings.Cut(entry, "=")
+		if !strings.HasPrefix(name, "DEVMAP_") || slices.Contains(known, name) || slices.Contains(ours, name) {
+			continue
+		}
+		if near := modelgraph.Nearest(name, known, 1, 1); near != nil {
+			notes = append(notes, fmt.Sprintf("variable %s is unknown: did you mean %s?", name, near[0]))
+		}
+	}
+	return notes
+}
+
+// excluded are the flags whose defaults do not apply, because a flag that was given
+// says the same in another way.
+func excluded(set *pflag.FlagSet) []string {
+	var names []string
+	for _, pair := range [][2]string{{"gpus", "topology"}, {"topology", "gpus"}, {"ds-config", "strategy"}, {"verbose", "quiet"}, {"quiet", "verbose"}} {
+		if given(set, pair[0]) {
+			names = append(names, pair[1])
+		}
+	}
+	return names
+}
+
+// takesPreset reports that a command takes a default: it has the flag, and the user left
+// it out. Estimate compares strategies by their steps and offloads nothing.
+func takesPreset(cmd *cobra.Command, preset *preset) bool {
+	flag := cmd.Flags().Lookup(preset.flag)
+	switch {
+	case flag == nil || flag.Hidden || flag.Changed:
+		return false
+	case slices.Contains(globals, preset.flag):
+		return true
+	case commands[cmd.Name()]&working == 0:
+		return false
+	case cmd.Name() == "estimate" && preset.flag == "objective":
+		return slices.Contains([]string{string(planner.Memory), string(planner.Time)}, preset.values[0])
+	}
+	return cmd.Name() != "estimate" || !slices.Contains([]string{"offload", "contiguous"}, preset.flag)
+}
+
+// apply sets a flag to a default.
+func apply(cmd *cobra.Command, preset *preset) error {
+	flag, values, where := cmd.Flags().Lookup(preset.flag), preset.values, preset.place
+	if where != variable(preset.flag) {
+		where += ": " + preset.flag
+	}
+	if _, list := flag.Value.(pflag.SliceValue); !list {
+		values = []string{strings.Join(values, ",")}
+	}
+	for _, value := range values {
+		if err := cmd.Flags().Set(preset.flag, value); err != nil {
+			if invalid := (*pflag.InvalidValueError)(nil); errors.As(err, &invalid) && unreadable(invalid) != "" {
+				return out.Usagef("%s: %q is %s", where, value, unreadable(invalid))
+			}
+			return out.Usagef("%s: %w", where, err)
+		}
+	}
+	return cmd.Flags().SetAnnotation(preset.flag, placeOf, []string{preset.place})
+}
+
+// fromOutside is the place that a flag's value comes from; empty if the user gave it.
+func fromOutside(flag *pflag.Flag) string {
+	if flag == nil || len(flag.Annotations[placeOf]) == 0 {
+		return ""
+	}
+	return flag.Annotations[placeOf][0]
+}
+
+// drop takes a default back that does not apply.
+func drop(set *pflag.FlagSet, name string) {
+	flag := set.Lookup(name)
+	if fromOutside(flag) == "" {
+		return
+	}
+	if single, ok := flag.Value.(*once); ok {
+		single.given = false
+	}
+	if list, ok := flag.Value.(pflag.SliceValue); ok {
+		list.Replace(nil) //nolint:errcheck // no value is wrong
+	} else {
+		flag.Value.Set(flag.DefValue) //nolint:errcheck // the flag's own default
+	}
+	if single, ok := flag.Value.(*once); ok {
+		single.given = false
+	}
+	flag.Changed = false
+	delete(flag.Annotations, placeOf)
+}
+
+// DropDefaults takes back all defaults from outside: a file says what they would.
+func DropDefaults(cmd *cobra.Command) {
+	for i := range flags {
+		drop(cmd.Flags(), flags[i].name)
+	}
+}
+
+// GivenByUser reports that the user gave a flag of these names on the command line.
+func GivenByUser(cmd *cobra.Command, names ...string) bool {
+	return slices.ContainsFunc(names, func(name string) bool {
+		flag := cmd.Flags().Lookup(name)
+		return flag != nil && flag.Changed && fromOutside(flag) == ""
+	})
+}
+
+// DefaultNotes name the defaults from outside that a command used.
+func DefaultNotes(cmd *cobra.Command) []string {
+	var notes []string
+	for i := range flags {
+		flag := cmd.Flags().Lookup(flags[i].name)
+		if place := fromOutside(flag); place != "" {
+			setting := costmodel.Setting{Field: flag.Name, Value: strings.Join(valuesOf(flag), ",")}
+			notes = append(notes, fmt.Sprintf("%s from %s", Say(setting), place))
+		}
+	}
+	return notes
+}
+
+// Sourced adds to an error the places of the defaults that it is about.
+func Sourced(cmd *cobra.Command, err error) error {
+	if none := (*out.Infeasible)(nil); err == nil || cmd == nil || errors.As(err, &none) {
+		return err
+	}
+	text := ErrorText(err)
+	var places []string
+	cmd.Flags().VisitAll(func(flag *pflag.Flag) {
+		place := fromOutside(flag)
+		if place == "" || strings.HasPrefix(text, place) {
+			return
+		}
+		if regexp.MustCompile(`--`+regexp.QuoteMeta(flag.Name)+`($|[^a-z-])`).MatchString(text) && !slices.Contains(places, place) {
+			places = append(places, place)
+		}
+	})
+	if len(places) == 0 {
+		return err
+	}
+	return fmt.Errorf("%s: %w", strings.Join(places, ", "), err)
+}
