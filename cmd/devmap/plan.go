@@ -244,13 +244,19 @@ func (command *planCommand) write(cmd *cobra.Command, write func(io.Writer) erro
 	return !out.TableOnly(cmd, command.Output, command.JSON), out.Document(cmd, command.Output, command.JSON, write)
 }
 
+// isFile reports that a plan was written to a file, which can be read again.
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return path != "" && err == nil && info.Mode().IsRegular()
+}
+
 // next says what can be done with the plan.
 func (command *planCommand) next(cmd *cobra.Command, plan *devicemap.Plan, written bool) {
 	var text string
 	switch {
 	case !written:
 		text = "The plan was not saved: -o plan.json saves it."
-	case command.Output != "" && plan.Verdict != "no":
+	case isFile(command.Output) && plan.Verdict != "no":
 		text = "Next: " + nextCommand(plan, command.Output)
 	default:
 		return
