@@ -33,7 +33,7 @@ func On(graph *modelgraph.Graph, workload costmodel.Workload, topology *costmode
 // are stored: training, and another quantised base, start from bf16 ones
 // (dequantize=True in the quantization config of Transformers).
 func plainBase(graph *modelgraph.Graph, workload *costmodel.Workload) bool {
-	if graph.Quantized == "" || len(graph.Config) == 0 || workload.Mode != costmodel.Train && workload.Quantize == "" {
+	if _, known := leastCapability[graph.Quantized]; !known || len(graph.Config) == 0 || workload.Mode != costmodel.Train && workload.Quantize == "" {
 		return false
 	}
 	for i := range graph.Layers {
@@ -111,6 +111,10 @@ func warnStored(table *costmodel.Table, stored, loaded *modelgraph.Graph) {
 // (trainer_utils.py, validate_quantization_for_training); those that are made
 // bf16 are weights like others.
 func checkStored(graph *modelgraph.Graph, workload *costmodel.Workload) error {
+	if graph.Quantized != "" && workload.Quantize != "" && !workload.Dequantized && workload.Mode != costmodel.Train {
+		return refuse("quantize", workload.Quantize, "the weights are stored as %s, which no loader quantises again: leave %v out",
+			graph.Quantized, costmodel.Setting{Field: "quantize"})
+	}
 	if workload.Mode != costmodel.Train || graph.Quantized == "" || workload.Dequantized {
 		return nil
 	}
