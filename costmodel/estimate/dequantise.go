@@ -96,6 +96,7 @@ func warnStored(table *costmodel.Table, stored, loaded *modelgraph.Graph) {
 	case table.Workload.Dequantized && plainBase(stored, &table.Workload):
 		table.Warnings = append(table.Warnings, costmodel.Messagef("the weights are stored as %s and counted as bf16, %v in place of %v: load them with dequantize=True in the quantization config",
 			method, costmodel.Bytes(loaded.ParamBytes()), costmodel.Bytes(stored.ParamBytes())))
+		warnLoading(table, method, loaded)
 	case table.Workload.Dequantized:
 		table.Warnings = append(table.Warnings, costmodel.Messagef("on these GPUs, below compute capability %v, Transformers turns %s weights into bf16 as it loads them: %v in place of the %v that are stored",
 			leastCapability[method], method, costmodel.Bytes(loaded.ParamBytes()), costmodel.Bytes(stored.ParamBytes())))
@@ -104,6 +105,18 @@ func warnStored(table *costmodel.Table, stored, loaded *modelgraph.Graph) {
 			table.Warnings = append(table.Warnings, costmodel.Messagef("mxfp4 weights stay packed where Triton 3.4 or later and the kernels package are installed; without them Transformers turns them into bf16: %v in place of %v",
 				costmodel.Bytes(plain.ParamBytes()), costmodel.Bytes(stored.ParamBytes())))
 		}
+	}
+}
+
+// warnLoading says what loading takes where every process has the whole model:
+// Transformers moves the blocks of mxfp4 weights to the process's GPU and makes them
+// bf16 there (integrations/mxfp4.py, convert_moe_packed_tensors), before ZeRO or FSDP
+// cuts them. Public reports ran out of memory so, and not in the step:
+// huggingface/transformers#43696, hiyouga/LlamaFactory#8872.
+func warnLoading(table *costmodel.Table, method string, loaded *modelgraph.Graph) {
+	if method == "mxfp4" && table.Workload.Strategy.Traits().Replicated {
+		table.Warnings = append(table.Warnings, costmodel.Messagef("loading: before anything is sharded, every process turns the mxfp4 weights into bf16 on its own GPU, up to %v: a checkpoint stored in bf16 avoids that",
+			costmodel.Bytes(loaded.ParamBytes())))
 	}
 }
 
