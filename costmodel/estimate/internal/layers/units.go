@@ -53,7 +53,7 @@ func (unit *adder) add(states *matrixStates) {
 		out.FLOPs += layer.Cost.FLOPs
 		out.Output = layer.Cost.Output
 	}
-	if unit.Train && unit.Recomputes && len(out.Layers) > 1 {
+	if unit.Train && unit.Recomputes && len(out.Layers) > 1 && !Uncheckpointed(unit.Graph, unit.index) {
 		out.Recompute = true
 		out.AutocastCopies = casts
 		if waiting > 0 {
