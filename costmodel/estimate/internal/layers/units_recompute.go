@@ -9,13 +9,6 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// Uncheckpointed reports a block that gradient_checkpointing_enable leaves as it is:
-// MllamaVisionEncoderLayer is a plain module, and no GradientCheckpointingLayer as the
-// blocks of other towers (modeling_mllama.py of Transformers 5.17).
-func Uncheckpointed(graph *modelgraph.Graph, unit int) bool {
-	return graph.Family == "mllama" && graph.Layers[graph.Units[unit].First].Stream.Kind == modelgraph.Image
-}
-
 // keepSelected sets the bytes that selective recomputation keeps of a unit.
 func keepSelected(model *Model, index int, out *costmodel.Unit) {
 	if model.Workload.Recompute != value.RecomputeSelective || !out.Recompute {
