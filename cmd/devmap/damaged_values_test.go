@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// oddValues stand in for a value of a file.
+// oddValues replace a value of a file.
 var oddValues = []string{
 	"null", "true", "false", "0", "-1", "1", "3", "0.5", "-0.0", "1e400", "1e308", "9223372036854775807", "9223372036854775808", "-9223372036854775808",
 	"18446744073709551616", "1099511627776", "1099511627777", `""`, `"x"`, `"\n"`, `"a\nb"`, `"\u0000"`, `"\u202e"`, `"../../x"`, `"/etc/passwd"`, `"auto"`, `"cpu"`, `"cuda:1"`,
@@ -140,7 +140,7 @@ func (d *damage) elements(list []any) []any {
 	}
 }
 
-// odd is a value near the one that stands there, or far from it.
+// odd is a value near the given one, or far from it.
 func (d *damage) odd(value any) any {
 	if number, ok := value.(json.Number); ok && d.random.Float64() < 0.5 {
 		n, err := number.Float64()
@@ -152,7 +152,7 @@ func (d *damage) odd(value any) any {
 	return json.RawMessage(oddOrNull(oddValues[d.random.IntN(len(oddValues))]))
 }
 
-// oddOrNull keeps what Go's own encoder would refuse, as a text that is no JSON.
+// oddOrNull keeps what Go's own encoder would refuse, as a JSON string.
 func oddOrNull(text string) []byte {
 	if json.Valid([]byte(text)) {
 		return []byte(text)

@@ -11,7 +11,7 @@ func tileBlock(graph *modelgraph.Graph, unit int) bool {
 	return graph.Family == "mllama" && graph.Layers[of.First].Stream.Kind == modelgraph.Image && of.End-of.First > 1
 }
 
-// holdStates adds what mllama's tower holds in forward beside its blocks: the mask of
+// holdStates adds what mllama's tower holds in forward in addition to its blocks: the mask of
 // the tiles, the output of every block until the tower ends, and there, once more,
 // those that its features are made of, stacked and then side by side
 // (MllamaVisionEncoder.forward, encoder_states; MllamaVisionModel.forward). In
@@ -20,7 +20,7 @@ func holdStates(model *Model, units []costmodel.Unit) {
 	if model.Graph.Family != "mllama" || model.Train {
 		return
 	}
-	var held, mask, width int64
+	var states, mask, width int64
 	var last *costmodel.Unit
 	for index := range units {
 		first := &model.Layers[model.Graph.Units[index].First]
@@ -30,15 +30,15 @@ func holdStates(model *Model, units []costmodel.Unit) {
 		last, mask = &units[index], 2*first.Shape.Tokens*first.Stream.Tokens
 		width = last.Output / max(1, 2*first.Shape.Tokens)
 		for k := range last.Layers {
-			last.Layers[k].Forward += held + mask
+			last.Layers[k].Forward += states + mask
 		}
-		held += last.Output
+		states += last.Output
 	}
 	for i := range model.Graph.Layers {
 		if features, ok := model.Graph.Layers[i].Op.(modelgraph.Linear); ok && last != nil && features.In > width && width > 0 {
-			states := features.In / width // the last state, and those that are stacked
+			parts := features.In / width // the last state, and those that are stacked
 			end := &last.Layers[len(last.Layers)-1]
-			end.Forward = max(end.Forward, held+mask+(2*states-1)*last.Output)
+			end.Forward = max(end.Forward, states+mask+(2*parts-1)*last.Output)
 		}
 	}
 }
