@@ -31,9 +31,10 @@ func Solve(ctx context.Context, problem Problem, settings Settings) (*Solution, 
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, cmp.Or(settings.TimeLimit, DefaultTimeLimit))
+	limit := cmp.Or(settings.TimeLimit, DefaultTimeLimit)
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	solver := &solveCall{Problem: &problem, limits: instance.Limits{Probes: settings.Probes, Progress: settings.Progress}}
+	solver := &solveCall{Problem: &problem, limits: instance.Limits{Probes: settings.Probes, Progress: settings.Progress, Effort: limit}}
 	var sol *Solution
 	if open(in.Costs) {
 		return solver.solveDegrees(ctx, in)

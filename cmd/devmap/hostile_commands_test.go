@@ -79,6 +79,60 @@ func TestPrintedCommands(t *testing.T) {
 	}
 }
 
+// TestNextCommands runs the "Next: " lines of plan and estimate on folders and files of
+// hostile names: a shell sees each name as it is, and one command.
+func TestNextCommands(t *testing.T) {
+	shell, err := exec.LookPath("sh")
+	if err != nil {
+		t.Skip("there is no sh")
+	}
+	folder, bin := t.TempDir(), t.TempDir()
+	t.Chdir(folder)
+	for _, command := range []string{"devmap", "hf", "swift", "sh"} {
+		write(t, filepath.Join(bin, command), "#!"+shell+"\nfor a in \"$@\"; do printf '<%s>' \"$a\"; done\n")
+		if err := os.Chmod(filepath.Join(bin, command), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lines := 0
+	for _, name := range commandNames {
+		name = "x" + name // no flag
+		write(t, filepath.Join(name, "config.json"), damagedConfig)
+		for _, args := range [][]string{
+			{"plan", name, "--gpus", "2", "-o", name + ".json"},
+			{"plan", name, "--gpus", "2", "--mode", "train", "--strategy", "pipeline", "--batch", "2", "--micro-batches", "2", "-o", name + ".json"},
+			{"estimate", name, "--gpus", "2", "--mode", "train"},
+		} {
+			var stdout, stderr bytes.Buffer
+			if status := run(t.Context(), args, &stdout, &stderr); status != 0 {
+				t.Fatalf("%q: status %d: %s", args, status, stderr.String())
+			}
+			for line := range strings.Lines(stdout.String() + stderr.String()) {
+				command, found := strings.CutPrefix(line, "Next: ")
+				if !found {
+					continue
+				}
+				lines++
+				if strings.ContainsFunc(strings.TrimSuffix(command, "\n"), func(char rune) bool { return unicode.IsControl(char) || unicode.Is(unicode.Bidi_Control, char) }) {
+					t.Errorf("%q steers a terminal", command)
+				}
+				cmd := exec.CommandContext(t.Context(), shell, "-c", command)
+				cmd.Env = append(os.Environ(), "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+				read, err := cmd.CombinedOutput()
+				if _, pwned := os.Stat("PWN"); pwned == nil {
+					t.Fatalf("it ran a name: %s", command)
+				}
+				if err != nil || !strings.Contains(string(read), "<"+name) {
+					t.Errorf("%v: %s has no %q in %q", err, command, name, read)
+				}
+			}
+		}
+	}
+	if lines == 0 {
+		t.Skip("no command says what is next")
+	}
+}
+
 // emitted plans a target's example under a hostile name, emits it to a file of
 // that name, and returns the command that was printed.
 func emitted(t *testing.T, target *emit.Target, name string) (command string, isShell bool) {

@@ -46,7 +46,7 @@ func resolveDeepSpeed(graph *modelgraph.Graph, workload *costmodel.Workload) err
 		}
 	}
 	if err := set.Fault(); err != nil {
-		return refuse("deepspeed", "", "%w", err)
+		return refuse("ds_config", "", "zero_optimization.%v", err)
 	}
 	return nil
 }

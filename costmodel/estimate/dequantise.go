@@ -33,7 +33,7 @@ func On(graph *modelgraph.Graph, workload costmodel.Workload, topology *costmode
 // are stored: training, and another quantised base, start from bf16 ones
 // (dequantize=True in the quantization config of Transformers).
 func plainBase(graph *modelgraph.Graph, workload *costmodel.Workload) bool {
-	if graph.Quantized == "" || len(graph.Config) == 0 || workload.Mode != costmodel.Train && workload.Quantize == "" {
+	if _, known := leastCapability[graph.Quantized]; !known || len(graph.Config) == 0 || workload.Mode != costmodel.Train && workload.Quantize == "" {
 		return false
 	}
 	for i := range graph.Layers {
@@ -96,6 +96,7 @@ func warnStored(table *costmodel.Table, stored, loaded *modelgraph.Graph) {
 	case table.Workload.Dequantized && plainBase(stored, &table.Workload):
 		table.Warnings = append(table.Warnings, costmodel.Messagef("the weights are stored as %s and counted as bf16, %v in place of %v: load them with dequantize=True in the quantization config",
 			method, costmodel.Bytes(loaded.ParamBytes()), costmodel.Bytes(stored.ParamBytes())))
+		warnLoading(table, method, loaded)
 	case table.Workload.Dequantized:
 		table.Warnings = append(table.Warnings, costmodel.Messagef("on these GPUs, below compute capability %v, Transformers turns %s weights into bf16 as it loads them: %v in place of the %v that are stored",
 			leastCapability[method], method, costmodel.Bytes(loaded.ParamBytes()), costmodel.Bytes(stored.ParamBytes())))
@@ -107,10 +108,26 @@ func warnStored(table *costmodel.Table, stored, loaded *modelgraph.Graph) {
 	}
 }
 
+// warnLoading says what loading takes where every process has the whole model:
+// Transformers moves the blocks of mxfp4 weights to the process's GPU and makes them
+// bf16 there (integrations/mxfp4.py, convert_moe_packed_tensors), before ZeRO or FSDP
+// cuts them. Public reports ran out of memory so, and not in the step:
+// huggingface/transformers#43696, hiyouga/LlamaFactory#8872.
+func warnLoading(table *costmodel.Table, method string, loaded *modelgraph.Graph) {
+	if method == "mxfp4" && table.Workload.Strategy.Traits().Replicated {
+		table.Warnings = append(table.Warnings, costmodel.Messagef("loading: before anything is sharded, every process turns the mxfp4 weights into bf16 on its own GPU, up to %v: a checkpoint stored in bf16 avoids that",
+			costmodel.Bytes(loaded.ParamBytes())))
+	}
+}
+
 // checkStored refuses to train weights that take no gradients, as Trainer does
 // (trainer_utils.py, validate_quantization_for_training); those that are made
 // bf16 are weights like others.
 func checkStored(graph *modelgraph.Graph, workload *costmodel.Workload) error {
+	if graph.Quantized != "" && workload.Quantize != "" && !workload.Dequantized && workload.Mode != costmodel.Train {
+		return refuse("quantize", workload.Quantize, "the weights are stored as %s, which no loader quantises again: leave %v out",
+			graph.Quantized, costmodel.Setting{Field: "quantize"})
+	}
 	if workload.Mode != costmodel.Train || graph.Quantized == "" || workload.Dequantized {
 		return nil
 	}

@@ -24,6 +24,8 @@ func storedElements(graph *modelgraph.Graph, weights int64) string {
 type storedFormat struct {
 	method string
 	block  [2]int64         // rows and columns that share a scale
+	bits   int64            // of a weight in 32-bit words
+	group  int64            // inputs that share a scale; -1: all
 	skip   []*regexp.Regexp // modules that stay as they are
 	ends   []string         // the same, as ends of their names
 }
@@ -47,8 +49,26 @@ func readStored(cfg *config) *storedFormat {
 		}
 		format.block = [2]int64{block[0], block[1]}
 		return format
+	case "awq", "gptq":
+		return format.readWords(section)
 	}
 	return nil
+}
+
+// readWords reads what packs weights into 32-bit words: AWQ in its GEMM layout, the
+// default, and GPTQ. Of other layouts nil.
+func (format *storedFormat) readWords(section *config) *storedFormat {
+	format.bits, format.group = section.whole(4, "bits"), -1
+	if string(section.members["group_size"]) != "-1" {
+		format.group = section.whole(128, "group_size")
+	}
+	version := section.name("version")
+	layout := format.method == "gptq" || version == "" || strings.EqualFold(version, "gemm")
+	if !layout || format.bits != 4 && format.bits != 8 || format.group < 1 && format.group != -1 ||
+		section.has("modules_in_block_to_quantize") || section.flag("lm_head") {
+		return nil
+	}
+	return format
 }
 
 // readSkipped reads modules_to_not_convert by the rule of Transformers'
@@ -169,7 +189,41 @@ func (format *storedFormat) tensors(layer string, tensor modelgraph.Tensor) (sto
 	if router := lastComponent(parent(full)); router == "gate" || router == "router" {
 		return nil, true // a parameter, no nn.Linear
 	}
+	if format.bits > 0 {
+		return format.words(tensor)
+	}
 	return format.fp8(tensor, experts && base == "gate_up_proj"), true
+}
+
+// words are a linear layer's weight, zeros and scales, input first: AutoAWQ's
+// WQLinear_GEMM packs along the outputs, AutoGPTQ's QuantLinear along the inputs and
+// keeps the group of every input.
+func (format *storedFormat) words(tensor modelgraph.Tensor) (stored []modelgraph.Tensor, ok bool) {
+	if len(tensor.Shape) != 2 {
+		return nil, false // experts that are joined lie one by one in the files
+	}
+	out, in := tensor.Shape[0], tensor.Shape[1]
+	group, values := format.group, 32/format.bits
+	if group < 0 {
+		group = in
+	}
+	if in%group != 0 || in%values != 0 || out%values != 0 {
+		return nil, false
+	}
+	prefix, word := strings.TrimSuffix(tensor.Name, "weight"), typeNamed("I32")
+	weight := []int64{in, out / values}
+	if format.method == "gptq" {
+		weight = []int64{in / values, out}
+	}
+	stored = []modelgraph.Tensor{
+		{Name: prefix + "qweight", Shape: weight, DType: word},
+		{Name: prefix + "qzeros", Shape: []int64{in / group, out / values}, DType: word},
+		{Name: prefix + "scales", Shape: []int64{in / group, out}, DType: modelgraph.F16},
+	}
+	if format.method == "gptq" {
+		stored = append(stored, modelgraph.Tensor{Name: prefix + "g_idx", Shape: []int64{in}, DType: word})
+	}
+	return stored, true
 }
 
 // fp8 is a weight of 8-bit floats and a scale a block; gate and up of experts

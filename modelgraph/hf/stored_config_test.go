@@ -25,6 +25,10 @@ func TestStoredFromConfig(t *testing.T) {
 			"kv_lora_rank":8,"qk_nope_head_dim":4,"qk_rope_head_dim":4,"v_head_dim":4,"n_group":1,"topk_group":1` + fmt.Sprintf(fp8, ""),
 		"mxfp4": `{"model_type":"gpt_oss","hidden_size":64,"intermediate_size":64,"num_hidden_layers":1,"num_attention_heads":2,"head_dim":8,
 			"num_key_value_heads":1,"vocab_size":32,"num_local_experts":4,"quantization_config":{"quant_method":"mxfp4"}}`,
+		"awq": `{"model_type":"qwen2","hidden_size":32,"intermediate_size":48,"num_hidden_layers":1,"num_attention_heads":2,
+			"num_key_value_heads":1,"vocab_size":32,"quantization_config":{"quant_method":"awq","bits":4,"group_size":16,"version":"gemm"}}`,
+		"gptq": `{"model_type":"llama","hidden_size":32,"intermediate_size":48,"num_hidden_layers":1,"num_attention_heads":2,
+			"num_key_value_heads":1,"vocab_size":32,"quantization_config":{"quant_method":"gptq","bits":8,"group_size":-1}}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			alone, err := FromConfig("config.json", []byte(config))

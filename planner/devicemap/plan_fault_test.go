@@ -128,6 +128,24 @@ func TestPlanFaults(t *testing.T) {
 	})
 }
 
+// TestShardDegreeFault: shards are cut among GPUs that the plan has.
+func TestShardDegreeFault(t *testing.T) {
+	refuses(t, func() document {
+		made := documentOf(t, planOf(t, devicemap.Map{0, 0, 0, 1, 1, 1, 0}))
+		delete(made, "stages")
+		delete(made, "device_map")
+		workload, ok := made["workload"].(map[string]any)
+		if !ok {
+			t.Fatal("no workload")
+		}
+		workload["strategy"], workload["runtime"], workload["shard_degree"] = "fsdp", "torch", 2
+		return made
+	}, []edit{
+		{"workload/shard_degree", 3, `workload.shard_degree: 3 does not divide the plan's 2 GPUs`},
+		{"workload/shard_degree", 1, ""},
+	})
+}
+
 // TestStagesOfModules: stages and maps agree, however the map groups modules.
 func TestStagesOfModules(t *testing.T) {
 	fresh := func(flat map[string]any, units ...[]any) func() document {

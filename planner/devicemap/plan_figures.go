@@ -44,6 +44,8 @@ func (plan *Plan) strategyFault() *fieldFault {
 		return faultOf("workload.schedule", "%q is of strategy %q, and the plan's is %q: plan again with the strategy that you want", workload.Schedule, costmodel.Pipeline, strategy)
 	case traits.Replicated && len(plan.Stages) > 0:
 		return faultOf("stages", "under %s every GPU runs the whole model: there are none", strategy)
+	case traits.Replicated && workload.ShardDegree > 0 && int64(len(plan.Topology.Devices))%workload.ShardDegree != 0:
+		return faultOf("workload.shard_degree", "%d does not divide the plan's %d GPUs", workload.ShardDegree, len(plan.Topology.Devices))
 	case traits.Staged && len(plan.Stages) == 0:
 		return faultOf("stages", "missing: strategy %q has them", strategy)
 	}

@@ -83,6 +83,9 @@ type Limits struct {
 	// ValueOnly asks for the value alone: the answer is then any map of that
 	// value, not the most balanced one.
 	ValueOnly bool
+	// Effort is the time asked for, from which a search may work out a number of
+	// steps that ends it whatever the clock; 0: ten seconds.
+	Effort time.Duration
 }
 
 // Method is one way to find maps and to prove what is found.

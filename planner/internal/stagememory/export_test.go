@@ -67,7 +67,23 @@ func ProofOf(ctx context.Context, in *instance.Instance, rng *rand.Rand) (out Pr
 		looped.kick(rng)
 	}
 	start := looped.score()
-	found, proved := looped.prove(ctx, start)
+	found, proved := looped.prove(ctx, start, proofEnds(0))
 	out.Start, out.Found, out.Proved = start.most, found.most, proved && looped.score().most == found.most
 	return out, nil
+}
+
+// ProofEnds is [proofEnds].
+var ProofEnds = proofEnds
+
+// ProofWithin proves the even cuts with so many ends of runs.
+func ProofWithin(ctx context.Context, in *instance.Instance, ends int) (out Proof, err error) {
+	items, err := in.Items()
+	if err != nil {
+		return out, err
+	}
+	looped := NewLooped(instance.NewStagePeaks(items))
+	looped.Even()
+	start := looped.score()
+	found, proved := looped.prove(ctx, start, ends)
+	return Proof{Start: start.most, Found: found.most, Proved: proved}, nil
 }

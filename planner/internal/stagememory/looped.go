@@ -3,6 +3,7 @@ package stagememory
 import (
 	"context"
 	"math"
+	"time"
 
 	"github.com/devmap-dev/devmap/planner/internal/instance"
 	"github.com/devmap-dev/devmap/planner/internal/solve/certificate"
@@ -10,8 +11,9 @@ import (
 
 // solveLooped solves an interleaved pipeline: every way to cut where these are
 // few, else by a search for better cuts ([Looped.search]), and a proof that none
-// are better for as long as the context lasts ([Looped.prove]).
-func solveLooped(ctx context.Context, peaks *instance.StagePeaks) (*instance.Answer, error) {
+// are better ([Looped.prove]) for as long as the context lasts, and as the effort
+// asked for allows.
+func solveLooped(ctx context.Context, peaks *instance.StagePeaks, effort time.Duration) (*instance.Answer, error) {
 	in := peaks.In
 	if len(in.Pins) > 0 {
 		return nil, RefusePins(in)
@@ -20,7 +22,7 @@ func solveLooped(ctx context.Context, peaks *instance.StagePeaks) (*instance.Ans
 	best, exact, stopped := looped.search(ctx)
 	proved := exact
 	if !exact && !stopped && best.most > looped.floor {
-		best, proved = looped.prove(ctx, best)
+		best, proved = looped.prove(ctx, best, proofEnds(effort))
 		stopped = ctx.Err() != nil
 	}
 	out := &instance.Answer{

@@ -1,14 +1,24 @@
 package stagememory
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"slices"
+	"time"
 )
 
-// maxEnds bounds the ends of runs that [Looped.prove] tries, so that it ends
-// whatever the clock: about ten seconds.
-const maxEnds = 20_000_000
+// endsPerSecond are the ends of runs that [Looped.prove] tries for a second of the
+// time limit. A core tries three to five times as many, so that a proof that does not
+// succeed ends by this number and not by the clock: what it found until then decides
+// the step of the answer, which is to be the same on every machine.
+const endsPerSecond = 500_000
+
+// proofEnds bounds the ends that a proof tries, by the time that was asked for: whole
+// seconds, as some of it has gone until a search begins.
+func proofEnds(effort time.Duration) int {
+	return int(math.Ceil(cmp.Or(effort, 10*time.Second).Seconds())) * endsPerSecond
+}
 
 // prove searches all cuts for ones whose largest share is below that of best,
 // which is of the present cuts, depth first, run after run. It leaves the best
@@ -18,13 +28,13 @@ const maxEnds = 20_000_000
 // A branch ends if a device is too full: with one of its runs and no more, or
 // with all of them; or if the runs to come cannot take the items that are left
 // ([Looped.suffix]).
-func (looped *Looped) prove(ctx context.Context, best score) (score, bool) {
-	search := &proof{Looped: looped, ctx: ctx, best: best, bestCuts: slices.Clone(looped.Cuts), rest: looped.suffix(ctx)}
+func (looped *Looped) prove(ctx context.Context, best score, maxEnds int) (score, bool) {
+	search := &proof{Looped: looped, ctx: ctx, best: best, maxEnds: maxEnds, bestCuts: slices.Clone(looped.Cuts), rest: looped.suffix(ctx)}
 	if search.rest == nil {
 		return best, false
 	}
 	search.run(0)
-	proved := ctx.Err() == nil && search.ends < maxEnds
+	proved := ctx.Err() == nil && search.ends < search.maxEnds
 	copy(looped.Cuts, search.bestCuts)
 	if search.best.less(best) {
 		return looped.descend(ctx), proved // as even as that share allows
@@ -38,7 +48,8 @@ type proof struct {
 	ctx      context.Context
 	best     score
 	bestCuts []int
-	ends     int         // tried
+	ends     int // tried
+	maxEnds  int
 	rest     [][]float64 // of the runs from c on with the items from a on, the least largest share
 }
 
@@ -59,7 +70,7 @@ func (search *proof) run(c int) {
 	}
 	for b := first; b <= last; b++ {
 		search.ends++
-		if search.ends >= maxEnds || search.ctx.Err() != nil {
+		if search.ends >= search.maxEnds || search.ctx.Err() != nil {
 			return
 		}
 		below := search.best.most * (1 - 1e-9)

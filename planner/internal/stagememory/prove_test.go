@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner"
@@ -53,5 +54,27 @@ func TestInterleavedProved(t *testing.T) {
 	solution, err := planner.Solve(t.Context(), problem, planner.Settings{})
 	if err != nil || solution.Status != planner.Optimal || solution.Bound != "search" {
 		t.Errorf("%+v, %v", solution.Certificate, err)
+	}
+}
+
+// TestInterleavedEffort: a longer limit is a longer proof; a short one ends by its
+// number of ends, and not by the clock, with the same answer each time.
+func TestInterleavedEffort(t *testing.T) {
+	t.Parallel()
+	deep := strings.Replace(randomproblem.SixBlocks, `"num_hidden_layers": 6`, `"num_hidden_layers": 24`, 1)
+	problem := randomproblem.PipelineOf(t, deep, 4, costmodel.Workload{Mode: costmodel.Train, Schedule: costmodel.Interleaved, Batch: 8, MicroBatches: 8, Seq: 512, VirtualStages: 2})
+	in := randomproblem.Instance(t, &problem)
+	for effort, want := range map[int]bool{10: false, 1 << 30: true} {
+		first, err := stagememory.ProofWithin(t.Context(), in, effort)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := stagememory.ProofWithin(t.Context(), in, effort)
+		if err != nil || first.Proved != want || first != again {
+			t.Errorf("%d ends: %+v, then %+v (%v)", effort, first, again, err)
+		}
+	}
+	if a, b := stagememory.ProofEnds(time.Second), stagememory.ProofEnds(59700*time.Millisecond); a != 500_000 || b != 60*a || stagememory.ProofEnds(0) != 10*a {
+		t.Errorf("%d and %d ends", a, b)
 	}
 }

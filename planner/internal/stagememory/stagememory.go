@@ -36,7 +36,7 @@ func (Method) Solve(ctx context.Context, in *instance.Instance, limits instance.
 	}
 	peaks := instance.NewStagePeaks(items)
 	if in.Looped() {
-		return solveLooped(ctx, peaks)
+		return solveLooped(ctx, peaks, limits.Effort)
 	}
 	return items.SolveChain(ctx, peaks.Chain(), limits)
 }

@@ -62,6 +62,10 @@ func Of(workload *costmodel.Workload) (Engine, error) {
 		return found, nil
 	}
 	runtimes := workload.Strategy.Traits().Runtimes
+	if workload.Runtime == value.Lightning && workload.Strategy.Traits().Replicated { // it has FSDP and DeepSpeed too
+		return base{}, costmodel.Refuse(costmodel.Set("runtime", workload.Runtime),
+			"devmap models Lightning with %v alone, not with %v", costmodel.Set("strategy", costmodel.DDP), costmodel.Set("strategy", workload.Strategy))
+	}
 	if len(runtimes) == 0 {
 		return base{}, costmodel.Refuse(costmodel.Set("strategy", workload.Strategy),
 			"%q is unknown (known: %s)", workload.Strategy, names(costmodel.Strategies()))

@@ -17,6 +17,7 @@ func Units(model *Model) (units []costmodel.Unit, warnings []costmodel.Message) 
 		units = append(units, unit.out)
 	}
 	passOutputs(model, units)
+	holdStates(model, units)
 	if retainsInputs(model, units) {
 		warnings = append(warnings, costmodel.Messagef("linear layers of LLM.int8() keep their inputs although blocks are recomputed (bitsandbytes holds them outside autograd's saved tensors); %v does not", costmodel.Set("quantize", value.NF4)))
 	}
@@ -53,7 +54,9 @@ func (unit *adder) add(states *matrixStates) {
 		out.FLOPs += layer.Cost.FLOPs
 		out.Output = layer.Cost.Output
 	}
-	if unit.Train && unit.Recomputes && len(out.Layers) > 1 {
+	// MllamaVisionEncoderLayer is no GradientCheckpointingLayer (modeling_mllama.py of
+	// Transformers 5.17): gradient_checkpointing_enable leaves it as it is.
+	if unit.Train && unit.Recomputes && len(out.Layers) > 1 && !tileBlock(unit.Graph, unit.index) {
 		out.Recompute = true
 		out.AutocastCopies = casts
 		if waiting > 0 {

@@ -1,0 +1,234 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
+)
+
+// rightReports is how many public reports devmap must answer rightly.
+const rightReports = 40
+
+// publicReport is an entry of fixtures/reports/reports.json: what somebody met, and
+// commands that ask devmap about it.
+type publicReport struct {
+	Source   string      `json:"source"`
+	URL      string      `json:"url"`
+	Scenario string      `json:"scenario"`
+	Reported string      `json:"reported"`
+	Right    bool        `json:"right"`
+	Why      string      `json:"why"` // not right: the cause
+	Runs     []reportRun `json:"runs"`
+}
+
+// reportRun is a command and what must hold of its answer. Tolerance says where the
+// range comes from: always from the report, never from what devmap prints.
+type reportRun struct {
+	Command   string     `json:"command"`
+	Fits      *bool      `json:"fits"`      // false also where only the pool's upper end does not fit
+	Refused   string     `json:"refused"`   // words of the true reason
+	Figure    string     `json:"figure"`    // see figures
+	Range     [2]float64 `json:"range"`     // of the figure
+	Same      float64    `json:"same"`      // the figure is that of the run before, within this share
+	Together  [][]string `json:"together"`  // modules on one GPU
+	Says      string     `json:"says"`      // words among the notes
+	Tolerance string     `json:"tolerance"` // why the range is as wide as it is
+}
+
+// TestPublicReports replays public reports. A report is right if every command's
+// answer agrees with it, or is refused for a reason that is true.
+func TestPublicReports(t *testing.T) {
+	folder := filepath.Join("..", "..", "fixtures", "reports")
+	data, err := os.ReadFile(filepath.Join(folder, "reports.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var reports []publicReport
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&reports); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(folder)
+	right, seen := 0, map[string]bool{}
+	for i := range reports {
+		report := &reports[i]
+		if report.Source == "" || report.Scenario == "" || report.Reported == "" || len(report.Runs) == 0 || report.Right != (report.Why == "") || seen[report.Source] {
+			t.Errorf("%s: the entry is not complete, or is there twice", report.Source)
+		}
+		seen[report.Source] = true
+		fault := report.replay(t)
+		if fault == nil {
+			right++
+		}
+		switch {
+		case fault != nil && report.Right:
+			t.Errorf("%s (%s): %v", report.Source, report.Scenario, fault)
+		case fault == nil && !report.Right:
+			t.Errorf("%s is right now: record it", report.Source)
+		case fault != nil:
+			t.Logf("%s is not right: %v: %s", report.Source, fault, report.Why)
+		}
+	}
+	t.Logf("%d of %d public reports are right or refused for a true reason", right, len(reports))
+	if right < rightReports {
+		t.Errorf("%d reports are right, want %d", right, rightReports)
+	}
+}
+
+func (report *publicReport) replay(t *testing.T) error {
+	t.Helper()
+	var before *answeredReport
+	for i := range report.Runs {
+		run := &report.Runs[i]
+		if (run.Range[1] > 0 || run.Same > 0) && run.Tolerance == "" {
+			t.Errorf("%s: %q: nothing says where the range comes from", report.Source, run.Command)
+		}
+		answer := askedReport(t, run.Command)
+		if err := run.judge(answer, before); err != nil {
+			return fmt.Errorf("devmap %s: %w", run.Command, err)
+		}
+		before = answer
+	}
+	return nil
+}
+
+// answeredReport is what a command said.
+type answeredReport struct {
+	status int
+	plan   struct {
+		DeviceMap map[string]any   `json:"device_map"`
+		Devices   []contractDevice `json:"devices"`
+		Imbalance float64          `json:"imbalance"`
+		Verdict   string           `json:"verdict"`
+	}
+	errs string
+}
+
+func askedReport(t *testing.T, command string) *answeredReport {
+	t.Helper()
+	var document, errs bytes.Buffer
+	answer := &answeredReport{}
+	answer.status = run(t.Context(), append(strings.Fields(command), "--json"), &document, &errs)
+	answer.errs = errs.String()
+	if answer.status == out.ExitInfeasible { // the notes are in the text form
+		errs.Reset()
+		run(t.Context(), strings.Fields(command), &document, &errs)
+		answer.errs = errs.String()
+	}
+	if answer.status == out.ExitDone {
+		if err := json.Unmarshal(document.Bytes(), &answer.plan); err != nil {
+			t.Fatalf("devmap %s: %v", command, err)
+		}
+		var notes struct {
+			Warnings []string `json:"warnings"`
+		}
+		if err := json.Unmarshal(document.Bytes(), &notes); err != nil {
+			t.Fatalf("devmap %s: %v", command, err)
+		}
+		answer.errs += strings.Join(notes.Warnings, "\n")
+	}
+	return answer
+}
+
+// judge compares an answer with what was reported.
+func (run *reportRun) judge(answer, before *answeredReport) error {
+	if run.Refused != "" {
+		if answer.status != out.ExitError && answer.status != out.ExitUsage || !strings.Contains(answer.errs, run.Refused) {
+			return fmt.Errorf("status %d, not refused with %q: %s", answer.status, run.Refused, tail(answer.errs))
+		}
+		return nil
+	}
+	fits := answer.status == out.ExitDone
+	if !fits && answer.status != out.ExitInfeasible {
+		return fmt.Errorf("status %d: %s", answer.status, tail(answer.errs))
+	}
+	if run.Fits != nil {
+		if safe := fits && answer.fitsWithPool(); *run.Fits && !fits || !*run.Fits && safe {
+			return fmt.Errorf("status %d, the pool fits: %t; the report says fits: %t", answer.status, safe, *run.Fits)
+		}
+	}
+	if !strings.Contains(answer.errs, run.Says) {
+		return fmt.Errorf("no note says %q", run.Says)
+	}
+	for _, modules := range run.Together {
+		if err := answer.together(modules); err != nil {
+			return err
+		}
+	}
+	if run.Figure == "" {
+		return nil
+	}
+	if !fits {
+		return fmt.Errorf("nothing fits, so there is no %s", run.Figure)
+	}
+	figure := answer.figure(run.Figure)
+	if run.Range[1] > 0 && !(figure >= run.Range[0] && figure <= run.Range[1]) {
+		return fmt.Errorf("%s %.2f, not within %v", run.Figure, figure, run.Range)
+	}
+	if run.Same > 0 && math.Abs(figure/before.figure(run.Figure)-1) > run.Same {
+		return fmt.Errorf("%s %.2f, of the run before %.2f", run.Figure, figure, before.figure(run.Figure))
+	}
+	return nil
+}
+
+// fitsWithPool reports whether the allocator's pool fits at its largest too.
+func (answer *answeredReport) fitsWithPool() bool {
+	if answer.plan.Verdict != "" {
+		return answer.plan.Verdict == "fits"
+	}
+	return !slices.ContainsFunc(answer.plan.Devices, func(d contractDevice) bool {
+		return d.Predicted.PeakAllocatedBytes+d.Predicted.OverheadBytes+d.Predicted.SlackBytes[1] > d.CapacityBytes-d.ReservedBytes
+	})
+}
+
+// figure is one number of a plan, in GiB but for the imbalance: of the fullest GPU
+// peak (what torch's allocator reports), used (peak and context, without the pool's
+// slack), pool (as nvidia-smi shows it: the middle of the slack with it) and weights;
+// total_weights of all GPUs.
+func (answer *answeredReport) figure(name string) float64 {
+	figures := map[string]float64{"imbalance": answer.plan.Imbalance}
+	for i := range answer.plan.Devices {
+		p := &answer.plan.Devices[i].Predicted
+		for kind, size := range map[string]int64{
+			"peak": p.PeakAllocatedBytes, "used": p.PeakAllocatedBytes + p.OverheadBytes, "pool": p.DeviceUsedBytes, "weights": p.ParamsBytes,
+		} {
+			figures[kind] = max(figures[kind], float64(size)/(1<<30))
+		}
+		figures["total_weights"] += float64(p.ParamsBytes) / (1 << 30)
+	}
+	figure, known := figures[name]
+	if !known {
+		panic(fmt.Sprintf("figure %q is none of %v", name, slices.Sorted(maps.Keys(figures))))
+	}
+	return figure
+}
+
+// together reports modules that are not on one GPU: all that a prefix has count.
+func (answer *answeredReport) together(prefixes []string) error {
+	devices := map[string]bool{}
+	for _, prefix := range prefixes {
+		found := false
+		for key, device := range answer.plan.DeviceMap {
+			if key == prefix || strings.HasPrefix(key, prefix+".") {
+				devices[fmt.Sprint(device)], found = true, true
+			}
+		}
+		if !found {
+			return fmt.Errorf("no module %s in the map", prefix)
+		}
+	}
+	if len(devices) != 1 {
+		return fmt.Errorf("%v are on GPUs %v", prefixes, slices.Sorted(maps.Keys(devices)))
+	}
+	return nil
+}
