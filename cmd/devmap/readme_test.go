@@ -69,7 +69,7 @@ func testPage(t *testing.T, name string) (ran int) {
 			body = runConsole(t, dir, steps)
 		case "python":
 			shown = parts[3]
-			body = runPython(t, dir, parts[2], shown)
+			body = runPython(t, dir, parts[2], shown, strings.Contains(block, "```text\n"))
 		}
 		if body == shown {
 			return block
@@ -77,7 +77,8 @@ func testPage(t *testing.T, name string) (ran int) {
 		if os.Getenv("UPDATE_GOLDEN") != "1" {
 			t.Errorf("it shows\n%s\nit is (UPDATE_GOLDEN=1 rewrites it)\n%s", shown, body)
 		}
-		return strings.Replace(block, "\n"+shown+"```", "\n"+body+"```", 1)
+		at := strings.LastIndex(block, "\n"+shown+"```") + 1
+		return block[:at] + body + "```\n"
 	})
 	if os.Getenv("UPDATE_GOLDEN") == "1" && text != string(old) {
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
@@ -89,8 +90,8 @@ func testPage(t *testing.T, name string) (ran int) {
 
 // runPython compiles a Python block, and runs it if devmap and the standard
 // library are all that it imports. It returns the output that the page should
-// show, or shown if the page shows none.
-func runPython(t *testing.T, dir, source, shown string) string {
+// show, or nothing if the page has no block for it.
+func runPython(t *testing.T, dir, source, shown string, shows bool) string {
 	t.Helper()
 	python, err := exec.LookPath("python3")
 	if err != nil {
@@ -112,7 +113,7 @@ func runPython(t *testing.T, dir, source, shown string) string {
 	switch {
 	case err != nil:
 		t.Errorf("python3: %v\n%s\n%s", err, source, out)
-	case runs && shown != "":
+	case runs && shows:
 		return string(out)
 	}
 	return shown
