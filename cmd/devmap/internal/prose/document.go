@@ -24,12 +24,8 @@ var (
 
 // document checks a Markdown file and returns its figures as a line.
 func (check *checker) document(name, source string) string {
-	for prefix, limit := range check.Characters {
-		if prefix == name || strings.HasSuffix(prefix, "/") && strings.HasPrefix(name, prefix) && check.Characters[name] == 0 {
-			if count := utf8.RuneCountInString(source); count > limit {
-				check.add(name, 1, "text", "size", fmt.Sprintf("the page has %d characters, the limit is %d", count, limit), name)
-			}
-		}
+	if limit, count := check.sizeLimit(name), utf8.RuneCountInString(source); limit > 0 && count > limit {
+		check.add(name, 1, "text", "size", fmt.Sprintf("the page has %d characters, the limit is %d", count, limit), name)
 	}
 	var lengths []int
 	passives := 0
@@ -64,6 +60,17 @@ func (check *checker) document(name, source string) string {
 		}
 	}
 	return fmt.Sprintf("%s: %d sentences, median %d words, 95th percentile %d, passive %d %%", name, len(lengths), median, p95, share)
+}
+
+// sizeLimit is the limit of the page or of the nearest folder that has one; 0: none.
+func (check *checker) sizeLimit(name string) int {
+	longest, limit := -1, 0
+	for prefix, most := range check.Characters {
+		if (prefix == name || strings.HasSuffix(prefix, "/") && strings.HasPrefix(name, prefix)) && len(prefix) > longest {
+			longest, limit = len(prefix), most
+		}
+	}
+	return limit
 }
 
 // markdown splits a Markdown file into blocks, without code, HTML and front matter.
