@@ -41,6 +41,9 @@ func (check *checker) help(root, program string) error {
 		return err
 	}
 	for _, command := range append([][2]string{{"", ""}}, completions(names)...) {
+		if command[0] == "help" || command[0] == "completion" {
+			continue // cobra's own
+		}
 		if err := check.command(ask, command[0], command[1]); err != nil {
 			return err
 		}
@@ -59,9 +62,6 @@ func (check *checker) command(ask func(...string) (string, error), name, short s
 	}
 	text, _, _ = strings.Cut(text, "\nUsage:\n") // the rest is names and flags
 	check.block(file, block{"help", 1, text})
-	if name == "help" || name == "completion" {
-		return nil
-	}
 	flags, err := ask(strings.Fields("__complete " + name + " --")...)
 	if err != nil {
 		return err

@@ -130,7 +130,7 @@ func (check *checker) punctuation(kind, text string, count int, report func(rule
 			report("parentheses", "move this aside into a sentence of its own")
 		}
 	}
-	if found := len(joinMarks.FindAllString(text, -1)); found > limit.Joins && kind != "help" {
+	if found := len(joinMarks.FindAllString(text, -1)); found > limit.Joins && kind != "help" && kind != "message" {
 		report("joins", fmt.Sprintf("%d colons and semicolons: split it", found))
 	}
 	if found := len(headless.FindAllString(text, -1)); found > limit.Headless {
