@@ -27,7 +27,7 @@ CGO_FOUND = command -v "$$($(GO) env CC | cut -d' ' -f1)" >/dev/null 2>&1
 # Go files that gofmt holds: not hidden folders, not testdata (some is broken on purpose).
 GO_FILES = find . -path './.?*' -prune -o -name testdata -prune -o -name '*.go' -print
 
-.PHONY: help demo build test check cuda accuracy lint house tidy formatted configurations bench programs bits conformance oracle exporter gpu kernels compared wheels release python fuzz sweep corpus golden fmt clean
+.PHONY: help demo build test check cuda accuracy lint house prose docs tidy formatted configurations bench programs bits conformance oracle exporter gpu kernels compared wheels release python fuzz sweep corpus golden fmt clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  \1|\2/p' Makefile | while IFS='|' read -r name text; do \
@@ -47,7 +47,7 @@ test: formatted configurations ## Formatting, vet, every build configuration, th
 	@if $(CGO_FOUND); then $(FAKED); else echo "skipped: the CUDA executor's tests (no C compiler: $$($(GO) env CC))"; fi
 	@export SEED=$(SEED); echo "recorded commands: SEED=$$SEED"; $(GO) test -vet=off -run '^TestCorpus$$' ./cmd/devmap
 
-check: house lint tidy compared ## What CI runs: house, lint, tidy module files, PTX as its sources make it, then make test and make corpus
+check: house lint prose tidy compared ## What CI runs: house, lint, prose, tidy module files, PTX as its sources make it, then make test and make corpus
 	@$(MAKE) --no-print-directory test
 	@$(MAKE) --no-print-directory corpus
 
@@ -58,6 +58,16 @@ lint: ## Run golangci-lint (built on the first call: minutes)
 house: ## Cycles of files, methods a type, packages, lines, exported names, private words: each with its limit, in all builds
 	@$(GO) run ./cmd/devmap/internal/house
 	@echo 'ok: house'
+
+prose: ## Check the English of documents, help texts, messages and comments
+	@$(GO) run ./cmd/devmap/internal/prose
+	@echo 'ok: prose'
+
+docs: ## Build the pages of docs as a static site in bin/site
+	@set -e; work=$$(mktemp -d); trap 'rm -rf "$$work"' EXIT; python3 -m venv "$$work/venv"; \
+	"$$work/venv/bin/python" -m pip install --quiet --disable-pip-version-check mkdocs==1.6.1 mkdocs-material==9.8.2; \
+	NO_MKDOCS_2_WARNING=1 "$$work/venv/bin/mkdocs" build --quiet --strict
+	@echo 'ok: bin/site/index.html'
 
 tidy: ## Fail if go.mod or go.sum is not tidy
 	@$(GO) mod tidy -diff

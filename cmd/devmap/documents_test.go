@@ -95,7 +95,7 @@ func lineFaults(tree fs.FS, declared map[string]map[string]bool, dir, line strin
 }
 
 func isFile(name string) bool {
-	return slices.Contains([]string{".go", ".gz", ".json", ".txt"}, path.Ext(name))
+	return slices.Contains([]string{".go", ".gz", ".json", ".py", ".txt"}, path.Ext(name))
 }
 
 func isDeclared(declared map[string]map[string]bool, name string) bool {
