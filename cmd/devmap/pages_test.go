@@ -70,7 +70,7 @@ func TestModelsAndGPUs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		gpus += fmt.Sprintf("| `%s` | %.2f | %.4g | %.3g | %s |\n", name, float64(gpu.CapacityBytes)/(1<<30), gpu.BF16FLOPS/1e12, gpu.BytesPerSecond/1e12, gpu.ComputeCapability)
+		gpus += fmt.Sprintf("| %#q | %.2f | %.4g | %.3g | %s |\n", name, float64(gpu.CapacityBytes)/(1<<30), gpu.BF16FLOPS/1e12, gpu.BytesPerSecond/1e12, gpu.ComputeCapability)
 	}
 	named := map[string][]string{}
 	for _, name := range load.Names(fixtures.Models()) {

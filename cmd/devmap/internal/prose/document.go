@@ -53,7 +53,7 @@ func (check *checker) document(name, source string) string {
 		for _, figure := range []struct {
 			rule        string
 			value, most int
-		}{{"median", median, check.Limits.Median}, {"p95", p95, check.Limits.P95}, {"passive", share, check.Limits.Passive}} {
+		}{{"median", median, check.Limits["median_words"]}, {"p95", p95, check.Limits["p95_words"]}, {"passive", share, check.Limits["passive_percent"]}} {
 			if figure.value > figure.most {
 				check.add(name, 1, "text", figure.rule, fmt.Sprintf("%d, the limit is %d", figure.value, figure.most), name)
 			}

@@ -27,26 +27,10 @@ var embedded []byte
 type config struct {
 	Documents  []string          `json:"documents"`
 	Sources    []string          `json:"sources"`
-	Limits     limits            `json:"limits"`
+	Limits     map[string]int    `json:"limits"`
 	Characters map[string]int    `json:"characters"`
 	Allowed    map[string]int    `json:"allowed"`
 	Words      map[string]string `json:"words"`
-}
-
-type limits struct {
-	Sentence         int `json:"sentence_words"`
-	Median           int `json:"median_words"`
-	P95              int `json:"p95_words"`
-	Parentheses      int `json:"parentheses"`
-	ParenthesisWords int `json:"parenthesis_words"`
-	Joins            int `json:"joins"`
-	Commas           int `json:"commas"`
-	Headless         int `json:"headless"`
-	Heading          int `json:"heading_words"`
-	Flag             int `json:"flag_characters"`
-	HelpColumns      int `json:"help_columns"`
-	Message          int `json:"message_words"`
-	Passive          int `json:"passive_percent"`
 }
 
 func main() {
@@ -57,9 +41,8 @@ func main() {
 	failed, err := run(os.Stdout, *root, *program, *figures, flag.Args())
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "prose:", err)
-		os.Exit(1)
 	}
-	if failed {
+	if failed || err != nil {
 		os.Exit(1)
 	}
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -9,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -117,7 +117,10 @@ func (check *checker) source(root, name string) error {
 		if call, ok := node.(*ast.CallExpr); ok && isMessage(call.Fun) {
 			for _, argument := range call.Args {
 				if literal, ok := argument.(*ast.BasicLit); ok && literal.Kind == token.STRING {
-					check.block(name, block{"message", files.Position(literal.Pos()).Line, unquoted(literal)})
+					text, err := strconv.Unquote(literal.Value)
+					if err == nil { // as always: it was parsed
+						check.block(name, block{"message", files.Position(literal.Pos()).Line, text})
+					}
 					break
 				}
 			}
@@ -136,26 +139,16 @@ func (check *checker) source(root, name string) error {
 	return nil
 }
 
-// isMessage reports whether a function makes an error or a note.
+// messages are functions that make an error or a note of their first string.
+var messages = regexp.MustCompile(`^(?:Errorf|New|Usagef|[Rr]efuse|refusedf|fault|warn|note)$`)
+
+// isMessage reports whether a call makes an error or a note.
 func isMessage(function ast.Expr) bool {
-	name := ""
 	switch function := function.(type) {
 	case *ast.Ident:
-		name = function.Name
+		return messages.MatchString(function.Name)
 	case *ast.SelectorExpr:
-		name = function.Sel.Name
-	}
-	switch name {
-	case "Errorf", "New", "Usagef", "Refuse", "refuse", "refusedf", "fault", "warn", "note":
-		return true
+		return messages.MatchString(function.Sel.Name)
 	}
 	return false
-}
-
-func unquoted(literal *ast.BasicLit) string {
-	text, err := strconv.Unquote(literal.Value)
-	if err != nil {
-		panic(errors.Join(errors.New("a parsed literal does not unquote"), err))
-	}
-	return text
 }

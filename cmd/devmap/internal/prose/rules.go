@@ -70,22 +70,22 @@ func (check *checker) block(file string, one block) {
 	report := func(rule, advice string) { check.add(file, one.line, one.kind, rule, advice, one.text) }
 	switch one.kind {
 	case "heading":
-		if countWords(plain(one.text)) > limit.Heading || strings.ContainsAny(one.text[max(0, len(one.text)-1):], "?.!") {
-			report("heading", fmt.Sprintf("name a task or a topic in at most %d words", limit.Heading))
+		if countWords(plain(one.text)) > limit["heading_words"] || strings.ContainsAny(one.text[max(0, len(one.text)-1):], "?.!") {
+			report("heading", fmt.Sprintf("name a task or a topic in at most %d words", limit["heading_words"]))
 		}
 	case "flag":
-		if utf8.RuneCountInString(one.text) > limit.Flag {
-			report("flag-help", fmt.Sprintf("shorten to %d characters; details belong in a help topic", limit.Flag))
+		if utf8.RuneCountInString(one.text) > limit["flag_characters"] {
+			report("flag-help", fmt.Sprintf("shorten to %d characters; details belong in a help topic", limit["flag_characters"]))
 		}
 	case "help":
 		for line := range strings.Lines(one.text) {
-			if utf8.RuneCountInString(strings.TrimRight(line, "\n")) > limit.HelpColumns {
-				report("help-width", fmt.Sprintf("wrap at %d columns: %s", limit.HelpColumns, strings.TrimSpace(line)))
+			if utf8.RuneCountInString(strings.TrimRight(line, "\n")) > limit["help_columns"] {
+				report("help-width", fmt.Sprintf("wrap at %d columns: %s", limit["help_columns"], strings.TrimSpace(line)))
 			}
 		}
 	case "message":
-		if countWords(plain(one.text)) > limit.Message {
-			report("message-length", fmt.Sprintf("say what failed in %d words; advice goes on the next line", limit.Message))
+		if countWords(plain(one.text)) > limit["message_words"] {
+			report("message-length", fmt.Sprintf("say what failed in %d words; advice goes on the next line", limit["message_words"]))
 		}
 	}
 	for _, part := range sentences(one) {
@@ -105,7 +105,7 @@ func (check *checker) sentence(file, kind string, part sentence) {
 	if kind == "heading" || count < 5 {
 		return
 	}
-	if count > check.Limits.Sentence && kind != "message" {
+	if count > check.Limits["sentence_words"] && kind != "message" {
 		report("long", fmt.Sprintf("%d words: split it", count))
 	}
 	switch {
@@ -122,21 +122,21 @@ func (check *checker) sentence(file, kind string, part sentence) {
 func (check *checker) punctuation(kind, text string, count int, report func(rule, advice string)) {
 	limit := check.Limits
 	asides := inBrackets.FindAllStringSubmatch(text, -1)
-	if len(asides) > limit.Parentheses {
+	if len(asides) > limit["parentheses"] {
 		report("parentheses", "move asides into sentences of their own")
 	}
 	for _, aside := range asides {
-		if countWords(aside[1]) > limit.ParenthesisWords {
+		if countWords(aside[1]) > limit["parenthesis_words"] {
 			report("parentheses", "move this aside into a sentence of its own")
 		}
 	}
-	if found := len(joinMarks.FindAllString(text, -1)); found > limit.Joins && kind != "help" && kind != "message" {
+	if found := len(joinMarks.FindAllString(text, -1)); found > limit["joins"] && kind != "help" && kind != "message" {
 		report("joins", fmt.Sprintf("%d colons and semicolons: split it", found))
 	}
-	if found := len(headless.FindAllString(text, -1)); found > limit.Headless {
+	if found := len(headless.FindAllString(text, -1)); found > limit["headless"] {
 		report("headless", "name the things that 'what' and 'that' refer to")
 	}
-	if strings.Count(text, ",") > limit.Commas && kind == "text" && count > 25 {
+	if strings.Count(text, ",") > limit["commas"] && kind == "text" && count > 25 {
 		report("commas", "use a list")
 	}
 }
