@@ -21,7 +21,7 @@ CUDA_FLAGS = export CGO_ENABLED=1 CGO_CFLAGS="-O2 -g -I$$PWD/executor/cuda/inter
 # Tests of the CUDA executor, and of the command with it, on a fake CUDA driver.
 FAKED = $(CUDA_FLAGS); $(GO) test -vet=off -tags cuda ./executor/cuda/... ./executor/nvml && $(GO) test -vet=off -tags cuda -run 'CUDA|NoGPULibrary' ./cmd/devmap
 
-.PHONY: help demo build test check lint fmt cuda bench release clean
+.PHONY: help demo build test check lint fmt cuda bench docs release clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/\1|\2/p' Makefile | while IFS='|' read -r name text; do \
@@ -42,7 +42,7 @@ test: formatted configurations ## Formatting, vet in every build, all tests, 24 
 	@if $(CGO_FOUND); then $(FAKED); else echo "skipped: the CUDA executor's tests (no C compiler: $$($(GO) env CC))"; fi
 	@export SEED=$(SEED); echo "recorded commands: SEED=$$SEED"; $(GO) test -vet=off -run '^TestCorpus$$' ./cmd/devmap
 
-check: house lint tidy compared ## What CI runs: house, lint, tidy, PTX, then make test and make corpus
+check: house lint prose tidy compared ## What CI runs: house, lint, prose, tidy, PTX, then make test and make corpus
 	@$(MAKE) --no-print-directory test
 	@$(MAKE) --no-print-directory corpus
 
@@ -52,6 +52,12 @@ lint: ## Run golangci-lint; the first call builds it (minutes)
 
 fmt: ## Format the Go files with gofumpt
 	@$(GO_FILES) | xargs $(TOOL) gofumpt -w
+
+docs: ## Build the pages of docs as a static site in bin/site
+	@set -e; work=$$(mktemp -d); trap 'rm -rf "$$work"' EXIT; python3 -m venv "$$work/venv"; \
+	"$$work/venv/bin/python" -m pip install --quiet --disable-pip-version-check mkdocs==1.6.1 mkdocs-material==9.8.2; \
+	NO_MKDOCS_2_WARNING=1 "$$work/venv/bin/mkdocs" build --quiet --strict
+	@echo 'ok: bin/site/index.html'
 
 cuda: ## Build bin/devmap with CUDA support and test it; no CUDA toolkit needed
 	@$(CUDA_FLAGS); $(GO) build -trimpath -buildvcs=auto -tags cuda -o bin/devmap ./cmd/devmap

@@ -16,12 +16,20 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// TestFormatsNameEveryField: a field that a file has is in FORMATS.md, op by
-// op in the row of its kind.
+// TestFormatsNameEveryField: a field that a file has is on a page of docs/formats,
+// op by op in the row of its kind.
 func TestFormatsNameEveryField(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join("..", "..", "FORMATS.md"))
+	names, err := filepath.Glob(filepath.Join("..", "..", "docs", "formats", "*.md"))
 	if err != nil {
 		t.Fatal(err)
+	}
+	var text []byte
+	for _, name := range names {
+		page, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text = append(text, page...)
 	}
 	for _, v := range []any{
 		devicemap.Plan{},
@@ -65,7 +73,7 @@ func TestFormatsNameEveryField(t *testing.T) {
 	} {
 		for _, field := range jsonFields(v) {
 			if !strings.Contains(string(text), "`"+field+"`") && !strings.Contains(string(text), `"`+field+`"`) {
-				t.Errorf("FORMATS.md does not explain %q of %T", field, v)
+				t.Errorf("docs/formats does not explain %q of %T", field, v)
 			}
 		}
 	}
@@ -85,7 +93,7 @@ func TestFormatsNameEveryField(t *testing.T) {
 		row, _, _ = strings.Cut(row, "\n")
 		for _, field := range jsonFields(op) {
 			if !strings.Contains(row, "`"+field+"`") {
-				t.Errorf("FORMATS.md: the row of %q lacks %q", kind, field)
+				t.Errorf("docs/formats: the row of %q lacks %q", kind, field)
 			}
 		}
 	}

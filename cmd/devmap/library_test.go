@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-var programOfReadme = regexp.MustCompile("(?s)```go\n(package main\n.*?)```\n(.*?)```text\n(.*?)```\n")
+var programOfPage = regexp.MustCompile("(?s)```go\n(package main\n.*?)```\n(.*?)```text\n(.*?)```\n")
 
-// TestFreshModule builds the program of README.md in a module outside of the
+// TestFreshModule builds the program of docs/go.md in a module outside of the
 // repository, without the network, and compares what it prints.
 // UPDATE_GOLDEN=1 rewrites what is shown.
 func TestFreshModule(t *testing.T) {
@@ -20,10 +20,10 @@ func TestFreshModule(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := read(t, filepath.Join(root, "README.md"))
-	parts := programOfReadme.FindStringSubmatch(text)
+	text := read(t, filepath.Join(root, "docs", "go.md"))
+	parts := programOfPage.FindStringSubmatch(text)
 	if parts == nil {
-		t.Fatal("README.md has no program with its output")
+		t.Fatal("docs/go.md has no program with its output")
 	}
 	source, shown := parts[1], parts[3]
 	if lines := strings.Count(source, "\n"); lines > 25 {
@@ -47,11 +47,11 @@ func TestFreshModule(t *testing.T) {
 	case string(out) == shown:
 	case os.Getenv("UPDATE_GOLDEN") == "1":
 		whole := strings.Replace(text, parts[0], strings.Replace(parts[0], "```text\n"+shown, "```text\n"+string(out), 1), 1)
-		if err := os.WriteFile(filepath.Join(root, "README.md"), []byte(whole), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(root, "docs", "go.md"), []byte(whole), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	default:
-		t.Errorf("it prints\n%s\nREADME.md shows\n%s", out, shown)
+		t.Errorf("it prints\n%s\ndocs/go.md shows\n%s", out, shown)
 	}
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,25 +10,46 @@ import (
 	"testing"
 )
 
-// step is one command of a block of README.md, and the output it shows.
+// step is one command of a block, and the output that it shows.
 type step struct {
 	command, output string
 }
 
-var fence = regexp.MustCompile("(?s)```(console|sh|text)\n(.*?)```\n")
+var fence = regexp.MustCompile("(?s)```(console|sh|python)\n(.*?)```\n(?:\n```text\n(.*?)```\n)?")
 
-// TestDocuments runs the devmap commands of README.md and FORMATS.md, in order,
-// in a folder that looks like the repository's, and compares what a console
-// block shows and the table of `make demo`. UPDATE_GOLDEN=1 rewrites what is
-// shown.
+// TestDocuments runs the commands of README.md and of every page below docs, each
+// page in a folder of its own that has nothing but the fixtures: a page has to run
+// in order and alone. It compares the output that console blocks show, and of
+// Python blocks, that the text block after them shows. UPDATE_GOLDEN=1 rewrites
+// what is shown.
 func TestDocuments(t *testing.T) {
-	for name, least := range map[string]int{"README.md": 15, "FORMATS.md": 4} {
-		t.Run(name, func(t *testing.T) { testDocument(t, name, least) })
+	ran, all, seen := 0, pages(t), 0
+	for _, name := range all {
+		t.Run(name, func(t *testing.T) { ran, seen = ran+testPage(t, name), seen+1 })
+	}
+	if least := 80; ran < least && seen == len(all) {
+		t.Errorf("%d commands were found in all pages, want at least %d", ran, least)
 	}
 }
 
-// testDocument expects at least so many commands.
-func testDocument(t *testing.T, name string, least int) {
+// pages are README.md and all of docs, from the top of the repository.
+func pages(t *testing.T) []string {
+	t.Helper()
+	names := []string{"README.md"}
+	err := fs.WalkDir(os.DirFS(filepath.Join("..", "..")), "docs", func(name string, _ fs.DirEntry, err error) error {
+		if strings.HasSuffix(name, ".md") {
+			names = append(names, name)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+// testPage returns how many commands a page has.
+func testPage(t *testing.T, name string) (ran int) {
 	t.Helper()
 	path := filepath.Join("..", "..", name)
 	old, err := os.ReadFile(path)
@@ -35,45 +57,72 @@ func testDocument(t *testing.T, name string, least int) {
 		t.Fatal(err)
 	}
 	dir := repository(t)
-	ran := 0
 	text := fence.ReplaceAllStringFunc(string(old), func(block string) string {
 		parts := fence.FindStringSubmatch(block)
-		kind, body := parts[1], parts[2]
-		switch {
-		case kind == "sh":
+		body, shown := parts[2], parts[2]
+		switch parts[1] {
+		case "sh":
 			ran += runPlain(t, dir, body)
-		case kind == "console":
+		case "console":
 			steps := consoleSteps(body)
 			ran += len(steps)
 			body = runConsole(t, dir, steps)
-		case strings.HasPrefix(body, "qwen2.5-3b"): // what make demo prints
-			ran++
-			out, err := shell(dir, demo)
-			if err != nil {
-				t.Errorf("%s: %v", demo, err)
-			}
-			body = out
+		case "python":
+			shown = parts[3]
+			body = runPython(t, dir, parts[2], shown, strings.Contains(block, "```text\n"))
 		}
-		if body == parts[2] {
+		if body == shown {
 			return block
 		}
 		if os.Getenv("UPDATE_GOLDEN") != "1" {
-			t.Errorf("it shows\n%s\nit is (UPDATE_GOLDEN=1 rewrites it)\n%s", parts[2], body)
+			t.Errorf("it shows\n%s\nit is (UPDATE_GOLDEN=1 rewrites it)\n%s", shown, body)
 		}
-		return "```" + kind + "\n" + body + "```\n"
+		at := strings.LastIndex(block, "\n"+shown+"```") + 1
+		return block[:at] + body + "```\n"
 	})
-	if ran < least {
-		t.Errorf("only %d commands were found", ran)
-	}
 	if os.Getenv("UPDATE_GOLDEN") == "1" && text != string(old) {
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
+	return ran
 }
 
-// demo is the first command of the Makefile's demo, without its output file.
-const demo = "bin/devmap plan fixtures/models/qwen2.5-3b --gpus 4 --gpu h200-141gb --mode train --batch 4 --seq 2048 -o demo.json"
+// runPython compiles a Python block, and runs it if devmap and the standard
+// library are all that it imports. It returns the output that the page should
+// show, or nothing if the page has no block for it.
+func runPython(t *testing.T, dir, source, shown string, shows bool) string {
+	t.Helper()
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		return shown // Go's tests need no Python
+	}
+	arguments := []string{"-c", "import ast, sys; ast.parse(sys.argv[1])", source}
+	runs := imported.MatchString(source) && !foreign.MatchString(source)
+	if runs {
+		arguments = []string{"-c", source}
+	}
+	cmd := exec.Command(python, arguments...)
+	cmd.Dir = dir
+	packages, err := filepath.Abs(filepath.Join("..", "..", "modelgraph", "python"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Env = append(os.Environ(), "PYTHONPATH="+packages, "PYTHONDONTWRITEBYTECODE=1", "DEVMAP_BINARY="+filepath.Join(dir, "bin", "devmap"), "HOME="+dir)
+	out, err := cmd.CombinedOutput()
+	switch {
+	case err != nil:
+		t.Errorf("python3: %v\n%s\n%s", err, source, out)
+	case runs && shows:
+		return string(out)
+	}
+	return shown
+}
+
+var (
+	imported = regexp.MustCompile(`(?m)^(?:import|from) devmap`)
+	foreign  = regexp.MustCompile(`(?m)^\s*(?:import|from) (?:torch|transformers|lightning|accelerate|peft|diffusers|devmap\.callbacks)|MODEL`)
+)
 
 // repository is a folder with the command in bin and the fixtures, where a
 // block may write.
@@ -104,12 +153,17 @@ func repository(t *testing.T) string {
 func shell(dir, command string) (string, error) {
 	cmd := exec.Command("sh", "-c", command)
 	cmd.Dir = dir
+	if strings.HasPrefix(command, "go test ") { // prints tables of measurements
+		cmd.Dir = filepath.Join("..", "..")
+		out, err := cmd.CombinedOutput()
+		return string(out), err
+	}
 	cmd.Env = append(os.Environ(), "HOME="+dir, "HF_HOME=", "HF_HUB_CACHE=", "MODELSCOPE_CACHE=", "PATH="+filepath.Join(dir, "bin")+":"+os.Getenv("PATH"))
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }
 
-var ours = regexp.MustCompile(`^(bin/)?devmap |^cat > \S+ <<`)
+var ours = regexp.MustCompile(`^(?:bin/)?devmap |^cat > \S+ <<|^mkdir -p `)
 
 // runPlain runs the devmap lines of a block without output; each must succeed.
 func runPlain(t *testing.T, dir, body string) (ran int) {
@@ -151,6 +205,10 @@ func consoleSteps(body string) []step {
 	return steps
 }
 
+// refused is the output of a command that fails as its page says: an error, or the
+// number of faults of a map or a program.
+var refused = regexp.MustCompile(`(?m)^devmap: |^\d+ (?:faults?|errors?)$`)
+
 // runConsole is the block as it should be. A command that shows nothing must
 // succeed; one that shows a refusal or faults fails as it should.
 func runConsole(t *testing.T, dir string, steps []step) string {
@@ -163,7 +221,7 @@ func runConsole(t *testing.T, dir string, steps []step) string {
 			continue
 		}
 		out, err := shell(dir, s.command)
-		if err != nil && (s.output == "" || out == "") {
+		if err != nil && (out == "" || !refused.MatchString(s.output)) {
 			t.Errorf("%s%v\n%s", s.command, err, out)
 		}
 		block.WriteString(out)

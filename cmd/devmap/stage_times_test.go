@@ -9,7 +9,7 @@ import (
 )
 
 // timedPlan is what a script that adds a step up reads of a plan, written from
-// FORMATS.md.
+// docs/formats/plan-stages.md.
 type timedPlan struct {
 	Workload struct {
 		Mode         string

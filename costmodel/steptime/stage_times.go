@@ -5,7 +5,7 @@ import "github.com/devmap-dev/devmap/costmodel"
 // StageTimes are what a stage takes in seconds: of one micro-batch, of one
 // token generated, and of the optimizer's step. A step ([Step])
 // adds up from those of all its stages, the schedule and what sets the host's
-// pace; FORMATS.md says how.
+// pace; docs/formats/plan-stages.md says how.
 type StageTimes struct {
 	// ForwardSeconds and BackwardSeconds are the device's work.
 	ForwardSeconds  float64 `json:"forward_seconds"`

@@ -76,7 +76,7 @@ var dnnFiles = []struct {
 }
 
 // TestPublicFiles holds the dnn-partitioning files to their least loads, and each to
-// a proof. BENCHMARKS.md has its table:
+// a proof. docs/benchmarks/speed.md has its table:
 //
 //	PUBLIC=all go test -count=1 -v -run TestPublicFiles ./planner/benchmark
 func TestPublicFiles(t *testing.T) {

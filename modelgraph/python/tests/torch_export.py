@@ -367,15 +367,15 @@ class WrappedTest(unittest.TestCase):
 
 class DocumentTest(unittest.TestCase):
     def test_as_written(self):
-        """The example of FORMATS.md, and the layer that it shows."""
-        text = pathlib.Path(__file__).resolve().parents[3].joinpath("FORMATS.md").read_text()
-        text = text[text.index("### A module exported") :]
+        """The example of docs/own-engine.md, and the layer that it shows."""
+        text = pathlib.Path(__file__).resolve().parents[3].joinpath("docs", "own-engine.md").read_text()
+        text = text[text.index("## Export a module") :]
         code, shown = (re.search(f"```{kind}\n(.*?)```", text, re.S).group(1) for kind in ("python", "json"))
         before = os.getcwd()
         with tempfile.TemporaryDirectory() as folder:
             os.chdir(folder)
             try:
-                exec(compile(code, "FORMATS.md", "exec"), {"print": lambda *_: None})  # noqa: S102
+                exec(compile(code, "own-engine.md", "exec"), {"print": lambda *_: None})  # noqa: S102
                 written = layers(json.loads(pathlib.Path("net.json").read_text()))
             finally:
                 os.chdir(before)

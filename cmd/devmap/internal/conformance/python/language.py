@@ -10,7 +10,7 @@ import models
 from engine import Job
 
 SEQ, BATCH, STEPS, PROMPT, NEW = 48, 12, 350, 32, 64
-TEXT, BYTES, LEARNT = "RATIONALE.md", 8000, 1.0
+TEXT, BYTES, LEARNT = "LICENSE", 8000, 1.0
 MODEL = {
     "model_type": "llama", "vocab_size": 256, "hidden_size": 128, "intermediate_size": 256, "num_hidden_layers": 2, "num_attention_heads": 4,
     "num_key_value_heads": 2, "max_position_embeddings": 256, "tie_word_embeddings": True, "bos_token_id": None, "eos_token_id": None,
