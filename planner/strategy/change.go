@@ -23,10 +23,8 @@ type Change struct {
 	// Notes are what the settings do not say: "gradient accumulation".
 	Notes []string
 	Row   Row
-	// To is the problem that Row answers, and Asked the workload that the request
-	// then asks for: Row's, with the batch of all GPUs under [Options].WholeBatch.
-	To    *planner.Problem
-	Asked costmodel.Workload
+	// To is the problem that Row answers.
+	To *planner.Problem
 }
 
 // search is a problem from which steps are taken, or one that a step led to: set
@@ -55,15 +53,7 @@ func (problem *search) change(changed *search, row *Row) Change {
 	if problem.Asked != nil {
 		asked = *problem.Asked
 	}
-	to := row.Workload
-	if problem.WholeBatch { // the request shares it out again
-		to.Batch = changed.Workload.Batch
-		if to.Strategy.Traits().Replicated {
-			to.MicroBatches = changed.Workload.MicroBatches
-		}
-	}
-	change.Asked = to
-	set, without := difference(&asked, &to)
+	set, without := difference(&asked, &row.Workload)
 	traits := row.Workload.Strategy.Traits()
 	if changed.Unconstrained && !problem.Unconstrained {
 		set = append(set, costmodel.Set("contiguous", false))

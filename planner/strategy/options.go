@@ -22,7 +22,8 @@ type Options struct {
 	Fixed []string
 	// WholeBatch: the workload's batch is that of all GPUs together, so that
 	// strategies do the same work. Replicas take equal parts, of one sequence at
-	// least. Otherwise it is that of each replica.
+	// least. Otherwise it is that of each replica, as it always is in the workload
+	// of a row and in the settings of a change.
 	WholeBatch bool
 	// Current adds the row of the map that device_map="auto" gives.
 	Current bool

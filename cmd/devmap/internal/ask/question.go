@@ -101,11 +101,7 @@ func (asked *Question) takes(change *strategy.Change) bool {
 		return false
 	}
 	workload, err := estimate.Resolve(to.Graph, estimate.On(to.Graph, parsed.Workload, parsed.Topology))
-	if err != nil {
-		return false
-	}
-	asks, err := estimate.Resolve(to.Graph, estimate.On(to.Graph, change.Asked, to.Topology))
-	return err == nil && reflect.DeepEqual(workload, asks) && reflect.DeepEqual(parsed.Topology, to.Topology) &&
+	return err == nil && reflect.DeepEqual(workload, change.Row.Resolved) && reflect.DeepEqual(parsed.Topology, to.Topology) &&
 		slices.Equal(parsed.Pins, to.Pins) && reflect.DeepEqual(parsed.Together, to.Together) &&
 		parsed.Unconstrained == (to.Unconstrained && workload.Strategy.Traits().Sequential) && parsed.Offload == to.Offload
 }

@@ -38,24 +38,26 @@ func Advice(ctx context.Context, asked *ask.Question, solution *planner.Solution
 	return []string{msg}
 }
 
-// Changes tells each change and what it comes to.
+// Changes tells each change and what it comes to. A tight one says so in a comment
+// behind its flags: the line of one that fits, tightly or not, ends in fits.
 func Changes(changes []strategy.Change) []string {
 	var out []string
 	for i := range changes {
-		out = append(out, ask.ChangeText(&changes[i])+": "+outcome(changes[i].Row.Solution))
+		text := ask.ChangeText(&changes[i])
+		if changes[i].Row.Solution.Verdict == "tight" {
+			text += " (tight)"
+		}
+		out = append(out, text+": "+outcome(changes[i].Row.Solution))
 	}
 	return out
 }
 
 // outcome is what a changed problem comes to, counted as the share is.
 func outcome(solution *planner.Solution) string {
-	fits := ", fits"
-	switch {
-	case solution.LargestShare > 1:
-		fits = ", does not fit yet"
-	case solution.Verdict == "tight":
-		fits = " (tight), fits" // the line of a remedy ends in fits
+	fits := "fits"
+	if solution.LargestShare > 1 {
+		fits = "does not fit yet"
 	}
 	prediction := &solution.Devices[solution.Bottleneck]
-	return fmt.Sprintf("fullest GPU %s%s", sized(prediction.Predicted.PeakAllocatedBytes+prediction.Predicted.OverheadBytes, prediction.Budget), fits)
+	return fmt.Sprintf("fullest GPU %s, %s", sized(prediction.Predicted.PeakAllocatedBytes+prediction.Predicted.OverheadBytes, prediction.Budget), fits)
 }
