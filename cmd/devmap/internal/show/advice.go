@@ -38,8 +38,8 @@ func Advice(ctx context.Context, asked *ask.Question, solution *planner.Solution
 	return []string{msg}
 }
 
-// Changes tells each change and what it comes to. A tight one says so in a comment
-// behind its flags: the line of one that fits, tightly or not, ends in fits.
+// Changes tells each change and what it comes to. A tight one says so in parentheses
+// after its flags: the line of one that fits, tightly or not, ends in fits.
 func Changes(changes []strategy.Change) []string {
 	var out []string
 	for i := range changes {
