@@ -105,7 +105,7 @@ func Usual(rows []strategy.Row) costmodel.Precision {
 func strategyTable(rows []strategy.Row, usual costmodel.Precision) string {
 	table := texttab.New("Strategy", "Engine", "Fits", "Peak GiB", "Free", "Step", "Tok/step", "Tok/s").Compact()
 	table.Right(3, 4, 5, 6, 7)
-	const least = 24 // of the column that is wrapped
+	const least = len("accelerate auto (what you have now)") // no name of a row is broken below it
 	widest := 0
 	for _, cells := range merged(rows, usual) {
 		widest = max(widest, width.StringWidth(cells[0]))
@@ -116,7 +116,11 @@ func strategyTable(rows []strategy.Row, usual costmodel.Precision) string {
 		table.Row(row...)
 	}
 	if over := table.Width() - maxWidth; over > 0 {
-		table.Wrap(0, max(widest-over, least))
+		first := max(min(widest, least), widest-over)
+		table.Wrap(0, first)
+		if over -= widest - first; over > 0 {
+			table.Wrap(1, len("torch / lightning")-over) // the longest
+		}
 	}
 	return table.String()
 }
