@@ -11,8 +11,13 @@ func TestASCII(t *testing.T) {
 		all, ctype, lang string
 		want             bool
 	}{
-		{"", "", "", false}, {"C", "", "", true}, {"POSIX", "", "en_US.UTF-8", true}, {"", "", "C.UTF-8", false},
-		{"", "de_DE.ISO-8859-1", "", true}, {"", "", "en_US", false}, {"", "C.utf8", "C", false},
+		{"", "", "", false},
+		{"C", "", "", true},
+		{"POSIX", "", "en_US.UTF-8", true},
+		{"", "", "C.UTF-8", false},
+		{"", "de_DE.ISO-8859-1", "", true},
+		{"", "", "en_US", false},
+		{"", "C.utf8", "C", false},
 	} {
 		t.Setenv("LC_ALL", c.all)
 		t.Setenv("LC_CTYPE", c.ctype)
