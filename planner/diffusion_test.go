@@ -103,7 +103,7 @@ func TestDiffusionDegrees(t *testing.T) {
 	}
 	problem := flux(t, "rtx-4090", "rtx-4090")
 	problem.Diffusion.Workload = phases.Workload{Batch: 64, Height: 2048, Width: 2048}
-	if _, err := planner.Solve(t.Context(), problem, planner.Settings{}); err == nil || !strings.Contains(err.Error(), "on 2 devices, whatever the degrees; that there is none is not proved") {
+	if _, err := planner.Solve(t.Context(), problem, planner.Settings{}); err == nil || !strings.Contains(err.Error(), "on 2 GPUs, whatever the degrees; infeasibility is not proven") {
 		t.Errorf("%v", err)
 	}
 }

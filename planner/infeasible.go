@@ -45,7 +45,7 @@ func (err *InfeasibleError) Words(name func(costmodel.Setting) string) string {
 	if err.Proved {
 		fmt.Fprintf(&builder, "does not fit on %s%s: ", devices(count), form)
 	} else {
-		fmt.Fprintf(&builder, "no placement found on %s%s, though one may exist (raise %s): ", devices(count), form, name(costmodel.Setting{Field: "time_limit"}))
+		fmt.Fprintf(&builder, "no placement found on %s%s; infeasibility is not proven: ", devices(count), form)
 	}
 	prediction := &err.Best.Devices[err.Worst]
 	fmt.Fprintf(&builder, "GPU %d needs %v at its peak (%s), has %v (%v short)",

@@ -170,7 +170,7 @@ func TestTooLarge(t *testing.T) {
 	if !errors.As(err, &no) || no.TooLarge != "h.1" || no.Devices != 0 || !no.Proved || no.Needed != 510 || no.Budget != 200 {
 		t.Fatalf("%v: %+v", err, no)
 	}
-	const want = `does not fit on 2 GPUs with one block of layers each: GPU 1 needs 510 B at its peak (weights), has 200 B (310 B short); "h.1" alone needs more than any device has: 500 B, and the largest budget is 200 B`
+	const want = `does not fit on 2 GPUs with one block of layers each: GPU 1 needs 510 B at its peak (weights), has 200 B (310 B short); "h.1" alone needs more than any GPU has: 500 B, and the largest budget is 200 B`
 	if err.Error() != want {
 		t.Errorf("error\n%s, want\n%s", err, want)
 	}

@@ -153,9 +153,18 @@ func (command *watchCommand) refuse(file string, argv []string) error {
 		return out.Usagef("--snapshot %s needs the hook that --no-hook turns off: give one", command.Watch.Snapshot)
 	case command.Watch.Baseline && len(argv) == 0:
 		return command.nothingLeft()
-	case command.Watch.Strict && !command.Given("pid") && len(argv) == 0:
+	case command.Watch.Strict:
+		return command.refuseStrict(file, argv)
+	}
+	return nil
+}
+
+// refuseStrict reports --strict if there would be no verdict.
+func (command *watchCommand) refuseStrict(file string, argv []string) error {
+	switch {
+	case !command.Given("pid") && len(argv) == 0:
 		return out.Usagef("--strict needs a COMMAND or --pid")
-	case command.Watch.Strict && file == "" && !command.Watch.Baseline:
+	case file == "" && !command.Watch.Baseline:
 		return out.Usagef("--strict needs a PLAN or --baseline: without them there is no verdict")
 	}
 	return nil

@@ -179,9 +179,10 @@ def estimate(
     read = Model(model, inputs, no_split, flags.get("mode") != "load")
     ran = run(["estimate", "--json", *words("estimate", {"gpus": gpus, **flags}), "--", read.path], allowed=(0, 3))
     error = ran.error() if ran.status else None
-    if error is not None and not ran.stdout:
+    document = json.loads(ran.stdout) if ran.stdout else {}
+    if error is not None and "rows" not in document:  # an error alone (devmap.error/v1)
         raise error
-    return Estimate(json.loads(ran.stdout), error.remedies if isinstance(error, Infeasible) else [])
+    return Estimate(document, error.remedies if isinstance(error, Infeasible) else [])
 
 
 def _warnings(stderr: str) -> list[str]:

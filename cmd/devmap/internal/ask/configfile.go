@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/pelletier/go-toml/v2"
 	"github.com/pelletier/go-toml/v2/unstable"
@@ -95,7 +96,7 @@ func syntaxError(path string, data []byte, fault *toml.DecodeError) error {
 	if lines := strings.Split(string(data), "\n"); row >= 1 && row <= len(lines) {
 		if key, value, found := strings.Cut(lines[row-1], "="); found {
 			place += ": " + strings.TrimSpace(key)
-			if value = strings.TrimSpace(value); value != "" && unicode.IsLetter([]rune(value)[0]) {
+			if first, _ := utf8.DecodeRuneInString(strings.TrimSpace(value)); unicode.IsLetter(first) {
 				hint = " (text needs quotes)"
 			}
 		}

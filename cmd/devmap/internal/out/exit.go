@@ -62,7 +62,7 @@ func Report(stderr io.Writer, err error, words func(error) string) int {
 		return reported.Status
 	}
 	say := func(text string) { io.WriteString(stderr, text+"\n") } //nolint:errcheck // nobody is left to tell
-	say("devmap: " + errorText(err, words))
+	say(Red(stderr, "devmap:") + " " + errorText(err, words))
 	var inf *Infeasible
 	var workload *costmodel.FieldError
 	var constraint *planner.ConstraintError

@@ -76,17 +76,12 @@ func Coloured(writer io.Writer) bool {
 	return Terminal(writer) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
-// Red, Green and Faint are words that mean a fault, a success and an aside: coloured if
-// their stream is.
-func Red(writer io.Writer, words string) string   { return paintedIf(writer, text.FgRed, words) }
-func Green(writer io.Writer, words string) string { return paintedIf(writer, text.FgGreen, words) }
-func Faint(writer io.Writer, words string) string { return paintedIf(writer, text.Faint, words) }
-
-func paintedIf(writer io.Writer, colour text.Color, words string) string {
+// Red is words that mean a fault: coloured if their stream is.
+func Red(writer io.Writer, words string) string {
 	if !Coloured(writer) {
 		return words
 	}
-	return fmt.Sprintf("\x1b[%dm%s\x1b[0m", colour, words)
+	return fmt.Sprintf("\x1b[%dm%s\x1b[0m", text.FgRed, words)
 }
 
 // asciiOnly are replacements of one column for the signs of tables and notes.
