@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/jedib0t/go-pretty/v6/text"
+
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner"
@@ -34,9 +36,16 @@ func (printer *Printer) Judged(verdict devicemap.Verdict, devices []devicemap.Pr
 	printer.sentences([]string{verdictText(verdict), fullestText(worst), meanText(imbalance)})
 }
 
-// sentences prints sentences as lines of the width.
+// sentences prints sentences as lines of the width. The colour of a verdict says
+// what it means.
 func (printer *Printer) sentences(said []string) {
-	printer.printf("%s\n", out.Block(joined(said, " ", "", printer.width)))
+	lines := joined(said, " ", "", printer.width)
+	for verdict, colour := range map[devicemap.Verdict]text.Color{fits: text.FgGreen, tight: text.FgYellow, doesNotFit: text.FgRed} {
+		if words := verdictText(verdict); printer.colour && said[0] == words {
+			lines = strings.Replace(lines, words, colour.Sprint(words), 1)
+		}
+	}
+	printer.printf("%s\n", out.Block(lines))
 }
 
 func verdictText(verdict devicemap.Verdict) string {
