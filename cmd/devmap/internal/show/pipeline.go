@@ -17,7 +17,7 @@ import (
 // holds in each phase, and on several GPUs the degrees side by side.
 func Pipeline(to io.Writer, pipeline *diffusers.Pipeline, solution *planner.Solution, document *devicemap.Plan) {
 	say := func(format string, args ...any) {
-		out.Say(to, format, args...) //nolint:errcheck // nothing to do about a closed stderr
+		out.Say(out.Asides(to), format, args...) //nolint:errcheck // nothing to do about a closed stderr
 	}
 	work := solution.Pipeline.Workload
 	say("%s (%s): %d × %d, %d frames, %d steps, batch %d%s\n", out.Cell(document.Model.Name), out.Cell(pipeline.Class), work.Width, work.Height, work.Frames, work.Steps, work.Batch, degrees(work))
