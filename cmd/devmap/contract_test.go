@@ -95,6 +95,8 @@ type (
 		Bound      string  `json:"bound"`
 	}
 	contractCheck struct {
+		FormatVersion string `json:"format_version"`
+
 		Devices   []contractDevice `json:"devices"`
 		Imbalance float64          `json:"imbalance"`
 		Faults    []contractFault  `json:"faults"`
