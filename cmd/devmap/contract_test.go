@@ -96,6 +96,8 @@ type (
 		Bound      string  `json:"bound"`
 	}
 	contractCheck struct {
+		FormatVersion string `json:"format_version"`
+
 		Devices   []contractDevice `json:"devices"`
 		Verdict   string           `json:"verdict"`
 		Imbalance float64          `json:"imbalance"`

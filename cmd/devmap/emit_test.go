@@ -59,18 +59,19 @@ func TestEmitLists(t *testing.T) {
 			t.Errorf("devmap %s: no %q in\n%s%s", strings.Join(args, " "), want, stdout.String(), stderr.String())
 		}
 	}
-	says("Write the plan in the form that an engine reads.\n\n"+strings.Join(helps, "")+`Usage:
+	says("Write a plan in the form that an engine reads.\n\n"+strings.Join(helps, "")+`Usage:
   devmap emit PLAN --for ENGINE [flags]
 
 Examples:
 `+newEmit().Example+`
 
-Flags:
-      --for string      the engine: `+list+`
-  -h, --help            help for emit
-      --json            the program as JSON (--for program)
-      --model string    the model that the plan is for (where the plan says it was)
-  -o, --output string   write to a file, which appears whole or not at all
+Input:
+      --for ENGINE               Engine that reads the file; the examples list all
+      --model MODEL              Where the model is [the place in the plan]
+
+Output:
+  -o, --output FILE              Write to FILE, atomically [standard output]
+      --json                     Write the program as JSON (--for program)
 `, "emit", "--help")
 	says(strings.Join(names, "\n")+"\n", "__complete", "emit", "plan.json", "--for", "")
 	says("--for is needed, as in: --for "+names[0]+" (known: "+list+")", "emit", "plan.json")

@@ -261,7 +261,7 @@ func (command *planCommand) next(cmd *cobra.Command, plan *devicemap.Plan, writt
 	default:
 		return
 	}
-	out.Say(cmd.ErrOrStderr(), "%s\n", text) //nolint:errcheck // nothing to do about a closed stderr
+	out.Note(cmd, "%s\n", text) //nolint:errcheck // nothing to do about a closed stderr
 }
 
 // planOf is the plan file of a solution, with its warnings in the words of flags.

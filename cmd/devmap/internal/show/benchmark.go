@@ -13,6 +13,7 @@ import (
 // Benchmark prints the answer to the problem of a benchmark file: the table and the
 // certificate.
 func Benchmark(to io.Writer, file string, answer *benchmark.Answer, explain bool) {
+	to = out.Asides(to)
 	writer := table.NewWriter()
 	writer.SetStyle(table.StyleLight)
 	writer.AppendHeader(table.Row{"device", "nodes", "time", "transfers", "load", "GB"})

@@ -22,6 +22,7 @@ type Simulation struct {
 // Print writes what the devices do and hold, the schedule step by step, and the
 // memory through the step.
 func (sim *Simulation) Print(to io.Writer) error {
+	to = out.Asides(to)
 	step, text := "takes no time", sim.devices()+"\n"+sim.predicted()
 	if sim.Result.Makespan > 0 {
 		step = "takes " + sim.duration(sim.Result.Makespan)
