@@ -1,13 +1,20 @@
 package ask
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/go-json-experiment/json"
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate"
 	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/hf"
 	"github.com/devmap-dev/devmap/modelgraph/load"
 )
 
@@ -28,3 +35,56 @@ func Costs(graph *modelgraph.Graph, workload costmodel.Workload) (*costmodel.Tab
 	}
 	return table, nil
 }
+
+// maxConfigBytes bounds a config.json.
+const maxConfigBytes = 64 << 20
+
+// ReadConfig is the text of the config.json that [ReadModel] makes a model of.
+// A model of another form has none.
+func ReadConfig(arg string) ([]byte, error) {
+	place, builtIn := load.Place(arg, load.Options{BuiltIn: fixtures.Models(), Env: os.Getenv})
+	if builtIn != nil {
+		return fs.ReadFile(builtIn, place)
+	}
+	info, err := os.Stat(place)
+	if err != nil {
+		return nil, err
+	}
+	if info.IsDir() {
+		place = filepath.Join(place, hf.ConfigName)
+	}
+	text, err := modelgraph.ReadSmall(place, "a config", maxConfigBytes)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && filepath.Ext(place) != ".json" {
+		return nil, fmt.Errorf("%s has no %s: what Transformers makes of it is not known", arg, hf.ConfigName)
+	}
+	return text, err
+}
+
+// BuiltIn is what the table of hub names has of a built-in config.
+type BuiltIn struct {
+	IDs    []string `json:"ids"` // the first is the model's own, the others have its config
+	Source string   `json:"source"`
+}
+
+// ID is the model's name on a hub, empty if it has none.
+func (builtIn BuiltIn) ID() string {
+	if len(builtIn.IDs) == 0 {
+		return ""
+	}
+	return builtIn.IDs[0]
+}
+
+var builtIns = sync.OnceValue(func() map[string]BuiltIn {
+	var table map[string]BuiltIn
+	data, err := fs.ReadFile(fixtures.Models(), "hub.json")
+	if err == nil {
+		err = json.Unmarshal(data, &table)
+	}
+	if err != nil {
+		panic("the table of hub names: " + err.Error()) // embedded: a build fault
+	}
+	return table
+})
+
+// BuiltInOf is the row of a built-in config.
+func BuiltInOf(name string) BuiltIn { return builtIns()[name] }
