@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"html"
 	"io/fs"
@@ -70,11 +72,14 @@ func TestModelsAndGPUs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		gpus += fmt.Sprintf("| %#q | %.2f | %.4g | %.3g | %s |\n", name, float64(gpu.CapacityBytes)/(1<<30), gpu.BF16FLOPS/1e12, gpu.BytesPerSecond/1e12, gpu.ComputeCapability)
+		gpus += fmt.Sprintf("| %#q | %.2f | %s | %s | %s |\n", name, float64(gpu.CapacityBytes)/(1<<30), published("%.4g", gpu.BF16FLOPS), published("%.3g", gpu.BytesPerSecond), cmp.Or(gpu.ComputeCapability, "–"))
 	}
 	named := map[string][]string{}
 	for _, name := range load.Names(fixtures.Models()) {
 		config, err := fs.ReadFile(fixtures.Models(), name+"/config.json")
+		if errors.Is(err, fs.ErrNotExist) { // a diffusion pipeline
+			config, err = fs.ReadFile(fixtures.Models(), name+"/model_index.json")
+		}
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -99,7 +104,15 @@ func TestModelsAndGPUs(t *testing.T) {
 	generated(t, "docs/models-and-gpus.md", page)
 }
 
-var modelType = regexp.MustCompile(`"model_type": *"([^"]+)"`)
+var modelType = regexp.MustCompile(`"(?:model_type|_class_name)": *"([^"]+)"`)
+
+// published is a rate in tera units, or a dash if its maker publishes none.
+func published(format string, rate float64) string {
+	if rate == 0 {
+		return "–"
+	}
+	return fmt.Sprintf(format, rate/1e12)
+}
 
 // TestTerminalPicture compares docs/assets/terminal.svg with what a command
 // prints. UPDATE_GOLDEN=1 draws it.

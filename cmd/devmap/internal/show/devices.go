@@ -180,7 +180,8 @@ func (rows *deviceTable) sameRow(a, b int) bool {
 	first, second := &rows.devices[a], &rows.devices[b]
 	idle := first.Units == 0 && second.Units == 0
 	stage := rows.placed != nil && second.Units > 0 && second.Units == first.Units && rows.runs(rows.placed, devicemap.Device(b)) == nothing
-	return first.Budget == second.Budget && (idle || stage && first.Predicted.PeakAllocatedBytes == second.Predicted.PeakAllocatedBytes)
+	replica := rows.placed == nil && first.Predicted == second.Predicted
+	return first.Budget == second.Budget && (idle || replica || stage && first.Predicted.PeakAllocatedBytes == second.Predicted.PeakAllocatedBytes)
 }
 
 // row is that of a device, or of those that are like it up to end.
