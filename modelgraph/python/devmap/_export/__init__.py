@@ -9,14 +9,9 @@ from typing import Any
 
 import torch
 
-from ._errors import DevmapError
-from ._export_dtypes import entry
-from ._export_notes import of_module
-from ._export_seen import Seen, look
-from ._export_ties import ties_of
-from ._export_tree import Layer, layers_of
-from ._export_units import units_of
-from ._export_wrapped import unwrap
+from .._errors import DevmapError
+from .module import Layer, entry, layers_of, ties_of, units_of, unwrap
+from .seen import Seen, look, of_module
 
 FORMAT = "devmap.model/v1"
 

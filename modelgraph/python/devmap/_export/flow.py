@@ -1,12 +1,33 @@
-"""Who made a tensor and who reads it, over the steps of a trace."""
+"""The calls of a forward as a graph of tensors."""
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Callable
 
 import torch
 
-from ._export_trace import Step, Trace
+from .forward import Step, Trace
+
+# A part of a model that devmap has an operation for.
+
+
+@dataclasses.dataclass
+class Part:
+    """An operation, its steps, and its place in the module tree."""
+
+    path: str  # the module that holds it, which gives the layer its name
+    op: dict
+    steps: set[int]
+    params: set[str]  # full names of its parameters
+    main: int  # the tensor that it transforms
+    more: list[int] = dataclasses.field(default_factory=list)  # others that it reads: an encoder's output
+    tokens: int = 0  # rows that it works on
+    runs: int = 1  # how often the same parameters run
+    shared: bool = False  # the rows are of one sequence, for all of the batch
+
+
+# Who made a tensor and who reads it, over the steps of a trace.
 
 # Steps whose result is the same numbers, or some of them, in another shape or type.
 SAME = frozenset(
