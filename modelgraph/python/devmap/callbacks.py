@@ -17,13 +17,13 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ._held import Held
-    from ._lightning import LightningCallback
-    from ._trainer import DevmapCallback
+    from ._core.held import Held
+    from ._core.lightning import LightningCallback
+    from ._core.trainer import DevmapCallback
 
 __all__ = ["DevmapCallback", "Held", "LightningCallback"]
 
-_WHERE = {"DevmapCallback": "_trainer", "Held": "_held", "LightningCallback": "_lightning"}
+_WHERE = {"DevmapCallback": "trainer", "Held": "held", "LightningCallback": "lightning"}
 
 
 def __getattr__(name: str) -> object:
@@ -32,5 +32,5 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module 'devmap.callbacks' has no attribute {name!r}")
     import importlib
 
-    found = globals()[name] = getattr(importlib.import_module("." + _WHERE[name], __package__), name)
+    found = globals()[name] = getattr(importlib.import_module("._core." + _WHERE[name], __package__), name)
     return found

@@ -10,7 +10,7 @@ import torch
 from transformers import Trainer, TrainingArguments
 
 import devmap
-from devmap import _held
+from devmap._core import held
 from devmap.callbacks import DevmapCallback
 
 LIGHTNING = any(importlib.util.find_spec(name) for name in ("lightning", "pytorch_lightning"))
@@ -46,7 +46,7 @@ class Figures:
 
     def __enter__(self):
         stats = {"allocated_bytes.all.peak": self.peak, "reserved_bytes.all.peak": self.peak, "num_ooms": 0}
-        real = _held.Watch._judge
+        real = held.Watch._judge
 
         def judge(watch, ended):
             with mock.patch.multiple(
@@ -54,7 +54,7 @@ class Figures:
             ):
                 real(watch, ended)
 
-        self.patch = mock.patch.object(_held.Watch, "_judge", judge)
+        self.patch = mock.patch.object(held.Watch, "_judge", judge)
         self.patch.start()
 
     def __exit__(self, *_):
@@ -103,7 +103,7 @@ class TrainerTest(unittest.TestCase):
 @unittest.skipUnless(LIGHTNING, "neither lightning nor pytorch_lightning is here")
 class LightningTest(unittest.TestCase):
     def trained(self, callback, **more):
-        from devmap._lightning import package
+        from devmap._core.lightning import package
 
         lightning = package()
 

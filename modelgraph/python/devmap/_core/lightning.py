@@ -5,8 +5,8 @@ from __future__ import annotations
 import importlib
 import sys
 
-from ._errors import DevmapError
-from ._held import Watching
+from .errors import DevmapError
+from .held import Watching
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

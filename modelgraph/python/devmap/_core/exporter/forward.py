@@ -14,7 +14,7 @@ from typing import Any, Callable
 import torch
 from torch.overrides import TorchFunctionMode
 
-from .._errors import DevmapError
+from ..errors import DevmapError
 
 # What CUDA's kernels keep where the meta device takes another way.
 

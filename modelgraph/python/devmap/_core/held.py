@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import sys
 
-from ._errors import DevmapError
-from ._plan import Plan
+from .errors import DevmapError
+from .plan import Plan
 from ._record import gib
 
 TYPE_CHECKING = False
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from ._plan import Device, Path
+    from .plan import Device, Path
 
 PASS, FAIL, INCONCLUSIVE = "pass", "fail", "inconclusive"
 

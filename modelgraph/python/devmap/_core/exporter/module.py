@@ -9,7 +9,7 @@ from collections.abc import Iterable
 import torch
 from torch.nn.parameter import is_lazy
 
-from .._errors import DevmapError
+from ..errors import DevmapError
 
 # Parameters that are one tensor under several names.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from transformers import TrainerCallback
 
-from ._held import Watching
+from .held import Watching
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

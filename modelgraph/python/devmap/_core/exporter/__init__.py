@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from .._errors import DevmapError
+from ..errors import DevmapError
 from .module import Layer, entry, layers_of, ties_of, units_of, unwrap
 from .seen import Seen, look, of_module
 
