@@ -1,5 +1,7 @@
 """The answers of devmap besides a plan, and its refusals with the changes that help."""
 
+# pyright: basic, reportMissingImports=false
+
 from __future__ import annotations
 
 import json
@@ -454,4 +456,3 @@ class Report:
 
     def __repr__(self) -> str:
         return f"<devmap.Report: {self.verdict}, exit status {self.exit_status}>"
-

@@ -141,6 +141,9 @@ def run_loud(arguments: Sequence[str]) -> Ran:
                 raise
             interrupted = err
     reader.join()
+    for pipe in (process.stdout, process.stderr):
+        if pipe:
+            pipe.close()
     return _ended(command, process.returncode, stdout, b"".join(lines), range(256))
 
 
@@ -197,6 +200,7 @@ def _another(path: str, why: str) -> DevmapError:
 
 def replace(arguments: Sequence[str]) -> int:
     """Becomes the program, as the command line `devmap`; the status where a system cannot do that."""
+    path = ""
     try:
         path = find()
         if os.name == "nt":  # exec there would hand the console back before the program has ended

@@ -34,27 +34,31 @@ class _Call:
     """One call: the model as a path, and the keywords as flags."""
 
     def __init__(self, command: str, model: object, inputs: Any, no_split: Any, flags: Mapping[str, Any]) -> None:
-        self.model, self.inputs, self.no_split, self.asked = model, inputs, no_split, flags
+        self.model, self.inputs, self.no_split = model, inputs, no_split
         translated = Translated(command, flags)
-        self.notes = translated.notes
+        self.notes, self.flags = translated.notes, translated.flags
         if translated.flags.get("objective") == "front":
             raise UsageError("objective='front' has several plans: 'memory' and 'time' have one")
-        words(command, translated.flags)  # a wrong keyword is told before a module is exported
+        config: Any = translated.flags.get("ds_config")
+        written = {"ds_config": "a file"} if hasattr(config, "items") else {}
+        words(command, {**translated.flags, **written})  # a wrong keyword is told before a module is exported
+        self.settings: dict[str, Any] = {}
         if translated.download:
             model = downloaded(model)
+            self.settings["download"] = True
+        if translated.architecture:
+            self.settings["architecture"] = translated.architecture
         runs = translated.flags.get("mode") != "load"
         self.read = Model(model, inputs, no_split, runs, translated.architecture)
         if translated.autocast:
             translated.stored(_stored_precision(self.read.path))
-        config = translated.flags.get("ds_config")
-        if isinstance(config, Mapping):
+        if written:
             translated.flags["ds_config"] = self.read.beside("ds_config.json", dict(config))
         self.arguments = [command, *words(command, translated.flags), "--", self.read.path]
 
     def again(self, flags: Mapping[str, Any]) -> Plan:
         """Plans the same model with other keywords."""
-        settings = {name: self.asked[name] for name in ("architecture", "download") if self.asked.get(name)}
-        merged: dict[str, Any] = {**settings, **flags}
+        merged: dict[str, Any] = {**self.settings, **flags}
         return plan(self.model, inputs=self.inputs, no_split=self.no_split, **merged)
 
     def told(self, error: DevmapError) -> DevmapError:
@@ -62,7 +66,7 @@ class _Call:
         if isinstance(error, Infeasible):
             error.notes[:0] = self.notes
             for remedy in error.remedies:
-                remedy.asked(self.asked, self.again)
+                remedy.asked({**self.settings, **self.flags}, self.again)
         return error
 
     def plan(self, ran: binary.Ran) -> Plan:
@@ -155,16 +159,12 @@ def estimate(
     """
     call = _Call("estimate", model, inputs, no_split, {"gpus": gpus, **flags})
     call.arguments.insert(1, "--json")
-    try:
-        ran = binary.run(call.arguments, allowed=(0, 3))
-        error = call.told(ran.error()) if ran.status else None
-        if error is not None and not ran.stdout.lstrip().startswith('{\n "format_version": "devmap.estimate/'):
-            raise error
-    except DevmapError as error:
-        raise call.told(error) from None
-    remedies = error.remedies if isinstance(error, Infeasible) else []
-    document, _ = json.JSONDecoder().raw_decode(ran.stdout)
-    return Estimate(document, remedies, call.again)
+    ran = binary.run(call.arguments, allowed=(0, 3))
+    refusal = call.told(ran.error()) if ran.status else None
+    if refusal is not None and "devmap.estimate/" not in ran.stdout[:100]:
+        raise refusal
+    document, _ = json.JSONDecoder().raw_decode(ran.stdout.lstrip())
+    return Estimate(document, refusal.remedies if isinstance(refusal, Infeasible) else [], call.again)
 
 
 def check(
@@ -198,7 +198,7 @@ def check(
         ran = binary.run(["check", "--json", *call.arguments[1:], path], allowed=(0, 3, 4))
     if not ran.stdout.strip():
         raise call.told(ran.error())
-    document, _ = json.JSONDecoder().raw_decode(ran.stdout)
+    document, _ = json.JSONDecoder().raw_decode(ran.stdout.lstrip())
     notes = [line[len("note: ") :] for line in ran.stderr.splitlines() if line.startswith("note: ")]
     return Check(document, [*call.notes, *notes])
 
@@ -287,10 +287,13 @@ def export(
     >>> devmap.export(model, inputs=(torch.zeros(2, 8),))["format_version"]  # doctest: +SKIP
     'devmap.model/v1'
     """
+    import importlib
+
     try:
-        from .exporter import export as exported
+        exporter = importlib.import_module(".exporter", __package__)
     except ImportError as err:
         if (err.name or "").partition(".")[0] != "torch":
             raise
         raise DevmapError("devmap.export describes a torch.nn.Module, and torch is not installed") from err
-    return exported(module, path, no_split=no_split, inputs=inputs, name=name)
+    document: dict[str, Any] = exporter.export(module, path, no_split=no_split, inputs=inputs, name=name)
+    return document

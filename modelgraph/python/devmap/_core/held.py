@@ -4,20 +4,17 @@ The figures are those of torch's own allocator (torch.cuda.memory_stats), which 
 are read, never reset: what a program measures itself stays as it is. The judgement is that of `devmap watch`.
 """
 
+# pyright: basic, reportMissingImports=false
+
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from typing import Any
 
 from .errors import DevmapError
-from .plan import Plan
-from ._record import gib
+from .plan import Device, Path, Plan, gib
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
-    from .plan import Device, Path
 
 PASS, FAIL, INCONCLUSIVE = "pass", "fail", "inconclusive"
 

@@ -1,5 +1,7 @@
 """The callback of Lightning's Trainer, of whichever of its two packages the program uses."""
 
+# pyright: basic, reportMissingImports=false
+
 from __future__ import annotations
 
 import importlib

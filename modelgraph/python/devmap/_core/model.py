@@ -1,5 +1,7 @@
 """A model argument as the program reads it: a path, a name, a config of Transformers, a module, a model.json."""
 
+# pyright: basic, reportMissingImports=false
+
 from __future__ import annotations
 
 import json
@@ -36,7 +38,8 @@ class Model:
         elif isinstance(model, dict):
             self.path = self._write(str(model.get("name", "model")), "model.json", _json(model))
         elif hasattr(model, "to_json_string") and hasattr(model, "model_type"):
-            text = model.to_json_string()
+            config: Any = model
+            text = config.to_json_string()
             if architecture:
                 text = _json({**json.loads(text), "architectures": [architecture]})
             self.path = os.path.dirname(self._write(_name(model), "config.json", text))
@@ -53,9 +56,7 @@ class Model:
 
         kind = type(module).__name__
         if _is_script(module):
-            raise UsageError(
-                f"a {kind} of torch.jit hides its operations: pass the module that was scripted or traced"
-            )
+            raise UsageError(f"a {kind} of torch.jit hides its operations: pass the module that was scripted or traced")
         document = export(module, inputs=inputs, no_split=no_split)
         if ran and not any(_has_operation(layer) for layer in document["layers"]):
             raise UsageError(

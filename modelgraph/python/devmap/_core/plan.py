@@ -1,5 +1,7 @@
 """A plan as an object, and the tables that answers are printed as."""
 
+# pyright: basic, reportMissingImports=false
+
 from __future__ import annotations
 
 import html
@@ -93,9 +95,7 @@ class Grid:
 
     def html(self) -> str:
         heads = "".join(f"<th>{html.escape(head)}</th>" for head in self.heads)
-        rows = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in self.rows
-        )
+        rows = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in self.rows)
         lines = "<br>".join(html.escape(line) for line in self.lines)
         return (
             f"<b>{html.escape(self.title)}</b><table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
@@ -455,8 +455,8 @@ class Plan(Mapping[str, Union[int, str]]):
         most = max(range(len(used)), key=lambda i: used[i] / budgets[i])
         why = f" ({goal['bound']})" if goal.get("bound") else ""
         return (
-            f"Largest share {100 * goal['value']:.2f}% (GPU {self._fields()[most]['device']}), max/mean {self.imbalance:.3f}, "
-            f"lower bound {bound}{why}, {goal.get('status')}."
+            f"Largest share {100 * goal['value']:.2f}% (GPU {self._fields()[most]['device']}), "
+            f"max/mean {self.imbalance:.3f}, lower bound {bound}{why}, {goal.get('status')}."
         )
 
     def emit(self, engine: str, path: Optional[Path] = None, model: Optional[Path] = None) -> Emitted:

@@ -3,6 +3,8 @@
 Objects of torch, Transformers, PEFT and Accelerate are read by their attributes: none of these packages is imported.
 """
 
+# pyright: basic, reportMissingImports=false
+
 from __future__ import annotations
 
 import os

@@ -1,5 +1,7 @@
 """Keywords of Python as flags of the command line, and the program's messages in keywords."""
 
+# pyright: basic, reportMissingImports=false
+
 from __future__ import annotations
 
 import difflib
@@ -10,6 +12,7 @@ from typing import Any, cast
 
 from .errors import UsageError
 from .flags import COMMANDS, OTHERS, VALUES, PlanFlags
+
 
 def words(command: str, flags: Mapping[str, object]) -> list[str]:
     """The flags of a command, one word each. None leaves a flag out."""

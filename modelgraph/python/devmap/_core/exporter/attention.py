@@ -1,5 +1,8 @@
 """Norms and attention among the calls of a forward."""
 
+# pyright: basic, reportMissingImports=false
+# mypy: disable-error-code="type-arg, no-untyped-def, no-untyped-call, no-any-return, misc, return-value"
+
 from __future__ import annotations
 
 from .flow import SAME, Flow, Part, common, within

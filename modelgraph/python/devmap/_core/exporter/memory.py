@@ -1,5 +1,8 @@
 """Bytes of the layers that no operation describes, and how they grow with batch and length."""
 
+# pyright: basic, reportMissingImports=false
+# mypy: disable-error-code="type-arg, no-untyped-def, no-untyped-call, no-any-return, misc, return-value"
+
 from __future__ import annotations
 
 import dataclasses

@@ -1,5 +1,8 @@
 """A torch.nn.Module at rest: its layers, ties, no-split units and a copy without memory."""
 
+# pyright: basic, reportMissingImports=false
+# mypy: disable-error-code="type-arg, no-untyped-def, no-untyped-call, no-any-return, misc, return-value"
+
 from __future__ import annotations
 
 import copy

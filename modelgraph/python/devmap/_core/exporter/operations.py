@@ -1,5 +1,8 @@
 """The other operations among the calls of a forward, and the layers that they belong to."""
 
+# pyright: basic, reportMissingImports=false
+# mypy: disable-error-code="type-arg, no-untyped-def, no-untyped-call, no-any-return, misc, return-value"
+
 from __future__ import annotations
 
 import dataclasses
