@@ -1,6 +1,7 @@
 """The examples of the documentation, and the types that users' code is checked with."""
 
 import doctest
+import json
 import os
 import re
 import shutil
@@ -52,7 +53,14 @@ print(asyncio.run(main()), devmap.watch(plan, ["python", "train.py"]).verdict)
 callbacks = (DevmapCallback(plan, steps=3), LightningCallback(plan, strict=True))
 print(callbacks[0].verdict, callbacks[1].report)
 '''
-WRONG = 'import devmap\ndevmap.plan("gpt2", gpus=2, mode="trane", batch="4", num_gpus=3)\n'
+WRONG = """
+import devmap
+
+devmap.plan("gpt2", gpus=2, mode="trane")
+devmap.plan("gpt2", gpus=2, batch="4")
+devmap.plan("gpt2", num_gpus=3)
+devmap.plan("gpt2", gpus=2).peak
+"""
 
 
 class DocumentsTest(unittest.TestCase):
@@ -106,32 +114,36 @@ class DocumentsTest(unittest.TestCase):
 
 
 class TypesTest(unittest.TestCase):
-    def check(self, tool, *words, config=None):
+    def check(self, tool, arguments):
+        """Runs a type checker over users' code, wrong code and the package."""
         path = shutil.which(tool) or shutil.which(tool, path=os.path.dirname(sys.executable))
         if not path:
             self.skipTest(f"{tool} is not installed")
         package = os.path.dirname(os.path.dirname(devmap.__file__))
         with tempfile.TemporaryDirectory() as folder:
-            for name, text in (("use.py", USE), ("wrong.py", WRONG), ("pyrightconfig.json", config)):
-                if text:
-                    with open(os.path.join(folder, name), "w") as file:
-                        file.write(text.replace("PACKAGE", package))
-            for name in ("use.py", "wrong.py", os.path.join(package, "devmap")):
+            for name, text in (("use.py", USE), ("wrong.py", WRONG)):
+                with open(os.path.join(folder, name), "w") as file:
+                    file.write(text)
+            os.symlink(package, os.path.join(folder, "package"))
+            for name in ("use.py", "wrong.py", "package/devmap"):
+                config = {"include": [name], "typeCheckingMode": "strict", "extraPaths": [package]}
+                with open(os.path.join(folder, "pyrightconfig.json"), "w") as file:
+                    json.dump(config, file)
                 done = subprocess.run(
-                    [path, *words, name], capture_output=True, text=True, cwd=folder,
-                    env={**os.environ, "MYPYPATH": package},
+                    [path, *(word.replace("NAME", name) for word in arguments)],
+                    capture_output=True, text=True, cwd=folder, env={**os.environ, "MYPYPATH": package},
                 )  # fmt: skip
                 if name != "wrong.py":
                     self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-                else:
-                    for keyword in ("mode", "num_gpus"):
-                        self.assertIn(keyword, done.stdout)
+                    continue
+                for line in range(4, 8):
+                    self.assertRegex(done.stdout, rf"wrong.py:{line}:.*error")
 
     def test_mypy(self):
-        self.check("mypy", "--strict", "--ignore-missing-imports", "--no-incremental")
+        self.check("mypy", ["--strict", "--ignore-missing-imports", "--no-incremental", "NAME"])
 
     def test_pyright(self):
-        self.check("pyright", config='{"typeCheckingMode": "strict", "extraPaths": ["PACKAGE"]}')
+        self.check("pyright", [])
 
 
 if __name__ == "__main__":
