@@ -39,7 +39,7 @@ func TestPythonFlags(t *testing.T) {
 
 // pythonTypes are the types of the keywords that take more than their kind does.
 var pythonTypes = map[string]string{
-	"gpus":         "Union[int, str, Sequence[Union[int, str]]]",
+	"gpus":         "Union[int, str, Sequence[Union[int, str]], Mapping[int, Union[int, str]]]",
 	"pin":          "Union[Mapping[str, int], Sequence[str], str]",
 	"together":     "Union[Sequence[Union[Sequence[str], str]], str]",
 	"reserve":      "Union[int, str, Sequence[Union[int, str]]]",
@@ -60,19 +60,16 @@ type pythonWriter struct {
 	literals map[string]string // the type of each keyword with named values
 	values   strings.Builder   // their definitions
 	classes  strings.Builder
-	kinds    strings.Builder
+	commands strings.Builder
+	kinds    map[string]string // of each keyword
+	shared   map[string]bool   // the keywords that all commands have
 	others   map[string]string // names in other programs
 	faults   []string
 }
 
 func pythonFlagsText(t *testing.T) string {
 	t.Helper()
-	text := &pythonWriter{literals: map[string]string{}, others: map[string]string{}}
-	for _, command := range newRoot(worker.Self{}).Commands() {
-		if slices.Contains([]string{"check", "estimate", "inspect", "plan"}, command.Name()) {
-			text.command(command)
-		}
-	}
+	text := pythonCollected()
 	for _, fault := range text.faults {
 		t.Error(fault)
 	}
@@ -80,7 +77,10 @@ func pythonFlagsText(t *testing.T) string {
 	for _, name := range slices.Sorted(maps.Keys(text.others)) {
 		fmt.Fprintf(&others, "    %q: %q,\n", name, text.others[name])
 	}
-	var values strings.Builder
+	var values, kinds strings.Builder
+	for _, keyword := range slices.Sorted(maps.Keys(text.kinds)) {
+		fmt.Fprintf(&kinds, "    %q: %q,\n", keyword, text.kinds[keyword])
+	}
 	for _, keyword := range slices.Sorted(maps.Keys(text.literals)) {
 		fmt.Fprintf(&values, "    %q: get_args(%s),\n", keyword, text.literals[keyword])
 	}
@@ -102,12 +102,52 @@ from .settings import Settings
 VALUES: dict[str, tuple[str, ...]] = {
 ` + values.String() + `}
 
-COMMANDS: dict[str, dict[str, str]] = {
-` + text.kinds.String() + `}
+KINDS: dict[str, str] = {
+` + kinds.String() + `}
+
+_NAMES = {
+` + text.commands.String() + `}
+COMMANDS = {command: {name: KINDS[name] for name in names.split()} for command, names in _NAMES.items()}
 
 # Names in other programs.
 OTHERS: dict[str, str] = {
 ` + others.String() + "}\n"
+}
+
+// pythonCollected collects the keywords of all functions.
+func pythonCollected() *pythonWriter {
+	text := &pythonWriter{literals: map[string]string{}, others: map[string]string{}, kinds: map[string]string{}, shared: map[string]bool{}}
+	var commands []*cobra.Command
+	counts := map[string]int{}
+	for _, command := range newRoot(worker.Self{}).Commands() {
+		if slices.Contains([]string{"check", "estimate", "inspect", "plan"}, command.Name()) {
+			commands = append(commands, command)
+			for _, flag := range pythonFlagsOf(command) {
+				counts[flag.Name]++
+			}
+		}
+	}
+	text.classes.WriteString("\n\nclass Shared(Settings, total=False):\n    \"\"\"Keywords that all functions take.\"\"\"\n\n")
+	for _, flag := range pythonFlagsOf(commands[0]) {
+		if counts[flag.Name] == len(commands) {
+			text.field(commands[0], flag)
+			text.shared[flag.Name] = true
+		}
+	}
+	for _, command := range commands {
+		text.command(command)
+	}
+	return text
+}
+
+// pythonFlagsOf returns the flags of a command that are keywords.
+func pythonFlagsOf(command *cobra.Command) (all []*pflag.Flag) {
+	command.Flags().VisitAll(func(flag *pflag.Flag) {
+		if !slices.Contains([]string{"help", "json", "output"}, flag.Name) && !flag.Hidden {
+			all = append(all, flag)
+		}
+	})
+	return all
 }
 
 // command adds the keywords of one command.
@@ -118,32 +158,32 @@ func (text *pythonWriter) command(command *cobra.Command) {
 	if command.Flags().Lookup("gpus") == nil {
 		class = all
 	}
-	fmt.Fprintf(&text.classes, "\n\nclass %s(Settings, total=False):\n    \"\"\"Keywords of devmap.%s%s.\"\"\"\n\n", class, name, map[bool]string{true: "", false: " but for gpus"}[class == all])
-	fmt.Fprintf(&text.kinds, "    %q: {\n", name)
-	command.Flags().VisitAll(func(flag *pflag.Flag) {
-		if slices.Contains([]string{"help", "json", "output"}, flag.Name) || flag.Hidden {
-			return
+	fmt.Fprintf(&text.classes, "\n\nclass %s(Shared, total=False):\n    \"\"\"Keywords of devmap.%s%s.\"\"\"\n\n", class, name, map[bool]string{true: "", false: " but for gpus"}[class == all])
+	line := ""
+	var lines []string
+	for _, flag := range pythonFlagsOf(command) {
+		keyword := strings.ReplaceAll(flag.Name, "-", "_")
+		text.kinds[keyword] = flag.Value.Type()
+		if len(line)+len(keyword) > 100 {
+			lines, line = append(lines, line), ""
 		}
-		keyword, kind := strings.ReplaceAll(flag.Name, "-", "_"), flag.Value.Type()
-		fmt.Fprintf(&text.kinds, "        %q: %q,\n", keyword, kind)
-		text.literal(command, flag.Name, keyword)
-		asked := pythonTypes[keyword]
-		if asked == "" {
-			asked = text.literals[keyword]
+		line += keyword + " "
+		if keyword != "gpus" && !text.shared[flag.Name] { // gpus is a parameter of its own
+			text.field(command, flag)
 		}
-		if asked == "" {
-			asked = pythonKinds[kind]
-		}
-		if asked == "" {
-			text.faults = append(text.faults, fmt.Sprintf("--%s is a %s, a kind without a type in Python", flag.Name, kind))
-		}
-		if keyword != "gpus" { // a parameter of its own
-			fmt.Fprintf(&text.classes, "    %s: Optional[%s]\n", keyword, asked)
-		}
-	})
-	text.kinds.WriteString("    },\n")
+	}
+	if strings.HasSuffix(text.classes.String(), "\"\"\"\n\n") { // no keyword beside the shared ones
+		classes := strings.TrimSuffix(text.classes.String(), "\n")
+		text.classes.Reset()
+		text.classes.WriteString(classes)
+	}
+	fmt.Fprintf(&text.commands, "    %q: (\n", name)
+	for _, line := range append(lines, strings.TrimSpace(line)) {
+		fmt.Fprintf(&text.commands, "        %q\n", line)
+	}
+	text.commands.WriteString("    ),\n")
 	if class != all {
-		fmt.Fprintf(&text.classes, "\n\nclass %s(%s, total=False):\n    \"\"\"Keywords of devmap.%s, to be kept in a dict: plan(model, **flags).\"\"\"\n\n    gpus: Optional[%s]\n", all, class, name, pythonTypes["gpus"])
+		fmt.Fprintf(&text.classes, "\n\nclass %s(%s, total=False):\n    \"\"\"Keywords of devmap.%s, to be kept in a dict: %s(model, **flags).\"\"\"\n\n    gpus: Optional[%s]\n", all, class, name, name, pythonTypes["gpus"])
 	}
 	for other, own := range ask.OtherNames(command.Flags()) {
 		name, keyword := strings.ReplaceAll(other, "-", "_"), strings.ReplaceAll(own, "-", "_")
@@ -151,6 +191,23 @@ func (text *pythonWriter) command(command *cobra.Command) {
 			text.others[name] = keyword
 		}
 	}
+}
+
+// field declares a keyword with its type.
+func (text *pythonWriter) field(command *cobra.Command, flag *pflag.Flag) {
+	keyword, kind := strings.ReplaceAll(flag.Name, "-", "_"), flag.Value.Type()
+	text.literal(command, flag.Name, keyword)
+	asked := pythonTypes[keyword]
+	if asked == "" {
+		asked = text.literals[keyword]
+	}
+	if asked == "" {
+		asked = pythonKinds[kind]
+	}
+	if asked == "" {
+		text.faults = append(text.faults, fmt.Sprintf("--%s is a %s, a kind without a type in Python", flag.Name, kind))
+	}
+	fmt.Fprintf(&text.classes, "    %s: Optional[%s]\n", keyword, asked)
 }
 
 // literal defines the type of a keyword with named values, once.

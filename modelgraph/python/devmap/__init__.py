@@ -70,10 +70,12 @@ def __getattr__(name: str) -> object:
     if name == "__version__":
         from importlib import metadata
 
-        try:
-            found: object = metadata.version("devmap-gpu")
-        except metadata.PackageNotFoundError:  # a checkout on PYTHONPATH
-            found = "0+unknown"
+        found: object = "0+unknown"  # of a checkout on PYTHONPATH
+        for distribution in ("devmap", "devmap-gpu"):
+            try:
+                found = metadata.version(distribution)
+            except metadata.PackageNotFoundError:
+                continue
     elif name == "callbacks":
         import importlib
 

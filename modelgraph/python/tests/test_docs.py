@@ -18,7 +18,7 @@ import devmap._core.words
 PUBLIC = ["DevmapError", "UsageError", "Infeasible", *(name for name in dir(devmap) if name[0].isalpha())]
 WITHOUT_EXAMPLE = {"Record", "PlanFlags", "CheckFlags", "EstimateFlags", "InspectFlags", "Report", "callbacks"}
 
-USE = '''
+USE = """
 from __future__ import annotations
 
 import asyncio
@@ -52,7 +52,7 @@ async def main() -> devmap.Plan:
 print(asyncio.run(main()), devmap.watch(plan, ["python", "train.py"]).verdict)
 callbacks = (DevmapCallback(plan, steps=3), LightningCallback(plan, strict=True))
 print(callbacks[0].verdict, callbacks[1].report)
-'''
+"""
 WRONG = """
 import devmap
 
@@ -104,7 +104,9 @@ class DocumentsTest(unittest.TestCase):
             try:
                 for block in blocks:
                     code = compile(block, page, "exec")
-                    if not re.search(r"^(from|import) (torch|transformers|peft|lightning)|watch\(", block, re.MULTILINE):
+                    if not re.search(
+                        r"^(from|import) (torch|transformers|peft|lightning)|watch\(", block, re.MULTILINE
+                    ):
                         lines = []
                         exec(code, {**names, "print": lambda *said: lines.append(" ".join(map(str, said)))}, names)
                         for want in re.findall(r"^# (.*)$", block, re.MULTILINE):

@@ -59,7 +59,9 @@ class SettingsTest(unittest.TestCase):
         self.assertEqual(plan, same)
 
     def test_architecture(self):
-        plan = devmap.plan(BertConfig(num_hidden_layers=2), gpus=1, mode="load", architecture=BertForSequenceClassification)
+        plan = devmap.plan(
+            BertConfig(num_hidden_layers=2), gpus=1, mode="load", architecture=BertForSequenceClassification
+        )
         self.assertIn("classifier", plan.device_map)
 
     def test_modules(self):

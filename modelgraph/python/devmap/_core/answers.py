@@ -49,7 +49,7 @@ class Remedy(Mapping[str, object]):
     @property
     def verdict(self) -> str:
         """Whether it "fits", or is "tight": fragmentation of PyTorch's memory may then exceed the GPU."""
-        return "tight" if re.search(r"\btight\b", self.text.rpartition(": fullest GPU ")[2]) else "fits"
+        return "tight" if re.search(r"\(tight\)|, tight\b", self.line) else "fits"
 
     def plan(self) -> Plan:
         """The plan with the change."""
@@ -155,8 +155,8 @@ def error_of(command: tuple[str, ...], status: int, stdout: str, stderr: str) ->
 
 def _document(text: str) -> Optional[dict[str, Any]]:
     """A devmap.error/v1 document in an output, if there is one."""
-    at = text.find("{")
-    if at < 0 or "devmap.error/" not in text:
+    at = text.rfind("{", 0, max(0, text.find('"devmap.error/')))
+    if at < 0:
         return None
     try:
         document, _ = json.JSONDecoder().raw_decode(text[at:])

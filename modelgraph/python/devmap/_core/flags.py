@@ -12,6 +12,16 @@ from typing import Any, Literal, Optional, Union, get_args
 from .settings import Settings
 
 Attention = Literal["sdpa", "eager", "flash"]
+LoraPrecision = Literal["fp32", "bf16"]
+Loss = Literal["eager", "chunked", "fused"]
+Mode = Literal["infer", "train", "load"]
+Optimizer = Literal["adamw", "adamw-foreach", "adamw-8bit", "sgd", "sgd-momentum", "adafactor", "muon"]
+Precision = Literal["bf16-true", "bf16-mixed", "16-mixed", "16-true", "32-true"]
+Quantize = Literal["off", "nf4", "int8"]
+Recompute = Literal["none", "full", "selective", "auto"]
+Runtime = Literal["accelerate", "deepspeed", "torch", "lightning", "jax", "devmap"]
+Schedule = Literal["1f1b", "gpipe", "interleaved"]
+Strategy = Literal["device-map", "pipeline", "ddp", "zero1", "zero2", "zero3", "fsdp", "hsdp", "auto"]
 GPU = Literal[
     "h100-80gb",
     "h200-141gb",
@@ -25,29 +35,17 @@ GPU = Literal[
     "rtx-3090",
     "rtx-4090",
 ]
-LoraPrecision = Literal["fp32", "bf16"]
-Loss = Literal["eager", "chunked", "fused"]
-Mode = Literal["infer", "train", "load"]
-Optimizer = Literal["adamw", "adamw-foreach", "adamw-8bit", "sgd", "sgd-momentum", "adafactor", "muon"]
-Precision = Literal["bf16-true", "bf16-mixed", "16-mixed", "16-true", "32-true"]
-Quantize = Literal["off", "nf4", "int8"]
-Recompute = Literal["none", "full", "selective", "auto"]
-Runtime = Literal["accelerate", "deepspeed", "torch", "lightning", "jax", "devmap"]
-Schedule = Literal["1f1b", "gpipe", "interleaved"]
-Strategy = Literal["device-map", "pipeline", "ddp", "zero1", "zero2", "zero3", "fsdp", "hsdp", "auto"]
 Objective = Literal["memory", "time", "latency"]
 Offload = Literal["none", "cpu", "disk", "model", "sequential", "group"]
 
 
-class CheckKeywords(Settings, total=False):
-    """Keywords of devmap.check but for gpus."""
+class Shared(Settings, total=False):
+    """Keywords that all functions take."""
 
     attention: Optional[Attention]
     batch: Optional[int]
     dp: Optional[Union[int, str]]
-    ds_config: Optional[Union[str, PathLike[str], Mapping[str, Any]]]
     ema: Optional[bool]
-    gpu: Optional[Union[GPU, str]]
     gradient_as_bucket_view: Optional[bool]
     image_size: Optional[int]
     images: Optional[int]
@@ -64,166 +62,88 @@ class CheckKeywords(Settings, total=False):
     precision: Optional[Precision]
     quantize: Optional[Quantize]
     recompute: Optional[Recompute]
-    reserve: Optional[Union[int, str, Sequence[Union[int, str]]]]
     runtime: Optional[Runtime]
     schedule: Optional[Schedule]
     seq: Optional[int]
     shard_degree: Optional[int]
     strategy: Optional[Strategy]
     target_seq: Optional[int]
-    topology: Optional[Union[str, PathLike[str]]]
     tp: Optional[Union[int, str]]
     virtual_stages: Optional[int]
+
+
+class CheckKeywords(Shared, total=False):
+    """Keywords of devmap.check but for gpus."""
+
+    ds_config: Optional[Union[str, PathLike[str], Mapping[str, Any]]]
+    gpu: Optional[Union[GPU, str]]
+    reserve: Optional[Union[int, str, Sequence[Union[int, str]]]]
+    topology: Optional[Union[str, PathLike[str]]]
 
 
 class CheckFlags(CheckKeywords, total=False):
-    """Keywords of devmap.check, to be kept in a dict: plan(model, **flags)."""
+    """Keywords of devmap.check, to be kept in a dict: check(model, **flags)."""
 
-    gpus: Optional[Union[int, str, Sequence[Union[int, str]]]]
+    gpus: Optional[Union[int, str, Sequence[Union[int, str]], Mapping[int, Union[int, str]]]]
 
 
-class EstimateKeywords(Settings, total=False):
+class EstimateKeywords(Shared, total=False):
     """Keywords of devmap.estimate but for gpus."""
 
-    attention: Optional[Attention]
-    batch: Optional[int]
     contiguous: Optional[bool]
-    dp: Optional[Union[int, str]]
     ds_config: Optional[Union[str, PathLike[str], Mapping[str, Any]]]
-    ema: Optional[bool]
     gpu: Optional[Union[GPU, str]]
-    gradient_as_bucket_view: Optional[bool]
-    image_size: Optional[int]
-    images: Optional[int]
-    lora_precision: Optional[LoraPrecision]
-    lora_rank: Optional[int]
-    lora_targets: Optional[Union[Sequence[str], str]]
-    loss: Optional[Loss]
-    loss_only: Optional[bool]
-    mem_fraction: Optional[float]
-    micro_batches: Optional[int]
-    mode: Optional[Mode]
-    new_tokens: Optional[int]
     objective: Optional[Objective]
     offload: Optional[Offload]
-    optimizer: Optional[Optimizer]
     pin: Optional[Union[Mapping[str, int], Sequence[str], str]]
-    precision: Optional[Precision]
-    quantize: Optional[Quantize]
-    recompute: Optional[Recompute]
     reserve: Optional[Union[int, str, Sequence[Union[int, str]]]]
-    runtime: Optional[Runtime]
-    schedule: Optional[Schedule]
-    seq: Optional[int]
-    shard_degree: Optional[int]
-    strategy: Optional[Strategy]
-    target_seq: Optional[int]
     together: Optional[Union[Sequence[Union[Sequence[str], str]], str]]
     topology: Optional[Union[str, PathLike[str]]]
-    tp: Optional[Union[int, str]]
-    virtual_stages: Optional[int]
 
 
 class EstimateFlags(EstimateKeywords, total=False):
-    """Keywords of devmap.estimate, to be kept in a dict: plan(model, **flags)."""
+    """Keywords of devmap.estimate, to be kept in a dict: estimate(model, **flags)."""
 
-    gpus: Optional[Union[int, str, Sequence[Union[int, str]]]]
+    gpus: Optional[Union[int, str, Sequence[Union[int, str]], Mapping[int, Union[int, str]]]]
 
 
-class InspectFlags(Settings, total=False):
+class InspectFlags(Shared, total=False):
     """Keywords of devmap.inspect."""
 
-    attention: Optional[Attention]
-    batch: Optional[int]
-    dp: Optional[Union[int, str]]
-    ema: Optional[bool]
-    gradient_as_bucket_view: Optional[bool]
-    image_size: Optional[int]
-    images: Optional[int]
-    lora_precision: Optional[LoraPrecision]
-    lora_rank: Optional[int]
-    lora_targets: Optional[Union[Sequence[str], str]]
-    loss: Optional[Loss]
-    loss_only: Optional[bool]
-    mem_fraction: Optional[float]
-    micro_batches: Optional[int]
-    mode: Optional[Mode]
-    new_tokens: Optional[int]
-    optimizer: Optional[Optimizer]
-    precision: Optional[Precision]
-    quantize: Optional[Quantize]
-    recompute: Optional[Recompute]
-    runtime: Optional[Runtime]
-    schedule: Optional[Schedule]
-    seq: Optional[int]
-    shard_degree: Optional[int]
-    strategy: Optional[Strategy]
-    target_seq: Optional[int]
-    tp: Optional[Union[int, str]]
-    virtual_stages: Optional[int]
 
-
-class PlanKeywords(Settings, total=False):
+class PlanKeywords(Shared, total=False):
     """Keywords of devmap.plan but for gpus."""
 
-    attention: Optional[Attention]
-    batch: Optional[int]
     cfg_degree: Optional[int]
     component: Optional[str]
     contiguous: Optional[bool]
-    dp: Optional[Union[int, str]]
     ds_config: Optional[Union[str, PathLike[str], Mapping[str, Any]]]
-    ema: Optional[bool]
     explain: Optional[bool]
     frames: Optional[int]
     fully_shard_degree: Optional[int]
     gpu: Optional[Union[GPU, str]]
-    gradient_as_bucket_view: Optional[bool]
     height: Optional[int]
-    image_size: Optional[int]
-    images: Optional[int]
-    lora_precision: Optional[LoraPrecision]
-    lora_rank: Optional[int]
-    lora_targets: Optional[Union[Sequence[str], str]]
-    loss: Optional[Loss]
-    loss_only: Optional[bool]
-    mem_fraction: Optional[float]
-    micro_batches: Optional[int]
-    mode: Optional[Mode]
-    new_tokens: Optional[int]
     objective: Optional[Objective]
     offload: Optional[Offload]
-    optimizer: Optional[Optimizer]
     pin: Optional[Union[Mapping[str, int], Sequence[str], str]]
     pipefusion: Optional[int]
-    precision: Optional[Precision]
-    quantize: Optional[Quantize]
-    recompute: Optional[Recompute]
     reserve: Optional[Union[int, str, Sequence[Union[int, str]]]]
     ring: Optional[int]
-    runtime: Optional[Runtime]
-    schedule: Optional[Schedule]
-    seq: Optional[int]
-    shard_degree: Optional[int]
     steps: Optional[int]
-    strategy: Optional[Strategy]
-    target_seq: Optional[int]
     time_limit: Optional[Union[float, str]]
     together: Optional[Union[Sequence[Union[Sequence[str], str]], str]]
     topology: Optional[Union[str, PathLike[str]]]
-    tp: Optional[Union[int, str]]
     ulysses: Optional[int]
     vae_precision: Optional[str]
     vae_slicing: Optional[bool]
     vae_tiling: Optional[bool]
-    virtual_stages: Optional[int]
     width: Optional[int]
 
 
 class PlanFlags(PlanKeywords, total=False):
     """Keywords of devmap.plan, to be kept in a dict: plan(model, **flags)."""
 
-    gpus: Optional[Union[int, str, Sequence[Union[int, str]]]]
+    gpus: Optional[Union[int, str, Sequence[Union[int, str]], Mapping[int, Union[int, str]]]]
 
 
 VALUES: dict[str, tuple[str, ...]] = {
@@ -243,168 +163,90 @@ VALUES: dict[str, tuple[str, ...]] = {
     "strategy": get_args(Strategy),
 }
 
-COMMANDS: dict[str, dict[str, str]] = {
-    "check": {
-        "attention": "string",
-        "batch": "int64",
-        "dp": "degree",
-        "ds_config": "string",
-        "ema": "bool",
-        "gpu": "string",
-        "gpus": "string",
-        "gradient_as_bucket_view": "bool",
-        "image_size": "int64",
-        "images": "int64",
-        "lora_precision": "string",
-        "lora_rank": "int64",
-        "lora_targets": "stringSlice",
-        "loss": "string",
-        "loss_only": "bool",
-        "mem_fraction": "float64",
-        "micro_batches": "int64",
-        "mode": "string",
-        "new_tokens": "int64",
-        "optimizer": "string",
-        "precision": "string",
-        "quantize": "string",
-        "recompute": "string",
-        "reserve": "stringArray",
-        "runtime": "string",
-        "schedule": "string",
-        "seq": "int64",
-        "shard_degree": "int64",
-        "strategy": "string",
-        "target_seq": "int64",
-        "topology": "string",
-        "tp": "degree",
-        "virtual_stages": "int64",
-    },
-    "estimate": {
-        "attention": "string",
-        "batch": "int64",
-        "contiguous": "bool",
-        "dp": "degree",
-        "ds_config": "string",
-        "ema": "bool",
-        "gpu": "string",
-        "gpus": "string",
-        "gradient_as_bucket_view": "bool",
-        "image_size": "int64",
-        "images": "int64",
-        "lora_precision": "string",
-        "lora_rank": "int64",
-        "lora_targets": "stringSlice",
-        "loss": "string",
-        "loss_only": "bool",
-        "mem_fraction": "float64",
-        "micro_batches": "int64",
-        "mode": "string",
-        "new_tokens": "int64",
-        "objective": "string",
-        "offload": "string",
-        "optimizer": "string",
-        "pin": "stringArray",
-        "precision": "string",
-        "quantize": "string",
-        "recompute": "string",
-        "reserve": "stringArray",
-        "runtime": "string",
-        "schedule": "string",
-        "seq": "int64",
-        "shard_degree": "int64",
-        "strategy": "string",
-        "target_seq": "int64",
-        "together": "stringArray",
-        "topology": "string",
-        "tp": "degree",
-        "virtual_stages": "int64",
-    },
-    "inspect": {
-        "attention": "string",
-        "batch": "int64",
-        "dp": "degree",
-        "ema": "bool",
-        "gradient_as_bucket_view": "bool",
-        "image_size": "int64",
-        "images": "int64",
-        "lora_precision": "string",
-        "lora_rank": "int64",
-        "lora_targets": "stringSlice",
-        "loss": "string",
-        "loss_only": "bool",
-        "mem_fraction": "float64",
-        "micro_batches": "int64",
-        "mode": "string",
-        "new_tokens": "int64",
-        "optimizer": "string",
-        "precision": "string",
-        "quantize": "string",
-        "recompute": "string",
-        "runtime": "string",
-        "schedule": "string",
-        "seq": "int64",
-        "shard_degree": "int64",
-        "strategy": "string",
-        "target_seq": "int64",
-        "tp": "degree",
-        "virtual_stages": "int64",
-    },
-    "plan": {
-        "attention": "string",
-        "batch": "int64",
-        "cfg_degree": "int64",
-        "component": "string",
-        "contiguous": "bool",
-        "dp": "degree",
-        "ds_config": "string",
-        "ema": "bool",
-        "explain": "bool",
-        "frames": "int64",
-        "fully_shard_degree": "int64",
-        "gpu": "string",
-        "gpus": "string",
-        "gradient_as_bucket_view": "bool",
-        "height": "int64",
-        "image_size": "int64",
-        "images": "int64",
-        "lora_precision": "string",
-        "lora_rank": "int64",
-        "lora_targets": "stringSlice",
-        "loss": "string",
-        "loss_only": "bool",
-        "mem_fraction": "float64",
-        "micro_batches": "int64",
-        "mode": "string",
-        "new_tokens": "int64",
-        "objective": "string",
-        "offload": "string",
-        "optimizer": "string",
-        "pin": "stringArray",
-        "pipefusion": "int64",
-        "precision": "string",
-        "quantize": "string",
-        "recompute": "string",
-        "reserve": "stringArray",
-        "ring": "int64",
-        "runtime": "string",
-        "schedule": "string",
-        "seq": "int64",
-        "shard_degree": "int64",
-        "steps": "int64",
-        "strategy": "string",
-        "target_seq": "int64",
-        "time_limit": "duration",
-        "together": "stringArray",
-        "topology": "string",
-        "tp": "degree",
-        "ulysses": "int64",
-        "vae_precision": "string",
-        "vae_slicing": "bool",
-        "vae_tiling": "bool",
-        "virtual_stages": "int64",
-        "width": "int64",
-    },
+KINDS: dict[str, str] = {
+    "attention": "string",
+    "batch": "int64",
+    "cfg_degree": "int64",
+    "component": "string",
+    "contiguous": "bool",
+    "dp": "degree",
+    "ds_config": "string",
+    "ema": "bool",
+    "explain": "bool",
+    "frames": "int64",
+    "fully_shard_degree": "int64",
+    "gpu": "string",
+    "gpus": "string",
+    "gradient_as_bucket_view": "bool",
+    "height": "int64",
+    "image_size": "int64",
+    "images": "int64",
+    "lora_precision": "string",
+    "lora_rank": "int64",
+    "lora_targets": "stringSlice",
+    "loss": "string",
+    "loss_only": "bool",
+    "mem_fraction": "float64",
+    "micro_batches": "int64",
+    "mode": "string",
+    "new_tokens": "int64",
+    "objective": "string",
+    "offload": "string",
+    "optimizer": "string",
+    "pin": "stringArray",
+    "pipefusion": "int64",
+    "precision": "string",
+    "quantize": "string",
+    "recompute": "string",
+    "reserve": "stringArray",
+    "ring": "int64",
+    "runtime": "string",
+    "schedule": "string",
+    "seq": "int64",
+    "shard_degree": "int64",
+    "steps": "int64",
+    "strategy": "string",
+    "target_seq": "int64",
+    "time_limit": "duration",
+    "together": "stringArray",
+    "topology": "string",
+    "tp": "degree",
+    "ulysses": "int64",
+    "vae_precision": "string",
+    "vae_slicing": "bool",
+    "vae_tiling": "bool",
+    "virtual_stages": "int64",
+    "width": "int64",
 }
+
+_NAMES = {
+    "check": (
+        "attention batch dp ds_config ema gpu gpus gradient_as_bucket_view image_size images lora_precision "
+        "lora_rank lora_targets loss loss_only mem_fraction micro_batches mode new_tokens optimizer precision "
+        "quantize recompute reserve runtime schedule seq shard_degree strategy target_seq topology tp "
+        "virtual_stages"
+    ),
+    "estimate": (
+        "attention batch contiguous dp ds_config ema gpu gpus gradient_as_bucket_view image_size images "
+        "lora_precision lora_rank lora_targets loss loss_only mem_fraction micro_batches mode new_tokens "
+        "objective offload optimizer pin precision quantize recompute reserve runtime schedule seq "
+        "shard_degree strategy target_seq together topology tp virtual_stages"
+    ),
+    "inspect": (
+        "attention batch dp ema gradient_as_bucket_view image_size images lora_precision lora_rank "
+        "lora_targets loss loss_only mem_fraction micro_batches mode new_tokens optimizer precision quantize "
+        "recompute runtime schedule seq shard_degree strategy target_seq tp virtual_stages"
+    ),
+    "plan": (
+        "attention batch cfg_degree component contiguous dp ds_config ema explain frames fully_shard_degree "
+        "gpu gpus gradient_as_bucket_view height image_size images lora_precision lora_rank lora_targets loss "
+        "loss_only mem_fraction micro_batches mode new_tokens objective offload optimizer pin pipefusion "
+        "precision quantize recompute reserve ring runtime schedule seq shard_degree steps strategy "
+        "target_seq time_limit together topology tp ulysses vae_precision vae_slicing vae_tiling "
+        "virtual_stages width"
+    ),
+}
+COMMANDS = {command: {name: KINDS[name] for name in names.split()} for command, names in _NAMES.items()}
 
 # Names in other programs.
 OTHERS: dict[str, str] = {

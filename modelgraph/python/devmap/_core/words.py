@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 from .errors import UsageError
-from .flags import COMMANDS, OTHERS, VALUES, PlanFlags
+from .flags import COMMANDS, KINDS, OTHERS, VALUES, PlanFlags
 
 
 def words(command: str, flags: Mapping[str, object]) -> list[str]:
@@ -86,7 +86,7 @@ def row_keywords(typed: list[str]) -> PlanFlags:
         key = name.replace("-", "_")
         if not equals and i + 1 < len(typed) and not typed[i + 1].startswith("--"):
             value = typed[i + 1]
-        found[key] = value_of(_KINDS.get(key, "string"), value)
+        found[key] = value_of(KINDS.get(key, "string"), value)
     return cast(PlanFlags, found)
 
 
@@ -98,7 +98,6 @@ def value_of(kind: str, typed: str) -> object:
     return int(typed) if typed.isdigit() else typed
 
 
-_KINDS = {name: kind for flags in COMMANDS.values() for name, kind in flags.items()}
 # A flag in a sentence, and the word after it, which may be its value.
 _SAID = re.compile(
     r"--(?P<name>[a-z][a-z0-9-]*)"
@@ -119,7 +118,7 @@ def keywords(text: str) -> str:
 def _keyword(match: re.Match[str]) -> str:
     """One flag as a keyword, with a zero byte after its value."""
     name, gap, value = match["name"].replace("-", "_"), match["gap"], match["value"]
-    kind = _KINDS.get(name)
+    kind = KINDS.get(name)
     if kind is None:
         return match[0]
     if kind == "bool":
