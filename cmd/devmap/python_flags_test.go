@@ -172,7 +172,7 @@ func (text *pythonWriter) command(command *cobra.Command) {
 			text.field(command, flag)
 		}
 	}
-	if strings.HasSuffix(text.classes.String(), "\"\"\"\n\n") { // no keyword beside the shared ones
+	if strings.HasSuffix(text.classes.String(), "\"\"\"\n\n") { // only the shared keywords
 		classes := strings.TrimSuffix(text.classes.String(), "\n")
 		text.classes.Reset()
 		text.classes.WriteString(classes)

@@ -150,8 +150,8 @@ class FlagsTest(unittest.TestCase):
             "did you mean h100-80gb or h100-96gb": {"gpu": "h100"},
             "objective='front' has several plans": {"objective": "front"},
         }
-        for words, flags in cases.items():
-            with self.assertRaisesRegex(devmap.UsageError, words) as raised:
+        for said, flags in cases.items():
+            with self.assertRaisesRegex(devmap.UsageError, said) as raised:
                 planned(**flags)
             self.assertEqual(raised.exception.status, 2)
             self.assertIsInstance(raised.exception, ValueError)

@@ -77,8 +77,8 @@ class TranslatedTest(unittest.TestCase):
             ({"args": arguments(optim="lion_8bit")}, "optim='lion_8bit', which devmap does not count"),
             ({"architecture": 3}, "give a class, or its name"),
         )
-        for given, words in cases:
-            with self.assertRaisesRegex(devmap.UsageError, words):
+        for given, said in cases:
+            with self.assertRaisesRegex(devmap.UsageError, said):
                 devmap.plan("gpt2", **given)
 
     def test_arguments(self):
@@ -149,7 +149,8 @@ class GPUTest(unittest.TestCase):
             "NVIDIA H100 80GB HBM3": "h100-80gb", "NVIDIA H200": "h200-141gb", "NVIDIA A10G": "a10g-24gb",
             "NVIDIA L4": "l4-24gb", "NVIDIA L40S": "l40s-48gb", "NVIDIA B200": "b200-180gb",
             "NVIDIA GeForce RTX 3090": "rtx-3090", "NVIDIA GeForce RTX 4090": "rtx-4090", "h100-80gb": "h100-80gb",
-            "NVIDIA GeForce RTX 4090 D": "NVIDIA GeForce RTX 4090 D", "NVIDIA TITAN V": "NVIDIA TITAN V", "h100": "h100",
+            "NVIDIA GeForce RTX 4090 D": "NVIDIA GeForce RTX 4090 D", "NVIDIA TITAN V": "NVIDIA TITAN V",
+            "h100": "h100",
         }  # fmt: skip
         for name, gpu in cases.items():
             self.assertEqual(settings.catalogue_gpu(name), gpu)
@@ -179,7 +180,7 @@ class GPUTest(unittest.TestCase):
 class MessageTest(unittest.TestCase):
     def test_keywords(self):
         cases = {
-            "--gpus is needed: a count (--gpus 4), or --gpus 80GiB,24GiB": "gpus is needed: a count (gpus=4), or gpus='80GiB,24GiB'",
+            "a count (--gpus 4), or --gpus 80GiB,24GiB": "a count (gpus=4), or gpus='80GiB,24GiB'",
             "--lora-targets: q need a rank: add --lora-rank 16": "lora_targets: q need a rank: add lora_rank=16",
             "--batch 4 --strategy ddp (accumulation)": "batch=4, strategy='ddp' (accumulation)",
             "--gpus gives capacities alone": "gpus gives capacities alone",
@@ -246,8 +247,8 @@ class ProgramTest(unittest.TestCase):
         tells = 'if [ "$1" = version ]; then echo "devmap 9.8.7 linux/amd64"; exit; fi'
         with self.program(tells + '; echo "devmap: unknown flag: --batch" >&2; exit 2'):
             with mock.patch.object(devmap, "__version__", "0+unknown"):
-                words = "is devmap 9.8.7, and this package is .*--batch: unset"
-                with self.assertRaisesRegex(devmap.DevmapError, words):
+                said = "is devmap 9.8.7, and this package is .*--batch: unset"
+                with self.assertRaisesRegex(devmap.DevmapError, said):
                     devmap.plan("gpt2", gpus=1, batch=2)
             with mock.patch.object(devmap, "__version__", "9.8.6"):
                 with self.assertRaisesRegex(devmap.DevmapError, "is devmap 9.8.7, and this package is 9.8.6: unset"):
