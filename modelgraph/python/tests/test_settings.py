@@ -261,7 +261,7 @@ class ProgramTest(unittest.TestCase):
         tells = 'if [ "$1" = version ]; then echo "devmap (devel)"; exit; fi'
         with tempfile.TemporaryDirectory() as folder:
             pid_file = os.path.join(folder, "pid")
-            with self.program(f"{tells}; echo $$ > {pid_file}; exec sleep 600"):
+            with self.program(f"{tells}; echo $$ > {pid_file}; exec sleep 60"):
 
                 async def cancelled():
                     task = asyncio.ensure_future(devmap.aplan("gpt2", gpus=1))
@@ -269,9 +269,10 @@ class ProgramTest(unittest.TestCase):
                         if os.path.exists(pid_file) and os.path.getsize(pid_file):
                             break
                         await asyncio.sleep(0.02)
+                    await asyncio.sleep(0.2)  # the task waits for the program's end
                     task.cancel()
                     with self.assertRaises(asyncio.CancelledError):
-                        await task
+                        await asyncio.wait_for(asyncio.shield(task), 20)
 
                 asyncio.run(cancelled())
             with open(pid_file) as file:

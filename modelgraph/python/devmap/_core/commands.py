@@ -79,6 +79,15 @@ def _stored_precision(path: str) -> str:
     return str(json.loads(ran.stdout)["workload"].get("precision", ""))
 
 
+def _document(ran: binary.Ran) -> Optional[dict[str, Any]]:
+    """The JSON document that a command printed first; None if that is an error, or nothing."""
+    if not ran.stdout.lstrip().startswith("{"):
+        return None
+    document, _ = json.JSONDecoder().raw_decode(ran.stdout.lstrip())
+    found: dict[str, Any] = document
+    return None if str(found.get("format_version", "")).startswith("devmap.error/") else found
+
+
 def plan(
     model: object,
     gpus: Optional[GPUs] = None,
@@ -161,9 +170,9 @@ def estimate(
     call.arguments.insert(1, "--json")
     ran = binary.run(call.arguments, allowed=(0, 3))
     refusal = call.told(ran.error()) if ran.status else None
-    if refusal is not None and "devmap.estimate/" not in ran.stdout[:100]:
-        raise refusal
-    document, _ = json.JSONDecoder().raw_decode(ran.stdout.lstrip())
+    document = _document(ran)
+    if document is None:
+        raise refusal or call.told(ran.error())
     return Estimate(document, refusal.remedies if isinstance(refusal, Infeasible) else [], call.again)
 
 
@@ -196,9 +205,9 @@ def check(
             with open(path, "w", encoding="utf-8") as file:
                 json.dump(dict(map), file)
         ran = binary.run(["check", "--json", *call.arguments[1:], path], allowed=(0, 3, 4))
-    if not ran.stdout.strip():
+    document = _document(ran)
+    if document is None:
         raise call.told(ran.error())
-    document, _ = json.JSONDecoder().raw_decode(ran.stdout.lstrip())
     notes = [line[len("note: ") :] for line in ran.stderr.splitlines() if line.startswith("note: ")]
     return Check(document, [*call.notes, *notes])
 
@@ -254,10 +263,9 @@ def watch(
         if command is not None:
             typed += ["--", *map(os.fspath, command)]
         ran = binary.run_loud(["watch", *typed])
-    text = ran.stdout.strip()
-    if not text.startswith("{"):
+    document = _document(ran)
+    if document is None:
         raise ran.error()
-    document, _ = json.JSONDecoder().raw_decode(text)
     report = Report(document, ran.status)
     if strict and ran.status == 4 and report.verdict == "fail":
         raise DevmapError("the plan does not hold: " + "; ".join(report.reasons), 4, ran.command)

@@ -202,11 +202,10 @@ class Emitted(str):
 
 # The parts of a peak, with their columns.
 _PARTS = {
-    "params_bytes": "weights", "grads_bytes": "grads", "optimizer_state_bytes": "optimizer",
-    "activations_bytes": "activations", "kv_cache_bytes": "KV cache", "workspace_bytes": "workspace",
-    "comm_buffers_bytes": "comm",
+    "params_bytes": "Weights", "grads_bytes": "Grads", "optimizer_state_bytes": "Optim", "activations_bytes": "Activ",
+    "kv_cache_bytes": "KV", "workspace_bytes": "Work", "comm_buffers_bytes": "Comm",
 }  # fmt: skip
-_MODES = {"train": "training", "infer": "inference", "load": "loading", "serve": "serving"}
+_MODES = {"train": "training", "infer": "inference", "load": "weights only", "serve": "serving"}
 
 
 class Plan(Mapping[str, Union[int, str]]):
@@ -218,7 +217,7 @@ class Plan(Mapping[str, Union[int, str]]):
     >>> import devmap
     >>> plan = devmap.plan("gpt2", gpus=2)
     >>> plan
-    <devmap.Plan gpt2: inference of 1 × 1024, device-map on 2 GPUs, largest peak 448.4 MiB (GPU 0), fits, optimal>
+    <devmap.Plan gpt2: inference, batch 1 × 1024, device-map on 2 GPUs, largest peak 448.4 MiB (GPU 0), fits, optimal>
     >>> plan["transformer.wte"], plan.verdict, plan.fits
     (0, 'fits', True)
     """
@@ -384,12 +383,13 @@ class Plan(Mapping[str, Union[int, str]]):
 
         >>> import devmap
         >>> print(devmap.plan("gpt2", gpus=2, mode="load", gpu="rtx-4090").table(), end="")
-        gpt2: loading, 32-true, device-map (accelerate) on 2 × rtx-4090
-        GPU  layers                    weights  peak  used   free
+        gpt2 · weights only, 32-true · 2 × rtx-4090 · device-map (accelerate)
+        GPU  Layers                    Weights  Peak  Used   Free
         0    wte, wpe, h.0–2, lm_head     0.23  0.23  4.1%  22.60
         1    h.3–11, ln_f                 0.24  0.24  4.2%  22.59
-        GiB at the peak; used includes the CUDA context. Verdict: fits.
-        Largest share 4.19% (GPU 1), max/mean 1.025, lower bound 4.19% (search), optimal.
+        GiB at each GPU's peak. Used and Free count the CUDA context.
+        Fits. Fullest: GPU 1, 4.19% (1011.3 MiB of 23.58 GiB). Optimal: lower bound 4.19% (search).
+        Max/mean 1.03.
         """
         return self._grid().text()
 
@@ -411,8 +411,8 @@ class Plan(Mapping[str, Union[int, str]]):
                 *(f"{size / 2**30:.2f}" for size in sizes),
                 f"{100 * used / budget:.1f}%", f"{device['headroom_bytes'] / 2**30:.2f}",
             ])  # fmt: skip
-        heads = ["GPU", *(["layers"] if layers else []), *parts.values(), "peak", "used", "free"]
-        lines = [f"GiB at the peak; used includes the CUDA context. Verdict: {self.verdict}.", self._proof()]
+        heads = ["GPU", *(["Layers"] if layers else []), *parts.values(), "Peak", "Used", "Free"]
+        lines = ["GiB at each GPU's peak. Used and Free count the CUDA context.", self._proof()]
         lines = [*filter(None, lines), *("note: " + note for note in self.warnings)]
         return Grid(self._title(), heads, rows, lines, 2 if layers else 1)
 
@@ -427,8 +427,7 @@ class Plan(Mapping[str, Union[int, str]]):
         if work.get("optimizer") and work["mode"] != "train":
             parts.pop()
         engine = f" ({work['runtime']})" if work.get("runtime") else ""
-        parts.append(f"{work['strategy']}{engine} on {self._hardware()}")
-        return f"{self.model}: {', '.join(parts)}"
+        return f"{self.model} · {', '.join(parts)} · {self._hardware()} · {work['strategy']}{engine}"
 
     def _hardware(self) -> str:
         names = [str(one.get("name") or "GPU") for one in (self.document.get("topology") or {}).get("devices", [])]
@@ -445,18 +444,20 @@ class Plan(Mapping[str, Union[int, str]]):
         goal = self.document.get("objective") or {}
         if not isinstance(goal.get("value"), (int, float)):
             return ""
-        lower = goal.get("lower_bound")
+        lower, said = goal.get("lower_bound"), {"fits": "Fits.", "tight": "Tight."}.get(self.verdict, "Does not fit.")
         if goal.get("name") != "memory":
             bound = "–" if lower is None else f"{lower:.4g} s"
-            return f"Objective {goal.get('name')}: {goal['value']:.4g} s, lower bound {bound}, {goal.get('status')}."
+            value = f"{goal.get('name')} {goal['value']:.4g} s"
+            return f"{said} Objective: {value}, lower bound {bound}, {goal.get('status')}."
         bound = "–" if lower is None else f"{100 * lower:.2f}%"
         used = [d["predicted"]["peak_allocated_bytes"] + d["predicted"]["overhead_bytes"] for d in self._fields()]
         budgets = [d["capacity_bytes"] - d.get("reserved_bytes", 0) for d in self._fields()]
         most = max(range(len(used)), key=lambda i: used[i] / budgets[i])
         why = f" ({goal['bound']})" if goal.get("bound") else ""
         return (
-            f"Largest share {100 * goal['value']:.2f}% (GPU {self._fields()[most]['device']}), "
-            f"max/mean {self.imbalance:.3f}, lower bound {bound}{why}, {goal.get('status')}."
+            f"{said} Fullest: GPU {self._fields()[most]['device']}, {100 * goal['value']:.2f}% ({gib(used[most])} of "
+            f"{gib(budgets[most])}). {str(goal.get('status')).capitalize()}: lower bound {bound}{why}.\n"
+            f"Max/mean {self.imbalance:.2f}."
         )
 
     def emit(self, engine: str, path: Optional[Path] = None, model: Optional[Path] = None) -> Emitted:
@@ -488,7 +489,7 @@ class Plan(Mapping[str, Union[int, str]]):
         peaks = self.peaks
         most = max(range(len(peaks)), key=peaks.__getitem__)
         parts = [
-            _purpose(self.document["workload"]).replace(" tokens", ""),
+            _purpose(self.document["workload"]),
             f"{self.strategy} on {len(peaks)} GPU{'s' if len(peaks) != 1 else ''}",
             f"largest peak {gib(peaks[most])} (GPU {self._fields()[most]['device']})",
             self.verdict,
@@ -503,7 +504,7 @@ class Plan(Mapping[str, Union[int, str]]):
 def _purpose(work: Mapping[str, Any]) -> str:
     said = _MODES.get(work["mode"], str(work["mode"]))
     if work["mode"] != "load" and work.get("batch") and work.get("seq"):
-        return f"{said} of {work['batch']} × {work['seq']} tokens"
+        return f"{said}, batch {work['batch']} × {work['seq']}"
     return said
 
 

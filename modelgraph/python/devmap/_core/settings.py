@@ -273,7 +273,7 @@ def _known_gpus() -> tuple[str, ...]:
 # Words in the names of drivers that do not tell one GPU from another.
 _FORMS = frozenset(
     "nvidia geforce tesla quadro amd instinct rtx gpu graphics generation blackwell server workstation edition sxm "
-    "sxm2 sxm3 sxm4 sxm5 sxm6 pcie hbm2 hbm2e hbm3 hbm3e nvl oam".split()
+    "sxm2 sxm3 sxm4 sxm5 sxm6 pcie hbm2 hbm2e hbm3 hbm3e nvl oam ac 480gb".split()  # GH200 480GB: of the host
 )
 
 
