@@ -1,35 +1,67 @@
-"""devmap plans how a large neural network is spread over GPUs, and proves the plan.
+"""devmap plans how a large neural network is spread over GPUs, and predicts the peak memory of each GPU.
 
-    import devmap
+>>> import devmap
+>>> plan = devmap.plan("gpt2", gpus=2, gpu="rtx-4090", mode="train", batch=4)
+>>> plan.verdict, [round(peak / 2**30, 2) for peak in plan.peaks]
+('fits', [4.36, 4.26])
 
-    plan = devmap.plan("Qwen/Qwen2.5-3B", gpus=4, gpu="h200-141gb", mode="train", batch=4)
-    model = AutoModelForCausalLM.from_pretrained("Qwen/Qwen2.5-3B", device_map=plan.device_map)
+Load a model with it: AutoModelForCausalLM.from_pretrained("gpt2", device_map=plan.device_map).
 
-The planning is done by the program `devmap` that this package carries: it needs no GPU and no network, and the command
-line is the same. Nothing but the standard library is imported here, and that when it is asked for.
+The package needs no GPU, no network and no other package: it runs the program devmap, which its wheel carries. The
+classes of answers, such as Device, Check and Remedy, and the callbacks of trainers (devmap.callbacks) have their own
+help. DEVMAP_BINARY names another program.
 """
 
 from __future__ import annotations
 
 TYPE_CHECKING = False  # as typing has it, which takes longer to import than all of this package
 if TYPE_CHECKING:
-    from ._commands import Check, Estimate, Inspection, check, estimate, inspect
-    from ._errors import DevmapError, Infeasible, Remedy, UsageError
-    from ._export import export
-    from ._plan import Device, Plan, Predicted, Stage, plan
+    from . import callbacks as callbacks
+    from ._core.answers import (
+        Check as Check,
+        Estimate as Estimate,
+        Fault as Fault,
+        Infeasible as Infeasible,
+        Inspection as Inspection,
+        Remedy as Remedy,
+        Report as Report,
+        Row as Row,
+        Unit as Unit,
+    )
+    from ._core.commands import (
+        aplan as aplan,
+        check as check,
+        estimate as estimate,
+        export as export,
+        inspect as inspect,
+        plan as plan,
+        watch as watch,
+    )
+    from ._core.errors import DevmapError as DevmapError, UsageError as UsageError
+    from ._core.flags import (
+        CheckFlags as CheckFlags,
+        EstimateFlags as EstimateFlags,
+        InspectFlags as InspectFlags,
+        PlanFlags as PlanFlags,
+    )
+    from ._core.plan import (
+        Device as Device,
+        Emitted as Emitted,
+        Plan as Plan,
+        Predicted as Predicted,
+        Stage as Stage,
+    )
 
     __version__: str
 
-__all__ = [
-    "Check", "Device", "DevmapError", "Estimate", "Infeasible", "Inspection", "Plan", "Predicted", "Remedy", "Stage",
-    "UsageError", "check", "estimate", "export", "inspect", "plan",
-]  # fmt: skip
+__all__ = ["Plan", "aplan", "check", "estimate", "export", "inspect", "plan", "watch"]
 
 _WHERE = {
-    "_commands": ("Check", "Estimate", "Inspection", "check", "estimate", "inspect"),
-    "_errors": ("DevmapError", "Infeasible", "Remedy", "UsageError"),
-    "_export": ("export",),
-    "_plan": ("Device", "Plan", "Predicted", "Stage", "plan"),
+    "answers": "Check Estimate Fault Infeasible Inspection Remedy Report Row Unit",
+    "commands": "aplan check estimate export inspect plan watch",
+    "errors": "DevmapError UsageError",
+    "flags": "CheckFlags EstimateFlags InspectFlags PlanFlags",
+    "plan": "Device Emitted Plan Predicted Stage",
 }
 
 
@@ -48,10 +80,10 @@ def __getattr__(name: str) -> object:
         return importlib.import_module(".callbacks", __name__)
     else:
         for module, names in _WHERE.items():
-            if name in names:
+            if name in names.split():
                 import importlib
 
-                found = getattr(importlib.import_module("." + module, __name__), name)
+                found = getattr(importlib.import_module("._core." + module, __name__), name)
                 break
         else:
             raise AttributeError(f"module 'devmap' has no attribute {name!r}")
@@ -60,4 +92,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, "__version__", "callbacks"])
+    return sorted(["__version__", "callbacks", *(name for names in _WHERE.values() for name in names.split())])

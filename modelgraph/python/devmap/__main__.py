@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from ._binary import replace
+from ._core.binary import replace
 
 
 def main() -> int:

@@ -1,36 +1,39 @@
-"""Callbacks that hold a plan against what torch held after the first steps.
+"""Callbacks of trainers that compare a plan with the memory that torch allocates.
 
-    from devmap.callbacks import DevmapCallback       # of transformers.Trainer
-    trainer = Trainer(…, callbacks=[DevmapCallback(plan)])
+    from devmap.callbacks import DevmapCallback       # for transformers.Trainer
+    trainer = Trainer(model=model, args=args, train_dataset=rows, callbacks=[DevmapCallback(plan)])
 
-    from devmap.callbacks import LightningCallback    # of lightning.pytorch.Trainer, pytorch_lightning's
-    trainer = Trainer(…, callbacks=[LightningCallback(plan)])
+    from devmap.callbacks import LightningCallback    # for lightning.pytorch.Trainer and pytorch_lightning's
+    trainer = Trainer(max_steps=10, callbacks=[LightningCallback(plan)])
 
-Both take the plan or its file, `steps` after which they judge (3; and once more at the end), `strict=True` to end
-training with an error (exit status 4) where the plan does not hold, and `log`, what is called with each line (printed
-to stderr). After that `callback.verdict` is "pass", "fail" or "inconclusive", and `callback.report` has a Held for each
-GPU of this process. Device maps are one process's; under ddp, zero, fsdp and hsdp each process holds its own GPU to the
-plan's of its rank.
+Both take a plan or its file. steps is the number of steps after which they judge (3, and again at the end). strict=True
+ends the training with DevmapError (status 4) if the plan does not hold. log takes each line; without it lines go to
+stderr. Afterwards callback.verdict is "pass", "fail" or "inconclusive", and callback.report has a Held for each GPU of
+this process.
+
+A device map belongs to one process. Under ddp, zero, fsdp and hsdp each process compares its own GPU with its rank's.
 """
 
 from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ._held import Held
-    from ._lightning import LightningCallback
-    from ._trainer import DevmapCallback
+    from ._core.held import Held
+    from ._core.lightning import LightningCallback
+    from ._core.trainer import DevmapCallback
 
 __all__ = ["DevmapCallback", "Held", "LightningCallback"]
 
-_WHERE = {"DevmapCallback": "_trainer", "Held": "_held", "LightningCallback": "_lightning"}
+_WHERE = {"DevmapCallback": "trainer", "Held": "held", "LightningCallback": "lightning"}
 
 
 def __getattr__(name: str) -> object:
     """Imports transformers or lightning when a callback of theirs is asked for."""
     if name not in _WHERE:
         raise AttributeError(f"module 'devmap.callbacks' has no attribute {name!r}")
-    import importlib
+    import importlib.util
 
-    found = globals()[name] = getattr(importlib.import_module("." + _WHERE[name], __package__), name)
+    if name == "DevmapCallback" and importlib.util.find_spec("transformers") is None:
+        raise ImportError("devmap.callbacks.DevmapCallback needs transformers: pip install transformers")
+    found = globals()[name] = getattr(importlib.import_module("._core." + _WHERE[name], __package__), name)
     return found

@@ -7,7 +7,7 @@ import unittest
 import fake_torch
 
 from devmap import DevmapError, Plan
-from devmap._held import Watch
+from devmap._core.held import Watch
 
 GIB = 1 << 30
 

@@ -10,7 +10,7 @@ import torch
 from transformers import Trainer, TrainingArguments
 
 import devmap
-from devmap import _held
+from devmap._core import held
 from devmap.callbacks import DevmapCallback
 
 LIGHTNING = any(importlib.util.find_spec(name) for name in ("lightning", "pytorch_lightning"))
@@ -46,7 +46,7 @@ class Figures:
 
     def __enter__(self):
         stats = {"allocated_bytes.all.peak": self.peak, "reserved_bytes.all.peak": self.peak, "num_ooms": 0}
-        real = _held.Watch._judge
+        real = held.Watch._judge
 
         def judge(watch, ended):
             with mock.patch.multiple(
@@ -54,7 +54,7 @@ class Figures:
             ):
                 real(watch, ended)
 
-        self.patch = mock.patch.object(_held.Watch, "_judge", judge)
+        self.patch = mock.patch.object(held.Watch, "_judge", judge)
         self.patch.start()
 
     def __exit__(self, *_):
@@ -99,11 +99,27 @@ class TrainerTest(unittest.TestCase):
         said = "devmap: note: the plan is made for per_device_train_batch_size=2, and the Trainer has 4"
         self.assertEqual(self.lines[0], said)
 
+    def test_other_settings(self):
+        """The optimizer, autocast and the type of the weights are compared too."""
+        cases = (
+            ({"optim": "sgd"}, {}, ["optimizer='adamw', and the Trainer has optim='sgd'"]),
+            ({"bf16": True}, {}, ["precision='32-true', and the Trainer has bf16=True"]),
+            ({"bf16": True}, {"precision": "bf16-mixed"}, []),
+            ({}, {"precision": "bf16-true"}, ["precision='bf16-true', and the model's weights are 32-true"]),
+            ({}, {"optimizer": "sgd"}, ["optimizer='sgd', and the Trainer has optim='adamw_torch_fused'"]),
+        )
+        for settings, flags, words in cases:
+            self.lines.clear()
+            callback = DevmapCallback(planned(**flags), log=self.lines.append)
+            made = trainer(callback, self.folder, max_steps=2, **settings)
+            callback.on_train_begin(made.args, made.state, made.control, model=made.model)
+            self.assertEqual([line.partition("made for ")[2] for line in self.lines], words, settings)
+
 
 @unittest.skipUnless(LIGHTNING, "neither lightning nor pytorch_lightning is here")
 class LightningTest(unittest.TestCase):
     def trained(self, callback, **more):
-        from devmap._lightning import package
+        from devmap._core.lightning import package
 
         lightning = package()
 

@@ -159,7 +159,8 @@ class UnseenTest(unittest.TestCase):
     def unseen(self, module, words, inputs=(IDS,), **more):
         model = devmap.export(module, inputs=inputs, **more)
         self.assertIn(words, said(model))
-        self.assertEqual(devmap.plan(model, gpus=2, mode="load").warnings[: len(model["warnings"])], model["warnings"])
+        noted = devmap.plan(model, gpus=2, mode="load").document["warnings"]
+        self.assertEqual(noted[: len(model["warnings"])], model["warnings"])
         return model
 
     def test_condition(self):

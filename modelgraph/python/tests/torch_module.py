@@ -60,7 +60,7 @@ class ModuleTest(unittest.TestCase):
         self.assertTrue(any(unit.flops for unit in devmap.inspect(model, seq=16, inputs=(ids,)).units))
         with self.assertRaisesRegex(devmap.UsageError, r"pass inputs=\(…\).*or mode='load'"):
             devmap.plan(model, gpus=2, mode="train")
-        with self.assertRaisesRegex(devmap.UsageError, "inputs is of a torch.nn.Module"):
+        with self.assertRaisesRegex(devmap.UsageError, "inputs is for a torch.nn.Module"):
             devmap.plan("gpt2", gpus=2, inputs=(ids,))
 
     def test_meta(self):

@@ -110,3 +110,18 @@ func Complete(cmd *cobra.Command) {
 
 // Values are those that a flag takes.
 func Values(name string) []string { return flagNamed(name).values }
+
+// OtherNames returns the names that other programs have for the flags of a command,
+// each with the flag's own name.
+func OtherNames(set *pflag.FlagSet) map[string]string {
+	names := map[string]string{}
+	for i := range flags {
+		if set.Lookup(flags[i].name) == nil {
+			continue
+		}
+		for _, other := range flags[i].also {
+			names[other] = flags[i].name
+		}
+	}
+	return names
+}

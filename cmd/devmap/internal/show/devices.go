@@ -2,6 +2,7 @@ package show
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -174,13 +175,13 @@ func (rows *deviceTable) render(columns []column) (table string, width int) {
 	return made.String(), made.Width()
 }
 
-// sameRow reports whether devices a and b are equal and both hold nothing, or are
-// GPUs of one stage, so that one row serves both.
+// sameRow reports whether one row serves devices a and b: both hold nothing, run the
+// whole model with equal bytes, or are GPUs of one stage.
 func (rows *deviceTable) sameRow(a, b int) bool {
 	first, second := &rows.devices[a], &rows.devices[b]
 	idle := first.Units == 0 && second.Units == 0
 	stage := rows.placed != nil && second.Units > 0 && second.Units == first.Units && rows.runs(rows.placed, devicemap.Device(b)) == nothing
-	replica := rows.placed == nil && first.Predicted == second.Predicted
+	replica := rows.placed == nil && reflect.DeepEqual(first.Predicted, second.Predicted)
 	return first.Budget == second.Budget && (idle || replica || stage && first.Predicted.PeakAllocatedBytes == second.Predicted.PeakAllocatedBytes)
 }
 

@@ -1,0 +1,1 @@
+"""The parts of the package. Its public names are those of devmap itself."""

@@ -1,0 +1,122 @@
+"""devmap.export: a model.json (devmap.model/v1) of any torch.nn.Module."""
+
+# pyright: basic, reportMissingImports=false
+# mypy: disable-error-code="type-arg, no-untyped-def, no-untyped-call, no-any-return, misc, return-value"
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+
+from ..errors import DevmapError
+from .module import Layer, entry, layers_of, ties_of, units_of, unwrap
+from .seen import Seen, look, of_module
+
+FORMAT = "devmap.model/v1"
+
+
+def export(
+    module: torch.nn.Module,
+    path: str | os.PathLike | None = None,
+    *,
+    no_split: Iterable[str | type] | None = None,
+    inputs: Any = None,
+    name: str | None = None,
+) -> dict[str, Any]:
+    """Describes module as a model.json, writes it to path if one is given, and returns it as a dict.
+
+    The module may be on any device; on the meta device it needs no memory. It is not changed and not run: a copy
+    without memory runs one training forward, in which its operations, their order and what autograd keeps are seen.
+
+    no_split: class names (or classes) of modules that one device must hold whole; the module's own
+        ``_no_split_modules`` where absent, as Transformers and Accelerate read them; else the members of its
+        outermost lists.
+    inputs: what one forward takes, as a tuple of arguments or a dict of keyword arguments; shapes and types count, and
+        values of integers that the forward asks for. Transformers models of text have usual ones.
+    name: what tables call the model.
+    """
+    if not isinstance(module, torch.nn.Module):
+        raise DevmapError(f"export: {type(module).__name__!r} is not a torch.nn.Module")
+    module, warnings = unwrap(module)
+    units, said = units_of(module, no_split)
+    warnings += said
+    layers, said = layers_of(module, units)
+    warnings += said + of_module(module)
+    if not layers:
+        raise DevmapError(f"export: {type(module).__name__} has no parameters or buffers: there is nothing to place")
+    seen = look(module, layers, units, inputs)
+    warnings += seen.warnings
+    model: dict[str, Any] = {"format_version": FORMAT, "name": name or type(module).__name__}
+    if seen.taken:
+        model["taken"] = seen.taken
+    longest = _longest(module)
+    if longest:
+        model["max_seq"] = longest
+    model["layers"] = _layers(seen)
+    ties = ties_of(module)
+    if ties:
+        model["ties"] = ties
+    if warnings:
+        model["warnings"] = warnings
+    model["unknown"] = [f"exported from a {type(module).__name__}: {_known(seen)}"]
+    if path is not None:
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(model, file, indent=1)
+            file.write("\n")
+    return model
+
+
+def _known(seen: Seen) -> str:
+    """Why devmap's own engine cannot run it: that takes numbers (epsilons, bases, scales), which no forward shows."""
+    if seen.parts:
+        return "its layers are known by their operations' sizes, not by their formulas"
+    return "its layers are known by their own sizes alone"
+
+
+def _longest(module: torch.nn.Module) -> int | None:
+    """The longest sequence that a Transformers config names."""
+    config = getattr(module, "config", None)
+    longest = "max_target_positions" if getattr(config, "is_encoder_decoder", False) else "max_position_embeddings"
+    for one in (config, getattr(config, "text_config", None)):
+        length = getattr(one, longest, None)
+        if isinstance(length, int) and length > 0:
+            return length
+    return None
+
+
+def _layers(seen: Seen) -> list[dict]:
+    """Layers as model.json has them."""
+    return [_layer(one, seen) for one in seen.layers]
+
+
+def _persistent(layer: Layer, buffer: torch.Tensor) -> dict[str, Any]:
+    """A buffer of the state dict, which a device map must name."""
+    return {"persistent": True} if id(buffer) in layer.saved else {}
+
+
+def _layer(layer: Layer, seen: Seen) -> dict[str, Any]:
+    out: dict[str, Any] = {"name": layer.name}
+    part = seen.parts.get(id(layer))
+    if part is not None:
+        out["op"] = part.op
+        if part.runs > 1:
+            out["repeat"] = part.runs
+    elif not layer.params and layer.buffers:
+        out["op"] = {"kind": "parameter"}  # buffers alone cost nothing but their bytes
+    if layer.params:
+        out["params"] = [entry(name, tensor) for name, tensor in layer.params]
+    if layer.buffers:
+        out["buffers"] = [{**entry(name, tensor), **_persistent(layer, tensor)} for name, tensor in layer.buffers]
+    if seen.ran:
+        out["inputs"] = seen.inputs.get(layer.name, [])
+    if layer.unit:
+        out["unit"] = layer.unit
+    if seen.streams.get(layer.name):
+        out["stream"] = seen.streams[layer.name]
+    if layer.name in seen.declared:
+        out["declared"] = seen.declared[layer.name]
+    return out

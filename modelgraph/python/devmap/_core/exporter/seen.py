@@ -1,0 +1,382 @@
+"""What one forward shows of a module."""
+
+# pyright: basic, reportMissingImports=false
+# mypy: disable-error-code="type-arg, no-untyped-def, no-untyped-call, no-any-return, misc, return-value"
+
+from __future__ import annotations
+
+import dataclasses
+from math import prod
+from typing import Any
+
+import torch
+
+from .flow import Flow, Part
+from .forward import Trace, prepare, reason, run, tensors_in, usual
+from .memory import OWN_CODE, Bytes, declared, holder_of, plain_layers, resized, rest_of, sizes
+from .module import Layer, copy_of
+from .operations import joined, parts_of
+
+# What each layer reads: what it transforms, the residual that its result joins, an encoder's output.
+
+
+def links(flow: Flow, layers: list[Layer], of: dict[int, Part]) -> tuple[dict[str, list[str]], dict[int, str | None]]:
+    """Inputs of the layers that ran, by name; and of tensors the layer whose result they are."""
+    owner: dict[int, str] = {}
+    for layer in layers:
+        part = of.get(id(layer))
+        if part is not None:
+            owner.update((at, layer.name) for at in part.steps if part.op["kind"] != "rotary")
+    plain = plain_layers(layers, of)
+    for at, step in enumerate(flow.steps):
+        if at not in owner:
+            name = holder_of(step.scope, plain)
+            if name is not None:
+                owner[at] = name
+    order = {name: index for index, name in enumerate(_started(owner))}
+    made: dict[int, str | None] = {}  # tensor to the layer whose result it is
+    reads: dict[str, list[str]] = {name: [] for name in order}
+    joins: dict[str, list[str]] = {name: [] for name in order}
+    mains = {layer.name: flow.plain(of[id(layer)].main) for layer in layers if id(layer) in of}
+    cross: dict[str, list[str]] = {}
+    for at, step in enumerate(flow.steps):
+        sources: list[str] = []
+        for number in step.inputs:
+            name = made.get(number)
+            if name is not None and name not in sources:
+                sources.append(name)
+        mine = owner.get(at)
+        if mine is not None:
+            for number in step.inputs:
+                name = made.get(number)
+                if name is None or name == mine or order[name] > order[mine]:
+                    continue
+                into = reads if mine not in mains or flow.plain(number) == mains[mine] else cross
+                if name not in into.setdefault(mine, []):
+                    into[mine].append(name)
+            made.update((number, mine) for number in step.outputs)
+            continue
+        if not sources:
+            continue
+        last = max(sources, key=order.__getitem__)
+        for name in sources:
+            if name != last and name not in joins[last]:
+                joins[last].append(name)
+        made.update((number, last) for number in step.outputs)
+    parts = {layer.name: of[id(layer)] for layer in layers if id(layer) in of}
+    out = {}
+    for name in order:
+        if not reads[name]:  # what it transforms was changed on its way by steps of its own
+            reads[name] = cross.get(name, [])
+        # A block that normalises after adding reads one tensor twice: as what it transforms, and as the residual.
+        out[name] = reads[name][:1] + joins[name][:1]
+        if name in plain:
+            out[name] += [one for one in reads[name][1:] if one not in out[name]]
+        elif parts[name].op.get("cross"):
+            out[name] += [one for one in _keys(parts[name], made) if one is not None and one not in out[name]][:1]
+    return out, made
+
+
+def _keys(part: Part, made: dict[int, str | None]) -> list[str | None]:
+    """The layers that keys and values of cross-attention are made of."""
+    return [made.get(number) for number in part.more]
+
+
+def _started(owner: dict[int, str]) -> list[str]:
+    seen: list[str] = []
+    known = set()
+    for at in sorted(owner):
+        if owner[at] not in known:
+            known.add(owner[at])
+            seen.append(owner[at])
+    return seen
+
+
+# Which tokens a layer works on, by the rows that it sees.
+
+
+def streams(layers: list[Layer], of: dict[int, Part], inputs: dict[str, list[str]], rows: dict[str, int],
+            batch: int, seq: int, target: int) -> dict[str, dict | None]:  # fmt: skip
+    """The stream of every layer with an operation; None is the text's."""
+    out: dict[str, dict | None] = {name: _of(count, batch, seq, target) for name, count in rows.items()}
+    for layer in layers:
+        part = of.get(id(layer))
+        if part is None or part.op["kind"] in ("rotary",):
+            continue
+        out[layer.name] = _of(part.tokens * (batch if part.shared else 1), batch, seq, target)
+    for layer in layers:
+        part = of.get(id(layer))
+        if part is None or layer.name not in out:
+            continue
+        kind = part.op["kind"]
+        before = [name for name in inputs.get(layer.name, []) if name in out]
+        if part.tokens == batch and kind in ("linear", "head"):
+            part.op["pooled"] = True
+            out[layer.name] = out[before[0]] if before else None
+        if kind == "conv":
+            _rate(layer.name, part, out, inputs)
+    return out
+
+
+def _of(tokens: int, batch: int, seq: int, target: int) -> dict | None:
+    if seq and tokens == batch * seq:
+        return None
+    if target and tokens == batch * target:
+        return {"kind": "target"}
+    if tokens <= batch:
+        return None
+    return {"kind": "fixed", "tokens": tokens // batch if tokens % batch == 0 else tokens}
+
+
+def _rate(name: str, part: Part, out: dict[str, dict | None], inputs: dict[str, list[str]]) -> None:
+    """A convolution that runs at a multiple of the rate of what reads it."""
+    mine = out[name]
+    readers = [out[one] for one, sources in inputs.items() if name in sources and one in out]
+    if not mine or not readers or not readers[0] or "tokens" not in mine or "tokens" not in readers[0]:
+        return
+    ratio, rest = divmod(mine["tokens"], readers[0]["tokens"])
+    if rest == 0 and ratio > 1:
+        part.op["token_ratio"] = ratio
+        out[name] = dict(readers[0])
+
+
+def lengths(args: tuple, kwargs: dict) -> tuple[int, int, int]:
+    """Batch, tokens of a sequence, and of a decoder's, by what went in: integers of two sides are tokens, else a first
+    tensor of three sides is a sequence of vectors. 0: there is none."""
+    tensors = tensors_in((args, kwargs))
+    ids = [tensor for tensor in tensors if not tensor.is_floating_point() and tensor.dim() == 2]
+    batch = tensors[0].shape[0] if tensors[0].dim() else 1
+    target = kwargs.get("decoder_input_ids")
+    words = kwargs.get("input_ids", ids[0] if ids else None)
+    if words is target:
+        words = None
+    seq = words.shape[1] if words is not None and words.dim() > 1 else 0
+    if not seq and not ids and tensors[0].dim() == 3:
+        seq = tensors[0].shape[1]
+    return batch, seq, target.shape[1] if target is not None else 0
+
+
+# What is to be said of a module: what one forward did not show, and what model.json has no field for.
+
+_FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+
+
+def of_module(module: torch.nn.Module) -> list[str]:
+    """What can be seen without running it."""
+    said: list[str] = []
+    frozen = [name for name, one in module.named_parameters() if not one.requires_grad and one.is_floating_point()]
+    total = sum(1 for _ in module.parameters())
+    if frozen:
+        said.append(
+            f"{len(frozen)} of {total} parameters take no gradient ({_first(frozen)}): a plan for training counts "
+            "gradients and optimizer states of all, an upper bound (lora_rank plans adapters on the base model; "
+            "what a model.json calls frozen counts under --runtime jax alone)"
+        )
+    packed = [name for name, one in module.named_parameters() if one.dtype not in _FLOATS]
+    if packed:
+        said.append(
+            f"{len(packed)} parameters are stored quantised ({_first(packed)}): their bytes are counted as stored, "
+            "what their layers unpack is not"
+        )
+    hooked = [
+        path or "the module" for path, part in module.named_modules() if part._forward_hooks or part._forward_pre_hooks
+    ]
+    if hooked:
+        said.append(f"hooks of {_names(hooked)} were not run: what they keep or change was not seen")
+    return said
+
+
+def of_trace(trace: Trace, twin: torch.nn.Module, before: list[str]) -> list[str]:
+    """What the forward did, and did not."""
+    said: list[str] = []
+    for path, why in trace.failed.items():
+        said.append(
+            f"{path}: its forward could not be followed ({why}): it is known by its modules alone, its result taken to "
+            "be like what goes in"
+        )
+    for path, line in trace.guessed.items():
+        if not line.startswith("masking_utils.py"):
+            said.append(
+                f"{path or 'the module'}: {line} asks whether values that depend on the data are so: the way that "
+                "holds was followed, the other not seen"
+            )
+    read = {number for step in trace.steps for number in step.inputs}
+    called = {call.path for call in trace.calls}
+    unread = []
+    for number, names in trace.parameters.items():
+        holder = names[0].rpartition(".")[0]
+        name = names[0] if holder in called else holder
+        if number not in read and name not in unread:
+            unread.append(name)
+    if unread:
+        said.append(f"{_names(unread)}: not called in this forward: known by weights alone")
+    made = [name for name, _ in twin.named_parameters() if name not in set(before)]
+    if made:
+        said.append(f"{_names(made)}: made in the forward: a device map made before has no place for it")
+    return said
+
+
+def _first(names: list[str]) -> str:
+    return names[0] + (", …" if len(names) > 1 else "")
+
+
+def _names(names: list[str]) -> str:
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+
+@dataclasses.dataclass
+class Seen:
+    """Layers with what is known of them."""
+
+    layers: list[Layer]
+    ran: bool = False
+    parts: dict[int, Part] = dataclasses.field(default_factory=dict)  # by the layer's id
+    inputs: dict[str, list[str]] = dataclasses.field(default_factory=dict)
+    streams: dict[str, dict | None] = dataclasses.field(default_factory=dict)
+    declared: dict[str, dict] = dataclasses.field(default_factory=dict)
+    taken: dict[str, Any] = dataclasses.field(default_factory=dict)
+    warnings: list[str] = dataclasses.field(default_factory=list)
+
+
+@dataclasses.dataclass
+class Look:
+    """One forward, and what it showed."""
+
+    trace: Trace
+    layers: list[Layer]
+    parts: dict[int, Part]
+    inputs: dict[str, list[str]]
+    rest: dict[str, Bytes]
+    rows: dict[str, int]  # of the layers without an operation
+    fault: str | None
+    warnings: list[str]
+
+
+def look(module: torch.nn.Module, layers: list[Layer], units: dict[str, str], inputs: Any) -> Seen:
+    """Runs a copy of the module and finds what devmap has operations for, and the rest."""
+    given = inputs if inputs is not None else usual(module)
+    if given is None:
+        return Seen(layers, warnings=["inputs was not given: no forward was run, so that only weights are known"])
+    args, kwargs, values = prepare(given)
+    try:
+        copy_of(module)
+    except Exception as error:  # noqa: BLE001 - what a class does to forbid it is its own
+        return Seen(
+            layers,
+            warnings=[
+                f"{type(module).__name__} cannot be copied ({reason(error)}): no forward was run, so that only weights "
+                "are known"
+            ],
+        )
+    first = _once(module, layers, units, args, kwargs, values)
+    size = lengths(args, kwargs)
+    seen = Seen(first.layers, True, first.parts, first.inputs, warnings=first.warnings)
+    if first.fault is not None:
+        seen.warnings.append(
+            f"the forward stopped before its end ({first.fault}): what came after is known by its weights alone"
+        )
+    seen.streams = streams(seen.layers, seen.parts, seen.inputs, first.rows, *size)
+    if first.rest:
+        _declare(seen, first, size, lambda new: _again(module, layers, units, args, kwargs, values, size, new))
+    return seen
+
+
+def _once(module, layers: list[Layer], units: dict[str, str], args: tuple, kwargs: dict, values: dict) -> Look:
+    twin = copy_of(module)
+    before = [name for name, _ in twin.named_parameters()]
+    trace, result, fault = run(twin, args, kwargs, values)
+    flow = Flow(trace)
+    out, parts = joined(layers, parts_of(flow, units, _logits(flow, result)), units, trace.modules)
+    inputs, made = links(flow, out, parts)
+    rest = rest_of(flow, out, parts, made)
+    return Look(trace, out, parts, inputs, rest, _rows(trace, rest), fault, of_trace(trace, twin, before))
+
+
+def _rows(trace: Trace, rest: dict[str, Bytes]) -> dict[str, int]:
+    """Rows of what layers without an operation are called with."""
+    out: dict[str, int] = {}
+    for call in trace.calls:
+        if call.path in rest and call.path not in out:
+            shapes = [trace.tensors[number].shape for number in call.inputs if trace.tensors[number].dim() > 1]
+            if shapes:
+                out[call.path] = prod(shapes[0][:-1])
+    return out
+
+
+def _again(module, layers, units, args, kwargs, values, size, new) -> dict[str, Bytes]:
+    """The bytes of the same forward at another size; none where it does not run at that."""
+    known = dict(values)
+    other_args, other_kwargs = resized(args, size, new, known), resized(kwargs, size, new, known)
+    found = _once(module, layers, units, other_args, other_kwargs, known)
+    return found.rest if found.fault is None else {}
+
+
+def _declare(seen: Seen, first: Look, size: tuple[int, int, int], again) -> None:
+    """Declared costs of what has no operation, in the layers' order."""
+    batch, seq, target = size
+    points = sizes(batch, seq, target)
+    runs = [first.rest] + [again(point) for point in points[1:]]
+    seen.taken = {"batch": batch, "precision": _precision(first)}
+    if seq:
+        seen.taken["seq"] = seq
+    if target:
+        seen.taken["target_seq"] = target
+    out: list[Layer] = []
+    still: list[str] = []
+    for layer in first.layers:
+        out.append(layer)
+        for name in (layer.name, f"{layer.name}.{OWN_CODE}"):
+            if name not in first.rest:
+                continue
+            at = [run[name] for run in runs if name in run]
+            stream = seen.streams.get(layer.name) or {"kind": "text"}
+            which = {"text": 1, "target": 2}.get(stream["kind"], 0)
+            mine = [(point[0], point[which] if which else 1) for point in points[: len(at)]]
+            costs, known = declared(mine, at, bool(which and mine[0][1]) and len(at) == len(points) > 3)
+            if not known:
+                still.append(name)
+            seen.declared[name] = costs
+            if name != layer.name:
+                out.append(Layer(name, None, layer.unit or layer.name))
+                seen.inputs[name] = [layer.name]
+                if layer.name in seen.streams:
+                    seen.streams[name] = seen.streams[layer.name]
+    seen.layers = out
+    if still:
+        seen.warnings.append(
+            f"the bytes of {still[0]}{f' and {len(still) - 1} more' if len(still) > 1 else ''} follow no simple rule "
+            f"of batch and length: they hold for {batch} × {seq or 'the'} tokens of this export"
+        )
+
+
+def _precision(first: Look) -> str:
+    """The precision that the forward ran in, as devmap's --precision calls it."""
+    count: dict[torch.dtype, int] = {}
+    for number in first.trace.parameters:
+        tensor = first.trace.tensors[number]
+        count[tensor.dtype] = count.get(tensor.dtype, 0) + tensor.numel()
+    names = {torch.bfloat16: "bf16-true", torch.float16: "16-true", torch.float32: "32-true"}
+    floats = [dtype for dtype in count if dtype in names]
+    return names[max(floats, key=count.__getitem__)] if floats else "32-true"
+
+
+def _logits(flow: Flow, result: Any) -> int | None:
+    """The tensor that a loss would read: what the result calls so, or the one that it is; where the forward stopped,
+    the last product as wide as the vocabulary."""
+    if result is None:
+        rows = {
+            flow.shape(number)[0]
+            for step in flow.steps
+            if step.name == "embedding"
+            for number in step.inputs
+            if flow.weight(number)
+        }
+        made = [step.outputs[0] for step in flow.steps if flow.matrix(step) and flow.width_out(step) in rows]
+        return made[-1] if made else None
+    if hasattr(result, "items"):
+        for name in ("logits", "prediction_logits", "start_logits"):
+            if isinstance(result.get(name), torch.Tensor):
+                return flow.trace.number(result[name])
+        return None
+    tensors = tensors_in(result)
+    return flow.trace.number(tensors[0]) if len(tensors) == 1 else None

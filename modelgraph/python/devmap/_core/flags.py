@@ -1,0 +1,327 @@
+"""Keywords of devmap's functions: the flags that `devmap help COMMAND` lists, with their types and values.
+
+Written by TestPythonFlags of cmd/devmap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from typing import Any, Literal, Optional, Union, get_args
+
+from .settings import Settings
+
+Attention = Literal["sdpa", "eager", "flash"]
+LoraPrecision = Literal["fp32", "bf16"]
+Loss = Literal["eager", "chunked", "fused"]
+Mode = Literal["infer", "train", "load"]
+Optimizer = Literal["adamw", "adamw-foreach", "adamw-8bit", "sgd", "sgd-momentum", "adafactor", "muon"]
+Precision = Literal["bf16-true", "bf16-mixed", "16-mixed", "16-true", "32-true"]
+Quantize = Literal["off", "nf4", "int8"]
+Recompute = Literal["none", "full", "selective", "auto"]
+Runtime = Literal["accelerate", "deepspeed", "torch", "lightning", "jax", "devmap"]
+Schedule = Literal["1f1b", "gpipe", "interleaved"]
+Strategy = Literal["device-map", "pipeline", "ddp", "zero1", "zero2", "zero3", "fsdp", "hsdp", "auto"]
+GPU = Literal[
+    "h100-80gb",
+    "h200-141gb",
+    "h100-96gb",
+    "a100-80gb",
+    "a100-40gb",
+    "b200-180gb",
+    "l4-24gb",
+    "l40s-48gb",
+    "a10g-24gb",
+    "rtx-3090",
+    "rtx-4090",
+    "v100-16gb",
+    "v100-32gb",
+    "t4-16gb",
+    "rtx-2080-ti",
+    "rtx-3060-12gb",
+    "rtx-4060-ti-16gb",
+    "rtx-4080",
+    "rtx-5080",
+    "rtx-5090",
+    "rtx-a6000",
+    "rtx-6000-ada",
+    "rtx-pro-6000",
+    "a40-48gb",
+    "l20-48gb",
+    "h20-96gb",
+    "h800-80gb",
+    "a800-80gb",
+    "gh200-96gb",
+    "b300-288gb",
+    "mi250x-64gb",
+    "mi300x-192gb",
+    "mi325x-256gb",
+]
+Objective = Literal["memory", "time", "latency"]
+Offload = Literal["none", "cpu", "disk", "model", "sequential", "group"]
+
+
+class Shared(Settings, total=False):
+    """Keywords that all functions take."""
+
+    attention: Optional[Attention]
+    batch: Optional[int]
+    dp: Optional[Union[int, str]]
+    ema: Optional[bool]
+    gradient_as_bucket_view: Optional[bool]
+    image_size: Optional[int]
+    images: Optional[int]
+    lora_precision: Optional[LoraPrecision]
+    lora_rank: Optional[int]
+    lora_targets: Optional[Union[Sequence[str], str]]
+    loss: Optional[Loss]
+    loss_only: Optional[bool]
+    mem_fraction: Optional[float]
+    micro_batches: Optional[int]
+    mode: Optional[Mode]
+    new_tokens: Optional[int]
+    optimizer: Optional[Optimizer]
+    precision: Optional[Precision]
+    quantize: Optional[Quantize]
+    recompute: Optional[Recompute]
+    runtime: Optional[Runtime]
+    schedule: Optional[Schedule]
+    seq: Optional[int]
+    shard_degree: Optional[int]
+    strategy: Optional[Strategy]
+    target_seq: Optional[int]
+    tp: Optional[Union[int, str]]
+    virtual_stages: Optional[int]
+
+
+class CheckKeywords(Shared, total=False):
+    """Keywords of devmap.check but for gpus."""
+
+    ds_config: Optional[Union[str, PathLike[str], Mapping[str, Any]]]
+    gpu: Optional[Union[GPU, str]]
+    reserve: Optional[Union[int, str, Sequence[Union[int, str]]]]
+    topology: Optional[Union[str, PathLike[str]]]
+
+
+class CheckFlags(CheckKeywords, total=False):
+    """Keywords of devmap.check, to be kept in a dict: check(model, **flags)."""
+
+    gpus: Optional[Union[int, str, Sequence[Union[int, str]], Mapping[int, Union[int, str]]]]
+
+
+class EstimateKeywords(Shared, total=False):
+    """Keywords of devmap.estimate but for gpus."""
+
+    contiguous: Optional[bool]
+    ds_config: Optional[Union[str, PathLike[str], Mapping[str, Any]]]
+    gpu: Optional[Union[GPU, str]]
+    objective: Optional[Objective]
+    offload: Optional[Offload]
+    pin: Optional[Union[Mapping[str, int], Sequence[str], str]]
+    reserve: Optional[Union[int, str, Sequence[Union[int, str]]]]
+    time_limit: Optional[Union[float, str]]
+    together: Optional[Union[Sequence[Union[Sequence[str], str]], str]]
+    topology: Optional[Union[str, PathLike[str]]]
+
+
+class EstimateFlags(EstimateKeywords, total=False):
+    """Keywords of devmap.estimate, to be kept in a dict: estimate(model, **flags)."""
+
+    gpus: Optional[Union[int, str, Sequence[Union[int, str]], Mapping[int, Union[int, str]]]]
+
+
+class InspectFlags(Shared, total=False):
+    """Keywords of devmap.inspect."""
+
+
+class PlanKeywords(Shared, total=False):
+    """Keywords of devmap.plan but for gpus."""
+
+    cfg_degree: Optional[int]
+    component: Optional[str]
+    contiguous: Optional[bool]
+    ds_config: Optional[Union[str, PathLike[str], Mapping[str, Any]]]
+    explain: Optional[bool]
+    frames: Optional[int]
+    fully_shard_degree: Optional[int]
+    gpu: Optional[Union[GPU, str]]
+    height: Optional[int]
+    objective: Optional[Objective]
+    offload: Optional[Offload]
+    pin: Optional[Union[Mapping[str, int], Sequence[str], str]]
+    pipefusion: Optional[int]
+    reserve: Optional[Union[int, str, Sequence[Union[int, str]]]]
+    ring: Optional[int]
+    steps: Optional[int]
+    time_limit: Optional[Union[float, str]]
+    together: Optional[Union[Sequence[Union[Sequence[str], str]], str]]
+    topology: Optional[Union[str, PathLike[str]]]
+    ulysses: Optional[int]
+    vae_precision: Optional[str]
+    vae_slicing: Optional[bool]
+    vae_tiling: Optional[bool]
+    width: Optional[int]
+
+
+class PlanFlags(PlanKeywords, total=False):
+    """Keywords of devmap.plan, to be kept in a dict: plan(model, **flags)."""
+
+    gpus: Optional[Union[int, str, Sequence[Union[int, str]], Mapping[int, Union[int, str]]]]
+
+
+VALUES: dict[str, tuple[str, ...]] = {
+    "attention": get_args(Attention),
+    "gpu": get_args(GPU),
+    "lora_precision": get_args(LoraPrecision),
+    "loss": get_args(Loss),
+    "mode": get_args(Mode),
+    "objective": get_args(Objective),
+    "offload": get_args(Offload),
+    "optimizer": get_args(Optimizer),
+    "precision": get_args(Precision),
+    "quantize": get_args(Quantize),
+    "recompute": get_args(Recompute),
+    "runtime": get_args(Runtime),
+    "schedule": get_args(Schedule),
+    "strategy": get_args(Strategy),
+}
+
+KINDS: dict[str, str] = {
+    "attention": "string",
+    "batch": "int64",
+    "cfg_degree": "int64",
+    "component": "string",
+    "contiguous": "bool",
+    "dp": "degree",
+    "ds_config": "string",
+    "ema": "bool",
+    "explain": "bool",
+    "frames": "int64",
+    "fully_shard_degree": "int64",
+    "gpu": "string",
+    "gpus": "string",
+    "gradient_as_bucket_view": "bool",
+    "height": "int64",
+    "image_size": "int64",
+    "images": "int64",
+    "lora_precision": "string",
+    "lora_rank": "int64",
+    "lora_targets": "stringSlice",
+    "loss": "string",
+    "loss_only": "bool",
+    "mem_fraction": "float64",
+    "micro_batches": "int64",
+    "mode": "string",
+    "new_tokens": "int64",
+    "objective": "string",
+    "offload": "string",
+    "optimizer": "string",
+    "pin": "stringArray",
+    "pipefusion": "int64",
+    "precision": "string",
+    "quantize": "string",
+    "recompute": "string",
+    "reserve": "stringArray",
+    "ring": "int64",
+    "runtime": "string",
+    "schedule": "string",
+    "seq": "int64",
+    "shard_degree": "int64",
+    "steps": "int64",
+    "strategy": "string",
+    "target_seq": "int64",
+    "time_limit": "duration",
+    "together": "stringArray",
+    "topology": "string",
+    "tp": "degree",
+    "ulysses": "int64",
+    "vae_precision": "string",
+    "vae_slicing": "bool",
+    "vae_tiling": "bool",
+    "virtual_stages": "int64",
+    "width": "int64",
+}
+
+_NAMES = {
+    "check": (
+        "attention batch dp ds_config ema gpu gpus gradient_as_bucket_view image_size images lora_precision "
+        "lora_rank lora_targets loss loss_only mem_fraction micro_batches mode new_tokens optimizer precision "
+        "quantize recompute reserve runtime schedule seq shard_degree strategy target_seq topology tp "
+        "virtual_stages"
+    ),
+    "estimate": (
+        "attention batch contiguous dp ds_config ema gpu gpus gradient_as_bucket_view image_size images "
+        "lora_precision lora_rank lora_targets loss loss_only mem_fraction micro_batches mode new_tokens "
+        "objective offload optimizer pin precision quantize recompute reserve runtime schedule seq "
+        "shard_degree strategy target_seq time_limit together topology tp virtual_stages"
+    ),
+    "inspect": (
+        "attention batch dp ema gradient_as_bucket_view image_size images lora_precision lora_rank "
+        "lora_targets loss loss_only mem_fraction micro_batches mode new_tokens optimizer precision quantize "
+        "recompute runtime schedule seq shard_degree strategy target_seq tp virtual_stages"
+    ),
+    "plan": (
+        "attention batch cfg_degree component contiguous dp ds_config ema explain frames fully_shard_degree "
+        "gpu gpus gradient_as_bucket_view height image_size images lora_precision lora_rank lora_targets loss "
+        "loss_only mem_fraction micro_batches mode new_tokens objective offload optimizer pin pipefusion "
+        "precision quantize recompute reserve ring runtime schedule seq shard_degree steps strategy "
+        "target_seq time_limit together topology tp ulysses vae_precision vae_slicing vae_tiling "
+        "virtual_stages width"
+    ),
+}
+COMMANDS = {command: {name: KINDS[name] for name in names.split()} for command, names in _NAMES.items()}
+
+# Names in other programs.
+OTHERS: dict[str, str] = {
+    "activation_checkpointing": "recompute",
+    "batch_size": "batch",
+    "bf16": "precision",
+    "bs": "batch",
+    "chunks": "micro_batches",
+    "context": "seq",
+    "data_parallel": "dp",
+    "data_parallel_degree": "dp",
+    "data_parallel_size": "dp",
+    "deepspeed": "ds_config",
+    "deepspeed_config": "ds_config",
+    "device_map": "strategy",
+    "devices": "gpus",
+    "dp_degree": "dp",
+    "dp_size": "dp",
+    "dtype": "precision",
+    "fp16": "precision",
+    "fsdp_devices": "shard_degree",
+    "gpu_count": "gpus",
+    "gradient_accumulation_steps": "micro_batches",
+    "gradient_checkpointing": "recompute",
+    "iterations": "steps",
+    "load_in_4bit": "quantize",
+    "load_in_8bit": "quantize",
+    "lora_r": "lora_rank",
+    "max_length": "seq",
+    "max_memory": "gpus",
+    "max_model_len": "seq",
+    "max_new_tokens": "new_tokens",
+    "max_seq_len": "seq",
+    "max_steps": "steps",
+    "microbatches": "micro_batches",
+    "n_gpus": "gpus",
+    "ngpus": "gpus",
+    "nproc_per_node": "gpus",
+    "num_gpus": "gpus",
+    "num_steps": "steps",
+    "optim": "optimizer",
+    "per_device_train_batch_size": "batch",
+    "seq_len": "seq",
+    "seq_length": "seq",
+    "sequence_length": "seq",
+    "tensor_model_parallel_size": "tp",
+    "tensor_parallel": "tp",
+    "tensor_parallel_degree": "tp",
+    "tensor_parallel_size": "tp",
+    "timeout": "time_limit",
+    "torch_dtype": "precision",
+    "tp_degree": "tp",
+    "tp_size": "tp",
+    "xla_python_client_mem_fraction": "mem_fraction",
+}
