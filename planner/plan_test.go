@@ -150,7 +150,7 @@ func TestPlanRefuses(t *testing.T) {
 		{nil, work, gpus(1), "a plan needs a graph and a topology"},
 		{g, work, nil, "a plan needs a graph and a topology"},
 		{g, work, gpus(0), "devices: 0 devices"},
-		{g, work, unknown, `devices[1]: unknown GPU "rtx-4091" (known: h100-80gb,`},
+		{g, work, unknown, `GPU 1: unknown GPU "rtx-4091" (known: h100-80gb,`},
 		{g, costmodel.Workload{Mode: costmodel.Train, Batch: 3, MicroBatches: 2}, gpus(1), "2 does not divide the batch of 3"},
 		{g, work, tiny, "does not fit"},
 		{g, costmodel.Workload{Mode: "dream"}, gpus(1), `mode: "dream" is unknown (known: infer, train, load)`},
