@@ -18,11 +18,11 @@ import (
 // choose finds the fastest strategy that fits, and says which and why.
 func (command *planCommand) choose(ctx context.Context, asked *ask.Question) (*strategy.Row, string, error) {
 	rows, fault := strategy.Rows(ctx, asked.Problem, asked.Options)
-	if len(rows) == 0 || !rows[0].Fits {
+	best := fastest(rows)
+	if best == nil {
 		return nil, "", nothingFits(ctx, asked, rows)
 	}
-	best := &rows[0]
-	why := reason(rows)
+	why := reason(rows, best)
 	if never := estimate.Unmeasured(&best.Resolved); never != "" {
 		why += "; " + never + " was never measured: its figures rest on the engine's code alone"
 	}
@@ -47,22 +47,40 @@ func unmeasured(rows []strategy.Row) []string {
 	return []string{"no measured run is like " + strings.Join(never, ", ") + " here"}
 }
 
-// reason says why the first row is chosen.
-func reason(rows []strategy.Row) string {
-	best, fit := &rows[0], 0
+// fastest is the first row that fits and is not tight, else the first that fits; nil
+// if none does. Accelerate's own map is no plan of devmap's.
+func fastest(rows []strategy.Row) *strategy.Row {
+	var best *strategy.Row
 	for i := range rows {
-		if rows[i].Fits {
-			fit++
+		row := &rows[i]
+		if row.Refused == nil && row.Fits && !row.Current && (best == nil || isTight(best) && !isTight(row)) {
+			best = row
 		}
+	}
+	return best
+}
+
+// isTight: the peak fits, and the most that the allocator's pool reserves does not.
+func isTight(row *strategy.Row) bool { return row.Solution.Verdict == "tight" }
+
+// reason says why a row is chosen.
+func reason(rows []strategy.Row, best *strategy.Row) string {
+	fit := slices.DeleteFunc(slices.Clone(rows), func(row strategy.Row) bool { return !row.Fits || isTight(&row) && !isTight(best) })
+	kind := "fit"
+	if isTight(best) {
+		kind = "fit, all of them tightly"
 	}
 	msg := fmt.Sprintf("--strategy auto chose %s (%s)", show.Described(&best.Resolved), best.Resolved.Runtime)
 	if best.StepSeconds == nil {
 		return msg + ": of those that fit it leaves most memory free"
 	}
-	msg += fmt.Sprintf(", the fastest of %d that fit: %s a step of %s", fit, show.Seconds(*best.StepSeconds), show.Plural(best.Tokens, "token"))
-	if fit > 1 {
-		next := &rows[1]
+	msg += fmt.Sprintf(", the fastest of %d that %s: %s a step of %s", len(fit), kind, show.Seconds(*best.StepSeconds), show.Plural(best.Tokens, "token"))
+	if len(fit) > 1 {
+		next := &fit[1]
 		msg += fmt.Sprintf("; next is %s (%s), %.2f times as long a token", show.Described(&next.Resolved), next.Resolved.Runtime, next.SecondsPerToken/best.SecondsPerToken)
+	}
+	if first := &rows[0]; isTight(first) && !isTight(best) {
+		msg += fmt.Sprintf("; %s (%s) is faster and tight", show.Described(&first.Resolved), first.Resolved.Runtime)
 	}
 	return msg
 }

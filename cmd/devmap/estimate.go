@@ -176,24 +176,16 @@ func (command *estimateCommand) show(cmd *cobra.Command, arg string, problem *as
 // bestCommand plans the best row: the fastest that fits, else the fastest that is
 // tight; empty where there is none.
 func bestCommand(arg string, problem *ask.Question, rows []strategy.Row, devices []string) string {
-	best := -1
-	for i := range rows {
-		if row := &rows[i]; row.Refused == nil && row.Fits && !row.Current && (best < 0 || isTight(&rows[best]) && !isTight(row)) {
-			best = i
-		}
-	}
-	if best < 0 {
+	best := fastest(rows)
+	if best == nil {
 		return ""
 	}
-	words := slices.Concat([]string{"devmap", "plan", arg}, rowFlags(&rows[best], devices, problem.Unconstrained), []string{"-o", "plan.json"})
+	words := slices.Concat([]string{"devmap", "plan", arg}, rowFlags(best, devices, problem.Unconstrained), []string{"-o", "plan.json"})
 	for i, word := range words {
 		words[i] = emit.Shell(word)
 	}
 	return strings.Join(words, " ")
 }
-
-// isTight: the peak fits, and the most that the allocator's pool reserves does not.
-func isTight(row *strategy.Row) bool { return row.Solution.Verdict == "tight" }
 
 func estimateOf(problem *ask.Question, rows []strategy.Row, devices []string) estimateOutput {
 	out := estimateOutput{FormatVersion: "devmap.estimate/v1", Rows: []estimateRow{}}

@@ -30,10 +30,9 @@ type listedModel struct {
 	Pipeline bool     `json:"pipeline"`
 	Params   int64    `json:"params"`
 	HubIDs   []string `json:"hub_ids"`
-	Source   string   `json:"source"`
 }
 
-// gpusOutput is devmap.gpus/v1. A rate that is not published is left out.
+// gpusOutput is devmap.gpus/v1. A rate that is not known is left out.
 type gpusOutput struct {
 	FormatVersion string      `json:"format_version"`
 	GPUs          []listedGPU `json:"gpus"`
@@ -88,13 +87,12 @@ func listModels() (any, string, error) {
 		}
 		table.Row(name, kind, fmt.Sprintf("%.2f B", float64(row.Params)/1e9), id)
 	}
-	return document, table.String() + "\nA tuned model of the same organisation often has the same config (Qwen/Qwen2.5-7B-Instruct);\ndevmap models --json lists every name, the class of each pipeline and where the config is from.", nil
+	return document, table.String() + "\nA tuned model of the same organisation often has the same config (Qwen/Qwen2.5-7B-Instruct);\ndevmap models --json lists every name and the class of each pipeline.", nil
 }
 
 // listed is a built-in model's row.
 func listed(name string) (listedModel, error) {
-	known := ask.BuiltInOf(name)
-	row := listedModel{Name: name, HubIDs: append([]string{}, known.IDs...), Source: known.Source}
+	row := listedModel{Name: name, HubIDs: append([]string{}, ask.HubIDs(name)...)}
 	if _, builtIn := pipelineFolder(name); builtIn != nil {
 		pipeline, err := diffusers.Open(name, builtIn)
 		if err != nil {
@@ -145,7 +143,7 @@ func listGPUs() (any, string, error) {
 		}
 		table.Row(name, gpu.SoldGB, fmt.Sprintf("%.2f", float64(usable)/(1<<30)), rate, rateOf(gpu.BytesPerSecond, 1e9), rateOf(gpu.LinkBytesPerSecond, 1e9), gpu.ComputeCapability)
 	}
-	return document, table.String() + "\n–: its maker does not publish it, so no step time is predicted\n*: fp16; PyTorch emulates bf16 there" +
+	return document, table.String() + "\n–: no published figure is known here, so no step time is predicted\n*: fp16; PyTorch emulates bf16 there" +
 		"\ndevmap gpus --json has the source of each figure; for any other GPU its size is enough:\n--gpus 4x48GiB", nil
 }
 

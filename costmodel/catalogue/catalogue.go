@@ -16,7 +16,7 @@ import (
 )
 
 // GPU is one entry: sizes in bytes, rates in bytes/s and FLOP/s (dense), as the
-// data sheet has them. A rate that its maker does not publish is 0.
+// data sheet has them. One without a known source is 0.
 type GPU struct {
 	Name string `json:"name"`
 	// SoldGB is the size that it is sold as. ECCTakesMemory: what the driver

@@ -21,13 +21,6 @@ const (
 	pipelineFile = "model_index.json"
 )
 
-// hubEntry is what the table has of a built-in config: the names that the model has
-// on a hub, with those of tuned models of the same organisation and config.
-type hubEntry struct {
-	IDs    []string `json:"ids"`
-	Source string   `json:"source"`
-}
-
 // builtIn reads the built-in config that a name means ([entryOf]).
 func builtIn(name string, fsys fs.FS) (graph *modelgraph.Graph, ok bool, err error) {
 	entry, err := entryOf(name, fsys)
@@ -66,7 +59,7 @@ func entryOf(name string, fsys fs.FS) (string, error) {
 		return "", err
 	}
 	for _, entry := range slices.Sorted(maps.Keys(hub)) {
-		for _, id := range hub[entry].IDs {
+		for _, id := range hub[entry] {
 			if strings.EqualFold(id, name) || !strings.Contains(name, "/") && strings.EqualFold(lastPart(id), name) {
 				return entry, nil
 			}
@@ -75,8 +68,9 @@ func entryOf(name string, fsys fs.FS) (string, error) {
 	return "", nil
 }
 
-// hubTable is the table of hub names, empty where there is none.
-func hubTable(fsys fs.FS) (map[string]hubEntry, error) {
+// hubTable is the table of hub names, empty where there is none: of a built-in config
+// those of the model and of tuned models of the same organisation and config.
+func hubTable(fsys fs.FS) (map[string][]string, error) {
 	if fsys == nil {
 		return nil, nil //nolint:nilnil // an empty table
 	}
@@ -84,8 +78,8 @@ func hubTable(fsys fs.FS) (map[string]hubEntry, error) {
 	if err != nil {
 		return nil, nil //nolint:nilerr,nilnil // as above
 	}
-	var table map[string]hubEntry
-	if err := json.Unmarshal(data, &table, json.RejectUnknownMembers(true)); err != nil {
+	var table map[string][]string
+	if err := json.Unmarshal(data, &table); err != nil {
 		return nil, fmt.Errorf("reading the table of hub names: %w", err)
 	}
 	return table, nil

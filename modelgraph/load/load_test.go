@@ -180,7 +180,7 @@ func TestBuiltIn(t *testing.T) {
 		"llama-3.1-8b/config.json": {Data: []byte(llama)}, "gpt2.json": {Data: []byte(llama)}, "Qwen/Qwen3-8B/config.json": {Data: []byte(llama)},
 		"toy.json": {Data: []byte(toy)}, "README.md": {},
 		"pipe/model_index.json": {Data: []byte(`{"_class_name":"FluxPipeline"}`)}, "pipe/transformer/config.json": {Data: []byte("{}")},
-		"hub.json": {Data: []byte(`{"llama-3.1-8b":{"ids":["meta-llama/Llama-3.1-8B","meta-llama/Llama-3.1-8B-Instruct"],"source":"x"}}`)},
+		"hub.json": {Data: []byte(`{"llama-3.1-8b":["meta-llama/Llama-3.1-8B","meta-llama/Llama-3.1-8B-Instruct"]}`)},
 	}
 	if names := Names(fsys); !slices.Equal(names, []string{"Qwen/Qwen3-8B", "gpt2", "llama-3.1-8b", "pipe", "toy"}) {
 		t.Errorf("built in are %q", names)

@@ -1,7 +1,6 @@
 package ask
 
 import (
-	"cmp"
 	"io/fs"
 	"slices"
 	"strings"
@@ -29,7 +28,7 @@ func (request *Request) Pipeline(model, folder string, builtIn fs.FS) (*Question
 		return nil, err
 	}
 	if builtIn != nil { // engines load it by its name on the hub
-		pipeline.Folder = cmp.Or(BuiltInOf(folder).ID(), folder)
+		pipeline.Folder = slices.Concat(HubIDs(folder), []string{folder})[0]
 		model = pipeline.Folder
 	}
 	if err := only(pipeline, request.Generation.Component); err != nil {

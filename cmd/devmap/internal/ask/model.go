@@ -60,22 +60,7 @@ func ReadConfig(arg string) ([]byte, error) {
 	return text, err
 }
 
-// BuiltIn is what the table of hub names has of a built-in config.
-type BuiltIn struct {
-	IDs    []string `json:"ids"` // the first is the model's own, the others have its config
-	Source string   `json:"source"`
-}
-
-// ID is the model's name on a hub, empty if it has none.
-func (builtIn BuiltIn) ID() string {
-	if len(builtIn.IDs) == 0 {
-		return ""
-	}
-	return builtIn.IDs[0]
-}
-
-var builtIns = sync.OnceValue(func() map[string]BuiltIn {
-	var table map[string]BuiltIn
+var hub = sync.OnceValue(func() (table map[string][]string) {
 	data, err := fs.ReadFile(fixtures.Models(), "hub.json")
 	if err == nil {
 		err = json.Unmarshal(data, &table)
@@ -86,5 +71,6 @@ var builtIns = sync.OnceValue(func() map[string]BuiltIn {
 	return table
 })
 
-// BuiltInOf is the row of a built-in config.
-func BuiltInOf(name string) BuiltIn { return builtIns()[name] }
+// HubIDs are the names on a hub of models with a built-in config, the model's own
+// first. Some have none.
+func HubIDs(builtIn string) []string { return hub()[builtIn] }

@@ -19,7 +19,7 @@ var decimalSize = regexp.MustCompile(`^([1-9][0-9]{0,3}) ?[gG][bB]$`)
 // least of the catalogue's GPUs of that size, and the GPU that shows it. Those
 // with memory taken by ECC codes count only where there are no others: a user who
 // names a size alone has most often a card without them, and 44.4 GiB of an
-// RTX 6000 Ada would say no more than 48e9 bytes do. So 48GB is 47.4 GiB, as the RTX
+// RTX 6000 Ada would say no more than 48e9 bytes do. So 48GB is 47.5 GiB, as the RTX
 // A6000 shows it. A size that no GPU is sold as stays a decimal number.
 func soldAs(text string) (bytes int64, like string) {
 	found := decimalSize.FindStringSubmatch(strings.TrimSpace(text))
@@ -92,9 +92,9 @@ func HardwareNotes(topology *costmodel.Topology, workload *costmodel.Workload) [
 		if err != nil {
 			continue
 		}
-		add(&gpu, topology.Devices[i].FLOPS == 0 && workload.Mode != costmodel.Load, "no published rate of matrix products, so no step time is predicted; memory is")
+		add(&gpu, topology.Devices[i].FLOPS == 0 && workload.Mode != costmodel.Load, "no published rate of matrix products is known here, so no step time is predicted; memory is")
 		bf16 := workload.Precision == costmodel.BF16True || workload.Precision == costmodel.BF16Mixed
-		add(&gpu, bf16 && gpu.FP16FLOPS > 0, fmt.Sprintf("no arithmetic for bf16 (compute capability below 8.0): PyTorch emulates it, slower than the fp16 that step times are for; --precision %s uses fp16", fp16))
+		add(&gpu, bf16 && strings.HasPrefix(gpu.ComputeCapability, "7."), fmt.Sprintf("no arithmetic for bf16 (compute capability below 8.0): PyTorch emulates it, slower than the fp16 that any step time is for; --precision %s uses fp16", fp16))
 		add(&gpu, strings.HasPrefix(gpu.ComputeCapability, "gfx"), "the memory outside tensors (context, libraries) and how much of a rate is reached are those of NVIDIA GPUs; nothing was measured on AMD's")
 	}
 	return notes

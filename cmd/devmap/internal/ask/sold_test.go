@@ -17,7 +17,7 @@ func TestSoldAs(t *testing.T) {
 		gib  float64 // 0: no GPU is sold as it
 		like string
 	}{
-		"48GB": {47.40, "rtx-a6000"}, " 48 gb": {47.40, "rtx-a6000"}, "24GB": {23.58, "rtx-4090"}, "80GB": {79.15, "a100-80gb"},
+		"48GB": {47.54, "rtx-a6000"}, " 48 gb": {47.54, "rtx-a6000"}, "24GB": {23.58, "rtx-4090"}, "80GB": {79.15, "a100-80gb"},
 		"16GB": {15.45, "rtx-5080"}, "32GB": {31.37, "rtx-5090"}, "96GB": {94.50, "gh200-96gb"}, "141GB": {139.80, "h200-141gb"}, "11GB": {10.76, "rtx-2080-ti"},
 		"20GB": {}, "48GiB": {}, "48": {}, "48G": {}, "47.5GB": {}, "048GB": {}, "": {}, "GB": {}, "99999999999GB": {},
 	} {
@@ -34,9 +34,9 @@ func TestSoldSizes(t *testing.T) {
 		bytes []int64
 		notes int // that say "sold as"
 	}{
-		"2x48GB":          {[]int64{50895362457, 50895362457}, 1},
-		"48GB,48GiB":      {[]int64{50895362457, 48 << 30}, 1},
-		"24GB,48GB":       {[]int64{25318832046, 50895362457}, 2},
+		"2x48GB":          {[]int64{51040485376, 51040485376}, 1},
+		"48GB,48GiB":      {[]int64{51040485376, 48 << 30}, 1},
+		"24GB,48GB":       {[]int64{25318832046, 51040485376}, 2},
 		"2x48GiB":         {[]int64{48 << 30, 48 << 30}, 0},
 		"20GB":            {[]int64{20e9}, 0},
 		"48000000000,2TB": {[]int64{48e9, 2e12}, 0},
@@ -99,7 +99,9 @@ func TestHardwareNotes(t *testing.T) {
 	}{
 		{"t4-16gb", costmodel.Workload{Precision: costmodel.BF16True}, []string{"--precision 16-true"}},
 		{"v100-32gb", costmodel.Workload{Precision: costmodel.BF16True, Mode: costmodel.Train}, []string{"--precision 16-mixed"}},
-		{"rtx-2080-ti", costmodel.Workload{Precision: costmodel.FP16True}, nil},
+		{"t4-16gb", costmodel.Workload{Precision: costmodel.FP16True}, nil},
+		{"rtx-2080-ti", costmodel.Workload{Precision: costmodel.FP16True}, []string{"no step time"}},
+		{"rtx-2080-ti", costmodel.Workload{Precision: costmodel.BF16True, Mode: costmodel.Load}, []string{"--precision 16-true"}},
 		{"l20-48gb", costmodel.Workload{Precision: costmodel.BF16True}, []string{"no step time"}},
 		{"l20-48gb", costmodel.Workload{Precision: costmodel.BF16True, Mode: costmodel.Load}, nil},
 		{"mi300x-192gb", costmodel.Workload{Precision: costmodel.BF16True}, []string{"measured on AMD's"}},
