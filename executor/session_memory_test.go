@@ -33,7 +33,7 @@ func TestMemoryOfAll(t *testing.T) {
 		t.Errorf("%d: %v", at, err)
 	}
 	at, err := checkMemoryIn(context.Background(), sessions, true, host(3*4096-1))
-	if at != 2 || !errors.Is(err, ErrMemory) || !strings.Contains(err.Error(), "takes 4.0 KiB beside the 8.0 KiB of others") {
+	if at != 2 || !errors.Is(err, ErrMemory) || !strings.Contains(err.Error(), "takes 4.0 KiB and other copies 8.0 KiB") {
 		t.Errorf("%d: %v", at, err)
 	}
 	if at, err := checkMemoryIn(context.Background(), sessions, false, host(0)); err != nil {
