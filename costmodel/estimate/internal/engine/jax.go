@@ -156,7 +156,7 @@ func plain(unit *costmodel.Unit, trained int64) {
 func (jax) situation(model *layers.Model, table *costmodel.Table) {
 	workload := &model.Workload
 	pool := costmodel.Set("mem_fraction", workload.MemFraction)
-	warn(table, "JAX takes a pool of %v of every GPU that it sees when it starts, whatever the program needs (XLA_PYTHON_CLIENT_MEM_FRACTION), and nvidia-smi shows the pool: CUDA_VISIBLE_DEVICES says which GPUs it sees", pool)
+	warn(table, "JAX preallocates %v of each visible GPU (XLA_PYTHON_CLIENT_MEM_FRACTION): nvidia-smi shows all of it; CUDA_VISIBLE_DEVICES selects the GPUs", pool)
 	if workload.World > 1 && workload.ShardDegree == 1 && model.Train {
 		warn(table, "with %v each of the %d GPUs holds the whole train state: OpenPI replicates it on every visible GPU; %v shards it over all", costmodel.Set("shard_degree", 1), workload.World, costmodel.Set("shard_degree", workload.World))
 	}
