@@ -122,7 +122,7 @@ func (checker *checker) dumps() error {
 func (checker *checker) states() error {
 	for _, folder := range []struct{ field, path string }{{"save_state", checker.Save.State}, {"resume", checker.Resume}} {
 		if folder.path != "" && checker.mode() != costmodel.Train {
-			return refuse(folder.field, folder.path, "%q: a plan of mode %s has no state that a run goes on from: plan with --mode train", folder.path, checker.mode())
+			return refuse(folder.field, folder.path, "%q: a plan of mode %s has no training state: plan with --mode train", folder.path, checker.mode())
 		}
 	}
 	return nil

@@ -58,9 +58,9 @@ func hostLacks(retained, others int64, limits []hostmemory.FreeMemory) error {
 	if free := max(0, tightest.Free-hostReserve); retained+others > free {
 		note := ""
 		if others > 0 {
-			note = fmt.Sprintf(" beside the %v of others", costmodel.Bytes(others))
+			note = fmt.Sprintf(" and other copies %v", costmodel.Bytes(others))
 		}
-		return fmt.Errorf("its copy that is kept takes %v%s, and %s has %v free: %w; without --keep host every turn loads anew",
+		return fmt.Errorf("its kept copy takes %v%s, and %s has %v free: %w; without --keep host every turn loads again",
 			costmodel.Bytes(retained), note, tightest.Place, costmodel.Bytes(free), ErrMemory)
 	}
 	return nil

@@ -33,7 +33,7 @@ func TestMemoryOfAll(t *testing.T) {
 		t.Errorf("%d: %v", at, err)
 	}
 	at, err := checkMemoryIn(context.Background(), sessions, true, host(3*4096-1))
-	if at != 2 || !errors.Is(err, ErrMemory) || !strings.Contains(err.Error(), "takes 4.0 KiB beside the 8.0 KiB of others") {
+	if at != 2 || !errors.Is(err, ErrMemory) || !strings.Contains(err.Error(), "takes 4.0 KiB and other copies 8.0 KiB") {
 		t.Errorf("%d: %v", at, err)
 	}
 	if at, err := checkMemoryIn(context.Background(), sessions, false, host(0)); err != nil {
@@ -51,10 +51,10 @@ func TestHostLacks(t *testing.T) {
 		want                   string
 	}{
 		{unit, 0, unit + hostReserve, ""},
-		{unit, 0, unit + hostReserve - 1, "its copy that is kept takes 1.00 GiB, and here has 1024.0 MiB free: out of memory; without --keep host every turn loads anew"},
+		{unit, 0, unit + hostReserve - 1, "its kept copy takes 1.00 GiB, and here has 1024.0 MiB free: out of memory; without --keep host every turn loads again"},
 		{unit, 2 * unit, 3*unit + hostReserve, ""},
-		{unit, 2 * unit, 2 * unit, "its copy that is kept takes 1.00 GiB beside the 2.00 GiB of others, and here has 1.75 GiB free: out of memory; without --keep host every turn loads anew"},
-		{unit, 0, -1, "its copy that is kept takes 1.00 GiB, and here has 0 B free: out of memory; without --keep host every turn loads anew"},
+		{unit, 2 * unit, 2 * unit, "its kept copy takes 1.00 GiB and other copies 2.00 GiB, and here has 1.75 GiB free: out of memory; without --keep host every turn loads again"},
+		{unit, 0, -1, "its kept copy takes 1.00 GiB, and here has 0 B free: out of memory; without --keep host every turn loads again"},
 	} {
 		err := hostLacks(test.retained, test.others, []hostmemory.FreeMemory{{Place: "elsewhere", Free: 1 << 50}, {Place: "here", Free: test.free}})
 		if (err == nil) != (test.want == "") || err != nil && (err.Error() != test.want || !errors.Is(err, ErrMemory)) {

@@ -63,11 +63,11 @@ func equalGPUs(in *instance.Instance) error {
 	first := in.Topology.Devices[0]
 	for i, device := range in.Topology.Devices {
 		if device != first {
-			return costmodel.Refuse(field, "degrees are chosen for GPUs that are alike, in one host, and device %d is not as device 0: give numbers", i)
+			return costmodel.Refuse(field, "automatic degrees need identical GPUs in one host, and device %d differs from device 0: give numbers", i)
 		}
 	}
 	if len(in.Topology.Links) > 0 {
-		return costmodel.Refuse(field, "degrees are chosen for GPUs that are alike, and these have links of their own: give numbers")
+		return costmodel.Refuse(field, "automatic degrees need identical links, and the topology lists links of its own: give numbers")
 	}
 	return nil
 }

@@ -156,7 +156,7 @@ func TestPlanRefuses(t *testing.T) {
 		{g, costmodel.Workload{Mode: "dream"}, gpus(1), `mode: "dream" is unknown (known: infer, train, load)`},
 		{g, costmodel.Workload{Mode: costmodel.Train, Optimizer: "adam"}, gpus(1), `optimizer: "adam" is unknown (known: adamw,`},
 		{g, costmodel.Workload{Strategy: "fsdp3"}, gpus(1), `strategy: "fsdp3" is unknown`},
-		{g, costmodel.Workload{Strategy: costmodel.Auto}, gpus(1), "strategy: a plan is of one strategy; strategy.Rows"},
+		{g, costmodel.Workload{Strategy: costmodel.Auto}, gpus(1), "strategy: a plan has one strategy; strategy.Rows"},
 		{g, costmodel.Workload{NewTokens: -1}, gpus(1), "new_tokens: -1 is not between 0 and 2^32"},
 	} {
 		_, err := planner.Plan(t.Context(), c.graph, c.work, c.topology)

@@ -107,7 +107,7 @@ func (problem Problem) Resolved() (Problem, error) {
 	}
 	workload.Mode = cmp.Or(workload.Mode, costmodel.Infer)
 	if problem.Costs == nil && workload.Strategy == costmodel.Auto {
-		return problem, costmodel.Refuse(costmodel.Set("strategy", workload.Strategy), "a plan is of one strategy; strategy.Rows of package planner/strategy puts all side by side")
+		return problem, costmodel.Refuse(costmodel.Set("strategy", workload.Strategy), "a plan has one strategy; strategy.Rows of package planner/strategy compares all")
 	}
 	var err error
 	if problem.Topology, err = catalogue.Named(problem.Topology, workload.Mode); err != nil || problem.Costs != nil || problem.Diffusion != nil {

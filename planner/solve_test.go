@@ -188,7 +188,7 @@ func TestSolveRefuses(t *testing.T) {
 		"strategy: pin and together place layers, and under ddp every GPU ru": func(p *planner.Problem) {
 			p.Costs.Workload.Strategy, p.Together = costmodel.DDP, [][]string{{"h.0", "h.1"}}
 		},
-		`mode: unit "h.1": layer "b" takes memory besides its weights`: func(p *planner.Problem) {
+		`mode: unit "h.1": layer "b" takes memory other than its weights`: func(p *planner.Problem) {
 			p.Costs.Workload.Mode, p.Costs.Units[1].Layers = costmodel.Load, []costmodel.LayerMemory{{Layer: "a", Weights: 1}, {Layer: "b", Forward: 1}}
 		},
 		`mode: unit "h.1": layer "a" keeps 3 B of a forward, and a pipeline's`: func(p *planner.Problem) {

@@ -64,7 +64,7 @@ type benchmarkReader func(name string, data []byte) (benchfile.File, error)
 func (command *planCommand) solveBenchmark(cmd *cobra.Command, file string, read benchmarkReader, data []byte) error {
 	ask.DropDefaults(cmd)
 	if other := command.NotForBenchmark(); len(other) > 0 {
-		return out.Usagef("%s names its own devices and costs, and is solved for its smallest largest load: %s would mean nothing here (with --gpus or --topology it is planned as a model)",
+		return out.Usagef("%s is a benchmark with its own devices and costs: leave out %s, or plan it as a model with --gpus or --topology",
 			file, strings.Join(other, ", "))
 	}
 	ctx, cancel := context.WithTimeout(cmd.Context(), command.TimeLimit)
@@ -115,11 +115,11 @@ func (command *planCommand) checkBenchmarkFlags(file string, problem benchfile.F
 	case piper && !command.Contiguous:
 		return out.Usagef("--contiguous=false: the stages of %s are a pipeline's, each the difference of two down-sets", file)
 	case piper && command.IsLatency():
-		return out.Usagef("--objective latency: %s poses the slowest stage of a pipeline in training, not the time of one sample", file)
+		return out.Usagef("--objective latency: the objective of %s is the slowest pipeline stage in training, not the time of one sample", file)
 	case !command.Contiguous:
-		return out.Usagef("--contiguous=false: a public problem such as %s is solved in contiguous parts (left out, it works; with --gpus or --topology the file is planned as a model, which takes any assignment)", file)
+		return out.Usagef("--contiguous=false: the benchmark %s allows contiguous parts only; leave the flag out, or plan it as a model with --gpus or --topology", file)
 	case command.IsLatency():
-		return out.Usagef("--objective latency: a public problem such as %s is solved for its smallest largest load (left out, it works; with --gpus or --topology the file is planned as a model, which takes --objective time)", file)
+		return out.Usagef("--objective latency: the objective of the benchmark %s is its largest load; leave the flag out, or use --objective time with --gpus or --topology", file)
 	case !piper && (data|tensor)&^1 != 0: // not 0 and 1, which are one device
 		return out.Usagef("--dp, --tp: the parts of %s have a device each: they are neither replicated nor tensor-parallel", file)
 	}

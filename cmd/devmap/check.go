@@ -159,7 +159,7 @@ func (command *checkCommand) chosen(plan *devicemap.Plan, asked *costmodel.Workl
 			open      bool
 		}{{"dp", asked.DP.Count(), max(1, stage.DP), asked.DP == costmodel.AutoDegree}, {"tp", asked.TP.Count(), max(1, stage.TP), asked.TP == costmodel.AutoDegree}} {
 			if command.Given(degree.name) && !degree.open && degree.asked != degree.is {
-				return out.Usagef("--%s %d contradicts the plan, which chose the degrees of each stage: stage %d, from GPU %d on, has --%s %d; leave it out, or plan again",
+				return out.Usagef("--%s %d contradicts the plan: its stage %d, from GPU %d on, has --%s %d; leave it out, or plan again",
 					degree.name, degree.asked, i, stage.Device, degree.name, degree.is)
 			}
 		}

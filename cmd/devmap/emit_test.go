@@ -67,7 +67,7 @@ Examples:
 
 Input:
       --for ENGINE               Engine that reads the file; the examples list all
-      --model MODEL              Where the model is [the place in the plan]
+      --model MODEL              Folder or file of the model [as in the plan]
 
 Output:
   -o, --output FILE              Write to FILE, atomically [standard output]

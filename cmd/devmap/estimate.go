@@ -37,11 +37,11 @@ those that do not fit, and those that do not work with this workload, each with
 the reason. "accelerate auto" is the map that device_map="auto" gives.
 
 All rows do the same work: --batch is the batch of all GPUs together. Replicas
-(ddp, zero, fsdp, hsdp) take equal parts of it, one sequence at least. A pipeline
-without --micro-batches uses twice as many as GPUs, or the next lower divisor of
-the batch. --strategy, --runtime and --schedule restrict the rows. The printed
-command and the flags of rows are those of devmap plan, whose --batch is that of
-one replica.
+(ddp, zero, fsdp, hsdp) take equal parts of it, at least one sequence each. A
+pipeline without --micro-batches uses twice as many as GPUs, or the next lower
+divisor of the batch. --strategy, --runtime and --schedule restrict the rows.
+The printed command and the flags of rows are for devmap plan. Its --batch is
+the batch of one replica.
 
 The table goes to standard output, with the command for the best row. --json
 prints every row as JSON instead, with the peak and traffic of each GPU; -o

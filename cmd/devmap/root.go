@@ -23,10 +23,9 @@ func newRoot(self worker.Self) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "devmap",
 		Short: "Plan how a neural network is split across GPUs, with a proof",
-		Long: `devmap splits a neural network across GPUs. It reads a model (a Hugging Face
-folder, a config.json, a model.json, a name), predicts the peak memory of each
+		Long: `devmap splits a neural network across GPUs. It predicts the peak memory of each
 GPU, finds the split with the lowest peak, and proves how close it is to the
-optimum.
+optimum. A model is a Hugging Face folder, config.json or model.json, or a name.
 
 Exit status: 0 done, 1 error, 2 wrong call, 3 nothing fits, 4 a check failed.`,
 		Example: `  devmap estimate llama-3.1-8b --gpus 4 --gpu rtx-4090 --mode train

@@ -50,7 +50,7 @@ the token ids, and there is no dropout.
 On GPUs a worker process does the work. If it fails or is killed, devmap writes
 a report, exits with status 1 and says whether the GPU memory was released.
 
-Several plans run one after another. With --cycles N they take turns: A B A B.
+Several plans run one after another. With --cycles N they alternate: A B A B.
 --certify runs 5 cycles or more and verifies that all GPU memory is released:
 after each unload, at the end of each cycle, and after the process ended. If
 another process changed the memory in use, the result is inconclusive.

@@ -36,7 +36,7 @@ func (turn *turn) woken() bool { return turn.keeps && !turn.first() }
 // checkKeep checks --cycles against --keep.
 func (command *runCommand) checkKeep() error {
 	if command.Run.Keep == ask.Host && command.Run.Cycles == 1 {
-		return out.Usagef("--keep %s: a plan has one turn, and would sleep for none behind it: --cycles N gives it more", ask.Host)
+		return out.Usagef("--keep %s: a plan with one turn never sleeps: give it more turns with --cycles N", ask.Host)
 	}
 	return nil
 }

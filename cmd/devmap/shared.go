@@ -22,7 +22,7 @@ func (job *compiled) share(on []int) error {
 	}
 	const ticks = 1e12 // a second
 	seconds := float64(simulated.Makespan) / ticks
-	job.shared = []string{fmt.Sprintf("several devices are on one GPU, where their kernels take turns: a step of %s, with a GPU each %s", show.Seconds(seconds), show.Seconds(*job.seconds))}
+	job.shared = []string{fmt.Sprintf("several devices share one GPU: a step takes %s, and %s with one GPU each", show.Seconds(seconds), show.Seconds(*job.seconds))}
 	job.seconds = &seconds
 	return nil
 }

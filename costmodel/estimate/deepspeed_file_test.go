@@ -114,7 +114,7 @@ func TestOffloadHost(t *testing.T) {
 		params int64 // of a rank
 		want   string
 	}{
-		{`{"bf16": {"enabled": true}, "zero_optimization": {"stage": 3, "offload_optimizer": {"device": "cpu"}}}`, 0, "2.59 GiB of host memory a GPU, 883.9 MiB of it page-locked"},
+		{`{"bf16": {"enabled": true}, "zero_optimization": {"stage": 3, "offload_optimizer": {"device": "cpu"}}}`, 0, "2.59 GiB of host memory a GPU, 883.9 MiB of it pinned"},
 	} {
 		set, err := zero.Read("ds.json", []byte(c.text))
 		if err != nil {

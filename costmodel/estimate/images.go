@@ -21,7 +21,7 @@ func checkImages(graph *modelgraph.Graph, workload *costmodel.Workload) error {
 	}
 	switch {
 	case !tower && workload.Images > 0:
-		return refuse("images", workload.Images, "the model has no vision tower that reads images beside text")
+		return refuse("images", workload.Images, "the model has no vision tower, so it reads no images")
 	case workload.ImageSize == 0:
 	case workload.ImageSize < 0 || workload.ImageSize > maxImageSize:
 		return refuse("image_size", workload.ImageSize, "%d is not a side from 1 to %d pixels", workload.ImageSize, maxImageSize)

@@ -108,7 +108,7 @@ func CheckLengths(graph *modelgraph.Graph, seq, targetSeq bool) error {
 	target := hasTarget(graph)
 	switch {
 	case targetSeq && !target:
-		return refuse("target_seq", "", "the model has no decoder beside an encoder: %v is the length of all that it reads", costmodel.Setting{Field: "seq"})
+		return refuse("target_seq", "", "the model is not an encoder-decoder: set the length of its input with %v", costmodel.Setting{Field: "seq"})
 	case !seq || graph.Family == "" || target && !targetSeq: // what a decoder's length leaves open is as the other
 		return nil
 	}

@@ -60,9 +60,9 @@ func (run *deployment) stops() error {
 	parts := work.Ulysses * work.Ring
 	switch {
 	case parts > 1 && run.class == "StableDiffusion3Pipeline" && run.dual():
-		return refusedf("ulysses × ring = %d: xDiT 0.7 stops in the second attention of SD3.5 medium's blocks, which has no text (xFuserJointAttnProcessor2_0, \"cannot access local variable 'joint_strategy'\")", parts)
+		return refusedf("ulysses × ring = %d: xDiT 0.7 fails in the second attention of SD3.5 medium's blocks, which has no text (\"cannot access local variable 'joint_strategy'\")", parts)
 	case work.PipeFusion > 1 && run.class == "StableDiffusion3Pipeline":
-		return refusedf("pipefusion %d: xDiT 0.7 stops behind SD3's warm-up steps: attention keeps its keys and values in one shape and USP in another (xFuserJointAttnProcessor2_0, \"The expanded size of the tensor must match\")", work.PipeFusion)
+		return refusedf("pipefusion %d: xDiT 0.7 fails after SD3's warm-up: attention and USP shape keys and values differently (\"The expanded size of the tensor must match\")", work.PipeFusion)
 	case work.PipeFusion > 1 && run.class != "FluxPipeline" && run.denoiser.Name != "unet":
 		return refusedf("pipefusion %d: xDiT 0.7 has a pipeline of stages for FluxPipeline, none for %s", work.PipeFusion, run.class)
 	}

@@ -72,7 +72,7 @@ func (work Workload) fits(own rule) error {
 	case work.CFGDegree > 2:
 		return refusedf("cfg degree %d: there are a prompt and its negative, so 1 or 2", work.CFGDegree)
 	case work.CFGDegree == 2 && !own.guided:
-		return refusedf("cfg degree 2: the pipeline has no negative prompt to denoise beside (its guidance is an input of the transformer): 1")
+		return refusedf("cfg degree 2: the pipeline has no negative prompt (its guidance is an input of the transformer); use 1")
 	}
 	return nil
 }

@@ -13,7 +13,7 @@ func (run *deployment) unread() error {
 	for i := range graph.Layers {
 		layer := &graph.Layers[i]
 		if layer.Name == "patch_embedding" && len(layer.Params) > 0 && layer.Params[0].Shape[1] == 48 {
-			return fmt.Errorf("the transformer denoises 48 channels: Wan 2.2's TI2V-5B gives each token a time step (expand_timesteps) and has another autoencoder (is_residual, 16 pixels a latent), which are not known here")
+			return fmt.Errorf("the transformer denoises 48 channels: Wan 2.2's TI2V-5B is not supported, with a time step per token (expand_timesteps) and another autoencoder (is_residual)")
 		}
 	}
 	if graph.Class != "CogVideoXTransformer3DModel" {

@@ -63,7 +63,7 @@ func (compiler *compiler) follow(device *device) error {
 	}
 	for _, action := range device.actions {
 		if action.Chunk < 0 || action.Chunk >= int64(len(device.stages)) || action.MicroBatch < 0 || action.MicroBatch >= int64(compiler.microBatches) {
-			return fmt.Errorf("micro-batch %d of chunk %d, where there are %d micro-batches and %d chunks", action.MicroBatch, action.Chunk, compiler.microBatches, len(device.stages))
+			return fmt.Errorf("micro-batch %d of chunk %d is none of %d micro-batches of %d chunks", action.MicroBatch, action.Chunk, compiler.microBatches, len(device.stages))
 		}
 		if !progress[action.Chunk].run(device.stages[action.Chunk], action, compiler.trains()) {
 			return fmt.Errorf("%s of micro-batch %d of chunk %d comes twice, or before its forward, or is of a mode that has none", direction(action.Backward), action.MicroBatch, action.Chunk)

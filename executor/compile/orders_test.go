@@ -111,7 +111,7 @@ func TestBrokenOrders(t *testing.T) {
 		"one rank":   {[][]order.Action{whole}, "it is of 1 ranks"},
 		"twice":      {[][]order.Action{whole, {forward(0), forward(0)}}, "rank 1: the forward of micro-batch 0 of chunk 0 comes twice"},
 		"missing":    {[][]order.Action{whole[:1], whole}, "rank 0: chunk 0 runs 1 forwards and 0 backwards of 2"},
-		"unknown":    {[][]order.Action{whole, {forward(0), forward(2)}}, "micro-batch 2 of chunk 0, where there are 2"},
+		"unknown":    {[][]order.Action{whole, {forward(0), forward(2)}}, "micro-batch 2 of chunk 0 is none of 2"},
 		"a backward": {[][]order.Action{whole, {forward(0), {Backward: true}, forward(1)}}, "the backward of micro-batch 0"},
 		"no chunk":   {[][]order.Action{whole, {forward(0), {Chunk: 1}}}, "chunk 1"},
 	} {

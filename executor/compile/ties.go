@@ -53,7 +53,7 @@ func (wiring wiring) exchanged() error {
 					continue
 				}
 				if unit.Grads != tie.Grads {
-					return fmt.Errorf("%s has gradients besides that of %s, which is tied: no program sends a part of them", unit.name, tie.Tensor)
+					return fmt.Errorf("%s has gradients other than that of %s, which is tied: no program sends a part of them", unit.name, tie.Tensor)
 				}
 				ticks, latency := wiring.times.Message(int(unit.device), int(to), tie.Grads)
 				name := fmt.Sprintf("tied[%d]_%d_%d", number, use.unit, holder)

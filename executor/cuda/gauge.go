@@ -147,7 +147,7 @@ func (gauge *memoryGauge) measured() executor.GPUResult {
 	}
 	for _, used := range []int64{result.Ready, result.FenceLow, result.FenceHigh} {
 		if beyond := used - result.Context - result.Arenas - result.Tables; used != 0 && max(beyond, -beyond) > libraries {
-			result.Moved = fmt.Sprintf("%v changed hands beside arenas, and the driver shows no process that could tell whose", costmodel.Bytes(max(beyond, -beyond)))
+			result.Moved = fmt.Sprintf("%v was allocated or released outside the arenas; the driver does not show by which process", costmodel.Bytes(max(beyond, -beyond)))
 		}
 	}
 	return result

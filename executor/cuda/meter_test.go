@@ -99,7 +99,7 @@ func TestOthersMove(t *testing.T) {
 		"came":    {"41:3,42:-,77:9", "process 77 came with 9.0 MiB"},
 		"left":    {"42:-", "process 41 left with 3.0 MiB"},
 		"changed": {"41:30,42:-", "process 41 went from 3.0 MiB to 30.0 MiB"},
-		"hidden":  {"41:300,42:-", "297.0 MiB changed hands beside arenas, and the driver shows no process that could tell whose"},
+		"hidden":  {"41:300,42:-", "297.0 MiB was allocated or released outside the arenas; the driver does not show by which process"},
 		"nothing": {"41:3,42:-", ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -108,7 +108,7 @@ func (sleeper *sleeper) pinCopies() error {
 			})
 		}
 		if err != nil {
-			return fmt.Errorf("page-locked memory of the host for the copy that is kept of device %d, %v: %w; without --keep host every turn loads anew", device.plan.ID, costmodel.Bytes(need), err)
+			return fmt.Errorf("pinned host memory for the kept copy of device %d, %v: %w; without --keep host every turn loads again", device.plan.ID, costmodel.Bytes(need), err)
 		}
 	}
 	return nil

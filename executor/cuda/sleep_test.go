@@ -276,7 +276,7 @@ func TestSleepThatEnds(t *testing.T) {
 	for at := 1; at <= 2; at++ { // of each device's copy
 		t.Setenv("FAKE_CUDA_FAIL", strconv.Itoa(at))
 		_, err := machine.Sleep(context.Background(), unwatched)
-		if name := fmt.Sprintf("the copy that is kept of device %d, ", at-1); !errors.Is(err, executor.ErrMemory) || !strings.Contains(err.Error(), name) {
+		if name := fmt.Sprintf("the kept copy of device %d, ", at-1); !errors.Is(err, executor.ErrMemory) || !strings.Contains(err.Error(), name) {
 			t.Errorf("%v, want %q", err, name)
 		}
 		t.Setenv("FAKE_CUDA_FAIL", "")

@@ -99,7 +99,7 @@ func (*Library) Lacks() string {
 	if C.has_reserved() != 0 {
 		return ""
 	}
-	return "this driver is older than 510: what it keeps of a GPU itself is told as used"
+	return "this driver is older than 510: it counts its own memory on a GPU as used"
 }
 
 // GPUs are those of the machine, in NVML's order.

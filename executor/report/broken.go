@@ -7,7 +7,7 @@ import "github.com/devmap-dev/devmap/executor"
 // added ([StepOf]); [Report.BreakOff] says why it did.
 func Foretell(prediction *Prediction, job *executor.Job, backend string, gpus []executor.GPUResult) *Report {
 	for i := range gpus {
-		gpus[i].Unmeasured = "the run broke off"
+		gpus[i].Unmeasured = "the run failed"
 	}
 	nothing := &executor.Result{Backend: backend, GPUs: gpus}
 	nothing.Turn.Woken = prediction.Woken

@@ -115,7 +115,7 @@ func (account *account) move(format string, args ...any) {
 
 func usedBytes(bytes int64) string {
 	if bytes < 0 {
-		return "memory that is not told"
+		return "an unknown amount of memory"
 	}
 	return costmodel.Bytes(bytes).String()
 }

@@ -101,7 +101,7 @@ func (of *explained) allocated() {
 	torch, predicted := of.measured.Torch, of.predicted.PeakAllocatedBytes
 	switch {
 	case torch == nil:
-		of.say("nothing told what torch allocated: what of the difference is allocated, and what its pool has beyond that, is not known")
+		of.say("torch's allocated memory is unknown: the difference is not split into allocated and cached memory")
 		return
 	case torch.Allocated.Low != torch.Allocated.High:
 		of.say("torch allocated at least %v in one of %d processes, and at most %v in all, whose peaks need not have been at one moment: the difference is not split", costmodel.Bytes(torch.Allocated.Low), torch.Processes, costmodel.Bytes(torch.Allocated.High))
@@ -150,7 +150,7 @@ func (of *explained) outside() {
 	used := of.measured.Used
 	switch {
 	case used == nil:
-		of.say("what the command held outside torch is not known: who holds what of the GPU is not told")
+		of.say("the command's memory outside torch is unknown: the memory of each process on the GPU is not reported")
 		return
 	case of.CacheBytes == nil:
 		of.say("%v were held in a reading at most, readings %v apart, and %v were predicted", costmodel.Bytes(*used), of.measured.Interval, costmodel.Bytes(of.predicted.DeviceUsedBytes))

@@ -84,11 +84,11 @@ func TestExplain(t *testing.T) {
 			"1.00 GiB or more were outside the pool (context, kernels, libraries), 512.0 MiB (100 %) more than the 512.0 MiB predicted",
 		}},
 		{"no torch", func() Measured { one := measuredOf(0, 0, 12*testGiB); one.Torch = nil; return one }, "", [3]any{}, []string{
-			"nothing told what torch allocated: what of the difference is allocated, and what its pool has beyond that, is not known",
+			"torch's allocated memory is unknown: the difference is not split into allocated and cached memory",
 			"12.00 GiB were held in a reading at most, readings 50ms apart, and 11.00 GiB were predicted",
 		}},
 		{"no processes", func() Measured { one := measuredOf(0, 10*testGiB, 0); one.Used = nil; return one }, "", [3]any{0, 0, nil}, []string{
-			asPredicted, pool, "what the command held outside torch is not known: who holds what of the GPU is not told",
+			asPredicted, pool, "the command's memory outside torch is unknown: the memory of each process on the GPU is not reported",
 		}},
 		{"two processes", func() Measured {
 			one := measuredOf(0, 10*testGiB, 11*testGiB)

@@ -135,7 +135,7 @@ func TestOthersMove(t *testing.T) {
 		"still":        {[]nvml.Process{{ID: 20, Used: 110 * mib}}, ""},
 		"grew":         {[]nvml.Process{{ID: 20, Used: 200 * mib}}, "process 20 went from 100.0 MiB to 200.0 MiB"},
 		"left":         {nil, "process 20 left, which had 100.0 MiB"},
-		"came":         {append(slices.Clone(one), nvml.Process{ID: 21, Used: -1}), "process 21 came, with memory that is not told"},
+		"came":         {append(slices.Clone(one), nvml.Process{ID: 21, Used: -1}), "process 21 came, with an unknown amount of memory"},
 		"ours":         {append(slices.Clone(one), nvml.Process{ID: 101, Used: 9 * mib}), ""},
 		"not of here":  {append(slices.Clone(one), nvml.Process{ID: 77, Used: 9 * mib}), ""},
 		"command only": {append(slices.Clone(one), nvml.Process{ID: 100, Used: -1}), ""},

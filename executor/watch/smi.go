@@ -86,7 +86,7 @@ func openSMI(program string, often, whose, patient time.Duration) (*smiReader, e
 type stuckError time.Duration
 
 func (err stuckError) Error() string {
-	return fmt.Sprintf("%s has told nothing for %v: it or the driver is stuck (%s alone shows it)", smiProgram, time.Duration(err), smiProgram)
+	return fmt.Sprintf("%s has printed nothing for %v: it or the driver is stuck (run %s to check)", smiProgram, time.Duration(err), smiProgram)
 }
 
 // output runs the program once. What it may have begun itself is not waited for,

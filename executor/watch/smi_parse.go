@@ -20,7 +20,7 @@ const mostMebibytes = 1 << 40
 func cells(line string, want int) ([]string, error) {
 	columns := strings.Split(line, ",")
 	if len(columns) != want {
-		return nil, fmt.Errorf("%s told %q: %d columns, not %d", smiProgram, line, len(columns), want)
+		return nil, fmt.Errorf("%s printed %q: %d columns, not %d", smiProgram, line, len(columns), want)
 	}
 	for i := range columns {
 		columns[i] = strings.TrimSpace(columns[i])
@@ -31,7 +31,7 @@ func cells(line string, want int) ([]string, error) {
 func mebibytes(line, cell string) (int64, error) {
 	count, err := strconv.ParseInt(cell, 10, 64)
 	if err != nil || count < 0 || count > mostMebibytes {
-		return 0, fmt.Errorf("%s told %q: %q is no count of MiB", smiProgram, line, cell)
+		return 0, fmt.Errorf("%s printed %q: %q is no count of MiB", smiProgram, line, cell)
 	}
 	return count * mebibyte, nil
 }
@@ -53,7 +53,7 @@ func parseGPUs(text string) (gpus []GPU, used []int64, driver string, err error)
 		}
 		index, err := strconv.Atoi(columns[0])
 		if err != nil {
-			return nil, nil, "", fmt.Errorf("%s told %q: %q is no index", smiProgram, line, columns[0])
+			return nil, nil, "", fmt.Errorf("%s printed %q: %q is no index", smiProgram, line, columns[0])
 		}
 		total, err := mebibytes(line, columns[3])
 		if err != nil {
@@ -68,7 +68,7 @@ func parseGPUs(text string) (gpus []GPU, used []int64, driver string, err error)
 	slices.SortFunc(rows, func(one, other row) int { return cmp.Compare(one.index, other.index) })
 	for i := range rows {
 		if rows[i].index != i {
-			return nil, nil, "", fmt.Errorf("%s told of GPU %d and not of GPU %d", smiProgram, rows[i].index, i)
+			return nil, nil, "", fmt.Errorf("%s lists GPU %d and not GPU %d", smiProgram, rows[i].index, i)
 		}
 		gpus, used = append(gpus, rows[i].gpu), append(used, rows[i].used)
 	}
@@ -82,7 +82,7 @@ func parseUsed(line string, count int) (index int, bytes int64, err error) {
 		return 0, 0, err
 	}
 	if index, err = strconv.Atoi(columns[0]); err != nil || index < 0 || index >= count {
-		return 0, 0, fmt.Errorf("%s told %q: %q is none of %d GPUs", smiProgram, line, columns[0], count)
+		return 0, 0, fmt.Errorf("%s printed %q: %q is none of %d GPUs", smiProgram, line, columns[0], count)
 	}
 	bytes, err = mebibytes(line, columns[1])
 	return index, bytes, err
@@ -102,7 +102,7 @@ func parseProcesses(text string) (map[string][]nvml.Process, error) {
 		}
 		process := nvml.Process{Used: -1}
 		if process.ID, err = strconv.Atoi(columns[1]); err != nil || process.ID < 0 {
-			return nil, fmt.Errorf("%s told %q: %q is no process", smiProgram, line, columns[1])
+			return nil, fmt.Errorf("%s printed %q: %q is no process", smiProgram, line, columns[1])
 		}
 		if !strings.HasPrefix(columns[2], "[") { // [N/A], [Not Supported]
 			if process.Used, err = mebibytes(line, columns[2]); err != nil {

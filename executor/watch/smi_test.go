@@ -25,7 +25,7 @@ func TestParseGPUs(t *testing.T) {
 	for text, why := range map[string]string{
 		"0, GPU-aa, H200, 1\n":                           "4 columns, not 7",
 		"x, GPU-aa, H200, 1, 0, Disabled, 5":             `"x" is no index`,
-		"1, GPU-aa, H200, 1, 0, Disabled, 5":             "GPU 1 and not of GPU 0",
+		"1, GPU-aa, H200, 1, 0, Disabled, 5":             "lists GPU 1 and not GPU 0",
 		"0, GPU-aa, H200, [N/A], 0, Disabled, 5":         `"[N/A]" is no count of MiB`,
 		"0, GPU-aa, H200, 1, -2, Disabled, 5":            `"-2" is no count`,
 		"0, GPU-aa, H200, 9999999999999, 0, Disabled, 5": "is no count",
@@ -149,7 +149,7 @@ func TestNoSMI(t *testing.T) {
 	for text, why := range map[string]string{
 		"echo 'NVIDIA-SMI has failed'; exit 9": "exit status 9: NVIDIA-SMI has failed",
 		"true":                                 "nvidia-smi shows no GPU",
-		"echo what":                            `nvidia-smi told "what"`,
+		"echo what":                            `nvidia-smi printed "what"`,
 		"case \"$1\" in *uuid*) echo '0, GPU-aa, H200, 1000, 1, [N/A], 580.1' ;; *apps*) ;; *) echo '3, 4' ;; esac": `"3" is none of 1 GPUs`,
 	} {
 		if _, err := openSMI(script(t, text), time.Second, time.Second, smiPatient); err == nil || !strings.Contains(err.Error(), why) {
@@ -167,7 +167,7 @@ func TestStuckSMI(t *testing.T) {
 		"GPUs":     "exec sleep 1000",
 		"readings": "case \"$1\" in *uuid,n*) echo '0, GPU-aa, H200, 1000, 1, [N/A], 580.1' ;; *apps*) ;; *) exec sleep 1000 ;; esac",
 	} {
-		if _, err := openSMI(script(t, text), time.Second, time.Hour, patient); err == nil || !strings.Contains(err.Error(), "nvidia-smi has told nothing for 50ms: it or the driver is stuck") {
+		if _, err := openSMI(script(t, text), time.Second, time.Hour, patient); err == nil || !strings.Contains(err.Error(), "nvidia-smi has printed nothing for 50ms: it or the driver is stuck") {
 			t.Errorf("%s: %v", what, err)
 		}
 	}

@@ -23,7 +23,7 @@ func Visible(list string, set bool, gpus []GPU) ([]int, error) {
 	}
 	list = strings.TrimSpace(list)
 	if strings.HasPrefix(list, "MIG-") {
-		return nil, fmt.Errorf("CUDA_VISIBLE_DEVICES %q names a part of a GPU in MIG mode: what a part holds is not told apart, and plans are for whole GPUs", list)
+		return nil, fmt.Errorf("CUDA_VISIBLE_DEVICES %q names an instance of a GPU in MIG mode: devmap cannot measure MIG instances; use whole GPUs", list)
 	}
 	find := byNumber
 	if strings.HasPrefix(list, "GPU-") {

@@ -64,7 +64,7 @@ func (holding *holding) graph(graph *modelgraph.Graph) error {
 	case len(missing) > 0 && len(missing) == holding.count:
 		return fmt.Errorf("%s: %w", graph.Source, ErrNone)
 	case len(missing) > 0:
-		errs = append(errs, fmt.Errorf("%s: no file holds %s: a framework would draw them anew", graph.Source, some(missing)))
+		errs = append(errs, fmt.Errorf("%s: no file holds %s: a framework would use random values", graph.Source, some(missing)))
 	}
 	if len(errs) > mostErrors {
 		errs = append(errs[:mostErrors:mostErrors], fmt.Errorf("and %d more errors", len(errs)-mostErrors))

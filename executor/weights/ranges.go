@@ -86,7 +86,7 @@ func (source *random) Ranges(name string, dtype modelgraph.DType) ([]Range, erro
 	width := dtype.Bits() / 8
 	all := of.tensor.Numel
 	return []Range{{
-		Bytes: all * width, Step: chunk * width, Place: fmt.Sprintf("%q, drawn from seed %d", name, source.seed),
+		Bytes: all * width, Step: chunk * width, Place: fmt.Sprintf("%q, random from seed %d", name, source.seed),
 		Read: func(into []byte, at int64) error {
 			for len(into) > 0 {
 				begin := at / width / chunk * chunk

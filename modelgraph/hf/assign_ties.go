@@ -39,7 +39,7 @@ func (assigned *assignment) shareGroup(group []string) []string {
 		tied = append(tied, name)
 	}
 	if len(copies) > 0 {
-		assigned.warn("%q and %q are tied and stored more than once: counted once (the framework counts them apart if their values differ, which headers do not tell)", source.name, copies)
+		assigned.warn("%q and %q are tied and stored more than once: counted once (a framework counts copies with different values separately)", source.name, copies)
 	}
 	return tied
 }

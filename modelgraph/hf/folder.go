@@ -78,7 +78,7 @@ func fromFile(path string) (*modelgraph.Graph, error) {
 	if dir == "" {
 		dir = "."
 	}
-	reason := "there is no " + ConfigName + " beside the file"
+	reason := "there is no " + ConfigName + " next to the file"
 	if _, err := os.Stat(filepath.Join(dir, ConfigName)); err == nil {
 		if ck, err := safetensors.ReadFolder(dir); err == nil && len(ck.Files) == 1 && ck.Files[0] == base {
 			graph, err := fromFolder(dir)

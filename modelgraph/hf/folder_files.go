@@ -38,7 +38,7 @@ func noModel(dir string, names []string) error {
 		case name == "model_index.json":
 			return errors.New(text + "it is a diffusers pipeline; give one of its components, such as " + filepath.Join(dir, "transformer"))
 		case isOther(name):
-			hint = fmt.Sprintf("%q is not read on its own; put the model's %s beside it", clipName(name), ConfigName)
+			hint = fmt.Sprintf("%q is not read on its own; put the model's %s in its folder", clipName(name), ConfigName)
 		}
 	}
 	return errors.New(text + hint)

@@ -46,7 +46,7 @@ func gemma3Rotations(cfg *config, headDim int64) map[string]modelgraph.Rotation 
 	typed := cfg.inside(name, cfg.object(name))
 	for key, v := range typed.members {
 		if key != fullAttention && key != slidingAttention && v.Kind() != '{' && v.Kind() != 'n' {
-			cfg.unsaid(name, "has %q beside layer types", clipName(key))
+			cfg.unsaid(name, "has %q next to layer types", clipName(key))
 			break
 		}
 	}

@@ -58,7 +58,7 @@ func miniMaxText01(cfg *config) *decoder {
 		ffn: func(int64) part { return mixture },
 	}
 	if wide := cfg.orZero("shared_intermediate_size"); wide > 0 {
-		cfg.fail("shared_intermediate_size", "%d: a feed-forward beside the experts is not known here", wide)
+		cfg.fail("shared_intermediate_size", "%d: a shared feed-forward layer next to the experts is not supported", wide)
 	}
 	return d
 }

@@ -120,7 +120,7 @@ func TestOddValues(t *testing.T) {
 		{"gemma2", fields{"query_pre_attn_scalar": 0}, `query_pre_attn_scalar 0 has no root to divide by`},
 		{"gemma2", fields{"attn_logit_softcapping": -3}, `attn_logit_softcapping -3 is not a number from 0 to 1e30`},
 		{"gemma2", fields{"final_logit_softcapping": 0}, `final_logit_softcapping 0 is not a cap: null is none`},
-		{"gemma3_text", fields{"rope_parameters": fields{"rope_theta": 5}}, `rope_parameters has "rope_theta" beside layer types`},
+		{"gemma3_text", fields{"rope_parameters": fields{"rope_theta": 5}}, `rope_parameters has "rope_theta" next to layer types`},
 		{"gemma3_text", fields{"rope_local_base_freq": nil}, `rope_local_base_freq null is not a number from 0 to 1e30`},
 		{"gemma3_text", fields{"rope_scaling": fields{"factor": 8}, "rope_parameters": fields{"sliding_attention": fields{}}}, `rope_scaling scales layers that rope_parameters does not have`},
 		{"gemma", fields{"pad_token_id": 256}, `pad_token_id 256 is not a token of 256`},

@@ -76,7 +76,7 @@ func (frame *frame) passThrough() error {
 	default:
 	}
 	if from == program.None || to == program.None {
-		return fmt.Errorf("unit %q passes, and has not both a message that comes in and one that goes on", frame.Recipe.Units[frame.unit].Name)
+		return fmt.Errorf("unit %q only passes messages, and lacks the incoming or the outgoing one", frame.Recipe.Units[frame.unit].Name)
 	}
 	copied, err := frame.copied(from, to)
 	if err != nil {

@@ -22,7 +22,7 @@ func (binder *binder) allowed(operand *recipe.Operand) error {
 	case operand.Mode != reads && mode == program.Read:
 		return fmt.Errorf("%s %q is written, and the instruction only reads %s", tensor.Class, tensor.Name, name)
 	case (operand.Mode == reads || operand.Mode == updates) && mode == program.Write && !binder.made(buffer, operand.Tensor):
-		return fmt.Errorf("%s %q is read before it is written, and the instruction begins %s anew", tensor.Class, tensor.Name, name)
+		return fmt.Errorf("%s %q is read before it is written, and the instruction overwrites %s", tensor.Class, tensor.Name, name)
 	}
 	return nil
 }

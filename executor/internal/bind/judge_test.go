@@ -25,7 +25,7 @@ func bindingOf(mode program.Mode) *binder {
 // update reads as well as it writes.
 func TestModes(t *testing.T) {
 	t.Parallel()
-	const written, anew = "and the instruction only reads a", "is read before it is written, and the instruction begins a anew"
+	const written, overwritten = "and the instruction only reads a", "is read before it is written, and the instruction overwrites a"
 	for _, test := range []struct {
 		access program.Mode
 		mode   byte
@@ -35,9 +35,9 @@ func TestModes(t *testing.T) {
 		{program.Read, writes, written},
 		{program.Read, updates, written},
 		{program.Read, gathers, written},
-		{program.Write, reads, anew},
+		{program.Write, reads, overwritten},
 		{program.Write, writes, ""},
-		{program.Write, updates, anew},
+		{program.Write, updates, overwritten},
 		{program.Write, gathers, ""},
 		{program.Accumulate, reads, ""},
 		{program.Accumulate, writes, ""},

@@ -59,7 +59,7 @@ func (link *Link) Stage() error {
 	link.relay = relay // what there is of it is released, whatever fails
 	size := max(1, min(relaySize, link.most))
 	if err := link.From.Do(func() error { return relay.pin(size) }); err != nil {
-		return fmt.Errorf("page-locked memory for %v: %w", link, err)
+		return fmt.Errorf("pinned memory for %v: %w", link, err)
 	}
 	return link.To.Do(relay.follow)
 }

@@ -41,7 +41,7 @@ func checkLayers(workload *costmodel.Workload, unit *costmodel.Unit) error {
 	for i := range unit.Layers {
 		switch layer := &unit.Layers[i]; {
 		case workload.Mode == costmodel.Load && *layer != costmodel.LayerMemory{Layer: layer.Layer, Weights: layer.Weights}:
-			return costmodel.Refuse(costmodel.Set("mode", workload.Mode), "unit %q: layer %q takes memory besides its weights, and nothing runs where these are loaded alone", unit.Name, layer.Layer)
+			return costmodel.Refuse(costmodel.Set("mode", workload.Mode), "unit %q: layer %q takes memory other than its weights, and loading alone runs nothing", unit.Name, layer.Layer)
 		case workload.Mode != costmodel.Train && workload.Strategy.Traits().Staged && layer.Saved+layer.KV+layer.UntilBodyEnd != 0:
 			return costmodel.Refuse(costmodel.Set("mode", workload.Mode), "unit %q: layer %q keeps %v of a forward, and a pipeline's stages keep nothing where no backward follows", unit.Name, layer.Layer, costmodel.Bytes(layer.Saved+layer.KV+layer.UntilBodyEnd))
 		}

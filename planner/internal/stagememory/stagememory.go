@@ -23,9 +23,9 @@ func (Method) Serves(in *instance.Instance) bool {
 // Why implements [instance.Method].
 func (Method) Why(in *instance.Instance) string {
 	if in.Looped() {
-		return "cuts by trial: a GPU runs several stages, so that no reach decides a target; all cuts are tried where they are few, else they are moved from two beginnings and from places beside the best"
+		return "cuts by trial, as a GPU runs several stages: all cuts if they are few, else local search from two starts and from points near the best"
 	}
-	return "exact search of the stages: a dynamic program over the cuts, as a stage may hold less with a unit more where that one hands on less; a bisection over what a stage holds at least leaves out cuts that are on no better map"
+	return "exact search of the stages: a dynamic program over the cuts, as one more unit can lower the memory of a stage; a bisection on lower bounds of stages prunes cuts"
 }
 
 // Solve implements [instance.Method].

@@ -67,7 +67,7 @@ func gpuNamed(name string) (string, error) {
 	if len(found) > 0 {
 		near = ": did you mean " + strings.Join(found, " or ") + "?"
 	}
-	return "", out.Usagef("--gpu %q is unknown%s (devmap gpus lists the names; for any other GPU its size is enough: --gpus 4x48GiB)", name, near)
+	return "", out.Usagef("--gpu %q is unknown%s (devmap gpus lists the names; for others give the memory: --gpus 4x48GiB)", name, near)
 }
 
 // nearestGPU is the first with the number of a model in a name (4080 of 4080-super),

@@ -165,7 +165,7 @@ func (request *Request) refuseUnconstrained() error {
 		return out.Usagef("--contiguous=false --runtime devmap: its maps are in the order of the model (left out, it works; any assignment is for --runtime %s)", costmodel.DeviceMap.Traits().Runtimes[0])
 	}
 	if !strategy.Traits().Sequential && (request.cmd.Name() == "plan" || !strategy.Traits().Open) {
-		return out.Usagef("--contiguous=false --strategy %s: any assignment is for --strategy device-map; under the others the order of the stages, or no placement at all, is the strategy's own", strategy)
+		return out.Usagef("--contiguous=false --strategy %s: any assignment is for --strategy device-map; other strategies fix the order of the stages or place nothing", strategy)
 	}
 	if request.IsFront() {
 		return out.Usagef("--contiguous=false --objective %s: a front is searched among contiguous maps; any assignment is for --objective memory or time", request.objective)

@@ -45,7 +45,7 @@ const (
 var runFlags = []flag{
 	{
 		name: "weights", at: func(request *Request) any { return &request.Run.Weights }, on: onRun, defaultValue: Checkpoint,
-		help: "Where weights come from: {values}", values: []string{Checkpoint, Random},
+		help: "Source of the weights: {values}", values: []string{Checkpoint, Random},
 		meant: map[string]string{"dummy": Random, "init": Random, "rand": Random, "file": Checkpoint, "pretrained": Checkpoint},
 		also:  []string{"load-format"},
 	},
@@ -109,7 +109,7 @@ var runFlags = []flag{
 	},
 	{
 		name: "backend", at: func(request *Request) any { return &request.Run.Backend }, on: onRun, defaultValue: "auto",
-		help:   "What executes the plan: {values}",
+		help:   "Backend that executes the plan: {values}",
 		values: []string{Auto, CPU, CUDA}, meant: map[string]string{"reference": CPU, "gpu": CUDA, "nvidia": CUDA},
 	},
 	{
@@ -132,7 +132,7 @@ var runFlags = []flag{
 	},
 	{
 		name: "keep", at: func(request *Request) any { return &request.Run.Keep }, on: onRun, defaultValue: None,
-		help: "What a plan keeps between its turns: {values}", values: []string{None, Host},
+		help: "State kept between a plan's turns: {values}", values: []string{None, Host},
 		meant: map[string]string{"cpu": Host, "ram": Host, "pinned": Host},
 	},
 	{

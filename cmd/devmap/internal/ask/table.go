@@ -251,7 +251,7 @@ var ownFlags = []flag{
 var programFlags = []flag{
 	{
 		name: "model", at: func(request *Request) any { return &request.Model }, on: onEmit | executing,
-		help: "Where the model is [the place in the plan]",
+		help: "Folder or file of the model [as in the plan]",
 	},
 	{
 		name: "schedule-file", at: func(request *Request) any { return &request.ScheduleFile }, on: onSimulate,

@@ -203,6 +203,8 @@ Other variables:
   CUDA_VISIBLE_DEVICES           the GPUs that watch and run use`
 
 const exitTopic = `
+Exit statuses of all commands:
+
   0        done
   1        an error, such as a file that cannot be read
   2        a wrong call: an unknown flag, a value that is not supported

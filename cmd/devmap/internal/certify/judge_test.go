@@ -253,7 +253,7 @@ func TestJudgeRun(t *testing.T) {
 			Closed, func(document *Document) {
 				document.Cycles[4].lacks(1, 300*mebibyte, 300*mebibyte)
 				hidden(document)
-			}, report.Inconclusive, "driver_free inconclusive, nvml_free inconclusive, others inconclusive", "memory changed hands, and the driver shows no process here",
+			}, report.Inconclusive, "driver_free inconclusive, nvml_free inconclusive, others inconclusive", "memory was allocated or released, and the driver does not show here",
 		},
 		"no process is shown, and none moved": {Closed, hidden, report.Pass, "", "lost no granule"},
 		"no process is shown, and more is held than before": {

@@ -56,10 +56,10 @@ func (document *Document) others(moved bool) Check {
 		found.leave("they were not looked at")
 	}
 	if !shown && moved {
-		found.leave("memory changed hands, and the driver shows no process here that could tell whose")
+		found.leave("memory was allocated or released, and the driver does not show here by which process")
 	}
 	if !shown {
-		found.right = "none of its processes was seen on a GPU; no memory changed hands"
+		found.right = "none of its processes was seen on a GPU; no other memory was allocated or released"
 	}
 	return found.check(others)
 }
@@ -73,7 +73,7 @@ func (document *Document) processGone() Check {
 		return found.check(processGone)
 	}
 	for _, one := range after.Alive {
-		used := "memory that is not told"
+		used := "an unknown amount of memory"
 		if one.UsedBytes != nil {
 			used = costmodel.Bytes(*one.UsedBytes).String()
 		}

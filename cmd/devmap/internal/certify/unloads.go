@@ -129,7 +129,7 @@ func (document *Document) nvmlFree() Check {
 				continue
 			}
 			if gpu.Reference.NVMLUsedBytes == nil || left.NVMLUsedBytes == nil {
-				found.leave("%s NVML told nothing of GPU %d", unload.where(), left.GPU)
+				found.leave("%s NVML did not report the memory of GPU %d", unload.where(), left.GPU)
 				continue
 			}
 			largest := *gpu.Reference.NVMLUsedBytes + Granule

@@ -28,10 +28,10 @@ func main() {
 	var asked request
 	flag.StringVar(&asked.python, "python", os.Getenv("PYTHON"), "a Python that has python/requirements.txt; empty: a new environment")
 	flag.StringVar(&asked.only, "only", "", "sections, with commas between: "+sections)
-	flag.StringVar(&asked.seed, "seed", "", "what everything is drawn from; empty: any")
+	flag.StringVar(&asked.seed, "seed", "", "seed of all random values; empty: any")
 	flag.StringVar(&asked.configs, "draws", "4", "configurations of each family")
 	flag.StringVar(&asked.models, "models", "", "of the section widths, with commas between")
-	flag.StringVar(&asked.keep, "keep", "", "a folder that keeps every file, and configs beside the figures")
+	flag.StringVar(&asked.keep, "keep", "", "a folder that keeps every file and the configs of the figures")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	err := asked.run(ctx)

@@ -21,7 +21,7 @@ ERROR, INFEASIBLE = 1, 3
 # What a run that is refused memory says, by what it needed it for.
 NEEDS = {
     "load": (INFEASIBLE, "OUT_OF_MEMORY"),
-    "copy": (INFEASIBLE, r"page-locked memory .*OUT_OF_MEMORY.*without --keep host"),
+    "copy": (INFEASIBLE, r"pinned host memory .*OUT_OF_MEMORY.*without --keep host"),
     "wake": (INFEASIBLE, r"the wake was rolled back: .*OUT_OF_MEMORY"),
     "beyond": (ERROR, "did not come to that"),
 }
@@ -143,5 +143,5 @@ def told_maps(figures, maps):
     wrong = "; ".join(f"{number}: {words}" for number, kind, words in maps if kind == "wrong")[:300]
     wakes, copies = counted["wake"] * right, counted["copy"] * right
     figures.same(NAME, "out of memory at each map of a wake: rolled back, exit status 3", wakes, DEVICES, wrong or said.get("wake", ""))
-    figures.same(NAME, "page-locked memory refused for each copy: exit status 3, the way out", copies, DEVICES, said.get("copy", ""))
+    figures.same(NAME, "pinned memory refused for each copy: exit status 3, the way out", copies, DEVICES, said.get("copy", ""))
     figures.told(NAME, "other needs of memory that were refused", str(counted["load"]), f"{counted['beyond']} behind the last of all")

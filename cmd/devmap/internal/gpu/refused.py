@@ -13,7 +13,7 @@ from turns import available, heard
 
 NAME = "swap"
 SMALL, LARGE, LARGEST = "qwen2.5-0.5b", "llama-3.2-1b", "llama-3.1-8b"
-INFEASIBLE, WAY_OUT = 3, "without --keep host every turn loads anew"
+INFEASIBLE, WAY_OUT = 3, "without --keep host every turn loads again"
 LONG = 4.0  # seconds of the small model's turn in whose midst something is done
 LEFT = 5 << 29  # of the GPU: enough for a context and the small model
 
@@ -23,7 +23,7 @@ def refusals(held, figures):
         "copies that the host has no room for": host,
         "a model that the GPU has no room for": gpu,
         "a wake that finds no room": woken,
-        "page-locked memory that the system refuses": pinned,
+        "pinned memory that the system refuses": pinned,
     }
     for case, what in cases.items():
         if held.tiny and what in (woken, pinned):
@@ -55,7 +55,7 @@ def host(held, judge):
         count = math.ceil(available() / os.path.getsize(os.path.join(held.folder, LARGEST, "model.safetensors"))) + 1
     plans = [held.plan(LARGEST, copy=copy) for copy in range(count)]
     run = held.run(plans, "--keep", "host", "--cycles", 2, before=hidden)
-    judge(run, before, r"copy that is kept takes .* beside the .* of others, .* free.*" + WAY_OUT)
+    judge(run, before, r"kept copy takes .* and other copies .*, .* free.*" + WAY_OUT)
 
 
 def gpu(held, judge):
@@ -109,5 +109,5 @@ def pinned(held, judge):
     with open(f"/proc/{worker}/statm") as file:
         addresses = int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
     resource.prlimit(worker, resource.RLIMIT_AS, (addresses + (1 << 30), resource.RLIM_INFINITY))
-    judge(run, before, r"page-locked memory of the host for the copy .*" + WAY_OUT)
+    judge(run, before, r"pinned host memory for the kept copy .*" + WAY_OUT)
 

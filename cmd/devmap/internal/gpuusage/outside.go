@@ -240,7 +240,7 @@ func (tenant *tenant) did(looks int) string {
 
 func bytesOf(bytes int64) string {
 	if bytes < 0 {
-		return "memory that is not told"
+		return "an unknown amount of memory"
 	}
 	return costmodel.Bytes(bytes).String()
 }

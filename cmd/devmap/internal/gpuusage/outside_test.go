@@ -98,7 +98,7 @@ func TestOutside(t *testing.T) {
 		"another came and left":  {[]func(*shown){say(0), say(5*unit, one), say(0)}, 0, 0, false, "process 41 came, with 5.0 MiB"},
 		"another left":           {[]func(*shown){say(5*unit, one), say(0)}, -5 * unit, 0, false, "process 41 left, which had 5.0 MiB"},
 		"another grew for a bit": {[]func(*shown){say(5*unit, one), say(6*unit, nvml.Process{ID: tenant1, Used: 6 * unit}), say(5*unit, one)}, 0, 0, false, "process 41 held between 5.0 MiB and 6.0 MiB"},
-		"an unknown share left":  {[]func(*shown){say(2*unit, two), say(0)}, -2 * unit, 0, false, "process 42 left, which had memory that is not told"},
+		"an unknown share left":  {[]func(*shown){say(2*unit, two), say(0)}, -2 * unit, 0, false, "process 42 left, which had an unknown amount of memory"},
 	} {
 		after, gpu := outsideOf(t, is.moments...)
 		if len(after.GPUs) != 1 || after.GPUs[0].DifferenceBytes != is.difference || len(after.Alive) != is.alive || after.Shown != is.shown || after.Unmeasured != "" {

@@ -42,7 +42,7 @@ func byWhom(gpu *nvml.GPU) string {
 		case process.ID == os.Getpid():
 			nobody = " by devmap itself"
 		case process.Used < 0:
-			named = append(named, fmt.Sprintf("process %d (how much is not told)", process.ID))
+			named = append(named, fmt.Sprintf("process %d (amount unknown)", process.ID))
 		default:
 			named = append(named, fmt.Sprintf("process %d %v", process.ID, costmodel.Bytes(process.Used)))
 		}

@@ -24,7 +24,7 @@ const (
 func (hook *Hook) Read() ([]watch.Process, error) {
 	entries, err := os.ReadDir(hook.out())
 	if err != nil {
-		return nil, fmt.Errorf("what torch told: %w", err)
+		return nil, fmt.Errorf("memory report of torch: %w", err)
 	}
 	var processes []watch.Process
 	var faults []error
@@ -33,10 +33,10 @@ func (hook *Hook) Read() ([]watch.Process, error) {
 			continue // of a file whose process was killed over it there is a beginning
 		}
 		if len(processes) == maxProcesses {
-			faults = append(faults, fmt.Errorf("what torch told: more than %d processes", maxProcesses))
+			faults = append(faults, fmt.Errorf("memory report of torch: more than %d processes", maxProcesses))
 			break
 		}
-		data, err := modelgraph.ReadSmall(filepath.Join(hook.out(), entry.Name()), "what torch told", maxBytes)
+		data, err := modelgraph.ReadSmall(filepath.Join(hook.out(), entry.Name()), "memory report of torch", maxBytes)
 		if err == nil {
 			var process *watch.Process
 			if process, err = parse(entry.Name(), data); err == nil {
@@ -44,7 +44,7 @@ func (hook *Hook) Read() ([]watch.Process, error) {
 				continue
 			}
 		}
-		faults = append(faults, fmt.Errorf("what torch told: %w", err))
+		faults = append(faults, fmt.Errorf("memory report of torch: %w", err))
 	}
 	slices.SortStableFunc(processes, func(first, second watch.Process) int { return first.PID - second.PID })
 	return processes, errors.Join(faults...)

@@ -33,7 +33,7 @@ func repeatedWeights(graph *modelgraph.Graph) *repeated {
 }
 
 // errEnough ends the stream after the first chunk.
-var errEnough = errors.New("enough is drawn")
+var errEnough = errors.New("enough values")
 
 // Stream implements weights.Source.
 func (source *repeated) Stream(ctx context.Context, name string, dtype modelgraph.DType, emit func(chunk []byte) error) error {

@@ -10,7 +10,7 @@ import (
 
 // block is one piece of text: a paragraph, a list item, a heading, a cell.
 type block struct {
-	kind string // text, heading, cell, flag, help, message, comment
+	kind string // text, heading, cell, flag, help, paragraph, row, message, comment
 	line int
 	text string
 }

@@ -26,6 +26,10 @@ func TestRules(t *testing.T) {
 		{"flag", "Move units off the GPUs; see devmap help offload [none]", ""},
 		{"flag", strings.Repeat("long help ", 7), "flag-help"},
 		{"help", strings.Repeat("a wide line of help ", 5), "help-width"},
+		{"help", "Two lists and their words:\n\n  " + strings.Repeat("a short row of words\n  ", 8) + "\nThe text ends here.", ""},
+		{"help", "  " + strings.Repeat("wide row ", 10), "help-width"},
+		{"help", "  a row set beside it", "word"},
+		{"help", "A short text of a help\n" + long[:60] + "\n" + long[60:], "help-width long"},
 		{"message", "%s: tensor %q: %d of %d bytes: %w", ""},
 		{"message", strings.Repeat("word ", 26), "message-length"},
 	} {
@@ -76,6 +80,15 @@ func TestPages(t *testing.T) {
 		if !strings.HasPrefix(line, "docs/cli/") {
 			t.Error(strings.TrimSpace(line))
 		}
+	}
+}
+
+// TestParagraphs: a blank line or an indented one ends a paragraph; lines are counted.
+func TestParagraphs(t *testing.T) {
+	got := paragraphs(block{"help", 1, "Kinds,\nin a list:\n\n  a  one\n  b  two\nThe end.\n"})
+	want := []block{{"paragraph", 1, "Kinds,\nin a list:"}, {"row", 4, "  a  one"}, {"row", 5, "  b  two"}, {"paragraph", 6, "The end."}}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %+v, want %+v", got, want)
 	}
 }
 

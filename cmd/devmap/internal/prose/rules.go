@@ -88,9 +88,34 @@ func (check *checker) block(file string, one block) {
 			report("message-length", fmt.Sprintf("say what failed in %d words; advice goes on the next line", limit["message_words"]))
 		}
 	}
+	if one.kind == "help" {
+		for _, part := range paragraphs(one) {
+			check.block(file, part)
+		}
+		return
+	}
 	for _, part := range sentences(one) {
 		check.sentence(file, one.kind, part)
 	}
+}
+
+// paragraphs splits a help text. Indented lines are rows of tables or examples:
+// only the words of a row are checked.
+func paragraphs(help block) (out []block) {
+	open := false // the last block is a paragraph that may go on
+	for i, line := range strings.Split(help.text, "\n") {
+		switch {
+		case strings.TrimSpace(line) == "":
+			open = false
+		case strings.HasPrefix(line, " "):
+			out, open = append(out, block{"row", help.line + i, line}), false
+		case open:
+			out[len(out)-1].text += "\n" + line
+		default:
+			out, open = append(out, block{"paragraph", help.line + i, line}), true
+		}
+	}
+	return out
 }
 
 func (check *checker) sentence(file, kind string, part sentence) {
@@ -102,7 +127,7 @@ func (check *checker) sentence(file, kind string, part sentence) {
 		}
 	}
 	count := countWords(text)
-	if kind == "heading" || count < 5 {
+	if kind == "heading" || kind == "row" || count < 5 {
 		return
 	}
 	if count > check.Limits["sentence_words"] && kind != "message" {
@@ -130,7 +155,7 @@ func (check *checker) punctuation(kind, text string, count int, report func(rule
 			report("parentheses", "move this aside into a sentence of its own")
 		}
 	}
-	if found := len(joinMarks.FindAllString(text, -1)); found > limit["joins"] && kind != "help" && kind != "message" {
+	if found := len(joinMarks.FindAllString(text, -1)); found > limit["joins"] && kind != "paragraph" && kind != "message" {
 		report("joins", fmt.Sprintf("%d colons and semicolons: split it", found))
 	}
 	if found := len(headless.FindAllString(text, -1)); found > limit["headless"] {

@@ -33,7 +33,7 @@ func commit(version string) (*commitMade, error) {
 		described, err := git("describe", "--tags", "--long", "--dirty", "--match", "v[0-9]*")
 		if err != nil { // no release yet: the commits since the first
 			if described, err = undescribed(); err != nil {
-				return nil, fmt.Errorf("%w (-version says it where there is no git)", err)
+				return nil, fmt.Errorf("%w (without git, give -version)", err)
 			}
 		}
 		if version, err = wheel.Version(described); err != nil {
@@ -44,7 +44,7 @@ func commit(version string) (*commitMade, error) {
 	if when == "" {
 		var err error
 		if when, err = git("log", "-1", "--format=%ct"); err != nil {
-			return nil, fmt.Errorf("%w (SOURCE_DATE_EPOCH says the time where there is no git)", err)
+			return nil, fmt.Errorf("%w (without git, set SOURCE_DATE_EPOCH)", err)
 		}
 	}
 	seconds, err := strconv.ParseInt(when, 10, 64)

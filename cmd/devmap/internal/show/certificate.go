@@ -67,7 +67,7 @@ func meanText(imbalance float64) string { return fmt.Sprintf("Max/mean %.2f.", i
 // proofText is the status with the lower bound.
 func proofText(solution *planner.Solution) string {
 	if offloaded := solution.Offloaded; offloaded != nil { // the status is that of what left, on the next line
-		return sentence(proved(offloaded.Rest.LowerBound, offloaded.Rest.Bound, " for what stays", percent))
+		return sentence(proved(offloaded.Rest.LowerBound, offloaded.Rest.Bound, " for the units on GPUs", percent))
 	}
 	unit := percent
 	if timed(solution) != "" {

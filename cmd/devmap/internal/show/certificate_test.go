@@ -35,7 +35,7 @@ func TestProved(t *testing.T) {
 			t.Errorf("%q, want %q", got, c.is)
 		}
 	}
-	if got := proved(0, "search", " for what stays", percent); !strings.HasPrefix(got, "no lower bound for what stays ") {
+	if got := proved(0, "search", " for the units on GPUs", percent); !strings.HasPrefix(got, "no lower bound for the units on GPUs ") {
 		t.Error(got)
 	}
 }

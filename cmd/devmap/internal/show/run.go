@@ -40,7 +40,7 @@ func BrokenOff(to io.Writer, title string, ran *report.Report) {
 	say := func(format string, args ...any) {
 		out.Say(to, format, args...) //nolint:errcheck // nothing to do about a closed stderr
 	}
-	say("%s: broke off\n", title)
+	say("%s: failed\n", title)
 	if steps := len(ran.Steps); steps > 0 {
 		say("%s before that\n", Plural(steps, "step"))
 	}

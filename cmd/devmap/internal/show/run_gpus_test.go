@@ -41,7 +41,7 @@ func TestRunOnGPUs(t *testing.T) {
 			func(*report.Report) {}, []string{
 				" device  runs ", "\n   3  NVIDIA H200  0 1      14.00 GiB  14.00 GiB  −2.0 MiB  500.0 MiB   14.00 GiB  14.00 GiB   510.0 MiB\n",
 				"\nmessages went by way of the host (0 to 1) and from memory to memory (1 to 0); before the first step each way carried 1.0 MiB as they were sent; 16.0 MiB of the host's memory were theirs\n",
-				"a step took 128 ms (114 ms predicted of devices that take turns on a GPU: +12", "\nloaded 2.00 GiB in 50 ms, 42.9 GB/s\n",
+				"a step took 128 ms (114 ms predicted for devices that share a GPU: +12", "\nloaded 2.00 GiB in 50 ms, 42.9 GB/s\n",
 			}, "by turns",
 		},
 		"one each": {
@@ -83,7 +83,7 @@ func TestBrokenOff(t *testing.T) {
 	BrokenOff(&text, "toy on GPU 3", ran)
 	ran.BreakOff([]string{"in step 2 of 9: it hangs", "stream 0: at line 4", "all was given back"})
 	BrokenOff(&text, "toy on GPU 3", ran)
-	const begins = "toy on GPU 3: broke off\n1 step before that\nfail: in step 2 of 9: "
+	const begins = "toy on GPU 3: failed\n1 step before that\nfail: in step 2 of 9: "
 	if want := begins + "it was ended; all was given back\n" + begins + "it hangs\n  stream 0: at line 4\n  all was given back\n"; text.String() != want {
 		t.Errorf("%s\nwant\n%s", &text, want)
 	}

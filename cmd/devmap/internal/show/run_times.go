@@ -126,7 +126,7 @@ func (rows *runTables) speed() string {
 	case len(rows.GPUs) > 0 && *planned > 0:
 		turns := ""
 		if rows.shared() {
-			turns = " of devices that take turns on a GPU"
+			turns = " for devices that share a GPU"
 		}
 		said += fmt.Sprintf(" (%s predicted%s: %+.1f %%)", Seconds(*planned), turns, 100*(*rows.StepSeconds.Measured / *planned - 1))
 	default:

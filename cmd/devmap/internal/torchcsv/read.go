@@ -115,7 +115,7 @@ func parseCell(text string, old bool) (cell, error) {
 	case len(stage) == len(text):
 		return cell{}, errors.New(badCell(text))
 	case old && kind == "B":
-		return cell{}, fmt.Errorf("%s: B beside BW (the input's half of a backward, as older torch wrote it) is not run: devmap takes forwards (F) and whole backwards (BW)", shortened(text))
+		return cell{}, fmt.Errorf("%s: B next to BW is not supported: devmap takes forwards (F) and whole backwards (BW), not the input half that older torch writes", shortened(text))
 	case kind == "F" || kind == "B" && !old || kind == "BW":
 	default:
 		return cell{}, otherAction(text, kind)
@@ -133,7 +133,7 @@ func parseCell(text string, old bool) (cell, error) {
 
 func otherAction(text, kind string) error {
 	if what, known := others[kind]; known {
-		return fmt.Errorf("%s: %s (%s) is not run: devmap takes forwards (F) and whole backwards (B), and adds the rest itself", shortened(text), kind, what)
+		return fmt.Errorf("%s: %s (%s) is not supported: devmap takes forwards, F, and whole backwards, B, and adds the rest", shortened(text), kind, what)
 	}
 	return errors.New(badCell(text))
 }

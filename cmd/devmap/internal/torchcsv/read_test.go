@@ -119,15 +119,15 @@ func TestDialects(t *testing.T) {
 // row and cell.
 func TestCSVRefused(t *testing.T) {
 	for text, want := range map[string]string{
-		"0F0,0I0,0W0":              `f: row 1, cell 2: "0I0": I (the input's half of a backward) is not run: `,
-		"0F0,0W0":                  `f: row 1, cell 2: "0W0": W (the weights' half of a backward) is not run`,
-		"0F0,0B0,0W0\n1F0,1BW0":    `f: row 1, cell 2: "0B0": B beside BW (the input's half of a backward, as older torch wrote it) is not run`,
-		"0F0\n1UNSHARD":            `f: row 2, cell 1: "1UNSHARD": UNSHARD (gathers FSDP's parameters) is not run`,
+		"0F0,0I0,0W0":              `f: row 1, cell 2: "0I0": I (the input's half of a backward) is not supported: `,
+		"0F0,0W0":                  `f: row 1, cell 2: "0W0": W (the weights' half of a backward) is not supported`,
+		"0F0,0B0,0W0\n1F0,1BW0":    `f: row 1, cell 2: "0B0": B next to BW is not supported: devmap takes`,
+		"0F0\n1UNSHARD":            `f: row 2, cell 1: "1UNSHARD": UNSHARD (gathers FSDP's parameters) is not supported`,
 		"0RESHARD":                 `f: row 1, cell 1: "0RESHARD": RESHARD (`,
 		"0REDUCE_GRAD":             `f: row 1, cell 1: "0REDUCE_GRAD": REDUCE_GRAD (`,
-		"0F0,0SEND_F0":             `f: row 1, cell 2: "0SEND_F0": SEND_F (communication) is not run`,
+		"0F0,0SEND_F0":             `f: row 1, cell 2: "0SEND_F0": SEND_F (communication) is not supported`,
 		"1RECV_B0":                 `f: row 1, cell 1: "1RECV_B0": RECV_B (`,
-		"0F0,(0F1;1B0)OVERLAP_F_B": `f: row 1, cell 2: "(0F1;1B0)OVERLAP_F_B": OVERLAP_F_B (a forward and a backward at once) is not run`,
+		"0F0,(0F1;1B0)OVERLAP_F_B": `f: row 1, cell 2: "(0F1;1B0)OVERLAP_F_B": OVERLAP_F_B (a forward and a backward at once) is not supported`,
 		"F0":                       `f: row 1, cell 1: "F0": want STAGE, F or B, MICROBATCH, as in 2F0`,
 		"0F":                       `f: row 1, cell 1: "0F": want STAGE`,
 		"0F0x":                     `f: row 1, cell 1: "0F0x": want STAGE`,

@@ -42,7 +42,7 @@ var allowed = []string{"libc.so.6", "libdl.so.2", "libm.so.6", "libpthread.so.0"
 func linux(file *elf.File) ([]string, error) {
 	architecture := map[elf.Machine]string{elf.EM_X86_64: "x86_64", elf.EM_AARCH64: "aarch64"}[file.Machine]
 	if architecture == "" {
-		return nil, fmt.Errorf("a Linux program for %v, of which no tag is known here", file.Machine)
+		return nil, fmt.Errorf("no known wheel tag for a Linux program on %v", file.Machine)
 	}
 	libraries, err := file.ImportedLibraries()
 	if err != nil {
@@ -102,7 +102,7 @@ const (
 func darwin(file *macho.File) ([]string, error) {
 	architecture := map[macho.Cpu]string{macho.CpuAmd64: "x86_64", macho.CpuArm64: "arm64"}[file.Cpu]
 	if architecture == "" {
-		return nil, fmt.Errorf("a macOS program for %v, of which no tag is known here", file.Cpu)
+		return nil, fmt.Errorf("no known wheel tag for a macOS program on %v", file.Cpu)
 	}
 	for _, load := range file.Loads {
 		raw := load.Raw()
@@ -126,7 +126,7 @@ func darwin(file *macho.File) ([]string, error) {
 
 func windows(file *pe.File) ([]string, error) {
 	if file.Machine != pe.IMAGE_FILE_MACHINE_AMD64 {
-		return nil, fmt.Errorf("a Windows program for machine %#x, of which no tag is known here", file.Machine)
+		return nil, fmt.Errorf("no known wheel tag for a Windows program on machine %#x", file.Machine)
 	}
 	return []string{"win_amd64"}, nil
 }

@@ -58,7 +58,7 @@ func TestPlatforms(t *testing.T) {
 	}{
 		"Linux x86-64":          {static(elf.EM_X86_64), "manylinux2014_x86_64 manylinux_2_17_x86_64 musllinux_1_1_x86_64", ""},
 		"Linux arm64":           {static(elf.EM_AARCH64), "manylinux2014_aarch64 manylinux_2_17_aarch64 musllinux_1_1_aarch64", ""},
-		"Linux elsewhere":       {static(elf.EM_RISCV), "", "a Linux program for EM_RISCV"},
+		"Linux elsewhere":       {static(elf.EM_RISCV), "", "no known wheel tag for a Linux program on EM_RISCV"},
 		"macOS arm64":           {apple(0x0100000c, buildVersion, 24, 1, 12<<16, 12<<16, 0), "macosx_12_0_arm64", ""},
 		"macOS x86-64":          {apple(0x01000007, versionMinimum, 16, 10<<16|15<<8, 0), "macosx_10_15_x86_64", ""},
 		"macOS of no version":   {apple(0x01000007, 0x1b, 16, 0, 0), "", "does not say which macOS"},

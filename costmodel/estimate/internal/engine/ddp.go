@@ -44,5 +44,5 @@ func (ddp) Finish(model *layers.Model, table *costmodel.Table) {
 		return
 	}
 	table.SecondBuckets = set
-	warn(table, "DDP rebuilds its buckets in the second iteration, and some GPUs keep the old ones of %v through it: their peak is up to that much higher", costmodel.Bytes(set))
+	warn(table, "DDP rebuilds its buckets in the second iteration: some GPUs also keep the old ones, and their peak is up to %v higher", costmodel.Bytes(set))
 }

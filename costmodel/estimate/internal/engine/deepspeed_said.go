@@ -19,7 +19,7 @@ func (sum *zeroSum) warn(table *costmodel.Table) {
 	if sum.set.OffloadOptimizer || sum.set.OffloadParams {
 		pinned, pageable := sum.host()
 		table.HostBytes = (pinned + pageable) * sum.model.Workload.World
-		warn(table, "offload keeps %v of host memory a GPU, %v of it page-locked (PyTorch rounds each of those buffers up to a power of two): %v for the %d GPUs", costmodel.Bytes(pinned+pageable), costmodel.Bytes(pinned), costmodel.Bytes(table.HostBytes), sum.model.Workload.World)
+		warn(table, "offload keeps %v of host memory a GPU, %v of it pinned (PyTorch rounds buffers up to powers of two): %v for %d GPUs", costmodel.Bytes(pinned+pageable), costmodel.Bytes(pinned), costmodel.Bytes(table.HostBytes), sum.model.Workload.World)
 	}
 	sum.warnOutside(table, params)
 }
@@ -101,7 +101,7 @@ func (sum *zeroSum) warnOutside(table *costmodel.Table, params int64) {
 	weights := costmodel.Bytes(params * sum.grad)
 	ranks := sum.model.Workload.World
 	if sum.stage < 3 {
-		warn(table, "loading: every process of a host reads the checkpoint, so that %v of host memory each, %v for %d, are there before weights reach the GPUs", weights, costmodel.Bytes(params*sum.grad*ranks), ranks)
+		warn(table, "loading: each process of a host first reads the checkpoint into host memory: %v each, %v for %d", weights, costmodel.Bytes(params*sum.grad*ranks), ranks)
 	} else {
 		saved := fmt.Sprintf("saving 16-bit weights gathers %v in the host memory of rank 0", weights)
 		if sum.model.Workload.DeepSpeed != nil && !sum.set.GatherOnSave {

@@ -128,7 +128,7 @@ func (engine jax) Regions(model *layers.Model, table *costmodel.Table) error {
 	if step := pi0Of(model); step != nil {
 		step.fill(table)
 	} else {
-		warn(table, "what XLA makes of this model is not known: activations are those that the model file declares or that PyTorch's operations keep, so that every peak may be %.0f%% lower or higher; the train state is exact", 100*jaxBand)
+		warn(table, "XLA's activations are unknown for this model: devmap counts declared or PyTorch ones; peaks may be %.0f%% lower or higher; the train state is exact", 100*jaxBand)
 		table.Band = jaxBand
 	}
 	engine.situation(model, table)
@@ -156,9 +156,9 @@ func plain(unit *costmodel.Unit, trained int64) {
 func (jax) situation(model *layers.Model, table *costmodel.Table) {
 	workload := &model.Workload
 	pool := costmodel.Set("mem_fraction", workload.MemFraction)
-	warn(table, "JAX takes a pool of %v of every GPU that it sees when it starts, whatever the program needs (XLA_PYTHON_CLIENT_MEM_FRACTION), and nvidia-smi shows the pool: CUDA_VISIBLE_DEVICES says which GPUs it sees", pool)
+	warn(table, "JAX preallocates %v of each visible GPU (XLA_PYTHON_CLIENT_MEM_FRACTION): nvidia-smi shows all of it; CUDA_VISIBLE_DEVICES selects the GPUs", pool)
 	if workload.World > 1 && workload.ShardDegree == 1 && model.Train {
-		warn(table, "with %v every one of the %d GPUs holds the whole train state: OpenPI's mesh has all GPUs that JAX sees, and what fsdp_devices does not cut is copied to each; %v cuts it over all", costmodel.Set("shard_degree", 1), workload.World, costmodel.Set("shard_degree", workload.World))
+		warn(table, "with %v each of the %d GPUs holds the whole train state: OpenPI replicates it on every visible GPU; %v shards it over all", costmodel.Set("shard_degree", 1), workload.World, costmodel.Set("shard_degree", workload.World))
 	}
 	if model.Train && Program(model.Graph) && !workload.EMA && !frozenTree(model.Graph) {
 		warn(table, "OpenPI's configs keep a moving average of the weights (ema_decay 0.99) but for LoRA: %v counts it", costmodel.Setting{Field: "ema"})

@@ -93,7 +93,7 @@ func narrowOp(op modelgraph.Op, degree int64) modelgraph.Op {
 func Uncut(graph *modelgraph.Graph, i int) string {
 	layer := &graph.Layers[i]
 	if layer.Stream.Kind != modelgraph.Text {
-		return "part of a tower or of a decoder beside an encoder"
+		return "part of a tower or of an encoder-decoder"
 	}
 	switch op := layer.Op.(type) {
 	case modelgraph.Attention:

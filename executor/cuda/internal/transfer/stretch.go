@@ -39,7 +39,7 @@ func (stretch *stretch) judge(found checksum.Sums) error {
 	if found == read {
 		return nil
 	}
-	return fmt.Errorf("%s: bytes %d to %d of its values are not in the arena of %s as they were read: their checksum is %v, and was %v",
+	return fmt.Errorf("%s: bytes %d to %d of its values in the arena of %s differ from those read: checksum %v, expected %v",
 		stretch.Values.Place, stretch.from, stretch.to, stretch.End.Name, found, read)
 }
 

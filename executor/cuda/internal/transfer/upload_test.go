@@ -346,7 +346,7 @@ func TestUploadOfAWrongByte(t *testing.T) {
 			harness := newHarness(t, 2)
 			t.Setenv("FAKE_CUDA_FLIP", copies)
 			_, err := harness.upload(t.Context(), harness.loads)
-			if err == nil || !strings.HasPrefix(err.Error(), "values ") || !strings.Contains(err.Error(), " as they were read: their checksum is ") {
+			if err == nil || !strings.HasPrefix(err.Error(), "values ") || !strings.Contains(err.Error(), " differ from those read: checksum ") {
 				t.Error(err)
 			}
 			harness.whole(t)

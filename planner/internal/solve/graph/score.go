@@ -39,7 +39,7 @@ func (problem *Problem) Score(place []int) (loads []Load, largest float64, err e
 		largest = max(largest, loads[device].Total())
 		// Sums of fractions may round; sizes in bytes are whole and do not.
 		if capacity := problem.Kinds[problem.KindOf(device)].Capacity; loads[device].Size > capacity*(1+1e-12) {
-			err = fmt.Errorf("device %d holds %.0f bytes and may hold %.0f", device, loads[device].Size, capacity)
+			err = fmt.Errorf("device %d holds %.0f bytes, more than its budget of %.0f", device, loads[device].Size, capacity)
 		}
 	}
 	return loads, largest, err

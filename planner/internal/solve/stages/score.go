@@ -75,7 +75,7 @@ func (problem *Problem) Score(plan *Plan) (loads []Load, largest float64, err er
 	for at, load := range loads {
 		largest = max(largest, load.Total())
 		if load.Memory > problem.Capacity*(1+rounding) {
-			err = fmt.Errorf("a device of stage %d holds %.0f bytes and may hold %.0f", at, load.Memory, problem.Capacity)
+			err = fmt.Errorf("a device of stage %d holds %.0f bytes, more than its budget of %.0f", at, load.Memory, problem.Capacity)
 		}
 	}
 	return loads, largest, err

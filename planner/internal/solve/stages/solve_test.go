@@ -63,7 +63,7 @@ func TestScoreRefuses(t *testing.T) {
 		want          string
 	}{
 		{[]stages.Degrees{one, one}, []int{0, 0, 1}, []int{0, 0, 0}, ""},
-		{[]stages.Degrees{one, two}, []int{0, 0, 1}, []int{0, 0, 0}, "stage 0 holds 21 bytes and may hold 20"},
+		{[]stages.Degrees{one, two}, []int{0, 0, 1}, []int{0, 0, 0}, "stage 0 holds 21 bytes, more than its budget of 20"},
 		{[]stages.Degrees{one}, []int{0, 0}, []int{0, 0, 0}, "2 stages"},
 		{[]stages.Degrees{one}, []int{0, 0, 1}, []int{0, 0, 0}, `node "c": stage 1 of 1`},
 		{[]stages.Degrees{one, one}, []int{1, 1, 1}, []int{0, 0, 0}, "stage 0 of 2 is empty"},
