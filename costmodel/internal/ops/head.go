@@ -64,11 +64,8 @@ func (cost *Cost) eagerLoss(op head, shape *Shape, nV, in int64) {
 	if MixedPrecision(shape.Precision) {
 		cost.Memory.Forward += shape.streamBytes() * in // the norm's output, a variable of the model's forward
 	}
-	cost.peak(
-		backwardPoint{8 * nV, 0, 0},
-		// The logits' gradient, the input's, and the weight's.
-		backwardPoint{element*nV + shape.streamBytes()*in - 4*nV, shape.NewGrads + shape.SecondGrads, shape.NewGrads + shape.SecondGrads},
-	)
+	// The logits' gradient, the input's, and the weight's.
+	cost.lossParts(8*nV, backwardPoint{element*nV + shape.streamBytes()*in - 4*nV, shape.NewGrads + shape.SecondGrads, shape.NewGrads + shape.SecondGrads})
 	if shape.Shared {
 		cost.sharedLoss(shape, nV, in)
 	}
@@ -113,10 +110,14 @@ func (op head) freeze(cost *Cost, shape *Shape) {
 		cost.peak(backwardPoint{0, shape.NewGrads, shape.NewGrads})
 		return
 	}
-	cost.peak(
-		backwardPoint{8 * nV, 0, 0},
-		backwardPoint{shape.elementBytes()*nV + shape.streamBytes()*in - 4*nV, shape.NewGrads, shape.NewGrads},
-	)
+	cost.lossParts(8*nV, backwardPoint{shape.elementBytes()*nV + shape.streamBytes()*in - 4*nV, shape.NewGrads, shape.NewGrads})
+}
+
+// lossParts are the backward of the loss, and what follows once the gradient
+// has reached the logits.
+func (cost *Cost) lossParts(loss int64, head backwardPoint) {
+	cost.peak(backwardPoint{loss, 0, 0}, head)
+	cost.Memory.LossBackward, cost.Memory.HeadBackward, cost.Memory.HeadGrads = loss, head.activations+head.grads, head.grads
 }
 
 // traffic is the loss (loss_utils.py ForCausalLMLoss): logits cast to

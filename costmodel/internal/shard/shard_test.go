@@ -171,7 +171,7 @@ func TestGroups(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []shard.Group{{Name: shard.Root, Units: []int{0, 2}, Root: true}, {Name: "h.0", Units: []int{1}}}
-	if got := shard.Groups(g); !reflect.DeepEqual(got, want) {
+	if got := shard.Groups(g, shard.Ends{}); !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 	if s := shard.Of(g, &costmodel.Workload{Strategy: costmodel.DDP, World: 4}); s != nil {

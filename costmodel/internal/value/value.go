@@ -31,6 +31,9 @@ const (
 	AdaptersBF16 = "bf16" // or fp16, as the base is
 )
 
+// BuiltOnCPU: the model is in host memory until the engine cuts it.
+const BuiltOnCPU = "cpu"
+
 // How the language model's loss is computed; empty: eager.
 const (
 	LossEager   = "eager"   // all logits, upcast to fp32 (Transformers)

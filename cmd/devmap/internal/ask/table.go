@@ -122,6 +122,12 @@ var ofWorkload = map[string]flag{
 	"ema": {
 		help: "a moving average of the trained weights stays on the GPU", idle: []*idleness{noStep},
 	},
+	"preset": {
+		help: "whose defaults hold, or the trainer's own file: {values}",
+	},
+	"built_on": {
+		help: "where a trainer's model is before FSDP2 cuts it: {values}", idle: []*idleness{noStep},
+	},
 	"strategy": {
 		help: "how the model is spread: {values}", defaultValue: string(costmodel.DeviceMap),
 		// What an engine makes of adapters follows it.
