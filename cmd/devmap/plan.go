@@ -131,7 +131,7 @@ func (command *planCommand) showNotes(cmd *cobra.Command, asked *ask.Question, e
 		return
 	}
 	printer := show.New(cmd.ErrOrStderr(), asked.Graph, asked.Costs.Workload)
-	printer.Warnings(allWarnings(asked.Graph, asked.Costs.Warnings))
+	printer.Warnings(append(command.IdleNotes(&asked.Costs.Workload), allWarnings(asked.Graph, asked.Costs.Warnings)...))
 }
 
 // afterwards is what remarks and remedies may take once the limit is reached.

@@ -102,6 +102,9 @@ func check(workload *costmodel.Workload) (engine.Engine, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := workload.CheckPreset(); err != nil {
+		return nil, err
+	}
 	return runtime, checkValues(workload)
 }
 

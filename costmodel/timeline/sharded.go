@@ -50,10 +50,11 @@ type shardedStep struct {
 	root     *costmodel.Group   // or nil
 	emit     func(stepEvent)
 
-	reduced int64 // sharded gradients of all groups
-	buffer  int64 // of an all-gather, not yet freed
-	reduce  int64 // input of a reduce-scatter, not yet freed
-	stream  int64 // what passes between units at the moment
+	reduced  int64 // sharded gradients of all groups
+	buffer   int64 // of an all-gather, not yet freed
+	reduce   int64 // input of a reduce-scatter, not yet freed
+	reducing int64 // inputs of HSDP's all-reduces
+	stream   int64 // what passes between units at the moment
 }
 
 // begins and finishes report the unit at which a group's forward does so.
@@ -274,7 +275,11 @@ func (step *shardedStep) reduceGrads(group *costmodel.Group) {
 	step.comm(group.Staged)
 	step.emit(stepEvent{Change: gradients(group.Reduced + group.LastGrad - step.whole(group))})
 	step.at(reducing, group)
-	step.comm(-group.Staged)
+	if step.table.Workload.Strategy.Traits().Groups > 1 {
+		step.reducing += group.Staged // the all-reduce's input stays to the end (_all_reduce_state)
+	} else {
+		step.comm(-group.Staged)
+	}
 	gone := group.LastGrad
 	if step.accumulates() && step.table.Workload.Strategy.Traits().Groups < 2 {
 		gone += group.Reduced // added to what was there; HSDP's all-reduce keeps it to the end
@@ -293,8 +298,8 @@ func (step *shardedStep) whole(group *costmodel.Group) int64 {
 
 // update is the optimizer's step.
 func (step *shardedStep) update() {
-	step.comm(-step.reduce)
-	step.reduce = 0
+	step.comm(-step.reduce - step.reducing)
+	step.reduce, step.reducing = 0, 0
 	if step.accumulates() && step.table.Workload.Strategy.Traits().Groups > 1 {
 		step.emit(stepEvent{Change: gradients(-step.reduced)})
 	}

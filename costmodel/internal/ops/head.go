@@ -101,8 +101,7 @@ func (op head) freeze(cost *Cost, shape *Shape) {
 	nV, in := positions*op.Vocab, op.Dim*positions
 	eager := shape.eager(op)
 	if eager && shape.HeadAlone && !MixedPrecision(shape.Precision) && !shape.LinearInputs {
-		cost.Memory.Saved -= shape.elementBytes() * in
-		cost.Memory.Forward -= shape.elementBytes() * in
+		cost.Memory.Saved -= shape.elementBytes() * in // in forward it is a variable of the model's
 	}
 	cost.Memory.Saved += shape.adapterSaved(false)
 	cost.Memory.Forward += shape.adapterSaved(false) + shape.work()

@@ -23,8 +23,11 @@ type Preset struct {
 	Strategies []string `json:"strategies"`
 	Sets       []Set    `json:"sets"`
 	Path       Path     `json:"path"`
-	// Missing is memory of the program that devmap does not count yet.
-	Missing string `json:"missing"`
+	// Missing is memory of the program that devmap does not count yet, MissingLoRA
+	// that of its adapters; Nearest is the preset to plan with instead.
+	Missing     string `json:"missing"`
+	MissingLoRA string `json:"missing_lora"`
+	Nearest     string `json:"nearest"`
 	// Notes say what the values assume.
 	Notes []string `json:"notes"`
 }
@@ -37,6 +40,11 @@ type Set struct {
 	Source string `json:"source"`
 	// Under are the strategies that have it; none: all.
 	Under []string `json:"under"`
+	// When is lora or full where it holds with or without adapters alone.
+	When string `json:"when"`
+	// Python is an expression of the program's packages with the value, for
+	// make presets.
+	Python string `json:"python"`
 }
 
 // Path is how a program drives its engine. The zero value is a loop written by

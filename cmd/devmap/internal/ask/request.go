@@ -22,6 +22,7 @@ type Request struct {
 	Placement
 	work                costmodel.Workload
 	dsConfig            string
+	presetNotes         []string
 	JSON, Explain       bool
 	Output, For         string
 	Model, ScheduleFile string
@@ -61,6 +62,9 @@ func (request *Request) Workload() (costmodel.Workload, error) {
 	}
 	workload, err := request.configured()
 	if err != nil {
+		return workload, err
+	}
+	if err := request.preset(&workload); err != nil {
 		return workload, err
 	}
 	if strategy, runtime := estimate.Native(nil); workload.Runtime == runtime && !request.Given("strategy") {

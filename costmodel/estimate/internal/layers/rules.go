@@ -31,6 +31,9 @@ type Rules struct {
 	FrozenAsStored bool
 	// ReduceAsComputed: gradients are reduced in the type of compute.
 	ReduceAsComputed bool
+	// AutocastAdapters: adapters alone run under autocast's casts, as the base
+	// has 16 bits.
+	AutocastAdapters bool
 	// FlatNF4 keeps the statistics of 4-bit weights as they are, not nested.
 	FlatNF4 bool
 }
