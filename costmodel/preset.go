@@ -124,17 +124,12 @@ func (workload *Workload) CheckPreset() error {
 	return nil
 }
 
-// DefaultStrategy is the one that the preset's program runs on so many GPUs;
-// empty: the preset has none.
-func (workload *Workload) DefaultStrategy(gpus int) Strategy {
-	strategies := trainer.Of(workload.Preset).Strategies
-	if len(strategies) == 0 {
-		return ""
+// DefaultStrategy is that of the preset's program; empty: it has none.
+func (workload *Workload) DefaultStrategy() Strategy {
+	for _, strategy := range trainer.Of(workload.Preset).Strategies {
+		return Strategy(strategy)
 	}
-	if gpus == 1 && slices.Contains(strategies, string(DeviceMap)) {
-		return DeviceMap // one process, which wraps nothing
-	}
-	return Strategy(strategies[0])
+	return ""
 }
 
 // PresetNotes say what the preset's values were read in and assume.

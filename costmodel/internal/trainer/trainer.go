@@ -67,6 +67,9 @@ type Path struct {
 	// StateDict: a state dict keeps every whole parameter while FSDP2 cuts the
 	// model (fsdp2_prepare_model, original_sd).
 	StateDict bool `json:"state_dict"`
+	// PlainAlone: on one GPU DDP wraps nothing (accelerate, state.py: no process
+	// group, so that prepare_model leaves the model as it is).
+	PlainAlone bool `json:"plain_alone"`
 	// RootReshards: the root's parameters are freed after forward, too.
 	RootReshards bool `json:"root_reshards"`
 }

@@ -2,7 +2,6 @@ package ask
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/devmap-dev/devmap/costmodel"
@@ -18,10 +17,9 @@ func (request *Request) preset(workload *costmodel.Workload) error {
 		return nil
 	}
 	if !request.Given("strategy") && request.dsConfig == "" {
-		gpus, _ := strconv.Atoi(request.gpus) // not a count: several
 		switch request.cmd.Name() {
 		case "plan":
-			if strategy := workload.DefaultStrategy(gpus); strategy != "" {
+			if strategy := workload.DefaultStrategy(); strategy != "" {
 				workload.Strategy = strategy
 			}
 		case "estimate":
