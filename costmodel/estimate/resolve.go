@@ -102,7 +102,7 @@ func check(workload *costmodel.Workload) (engine.Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := workload.CheckPreset(); err != nil {
+	if err := checkPreset(workload); err != nil {
 		return nil, err
 	}
 	return runtime, checkValues(workload)

@@ -68,11 +68,11 @@ func finishes(group *costmodel.Group, unit int) bool {
 // backward. FSDP2 reduces in every micro-batch (reduce_grads is true unless
 // set_requires_gradient_sync turns it off, which leaves whole ones).
 func (step *shardedStep) accumulates() bool {
-	return step.table.Workload.Mode == costmodel.Train && step.table.Workload.MicroBatches > 1 && !step.holds()
+	return step.table.Workload.Mode == costmodel.Train && step.table.Workload.MicroBatches > 1 && !step.retains()
 }
 
-// holds reports whole gradients that stay from one micro-batch to the next.
-func (step *shardedStep) holds() bool {
+// retains reports whole gradients that stay from one micro-batch to the next.
+func (step *shardedStep) retains() bool {
 	for _, unit := range step.units {
 		if unit.ResidentGrads > 0 {
 			return true

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     class CheckFlags(TypedDict, total=False):
         attention: str | None
         batch: int | None
+        built_on: str | None
         dp: int | str | None
         ds_config: str | None
         ema: bool | None
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
         new_tokens: int | None
         optimizer: str | None
         precision: str | None
+        preset: str | None
         quantize: str | None
         recompute: str | None
         reserve: int | str | Sequence[int | str] | None
@@ -49,6 +51,7 @@ if TYPE_CHECKING:
     class EstimateFlags(TypedDict, total=False):
         attention: str | None
         batch: int | None
+        built_on: str | None
         contiguous: bool | None
         dp: int | str | None
         ds_config: str | None
@@ -71,6 +74,7 @@ if TYPE_CHECKING:
         optimizer: str | None
         pin: Mapping[str, int] | Sequence[str] | str | None
         precision: str | None
+        preset: str | None
         quantize: str | None
         recompute: str | None
         reserve: int | str | Sequence[int | str] | None
@@ -88,6 +92,7 @@ if TYPE_CHECKING:
     class InspectFlags(TypedDict, total=False):
         attention: str | None
         batch: int | None
+        built_on: str | None
         dp: int | str | None
         ema: bool | None
         gradient_as_bucket_view: bool | None
@@ -104,6 +109,7 @@ if TYPE_CHECKING:
         new_tokens: int | None
         optimizer: str | None
         precision: str | None
+        preset: str | None
         quantize: str | None
         recompute: str | None
         runtime: str | None
@@ -118,6 +124,7 @@ if TYPE_CHECKING:
     class PlanFlags(TypedDict, total=False):
         attention: str | None
         batch: int | None
+        built_on: str | None
         cfg_degree: int | None
         component: str | None
         contiguous: bool | None
@@ -147,6 +154,7 @@ if TYPE_CHECKING:
         pin: Mapping[str, int] | Sequence[str] | str | None
         pipefusion: int | None
         precision: str | None
+        preset: str | None
         quantize: str | None
         recompute: str | None
         reserve: int | str | Sequence[int | str] | None
@@ -174,6 +182,7 @@ COMMANDS: dict[str, dict[str, str]] = {
     "check": {
         "attention": "string",
         "batch": "int64",
+        "built_on": "string",
         "dp": "degree",
         "ds_config": "string",
         "ema": "bool",
@@ -193,6 +202,7 @@ COMMANDS: dict[str, dict[str, str]] = {
         "new_tokens": "int64",
         "optimizer": "string",
         "precision": "string",
+        "preset": "string",
         "quantize": "string",
         "recompute": "string",
         "reserve": "stringArray",
@@ -209,6 +219,7 @@ COMMANDS: dict[str, dict[str, str]] = {
     "estimate": {
         "attention": "string",
         "batch": "int64",
+        "built_on": "string",
         "contiguous": "bool",
         "dp": "degree",
         "ds_config": "string",
@@ -232,6 +243,7 @@ COMMANDS: dict[str, dict[str, str]] = {
         "optimizer": "string",
         "pin": "stringArray",
         "precision": "string",
+        "preset": "string",
         "quantize": "string",
         "recompute": "string",
         "reserve": "stringArray",
@@ -249,6 +261,7 @@ COMMANDS: dict[str, dict[str, str]] = {
     "inspect": {
         "attention": "string",
         "batch": "int64",
+        "built_on": "string",
         "dp": "degree",
         "ema": "bool",
         "gradient_as_bucket_view": "bool",
@@ -265,6 +278,7 @@ COMMANDS: dict[str, dict[str, str]] = {
         "new_tokens": "int64",
         "optimizer": "string",
         "precision": "string",
+        "preset": "string",
         "quantize": "string",
         "recompute": "string",
         "runtime": "string",
@@ -279,6 +293,7 @@ COMMANDS: dict[str, dict[str, str]] = {
     "plan": {
         "attention": "string",
         "batch": "int64",
+        "built_on": "string",
         "cfg_degree": "int64",
         "component": "string",
         "contiguous": "bool",
@@ -309,6 +324,7 @@ COMMANDS: dict[str, dict[str, str]] = {
         "pin": "stringArray",
         "pipefusion": "int64",
         "precision": "string",
+        "preset": "string",
         "quantize": "string",
         "recompute": "string",
         "reserve": "stringArray",

@@ -64,8 +64,10 @@ func (request *Request) Workload() (costmodel.Workload, error) {
 	if err != nil {
 		return workload, err
 	}
-	if err := request.preset(&workload); err != nil {
-		return workload, err
+	if request.Given("preset") {
+		if request.presetNotes, err = applyPreset(&workload, isSet(request, &workload)); err != nil {
+			return workload, err
+		}
 	}
 	if strategy, runtime := estimate.Native(nil); workload.Runtime == runtime && !request.Given("strategy") {
 		workload.Strategy = strategy // the one that it runs

@@ -58,7 +58,7 @@ func refuseQuantised(workload *costmodel.Workload) error {
 func (fsdp) Rules(workload *costmodel.Workload) layers.Rules {
 	path := &trainer.Of(workload.Preset).Path
 	return layers.Rules{
-		Compute: gathered(workload.Precision), Cut: true, GradsPersist: path.HoldsGradients && workload.MicroBatches > 1,
+		Compute: gathered(workload.Precision), Cut: true, GradsPersist: path.RetainsGradients && workload.MicroBatches > 1,
 		ReduceAsComputed: path.ReduceAsComputed, FrozenAsStored: path.FrozenAsStored,
 	}
 }
@@ -80,7 +80,7 @@ func (fsdp) Finish(model *layers.Model, table *costmodel.Table) {
 	}
 	switch {
 	case !model.Train || model.Workload.MicroBatches < 2:
-	case path.HoldsGradients:
+	case path.RetainsGradients:
 		warn(table, "Accelerate reduces gradients in the last micro-batch alone (no_sync): whole gradients are held until then")
 	default:
 		warn(table, "FSDP2's defaults: gradients are reduced in every micro-batch, and their sharded sum is held")
