@@ -17,6 +17,10 @@ func checkPreset(workload *costmodel.Workload) error {
 	if missing == "" && workload.LoRARank > 0 {
 		missing = preset.MissingLoRA
 	}
+	runtime := preset.Runtime
+	if runtimes := workload.Strategy.Traits().Runtimes; runtime == "" && len(runtimes) > 0 {
+		runtime = runtimes[0]
+	}
 	switch {
 	case missing != "":
 		return refuse("preset", preset.Name, "devmap does not count %s yet: plan with %v and the flags of your run", missing, costmodel.Set("preset", preset.Nearest))
@@ -26,6 +30,8 @@ func checkPreset(workload *costmodel.Workload) error {
 		return refuse("mode", workload.Mode, "%s contradicts %v, which trains: use %v or leave out one of them", workload.Mode, name, costmodel.Set("mode", costmodel.Train))
 	case !slices.Contains(preset.Strategies, string(workload.Strategy)):
 		return refuse("strategy", workload.Strategy, "%v does not run %s (it runs %s): use %v", name, workload.Strategy, strings.Join(preset.Strategies, ", "), costmodel.Set("strategy", preset.Strategies[0]))
+	case workload.Runtime != runtime:
+		return refuse("runtime", workload.Runtime, "%v does not run on %s: use %v", name, workload.Runtime, costmodel.Set("runtime", runtime))
 	}
 	return nil
 }

@@ -19,6 +19,7 @@ type Preset struct {
 	Name string
 	// Strategies can be run by the program, the default first; none: any.
 	Strategies []string
+	Runtime    string // empty: that of the strategy
 	Path       Path
 	// Missing is memory of the program that devmap does not count yet, MissingLoRA
 	// that of its adapters; Nearest is the preset to plan with instead.
