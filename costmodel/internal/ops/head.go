@@ -38,6 +38,8 @@ func (op head) cost(shape *Shape) Cost {
 		cost.eagerLoss(op, shape, nV, in)
 	case shape.Loss == value.LossChunked:
 		cost.chunkedLoss(op, shape)
+	case shape.Loss == value.LossTiled:
+		cost.tiledLoss(op, shape)
 	default:
 		cost.fusedLoss(op, shape)
 	}

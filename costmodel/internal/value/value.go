@@ -39,6 +39,7 @@ const (
 	LossEager   = "eager"   // all logits, upcast to fp32 (Transformers)
 	LossChunked = "chunked" // a part of the tokens at a time
 	LossFused   = "fused"   // one kernel makes loss and gradients (Liger)
+	LossTiled   = "tiled"   // tiles of tokens and vocabulary, made again in backward (TRL)
 )
 
 // Which kernel computes attention; empty: SDPA.

@@ -6,6 +6,7 @@ package variants
 import (
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
 	"github.com/devmap-dev/devmap/costmodel"
@@ -18,7 +19,7 @@ import (
 // spread are the map's.
 var asked = []string{
 	"batch", "micro_batches", "seq", "precision", "optimizer", "recompute", "lora_rank", "lora_precision",
-	"loss", "attention", "loss_only", "gradient_as_bucket_view", "ema",
+	"loss", "attention", "loss_only", "gradient_as_bucket_view", "ema", "preset", "built_on",
 }
 
 // Of are the variants of a plan that an engine runs. There are none where the plan
@@ -29,15 +30,38 @@ func Of(graph *modelgraph.Graph, plan *devicemap.Plan) []watch.Variant {
 		return nil
 	}
 	var all []watch.Variant
-	for _, field := range costmodel.Fields() {
-		if !slices.Contains(asked, field.Name) {
+	try := func(values ...func(*costmodel.Workload) costmodel.Setting) {
+		workload := plan.Workload
+		var words []string
+		for _, value := range values {
+			words = append(words, ask.Say(value(&workload)))
+		}
+		devices, ok := predict(graph, plan, &workload)
+		same := func(one watch.Variant) bool { return samePeaks(one.Devices, devices) }
+		if ok && !samePeaks(devices, today) && (len(values) == 1 || !slices.ContainsFunc(all, same)) {
+			all = append(all, watch.Variant{Setting: strings.Join(words, " "), Devices: devices})
+		}
+	}
+	fields := costmodel.Fields()
+	var trainers []func(*costmodel.Workload) costmodel.Setting
+	for i := range fields {
+		if !slices.Contains(asked, fields[i].Name) {
 			continue
 		}
-		for _, value := range others(&field, &plan.Workload) {
-			workload := plan.Workload
-			setting := value(&workload)
-			if devices, ok := predict(graph, plan, &workload); ok && !samePeaks(devices, today) {
-				all = append(all, watch.Variant{Setting: ask.Say(setting), Devices: devices})
+		for _, value := range others(&fields[i], &plan.Workload) {
+			try(value)
+			if fields[i].Name == "preset" {
+				trainers = append(trainers, value)
+			}
+		}
+	}
+	// A trainer comes with a setting of its own: two changes at once.
+	for i := range fields {
+		if slices.Contains([]string{"precision", "recompute", "loss_only", "built_on"}, fields[i].Name) {
+			for _, value := range others(&fields[i], &plan.Workload) {
+				for _, trainer := range trainers {
+					try(trainer, value)
+				}
 			}
 		}
 	}

@@ -94,3 +94,23 @@ func TestOthers(t *testing.T) {
 		}
 	}
 }
+
+// TestTrainerVariant: a command that is a trainer's is named, with a setting that
+// comes with it.
+func TestTrainerVariant(t *testing.T) {
+	t.Parallel()
+	graph, err := load.Model("../../../../fixtures/models/qwen2.5-0.5b", load.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan := planOf(t, graph, costmodel.Workload{Mode: costmodel.Train, Strategy: costmodel.FSDP, Batch: 1, Seq: 512})
+	var settings []string
+	for _, variant := range Of(graph, plan) {
+		settings = append(settings, variant.Setting)
+	}
+	for _, setting := range []string{"--preset transformers", "--precision bf16-mixed", "--preset transformers --precision bf16-mixed"} {
+		if !slices.Contains(settings, setting) {
+			t.Errorf("no variant with %s among %q", setting, settings)
+		}
+	}
+}
