@@ -27,7 +27,7 @@ CGO_FOUND = command -v "$$($(GO) env CC | cut -d' ' -f1)" >/dev/null 2>&1
 # Go files that gofmt holds: not hidden folders, not testdata (some is broken on purpose).
 GO_FILES = find . -path './.?*' -prune -o -name testdata -prune -o -name '*.go' -print
 
-.PHONY: help demo build test check cuda accuracy lint house tidy formatted configurations bench programs bits conformance oracle exporter gpu kernels compared wheels release python fuzz sweep corpus golden fmt clean
+.PHONY: help demo build test check cuda accuracy lint house tidy formatted configurations bench programs bits conformance oracle presets exporter gpu kernels compared wheels release python fuzz sweep corpus golden fmt clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  \1|\2/p' Makefile | while IFS='|' read -r name text; do \
@@ -141,6 +141,9 @@ conformance: ## devmap run beside PyTorch and Transformers, every figure with it
 
 # The pinned versions are those that modelgraph/hf was written after; OpenPI's are those of its pyproject.toml.
 OPENPI_PINS = jax==0.5.3 jaxlib==0.5.3 flax==0.10.2 'numpy<2' beartype==0.19.0 jaxtyping==0.2.36 augmax einops chex==0.1.90 orbax-checkpoint==0.11.13 optax dm-tree equinox==0.11.12 ml_collections==1.0.0
+presets: ## The defaults of --preset beside those of the pinned packages, whose wheels are read and not installed (NEWEST=1: of the newest; PYTHON=python3)
+	@"$(or $(PYTHON),python3)" cmd/devmap/internal/ask/presets.py
+
 oracle: ## Drawn configs of every family beside Transformers' modules on the meta device; FOLDERS=1: checkpoint folders and their device maps; OPENPI=CHECKOUT: the arrays of its models, and where JAX puts them on eight devices of the host; COMPONENTS=1: diffusers' components (FAMILY="types" CONFIGS=200 of each SEED=n PYTHON=one with torch 2.11.0, transformers 5.17.0, accelerate, and diffusers 0.42.1 for components; else a new environment)
 	@set -e; work=$$(mktemp -d); trap 'rm -rf "$$work"' EXIT; python="$${PYTHON:-}"; \
 	if [ -z "$$python" ]; then \
