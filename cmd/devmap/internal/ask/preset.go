@@ -106,9 +106,13 @@ func applyPreset(workload *costmodel.Workload, given func(field string) bool) (n
 // apply sets a field that neither the flags nor what came before have set.
 func (set *presetting) apply(one *presetSet) error {
 	workload, lora := set.workload, set.workload.LoRARank > 0
+	strategy := workload.Strategy
+	if strategy.Traits().Open && slices.Contains(one.Under, string(costmodel.FSDP)) {
+		strategy = costmodel.DDP // what holds under both may be said of all
+	}
 	switch {
 	case set.given(one.Field), slices.ContainsFunc(set.made, func(made costmodel.Setting) bool { return made.Field == one.Field }),
-		len(one.Under) > 0 && !slices.Contains(one.Under, string(workload.Strategy)),
+		len(one.Under) > 0 && !slices.Contains(one.Under, string(strategy)),
 		one.When == "lora" && !lora || one.When == "full" && lora,
 		strings.HasPrefix(one.Field, "lora_") && one.Field != "lora_rank" && !lora:
 		return nil
