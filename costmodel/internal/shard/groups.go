@@ -66,34 +66,34 @@ func EndsOf(workload *costmodel.Workload) Ends {
 }
 
 // groups are those of the ends.
-func (own Ends) groups(graph *modelgraph.Graph) []Group {
+func (own Ends) groups(graph *modelgraph.Graph) (out []Group) {
 	tail := Group{Tail: true}
-	embedding := -1
-	for unit := range graph.Units {
-		for i := graph.Units[unit].First; i < graph.Units[unit].End && own.Own && !isBlock(graph, unit); i++ {
-			layer := &graph.Layers[i]
-			switch op := layer.Op.(type) {
-			case modelgraph.Embedding:
-				if embedding < 0 && layer.Stream.Kind == modelgraph.Text {
-					embedding = unit
-				}
-			case modelgraph.Norm: // a child of the base model: model.norm
-				if own.Norm && strings.Count(layer.Name, ".") == 1 {
-					tail.Units = append(tail.Units, unit)
-				}
-			case modelgraph.Head:
-				if op.Pooled {
-					continue
-				}
-				tail.Units, tail.Name = append(tail.Units, unit), layer.Name
-				if slices.ContainsFunc(layer.Params, func(tensor modelgraph.Tensor) bool { return tensor.Owner != "" }) && embedding >= 0 {
-					tail.Units, embedding = append([]int{embedding}, tail.Units...), -1
-				}
+	embedding, tied := -1, false
+	for i := range graph.Layers {
+		layer := &graph.Layers[i]
+		if !own.Own || isBlock(graph, layer.UnitIndex) {
+			continue
+		}
+		switch op := layer.Op.(type) {
+		case modelgraph.Embedding:
+			if embedding < 0 && layer.Stream.Kind == modelgraph.Text {
+				embedding = layer.UnitIndex
+			}
+		case modelgraph.Norm: // a child of the base model: model.norm
+			if own.Norm && strings.Count(layer.Name, ".") == 1 {
+				tail.Units = append(tail.Units, layer.UnitIndex)
+			}
+		case modelgraph.Head:
+			if !op.Pooled {
+				tail.Units, tail.Name = append(tail.Units, layer.UnitIndex), layer.Name
+				tied = slices.ContainsFunc(layer.Params, func(tensor modelgraph.Tensor) bool { return tensor.Owner != "" })
 			}
 		}
 	}
-	var out []Group
-	if embedding >= 0 {
+	switch {
+	case embedding >= 0 && tied:
+		tail.Units = append([]int{embedding}, tail.Units...)
+	case embedding >= 0:
 		out = append(out, Group{Name: graph.Units[embedding].Name, Units: []int{embedding}})
 	}
 	if tail.Name != "" {

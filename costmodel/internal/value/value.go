@@ -31,7 +31,7 @@ const (
 	AdaptersBF16 = "bf16" // or fp16, as the base is
 )
 
-// BuiltOnCPU: the model is in host memory until the engine cuts it.
+// BuiltOnCPU says that the model is in host memory until the engine cuts it.
 const BuiltOnCPU = "cpu"
 
 // How the language model's loss is computed; empty: eager.

@@ -105,16 +105,9 @@ func applyPreset(workload *costmodel.Workload, given func(field string) bool) (n
 
 // apply sets a field that neither the flags nor what came before have set.
 func (set *presetting) apply(one *presetSet) error {
-	workload, lora := set.workload, set.workload.LoRARank > 0
-	strategy := workload.Strategy
-	if strategy.Traits().Open && slices.Contains(one.Under, string(costmodel.FSDP)) {
-		strategy = costmodel.DDP // what holds under both may be said of all
-	}
-	switch {
-	case set.given(one.Field), slices.ContainsFunc(set.made, func(made costmodel.Setting) bool { return made.Field == one.Field }),
-		len(one.Under) > 0 && !slices.Contains(one.Under, string(strategy)),
-		one.When == "lora" && !lora || one.When == "full" && lora,
-		strings.HasPrefix(one.Field, "lora_") && one.Field != "lora_rank" && !lora:
+	workload := set.workload
+	made := func(made costmodel.Setting) bool { return made.Field == one.Field }
+	if set.given(one.Field) || slices.ContainsFunc(set.made, made) || !one.applies(workload) {
 		return nil
 	}
 	fields := costmodel.Fields()
@@ -135,6 +128,19 @@ func (set *presetting) apply(one *presetSet) error {
 	}
 	set.made = append(set.made, costmodel.Setting{Field: one.Field, Value: one.Value})
 	return nil
+}
+
+// applies reports that a default is one under a workload's strategy and method.
+func (set *presetSet) applies(workload *costmodel.Workload) bool {
+	strategy := workload.Strategy
+	if strategy.Traits().Open && slices.Contains(set.Under, string(costmodel.FSDP)) {
+		strategy = costmodel.DDP // what holds under both may be said of all
+	}
+	when, ofAdapters := "full", strings.HasPrefix(set.Field, "lora_") && set.Field != "lora_rank"
+	if workload.LoRARank > 0 {
+		when, ofAdapters = "lora", false
+	}
+	return !ofAdapters && (set.When == "" || set.When == when) && (len(set.Under) == 0 || slices.Contains(set.Under, string(strategy)))
 }
 
 // readTrainerFile reads a training program's own configuration: its preset, what

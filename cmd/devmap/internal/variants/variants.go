@@ -43,28 +43,20 @@ func Of(graph *modelgraph.Graph, plan *devicemap.Plan) []watch.Variant {
 		}
 	}
 	fields := costmodel.Fields()
-	var trainers []func(*costmodel.Workload) costmodel.Setting
-	for i := range fields {
-		if !slices.Contains(asked, fields[i].Name) {
-			continue
-		}
-		for _, value := range others(&fields[i], &plan.Workload) {
-			try(value)
-			if fields[i].Name == "preset" {
-				trainers = append(trainers, value)
-			}
-		}
-	}
-	// A trainer comes with a setting of its own: two changes at once.
-	for i := range fields {
-		if slices.Contains([]string{"precision", "recompute", "loss_only", "built_on"}, fields[i].Name) {
-			for _, value := range others(&fields[i], &plan.Workload) {
-				for _, trainer := range trainers {
-					try(trainer, value)
+	each := func(names []string, visit func(value func(*costmodel.Workload) costmodel.Setting)) {
+		for i := range fields {
+			if slices.Contains(names, fields[i].Name) {
+				for _, value := range others(&fields[i], &plan.Workload) {
+					visit(value)
 				}
 			}
 		}
 	}
+	each(asked, func(value func(*costmodel.Workload) costmodel.Setting) { try(value) })
+	// A trainer comes with a setting of its own: two changes at once.
+	each([]string{"preset"}, func(trainer func(*costmodel.Workload) costmodel.Setting) {
+		each([]string{"precision", "recompute", "loss_only", "built_on"}, func(value func(*costmodel.Workload) costmodel.Setting) { try(trainer, value) })
+	})
 	return all
 }
 
