@@ -38,7 +38,8 @@ func Of(graph *modelgraph.Graph, plan *devicemap.Plan) []watch.Variant {
 		}
 		devices, ok := predict(graph, plan, &workload)
 		same := func(one watch.Variant) bool { return samePeaks(one.Devices, devices) }
-		if ok && !samePeaks(devices, today) && (len(values) == 1 || !slices.ContainsFunc(all, same)) {
+		trainer := strings.HasPrefix(words[0], "--preset") // several are one path
+		if ok && !samePeaks(devices, today) && !(trainer && slices.ContainsFunc(all, same)) {
 			all = append(all, watch.Variant{Setting: strings.Join(words, " "), Devices: devices})
 		}
 	}
