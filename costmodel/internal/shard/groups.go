@@ -66,40 +66,35 @@ func EndsOf(workload *costmodel.Workload) Ends {
 }
 
 // groups are those of the ends.
-func (own Ends) groups(graph *modelgraph.Graph) (out []Group) {
-	tail := Group{Tail: true}
-	embedding, tied := -1, false
+func (own Ends) groups(graph *modelgraph.Graph) []Group {
+	if !own.Own {
+		return nil
+	}
+	var first, tail Group
+	tied := false
 	for i := range graph.Layers {
 		layer := &graph.Layers[i]
-		if !own.Own || isBlock(graph, layer.UnitIndex) {
-			continue
-		}
+		unit := layer.UnitIndex
 		switch op := layer.Op.(type) {
 		case modelgraph.Embedding:
-			if embedding < 0 && layer.Stream.Kind == modelgraph.Text {
-				embedding = layer.UnitIndex
+			if first.Name == "" && layer.Stream.Kind == modelgraph.Text && !isBlock(graph, unit) {
+				first = Group{Name: graph.Units[unit].Name, Units: []int{unit}}
 			}
 		case modelgraph.Norm: // a child of the base model: model.norm
-			if own.Norm && strings.Count(layer.Name, ".") == 1 {
-				tail.Units = append(tail.Units, layer.UnitIndex)
+			if own.Norm && strings.Count(layer.Name, ".") == 1 && !isBlock(graph, unit) {
+				tail.Units = append(tail.Units, unit)
 			}
 		case modelgraph.Head:
 			if !op.Pooled {
-				tail.Units, tail.Name = append(tail.Units, layer.UnitIndex), layer.Name
+				tail = Group{Name: layer.Name, Units: append(tail.Units, unit), Tail: true}
 				tied = slices.ContainsFunc(layer.Params, func(tensor modelgraph.Tensor) bool { return tensor.Owner != "" })
 			}
 		}
 	}
-	switch {
-	case embedding >= 0 && tied:
-		tail.Units = append([]int{embedding}, tail.Units...)
-	case embedding >= 0:
-		out = append(out, Group{Name: graph.Units[embedding].Name, Units: []int{embedding}})
+	if tied {
+		tail.Units, first = slices.Concat(first.Units, tail.Units), Group{}
 	}
-	if tail.Name != "" {
-		out = append(out, tail)
-	}
-	return out
+	return slices.DeleteFunc([]Group{first, tail}, func(group Group) bool { return group.Name == "" })
 }
 
 // isBlock reports a block of a stack: an entry of a module list (h.0,

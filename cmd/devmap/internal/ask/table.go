@@ -126,7 +126,7 @@ var ofWorkload = map[string]flag{
 		help: "whose defaults hold, or the trainer's own file: {values}",
 	},
 	"built_on": {
-		help: "where a trainer's model is before FSDP2 cuts it: {values}", idle: []*idleness{noStep},
+		help: "where the model is before FSDP2 shards it: {values}", idle: []*idleness{noStep},
 	},
 	"strategy": {
 		help: "how the model is spread: {values}", defaultValue: string(costmodel.DeviceMap),

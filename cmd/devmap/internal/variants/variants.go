@@ -39,7 +39,7 @@ func Of(graph *modelgraph.Graph, plan *devicemap.Plan) []watch.Variant {
 		devices, ok := predict(graph, plan, &workload)
 		same := func(one watch.Variant) bool { return samePeaks(one.Devices, devices) }
 		trainer := strings.HasPrefix(words[0], "--preset") // several are one path
-		if ok && !samePeaks(devices, today) && !(trainer && slices.ContainsFunc(all, same)) {
+		if ok && !samePeaks(devices, today) && (!trainer || !slices.ContainsFunc(all, same)) {
 			all = append(all, watch.Variant{Setting: strings.Join(words, " "), Devices: devices})
 		}
 	}

@@ -81,7 +81,7 @@ func (fsdp) Finish(model *layers.Model, table *costmodel.Table) {
 	switch {
 	case !model.Train || model.Workload.MicroBatches < 2:
 	case path.RetainsGradients:
-		warn(table, "Accelerate reduces gradients in the last micro-batch alone (no_sync): whole gradients are held until then")
+		warn(table, "Accelerate reduces gradients in the last micro-batch only (no_sync), so whole gradients stay until then")
 	default:
 		warn(table, "FSDP2's defaults: gradients are reduced in every micro-batch, and their sharded sum is held")
 	}
@@ -96,7 +96,7 @@ func prepared(model *layers.Model, table *costmodel.Table) {
 	for i := range model.Layers {
 		table.Prepared += model.Layers[i].Whole.Bytes() + model.Layers[i].Whole.Padding()
 	}
-	warn(table, "preparation keeps the whole model of %v beside its parts if it was built on the GPU and fits there; loaded on the CPU, plan with %v",
+	warn(table, "during preparation the GPU has the whole model of %v and its shards, if your script builds it there and both fit; if it loads on the CPU, plan with %v",
 		costmodel.Bytes(table.Prepared), costmodel.Set("built_on", value.BuiltOnCPU))
 }
 
