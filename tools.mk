@@ -34,7 +34,7 @@ OPENPI_PINS = jax==0.5.3 jaxlib==0.5.3 flax==0.10.2 'numpy<2' beartype==0.19.0 j
 # exceeded" (golang.org/issue/75804). That is no failure here.
 OUT_OF_TIME = awk '/^ *context deadline exceeded$$/ { over = 1 } /Failing input written|panic|hung|data race/ { bad = 1 } END { exit !over || bad }'
 
-.PHONY: tools accuracy bits compared configurations conformance corpus exporter formatted fuzz golden gpu house kernels oracle programs prose python sweep tidy wheels
+.PHONY: tools accuracy bits compared configurations conformance corpus exporter formatted fuzz golden gpu house kernels oracle presets programs prose python sweep tidy wheels
 
 tools: ## List the targets of this file
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/\1|\2/p' tools.mk | while IFS='|' read -r name text; do \
@@ -142,6 +142,9 @@ oracle: ## Compare random configs with Transformers (FOLDERS=1, OPENPI=CHECKOUT 
 	else \
 		"$$python" fixtures/oracle/families.py $(CONFIGS) "$$work/drawn.jsonl.gz" $(FAMILY); \
 		DEVMAP_ORACLE="$$work/drawn.jsonl.gz" $(GO) test ./modelgraph/hf -count=1 -run '^TestFamilies$$'; fi
+
+presets: ## Compare the defaults of --preset with those of the pinned packages (NEWEST=1: the newest packages)
+	@"$${PYTHON:-python3}" cmd/devmap/internal/ask/presets.py
 
 programs: ## Check compiled programs: planned, laid out and simulated memory agree (ONLY=section)
 	@$(GO) run ./executor/compile/internal/figures -only '$(ONLY)'

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/devmap-dev/devmap/costmodel/internal/trainer"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 )
 
@@ -64,10 +65,12 @@ var fields = described([]Field{
 	list("lora_targets", func(workload *Workload) *[]string { return &workload.LoRATargets }),
 	optional(named("lora_precision", "", []string{value.AdaptersFP32, value.AdaptersBF16}, func(workload *Workload) *string { return &workload.LoRAPrecision })),
 	unlessDefault(named("quantize", "off", []string{value.NF4, value.Int8}, func(workload *Workload) *string { return &workload.Quantize })),
-	unlessDefault(named("loss", value.LossEager, []string{value.LossEager, value.LossChunked, value.LossFused}, func(workload *Workload) *string { return &workload.Loss })),
+	unlessDefault(named("loss", value.LossEager, []string{value.LossEager, value.LossChunked, value.LossFused, value.LossTiled}, func(workload *Workload) *string { return &workload.Loss })),
 	unlessDefault(named("attention", value.SDPA, []string{value.SDPA, value.EagerAttention, value.FlashAttention}, func(workload *Workload) *string { return &workload.Attention })),
 	toggle("loss_only", func(workload *Workload) *bool { return &workload.LossOnly }),
 	toggle("gradient_as_bucket_view", func(workload *Workload) *bool { return &workload.GradientViews }),
+	unlessDefault(named("preset", trainer.Loop, trainer.Names(), func(workload *Workload) *string { return &workload.Preset })),
+	unlessDefault(named("built_on", "gpu", []string{"gpu", value.BuiltOnCPU}, func(workload *Workload) *string { return &workload.BuiltOn })),
 	toggle("ema", func(workload *Workload) *bool { return &workload.EMA }),
 	named("strategy", "", Strategies(), func(workload *Workload) *Strategy { return &workload.Strategy }),
 	byStrategy(named("runtime", "", []string{value.Accelerate, value.DeepSpeed, value.Torch, value.Lightning, value.JAX, Devmap}, func(workload *Workload) *string { return &workload.Runtime }),

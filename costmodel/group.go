@@ -18,8 +18,14 @@ type Group struct {
 	// LastGrad is the gradient that is copied into Reduce last: a loop
 	// variable of foreach_reduce keeps it while Reduced is made.
 	LastGrad int64
+	// Staged is the reduce-scatter's output before its cast to the type of the
+	// stored gradients; 0: no cast.
+	Staged int64
 	// Root: the group of the whole model, gathered throughout.
 	Root bool
+	// Late: its input needs no gradient, so that it is reduced when backward is
+	// done.
+	Late bool
 	// StaysGathered: it stays gathered from forward to backward.
 	RemainsGathered bool
 }

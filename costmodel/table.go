@@ -31,6 +31,9 @@ type Table struct {
 	// Groups are parameters that are sharded and gathered for use
 	// (fsdp, hsdp); units then hold one rank's part.
 	Groups []Group
+	// Prepared are the whole parameters that exist in addition to their parts while the
+	// model is cut, if it was built on the GPU; 0: a group at a time.
+	Prepared int64
 	// Rotary are the cosines and sines that a pipeline's stage makes for each
 	// micro-batch and all its blocks share (torch 2.11,
 	// distributed/pipelining/stage.py).

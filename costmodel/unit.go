@@ -45,6 +45,10 @@ type LayerMemory struct {
 	Weights int64
 	// Loss marks the layer that computes the loss.
 	Loss bool
+	// LossBackward is the part of Backward before the gradient reaches the
+	// logits, HeadBackward the rest, HeadGrads of it new gradients; all 0 where
+	// the loss is not followed by parts.
+	LossBackward, HeadBackward, HeadGrads int64
 }
 
 // Unit is what one wrap unit costs whatever its place.

@@ -75,6 +75,15 @@ type Workload struct {
 	GradientViews bool `json:"gradient_as_bucket_view,omitzero"`
 	EMA           bool `json:"ema,omitzero"` // a moving average of the trained weights
 
+	// Preset is the training program whose defaults hold and whose way of driving
+	// the engine is counted ([Workload.ApplyPreset]); empty: a loop written by
+	// hand.
+	Preset string `json:"preset,omitzero"`
+
+	// BuiltOn is where the model is when the preset's program cuts it: gpu, where
+	// it fits there, or cpu; empty: gpu.
+	BuiltOn string `json:"built_on,omitzero"`
+
 	// DeepSpeed are the settings of its configuration file, which
 	// [Workload.ReadDeepSpeed] reads; nil: its defaults. The file's batch,
 	// precision and stage are compared with the other fields, or replace them,

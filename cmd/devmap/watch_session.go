@@ -15,7 +15,6 @@ import (
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/hook"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
-	"github.com/devmap-dev/devmap/cmd/devmap/internal/variants"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/watching"
 	"github.com/devmap-dev/devmap/executor/watch"
 	"github.com/devmap-dev/devmap/planner/devicemap"
@@ -232,7 +231,7 @@ func (session *watchSession) variants() []watch.Variant {
 	if err != nil {
 		return nil
 	}
-	return variants.Of(graph, session.plan)
+	return watching.Variants(graph, session.plan)
 }
 
 // hookReports are the reports of the command's processes on torch's memory.

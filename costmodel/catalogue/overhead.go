@@ -7,6 +7,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/internal/trainer"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 )
 
@@ -140,6 +141,9 @@ func slackOf(workload *costmodel.Workload) slack {
 		kind = string(costmodel.DDP)
 	case traits.Sequential && workload.LoRARank > 0:
 		kind += " lora"
+	}
+	if _, measured := kinds[kind+" trainer"]; measured && trainer.Of(workload.Preset).Path.Ends {
+		kind += " trainer" // fixtures/measured/trainer_h200.jsonl
 	}
 	if recomputed, ok := kinds[kind+" recompute"]; ok && workload.Recompute == costmodel.RecomputeFull {
 		return recomputed

@@ -64,7 +64,7 @@ func Unmeasured(workload *costmodel.Workload) string {
 		return fmt.Sprintf("%s with selective recompute", who)
 	case workload.EMA && workload.Runtime != value.JAX:
 		return fmt.Sprintf("%s with a moving average", who)
-	case workload.Loss == value.LossChunked || workload.Loss == value.LossFused:
+	case workload.Loss != "" && workload.Loss != value.LossEager:
 		return fmt.Sprintf("%s with a %s loss", who, workload.Loss)
 	}
 	return ""

@@ -6,6 +6,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/internal/ops"
+	"github.com/devmap-dev/devmap/costmodel/internal/trainer"
 )
 
 // wire is the size of an element of a weight as it is gathered: sharding
@@ -20,9 +21,12 @@ func wire(workload *costmodel.Workload) int64 {
 
 // reduced is the size of an element of a gradient as it is reduced: FSDP2
 // reduces mixed precision in fp32 (MixedPrecisionPolicy(param_dtype=bf16,
-// reduce_dtype=fp32), as torchtitan and Accelerate set it), DeepSpeed in the
-// type of the weights.
+// reduce_dtype=fp32), as torchtitan sets it), but a preset whose program reduces
+// in the type of compute; DeepSpeed does so in the type of the weights.
 func reduced(workload *costmodel.Workload) int64 {
+	if trainer.Of(workload.Preset).Path.ReduceAsComputed {
+		return wire(workload)
+	}
 	if ops.MixedPrecision(workload.Precision) && workload.Strategy.Traits().ByBlock {
 		return 4
 	}

@@ -14,6 +14,8 @@ type Resident struct {
 	OutputDropped bool
 	// Buckets are buffers for communication, throughout.
 	Buckets int64
+	// Prepared is there in addition to the units while the model is cut, before a step.
+	Prepared int64
 	// LastGradients: gradients of the step before are there until backward.
 	LastGradients bool
 }

@@ -33,5 +33,21 @@ func Replica(table *costmodel.Table, dev *costmodel.Device) (Peak, error) {
 	for i := range all {
 		all[i] = &table.Units[i]
 	}
-	return walk(engine(table, all, ResidentOn(table, table.InputDevice, dev, false))), nil
+	resident := ResidentOn(table, table.InputDevice, dev, false)
+	if resident.Prepared = prepared(table, all); resident.Prepared+dev.ContextBytes > dev.Budget() {
+		resident.Prepared = 0 // a model that a GPU cannot hold like this was not built there
+	}
+	return walk(engine(table, all, resident)), nil
+}
+
+// prepared is what a GPU holds while the model is cut: the whole and the parts.
+func prepared(table *costmodel.Table, all unitList) int64 {
+	sum := table.Prepared
+	for _, unit := range all {
+		sum += unit.Params + unit.Padding
+	}
+	if table.Prepared == 0 {
+		return 0
+	}
+	return sum
 }

@@ -1,6 +1,10 @@
 package timeline
 
-import "github.com/devmap-dev/devmap/costmodel"
+import (
+	"slices"
+
+	"github.com/devmap-dev/devmap/costmodel"
+)
 
 // sharded is the engine of one rank whose parameters are gathered group by
 // group: FSDP2 (torch 2.11). The rank is the first one: where rows do not
@@ -18,6 +22,9 @@ func sharded(table *costmodel.Table, owned unitList, resident Resident) producer
 			for _, unit := range group.Units {
 				step.groups[unit] = group
 			}
+		}
+		if resident.Prepared > 0 { // before anything else is there
+			emit(stepEvent{Over: costmodel.Memory{Params: resident.Prepared}, What: "preparation"})
 		}
 		start(owned, &resident, emit)
 		if table.Workload.Mode == costmodel.Load {
@@ -43,17 +50,35 @@ type shardedStep struct {
 	root     *costmodel.Group   // or nil
 	emit     func(stepEvent)
 
-	reduced int64 // sharded gradients of all groups
-	buffer  int64 // of an all-gather, not yet freed
-	reduce  int64 // input of a reduce-scatter, not yet freed
-	stream  int64 // what passes between units at the moment
+	reduced  int64 // sharded gradients of all groups
+	buffer   int64 // of an all-gather, not yet freed
+	reduce   int64 // input of a reduce-scatter, not yet freed
+	reducing int64 // inputs of HSDP's all-reduces
+	stream   int64 // what passes between units at the moment
+}
+
+// begins and finishes report the unit at which a group's forward does so.
+func begins(group *costmodel.Group, unit int) bool { return group != nil && unit == group.Units[0] }
+
+func finishes(group *costmodel.Group, unit int) bool {
+	return group != nil && unit == group.Units[len(group.Units)-1]
 }
 
 // accumulates reports that a step has sharded gradients before its last
 // backward. FSDP2 reduces in every micro-batch (reduce_grads is true unless
-// set_requires_gradient_sync turns it off).
+// set_requires_gradient_sync turns it off, which leaves whole ones).
 func (step *shardedStep) accumulates() bool {
-	return step.table.Workload.Mode == costmodel.Train && step.table.Workload.MicroBatches > 1
+	return step.table.Workload.Mode == costmodel.Train && step.table.Workload.MicroBatches > 1 && !step.retains()
+}
+
+// retains reports whole gradients that stay from one micro-batch to the next.
+func (step *shardedStep) retains() bool {
+	for _, unit := range step.units {
+		if unit.ResidentGrads > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // comm changes the communication buffers.
@@ -72,9 +97,13 @@ const (
 func (step *shardedStep) forward() {
 	step.enter(step.root)
 	for i, unit := range step.units {
-		step.enter(step.groups[i])
+		if begins(step.groups[i], i) {
+			step.enter(step.groups[i])
+		}
 		step.units[i : i+1].forward(step.emit)
-		step.leave(step.groups[i])
+		if finishes(step.groups[i], i) {
+			step.leave(step.groups[i])
+		}
 		// The output to the next unit, if no unit's figures hold it already.
 		step.stream = 0
 		if unit.CheckpointedOutput == 0 {
@@ -131,38 +160,78 @@ func (step *shardedStep) end() {
 	endForward(step.resident, 0, step.emit)
 	step.comm(-step.buffer)
 	step.buffer = 0
+	if step.root != nil {
+		step.leave(step.root)
+	}
 }
 
 // backward goes through the groups from the last to the first. The gradient
-// of the loss reaches the root's hook first, which prefetches the last block's
-// parameters (_fsdp_param_group.py pre_backward).
+// of the loss reaches the root's hook first, which prefetches the group before
+// (_fsdp_param_group.py pre_backward).
 func (step *shardedStep) backward() {
-	pending := step.prefetch(step.order())
+	pending := step.order()
+	if step.root != nil {
+		pending = step.again(step.root, pending)
+	}
 	for i := len(step.units) - 1; i >= 0; i-- {
-		group := step.groups[i]
-		step.stream = step.units[i].Output
-		if group != nil {
+		group, unit := step.groups[i], step.units[i]
+		step.stream = unit.Output
+		if finishes(group, i) && (!group.Late || group.Reduce > 0 || group.RemainsGathered) { // a frozen embedding has no backward
+			unit = step.lossFirst(unit)
 			pending = step.arrive(group, pending)
 		}
-		unitBackward(step.units[i], step.emit)
-		if group != nil {
+		unitBackward(unit, step.emit)
+		if begins(group, i) && !group.Late {
 			step.reduceGrads(group)
 		}
 	}
 	step.stream = 0
-	// The root's inputs need no gradient, so that its gradients are reduced by
+	step.comm(-step.buffer) // of an embedding that is frozen: nothing waited for it
+	step.buffer = 0
+	// The inputs of these need no gradient, so that their gradients are reduced by
 	// the callback at the end (_fsdp_state.py _root_post_backward_final_callback).
 	if step.root != nil {
 		step.reduceGrads(step.root)
 	}
+	for i := range step.table.Groups {
+		if group := &step.table.Groups[i]; group.Late && !group.Root {
+			step.reduceGrads(group)
+		}
+	}
 	step.update()
+}
+
+// again is the root's pre_backward, which gathers what was freed after forward.
+func (step *shardedStep) again(root *costmodel.Group, pending []*costmodel.Group) []*costmodel.Group {
+	if !root.RemainsGathered {
+		step.gather(root)
+		step.comm(root.Gathered)
+		step.at(gathering, root)
+		step.comm(-root.Buffer)
+	}
+	return step.prefetch(pending)
+}
+
+// lossFirst is the loss's own backward, which comes before the hook of the
+// head's group, on the logits; it returns the unit with what is left.
+func (step *shardedStep) lossFirst(unit *costmodel.Unit) *costmodel.Unit {
+	i := slices.IndexFunc(unit.Layers, func(layer costmodel.LayerMemory) bool { return layer.LossBackward > 0 })
+	if i < 0 {
+		return unit
+	}
+	rest := *unit
+	rest.Layers = slices.Clone(unit.Layers)
+	layer := &rest.Layers[i]
+	step.emit(stepEvent{Over: activations(layer.LossBackward), What: "loss backward"})
+	layer.Loss, layer.Backward, layer.BackwardGrads = false, layer.HeadBackward, layer.HeadGrads
+	return &rest
 }
 
 // order are the groups that a backward gathers again, the last first.
 func (step *shardedStep) order() []*costmodel.Group {
 	var out []*costmodel.Group
 	for i := len(step.units) - 1; i >= 0; i-- {
-		if step.groups[i] != nil {
+		if finishes(step.groups[i], i) {
 			out = append(out, step.groups[i])
 		}
 	}
@@ -203,8 +272,14 @@ func (step *shardedStep) reduceGrads(group *costmodel.Group) {
 	step.comm(group.Reduce - step.reduce)
 	step.reduce = group.Reduce
 	step.at(reducing, group)
+	step.comm(group.Staged)
 	step.emit(stepEvent{Change: gradients(group.Reduced + group.LastGrad - step.whole(group))})
 	step.at(reducing, group)
+	if step.table.Workload.Strategy.Traits().Groups > 1 {
+		step.reducing += group.Staged // the all-reduce's input stays to the end (_all_reduce_state)
+	} else {
+		step.comm(-group.Staged)
+	}
 	gone := group.LastGrad
 	if step.accumulates() && step.table.Workload.Strategy.Traits().Groups < 2 {
 		gone += group.Reduced // added to what was there; HSDP's all-reduce keeps it to the end
@@ -216,15 +291,15 @@ func (step *shardedStep) reduceGrads(group *costmodel.Group) {
 func (step *shardedStep) whole(group *costmodel.Group) int64 {
 	var sum int64
 	for _, unit := range group.Units {
-		sum += step.units[unit : unit+1].totals().grads
+		sum += step.units[unit:unit+1].totals().grads + step.units[unit].ResidentGrads
 	}
 	return sum
 }
 
 // update is the optimizer's step.
 func (step *shardedStep) update() {
-	step.comm(-step.reduce)
-	step.reduce = 0
+	step.comm(-step.reduce - step.reducing)
+	step.reduce, step.reducing = 0, 0
 	if step.accumulates() && step.table.Workload.Strategy.Traits().Groups > 1 {
 		step.emit(stepEvent{Change: gradients(-step.reduced)})
 	}

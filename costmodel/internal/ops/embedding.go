@@ -39,6 +39,13 @@ func (op embedding) cost(shape *Shape) Cost {
 	}
 	grads := shape.NewGrads + shape.SecondGrads
 	cost.peak(backwardPoint{out + sums, grads, grads})
+	if !MixedPrecision(shape.Precision) {
+		// The sum of a tied table's two gradients is a tensor of its own
+		// (input_buffer.cpp, accumulate; fixtures/measured/trainer_h200.jsonl),
+		// but for autocast's casts, which are added in place.
+		grads += shape.SecondGrads
+		cost.peak(backwardPoint{0, grads, grads})
+	}
 	return cost
 }
 

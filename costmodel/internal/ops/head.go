@@ -38,6 +38,8 @@ func (op head) cost(shape *Shape) Cost {
 		cost.eagerLoss(op, shape, nV, in)
 	case shape.Loss == value.LossChunked:
 		cost.chunkedLoss(op, shape)
+	case shape.Loss == value.LossTiled:
+		cost.tiledLoss(op, shape)
 	default:
 		cost.fusedLoss(op, shape)
 	}
@@ -64,11 +66,8 @@ func (cost *Cost) eagerLoss(op head, shape *Shape, nV, in int64) {
 	if MixedPrecision(shape.Precision) {
 		cost.Memory.Forward += shape.streamBytes() * in // the norm's output, a variable of the model's forward
 	}
-	cost.peak(
-		backwardPoint{8 * nV, 0, 0},
-		// The logits' gradient, the input's, and the weight's.
-		backwardPoint{element*nV + shape.streamBytes()*in - 4*nV, shape.NewGrads + shape.SecondGrads, shape.NewGrads + shape.SecondGrads},
-	)
+	// The logits' gradient, the input's, and the weight's.
+	cost.lossParts(8*nV, backwardPoint{element*nV + shape.streamBytes()*in - 4*nV, shape.NewGrads + shape.SecondGrads, shape.NewGrads + shape.SecondGrads})
 	if shape.Shared {
 		cost.sharedLoss(shape, nV, in)
 	}
@@ -104,8 +103,7 @@ func (op head) freeze(cost *Cost, shape *Shape) {
 	nV, in := positions*op.Vocab, op.Dim*positions
 	eager := shape.eager(op)
 	if eager && shape.HeadAlone && !MixedPrecision(shape.Precision) && !shape.LinearInputs {
-		cost.Memory.Saved -= shape.elementBytes() * in
-		cost.Memory.Forward -= shape.elementBytes() * in
+		cost.Memory.Saved -= shape.elementBytes() * in // in forward it is a variable of the model's
 	}
 	cost.Memory.Saved += shape.adapterSaved(false)
 	cost.Memory.Forward += shape.adapterSaved(false) + shape.work()
@@ -113,10 +111,14 @@ func (op head) freeze(cost *Cost, shape *Shape) {
 		cost.peak(backwardPoint{0, shape.NewGrads, shape.NewGrads})
 		return
 	}
-	cost.peak(
-		backwardPoint{8 * nV, 0, 0},
-		backwardPoint{shape.elementBytes()*nV + shape.streamBytes()*in - 4*nV, shape.NewGrads, shape.NewGrads},
-	)
+	cost.lossParts(8*nV, backwardPoint{shape.elementBytes()*nV + shape.streamBytes()*in - 4*nV, shape.NewGrads, shape.NewGrads})
+}
+
+// lossParts are the backward of the loss, and what follows once the gradient
+// has reached the logits.
+func (cost *Cost) lossParts(loss int64, head backwardPoint) {
+	cost.peak(backwardPoint{loss, 0, 0}, head)
+	cost.Memory.LossBackward, cost.Memory.HeadBackward, cost.Memory.HeadGrads = loss, head.activations+head.grads, head.grads
 }
 
 // traffic is the loss (loss_utils.py ForCausalLMLoss): logits cast to

@@ -29,11 +29,14 @@ func (shape *Shape) adapters() (inputs []*Adapter, output *Adapter) {
 // adapterBytes is the size of an element in an adapter's products: autocast runs them
 // in 16 bits, and so does a gathered copy of that type.
 func (shape *Shape) adapterBytes() int64 {
-	if MixedPrecision(shape.Precision) || shape.Adapters16 {
+	if shape.autocasts() || shape.Adapters16 {
 		return 2
 	}
 	return 4
 }
+
+// autocasts reports that adapters run on autocast's copies.
+func (shape *Shape) autocasts() bool { return MixedPrecision(shape.Precision) || shape.AdapterCasts }
 
 // converts reports that a 16-bit base meets fp32 adapters: x.to(fp32) before,
 // result.to(dtype) after (peft/tuners/lora/layer.py, Linear.forward).
@@ -43,7 +46,7 @@ func (shape *Shape) converts() bool { return shape.adapterBytes() != shape.eleme
 // (_cast_input_dtype) or autocast's. Only fp32 on fp32 reads the base's own
 // tensor, and shared says that something else keeps that.
 func (shape *Shape) input(adapter *Adapter, shared bool) int64 {
-	if shared && !shape.converts() && !MixedPrecision(shape.Precision) {
+	if shared && !shape.converts() && !shape.autocasts() {
 		return 0
 	}
 	return shape.adapterBytes() * adapter.In * shape.Tokens
@@ -52,7 +55,7 @@ func (shape *Shape) input(adapter *Adapter, shared bool) int64 {
 // inner is A's output, kept for B's gradient, with autocast's copies of both.
 func (shape *Shape) inner(adapter *Adapter) int64 {
 	bytes := shape.adapterBytes() * adapter.Rank * shape.Tokens
-	if MixedPrecision(shape.Precision) {
+	if shape.autocasts() {
 		bytes += 2 * adapter.Weights()
 	}
 	return bytes

@@ -58,6 +58,34 @@ func (cost *Cost) fusedLoss(op head, shape *Shape) {
 	cost.peak(backwardPoint{-grads, grads, grads})
 }
 
+// Sides of TRL's tiles (trl 1.16, trl/kernels/chunked_logprob.py,
+// TOKEN_CHUNK_SIZE, and its caller's chunk_size).
+const (
+	tileTokens = 4096
+	tileVocab  = 32768
+)
+
+// tiledLoss follows trl/kernels/chunked_logprob.py (trl 1.16),
+// ChunkedLogProbFunction: logits exist a tile at a time, and again in backward,
+// which sums both gradients in fp32. Every position counts as a label.
+func (cost *Cost) tiledLoss(op head, shape *Shape) {
+	element, in := shape.elementBytes(), op.Dim*shape.Logits
+	grads := shape.NewGrads + shape.SecondGrads
+	tile := element * min(shape.Logits, tileTokens) * tileVocab
+	casts := int64(0)
+	if MixedPrecision(shape.Precision) { // of a tile's weights, in backward those of the one before too, and of its tokens
+		casts = element * op.Dim * (min(op.Vocab, tileVocab) + min(shape.Logits, tileTokens))
+	}
+	cost.Output = 0
+	cost.Memory.Saved = shape.streamBytes()*in + (8+4)*shape.Logits
+	cost.Memory.Forward = cost.Memory.Saved + shape.streamBytes()*in + 7*4*shape.Logits + tile + casts
+	sums := 4*in + tile + 2*casts
+	if shape.weightBytes() < 4 && grads > 0 {
+		sums += 4*op.Dim*op.Vocab - grads // before its cast
+	}
+	cost.peak(backwardPoint{sums, grads, grads}, backwardPoint{(4+shape.streamBytes())*in + tile, grads, grads})
+}
+
 // powerOfTwo is the least power of two from count up (triton.next_power_of_2).
 func powerOfTwo(count int64) int64 {
 	if count <= 1 {

@@ -47,6 +47,7 @@ type Shape struct {
 	Frozen, InputGrad bool
 	Adapters          []Adapter
 	Adapters16        bool // they are read in 16 bits
+	AdapterCasts      bool // autocast casts them and their inputs to 16 bits
 	// LinearInputs: frozen linear layers keep their inputs.
 	LinearInputs bool
 	// Recompute: forward runs again in backward, up to the last tensor that is

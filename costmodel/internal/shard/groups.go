@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/internal/trainer"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -16,16 +18,23 @@ type Group struct {
 	Name  string
 	Units []int // in unit order
 	Root  bool
+	Tail  bool // the head's, which stays gathered from forward to backward
 }
 
 // Groups are FSDP2's parameter groups where fully_shard is applied to every
 // block and then to the model: each block is one, the rest is the root's,
 // which comes first since its forward starts first. A group without
-// parameters is left out.
-func Groups(graph *modelgraph.Graph) []Group {
+// parameters is left out. If own says so, the embedding and the head have
+// groups of their own.
+func Groups(graph *modelgraph.Graph, own Ends) []Group {
 	out := []Group{{Name: Root, Root: true}}
+	ends := own.groups(graph)
 	for unit := range graph.Units {
+		at := slices.IndexFunc(ends, func(group Group) bool { return slices.Contains(group.Units, unit) })
 		switch {
+		case at >= 0 && ends[at].Units[0] == unit:
+			out = append(out, ends[at])
+		case at >= 0:
 		case isBlock(graph, unit):
 			out = append(out, Group{Name: graph.Units[unit].Name, Units: []int{unit}})
 		default:
@@ -39,6 +48,53 @@ func Groups(graph *modelgraph.Graph) []Group {
 		}
 	}
 	return retained
+}
+
+// Ends says which groups the ends of a model form.
+type Ends struct {
+	// Own: the embedding is a group, and the head is one with what is tied to
+	// it (accelerate 1.15, utils/fsdp_utils.py, fsdp2_prepare_model).
+	Own bool
+	// Norm: the final norm is in the head's group. Under PEFT's wrapper
+	// _find_final_norm there finds none, and the norm is the root's.
+	Norm bool
+}
+
+// EndsOf are the ends under a workload's preset.
+func EndsOf(workload *costmodel.Workload) Ends {
+	return Ends{Own: trainer.Of(workload.Preset).Path.Ends, Norm: workload.LoRARank == 0}
+}
+
+// groups are those of the ends.
+func (own Ends) groups(graph *modelgraph.Graph) []Group {
+	if !own.Own {
+		return nil
+	}
+	var first, tail Group
+	tied := false
+	for i := range graph.Layers {
+		layer := &graph.Layers[i]
+		unit := layer.UnitIndex
+		switch op := layer.Op.(type) {
+		case modelgraph.Embedding:
+			if first.Name == "" && layer.Stream.Kind == modelgraph.Text && !isBlock(graph, unit) {
+				first = Group{Name: graph.Units[unit].Name, Units: []int{unit}}
+			}
+		case modelgraph.Norm: // a child of the base model: model.norm
+			if own.Norm && strings.Count(layer.Name, ".") == 1 && !isBlock(graph, unit) {
+				tail.Units = append(tail.Units, unit)
+			}
+		case modelgraph.Head:
+			if !op.Pooled {
+				tail = Group{Name: layer.Name, Units: append(tail.Units, unit), Tail: true}
+				tied = slices.ContainsFunc(layer.Params, func(tensor modelgraph.Tensor) bool { return tensor.Owner != "" })
+			}
+		}
+	}
+	if tied {
+		tail.Units, first = slices.Concat(first.Units, tail.Units), Group{}
+	}
+	return slices.DeleteFunc([]Group{first, tail}, func(group Group) bool { return group.Name == "" })
 }
 
 // isBlock reports a block of a stack: an entry of a module list (h.0,

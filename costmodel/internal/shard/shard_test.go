@@ -171,10 +171,36 @@ func TestGroups(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []shard.Group{{Name: shard.Root, Units: []int{0, 2}, Root: true}, {Name: "h.0", Units: []int{1}}}
-	if got := shard.Groups(g); !reflect.DeepEqual(got, want) {
+	if got := shard.Groups(g, shard.Ends{}); !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 	if s := shard.Of(g, &costmodel.Workload{Strategy: costmodel.DDP, World: 4}); s != nil {
 		t.Errorf("ddp: %+v", s)
+	}
+}
+
+// TestEnds: Accelerate's groups of the embedding and the head (accelerate 1.15,
+// fsdp2_prepare_model), with tied weights and under PEFT.
+func TestEnds(t *testing.T) {
+	for _, c := range []struct {
+		tied string
+		lora int64
+		want string
+	}{
+		{"false", 0, "[model.embed_tokens model.layers.0 model.layers.1 lm_head*]"},
+		{"true", 0, "[lm_head* model.layers.0 model.layers.1]"},
+		{"false", 8, "[root model.embed_tokens model.layers.0 model.layers.1 lm_head*]"}, // the norm is the root's
+	} {
+		g := graph(t, c.tied)
+		var names []string
+		for _, group := range shard.Groups(g, shard.EndsOf(&costmodel.Workload{Preset: "transformers", LoRARank: c.lora})) {
+			if group.Tail {
+				group.Name += "*"
+			}
+			names = append(names, group.Name)
+		}
+		if got := fmt.Sprint(names); got != c.want {
+			t.Errorf("tied %s, LoRA %d: %s, want %s", c.tied, c.lora, got, c.want)
+		}
 	}
 }

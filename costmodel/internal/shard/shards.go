@@ -18,7 +18,7 @@ func Of(graph *modelgraph.Graph, workload *costmodel.Workload) *costmodel.Shards
 	}
 	rule := RuleOf(workload.Strategy)
 	shards := &costmodel.Shards{Degree: workload.ShardDegree}
-	for _, group := range gathered(graph, workload.Strategy) {
+	for _, group := range gathered(graph, workload) {
 		unit := added(&shards.Units)
 		unit.Name = group.Name
 		for _, index := range group.Units {
@@ -49,9 +49,9 @@ func added[E any](list *[]E) *E {
 // gathered are the groups of a strategy. DeepSpeed wraps nothing: it fetches
 // parameters module by module (partitioned_param_coordinator.py), so that each
 // unit of the graph is a group of its own.
-func gathered(graph *modelgraph.Graph, strategy costmodel.Strategy) []Group {
-	if strategy.Traits().ByBlock {
-		return Groups(graph)
+func gathered(graph *modelgraph.Graph, workload *costmodel.Workload) []Group {
+	if workload.Strategy.Traits().ByBlock {
+		return Groups(graph, EndsOf(workload))
 	}
 	var out []Group
 	for unit := range graph.Units {

@@ -31,11 +31,15 @@ const (
 	AdaptersBF16 = "bf16" // or fp16, as the base is
 )
 
+// BuiltOnCPU says that the model is in host memory until the engine cuts it.
+const BuiltOnCPU = "cpu"
+
 // How the language model's loss is computed; empty: eager.
 const (
 	LossEager   = "eager"   // all logits, upcast to fp32 (Transformers)
 	LossChunked = "chunked" // a part of the tokens at a time
 	LossFused   = "fused"   // one kernel makes loss and gradients (Liger)
+	LossTiled   = "tiled"   // tiles of tokens and vocabulary, made again in backward (TRL)
 )
 
 // Which kernel computes attention; empty: SDPA.

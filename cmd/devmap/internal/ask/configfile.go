@@ -47,14 +47,14 @@ func ConfigFiles() []string {
 	return files
 }
 
-// preset is a default from outside of the command line.
-type preset struct {
+// outside is a default from outside of the command line.
+type outside struct {
 	flag, place string   // the place: DEVMAP_GPU, or devmap.toml:3
 	values      []string // several of a list
 }
 
-// configPresets are the defaults of a config file.
-func configPresets(path string) ([]preset, error) {
+// configDefaults are the defaults of a config file.
+func configDefaults(path string) ([]outside, error) {
 	data, err := readConfigFile(path)
 	if errors.Is(err, fs.ErrNotExist) && path != os.Getenv(configVariable) {
 		return nil, nil
@@ -70,7 +70,7 @@ func configPresets(path string) ([]preset, error) {
 		return nil, out.Usagef("%s: not valid TOML: %s", path, strings.TrimPrefix(err.Error(), "toml: "))
 	}
 	lines := keyLines(data)
-	var presets []preset
+	var defaults []outside
 	for key, value := range document {
 		place := fmt.Sprintf("%s:%d", path, lines[key])
 		name := strings.ReplaceAll(key, "_", "-")
@@ -81,12 +81,12 @@ func configPresets(path string) ([]preset, error) {
 		if err != nil {
 			return nil, out.Usagef("%s: %s: %w", place, key, err)
 		}
-		presets = append(presets, preset{name, place, values})
+		defaults = append(defaults, outside{name, place, values})
 	}
-	slices.SortFunc(presets, func(one, other preset) int {
+	slices.SortFunc(defaults, func(one, other outside) int {
 		return lines[underscored(one.flag, lines)] - lines[underscored(other.flag, lines)]
 	})
-	return presets, nil
+	return defaults, nil
 }
 
 // syntaxError names the line of a syntax error, and its key.

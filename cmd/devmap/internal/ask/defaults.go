@@ -62,21 +62,21 @@ func variable(name string) string {
 // ApplyDefaults gives the flags that the user left out the values of the environment and of
 // the config files. Notes name variables that look like a flag's and are none.
 func ApplyDefaults(cmd *cobra.Command) (notes []string, err error) {
-	levels := [][]preset{environment()}
+	levels := [][]outside{environment()}
 	for _, file := range ConfigFiles() {
-		presets, err := configPresets(file)
+		defaults, err := configDefaults(file)
 		if err != nil {
 			return nil, err
 		}
-		levels = append(levels, presets)
+		levels = append(levels, defaults)
 	}
 	for _, level := range levels {
 		blocked := excluded(cmd.Flags())
-		for _, preset := range level {
-			if slices.Contains(blocked, preset.flag) || !takesPreset(cmd, &preset) {
+		for _, given := range level {
+			if slices.Contains(blocked, given.flag) || !takesDefault(cmd, &given) {
 				continue
 			}
-			if err := apply(cmd, &preset); err != nil {
+			if err := apply(cmd, &given); err != nil {
 				return nil, err
 			}
 		}
@@ -85,14 +85,14 @@ func ApplyDefaults(cmd *cobra.Command) (notes []string, err error) {
 }
 
 // environment are the defaults of the environment. An empty variable is none.
-func environment() []preset {
-	var presets []preset
+func environment() []outside {
+	var defaults []outside
 	for _, name := range presetNames() {
 		if value := os.Getenv(variable(name)); value != "" {
-			presets = append(presets, preset{name, variable(name), []string{value}})
+			defaults = append(defaults, outside{name, variable(name), []string{value}})
 		}
 	}
-	return presets
+	return defaults
 }
 
 // misspelled are notes on variables whose names are nearly those of flags.
@@ -127,41 +127,41 @@ func excluded(set *pflag.FlagSet) []string {
 	return names
 }
 
-// takesPreset reports that a command takes a default: it has the flag, and the user left
+// takesDefault reports that a command takes a default: it has the flag, and the user left
 // it out. Estimate compares strategies by their steps and offloads nothing.
-func takesPreset(cmd *cobra.Command, preset *preset) bool {
-	flag := cmd.Flags().Lookup(preset.flag)
+func takesDefault(cmd *cobra.Command, given *outside) bool {
+	flag := cmd.Flags().Lookup(given.flag)
 	switch {
 	case flag == nil || flag.Hidden || flag.Changed:
 		return false
-	case slices.Contains(globals, preset.flag):
+	case slices.Contains(globals, given.flag):
 		return true
 	case commands[cmd.Name()]&working == 0:
 		return false
-	case cmd.Name() == "estimate" && preset.flag == "objective":
-		return slices.Contains([]string{string(planner.Memory), string(planner.Time)}, preset.values[0])
+	case cmd.Name() == "estimate" && given.flag == "objective":
+		return slices.Contains([]string{string(planner.Memory), string(planner.Time)}, given.values[0])
 	}
-	return cmd.Name() != "estimate" || !slices.Contains([]string{"offload", "contiguous"}, preset.flag)
+	return cmd.Name() != "estimate" || !slices.Contains([]string{"offload", "contiguous"}, given.flag)
 }
 
 // apply sets a flag to a default.
-func apply(cmd *cobra.Command, preset *preset) error {
-	flag, values, where := cmd.Flags().Lookup(preset.flag), preset.values, preset.place
-	if where != variable(preset.flag) {
-		where += ": " + preset.flag
+func apply(cmd *cobra.Command, given *outside) error {
+	flag, values, where := cmd.Flags().Lookup(given.flag), given.values, given.place
+	if where != variable(given.flag) {
+		where += ": " + given.flag
 	}
 	if _, list := flag.Value.(pflag.SliceValue); !list {
 		values = []string{strings.Join(values, ",")}
 	}
 	for _, value := range values {
-		if err := cmd.Flags().Set(preset.flag, value); err != nil {
+		if err := cmd.Flags().Set(given.flag, value); err != nil {
 			if invalid := (*pflag.InvalidValueError)(nil); errors.As(err, &invalid) && unreadable(invalid) != "" {
 				return out.Usagef("%s: %q is %s", where, value, unreadable(invalid))
 			}
 			return out.Usagef("%s: %w", where, err)
 		}
 	}
-	return cmd.Flags().SetAnnotation(preset.flag, placeOf, []string{preset.place})
+	return cmd.Flags().SetAnnotation(given.flag, placeOf, []string{given.place})
 }
 
 // fromOutside is the place that a flag's value comes from; empty if the user gave it.

@@ -2,11 +2,27 @@ package ask
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
+
+// isSet reports the fields that a preset leaves alone: those that the flags or
+// --ds-config set, and the strategy of commands that have one without it.
+func isSet(request *Request, workload *costmodel.Workload) func(field string) bool {
+	estimates := request.cmd.Name() == "estimate" && !request.Given("strategy") && request.dsConfig == ""
+	if estimates {
+		workload.Strategy = costmodel.Auto
+	}
+	return func(field string) bool {
+		return given(request.cmd.Flags(), strings.ReplaceAll(field, "_", "-")) ||
+			field == "strategy" && (request.cmd.Name() != "plan" || request.dsConfig != "") ||
+			request.dsConfig != "" && slices.Contains([]string{"batch", "micro_batches", "optimizer", "precision"}, field)
+	}
+}
 
 // configured is the workload that the flags ask for on top of the
 // configuration file of --ds-config: what they leave open the file says, its

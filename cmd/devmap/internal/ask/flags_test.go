@@ -15,6 +15,7 @@ import (
 
 // another is a value that each flag of a workload has by no default.
 var another = map[string]string{
+	"preset": "transformers", "built-on": "cpu",
 	"mode": "train", "batch": "3", "micro-batches": "3", "seq": "7", "target-seq": "5", "new-tokens": "2",
 	"images": "1", "image-size": "448", "precision": "32-true", "optimizer": "sgd", "recompute": "full",
 	"strategy": "hsdp", "runtime": "lightning", "schedule": "gpipe", "virtual-stages": "3", "dp": "2", "tp": "4", "shard-degree": "2", "mem-fraction": "0.5",

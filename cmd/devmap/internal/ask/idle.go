@@ -64,7 +64,7 @@ var (
 // IdleNotes name the flags that were given and change nothing of a workload, and the
 // targets of adapters that were not given.
 func (request *Request) IdleNotes(workload *costmodel.Workload) []string {
-	var out []string
+	out := slices.Clone(request.presetNotes)
 	for _, idle := range []*idleness{noStep, noMoments, nothingRuns, noBuckets, lossAlways, noSchedule, allAlike} {
 		if !idle.when(workload) {
 			continue

@@ -3,6 +3,7 @@ package ask
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate"
@@ -24,6 +25,14 @@ func (request *Request) Setting(plan *devicemap.Plan, flat devicemap.Flat) (cost
 	}
 	if plan != nil {
 		workload = request.over(plan.Workload)
+		if request.Given("preset") { // its sizes and types are the plan's
+			ofPlan := func(field string) bool {
+				return field != "loss_only" && field != "built_on" || request.Given(strings.ReplaceAll(field, "_", "-"))
+			}
+			if request.presetNotes, err = applyPreset(&workload, ofPlan); err != nil {
+				return workload, nil, err
+			}
+		}
 		count = len(plan.Topology.Devices)
 	}
 	if plan == nil || request.Given("gpus", "gpu", "topology") {

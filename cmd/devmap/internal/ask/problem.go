@@ -56,7 +56,7 @@ func (request *Request) parse(file *costmodel.Topology) (*Question, error) {
 	if request.cmd.Name() == "estimate" && !request.Given("strategy") && workload.DeepSpeed == nil {
 		workload.Strategy = costmodel.Auto
 	}
-	if !request.Given("micro-batches") {
+	if !request.Given("micro-batches") && workload.MicroBatches == request.work.MicroBatches { // no file says it
 		workload.MicroBatches = 0 // as many as the strategy takes
 	}
 	if err := estimate.CheckPlaced(&workload); err != nil {

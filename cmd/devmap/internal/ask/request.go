@@ -22,6 +22,7 @@ type Request struct {
 	Placement
 	work                costmodel.Workload
 	dsConfig            string
+	presetNotes         []string
 	JSON, Explain       bool
 	Output, For         string
 	Model, ScheduleFile string
@@ -65,6 +66,11 @@ func (request *Request) Workload() (costmodel.Workload, error) {
 	workload, err := request.configured()
 	if err != nil {
 		return workload, err
+	}
+	if request.Given("preset") {
+		if request.presetNotes, err = applyPreset(&workload, isSet(request, &workload)); err != nil {
+			return workload, err
+		}
 	}
 	if strategy, runtime := estimate.Native(nil); workload.Runtime == runtime && !request.Given("strategy") {
 		workload.Strategy = strategy // the one that it runs

@@ -122,6 +122,12 @@ var ofWorkload = map[string]flag{
 	"ema": {
 		help: "Keep a moving average of the weights on the GPU", idle: []*idleness{noStep},
 	},
+	"preset": {
+		help: "Trainer defaults: a name or file",
+	},
+	"built_on": {
+		help: "Model before FSDP2 shards it: {values}", idle: []*idleness{noStep},
+	},
 	"strategy": {
 		help: "Parallelism; see devmap help strategies", defaultValue: string(costmodel.DeviceMap),
 		// What an engine makes of adapters follows it.

@@ -21,7 +21,7 @@ var groups = []struct {
 }{
 	{"Input", []string{"for ENGINE", "model MODEL", "weights SOURCE", "tokens FILE", "resume FOLDER", "seed N", "schedule-file FILE"}},
 	{"What to plan", []string{
-		"mode MODE", "batch N", "seq N", "target-seq N", "images N", "image-size PIXELS", "precision TYPE", "attention KERNEL",
+		"mode MODE", "preset NAME|FILE", "batch N", "seq N", "target-seq N", "images N", "image-size PIXELS", "precision TYPE", "attention KERNEL",
 	}},
 	{"GPUs", []string{"gpus N|SIZES|auto", "gpu NAME", "topology FILE", "reserve SIZE", "devices LIST", "backend NAME", "transport WAY"}},
 	{"Training", []string{
@@ -31,7 +31,7 @@ var groups = []struct {
 	{"Inference", []string{"new-tokens N", "offload TARGET", "stop ID"}},
 	{"Strategy", []string{
 		"strategy NAME", "runtime NAME", "contiguous", "pin LAYER=GPU", "together A,B", "schedule NAME", "virtual-stages N", "dp N|auto", "tp N|auto",
-		"shard-degree N",
+		"shard-degree N", "built-on WHERE",
 	}},
 	{"DeepSpeed", []string{"ds-config FILE"}},
 	{"JAX", []string{"mem-fraction FRACTION"}},

@@ -4,6 +4,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
 	"github.com/devmap-dev/devmap/costmodel/internal/ops"
+	"github.com/devmap-dev/devmap/costmodel/internal/trainer"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 )
 
@@ -22,7 +23,13 @@ func (base) Adapters(*costmodel.Workload) (string, error) {
 func (base) Refuse(*costmodel.Workload) error { return nil }
 
 func (base) Rules(workload *costmodel.Workload) layers.Rules {
-	return layers.Rules{Compute: workload.Precision, GradsPersist: workload.MicroBatches > 1}
+	rules := layers.Rules{Compute: workload.Precision, GradsPersist: workload.MicroBatches > 1}
+	if workload.LoRARank > 0 && workload.Quantize == "" && ops.MixedPrecision(workload.Precision) && trainer.Of(workload.Preset).Path.FrozenAsStored {
+		// The base keeps the 16 bits that it is loaded in, and autocast has
+		// nothing to cast but the adapters, which PEFT makes fp32.
+		rules.Compute, rules.FrozenAsStored, rules.AutocastAdapters = gathered(workload.Precision), true, true
+	}
+	return rules
 }
 
 func (base) Regions(*layers.Model, *costmodel.Table) error { return nil }

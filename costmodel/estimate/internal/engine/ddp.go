@@ -3,6 +3,7 @@ package engine
 import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
+	"github.com/devmap-dev/devmap/costmodel/internal/trainer"
 )
 
 // ddp is torch.nn.parallel.DistributedDataParallel. Its buckets hold every
@@ -35,6 +36,9 @@ func (ddp) Finish(model *layers.Model, table *costmodel.Table) {
 		set += model.Layers[i].Grads.First
 	}
 	if !model.Train {
+		return
+	}
+	if model.Workload.World == 1 && trainer.Of(model.Workload.Preset).Path.PlainAlone {
 		return
 	}
 	if !model.Workload.GradientViews {

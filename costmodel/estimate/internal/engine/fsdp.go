@@ -6,19 +6,28 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/internal/allocator"
 	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 	"github.com/devmap-dev/devmap/costmodel/internal/shard"
+	"github.com/devmap-dev/devmap/costmodel/internal/trainer"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
+	"github.com/devmap-dev/devmap/modelgraph"
 )
 
 // fsdp is PyTorch's FSDP2, on one group of GPUs or, as HSDP, on several that
-// all-reduce: fully_shard on every block and on the model. Examples keep the
-// loss alone.
+// all-reduce: fully_shard on every block and on the model, or as the preset's
+// [trainer.Path] does it. Examples keep the loss alone.
 type fsdp struct{ base }
 
 // Adapters are given in the base's type: FSDP2's groups have one type of
 // trained parameters (torch/distributed/fsdp/_fully_shard/
-// _fsdp_param_group.py, _init_mp_dtypes).
+// _fsdp_param_group.py, _init_mp_dtypes). A preset may have PEFT's fp32.
 func (fsdp) Adapters(workload *costmodel.Workload) (string, error) {
-	return adaptersAs(workload.Precision), nil
+	if !trainer.Of(workload.Preset).Path.AdaptersFP32 {
+		return adaptersAs(workload.Precision), nil
+	}
+	if workload.LoRAPrecision == value.AdaptersBF16 && ops.MixedPrecision(workload.Precision) {
+		return value.AdaptersFP32, costmodel.Refuse(costmodel.Set("lora_precision", workload.LoRAPrecision),
+			"Accelerate's FSDP2 makes trained parameters fp32 under %v: use %v", costmodel.Set("precision", workload.Precision), costmodel.Set("lora_precision", value.AdaptersFP32))
+	}
+	return value.AdaptersFP32, nil
 }
 
 // Refuse names what fully_shard does not take or what is not modelled.
@@ -47,23 +56,48 @@ func refuseQuantised(workload *costmodel.Workload) error {
 }
 
 func (fsdp) Rules(workload *costmodel.Workload) layers.Rules {
-	return layers.Rules{Compute: gathered(workload.Precision), Cut: true}
+	path := &trainer.Of(workload.Preset).Path
+	return layers.Rules{
+		Compute: gathered(workload.Precision), Cut: true, GradsPersist: path.RetainsGradients && workload.MicroBatches > 1,
+		ReduceAsComputed: path.ReduceAsComputed, FrozenAsStored: path.FrozenAsStored,
+	}
 }
 
 func (fsdp) Finish(model *layers.Model, table *costmodel.Table) {
 	table.OutputsDropped = true
-	for _, wrapped := range shard.Groups(model.Graph) {
+	path := &trainer.Of(model.Workload.Preset).Path
+	for _, wrapped := range shard.Groups(model.Graph, shard.EndsOf(&model.Workload)) {
 		group := groupOf(model, &wrapped)
 		if len(group.Units) > 0 {
 			table.Groups = append(table.Groups, group.Group)
 		}
 	}
-	if model.Train {
+	if model.Train && *path == (trainer.Path{}) {
 		table.Marks = once(func() [][2]int64 { return shardMarks(model, table.Groups) })
 	}
-	if model.Train && model.Workload.MicroBatches > 1 {
+	if model.Train && path.StateDict {
+		prepared(model, table)
+	}
+	switch {
+	case !model.Train || model.Workload.MicroBatches < 2:
+	case path.RetainsGradients:
+		warn(table, "Accelerate reduces gradients in the last micro-batch only (no_sync), so whole gradients stay until then")
+	default:
 		warn(table, "FSDP2's defaults: gradients are reduced in every micro-batch, and their sharded sum is held")
 	}
+}
+
+// prepared is the size of the whole model, which a state dict keeps on the GPU
+// while FSDP2 makes the parts, if the model was built there.
+func prepared(model *layers.Model, table *costmodel.Table) {
+	if model.Workload.BuiltOn == value.BuiltOnCPU {
+		return
+	}
+	for i := range model.Layers {
+		table.Prepared += model.Layers[i].Whole.Bytes() + model.Layers[i].Whole.Padding()
+	}
+	warn(table, "during preparation the GPU has the whole model of %v and its shards, if your script builds it there and both fit; if it loads on the CPU, plan with %v",
+		costmodel.Bytes(table.Prepared), costmodel.Set("built_on", value.BuiltOnCPU))
 }
 
 // fsdpGroup adds up one of FSDP2's parameter groups.
@@ -71,12 +105,17 @@ type fsdpGroup struct {
 	costmodel.Group
 	model  *layers.Model
 	degree int64
+	stored int64 // gradients in the type that they are stored in
+	cast   int64 // gathered bytes that are cast first
 }
 
 // groupOf is a group of the layers that run.
 func groupOf(model *layers.Model, wrapped *shard.Group) fsdpGroup {
 	group := fsdpGroup{
-		Group: costmodel.Group{Name: wrapped.Name, Root: wrapped.Root, RemainsGathered: wrapped.Root},
+		Group: costmodel.Group{
+			Name: wrapped.Name, Root: wrapped.Root,
+			RemainsGathered: wrapped.Tail || wrapped.Root && !trainer.Of(model.Workload.Preset).Path.RootReshards,
+		},
 		model: model, degree: model.Workload.ShardDegree,
 	}
 	for _, unit := range wrapped.Units {
@@ -87,6 +126,8 @@ func groupOf(model *layers.Model, wrapped *shard.Group) fsdpGroup {
 		}
 		if runs {
 			group.Units = append(group.Units, unit)
+			_, embeds := model.Graph.Layers[model.Graph.Units[unit].First].Op.(modelgraph.Embedding)
+			group.Late = group.Late || wrapped.Root || embeds // token ids need no gradient
 		}
 	}
 	group.exchange()
@@ -105,6 +146,7 @@ func (group *fsdpGroup) gather(layer *layers.Layer) {
 		group.Buffer += group.degree * bytes
 		if trained {
 			group.Reduce += group.degree * bytes
+			group.stored += group.degree * bytes
 			group.LastGrad = layer.Declared.ParamsBytes
 		}
 		return
@@ -118,9 +160,18 @@ func (group *fsdpGroup) gather(layer *layers.Layer) {
 		if compute == workload.Precision && workload.StoredTypes {
 			each = part.DType.Bits() / 8
 		}
-		group.add(group.degree * part.Numel * each)
+		size := group.degree * part.Numel * each
+		group.add(size)
+		if size != group.degree*layer.Shard.Stored(j) {
+			group.cast += size
+		}
 		if trained { // reduced in fp32 under mixed precision (reduce_dtype), else in the gradients' type
-			group.Reduce += group.degree * part.Numel * ops.WeightBytes(workload.Precision)
+			reduced := ops.WeightBytes(workload.Precision)
+			group.stored += group.degree * part.Numel * reduced
+			if group.model.Rules.ReduceAsComputed {
+				reduced = ops.WeightBytes(compute)
+			}
+			group.Reduce += group.degree * part.Numel * reduced
 			group.LastGrad = layer.Params[j].Numel * ops.WeightBytes(compute)
 		}
 	}
@@ -133,8 +184,12 @@ func (group *fsdpGroup) adapters(layer *layers.Layer, trained bool) {
 		numel := group.degree * matrix.Numel()
 		size := numel * group.model.AdapterCompute()
 		group.add(size)
+		if group.model.AdapterCompute() != group.model.AdapterStored() {
+			group.cast += size
+		}
 		if trained {
 			group.Reduce += numel * group.model.AdapterReduce()
+			group.stored += numel * group.model.AdapterStored()
 			group.LastGrad = size
 		}
 	}
@@ -152,14 +207,15 @@ func (group *fsdpGroup) add(size int64) {
 // their own blocks again. A group of one GPU copies instead of gathering
 // (_fsdp_param_group.py unshard, foreach_reduce: world_size 1).
 func (group *fsdpGroup) exchange() {
-	group.Reduced = group.Reduce / group.degree
+	group.Reduced = group.stored / group.degree
 	group.Reduced += allocator.Rounding(group.Reduced)
+	if group.stored != group.Reduce {
+		group.Staged = group.Reduce / group.degree
+	}
 	if group.degree == 1 {
 		group.Buffer, group.LastGrad = 0, 0
 		return
 	}
-	if group.model.Rules.Compute != group.model.Workload.Precision { // _get_param_all_gather_inputs: one flat cast copy
-		group.CopyIn = group.Buffer / group.degree
-	}
+	group.CopyIn = group.cast / group.degree // _get_param_all_gather_inputs: one flat cast copy
 	group.Buffer += allocator.Rounding(group.Buffer)
 }

@@ -39,7 +39,15 @@ func (model *Model) adapterWeight() int64 {
 
 // AdapterReduce is the size of an element of an adapter's gradient as it is
 // reduced.
-func (model *Model) AdapterReduce() int64 { return model.adapterWeight() }
+func (model *Model) AdapterReduce() int64 {
+	if model.Rules.ReduceAsComputed {
+		return model.AdapterCompute()
+	}
+	return model.adapterWeight()
+}
+
+// AdapterStored is the size of an element of an adapter's stored gradient.
+func (model *Model) AdapterStored() int64 { return model.adapterWeight() }
 
 // AdapterCompute is the size of an adapter's parameter as the ops read it, and
 // of its gradient there: FSDP2's mixed precision gathers fp32 shards as 16 bits.

@@ -12,6 +12,9 @@ import (
 // New computes every layer. Sizes that would overflow are a
 // [*costmodel.FieldError].
 func New(graph *modelgraph.Graph, workload costmodel.Workload, rules Rules) (*Model, error) {
+	if rules.AutocastAdapters && storesFP32(graph) { // autocast casts the base, too
+		rules.Compute, rules.AutocastAdapters = workload.Precision, false
+	}
 	tied := graph
 	if rules.Untied {
 		graph = untied(graph)
@@ -50,6 +53,21 @@ func New(graph *modelgraph.Graph, workload costmodel.Workload, rules Rules) (*Mo
 	}
 	model.holdMasks()
 	return model, nil
+}
+
+// storesFP32 reports a model whose weights are stored in 32 bits.
+func storesFP32(graph *modelgraph.Graph) bool {
+	var half, full int64
+	for i := range graph.Layers {
+		for _, tensor := range graph.Layers[i].Owned() {
+			if tensor.DType == modelgraph.F32 {
+				full += tensor.Bytes
+			} else {
+				half += tensor.Bytes
+			}
+		}
+	}
+	return full > half
 }
 
 // untied is the graph where every user of a tied parameter has a copy of its

@@ -26,6 +26,14 @@ type Rules struct {
 	// Padding: the allocator's rounding of what the optimizer has of an MLP is
 	// counted layer by layer; else the engine counts it, or no one can say it.
 	Padding bool
+	// FrozenAsStored: frozen parameters keep the type that they are stored in,
+	// whatever that of trained ones.
+	FrozenAsStored bool
+	// ReduceAsComputed: gradients are reduced in the type of compute.
+	ReduceAsComputed bool
+	// AutocastAdapters: adapters alone run under autocast's casts, as the base
+	// has 16 bits.
+	AutocastAdapters bool
 	// FlatNF4 keeps the statistics of 4-bit weights as they are, not nested.
 	FlatNF4 bool
 }

@@ -20,7 +20,7 @@ func (model *Model) shapes() {
 		shape.Scatter = shape.Inputs && shape.Images
 		if model.Frozen {
 			shape.Frozen, shape.InputGrad = true, reached[i]
-			shape.Adapters16 = model.AdapterCompute() == 2
+			shape.Adapters16, shape.AdapterCasts = model.AdapterCompute() == 2, model.Rules.AutocastAdapters
 			shape.InputSaved = shape.InputSaved || shape.Recompute && model.entersUnit(i)
 		}
 		model.Layers[i].Shape = shape

@@ -12,11 +12,28 @@ from typing import Any, Literal, Optional, Union, get_args
 from .settings import Settings
 
 Attention = Literal["sdpa", "eager", "flash"]
+BuiltOn = Literal["gpu", "cpu"]
 LoraPrecision = Literal["fp32", "bf16"]
-Loss = Literal["eager", "chunked", "fused"]
+Loss = Literal["eager", "chunked", "fused", "tiled"]
 Mode = Literal["infer", "train", "load"]
 Optimizer = Literal["adamw", "adamw-foreach", "adamw-8bit", "sgd", "sgd-momentum", "adafactor", "muon"]
 Precision = Literal["bf16-true", "bf16-mixed", "16-mixed", "16-true", "32-true"]
+Preset = Literal[
+    "accelerate-loop",
+    "transformers",
+    "trl-sft",
+    "ms-swift",
+    "ms-swift-megatron",
+    "llamafactory",
+    "axolotl",
+    "lightning",
+    "torchtune",
+    "torchtitan",
+    "openpi:pi0_libero",
+    "openpi:pi05_libero",
+    "openpi:pi0_libero_low_mem_finetune",
+    "diffusers-dreambooth-lora",
+]
 Quantize = Literal["off", "nf4", "int8"]
 Recompute = Literal["none", "full", "selective", "auto"]
 Runtime = Literal["accelerate", "deepspeed", "torch", "lightning", "jax", "devmap"]
@@ -66,6 +83,7 @@ class Shared(Settings, total=False):
 
     attention: Optional[Attention]
     batch: Optional[int]
+    built_on: Optional[BuiltOn]
     dp: Optional[Union[int, str]]
     ema: Optional[bool]
     gradient_as_bucket_view: Optional[bool]
@@ -82,6 +100,7 @@ class Shared(Settings, total=False):
     new_tokens: Optional[int]
     optimizer: Optional[Optimizer]
     precision: Optional[Precision]
+    preset: Optional[Preset]
     quantize: Optional[Quantize]
     recompute: Optional[Recompute]
     runtime: Optional[Runtime]
@@ -171,6 +190,7 @@ class PlanFlags(PlanKeywords, total=False):
 
 VALUES: dict[str, tuple[str, ...]] = {
     "attention": get_args(Attention),
+    "built_on": get_args(BuiltOn),
     "gpu": get_args(GPU),
     "lora_precision": get_args(LoraPrecision),
     "loss": get_args(Loss),
@@ -179,6 +199,7 @@ VALUES: dict[str, tuple[str, ...]] = {
     "offload": get_args(Offload),
     "optimizer": get_args(Optimizer),
     "precision": get_args(Precision),
+    "preset": get_args(Preset),
     "quantize": get_args(Quantize),
     "recompute": get_args(Recompute),
     "runtime": get_args(Runtime),
@@ -189,6 +210,7 @@ VALUES: dict[str, tuple[str, ...]] = {
 KINDS: dict[str, str] = {
     "attention": "string",
     "batch": "int64",
+    "built_on": "string",
     "cfg_degree": "int64",
     "component": "string",
     "contiguous": "bool",
@@ -219,6 +241,7 @@ KINDS: dict[str, str] = {
     "pin": "stringArray",
     "pipefusion": "int64",
     "precision": "string",
+    "preset": "string",
     "quantize": "string",
     "recompute": "string",
     "reserve": "stringArray",
@@ -244,29 +267,29 @@ KINDS: dict[str, str] = {
 
 _NAMES = {
     "check": (
-        "attention batch dp ds_config ema gpu gpus gradient_as_bucket_view image_size images lora_precision "
-        "lora_rank lora_targets loss loss_only mem_fraction micro_batches mode new_tokens optimizer precision "
-        "quantize recompute reserve runtime schedule seq shard_degree strategy target_seq topology tp "
-        "virtual_stages"
+        "attention batch built_on dp ds_config ema gpu gpus gradient_as_bucket_view image_size images "
+        "lora_precision lora_rank lora_targets loss loss_only mem_fraction micro_batches mode new_tokens "
+        "optimizer precision preset quantize recompute reserve runtime schedule seq shard_degree strategy "
+        "target_seq topology tp virtual_stages"
     ),
     "estimate": (
-        "attention batch contiguous dp ds_config ema gpu gpus gradient_as_bucket_view image_size images "
-        "lora_precision lora_rank lora_targets loss loss_only mem_fraction micro_batches mode new_tokens "
-        "objective offload optimizer pin precision quantize recompute reserve runtime schedule seq "
-        "shard_degree strategy target_seq time_limit together topology tp virtual_stages"
+        "attention batch built_on contiguous dp ds_config ema gpu gpus gradient_as_bucket_view image_size "
+        "images lora_precision lora_rank lora_targets loss loss_only mem_fraction micro_batches mode "
+        "new_tokens objective offload optimizer pin precision preset quantize recompute reserve runtime "
+        "schedule seq shard_degree strategy target_seq time_limit together topology tp virtual_stages"
     ),
     "inspect": (
-        "attention batch dp ema gradient_as_bucket_view image_size images lora_precision lora_rank "
-        "lora_targets loss loss_only mem_fraction micro_batches mode new_tokens optimizer precision quantize "
-        "recompute runtime schedule seq shard_degree strategy target_seq tp virtual_stages"
+        "attention batch built_on dp ema gradient_as_bucket_view image_size images lora_precision lora_rank "
+        "lora_targets loss loss_only mem_fraction micro_batches mode new_tokens optimizer precision preset "
+        "quantize recompute runtime schedule seq shard_degree strategy target_seq tp virtual_stages"
     ),
     "plan": (
-        "attention batch cfg_degree component contiguous dp ds_config ema explain frames fully_shard_degree "
-        "gpu gpus gradient_as_bucket_view height image_size images lora_precision lora_rank lora_targets loss "
-        "loss_only mem_fraction micro_batches mode new_tokens objective offload optimizer pin pipefusion "
-        "precision quantize recompute reserve ring runtime schedule seq shard_degree steps strategy "
-        "target_seq time_limit together topology tp ulysses vae_precision vae_slicing vae_tiling "
-        "virtual_stages width"
+        "attention batch built_on cfg_degree component contiguous dp ds_config ema explain frames "
+        "fully_shard_degree gpu gpus gradient_as_bucket_view height image_size images lora_precision "
+        "lora_rank lora_targets loss loss_only mem_fraction micro_batches mode new_tokens objective offload "
+        "optimizer pin pipefusion precision preset quantize recompute reserve ring runtime schedule seq "
+        "shard_degree steps strategy target_seq time_limit together topology tp ulysses vae_precision "
+        "vae_slicing vae_tiling virtual_stages width"
     ),
 }
 COMMANDS = {command: {name: KINDS[name] for name in names.split()} for command, names in _NAMES.items()}

@@ -1,11 +1,9 @@
-// Package variants predicts a plan's map again under settings that a command may
-// have in place of the plan's: the settings that are easily forgotten, one at a
-// time.
-package variants
+package watching
 
 import (
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
 	"github.com/devmap-dev/devmap/costmodel"
@@ -18,29 +16,46 @@ import (
 // spread are the map's.
 var asked = []string{
 	"batch", "micro_batches", "seq", "precision", "optimizer", "recompute", "lora_rank", "lora_precision",
-	"loss", "attention", "loss_only", "gradient_as_bucket_view", "ema",
+	"loss", "attention", "loss_only", "gradient_as_bucket_view", "ema", "preset", "built_on",
 }
 
-// Of are the variants of a plan that an engine runs. There are none where the plan
-// is not what would be predicted today.
-func Of(graph *modelgraph.Graph, plan *devicemap.Plan) []watch.Variant {
+// Variants predicts a plan's map again under settings that a command may have in place
+// of the plan's: the settings that are easily forgotten, one at a time. There are none if
+// the plan is not what devmap would predict today.
+func Variants(graph *modelgraph.Graph, plan *devicemap.Plan) []watch.Variant {
 	today, ok := predict(graph, plan, &plan.Workload)
 	if !ok || !samePeaks(today, plan.Devices) {
 		return nil
 	}
 	var all []watch.Variant
-	for _, field := range costmodel.Fields() {
-		if !slices.Contains(asked, field.Name) {
-			continue
+	try := func(values ...func(*costmodel.Workload) costmodel.Setting) {
+		workload := plan.Workload
+		var words []string
+		for _, value := range values {
+			words = append(words, ask.Say(value(&workload)))
 		}
-		for _, value := range others(&field, &plan.Workload) {
-			workload := plan.Workload
-			setting := value(&workload)
-			if devices, ok := predict(graph, plan, &workload); ok && !samePeaks(devices, today) {
-				all = append(all, watch.Variant{Setting: ask.Say(setting), Devices: devices})
+		devices, ok := predict(graph, plan, &workload)
+		same := func(one watch.Variant) bool { return samePeaks(one.Devices, devices) }
+		trainer := strings.HasPrefix(words[0], "--preset") // several are one path
+		if ok && !samePeaks(devices, today) && (!trainer || !slices.ContainsFunc(all, same)) {
+			all = append(all, watch.Variant{Setting: strings.Join(words, " "), Devices: devices})
+		}
+	}
+	fields := costmodel.Fields()
+	each := func(names []string, visit func(value func(*costmodel.Workload) costmodel.Setting)) {
+		for i := range fields {
+			if slices.Contains(names, fields[i].Name) {
+				for _, value := range others(&fields[i], &plan.Workload) {
+					visit(value)
+				}
 			}
 		}
 	}
+	each(asked, func(value func(*costmodel.Workload) costmodel.Setting) { try(value) })
+	// A trainer comes with a setting of its own: two changes at once.
+	each([]string{"preset"}, func(trainer func(*costmodel.Workload) costmodel.Setting) {
+		each([]string{"precision", "recompute", "loss_only", "built_on"}, func(value func(*costmodel.Workload) costmodel.Setting) { try(trainer, value) })
+	})
 	return all
 }
 

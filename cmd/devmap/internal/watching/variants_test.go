@@ -1,4 +1,4 @@
-package variants
+package watching
 
 import (
 	"slices"
@@ -29,9 +29,9 @@ func planOf(t *testing.T, graph *modelgraph.Graph, workload costmodel.Workload) 
 	return devicemap.NewPlan(graph, table, topo, solution.Map, solution.Devices)
 }
 
-// TestOf: the reasons name the setting of a command that is not its plan's, under a map
+// TestVariants: the reasons name the setting of a command that is not its plan's, under a map
 // and if every GPU has the whole model.
-func TestOf(t *testing.T) {
+func TestVariants(t *testing.T) {
 	t.Parallel()
 	graph, err := load.Model("../../../../fixtures/models/qwen2.5-0.5b", load.Options{})
 	if err != nil {
@@ -41,7 +41,7 @@ func TestOf(t *testing.T) {
 	for _, strategy := range []costmodel.Strategy{costmodel.DeviceMap, costmodel.Pipeline, costmodel.DDP} {
 		workload := costmodel.Workload{Mode: costmodel.Train, Strategy: strategy, Batch: 8, MicroBatches: 2, Seq: 512, Recompute: costmodel.RecomputeFull}
 		plan := planOf(t, graph, workload)
-		variants := Of(graph, plan)
+		variants := Variants(graph, plan)
 		for _, setting := range []string{"--recompute none", "--attention eager", "--batch 16", "--seq 256", "--optimizer sgd", "--precision bf16-mixed"} {
 			at := slices.IndexFunc(variants, func(variant watch.Variant) bool { return variant.Setting == setting })
 			if at < 0 {
@@ -65,7 +65,7 @@ func TestOf(t *testing.T) {
 			}
 		}
 		plan.Devices[0].Predicted.PeakAllocatedBytes++
-		if stale := Of(graph, plan); len(stale) != 0 {
+		if stale := Variants(graph, plan); len(stale) != 0 {
 			t.Errorf("%s: a plan of another day has %d variants", strategy, len(stale))
 		}
 	}
@@ -91,6 +91,26 @@ func TestOthers(t *testing.T) {
 		}
 		if text := strings.Join(got, " "); text != want[field.Name] && field.Name != "loss_only" {
 			t.Errorf("%s: %q, want %q", field.Name, text, want[field.Name])
+		}
+	}
+}
+
+// TestTrainerVariant: a command that is a trainer's is named, with a setting that
+// comes with it.
+func TestTrainerVariant(t *testing.T) {
+	t.Parallel()
+	graph, err := load.Model("../../../../fixtures/models/qwen2.5-0.5b", load.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan := planOf(t, graph, costmodel.Workload{Mode: costmodel.Train, Strategy: costmodel.FSDP, Batch: 1, Seq: 512})
+	var settings []string
+	for _, variant := range Variants(graph, plan) {
+		settings = append(settings, variant.Setting)
+	}
+	for _, setting := range []string{"--preset transformers", "--precision bf16-mixed", "--preset transformers --precision bf16-mixed"} {
+		if !slices.Contains(settings, setting) {
+			t.Errorf("no variant with %s among %q", setting, settings)
 		}
 	}
 }

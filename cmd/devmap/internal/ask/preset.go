@@ -1,0 +1,287 @@
+package ask
+
+import (
+	"cmp"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+//go:embed trainer_defaults.json
+var trainerDefaults []byte
+
+//go:embed trainer_files.json
+var trainerFiles []byte
+
+// preset is the defaults of a training program.
+type preset struct {
+	Name, Program string // Program: packages and versions that they were read in
+	Sets          []presetSet
+	Notes         []string
+}
+
+// presetSet is a default: a field of the workload, its value, and where the
+// program has it (file:name).
+type presetSet struct {
+	Field, Value, Source string
+	Under                []string // strategies that have it; none: all
+	When                 string   // lora or full, where it holds with or without adapters alone
+}
+
+// trainerFile is a training program's configuration file.
+type trainerFile struct {
+	Preset string
+	Marks  []string // keys that no other program's file has
+	// Keys are those that devmap reads, by path, and what their values set; "*"
+	// stands for any value, which is then the field's own.
+	Keys    map[string]map[string][]presetSet
+	Ignored []string // they change no memory on a GPU
+}
+
+var presets = sync.OnceValue(func() []preset { return table[preset](trainerDefaults) })
+
+var files = sync.OnceValue(func() []trainerFile { return table[trainerFile](trainerFiles) })
+
+// table reads a table that is part of the program.
+func table[row any](text []byte) (rows []row) {
+	if err := json.Unmarshal(text, &rows); err != nil {
+		panic(err)
+	}
+	return rows
+}
+
+// maxPresetBytes and maxPresetKeys bound a training program's configuration.
+const (
+	maxPresetBytes = 1 << 20
+	maxPresetKeys  = 2000
+)
+
+// presetting lays a preset's defaults under the flags.
+type presetting struct {
+	workload *costmodel.Workload
+	given    func(field string) bool
+	made     []costmodel.Setting
+}
+
+// applyPreset lays the defaults of --preset, or what its file says, under the
+// flags; it returns what is to be said of them.
+func applyPreset(workload *costmodel.Workload, given func(field string) bool) (notes []string, err error) {
+	set := &presetting{workload: workload, given: given}
+	var sets []presetSet
+	if name := workload.Preset; strings.ContainsAny(name, "/.\\") {
+		if workload.Preset, sets, notes, err = readTrainerFile(name); err != nil {
+			return nil, err
+		}
+	}
+	i := slices.IndexFunc(presets(), func(preset preset) bool { return preset.Name == workload.Preset })
+	if i < 0 {
+		return notes, nil // a loop by hand, or it is refused with the reason
+	}
+	for _, one := range slices.Concat(sets, presets()[i].Sets) {
+		if err := set.apply(&one); err != nil {
+			return nil, err
+		}
+	}
+	if parts := workload.MicroBatches; parts > 1 && !given("micro_batches") && !given("batch") {
+		workload.Batch *= parts // the program's is that of a micro-batch
+	}
+	first := "preset " + workload.Preset + " (" + presets()[i].Program + "):"
+	for _, made := range set.made {
+		first += strings.TrimSuffix(" --"+strings.ReplaceAll(made.Field, "_", "-")+" "+made.Value, " true")
+	}
+	return slices.Concat([]string{first}, presets()[i].Notes, notes), nil
+}
+
+// apply sets a field that neither the flags nor what came before have set.
+func (set *presetting) apply(one *presetSet) error {
+	workload := set.workload
+	made := func(made costmodel.Setting) bool { return made.Field == one.Field }
+	if set.given(one.Field) || slices.ContainsFunc(set.made, made) || !one.applies(workload) {
+		return nil
+	}
+	fields := costmodel.Fields()
+	field := &fields[slices.IndexFunc(fields, func(field costmodel.Field) bool { return field.Name == one.Field })]
+	switch at := field.Ref(workload).(type) {
+	case *int64:
+		number, err := strconv.ParseInt(one.Value, 10, 64)
+		if err != nil || number < 0 || number > 1<<32 {
+			return out.Usagef("--preset: %s is %q, which is no number between 0 and 2^32", one.Source, one.Value)
+		}
+		*at = number
+	case *bool:
+		*at = one.Value == "true"
+	case *[]string:
+		*at = strings.Split(one.Value, ",")
+	default:
+		field.Set(workload, one.Value)
+	}
+	set.made = append(set.made, costmodel.Setting{Field: one.Field, Value: one.Value})
+	return nil
+}
+
+// applies reports that a default is one under a workload's strategy and method.
+func (set *presetSet) applies(workload *costmodel.Workload) bool {
+	strategy := workload.Strategy
+	if strategy.Traits().Open && slices.Contains(set.Under, string(costmodel.FSDP)) {
+		strategy = costmodel.DDP // what holds under both may be said of all
+	}
+	when, ofAdapters := "full", strings.HasPrefix(set.Field, "lora_") && set.Field != "lora_rank"
+	if workload.LoRARank > 0 {
+		when, ofAdapters = "lora", false
+	}
+	return !ofAdapters && (set.When == "" || set.When == when) && (len(set.Under) == 0 || slices.Contains(set.Under, string(strategy)))
+}
+
+// readTrainerFile reads a training program's own configuration: its preset, what
+// it sets, and the keys that devmap does not know.
+func readTrainerFile(name string) (preset string, sets []presetSet, notes []string, err error) {
+	text, err := modelgraph.ReadSmall(name, "a trainer's configuration", maxPresetBytes)
+	if err != nil {
+		return "", nil, nil, err
+	}
+	values := make(map[string]string)
+	var document yaml.Node
+	if err := yaml.Unmarshal(text, &document); err != nil {
+		return "", nil, nil, out.Usagef("%s: %w", name, err)
+	}
+	if len(document.Content) != 1 || document.Content[0].Kind != yaml.MappingNode {
+		return "", nil, nil, out.Usagef("%s is no configuration: it has no keys", name)
+	}
+	if err := flatten(values, "", document.Content[0]); err != nil {
+		return "", nil, nil, out.Usagef("%s: %w", name, err)
+	}
+	file := fileOf(values)
+	if file == nil {
+		return "", nil, nil, out.Usagef("%s is of no program that devmap reads: LLaMA-Factory, axolotl, ms-swift, TrainingArguments, accelerate config, torchtune", name)
+	}
+	if sets, err = file.read(values); err != nil {
+		return "", nil, nil, out.Usagef("%s: %w", name, err)
+	}
+	if unknown := file.unknown(values); len(unknown) > 0 {
+		notes = []string{name + ": devmap does not read " + strings.Join(unknown, ", ")}
+	}
+	return file.Preset, sets, notes, nil
+}
+
+// flatten lists values by path: fsdp_config.version.
+func flatten(values map[string]string, below string, node *yaml.Node) error {
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		key, value := node.Content[i], node.Content[i+1]
+		path := below + key.Value
+		_, twice := values[path]
+		switch {
+		case twice:
+			return fmt.Errorf("line %d: the key %q stands twice", key.Line, path)
+		case len(values) >= maxPresetKeys:
+			return fmt.Errorf("line %d: more than %d keys", key.Line, maxPresetKeys)
+		case value.Kind == yaml.AliasNode:
+			return fmt.Errorf("line %d: the value of %q is an alias, which devmap does not follow", value.Line, path)
+		}
+		values[path] = value.Value
+		switch value.Kind {
+		case yaml.MappingNode:
+			if err := flatten(values, path+".", value); err != nil {
+				return err
+			}
+		case yaml.SequenceNode:
+			var items []string
+			for _, item := range value.Content {
+				items = append(items, item.Value)
+			}
+			values[path] = strings.Join(items, ",")
+		default:
+			if value.Tag == "!!null" {
+				values[path] = "null"
+			}
+		}
+	}
+	return nil
+}
+
+// fileOf is the program of whose own keys a file has most; nil: none.
+func fileOf(values map[string]string) *trainerFile {
+	var best *trainerFile
+	most := 0
+	for i := range files() {
+		count := 0
+		for _, mark := range files()[i].Marks {
+			if _, ok := values[mark]; ok {
+				count++
+			}
+		}
+		if count > most {
+			best, most = &files()[i], count
+		}
+	}
+	return best
+}
+
+// read is what the file sets, what others depend on first.
+func (file *trainerFile) read(values map[string]string) ([]presetSet, error) {
+	var sets []presetSet
+	for _, key := range slices.Sorted(maps.Keys(file.Keys)) {
+		value, ok := values[key]
+		if !ok || value == "null" {
+			continue
+		}
+		means, listed := file.Keys[key][strings.ToLower(value)]
+		if !listed {
+			means, listed = file.Keys[key]["*"]
+		}
+		if !listed {
+			return nil, fmt.Errorf("%s is %q, which devmap does not count", key, value)
+		}
+		for _, set := range means {
+			if set.Source = key; set.Value == "*" {
+				set.Value = value
+			}
+			sets = append(sets, set)
+		}
+	}
+	slices.SortStableFunc(sets, func(a, b presetSet) int { return cmp.Compare(a.rank(), b.rank()) })
+	return sets, nil
+}
+
+// rank orders settings that others depend on before them; full training is a
+// rank of 0, whatever another key says.
+func (set *presetSet) rank() int {
+	switch {
+	case set.Field == "strategy":
+		return 0
+	case set.Field == "lora_rank" && set.Value == "0":
+		return 1
+	case set.Field == "lora_rank":
+		return 2
+	}
+	return 3
+}
+
+// unknown are the keys that devmap does not know, with the known key that is
+// nearest.
+func (file *trainerFile) unknown(values map[string]string) []string {
+	known := slices.Concat(slices.Sorted(maps.Keys(file.Keys)), file.Ignored, files()[0].Ignored)
+	var out []string
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		base, _, nested := strings.Cut(key, ".")
+		if slices.Contains(known, key) || slices.Contains(known, base) && nested && !slices.ContainsFunc(known, func(name string) bool { return strings.HasPrefix(name, base+".") }) || values[key] == "" {
+			continue
+		}
+		name := fmt.Sprintf("%q", key)
+		if near := modelgraph.Nearest(key, known, 1, 2); near != nil {
+			name += " (did you mean " + near[0] + "?)"
+		}
+		out = append(out, name)
+	}
+	return out
+}
