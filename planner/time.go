@@ -109,7 +109,7 @@ func (solver *solveCall) timeUnconstrained(ctx context.Context, in *instance.Ins
 }
 
 // timeInOrder is the shortest step found of a contiguous map, in half of the
-// time; nil where there is none.
+// time; nil if there is none.
 func (solver *solveCall) timeInOrder(ctx context.Context, in *instance.Instance) (*Solution, error) {
 	ctx, cancel := instance.HalfOf(ctx)
 	defer cancel()

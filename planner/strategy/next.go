@@ -50,7 +50,7 @@ func (problem *search) nextLarger(ctx context.Context, below float64) []Change {
 	return nil
 }
 
-// tried is the change to a problem, nil where there is none or no answer, or
+// tried is the change to a problem, nil if there is none or no answer, or
 // none with a largest share below a value.
 func (problem *search) tried(ctx context.Context, changed *search, below float64) []Change {
 	row, ok := changed.first(ctx)

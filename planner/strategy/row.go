@@ -34,13 +34,13 @@ type Row struct {
 	HostBytes int64
 	// Communication is the bytes that the busiest GPU sends in a step.
 	Communication int64
-	// StepSeconds is nil where it is not known.
+	// StepSeconds is nil if it is not known.
 	StepSeconds *float64
 	// Tokens are what all GPUs together work on in a step: the batch is the
 	// whole one for a device map and a pipeline, each GPU's own for the others.
 	Tokens int64
 	// SecondsPerToken makes steps of different batches comparable: seconds over
-	// the tokens of all GPUs. +Inf where the time is not known.
+	// the tokens of all GPUs. +Inf if the time is not known.
 	SecondsPerToken float64
 }
 

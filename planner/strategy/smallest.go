@@ -68,7 +68,7 @@ func (problem *remedies) singles(ctx context.Context, all []edit) []Change {
 	return out
 }
 
-// fitting is the change to a problem, false where it does not fit.
+// fitting is the change to a problem, false if it does not fit.
 func (problem *search) fitting(ctx context.Context, changed *search) (Change, bool) {
 	row, ok := changed.first(ctx)
 	if !ok || !row.Fits {
@@ -142,7 +142,7 @@ func (problem *search) withStrategy(strategy costmodel.Strategy) *search {
 }
 
 // others is the fastest other strategy that fits as the workload stands, with
-// the constraints where it can.
+// the constraints if it can.
 func (problem *remedies) others(ctx context.Context) []Change {
 	if problem.open() || ctx.Err() != nil {
 		return nil
