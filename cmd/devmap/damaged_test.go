@@ -205,7 +205,7 @@ func (d *damage) run(args []string) (status int, errs string) {
 	ctx, stop := context.WithTimeout(d.t.Context(), damageLimit)
 	defer stop()
 	late := time.AfterFunc(damageLimit-time.Second, func() {
-		fmt.Fprintf(os.Stderr, "it hangs (%s): devmap %s\n", d.now, shellWords(args)) //nolint:errcheck // a last word
+		fmt.Fprintf(os.Stderr, "it hangs (%s): devmap %s\n", d.now, shellWords(args))
 	})
 	defer late.Stop()
 	var document, problems bytes.Buffer
@@ -268,7 +268,7 @@ func (d *damage) judge(kind damagedKind, args []string, status int, errs, file, 
 func (d *damage) check(kind damagedKind, args []string, result string) {
 	d.t.Helper()
 	work := filepath.Dir(result)
-	again := []string(nil)
+	var again []string
 	switch {
 	case kind.name == "pipeline", kind.name == "diffusion plan": // check takes no pipelines
 		return

@@ -140,30 +140,30 @@ func (m *module) sum() int64 {
 
 // limits is get_balanced_memory: an equal part of the model and a margin for each
 // GPU. The last one keeps its whole free memory.
-func (root *module) limits(free []int64) []int64 {
+func (m *module) limits(free []int64) []int64 {
 	limits := slices.Clone(free)
 	var leaves, sum int64
 	first := map[string]int64{} // of each class that is not split, the size of its first module
-	var walk func(m *module)
-	walk = func(m *module) {
-		if m.unit != nil && len(m.children) > 0 {
-			if _, ok := first[class(m.unit)]; !ok {
-				first[class(m.unit)] = m.bytes
+	var walk func(part *module)
+	walk = func(part *module) {
+		if part.unit != nil && len(part.children) > 0 {
+			if _, ok := first[class(part.unit)]; !ok {
+				first[class(part.unit)] = part.bytes
 			}
 		}
-		if len(m.children) == 0 && m != root {
-			leaves, sum = leaves+1, sum+m.bytes
+		if len(part.children) == 0 && part != m {
+			leaves, sum = leaves+1, sum+part.bytes
 		}
-		for _, child := range m.children {
+		for _, child := range part.children {
 			walk(child)
 		}
 	}
-	walk(root)
+	walk(m)
 	margin := sum / max(leaves, 1)
 	for _, size := range first {
 		margin = max(margin, size)
 	}
-	each := root.bytes/int64(len(free)) + margin*5/4
+	each := m.bytes/int64(len(free)) + margin*5/4
 	for i := range limits[:len(limits)-1] {
 		limits[i] = min(limits[i], each)
 	}

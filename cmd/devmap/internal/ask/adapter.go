@@ -121,27 +121,40 @@ func parseAdapter(file string, data []byte) (read adapter, targets string, err e
 	case read.Rank < 1 || read.Rank > 1<<16:
 		return fault("r", "%d is not a rank from 1 to %d", read.Rank, 1<<16)
 	}
+	targets, wrong := targetsOf(read.Targets)
+	if wrong != "" {
+		return fault("target_modules", "%s", wrong)
+	}
+	return read, targets, nil
+}
+
+// targetsOf is what --lora-targets takes for target_modules, empty for a pattern, or
+// else what is wrong with it.
+func targetsOf(value jsontext.Value) (targets, wrong string) {
 	var names []string
-	switch read.Targets.Kind() {
+	switch value.Kind() {
 	case '[':
-		if err := json.Unmarshal(read.Targets, &names); err != nil || len(names) == 0 || len(names) > 4096 {
-			return fault("target_modules", "it is no list of names of modules")
+		if err := json.Unmarshal(value, &names); err != nil || len(names) == 0 || len(names) > 4096 {
+			return "", "it is no list of names of modules"
 		}
 	case '"':
-		if err := json.Unmarshal(read.Targets, &targets); err != nil || !strings.EqualFold(targets, "all-linear") {
-			return read, "", err
+		if err := json.Unmarshal(value, &targets); err != nil {
+			return "", err.Error()
 		}
-		return read, "all-linear", nil
+		if !strings.EqualFold(targets, "all-linear") {
+			return "", ""
+		}
+		return "all-linear", ""
 	default:
-		return fault("target_modules", "it names no modules, and PEFT's defaults of a model type are not known here: give the base and --lora-targets")
+		return "", "it names no modules, and PEFT's defaults of a model type are not known here: give the base and --lora-targets"
 	}
 	slices.Sort(names) // PEFT writes a set
 	for _, name := range names {
 		if !moduleName.MatchString(name) {
-			return fault("target_modules", "%q is not the name of a module", name)
+			return "", fmt.Sprintf("%q is not the name of a module", name)
 		}
 	}
-	return read, strings.Join(slices.Compact(names), ","), nil
+	return strings.Join(slices.Compact(names), ","), ""
 }
 
 // uncounted is a note on what else a config trains, which devmap does not count.
@@ -155,7 +168,8 @@ func (read *adapter) uncounted() (notes []string) {
 			more = append(more, name)
 		}
 	}
-	if slices.Sort(more); len(more) > 0 {
+	slices.Sort(more)
+	if len(more) > 0 {
 		notes = append(notes, "the adapter's config also sets "+strings.Join(more, ", ")+", which is not counted")
 	}
 	return notes

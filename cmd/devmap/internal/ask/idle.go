@@ -129,7 +129,7 @@ func implyTraining(request *Request) {
 	}
 	inference := false
 	request.cmd.Flags().Visit(func(f *pflag.Flag) {
-		inference = inference || impliesInference(f.Name, f.Value.String()) && !(f.Name == "offload" && offloadsStates(request))
+		inference = inference || impliesInference(f.Name, f.Value.String()) && (f.Name != "offload" || !offloadsStates(request))
 		if request.Implied == "" && impliesTraining(f.Name, f.Value.String()) {
 			request.Implied = "--" + f.Name
 			if f.Name == "strategy" {

@@ -13,7 +13,7 @@ import (
 )
 
 // decimalSize is a size as GPUs are sold: a whole number of GB.
-var decimalSize = regexp.MustCompile(`^([1-9][0-9]{0,3}) ?[gG][bB]$`)
+var decimalSize = regexp.MustCompile(`^([1-9]\d{0,3}) ?[gG][bB]$`)
 
 // soldAs is what can be used of a GPU that is sold as a size such as 48GB: the
 // least of the catalogue's GPUs of that size, and the GPU that shows it. Those
