@@ -139,3 +139,48 @@ func TestOffloadHost(t *testing.T) {
 		}
 	}
 }
+
+// TestOffloadFrozen: offload_param moves frozen weights too, so that host memory has
+// every parameter in 16 bits; packed weights are refused there, and nowhere else.
+func TestOffloadFrozen(t *testing.T) {
+	g := fromConfig(t, `{"model_type": "llama", "torch_dtype": "bfloat16", `+tiny+`}`)
+	asked := costmodel.Workload{Mode: costmodel.Train, World: 2, Strategy: costmodel.Zero3, Precision: costmodel.BF16Mixed, LoRARank: 8, LoRATargets: []string{"all-linear"}, HostStates: true}
+	w, err := estimate.Resolve(g, asked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := estimate.Table(g, w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	weights := 2 * g.ParamCount()
+	asked.Strategy = costmodel.Zero2 // which offloads the optimizer's states alone
+	if w, err = estimate.Resolve(g, asked); err != nil {
+		t.Fatal(err)
+	}
+	states, err := estimate.Table(g, w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if table.HostBytes < weights || table.HostBytes > weights+2*states.HostBytes {
+		t.Errorf("%d bytes in host memory, for weights of %d and states of about %d", table.HostBytes, weights, states.HostBytes)
+	}
+	for _, c := range []struct {
+		strategy costmodel.Strategy
+		quantize string
+		offload  bool
+		refused  bool
+	}{
+		{costmodel.Zero3, "nf4", true, true},
+		{costmodel.Zero3, "int8", true, true},
+		{costmodel.Zero3, "nf4", false, false},
+		{costmodel.Zero2, "nf4", true, false},
+	} {
+		asked.Strategy, asked.Quantize, asked.HostStates = c.strategy, c.quantize, c.offload
+		_, err := estimate.Resolve(g, asked)
+		var fault *costmodel.FieldError
+		if refused := errors.As(err, &fault) && fault.Field == "quantize" && strings.Contains(err.Error(), "offload_param"); refused != c.refused {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+}

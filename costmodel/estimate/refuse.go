@@ -37,3 +37,27 @@ func checkRepeated(graph *modelgraph.Graph, workload *costmodel.Workload) error 
 	}
 	return nil
 }
+
+// checkGenerated refuses tokens of a model that generates none: all of its attention
+// looks both ways, as BERT's does.
+func checkGenerated(graph *modelgraph.Graph, workload *costmodel.Workload) error {
+	if workload.NewTokens == 0 || graph.Family == "" {
+		return nil
+	}
+	encodes := false
+	for i := range graph.Layers {
+		switch op := graph.Layers[i].Op.(type) {
+		case modelgraph.StateSpace:
+			return nil
+		case modelgraph.Attention:
+			if !op.Bidirectional && !op.Cross {
+				return nil
+			}
+			encodes = true
+		}
+	}
+	if !encodes {
+		return nil
+	}
+	return refuse("new_tokens", workload.NewTokens, "%s is an encoder, which generates no tokens: leave %v out", graph.Class, costmodel.Setting{Field: "new_tokens"})
+}

@@ -55,6 +55,7 @@ func Resolve(graph *modelgraph.Graph, workload costmodel.Workload) (costmodel.Wo
 		func() error { return checkProgram(graph, &workload) },
 		func() error { return checkRepeated(graph, &workload) },
 		func() error { return checkComponent(graph, &workload) },
+		func() error { return checkGenerated(graph, &workload) },
 	} {
 		if err := fault(); err != nil {
 			return workload, err
@@ -124,7 +125,8 @@ func checkNumbers(workload *costmodel.Workload) error {
 	case workload.Batch%workload.MicroBatches != 0:
 		return refuse("micro_batches", workload.MicroBatches, "%d does not divide the batch of %d (%s)", workload.MicroBatches, workload.Batch, partsOf(workload))
 	case workload.Seq > 0 && layers.MicroBatch(workload) > maxTokens/max(workload.Seq, workload.TargetSeq):
-		return refuse("batch", workload.Batch, "%d sequences of %d tokens are more than 2^32 tokens", workload.Batch, max(workload.Seq, workload.TargetSeq))
+		field, value := layers.Longest(workload)
+		return refuse(field, value, "%d sequences of %d tokens are more than 2^32 tokens", workload.Batch, max(workload.Seq, workload.TargetSeq))
 	}
 	return nil
 }

@@ -64,6 +64,7 @@ func TestResolveRefuses(t *testing.T) {
 		{costmodel.Workload{NewTokens: -1}, "new_tokens: -1 is not between 0 and 2^32"},
 		{costmodel.Workload{Batch: 12, MicroBatches: 5}, "micro_batches: 5 does not divide the batch of 12 (4 and 6 do)"},
 		{costmodel.Workload{Batch: 1 << 20, Seq: 1 << 13}, "batch: 1048576 sequences of 8192 tokens are more than 2^32 tokens"},
+		{costmodel.Workload{Batch: 1 << 10, Seq: 1 << 23}, "seq: 1024 sequences of 8388608 tokens are more than 2^32 tokens"},
 		{costmodel.Workload{NewTokens: 5}, "new_tokens: only mode=infer generates tokens"},
 	} {
 		c.in.Mode = costmodel.Train
@@ -118,7 +119,7 @@ func TestOverflow(t *testing.T) {
 		{
 			modelgraph.Layer{Name: "a", Declared: &nothing, Op: modelgraph.MLP{Dim: 1 << 40, Hidden: 1 << 40}},
 			costmodel.Workload{Seq: 1 << 20},
-			`batch: with 1048576 tokens the layers up to "a" would take more than 2^60 bytes`,
+			`seq: with 1048576 tokens the layers up to "a" would take more than 2^60 bytes`,
 		},
 		{
 			modelgraph.Layer{Name: "a", Stream: modelgraph.Stream{Kind: modelgraph.Fixed, Tokens: 1 << 40}},
@@ -133,7 +134,7 @@ func TestOverflow(t *testing.T) {
 		{
 			modelgraph.Layer{Name: "a", Declared: &nothing, Op: modelgraph.Attention{Dim: 64, Heads: 1 << 20, KVHeads: 1, HeadDim: 1, Eager: true}},
 			costmodel.Workload{Seq: 1 << 30},
-			`batch: with 1073741824 tokens the layers up to "a" would take more than 2^60 bytes`,
+			`seq: with 1073741824 tokens the layers up to "a" would take more than 2^60 bytes`,
 		},
 	} {
 		g, err := modelgraph.New("m", []modelgraph.Layer{c.layer}, nil)

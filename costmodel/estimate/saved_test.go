@@ -22,6 +22,9 @@ func TestSavedIsNoDebt(t *testing.T) {
 	}
 	tables := 0
 	for _, entry := range entries {
+		if _, err := os.Stat(models + entry.Name() + "/model_index.json"); err == nil || !entry.IsDir() {
+			continue // a diffusion pipeline, which is planned by phases, or hub.json
+		}
 		g, err := load.Model(models+entry.Name(), load.Options{})
 		if err != nil {
 			t.Fatal(err)

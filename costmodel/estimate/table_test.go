@@ -1,6 +1,7 @@
 package estimate_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -67,6 +68,23 @@ func fromConfig(t *testing.T, config string) *modelgraph.Graph {
 		t.Fatal(err)
 	}
 	return g
+}
+
+// TestEncoderGenerates: new tokens are refused of a model that only encodes, and of no
+// other.
+func TestEncoderGenerates(t *testing.T) {
+	for config, refused := range map[string]bool{
+		`{"model_type": "bert", "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 1000}`: true,
+		`{"model_type": "llama", ` + tiny + `}`: false,
+		`{"model_type": "t5", "d_model": 64, "d_ff": 128, "num_layers": 2, "num_heads": 4, "d_kv": 16, "vocab_size": 1000}`: false,
+		`{"model_type": "mamba", "hidden_size": 64, "num_hidden_layers": 2, "vocab_size": 1000}`:                            false,
+	} {
+		_, err := estimate.Resolve(fromConfig(t, config), costmodel.Workload{Mode: costmodel.Infer, NewTokens: 4})
+		var fault *costmodel.FieldError
+		if got := errors.As(err, &fault) && fault.Field == "new_tokens"; got != refused {
+			t.Errorf("%s: %v", config, err)
+		}
+	}
 }
 
 const tiny = `"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 4, "vocab_size": 1000`

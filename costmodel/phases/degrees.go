@@ -25,7 +25,7 @@ func (run *deployment) degrees() error {
 	}
 	switch gpus := work.gpus(); {
 	case gpus > 1 && work.Offload != "":
-		return fmt.Errorf("offload %s is of one GPU: xDiT keeps weights on its GPUs; with --fully-shard-degree they are cut", work.Offload)
+		return oneGPU(work.Offload)
 	case run.denoiser.Name == "unet" && parts*work.PipeFusion > 1:
 		return refusedf("xDiT cuts transformers: of a UNet it runs the prompt and its negative on two GPUs (cfg degree 2)")
 	case heads%work.Ulysses != 0:
@@ -40,6 +40,11 @@ func (run *deployment) degrees() error {
 		return refusedf("fully_shard degree %d does not divide the %d GPUs of the other degrees", work.FullyShardDegree, gpus)
 	}
 	return nil
+}
+
+// oneGPU refuses offload on several GPUs, before any degree is tried.
+func oneGPU(offload string) error {
+	return fmt.Errorf("offload %s needs one GPU (--gpus 1): xDiT keeps weights on its GPUs; with --fully-shard-degree they are cut", offload)
 }
 
 // short refuses a pipeline of more stages than there are blocks for.

@@ -41,6 +41,13 @@ func TestRemedies(t *testing.T) {
 	}
 }
 
+// TestOffloadOnSeveral: offload is refused as such, not for a degree that no one gave.
+func TestOffloadOnSeveral(t *testing.T) {
+	if _, err := Of(folder(t, fluxSmall()), Workload{Offload: "model"}, h200, 2); err == nil || !strings.HasPrefix(err.Error(), "offload model needs one GPU (--gpus 1)") {
+		t.Error(err)
+	}
+}
+
 // workloadOf reads degrees as they are printed.
 func workloadOf(t *testing.T, flags string) Workload {
 	t.Helper()

@@ -95,7 +95,7 @@ func TestRefused(t *testing.T) {
 		"does not divide the 64 rows of tokens":  {Ring: 3},
 		"fully_shard degree 3 does not divide":   {Ulysses: 2, FullyShardDegree: 3},
 		"pipefusion 2: a GPU of the":             {PipeFusion: 2, FullyShardDegree: 2},
-		"offload model is of one GPU":            {Offload: "model", Ulysses: 2},
+		"offload model needs one GPU (--gpus 1)": {Offload: "model", Ulysses: 2},
 		`offload "disk" is not known`:            {Offload: "disk"},
 	} {
 		if _, err := of(pipeline, work, h200); err == nil || !strings.Contains(err.Error(), words) {

@@ -52,6 +52,8 @@ type flag struct {
 	// means, which 0 would stand for without a word.
 	counts  bool
 	leftOut string
+	// leftOutOn is the same of a command that has a default of its own.
+	leftOutOn map[command]string
 	// unbuilt: the contract has the flag, and this version takes its default
 	// alone.
 	unbuilt bool

@@ -125,17 +125,17 @@ func (request *Request) Refuse() error {
 		return err
 	}
 	implyTraining(request)
-	return cmp.Or(request.normalise(), checkZeros(set), checkBuilt(set), request.refuseUnconstrained(), request.refuseOffload(), request.refuseSearch())
+	return cmp.Or(request.normalise(), checkZeros(set, commands[request.cmd.Name()]), checkBuilt(set), request.refuseUnconstrained(), request.refuseOffload(), request.refuseSearch())
 }
 
 // checkZeros refuses the numbers that count something and were given as nothing.
-func checkZeros(set *pflag.FlagSet) error {
+func checkZeros(set *pflag.FlagSet, on command) error {
 	for i := range flags {
 		if flags[i].leftOut == "" {
 			continue
 		}
 		if f := set.Lookup(flags[i].name); f != nil && f.Changed && (f.Value.String() == "0" || strings.HasPrefix(f.Value.String(), "-")) {
-			return out.Usagef("--%s: %s is not 1 or more (left out: %s)", f.Name, f.Value, flags[i].leftOut)
+			return out.Usagef("--%s: %s is not 1 or more (left out: %s)", f.Name, f.Value, cmp.Or(flags[i].leftOutOn[on], flags[i].leftOut))
 		}
 	}
 	return nil
@@ -193,9 +193,9 @@ func (request *Request) refuseOffload() error {
 	case request.work.Runtime == costmodel.Devmap:
 		return out.Usagef("--offload %s --runtime devmap: its programs run every layer on a GPU (--runtime %s works)", request.offload, costmodel.DeviceMap.Traits().Runtimes[0])
 	case request.work.Mode == costmodel.Train:
-		return out.Usagef("--offload %s --mode train: Accelerate offloads for inference: its hooks drop the weights after forward, and backward needs them (--mode infer works)", request.offload)
+		return out.Usagef("--offload %s --mode train: Accelerate offloads for inference: its hooks drop the weights after forward, and backward needs them; in training use --offload cpu --strategy zero3", request.offload)
 	case !request.work.Strategy.Traits().Sequential:
-		return out.Usagef("--offload %s --strategy %s: units leave a device map (--strategy device-map works)", request.offload, request.work.Strategy)
+		return out.Usagef("--offload %s --strategy %s: units leave a device map (--strategy device-map works; in training, --strategy zero3 does)", request.offload, request.work.Strategy)
 	case !request.Contiguous:
 		return out.Usagef("--offload %s --contiguous=false: units leave a contiguous map", request.offload)
 	}

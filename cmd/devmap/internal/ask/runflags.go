@@ -54,7 +54,7 @@ var runFlags = []flag{
 		help: "Seed of random token ids and random weights [0]",
 	},
 	{
-		name: "steps", at: func(request *Request) any { return &request.Run.Steps }, on: onRun | onPlan, defaultValue: "1", leftOut: "1",
+		name: "steps", at: func(request *Request) any { return &request.Run.Steps }, on: onRun | onPlan, defaultValue: "1", leftOut: "1", leftOutOn: map[command]string{onPlan: "the pipeline's own"},
 		help:   "Steps to run, each with the next batch",
 		helpOn: map[command]string{onPlan: "Denoising steps [the pipeline's default]"}, idle: []*idleness{nothingRuns},
 		also: []string{"max-steps", "max_steps", "iterations", "num-steps"},

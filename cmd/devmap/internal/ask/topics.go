@@ -137,8 +137,11 @@ Values of --offload for language models, in inference with Accelerate:
 
 devmap moves as few bytes as possible. A topology file can limit the host memory
 (host_memory_bytes) and give the copy rates (cpu_bytes_per_second,
-disk_bytes_per_second); see devmap help topology. In training, use DeepSpeed:
-offload_optimizer in the file of --ds-config.
+disk_bytes_per_second); see devmap help topology.
+
+In training, DeepSpeed offloads: --offload cpu with --strategy zero1, zero2 or
+zero3 keeps optimizer states in host memory. zero3 keeps the weights there too.
+Other settings need a file: offload_optimizer and offload_param of --ds-config.
 
 Values of --offload for diffusion pipelines on one GPU, as diffusers names them:
 

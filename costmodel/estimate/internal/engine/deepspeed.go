@@ -40,7 +40,19 @@ func (deepspeed) Adapters(workload *costmodel.Workload) (string, error) {
 		"DeepSpeed casts the whole module: under %v its adapters are %s, not %s", costmodel.Set("precision", workload.Precision), adapters, workload.LoRAPrecision)
 }
 
-func (deepspeed) Refuse(workload *costmodel.Workload) error { return checkDegree(workload) }
+// Refuse names what is not supported. PEFT's QLoRA under ZeRO 3 keeps the packed
+// weights on the GPUs (docs/source/accelerate/deepspeed.md, offload_param_device
+// none): no page of DeepSpeed, PEFT or bitsandbytes describes their offload.
+func (deepspeed) Refuse(workload *costmodel.Workload) error {
+	if err := checkDegree(workload); err != nil {
+		return err
+	}
+	if workload.Quantize != "" && workload.Strategy.Traits().ZeroStage == 3 && settingsOf(workload).OffloadParams {
+		return costmodel.Refuse(costmodel.Set("quantize", workload.Quantize),
+			"DeepSpeed's offload_param has no documented support for bitsandbytes' %s weights: use %v, or keep the parameters on the GPUs", workload.Quantize, costmodel.Set("quantize", "off"))
+	}
+	return nil
+}
 
 func (deepspeed) Rules(workload *costmodel.Workload) layers.Rules {
 	cut := workload.Strategy.Traits().Sharded
@@ -86,6 +98,7 @@ type zeroSum struct {
 	stage     int
 	part      int64   // trained elements of the rank
 	whole     int64   // and of all ranks
+	parts     int64   // bytes of the rank's parts of all weights, frozen ones too
 	largest   int64   // of one tensor
 	groups    []int64 // of the parts that are updated one after another
 	grad      int64   // bytes of a gradient's element
@@ -158,11 +171,12 @@ func (sum *zeroSum) gradients(unit *costmodel.Unit, exec []int) {
 		return
 	}
 	unit.ResidentGrads = 0
+	if sum.stage == 3 && sum.set.OffloadParams && len(exec) > 0 {
+		sum.parts += unit.Params
+		unit.Params = 0
+	}
 	for k, i := range exec {
 		grads, step := &sum.model.Layers[i].Grads, &unit.Layers[k]
-		if sum.stage == 3 && sum.set.OffloadParams {
-			unit.Params = 0
-		}
 		if sum.stage == 3 && !sum.set.OffloadOptimizer {
 			unit.ResidentGrads += sum.share(grads.First-grads.Waits) / sum.grad * sum.summed
 		}

@@ -62,7 +62,8 @@ func (sum *zeroSum) warnEstimator(table *costmodel.Table, params int64) {
 // host is what a rank keeps in host memory: what offload_optimizer moves there
 // (stage3.py, _create_fp32_partitions, initialize_optimizer_states,
 // _setup_for_real_optimizer; stage_1_and_2.py, __init__), and with
-// offload_param the rank's parts. States are the optimizer's own, and
+// offload_param the rank's parts of all weights, frozen ones too
+// (partition_parameters.py, _partition_param). States are the optimizer's own, and
 // pageable.
 func (sum *zeroSum) host() (pinned, pageable int64) {
 	each := ops.WeightBytes(sum.model.Workload.Precision) // of masters
@@ -90,7 +91,7 @@ func (sum *zeroSum) host() (pinned, pageable int64) {
 		}
 	}
 	if sum.set.OffloadParams {
-		lock(sum.part*sum.grad, !sum.set.PageableParams)
+		lock(sum.parts, !sum.set.PageableParams)
 	}
 	return pinned, pageable
 }

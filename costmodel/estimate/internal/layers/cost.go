@@ -99,6 +99,19 @@ func most(figures *modelgraph.Declared, shape *ops.Shape) float64 {
 // overflows an int64.
 const maxCost = 1 << 60
 
+// Longest is the largest of the batch and the lengths of its sequences: what a
+// refusal of too many tokens names.
+func Longest(workload *costmodel.Workload) (field string, value int64) {
+	field, value = "batch", workload.Batch
+	if workload.Seq > value {
+		field, value = "seq", workload.Seq
+	}
+	if workload.TargetSeq > max(value, workload.Seq) {
+		field, value = "target_seq", workload.TargetSeq
+	}
+	return field, value
+}
+
 // bound refuses sizes that would overflow, before any cost is computed.
 func (model *Model) bound() error {
 	sum := 0.
@@ -108,7 +121,8 @@ func (model *Model) bound() error {
 			sum += float64(layer.Times()) * (ops.Bound(layer.Op, &layer.Shape) + most(layer.Declared, &layer.Shape))
 		}
 		if sum > maxCost {
-			return costmodel.Refuse(costmodel.Set("batch", model.Workload.Batch),
+			field, value := Longest(&model.Workload)
+			return costmodel.Refuse(costmodel.Set(field, value),
 				"with %d tokens the layers up to %q would take more than 2^60 bytes", layer.Shape.Tokens, layer.Name)
 		}
 	}
