@@ -76,9 +76,9 @@ func (command *emitCommand) run(cmd *cobra.Command, file string) error {
 	}
 	// The file is used without the plan, so the notes that limit its meaning are
 	// printed again.
-	notes := plan.Warnings
+	notes := slices.Concat(ask.Texts(target.Outside(plan)), plan.Warnings)
 	if note != "" {
-		notes = slices.Concat([]string{note}, notes)
+		notes = slices.Insert(notes, 0, note)
 	}
 	show.Warnings(cmd.ErrOrStderr(), notes)
 	return nil
