@@ -31,7 +31,8 @@ func openPI(to io.Writer, input *Input) error {
 	lines := []string{
 		"#!/bin/sh",
 		"# " + quote.Comment(plan.Model.Name) + " as devmap planned it; run it in a checkout of openpi.",
-		"export CUDA_VISIBLE_DEVICES=" + strings.Join(gpus, ","),
+		fmt.Sprintf("# GPUs of the plan: %d. A CUDA_VISIBLE_DEVICES that is already set stays, and must name as many.", len(gpus)),
+		"export CUDA_VISIBLE_DEVICES=${CUDA_VISIBLE_DEVICES:-" + strings.Join(gpus, ",") + "}",
 		"export XLA_PYTHON_CLIENT_MEM_FRACTION=" + strconv.FormatFloat(workload.MemFraction, 'g', -1, 64),
 	}
 	if workload.Mode == costmodel.Train {
