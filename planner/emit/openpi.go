@@ -15,8 +15,9 @@ import (
 var _ = register(&Target{
 	Name: "openpi", Aliases: []string{"jax", "pi0"}, File: "openpi.sh",
 	Example: "pi0-lora --gpus 2 --gpu h200-141gb --mode train --batch 16", Golden: []string{"jax"},
-	needs: []need{runtime("jax", "OpenPI", costmodel.Messagef("plan with %v", costmodel.Set("runtime", "jax")))},
-	Write: openPI, Usage: openPIUsage,
+	needs:    []need{runtime("jax", "OpenPI", costmodel.Messagef("plan with %v", costmodel.Set("runtime", "jax")))},
+	families: []string{"openpi_pi0", "openpi_pi05"},
+	Write:    openPI, Usage: openPIUsage,
 })
 
 // openPI writes the script: which GPUs JAX sees; its mesh takes all of them
