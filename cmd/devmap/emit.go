@@ -1,8 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 
@@ -55,8 +57,14 @@ func (command *emitCommand) run(cmd *cobra.Command, file string) error {
 	if err := out.Spare(command.Output, plan.Model.Source, file, command.Model); err != nil {
 		return err
 	}
+	if err := asUsage(refusedBy(target, plan)); err != nil {
+		return err
+	}
 	input, err := command.input(cmd, target, plan, file)
 	if err != nil {
+		return err
+	}
+	if err := asUsage(target.Write(io.Discard, input)); err != nil {
 		return err
 	}
 	if err := out.Write(cmd, command.Output, func(to io.Writer) error { return target.Write(to, input) }); err != nil {
@@ -76,12 +84,37 @@ func (command *emitCommand) run(cmd *cobra.Command, file string) error {
 	}
 	// The file is used without the plan, so the notes that limit its meaning are
 	// printed again.
-	notes := plan.Warnings
+	notes := slices.Concat(ask.Texts(target.Outside(plan)), plan.Warnings)
 	if note != "" {
-		notes = slices.Concat([]string{note}, notes)
+		notes = slices.Insert(notes, 0, note)
 	}
 	show.Warnings(cmd.ErrOrStderr(), notes)
 	return nil
+}
+
+// refusedBy is why a target does not take a plan. The type of the model is read again,
+// where it is still there: a plan does not have it.
+func refusedBy(target *emit.Target, plan *devicemap.Plan) error {
+	if err := target.Refuse(plan); err != nil {
+		return err
+	}
+	if info, err := os.Stat(plan.Model.Source); plan.Workload.Runtime != "jax" || err == nil && !info.Mode().IsRegular() && !info.IsDir() { // reading a pipe waits
+		return nil
+	}
+	graph, err := ask.ReadModel(plan.Model.Source)
+	if err != nil || graph.Digest() != plan.Model.Digest {
+		return nil //nolint:nilerr // it has moved, and emit does not need it
+	}
+	return target.RefuseFamily(plan, graph.Family)
+}
+
+// asUsage makes a usage error of a plan that is sound and that the engine does not
+// take: --for names another.
+func asUsage(err error) error {
+	if refused := (interface{ Refused() })(nil); errors.As(err, &refused) {
+		return out.Usagef("%w", err)
+	}
+	return err
 }
 
 // input reads what the target needs with the plan.
@@ -152,7 +185,7 @@ func nextCommand(plan *devicemap.Plan, file string) string {
 	case traits.Staged:
 		name = "torch-schedule"
 	}
-	if target, err := emit.For(name); err == nil && target.Write(io.Discard, &emit.Input{Plan: plan}) == nil {
+	if target, err := emit.For(name); err == nil && refusedBy(target, plan) == nil && target.Write(io.Discard, &emit.Input{Plan: plan}) == nil {
 		return fmt.Sprintf("devmap emit %s --for %s -o %s", emit.Shell(file), target.Name, target.File)
 	}
 	return "devmap watch " + emit.Shell(file) + " -- COMMAND"

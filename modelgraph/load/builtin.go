@@ -29,7 +29,7 @@ func builtIn(name string, fsys fs.FS) (graph *modelgraph.Graph, ok bool, err err
 	}
 	file := builtInFiles(fsys)[entry]
 	if path.Base(file) == pipelineFile {
-		return nil, true, fmt.Errorf("%s is a built-in diffusion pipeline: devmap plan %s --gpus N plans it", name, entry)
+		return nil, true, &pipelineError{name, entry}
 	}
 	data, err := fs.ReadFile(fsys, file)
 	if err != nil {

@@ -43,3 +43,14 @@ func (err *notFoundError) Error() string {
 	}
 	return text + "; give a folder or a config.json, or fetch it: " + fmt.Sprintf(err.Fetch, name)
 }
+
+// pipelineError is a built-in diffusion pipeline where a model is needed.
+type pipelineError struct{ name, entry string }
+
+// Error implements error.
+func (err *pipelineError) Error() string {
+	return fmt.Sprintf("%s is a built-in diffusion pipeline: devmap plan %s --gpus N plans it", err.name, err.entry)
+}
+
+// Is makes it an [ErrUnsupported].
+func (*pipelineError) Is(target error) bool { return target == ErrUnsupported }

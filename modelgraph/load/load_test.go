@@ -209,6 +209,9 @@ func TestBuiltIn(t *testing.T) {
 		"https://example.org/a/b":             `"https://example.org/a/b" is not the address of a model (https://huggingface.co/ORG/NAME is one)`,
 	} {
 		g, err := Model(arg, Options{Env: none, BuiltIn: fsys})
+		if arg == "pipe" && !errors.Is(err, ErrUnsupported) {
+			t.Errorf("%s: %v is no unsupported form", arg, err)
+		}
 		if err == nil || !strings.HasSuffix(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v, %v, want %s", arg, g, err, want)
 		}

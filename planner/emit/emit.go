@@ -43,6 +43,8 @@ type Target struct {
 	Usage func(input *Input, file string) (usage, note string)
 
 	needs []need
+	// families are the model_types that the engine's program runs; nil: all.
+	families []string
 }
 
 // Input is a plan, and what some targets need with it.
@@ -60,15 +62,35 @@ var targets []*Target
 func register(target *Target) *Target {
 	write := target.Write
 	target.Write = func(to io.Writer, input *Input) error {
-		for _, need := range target.needs {
-			if err := need(input.Plan); err != nil {
-				return err
-			}
+		if err := target.Refuse(input.Plan); err != nil {
+			return err
 		}
 		return write(to, input)
 	}
 	targets = append(targets, target)
 	return target
+}
+
+// Refuse says why the target does not take a plan, as far as the plan alone tells.
+func (target *Target) Refuse(plan *devicemap.Plan) error {
+	if len(plan.Pipeline) > 0 && target.Name != "diffusers" && target.Name != "xdit" {
+		return ofDiffusion(plan)
+	}
+	for _, need := range target.needs {
+		if err := need(plan); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// RefuseFamily says that the engine's program is for models of other types. A model
+// without a type, such as a model.json, is the user's own program's.
+func (target *Target) RefuseFamily(plan *devicemap.Plan, family string) error {
+	if len(target.families) == 0 || family == "" || slices.Contains(target.families, family) {
+		return nil
+	}
+	return refused("the plan for %q is of a model of type %s, which %s does not run: it runs %s", plan.Model.Name, quote.Comment(family), target.Name, strings.Join(target.families, " and "))
 }
 
 // Targets lists all targets, sorted by name.
@@ -98,6 +120,21 @@ type refusal struct{ costmodel.Message }
 // Error implements error.
 func (e *refusal) Error() string { return e.String() }
 
+// Refused tells that the plan is sound, and that another target or plan is needed.
+func (e *refusal) Refused() {}
+
+// refused is a [refusal] of a text.
+func refused(format string, args ...any) error { return &refusal{costmodel.Messagef(format, args...)} }
+
+// ofDiffusion refuses the plan of a diffusion pipeline, and names a target for it.
+func ofDiffusion(plan *devicemap.Plan) error {
+	engine := "diffusers"
+	if len(plan.Devices) > 1 || len(plan.Topology.Devices) > 1 {
+		engine = "xdit"
+	}
+	return refused("the plan for %q is of a diffusion pipeline, whose components run one after another: emit --for %s", plan.Model.Name, engine)
+}
+
 // deviceMap demands a map for one process that runs the GPUs in turn. The flat
 // map of a pipeline has the same form and another meaning.
 func deviceMap(plan *devicemap.Plan) error {
@@ -106,11 +143,11 @@ func deviceMap(plan *devicemap.Plan) error {
 	case strategy.Traits().Staged:
 		return &refusal{costmodel.Messagef("the plan for %q is a pipeline's: its stages run side by side in %s (\"stages\" lists the units of each), and its peaks are theirs; one process with a device map runs the GPUs in turn and holds other bytes on each: plan that with %v", plan.Model.Name, pipelines(plan), costmodel.Set("strategy", costmodel.DeviceMap))}
 	case len(plan.Phases) > 0:
-		return fmt.Errorf("the plan for %q is of a diffusion pipeline, whose components run one after another: emit --for diffusers or xdit", plan.Model.Name)
+		return ofDiffusion(plan)
 	case len(plan.DeviceMap) == 0:
 		return &refusal{costmodel.Messagef("the plan for %q has no device map, because its strategy is %s; plan with %v", plan.Model.Name, strategy, costmodel.Set("strategy", costmodel.DeviceMap))}
 	case plan.Workload.Mode == costmodel.Train && offloads(plan):
-		return fmt.Errorf("the plan for %q trains units that are on the CPU or disk: Accelerate's hooks run them forward alone", plan.Model.Name)
+		return refused("the plan for %q trains units that are on the CPU or disk: Accelerate's hooks run them forward alone", plan.Model.Name)
 	}
 	return nil
 }
@@ -136,7 +173,7 @@ func diffusion(plan *devicemap.Plan) error {
 	if len(plan.Pipeline) > 0 {
 		return nil
 	}
-	return fmt.Errorf("the plan for %q is of no diffusion pipeline: devmap plan takes a folder with a model_index.json", plan.Model.Name)
+	return refused("the plan for %q is of no diffusion pipeline: devmap plan takes a folder with a model_index.json", plan.Model.Name)
 }
 
 // training demands a training step, for a reason.

@@ -15,8 +15,9 @@ import (
 var _ = register(&Target{
 	Name: "openpi", Aliases: []string{"jax", "pi0"}, File: "openpi.sh",
 	Example: "pi0-lora --gpus 2 --gpu h200-141gb --mode train --batch 16", Golden: []string{"jax"},
-	needs: []need{runtime("jax", "OpenPI", costmodel.Messagef("plan with %v", costmodel.Set("runtime", "jax")))},
-	Write: openPI, Usage: openPIUsage,
+	needs:    []need{runtime("jax", "OpenPI", costmodel.Messagef("plan with %v", costmodel.Set("runtime", "jax")))},
+	families: []string{"openpi_pi0", "openpi_pi05"},
+	Write:    openPI, Usage: openPIUsage,
 })
 
 // openPI writes the script: which GPUs JAX sees; its mesh takes all of them
@@ -31,7 +32,8 @@ func openPI(to io.Writer, input *Input) error {
 	lines := []string{
 		"#!/bin/sh",
 		"# " + quote.Comment(plan.Model.Name) + " as devmap planned it; run it in a checkout of openpi.",
-		"export CUDA_VISIBLE_DEVICES=" + strings.Join(gpus, ","),
+		fmt.Sprintf("# GPUs of the plan: %d. A CUDA_VISIBLE_DEVICES that is already set stays, and must name as many.", len(gpus)),
+		"export CUDA_VISIBLE_DEVICES=${CUDA_VISIBLE_DEVICES:-" + strings.Join(gpus, ",") + "}",
 		"export XLA_PYTHON_CLIENT_MEM_FRACTION=" + strconv.FormatFloat(workload.MemFraction, 'g', -1, 64),
 	}
 	if workload.Mode == costmodel.Train {

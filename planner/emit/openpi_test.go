@@ -13,6 +13,7 @@ import (
 // TestOpenPI: the script that a shell runs sets what JAX reads and gives train.py the
 // plan's numbers, after the config and its own words. The batch is that of all GPUs.
 func TestOpenPI(t *testing.T) {
+	t.Setenv("CUDA_VISIBLE_DEVICES", "")
 	input := golden(t, "jax")
 	script, err := written(target(t, "openpi"), input)
 	if err != nil {
@@ -23,6 +24,10 @@ func TestOpenPI(t *testing.T) {
 		if !strings.Contains(reported, word) {
 			t.Errorf("the shell is told %q, without %q", reported, word)
 		}
+	}
+	t.Setenv("CUDA_VISIBLE_DEVICES", "4,5,6,7")
+	if reported := shell(t, script); !strings.HasPrefix(reported, "4,5,6,7 0.9 ") {
+		t.Errorf("the caller's GPUs are not kept: %s", reported)
 	}
 	input.Plan.Workload.EMA = true
 	if script, err := written(target(t, "openpi"), input); err != nil || strings.Contains(script, "ema") {

@@ -226,7 +226,7 @@ func uncheckable(plan *devicemap.Plan, config []byte) error {
 	}
 	for _, reason := range slices.Concat(unbuildable(&model), unfit(&plan.Workload), unspread(plan, model.ModelType)) {
 		if reason.fits {
-			return fmt.Errorf("the plan for %q: %s", plan.Model.Name, reason.text)
+			return refused("the plan for %q: %s", plan.Model.Name, reason.text)
 		}
 	}
 	return nil

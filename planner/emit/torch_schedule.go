@@ -42,7 +42,7 @@ func staged(plan *devicemap.Plan) ([]int, costmodel.Schedule, error) {
 		return nil, schedule, fmt.Errorf("the plan for %q: %w", plan.Model.Name, err)
 	}
 	if cells := 2 * int64(len(ranks)) * schedule.MicroBatches; cells > maxCells {
-		return nil, schedule, fmt.Errorf("the plan for %q has %d actions: more than the %d of a schedule that is written", plan.Model.Name, cells, maxCells)
+		return nil, schedule, refused("the plan for %q has %d actions: more than the %d of a schedule that is written", plan.Model.Name, cells, maxCells)
 	}
 	for stage, rank := range ranks {
 		if rank != stage%count || stage >= count && schedule.Kind != costmodel.Interleaved || plan.Stages[stage].Device < 0 {

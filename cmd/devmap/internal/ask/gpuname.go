@@ -57,7 +57,10 @@ func gpuNamed(name string) (string, error) {
 	if err == nil {
 		return gpu.Name, nil
 	}
-	found, near := like(name), ""
+	found, near := ofDriver(name), ""
+	if len(found) == 0 {
+		found = like(name)
+	}
 	switch {
 	case len(found) == 1:
 		return found[0], nil
@@ -81,6 +84,43 @@ func nearestGPU(name string) []string {
 		}
 	}
 	return modelgraph.Nearest(name, catalogue.Names(), 1, max(3, len(name)/2))
+}
+
+// formWords do not tell one GPU of the catalogue from another in the names that drivers
+// give: makers, series, boards and kinds of memory. The 480 GB of a GH200 are the host's.
+var formWords = strings.Fields("nvidia geforce tesla quadro amd instinct rtx gpu graphics generation blackwell server workstation edition sxm " +
+	"sxm2 sxm3 sxm4 sxm5 sxm6 pcie hbm2 hbm2e hbm3 hbm3e nvl oam ac 480gb")
+
+// ofDriver are the catalogue's GPUs that a name of nvidia-smi or torch means, such as
+// NVIDIA A100-SXM4-80GB: those of the same model, and size where the name has one.
+func ofDriver(name string) []string {
+	model, size := modelAndSize(name)
+	if len(model) == 0 {
+		return nil
+	}
+	var found []string
+	for _, gpu := range catalogue.Names() {
+		has, sized := modelAndSize(gpu)
+		if slices.Equal(model, has) && (size == "" || sized == "" || size == sized) {
+			found = append(found, gpu)
+		}
+	}
+	return found
+}
+
+// modelAndSize parts the words of a GPU's name that tell it from others.
+func modelAndSize(name string) (model []string, size string) {
+	for _, word := range gpuWords(strings.ToLower(name)) {
+		digits, sized := strings.CutSuffix(word, "gb")
+		switch {
+		case slices.Contains(formWords, word):
+		case sized && digits != "" && strings.Trim(digits, "0123456789") == "":
+			size = word
+		default:
+			model = append(model, word)
+		}
+	}
+	return model, size
 }
 
 // gpuWords are the words of a GPU's name.

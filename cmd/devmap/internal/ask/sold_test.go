@@ -70,12 +70,17 @@ func TestGPUNamed(t *testing.T) {
 	for name, want := range map[string]string{
 		"A6000": "rtx-a6000", "NVIDIA RTX A6000": "rtx-a6000", "5090": "rtx-5090", "RTX 2080 Ti": "rtx-2080-ti", "4060ti": "rtx-4060-ti-16gb", "t4": "t4-16gb",
 		"Tesla T4": "t4-16gb", "MI300X": "mi300x-192gb", "AMD Instinct MI250X": "mi250x-64gb", "h20": "h20-96gb", "RTX 6000 Ada": "rtx-6000-ada", "RTX PRO 6000": "rtx-pro-6000", "GH200": "gh200-96gb",
+		// As nvidia-smi and torch print them.
+		"NVIDIA A100-SXM4-80GB": "a100-80gb", "NVIDIA A100-SXM4-40GB": "a100-40gb", "NVIDIA A100-PCIE-40GB": "a100-40gb", "A100-PCIE-40GB": "a100-40gb", "NVIDIA A100 80GB PCIe": "a100-80gb",
+		"NVIDIA H100 80GB HBM3": "h100-80gb", "NVIDIA H200": "h200-141gb", "NVIDIA H200 NVL": "h200-141gb", "NVIDIA B200": "b200-180gb", "NVIDIA GH200 480GB": "gh200-96gb",
+		"Tesla V100-SXM2-16GB": "v100-16gb", "Tesla V100-SXM2-32GB": "v100-32gb", "NVIDIA RTX 6000 Ada Generation": "rtx-6000-ada", "NVIDIA A10G": "a10g-24gb", "NVIDIA L4": "l4-24gb",
+		"NVIDIA L40S": "l40s-48gb", "NVIDIA GeForce RTX 3090": "rtx-3090", "NVIDIA GeForce RTX 4090": "rtx-4090", "NVIDIA RTX PRO 6000 Blackwell Server Edition": "rtx-pro-6000",
 	} {
 		if got, err := gpuNamed(name); err != nil || got != want {
 			t.Errorf("%s is %q, %v, want %s", name, got, err, want)
 		}
 	}
-	for name, near := range map[string]string{"4080-super": "did you mean rtx-4080?", "v100": "v100-16gb or v100-32gb?", "rtx 6000": "rtx-6000-ada or rtx-pro-6000?", "h10-80gb": "did you mean h100-80gb?", "mi300": "did you mean mi300x-192gb?", "x\n$(y)": `"x\n$(y)" is unknown`} {
+	for name, near := range map[string]string{"NVIDIA GeForce RTX 4090 D": "did you mean rtx-4090?", "NVIDIA H100 PCIe": "h100-80gb or h100-96gb?", "4080-super": "did you mean rtx-4080?", "v100": "v100-16gb or v100-32gb?", "rtx 6000": "rtx-6000-ada or rtx-pro-6000?", "h10-80gb": "did you mean h100-80gb?", "mi300": "did you mean mi300x-192gb?", "x\n$(y)": `"x\n$(y)" is unknown`} {
 		got, err := gpuNamed(name)
 		if err == nil {
 			if name != "mi300" || got != "mi300x-192gb" { // a part of one name
