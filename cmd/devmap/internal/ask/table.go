@@ -46,7 +46,8 @@ var ofWorkload = map[string]flag{
 	},
 	"batch": {
 		help: "Sequences per step; per GPU under DDP, FSDP, ZeRO", counts: true, idle: []*idleness{nothingRuns},
-		also: []string{"batch-size", "per-device-train-batch-size", "per_device_train_batch_size", "bs"},
+		helpOn: map[command]string{onEstimate: "Sequences per step of all GPUs together"},
+		also:   []string{"batch-size", "per-device-train-batch-size", "per_device_train_batch_size", "bs"},
 	},
 	"micro_batches": {
 		help: "Micro-batches per step (gradient accumulation)", counts: true, idle: []*idleness{nothingRuns},

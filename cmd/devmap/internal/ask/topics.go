@@ -91,7 +91,7 @@ func strategiesTopic() string {
 	fmt.Fprintf(&text, "  %-11s the fastest strategy that fits (plan); estimate shows all\n", costmodel.Auto)
 	text.WriteString(`
 device-map and pipeline use --batch as the whole batch. The others use it as the
-batch of each GPU.
+batch of each GPU. devmap estimate takes it as the batch of all GPUs together.
 
 Values of --schedule, for pipelines:
 
@@ -209,8 +209,8 @@ const exitTopic = `
 Exit statuses of all commands:
 
   0        done
-  1        an error, such as a file that cannot be read
-  2        a wrong call: an unknown flag, a value that is not supported
+  1        a fault in a file or a model, or an error of the machine
+  2        a wrong call: an unknown flag, a setting that is not supported
   3        nothing fits; devmap lists changes that would
   4        a check failed: a wrong device map, a failed verdict
   128 + n  ended by signal n, such as 130 for Ctrl-C
