@@ -95,7 +95,7 @@ func (command *emitCommand) run(cmd *cobra.Command, file string) error {
 // refusedBy is why a target does not take a plan. The type of the model is read again,
 // where it is still there: a plan does not have it.
 func refusedBy(target *emit.Target, plan *devicemap.Plan) error {
-	if err := target.Refuse(plan); err != nil {
+	if err := target.Refuse(plan, ""); err != nil {
 		return err
 	}
 	if info, err := os.Stat(plan.Model.Source); plan.Workload.Runtime != "jax" || err == nil && !info.Mode().IsRegular() && !info.IsDir() { // reading a pipe waits
@@ -105,7 +105,7 @@ func refusedBy(target *emit.Target, plan *devicemap.Plan) error {
 	if err != nil || graph.Digest() != plan.Model.Digest {
 		return nil //nolint:nilerr // it has moved, and emit does not need it
 	}
-	return target.RefuseFamily(plan, graph.Family)
+	return target.Refuse(plan, graph.Family)
 }
 
 // asUsage makes a usage error of a plan that is sound and that the engine does not

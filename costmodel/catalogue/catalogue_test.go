@@ -59,7 +59,7 @@ func checkRates(t *testing.T, g *GPU) {
 // TestCapacities are those that the public reports show.
 func TestCapacities(t *testing.T) {
 	for name, gib := range map[string]float64{
-		"v100-16gb": 15.78, "v100-32gb": 31.74, "t4-16gb": 14.56, "rtx-2080-ti": 10.76, "rtx-5090": 31.37, "rtx-a6000": 48676.0 / 1024,
+		"v100-16gb": 15.78, "v100-32gb": 31.74, "t4-16gb": 14.56, "rtx-2080-ti": 10.76, "rtx-5090": 31.37, "rtx-a6000": 47.40,
 		"rtx-3060-12gb": 11.75, "rtx-4080": 16049.0 / 1024, "rtx-5080": 16303.0 / 1024, "b300-288gb": 275040.0 / 1024, "mi250x-64gb": 65520.0 / 1024,
 		"rtx-6000-ada": 44.43, "rtx-pro-6000": 94.97, "l20-48gb": 44.53, "a800-80gb": 79.33, "gh200-96gb": 94.50, "mi325x-256gb": 255.98,
 	} {

@@ -42,6 +42,13 @@ type Target struct {
 	// nothing to say.
 	Usage func(input *Input, file string) (usage, note string)
 
+	// Refuse says why the target does not take a plan of a model of a family, as far
+	// as the plan tells. The family is "" if nobody knows it. Outside lists the settings
+	// of a plan that change memory and that neither the target's file nor its command
+	// sets, with what the user does instead. Registering sets both.
+	Refuse  func(plan *devicemap.Plan, family string) error
+	Outside func(plan *devicemap.Plan) []costmodel.Message
+
 	needs []need
 	// families are the model_types that the engine's program runs; nil: all.
 	families []string
@@ -62,17 +69,17 @@ var targets []*Target
 func register(target *Target) *Target {
 	write := target.Write
 	target.Write = func(to io.Writer, input *Input) error {
-		if err := target.Refuse(input.Plan); err != nil {
+		if err := target.Refuse(input.Plan, ""); err != nil {
 			return err
 		}
 		return write(to, input)
 	}
+	target.Refuse, target.Outside = target.refuse, target.outside
 	targets = append(targets, target)
 	return target
 }
 
-// Refuse says why the target does not take a plan, as far as the plan alone tells.
-func (target *Target) Refuse(plan *devicemap.Plan) error {
+func (target *Target) refuse(plan *devicemap.Plan, family string) error {
 	if len(plan.Pipeline) > 0 && target.Name != "diffusers" && target.Name != "xdit" {
 		return ofDiffusion(plan)
 	}
@@ -81,12 +88,7 @@ func (target *Target) Refuse(plan *devicemap.Plan) error {
 			return err
 		}
 	}
-	return nil
-}
-
-// RefuseFamily says that the engine's program is for models of other types. A model
-// without a type, such as a model.json, is the user's own program's.
-func (target *Target) RefuseFamily(plan *devicemap.Plan, family string) error {
+	// A model without a type, such as a model.json, is the user's own program's.
 	if len(target.families) == 0 || family == "" || slices.Contains(target.families, family) {
 		return nil
 	}
@@ -120,7 +122,7 @@ type refusal struct{ costmodel.Message }
 // Error implements error.
 func (e *refusal) Error() string { return e.String() }
 
-// Refused tells that the plan is sound, and that another target or plan is needed.
+// Refused tells that the plan is valid, and that another target or plan is needed.
 func (e *refusal) Refused() {}
 
 // refused is a [refusal] of a text.

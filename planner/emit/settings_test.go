@@ -63,17 +63,17 @@ func TestOutsideHostile(t *testing.T) {
 }
 
 // TestRefuse: the plan of a diffusion pipeline is refused by its own words, with a
-// target that takes it, and a refusal is told from a broken plan.
+// target that takes it, and a refusal differs from a broken plan.
 func TestRefuse(t *testing.T) {
 	for _, engine := range []string{"accelerate", "deepspeed", "ms-swift", "openpi", "program", "torch-check", "torch-schedule"} {
-		err := target(t, engine).Refuse(golden(t, "diffusion").Plan)
+		err := target(t, engine).Refuse(golden(t, "diffusion").Plan, "")
 		if refused := (interface{ Refused() })(nil); !errors.As(err, &refused) || !strings.Contains(err.Error(), "is of a diffusion pipeline, whose components run one after another: emit --for ") {
 			t.Errorf("%s: %v", engine, err)
 		}
 	}
 	plan, openpi := golden(t, "jax").Plan, target(t, "openpi")
 	for family, want := range map[string]string{"": "", "openpi_pi05": "", "gpt2": `the plan for "pi0" is of a model of type gpt2, which openpi does not run`} {
-		if err := openpi.RefuseFamily(plan, family); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+		if err := openpi.Refuse(plan, family); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", family, err)
 		}
 	}
