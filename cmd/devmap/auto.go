@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -99,6 +100,10 @@ func nothingFits(ctx context.Context, asked *ask.Question, rows []strategy.Row) 
 		}
 		return out.Usagef("no strategy takes this workload: %s (%s): %w", show.Described(&rows[0].Workload), rows[0].Workload.Runtime, rows[0].Refused)
 	}
-	return infeasible(ctx, fmt.Errorf("nothing fits on %s: the nearest, %s (%s), is %v short",
+	what := "nothing"
+	if errors.Is(ctx.Err(), context.Canceled) {
+		what = "nothing that was tried"
+	}
+	return infeasible(ctx, fmt.Errorf("%s fits on %s: the nearest, %s (%s), is %v short", what,
 		show.Plural(len(asked.Topology.Devices), "GPU"), show.Described(&near.Resolved), near.Resolved.Runtime, costmodel.Bytes(-near.Headroom)), asked)
 }

@@ -230,7 +230,7 @@ func (command *checkCommand) show(cmd *cobra.Command, of *judged, report *device
 		}
 		printer.Header(of.topology, defaults)
 		printer.Devices(report.Map, report.Devices)
-		printer.Judged(report.Verdict, report.Devices, report.Imbalance)
+		printer.Judged(report.Verdict, report.Devices, report.Imbalance, len(report.Faults))
 		return err
 	}
 	out := checkOutput{FormatVersion: "devmap.check/v1", Devices: report.Devices, Verdict: report.Verdict, Imbalance: report.Imbalance}

@@ -34,3 +34,19 @@ func TestInterrupted(t *testing.T) {
 		t.Errorf("status %d, %s", code, problems.String())
 	}
 }
+
+// TestInterruptedMiss: an answer that does not fit, of a search that a signal ended, is
+// no proof, and says so.
+func TestInterruptedMiss(t *testing.T) {
+	toy := filepath.Join("testdata", "toy.json")
+	for _, command := range []string{"plan", "estimate"} {
+		var document, problems bytes.Buffer
+		code := run(signalled(syscall.SIGINT), []string{command, toy, "--gpus", "1MiB,1MiB", "--reserve", "0", "--mode", "load"}, &document, &problems)
+		if code != 130 || !strings.Contains(problems.String(), "devmap: interrupted: the search had not ended, and a placement that was not tried may fit\n") {
+			t.Errorf("%s: status %d\n%s", command, code, problems.String())
+		}
+		if strings.Contains(problems.String(), "nothing fits on") {
+			t.Errorf("%s claims that nothing fits:\n%s", command, problems.String())
+		}
+	}
+}

@@ -92,6 +92,7 @@ func (command *planCommand) run(cmd *cobra.Command, arg string) error {
 		row, why, err := command.choose(half, asked)
 		cancel()
 		if err != nil {
+			show.Warnings(cmd.ErrOrStderr(), command.unchanged(err))
 			return err
 		}
 		asked.Workload, notes = row.Workload, append(notes, why)
@@ -144,7 +145,15 @@ func (command *planCommand) showRefused(cmd *cobra.Command, asked *ask.Question,
 	if !command.JSON {
 		printer.Header(asked.Topology, ask.Defaults(command.Request, asked.Graph, &asked.Costs.Workload))
 	}
-	printer.Warnings(slices.Concat(allWarnings(asked.Graph, asked.Costs.Warnings), notes))
+	printer.Warnings(slices.Concat(allWarnings(asked.Graph, asked.Costs.Warnings), notes, command.unchanged(err)))
+}
+
+// unchanged warns of an earlier result in the file of a plan that does not fit.
+func (command *planCommand) unchanged(err error) []string {
+	if none := (*out.Infeasible)(nil); !errors.As(err, &none) || !isFile(command.Output) {
+		return nil
+	}
+	return []string{fmt.Sprintf("%q is unchanged: it has the result of an earlier run", command.Output)}
 }
 
 // printer prints to stderr what people read.

@@ -45,7 +45,7 @@ func Check(graph *modelgraph.Graph, table *costmodel.Table, topo *costmodel.Topo
 		check.fault(unknownEngine, "", "strategy %q runs no device map", strategy)
 	}
 	report := &Report{Map: check.placement, Devices: Predict(table, topo, check.placement)}
-	check.judge(report, table.Workload.Runtime)
+	check.judge(report, table)
 	return report
 }
 
@@ -58,7 +58,7 @@ func replicas(table *costmodel.Table, topo *costmodel.Topology) *Report {
 		check.fault(unknownEngine, "", "%v", err)
 	}
 	report := &Report{Devices: devices}
-	check.judge(report, table.Workload.Runtime)
+	check.judge(report, table)
 	return report
 }
 
@@ -73,10 +73,10 @@ type checker struct {
 }
 
 // judge completes a report with what follows from its devices.
-func (check *checker) judge(report *Report, runtime string) {
+func (check *checker) judge(report *Report, table *costmodel.Table) {
 	report.Verdict, report.Imbalance = worst(report.Devices), imbalance(report.Devices)
 	check.fit(report.Devices)
-	report.Faults, report.Warnings = check.faults, slices.Concat(check.warnings, poolNotes(report.Devices, runtime))
+	report.Faults, report.Warnings = check.faults, slices.Concat(check.warnings, poolNotes(report.Devices, table.Workload.Runtime), bandNotes(table.Band, report.Devices))
 }
 
 func (check *checker) fault(kind string, module, format string, args ...any) {

@@ -240,3 +240,22 @@ func TestTightDevices(t *testing.T) {
 		}
 	}
 }
+
+// TestBandNotes: a peak that fits, with a band whose high end does not, has a note; one
+// that does not fit has a fault in its place.
+func TestBandNotes(t *testing.T) {
+	for _, c := range []struct {
+		capacity, high int64
+		band           float64
+		notes          int
+	}{{105, 110, 0.1, 1}, {110, 110, 0.1, 0}, {99, 110, 0.1, 0}, {105, 110, 0, 0}} {
+		devices := []devicemap.Prediction{{Device: 3, CapacityBytes: c.capacity}}
+		devices[0].Predicted.PeakAllocatedBytes = 100
+		devices[0].Predicted.PeakRangeBytes = []int64{90, c.high}
+		devicemap.Settle(&devices[0])
+		notes := devicemap.BandNotes(c.band, devices)
+		if len(notes) != c.notes || c.notes > 0 && notes[0] != "the prediction's band of ±10% includes a miss: GPU 3 may need up to 110 B and has 105 B" {
+			t.Errorf("%+v: %q", c, notes)
+		}
+	}
+}

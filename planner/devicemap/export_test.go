@@ -1,5 +1,7 @@
 package devicemap
 
+import "github.com/devmap-dev/devmap/costmodel"
+
 // Tests look at these; they are not API.
 const (
 	UnknownModule    = unknownModule
@@ -15,12 +17,13 @@ var (
 	ImbalanceOf = imbalance
 	ParseMap    = parseMap
 	Settle      = (*Prediction).settle
+	BandNotes   = bandNotes
 )
 
 // Judge is the report of predictions alone.
 func Judge(devices []Prediction, runtime string) *Report {
 	var check checker
 	report := &Report{Devices: devices}
-	check.judge(report, runtime)
+	check.judge(report, &costmodel.Table{Workload: costmodel.Workload{Runtime: runtime}})
 	return report
 }

@@ -58,3 +58,25 @@ func tightNote(devices []Prediction, runtime string) string {
 	return note + "; on a full GPU, PyTorch frees its unused cached blocks and retries, but fragmented blocks stay and it can run out of memory; " +
 		"PYTORCH_ALLOC_CONF=expandable_segments:True avoids that (PYTORCH_CUDA_ALLOC_CONF before torch 2.9)"
 }
+
+// bandNotes name the device that has most to fear from the band of the prediction: its
+// peak fits, and the band's high end does not. A verdict is of the peak itself.
+func bandNotes(band float64, devices []Prediction) []string {
+	worst, missing := -1, int64(0)
+	for i := range devices {
+		device := &devices[i]
+		ends := device.Predicted.PeakRangeBytes
+		if band == 0 || len(ends) != 2 || device.HeadroomBytes < 0 {
+			continue
+		}
+		if lacks := ends[1] + device.Predicted.OverheadBytes - device.Budget; lacks > missing {
+			worst, missing = i, lacks
+		}
+	}
+	if worst < 0 {
+		return nil
+	}
+	device := &devices[worst]
+	return []string{fmt.Sprintf("the prediction's band of ±%.0f%% includes a miss: GPU %d may need up to %v and has %v",
+		100*band, device.Device, costmodel.Bytes(device.Predicted.PeakRangeBytes[1]+device.Predicted.OverheadBytes), costmodel.Bytes(device.Budget))}
+}

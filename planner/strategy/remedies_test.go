@@ -90,6 +90,29 @@ func TestRemedyOrder(t *testing.T) {
 	}
 }
 
+// TestUsefulRemedies: no remedy adds to an earlier one of its strategy and leaves the
+// fullest GPU as full.
+// Quantised weights are made in their own type before each product, and may add more than
+// they save.
+func TestUsefulRemedies(t *testing.T) {
+	p := problem(t, "llama-3.1-8b", "rtx-4090", 2, onMap(training(4)))
+	changes := strategy.Smallest(t.Context(), p, strategy.Options{})
+	for i := range changes {
+		for j := range changes[:i] {
+			earlier := &changes[j]
+			if len(earlier.Set) >= len(changes[i].Set) || earlier.Row.Resolved.Strategy != changes[i].Row.Resolved.Strategy || slices.ContainsFunc(earlier.Set, func(setting costmodel.Setting) bool { return !slices.Contains(changes[i].Set, setting) }) {
+				continue
+			}
+			if changes[i].Row.Solution.LargestShare >= earlier.Row.Solution.LargestShare {
+				t.Errorf("%s: %.4f, no less than %s: %.4f", what(&changes[i]), changes[i].Row.Solution.LargestShare, what(earlier), earlier.Row.Solution.LargestShare)
+			}
+		}
+	}
+	if len(changes) < 3 {
+		t.Errorf("only %q", whats(changes))
+	}
+}
+
 // TestLargerGPU: a larger GPU is not slower than the one that was asked for.
 func TestLargerGPU(t *testing.T) {
 	for _, name := range []string{"rtx-4090", "a100-40gb", "l4-24gb", "h100-80gb"} {

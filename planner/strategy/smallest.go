@@ -22,12 +22,37 @@ func Smallest(ctx context.Context, problem planner.Problem, options Options) []C
 	case from.Diffusion != nil:
 		return distinct(from.smallestPipeline(ctx))
 	case !from.timed():
-		return followChanges(ctx, distinct(from.smallest(ctx)))
+		return useful(followChanges(ctx, distinct(from.smallest(ctx))))
 	}
 	changed := *from
 	changed.Objective = planner.Memory // what fits at all fits so
 	changed.Fixed = append(slices.Clone(from.Fixed), "offload")
-	return followChanges(ctx, distinct(from.within(ctx, changed.smallest(ctx))))
+	return useful(followChanges(ctx, distinct(from.within(ctx, changed.smallest(ctx)))))
+}
+
+// useful leaves out what adds to an earlier change under the same strategy and gains
+// nothing.
+func useful(changes []Change) []Change {
+	var out []Change
+	for i := range changes {
+		if !slices.ContainsFunc(out, func(earlier Change) bool { return changes[i].idle(&earlier) }) {
+			out = append(out, changes[i])
+		}
+	}
+	return out
+}
+
+// idle reports a change that has all of an earlier one's settings and more: the fullest
+// GPU is as full, and its verdict is no better.
+func (change *Change) idle(earlier *Change) bool {
+	row, was := &change.Row, &earlier.Row
+	if len(change.Set) <= len(earlier.Set) || row.Resolved.Strategy != was.Resolved.Strategy || len(row.Solution.Devices) != len(was.Solution.Devices) {
+		return false
+	}
+	if slices.ContainsFunc(earlier.Set, func(setting costmodel.Setting) bool { return !slices.Contains(change.Set, setting) }) {
+		return false
+	}
+	return row.Solution.LargestShare >= was.Solution.LargestShare && (was.Solution.Verdict == "fits" || row.Solution.Verdict != "fits")
 }
 
 // remedies is a problem that does not fit, with the edits that may make it fit: those

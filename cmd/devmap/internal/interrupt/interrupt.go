@@ -56,10 +56,16 @@ func Status(ctx context.Context, command string, code int, problems io.Writer) i
 	if !came || slices.Contains(ownStatus, command) {
 		return code
 	}
-	if code == out.ExitDone && slices.Contains(searches, command) {
-		out.Say(problems, "devmap: interrupted: the answer is the best found so far\n") //nolint:errcheck // stderr is the last resort
+	if what, searched := interrupted[code]; searched && slices.Contains(searches, command) {
+		out.Say(problems, "devmap: interrupted: %s\n", what) //nolint:errcheck // stderr is the last resort
 	}
 	return by.Status()
+}
+
+// interrupted says by its exit status what the answer of a search is worth.
+var interrupted = map[int]string{
+	out.ExitDone:       "the answer is the best found so far",
+	out.ExitInfeasible: "the search had not ended, and a placement that was not tried may fit",
 }
 
 // searches lists the commands whose answer is weaker after an interrupt.

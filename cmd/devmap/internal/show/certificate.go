@@ -22,9 +22,14 @@ func (printer *Printer) Certificate(solution *planner.Solution, imbalance float6
 	printer.sentences(said)
 }
 
-// Judged says the same of a map that was checked.
-func (printer *Printer) Judged(verdict devicemap.Verdict, devices []devicemap.Prediction, imbalance float64) {
+// Judged says the same of a map that was checked, if it can run: faults that leave
+// modules without a GPU leave nothing to judge.
+func (printer *Printer) Judged(verdict devicemap.Verdict, devices []devicemap.Prediction, imbalance float64, faults int) {
 	if len(devices) == 0 {
+		return
+	}
+	if faults > 0 && verdict != doesNotFit {
+		printer.sentences([]string{"Not valid: " + Plural(faults, "fault") + "."})
 		return
 	}
 	worst := &devices[0]

@@ -63,7 +63,7 @@ func Pipeline(to io.Writer, pipeline *diffusers.Pipeline, solution *planner.Solu
 		}
 		say("%s\n", out.Block(others.String()))
 	}
-	printer.Judged(document.Verdict, document.Devices, document.Imbalance)
+	printer.Judged(document.Verdict, document.Devices, document.Imbalance, 0)
 }
 
 // fullest is the prediction of the device that holds most.
