@@ -44,19 +44,19 @@ type listedGPU struct {
 }
 
 // newList is a command that prints a list, as a table or as JSON.
-func newList(name, short string, list func() (any, string, error)) *cobra.Command {
+func newList(name, short string, list func(width int) (any, string, error)) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: name, Short: short, Args: out.Exactly(0, "no argument"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			document, table, err := list()
+			document, table, err := list(out.Width(cmd.OutOrStdout()))
 			if err != nil {
 				return err
 			}
 			if asJSON {
 				return devicemap.WriteJSON(cmd.OutOrStdout(), document)
 			}
-			_, err = fmt.Fprintln(cmd.OutOrStdout(), table)
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), out.Readable(table))
 			return err
 		},
 	}
@@ -64,9 +64,18 @@ func newList(name, short string, list func() (any, string, error)) *cobra.Comman
 	return cmd
 }
 
-func listModels() (any, string, error) {
+// modelsWidth is how wide the table of models is. A narrower terminal gets it without
+// the names on a hub.
+const modelsWidth = 100
+
+func listModels(width int) (any, string, error) {
 	document := modelsOutput{FormatVersion: "devmap.models/v1"}
-	table := texttab.New("model", "type", "parameters", "name on a hub")
+	headings := []string{"model", "type", "parameters", "name on a hub"}
+	narrow := width < modelsWidth
+	if narrow {
+		headings = headings[:3]
+	}
+	table := texttab.New(headings...)
 	table.Right(2)
 	for _, name := range load.Names(fixtures.Models()) {
 		row, err := listed(name)
@@ -85,9 +94,13 @@ func listModels() (any, string, error) {
 		if len(id) > widest { // a table of 100 columns
 			id = strings.Replace(id, "/", "/\n", 1)
 		}
-		table.Row(name, kind, fmt.Sprintf("%.2f B", float64(row.Params)/1e9), id)
+		table.Row([]any{name, kind, fmt.Sprintf("%.2f B", float64(row.Params)/1e9), id}[:len(headings)]...)
 	}
-	return document, table.String() + "\nA tuned model of the same organisation often has the same config (Qwen/Qwen2.5-7B-Instruct);\ndevmap models --json lists every name and the class of each pipeline.", nil
+	below := "A tuned model of the same organisation often has the same config (Qwen/Qwen2.5-7B-Instruct);\ndevmap models --json lists every name and the class of each pipeline."
+	if narrow {
+		below = out.Wrap(strings.ReplaceAll(below, "\n", " "), width)
+	}
+	return document, table.String() + "\n" + below, nil
 }
 
 // listed is a built-in model's row.
@@ -126,7 +139,7 @@ func listed(name string) (listedModel, error) {
 	return row, nil
 }
 
-func listGPUs() (any, string, error) {
+func listGPUs(int) (any, string, error) {
 	document := gpusOutput{FormatVersion: "devmap.gpus/v1"}
 	table := texttab.New("GPU", "sold as\n    GB", "usable\n   GiB", "bf16\nTFLOPS", "memory\n  GB/s", "link\nGB/s", "compute\ncapability")
 	table.Right(1, 2, 3, 4, 5)

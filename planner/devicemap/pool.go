@@ -3,6 +3,7 @@ package devicemap
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/devmap-dev/devmap/costmodel"
 )
@@ -21,34 +22,58 @@ func worst(devices []Prediction) Verdict {
 // allocator.
 var outsideTorch = []string{"jax", costmodel.Devmap}
 
-// poolNotes say of each group of tight devices what the allocator does there.
+// poolNotes say of all tight devices together what the allocator does there.
 func poolNotes(devices []Prediction, runtime string) []string {
-	var notes []string
-	for i := 0; i < len(devices); {
+	var numbers []int
+	var free, slack []int64
+	for i := range devices {
+		if devices[i].Verdict == tight {
+			numbers = append(numbers, devices[i].Device)
+			free, slack = append(free, devices[i].HeadroomBytes), append(slack, devices[i].Predicted.SlackBytes[1])
+		}
+	}
+	if len(numbers) == 0 {
+		return nil
+	}
+	return []string{tightNote(numbers, free, slack, runtime)}
+}
+
+// numbered names devices: GPU 3 is, GPUs 0–2 and 5 are.
+func numbered(numbers []int) string {
+	var runs []string
+	for i := 0; i < len(numbers); {
 		end := i + 1
-		for end < len(devices) && likewise(&devices[i], &devices[end]) {
+		for end < len(numbers) && numbers[end] == numbers[end-1]+1 {
 			end++
 		}
-		if devices[i].Verdict == tight {
-			notes = append(notes, tightNote(devices[i:end], runtime))
+		run := fmt.Sprint(numbers[i])
+		if end > i+1 {
+			run += fmt.Sprintf("–%d", numbers[end-1])
 		}
+		runs = append(runs, run)
 		i = end
 	}
-	return notes
-}
-
-// likewise reports two devices about which the note is the same.
-func likewise(one, other *Prediction) bool {
-	return one.Verdict == other.Verdict && one.HeadroomBytes == other.HeadroomBytes && one.Predicted.SlackBytes == other.Predicted.SlackBytes
-}
-
-func tightNote(devices []Prediction, runtime string) string {
-	first := &devices[0]
-	name := fmt.Sprintf("GPU %d is", first.Device)
-	if len(devices) > 1 {
-		name = fmt.Sprintf("GPUs %d–%d are", first.Device, first.Device+len(devices)-1)
+	switch last := len(runs) - 1; {
+	case len(numbers) == 1:
+		return "GPU " + runs[0] + " is"
+	case last == 0:
+		return "GPUs " + runs[0] + " are"
+	default:
+		return "GPUs " + strings.Join(runs[:last], ", ") + " and " + runs[last] + " are"
 	}
-	note := fmt.Sprintf("%s tight: %v free at the peak, and the allocator may reserve %v beyond it", name, costmodel.Bytes(first.HeadroomBytes), costmodel.Bytes(first.Predicted.SlackBytes[1]))
+}
+
+// between is a size, or the least and the most of several.
+func between(sizes []int64) string {
+	low, high := costmodel.Bytes(slices.Min(sizes)).String(), costmodel.Bytes(slices.Max(sizes)).String()
+	if low == high {
+		return low
+	}
+	return low + " to " + high
+}
+
+func tightNote(numbers []int, free, slack []int64, runtime string) string {
+	note := fmt.Sprintf("%s tight: %s free at the peak, and the allocator may reserve %s beyond it", numbered(numbers), between(free), between(slack))
 	if slices.Contains(outsideTorch, runtime) {
 		return note
 	}

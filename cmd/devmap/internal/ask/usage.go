@@ -126,16 +126,16 @@ func Help(cmd *cobra.Command, _ []string) {
 	to := cmd.OutOrStdout()
 	width := out.Width(to)
 	text := reflowed(strings.TrimSpace(cmp.Or(cmd.Long, cmd.Short)), width) + "\n"
-	io.WriteString(to, text) //nolint:errcheck // the stream keeps the error
+	io.WriteString(to, out.Readable(text)) //nolint:errcheck // the stream keeps the error
 	if cmd.Runnable() || cmd.HasSubCommands() {
-		io.WriteString(to, "\n"+usage(cmd, width)) //nolint:errcheck // likewise
+		io.WriteString(to, out.Readable("\n"+usage(cmd, width))) //nolint:errcheck // likewise
 	}
 }
 
 // Usage prints how a command is used.
 func Usage(cmd *cobra.Command) error {
 	to := cmd.OutOrStderr()
-	_, err := io.WriteString(to, usage(cmd, out.Width(to)))
+	_, err := io.WriteString(to, out.Readable(usage(cmd, out.Width(to))))
 	return err
 }
 

@@ -90,6 +90,14 @@ var asciiOnly = strings.NewReplacer(
 	"·", ".", "–", "-", "—", "-", "×", "x", "…", "~", "→", ">", "≤", "<", "≥", ">", "±", "~", "█", "#", "▏", "|", "°", " ",
 )
 
+// Readable is a text for people in the letters that the locale has.
+func Readable(text string) string {
+	if ascii() {
+		return asciiOnly.Replace(text)
+	}
+	return text
+}
+
 // ascii reports a locale whose terminals have no other letters: C, POSIX, or one that
 // names a character set other than UTF-8. One that names none is taken for UTF-8, and so
 // is an environment without a locale, as containers have it.

@@ -51,3 +51,13 @@ func TestColoured(t *testing.T) {
 		t.Error("--color red is taken")
 	}
 }
+
+// TestReadable: help and lists are in the letters of the locale, on a pipe too.
+func TestReadable(t *testing.T) {
+	for locale, want := range map[string]string{"C": "-- ~", "C.UTF-8": "── …"} {
+		t.Setenv("LC_ALL", locale)
+		if got := Readable("── …"); got != want {
+			t.Errorf("LC_ALL=%s: %q", locale, got)
+		}
+	}
+}

@@ -36,24 +36,29 @@ func Pipeline(to io.Writer, pipeline *diffusers.Pipeline, solution *planner.Solu
 		components.Row(out.Cell(component.Name), out.Cell(component.Class), fmt.Sprint(component.Graph.ParamCount()), inGiB(component.Graph.ParamBytes()))
 	}
 	say("%s\n", out.Block(components.String()))
-	table := texttab.New("Phase", "Peak by", "Weights", "Activ", "Buffers", "Peak", "Reserved", "Free", "Seconds", "Fits").Compact()
-	for column := 2; column < 9; column++ {
-		table.Right(column)
+	table := &sheet{
+		headings: []string{"Phase", "Peak by", "Weights", "Activ", "Buffers", "Peak", "Reserved", "Free", "Seconds", "Fits"},
+		left:     []string{"Phase", "Peak by", "Fits"}, spare: []string{"Buffers", "Seconds"}, compact: true,
 	}
 	rows := &deviceTable{Printer: printer, devices: document.Devices, unit: scaleFor(1 << 30)}
 	for i := range document.Phases {
 		phase := &document.Phases[i]
 		device := fullest(phase.Devices)
 		most := &device.Predicted
-		table.Row(phase.Name, phase.Component, inGiB(most.ParamsBytes), inGiB(most.ActivationsBytes), inGiB(most.WorkspaceBytes+most.CommBuffersBytes+most.KVCacheBytes),
-			inGiB(most.PeakAllocatedBytes), rows.reserved(device), inGiB(device.HeadroomBytes), fmt.Sprintf("%.2f", phase.Seconds), fitWord(device.Verdict))
+		table.rows = append(table.rows, []any{phase.Name, phase.Component, inGiB(most.ParamsBytes), inGiB(most.ActivationsBytes), inGiB(most.WorkspaceBytes + most.CommBuffersBytes + most.KVCacheBytes),
+			inGiB(most.PeakAllocatedBytes), rows.reserved(device), inGiB(device.HeadroomBytes), fmt.Sprintf("%.2f", phase.Seconds), fitWord(device.Verdict)})
 	}
-	say("%s\n", out.Block(table.String()))
+	text, lost := table.fitting(printer.width, nil)
+	say("%s\n", out.Block(text))
 	said := []string{"GiB of the fullest GPU in each phase.", "Reserved is the allocator's pool."}
 	if context := rows.contexts(); context != "" {
 		said = append(said, "Free counts the CUDA context ("+context+").")
 	}
-	printer.sentences(append(said, "GPU total: "+rows.totals()+"."))
+	said = append(said, "GPU total: "+rows.totals()+".")
+	if line := leftOut(lost); line != "" {
+		said = append(said, line)
+	}
+	printer.sentences(said)
 	if len(solution.Configs) > 1 {
 		others := texttab.New("Degrees", "Peak GiB", "Seconds").Compact()
 		others.Right(1)

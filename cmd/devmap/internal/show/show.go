@@ -2,10 +2,13 @@ package show
 
 import (
 	"io"
+	"slices"
+	"strings"
 
 	"golang.org/x/term"
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/texttab"
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
@@ -56,10 +59,80 @@ func (printer *Printer) printf(format string, args ...any) {
 // Warnings are footnotes.
 func (printer *Printer) Warnings(warnings []string) { Warnings(printer.to, warnings) }
 
-// Warnings prints footnotes.
+// Warnings prints footnotes: a line each, which a terminal gets wrapped.
 func Warnings(to io.Writer, warnings []string) {
 	to = out.Asides(to)
 	for _, warning := range warnings {
-		out.Say(to, "note: %s\n", out.Shortened(out.OneLine(warning), out.MaxLine)) //nolint:errcheck // nothing to do about a closed stderr
+		line := "note: " + out.Shortened(out.OneLine(warning), out.MaxLine)
+		if out.Terminal(to) {
+			line = hanging(line, out.Width(to))
+		}
+		out.Say(to, "%s\n", out.Block(line)) //nolint:errcheck // nothing to do about a closed stderr
 	}
+}
+
+// hanging wraps a line, with an indent of two from the second on.
+func hanging(line string, width int) string {
+	const indent = "  "
+	return strings.ReplaceAll(out.Wrap(line, width-len(indent)), "\n", "\n"+indent)
+}
+
+// sheet is a table that loses columns where it is wider than a terminal.
+type sheet struct {
+	headings []string
+	left     []string // the headings of texts; figures are on the right
+	spare    []string // the headings that can go, the first first
+	compact  bool
+	rows     [][]any
+}
+
+// fitting is the table within a width, and the columns that it lost. shrink, if there
+// is one, wraps its cells.
+func (sheet *sheet) fitting(width int, shrink func(*texttab.Table)) (table string, lost []string) {
+	for count := 0; ; count++ {
+		lost = sheet.spare[:count]
+		made := sheet.without(lost)
+		if shrink != nil {
+			shrink(made)
+		}
+		if made.Width() <= width || count == len(sheet.spare) {
+			return made.String(), lost
+		}
+	}
+}
+
+// without is the table without some columns.
+func (sheet *sheet) without(lost []string) *texttab.Table {
+	var kept []int
+	var headings []string
+	for i, heading := range sheet.headings {
+		if !slices.Contains(lost, heading) {
+			kept, headings = append(kept, i), append(headings, heading)
+		}
+	}
+	made := texttab.New(headings...)
+	if sheet.compact {
+		made.Compact()
+	}
+	for i, heading := range headings {
+		if !slices.Contains(sheet.left, heading) {
+			made.Right(i)
+		}
+	}
+	for _, row := range sheet.rows {
+		cells := make([]any, len(kept))
+		for i, from := range kept {
+			cells[i] = row[from]
+		}
+		made.Row(cells...)
+	}
+	return made
+}
+
+// leftOut is a line on the columns that a table lost; empty if it lost none.
+func leftOut(lost []string) string {
+	if len(lost) == 0 {
+		return ""
+	}
+	return "Columns left out: " + strings.Join(lost, ", ") + "."
 }

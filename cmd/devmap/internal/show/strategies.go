@@ -34,10 +34,18 @@ func (printer *Printer) Strategies(rows []strategy.Row, title *Title) error {
 			parts = append(parts, "fastest first")
 		}
 		header(text.printf, text.width, parts, title.Defaults)
-		text.printf("%s\n", out.Block(strategyTable(answered, text.work.Precision)))
+		table, lost := strategyTable(answered, text.work.Precision, text.width)
+		text.printf("%s\n", out.Block(table))
+		if line := leftOut(lost); line != "" {
+			text.printf("%s\n", line)
+		}
 	}
 	for _, line := range folded(refusals(rows), ", ") {
-		text.printf("%s: %s\n", line[0], line[1])
+		reason := line[0] + ": " + line[1]
+		if out.Terminal(printer.to) {
+			reason = hanging(reason, out.Width(printer.to))
+		}
+		text.printf("%s\n", out.Block(reason))
 	}
 	if title.Next != "" {
 		text.printf("Next: %s\n", out.OneLine(title.Next))
@@ -102,9 +110,11 @@ func Usual(rows []strategy.Row) costmodel.Precision {
 	return best
 }
 
-func strategyTable(rows []strategy.Row, usual costmodel.Precision) string {
-	table := texttab.New("Strategy", "Engine", "Fits", "Peak GiB", "Free", "Step", "Tok/step", "Tok/s").Compact()
-	table.Right(3, 4, 5, 6, 7)
+func strategyTable(rows []strategy.Row, usual costmodel.Precision, columns int) (table string, lost []string) {
+	made := &sheet{
+		headings: []string{"Strategy", "Engine", "Fits", "Peak GiB", "Free", "Step", "Tok/step", "Tok/s"},
+		left:     []string{"Strategy", "Engine", "Fits"}, spare: []string{"Tok/step", "Free"}, compact: true,
+	}
 	const least = len("accelerate auto (what you have now)") // no name of a row is broken below it
 	widest := 0
 	for _, cells := range merged(rows, usual) {
@@ -113,16 +123,19 @@ func strategyTable(rows []strategy.Row, usual costmodel.Precision) string {
 		for i, cell := range cells {
 			row[i] = cell
 		}
-		table.Row(row...)
+		made.rows = append(made.rows, row)
 	}
-	if over := table.Width() - maxWidth; over > 0 {
+	return made.fitting(columns, func(table *texttab.Table) {
+		over := table.Width() - columns
+		if over <= 0 {
+			return
+		}
 		first := max(min(widest, least), widest-over)
 		table.Wrap(0, first)
 		if over -= widest - first; over > 0 {
-			table.Wrap(1, len("torch / lightning")-over) // the longest
+			table.Wrap(1, max(len("lightning"), len("torch / lightning")-over)) // the longest
 		}
-	}
-	return table.String()
+	})
 }
 
 // merged are the cells of the rows. Those with the same figures share a line:

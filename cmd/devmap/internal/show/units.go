@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
-	"github.com/devmap-dev/devmap/cmd/devmap/internal/texttab"
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
@@ -23,8 +22,10 @@ type Unit struct {
 // Units writes the table of a model's units. It is a result: what cannot be
 // written is an error.
 func (printer *Printer) Units(to io.Writer, params, buffers int64, units []Unit) error {
-	table := texttab.New("unit", "parameters", "bytes", "buffers", "GFLOPs", "activations kept", "costs are")
-	table.Right(1, 2, 3, 4, 5)
+	table := &sheet{
+		headings: []string{"unit", "parameters", "bytes", "buffers", "GFLOPs", "activations kept", "costs are"},
+		left:     []string{"unit", "costs are"}, spare: []string{"costs are", "buffers", "GFLOPs"},
+	}
 	var bytes int64
 	for i := range units {
 		unit := &units[i]
@@ -33,12 +34,18 @@ func (printer *Printer) Units(to io.Writer, params, buffers int64, units []Unit)
 		if unit.Declared {
 			origin = "declared"
 		}
-		table.Row(
+		table.rows = append(table.rows, []any{
 			out.Cell(unit.Name), grouped(unit.Params), costmodel.Bytes(unit.Bytes), grouped(unit.Buffers),
 			fmt.Sprintf("%.1f", unit.FLOPs/1e9), costmodel.Bytes(unit.ActivationBytes), origin,
-		)
+		})
 	}
-	return out.Say(to, "%s, %s parameters (%v) in %s, %s elements in buffers; %s\n%s\n",
+	title := fmt.Sprintf("%s, %s parameters (%v) in %s, %s elements in buffers; %s",
 		out.Cell(strings.TrimSpace(printer.graph.Name+" "+printer.graph.Class)), grouped(params), costmodel.Bytes(bytes),
-		Plural(len(units), "unit"), grouped(buffers), printer.doing(), out.Block(table.String()))
+		Plural(len(units), "unit"), grouped(buffers), printer.doing())
+	width := max(out.Width(to), minWidth)
+	if out.Terminal(to) {
+		title = hanging(title, width)
+	}
+	text, lost := table.fitting(width, nil)
+	return out.Say(to, "%s\n", out.Block(strings.TrimSuffix(title+"\n"+text+"\n"+leftOut(lost), "\n")))
 }
