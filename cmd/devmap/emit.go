@@ -93,7 +93,7 @@ func (command *emitCommand) run(cmd *cobra.Command, file string) error {
 }
 
 // refusedBy is why a target does not take a plan. The type of the model is read again,
-// where it is still there: a plan does not have it.
+// if it is still there: a plan does not have it.
 func refusedBy(target *emit.Target, plan *devicemap.Plan) error {
 	if err := target.Refuse(plan, ""); err != nil {
 		return err

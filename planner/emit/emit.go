@@ -43,7 +43,7 @@ type Target struct {
 	Usage func(input *Input, file string) (usage, note string)
 
 	// Refuse says why the target does not take a plan of a model of a family, as far
-	// as the plan tells. The family is "" if nobody knows it. Outside lists the settings
+	// as the plan tells. An unknown family is "". Outside lists the settings
 	// of a plan that change memory and that neither the target's file nor its command
 	// sets, with what the user does instead. Registering sets both.
 	Refuse  func(plan *devicemap.Plan, family string) error

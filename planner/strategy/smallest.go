@@ -102,7 +102,7 @@ func (problem *search) fitting(ctx context.Context, changed *search) (Change, bo
 	return problem.change(changed, &row), true
 }
 
-// outOfOrder is the device map that puts any layer on any GPU, where it fits
+// outOfOrder is the device map that puts any layer on any GPU, if it fits
 // and was not what was asked for. It trains the same.
 func (problem *remedies) outOfOrder(ctx context.Context) []Change {
 	if strategy := problem.Workload.Strategy; problem.Unconstrained || problem.Offload != "" || problem.fixed("contiguous") || !strategy.Traits().Sequential && !problem.open() {

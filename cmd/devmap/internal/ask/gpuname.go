@@ -92,7 +92,7 @@ var formWords = strings.Fields("nvidia geforce tesla quadro amd instinct rtx gpu
 	"sxm2 sxm3 sxm4 sxm5 sxm6 pcie hbm2 hbm2e hbm3 hbm3e nvl oam ac 480gb")
 
 // ofDriver are the catalogue's GPUs that a name of nvidia-smi or torch means, such as
-// NVIDIA A100-SXM4-80GB: those of the same model, and size where the name has one.
+// NVIDIA A100-SXM4-80GB: those of the same model, and size if the name has one.
 func ofDriver(name string) []string {
 	model, size := modelAndSize(name)
 	if len(model) == 0 {

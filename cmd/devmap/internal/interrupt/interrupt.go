@@ -62,7 +62,7 @@ func Status(ctx context.Context, command string, code int, problems io.Writer) i
 	return by.Status()
 }
 
-// interrupted says by its exit status what the answer of a search is worth.
+// interrupted says by its exit status what a search had found.
 var interrupted = map[int]string{
 	out.ExitDone:       "the answer is the best found so far",
 	out.ExitInfeasible: "the search had not ended, and a placement that was not tried may fit",

@@ -77,7 +77,7 @@ func hanging(line string, width int) string {
 	return strings.ReplaceAll(out.Wrap(line, width-len(indent)), "\n", "\n"+indent)
 }
 
-// sheet is a table that loses columns where it is wider than a terminal.
+// sheet is a table that loses columns if it is wider than a terminal.
 type sheet struct {
 	headings []string
 	left     []string // the headings of texts; figures are on the right
@@ -103,11 +103,11 @@ func (sheet *sheet) fitting(width int, shrink func(*texttab.Table)) (table strin
 
 // without is the table without some columns.
 func (sheet *sheet) without(lost []string) *texttab.Table {
-	var kept []int
+	var shown []int
 	var headings []string
 	for i, heading := range sheet.headings {
 		if !slices.Contains(lost, heading) {
-			kept, headings = append(kept, i), append(headings, heading)
+			shown, headings = append(shown, i), append(headings, heading)
 		}
 	}
 	made := texttab.New(headings...)
@@ -120,8 +120,8 @@ func (sheet *sheet) without(lost []string) *texttab.Table {
 		}
 	}
 	for _, row := range sheet.rows {
-		cells := make([]any, len(kept))
-		for i, from := range kept {
+		cells := make([]any, len(shown))
+		for i, from := range shown {
 			cells[i] = row[from]
 		}
 		made.Row(cells...)
