@@ -193,7 +193,7 @@ func (request *Request) refuseOffload() error {
 	case request.work.Runtime == costmodel.Devmap:
 		return out.Usagef("--offload %s --runtime devmap: its programs run every layer on a GPU (--runtime %s works)", request.offload, costmodel.DeviceMap.Traits().Runtimes[0])
 	case request.work.Mode == costmodel.Train:
-		return out.Usagef("--offload %s --mode train: Accelerate offloads for inference: its hooks drop the weights after forward, and backward needs them; in training use --offload cpu --strategy zero3", request.offload)
+		return out.Usagef("--offload %s --mode train: Accelerate drops offloaded weights after forward, and backward needs them; in training use --offload cpu --strategy zero3", request.offload)
 	case !request.work.Strategy.Traits().Sequential:
 		return out.Usagef("--offload %s --strategy %s: units leave a device map (--strategy device-map works; in training, --strategy zero3 does)", request.offload, request.work.Strategy)
 	case !request.Contiguous:
