@@ -43,6 +43,8 @@ type Target struct {
 	Usage func(input *Input, file string) (usage, note string)
 
 	needs []need
+	// file names the file of a plan; nil: File.
+	file func(plan *devicemap.Plan) string
 	// families are the model_types that the engine's program runs; nil: all.
 	families []string
 }
@@ -69,6 +71,17 @@ func register(target *Target) *Target {
 	}
 	targets = append(targets, target)
 	return target
+}
+
+// FileOf is the default name of a plan's file, or of its JSON form; "" if there is none.
+func (target *Target) FileOf(input *Input) string {
+	switch {
+	case input.JSON:
+		return target.JSON
+	case target.file != nil:
+		return target.file(input.Plan)
+	}
+	return target.File
 }
 
 // Refuse says why the target does not take a plan, as far as the plan alone tells.

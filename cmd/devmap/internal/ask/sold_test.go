@@ -123,3 +123,19 @@ func TestHardwareNotes(t *testing.T) {
 		}
 	}
 }
+
+// TestGPUsHints: a count under --gpu and a name under --gpus hint at the other flag.
+func TestGPUsHints(t *testing.T) {
+	if _, err := gpuNamed("2"); err == nil || err.Error() != "--gpu 2 is a count, not the name of a GPU: write --gpus 2" {
+		t.Errorf("%v", err)
+	}
+	for gpus, want := range map[string]string{
+		"rtx-4090": "--gpus 1 --gpu rtx-4090", "h100": "--gpus 1 --gpu h100-80gb or h100-96gb", "NVIDIA L4,NVIDIA L4": "--gpus 2 --gpu l4-24gb",
+		"nothing": "it is neither a count nor a list of capacities", "80GiB,x4": `"x4" is not a size`,
+	} {
+		asked := &GPUs{gpus: gpus}
+		if _, err := asked.capacities(costmodel.Device{}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("--gpus %s: %v, want %s", gpus, err, want)
+		}
+	}
+}
