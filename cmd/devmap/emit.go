@@ -70,10 +70,7 @@ func (command *emitCommand) run(cmd *cobra.Command, file string) error {
 	if err := out.Write(cmd, command.Output, func(to io.Writer) error { return target.Write(to, input) }); err != nil {
 		return err
 	}
-	name := target.File
-	if command.JSON {
-		name = target.JSON
-	}
+	name := target.FileOf(input)
 	written := " (written there by -o " + name + ")"
 	if command.Output != "" {
 		name, written = command.Output, ""

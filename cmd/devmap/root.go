@@ -98,6 +98,9 @@ func group(root *cobra.Command) {
 // process that started it has.
 func begin(cmd *cobra.Command, args []string, isWorker bool) error {
 	problems := cmd.ErrOrStderr()
+	if output := cmd.Flag("output"); output != nil && output.Value.String() == "-" {
+		return out.Usagef("--output - is no file: leave it out for standard output, or name the file ./-")
+	}
 	notes, err := ask.ApplyDefaults(cmd)
 	if err != nil {
 		return err
@@ -172,6 +175,9 @@ func noCommand(cmd *cobra.Command, args []string) error {
 		}
 	}
 	slices.Sort(names)
+	if len(names) == 0 {
+		return out.Usagef("help takes one COMMAND or TOPIC, and %q follows %s (devmap help lists both)", args[0], cmd.Name())
+	}
 	near := ""
 	if did := ask.Nearest(strings.ToLower(args[0]), slices.Concat(names, topics)); did != "" {
 		near = ": did you mean " + did + "?"

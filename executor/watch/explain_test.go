@@ -57,11 +57,11 @@ func TestExplain(t *testing.T) {
 			"torch allocated 9.00 GiB at most, 1.00 GiB (10 %) less than the 10.00 GiB predicted",
 			"the plan warned of as much: nobody knows: every peak may be 10% lower or higher", pool, outside,
 		}},
-		{"a warning of less", func() Measured { return measuredOf(0, 12*testGiB, 13*testGiB) }, "some GPUs keep the old ones of 1.50 GiB through it: higher", [3]any{2 * testGiB, 0, 0}, []string{
+		{"a warning of less", func() Measured { return measuredOf(0, 12*testGiB, 13*testGiB) }, "some GPUs also keep the old ones, and their peak is up to 1.50 GiB higher", [3]any{2 * testGiB, 0, 0}, []string{
 			"torch allocated 12.00 GiB at most, 2.00 GiB (20 %) more than the 10.00 GiB predicted",
-			"the plan warned of 1.50 GiB of it: some GPUs keep the old ones of 1.50 GiB through it: higher", pool, outside,
+			"the plan warned of 1.50 GiB of it: some GPUs also keep the old ones, and their peak is up to 1.50 GiB higher", pool, outside,
 		}},
-		{"a warning of the other direction", func() Measured { return measuredOf(0, 8*testGiB, 9*testGiB) }, "some GPUs keep the old ones of 1.50 GiB through it: higher", [3]any{-2 * testGiB, 0, 0}, []string{
+		{"a warning of the other direction", func() Measured { return measuredOf(0, 8*testGiB, 9*testGiB) }, "some GPUs also keep the old ones, and their peak is up to 1.50 GiB higher", [3]any{-2 * testGiB, 0, 0}, []string{
 			"torch allocated 8.00 GiB at most, 2.00 GiB (20 %) less than the 10.00 GiB predicted", pool, outside,
 		}},
 		{"a warning of another GPU", func() Measured { return measuredOf(1, 11*testGiB, 12*testGiB) }, "that all 2 ranks load without map_location puts 2.00 GiB on GPU 0", [3]any{testGiB, 0, 0}, []string{

@@ -27,7 +27,7 @@ const size = `([\d.]+ (?:[GMK]i)?B)`
 
 var allowances = []allowance{
 	{text: regexp.MustCompile(`every peak may be (\d+)% lower or higher`), more: true, less: true, bytes: percent},
-	{text: regexp.MustCompile(`some GPUs keep the old ones of ` + size + ` through it`), more: true, bytes: printed},
+	{text: regexp.MustCompile(`some GPUs also keep the old ones, and their peak is up to ` + size + ` higher`), more: true, bytes: printed},
 	{text: regexp.MustCompile(`load without map_location puts ` + size + ` on GPU 0`), more: true, first: true, bytes: printed},
 	{text: regexp.MustCompile("after `del model` " + size + ` stay on every GPU`), more: true, bytes: printed},
 	{text: regexp.MustCompile(`are not counted, so peaks are lower bounds`), more: true},

@@ -41,7 +41,16 @@ func unknownType(modelType string) string {
 	if modelType == "" {
 		return "there is no model_type"
 	}
-	return fmt.Sprintf("model_type %q is not known", clipName(modelType))
+	return fmt.Sprintf("model_type %q is not known%s", clipName(modelType), meantType(modelType))
+}
+
+// meantType asks for the known type that differs in a letter of four; empty if none does.
+func meantType(modelType string) string {
+	near := modelgraph.Nearest(modelType, slices.Sorted(maps.Keys(families)), 1, max(1, len(modelType)/4))
+	if len(near) == 0 || near[0] == modelType || len(modelType) < 3 {
+		return ""
+	}
+	return fmt.Sprintf(" (did you mean %q?)", near[0])
 }
 
 // unknownFamily lists the fields that say that the model is no llama.
@@ -102,7 +111,7 @@ type unknownFieldError struct {
 // Error implements error.
 func (err *unknownFieldError) Error() string {
 	if err.Value == "" {
-		return fmt.Sprintf("%s: %s: it is absent, and its default for model_type %q is not known; write it into the file, or %s", err.File, err.Field, clipName(err.ModelType), wayOut)
+		return fmt.Sprintf("%s: %s: it is absent, and its default for model_type %q is not known%s; write it into the file, or %s", err.File, err.Field, clipName(err.ModelType), meantType(err.ModelType), wayOut)
 	}
 	return fmt.Sprintf("%s: %s: %s: a %s of model_type %q is not known to have this field, which may change its layers; %s",
 		err.File, plainName(err.Field), err.Value, err.Class, clipName(err.ModelType), wayOut)

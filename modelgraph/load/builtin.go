@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"math"
 	"path"
 	"slices"
 	"strings"
@@ -116,7 +115,18 @@ func builtInFiles(fsys fs.FS) map[string]string {
 	return files
 }
 
-// nearest are up to three built-in names that are like name, nearest first.
+// nearest are up to three built-in names that are like name, nearest first: those that
+// differ in at most half of its letters.
 func nearest(name string, fsys fs.FS) []string {
-	return modelgraph.Nearest(strings.ToLower(lastPart(name)), Names(fsys), 3, math.MaxInt)
+	word, names := strings.ToLower(lastPart(name)), Names(fsys)
+	parts, whole := make([]string, len(names)), make(map[string]string, len(names))
+	for i, entry := range names {
+		parts[i] = strings.ToLower(lastPart(entry))
+		whole[parts[i]] = entry
+	}
+	near := modelgraph.Nearest(word, parts, 3, max(1, len(word)/2))
+	for i, part := range near {
+		near[i] = whole[part]
+	}
+	return near
 }

@@ -218,8 +218,8 @@ func TestBuiltIn(t *testing.T) {
 	}
 	_, err := Model("other/Qwen3-8B", Options{Env: none, BuiltIn: fsys})
 	var nf *notFoundError
-	if !errors.As(err, &nf) || len(nf.Near) != 3 || nf.Near[0] != "Qwen/Qwen3-8B" {
-		t.Errorf("%v: want a notFoundError with the nearest names", err)
+	if !errors.As(err, &nf) || len(nf.Near) != 1 || nf.Near[0] != "Qwen/Qwen3-8B" {
+		t.Errorf("%v: want a notFoundError with the nearest name, and no far ones", err)
 	}
 	if _, err := Model("a/b", Options{Env: none, BuiltIn: fstest.MapFS{"hub.json": {Data: []byte(`{"a":[`)}}}); err == nil || !strings.Contains(err.Error(), "the table of hub names") {
 		t.Errorf("a broken table: %v", err)

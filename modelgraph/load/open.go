@@ -3,6 +3,7 @@ package load
 import (
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/devmap-dev/devmap/modelgraph/safetensors"
 )
@@ -16,7 +17,25 @@ func openRegular(path string) (*os.File, int64, error) {
 	}
 	f, info, err := safetensors.OpenBeneath(filepath.Dir(target), filepath.Base(target))
 	if err != nil {
-		return nil, 0, err
+		return nil, 0, &openError{path, filepath.Base(target), err}
 	}
 	return f, info.Size(), nil
 }
+
+// openError is the error of a file that was opened by its last name, with the whole
+// path that the user gave.
+type openError struct {
+	path, last string
+	err        error
+}
+
+// Error implements error.
+func (err *openError) Error() string {
+	if rest, found := strings.CutPrefix(err.err.Error(), err.last+": "); found {
+		return err.path + ": " + rest
+	}
+	return err.err.Error()
+}
+
+// Unwrap is the error of opening.
+func (err *openError) Unwrap() error { return err.err }

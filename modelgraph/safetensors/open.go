@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // OpenBeneath opens the regular file name, slash-separated, of the folder dir
@@ -55,7 +56,7 @@ func openPlace(path string) (place, error) {
 func openFolder(dir string) (*folder, error) {
 	path, err := filepath.Abs(dir)
 	if err == nil {
-		path, err = filepath.EvalSymlinks(path)
+		path, err = followed(path)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("opening folder: %w", err)
@@ -76,6 +77,15 @@ func openFolder(dir string) (*folder, error) {
 		f.blobs = &blobs
 	}
 	return f, nil
+}
+
+// followed is the path that links lead to. A circle of links is told in the system's words.
+func followed(path string) (string, error) {
+	target, err := filepath.EvalSymlinks(path)
+	if err != nil && strings.Contains(err.Error(), "EvalSymlinks") {
+		err = errors.New("too many levels of symbolic links")
+	}
+	return target, err
 }
 
 func (dir *folder) close() {
@@ -102,7 +112,7 @@ func (dir *folder) open(name string) (*os.File, fs.FileInfo, error) {
 	if fault := nameFault(name); fault != "" {
 		return nil, nil, &refusedError{name, fault}
 	}
-	target, err := filepath.EvalSymlinks(filepath.Join(dir.home.path, filepath.FromSlash(name)))
+	target, err := followed(filepath.Join(dir.home.path, filepath.FromSlash(name)))
 	if err != nil {
 		return nil, nil, dir.wrap(name, err)
 	}

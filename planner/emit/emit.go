@@ -50,6 +50,8 @@ type Target struct {
 	Outside func(plan *devicemap.Plan) []costmodel.Message
 
 	needs []need
+	// file names the file of a plan; nil: File.
+	file func(plan *devicemap.Plan) string
 	// families are the model_types that the engine's program runs; nil: all.
 	families []string
 }
@@ -77,6 +79,17 @@ func register(target *Target) *Target {
 	target.Refuse, target.Outside = target.refuse, target.outside
 	targets = append(targets, target)
 	return target
+}
+
+// FileOf is the default name of a plan's file, or of its JSON form; "" if there is none.
+func (target *Target) FileOf(input *Input) string {
+	switch {
+	case input.JSON:
+		return target.JSON
+	case target.file != nil:
+		return target.file(input.Plan)
+	}
+	return target.File
 }
 
 func (target *Target) refuse(plan *devicemap.Plan, family string) error {

@@ -23,6 +23,12 @@ var _ = register(&Target{
 		return accelerate.Write(to, input)
 	},
 	Usage: swift,
+	file: func(plan *devicemap.Plan) string {
+		if zeroPlan(plan) {
+			return deepSpeed.File
+		}
+		return accelerate.File
+	},
 })
 
 func zeroPlan(plan *devicemap.Plan) bool { return plan.Workload.Runtime == deepSpeedRuntime }

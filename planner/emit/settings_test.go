@@ -48,6 +48,20 @@ func TestOutside(t *testing.T) {
 	}
 }
 
+// TestFileOf: a plan for DeepSpeed makes DeepSpeed's file, under ms-swift too.
+func TestFileOf(t *testing.T) {
+	for plan, want := range map[string]string{"zero3": "ds_config.json", "device-map": "device_map.json"} {
+		if got := target(t, "ms-swift").FileOf(golden(t, plan)); got != want {
+			t.Errorf("%s: %s, want %s", plan, got, want)
+		}
+	}
+	input := golden(t, "pipeline")
+	input.JSON = true
+	if got := target(t, "program").FileOf(input); got != "program.json" {
+		t.Errorf("%s", got)
+	}
+}
+
 // TestOutsideHostile: names of modules in a note are quoted.
 func TestOutsideHostile(t *testing.T) {
 	for _, name := range hostile {

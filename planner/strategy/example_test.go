@@ -77,5 +77,5 @@ func ExampleSmallest() {
 	// [seq=1024] []
 	// [strategy=fsdp] []
 	// [offload=cpu strategy=zero3] [slower, 149.58 GiB of host memory]
-	// [gpu=gh200-96gb] []
+	// [gpu=h200-141gb] []
 }

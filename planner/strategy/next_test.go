@@ -19,7 +19,7 @@ func TestNext(t *testing.T) {
 	changes := strategy.Next(t.Context(), p, strategy.Options{}, value)
 	for _, want := range []string{
 		"gpus=3", "gpus=5", "recompute=full", "micro_batches=4 (gradient accumulation)", "optimizer=adamw-8bit",
-		"batch=2", "seq=1024", "contiguous=false", "gpu=gh200-96gb", "loss=chunked",
+		"batch=2", "seq=1024", "contiguous=false", "gpu=h200-141gb", "loss=chunked",
 	} {
 		i := slices.IndexFunc(changes, func(c strategy.Change) bool { return what(&c) == want })
 		if i < 0 {

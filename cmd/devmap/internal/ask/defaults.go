@@ -108,7 +108,11 @@ func misspelled() []string {
 		if !strings.HasPrefix(name, "DEVMAP_") || slices.Contains(known, name) || slices.Contains(ours, name) {
 			continue
 		}
-		if near := modelgraph.Nearest(name, known, 1, 1); near != nil {
+		slips := 1
+		if len(name) > len("DEVMAP_GPU") {
+			slips = 2 // two letters that changed places
+		}
+		if near := modelgraph.Nearest(name, known, 1, slips); near != nil {
 			notes = append(notes, fmt.Sprintf("variable %s is unknown: did you mean %s?", name, near[0]))
 		}
 	}

@@ -57,6 +57,9 @@ func gpuNamed(name string) (string, error) {
 	if err == nil {
 		return gpu.Name, nil
 	}
+	if count, err := strconv.Atoi(strings.TrimSpace(name)); err == nil && count > 0 && count <= costmodel.MaxDevices && len(like(name)) == 0 {
+		return "", out.Usagef("--gpu %d is a count, not the name of a GPU: write --gpus %d", count, count)
+	}
 	found, near := ofDriver(name), ""
 	if len(found) == 0 {
 		found = like(name)

@@ -110,6 +110,14 @@ func (asked *GPUs) listed(gpu costmodel.Device, count int) (*costmodel.Topology,
 	return topology, nil
 }
 
+// namedByMistake are the catalogue's names that a text in the place of a size means.
+func namedByMistake(value string) string {
+	if gpu, err := gpuNamed(value); err == nil {
+		return gpu
+	}
+	return strings.Join(ofDriver(value), " or ")
+}
+
 // capacities reads 80GiB,80GiB,24GiB: what the user may use, whole; and 48GB, a
 // size that GPUs are sold as ([soldAs]).
 func (asked *GPUs) capacities(gpu costmodel.Device) (*costmodel.Topology, error) {
@@ -117,6 +125,9 @@ func (asked *GPUs) capacities(gpu costmodel.Device) (*costmodel.Topology, error)
 	for _, value := range strings.Split(asked.gpus, ",") {
 		capacity, err := size(value)
 		if err != nil {
+			if named := namedByMistake(value); named != "" {
+				return nil, out.Usagef("--gpus %q: %q is the name of a GPU: --gpus takes their number, --gpu the name: --gpus %d --gpu %s", asked.gpus, value, strings.Count(asked.gpus, ",")+1, named)
+			}
 			return nil, out.Usagef("--gpus %q: it is neither a count nor a list of capacities: %w", asked.gpus, err)
 		}
 		if usable, like := soldAs(value); like != "" {

@@ -34,9 +34,9 @@ func TestSoldSizes(t *testing.T) {
 		bytes []int64
 		notes int // that say "sold as"
 	}{
-		"2x48GB":          {[]int64{51040485376, 51040485376}, 1},
-		"48GB,48GiB":      {[]int64{51040485376, 48 << 30}, 1},
-		"24GB,48GB":       {[]int64{25318832046, 51040485376}, 2},
+		"2x48GB":          {[]int64{50895362457, 50895362457}, 1},
+		"48GB,48GiB":      {[]int64{50895362457, 48 << 30}, 1},
+		"24GB,48GB":       {[]int64{25318832046, 50895362457}, 2},
 		"2x48GiB":         {[]int64{48 << 30, 48 << 30}, 0},
 		"20GB":            {[]int64{20e9}, 0},
 		"48000000000,2TB": {[]int64{48e9, 2e12}, 0},
@@ -120,6 +120,22 @@ func TestHardwareNotes(t *testing.T) {
 		notes := HardwareNotes(&costmodel.Topology{Devices: []costmodel.Device{device, device}}, &is.work)
 		if len(notes) != len(is.want) || len(notes) > 0 && !strings.Contains(notes[0], is.want[0]) {
 			t.Errorf("%s: %q, want %q", is.gpu, notes, is.want)
+		}
+	}
+}
+
+// TestGPUsHints: a count under --gpu and a name under --gpus hint at the other flag.
+func TestGPUsHints(t *testing.T) {
+	if _, err := gpuNamed("2"); err == nil || err.Error() != "--gpu 2 is a count, not the name of a GPU: write --gpus 2" {
+		t.Errorf("%v", err)
+	}
+	for gpus, want := range map[string]string{
+		"rtx-4090": "--gpus 1 --gpu rtx-4090", "h100": "--gpus 1 --gpu h100-80gb or h100-96gb", "NVIDIA L4,NVIDIA L4": "--gpus 2 --gpu l4-24gb",
+		"nothing": "it is neither a count nor a list of capacities", "80GiB,x4": `"x4" is not a size`,
+	} {
+		asked := &GPUs{gpus: gpus}
+		if _, err := asked.capacities(costmodel.Device{}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("--gpus %s: %v, want %s", gpus, err, want)
 		}
 	}
 }
