@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestOpenNames: the error of a path that is no file has the whole path.
+// TestOpenNames: an error has the whole path of a folder that is given as a file.
 func TestOpenNames(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "config.json")
 	if err := os.Mkdir(folder, 0o777); err != nil {
