@@ -42,6 +42,19 @@ type Target struct {
 	// nothing to say.
 	Usage func(input *Input, file string) (usage, note string)
 
+	// Set by register:
+
+	// Refuse says why the target does not take a plan, as far as the plan alone tells.
+	Refuse func(plan *devicemap.Plan) error
+	// RefuseFamily says that the engine's program is for models of other types. A model
+	// without a type, such as a model.json, is for a program of the user's.
+	RefuseFamily func(plan *devicemap.Plan, family string) error
+	// fileOf is [Target.FileOf].
+	FileOf func(input *Input) string
+	// Outside lists the settings of a plan that change memory and that neither the
+	// target's file nor its command sets, with what the user does instead.
+	Outside func(plan *devicemap.Plan) []costmodel.Message
+
 	needs []need
 	// file names the file of a plan; nil: File.
 	file func(plan *devicemap.Plan) string
@@ -62,6 +75,7 @@ var targets []*Target
 // register adds the target of a file, and makes it refuse what does not meet its
 // needs.
 func register(target *Target) *Target {
+	target.Refuse, target.RefuseFamily, target.FileOf, target.Outside = target.refuse, target.refuseFamily, target.fileOf, target.outside
 	write := target.Write
 	target.Write = func(to io.Writer, input *Input) error {
 		if err := target.Refuse(input.Plan); err != nil {
@@ -74,7 +88,7 @@ func register(target *Target) *Target {
 }
 
 // FileOf is the default name of a plan's file, or of its JSON form; "" if there is none.
-func (target *Target) FileOf(input *Input) string {
+func (target *Target) fileOf(input *Input) string {
 	switch {
 	case input.JSON:
 		return target.JSON
@@ -84,8 +98,8 @@ func (target *Target) FileOf(input *Input) string {
 	return target.File
 }
 
-// Refuse says why the target does not take a plan, as far as the plan alone tells.
-func (target *Target) Refuse(plan *devicemap.Plan) error {
+// refuse is [Target.Refuse].
+func (target *Target) refuse(plan *devicemap.Plan) error {
 	if len(plan.Pipeline) > 0 && target.Name != "diffusers" && target.Name != "xdit" {
 		return ofDiffusion(plan)
 	}
@@ -97,9 +111,8 @@ func (target *Target) Refuse(plan *devicemap.Plan) error {
 	return nil
 }
 
-// RefuseFamily says that the engine's program is for models of other types. A model
-// without a type, such as a model.json, is the user's own program's.
-func (target *Target) RefuseFamily(plan *devicemap.Plan, family string) error {
+// refuseFamily is [Target.RefuseFamily].
+func (target *Target) refuseFamily(plan *devicemap.Plan, family string) error {
 	if len(target.families) == 0 || family == "" || slices.Contains(target.families, family) {
 		return nil
 	}

@@ -29,9 +29,8 @@ var settingsOutside = map[string][]outside{
 	"torch-schedule": {lossOf(""), average, recomputation, optimization, adapters, adapterType, quantization, kernel, autocast},
 }
 
-// Outside lists the settings of a plan that change memory and that neither the
-// target's file nor its command sets, with what the user does instead.
-func (target *Target) Outside(plan *devicemap.Plan) []costmodel.Message {
+// outside is [Target.Outside].
+func (target *Target) outside(plan *devicemap.Plan) []costmodel.Message {
 	var notes []costmodel.Message
 	workload := &plan.Workload
 	for _, setting := range settingsOutside[target.Name] {
