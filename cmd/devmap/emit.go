@@ -105,7 +105,7 @@ func refusedBy(target *emit.Target, plan *devicemap.Plan) error {
 	return target.RefuseFamily(plan, graph.Family)
 }
 
-// asUsage makes a usage error of a plan that is sound and that the engine does not
+// asUsage makes a usage error of a valid plan that the engine does not
 // take: --for names another.
 func asUsage(err error) error {
 	if refused := (interface{ Refused() })(nil); errors.As(err, &refused) {

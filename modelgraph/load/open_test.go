@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestOpenNames: the error of a path that is no file has the whole path.
+// TestOpenNames: the error of opening a folder or a device has the whole path.
 func TestOpenNames(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "config.json")
 	if err := os.Mkdir(folder, 0o777); err != nil {

@@ -79,7 +79,7 @@ func openFolder(dir string) (*folder, error) {
 	return f, nil
 }
 
-// followed is the path that links lead to. A circle of links is told in the system's words.
+// followed is the path that links lead to. A cycle of links is reported in the system's words.
 func followed(path string) (string, error) {
 	target, err := filepath.EvalSymlinks(path)
 	if err != nil && strings.Contains(err.Error(), "EvalSymlinks") {

@@ -146,7 +146,7 @@ type refusal struct{ costmodel.Message }
 // Error implements error.
 func (e *refusal) Error() string { return e.String() }
 
-// Refused tells that the plan is sound, and that another target or plan is needed.
+// Refused marks a valid plan: another target takes it, or another plan is needed.
 func (e *refusal) Refused() {}
 
 // refused is a [refusal] of a text.

@@ -77,7 +77,7 @@ func TestOutsideHostile(t *testing.T) {
 }
 
 // TestRefuse: the plan of a diffusion pipeline is refused by its own words, with a
-// target that takes it, and a refusal is told from a broken plan.
+// target that takes it, and a refusal differs from a broken plan.
 func TestRefuse(t *testing.T) {
 	for _, engine := range []string{"accelerate", "deepspeed", "ms-swift", "openpi", "program", "torch-check", "torch-schedule"} {
 		err := target(t, engine).Refuse(golden(t, "diffusion").Plan)

@@ -103,11 +103,11 @@ func (sheet *sheet) fitting(width int, shrink func(*texttab.Table)) (table strin
 
 // without is the table without some columns.
 func (sheet *sheet) without(lost []string) *texttab.Table {
-	var kept []int
+	var columns []int
 	var headings []string
 	for i, heading := range sheet.headings {
 		if !slices.Contains(lost, heading) {
-			kept, headings = append(kept, i), append(headings, heading)
+			columns, headings = append(columns, i), append(headings, heading)
 		}
 	}
 	made := texttab.New(headings...)
@@ -120,8 +120,8 @@ func (sheet *sheet) without(lost []string) *texttab.Table {
 		}
 	}
 	for _, row := range sheet.rows {
-		cells := make([]any, len(kept))
-		for i, from := range kept {
+		cells := make([]any, len(columns))
+		for i, from := range columns {
 			cells[i] = row[from]
 		}
 		made.Row(cells...)

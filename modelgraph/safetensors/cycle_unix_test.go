@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestCircle: a circle of links is told in the system's words, not in Go's.
-func TestCircle(t *testing.T) {
+// TestCycle: a cycle of links is reported in the system's words, not in Go's.
+func TestCycle(t *testing.T) {
 	folder := t.TempDir()
 	if err := os.Symlink("config.json", filepath.Join(folder, "config.json")); err != nil {
 		t.Fatal(err)
