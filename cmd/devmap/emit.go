@@ -108,7 +108,7 @@ func refusedBy(target *emit.Target, plan *devicemap.Plan) error {
 // asUsage makes a usage error of a plan that is sound and that the engine does not
 // take: --for names another.
 func asUsage(err error) error {
-	if refused := (interface{ Refused() })(nil); errors.As(err, &refused) {
+	if refused := interface{ Refused() }(nil); errors.As(err, &refused) {
 		return out.Usagef("%w", err)
 	}
 	return err

@@ -81,7 +81,7 @@ func TestOutsideHostile(t *testing.T) {
 func TestRefuse(t *testing.T) {
 	for _, engine := range []string{"accelerate", "deepspeed", "ms-swift", "openpi", "program", "torch-check", "torch-schedule"} {
 		err := target(t, engine).Refuse(golden(t, "diffusion").Plan, "")
-		if refused := (interface{ Refused() })(nil); !errors.As(err, &refused) || !strings.Contains(err.Error(), "is of a diffusion pipeline, whose components run one after another: emit --for ") {
+		if refused := interface{ Refused() }(nil); !errors.As(err, &refused) || !strings.Contains(err.Error(), "is of a diffusion pipeline, whose components run one after another: emit --for ") {
 			t.Errorf("%s: %v", engine, err)
 		}
 	}

@@ -45,8 +45,10 @@ func Pipeline(to io.Writer, pipeline *diffusers.Pipeline, solution *planner.Solu
 		phase := &document.Phases[i]
 		device := fullest(phase.Devices)
 		most := &device.Predicted
-		table.rows = append(table.rows, []any{phase.Name, phase.Component, inGiB(most.ParamsBytes), inGiB(most.ActivationsBytes), inGiB(most.WorkspaceBytes + most.CommBuffersBytes + most.KVCacheBytes),
-			inGiB(most.PeakAllocatedBytes), rows.reserved(device), inGiB(device.HeadroomBytes), fmt.Sprintf("%.2f", phase.Seconds), fitWord(device.Verdict)})
+		table.rows = append(table.rows, []any{
+			phase.Name, phase.Component, inGiB(most.ParamsBytes), inGiB(most.ActivationsBytes), inGiB(most.WorkspaceBytes + most.CommBuffersBytes + most.KVCacheBytes),
+			inGiB(most.PeakAllocatedBytes), rows.reserved(device), inGiB(device.HeadroomBytes), fmt.Sprintf("%.2f", phase.Seconds), fitWord(device.Verdict),
+		})
 	}
 	text, lost := table.fitting(printer.width, nil)
 	say("%s\n", out.Block(text))
