@@ -70,7 +70,7 @@ func TestHostileIndex(t *testing.T) {
 		"a FIFO":     {"fifo.safetensors", func(folder string) error { return syscall.Mkfifo(filepath.Join(folder, "fifo.safetensors"), 0o666) }, "a FIFO: want a regular file"},
 		"a link round": {"round.safetensors", func(folder string) error {
 			return os.Symlink("round.safetensors", filepath.Join(folder, "round.safetensors"))
-		}, "too many links"},
+		}, "too many levels of symbolic links"},
 		"not in it": {"model.safetensors", nil, "weight_map"},
 	} {
 		folder := t.TempDir()
