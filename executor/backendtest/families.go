@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/modelgraph/load"
@@ -37,6 +38,9 @@ func Forwards(family string) bool { return family == "bert" || family == "bert-p
 
 // Graph is the model of a config.
 func Graph(config string) (*modelgraph.Graph, error) {
+	if !strings.Contains(config, `"dtype"`) { // Transformers makes fp32 of a config that names no type
+		config = `{"dtype":"bfloat16",` + config[1:]
+	}
 	dir, err := os.MkdirTemp("", "backendtest")
 	if err != nil {
 		return nil, err

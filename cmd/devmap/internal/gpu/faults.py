@@ -81,5 +81,5 @@ def interrupted(shared, figures, engine, plan):
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         raise
-    judged(figures, f"Ctrl-C in a step: {time.monotonic() - sent:.1f} s to the end", reading, used, process.returncode, err, ERROR, "interrupted")
+    judged(figures, f"Ctrl-C in a step: {time.monotonic() - sent:.1f} s to the end", reading, used, process.returncode, err, 130, "interrupted")
 
