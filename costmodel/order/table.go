@@ -2,12 +2,11 @@ package order
 
 import "github.com/devmap-dev/devmap/costmodel"
 
-// Column is what a rank does in each step of the table of time steps that
-// torch makes of an interleaved schedule (torch 2.11,
-// distributed/pipelining/schedules.py, _get_1f1b_rank_ops): it waits as many
-// as its number, runs its first forwards, waits for the first backward to come
-// back, runs a forward and a backward in turn from step Middle to step End, and
-// then a backward in every other step.
+// Column is the work of a rank in torch's table of time steps of an interleaved
+// schedule. The rank waits for as many steps as its number. It runs its first
+// forwards and waits for the first backward. From step Middle to step End it runs a
+// forward and a backward in turn. Then it runs a backward in every other step.
+// Source: torch 2.11, distributed/pipelining/schedules.py, _get_1f1b_rank_ops.
 type Column struct {
 	// Middle and End bound the steps in which every Round of them is like the
 	// one before: each chunk has its round of micro-batches.

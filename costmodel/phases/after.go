@@ -114,10 +114,10 @@ func (run *residency) pinned(stage int64) int64 {
 	return keys
 }
 
-// shards are those that FSDP1 leaves for good, and its roots: views of a flat
-// parameter that it lists itself (measured: 4,924,226,560 bytes of a sharded Flux
-// stayed when all was deleted and collected and the group destroyed; of FSDP2's
-// nothing did; fixtures/measured/xdit_h200.jsonl, "left").
+// shards is the bytes of shards and roots that FSDP1 never frees: views of a flat
+// parameter that it lists itself. Measured: 4,924,226,560 bytes of a sharded Flux
+// remained after everything was deleted and collected and the group destroyed.
+// FSDP2 left nothing (fixtures/measured/xdit_h200.jsonl, "left").
 func (run *residency) shards() int64 {
 	if run.work.FullyShardDegree < 2 || run.lean {
 		return 0

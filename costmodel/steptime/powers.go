@@ -9,13 +9,12 @@ const (
 	maxOrder     = 512
 )
 
-// repeat runs a step so many times on clocks that it changes by adding
-// constants and taking the latest. Such steps are linear over (max, +), so that
-// n of them are the n-th power of one matrix, found by squaring (Baccelli,
-// Cohen, Olsder and Quadrat, Synchronization and Linearity, 1992, §3): any
-// number takes the time of its binary digits, and is exact but for the rounding
-// of fewer sums than so many steps would take. cost is how many additions a
-// step takes.
+// repeat runs a step count times. The step changes clocks by adding constants and
+// taking the latest, so it is linear over (max, +). Then count steps are a power of
+// one matrix, which squaring finds in the time of count's binary digits (Baccelli,
+// Cohen, Olsder and Quadrat, Synchronization and Linearity, 1992, §3). The result
+// is exact except for rounding, of fewer sums than count steps would take. cost is
+// the number of additions in a step.
 func repeat(clocks []deviceClock, count, cost int64, step func([]deviceClock)) {
 	order := 2 * len(clocks)
 	if count <= maxAdditions/max(1, cost) || order > maxOrder {

@@ -2,13 +2,13 @@ package timeline
 
 import "github.com/devmap-dev/devmap/costmodel"
 
-// stageShards are the groups of parameters that replicas of a pipeline's stage
-// cut between them (FSDP2 without resharding): a unit's whole parameters are
-// gathered when the first micro-batch's forward comes to it, and stay until the
-// last backward has run; then group after group gives them back and reduces its
-// gradients, which were added up whole (torch 2.11,
-// distributed/pipelining/stage.py, backward_maybe_with_nosync and
-// perform_reduce_grad; fsdp/_fully_shard/_fsdp_param_group.py).
+// stageShards are the groups of parameters that the replicas of a pipeline's stage
+// shard (FSDP2 without resharding). The first micro-batch's forward gathers a
+// unit's parameters. They stay gathered until the last backward has run. Then each
+// group in turn frees them and reduces its gradients, which were added up whole.
+// Source: torch 2.11, distributed/pipelining/stage.py,
+// backward_maybe_with_nosync and perform_reduce_grad;
+// fsdp/_fully_shard/_fsdp_param_group.py.
 type stageShards struct {
 	groups []*costmodel.Group // by unit of the table; nil: it has no parameters
 	// before is the buffer of the all-gather before a unit's: it is there until

@@ -68,12 +68,11 @@ func (cut Cut) Job(graph *modelgraph.Graph, workload costmodel.Workload) (*execu
 	return Job(graph, workload, cut.Devices, place)
 }
 
-// Bits runs every family in every way on one device, and cut in so many other
-// ways, which seed draws: losses, generated tokens, logits, hidden states,
-// gradients, and everything that the optimizer left must be the same to the
-// bit, with recompute and without, and in every arena what was planned must
-// have been touched to the last byte. Folder is where it may write. All
-// differences are reported, each with how it is run again.
+// Bits runs every family in every way on one device, and again with random cuts
+// from a seed. Losses, generated tokens, logits, hidden states, gradients and the
+// optimizer's state must be equal bit for bit, with recompute and without. Every
+// planned byte of an arena must have been touched. Bits writes below folder. The
+// error lists all differences, each with the command that repeats it.
 func Bits(backend executor.Backend, folder string, cuts int, seed uint64) error {
 	random := rand.New(rand.NewPCG(seed, 12))
 	var all []error

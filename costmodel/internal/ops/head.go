@@ -73,13 +73,13 @@ func (cost *Cost) eagerLoss(op head, shape *Shape, nV, in int64) {
 	}
 }
 
-// sharedLoss is the memory of a loss over a cut vocabulary (torch 2.11,
-// distributed/tensor/parallel/loss.py, loss_parallel): in forward, _log_softmax
-// has the logits less their maximum in addition to their exponentials, then the
-// result, if one kernel makes it of the logits; in backward,
+// sharedLoss adds the memory of a loss over a sharded vocabulary. In forward,
+// _log_softmax has the logits less their maximum and their exponentials. If one
+// kernel makes the result of the logits, the result comes after them. In backward,
 // _nll_loss_and_log_softmax_backward has the likelihood's gradient, the
-// exponentials of log-softmax, and their sum, then its product. The input's
-// gradient is a sum over the GPUs.
+// exponentials of log-softmax and their sum, then its product. The input's
+// gradient is a sum over the GPUs. Source: torch 2.11,
+// distributed/tensor/parallel/loss.py, loss_parallel.
 func (cost *Cost) sharedLoss(shape *Shape, nV, in int64) {
 	cost.Memory.Forward += 4 * nV
 	cost.peak(

@@ -74,10 +74,10 @@ func configDefaults(path string) ([]outside, error) {
 	for key, value := range document {
 		place := fmt.Sprintf("%s:%d", path, lines[key])
 		name := strings.ReplaceAll(key, "_", "-")
-		if !presettable(name) {
-			return nil, out.Usagef("%s: unknown key %q%s", place, key, nearPreset(name))
+		if !outsideSets(name) {
+			return nil, out.Usagef("%s: unknown key %q%s", place, key, nearOutside(name))
 		}
-		values, err := presetValues(value)
+		values, err := outsideValues(value)
 		if err != nil {
 			return nil, out.Usagef("%s: %s: %w", place, key, err)
 		}
@@ -159,8 +159,8 @@ func keyLines(data []byte) map[string]int {
 	return lines
 }
 
-// presetValues are the words of a value: several of an array.
-func presetValues(value any) ([]string, error) {
+// outsideValues are the words of a value: several of an array.
+func outsideValues(value any) ([]string, error) {
 	switch value := value.(type) {
 	case string:
 		return []string{value}, nil
@@ -173,7 +173,7 @@ func presetValues(value any) ([]string, error) {
 	case []any:
 		var words []string
 		for _, item := range value {
-			parts, err := presetValues(item)
+			parts, err := outsideValues(item)
 			if err != nil {
 				return nil, err
 			}
@@ -184,12 +184,12 @@ func presetValues(value any) ([]string, error) {
 	return nil, errors.New("want a string, a number, true or false, or an array of them")
 }
 
-// nearPreset is a hint to the name that was meant.
-func nearPreset(name string) string {
-	if ours := elsewhere(name); ours != "" && presettable(ours) {
+// nearOutside is a hint to the name that was meant.
+func nearOutside(name string) string {
+	if ours := elsewhere(name); ours != "" && outsideSets(ours) {
 		return ": did you mean " + ours + "?"
 	}
-	if near := Nearest(name, presetNames()); near != "" {
+	if near := Nearest(name, outsideNames()); near != "" {
 		return ": did you mean " + near + "?"
 	}
 	return " (keys are the flags of devmap plan: devmap help environment)"

@@ -23,7 +23,7 @@ import (
 // placeOf is the annotation of a flag whose value is a default from outside.
 const placeOf = "devmap_place"
 
-// Globals are the flags that every command has.
+// globals are the flags that every command has.
 var globals = []string{"color", "quiet", "verbose"}
 
 // AddGlobals gives the root command the flags that every command has.
@@ -33,9 +33,9 @@ func AddGlobals(set *pflag.FlagSet) {
 	set.String("color", out.Auto, "Colour: auto, always, never [auto]")
 }
 
-// presettable reports that defaults can be set for a flag: for every flag of plan but
+// outsideSets reports that defaults can be set for a flag: for every flag of plan but
 // the file that is written.
-func presettable(name string) bool {
+func outsideSets(name string) bool {
 	if slices.Contains(globals, name) {
 		return true
 	}
@@ -43,11 +43,11 @@ func presettable(name string) bool {
 	return i >= 0 && flags[i].on&onPlan != 0 && flags[i].hidden&onPlan == 0 && name != "output"
 }
 
-// presetNames are all flags that have defaults from outside.
-func presetNames() []string {
+// outsideNames are all flags that have defaults from outside.
+func outsideNames() []string {
 	names := slices.Clone(globals)
 	for i := range flags {
-		if presettable(flags[i].name) {
+		if outsideSets(flags[i].name) {
 			names = append(names, flags[i].name)
 		}
 	}
@@ -87,7 +87,7 @@ func ApplyDefaults(cmd *cobra.Command) (notes []string, err error) {
 // environment are the defaults of the environment. An empty variable is none.
 func environment() []outside {
 	var defaults []outside
-	for _, name := range presetNames() {
+	for _, name := range outsideNames() {
 		if value := os.Getenv(variable(name)); value != "" {
 			defaults = append(defaults, outside{name, variable(name), []string{value}})
 		}
@@ -98,7 +98,7 @@ func environment() []outside {
 // misspelled are notes on variables whose names are nearly those of flags.
 func misspelled() []string {
 	var known []string
-	for _, name := range presetNames() {
+	for _, name := range outsideNames() {
 		known = append(known, variable(name))
 	}
 	ours := []string{configVariable, "DEVMAP_BINARY"}

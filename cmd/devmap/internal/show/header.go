@@ -16,14 +16,14 @@ import (
 // defaults among its settings, each with its flag.
 func (printer *Printer) Header(topology *costmodel.Topology, defaults []string) {
 	parts := []string{out.Cell(printer.graph.Name), printer.doing(), gpusOf(topology), printer.spread()}
-	header(printer.printf, printer.width, parts, defaults)
+	printer.title(parts, defaults)
 }
 
-// header prints the parts of a title and the defaults among them.
-func header(say func(format string, args ...any), width int, parts, defaults []string) {
-	say("%s\n", out.Block(joined(parts, " · ", "  ", width)))
+// title prints the parts of a title and the defaults among them.
+func (printer *Printer) title(parts, defaults []string) {
+	printer.printf("%s\n", out.Block(joined(parts, " · ", "  ", printer.width)))
 	if len(defaults) > 0 {
-		say("%s\n", out.Block(joined(append([]string{"Defaults: " + defaults[0]}, defaults[1:]...), ", ", "  ", width)))
+		printer.printf("%s\n", out.Block(joined(append([]string{"Defaults: " + defaults[0]}, defaults[1:]...), ", ", "  ", printer.width)))
 	}
 }
 

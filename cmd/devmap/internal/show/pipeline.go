@@ -19,7 +19,7 @@ func Pipeline(to io.Writer, pipeline *diffusers.Pipeline, solution *planner.Solu
 	printer := New(to, nil, document.Workload)
 	say := printer.printf
 	work := solution.Pipeline.Workload
-	header(say, printer.width, []string{
+	printer.title([]string{
 		out.Cell(document.Model.Name), out.Cell(pipeline.Class),
 		fmt.Sprintf("batch %d × %d × %d, %s, %s", work.Batch, work.Width, work.Height, Plural(work.Frames, "frame"), Plural(work.Steps, "step")),
 		gpusOf(&document.Topology), strings.TrimPrefix(strings.TrimPrefix(degrees(work)+" ("+document.Workload.Runtime+")", ", "), " "),

@@ -33,7 +33,7 @@ func (printer *Printer) Strategies(rows []strategy.Row, title *Title) error {
 		if answered[0].Fits && answered[0].StepSeconds != nil {
 			parts = append(parts, "fastest first")
 		}
-		header(text.printf, text.width, parts, title.Defaults)
+		text.title(parts, title.Defaults)
 		table, lost := strategyTable(answered, text.work.Precision, text.width)
 		text.printf("%s\n", out.Block(table))
 		if line := leftOut(lost); line != "" {

@@ -10,12 +10,12 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// JAXFraction is the part of a GPU that JAX takes for its pool unless
-// XLA_PYTHON_CLIENT_MEM_FRACTION says otherwise: of the memory that CUDA
-// reports in total, which is capacity less what the driver keeps (XLA,
-// xla/pjrt/gpu/gpu_helpers.cc, CreateBFCAllocator: total_memory *
-// memory_fraction; of the total, not of what is free, since jaxlib 0.4.1). NVML
-// shows the pool and a context, not what the program uses.
+// JAXFraction is the part of a GPU that JAX preallocates as its pool, unless
+// XLA_PYTHON_CLIENT_MEM_FRACTION sets another. It is a part of the total memory
+// that CUDA reports: the capacity less the driver's share. Since jaxlib 0.4.1 it
+// is no part of the free memory. NVML shows the pool and a context, not the bytes
+// that the program uses. Source: XLA, xla/pjrt/gpu/gpu_helpers.cc,
+// CreateBFCAllocator, total_memory * memory_fraction.
 const JAXFraction = 0.75
 
 // jax is a training or a policy as OpenPI runs it (Physical-Intelligence/openpi
