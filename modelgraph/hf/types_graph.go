@@ -1,0 +1,421 @@
+package hf
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/safetensors"
+)
+
+// fromTypes builds a config alone by the table of the newest release. The
+// layers are known by their sizes alone.
+func fromTypes(cfg *config, name, source string, data []byte) (*modelgraph.Graph, error) {
+	tree := &typeTree{file: cfg.file, in: newest, ties: make(map[string]string), units: make(map[string]bool)}
+	kind, names := cfg.name("model_type"), cfg.strs("architectures")
+	dtype, given := modelDType(cfg)
+	if cfg.fault() != nil {
+		return nil, cfg.fault()
+	}
+	class, err := tree.classOf(kind, names)
+	if err != nil {
+		return nil, err
+	}
+	if own := ownCode(cfg, []string{class.Class}); own != "" {
+		return nil, &typeError{cfg.file, "auto_map", fmt.Sprintf("it says that the model is a %q of its own code", clipName(own))}
+	}
+	from := &objects{file: cfg.file, in: tree.in}
+	root := from.read("", class.Config, plainMembers(cfg), nil)
+	if from.err != nil {
+		return nil, from.err
+	}
+	if err := tree.add(class, root, "", nil); err != nil {
+		return nil, err
+	}
+	tree.noSplit = class.NoSplit
+	layers := tree.layers(class, dtype)
+	graph, err := modelgraph.New(name, layers, tree.tied())
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", cfg.file, err)
+	}
+	graph.Source, graph.Config, graph.Class, graph.Family = source, data, class.Class, kind
+	if given {
+		graph.DType = dtype
+	}
+	graph.Unknown = []string{fmt.Sprintf("model_type %q: its layers are known by their sizes alone", clipName(kind))}
+	graph.Warnings = tree.warnings
+	if len(names) == 0 {
+		graph.Warnings = append(graph.Warnings, fmt.Sprintf("the config names no architectures: %s the class is taken to be %s", fromConfigAlone, class.Class))
+	}
+	if !given {
+		graph.Warnings = append(graph.Warnings, fmt.Sprintf("the config names no dtype: %s its weights are counted as %v, as Transformers' from_config makes them (from_pretrained takes the checkpoint's type)", fromConfigAlone, dtype))
+	}
+	return graph, nil
+}
+
+// typeTree collects the tensors of a model.
+type typeTree struct {
+	file     string
+	in       *release
+	tensors  []typeTensor
+	ties     map[string]string // name to the one that it is
+	units    map[string]bool   // modules that one device must hold whole
+	noSplit  []string
+	warnings []string
+	depth    int
+}
+
+// typeTensor is a parameter or a buffer. Its key sorts it in module order.
+type typeTensor struct {
+	name       string
+	key        []int
+	shape      []int64
+	dtype      string
+	buffer     bool
+	persistent bool
+}
+
+// classOf is the class that a config means.
+func (tree *typeTree) classOf(kind string, names []string) (*typeClass, error) {
+	in := tree.in
+	if in.configOf(kind) == "" {
+		return nil, &typeError{tree.file, "model_type", unknownType(kind) + fmt.Sprintf(", and Transformers %s has no such type", in.name)}
+	}
+	if len(names) > 0 {
+		class := line[typeClass](in, "class", names[0])
+		if class == nil || class.Config != in.configOf(kind) {
+			return nil, &typeError{tree.file, "architectures[0]", fmt.Sprintf("%q with model_type %q is not in the table of Transformers %s", clipName(names[0]), clipName(kind), in.name)}
+		}
+		return class, nil
+	}
+	for _, auto := range autoOrder {
+		if class := line[typeClass](in, "class", in.auto(kind, auto)); class != nil && class.Config == in.configOf(kind) {
+			return class, nil
+		}
+	}
+	return nil, &typeError{tree.file, "model_type", fmt.Sprintf("%q is not in the table of Transformers %s", clipName(kind), in.name)}
+}
+
+// maxTensors bounds a model.
+const maxTensors = 2_000_000
+
+// add adds the tensors of a class below a module. key is the module's place.
+func (tree *typeTree) add(class *typeClass, object *typeObject, module string, key []int) error {
+	const deepest = 12
+	if tree.depth++; tree.depth > deepest {
+		return &typeError{tree.file, object.prefix + "model_type", "the models inside are nested too deeply"}
+	}
+	defer func() { tree.depth-- }()
+	of := &evaluation{object: object, rules: class.Rules, known: make(map[string]any)}
+	if of.rules == nil {
+		of.rules = map[string]any{}
+	}
+	if err := tree.allowed(class, of); err != nil {
+		return err
+	}
+	places := make(map[string]int) // of the parts of names
+	for _, entry := range class.Entries {
+		kind, _ := entry[0].(string)
+		pattern, _ := entry[1].(string)
+		for i := range len(pattern) + 1 {
+			if i == len(pattern) || pattern[i] == '.' {
+				if _, ok := places[pattern[:i]]; !ok {
+					places[pattern[:i]] = len(places)
+				}
+			}
+		}
+		for _, stars := range tree.numbers(class, of, pattern) {
+			if !truth(of.eval(entry[2], stars)) {
+				continue
+			}
+			name, at := place(pattern, stars, places)
+			if err := tree.entry(kind, entry[3:], of, stars, modelgraph.FullName(module, name), slices.Concat(key, at)); err != nil {
+				return err
+			}
+			if len(tree.tensors) > maxTensors {
+				return &typeError{tree.file, of.place, fmt.Sprintf("the model has more than %d tensors", maxTensors)}
+			}
+		}
+		if of.err != nil {
+			return tree.unexplained(of, class, fmt.Sprintf("%q cannot be computed (%v)", pattern, of.err))
+		}
+	}
+	return nil
+}
+
+func (tree *typeTree) unexplained(of *evaluation, class *typeClass, why string) error {
+	field := of.object.prefix + of.place
+	said := ""
+	if v, ok := of.object.get(of.place); ok {
+		said = fmt.Sprintf("%.40v: ", v)
+	}
+	return &typeError{tree.file, field, fmt.Sprintf("%sthe table of Transformers %s does not say what a %s is then: %s", said, tree.in.name, class.Class, why)}
+}
+
+// allowed refuses configs unlike every build that made the table.
+func (tree *typeTree) allowed(class *typeClass, of *evaluation) error {
+	file := &evaluation{object: of.object}
+	at := map[any]*evaluation{true: file, false: of}
+	for _, path := range class.Unread {
+		if of.object.unread(path) {
+			of.place = path
+			return tree.unexplained(of, class, "no build had this field")
+		}
+	}
+	for _, path := range class.Acts {
+		if name, ok := of.find(path); ok {
+			text, _ := name.(string)
+			if text != of.object.standard(path) && tree.in.parametric(text) {
+				of.place = path
+				return tree.unexplained(of, class, "the activation holds tensors")
+			}
+		}
+	}
+	for _, rule := range class.Texts {
+		path, _ := rule[1].(string)
+		v, ok := at[rule[0]].find(path)
+		if ok && !allTexts(v, rule[2]) {
+			of.place = path
+			return tree.unexplained(of, class, "no build had this value")
+		}
+	}
+	for _, rule := range class.Held {
+		on := at[rule[0]]
+		v := on.eval(rule[1], nil)
+		if on.err == nil && truth(v) != truth(rule[2]) {
+			of.place = on.place
+			return tree.unexplained(of, class, "no build was like it")
+		}
+		on.err = nil
+	}
+	return nil
+}
+
+// allTexts reports that a text, or every text of a list, is one of values.
+func allTexts(v, values any) bool {
+	list, ok := v.([]any)
+	if !ok {
+		list = []any{v}
+	}
+	for _, x := range list {
+		if _, text := x.(string); !text {
+			continue
+		}
+		if yes, _ := ofTwo("in", x, values); yes != true {
+			return false
+		}
+	}
+	return true
+}
+
+// numbers are the numbers that a name with stars has.
+func (tree *typeTree) numbers(class *typeClass, of *evaluation, pattern string) [][]int {
+	all := [][]int{nil}
+	for at, part := 0, 0; at <= len(pattern); at = part + 1 {
+		part = at + strings.IndexByte(pattern[at:]+".", '.')
+		if pattern[at:part] != "*" {
+			continue
+		}
+		var next [][]int
+		for _, outer := range all {
+			count, _ := number(of.eval(class.Rounds[pattern[:part]], outer))
+			if of.err != nil { // Of a module that is not there.
+				of.err, count = nil, 0
+			}
+			if count > maxRounds || len(next) > maxTensors {
+				of.fail("there are too many")
+				return nil
+			}
+			for i := range int(max(count, 0)) {
+				next = append(next, append(slices.Clone(outer), i))
+			}
+		}
+		all = next
+	}
+	return all
+}
+
+// place fills in the stars of a name. The key has the place of each part among
+// those of the class, and the numbers.
+func place(pattern string, stars []int, places map[string]int) (name string, key []int) {
+	parts := strings.Split(pattern, ".")
+	end := -1
+	for i, part := range parts {
+		end += 1 + len(part)
+		key = append(key, places[pattern[:end]])
+		if part == "*" {
+			key = append(key, stars[0])
+			parts[i], stars = fmt.Sprint(stars[0]), stars[1:]
+		}
+	}
+	return strings.Join(parts, "."), key
+}
+
+// entry adds one entry.
+func (tree *typeTree) entry(kind string, rest []any, of *evaluation, stars []int, name string, key []int) error {
+	switch kind {
+	case "p", "b":
+		return tree.tensor(kind == "b", rest, of, stars, name, key)
+	case "n":
+		tree.units[name] = true
+	case "t":
+		owner, _ := of.eval(rest[0], stars).(string)
+		tree.ties[name] = owner
+	case "i":
+		return tree.include(rest, of, name, key)
+	}
+	return nil
+}
+
+func (tree *typeTree) tensor(isBuffer bool, rest []any, of *evaluation, stars []int, name string, key []int) error {
+	dims, _ := rest[0].([]any)
+	dtype, _ := rest[1].(string)
+	t := typeTensor{name: name, key: key, dtype: dtype, buffer: isBuffer, shape: make([]int64, len(dims))}
+	if isBuffer {
+		t.persistent = truth(rest[2])
+	}
+	const largest = 1 << 50
+	for i, dim := range dims {
+		n, ok := number(of.eval(dim, stars))
+		if of.err == nil && (!ok || n < 0 || n > largest || n != math.Trunc(n)) {
+			of.fail("size %v of %q", n, name)
+		}
+		t.shape[i] = int64(n)
+	}
+	tree.tensors = append(tree.tensors, t)
+	return nil
+}
+
+// include adds a model inside another.
+func (tree *typeTree) include(rest []any, of *evaluation, name string, key []int) error {
+	at, _ := rest[0].(string)
+	auto, _ := rest[1].(string)
+	class, _ := rest[2].(string)
+	object := of.object
+	for part := range strings.SplitSeq(strings.TrimSuffix(at, "."), ".") {
+		if part == "" {
+			continue
+		}
+		if object = object.inner[part]; object == nil {
+			of.place = at
+			of.fail("there is no object %q", at)
+			return nil
+		}
+	}
+	if auto != "" {
+		class = tree.in.auto(object.class.Type, auto)
+	}
+	inner := line[typeClass](tree.in, "class", class)
+	if inner == nil {
+		return &typeError{tree.file, object.prefix + "model_type", fmt.Sprintf("%q has no %s in the table of Transformers %s", clipName(object.class.Type), clipName(class), tree.in.name)}
+	}
+	return tree.add(inner, object, name, key)
+}
+
+// tied are the groups of names that share a tensor, the owner first.
+func (tree *typeTree) tied() [][]string {
+	root := func(name string) string {
+		for range len(tree.ties) {
+			owner, ok := tree.ties[name]
+			if !ok {
+				break
+			}
+			name = owner
+		}
+		return name
+	}
+	groups := make(map[string][]string)
+	for _, name := range slices.Sorted(maps.Keys(tree.ties)) {
+		owner := root(name)
+		groups[owner] = append(groups[owner], name)
+	}
+	var out [][]string
+	for _, owner := range slices.Sorted(maps.Keys(groups)) {
+		out = append(out, append([]string{owner}, groups[owner]...))
+	}
+	return out
+}
+
+// layers makes a layer for each module that holds tensors, as [listed.layers]
+// does.
+func (tree *typeTree) layers(class *typeClass, dtype modelgraph.DType) []modelgraph.Layer {
+	slices.SortStableFunc(tree.tensors, func(x, y typeTensor) int { return slices.Compare(x.key, y.key) })
+	unit := tree.unit
+	if len(tree.units) == 0 {
+		names := &safetensors.Checkpoint{Tensors: make([]safetensors.Tensor, len(tree.tensors))}
+		for i := range tree.tensors {
+			names.Tensors[i].Name = tree.tensors[i].name
+		}
+		lists := newTree(names)
+		unit = func(name string) string { return lists.unit(parent(name)) }
+		tree.warnings = append(tree.warnings, "Transformers does not say which modules of "+class.Class+" must not be split: those of its outermost lists are kept whole")
+	}
+	above := make(map[string]bool) // modules that have modules
+	for i := range tree.tensors {
+		for up := parent(parent(tree.tensors[i].name)); ; up = parent(up) {
+			if above[up] {
+				break
+			}
+			above[up] = true
+		}
+	}
+	keep := class.float32(dtype)
+	at := make(map[string]int)
+	var layers []modelgraph.Layer
+	for i := range tree.tensors {
+		t := &tree.tensors[i]
+		u, module := unit(t.name), parent(t.name)
+		if u == "" && (module == "" || above[module]) {
+			module = t.name
+		}
+		j, ok := at[module]
+		if !ok {
+			j = len(layers)
+			at[module] = j
+			layers = append(layers, modelgraph.Layer{Name: module, Op: modelgraph.Opaque{}, Unit: u})
+		}
+		made := modelgraph.Tensor{Name: strings.TrimPrefix(strings.TrimPrefix(t.name, module), "."), Shape: t.shape, DType: dtype}
+		if t.dtype != "" {
+			made.DType = typeNamed(t.dtype)
+		} else if keep != nil && !t.buffer && keep.MatchString(t.name) {
+			made.DType = modelgraph.F32
+		}
+		if t.buffer {
+			made.Persistent = t.persistent
+			layers[j].Buffers = append(layers[j].Buffers, made)
+		} else {
+			layers[j].Params = append(layers[j].Params, made)
+		}
+	}
+	return layers
+}
+
+// unit is the outermost module around a tensor that is not split.
+func (tree *typeTree) unit(name string) string {
+	for i := range name {
+		if name[i] == '.' && tree.units[name[:i]] {
+			return name[:i]
+		}
+	}
+	return ""
+}
+
+// float32 is an expression for parameters that stay in that type.
+func (class *typeClass) float32(dtype modelgraph.DType) *regexp.Regexp {
+	var names []string
+	switch dtype {
+	case modelgraph.F16:
+		names = slices.Concat(class.Float32, class.Strict)
+	case modelgraph.BF16:
+		names = class.Strict
+	}
+	expr, err := regexp.Compile(strings.ReplaceAll(strings.Join(names, "|"), "*", ".*"))
+	if len(names) == 0 || err != nil {
+		return nil
+	}
+	return expr
+}
