@@ -1,6 +1,7 @@
 package hf
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -12,10 +13,24 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/safetensors"
 )
 
+// explains reports a config that no reader reads and the table may: of a type,
+// or of a class of a type, that has no reader.
+func (in *release) explains(cfg *config, err error) bool {
+	var syn *modelgraph.SyntaxError
+	switch {
+	case errors.As(err, new(*unknownFamilyError)):
+		return in.configOf(cfg.name("model_type")) != ""
+	case errors.As(err, &syn) && syn.Place == "architectures[0]":
+		class := line[typeClass](in, "class", cfg.strs("architectures")[0])
+		return class != nil && class.Config == in.configOf(cfg.name("model_type"))
+	}
+	return false
+}
+
 // fromTypes builds a config alone by the table of the newest release. The
 // layers are known by their sizes alone.
 func fromTypes(cfg *config, name, source string, data []byte) (*modelgraph.Graph, error) {
-	tree := &typeTree{file: cfg.file, in: newest, ties: make(map[string]string), units: make(map[string]bool)}
+	tree := &typeTree{file: cfg.file, in: newest, ties: make(map[string]string), units: make(map[string]string)}
 	kind, names := cfg.name("model_type"), cfg.strs("architectures")
 	dtype, given := modelDType(cfg)
 	if cfg.fault() != nil {
@@ -36,7 +51,6 @@ func fromTypes(cfg *config, name, source string, data []byte) (*modelgraph.Graph
 	if err := tree.add(class, root, "", nil); err != nil {
 		return nil, err
 	}
-	tree.noSplit = class.NoSplit
 	layers := tree.layers(class, dtype)
 	graph, err := modelgraph.New(name, layers, tree.tied())
 	if err != nil {
@@ -63,8 +77,8 @@ type typeTree struct {
 	in       *release
 	tensors  []typeTensor
 	ties     map[string]string // name to the one that it is
-	units    map[string]bool   // modules that one device must hold whole
-	noSplit  []string
+	units    map[string]string // modules that one device may have to hold whole, and their classes
+	noSplit  []string          // classes of those that it must; a unit without a class is one
 	warnings []string
 	depth    int
 }
@@ -117,6 +131,7 @@ func (tree *typeTree) add(class *typeClass, object *typeObject, module string, k
 	if err := tree.allowed(class, of); err != nil {
 		return err
 	}
+	tree.noSplit = append(tree.noSplit, class.NoSplit...)
 	places := make(map[string]int) // of the parts of names
 	for _, entry := range class.Entries {
 		kind, _ := entry[0].(string)
@@ -133,7 +148,7 @@ func (tree *typeTree) add(class *typeClass, object *typeObject, module string, k
 				continue
 			}
 			name, at := place(pattern, stars, places)
-			if err := tree.entry(kind, entry[3:], of, stars, modelgraph.FullName(module, name), slices.Concat(key, at)); err != nil {
+			if err := tree.entry(kind, entry[3:], of, stars, module, name, slices.Concat(key, at)); err != nil {
 				return err
 			}
 			if len(tree.tensors) > maxTensors {
@@ -256,15 +271,20 @@ func place(pattern string, stars []int, places map[string]int) (name string, key
 }
 
 // entry adds one entry.
-func (tree *typeTree) entry(kind string, rest []any, of *evaluation, stars []int, name string, key []int) error {
+func (tree *typeTree) entry(kind string, rest []any, of *evaluation, stars []int, module, name string, key []int) error {
+	name = modelgraph.FullName(module, name)
 	switch kind {
 	case "p", "b":
 		return tree.tensor(kind == "b", rest, of, stars, name, key)
 	case "n":
-		tree.units[name] = true
+		class := ""
+		if len(rest) > 0 {
+			class, _ = rest[0].(string)
+		}
+		tree.units[name] = class
 	case "t":
 		owner, _ := of.eval(rest[0], stars).(string)
-		tree.ties[name] = owner
+		tree.ties[name] = modelgraph.FullName(module, owner)
 	case "i":
 		return tree.include(rest, of, name, key)
 	}
@@ -344,6 +364,7 @@ func (tree *typeTree) tied() [][]string {
 // does.
 func (tree *typeTree) layers(class *typeClass, dtype modelgraph.DType) []modelgraph.Layer {
 	slices.SortStableFunc(tree.tensors, func(x, y typeTensor) int { return slices.Compare(x.key, y.key) })
+	maps.DeleteFunc(tree.units, func(_, class string) bool { return class != "" && !slices.Contains(tree.noSplit, class) })
 	unit := tree.unit
 	if len(tree.units) == 0 {
 		names := &safetensors.Checkpoint{Tensors: make([]safetensors.Tensor, len(tree.tensors))}
@@ -397,7 +418,10 @@ func (tree *typeTree) layers(class *typeClass, dtype modelgraph.DType) []modelgr
 // unit is the outermost module around a tensor that is not split.
 func (tree *typeTree) unit(name string) string {
 	for i := range name {
-		if name[i] == '.' && tree.units[name[:i]] {
+		if name[i] != '.' {
+			continue
+		}
+		if _, ok := tree.units[name[:i]]; ok {
 			return name[:i]
 		}
 	}

@@ -16,8 +16,6 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-
-	"github.com/devmap-dev/devmap/modelgraph"
 )
 
 // typeSample is a config and what Transformers builds from it
@@ -32,7 +30,7 @@ type typeSample struct {
 }
 
 // typeFacts are the same of a graph, as lines.
-func typeFacts(g *modelgraph.Graph, tree *typeTree) map[string][]string {
+func typeFacts(tree *typeTree) map[string][]string {
 	facts := make(map[string][]string)
 	shape := func(s []int64) string { return strings.Trim(strings.ReplaceAll(fmt.Sprint(s), " ", ","), "[]") }
 	for _, t := range tree.tensors {
@@ -64,7 +62,7 @@ func readTypes(data []byte) (*typeTree, error) {
 	if err != nil {
 		return nil, err
 	}
-	tree := &typeTree{file: "config.json", in: newest, ties: make(map[string]string), units: make(map[string]bool)}
+	tree := &typeTree{file: "config.json", in: newest, ties: make(map[string]string), units: make(map[string]string)}
 	class, err := tree.classOf(cfg.name("model_type"), cfg.strs("architectures"))
 	if err != nil {
 		return nil, err
@@ -77,6 +75,7 @@ func readTypes(data []byte) (*typeTree, error) {
 	if err := tree.add(class, root, "", nil); err != nil {
 		return nil, err
 	}
+	maps.DeleteFunc(tree.units, func(_, class string) bool { return class != "" && !slices.Contains(tree.noSplit, class) })
 	slices.SortStableFunc(tree.tensors, func(x, y typeTensor) int { return slices.Compare(x.key, y.key) })
 	return tree, nil
 }
@@ -118,7 +117,7 @@ func TestTypes(t *testing.T) {
 			t.Errorf("%.150s: %v", sample.Config, err)
 			continue
 		}
-		facts := typeFacts(nil, tree)
+		facts := typeFacts(tree)
 		same := true
 		for name, want := range map[string]string{"tensors": sample.Tensors, "buffers": sample.Buffers, "ties": sample.Ties, "nosplit": sample.NoSplit} {
 			got := facts[name]
