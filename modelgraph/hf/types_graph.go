@@ -48,7 +48,7 @@ func fromTypes(cfg *config, name, source string, data []byte) (*modelgraph.Graph
 	if from.err != nil {
 		return nil, from.err
 	}
-	if err := tree.add(class, root, "", nil); err != nil {
+	if err := tree.add(class, root, "", nil, true); err != nil {
 		return nil, err
 	}
 	layers := tree.layers(class, dtype)
@@ -117,8 +117,10 @@ func (tree *typeTree) classOf(kind string, names []string) (*typeClass, error) {
 // maxTensors bounds a model.
 const maxTensors = 2_000_000
 
-// add adds the tensors of a class below a module. key is the module's place.
-func (tree *typeTree) add(class *typeClass, object *typeObject, module string, key []int) error {
+// add adds the tensors of a class below a module. key is the module's place;
+// joins: the model around it takes over its classes that are not split, as
+// modeling_utils.py, post_init, does for direct children.
+func (tree *typeTree) add(class *typeClass, object *typeObject, module string, key []int, joins bool) error {
 	const deepest = 12
 	if tree.depth++; tree.depth > deepest {
 		return &typeError{tree.file, object.prefix + "model_type", "the models inside are nested too deeply"}
@@ -131,7 +133,9 @@ func (tree *typeTree) add(class *typeClass, object *typeObject, module string, k
 	if err := tree.allowed(class, of); err != nil {
 		return err
 	}
-	tree.noSplit = append(tree.noSplit, class.NoSplit...)
+	if joins {
+		tree.noSplit = append(tree.noSplit, class.NoSplit...)
+	}
 	places := make(map[string]int) // of the parts of names
 	for _, entry := range class.Entries {
 		kind, _ := entry[0].(string)
@@ -148,7 +152,14 @@ func (tree *typeTree) add(class *typeClass, object *typeObject, module string, k
 				continue
 			}
 			name, at := place(pattern, stars, places)
-			if err := tree.entry(kind, entry[3:], of, stars, module, name, slices.Concat(key, at)); err != nil {
+			at = slices.Concat(key, at)
+			var err error
+			if kind == "i" {
+				err = tree.include(entry[3:], of, modelgraph.FullName(module, name), at, joins && !strings.Contains(name, "."))
+			} else {
+				err = tree.entry(kind, entry[3:], of, stars, module, name, at, joins)
+			}
+			if err != nil {
 				return err
 			}
 			if len(tree.tensors) > maxTensors {
@@ -271,7 +282,7 @@ func place(pattern string, stars []int, places map[string]int) (name string, key
 }
 
 // entry adds one entry.
-func (tree *typeTree) entry(kind string, rest []any, of *evaluation, stars []int, module, name string, key []int) error {
+func (tree *typeTree) entry(kind string, rest []any, of *evaluation, stars []int, module, name string, key []int, joins bool) error {
 	name = modelgraph.FullName(module, name)
 	switch kind {
 	case "p", "b":
@@ -281,12 +292,12 @@ func (tree *typeTree) entry(kind string, rest []any, of *evaluation, stars []int
 		if len(rest) > 0 {
 			class, _ = rest[0].(string)
 		}
-		tree.units[name] = class
+		if class != "" || joins {
+			tree.units[name] = class
+		}
 	case "t":
 		owner, _ := of.eval(rest[0], stars).(string)
 		tree.ties[name] = modelgraph.FullName(module, owner)
-	case "i":
-		return tree.include(rest, of, name, key)
 	}
 	return nil
 }
@@ -311,7 +322,7 @@ func (tree *typeTree) tensor(isBuffer bool, rest []any, of *evaluation, stars []
 }
 
 // include adds a model inside another.
-func (tree *typeTree) include(rest []any, of *evaluation, name string, key []int) error {
+func (tree *typeTree) include(rest []any, of *evaluation, name string, key []int, joins bool) error {
 	at, _ := rest[0].(string)
 	auto, _ := rest[1].(string)
 	class, _ := rest[2].(string)
@@ -333,7 +344,8 @@ func (tree *typeTree) include(rest []any, of *evaluation, name string, key []int
 	if inner == nil {
 		return &typeError{tree.file, object.prefix + "model_type", fmt.Sprintf("%q has no %s in the table of Transformers %s", clipName(object.class.Type), clipName(class), tree.in.name)}
 	}
-	return tree.add(inner, object, name, key)
+	tree.units[name] = class
+	return tree.add(inner, object, name, key, joins)
 }
 
 // tied are the groups of names that share a tensor, the owner first.
