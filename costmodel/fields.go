@@ -69,7 +69,8 @@ var fields = described([]Field{
 	unlessDefault(named("attention", value.SDPA, []string{value.SDPA, value.EagerAttention, value.FlashAttention}, func(workload *Workload) *string { return &workload.Attention })),
 	toggle("loss_only", func(workload *Workload) *bool { return &workload.LossOnly }),
 	toggle("gradient_as_bucket_view", func(workload *Workload) *bool { return &workload.GradientViews }),
-	unlessDefault(named("preset", trainer.Loop, trainer.Names(), func(workload *Workload) *string { return &workload.Preset })),
+	byStrategy(unlessDefault(named("preset", trainer.Loop, trainer.Names(), func(workload *Workload) *string { return &workload.Preset })),
+		func(workload *Workload) bool { return workload.Preset == usualPreset(workload) }),
 	unlessDefault(named("built_on", "gpu", []string{"gpu", value.BuiltOnCPU}, func(workload *Workload) *string { return &workload.BuiltOn })),
 	toggle("ema", func(workload *Workload) *bool { return &workload.EMA }),
 	named("strategy", "", Strategies(), func(workload *Workload) *Strategy { return &workload.Strategy }),
@@ -85,6 +86,18 @@ var fields = described([]Field{
 	number("shard_degree", "", func(workload *Workload) *int64 { return &workload.ShardDegree }),
 	fraction("mem_fraction", func(workload *Workload) *float64 { return &workload.MemFraction }),
 })
+
+// usualPreset is the preset of a workload that names none: Transformers' Trainer
+// where Accelerate runs the strategy, a loop by hand (empty) under other engines.
+// The Trainer recomputes whole blocks alone.
+func usualPreset(workload *Workload) string {
+	usual := trainer.Of(trainer.Usual)
+	if workload.Mode == Train && workload.Recompute != value.RecomputeSelective && slices.Contains(usual.Strategies, string(workload.Strategy)) &&
+		workload.Runtime == workload.Strategy.Traits().Runtimes[0] {
+		return usual.Name
+	}
+	return ""
+}
 
 // described gives fields what is the same for all of them.
 func described(fields []Field) []Field {

@@ -76,8 +76,8 @@ type Workload struct {
 	EMA           bool `json:"ema,omitzero"` // a moving average of the trained weights
 
 	// Preset is the training program whose defaults hold and whose way of driving
-	// the engine is counted ([Workload.ApplyPreset]); empty: a loop written by
-	// hand.
+	// the engine is counted; empty: a loop written by hand. Resolving replaces
+	// "auto" by the one that follows from strategy and engine.
 	Preset string `json:"preset,omitzero"`
 
 	// BuiltOn is where the model is when the preset's program cuts it: gpu, where

@@ -8,6 +8,22 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/internal/trainer"
 )
 
+// resolvePreset replaces "auto" by the preset that follows from the strategy and
+// the engine. That gives the code path alone, and no batch. No trainer keeps the
+// logits, which only a device map's caller could keep.
+func resolvePreset(workload *costmodel.Workload) {
+	if workload.Preset != trainer.Auto {
+		return
+	}
+	workload.Preset = trainer.Usual
+	for _, field := range costmodel.Fields() {
+		if field.Name == "preset" && !field.Implied(workload) {
+			workload.Preset = ""
+		}
+	}
+	workload.LossOnly = workload.LossOnly || workload.Preset != "" && workload.Strategy.Traits().Sequential
+}
+
 // checkPreset refuses what the preset's program does not run, and what of it is
 // not counted.
 func checkPreset(workload *costmodel.Workload) error {

@@ -37,6 +37,7 @@ func Resolve(graph *modelgraph.Graph, workload costmodel.Workload) (costmodel.Wo
 	workload.Dequantized = workload.Dequantized || plainBase(graph, &workload)
 	resolveLengths(graph, &workload)
 	resolveStrategy(&workload)
+	resolvePreset(&workload)
 	runtime, _ := engine.Of(&workload) // one that is not built is refused below
 	if workload.Precision == "" {
 		workload.Precision, workload.StoredTypes = runtime.Precision(mainPrecision(graph))

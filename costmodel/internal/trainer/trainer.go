@@ -11,8 +11,14 @@ import (
 //go:embed paths.json
 var table []byte
 
-// Loop is a loop written by hand, with the engines' own defaults.
-const Loop = "accelerate-loop"
+const (
+	// Loop is a loop written by hand, with the engines' own defaults.
+	Loop = "accelerate-loop"
+	// Auto asks for the preset that follows from the strategy and the engine.
+	Auto = "auto"
+	// Usual is the program that is assumed under Accelerate.
+	Usual = "transformers"
+)
 
 // Preset is one training program.
 type Preset struct {

@@ -54,6 +54,11 @@ func (request *Request) Setting(plan *devicemap.Plan, flat devicemap.Flat) (cost
 // a flag is open again, unless it was given too.
 func (request *Request) over(planned costmodel.Workload) costmodel.Workload {
 	workload := planned
+	usual := flagNamed("preset").field
+	if usual.Implied(&planned) && request.Given("mode", "strategy", "runtime", "recompute") {
+		workload.Preset = string(costmodel.Auto) // that of the new workload
+		workload.LossOnly = workload.LossOnly && planned.Preset == ""
+	}
 	var none costmodel.Workload
 	for i := range flags {
 		if !request.Given(flags[i].name) {
@@ -89,7 +94,7 @@ func Defaults(request *Request, graph *modelgraph.Graph, resolved *costmodel.Wor
 	}
 	names = append(names, "strategy", "precision")
 	if resolved.Mode == costmodel.Train {
-		names = append(names, "optimizer")
+		names = append(names, "optimizer", "preset")
 	}
 	values := map[string]string{"gpu": request.gpu}
 	for _, name := range names {

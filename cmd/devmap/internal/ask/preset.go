@@ -103,6 +103,13 @@ func applyPreset(workload *costmodel.Workload, given func(field string) bool) (n
 	return slices.Concat([]string{first}, presets()[i].Notes, notes), nil
 }
 
+// presetSets reports a field that a preset gives a default of its own.
+func presetSets(name, field string) bool {
+	return slices.ContainsFunc(presets(), func(preset preset) bool {
+		return preset.Name == name && slices.ContainsFunc(preset.Sets, func(set presetSet) bool { return set.Field == field })
+	})
+}
+
 // apply sets a field that neither the flags nor what came before have set.
 func (set *presetting) apply(one *presetSet) error {
 	workload := set.workload

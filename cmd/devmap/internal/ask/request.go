@@ -67,7 +67,10 @@ func (request *Request) Workload() (costmodel.Workload, error) {
 	if err != nil {
 		return workload, err
 	}
-	if request.Given("preset") {
+	switch {
+	case !request.Given("preset") && request.Given("loss-only") && !workload.LossOnly:
+		workload.Preset = "" // no trainer keeps the logits: the loop is written by hand
+	case request.Given("preset"):
 		if request.presetNotes, err = applyPreset(&workload, isSet(request, &workload)); err != nil {
 			return workload, err
 		}

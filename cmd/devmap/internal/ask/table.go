@@ -27,8 +27,11 @@ func workloadFlags() []flag {
 		if f.defaultValue == "" {
 			f.defaultValue = field.Default
 		}
-		if field.Name == "strategy" {
+		switch field.Name {
+		case "strategy":
 			f.values = append(f.values, string(costmodel.Auto))
+		case "preset":
+			f.values = slices.Concat([]string{f.defaultValue}, f.values)
 		}
 		out[i] = f
 	}
@@ -124,7 +127,7 @@ var ofWorkload = map[string]flag{
 		help: "Keep a moving average of the weights on the GPU", idle: []*idleness{noStep},
 	},
 	"preset": {
-		help: "Trainer defaults: a name or file",
+		help: "Trainer defaults: a name or file; see help presets", defaultValue: string(costmodel.Auto),
 	},
 	"built_on": {
 		help: "Model before FSDP2 shards it: {values}", idle: []*idleness{noStep},

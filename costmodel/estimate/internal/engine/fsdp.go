@@ -96,8 +96,6 @@ func prepared(model *layers.Model, table *costmodel.Table) {
 	for i := range model.Layers {
 		table.Prepared += model.Layers[i].Whole.Bytes() + model.Layers[i].Whole.Padding()
 	}
-	warn(table, "FSDP2 prepares a model of %v on the GPU, if your script builds it there; if it loads on the CPU, plan with %v",
-		costmodel.Bytes(table.Prepared), costmodel.Set("built_on", value.BuiltOnCPU))
 }
 
 // fsdpGroup adds up one of FSDP2's parameter groups.
