@@ -249,6 +249,7 @@ func unfit(workload *costmodel.Workload) []reason {
 	return []reason{
 		{workload.Runtime == costmodel.Devmap, "its engine is devmap's own, which devmap run measures: torch-check has torch and accelerate"},
 		{workload.Runtime != "accelerate" && workload.Runtime != "torch", fmt.Sprintf("its engine is %s: torch-check has torch and accelerate", workload.Runtime)},
+		{driven(workload), fmt.Sprintf("preset %s drives its engine in another way than torch-check, a loop written by hand: plan with --preset accelerate-loop", workload.Preset)},
 		{workload.Images > 0, "it has images: only token ids are made up"},
 		{workload.Quantize != "", fmt.Sprintf("quantize %s needs bitsandbytes' own loading of a checkpoint", workload.Quantize)},
 		{workload.Recompute == "selective", "which operations are recomputed is the trainer's own choice: recompute none or full"},
@@ -256,6 +257,13 @@ func unfit(workload *costmodel.Workload) []reason {
 		{workload.EMA, "the moving average is the trainer's own"},
 		{workload.Optimizer == "adafactor" || workload.Optimizer == "muon", fmt.Sprintf("optimizer %s is the trainer's own: torch-check has adamw, adamw-foreach, adamw-8bit, sgd and sgd-momentum", workload.Optimizer)},
 	}
+}
+
+// driven reports a training program whose way of driving the engine shows in the
+// peaks: groups and types under FSDP2, casts of adapters, no DDP on one GPU.
+func driven(workload *costmodel.Workload) bool {
+	adapters := workload.LoRARank > 0 && (workload.Precision == costmodel.BF16Mixed || workload.Precision == costmodel.FP16Mixed)
+	return workload.Preset != "" && workload.Mode == costmodel.Train && (workload.Strategy.Traits().ByBlock || adapters || workload.World == 1)
 }
 
 // unspread says which ways to spread the model the program does not have.
