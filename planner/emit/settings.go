@@ -80,8 +80,10 @@ func lossOf(engine string) outside {
 }
 
 var (
-	lossAlone = outside{
-		"loss_only", trained(func(w *costmodel.Workload) string { return given(w.LossOnly && w.Strategy.Traits().Sequential) }),
+	lossAlone = outside{ // trainers keep it alone
+		"loss_only", trained(func(w *costmodel.Workload) string {
+			return given(w.LossOnly && w.Preset == "" && w.Strategy.Traits().Sequential)
+		}),
 		map[string]string{"": "in the training loop keep no reference to the logits when the backward pass starts"},
 	}
 	average = outside{
