@@ -6,6 +6,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/internal/trainer"
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
 )
 
 // resolvePreset replaces "auto" by the preset that follows from the strategy and
@@ -28,7 +29,7 @@ func resolvePreset(workload *costmodel.Workload) {
 // not counted.
 func checkPreset(workload *costmodel.Workload) error {
 	preset := trainer.Of(workload.Preset)
-	name := costmodel.Set("preset", preset.Name)
+	name, loop := costmodel.Set("preset", preset.Name), costmodel.Set("preset", trainer.Loop)
 	missing := preset.Missing
 	if missing == "" && workload.LoRARank > 0 {
 		missing = preset.MissingLoRA
@@ -45,9 +46,27 @@ func checkPreset(workload *costmodel.Workload) error {
 	case workload.Mode != costmodel.Train:
 		return refuse("mode", workload.Mode, "%s contradicts %v, which trains: use %v or leave out one of them", workload.Mode, name, costmodel.Set("mode", costmodel.Train))
 	case !slices.Contains(preset.Strategies, string(workload.Strategy)):
-		return refuse("strategy", workload.Strategy, "%v does not run %s (it runs %s): use %v", name, workload.Strategy, strings.Join(preset.Strategies, ", "), costmodel.Set("strategy", preset.Strategies[0]))
-	case workload.Runtime != runtime:
+		return refuse("strategy", workload.Strategy, "%v does not run %s (it runs %s): use %v, or %v for a loop of your own", name, workload.Strategy, strings.Join(preset.Strategies, ", "), nearestStrategy(preset, workload.Strategy), loop)
+	case workload.Runtime != "" && workload.Runtime != runtime:
 		return refuse("runtime", workload.Runtime, "%v does not run on %s: use %v", name, workload.Runtime, costmodel.Set("runtime", runtime))
+	case workload.Recompute == value.RecomputeSelective && preset.Path.PlainAlone: // Accelerate's programs call gradient_checkpointing_enable
+		return refuse("recompute", workload.Recompute, "%v recomputes whole blocks: use %v, or %v for a loop of your own", name, costmodel.Set("recompute", costmodel.RecomputeFull), loop)
+	}
+	for _, field := range costmodel.Fields() { // those of a pipeline, which no preset runs
+		if text := field.Text(workload); slices.Contains([]string{"dp", "tp", "schedule"}, field.Name) && text != "" && text != string(costmodel.OneFOneB) {
+			return refuse(field.Name, text, "%v runs no pipeline: leave %v out, or plan with %v and %v", name, costmodel.Setting{Field: field.Name}, costmodel.Set("strategy", costmodel.Pipeline), loop)
+		}
 	}
 	return nil
+}
+
+// nearestStrategy is the one of a preset that does most of what another does.
+func nearestStrategy(preset *trainer.Preset, asked costmodel.Strategy) costmodel.Setting {
+	traits := asked.Traits()
+	for _, name := range preset.Strategies {
+		if like := costmodel.Strategy(name).Traits(); traits.ZeroStage > 0 && like.ZeroStage == traits.ZeroStage {
+			return costmodel.Set("strategy", name)
+		}
+	}
+	return costmodel.Set("strategy", preset.Strategies[0])
 }

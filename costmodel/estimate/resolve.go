@@ -105,9 +105,6 @@ func check(workload *costmodel.Workload) (engine.Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := checkPreset(workload); err != nil {
-		return nil, err
-	}
 	return runtime, checkValues(workload)
 }
 

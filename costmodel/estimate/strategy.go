@@ -5,6 +5,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/engine"
+	"github.com/devmap-dev/devmap/costmodel/internal/trainer"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 )
 
@@ -75,6 +76,11 @@ func checkStrategy(workload *costmodel.Workload) (engine.Engine, error) {
 // defaults may be written out. A fault is a [*costmodel.FieldError].
 func CheckPlaced(workload *costmodel.Workload) error {
 	traits := workload.Strategy.Traits()
+	if workload.Preset != trainer.Auto && !traits.Open {
+		if err := checkPreset(workload); err != nil {
+			return err
+		}
+	}
 	switch {
 	case workload.VirtualStages < 0:
 		return refuse("virtual_stages", workload.VirtualStages, "%d is no number of runs a GPU", workload.VirtualStages)

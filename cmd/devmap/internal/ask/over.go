@@ -121,7 +121,8 @@ func leftOpen(request *Request, names []string, values map[string]string, except
 	var words []string
 	for _, name := range names {
 		ofFile := name == "gpu" && (request.topology != "" || request.measures())
-		if !request.Given(name) && !ofFile && !except(name) && values[name] != "" {
+		open := !request.Given(name) || name == "preset" && request.work.Preset == string(costmodel.Auto)
+		if open && !ofFile && !except(name) && values[name] != "" {
 			words = append(words, Say(costmodel.Set(name, values[name])))
 		}
 	}

@@ -172,11 +172,14 @@ func readTrainerFile(name string) (preset string, sets []presetSet, notes []stri
 	if file == nil {
 		return "", nil, nil, out.Usagef("%s is of no program that devmap reads: LLaMA-Factory, axolotl, ms-swift, TrainingArguments, accelerate config, torchtune", name)
 	}
+	if without := file.withoutFSDP(values); without != "" {
+		notes = []string{name + ": fsdp_config changes nothing without " + without}
+	}
 	if sets, err = file.read(values); err != nil {
 		return "", nil, nil, out.Usagef("%s: %w", name, err)
 	}
 	if unknown := file.unknown(values); len(unknown) > 0 {
-		notes = []string{name + ": devmap does not read " + strings.Join(unknown, ", ")}
+		notes = append(notes, name+": devmap does not read "+strings.Join(unknown, ", "))
 	}
 	return file.Preset, sets, notes, nil
 }
@@ -234,6 +237,25 @@ func fileOf(values map[string]string) *trainerFile {
 	return best
 }
 
+// withoutFSDP takes out the keys under fsdp_config where the program leaves them
+// unread without a word, and returns the key that is missing: fsdp
+// (training_args.py, _process_fsdp_args), or the kind in accelerate's own file.
+func (file *trainerFile) withoutFSDP(values map[string]string) (missing string) {
+	missing = "fsdp: true"
+	off := slices.Contains(offValues, values["fsdp"]) || values["fsdp"] == "null"
+	if _, has := file.Keys["distributed_type"]; has {
+		missing, off = "distributed_type: FSDP", !strings.EqualFold(values["distributed_type"], "FSDP")
+	} else if _, has := file.Keys["fsdp"]; !has {
+		return ""
+	}
+	before := len(values)
+	maps.DeleteFunc(values, func(key, _ string) bool { return off && strings.HasPrefix(key, "fsdp_config.") })
+	if len(values) == before {
+		return ""
+	}
+	return missing
+}
+
 // read is what the file sets, what others depend on first.
 func (file *trainerFile) read(values map[string]string) ([]presetSet, error) {
 	var sets []presetSet
@@ -247,7 +269,11 @@ func (file *trainerFile) read(values map[string]string) ([]presetSet, error) {
 			means, listed = file.Keys[key]["*"]
 		}
 		if !listed {
-			return nil, fmt.Errorf("%s is %q, which devmap does not count", key, value)
+			near := ""
+			if names := modelgraph.Nearest(value, slices.Sorted(maps.Keys(file.Keys[key])), 1, slips(value)); names != nil && names[0] != "" {
+				near = " (did you mean " + names[0] + "?)"
+			}
+			return nil, fmt.Errorf("%s is %q, which devmap does not count%s", key, value, near)
 		}
 		for _, set := range means {
 			if set.Source = key; set.Value == "*" {
@@ -274,6 +300,9 @@ func (set *presetSet) rank() int {
 	return 3
 }
 
+// slips are how many letters of a word may be wrong: more of a long one.
+func slips(word string) int { return min(4, len(word)/5) }
+
 // unknown are the keys that devmap does not know, with the known key that is
 // nearest.
 func (file *trainerFile) unknown(values map[string]string) []string {
@@ -285,7 +314,7 @@ func (file *trainerFile) unknown(values map[string]string) []string {
 			continue
 		}
 		name := fmt.Sprintf("%q", key)
-		if near := modelgraph.Nearest(key, known, 1, 2); near != nil {
+		if near := modelgraph.Nearest(key, known, 1, slips(key)); near != nil {
 			name += " (did you mean " + near[0] + "?)"
 		}
 		out = append(out, name)

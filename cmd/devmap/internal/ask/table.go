@@ -128,9 +128,13 @@ var ofWorkload = map[string]flag{
 	},
 	"preset": {
 		help: "Trainer defaults: a name or file; see help presets", defaultValue: string(costmodel.Auto),
+		meant: map[string]string{
+			"trainer": "transformers", "hf": "transformers", "huggingface": "transformers", "accelerate": "transformers or accelerate-loop", "default": "auto", "none": "accelerate-loop", "loop": "accelerate-loop",
+			"trl": "trl-sft", "sft": "trl-sft", "swift": "ms-swift", "megatron": "ms-swift-megatron", "llama-factory": "llamafactory", "llama_factory": "llamafactory", "pytorch-lightning": "lightning", "pl": "lightning", "openpi": "openpi:pi0_libero",
+		},
 	},
 	"built_on": {
-		help: "Model before FSDP2 shards it: {values}", idle: []*idleness{noStep},
+		help: "Model before FSDP2 shards it: {values}", idle: []*idleness{noStep, notPrepared},
 	},
 	"strategy": {
 		help: "Parallelism; see devmap help strategies", defaultValue: string(costmodel.DeviceMap),
