@@ -1,6 +1,7 @@
 package ask
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -13,6 +14,7 @@ import (
 func Topics() []*cobra.Command {
 	pages := []struct{ name, short, text string }{
 		{"precision", "Values of --precision, and what engines call them", precisionTopic},
+		{"presets", "Values of --preset, and what bf16: true means", presetsTopic()},
 		{"strategies", "Strategies, engines and pipeline schedules", strategiesTopic()},
 		{"optimizers", "Values of --optimizer and their memory", optimizersTopic},
 		{"offload", "Values of --offload: weights outside the GPUs", offloadTopic},
@@ -70,6 +72,53 @@ optimizer.
 Without --precision devmap takes the type of the checkpoint or config. Under
 zero1, zero2 and zero3 it takes bf16-mixed for a bf16 model and 16-mixed for an
 fp16 model, as "bf16": {"enabled": true} and "fp16": {"enabled": true} do.`
+
+// presetsTopic lists the presets with the packages that their defaults were read in.
+func presetsTopic() string {
+	text := `Values of --preset: the code path of a training program, and its defaults.
+Flags that you give win.
+
+  auto                       the code path of transformers if Accelerate runs
+                             --strategy (device-map, ddp, fsdp, hsdp, zero1,
+                             zero2, zero3), else that of accelerate-loop; it
+                             changes no other default
+  accelerate-loop            a loop written by hand: it keeps the logits of a
+                             device map; FSDP2 wraps each block and the model
+`
+	programs := map[string]string{}
+	for _, preset := range presets() {
+		programs[preset.Name], _, _ = strings.Cut(preset.Program, ", ")
+	}
+	for _, name := range flagNamed("preset").field.Values[1:] {
+		text += fmt.Sprintf("  %-25s  %s\n", name, cmp.Or(programs[name], "refused: devmap names what it does not count"))
+	}
+	return text + bf16Topic
+}
+
+const bf16Topic = `  FILE                       YAML or JSON of LLaMA-Factory, axolotl, ms-swift,
+                             TrainingArguments or accelerate config
+
+What bf16: true means, as --precision, by the type that weights are loaded in:
+
+  Program        Weights  Method  DDP, one GPU  FSDP2
+  transformers   bf16     full    bf16-true     bf16-mixed: Accelerate makes
+                                                trained weights fp32
+                 fp32     full    bf16-mixed    bf16-mixed
+                 bf16     LoRA    bf16-mixed    bf16-mixed: bf16 base, fp32
+                                                adapters
+                 fp32     LoRA    bf16-mixed with --preset accelerate-loop
+  trl-sft        as transformers; a model given by name is loaded in fp32
+  ms-swift       as transformers; bf16 follows the type of the checkpoint
+  llamafactory   bf16     full    bf16-mixed    bf16-mixed: trained weights are
+                                                fp32 unless pure_bf16
+  axolotl        bf16     full    bf16-true     bf16-true: its own FSDP2 path
+  lightning      fp32     full    bf16-mixed ("bf16-true" is bf16-true)
+  torchtune      bf16     any     bf16-true (dtype: bf16)
+  torchtitan     fp32     full    bf16-mixed, gradients reduced in fp32
+  diffusers      bf16     LoRA    bf16-true: adapters are bf16 too
+
+With LoRA, --precision bf16-mixed keeps the base in its stored type under a
+trainer's preset. Under accelerate-loop it means an fp32 base.`
 
 // strategiesTopic lists the strategies with the engines that run them.
 func strategiesTopic() string {

@@ -168,9 +168,9 @@ func usage(cmd *cobra.Command, width int) string {
 
 // topics are those that the help of a command ends with.
 var topics = map[string]string{
-	"plan":     "precision, gpus, models, strategies, optimizers, offload, topology, exit-codes, environment",
-	"estimate": "precision, gpus, models, strategies, optimizers, topology, exit-codes, environment",
-	"check":    "precision, gpus, models, strategies, optimizers, topology, exit-codes, environment",
+	"plan":     "precision, presets, gpus, models, strategies, optimizers, offload, topology, exit-codes, environment",
+	"estimate": "precision, presets, gpus, models, strategies, optimizers, topology, exit-codes, environment",
+	"check":    "precision, presets, gpus, models, strategies, optimizers, topology, exit-codes, environment",
 	"inspect":  "precision, models, strategies, optimizers, environment",
 	"emit":     "strategies, exit-codes",
 	"simulate": "exit-codes", "run": "exit-codes", "watch": "exit-codes", "probe": "topology",
