@@ -92,11 +92,13 @@ var fields = described([]Field{
 // The Trainer recomputes whole blocks alone.
 func usualPreset(workload *Workload) string {
 	usual := trainer.Of(trainer.Usual)
-	if workload.Mode == Train && workload.Recompute != value.RecomputeSelective && slices.Contains(usual.Strategies, string(workload.Strategy)) &&
-		workload.Runtime == workload.Strategy.Traits().Runtimes[0] {
-		return usual.Name
+	if workload.Mode != Train || workload.Recompute == value.RecomputeSelective || !slices.Contains(usual.Strategies, string(workload.Strategy)) {
+		return ""
 	}
-	return ""
+	if accelerate := workload.Strategy.Traits().Runtimes[0]; workload.Runtime != "" && workload.Runtime != accelerate {
+		return ""
+	}
+	return usual.Name
 }
 
 // described gives fields what is the same for all of them.

@@ -19,6 +19,7 @@ Mode = Literal["infer", "train", "load"]
 Optimizer = Literal["adamw", "adamw-foreach", "adamw-8bit", "sgd", "sgd-momentum", "adafactor", "muon"]
 Precision = Literal["bf16-true", "bf16-mixed", "16-mixed", "16-true", "32-true"]
 Preset = Literal[
+    "auto",
     "accelerate-loop",
     "transformers",
     "trl-sft",
