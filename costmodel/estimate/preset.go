@@ -39,6 +39,8 @@ func checkPreset(workload *costmodel.Workload) error {
 		runtime = runtimes[0]
 	}
 	switch {
+	case workload.Preset == trainer.Auto || workload.Strategy.Traits().Open: // each row has its own
+		return nil
 	case missing != "":
 		return refuse("preset", preset.Name, "devmap does not count %s yet: plan with %v and the flags of your run", missing, costmodel.Set("preset", preset.Nearest))
 	case len(preset.Strategies) == 0:
@@ -52,9 +54,19 @@ func checkPreset(workload *costmodel.Workload) error {
 	case workload.Recompute == value.RecomputeSelective && preset.Path.PlainAlone: // Accelerate's programs call gradient_checkpointing_enable
 		return refuse("recompute", workload.Recompute, "%v recomputes whole blocks: use %v, or %v for a loop of your own", name, costmodel.Set("recompute", costmodel.RecomputeFull), loop)
 	}
-	for _, field := range costmodel.Fields() { // those of a pipeline, which no preset runs
+	return checkNoStages(workload, preset)
+}
+
+// checkNoStages refuses the settings of a pipeline under a preset that runs none.
+func checkNoStages(workload *costmodel.Workload, preset *trainer.Preset) error {
+	pipeline := costmodel.Set("strategy", costmodel.Pipeline)
+	if slices.Contains(preset.Strategies, pipeline.Value) {
+		return nil
+	}
+	for _, field := range costmodel.Fields() {
 		if text := field.Text(workload); slices.Contains([]string{"dp", "tp", "schedule"}, field.Name) && text != "" && text != string(costmodel.OneFOneB) {
-			return refuse(field.Name, text, "%v runs no pipeline: leave %v out, or plan with %v and %v", name, costmodel.Setting{Field: field.Name}, costmodel.Set("strategy", costmodel.Pipeline), loop)
+			return refuse(field.Name, text, "%v runs no pipeline: leave %v out, or plan with %v and %v",
+				costmodel.Set("preset", preset.Name), costmodel.Setting{Field: field.Name}, pipeline, costmodel.Set("preset", trainer.Loop))
 		}
 	}
 	return nil

@@ -5,7 +5,6 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/engine"
-	"github.com/devmap-dev/devmap/costmodel/internal/trainer"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 )
 
@@ -76,10 +75,8 @@ func checkStrategy(workload *costmodel.Workload) (engine.Engine, error) {
 // defaults may be written out. A fault is a [*costmodel.FieldError].
 func CheckPlaced(workload *costmodel.Workload) error {
 	traits := workload.Strategy.Traits()
-	if workload.Preset != trainer.Auto && !traits.Open {
-		if err := checkPreset(workload); err != nil {
-			return err
-		}
+	if err := checkPreset(workload); err != nil {
+		return err
 	}
 	switch {
 	case workload.VirtualStages < 0:

@@ -74,6 +74,23 @@ type presetting struct {
 	made     []costmodel.Setting
 }
 
+// layPreset lays what --preset says under the flags; without it, the default
+// follows from the strategy as the workload is resolved.
+func layPreset(request *Request, workload *costmodel.Workload) (err error) {
+	if !request.Given("preset") {
+		if request.Given("loss-only") && !workload.LossOnly {
+			workload.Preset = "" // no trainer keeps the logits: the loop is written by hand
+		}
+		return nil
+	}
+	if request.presetNotes, err = applyPreset(workload, isSet(request, workload)); err != nil {
+		return err
+	}
+	laid := *request // the mode and strategy that it set may contradict flags
+	laid.work = *workload
+	return cmp.Or(laid.refuseUnconstrained(), laid.refuseOffload(), laid.refuseSearch())
+}
+
 // applyPreset lays the defaults of --preset, or what its file says, under the
 // flags; it returns what is to be said of them.
 func applyPreset(workload *costmodel.Workload, given func(field string) bool) (notes []string, err error) {
@@ -270,7 +287,7 @@ func (file *trainerFile) read(values map[string]string) ([]presetSet, error) {
 		}
 		if !listed {
 			near := ""
-			if names := modelgraph.Nearest(value, slices.Sorted(maps.Keys(file.Keys[key])), 1, slips(value)); names != nil && names[0] != "" {
+			if names := modelgraph.Nearest(value, slices.Sorted(maps.Keys(file.Keys[key])), 1, slips(value)); len(names) > 0 && names[0] != "" {
 				near = " (did you mean " + names[0] + "?)"
 			}
 			return nil, fmt.Errorf("%s is %q, which devmap does not count%s", key, value, near)

@@ -163,15 +163,15 @@ func TestPresetOverPlan(t *testing.T) {
 // it would need or what was meant, and sets nothing.
 func TestSilentKeys(t *testing.T) {
 	for text, want := range map[string]string{
-		"output_dir: o\nfsdp_config: {activation_checkpointing: true}\n":                                 "fsdp_config changes nothing without fsdp: true",
-		"output_dir: o\nfsdp: false\nfsdp_config: {fsdp_version: 2}\n":                                   "fsdp_config changes nothing without fsdp: true",
-		"compute_environment: L\ndistributed_type: MULTI_GPU\nfsdp_config: {fsdp_version: 2}\n":          "fsdp_config changes nothing without distributed_type: FSDP",
-		"output_dir: o\nfsdp: true\nfsdp_config: {activation_checkpoint: true}\n":                        "did you mean fsdp_config.activation_checkpointing?",
-		"output_dir: o\nfsdp: true\nfsdp_confg: {version: 2}\n":                                          "did you mean fsdp_config.version?",
-		"compute_environment: L\ndistributed_type: FSDP\nfsdp_config: {fsdp_reshard_after_foward: true}": "did you mean fsdp_config.fsdp_reshard_after_forward?",
-		"output_dir: o\ngradient_checkpoint: true\n":                                                     "did you mean gradient_checkpointing?",
-		"output_dir: o\noptim: adamw_torch_fuse\n":                                                       "did you mean adamw_torch_fused?",
-		"output_dir: o\nfsdp: full_shrd\n":                                                               "did you mean full_shard?",
+		"output_dir: o\nfsdp_config: {activation_checkpointing: true}\n":                                   "fsdp_config changes nothing without fsdp: true",
+		"output_dir: o\nfsdp: false\nfsdp_config: {fsdp_version: 2}\n":                                     "fsdp_config changes nothing without fsdp: true",
+		"compute_environment: L\ndistributed_type: MULTI_GPU\nfsdp_config: {fsdp_version: 2}\n":            "fsdp_config changes nothing without distributed_type: FSDP",
+		"output_dir: o\nfsdp: true\nfsdp_config: {activation_checkpoint: true}\n":                          "did you mean fsdp_config.activation_checkpointing?",
+		"output_dir: o\nfsdp: true\nfsdp_confg: {version: 2}\n":                                            "did you mean fsdp_config.version?",
+		"compute_environment: L\ndistributed_type: FSDP\nfsdp_config: {fsdp_reshard_after_forwards: true}": "did you mean fsdp_config.fsdp_reshard_after_forward?",
+		"output_dir: o\ngradient_checkpoint: true\n":                                                       "did you mean gradient_checkpointing?",
+		"output_dir: o\noptim: adamw_torch_fuse\n":                                                         "did you mean adamw_torch_fused?",
+		"output_dir: o\nfsdp: full_shrd\n":                                                                 "did you mean full_shard?",
 	} {
 		path := filepath.Join(t.TempDir(), "a.yaml")
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {

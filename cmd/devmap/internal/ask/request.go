@@ -67,18 +67,8 @@ func (request *Request) Workload() (costmodel.Workload, error) {
 	if err != nil {
 		return workload, err
 	}
-	switch {
-	case !request.Given("preset") && request.Given("loss-only") && !workload.LossOnly:
-		workload.Preset = "" // no trainer keeps the logits: the loop is written by hand
-	case request.Given("preset"):
-		if request.presetNotes, err = applyPreset(&workload, isSet(request, &workload)); err != nil {
-			return workload, err
-		}
-		preset := *request // the mode and strategy that it set may contradict flags
-		preset.work = workload
-		if err := cmp.Or(preset.refuseUnconstrained(), preset.refuseOffload(), preset.refuseSearch()); err != nil {
-			return workload, err
-		}
+	if err := layPreset(request, &workload); err != nil {
+		return workload, err
 	}
 	if strategy, runtime := estimate.Native(nil); workload.Runtime == runtime && !request.Given("strategy") {
 		workload.Strategy = strategy // the one that it runs
