@@ -18,8 +18,8 @@ func resolvePreset(workload *costmodel.Workload) {
 	}
 	workload.Preset = trainer.Usual
 	for _, field := range costmodel.Fields() {
-		if field.Name == "preset" && !field.Implied(workload) {
-			workload.Preset = ""
+		if field.Name == "preset" && (!field.Implied(workload) || checkNoStages(workload, trainer.Of(trainer.Usual)) != nil) {
+			workload.Preset = "" // settings of a pipeline are refused for the strategy's sake
 		}
 	}
 	workload.LossOnly = workload.LossOnly || workload.Preset != "" && workload.Strategy.Traits().Sequential

@@ -98,7 +98,7 @@ Flags that you give win.
 const bf16Topic = `  FILE                       YAML or JSON of LLaMA-Factory, axolotl, ms-swift,
                              TrainingArguments or accelerate config
 
-What bf16: true means, as --precision, by the type that weights are loaded in:
+The --precision that bf16: true means, by the type that weights are loaded in:
 
   Program        Weights  Method  DDP, one GPU  FSDP2
   transformers   bf16     full    bf16-true     bf16-mixed: Accelerate makes
