@@ -32,6 +32,7 @@ func workloadFlags() []flag {
 			f.values = append(f.values, string(costmodel.Auto))
 		case "preset":
 			f.values = slices.Concat([]string{f.defaultValue}, f.values)
+			f.on, f.hidden = f.on|onEmit, f.hidden|onEmit // likewise
 		}
 		out[i] = f
 	}
