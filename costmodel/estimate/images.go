@@ -10,7 +10,7 @@ import (
 // processors, which put placeholders into input_ids, the tokens of images are
 // part of the sequence, unless cross-attention reads them.
 func checkImages(graph *modelgraph.Graph, workload *costmodel.Workload) error {
-	if workload.Mode == costmodel.Load || workload.Images == 0 && workload.ImageSize == 0 {
+	if workload.Mode == costmodel.Load || workload.Images == 0 && workload.ImageSize == 0 && workload.MaxPixels == 0 {
 		return nil
 	}
 	tower, free := false, false
@@ -22,6 +22,10 @@ func checkImages(graph *modelgraph.Graph, workload *costmodel.Workload) error {
 	switch {
 	case !tower && workload.Images > 0:
 		return refuse("images", workload.Images, "the model has no vision tower, so it reads no images")
+	case workload.MaxPixels > 0 && workload.Images == 0:
+		return refuse("max_pixels", workload.MaxPixels, "there is no image without %v", costmodel.Setting{Field: "images"})
+	case workload.MaxPixels > 0 && !free:
+		return refuse("max_pixels", workload.MaxPixels, "the model's images have one size; a larger picture is cut into tiles, of which each is one of %v", costmodel.Setting{Field: "images"})
 	case workload.ImageSize == 0:
 	case workload.ImageSize < 0 || workload.ImageSize > maxImageSize:
 		return refuse("image_size", workload.ImageSize, "%d is not a side from 1 to %d pixels", workload.ImageSize, maxImageSize)
@@ -45,7 +49,7 @@ func checkImageTokens(graph *modelgraph.Graph, workload *costmodel.Workload) err
 		}
 		for _, j := range graph.Layers[i].InputLayers {
 			stream := graph.Layers[j].Stream
-			each := layers.ImageTokens(stream, workload.ImageSize)
+			each := layers.ImageTokens(stream, workload)
 			if stream.Kind != modelgraph.Image || workload.Images == 0 || each <= workload.Seq/workload.Images {
 				continue
 			}
@@ -60,7 +64,7 @@ func checkImageTokens(graph *modelgraph.Graph, workload *costmodel.Workload) err
 func checkStreams(graph *modelgraph.Graph, workload *costmodel.Workload) error {
 	for i := range graph.Layers {
 		stream := graph.Layers[i].Stream
-		tokens, field, value := float64(layers.MicroBatch(workload))*float64(layers.ImageTokens(stream, workload.ImageSize)), "batch", workload.Batch
+		tokens, field, value := float64(layers.MicroBatch(workload))*float64(layers.ImageTokens(stream, workload)), "batch", workload.Batch
 		if stream.Kind == modelgraph.Image {
 			tokens, field, value = tokens*float64(workload.Images), "images", workload.Images
 		}

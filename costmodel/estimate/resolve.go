@@ -49,6 +49,7 @@ func Resolve(graph *modelgraph.Graph, workload costmodel.Workload) (costmodel.Wo
 		func() error { _, err := check(&workload); return err },
 		func() error { return checkStored(graph, &workload) },
 		func() error { return checkSpread(graph, &workload) },
+		func() error { return resolveBatches(graph, &workload) },
 		func() error { return checkPositions(graph, &workload) },
 		func() error { return checkFrozen(graph, &workload, runtime) },
 		func() error { return checkFlash(graph, &workload) },

@@ -191,6 +191,9 @@ func (op attention) geometry(shape *Shape) geo {
 	}
 	dims.scores = op.Heads * shape.Tokens * length
 	seen := float64(length)
+	if shape.Documents > 0 && !op.masked(shape) && !op.Cross {
+		seen = min(seen, float64(shape.Tokens)/float64(shape.Documents)) // each document sees itself
+	}
 	if !op.Bidirectional && !op.Cross && op.Window == 0 {
 		seen /= 2 // the causal half
 	}
@@ -210,7 +213,9 @@ func (op attention) maskOf(dims *geo, shape *Shape) int64 {
 	switch {
 	case op.IndexHeads > 0 && shape.Attention != value.FlashAttention:
 		return shape.Tokens * shape.Length // what the indexer leaves out
-	case op.windowed(shape) || op.ImageMask && shape.Images && shape.Attention != value.FlashAttention:
+	case op.masked(shape) && shape.MaskGiven: // all layers read the caller's
+		return shape.Tokens * (dims.q + dims.out - dims.k - dims.v)
+	case op.masked(shape) || op.ImageMask && shape.Images && shape.Attention != value.FlashAttention:
 		return shape.Tokens*(dims.q+dims.out-dims.k-dims.v) + shape.Tokens*shape.Length
 	}
 	return 0

@@ -1,6 +1,8 @@
 package ask
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -112,6 +114,10 @@ func (f *flag) add(cmd *cobra.Command, which command, request *Request) {
 	case *string:
 		set.StringVarP(at, f.name, f.short, f.defaultValue, help)
 	case *int64:
+		if f.name == "images" {
+			set.Var(&meanMost{most: at, mean: &request.work.ImagesMean}, f.name, help)
+			break
+		}
 		count, _ := strconv.ParseInt(f.defaultValue, 10, 64) // a number of the table, or none: 0
 		set.Int64Var(at, f.name, count, help)
 	case *float64:
@@ -175,6 +181,47 @@ func (v *named) Set(text string) error {
 
 // Type implements pflag's Value.
 func (*named) Type() string { return "string" }
+
+// meanMost is the value of a flag that sets a number, or "mean,max" of one.
+type meanMost struct {
+	most *int64
+	mean *float64
+}
+
+// String implements pflag's Value.
+func (v *meanMost) String() string {
+	switch {
+	case v.most == nil:
+		return ""
+	case *v.mean > 0:
+		return strconv.FormatFloat(*v.mean, 'g', -1, 64) + "," + strconv.FormatInt(*v.most, 10)
+	}
+	return strconv.FormatInt(*v.most, 10)
+}
+
+// Set implements pflag's Value.
+func (v *meanMost) Set(text string) error {
+	mean, most, both := strings.Cut(text, ",")
+	if !both {
+		mean, most = "0", text
+	}
+	average, err := strconv.ParseFloat(strings.TrimSpace(mean), 64)
+	if err != nil || !(average >= 0) || both && average == 0 {
+		return errors.New("give a number, or MEAN,MAX with a mean above 0")
+	}
+	count, err := strconv.ParseInt(strings.TrimSpace(most), 10, 64)
+	if err != nil {
+		return errors.Unwrap(err) // without the function's name
+	}
+	if average > float64(count) {
+		return fmt.Errorf("the mean %v is above the maximum %d", average, count)
+	}
+	*v.most, *v.mean = count, average
+	return nil
+}
+
+// Type implements pflag's Value.
+func (*meanMost) Type() string { return "int64" }
 
 // degree is the value of a flag that sets a degree.
 type degree struct{ *costmodel.Degree }
