@@ -2,6 +2,7 @@ package costmodel
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -274,7 +275,7 @@ func (workload *Workload) badNumber() (field, msg string) {
 	if mean := workload.ImagesMean; !(mean >= 0 && mean <= float64(workload.Images)) {
 		return "images_mean", fmt.Sprintf("%v is not between 0 and %d, the most", mean, workload.Images)
 	}
-	if labels := workload.LabelTokens; !(labels >= 0 && labels <= 1<<32) {
+	if labels := workload.LabelTokens; !(labels >= 0 && labels <= 1<<32) || labels > 1 && labels != math.Trunc(labels) {
 		return "label_tokens", fmt.Sprintf("%v is no number of tokens and no fraction", labels)
 	}
 	if part := workload.MemFraction; !(part >= 0 && part <= 1) {

@@ -59,7 +59,7 @@ func TestImageTokens(t *testing.T) {
 		for i := range g.Layers {
 			if strings.HasSuffix(g.Layers[i].Name, "merger.mlp.2") {
 				found = true
-				if got := layers.ImageTokens(g.Layers[i].Stream, size); got != want {
+				if got := layers.ImageTokens(g.Layers[i].Stream, &costmodel.Workload{ImageSize: size}); got != want {
 					t.Errorf("%d pixels: %d tokens, want %d", size, got, want)
 				}
 			}

@@ -56,6 +56,8 @@ type Packs struct {
 	// Fills: packed rows are padded to their full length, of Extra more tokens.
 	Fills bool  `json:"fills"`
 	Extra int64 `json:"extra"`
+	// FlashOnly: samples share rows under flash-attn alone.
+	FlashOnly bool `json:"flash_only"`
 	// Drops: samples that are too long are left out, not cut.
 	Drops bool `json:"drops"`
 	// Indices: a packed row's mask numbers its documents. flash-attn then

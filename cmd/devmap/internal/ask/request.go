@@ -85,8 +85,7 @@ func (request *Request) Workload() (costmodel.Workload, error) {
 // maxLengthsBytes bounds a file of lengths: a million of them are some 5 MiB.
 const maxLengthsBytes = 64 << 20
 
-// readLengths reads --lengths: MEAN,MAX, or a file. Without --seq, sequences that
-// are not packed are as long as the longest sample.
+// readLengths reads --lengths: MEAN,MAX, or a file.
 func (request *Request) readLengths() error {
 	if request.lengths == "" {
 		return nil
@@ -107,9 +106,6 @@ func (request *Request) readLengths() error {
 		if err := lengths.Read(out.OneLine(request.lengths), text); err != nil {
 			return out.Usagef("--lengths: %w", err)
 		}
-	}
-	if packing := request.work.Packing; !request.Given("seq") && (packing == "" || packing == "padding-free") && !request.Given("preset") {
-		request.work.Seq = lengths.Max
 	}
 	return nil
 }
