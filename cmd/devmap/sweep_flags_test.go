@@ -50,6 +50,7 @@ func (d *drawing) sizes(mode string) {
 		d.one(0.6, "images", "0", "1", "2")
 		if d.model.name == "qwen2.5-vl-3b" {
 			d.one(0.3, "image-size", "224", "448")
+			d.one(0.2, "max-pixels", "50176", "1003520")
 		}
 	}
 }

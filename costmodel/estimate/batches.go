@@ -133,7 +133,7 @@ func rowsText(batch *trainer.Batch) string {
 	text := fmt.Sprintf("%d × %d tokens", batch.Rows, batch.Tokens)
 	switch {
 	case batch.Documents > batch.Rows:
-		text += fmt.Sprintf(" of %d samples", batch.Documents)
+		text += fmt.Sprintf(" of up to %d samples", batch.Documents)
 	case batch.Padding && batch.Real < batch.Rows*batch.Tokens:
 		text += fmt.Sprintf(", %.0f%% padding", 100*(1-float64(batch.Real)/float64(batch.Rows*batch.Tokens)))
 	}

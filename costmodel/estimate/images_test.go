@@ -68,4 +68,15 @@ func TestImageTokens(t *testing.T) {
 			t.Fatal("no merger")
 		}
 	}
+	// A bound of the area, as smart_resize keeps it: alone, and of a square.
+	for _, c := range []struct{ size, area, want int64 }{{0, 28 * 28 * 100, 100}, {0, 1, 1}, {0, 1_003_520, 1280}, {896, 28 * 28 * 256, 256}, {896, 28 * 28 * 250, 225}, {448, 28 * 28 * 1280, 256}} {
+		for i := range g.Layers {
+			if !strings.HasSuffix(g.Layers[i].Name, "merger.mlp.2") {
+				continue
+			}
+			if got := layers.ImageTokens(g.Layers[i].Stream, &costmodel.Workload{ImageSize: c.size, MaxPixels: c.area}); got != c.want {
+				t.Errorf("%d pixels within %d: %d tokens, want %d", c.size, c.area, got, c.want)
+			}
+		}
+	}
 }

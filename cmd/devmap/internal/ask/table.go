@@ -74,7 +74,7 @@ var ofWorkload = map[string]flag{
 		also: []string{"max_pixels", "image-max-pixels", "image_max_pixels"},
 	},
 	"packing": {
-		help: "How samples share rows: {values}", idle: []*idleness{noStep},
+		help: "Rows of samples: {values}", idle: []*idleness{noStep},
 		meant: map[string]string{"bfd": "packed", "neat": "packed", "true": "packed", "on": "packed", "false": "none", "off": "none", "padded": "none", "flattening": "padding-free", "padding_free": "padding-free"},
 		also:  []string{"neat-packing", "neat_packing", "sample-packing", "sample_packing"},
 	},
