@@ -51,7 +51,7 @@ func (op attention) kernelOf(dims *geo, shape *Shape) attentionKernel {
 func (op attention) kernelSaved(dims *geo, shape *Shape) int64 {
 	element, tokens := shape.elementBytes(), shape.Tokens
 	saved := element*tokens*dims.q + element*dims.kvTokens*dims.made(op) + element*tokens*dims.out
-	if op.unpads(dims, shape) {
+	if unpads(&op, dims, shape) {
 		saved += element * (shape.Real*dims.out - (tokens-shape.Real)*(dims.q+dims.made(op)))
 	}
 	fused := op.Fused && op.Rope // v is a slice that keeps the whole projection (Phi-3)
@@ -130,7 +130,7 @@ func (op attention) kernelBackward(dims *geo, shape *Shape) int64 {
 		// Each sequence of those that have bounds adds up to 128 rows
 		// (mha_varlen_bwd: total_q + 128 * batch_size).
 		rows := tokens
-		if op.bounded(dims, shape) {
+		if bounded(&op, dims, shape) {
 			rows = cmp.Or(shape.Real, tokens) + 128*max(shape.Documents, shape.Batch)
 		}
 		back += 4*rows*dims.q + 4*op.Heads*rows
@@ -153,17 +153,17 @@ func (op attention) kernelBackward(dims *geo, shape *Shape) int64 {
 	return back
 }
 
-// unpads reports flash-attn on padded rows: copies of the tokens that are no
-// padding, and of its output among the padding again
+// unpads reports flash-attn on padded rows: copies of the tokens without
+// padding, and of its output with the padding again
 // (transformers/modeling_flash_attention_utils.py, _upad_input, _pad_input).
-func (op attention) unpads(dims *geo, shape *Shape) bool {
+func unpads(op *attention, dims *geo, shape *Shape) bool {
 	return dims.by == flashKernel && shape.Attention == value.FlashAttention && shape.Unpads && !op.Cross
 }
 
 // bounded reports a flash kernel that takes the bounds of sequences in one row.
-func (op attention) bounded(dims *geo, shape *Shape) bool {
+func bounded(op *attention, dims *geo, shape *Shape) bool {
 	byPosition := shape.Documents > shape.Batch && (shape.Batch == 1 && shape.Attention == value.FlashAttention || shape.Varlen)
-	return !op.Cross && (op.unpads(dims, shape) || byPosition)
+	return !op.Cross && (unpads(op, dims, shape) || byPosition)
 }
 
 // seeds are those of one call: the flash-attn package keeps both in one tensor

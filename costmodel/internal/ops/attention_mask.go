@@ -14,8 +14,8 @@ func (op attention) windowed(shape *Shape) bool {
 	return op.Window > 0 && shape.Length >= op.Window && !op.Bidirectional && !op.Cross && shape.Attention != value.FlashAttention
 }
 
-// masked reports that the layer is called with a mask that is no causal one: for
-// its window, for padding or for documents in a row. The flash-attn package takes
+// masked reports that the layer is called with more than a causal mask: for its
+// window, for padding or for documents in a row. The flash-attn package takes
 // bounds instead.
 func (op attention) masked(shape *Shape) bool {
 	return op.windowed(shape) || shape.Masked && !op.Cross && shape.Attention != value.FlashAttention

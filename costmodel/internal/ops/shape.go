@@ -16,14 +16,14 @@ type Shape struct {
 	// Logits is the number of positions that the head projects.
 	Logits int64
 
-	// Real are the tokens that are no padding; 0: all. Documents are the sequences
+	// Real are the tokens without padding; 0: all. Documents are the sequences
 	// that attention keeps apart; 0: one a row.
 	Real, Documents int64
 	// Masked: SDPA is given a mask of every row, because rows are padded or have
 	// several documents. MaskGiven: the caller made it, in the type of compute.
 	// Varlen: torch's kernel takes the bounds of the documents instead.
 	Masked, MaskGiven, Varlen bool
-	// Unpads: flash-attn is given the tokens that are no padding, as copies.
+	// Unpads: flash-attn is given copies of the tokens without padding.
 	Unpads bool
 	// Positions: every row has positions of its own.
 	Positions bool

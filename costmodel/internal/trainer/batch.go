@@ -10,7 +10,7 @@ import (
 // How samples fill the rows of a batch.
 const (
 	Padded      = "none"         // a row each, padded to the longest of the batch
-	Wrapped     = "wrapped"      // rows of one length, cut anywhere; one document each
+	Wrapped     = "wrapped"      // rows of one length, cut at any token; one document each
 	Packed      = "packed"       // rows of one length, whole samples kept apart
 	PaddingFree = "padding-free" // one row of all samples of the batch
 )
@@ -22,7 +22,7 @@ func Packings() []string { return []string{Padded, Wrapped, Packed, PaddingFree}
 type Batch struct {
 	Rows   int64 `json:"rows"`
 	Tokens int64 `json:"tokens"` // of a row
-	// Real are the tokens of all rows that are no padding.
+	// Real are the tokens of all rows without padding.
 	Real int64 `json:"real"`
 	// Documents are kept apart by attention; 0: one a row.
 	Documents int64 `json:"documents,omitzero"`
@@ -30,8 +30,8 @@ type Batch struct {
 	Padding bool `json:"padding,omitzero"`
 }
 
-// Batches are the largest micro-batch, and the usual one, of which half of all
-// micro-batches are no larger. AtLeast: the usual one is a lower bound.
+// Batches are the largest micro-batch, and the usual one: half of all micro-batches
+// are no larger. AtLeast: the usual one is a lower bound.
 type Batches struct {
 	Worst   Batch `json:"worst"`
 	Usual   Batch `json:"usual"`
@@ -124,7 +124,7 @@ func (rule *Rule) padded(lengths *Lengths) *Batches {
 }
 
 // pads reports that a micro-batch may have rows of so many tokens, not all of
-// them full: a shorter sample beside the longest, or one that is padded to a
+// them full: a shorter sample with the longest, or one that is padded to a
 // multiple.
 func (lengths *Lengths) pads(tokens int64, rule *Rule) bool {
 	if len(lengths.Counts) == 0 {
@@ -146,8 +146,8 @@ func (lengths *Lengths) top(n int64) (sum int64) {
 	return sum + n*lengths.Max
 }
 
-// medianOfLongest is the median of the longest of n samples that are drawn
-// without putting any back: the least length that all n are within with a
+// medianOfLongest is the median of the longest of n random samples, none of
+// them twice: the least length that all n are within with a
 // probability of a half.
 func (lengths *Lengths) medianOfLongest(n int64) int64 {
 	all, within := lengths.samples(), int64(0)
@@ -210,7 +210,7 @@ func total(lengths []int64) (sum int64) {
 	return sum
 }
 
-// sampled are the lengths one by one, evenly thinned to at most so many.
+// sampled are the lengths one by one, evenly pruned to at most so many.
 func (lengths *Lengths) sampled(most int64) []int64 {
 	every := (lengths.samples() + most - 1) / most
 	var out []int64
@@ -273,12 +273,12 @@ func (rule *Rule) fill(lengths *Lengths) (worst, usual bin) {
 
 // pack is best fit for lengths in descending order. rooms are those that rows
 // have left, ascending, each with its rows.
-func pack(lengths []int64, room int64) []bin {
+func pack(lengths []int64, capacity int64) []bin {
 	var rows []bin
 	var rooms []int64
 	having := map[int64][]int{}
 	for _, length := range lengths {
-		row, left := len(rows), room
+		row, left := len(rows), capacity
 		at, _ := slices.BinarySearch(rooms, length)
 		if at < len(rooms) {
 			left = rooms[at]

@@ -45,7 +45,7 @@ func (lengths *Lengths) Read(file string, text []byte) error {
 	return nil
 }
 
-// meanMax are lengths of which "mean,max" is known.
+// meanMax are lengths with a known mean and maximum.
 func meanMax(text string) (*Lengths, error) {
 	mean, most, _ := strings.Cut(text, ",")
 	average, err := strconv.ParseFloat(strings.TrimSpace(mean), 64)

@@ -61,8 +61,8 @@ func TestCompact(t *testing.T) {
 	}
 }
 
-// draw are random lengths.
-func draw(random *rand.Rand) *Lengths {
+// randomLengths are those of up to 64 samples.
+func randomLengths(random *rand.Rand) *Lengths {
 	var text strings.Builder
 	for range 5 + random.IntN(60) {
 		fmt.Fprintln(&text, 1+random.IntN(40))
@@ -79,7 +79,7 @@ func draw(random *rand.Rand) *Lengths {
 func TestBatches(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	for range 60 {
-		lengths := draw(random)
+		lengths := randomLengths(random)
 		all := lengths.sampled(1 << 20)
 		rule := Rule{Samples: 1 + random.Int64N(min(5, int64(len(all)))), Seq: 1000, Packs: Packs{Multiple: 1 + random.Int64N(8)}}
 		padded, err := rule.Batches(lengths)
@@ -91,9 +91,9 @@ func TestBatches(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		const draws = 4000
+		const trials = 4000
 		within, smaller := [2]int{}, [2]int{}
-		for range draws {
+		for range trials {
 			random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 			batch := all[:rule.Samples]
 			longest, sum := rule.up(slices.Max(batch)), rule.up(total(batch))
@@ -113,8 +113,8 @@ func TestBatches(t *testing.T) {
 			}
 		}
 		for i := range within {
-			if within[i] < draws*45/100 || smaller[i] > draws*55/100 {
-				t.Errorf("%v in %+v: %d of %d are within, %d below", lengths.Counts, rule, within[i], draws, smaller[i])
+			if within[i] < trials*45/100 || smaller[i] > trials*55/100 {
+				t.Errorf("%v in %+v: %d of %d are within, %d below", lengths.Counts, rule, within[i], trials, smaller[i])
 			}
 		}
 	}
@@ -125,7 +125,7 @@ func TestBatches(t *testing.T) {
 func TestPack(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	for range 300 {
-		all := draw(random).sampled(1 << 20)
+		all := randomLengths(random).sampled(1 << 20)
 		slices.Reverse(all)
 		rows := pack(all, 50)
 		sum, samples := int64(0), int64(0)

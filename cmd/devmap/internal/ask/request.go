@@ -64,7 +64,7 @@ func (request *Request) Workload() (costmodel.Workload, error) {
 	if request.Given("mem-fraction") && !(request.work.MemFraction > 0 && request.work.MemFraction <= 1) {
 		return request.work, out.Usagef("--mem-fraction %v: it is a part of a GPU's memory, above 0 and up to 1", request.work.MemFraction)
 	}
-	if err := request.readLengths(); err != nil {
+	if err := readLengths(request); err != nil {
 		return request.work, err
 	}
 	workload, err := request.configured()
@@ -86,7 +86,7 @@ func (request *Request) Workload() (costmodel.Workload, error) {
 const maxLengthsBytes = 64 << 20
 
 // readLengths reads --lengths: MEAN,MAX, or a file.
-func (request *Request) readLengths() error {
+func readLengths(request *Request) error {
 	if request.lengths == "" {
 		return nil
 	}
