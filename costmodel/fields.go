@@ -266,6 +266,20 @@ func (workload *Workload) badNumber() (field, msg string) {
 			return fields[i].Name, fmt.Sprintf("%d is no number of GPUs", int64(*degree))
 		}
 	}
+	if field, msg := workload.badSamples(); field != "" {
+		return field, msg
+	}
+	if part := workload.MemFraction; !(part >= 0 && part <= 1) {
+		return "mem_fraction", fmt.Sprintf("%v is no part of a GPU's memory: it is between 0 and 1", part)
+	}
+	if workload.Batch%workload.MicroBatches != 0 {
+		return "micro_batches", fmt.Sprintf("%d does not divide the batch of %d", workload.MicroBatches, workload.Batch)
+	}
+	return "", ""
+}
+
+// badSamples is the first of a data set's numbers that no samples have.
+func (workload *Workload) badSamples() (field, msg string) {
 	if fault := workload.Lengths.Fault(); fault != "" {
 		return "lengths", fault
 	}
@@ -276,13 +290,7 @@ func (workload *Workload) badNumber() (field, msg string) {
 		return "images_mean", fmt.Sprintf("%v is not between 0 and %d, the most", mean, workload.Images)
 	}
 	if labels := workload.LabelTokens; !(labels >= 0 && labels <= 1<<32) || labels > 1 && labels != math.Trunc(labels) {
-		return "label_tokens", fmt.Sprintf("%v is no number of tokens and no fraction", labels)
-	}
-	if part := workload.MemFraction; !(part >= 0 && part <= 1) {
-		return "mem_fraction", fmt.Sprintf("%v is no part of a GPU's memory: it is between 0 and 1", part)
-	}
-	if workload.Batch%workload.MicroBatches != 0 {
-		return "micro_batches", fmt.Sprintf("%d does not divide the batch of %d", workload.MicroBatches, workload.Batch)
+		return "label_tokens", fmt.Sprintf("%v is neither a fraction up to 1 nor a number of tokens", labels)
 	}
 	return "", ""
 }

@@ -18,6 +18,9 @@ var judged = map[string]string{
 	"llama": `{"model_type":"llama","architectures":["LlamaForCausalLM"],"hidden_size":2048,"intermediate_size":8192,"num_hidden_layers":4,
 		"num_attention_heads":32,"num_key_value_heads":8,"head_dim":64,"vocab_size":32000,"max_position_embeddings":131072,
 		"rms_norm_eps":1e-5,"tie_word_embeddings":true,"torch_dtype":"bfloat16"}`,
+	"small": `{"model_type":"llama","architectures":["LlamaForCausalLM"],"hidden_size":2048,"intermediate_size":8192,"num_hidden_layers":4,
+		"num_attention_heads":32,"num_key_value_heads":8,"head_dim":64,"vocab_size":1000,"max_position_embeddings":131072,
+		"rms_norm_eps":1e-5,"tie_word_embeddings":true,"torch_dtype":"bfloat16"}`, // whose peak is no loss
 	"qwen2": `{"model_type":"qwen2","architectures":["Qwen2ForCausalLM"],"hidden_size":2048,"intermediate_size":11008,"num_hidden_layers":4,
 		"num_attention_heads":16,"num_key_value_heads":2,"vocab_size":32000,"max_position_embeddings":32768,
 		"rms_norm_eps":1e-6,"tie_word_embeddings":true,"torch_dtype":"bfloat16"}`,
@@ -51,6 +54,8 @@ var judgedRows = []judgedRow{
 	{"llama", "packed", "100,4096", "flash", "full", 1, 4096, "", 0, 3713.2},
 	{"llama", "packed", "300,4096", "", "", 1, 4096, "llamafactory", 0, 5480.5},
 	{"llama", "", "", "", "", 1, 4096, "ms-swift", .3, 4110.2},
+	{"small", "packed", "8,4096", "flash", "", 1, 4096, "", 0, 3603.8}, // 512 documents
+	{"small", "packed", "8,4096", "flash", "full", 1, 4096, "", 0, 2694.2},
 	{"qwen2", "", "", "", "", 4, 2048, "", 0, 9914.5},
 	{"qwen2", "", fourLengths, "", "", 4, 0, "", 0, 10264.6},
 	{"qwen2", "packed", "300,2048", "", "full", 2, 2048, "", 0, 4115.3},

@@ -190,14 +190,7 @@ func (op attention) geometry(shape *Shape) geo {
 		dims.cached = dims.prompt
 	}
 	dims.scores = op.Heads * shape.Tokens * length
-	seen := float64(length)
-	if shape.Documents > 0 && !op.masked(shape) && !op.Cross {
-		seen = min(seen, float64(shape.Tokens)/float64(shape.Documents)) // each document sees itself
-	}
-	if !op.Bidirectional && !op.Cross && op.Window == 0 {
-		seen /= 2 // the causal half
-	}
-	dims.kernel = 2 * float64(shape.Tokens) * seen * float64(dims.q+dims.out)
+	dims.kernel = 2 * float64(shape.Tokens) * keysSeen(&op, shape, length) * float64(dims.q+dims.out)
 	dims.flops = 2*float64(shape.Tokens)*(float64(op.in())*float64(dims.q)+float64(op.Dim)*float64(dims.out)) +
 		2*float64(dims.kvTokens)*float64(op.in())*float64(dims.made(op)) +
 		dims.kernel
@@ -205,6 +198,18 @@ func (op attention) geometry(shape *Shape) geo {
 		dims.scores = op.Heads * shape.Tokens * full // a window masks, it saves nothing
 	}
 	return dims
+}
+
+// keysSeen is the number of keys, of length, that a query is multiplied with.
+func keysSeen(op *attention, shape *Shape, length int64) float64 {
+	seen := float64(length)
+	if shape.Documents > 0 && !op.masked(shape) && !op.Cross {
+		seen = min(seen, float64(shape.Tokens)/float64(shape.Documents)) // each document sees itself
+	}
+	if !op.Bidirectional && !op.Cross && op.Window == 0 {
+		seen /= 2 // the causal half
+	}
+	return seen
 }
 
 // maskOf is a mask that windows, images or an indexer bring, with the keys and

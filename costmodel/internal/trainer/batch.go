@@ -89,8 +89,9 @@ func (rule *Rule) Batches(lengths *Lengths) (*Batches, error) {
 	}
 	switch rule.Packing {
 	case Wrapped:
-		full := Batch{Rows: rule.Samples, Tokens: rule.up(rule.Seq), Real: rule.Samples * rule.Seq}
-		full.Padding = full.Tokens != rule.Seq
+		row := rule.Seq + rule.Extra
+		full := Batch{Rows: rule.Samples, Tokens: rule.up(row), Real: rule.Samples * row}
+		full.Padding = full.Tokens != row
 		return &Batches{Worst: full, Usual: full}, nil
 	case Packed:
 		return rule.packed(lengths), nil

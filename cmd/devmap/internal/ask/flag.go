@@ -114,12 +114,7 @@ func (f *flag) add(cmd *cobra.Command, which command, request *Request) {
 	case *string:
 		set.StringVarP(at, f.name, f.short, f.defaultValue, help)
 	case *int64:
-		if f.name == "images" {
-			set.Var(&meanMost{most: at, mean: &request.work.ImagesMean}, f.name, help)
-			break
-		}
-		count, _ := strconv.ParseInt(f.defaultValue, 10, 64) // a number of the table, or none: 0
-		set.Int64Var(at, f.name, count, help)
+		f.addNumber(set, at, request, help)
 	case *float64:
 		number, _ := strconv.ParseFloat(f.defaultValue, 64) // likewise
 		set.Float64Var(at, f.name, number, help)
@@ -150,6 +145,16 @@ func (f *flag) add(cmd *cobra.Command, which command, request *Request) {
 			panic(err) // the flag was made above
 		}
 	}
+}
+
+// addNumber gives a command a flag that takes a number; of images, their mean too.
+func (f *flag) addNumber(set *pflag.FlagSet, at *int64, request *Request, help string) {
+	count, _ := strconv.ParseInt(f.defaultValue, 10, 64) // a number of the table, or none: 0
+	if f.name == "images" {
+		set.Var(&meanMost{most: at, mean: &request.work.ImagesMean}, f.name, help)
+		return
+	}
+	set.Int64Var(at, f.name, count, help)
 }
 
 // usage returns the flag's help line for a command.
