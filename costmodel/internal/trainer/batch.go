@@ -226,22 +226,26 @@ func (lengths *Lengths) sampled(most int64) []int64 {
 
 // packed are rows that whole samples are packed into.
 func (rule *Rule) packed(lengths *Lengths) *Batches {
-	worst, usual := rule.fill(lengths)
+	worst, usual, mean := rule.fill(lengths)
 	n := rule.Samples
-	batch := func(row bin) Batch {
+	often := usual.documents
+	if n > 1 {
+		often = int64(math.Ceil(float64(n) * mean)) // one row of several documents is enough for a mask
+	}
+	batch := func(row bin, documents int64) Batch {
 		tokens, real := row.tokens, row.tokens
 		if rule.Fills {
 			tokens = rule.Seq + rule.Extra
 		}
 		if rule.OneRow {
-			return Batch{Rows: 1, Tokens: rule.up(n * tokens), Real: n * real, Documents: n * row.documents}
+			return Batch{Rows: 1, Tokens: rule.up(n * tokens), Real: n * real, Documents: documents}
 		}
 		if !rule.Fills && n > 1 {
 			tokens = max(tokens, usual.tokens)
 		}
-		return Batch{Rows: n, Tokens: rule.up(tokens), Real: n * real, Documents: n * row.documents}
+		return Batch{Rows: n, Tokens: rule.up(tokens), Real: n * real, Documents: documents}
 	}
-	return &Batches{Worst: batch(worst), Usual: batch(usual)}
+	return &Batches{Worst: batch(worst, n*worst.documents), Usual: batch(usual, often)}
 }
 
 // bin is a packed row.
@@ -250,13 +254,13 @@ type bin struct{ tokens, documents int64 }
 // fill packs the samples, the longest first, each into the row where it leaves
 // the least room (best fit decreasing: trl/data_utils.py, _pack_bfd). The worst
 // row has the most tokens of any, and the most documents; the usual one the
-// median of both. Without the lengths of each sample, rows are full of samples
+// median of both; mean is the mean number of documents. Without the lengths of each sample, rows are full of samples
 // of the mean.
-func (rule *Rule) fill(lengths *Lengths) (worst, usual bin) {
+func (rule *Rule) fill(lengths *Lengths) (worst, usual bin, mean float64) {
 	if len(lengths.Counts) == 0 {
 		documents := max(2, int64(math.Ceil(float64(rule.Seq)/lengths.Mean)))
 		full := bin{rule.Seq, documents}
-		return full, full
+		return full, full, float64(documents)
 	}
 	const most = 1 << 16 // samples that are packed
 	all := lengths.sampled(most)
@@ -269,7 +273,7 @@ func (rule *Rule) fill(lengths *Lengths) (worst, usual bin) {
 	slices.Sort(tokens)
 	slices.Sort(documents)
 	last, middle := len(rows)-1, (len(rows)-1)/2
-	return bin{tokens[last], documents[last]}, bin{tokens[middle], documents[middle]}
+	return bin{tokens[last], documents[last]}, bin{tokens[middle], documents[middle]}, float64(len(all)) / float64(len(rows))
 }
 
 // pack is best fit for lengths in descending order. rooms are those that rows

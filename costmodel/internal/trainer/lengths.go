@@ -17,7 +17,39 @@ type Lengths struct {
 	Max  int64   `json:"max"`
 	// Counts are the different lengths, ascending, each with the number of its
 	// samples; nil where Mean and Max alone are known.
-	Counts [][2]int64 `json:"counts,omitzero"`
+	Counts counts `json:"counts,omitzero"`
+}
+
+// counts are lengths and numbers of samples. Their text is one line: "512:3 700:1".
+type counts [][2]int64
+
+// MarshalText writes the line.
+func (all counts) MarshalText() ([]byte, error) {
+	var text []byte
+	for i, one := range all {
+		if i > 0 {
+			text = append(text, ' ')
+		}
+		text = fmt.Appendf(text, "%d:%d", one[0], one[1])
+	}
+	return text, nil
+}
+
+// UnmarshalText reads it; [Lengths.Fault] checks the numbers.
+func (all *counts) UnmarshalText(text []byte) error {
+	*all = nil
+	for word := range strings.FieldsSeq(string(text)) {
+		length, count, _ := strings.Cut(word, ":")
+		var one [2]int64
+		for i, part := range []string{length, count} {
+			var err error
+			if one[i], err = strconv.ParseInt(part, 10, 64); err != nil || len(*all) >= mostLengths {
+				return fmt.Errorf("%q is no LENGTH:SAMPLES, or follows %d others", word, len(*all))
+			}
+		}
+		*all = append(*all, one)
+	}
+	return nil
 }
 
 // Bounds of what is read. A list of more different lengths is rounded up to

@@ -42,6 +42,24 @@ func TestRead(t *testing.T) {
 	}
 }
 
+// TestCounts: a plan file has them in one line, and reads the same back.
+func TestCounts(t *testing.T) {
+	all := counts{{3, 1}, {5, 20}}
+	text, err := all.MarshalText()
+	if err != nil || string(text) != "3:1 5:20" {
+		t.Fatalf("%q, %v", text, err)
+	}
+	var read counts
+	if err := read.UnmarshalText(text); err != nil || !slices.Equal(read, all) {
+		t.Errorf("%v, %v", read, err)
+	}
+	for _, bad := range []string{"3", "3:x", ":1", "3:1,5:2", strings.Repeat("1:1 ", mostLengths+1)} {
+		if err := read.UnmarshalText([]byte(bad)); err == nil {
+			t.Errorf("%.20q is read", bad)
+		}
+	}
+}
+
 // TestCompact: a list of many different lengths is rounded up, and its longest
 // stays.
 func TestCompact(t *testing.T) {
