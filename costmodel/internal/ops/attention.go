@@ -69,7 +69,7 @@ func (cost *Cost) copied(op attention, dims *geo, shape *Shape) {
 		// cos and sin arrive as a copy per layer on every GPU but the
 		// rotary's (AlignDevicesHook).
 		rows := shape.Length
-		if op.RopeRows {
+		if op.RopeRows || shape.Positions {
 			rows = shape.Tokens
 		}
 		cost.Memory.Saved += 2 * shape.streamBytes() * rows * op.HeadDim
