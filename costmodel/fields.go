@@ -283,7 +283,7 @@ func (workload *Workload) badSamples() (field, msg string) {
 	if fault := workload.Lengths.Fault(); fault != "" {
 		return "lengths", fault
 	}
-	if rows := workload.Rows; rows != nil && !(rows.Worst.Sound() && rows.Usual.Sound()) {
+	if rows := workload.Rows; rows != nil && (!rows.Worst.Sound() || !rows.Usual.Sound()) {
 		return "rows", "the batches have no rows of 1 to 2^32 tokens"
 	}
 	if mean := workload.ImagesMean; !(mean >= 0 && mean <= float64(workload.Images)) {

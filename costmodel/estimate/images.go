@@ -22,17 +22,19 @@ func checkImages(graph *modelgraph.Graph, workload *costmodel.Workload) error {
 	switch {
 	case !tower && workload.Images > 0:
 		return refuse("images", workload.Images, "the model has no vision tower, so it reads no images")
-	case workload.MaxPixels > 0 && workload.Images == 0:
-		return refuse("max_pixels", workload.MaxPixels, "there is no image without %v", costmodel.Setting{Field: "images"})
-	case workload.MaxPixels > 0 && !free:
-		return refuse("max_pixels", workload.MaxPixels, "the model's images have one size; a larger picture is cut into tiles, of which each is one of %v", costmodel.Setting{Field: "images"})
-	case workload.ImageSize == 0:
 	case workload.ImageSize < 0 || workload.ImageSize > maxImageSize:
 		return refuse("image_size", workload.ImageSize, "%d is not a side from 1 to %d pixels", workload.ImageSize, maxImageSize)
+	}
+	field, pixels := "image_size", workload.ImageSize
+	if pixels == 0 {
+		field, pixels = "max_pixels", workload.MaxPixels
+	}
+	switch {
+	case pixels == 0:
 	case workload.Images == 0:
-		return refuse("image_size", workload.ImageSize, "there is no image without %v", costmodel.Setting{Field: "images"})
+		return refuse(field, pixels, "there is no image without %v", costmodel.Setting{Field: "images"})
 	case !free:
-		return refuse("image_size", workload.ImageSize, "the model's images have one size; a larger picture is cut into tiles, of which each is one of %v", costmodel.Setting{Field: "images"})
+		return refuse(field, pixels, "the model's images have one size; a larger picture is cut into tiles, of which each is one of %v", costmodel.Setting{Field: "images"})
 	}
 	return checkImageTokens(graph, workload)
 }

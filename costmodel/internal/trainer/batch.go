@@ -233,17 +233,17 @@ func (rule *Rule) packed(lengths *Lengths) *Batches {
 		often = int64(math.Ceil(float64(n) * mean)) // one row of several documents is enough for a mask
 	}
 	batch := func(row bin, documents int64) Batch {
-		tokens, real := row.tokens, row.tokens
+		tokens := row.tokens
 		if rule.Fills {
 			tokens = rule.Seq + rule.Extra
 		}
 		if rule.OneRow {
-			return Batch{Rows: 1, Tokens: rule.up(n * tokens), Real: n * real, Documents: documents}
+			return Batch{Rows: 1, Tokens: rule.up(n * tokens), Real: n * row.tokens, Documents: documents}
 		}
 		if !rule.Fills && n > 1 {
 			tokens = max(tokens, usual.tokens)
 		}
-		return Batch{Rows: n, Tokens: rule.up(tokens), Real: n * real, Documents: documents}
+		return Batch{Rows: n, Tokens: rule.up(tokens), Real: n * row.tokens, Documents: documents}
 	}
 	return &Batches{Worst: batch(worst, n*worst.documents), Usual: batch(usual, often)}
 }
