@@ -13,12 +13,7 @@ func checkImages(graph *modelgraph.Graph, workload *costmodel.Workload) error {
 	if workload.Mode == costmodel.Load || workload.Images == 0 && workload.ImageSize == 0 && workload.MaxPixels == 0 {
 		return nil
 	}
-	tower, free := false, false
-	for i := range graph.Layers {
-		stream := graph.Layers[i].Stream
-		tower = tower || stream.Kind == modelgraph.Image
-		free = free || stream.Side > 0
-	}
+	tower, free := towerOf(graph)
 	switch {
 	case !tower && workload.Images > 0:
 		return refuse("images", workload.Images, "the model has no vision tower, so it reads no images")
@@ -34,9 +29,19 @@ func checkImages(graph *modelgraph.Graph, workload *costmodel.Workload) error {
 	case workload.Images == 0:
 		return refuse(field, pixels, "there is no image without %v", costmodel.Setting{Field: "images"})
 	case !free:
-		return refuse(field, pixels, "the model's images have one size; a larger picture is cut into tiles, of which each is one of %v", costmodel.Setting{Field: "images"})
+		return refuse(field, pixels, "the model's images have one size; a larger picture is cut into tiles, and %v counts tiles", costmodel.Setting{Field: "images"})
 	}
 	return checkImageTokens(graph, workload)
+}
+
+// towerOf reports a vision tower, and one that takes images of any size.
+func towerOf(graph *modelgraph.Graph) (tower, free bool) {
+	for i := range graph.Layers {
+		stream := graph.Layers[i].Stream
+		tower = tower || stream.Kind == modelgraph.Image
+		free = free || stream.Side > 0
+	}
+	return tower, free
 }
 
 // maxImageSize bounds the side of an image, in pixels.
