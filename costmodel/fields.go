@@ -2,6 +2,7 @@ package costmodel
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -56,8 +57,11 @@ var fields = described([]Field{
 	number("seq", "", func(workload *Workload) *int64 { return &workload.Seq }),
 	number("target_seq", "", func(workload *Workload) *int64 { return &workload.TargetSeq }),
 	number("new_tokens", "0", func(workload *Workload) *int64 { return &workload.NewTokens }),
-	number("images", "0", func(workload *Workload) *int64 { return &workload.Images }),
+	images(),
 	number("image_size", "", func(workload *Workload) *int64 { return &workload.ImageSize }),
+	number("max_pixels", "", func(workload *Workload) *int64 { return &workload.MaxPixels }),
+	unlessDefault(named("packing", trainer.Padded, trainer.Packings(), func(workload *Workload) *string { return &workload.Packing })),
+	fraction("label_tokens", func(workload *Workload) *float64 { return &workload.LabelTokens }),
 	storedPrecision(),
 	training(named("optimizer", AdamW, []string{AdamW, value.AdamWForeach, value.AdamW8bit, SGD, value.SGDMomentum, value.Adafactor, value.Muon}, func(workload *Workload) *string { return &workload.Optimizer })),
 	training(named("recompute", RecomputeNone, []string{RecomputeNone, RecomputeFull, value.RecomputeSelective, value.RecomputeAuto}, func(workload *Workload) *string { return &workload.Recompute })),
@@ -185,6 +189,20 @@ func number(name, defaultValue string, at func(*Workload) *int64) Field {
 	return field
 }
 
+// images is the number of images a sequence, or "mean,max".
+func images() Field {
+	field := number("images", "0", func(workload *Workload) *int64 { return &workload.Images })
+	most := field.value
+	field.value = func(workload *Workload) string {
+		if workload.ImagesMean > 0 {
+			return strconv.FormatFloat(workload.ImagesMean, 'g', -1, 64) + "," + most(workload)
+		}
+		return most(workload)
+	}
+	field.Copy = func(to, from *Workload) { to.Images, to.ImagesMean = from.Images, from.ImagesMean }
+	return field
+}
+
 // degree is a number of GPUs, or auto.
 func degree(name string, at func(*Workload) *Degree) Field {
 	return Field{
@@ -263,11 +281,31 @@ func (workload *Workload) badNumber() (field, msg string) {
 			return fields[i].Name, fmt.Sprintf("%d is no number of GPUs", int64(*degree))
 		}
 	}
+	if field, msg := workload.badSamples(); field != "" {
+		return field, msg
+	}
 	if part := workload.MemFraction; !(part >= 0 && part <= 1) {
 		return "mem_fraction", fmt.Sprintf("%v is no part of a GPU's memory: it is between 0 and 1", part)
 	}
 	if workload.Batch%workload.MicroBatches != 0 {
 		return "micro_batches", fmt.Sprintf("%d does not divide the batch of %d", workload.MicroBatches, workload.Batch)
+	}
+	return "", ""
+}
+
+// badSamples is the first of a data set's numbers that no samples have.
+func (workload *Workload) badSamples() (field, msg string) {
+	if fault := workload.Lengths.Fault(); fault != "" {
+		return "lengths", fault
+	}
+	if rows := workload.Rows; rows != nil && (!rows.Worst.Sound() || !rows.Usual.Sound()) {
+		return "rows", "the batches have no rows of 1 to 2^32 tokens"
+	}
+	if mean := workload.ImagesMean; !(mean >= 0 && mean <= float64(workload.Images)) {
+		return "images_mean", fmt.Sprintf("%v is not between 0 and %d, the most", mean, workload.Images)
+	}
+	if labels := workload.LabelTokens; !(labels >= 0 && labels <= 1<<32) || labels > 1 && labels != math.Trunc(labels) {
+		return "label_tokens", fmt.Sprintf("%v is neither a fraction up to 1 nor a number of tokens", labels)
 	}
 	return "", ""
 }

@@ -52,6 +52,9 @@ type Table struct {
 	// Followed is by how much more than they reserve at most, at least and at
 	// most, as parts of the peak.
 	Followed [2]float64
+	// Usual are the costs of the usual micro-batch, if it differs from the largest;
+	// nil: all micro-batches have one size.
+	Usual *Table
 	// Additive: a device's peak is the sum over its units (no activations).
 	Additive bool
 	// Stages are the tables of a pipeline's stages in order, where these differ

@@ -1,6 +1,7 @@
 package costmodel
 
 import (
+	"github.com/devmap-dev/devmap/costmodel/internal/trainer"
 	"github.com/devmap-dev/devmap/costmodel/internal/zero"
 )
 
@@ -22,7 +23,30 @@ type Workload struct {
 	Images       int64  `json:"images"`        // a sequence; their tokens are part of Seq
 	// ImageSize is the side of the images, squares, in pixels; 0: the model's
 	// own ([modelgraph.Stream]).
-	ImageSize int64     `json:"image_size,omitzero"`
+	ImageSize int64 `json:"image_size,omitzero"`
+	// MaxPixels bounds the area of an image after it was resized; 0: unbounded.
+	// Without ImageSize, images are as large.
+	MaxPixels int64 `json:"max_pixels,omitzero"`
+	// ImagesMean is the mean number of images a sequence, where Images is the
+	// most; 0: all have Images.
+	ImagesMean float64 `json:"images_mean,omitzero"`
+
+	// Packing is how samples fill the rows of a micro-batch: none (a row each,
+	// padded to the longest), wrapped, packed or padding-free; empty: none.
+	Packing string `json:"packing,omitzero"`
+	// Lengths are the tokens of the samples; its method Read takes "mean,max", or
+	// the text of a file. The zero value: all have Seq. Longer ones are cut to Seq.
+	Lengths trainer.Lengths `json:"lengths,omitzero"`
+	// Rows are the largest and the usual micro-batch, which resolving works out
+	// of both; nil: MicroBatches of Seq tokens a sequence.
+	Rows *trainer.Batches `json:"rows,omitzero"`
+	// Usual asks for the costs of the usual micro-batch, not of the largest.
+	Usual bool `json:"-"`
+	// LabelTokens are the tokens of a sample that carry labels: a fraction up to
+	// 1, or their number; 0: all. Programs that make logits for labels alone
+	// then make fewer.
+	LabelTokens float64 `json:"label_tokens,omitzero"`
+
 	Precision Precision `json:"precision"`
 	// StoredTypes: no precision was asked for, so that tensors keep the
 	// types they are stored in; Precision is that of most of them.

@@ -86,6 +86,7 @@ type (
 		DeviceUsedBytes     int64   `json:"device_used_bytes"`
 		PeakAt              string  `json:"peak_at"`
 		PeakRangeBytes      []int64 `json:"peak_range_bytes,omitempty"` // where it is not one figure
+		UsualPeakBytes      int64   `json:"usual_peak_bytes,omitempty"` // where samples differ
 	}
 	contractObjective struct {
 		Name       string  `json:"name"`

@@ -8,6 +8,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/engine"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
+	"github.com/devmap-dev/devmap/costmodel/internal/trainer"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
@@ -50,6 +51,7 @@ func Resolve(graph *modelgraph.Graph, workload costmodel.Workload) (costmodel.Wo
 		func() error { _, err := check(&workload); return err },
 		func() error { return checkStored(graph, &workload) },
 		func() error { return checkSpread(graph, &workload) },
+		func() error { return resolveBatches(graph, &workload) },
 		func() error { return checkPositions(graph, &workload) },
 		func() error { return checkFrozen(graph, &workload, runtime) },
 		func() error { return checkFlash(graph, &workload) },
@@ -67,6 +69,9 @@ func Resolve(graph *modelgraph.Graph, workload costmodel.Workload) (costmodel.Wo
 
 // resolveLengths fills in the lengths of sequences.
 func resolveLengths(graph *modelgraph.Graph, workload *costmodel.Workload) {
+	if each := workload.Packing; workload.Seq == 0 && (each == "" || each == trainer.PaddingFree) {
+		workload.Seq = workload.Lengths.Max // no row is longer than the longest sample
+	}
 	if workload.Seq == 0 {
 		workload.Seq = defaultSeq
 		if graph.MaxSeq > 0 {

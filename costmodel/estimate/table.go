@@ -38,7 +38,10 @@ func Table(graph *modelgraph.Graph, workload costmodel.Workload) (*costmodel.Tab
 		table.Warnings = append(table.Warnings, costmodel.Messagef("what is not quantised is fp32, as PEFT's prepare_model_for_kbit_training makes it, and attention runs in fp32 with it; under autocast (Trainer's bf16=True) plan with %v", costmodel.Set("precision", costmodel.BF16Mixed)))
 	}
 	warnStored(table, graph, loaded)
-	return table, fill(table, loaded, &run, runtime, runtime.Rules(&run))
+	if err := fill(table, loaded, &run, runtime, runtime.Rules(&run)); err != nil {
+		return table, err
+	}
+	return table, usual(graph, table)
 }
 
 // fill computes a table of a graph as it is loaded and a workload as it runs.

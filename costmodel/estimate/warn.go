@@ -69,7 +69,11 @@ func unmeasuredFlash(table *costmodel.Table, model *layers.Model) []costmodel.Me
 		return nil
 	}
 	table.Band = max(table.Band, band)
-	return []costmodel.Message{costmodel.Messagef("the flash-attn package was read and not measured (PyTorch's copy of its kernels was): every peak may be %.0f%% lower or higher; padding is not counted", 100*band)}
+	padding := ""
+	if model.Workload.Rows == nil {
+		padding = "; padding is not counted"
+	}
+	return []costmodel.Message{costmodel.Messagef("the flash-attn package was read and not measured (PyTorch's copy of its kernels was): every peak may be %.0f%% lower or higher%s", 100*band, padding)}
 }
 
 // beyondLength says that sequences are longer than the model was made for:

@@ -57,7 +57,7 @@ func replicas(table *costmodel.Table, topo *costmodel.Topology) *Report {
 	if err != nil {
 		check.fault(unknownEngine, "", "%v", err)
 	}
-	report := &Report{Devices: devices}
+	report := &Report{Devices: withUsual(devices, table, topo, nil)}
 	check.judge(report, table)
 	return report
 }

@@ -12,6 +12,22 @@ import (
 // where every GPU runs the whole model. Of a strategy that no engine runs it
 // says nothing, and [Check] finds it at fault.
 func Predict(table *costmodel.Table, topo *costmodel.Topology, placement Map) []Prediction {
+	return withUsual(predictAll(table, topo, placement), table, topo, placement)
+}
+
+// withUsual adds the peaks of the usual micro-batch, if the largest is another.
+func withUsual(out []Prediction, table *costmodel.Table, topo *costmodel.Topology, placement Map) []Prediction {
+	if table.Usual == nil {
+		return out
+	}
+	for device, usual := range predictAll(table.Usual, topo, placement) {
+		out[device].Predicted.UsualPeakBytes = usual.Predicted.PeakAllocatedBytes
+	}
+	return out
+}
+
+// predictAll is [Predict] of the largest micro-batch alone.
+func predictAll(table *costmodel.Table, topo *costmodel.Topology, placement Map) []Prediction {
 	switch strategy := table.Workload.Strategy; {
 	case strategy.Traits().Staged, mapped(strategy) && costmodel.StageRulesOf(table.Workload.Runtime).Arena:
 		folded, starts := startsOf(table, topo)

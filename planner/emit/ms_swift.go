@@ -78,6 +78,15 @@ func swiftCommand(plan *devicemap.Plan, placed string) string {
 		add("gradient_accumulation_steps", strconv.FormatInt(workload.MicroBatches, 10))
 	}
 	add("max_length", strconv.FormatInt(workload.Seq, 10))
+	switch workload.Packing {
+	case "packed":
+		add("packing", "true")
+	case "padding-free":
+		add("padding_free", "true")
+	}
+	if workload.MaxPixels > 0 {
+		add("max_pixels", strconv.FormatInt(workload.MaxPixels, 10))
+	}
 	add("gradient_checkpointing", strconv.FormatBool(workload.Recompute == costmodel.RecomputeFull))
 	if optimizer := swiftOptimizers[workload.Optimizer]; optimizer != "" {
 		add("optim", optimizer)

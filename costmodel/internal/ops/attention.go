@@ -69,7 +69,7 @@ func (cost *Cost) copied(op attention, dims *geo, shape *Shape) {
 		// cos and sin arrive as a copy per layer on every GPU but the
 		// rotary's (AlignDevicesHook).
 		rows := shape.Length
-		if op.RopeRows {
+		if op.RopeRows || shape.Positions {
 			rows = shape.Tokens
 		}
 		cost.Memory.Saved += 2 * shape.streamBytes() * rows * op.HeadDim
@@ -190,11 +190,7 @@ func (op attention) geometry(shape *Shape) geo {
 		dims.cached = dims.prompt
 	}
 	dims.scores = op.Heads * shape.Tokens * length
-	seen := float64(length)
-	if !op.Bidirectional && !op.Cross && op.Window == 0 {
-		seen /= 2 // the causal half
-	}
-	dims.kernel = 2 * float64(shape.Tokens) * seen * float64(dims.q+dims.out)
+	dims.kernel = 2 * float64(shape.Tokens) * keysSeen(&op, shape, length) * float64(dims.q+dims.out)
 	dims.flops = 2*float64(shape.Tokens)*(float64(op.in())*float64(dims.q)+float64(op.Dim)*float64(dims.out)) +
 		2*float64(dims.kvTokens)*float64(op.in())*float64(dims.made(op)) +
 		dims.kernel
@@ -204,13 +200,27 @@ func (op attention) geometry(shape *Shape) geo {
 	return dims
 }
 
+// keysSeen is the number of keys, of length, that a query is multiplied with.
+func keysSeen(op *attention, shape *Shape, length int64) float64 {
+	seen := float64(length)
+	if shape.Documents > 0 && !op.masked(shape) && !op.Cross {
+		seen = min(seen, float64(shape.Tokens)/float64(shape.Documents)) // each document sees itself
+	}
+	if !op.Bidirectional && !op.Cross && op.Window == 0 {
+		seen /= 2 // the causal half
+	}
+	return seen
+}
+
 // maskOf is a mask that windows, images or an indexer bring, with the keys and
 // values that are repeated for it.
 func (op attention) maskOf(dims *geo, shape *Shape) int64 {
 	switch {
 	case op.IndexHeads > 0 && shape.Attention != value.FlashAttention:
 		return shape.Tokens * shape.Length // what the indexer leaves out
-	case op.windowed(shape) || op.ImageMask && shape.Images && shape.Attention != value.FlashAttention:
+	case op.masked(shape) && shape.MaskGiven: // all layers read the caller's
+		return shape.Tokens * (dims.q + dims.out - dims.k - dims.v)
+	case op.masked(shape) || op.ImageMask && shape.Images && shape.Attention != value.FlashAttention:
 		return shape.Tokens*(dims.q+dims.out-dims.k-dims.v) + shape.Tokens*shape.Length
 	}
 	return 0

@@ -1,6 +1,8 @@
 package ops
 
 import (
+	"cmp"
+
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
@@ -49,6 +51,9 @@ func (op attention) kernelOf(dims *geo, shape *Shape) attentionKernel {
 func (op attention) kernelSaved(dims *geo, shape *Shape) int64 {
 	element, tokens := shape.elementBytes(), shape.Tokens
 	saved := element*tokens*dims.q + element*dims.kvTokens*dims.made(op) + element*tokens*dims.out
+	if unpads(&op, dims, shape) {
+		saved += element * (shape.Real*dims.out - (tokens-shape.Real)*(dims.q+dims.made(op)))
+	}
 	fused := op.Fused && op.Rope // v is a slice that keeps the whole projection (Phi-3)
 	switch dims.by {
 	case flashKernel:
@@ -122,7 +127,13 @@ func (op attention) kernelBackward(dims *geo, shape *Shape) int64 {
 	case flashKernel:
 		// An fp32 accumulator of dq, the rows' dot products, and expanded dk
 		// and dv under grouped queries (flash_api.cpp, mha_bwd).
-		back += 4*tokens*dims.q + 4*op.Heads*tokens
+		// Each sequence of those that have bounds adds up to 128 rows
+		// (mha_varlen_bwd: total_q + 128 * batch_size).
+		rows := tokens
+		if bounded(&op, dims, shape) {
+			rows = cmp.Or(shape.Real, tokens) + 128*max(shape.Documents, shape.Batch)
+		}
+		back += 4*rows*dims.q + 4*op.Heads*rows
 		if op.KVHeads < op.Heads {
 			back += 2 * element * tokens * dims.q
 		}
@@ -140,6 +151,19 @@ func (op attention) kernelBackward(dims *geo, shape *Shape) int64 {
 		back = (3*result-cast)*dims.scores - element*tokens*dims.out - shape.casts(0, 0, op.Dim*dims.out)
 	}
 	return back
+}
+
+// unpads reports flash-attn on padded rows: copies of the tokens without
+// padding, and of its output with the padding again
+// (transformers/modeling_flash_attention_utils.py, _upad_input, _pad_input).
+func unpads(op *attention, dims *geo, shape *Shape) bool {
+	return dims.by == flashKernel && shape.Attention == value.FlashAttention && shape.Unpads && !op.Cross
+}
+
+// bounded reports a flash kernel that takes the bounds of sequences in one row.
+func bounded(op *attention, dims *geo, shape *Shape) bool {
+	byPosition := shape.Documents > shape.Batch && (shape.Batch == 1 && shape.Attention == value.FlashAttention || shape.Varlen)
+	return !op.Cross && (unpads(op, dims, shape) || byPosition)
 }
 
 // seeds are those of one call: the flash-attn package keeps both in one tensor

@@ -14,7 +14,7 @@ func (rotary) products() bool { return false }
 // here, once, if layers get no copies of their own.
 func (op rotary) cost(shape *Shape) Cost {
 	rows, element := shape.Length, shape.streamBytes()
-	if op.Rows || op.Packed {
+	if op.Rows || op.Packed || shape.Positions {
 		rows = shape.Tokens
 	}
 	if op.Packed {

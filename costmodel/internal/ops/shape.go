@@ -16,6 +16,18 @@ type Shape struct {
 	// Logits is the number of positions that the head projects.
 	Logits int64
 
+	// Real are the tokens without padding; 0: all. Documents are the sequences
+	// that attention keeps apart; 0: one a row.
+	Real, Documents int64
+	// Masked: SDPA is given a mask of every row, because rows are padded or have
+	// several documents. MaskGiven: the caller made it, in the type of compute.
+	// Varlen: torch's kernel takes the bounds of the documents instead.
+	Masked, MaskGiven, Varlen bool
+	// Unpads: flash-attn is given copies of the tokens without padding.
+	Unpads bool
+	// Positions: every row has positions of its own.
+	Positions bool
+
 	// HeadAlone: the layer is the norm before the head, or the head after one:
 	// its input is kept where the head is.
 	HeadAlone bool

@@ -27,6 +27,7 @@ type Preset struct {
 	Strategies []string
 	Runtime    string // empty: that of the strategy
 	Path       Path
+	Packs      Packs // how it fills rows
 	// Missing is memory of the program that devmap does not count yet, MissingLoRA
 	// that of its adapters; Nearest is the preset to plan with instead.
 	Missing     string
@@ -59,6 +60,11 @@ type Path struct {
 	PlainAlone bool `json:"plain_alone"`
 	// RootReshards: the root's parameters are freed after forward, too.
 	RootReshards bool `json:"root_reshards"`
+	// LabelPositions: logits exist where a token is a label: "suffix" from the
+	// first one on, and at labels alone in a row that is a micro-batch of its own
+	// (swift/trainers/mixin.py, prepare_logits_to_keep); "all" of them
+	// (trl/trainer/utils.py, add_fused_lm_head). Empty: everywhere.
+	LabelPositions string `json:"label_positions"`
 }
 
 // Presets are all, in the order in which they are listed.

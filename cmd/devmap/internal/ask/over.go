@@ -73,6 +73,9 @@ func (request *Request) over(planned costmodel.Workload) costmodel.Workload {
 			f.field.Copy(&workload, &request.work)
 		}
 	}
+	if request.lengths != "" {
+		workload.Lengths = request.work.Lengths
+	}
 	switch {
 	case request.work.DeepSpeed != nil:
 		workload.DeepSpeed = request.work.DeepSpeed

@@ -160,6 +160,9 @@ func (set *presetSet) applies(workload *costmodel.Workload) bool {
 	if strategy.Traits().Open && slices.Contains(set.Under, string(costmodel.FSDP)) {
 		strategy = costmodel.DDP // what holds under both may be said of all
 	}
+	if set.Field == "max_pixels" && workload.Images == 0 {
+		return false // a bound of images that there are none of
+	}
 	when, ofAdapters := "full", strings.HasPrefix(set.Field, "lora_") && set.Field != "lora_rank"
 	if workload.LoRARank > 0 {
 		when, ofAdapters = "lora", false

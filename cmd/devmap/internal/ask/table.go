@@ -70,7 +70,20 @@ var ofWorkload = map[string]flag{
 		also: []string{"max-new-tokens", "max_new_tokens"},
 	},
 	"images": {
-		help: "Images per sequence; their tokens count toward --seq", idle: []*idleness{nothingRuns},
+		help: "Images per sequence, within --seq", idle: []*idleness{nothingRuns},
+	},
+	"max_pixels": {
+		help:    "Largest image area in pixels",
+		leftOut: "the size of --image-size, or the model's own", idle: []*idleness{nothingRuns},
+		also: []string{"max_pixels", "image-max-pixels", "image_max_pixels"},
+	},
+	"packing": {
+		help: "{values}", idle: []*idleness{noStep},
+		meant: map[string]string{"bfd": "packed", "neat": "packed", "true": "packed", "on": "packed", "false": "none", "off": "none", "padded": "none", "flattening": "padding-free", "padding_free": "padding-free"},
+		also:  []string{"neat-packing", "neat_packing", "sample-packing", "sample_packing"},
+	},
+	"label_tokens": {
+		help: "Label tokens per sample [all]", idle: []*idleness{noStep, allLogits},
 	},
 	"image_size": {
 		help:    "Side of each image in pixels [about 1 megapixel]",
@@ -247,6 +260,10 @@ var ownFlags = []flag{
 		name: "ds-config", at: func(request *Request) any { return &request.dsConfig }, on: placing, again: true,
 		help: "Read stage, batch, precision and bucket sizes from FILE",
 		also: []string{"deepspeed", "deepspeed-config", "deepspeed_config", "ds_config"},
+	},
+	{
+		name: "lengths", at: func(request *Request) any { return &request.lengths }, on: placing, again: true, idle: []*idleness{noStep},
+		help: "Tokens of the samples",
 	},
 	{
 		name: "time-limit", at: func(request *Request) any { return &request.TimeLimit }, on: placing, hidden: onCheck, benchmark: true, also: []string{"timeout"},

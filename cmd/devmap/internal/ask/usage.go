@@ -21,7 +21,8 @@ var groups = []struct {
 }{
 	{"Input", []string{"for ENGINE", "model MODEL", "weights SOURCE", "tokens FILE", "resume FOLDER", "seed N", "schedule-file FILE"}},
 	{"What to plan", []string{
-		"mode MODE", "preset NAME|FILE", "batch N", "seq N", "target-seq N", "images N", "image-size PIXELS", "precision TYPE", "attention KERNEL",
+		"mode MODE", "preset NAME|FILE", "batch N", "seq N", "target-seq N", "images N|MEAN,MAX", "image-size PIXELS", "max-pixels PIXELS",
+		"lengths MEAN,MAX|FILE", "packing KIND", "label-tokens N|FRACTION", "precision TYPE", "attention KERNEL",
 	}},
 	{"GPUs", []string{"gpus N|SIZES|auto", "gpu NAME", "topology FILE", "reserve SIZE", "devices LIST", "backend NAME", "transport WAY"}},
 	{"Training", []string{

@@ -1,8 +1,11 @@
 package layers
 
 import (
+	"math"
+
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/internal/ops"
+	"github.com/devmap-dev/devmap/costmodel/internal/trainer"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
@@ -31,13 +34,14 @@ func (model *Model) shapes() {
 func (model *Model) shape(i int) ops.Shape {
 	layer, workload := &model.Layers[i], &model.Workload
 	tokens, length := tokensOf(workload, layer.Stream)
+	batch := batchOf(workload)
 	weights := int64(0)
 	for _, tensor := range layer.Owned() {
 		weights += tensor.Numel
 	}
 	shape := ops.Shape{
 		Tokens: tokens, Length: length, Batch: MicroBatch(workload),
-		Cache: length + workload.NewTokens, Logits: tokens,
+		Cache: length + workload.NewTokens, Logits: labelled(workload, &batch, tokens),
 		Train: model.Train, Precision: model.Rules.Compute, RotaryCopies: model.Rules.RotaryCopies,
 		NewGrads: layer.Grads.First, SecondGrads: layer.Grads.Second, Weights: weights,
 		Attention: workload.Attention, Loss: workload.Loss, Recompute: model.Recomputes,
@@ -47,6 +51,10 @@ func (model *Model) shape(i int) ops.Shape {
 	}
 	if workload.NewTokens > 0 {
 		shape.Logits = shape.Batch // generation projects the last position alone
+	}
+	if layer.Stream.Kind == modelgraph.Text {
+		shape.Batch = batch.Rows
+		fillRows(&shape, workload, &batch)
 	}
 	if in := layer.InputLayers; len(in) > 0 {
 		shape.Encoder, _ = tokensOf(workload, model.Layers[in[len(in)-1]].Stream)
@@ -134,11 +142,64 @@ func tokensOf(workload *costmodel.Workload, stream modelgraph.Stream) (tokens, l
 	case modelgraph.Fixed:
 		return sequences * stream.Tokens, stream.Tokens
 	case modelgraph.Image:
-		each := ImageTokens(stream, workload.ImageSize)
-		return sequences * workload.Images * each, each
+		each := ImageTokens(stream, workload)
+		images := sequences * workload.Images
+		if workload.Usual && workload.ImagesMean > 0 {
+			images = max(1, int64(math.Round(float64(sequences)*workload.ImagesMean)))
+		}
+		return images * each, each
 	case modelgraph.Text:
 	}
-	return sequences * workload.Seq, workload.Seq
+	batch := batchOf(workload)
+	return batch.Rows * batch.Tokens, batch.Tokens
+}
+
+// batchOf is the micro-batch that is counted.
+func batchOf(workload *costmodel.Workload) trainer.Batch {
+	switch {
+	case workload.Rows == nil:
+		return trainer.Batch{Rows: MicroBatch(workload), Tokens: workload.Seq, Real: MicroBatch(workload) * workload.Seq}
+	case workload.Usual:
+		return workload.Rows.Usual
+	}
+	return workload.Rows.Worst
+}
+
+// fillRows says how rows are filled, as attention sees it. A row of documents
+// that positions keep apart, and a padded one, has a mask under SDPA and
+// eager attention (transformers/masking_utils.py, create_causal_mask).
+func fillRows(shape *ops.Shape, workload *costmodel.Workload, batch *trainer.Batch) {
+	packs := trainer.Of(workload.Preset).Packs
+	apart := batch.Documents > batch.Rows
+	indices := apart && packs.Indices && workload.Packing == trainer.Packed
+	varlen := apart && packs.Varlen && workload.Packing == trainer.Packed && workload.Attention == ""
+	shape.Documents, shape.Real = batch.Documents, batch.Real
+	shape.Masked = batch.Padding || apart && !varlen
+	shape.MaskGiven = indices
+	shape.Unpads = batch.Padding || indices
+	shape.Positions = batch.Documents > 0
+	shape.Varlen = varlen
+}
+
+// labelled are the positions that the head projects.
+func labelled(workload *costmodel.Workload, batch *trainer.Batch, tokens int64) int64 {
+	labels, where := workload.LabelTokens, trainer.Of(workload.Preset).Path.LabelPositions
+	if labels == 0 || where == "" || workload.Mode != costmodel.Train {
+		return tokens
+	}
+	alone := batch.Rows == 1
+	count := int64(math.Ceil(labels * float64(batch.Real)))
+	if labels > 1 {
+		count = int64(labels) * MicroBatch(workload)
+	}
+	if where == "suffix" {
+		mapped := workload.Strategy.Traits().Sequential && batch.Documents > batch.Rows
+		if !alone && batch.Padding || mapped {
+			return tokens // from the first label of the shortest row, of the first document on
+		}
+		count += batch.Rows // the position before the first label
+	}
+	return min(tokens, count)
 }
 
 // MicroBatch is the number of sequences that run at once.
@@ -146,13 +207,24 @@ func MicroBatch(workload *costmodel.Workload) int64 {
 	return workload.Batch / max(1, workload.MicroBatches)
 }
 
-// ImageTokens is the number of tokens that a square image gives; size is its
-// side in pixels, 0 the size of the stream.
-func ImageTokens(stream modelgraph.Stream, size int64) int64 {
-	if size == 0 || stream.Side == 0 {
+// ImageTokens is the number of tokens that a square image of the workload's size
+// gives, or where only the area is bounded, the most that any image does: sides
+// are multiples, and their product is within the area
+// (qwen_vl_utils/vision_process.py, smart_resize). Without both it is that of the
+// stream.
+func ImageTokens(stream modelgraph.Stream, workload *costmodel.Workload) int64 {
+	size, area := workload.ImageSize, workload.MaxPixels
+	if size == 0 && area == 0 || stream.Side == 0 {
 		return stream.Tokens
 	}
 	unit := max(1, stream.Multiple)
-	side := max(1, (size+unit/2)/unit) * unit / stream.Side
-	return side * side
+	each := unit / stream.Side
+	if size == 0 {
+		return max(1, area/(unit*unit)) * each * each
+	}
+	side := max(1, (size+unit/2)/unit)
+	if area > 0 && side*side*unit*unit > area {
+		side = max(1, int64(math.Sqrt(float64(area)))/unit)
+	}
+	return side * each * side * each
 }

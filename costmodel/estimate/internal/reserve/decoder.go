@@ -40,6 +40,12 @@ func Follow(model *layers.Model) (*Decoder, bool) {
 		return nil, false
 	}
 	shape := &model.Layers[order[0]].Shape
+	if shape.Logits != shape.Tokens || shape.MaskGiven || shape.Unpads || shape.Documents > shape.Batch && !shape.Masked {
+		return nil, false // tensors that are not followed
+	}
+	if shape.Positions {
+		out.Rotary *= shape.Batch
+	}
 	out.Tokens, out.Batch, out.Length = shape.Tokens, shape.Batch, shape.Length
 	out.Element = ops.ComputeBytes(model.Rules.Compute)
 	out.Adapter = model.AdapterCompute()

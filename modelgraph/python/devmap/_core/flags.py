@@ -17,6 +17,7 @@ LoraPrecision = Literal["fp32", "bf16"]
 Loss = Literal["eager", "chunked", "fused", "tiled"]
 Mode = Literal["infer", "train", "load"]
 Optimizer = Literal["adamw", "adamw-foreach", "adamw-8bit", "sgd", "sgd-momentum", "adafactor", "muon"]
+Packing = Literal["none", "wrapped", "packed", "padding-free"]
 Precision = Literal["bf16-true", "bf16-mixed", "16-mixed", "16-true", "32-true"]
 Preset = Literal[
     "auto",
@@ -89,17 +90,20 @@ class Shared(Settings, total=False):
     ema: Optional[bool]
     gradient_as_bucket_view: Optional[bool]
     image_size: Optional[int]
-    images: Optional[int]
+    images: Optional[Union[int, str]]
+    label_tokens: Optional[float]
     lora_precision: Optional[LoraPrecision]
     lora_rank: Optional[int]
     lora_targets: Optional[Union[Sequence[str], str]]
     loss: Optional[Loss]
     loss_only: Optional[bool]
+    max_pixels: Optional[int]
     mem_fraction: Optional[float]
     micro_batches: Optional[int]
     mode: Optional[Mode]
     new_tokens: Optional[int]
     optimizer: Optional[Optimizer]
+    packing: Optional[Packing]
     precision: Optional[Precision]
     preset: Optional[Preset]
     quantize: Optional[Quantize]
@@ -119,6 +123,7 @@ class CheckKeywords(Shared, total=False):
 
     ds_config: Optional[Union[str, PathLike[str], Mapping[str, Any]]]
     gpu: Optional[Union[GPU, str]]
+    lengths: Optional[Union[str, PathLike[str]]]
     reserve: Optional[Union[int, str, Sequence[Union[int, str]]]]
     topology: Optional[Union[str, PathLike[str]]]
 
@@ -135,6 +140,7 @@ class EstimateKeywords(Shared, total=False):
     contiguous: Optional[bool]
     ds_config: Optional[Union[str, PathLike[str], Mapping[str, Any]]]
     gpu: Optional[Union[GPU, str]]
+    lengths: Optional[Union[str, PathLike[str]]]
     objective: Optional[Objective]
     offload: Optional[Offload]
     pin: Optional[Union[Mapping[str, int], Sequence[str], str]]
@@ -166,6 +172,7 @@ class PlanKeywords(Shared, total=False):
     fully_shard_degree: Optional[int]
     gpu: Optional[Union[GPU, str]]
     height: Optional[int]
+    lengths: Optional[Union[str, PathLike[str]]]
     objective: Optional[Objective]
     offload: Optional[Offload]
     pin: Optional[Union[Mapping[str, int], Sequence[str], str]]
@@ -199,6 +206,7 @@ VALUES: dict[str, tuple[str, ...]] = {
     "objective": get_args(Objective),
     "offload": get_args(Offload),
     "optimizer": get_args(Optimizer),
+    "packing": get_args(Packing),
     "precision": get_args(Precision),
     "preset": get_args(Preset),
     "quantize": get_args(Quantize),
@@ -227,11 +235,14 @@ KINDS: dict[str, str] = {
     "height": "int64",
     "image_size": "int64",
     "images": "int64",
+    "label_tokens": "float64",
+    "lengths": "string",
     "lora_precision": "string",
     "lora_rank": "int64",
     "lora_targets": "stringSlice",
     "loss": "string",
     "loss_only": "bool",
+    "max_pixels": "int64",
     "mem_fraction": "float64",
     "micro_batches": "int64",
     "mode": "string",
@@ -239,6 +250,7 @@ KINDS: dict[str, str] = {
     "objective": "string",
     "offload": "string",
     "optimizer": "string",
+    "packing": "string",
     "pin": "stringArray",
     "pipefusion": "int64",
     "precision": "string",
@@ -269,28 +281,30 @@ KINDS: dict[str, str] = {
 _NAMES = {
     "check": (
         "attention batch built_on dp ds_config ema gpu gpus gradient_as_bucket_view image_size images "
-        "lora_precision lora_rank lora_targets loss loss_only mem_fraction micro_batches mode new_tokens "
-        "optimizer precision preset quantize recompute reserve runtime schedule seq shard_degree strategy "
-        "target_seq topology tp virtual_stages"
+        "label_tokens lengths lora_precision lora_rank lora_targets loss loss_only max_pixels mem_fraction "
+        "micro_batches mode new_tokens optimizer packing precision preset quantize recompute reserve runtime "
+        "schedule seq shard_degree strategy target_seq topology tp virtual_stages"
     ),
     "estimate": (
         "attention batch built_on contiguous dp ds_config ema gpu gpus gradient_as_bucket_view image_size "
-        "images lora_precision lora_rank lora_targets loss loss_only mem_fraction micro_batches mode "
-        "new_tokens objective offload optimizer pin precision preset quantize recompute reserve runtime "
-        "schedule seq shard_degree strategy target_seq time_limit together topology tp virtual_stages"
+        "images label_tokens lengths lora_precision lora_rank lora_targets loss loss_only max_pixels "
+        "mem_fraction micro_batches mode new_tokens objective offload optimizer packing pin precision preset "
+        "quantize recompute reserve runtime schedule seq shard_degree strategy target_seq time_limit together "
+        "topology tp virtual_stages"
     ),
     "inspect": (
-        "attention batch built_on dp ema gradient_as_bucket_view image_size images lora_precision lora_rank "
-        "lora_targets loss loss_only mem_fraction micro_batches mode new_tokens optimizer precision preset "
-        "quantize recompute runtime schedule seq shard_degree strategy target_seq tp virtual_stages"
+        "attention batch built_on dp ema gradient_as_bucket_view image_size images label_tokens "
+        "lora_precision lora_rank lora_targets loss loss_only max_pixels mem_fraction micro_batches mode "
+        "new_tokens optimizer packing precision preset quantize recompute runtime schedule seq shard_degree "
+        "strategy target_seq tp virtual_stages"
     ),
     "plan": (
         "attention batch built_on cfg_degree component contiguous dp ds_config ema explain frames "
-        "fully_shard_degree gpu gpus gradient_as_bucket_view height image_size images lora_precision "
-        "lora_rank lora_targets loss loss_only mem_fraction micro_batches mode new_tokens objective offload "
-        "optimizer pin pipefusion precision preset quantize recompute reserve ring runtime schedule seq "
-        "shard_degree steps strategy target_seq time_limit together topology tp ulysses vae_precision "
-        "vae_slicing vae_tiling virtual_stages width"
+        "fully_shard_degree gpu gpus gradient_as_bucket_view height image_size images label_tokens lengths "
+        "lora_precision lora_rank lora_targets loss loss_only max_pixels mem_fraction micro_batches mode "
+        "new_tokens objective offload optimizer packing pin pipefusion precision preset quantize recompute "
+        "reserve ring runtime schedule seq shard_degree steps strategy target_seq time_limit together "
+        "topology tp ulysses vae_precision vae_slicing vae_tiling virtual_stages width"
     ),
 }
 COMMANDS = {command: {name: KINDS[name] for name in names.split()} for command, names in _NAMES.items()}
@@ -318,6 +332,7 @@ OTHERS: dict[str, str] = {
     "gpu_count": "gpus",
     "gradient_accumulation_steps": "micro_batches",
     "gradient_checkpointing": "recompute",
+    "image_max_pixels": "max_pixels",
     "iterations": "steps",
     "load_in_4bit": "quantize",
     "load_in_8bit": "quantize",
@@ -330,12 +345,14 @@ OTHERS: dict[str, str] = {
     "max_steps": "steps",
     "microbatches": "micro_batches",
     "n_gpus": "gpus",
+    "neat_packing": "packing",
     "ngpus": "gpus",
     "nproc_per_node": "gpus",
     "num_gpus": "gpus",
     "num_steps": "steps",
     "optim": "optimizer",
     "per_device_train_batch_size": "batch",
+    "sample_packing": "packing",
     "seq_len": "seq",
     "seq_length": "seq",
     "sequence_length": "seq",
