@@ -16,7 +16,7 @@ func Of(graph *modelgraph.Graph, workload *costmodel.Workload) *costmodel.Shards
 	if workload.Runtime == value.JAX {
 		return arrays(graph, workload.ShardDegree)
 	}
-	rule := RuleOf(workload.Strategy)
+	rule := RuleOf(workload)
 	shards := &costmodel.Shards{Degree: workload.ShardDegree}
 	for _, group := range gathered(graph, workload) {
 		unit := added(&shards.Units)

@@ -53,6 +53,14 @@ type Path struct {
 	PlainAlone bool `json:"plain_alone"`
 	// RootReshards: the root's parameters are freed after forward, too.
 	RootReshards bool `json:"root_reshards"`
+	// Flat: FSDP1 (torch/distributed/fsdp/_flat_param.py), a flat parameter for
+	// every block and one for the rest, or Whole: one for the model.
+	Flat, Whole bool
+	// Prefetches: backward gathers the next flat parameter early (BACKWARD_PRE).
+	Prefetches bool
+	// LastGradients: gradients of the step before are there through forward
+	// (lightning/pytorch/loops/optimization/automatic.py, Closure.closure).
+	LastGradients bool `json:"last_gradients"`
 }
 
 // Presets are all, in the order in which they are listed.

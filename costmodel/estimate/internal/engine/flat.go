@@ -1,0 +1,108 @@
+package engine
+
+import (
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
+	"github.com/devmap-dev/devmap/costmodel/internal/allocator"
+	"github.com/devmap-dev/devmap/costmodel/internal/ops"
+	"github.com/devmap-dev/devmap/costmodel/internal/shard"
+	"github.com/devmap-dev/devmap/costmodel/internal/trainer"
+)
+
+// flat is PyTorch's FSDP1 under FULL_SHARD or HYBRID_SHARD with use_orig_params
+// (torch 2.11, distributed/fsdp/_flat_param.py): the parameters of a group are
+// one tensor, cut in equal parts whatever their shapes.
+type flat struct{ fsdp }
+
+// Refuse names what is not modelled.
+func (flat) Refuse(workload *costmodel.Workload) error {
+	if err := (fsdp{}).Refuse(workload); err != nil {
+		return err
+	}
+	if workload.LoRARank > 0 {
+		return costmodel.Refuse(costmodel.Set("lora_rank", workload.LoRARank), "devmap does not count adapters under FSDP1; plan with %v", costmodel.Set("preset", "transformers"))
+	}
+	if workload.HostShards {
+		return costmodel.Refuse(costmodel.Set("offload", "cpu"), "devmap counts FSDP2's CPU offload, not FSDP1's: use %v", costmodel.Set("preset", "transformers"))
+	}
+	return nil
+}
+
+// Rules: gradients of the micro-batches before are flat, too, so that the
+// groups hold them.
+func (flat) Rules(workload *costmodel.Workload) layers.Rules {
+	rules := fsdp{}.Rules(workload)
+	rules.GradsPersist = false
+	return rules
+}
+
+func (flat) Finish(model *layers.Model, table *costmodel.Table) {
+	path := &trainer.Of(model.Workload.Preset).Path
+	table.OutputsDropped, table.Flat, table.Prefetches = true, true, path.Prefetches
+	table.LastGradients = model.Train && path.LastGradients
+	for _, wrapped := range shard.Groups(model.Graph, shard.EndsOf(&model.Workload)) {
+		group, stored := flatGroup(model, &wrapped)
+		if len(group.Units) == 0 {
+			continue
+		}
+		for _, unit := range wrapped.Units { // one tensor pays the allocator's rounding
+			table.Units[unit].Padding = 0
+		}
+		table.Units[wrapped.Units[0]].Padding = allocator.Rounding(stored)
+		if path.RetainsGradients && model.Workload.MicroBatches > 1 {
+			group.Retained = group.Joined
+		}
+		table.Groups = append(table.Groups, group)
+	}
+	switch {
+	case !model.Train || model.Workload.MicroBatches < 2:
+	case path.RetainsGradients:
+		warn(table, "Accelerate reduces gradients in the last micro-batch only (no_sync), so whole gradients stay until then")
+	default:
+		warn(table, "FSDP1 without no_sync: gradients are reduced in every micro-batch, and their sharded sum is held")
+	}
+}
+
+// flatGroup is a group's flat parameter, and the size of the rank's part of it.
+func flatGroup(model *layers.Model, wrapped *shard.Group) (group costmodel.Group, stored int64) {
+	group = costmodel.Group{Name: wrapped.Name, Root: wrapped.Root, RemainsGathered: wrapped.Root, Late: wrapped.Root}
+	var elements, trained int64 // of one rank
+	for _, unit := range wrapped.Units {
+		runs := false
+		for i := model.Graph.Units[unit].First; i < model.Graph.Units[unit].End; i++ {
+			layer := &model.Layers[i]
+			runs = runs || layer.Runs
+			stored += layer.Shard.Bytes()
+			for _, part := range layer.Shard.Owned() {
+				elements += part.Numel
+				if model.Train && layer.Runs {
+					trained += part.Numel
+				}
+			}
+		}
+		if runs {
+			group.Units = append(group.Units, unit)
+		}
+	}
+	degree, compute := model.Workload.ShardDegree, ops.WeightBytes(model.Rules.Compute)
+	each := ops.WeightBytes(model.Workload.Precision)
+	group.Gathered = block(degree * elements * compute)
+	if each != compute { // _use_low_precision_shard
+		group.CopyIn = block(elements * compute)
+	}
+	if trained > 0 { // parameters without a gradient have zeros in the joined one
+		group.Joined, group.Reduced = block(degree*elements*compute), block(elements*each)
+		reduced := each
+		if model.Rules.ReduceAsComputed {
+			reduced = compute
+		}
+		group.Reduce = block(degree * elements * reduced)
+		if reduced != each { // _cast_grad_to_param_dtype
+			group.Staged = block(elements * reduced)
+		}
+	}
+	return group, stored
+}
+
+// block is what the allocator gives a tensor.
+func block(size int64) int64 { return size + allocator.Rounding(size) }
