@@ -7,20 +7,12 @@ import "github.com/devmap-dev/devmap/costmodel"
 type flatStep struct {
 	shardedStep
 	gathered map[*costmodel.Group]bool
-	retained bool // whole gradients of the micro-batches before are there (no_sync)
 }
 
 func (step *flatStep) run() {
+	step.emit(stepEvent{Change: gradients(step.last())})
 	for i := range step.table.Groups {
-		step.retained = step.retained || step.table.Groups[i].Retained > 0
-	}
-	switch {
-	case step.retained:
-		for i := range step.table.Groups {
-			step.emit(stepEvent{Change: gradients(step.table.Groups[i].Retained)})
-		}
-	case step.accumulates():
-		step.emit(stepEvent{Change: gradients(step.reduced)})
+		step.emit(stepEvent{Change: gradients(step.table.Groups[i].Retained)})
 	}
 	step.enterFlat(step.root)
 	for i := range step.units {
@@ -105,9 +97,5 @@ func (step *flatStep) reduceFlat(group *costmodel.Group) {
 		passing = group.Reduce // a copy in the type of the reduction
 	}
 	step.emit(stepEvent{Change: gradients(group.Staged + group.Reduced), Over: gradients(passing), What: reducing, Layer: group.Name})
-	gone := group.Joined + group.Staged + group.Retained
-	if step.accumulates() && !step.retained {
-		gone += group.Reduced // added to what was there
-	}
-	step.emit(stepEvent{Change: gradients(-gone)})
+	step.emit(stepEvent{Change: gradients(-group.Joined - group.Staged - group.Retained)})
 }

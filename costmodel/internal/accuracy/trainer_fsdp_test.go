@@ -50,6 +50,7 @@ func newShardedRow(t *testing.T, name string) trainerRow {
 	case "ddp":
 		row.w.Strategy = costmodel.DDP
 	}
+	row.onGPU = row.onGPU || parts[0] == "lfsdp"
 	row.w.HostShards = has("off")
 	if has("nf4") {
 		row.w.Quantize, row.onGPU = value.NF4, true

@@ -49,17 +49,16 @@ func (flat) Finish(model *layers.Model, table *costmodel.Table) {
 			table.Units[unit].Padding = 0
 		}
 		table.Units[wrapped.Units[0]].Padding = allocator.Rounding(stored)
-		if path.RetainsGradients && model.Workload.MicroBatches > 1 {
+		if model.Workload.MicroBatches > 1 { // no_sync: accelerator.py; lightning/pytorch/strategies/parallel.py, block_backward_sync
 			group.Retained = group.Joined
+		}
+		if group.Root && path.LastGradients { // device_id: FSDPStrategy moves what the root wraps to the GPU, then joins it
+			table.Prepared = 2 * model.Workload.ShardDegree * stored
 		}
 		table.Groups = append(table.Groups, group)
 	}
-	switch {
-	case !model.Train || model.Workload.MicroBatches < 2:
-	case path.RetainsGradients:
-		warn(table, "Accelerate reduces gradients in the last micro-batch only (no_sync), so whole gradients stay until then")
-	default:
-		warn(table, "FSDP1 without no_sync: gradients are reduced in every micro-batch, and their sharded sum is held")
+	if model.Train && model.Workload.MicroBatches > 1 {
+		warn(table, "the trainer reduces gradients in the last micro-batch only (no_sync), so whole gradients stay until then")
 	}
 }
 
