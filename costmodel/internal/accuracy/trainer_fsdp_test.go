@@ -47,6 +47,8 @@ func newShardedRow(t *testing.T, name string) trainerRow {
 		if has("pre") {
 			row.w.Preset = "transformers:fsdp1-prefetch"
 		}
+	case "dc":
+		row.w.Preset, row.w.BuiltOn, row.w.Precision = "transformers:distributed-config", "", costmodel.BF16True
 	case "ddp":
 		row.w.Strategy = costmodel.DDP
 	}

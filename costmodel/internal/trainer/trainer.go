@@ -37,6 +37,9 @@ type Path struct {
 	// ReduceAsComputed: FSDP2's mixed precision reduces in the type of compute
 	// (accelerate, utils/dataclasses.py, set_mixed_precision), not in fp32.
 	ReduceAsComputed bool `json:"reduce_as_computed"`
+	// ReduceFP32: gradients are reduced in fp32, whatever the parts have
+	// (transformers/distributed/fsdp.py, _get_fsdp_policy_kwargs).
+	ReduceFP32 bool `json:"reduce_fp32"`
 	// FrozenAsStored: mixed precision makes trained parameters fp32 alone
 	// (fsdp2_prepare_model).
 	FrozenAsStored bool `json:"frozen_as_stored"`

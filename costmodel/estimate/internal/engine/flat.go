@@ -19,20 +19,23 @@ func (flat) Refuse(workload *costmodel.Workload) error {
 	if err := (fsdp{}).Refuse(workload); err != nil {
 		return err
 	}
-	if workload.LoRARank > 0 {
-		return costmodel.Refuse(costmodel.Set("lora_rank", workload.LoRARank), "devmap does not count adapters under FSDP1; plan with %v", costmodel.Set("preset", "transformers"))
-	}
-	if workload.HostShards {
-		return costmodel.Refuse(costmodel.Set("offload", "cpu"), "devmap counts FSDP2's CPU offload, not FSDP1's: use %v", costmodel.Set("preset", "transformers"))
+	switch instead := costmodel.Set("preset", "transformers"); {
+	case workload.Quantize != "":
+		return costmodel.Refuse(costmodel.Set("quantize", workload.Quantize), "devmap counts 4-bit weights under FSDP2, not under FSDP1: use %v", instead)
+	case workload.HostShards:
+		return costmodel.Refuse(costmodel.Set("offload", "cpu"), "devmap counts FSDP2's CPU offload, not FSDP1's: use %v", instead)
 	}
 	return nil
 }
 
 // Rules: gradients of the micro-batches before are flat, too, so that the
-// groups hold them.
+// groups hold them. Adapters get an fp32 copy of their input, whose type is
+// that of the part (peft/tuners/tuners_utils.py, _cast_input_dtype), and FSDP1
+// casts that to 16 bits (_cast_forward_inputs), as autocast does.
 func (flat) Rules(workload *costmodel.Workload) layers.Rules {
 	rules := fsdp{}.Rules(workload)
 	rules.GradsPersist = false
+	rules.AutocastAdapters = workload.LoRARank > 0 && ops.MixedPrecision(workload.Precision)
 	return rules
 }
 
@@ -65,39 +68,44 @@ func (flat) Finish(model *layers.Model, table *costmodel.Table) {
 // flatGroup is a group's flat parameter, and the size of the rank's part of it.
 func flatGroup(model *layers.Model, wrapped *shard.Group) (group costmodel.Group, stored int64) {
 	group = costmodel.Group{Name: wrapped.Name, Root: wrapped.Root, RemainsGathered: wrapped.Root, Late: wrapped.Root}
-	var elements, trained int64 // of one rank
+	degree, compute := model.Workload.ShardDegree, ops.WeightBytes(model.Rules.Compute)
+	var elements, cast, adapters int64 // of one rank
 	for _, unit := range wrapped.Units {
 		runs := false
 		for i := model.Graph.Units[unit].First; i < model.Graph.Units[unit].End; i++ {
 			layer := &model.Layers[i]
 			runs = runs || layer.Runs
 			stored += layer.Shard.Bytes()
-			for _, part := range layer.Shard.Owned() {
-				elements += part.Numel
-				if model.Train && layer.Runs {
-					trained += part.Numel
+			for j, part := range layer.Shard.Owned() {
+				if elements += part.Numel; layer.Shard.Stored(j) != part.Numel*compute {
+					cast += part.Numel
 				}
+			}
+			for _, matrix := range layer.Shard.Matrices() {
+				adapters += matrix.Numel()
 			}
 		}
 		if runs {
 			group.Units = append(group.Units, unit)
 		}
 	}
-	degree, compute := model.Workload.ShardDegree, ops.WeightBytes(model.Rules.Compute)
-	each := ops.WeightBytes(model.Workload.Precision)
-	group.Gathered = block(degree * elements * compute)
-	if each != compute { // _use_low_precision_shard
-		group.CopyIn = block(elements * compute)
+	// An adapter's matrix is a group of its own below the block's (peft/utils/
+	// other.py, fsdp_auto_wrap_policy); they are counted with it.
+	group.Gathered = block(degree*elements*compute) + degree*adapters*model.AdapterCompute()
+	group.CopyIn = block(cast * compute) // _use_low_precision_shard
+	trained, each, gradient := elements, ops.WeightBytes(model.Workload.Precision), compute
+	if model.Frozen {
+		trained, each, gradient = adapters, model.AdapterStored(), model.AdapterCompute()
 	}
-	if trained > 0 { // parameters without a gradient have zeros in the joined one
-		group.Joined, group.Reduced = block(degree*elements*compute), block(elements*each)
+	if model.Train && trained > 0 { // parameters without a gradient have zeros in the joined one
+		group.Joined, group.Reduced = block(degree*trained*gradient), block(trained*each)
 		reduced := each
 		if model.Rules.ReduceAsComputed {
-			reduced = compute
+			reduced = gradient
 		}
-		group.Reduce = block(degree * elements * reduced)
+		group.Reduce = block(degree * trained * reduced)
 		if reduced != each { // _cast_grad_to_param_dtype
-			group.Staged = block(elements * reduced)
+			group.Staged = block(trained * reduced)
 		}
 	}
 	return group, stored

@@ -175,6 +175,8 @@ func (group *fsdpGroup) gather(layer *layers.Layer) {
 			group.stored += group.degree * part.Numel * reduced
 			if group.model.Rules.ReduceAsComputed {
 				reduced = ops.WeightBytes(compute)
+			} else if trainer.Of(workload.Preset).Path.ReduceFP32 {
+				reduced = 4
 			}
 			group.Reduce += group.degree * part.Numel * reduced
 			group.LastGrad = layer.Params[j].Numel * ops.WeightBytes(compute)
