@@ -22,7 +22,7 @@ func newShardedRow(t *testing.T, name string) trainerRow {
 	opts := strings.Split(parts[4], ",")
 	has := func(opt string) bool { return slices.Contains(opts, opt) }
 	lightning := func(preset string) {
-		row.w.Preset, row.w.Runtime, row.w.BuiltOn = preset, value.Lightning, ""
+		row.w.Preset, row.w.BuiltOn = preset, ""
 		switch row.w.Precision = costmodel.FP32True; {
 		case has("amp"), has("mp"):
 			row.w.Precision = costmodel.BF16Mixed

@@ -65,18 +65,14 @@ func Of(workload *costmodel.Workload) (Engine, error) {
 		}
 		return found, nil
 	}
-	if workload.Runtime == value.Lightning && workload.Strategy.Traits().ByBlock {
-		if preset := trainer.Of(workload.Preset); preset.Runtime != value.Lightning {
-			return base{}, costmodel.Refuse(costmodel.Set("runtime", workload.Runtime), "Lightning's FSDP depends on its strategy: use %v (FSDPStrategy), lightning:blocks (with auto_wrap_policy) or lightning:model-parallel", costmodel.Set("preset", value.Lightning))
-		} else if preset.Path.Flat {
-			return flat{}, nil
-		}
-		return fsdp{}, nil
-	}
 	runtimes := workload.Strategy.Traits().Runtimes
+	if workload.Runtime == value.Lightning && workload.Strategy.Traits().ByBlock { // its strategies differ more than a runtime says
+		return base{}, costmodel.Refuse(costmodel.Set("runtime", workload.Runtime),
+			"Lightning's FSDP is torch's: leave the runtime out and use %v (FSDPStrategy), lightning:blocks (with auto_wrap_policy) or lightning:model-parallel", costmodel.Set("preset", value.Lightning))
+	}
 	if workload.Runtime == value.Lightning && workload.Strategy.Traits().Replicated { // it has FSDP and DeepSpeed too
 		return base{}, costmodel.Refuse(costmodel.Set("runtime", workload.Runtime),
-			"devmap models Lightning with %v and fsdp, not with %v", costmodel.Set("strategy", costmodel.DDP), costmodel.Set("strategy", workload.Strategy))
+			"devmap models Lightning with %v alone, not with %v", costmodel.Set("strategy", costmodel.DDP), costmodel.Set("strategy", workload.Strategy))
 	}
 	if len(runtimes) == 0 {
 		return base{}, costmodel.Refuse(costmodel.Set("strategy", workload.Strategy),

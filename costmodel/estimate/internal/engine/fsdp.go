@@ -61,6 +61,9 @@ func (fsdp) Finish(model *layers.Model, table *costmodel.Table) {
 	table.LastGradients = model.Train && path.LastGradients
 	for _, wrapped := range shard.Groups(model.Graph, shard.EndsOf(&model.Workload)) {
 		group := groupOf(model, &wrapped)
+		if wrapped.Tail && path.ReduceFP32 {
+			group.Gathered += tiedAgain(model, &group.Group)
+		}
 		if len(group.Units) > 0 {
 			table.Groups = append(table.Groups, group.Group)
 		}
@@ -80,6 +83,23 @@ func (fsdp) Finish(model *layers.Model, table *costmodel.Table) {
 	default:
 		warn(table, "FSDP2's defaults: gradients are reduced in every micro-batch, and their sharded sum is held")
 	}
+}
+
+// tiedAgain is what a tied head costs under from_pretrained(distributed_config=):
+// fully_shard takes the norm and the embedding, so that the root has a group of
+// the head's weight, which is gathered again and stays (transformers/distributed/
+// fsdp.py, apply_fully_sharded_data_parallelism; tied after it).
+func tiedAgain(model *layers.Model, group *costmodel.Group) int64 {
+	var size int64
+	for _, unit := range group.Units {
+		layer := &model.Layers[model.Graph.Units[unit].First]
+		if _, embeds := layer.Op.(modelgraph.Embedding); embeds {
+			for _, part := range layer.Shard.Owned() {
+				size += model.Workload.ShardDegree * part.Numel * ops.WeightBytes(model.Rules.Compute)
+			}
+		}
+	}
+	return size
 }
 
 // prepared is the size of the whole model, which a state dict keeps on the GPU
