@@ -6,6 +6,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
 	"github.com/devmap-dev/devmap/costmodel/internal/shard"
+	"github.com/devmap-dev/devmap/costmodel/internal/trainer"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 )
 
@@ -130,8 +131,8 @@ func leftAfterUnload(model *layers.Model) (shards, grads int64) {
 }
 
 // afterUnload applies to FSDP, whose modules point to each other.
-func afterUnload(table *costmodel.Table, model *layers.Model) []costmodel.Message {
-	if table.Flat || !model.Workload.Strategy.Traits().ByBlock || planned(model) || model.Workload.Mode == costmodel.Load {
+func afterUnload(_ *costmodel.Table, model *layers.Model) []costmodel.Message {
+	if trainer.Of(model.Workload.Preset).Path.Flat || !model.Workload.Strategy.Traits().ByBlock || planned(model) || model.Workload.Mode == costmodel.Load {
 		return nil
 	}
 	shards, grads := leftAfterUnload(model)

@@ -249,6 +249,8 @@ func unfit(workload *costmodel.Workload) []reason {
 	return []reason{
 		{workload.Runtime == costmodel.Devmap, "its engine is devmap's own, which devmap run measures: torch-check has torch and accelerate"},
 		{workload.Runtime != "accelerate" && workload.Runtime != "torch", fmt.Sprintf("its engine is %s: torch-check has torch and accelerate", workload.Runtime)},
+		{workload.HostShards, "its parts are in host memory: torch-check has no CPU offload"},
+		{strings.HasPrefix(workload.Preset, "lightning") || strings.Contains(workload.Preset, ":fsdp1"), fmt.Sprintf("it counts %s's own FSDP: torch-check has a loop with fully_shard", workload.Preset)},
 		{workload.Images > 0, "it has images: only token ids are made up"},
 		{workload.Quantize != "", fmt.Sprintf("quantize %s needs bitsandbytes' own loading of a checkpoint", workload.Quantize)},
 		{workload.Recompute == "selective", "which operations are recomputed is the trainer's own choice: recompute none or full"},
