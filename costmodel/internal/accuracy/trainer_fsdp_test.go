@@ -95,6 +95,12 @@ func TestShardedTrainers(t *testing.T) {
 			measured = max(measured, read.Prep)
 		}
 		got, at, slack := row.predicted(t)
+		if pinned := read.Host.Pinned; pinned > 0 { // of parts and gradients; Adam's states are pageable
+			graph, costs := costsOf(t, distConfig(t, row.model), row.w)
+			if got := costs.HostBytes/row.w.World - 8*graph.ParamCount()/row.w.World; math.Abs(float64(got)/float64(pinned)-1) > .005 {
+				t.Errorf("%s: predicted %d B of pinned memory, measured %d B", read.Case, got, pinned)
+			}
+		}
 		if pool := float64(read.Pool)/float64(got) - 1; slack[0] <= pool && pool <= slack[1] {
 			inside++
 		}

@@ -216,7 +216,11 @@ func refuseStates(request *Request) error {
 	case request.dsConfig != "":
 		return out.Usagef("--offload %s --ds-config %s: the file says what DeepSpeed offloads; set offload_optimizer and offload_param there", request.offload, request.dsConfig)
 	case request.Given("mode") && request.work.Mode != costmodel.Train:
-		return out.Usagef("--offload %s --strategy %s --mode %s: what training adds is offloaded; use --mode train", request.offload, request.work.Strategy, request.work.Mode)
+		who := "DeepSpeed"
+		if request.work.Strategy.Traits().ByBlock {
+			who = "FSDP"
+		}
+		return out.Usagef("--offload %s --strategy %s --mode %s: %s offloads what training adds; use --mode train", request.offload, request.work.Strategy, request.work.Mode, who)
 	}
 	return nil
 }

@@ -259,18 +259,29 @@ func onHost(model *layers.Model, table *costmodel.Table) {
 	var pinned, pageable int64
 	for i := range table.Units {
 		unit := &table.Units[i]
-		pageable += unit.OptimizerState
+		pageable += unit.OptimizerState // of plain CPU tensors
 		unit.Params, unit.Padding, unit.OptimizerState, unit.StepTransient = 0, 0, 0, 0
+	}
+	lock := func(size int64, trained bool) { // the part, and its gradient
+		block := int64(1) << bits.Len64(uint64(max(1, size)-1))
+		if pinned += block; trained {
+			pinned += block
+		}
 	}
 	for i := range model.Layers {
 		part := &model.Layers[i].Shard
 		for j := range part.Owned() {
-			block := int64(1) << bits.Len64(uint64(max(1, part.Stored(j))-1))
-			if pinned += block; model.Train && !model.Frozen {
-				pinned += block
+			if packed := part.Packed(j); packed > 0 { // statistics are no parameters
+				table.Units[part.UnitIndex].Params += part.Stored(j) - packed
+				lock(packed, false)
+				continue
 			}
+			lock(part.Stored(j), !model.Frozen)
+		}
+		for _, matrix := range part.Matrices() {
+			lock(matrix.Numel()*model.AdapterStored(), true)
 		}
 	}
 	table.HostBytes = (pinned + pageable) * model.Workload.World
-	warn(table, "offload keeps %v of host memory a GPU, %v of it pinned (PyTorch rounds buffers up to powers of two): %v for %d GPUs", costmodel.Bytes(pinned+pageable), costmodel.Bytes(pinned), costmodel.Bytes(table.HostBytes), model.Workload.World)
+	warn(table, "offload keeps %v of host memory a GPU, %v of it pinned (PyTorch rounds buffers up to powers of two): %v for %d GPUs; the step time leaves out copies and the optimizer on the CPU", costmodel.Bytes(pinned+pageable), costmodel.Bytes(pinned), costmodel.Bytes(table.HostBytes), model.Workload.World)
 }
