@@ -216,16 +216,16 @@ func TestJoined(t *testing.T) {
 		}
 		at := 0
 		for _, unit := range s.Units {
-			held := make([]int64, 4)
+			sums := make([]int64, 4)
 			for range unit.Params {
 				for rank, numel := range s.Params[at].RankNumel {
-					held[rank] += numel
+					sums[rank] += numel
 				}
 				at++
 			}
 			part := shard.Share(unit.Numel, 4)
-			if want := []int64{part, part, part, unit.Numel - 3*part}; !slices.Equal(held, want) {
-				t.Errorf("%s, %s: the ranks hold %v, want %v", preset, unit.Name, held, want)
+			if want := []int64{part, part, part, unit.Numel - 3*part}; !slices.Equal(sums, want) {
+				t.Errorf("%s, %s: the ranks hold %v, want %v", preset, unit.Name, sums, want)
 			}
 		}
 	}

@@ -68,6 +68,9 @@ func (fsdp) Finish(model *layers.Model, table *costmodel.Table) {
 			table.Groups = append(table.Groups, group.Group)
 		}
 	}
+	if model.Workload.Quantize != "" {
+		warnStorage(model, table)
+	}
 	if model.Workload.HostShards {
 		onHost(model, table)
 	} else if model.Train && *path == (trainer.Path{}) && model.Workload.Quantize == "" {
@@ -83,6 +86,18 @@ func (fsdp) Finish(model *layers.Model, table *costmodel.Table) {
 	default:
 		warn(table, "FSDP2's defaults: gradients are reduced in every micro-batch, and their sharded sum is held")
 	}
+}
+
+// warnStorage says what bitsandbytes' default storage costs: Accelerate does not
+// shard it (utils/fsdp_utils.py, fsdp2_prepare_model: ignored_params).
+func warnStorage(model *layers.Model, table *costmodel.Table) {
+	var more int64
+	for i := range model.Layers {
+		for j := range model.Layers[i].Whole.Owned() {
+			more += model.Layers[i].Whole.Packed(j) - model.Layers[i].Shard.Packed(j)
+		}
+	}
+	warn(table, "4-bit weights are sharded with bnb_4bit_quant_storage=torch.bfloat16; with its default, uint8, they stay whole on every GPU: %v more", costmodel.Bytes(more))
 }
 
 // tiedAgain is what a tied head costs under from_pretrained(distributed_config=):
