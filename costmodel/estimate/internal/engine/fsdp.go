@@ -298,5 +298,6 @@ func onHost(model *layers.Model, table *costmodel.Table) {
 		}
 	}
 	table.HostBytes = (pinned + pageable) * model.Workload.World
-	warn(table, "offload keeps %v of host memory a GPU, %v of it pinned (PyTorch rounds buffers up to powers of two): %v for %d GPUs; the step time leaves out copies and the optimizer on the CPU", costmodel.Bytes(pinned+pageable), costmodel.Bytes(pinned), costmodel.Bytes(table.HostBytes), model.Workload.World)
+	warn(table, "offload keeps %v of host memory a GPU, %v of it pinned (PyTorch rounds buffers up to powers of two): %v for %d GPUs", costmodel.Bytes(pinned+pageable), costmodel.Bytes(pinned), costmodel.Bytes(table.HostBytes), model.Workload.World)
+	warn(table, "the step time leaves out copies to and from the host, and the optimizer on the CPU")
 }
