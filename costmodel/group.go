@@ -28,4 +28,7 @@ type Group struct {
 	Late bool
 	// StaysGathered: it stays gathered from forward to backward.
 	RemainsGathered bool
+	// Joined are the whole gradients in one tensor, Retained those of the
+	// micro-batches before (FSDP1).
+	Joined, Retained int64
 }

@@ -31,6 +31,9 @@ type Table struct {
 	// Groups are parameters that are sharded and gathered for use
 	// (fsdp, hsdp); units then hold one rank's part.
 	Groups []Group
+	// Flat: the groups are FSDP1's flat parameters. Prefetches: backward gathers
+	// the next one early (BACKWARD_PRE).
+	Flat, Prefetches bool
 	// Prepared are the whole parameters that exist in addition to their parts while the
 	// model is cut, if it was built on the GPU; 0: a group at a time.
 	Prepared int64

@@ -118,6 +118,9 @@ type Workload struct {
 	// the host's memory: optimizer states, and parameters under stage 3. Resolving
 	// makes settings of it.
 	HostStates bool `json:"-"`
+	// HostShards: FSDP keeps its parts of parameters, gradients and optimizer
+	// states in host memory (CPUOffloadPolicy).
+	HostShards bool `json:"host_shards,omitzero"`
 }
 
 // ReadDeepSpeed takes the settings of DeepSpeed's configuration file

@@ -142,8 +142,15 @@ func slackOf(workload *costmodel.Workload) slack {
 	case traits.Sequential && workload.LoRARank > 0:
 		kind += " lora"
 	}
-	if _, measured := kinds[kind+" trainer"]; measured && trainer.Of(workload.Preset).Path.Ends {
+	path := &trainer.Of(workload.Preset).Path
+	if _, measured := kinds[kind+" trainer"]; measured && path.Ends {
 		kind += " trainer" // fixtures/measured/trainer_h200.jsonl
+	}
+	switch { // fixtures/measured/trainer_fsdp_h200.jsonl
+	case path.Flat && workload.Strategy.Traits().ByBlock:
+		return kinds["fsdp1"]
+	case workload.HostShards:
+		return kinds["fsdp offload"]
 	}
 	if recomputed, ok := kinds[kind+" recompute"]; ok && workload.Recompute == costmodel.RecomputeFull {
 		return recomputed

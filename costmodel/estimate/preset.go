@@ -35,7 +35,7 @@ func checkPreset(workload *costmodel.Workload) error {
 		missing = preset.MissingLoRA
 	}
 	runtime := preset.Runtime
-	if runtimes := workload.Strategy.Traits().Runtimes; runtime == "" && len(runtimes) > 0 {
+	if runtimes := workload.Strategy.Traits().Runtimes; len(runtimes) > 0 && !slices.Contains(runtimes, runtime) {
 		runtime = runtimes[0]
 	}
 	switch {

@@ -58,6 +58,8 @@ func checkStrategy(workload *costmodel.Workload) (engine.Engine, error) {
 		return nil, err
 	}
 	switch {
+	case workload.HostShards && !workload.Strategy.Traits().ByBlock:
+		return nil, refuse("offload", "cpu", "the plan keeps FSDP's parts in host memory, and %v has none: plan again", costmodel.Set("strategy", workload.Strategy))
 	case workload.Strategy.Traits().Sequential:
 	case workload.World < 1:
 		return nil, refuse("strategy", workload.Strategy, "%s needs the number of GPUs", workload.Strategy)

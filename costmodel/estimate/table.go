@@ -82,7 +82,7 @@ func asFP32(run *costmodel.Workload) bool {
 		return false
 	}
 	run.StoredTypes = false
-	if ops.MixedPrecision(run.Precision) {
+	if ops.MixedPrecision(run.Precision) || run.Strategy.Traits().ByBlock { // under FSDP all has the storage's type
 		return false
 	}
 	run.Precision = costmodel.FP32True

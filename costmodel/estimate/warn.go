@@ -147,7 +147,7 @@ func leftAfterUnload(model *layers.Model) (shards, grads int64) {
 
 // afterUnload applies to FSDP, whose modules point to each other.
 func afterUnload(_ *costmodel.Table, model *layers.Model) []costmodel.Message {
-	if !model.Workload.Strategy.Traits().ByBlock || planned(model) || model.Workload.Mode == costmodel.Load {
+	if trainer.Of(model.Workload.Preset).Path.Flat || model.Workload.HostShards || !model.Workload.Strategy.Traits().ByBlock || planned(model) || model.Workload.Mode == costmodel.Load {
 		return nil
 	}
 	shards, grads := leftAfterUnload(model)

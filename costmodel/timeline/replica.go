@@ -34,7 +34,7 @@ func Replica(table *costmodel.Table, dev *costmodel.Device) (Peak, error) {
 		all[i] = &table.Units[i]
 	}
 	resident := ResidentOn(table, table.InputDevice, dev, false)
-	if resident.Prepared = prepared(table, all); resident.Prepared+dev.ContextBytes > dev.Budget() {
+	if resident.Prepared = prepared(table, all); !table.Flat && resident.Prepared+dev.ContextBytes > dev.Budget() {
 		resident.Prepared = 0 // a model that a GPU cannot hold like this was not built there
 	}
 	return walk(engine(table, all, resident)), nil

@@ -30,6 +30,14 @@ func sharded(table *costmodel.Table, owned unitList, resident Resident) producer
 		if table.Workload.Mode == costmodel.Load {
 			return
 		}
+		if table.Flat {
+			flat := flatStep{shardedStep: step, gathered: make(map[*costmodel.Group]bool)}
+			flat.run()
+			return
+		}
+		if before := step.last(); before > 0 {
+			emit(stepEvent{Change: gradients(before)})
+		}
 		if step.accumulates() {
 			emit(stepEvent{Change: gradients(step.reduced)}) // of the micro-batches before
 		}
@@ -68,7 +76,16 @@ func finishes(group *costmodel.Group, unit int) bool {
 // backward. FSDP2 reduces in every micro-batch (reduce_grads is true unless
 // set_requires_gradient_sync turns it off, which leaves whole ones).
 func (step *shardedStep) accumulates() bool {
-	return step.table.Workload.Mode == costmodel.Train && step.table.Workload.MicroBatches > 1 && !step.retains()
+	return step.table.Workload.Mode == costmodel.Train && step.table.Workload.MicroBatches > 1 && !step.retains() && !step.table.Workload.HostShards
+}
+
+// last are the sharded gradients of the step before, where they are there until
+// backward.
+func (step *shardedStep) last() int64 {
+	if step.resident.LastGradients && step.table.Workload.MicroBatches < 2 && !step.table.Workload.HostShards {
+		return step.reduced
+	}
+	return 0
 }
 
 // retains reports whole gradients that stay from one micro-batch to the next.
@@ -157,7 +174,7 @@ func (step *shardedStep) end() {
 			step.leave(step.groups[i])
 		}
 	}
-	endForward(step.resident, 0, step.emit)
+	endForward(step.resident, step.last(), step.emit)
 	step.comm(-step.buffer)
 	step.buffer = 0
 	if step.root != nil {
@@ -281,8 +298,8 @@ func (step *shardedStep) reduceGrads(group *costmodel.Group) {
 		step.comm(-group.Staged)
 	}
 	gone := group.LastGrad
-	if step.accumulates() && step.table.Workload.Strategy.Traits().Groups < 2 {
-		gone += group.Reduced // added to what was there; HSDP's all-reduce keeps it to the end
+	if step.table.Workload.HostShards || step.accumulates() && step.table.Workload.Strategy.Traits().Groups < 2 {
+		gone += group.Reduced // added to what was there, or copied to the host; HSDP's all-reduce keeps it to the end
 	}
 	step.emit(stepEvent{Change: gradients(-gone)})
 }

@@ -50,7 +50,7 @@ func (op head) cost(shape *Shape) Cost {
 // input.
 func (cost *Cost) eagerLoss(op head, shape *Shape, nV, in int64) {
 	element := shape.elementBytes()
-	cost.Memory.Saved = 4*nV + 8*in/max(1, op.Dim) + shape.casts(1, op.Dim, op.Dim*op.Vocab)
+	cost.Memory.Saved = 4*nV + 8*in/max(1, op.Dim) + shape.plainCasts(1, op.Dim, op.Dim*op.Vocab)
 	if shape.HeadAlone && !MixedPrecision(shape.Precision) {
 		// The input, for the weight's gradient: if the norm is on another
 		// device, the hook's copy of it.

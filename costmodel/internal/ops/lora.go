@@ -70,7 +70,12 @@ func (shape *Shape) adapterSaved(outputShared bool) int64 {
 		total += shape.input(adapter, i > 0 || shape.LinearInputs && shape.InputGrad) + shape.inner(adapter)
 	}
 	if output != nil {
-		total += shape.input(output, outputShared) + shape.inner(output)
+		total += shape.inner(output)
+		// PEFT's layer on a quantised base casts no input under autocast
+		// (peft/tuners/lora/bnb.py), and that of this one has 16 bits as it is.
+		if !outputShared || shape.Quantize == "" || !shape.autocasts() {
+			total += shape.input(output, outputShared)
+		}
 	}
 	return total
 }

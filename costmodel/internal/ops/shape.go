@@ -84,7 +84,16 @@ func (shape *Shape) half() bool { return shape.streamBytes() == 2 }
 
 // casts is what autocast keeps for so many linear layers on an input of width dim:
 // a 16-bit copy of the input each, and of the weights.
+// Quantised weights have no such copy (bitsandbytes makes its own).
 func (shape *Shape) casts(linears, dim, weights int64) int64 {
+	if shape.Quantize != "" {
+		weights = 0
+	}
+	return shape.plainCasts(linears, dim, weights)
+}
+
+// plainCasts are those of linear layers that are never quantised.
+func (shape *Shape) plainCasts(linears, dim, weights int64) int64 {
 	if !MixedPrecision(shape.Precision) || !shape.Train {
 		return 0
 	}

@@ -28,6 +28,12 @@ type Group struct {
 // groups of their own.
 func Groups(graph *modelgraph.Graph, own Ends) []Group {
 	out := []Group{{Name: Root, Root: true}}
+	if own.Whole {
+		for unit := range graph.Units {
+			out[0].Units = append(out[0].Units, unit)
+		}
+		return out
+	}
 	ends := own.groups(graph)
 	for unit := range graph.Units {
 		at := slices.IndexFunc(ends, func(group Group) bool { return slices.Contains(group.Units, unit) })
@@ -58,11 +64,14 @@ type Ends struct {
 	// Norm: the final norm is in the head's group. Under PEFT's wrapper
 	// _find_final_norm there finds none, and the norm is the root's.
 	Norm bool
+	// Whole: the model is one group.
+	Whole bool
 }
 
 // EndsOf are the ends under a workload's preset.
 func EndsOf(workload *costmodel.Workload) Ends {
-	return Ends{Own: trainer.Of(workload.Preset).Path.Ends, Norm: workload.LoRARank == 0}
+	path := &trainer.Of(workload.Preset).Path
+	return Ends{Own: path.Ends, Norm: workload.LoRARank == 0, Whole: path.Whole}
 }
 
 // groups are those of the ends.

@@ -44,6 +44,9 @@ type Path struct {
 	// ReduceAsComputed: FSDP2's mixed precision reduces in the type of compute
 	// (accelerate, utils/dataclasses.py, set_mixed_precision), not in fp32.
 	ReduceAsComputed bool `json:"reduce_as_computed"`
+	// ReduceFP32: gradients are reduced in fp32, whatever the parts have
+	// (transformers/distributed/fsdp.py, _get_fsdp_policy_kwargs).
+	ReduceFP32 bool `json:"reduce_fp32"`
 	// FrozenAsStored: mixed precision makes trained parameters fp32 alone
 	// (fsdp2_prepare_model).
 	FrozenAsStored bool `json:"frozen_as_stored"`
@@ -65,6 +68,14 @@ type Path struct {
 	// (swift/trainers/mixin.py, prepare_logits_to_keep); "all" of them
 	// (trl/trainer/utils.py, add_fused_lm_head). Empty: everywhere.
 	LabelPositions string `json:"label_positions"`
+	// Flat: FSDP1 (torch/distributed/fsdp/_flat_param.py), a flat parameter for
+	// every block and one for the rest, or Whole: one for the model.
+	Flat, Whole bool
+	// Prefetches: backward gathers the next flat parameter early (BACKWARD_PRE).
+	Prefetches bool
+	// LastGradients: gradients of the step before are there through forward
+	// (lightning/pytorch/loops/optimization/automatic.py, Closure.closure).
+	LastGradients bool `json:"last_gradients"`
 }
 
 // Presets are all, in the order in which they are listed.

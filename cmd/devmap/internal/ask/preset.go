@@ -131,7 +131,12 @@ func presetSets(name, field string) bool {
 func (set *presetting) apply(one *presetSet) error {
 	workload := set.workload
 	made := func(made costmodel.Setting) bool { return made.Field == one.Field }
-	if set.given(one.Field) || slices.ContainsFunc(set.made, made) || !one.applies(workload) {
+	if one.Field == "preset" || set.given(one.Field) || slices.ContainsFunc(set.made, made) || !one.applies(workload) {
+		return nil
+	}
+	if one.Field == "offload" {
+		workload.HostStates = one.Value == "cpu"
+		set.made = append(set.made, costmodel.Setting{Field: one.Field, Value: one.Value})
 		return nil
 	}
 	fields := costmodel.Fields()
@@ -201,7 +206,23 @@ func readTrainerFile(name string) (preset string, sets []presetSet, notes []stri
 	if unknown := file.unknown(values); len(unknown) > 0 {
 		notes = append(notes, name+": devmap does not read "+strings.Join(unknown, ", "))
 	}
-	return file.Preset, sets, notes, nil
+	return variant(file.Preset, sets), sets, notes, nil
+}
+
+// variant is the preset of what a file says of FSDP1: its prefetch matters there
+// alone.
+func variant(preset string, sets []presetSet) string {
+	says := func(name string) bool {
+		return slices.ContainsFunc(sets, func(set presetSet) bool { return set.Field == "preset" && set.Value == name })
+	}
+	first := preset + ":fsdp1"
+	switch {
+	case says(first) && says(first+"-prefetch"):
+		return first + "-prefetch"
+	case says(first):
+		return first
+	}
+	return preset
 }
 
 // flatten lists values by path: fsdp_config.version.
@@ -281,6 +302,10 @@ func (file *trainerFile) read(values map[string]string) ([]presetSet, error) {
 	var sets []presetSet
 	for _, key := range slices.Sorted(maps.Keys(file.Keys)) {
 		value, ok := values[key]
+		means := file.Keys[key]["absent"]
+		if !ok && means != nil && slices.ContainsFunc(slices.Collect(maps.Keys(values)), func(other string) bool { return strings.HasPrefix(other, "fsdp_config.") }) {
+			sets = append(sets, sourced(means, key)...) // what the program assumes
+		}
 		if !ok || value == "null" {
 			continue
 		}
@@ -295,8 +320,8 @@ func (file *trainerFile) read(values map[string]string) ([]presetSet, error) {
 			}
 			return nil, fmt.Errorf("%s is %q, which devmap does not count%s", key, value, near)
 		}
-		for _, set := range means {
-			if set.Source = key; set.Value == "*" {
+		for _, set := range sourced(means, key) {
+			if set.Value == "*" {
 				set.Value = value
 			}
 			sets = append(sets, set)
@@ -304,6 +329,15 @@ func (file *trainerFile) read(values map[string]string) ([]presetSet, error) {
 	}
 	slices.SortStableFunc(sets, func(a, b presetSet) int { return cmp.Compare(a.rank(), b.rank()) })
 	return sets, nil
+}
+
+// sourced are settings with the key that makes them as their source.
+func sourced(sets []presetSet, key string) []presetSet {
+	out := slices.Clone(sets)
+	for i := range out {
+		out[i].Source = key
+	}
+	return out
 }
 
 // rank orders settings that others depend on before them; full training is a

@@ -19,6 +19,9 @@ func TestPresetTables(t *testing.T) {
 	names := flagNamed("preset").field.Values
 	check := func(where string, set presetSet) {
 		t.Helper()
+		if set.Field == "offload" { // a flag of the search
+			return
+		}
 		i := slices.IndexFunc(fields, func(field costmodel.Field) bool { return field.Name == set.Field })
 		if i < 0 {
 			t.Errorf("%s: the field %q", where, set.Field)

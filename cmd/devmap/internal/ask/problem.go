@@ -76,7 +76,7 @@ func (request *Request) parse(file *costmodel.Topology) (*Question, error) {
 		Workload: workload, Topology: topology, Pins: pins, Together: together, Unconstrained: !request.Contiguous,
 		Objective: request.minimised(), Offload: request.tier(),
 	}}
-	if offloadsStates(request) {
+	if offloadsStates(request) || asked.Offload == planner.CPU && workload.Strategy.Traits().ZeroStage > 0 { // the preset's strategy
 		asked.Offload, asked.Workload.HostStates = "", true
 	}
 	asked.Options.WholeBatch = request.cmd.Name() == "estimate"

@@ -232,11 +232,11 @@ func (request *Request) refuseOffload() error {
 	return nil
 }
 
-// offloadsStates reports that --offload is DeepSpeed's: of optimizer states and
-// parameters, not of the units of a map.
+// offloadsStates reports that --offload is DeepSpeed's or FSDP's: of optimizer
+// states and parameters, not of the units of a map.
 func offloadsStates(request *Request) bool {
 	traits := request.work.Strategy.Traits()
-	return request.offload == string(planner.CPU) && (traits.ZeroStage > 0 && !traits.ByBlock || request.dsConfig != "")
+	return request.offload == string(planner.CPU) && (traits.ZeroStage > 0 || request.dsConfig != "")
 }
 
 // refuseStates reports --offload where DeepSpeed's own file says what is offloaded,
@@ -246,7 +246,11 @@ func refuseStates(request *Request) error {
 	case request.dsConfig != "":
 		return out.Usagef("--offload %s --ds-config %s: the file says what DeepSpeed offloads; set offload_optimizer and offload_param there", request.offload, request.dsConfig)
 	case request.Given("mode") && request.work.Mode != costmodel.Train:
-		return out.Usagef("--offload %s --strategy %s --mode %s: DeepSpeed offloads what training adds; use --mode train", request.offload, request.work.Strategy, request.work.Mode)
+		who := "DeepSpeed"
+		if request.work.Strategy.Traits().ByBlock {
+			who = "FSDP"
+		}
+		return out.Usagef("--offload %s --strategy %s --mode %s: %s offloads what training adds; use --mode train", request.offload, request.work.Strategy, request.work.Mode, who)
 	}
 	return nil
 }

@@ -191,6 +191,8 @@ disk_bytes_per_second); see devmap help topology.
 In training, DeepSpeed offloads: --offload cpu with --strategy zero1, zero2 or
 zero3 keeps optimizer states in host memory. zero3 keeps the weights there too.
 Other settings need a file: offload_optimizer and offload_param of --ds-config.
+With --strategy fsdp or hsdp it is FSDP2's CPUOffloadPolicy (Accelerate's
+fsdp_offload_params): parameters, gradients and optimizer states of each GPU.
 
 Values of --offload for diffusion pipelines on one GPU, as diffusers names them:
 

@@ -25,7 +25,7 @@ func (model *Model) parts(i int) {
 	}
 	layer.Whole, layer.Shard = whole, whole
 	if model.Rules.Cut {
-		layer.Shard = whole.cut(shard.RuleOf(workload.Strategy), workload.ShardDegree)
+		layer.Shard = whole.cut(shard.RuleOf(workload), workload.ShardDegree)
 	}
 }
 
@@ -33,7 +33,9 @@ func (model *Model) parts(i int) {
 func (part Part) cut(rule shard.Rule, degree int64) Part {
 	local := *part.Layer
 	local.Params = make([]modelgraph.Tensor, len(part.Params))
+	whole := make([]int64, len(part.Params))
 	for j := range part.Params {
+		whole[j] = part.Params[j].Numel
 		local.Params[j] = rule.Tensor(&part.Params[j], degree)
 	}
 	if bytes, ok := part.DeclaredBytes(); ok {
@@ -41,7 +43,7 @@ func (part Part) cut(rule shard.Rule, degree int64) Part {
 		declared.ParamsBytes = shard.Share(bytes, degree)
 		local.Declared = &declared
 	}
-	part.Layer, part.degree = &local, degree
+	part.Layer, part.degree, part.whole = &local, degree, whole
 	return part
 }
 
