@@ -28,11 +28,19 @@ func (op attention) freeze(cost *Cost, shape *Shape) {
 	if !shape.InputGrad && len(inputs) == 0 {
 		cost.Memory.Saved, kernel = 0, 0
 	}
-	cost.Memory.Saved += shape.adapterSaved(!copied)
-	cost.Memory.Forward = max(work, 2*shape.streamBytes()*op.Dim*tokens+element*op.Dim*tokens+max(cost.Memory.Saved, op.quantInfer(shape))) + shape.work()
+	cost.Memory.Saved += op.adapterSaved(shape, !copied)
+	cost.Memory.Forward = max(work, 2*shape.streamBytes()*op.Dim*tokens+element*op.Dim*tokens+max(cost.Memory.Saved, op.quantInfer(shape))) + op.adapterWork(shape)
 
 	record := tape{shape: shape, element: element, now: shape.streamBytes() * op.Dim * tokens, see: func(point backwardPoint) { cost.peak(point) }}
-	record.backward(linearLayer{in: dims.out, out: op.Dim, adapter: output, residual: true, shared: !copied}, element)
+	if op.fusesOutput(shape) {
+		kept := int64(0)
+		if copied {
+			kept = element * tokens * dims.out
+		}
+		record.fusedOutput(output, kept)
+	} else {
+		record.backward(linearLayer{in: dims.out, out: op.Dim, adapter: output, residual: true, shared: !copied}, element)
+	}
 	if kernel == 0 {
 		return
 	}
@@ -44,6 +52,10 @@ func (op attention) freeze(cost *Cost, shape *Shape) {
 		record.add(cost.back - element*tokens*dims.out)
 		record.drop(cost.back - grads) // those of q, k and v stay
 		record.drop(kernel)
+	}
+	if op.fusesInputs(shape) {
+		record.fusedInputs(inputs, element*tokens*(dims.q+dims.k+dims.v))
+		return
 	}
 	for i, adapter := range inputs {
 		record.backward(linearLayer{in: adapter.In, out: adapter.Out, adapter: adapter, shared: i > 0}, shape.streamBytes())

@@ -64,8 +64,13 @@ func (shape *Shape) inner(adapter *Adapter) int64 {
 // adapterSaved is what the adapters keep for backward. outputShared: the input of the
 // linear layer that leads back is kept anyway.
 func (shape *Shape) adapterSaved(outputShared bool) int64 {
-	var total int64
 	inputs, output := shape.adapters()
+	return shape.unfusedSaved(inputs, output, outputShared)
+}
+
+// unfusedSaved is what adapters keep that PEFT runs one by one.
+func (shape *Shape) unfusedSaved(inputs []*Adapter, output *Adapter, outputShared bool) int64 {
+	var total int64
 	for i, adapter := range inputs {
 		total += shape.input(adapter, i > 0 || shape.LinearInputs && shape.InputGrad) + shape.inner(adapter)
 	}
@@ -80,10 +85,14 @@ func (shape *Shape) adapterSaved(outputShared bool) int64 {
 func (shape *Shape) work() int64 {
 	var total int64
 	for i := range shape.Adapters {
-		adapter := &shape.Adapters[i]
-		total = max(total, shape.input(adapter, true)+shape.inner(adapter)+2*shape.adapterBytes()*adapter.Out*shape.Tokens)
+		total = max(total, shape.unfusedWork(&shape.Adapters[i]))
 	}
 	return total
+}
+
+// unfusedWork is what one adapter adds to a forward.
+func (shape *Shape) unfusedWork(adapter *Adapter) int64 {
+	return shape.input(adapter, true) + shape.inner(adapter) + 2*shape.adapterBytes()*adapter.Out*shape.Tokens
 }
 
 // gradBytes is the size of an element of an adapter's gradient.

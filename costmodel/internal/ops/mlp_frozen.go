@@ -36,6 +36,10 @@ func (op mlp) newFeedForward(shape *Shape) feedForward {
 // freeze keeps the gate, and activation and up, each where the other factor
 // of their product takes a gradient; the product is kept by adapters alone.
 func (op mlp) freeze(cost *Cost, shape *Shape) {
+	if op.fuses(shape) {
+		op.freezeFused(cost, shape)
+		return
+	}
 	ffn := op.newFeedForward(shape)
 	cost.Memory.Saved = ffn.saved()
 	cost.Memory.Forward = 0

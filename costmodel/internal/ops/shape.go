@@ -48,6 +48,8 @@ type Shape struct {
 	Adapters          []Adapter
 	Adapters16        bool // they are read in 16 bits
 	AdapterCasts      bool // autocast casts them and their inputs to 16 bits
+	// FusedAdapters: axolotl's functions run them, where they can.
+	FusedAdapters bool
 	// LinearInputs: frozen linear layers keep their inputs.
 	LinearInputs bool
 	// Recompute: forward runs again in backward, up to the last tensor that is

@@ -21,6 +21,7 @@ func (model *Model) shapes() {
 		if model.Frozen {
 			shape.Frozen, shape.InputGrad = true, reached[i]
 			shape.Adapters16, shape.AdapterCasts = model.AdapterCompute() == 2, model.Rules.AutocastAdapters
+			shape.FusedAdapters = model.Rules.FusedAdapters && model.Layers[i].Stream.Kind == modelgraph.Text
 			shape.InputSaved = shape.InputSaved || shape.Recompute && model.entersUnit(i)
 		}
 		model.Layers[i].Shape = shape
