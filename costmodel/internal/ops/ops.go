@@ -8,6 +8,12 @@ func Of(op modelgraph.Op, shape *Shape) Cost {
 	if shape.Tokens == 0 {
 		return Cost{Known: true}
 	}
+	if shape.Megatron {
+		if cost, known := megatron(op, shape); known {
+			return cost
+		}
+		return Cost{}
+	}
 	asked := operationOf(op)
 	cost := asked.cost(shape)
 	if !shape.Train {

@@ -50,6 +50,9 @@ type Shape struct {
 	AdapterCasts      bool // autocast casts them and their inputs to 16 bits
 	// FusedAdapters: axolotl's functions run them, where they can.
 	FusedAdapters bool
+	// Megatron: Megatron-Core runs the layer; CoreAttention: it recomputes the
+	// kernel's call.
+	Megatron, CoreAttention bool
 	// LinearInputs: frozen linear layers keep their inputs.
 	LinearInputs bool
 	// Recompute: forward runs again in backward, up to the last tensor that is

@@ -50,6 +50,8 @@ type Path struct {
 	// FusedAdapters: autograd functions of the program run LoRA's linear layers
 	// (axolotl, kernels/lora.py).
 	FusedAdapters bool `json:"fused_adapters"`
+	// Megatron: Megatron-Core's layers, data parallelism and distributed optimizer.
+	Megatron bool
 	// StateDict: a state dict keeps every whole parameter while FSDP2 shards the
 	// model (fsdp2_prepare_model, original_sd).
 	StateDict bool `json:"state_dict"`

@@ -7,6 +7,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
+	"github.com/devmap-dev/devmap/costmodel/internal/trainer"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 )
 
@@ -58,6 +59,9 @@ var engines = map[key]Engine{
 // Of is the engine of a workload. If none is built it is an error that names
 // the field, and the engine has the defaults of most.
 func Of(workload *costmodel.Workload) (Engine, error) {
+	if workload.Strategy == costmodel.DDP && trainer.Of(workload.Preset).Path.Megatron {
+		return megatron{}, nil
+	}
 	if found, ok := engines[key{workload.Strategy, workload.Runtime}]; ok {
 		return found, nil
 	}

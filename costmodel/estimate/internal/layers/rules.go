@@ -36,6 +36,9 @@ type Rules struct {
 	AutocastAdapters bool
 	// FusedAdapters: axolotl's functions run adapters of text decoders.
 	FusedAdapters bool
+	// Megatron: layers are Megatron-Core's, and selective recomputation is of the
+	// attention kernel's call alone.
+	Megatron bool
 	// FlatNF4 keeps the statistics of 4-bit weights as they are, not nested.
 	FlatNF4 bool
 }
