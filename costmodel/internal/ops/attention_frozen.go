@@ -33,11 +33,11 @@ func (op attention) freeze(cost *Cost, shape *Shape) {
 
 	record := tape{shape: shape, element: element, now: shape.streamBytes() * op.Dim * tokens, see: func(point backwardPoint) { cost.peak(point) }}
 	if op.fusesOutput(shape) {
-		kept := int64(0)
+		saved := int64(0)
 		if copied {
-			kept = element * tokens * dims.out
+			saved = element * tokens * dims.out
 		}
-		record.fusedOutput(output, kept)
+		record.fusedOutput(output, saved)
 	} else {
 		record.backward(linearLayer{in: dims.out, out: op.Dim, adapter: output, residual: true, shared: !copied}, element)
 	}

@@ -112,7 +112,7 @@ func megatronMLP(op modelgraph.MLP, cost *Cost, shape *Shape) {
 
 // megatronHead is the loss of core/fusions/fused_cross_entropy.py: logits, and
 // their fp32 copy, in which the exponentials and then their gradient are made; the
-// gradient's 16-bit copy goes on.
+// gradient's 16-bit copy continues.
 func megatronHead(op modelgraph.Head, cost *Cost, shape *Shape) {
 	nV, in := shape.Logits*op.Vocab, 2*op.Dim*shape.Logits
 	cost.Output, cost.FLOPs = 2*nV, float64(in)*float64(op.Vocab)
