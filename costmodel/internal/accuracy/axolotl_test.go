@@ -117,6 +117,9 @@ func TestAxolotlBlocks(t *testing.T) {
 		"llama-3.2-1b@1:4:2048:r16,all":     1093687296,
 		"llama-3.2-1b@8:4:2048:r16,all,gc":  2172238848,
 		"qwen3-8b@4:2:2048:r16,all,gc":      2596400128,
+		// 4-bit bases: the judge allocates what axolotl's dequantize does
+		"llama-3.1-8b@4:2:2048:r16,all,nf4":   3026716672,
+		"llama-3.1-8b@4:1:512:r16,all,nf4,gc": 831433728,
 	} {
 		model, w := newAxolotlRow(t, name)
 		var config map[string]any
