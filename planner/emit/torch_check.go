@@ -249,6 +249,8 @@ func unfit(workload *costmodel.Workload) []reason {
 	return []reason{
 		{workload.Runtime == costmodel.Devmap, "its engine is devmap's own, which devmap run measures: torch-check has torch and accelerate"},
 		{workload.Runtime != "accelerate" && workload.Runtime != "torch", fmt.Sprintf("its engine is %s: torch-check has torch and accelerate", workload.Runtime)},
+		{workload.Preset == "ms-swift-megatron", "its layers are Megatron's: torch-check runs those of Transformers"},
+		{workload.Preset == "axolotl" && workload.LoRARank > 0, "axolotl's own functions run its adapters: torch-check runs PEFT's"},
 		{workload.Images > 0, "it has images: only token ids are made up"},
 		{workload.Quantize != "", fmt.Sprintf("quantize %s needs bitsandbytes' own loading of a checkpoint", workload.Quantize)},
 		{workload.Recompute == "selective", "which operations are recomputed is the trainer's own choice: recompute none or full"},
