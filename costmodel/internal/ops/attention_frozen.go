@@ -32,15 +32,7 @@ func (op attention) freeze(cost *Cost, shape *Shape) {
 	cost.Memory.Forward = max(work, 2*shape.streamBytes()*op.Dim*tokens+element*op.Dim*tokens+max(cost.Memory.Saved, op.quantInfer(shape))) + op.adapterWork(shape)
 
 	record := tape{shape: shape, element: element, now: shape.streamBytes() * op.Dim * tokens, see: func(point backwardPoint) { cost.peak(point) }}
-	if op.fusesOutput(shape) {
-		saved := int64(0)
-		if copied {
-			saved = element * tokens * dims.out
-		}
-		record.fusedOutput(output, saved)
-	} else {
-		record.backward(linearLayer{in: dims.out, out: op.Dim, adapter: output, residual: true, shared: !copied}, element)
-	}
+	op.backToOutput(&record, output, dims.out, copied)
 	if kernel == 0 {
 		return
 	}
@@ -53,14 +45,35 @@ func (op attention) freeze(cost *Cost, shape *Shape) {
 		record.drop(cost.back - grads) // those of q, k and v stay
 		record.drop(kernel)
 	}
+	op.backToInputs(&record, inputs, element*tokens*(dims.q+dims.k+dims.v))
+}
+
+// backToOutput goes back through the output's projection, of so many elements a
+// token; copied: it alone keeps what it reads.
+func (op attention) backToOutput(record *tape, output *Adapter, width int64, copied bool) {
+	shape := record.shape
+	switch {
+	case !op.fusesOutput(shape):
+		record.backward(linearLayer{in: width, out: op.Dim, adapter: output, residual: true, shared: !copied}, record.element)
+	case copied:
+		record.fusedOutput(output, record.element*width*shape.Tokens)
+	default:
+		record.fusedOutput(output, 0)
+	}
+}
+
+// backToInputs goes back through the projections of q, k and v, whose outputs'
+// gradients are grads bytes.
+func (op attention) backToInputs(record *tape, inputs []*Adapter, grads int64) {
+	shape := record.shape
 	if op.fusesInputs(shape) {
-		record.fusedInputs(inputs, element*tokens*(dims.q+dims.k+dims.v))
+		record.fusedInputs(inputs, grads)
 		return
 	}
 	for i, adapter := range inputs {
 		record.backward(linearLayer{in: adapter.In, out: adapter.Out, adapter: adapter, shared: i > 0}, shape.streamBytes())
 		if i > 0 {
-			record.drop(shape.streamBytes() * adapter.In * tokens) // added up in place
+			record.drop(shape.streamBytes() * adapter.In * shape.Tokens) // added up in place
 		}
 	}
 }
