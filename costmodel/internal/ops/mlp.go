@@ -170,39 +170,3 @@ func (op mlp) kernels(_ *Shape, casts float64) (forward, backward float64) {
 func (op mlp) bound(*Shape) bound {
 	return bound{width: float64(op.Dim) + 8*float64(op.Hidden), matrix: float64(op.Dim) * float64(op.Hidden)}
 }
-
-// activationExtra is how many tensors of the hidden width an activation keeps
-// in addition to its output (torch.nn.functional, activations.py): a fused
-// kernel its input; relu nothing; Python-level GELU approximations their
-// intermediate results.
-func activationExtra(name string) int64 {
-	switch name {
-	case "relu", "":
-		return 0
-	case "gelu_new", "gelu_fast":
-		return 4
-	case "relu2", "quick_gelu":
-		return 2
-	}
-	return 1
-}
-
-// KeepsOutput reports that an activation's backward needs its output
-// (derivatives.yaml of PyTorch: threshold_backward, tanh_backward), so that it
-// is kept whoever reads it.
-func KeepsOutput(activation string) bool {
-	return activation == "relu" || activation == "tanh" || activation == "sigmoid"
-}
-
-// activationTraffic is tensors of the hidden width read and written: a fused
-// kernel's two and three; those written in Python (activations.py) a kernel
-// an operation.
-func activationTraffic(name string) (forward, backward float64) {
-	switch activationExtra(name) {
-	case 4: // pow, two products, tanh, three sums, the last product
-		return 18, 30
-	case 2: // sigmoid(1.702 x) × x
-		return 7, 12
-	}
-	return 2, 3
-}
