@@ -31,7 +31,7 @@ func checkPreset(workload *costmodel.Workload) error {
 	preset := trainer.Of(workload.Preset)
 	name, loop := costmodel.Set("preset", preset.Name), costmodel.Set("preset", trainer.Loop)
 	missing := preset.Missing
-	if missing == "" && workload.LoRARank > 0 {
+	if missing == "" && workload.LoRARank > 0 && !slices.Contains(preset.LoRAUnder, string(workload.Strategy)) {
 		missing = preset.MissingLoRA
 	}
 	runtime := preset.Runtime

@@ -251,6 +251,8 @@ func unfit(workload *costmodel.Workload) []reason {
 		{workload.Runtime != "accelerate" && workload.Runtime != "torch", fmt.Sprintf("its engine is %s: torch-check has torch and accelerate", workload.Runtime)},
 		{driven(workload), fmt.Sprintf("preset %s drives its engine in another way than torch-check, a loop written by hand: plan with --preset accelerate-loop", workload.Preset)},
 		{workload.HostShards, "its parts are in host memory: torch-check has no CPU offload"},
+		{workload.Preset == "ms-swift-megatron", "its layers are Megatron's: torch-check runs those of Transformers"},
+		{workload.Preset == "axolotl" && workload.LoRARank > 0, "axolotl's own functions run its adapters: torch-check runs PEFT's"},
 		{workload.Images > 0, "it has images: only token ids are made up"},
 		{workload.Quantize != "", fmt.Sprintf("quantize %s needs bitsandbytes' own loading of a checkpoint", workload.Quantize)},
 		{workload.Recompute == "selective", "which operations are recomputed is the trainer's own choice: recompute none or full"},

@@ -64,8 +64,13 @@ func (shape *Shape) inner(adapter *Adapter) int64 {
 // adapterSaved is what the adapters keep for backward. outputShared: the input of the
 // linear layer that leads back is kept anyway.
 func (shape *Shape) adapterSaved(outputShared bool) int64 {
-	var total int64
 	inputs, output := shape.adapters()
+	return shape.unfusedSaved(inputs, output, outputShared)
+}
+
+// unfusedSaved is what adapters keep that PEFT runs one by one.
+func (shape *Shape) unfusedSaved(inputs []*Adapter, output *Adapter, outputShared bool) int64 {
+	var total int64
 	for i, adapter := range inputs {
 		total += shape.input(adapter, i > 0 || shape.LinearInputs && shape.InputGrad) + shape.inner(adapter)
 	}
@@ -85,10 +90,14 @@ func (shape *Shape) adapterSaved(outputShared bool) int64 {
 func (shape *Shape) work() int64 {
 	var total int64
 	for i := range shape.Adapters {
-		adapter := &shape.Adapters[i]
-		total = max(total, shape.input(adapter, true)+shape.inner(adapter)+2*shape.adapterBytes()*adapter.Out*shape.Tokens)
+		total = max(total, shape.unfusedWork(&shape.Adapters[i]))
 	}
 	return total
+}
+
+// unfusedWork is what one adapter adds to a forward.
+func (shape *Shape) unfusedWork(adapter *Adapter) int64 {
+	return shape.input(adapter, true) + shape.inner(adapter) + 2*shape.adapterBytes()*adapter.Out*shape.Tokens
 }
 
 // gradBytes is the size of an element of an adapter's gradient.
@@ -97,4 +106,16 @@ func (shape *Shape) gradBytes() int64 {
 		return 2
 	}
 	return 4
+}
+
+// fusedCopies are the 16-bit copies of the adapters, which a function keeps.
+func (shape *Shape) fusedCopies(adapters ...*Adapter) int64 {
+	if shape.Adapters16 {
+		return 0 // A.to(dtype) is A
+	}
+	var total int64
+	for _, adapter := range adapters {
+		total += 2 * adapter.Weights()
+	}
+	return total
 }

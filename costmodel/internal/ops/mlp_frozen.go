@@ -1,5 +1,7 @@
 package ops
 
+import "strings"
+
 // feedForward is a frozen MLP: its linear layers with their adapters, and
 // which of its factors takes a gradient.
 type feedForward struct {
@@ -36,6 +38,10 @@ func (op mlp) newFeedForward(shape *Shape) feedForward {
 // freeze keeps the gate, and activation and up, each where the other factor
 // of their product takes a gradient; the product is kept by adapters alone.
 func (op mlp) freeze(cost *Cost, shape *Shape) {
+	if op.fuses(shape) {
+		op.freezeFused(cost, shape)
+		return
+	}
 	ffn := op.newFeedForward(shape)
 	cost.Memory.Saved = ffn.saved()
 	cost.Memory.Forward = 0
@@ -116,4 +122,44 @@ func (op mlp) quantInfer(shape *Shape) int64 {
 	}
 	fN := shape.wide() * op.Hidden * shape.Tokens
 	return max(2*fN+shape.quantForward(op.Dim, op.Hidden, shape.wide()), fN+shape.wide()*op.Dim*shape.Tokens+shape.quantForward(op.Hidden, op.Dim, shape.wide()))
+}
+
+// fuses reports that one function runs gate, up, activation and down.
+func (op mlp) fuses(shape *Shape) bool {
+	supported := op.Activation == "silu" || strings.Contains(op.Activation, "gelu") // SUPPORTED_ACTIVATIONS
+	return shape.FusedAdapters && op.Gated && !op.Fused && supported && len(shape.Adapters) == 3
+}
+
+// freezeFused is [mlp.freeze] with LoRA_MLP: it keeps its input, gate and up. The
+// activation's kernel writes over these in backward (kernels/swiglu.py,
+// swiglu_backward), and over the gradient of the product.
+func (op mlp) freezeFused(cost *Cost, shape *Shape) {
+	ffn := op.newFeedForward(shape)
+	gate, up, down := ffn.gate.adapter, ffn.up.adapter, ffn.down.adapter
+	input := ffn.element * op.Dim * shape.Tokens
+	stream := shape.streamBytes() * op.Dim * shape.Tokens
+	copies := shape.fusedCopies(gate, up, down)
+	cost.Memory.Saved = input + 2*ffn.fN + copies
+	cost.Memory.Forward, cost.Waiting = 0, 0
+	forward := tape{shape: shape, element: ffn.element, now: 2*stream + input, see: func(point backwardPoint) { cost.Memory.Forward = max(cost.Memory.Forward, point.activations) }}
+	forward.fusedForward(gate)
+	forward.fusedForward(up)
+	forward.add(ffn.fN)
+	forward.fusedForward(down)
+	forward.add(copies)
+
+	back := tape{shape: shape, element: ffn.element, now: stream, see: func(point backwardPoint) { cost.peak(point) }}
+	work := shape.quantBackward(op.Hidden, op.Dim, ffn.element)
+	weight := min(work, 2*op.Hidden*op.Dim)
+	back.add(work)
+	back.drop(work - weight)
+	back.add(ffn.fN)
+	back.drop(weight)
+	inner := back.fusedGrads(down, up, gate)
+	if shape.InputGrad {
+		back.fusedInput(up, gate)
+	}
+	back.drop(inner + ffn.fN)
+	back.fusedEnd(gate, up, down)
+	back.drop(cost.Memory.Saved)
 }

@@ -67,6 +67,9 @@ func (op norm) freeze(cost *Cost, shape *Shape) {
 	hN := op.Dim * shape.Tokens
 	cost.Memory.Saved = 4*hN + 4*shape.Tokens
 	back := shape.streamBytes()*hN + 20*hN // pow's backward holds five fp32 tensors
+	if shape.HeadAlone {
+		back = 20 * hN // no residual; the head's gradient is cast and goes
+	}
 	switch op.Style {
 	case modelgraph.LayerNorm:
 		cost.Memory.Saved = shape.streamBytes()*hN + 8*shape.Tokens

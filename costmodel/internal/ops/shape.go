@@ -60,6 +60,11 @@ type Shape struct {
 	Adapters          []Adapter
 	Adapters16        bool // they are read in 16 bits
 	AdapterCasts      bool // autocast casts them and their inputs to 16 bits
+	// FusedAdapters: axolotl's functions run them, where they can.
+	FusedAdapters bool
+	// Megatron: Megatron-Core runs the layer; CoreAttention: it recomputes the
+	// kernel's call.
+	Megatron, CoreAttention bool
 	// LinearInputs: frozen linear layers keep their inputs.
 	LinearInputs bool
 	// Recompute: forward runs again in backward, up to the last tensor that is

@@ -147,3 +147,87 @@ func (record *tape) adapter(op *linearLayer, x int64) bool {
 	record.turn(ab*op.in*tokens, x*op.in*tokens)
 	return residual
 }
+
+// The functions here follow axolotl's LoRA kernels (axolotl 0.19, kernels/lora.py:
+// LoRA_QKV, LoRA_O, LoRA_MLP). Each is one autograd function over all linear
+// layers that read one tensor. It keeps their input once, in 16 bits, and 16-bit
+// copies of A and B.
+
+// fusedForward runs one linear layer of a function (matmul_lora): the weight in 16
+// bits, if it is quantised, goes before A and B are cast.
+func (record *tape) fusedForward(adapter *Adapter) {
+	shape := record.shape
+	work := shape.quantForward(adapter.In, adapter.Out, record.element)
+	record.add(work + record.element*adapter.Out*shape.Tokens)
+	record.drop(work)
+	small := shape.fusedCopies(adapter) + record.element*adapter.Rank*shape.Tokens
+	record.add(small)
+	record.drop(small)
+}
+
+// fusedGrads makes the 16-bit gradients of a function's adapters, and what they
+// have in common with the input's: the output's gradient times B.
+func (record *tape) fusedGrads(adapters ...*Adapter) (inner int64) {
+	for _, adapter := range adapters {
+		each := record.element * adapter.Rank * record.shape.Tokens
+		record.add(2*each + 2*adapter.Weights()) // A times the input goes again
+		record.drop(each)
+		inner += each
+	}
+	return inner
+}
+
+// fusedInput makes the gradient of a function's input, one linear layer after the
+// other: the first product makes the tensor, the others are added in place.
+func (record *tape) fusedInput(adapters ...*Adapter) {
+	shape := record.shape
+	for i, adapter := range adapters {
+		if work := shape.quantBackward(adapter.In, adapter.Out, record.element); i == 0 {
+			weight := min(work, 2*adapter.In*adapter.Out) // its statistics go before the product
+			record.add(work)
+			record.drop(work - weight)
+			record.add(record.element * adapter.In * shape.Tokens)
+			record.drop(weight)
+		} else {
+			record.add(work)
+			record.drop(work)
+		}
+	}
+}
+
+// fusedEnd leaves a function: 16-bit gradients take the type of their parameters,
+// one after another (torch/csrc/autograd/engine.cpp, validate_outputs).
+func (record *tape) fusedEnd(adapters ...*Adapter) {
+	var weights int64
+	for _, adapter := range adapters {
+		weights += adapter.Weights()
+	}
+	last := adapters[len(adapters)-1]
+	remaining := 2 * last.Rank * last.Out
+	if record.shape.gradBytes() == 2 {
+		remaining = 0
+	}
+	record.drop(2*weights - remaining)
+	record.grad(0, record.shape.gradBytes()*weights)
+	record.drop(remaining)
+}
+
+// fusedOutput goes back through LoRA_O. The gradient of its output is the
+// residual stream's; saved is what is freed with it.
+func (record *tape) fusedOutput(adapter *Adapter, saved int64) {
+	inner := record.fusedGrads(adapter)
+	record.fusedInput(adapter)
+	record.drop(inner)
+	record.fusedEnd(adapter)
+	record.drop(saved + record.shape.fusedCopies(adapter))
+}
+
+// fusedInputs goes back through LoRA_QKV; outs are the gradients of q, k and v.
+func (record *tape) fusedInputs(adapters []*Adapter, outs int64) {
+	shape := record.shape
+	inner := record.fusedGrads(adapters...)
+	record.fusedInput(adapters...)
+	record.drop(inner + outs)
+	record.fusedEnd(adapters...)
+	record.drop(record.element*adapters[0].In*shape.Tokens + shape.fusedCopies(adapters...))
+}

@@ -29,9 +29,11 @@ type Preset struct {
 	Path       Path
 	Packs      Packs // how it fills rows
 	// Missing is memory of the program that devmap does not count yet, MissingLoRA
-	// that of its adapters; Nearest is the preset to plan with instead.
+	// that of its adapters but under LoRAUnder; Nearest is the preset to plan with
+	// instead.
 	Missing     string
-	MissingLoRA string `json:"missing_lora"`
+	MissingLoRA string   `json:"missing_lora"`
+	LoRAUnder   []string `json:"lora_under"`
 	Nearest     string
 }
 
@@ -55,6 +57,11 @@ type Path struct {
 	RetainsGradients bool `json:"retains_gradients"`
 	// AdaptersFP32: adapters are fp32 on any base (peft, cast_adapter_dtype).
 	AdaptersFP32 bool `json:"adapters_fp32"`
+	// FusedAdapters: autograd functions of the program run LoRA's linear layers
+	// (axolotl, kernels/lora.py).
+	FusedAdapters bool `json:"fused_adapters"`
+	// Megatron: Megatron-Core's layers, data parallelism and distributed optimizer.
+	Megatron bool
 	// StateDict: a state dict keeps every whole parameter while FSDP2 shards the
 	// model (fsdp2_prepare_model, original_sd).
 	StateDict bool `json:"state_dict"`

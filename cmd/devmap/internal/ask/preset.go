@@ -28,6 +28,7 @@ var trainerFiles []byte
 type preset struct {
 	Name, Program string // Program: packages and versions that they were read in
 	Sets          []presetSet
+	Like          string // a preset before it whose defaults it has
 	Notes         []string
 }
 
@@ -49,7 +50,15 @@ type trainerFile struct {
 	Ignored []string // they change no memory on a GPU
 }
 
-var presets = sync.OnceValue(func() []preset { return table[preset](trainerDefaults) })
+var presets = sync.OnceValue(func() []preset {
+	rows := table[preset](trainerDefaults)
+	for i := range rows {
+		if like := slices.IndexFunc(rows[:i], func(row preset) bool { return row.Name == rows[i].Like }); like >= 0 {
+			rows[i].Sets = slices.Concat(rows[i].Sets, rows[like].Sets)
+		}
+	}
+	return rows
+})
 
 var files = sync.OnceValue(func() []trainerFile { return table[trainerFile](trainerFiles) })
 

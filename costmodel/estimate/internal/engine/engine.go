@@ -59,6 +59,9 @@ var engines = map[key]Engine{
 // Of is the engine of a workload. If none is built it is an error that names
 // the field, and the engine has the defaults of most.
 func Of(workload *costmodel.Workload) (Engine, error) {
+	if workload.Strategy == costmodel.DDP && trainer.Of(workload.Preset).Path.Megatron {
+		return megatron{}, nil
+	}
 	if found, ok := engines[key{workload.Strategy, workload.Runtime}]; ok {
 		if _, blocks := found.(fsdp); blocks && trainer.Of(workload.Preset).Path.Flat {
 			return flat{}, nil

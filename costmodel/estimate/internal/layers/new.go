@@ -25,7 +25,7 @@ func New(graph *modelgraph.Graph, workload costmodel.Workload, rules Rules) (*Mo
 	model := &Model{
 		Graph: graph, Tied: tied, Workload: workload, Rules: rules, Layers: make([]Layer, len(graph.Layers)),
 		Train: workload.Mode == costmodel.Train, Frozen: workload.LoRARank > 0,
-		Recomputes: workload.Recompute == costmodel.RecomputeFull || workload.Recompute == value.RecomputeSelective,
+		Recomputes: workload.Recompute == costmodel.RecomputeFull || workload.Recompute == value.RecomputeSelective && !rules.Megatron,
 		Optimizer:  Optimizer{Kind: workload.Optimizer, EMA: workload.EMA},
 	}
 	if rules.Masters {

@@ -34,6 +34,11 @@ type Rules struct {
 	// AutocastAdapters: adapters alone run under autocast's casts, as the base
 	// has 16 bits.
 	AutocastAdapters bool
+	// FusedAdapters: axolotl's functions run adapters of text decoders.
+	FusedAdapters bool
+	// Megatron: layers are Megatron-Core's, and selective recomputation is of the
+	// attention kernel's call alone.
+	Megatron bool
 	// FlatNF4 keeps the statistics of 4-bit weights as they are, not nested.
 	FlatNF4 bool
 }

@@ -24,6 +24,7 @@ func (model *Model) shapes() {
 		if model.Frozen {
 			shape.Frozen, shape.InputGrad = true, reached[i]
 			shape.Adapters16, shape.AdapterCasts = model.AdapterCompute() == 2, model.Rules.AutocastAdapters
+			shape.FusedAdapters = model.Rules.FusedAdapters && model.Layers[i].Stream.Kind == modelgraph.Text
 			shape.InputSaved = shape.InputSaved || shape.Recompute && model.entersUnit(i)
 		}
 		model.Layers[i].Shape = shape
@@ -48,6 +49,7 @@ func (model *Model) shape(i int) ops.Shape {
 		Adapters: layer.Whole.Adapters, Quantize: workload.Quantize,
 		LinearInputs: model.Rules.LinearInputs, Shared: workload.TP.Count() > 1,
 		Images: workload.Images > 0, InputSaved: model.inputSaved(i),
+		Megatron: model.Train && model.Rules.Megatron, CoreAttention: workload.Recompute == value.RecomputeSelective,
 	}
 	if workload.NewTokens > 0 {
 		shape.Logits = shape.Batch // generation projects the last position alone

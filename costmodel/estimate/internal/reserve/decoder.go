@@ -28,7 +28,7 @@ type Decoder struct {
 // one.
 func Follow(model *layers.Model) (*Decoder, bool) {
 	out := &Decoder{layers: model, weights: make(map[string]*replay.Weight), Owned: make(map[int][]*replay.Weight)}
-	if !model.Train || ops.MixedPrecision(model.Rules.Compute) || model.Workload.Quantize != "" || model.Workload.Loss != "" && model.Workload.Loss != "eager" {
+	if !model.Train || model.Frozen && model.Rules.FusedAdapters || ops.MixedPrecision(model.Rules.Compute) || model.Workload.Quantize != "" || model.Workload.Loss != "" && model.Workload.Loss != "eager" {
 		return nil, false
 	}
 	out.weigh()
