@@ -1,5 +1,9 @@
 package costmodel
 
+// Reference is a model that is not trained: what it holds throughout, and what
+// its forward takes in addition to the activations of the trained model.
+type Reference struct{ Params, Padding, Gathered, Forward int64 }
+
 // Table is the cost of every unit of a model under one workload.
 type Table struct {
 	Workload Workload
@@ -34,6 +38,8 @@ type Table struct {
 	// Prepared are the whole parameters that exist in addition to their parts while the
 	// model is cut, if it was built on the GPU; 0: a group at a time.
 	Prepared int64
+	// Reference is a frozen model that training runs in addition.
+	Reference Reference
 	// Rotary are the cosines and sines that a pipeline's stage makes for each
 	// micro-batch and all its blocks share (torch 2.11,
 	// distributed/pipelining/stage.py).

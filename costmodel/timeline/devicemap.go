@@ -18,6 +18,8 @@ type Resident struct {
 	Prepared int64
 	// LastGradients: gradients of the step before are there until backward.
 	LastGradients bool
+	// Reference is a frozen model that runs once forward has ended.
+	Reference costmodel.Reference
 }
 
 // ResidentOn is what the device of this index holds in addition to its units.
@@ -31,7 +33,7 @@ func ResidentOn(table *costmodel.Table, index int, device *costmodel.Device, idl
 	if !idle {
 		resident.Workspace = table.Workspaces * device.WorkspaceBytes
 	}
-	resident.Buckets, resident.LastGradients = table.Buckets, table.LastGradients
+	resident.Buckets, resident.LastGradients, resident.Reference = table.Buckets, table.LastGradients, table.Reference
 	if index == table.InputDevice {
 		resident.Output, resident.OutputDropped = table.OutputBytes, table.OutputsDropped
 	}
@@ -64,6 +66,7 @@ func deviceMap(mode costmodel.Mode, owned stretch, resident *Resident, emit func
 	if mode != costmodel.Train {
 		return
 	}
+	runReference(resident, emit)
 	owned.backward(emit)
 	owned.last(emit)
 	emit(stepEvent{Over: activations(sum.step), What: "optimizer step"})
@@ -76,6 +79,8 @@ func start(owned stretch, resident *Resident, emit func(stepEvent)) {
 	if owned.totals().products {
 		there.Workspace = resident.Workspace
 	}
+	there.Params += resident.Reference.Params
+	there.Workspace += resident.Reference.Padding
 	emit(stepEvent{Change: there, What: "weights"})
 }
 
@@ -88,6 +93,13 @@ func endForward(resident *Resident, before int64, emit func(stepEvent)) {
 		gone.Activations = -resident.Output
 	}
 	emit(stepEvent{Change: gone})
+}
+
+// runReference is the forward of a frozen model, whose activations do not stay.
+func runReference(resident *Resident, emit func(stepEvent)) {
+	if frozen := &resident.Reference; frozen.Params > 0 {
+		emit(stepEvent{Over: costmodel.Memory{Activations: frozen.Forward, CommBuffers: frozen.Gathered}, What: "forward of the reference model"})
+	}
 }
 
 // The figures of a device map's closed form.

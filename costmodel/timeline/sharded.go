@@ -36,6 +36,7 @@ func sharded(table *costmodel.Table, owned unitList, resident Resident) producer
 		step.forward()
 		step.end()
 		if table.Workload.Mode == costmodel.Train {
+			runReference(&resident, emit)
 			step.backward()
 		}
 	}

@@ -53,6 +53,21 @@ type Path struct {
 	PlainAlone bool `json:"plain_alone"`
 	// RootReshards: the root's parameters are freed after forward, too.
 	RootReshards bool `json:"root_reshards"`
+	// Autocast: bf16 is on by default, so that adapters on a 16-bit base run in 16
+	// bits (trl, trainer/base_config.py, _BaseConfig.bf16).
+	Autocast bool
+	// HeadWhole: the loss reads the head's weight itself. If no hook has gathered
+	// it, full_tensor does (trl, trainer/utils.py, add_fused_lm_head).
+	HeadWhole bool `json:"head_whole"`
+	// Pairs: a sample is two sequences, chosen and rejected, in one batch (trl,
+	// trainer/dpo_trainer.py, DataCollatorForPreference).
+	Pairs bool
+	// Reference: full training has a frozen model in addition; adapters are
+	// switched off instead (trl, DPOTrainer.__init__).
+	Reference bool
+	// Generates: the program generates what it trains on (trl,
+	// trainer/grpo_trainer.py, _generate_single_turn).
+	Generates bool
 }
 
 // Presets are all, in the order in which they are listed.

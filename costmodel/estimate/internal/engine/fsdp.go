@@ -59,7 +59,7 @@ func (fsdp) Rules(workload *costmodel.Workload) layers.Rules {
 	path := &trainer.Of(workload.Preset).Path
 	return layers.Rules{
 		Compute: gathered(workload.Precision), Cut: true, GradsPersist: path.RetainsGradients && workload.MicroBatches > 1,
-		ReduceAsComputed: path.ReduceAsComputed, FrozenAsStored: path.FrozenAsStored,
+		ReduceAsComputed: path.ReduceAsComputed, FrozenAsStored: path.FrozenAsStored, Adapters16: autocast(workload),
 	}
 }
 
@@ -77,6 +77,9 @@ func (fsdp) Finish(model *layers.Model, table *costmodel.Table) {
 	}
 	if model.Train && path.StateDict {
 		prepared(model, table)
+	}
+	if table.Reference = reference(model); table.Reference.Params > 0 {
+		shardReference(model, &table.Reference)
 	}
 	switch {
 	case !model.Train || model.Workload.MicroBatches < 2:
@@ -107,6 +110,7 @@ type fsdpGroup struct {
 	degree int64
 	stored int64 // gradients in the type that they are stored in
 	cast   int64 // gathered bytes that are cast first
+	whole  int64 // parameters in the type that they are stored in
 }
 
 // groupOf is a group of the layers that run.
@@ -131,6 +135,11 @@ func groupOf(model *layers.Model, wrapped *shard.Group) fsdpGroup {
 		}
 	}
 	group.exchange()
+	if wrapped.Tail && len(wrapped.Units) == 1 && model.Frozen && trainer.Of(model.Workload.Preset).Path.HeadWhole {
+		// No hook of this group runs: PEFT's norm is the root's, and the head itself
+		// is not called. full_tensor gathers it as it is stored, to the end of backward.
+		group.Buffer, group.CopyIn, group.Gathered = 0, 0, group.whole
+	}
 	return group
 }
 
@@ -162,6 +171,7 @@ func (group *fsdpGroup) gather(layer *layers.Layer) {
 		}
 		size := group.degree * part.Numel * each
 		group.add(size)
+		group.whole += group.degree * layer.Shard.Stored(j)
 		if size != group.degree*layer.Shard.Stored(j) {
 			group.cast += size
 		}

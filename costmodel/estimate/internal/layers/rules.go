@@ -34,6 +34,8 @@ type Rules struct {
 	// AutocastAdapters: adapters alone run under autocast's casts, as the base
 	// has 16 bits.
 	AutocastAdapters bool
+	// Adapters16: fp32 adapters are gathered in 16 bits.
+	Adapters16 bool
 	// FlatNF4 keeps the statistics of 4-bit weights as they are, not nested.
 	FlatNF4 bool
 }

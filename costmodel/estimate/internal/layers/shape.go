@@ -3,6 +3,7 @@ package layers
 import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/internal/ops"
+	"github.com/devmap-dev/devmap/costmodel/internal/trainer"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
@@ -143,7 +144,11 @@ func tokensOf(workload *costmodel.Workload, stream modelgraph.Stream) (tokens, l
 
 // MicroBatch is the number of sequences that run at once.
 func MicroBatch(workload *costmodel.Workload) int64 {
-	return workload.Batch / max(1, workload.MicroBatches)
+	sequences := workload.Batch / max(1, workload.MicroBatches)
+	if workload.Mode == costmodel.Train && trainer.Of(workload.Preset).Path.Pairs {
+		sequences *= 2
+	}
+	return sequences
 }
 
 // ImageTokens is the number of tokens that a square image gives; size is its
