@@ -28,4 +28,7 @@ type Group struct {
 	Late bool
 	// StaysGathered: it stays gathered from forward to backward.
 	RemainsGathered bool
+	// Unhooked: one of its modules does not run, so that its backward has no hook
+	// that gathers or prefetches.
+	Unhooked bool
 }

@@ -97,7 +97,7 @@ func endForward(resident *Resident, before int64, emit func(stepEvent)) {
 
 // runReference is the forward of a frozen model, whose activations do not stay.
 func runReference(resident *Resident, emit func(stepEvent)) {
-	if frozen := &resident.Reference; frozen.Params > 0 {
+	if frozen := &resident.Reference; frozen.Forward > 0 {
 		emit(stepEvent{Over: costmodel.Memory{Activations: frozen.Forward, CommBuffers: frozen.Gathered}, What: "forward of the reference model"})
 	}
 }

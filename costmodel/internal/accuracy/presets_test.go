@@ -59,6 +59,8 @@ func newPresetRow(t *testing.T, name string) trainerRow {
 	if has("nogc") {
 		row.w.Recompute = costmodel.RecomputeNone
 	}
+	// The script's dropout; DPO switches it off, LLaMA-Factory has none.
+	row.w.LoRADropout = row.w.LoRARank > 0 && (program == "sft" || program == "grpo" || program == "swift")
 	lora, sharded := row.w.LoRARank > 0, row.w.Strategy == costmodel.FSDP
 	switch {
 	case trl && (!has("w16") || sharded && !lora): // loaded in fp32, or made so

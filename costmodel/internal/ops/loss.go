@@ -78,7 +78,7 @@ func (cost *Cost) tiledLoss(op head, shape *Shape) {
 	if stream != element {
 		tokens = element * op.Dim * min(labels, tileTokens)
 	}
-	if MixedPrecision(shape.Precision) {
+	if MixedPrecision(shape.Precision) || shape.HeadCasts {
 		weights = element * op.Dim * min(op.Vocab, tileVocab)
 		before = element * op.Dim * min(max(0, op.Vocab-tileVocab), tileVocab)
 	}

@@ -34,6 +34,8 @@ type Shape struct {
 	Precision    costmodel.Precision
 	Attention    string
 	Loss         string
+	// HeadCasts: the head's weight is fp32, and cast a tile at a time.
+	HeadCasts bool
 
 	// NewGrads are the gradients that the layer's backward makes and leaves;
 	// SecondGrads those it makes for a parameter that already has one (a tied
@@ -48,6 +50,7 @@ type Shape struct {
 	Adapters          []Adapter
 	Adapters16        bool // they are read in 16 bits
 	AdapterCasts      bool // autocast casts them and their inputs to 16 bits
+	AdapterDropout    bool // on their inputs
 	// LinearInputs: frozen linear layers keep their inputs.
 	LinearInputs bool
 	// Recompute: forward runs again in backward, up to the last tensor that is

@@ -59,7 +59,7 @@ func (fsdp) Rules(workload *costmodel.Workload) layers.Rules {
 	path := &trainer.Of(workload.Preset).Path
 	return layers.Rules{
 		Compute: gathered(workload.Precision), Cut: true, GradsPersist: path.RetainsGradients && workload.MicroBatches > 1,
-		ReduceAsComputed: path.ReduceAsComputed, FrozenAsStored: path.FrozenAsStored, Adapters16: autocast(workload),
+		ReduceAsComputed: path.ReduceAsComputed, FrozenAsStored: path.FrozenAsStored, Adapters16: autocast(workload), HeadAsStored: path.HeadWhole,
 	}
 }
 
@@ -135,6 +135,7 @@ func groupOf(model *layers.Model, wrapped *shard.Group) fsdpGroup {
 		}
 	}
 	group.exchange()
+	group.Unhooked = wrapped.Tail && trainer.Of(model.Workload.Preset).Path.HeadWhole
 	if wrapped.Tail && len(wrapped.Units) == 1 && model.Frozen && trainer.Of(model.Workload.Preset).Path.HeadWhole {
 		// No hook of this group runs: PEFT's norm is the root's, and the head itself
 		// is not called. full_tensor gathers it as it is stored, to the end of backward.

@@ -9,15 +9,16 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// reference is the frozen model of trl 1.16, trainer/dpo_trainer.py,
+// reference is the frozen model, or the base without adapters, of trl 1.16, trainer/dpo_trainer.py,
 // DPOTrainer._compute_loss: it runs after the trained one, without gradients.
 // Its parameters require them all the same, so that autocast caches its casts.
 func reference(model *layers.Model) (out costmodel.Reference) {
-	if !model.Train || model.Frozen || !trainer.Of(model.Workload.Preset).Path.Reference {
+	if !model.Train || !trainer.Of(model.Workload.Preset).Path.Reference {
 		return out
 	}
 	workload := model.Workload
 	workload.Batch, workload.MicroBatches, workload.Mode = layers.MicroBatch(&workload), 1, costmodel.Infer
+	workload.LoRARank, workload.LoRATargets = 0, nil // adapters are switched off
 	infer, err := layers.New(model.Tied, workload, model.Rules)
 	if err != nil {
 		return out // training has more, and it was refused
@@ -25,10 +26,12 @@ func reference(model *layers.Model) (out costmodel.Reference) {
 	var casts int64
 	for i := range model.Layers {
 		layer := &model.Layers[i]
-		out.Params += layer.Shard.Bytes()
-		out.Padding += layer.Shard.Padding()
-		for j := range layer.Buffers {
-			out.Params += layer.Buffers[j].Bytes
+		if !model.Frozen {
+			out.Params += layer.Shard.Bytes()
+			out.Padding += layer.Shard.Padding()
+			for j := range layer.Buffers {
+				out.Params += layer.Buffers[j].Bytes
+			}
 		}
 		step := &infer.Layers[i].Cost.Memory
 		if _, head := layer.Op.(modelgraph.Head); head {

@@ -1,6 +1,8 @@
 package layers
 
 import (
+	"slices"
+
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 	"github.com/devmap-dev/devmap/costmodel/internal/trainer"
@@ -22,6 +24,8 @@ func (model *Model) shapes() {
 		if model.Frozen {
 			shape.Frozen, shape.InputGrad = true, reached[i]
 			shape.Adapters16, shape.AdapterCasts = model.AdapterCompute() == 2, model.Rules.AutocastAdapters
+			shape.AdapterDropout = model.Workload.LoRADropout
+			shape.HeadCasts = model.Rules.HeadAsStored && ops.MixedPrecision(model.Workload.Precision) && !slices.ContainsFunc(model.Layers[i].Params, func(tensor modelgraph.Tensor) bool { return tensor.Owner != "" })
 			shape.InputSaved = shape.InputSaved || shape.Recompute && model.entersUnit(i)
 		}
 		model.Layers[i].Shape = shape
