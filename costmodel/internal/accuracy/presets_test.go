@@ -118,6 +118,9 @@ func TestPresetAccuracy(t *testing.T) {
 		if pool := float64(read.Pool)/float64(got) - 1; slack[0] <= pool && pool <= slack[1] {
 			inside++
 		}
+		if pool := float64(read.Pool)/float64(got) - 1; pool < slack[0] || pool > slack[1] {
+			t.Logf("%s: pool %.3f, range %.3f", read.Case, pool, slack)
+		}
 		percent := 100 * (float64(got)/float64(measured) - 1)
 		fmt.Fprintf(&table, "%-52s %8.3f %8.3f %+7.3f%% %+8.2f  %s\n", read.Case, gib(got), gib(measured), percent, float64(got-measured)/(1<<20), at)
 		off = append(off, math.Abs(percent))

@@ -88,11 +88,15 @@ func (record *tape) stop(op linearLayer) {
 // made first.
 func (record *tape) waiting(op linearLayer) int64 {
 	shape, element, tokens := record.shape, record.element, record.shape.Tokens
+	cast := int64(0)
+	if op.residual && shape.streamBytes() != element { // autocast: a cast of the stream's gradient
+		cast = element * op.out * tokens
+	}
 	switch {
 	case op.adapter != nil && shape.converts() && shape.Quantize == "":
 		return (shape.adapterBytes() + element) * op.out * tokens
 	case op.adapter != nil:
-		return shape.adapterBytes() * op.out * tokens
+		return cast + shape.adapterBytes()*op.out*tokens
 	case shape.Quantize != "":
 		return element * op.in * tokens
 	}

@@ -30,7 +30,7 @@ func (ddp) Rules(workload *costmodel.Workload) layers.Rules {
 // without (measured/dist_more.json); what refers to them is not known (the
 // all-reduces that ProcessGroupNCCL.cpp's watchdog has not cleared would).
 func (ddp) Finish(model *layers.Model, table *costmodel.Table) {
-	table.OutputsDropped, table.Reference = true, reference(model)
+	table.OutputsDropped, table.Reference = true, wholeReference(model)
 	var set int64
 	for i := range model.Layers {
 		set += model.Layers[i].Grads.First

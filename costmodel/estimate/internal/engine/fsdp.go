@@ -78,9 +78,7 @@ func (fsdp) Finish(model *layers.Model, table *costmodel.Table) {
 	if model.Train && path.StateDict {
 		prepared(model, table)
 	}
-	if table.Reference = reference(model); table.Reference.Params > 0 {
-		shardReference(model, &table.Reference)
-	}
+	table.Reference = shardedReference(model, table.Groups)
 	switch {
 	case !model.Train || model.Workload.MicroBatches < 2:
 	case path.RetainsGradients:

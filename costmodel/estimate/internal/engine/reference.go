@@ -12,16 +12,16 @@ import (
 // reference is the frozen model, or the base without adapters, of trl 1.16, trainer/dpo_trainer.py,
 // DPOTrainer._compute_loss: it runs after the trained one, without gradients.
 // Its parameters require them all the same, so that autocast caches its casts.
-func reference(model *layers.Model) (out costmodel.Reference) {
+func reference(model *layers.Model) (out costmodel.Reference, head int64) {
 	if !model.Train || !trainer.Of(model.Workload.Preset).Path.Reference {
-		return out
+		return out, 0
 	}
 	workload := model.Workload
 	workload.Batch, workload.MicroBatches, workload.Mode = layers.MicroBatch(&workload), 1, costmodel.Infer
 	workload.LoRARank, workload.LoRATargets = 0, nil // adapters are switched off
 	infer, err := layers.New(model.Tied, workload, model.Rules)
 	if err != nil {
-		return out // training has more, and it was refused
+		return out, 0 // training has more, and it was refused
 	}
 	var casts int64
 	for i := range model.Layers {
@@ -33,27 +33,59 @@ func reference(model *layers.Model) (out costmodel.Reference) {
 				out.Params += layer.Buffers[j].Bytes
 			}
 		}
-		step := &infer.Layers[i].Cost.Memory
-		if _, head := layer.Op.(modelgraph.Head); head {
-			step = &layer.Cost.Memory // its loss makes no logits either
-		} else {
-			casts += layer.Cost.Casts
+		if _, ends := layer.Op.(modelgraph.Head); ends {
+			head = layer.Cost.Memory.Forward // its loss makes no logits either
+			continue
 		}
+		casts += layer.Cost.Casts
+		step := &infer.Layers[i].Cost.Memory
 		out.Forward = max(out.Forward, step.Forward-step.KV)
 	}
 	if ops.MixedPrecision(model.Rules.Compute) {
-		out.Forward += casts
+		out.Forward, head = out.Forward+casts, head+casts
 	}
+	return out, head
+}
+
+// wholeReference is one whose parameters are whole.
+func wholeReference(model *layers.Model) costmodel.Reference {
+	out, head := reference(model)
+	out.Forward = max(out.Forward, head)
 	return out
 }
 
-// shardReference makes the frozen model one group (trl 1.16, models/utils.py,
-// prepare_fsdp: fully_shard on the model alone, which reshards).
-func shardReference(model *layers.Model, out *costmodel.Reference) {
-	whole := shard.Group{Name: "reference", Root: true}
-	for unit := range model.Graph.Units {
-		whole.Units = append(whole.Units, unit)
+// shardedReference is one group (trl 1.16, models/utils.py, prepare_fsdp:
+// fully_shard on the model alone, which reshards). If adapters are switched off
+// instead, the groups are there, and full_tensor makes the head again.
+func shardedReference(model *layers.Model, groups []costmodel.Group) costmodel.Reference {
+	out, head := reference(model)
+	if !model.Frozen && out.Params > 0 {
+		whole := shard.Group{Name: "reference", Root: true}
+		for unit := range model.Graph.Units {
+			whole.Units = append(whole.Units, unit)
+		}
+		group := groupOf(model, &whole)
+		out.Gathered, out.Forward = group.Gathered+group.Buffer, max(out.Forward, head)
+		return out
 	}
-	group := groupOf(model, &whole)
-	out.Gathered = group.Gathered + group.Buffer
+	var buffer, again int64
+	block := out.Forward
+	best := func(gathered, forward int64) {
+		if gathered+forward > out.Gathered+out.Forward {
+			out.Gathered, out.Forward = gathered, forward
+		}
+	}
+	for i := range groups {
+		switch group := &groups[i]; {
+		case group.Unhooked && group.Buffer == 0:
+			again = group.Gathered
+		case !group.Root && !group.RemainsGathered && group.Late: // the embedding
+			best(group.Gathered+group.Buffer, model.Layers[model.Graph.Units[group.Units[0]].First].Cost.Output)
+		case !group.Root && !group.RemainsGathered:
+			best(group.Gathered+group.Buffer, block)
+			buffer = group.Buffer // of the last one, until forward ends
+		}
+	}
+	best(again+buffer, head)
+	return out
 }
