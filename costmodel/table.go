@@ -40,6 +40,10 @@ type Table struct {
 	Prepared int64
 	// Reference is a frozen model that training runs in addition.
 	Reference Reference
+	// Generation are the units as they generate what the step trains on, and
+	// autocast's copies of their weights.
+	Generation       []Unit
+	GenerationCopies int64
 	// Rotary are the cosines and sines that a pipeline's stage makes for each
 	// micro-batch and all its blocks share (torch 2.11,
 	// distributed/pipelining/stage.py).

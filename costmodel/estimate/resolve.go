@@ -8,6 +8,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/engine"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
+	"github.com/devmap-dev/devmap/costmodel/internal/trainer"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
@@ -97,7 +98,7 @@ func check(workload *costmodel.Workload) (engine.Engine, error) {
 	if err := checkNumbers(workload); err != nil {
 		return nil, err
 	}
-	if workload.NewTokens > 0 && workload.Mode != costmodel.Infer {
+	if workload.NewTokens > 0 && workload.Mode != costmodel.Infer && !(workload.Mode == costmodel.Train && trainer.Of(workload.Preset).Path.Generates) {
 		return nil, refuse("new_tokens", workload.NewTokens, "only %v generates tokens", costmodel.Set("mode", costmodel.Infer))
 	}
 	runtime, err := checkStrategy(workload)

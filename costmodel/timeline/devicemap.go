@@ -20,6 +20,8 @@ type Resident struct {
 	LastGradients bool
 	// Reference is a frozen model that runs once forward has ended.
 	Reference costmodel.Reference
+	// Generation is there in addition before a step, while it generates.
+	Generation costmodel.Memory
 }
 
 // ResidentOn is what the device of this index holds in addition to its units.
@@ -52,6 +54,9 @@ func deviceMap(mode costmodel.Mode, owned stretch, resident *Resident, emit func
 	start(owned, resident, emit)
 	if mode == costmodel.Load {
 		return
+	}
+	if resident.Generation.Total() > 0 {
+		emit(stepEvent{Over: resident.Generation, What: "generation"})
 	}
 	sum := owned.totals()
 	var before int64 // gradients that the step before left

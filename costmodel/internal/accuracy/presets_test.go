@@ -49,6 +49,8 @@ func newPresetRow(t *testing.T, name string) trainerRow {
 	for _, opt := range opts {
 		if n, err := strconv.ParseInt(strings.TrimPrefix(opt, "ga"), 10, 64); err == nil {
 			row.w.MicroBatches, row.w.Batch = n, row.w.Batch*n
+		} else if n, err := strconv.ParseInt(strings.TrimPrefix(opt, "g"), 10, 64); err == nil {
+			row.w.NewTokens, row.w.Seq = n, row.w.Seq-n // of the whole sequence
 		} else if n, err := strconv.ParseInt(strings.TrimPrefix(opt, "r"), 10, 64); err == nil {
 			row.w.LoRARank, row.w.LoRATargets = n, []string{"q_proj", "v_proj"}
 		}

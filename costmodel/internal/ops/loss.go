@@ -85,7 +85,7 @@ func (cost *Cost) tiledLoss(op head, shape *Shape) {
 	again := min(tokens, element*op.Dim*max(0, labels-tileTokens)) // the next tokens' cast, made before these go
 	cost.Output = 0
 	cost.Memory.Saved = stream*in + (8+4+4)*labels
-	cost.Memory.Forward = cost.Memory.Saved + stream*op.Dim*shape.Logits + 7*4*labels + tile + tokens + max(weights, again)
+	cost.Memory.Forward = cost.Memory.Saved + stream*op.Dim*shape.Tokens + 7*4*labels + tile + tokens + max(weights, again)
 	sums := 4*in + tile + tokens
 	last := sums // what it returns is cast while all of this is there
 	if stream < 4 {

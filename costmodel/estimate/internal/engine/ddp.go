@@ -31,6 +31,7 @@ func (ddp) Rules(workload *costmodel.Workload) layers.Rules {
 // all-reduces that ProcessGroupNCCL.cpp's watchdog has not cleared would).
 func (ddp) Finish(model *layers.Model, table *costmodel.Table) {
 	table.OutputsDropped, table.Reference = true, wholeReference(model)
+	generation(model, table)
 	var set int64
 	for i := range model.Layers {
 		set += model.Layers[i].Grads.First

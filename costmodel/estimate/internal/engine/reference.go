@@ -59,7 +59,10 @@ func wholeReference(model *layers.Model) costmodel.Reference {
 // instead, the groups are there, and full_tensor makes the head again.
 func shardedReference(model *layers.Model, groups []costmodel.Group) costmodel.Reference {
 	out, head := reference(model)
-	if !model.Frozen && out.Params > 0 {
+	if out.Forward == 0 {
+		return out
+	}
+	if !model.Frozen {
 		whole := shard.Group{Name: "reference", Root: true}
 		for unit := range model.Graph.Units {
 			whole.Units = append(whole.Units, unit)
@@ -88,4 +91,24 @@ func shardedReference(model *layers.Model, groups []costmodel.Group) costmodel.R
 	}
 	best(again+buffer, head)
 	return out
+}
+
+// generation is the model as it generates all sequences of a step (trl 1.16,
+// trainer/grpo_trainer.py, _generate_single_turn), under autocast in every call.
+func generation(model *layers.Model, table *costmodel.Table) {
+	if !model.Train || !trainer.Of(model.Workload.Preset).Path.Generates || model.Workload.NewTokens == 0 {
+		return
+	}
+	workload := model.Workload
+	workload.Mode, workload.MicroBatches, workload.Recompute = costmodel.Infer, 1, costmodel.RecomputeNone
+	infer, err := layers.New(model.Tied, workload, model.Rules)
+	if err != nil {
+		return
+	}
+	table.Generation, _ = layers.Units(infer)
+	if ops.MixedPrecision(model.Rules.Compute) {
+		for i := range model.Layers {
+			table.GenerationCopies += model.Layers[i].Cost.Casts
+		}
+	}
 }

@@ -50,7 +50,10 @@ func (model *Model) shape(i int) ops.Shape {
 		LinearInputs: model.Rules.LinearInputs, Shared: workload.TP.Count() > 1,
 		Images: workload.Images > 0, InputSaved: model.inputSaved(i),
 	}
-	if workload.NewTokens > 0 {
+	switch {
+	case workload.NewTokens > 0 && model.Train: // labels are the tokens that were generated
+		shape.Cache, shape.Logits = length, shape.Batch*(workload.NewTokens+1)
+	case workload.NewTokens > 0:
 		shape.Logits = shape.Batch // generation projects the last position alone
 	}
 	if in := layer.InputLayers; len(in) > 0 {
@@ -142,6 +145,9 @@ func tokensOf(workload *costmodel.Workload, stream modelgraph.Stream) (tokens, l
 		each := ImageTokens(stream, workload.ImageSize)
 		return sequences * workload.Images * each, each
 	case modelgraph.Text:
+		if workload.Mode == costmodel.Train { // on what was generated, too
+			return sequences * (workload.Seq + workload.NewTokens), workload.Seq + workload.NewTokens
+		}
 	}
 	return sequences * workload.Seq, workload.Seq
 }
