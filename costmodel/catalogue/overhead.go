@@ -142,7 +142,7 @@ func slackOf(workload *costmodel.Workload) slack {
 	case traits.Sequential && workload.LoRARank > 0:
 		kind += " lora"
 	}
-	if _, measured := kinds[kind+" trainer"]; measured && trainer.Of(workload.Preset).Path.Ends {
+	if _, measured := kinds[kind+" trainer"]; measured && trainer.Of(workload.Preset).Path.StateDict {
 		kind += " trainer" // fixtures/measured/trainer_h200.jsonl
 	}
 	if recomputed, ok := kinds[kind+" recompute"]; ok && workload.Recompute == costmodel.RecomputeFull {

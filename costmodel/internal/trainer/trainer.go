@@ -53,6 +53,13 @@ type Path struct {
 	PlainAlone bool `json:"plain_alone"`
 	// RootReshards: the root's parameters are freed after forward, too.
 	RootReshards bool `json:"root_reshards"`
+	// FrozenFP32: FSDP2 makes frozen parameters fp32, too (accelerate 1.11,
+	// fsdp2_prepare_model: model.to(torch.float32)).
+	FrozenFP32 bool `json:"frozen_fp32"`
+	// AdaptersOneGroup: with adapters the model is one group, as the wrap policy that
+	// PEFT sets is none of Accelerate's (transformers 5.6, integrations/fsdp.py,
+	// update_fsdp_plugin_peft; accelerate 1.11, fsdp2_prepare_auto_wrap_policy).
+	AdaptersOneGroup bool `json:"adapters_one_group"`
 	// Autocast: bf16 is on by default, so that adapters on a 16-bit base run in 16
 	// bits (trl, trainer/base_config.py, _BaseConfig.bf16).
 	Autocast bool

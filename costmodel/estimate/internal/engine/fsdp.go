@@ -59,7 +59,7 @@ func (fsdp) Rules(workload *costmodel.Workload) layers.Rules {
 	path := &trainer.Of(workload.Preset).Path
 	return layers.Rules{
 		Compute: gathered(workload.Precision), Cut: true, GradsPersist: path.RetainsGradients && workload.MicroBatches > 1,
-		ReduceAsComputed: path.ReduceAsComputed, FrozenAsStored: path.FrozenAsStored, Adapters16: autocast(workload), HeadAsStored: path.HeadWhole,
+		ReduceAsComputed: path.ReduceAsComputed, FrozenAsStored: path.FrozenAsStored && !path.FrozenFP32, Adapters16: autocast(workload), HeadAsStored: path.HeadWhole,
 	}
 }
 

@@ -22,6 +22,8 @@ Preset = Literal[
     "accelerate-loop",
     "transformers",
     "trl-sft",
+    "trl-dpo",
+    "trl-grpo",
     "ms-swift",
     "ms-swift-megatron",
     "llamafactory",
@@ -89,6 +91,7 @@ class Shared(Settings, total=False):
     gradient_as_bucket_view: Optional[bool]
     image_size: Optional[int]
     images: Optional[int]
+    lora_dropout: Optional[bool]
     lora_precision: Optional[LoraPrecision]
     lora_rank: Optional[int]
     lora_targets: Optional[Union[Sequence[str], str]]
@@ -226,6 +229,7 @@ KINDS: dict[str, str] = {
     "height": "int64",
     "image_size": "int64",
     "images": "int64",
+    "lora_dropout": "bool",
     "lora_precision": "string",
     "lora_rank": "int64",
     "lora_targets": "stringSlice",
@@ -268,28 +272,29 @@ KINDS: dict[str, str] = {
 _NAMES = {
     "check": (
         "attention batch built_on dp ds_config ema gpu gpus gradient_as_bucket_view image_size images "
-        "lora_precision lora_rank lora_targets loss loss_only mem_fraction micro_batches mode new_tokens "
-        "optimizer precision preset quantize recompute reserve runtime schedule seq shard_degree strategy "
-        "target_seq topology tp virtual_stages"
+        "lora_dropout lora_precision lora_rank lora_targets loss loss_only mem_fraction micro_batches mode "
+        "new_tokens optimizer precision preset quantize recompute reserve runtime schedule seq shard_degree "
+        "strategy target_seq topology tp virtual_stages"
     ),
     "estimate": (
         "attention batch built_on contiguous dp ds_config ema gpu gpus gradient_as_bucket_view image_size "
-        "images lora_precision lora_rank lora_targets loss loss_only mem_fraction micro_batches mode "
-        "new_tokens objective offload optimizer pin precision preset quantize recompute reserve runtime "
+        "images lora_dropout lora_precision lora_rank lora_targets loss loss_only mem_fraction micro_batches "
+        "mode new_tokens objective offload optimizer pin precision preset quantize recompute reserve runtime "
         "schedule seq shard_degree strategy target_seq time_limit together topology tp virtual_stages"
     ),
     "inspect": (
-        "attention batch built_on dp ema gradient_as_bucket_view image_size images lora_precision lora_rank "
-        "lora_targets loss loss_only mem_fraction micro_batches mode new_tokens optimizer precision preset "
-        "quantize recompute runtime schedule seq shard_degree strategy target_seq tp virtual_stages"
+        "attention batch built_on dp ema gradient_as_bucket_view image_size images lora_dropout "
+        "lora_precision lora_rank lora_targets loss loss_only mem_fraction micro_batches mode new_tokens "
+        "optimizer precision preset quantize recompute runtime schedule seq shard_degree strategy target_seq "
+        "tp virtual_stages"
     ),
     "plan": (
         "attention batch built_on cfg_degree component contiguous dp ds_config ema explain frames "
-        "fully_shard_degree gpu gpus gradient_as_bucket_view height image_size images lora_precision "
-        "lora_rank lora_targets loss loss_only mem_fraction micro_batches mode new_tokens objective offload "
-        "optimizer pin pipefusion precision preset quantize recompute reserve ring runtime schedule seq "
-        "shard_degree steps strategy target_seq time_limit together topology tp ulysses vae_precision "
-        "vae_slicing vae_tiling virtual_stages width"
+        "fully_shard_degree gpu gpus gradient_as_bucket_view height image_size images lora_dropout "
+        "lora_precision lora_rank lora_targets loss loss_only mem_fraction micro_batches mode new_tokens "
+        "objective offload optimizer pin pipefusion precision preset quantize recompute reserve ring runtime "
+        "schedule seq shard_degree steps strategy target_seq time_limit together topology tp ulysses "
+        "vae_precision vae_slicing vae_tiling virtual_stages width"
     ),
 }
 COMMANDS = {command: {name: KINDS[name] for name in names.split()} for command, names in _NAMES.items()}
