@@ -1,8 +1,6 @@
 package costmodel
 
-// Reference is a model that is not trained: what it holds throughout, and what
-// its forward takes in addition to the activations of the trained model.
-type Reference struct{ Params, Padding, Gathered, Forward int64 }
+import "github.com/devmap-dev/devmap/costmodel/internal/value"
 
 // Table is the cost of every unit of a model under one workload.
 type Table struct {
@@ -39,7 +37,7 @@ type Table struct {
 	// model is cut, if it was built on the GPU; 0: a group at a time.
 	Prepared int64
 	// Reference is a frozen model that training runs in addition.
-	Reference Reference
+	Reference value.Reference
 	// Generation are the units as they generate what the step trains on, and
 	// autocast's copies of their weights.
 	Generation       []Unit

@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
 )
 
 // Resident is what a device holds in addition to its units.
@@ -19,7 +20,7 @@ type Resident struct {
 	// LastGradients: gradients of the step before are there until backward.
 	LastGradients bool
 	// Reference is a frozen model that runs once forward has ended.
-	Reference costmodel.Reference
+	Reference value.Reference
 	// Generation is there in addition before a step, while it generates.
 	Generation costmodel.Memory
 }

@@ -6,13 +6,14 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 	"github.com/devmap-dev/devmap/costmodel/internal/shard"
 	"github.com/devmap-dev/devmap/costmodel/internal/trainer"
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
 // reference is the frozen model, or the base without adapters, of trl 1.16, trainer/dpo_trainer.py,
 // DPOTrainer._compute_loss: it runs after the trained one, without gradients.
-// Its parameters require them all the same, so that autocast caches its casts.
-func reference(model *layers.Model) (out costmodel.Reference, head int64) {
+// Its parameters require gradients, so that autocast caches its casts.
+func reference(model *layers.Model) (out value.Reference, head int64) {
 	if !model.Train || !trainer.Of(model.Workload.Preset).Path.Reference {
 		return out, 0
 	}
@@ -48,7 +49,7 @@ func reference(model *layers.Model) (out costmodel.Reference, head int64) {
 }
 
 // wholeReference is one whose parameters are whole.
-func wholeReference(model *layers.Model) costmodel.Reference {
+func wholeReference(model *layers.Model) value.Reference {
 	out, head := reference(model)
 	out.Forward = max(out.Forward, head)
 	return out
@@ -57,7 +58,7 @@ func wholeReference(model *layers.Model) costmodel.Reference {
 // shardedReference is one group (trl 1.16, models/utils.py, prepare_fsdp:
 // fully_shard on the model alone, which reshards). If adapters are switched off
 // instead, the groups are there, and full_tensor makes the head again.
-func shardedReference(model *layers.Model, groups []costmodel.Group) costmodel.Reference {
+func shardedReference(model *layers.Model, groups []costmodel.Group) value.Reference {
 	out, head := reference(model)
 	if out.Forward == 0 {
 		return out
