@@ -52,6 +52,7 @@ func Resolve(graph *modelgraph.Graph, workload costmodel.Workload) (costmodel.Wo
 		func() error { return checkSpread(graph, &workload) },
 		func() error { return checkPositions(graph, &workload) },
 		func() error { return checkFrozen(graph, &workload, runtime) },
+		func() error { return checkDropout(&workload) },
 		func() error { return checkFlash(graph, &workload) },
 		func() error { return checkProgram(graph, &workload) },
 		func() error { return checkRepeated(graph, &workload) },
