@@ -68,6 +68,7 @@ var fields = described([]Field{
 	number("lora_rank", "0", func(workload *Workload) *int64 { return &workload.LoRARank }),
 	list("lora_targets", func(workload *Workload) *[]string { return &workload.LoRATargets }),
 	optional(named("lora_precision", "", []string{value.AdaptersFP32, value.AdaptersBF16}, func(workload *Workload) *string { return &workload.LoRAPrecision })),
+	toggle("lora_dropout", func(workload *Workload) *bool { return &workload.LoRADropout }),
 	unlessDefault(named("quantize", "off", []string{value.NF4, value.Int8}, func(workload *Workload) *string { return &workload.Quantize })),
 	unlessDefault(named("loss", value.LossEager, []string{value.LossEager, value.LossChunked, value.LossFused, value.LossTiled}, func(workload *Workload) *string { return &workload.Loss })),
 	unlessDefault(named("attention", value.SDPA, []string{value.SDPA, value.EagerAttention, value.FlashAttention}, func(workload *Workload) *string { return &workload.Attention })),

@@ -31,4 +31,7 @@ type Group struct {
 	// Joined are the whole gradients in one tensor, Retained those of the
 	// micro-batches before (FSDP1).
 	Joined, Retained int64
+	// Unhooked: one of its modules does not run, so that its backward has no hook
+	// that gathers or prefetches.
+	Unhooked bool
 }

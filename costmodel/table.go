@@ -1,5 +1,7 @@
 package costmodel
 
+import "github.com/devmap-dev/devmap/costmodel/internal/value"
+
 // Table is the cost of every unit of a model under one workload.
 type Table struct {
 	Workload Workload
@@ -37,6 +39,12 @@ type Table struct {
 	// Prepared are the whole parameters that exist in addition to their parts while the
 	// model is cut, if it was built on the GPU; 0: a group at a time.
 	Prepared int64
+	// Reference is a frozen model that training runs in addition.
+	Reference value.Reference
+	// Generation are the units as they generate what the step trains on, and
+	// autocast's copies of their weights.
+	Generation       []Unit
+	GenerationCopies int64
 	// Rotary are the cosines and sines that a pipeline's stage makes for each
 	// micro-batch and all its blocks share (torch 2.11,
 	// distributed/pipelining/stage.py).

@@ -83,6 +83,8 @@ type Workload struct {
 	// LoRAPrecision is the type of the adapters' weights between steps: fp32,
 	// or bf16, which is fp16 if the base is.
 	LoRAPrecision string `json:"lora_precision,omitzero"`
+	// LoRADropout: adapters drop out some of their input.
+	LoRADropout bool `json:"lora_dropout,omitzero"`
 	// Quantize is how the frozen weights of linear layers are stored: nf4 or int8
 	// (bitsandbytes); empty: as they are.
 	Quantize string `json:"quantize,omitzero"`

@@ -143,7 +143,7 @@ func slackOf(workload *costmodel.Workload) slack {
 		kind += " lora"
 	}
 	path := &trainer.Of(workload.Preset).Path
-	if _, measured := kinds[kind+" trainer"]; measured && path.Ends {
+	if _, measured := kinds[kind+" trainer"]; measured && path.StateDict {
 		kind += " trainer" // fixtures/measured/trainer_h200.jsonl
 	}
 	switch { // fixtures/measured/trainer_fsdp_h200.jsonl

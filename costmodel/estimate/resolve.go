@@ -54,6 +54,7 @@ func Resolve(graph *modelgraph.Graph, workload costmodel.Workload) (costmodel.Wo
 		func() error { return resolveBatches(graph, &workload) },
 		func() error { return checkPositions(graph, &workload) },
 		func() error { return checkFrozen(graph, &workload, runtime) },
+		func() error { return checkDropout(&workload) },
 		func() error { return checkFlash(graph, &workload) },
 		func() error { return checkProgram(graph, &workload) },
 		func() error { return checkRepeated(graph, &workload) },
@@ -103,7 +104,7 @@ func check(workload *costmodel.Workload) (engine.Engine, error) {
 	if err := checkNumbers(workload); err != nil {
 		return nil, err
 	}
-	if workload.NewTokens > 0 && workload.Mode != costmodel.Infer {
+	if workload.NewTokens > 0 && workload.Mode != costmodel.Infer && !(workload.Mode == costmodel.Train && trainer.Of(workload.Preset).Path.Generates) {
 		return nil, refuse("new_tokens", workload.NewTokens, "only %v generates tokens", costmodel.Set("mode", costmodel.Infer))
 	}
 	runtime, err := checkStrategy(workload)

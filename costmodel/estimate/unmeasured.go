@@ -64,6 +64,8 @@ func Unmeasured(workload *costmodel.Workload) string {
 		return fmt.Sprintf("%s with selective recompute", who)
 	case workload.EMA && workload.Runtime != value.JAX:
 		return fmt.Sprintf("%s with a moving average", who)
+	case workload.Loss == value.LossTiled && (workload.Strategy == costmodel.DDP || workload.Strategy == costmodel.FSDP):
+		return "" // fixtures/measured/presets_h200.jsonl
 	case workload.Loss != "" && workload.Loss != value.LossEager:
 		return fmt.Sprintf("%s with a %s loss", who, workload.Loss)
 	}

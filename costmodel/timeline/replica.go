@@ -16,6 +16,7 @@ var replicas = map[costmodel.Strategy]func(table *costmodel.Table, all unitList,
 }
 
 func whole(table *costmodel.Table, all unitList, resident Resident) producer {
+	resident.Generation = generation(table)
 	return func(emit func(stepEvent)) { deviceMap(table.Workload.Mode, all, &resident, emit) }
 }
 
@@ -50,4 +51,17 @@ func prepared(table *costmodel.Table, all unitList) int64 {
 		return 0
 	}
 	return sum
+}
+
+// generation is what generating takes in addition to the weights, before a step.
+func generation(table *costmodel.Table) costmodel.Memory {
+	if len(table.Generation) == 0 {
+		return costmodel.Memory{}
+	}
+	all := make(unitList, len(table.Generation))
+	for i := range all {
+		all[i] = &table.Generation[i]
+	}
+	most := walk(func(emit func(stepEvent)) { deviceMap(costmodel.Infer, all, &Resident{}, emit) }).Memory
+	return costmodel.Memory{Activations: most.Activations + table.GenerationCopies, KVCache: most.KVCache}
 }

@@ -44,6 +44,7 @@ func sharded(table *costmodel.Table, owned unitList, resident Resident) producer
 		step.forward()
 		step.end()
 		if table.Workload.Mode == costmodel.Train {
+			runReference(&resident, emit)
 			step.backward()
 		}
 	}
@@ -193,7 +194,7 @@ func (step *shardedStep) backward() {
 	for i := len(step.units) - 1; i >= 0; i-- {
 		group, unit := step.groups[i], step.units[i]
 		step.stream = unit.Output
-		if finishes(group, i) && (!group.Late || group.Reduce > 0 || group.RemainsGathered) { // a frozen embedding has no backward
+		if finishes(group, i) && !group.Unhooked && (!group.Late || group.Reduce > 0 || group.RemainsGathered) { // a frozen embedding has no backward
 			unit = step.lossFirst(unit)
 			pending = step.arrive(group, pending)
 		}
@@ -248,7 +249,7 @@ func (step *shardedStep) lossFirst(unit *costmodel.Unit) *costmodel.Unit {
 func (step *shardedStep) order() []*costmodel.Group {
 	var out []*costmodel.Group
 	for i := len(step.units) - 1; i >= 0; i-- {
-		if finishes(step.groups[i], i) {
+		if finishes(step.groups[i], i) && !step.groups[i].Unhooked {
 			out = append(out, step.groups[i])
 		}
 	}
@@ -269,6 +270,10 @@ func (step *shardedStep) prefetch(next []*costmodel.Group) []*costmodel.Group {
 // prefetched buffer, which is freed, and the group before it is prefetched.
 func (step *shardedStep) arrive(group *costmodel.Group, pending []*costmodel.Group) []*costmodel.Group {
 	if !group.RemainsGathered {
+		if step.buffer == 0 && group.Buffer > 0 { // nothing prefetched it
+			step.gather(group)
+			step.buffer = group.Buffer
+		}
 		step.comm(group.Gathered)
 		step.at(gathering, group)
 		step.comm(-step.buffer)

@@ -1,6 +1,9 @@
 package ops
 
-import "github.com/devmap-dev/devmap/modelgraph"
+import (
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
+	"github.com/devmap-dev/devmap/modelgraph"
+)
 
 // embedding is a table of rows.
 type embedding struct {
@@ -39,10 +42,11 @@ func (op embedding) cost(shape *Shape) Cost {
 	}
 	grads := shape.NewGrads + shape.SecondGrads
 	cost.peak(backwardPoint{out + sums, grads, grads})
-	if !MixedPrecision(shape.Precision) {
+	if !MixedPrecision(shape.Precision) && shape.Loss != value.LossTiled {
 		// The sum of a tied table's two gradients is a tensor of its own
 		// (input_buffer.cpp, accumulate; fixtures/measured/trainer_h200.jsonl),
-		// but for autocast's casts, which are added in place.
+		// but for autocast's casts, which are added in place, and for the sum that
+		// TRL's head makes (presets_h200.jsonl).
 		grads += shape.SecondGrads
 		cost.peak(backwardPoint{0, grads, grads})
 	}

@@ -107,6 +107,10 @@ func (op head) freeze(cost *Cost, shape *Shape) {
 	}
 	cost.Memory.Saved += shape.adapterSaved(false)
 	cost.Memory.Forward += shape.adapterSaved(false) + shape.work()
+	if shape.Loss == value.LossTiled && !eager {
+		cost.tiledLoss(op, shape) // its backward has the same tiles
+		return
+	}
 	if !eager { // the input's gradient was made in forward
 		cost.peak(backwardPoint{0, shape.NewGrads, shape.NewGrads})
 		return

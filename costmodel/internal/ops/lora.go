@@ -46,10 +46,33 @@ func (shape *Shape) converts() bool { return shape.adapterBytes() != shape.eleme
 // (_cast_input_dtype) or autocast's. Only fp32 on fp32 reads the base's own
 // tensor, and shared says that something else keeps that.
 func (shape *Shape) input(adapter *Adapter, shared bool) int64 {
+	if shape.AdapterDropout { // what dropout makes of it, and its mask
+		return (shape.adapterBytes() + 1) * adapter.In * shape.Tokens
+	}
 	if shared && !shape.converts() && !shape.autocasts() {
 		return 0
 	}
 	return shape.adapterBytes() * adapter.In * shape.Tokens
+}
+
+// widened reports that A's input is made fp32 before autocast makes it 16 bits
+// (_cast_input_dtype): of a base in 16 bits always, of one in fp32 where autocast
+// made the input.
+func (shape *Shape) widened(adapter *Adapter) bool {
+	return shape.autocasts() && (shape.AdapterCasts || adapter.Output)
+}
+
+// copied is what an adapter's forward has in addition to what it keeps: the fp32
+// copy of its input, throughout; and what dropout makes of it, until it is cast.
+func (shape *Shape) copied(adapter *Adapter) (input, dropped int64) {
+	size := adapter.In * shape.Tokens
+	if shape.widened(adapter) || shape.AdapterDropout && shape.converts() {
+		input = 4 * size
+	}
+	if shape.AdapterDropout && shape.autocasts() {
+		dropped = 4 * size
+	}
+	return input, dropped
 }
 
 // inner is A's output, kept for B's gradient, with autocast's copies of both.
@@ -97,7 +120,8 @@ func (shape *Shape) work() int64 {
 
 // unfusedWork is what one adapter adds to a forward.
 func (shape *Shape) unfusedWork(adapter *Adapter) int64 {
-	return shape.input(adapter, true) + shape.inner(adapter) + 2*shape.adapterBytes()*adapter.Out*shape.Tokens
+	copied, dropped := shape.copied(adapter)
+	return shape.input(adapter, true) + copied + max(dropped, shape.inner(adapter)+2*shape.adapterBytes()*adapter.Out*shape.Tokens)
 }
 
 // gradBytes is the size of an element of an adapter's gradient.

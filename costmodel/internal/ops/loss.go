@@ -67,23 +67,35 @@ const (
 
 // tiledLoss follows trl/kernels/chunked_logprob.py (trl 1.16),
 // ChunkedLogProbFunction: logits exist a tile at a time, and again in backward,
-// which sums both gradients in fp32. Every position counts as a label.
+// which sums both gradients in fp32. Every position but a sequence's last is a
+// label; the positions are copied (trainer/utils.py, add_fused_lm_head).
 func (cost *Cost) tiledLoss(op head, shape *Shape) {
-	element, in := shape.elementBytes(), op.Dim*shape.Logits
+	labels := max(1, shape.Logits-shape.Batch)
+	element, stream, in := shape.elementBytes(), shape.streamBytes(), op.Dim*labels
 	grads := shape.NewGrads + shape.SecondGrads
-	tile := element * min(shape.Logits, tileTokens) * tileVocab
-	casts := int64(0)
-	if MixedPrecision(shape.Precision) { // of a tile's weights, in backward those of the one before too, and of its tokens
-		casts = element * op.Dim * (min(op.Vocab, tileVocab) + min(shape.Logits, tileTokens))
+	tile := element * min(labels, tileTokens) * tileVocab
+	tokens, weights, before := int64(0), int64(0), int64(0) // casts of a tile's tokens and weights, and of the tile before
+	if stream != element {
+		tokens = element * op.Dim * min(labels, tileTokens)
 	}
+	if MixedPrecision(shape.Precision) || shape.HeadCasts {
+		weights = element * op.Dim * min(op.Vocab, tileVocab)
+		before = element * op.Dim * min(max(0, op.Vocab-tileVocab), tileVocab)
+	}
+	again := min(tokens, element*op.Dim*max(0, labels-tileTokens)) // the next tokens' cast, made before these go
 	cost.Output = 0
-	cost.Memory.Saved = shape.streamBytes()*in + (8+4)*shape.Logits
-	cost.Memory.Forward = cost.Memory.Saved + shape.streamBytes()*in + 7*4*shape.Logits + tile + casts
-	sums := 4*in + tile + 2*casts
-	if shape.weightBytes() < 4 && grads > 0 {
-		sums += 4*op.Dim*op.Vocab - grads // before its cast
+	cost.Memory.Saved = stream*in + (8+4+4)*labels
+	cost.Memory.Forward = cost.Memory.Saved + stream*op.Dim*shape.Tokens + 7*4*labels + tile + tokens + max(weights, again)
+	sums := 4*in + tile + tokens
+	last := sums // what it returns is cast while all of this is there
+	if stream < 4 {
+		last += stream * in
 	}
-	cost.peak(backwardPoint{sums, grads, grads}, backwardPoint{(4+shape.streamBytes())*in + tile, grads, grads})
+	own := grads
+	if shape.weightBytes() < 4 && grads > 0 {
+		sums, last, own = sums+4*op.Dim*op.Vocab, last+4*op.Dim*op.Vocab, 0
+	}
+	cost.peak(backwardPoint{sums + max(weights+before, weights+again), own, own}, backwardPoint{last + before, grads, grads})
 }
 
 // powerOfTwo is the least power of two from count up (triton.next_power_of_2).

@@ -46,7 +46,11 @@ func (op mlp) freeze(cost *Cost, shape *Shape) {
 	cost.Memory.Saved = ffn.saved()
 	cost.Memory.Forward = 0
 	stream := shape.streamBytes() * op.Dim * shape.Tokens
-	forward := tape{shape: shape, element: ffn.element, now: 2*stream + ffn.element*op.Dim*shape.Tokens, see: func(point backwardPoint) { cost.Memory.Forward = max(cost.Memory.Forward, point.activations) }}
+	third := ffn.element * op.Dim * shape.Tokens
+	if shape.Recompute {
+		third = stream // the gradient of its output is there
+	}
+	forward := tape{shape: shape, element: ffn.element, now: 2*stream + third, see: func(point backwardPoint) { cost.Memory.Forward = max(cost.Memory.Forward, point.activations) }}
 	ffn.forward(&forward)
 	cost.Waiting = forward.waiting(ffn.down)
 	ffn.backward(&tape{shape: shape, element: ffn.element, now: stream, see: func(point backwardPoint) { cost.peak(point) }})

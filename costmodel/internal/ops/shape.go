@@ -46,6 +46,8 @@ type Shape struct {
 	Precision    costmodel.Precision
 	Attention    string
 	Loss         string
+	// HeadCasts: the head's weight is fp32, and cast a tile at a time.
+	HeadCasts bool
 
 	// NewGrads are the gradients that the layer's backward makes and leaves;
 	// SecondGrads those it makes for a parameter that already has one (a tied
@@ -65,6 +67,7 @@ type Shape struct {
 	// Megatron: Megatron-Core runs the layer; CoreAttention: it recomputes the
 	// kernel's call.
 	Megatron, CoreAttention bool
+	AdapterDropout          bool // on their inputs
 	// LinearInputs: frozen linear layers keep their inputs.
 	LinearInputs bool
 	// Recompute: forward runs again in backward, up to the last tensor that is

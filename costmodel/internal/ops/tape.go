@@ -51,7 +51,10 @@ func (record *tape) forward(op linearLayer) {
 	if op.adapter == nil {
 		return
 	}
-	record.add(shape.input(op.adapter, op.shared) + shape.inner(op.adapter))
+	copied, dropped := shape.copied(op.adapter)
+	record.add(shape.input(op.adapter, op.shared) + copied + dropped)
+	record.drop(dropped)
+	record.add(shape.inner(op.adapter))
 	record.add(2 * ab * op.out * tokens) // B's output, and the scaled one
 	record.drop(ab * op.out * tokens)
 	if shape.Quantize != "" {
@@ -62,6 +65,7 @@ func (record *tape) forward(op linearLayer) {
 	record.add(sum * op.out * tokens)
 	record.drop((element + ab) * op.out * tokens)
 	record.turn(sum*op.out*tokens, element*op.out*tokens)
+	record.drop(copied)
 }
 
 // stop runs the last linear layer of a block again, as far as something is
@@ -71,7 +75,10 @@ func (record *tape) stop(op linearLayer) {
 		return
 	}
 	shape := record.shape
-	record.add(record.element*op.out*shape.Tokens + shape.input(op.adapter, op.shared) + shape.inner(op.adapter))
+	copied, dropped := shape.copied(op.adapter)
+	record.add(record.element*op.out*shape.Tokens + shape.input(op.adapter, op.shared) + copied + dropped)
+	record.drop(dropped)
+	record.add(shape.inner(op.adapter))
 }
 
 // waiting is what backward of a block's last linear layer holds, in addition to
@@ -81,11 +88,15 @@ func (record *tape) stop(op linearLayer) {
 // made first.
 func (record *tape) waiting(op linearLayer) int64 {
 	shape, element, tokens := record.shape, record.element, record.shape.Tokens
+	cast := int64(0)
+	if op.residual && shape.streamBytes() != element { // autocast: a cast of the stream's gradient
+		cast = element * op.out * tokens
+	}
 	switch {
 	case op.adapter != nil && shape.converts() && shape.Quantize == "":
 		return (shape.adapterBytes() + element) * op.out * tokens
 	case op.adapter != nil:
-		return shape.adapterBytes() * op.out * tokens
+		return cast + shape.adapterBytes()*op.out*tokens
 	case shape.Quantize != "":
 		return element * op.in * tokens
 	}
@@ -117,6 +128,21 @@ func (record *tape) backward(op linearLayer, x int64) {
 	}
 }
 
+// inputGrad goes back from A's input through its casts, and dropout between them.
+func (record *tape) inputGrad(adapter *Adapter, x int64) {
+	shape, size := record.shape, adapter.In*record.shape.Tokens
+	from := shape.adapterBytes()
+	if shape.widened(adapter) || shape.AdapterDropout && shape.autocasts() {
+		record.turn(from*size, 4*size)
+		from = 4
+	}
+	if shape.AdapterDropout {
+		record.add((from + 1) * size) // with the mask, which was dropped with A's input
+		record.drop((from + 1) * size)
+	}
+	record.turn(from*size, x*size)
+}
+
 // adapter goes back through the sum, the scaling, B, A and the input's cast,
 // and reports whether the base shares its output's gradient with the residual
 // stream. If the sum is fp32, the base gets a 16-bit copy of its gradient
@@ -144,7 +170,7 @@ func (record *tape) adapter(op *linearLayer, x int64) bool {
 	record.drop(ab*op.out*tokens + shape.inner(adapter))
 	record.grad(ab*op.in*tokens, shape.gradBytes()*op.in*adapter.Rank)
 	record.drop(inner + shape.input(adapter, op.shared))
-	record.turn(ab*op.in*tokens, x*op.in*tokens)
+	record.inputGrad(adapter, x)
 	return residual
 }
 

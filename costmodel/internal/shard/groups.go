@@ -41,7 +41,7 @@ func Groups(graph *modelgraph.Graph, own Ends) []Group {
 		case at >= 0 && ends[at].Units[0] == unit:
 			out = append(out, ends[at])
 		case at >= 0:
-		case isBlock(graph, unit):
+		case isBlock(graph, unit) && !own.One:
 			out = append(out, Group{Name: graph.Units[unit].Name, Units: []int{unit}})
 		default:
 			out[0].Units = append(out[0].Units, unit)
@@ -66,12 +66,14 @@ type Ends struct {
 	Norm bool
 	// Whole: the model is one group.
 	Whole bool
+	// One: the whole model is the root's.
+	One bool
 }
 
 // EndsOf are the ends under a workload's preset.
 func EndsOf(workload *costmodel.Workload) Ends {
 	path := &trainer.Of(workload.Preset).Path
-	return Ends{Own: path.Ends, Norm: workload.LoRARank == 0, Whole: path.Whole}
+	return Ends{Own: path.Ends, Norm: workload.LoRARank == 0, Whole: path.Whole, One: path.AdaptersOneGroup && workload.LoRARank > 0}
 }
 
 // groups are those of the ends.

@@ -83,6 +83,28 @@ type Path struct {
 	// LastGradients: gradients of the step before are there through forward
 	// (lightning/pytorch/loops/optimization/automatic.py, Closure.closure).
 	LastGradients bool `json:"last_gradients"`
+	// FrozenFP32: FSDP2 makes frozen parameters fp32, too (accelerate 1.11,
+	// fsdp2_prepare_model: model.to(torch.float32)).
+	FrozenFP32 bool `json:"frozen_fp32"`
+	// AdaptersOneGroup: with adapters the model is one group, as the wrap policy that
+	// PEFT sets is none of Accelerate's (transformers 5.6, integrations/fsdp.py,
+	// update_fsdp_plugin_peft; accelerate 1.11, fsdp2_prepare_auto_wrap_policy).
+	AdaptersOneGroup bool `json:"adapters_one_group"`
+	// Autocast: bf16 is on by default, so that adapters on a 16-bit base run in 16
+	// bits (trl, trainer/base_config.py, _BaseConfig.bf16).
+	Autocast bool
+	// HeadWhole: the loss reads the head's weight itself. If no hook has gathered
+	// it, full_tensor does (trl, trainer/utils.py, add_fused_lm_head).
+	HeadWhole bool `json:"head_whole"`
+	// Pairs: a sample is two sequences, chosen and rejected, in one batch (trl,
+	// trainer/dpo_trainer.py, DataCollatorForPreference).
+	Pairs bool
+	// Reference: full training has a frozen model in addition; adapters are
+	// switched off instead (trl, DPOTrainer.__init__).
+	Reference bool
+	// Generates: the program generates what it trains on (trl,
+	// trainer/grpo_trainer.py, _generate_single_turn).
+	Generates bool
 }
 
 // Presets are all, in the order in which they are listed.

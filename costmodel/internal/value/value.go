@@ -57,3 +57,7 @@ const (
 	DeepSpeed  = "deepspeed"  // ZeRO's states
 	JAX        = "jax"        // a program that XLA compiles, as OpenPI's
 )
+
+// Reference is a model that is not trained: what it holds throughout, and what
+// its forward takes in addition to the activations of the trained model.
+type Reference struct{ Params, Padding, Gathered, Forward int64 }

@@ -118,6 +118,9 @@ var ofWorkload = map[string]flag{
 	"lora_precision": {
 		help: "Adapter type: {values} [fp32, or the base's]",
 	},
+	"lora_dropout": {
+		help: "Adapters have dropout", idle: []*idleness{noStep},
+	},
 	"quantize": {
 		help: "Quantize frozen linear layers: {values}", values: []string{"off"},
 		meant: map[string]string{"4bit": "nf4", "4-bit": "nf4", "int4": "nf4", "fp4": "nf4", "bnb": "nf4 or int8", "8bit": "int8", "8-bit": "int8", "none": "off"},

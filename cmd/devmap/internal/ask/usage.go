@@ -27,7 +27,7 @@ var groups = []struct {
 	{"GPUs", []string{"gpus N|SIZES|auto", "gpu NAME", "topology FILE", "reserve SIZE", "devices LIST", "backend NAME", "transport WAY"}},
 	{"Training", []string{
 		"optimizer NAME", "micro-batches N", "recompute MODE", "loss KIND", "loss-only", "lora-rank N", "lora-targets NAMES", "lora-precision TYPE",
-		"quantize TYPE", "ema", "gradient-as-bucket-view", "lr RATE", "betas B1,B2", "eps NUMBER", "weight-decay NUMBER", "clip NORM",
+		"lora-dropout", "quantize TYPE", "ema", "gradient-as-bucket-view", "lr RATE", "betas B1,B2", "eps NUMBER", "weight-decay NUMBER", "clip NORM",
 	}},
 	{"Inference", []string{"new-tokens N", "offload TARGET", "stop ID"}},
 	{"Strategy", []string{

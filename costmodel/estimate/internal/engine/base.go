@@ -31,7 +31,13 @@ func (base) Rules(workload *costmodel.Workload) layers.Rules {
 		// nothing to cast but the adapters, which PEFT makes fp32.
 		rules.Compute, rules.FrozenAsStored, rules.AutocastAdapters = gathered(workload.Precision), true, true
 	}
+	rules.AutocastAdapters = rules.AutocastAdapters || autocast(workload)
 	return rules
+}
+
+// autocast reports adapters on a 16-bit base whose program has bf16 on.
+func autocast(workload *costmodel.Workload) bool {
+	return trainer.Of(workload.Preset).Path.Autocast && workload.LoRARank > 0 && workload.Quantize == "" && ops.WeightBytes(workload.Precision) == 2
 }
 
 func (base) Regions(*layers.Model, *costmodel.Table) error { return nil }

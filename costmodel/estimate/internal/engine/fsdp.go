@@ -51,7 +51,8 @@ func (fsdp) Rules(workload *costmodel.Workload) layers.Rules {
 	path := &trainer.Of(workload.Preset).Path
 	return layers.Rules{
 		Compute: gathered(workload.Precision), Cut: true, GradsPersist: path.RetainsGradients && workload.MicroBatches > 1,
-		ReduceAsComputed: path.ReduceAsComputed, FrozenAsStored: path.FrozenAsStored || workload.Quantize != "",
+		ReduceAsComputed: path.ReduceAsComputed, FrozenAsStored: path.FrozenAsStored && !path.FrozenFP32 || workload.Quantize != "",
+		Adapters16: autocast(workload), HeadAsStored: path.HeadWhole,
 	}
 }
 
@@ -79,6 +80,7 @@ func (fsdp) Finish(model *layers.Model, table *costmodel.Table) {
 	if model.Train && path.StateDict {
 		prepared(model, table)
 	}
+	table.Reference = shardedReference(model, table.Groups)
 	switch {
 	case !model.Train || model.Workload.MicroBatches < 2:
 	case path.RetainsGradients:
@@ -141,6 +143,7 @@ type fsdpGroup struct {
 	degree int64
 	stored int64 // gradients in the type that they are stored in
 	cast   int64 // gathered bytes that are cast first
+	whole  int64 // parameters in the type that they are stored in
 }
 
 // groupOf is a group of the layers that run.
@@ -165,6 +168,12 @@ func groupOf(model *layers.Model, wrapped *shard.Group) fsdpGroup {
 		}
 	}
 	group.exchange()
+	group.Unhooked = wrapped.Tail && trainer.Of(model.Workload.Preset).Path.HeadWhole
+	if wrapped.Tail && len(wrapped.Units) == 1 && model.Frozen && trainer.Of(model.Workload.Preset).Path.HeadWhole {
+		// No hook of this group runs: PEFT's norm is the root's, and the head itself
+		// is not called. full_tensor gathers it as it is stored, to the end of backward.
+		group.Buffer, group.CopyIn, group.Gathered = 0, 0, group.whole
+	}
 	return group
 }
 
@@ -200,6 +209,7 @@ func (group *fsdpGroup) gather(layer *layers.Layer) {
 		}
 		size := group.degree * part.Numel * each
 		group.add(size)
+		group.whole += group.degree * layer.Shard.Stored(j)
 		if size != group.degree*layer.Shard.Stored(j) {
 			group.cast += size
 		}

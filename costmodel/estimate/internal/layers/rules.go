@@ -39,6 +39,10 @@ type Rules struct {
 	// Megatron: layers are Megatron-Core's, and selective recomputation is of the
 	// attention kernel's call alone.
 	Megatron bool
+	// Adapters16: fp32 adapters are gathered in 16 bits.
+	Adapters16 bool
+	// HeadAsStored: the loss reads a frozen head's weight as it is stored.
+	HeadAsStored bool
 	// FlatNF4 keeps the statistics of 4-bit weights as they are, not nested.
 	FlatNF4 bool
 }

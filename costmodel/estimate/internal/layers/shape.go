@@ -2,6 +2,7 @@ package layers
 
 import (
 	"math"
+	"slices"
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/internal/ops"
@@ -25,6 +26,8 @@ func (model *Model) shapes() {
 			shape.Frozen, shape.InputGrad = true, reached[i]
 			shape.Adapters16, shape.AdapterCasts = model.AdapterCompute() == 2, model.Rules.AutocastAdapters
 			shape.FusedAdapters = model.Rules.FusedAdapters && model.Layers[i].Stream.Kind == modelgraph.Text
+			shape.AdapterDropout = model.Workload.LoRADropout
+			shape.HeadCasts = model.Rules.HeadAsStored && ops.MixedPrecision(model.Workload.Precision) && !slices.ContainsFunc(model.Layers[i].Params, func(tensor modelgraph.Tensor) bool { return tensor.Owner != "" })
 			shape.InputSaved = shape.InputSaved || shape.Recompute && model.entersUnit(i)
 		}
 		model.Layers[i].Shape = shape
@@ -51,7 +54,10 @@ func (model *Model) shape(i int) ops.Shape {
 		Images: workload.Images > 0, InputSaved: model.inputSaved(i),
 		Megatron: model.Train && model.Rules.Megatron, CoreAttention: workload.Recompute == value.RecomputeSelective,
 	}
-	if workload.NewTokens > 0 {
+	switch {
+	case workload.NewTokens > 0 && model.Train: // labels are the tokens that were generated
+		shape.Cache, shape.Logits = length, shape.Batch*(workload.NewTokens+1)
+	case workload.NewTokens > 0:
 		shape.Logits = shape.Batch // generation projects the last position alone
 	}
 	if layer.Stream.Kind == modelgraph.Text {
@@ -151,6 +157,9 @@ func tokensOf(workload *costmodel.Workload, stream modelgraph.Stream) (tokens, l
 		}
 		return images * each, each
 	case modelgraph.Text:
+		if workload.Mode == costmodel.Train && workload.NewTokens > 0 { // on what was generated, too
+			return sequences * (workload.Seq + workload.NewTokens), workload.Seq + workload.NewTokens
+		}
 	}
 	batch := batchOf(workload)
 	return batch.Rows * batch.Tokens, batch.Tokens
@@ -206,7 +215,11 @@ func labelled(workload *costmodel.Workload, batch *trainer.Batch, tokens int64) 
 
 // MicroBatch is the number of sequences that run at once.
 func MicroBatch(workload *costmodel.Workload) int64 {
-	return workload.Batch / max(1, workload.MicroBatches)
+	sequences := workload.Batch / max(1, workload.MicroBatches)
+	if workload.Mode == costmodel.Train && trainer.Of(workload.Preset).Path.Pairs {
+		sequences *= 2
+	}
+	return sequences
 }
 
 // ImageTokens is the number of tokens that a square image of the workload's size
