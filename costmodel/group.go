@@ -28,4 +28,9 @@ type Group struct {
 	Late bool
 	// StaysGathered: it stays gathered from forward to backward.
 	RemainsGathered bool
+	// Repeats: its forward runs a chunk at a time, and gathers it for each.
+	Repeats bool
+	// HeadReduce and HeadReduced are the input and the output of a reduction of
+	// the head's gradient in forward, by the loss; 0: there is none.
+	HeadReduce, HeadReduced int64
 }

@@ -49,6 +49,9 @@ func (op attention) kernelOf(dims *geo, shape *Shape) attentionKernel {
 func (op attention) kernelSaved(dims *geo, shape *Shape) int64 {
 	element, tokens := shape.elementBytes(), shape.Tokens
 	saved := element*tokens*dims.q + element*dims.kvTokens*dims.made(op) + element*tokens*dims.out
+	if shape.Modules != "" && dims.by == flashKernel {
+		return saved + 4*op.Heads*tokens + seeds(shape)*op.kernelCalls(shape) + op.native(dims, shape)
+	}
 	fused := op.Fused && op.Rope // v is a slice that keeps the whole projection (Phi-3)
 	switch dims.by {
 	case flashKernel:
@@ -126,6 +129,7 @@ func (op attention) kernelBackward(dims *geo, shape *Shape) int64 {
 		if op.KVHeads < op.Heads {
 			back += 2 * element * tokens * dims.q
 		}
+		back += op.nativeBackward(dims, shape)
 	case efficientKernel:
 		back += 4*op.Heads*tokens + dims.masked*element
 		if element < 4 {

@@ -2,6 +2,9 @@ package ops
 
 func (op attention) selected(selective *Selective, shape *Shape, biases int) int64 {
 	dims := op.geometry(shape)
+	if shape.Modules == Torchtitan {
+		return op.selectedByTitan(selective, &dims, shape)
+	}
 	in := []struct{ rows, width int64 }{{shape.Tokens, dims.q}, {dims.kvTokens, dims.k}, {dims.kvTokens, dims.v}}
 	switch {
 	case op.KVRank > 0:

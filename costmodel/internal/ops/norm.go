@@ -17,6 +17,12 @@ func (norm) products() bool { return false }
 // modeling_gemma.py GemmaRMSNorm (all in fp32, one cast at the end), and
 // torch.nn.LayerNorm (input, mean and 1/σ).
 func (op norm) cost(shape *Shape) Cost {
+	if op.Style != modelgraph.LayerNorm && shape.Modules == Torchtitan {
+		return op.fused(shape)
+	}
+	if op.Style == modelgraph.RMSNorm && shape.Modules == Torchtune {
+		op.Style = modelgraph.GemmaRMSNorm // all in fp32 (modules/rms_norm.py)
+	}
 	hN := op.Dim * shape.Tokens
 	cost := Cost{Known: true, FLOPs: 5 * float64(hN), Output: shape.streamBytes() * hN}
 	out := shape.elementBytes() * hN // the next linear layer's input

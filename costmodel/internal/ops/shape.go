@@ -54,6 +54,8 @@ type Shape struct {
 	// kept (torch/utils/checkpoint.py, early_stop).
 	Recompute bool
 	Quantize  string // of the linear layers' weights
+	// Modules are those that run the model: Transformers', or a program's own.
+	Modules Modules
 	// Shared: the layer is one GPU's part of one that several share (tensor
 	// parallelism); its outputs are summed over them, or, of the head, cut.
 	Shared bool

@@ -19,6 +19,7 @@ type Group struct {
 	Units []int // in unit order
 	Root  bool
 	Tail  bool // the head's, which stays gathered from forward to backward
+	Alone bool // the head's, which reshards
 }
 
 // Groups are FSDP2's parameter groups where fully_shard is applied to every
@@ -58,11 +59,17 @@ type Ends struct {
 	// Norm: the final norm is in the head's group. Under PEFT's wrapper
 	// _find_final_norm there finds none, and the norm is the root's.
 	Norm bool
+	// Alone: only untied ends are groups, and the head's reshards (torchtune).
+	Alone bool
 }
 
 // EndsOf are the ends under a workload's preset.
 func EndsOf(workload *costmodel.Workload) Ends {
-	return Ends{Own: trainer.Of(workload.Preset).Path.Ends, Norm: workload.LoRARank == 0}
+	path := &trainer.Of(workload.Preset).Path
+	if path.OwnEnds {
+		return Ends{Own: workload.LoRARank == 0, Alone: true}
+	}
+	return Ends{Own: path.Ends, Norm: workload.LoRARank == 0}
 }
 
 // groups are those of the ends.
@@ -86,10 +93,13 @@ func (own Ends) groups(graph *modelgraph.Graph) []Group {
 			}
 		case modelgraph.Head:
 			if !op.Pooled {
-				tail = Group{Name: layer.Name, Units: append(tail.Units, unit), Tail: true}
+				tail = Group{Name: layer.Name, Units: append(tail.Units, unit), Tail: !own.Alone, Alone: own.Alone}
 				tied = slices.ContainsFunc(layer.Params, func(tensor modelgraph.Tensor) bool { return tensor.Owner != "" })
 			}
 		}
+	}
+	if tied && own.Alone {
+		return nil
 	}
 	if tied {
 		tail.Units, first = slices.Concat(first.Units, tail.Units), Group{}

@@ -53,6 +53,18 @@ type Path struct {
 	PlainAlone bool `json:"plain_alone"`
 	// RootReshards: the root's parameters are freed after forward, too.
 	RootReshards bool `json:"root_reshards"`
+	// Modules are the program's own, if it does not run Transformers':
+	// torchtune, torchtitan.
+	Modules string
+	// OwnEnds: trained in full, untied ends are groups, which reshard (torchtune,
+	// recipes/configs/llama3_1/8B_full.yaml, custom_sharded_layers).
+	OwnEnds bool `json:"own_ends"`
+	// OneThread: backward runs on forward's thread (torchtitan,
+	// distributed/utils.py, set_multithreading_enabled).
+	OneThread bool `json:"one_thread"`
+	// ZeroesGradients: gradients are set to zero and stay (torchtitan,
+	// trainer.py, train_step, under CUDA graphs).
+	ZeroesGradients bool `json:"zeroes_gradients"`
 }
 
 // Presets are all, in the order in which they are listed.

@@ -59,7 +59,7 @@ func (fsdp) Rules(workload *costmodel.Workload) layers.Rules {
 	path := &trainer.Of(workload.Preset).Path
 	return layers.Rules{
 		Compute: gathered(workload.Precision), Cut: true, GradsPersist: path.RetainsGradients && workload.MicroBatches > 1,
-		ReduceAsComputed: path.ReduceAsComputed, FrozenAsStored: path.FrozenAsStored,
+		ReduceAsComputed: path.ReduceAsComputed, FrozenAsStored: path.FrozenAsStored, Modules: ops.Modules(path.Modules),
 	}
 }
 
@@ -68,6 +68,7 @@ func (fsdp) Finish(model *layers.Model, table *costmodel.Table) {
 	path := &trainer.Of(model.Workload.Preset).Path
 	for _, wrapped := range shard.Groups(model.Graph, shard.EndsOf(&model.Workload)) {
 		group := groupOf(model, &wrapped)
+		group.Repeats = wrapped.Alone && model.Workload.Loss == value.LossChunked && model.Train
 		if len(group.Units) > 0 {
 			table.Groups = append(table.Groups, group.Group)
 		}
@@ -75,6 +76,7 @@ func (fsdp) Finish(model *layers.Model, table *costmodel.Table) {
 	if model.Train && *path == (trainer.Path{}) {
 		table.Marks = once(func() [][2]int64 { return shardMarks(model, table.Groups) })
 	}
+	table.LastGradients = model.Train && path.ZeroesGradients
 	if model.Train && path.StateDict {
 		prepared(model, table)
 	}
@@ -131,7 +133,30 @@ func groupOf(model *layers.Model, wrapped *shard.Group) fsdpGroup {
 		}
 	}
 	group.exchange()
+	if wrapped.Tail && model.Train && model.Rules.Modules == ops.Torchtitan && model.Workload.Loss == value.LossChunked {
+		group.reduceInForward(wrapped)
+	}
 	return group
+}
+
+// reduceInForward takes the head's matrix out of what backward reduces; a tied
+// one is there again, as the embedding's.
+func (group *fsdpGroup) reduceInForward(wrapped *shard.Group) {
+	for _, unit := range wrapped.Units {
+		for i := group.model.Graph.Units[unit].First; i < group.model.Graph.Units[unit].End; i++ {
+			layer := &group.model.Layers[i]
+			if _, head := layer.Op.(modelgraph.Head); !head || len(layer.Params) == 0 {
+				continue
+			}
+			numel := shard.Share(layer.Params[0].Numel, group.degree)
+			group.HeadReduce, group.HeadReduced = 4*group.degree*numel, 4*numel
+			if !group.Late {
+				group.Reduce -= group.HeadReduce
+				group.Reduced -= group.HeadReduced
+				group.LastGrad = 0
+			}
+		}
+	}
 }
 
 // gather adds a layer's parameters to a group: whole, in the type of compute,

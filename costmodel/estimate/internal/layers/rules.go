@@ -1,6 +1,9 @@
 package layers
 
-import "github.com/devmap-dev/devmap/costmodel"
+import (
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/internal/ops"
+)
 
 // Rules are what an engine does with tensors that the ops do not say.
 type Rules struct {
@@ -34,6 +37,8 @@ type Rules struct {
 	// AutocastAdapters: adapters alone run under autocast's casts, as the base
 	// has 16 bits.
 	AutocastAdapters bool
+	// Modules are those that run the model.
+	Modules ops.Modules
 	// FlatNF4 keeps the statistics of 4-bit weights as they are, not nested.
 	FlatNF4 bool
 }

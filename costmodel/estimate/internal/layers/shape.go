@@ -18,12 +18,24 @@ func (model *Model) shapes() {
 		shape := model.shape(i)
 		shape.HeadAlone, shape.Inputs = alone[i], i == inputs
 		shape.Scatter = shape.Inputs && shape.Images
+		if model.Rules.Modules == ops.Torchtitan {
+			model.titan(i, &shape)
+		}
 		if model.Frozen {
 			shape.Frozen, shape.InputGrad = true, reached[i]
 			shape.Adapters16, shape.AdapterCasts = model.AdapterCompute() == 2, model.Rules.AutocastAdapters
 			shape.InputSaved = shape.InputSaved || shape.Recompute && model.entersUnit(i)
 		}
 		model.Layers[i].Shape = shape
+	}
+}
+
+// titan is what torchtitan's modules see otherwise: a block's checkpoint keeps
+// its input, and a tied head's gradient is gone when the table's comes.
+func (model *Model) titan(i int, shape *ops.Shape) {
+	shape.InputSaved = shape.Recompute && model.entersUnit(i)
+	if _, table := model.Layers[i].Op.(modelgraph.Embedding); table && shape.Loss == value.LossChunked {
+		shape.NewGrads, shape.SecondGrads = shape.NewGrads+shape.SecondGrads, 0
 	}
 }
 
@@ -43,6 +55,7 @@ func (model *Model) shape(i int) ops.Shape {
 		Attention: workload.Attention, Loss: workload.Loss, Recompute: model.Recomputes,
 		Adapters: layer.Whole.Adapters, Quantize: workload.Quantize,
 		LinearInputs: model.Rules.LinearInputs, Shared: workload.TP.Count() > 1,
+		Modules: model.Rules.Modules,
 		Images: workload.Images > 0, InputSaved: model.inputSaved(i),
 	}
 	if workload.NewTokens > 0 {
