@@ -123,16 +123,17 @@ func (step *shardedStep) forward() {
 }
 
 // enter gathers a group before its forward. The buffer of the all-gather
-// before is freed when the new one has been issued (_fsdp_param_group.py
-// wait_for_unshard: implicit prefetch), so that two are alive at once.
+// before is freed when the new one has been copied out (_fsdp_param_group.py,
+// wait_for_unshard: a local variable keeps it), so that two are alive at once.
 func (step *shardedStep) enter(group *costmodel.Group) {
 	if group == nil {
 		return
 	}
 	step.gather(group)
-	step.comm(group.Gathered - step.buffer)
-	step.buffer = group.Buffer
+	step.comm(group.Gathered)
 	step.at(gathering, group)
+	step.comm(-step.buffer)
+	step.buffer = group.Buffer
 }
 
 // gather issues an all-gather (_fsdp_collectives.py foreach_all_gather): the
