@@ -145,6 +145,9 @@ func slackOf(workload *costmodel.Workload) slack {
 	if _, measured := kinds[kind+" trainer"]; measured && trainer.Of(workload.Preset).Path.Ends {
 		kind += " trainer" // fixtures/measured/trainer_h200.jsonl
 	}
+	if modules := trainer.Of(workload.Preset).Path.Modules; modules != "" {
+		kind = "fsdp " + modules // fixtures/measured/native_h200.jsonl
+	}
 	if recomputed, ok := kinds[kind+" recompute"]; ok && workload.Recompute == costmodel.RecomputeFull {
 		return recomputed
 	}

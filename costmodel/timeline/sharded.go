@@ -14,10 +14,9 @@ func sharded(table *costmodel.Table, owned unitList, resident Resident) producer
 		step := shardedStep{table: table, units: owned, resident: &resident, groups: make([]*costmodel.Group, len(owned)), emit: emit}
 		for i := range table.Groups {
 			group := &table.Groups[i]
-			step.reduced += group.Reduced
-			if !group.Late { // else it is the same shard again
-				step.reduced += group.HeadReduced
-			}
+			// A tied table's gradient is in the first of two outputs, and the
+			// norm's is a view of the second, which stays whole for it.
+			step.reduced += group.Reduced + group.HeadReduced
 			if group.Root {
 				step.root = group
 				continue
