@@ -54,9 +54,9 @@ type LayerMemory struct {
 	// model's alone.
 	LossForward int64
 	// LossFrees is how much less of Saved there is when the gradient has reached
-	// the logits. LossHolds is what the loss holds while it reduces the head's
-	// gradient in forward; 0: it is reduced in backward.
-	LossFrees, LossHolds int64
+	// the logits. LossAlive is what the loss has alive while the head's
+	// gradient is reduced in forward; 0: it is reduced in backward.
+	LossFrees, LossAlive int64
 }
 
 // Unit is what one wrap unit costs whatever its place.

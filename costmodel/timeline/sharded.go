@@ -161,10 +161,10 @@ func (step *shardedStep) lossOutside(group *costmodel.Group, unit *costmodel.Uni
 	}
 	layer := &unit.Layers[head]
 	step.emit(stepEvent{Over: activations(layer.LossForward - layer.Saved), What: "loss forward"})
-	if layer.LossHolds == 0 || group == nil || group.HeadReduce == 0 {
+	if layer.LossAlive == 0 || group == nil || group.HeadReduce == 0 {
 		return
 	}
-	over := activations(layer.LossHolds - layer.Saved)
+	over := activations(layer.LossAlive - layer.Saved)
 	over.Grads, over.CommBuffers = group.HeadReduce, group.HeadReduce // the sum of the chunks, and the input
 	step.emit(stepEvent{Change: gradients(group.HeadReduced), Over: over, What: reducing, Layer: group.Name})
 	if step.accumulates() {

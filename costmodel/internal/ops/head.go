@@ -161,3 +161,9 @@ func (head) kernels(_ *Shape, casts float64) (forward, backward float64) {
 func (op head) bound(*Shape) bound {
 	return bound{width: float64(op.Dim) + float64(op.Vocab), matrix: float64(op.Dim) * float64(op.Vocab)}
 }
+
+// reducedInForward reports that the head's gradient is reduced before the model's backward.
+func (shape *Shape) reducedInForward(op modelgraph.Op) bool {
+	_, last := op.(modelgraph.Head)
+	return last && shape.Train && shape.chunked(Torchtitan)
+}

@@ -2,6 +2,7 @@ package ops
 
 import (
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
 )
 
 // Shape is one micro-batch as a layer sees it.
@@ -122,3 +123,17 @@ func ComputeBytes(precision costmodel.Precision) int64 {
 
 // StreamBytes is the size of one element of the residual stream.
 func StreamBytes(precision costmodel.Precision) int64 { return WeightBytes(precision) }
+
+// Modules is whose modules run the model.
+type Modules string
+
+// Programs with modules of their own; the others run Transformers'.
+const (
+	Torchtune  Modules = "torchtune"
+	Torchtitan Modules = "torchtitan"
+)
+
+// chunked reports a loss that the program makes of chunks.
+func (shape *Shape) chunked(modules Modules) bool {
+	return shape.Modules == modules && shape.Loss == value.LossChunked
+}

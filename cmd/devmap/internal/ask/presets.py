@@ -47,7 +47,7 @@ def default(text, names):
             if isinstance(line, ast.AnnAssign) and getattr(line.target, "id", "") == names[-1] and line.value is not None:
                 value = line.value
     if isinstance(value, ast.Call):  # field(default=…), Field(default=…)
-        value = next((k.value for k in value.keywords if k.arg in ("default", "default_factory")), value)
+        value = next((k.value for k in value.keywords if k.arg == "default" or k.arg == "default_factory" and not isinstance(k.value, ast.Lambda)), value)
     return None if value is None else str(value.value) if isinstance(value, ast.Constant) else ast.unparse(value)
 
 

@@ -56,7 +56,7 @@ func (model *Model) shape(i int) ops.Shape {
 		Adapters: layer.Whole.Adapters, Quantize: workload.Quantize,
 		LinearInputs: model.Rules.LinearInputs, Shared: workload.TP.Count() > 1,
 		Modules: model.Rules.Modules,
-		Images: workload.Images > 0, InputSaved: model.inputSaved(i),
+		Images:  workload.Images > 0, InputSaved: model.inputSaved(i),
 	}
 	if workload.NewTokens > 0 {
 		shape.Logits = shape.Batch // generation projects the last position alone
