@@ -221,9 +221,7 @@ func (step *shardedStep) backward() {
 			pending = step.arrive(group, pending, freedByLoss(unit))
 		}
 		unitBackward(unit, step.emit)
-		if group != nil && group.Repeats && finishes(group, i) {
-			step.firstChunk(group, unit, pending)
-		}
+		step.firstChunk(group, i, pending)
 		if begins(group, i) && !group.Late {
 			step.reduceGrads(group)
 		}
@@ -279,11 +277,14 @@ func freedByLoss(unit *costmodel.Unit) int64 {
 // firstChunk is the backward of a head's first chunk, which is the last to run:
 // the logits are gone, and the group before is prefetched, as those of the
 // chunks before were the head itself (_fsdp_param_group.py, _backward_prefetch).
-func (step *shardedStep) firstChunk(group *costmodel.Group, unit *costmodel.Unit, pending []*costmodel.Group) {
+func (step *shardedStep) firstChunk(group *costmodel.Group, unit int, pending []*costmodel.Group) {
+	if !finishes(group, unit) || !group.Repeats {
+		return
+	}
 	step.prefetch(pending)
-	grads := step.units[len(step.units)-1:].totals().grads
+	grads := step.units[unit : unit+1].totals().grads
 	over := gradients(2 * grads) // the sum before, the chunk's, and the new sum, which is counted
-	over.Activations = unit.Output
+	over.Activations = step.units[unit].Output
 	step.emit(stepEvent{Over: over, What: "backward of ", Layer: group.Name})
 }
 
