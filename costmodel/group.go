@@ -34,4 +34,9 @@ type Group struct {
 	// Unhooked: one of its modules does not run, so that its backward has no hook
 	// that gathers or prefetches.
 	Unhooked bool
+	// Repeats: its forward runs a chunk at a time, and gathers it for each.
+	Repeats bool
+	// HeadReduce and HeadReduced are the input and the output of a reduction of
+	// the head's gradient in forward, by the loss; 0: there is none.
+	HeadReduce, HeadReduced int64
 }

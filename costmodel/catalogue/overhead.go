@@ -146,6 +146,9 @@ func slackOf(workload *costmodel.Workload) slack {
 	if _, measured := kinds[kind+" trainer"]; measured && path.StateDict {
 		kind += " trainer" // fixtures/measured/trainer_h200.jsonl
 	}
+	if path.Modules != "" {
+		kind = "fsdp " + path.Modules // fixtures/measured/native_h200.jsonl
+	}
 	switch { // fixtures/measured/trainer_fsdp_h200.jsonl
 	case path.Flat && workload.Strategy.Traits().ByBlock:
 		return kinds["fsdp1"]

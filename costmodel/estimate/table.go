@@ -9,6 +9,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
 	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 	"github.com/devmap-dev/devmap/costmodel/internal/shard"
+	"github.com/devmap-dev/devmap/costmodel/internal/trainer"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
@@ -64,6 +65,9 @@ func fill(table *costmodel.Table, graph *modelgraph.Graph, run *costmodel.Worklo
 	}
 	if model.Train {
 		table.Workspaces = 2 // the autograd thread has its own cuBLAS handle
+		if trainer.Of(run.Preset).Path.OneThread {
+			table.Workspaces = 1
+		}
 	}
 	if err := runtime.Regions(model, table); err != nil {
 		return err

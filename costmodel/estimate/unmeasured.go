@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/internal/trainer"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 )
 
@@ -57,16 +58,17 @@ func Unmeasured(workload *costmodel.Workload) string {
 	if !workload.Strategy.Traits().Sequential {
 		known = known[:1]
 	}
+	own := trainer.Of(workload.Preset).Path.Modules != "" // measured with their loss and recompute
 	switch {
 	case !slices.Contains(known, workload.Optimizer):
 		return fmt.Sprintf("%s with %s", who, workload.Optimizer)
-	case workload.Recompute == value.RecomputeSelective:
+	case workload.Recompute == value.RecomputeSelective && !own:
 		return fmt.Sprintf("%s with selective recompute", who)
 	case workload.EMA && workload.Runtime != value.JAX:
 		return fmt.Sprintf("%s with a moving average", who)
 	case workload.Loss == value.LossTiled && (workload.Strategy == costmodel.DDP || workload.Strategy == costmodel.FSDP):
 		return "" // fixtures/measured/presets_h200.jsonl
-	case workload.Loss != "" && workload.Loss != value.LossEager:
+	case workload.Loss != "" && workload.Loss != value.LossEager && !(own && workload.Loss == value.LossChunked):
 		return fmt.Sprintf("%s with a %s loss", who, workload.Loss)
 	}
 	return ""

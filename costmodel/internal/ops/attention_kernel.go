@@ -54,6 +54,9 @@ func (op attention) kernelSaved(dims *geo, shape *Shape) int64 {
 	if unpads(&op, dims, shape) {
 		saved += element * (shape.Real*dims.out - (tokens-shape.Real)*(dims.q+dims.made(op)))
 	}
+	if shape.Modules != "" && dims.by == flashKernel {
+		return saved + 4*op.Heads*tokens + seeds(shape)*op.kernelCalls(shape) + native(&op, dims, shape)
+	}
 	fused := op.Fused && op.Rope // v is a slice that keeps the whole projection (Phi-3)
 	switch dims.by {
 	case flashKernel:
@@ -137,6 +140,7 @@ func (op attention) kernelBackward(dims *geo, shape *Shape) int64 {
 		if op.KVHeads < op.Heads {
 			back += 2 * element * tokens * dims.q
 		}
+		back += nativeBackward(&op, dims, shape)
 	case efficientKernel:
 		back += 4*op.Heads*tokens + dims.masked*element
 		if element < 4 {
@@ -200,4 +204,39 @@ func Kernel(op modelgraph.Op, shape *Shape) (flash, efficient, masked bool) {
 	}
 	dims := asked.geometry(shape)
 	return dims.by == flashKernel, dims.by == efficientKernel, dims.masked > 0
+}
+
+// native is an attention kernel's share that a program's own modules change:
+// what is kept in addition.
+func native(op *attention, dims *geo, shape *Shape) int64 {
+	switch shape.Modules {
+	case Torchtune:
+		// Keys and values are expanded to all heads (modules/attention.py).
+		return shape.elementBytes() * dims.repeated
+	case Torchtitan:
+		// FlexAttention has no seeds; the complex rotation of each position is
+		// gathered in every layer (models/common/rope.py, _reshape_for_broadcast).
+		saved := -seeds(shape) * op.kernelCalls(shape)
+		if op.Rope {
+			saved += 4 * op.HeadDim * shape.Tokens
+		}
+		return saved
+	}
+	return 0
+}
+
+// nativeBackward is the same of the kernel's backward: gradients of all heads'
+// keys and values, or FlexAttention's, which needs no accumulator.
+func nativeBackward(op *attention, dims *geo, shape *Shape) int64 {
+	wide := int64(0)
+	if op.KVHeads < op.Heads {
+		wide = 2 * shape.elementBytes() * shape.Tokens * dims.q // that of grouped queries
+	}
+	switch shape.Modules {
+	case Torchtune:
+		return shape.elementBytes()*dims.repeated - wide
+	case Torchtitan:
+		return -wide - 4*shape.Tokens*dims.q
+	}
+	return 0
 }

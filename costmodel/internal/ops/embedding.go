@@ -31,7 +31,7 @@ func (op embedding) cost(shape *Shape) Cost {
 	if shape.Scatter {
 		cost.Memory.Forward += scattered(op.Dim, shape)
 	}
-	if shape.Inputs {
+	if shape.Inputs && shape.Modules == "" {
 		// inputs_embeds, a variable of LlamaModel.forward and its like. The
 		// first block's input is the same tensor, and counts twice there.
 		cost.Memory.UntilBodyEnd = out

@@ -36,6 +36,10 @@ func (op head) cost(shape *Shape) Cost {
 	switch { // classifiers have one loss, that of their few logits
 	case shape.eager(op):
 		cost.eagerLoss(op, shape, nV, in)
+	case shape.chunked(Torchtune):
+		cost.tuneLoss(op, shape)
+	case shape.chunked(Torchtitan):
+		cost.titanLoss(op, shape)
 	case shape.Loss == value.LossChunked:
 		cost.chunkedLoss(op, shape)
 	case shape.Loss == value.LossTiled:
@@ -65,6 +69,9 @@ func (cost *Cost) eagerLoss(op head, shape *Shape, nV, in int64) {
 	}
 	if MixedPrecision(shape.Precision) {
 		cost.Memory.Forward += shape.streamBytes() * in // the norm's output, a variable of the model's forward
+	}
+	if shape.Modules != "" {
+		cost.Memory.LossForward, cost.Memory.Forward = cost.Memory.Forward, element*(nV+in)
 	}
 	// The logits' gradient, the input's, and the weight's.
 	cost.lossParts(8*nV, backwardPoint{element*nV + shape.streamBytes()*in - 4*nV, shape.NewGrads + shape.SecondGrads, shape.NewGrads + shape.SecondGrads})
@@ -111,6 +118,10 @@ func (op head) freeze(cost *Cost, shape *Shape) {
 		cost.tiledLoss(op, shape) // its backward has the same tiles
 		return
 	}
+	if shape.chunked(Torchtune) {
+		cost.tuneBackward(op, shape)
+		return
+	}
 	if !eager { // the input's gradient was made in forward
 		cost.peak(backwardPoint{0, shape.NewGrads, shape.NewGrads})
 		return
@@ -153,4 +164,10 @@ func (head) kernels(_ *Shape, casts float64) (forward, backward float64) {
 
 func (op head) bound(*Shape) bound {
 	return bound{width: float64(op.Dim) + float64(op.Vocab), matrix: float64(op.Dim) * float64(op.Vocab)}
+}
+
+// reducedInForward reports that the head's gradient is reduced before the model's backward.
+func (shape *Shape) reducedInForward(op modelgraph.Op) bool {
+	_, last := op.(modelgraph.Head)
+	return last && shape.Train && shape.chunked(Torchtitan)
 }

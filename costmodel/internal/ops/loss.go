@@ -105,3 +105,81 @@ func powerOfTwo(count int64) int64 {
 	}
 	return 1 << bits.Len64(uint64(count-1))
 }
+
+// chunkRows is the positions of one of the loss's chunks: each sequence is cut
+// (torchtune 0.6, modules/transformer.py, chunked_output; torchtitan 0.3,
+// components/loss.py, ChunkedLossWrapper).
+func (shape *Shape) chunkRows() int64 {
+	length := shape.Logits / max(1, shape.Batch)
+	return (length + lossChunks - 1) / lossChunks * max(1, shape.Batch)
+}
+
+// chunkCopies are the chunks of a tensor of so many bytes: of several sequences
+// they are not contiguous, and are copied.
+func (shape *Shape) chunkCopies(bytes int64) int64 {
+	if shape.Batch < 2 {
+		return 0
+	}
+	return bytes
+}
+
+// tuneLoss follows torchtune 0.6.1: modules/transformer.py (chunked_output)
+// makes the logits of all chunks, modules/loss/ce_chunked_output_loss.py their
+// log-softmax, a chunk's fp32 copy at a time; the recipes drop the logits before
+// backward.
+func (cost *Cost) tuneLoss(op head, shape *Shape) {
+	element, in := shape.elementBytes(), op.Dim*shape.Logits
+	all, chunk := shape.Logits*op.Vocab, shape.chunkRows()*op.Vocab
+	cost.Output = 0
+	cost.Memory.Saved = 4*all + 8*shape.Logits + shape.chunkCopies(8*shape.Logits)
+	if !shape.Frozen { // the chunks or what they are views of, for the weight's gradient
+		cost.Memory.Saved += element * in
+	}
+	cost.Memory.Forward = element*all + element*in + shape.chunkCopies(element*in)
+	cost.Memory.LossForward = cost.Memory.Saved + element*all
+	if element < 4 {
+		cost.Memory.LossForward += 4 * chunk // logits.float()
+	}
+	cost.tuneBackward(op, shape)
+}
+
+// tuneBackward: autograd takes the losses of all chunks first, as they were made
+// last, so that the gradients of all logits are there; then the projection's
+// chunks from the last on, whose gradients of the weight are added up in new
+// tensors (torch/csrc/autograd/input_buffer.cpp, accumulate).
+func (cost *Cost) tuneBackward(op head, shape *Shape) {
+	element, in := shape.elementBytes(), op.Dim*shape.Logits
+	all, chunk := shape.Logits*op.Vocab, shape.chunkRows()*op.Vocab
+	grads := shape.NewGrads + shape.SecondGrads
+	part := element * in / lossChunks
+	cost.lossParts(8*chunk, backwardPoint{element*all - 4*all + part, grads, grads})
+	if grads > 0 {
+		sum := backwardPoint{element*(all-2*chunk) - 4*all + 2*part, 3 * grads, 3 * grads}
+		cost.peak(sum)
+		if at := sum.activations + sum.grads; at > cost.Memory.HeadBackward {
+			cost.Memory.HeadBackward, cost.Memory.HeadGrads = at, sum.grads
+		}
+	}
+	cost.Memory.LossFrees = (4 - element) * all
+}
+
+// titanLoss follows torchtitan 0.3.0, components/loss.py (ChunkedLossWrapper):
+// each chunk's logits, loss and backward come before the model's own backward.
+// The head's gradient is summed in fp32, the type of the reduction
+// (torch 2.13, _fsdp_param.py, to_accumulated_grad_if_needed); the last chunk
+// reduces it. The body's gradient remains.
+func (cost *Cost) titanLoss(op head, shape *Shape) {
+	element, in, chunk := shape.elementBytes(), op.Dim*shape.Logits, shape.chunkRows()*op.Vocab
+	weight := shape.weightBytes() * op.Dim * op.Vocab
+	cost.Output = 0
+	cost.Memory.Saved = element * in
+	// The hidden states, their chunks, and the buffer of their gradients.
+	cost.Memory.LossAlive = element*in + shape.chunkCopies(element*in+8*shape.Logits) + 4*in + element*chunk
+	loss := 12 * chunk // log-softmax, the likelihood's gradient and its own
+	if element < 4 {
+		loss = max(loss, 8*chunk)
+	}
+	cost.Memory.Forward = element * in
+	cost.Memory.LossForward = cost.Memory.LossAlive + 4*op.Dim*op.Vocab + max(loss, weight+element*(chunk+in/lossChunks))
+	cost.Memory.LossAlive += element * in / lossChunks
+}

@@ -17,6 +17,12 @@ func (norm) products() bool { return false }
 // modeling_gemma.py GemmaRMSNorm (all in fp32, one cast at the end), and
 // torch.nn.LayerNorm (input, mean and 1/σ).
 func (op norm) cost(shape *Shape) Cost {
+	if op.Style != modelgraph.LayerNorm && shape.Modules == Torchtitan {
+		return op.fused(shape)
+	}
+	if op.Style == modelgraph.RMSNorm && shape.Modules == Torchtune {
+		op.Style = modelgraph.GemmaRMSNorm // all in fp32 (modules/rms_norm.py)
+	}
 	hN := op.Dim * shape.Tokens
 	cost := Cost{Known: true, FLOPs: 5 * float64(hN), Output: shape.streamBytes() * hN}
 	out := shape.elementBytes() * hN // the next linear layer's input
@@ -138,4 +144,21 @@ func normTraffic(style modelgraph.NormStyle, shape *Shape) (forward, backward mo
 	forward = weight.add(pow+cast, cast+mean+product)
 	backward = weightBack.add(12+powBack+collect+cast, cast+8+4+meanBack) // the product's: 1/σ's 12, x's 8 and a sum
 	return forward, backward
+}
+
+// fused is torch.nn.RMSNorm in one kernel (torch 2.11, aten _fused_rms_norm),
+// which keeps its input and 1/σ: that of torchtitan.
+func (op norm) fused(shape *Shape) Cost {
+	hN := shape.streamBytes() * op.Dim * shape.Tokens
+	cost := Cost{Known: true, FLOPs: 5 * float64(op.Dim*shape.Tokens), Output: hN}
+	cost.Memory.Saved = 4 * shape.Tokens
+	if !shape.InputSaved {
+		cost.Memory.Saved += hN
+	}
+	if !shape.HeadAlone {
+		cost.Memory.Saved += hN
+	}
+	cost.Memory.Forward = cost.Memory.Saved + 2*hN
+	cost.peak(backwardPoint{3 * hN, shape.NewGrads, 0})
+	return cost
 }

@@ -39,7 +39,12 @@ func Of(op modelgraph.Op, shape *Shape) Cost {
 	} else {
 		cost.Memory.Saved += asked.slack(shape)
 	}
-	cost.Memory.Forward = max(cost.Memory.Forward, cost.Memory.Saved)
+	if cost.Memory.LossForward == 0 {
+		cost.Memory.Forward = max(cost.Memory.Forward, cost.Memory.Saved)
+	}
+	if shape.reducedInForward(op) {
+		return cost
+	}
 	cost.Memory.Grads = shape.NewGrads
 	// At the end all that was saved is gone and every gradient is there.
 	cost.peak(backwardPoint{-cost.Memory.Saved, shape.NewGrads, 0})

@@ -2,6 +2,7 @@ package ops
 
 import (
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
 )
 
 // Shape is one micro-batch as a layer sees it.
@@ -74,6 +75,8 @@ type Shape struct {
 	// kept (torch/utils/checkpoint.py, early_stop).
 	Recompute bool
 	Quantize  string // of the linear layers' weights
+	// Modules are those that run the model: Transformers', or a program's own.
+	Modules Modules
 	// Shared: the layer is one GPU's part of one that several share (tensor
 	// parallelism); its outputs are summed over them, or, of the head, cut.
 	Shared bool
@@ -149,3 +152,17 @@ func ComputeBytes(precision costmodel.Precision) int64 {
 
 // StreamBytes is the size of one element of the residual stream.
 func StreamBytes(precision costmodel.Precision) int64 { return WeightBytes(precision) }
+
+// Modules is whose modules run the model.
+type Modules string
+
+// Programs with modules of their own; the others run Transformers'.
+const (
+	Torchtune  Modules = "torchtune"
+	Torchtitan Modules = "torchtitan"
+)
+
+// chunked reports a loss that the program makes of chunks.
+func (shape *Shape) chunked(modules Modules) bool {
+	return shape.Modules == modules && shape.Loss == value.LossChunked
+}

@@ -19,6 +19,7 @@ type Group struct {
 	Units []int // in unit order
 	Root  bool
 	Tail  bool // the head's, which stays gathered from forward to backward
+	Alone bool // the head's, which reshards
 }
 
 // Groups are FSDP2's parameter groups where fully_shard is applied to every
@@ -68,11 +69,16 @@ type Ends struct {
 	Whole bool
 	// One: the whole model is the root's.
 	One bool
+	// Alone: only untied ends are groups, and the head's reshards (torchtune).
+	Alone bool
 }
 
 // EndsOf are the ends under a workload's preset.
 func EndsOf(workload *costmodel.Workload) Ends {
 	path := &trainer.Of(workload.Preset).Path
+	if path.OwnEnds {
+		return Ends{Own: workload.LoRARank == 0, Alone: true}
+	}
 	return Ends{Own: path.Ends, Norm: workload.LoRARank == 0, Whole: path.Whole, One: path.AdaptersOneGroup && workload.LoRARank > 0}
 }
 
@@ -97,10 +103,13 @@ func (own Ends) groups(graph *modelgraph.Graph) []Group {
 			}
 		case modelgraph.Head:
 			if !op.Pooled {
-				tail = Group{Name: layer.Name, Units: append(tail.Units, unit), Tail: true}
+				tail = Group{Name: layer.Name, Units: append(tail.Units, unit), Tail: !own.Alone, Alone: own.Alone}
 				tied = slices.ContainsFunc(layer.Params, func(tensor modelgraph.Tensor) bool { return tensor.Owner != "" })
 			}
 		}
+	}
+	if tied && own.Alone {
+		return nil
 	}
 	if tied {
 		tail.Units, first = slices.Concat(first.Units, tail.Units), Group{}

@@ -105,6 +105,18 @@ type Path struct {
 	// Generates: the program generates what it trains on (trl,
 	// trainer/grpo_trainer.py, _generate_single_turn).
 	Generates bool
+	// Modules are the program's own, if it does not run Transformers':
+	// torchtune, torchtitan.
+	Modules string
+	// OwnEnds: trained in full, untied ends are groups, which reshard (torchtune,
+	// recipes/configs/llama3_1/8B_full.yaml, custom_sharded_layers).
+	OwnEnds bool `json:"own_ends"`
+	// OneThread: backward runs on forward's thread (torchtitan,
+	// distributed/utils.py, set_multithreading_enabled).
+	OneThread bool `json:"one_thread"`
+	// ZeroesGradients: gradients are set to zero and stay (torchtitan,
+	// trainer.py, train_step, under CUDA graphs).
+	ZeroesGradients bool `json:"zeroes_gradients"`
 }
 
 // Presets are all, in the order in which they are listed.

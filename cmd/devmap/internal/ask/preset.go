@@ -47,7 +47,8 @@ type trainerFile struct {
 	// Keys are those that devmap reads, by path, and what their values set; "*"
 	// stands for any value, which is then the field's own.
 	Keys    map[string]map[string][]presetSet
-	Ignored []string // they change no memory on a GPU
+	Refused map[string]string // parts of values that devmap does not count, by key
+	Ignored []string          // they change no memory on a GPU
 }
 
 var presets = sync.OnceValue(func() []preset {
@@ -322,7 +323,7 @@ func (file *trainerFile) read(values map[string]string) ([]presetSet, error) {
 		if !listed {
 			means, listed = file.Keys[key]["*"]
 		}
-		if !listed {
+		if part := file.Refused[key]; !listed || part != "" && strings.Contains(value, part) {
 			near := ""
 			if names := modelgraph.Nearest(value, slices.Sorted(maps.Keys(file.Keys[key])), 1, slips(value)); len(names) > 0 && names[0] != "" {
 				near = " (did you mean " + names[0] + "?)"

@@ -52,7 +52,7 @@ func (fsdp) Rules(workload *costmodel.Workload) layers.Rules {
 	return layers.Rules{
 		Compute: gathered(workload.Precision), Cut: true, GradsPersist: path.RetainsGradients && workload.MicroBatches > 1,
 		ReduceAsComputed: path.ReduceAsComputed, FrozenAsStored: path.FrozenAsStored && !path.FrozenFP32 || workload.Quantize != "",
-		Adapters16: autocast(workload), HeadAsStored: path.HeadWhole,
+		Adapters16: autocast(workload), HeadAsStored: path.HeadWhole, Modules: ops.Modules(path.Modules),
 	}
 }
 
@@ -65,6 +65,7 @@ func (fsdp) Finish(model *layers.Model, table *costmodel.Table) {
 		if wrapped.Tail && path.ReduceFP32 {
 			group.Gathered += tiedAgain(model, &group.Group)
 		}
+		group.Repeats = wrapped.Alone && model.Workload.Loss == value.LossChunked && model.Train
 		if len(group.Units) > 0 {
 			table.Groups = append(table.Groups, group.Group)
 		}
@@ -77,6 +78,7 @@ func (fsdp) Finish(model *layers.Model, table *costmodel.Table) {
 	} else if model.Train && *path == (trainer.Path{}) && model.Workload.Quantize == "" {
 		table.Marks = once(func() [][2]int64 { return shardMarks(model, table.Groups) })
 	}
+	table.KeepsGradients = model.Train && path.ZeroesGradients
 	if model.Train && path.StateDict {
 		prepared(model, table)
 	}
@@ -174,7 +176,30 @@ func groupOf(model *layers.Model, wrapped *shard.Group) fsdpGroup {
 		// is not called. full_tensor gathers it as it is stored, to the end of backward.
 		group.Buffer, group.CopyIn, group.Gathered = 0, 0, group.whole
 	}
+	if wrapped.Tail && model.Train && model.Rules.Modules == ops.Torchtitan && model.Workload.Loss == value.LossChunked {
+		group.reduceInForward(wrapped)
+	}
 	return group
+}
+
+// reduceInForward takes the head's matrix out of what backward reduces; a tied
+// one is there again, as the embedding's.
+func (group *fsdpGroup) reduceInForward(wrapped *shard.Group) {
+	for _, unit := range wrapped.Units {
+		for i := group.model.Graph.Units[unit].First; i < group.model.Graph.Units[unit].End; i++ {
+			layer := &group.model.Layers[i]
+			if _, head := layer.Op.(modelgraph.Head); !head || len(layer.Params) == 0 {
+				continue
+			}
+			numel := shard.Share(layer.Params[0].Numel, group.degree)
+			group.HeadReduce, group.HeadReduced = 4*group.degree*numel, 4*numel
+			if !group.Late {
+				group.Reduce -= group.HeadReduce
+				group.Reduced -= group.HeadReduced
+				group.LastGrad = 0
+			}
+		}
+	}
 }
 
 // gather adds a layer's parameters to a group: whole, in the type of compute,

@@ -1,6 +1,9 @@
 package layers
 
-import "github.com/devmap-dev/devmap/costmodel"
+import (
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/internal/ops"
+)
 
 // Rules are what an engine does with tensors that the ops do not say.
 type Rules struct {
@@ -43,6 +46,8 @@ type Rules struct {
 	Adapters16 bool
 	// HeadAsStored: the loss reads a frozen head's weight as it is stored.
 	HeadAsStored bool
+	// Modules are those that run the model.
+	Modules ops.Modules
 	// FlatNF4 keeps the statistics of 4-bit weights as they are, not nested.
 	FlatNF4 bool
 }

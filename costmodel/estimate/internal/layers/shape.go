@@ -22,6 +22,9 @@ func (model *Model) shapes() {
 		shape := model.shape(i)
 		shape.HeadAlone, shape.Inputs = alone[i], i == inputs
 		shape.Scatter = shape.Inputs && shape.Images
+		if model.Rules.Modules == ops.Torchtitan {
+			model.titan(i, &shape)
+		}
 		if model.Frozen {
 			shape.Frozen, shape.InputGrad = true, reached[i]
 			shape.Adapters16, shape.AdapterCasts = model.AdapterCompute() == 2, model.Rules.AutocastAdapters
@@ -31,6 +34,15 @@ func (model *Model) shapes() {
 			shape.InputSaved = shape.InputSaved || shape.Recompute && model.entersUnit(i)
 		}
 		model.Layers[i].Shape = shape
+	}
+}
+
+// titan is what torchtitan's modules see otherwise: a block's checkpoint keeps
+// its input, and a tied head's gradient is gone when the table's comes.
+func (model *Model) titan(i int, shape *ops.Shape) {
+	shape.InputSaved = shape.Recompute && model.entersUnit(i)
+	if _, table := model.Layers[i].Op.(modelgraph.Embedding); table && shape.Loss == value.LossChunked {
+		shape.NewGrads, shape.SecondGrads = shape.NewGrads+shape.SecondGrads, 0
 	}
 }
 
@@ -53,6 +65,7 @@ func (model *Model) shape(i int) ops.Shape {
 		LinearInputs: model.Rules.LinearInputs, Shared: workload.TP.Count() > 1,
 		Images: workload.Images > 0, InputSaved: model.inputSaved(i),
 		Megatron: model.Train && model.Rules.Megatron, CoreAttention: workload.Recompute == value.RecomputeSelective,
+		Modules: model.Rules.Modules,
 	}
 	switch {
 	case workload.NewTokens > 0 && model.Train: // labels are the tokens that were generated
