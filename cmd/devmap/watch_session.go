@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"slices"
 	"time"
@@ -221,17 +222,21 @@ func (session *watchSession) sample(cmd *cobra.Command, stdout io.Writer) (*watc
 	})}, nil
 }
 
-// variants are what the plan would have predicted under other settings; none where
-// its model is not to be found any more.
-func (session *watchSession) variants() []watch.Variant {
+// searchTime is how long other settings are tried for what was measured.
+const searchTime = 10 * time.Second
+
+// variants are what the plan would have predicted under other settings; an error
+// where its model is not to be found any more.
+func (session *watchSession) variants() (iter.Seq[watch.Variant], error) {
 	if session.plan == nil {
-		return nil
+		return func(func(watch.Variant) bool) {}, nil
 	}
 	graph, err := plannedModel(session.plan, session.file, "")
 	if err != nil {
-		return nil
+		return nil, err
 	}
-	return watching.Variants(graph, session.plan)
+	begun := time.Now()
+	return watching.Variants(graph, session.plan, func() bool { return time.Since(begun) > searchTime }), nil
 }
 
 // hookReports are the reports of the command's processes on torch's memory.
