@@ -34,6 +34,15 @@ type Table struct {
 	// Prepared are the whole parameters that exist in addition to their parts while the
 	// model is cut, if it was built on the GPU; 0: a group at a time.
 	Prepared int64
+	// Evaluation is a forward between steps, which a training program evaluates by, nil:
+	// none; Kept are the logits that are there during it, and at the end.
+	Evaluation *Table
+	Kept       [2]int64
+	// Saving is what a checkpoint gathers at once of a model that is cut.
+	Saving int64
+	// Least is what a step takes at least, nil: what the table says. torch.compile's
+	// kernels are between both.
+	Least *Table
 	// Rotary are the cosines and sines that a pipeline's stage makes for each
 	// micro-batch and all its blocks share (torch 2.11,
 	// distributed/pipelining/stage.py).

@@ -38,7 +38,10 @@ func Table(graph *modelgraph.Graph, workload costmodel.Workload) (*costmodel.Tab
 		table.Warnings = append(table.Warnings, costmodel.Messagef("what is not quantised is fp32, as PEFT's prepare_model_for_kbit_training makes it, and attention runs in fp32 with it; under autocast (Trainer's bf16=True) plan with %v", costmodel.Set("precision", costmodel.BF16Mixed)))
 	}
 	warnStored(table, graph, loaded)
-	return table, fill(table, loaded, &run, runtime, runtime.Rules(&run))
+	if err := fill(table, loaded, &run, runtime, runtime.Rules(&run)); err != nil || !run.Compile {
+		return table, err
+	}
+	return table, compiled(table, loaded, &run, runtime)
 }
 
 // fill computes a table of a graph as it is loaded and a workload as it runs.
@@ -64,6 +67,11 @@ func fill(table *costmodel.Table, graph *modelgraph.Graph, run *costmodel.Worklo
 	}
 	if err := runtime.Regions(model, table); err != nil {
 		return err
+	}
+	if model.Train {
+		if err := moments(table, model); err != nil {
+			return err
+		}
 	}
 	table.Comm, table.BodySlack, table.HeadSlack, table.Followed = catalogue.Overhead(&table.Workload)
 	warnings(table, model)

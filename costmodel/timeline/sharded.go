@@ -281,7 +281,10 @@ func (step *shardedStep) reduceGrads(group *costmodel.Group) {
 		step.comm(-group.Staged)
 	}
 	gone := group.LastGrad
-	if step.accumulates() && step.table.Workload.Strategy.Traits().Groups < 2 {
+	switch {
+	case step.table.Workload.OptimizerInBackward: // _fsdp_collectives.py, foreach_reduce: the hooks of each parameter
+		gone += group.Reduced
+	case step.accumulates() && step.table.Workload.Strategy.Traits().Groups < 2:
 		gone += group.Reduced // added to what was there; HSDP's all-reduce keeps it to the end
 	}
 	step.emit(stepEvent{Change: gradients(-gone)})

@@ -31,6 +31,9 @@ func (op attention) cost(shape *Shape) Cost {
 		if op.SharedKV {
 			keys = 0
 		}
+		if shape.OneKernel { // the projections' outputs as they are
+			normed = element - 4
+		}
 		cost.Memory.Saved += (4+normed)*tokens*(dims.q+keys) + 4*tokens*op.normRows()
 	}
 	cost.copied(op, &dims, shape)

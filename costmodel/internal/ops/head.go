@@ -34,6 +34,8 @@ func (op head) cost(shape *Shape) Cost {
 	}
 	cost.Memory.Loss = true
 	switch { // classifiers have one loss, that of their few logits
+	case shape.Loss == value.LossCompiled && !op.Pooled:
+		cost.compiledLoss(op, shape, nV, in)
 	case shape.eager(op):
 		cost.eagerLoss(op, shape, nV, in)
 	case shape.Loss == value.LossChunked:
@@ -104,6 +106,9 @@ func (op head) freeze(cost *Cost, shape *Shape) {
 	eager := shape.eager(op)
 	if eager && shape.HeadAlone && !MixedPrecision(shape.Precision) && !shape.LinearInputs {
 		cost.Memory.Saved -= shape.elementBytes() * in // in forward it is a variable of the model's
+	}
+	if shape.Loss == value.LossCompiled && !op.Pooled {
+		return
 	}
 	cost.Memory.Saved += shape.adapterSaved(false)
 	cost.Memory.Forward += shape.adapterSaved(false) + shape.work()

@@ -58,6 +58,19 @@ func (cost *Cost) fusedLoss(op head, shape *Shape) {
 	cost.peak(backwardPoint{-grads, grads, grads})
 }
 
+// compiledLoss is the least that TorchInductor's loss takes: the logits are kept, with
+// a maximum and a logarithm of each position, and their fp32 copy and log-softmax are
+// made in the kernels that read them; then the logits' gradient is there
+// (torch/_functorch/partitioners.py, min_cut_rematerialization_partition: pointwise
+// results are made again).
+func (cost *Cost) compiledLoss(op head, shape *Shape, nV, in int64) {
+	element := shape.elementBytes()
+	grads := shape.NewGrads + shape.SecondGrads
+	cost.Memory.Saved = element*nV + (4+4+8)*shape.Logits + shape.casts(1, op.Dim, op.Dim*op.Vocab)
+	cost.Memory.Forward = cost.Memory.Saved
+	cost.lossParts(element*nV, backwardPoint{shape.streamBytes() * in, grads, grads})
+}
+
 // Sides of TRL's tiles (trl 1.16, trl/kernels/chunked_logprob.py,
 // TOKEN_CHUNK_SIZE, and its caller's chunk_size).
 const (

@@ -28,6 +28,9 @@ func (op mlp) newFeedForward(shape *Shape) feedForward {
 	if op.Gated && op.Fused {
 		ffn.gate.out = 2 * op.Hidden
 	}
+	if op.oneKernel(shape) {
+		ffn.act = 0
+	}
 	ffn.gates = shape.InputGrad || ffn.gate.adapter != nil
 	ffn.ups = op.Gated && (shape.InputGrad || ffn.up.adapter != nil || op.Fused && ffn.gates)
 	return ffn

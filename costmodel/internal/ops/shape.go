@@ -34,6 +34,9 @@ type Shape struct {
 	Precision    costmodel.Precision
 	Attention    string
 	Loss         string
+	// OneKernel: a norm is one kernel that keeps its input, and a gated product one that
+	// keeps its factors (Liger, and as a lower bound TorchInductor).
+	OneKernel bool
 
 	// NewGrads are the gradients that the layer's backward makes and leaves;
 	// SecondGrads those it makes for a parameter that already has one (a tied

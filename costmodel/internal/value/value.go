@@ -8,9 +8,12 @@ package value
 const (
 	AdamWForeach = "adamw-foreach" // AdamW's states, temporaries in the step
 	AdamW8bit    = "adamw-8bit"    // bitsandbytes
-	SGDMomentum  = "sgd-momentum"
-	Adafactor    = "adafactor"
-	Muon         = "muon"
+	// bitsandbytes' states in unified memory
+	PagedAdamW8bit  = "paged-adamw-8bit"
+	PagedAdamW32bit = "paged-adamw-32bit"
+	SGDMomentum     = "sgd-momentum"
+	Adafactor       = "adafactor"
+	Muon            = "muon"
 )
 
 // RecomputeSelective drops what is cheap to compute again.
@@ -40,6 +43,9 @@ const (
 	LossChunked = "chunked" // a part of the tokens at a time
 	LossFused   = "fused"   // one kernel makes loss and gradients (Liger)
 	LossTiled   = "tiled"   // tiles of tokens and vocabulary, made again in backward (TRL)
+	// LossCompiled is the least that TorchInductor makes of the eager one; no workload
+	// asks for it.
+	LossCompiled = "compiled"
 )
 
 // Which kernel computes attention; empty: SDPA.
