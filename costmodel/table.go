@@ -40,8 +40,8 @@ type Table struct {
 	Kept       [2]int64
 	// Saving is what a checkpoint gathers at once of a model that is cut.
 	Saving int64
-	// Least is what a step takes at least, nil: what the table says. torch.compile's
-	// kernels are between both.
+	// Least is a step whose model is one compiled graph, nil: it is not compiled. A peak
+	// is between that and the table's own.
 	Least *Table
 	// Rotary are the cosines and sines that a pipeline's stage makes for each
 	// micro-batch and all its blocks share (torch 2.11,

@@ -83,6 +83,57 @@ func (row *stepRow) peaks(t *testing.T) (step, evaluation, saving, least timelin
 	return step, evaluation, saving, least
 }
 
+// TestStepAccuracy predicts what transformers' Trainer does in a step and between steps:
+// evaluations, checkpoints, Liger, torch.compile, and an optimizer that steps in backward.
+// What is left of Qwen2.5-0.5B is the allocator's rests: its tensors sum up to the
+// prediction. A step after an evaluation of an untied model under FSDP2 takes more than
+// other steps, less than the evaluation; the cause is not known.
+func TestStepAccuracy(t *testing.T) {
+	const worst, middle, saves, compiles = .55, .03, .2, .5
+	text, err := os.ReadFile("../../../fixtures/measured/step_h200.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var table strings.Builder
+	var off []float64
+	judge := func(name, what string, got, measured int64, bound float64) float64 {
+		percent := 100 * (float64(got)/float64(measured) - 1)
+		fmt.Fprintf(&table, "%-48s %-5s %8.3f %8.3f %+7.3f%% %+8.2f\n", name, what, gib(got), gib(measured), percent, float64(got-measured)/(1<<20))
+		if !(math.Abs(percent) <= bound) {
+			t.Errorf("%s, %s: predicted %d B, measured %d B, off by %+.2f %%; the bound is %g %%", name, what, got, measured, percent, bound)
+		}
+		return math.Abs(percent)
+	}
+	for line := range strings.Lines(string(text)) {
+		var read stepRow
+		if err := json.Unmarshal([]byte(line), &read); err != nil {
+			t.Fatal(err)
+		}
+		row := newStepRow(t, read.Case)
+		step, evaluation, saving, least := row.peaks(t)
+		measured := slices.Max(slices.Concat(read.Steps, read.Evals))
+		switch {
+		case strings.HasPrefix(read.Case, "ddp"): // a range alone
+			if got := least.Memory.Total(); got > measured || step.Memory.Total() < measured {
+				t.Errorf("%s: %d B are not between %d and %d", read.Case, measured, got, step.Memory.Total())
+			}
+		case row.w.Compile:
+			judge(read.Case, "graph", least.Memory.Total(), measured, compiles)
+		default:
+			off = append(off, judge(read.Case, "peak", max(step.Memory.Total(), evaluation.Memory.Total()), measured, worst))
+		}
+		if len(read.Saves) > 0 && row.w.Strategy == costmodel.FSDP {
+			judge(read.Case, "save", saving.Memory.Total(), slices.Max(read.Saves), saves)
+		}
+	}
+	summary(t, &table, "Steps", off)
+	slices.Sort(off)
+	if len(off) < 26 || off[len(off)/2] > middle {
+		t.Errorf("%d rows, the one in the middle off by %.3f %%", len(off), off[len(off)/2])
+	}
+	t.Log(table.String())
+}
+
 // TestPredictSteps prints predictions of the cases in $PREDICT_STEPS, a file of one a line,
 // as they are recorded before the cases are measured.
 func TestPredictSteps(t *testing.T) {
@@ -105,5 +156,4 @@ func TestPredictSteps(t *testing.T) {
 		}
 		fmt.Println(string(line))
 	}
-	_ = math.Abs
 }

@@ -34,7 +34,7 @@ func (op head) cost(shape *Shape) Cost {
 	}
 	cost.Memory.Loss = true
 	switch { // classifiers have one loss, that of their few logits
-	case shape.Loss == value.LossCompiled && !op.Pooled:
+	case shape.Compiled && shape.eager(op) && !op.Pooled:
 		cost.compiledLoss(op, shape, nV, in)
 	case shape.eager(op):
 		cost.eagerLoss(op, shape, nV, in)
@@ -107,7 +107,7 @@ func (op head) freeze(cost *Cost, shape *Shape) {
 	if eager && shape.HeadAlone && !MixedPrecision(shape.Precision) && !shape.LinearInputs {
 		cost.Memory.Saved -= shape.elementBytes() * in // in forward it is a variable of the model's
 	}
-	if shape.Loss == value.LossCompiled && !op.Pooled {
+	if shape.Compiled && eager && !op.Pooled {
 		return
 	}
 	cost.Memory.Saved += shape.adapterSaved(false)

@@ -32,6 +32,9 @@ func (op mlp) cost(shape *Shape) Cost {
 	if op.oneKernel(shape) {
 		tensors-- // the activation
 	}
+	if shape.Compiled {
+		linears = 1 // one cast for both
+	}
 	cost := Cost{Known: true, Output: stream, FLOPs: 2 * float64(tokens) * float64(mats*op.Dim*op.Hidden)}
 	cost.Memory.Saved = element*tensors*fN + shape.casts(linears, op.Dim, 0)
 	cost.mlpCasts(op, shape, mats)

@@ -73,7 +73,9 @@ func (ffn *feedForward) saved() int64 {
 func (ffn *feedForward) forward(record *tape) {
 	record.forward(ffn.gate)
 	if ffn.op.Gated {
-		record.add(ffn.fN) // the activation
+		if ffn.act > 0 {
+			record.add(ffn.fN) // the activation
+		}
 		if !ffn.op.Fused {
 			record.forward(ffn.up)
 		}
@@ -91,6 +93,12 @@ func (ffn *feedForward) forward(record *tape) {
 func (ffn *feedForward) backward(record *tape) {
 	record.backward(ffn.down, ffn.element)
 	if !ffn.gates && !ffn.ups {
+		return
+	}
+	if ffn.op.oneKernel(ffn.shape) { // gradients are written over gate and up
+		record.drop(ffn.fN)
+		record.backward(ffn.up, ffn.shape.streamBytes())
+		record.backward(ffn.gate, ffn.shape.streamBytes())
 		return
 	}
 	if ffn.op.Gated {

@@ -51,9 +51,13 @@ func (record *tape) forward(op linearLayer) {
 	if op.adapter == nil {
 		return
 	}
-	record.add(shape.input(op.adapter, op.shared) + shape.inner(op.adapter))
+	wide := int64(0)
+	if shape.AdapterCasts { // fp32 first (_cast_input_dtype), then autocast's copy of that
+		wide = 4 * op.in * tokens
+	}
+	record.add(wide + shape.input(op.adapter, op.shared) + shape.inner(op.adapter))
 	record.add(2 * ab * op.out * tokens) // B's output, and the scaled one
-	record.drop(ab * op.out * tokens)
+	record.drop(ab*op.out*tokens + wide)
 	if shape.Quantize != "" {
 		record.turn(ab*op.out*tokens, element*op.out*tokens)
 		ab = element

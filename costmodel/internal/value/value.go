@@ -43,9 +43,6 @@ const (
 	LossChunked = "chunked" // a part of the tokens at a time
 	LossFused   = "fused"   // one kernel makes loss and gradients (Liger)
 	LossTiled   = "tiled"   // tiles of tokens and vocabulary, made again in backward (TRL)
-	// LossCompiled is the least that TorchInductor makes of the eager one; no workload
-	// asks for it.
-	LossCompiled = "compiled"
 )
 
 // Which kernel computes attention; empty: SDPA.

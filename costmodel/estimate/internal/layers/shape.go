@@ -42,7 +42,9 @@ func (model *Model) shape(i int) ops.Shape {
 		NewGrads: layer.Grads.First, SecondGrads: layer.Grads.Second, Weights: weights,
 		Attention: workload.Attention, Loss: model.loss(), Recompute: model.Recomputes,
 		Adapters: layer.Whole.Adapters, Quantize: workload.Quantize,
-		OneKernel:    workload.Liger || workload.Loss == value.LossCompiled,
+		OneKernel:    workload.Liger || model.Rules.Compiled,
+		Compiled:     model.Rules.Compiled,
+		InParts:      model.Rules.InParts,
 		LinearInputs: model.Rules.LinearInputs, Shared: workload.TP.Count() > 1,
 		Images: workload.Images > 0, InputSaved: model.inputSaved(i),
 	}
