@@ -35,9 +35,9 @@ type Table struct {
 	// model is cut, if it was built on the GPU; 0: a group at a time.
 	Prepared int64
 	// Evaluation is a forward between steps, which a training program evaluates by, nil:
-	// none; Kept are the logits that are there during it, and at the end.
+	// none; Retained are the logits that are there during it, and at the end.
 	Evaluation *Table
-	Kept       [2]int64
+	Retained   [2]int64
 	// Saving is what a checkpoint gathers at once of a model that is cut.
 	Saving int64
 	// Least is a step whose model is one compiled graph, nil: it is not compiled. A peak

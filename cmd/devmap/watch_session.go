@@ -54,7 +54,7 @@ func (ran *watched) show(to io.Writer) {
 	}
 }
 
-// newWatchSession finds what is to be watched, and on which GPUs; nothing has begun then.
+// newWatchSession finds what is to be watched, and on which GPUs; nothing has started then.
 func newWatchSession(plan *devicemap.Plan, file string, argv []string, asked *ask.Watch) (*watchSession, error) {
 	session := &watchSession{plan: plan, file: file, argv: argv, pid: int(asked.PID)}
 	list, set, err := session.subject()
@@ -235,8 +235,8 @@ func (session *watchSession) variants() (iter.Seq[watch.Variant], error) {
 	if err != nil {
 		return nil, err
 	}
-	begun := time.Now()
-	return watching.Variants(graph, session.plan, func() bool { return time.Since(begun) > searchTime }), nil
+	started := time.Now()
+	return watching.Variants(graph, session.plan, func() bool { return time.Since(started) > searchTime }), nil
 }
 
 // hookReports are the reports of the command's processes on torch's memory.

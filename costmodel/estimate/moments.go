@@ -71,7 +71,7 @@ func evaluation(table *costmodel.Table, model *layers.Model) error {
 		}
 	}
 	out.OutputBytes, out.OutputsDropped = 0, false
-	table.Evaluation, table.Kept = &out, kept(forward)
+	table.Evaluation, table.Retained = &out, retained(forward)
 	return nil
 }
 
@@ -112,11 +112,11 @@ func evaluates(step *costmodel.LayerMemory, layer, training *layers.Layer, train
 	}
 }
 
-// kept are logits of samples: all of them during a forward, and twice where those of a
+// retained are logits of samples: all of them during a forward, and twice where those of a
 // batch are joined to those before (trainer_pt_utils.py, EvalLoopContainer.add).
 // Accelerate returns fp32 ones but under FSDP2 (accelerator.py, prepare_model:
 // convert_outputs_to_fp32).
-func kept(model *layers.Model) (bytes [2]int64) {
+func retained(model *layers.Model) (bytes [2]int64) {
 	run := &model.Workload
 	each := ops.ComputeBytes(model.Rules.Compute)
 	if ops.MixedPrecision(run.Precision) && !model.Rules.Cut {

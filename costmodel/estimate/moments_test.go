@@ -98,10 +98,10 @@ func TestMoments(t *testing.T) {
 		if many <= step || !strings.HasPrefix(at, "evaluation, ") {
 			t.Errorf("%s: an evaluation of 32 sequences takes %d at %s, a step %d", strategy, many, at, step)
 		}
-		workload.EvalSamples = 32 * 4 * 2 // kept, and joined to a batch's
-		kept, at := stepPeak(t, stepTable(t, graph, workload))
-		if least := int64(2 * 2 * 256 * logits); kept < least || at != "evaluation, logits that are kept" {
-			t.Errorf("%s: logits of 256 samples take %d at %s, at least %d", strategy, kept, at, least)
+		workload.EvalSamples = 32 * 4 * 2 // retained, and joined to a batch's
+		retained, at := stepPeak(t, stepTable(t, graph, workload))
+		if least := int64(2 * 2 * 256 * logits); retained < least || at != "evaluation, logits that are kept" {
+			t.Errorf("%s: logits of 256 samples take %d at %s, at least %d", strategy, retained, at, least)
 		}
 	}
 	workload := trainerStep(costmodel.FSDP, 4)

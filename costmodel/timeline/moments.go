@@ -22,7 +22,7 @@ func between(table *costmodel.Table, all unitList, resident *Resident, engine fu
 	}
 	there := Resident{Workspace: resident.Workspace, Buckets: resident.Buckets}
 	larger(walk(func(emit func(stepEvent)) {
-		emit(stepEvent{Change: activations(table.Kept[0])})
+		emit(stepEvent{Change: activations(table.Retained[0])})
 		engine(table.Evaluation, units, there)(func(event stepEvent) {
 			if event.What != "" {
 				event.What = "evaluation, " + event.What
@@ -32,7 +32,7 @@ func between(table *costmodel.Table, all unitList, resident *Resident, engine fu
 	}))
 	larger(walk(func(emit func(stepEvent)) {
 		start(units, &there, func(event stepEvent) { event.What = ""; emit(event) })
-		emit(stepEvent{Over: activations(table.Kept[1]), What: "evaluation, logits that are kept"})
+		emit(stepEvent{Over: activations(table.Retained[1]), What: "evaluation, logits that are kept"})
 	}))
 	return peak
 }

@@ -121,19 +121,19 @@ var ofWorkload = map[string]flag{
 		help: "DDP: gradients are views into the buckets", idle: []*idleness{noStep, noBuckets},
 	},
 	"optimizer_in_backward": {
-		help: "Update each parameter during the backward pass", idle: []*idleness{noStep}, also: []string{"optimizer-in-bwd", "optimizer_in_bwd"},
+		help: "Step in backward (optimizer_in_bwd)", idle: []*idleness{noStep}, also: []string{"optimizer-in-bwd", "optimizer_in_bwd"},
 	},
 	"liger": {
-		help: "Liger kernels (use_liger_kernel)", idle: []*idleness{noStep}, also: []string{"use-liger-kernel", "use_liger_kernel"},
+		help: "Use Liger's kernels", idle: []*idleness{noStep}, also: []string{"use-liger-kernel", "use_liger_kernel"},
 	},
 	"compile": {
-		help: "torch.compile: the peak becomes a range", idle: []*idleness{noStep}, also: []string{"torch-compile", "torch_compile"},
+		help: "torch.compile: the peak is a range", idle: []*idleness{noStep}, also: []string{"torch-compile", "torch_compile"},
 	},
 	"eval_batch": {
-		help: "Evaluation batch per GPU [0: no evaluation]", idle: []*idleness{noStep}, also: []string{"per-device-eval-batch-size", "per_device_eval_batch_size"},
+		help: "Evaluation batch per GPU [0]", idle: []*idleness{noStep}, also: []string{"per-device-eval-batch-size", "per_device_eval_batch_size"},
 	},
 	"eval_samples": {
-		help: "Evaluation samples whose logits metrics need [0]", idle: []*idleness{noStep},
+		help: "Samples whose logits metrics keep [0]", idle: []*idleness{noStep},
 	},
 	"ema": {
 		help: "Keep a moving average of the weights on the GPU", idle: []*idleness{noStep},

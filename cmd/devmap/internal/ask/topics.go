@@ -122,8 +122,8 @@ the weights that they update: 4 bytes a number in fp32, 2 in bf16.
   adamw-8bit     bitsandbytes AdamW: two states of one byte. Transformers'
                  Trainer keeps fp32 states for embeddings
   paged-adamw-8bit, paged-adamw-32bit
-                 the same, and fp32, with states in CUDA's unified memory: outside
-                 PyTorch's allocator, on the GPU while there is room
+                 the same, and fp32, with states in CUDA's unified memory:
+                 outside PyTorch's allocator, on the GPU while there is room
   sgd            no state
   sgd-momentum   one state
   adafactor      a row and a column of factors for each matrix
