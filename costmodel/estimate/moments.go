@@ -1,6 +1,8 @@
 package estimate
 
 import (
+	"slices"
+
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/engine"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
@@ -165,17 +167,28 @@ func checkMoments(workload *costmodel.Workload) error {
 		return refuse("eval_batch", workload.EvalBatch, "the evaluation is that of transformers' Trainer: add %v", costmodel.Set("preset", "transformers"))
 	case workload.EvalBatch > 0 && !traits.Replicated:
 		return refuse("eval_batch", workload.EvalBatch, "devmap counts evaluations where each GPU runs the whole model, not under %v: use ddp, fsdp, hsdp or a ZeRO stage", costmodel.Set("strategy", workload.Strategy))
-	case workload.Compile && (!traits.Replicated || traits.ZeroStage > 0 && workload.Runtime != value.Torch || workload.Runtime == value.JAX):
+	case workload.Compile && !compiles(workload):
 		return refuse("compile", true, "devmap counts torch.compile under ddp, fsdp and hsdp alone: leave it out, or use %v", costmodel.Set("strategy", costmodel.DDP))
 	case workload.Liger && workload.Mode != costmodel.Train:
 		return refuse("liger", true, "devmap counts Liger's kernels in training alone: add %v", costmodel.Set("mode", costmodel.Train))
-	case !workload.OptimizerInBackward:
-		return nil
-	case path.StepsAfter:
+	case workload.OptimizerInBackward:
+		return checkInBackward(workload)
+	}
+	return nil
+}
+
+func compiles(workload *costmodel.Workload) bool {
+	return slices.Contains([]costmodel.Strategy{costmodel.DDP, costmodel.FSDP, costmodel.HSDP}, workload.Strategy) && workload.Runtime != value.JAX
+}
+
+// checkInBackward refuses an optimizer in backward where gradients are not complete then.
+func checkInBackward(workload *costmodel.Workload) error {
+	switch {
+	case trainer.Of(workload.Preset).Path.StepsAfter:
 		return refuse("optimizer_in_backward", true, "%v steps after backward: leave out one of both", costmodel.Set("preset", workload.Preset))
 	case workload.MicroBatches > 1:
 		return refuse("optimizer_in_backward", true, "each micro-batch would update the weights: use %v", costmodel.Set("micro_batches", 1))
-	case workload.Runtime != value.Accelerate && workload.Runtime != value.Torch || traits.Staged:
+	case workload.Runtime != value.Accelerate && workload.Runtime != value.Torch || workload.Strategy.Traits().Staged:
 		return refuse("optimizer_in_backward", true, "devmap counts it under PyTorch's hooks (register_post_accumulate_grad_hook), not under %v: use fsdp, hsdp or device-map", costmodel.Set("strategy", workload.Strategy))
 	case workload.Strategy == costmodel.DDP:
 		return refuse("optimizer_in_backward", true, "DDP reduces gradients after the hook of each parameter, so that GPUs would update by their own: use %v, or %v for one GPU", costmodel.Set("strategy", costmodel.FSDP), costmodel.Set("strategy", costmodel.DeviceMap))

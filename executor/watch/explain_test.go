@@ -183,7 +183,8 @@ func TestFewestChanges(t *testing.T) {
 		asked := 0
 		got := Explain(plan, []Measured{is}, yielding(func(yield func(Variant) bool) {
 			for _, one := range []Variant{other("--far", 1, 11*testGiB), other("--near", 1, 12*testGiB+4*testMiB), other("--one --two", 2, 12*testGiB), other("--no more", 2, 12*testGiB)} {
-				if asked++; !yield(one) {
+				asked++
+				if !yield(one) {
 					return
 				}
 			}

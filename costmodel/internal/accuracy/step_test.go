@@ -154,6 +154,6 @@ func TestPredictSteps(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		fmt.Println(string(line))
+		t.Log(string(line))
 	}
 }

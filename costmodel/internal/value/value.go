@@ -8,7 +8,7 @@ package value
 const (
 	AdamWForeach = "adamw-foreach" // AdamW's states, temporaries in the step
 	AdamW8bit    = "adamw-8bit"    // bitsandbytes
-	// bitsandbytes' states in unified memory
+	// These have bitsandbytes' states in unified memory.
 	PagedAdamW8bit  = "paged-adamw-8bit"
 	PagedAdamW32bit = "paged-adamw-32bit"
 	SGDMomentum     = "sgd-momentum"
