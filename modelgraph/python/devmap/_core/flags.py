@@ -16,7 +16,17 @@ BuiltOn = Literal["gpu", "cpu"]
 LoraPrecision = Literal["fp32", "bf16"]
 Loss = Literal["eager", "chunked", "fused", "tiled"]
 Mode = Literal["infer", "train", "load"]
-Optimizer = Literal["adamw", "adamw-foreach", "adamw-8bit", "sgd", "sgd-momentum", "adafactor", "muon"]
+Optimizer = Literal[
+    "adamw",
+    "adamw-foreach",
+    "adamw-8bit",
+    "sgd",
+    "sgd-momentum",
+    "adafactor",
+    "muon",
+    "paged-adamw-8bit",
+    "paged-adamw-32bit",
+]
 Precision = Literal["bf16-true", "bf16-mixed", "16-mixed", "16-true", "32-true"]
 Preset = Literal[
     "accelerate-loop",
@@ -84,11 +94,15 @@ class Shared(Settings, total=False):
     attention: Optional[Attention]
     batch: Optional[int]
     built_on: Optional[BuiltOn]
+    compile: Optional[bool]
     dp: Optional[Union[int, str]]
     ema: Optional[bool]
+    eval_batch: Optional[int]
+    eval_samples: Optional[int]
     gradient_as_bucket_view: Optional[bool]
     image_size: Optional[int]
     images: Optional[int]
+    liger: Optional[bool]
     lora_precision: Optional[LoraPrecision]
     lora_rank: Optional[int]
     lora_targets: Optional[Union[Sequence[str], str]]
@@ -99,6 +113,7 @@ class Shared(Settings, total=False):
     mode: Optional[Mode]
     new_tokens: Optional[int]
     optimizer: Optional[Optimizer]
+    optimizer_in_backward: Optional[bool]
     precision: Optional[Precision]
     preset: Optional[Preset]
     quantize: Optional[Quantize]
@@ -212,11 +227,14 @@ KINDS: dict[str, str] = {
     "batch": "int64",
     "built_on": "string",
     "cfg_degree": "int64",
+    "compile": "bool",
     "component": "string",
     "contiguous": "bool",
     "dp": "degree",
     "ds_config": "string",
     "ema": "bool",
+    "eval_batch": "int64",
+    "eval_samples": "int64",
     "explain": "bool",
     "frames": "int64",
     "fully_shard_degree": "int64",
@@ -226,6 +244,7 @@ KINDS: dict[str, str] = {
     "height": "int64",
     "image_size": "int64",
     "images": "int64",
+    "liger": "bool",
     "lora_precision": "string",
     "lora_rank": "int64",
     "lora_targets": "stringSlice",
@@ -238,6 +257,7 @@ KINDS: dict[str, str] = {
     "objective": "string",
     "offload": "string",
     "optimizer": "string",
+    "optimizer_in_backward": "bool",
     "pin": "stringArray",
     "pipefusion": "int64",
     "precision": "string",
@@ -267,29 +287,31 @@ KINDS: dict[str, str] = {
 
 _NAMES = {
     "check": (
-        "attention batch built_on dp ds_config ema gpu gpus gradient_as_bucket_view image_size images "
-        "lora_precision lora_rank lora_targets loss loss_only mem_fraction micro_batches mode new_tokens "
-        "optimizer precision preset quantize recompute reserve runtime schedule seq shard_degree strategy "
-        "target_seq topology tp virtual_stages"
+        "attention batch built_on compile dp ds_config ema eval_batch eval_samples gpu gpus "
+        "gradient_as_bucket_view image_size images liger lora_precision lora_rank lora_targets loss loss_only "
+        "mem_fraction micro_batches mode new_tokens optimizer optimizer_in_backward precision preset quantize "
+        "recompute reserve runtime schedule seq shard_degree strategy target_seq topology tp virtual_stages"
     ),
     "estimate": (
-        "attention batch built_on contiguous dp ds_config ema gpu gpus gradient_as_bucket_view image_size "
-        "images lora_precision lora_rank lora_targets loss loss_only mem_fraction micro_batches mode "
-        "new_tokens objective offload optimizer pin precision preset quantize recompute reserve runtime "
-        "schedule seq shard_degree strategy target_seq time_limit together topology tp virtual_stages"
+        "attention batch built_on compile contiguous dp ds_config ema eval_batch eval_samples gpu gpus "
+        "gradient_as_bucket_view image_size images liger lora_precision lora_rank lora_targets loss loss_only "
+        "mem_fraction micro_batches mode new_tokens objective offload optimizer optimizer_in_backward pin "
+        "precision preset quantize recompute reserve runtime schedule seq shard_degree strategy target_seq "
+        "time_limit together topology tp virtual_stages"
     ),
     "inspect": (
-        "attention batch built_on dp ema gradient_as_bucket_view image_size images lora_precision lora_rank "
-        "lora_targets loss loss_only mem_fraction micro_batches mode new_tokens optimizer precision preset "
-        "quantize recompute runtime schedule seq shard_degree strategy target_seq tp virtual_stages"
+        "attention batch built_on compile dp ema eval_batch eval_samples gradient_as_bucket_view image_size "
+        "images liger lora_precision lora_rank lora_targets loss loss_only mem_fraction micro_batches mode "
+        "new_tokens optimizer optimizer_in_backward precision preset quantize recompute runtime schedule seq "
+        "shard_degree strategy target_seq tp virtual_stages"
     ),
     "plan": (
-        "attention batch built_on cfg_degree component contiguous dp ds_config ema explain frames "
-        "fully_shard_degree gpu gpus gradient_as_bucket_view height image_size images lora_precision "
-        "lora_rank lora_targets loss loss_only mem_fraction micro_batches mode new_tokens objective offload "
-        "optimizer pin pipefusion precision preset quantize recompute reserve ring runtime schedule seq "
-        "shard_degree steps strategy target_seq time_limit together topology tp ulysses vae_precision "
-        "vae_slicing vae_tiling virtual_stages width"
+        "attention batch built_on cfg_degree compile component contiguous dp ds_config ema eval_batch "
+        "eval_samples explain frames fully_shard_degree gpu gpus gradient_as_bucket_view height image_size "
+        "images liger lora_precision lora_rank lora_targets loss loss_only mem_fraction micro_batches mode "
+        "new_tokens objective offload optimizer optimizer_in_backward pin pipefusion precision preset "
+        "quantize recompute reserve ring runtime schedule seq shard_degree steps strategy target_seq "
+        "time_limit together topology tp ulysses vae_precision vae_slicing vae_tiling virtual_stages width"
     ),
 }
 COMMANDS = {command: {name: KINDS[name] for name in names.split()} for command, names in _NAMES.items()}
@@ -334,6 +356,8 @@ OTHERS: dict[str, str] = {
     "num_gpus": "gpus",
     "num_steps": "steps",
     "optim": "optimizer",
+    "optimizer_in_bwd": "optimizer_in_backward",
+    "per_device_eval_batch_size": "eval_batch",
     "per_device_train_batch_size": "batch",
     "seq_len": "seq",
     "seq_length": "seq",
@@ -343,8 +367,10 @@ OTHERS: dict[str, str] = {
     "tensor_parallel_degree": "tp",
     "tensor_parallel_size": "tp",
     "timeout": "time_limit",
+    "torch_compile": "compile",
     "torch_dtype": "precision",
     "tp_degree": "tp",
     "tp_size": "tp",
+    "use_liger_kernel": "liger",
     "xla_python_client_mem_fraction": "mem_fraction",
 }
