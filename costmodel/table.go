@@ -47,6 +47,15 @@ type Table struct {
 	// autocast's copies of their weights.
 	Generation       []Unit
 	GenerationCopies int64
+	// Evaluation is a forward between steps, which a training program evaluates by, nil:
+	// none; Retained are the logits that are there during it, and at the end.
+	Evaluation *Table
+	Retained   [2]int64
+	// Saving is what a checkpoint gathers at once of a model that is cut.
+	Saving int64
+	// Least is a step whose model is one compiled graph, nil: it is not compiled. A peak
+	// is between that and the table's own.
+	Least *Table
 	// Rotary are the cosines and sines that a pipeline's stage makes for each
 	// micro-batch and all its blocks share (torch 2.11,
 	// distributed/pipelining/stage.py).

@@ -55,8 +55,12 @@ type Workload struct {
 	// which are loaded as bf16.
 	Dequantized bool `json:"dequantized,omitzero"`
 	// Optimizer is the update rule: adamw, sgd, adamw-foreach (its temporaries in
-	// the step), adamw-8bit (bitsandbytes), sgd-momentum, adafactor or muon.
+	// the step), adamw-8bit (bitsandbytes), sgd-momentum, adafactor, muon, or
+	// bitsandbytes' paged-adamw-8bit or paged-adamw-32bit.
 	Optimizer string `json:"optimizer"`
+	// OptimizerInBackward: each parameter is updated when backward has made its
+	// gradient, which is dropped then.
+	OptimizerInBackward bool `json:"optimizer_in_backward,omitzero"`
 	// Recompute is what forward drops and backward computes again: none, full,
 	// selective, or auto: none or full, chosen for each stage of a pipeline.
 	Recompute string `json:"recompute"`
@@ -94,6 +98,12 @@ type Workload struct {
 	Loss string `json:"loss,omitzero"`
 	// Attention is the kernel of attention: sdpa, eager or flash; empty: sdpa.
 	Attention string `json:"attention,omitzero"`
+	// Liger: Liger's kernels are in the place of the norms, the MLPs, the rotation and
+	// the loss of decoders (TrainingArguments.use_liger_kernel).
+	Liger bool `json:"liger,omitzero"`
+	// Compile: torch.compile makes kernels of the model's forward and backward, which
+	// take less than the modules' own, by an amount that is a range here.
+	Compile bool `json:"compile,omitzero"`
 	// LossOnly: the caller keeps the loss alone, so that the outputs are gone
 	// before backward begins.
 	LossOnly bool `json:"loss_only,omitzero"`
@@ -109,6 +119,11 @@ type Workload struct {
 	// BuiltOn is where the model is when the preset's program cuts it: gpu, where
 	// it fits there, or cpu; empty: gpu.
 	BuiltOn string `json:"built_on,omitzero"`
+
+	// EvalBatch is the batch of each GPU in the preset program's evaluation; 0: it
+	// does not evaluate. EvalSamples are those whose logits it keeps for metrics.
+	EvalBatch   int64 `json:"eval_batch,omitzero"`
+	EvalSamples int64 `json:"eval_samples,omitzero"`
 
 	// DeepSpeed are the settings of its configuration file, which
 	// [Workload.ReadDeepSpeed] reads; nil: its defaults. The file's batch,

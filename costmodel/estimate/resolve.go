@@ -111,6 +111,9 @@ func check(workload *costmodel.Workload) (engine.Engine, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := checkMoments(workload); err != nil {
+		return nil, err
+	}
 	return runtime, checkValues(workload)
 }
 
@@ -118,7 +121,7 @@ func checkNumbers(workload *costmodel.Workload) error {
 	for _, number := range []struct {
 		field string
 		value int64
-	}{{"batch", workload.Batch}, {"micro_batches", workload.MicroBatches}, {"seq", workload.Seq}, {"target_seq", workload.TargetSeq}, {"new_tokens", workload.NewTokens}, {"images", workload.Images}} {
+	}{{"batch", workload.Batch}, {"micro_batches", workload.MicroBatches}, {"seq", workload.Seq}, {"target_seq", workload.TargetSeq}, {"new_tokens", workload.NewTokens}, {"images", workload.Images}, {"eval_batch", workload.EvalBatch}, {"eval_samples", workload.EvalSamples}} {
 		if number.value < 0 || number.value > maxTokens {
 			return refuse(number.field, number.value, "%d is not between 0 and 2^32", number.value)
 		}

@@ -42,6 +42,11 @@ func Table(graph *modelgraph.Graph, workload costmodel.Workload) (*costmodel.Tab
 	if err := fill(table, loaded, &run, runtime, runtime.Rules(&run)); err != nil {
 		return table, err
 	}
+	if run.Compile {
+		if err := compiled(table, loaded, &run, runtime); err != nil {
+			return table, err
+		}
+	}
 	return table, usual(graph, table)
 }
 
@@ -71,6 +76,11 @@ func fill(table *costmodel.Table, graph *modelgraph.Graph, run *costmodel.Worklo
 	}
 	if err := runtime.Regions(model, table); err != nil {
 		return err
+	}
+	if model.Train {
+		if err := moments(table, model); err != nil {
+			return err
+		}
 	}
 	table.Comm, table.BodySlack, table.HeadSlack, table.Followed = catalogue.Overhead(&table.Workload)
 	warnings(table, model)

@@ -38,7 +38,7 @@ func Replica(table *costmodel.Table, dev *costmodel.Device) (Peak, error) {
 	if resident.Prepared = prepared(table, all); !table.Flat && resident.Prepared+dev.ContextBytes > dev.Budget() {
 		resident.Prepared = 0 // a model that a GPU cannot hold like this was not built there
 	}
-	return walk(engine(table, all, resident)), nil
+	return between(table, all, &resident, engine, walk(engine(table, all, resident))), nil
 }
 
 // prepared is what a GPU holds while the model is cut: the whole and the parts.

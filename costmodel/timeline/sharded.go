@@ -391,7 +391,10 @@ func (step *shardedStep) reduceGrads(group *costmodel.Group) {
 	if group.Late && !step.accumulates() {
 		gone += group.HeadReduced // added to what the loss's reduction left
 	}
-	if step.table.Workload.HostShards || step.accumulates() && step.table.Workload.Strategy.Traits().Groups < 2 {
+	switch {
+	case step.table.Workload.OptimizerInBackward: // _fsdp_collectives.py, foreach_reduce: the hooks of each parameter
+		gone += group.Reduced
+	case step.table.Workload.HostShards, step.accumulates() && step.table.Workload.Strategy.Traits().Groups < 2:
 		gone += group.Reduced // added to what was there, or copied to the host; HSDP's all-reduce keeps it to the end
 	}
 	step.emit(stepEvent{Change: gradients(-gone)})

@@ -79,7 +79,16 @@ func predictReplicas(table *costmodel.Table, topo *costmodel.Topology) ([]Predic
 		}
 		prediction.Predicted = predicted(peak, table.Overhead(device, dev), slackOf(table, dev, true))
 		prediction.Predicted.follow(table, dev, nil, true)
-		if table.SecondBuckets > 0 {
+		if table.Least != nil {
+			least, err := timeline.Replica(table.Least, dev)
+			if err != nil {
+				return nil, err
+			}
+			if least.Memory.Total() > peak.Memory.Total() {
+				prediction.Predicted = predicted(least, table.Overhead(device, dev), slackOf(table, dev, true))
+			}
+			prediction.Predicted.PeakRangeBytes = []int64{least.Memory.Total(), prediction.Predicted.PeakAllocatedBytes + table.SecondBuckets}
+		} else if table.SecondBuckets > 0 {
 			prediction.Predicted.PeakRangeBytes = []int64{prediction.Predicted.PeakAllocatedBytes, prediction.Predicted.PeakAllocatedBytes + table.SecondBuckets}
 		}
 		prediction.Predicted.widen(table.Band)

@@ -31,7 +31,15 @@ func (op attention) cost(shape *Shape) Cost {
 		if op.SharedKV {
 			keys = 0
 		}
+		if shape.OneKernel { // the projections' outputs as they are
+			normed = element - 4
+		}
 		cost.Memory.Saved += (4+normed)*tokens*(dims.q+keys) + 4*tokens*op.normRows()
+	}
+	if shape.Compiled && !op.Eager && !op.Cross && dims.masked == 0 {
+		// With a mask, SDPA is given repeated keys and values (sdpa_attention.py,
+		// use_gqa_in_sdpa).
+		cost.Memory.Saved += element * dims.kvTokens * (dims.q - dims.k + dims.out - dims.v)
 	}
 	cost.copied(op, &dims, shape)
 	if op.Gated {
@@ -46,7 +54,7 @@ func (op attention) cost(shape *Shape) Cost {
 		cost.Memory.Saved += op.Dim * tokens // native_dropout's mask, a byte an element
 	}
 	inputs := int64(3)
-	if op.Fused {
+	if op.Fused || shape.Compiled {
 		inputs = 1
 	}
 	// Biases and the norms of q and k are cast too, but not kept.

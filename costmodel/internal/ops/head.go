@@ -34,6 +34,8 @@ func (op head) cost(shape *Shape) Cost {
 	}
 	cost.Memory.Loss = true
 	switch { // classifiers have one loss, that of their few logits
+	case shape.Compiled && shape.eager(op) && !op.Pooled:
+		cost.compiledLoss(op, shape, nV, in)
 	case shape.eager(op):
 		cost.eagerLoss(op, shape, nV, in)
 	case shape.chunked(Torchtune):
@@ -111,6 +113,9 @@ func (op head) freeze(cost *Cost, shape *Shape) {
 	eager := shape.eager(op)
 	if eager && shape.HeadAlone && !MixedPrecision(shape.Precision) && !shape.LinearInputs {
 		cost.Memory.Saved -= shape.elementBytes() * in // in forward it is a variable of the model's
+	}
+	if shape.Compiled && eager && !op.Pooled {
+		return
 	}
 	cost.Memory.Saved += shape.adapterSaved(false)
 	cost.Memory.Forward += shape.adapterSaved(false) + shape.work()

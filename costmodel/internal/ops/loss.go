@@ -58,6 +58,25 @@ func (cost *Cost) fusedLoss(op head, shape *Shape) {
 	cost.peak(backwardPoint{-grads, grads, grads})
 }
 
+// compiledLoss is TorchInductor's: the logits are kept, with a maximum and a logarithm of
+// each position, and their fp32 copy and log-softmax are made in the kernels that read
+// them (torch 2.11, _functorch/partitioners.py, min_cut_rematerialization_partition);
+// backward makes the logits' gradient. The mask is kept once: when a model is traced,
+// Transformers makes one (masking_utils.py, _ignore_causal_mask_sdpa: is_tracing).
+func (cost *Cost) compiledLoss(op head, shape *Shape, nV, in int64) {
+	element := shape.elementBytes()
+	grads := shape.NewGrads + shape.SecondGrads
+	cost.Memory.Saved = element*nV + (4+4+8)*shape.Logits + shape.casts(1, op.Dim, op.Dim*op.Vocab) + element*shape.Batch*shape.Length*shape.Length
+	cost.Memory.Forward = cost.Memory.Saved
+	loss := element * nV
+	if MixedPrecision(shape.Precision) {
+		// The caller has fp32 logits, so that the gradient takes the place of these; that
+		// of the weight is cast later.
+		loss, grads = 0, grads/2
+	}
+	cost.lossParts(loss, backwardPoint{shape.streamBytes() * in, grads, grads})
+}
+
 // Sides of TRL's tiles (trl 1.16, trl/kernels/chunked_logprob.py,
 // TOKEN_CHUNK_SIZE, and its caller's chunk_size).
 const (

@@ -30,6 +30,9 @@ func (op mlp) newFeedForward(shape *Shape) feedForward {
 	if op.Gated && op.Fused {
 		ffn.gate.out = 2 * op.Hidden
 	}
+	if op.oneKernel(shape) {
+		ffn.act = 0
+	}
 	ffn.gates = shape.InputGrad || ffn.gate.adapter != nil
 	ffn.ups = op.Gated && (shape.InputGrad || ffn.up.adapter != nil || op.Fused && ffn.gates)
 	return ffn
@@ -80,7 +83,9 @@ func (ffn *feedForward) saved() int64 {
 func (ffn *feedForward) forward(record *tape) {
 	record.forward(ffn.gate)
 	if ffn.op.Gated {
-		record.add(ffn.fN) // the activation
+		if ffn.act > 0 {
+			record.add(ffn.fN) // the activation
+		}
 		if !ffn.op.Fused {
 			record.forward(ffn.up)
 		}
@@ -98,6 +103,12 @@ func (ffn *feedForward) forward(record *tape) {
 func (ffn *feedForward) backward(record *tape) {
 	record.backward(ffn.down, ffn.element)
 	if !ffn.gates && !ffn.ups {
+		return
+	}
+	if ffn.op.oneKernel(ffn.shape) { // gradients are written over gate and up
+		record.drop(ffn.fN)
+		record.backward(ffn.up, ffn.shape.streamBytes())
+		record.backward(ffn.gate, ffn.shape.streamBytes())
 		return
 	}
 	if ffn.op.Gated {

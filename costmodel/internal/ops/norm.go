@@ -29,6 +29,10 @@ func (op norm) cost(shape *Shape) Cost {
 	if MixedPrecision(shape.Precision) || op.Post || shape.HeadAlone {
 		out = 0 // kept by the head, on its device; cast once per linear layer there; a post-norm is only added
 	}
+	if shape.oneKernel(op.Style) {
+		cost.oneKernelNorm(shape, hN, out)
+		return cost
+	}
 	switch op.Style {
 	case modelgraph.LayerNorm:
 		cost.Memory.Saved = shape.streamBytes()*hN + 8*shape.Tokens + out
@@ -67,6 +71,19 @@ func (op norm) cost(shape *Shape) Cost {
 	return cost
 }
 
+func (shape *Shape) oneKernel(style modelgraph.NormStyle) bool {
+	return shape.OneKernel && style != modelgraph.LayerNorm
+}
+
+// oneKernelNorm follows liger_kernel/ops/rms_norm.py (liger-kernel 0.8.5): the input as
+// it is and 1/σ are kept, and the gradient is written over that of the output.
+func (cost *Cost) oneKernelNorm(shape *Shape, hN, out int64) {
+	stream := shape.streamBytes() * hN
+	cost.Memory.Saved = stream + 4*shape.Tokens + out
+	cost.Memory.Forward = cost.Memory.Saved + 2*stream
+	cost.peak(backwardPoint{3 * stream, shape.NewGrads, 0})
+}
+
 // freeze keeps the fp32 input and 1/σ; Gemma's (1 + weight) is a constant
 // tensor. The output is kept where the linear layers that read it do.
 func (op norm) freeze(cost *Cost, shape *Shape) {
@@ -83,6 +100,10 @@ func (op norm) freeze(cost *Cost, shape *Shape) {
 	case modelgraph.GemmaRMSNorm:
 		cost.Memory.Saved += 4 * op.Dim
 	case modelgraph.RMSNorm:
+	}
+	if shape.oneKernel(op.Style) {
+		cost.Memory.Saved = shape.streamBytes()*hN + 4*shape.Tokens
+		back = 3 * shape.streamBytes() * hN
 	}
 	if shape.InputSaved && !shape.half() {
 		cost.Memory.Saved -= 4 * hN // no copy of its own

@@ -49,6 +49,11 @@ type Shape struct {
 	Loss         string
 	// HeadCasts: the head's weight is fp32, and cast a tile at a time.
 	HeadCasts bool
+	// OneKernel: a norm is one kernel that keeps its input, and a gated product one that
+	// keeps its factors (Liger, TorchInductor).
+	OneKernel bool
+	// Compiled: the model is one graph of torch.compile, or with InParts several.
+	Compiled, InParts bool
 
 	// NewGrads are the gradients that the layer's backward makes and leaves;
 	// SecondGrads those it makes for a parameter that already has one (a tied

@@ -68,6 +68,14 @@ type Path struct {
 	// PlainAlone: on one GPU DDP wraps nothing (accelerate, state.py: no process
 	// group, so that prepare_model leaves the model as it is).
 	PlainAlone bool `json:"plain_alone"`
+	// Embeddings32: bitsandbytes' 8-bit optimizers have fp32 states for embeddings
+	// (transformers, trainer.py, create_optimizer: register_module_override).
+	Embeddings32 bool `json:"embeddings_32"`
+	// StepsAfter: the program has its optimizer step after backward alone.
+	StepsAfter bool `json:"steps_after"`
+	// Evaluates: [costmodel.Workload.EvalBatch] can be counted (transformers,
+	// trainer.py, evaluation_loop).
+	Evaluates bool
 	// RootReshards: the root's parameters are freed after forward, too.
 	RootReshards bool `json:"root_reshards"`
 	// LabelPositions: logits exist where a token is a label: "suffix" from the

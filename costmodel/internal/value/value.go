@@ -8,9 +8,12 @@ package value
 const (
 	AdamWForeach = "adamw-foreach" // AdamW's states, temporaries in the step
 	AdamW8bit    = "adamw-8bit"    // bitsandbytes
-	SGDMomentum  = "sgd-momentum"
-	Adafactor    = "adafactor"
-	Muon         = "muon"
+	// These have bitsandbytes' states in unified memory.
+	PagedAdamW8bit  = "paged-adamw-8bit"
+	PagedAdamW32bit = "paged-adamw-32bit"
+	SGDMomentum     = "sgd-momentum"
+	Adafactor       = "adafactor"
+	Muon            = "muon"
 )
 
 // RecomputeSelective drops what is cheap to compute again.

@@ -101,7 +101,7 @@ var ofWorkload = map[string]flag{
 	"optimizer": {
 		help: "Optimizer; see devmap help optimizers", idle: []*idleness{noStep}, also: []string{"optim"},
 		meant: map[string]string{
-			"adam": "adamw", "adamw_torch": "adamw-foreach", "adamw_torch_fused": "adamw", "adamw-fused": "adamw", "adam8bit": "adamw-8bit", "adamw8bit": "adamw-8bit", "adamw_8bit": "adamw-8bit", "adamw_bnb_8bit": "adamw-8bit", "momentum": "sgd-momentum",
+			"adam": "adamw", "adamw_torch": "adamw-foreach", "adamw_torch_fused": "adamw", "adamw-fused": "adamw", "adam8bit": "adamw-8bit", "adamw8bit": "adamw-8bit", "adamw_8bit": "adamw-8bit", "adamw_bnb_8bit": "adamw-8bit", "paged_adamw_8bit": "paged-adamw-8bit", "paged_adamw": "paged-adamw-32bit", "paged_adamw_32bit": "paged-adamw-32bit", "momentum": "sgd-momentum",
 		},
 	},
 	"recompute": {
@@ -139,6 +139,21 @@ var ofWorkload = map[string]flag{
 	},
 	"gradient_as_bucket_view": {
 		help: "DDP: gradients are views into the buckets", idle: []*idleness{noStep, noBuckets},
+	},
+	"optimizer_in_backward": {
+		help: "Step in backward (optimizer_in_bwd)", idle: []*idleness{noStep}, also: []string{"optimizer-in-bwd", "optimizer_in_bwd"},
+	},
+	"liger": {
+		help: "Use Liger's kernels", idle: []*idleness{noStep}, also: []string{"use-liger-kernel", "use_liger_kernel"},
+	},
+	"compile": {
+		help: "torch.compile: the peak is a range", idle: []*idleness{noStep}, also: []string{"torch-compile", "torch_compile"},
+	},
+	"eval_batch": {
+		help: "Evaluation batch per GPU [0]", idle: []*idleness{noStep}, also: []string{"per-device-eval-batch-size", "per_device_eval_batch_size"},
+	},
+	"eval_samples": {
+		help: "Samples whose logits metrics keep [0]", idle: []*idleness{noStep},
 	},
 	"ema": {
 		help: "Keep a moving average of the weights on the GPU", idle: []*idleness{noStep},

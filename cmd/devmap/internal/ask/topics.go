@@ -168,13 +168,19 @@ the weights that they update: 4 bytes a number in fp32, 2 in bf16.
   adamw          fused AdamW: two states
   adamw-foreach  AdamW without fusion: two states, and temporary tensors of the
                  size of the parameters during the step
-  adamw-8bit     bitsandbytes AdamW: two states of one byte
+  adamw-8bit     bitsandbytes AdamW: two states of one byte. Transformers'
+                 Trainer keeps fp32 states for embeddings
+  paged-adamw-8bit, paged-adamw-32bit
+                 the same, and fp32, with states in CUDA's unified memory:
+                 outside PyTorch's allocator, on the GPU while there is room
   sgd            no state
   sgd-momentum   one state
   adafactor      a row and a column of factors for each matrix
   muon           one state for matrices, AdamW for the other parameters
 
 Transformers calls adamw "adamw_torch_fused", and adamw-foreach "adamw_torch".
+--optimizer-in-backward updates each parameter when its gradient is there, as
+torchtune's optimizer_in_bwd does: gradients exist one at a time.
 With --lora-rank only the adapters are trained and have states.`
 
 const offloadTopic = `

@@ -26,8 +26,8 @@ var groups = []struct {
 	}},
 	{"GPUs", []string{"gpus N|SIZES|auto", "gpu NAME", "topology FILE", "reserve SIZE", "devices LIST", "backend NAME", "transport WAY"}},
 	{"Training", []string{
-		"optimizer NAME", "micro-batches N", "recompute MODE", "loss KIND", "loss-only", "lora-rank N", "lora-targets NAMES", "lora-precision TYPE",
-		"lora-dropout", "quantize TYPE", "ema", "gradient-as-bucket-view", "lr RATE", "betas B1,B2", "eps NUMBER", "weight-decay NUMBER", "clip NORM",
+		"optimizer NAME", "optimizer-in-backward", "micro-batches N", "recompute MODE", "loss KIND", "loss-only", "liger", "compile", "lora-rank N", "lora-targets NAMES", "lora-precision TYPE",
+		"lora-dropout", "quantize TYPE", "eval-batch N", "eval-samples N", "ema", "gradient-as-bucket-view", "lr RATE", "betas B1,B2", "eps NUMBER", "weight-decay NUMBER", "clip NORM",
 	}},
 	{"Inference", []string{"new-tokens N", "offload TARGET", "stop ID"}},
 	{"Strategy", []string{

@@ -140,7 +140,7 @@ func (part *Part) Padding() int64 {
 // States are what the optimizer has of the layer between steps, and the
 // temporaries of one step.
 func (part *Part) States() (state, transient int64) {
-	rule, each := &part.model.Optimizer, ops.WeightBytes(part.model.Workload.Precision)
+	rule, each := part.optimizer(), ops.WeightBytes(part.model.Workload.Precision)
 	if part.model.Frozen {
 		for _, matrix := range part.Matrices() {
 			retained, passing := rule.State(matrix.Shape(), matrix.Numel(), part.model.adapterWeight())
@@ -158,4 +158,45 @@ func (part *Part) States() (state, transient int64) {
 		}
 	}
 	return state, transient
+}
+
+// optimizer is the one that updates the layer's weights.
+func (part *Part) optimizer() *Optimizer {
+	rule := &part.model.Optimizer
+	if _, embeds := part.Op.(modelgraph.Embedding); embeds && rule.Embeddings32 && !part.model.Frozen {
+		return rule.forEmbedding()
+	}
+	return rule
+}
+
+// Paged is what the optimizer has of the layer in unified memory.
+func (part *Part) Paged() (paged int64) {
+	if part.model.Frozen {
+		for _, matrix := range part.Matrices() {
+			paged += part.model.Optimizer.paged(matrix.Numel())
+		}
+		return paged
+	}
+	for _, tensor := range part.Owned() {
+		if tensor.DType.Float() {
+			paged += part.optimizer().paged(tensor.Numel)
+		}
+	}
+	return paged
+}
+
+// updating is the largest temporary of an update of one of the layer's tensors.
+func (part *Part) updating() (most int64) {
+	rule, each := part.optimizer(), ops.WeightBytes(part.model.Workload.Precision)
+	for _, matrix := range part.Matrices() {
+		_, passing := rule.State(matrix.Shape(), matrix.Numel(), part.model.adapterWeight())
+		most = max(most, passing)
+	}
+	for _, tensor := range part.Owned() {
+		if tensor.DType.Float() && !part.model.Frozen {
+			_, passing := rule.State(tensor.Shape, tensor.Numel, each)
+			most = max(most, passing)
+		}
+	}
+	return most
 }

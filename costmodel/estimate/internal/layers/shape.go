@@ -60,8 +60,11 @@ func (model *Model) shape(i int) ops.Shape {
 		Cache: length + workload.NewTokens, Logits: labelled(workload, &batch, tokens),
 		Train: model.Train, Precision: model.Rules.Compute, RotaryCopies: model.Rules.RotaryCopies,
 		NewGrads: layer.Grads.First, SecondGrads: layer.Grads.Second, Weights: weights,
-		Attention: workload.Attention, Loss: workload.Loss, Recompute: model.Recomputes,
+		Attention: workload.Attention, Loss: model.loss(), Recompute: model.Recomputes,
 		Adapters: layer.Whole.Adapters, Quantize: workload.Quantize,
+		OneKernel:    workload.Liger || model.Rules.Compiled,
+		Compiled:     model.Rules.Compiled,
+		InParts:      model.Rules.InParts,
 		LinearInputs: model.Rules.LinearInputs, Shared: workload.TP.Count() > 1,
 		Images: workload.Images > 0, InputSaved: model.inputSaved(i),
 		Megatron: model.Train && model.Rules.Megatron, CoreAttention: workload.Recompute == value.RecomputeSelective,
@@ -81,6 +84,15 @@ func (model *Model) shape(i int) ops.Shape {
 		shape.Encoder, _ = tokensOf(workload, model.Layers[in[len(in)-1]].Stream)
 	}
 	return shape
+}
+
+// loss is how the language model's loss is computed: Liger's own unless another is
+// asked for.
+func (model *Model) loss() string {
+	if model.Workload.Liger && model.Workload.Loss == "" {
+		return value.LossFused
+	}
+	return model.Workload.Loss
 }
 
 // inputSaved reports that what a layer reads is kept by the layer that made it:

@@ -118,7 +118,12 @@ func (unit *adder) trains(layer *Layer, states *matrixStates) costmodel.LayerMem
 	out.Padding += padding
 	step.Grads += grads
 	step.Backward = max(step.Backward, step.Grads-step.Saved)
-	if unit.Rules.GradsPersist {
+	if unit.Workload.OptimizerInBackward && !unit.Rules.Cut {
+		// A gradient is used up as it would be added to one that is there.
+		out.StepTransient -= transient
+		step = accumulating(step, layer.Grads.Waits)
+		step.Backward += layer.Shard.updating()
+	} else if unit.Rules.GradsPersist {
 		out.ResidentGrads += step.Grads
 		step = accumulating(step, layer.Grads.Waits)
 	}
