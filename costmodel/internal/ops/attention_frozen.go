@@ -139,11 +139,11 @@ func attentionAdapters(op attention, shape *Shape, outputShared bool) int64 {
 	inputs, output := shape.adapters()
 	var total int64
 	if fusesInputs(op, shape) {
-		total += shape.elementBytes()*op.in()*shape.Tokens + shape.fusedCopies(inputs...)
+		total += shape.elementBytes()*op.in()*shape.Tokens + fusedCopies(shape, inputs...)
 		inputs = nil
 	}
 	if fusesOutput(op, shape) {
-		total += shape.fusedCopies(output)
+		total += fusedCopies(shape, output)
 		if !outputShared {
 			total += shape.elementBytes() * output.In * shape.Tokens
 		}
@@ -162,9 +162,9 @@ func adapterWork(op attention, shape *Shape) int64 {
 			fused = fusesOutput(op, shape)
 		}
 		if fused {
-			total = max(total, shape.fusedCopies(adapter)+shape.elementBytes()*adapter.Rank*shape.Tokens)
+			total = max(total, fusedCopies(shape, adapter)+shape.elementBytes()*adapter.Rank*shape.Tokens)
 		} else {
-			total = max(total, shape.unfusedWork(adapter))
+			total = max(total, adapter.unfusedWork(shape))
 		}
 	}
 	return total

@@ -172,7 +172,7 @@ func (op head) bound(*Shape) bound {
 }
 
 // reducedInForward reports that the head's gradient is reduced before the model's backward.
-func (shape *Shape) reducedInForward(op modelgraph.Op) bool {
+func reducedInForward(shape *Shape, op modelgraph.Op) bool {
 	_, last := op.(modelgraph.Head)
 	return last && shape.Train && shape.chunked(Torchtitan)
 }

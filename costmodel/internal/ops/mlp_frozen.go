@@ -153,7 +153,7 @@ func (op mlp) freezeFused(cost *Cost, shape *Shape) {
 	gate, up, down := ffn.gate.adapter, ffn.up.adapter, ffn.down.adapter
 	input := ffn.element * op.Dim * shape.Tokens
 	stream := shape.streamBytes() * op.Dim * shape.Tokens
-	copies := shape.fusedCopies(gate, up, down)
+	copies := fusedCopies(shape, gate, up, down)
 	cost.Memory.Saved = input + 2*ffn.fN + copies
 	cost.Memory.Forward, cost.Waiting = 0, 0
 	forward := tape{shape: shape, element: ffn.element, now: 2*stream + input, see: func(point backwardPoint) { cost.Memory.Forward = max(cost.Memory.Forward, point.activations) }}

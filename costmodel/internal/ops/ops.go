@@ -42,7 +42,7 @@ func Of(op modelgraph.Op, shape *Shape) Cost {
 	if cost.Memory.LossForward == 0 {
 		cost.Memory.Forward = max(cost.Memory.Forward, cost.Memory.Saved)
 	}
-	if shape.reducedInForward(op) {
+	if reducedInForward(shape, op) {
 		return cost
 	}
 	cost.Memory.Grads = shape.NewGrads

@@ -51,10 +51,10 @@ func (record *tape) forward(op linearLayer) {
 	if op.adapter == nil {
 		return
 	}
-	copied, dropped := shape.copied(op.adapter)
-	record.add(shape.input(op.adapter, op.shared) + copied + dropped)
+	copied, dropped := op.adapter.copied(shape)
+	record.add(op.adapter.input(shape, op.shared) + copied + dropped)
 	record.drop(dropped)
-	record.add(shape.inner(op.adapter))
+	record.add(op.adapter.inner(shape))
 	record.add(2 * ab * op.out * tokens) // B's output, and the scaled one
 	record.drop(ab * op.out * tokens)
 	if shape.Quantize != "" {
@@ -75,10 +75,10 @@ func (record *tape) stop(op linearLayer) {
 		return
 	}
 	shape := record.shape
-	copied, dropped := shape.copied(op.adapter)
-	record.add(record.element*op.out*shape.Tokens + shape.input(op.adapter, op.shared) + copied + dropped)
+	copied, dropped := op.adapter.copied(shape)
+	record.add(record.element*op.out*shape.Tokens + op.adapter.input(shape, op.shared) + copied + dropped)
 	record.drop(dropped)
-	record.add(shape.inner(op.adapter))
+	record.add(op.adapter.inner(shape))
 }
 
 // waiting is what backward of a block's last linear layer holds, in addition to
@@ -132,7 +132,7 @@ func (record *tape) backward(op linearLayer, x int64) {
 func (record *tape) inputGrad(adapter *Adapter, x int64) {
 	shape, size := record.shape, adapter.In*record.shape.Tokens
 	from := shape.adapterBytes()
-	if shape.widened(adapter) || shape.AdapterDropout && shape.autocasts() {
+	if adapter.widened(shape) || shape.AdapterDropout && shape.autocasts() {
 		record.turn(from*size, 4*size)
 		from = 4
 	}
@@ -167,9 +167,9 @@ func (record *tape) adapter(op *linearLayer, x int64) bool {
 	}
 	inner := ab * adapter.Rank * tokens
 	record.grad(inner, shape.gradBytes()*op.out*adapter.Rank)
-	record.drop(ab*op.out*tokens + shape.inner(adapter))
+	record.drop(ab*op.out*tokens + adapter.inner(shape))
 	record.grad(ab*op.in*tokens, shape.gradBytes()*op.in*adapter.Rank)
-	record.drop(inner + shape.input(adapter, op.shared))
+	record.drop(inner + adapter.input(shape, op.shared))
 	record.inputGrad(adapter, x)
 	return residual
 }
@@ -186,7 +186,7 @@ func (record *tape) fusedForward(adapter *Adapter) {
 	work := shape.quantForward(adapter.In, adapter.Out, record.element)
 	record.add(work + record.element*adapter.Out*shape.Tokens)
 	record.drop(work)
-	small := shape.fusedCopies(adapter) + record.element*adapter.Rank*shape.Tokens
+	small := fusedCopies(shape, adapter) + record.element*adapter.Rank*shape.Tokens
 	record.add(small)
 	record.drop(small)
 }
@@ -245,7 +245,7 @@ func (record *tape) fusedOutput(adapter *Adapter, saved int64) {
 	record.fusedInput(adapter)
 	record.drop(inner)
 	record.fusedEnd(adapter)
-	record.drop(saved + record.shape.fusedCopies(adapter))
+	record.drop(saved + fusedCopies(record.shape, adapter))
 }
 
 // fusedInputs goes back through LoRA_QKV; outs are the gradients of q, k and v.
@@ -255,5 +255,5 @@ func (record *tape) fusedInputs(adapters []*Adapter, outs int64) {
 	record.fusedInput(adapters...)
 	record.drop(inner + outs)
 	record.fusedEnd(adapters...)
-	record.drop(record.element*adapters[0].In*shape.Tokens + shape.fusedCopies(adapters...))
+	record.drop(record.element*adapters[0].In*shape.Tokens + fusedCopies(shape, adapters...))
 }

@@ -1,12 +1,12 @@
 package ask
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
@@ -78,25 +78,37 @@ func presetsTopic() string {
 	text := `Values of --preset: the code path of a training program, and its defaults.
 Flags that you give win.
 
-  auto                       the code path of transformers if Accelerate runs
-                             --strategy (device-map, ddp, fsdp, hsdp, zero1,
-                             zero2, zero3), else that of accelerate-loop; it
-                             changes no other default
-  accelerate-loop            a loop written by hand: it keeps the logits of a
-                             device map; FSDP2 wraps each block and the model
+  auto                             the code path of transformers if Accelerate
+                                   runs --strategy (device-map, ddp, fsdp,
+                                   hsdp, zero1, zero2, zero3), else that of
+                                   accelerate-loop; no other default changes
+  accelerate-loop                  a loop written by hand: it keeps the logits
+                                   of a device map; FSDP2 wraps each block and
+                                   the model
 `
 	programs := map[string]string{}
 	for _, preset := range presets() {
 		programs[preset.Name], _, _ = strings.Cut(preset.Program, ", ")
 	}
+	var configs, refused []string
 	for _, name := range flagNamed("preset").field.Values[1:] {
-		text += fmt.Sprintf("  %-25s  %s\n", name, cmp.Or(programs[name], "refused: devmap names what it does not count"))
+		config, openpi := strings.CutPrefix(name, "openpi:")
+		switch {
+		case programs[name] == "":
+			refused = append(refused, name)
+		case openpi:
+			configs = append(configs, config)
+		default:
+			text += fmt.Sprintf("  %-31s  %s\n", name, programs[name])
+		}
 	}
+	text += "\n" + out.Wrap("openpi:CONFIG is OpenPI's training on JAX, CONFIG one of "+strings.Join(configs, ", ")+".", 78) +
+		"\n\n" + out.Wrap("devmap refuses these and names what it does not count: "+strings.Join(refused, ", ")+".", 78) + "\n\n"
 	return text + bf16Topic
 }
 
-const bf16Topic = `  FILE                       YAML or JSON of LLaMA-Factory, axolotl, ms-swift,
-                             TrainingArguments or accelerate config
+const bf16Topic = `--preset FILE reads YAML or JSON of LLaMA-Factory, axolotl, ms-swift,
+TrainingArguments, accelerate config or torchtune.
 
 The --precision that bf16: true means, by the type that weights are loaded in:
 

@@ -16,21 +16,39 @@ BuiltOn = Literal["gpu", "cpu"]
 LoraPrecision = Literal["fp32", "bf16"]
 Loss = Literal["eager", "chunked", "fused", "tiled"]
 Mode = Literal["infer", "train", "load"]
-Optimizer = Literal["adamw", "adamw-foreach", "adamw-8bit", "sgd", "sgd-momentum", "adafactor", "muon"]
+Optimizer = Literal[
+    "adamw",
+    "adamw-foreach",
+    "adamw-8bit",
+    "sgd",
+    "sgd-momentum",
+    "adafactor",
+    "muon",
+    "paged-adamw-8bit",
+    "paged-adamw-32bit",
+]
 Packing = Literal["none", "wrapped", "packed", "padding-free"]
 Precision = Literal["bf16-true", "bf16-mixed", "16-mixed", "16-true", "32-true"]
 Preset = Literal[
     "auto",
     "accelerate-loop",
     "transformers",
+    "transformers:fsdp1",
+    "transformers:fsdp1-prefetch",
+    "transformers:distributed-config",
     "trl-sft",
+    "trl-dpo",
+    "trl-grpo",
     "ms-swift",
     "ms-swift-megatron",
     "llamafactory",
     "axolotl",
     "lightning",
+    "lightning:blocks",
+    "lightning:model-parallel",
     "torchtune",
     "torchtitan",
+    "torchtitan:eager",
     "openpi:pi0_libero",
     "openpi:pi05_libero",
     "openpi:pi0_libero_low_mem_finetune",
@@ -101,12 +119,17 @@ class Shared(Settings, total=False):
     attention: Optional[Attention]
     batch: Optional[int]
     built_on: Optional[BuiltOn]
+    compile: Optional[bool]
     dp: Optional[Union[int, str]]
     ema: Optional[bool]
+    eval_batch: Optional[int]
+    eval_samples: Optional[int]
     gradient_as_bucket_view: Optional[bool]
     image_size: Optional[int]
     images: Optional[Union[int, str]]
     label_tokens: Optional[float]
+    liger: Optional[bool]
+    lora_dropout: Optional[bool]
     lora_precision: Optional[LoraPrecision]
     lora_rank: Optional[int]
     lora_targets: Optional[Union[Sequence[str], str]]
@@ -118,6 +141,7 @@ class Shared(Settings, total=False):
     mode: Optional[Mode]
     new_tokens: Optional[int]
     optimizer: Optional[Optimizer]
+    optimizer_in_backward: Optional[bool]
     packing: Optional[Packing]
     precision: Optional[Precision]
     preset: Optional[Preset]
@@ -236,11 +260,14 @@ KINDS: dict[str, str] = {
     "batch": "int64",
     "built_on": "string",
     "cfg_degree": "int64",
+    "compile": "bool",
     "component": "string",
     "contiguous": "bool",
     "dp": "degree",
     "ds_config": "string",
     "ema": "bool",
+    "eval_batch": "int64",
+    "eval_samples": "int64",
     "explain": "bool",
     "frames": "int64",
     "fully_shard_degree": "int64",
@@ -252,6 +279,8 @@ KINDS: dict[str, str] = {
     "images": "int64",
     "label_tokens": "float64",
     "lengths": "string",
+    "liger": "bool",
+    "lora_dropout": "bool",
     "lora_precision": "string",
     "lora_rank": "int64",
     "lora_targets": "stringSlice",
@@ -265,6 +294,7 @@ KINDS: dict[str, str] = {
     "objective": "string",
     "offload": "string",
     "optimizer": "string",
+    "optimizer_in_backward": "bool",
     "packing": "string",
     "pin": "stringArray",
     "pipefusion": "int64",
@@ -295,31 +325,35 @@ KINDS: dict[str, str] = {
 
 _NAMES = {
     "check": (
-        "attention batch built_on dp ds_config ema gpu gpus gradient_as_bucket_view image_size images "
-        "label_tokens lengths lora_precision lora_rank lora_targets loss loss_only max_pixels mem_fraction "
-        "micro_batches mode new_tokens optimizer packing precision preset quantize recompute reserve runtime "
-        "schedule seq shard_degree strategy target_seq topology tp virtual_stages"
+        "attention batch built_on compile dp ds_config ema eval_batch eval_samples gpu gpus "
+        "gradient_as_bucket_view image_size images label_tokens lengths liger lora_dropout lora_precision "
+        "lora_rank lora_targets loss loss_only max_pixels mem_fraction micro_batches mode new_tokens "
+        "optimizer optimizer_in_backward packing precision preset quantize recompute reserve runtime schedule "
+        "seq shard_degree strategy target_seq topology tp virtual_stages"
     ),
     "estimate": (
-        "attention batch built_on contiguous dp ds_config ema gpu gpus gradient_as_bucket_view image_size "
-        "images label_tokens lengths lora_precision lora_rank lora_targets loss loss_only max_pixels "
-        "mem_fraction micro_batches mode new_tokens objective offload optimizer packing pin precision preset "
-        "quantize recompute reserve runtime schedule seq shard_degree strategy target_seq time_limit together "
-        "topology tp virtual_stages"
+        "attention batch built_on compile contiguous dp ds_config ema eval_batch eval_samples gpu gpus "
+        "gradient_as_bucket_view image_size images label_tokens lengths liger lora_dropout lora_precision "
+        "lora_rank lora_targets loss loss_only max_pixels mem_fraction micro_batches mode new_tokens "
+        "objective offload optimizer optimizer_in_backward packing pin precision preset quantize recompute "
+        "reserve runtime schedule seq shard_degree strategy target_seq time_limit together topology tp "
+        "virtual_stages"
     ),
     "inspect": (
-        "attention batch built_on dp ema gradient_as_bucket_view image_size images label_tokens "
-        "lora_precision lora_rank lora_targets loss loss_only max_pixels mem_fraction micro_batches mode "
-        "new_tokens optimizer packing precision preset quantize recompute runtime schedule seq shard_degree "
-        "strategy target_seq tp virtual_stages"
+        "attention batch built_on compile dp ema eval_batch eval_samples gradient_as_bucket_view image_size "
+        "images label_tokens liger lora_dropout lora_precision lora_rank lora_targets loss loss_only "
+        "max_pixels mem_fraction micro_batches mode new_tokens optimizer optimizer_in_backward packing "
+        "precision preset quantize recompute runtime schedule seq shard_degree strategy target_seq tp "
+        "virtual_stages"
     ),
     "plan": (
-        "attention batch built_on cfg_degree component contiguous dp ds_config ema explain frames "
-        "fully_shard_degree gpu gpus gradient_as_bucket_view height image_size images label_tokens lengths "
-        "lora_precision lora_rank lora_targets loss loss_only max_pixels mem_fraction micro_batches mode "
-        "new_tokens objective offload optimizer packing pin pipefusion precision preset quantize recompute "
-        "reserve ring runtime schedule seq shard_degree steps strategy target_seq time_limit together "
-        "topology tp ulysses vae_precision vae_slicing vae_tiling virtual_stages width"
+        "attention batch built_on cfg_degree compile component contiguous dp ds_config ema eval_batch "
+        "eval_samples explain frames fully_shard_degree gpu gpus gradient_as_bucket_view height image_size "
+        "images label_tokens lengths liger lora_dropout lora_precision lora_rank lora_targets loss loss_only "
+        "max_pixels mem_fraction micro_batches mode new_tokens objective offload optimizer "
+        "optimizer_in_backward packing pin pipefusion precision preset quantize recompute reserve ring "
+        "runtime schedule seq shard_degree steps strategy target_seq time_limit together topology tp ulysses "
+        "vae_precision vae_slicing vae_tiling virtual_stages width"
     ),
 }
 COMMANDS = {command: {name: KINDS[name] for name in names.split()} for command, names in _NAMES.items()}
@@ -366,6 +400,8 @@ OTHERS: dict[str, str] = {
     "num_gpus": "gpus",
     "num_steps": "steps",
     "optim": "optimizer",
+    "optimizer_in_bwd": "optimizer_in_backward",
+    "per_device_eval_batch_size": "eval_batch",
     "per_device_train_batch_size": "batch",
     "sample_packing": "packing",
     "seq_len": "seq",
@@ -376,8 +412,10 @@ OTHERS: dict[str, str] = {
     "tensor_parallel_degree": "tp",
     "tensor_parallel_size": "tp",
     "timeout": "time_limit",
+    "torch_compile": "compile",
     "torch_dtype": "precision",
     "tp_degree": "tp",
     "tp_size": "tp",
+    "use_liger_kernel": "liger",
     "xla_python_client_mem_fraction": "mem_fraction",
 }
