@@ -183,9 +183,7 @@ func others(field *costmodel.Field, now *costmodel.Workload) []func(*costmodel.W
 		}
 	default:
 		for _, name := range field.Values {
-			// A planner chooses "auto"; a command has what was chosen. torch, which
-			// reported, runs under these.
-			if name == "auto" || field.Name == "runtime" && name != "torch" && name != "lightning" || field.Name == "lora_precision" && now.LoRARank == 0 {
+			if !tried(field.Name, name, now) {
 				continue
 			}
 			all = append(all, func(workload *costmodel.Workload) costmodel.Setting {
@@ -196,6 +194,18 @@ func others(field *costmodel.Field, now *costmodel.Workload) []func(*costmodel.W
 		}
 	}
 	return all
+}
+
+// tried reports a named value that a run can have: a planner alone chooses "auto",
+// torch runs under two runtimes, and adapters alone have a type.
+func tried(field, name string, now *costmodel.Workload) bool {
+	switch {
+	case name == "auto":
+		return false
+	case field == "runtime":
+		return name == "torch" || name == "lightning"
+	}
+	return field != "lora_precision" || now.LoRARank > 0
 }
 
 func sizes(field string, now int64) []int64 {
