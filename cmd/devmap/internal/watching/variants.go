@@ -16,8 +16,8 @@ import (
 // asked are fields of a workload that a command sets, the likely ones first. Those
 // that say how the model is spread are the map's, other than the runtime.
 var asked = []string{
-	"preset", "precision", "loss_only", "recompute", "attention", "micro_batches", "built_on", "loss", "optimizer", "lora_rank",
-	"lora_targets", "lora_precision", "gradient_as_bucket_view", "ema", "runtime", "batch", "seq",
+	"preset", "precision", "loss_only", "recompute", "attention", "micro_batches", "built_on", "loss", "liger", "optimizer", "lora_rank",
+	"lora_targets", "lora_precision", "lora_dropout", "gradient_as_bucket_view", "ema", "runtime", "batch", "seq",
 }
 
 // change is a setting that a command may have in place of the plan's.
