@@ -211,10 +211,10 @@ func (format *storedFormat) stored(module string, weight linear) []modelgraph.Te
 		if scheme.form == nil {
 			return nil
 		}
-		stored, ok := scheme.tensors(weight)
-		if !ok && lastComponent(module) == "shared_expert_gate" { // one output: no library packs it
+		if lastComponent(module) == "shared_expert_gate" && (format.method == "gptq" || format.method == "awq") { // one output: both leave it
 			return nil
 		}
+		stored, ok := scheme.tensors(weight)
 		if !ok && format.missing == "" {
 			format.missing = fmt.Sprintf("its groups do not divide %q [%d %d]", module, weight.out, weight.in)
 		}

@@ -19,7 +19,7 @@ type storedTensor struct{ name, dtype, shape string }
 var storedForms = map[string][]storedTensor{
 	// GPTQModel 7.7, qlinear/__init__.py, _register_gptq_buffers: v1 and v2.
 	"gptq": {
-		{"qweight", "I32", "in*bits/32 out"}, {"qzeros", "I32", "in^group out*bits/32"}, {"scales", "F16", "in^group out"}, {"g_idx", "I32", "in"},
+		{"qweight", "I32", "in*bits^32 out"}, {"qzeros", "I32", "in^group out*bits^32"}, {"scales", "F16", "in^group out"}, {"g_idx", "I32", "in"},
 	},
 	// AutoAWQ 0.2.9, modules/linear/{gemm,gemv,gemv_fast}.py.
 	"awq gemm":      {{"qweight", "I32", "in out*bits/32"}, {"qzeros", "I32", "in/group out*bits/32"}, {"scales", "F16", "in/group out"}},
