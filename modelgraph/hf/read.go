@@ -23,6 +23,9 @@ func FromConfig(file string, data []byte) (*modelgraph.Graph, error) {
 	if err != nil {
 		return nil, err
 	}
+	if graph, err = ownHead(graph, cfg); err != nil {
+		return nil, err
+	}
 	return asStored(graph, cfg)
 }
 

@@ -163,7 +163,7 @@ func (format *storedFormat) readCompressed(section *config) {
 func (format *storedFormat) compressed(scheme *storedScheme, kind string, group *config) {
 	weights := group.sub("weights")
 	float := oneOf(weights, "int", "type", "int", "float") == "float"
-	bits := weights.pos(8, "num_bits")
+	bits := bitsOf(weights, 8, "num_bits", 1, 2, 3, 4, 5, 6, 7, 8, 16)
 	data := "I8"
 	if float {
 		data = "F8_E4M3"
@@ -172,7 +172,7 @@ func (format *storedFormat) compressed(scheme *storedScheme, kind string, group 
 	strategy := format.scales(scheme, weights)
 	uneven := weights.has("symmetric") && !weights.bool(true, "symmetric")
 	switch {
-	case kind == "pack-quantized":
+	case kind == "pack-quantized" && bits <= 8:
 		scheme.form = slices.Clip(storedForms["ct pack"])
 		if uneven && (strategy == "group" || strategy == "channel") {
 			scheme.form = append(scheme.form, storedTensor{"weight_zero_point", "I32", strings.Replace(scheme.names["scales"], "out", "out*bits^32", 1)})

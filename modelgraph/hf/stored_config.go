@@ -32,7 +32,11 @@ type storedFormat struct {
 	flip    bool           // experts lie input first
 	cache   []storedTensor // scales of cached keys and values, of every attention
 	missing string         // why the tensors do not follow
+	cut     int64          // experts that were taken apart
 }
+
+// maxCut is more experts, over all layers, than any published model has.
+const maxCut = 200_000
 
 type expertsStored int
 
@@ -121,6 +125,18 @@ func rebuilt(graph *modelgraph.Graph, layers []modelgraph.Layer, method string) 
 	ties = slices.DeleteFunc(ties, func(names []string) bool { // a head that is packed shares nothing
 		return slices.ContainsFunc(names, func(name string) bool { return !there[name] })
 	})
+	out, err := relaid(graph, layers, ties)
+	if err != nil {
+		return nil, err
+	}
+	out.Quantized = method
+	out.Warnings = slices.DeleteFunc(slices.Clone(graph.Warnings), func(word string) bool { return strings.Contains(word, fromConfigAlone) })
+	out.Warnings = append(out.Warnings, storedElements(out, weights))
+	return out, nil
+}
+
+// relaid is graph with other layers and ties.
+func relaid(graph *modelgraph.Graph, layers []modelgraph.Layer, ties [][]string) (*modelgraph.Graph, error) {
 	made, err := modelgraph.New(graph.Name, layers, ties)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", graph.Source, err)
@@ -130,9 +146,6 @@ func rebuilt(graph *modelgraph.Graph, layers []modelgraph.Layer, method string) 
 	}
 	out := *graph
 	out.Layers, out.Units, out.Ties, out.Joined = made.Layers, made.Units, made.Ties, made.Joined
-	out.Quantized = method
-	out.Warnings = slices.DeleteFunc(slices.Clone(graph.Warnings), func(word string) bool { return strings.Contains(word, fromConfigAlone) })
-	out.Warnings = append(out.Warnings, storedElements(&out, weights))
 	return &out, nil
 }
 
@@ -238,13 +251,17 @@ func (format *storedFormat) expertTensors(full string, tensor modelgraph.Tensor)
 		names, rows = []string{"gate_proj", "up_proj"}, rows/2
 	}
 	switch {
-	case format.experts == expertsJoined && len(format.schemes) == 1 && format.schemes[0].sizes["rows"] > 0:
+	case format.experts == expertsJoined && len(format.schemes) == 1 && format.schemes[0].sizes["rows"] > 0 && format.schemes[0].sizes["static"] == 0:
 		return format.joined(tensor, int64(len(names)))
 	case format.experts == expertsJoined:
 		format.missing = fmt.Sprintf("it is not known how the scales of %q are joined", full)
 		return nil
 	case format.flip:
 		format.missing = fmt.Sprintf("it is not known how %q is cut into experts", full)
+		return nil
+	}
+	if format.cut += min(tensor.Shape[0], maxCut); format.cut > maxCut {
+		format.missing = fmt.Sprintf("there are more than %d experts", maxCut)
 		return nil
 	}
 	var stored []modelgraph.Tensor

@@ -157,3 +157,76 @@ func TestStoredLlama(t *testing.T) {
 		}
 	}
 }
+
+// TestStoredRefused: what Transformers refuses names the field and the fix; a method
+// that is not known is counted in the model's type with a warning by name.
+func TestStoredRefused(t *testing.T) {
+	for section, want := range map[string]string{
+		`{"bits":4,"group_size":128}`:                                               `quantization_config: it has no quant_method, and Transformers refuses such a config: add the method that wrote the weights, as "quant_method": "gptq" or "awq" (fields: bits, group_size)`,
+		`{"load_in_4bit":true,"load_in_8bit":true}`:                                 "quantization_config.load_in_8bit: load_in_4bit and load_in_8bit are both true",
+		`{"load_in_4bit":true,"bnb_4bit_quant_type":"nf5"}`:                         `quantization_config.bnb_4bit_quant_type: "nf5" is not one of fp4, nf4`,
+		`{"load_in_4bit":true,"bnb_4bit_quant_storage":"int4"}`:                     "quantization_config.bnb_4bit_quant_storage",
+		`{"load_in_4bit":"yes"}`:                                                    "quantization_config.load_in_4bit",
+		`{"quant_method":"gptq","bits":5}`:                                          "quantization_config.bits: 5 is not one of [2 3 4 8]",
+		`{"quant_method":"gptq"}`:                                                   "quantization_config.bits: gptq needs the bits",
+		`{"quant_method":"awq","group_size":0}`:                                     "quantization_config.group_size",
+		`{"quant_method":"awq","version":"marble"}`:                                 `quantization_config.version: "marble" is not one of gemm, gemv, gemv_fast, llm-awq`,
+		`{"quant_method":"fp8","weight_block_size":[128]}`:                          "quantization_config.weight_block_size",
+		`{"quant_method":"fp8","modules_to_not_convert":"lm_head"}`:                 "quantization_config.modules_to_not_convert",
+		`{"quant_method":"eetq","weights":"int4"}`:                                  `quantization_config.weights: "int4" is not one of int8`,
+		`{"quant_method":"quanto","weights":"int3"}`:                                "quantization_config.weights",
+		`{"quant_method":"hqq","quant_config":{"weight_quant_params":{"nbits":5}}}`: "quant_config.weight_quant_params.nbits",
+		`"gptq"`: "quantization_config",
+	} {
+		_, err := FromConfig("config.json", []byte(strings.TrimSuffix(tinyLlama, "}")+`,"quantization_config":`+section+"}"))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", section, err, want)
+		}
+	}
+	for _, method := range []string{"quark", "nvfp4", "vptq", "newest"} {
+		graph, err := FromConfig("config.json", []byte(strings.TrimSuffix(tinyLlama, "}")+`,"quantization_config":{"quant_method":"`+method+`"}}`))
+		if err != nil {
+			t.Errorf("%s: %v", method, err)
+			continue
+		}
+		if graph.Quantized != "" || !strings.Contains(strings.Join(graph.Warnings, " "), "stored as "+method+"; from the config alone they are counted as") {
+			t.Errorf("%s: %q", method, graph.Warnings)
+		}
+	}
+}
+
+// TestExpertsStored: Transformers 5 holds experts in one tensor, which bitsandbytes
+// leaves as it is; before, they were linear layers.
+func TestExpertsStored(t *testing.T) {
+	const config = `{"model_type":"qwen3_moe","hidden_size":64,"moe_intermediate_size":64,"num_hidden_layers":1,"num_attention_heads":2,"head_dim":32,
+		"num_key_value_heads":1,"vocab_size":64,"num_experts":2,"num_experts_per_tok":1,"transformers_version":%q,"quantization_config":{"load_in_4bit":true}}`
+	for version, want := range map[string]string{"5.17.0": "mlp.experts.gate_up_proj BF16[2 128 64]", "4.51.3": "mlp.experts.1.up_proj.weight U8[2048 1]"} {
+		graph, err := FromConfig("config.json", fmt.Appendf(nil, config, version))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if all := strings.Join(tensorSet(graph), "\n"); !strings.Contains(strings.ReplaceAll(all, "F32", "BF16"), want) {
+			t.Errorf("%s: no %s in\n%s", version, want, all)
+		}
+	}
+}
+
+// TestOwnHead: without a switch a mistral3 has a head of its own; a switch counts.
+func TestOwnHead(t *testing.T) {
+	const config = `{"model_type":"mistral3"%s,"text_config":{"model_type":"mistral","hidden_size":32,"intermediate_size":64,"num_hidden_layers":1,"num_attention_heads":2,"head_dim":16,
+		"num_key_value_heads":1,"vocab_size":100%s},"vision_config":{"model_type":"pixtral","hidden_size":16,"intermediate_size":32,"num_hidden_layers":1,"num_attention_heads":2,"head_dim":8,"image_size":28,"patch_size":14}}`
+	count := func(top, text string) (int64, string) {
+		graph, err := FromConfig("config.json", fmt.Appendf(nil, config, top, text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return graph.ParamCount(), strings.Join(graph.Warnings, " ")
+	}
+	tied, _ := count(`,"tie_word_embeddings":true`, "")
+	if inner, _ := count("", `,"tie_word_embeddings":true`); inner != tied {
+		t.Errorf("text_config's switch: %d, tied %d", inner, tied)
+	}
+	if own, words := count("", ""); own != tied+3200 || !strings.Contains(words, fmt.Sprintf("%d parameters; tied, as the class's default, they are %d", own, tied)) {
+		t.Errorf("%d parameters, tied %d: %s", own, tied, words)
+	}
+}

@@ -82,6 +82,7 @@ func oneOf(section *config, def, name string, values ...string) string {
 	}
 	if !slices.Contains(values, strings.ToLower(got)) {
 		section.fail(name, "%q is not one of %s", clipName(got), strings.Join(values, ", "))
+		return def
 	}
 	return strings.ToLower(got)
 }
@@ -159,7 +160,7 @@ func (format *storedFormat) readDynamic(section *config, whole sizes) {
 			continue
 		}
 		own := dynamic.sub(pattern)
-		scheme := format.one("gptq", sizes{"bits": own.pos(whole["bits"], "bits"), "group": groupSize(own, whole["group"], "group_size")}, nil)
+		scheme := format.one("gptq", sizes{"bits": bitsOf(own, whole["bits"], "bits", 2, 3, 4, 8), "group": groupSize(own, whole["group"], "group_size")}, nil)
 		scheme.matches = matches
 	}
 }
@@ -314,7 +315,7 @@ func (format *storedFormat) hqqScheme(section *config) *storedScheme {
 	form := "hqq"
 	rows, float := params.has("axis") && params.dim(1, "axis") == 0, params.flag("view_as_float")
 	switch {
-	case (rows || float) && at["bits"] == 3 || rows && float || section.has("scale_quant_params") || section.has("zero_quant_params"):
+	case (rows || float) && at["bits"] == 3 || rows && (float || at["group"] < 0) || section.has("scale_quant_params") || section.has("zero_quant_params"):
 		format.missing = "this layout of HQQ is not known here"
 	case at["bits"] == 3:
 		form = "hqq 3"
