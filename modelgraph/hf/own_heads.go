@@ -8,8 +8,8 @@ import (
 )
 
 // ownHeads are types whose class ties the head if the config has no switch, and
-// whose published checkpoints hold lm_head.weight all the same, which Transformers
-// then loads apart; by their names (issue 38, the checkpoints of 2025 and 2026).
+// whose published checkpoints hold an lm_head.weight of their own, which
+// Transformers then loads apart; by their names (issue 38, the checkpoints of 2025 and 2026).
 var ownHeads = map[string]string{
 	"mistral3": "Mistral-Small 3, Devstral 2 and Ministral 3 8B",
 }

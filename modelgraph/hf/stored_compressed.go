@@ -109,7 +109,7 @@ func matcher(pattern string, whole bool) (matches func(module string) bool, ok b
 }
 
 // target is a name of compressed-tensors (utils/match.py, match_name): an expression
-// after re:, a module, or a class, of which a linear layer's is known.
+// after re:, a module, or a class. Linear is the class that is known here.
 func (format *storedFormat) target(name string) func(module string) bool {
 	if pattern, found := strings.CutPrefix(name, "re:"); found {
 		matches, ok := matcher(pattern, false)
