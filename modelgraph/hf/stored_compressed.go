@@ -171,35 +171,47 @@ func (format *storedFormat) compressed(scheme *storedScheme, kind string, group 
 	scheme.sizes, scheme.names = sizes{"bits": bits}, map[string]string{"data": data}
 	strategy := format.scales(scheme, weights)
 	uneven := weights.has("symmetric") && !weights.bool(true, "symmetric")
-	switch {
-	case kind == "pack-quantized" && bits <= 8:
-		scheme.form = slices.Clip(storedForms["ct pack"])
-		if uneven && (strategy == "group" || strategy == "channel") {
-			scheme.form = append(scheme.form, storedTensor{"weight_zero_point", "I32", strings.Replace(scheme.names["scales"], "out", "out*bits^32", 1)})
-		}
-		if order := weights.members["actorder"]; string(order) == `"group"` {
-			scheme.form = append(scheme.form, storedTensor{"weight_g_idx", "I32", "in"}) // before 0.20
-		}
-	case kind == "nvfp4-pack-quantized" && float && bits == 4:
-		scheme.form = slices.Clip(storedForms["ct nvfp4"])
-	case kind == "mxfp4-pack-quantized" && float && bits == 4:
-		scheme.form = slices.Clip(storedForms["ct mxfp4"])
-	case slices.Contains([]string{"int-quantized", "float-quantized", "naive-quantized"}, kind) && bits == 8:
-		scheme.form = slices.Clip(storedForms["ct naive"])
-		if uneven {
-			scheme.form = append(scheme.form, storedTensor{"weight_zero_point", "$data", scheme.names["scales"]})
-		}
-	default:
+	form := compressedForm(kind, bits, float)
+	if form == "" {
 		format.missing = fmt.Sprintf("the format %q of %d bits is not known here", clipName(kind), bits)
 	}
+	scheme.form = slices.Clip(storedForms[form])
+	switch grouped := strategy == "group" || strategy == "channel"; {
+	case form == "ct naive" && uneven:
+		scheme.form = append(scheme.form, storedTensor{"weight_zero_point", "$data", scheme.names["scales"]})
+	case form == "ct pack" && uneven && grouped:
+		scheme.form = append(scheme.form, storedTensor{"weight_zero_point", "I32", strings.Replace(scheme.names["scales"], "out", "out*bits^32", 1)})
+	}
+	if form == "ct pack" && string(weights.members["actorder"]) == `"group"` {
+		scheme.form = append(scheme.form, storedTensor{"weight_g_idx", "I32", "in"}) // before 0.20
+	}
 	format.activations(scheme, group)
+}
+
+// compressedForm is the form of a format; empty if it is not known.
+func compressedForm(kind string, bits int64, float bool) string {
+	switch kind {
+	case "pack-quantized":
+		if bits <= 8 && !float {
+			return "ct pack"
+		}
+	case "nvfp4-pack-quantized", "mxfp4-pack-quantized":
+		if bits == 4 && float {
+			return "ct " + strings.TrimSuffix(kind, "-pack-quantized")
+		}
+	case "int-quantized", "float-quantized", "naive-quantized":
+		if bits == 8 {
+			return "ct naive"
+		}
+	}
+	return ""
 }
 
 // scales sets the shape of the scales by the strategy, and gives the strategy.
 func (format *storedFormat) scales(scheme *storedScheme, weights *config) string {
 	strategy := weights.name("strategy")
 	if weights.has("group_size") {
-		scheme.sizes["group"] = groupSize(weights, -1, "group_size")
+		scheme.sizes["group"] = groupSize(weights, -1)
 	}
 	if strategy == "" { // quantization_args.py, validate_model_after
 		strategy = "tensor"

@@ -36,7 +36,7 @@ type storedFormat struct {
 }
 
 // maxCut is more experts, over all layers, than any published model has.
-const maxCut = 200_000
+const maxCut = 50_000
 
 type expertsStored int
 
@@ -245,7 +245,6 @@ func (format *storedFormat) expertTensors(full string, tensor modelgraph.Tensor)
 	if format.experts == expertsPlain || slices.ContainsFunc(format.skip, func(skips func(string) bool) bool { return skips(module) }) {
 		return nil
 	}
-	prefix := strings.TrimSuffix(tensor.Name, base)
 	names, rows, columns := []string{base}, tensor.Shape[1], tensor.Shape[2]
 	if base == "gate_up_proj" {
 		names, rows = []string{"gate_proj", "up_proj"}, rows/2
@@ -260,8 +259,15 @@ func (format *storedFormat) expertTensors(full string, tensor modelgraph.Tensor)
 		format.missing = fmt.Sprintf("it is not known how %q is cut into experts", full)
 		return nil
 	}
-	if format.cut += min(tensor.Shape[0], maxCut); format.cut > maxCut {
-		format.missing = fmt.Sprintf("there are more than %d experts", maxCut)
+	return format.apart(module, strings.TrimSuffix(tensor.Name, base), names, modelgraph.Tensor{Shape: []int64{tensor.Shape[0], rows, columns}, DType: tensor.DType})
+}
+
+// apart are experts as linear layers one by one; of each, the matrices with these
+// names.
+func (format *storedFormat) apart(module, prefix string, names []string, tensor modelgraph.Tensor) []modelgraph.Tensor {
+	rows, columns := tensor.Shape[1], tensor.Shape[2]
+	if format.cut += min(tensor.Shape[0], maxCut); format.cut >= maxCut {
+		format.missing = fmt.Sprintf("it has %d experts or more", maxCut)
 		return nil
 	}
 	var stored []modelgraph.Tensor

@@ -57,7 +57,7 @@ func readStored(cfg *config, graph *modelgraph.Graph) *storedFormat {
 		return format
 	}
 	format.experts, format.inBlock = rule.experts, rule.inBlock
-	if version := cfg.name("transformers_version"); version != "" && len(version) > 1 && version[0] < '5' && version[1] == '.' {
+	if version := cfg.name("transformers_version"); version != "" && len(version) > 1 && version[0] < '5' && version[1] == '.' && !format.flip {
 		format.experts = rule.before5
 	}
 	format.readSkipped(section, rule, graph)
@@ -88,7 +88,8 @@ func oneOf(section *config, def, name string, values ...string) string {
 }
 
 // groupSize reads the inputs that share a scale; -1: all.
-func groupSize(section *config, def int64, name string) int64 {
+func groupSize(section *config, def int64) int64 {
+	const name = "group_size"
 	switch {
 	case string(section.members[name]) == "-1":
 		section.has(name)
@@ -118,7 +119,7 @@ func (format *storedFormat) readGPTQ(section *config) {
 		section.fail("bits", "gptq needs the bits of a weight: add \"bits\": 4, or 2, 3 or 8")
 		return
 	}
-	at := sizes{"bits": bitsOf(section, 4, "bits", 2, 3, 4, 8), "group": groupSize(section, 128, "group_size")}
+	at := sizes{"bits": bitsOf(section, 4, "bits", 2, 3, 4, 8), "group": groupSize(section, 128)}
 	kind := oneOf(section, "gptq", section.pick([]string{"checkpoint_format", "format"}), "gptq", "gptq_v2", "marlin", "bitblas", "gptq_p")
 	if kind != "gptq" && kind != "gptq_v2" {
 		format.missing = fmt.Sprintf("the layout %q is not known here", kind)
@@ -160,14 +161,14 @@ func (format *storedFormat) readDynamic(section *config, whole sizes) {
 			continue
 		}
 		own := dynamic.sub(pattern)
-		scheme := format.one("gptq", sizes{"bits": bitsOf(own, whole["bits"], "bits", 2, 3, 4, 8), "group": groupSize(own, whole["group"], "group_size")}, nil)
+		scheme := format.one("gptq", sizes{"bits": bitsOf(own, whole["bits"], "bits", 2, 3, 4, 8), "group": groupSize(own, whole["group"])}, nil)
 		scheme.matches = matches
 	}
 }
 
 func (format *storedFormat) readAWQ(section *config) {
 	form := oneOf(section, "gemm", section.pick([]string{"version", "format"}), "gemm", "gemv", "gemv_fast", "llm-awq")
-	at := sizes{"bits": bitsOf(section, 4, "bits", 2, 3, 4, 8), "group": groupSize(section, 128, "group_size"), "spread": 1}
+	at := sizes{"bits": bitsOf(section, 4, "bits", 2, 3, 4, 8), "group": groupSize(section, 128), "spread": 1}
 	if at["group"] == 64 || at["group"] == 32 { // calculate_zeros_width
 		at["spread"] = 128 / at["group"]
 	}
