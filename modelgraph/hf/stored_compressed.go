@@ -185,7 +185,7 @@ func (format *storedFormat) compressed(scheme *storedScheme, kind string, group 
 	if form == "ct pack" && string(weights.members["actorder"]) == `"group"` {
 		scheme.form = append(scheme.form, storedTensor{"weight_g_idx", "I32", "in"}) // before 0.20
 	}
-	format.activations(scheme, group)
+	scheme.activations(group)
 }
 
 // compressedForm is the form of a format; empty if it is not known.
@@ -230,7 +230,7 @@ func (format *storedFormat) scales(scheme *storedScheme, weights *config) string
 	return strategy
 }
 
-func (format *storedFormat) activations(scheme *storedScheme, group *config) {
+func (scheme *storedScheme) activations(group *config) {
 	for _, kind := range []string{"input", "output"} {
 		field := kind + "_activations"
 		if !group.has(field) {
