@@ -2,6 +2,7 @@ package costmodel
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -56,21 +57,31 @@ var fields = described([]Field{
 	number("seq", "", func(workload *Workload) *int64 { return &workload.Seq }),
 	number("target_seq", "", func(workload *Workload) *int64 { return &workload.TargetSeq }),
 	number("new_tokens", "0", func(workload *Workload) *int64 { return &workload.NewTokens }),
-	number("images", "0", func(workload *Workload) *int64 { return &workload.Images }),
+	images(),
 	number("image_size", "", func(workload *Workload) *int64 { return &workload.ImageSize }),
+	number("max_pixels", "", func(workload *Workload) *int64 { return &workload.MaxPixels }),
+	unlessDefault(named("packing", trainer.Padded, trainer.Packings(), func(workload *Workload) *string { return &workload.Packing })),
+	fraction("label_tokens", func(workload *Workload) *float64 { return &workload.LabelTokens }),
 	storedPrecision(),
-	training(named("optimizer", AdamW, []string{AdamW, value.AdamWForeach, value.AdamW8bit, SGD, value.SGDMomentum, value.Adafactor, value.Muon}, func(workload *Workload) *string { return &workload.Optimizer })),
+	training(named("optimizer", AdamW, []string{AdamW, value.AdamWForeach, value.AdamW8bit, SGD, value.SGDMomentum, value.Adafactor, value.Muon, value.PagedAdamW8bit, value.PagedAdamW32bit}, func(workload *Workload) *string { return &workload.Optimizer })),
+	toggle("optimizer_in_backward", func(workload *Workload) *bool { return &workload.OptimizerInBackward }),
 	training(named("recompute", RecomputeNone, []string{RecomputeNone, RecomputeFull, value.RecomputeSelective, value.RecomputeAuto}, func(workload *Workload) *string { return &workload.Recompute })),
 	number("lora_rank", "0", func(workload *Workload) *int64 { return &workload.LoRARank }),
 	list("lora_targets", func(workload *Workload) *[]string { return &workload.LoRATargets }),
 	optional(named("lora_precision", "", []string{value.AdaptersFP32, value.AdaptersBF16}, func(workload *Workload) *string { return &workload.LoRAPrecision })),
+	toggle("lora_dropout", func(workload *Workload) *bool { return &workload.LoRADropout }),
 	unlessDefault(named("quantize", "off", []string{value.NF4, value.Int8}, func(workload *Workload) *string { return &workload.Quantize })),
 	unlessDefault(named("loss", value.LossEager, []string{value.LossEager, value.LossChunked, value.LossFused, value.LossTiled}, func(workload *Workload) *string { return &workload.Loss })),
 	unlessDefault(named("attention", value.SDPA, []string{value.SDPA, value.EagerAttention, value.FlashAttention}, func(workload *Workload) *string { return &workload.Attention })),
+	toggle("liger", func(workload *Workload) *bool { return &workload.Liger }),
+	toggle("compile", func(workload *Workload) *bool { return &workload.Compile }),
 	toggle("loss_only", func(workload *Workload) *bool { return &workload.LossOnly }),
 	toggle("gradient_as_bucket_view", func(workload *Workload) *bool { return &workload.GradientViews }),
-	unlessDefault(named("preset", trainer.Loop, trainer.Names(), func(workload *Workload) *string { return &workload.Preset })),
+	byStrategy(unlessDefault(named("preset", trainer.Loop, trainer.Names(), func(workload *Workload) *string { return &workload.Preset })),
+		func(workload *Workload) bool { return workload.Preset == usualPreset(workload) }),
 	unlessDefault(named("built_on", "gpu", []string{"gpu", value.BuiltOnCPU}, func(workload *Workload) *string { return &workload.BuiltOn })),
+	number("eval_batch", "0", func(workload *Workload) *int64 { return &workload.EvalBatch }),
+	number("eval_samples", "0", func(workload *Workload) *int64 { return &workload.EvalSamples }),
 	toggle("ema", func(workload *Workload) *bool { return &workload.EMA }),
 	named("strategy", "", Strategies(), func(workload *Workload) *Strategy { return &workload.Strategy }),
 	byStrategy(named("runtime", "", []string{value.Accelerate, value.DeepSpeed, value.Torch, value.Lightning, value.JAX, Devmap}, func(workload *Workload) *string { return &workload.Runtime }),
@@ -85,6 +96,20 @@ var fields = described([]Field{
 	number("shard_degree", "", func(workload *Workload) *int64 { return &workload.ShardDegree }),
 	fraction("mem_fraction", func(workload *Workload) *float64 { return &workload.MemFraction }),
 })
+
+// usualPreset is the preset of a workload that names none: Transformers' Trainer
+// where Accelerate runs the strategy, a loop by hand (empty) under other engines.
+// The Trainer recomputes whole blocks alone.
+func usualPreset(workload *Workload) string {
+	usual := trainer.Of(trainer.Usual)
+	if workload.Mode != Train || workload.Recompute == value.RecomputeSelective || !slices.Contains(usual.Strategies, string(workload.Strategy)) {
+		return ""
+	}
+	if accelerate := workload.Strategy.Traits().Runtimes[0]; workload.Runtime != "" && workload.Runtime != accelerate {
+		return ""
+	}
+	return usual.Name
+}
 
 // described gives fields what is the same for all of them.
 func described(fields []Field) []Field {
@@ -170,6 +195,20 @@ func number(name, defaultValue string, at func(*Workload) *int64) Field {
 	return field
 }
 
+// images is the number of images a sequence, or "mean,max".
+func images() Field {
+	field := number("images", "0", func(workload *Workload) *int64 { return &workload.Images })
+	most := field.value
+	field.value = func(workload *Workload) string {
+		if workload.ImagesMean > 0 {
+			return strconv.FormatFloat(workload.ImagesMean, 'g', -1, 64) + "," + most(workload)
+		}
+		return most(workload)
+	}
+	field.Copy = func(to, from *Workload) { to.Images, to.ImagesMean = from.Images, from.ImagesMean }
+	return field
+}
+
 // degree is a number of GPUs, or auto.
 func degree(name string, at func(*Workload) *Degree) Field {
 	return Field{
@@ -248,11 +287,31 @@ func (workload *Workload) badNumber() (field, msg string) {
 			return fields[i].Name, fmt.Sprintf("%d is no number of GPUs", int64(*degree))
 		}
 	}
+	if field, msg := workload.badSamples(); field != "" {
+		return field, msg
+	}
 	if part := workload.MemFraction; !(part >= 0 && part <= 1) {
 		return "mem_fraction", fmt.Sprintf("%v is no part of a GPU's memory: it is between 0 and 1", part)
 	}
 	if workload.Batch%workload.MicroBatches != 0 {
 		return "micro_batches", fmt.Sprintf("%d does not divide the batch of %d", workload.MicroBatches, workload.Batch)
+	}
+	return "", ""
+}
+
+// badSamples is the first of a data set's numbers that no samples have.
+func (workload *Workload) badSamples() (field, msg string) {
+	if fault := workload.Lengths.Fault(); fault != "" {
+		return "lengths", fault
+	}
+	if rows := workload.Rows; rows != nil && (!rows.Worst.Sound() || !rows.Usual.Sound()) {
+		return "rows", "the batches have no rows of 1 to 2^32 tokens"
+	}
+	if mean := workload.ImagesMean; !(mean >= 0 && mean <= float64(workload.Images)) {
+		return "images_mean", fmt.Sprintf("%v is not between 0 and %d, the most", mean, workload.Images)
+	}
+	if labels := workload.LabelTokens; !(labels >= 0 && labels <= 1<<32) || labels > 1 && labels != math.Trunc(labels) {
+		return "label_tokens", fmt.Sprintf("%v is neither a fraction up to 1 nor a number of tokens", labels)
 	}
 	return "", ""
 }

@@ -28,4 +28,15 @@ type Group struct {
 	Late bool
 	// StaysGathered: it stays gathered from forward to backward.
 	RemainsGathered bool
+	// Joined are the whole gradients in one tensor, Retained those of the
+	// micro-batches before (FSDP1).
+	Joined, Retained int64
+	// Unhooked: one of its modules does not run, so that its backward has no hook
+	// that gathers or prefetches.
+	Unhooked bool
+	// Repeats: its forward runs a chunk at a time, and gathers it for each.
+	Repeats bool
+	// HeadReduce and HeadReduced are the input and the output of a reduction of
+	// the head's gradient in forward, by the loss; 0: there is none.
+	HeadReduce, HeadReduced int64
 }

@@ -1,5 +1,7 @@
 package costmodel
 
+import "github.com/devmap-dev/devmap/costmodel/internal/value"
+
 // Table is the cost of every unit of a model under one workload.
 type Table struct {
 	Workload Workload
@@ -22,6 +24,8 @@ type Table struct {
 	SecondBuckets int64
 	// LastGradients: the last step's gradients are alive until backward.
 	LastGradients bool
+	// KeepsGradients: gradients are set to zero after a step, and stay.
+	KeepsGradients bool
 	// Comm is what a GPU holds outside the engine's allocator. BodySlack and
 	// HeadSlack are the least and most that the allocator's pool reserves above a
 	// peak, as fractions of it: on GPUs with the loss or the model's outputs
@@ -31,9 +35,27 @@ type Table struct {
 	// Groups are parameters that are sharded and gathered for use
 	// (fsdp, hsdp); units then hold one rank's part.
 	Groups []Group
+	// Flat: the groups are FSDP1's flat parameters. Prefetches: backward gathers
+	// the next one early (BACKWARD_PRE).
+	Flat, Prefetches bool
 	// Prepared are the whole parameters that exist in addition to their parts while the
 	// model is cut, if it was built on the GPU; 0: a group at a time.
 	Prepared int64
+	// Reference is a frozen model that training runs in addition.
+	Reference value.Reference
+	// Generation are the units as they generate what the step trains on, and
+	// autocast's copies of their weights.
+	Generation       []Unit
+	GenerationCopies int64
+	// Evaluation is a forward between steps, which a training program evaluates by, nil:
+	// none; Retained are the logits that are there during it, and at the end.
+	Evaluation *Table
+	Retained   [2]int64
+	// Saving is what a checkpoint gathers at once of a model that is cut.
+	Saving int64
+	// Least is a step whose model is one compiled graph, nil: it is not compiled. A peak
+	// is between that and the table's own.
+	Least *Table
 	// Rotary are the cosines and sines that a pipeline's stage makes for each
 	// micro-batch and all its blocks share (torch 2.11,
 	// distributed/pipelining/stage.py).
@@ -52,6 +74,9 @@ type Table struct {
 	// Followed is by how much more than they reserve at most, at least and at
 	// most, as parts of the peak.
 	Followed [2]float64
+	// Usual are the costs of the usual micro-batch, if it differs from the largest;
+	// nil: all micro-batches have one size.
+	Usual *Table
 	// Additive: a device's peak is the sum over its units (no activations).
 	Additive bool
 	// Stages are the tables of a pipeline's stages in order, where these differ

@@ -49,6 +49,14 @@ type LayerMemory struct {
 	// logits, HeadBackward the rest, HeadGrads of it new gradients; all 0 where
 	// the loss is not followed by parts.
 	LossBackward, HeadBackward, HeadGrads int64
+	// LossForward is the most alive at once in the loss's forward, above the
+	// same, where the loss is made outside of the model: Forward is then the
+	// model's alone.
+	LossForward int64
+	// LossFrees is how much less of Saved there is when the gradient has reached
+	// the logits. LossAlive is what the loss has alive while the head's
+	// gradient is reduced in forward; 0: it is reduced in backward.
+	LossFrees, LossAlive int64
 }
 
 // Unit is what one wrap unit costs whatever its place.

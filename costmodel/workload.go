@@ -1,6 +1,7 @@
 package costmodel
 
 import (
+	"github.com/devmap-dev/devmap/costmodel/internal/trainer"
 	"github.com/devmap-dev/devmap/costmodel/internal/zero"
 )
 
@@ -22,7 +23,30 @@ type Workload struct {
 	Images       int64  `json:"images"`        // a sequence; their tokens are part of Seq
 	// ImageSize is the side of the images, squares, in pixels; 0: the model's
 	// own ([modelgraph.Stream]).
-	ImageSize int64     `json:"image_size,omitzero"`
+	ImageSize int64 `json:"image_size,omitzero"`
+	// MaxPixels bounds the area of an image after it was resized; 0: unbounded.
+	// Without ImageSize, images are as large.
+	MaxPixels int64 `json:"max_pixels,omitzero"`
+	// ImagesMean is the mean number of images a sequence, where Images is the
+	// most; 0: all have Images.
+	ImagesMean float64 `json:"images_mean,omitzero"`
+
+	// Packing is how samples fill the rows of a micro-batch: none (a row each,
+	// padded to the longest), wrapped, packed or padding-free; empty: none.
+	Packing string `json:"packing,omitzero"`
+	// Lengths are the tokens of the samples; its method Read takes "mean,max", or
+	// the text of a file. The zero value: all have Seq. Longer ones are cut to Seq.
+	Lengths trainer.Lengths `json:"lengths,omitzero"`
+	// Rows are the largest and the usual micro-batch, which resolving works out
+	// of both; nil: MicroBatches of Seq tokens a sequence.
+	Rows *trainer.Batches `json:"rows,omitzero"`
+	// Usual asks for the costs of the usual micro-batch, not of the largest.
+	Usual bool `json:"-"`
+	// LabelTokens are the tokens of a sample that carry labels: a fraction up to
+	// 1, or their number; 0: all. Programs that make logits for labels alone
+	// then make fewer.
+	LabelTokens float64 `json:"label_tokens,omitzero"`
+
 	Precision Precision `json:"precision"`
 	// StoredTypes: no precision was asked for, so that tensors keep the
 	// types they are stored in; Precision is that of most of them.
@@ -31,8 +55,12 @@ type Workload struct {
 	// which are loaded as bf16.
 	Dequantized bool `json:"dequantized,omitzero"`
 	// Optimizer is the update rule: adamw, sgd, adamw-foreach (its temporaries in
-	// the step), adamw-8bit (bitsandbytes), sgd-momentum, adafactor or muon.
+	// the step), adamw-8bit (bitsandbytes), sgd-momentum, adafactor, muon, or
+	// bitsandbytes' paged-adamw-8bit or paged-adamw-32bit.
 	Optimizer string `json:"optimizer"`
+	// OptimizerInBackward: each parameter is updated when backward has made its
+	// gradient, which is dropped then.
+	OptimizerInBackward bool `json:"optimizer_in_backward,omitzero"`
 	// Recompute is what forward drops and backward computes again: none, full,
 	// selective, or auto: none or full, chosen for each stage of a pipeline.
 	Recompute string `json:"recompute"`
@@ -59,6 +87,8 @@ type Workload struct {
 	// LoRAPrecision is the type of the adapters' weights between steps: fp32,
 	// or bf16, which is fp16 if the base is.
 	LoRAPrecision string `json:"lora_precision,omitzero"`
+	// LoRADropout: adapters drop out some of their input.
+	LoRADropout bool `json:"lora_dropout,omitzero"`
 	// Quantize is how the frozen weights of linear layers are stored: nf4 or int8
 	// (bitsandbytes); empty: as they are.
 	Quantize string `json:"quantize,omitzero"`
@@ -68,6 +98,12 @@ type Workload struct {
 	Loss string `json:"loss,omitzero"`
 	// Attention is the kernel of attention: sdpa, eager or flash; empty: sdpa.
 	Attention string `json:"attention,omitzero"`
+	// Liger: Liger's kernels are in the place of the norms, the MLPs, the rotation and
+	// the loss of decoders (TrainingArguments.use_liger_kernel).
+	Liger bool `json:"liger,omitzero"`
+	// Compile: torch.compile makes kernels of the model's forward and backward, which
+	// take less than the modules' own, by an amount that is a range here.
+	Compile bool `json:"compile,omitzero"`
 	// LossOnly: the caller keeps the loss alone, so that the outputs are gone
 	// before backward begins.
 	LossOnly bool `json:"loss_only,omitzero"`
@@ -76,13 +112,18 @@ type Workload struct {
 	EMA           bool `json:"ema,omitzero"` // a moving average of the trained weights
 
 	// Preset is the training program whose defaults hold and whose way of driving
-	// the engine is counted ([Workload.ApplyPreset]); empty: a loop written by
-	// hand.
+	// the engine is counted; empty: a loop written by hand. Resolving replaces
+	// "auto" by the one that follows from strategy and engine.
 	Preset string `json:"preset,omitzero"`
 
 	// BuiltOn is where the model is when the preset's program cuts it: gpu, where
 	// it fits there, or cpu; empty: gpu.
 	BuiltOn string `json:"built_on,omitzero"`
+
+	// EvalBatch is the batch of each GPU in the preset program's evaluation; 0: it
+	// does not evaluate. EvalSamples are those whose logits it keeps for metrics.
+	EvalBatch   int64 `json:"eval_batch,omitzero"`
+	EvalSamples int64 `json:"eval_samples,omitzero"`
 
 	// DeepSpeed are the settings of its configuration file, which
 	// [Workload.ReadDeepSpeed] reads; nil: its defaults. The file's batch,
@@ -94,6 +135,9 @@ type Workload struct {
 	// the host's memory: optimizer states, and parameters under stage 3. Resolving
 	// makes settings of it.
 	HostStates bool `json:"-"`
+	// HostShards: FSDP keeps its parts of parameters, gradients and optimizer
+	// states in host memory (CPUOffloadPolicy).
+	HostShards bool `json:"host_shards,omitzero"`
 }
 
 // ReadDeepSpeed takes the settings of DeepSpeed's configuration file

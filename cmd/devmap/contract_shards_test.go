@@ -101,7 +101,7 @@ func TestShardedRefusals(t *testing.T) {
 	for _, c := range []struct{ flags, want string }{
 		{"--strategy fsdp --shard-degree 3", "3 does not divide the 4 GPUs (2 and 4 do)"},
 		{"--strategy hsdp --shard-degree -1", "shard-degree"},
-		{"--strategy fsdp --quantize nf4", "use --strategy ddp or device-map"},
+		{"--strategy fsdp --quantize int8", "use --strategy ddp or device-map"},
 	} {
 		var document, errs strings.Builder
 		args := append([]string{"plan", "qwen2.5-3b", "--gpus", "4"}, strings.Fields(c.flags)...)

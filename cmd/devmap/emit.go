@@ -57,6 +57,9 @@ func (command *emitCommand) run(cmd *cobra.Command, file string) error {
 	if err := out.Spare(command.Output, plan.Model.Source, file, command.Model); err != nil {
 		return err
 	}
+	if err := command.Contradicted(plan); err != nil {
+		return err
+	}
 	if err := asUsage(refusedBy(target, plan)); err != nil {
 		return err
 	}

@@ -159,6 +159,9 @@ func (command *estimateCommand) show(cmd *cobra.Command, arg string, problem *as
 		if shared.DeepSpeed != nil { // whose file has the batch
 			title.Batch = shared.Batch
 		}
+		for i := range answered { // each has that of its strategy
+			shared.Preset = cmp.Or(shared.Preset, answered[i].Resolved.Preset)
+		}
 		shared.Strategy, shared.Batch, shared.Precision = "", title.Batch, show.Usual(answered)
 		title.Defaults = ask.Defaults(command.Request, problem.Graph, &shared)
 		notes = append(notes, command.IdleNotes(&answered[0].Resolved)...)

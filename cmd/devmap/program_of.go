@@ -53,6 +53,9 @@ func programOf(cmd *cobra.Command, plan *devicemap.Plan, file, model, csv string
 	}
 	workload := plan.Workload
 	workload.Runtime, workload.StoredTypes = costmodel.Devmap, false
+	if workload.Preset != "" { // devmap's loop is no trainer's
+		workload.Preset, workload.LossOnly = "", false
+	}
 	table, err := ask.Costs(graph, workload)
 	if err != nil {
 		return nil, noProgram(graph, plan, file, err)

@@ -46,6 +46,8 @@ var pythonTypes = map[string]string{
 	"topology":     "Union[str, PathLike[str]]",
 	"ds_config":    "Union[str, PathLike[str], Mapping[str, Any]]",
 	"lora_targets": "Union[Sequence[str], str]",
+	"images":       "Union[int, str]", // or "mean,max"
+	"lengths":      "Union[str, PathLike[str]]",
 	"gpu":          "Union[GPU, str]", // also the name that torch has for a GPU
 }
 

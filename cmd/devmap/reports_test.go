@@ -16,7 +16,11 @@ import (
 )
 
 // rightReports is how many public reports devmap must answer rightly.
-const rightReports = 40
+const rightReports = 57
+
+// presetReports is how many of them a trainer's preset must answer on its own: the
+// command gives the model, the preset, the GPUs, the batch and the length, nothing else.
+const presetReports = 20
 
 // publicReport is an entry of fixtures/reports/reports.json: what somebody met, and
 // commands that ask devmap about it.
@@ -59,7 +63,7 @@ func TestPublicReports(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Chdir(folder)
-	right, seen := 0, map[string]bool{}
+	right, byPreset, seen := 0, 0, map[string]bool{}
 	for i := range reports {
 		report := &reports[i]
 		if report.Source == "" || report.Scenario == "" || report.Reported == "" || len(report.Runs) == 0 || report.Right != (report.Why == "") || seen[report.Source] {
@@ -69,6 +73,9 @@ func TestPublicReports(t *testing.T) {
 		fault := report.replay(t)
 		if fault == nil {
 			right++
+		}
+		if fault == nil && report.Right && report.byPreset() {
+			byPreset++
 		}
 		switch {
 		case fault != nil && report.Right:
@@ -83,6 +90,28 @@ func TestPublicReports(t *testing.T) {
 	if right < rightReports {
 		t.Errorf("%d reports are right, want %d", right, rightReports)
 	}
+	t.Logf("%d of them need a preset, the GPUs, the batch and the length alone", byPreset)
+	if byPreset < presetReports {
+		t.Errorf("a preset alone answers %d reports, want %d", byPreset, presetReports)
+	}
+}
+
+// byPreset reports whether every command of the report is plan MODEL --preset X with
+// --gpus, --gpu, --batch and --seq, and devmap answers it. A refusal does not count.
+func (report *publicReport) byPreset() bool {
+	allowed := []string{"--preset", "--gpus", "--gpu", "--batch", "--seq"}
+	for i := range report.Runs {
+		words := strings.Fields(report.Runs[i].Command)
+		if report.Runs[i].Refused != "" || len(words)%2 != 0 || words[0] != "plan" || !slices.Contains(words, "--preset") {
+			return false
+		}
+		for j := 2; j < len(words); j += 2 {
+			if !slices.Contains(allowed, words[j]) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 func (report *publicReport) replay(t *testing.T) error {

@@ -47,9 +47,10 @@ func (d *drawing) sizes(mode string) {
 		d.one(0.2, "new-tokens", "1", "100")
 	}
 	if slices.Contains([]string{"qwen2.5-vl-3b", "gemma-3-27b", "paligemma-3b"}, d.model.name) {
-		d.one(0.6, "images", "0", "1", "2")
+		d.one(0.6, "images", "0", "1", "2", "1.5,2")
 		if d.model.name == "qwen2.5-vl-3b" {
 			d.one(0.3, "image-size", "224", "448")
+			d.one(0.2, "max-pixels", "50176", "1003520")
 		}
 	}
 }
@@ -61,6 +62,9 @@ func (d *drawing) numerics(mode string) {
 	if mode != "train" {
 		return
 	}
+	d.one(0.1, "lengths", "200,1000", "64,64", "1.5,300")
+	d.one(0.1, "packing", "none", "wrapped", "packed", "padding-free")
+	d.one(0.1, "label-tokens", "0.3", "20", "1")
 	d.one(0.5, "optimizer", "adamw", "adamw-foreach", "adamw-8bit", "sgd", "sgd-momentum", "adafactor", "muon")
 	d.one(0.5, "recompute", "none", "full", "full", "selective")
 	if d.one(0.2, "lora-rank", "1", "8", "64") != "" {

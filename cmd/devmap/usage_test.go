@@ -64,7 +64,7 @@ func TestHelp(t *testing.T) {
 func TestHelpNames(t *testing.T) {
 	root := newRoot(worker.Self{})
 	for topic, name := range map[string]string{
-		"precision": "precision", "strategies": "strategy", "optimizers": "optimizer", "offload": "offload", "plan": "objective",
+		"precision": "precision", "strategies": "strategy", "optimizers": "optimizer", "offload": "offload", "plan": "objective", "presets": "preset",
 	} {
 		cmd, _, err := root.Find([]string{topic})
 		if err != nil {

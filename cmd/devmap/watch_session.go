@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"slices"
 	"time"
@@ -53,7 +54,7 @@ func (ran *watched) show(to io.Writer) {
 	}
 }
 
-// newWatchSession finds what is to be watched, and on which GPUs; nothing has begun then.
+// newWatchSession finds what is to be watched, and on which GPUs; nothing has started then.
 func newWatchSession(plan *devicemap.Plan, file string, argv []string, asked *ask.Watch) (*watchSession, error) {
 	session := &watchSession{plan: plan, file: file, argv: argv, pid: int(asked.PID)}
 	list, set, err := session.subject()
@@ -221,17 +222,21 @@ func (session *watchSession) sample(cmd *cobra.Command, stdout io.Writer) (*watc
 	})}, nil
 }
 
-// variants are what the plan would have predicted under other settings; none where
-// its model is not to be found any more.
-func (session *watchSession) variants() []watch.Variant {
+// searchTime is how long other settings are tried for what was measured.
+const searchTime = 10 * time.Second
+
+// variants are what the plan would have predicted under other settings; an error
+// where its model is not to be found any more.
+func (session *watchSession) variants() (iter.Seq[watch.Variant], error) {
 	if session.plan == nil {
-		return nil
+		return func(func(watch.Variant) bool) {}, nil
 	}
 	graph, err := plannedModel(session.plan, session.file, "")
 	if err != nil {
-		return nil
+		return nil, err
 	}
-	return watching.Variants(graph, session.plan)
+	started := time.Now()
+	return watching.Variants(graph, session.plan, func() bool { return time.Since(started) > searchTime }), nil
 }
 
 // hookReports are the reports of the command's processes on torch's memory.

@@ -40,6 +40,14 @@ func resolveTargets(graph *modelgraph.Graph, workload *costmodel.Workload) {
 	}
 }
 
+// checkDropout refuses dropout without adapters.
+func checkDropout(workload *costmodel.Workload) error {
+	if workload.LoRARank > 0 || !workload.LoRADropout {
+		return nil
+	}
+	return refuse("lora_dropout", "true", "dropout is on the input of adapters, which need a rank: add %v", usualRank)
+}
+
 // checkFrozen refuses adapters and quantised weights that cannot be trained,
 // and targets that are not in the model.
 func checkFrozen(graph *modelgraph.Graph, workload *costmodel.Workload, runtime engine.Engine) error {

@@ -55,8 +55,12 @@ func resolveDeepSpeed(graph *modelgraph.Graph, workload *costmodel.Workload) err
 // shards.
 func offloadStates(workload *costmodel.Workload) error {
 	stage := workload.Strategy.Traits().ZeroStage
+	if workload.Strategy.Traits().ByBlock && workload.Mode == costmodel.Train && workload.DeepSpeed == nil && workload.Runtime != value.JAX {
+		workload.HostShards, workload.HostStates = true, false
+		return nil
+	}
 	if workload.DeepSpeed != nil || stage == 0 || workload.Strategy.Traits().ByBlock || workload.Mode != costmodel.Train {
-		return refuse("offload", "cpu", "it keeps in host memory what zero1, zero2 and zero3 shard in training, without a configuration file")
+		return refuse("offload", "cpu", "it keeps in host memory what zero1, zero2, zero3, fsdp and hsdp shard in training, without a configuration file")
 	}
 	settings := zero.Defaults(int64(stage))
 	settings.OffloadOptimizer, settings.OffloadParams = true, stage == 3

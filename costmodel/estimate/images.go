@@ -10,27 +10,38 @@ import (
 // processors, which put placeholders into input_ids, the tokens of images are
 // part of the sequence, unless cross-attention reads them.
 func checkImages(graph *modelgraph.Graph, workload *costmodel.Workload) error {
-	if workload.Mode == costmodel.Load || workload.Images == 0 && workload.ImageSize == 0 {
+	if workload.Mode == costmodel.Load || workload.Images == 0 && workload.ImageSize == 0 && workload.MaxPixels == 0 {
 		return nil
 	}
-	tower, free := false, false
+	tower, free := towerOf(graph)
+	switch {
+	case !tower && workload.Images > 0:
+		return refuse("images", workload.Images, "the model has no vision tower, so it reads no images")
+	case workload.ImageSize < 0 || workload.ImageSize > maxImageSize:
+		return refuse("image_size", workload.ImageSize, "%d is not a side from 1 to %d pixels", workload.ImageSize, maxImageSize)
+	}
+	field, pixels := "image_size", workload.ImageSize
+	if pixels == 0 {
+		field, pixels = "max_pixels", workload.MaxPixels
+	}
+	switch {
+	case pixels == 0:
+	case workload.Images == 0:
+		return refuse(field, pixels, "there is no image without %v", costmodel.Setting{Field: "images"})
+	case !free:
+		return refuse(field, pixels, "the model's images have one size; a larger picture is cut into tiles, and %v counts tiles", costmodel.Setting{Field: "images"})
+	}
+	return checkImageTokens(graph, workload)
+}
+
+// towerOf reports a vision tower, and one that takes images of any size.
+func towerOf(graph *modelgraph.Graph) (tower, free bool) {
 	for i := range graph.Layers {
 		stream := graph.Layers[i].Stream
 		tower = tower || stream.Kind == modelgraph.Image
 		free = free || stream.Side > 0
 	}
-	switch {
-	case !tower && workload.Images > 0:
-		return refuse("images", workload.Images, "the model has no vision tower, so it reads no images")
-	case workload.ImageSize == 0:
-	case workload.ImageSize < 0 || workload.ImageSize > maxImageSize:
-		return refuse("image_size", workload.ImageSize, "%d is not a side from 1 to %d pixels", workload.ImageSize, maxImageSize)
-	case workload.Images == 0:
-		return refuse("image_size", workload.ImageSize, "there is no image without %v", costmodel.Setting{Field: "images"})
-	case !free:
-		return refuse("image_size", workload.ImageSize, "the model's images have one size; a larger picture is cut into tiles, of which each is one of %v", costmodel.Setting{Field: "images"})
-	}
-	return checkImageTokens(graph, workload)
+	return tower, free
 }
 
 // maxImageSize bounds the side of an image, in pixels.
@@ -45,7 +56,7 @@ func checkImageTokens(graph *modelgraph.Graph, workload *costmodel.Workload) err
 		}
 		for _, j := range graph.Layers[i].InputLayers {
 			stream := graph.Layers[j].Stream
-			each := layers.ImageTokens(stream, workload.ImageSize)
+			each := layers.ImageTokens(stream, workload)
 			if stream.Kind != modelgraph.Image || workload.Images == 0 || each <= workload.Seq/workload.Images {
 				continue
 			}
@@ -60,7 +71,7 @@ func checkImageTokens(graph *modelgraph.Graph, workload *costmodel.Workload) err
 func checkStreams(graph *modelgraph.Graph, workload *costmodel.Workload) error {
 	for i := range graph.Layers {
 		stream := graph.Layers[i].Stream
-		tokens, field, value := float64(layers.MicroBatch(workload))*float64(layers.ImageTokens(stream, workload.ImageSize)), "batch", workload.Batch
+		tokens, field, value := float64(layers.MicroBatch(workload))*float64(layers.ImageTokens(stream, workload)), "batch", workload.Batch
 		if stream.Kind == modelgraph.Image {
 			tokens, field, value = tokens*float64(workload.Images), "images", workload.Images
 		}

@@ -32,7 +32,7 @@ func TestImageWorkloads(t *testing.T) {
 		{anySize, 1, 1 << 20, 2048, "image_size: 1048576 is not a side from 1 to 65536 pixels"},
 		{tiles, 8, 0, 2048, ""},
 		{tiles, 9, 0, 2048, "images: 9 of 256 tokens each are more than the seq of 2048, which they are part of (8 fit)"},
-		{tiles, 1, 896, 2048, "image_size: the model's images have one size; a larger picture is cut into tiles, of which each is one of images"},
+		{tiles, 1, 896, 2048, "image_size: the model's images have one size; a larger picture is cut into tiles, and images counts tiles"},
 		{noTower, 1, 0, 2048, "images: the model has no vision tower, so it reads no images"},
 	} {
 		w := costmodel.Workload{Mode: costmodel.Train, Batch: 1, Seq: c.seq, Images: c.images, ImageSize: c.size, Optimizer: costmodel.AdamW}
@@ -59,13 +59,24 @@ func TestImageTokens(t *testing.T) {
 		for i := range g.Layers {
 			if strings.HasSuffix(g.Layers[i].Name, "merger.mlp.2") {
 				found = true
-				if got := layers.ImageTokens(g.Layers[i].Stream, size); got != want {
+				if got := layers.ImageTokens(g.Layers[i].Stream, &costmodel.Workload{ImageSize: size}); got != want {
 					t.Errorf("%d pixels: %d tokens, want %d", size, got, want)
 				}
 			}
 		}
 		if !found {
 			t.Fatal("no merger")
+		}
+	}
+	// A bound of the area, as smart_resize keeps it: alone, and of a square.
+	for _, c := range []struct{ size, area, want int64 }{{0, 28 * 28 * 100, 100}, {0, 1, 1}, {0, 1_003_520, 1280}, {896, 28 * 28 * 256, 256}, {896, 28 * 28 * 250, 225}, {448, 28 * 28 * 1280, 256}} {
+		for i := range g.Layers {
+			if !strings.HasSuffix(g.Layers[i].Name, "merger.mlp.2") {
+				continue
+			}
+			if got := layers.ImageTokens(g.Layers[i].Stream, &costmodel.Workload{ImageSize: c.size, MaxPixels: c.area}); got != c.want {
+				t.Errorf("%d pixels within %d: %d tokens, want %d", c.size, c.area, got, c.want)
+			}
 		}
 	}
 }

@@ -15,6 +15,9 @@ import (
 const mixtral = `{"model_type": "mixtral", "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4,
 	"num_key_value_heads": 2, "num_local_experts": 4, "num_experts_per_tok": 2, "vocab_size": 1000}`
 
+const tinyLlama = `{"model_type": "llama", "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4,
+	"num_key_value_heads": 2, "vocab_size": 1000}`
+
 // lora is a training of adapters of rank 8.
 func lora(targets ...string) costmodel.Workload {
 	return costmodel.Workload{
@@ -182,5 +185,27 @@ func TestLoRAOfABuiltModel(t *testing.T) {
 	}
 	if _, err := estimate.Resolve(bare, w); err == nil || !strings.Contains(err.Error(), `"h" has no params: give the shapes of its linear layers`) {
 		t.Errorf("%v does not say whose shapes are missing", err)
+	}
+}
+
+// TestDropout: adapters keep what dropout makes of their input, and its mask;
+// without adapters it is refused.
+func TestDropout(t *testing.T) {
+	w := lora("up_proj")
+	plain := tableOf(t, tinyLlama, w)
+	w.LoRADropout = true
+	dropped := tableOf(t, tinyLlama, w)
+	var saved int64
+	for i := range plain.Units {
+		for j := range plain.Units[i].Layers {
+			saved += dropped.Units[i].Layers[j].Saved - plain.Units[i].Layers[j].Saved
+		}
+	}
+	if want := int64(2 * 4 * 64 * 64); saved != want { // a byte for each element of two layers' inputs; fp32 copies were kept before
+		t.Errorf("dropout keeps %d B more, want %d", saved, want)
+	}
+	w.LoRARank, w.LoRATargets = 0, nil
+	if _, err := estimate.Resolve(config(t, tinyLlama), w); err == nil || !strings.Contains(err.Error(), "need a rank") {
+		t.Errorf("dropout without a rank: %v", err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/engine"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
+	"github.com/devmap-dev/devmap/costmodel/internal/trainer"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
@@ -37,6 +38,7 @@ func Resolve(graph *modelgraph.Graph, workload costmodel.Workload) (costmodel.Wo
 	workload.Dequantized = workload.Dequantized || plainBase(graph, &workload)
 	resolveLengths(graph, &workload)
 	resolveStrategy(&workload)
+	resolvePreset(&workload)
 	runtime, _ := engine.Of(&workload) // one that is not built is refused below
 	if workload.Precision == "" {
 		workload.Precision, workload.StoredTypes = runtime.Precision(mainPrecision(graph))
@@ -49,8 +51,10 @@ func Resolve(graph *modelgraph.Graph, workload costmodel.Workload) (costmodel.Wo
 		func() error { _, err := check(&workload); return err },
 		func() error { return checkStored(graph, &workload) },
 		func() error { return checkSpread(graph, &workload) },
+		func() error { return resolveBatches(graph, &workload) },
 		func() error { return checkPositions(graph, &workload) },
 		func() error { return checkFrozen(graph, &workload, runtime) },
+		func() error { return checkDropout(&workload) },
 		func() error { return checkFlash(graph, &workload) },
 		func() error { return checkProgram(graph, &workload) },
 		func() error { return checkRepeated(graph, &workload) },
@@ -66,6 +70,9 @@ func Resolve(graph *modelgraph.Graph, workload costmodel.Workload) (costmodel.Wo
 
 // resolveLengths fills in the lengths of sequences.
 func resolveLengths(graph *modelgraph.Graph, workload *costmodel.Workload) {
+	if each := workload.Packing; workload.Seq == 0 && (each == "" || each == trainer.PaddingFree) {
+		workload.Seq = workload.Lengths.Max // no row is longer than the longest sample
+	}
 	if workload.Seq == 0 {
 		workload.Seq = defaultSeq
 		if graph.MaxSeq > 0 {
@@ -97,14 +104,15 @@ func check(workload *costmodel.Workload) (engine.Engine, error) {
 	if err := checkNumbers(workload); err != nil {
 		return nil, err
 	}
-	if workload.NewTokens > 0 && workload.Mode != costmodel.Infer {
+	generates := workload.Mode == costmodel.Infer || workload.Mode == costmodel.Train && trainer.Of(workload.Preset).Path.Generates
+	if workload.NewTokens > 0 && !generates {
 		return nil, refuse("new_tokens", workload.NewTokens, "only %v generates tokens", costmodel.Set("mode", costmodel.Infer))
 	}
 	runtime, err := checkStrategy(workload)
 	if err != nil {
 		return nil, err
 	}
-	if err := checkPreset(workload); err != nil {
+	if err := checkMoments(workload); err != nil {
 		return nil, err
 	}
 	return runtime, checkValues(workload)
@@ -114,7 +122,7 @@ func checkNumbers(workload *costmodel.Workload) error {
 	for _, number := range []struct {
 		field string
 		value int64
-	}{{"batch", workload.Batch}, {"micro_batches", workload.MicroBatches}, {"seq", workload.Seq}, {"target_seq", workload.TargetSeq}, {"new_tokens", workload.NewTokens}, {"images", workload.Images}} {
+	}{{"batch", workload.Batch}, {"micro_batches", workload.MicroBatches}, {"seq", workload.Seq}, {"target_seq", workload.TargetSeq}, {"new_tokens", workload.NewTokens}, {"images", workload.Images}, {"eval_batch", workload.EvalBatch}, {"eval_samples", workload.EvalSamples}} {
 		if number.value < 0 || number.value > maxTokens {
 			return refuse(number.field, number.value, "%d is not between 0 and 2^32", number.value)
 		}

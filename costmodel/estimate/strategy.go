@@ -58,6 +58,8 @@ func checkStrategy(workload *costmodel.Workload) (engine.Engine, error) {
 		return nil, err
 	}
 	switch {
+	case workload.HostShards && !workload.Strategy.Traits().ByBlock:
+		return nil, refuse("offload", "cpu", "the plan keeps FSDP's parts in host memory, and %v has none: plan again", costmodel.Set("strategy", workload.Strategy))
 	case workload.Strategy.Traits().Sequential:
 	case workload.World < 1:
 		return nil, refuse("strategy", workload.Strategy, "%s needs the number of GPUs", workload.Strategy)
@@ -75,6 +77,9 @@ func checkStrategy(workload *costmodel.Workload) (engine.Engine, error) {
 // defaults may be written out. A fault is a [*costmodel.FieldError].
 func CheckPlaced(workload *costmodel.Workload) error {
 	traits := workload.Strategy.Traits()
+	if err := checkPreset(workload); err != nil {
+		return err
+	}
 	switch {
 	case workload.VirtualStages < 0:
 		return refuse("virtual_stages", workload.VirtualStages, "%d is no number of runs a GPU", workload.VirtualStages)

@@ -9,6 +9,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
 	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 	"github.com/devmap-dev/devmap/costmodel/internal/shard"
+	"github.com/devmap-dev/devmap/costmodel/internal/trainer"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
@@ -38,7 +39,15 @@ func Table(graph *modelgraph.Graph, workload costmodel.Workload) (*costmodel.Tab
 		table.Warnings = append(table.Warnings, costmodel.Messagef("what is not quantised is fp32, as PEFT's prepare_model_for_kbit_training makes it, and attention runs in fp32 with it; under autocast (Trainer's bf16=True) plan with %v", costmodel.Set("precision", costmodel.BF16Mixed)))
 	}
 	warnStored(table, graph, loaded)
-	return table, fill(table, loaded, &run, runtime, runtime.Rules(&run))
+	if err := fill(table, loaded, &run, runtime, runtime.Rules(&run)); err != nil {
+		return table, err
+	}
+	if run.Compile {
+		if err := compiled(table, loaded, &run, runtime); err != nil {
+			return table, err
+		}
+	}
+	return table, usual(graph, table)
 }
 
 // fill computes a table of a graph as it is loaded and a workload as it runs.
@@ -61,9 +70,17 @@ func fill(table *costmodel.Table, graph *modelgraph.Graph, run *costmodel.Worklo
 	}
 	if model.Train {
 		table.Workspaces = 2 // the autograd thread has its own cuBLAS handle
+		if trainer.Of(run.Preset).Path.OneThread {
+			table.Workspaces = 1
+		}
 	}
 	if err := runtime.Regions(model, table); err != nil {
 		return err
+	}
+	if model.Train {
+		if err := moments(table, model); err != nil {
+			return err
+		}
 	}
 	table.Comm, table.BodySlack, table.HeadSlack, table.Followed = catalogue.Overhead(&table.Workload)
 	warnings(table, model)
@@ -79,7 +96,7 @@ func asFP32(run *costmodel.Workload) bool {
 		return false
 	}
 	run.StoredTypes = false
-	if ops.MixedPrecision(run.Precision) {
+	if ops.MixedPrecision(run.Precision) || run.Strategy.Traits().ByBlock { // under FSDP all has the storage's type
 		return false
 	}
 	run.Precision = costmodel.FP32True

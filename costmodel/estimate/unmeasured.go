@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/internal/trainer"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 )
 
@@ -53,17 +54,27 @@ func Unmeasured(workload *costmodel.Workload) string {
 	case workload.Mode != costmodel.Train:
 		return ""
 	}
+	return unmeasuredTraining(workload, who)
+}
+
+// unmeasuredTraining names what no training under a measured strategy did.
+func unmeasuredTraining(workload *costmodel.Workload, who string) string {
 	known := measuredOptimizers
 	if !workload.Strategy.Traits().Sequential {
 		known = known[:1]
 	}
+	own := trainer.Of(workload.Preset).Path.Modules != "" // measured with their loss and recompute
 	switch {
 	case !slices.Contains(known, workload.Optimizer):
 		return fmt.Sprintf("%s with %s", who, workload.Optimizer)
-	case workload.Recompute == value.RecomputeSelective:
+	case workload.Recompute == value.RecomputeSelective && !own:
 		return fmt.Sprintf("%s with selective recompute", who)
 	case workload.EMA && workload.Runtime != value.JAX:
 		return fmt.Sprintf("%s with a moving average", who)
+	case workload.Loss == value.LossTiled && (workload.Strategy == costmodel.DDP || workload.Strategy == costmodel.FSDP):
+		return "" // fixtures/measured/presets_h200.jsonl
+	case own && workload.Loss == value.LossChunked:
+		return ""
 	case workload.Loss != "" && workload.Loss != value.LossEager:
 		return fmt.Sprintf("%s with a %s loss", who, workload.Loss)
 	}

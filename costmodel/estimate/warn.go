@@ -5,16 +5,28 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
+	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 	"github.com/devmap-dev/devmap/costmodel/internal/shard"
+	"github.com/devmap-dev/devmap/costmodel/internal/trainer"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 )
 
 // warnings adds those that no figure of a unit raises, in the order in which
 // they are printed.
 func warnings(table *costmodel.Table, model *layers.Model) {
-	for _, situation := range []func(*costmodel.Table, *layers.Model) []costmodel.Message{unread, unmeasuredFlash, takenElsewhere, beyondLength, onGPU0, afterUnload} {
+	for _, situation := range []func(*costmodel.Table, *layers.Model) []costmodel.Message{unread, unmeasuredFlash, takenElsewhere, beyondLength, onGPU0, afterUnload, frozenBase} {
 		table.Warnings = append(table.Warnings, situation(table, model)...)
 	}
+}
+
+// frozenBase says in which type a trainer leaves what adapters are put on: the
+// same --precision means an fp32 base in a loop by hand.
+func frozenBase(_ *costmodel.Table, model *layers.Model) []costmodel.Message {
+	if !model.Frozen || !model.Rules.FrozenAsStored || !ops.MixedPrecision(model.Workload.Precision) {
+		return nil
+	}
+	return []costmodel.Message{costmodel.Messagef("%v under %v: adapters are fp32, and the frozen base keeps its stored type; a base loaded in fp32 is %v",
+		costmodel.Set("precision", model.Workload.Precision), costmodel.Set("preset", model.Workload.Preset), costmodel.Set("preset", trainer.Loop))}
 }
 
 // band is how far a peak may be off if no one has read the family's modelling
@@ -57,7 +69,11 @@ func unmeasuredFlash(table *costmodel.Table, model *layers.Model) []costmodel.Me
 		return nil
 	}
 	table.Band = max(table.Band, band)
-	return []costmodel.Message{costmodel.Messagef("the flash-attn package was read and not measured (PyTorch's copy of its kernels was): every peak may be %.0f%% lower or higher; padding is not counted", 100*band)}
+	padding := ""
+	if model.Workload.Rows == nil {
+		padding = "; padding is not counted"
+	}
+	return []costmodel.Message{costmodel.Messagef("the flash-attn package was read and not measured (PyTorch's copy of its kernels was): every peak may be %.0f%% lower or higher%s", 100*band, padding)}
 }
 
 // beyondLength says that sequences are longer than the model was made for:
@@ -131,7 +147,7 @@ func leftAfterUnload(model *layers.Model) (shards, grads int64) {
 
 // afterUnload applies to FSDP, whose modules point to each other.
 func afterUnload(_ *costmodel.Table, model *layers.Model) []costmodel.Message {
-	if !model.Workload.Strategy.Traits().ByBlock || planned(model) || model.Workload.Mode == costmodel.Load {
+	if trainer.Of(model.Workload.Preset).Path.Flat || model.Workload.HostShards || !model.Workload.Strategy.Traits().ByBlock || planned(model) || model.Workload.Mode == costmodel.Load {
 		return nil
 	}
 	shards, grads := leftAfterUnload(model)

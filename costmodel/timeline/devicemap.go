@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
 )
 
 // Resident is what a device holds in addition to its units.
@@ -18,6 +19,10 @@ type Resident struct {
 	Prepared int64
 	// LastGradients: gradients of the step before are there until backward.
 	LastGradients bool
+	// Reference is a frozen model that runs once forward has ended.
+	Reference value.Reference
+	// Generation is there in addition before a step, while it generates.
+	Generation costmodel.Memory
 }
 
 // ResidentOn is what the device of this index holds in addition to its units.
@@ -31,7 +36,7 @@ func ResidentOn(table *costmodel.Table, index int, device *costmodel.Device, idl
 	if !idle {
 		resident.Workspace = table.Workspaces * device.WorkspaceBytes
 	}
-	resident.Buckets, resident.LastGradients = table.Buckets, table.LastGradients
+	resident.Buckets, resident.LastGradients, resident.Reference = table.Buckets, table.LastGradients, table.Reference
 	if index == table.InputDevice {
 		resident.Output, resident.OutputDropped = table.OutputBytes, table.OutputsDropped
 	}
@@ -51,6 +56,9 @@ func deviceMap(mode costmodel.Mode, owned stretch, resident *Resident, emit func
 	if mode == costmodel.Load {
 		return
 	}
+	if resident.Generation.Total() > 0 {
+		emit(stepEvent{Over: resident.Generation, What: "generation"})
+	}
 	sum := owned.totals()
 	var before int64 // gradients that the step before left
 	if resident.LastGradients {
@@ -64,6 +72,7 @@ func deviceMap(mode costmodel.Mode, owned stretch, resident *Resident, emit func
 	if mode != costmodel.Train {
 		return
 	}
+	runReference(resident, emit)
 	owned.backward(emit)
 	owned.last(emit)
 	emit(stepEvent{Over: activations(sum.step), What: "optimizer step"})
@@ -76,6 +85,8 @@ func start(owned stretch, resident *Resident, emit func(stepEvent)) {
 	if owned.totals().products {
 		there.Workspace = resident.Workspace
 	}
+	there.Params += resident.Reference.Params
+	there.Workspace += resident.Reference.Padding
 	emit(stepEvent{Change: there, What: "weights"})
 }
 
@@ -88,6 +99,13 @@ func endForward(resident *Resident, before int64, emit func(stepEvent)) {
 		gone.Activations = -resident.Output
 	}
 	emit(stepEvent{Change: gone})
+}
+
+// runReference is the forward of a frozen model, whose activations do not stay.
+func runReference(resident *Resident, emit func(stepEvent)) {
+	if frozen := &resident.Reference; frozen.Forward > 0 {
+		emit(stepEvent{Over: costmodel.Memory{Activations: frozen.Forward, CommBuffers: frozen.Gathered}, What: "forward of the reference model"})
+	}
 }
 
 // The figures of a device map's closed form.

@@ -16,6 +16,7 @@ var replicas = map[costmodel.Strategy]func(table *costmodel.Table, all unitList,
 }
 
 func whole(table *costmodel.Table, all unitList, resident Resident) producer {
+	resident.Generation = generation(table)
 	return func(emit func(stepEvent)) { deviceMap(table.Workload.Mode, all, &resident, emit) }
 }
 
@@ -34,10 +35,10 @@ func Replica(table *costmodel.Table, dev *costmodel.Device) (Peak, error) {
 		all[i] = &table.Units[i]
 	}
 	resident := ResidentOn(table, table.InputDevice, dev, false)
-	if resident.Prepared = prepared(table, all); resident.Prepared+dev.ContextBytes > dev.Budget() {
+	if resident.Prepared = prepared(table, all); !table.Flat && resident.Prepared+dev.ContextBytes > dev.Budget() {
 		resident.Prepared = 0 // a model that a GPU cannot hold like this was not built there
 	}
-	return walk(engine(table, all, resident)), nil
+	return between(table, all, &resident, engine, walk(engine(table, all, resident))), nil
 }
 
 // prepared is what a GPU holds while the model is cut: the whole and the parts.
@@ -50,4 +51,17 @@ func prepared(table *costmodel.Table, all unitList) int64 {
 		return 0
 	}
 	return sum
+}
+
+// generation is what generating takes in addition to the weights, before a step.
+func generation(table *costmodel.Table) costmodel.Memory {
+	if len(table.Generation) == 0 {
+		return costmodel.Memory{}
+	}
+	all := make(unitList, len(table.Generation))
+	for i := range all {
+		all[i] = &table.Generation[i]
+	}
+	most := walk(func(emit func(stepEvent)) { deviceMap(costmodel.Infer, all, &Resident{}, emit) }).Memory
+	return costmodel.Memory{Activations: most.Activations + table.GenerationCopies, KVCache: most.KVCache}
 }

@@ -14,7 +14,9 @@ func sharded(table *costmodel.Table, owned unitList, resident Resident) producer
 		step := shardedStep{table: table, units: owned, resident: &resident, groups: make([]*costmodel.Group, len(owned)), emit: emit}
 		for i := range table.Groups {
 			group := &table.Groups[i]
-			step.reduced += group.Reduced
+			// A tied table's gradient is in the first of two outputs, and the
+			// norm's is a view of the second, which stays whole for it.
+			step.reduced += group.Reduced + group.HeadReduced
 			if group.Root {
 				step.root = group
 				continue
@@ -30,12 +32,21 @@ func sharded(table *costmodel.Table, owned unitList, resident Resident) producer
 		if table.Workload.Mode == costmodel.Load {
 			return
 		}
+		if table.Flat {
+			flat := flatStep{shardedStep: step, gathered: make(map[*costmodel.Group]bool)}
+			flat.run()
+			return
+		}
+		if before := step.last(); before > 0 {
+			emit(stepEvent{Change: gradients(before)})
+		}
 		if step.accumulates() {
 			emit(stepEvent{Change: gradients(step.reduced)}) // of the micro-batches before
 		}
 		step.forward()
 		step.end()
 		if table.Workload.Mode == costmodel.Train {
+			runReference(&resident, emit)
 			step.backward()
 		}
 	}
@@ -68,7 +79,19 @@ func finishes(group *costmodel.Group, unit int) bool {
 // backward. FSDP2 reduces in every micro-batch (reduce_grads is true unless
 // set_requires_gradient_sync turns it off, which leaves whole ones).
 func (step *shardedStep) accumulates() bool {
-	return step.table.Workload.Mode == costmodel.Train && step.table.Workload.MicroBatches > 1 && !step.retains()
+	if step.table.KeepsGradients {
+		return true
+	}
+	return step.table.Workload.Mode == costmodel.Train && step.table.Workload.MicroBatches > 1 && !step.retains() && !step.table.Workload.HostShards
+}
+
+// last are the sharded gradients of the step before, where they are there until
+// backward.
+func (step *shardedStep) last() int64 {
+	if step.resident.LastGradients && step.table.Workload.MicroBatches < 2 && !step.table.Workload.HostShards {
+		return step.reduced
+	}
+	return 0
 }
 
 // retains reports whole gradients that stay from one micro-batch to the next.
@@ -100,6 +123,9 @@ func (step *shardedStep) forward() {
 		if begins(step.groups[i], i) {
 			step.enter(step.groups[i])
 		}
+		if group := step.groups[i]; group != nil && group.Repeats { // each chunk's all-gather, with the buffer before
+			step.emit(stepEvent{Over: buffers(group.Buffer), What: gathering, Layer: group.Name})
+		}
 		step.units[i : i+1].forward(step.emit)
 		if finishes(step.groups[i], i) {
 			step.leave(step.groups[i])
@@ -114,16 +140,17 @@ func (step *shardedStep) forward() {
 }
 
 // enter gathers a group before its forward. The buffer of the all-gather
-// before is freed when the new one has been issued (_fsdp_param_group.py
-// wait_for_unshard: implicit prefetch), so that two are alive at once.
+// before is freed when the new one has been copied out (_fsdp_param_group.py,
+// wait_for_unshard: a local variable keeps it), so that two are alive at once.
 func (step *shardedStep) enter(group *costmodel.Group) {
 	if group == nil {
 		return
 	}
 	step.gather(group)
-	step.comm(group.Gathered - step.buffer)
-	step.buffer = group.Buffer
+	step.comm(group.Gathered)
 	step.at(gathering, group)
+	step.comm(-step.buffer)
+	step.buffer = group.Buffer
 }
 
 // gather issues an all-gather (_fsdp_collectives.py foreach_all_gather): the
@@ -142,6 +169,29 @@ func (step *shardedStep) leave(group *costmodel.Group) {
 	}
 }
 
+// lossOutside is the loss of a model that returns logits, or none. The last
+// chunk of torchtitan's reduces the head's gradient, after which the group's
+// parameters are freed (components/loss.py, ChunkedLossWrapper).
+func (step *shardedStep) lossOutside(group *costmodel.Group, unit *costmodel.Unit) {
+	head := slices.IndexFunc(unit.Layers, func(layer costmodel.LayerMemory) bool { return layer.LossForward > 0 })
+	if head < 0 {
+		return
+	}
+	layer := &unit.Layers[head]
+	step.emit(stepEvent{Over: activations(layer.LossForward - layer.Saved), What: "loss forward"})
+	if layer.LossAlive == 0 || group == nil || group.HeadReduce == 0 {
+		return
+	}
+	over := activations(layer.LossAlive - layer.Saved)
+	over.Grads, over.CommBuffers = group.HeadReduce, group.HeadReduce // the sum of the chunks, and the input
+	step.emit(stepEvent{Change: gradients(group.HeadReduced), Over: over, What: reducing, Layer: group.Name})
+	if step.accumulates() {
+		step.emit(stepEvent{Change: gradients(-group.HeadReduced)})
+	}
+	step.comm(group.HeadReduce - step.reduce - group.Gathered)
+	step.reduce = group.HeadReduce
+}
+
 // end is the end of forward: generation's last token gathers every group
 // again. The last buffer goes when the root's forward returns
 // (_fsdp_state.py _post_forward), after the head and the loss.
@@ -157,12 +207,14 @@ func (step *shardedStep) end() {
 			step.leave(step.groups[i])
 		}
 	}
-	endForward(step.resident, 0, step.emit)
+	endForward(step.resident, step.last(), step.emit)
 	step.comm(-step.buffer)
 	step.buffer = 0
 	if step.root != nil {
 		step.leave(step.root)
 	}
+	last := len(step.units) - 1
+	step.lossOutside(step.groups[last], step.units[last])
 }
 
 // backward goes through the groups from the last to the first. The gradient
@@ -170,17 +222,24 @@ func (step *shardedStep) end() {
 // (_fsdp_param_group.py pre_backward).
 func (step *shardedStep) backward() {
 	pending := step.order()
+	last := len(step.units) - 1
+	rest := step.units[last]
 	if step.root != nil {
-		pending = step.again(step.root, pending)
+		rest = step.lossBeforeRoot(rest)
+		pending = step.again(step.root, pending, freedByLoss(rest))
 	}
-	for i := len(step.units) - 1; i >= 0; i-- {
+	for i := last; i >= 0; i-- {
 		group, unit := step.groups[i], step.units[i]
+		if i == last {
+			unit = rest
+		}
 		step.stream = unit.Output
-		if finishes(group, i) && (!group.Late || group.Reduce > 0 || group.RemainsGathered) { // a frozen embedding has no backward
+		if finishes(group, i) && !group.Unhooked && (!group.Late || group.Reduce > 0 || group.RemainsGathered) { // a frozen embedding has no backward
 			unit = step.lossFirst(unit)
-			pending = step.arrive(group, pending)
+			pending = step.arrive(group, pending, freedByLoss(unit))
 		}
 		unitBackward(unit, step.emit)
+		step.firstChunk(group, i, pending)
 		if begins(group, i) && !group.Late {
 			step.reduceGrads(group)
 		}
@@ -202,14 +261,49 @@ func (step *shardedStep) backward() {
 }
 
 // again is the root's pre_backward, which gathers what was freed after forward.
-func (step *shardedStep) again(root *costmodel.Group, pending []*costmodel.Group) []*costmodel.Group {
+func (step *shardedStep) again(root *costmodel.Group, pending []*costmodel.Group, freed int64) []*costmodel.Group {
 	if !root.RemainsGathered {
+		step.emit(stepEvent{Change: activations(-freed)})
 		step.gather(root)
 		step.comm(root.Gathered)
 		step.at(gathering, root)
 		step.comm(-root.Buffer)
+		step.emit(stepEvent{Change: activations(freed)})
 	}
 	return step.prefetch(pending)
+}
+
+// lossBeforeRoot is [shardedStep.lossFirst] where the hook of the root gathers
+// and the loss is made outside of the model.
+func (step *shardedStep) lossBeforeRoot(unit *costmodel.Unit) *costmodel.Unit {
+	if step.root.RemainsGathered || step.groups[len(step.units)-1] != nil || freedByLoss(unit) == 0 {
+		return unit
+	}
+	return step.lossFirst(unit)
+}
+
+// freedByLoss is how much less a unit holds than it saved when the gradient has
+// reached the logits.
+func freedByLoss(unit *costmodel.Unit) int64 {
+	var sum int64
+	for i := range unit.Layers {
+		sum += unit.Layers[i].LossFrees
+	}
+	return sum
+}
+
+// firstChunk is the backward of a head's first chunk, which is the last to run:
+// the logits are gone, and the group before is prefetched, as those of the
+// chunks before were the head itself (_fsdp_param_group.py, _backward_prefetch).
+func (step *shardedStep) firstChunk(group *costmodel.Group, unit int, pending []*costmodel.Group) {
+	if !finishes(group, unit) || !group.Repeats {
+		return
+	}
+	step.prefetch(pending)
+	grads := step.units[unit : unit+1].totals().grads
+	over := gradients(2 * grads) // the sum before, the chunk's, and the new sum, which is counted
+	over.Activations = step.units[unit].Output
+	step.emit(stepEvent{Over: over, What: "backward of ", Layer: group.Name})
 }
 
 // lossFirst is the loss's own backward, which comes before the hook of the
@@ -231,7 +325,7 @@ func (step *shardedStep) lossFirst(unit *costmodel.Unit) *costmodel.Unit {
 func (step *shardedStep) order() []*costmodel.Group {
 	var out []*costmodel.Group
 	for i := len(step.units) - 1; i >= 0; i-- {
-		if finishes(step.groups[i], i) {
+		if finishes(step.groups[i], i) && !step.groups[i].Unhooked {
 			out = append(out, step.groups[i])
 		}
 	}
@@ -250,12 +344,25 @@ func (step *shardedStep) prefetch(next []*costmodel.Group) []*costmodel.Group {
 
 // arrive is a group's pre_backward: its parameters are copied out of the
 // prefetched buffer, which is freed, and the group before it is prefetched.
-func (step *shardedStep) arrive(group *costmodel.Group, pending []*costmodel.Group) []*costmodel.Group {
-	if !group.RemainsGathered {
+func (step *shardedStep) arrive(group *costmodel.Group, pending []*costmodel.Group, freed int64) []*costmodel.Group {
+	switch {
+	case group.HeadReduce > 0: // the loss freed it, and nothing prefetches it
+		step.gather(group)
+		step.buffer += group.Buffer
+	case !group.RemainsGathered && step.buffer == 0 && group.Buffer > 0: // nothing prefetched it
+		step.gather(group)
+		step.buffer = group.Buffer
+	}
+	if !group.RemainsGathered || group.HeadReduce > 0 {
+		step.emit(stepEvent{Change: activations(-freed)})
 		step.comm(group.Gathered)
 		step.at(gathering, group)
 		step.comm(-step.buffer)
 		step.buffer = 0
+		step.emit(stepEvent{Change: activations(freed)})
+	}
+	if group.Repeats {
+		return pending[1:]
 	}
 	return step.prefetch(pending[1:])
 }
@@ -281,8 +388,14 @@ func (step *shardedStep) reduceGrads(group *costmodel.Group) {
 		step.comm(-group.Staged)
 	}
 	gone := group.LastGrad
-	if step.accumulates() && step.table.Workload.Strategy.Traits().Groups < 2 {
-		gone += group.Reduced // added to what was there; HSDP's all-reduce keeps it to the end
+	if group.Late && !step.accumulates() {
+		gone += group.HeadReduced // added to what the loss's reduction left
+	}
+	switch {
+	case step.table.Workload.OptimizerInBackward: // _fsdp_collectives.py, foreach_reduce: the hooks of each parameter
+		gone += group.Reduced
+	case step.table.Workload.HostShards, step.accumulates() && step.table.Workload.Strategy.Traits().Groups < 2:
+		gone += group.Reduced // added to what was there, or copied to the host; HSDP's all-reduce keeps it to the end
 	}
 	step.emit(stepEvent{Change: gradients(-gone)})
 }

@@ -35,6 +35,7 @@ func twoBlocks() *costmodel.Table {
 // TestSharded works a step out by hand. Above 140 of weights and states:
 //
 //	moment               root  buffers  gathered  saved  gradients  reduce  more  sum
+//	copy-out of h.0       100   100+41        40      1                        2  424
 //	loss forward          100       41               61                       70  412
 //	prefetch for loss     100    41+10              111                           402
 //	loss backward         100       41              111                       45  437
@@ -49,7 +50,7 @@ func TestSharded(t *testing.T) {
 		at     string
 	}{
 		{"a step", func(*costmodel.Table) {}, 458, "gather of h.0"},
-		{"inference", func(table *costmodel.Table) { table.Workload.Mode = costmodel.Infer }, 412, "loss forward"},
+		{"inference", func(table *costmodel.Table) { table.Workload.Mode = costmodel.Infer }, 424, "gather of h.0"},
 		{"weights alone", func(table *costmodel.Table) { table.Workload.Mode = costmodel.Load }, 140, "weights"},
 		{"a large loss", func(table *costmodel.Table) { table.Units[3].Layers[0].Backward += 100 }, 537, "loss backward"},
 		{"large casts", func(table *costmodel.Table) { table.Groups[1].CopyIn, table.Groups[2].CopyIn = 200, 200 }, 592, "gather of h.1"},
@@ -79,6 +80,53 @@ func TestSharded(t *testing.T) {
 	want := costmodel.Memory{Params: 60, OptimizerState: 80, Grads: 4 + 20, Activations: 31 + 2, CommBuffers: 100 + 41 + 40 + 80}
 	if peak := replica(t, twoBlocks()); peak.Memory != want {
 		t.Errorf("%+v, want %+v", peak.Memory, want)
+	}
+}
+
+// TestShardedChunks works out losses of chunks by hand: torchtitan's, which
+// reduces the head's gradient in forward, and torchtune's, whose head is
+// gathered for each. Above 140 of weights and states, and 100 of the root:
+//
+//	moment             buffers  gathered  saved  gradients  reduce  more  sum
+//	loss forward                      40     66                      295  641
+//	reduction, forward                40     66   20+80         80    55  581
+//	chunk's gather       41+41        40     61                           423
+//	backward of head                  40    111                      100  491
+//	first chunk             41        40     61   60+120                   562
+func TestShardedChunks(t *testing.T) {
+	headOf := func(group costmodel.Group, layer costmodel.LayerMemory) *costmodel.Table {
+		table := twoBlocks()
+		group.Name, group.Units, group.Gathered, group.Buffer, group.CopyIn, group.Reduce, group.Reduced = "head", []int{3}, 40, 41, 10, 4, 1
+		table.Groups[0].Units = []int{0}
+		table.Groups = append(table.Groups, group)
+		layer.Layer = "head"
+		table.Units[3].Layers, table.Units[3].Output = []costmodel.LayerMemory{layer}, 0
+		return table
+	}
+	titan := costmodel.LayerMemory{Saved: 5, Forward: 6, LossForward: 300, LossAlive: 60, Loss: true}
+	small := titan
+	small.LossForward = 100
+	reduces := costmodel.Group{RemainsGathered: true, HeadReduce: 80, HeadReduced: 20}
+	zeroed := headOf(reduces, small)
+	zeroed.KeepsGradients = true
+	tune := costmodel.LayerMemory{Saved: 50, Forward: 20, LossForward: 60, LossBackward: 10, HeadBackward: 100, HeadGrads: 12, LossFrees: 25, Grads: 4, Loss: true}
+	repeats := costmodel.Group{Repeats: true}
+	wide := tune
+	wide.Grads = 60
+	for _, c := range []struct {
+		table *costmodel.Table
+		want  int64
+		at    string
+	}{
+		{headOf(reduces, titan), 641, "loss forward"},
+		{headOf(reduces, small), 581, "reduce-scatter of head"},
+		{zeroed, 581 + 111, "reduce-scatter of head"}, // all sharded gradients: 50 + 2·20 + 1 + 20
+		{headOf(repeats, tune), 491, "backward of head"},
+		{headOf(repeats, wide), 562, "backward of head"},
+	} {
+		if peak := replica(t, c.table); peak.Memory.Total() != c.want || peak.At != c.at {
+			t.Errorf("%d at %q, want %d at %q (%+v)", peak.Memory.Total(), peak.At, c.want, c.at, peak.Memory)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package watch
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"sync"
 	"time"
@@ -26,6 +27,8 @@ type Measured struct {
 type Variant struct {
 	Setting string // a text that follows "with"
 	Devices []devicemap.Prediction
+	// Changes is how far the settings are from the plan's; fewer explain better.
+	Changes int
 }
 
 // Explanation is where a device's difference lies: measured less predicted, bytes.
@@ -50,23 +53,18 @@ const (
 )
 
 func same(measured, predicted int64) bool {
-	return distance(measured, predicted) <= max(sameBytes, predicted/sameShare)
+	return distance(measured, predicted) <= closeEnough(predicted)
 }
 
 func distance(one, other int64) int64 { return max(one-other, other-one) }
 
 // Explain says of every measured device where its difference lies, which warning
 // of the plan allows for it, and which of some variants predicts what was
-// measured: they are asked for where a prediction did not hold, and may be nil.
-// What is not known is said to be, and no cause is named that nothing was measured
-// of.
-func Explain(plan *devicemap.Plan, measured []Measured, variants func() []Variant) []Explanation {
-	others := sync.OnceValue(func() []Variant {
-		if variants == nil {
-			return nil
-		}
-		return variants()
-	})
+// measured: they are asked for where a prediction did not hold, in the order of
+// their changes, and may be nil; an error is why there are none. What is not known
+// is said to be, and no cause is named that nothing was measured of.
+func Explain(plan *devicemap.Plan, measured []Measured, variants func() (iter.Seq[Variant], error)) []Explanation {
+	others := sync.OnceValue(func() tried { return try(plan, measured, variants) })
 	var all []Explanation
 	for i := range measured {
 		at := slices.IndexFunc(plan.Devices, func(one devicemap.Prediction) bool { return one.Device == measured[i].Device })
@@ -76,7 +74,7 @@ func Explain(plan *devicemap.Plan, measured []Measured, variants func() []Varian
 		of := explained{measured: &measured[i], predicted: &plan.Devices[at].Predicted, plan: plan}
 		of.Device = measured[i].Device
 		of.allocated()
-		of.varied(measured, others)
+		of.varied(others)
 		of.cached()
 		of.outside()
 		all = append(all, of.Explanation)

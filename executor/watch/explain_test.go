@@ -1,6 +1,8 @@
 package watch
 
 import (
+	"errors"
+	"iter"
 	"slices"
 	"strings"
 	"testing"
@@ -129,13 +131,13 @@ func TestVariants(t *testing.T) {
 	variant := func(setting string, first, second int64) Variant {
 		other := predicted()
 		other.Devices[0].Predicted.PeakAllocatedBytes, other.Devices[1].Predicted.PeakAllocatedBytes = first, second
-		return Variant{setting, other.Devices}
+		return Variant{Setting: setting, Devices: other.Devices, Changes: 1}
 	}
 	variants := []Variant{
 		variant("--one", 12*testGiB, 13*testGiB+testMiB), variant("--other", 12*testGiB, 10*testGiB),
 		variant("--same as one", 12*testGiB, 13*testGiB), variant("--farther", 12*testGiB+10*testMiB, 13*testGiB), variant("--fourth", 12*testGiB+11*testMiB, 13*testGiB+12*testMiB),
 	}
-	got := Explain(plan, []Measured{measuredOf(0, 12*testGiB, 13*testGiB), measuredOf(1, 13*testGiB, 14*testGiB)}, func() []Variant { return variants })
+	got := Explain(plan, []Measured{measuredOf(0, 12*testGiB, 13*testGiB), measuredOf(1, 13*testGiB, 14*testGiB)}, yielding(slices.Values(variants)))
 	if len(got) != 2 {
 		t.Fatal(got)
 	}
@@ -147,11 +149,53 @@ func TestVariants(t *testing.T) {
 			t.Errorf("%q, want %q second", reasons, want)
 		}
 	}
-	hardly := func() []Variant { return []Variant{variant("--hardly", 10*testGiB+5*testMiB, 0)} }
-	if got := Explain(plan, []Measured{measuredOf(0, 10*testGiB+20*testMiB, 11*testGiB)}, hardly); strings.Contains(strings.Join(got[0].Reasons, " "), "--hardly") {
+	hardly := yielding(slices.Values([]Variant{variant("--hardly", 10*testGiB+5*testMiB, 10*testGiB)}))
+	got = Explain(plan, []Measured{measuredOf(0, 10*testGiB+20*testMiB, 11*testGiB)}, hardly)
+	if reasons := strings.Join(got[0].Reasons, " "); strings.Contains(reasons, "--hardly") || !strings.Contains(reasons, "none of 1 other settings, alone or together, predicts what was allocated on every GPU") {
 		t.Errorf("%q", got[0].Reasons)
 	}
-	if got := Explain(plan, []Measured{measuredOf(0, 10*testGiB, 11*testGiB)}, func() []Variant { t.Error("a prediction that held asks for variants"); return nil }); len(got) != 1 {
+	unasked := func() (iter.Seq[Variant], error) {
+		t.Error("a prediction that held asks for variants")
+		return nil, nil
+	}
+	if got := Explain(plan, []Measured{measuredOf(0, 10*testGiB, 11*testGiB)}, unasked); len(got) != 1 {
 		t.Error(got)
+	}
+}
+
+func yielding(variants iter.Seq[Variant]) func() (iter.Seq[Variant], error) {
+	return func() (iter.Seq[Variant], error) { return variants, nil }
+}
+
+// TestFewestChanges: two changes explain nothing if one does, and are not asked for;
+// small processes at the side of a large one hide nothing; why nothing was tried is said.
+func TestFewestChanges(t *testing.T) {
+	t.Parallel()
+	plan := predicted()
+	other := func(setting string, changes int, peak int64) Variant {
+		devices := predicted().Devices[:1]
+		devices[0].Predicted.PeakAllocatedBytes = peak
+		return Variant{setting, devices, changes}
+	}
+	several := measuredOf(0, 12*testGiB, 13*testGiB)
+	several.Torch.Processes, several.Torch.Allocated = 2, Peak{12 * testGiB, 12*testGiB + 300*testMiB}
+	for _, is := range []Measured{measuredOf(0, 12*testGiB, 13*testGiB), several} {
+		asked := 0
+		got := Explain(plan, []Measured{is}, yielding(func(yield func(Variant) bool) {
+			for _, one := range []Variant{other("--far", 1, 11*testGiB), other("--near", 1, 12*testGiB+4*testMiB), other("--one --two", 2, 12*testGiB), other("--no more", 2, 12*testGiB)} {
+				asked++
+				if !yield(one) {
+					return
+				}
+			}
+		}))
+		reasons := strings.Join(got[0].Reasons, "; ")
+		if asked != 3 || !strings.Contains(reasons, "with --near the same") || strings.Contains(reasons, "--one") || strings.Contains(reasons, "--far") {
+			t.Errorf("%d asked: %s", asked, reasons)
+		}
+	}
+	got := Explain(plan, []Measured{several}, func() (iter.Seq[Variant], error) { return nil, errors.New("the model is gone") })
+	if reasons := strings.Join(got[0].Reasons, "; "); !strings.Contains(reasons, "other settings were not tried: the model is gone") {
+		t.Error(reasons)
 	}
 }

@@ -2,6 +2,7 @@ package watch
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 
 	"github.com/devmap-dev/devmap/costmodel"
@@ -97,7 +98,7 @@ type Ran struct {
 	// Processes is what torch reported in those of the command.
 	Processes []Process
 	// Variants are asked for where a prediction did not hold; nil: there are none.
-	Variants func() []Variant
+	Variants func() (iter.Seq[Variant], error)
 	Notes    []string
 }
 

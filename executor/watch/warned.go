@@ -2,12 +2,14 @@ package watch
 
 import (
 	"cmp"
+	"iter"
 	"math"
 	"regexp"
 	"slices"
 	"strconv"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
 // allowance is a warning of a plan that leaves room for other bytes than those
@@ -96,43 +98,117 @@ const closeShare = 200
 // one that is hardly nearer says nothing.
 const nearer = 4
 
-// varied names the variants that predict what every device allocated, where the
-// plan does not: the nearest, and no more than three.
-func (of *explained) varied(measured []Measured, variants func() []Variant) {
-	if of.AllocatedBytes == nil || same(of.measured.Torch.Allocated.High, of.predicted.PeakAllocatedBytes) {
-		return
+// tried are the variants that predict every device, of those with the fewest
+// changes, and how many were tried.
+type tried struct {
+	fit   []Variant
+	count int
+	err   error
+}
+
+// try ends once a variant fits as a plan does that holds, and the next ones need more
+// changes: one that is only near may be a coincidence.
+func try(plan *devicemap.Plan, measured []Measured, variants func() (iter.Seq[Variant], error)) (found tried) {
+	if variants == nil {
+		return found
 	}
-	peak, most := of.measured.Torch.Allocated.High, 3
-	type near struct {
-		setting string
-		peak    int64
+	all, err := variants()
+	if err != nil {
+		return tried{err: err}
 	}
-	var found []near
-	for _, variant := range variants() {
-		if predicted, all := variant.predicts(measured, of.Device); all && nearer*distance(predicted, peak) <= distance(of.predicted.PeakAllocatedBytes, peak) {
-			found = append(found, near{variant.Setting, predicted})
+	enough := -1 // changes of the first that holds
+	for variant := range all {
+		if enough >= 0 && variant.Changes > enough {
+			break
+		}
+		found.count++
+		if !variant.fits(plan, measured) {
+			continue
+		}
+		found.fit = append(found.fit, variant)
+		if enough < 0 && variant.holds(measured) {
+			enough = variant.Changes
 		}
 	}
-	slices.SortStableFunc(found, func(one, other near) int {
-		return cmp.Compare(distance(one.peak, peak), distance(other.peak, peak))
+	return found
+}
+
+// varied names the variants that predict what every device allocated, where the
+// plan does not: the nearest, and no more than three.
+func (of *explained) varied(others func() tried) {
+	if !of.measured.known() || of.measured.distance(of.predicted.PeakAllocatedBytes) <= closeEnough(of.predicted.PeakAllocatedBytes) {
+		return
+	}
+	found := others()
+	if found.err != nil {
+		of.say("other settings were not tried: %v", found.err)
+		return
+	}
+	slices.SortStableFunc(found.fit, func(one, other Variant) int {
+		return cmp.Compare(of.measured.distance(one.peak(of.Device)), of.measured.distance(other.peak(of.Device)))
 	})
-	for _, one := range found[:min(most, len(found))] {
-		of.say("with %s the same plan would predict %v, %s from what was allocated, and be as near on every GPU", one.setting, costmodel.Bytes(one.peak), share(distance(one.peak, peak), one.peak))
+	for i := range found.fit[:min(mostNamed, len(found.fit))] {
+		peak := found.fit[i].peak(of.Device)
+		of.say("with %s the same plan would predict %v, %s from what was allocated, and be as near on every GPU", found.fit[i].Setting, costmodel.Bytes(peak), share(of.measured.distance(peak), peak))
+	}
+	if len(found.fit) == 0 && found.count > 0 {
+		of.say("none of %d other settings, alone or together, predicts what was allocated on every GPU", found.count)
 	}
 }
 
-// predicts is what a variant says of a device, and whether it holds of all.
-func (variant *Variant) predicts(measured []Measured, device int) (peak int64, all bool) {
-	peaks := make(map[int]int64)
-	for i := range variant.Devices {
-		peaks[variant.Devices[i].Device] = variant.Devices[i].Predicted.PeakAllocatedBytes
-	}
+const mostNamed = 3
+
+// fits reports that a variant holds of all devices, and is nearer than the plan
+// where that does not.
+func (variant *Variant) fits(plan *devicemap.Plan, measured []Measured) bool {
 	for i := range measured {
-		torch := measured[i].Torch
-		predicted, found := peaks[measured[i].Device]
-		if !found || torch == nil || torch.Allocated.Low != torch.Allocated.High || distance(torch.Allocated.High, predicted) > max(sameBytes, predicted/closeShare) {
-			return 0, false
+		peak, one := variant.peak(measured[i].Device), &measured[i]
+		if peak == 0 || !one.known() || one.distance(peak) > max(sameBytes, peak/closeShare) {
+			return false
+		}
+		at := slices.IndexFunc(plan.Devices, func(device devicemap.Prediction) bool { return device.Device == one.Device })
+		if at < 0 {
+			continue
+		}
+		planned := plan.Devices[at].Predicted.PeakAllocatedBytes
+		if far := one.distance(planned); far > closeEnough(planned) && nearer*one.distance(peak) > far {
+			return false
 		}
 	}
-	return peaks[device], len(measured) > 0
+	return len(measured) > 0
 }
+
+// holds reports that a variant that fits would be a verdict "as predicted".
+func (variant *Variant) holds(measured []Measured) bool {
+	for i := range measured {
+		if peak := variant.peak(measured[i].Device); measured[i].distance(peak) > closeEnough(peak) {
+			return false
+		}
+	}
+	return true
+}
+
+// peak is what a variant says of a device; 0: nothing.
+func (variant *Variant) peak(device int) int64 {
+	for i := range variant.Devices {
+		if variant.Devices[i].Device == device {
+			return variant.Devices[i].Predicted.PeakAllocatedBytes
+		}
+	}
+	return 0
+}
+
+// smallShare is the part of a peak that small processes at the side may have.
+const smallShare = 20
+
+// known reports an allocated peak, up to the peaks of small processes at the side.
+func (of *Measured) known() bool {
+	return of.Torch != nil && of.Torch.Allocated.High-of.Torch.Allocated.Low <= of.Torch.Allocated.Low/smallShare
+}
+
+// distance is how far a prediction is from what was allocated.
+func (of *Measured) distance(predicted int64) int64 {
+	return max(of.Torch.Allocated.Low-predicted, predicted-of.Torch.Allocated.High, 0)
+}
+
+func closeEnough(predicted int64) int64 { return max(sameBytes, predicted/sameShare) }

@@ -57,7 +57,7 @@ func replicas(table *costmodel.Table, topo *costmodel.Topology) *Report {
 	if err != nil {
 		check.fault(unknownEngine, "", "%v", err)
 	}
-	report := &Report{Devices: devices}
+	report := &Report{Devices: withUsual(devices, table, topo, nil)}
 	check.judge(report, table)
 	return report
 }
@@ -76,7 +76,7 @@ type checker struct {
 func (check *checker) judge(report *Report, table *costmodel.Table) {
 	report.Verdict, report.Imbalance = worst(report.Devices), imbalance(report.Devices)
 	check.fit(report.Devices)
-	report.Faults, report.Warnings = check.faults, slices.Concat(check.warnings, poolNotes(report.Devices, table.Workload.Runtime), bandNotes(table.Band, report.Devices))
+	report.Faults, report.Warnings = check.faults, slices.Concat(check.warnings, poolNotes(report.Devices, table.Workload.Runtime), bandNotes(table.Band, report.Devices), preparedNotes(table, report.Devices))
 }
 
 func (check *checker) fault(kind string, module, format string, args ...any) {

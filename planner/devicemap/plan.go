@@ -3,6 +3,7 @@ package devicemap
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 
 	"github.com/go-json-experiment/json"
@@ -77,7 +78,7 @@ func NewPlan(graph *modelgraph.Graph, table *costmodel.Table, topo *costmodel.To
 		FormatVersion: planVersion, Workload: table.Workload, Topology: *topo, Devices: devices,
 		Verdict: worst(devices), Imbalance: imbalance(devices), StepSeconds: StepSeconds(table, topo, placed),
 	}
-	plan.Warnings = append(poolNotes(devices, table.Workload.Runtime), bandNotes(table.Band, devices)...)
+	plan.Warnings = slices.Concat(poolNotes(devices, table.Workload.Runtime), bandNotes(table.Band, devices), preparedNotes(table, devices))
 	plan.describe(graph)
 	if placed != nil {
 		plan.DeviceMap, plan.Stages = placed.Flatten(graph), timedStages(graph, table, topo, placed)

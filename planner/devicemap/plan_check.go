@@ -54,6 +54,7 @@ func (prediction *Prediction) unlikely() (field string, value int64) {
 		{"predicted.slack_bytes[0]", m.SlackBytes[0]},
 		{"predicted.slack_bytes[1]", m.SlackBytes[1]},
 		{"predicted.device_used_bytes", m.DeviceUsedBytes},
+		{"predicted.usual_peak_bytes", m.UsualPeakBytes},
 	} {
 		if part.bytes < 0 || part.bytes > mostBytes {
 			return part.field, part.bytes

@@ -105,3 +105,11 @@ func bandNotes(band float64, devices []Prediction) []string {
 	return []string{fmt.Sprintf("the prediction's band of ±%.0f%% includes a miss: GPU %d may need up to %v and has %v",
 		100*band, device.Device, costmodel.Bytes(device.Predicted.PeakRangeBytes[1]+device.Predicted.OverheadBytes), costmodel.Bytes(device.Budget))}
 }
+
+// preparedNotes say where a peak is the model itself before FSDP2 shards it.
+func preparedNotes(table *costmodel.Table, devices []Prediction) []string {
+	if table.Prepared == 0 || !slices.ContainsFunc(devices, func(device Prediction) bool { return strings.HasPrefix(device.Predicted.PeakAt, "preparation") }) {
+		return nil
+	}
+	return []string{fmt.Sprintf("the peak is before the first step: FSDP2 prepares a model of %v on the GPU, if your script builds it there; if it loads on the CPU, plan with --built-on cpu", costmodel.Bytes(table.Prepared))}
+}

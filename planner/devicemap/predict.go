@@ -12,6 +12,22 @@ import (
 // where every GPU runs the whole model. Of a strategy that no engine runs it
 // says nothing, and [Check] finds it at fault.
 func Predict(table *costmodel.Table, topo *costmodel.Topology, placement Map) []Prediction {
+	return withUsual(predictAll(table, topo, placement), table, topo, placement)
+}
+
+// withUsual adds the peaks of the usual micro-batch, if the largest is another.
+func withUsual(out []Prediction, table *costmodel.Table, topo *costmodel.Topology, placement Map) []Prediction {
+	if table.Usual == nil {
+		return out
+	}
+	for device, usual := range predictAll(table.Usual, topo, placement) {
+		out[device].Predicted.UsualPeakBytes = usual.Predicted.PeakAllocatedBytes
+	}
+	return out
+}
+
+// predictAll is [Predict] of the largest micro-batch alone.
+func predictAll(table *costmodel.Table, topo *costmodel.Topology, placement Map) []Prediction {
 	switch strategy := table.Workload.Strategy; {
 	case strategy.Traits().Staged, mapped(strategy) && costmodel.StageRulesOf(table.Workload.Runtime).Arena:
 		folded, starts := startsOf(table, topo)
@@ -63,7 +79,16 @@ func predictReplicas(table *costmodel.Table, topo *costmodel.Topology) ([]Predic
 		}
 		prediction.Predicted = predicted(peak, table.Overhead(device, dev), slackOf(table, dev, true))
 		prediction.Predicted.follow(table, dev, nil, true)
-		if table.SecondBuckets > 0 {
+		if table.Least != nil {
+			least, err := timeline.Replica(table.Least, dev)
+			if err != nil {
+				return nil, err
+			}
+			if least.Memory.Total() > peak.Memory.Total() {
+				prediction.Predicted = predicted(least, table.Overhead(device, dev), slackOf(table, dev, true))
+			}
+			prediction.Predicted.PeakRangeBytes = []int64{least.Memory.Total(), prediction.Predicted.PeakAllocatedBytes + table.SecondBuckets}
+		} else if table.SecondBuckets > 0 {
 			prediction.Predicted.PeakRangeBytes = []int64{prediction.Predicted.PeakAllocatedBytes, prediction.Predicted.PeakAllocatedBytes + table.SecondBuckets}
 		}
 		prediction.Predicted.widen(table.Band)

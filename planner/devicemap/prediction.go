@@ -41,6 +41,9 @@ type Predicted struct {
 	// PeakRangeBytes are the least and the most that the peak may be, where it
 	// is not one figure.
 	PeakRangeBytes []int64 `json:"peak_range_bytes,omitzero"`
+	// UsualPeakBytes is the peak of the usual micro-batch, where samples differ;
+	// 0: that of the largest, which all other figures are of.
+	UsualPeakBytes int64 `json:"usual_peak_bytes,omitzero"`
 }
 
 // on is the prediction of a device on which nothing is counted yet.

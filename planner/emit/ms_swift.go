@@ -78,6 +78,15 @@ func swiftCommand(plan *devicemap.Plan, placed string) string {
 		add("gradient_accumulation_steps", strconv.FormatInt(workload.MicroBatches, 10))
 	}
 	add("max_length", strconv.FormatInt(workload.Seq, 10))
+	switch workload.Packing {
+	case "packed":
+		add("packing", "true")
+	case "padding-free":
+		add("padding_free", "true")
+	}
+	if workload.MaxPixels > 0 {
+		add("max_pixels", strconv.FormatInt(workload.MaxPixels, 10))
+	}
 	add("gradient_checkpointing", strconv.FormatBool(workload.Recompute == costmodel.RecomputeFull))
 	if optimizer := swiftOptimizers[workload.Optimizer]; optimizer != "" {
 		add("optim", optimizer)
@@ -121,7 +130,7 @@ func swiftPrecision(workload *costmodel.Workload) []string {
 // swiftOptimizers are Trainer's names of those that are not its default
 // (transformers/training_args.py, OptimizerNames).
 var swiftOptimizers = map[string]string{
-	"adamw-foreach": "adamw_torch", "adamw-8bit": "adamw_bnb_8bit",
+	"adamw-foreach": "adamw_torch", "adamw-8bit": "adamw_bnb_8bit", "paged-adamw-8bit": "paged_adamw_8bit", "paged-adamw-32bit": "paged_adamw",
 	costmodel.SGD: "sgd", "adafactor": "adafactor",
 }
 

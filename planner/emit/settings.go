@@ -22,9 +22,9 @@ type outside struct {
 // settingsOutside are the settings of each target that its users make
 // elsewhere. A target that is not here writes all, or refuses the plan.
 var settingsOutside = map[string][]outside{
-	"accelerate":     {lossOf(""), lossAlone, average, recomputation, optimization, adapters, adapterType, accumulation, autocast},
-	"deepspeed":      {lossOf(""), lossAlone, average, recomputation, optimization, adapters, adapterType, quantization, kernel},
-	"ms-swift":       {lossOf("--use_liger_kernel true also replaces other layers"), lossAlone, average, partialRecomputation, unnamedOptimization, adapterType},
+	"accelerate":     {lossOf(""), lossAlone, average, recomputation, optimization, inBackward, ligerKernels, adapters, adapterType, accumulation, autocast},
+	"deepspeed":      {lossOf(""), lossAlone, average, recomputation, optimization, ligerKernels, adapters, adapterType, quantization, kernel},
+	"ms-swift":       {lossOf("--use_liger_kernel true also replaces other layers"), lossAlone, average, partialRecomputation, unnamedOptimization, ligerKernels, compilation, adapterType},
 	"openpi":         {lossOf(""), lossAlone, jaxRecomputation, jaxOptimization},
 	"torch-schedule": {lossOf(""), average, recomputation, optimization, adapters, adapterType, quantization, kernel, autocast},
 }
@@ -80,8 +80,10 @@ func lossOf(engine string) outside {
 }
 
 var (
-	lossAlone = outside{
-		"loss_only", trained(func(w *costmodel.Workload) string { return given(w.LossOnly && w.Strategy.Traits().Sequential) }),
+	lossAlone = outside{ // trainers keep it alone
+		"loss_only", trained(func(w *costmodel.Workload) string {
+			return given(w.LossOnly && w.Preset == "" && w.Strategy.Traits().Sequential)
+		}),
 		map[string]string{"": "in the training loop keep no reference to the logits when the backward pass starts"},
 	}
 	average = outside{
@@ -107,10 +109,23 @@ var (
 		costmodel.AdamW: "use torch.optim.AdamW(fused=True)",
 		"adamw-foreach": "use torch.optim.AdamW(foreach=True)",
 		"adamw-8bit":    "use bitsandbytes.optim.AdamW8bit",
-		costmodel.SGD:   "use torch.optim.SGD without momentum",
-		"sgd-momentum":  "use torch.optim.SGD with a momentum",
-		"adafactor":     "use an Adafactor with factored second moments",
-		"":              "create this optimizer in the training script",
+
+		"paged-adamw-8bit":  "use bitsandbytes.optim.PagedAdamW8bit",
+		"paged-adamw-32bit": "use bitsandbytes.optim.PagedAdamW32bit",
+		costmodel.SGD:       "use torch.optim.SGD without momentum",
+		"sgd-momentum":      "use torch.optim.SGD with a momentum",
+		"adafactor":         "use an Adafactor with factored second moments",
+		"":                  "create this optimizer in the training script",
+	}
+	inBackward = outside{
+		"optimizer_in_backward", trained(func(w *costmodel.Workload) string { return given(w.OptimizerInBackward) }),
+		map[string]string{"": "give each parameter an optimizer that steps in its register_post_accumulate_grad_hook"},
+	}
+	ligerKernels = outside{
+		"liger", trained(func(w *costmodel.Workload) string { return given(w.Liger) }), map[string]string{"": "set use_liger_kernel of TrainingArguments"},
+	}
+	compilation = outside{
+		"compile", trained(func(w *costmodel.Workload) string { return given(w.Compile) }), map[string]string{"": "set torch_compile of TrainingArguments"},
 	}
 	optimization        = outside{"optimizer", trained(func(w *costmodel.Workload) string { return w.Optimizer }), optimizers}
 	unnamedOptimization = outside{

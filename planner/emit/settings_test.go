@@ -26,6 +26,9 @@ func TestOutside(t *testing.T) {
 		{"accelerate", func(w *costmodel.Workload) { w.Recompute, w.MicroBatches, w.Precision = "full", 2, costmodel.BF16Mixed }, []string{"gradient_checkpointing_enable", "AdamW", "micro_batches=2", "torch.autocast"}},
 		{"ms-swift", func(w *costmodel.Workload) { w.Recompute, w.Optimizer = "full", "adafactor" }, nil},
 		{"ms-swift", func(w *costmodel.Workload) { w.Recompute, w.Optimizer, w.EMA = "selective", "muon", true }, []string{"ema=true", "recompute=selective", "optimizer=muon"}},
+		{"accelerate", func(w *costmodel.Workload) { w.OptimizerInBackward = true }, []string{"optimizer=adamw", "register_post_accumulate_grad_hook"}},
+		{"accelerate", func(w *costmodel.Workload) { w.Liger, w.Optimizer = true, "paged-adamw-8bit" }, []string{"PagedAdamW8bit", "liger=true, which accelerate does not set: set use_liger_kernel"}},
+		{"ms-swift", func(w *costmodel.Workload) { w.Compile = true }, []string{"compile=true, which ms-swift does not set: set torch_compile"}},
 		{"ms-swift", func(w *costmodel.Workload) { w.Loss = "fused" }, []string{"--use_liger_kernel true"}},
 		{"deepspeed", func(w *costmodel.Workload) {
 			w.LoRARank, w.LoRATargets, w.LoRAPrecision, w.Quantize = 8, []string{"q_proj"}, "bf16", "nf4"

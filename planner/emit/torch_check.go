@@ -249,13 +249,25 @@ func unfit(workload *costmodel.Workload) []reason {
 	return []reason{
 		{workload.Runtime == costmodel.Devmap, "its engine is devmap's own, which devmap run measures: torch-check has torch and accelerate"},
 		{workload.Runtime != "accelerate" && workload.Runtime != "torch", fmt.Sprintf("its engine is %s: torch-check has torch and accelerate", workload.Runtime)},
+		{driven(workload), fmt.Sprintf("preset %s drives its engine in another way than torch-check, a loop written by hand: plan with --preset accelerate-loop", workload.Preset)},
+		{workload.HostShards, "its parts are in host memory: torch-check has no CPU offload"},
+		{workload.Preset == "ms-swift-megatron", "its layers are Megatron's: torch-check runs those of Transformers"},
+		{workload.Preset == "axolotl" && workload.LoRARank > 0, "axolotl's own functions run its adapters: torch-check runs PEFT's"},
 		{workload.Images > 0, "it has images: only token ids are made up"},
 		{workload.Quantize != "", fmt.Sprintf("quantize %s needs bitsandbytes' own loading of a checkpoint", workload.Quantize)},
 		{workload.Recompute == "selective", "which operations are recomputed is the trainer's own choice: recompute none or full"},
 		{workload.Loss != "" && workload.Loss != "eager", fmt.Sprintf("loss %s is the trainer's own: Transformers' is eager", workload.Loss)},
 		{workload.EMA, "the moving average is the trainer's own"},
-		{workload.Optimizer == "adafactor" || workload.Optimizer == "muon", fmt.Sprintf("optimizer %s is the trainer's own: torch-check has adamw, adamw-foreach, adamw-8bit, sgd and sgd-momentum", workload.Optimizer)},
+		{workload.OptimizerInBackward || workload.Liger || workload.Compile, "optimizers in backward, Liger and torch.compile are the trainer's own: leave them out of the plan"},
+		{slices.Contains([]string{"adafactor", "muon", "paged-adamw-8bit", "paged-adamw-32bit"}, workload.Optimizer), fmt.Sprintf("optimizer %s is the trainer's own: torch-check has adamw, adamw-foreach, adamw-8bit, sgd and sgd-momentum", workload.Optimizer)},
 	}
+}
+
+// driven reports a training program whose way of driving the engine shows in the
+// peaks: groups and types under FSDP2, casts of adapters, no DDP on one GPU.
+func driven(workload *costmodel.Workload) bool {
+	adapters := workload.LoRARank > 0 && (workload.Precision == costmodel.BF16Mixed || workload.Precision == costmodel.FP16Mixed)
+	return workload.Preset != "" && workload.Mode == costmodel.Train && (workload.Strategy.Traits().ByBlock || adapters || workload.World == 1)
 }
 
 // unspread says which ways to spread the model the program does not have.

@@ -124,6 +124,8 @@ func TestTorchCheckRefuses(t *testing.T) {
 		{costmodel.DeviceMap, llama, with(func(w *costmodel.Workload) { w.Runtime = costmodel.Devmap }), "devmap's own, which devmap run measures"},
 		{costmodel.Zero2, llama, nil, "its engine is deepspeed"},
 		{costmodel.DDP, llama, with(func(w *costmodel.Workload) { w.Runtime = "lightning" }), "its engine is lightning"},
+		{costmodel.DDP, llama, with(func(w *costmodel.Workload) { w.Preset = "ms-swift-megatron" }), "its layers are Megatron's"},
+		{costmodel.DDP, llama, with(func(w *costmodel.Workload) { w.Preset, w.LoRARank = "axolotl", 8 }), "axolotl's own functions"},
 		{costmodel.DeviceMap, llama, with(func(w *costmodel.Workload) { w.Images = 1 }), "it has images"},
 		{costmodel.DeviceMap, llama, with(func(w *costmodel.Workload) { w.Quantize = "nf4" }), "quantize nf4"},
 		{costmodel.DeviceMap, llama, with(func(w *costmodel.Workload) { w.Recompute = "selective" }), "recompute none or full"},

@@ -24,7 +24,7 @@ func TestRemedies(t *testing.T) {
 		{"QLoRA of 70B", "llama-3.1-70b", "rtx-4090", 4, onMap(training(1)), []string{"recompute=full lora_rank=16 lora_targets=all-linear quantize=nf4 (the model itself frozen)"}},
 		{"QLoRA on more GPUs", "qwen2.5-32b", "rtx-4090", 1, onMap(training(1)), []string{"gpus=2 recompute=full lora_rank=16 lora_targets=all-linear quantize=nf4 (the model itself frozen)"}},
 		{"of adapters that are asked for", "qwen2.5-32b", "rtx-4090", 2, adapters(onMap(training(1)), 8), []string{"recompute=full quantize=nf4"}},
-		{"QLoRA as a map", "llama-3.1-8b", "rtx-4090", 4, under(training(4), costmodel.FSDP), []string{"quantize=nf4 strategy=device-map"}},
+		{"QLoRA under FSDP", "llama-3.1-8b", "rtx-4090", 4, under(training(4), costmodel.FSDP), []string{"recompute=full lora_rank=16 lora_targets=all-linear quantize=nf4 (the model itself frozen)"}},
 		{"ZeRO offload of a map", "llama-3.1-8b", "rtx-4090", 2, onMap(training(1)), []string{"offload=cpu strategy=zero3 (slower, "}},
 		{"ZeRO offload of its stage", "llama-3.1-8b", "rtx-4090", 4, under(training(1), costmodel.Zero2), []string{"offload=cpu recompute=full (slower, "}},
 		{"the last logits", "llama-3.1-8b", "rtx-4090", 1, inference(4, 8192), []string{"new_tokens=1 (logits of the last position alone)", "seq=4096"}},

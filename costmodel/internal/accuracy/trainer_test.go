@@ -21,6 +21,7 @@ type trainerRow struct {
 	Prep  int64
 	Steps []int64
 	Pool  int64 `json:"peak_reserved"`
+	Host  struct{ Pinned int64 }
 
 	model string
 	w     costmodel.Workload

@@ -21,17 +21,11 @@ func (op attention) cost(shape *Shape) Cost {
 	cost := Cost{Known: true, Output: shape.streamBytes() * op.Dim * tokens}
 	cost.FLOPs = dims.flops
 	cost.Memory.Saved = op.kernelSaved(&dims, shape)
-	if op.QKNorm != "" {
-		// fp32 input and 16-bit normalised tensor of q and k.
-		normed := element
-		if op.QKNorm == modelgraph.GemmaRMSNorm {
-			normed = 4 // (1 + weight) multiplies in fp32
-		}
-		keys := dims.k
-		if op.SharedKV {
-			keys = 0
-		}
-		cost.Memory.Saved += (4+normed)*tokens*(dims.q+keys) + 4*tokens*op.normRows()
+	cost.Memory.Saved += op.normsSaved(&dims, shape)
+	if shape.Compiled && !op.Eager && !op.Cross && dims.masked == 0 {
+		// With a mask, SDPA is given repeated keys and values (sdpa_attention.py,
+		// use_gqa_in_sdpa).
+		cost.Memory.Saved += element * dims.kvTokens * (dims.q - dims.k + dims.out - dims.v)
 	}
 	cost.copied(op, &dims, shape)
 	if op.Gated {
@@ -46,7 +40,7 @@ func (op attention) cost(shape *Shape) Cost {
 		cost.Memory.Saved += op.Dim * tokens // native_dropout's mask, a byte an element
 	}
 	inputs := int64(3)
-	if op.Fused {
+	if op.Fused || shape.Compiled {
 		inputs = 1
 	}
 	// Biases and the norms of q and k are cast too, but not kept.
@@ -59,6 +53,24 @@ func (op attention) cost(shape *Shape) Cost {
 	return cost
 }
 
+// normsSaved is what the norms of q and k keep: an fp32 input and the normalised
+// tensor.
+func (op attention) normsSaved(dims *geo, shape *Shape) int64 {
+	normed, keys := shape.elementBytes(), dims.k
+	switch {
+	case op.QKNorm == "":
+		return 0
+	case shape.OneKernel: // the projections' outputs as they are
+		normed -= 4
+	case op.QKNorm == modelgraph.GemmaRMSNorm:
+		normed = 4 // (1 + weight) multiplies in fp32
+	}
+	if op.SharedKV {
+		keys = 0
+	}
+	return (4+normed)*shape.Tokens*(dims.q+keys) + 4*shape.Tokens*op.normRows()
+}
+
 // copied are the arguments that the hook copies for the call: the rotation's,
 // which stay for backward, and the mask.
 func (cost *Cost) copied(op attention, dims *geo, shape *Shape) {
@@ -69,7 +81,7 @@ func (cost *Cost) copied(op attention, dims *geo, shape *Shape) {
 		// cos and sin arrive as a copy per layer on every GPU but the
 		// rotary's (AlignDevicesHook).
 		rows := shape.Length
-		if op.RopeRows {
+		if op.RopeRows || shape.Positions {
 			rows = shape.Tokens
 		}
 		cost.Memory.Saved += 2 * shape.streamBytes() * rows * op.HeadDim
@@ -190,11 +202,7 @@ func (op attention) geometry(shape *Shape) geo {
 		dims.cached = dims.prompt
 	}
 	dims.scores = op.Heads * shape.Tokens * length
-	seen := float64(length)
-	if !op.Bidirectional && !op.Cross && op.Window == 0 {
-		seen /= 2 // the causal half
-	}
-	dims.kernel = 2 * float64(shape.Tokens) * seen * float64(dims.q+dims.out)
+	dims.kernel = 2 * float64(shape.Tokens) * keysSeen(&op, shape, length) * float64(dims.q+dims.out)
 	dims.flops = 2*float64(shape.Tokens)*(float64(op.in())*float64(dims.q)+float64(op.Dim)*float64(dims.out)) +
 		2*float64(dims.kvTokens)*float64(op.in())*float64(dims.made(op)) +
 		dims.kernel
@@ -204,13 +212,27 @@ func (op attention) geometry(shape *Shape) geo {
 	return dims
 }
 
+// keysSeen is the number of keys, of length, that a query is multiplied with.
+func keysSeen(op *attention, shape *Shape, length int64) float64 {
+	seen := float64(length)
+	if shape.Documents > 0 && !op.masked(shape) && !op.Cross {
+		seen = min(seen, float64(shape.Tokens)/float64(shape.Documents)) // each document sees itself
+	}
+	if !op.Bidirectional && !op.Cross && op.Window == 0 {
+		seen /= 2 // the causal half
+	}
+	return seen
+}
+
 // maskOf is a mask that windows, images or an indexer bring, with the keys and
 // values that are repeated for it.
 func (op attention) maskOf(dims *geo, shape *Shape) int64 {
 	switch {
 	case op.IndexHeads > 0 && shape.Attention != value.FlashAttention:
 		return shape.Tokens * shape.Length // what the indexer leaves out
-	case op.windowed(shape) || op.ImageMask && shape.Images && shape.Attention != value.FlashAttention:
+	case op.masked(shape) && shape.MaskGiven: // all layers read the caller's
+		return shape.Tokens * (dims.q + dims.out - dims.k - dims.v)
+	case op.masked(shape) || op.ImageMask && shape.Images && shape.Attention != value.FlashAttention:
 		return shape.Tokens*(dims.q+dims.out-dims.k-dims.v) + shape.Tokens*shape.Length
 	}
 	return 0

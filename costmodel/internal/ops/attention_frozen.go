@@ -20,7 +20,7 @@ func (op attention) freeze(cost *Cost, shape *Shape) {
 	}
 	kernel := op.kernelSaved(&dims, shape)
 	// The projection reads a copy of the kernel's output, which only it keeps.
-	copied := dims.by == scoresInMemory || dims.by == flashKernel && op.Fused && op.Rope
+	copied := unpads(&op, &dims, shape) || dims.by == scoresInMemory || dims.by == flashKernel && op.Fused && op.Rope
 	if copied {
 		cost.Memory.Saved -= element * tokens * dims.out
 		kernel -= element * tokens * dims.out
@@ -28,11 +28,11 @@ func (op attention) freeze(cost *Cost, shape *Shape) {
 	if !shape.InputGrad && len(inputs) == 0 {
 		cost.Memory.Saved, kernel = 0, 0
 	}
-	cost.Memory.Saved += shape.adapterSaved(!copied)
-	cost.Memory.Forward = max(work, 2*shape.streamBytes()*op.Dim*tokens+element*op.Dim*tokens+max(cost.Memory.Saved, op.quantInfer(shape))) + shape.work()
+	cost.Memory.Saved += attentionAdapters(op, shape, !copied)
+	cost.Memory.Forward = max(work, 2*shape.streamBytes()*op.Dim*tokens+element*op.Dim*tokens+max(cost.Memory.Saved, op.quantInfer(shape))) + adapterWork(op, shape)
 
 	record := tape{shape: shape, element: element, now: shape.streamBytes() * op.Dim * tokens, see: func(point backwardPoint) { cost.peak(point) }}
-	record.backward(linearLayer{in: dims.out, out: op.Dim, adapter: output, residual: true, shared: !copied}, element)
+	backToOutput(op, &record, output, dims.out, copied)
 	if kernel == 0 {
 		return
 	}
@@ -45,10 +45,35 @@ func (op attention) freeze(cost *Cost, shape *Shape) {
 		record.drop(cost.back - grads) // those of q, k and v stay
 		record.drop(kernel)
 	}
+	backToInputs(op, &record, inputs, element*tokens*(dims.q+dims.k+dims.v))
+}
+
+// backToOutput goes back through the output's projection, of so many elements a
+// token; copied: it alone keeps what it reads.
+func backToOutput(op attention, record *tape, output *Adapter, width int64, copied bool) {
+	shape := record.shape
+	switch {
+	case !fusesOutput(op, shape):
+		record.backward(linearLayer{in: width, out: op.Dim, adapter: output, residual: true, shared: !copied}, record.element)
+	case copied:
+		record.fusedOutput(output, record.element*width*shape.Tokens)
+	default:
+		record.fusedOutput(output, 0)
+	}
+}
+
+// backToInputs goes back through the projections of q, k and v, whose outputs'
+// gradients are grads bytes.
+func backToInputs(op attention, record *tape, inputs []*Adapter, grads int64) {
+	shape := record.shape
+	if fusesInputs(op, shape) {
+		record.fusedInputs(inputs, grads)
+		return
+	}
 	for i, adapter := range inputs {
 		record.backward(linearLayer{in: adapter.In, out: adapter.Out, adapter: adapter, shared: i > 0}, shape.streamBytes())
 		if i > 0 {
-			record.drop(shape.streamBytes() * adapter.In * tokens) // added up in place
+			record.drop(shape.streamBytes() * adapter.In * shape.Tokens) // added up in place
 		}
 	}
 }
@@ -93,4 +118,54 @@ func (op attention) slack(shape *Shape) int64 {
 		return remainder(q+2*k) + remainder(q)
 	}
 	return 2*remainder(q) + 2*remainder(k)
+}
+
+// fusesInputs reports that one function runs q, k and v (monkeypatch/lora_kernels.py,
+// apply_lora_kernel_patches: each of the three has an adapter).
+func fusesInputs(op attention, shape *Shape) bool {
+	inputs, _ := shape.adapters()
+	return shape.FusedAdapters && !op.Fused && !op.Cross && len(inputs) == 3
+}
+
+// fusesOutput reports that a function runs the output's projection.
+func fusesOutput(op attention, shape *Shape) bool {
+	_, output := shape.adapters()
+	return shape.FusedAdapters && !op.Fused && !op.Cross && output != nil
+}
+
+// attentionAdapters is what attention's adapters keep. outputShared: the kernel
+// keeps the input of the output's projection.
+func attentionAdapters(op attention, shape *Shape, outputShared bool) int64 {
+	inputs, output := shape.adapters()
+	var total int64
+	if fusesInputs(op, shape) {
+		total += shape.elementBytes()*op.in()*shape.Tokens + fusedCopies(shape, inputs...)
+		inputs = nil
+	}
+	if fusesOutput(op, shape) {
+		total += fusedCopies(shape, output)
+		if !outputShared {
+			total += shape.elementBytes() * output.In * shape.Tokens
+		}
+		output = nil
+	}
+	return total + shape.unfusedSaved(inputs, output, outputShared)
+}
+
+// adapterWork is the most that attention's adapters add to a forward.
+func adapterWork(op attention, shape *Shape) int64 {
+	var total int64
+	for i := range shape.Adapters {
+		adapter := &shape.Adapters[i]
+		fused := fusesInputs(op, shape)
+		if adapter.Output {
+			fused = fusesOutput(op, shape)
+		}
+		if fused {
+			total = max(total, fusedCopies(shape, adapter)+shape.elementBytes()*adapter.Rank*shape.Tokens)
+		} else {
+			total = max(total, adapter.unfusedWork(shape))
+		}
+	}
+	return total
 }

@@ -1,6 +1,8 @@
 package ops
 
 import (
+	"cmp"
+
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
@@ -49,6 +51,12 @@ func (op attention) kernelOf(dims *geo, shape *Shape) attentionKernel {
 func (op attention) kernelSaved(dims *geo, shape *Shape) int64 {
 	element, tokens := shape.elementBytes(), shape.Tokens
 	saved := element*tokens*dims.q + element*dims.kvTokens*dims.made(op) + element*tokens*dims.out
+	if unpads(&op, dims, shape) {
+		saved += element * (shape.Real*dims.out - (tokens-shape.Real)*(dims.q+dims.made(op)))
+	}
+	if shape.Modules != "" && dims.by == flashKernel {
+		return saved + 4*op.Heads*tokens + seeds(shape)*op.kernelCalls(shape) + native(&op, dims, shape)
+	}
 	fused := op.Fused && op.Rope // v is a slice that keeps the whole projection (Phi-3)
 	switch dims.by {
 	case flashKernel:
@@ -122,10 +130,17 @@ func (op attention) kernelBackward(dims *geo, shape *Shape) int64 {
 	case flashKernel:
 		// An fp32 accumulator of dq, the rows' dot products, and expanded dk
 		// and dv under grouped queries (flash_api.cpp, mha_bwd).
-		back += 4*tokens*dims.q + 4*op.Heads*tokens
+		// Each sequence of those that have bounds adds up to 128 rows
+		// (mha_varlen_bwd: total_q + 128 * batch_size).
+		rows := tokens
+		if bounded(&op, dims, shape) {
+			rows = cmp.Or(shape.Real, tokens) + 128*max(shape.Documents, shape.Batch)
+		}
+		back += 4*rows*dims.q + 4*op.Heads*rows
 		if op.KVHeads < op.Heads {
 			back += 2 * element * tokens * dims.q
 		}
+		back += nativeBackward(&op, dims, shape)
 	case efficientKernel:
 		back += 4*op.Heads*tokens + dims.masked*element
 		if element < 4 {
@@ -140,6 +155,19 @@ func (op attention) kernelBackward(dims *geo, shape *Shape) int64 {
 		back = (3*result-cast)*dims.scores - element*tokens*dims.out - shape.casts(0, 0, op.Dim*dims.out)
 	}
 	return back
+}
+
+// unpads reports flash-attn on padded rows: copies of the tokens without
+// padding, and of its output with the padding again
+// (transformers/modeling_flash_attention_utils.py, _upad_input, _pad_input).
+func unpads(op *attention, dims *geo, shape *Shape) bool {
+	return dims.by == flashKernel && shape.Attention == value.FlashAttention && shape.Unpads && !op.Cross
+}
+
+// bounded reports a flash kernel that takes the bounds of sequences in one row.
+func bounded(op *attention, dims *geo, shape *Shape) bool {
+	byPosition := shape.Documents > shape.Batch && (shape.Batch == 1 && shape.Attention == value.FlashAttention || shape.Varlen)
+	return !op.Cross && (unpads(op, dims, shape) || byPosition)
 }
 
 // seeds are those of one call: the flash-attn package keeps both in one tensor
@@ -176,4 +204,39 @@ func Kernel(op modelgraph.Op, shape *Shape) (flash, efficient, masked bool) {
 	}
 	dims := asked.geometry(shape)
 	return dims.by == flashKernel, dims.by == efficientKernel, dims.masked > 0
+}
+
+// native is an attention kernel's share that a program's own modules change:
+// what is kept in addition.
+func native(op *attention, dims *geo, shape *Shape) int64 {
+	switch shape.Modules {
+	case Torchtune:
+		// Keys and values are expanded to all heads (modules/attention.py).
+		return shape.elementBytes() * dims.repeated
+	case Torchtitan:
+		// FlexAttention has no seeds; the complex rotation of each position is
+		// gathered in every layer (models/common/rope.py, _reshape_for_broadcast).
+		saved := -seeds(shape) * op.kernelCalls(shape)
+		if op.Rope {
+			saved += 4 * op.HeadDim * shape.Tokens
+		}
+		return saved
+	}
+	return 0
+}
+
+// nativeBackward is the same of the kernel's backward: gradients of all heads'
+// keys and values, or FlexAttention's, which needs no accumulator.
+func nativeBackward(op *attention, dims *geo, shape *Shape) int64 {
+	wide := int64(0)
+	if op.KVHeads < op.Heads {
+		wide = 2 * shape.elementBytes() * shape.Tokens * dims.q // that of grouped queries
+	}
+	switch shape.Modules {
+	case Torchtune:
+		return shape.elementBytes()*dims.repeated - wide
+	case Torchtitan:
+		return -wide - 4*shape.Tokens*dims.q
+	}
+	return 0
 }

@@ -27,6 +27,8 @@ func (op latentAttention) cost(shape *Shape) Cost {
 	cost.FLOPs = q + kv + 2*float64(tokens)*float64(dims.out*op.Dim) + float64(tokens)*float64(shape.Length)*float64(dims.q+dims.out)
 	if op.IndexHeads > 0 {
 		op.indexed(&cost, &dims, shape)
+	} else if op.masked(shape) && shape.Masked {
+		cost.Memory.Saved += element * dims.masked
 	}
 	cost.attentionPeaks(op.attention, dims, shape)
 	if op.IndexHeads > 0 { // scores of every head and their product with the scale, in fp32

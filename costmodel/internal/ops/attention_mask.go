@@ -14,6 +14,13 @@ func (op attention) windowed(shape *Shape) bool {
 	return op.Window > 0 && shape.Length >= op.Window && !op.Bidirectional && !op.Cross && shape.Attention != value.FlashAttention
 }
 
+// masked reports that the layer is called with more than a causal mask: for its
+// window, for padding or for documents in a row. The flash-attn package takes
+// bounds instead.
+func (op attention) masked(shape *Shape) bool {
+	return op.windowed(shape) || shape.Masked && !op.Cross && shape.Attention != value.FlashAttention
+}
+
 // maskBytes is the mask as a layer on another GPU than the embedding's is
 // called with it, a copy by AlignDevicesHook that goes when the call returns:
 // boolean under SDPA, where at::where makes a bias of it; of the compute's
@@ -44,6 +51,10 @@ func MaskSaved(layer modelgraph.Attention, shape *Shape) (size int64, kind bool)
 	switch {
 	case op.written(shape):
 		return shape.elementBytes() * shape.Tokens * shape.Length, op.Window > 0
+	case shape.MaskGiven && op.masked(shape):
+		return shape.elementBytes() * shape.Tokens * shape.Length, false
+	case op.masked(shape) && shape.Masked: // padding and documents differ from row to row
+		return shape.Tokens * shape.Length, op.Window > 0
 	case op.windowed(shape):
 		return shape.Length * shape.Length, true
 	}

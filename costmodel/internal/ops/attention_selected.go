@@ -2,6 +2,9 @@ package ops
 
 func (op attention) selected(selective *Selective, shape *Shape, biases int) int64 {
 	dims := op.geometry(shape)
+	if shape.Modules == Torchtitan {
+		return selectedByTitan(&op, selective, &dims, shape)
+	}
 	in := []struct{ rows, width int64 }{{shape.Tokens, dims.q}, {dims.kvTokens, dims.k}, {dims.kvTokens, dims.v}}
 	switch {
 	case op.KVRank > 0:
@@ -42,4 +45,14 @@ func (op attention) bound(shape *Shape) bound {
 	length := max(float64(shape.Length), float64(shape.Encoder)/float64(max(1, shape.Batch)))
 	b.scores = (float64(op.Heads) + float64(op.IndexHeads)) * float64(shape.Tokens) * length
 	return b
+}
+
+// selectedByTitan is what torchtitan 0.3's SelectiveAC keeps of attention
+// (distributed/activation_checkpoint.py): the first of two products, the fused
+// projection, and all that FlexAttention's compiled forward returns: the output,
+// log-sum-exp, and the queries, keys and values that its backward reads.
+func selectedByTitan(op *attention, selective *Selective, dims *geo, shape *Shape) int64 {
+	total := selective.product(shape, shape.Tokens, dims.q+dims.k+dims.v)
+	total += selective.product(shape, shape.Tokens, op.Dim)
+	return total + shape.elementBytes()*shape.Tokens*(dims.q+dims.k+dims.v+dims.out) + 4*op.Heads*shape.Tokens
 }

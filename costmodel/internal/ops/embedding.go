@@ -1,6 +1,9 @@
 package ops
 
-import "github.com/devmap-dev/devmap/modelgraph"
+import (
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
+	"github.com/devmap-dev/devmap/modelgraph"
+)
 
 // embedding is a table of rows.
 type embedding struct {
@@ -28,10 +31,14 @@ func (op embedding) cost(shape *Shape) Cost {
 	if shape.Scatter {
 		cost.Memory.Forward += scattered(op.Dim, shape)
 	}
-	if shape.Inputs {
+	if shape.Inputs && shape.Modules == "" {
 		// inputs_embeds, a variable of LlamaModel.forward and its like. The
 		// first block's input is the same tensor, and counts twice there.
 		cost.Memory.UntilBodyEnd = out
+	}
+	if shape.Compiled {
+		cost.compiledEmbedding(op, shape)
+		return cost
 	}
 	var sums int64
 	if tokens > 3072 {
@@ -39,20 +46,55 @@ func (op embedding) cost(shape *Shape) Cost {
 	}
 	grads := shape.NewGrads + shape.SecondGrads
 	cost.peak(backwardPoint{out + sums, grads, grads})
-	if !MixedPrecision(shape.Precision) {
+	if !MixedPrecision(shape.Precision) && shape.Loss != value.LossTiled && shape.Loss != value.LossFused {
 		// The sum of a tied table's two gradients is a tensor of its own
-		// (input_buffer.cpp, accumulate; fixtures/measured/trainer_h200.jsonl),
-		// but for autocast's casts, which are added in place.
+		// (input_buffer.cpp, accumulate; fixtures/measured/trainer_h200.jsonl).
+		// Autocast's casts and the gradients that a tiled or fused loss makes are added
+		// in place, as nothing else refers to them.
 		grads += shape.SecondGrads
 		cost.peak(backwardPoint{0, grads, grads})
 	}
 	return cost
 }
 
+// compiledEmbedding is the backward of a table in a graph of torch.compile. Its sums are
+// fp32 (torch 2.11, _decomp/decompositions.py, embedding_dense_backward). The caller gets
+// the logits, for which autograd makes a gradient of zeros that stays to the end
+// (_functorch/_aot_autograd/runtime_wrappers.py: materialized grads), in fp32 where
+// Accelerate returns fp32 ones. The head's gradient of a tied table is made last, so that
+// the logits' gradient is there, too.
+func (cost *Cost) compiledEmbedding(op embedding, shape *Shape) {
+	element, logits := shape.elementBytes(), op.Vocab*shape.Logits
+	cost.zeroGradient(op, shape)
+	var sums int64
+	if shape.weightBytes() < 4 {
+		sums = 4 * op.Dim * op.Vocab
+	}
+	if shape.SecondGrads > 0 {
+		sums += element * logits
+	}
+	cost.peak(backwardPoint{sums, shape.NewGrads, shape.NewGrads})
+}
+
+// zeroGradient is that of the logits, from the loss to the end of backward. In a model in
+// parts less was measured, by no known tensor: the least is without it.
+func (cost *Cost) zeroGradient(op embedding, shape *Shape) {
+	if shape.Inputs && !shape.InParts {
+		each := shape.elementBytes()
+		if MixedPrecision(shape.Precision) {
+			each = 4
+		}
+		cost.Memory.Saved += each * op.Vocab * shape.Logits
+	}
+}
+
 // freeze makes the output a leaf whose gradient lives with it
 // (enable_input_require_grads).
-func (op embedding) freeze(cost *Cost, _ *Shape) {
+func (op embedding) freeze(cost *Cost, shape *Shape) {
 	cost.Memory.Saved = 0
+	if shape.Compiled {
+		cost.zeroGradient(op, shape)
+	}
 	cost.peak(backwardPoint{cost.Output, 0, 0})
 }
 

@@ -34,8 +34,14 @@ func (op head) cost(shape *Shape) Cost {
 	}
 	cost.Memory.Loss = true
 	switch { // classifiers have one loss, that of their few logits
+	case shape.Compiled && shape.eager(op) && !op.Pooled:
+		cost.compiledLoss(op, shape, nV, in)
 	case shape.eager(op):
 		cost.eagerLoss(op, shape, nV, in)
+	case shape.chunked(Torchtune):
+		cost.tuneLoss(op, shape)
+	case shape.chunked(Torchtitan):
+		cost.titanLoss(op, shape)
 	case shape.Loss == value.LossChunked:
 		cost.chunkedLoss(op, shape)
 	case shape.Loss == value.LossTiled:
@@ -50,7 +56,7 @@ func (op head) cost(shape *Shape) Cost {
 // input.
 func (cost *Cost) eagerLoss(op head, shape *Shape, nV, in int64) {
 	element := shape.elementBytes()
-	cost.Memory.Saved = 4*nV + 8*in/max(1, op.Dim) + shape.casts(1, op.Dim, op.Dim*op.Vocab)
+	cost.Memory.Saved = 4*nV + 8*in/max(1, op.Dim) + shape.plainCasts(1, op.Dim, op.Dim*op.Vocab)
 	if shape.HeadAlone && !MixedPrecision(shape.Precision) {
 		// The input, for the weight's gradient: if the norm is on another
 		// device, the hook's copy of it.
@@ -65,6 +71,9 @@ func (cost *Cost) eagerLoss(op head, shape *Shape, nV, in int64) {
 	}
 	if MixedPrecision(shape.Precision) {
 		cost.Memory.Forward += shape.streamBytes() * in // the norm's output, a variable of the model's forward
+	}
+	if shape.Modules != "" {
+		cost.Memory.LossForward, cost.Memory.Forward = cost.Memory.Forward, element*(nV+in)
 	}
 	// The logits' gradient, the input's, and the weight's.
 	cost.lossParts(8*nV, backwardPoint{element*nV + shape.streamBytes()*in - 4*nV, shape.NewGrads + shape.SecondGrads, shape.NewGrads + shape.SecondGrads})
@@ -105,8 +114,19 @@ func (op head) freeze(cost *Cost, shape *Shape) {
 	if eager && shape.HeadAlone && !MixedPrecision(shape.Precision) && !shape.LinearInputs {
 		cost.Memory.Saved -= shape.elementBytes() * in // in forward it is a variable of the model's
 	}
+	if shape.Compiled && eager && !op.Pooled {
+		return
+	}
 	cost.Memory.Saved += shape.adapterSaved(false)
 	cost.Memory.Forward += shape.adapterSaved(false) + shape.work()
+	if shape.Loss == value.LossTiled && !eager {
+		cost.tiledLoss(op, shape) // its backward has the same tiles
+		return
+	}
+	if shape.chunked(Torchtune) {
+		cost.tuneBackward(op, shape)
+		return
+	}
 	if !eager { // the input's gradient was made in forward
 		cost.peak(backwardPoint{0, shape.NewGrads, shape.NewGrads})
 		return
@@ -149,4 +169,10 @@ func (head) kernels(_ *Shape, casts float64) (forward, backward float64) {
 
 func (op head) bound(*Shape) bound {
 	return bound{width: float64(op.Dim) + float64(op.Vocab), matrix: float64(op.Dim) * float64(op.Vocab)}
+}
+
+// reducedInForward reports that the head's gradient is reduced before the model's backward.
+func reducedInForward(shape *Shape, op modelgraph.Op) bool {
+	_, last := op.(modelgraph.Head)
+	return last && shape.Train && shape.chunked(Torchtitan)
 }

@@ -51,7 +51,7 @@ func (op linear) freeze(cost *Cost, shape *Shape) {
 	if !shape.InputSaved {
 		cost.Memory.Saved -= shape.elementBytes() * op.In * tokens
 	} else if inputs, _ := shape.adapters(); len(inputs) > 0 { // cost took it off
-		saved -= shape.input(inputs[0], false) - shape.input(inputs[0], true)
+		saved -= inputs[0].input(shape, false) - inputs[0].input(shape, true)
 	}
 	cost.adapted(shape, saved)
 }

@@ -45,15 +45,38 @@ func (shape *Shape) converts() bool { return shape.adapterBytes() != shape.eleme
 // input is the copy of its input that an adapter keeps for A's gradient: fp32
 // (_cast_input_dtype) or autocast's. Only fp32 on fp32 reads the base's own
 // tensor, and shared says that something else keeps that.
-func (shape *Shape) input(adapter *Adapter, shared bool) int64 {
+func (adapter *Adapter) input(shape *Shape, shared bool) int64 {
+	if shape.AdapterDropout { // what dropout makes of it, and its mask
+		return (shape.adapterBytes() + 1) * adapter.In * shape.Tokens
+	}
 	if shared && !shape.converts() && !shape.autocasts() {
 		return 0
 	}
 	return shape.adapterBytes() * adapter.In * shape.Tokens
 }
 
+// widened reports that A's input is made fp32 before autocast makes it 16 bits
+// (_cast_input_dtype): of a base in 16 bits always, of one in fp32 where autocast
+// made the input.
+func (adapter *Adapter) widened(shape *Shape) bool {
+	return shape.autocasts() && (shape.AdapterCasts || adapter.Output)
+}
+
+// copied is what an adapter's forward has in addition to what it keeps: the fp32
+// copy of its input, throughout; and what dropout makes of it, until it is cast.
+func (adapter *Adapter) copied(shape *Shape) (input, dropped int64) {
+	size := adapter.In * shape.Tokens
+	if adapter.widened(shape) || shape.AdapterDropout && shape.converts() {
+		input = 4 * size
+	}
+	if shape.AdapterDropout && shape.autocasts() {
+		dropped = 4 * size
+	}
+	return input, dropped
+}
+
 // inner is A's output, kept for B's gradient, with autocast's copies of both.
-func (shape *Shape) inner(adapter *Adapter) int64 {
+func (adapter *Adapter) inner(shape *Shape) int64 {
 	bytes := shape.adapterBytes() * adapter.Rank * shape.Tokens
 	if shape.autocasts() {
 		bytes += 2 * adapter.Weights()
@@ -64,13 +87,23 @@ func (shape *Shape) inner(adapter *Adapter) int64 {
 // adapterSaved is what the adapters keep for backward. outputShared: the input of the
 // linear layer that leads back is kept anyway.
 func (shape *Shape) adapterSaved(outputShared bool) int64 {
-	var total int64
 	inputs, output := shape.adapters()
+	return shape.unfusedSaved(inputs, output, outputShared)
+}
+
+// unfusedSaved is what adapters keep that PEFT runs one by one.
+func (shape *Shape) unfusedSaved(inputs []*Adapter, output *Adapter, outputShared bool) int64 {
+	var total int64
 	for i, adapter := range inputs {
-		total += shape.input(adapter, i > 0 || shape.LinearInputs && shape.InputGrad) + shape.inner(adapter)
+		total += adapter.input(shape, i > 0 || shape.LinearInputs && shape.InputGrad) + adapter.inner(shape)
 	}
 	if output != nil {
-		total += shape.input(output, outputShared) + shape.inner(output)
+		total += output.inner(shape)
+		// PEFT's layer on a quantised base casts no input under autocast
+		// (peft/tuners/lora/bnb.py), and that of this one has 16 bits as it is.
+		if !outputShared || shape.Quantize == "" || !shape.autocasts() {
+			total += output.input(shape, outputShared)
+		}
 	}
 	return total
 }
@@ -80,10 +113,15 @@ func (shape *Shape) adapterSaved(outputShared bool) int64 {
 func (shape *Shape) work() int64 {
 	var total int64
 	for i := range shape.Adapters {
-		adapter := &shape.Adapters[i]
-		total = max(total, shape.input(adapter, true)+shape.inner(adapter)+2*shape.adapterBytes()*adapter.Out*shape.Tokens)
+		total = max(total, shape.Adapters[i].unfusedWork(shape))
 	}
 	return total
+}
+
+// unfusedWork is what one adapter adds to a forward.
+func (adapter *Adapter) unfusedWork(shape *Shape) int64 {
+	copied, dropped := adapter.copied(shape)
+	return adapter.input(shape, true) + copied + max(dropped, adapter.inner(shape)+2*shape.adapterBytes()*adapter.Out*shape.Tokens)
 }
 
 // gradBytes is the size of an element of an adapter's gradient.
@@ -92,4 +130,16 @@ func (shape *Shape) gradBytes() int64 {
 		return 2
 	}
 	return 4
+}
+
+// fusedCopies are the 16-bit copies of the adapters, which a function keeps.
+func fusedCopies(shape *Shape, adapters ...*Adapter) int64 {
+	if shape.Adapters16 {
+		return 0 // A.to(dtype) is A
+	}
+	var total int64
+	for _, adapter := range adapters {
+		total += 2 * adapter.Weights()
+	}
+	return total
 }

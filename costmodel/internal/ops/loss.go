@@ -58,6 +58,25 @@ func (cost *Cost) fusedLoss(op head, shape *Shape) {
 	cost.peak(backwardPoint{-grads, grads, grads})
 }
 
+// compiledLoss is TorchInductor's: the logits are kept, with a maximum and a logarithm of
+// each position, and their fp32 copy and log-softmax are made in the kernels that read
+// them (torch 2.11, _functorch/partitioners.py, min_cut_rematerialization_partition);
+// backward makes the logits' gradient. The mask is kept once: when a model is traced,
+// Transformers makes one (masking_utils.py, _ignore_causal_mask_sdpa: is_tracing).
+func (cost *Cost) compiledLoss(op head, shape *Shape, nV, in int64) {
+	element := shape.elementBytes()
+	grads := shape.NewGrads + shape.SecondGrads
+	cost.Memory.Saved = element*nV + (4+4+8)*shape.Logits + shape.casts(1, op.Dim, op.Dim*op.Vocab) + element*shape.Batch*shape.Length*shape.Length
+	cost.Memory.Forward = cost.Memory.Saved
+	loss := element * nV
+	if MixedPrecision(shape.Precision) {
+		// The caller has fp32 logits, so that the gradient takes the place of these; that
+		// of the weight is cast later.
+		loss, grads = 0, grads/2
+	}
+	cost.lossParts(loss, backwardPoint{shape.streamBytes() * in, grads, grads})
+}
+
 // Sides of TRL's tiles (trl 1.16, trl/kernels/chunked_logprob.py,
 // TOKEN_CHUNK_SIZE, and its caller's chunk_size).
 const (
@@ -67,23 +86,35 @@ const (
 
 // tiledLoss follows trl/kernels/chunked_logprob.py (trl 1.16),
 // ChunkedLogProbFunction: logits exist a tile at a time, and again in backward,
-// which sums both gradients in fp32. Every position counts as a label.
+// which sums both gradients in fp32. Every position but a sequence's last is a
+// label; the positions are copied (trainer/utils.py, add_fused_lm_head).
 func (cost *Cost) tiledLoss(op head, shape *Shape) {
-	element, in := shape.elementBytes(), op.Dim*shape.Logits
+	labels := max(1, shape.Logits-shape.Batch)
+	element, stream, in := shape.elementBytes(), shape.streamBytes(), op.Dim*labels
 	grads := shape.NewGrads + shape.SecondGrads
-	tile := element * min(shape.Logits, tileTokens) * tileVocab
-	casts := int64(0)
-	if MixedPrecision(shape.Precision) { // of a tile's weights, in backward those of the one before too, and of its tokens
-		casts = element * op.Dim * (min(op.Vocab, tileVocab) + min(shape.Logits, tileTokens))
+	tile := element * min(labels, tileTokens) * tileVocab
+	tokens, weights, before := int64(0), int64(0), int64(0) // casts of a tile's tokens and weights, and of the tile before
+	if stream != element {
+		tokens = element * op.Dim * min(labels, tileTokens)
 	}
+	if MixedPrecision(shape.Precision) || shape.HeadCasts {
+		weights = element * op.Dim * min(op.Vocab, tileVocab)
+		before = element * op.Dim * min(max(0, op.Vocab-tileVocab), tileVocab)
+	}
+	again := min(tokens, element*op.Dim*max(0, labels-tileTokens)) // the next tokens' cast, made before these go
 	cost.Output = 0
-	cost.Memory.Saved = shape.streamBytes()*in + (8+4)*shape.Logits
-	cost.Memory.Forward = cost.Memory.Saved + shape.streamBytes()*in + 7*4*shape.Logits + tile + casts
-	sums := 4*in + tile + 2*casts
-	if shape.weightBytes() < 4 && grads > 0 {
-		sums += 4*op.Dim*op.Vocab - grads // before its cast
+	cost.Memory.Saved = stream*in + (8+4+4)*labels
+	cost.Memory.Forward = cost.Memory.Saved + stream*op.Dim*shape.Tokens + 7*4*labels + tile + tokens + max(weights, again)
+	sums := 4*in + tile + tokens
+	last := sums // what it returns is cast while all of this is there
+	if stream < 4 {
+		last += stream * in
 	}
-	cost.peak(backwardPoint{sums, grads, grads}, backwardPoint{(4+shape.streamBytes())*in + tile, grads, grads})
+	own := grads
+	if shape.weightBytes() < 4 && grads > 0 {
+		sums, last, own = sums+4*op.Dim*op.Vocab, last+4*op.Dim*op.Vocab, 0
+	}
+	cost.peak(backwardPoint{sums + max(weights+before, weights+again), own, own}, backwardPoint{last + before, grads, grads})
 }
 
 // powerOfTwo is the least power of two from count up (triton.next_power_of_2).
@@ -92,4 +123,82 @@ func powerOfTwo(count int64) int64 {
 		return 1
 	}
 	return 1 << bits.Len64(uint64(count-1))
+}
+
+// chunkRows is the positions of one of the loss's chunks: each sequence is cut
+// (torchtune 0.6, modules/transformer.py, chunked_output; torchtitan 0.3,
+// components/loss.py, ChunkedLossWrapper).
+func (shape *Shape) chunkRows() int64 {
+	length := shape.Logits / max(1, shape.Batch)
+	return (length + lossChunks - 1) / lossChunks * max(1, shape.Batch)
+}
+
+// chunkCopies are the chunks of a tensor of so many bytes: of several sequences
+// they are not contiguous, and are copied.
+func (shape *Shape) chunkCopies(bytes int64) int64 {
+	if shape.Batch < 2 {
+		return 0
+	}
+	return bytes
+}
+
+// tuneLoss follows torchtune 0.6.1: modules/transformer.py (chunked_output)
+// makes the logits of all chunks, modules/loss/ce_chunked_output_loss.py their
+// log-softmax, a chunk's fp32 copy at a time; the recipes drop the logits before
+// backward.
+func (cost *Cost) tuneLoss(op head, shape *Shape) {
+	element, in := shape.elementBytes(), op.Dim*shape.Logits
+	all, chunk := shape.Logits*op.Vocab, shape.chunkRows()*op.Vocab
+	cost.Output = 0
+	cost.Memory.Saved = 4*all + 8*shape.Logits + shape.chunkCopies(8*shape.Logits)
+	if !shape.Frozen { // the chunks or what they are views of, for the weight's gradient
+		cost.Memory.Saved += element * in
+	}
+	cost.Memory.Forward = element*all + element*in + shape.chunkCopies(element*in)
+	cost.Memory.LossForward = cost.Memory.Saved + element*all
+	if element < 4 {
+		cost.Memory.LossForward += 4 * chunk // logits.float()
+	}
+	cost.tuneBackward(op, shape)
+}
+
+// tuneBackward: autograd takes the losses of all chunks first, as they were made
+// last, so that the gradients of all logits are there; then the projection's
+// chunks from the last on, whose gradients of the weight are added up in new
+// tensors (torch/csrc/autograd/input_buffer.cpp, accumulate).
+func (cost *Cost) tuneBackward(op head, shape *Shape) {
+	element, in := shape.elementBytes(), op.Dim*shape.Logits
+	all, chunk := shape.Logits*op.Vocab, shape.chunkRows()*op.Vocab
+	grads := shape.NewGrads + shape.SecondGrads
+	part := element * in / lossChunks
+	cost.lossParts(8*chunk, backwardPoint{element*all - 4*all + part, grads, grads})
+	if grads > 0 {
+		sum := backwardPoint{element*(all-2*chunk) - 4*all + 2*part, 3 * grads, 3 * grads}
+		cost.peak(sum)
+		if at := sum.activations + sum.grads; at > cost.Memory.HeadBackward {
+			cost.Memory.HeadBackward, cost.Memory.HeadGrads = at, sum.grads
+		}
+	}
+	cost.Memory.LossFrees = (4 - element) * all
+}
+
+// titanLoss follows torchtitan 0.3.0, components/loss.py (ChunkedLossWrapper):
+// each chunk's logits, loss and backward come before the model's own backward.
+// The head's gradient is summed in fp32, the type of the reduction
+// (torch 2.13, _fsdp_param.py, to_accumulated_grad_if_needed); the last chunk
+// reduces it. The body's gradient remains.
+func (cost *Cost) titanLoss(op head, shape *Shape) {
+	element, in, chunk := shape.elementBytes(), op.Dim*shape.Logits, shape.chunkRows()*op.Vocab
+	weight := shape.weightBytes() * op.Dim * op.Vocab
+	cost.Output = 0
+	cost.Memory.Saved = element * in
+	// The hidden states, their chunks, and the buffer of their gradients.
+	cost.Memory.LossAlive = element*in + shape.chunkCopies(element*in+8*shape.Logits) + 4*in + element*chunk
+	loss := 12 * chunk // log-softmax, the likelihood's gradient and its own
+	if element < 4 {
+		loss = max(loss, 8*chunk)
+	}
+	cost.Memory.Forward = element * in
+	cost.Memory.LossForward = cost.Memory.LossAlive + 4*op.Dim*op.Vocab + max(loss, weight+element*(chunk+in/lossChunks))
+	cost.Memory.LossAlive += element * in / lossChunks
 }

@@ -112,3 +112,35 @@ func TestChunkedLossFigures(t *testing.T) {
 		}
 	}
 }
+
+// TestTiledLossFigures counts TRL's tiles by hand: 5,000 labels are two tiles of
+// tokens, 40,000 entries two of the vocabulary.
+func TestTiledLossFigures(t *testing.T) {
+	const dim, vocab, tokens, labels = 8, 40000, 5001, 5000
+	const tile, weight, in = 2 * 4096 * 32768, dim * vocab, dim * labels
+	for _, c := range []struct {
+		name              string
+		precision         costmodel.Precision
+		frozen            bool
+		forward, backward int64
+	}{
+		// The positions' copy, the whole output, statistics and a tile.
+		{"bf16", costmodel.BF16True, false, 2*in + 16*labels + 2*dim*tokens + 28*labels + tile, 4*in + 2*in + 4*weight + 2*weight + tile},
+		// A tile's tokens and weights are cast; backward has two of these.
+		{"mixed", costmodel.BF16Mixed, false, 4*in + 16*labels + 4*dim*tokens + 28*labels + tile + 2*dim*4096 + 2*dim*32768, 4*in + 4*weight + tile + 2*dim*4096 + 2*dim*40000},
+		{"frozen", costmodel.BF16True, true, 2*in + 16*labels + 2*dim*tokens + 28*labels + tile, 4*in + 2*in + tile},
+	} {
+		grads := ops.WeightBytes(c.precision) * weight
+		if c.frozen {
+			grads = 0
+		}
+		shape := ops.Shape{
+			Tokens: tokens, Length: tokens, Batch: 1, Logits: tokens, Train: true, HeadAlone: true, Precision: c.precision, Loss: value.LossTiled,
+			NewGrads: grads, Weights: weight, Frozen: c.frozen, InputGrad: c.frozen,
+		}
+		got := ops.Of(modelgraph.Head{Dim: dim, Vocab: vocab}, &shape).Memory
+		if got.Forward != c.forward || got.Backward != c.backward {
+			t.Errorf("%s: forward %d B and backward %d B, want %d and %d", c.name, got.Forward, got.Backward, c.forward, c.backward)
+		}
+	}
+}

@@ -29,6 +29,12 @@ func (op mlp) cost(shape *Shape) Cost {
 			linears, working = 1, working+1
 		}
 	}
+	if op.oneKernel(shape) {
+		tensors-- // the activation
+	}
+	if shape.Compiled {
+		linears = 1 // one cast for both
+	}
 	cost := Cost{Known: true, Output: stream, FLOPs: 2 * float64(tokens) * float64(mats*op.Dim*op.Hidden)}
 	cost.Memory.Saved = element*tensors*fN + shape.casts(linears, op.Dim, 0)
 	cost.mlpCasts(op, shape, mats)
@@ -49,14 +55,17 @@ func (op mlp) cost(shape *Shape) Cost {
 		in = min(shape.NewGrads, 2*matrix)
 	}
 	factors := int64(2)
+	if op.oneKernel(shape) {
+		factors = 0
+	}
 	if !op.Gated && act <= 1 {
 		factors = 1 // one kernel with one input
 	}
 	cost.peak(
 		// down's own backward
 		backwardPoint{stream + element*fN, matrix, matrix},
-		// the product's gradient, when gradients of both factors are made;
-		// under autocast down's backward (AddmmBackward0, MmBackward0) has
+		// the product's gradient, when gradients of both factors are made (one
+		// kernel has none of them); under autocast down's backward (AddmmBackward0, MmBackward0) has
 		// released its 16-bit weight, and autocast_mode.cpp's cache is cleared
 		backwardPoint{stream + factors*element*fN - shape.casts(0, 0, op.Dim*op.Hidden), matrix, 0},
 		// every matrix has its gradient, the saved tensors are gone
@@ -75,16 +84,35 @@ func (op mlp) cost(shape *Shape) Cost {
 		)
 	}
 	if op.Gated && !op.Fused {
-		// up's backward: product, up and activation are gone, the gradients of
-		// the latter two there; then gate's, with its own left of the three; under
-		// autocast a linear layer's casts go with its backward
-		cost.peak(
-			backwardPoint{2*stream - element*fN - shape.casts(0, 0, op.Dim*op.Hidden), min(shape.NewGrads, 2*matrix), matrix},
-			backwardPoint{3*stream + element*fN - element*tensors*fN - shape.casts(1, op.Dim, 2*op.Dim*op.Hidden), shape.NewGrads, matrix},
-		)
+		cost.factorPeaks(op, shape, matrix, tensors)
 	}
 	return cost
 }
+
+// factorPeaks are the backwards of up and gate, whose activation and product keep
+// some tensors.
+func (cost *Cost) factorPeaks(op mlp, shape *Shape, matrix, tensors int64) {
+	element, fN, stream := shape.elementBytes(), op.Hidden*shape.Tokens, cost.Output
+	if op.oneKernel(shape) {
+		// Gradients are written over gate and up (liger_kernel/ops/swiglu.py,
+		// _swiglu_backward_kernel); then up's backward, and gate's.
+		cost.peak(
+			backwardPoint{2*stream - element*fN - shape.casts(0, 0, op.Dim*op.Hidden), min(shape.NewGrads, 2*matrix), matrix},
+			backwardPoint{3*stream - 2*element*fN - shape.casts(1, op.Dim, 2*op.Dim*op.Hidden), shape.NewGrads, matrix},
+		)
+		return
+	}
+	// up's backward: product, up and activation are gone, the gradients of
+	// the latter two there; then gate's, with its own left of the three; under
+	// autocast a linear layer's casts go with its backward
+	cost.peak(
+		backwardPoint{2*stream - element*fN - shape.casts(0, 0, op.Dim*op.Hidden), min(shape.NewGrads, 2*matrix), matrix},
+		backwardPoint{3*stream + element*fN - element*tensors*fN - shape.casts(1, op.Dim, 2*op.Dim*op.Hidden), shape.NewGrads, matrix},
+	)
+}
+
+// oneKernel reports an activation and a product that are one kernel.
+func (op mlp) oneKernel(shape *Shape) bool { return shape.OneKernel && op.Gated && !op.Fused }
 
 // mlpCasts is what autocast makes a layer of mats matrices keep: their 16-bit
 // copies (biases are cast, but not kept), with what the allocator adds to

@@ -1,5 +1,7 @@
 package ops
 
+import "strings"
+
 // feedForward is a frozen MLP: its linear layers with their adapters, and
 // which of its factors takes a gradient.
 type feedForward struct {
@@ -28,6 +30,9 @@ func (op mlp) newFeedForward(shape *Shape) feedForward {
 	if op.Gated && op.Fused {
 		ffn.gate.out = 2 * op.Hidden
 	}
+	if op.oneKernel(shape) {
+		ffn.act = 0
+	}
 	ffn.gates = shape.InputGrad || ffn.gate.adapter != nil
 	ffn.ups = op.Gated && (shape.InputGrad || ffn.up.adapter != nil || op.Fused && ffn.gates)
 	return ffn
@@ -36,11 +41,19 @@ func (op mlp) newFeedForward(shape *Shape) feedForward {
 // freeze keeps the gate, and activation and up, each where the other factor
 // of their product takes a gradient; the product is kept by adapters alone.
 func (op mlp) freeze(cost *Cost, shape *Shape) {
+	if op.fuses(shape) {
+		op.freezeFused(cost, shape)
+		return
+	}
 	ffn := op.newFeedForward(shape)
 	cost.Memory.Saved = ffn.saved()
 	cost.Memory.Forward = 0
 	stream := shape.streamBytes() * op.Dim * shape.Tokens
-	forward := tape{shape: shape, element: ffn.element, now: 2*stream + ffn.element*op.Dim*shape.Tokens, see: func(point backwardPoint) { cost.Memory.Forward = max(cost.Memory.Forward, point.activations) }}
+	third := ffn.element * op.Dim * shape.Tokens
+	if shape.Recompute {
+		third = stream // the gradient of its output is there
+	}
+	forward := tape{shape: shape, element: ffn.element, now: 2*stream + third, see: func(point backwardPoint) { cost.Memory.Forward = max(cost.Memory.Forward, point.activations) }}
 	ffn.forward(&forward)
 	cost.Waiting = forward.waiting(ffn.down)
 	ffn.backward(&tape{shape: shape, element: ffn.element, now: stream, see: func(point backwardPoint) { cost.peak(point) }})
@@ -70,7 +83,9 @@ func (ffn *feedForward) saved() int64 {
 func (ffn *feedForward) forward(record *tape) {
 	record.forward(ffn.gate)
 	if ffn.op.Gated {
-		record.add(ffn.fN) // the activation
+		if ffn.act > 0 {
+			record.add(ffn.fN) // the activation
+		}
 		if !ffn.op.Fused {
 			record.forward(ffn.up)
 		}
@@ -88,6 +103,12 @@ func (ffn *feedForward) forward(record *tape) {
 func (ffn *feedForward) backward(record *tape) {
 	record.backward(ffn.down, ffn.element)
 	if !ffn.gates && !ffn.ups {
+		return
+	}
+	if ffn.op.oneKernel(ffn.shape) { // gradients are written over gate and up
+		record.drop(ffn.fN)
+		record.backward(ffn.up, ffn.shape.streamBytes())
+		record.backward(ffn.gate, ffn.shape.streamBytes())
 		return
 	}
 	if ffn.op.Gated {
@@ -116,4 +137,44 @@ func (op mlp) quantInfer(shape *Shape) int64 {
 	}
 	fN := shape.wide() * op.Hidden * shape.Tokens
 	return max(2*fN+shape.quantForward(op.Dim, op.Hidden, shape.wide()), fN+shape.wide()*op.Dim*shape.Tokens+shape.quantForward(op.Hidden, op.Dim, shape.wide()))
+}
+
+// fuses reports that one function runs gate, up, activation and down.
+func (op mlp) fuses(shape *Shape) bool {
+	supported := op.Activation == "silu" || strings.Contains(op.Activation, "gelu") // SUPPORTED_ACTIVATIONS
+	return shape.FusedAdapters && op.Gated && !op.Fused && supported && len(shape.Adapters) == 3
+}
+
+// freezeFused is [mlp.freeze] with LoRA_MLP: it keeps its input, gate and up. The
+// activation's kernel writes over these in backward (kernels/swiglu.py,
+// swiglu_backward), and over the gradient of the product.
+func (op mlp) freezeFused(cost *Cost, shape *Shape) {
+	ffn := op.newFeedForward(shape)
+	gate, up, down := ffn.gate.adapter, ffn.up.adapter, ffn.down.adapter
+	input := ffn.element * op.Dim * shape.Tokens
+	stream := shape.streamBytes() * op.Dim * shape.Tokens
+	copies := fusedCopies(shape, gate, up, down)
+	cost.Memory.Saved = input + 2*ffn.fN + copies
+	cost.Memory.Forward, cost.Waiting = 0, 0
+	forward := tape{shape: shape, element: ffn.element, now: 2*stream + input, see: func(point backwardPoint) { cost.Memory.Forward = max(cost.Memory.Forward, point.activations) }}
+	forward.fusedForward(gate)
+	forward.fusedForward(up)
+	forward.add(ffn.fN)
+	forward.fusedForward(down)
+	forward.add(copies)
+
+	back := tape{shape: shape, element: ffn.element, now: stream, see: func(point backwardPoint) { cost.peak(point) }}
+	work := shape.quantBackward(op.Hidden, op.Dim, ffn.element)
+	weight := min(work, 2*op.Hidden*op.Dim)
+	back.add(work)
+	back.drop(work - weight)
+	back.add(ffn.fN)
+	back.drop(weight)
+	inner := back.fusedGrads(down, up, gate)
+	if shape.InputGrad {
+		back.fusedInput(up, gate)
+	}
+	back.drop(inner + ffn.fN)
+	back.fusedEnd(gate, up, down)
+	back.drop(cost.Memory.Saved)
 }

@@ -17,11 +17,26 @@ func (norm) products() bool { return false }
 // modeling_gemma.py GemmaRMSNorm (all in fp32, one cast at the end), and
 // torch.nn.LayerNorm (input, mean and 1/σ).
 func (op norm) cost(shape *Shape) Cost {
+	if op.Style != modelgraph.LayerNorm && shape.Modules == Torchtitan {
+		return op.fused(shape)
+	}
+	if op.Style == modelgraph.RMSNorm && shape.Modules == Torchtune {
+		op.Style = modelgraph.GemmaRMSNorm // all in fp32 (modules/rms_norm.py)
+	}
+	return op.eager(shape)
+}
+
+// eager is the norm as PyTorch runs it, a kernel an operation, or as one kernel.
+func (op norm) eager(shape *Shape) Cost {
 	hN := op.Dim * shape.Tokens
 	cost := Cost{Known: true, FLOPs: 5 * float64(hN), Output: shape.streamBytes() * hN}
 	out := shape.elementBytes() * hN // the next linear layer's input
 	if MixedPrecision(shape.Precision) || op.Post || shape.HeadAlone {
 		out = 0 // kept by the head, on its device; cast once per linear layer there; a post-norm is only added
+	}
+	if shape.oneKernel(op.Style) {
+		cost.oneKernelNorm(shape, hN, out)
+		return cost
 	}
 	switch op.Style {
 	case modelgraph.LayerNorm:
@@ -61,12 +76,28 @@ func (op norm) cost(shape *Shape) Cost {
 	return cost
 }
 
+func (shape *Shape) oneKernel(style modelgraph.NormStyle) bool {
+	return shape.OneKernel && style != modelgraph.LayerNorm
+}
+
+// oneKernelNorm follows liger_kernel/ops/rms_norm.py (liger-kernel 0.8.5): the input as
+// it is and 1/σ are kept, and the gradient is written over that of the output.
+func (cost *Cost) oneKernelNorm(shape *Shape, hN, out int64) {
+	stream := shape.streamBytes() * hN
+	cost.Memory.Saved = stream + 4*shape.Tokens + out
+	cost.Memory.Forward = cost.Memory.Saved + 2*stream
+	cost.peak(backwardPoint{3 * stream, shape.NewGrads, 0})
+}
+
 // freeze keeps the fp32 input and 1/σ; Gemma's (1 + weight) is a constant
 // tensor. The output is kept where the linear layers that read it do.
 func (op norm) freeze(cost *Cost, shape *Shape) {
 	hN := op.Dim * shape.Tokens
 	cost.Memory.Saved = 4*hN + 4*shape.Tokens
 	back := shape.streamBytes()*hN + 20*hN // pow's backward holds five fp32 tensors
+	if shape.HeadAlone {
+		back = 20 * hN // no residual; the head's gradient is cast and goes
+	}
 	switch op.Style {
 	case modelgraph.LayerNorm:
 		cost.Memory.Saved = shape.streamBytes()*hN + 8*shape.Tokens
@@ -74,6 +105,10 @@ func (op norm) freeze(cost *Cost, shape *Shape) {
 	case modelgraph.GemmaRMSNorm:
 		cost.Memory.Saved += 4 * op.Dim
 	case modelgraph.RMSNorm:
+	}
+	if shape.oneKernel(op.Style) {
+		cost.Memory.Saved = shape.streamBytes()*hN + 4*shape.Tokens
+		back = 3 * shape.streamBytes() * hN
 	}
 	if shape.InputSaved && !shape.half() {
 		cost.Memory.Saved -= 4 * hN // no copy of its own
@@ -135,4 +170,21 @@ func normTraffic(style modelgraph.NormStyle, shape *Shape) (forward, backward mo
 	forward = weight.add(pow+cast, cast+mean+product)
 	backward = weightBack.add(12+powBack+collect+cast, cast+8+4+meanBack) // the product's: 1/σ's 12, x's 8 and a sum
 	return forward, backward
+}
+
+// fused is torch.nn.RMSNorm in one kernel (torch 2.11, aten _fused_rms_norm),
+// which keeps its input and 1/σ: that of torchtitan.
+func (op norm) fused(shape *Shape) Cost {
+	hN := shape.streamBytes() * op.Dim * shape.Tokens
+	cost := Cost{Known: true, FLOPs: 5 * float64(op.Dim*shape.Tokens), Output: hN}
+	cost.Memory.Saved = 4 * shape.Tokens
+	if !shape.InputSaved {
+		cost.Memory.Saved += hN
+	}
+	if !shape.HeadAlone {
+		cost.Memory.Saved += hN
+	}
+	cost.Memory.Forward = cost.Memory.Saved + 2*hN
+	cost.peak(backwardPoint{3 * hN, shape.NewGrads, 0})
+	return cost
 }

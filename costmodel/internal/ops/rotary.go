@@ -13,8 +13,11 @@ func (rotary) products() bool { return false }
 // rotary makes cos and sin [rows, head width] once a forward. They are kept
 // here, once, if layers get no copies of their own.
 func (op rotary) cost(shape *Shape) Cost {
+	if shape.Modules != "" { // each has a table for all positions, a buffer
+		return Cost{Known: true}
+	}
 	rows, element := shape.Length, shape.streamBytes()
-	if op.Rows || op.Packed {
+	if op.Rows || op.Packed || shape.Positions {
 		rows = shape.Tokens
 	}
 	if op.Packed {

@@ -2,6 +2,7 @@ package ops
 
 import (
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
 )
 
 // Shape is one micro-batch as a layer sees it.
@@ -15,6 +16,18 @@ type Shape struct {
 	Cache int64
 	// Logits is the number of positions that the head projects.
 	Logits int64
+
+	// Real are the tokens without padding; 0: all. Documents are the sequences
+	// that attention keeps apart; 0: one a row.
+	Real, Documents int64
+	// Masked: SDPA is given a mask of every row, because rows are padded or have
+	// several documents. MaskGiven: the caller made it, in the type of compute.
+	// Varlen: torch's kernel takes the bounds of the documents instead.
+	Masked, MaskGiven, Varlen bool
+	// Unpads: flash-attn is given copies of the tokens without padding.
+	Unpads bool
+	// Positions: every row has positions of its own.
+	Positions bool
 
 	// HeadAlone: the layer is the norm before the head, or the head after one:
 	// its input is kept where the head is.
@@ -34,6 +47,13 @@ type Shape struct {
 	Precision    costmodel.Precision
 	Attention    string
 	Loss         string
+	// HeadCasts: the head's weight is fp32, and cast a tile at a time.
+	HeadCasts bool
+	// OneKernel: a norm is one kernel that keeps its input, and a gated product one that
+	// keeps its factors (Liger, TorchInductor).
+	OneKernel bool
+	// Compiled: the model is one graph of torch.compile, or with InParts several.
+	Compiled, InParts bool
 
 	// NewGrads are the gradients that the layer's backward makes and leaves;
 	// SecondGrads those it makes for a parameter that already has one (a tied
@@ -48,12 +68,20 @@ type Shape struct {
 	Adapters          []Adapter
 	Adapters16        bool // they are read in 16 bits
 	AdapterCasts      bool // autocast casts them and their inputs to 16 bits
+	// FusedAdapters: axolotl's functions run them, where they can.
+	FusedAdapters bool
+	// Megatron: Megatron-Core runs the layer; CoreAttention: it recomputes the
+	// kernel's call.
+	Megatron, CoreAttention bool
+	AdapterDropout          bool // on their inputs
 	// LinearInputs: frozen linear layers keep their inputs.
 	LinearInputs bool
 	// Recompute: forward runs again in backward, up to the last tensor that is
 	// kept (torch/utils/checkpoint.py, early_stop).
 	Recompute bool
 	Quantize  string // of the linear layers' weights
+	// Modules are those that run the model: Transformers', or a program's own.
+	Modules Modules
 	// Shared: the layer is one GPU's part of one that several share (tensor
 	// parallelism); its outputs are summed over them, or, of the head, cut.
 	Shared bool
@@ -72,7 +100,16 @@ func (shape *Shape) half() bool { return shape.streamBytes() == 2 }
 
 // casts is what autocast keeps for so many linear layers on an input of width dim:
 // a 16-bit copy of the input each, and of the weights.
+// Quantised weights have no such copy (bitsandbytes makes its own).
 func (shape *Shape) casts(linears, dim, weights int64) int64 {
+	if shape.Quantize != "" {
+		weights = 0
+	}
+	return shape.plainCasts(linears, dim, weights)
+}
+
+// plainCasts are those of linear layers that are never quantised.
+func (shape *Shape) plainCasts(linears, dim, weights int64) int64 {
 	if !MixedPrecision(shape.Precision) || !shape.Train {
 		return 0
 	}
@@ -120,3 +157,17 @@ func ComputeBytes(precision costmodel.Precision) int64 {
 
 // StreamBytes is the size of one element of the residual stream.
 func StreamBytes(precision costmodel.Precision) int64 { return WeightBytes(precision) }
+
+// Modules is whose modules run the model.
+type Modules string
+
+// Programs with modules of their own; the others run Transformers'.
+const (
+	Torchtune  Modules = "torchtune"
+	Torchtitan Modules = "torchtitan"
+)
+
+// chunked reports a loss that the program makes of chunks.
+func (shape *Shape) chunked(modules Modules) bool {
+	return shape.Modules == modules && shape.Loss == value.LossChunked
+}

@@ -51,7 +51,10 @@ func (record *tape) forward(op linearLayer) {
 	if op.adapter == nil {
 		return
 	}
-	record.add(shape.input(op.adapter, op.shared) + shape.inner(op.adapter))
+	copied, dropped := op.adapter.copied(shape)
+	record.add(op.adapter.input(shape, op.shared) + copied + dropped)
+	record.drop(dropped)
+	record.add(op.adapter.inner(shape))
 	record.add(2 * ab * op.out * tokens) // B's output, and the scaled one
 	record.drop(ab * op.out * tokens)
 	if shape.Quantize != "" {
@@ -62,6 +65,7 @@ func (record *tape) forward(op linearLayer) {
 	record.add(sum * op.out * tokens)
 	record.drop((element + ab) * op.out * tokens)
 	record.turn(sum*op.out*tokens, element*op.out*tokens)
+	record.drop(copied)
 }
 
 // stop runs the last linear layer of a block again, as far as something is
@@ -71,7 +75,10 @@ func (record *tape) stop(op linearLayer) {
 		return
 	}
 	shape := record.shape
-	record.add(record.element*op.out*shape.Tokens + shape.input(op.adapter, op.shared) + shape.inner(op.adapter))
+	copied, dropped := op.adapter.copied(shape)
+	record.add(record.element*op.out*shape.Tokens + op.adapter.input(shape, op.shared) + copied + dropped)
+	record.drop(dropped)
+	record.add(op.adapter.inner(shape))
 }
 
 // waiting is what backward of a block's last linear layer holds, in addition to
@@ -81,11 +88,15 @@ func (record *tape) stop(op linearLayer) {
 // made first.
 func (record *tape) waiting(op linearLayer) int64 {
 	shape, element, tokens := record.shape, record.element, record.shape.Tokens
+	cast := int64(0)
+	if op.residual && shape.streamBytes() != element { // autocast: a cast of the stream's gradient
+		cast = element * op.out * tokens
+	}
 	switch {
 	case op.adapter != nil && shape.converts() && shape.Quantize == "":
 		return (shape.adapterBytes() + element) * op.out * tokens
 	case op.adapter != nil:
-		return shape.adapterBytes() * op.out * tokens
+		return cast + shape.adapterBytes()*op.out*tokens
 	case shape.Quantize != "":
 		return element * op.in * tokens
 	}
@@ -117,6 +128,21 @@ func (record *tape) backward(op linearLayer, x int64) {
 	}
 }
 
+// inputGrad goes back from A's input through its casts, and dropout between them.
+func (record *tape) inputGrad(adapter *Adapter, x int64) {
+	shape, size := record.shape, adapter.In*record.shape.Tokens
+	from := shape.adapterBytes()
+	if adapter.widened(shape) || shape.AdapterDropout && shape.autocasts() {
+		record.turn(from*size, 4*size)
+		from = 4
+	}
+	if shape.AdapterDropout {
+		record.add((from + 1) * size) // with the mask, which was dropped with A's input
+		record.drop((from + 1) * size)
+	}
+	record.turn(from*size, x*size)
+}
+
 // adapter goes back through the sum, the scaling, B, A and the input's cast,
 // and reports whether the base shares its output's gradient with the residual
 // stream. If the sum is fp32, the base gets a 16-bit copy of its gradient
@@ -141,9 +167,93 @@ func (record *tape) adapter(op *linearLayer, x int64) bool {
 	}
 	inner := ab * adapter.Rank * tokens
 	record.grad(inner, shape.gradBytes()*op.out*adapter.Rank)
-	record.drop(ab*op.out*tokens + shape.inner(adapter))
+	record.drop(ab*op.out*tokens + adapter.inner(shape))
 	record.grad(ab*op.in*tokens, shape.gradBytes()*op.in*adapter.Rank)
-	record.drop(inner + shape.input(adapter, op.shared))
-	record.turn(ab*op.in*tokens, x*op.in*tokens)
+	record.drop(inner + adapter.input(shape, op.shared))
+	record.inputGrad(adapter, x)
 	return residual
+}
+
+// The functions here follow axolotl's LoRA kernels (axolotl 0.19, kernels/lora.py:
+// LoRA_QKV, LoRA_O, LoRA_MLP). Each is one autograd function over all linear
+// layers that read one tensor. It keeps their input once, in 16 bits, and 16-bit
+// copies of A and B.
+
+// fusedForward runs one linear layer of a function (matmul_lora): the weight in 16
+// bits, if it is quantised, goes before A and B are cast.
+func (record *tape) fusedForward(adapter *Adapter) {
+	shape := record.shape
+	work := shape.quantForward(adapter.In, adapter.Out, record.element)
+	record.add(work + record.element*adapter.Out*shape.Tokens)
+	record.drop(work)
+	small := fusedCopies(shape, adapter) + record.element*adapter.Rank*shape.Tokens
+	record.add(small)
+	record.drop(small)
+}
+
+// fusedGrads makes the 16-bit gradients of a function's adapters, and what they
+// have in common with the input's: the output's gradient times B.
+func (record *tape) fusedGrads(adapters ...*Adapter) (inner int64) {
+	for _, adapter := range adapters {
+		each := record.element * adapter.Rank * record.shape.Tokens
+		record.add(2*each + 2*adapter.Weights()) // A times the input goes again
+		record.drop(each)
+		inner += each
+	}
+	return inner
+}
+
+// fusedInput makes the gradient of a function's input, one linear layer after the
+// other: the first product makes the tensor, the others are added in place.
+func (record *tape) fusedInput(adapters ...*Adapter) {
+	shape := record.shape
+	for i, adapter := range adapters {
+		if work := shape.quantBackward(adapter.In, adapter.Out, record.element); i == 0 {
+			weight := min(work, 2*adapter.In*adapter.Out) // its statistics go before the product
+			record.add(work)
+			record.drop(work - weight)
+			record.add(record.element * adapter.In * shape.Tokens)
+			record.drop(weight)
+		} else {
+			record.add(work)
+			record.drop(work)
+		}
+	}
+}
+
+// fusedEnd leaves a function: 16-bit gradients take the type of their parameters,
+// one after another (torch/csrc/autograd/engine.cpp, validate_outputs).
+func (record *tape) fusedEnd(adapters ...*Adapter) {
+	var weights int64
+	for _, adapter := range adapters {
+		weights += adapter.Weights()
+	}
+	last := adapters[len(adapters)-1]
+	remaining := 2 * last.Rank * last.Out
+	if record.shape.gradBytes() == 2 {
+		remaining = 0
+	}
+	record.drop(2*weights - remaining)
+	record.grad(0, record.shape.gradBytes()*weights)
+	record.drop(remaining)
+}
+
+// fusedOutput goes back through LoRA_O. The gradient of its output is the
+// residual stream's; saved is what is freed with it.
+func (record *tape) fusedOutput(adapter *Adapter, saved int64) {
+	inner := record.fusedGrads(adapter)
+	record.fusedInput(adapter)
+	record.drop(inner)
+	record.fusedEnd(adapter)
+	record.drop(saved + fusedCopies(record.shape, adapter))
+}
+
+// fusedInputs goes back through LoRA_QKV; outs are the gradients of q, k and v.
+func (record *tape) fusedInputs(adapters []*Adapter, outs int64) {
+	shape := record.shape
+	inner := record.fusedGrads(adapters...)
+	record.fusedInput(adapters...)
+	record.drop(inner + outs)
+	record.fusedEnd(adapters...)
+	record.drop(record.element*adapters[0].In*shape.Tokens + fusedCopies(shape, adapters...))
 }

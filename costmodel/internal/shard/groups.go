@@ -19,6 +19,7 @@ type Group struct {
 	Units []int // in unit order
 	Root  bool
 	Tail  bool // the head's, which stays gathered from forward to backward
+	Alone bool // the head's, which reshards
 }
 
 // Groups are FSDP2's parameter groups where fully_shard is applied to every
@@ -28,6 +29,12 @@ type Group struct {
 // groups of their own.
 func Groups(graph *modelgraph.Graph, own Ends) []Group {
 	out := []Group{{Name: Root, Root: true}}
+	if own.Whole {
+		for unit := range graph.Units {
+			out[0].Units = append(out[0].Units, unit)
+		}
+		return out
+	}
 	ends := own.groups(graph)
 	for unit := range graph.Units {
 		at := slices.IndexFunc(ends, func(group Group) bool { return slices.Contains(group.Units, unit) })
@@ -35,7 +42,7 @@ func Groups(graph *modelgraph.Graph, own Ends) []Group {
 		case at >= 0 && ends[at].Units[0] == unit:
 			out = append(out, ends[at])
 		case at >= 0:
-		case isBlock(graph, unit):
+		case isBlock(graph, unit) && !own.One:
 			out = append(out, Group{Name: graph.Units[unit].Name, Units: []int{unit}})
 		default:
 			out[0].Units = append(out[0].Units, unit)
@@ -58,11 +65,21 @@ type Ends struct {
 	// Norm: the final norm is in the head's group. Under PEFT's wrapper
 	// _find_final_norm there finds none, and the norm is the root's.
 	Norm bool
+	// Whole: the model is one group.
+	Whole bool
+	// One: the whole model is the root's.
+	One bool
+	// Alone: only untied ends are groups, and the head's reshards (torchtune).
+	Alone bool
 }
 
 // EndsOf are the ends under a workload's preset.
 func EndsOf(workload *costmodel.Workload) Ends {
-	return Ends{Own: trainer.Of(workload.Preset).Path.Ends, Norm: workload.LoRARank == 0}
+	path := &trainer.Of(workload.Preset).Path
+	if path.OwnEnds {
+		return Ends{Own: workload.LoRARank == 0, Alone: true}
+	}
+	return Ends{Own: path.Ends, Norm: workload.LoRARank == 0, Whole: path.Whole, One: path.AdaptersOneGroup && workload.LoRARank > 0}
 }
 
 // groups are those of the ends.
@@ -86,10 +103,13 @@ func (own Ends) groups(graph *modelgraph.Graph) []Group {
 			}
 		case modelgraph.Head:
 			if !op.Pooled {
-				tail = Group{Name: layer.Name, Units: append(tail.Units, unit), Tail: true}
+				tail = Group{Name: layer.Name, Units: append(tail.Units, unit), Tail: !own.Alone, Alone: own.Alone}
 				tied = slices.ContainsFunc(layer.Params, func(tensor modelgraph.Tensor) bool { return tensor.Owner != "" })
 			}
 		}
+	}
+	if tied && own.Alone {
+		return nil
 	}
 	if tied {
 		tail.Units, first = slices.Concat(first.Units, tail.Units), Group{}

@@ -204,3 +204,29 @@ func TestEnds(t *testing.T) {
 		}
 	}
 }
+
+// TestJoined: FSDP1 cuts all parameters of a group as one, so that the first
+// rank has the first of them whole; every part of a group is equally large.
+func TestJoined(t *testing.T) {
+	for preset, units := range map[string]int{"lightning": 1, "lightning:blocks": 3} {
+		g := graph(t, "true")
+		s := shard.Of(g, &costmodel.Workload{Preset: preset, Strategy: costmodel.FSDP, World: 4, ShardDegree: 4})
+		if len(s.Units) != units {
+			t.Errorf("%s: %d units, want %d", preset, len(s.Units), units)
+		}
+		at := 0
+		for _, unit := range s.Units {
+			sums := make([]int64, 4)
+			for range unit.Params {
+				for rank, numel := range s.Params[at].RankNumel {
+					sums[rank] += numel
+				}
+				at++
+			}
+			part := shard.Share(unit.Numel, 4)
+			if want := []int64{part, part, part, unit.Numel - 3*part}; !slices.Equal(sums, want) {
+				t.Errorf("%s, %s: the ranks hold %v, want %v", preset, unit.Name, sums, want)
+			}
+		}
+	}
+}

@@ -2,6 +2,7 @@ package shard
 
 import (
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/internal/trainer"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
@@ -16,11 +17,13 @@ func Of(graph *modelgraph.Graph, workload *costmodel.Workload) *costmodel.Shards
 	if workload.Runtime == value.JAX {
 		return arrays(graph, workload.ShardDegree)
 	}
-	rule := RuleOf(workload.Strategy)
+	rule := RuleOf(workload)
 	shards := &costmodel.Shards{Degree: workload.ShardDegree}
+	flat := trainer.Of(workload.Preset).Path.Flat
 	for _, group := range gathered(graph, workload) {
 		unit := added(&shards.Units)
 		unit.Name = group.Name
+		first := len(shards.Params)
 		for _, index := range group.Units {
 			for i := graph.Units[index].First; i < graph.Units[index].End; i++ {
 				layer := &graph.Layers[i]
@@ -35,8 +38,34 @@ func Of(graph *modelgraph.Graph, workload *costmodel.Workload) *costmodel.Shards
 				}
 			}
 		}
+		if flat {
+			joined(shards, first)
+		}
 	}
 	return shards
+}
+
+// joined are the parts of parameters that are cut as one, from the first of
+// them on: rank r has the elements from r shares on (torch 2.11,
+// distributed/fsdp/_flat_param.py, _get_shard; the padding of 16 bytes between
+// them is left out).
+func joined(shards *costmodel.Shards, first int) {
+	params := shards.Params[first:]
+	var total, start int64
+	for i := range params {
+		total += params[i].Numel
+	}
+	part := Share(total, shards.Degree)
+	for i := range params {
+		param := &params[i]
+		param.PaddedNumel = param.Numel
+		for rank := range param.RankNumel {
+			from, to := int64(rank)*part, int64(rank+1)*part
+			param.RankNumel[rank] = max(0, min(to, start+param.Numel)-max(from, start))
+		}
+		start += param.Numel
+	}
+	shards.Units[len(shards.Units)-1].PaddedNumel = part * shards.Degree
 }
 
 // added is one more element of a list.

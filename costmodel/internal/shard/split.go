@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/internal/trainer"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -22,9 +23,10 @@ const (
 	Flat
 )
 
-// RuleOf is a strategy's rule.
-func RuleOf(strategy costmodel.Strategy) Rule {
-	if traits := strategy.Traits(); traits.ByBlock || traits.Staged {
+// RuleOf is the rule of a workload's strategy, or of FSDP1, which cuts a group's
+// parameters as one.
+func RuleOf(workload *costmodel.Workload) Rule {
+	if traits := workload.Strategy.Traits(); (traits.ByBlock || traits.Staged) && !trainer.Of(workload.Preset).Path.Flat {
 		return Rows
 	}
 	return Flat

@@ -11,8 +11,14 @@ import (
 //go:embed paths.json
 var table []byte
 
-// Loop is a loop written by hand, with the engines' own defaults.
-const Loop = "accelerate-loop"
+const (
+	// Loop is a loop written by hand, with the engines' own defaults.
+	Loop = "accelerate-loop"
+	// Auto asks for the preset that follows from the strategy and the engine.
+	Auto = "auto"
+	// Usual is the program that is assumed under Accelerate.
+	Usual = "transformers"
+)
 
 // Preset is one training program.
 type Preset struct {
@@ -21,10 +27,13 @@ type Preset struct {
 	Strategies []string
 	Runtime    string // empty: that of the strategy
 	Path       Path
+	Packs      Packs // how it fills rows
 	// Missing is memory of the program that devmap does not count yet, MissingLoRA
-	// that of its adapters; Nearest is the preset to plan with instead.
+	// that of its adapters but under LoRAUnder; Nearest is the preset to plan with
+	// instead.
 	Missing     string
-	MissingLoRA string `json:"missing_lora"`
+	MissingLoRA string   `json:"missing_lora"`
+	LoRAUnder   []string `json:"lora_under"`
 	Nearest     string
 }
 
@@ -37,6 +46,9 @@ type Path struct {
 	// ReduceAsComputed: FSDP2's mixed precision reduces in the type of compute
 	// (accelerate, utils/dataclasses.py, set_mixed_precision), not in fp32.
 	ReduceAsComputed bool `json:"reduce_as_computed"`
+	// ReduceFP32: gradients are reduced in fp32, whatever the parts have
+	// (transformers/distributed/fsdp.py, _get_fsdp_policy_kwargs).
+	ReduceFP32 bool `json:"reduce_fp32"`
 	// FrozenAsStored: mixed precision makes trained parameters fp32 alone
 	// (fsdp2_prepare_model).
 	FrozenAsStored bool `json:"frozen_as_stored"`
@@ -45,14 +57,74 @@ type Path struct {
 	RetainsGradients bool `json:"retains_gradients"`
 	// AdaptersFP32: adapters are fp32 on any base (peft, cast_adapter_dtype).
 	AdaptersFP32 bool `json:"adapters_fp32"`
+	// FusedAdapters: autograd functions of the program run LoRA's linear layers
+	// (axolotl, kernels/lora.py).
+	FusedAdapters bool `json:"fused_adapters"`
+	// Megatron: Megatron-Core's layers, data parallelism and distributed optimizer.
+	Megatron bool
 	// StateDict: a state dict keeps every whole parameter while FSDP2 shards the
 	// model (fsdp2_prepare_model, original_sd).
 	StateDict bool `json:"state_dict"`
 	// PlainAlone: on one GPU DDP wraps nothing (accelerate, state.py: no process
 	// group, so that prepare_model leaves the model as it is).
 	PlainAlone bool `json:"plain_alone"`
+	// Embeddings32: bitsandbytes' 8-bit optimizers have fp32 states for embeddings
+	// (transformers, trainer.py, create_optimizer: register_module_override).
+	Embeddings32 bool `json:"embeddings_32"`
+	// StepsAfter: the program has its optimizer step after backward alone.
+	StepsAfter bool `json:"steps_after"`
+	// Evaluates: [costmodel.Workload.EvalBatch] can be counted (transformers,
+	// trainer.py, evaluation_loop).
+	Evaluates bool
 	// RootReshards: the root's parameters are freed after forward, too.
 	RootReshards bool `json:"root_reshards"`
+	// LabelPositions: logits exist where a token is a label: "suffix" from the
+	// first one on, and at labels alone in a row that is a micro-batch of its own
+	// (swift/trainers/mixin.py, prepare_logits_to_keep); "all" of them
+	// (trl/trainer/utils.py, add_fused_lm_head). Empty: everywhere.
+	LabelPositions string `json:"label_positions"`
+	// Flat: FSDP1 (torch/distributed/fsdp/_flat_param.py), a flat parameter for
+	// every block and one for the rest, or Whole: one for the model.
+	Flat, Whole bool
+	// Prefetches: backward gathers the next flat parameter early (BACKWARD_PRE).
+	Prefetches bool
+	// LastGradients: gradients of the step before are there through forward
+	// (lightning/pytorch/loops/optimization/automatic.py, Closure.closure).
+	LastGradients bool `json:"last_gradients"`
+	// FrozenFP32: FSDP2 makes frozen parameters fp32, too (accelerate 1.11,
+	// fsdp2_prepare_model: model.to(torch.float32)).
+	FrozenFP32 bool `json:"frozen_fp32"`
+	// AdaptersOneGroup: with adapters the model is one group, as the wrap policy that
+	// PEFT sets is none of Accelerate's (transformers 5.6, integrations/fsdp.py,
+	// update_fsdp_plugin_peft; accelerate 1.11, fsdp2_prepare_auto_wrap_policy).
+	AdaptersOneGroup bool `json:"adapters_one_group"`
+	// Autocast: bf16 is on by default, so that adapters on a 16-bit base run in 16
+	// bits (trl, trainer/base_config.py, _BaseConfig.bf16).
+	Autocast bool
+	// HeadWhole: the loss reads the head's weight itself. If no hook has gathered
+	// it, full_tensor does (trl, trainer/utils.py, add_fused_lm_head).
+	HeadWhole bool `json:"head_whole"`
+	// Pairs: a sample is two sequences, chosen and rejected, in one batch (trl,
+	// trainer/dpo_trainer.py, DataCollatorForPreference).
+	Pairs bool
+	// Reference: full training has a frozen model in addition; adapters are
+	// switched off instead (trl, DPOTrainer.__init__).
+	Reference bool
+	// Generates: the program generates what it trains on (trl,
+	// trainer/grpo_trainer.py, _generate_single_turn).
+	Generates bool
+	// Modules are the program's own, if it does not run Transformers':
+	// torchtune, torchtitan.
+	Modules string
+	// OwnEnds: trained in full, untied ends are groups, which reshard (torchtune,
+	// recipes/configs/llama3_1/8B_full.yaml, custom_sharded_layers).
+	OwnEnds bool `json:"own_ends"`
+	// OneThread: backward runs on forward's thread (torchtitan,
+	// distributed/utils.py, set_multithreading_enabled).
+	OneThread bool `json:"one_thread"`
+	// ZeroesGradients: gradients are set to zero and stay (torchtitan,
+	// trainer.py, train_step, under CUDA graphs).
+	ZeroesGradients bool `json:"zeroes_gradients"`
 }
 
 // Presets are all, in the order in which they are listed.

@@ -8,9 +8,12 @@ package value
 const (
 	AdamWForeach = "adamw-foreach" // AdamW's states, temporaries in the step
 	AdamW8bit    = "adamw-8bit"    // bitsandbytes
-	SGDMomentum  = "sgd-momentum"
-	Adafactor    = "adafactor"
-	Muon         = "muon"
+	// These have bitsandbytes' states in unified memory.
+	PagedAdamW8bit  = "paged-adamw-8bit"
+	PagedAdamW32bit = "paged-adamw-32bit"
+	SGDMomentum     = "sgd-momentum"
+	Adafactor       = "adafactor"
+	Muon            = "muon"
 )
 
 // RecomputeSelective drops what is cheap to compute again.
@@ -57,3 +60,7 @@ const (
 	DeepSpeed  = "deepspeed"  // ZeRO's states
 	JAX        = "jax"        // a program that XLA compiles, as OpenPI's
 )
+
+// Reference is a model that is not trained: what it holds throughout, and what
+// its forward takes in addition to the activations of the trained model.
+type Reference struct{ Params, Padding, Gathered, Forward int64 }

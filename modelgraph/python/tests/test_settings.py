@@ -90,6 +90,10 @@ class TranslatedTest(unittest.TestCase):
         self.assertEqual(translated(args=arguments(bf16=True), dtype="float32")[0]["precision"], "bf16-mixed")
         self.assertEqual(translated(args=arguments(bf16=True), dtype="bfloat16")[0]["precision"], "bf16-true")
         self.assertEqual(translated(args=arguments(fsdp="full_shard"))[0]["strategy"], "fsdp")
+        for cast in ({"args": arguments(bf16=True, fsdp="full_shard")}, {"args": arguments(bf16=True), "lora_rank": 8}):
+            self.assertEqual(translated(dtype="bfloat16", **cast)[0]["precision"], "bf16-mixed")
+            flags = translated(dtype="bfloat16", preset="accelerate-loop", **cast)[0]
+            self.assertEqual(flags["precision"], "bf16-true")
         self.assertEqual(translated(args=arguments(deepspeed="ds.json", bf16=True))[0]["ds_config"], "ds.json")
         self.assertEqual(translated(args=arguments(deepspeed="ds.json", bf16=True))[1], "")
 
@@ -98,6 +102,10 @@ class TranslatedTest(unittest.TestCase):
         for model, precision in (("gpt2", "bf16-mixed"), ("llama-3.2-1b", "bf16-true")):
             work = devmap.plan(model, gpus=4, args=arguments(bf16=True)).workload
             self.assertEqual((work["precision"], work["batch"], work["micro_batches"]), (precision, 8, 4))
+        args = arguments(bf16=True, fsdp="full_shard")
+        work = devmap.plan("llama-3.2-1b", gpus=4, args=args).workload
+        self.assertEqual((work["precision"], work["preset"]), ("bf16-mixed", "transformers"))
+        self.assertNotIn("preset", devmap.plan("llama-3.2-1b", gpus=4, args=args, preset="accelerate-loop").workload)
         config = {"bf16": {"enabled": True}, "zero_optimization": {"stage": 2}}
         work = devmap.plan("gpt2", gpus=2, args=arguments(deepspeed=config, bf16=True)).workload
         self.assertEqual((work["strategy"], work["precision"]), ("zero2", "bf16-mixed"))

@@ -1,26 +1,38 @@
 package ask
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
+	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
 // Contradicted refuses the flags that say another workload or other devices than
 // a plan: the plan is simulated.
 func (request *Request) Contradicted(plan *devicemap.Plan) error {
+	if err := checkValues(request.cmd.Flags()); err != nil {
+		return err
+	}
 	for i := range flags {
 		f := &flags[i]
 		if f.field == nil || !request.Given(f.name) {
 			continue
 		}
 		given, planned := valueOf(f.field.Ref(&request.work)), valueOf(f.field.Ref(&plan.Workload))
-		if given != planned {
-			return out.Usagef("--%s %s contradicts the plan, which is for --%s %s: leave it out, or plan again", f.name, given, f.name, planned)
+		if f.name == "preset" && strings.ContainsAny(given, "/.\\") {
+			name, _, _, err := readTrainerFile(given)
+			if err != nil {
+				return err
+			}
+			given = name
+		}
+		if given != planned && given != string(costmodel.Auto) {
+			return out.Usagef("--%s %s contradicts the plan, which is for --%s %s: leave it out, or plan again", f.name, cmp.Or(given, f.field.Default), f.name, cmp.Or(planned, f.field.Default))
 		}
 	}
 	return request.otherDevices(plan)

@@ -54,6 +54,8 @@ func checkGenerating(set *pflag.FlagSet, model string) error {
 		flag := set.Lookup(name)
 		switch {
 		case flag == nil || !flag.Changed || name == "batch" || name == "offload" || flag.Value.String() == planned[name]:
+		case name == "preset":
+			return out.Usagef("--preset %s: devmap does not count training steps of diffusion pipelines yet, and %s is one; without --preset its inference is planned", flag.Value, model)
 		case name == "dp" || name == "tp":
 			return out.Usagef("--%s: stages of several GPUs are a language model's in training, and %s is a pipeline of components (--ulysses, --ring, --pipefusion and --cfg-degree spread it)", name, model)
 		default:

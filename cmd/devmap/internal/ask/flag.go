@@ -1,6 +1,8 @@
 package ask
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -112,8 +114,7 @@ func (f *flag) add(cmd *cobra.Command, which command, request *Request) {
 	case *string:
 		set.StringVarP(at, f.name, f.short, f.defaultValue, help)
 	case *int64:
-		count, _ := strconv.ParseInt(f.defaultValue, 10, 64) // a number of the table, or none: 0
-		set.Int64Var(at, f.name, count, help)
+		f.addNumber(set, at, request, help)
 	case *float64:
 		number, _ := strconv.ParseFloat(f.defaultValue, 64) // likewise
 		set.Float64Var(at, f.name, number, help)
@@ -146,6 +147,16 @@ func (f *flag) add(cmd *cobra.Command, which command, request *Request) {
 	}
 }
 
+// addNumber gives a command a flag that takes a number; of images, their mean too.
+func (f *flag) addNumber(set *pflag.FlagSet, at *int64, request *Request, help string) {
+	count, _ := strconv.ParseInt(f.defaultValue, 10, 64) // a number of the table, or none: 0
+	if f.name == "images" {
+		set.Var(&meanMost{most: at, mean: &request.work.ImagesMean}, f.name, help)
+		return
+	}
+	set.Int64Var(at, f.name, count, help)
+}
+
 // usage returns the flag's help line for a command.
 func (f *flag) usage(which command) string {
 	help := f.help
@@ -175,6 +186,47 @@ func (v *named) Set(text string) error {
 
 // Type implements pflag's Value.
 func (*named) Type() string { return "string" }
+
+// meanMost is the value of a flag that sets a number, or "mean,max" of one.
+type meanMost struct {
+	most *int64
+	mean *float64
+}
+
+// String implements pflag's Value.
+func (v *meanMost) String() string {
+	switch {
+	case v.most == nil:
+		return ""
+	case *v.mean > 0:
+		return strconv.FormatFloat(*v.mean, 'g', -1, 64) + "," + strconv.FormatInt(*v.most, 10)
+	}
+	return strconv.FormatInt(*v.most, 10)
+}
+
+// Set implements pflag's Value.
+func (v *meanMost) Set(text string) error {
+	mean, most, both := strings.Cut(text, ",")
+	if !both {
+		mean, most = "0", text
+	}
+	average, err := strconv.ParseFloat(strings.TrimSpace(mean), 64)
+	if err != nil || !(average >= 0) || both && average == 0 {
+		return errors.New("give a number, or MEAN,MAX with a mean above 0")
+	}
+	count, err := strconv.ParseInt(strings.TrimSpace(most), 10, 64)
+	if err != nil {
+		return errors.Unwrap(err) // without the function's name
+	}
+	if average > float64(count) {
+		return fmt.Errorf("the mean %v is above the maximum %d", average, count)
+	}
+	*v.most, *v.mean = count, average
+	return nil
+}
+
+// Type implements pflag's Value.
+func (*meanMost) Type() string { return "int64" }
 
 // degree is the value of a flag that sets a degree.
 type degree struct{ *costmodel.Degree }

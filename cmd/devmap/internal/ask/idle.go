@@ -47,6 +47,19 @@ var (
 		},
 		"the loops of its engine keep the loss alone in any case",
 	}
+	notPrepared = &idleness{
+		func(workload *costmodel.Workload) bool {
+			traits := workload.Strategy.Traits()
+			return workload.Mode == costmodel.Train && !traits.Open && (!traits.ByBlock || workload.Preset == "")
+		},
+		"FSDP2 alone prepares a model, in training programs",
+	}
+	allLogits = &idleness{
+		func(workload *costmodel.Workload) bool {
+			return workload.Mode == costmodel.Train && workload.Preset != "trl-sft" && workload.Preset != "ms-swift"
+		},
+		"the training program makes the logits of all tokens (--preset trl-sft and ms-swift do not)",
+	}
 	noSchedule = &idleness{
 		func(workload *costmodel.Workload) bool {
 			return !workload.Strategy.Traits().Staged && !workload.Strategy.Traits().Open && workload.Mode != costmodel.Load
@@ -65,7 +78,7 @@ var (
 // targets of adapters that were not given.
 func (request *Request) IdleNotes(workload *costmodel.Workload) []string {
 	out := slices.Clone(request.presetNotes)
-	for _, idle := range []*idleness{noStep, noMoments, nothingRuns, noBuckets, lossAlways, noSchedule, allAlike} {
+	for _, idle := range []*idleness{noStep, noMoments, nothingRuns, noBuckets, lossAlways, notPrepared, allLogits, noSchedule, allAlike} {
 		if !idle.when(workload) {
 			continue
 		}

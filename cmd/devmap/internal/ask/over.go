@@ -54,6 +54,11 @@ func (request *Request) Setting(plan *devicemap.Plan, flat devicemap.Flat) (cost
 // a flag is open again, unless it was given too.
 func (request *Request) over(planned costmodel.Workload) costmodel.Workload {
 	workload := planned
+	usual := flagNamed("preset").field
+	if usual.Implied(&planned) && request.Given("mode", "strategy", "runtime", "recompute") {
+		workload.Preset = string(costmodel.Auto) // that of the new workload
+		workload.LossOnly = workload.LossOnly && planned.Preset == ""
+	}
 	var none costmodel.Workload
 	for i := range flags {
 		if !request.Given(flags[i].name) {
@@ -67,6 +72,9 @@ func (request *Request) over(planned costmodel.Workload) costmodel.Workload {
 		if f := &flags[i]; f.field != nil && request.Given(f.name) {
 			f.field.Copy(&workload, &request.work)
 		}
+	}
+	if request.lengths != "" {
+		workload.Lengths = request.work.Lengths
 	}
 	switch {
 	case request.work.DeepSpeed != nil:
@@ -89,7 +97,7 @@ func Defaults(request *Request, graph *modelgraph.Graph, resolved *costmodel.Wor
 	}
 	names = append(names, "strategy", "precision")
 	if resolved.Mode == costmodel.Train {
-		names = append(names, "optimizer")
+		names = append(names, "optimizer", "preset")
 	}
 	values := map[string]string{"gpu": request.gpu}
 	for _, name := range names {
@@ -116,7 +124,8 @@ func leftOpen(request *Request, names []string, values map[string]string, except
 	var words []string
 	for _, name := range names {
 		ofFile := name == "gpu" && (request.topology != "" || request.measures())
-		if !request.Given(name) && !ofFile && !except(name) && values[name] != "" {
+		open := !request.Given(name) || name == "preset" && request.work.Preset == string(costmodel.Auto)
+		if open && !ofFile && !except(name) && values[name] != "" {
 			words = append(words, Say(costmodel.Set(name, values[name])))
 		}
 	}

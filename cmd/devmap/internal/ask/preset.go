@@ -28,6 +28,7 @@ var trainerFiles []byte
 type preset struct {
 	Name, Program string // Program: packages and versions that they were read in
 	Sets          []presetSet
+	Like          string // a preset before it whose defaults it has
 	Notes         []string
 }
 
@@ -46,10 +47,19 @@ type trainerFile struct {
 	// Keys are those that devmap reads, by path, and what their values set; "*"
 	// stands for any value, which is then the field's own.
 	Keys    map[string]map[string][]presetSet
-	Ignored []string // they change no memory on a GPU
+	Refused map[string]string // parts of values that devmap does not count, by key
+	Ignored []string          // they change no memory on a GPU
 }
 
-var presets = sync.OnceValue(func() []preset { return table[preset](trainerDefaults) })
+var presets = sync.OnceValue(func() []preset {
+	rows := table[preset](trainerDefaults)
+	for i := range rows {
+		if like := slices.IndexFunc(rows[:i], func(row preset) bool { return row.Name == rows[i].Like }); like >= 0 {
+			rows[i].Sets = slices.Concat(rows[i].Sets, rows[like].Sets)
+		}
+	}
+	return rows
+})
 
 var files = sync.OnceValue(func() []trainerFile { return table[trainerFile](trainerFiles) })
 
@@ -72,6 +82,23 @@ type presetting struct {
 	workload *costmodel.Workload
 	given    func(field string) bool
 	made     []costmodel.Setting
+}
+
+// layPreset lays what --preset says under the flags; without it, the default
+// follows from the strategy as the workload is resolved.
+func layPreset(request *Request, workload *costmodel.Workload) (err error) {
+	if !request.Given("preset") {
+		if request.Given("loss-only") && !workload.LossOnly {
+			workload.Preset = "" // no trainer keeps the logits: the loop is written by hand
+		}
+		return nil
+	}
+	if request.presetNotes, err = applyPreset(workload, isSet(request, workload)); err != nil {
+		return err
+	}
+	laid := *request // the mode and strategy that it set may contradict flags
+	laid.work = *workload
+	return cmp.Or(laid.refuseUnconstrained(), laid.refuseOffload(), laid.refuseSearch())
 }
 
 // applyPreset lays the defaults of --preset, or what its file says, under the
@@ -103,11 +130,23 @@ func applyPreset(workload *costmodel.Workload, given func(field string) bool) (n
 	return slices.Concat([]string{first}, presets()[i].Notes, notes), nil
 }
 
+// presetSets reports a field that a preset gives a default of its own.
+func presetSets(name, field string) bool {
+	return slices.ContainsFunc(presets(), func(preset preset) bool {
+		return preset.Name == name && slices.ContainsFunc(preset.Sets, func(set presetSet) bool { return set.Field == field })
+	})
+}
+
 // apply sets a field that neither the flags nor what came before have set.
 func (set *presetting) apply(one *presetSet) error {
 	workload := set.workload
 	made := func(made costmodel.Setting) bool { return made.Field == one.Field }
-	if set.given(one.Field) || slices.ContainsFunc(set.made, made) || !one.applies(workload) {
+	if one.Field == "preset" || set.given(one.Field) || slices.ContainsFunc(set.made, made) || !one.applies(workload) {
+		return nil
+	}
+	if one.Field == "offload" {
+		workload.HostStates = one.Value == "cpu"
+		set.made = append(set.made, costmodel.Setting{Field: one.Field, Value: one.Value})
 		return nil
 	}
 	fields := costmodel.Fields()
@@ -135,6 +174,9 @@ func (set *presetSet) applies(workload *costmodel.Workload) bool {
 	strategy := workload.Strategy
 	if strategy.Traits().Open && slices.Contains(set.Under, string(costmodel.FSDP)) {
 		strategy = costmodel.DDP // what holds under both may be said of all
+	}
+	if set.Field == "max_pixels" && workload.Images == 0 {
+		return false // a bound of images that there are none of
 	}
 	when, ofAdapters := "full", strings.HasPrefix(set.Field, "lora_") && set.Field != "lora_rank"
 	if workload.LoRARank > 0 {
@@ -165,13 +207,32 @@ func readTrainerFile(name string) (preset string, sets []presetSet, notes []stri
 	if file == nil {
 		return "", nil, nil, out.Usagef("%s is of no program that devmap reads: LLaMA-Factory, axolotl, ms-swift, TrainingArguments, accelerate config, torchtune", name)
 	}
+	if without := file.withoutFSDP(values); without != "" {
+		notes = []string{name + ": fsdp_config changes nothing without " + without}
+	}
 	if sets, err = file.read(values); err != nil {
 		return "", nil, nil, out.Usagef("%s: %w", name, err)
 	}
 	if unknown := file.unknown(values); len(unknown) > 0 {
-		notes = []string{name + ": devmap does not read " + strings.Join(unknown, ", ")}
+		notes = append(notes, name+": devmap does not read "+strings.Join(unknown, ", "))
 	}
-	return file.Preset, sets, notes, nil
+	return variant(file.Preset, sets), sets, notes, nil
+}
+
+// variant is the preset of what a file says of FSDP1: its prefetch matters there
+// alone.
+func variant(preset string, sets []presetSet) string {
+	says := func(name string) bool {
+		return slices.ContainsFunc(sets, func(set presetSet) bool { return set.Field == "preset" && set.Value == name })
+	}
+	first := preset + ":fsdp1"
+	switch {
+	case says(first) && says(first+"-prefetch"):
+		return first + "-prefetch"
+	case says(first):
+		return first
+	}
+	return preset
 }
 
 // flatten lists values by path: fsdp_config.version.
@@ -227,11 +288,34 @@ func fileOf(values map[string]string) *trainerFile {
 	return best
 }
 
+// withoutFSDP takes out the keys under fsdp_config where the program leaves them
+// unread without a word, and returns the key that is missing: fsdp
+// (training_args.py, _process_fsdp_args), or the kind in accelerate's own file.
+func (file *trainerFile) withoutFSDP(values map[string]string) (missing string) {
+	missing = "fsdp: true"
+	off := slices.Contains(offValues, values["fsdp"]) || values["fsdp"] == "null"
+	if _, has := file.Keys["distributed_type"]; has {
+		missing, off = "distributed_type: FSDP", !strings.EqualFold(values["distributed_type"], "FSDP")
+	} else if _, has := file.Keys["fsdp"]; !has {
+		return ""
+	}
+	before := len(values)
+	maps.DeleteFunc(values, func(key, _ string) bool { return off && strings.HasPrefix(key, "fsdp_config.") })
+	if len(values) == before {
+		return ""
+	}
+	return missing
+}
+
 // read is what the file sets, what others depend on first.
 func (file *trainerFile) read(values map[string]string) ([]presetSet, error) {
 	var sets []presetSet
 	for _, key := range slices.Sorted(maps.Keys(file.Keys)) {
 		value, ok := values[key]
+		means := file.Keys[key]["absent"]
+		if !ok && means != nil && slices.ContainsFunc(slices.Collect(maps.Keys(values)), func(other string) bool { return strings.HasPrefix(other, "fsdp_config.") }) {
+			sets = append(sets, sourced(means, key)...) // what the program assumes
+		}
 		if !ok || value == "null" {
 			continue
 		}
@@ -239,11 +323,15 @@ func (file *trainerFile) read(values map[string]string) ([]presetSet, error) {
 		if !listed {
 			means, listed = file.Keys[key]["*"]
 		}
-		if !listed {
-			return nil, fmt.Errorf("%s is %q, which devmap does not count", key, value)
+		if part := file.Refused[key]; !listed || part != "" && strings.Contains(value, part) {
+			near := ""
+			if names := modelgraph.Nearest(value, slices.Sorted(maps.Keys(file.Keys[key])), 1, slips(value)); len(names) > 0 && names[0] != "" {
+				near = " (did you mean " + names[0] + "?)"
+			}
+			return nil, fmt.Errorf("%s is %q, which devmap does not count%s", key, value, near)
 		}
-		for _, set := range means {
-			if set.Source = key; set.Value == "*" {
+		for _, set := range sourced(means, key) {
+			if set.Value == "*" {
 				set.Value = value
 			}
 			sets = append(sets, set)
@@ -251,6 +339,15 @@ func (file *trainerFile) read(values map[string]string) ([]presetSet, error) {
 	}
 	slices.SortStableFunc(sets, func(a, b presetSet) int { return cmp.Compare(a.rank(), b.rank()) })
 	return sets, nil
+}
+
+// sourced are settings with the key that makes them as their source.
+func sourced(sets []presetSet, key string) []presetSet {
+	out := slices.Clone(sets)
+	for i := range out {
+		out[i].Source = key
+	}
+	return out
 }
 
 // rank orders settings that others depend on before them; full training is a
@@ -267,6 +364,9 @@ func (set *presetSet) rank() int {
 	return 3
 }
 
+// slips are how many letters of a word may be wrong: more of a long one.
+func slips(word string) int { return min(4, len(word)/5) }
+
 // unknown are the keys that devmap does not know, with the known key that is
 // nearest.
 func (file *trainerFile) unknown(values map[string]string) []string {
@@ -278,7 +378,7 @@ func (file *trainerFile) unknown(values map[string]string) []string {
 			continue
 		}
 		name := fmt.Sprintf("%q", key)
-		if near := modelgraph.Nearest(key, known, 1, 2); near != nil {
+		if near := modelgraph.Nearest(key, known, 1, slips(key)); near != nil {
 			name += " (did you mean " + near[0] + "?)"
 		}
 		out = append(out, name)

@@ -3,11 +3,13 @@ package ask
 import (
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/estimate"
 )
 
 // TestPresetTables: every default is a value of a field, has a source, and is of
@@ -17,6 +19,9 @@ func TestPresetTables(t *testing.T) {
 	names := flagNamed("preset").field.Values
 	check := func(where string, set presetSet) {
 		t.Helper()
+		if set.Field == "offload" { // a flag of the search
+			return
+		}
 		i := slices.IndexFunc(fields, func(field costmodel.Field) bool { return field.Name == set.Field })
 		if i < 0 {
 			t.Errorf("%s: the field %q", where, set.Field)
@@ -87,4 +92,102 @@ func FuzzTrainerFile(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestDefaultPreset: a training that names no preset has the code path of
+// Transformers' Trainer where Accelerate runs the strategy, and its flags read
+// back as the same row.
+func TestDefaultPreset(t *testing.T) {
+	graph, err := ReadModel("llama-3.2-1b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for words, want := range map[string]string{
+		"--mode train": "transformers", "--mode train --strategy ddp": "transformers", "--mode train --strategy fsdp": "transformers",
+		"--mode train --strategy hsdp": "transformers", "--mode train --strategy zero3": "transformers", "--mode train --preset auto": "transformers",
+		"--mode train --strategy ddp --runtime lightning": "", "--mode train --runtime devmap": "", "--mode infer": "", "--mode load": "",
+		"--mode train --strategy pipeline --batch 8 --micro-batches 8": "", "--mode train --strategy fsdp --recompute selective": "",
+		"--mode train --loss-only=false": "", "--mode train --preset accelerate-loop": "", "--mode train --strategy fsdp --preset accelerate-loop": "",
+		"--preset transformers --strategy fsdp --batch 1": "transformers", "--preset llamafactory --lora-rank 0 --batch 1": "llamafactory",
+	} {
+		request := parsed(t, "plan", strings.Fields(words)...)
+		asked, err := request.Workload()
+		if err != nil {
+			t.Fatal(err)
+		}
+		asked.World = 8
+		got, err := estimate.Resolve(graph, asked)
+		if err != nil {
+			t.Fatalf("%s: %v", words, err)
+		}
+		if got.Preset != want {
+			t.Errorf("%s: preset %q, not %q", words, got.Preset, want)
+		}
+		if got.Strategy == costmodel.DeviceMap && got.LossOnly != (want == "transformers") {
+			t.Errorf("%s: loss_only is %v", words, got.LossOnly)
+		}
+		again, err := parsed(t, "plan", Flags(&asked)...).Workload()
+		if err != nil {
+			t.Fatal(err)
+		}
+		again.World = 8
+		if back, err := estimate.Resolve(graph, again); err != nil || !reflect.DeepEqual(back, got) {
+			t.Errorf("%s reads back from %q as %+v (%v)", words, Flags(&asked), back, err)
+		}
+	}
+}
+
+// TestPresetOverPlan: what follows from a plan's strategy is open again under
+// another, and an old plan of a loop stays one.
+func TestPresetOverPlan(t *testing.T) {
+	plan := costmodel.Workload{Mode: costmodel.Train, Strategy: costmodel.DeviceMap, Runtime: "accelerate", Recompute: "none", Preset: "transformers", LossOnly: true}
+	old := plan
+	old.Preset, old.LossOnly = "", false
+	for _, c := range []struct {
+		plan     costmodel.Workload
+		words    []string
+		preset   string
+		lossOnly bool
+	}{
+		{plan, []string{"--batch", "2"}, "transformers", true},
+		{plan, []string{"--runtime", "devmap"}, "auto", false},
+		{plan, []string{"--mode", "infer"}, "auto", false},
+		{plan, []string{"--mode", "train", "--preset", "accelerate-loop"}, "", false},
+		{old, []string{"--mode", "train"}, "", false},
+		{old, []string{"--strategy", "fsdp"}, "", false},
+	} {
+		if got := parsed(t, "check", c.words...).over(c.plan); got.Preset != c.preset || got.LossOnly != c.lossOnly {
+			t.Errorf("%q over a plan of preset %q: %q, loss_only %v", c.words, c.plan.Preset, got.Preset, got.LossOnly)
+		}
+	}
+}
+
+// TestSilentKeys: what a program leaves unread without a word is named with what
+// it would need or what was meant, and sets nothing.
+func TestSilentKeys(t *testing.T) {
+	for text, want := range map[string]string{
+		"output_dir: o\nfsdp_config: {activation_checkpointing: true}\n":                                   "fsdp_config changes nothing without fsdp: true",
+		"output_dir: o\nfsdp: false\nfsdp_config: {fsdp_version: 2}\n":                                     "fsdp_config changes nothing without fsdp: true",
+		"compute_environment: L\ndistributed_type: MULTI_GPU\nfsdp_config: {fsdp_version: 2}\n":            "fsdp_config changes nothing without distributed_type: FSDP",
+		"output_dir: o\nfsdp: true\nfsdp_config: {activation_checkpoint: true}\n":                          "did you mean fsdp_config.activation_checkpointing?",
+		"output_dir: o\nfsdp: true\nfsdp_confg: {version: 2}\n":                                            "did you mean fsdp_config.version?",
+		"compute_environment: L\ndistributed_type: FSDP\nfsdp_config: {fsdp_reshard_after_forwards: true}": "did you mean fsdp_config.fsdp_reshard_after_forward?",
+		"output_dir: o\ngradient_checkpoint: true\n":                                                       "did you mean gradient_checkpointing?",
+		"output_dir: o\noptim: adamw_torch_fuse\n":                                                         "did you mean adamw_torch_fused?",
+		"output_dir: o\nfsdp: full_shrd\n":                                                                 "did you mean full_shard?",
+	} {
+		path := filepath.Join(t.TempDir(), "a.yaml")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		workload := costmodel.Workload{Preset: path, Batch: 1, MicroBatches: 1}
+		notes, err := applyPreset(&workload, func(string) bool { return false })
+		said := strings.Join(notes, "\n")
+		if err != nil {
+			said = err.Error()
+		}
+		if !strings.Contains(said, want) || workload.Recompute == costmodel.RecomputeFull {
+			t.Errorf("%q: %q (recompute %s), not %q", text, said, workload.Recompute, want)
+		}
+	}
 }

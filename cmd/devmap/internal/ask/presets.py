@@ -17,7 +17,7 @@ def wheels(program, folder):
     for package in program.split(", "):
         name, _, version = package.partition(" ")
         name = NAMES.get(name, name)
-        if name == "openpi":  # it is on no index
+        if name in ("openpi", "diffusers"):  # a commit is on no index
             continue
         want = name if os.environ.get("NEWEST") else f"{name}=={version}"
         into = folder / name
@@ -31,17 +31,39 @@ def wheels(program, folder):
     return files
 
 
-def default(text, owner, attribute):
-    """The default of a class attribute, as Python writes it; None if it is no constant."""
-    for node in ast.walk(ast.parse(text)):
-        if not isinstance(node, ast.ClassDef) or node.name != owner:
-            continue
+def default(text, names):
+    """The default of a class attribute or of a function's argument, as Python writes it; None if it is no constant."""
+    node = ast.parse(text)
+    for name in names[:-1]:
+        node = next((inner for inner in ast.walk(node) if isinstance(inner, (ast.ClassDef, ast.FunctionDef)) and inner.name == name), None)
+        if node is None:
+            return None
+    value = None
+    if isinstance(node, ast.FunctionDef):
+        given = node.args.args[len(node.args.args) - len(node.args.defaults):] + node.args.kwonlyargs
+        value = next((v for argument, v in zip(given, node.args.defaults + node.args.kw_defaults) if argument.arg == names[-1]), None)
+    else:
         for line in node.body:
-            if isinstance(line, ast.AnnAssign) and getattr(line.target, "id", "") == attribute and line.value is not None:
+            if isinstance(line, ast.AnnAssign) and getattr(line.target, "id", "") == names[-1] and line.value is not None:
                 value = line.value
-                if isinstance(value, ast.Call):  # field(default=…), Field(default=…)
-                    value = next((k.value for k in value.keywords if k.arg == "default"), value)
-                return str(value.value) if isinstance(value, ast.Constant) else ast.unparse(value)
+    if isinstance(value, ast.Call):  # field(default=…), Field(default=…)
+        value = next((k.value for k in value.keywords if k.arg == "default" or k.arg == "default_factory" and not isinstance(k.value, ast.Lambda)), value)
+    return None if value is None else str(value.value) if isinstance(value, ast.Constant) else ast.unparse(value)
+
+
+def setting(text, names):
+    """The value of a key of a YAML file that is written in lines, as it stands there; None if there is none."""
+    at = 0
+    for line in text.splitlines():
+        found = re.match(r"^( *)([\w]+): ?(.*?)( *#.*)?$", line)
+        if not found or len(found[1]) // 2 > at:
+            continue
+        at = min(at, len(found[1]) // 2)
+        if found[2] != names[at]:
+            continue
+        if at == len(names) - 1:
+            return found[3]
+        at += 1
     return None
 
 
@@ -51,14 +73,16 @@ def main():
         print(preset["name"], "of", preset["program"])
         with tempfile.TemporaryDirectory() as folder:
             files = wheels(preset["program"], pathlib.Path(folder))
-            for row in preset["sets"] + preset["facts"]:
+            for row in preset.get("sets", []) + preset.get("facts", []):
                 name, source = row.get("field") or row["name"], row["source"]
-                found = re.match(r"^([\w/]+\.py):(\w+)\.(\w+)", source)
-                if not found or found[1] not in files:
+                found = re.match(r"^([\w/]+\.py):(\w+(?:\.\w+)+)|^([\w/]+\.yaml):([\w.]+)", source)
+                path = found and (found[1] or found[3])
+                if not found or path not in files:
                     print(f"  {name:28} {row['value']:28} by hand: {source}")
                     continue
-                got = default(files[found[1]].read(found[1]).decode(), found[2], found[3])
-                if got is None or "(" in got or got.startswith("default_"):
+                text = files[path].read(path).decode()
+                got = default(text, found[2].split(".")) if found[1] else setting(text, found[4].split("."))
+                if got is None or found[1] and "(" in got or got.startswith("default_"):
                     print(f"  {name:28} {row['value']:28} by hand: {source}")
                     continue
                 same = got == row.get("raw", row["value"]) or CALLED.get((name, got)) == row["value"]

@@ -3,6 +3,7 @@ package ask
 import (
 	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -21,7 +22,7 @@ type Request struct {
 	GPUs
 	Placement
 	work                costmodel.Workload
-	dsConfig            string
+	dsConfig, lengths   string
 	presetNotes         []string
 	JSON, Explain       bool
 	Output, For         string
@@ -63,19 +64,48 @@ func (request *Request) Workload() (costmodel.Workload, error) {
 	if request.Given("mem-fraction") && !(request.work.MemFraction > 0 && request.work.MemFraction <= 1) {
 		return request.work, out.Usagef("--mem-fraction %v: it is a part of a GPU's memory, above 0 and up to 1", request.work.MemFraction)
 	}
+	if err := readLengths(request); err != nil {
+		return request.work, err
+	}
 	workload, err := request.configured()
 	if err != nil {
 		return workload, err
 	}
-	if request.Given("preset") {
-		if request.presetNotes, err = applyPreset(&workload, isSet(request, &workload)); err != nil {
-			return workload, err
-		}
+	if err := layPreset(request, &workload); err != nil {
+		return workload, err
 	}
 	if strategy, runtime := estimate.Native(nil); workload.Runtime == runtime && !request.Given("strategy") {
 		workload.Strategy = strategy // the one that it runs
 	}
 	return workload, nil
+}
+
+// maxLengthsBytes bounds a file of lengths: a million of them are some 5 MiB.
+const maxLengthsBytes = 64 << 20
+
+// readLengths reads --lengths: MEAN,MAX, or a file.
+func readLengths(request *Request) error {
+	if request.lengths == "" {
+		return nil
+	}
+	lengths := &request.work.Lengths
+	first, second, both := strings.Cut(request.lengths, ",")
+	_, notMean := strconv.ParseFloat(strings.TrimSpace(first), 64)
+	_, notMax := strconv.ParseFloat(strings.TrimSpace(second), 64)
+	if both && notMean == nil && notMax == nil {
+		if err := lengths.Read("", []byte(request.lengths)); err != nil {
+			return out.Usagef("--lengths %q: %w; give MEAN,MAX in tokens", request.lengths, err)
+		}
+	} else {
+		text, err := modelgraph.ReadSmall(request.lengths, "lengths of samples", maxLengthsBytes)
+		if err != nil {
+			return err
+		}
+		if err := lengths.Read(out.OneLine(request.lengths), text); err != nil {
+			return out.Usagef("--lengths: %w", err)
+		}
+	}
+	return nil
 }
 
 // Alone is a workload for a model that no GPUs are named for: a program has one.
@@ -202,11 +232,11 @@ func (request *Request) refuseOffload() error {
 	return nil
 }
 
-// offloadsStates reports that --offload is DeepSpeed's: of optimizer states and
-// parameters, not of the units of a map.
+// offloadsStates reports that --offload is DeepSpeed's or FSDP's: of optimizer
+// states and parameters, not of the units of a map.
 func offloadsStates(request *Request) bool {
 	traits := request.work.Strategy.Traits()
-	return request.offload == string(planner.CPU) && (traits.ZeroStage > 0 && !traits.ByBlock || request.dsConfig != "")
+	return request.offload == string(planner.CPU) && (traits.ZeroStage > 0 || request.dsConfig != "")
 }
 
 // refuseStates reports --offload where DeepSpeed's own file says what is offloaded,
@@ -216,7 +246,11 @@ func refuseStates(request *Request) error {
 	case request.dsConfig != "":
 		return out.Usagef("--offload %s --ds-config %s: the file says what DeepSpeed offloads; set offload_optimizer and offload_param there", request.offload, request.dsConfig)
 	case request.Given("mode") && request.work.Mode != costmodel.Train:
-		return out.Usagef("--offload %s --strategy %s --mode %s: DeepSpeed offloads what training adds; use --mode train", request.offload, request.work.Strategy, request.work.Mode)
+		who := "DeepSpeed"
+		if request.work.Strategy.Traits().ByBlock {
+			who = "FSDP"
+		}
+		return out.Usagef("--offload %s --strategy %s --mode %s: %s offloads what training adds; use --mode train", request.offload, request.work.Strategy, request.work.Mode, who)
 	}
 	return nil
 }

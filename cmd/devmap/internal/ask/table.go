@@ -27,8 +27,12 @@ func workloadFlags() []flag {
 		if f.defaultValue == "" {
 			f.defaultValue = field.Default
 		}
-		if field.Name == "strategy" {
+		switch field.Name {
+		case "strategy":
 			f.values = append(f.values, string(costmodel.Auto))
+		case "preset":
+			f.values = slices.Concat([]string{f.defaultValue}, f.values)
+			f.on, f.hidden = f.on|onEmit, f.hidden|onEmit // likewise
 		}
 		out[i] = f
 	}
@@ -66,7 +70,20 @@ var ofWorkload = map[string]flag{
 		also: []string{"max-new-tokens", "max_new_tokens"},
 	},
 	"images": {
-		help: "Images per sequence; their tokens count toward --seq", idle: []*idleness{nothingRuns},
+		help: "Images per sequence, within --seq", idle: []*idleness{nothingRuns},
+	},
+	"max_pixels": {
+		help:    "Largest image area in pixels",
+		leftOut: "the size of --image-size, or the model's own", idle: []*idleness{nothingRuns},
+		also: []string{"max_pixels", "image-max-pixels", "image_max_pixels"},
+	},
+	"packing": {
+		help: "{values}", idle: []*idleness{noStep},
+		meant: map[string]string{"bfd": "packed", "neat": "packed", "true": "packed", "on": "packed", "false": "none", "off": "none", "padded": "none", "flattening": "padding-free", "padding_free": "padding-free"},
+		also:  []string{"neat-packing", "neat_packing", "sample-packing", "sample_packing"},
+	},
+	"label_tokens": {
+		help: "Label tokens per sample [all]", idle: []*idleness{noStep, allLogits},
 	},
 	"image_size": {
 		help:    "Side of each image in pixels [about 1 megapixel]",
@@ -84,7 +101,7 @@ var ofWorkload = map[string]flag{
 	"optimizer": {
 		help: "Optimizer; see devmap help optimizers", idle: []*idleness{noStep}, also: []string{"optim"},
 		meant: map[string]string{
-			"adam": "adamw", "adamw_torch": "adamw-foreach", "adamw_torch_fused": "adamw", "adamw-fused": "adamw", "adam8bit": "adamw-8bit", "adamw8bit": "adamw-8bit", "adamw_8bit": "adamw-8bit", "adamw_bnb_8bit": "adamw-8bit", "momentum": "sgd-momentum",
+			"adam": "adamw", "adamw_torch": "adamw-foreach", "adamw_torch_fused": "adamw", "adamw-fused": "adamw", "adam8bit": "adamw-8bit", "adamw8bit": "adamw-8bit", "adamw_8bit": "adamw-8bit", "adamw_bnb_8bit": "adamw-8bit", "paged_adamw_8bit": "paged-adamw-8bit", "paged_adamw": "paged-adamw-32bit", "paged_adamw_32bit": "paged-adamw-32bit", "momentum": "sgd-momentum",
 		},
 	},
 	"recompute": {
@@ -100,6 +117,9 @@ var ofWorkload = map[string]flag{
 	},
 	"lora_precision": {
 		help: "Adapter type: {values} [fp32, or the base's]",
+	},
+	"lora_dropout": {
+		help: "Adapters have dropout", idle: []*idleness{noStep},
 	},
 	"quantize": {
 		help: "Quantize frozen linear layers: {values}", values: []string{"off"},
@@ -120,14 +140,33 @@ var ofWorkload = map[string]flag{
 	"gradient_as_bucket_view": {
 		help: "DDP: gradients are views into the buckets", idle: []*idleness{noStep, noBuckets},
 	},
+	"optimizer_in_backward": {
+		help: "Step in backward (optimizer_in_bwd)", idle: []*idleness{noStep}, also: []string{"optimizer-in-bwd", "optimizer_in_bwd"},
+	},
+	"liger": {
+		help: "Use Liger's kernels", idle: []*idleness{noStep}, also: []string{"use-liger-kernel", "use_liger_kernel"},
+	},
+	"compile": {
+		help: "torch.compile: the peak is a range", idle: []*idleness{noStep}, also: []string{"torch-compile", "torch_compile"},
+	},
+	"eval_batch": {
+		help: "Evaluation batch per GPU [0]", idle: []*idleness{noStep}, also: []string{"per-device-eval-batch-size", "per_device_eval_batch_size"},
+	},
+	"eval_samples": {
+		help: "Samples whose logits metrics keep [0]", idle: []*idleness{noStep},
+	},
 	"ema": {
 		help: "Keep a moving average of the weights on the GPU", idle: []*idleness{noStep},
 	},
 	"preset": {
-		help: "Trainer defaults: a name or file",
+		help: "Trainer defaults: a name or file; see help presets", defaultValue: string(costmodel.Auto),
+		meant: map[string]string{
+			"trainer": "transformers", "hf": "transformers", "huggingface": "transformers", "accelerate": "transformers or accelerate-loop", "default": "auto", "none": "accelerate-loop", "loop": "accelerate-loop",
+			"trl": "trl-sft", "sft": "trl-sft", "swift": "ms-swift", "megatron": "ms-swift-megatron", "llama-factory": "llamafactory", "llama_factory": "llamafactory", "pytorch-lightning": "lightning", "pl": "lightning", "openpi": "openpi:pi0_libero",
+		},
 	},
 	"built_on": {
-		help: "Model before FSDP2 shards it: {values}", idle: []*idleness{noStep},
+		help: "Model before FSDP2 shards it: {values}", idle: []*idleness{noStep, notPrepared},
 	},
 	"strategy": {
 		help: "Parallelism; see devmap help strategies", defaultValue: string(costmodel.DeviceMap),
@@ -239,6 +278,10 @@ var ownFlags = []flag{
 		name: "ds-config", at: func(request *Request) any { return &request.dsConfig }, on: placing, again: true,
 		help: "Read stage, batch, precision and bucket sizes from FILE",
 		also: []string{"deepspeed", "deepspeed-config", "deepspeed_config", "ds_config"},
+	},
+	{
+		name: "lengths", at: func(request *Request) any { return &request.lengths }, on: placing, again: true, idle: []*idleness{noStep},
+		help: "Tokens of the samples",
 	},
 	{
 		name: "time-limit", at: func(request *Request) any { return &request.TimeLimit }, on: placing, hidden: onCheck, benchmark: true, also: []string{"timeout"},

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
@@ -13,6 +14,7 @@ import (
 func Topics() []*cobra.Command {
 	pages := []struct{ name, short, text string }{
 		{"precision", "Values of --precision, and what engines call them", precisionTopic},
+		{"presets", "Values of --preset, and what bf16: true means", presetsTopic()},
 		{"strategies", "Strategies, engines and pipeline schedules", strategiesTopic()},
 		{"optimizers", "Values of --optimizer and their memory", optimizersTopic},
 		{"offload", "Values of --offload: weights outside the GPUs", offloadTopic},
@@ -71,6 +73,65 @@ Without --precision devmap takes the type of the checkpoint or config. Under
 zero1, zero2 and zero3 it takes bf16-mixed for a bf16 model and 16-mixed for an
 fp16 model, as "bf16": {"enabled": true} and "fp16": {"enabled": true} do.`
 
+// presetsTopic lists the presets with the packages that their defaults were read in.
+func presetsTopic() string {
+	text := `Values of --preset: the code path of a training program, and its defaults.
+Flags that you give win.
+
+  auto                             the code path of transformers if Accelerate
+                                   runs --strategy (device-map, ddp, fsdp,
+                                   hsdp, zero1, zero2, zero3), else that of
+                                   accelerate-loop; no other default changes
+  accelerate-loop                  a loop written by hand: it keeps the logits
+                                   of a device map; FSDP2 wraps each block and
+                                   the model
+`
+	programs := map[string]string{}
+	for _, preset := range presets() {
+		programs[preset.Name], _, _ = strings.Cut(preset.Program, ", ")
+	}
+	var configs, refused []string
+	for _, name := range flagNamed("preset").field.Values[1:] {
+		config, openpi := strings.CutPrefix(name, "openpi:")
+		switch {
+		case programs[name] == "":
+			refused = append(refused, name)
+		case openpi:
+			configs = append(configs, config)
+		default:
+			text += fmt.Sprintf("  %-31s  %s\n", name, programs[name])
+		}
+	}
+	text += "\n" + out.Wrap("openpi:CONFIG is OpenPI's training on JAX, CONFIG one of "+strings.Join(configs, ", ")+".", 78) +
+		"\n\n" + out.Wrap("devmap refuses these and names what it does not count: "+strings.Join(refused, ", ")+".", 78) + "\n\n"
+	return text + bf16Topic
+}
+
+const bf16Topic = `--preset FILE reads YAML or JSON of LLaMA-Factory, axolotl, ms-swift,
+TrainingArguments, accelerate config or torchtune.
+
+The --precision that bf16: true means, by the type that weights are loaded in:
+
+  Program        Weights  Method  DDP, one GPU  FSDP2
+  transformers   bf16     full    bf16-true     bf16-mixed: Accelerate makes
+                                                trained weights fp32
+                 fp32     full    bf16-mixed    bf16-mixed
+                 bf16     LoRA    bf16-mixed    bf16-mixed: bf16 base, fp32
+                                                adapters
+                 fp32     LoRA    bf16-mixed with --preset accelerate-loop
+  trl-sft        as transformers; a model given by name is loaded in fp32
+  ms-swift       as transformers; bf16 follows the type of the checkpoint
+  llamafactory   bf16     full    bf16-mixed    bf16-mixed: trained weights are
+                                                fp32 unless pure_bf16
+  axolotl        bf16     full    bf16-true     bf16-true: its own FSDP2 path
+  lightning      fp32     full    bf16-mixed ("bf16-true" is bf16-true)
+  torchtune      bf16     any     bf16-true (dtype: bf16)
+  torchtitan     fp32     full    bf16-mixed, gradients reduced in fp32
+  diffusers      bf16     LoRA    bf16-true: adapters are bf16 too
+
+With LoRA, --precision bf16-mixed keeps the base in its stored type under a
+trainer's preset. Under accelerate-loop it means an fp32 base.`
+
 // strategiesTopic lists the strategies with the engines that run them.
 func strategiesTopic() string {
 	does := map[costmodel.Strategy]string{
@@ -119,13 +180,19 @@ the weights that they update: 4 bytes a number in fp32, 2 in bf16.
   adamw          fused AdamW: two states
   adamw-foreach  AdamW without fusion: two states, and temporary tensors of the
                  size of the parameters during the step
-  adamw-8bit     bitsandbytes AdamW: two states of one byte
+  adamw-8bit     bitsandbytes AdamW: two states of one byte. Transformers'
+                 Trainer keeps fp32 states for embeddings
+  paged-adamw-8bit, paged-adamw-32bit
+                 the same, and fp32, with states in CUDA's unified memory:
+                 outside PyTorch's allocator, on the GPU while there is room
   sgd            no state
   sgd-momentum   one state
   adafactor      a row and a column of factors for each matrix
   muon           one state for matrices, AdamW for the other parameters
 
 Transformers calls adamw "adamw_torch_fused", and adamw-foreach "adamw_torch".
+--optimizer-in-backward updates each parameter when its gradient is there, as
+torchtune's optimizer_in_bwd does: gradients exist one at a time.
 With --lora-rank only the adapters are trained and have states.`
 
 const offloadTopic = `
@@ -142,6 +209,8 @@ disk_bytes_per_second); see devmap help topology.
 In training, DeepSpeed offloads: --offload cpu with --strategy zero1, zero2 or
 zero3 keeps optimizer states in host memory. zero3 keeps the weights there too.
 Other settings need a file: offload_optimizer and offload_param of --ds-config.
+With --strategy fsdp or hsdp it is FSDP2's CPUOffloadPolicy (Accelerate's
+fsdp_offload_params): parameters, gradients and optimizer states of each GPU.
 
 Values of --offload for diffusion pipelines on one GPU, as diffusers names them:
 

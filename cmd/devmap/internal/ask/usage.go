@@ -21,12 +21,13 @@ var groups = []struct {
 }{
 	{"Input", []string{"for ENGINE", "model MODEL", "weights SOURCE", "tokens FILE", "resume FOLDER", "seed N", "schedule-file FILE"}},
 	{"What to plan", []string{
-		"mode MODE", "preset NAME|FILE", "batch N", "seq N", "target-seq N", "images N", "image-size PIXELS", "precision TYPE", "attention KERNEL",
+		"mode MODE", "preset NAME|FILE", "batch N", "seq N", "target-seq N", "images N|MEAN,MAX", "image-size PIXELS", "max-pixels PIXELS",
+		"lengths MEAN,MAX|FILE", "packing KIND", "label-tokens N|FRACTION", "precision TYPE", "attention KERNEL",
 	}},
 	{"GPUs", []string{"gpus N|SIZES|auto", "gpu NAME", "topology FILE", "reserve SIZE", "devices LIST", "backend NAME", "transport WAY"}},
 	{"Training", []string{
-		"optimizer NAME", "micro-batches N", "recompute MODE", "loss KIND", "loss-only", "lora-rank N", "lora-targets NAMES", "lora-precision TYPE",
-		"quantize TYPE", "ema", "gradient-as-bucket-view", "lr RATE", "betas B1,B2", "eps NUMBER", "weight-decay NUMBER", "clip NORM",
+		"optimizer NAME", "optimizer-in-backward", "micro-batches N", "recompute MODE", "loss KIND", "loss-only", "liger", "compile", "lora-rank N", "lora-targets NAMES", "lora-precision TYPE",
+		"lora-dropout", "quantize TYPE", "eval-batch N", "eval-samples N", "ema", "gradient-as-bucket-view", "lr RATE", "betas B1,B2", "eps NUMBER", "weight-decay NUMBER", "clip NORM",
 	}},
 	{"Inference", []string{"new-tokens N", "offload TARGET", "stop ID"}},
 	{"Strategy", []string{
@@ -168,9 +169,9 @@ func usage(cmd *cobra.Command, width int) string {
 
 // topics are those that the help of a command ends with.
 var topics = map[string]string{
-	"plan":     "precision, gpus, models, strategies, optimizers, offload, topology, exit-codes, environment",
-	"estimate": "precision, gpus, models, strategies, optimizers, topology, exit-codes, environment",
-	"check":    "precision, gpus, models, strategies, optimizers, topology, exit-codes, environment",
+	"plan":     "precision, presets, gpus, models, strategies, optimizers, offload, topology, exit-codes, environment",
+	"estimate": "precision, presets, gpus, models, strategies, optimizers, topology, exit-codes, environment",
+	"check":    "precision, presets, gpus, models, strategies, optimizers, topology, exit-codes, environment",
 	"inspect":  "precision, models, strategies, optimizers, environment",
 	"emit":     "strategies, exit-codes",
 	"simulate": "exit-codes", "run": "exit-codes", "watch": "exit-codes", "probe": "topology",

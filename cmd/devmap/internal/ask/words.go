@@ -1,6 +1,7 @@
 package ask
 
 import (
+	"cmp"
 	"fmt"
 	"io/fs"
 	"os"
@@ -63,11 +64,12 @@ func modeSaid(workload *costmodel.Workload, settings []costmodel.Setting) []cost
 
 // Flags are those of `devmap plan` that ask for a workload: with the model and
 // the GPUs they reproduce a row's plan. Values that are the flags' defaults
-// are left out, but for the strategy and its runtime.
+// are left out, but for the strategy and its runtime, and where a preset has
+// another default.
 func Flags(workload *costmodel.Workload) []string {
 	var settings []costmodel.Setting
 	for _, field := range costmodel.Fields() {
-		if value := field.Text(workload); value != "" {
+		if value := said(workload, &field); value != "" {
 			settings = append(settings, costmodel.Setting{Field: field.Name, Value: value})
 		}
 	}
@@ -76,6 +78,18 @@ func Flags(workload *costmodel.Workload) []string {
 		typed = append(typed, wordsOf(setting)...)
 	}
 	return typed
+}
+
+// said is the value that a flag of `devmap plan` needs; empty: none.
+func said(workload *costmodel.Workload, field *costmodel.Field) string {
+	value, isPreset := field.Text(workload), field.Name == "preset"
+	switch {
+	case isPreset && (value == string(costmodel.Auto) || value == "" && field.Implied(workload)):
+		return ""
+	case value == "" && (isPreset || presetSets(workload.Preset, field.Name)):
+		return cmp.Or(valueOf(field.Ref(workload)), field.Default)
+	}
+	return value
 }
 
 // typed are the flags that set what a change sets.

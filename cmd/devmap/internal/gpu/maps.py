@@ -25,7 +25,7 @@ CASES = {
 FAMILIES = {
     ("phi-3-mini", "trained"): ("--gpus 1 --mode train --batch 2 --seq 2048", None),
     ("qwen3-8b", "prefill"): ("--gpus 1 --mode infer --batch 4 --seq 4096", None),
-    ("gemma-2-9b", "FSDP2, rank 3 of 8"): ("--gpus 8 --mode train --strategy fsdp --precision bf16-mixed --batch 1 --seq 2048", 3),
+    ("gemma-2-9b", "FSDP2, rank 3 of 8"): ("--gpus 8 --mode train --strategy fsdp --preset accelerate-loop --precision bf16-mixed --batch 1 --seq 2048", 3),
     ("llama-3.1-8b", "1F1B, rank 1 of 4"): ("--gpus 4 --mode train --strategy pipeline --batch 8 --micro-batches 8 --seq 2048", 1),
 }
 CATALOGUE = {"NVIDIA H200": "h200-141gb", "NVIDIA H100 80GB HBM3": "h100-80gb"}  # whose budgets plans are made for
@@ -59,7 +59,7 @@ def maps(shared, figures):
     os.makedirs(folder)
     cases = dict(list(CASES[count].items())[: 2 if shared.small else None])
     for model, (batch, seq, recompute, _, own) in cases.items():
-        flags = f"--gpus {count} --mode train --batch {batch} --seq {seq} --recompute {recompute}"
+        flags = f"--gpus {count} --mode train --batch {batch} --seq {seq} --recompute {recompute} --preset accelerate-loop"
         emitted(shared, model, flags, os.path.join(folder, model + (".own.py" if own else ".py")))
     for line in shared.streamed("maps.py", folder):
         print(line, end="", flush=True)

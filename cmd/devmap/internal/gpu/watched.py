@@ -24,7 +24,7 @@ KINDS = {
     "lora": ([*TRAIN, "--lora-rank", "16", "--lora-targets", "all-linear"], []),
     "two": (TRAIN, []),
     "plain, a spike, peaks reset": (TRAIN, ["--spike", str(SPIKE), "--reset"]),
-    "plain, planned for logits that are kept": (["--mode", "train"], []),
+    "plain, planned for logits that are kept": (["--mode", "train", "--preset", "accelerate-loop"], []),
 }
 # How a script ends, the exit status that a shell gives it, what its hook says of that.
 ENDS = {"oom": (1, "out of memory"), "killed": (128 + signal.SIGKILL, "running"), "left": (0, "exit")}

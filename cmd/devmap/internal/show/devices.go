@@ -76,6 +76,11 @@ func (rows *deviceTable) columns() []column {
 	columns = append(columns, column{heading: "Peak", cell: func(prediction *devicemap.Prediction) string {
 		return rows.unit.print(prediction.Predicted.PeakAllocatedBytes)
 	}})
+	if rows.usual() {
+		columns = append(columns, column{heading: "Usual", cell: func(prediction *devicemap.Prediction) string {
+			return rows.unit.print(prediction.Predicted.UsualPeakBytes)
+		}})
+	}
 	if rows.pooled() {
 		columns = append(columns, column{heading: "Reserved", cell: rows.reserved})
 	}
@@ -94,6 +99,11 @@ func fitWord(verdict devicemap.Verdict) string {
 		return "yes"
 	}
 	return string(verdict)
+}
+
+// usual reports that most batches are smaller than the largest.
+func (rows *deviceTable) usual() bool {
+	return slices.ContainsFunc(rows.devices, func(prediction devicemap.Prediction) bool { return prediction.Predicted.UsualPeakBytes > 0 })
 }
 
 // pooled reports that an allocator reserves more than the peak.
@@ -203,6 +213,9 @@ func (rows *deviceTable) row(columns []column, deviceIndex, end int) []any {
 // the columns that were left out.
 func (rows *deviceTable) units(left []string) []string {
 	said := []string{rows.unit.name + " at each GPU's peak."}
+	if rows.usual() {
+		said = append(said, "Usual is the peak of the usual batch.")
+	}
 	if rows.pooled() {
 		said = append(said, "Reserved is the allocator's pool.")
 	}

@@ -101,7 +101,13 @@ func (printer *Printer) doing() string {
 	if workload.Attention != "" {
 		parts = append(parts, workload.Attention+" attention")
 	}
-	if workload.Images > 0 {
+	if workload.Packing != "" {
+		parts = append(parts, workload.Packing+" rows")
+	}
+	switch {
+	case workload.ImagesMean > 0:
+		parts = append(parts, fmt.Sprintf("%v images a sequence, at most %d", workload.ImagesMean, workload.Images))
+	case workload.Images > 0:
 		parts = append(parts, Plural(workload.Images, "image")+" a sequence")
 	}
 	return strings.Join(parts, ", ")

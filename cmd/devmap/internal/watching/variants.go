@@ -1,6 +1,7 @@
 package watching
 
 import (
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,52 +13,139 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// asked are fields of a workload that a command sets. Those that say how the model is
-// spread are the map's.
+// asked are fields of a workload that a command sets, the likely ones first. Those
+// that say how the model is spread are the map's, other than the runtime.
 var asked = []string{
-	"batch", "micro_batches", "seq", "precision", "optimizer", "recompute", "lora_rank", "lora_precision",
-	"loss", "attention", "loss_only", "gradient_as_bucket_view", "ema", "preset", "built_on",
+	"preset", "precision", "loss_only", "recompute", "attention", "micro_batches", "built_on", "loss", "liger", "optimizer", "lora_rank",
+	"lora_targets", "lora_precision", "lora_dropout", "gradient_as_bucket_view", "ema", "runtime", "batch", "seq",
+}
+
+// change is a setting that a command may have in place of the plan's.
+type change struct {
+	field string
+	set   func(*costmodel.Workload) costmodel.Setting
+}
+
+// size reports a change of how much work there is.
+func (change *change) size() bool {
+	return slices.Contains([]string{"batch", "seq", "micro_batches"}, change.field)
+}
+
+// variants predicts a plan's map under changed settings.
+type variants struct {
+	graph *modelgraph.Graph
+	plan  *devicemap.Plan
+	late  func() bool
+	yield func(watch.Variant) bool
+	seen  map[string]bool // peaks of fewer changes, which explain as much
+	ended bool
 }
 
 // Variants predicts a plan's map again under settings that a command may have in place
-// of the plan's: the settings that are easily forgotten, one at a time. There are none if
-// the plan is not what devmap would predict today.
-func Variants(graph *modelgraph.Graph, plan *devicemap.Plan) []watch.Variant {
-	today, ok := predict(graph, plan, &plan.Workload)
-	if !ok || !samePeaks(today, plan.Devices) {
-		return nil
-	}
-	var all []watch.Variant
-	try := func(values ...func(*costmodel.Workload) costmodel.Setting) {
-		workload := plan.Workload
-		var words []string
-		for _, value := range values {
-			words = append(words, ask.Say(value(&workload)))
+// of the plan's: that of today's devmap, where the plan is older; one setting; two; two
+// under a trainer's preset, and two with a size. It ends when late says so.
+func Variants(graph *modelgraph.Graph, plan *devicemap.Plan, late func() bool) iter.Seq[watch.Variant] {
+	return func(yield func(watch.Variant) bool) {
+		try := variants{graph: graph, plan: plan, late: late, yield: yield, seen: map[string]bool{}}
+		if today, ok := predict(graph, plan, &plan.Workload); ok {
+			if !samePeaks(today, plan.Devices) {
+				try.give(watch.Variant{Setting: "this version of devmap", Devices: today})
+			}
+			try.seen[peaksOf(today)] = true
 		}
-		devices, ok := predict(graph, plan, &workload)
-		same := func(one watch.Variant) bool { return samePeaks(one.Devices, devices) }
-		trainer := strings.HasPrefix(words[0], "--preset") // several are one path
-		if ok && !samePeaks(devices, today) && (!trainer || !slices.ContainsFunc(all, same)) {
-			all = append(all, watch.Variant{Setting: strings.Join(words, " "), Devices: devices})
-		}
+		try.all(changesOf(&plan.Workload))
 	}
+}
+
+func changesOf(workload *costmodel.Workload) (all []change) {
 	fields := costmodel.Fields()
-	each := func(names []string, visit func(value func(*costmodel.Workload) costmodel.Setting)) {
-		for i := range fields {
-			if slices.Contains(names, fields[i].Name) {
-				for _, value := range others(&fields[i], &plan.Workload) {
-					visit(value)
-				}
+	for _, name := range asked {
+		at := slices.IndexFunc(fields, func(field costmodel.Field) bool { return field.Name == name })
+		if at < 0 {
+			continue
+		}
+		for _, set := range others(&fields[at], workload) {
+			all = append(all, change{name, set})
+		}
+	}
+	return all
+}
+
+// all tries changes alone, in pairs, and in pairs under each preset.
+func (try *variants) all(changes []change) {
+	var single, known []string
+	var distinct []change // a field's values of equal peaks are one
+	for i := range changes {
+		peaks := try.apply(1, changes[i])
+		of := changes[i].field + peaks
+		if peaks == "" || !slices.Contains(known, of) {
+			distinct = append(distinct, changes[i])
+		}
+		single, known = append(single, peaks), append(known, of)
+	}
+	try.remember(single)
+	changes = distinct
+	pairs := try.pairs(2, nil, changes, func(one, other *change) bool { return !one.size() && !other.size() })
+	pairs = append(pairs, single...)
+	try.remember(pairs)
+	for i := range changes {
+		if changes[i].field == "preset" {
+			try.pairs(3, &changes[i], changes, func(one, other *change) bool {
+				return !one.size() && !other.size() && one.field != "preset" && other.field != "preset"
+			})
+		}
+	}
+	try.pairs(3, nil, changes, func(one, other *change) bool { return one.size() != other.size() })
+}
+
+// pairs tries two changes of different fields, under another one if that is not nil.
+func (try *variants) pairs(far int, under *change, changes []change, take func(one, other *change) bool) (peaks []string) {
+	for i := range changes {
+		for j := i + 1; j < len(changes); j++ {
+			one, other := &changes[i], &changes[j]
+			switch {
+			case one.field == other.field || !take(one, other):
+			case under != nil:
+				peaks = append(peaks, try.apply(far, *under, *one, *other))
+			default:
+				peaks = append(peaks, try.apply(far, *one, *other))
 			}
 		}
 	}
-	each(asked, func(value func(*costmodel.Workload) costmodel.Setting) { try(value) })
-	// A trainer comes with a setting of its own: two changes at once.
-	each([]string{"preset"}, func(trainer func(*costmodel.Workload) costmodel.Setting) {
-		each([]string{"precision", "recompute", "loss_only", "built_on"}, func(value func(*costmodel.Workload) costmodel.Setting) { try(trainer, value) })
-	})
-	return all
+	return peaks
 }
+
+// remember has peaks not be given again.
+func (try *variants) remember(peaks []string) {
+	for _, one := range peaks {
+		try.seen[one] = true
+	}
+}
+
+// apply predicts the map under changes, and gives what no fewer changes predict;
+// it returns its peaks. Presets of one path are given once.
+func (try *variants) apply(far int, changes ...change) string {
+	if try.ended = try.ended || try.late(); try.ended {
+		return ""
+	}
+	workload := try.plan.Workload
+	var words []string
+	for _, change := range changes {
+		words = append(words, ask.Say(change.set(&workload)))
+	}
+	devices, ok := predict(try.graph, try.plan, &workload)
+	peaks := peaksOf(devices)
+	if !ok || try.seen[peaks] {
+		return peaks
+	}
+	if changes[0].field == "preset" {
+		try.seen[peaks] = true
+	}
+	try.give(watch.Variant{Setting: strings.Join(words, " "), Devices: devices, Changes: far})
+	return peaks
+}
+
+func (try *variants) give(variant watch.Variant) { try.ended = try.ended || !try.yield(variant) }
 
 // others are the other values of a field, each as what sets it: every other one
 // that has a name; of sizes those up to a factor of four apart; no adapters.
@@ -81,9 +169,21 @@ func others(field *costmodel.Field, now *costmodel.Workload) []func(*costmodel.W
 				return costmodel.Set(field.Name, strconv.FormatInt(size, 10))
 			})
 		}
+	case *[]string:
+		for _, targets := range []string{"all-linear", "q_proj,v_proj"} { // of PEFT's users; of its defaults
+			if now.LoRARank == 0 {
+				continue
+			}
+			all = append(all, func(workload *costmodel.Workload) costmodel.Setting {
+				if at, ok := field.Ref(workload).(*[]string); ok {
+					*at = strings.Split(targets, ",")
+				}
+				return costmodel.Set(field.Name, targets)
+			})
+		}
 	default:
 		for _, name := range field.Values {
-			if name == "auto" { // a planner chooses then; a command has what was chosen
+			if !tried(field.Name, name, now) {
 				continue
 			}
 			all = append(all, func(workload *costmodel.Workload) costmodel.Setting {
@@ -94,6 +194,18 @@ func others(field *costmodel.Field, now *costmodel.Workload) []func(*costmodel.W
 		}
 	}
 	return all
+}
+
+// tried reports a named value that a run can have: a planner alone chooses "auto",
+// torch runs under two runtimes, and adapters alone have a type.
+func tried(field, name string, now *costmodel.Workload) bool {
+	switch {
+	case name == "auto":
+		return false
+	case field == "runtime":
+		return name == "torch" || name == "lightning"
+	}
+	return field != "lora_precision" || now.LoRARank > 0
 }
 
 func sizes(field string, now int64) []int64 {
@@ -126,6 +238,15 @@ func predict(graph *modelgraph.Graph, plan *devicemap.Plan, workload *costmodel.
 	report := devicemap.Check(graph, table, &plan.Topology, plan.DeviceMap, nil)
 	faults := slices.ContainsFunc(report.Faults, func(fault devicemap.Fault) bool { return fault.Kind != doesNotFit })
 	return report.Devices, !faults && len(report.Devices) == len(plan.Devices)
+}
+
+// peaksOf is a name of peaks.
+func peaksOf(devices []devicemap.Prediction) string {
+	var name []byte
+	for i := range devices {
+		name = strconv.AppendInt(append(name, ' '), devices[i].Predicted.PeakAllocatedBytes, 16)
+	}
+	return string(name)
 }
 
 // samePeaks reports equal peaks.

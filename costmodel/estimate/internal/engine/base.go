@@ -24,12 +24,20 @@ func (base) Refuse(*costmodel.Workload) error { return nil }
 
 func (base) Rules(workload *costmodel.Workload) layers.Rules {
 	rules := layers.Rules{Compute: workload.Precision, GradsPersist: workload.MicroBatches > 1}
-	if workload.LoRARank > 0 && workload.Quantize == "" && ops.MixedPrecision(workload.Precision) && trainer.Of(workload.Preset).Path.FrozenAsStored {
+	path := &trainer.Of(workload.Preset).Path
+	rules.FusedAdapters = path.FusedAdapters && workload.Quantize != value.Int8
+	if workload.LoRARank > 0 && (workload.Quantize == "" || path.FusedAdapters) && ops.MixedPrecision(workload.Precision) && path.FrozenAsStored {
 		// The base keeps the 16 bits that it is loaded in, and autocast has
 		// nothing to cast but the adapters, which PEFT makes fp32.
 		rules.Compute, rules.FrozenAsStored, rules.AutocastAdapters = gathered(workload.Precision), true, true
 	}
+	rules.AutocastAdapters = rules.AutocastAdapters || autocast(workload)
 	return rules
+}
+
+// autocast reports adapters on a 16-bit base whose program has bf16 on.
+func autocast(workload *costmodel.Workload) bool {
+	return trainer.Of(workload.Preset).Path.Autocast && workload.LoRARank > 0 && workload.Quantize == "" && ops.WeightBytes(workload.Precision) == 2
 }
 
 func (base) Regions(*layers.Model, *costmodel.Table) error { return nil }

@@ -30,7 +30,8 @@ func (ddp) Rules(workload *costmodel.Workload) layers.Rules {
 // without (measured/dist_more.json); what refers to them is not known (the
 // all-reduces that ProcessGroupNCCL.cpp's watchdog has not cleared would).
 func (ddp) Finish(model *layers.Model, table *costmodel.Table) {
-	table.OutputsDropped = true
+	table.OutputsDropped, table.Reference = true, wholeReference(model)
+	generation(model, table)
 	var set int64
 	for i := range model.Layers {
 		set += model.Layers[i].Grads.First

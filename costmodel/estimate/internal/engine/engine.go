@@ -7,6 +7,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
+	"github.com/devmap-dev/devmap/costmodel/internal/trainer"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 )
 
@@ -58,10 +59,20 @@ var engines = map[key]Engine{
 // Of is the engine of a workload. If none is built it is an error that names
 // the field, and the engine has the defaults of most.
 func Of(workload *costmodel.Workload) (Engine, error) {
+	if workload.Strategy == costmodel.DDP && trainer.Of(workload.Preset).Path.Megatron {
+		return megatron{}, nil
+	}
 	if found, ok := engines[key{workload.Strategy, workload.Runtime}]; ok {
+		if _, blocks := found.(fsdp); blocks && trainer.Of(workload.Preset).Path.Flat {
+			return flat{}, nil
+		}
 		return found, nil
 	}
 	runtimes := workload.Strategy.Traits().Runtimes
+	if workload.Runtime == value.Lightning && workload.Strategy.Traits().ByBlock { // its strategies differ more than a runtime says
+		return base{}, costmodel.Refuse(costmodel.Set("runtime", workload.Runtime),
+			"Lightning's FSDP is torch's: leave the runtime out and use %v (FSDPStrategy), lightning:blocks (with auto_wrap_policy) or lightning:model-parallel", costmodel.Set("preset", value.Lightning))
+	}
 	if workload.Runtime == value.Lightning && workload.Strategy.Traits().Replicated { // it has FSDP and DeepSpeed too
 		return base{}, costmodel.Refuse(costmodel.Set("runtime", workload.Runtime),
 			"devmap models Lightning with %v alone, not with %v", costmodel.Set("strategy", costmodel.DDP), costmodel.Set("strategy", workload.Strategy))

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"math/bits"
+
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
 	"github.com/devmap-dev/devmap/costmodel/internal/allocator"
@@ -35,22 +37,12 @@ func (fsdp) Refuse(workload *costmodel.Workload) error {
 	if err := checkDegree(workload); err != nil {
 		return err
 	}
-	if workload.Quantize != "" {
-		return refuseQuantised(workload)
+	if workload.Quantize == "" || workload.Quantize == value.NF4 {
+		return nil
 	}
-	return nil
-}
-
-// refuseQuantised says what is true of quantised bases under FSDP: of nf4
-// bitsandbytes documents it (docs/source/fsdp_qlora.md: bnb_4bit_quant_storage
-// as wide as what is not quantised), and devmap does not count it; LLM.int8()'s
-// statistics lie outside the weights, and no storage type makes these cut.
-func refuseQuantised(workload *costmodel.Workload) error {
+	// LLM.int8()'s statistics lie outside the weights, and no storage type makes
+	// these cut.
 	works := costmodel.Set("strategy", costmodel.DDP)
-	if workload.Quantize == value.NF4 {
-		return costmodel.Refuse(costmodel.Set("quantize", value.NF4),
-			"FSDP shards nf4 weights only with bnb_4bit_quant_storage, which devmap does not support; use %v or device-map", works)
-	}
 	return costmodel.Refuse(costmodel.Set("quantize", workload.Quantize),
 		"FSDP cuts parameters, and bitsandbytes has no form of %s weights that it can cut, as it has of nf4: use %v or device-map", workload.Quantize, works)
 }
@@ -59,25 +51,38 @@ func (fsdp) Rules(workload *costmodel.Workload) layers.Rules {
 	path := &trainer.Of(workload.Preset).Path
 	return layers.Rules{
 		Compute: gathered(workload.Precision), Cut: true, GradsPersist: path.RetainsGradients && workload.MicroBatches > 1,
-		ReduceAsComputed: path.ReduceAsComputed, FrozenAsStored: path.FrozenAsStored,
+		ReduceAsComputed: path.ReduceAsComputed, FrozenAsStored: path.FrozenAsStored && !path.FrozenFP32 || workload.Quantize != "",
+		Adapters16: autocast(workload), HeadAsStored: path.HeadWhole, Modules: ops.Modules(path.Modules),
 	}
 }
 
 func (fsdp) Finish(model *layers.Model, table *costmodel.Table) {
 	table.OutputsDropped = true
 	path := &trainer.Of(model.Workload.Preset).Path
+	table.LastGradients = model.Train && path.LastGradients
 	for _, wrapped := range shard.Groups(model.Graph, shard.EndsOf(&model.Workload)) {
 		group := groupOf(model, &wrapped)
+		if wrapped.Tail && path.ReduceFP32 {
+			group.Gathered += tiedAgain(model, &group.Group)
+		}
+		group.Repeats = wrapped.Alone && model.Workload.Loss == value.LossChunked && model.Train
 		if len(group.Units) > 0 {
 			table.Groups = append(table.Groups, group.Group)
 		}
 	}
-	if model.Train && *path == (trainer.Path{}) {
+	if model.Workload.Quantize != "" {
+		warnStorage(model, table)
+	}
+	if model.Workload.HostShards {
+		onHost(model, table)
+	} else if model.Train && *path == (trainer.Path{}) && model.Workload.Quantize == "" {
 		table.Marks = once(func() [][2]int64 { return shardMarks(model, table.Groups) })
 	}
+	table.KeepsGradients = model.Train && path.ZeroesGradients
 	if model.Train && path.StateDict {
 		prepared(model, table)
 	}
+	table.Reference = shardedReference(model, table.Groups)
 	switch {
 	case !model.Train || model.Workload.MicroBatches < 2:
 	case path.RetainsGradients:
@@ -87,17 +92,50 @@ func (fsdp) Finish(model *layers.Model, table *costmodel.Table) {
 	}
 }
 
+// warnStorage says what bitsandbytes' default storage costs: Accelerate does not
+// shard it (utils/fsdp_utils.py, fsdp2_prepare_model: ignored_params).
+func warnStorage(model *layers.Model, table *costmodel.Table) {
+	var more int64
+	for i := range model.Layers {
+		for j := range model.Layers[i].Whole.Owned() {
+			more += model.Layers[i].Whole.Packed(j) - model.Layers[i].Shard.Packed(j)
+		}
+	}
+	warn(table, "4-bit weights are sharded with bnb_4bit_quant_storage=torch.bfloat16; with its default, uint8, they stay whole on every GPU: %v more", costmodel.Bytes(more))
+}
+
+// tiedAgain is what a tied head costs under from_pretrained(distributed_config=):
+// fully_shard takes the norm and the embedding, so that the root has a group of
+// the head's weight, which is gathered again and stays (transformers/distributed/
+// fsdp.py, apply_fully_sharded_data_parallelism; tied after it).
+func tiedAgain(model *layers.Model, group *costmodel.Group) int64 {
+	var size int64
+	for _, unit := range group.Units {
+		layer := &model.Layers[model.Graph.Units[unit].First]
+		if _, embeds := layer.Op.(modelgraph.Embedding); embeds {
+			for _, part := range layer.Shard.Owned() {
+				size += model.Workload.ShardDegree * part.Numel * ops.WeightBytes(model.Rules.Compute)
+			}
+		}
+	}
+	return size
+}
+
 // prepared is the size of the whole model, which a state dict keeps on the GPU
 // while FSDP2 makes the parts, if the model was built there.
 func prepared(model *layers.Model, table *costmodel.Table) {
-	if model.Workload.BuiltOn == value.BuiltOnCPU {
+	if model.Workload.BuiltOn == value.BuiltOnCPU && model.Workload.Quantize == "" { // bitsandbytes quantises on the GPU
 		return
 	}
 	for i := range model.Layers {
-		table.Prepared += model.Layers[i].Whole.Bytes() + model.Layers[i].Whole.Padding()
+		whole := &model.Layers[i].Whole
+		table.Prepared += whole.Bytes() + whole.Padding()
+		for j := range whole.Owned() {
+			if packed := whole.Packed(j); packed > 0 {
+				table.Prepared -= whole.Stored(j) - packed // the parts have the same statistics
+			}
+		}
 	}
-	warn(table, "FSDP2 prepares a model of %v on the GPU, if your script builds it there; if it loads on the CPU, plan with %v",
-		costmodel.Bytes(table.Prepared), costmodel.Set("built_on", value.BuiltOnCPU))
 }
 
 // fsdpGroup adds up one of FSDP2's parameter groups.
@@ -107,6 +145,7 @@ type fsdpGroup struct {
 	degree int64
 	stored int64 // gradients in the type that they are stored in
 	cast   int64 // gathered bytes that are cast first
+	whole  int64 // parameters in the type that they are stored in
 }
 
 // groupOf is a group of the layers that run.
@@ -131,7 +170,36 @@ func groupOf(model *layers.Model, wrapped *shard.Group) fsdpGroup {
 		}
 	}
 	group.exchange()
+	group.Unhooked = wrapped.Tail && trainer.Of(model.Workload.Preset).Path.HeadWhole
+	if wrapped.Tail && len(wrapped.Units) == 1 && model.Frozen && trainer.Of(model.Workload.Preset).Path.HeadWhole {
+		// No hook of this group runs: PEFT's norm is the root's, and the head itself
+		// is not called. full_tensor gathers it as it is stored, to the end of backward.
+		group.Buffer, group.CopyIn, group.Gathered = 0, 0, group.whole
+	}
+	if wrapped.Tail && model.Train && model.Rules.Modules == ops.Torchtitan && model.Workload.Loss == value.LossChunked {
+		group.reduceInForward(wrapped)
+	}
 	return group
+}
+
+// reduceInForward takes the head's matrix out of what backward reduces; a tied
+// one is there again, as the embedding's.
+func (group *fsdpGroup) reduceInForward(wrapped *shard.Group) {
+	for _, unit := range wrapped.Units {
+		for i := group.model.Graph.Units[unit].First; i < group.model.Graph.Units[unit].End; i++ {
+			layer := &group.model.Layers[i]
+			if _, head := layer.Op.(modelgraph.Head); !head || len(layer.Params) == 0 {
+				continue
+			}
+			numel := shard.Share(layer.Params[0].Numel, group.degree)
+			group.HeadReduce, group.HeadReduced = 4*group.degree*numel, 4*numel
+			if !group.Late {
+				group.Reduce -= group.HeadReduce
+				group.Reduced -= group.HeadReduced
+				group.LastGrad = 0
+			}
+		}
+	}
 }
 
 // gather adds a layer's parameters to a group: whole, in the type of compute,
@@ -152,6 +220,10 @@ func (group *fsdpGroup) gather(layer *layers.Layer) {
 		return
 	}
 	for j, part := range layer.Shard.Owned() {
+		if packed := layer.Shard.Packed(j); packed > 0 {
+			group.add(group.degree * packed)
+			continue
+		}
 		if !part.DType.Float() {
 			group.add(group.degree * part.Bytes)
 			continue
@@ -162,6 +234,7 @@ func (group *fsdpGroup) gather(layer *layers.Layer) {
 		}
 		size := group.degree * part.Numel * each
 		group.add(size)
+		group.whole += group.degree * layer.Shard.Stored(j)
 		if size != group.degree*layer.Shard.Stored(j) {
 			group.cast += size
 		}
@@ -170,6 +243,8 @@ func (group *fsdpGroup) gather(layer *layers.Layer) {
 			group.stored += group.degree * part.Numel * reduced
 			if group.model.Rules.ReduceAsComputed {
 				reduced = ops.WeightBytes(compute)
+			} else if trainer.Of(workload.Preset).Path.ReduceFP32 {
+				reduced = 4
 			}
 			group.Reduce += group.degree * part.Numel * reduced
 			group.LastGrad = layer.Params[j].Numel * ops.WeightBytes(compute)
@@ -217,5 +292,45 @@ func (group *fsdpGroup) exchange() {
 		return
 	}
 	group.CopyIn = group.cast / group.degree // _get_param_all_gather_inputs: one flat cast copy
+	if group.model.Workload.HostShards {
+		group.CopyIn = group.Buffer / group.degree // copies of the host's parts
+	}
 	group.Buffer += allocator.Rounding(group.Buffer)
+}
+
+// onHost moves the parts to the host's memory (torch 2.11, _fully_shard/
+// _fsdp_param.py, offload_to_cpu): each is copied to the GPU before it is
+// gathered, its gradient goes back when it is reduced, and the optimizer runs on
+// the CPU. PyTorch rounds pinned blocks up to powers of two
+// (CachingHostAllocator.h, HostBlock sizes).
+func onHost(model *layers.Model, table *costmodel.Table) {
+	var pinned, pageable int64
+	for i := range table.Units {
+		unit := &table.Units[i]
+		pageable += unit.OptimizerState // of plain CPU tensors
+		unit.Params, unit.Padding, unit.OptimizerState, unit.StepTransient = 0, 0, 0, 0
+	}
+	lock := func(size int64, trained bool) { // the part, and its gradient
+		block := int64(1) << bits.Len64(uint64(max(1, size)-1))
+		if pinned += block; trained {
+			pinned += block
+		}
+	}
+	for i := range model.Layers {
+		part := &model.Layers[i].Shard
+		for j := range part.Owned() {
+			if packed := part.Packed(j); packed > 0 { // statistics are no parameters
+				table.Units[part.UnitIndex].Params += part.Stored(j) - packed
+				lock(packed, false)
+				continue
+			}
+			lock(part.Stored(j), !model.Frozen)
+		}
+		for _, matrix := range part.Matrices() {
+			lock(matrix.Numel()*model.AdapterStored(), true)
+		}
+	}
+	table.HostBytes = (pinned + pageable) * model.Workload.World
+	warn(table, "offload keeps %v of host memory a GPU, %v of it pinned (PyTorch rounds buffers up to powers of two): %v for %d GPUs", costmodel.Bytes(pinned+pageable), costmodel.Bytes(pinned), costmodel.Bytes(table.HostBytes), model.Workload.World)
+	warn(table, "the step time leaves out copies to and from the host, and the optimizer on the CPU")
 }

@@ -52,7 +52,7 @@ func (model *Model) AdapterStored() int64 { return model.adapterWeight() }
 // AdapterCompute is the size of an adapter's parameter as the ops read it, and
 // of its gradient there: FSDP2's mixed precision gathers fp32 shards as 16 bits.
 func (model *Model) AdapterCompute() int64 {
-	if model.Rules.Cut && model.Rules.Compute != model.Workload.Precision {
+	if model.Rules.Cut && (model.Rules.Compute != model.Workload.Precision || model.Rules.Adapters16) {
 		return ops.WeightBytes(model.Rules.Compute)
 	}
 	return model.adapterWeight()

@@ -139,7 +139,7 @@ func (model *Model) bound() error {
 // stages of a pipeline make their own.
 func (model *Model) holdMasks() {
 	at := embedding(model.Graph)
-	if at < 0 || !model.Train || !model.Recomputes || model.Workload.Strategy.Traits().Staged {
+	if at < 0 || !model.Train || !model.Recomputes && !model.Layers[at].Shape.MaskGiven || model.Workload.Strategy.Traits().Staged {
 		return
 	}
 	var pending [2]int64

@@ -52,6 +52,7 @@ type Part struct {
 	Adapters []ops.Adapter
 
 	degree int64         // over how many GPUs it is cut
+	whole  []int64       // elements of each parameter, if it is cut
 	linear []*Projection // by parameter: the linear layer it is the weight of
 	model  *Model
 }

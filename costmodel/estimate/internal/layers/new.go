@@ -5,6 +5,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/internal/ops"
+	"github.com/devmap-dev/devmap/costmodel/internal/trainer"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
@@ -25,8 +26,8 @@ func New(graph *modelgraph.Graph, workload costmodel.Workload, rules Rules) (*Mo
 	model := &Model{
 		Graph: graph, Tied: tied, Workload: workload, Rules: rules, Layers: make([]Layer, len(graph.Layers)),
 		Train: workload.Mode == costmodel.Train, Frozen: workload.LoRARank > 0,
-		Recomputes: workload.Recompute == costmodel.RecomputeFull || workload.Recompute == value.RecomputeSelective,
-		Optimizer:  Optimizer{Kind: workload.Optimizer, EMA: workload.EMA},
+		Recomputes: workload.Recompute == costmodel.RecomputeFull || workload.Recompute == value.RecomputeSelective && !rules.Megatron,
+		Optimizer:  Optimizer{Kind: workload.Optimizer, EMA: workload.EMA, Embeddings32: trainer.Of(workload.Preset).Path.Embeddings32},
 	}
 	if rules.Masters {
 		model.Optimizer.Average = ops.WeightBytes(rules.Compute)

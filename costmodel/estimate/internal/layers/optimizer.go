@@ -12,6 +12,8 @@ type Optimizer struct {
 	Kind string // a value of the field optimizer ([costmodel.Fields]); empty: AdamW
 	// EMA: a moving average of the weights is kept.
 	EMA bool
+	// Embeddings32: 8-bit states are fp32 for embeddings.
+	Embeddings32 bool
 	// Average is the size of an element of that average: a copy of the weights
 	// in their type (torch.optim.swa_utils.AveragedModel deep-copies the
 	// module; OpenPI's ema_params are a copy of params). 0: that of the weights
@@ -67,10 +69,14 @@ var kinds = map[string]struct {
 	costmodel.AdamW:    {states(2), moved(2)},
 	value.AdamWForeach: {adamWForeach, moved(2)},
 	value.AdamW8bit:    {adamW8bit, func(float64) float64 { return 2 }},
+	adamW32bit:         {func(_ []int64, numel, _ int64) (state, transient int64) { return 8 * numel, 0 }, func(float64) float64 { return 8 }},
 	costmodel.SGD:      {states(0), moved(0)},
 	value.SGDMomentum:  {states(1), moved(1)},
 	value.Adafactor:    {adafactor, func(float64) float64 { return 4 }}, // the update itself, made and read
 	value.Muon:         {muon, moved(1)},
+
+	value.PagedAdamW8bit:  {pagedAdamW8bit, func(float64) float64 { return 2 }},
+	value.PagedAdamW32bit: {pagedAdamW32bit, func(float64) float64 { return 8 }},
 }
 
 // states are so many copies of the weights.
@@ -92,6 +98,61 @@ func adamW8bit(_ []int64, numel, _ int64) (state, transient int64) {
 	}
 	return 2 * (numel + 4*((numel+255)/256)), 0 // fp32 absmax per 256
 }
+
+// pagedFrom is the number of elements from which on a state is in unified memory,
+// which PyTorch's allocator does not see (bitsandbytes 0.49, optim/optimizer.py,
+// Optimizer8bit.get_state_buffer: F.get_paged).
+const pagedFrom = 100_000
+
+// pagedAdamW8bit keeps the maxima of its blocks on the GPU (Optimizer2State.init_state:
+// absmax1, absmax2).
+func pagedAdamW8bit(shape []int64, numel, each int64) (state, transient int64) {
+	state, transient = adamW8bit(shape, numel, each)
+	return state - paged8bit(numel), transient
+}
+
+func pagedAdamW32bit(_ []int64, numel, _ int64) (state, transient int64) {
+	return 8*numel - paged32bit(numel), 0
+}
+
+func paged8bit(numel int64) int64  { return pagedStates(numel, 1) }
+func paged32bit(numel int64) int64 { return pagedStates(numel, 4) }
+
+func pagedStates(numel, each int64) int64 {
+	if numel < pagedFrom {
+		return 0
+	}
+	return 2 * numel * each
+}
+
+// paged is what of a tensor's states is in unified memory.
+func (rule *Optimizer) paged(numel int64) int64 {
+	switch rule.kind() {
+	case value.PagedAdamW8bit:
+		return paged8bit(numel)
+	case value.PagedAdamW32bit:
+		return paged32bit(numel)
+	}
+	return 0
+}
+
+// forEmbedding is the optimizer of an embedding's weight: with 32 bits where the
+// program asks for that (transformers 5.17, trainer.py, create_optimizer:
+// register_module_override).
+func (rule *Optimizer) forEmbedding() *Optimizer {
+	wide := *rule
+	switch rule.kind() {
+	case value.AdamW8bit:
+		wide.Kind = adamW32bit
+	case value.PagedAdamW8bit:
+		wide.Kind = value.PagedAdamW32bit
+	}
+	return &wide
+}
+
+// adamW32bit is bitsandbytes' AdamW with fp32 states whatever the weights' type;
+// devmap has it for embeddings alone.
+const adamW32bit = "adamw-32bit"
 
 func muon(shape []int64, numel, each int64) (state, transient int64) {
 	if len(shape) == 2 {

@@ -70,7 +70,7 @@ func TestKinds(t *testing.T) {
 		}
 		for _, kind := range field.Values {
 			rule := layers.Optimizer{Kind: kind}
-			state, transient := rule.State([]int64{128, 64}, 128*64, 2)
+			state, transient := rule.State([]int64{128, 1024}, 128*1024, 2)
 			figures := [3]float64{float64(state), float64(transient), rule.Traffic(2)}
 			if other, ok := seen[figures]; ok {
 				t.Errorf("%s counts as %s does: %v", kind, other, figures)
@@ -80,5 +80,25 @@ func TestKinds(t *testing.T) {
 	}
 	if len(seen) < 7 {
 		t.Errorf("%d optimizers: %v", len(seen), seen)
+	}
+}
+
+// TestPaged: states of tensors from 100,000 elements on are in unified memory, but for
+// the maxima of blocks of 256; smaller ones are as without pages.
+func TestPaged(t *testing.T) {
+	for _, is := range []struct {
+		kind        string
+		numel, want int64
+	}{
+		{value.PagedAdamW8bit, 4095, 2 * 4 * 4095}, // fp32 below bitsandbytes' min_8bit_size
+		{value.PagedAdamW8bit, 99_999, 2 * (99_999 + 4*391)},
+		{value.PagedAdamW8bit, 100_000, 2 * 4 * 391},
+		{value.PagedAdamW32bit, 99_999, 2 * 4 * 99_999},
+		{value.PagedAdamW32bit, 100_000, 0},
+	} {
+		rule := layers.Optimizer{Kind: is.kind}
+		if got, _ := rule.State([]int64{is.numel}, is.numel, 2); got != is.want {
+			t.Errorf("%s of %d elements: %d B, want %d", is.kind, is.numel, got, is.want)
+		}
 	}
 }

@@ -25,7 +25,7 @@ func (model *Model) parts(i int) {
 	}
 	layer.Whole, layer.Shard = whole, whole
 	if model.Rules.Cut {
-		layer.Shard = whole.cut(shard.RuleOf(workload.Strategy), workload.ShardDegree)
+		layer.Shard = whole.cut(shard.RuleOf(workload), workload.ShardDegree)
 	}
 }
 
@@ -33,7 +33,9 @@ func (model *Model) parts(i int) {
 func (part Part) cut(rule shard.Rule, degree int64) Part {
 	local := *part.Layer
 	local.Params = make([]modelgraph.Tensor, len(part.Params))
+	whole := make([]int64, len(part.Params))
 	for j := range part.Params {
+		whole[j] = part.Params[j].Numel
 		local.Params[j] = rule.Tensor(&part.Params[j], degree)
 	}
 	if bytes, ok := part.DeclaredBytes(); ok {
@@ -41,7 +43,7 @@ func (part Part) cut(rule shard.Rule, degree int64) Part {
 		declared.ParamsBytes = shard.Share(bytes, degree)
 		local.Declared = &declared
 	}
-	part.Layer, part.degree = &local, degree
+	part.Layer, part.degree, part.whole = &local, degree, whole
 	return part
 }
 
@@ -138,7 +140,7 @@ func (part *Part) Padding() int64 {
 // States are what the optimizer has of the layer between steps, and the
 // temporaries of one step.
 func (part *Part) States() (state, transient int64) {
-	rule, each := &part.model.Optimizer, ops.WeightBytes(part.model.Workload.Precision)
+	rule, each := part.optimizer(), ops.WeightBytes(part.model.Workload.Precision)
 	if part.model.Frozen {
 		for _, matrix := range part.Matrices() {
 			retained, passing := rule.State(matrix.Shape(), matrix.Numel(), part.model.adapterWeight())
@@ -156,4 +158,45 @@ func (part *Part) States() (state, transient int64) {
 		}
 	}
 	return state, transient
+}
+
+// optimizer is the one that updates the layer's weights.
+func (part *Part) optimizer() *Optimizer {
+	rule := &part.model.Optimizer
+	if _, embeds := part.Op.(modelgraph.Embedding); embeds && rule.Embeddings32 && !part.model.Frozen {
+		return rule.forEmbedding()
+	}
+	return rule
+}
+
+// Paged is what the optimizer has of the layer in unified memory.
+func (part *Part) Paged() (paged int64) {
+	if part.model.Frozen {
+		for _, matrix := range part.Matrices() {
+			paged += part.model.Optimizer.paged(matrix.Numel())
+		}
+		return paged
+	}
+	for _, tensor := range part.Owned() {
+		if tensor.DType.Float() {
+			paged += part.optimizer().paged(tensor.Numel)
+		}
+	}
+	return paged
+}
+
+// updating is the largest temporary of an update of one of the layer's tensors.
+func (part *Part) updating() (most int64) {
+	rule, each := part.optimizer(), ops.WeightBytes(part.model.Workload.Precision)
+	for _, matrix := range part.Matrices() {
+		_, passing := rule.State(matrix.Shape(), matrix.Numel(), part.model.adapterWeight())
+		most = max(most, passing)
+	}
+	for _, tensor := range part.Owned() {
+		if tensor.DType.Float() && !part.model.Frozen {
+			_, passing := rule.State(tensor.Shape, tensor.Numel, each)
+			most = max(most, passing)
+		}
+	}
+	return most
 }

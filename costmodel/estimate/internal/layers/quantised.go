@@ -1,6 +1,7 @@
 package layers
 
 import (
+	"github.com/devmap-dev/devmap/costmodel/internal/shard"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 )
 
@@ -15,11 +16,28 @@ func (part *Part) quantised(j int) []int64 {
 	}
 	switch part.model.Workload.Quantize {
 	case value.NF4:
-		return NF4(tensor.Numel, part.model.Rules.FlatNF4)
+		if part.whole == nil {
+			return NF4(tensor.Numel, part.model.Rules.FlatNF4)
+		}
+		// What is cut is the storage, a column of bf16 with four weights each
+		// (bnb_4bit_quant_storage); Linear4bit keeps the statistics whole.
+		weights := part.whole[j]
+		out := NF4(weights, part.model.Rules.FlatNF4)
+		out[0] = 2 * shard.Share((weights+3)/4, part.degree)
+		return out
 	case value.Int8:
 		return []int64{tensor.Numel, 4 * linear.Out} // rows and their scales (Int8Params.CB, SCB)
 	}
 	return nil
+}
+
+// Packed is the size of parameter j's 4-bit weights without their statistics; 0
+// if it has none.
+func (part *Part) Packed(j int) int64 {
+	if parts := part.quantised(j); parts != nil && part.model.Workload.Quantize == value.NF4 {
+		return parts[0]
+	}
+	return 0
 }
 
 // NF4 is bitsandbytes/functional.py quantize_4bit of so many weights: two

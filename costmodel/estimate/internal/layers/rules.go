@@ -1,6 +1,9 @@
 package layers
 
-import "github.com/devmap-dev/devmap/costmodel"
+import (
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/internal/ops"
+)
 
 // Rules are what an engine does with tensors that the ops do not say.
 type Rules struct {
@@ -34,6 +37,20 @@ type Rules struct {
 	// AutocastAdapters: adapters alone run under autocast's casts, as the base
 	// has 16 bits.
 	AutocastAdapters bool
+	// FusedAdapters: axolotl's functions run adapters of text decoders.
+	FusedAdapters bool
+	// Megatron: layers are Megatron-Core's, and selective recomputation is of the
+	// attention kernel's call alone.
+	Megatron bool
+	// Adapters16: fp32 adapters are gathered in 16 bits.
+	Adapters16 bool
+	// HeadAsStored: the loss reads a frozen head's weight as it is stored.
+	HeadAsStored bool
+	// Modules are those that run the model.
+	Modules ops.Modules
+	// Compiled: the model is one graph of torch.compile. InParts: DDP cuts it at its
+	// buckets (torch 2.11, _dynamo/backends/distributed.py, DDPOptimizer).
+	Compiled, InParts bool
 	// FlatNF4 keeps the statistics of 4-bit weights as they are, not nested.
 	FlatNF4 bool
 }

@@ -1,8 +1,12 @@
 package layers
 
 import (
+	"math"
+	"slices"
+
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/internal/ops"
+	"github.com/devmap-dev/devmap/costmodel/internal/trainer"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
@@ -18,12 +22,27 @@ func (model *Model) shapes() {
 		shape := model.shape(i)
 		shape.HeadAlone, shape.Inputs = alone[i], i == inputs
 		shape.Scatter = shape.Inputs && shape.Images
+		if model.Rules.Modules == ops.Torchtitan {
+			model.titan(i, &shape)
+		}
 		if model.Frozen {
 			shape.Frozen, shape.InputGrad = true, reached[i]
 			shape.Adapters16, shape.AdapterCasts = model.AdapterCompute() == 2, model.Rules.AutocastAdapters
+			shape.FusedAdapters = model.Rules.FusedAdapters && model.Layers[i].Stream.Kind == modelgraph.Text
+			shape.AdapterDropout = model.Workload.LoRADropout
+			shape.HeadCasts = model.Rules.HeadAsStored && ops.MixedPrecision(model.Workload.Precision) && !slices.ContainsFunc(model.Layers[i].Params, func(tensor modelgraph.Tensor) bool { return tensor.Owner != "" })
 			shape.InputSaved = shape.InputSaved || shape.Recompute && model.entersUnit(i)
 		}
 		model.Layers[i].Shape = shape
+	}
+}
+
+// titan is what torchtitan's modules see otherwise: a block's checkpoint keeps
+// its input, and a tied head's gradient is gone when the table's comes.
+func (model *Model) titan(i int, shape *ops.Shape) {
+	shape.InputSaved = shape.Recompute && model.entersUnit(i)
+	if _, table := model.Layers[i].Op.(modelgraph.Embedding); table && shape.Loss == value.LossChunked {
+		shape.NewGrads, shape.SecondGrads = shape.NewGrads+shape.SecondGrads, 0
 	}
 }
 
@@ -31,27 +50,49 @@ func (model *Model) shapes() {
 func (model *Model) shape(i int) ops.Shape {
 	layer, workload := &model.Layers[i], &model.Workload
 	tokens, length := tokensOf(workload, layer.Stream)
+	batch := batchOf(workload)
 	weights := int64(0)
 	for _, tensor := range layer.Owned() {
 		weights += tensor.Numel
 	}
 	shape := ops.Shape{
 		Tokens: tokens, Length: length, Batch: MicroBatch(workload),
-		Cache: length + workload.NewTokens, Logits: tokens,
+		Cache: length + workload.NewTokens, Logits: labelled(workload, &batch, tokens),
 		Train: model.Train, Precision: model.Rules.Compute, RotaryCopies: model.Rules.RotaryCopies,
 		NewGrads: layer.Grads.First, SecondGrads: layer.Grads.Second, Weights: weights,
-		Attention: workload.Attention, Loss: workload.Loss, Recompute: model.Recomputes,
+		Attention: workload.Attention, Loss: model.loss(), Recompute: model.Recomputes,
 		Adapters: layer.Whole.Adapters, Quantize: workload.Quantize,
+		OneKernel:    workload.Liger || model.Rules.Compiled,
+		Compiled:     model.Rules.Compiled,
+		InParts:      model.Rules.InParts,
 		LinearInputs: model.Rules.LinearInputs, Shared: workload.TP.Count() > 1,
 		Images: workload.Images > 0, InputSaved: model.inputSaved(i),
+		Megatron: model.Train && model.Rules.Megatron, CoreAttention: workload.Recompute == value.RecomputeSelective,
+		Modules: model.Rules.Modules,
 	}
-	if workload.NewTokens > 0 {
+	switch {
+	case workload.NewTokens > 0 && model.Train: // labels are the tokens that were generated
+		shape.Cache, shape.Logits = length, shape.Batch*(workload.NewTokens+1)
+	case workload.NewTokens > 0:
 		shape.Logits = shape.Batch // generation projects the last position alone
+	}
+	if layer.Stream.Kind == modelgraph.Text {
+		shape.Batch = batch.Rows
+		fillRows(&shape, workload, &batch)
 	}
 	if in := layer.InputLayers; len(in) > 0 {
 		shape.Encoder, _ = tokensOf(workload, model.Layers[in[len(in)-1]].Stream)
 	}
 	return shape
+}
+
+// loss is how the language model's loss is computed: Liger's own unless another is
+// asked for.
+func (model *Model) loss() string {
+	if model.Workload.Liger && model.Workload.Loss == "" {
+		return value.LossFused
+	}
+	return model.Workload.Loss
 }
 
 // inputSaved reports that what a layer reads is kept by the layer that made it:
@@ -134,25 +175,96 @@ func tokensOf(workload *costmodel.Workload, stream modelgraph.Stream) (tokens, l
 	case modelgraph.Fixed:
 		return sequences * stream.Tokens, stream.Tokens
 	case modelgraph.Image:
-		each := ImageTokens(stream, workload.ImageSize)
-		return sequences * workload.Images * each, each
+		each := ImageTokens(stream, workload)
+		images := sequences * workload.Images
+		if workload.Usual && workload.ImagesMean > 0 {
+			images = max(1, int64(math.Round(float64(sequences)*workload.ImagesMean)))
+		}
+		return images * each, each
 	case modelgraph.Text:
+		if workload.Mode == costmodel.Train && workload.NewTokens > 0 { // on what was generated, too
+			return sequences * (workload.Seq + workload.NewTokens), workload.Seq + workload.NewTokens
+		}
 	}
-	return sequences * workload.Seq, workload.Seq
+	batch := batchOf(workload)
+	return batch.Rows * batch.Tokens, batch.Tokens
+}
+
+// batchOf is the micro-batch that is counted.
+func batchOf(workload *costmodel.Workload) trainer.Batch {
+	switch {
+	case workload.Rows == nil:
+		return trainer.Batch{Rows: MicroBatch(workload), Tokens: workload.Seq, Real: MicroBatch(workload) * workload.Seq}
+	case workload.Usual:
+		return workload.Rows.Usual
+	}
+	return workload.Rows.Worst
+}
+
+// fillRows says how rows are filled, as attention sees it. A row of documents
+// that positions keep apart, and a padded one, has a mask under SDPA and
+// eager attention (transformers/masking_utils.py, create_causal_mask).
+func fillRows(shape *ops.Shape, workload *costmodel.Workload, batch *trainer.Batch) {
+	packs := trainer.Of(workload.Preset).Packs
+	apart := batch.Documents > batch.Rows
+	indices := apart && packs.Indices && workload.Packing == trainer.Packed
+	varlen := apart && packs.Varlen && workload.Packing == trainer.Packed && workload.Attention == ""
+	shape.Documents, shape.Real = batch.Documents, batch.Real
+	shape.Masked = batch.Padding || apart && !varlen
+	shape.MaskGiven = indices
+	shape.Unpads = batch.Padding || indices
+	shape.Positions = batch.Documents > 0
+	shape.Varlen = varlen
+}
+
+// labelled are the positions that the head projects.
+func labelled(workload *costmodel.Workload, batch *trainer.Batch, tokens int64) int64 {
+	labels, where := workload.LabelTokens, trainer.Of(workload.Preset).Path.LabelPositions
+	if labels == 0 || where == "" || workload.Mode != costmodel.Train {
+		return tokens
+	}
+	alone := batch.Rows == 1
+	count := int64(math.Ceil(labels * float64(batch.Real)))
+	if labels > 1 {
+		count = int64(labels) * MicroBatch(workload)
+	}
+	if where == "suffix" {
+		mapped := workload.Strategy.Traits().Sequential && batch.Documents > batch.Rows
+		if !alone && batch.Padding || mapped {
+			return tokens // from the first label of the shortest row, of the first document on
+		}
+		count += batch.Rows // the position before the first label
+	}
+	return min(tokens, count)
 }
 
 // MicroBatch is the number of sequences that run at once.
 func MicroBatch(workload *costmodel.Workload) int64 {
-	return workload.Batch / max(1, workload.MicroBatches)
+	sequences := workload.Batch / max(1, workload.MicroBatches)
+	if workload.Mode == costmodel.Train && trainer.Of(workload.Preset).Path.Pairs {
+		sequences *= 2
+	}
+	return sequences
 }
 
-// ImageTokens is the number of tokens that a square image gives; size is its
-// side in pixels, 0 the size of the stream.
-func ImageTokens(stream modelgraph.Stream, size int64) int64 {
-	if size == 0 || stream.Side == 0 {
+// ImageTokens is the number of tokens that a square image of the workload's size
+// gives, or where only the area is bounded, the most that any image does: sides
+// are multiples, and their product is within the area
+// (qwen_vl_utils/vision_process.py, smart_resize). Without both it is that of the
+// stream.
+func ImageTokens(stream modelgraph.Stream, workload *costmodel.Workload) int64 {
+	size, area := workload.ImageSize, workload.MaxPixels
+	if size == 0 && area == 0 || stream.Side == 0 {
 		return stream.Tokens
 	}
 	unit := max(1, stream.Multiple)
-	side := max(1, (size+unit/2)/unit) * unit / stream.Side
-	return side * side
+	each := unit / stream.Side
+	if size == 0 {
+		return max(1, area/(unit*unit)) * each * each
+	}
+	side := max(1, (size+unit/2)/unit)
+	if area > 0 && side*side*unit*unit > area {
+		side = max(1, int64(math.Sqrt(float64(area)))/unit)
+	}
+	return side * each * side * each
 }

@@ -80,12 +80,31 @@ func (unit *adder) stores(layer *Layer) int64 {
 	for i := range layer.Buffers {
 		out.Buffers += layer.Buffers[i].Bytes
 	}
+	out.Buffers += unit.rotations(layer)
 	weights := layer.Shard.ReadBytes()
 	out.OffloadBytes += weights
 	if layer.Declared != nil {
 		out.Declared = true
 	}
 	return weights
+}
+
+// rotations is a program's own table of rotations, in fp32: of every position
+// that the model takes (torchtune 0.6, modules/position_embeddings.py, which the
+// blocks share), or of the sequence's, in every layer (torchtitan 0.3,
+// models/common/decoder.py, update_from_config).
+func (unit *adder) rotations(layer *Layer) int64 {
+	switch op := layer.Op.(type) {
+	case modelgraph.Rotary:
+		if unit.Rules.Modules == ops.Torchtune {
+			return 4 * op.HeadDim * unit.Graph.MaxSeq
+		}
+	case modelgraph.Attention:
+		if unit.Rules.Modules == ops.Torchtitan && op.Rope {
+			return 4 * op.HeadDim * unit.Workload.Seq
+		}
+	}
+	return 0
 }
 
 // trains adds what the optimizer has of a layer to its unit, and is the
@@ -99,7 +118,12 @@ func (unit *adder) trains(layer *Layer, states *matrixStates) costmodel.LayerMem
 	out.Padding += padding
 	step.Grads += grads
 	step.Backward = max(step.Backward, step.Grads-step.Saved)
-	if unit.Rules.GradsPersist {
+	if unit.Workload.OptimizerInBackward && !unit.Rules.Cut {
+		// A gradient is used up as it would be added to one that is there.
+		out.StepTransient -= transient
+		step = accumulating(step, layer.Grads.Waits)
+		step.Backward += layer.Shard.updating()
+	} else if unit.Rules.GradsPersist {
 		out.ResidentGrads += step.Grads
 		step = accumulating(step, layer.Grads.Waits)
 	}

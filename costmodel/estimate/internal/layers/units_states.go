@@ -55,7 +55,7 @@ func (states *matrixStates) padding(layer *Layer) (state, grads int64) {
 // freedByLoss is the size of the blocks that the loss leaves: logits, fp32
 // logits, log-softmax and a gradient (modeling code's ForCausalLMLoss).
 func freedByLoss(model *Model) int64 {
-	if loss := model.Workload.Loss; loss != "" && loss != value.LossEager {
+	if loss := model.loss(); loss != "" && loss != value.LossEager {
 		return 0
 	}
 	var total int64

@@ -28,7 +28,7 @@ func work(model *Model, index int) costmodel.Work {
 		if model.Train && layer.Runs {
 			out.Trained += trained(model, layer)
 		}
-		if workload.NewTokens > 0 && layer.Runs {
+		if workload.NewTokens > 0 && layer.Runs && !model.Train {
 			out.Token = both(out.Token, token(layer, MicroBatch(workload)))
 		}
 	}

@@ -28,7 +28,7 @@ type Decoder struct {
 // one.
 func Follow(model *layers.Model) (*Decoder, bool) {
 	out := &Decoder{layers: model, weights: make(map[string]*replay.Weight), Owned: make(map[int][]*replay.Weight)}
-	if !model.Train || ops.MixedPrecision(model.Rules.Compute) || model.Workload.Quantize != "" || model.Workload.Loss != "" && model.Workload.Loss != "eager" {
+	if !inOneType(model) {
 		return nil, false
 	}
 	out.weigh()
@@ -40,12 +40,26 @@ func Follow(model *layers.Model) (*Decoder, bool) {
 		return nil, false
 	}
 	shape := &model.Layers[order[0]].Shape
+	if shape.Logits != shape.Tokens || shape.MaskGiven || shape.Unpads || shape.Documents > shape.Batch && !shape.Masked {
+		return nil, false // tensors that are not followed
+	}
+	if shape.Positions {
+		out.Rotary *= shape.Batch
+	}
 	out.Tokens, out.Batch, out.Length = shape.Tokens, shape.Batch, shape.Length
 	out.Element = ops.ComputeBytes(model.Rules.Compute)
 	out.Adapter = model.AdapterCompute()
 	out.Recompute = model.Recomputes
 	out.KeepsInputs, out.InputFirst = model.Rules.LinearInputs, model.Rules.LinearInputs
 	return out, true
+}
+
+// inOneType reports a training step in one type, with all logits and the layers of
+// Transformers and PEFT.
+func inOneType(model *layers.Model) bool {
+	loss := model.Workload.Loss
+	return model.Train && !ops.MixedPrecision(model.Rules.Compute) && model.Workload.Quantize == "" &&
+		(loss == "" || loss == "eager") && !(model.Frozen && model.Rules.FusedAdapters)
 }
 
 // weigh lists the parameters.

@@ -16,22 +16,57 @@ BuiltOn = Literal["gpu", "cpu"]
 LoraPrecision = Literal["fp32", "bf16"]
 Loss = Literal["eager", "chunked", "fused", "tiled"]
 Mode = Literal["infer", "train", "load"]
-Optimizer = Literal["adamw", "adamw-foreach", "adamw-8bit", "sgd", "sgd-momentum", "adafactor", "muon"]
+Optimizer = Literal[
+    "adamw",
+    "adamw-foreach",
+    "adamw-8bit",
+    "sgd",
+    "sgd-momentum",
+    "adafactor",
+    "muon",
+    "paged-adamw-8bit",
+    "paged-adamw-32bit",
+]
+Packing = Literal["none", "wrapped", "packed", "padding-free"]
 Precision = Literal["bf16-true", "bf16-mixed", "16-mixed", "16-true", "32-true"]
 Preset = Literal[
+    "auto",
     "accelerate-loop",
     "transformers",
+    "transformers:fsdp1",
+    "transformers:fsdp1-prefetch",
+    "transformers:distributed-config",
     "trl-sft",
+    "trl-dpo",
+    "trl-grpo",
     "ms-swift",
     "ms-swift-megatron",
     "llamafactory",
     "axolotl",
     "lightning",
+    "lightning:blocks",
+    "lightning:model-parallel",
     "torchtune",
     "torchtitan",
+    "torchtitan:eager",
     "openpi:pi0_libero",
     "openpi:pi05_libero",
     "openpi:pi0_libero_low_mem_finetune",
+    "openpi:pi0_aloha",
+    "openpi:pi05_aloha",
+    "openpi:pi0_aloha_towel",
+    "openpi:pi0_aloha_tupperware",
+    "openpi:pi0_droid",
+    "openpi:pi05_droid",
+    "openpi:pi0_aloha_pen_uncap",
+    "openpi:pi05_aloha_pen_uncap",
+    "openpi:pi05_full_droid_finetune",
+    "openpi:pi05_droid_finetune",
+    "openpi:pi0_aloha_sim",
+    "openpi:pi0_fast_droid",
+    "openpi:pi0_fast_libero",
+    "openpi:pi0_fast_libero_low_mem_finetune",
+    "openpi:pi0_fast_full_droid_finetune",
     "diffusers-dreambooth-lora",
 ]
 Quantize = Literal["off", "nf4", "int8"]
@@ -84,21 +119,30 @@ class Shared(Settings, total=False):
     attention: Optional[Attention]
     batch: Optional[int]
     built_on: Optional[BuiltOn]
+    compile: Optional[bool]
     dp: Optional[Union[int, str]]
     ema: Optional[bool]
+    eval_batch: Optional[int]
+    eval_samples: Optional[int]
     gradient_as_bucket_view: Optional[bool]
     image_size: Optional[int]
-    images: Optional[int]
+    images: Optional[Union[int, str]]
+    label_tokens: Optional[float]
+    liger: Optional[bool]
+    lora_dropout: Optional[bool]
     lora_precision: Optional[LoraPrecision]
     lora_rank: Optional[int]
     lora_targets: Optional[Union[Sequence[str], str]]
     loss: Optional[Loss]
     loss_only: Optional[bool]
+    max_pixels: Optional[int]
     mem_fraction: Optional[float]
     micro_batches: Optional[int]
     mode: Optional[Mode]
     new_tokens: Optional[int]
     optimizer: Optional[Optimizer]
+    optimizer_in_backward: Optional[bool]
+    packing: Optional[Packing]
     precision: Optional[Precision]
     preset: Optional[Preset]
     quantize: Optional[Quantize]
@@ -118,6 +162,7 @@ class CheckKeywords(Shared, total=False):
 
     ds_config: Optional[Union[str, PathLike[str], Mapping[str, Any]]]
     gpu: Optional[Union[GPU, str]]
+    lengths: Optional[Union[str, PathLike[str]]]
     reserve: Optional[Union[int, str, Sequence[Union[int, str]]]]
     topology: Optional[Union[str, PathLike[str]]]
 
@@ -134,6 +179,7 @@ class EstimateKeywords(Shared, total=False):
     contiguous: Optional[bool]
     ds_config: Optional[Union[str, PathLike[str], Mapping[str, Any]]]
     gpu: Optional[Union[GPU, str]]
+    lengths: Optional[Union[str, PathLike[str]]]
     objective: Optional[Objective]
     offload: Optional[Offload]
     pin: Optional[Union[Mapping[str, int], Sequence[str], str]]
@@ -165,6 +211,7 @@ class PlanKeywords(Shared, total=False):
     fully_shard_degree: Optional[int]
     gpu: Optional[Union[GPU, str]]
     height: Optional[int]
+    lengths: Optional[Union[str, PathLike[str]]]
     objective: Optional[Objective]
     offload: Optional[Offload]
     pin: Optional[Union[Mapping[str, int], Sequence[str], str]]
@@ -198,6 +245,7 @@ VALUES: dict[str, tuple[str, ...]] = {
     "objective": get_args(Objective),
     "offload": get_args(Offload),
     "optimizer": get_args(Optimizer),
+    "packing": get_args(Packing),
     "precision": get_args(Precision),
     "preset": get_args(Preset),
     "quantize": get_args(Quantize),
@@ -212,11 +260,14 @@ KINDS: dict[str, str] = {
     "batch": "int64",
     "built_on": "string",
     "cfg_degree": "int64",
+    "compile": "bool",
     "component": "string",
     "contiguous": "bool",
     "dp": "degree",
     "ds_config": "string",
     "ema": "bool",
+    "eval_batch": "int64",
+    "eval_samples": "int64",
     "explain": "bool",
     "frames": "int64",
     "fully_shard_degree": "int64",
@@ -226,11 +277,16 @@ KINDS: dict[str, str] = {
     "height": "int64",
     "image_size": "int64",
     "images": "int64",
+    "label_tokens": "float64",
+    "lengths": "string",
+    "liger": "bool",
+    "lora_dropout": "bool",
     "lora_precision": "string",
     "lora_rank": "int64",
     "lora_targets": "stringSlice",
     "loss": "string",
     "loss_only": "bool",
+    "max_pixels": "int64",
     "mem_fraction": "float64",
     "micro_batches": "int64",
     "mode": "string",
@@ -238,6 +294,8 @@ KINDS: dict[str, str] = {
     "objective": "string",
     "offload": "string",
     "optimizer": "string",
+    "optimizer_in_backward": "bool",
+    "packing": "string",
     "pin": "stringArray",
     "pipefusion": "int64",
     "precision": "string",
@@ -267,29 +325,35 @@ KINDS: dict[str, str] = {
 
 _NAMES = {
     "check": (
-        "attention batch built_on dp ds_config ema gpu gpus gradient_as_bucket_view image_size images "
-        "lora_precision lora_rank lora_targets loss loss_only mem_fraction micro_batches mode new_tokens "
-        "optimizer precision preset quantize recompute reserve runtime schedule seq shard_degree strategy "
-        "target_seq topology tp virtual_stages"
+        "attention batch built_on compile dp ds_config ema eval_batch eval_samples gpu gpus "
+        "gradient_as_bucket_view image_size images label_tokens lengths liger lora_dropout lora_precision "
+        "lora_rank lora_targets loss loss_only max_pixels mem_fraction micro_batches mode new_tokens "
+        "optimizer optimizer_in_backward packing precision preset quantize recompute reserve runtime schedule "
+        "seq shard_degree strategy target_seq topology tp virtual_stages"
     ),
     "estimate": (
-        "attention batch built_on contiguous dp ds_config ema gpu gpus gradient_as_bucket_view image_size "
-        "images lora_precision lora_rank lora_targets loss loss_only mem_fraction micro_batches mode "
-        "new_tokens objective offload optimizer pin precision preset quantize recompute reserve runtime "
-        "schedule seq shard_degree strategy target_seq time_limit together topology tp virtual_stages"
+        "attention batch built_on compile contiguous dp ds_config ema eval_batch eval_samples gpu gpus "
+        "gradient_as_bucket_view image_size images label_tokens lengths liger lora_dropout lora_precision "
+        "lora_rank lora_targets loss loss_only max_pixels mem_fraction micro_batches mode new_tokens "
+        "objective offload optimizer optimizer_in_backward packing pin precision preset quantize recompute "
+        "reserve runtime schedule seq shard_degree strategy target_seq time_limit together topology tp "
+        "virtual_stages"
     ),
     "inspect": (
-        "attention batch built_on dp ema gradient_as_bucket_view image_size images lora_precision lora_rank "
-        "lora_targets loss loss_only mem_fraction micro_batches mode new_tokens optimizer precision preset "
-        "quantize recompute runtime schedule seq shard_degree strategy target_seq tp virtual_stages"
+        "attention batch built_on compile dp ema eval_batch eval_samples gradient_as_bucket_view image_size "
+        "images label_tokens liger lora_dropout lora_precision lora_rank lora_targets loss loss_only "
+        "max_pixels mem_fraction micro_batches mode new_tokens optimizer optimizer_in_backward packing "
+        "precision preset quantize recompute runtime schedule seq shard_degree strategy target_seq tp "
+        "virtual_stages"
     ),
     "plan": (
-        "attention batch built_on cfg_degree component contiguous dp ds_config ema explain frames "
-        "fully_shard_degree gpu gpus gradient_as_bucket_view height image_size images lora_precision "
-        "lora_rank lora_targets loss loss_only mem_fraction micro_batches mode new_tokens objective offload "
-        "optimizer pin pipefusion precision preset quantize recompute reserve ring runtime schedule seq "
-        "shard_degree steps strategy target_seq time_limit together topology tp ulysses vae_precision "
-        "vae_slicing vae_tiling virtual_stages width"
+        "attention batch built_on cfg_degree compile component contiguous dp ds_config ema eval_batch "
+        "eval_samples explain frames fully_shard_degree gpu gpus gradient_as_bucket_view height image_size "
+        "images label_tokens lengths liger lora_dropout lora_precision lora_rank lora_targets loss loss_only "
+        "max_pixels mem_fraction micro_batches mode new_tokens objective offload optimizer "
+        "optimizer_in_backward packing pin pipefusion precision preset quantize recompute reserve ring "
+        "runtime schedule seq shard_degree steps strategy target_seq time_limit together topology tp ulysses "
+        "vae_precision vae_slicing vae_tiling virtual_stages width"
     ),
 }
 COMMANDS = {command: {name: KINDS[name] for name in names.split()} for command, names in _NAMES.items()}
@@ -317,6 +381,7 @@ OTHERS: dict[str, str] = {
     "gpu_count": "gpus",
     "gradient_accumulation_steps": "micro_batches",
     "gradient_checkpointing": "recompute",
+    "image_max_pixels": "max_pixels",
     "iterations": "steps",
     "load_in_4bit": "quantize",
     "load_in_8bit": "quantize",
@@ -329,12 +394,16 @@ OTHERS: dict[str, str] = {
     "max_steps": "steps",
     "microbatches": "micro_batches",
     "n_gpus": "gpus",
+    "neat_packing": "packing",
     "ngpus": "gpus",
     "nproc_per_node": "gpus",
     "num_gpus": "gpus",
     "num_steps": "steps",
     "optim": "optimizer",
+    "optimizer_in_bwd": "optimizer_in_backward",
+    "per_device_eval_batch_size": "eval_batch",
     "per_device_train_batch_size": "batch",
+    "sample_packing": "packing",
     "seq_len": "seq",
     "seq_length": "seq",
     "sequence_length": "seq",
@@ -343,8 +412,10 @@ OTHERS: dict[str, str] = {
     "tensor_parallel_degree": "tp",
     "tensor_parallel_size": "tp",
     "timeout": "time_limit",
+    "torch_compile": "compile",
     "torch_dtype": "precision",
     "tp_degree": "tp",
     "tp_size": "tp",
+    "use_liger_kernel": "liger",
     "xla_python_client_mem_fraction": "mem_fraction",
 }

@@ -79,10 +79,15 @@ class Translated:
                 self._add(name, {"precision": precision})
 
     def _mixed(self, stored: object) -> None:
-        """The precision of a Trainer, from its autocast and the type of the weights."""
+        """The precision of a Trainer, from its autocast and the type of the weights (docs/presets.md).
+
+        Accelerate's FSDP2 makes trained weights fp32, and PEFT adapters; else bf16 weights stay as they are.
+        """
         if self.autocast and stored is not None:
             mixed = self.autocast + "-mixed"
-            self.flags["precision"] = stored if stored in (mixed, "bf16-true") else mixed
+            trainer = self.flags.get("preset") != "accelerate-loop"
+            cast = trainer and (self.flags.get("strategy") in ("fsdp", "hsdp") or "lora_rank" in self.flags)
+            self.flags["precision"] = stored if stored == mixed or stored == "bf16-true" and not cast else mixed
             self.autocast = ""
 
     def stored(self, precision: str) -> None:

@@ -19,8 +19,8 @@ WAYS = {
     "SGD": ["--gpus", "1", "--mode", "train", "--optimizer", "sgd-momentum", "--precision", "32-true"],
     "forward": ["--gpus", "2", "--mode", "infer", "--precision", "bf16-true"],
     "generation": ["--gpus", "2", "--mode", "infer", "--new-tokens", "3", "--precision", "32-true"],
-    "fsdp": ["--gpus", "2", "--mode", "train", "--strategy", "fsdp", "--precision", "bf16-mixed"],
-    "hsdp": ["--gpus", "4", "--mode", "train", "--strategy", "hsdp", "--precision", "bf16-true", "--recompute", "full"],
+    "fsdp": ["--gpus", "2", "--mode", "train", "--strategy", "fsdp", "--preset", "accelerate-loop", "--precision", "bf16-mixed"],
+    "hsdp": ["--gpus", "4", "--mode", "train", "--strategy", "hsdp", "--preset", "accelerate-loop", "--precision", "bf16-true", "--recompute", "full"],
     "1f1b": ["--gpus", "2", "--mode", "train", "--strategy", "pipeline", "--batch", "4", "--micro-batches", "4", "--precision", "bf16-true"],
     "interleaved": ["--gpus", "2", "--mode", "train", "--strategy", "pipeline", "--schedule", "interleaved", "--batch", "4", "--micro-batches", "2", "--precision", "32-true"],
 }

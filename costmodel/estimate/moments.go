@@ -1,0 +1,205 @@
+package estimate
+
+import (
+	"slices"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/estimate/internal/engine"
+	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
+	"github.com/devmap-dev/devmap/costmodel/internal/allocator"
+	"github.com/devmap-dev/devmap/costmodel/internal/ops"
+	"github.com/devmap-dev/devmap/costmodel/internal/trainer"
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// moments adds what a training program does between steps, and what of the
+// optimizer's states PyTorch's allocator does not see.
+func moments(table *costmodel.Table, model *layers.Model) error {
+	var paged int64
+	for i := range model.Layers {
+		paged += model.Layers[i].Shard.Paged()
+	}
+	if paged > 0 {
+		table.Warnings = append(table.Warnings, costmodel.Messagef("%v of optimizer states are in CUDA's unified memory, outside PyTorch's allocator (bitsandbytes, get_paged): the driver keeps them on the GPU while there is room, so that used memory is up to %v higher, and else in host memory", costmodel.Bytes(paged), costmodel.Bytes(paged)))
+	}
+	saving(table, model)
+	if model.Workload.EvalBatch == 0 {
+		return nil
+	}
+	return evaluation(table, model)
+}
+
+// saving is the largest parameter, which a full state dict gathers before it goes to
+// the host (accelerate 1.15, accelerator.py, get_state_dict: full_state_dict and
+// cpu_offload; torch 2.11, distributed/_state_dict_utils.py, _gather_state_dict: one
+// tensor after another). DDP copies from where the weights are, and ZeRO 3 gathers
+// module by module, as its step does.
+func saving(table *costmodel.Table, model *layers.Model) {
+	if !model.Rules.Cut || !trainer.Of(model.Workload.Preset).Path.StateDict || model.Workload.Strategy.Traits().ZeroStage < 3 {
+		return
+	}
+	for i := range model.Layers {
+		whole := &model.Layers[i].Whole
+		if _, declared := whole.DeclaredBytes(); declared {
+			continue
+		}
+		for j := range whole.Owned() {
+			size := whole.Stored(j)
+			table.Saving = max(table.Saving, size+allocator.Rounding(size))
+		}
+	}
+}
+
+// evaluation is the forward of transformers' Trainer.evaluate (trainer.py,
+// evaluation_loop, prediction_step; TrainingArguments.use_cache is False): no gradients,
+// the loss of all logits, and the logits of samples that metrics need. Weights and
+// optimizer states are there, gradients are not.
+func evaluation(table *costmodel.Table, model *layers.Model) error {
+	run := model.Workload
+	run.Mode, run.Batch, run.MicroBatches, run.Recompute = costmodel.Infer, run.EvalBatch, 1, ""
+	forward, err := layers.New(model.Tied, run, model.Rules)
+	if err != nil {
+		return err
+	}
+	out := *table
+	out.Workload, out.Marks, out.LastGradients, out.Evaluation, out.Saving, out.Prepared = run, nil, false, nil, 0, 0
+	out.Units, _ = layers.Units(forward)
+	for i := range out.Units {
+		unit := &out.Units[i]
+		unit.OptimizerState, unit.Padding = table.Units[i].OptimizerState, table.Units[i].Padding
+		for k, at := range forward.Unit(i) {
+			evaluates(&unit.Layers[k], &forward.Layers[at], &model.Layers[at], &table.Units[i].Layers[k])
+		}
+	}
+	out.OutputBytes, out.OutputsDropped = 0, false
+	table.Evaluation, table.Retained = &out, retained(forward)
+	return nil
+}
+
+// evaluates changes a layer's inference into one of an evaluation: there is no cache,
+// autocast caches the 16-bit copies of trained weights until the forward ends, and the
+// head computes the loss.
+func evaluates(step *costmodel.LayerMemory, layer, training *layers.Layer, trains *costmodel.LayerMemory) {
+	step.Forward -= step.KV
+	step.KV, step.CacheGrowth = 0, 0
+	step.Saved = training.Cost.Casts
+	step.Forward += step.Saved
+	step.GatheredForward = trains.GatheredForward
+	head, ok := layer.Op.(modelgraph.Head)
+	if !ok {
+		return
+	}
+	shape := &layer.Shape
+	if shape.Loss != "" && shape.Loss != value.LossEager && !head.Pooled {
+		step.HeadPeak = trains.Forward // no logits either
+		return
+	}
+	positions := shape.Logits
+	if head.Pooled {
+		positions = shape.Batch
+	}
+	// loss_utils.py ForCausalLMLoss: logits.float() and log-softmax, shifted labels; the
+	// body's output is a variable of the model's forward.
+	logits := positions * head.Vocab
+	step.HeadPeak += 4*logits + 16*positions
+	if ops.ComputeBytes(shape.Precision) < 4 {
+		step.HeadPeak += 4 * logits
+	}
+	if ops.MixedPrecision(shape.Precision) {
+		step.HeadPeak += (ops.StreamBytes(shape.Precision) - ops.ComputeBytes(shape.Precision)) * head.Dim * positions // the body's output is fp32
+		if !training.Shape.Frozen {
+			step.HeadPeak += ops.ComputeBytes(shape.Precision) * head.Dim * head.Vocab
+		}
+	}
+}
+
+// retained are logits of samples: all of them during a forward, and twice where those of a
+// batch are joined to those before (trainer_pt_utils.py, EvalLoopContainer.add).
+// Accelerate returns fp32 ones but under FSDP2 (accelerator.py, prepare_model:
+// convert_outputs_to_fp32).
+func retained(model *layers.Model) (bytes [2]int64) {
+	run := &model.Workload
+	each := ops.ComputeBytes(model.Rules.Compute)
+	if ops.MixedPrecision(run.Precision) && !model.Rules.Cut {
+		each = 4
+	}
+	for i := range model.Layers {
+		if head, ok := model.Layers[i].Op.(modelgraph.Head); ok {
+			positions := run.Seq
+			if head.Pooled {
+				positions = 1
+			}
+			bytes[0] += run.EvalSamples * positions * head.Vocab * each
+		}
+	}
+	if run.EvalSamples > run.EvalBatch*max(1, run.World) {
+		return [2]int64{bytes[0], 2 * bytes[0]}
+	}
+	return [2]int64{0, bytes[0]}
+}
+
+// compiled adds a step whose model is one graph of torch.compile. TorchInductor fuses
+// norms, activations and the loss, and makes their results again in backward; graph breaks
+// leave parts to the modules' own kernels, which take more but for the zero gradient and
+// the fp32 sums of a small batch. So peaks are between both.
+func compiled(table *costmodel.Table, graph *modelgraph.Graph, run *costmodel.Workload, runtime engine.Engine) error {
+	rules := runtime.Rules(run)
+	rules.Compiled, rules.InParts = true, run.Strategy == costmodel.DDP && run.World > 1
+	table.Least = &costmodel.Table{Workload: table.Workload}
+	if err := fill(table.Least, graph, run, runtime, rules); err != nil {
+		return err
+	}
+	table.Least.Evaluation, table.Least.Saving = nil, 0
+	table.Warnings = append(table.Warnings, costmodel.Messagef("torch.compile: the peak is between that of one fused graph and that of the modules' own kernels, which graph breaks leave in place"))
+	return nil
+}
+
+// checkMoments refuses what no program does between steps or in backward, and compilation
+// where it is not counted.
+func checkMoments(workload *costmodel.Workload) error {
+	path := &trainer.Of(workload.Preset).Path
+	traits := workload.Strategy.Traits()
+	switch {
+	case workload.EvalSamples > 0 && workload.EvalBatch == 0:
+		return refuse("eval_samples", workload.EvalSamples, "logits of %d samples are kept by an evaluation: add %v", workload.EvalSamples, costmodel.Set("eval_batch", 8))
+	case workload.EvalBatch > 0 && !path.Evaluates:
+		return refuse("eval_batch", workload.EvalBatch, "the evaluation is that of transformers' Trainer: add %v", costmodel.Set("preset", "transformers"))
+	case workload.EvalBatch > 0 && !traits.Replicated:
+		return refuse("eval_batch", workload.EvalBatch, "devmap counts evaluations where each GPU runs the whole model, not under %v: use ddp, fsdp, hsdp or a ZeRO stage", costmodel.Set("strategy", workload.Strategy))
+	case workload.Compile && !compiles(workload):
+		return refuse("compile", true, "devmap counts torch.compile of Transformers' models under ddp, FSDP2 and hsdp alone: leave it out, or use %v", costmodel.Set("strategy", costmodel.DDP))
+	case workload.Liger && (path.Modules != "" || path.Megatron):
+		return refuse("liger", true, "%v has kernels of its own: leave it out", costmodel.Set("preset", workload.Preset))
+	case workload.Liger && workload.Mode != costmodel.Train:
+		return refuse("liger", true, "devmap counts Liger's kernels in training alone: add %v", costmodel.Set("mode", costmodel.Train))
+	case workload.OptimizerInBackward:
+		return checkInBackward(workload)
+	}
+	return nil
+}
+
+func compiles(workload *costmodel.Workload) bool {
+	path := &trainer.Of(workload.Preset).Path
+	if path.Modules != "" || path.Megatron || path.Flat || workload.HostShards {
+		return false
+	}
+	return slices.Contains([]costmodel.Strategy{costmodel.DDP, costmodel.FSDP, costmodel.HSDP}, workload.Strategy) && workload.Runtime != value.JAX
+}
+
+// checkInBackward refuses an optimizer in backward where gradients are not complete then.
+func checkInBackward(workload *costmodel.Workload) error {
+	switch {
+	case trainer.Of(workload.Preset).Path.StepsAfter:
+		return refuse("optimizer_in_backward", true, "%v steps after backward: leave out one of both", costmodel.Set("preset", workload.Preset))
+	case workload.HostShards:
+		return refuse("optimizer_in_backward", true, "devmap does not count it where the optimizer runs on the CPU: leave out one of both")
+	case workload.MicroBatches > 1:
+		return refuse("optimizer_in_backward", true, "each micro-batch would update the weights: use %v", costmodel.Set("micro_batches", 1))
+	case workload.Runtime != value.Accelerate && workload.Runtime != value.Torch || workload.Strategy.Traits().Staged:
+		return refuse("optimizer_in_backward", true, "devmap counts it under PyTorch's hooks (register_post_accumulate_grad_hook), not under %v: use fsdp, hsdp or device-map", costmodel.Set("strategy", workload.Strategy))
+	case workload.Strategy == costmodel.DDP:
+		return refuse("optimizer_in_backward", true, "DDP reduces gradients after the hook of each parameter, so that GPUs would update by their own: use %v, or %v for one GPU", costmodel.Set("strategy", costmodel.FSDP), costmodel.Set("strategy", costmodel.DeviceMap))
+	}
+	return nil
+}

@@ -1,0 +1,176 @@
+package estimate_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/estimate"
+	"github.com/devmap-dev/devmap/costmodel/timeline"
+	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/load"
+)
+
+func trainerStep(strategy costmodel.Strategy, world int64) costmodel.Workload {
+	return costmodel.Workload{Mode: costmodel.Train, Preset: "transformers", Strategy: strategy, World: world, Batch: 1, Seq: 512, LossOnly: true, BuiltOn: "cpu"}
+}
+
+func stepTable(t *testing.T, graph *modelgraph.Graph, workload costmodel.Workload) *costmodel.Table {
+	t.Helper()
+	workload, err := estimate.Resolve(graph, workload)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := estimate.Table(graph, workload)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return table
+}
+
+func stepPeak(t *testing.T, table *costmodel.Table) (int64, string) {
+	t.Helper()
+	peak, err := timeline.Replica(table, &costmodel.Device{CapacityBytes: 1 << 40})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return peak.Memory.Total(), peak.At
+}
+
+func smallModel(t *testing.T, name string) *modelgraph.Graph {
+	t.Helper()
+	graph, err := load.Model("../../fixtures/models/"+name, load.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return graph
+}
+
+// TestMomentsRefused: what no program does is refused, with what works.
+func TestMomentsRefused(t *testing.T) {
+	t.Parallel()
+	graph := smallModel(t, "qwen2.5-0.5b")
+	for _, is := range []struct {
+		field string
+		set   func(*costmodel.Workload)
+		says  string
+	}{
+		{"eval_samples", func(w *costmodel.Workload) { w.EvalSamples = 64 }, "eval_batch=8"},
+		{"eval_batch", func(w *costmodel.Workload) { w.EvalBatch, w.Preset = 8, "" }, "preset=transformers"},
+		{"eval_batch", func(w *costmodel.Workload) { w.EvalBatch, w.Strategy, w.BuiltOn = 8, costmodel.DeviceMap, "" }, "use ddp, fsdp"},
+		{"optimizer_in_backward", func(w *costmodel.Workload) { w.OptimizerInBackward = true }, "leave out one of both"},
+		{"optimizer_in_backward", func(w *costmodel.Workload) { w.OptimizerInBackward, w.Preset = true, "" }, "strategy=fsdp"},
+		{"optimizer_in_backward", func(w *costmodel.Workload) {
+			w.OptimizerInBackward, w.Preset, w.Strategy, w.Batch, w.MicroBatches = true, "", costmodel.FSDP, 2, 2
+		}, "micro_batches=1"},
+		{"optimizer_in_backward", func(w *costmodel.Workload) {
+			w.OptimizerInBackward, w.Preset, w.Strategy = true, "", costmodel.Zero3
+		}, "fsdp, hsdp or device-map"},
+		{"compile", func(w *costmodel.Workload) { w.Compile, w.Strategy, w.BuiltOn = true, costmodel.DeviceMap, "" }, "strategy=ddp"},
+		{"compile", func(w *costmodel.Workload) { w.Compile, w.Strategy = true, costmodel.Zero2 }, "strategy=ddp"},
+	} {
+		workload := trainerStep(costmodel.DDP, 2)
+		is.set(&workload)
+		_, err := estimate.Resolve(graph, workload)
+		var fault *costmodel.FieldError
+		if !errors.As(err, &fault) || fault.Field != is.field || !strings.Contains(err.Error(), is.says) {
+			t.Errorf("%s: %v, want %q", is.field, err, is.says)
+		}
+	}
+}
+
+// TestMoments: an evaluation sets the peak where its batch is larger, kept logits where
+// there are many, and neither lowers it; a checkpoint gathers the largest parameter.
+func TestMoments(t *testing.T) {
+	t.Parallel()
+	graph := smallModel(t, "llama-3.2-1b")
+	const logits = 512 * 128256
+	for _, strategy := range []costmodel.Strategy{costmodel.DDP, costmodel.FSDP, costmodel.HSDP, costmodel.Zero3} {
+		workload := trainerStep(strategy, 4)
+		step, at := stepPeak(t, stepTable(t, graph, workload))
+		workload.EvalBatch = 1
+		if one, same := stepPeak(t, stepTable(t, graph, workload)); one != step || same != at {
+			t.Errorf("%s: with an evaluation of one sequence %d at %s, without %d at %s", strategy, one, same, step, at)
+		}
+		workload.EvalBatch = 32
+		many, at := stepPeak(t, stepTable(t, graph, workload))
+		if many <= step || !strings.HasPrefix(at, "evaluation, ") {
+			t.Errorf("%s: an evaluation of 32 sequences takes %d at %s, a step %d", strategy, many, at, step)
+		}
+		workload.EvalSamples = 32 * 4 * 2 // retained, and joined to a batch's
+		retained, at := stepPeak(t, stepTable(t, graph, workload))
+		if least := int64(2 * 2 * 256 * logits); retained < least || at != "evaluation, logits that are kept" {
+			t.Errorf("%s: logits of 256 samples take %d at %s, at least %d", strategy, retained, at, least)
+		}
+	}
+	workload := trainerStep(costmodel.FSDP, 4)
+	workload.Precision = costmodel.BF16Mixed
+	if got := stepTable(t, graph, workload).Saving; got != 4*128256*2048 {
+		t.Errorf("a checkpoint gathers %d, want the fp32 embedding", got)
+	}
+	if got := stepTable(t, graph, trainerStep(costmodel.DDP, 4)).Saving; got != 0 {
+		t.Errorf("under DDP a checkpoint gathers %d", got)
+	}
+}
+
+// TestInBackward: gradients exist one at a time, those of FSDP2 a group at a time.
+func TestInBackward(t *testing.T) {
+	t.Parallel()
+	graph := smallModel(t, "llama-3.1-8b")
+	workload := costmodel.Workload{Mode: costmodel.Train, Strategy: costmodel.DeviceMap, Batch: 1, Seq: 512, OptimizerInBackward: true}
+	for _, unit := range stepTable(t, graph, workload).Units {
+		for _, layer := range unit.Layers {
+			if layer.Grads != 0 || layer.BackwardGrads != 0 {
+				t.Errorf("%s leaves %d of gradients", layer.Layer, layer.Grads)
+			}
+		}
+	}
+	workload.Strategy, workload.World, workload.Seq = costmodel.FSDP, 4, 64
+	in, _ := stepPeak(t, stepTable(t, graph, workload))
+	workload.OptimizerInBackward = false
+	after, _ := stepPeak(t, stepTable(t, graph, workload))
+	if shards := graph.ParamCount() * 2 / 4; after-in < shards/2 {
+		t.Errorf("in backward %d, after it %d: the gradients' shards are %d", in, after, shards)
+	}
+}
+
+// TestEmbeddingStates: transformers' Trainer has bitsandbytes keep fp32 states of
+// embeddings, a loop by hand has not.
+func TestEmbeddingStates(t *testing.T) {
+	t.Parallel()
+	graph := smallModel(t, "llama-3.2-1b")
+	const table = 128256 * 2048
+	for preset, want := range map[string]int64{"": 2 * (table + 4*table/256), "transformers": 8 * table} {
+		workload := trainerStep(costmodel.DDP, 1)
+		workload.Preset, workload.Optimizer, workload.BuiltOn = preset, "adamw-8bit", ""
+		if got := stepTable(t, graph, workload).Units[0].OptimizerState; got != want {
+			t.Errorf("preset %q: the embedding's states are %d, want %d", preset, got, want)
+		}
+	}
+	workload := trainerStep(costmodel.DDP, 1)
+	workload.Optimizer, workload.BuiltOn = "paged-adamw-8bit", ""
+	paged := stepTable(t, graph, workload)
+	if got := paged.Units[0].OptimizerState; got != 0 {
+		t.Errorf("states of %d are not in unified memory", got)
+	}
+	if !strings.Contains(paged.Warnings[len(paged.Warnings)-1].String()+paged.Warnings[0].String(), "CUDA's unified memory") {
+		t.Errorf("%v", paged.Warnings)
+	}
+}
+
+// TestCompiledRange: a compiled step has a range, whose least is that of one graph.
+func TestCompiledRange(t *testing.T) {
+	t.Parallel()
+	graph := smallModel(t, "llama-3.2-1b")
+	workload := trainerStep(costmodel.DDP, 1)
+	workload.BuiltOn, workload.Seq = "", 2048
+	eager, _ := stepPeak(t, stepTable(t, graph, workload))
+	workload.Compile = true
+	table := stepTable(t, graph, workload)
+	most, _ := stepPeak(t, table)
+	least, _ := stepPeak(t, table.Least)
+	if most != eager || least >= most || least < most/2 {
+		t.Errorf("a compiled step takes %d to %d, the modules' own kernels %d", least, most, eager)
+	}
+}

@@ -1,0 +1,142 @@
+package accuracy_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
+)
+
+// presetPrograms are the presets by the name in a row.
+var presetPrograms = map[string]string{"sft": "trl-sft", "dpo": "trl-dpo", "grpo": "trl-grpo", "lf": "llamafactory", "swift": "ms-swift"}
+
+// newPresetRow reads program:engine:model:batch:seq:opts:world:rank
+// (measured/how/measure_presets.py).
+func newPresetRow(t *testing.T, name string) trainerRow {
+	t.Helper()
+	parts := strings.Split(name, ":")
+	opts := strings.Split(parts[5], ",")
+	number := func(text string) int64 {
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		return n
+	}
+	has := func(opt string) bool { return slices.Contains(opts, opt) }
+	program := parts[0]
+	row := trainerRow{Case: name, model: parts[2], w: costmodel.Workload{
+		Preset: presetPrograms[program], Mode: costmodel.Train, Strategy: costmodel.DDP, Batch: number(parts[3]), Seq: number(parts[4]), World: number(parts[6]),
+		LossOnly: true, BuiltOn: "cpu", Recompute: costmodel.RecomputeFull,
+	}}
+	trl := program == "sft" || program == "dpo" || program == "grpo"
+	if trl {
+		row.w.Loss = value.LossTiled
+	}
+	if has("pre") { // no reference model while it trains
+		row.w.Preset, row.w.Batch = "trl-sft", 2*row.w.Batch
+	}
+	if parts[1] == "fsdp2" {
+		row.w.Strategy = costmodel.FSDP
+	}
+	for _, opt := range opts {
+		if n, err := strconv.ParseInt(strings.TrimPrefix(opt, "ga"), 10, 64); err == nil {
+			row.w.MicroBatches, row.w.Batch = n, row.w.Batch*n
+		} else if n, err := strconv.ParseInt(strings.TrimPrefix(opt, "g"), 10, 64); err == nil {
+			row.w.NewTokens, row.w.Seq = n, row.w.Seq-n // of the whole sequence
+		} else if n, err := strconv.ParseInt(strings.TrimPrefix(opt, "r"), 10, 64); err == nil {
+			row.w.LoRARank, row.w.LoRATargets = n, []string{"q_proj", "v_proj"}
+		}
+	}
+	if has("all") {
+		row.w.LoRATargets = []string{"all-linear"}
+	}
+	if has("nogc") {
+		row.w.Recompute = costmodel.RecomputeNone
+	}
+	// The script's dropout; DPO switches it off, LLaMA-Factory has none.
+	row.w.LoRADropout = row.w.LoRARank > 0 && (program == "sft" || program == "grpo" || program == "swift")
+	lora, sharded := row.w.LoRARank > 0, row.w.Strategy == costmodel.FSDP
+	switch {
+	case trl && (!has("w16") || sharded && !lora): // loaded in fp32, or made so
+		row.w.Precision = costmodel.BF16Mixed
+	case trl, program == "swift" && !lora && !sharded, program == "lf" && lora && !has("bf16"):
+		row.w.Precision = costmodel.BF16True
+	case program == "lf" && !has("bf16"):
+		row.w.Precision = costmodel.FP32True
+	default:
+		row.w.Precision = costmodel.BF16Mixed
+	}
+	return row
+}
+
+// TestPredictPresets writes what devmap says of the rows of a file before they
+// are measured.
+func TestPredictPresets(t *testing.T) {
+	file := os.Getenv("PREDICT_PRESETS")
+	if file == "" {
+		t.Skip("set PREDICT_PRESETS to a file of cases")
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		row := newPresetRow(t, strings.TrimSpace(line))
+		got, at, slack := row.predicted(t)
+		out, err := json.Marshal(map[string]any{"case": row.Case, "peak_allocated": got, "at": at, "slack": slack})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Log(string(out))
+	}
+}
+
+// TestPresetAccuracy predicts TRL's, LLaMA-Factory's and ms-swift's own trainers.
+func TestPresetAccuracy(t *testing.T) {
+	const worst, middle = .5, .1
+	text, err := os.ReadFile("../../../fixtures/measured/presets_h200.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var table strings.Builder
+	var off []float64
+	inside := 0
+	for line := range strings.Lines(string(text)) {
+		var read trainerRow
+		if err := json.Unmarshal([]byte(line), &read); err != nil {
+			t.Fatal(err)
+		}
+		row := newPresetRow(t, read.Case)
+		measured := slices.Max(read.Steps)
+		got, at, slack := row.predicted(t)
+		if pool := float64(read.Pool)/float64(got) - 1; slack[0] <= pool && pool <= slack[1] {
+			inside++
+		}
+		if pool := float64(read.Pool)/float64(got) - 1; pool < slack[0] || pool > slack[1] {
+			t.Logf("%s: pool %.3f, range %.3f", read.Case, pool, slack)
+		}
+		percent := 100 * (float64(got)/float64(measured) - 1)
+		fmt.Fprintf(&table, "%-52s %8.3f %8.3f %+7.3f%% %+8.2f  %s\n", read.Case, gib(got), gib(measured), percent, float64(got-measured)/(1<<20), at)
+		off = append(off, math.Abs(percent))
+		if !(math.Abs(percent) <= worst) {
+			t.Errorf("%s: predicted %d B, measured %d B, off by %+.2f %%; the bound is %g %%", read.Case, got, measured, percent, worst)
+		}
+	}
+	summary(t, &table, "Presets", off)
+	slices.Sort(off)
+	if len(off) < 24 || off[len(off)/2] > middle {
+		t.Errorf("%d rows, the one in the middle off by %.3f %%", len(off), off[len(off)/2])
+	}
+	t.Logf("%s%d of %d pools in their range", table.String(), inside, len(off))
+	if 10*inside < 9*len(off) {
+		t.Errorf("%d of %d pools are in their range", inside, len(off))
+	}
+}
