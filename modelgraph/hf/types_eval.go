@@ -2,6 +2,7 @@ package hf
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -337,6 +338,30 @@ func equal(x, y any) bool {
 		return ok && x == text
 	case nil:
 		return y == nil
+	}
+	return false
+}
+
+// alike compares lists and objects too.
+func alike(x, y any) bool {
+	switch x := x.(type) {
+	case []any:
+		list, ok := y.([]any)
+		return ok && slices.EqualFunc(x, list, alike)
+	case map[string]any:
+		object, ok := y.(map[string]any)
+		return ok && maps.EqualFunc(x, object, alike)
+	}
+	return equal(x, y)
+}
+
+// reads reports an expression that reads a field.
+func reads(e any, path string) bool {
+	switch e := e.(type) {
+	case string:
+		return e == "$"+path
+	case []any:
+		return slices.ContainsFunc(e, func(x any) bool { return reads(x, path) })
 	}
 	return false
 }

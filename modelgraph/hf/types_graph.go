@@ -184,8 +184,6 @@ func (tree *typeTree) unexplained(of *evaluation, class *typeClass, why string) 
 
 // allowed refuses configs unlike every build that made the table.
 func (tree *typeTree) allowed(class *typeClass, of *evaluation) error {
-	file := &evaluation{object: of.object}
-	at := map[any]*evaluation{true: file, false: of}
 	for _, path := range class.Unread {
 		if of.object.unread(path) {
 			of.place = path
@@ -201,6 +199,34 @@ func (tree *typeTree) allowed(class *typeClass, of *evaluation) error {
 			}
 		}
 	}
+	if err := tree.computed(class, of); err != nil {
+		return err
+	}
+	return tree.conditions(class, of)
+}
+
+// computed refuses a value of the file for a field that the table computes from
+// other fields alone, unless both are the same: some classes take the file's
+// value, others overwrite it, and no build had it.
+func (tree *typeTree) computed(class *typeClass, of *evaluation) error {
+	for _, path := range slices.Sorted(maps.Keys(class.Rules)) {
+		v, differs := of.object.differs(path)
+		if !differs || reads(class.Rules[path], path) {
+			continue
+		}
+		made, ok := of.find(path)
+		if of.err != nil || !ok || !alike(v, made) {
+			of.err, of.place = nil, path
+			return tree.unexplained(of, class, fmt.Sprintf("%s computes this field from others", class.Config))
+		}
+	}
+	return nil
+}
+
+// conditions refuses texts and outcomes of conditions that no build had.
+func (tree *typeTree) conditions(class *typeClass, of *evaluation) error {
+	file := &evaluation{object: of.object}
+	at := map[any]*evaluation{true: file, false: of}
 	for _, rule := range class.Texts {
 		path, _ := rule[1].(string)
 		v, ok := at[rule[0]].find(path)

@@ -26,6 +26,7 @@ type typeObject struct {
 	values map[string]any
 	inner  map[string]*typeObject
 	extra  map[string]any // fields that its class does not have
+	said   map[string]any // what the file says, by the names of the class
 	prefix string
 }
 
@@ -50,7 +51,7 @@ func (from *objects) read(prefix, class string, said, absent map[string]any) *ty
 		from.fail(prefix+"model_type", "Transformers %s has no config class %q that is known here", from.in.name, clipName(class))
 		return nil
 	}
-	obj := &typeObject{class: c, values: maps.Clone(c.Fields), inner: make(map[string]*typeObject), extra: make(map[string]any), prefix: prefix}
+	obj := &typeObject{class: c, values: maps.Clone(c.Fields), inner: make(map[string]*typeObject), extra: make(map[string]any), said: make(map[string]any), prefix: prefix}
 	if obj.values == nil {
 		obj.values = make(map[string]any)
 	}
@@ -76,6 +77,7 @@ func (from *objects) read(prefix, class string, said, absent map[string]any) *ty
 func (from *objects) set(obj *typeObject, name string, v any) {
 	_, field := obj.class.Fields[name]
 	_, inner := obj.class.Inner[name]
+	obj.said[name] = v
 	switch {
 	case inner:
 	case !field && slices.Contains(obj.class.Pops, name) && v != nil:
@@ -178,6 +180,18 @@ func (obj *typeObject) standard(path string) string {
 	}
 	text, _ := obj.class.Fields[path].(string)
 	return text
+}
+
+// differs gives what the file says of a field if it is not the default.
+func (obj *typeObject) differs(path string) (v any, differs bool) {
+	if first, rest, ok := strings.Cut(path, "."); ok {
+		if inner := obj.inner[first]; inner != nil {
+			return inner.differs(rest)
+		}
+		return nil, false
+	}
+	v, ok := obj.said[path]
+	return v, ok && !alike(v, obj.class.Fields[path])
 }
 
 // unread reports a field that the class does not have, and that the file says.
