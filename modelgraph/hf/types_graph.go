@@ -61,14 +61,42 @@ func fromTypes(cfg *config, name, source string, data []byte) (*modelgraph.Graph
 		graph.DType = dtype
 	}
 	graph.Unknown = []string{fmt.Sprintf("model_type %q: its layers are known by their sizes alone", clipName(kind))}
-	graph.Warnings = tree.warnings
-	if len(names) == 0 {
-		graph.Warnings = append(graph.Warnings, fmt.Sprintf("the config names no architectures: %s the class is taken to be %s", fromConfigAlone, class.Class))
+	graph.Warnings = append(tree.warnings, tree.in.notes(cfg, kind)...)
+	graph.Warnings = append(graph.Warnings, assumed(class.Class, len(names) > 0, given, dtype)...)
+	return graph, nil
+}
+
+// notes say where the tensors are from, and that the config may be of a newer
+// release.
+func (in *release) notes(cfg *config, kind string) []string {
+	notes := []string{fmt.Sprintf("model_type %q: its tensors are from the table of Transformers %s; weights only, peaks of training and inference are not known", clipName(kind), in.name)}
+	if version := cfg.name("transformers_version"); newer(version, in.name) {
+		notes = append(notes, fmt.Sprintf("the config is of Transformers %q: the newest table is of %s, and a newer release may build other tensors", clipName(version), in.name))
+	}
+	return notes
+}
+
+// newer compares the first two numbers of versions.
+func newer(version, than string) bool {
+	var x, y [2]int
+	if n, _ := fmt.Sscanf(version, "%d.%d", &x[0], &x[1]); n < 1 {
+		return false
+	}
+	if n, _ := fmt.Sscanf(than, "%d.%d", &y[0], &y[1]); n < 1 {
+		return false
+	}
+	return slices.Compare(x[:], y[:]) > 0
+}
+
+// assumed says what a config alone leaves open.
+func assumed(class string, named, given bool, dtype modelgraph.DType) (notes []string) {
+	if !named {
+		notes = append(notes, fmt.Sprintf("the config names no architectures: %s the class is taken to be %s", fromConfigAlone, class))
 	}
 	if !given {
-		graph.Warnings = append(graph.Warnings, fmt.Sprintf("the config names no dtype: %s its weights are counted as %v, as Transformers' from_config makes them (from_pretrained takes the checkpoint's type)", fromConfigAlone, dtype))
+		notes = append(notes, fmt.Sprintf("the config names no dtype: %s its weights are counted as %v, as Transformers' from_config makes them (from_pretrained takes the checkpoint's type)", fromConfigAlone, dtype))
 	}
-	return graph, nil
+	return notes
 }
 
 // typeTree collects the tensors of a model.
@@ -193,7 +221,8 @@ func (tree *typeTree) allowed(class *typeClass, of *evaluation) error {
 	for _, path := range class.Acts {
 		if name, ok := of.find(path); ok {
 			text, _ := name.(string)
-			if text != of.object.standard(path) && tree.in.parametric(text) {
+			standard := of.object.standard(path)
+			if text != standard && (tree.in.parametric(text) || tree.in.parametric(standard)) {
 				of.place = path
 				return tree.unexplained(of, class, "the activation holds tensors")
 			}
