@@ -168,13 +168,7 @@ func (tree *typeTree) add(class *typeClass, object *typeObject, module string, k
 	for _, entry := range class.Entries {
 		kind, _ := entry[0].(string)
 		pattern, _ := entry[1].(string)
-		for i := range len(pattern) + 1 {
-			if i == len(pattern) || pattern[i] == '.' {
-				if _, ok := places[pattern[:i]]; !ok {
-					places[pattern[:i]] = len(places)
-				}
-			}
-		}
+		ordered(places, pattern)
 		for _, stars := range tree.numbers(class, of, pattern) {
 			if !truth(of.eval(entry[2], stars)) {
 				continue
@@ -199,6 +193,17 @@ func (tree *typeTree) add(class *typeClass, object *typeObject, module string, k
 		}
 	}
 	return nil
+}
+
+// ordered gives each part of a name its place among those of the class.
+func ordered(places map[string]int, pattern string) {
+	for i := range len(pattern) + 1 {
+		if i == len(pattern) || pattern[i] == '.' {
+			if _, ok := places[pattern[:i]]; !ok {
+				places[pattern[:i]] = len(places)
+			}
+		}
+	}
 }
 
 func (tree *typeTree) unexplained(of *evaluation, class *typeClass, why string) error {
@@ -442,15 +447,7 @@ func (tree *typeTree) layers(class *typeClass, dtype modelgraph.DType) []modelgr
 		unit = func(name string) string { return lists.unit(parent(name)) }
 		tree.warnings = append(tree.warnings, "Transformers does not say which modules of "+class.Class+" must not be split: those of its outermost lists are kept whole")
 	}
-	above := make(map[string]bool) // modules that have modules
-	for i := range tree.tensors {
-		for up := parent(parent(tree.tensors[i].name)); ; up = parent(up) {
-			if above[up] {
-				break
-			}
-			above[up] = true
-		}
-	}
+	above := tree.above()
 	keep := class.float32(dtype)
 	at := make(map[string]int)
 	var layers []modelgraph.Layer
@@ -480,6 +477,17 @@ func (tree *typeTree) layers(class *typeClass, dtype modelgraph.DType) []modelgr
 		}
 	}
 	return layers
+}
+
+// above are the modules that have modules with tensors.
+func (tree *typeTree) above() map[string]bool {
+	above := make(map[string]bool)
+	for i := range tree.tensors {
+		for up := parent(parent(tree.tensors[i].name)); !above[up]; up = parent(up) {
+			above[up] = true
+		}
+	}
+	return above
 }
 
 // unit is the outermost module around a tensor that is not split.
