@@ -79,16 +79,27 @@ func isRecurrent(layer modelgraph.Layer) bool {
 // checkLabels refuses numbers of label tokens that no sample has.
 func checkLabels(workload *costmodel.Workload) error {
 	labels := workload.LabelTokens
+	fault := trainer.LabelFault(labels)
 	switch {
 	case labels == 0:
-	case !(labels > 0), labels > 1 && labels != float64(int64(labels)):
-		return refuse("label_tokens", labels, "%v is neither a fraction up to 1 nor a number of tokens", labels)
+	case fault != "":
+		return refuse("label_tokens", labels, "%s", fault)
 	case workload.Mode != costmodel.Train:
 		return refuse("label_tokens", labels, "labels are of training: use %v", costmodel.Set("mode", costmodel.Train))
 	case labels > float64(workload.Seq):
 		return refuse("label_tokens", labels, "%v are more than the %d tokens of a sample", labels, workload.Seq)
 	}
 	return nil
+}
+
+// allLogits says that a number of label tokens changes nothing.
+func allLogits(_ *costmodel.Table, model *layers.Model) []costmodel.Message {
+	workload := &model.Workload
+	if workload.LabelTokens == 0 || layers.LabelPositions(workload) != "" {
+		return nil
+	}
+	return []costmodel.Message{costmodel.Messagef("%v changes nothing: %v makes the logits of all tokens (ms-swift, and trl-sft with %v, do not)",
+		costmodel.Setting{Field: "label_tokens"}, costmodel.Set("preset", trainer.Of(workload.Preset).Name), costmodel.Set("loss", value.LossTiled))}
 }
 
 // usual adds the costs of the usual micro-batch to those of the largest.

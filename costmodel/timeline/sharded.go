@@ -79,7 +79,7 @@ func finishes(group *costmodel.Group, unit int) bool {
 // backward. FSDP2 reduces in every micro-batch (reduce_grads is true unless
 // set_requires_gradient_sync turns it off, which leaves whole ones).
 func (step *shardedStep) accumulates() bool {
-	if step.table.KeepsGradients {
+	if step.table.ZeroesGradients {
 		return true
 	}
 	return step.table.Workload.Mode == costmodel.Train && step.table.Workload.MicroBatches > 1 && !step.retains() && !step.table.Workload.HostShards

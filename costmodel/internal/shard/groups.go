@@ -42,7 +42,7 @@ func Groups(graph *modelgraph.Graph, own Ends) []Group {
 		case at >= 0 && ends[at].Units[0] == unit:
 			out = append(out, ends[at])
 		case at >= 0:
-		case isBlock(graph, unit) && !own.One:
+		case isBlock(graph, unit):
 			out = append(out, Group{Name: graph.Units[unit].Name, Units: []int{unit}})
 		default:
 			out[0].Units = append(out[0].Units, unit)
@@ -65,10 +65,8 @@ type Ends struct {
 	// Norm: the final norm is in the head's group. Under PEFT's wrapper
 	// _find_final_norm there finds none, and the norm is the root's.
 	Norm bool
-	// Whole: the model is one group.
+	// Whole: the model is one group, the root's.
 	Whole bool
-	// One: the whole model is the root's.
-	One bool
 	// Alone: only untied ends are groups, and the head's reshards (torchtune).
 	Alone bool
 }
@@ -79,7 +77,8 @@ func EndsOf(workload *costmodel.Workload) Ends {
 	if path.OwnEnds {
 		return Ends{Own: workload.LoRARank == 0, Alone: true}
 	}
-	return Ends{Own: path.Ends, Norm: workload.LoRARank == 0, Whole: path.Whole, One: path.AdaptersOneGroup && workload.LoRARank > 0}
+	adapted := workload.LoRARank > 0
+	return Ends{Own: path.Ends, Norm: !adapted, Whole: path.Whole || path.AdaptersOneGroup && adapted}
 }
 
 // groups are those of the ends.

@@ -78,7 +78,7 @@ func (fsdp) Finish(model *layers.Model, table *costmodel.Table) {
 	} else if model.Train && *path == (trainer.Path{}) && model.Workload.Quantize == "" {
 		table.Marks = once(func() [][2]int64 { return shardMarks(model, table.Groups) })
 	}
-	table.KeepsGradients = model.Train && path.ZeroesGradients
+	table.ZeroesGradients = model.Train && path.ZeroesGradients
 	if model.Train && path.StateDict {
 		prepared(model, table)
 	}

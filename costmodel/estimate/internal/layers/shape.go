@@ -219,7 +219,7 @@ func fillRows(shape *ops.Shape, workload *costmodel.Workload, batch *trainer.Bat
 
 // labelled are the positions that the head projects.
 func labelled(workload *costmodel.Workload, batch *trainer.Batch, tokens int64) int64 {
-	labels, where := workload.LabelTokens, trainer.Of(workload.Preset).Path.LabelPositions
+	labels, where := workload.LabelTokens, LabelPositions(workload)
 	if labels == 0 || where == "" || workload.Mode != costmodel.Train {
 		return tokens
 	}
@@ -233,9 +233,20 @@ func labelled(workload *costmodel.Workload, batch *trainer.Batch, tokens int64) 
 		if !alone && batch.Padding || mapped {
 			return tokens // from the first label of the shortest row, of the first document on
 		}
-		count += batch.Rows // the position before the first label
 	}
-	return min(tokens, count)
+	// "suffix" has the position before the first label; the tiled loss takes the
+	// last position off, which is no label.
+	return min(tokens, count+batch.Rows)
+}
+
+// LabelPositions is where a workload's program makes logits
+// ([trainer.Path.LabelPositions]): TRL's tiled loss alone makes them at labels.
+func LabelPositions(workload *costmodel.Workload) string {
+	where := trainer.Of(workload.Preset).Path.LabelPositions
+	if where == "all" && workload.Loss != value.LossTiled {
+		return ""
+	}
+	return where
 }
 
 // MicroBatch is the number of sequences that run at once.
