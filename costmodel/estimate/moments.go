@@ -30,11 +30,10 @@ func moments(table *costmodel.Table, model *layers.Model) error {
 	return evaluation(table, model)
 }
 
-// saving is the largest parameter, which a full state dict gathers before it goes to
-// the host (accelerate 1.15, accelerator.py, get_state_dict: full_state_dict and
-// cpu_offload; torch 2.11, distributed/_state_dict_utils.py, _gather_state_dict: one
-// tensor after another). DDP copies from where the weights are, and ZeRO 3 gathers
-// module by module, as its step does.
+// saving is the largest parameter. A full state dict gathers one after another and
+// moves it to the host (accelerate 1.15, accelerator.py, get_state_dict; torch 2.11,
+// distributed/_state_dict_utils.py, _gather_state_dict). DDP copies its own weights.
+// ZeRO 3 gathers module by module, as its step does.
 func saving(table *costmodel.Table, model *layers.Model) {
 	if !model.Rules.Cut || !trainer.Of(model.Workload.Preset).Path.StateDict || model.Workload.Strategy.Traits().ZeroStage < 3 {
 		return
@@ -140,9 +139,9 @@ func retained(model *layers.Model) (bytes [2]int64) {
 }
 
 // compiled adds a step whose model is one graph of torch.compile. TorchInductor fuses
-// norms, activations and the loss, and makes their results again in backward; graph breaks
-// leave parts to the modules' own kernels, which take more but for the zero gradient and
-// the fp32 sums of a small batch. So peaks are between both.
+// norms, activations and the loss, and makes their results again in backward. Graph
+// breaks leave parts to the modules' own kernels, which take more, unless a batch is so
+// small that the zero gradient and fp32 sums count. So peaks are between both.
 func compiled(table *costmodel.Table, graph *modelgraph.Graph, run *costmodel.Workload, runtime engine.Engine) error {
 	rules := runtime.Rules(run)
 	rules.Compiled, rules.InParts = true, run.Strategy == costmodel.DDP && run.World > 1
@@ -155,8 +154,8 @@ func compiled(table *costmodel.Table, graph *modelgraph.Graph, run *costmodel.Wo
 	return nil
 }
 
-// checkMoments refuses what no program does between steps or in backward, and compilation
-// where it is not counted.
+// checkMoments refuses evaluations, optimizers in backward, Liger and compilation that
+// the program does not run or devmap does not count.
 func checkMoments(workload *costmodel.Workload) error {
 	path := &trainer.Of(workload.Preset).Path
 	traits := workload.Strategy.Traits()

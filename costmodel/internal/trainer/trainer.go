@@ -82,10 +82,10 @@ type Path struct {
 	Evaluates bool
 	// RootReshards: the root's parameters are freed after forward, too.
 	RootReshards bool `json:"root_reshards"`
-	// LabelPositions: logits exist where a token is a label: "suffix" from the
-	// first one on, and at labels alone in a row that is a micro-batch of its own
-	// (swift/trainers/mixin.py, prepare_logits_to_keep); "all" of them
-	// (trl/trainer/utils.py, add_fused_lm_head). Empty: everywhere.
+	// LabelPositions are the positions with logits. "suffix": from the first label
+	// on; in a micro-batch of one row, labels alone (swift/trainers/mixin.py,
+	// prepare_logits_to_keep). "all": all labels (trl/trainer/utils.py,
+	// add_fused_lm_head). Empty: every position.
 	LabelPositions string `json:"label_positions"`
 	// Flat: FSDP1 (torch/distributed/fsdp/_flat_param.py), a flat parameter for
 	// every block and one for the rest, or Whole: one for the model.

@@ -288,9 +288,9 @@ func fileOf(values map[string]string) *trainerFile {
 	return best
 }
 
-// withoutFSDP takes out the keys under fsdp_config where the program leaves them
-// unread without a word, and returns the key that is missing: fsdp
-// (training_args.py, _process_fsdp_args), or the kind in accelerate's own file.
+// withoutFSDP takes out the keys under fsdp_config if the program ignores them. It
+// returns the key that is missing: fsdp (training_args.py, _process_fsdp_args), or
+// distributed_type in accelerate's own file. Empty: none is.
 func (file *trainerFile) withoutFSDP(values map[string]string) (missing string) {
 	missing = "fsdp: true"
 	off := slices.Contains(offValues, values["fsdp"]) || values["fsdp"] == "null"

@@ -92,17 +92,16 @@ Flags that you give win.
 	}
 	var configs, refused []string
 	for _, name := range flagNamed("preset").field.Values[1:] {
-		config, openpi := strings.CutPrefix(name, "openpi:")
 		switch {
 		case programs[name] == "":
 			refused = append(refused, name)
-		case openpi:
-			configs = append(configs, config)
+		case strings.HasPrefix(name, "openpi:"):
+			configs = append(configs, name)
 		default:
 			text += fmt.Sprintf("  %-31s  %s\n", name, programs[name])
 		}
 	}
-	text += "\n" + out.Wrap("openpi:CONFIG is OpenPI's training on JAX, CONFIG one of "+strings.Join(configs, ", ")+".", 78) +
+	text += "\nOpenPI's training on JAX, by the name of its config:\n\n  " + strings.ReplaceAll(out.Wrap(strings.Join(configs, ", "), 76), "\n", "\n  ") +
 		"\n\n" + out.Wrap("devmap refuses these and names what it does not count: "+strings.Join(refused, ", ")+".", 78) + "\n\n"
 	return text + bf16Topic
 }

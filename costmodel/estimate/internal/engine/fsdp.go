@@ -104,10 +104,10 @@ func warnStorage(model *layers.Model, table *costmodel.Table) {
 	warn(table, "4-bit weights are sharded with bnb_4bit_quant_storage=torch.bfloat16; with its default, uint8, they stay whole on every GPU: %v more", costmodel.Bytes(more))
 }
 
-// tiedAgain is what a tied head costs under from_pretrained(distributed_config=):
-// fully_shard takes the norm and the embedding, so that the root has a group of
-// the head's weight, which is gathered again and stays (transformers/distributed/
-// fsdp.py, apply_fully_sharded_data_parallelism; tied after it).
+// tiedAgain is what a tied head costs under from_pretrained(distributed_config=).
+// There fully_shard takes the norm and the embedding, and weights are tied later.
+// So the root has the head's weight, which is gathered again and stays
+// (transformers/distributed/fsdp.py, apply_fully_sharded_data_parallelism).
 func tiedAgain(model *layers.Model, group *costmodel.Group) int64 {
 	var size int64
 	for _, unit := range group.Units {
@@ -299,9 +299,8 @@ func (group *fsdpGroup) exchange() {
 }
 
 // onHost moves the parts to the host's memory (torch 2.11, _fully_shard/
-// _fsdp_param.py, offload_to_cpu): each is copied to the GPU before it is
-// gathered, its gradient goes back when it is reduced, and the optimizer runs on
-// the CPU. PyTorch rounds pinned blocks up to powers of two
+// _fsdp_param.py, offload_to_cpu). Each is copied to the GPU before it is gathered.
+// Its gradient goes back when it is reduced, and the optimizer runs on the CPU. PyTorch rounds pinned blocks up to powers of two
 // (CachingHostAllocator.h, HostBlock sizes).
 func onHost(model *layers.Model, table *costmodel.Table) {
 	var pinned, pageable int64

@@ -258,11 +258,10 @@ func MicroBatch(workload *costmodel.Workload) int64 {
 	return sequences
 }
 
-// ImageTokens is the number of tokens that a square image of the workload's size
-// gives, or where only the area is bounded, the most that any image does: sides
-// are multiples, and their product is within the area
-// (qwen_vl_utils/vision_process.py, smart_resize). Without both it is that of the
-// stream.
+// ImageTokens is the number of tokens of a square image of the workload's size. If
+// only the area is bounded, it is the most of any image: sides are multiples, and
+// their product is within the area (qwen_vl_utils/vision_process.py, smart_resize).
+// Without both it is the stream's.
 func ImageTokens(stream modelgraph.Stream, workload *costmodel.Workload) int64 {
 	size, area := workload.ImageSize, workload.MaxPixels
 	if size == 0 && area == 0 || stream.Side == 0 {
