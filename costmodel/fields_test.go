@@ -26,7 +26,7 @@ func ExampleFields() {
 // TestFieldsAreAll: every part of a workload that a plan file has is declared,
 // but for those that no one asks for.
 func TestFieldsAreAll(t *testing.T) {
-	unasked := []string{"stored_types", "dequantized", "world", "deepspeed", "images_mean", "lengths", "rows", "-"} // "-": no part of a plan file
+	unasked := []string{"stored_types", "host_shards", "dequantized", "world", "deepspeed", "images_mean", "lengths", "rows", "-"} // "-": no part of a plan file
 	declared := map[string]bool{}
 	for _, field := range costmodel.Fields() {
 		if declared[field.Name] {

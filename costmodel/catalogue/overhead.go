@@ -133,8 +133,27 @@ func slackOf(workload *costmodel.Workload) slack {
 	case workload.Mode == costmodel.Infer:
 		return kinds["infer"]
 	}
+	kind := trainingKind(workload, kinds)
+	if recomputed, ok := kinds[kind+" recompute"]; ok && workload.Recompute == costmodel.RecomputeFull {
+		return recomputed
+	}
+	return kinds[kind]
+}
+
+// trainingKind is the kind of a training: that of its strategy, of its program if
+// that was measured, or of what has one range with and without recomputation.
+func trainingKind(workload *costmodel.Workload, kinds map[string]slack) string {
+	traits, path := workload.Strategy.Traits(), &trainer.Of(workload.Preset).Path
+	switch {
+	case path.Flat && traits.ByBlock: // fixtures/measured/trainer_fsdp_h200.jsonl
+		return "fsdp1"
+	case workload.HostShards: // the same rows
+		return "fsdp offload"
+	case path.Modules != "":
+		return "fsdp " + path.Modules // fixtures/measured/native_h200.jsonl
+	}
 	kind := string(workload.Strategy)
-	switch traits := workload.Strategy.Traits(); {
+	switch {
 	case traits.Sharded && !traits.ByBlock:
 		kind = string(costmodel.FSDP)
 	case traits.ZeroStage > 0 && !traits.Sharded:
@@ -142,21 +161,8 @@ func slackOf(workload *costmodel.Workload) slack {
 	case traits.Sequential && workload.LoRARank > 0:
 		kind += " lora"
 	}
-	path := &trainer.Of(workload.Preset).Path
 	if _, measured := kinds[kind+" trainer"]; measured && path.StateDict {
 		kind += " trainer" // fixtures/measured/trainer_h200.jsonl
 	}
-	if path.Modules != "" {
-		kind = "fsdp " + path.Modules // fixtures/measured/native_h200.jsonl
-	}
-	switch { // fixtures/measured/trainer_fsdp_h200.jsonl
-	case path.Flat && workload.Strategy.Traits().ByBlock:
-		return kinds["fsdp1"]
-	case workload.HostShards:
-		return kinds["fsdp offload"]
-	}
-	if recomputed, ok := kinds[kind+" recompute"]; ok && workload.Recompute == costmodel.RecomputeFull {
-		return recomputed
-	}
-	return kinds[kind]
+	return kind
 }

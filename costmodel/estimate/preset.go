@@ -30,11 +30,7 @@ func resolvePreset(workload *costmodel.Workload) {
 func checkPreset(workload *costmodel.Workload) error {
 	preset := trainer.Of(workload.Preset)
 	name, loop := costmodel.Set("preset", preset.Name), costmodel.Set("preset", trainer.Loop)
-	missing := preset.Missing
-	if missing == "" && workload.LoRARank > 0 && !slices.Contains(preset.LoRAUnder, string(workload.Strategy)) {
-		missing = preset.MissingLoRA
-	}
-	runtime := preset.Runtime
+	missing, runtime := missingOf(preset, workload), preset.Runtime
 	if runtimes := workload.Strategy.Traits().Runtimes; len(runtimes) > 0 && !slices.Contains(runtimes, runtime) {
 		runtime = runtimes[0]
 	}
@@ -55,6 +51,14 @@ func checkPreset(workload *costmodel.Workload) error {
 		return refuse("recompute", workload.Recompute, "%v recomputes whole blocks: use %v, or %v for a loop of your own", name, costmodel.Set("recompute", costmodel.RecomputeFull), loop)
 	}
 	return checkNoStages(workload, preset)
+}
+
+// missingOf names what of a program is not counted; empty: all is.
+func missingOf(preset *trainer.Preset, workload *costmodel.Workload) string {
+	if preset.Missing == "" && workload.LoRARank > 0 && !slices.Contains(preset.LoRAUnder, string(workload.Strategy)) {
+		return preset.MissingLoRA
+	}
+	return preset.Missing
 }
 
 // checkNoStages refuses the settings of a pipeline under a preset that runs none.

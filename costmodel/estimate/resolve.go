@@ -104,7 +104,8 @@ func check(workload *costmodel.Workload) (engine.Engine, error) {
 	if err := checkNumbers(workload); err != nil {
 		return nil, err
 	}
-	if workload.NewTokens > 0 && workload.Mode != costmodel.Infer && !(workload.Mode == costmodel.Train && trainer.Of(workload.Preset).Path.Generates) {
+	generates := workload.Mode == costmodel.Infer || workload.Mode == costmodel.Train && trainer.Of(workload.Preset).Path.Generates
+	if workload.NewTokens > 0 && !generates {
 		return nil, refuse("new_tokens", workload.NewTokens, "only %v generates tokens", costmodel.Set("mode", costmodel.Infer))
 	}
 	runtime, err := checkStrategy(workload)

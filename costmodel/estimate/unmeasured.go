@@ -54,6 +54,11 @@ func Unmeasured(workload *costmodel.Workload) string {
 	case workload.Mode != costmodel.Train:
 		return ""
 	}
+	return unmeasuredTraining(workload, who)
+}
+
+// unmeasuredTraining names what no training under a measured strategy did.
+func unmeasuredTraining(workload *costmodel.Workload, who string) string {
 	known := measuredOptimizers
 	if !workload.Strategy.Traits().Sequential {
 		known = known[:1]
@@ -68,7 +73,9 @@ func Unmeasured(workload *costmodel.Workload) string {
 		return fmt.Sprintf("%s with a moving average", who)
 	case workload.Loss == value.LossTiled && (workload.Strategy == costmodel.DDP || workload.Strategy == costmodel.FSDP):
 		return "" // fixtures/measured/presets_h200.jsonl
-	case workload.Loss != "" && workload.Loss != value.LossEager && !(own && workload.Loss == value.LossChunked):
+	case own && workload.Loss == value.LossChunked:
+		return ""
+	case workload.Loss != "" && workload.Loss != value.LossEager:
 		return fmt.Sprintf("%s with a %s loss", who, workload.Loss)
 	}
 	return ""

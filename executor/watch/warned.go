@@ -106,7 +106,8 @@ type tried struct {
 	err   error
 }
 
-// try ends once a variant fits and the next ones need more changes.
+// try ends once a variant fits as a plan does that holds, and the next ones need more
+// changes: one that is only near may be a coincidence.
 func try(plan *devicemap.Plan, measured []Measured, variants func() (iter.Seq[Variant], error)) (found tried) {
 	if variants == nil {
 		return found
@@ -115,13 +116,18 @@ func try(plan *devicemap.Plan, measured []Measured, variants func() (iter.Seq[Va
 	if err != nil {
 		return tried{err: err}
 	}
+	enough := -1 // changes of the first that holds
 	for variant := range all {
-		if len(found.fit) > 0 && variant.Changes > found.fit[0].Changes {
+		if enough >= 0 && variant.Changes > enough {
 			break
 		}
 		found.count++
-		if variant.fits(plan, measured) {
-			found.fit = append(found.fit, variant)
+		if !variant.fits(plan, measured) {
+			continue
+		}
+		found.fit = append(found.fit, variant)
+		if enough < 0 && variant.holds(measured) {
+			enough = variant.Changes
 		}
 	}
 	return found
@@ -170,6 +176,16 @@ func (variant *Variant) fits(plan *devicemap.Plan, measured []Measured) bool {
 		}
 	}
 	return len(measured) > 0
+}
+
+// holds reports that a variant that fits would be a verdict "as predicted".
+func (variant *Variant) holds(measured []Measured) bool {
+	for i := range measured {
+		if peak := variant.peak(measured[i].Device); measured[i].distance(peak) > closeEnough(peak) {
+			return false
+		}
+	}
+	return true
 }
 
 // peak is what a variant says of a device; 0: nothing.

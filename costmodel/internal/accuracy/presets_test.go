@@ -95,7 +95,7 @@ func TestPredictPresets(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		fmt.Println(string(out))
+		t.Log(string(out))
 	}
 }
 

@@ -69,7 +69,7 @@ func TestPredictSharded(t *testing.T) {
 	for name := range strings.FieldsSeq(list) {
 		row := newShardedRow(t, name)
 		got, at, slack := row.predicted(t)
-		fmt.Printf("{\"case\": %q, \"peak_allocated\": %d, \"at\": %q, \"reserved_from\": %d, \"reserved_to\": %d}\n", name, got, at, int64(float64(got)*(1+slack[0])), int64(float64(got)*(1+slack[1])))
+		t.Logf("{\"case\": %q, \"peak_allocated\": %d, \"at\": %q, \"reserved_from\": %d, \"reserved_to\": %d}", name, got, at, int64(float64(got)*(1+slack[0])), int64(float64(got)*(1+slack[1])))
 	}
 }
 

@@ -21,21 +21,7 @@ func (op attention) cost(shape *Shape) Cost {
 	cost := Cost{Known: true, Output: shape.streamBytes() * op.Dim * tokens}
 	cost.FLOPs = dims.flops
 	cost.Memory.Saved = op.kernelSaved(&dims, shape)
-	if op.QKNorm != "" {
-		// fp32 input and 16-bit normalised tensor of q and k.
-		normed := element
-		if op.QKNorm == modelgraph.GemmaRMSNorm {
-			normed = 4 // (1 + weight) multiplies in fp32
-		}
-		keys := dims.k
-		if op.SharedKV {
-			keys = 0
-		}
-		if shape.OneKernel { // the projections' outputs as they are
-			normed = element - 4
-		}
-		cost.Memory.Saved += (4+normed)*tokens*(dims.q+keys) + 4*tokens*op.normRows()
-	}
+	cost.Memory.Saved += op.normsSaved(&dims, shape)
 	if shape.Compiled && !op.Eager && !op.Cross && dims.masked == 0 {
 		// With a mask, SDPA is given repeated keys and values (sdpa_attention.py,
 		// use_gqa_in_sdpa).
@@ -65,6 +51,24 @@ func (op attention) cost(shape *Shape) Cost {
 	}
 	cost.attentionPeaks(op, dims, shape)
 	return cost
+}
+
+// normsSaved is what the norms of q and k keep: an fp32 input and the normalised
+// tensor.
+func (op attention) normsSaved(dims *geo, shape *Shape) int64 {
+	normed, keys := shape.elementBytes(), dims.k
+	switch {
+	case op.QKNorm == "":
+		return 0
+	case shape.OneKernel: // the projections' outputs as they are
+		normed -= 4
+	case op.QKNorm == modelgraph.GemmaRMSNorm:
+		normed = 4 // (1 + weight) multiplies in fp32
+	}
+	if op.SharedKV {
+		keys = 0
+	}
+	return (4+normed)*shape.Tokens*(dims.q+keys) + 4*shape.Tokens*op.normRows()
 }
 
 // copied are the arguments that the hook copies for the call: the rotation's,

@@ -83,6 +83,16 @@ func (op mlp) cost(shape *Shape) Cost {
 			backwardPoint{left + ReduceBuffer(tokens, op.Hidden), shape.NewGrads, in},
 		)
 	}
+	if op.Gated && !op.Fused {
+		cost.factorPeaks(op, shape, matrix, tensors)
+	}
+	return cost
+}
+
+// factorPeaks are the backwards of up and gate, whose activation and product keep
+// some tensors.
+func (cost *Cost) factorPeaks(op mlp, shape *Shape, matrix, tensors int64) {
+	element, fN, stream := shape.elementBytes(), op.Hidden*shape.Tokens, cost.Output
 	if op.oneKernel(shape) {
 		// Gradients are written over gate and up (liger_kernel/ops/swiglu.py,
 		// _swiglu_backward_kernel); then up's backward, and gate's.
@@ -90,16 +100,15 @@ func (op mlp) cost(shape *Shape) Cost {
 			backwardPoint{2*stream - element*fN - shape.casts(0, 0, op.Dim*op.Hidden), min(shape.NewGrads, 2*matrix), matrix},
 			backwardPoint{3*stream - 2*element*fN - shape.casts(1, op.Dim, 2*op.Dim*op.Hidden), shape.NewGrads, matrix},
 		)
-	} else if op.Gated && !op.Fused {
-		// up's backward: product, up and activation are gone, the gradients of
-		// the latter two there; then gate's, with its own left of the three; under
-		// autocast a linear layer's casts go with its backward
-		cost.peak(
-			backwardPoint{2*stream - element*fN - shape.casts(0, 0, op.Dim*op.Hidden), min(shape.NewGrads, 2*matrix), matrix},
-			backwardPoint{3*stream + element*fN - element*tensors*fN - shape.casts(1, op.Dim, 2*op.Dim*op.Hidden), shape.NewGrads, matrix},
-		)
+		return
 	}
-	return cost
+	// up's backward: product, up and activation are gone, the gradients of
+	// the latter two there; then gate's, with its own left of the three; under
+	// autocast a linear layer's casts go with its backward
+	cost.peak(
+		backwardPoint{2*stream - element*fN - shape.casts(0, 0, op.Dim*op.Hidden), min(shape.NewGrads, 2*matrix), matrix},
+		backwardPoint{3*stream + element*fN - element*tensors*fN - shape.casts(1, op.Dim, 2*op.Dim*op.Hidden), shape.NewGrads, matrix},
+	)
 }
 
 // oneKernel reports an activation and a product that are one kernel.

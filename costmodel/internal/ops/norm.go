@@ -23,6 +23,11 @@ func (op norm) cost(shape *Shape) Cost {
 	if op.Style == modelgraph.RMSNorm && shape.Modules == Torchtune {
 		op.Style = modelgraph.GemmaRMSNorm // all in fp32 (modules/rms_norm.py)
 	}
+	return op.eager(shape)
+}
+
+// eager is the norm as PyTorch runs it, a kernel an operation, or as one kernel.
+func (op norm) eager(shape *Shape) Cost {
 	hN := op.Dim * shape.Tokens
 	cost := Cost{Known: true, FLOPs: 5 * float64(hN), Output: shape.streamBytes() * hN}
 	out := shape.elementBytes() * hN // the next linear layer's input

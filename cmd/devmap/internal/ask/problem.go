@@ -49,17 +49,8 @@ func (request *Request) Problem(model string) (*Question, error) {
 // before is not read again: it may be a pipe; nor is what was measured before
 // measured again.
 func (request *Request) parse(file *costmodel.Topology) (*Question, error) {
-	workload, err := request.Workload()
+	workload, err := request.placed()
 	if err != nil {
-		return nil, err
-	}
-	if request.cmd.Name() == "estimate" && !request.Given("strategy") && workload.DeepSpeed == nil {
-		workload.Strategy = costmodel.Auto
-	}
-	if !request.Given("micro-batches") && workload.MicroBatches == request.work.MicroBatches { // no file says it
-		workload.MicroBatches = 0 // as many as the strategy takes
-	}
-	if err := estimate.CheckPlaced(&workload); err != nil {
 		return nil, err
 	}
 	topology := file
@@ -85,6 +76,21 @@ func (request *Request) parse(file *costmodel.Topology) (*Question, error) {
 		asked.Options.Fixed = append(asked.Options.Fixed, "gpus")
 	}
 	return asked, nil
+}
+
+// placed is the workload of the flags before its strategy fills it in.
+func (request *Request) placed() (costmodel.Workload, error) {
+	workload, err := request.Workload()
+	if err != nil {
+		return workload, err
+	}
+	if request.cmd.Name() == "estimate" && !request.Given("strategy") && workload.DeepSpeed == nil {
+		workload.Strategy = costmodel.Auto
+	}
+	if !request.Given("micro-batches") && workload.MicroBatches == request.work.MicroBatches { // no file says it
+		workload.MicroBatches = 0 // as many as the strategy takes
+	}
+	return workload, estimate.CheckPlaced(&workload)
 }
 
 // fixed are the fields that no change of this command's problem may set.

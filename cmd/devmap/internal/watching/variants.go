@@ -16,8 +16,8 @@ import (
 // asked are fields of a workload that a command sets, the likely ones first. Those
 // that say how the model is spread are the map's, other than the runtime.
 var asked = []string{
-	"preset", "precision", "loss_only", "recompute", "attention", "micro_batches", "built_on", "loss", "optimizer", "lora_rank",
-	"lora_targets", "lora_precision", "gradient_as_bucket_view", "ema", "runtime", "batch", "seq",
+	"preset", "precision", "loss_only", "recompute", "attention", "micro_batches", "built_on", "loss", "liger", "optimizer", "lora_rank",
+	"lora_targets", "lora_precision", "lora_dropout", "gradient_as_bucket_view", "ema", "runtime", "batch", "seq",
 }
 
 // change is a setting that a command may have in place of the plan's.
@@ -184,9 +184,7 @@ func others(field *costmodel.Field, now *costmodel.Workload) []func(*costmodel.W
 		}
 	default:
 		for _, name := range field.Values {
-			// A planner chooses "auto"; a command has what was chosen. torch, which
-			// reported, runs under these.
-			if name == "auto" || field.Name == "runtime" && name != "torch" && name != "lightning" || field.Name == "lora_precision" && now.LoRARank == 0 {
+			if !tried(field.Name, name, now) {
 				continue
 			}
 			all = append(all, func(workload *costmodel.Workload) costmodel.Setting {
@@ -197,6 +195,18 @@ func others(field *costmodel.Field, now *costmodel.Workload) []func(*costmodel.W
 		}
 	}
 	return all
+}
+
+// tried reports a named value that a run can have: a planner alone chooses "auto",
+// torch runs under two runtimes, and adapters alone have a type.
+func tried(field, name string, now *costmodel.Workload) bool {
+	switch {
+	case name == "auto":
+		return false
+	case field == "runtime":
+		return name == "torch" || name == "lightning"
+	}
+	return field != "lora_precision" || now.LoRARank > 0
 }
 
 func sizes(field string, now int64) []int64 {

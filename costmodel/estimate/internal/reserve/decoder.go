@@ -28,7 +28,7 @@ type Decoder struct {
 // one.
 func Follow(model *layers.Model) (*Decoder, bool) {
 	out := &Decoder{layers: model, weights: make(map[string]*replay.Weight), Owned: make(map[int][]*replay.Weight)}
-	if !model.Train || model.Frozen && model.Rules.FusedAdapters || ops.MixedPrecision(model.Rules.Compute) || model.Workload.Quantize != "" || model.Workload.Loss != "" && model.Workload.Loss != "eager" {
+	if !inOneType(model) {
 		return nil, false
 	}
 	out.weigh()
@@ -52,6 +52,14 @@ func Follow(model *layers.Model) (*Decoder, bool) {
 	out.Recompute = model.Recomputes
 	out.KeepsInputs, out.InputFirst = model.Rules.LinearInputs, model.Rules.LinearInputs
 	return out, true
+}
+
+// inOneType reports a training step in one type, with all logits and the layers of
+// Transformers and PEFT.
+func inOneType(model *layers.Model) bool {
+	loss := model.Workload.Loss
+	return model.Train && !ops.MixedPrecision(model.Rules.Compute) && model.Workload.Quantize == "" &&
+		(loss == "" || loss == "eager") && !(model.Frozen && model.Rules.FusedAdapters)
 }
 
 // weigh lists the parameters.
