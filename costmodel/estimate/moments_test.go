@@ -174,3 +174,43 @@ func TestCompiledRange(t *testing.T) {
 		t.Errorf("a compiled step takes %d to %d, the modules' own kernels %d", least, most, eager)
 	}
 }
+
+// TestLabelTokens: TRL's tiled loss keeps as much for 100 labels of a long sample as for
+// a sample of 101 tokens, of which the last is no label. Where a number of labels changes
+// nothing, a warning says so.
+func TestLabelTokens(t *testing.T) {
+	t.Parallel()
+	graph := smallModel(t, "qwen2.5-0.5b")
+	tiled := func(seq int64, labels float64) *costmodel.Table {
+		run := trainerStep(costmodel.DDP, 2)
+		run.Preset, run.Loss, run.Seq, run.LabelTokens = "trl-sft", "tiled", seq, labels
+		return stepTable(t, graph, run)
+	}
+	head := func(table *costmodel.Table) int64 {
+		for _, unit := range table.Units {
+			for _, layer := range unit.Layers {
+				if layer.Loss {
+					return layer.Saved
+				}
+			}
+		}
+		t.Fatal("no layer has the loss")
+		return 0
+	}
+	if got, want := head(tiled(512, 100)), head(tiled(101, 0)); got != want {
+		t.Errorf("100 labels keep %d bytes, 101 tokens %d", got, want)
+	}
+	says := func(table *costmodel.Table) bool {
+		for _, warning := range table.Warnings {
+			if strings.Contains(warning.String(), "makes the logits of all tokens") {
+				return true
+			}
+		}
+		return false
+	}
+	run := trainerStep(costmodel.DDP, 2)
+	run.Preset, run.LabelTokens = "trl-sft", 100 // its loss is not tiled
+	if says(tiled(512, 100)) || !says(stepTable(t, graph, run)) {
+		t.Error("the warning is not that of a loss which makes all logits")
+	}
+}
