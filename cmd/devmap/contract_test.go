@@ -114,6 +114,7 @@ type (
 		FormatVersion string         `json:"format_version"`
 		Model         contractModel  `json:"model"`
 		Units         []contractUnit `json:"units"`
+		Warnings      []string       `json:"warnings"`
 	}
 	contractUnit struct {
 		Name            string   `json:"name"`
@@ -402,8 +403,8 @@ func TestInspectContract(t *testing.T) {
 			}
 			var doc contractInspect
 			decode(t, devmap(t, out.ExitDone, "inspect", "--json", args[0]), &doc)
-			if doc.FormatVersion != "devmap.inspect/v1" || len(doc.Units) != len(g.Units) {
-				t.Fatalf("format %q, %d units of %d", doc.FormatVersion, len(doc.Units), len(g.Units))
+			if doc.FormatVersion != "devmap.inspect/v1" || len(doc.Units) != len(g.Units) || doc.Warnings == nil {
+				t.Fatalf("format %q, %d units of %d, warnings %q", doc.FormatVersion, len(doc.Units), len(g.Units), doc.Warnings)
 			}
 			checkModel(t, &doc.Model, args[0])
 			known := map[string]bool{}

@@ -36,6 +36,7 @@ type inspectOutput struct {
 	FormatVersion string        `json:"format_version"`
 	Model         any           `json:"model"` // as in a plan
 	Units         []inspectUnit `json:"units"`
+	Warnings      []string      `json:"warnings"`
 }
 
 type inspectUnit struct {
@@ -75,7 +76,8 @@ func (command *inspectCommand) run(cmd *cobra.Command, arg string) error {
 		return err
 	}
 	model := devicemap.NewPlan(graph, table, &costmodel.Topology{}, nil, nil).Model
-	document := inspectOutput{"devmap.inspect/v1", model, inspectUnits(graph, table)}
+	notes := allWarnings(graph, table.Warnings)
+	document := inspectOutput{"devmap.inspect/v1", model, inspectUnits(graph, table), notes}
 	people := show.New(cmd.ErrOrStderr(), graph, table.Workload)
 	people.Implied = command.Implied
 	if command.JSON {
@@ -83,7 +85,7 @@ func (command *inspectCommand) run(cmd *cobra.Command, arg string) error {
 	} else {
 		err = people.Units(cmd.OutOrStdout(), model.Params, model.Buffers, document.table())
 	}
-	people.Warnings(append(allWarnings(graph, table.Warnings), command.IdleNotes(&table.Workload)...))
+	people.Warnings(append(notes, command.IdleNotes(&table.Workload)...))
 	return err
 }
 

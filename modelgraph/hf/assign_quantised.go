@@ -1,6 +1,7 @@
 package hf
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -109,12 +110,7 @@ func quantMethod(cfg *config, graph *modelgraph.Graph) string {
 	if !packed {
 		return ""
 	}
-	for _, key := range []string{"quantization_config", "compression_config"} {
-		if q := cfg.sub(key); q.has("quant_method") {
-			return q.str("", "quant_method")
-		}
-	}
-	return "packed"
+	return cmp.Or(storedMethod(cfg), cfg.sub("compression_config").name("quant_method"), "packed")
 }
 
 func (assigned *assignment) extraTensor(layer string, fill *filling) modelgraph.Tensor {

@@ -23,6 +23,9 @@ func FromConfig(file string, data []byte) (*modelgraph.Graph, error) {
 	if err != nil {
 		return nil, err
 	}
+	if graph, err = ownHead(graph, cfg); err != nil {
+		return nil, err
+	}
 	return asStored(graph, cfg)
 }
 
@@ -56,8 +59,8 @@ func fromConfig(file string, data []byte) (*modelgraph.Graph, *family, *config, 
 	}
 	graph.MaxSeq, graph.Unknown, graph.AutoClass = f.longest(cfg), f.unsaid(cfg, foreign), autoClass(cfg, f.types[0], class, foreign)
 	graph.Name, graph.Source, graph.Config = modelName(cfg, file), file, data
-	if q := cfg.sub("quantization_config"); q.has("quant_method") {
-		graph.Warnings = append(graph.Warnings, fmt.Sprintf("the config says the weights are stored as %s; "+fromConfigAlone+" they are counted as %v; the folder with its safetensors files gives the stored sizes", q.str("", "quant_method"), loaded(cfg)))
+	if storedMethod(cfg) != "" {
+		warnStored(graph, cfg, "")
 	}
 	return graph, f, cfg, cmp.Or(cfg.fault(), unknown)
 }

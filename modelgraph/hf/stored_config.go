@@ -2,7 +2,6 @@ package hf
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -22,97 +21,90 @@ func storedElements(graph *modelgraph.Graph, weights int64) string {
 
 // storedFormat is a quantised format whose tensors follow from a config.
 type storedFormat struct {
-	method string
-	block  [2]int64         // rows and columns that share a scale
-	bits   int64            // of a weight in 32-bit words
-	group  int64            // inputs that share a scale; -1: all
-	skip   []*regexp.Regexp // modules that stay as they are
-	ends   []string         // the same, as ends of their names
+	method  string
+	schemes []storedScheme
+	skip    []func(module string) bool // modules that stay as they are
+	// experts that are joined in one tensor are stored so (joined), one by one
+	// (apart), or stay as they are (plain).
+	experts expertsStored
+	inBlock bool           // linear layers outside the text model's blocks stay as they are
+	swapped bool           // linear layers lie input first (Conv1D)
+	flip    bool           // experts lie input first
+	cache   []storedTensor // scales of cached keys and values, of every attention
+	missing string         // why the tensors do not follow
+	cut     int64          // experts that were taken apart
 }
 
-// readStored reads quantization_config; nil if its tensors do not follow from
-// it.
-func readStored(cfg *config) *storedFormat {
+// maxCut is more experts, over all layers, than any published model has.
+const maxCut = 50_000
+
+type expertsStored int
+
+const (
+	expertsPlain expertsStored = iota
+	expertsApart
+	expertsJoined
+)
+
+// storedScheme is how some of the linear layers are stored.
+type storedScheme struct {
+	form    []storedTensor
+	sizes   sizes
+	names   map[string]string
+	more    func(at sizes, layer linear) // sizes that follow from the layer
+	matches func(module string) bool     // nil: all
+}
+
+// storedMethod is the method that Transformers reads of a quantization_config:
+// load_in_4bit and load_in_8bit go before quant_method (quantizers/auto.py, from_dict).
+func storedMethod(cfg *config) string {
+	if !cfg.has("quantization_config") {
+		return ""
+	}
 	section := cfg.sub("quantization_config")
-	format := &storedFormat{method: section.name("quant_method")}
-	if !format.readSkipped(section) {
-		return nil
+	if section.flag("load_in_4bit") || section.flag("load_in_8bit") {
+		return "bitsandbytes"
 	}
-	switch format.method {
-	case "mxfp4":
-		return format
-	case "fp8":
-		block := section.dims("weight_block_size")
-		scheme := section.name("activation_scheme")
-		if len(block) != 2 || min(block[0], block[1]) < 1 || scheme != "" && scheme != "dynamic" {
-			return nil
-		}
-		format.block = [2]int64{block[0], block[1]}
-		return format
-	case "awq", "gptq":
-		return format.readWords(section)
-	}
-	return nil
+	return section.name("quant_method")
 }
 
-// readWords reads what packs weights into 32-bit words: AWQ in its GEMM layout, the
-// default, and GPTQ. Of other layouts nil.
-func (format *storedFormat) readWords(section *config) *storedFormat {
-	format.bits, format.group = section.whole(4, "bits"), -1
-	if string(section.members["group_size"]) != "-1" {
-		format.group = section.whole(128, "group_size")
+// warnStored says in what type weights are counted whose stored tensors are
+// not known.
+func warnStored(graph *modelgraph.Graph, cfg *config, why string) {
+	text := fmt.Sprintf("the config says the weights are stored as %s; "+fromConfigAlone+" they are counted as %v", clipName(storedMethod(cfg)), loaded(cfg))
+	if why != "" {
+		text += ", because " + why
 	}
-	version := section.name("version")
-	layout := format.method == "gptq" || version == "" || strings.EqualFold(version, "gemm")
-	if !layout || format.bits != 4 && format.bits != 8 || format.group < 1 && format.group != -1 ||
-		section.has("modules_in_block_to_quantize") || section.flag("lm_head") {
-		return nil
-	}
-	return format
-}
-
-// readSkipped reads modules_to_not_convert by the rule of Transformers'
-// should_convert_module: a start as a Python expression, or an end. Without
-// the list the heads stay (get_keys_to_not_convert).
-func (format *storedFormat) readSkipped(section *config) bool {
-	names := section.strs("modules_to_not_convert")
-	if !section.has("modules_to_not_convert") {
-		names = []string{"lm_head", "score", "classifier"}
-	}
-	for _, name := range names {
-		expr, err := regexp.Compile("^(?:" + name + ")")
-		if err != nil {
-			return false
-		}
-		format.skip, format.ends = append(format.skip, expr), append(format.ends, name)
-	}
-	return true
-}
-
-func (format *storedFormat) skips(module string) bool {
-	return slices.ContainsFunc(format.skip, func(expr *regexp.Regexp) bool { return expr.MatchString(module) }) ||
-		slices.ContainsFunc(format.ends, func(end string) bool { return strings.HasSuffix(module, end) })
+	graph.Warnings = append(graph.Warnings, text+"; the folder with its safetensors files gives the stored sizes")
 }
 
 // asStored is the graph with the tensors that files of the config's format
-// hold; the graph itself if these do not follow from the config.
+// hold; the graph itself, with a warning, if these do not follow from the config.
 func asStored(graph *modelgraph.Graph, cfg *config) (*modelgraph.Graph, error) {
-	format := readStored(cfg)
-	if format == nil || graph.Family == "gpt2" { // Conv1D is no nn.Linear
+	if !cfg.has("quantization_config") {
 		return graph, nil
+	}
+	format := readStored(cfg, graph)
+	if fault := cfg.fault(); fault != nil {
+		return nil, fault
 	}
 	layers, changed := slices.Clone(graph.Layers), false
 	for i := range layers {
-		params, ok := format.params(&layers[i])
-		if !ok {
-			return graph, nil
+		if format.missing != "" {
+			break
 		}
+		params := format.params(&layers[i])
 		changed = changed || params != nil
 		if params != nil {
 			layers[i].Params = params
 		}
 	}
-	if !changed {
+	if format.missing == "" && !changed && format.method != "" {
+		format.missing = "it leaves every layer as it is"
+	}
+	if format.missing != "" {
+		graph.Warnings = slices.DeleteFunc(graph.Warnings, func(word string) bool { return strings.Contains(word, "the weights are stored as") })
+		warnStored(graph, cfg, format.missing)
 		return graph, nil
 	}
 	return rebuilt(graph, layers, format.method)
@@ -120,13 +112,32 @@ func asStored(graph *modelgraph.Graph, cfg *config) (*modelgraph.Graph, error) {
 
 // rebuilt is graph with other layers.
 func rebuilt(graph *modelgraph.Graph, layers []modelgraph.Layer, method string) (*modelgraph.Graph, error) {
+	weights := graph.ParamCount()
+	ties := slices.Clone(graph.Ties)
+	there := make(map[string]bool)
 	for i := range layers {
 		layers[i].Params = slices.Clone(layers[i].Params)
 		for j := range layers[i].Params {
 			layers[i].Params[j].Owner = ""
+			there[modelgraph.FullName(layers[i].Name, layers[i].Params[j].Name)] = true
 		}
 	}
-	made, err := modelgraph.New(graph.Name, layers, graph.Ties)
+	ties = slices.DeleteFunc(ties, func(names []string) bool { // a head that is packed shares nothing
+		return slices.ContainsFunc(names, func(name string) bool { return !there[name] })
+	})
+	out, err := relaid(graph, layers, ties)
+	if err != nil {
+		return nil, err
+	}
+	out.Quantized = method
+	out.Warnings = slices.DeleteFunc(slices.Clone(graph.Warnings), func(word string) bool { return strings.Contains(word, fromConfigAlone) })
+	out.Warnings = append(out.Warnings, storedElements(out, weights))
+	return out, nil
+}
+
+// relaid is graph with other layers and ties.
+func relaid(graph *modelgraph.Graph, layers []modelgraph.Layer, ties [][]string) (*modelgraph.Graph, error) {
+	made, err := modelgraph.New(graph.Name, layers, ties)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", graph.Source, err)
 	}
@@ -135,28 +146,24 @@ func rebuilt(graph *modelgraph.Graph, layers []modelgraph.Layer, method string) 
 	}
 	out := *graph
 	out.Layers, out.Units, out.Ties, out.Joined = made.Layers, made.Units, made.Ties, made.Joined
-	out.Quantized = method
-	out.Warnings = slices.DeleteFunc(slices.Clone(graph.Warnings), func(word string) bool { return strings.Contains(word, fromConfigAlone) })
-	out.Warnings = append(out.Warnings, storedElements(&out, graph.ParamCount()))
 	return &out, nil
 }
 
-// params are a layer's parameters as stored; nil if they stay as they are, and
-// not ok if they cannot be known.
-func (format *storedFormat) params(layer *modelgraph.Layer) (params []modelgraph.Tensor, ok bool) {
+// params are a layer's parameters as stored; nil if they stay as they are.
+// What cannot be known is noted as missing.
+func (format *storedFormat) params(layer *modelgraph.Layer) []modelgraph.Tensor {
 	switch layer.Op.(type) {
-	case modelgraph.Attention, modelgraph.MLP, modelgraph.MoE, modelgraph.Linear, modelgraph.Head:
 	case modelgraph.Embedding, modelgraph.Norm, modelgraph.Rotary, modelgraph.Parameter:
-		return nil, true
-	default:
-		return nil, !slices.ContainsFunc(layer.Params, func(t modelgraph.Tensor) bool { return len(t.Shape) > 1 })
+		return nil
+	case modelgraph.Opaque:
+		if slices.ContainsFunc(layer.Params, func(t modelgraph.Tensor) bool { return len(t.Shape) > 1 }) {
+			format.missing = fmt.Sprintf("it is not known which weights of %q are linear layers", layer.Name)
+		}
+		return nil
 	}
 	var plain, packed []modelgraph.Tensor
 	for _, tensor := range layer.Params {
-		stored, ok := format.tensors(layer.Name, tensor)
-		if !ok {
-			return nil, false
-		}
+		stored := format.tensors(layer, tensor)
 		if stored == nil {
 			plain = append(plain, tensor)
 			continue
@@ -166,96 +173,153 @@ func (format *storedFormat) params(layer *modelgraph.Layer) (params []modelgraph
 			plain, packed = append(plain, stored[0]), append(packed[:len(packed)-len(stored)], stored[1:]...)
 		}
 	}
-	if len(packed) == 0 {
-		return nil, true
+	if op, ok := layer.Op.(modelgraph.Attention); ok && !op.Cross && len(layer.Params) > 0 {
+		scheme := storedScheme{form: format.cache}
+		scales, _ := scheme.tensors(linear{dtype: layer.Params[0].DType})
+		packed = append(packed, scales...)
 	}
-	return append(plain, packed...), true
+	if len(packed) == 0 && len(plain) == len(layer.Params) {
+		return nil
+	}
+	return append(plain, packed...)
 }
 
 // tensors are those that one weight is stored as; nil: as it is.
-func (format *storedFormat) tensors(layer string, tensor modelgraph.Tensor) (stored []modelgraph.Tensor, ok bool) {
-	full := modelgraph.FullName(layer, tensor.Name)
-	base := lastComponent(tensor.Name)
-	experts := len(tensor.Shape) == 3 && (base == "gate_up_proj" || base == "down_proj")
-	if !experts && (len(tensor.Shape) != 2 || base != "weight") || format.skips(parent(full)) {
-		return nil, true
+func (format *storedFormat) tensors(layer *modelgraph.Layer, tensor modelgraph.Tensor) []modelgraph.Tensor {
+	full := modelgraph.FullName(layer.Name, tensor.Name)
+	base, module := lastComponent(tensor.Name), parent(full)
+	if len(tensor.Shape) == 3 && (base == "gate_up_proj" || base == "down_proj") {
+		return format.expertTensors(full, tensor)
 	}
-	if format.method == "mxfp4" {
-		if !experts {
-			return nil, true
+	if len(tensor.Shape) != 2 || base != "weight" || notLinear[lastComponent(module)] || format.skips(layer, module) {
+		return nil
+	}
+	weight := linear{prefix: strings.TrimSuffix(tensor.Name, "weight"), out: tensor.Shape[0], in: tensor.Shape[1], dtype: tensor.DType}
+	if format.swapped {
+		if _, head := layer.Op.(modelgraph.Head); !head {
+			weight.out, weight.in = weight.in, weight.out
 		}
-		return mxfp4(tensor)
 	}
-	if router := lastComponent(parent(full)); router == "gate" || router == "router" {
-		return nil, true // a parameter, no nn.Linear
-	}
-	if format.bits > 0 {
-		return format.words(tensor)
-	}
-	return format.fp8(tensor, experts && base == "gate_up_proj"), true
+	return format.stored(module, weight)
 }
 
-// words are a linear layer's weight, zeros and scales, input first: AutoAWQ's
-// WQLinear_GEMM packs along the outputs, AutoGPTQ's QuantLinear along the inputs and
-// keeps the group of every input.
-func (format *storedFormat) words(tensor modelgraph.Tensor) (stored []modelgraph.Tensor, ok bool) {
-	if len(tensor.Shape) != 2 {
-		return nil, false // experts that are joined lie one by one in the files
+// notLinear are last names of modules whose weights [out in] belong to no
+// nn.Linear: routers are parameters, and tables are looked up.
+var notLinear = map[string]bool{"gate": true, "router": true, "relative_attention_bias": true, "embed_positions": true, "position_embedding": true, "embedding": true}
+
+func (format *storedFormat) skips(layer *modelgraph.Layer, module string) bool {
+	if format.inBlock && (layer.Unit == "" || layer.Stream != (modelgraph.Stream{})) {
+		return true
 	}
-	out, in := tensor.Shape[0], tensor.Shape[1]
-	group, values := format.group, 32/format.bits
-	if group < 0 {
-		group = in
-	}
-	if in%group != 0 || in%values != 0 || out%values != 0 {
-		return nil, false
-	}
-	prefix, word := strings.TrimSuffix(tensor.Name, "weight"), typeNamed("I32")
-	weight := []int64{in, out / values}
-	if format.method == "gptq" {
-		weight = []int64{in / values, out}
-	}
-	stored = []modelgraph.Tensor{
-		{Name: prefix + "qweight", Shape: weight, DType: word},
-		{Name: prefix + "qzeros", Shape: []int64{in / group, out / values}, DType: word},
-		{Name: prefix + "scales", Shape: []int64{in / group, out}, DType: modelgraph.F16},
-	}
-	if format.method == "gptq" {
-		stored = append(stored, modelgraph.Tensor{Name: prefix + "g_idx", Shape: []int64{in}, DType: word})
-	}
-	return stored, true
+	return slices.ContainsFunc(format.skip, func(skips func(string) bool) bool { return skips(module) })
 }
 
-// fp8 is a weight of 8-bit floats and a scale a block; gate and up of experts
+// stored are the tensors of a linear layer by the scheme that matches it.
+func (format *storedFormat) stored(module string, weight linear) []modelgraph.Tensor {
+	for i := range format.schemes {
+		scheme := &format.schemes[i]
+		if scheme.matches != nil && !scheme.matches(module) {
+			continue
+		}
+		if scheme.form == nil {
+			return nil
+		}
+		if lastComponent(module) == "shared_expert_gate" && (format.method == "gptq" || format.method == "awq") { // one output: both leave it
+			return nil
+		}
+		stored, ok := scheme.tensors(weight)
+		if !ok && format.missing == "" {
+			format.missing = fmt.Sprintf("its groups do not divide %q [%d %d]", module, weight.out, weight.in)
+		}
+		return stored
+	}
+	return nil
+}
+
+// expertTensors are those of experts that lie joined in one tensor.
+func (format *storedFormat) expertTensors(full string, tensor modelgraph.Tensor) []modelgraph.Tensor {
+	module, base := parent(full), lastComponent(tensor.Name)
+	if format.method == "mxfp4" {
+		return format.mxfp4(tensor)
+	}
+	if format.experts == expertsPlain || slices.ContainsFunc(format.skip, func(skips func(string) bool) bool { return skips(module) }) {
+		return nil
+	}
+	names, rows, columns := []string{base}, tensor.Shape[1], tensor.Shape[2]
+	if base == "gate_up_proj" {
+		names, rows = []string{"gate_proj", "up_proj"}, rows/2
+	}
+	switch {
+	case format.experts == expertsJoined && len(format.schemes) == 1 && format.schemes[0].sizes["rows"] > 0 && format.schemes[0].sizes["static"] == 0:
+		return format.joined(tensor, int64(len(names)))
+	case format.experts == expertsJoined:
+		format.missing = fmt.Sprintf("it is not known how the scales of %q are joined", full)
+		return nil
+	case format.flip:
+		format.missing = fmt.Sprintf("it is not known how %q is cut into experts", full)
+		return nil
+	}
+	return format.apart(module, strings.TrimSuffix(tensor.Name, base), names, modelgraph.Tensor{Shape: []int64{tensor.Shape[0], rows, columns}, DType: tensor.DType})
+}
+
+// apart are experts as linear layers one by one; of each, the matrices with these
+// names.
+func (format *storedFormat) apart(module, prefix string, names []string, tensor modelgraph.Tensor) []modelgraph.Tensor {
+	rows, columns := tensor.Shape[1], tensor.Shape[2]
+	if format.cut += min(tensor.Shape[0], maxCut); format.cut >= maxCut {
+		format.missing = fmt.Sprintf("it has %d experts or more", maxCut)
+		return nil
+	}
+	var stored []modelgraph.Tensor
+	for expert := range tensor.Shape[0] {
+		for _, name := range names {
+			path := fmt.Sprintf("%d.%s", expert, name)
+			whole := modelgraph.FullName(module, path)
+			weight := linear{prefix: prefix + path + ".", out: rows, in: columns, dtype: tensor.DType}
+			parts := []modelgraph.Tensor(nil)
+			if !slices.ContainsFunc(format.skip, func(skips func(string) bool) bool { return skips(whole) }) {
+				parts = format.stored(whole, weight)
+			}
+			if parts == nil {
+				parts = []modelgraph.Tensor{{Name: weight.prefix + "weight", Shape: []int64{rows, columns}, DType: tensor.DType}}
+			}
+			stored = append(stored, parts...)
+		}
+		if format.missing != "" {
+			return nil
+		}
+	}
+	return stored
+}
+
+// joined is a weight of 8-bit floats and a scale a block; gate and up of experts
 // are joined after they were cut into blocks.
-func (format *storedFormat) fp8(tensor modelgraph.Tensor, joined bool) []modelgraph.Tensor {
-	rank := len(tensor.Shape)
-	rows, columns := tensor.Shape[rank-2], tensor.Shape[rank-1]
-	parts := int64(1)
-	if joined {
-		parts = 2
+func (format *storedFormat) joined(tensor modelgraph.Tensor, parts int64) []modelgraph.Tensor {
+	scheme := &format.schemes[0]
+	rows, columns := tensor.Shape[1], tensor.Shape[2]
+	scale := modelgraph.F32
+	if name := scheme.names["scale"]; name != "" {
+		scale = typeNamed(name)
 	}
-	scales := slices.Clone(tensor.Shape)
-	scales[rank-2] = parts * ((rows/parts + format.block[0] - 1) / format.block[0])
-	scales[rank-1] = (columns + format.block[1] - 1) / format.block[1]
 	return []modelgraph.Tensor{
 		{Name: tensor.Name, Shape: tensor.Shape, DType: typeNamed("F8_E4M3")},
-		{Name: tensor.Name + "_scale_inv", Shape: scales, DType: modelgraph.F32},
+		{Name: tensor.Name + "_scale_inv", Shape: []int64{tensor.Shape[0], parts * ((rows/parts + scheme.sizes["rows"] - 1) / scheme.sizes["rows"]), (columns + scheme.sizes["cols"] - 1) / scheme.sizes["cols"]}, DType: scale},
 	}
 }
 
 // mxfp4 is GptOssExperts' weights, input first: of every output, blocks of 32
 // values in 16 bytes, and a scale a block (Mxfp4GptOssExperts).
-func mxfp4(tensor modelgraph.Tensor) (stored []modelgraph.Tensor, ok bool) {
+func (format *storedFormat) mxfp4(tensor modelgraph.Tensor) []modelgraph.Tensor {
 	const values, bytes = 32, 16
 	experts, in, out := tensor.Shape[0], tensor.Shape[1], tensor.Shape[2]
 	if in%values != 0 {
-		return nil, false
+		format.missing = fmt.Sprintf("blocks of %d do not divide %q %v", values, tensor.Name, tensor.Shape)
+		return nil
 	}
 	return []modelgraph.Tensor{
 		{Name: tensor.Name + "_blocks", Shape: []int64{experts, out, in / values, bytes}, DType: typeNamed("U8")},
 		{Name: tensor.Name + "_scales", Shape: []int64{experts, out, in / values}, DType: typeNamed("U8")},
-	}, true
+	}
 }
 
 func lastComponent(name string) string { return name[strings.LastIndexByte(name, '.')+1:] }

@@ -108,7 +108,7 @@ func tensorSet(graph *modelgraph.Graph) []string {
 // counted in the model's type, and a warning says so.
 func TestNotStoredFromConfig(t *testing.T) {
 	for _, section := range []string{
-		`{"quant_method":"awq","bits":4}`, `{"quant_method":"fp8"}`, `{"quant_method":"fp8","weight_block_size":[128,128],"activation_scheme":"static"}`,
+		`{"quant_method":"awq","bits":4}`, `{"quant_method":"awq","version":"llm-awq"}`, `{"quant_method":"quark"}`, `{"quant_method":"nvfp4"}`,
 		`{"quant_method":"fp8","weight_block_size":[128,128],"modules_to_not_convert":["("]}`,
 	} {
 		g, err := FromConfig("config.json", []byte(strings.TrimSuffix(tinyLlama, "}")+`,"quantization_config":`+section+"}"))

@@ -1,0 +1,38 @@
+package hf
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// ownHeads are types whose class ties the head if the config has no switch, and
+// whose published checkpoints hold an lm_head.weight of their own, which
+// Transformers then loads apart; by their names (issue 38, the checkpoints of 2025 and 2026).
+var ownHeads = map[string]string{
+	"mistral3": "Mistral-Small 3, Devstral 2 and Ministral 3 8B",
+}
+
+// ownHead is the graph with a head of its own, where no file settles the tie and
+// the published checkpoints do (a switch in text_config counts).
+func ownHead(graph *modelgraph.Graph, cfg *config) (*modelgraph.Graph, error) {
+	models := ownHeads[graph.Family]
+	if models == "" || cfg.said("tie_word_embeddings") || len(graph.Ties) == 0 || cfg.sub("text_config").flag("tie_word_embeddings") {
+		return graph, nil
+	}
+	layers, tied := slices.Clone(graph.Layers), graph.ParamCount()
+	for i := range layers {
+		layers[i].Params = slices.Clone(layers[i].Params)
+		for j := range layers[i].Params {
+			layers[i].Params[j].Owner = ""
+		}
+	}
+	out, err := relaid(graph, layers, nil)
+	if err != nil {
+		return nil, err
+	}
+	out.Warnings = append(slices.Clone(graph.Warnings), fmt.Sprintf("tie_word_embeddings is absent: "+fromConfigAlone+" the head is counted as its own, as in the published checkpoints of %s, %d parameters; tied, as the class's default, they are %d",
+		models, out.ParamCount(), tied))
+	return out, nil
+}

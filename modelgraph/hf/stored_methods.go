@@ -1,0 +1,394 @@
+package hf
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// storedRule is what a method of Transformers 5.17 does to a model (quantizers/*.py).
+type storedRule struct {
+	// skip is the field that lists modules that stay as they are.
+	skip []string
+	// defaults: the modules of get_keys_to_not_convert stay too, if the list is
+	// absent ("absent") or always.
+	defaults string
+	// experts of one tensor, and what Transformers before 5 made of them, where
+	// experts were linear layers.
+	experts, before5 expertsStored
+	inBlock          bool
+	read             func(format *storedFormat, section *config)
+}
+
+var storedRules = map[string]storedRule{
+	"gptq":               {inBlock: true, experts: expertsApart, before5: expertsApart, read: (*storedFormat).readGPTQ},
+	"awq":                {skip: []string{"modules_to_not_convert"}, defaults: "always", experts: expertsApart, before5: expertsApart, read: (*storedFormat).readAWQ},
+	"bitsandbytes":       {skip: []string{"llm_int8_skip_modules"}, defaults: "absent", before5: expertsApart, read: (*storedFormat).readBitsAndBytes},
+	"fp8":                {skip: []string{"modules_to_not_convert", "ignored_layers"}, defaults: "absent", experts: expertsJoined, before5: expertsJoined, read: (*storedFormat).readFP8},
+	"mxfp4":              {skip: []string{"modules_to_not_convert"}, defaults: "absent", read: func(*storedFormat, *config) {}},
+	"fbgemm_fp8":         {skip: []string{"modules_to_not_convert"}, defaults: "absent", before5: expertsApart, read: (*storedFormat).readPlain},
+	"eetq":               {skip: []string{"modules_to_not_convert"}, defaults: "absent", before5: expertsApart, read: (*storedFormat).readPlain},
+	"quanto":             {skip: []string{"modules_to_not_convert"}, defaults: "absent", before5: expertsApart, read: (*storedFormat).readQuanto},
+	"hqq":                {before5: expertsApart, read: (*storedFormat).readHQQ},
+	"torchao":            {skip: []string{"modules_to_not_convert"}, defaults: "absent", before5: expertsApart, read: (*storedFormat).readTorchAO},
+	"compressed-tensors": {experts: expertsApart, before5: expertsApart, read: (*storedFormat).readCompressed},
+	"modelopt":           {experts: expertsApart, before5: expertsApart, read: (*storedFormat).readModelOpt},
+}
+
+// readStored reads quantization_config. What Transformers refuses is a fault of
+// the config; what is not known here is said in missing.
+func readStored(cfg *config, graph *modelgraph.Graph) *storedFormat {
+	section := cfg.sub("quantization_config")
+	format := &storedFormat{method: storedMethod(cfg), swapped: graph.Family == "gpt2", flip: graph.Family == "gpt_oss" || strings.HasPrefix(graph.Family, "llama4")}
+	if format.method == "" {
+		cfg.fail("quantization_config", `it has no quant_method, and Transformers refuses such a config: add the method that wrote the weights, as "quant_method": "gptq" or "awq" (fields: %s), or remove quantization_config if they are not quantised`,
+			strings.Join(memberNames(section), ", "))
+		return format
+	}
+	rule, known := storedRules[format.method]
+	if !known {
+		format.missing = "the tensors of this method do not follow from its config here"
+		return format
+	}
+	format.experts, format.inBlock = rule.experts, rule.inBlock
+	if version := cfg.name("transformers_version"); version != "" && len(version) > 1 && version[0] < '5' && version[1] == '.' && !format.flip {
+		format.experts = rule.before5
+	}
+	format.readSkipped(section, rule, graph)
+	rule.read(format, section)
+	return format
+}
+
+func memberNames(section *config) []string {
+	var names []string
+	for name := range section.members {
+		names = append(names, clipName(name))
+	}
+	slices.Sort(names)
+	return names[:min(len(names), 10)]
+}
+
+// oneOf reads a field that has one of some values; others are at fault.
+func oneOf(section *config, def, name string, values ...string) string {
+	got := section.name(name)
+	if got == "" {
+		return def
+	}
+	if !slices.Contains(values, strings.ToLower(got)) {
+		section.fail(name, "%q is not one of %s", clipName(got), strings.Join(values, ", "))
+		return def
+	}
+	return strings.ToLower(got)
+}
+
+// groupSize reads the inputs that share a scale; -1: all.
+func groupSize(section *config, def int64) int64 {
+	const name = "group_size"
+	switch {
+	case string(section.members[name]) == "-1":
+		section.has(name)
+		return -1
+	case !section.has(name):
+		return def
+	}
+	return section.pos(def, name)
+}
+
+func (format *storedFormat) one(form string, at sizes, names map[string]string) *storedScheme {
+	format.schemes = append(format.schemes, storedScheme{form: storedForms[form], sizes: at, names: names})
+	return &format.schemes[len(format.schemes)-1]
+}
+
+func bitsOf(section *config, def int64, name string, values ...int64) int64 {
+	bits := section.pos(def, name)
+	if !slices.Contains(values, bits) {
+		section.fail(name, "%d is not one of %v", bits, values)
+		return def
+	}
+	return bits
+}
+
+func (format *storedFormat) readGPTQ(section *config) {
+	if !section.has("bits") {
+		section.fail("bits", "gptq needs the bits of a weight: add \"bits\": 4, or 2, 3 or 8")
+		return
+	}
+	at := sizes{"bits": bitsOf(section, 4, "bits", 2, 3, 4, 8), "group": groupSize(section, 128)}
+	kind := oneOf(section, "gptq", section.pick([]string{"checkpoint_format", "format"}), "gptq", "gptq_v2", "marlin", "bitblas", "gptq_p")
+	if kind != "gptq" && kind != "gptq_v2" {
+		format.missing = fmt.Sprintf("the layout %q is not known here", kind)
+	}
+	format.readDynamic(section, at)
+	format.one("gptq", at, nil)
+	if lists := section.members["modules_in_block_to_quantize"]; section.has("modules_in_block_to_quantize") {
+		var names [][]string
+		if json.Unmarshal(lists, &names) != nil {
+			section.fail("modules_in_block_to_quantize", "%s is not a list of lists of names", short(lists))
+		}
+		ends := slices.Concat(names...)
+		format.skip = append(format.skip, func(module string) bool {
+			return !slices.ContainsFunc(ends, func(end string) bool { return strings.HasSuffix(module, "."+end) })
+		})
+	}
+	if section.flag("lm_head") {
+		format.inBlock = false
+		format.skip = append(format.skip, func(module string) bool { return !numbered(module) && lastComponent(module) != "lm_head" })
+	}
+}
+
+// readDynamic reads GPTQModel's rules by expressions: -: leaves modules as they
+// are, +: or none gives them other sizes.
+func (format *storedFormat) readDynamic(section *config, whole sizes) {
+	if !section.has("dynamic") {
+		return
+	}
+	dynamic := section.sub("dynamic")
+	for _, pattern := range slices.Sorted(maps.Keys(dynamic.members)) {
+		text, leaves := strings.CutPrefix(pattern, "-:")
+		matches, ok := matcher(strings.TrimPrefix(text, "+:"), false)
+		if !ok {
+			format.missing = fmt.Sprintf("the expression %q is not read here", clipName(pattern))
+			return
+		}
+		if leaves {
+			format.skip = append(format.skip, matches)
+			continue
+		}
+		own := dynamic.sub(pattern)
+		scheme := format.one("gptq", sizes{"bits": bitsOf(own, whole["bits"], "bits", 2, 3, 4, 8), "group": groupSize(own, whole["group"])}, nil)
+		scheme.matches = matches
+	}
+}
+
+func (format *storedFormat) readAWQ(section *config) {
+	form := oneOf(section, "gemm", section.pick([]string{"version", "format"}), "gemm", "gemv", "gemv_fast", "llm-awq")
+	at := sizes{"bits": bitsOf(section, 4, "bits", 2, 3, 4, 8), "group": groupSize(section, 128), "spread": 1}
+	if at["group"] == 64 || at["group"] == 32 { // calculate_zeros_width
+		at["spread"] = 128 / at["group"]
+	}
+	if form == "llm-awq" || form != "gemm" && at["bits"] != 4 {
+		format.missing = fmt.Sprintf("the layout %q of %d bits is not known here", form, at["bits"])
+	}
+	format.one("awq "+form, at, nil)
+}
+
+func (format *storedFormat) readBitsAndBytes(section *config) {
+	four, eight := section.flag("load_in_4bit"), section.flag("load_in_8bit")
+	switch {
+	case four && eight:
+		section.fail("load_in_8bit", "load_in_4bit and load_in_8bit are both true: only one can be, so remove the other")
+		return
+	case section.flag("llm_int8_has_fp16_weight"):
+		format.missing = "llm_int8_has_fp16_weight keeps 16-bit weights"
+		return
+	case eight:
+		format.one("bnb8", nil, nil)
+		return
+	}
+	storage := oneOf(section, "uint8", "bnb_4bit_quant_storage", "uint8", "int8", "float16", "bfloat16", "float32", "float64")
+	names := map[string]string{"type": oneOf(section, "fp4", "bnb_4bit_quant_type", "fp4", "nf4"), "storage": storage}
+	form := "bnb4"
+	if section.flag("bnb_4bit_use_double_quant") {
+		form = "bnb4 double"
+	}
+	scheme := format.one(form, sizes{"packed": typeNamed(storage).Bits() / 4}, names)
+	scheme.more = func(at sizes, layer linear) { at["state"] = bnbState(layer, names["type"], form != "bnb4") }
+}
+
+// bnbState is the length of the text that bitsandbytes keeps with a weight
+// (QuantState.as_dict). The offset of nested statistics has 18 to 21 digits by its
+// value; it is taken as 20.
+func bnbState(layer linear, kind string, nested bool) int64 {
+	dtype := map[modelgraph.DType]string{modelgraph.BF16: "bfloat16", modelgraph.F16: "float16"}[layer.dtype]
+	if dtype == "" {
+		dtype = "float32"
+	}
+	text := fmt.Sprintf(`{"quant_type": %q, "blocksize": 64, "dtype": %q, "shape": [%d, %d]}`, kind, dtype, layer.out, layer.in)
+	if nested {
+		text += `, "nested_blocksize": 256, "nested_dtype": "float32", "nested_offset": 0.038844101130962372`
+	}
+	return int64(len(text))
+}
+
+func (format *storedFormat) readFP8(section *config) {
+	static := oneOf(section, "dynamic", "activation_scheme", "dynamic", "static") == "static"
+	scale := "F32"
+	if oneOf(section, "float", "scale_fmt", "float", "ue8m0") == "ue8m0" {
+		scale = "F8_E8M0"
+	}
+	block, form := section.dims("weight_block_size"), "fp8 block"
+	at, names := sizes{}, map[string]string{"scale": scale}
+	switch _, given := section.members["weight_block_size"]; {
+	case !given:
+		block = []int64{128, 128}
+	case section.null("weight_block_size"):
+		form = "fp8 tensor"
+	case len(block) != 2 || block[0] < 1 || block[1] < 1:
+		section.fail("weight_block_size", "%v is not two sizes of 1 or more, rows and columns, or null for one scale a tensor", block)
+	}
+	if len(block) == 2 {
+		at["rows"], at["cols"] = block[0], block[1]
+	}
+	if section.has("modules_to_convert") {
+		format.missing = "modules_to_convert packs embedding tables too"
+	}
+	scheme := format.one(form, at, names)
+	if static {
+		scheme.form = append(slices.Clip(scheme.form), storedTensor{"activation_scale", "F32", ""})
+		if format.experts == expertsJoined {
+			format.schemes[0].sizes["static"] = 1
+		}
+	}
+}
+
+func (format *storedFormat) readPlain(section *config) {
+	if format.method == "eetq" {
+		oneOf(section, "int8", "weights", "int8")
+		format.one("eetq", nil, nil)
+		return
+	}
+	format.one("fbgemm", nil, nil)
+}
+
+func (format *storedFormat) readQuanto(section *config) {
+	kind := oneOf(section, "int8", "weights", "float8", "int8", "int4", "int2")
+	form, names := "quanto", map[string]string{"data": map[string]string{"int8": "I8", "float8": "F8_E4M3"}[kind]}
+	at := sizes{"bits": int64(kind[len(kind)-1] - '0')}
+	if kind == "int4" || kind == "int2" {
+		form = "quanto packed"
+	}
+	scheme := format.one(form, at, names)
+	scheme.form = append(slices.Clip(scheme.form), storedTensor{"input_scale", "model", ""}, storedTensor{"output_scale", "model", ""})
+	scheme.more = func(at sizes, layer linear) { at["group"] = quantoGroup(layer.in) }
+}
+
+// quantoGroup is the inputs that share a scale (optimum.quanto, nn/qmodule.py).
+func quantoGroup(in int64) int64 {
+	group := int64(128)
+	if in <= group {
+		return in
+	}
+	for in%group != 0 && group > 32 {
+		group -= 32
+	}
+	if in%group != 0 {
+		return in
+	}
+	return group
+}
+
+// readHQQ reads one scheme for all linear layers, or one a tag (the path without
+// model, layers and numbers); tags in skip_modules stay.
+func (format *storedFormat) readHQQ(section *config) {
+	skipped := section.strs("skip_modules")
+	if !section.has("skip_modules") {
+		skipped = []string{"lm_head"}
+	}
+	format.skip = append(format.skip, func(module string) bool { return slices.Contains(skipped, hqqTag(module)) })
+	own := section.sub("quant_config")
+	if own.has("weight_quant_params") || len(own.members) == 0 {
+		format.hqqScheme(own)
+		return
+	}
+	for _, tag := range slices.Sorted(maps.Keys(own.members)) {
+		if own.has(tag) {
+			format.hqqScheme(own.sub(tag)).matches = func(module string) bool { return hqqTag(module) == tag }
+		}
+	}
+}
+
+func hqqTag(module string) string {
+	parts := slices.DeleteFunc(strings.Split(module, "."), func(part string) bool {
+		return part == "model" || part == "layers" || strings.Trim(part, "0123456789") == ""
+	})
+	return strings.Join(parts, ".")
+}
+
+func (format *storedFormat) hqqScheme(section *config) *storedScheme {
+	params := section.sub("weight_quant_params")
+	at := sizes{"bits": bitsOf(params, 4, "nbits", 1, 2, 3, 4, 8), "group": params.optional(-1, "group_size")}
+	form := "hqq"
+	rows, float := params.has("axis") && params.dim(1, "axis") == 0, params.flag("view_as_float")
+	switch {
+	case (rows || float) && at["bits"] == 3 || rows && (float || at["group"] < 0) || section.has("scale_quant_params") || section.has("zero_quant_params"):
+		format.missing = "this layout of HQQ is not known here"
+	case at["bits"] == 3:
+		form = "hqq 3"
+	case rows:
+		form = "hqq rows"
+	case float:
+		form = "hqq float"
+	}
+	scheme := format.one(form, at, nil)
+	scheme.form = slices.Concat(scheme.form, storedForms["hqq names"])
+	scheme.more = func(at sizes, layer linear) {
+		at["size"], at["name"] = layer.dtype.Bits()/8, 13 // torch.float16, torch.float32
+		if layer.dtype == modelgraph.BF16 {
+			at["name"]++
+		}
+	}
+	return scheme
+}
+
+// readTorchAO reads the class that torchao's config_to_dict names. Its version 1
+// had other tensor classes.
+func (format *storedFormat) readTorchAO(section *config) {
+	kinds := section.sub("quant_type")
+	if section.flag("include_input_output_embeddings") {
+		format.missing = "include_input_output_embeddings packs embedding tables too"
+		return
+	}
+	kind := kinds.sub("default")
+	class, data := kind.name("_type"), kind.sub("_data")
+	form, at, names := storedForms["torchao "+class], sizes{}, map[string]string{"scales": "out 1", "scale": "model"}
+	grain := torchAOGrain(data)
+	if grain.name("_type") == "PerTensor" {
+		names["scales"] = "1 1"
+	}
+	switch class {
+	case "Int4WeightOnlyConfig":
+		at["group"] = data.optional(128, "group_size")
+		form = storedForms["torchao "+cmp.Or(strings.ToLower(enumName(data, "int4_packing_format")), "plain")]
+	case "IntxWeightOnlyConfig", "Int8DynamicActivationIntxWeightConfig":
+		at["group"] = -1
+		if grain.name("_type") == "PerGroup" {
+			at["group"] = grain.sub("_data").optional(32, "group_size")
+		}
+		if data.has("weight_scale_dtype") || data.has("scale_dtype") || !strings.EqualFold(cmp.Or(enumName(data, "intx_packing_format"), "unpacked_to_int8"), "unpacked_to_int8") {
+			form = nil
+		}
+	}
+	if data.has("group_size") && class == "Int8WeightOnlyConfig" {
+		form = nil
+	}
+	if version := kind.optional(2, "_version"); version != 2 || form == nil {
+		format.missing = fmt.Sprintf("the tensors of torchao's %s, version %d, are not known here", cmp.Or(clipName(class), "scheme"), version)
+	}
+	format.schemes = append(format.schemes, storedScheme{form: form, sizes: at, names: names})
+}
+
+// torchAOGrain is what shares a scale: of two that are given, the weights' is last.
+func torchAOGrain(data *config) *config {
+	name := data.pick([]string{"weight_granularity", "granularity"})
+	if data.members[name].Kind() != '[' {
+		return data.sub(name)
+	}
+	if all := data.objects(name); len(all) > 0 {
+		return all[len(all)-1]
+	}
+	return newConfig(data.file, data.prefix, nil, data.shared)
+}
+
+// enumName is a member of an enumeration, as a string or as torchao writes it.
+func enumName(data *config, name string) string {
+	if data.members[name].Kind() == '{' {
+		return data.sub(name).name("_data")
+	}
+	return data.name(name)
+}
