@@ -176,7 +176,7 @@ func TestCompiledRange(t *testing.T) {
 }
 
 // TestLabelTokens: TRL's tiled loss keeps as much for 100 labels of a long sample as for
-// a sample of 101 tokens, of which the last is no label. Where a number of labels changes
+// a sample of 101 tokens, whose last one carries no label. If a number of labels changes
 // nothing, a warning says so.
 func TestLabelTokens(t *testing.T) {
 	t.Parallel()

@@ -108,7 +108,7 @@ Flags that you give win.
 	return text + bf16Topic
 }
 
-// refusedPreset reports a preset of which devmap does not count the program.
+// refusedPreset reports a preset whose program devmap does not count.
 func refusedPreset(name string) bool {
 	var fault *costmodel.FieldError
 	err := estimate.CheckPlaced(&costmodel.Workload{Preset: name, Mode: costmodel.Train, Strategy: costmodel.FSDP})

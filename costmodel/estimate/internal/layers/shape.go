@@ -234,8 +234,8 @@ func labelled(workload *costmodel.Workload, batch *trainer.Batch, tokens int64) 
 			return tokens // from the first label of the shortest row, of the first document on
 		}
 	}
-	// "suffix" has the position before the first label; the tiled loss takes the
-	// last position off, which is no label.
+	// "suffix" has the position before the first label. The tiled loss takes off the
+	// last position, which carries no label.
 	return min(tokens, count+batch.Rows)
 }
 
