@@ -49,7 +49,7 @@ func (request *Request) Problem(model string) (*Question, error) {
 // before is not read again: it may be a pipe; nor is what was measured before
 // measured again.
 func (request *Request) parse(file *costmodel.Topology) (*Question, error) {
-	workload, err := request.placed()
+	workload, err := placed(request)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +79,7 @@ func (request *Request) parse(file *costmodel.Topology) (*Question, error) {
 }
 
 // placed is the workload of the flags before its strategy fills it in.
-func (request *Request) placed() (costmodel.Workload, error) {
+func placed(request *Request) (costmodel.Workload, error) {
 	workload, err := request.Workload()
 	if err != nil {
 		return workload, err
