@@ -1,6 +1,7 @@
 package estimate
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -56,6 +57,8 @@ func checkBatches(graph *modelgraph.Graph, workload *costmodel.Workload) error {
 		return refuse(field, what, "%v under %v has micro-batches of one length: set it with %v", costmodel.Set("strategy", workload.Strategy), costmodel.Set("runtime", workload.Runtime), costmodel.Setting{Field: "seq"})
 	case hasTarget(graph) || !slices.ContainsFunc(graph.Layers, isText):
 		return refuse(field, what, "devmap counts lengths of samples for decoder-only models of text: set %v", costmodel.Setting{Field: "seq"})
+	case len(packs.Kinds) > 0 && !slices.Contains(packs.Kinds, cmp.Or(workload.Packing, trainer.Padded)):
+		return refuse(field, what, "%v batches samples in another way: use %v", costmodel.Set("preset", workload.Preset), costmodel.Set("packing", packs.Kinds[0]))
 	case packs.FlashOnly && (workload.Packing == trainer.Packed || workload.Packing == trainer.PaddingFree) && workload.Attention != value.FlashAttention:
 		return refuse("packing", workload.Packing, "%v packs rows under flash attention alone: use %v", costmodel.Set("preset", workload.Preset), costmodel.Set("attention", value.FlashAttention))
 	case workload.Packing != "" && slices.ContainsFunc(graph.Layers, isRecurrent):

@@ -174,3 +174,43 @@ func TestCompiledRange(t *testing.T) {
 		t.Errorf("a compiled step takes %d to %d, the modules' own kernels %d", least, most, eager)
 	}
 }
+
+// TestCompletionsAfterPrompts: GRPO trains on a prompt and its completion, so that
+// lengths are those of prompts, and labels are the completion.
+func TestCompletionsAfterPrompts(t *testing.T) {
+	t.Parallel()
+	graph := smallModel(t, "qwen2.5-0.5b")
+	run := trainerStep(costmodel.DDP, 2)
+	run.Preset, run.Batch, run.Seq, run.NewTokens, run.Loss, run.Recompute = "trl-grpo", 16, 300, 200, "tiled", costmodel.RecomputeFull
+	want, _ := stepPeak(t, stepTable(t, graph, run))
+	labelled := run
+	labelled.LabelTokens = 20
+	if got, _ := stepPeak(t, stepTable(t, graph, labelled)); got != want {
+		t.Errorf("with labels %d, without %d", got, want)
+	}
+	run.Seq = 1000
+	if longer, _ := stepPeak(t, stepTable(t, graph, run)); longer <= want {
+		t.Fatalf("prompts of 1000 tokens need %d, of 300 %d: nothing is tested", longer, want)
+	}
+	run.Lengths.Mean, run.Lengths.Max = 300, 300
+	if got, _ := stepPeak(t, stepTable(t, graph, run)); got != want {
+		t.Errorf("lengths of 300 need %d, a length of 300 %d", got, want)
+	}
+}
+
+// TestPairsLabelled: the head of TRL's DPO reads what has labels.
+func TestPairsLabelled(t *testing.T) {
+	t.Parallel()
+	graph := smallModel(t, "qwen2.5-0.5b")
+	run := trainerStep(costmodel.DDP, 2)
+	run.Preset, run.Batch, run.Seq, run.Loss, run.Recompute = "trl-dpo", 16, 1024, "tiled", costmodel.RecomputeFull
+	head := func(labels float64) int64 {
+		run.LabelTokens = labels
+		table := stepTable(t, graph, run)
+		unit := table.Units[len(table.Units)-1]
+		return unit.Layers[len(unit.Layers)-1].Saved
+	}
+	if all, some := head(0), head(256); some*3 > all {
+		t.Errorf("head keeps %d for a quarter of the positions, %d for all", some, all)
+	}
+}

@@ -42,6 +42,8 @@ func (plan *Plan) strategyFault() *fieldFault {
 		return faultOf("workload.schedule", "missing: strategy %q runs its stages by one; plan again with the strategy that you want", strategy)
 	case !traits.Staged && workload.Schedule != "":
 		return faultOf("workload.schedule", "%q is of strategy %q, and the plan's is %q: plan again with the strategy that you want", workload.Schedule, costmodel.Pipeline, strategy)
+	case workload.Recompute == "auto" && !traits.Staged:
+		return faultOf("workload.recompute", "it is chosen for each stage of a pipeline, and strategy %q has none: plan again with the mode that you want", strategy)
 	case traits.Replicated && len(plan.Stages) > 0:
 		return faultOf("stages", "under %s every GPU runs the whole model: there are none", strategy)
 	case traits.Replicated && workload.ShardDegree > 0 && int64(len(plan.Topology.Devices))%workload.ShardDegree != 0:

@@ -37,6 +37,12 @@ func (fsdp) Refuse(workload *costmodel.Workload) error {
 	if err := checkDegree(workload); err != nil {
 		return err
 	}
+	if workload.HostShards && trainer.Of(workload.Preset).Path.ZeroesGradients {
+		// FSDP2 waits for the copies of gradients (_fsdp_param_group.py,
+		// finalize_backward: grad_offload_event.synchronize), which no capture takes.
+		return costmodel.Refuse(costmodel.Set("offload", "cpu"), "%v captures CUDA graphs, which cannot contain FSDP2's CPU offload: use %v",
+			costmodel.Set("preset", workload.Preset), costmodel.Set("preset", workload.Preset+":eager"))
+	}
 	if workload.Quantize == "" || workload.Quantize == value.NF4 {
 		return nil
 	}

@@ -102,6 +102,12 @@ func generation(model *layers.Model, table *costmodel.Table) {
 	}
 	workload := model.Workload
 	workload.Mode, workload.MicroBatches, workload.Recompute = costmodel.Infer, 1, costmodel.RecomputeNone
+	if rows := workload.Rows; rows != nil { // prompts are padded to the longest of the step
+		workload.Seq, workload.Rows = rows.Worst.Tokens, nil
+		if workload.Usual {
+			workload.Seq = rows.Usual.Tokens
+		}
+	}
 	infer, err := layers.New(model.Tied, workload, model.Rules)
 	if err != nil {
 		return
