@@ -203,3 +203,23 @@ func checkInBackward(workload *costmodel.Workload) error {
 	}
 	return nil
 }
+
+// checkDecoder refuses models that a program with modules or a head of its own does
+// not have: torchtune's and torchtitan's are counted as dense decoders of text, and
+// TRL's losses are of decoders (trl/trainer/utils.py, add_fused_lm_head).
+func checkDecoder(graph *modelgraph.Graph, workload *costmodel.Workload) error {
+	path := &trainer.Of(workload.Preset).Path
+	if workload.Mode != costmodel.Train || graph.Family == "" || path.Modules == "" && !path.HeadWhole {
+		return nil
+	}
+	if hasTarget(graph) || CheckLengths(graph, true, false) != nil {
+		return refuse("preset", workload.Preset, "it trains decoders of text, and %s is none: use %v", graph.Class, costmodel.Set("preset", "transformers"))
+	}
+	for i := range graph.Layers {
+		_, routed := graph.Layers[i].Op.(modelgraph.MoE)
+		if path.Modules != "" && (routed || graph.Layers[i].Stream.Kind == modelgraph.Image) {
+			return refuse("preset", workload.Preset, "devmap counts dense decoders of text under it, and layer %q is another: use %v", graph.Layers[i].Name, costmodel.Set("preset", "transformers"))
+		}
+	}
+	return nil
+}

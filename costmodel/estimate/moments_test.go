@@ -214,3 +214,22 @@ func TestPairsLabelled(t *testing.T) {
 		t.Errorf("head keeps %d for a quarter of the positions, %d for all", some, all)
 	}
 }
+
+// TestDecodersAlone: programs with modules or losses of their own train no other
+// models.
+func TestDecodersAlone(t *testing.T) {
+	t.Parallel()
+	for _, is := range []struct {
+		preset, model string
+		fits          bool
+	}{
+		{"torchtune", "qwen2.5-0.5b", true}, {"torchtitan", "mixtral-8x7b", false}, {"torchtune", "qwen2.5-vl-3b", false},
+		{"trl-dpo", "vit-large", false}, {"trl-dpo", "t5-11b", false}, {"trl-sft", "mamba-2.8b", true}, {"trl-dpo", "qwen2.5-vl-3b", true}, {"transformers", "t5-11b", true},
+	} {
+		run := trainerStep(costmodel.FSDP, 2)
+		run.Preset, run.Seq = is.preset, 0
+		if _, err := estimate.Resolve(smallModel(t, is.model), run); (err == nil) != is.fits {
+			t.Errorf("--preset %s of %s: %v", is.preset, is.model, err)
+		}
+	}
+}
