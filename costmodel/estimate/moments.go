@@ -163,6 +163,10 @@ func checkMoments(workload *costmodel.Workload) error {
 	switch {
 	case workload.EvalSamples > 0 && workload.EvalBatch == 0:
 		return refuse("eval_samples", workload.EvalSamples, "logits of %d samples are kept by an evaluation: add %v", workload.EvalSamples, costmodel.Set("eval_batch", 8))
+	case workload.EvalBatch > 0 && workload.Mode != costmodel.Train:
+		return refuse("eval_batch", workload.EvalBatch, "it is of training: use %v", costmodel.Set("mode", costmodel.Train))
+	case workload.Compile && workload.Mode != costmodel.Train:
+		return refuse("compile", true, "devmap counts torch.compile in training alone: use %v", costmodel.Set("mode", costmodel.Train))
 	case workload.EvalBatch > 0 && !path.Evaluates:
 		return refuse("eval_batch", workload.EvalBatch, "the evaluation is that of transformers' Trainer: add %v", costmodel.Set("preset", "transformers"))
 	case workload.EvalBatch > 0 && !traits.Replicated:

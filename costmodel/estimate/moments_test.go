@@ -69,6 +69,12 @@ func TestMomentsRefused(t *testing.T) {
 		}, "fsdp, hsdp or device-map"},
 		{"compile", func(w *costmodel.Workload) { w.Compile, w.Strategy, w.BuiltOn = true, costmodel.DeviceMap, "" }, "strategy=ddp"},
 		{"compile", func(w *costmodel.Workload) { w.Compile, w.Strategy = true, costmodel.Zero2 }, "strategy=ddp"},
+		{"compile", func(w *costmodel.Workload) {
+			*w = costmodel.Workload{Mode: costmodel.Infer, Compile: true}
+		}, "mode=train"},
+		{"eval_batch", func(w *costmodel.Workload) {
+			*w = costmodel.Workload{Mode: costmodel.Infer, EvalBatch: 8}
+		}, "mode=train"},
 	} {
 		workload := trainerStep(costmodel.DDP, 2)
 		is.set(&workload)
@@ -231,5 +237,23 @@ func TestDecodersAlone(t *testing.T) {
 		if _, err := estimate.Resolve(smallModel(t, is.model), run); (err == nil) != is.fits {
 			t.Errorf("--preset %s of %s: %v", is.preset, is.model, err)
 		}
+	}
+}
+
+// TestReferenceOffloaded: FSDP2's CPU offload takes DPO's reference model along.
+func TestReferenceOffloaded(t *testing.T) {
+	t.Parallel()
+	graph := smallModel(t, "qwen2.5-0.5b")
+	run := trainerStep(costmodel.FSDP, 2)
+	run.Preset, run.Loss = "trl-dpo", "tiled"
+	here := stepTable(t, graph, run)
+	run.HostStates = true
+	away := stepTable(t, graph, run)
+	if here.Reference.Params < 1<<28 || away.Reference.Params > 1<<20 {
+		t.Errorf("the reference keeps %d, offloaded %d", here.Reference.Params, away.Reference.Params)
+	}
+	run.Preset = "trl-sft"
+	if alone := stepTable(t, graph, run); away.HostBytes < alone.HostBytes*5/4 {
+		t.Errorf("the host keeps %d, without a reference %d", away.HostBytes, alone.HostBytes)
 	}
 }

@@ -322,6 +322,7 @@ func onHost(model *layers.Model, table *costmodel.Table) {
 			pinned += block
 		}
 	}
+	refers := model.Train && trainer.Of(model.Workload.Preset).Path.Reference
 	for i := range model.Layers {
 		part := &model.Layers[i].Shard
 		for j := range part.Owned() {
@@ -331,6 +332,9 @@ func onHost(model *layers.Model, table *costmodel.Table) {
 				continue
 			}
 			lock(part.Stored(j), !model.Frozen)
+			if refers && !model.Frozen {
+				lock(part.Stored(j), false)
+			}
 		}
 		for _, matrix := range part.Matrices() {
 			lock(matrix.Numel()*model.AdapterStored(), true)

@@ -28,8 +28,10 @@ func reference(model *layers.Model) (out value.Reference, head int64) {
 	for i := range model.Layers {
 		layer := &model.Layers[i]
 		if !model.Frozen {
-			out.Params += layer.Shard.Bytes()
-			out.Padding += layer.Shard.Padding()
+			if !workload.HostShards { // prepare_fsdp passes the plugin's offload on
+				out.Params += layer.Shard.Bytes()
+				out.Padding += layer.Shard.Padding()
+			}
 			for j := range layer.Buffers {
 				out.Params += layer.Buffers[j].Bytes
 			}
