@@ -194,7 +194,11 @@ func TestCompletionsAfterPrompts(t *testing.T) {
 	if got, _ := stepPeak(t, stepTable(t, graph, labelled)); got != want {
 		t.Errorf("with labels %d, without %d", got, want)
 	}
-	run.Seq = 1000
+	run.Seq, run.NewTokens = 400, 100
+	if got, _ := stepPeak(t, stepTable(t, graph, run)); got > want || got < want*9/10 {
+		t.Errorf("400 and 100 tokens need %d, 300 and 200 %d: the head alone differs", got, want)
+	}
+	run.Seq, run.NewTokens = 1000, 200
 	if longer, _ := stepPeak(t, stepTable(t, graph, run)); longer <= want {
 		t.Fatalf("prompts of 1000 tokens need %d, of 300 %d: nothing is tested", longer, want)
 	}

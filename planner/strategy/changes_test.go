@@ -158,7 +158,7 @@ func resolve(t *testing.T, p planner.Problem, w costmodel.Workload, topo *costmo
 
 // TestNoShorterImage: a model that reads no text has no length to shorten.
 func TestNoShorterImage(t *testing.T) {
-	p := problem(t, "vit-large", "h100-80gb", 2, costmodel.Workload{Mode: costmodel.Infer, Batch: 256, Strategy: costmodel.Pipeline})
+	p := problem(t, "vit-large", "h100-80gb", 2, costmodel.Workload{Mode: costmodel.Infer, Batch: 256, Strategy: costmodel.Pipeline, Runtime: "torch", Schedule: costmodel.OneFOneB})
 	for i := range p.Topology.Devices {
 		p.Topology.Devices[i].CapacityBytes = 4 << 30
 	}

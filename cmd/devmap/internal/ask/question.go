@@ -74,9 +74,9 @@ func (asked *Question) Say(change strategy.Change) (strategy.Change, bool) {
 	if asked.takes(&change) {
 		return change, true
 	}
-	if kept := asked.withoutDefaultsOfAdapters(&change); len(kept) > 0 {
+	if fixed := asked.withoutDefaultsOfAdapters(&change); len(fixed) > 0 {
 		with := change
-		if with.Set = slices.Concat(change.Set, kept); asked.takes(&with) {
+		if with.Set = slices.Concat(change.Set, fixed); asked.takes(&with) {
 			return with, true
 		}
 	}
