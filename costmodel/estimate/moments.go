@@ -161,12 +161,10 @@ func checkMoments(workload *costmodel.Workload) error {
 	path := &trainer.Of(workload.Preset).Path
 	traits := workload.Strategy.Traits()
 	switch {
+	case workload.Mode != costmodel.Train:
+		return checkUntrained(workload)
 	case workload.EvalSamples > 0 && workload.EvalBatch == 0:
 		return refuse("eval_samples", workload.EvalSamples, "logits of %d samples are kept by an evaluation: add %v", workload.EvalSamples, costmodel.Set("eval_batch", 8))
-	case workload.EvalBatch > 0 && workload.Mode != costmodel.Train:
-		return refuse("eval_batch", workload.EvalBatch, "it is of training: use %v", costmodel.Set("mode", costmodel.Train))
-	case workload.Compile && workload.Mode != costmodel.Train:
-		return refuse("compile", true, "devmap counts torch.compile in training alone: use %v", costmodel.Set("mode", costmodel.Train))
 	case workload.EvalBatch > 0 && !path.Evaluates:
 		return refuse("eval_batch", workload.EvalBatch, "the evaluation is that of transformers' Trainer: add %v", costmodel.Set("preset", "transformers"))
 	case workload.EvalBatch > 0 && !traits.Replicated:
@@ -175,8 +173,24 @@ func checkMoments(workload *costmodel.Workload) error {
 		return refuse("compile", true, "devmap counts torch.compile of Transformers' models under ddp, FSDP2 and hsdp alone: leave it out, or use %v", costmodel.Set("strategy", costmodel.DDP))
 	case workload.Liger && (path.Modules != "" || path.Megatron):
 		return refuse("liger", true, "%v has kernels of its own: leave it out", costmodel.Set("preset", workload.Preset))
-	case workload.Liger && workload.Mode != costmodel.Train:
-		return refuse("liger", true, "devmap counts Liger's kernels in training alone: add %v", costmodel.Set("mode", costmodel.Train))
+	case workload.OptimizerInBackward:
+		return checkInBackward(workload)
+	}
+	return nil
+}
+
+// checkUntrained refuses what training alone has.
+func checkUntrained(workload *costmodel.Workload) error {
+	train := costmodel.Set("mode", costmodel.Train)
+	switch {
+	case workload.EvalBatch > 0:
+		return refuse("eval_batch", workload.EvalBatch, "it is of training: use %v", train)
+	case workload.EvalSamples > 0:
+		return refuse("eval_samples", workload.EvalSamples, "they are of training: use %v", train)
+	case workload.Compile:
+		return refuse("compile", true, "devmap counts torch.compile in training alone: add %v", train)
+	case workload.Liger:
+		return refuse("liger", true, "devmap counts Liger's kernels in training alone: add %v", train)
 	case workload.OptimizerInBackward:
 		return checkInBackward(workload)
 	}
