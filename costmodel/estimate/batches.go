@@ -1,6 +1,7 @@
 package estimate
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -56,6 +57,8 @@ func checkBatches(graph *modelgraph.Graph, workload *costmodel.Workload) error {
 		return refuse(field, what, "%v under %v has micro-batches of one length: set it with %v", costmodel.Set("strategy", workload.Strategy), costmodel.Set("runtime", workload.Runtime), costmodel.Setting{Field: "seq"})
 	case hasTarget(graph) || !slices.ContainsFunc(graph.Layers, isText):
 		return refuse(field, what, "devmap counts lengths of samples for decoder-only models of text: set %v", costmodel.Setting{Field: "seq"})
+	case len(packs.Kinds) > 0 && !slices.Contains(packs.Kinds, cmp.Or(workload.Packing, trainer.Padded)):
+		return refuse(field, what, "%v batches samples in another way: use %v", costmodel.Set("preset", workload.Preset), costmodel.Set("packing", packs.Kinds[0]))
 	case packs.FlashOnly && (workload.Packing == trainer.Packed || workload.Packing == trainer.PaddingFree) && workload.Attention != value.FlashAttention:
 		return refuse("packing", workload.Packing, "%v packs rows under flash attention alone: use %v", costmodel.Set("preset", workload.Preset), costmodel.Set("attention", value.FlashAttention))
 	case workload.Packing != "" && slices.ContainsFunc(graph.Layers, isRecurrent):
@@ -95,10 +98,11 @@ func checkLabels(workload *costmodel.Workload) error {
 // allLogits says that a number of label tokens changes nothing.
 func allLogits(_ *costmodel.Table, model *layers.Model) []costmodel.Message {
 	workload := &model.Workload
-	if workload.LabelTokens == 0 || layers.LabelPositions(workload) != "" {
+	generates := trainer.Of(workload.Preset).Path.Generates // its labels are the completion
+	if workload.LabelTokens == 0 || generates || layers.LabelPositions(workload) != "" {
 		return nil
 	}
-	return []costmodel.Message{costmodel.Messagef("%v changes nothing: %v makes the logits of all tokens (ms-swift, and trl-sft with %v, do not)",
+	return []costmodel.Message{costmodel.Messagef("%v changes nothing: %v makes the logits of all tokens (ms-swift, and trl-sft and trl-dpo with %v, do not)",
 		costmodel.Setting{Field: "label_tokens"}, costmodel.Set("preset", trainer.Of(workload.Preset).Name), costmodel.Set("loss", value.LossTiled))}
 }
 

@@ -160,6 +160,8 @@ func checkMoments(workload *costmodel.Workload) error {
 	path := &trainer.Of(workload.Preset).Path
 	traits := workload.Strategy.Traits()
 	switch {
+	case workload.Mode != costmodel.Train:
+		return checkUntrained(workload)
 	case workload.EvalSamples > 0 && workload.EvalBatch == 0:
 		return refuse("eval_samples", workload.EvalSamples, "logits of %d samples are kept by an evaluation: add %v", workload.EvalSamples, costmodel.Set("eval_batch", 8))
 	case workload.EvalBatch > 0 && !path.Evaluates:
@@ -170,8 +172,24 @@ func checkMoments(workload *costmodel.Workload) error {
 		return refuse("compile", true, "devmap counts torch.compile of Transformers' models under ddp, FSDP2 and hsdp alone: leave it out, or use %v", costmodel.Set("strategy", costmodel.DDP))
 	case workload.Liger && (path.Modules != "" || path.Megatron):
 		return refuse("liger", true, "%v has kernels of its own: leave it out", costmodel.Set("preset", workload.Preset))
-	case workload.Liger && workload.Mode != costmodel.Train:
-		return refuse("liger", true, "devmap counts Liger's kernels in training alone: add %v", costmodel.Set("mode", costmodel.Train))
+	case workload.OptimizerInBackward:
+		return checkInBackward(workload)
+	}
+	return nil
+}
+
+// checkUntrained refuses what training alone has.
+func checkUntrained(workload *costmodel.Workload) error {
+	train := costmodel.Set("mode", costmodel.Train)
+	switch {
+	case workload.EvalBatch > 0:
+		return refuse("eval_batch", workload.EvalBatch, "it is of training: use %v", train)
+	case workload.EvalSamples > 0:
+		return refuse("eval_samples", workload.EvalSamples, "they are of training: use %v", train)
+	case workload.Compile:
+		return refuse("compile", true, "devmap counts torch.compile in training alone: add %v", train)
+	case workload.Liger:
+		return refuse("liger", true, "devmap counts Liger's kernels in training alone: add %v", train)
 	case workload.OptimizerInBackward:
 		return checkInBackward(workload)
 	}
@@ -199,6 +217,26 @@ func checkInBackward(workload *costmodel.Workload) error {
 		return refuse("optimizer_in_backward", true, "devmap counts it under PyTorch's hooks (register_post_accumulate_grad_hook), not under %v: use fsdp, hsdp or device-map", costmodel.Set("strategy", workload.Strategy))
 	case workload.Strategy == costmodel.DDP:
 		return refuse("optimizer_in_backward", true, "DDP reduces gradients after the hook of each parameter, so that GPUs would update by their own: use %v, or %v for one GPU", costmodel.Set("strategy", costmodel.FSDP), costmodel.Set("strategy", costmodel.DeviceMap))
+	}
+	return nil
+}
+
+// checkDecoder refuses models that a program with modules or a head of its own does
+// not have: torchtune's and torchtitan's are counted as dense decoders of text, and
+// TRL's losses are of decoders (trl/trainer/utils.py, add_fused_lm_head).
+func checkDecoder(graph *modelgraph.Graph, workload *costmodel.Workload) error {
+	path := &trainer.Of(workload.Preset).Path
+	if workload.Mode != costmodel.Train || graph.Family == "" || path.Modules == "" && !path.HeadWhole {
+		return nil
+	}
+	if hasTarget(graph) || CheckLengths(graph, true, false) != nil {
+		return refuse("preset", workload.Preset, "it trains decoders of text, and %s is none: use %v", graph.Class, costmodel.Set("preset", "transformers"))
+	}
+	for i := range graph.Layers {
+		_, routed := graph.Layers[i].Op.(modelgraph.MoE)
+		if path.Modules != "" && (routed || graph.Layers[i].Stream.Kind == modelgraph.Image) {
+			return refuse("preset", workload.Preset, "devmap counts dense decoders of text under it, and layer %q is another: use %v", graph.Layers[i].Name, costmodel.Set("preset", "transformers"))
+		}
 	}
 	return nil
 }

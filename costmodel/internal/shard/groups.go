@@ -87,7 +87,6 @@ func (own Ends) groups(graph *modelgraph.Graph) []Group {
 		return nil
 	}
 	var first, tail Group
-	tied := false
 	for i := range graph.Layers {
 		layer := &graph.Layers[i]
 		unit := layer.UnitIndex
@@ -103,17 +102,24 @@ func (own Ends) groups(graph *modelgraph.Graph) []Group {
 		case modelgraph.Head:
 			if !op.Pooled {
 				tail = Group{Name: layer.Name, Units: append(tail.Units, unit), Tail: !own.Alone, Alone: own.Alone}
-				tied = slices.ContainsFunc(layer.Params, func(tensor modelgraph.Tensor) bool { return tensor.Owner != "" })
 			}
 		}
 	}
-	if tied && own.Alone {
+	switch tied := tiedHead(graph); {
+	case tied && own.Alone:
 		return nil
-	}
-	if tied {
+	case tied:
 		tail.Units, first = slices.Concat(first.Units, tail.Units), Group{}
 	}
 	return slices.DeleteFunc([]Group{first, tail}, func(group Group) bool { return group.Name == "" })
+}
+
+// tiedHead reports a head whose weight is another layer's.
+func tiedHead(graph *modelgraph.Graph) bool {
+	return slices.ContainsFunc(graph.Layers, func(layer modelgraph.Layer) bool {
+		head, ok := layer.Op.(modelgraph.Head)
+		return ok && !head.Pooled && slices.ContainsFunc(layer.Params, func(tensor modelgraph.Tensor) bool { return tensor.Owner != "" })
+	})
 }
 
 // isBlock reports a block of a stack: an entry of a module list (h.0,

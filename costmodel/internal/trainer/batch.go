@@ -65,6 +65,8 @@ type Packs struct {
 	Indices bool `json:"indices"`
 	// Varlen: SDPA's packed rows go through torch's varlen_attn, without a mask.
 	Varlen bool `json:"varlen"`
+	// Kinds are the kinds of packing that the program has; empty: all.
+	Kinds []string `json:"kinds"`
 }
 
 // Sound reports a batch that can be counted: one of a plan file may not be.

@@ -90,7 +90,8 @@ func placed(request *Request) (costmodel.Workload, error) {
 	if !request.Given("micro-batches") && workload.MicroBatches == request.work.MicroBatches { // no file says it
 		workload.MicroBatches = 0 // as many as the strategy takes
 	}
-	return workload, estimate.CheckPlaced(&workload)
+	err = estimate.CheckPlaced(&workload)
+	return workload, err
 }
 
 // fixed are the fields that no change of this command's problem may set.

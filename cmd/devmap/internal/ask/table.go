@@ -83,7 +83,7 @@ var ofWorkload = map[string]flag{
 		also:  []string{"neat-packing", "neat_packing", "sample-packing", "sample_packing"},
 	},
 	"label_tokens": {
-		help: "Tokens of a sample that carry labels [all]", idle: []*idleness{noStep},
+		help: "Tokens of a sample that carry labels [all]", idle: []*idleness{noStep, completions},
 	},
 	"image_size": {
 		help:    "Side of each image in pixels [about 1 megapixel]",

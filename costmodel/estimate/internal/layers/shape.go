@@ -181,24 +181,26 @@ func tokensOf(workload *costmodel.Workload, stream modelgraph.Stream) (tokens, l
 			images = max(1, int64(math.Round(float64(sequences)*workload.ImagesMean)))
 		}
 		return images * each, each
-	case modelgraph.Text:
-		if workload.Mode == costmodel.Train && workload.NewTokens > 0 { // on what was generated, too
-			return sequences * (workload.Seq + workload.NewTokens), workload.Seq + workload.NewTokens
-		}
 	}
 	batch := batchOf(workload)
 	return batch.Rows * batch.Tokens, batch.Tokens
 }
 
-// batchOf is the micro-batch that is counted.
+// batchOf is the micro-batch that is counted. Training on what the program
+// generated reads it after the prompts.
 func batchOf(workload *costmodel.Workload) trainer.Batch {
-	switch {
-	case workload.Rows == nil:
-		return trainer.Batch{Rows: MicroBatch(workload), Tokens: workload.Seq, Real: MicroBatch(workload) * workload.Seq}
-	case workload.Usual:
-		return workload.Rows.Usual
+	batch := trainer.Batch{Rows: MicroBatch(workload), Tokens: workload.Seq, Real: MicroBatch(workload) * workload.Seq}
+	if workload.Rows != nil {
+		batch = workload.Rows.Worst
+		if workload.Usual {
+			batch = workload.Rows.Usual
+		}
 	}
-	return workload.Rows.Worst
+	if workload.Mode == costmodel.Train && workload.NewTokens > 0 {
+		batch.Tokens += workload.NewTokens
+		batch.Real += batch.Rows * workload.NewTokens
+	}
+	return batch
 }
 
 // fillRows says how rows are filled, as attention sees it. A row of documents
