@@ -82,6 +82,8 @@ type presetting struct {
 	workload *costmodel.Workload
 	given    func(field string) bool
 	made     []costmodel.Setting
+	sets     []presetSet
+	file     trainerRead // of --preset FILE
 }
 
 // layPreset lays what --preset says under the flags; without it, the default
@@ -93,9 +95,11 @@ func layPreset(request *Request, workload *costmodel.Workload) (err error) {
 		}
 		return nil
 	}
-	if request.presetNotes, err = applyPreset(workload, isSet(request, workload)); err != nil {
+	set := &presetting{workload: workload, given: isSet(request, workload)}
+	if request.presetNotes, err = set.lay(request); err != nil {
 		return err
 	}
+	request.preset = set
 	laid := *request // the mode and strategy that it set may contradict flags
 	laid.work = *workload
 	return cmp.Or(laid.refuseUnconstrained(), laid.refuseOffload(), laid.refuseSearch())
@@ -104,30 +108,86 @@ func layPreset(request *Request, workload *costmodel.Workload) (err error) {
 // applyPreset lays the defaults of --preset, or what its file says, under the
 // flags; it returns what is to be said of them.
 func applyPreset(workload *costmodel.Workload, given func(field string) bool) (notes []string, err error) {
-	set := &presetting{workload: workload, given: given}
-	var sets []presetSet
+	return (&presetting{workload: workload, given: given}).lay(nil)
+}
+
+// lay is [applyPreset] for a command, whose other flags a file may need; nil: none.
+func (set *presetting) lay(request *Request) (notes []string, err error) {
+	workload, given := set.workload, set.given
 	if name := workload.Preset; strings.ContainsAny(name, "/.\\") {
-		if workload.Preset, sets, notes, err = readTrainerFile(name); err != nil {
+		if set.file, err = readTrainerFile(name); err != nil {
 			return nil, err
 		}
+		workload.Preset, notes = set.file.preset, set.file.notes
 	}
 	i := slices.IndexFunc(presets(), func(preset preset) bool { return preset.Name == workload.Preset })
 	if i < 0 {
 		return notes, nil // a loop by hand, or it is refused with the reason
 	}
-	for _, one := range slices.Concat(sets, presets()[i].Sets) {
+	set.sets = slices.Concat(set.file.sets, presets()[i].Sets)
+	for _, one := range set.sets {
 		if err := set.apply(&one); err != nil {
 			return nil, err
 		}
 	}
 	if parts := workload.MicroBatches; parts > 1 && !given("micro_batches") && !given("batch") {
-		workload.Batch *= parts // the program's is that of a micro-batch
+		set.multiply(parts) // the program's is that of a micro-batch
 	}
-	first := "preset " + workload.Preset + " (" + presets()[i].Program + "):"
+	return slices.Concat([]string{set.said()}, presets()[i].Notes, notes), nil
+}
+
+// said is the note of what the preset sets, in flags that can be typed together.
+func (set *presetting) said() string {
+	i := slices.IndexFunc(presets(), func(preset preset) bool { return preset.Name == set.workload.Preset })
+	first := "preset " + set.workload.Preset + " (" + presets()[i].Program + "):"
 	for _, made := range set.made {
-		first += strings.TrimSuffix(" --"+strings.ReplaceAll(made.Field, "_", "-")+" "+made.Value, " true")
+		first += " " + Say(made)
 	}
-	return slices.Concat([]string{first}, presets()[i].Notes, notes), nil
+	return first
+}
+
+// multiply makes the program's batch that of more micro-batches or GPUs.
+func (set *presetting) multiply(by int64) {
+	if i := slices.IndexFunc(set.made, func(made costmodel.Setting) bool { return made.Field == "batch" }); i >= 0 {
+		set.workload.Batch *= by
+		set.made[i].Value = strconv.FormatInt(set.workload.Batch, 10)
+	}
+}
+
+// under lays what depends on the strategy under the workload of one row.
+func (set *presetting) under(workload *costmodel.Workload) {
+	var none costmodel.Workload
+	row := &presetting{workload: workload, given: set.given}
+	for _, made := range set.made {
+		depends := func(one presetSet) bool { return one.Field == made.Field && len(one.Under) > 0 }
+		if made.Field != "strategy" && made.Field != "runtime" && slices.ContainsFunc(set.sets, depends) {
+			flagNamed(made.Field).field.Copy(workload, &none) // what was said of all strategies
+			continue
+		}
+		row.made = append(row.made, made)
+	}
+	for _, one := range set.sets {
+		if one.Field == "strategy" || one.Field == "runtime" || one.Field == "offload" { // the row's own
+			continue
+		}
+		if row.apply(&one) != nil {
+			return // a number that was refused before
+		}
+	}
+}
+
+// ofRows gives the rows of all strategies what the preset has under each: the
+// program's batch is of one GPU, and that of rows is of all together.
+func (set *presetting) ofRows(request *Request, asked *Question) {
+	asked.Options.Under = set.under
+	traits := asked.Workload.Strategy.Traits()
+	if asked.Options.WholeBatch && asked.Workload.DeepSpeed == nil && (traits.Open || traits.Replicated) {
+		set.workload = &asked.Workload
+		set.multiply(int64(len(asked.Topology.Devices)))
+		if len(request.presetNotes) > 0 {
+			request.presetNotes[0] = set.said()
+		}
+	}
 }
 
 // presetSets reports a field that a preset gives a default of its own.
@@ -185,38 +245,48 @@ func (set *presetSet) applies(workload *costmodel.Workload) bool {
 	return !ofAdapters && (set.When == "" || set.When == when) && (len(set.Under) == 0 || slices.Contains(set.Under, string(strategy)))
 }
 
+// trainerRead is what a training program's configuration says.
+type trainerRead struct {
+	name, preset string
+	values       map[string]string // by path
+	sets         []presetSet
+	notes        []string
+}
+
 // readTrainerFile reads a training program's own configuration: its preset, what
 // it sets, and the keys that devmap does not know.
-func readTrainerFile(name string) (preset string, sets []presetSet, notes []string, err error) {
+func readTrainerFile(name string) (read trainerRead, err error) {
 	text, err := modelgraph.ReadSmall(name, "a trainer's configuration", maxPresetBytes)
 	if err != nil {
-		return "", nil, nil, err
+		return read, err
 	}
 	values := make(map[string]string)
 	var document yaml.Node
 	if err := yaml.Unmarshal(text, &document); err != nil {
-		return "", nil, nil, out.Usagef("%s: %w", name, err)
+		return read, out.Usagef("%s: %w", name, err)
 	}
 	if len(document.Content) != 1 || document.Content[0].Kind != yaml.MappingNode {
-		return "", nil, nil, out.Usagef("%s is no configuration: it has no keys", name)
+		return read, out.Usagef("%s is no configuration: it has no keys", name)
 	}
 	if err := flatten(values, "", document.Content[0]); err != nil {
-		return "", nil, nil, out.Usagef("%s: %w", name, err)
+		return read, out.Usagef("%s: %w", name, err)
 	}
 	file := fileOf(values)
 	if file == nil {
-		return "", nil, nil, out.Usagef("%s is of no program that devmap reads: LLaMA-Factory, axolotl, ms-swift, TrainingArguments, accelerate config, torchtune", name)
+		return read, out.Usagef("%s is of no program that devmap reads: LLaMA-Factory, axolotl, ms-swift, TrainingArguments, accelerate config, torchtune", name)
 	}
+	read = trainerRead{name: name, values: maps.Clone(values)}
 	if without := file.withoutFSDP(values); without != "" {
-		notes = []string{name + ": fsdp_config changes nothing without " + without}
+		read.notes = []string{name + ": fsdp_config changes nothing without " + without}
 	}
-	if sets, err = file.read(values); err != nil {
-		return "", nil, nil, out.Usagef("%s: %w", name, err)
+	if read.sets, err = file.read(values); err != nil {
+		return read, out.Usagef("%s: %w", name, err)
 	}
 	if unknown := file.unknown(values); len(unknown) > 0 {
-		notes = append(notes, name+": devmap does not read "+strings.Join(unknown, ", "))
+		read.notes = append(read.notes, name+": devmap does not read "+strings.Join(unknown, ", "))
 	}
-	return variant(file.Preset, sets), sets, notes, nil
+	read.preset = variant(file.Preset, read.sets)
+	return read, nil
 }
 
 // variant is the preset of what a file says of FSDP1: its prefetch matters there

@@ -72,6 +72,9 @@ func (request *Request) parse(file *costmodel.Topology) (*Question, error) {
 	}
 	asked.Options.WholeBatch = request.cmd.Name() == "estimate"
 	asked.Options.Fixed = request.fixed(topology)
+	if request.preset != nil {
+		request.preset.ofRows(request, asked)
+	}
 	if asked.Options.Devices, err = request.replacements(topology, workload.Mode); err != nil {
 		asked.Options.Fixed = append(asked.Options.Fixed, "gpus")
 	}
