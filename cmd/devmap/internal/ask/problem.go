@@ -36,6 +36,9 @@ func (request *Request) Problem(model string) (*Question, error) {
 		return nil, err
 	}
 	asked.Graph.Warnings = append(asked.Graph.Warnings, notes...)
+	if request.preset != nil {
+		request.presetNotes = append(request.presetNotes, request.preset.file.differs(model, len(asked.Topology.Devices))...)
+	}
 	if err := request.Lengths(asked.Graph); err != nil {
 		return nil, err
 	}
