@@ -137,11 +137,15 @@ func (set *presetting) lay(request *Request) (notes []string, err error) {
 			return nil, err
 		}
 	}
-	switch parts := workload.MicroBatches; {
-	case parts <= 1 || given("micro_batches"):
+	parts := workload.MicroBatches
+	if workload.DeepSpeed != nil {
+		parts = cmp.Or(parts, workload.DeepSpeed.Asked.Accumulation)
+	}
+	switch {
+	case parts <= 1:
 	case !given("batch"):
 		set.multiply(parts) // the program's is that of a micro-batch
-	case workload.Batch%parts != 0:
+	case workload.Batch%parts != 0 && set.file.source("micro_batches") != "" && !given("micro_batches"):
 		return nil, set.file.cut(workload.Batch, parts)
 	}
 	return slices.Concat([]string{set.said()}, presets()[i].Notes, notes), nil
@@ -350,7 +354,7 @@ func readTrainerFile(name string) (read trainerRead, err error) {
 	}
 	file := fileOf(values)
 	if file == nil {
-		return read, out.Usagef("%s is of no program that devmap reads: LLaMA-Factory, axolotl, ms-swift, TrainingArguments, accelerate config, torchtune", name)
+		return read, out.Usagef("%s is of no program that devmap reads: LLaMA-Factory, axolotl, ms-swift, TrainingArguments, accelerate config, torchtune, TRL's scripts", name)
 	}
 	read = trainerRead{name: name, values: maps.Clone(values)}
 	if without := file.withoutFSDP(values); without != "" {
@@ -603,7 +607,7 @@ func nearWords(key string, known []string) (near string) {
 				others++
 			}
 		}
-		if next == len(words) && len(words) > 1 && others < fewest {
+		if next == len(words) && len(words) > 1 && others < fewest && !strings.HasPrefix(name, key+".") {
 			near, fewest = name, others
 		}
 	}
