@@ -222,7 +222,15 @@ func (set *presetting) said() string {
 	i := slices.IndexFunc(presets(), func(preset preset) bool { return preset.Name == set.workload.Preset })
 	first := "preset " + set.workload.Preset + " (" + presets()[i].Program + "):"
 	for _, made := range set.made {
-		first += " " + Say(made)
+		name := "--" + strings.ReplaceAll(made.Field, "_", "-")
+		switch made.Value {
+		case "true":
+			first += " " + name
+		case "false":
+			first += " " + name + "=false"
+		default:
+			first += " " + name + " " + emit.Shell(made.Value)
+		}
 	}
 	return first
 }
@@ -238,11 +246,13 @@ func (set *presetting) multiply(by int64) {
 // under lays what depends on the strategy under the workload of one row.
 func (set *presetting) under(workload *costmodel.Workload) {
 	var none costmodel.Workload
+	fields := costmodel.Fields()
 	row := &presetting{workload: workload, given: set.given}
 	for _, made := range set.made {
 		depends := func(one presetSet) bool { return one.Field == made.Field && len(one.Under) > 0 }
 		if made.Field != "strategy" && made.Field != "runtime" && slices.ContainsFunc(set.sets, depends) {
-			flagNamed(made.Field).field.Copy(workload, &none) // what was said of all strategies
+			field := fields[slices.IndexFunc(fields, func(field costmodel.Field) bool { return field.Name == made.Field })]
+			field.Copy(workload, &none) // what was said of all strategies
 			continue
 		}
 		row.made = append(row.made, made)
@@ -253,20 +263,6 @@ func (set *presetting) under(workload *costmodel.Workload) {
 		}
 		if row.apply(&one) != nil {
 			return // a number that was refused before
-		}
-	}
-}
-
-// ofRows gives the rows of all strategies what the preset has under each: the
-// program's batch is of one GPU, and that of rows is of all together.
-func (set *presetting) ofRows(request *Request, asked *Question) {
-	asked.Options.Under = set.under
-	traits := asked.Workload.Strategy.Traits()
-	if asked.Options.WholeBatch && asked.Workload.DeepSpeed == nil && (traits.Open || traits.Replicated) {
-		set.workload = &asked.Workload
-		set.multiply(int64(len(asked.Topology.Devices)))
-		if len(request.presetNotes) > 0 {
-			request.presetNotes[0] = set.said()
 		}
 	}
 }
@@ -484,14 +480,7 @@ func (file *trainerFile) read(values map[string]string) ([]presetSet, error) {
 			means, listed = file.Keys[key]["*"]
 		}
 		if part := file.Refused[key]; !listed || part != "" && strings.Contains(value, part) {
-			near := ""
-			if names := modelgraph.Nearest(value, slices.Sorted(maps.Keys(file.Keys[key])), 1, slips(value)); len(names) > 0 && names[0] != "" {
-				near = " (did you mean " + names[0] + "?)"
-			}
-			if instead := file.Instead[key]; instead != "" {
-				near = ": " + instead
-			}
-			return nil, fmt.Errorf("%s is %q, which devmap does not count%s", key, value, near)
+			return nil, file.uncounted(key, value)
 		}
 		for _, set := range sourced(means, key) {
 			if set.Value == "*" {
@@ -502,6 +491,18 @@ func (file *trainerFile) read(values map[string]string) ([]presetSet, error) {
 	}
 	slices.SortStableFunc(sets, func(a, b presetSet) int { return cmp.Compare(a.rank(), b.rank()) })
 	return sets, nil
+}
+
+// uncounted refuses a value, with what to do, or the value that is nearest.
+func (file *trainerFile) uncounted(key, value string) error {
+	near := ""
+	if names := modelgraph.Nearest(value, slices.Sorted(maps.Keys(file.Keys[key])), 1, slips(value)); len(names) > 0 && names[0] != "" {
+		near = " (did you mean " + names[0] + "?)"
+	}
+	if instead := file.Instead[key]; instead != "" {
+		near += ": " + instead
+	}
+	return fmt.Errorf("%s is %q, which devmap does not count%s", key, value, near)
 }
 
 // contradicts refuses keys that do not go together.
