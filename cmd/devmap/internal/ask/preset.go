@@ -229,7 +229,7 @@ func (set *presetting) said() string {
 		case "false":
 			first += " " + name + "=false"
 		default:
-			first += " " + name + " " + emit.Shell(made.Value)
+			first += " " + name + " " + emit.Shell(out.OneLine(made.Value))
 		}
 	}
 	return first
