@@ -31,8 +31,10 @@ func (d *drawing) preset(strategy string) {
 	of := map[string][]string{
 		"":    {"transformers", "trl-sft", "trl-dpo", "trl-grpo", "ms-swift", "ms-swift-megatron", "llamafactory", "axolotl", "lightning", "torchtune", "torchtitan", "accelerate-loop"},
 		"ddp": {"transformers", "trl-sft", "trl-dpo", "trl-grpo", "ms-swift", "llamafactory", "axolotl", "lightning"},
-		"fsdp": {"transformers", "transformers:fsdp1", "transformers:fsdp1-prefetch", "transformers:distributed-config", "trl-sft", "trl-dpo", "llamafactory",
-			"axolotl", "lightning", "lightning:blocks", "lightning:model-parallel", "torchtune", "torchtitan", "torchtitan:eager"},
+		"fsdp": {
+			"transformers", "transformers:fsdp1", "transformers:fsdp1-prefetch", "transformers:distributed-config", "trl-sft", "trl-dpo", "llamafactory",
+			"axolotl", "lightning", "lightning:blocks", "lightning:model-parallel", "torchtune", "torchtitan", "torchtitan:eager",
+		},
 		"hsdp":  {"transformers", "transformers:fsdp1", "trl-sft", "lightning", "lightning:blocks", "torchtitan", "torchtitan:eager"},
 		"zero3": {"transformers", "trl-sft", "axolotl"},
 	}

@@ -273,8 +273,14 @@ func TestDecodersAlone(t *testing.T) {
 		preset, model string
 		fits          bool
 	}{
-		{"torchtune", "qwen2.5-0.5b", true}, {"torchtitan", "mixtral-8x7b", false}, {"torchtune", "qwen2.5-vl-3b", false},
-		{"trl-dpo", "vit-large", false}, {"trl-dpo", "t5-11b", false}, {"trl-sft", "mamba-2.8b", true}, {"trl-dpo", "qwen2.5-vl-3b", true}, {"transformers", "t5-11b", true},
+		{"torchtune", "qwen2.5-0.5b", true},
+		{"torchtitan", "mixtral-8x7b", false},
+		{"torchtune", "qwen2.5-vl-3b", false},
+		{"trl-dpo", "vit-large", false},
+		{"trl-dpo", "t5-11b", false},
+		{"trl-sft", "mamba-2.8b", true},
+		{"trl-dpo", "qwen2.5-vl-3b", true},
+		{"transformers", "t5-11b", true},
 	} {
 		run := trainerStep(costmodel.FSDP, 2)
 		run.Preset, run.Seq = is.preset, 0

@@ -95,8 +95,8 @@ func (own Ends) groups(graph *modelgraph.Graph) []Group {
 			if first.Name == "" && layer.Stream.Kind == modelgraph.Text && !isBlock(graph, unit) {
 				first = Group{Name: graph.Units[unit].Name, Units: []int{unit}}
 			}
-		case modelgraph.Norm: // a child of the base model: model.norm
-			if own.Norm && strings.Count(layer.Name, ".") == 1 && !isBlock(graph, unit) {
+		case modelgraph.Norm:
+			if own.Norm && ofBase(layer.Name) && !isBlock(graph, unit) {
 				tail.Units = append(tail.Units, unit)
 			}
 		case modelgraph.Head:
@@ -113,6 +113,9 @@ func (own Ends) groups(graph *modelgraph.Graph) []Group {
 	}
 	return slices.DeleteFunc([]Group{first, tail}, func(group Group) bool { return group.Name == "" })
 }
+
+// ofBase reports a child of the base model: model.norm.
+func ofBase(name string) bool { return strings.Count(name, ".") == 1 }
 
 // tiedHead reports a head whose weight is another layer's.
 func tiedHead(graph *modelgraph.Graph) bool {
