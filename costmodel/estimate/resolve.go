@@ -46,14 +46,18 @@ func Resolve(graph *modelgraph.Graph, workload costmodel.Workload) (costmodel.Wo
 	if workload.LoRARank != 0 && workload.LoRAPrecision == "" {
 		workload.LoRAPrecision, _ = runtime.Adapters(&workload) // what it has, it takes
 	}
-	resolveTargets(graph, &workload)
+	loaded, err := asLoaded(graph, &workload)
+	if err != nil {
+		return workload, err
+	}
+	resolveTargets(loaded, &workload)
 	for _, fault := range []func() error{
 		func() error { _, err := check(&workload); return err },
 		func() error { return checkStored(graph, &workload) },
 		func() error { return checkSpread(graph, &workload) },
 		func() error { return resolveBatches(graph, &workload) },
 		func() error { return checkPositions(graph, &workload) },
-		func() error { return checkFrozen(graph, &workload, runtime) },
+		func() error { return checkFrozen(loaded, &workload, runtime) },
 		func() error { return checkDropout(&workload) },
 		func() error { return checkFlash(graph, &workload) },
 		func() error { return checkProgram(graph, &workload) },
