@@ -46,10 +46,11 @@ func fromPretrained(input *Input, file string) (usage, note string) {
 	return class + ".from_pretrained(" + strings.Join(args, ", ") + ")", otherBytes(plan, "Accelerate")
 }
 
-// loaded is the type that weights are loaded in: autocast's are fp32.
+// loaded is the type that weights are loaded in: autocast's are fp32, but for a
+// frozen base that keeps its stored type.
 func loaded(workload *costmodel.Workload) string {
 	switch {
-	case workload.StoredTypes || workload.Precision == "":
+	case workload.StoredTypes || workload.Precision == "" || workload.BaseAsStored():
 		return `"auto"`
 	case workload.Precision == costmodel.BF16True:
 		return "torch.bfloat16"

@@ -18,6 +18,9 @@ func TestUsage(t *testing.T) {
 		change(&w)
 		return w
 	}
+	adapted := func(w *costmodel.Workload) {
+		w.Preset, w.Precision, w.StoredTypes, w.LoRARank, w.LoRATargets = "ms-swift", costmodel.BF16Mixed, false, 8, []string{"all-linear"}
+	}
 	infer := costmodel.Workload{Mode: costmodel.Infer, Batch: 1, MicroBatches: 1, Seq: 1024, Precision: costmodel.BF16True, StoredTypes: true}
 	flat := devicemap.Flat{{Key: "model.embed_tokens", Device: 0}, {Key: "lm_head", Device: 1}}
 	for _, c := range []struct {
@@ -39,6 +42,12 @@ func TestUsage(t *testing.T) {
 		{"checkpoints", "ms-swift", with(func(w *costmodel.Workload) { w.Recompute = costmodel.RecomputeFull }), "--gradient_checkpointing true"},
 		{"LoRA", "ms-swift", with(func(w *costmodel.Workload) { w.LoRARank, w.LoRATargets = 16, []string{"q_proj", "v_proj"} }), "--tuner_type lora --lora_rank 16 --target_modules q_proj v_proj "},
 		{"fp32 and autocast", "ms-swift", with(func(w *costmodel.Workload) { w.Precision, w.StoredTypes = costmodel.BF16Mixed, false }), "--torch_dtype float32 --bf16 true"},
+		{"the base's type", "ms-swift", with(adapted), " m.json --bf16 true --tuner_type lora --lora_rank 8"},
+		{"the base's type", "accelerate", with(adapted), `dtype="auto")`},
+		{"an fp32 base", "ms-swift", with(func(w *costmodel.Workload) { adapted(w); w.Preset = "trl-sft" }), "--torch_dtype float32 --bf16 true"},
+		{"one micro-batch", "ms-swift", with(func(w *costmodel.Workload) { w.MicroBatches = 1 }), "--per_device_train_batch_size 8 --gradient_accumulation_steps 1 "},
+		{"evaluation", "ms-swift", with(func(w *costmodel.Workload) { w.EvalBatch = 3 }), "--per_device_eval_batch_size 3 "},
+		{"Liger", "ms-swift", with(func(w *costmodel.Workload) { w.Liger = true }), "--use_liger_kernel true "},
 		{"fp32", "ms-swift", with(func(w *costmodel.Workload) { w.Precision, w.StoredTypes = costmodel.FP32True, false }), "--torch_dtype float32 --fp16 false --bf16 false"},
 		{"8-bit", "ms-swift", with(func(w *costmodel.Workload) { w.Optimizer = "adamw-8bit" }), "--optim adamw_bnb_8bit"},
 		{"inference", "ms-swift", infer, "swift infer --model MODEL --device_map m.json"},

@@ -101,7 +101,7 @@ func (request *Request) IdleNotes(workload *costmodel.Workload) []string {
 
 // targetNotes name the modules that get adapters where the user named none.
 func targetNotes(request *Request, workload *costmodel.Workload) []string {
-	if workload.LoRARank == 0 || len(workload.LoRATargets) == 0 || !request.Given("lora-rank") || request.Given("lora-targets") {
+	if workload.LoRARank == 0 || len(workload.LoRATargets) == 0 || !request.Given("lora-rank") || request.Given("lora-targets") || presetSets(workload.Preset, "lora_targets") {
 		return nil
 	}
 	return []string{fmt.Sprintf("--lora-targets is PEFT's default for this model: %s (--lora-targets all-linear adapts every linear layer but the head)", strings.Join(workload.LoRATargets, ","))}

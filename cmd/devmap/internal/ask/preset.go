@@ -29,7 +29,34 @@ type preset struct {
 	Name, Program string // Program: packages and versions that they were read in
 	Sets          []presetSet
 	Like          string // a preset before it whose defaults it has
-	Notes         []string
+	Notes         []presetNote
+}
+
+// presetNote is what is to be said of a preset where it is true.
+type presetNote struct {
+	Text   string
+	When   string // lora or full
+	Unless string // a field that is set otherwise: its note is out of date
+}
+
+// UnmarshalJSON reads a note that is always true as a text.
+func (note *presetNote) UnmarshalJSON(text []byte) error {
+	type object presetNote
+	if text[0] == '"' {
+		return json.Unmarshal(text, &note.Text)
+	}
+	return json.Unmarshal(text, (*object)(note))
+}
+
+// notesFor are the texts of the notes that are true of a workload.
+func (preset *preset) notesFor(workload *costmodel.Workload, given func(field string) bool) (texts []string) {
+	for _, note := range preset.Notes {
+		if lora := workload.LoRARank > 0; note.When == "lora" && !lora || note.When == "full" && lora || note.Unless != "" && given(note.Unless) {
+			continue
+		}
+		texts = append(texts, note.Text)
+	}
+	return texts
 }
 
 // presetSet is a default: a field of the workload, its value, and where the
@@ -96,6 +123,9 @@ func layPreset(request *Request, workload *costmodel.Workload) (err error) {
 	if request.presetNotes, err = applyPreset(workload, isSet(request, workload)); err != nil {
 		return err
 	}
+	if presetSets(workload.Preset, "mode") {
+		request.Implied = "" // the preset trains, whatever else implies it
+	}
 	laid := *request // the mode and strategy that it set may contradict flags
 	laid.work = *workload
 	return cmp.Or(laid.refuseUnconstrained(), laid.refuseOffload(), laid.refuseSearch())
@@ -127,7 +157,10 @@ func applyPreset(workload *costmodel.Workload, given func(field string) bool) (n
 	for _, made := range set.made {
 		first += strings.TrimSuffix(" --"+strings.ReplaceAll(made.Field, "_", "-")+" "+made.Value, " true")
 	}
-	return slices.Concat([]string{first}, presets()[i].Notes, notes), nil
+	said := func(field string) bool {
+		return given(field) || slices.ContainsFunc(sets, func(file presetSet) bool { return file.Field == field })
+	}
+	return slices.Concat([]string{first}, presets()[i].notesFor(workload, said), notes), nil
 }
 
 // presetSets reports a field that a preset gives a default of its own.
