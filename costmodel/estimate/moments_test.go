@@ -72,11 +72,17 @@ func TestMomentsRefused(t *testing.T) {
 		{"eval_batch", func(w *costmodel.Workload) { w.EvalBatch, w.Preset = 8, "" }, "preset=transformers"},
 		{"eval_batch", func(w *costmodel.Workload) { w.EvalBatch, w.Strategy, w.BuiltOn = 8, costmodel.DeviceMap, "" }, "leave it out, or use strategy=ddp"},
 		{"eval_batch", func(w *costmodel.Workload) { w.EvalBatch, w.Preset, w.Runtime = 8, "lightning", "lightning" }, "does not run under strategy=ddp: leave it out"},
-		{"compile", func(w *costmodel.Workload) { w.Compile, w.Preset, w.Strategy, w.BuiltOn = true, "torchtitan", costmodel.FSDP, "" }, "hsdp alone: leave it out"},
+		{"compile", func(w *costmodel.Workload) {
+			w.Compile, w.Preset, w.Strategy, w.BuiltOn = true, "torchtitan", costmodel.FSDP, ""
+		}, "hsdp alone: leave it out"},
 		{"liger", func(w *costmodel.Workload) { w.Liger, w.Loss = true, "chunked" }, "loss=chunked is not: leave out one of both"},
-		{"optimizer", func(w *costmodel.Workload) { w.Optimizer, w.Preset, w.Strategy, w.BuiltOn = "adamw-8bit", "torchtitan", costmodel.FSDP, "" }, "optimizer=adamw"},
+		{"optimizer", func(w *costmodel.Workload) {
+			w.Optimizer, w.Preset, w.Strategy, w.BuiltOn = "adamw-8bit", "torchtitan", costmodel.FSDP, ""
+		}, "optimizer=adamw"},
 		{"packing", func(w *costmodel.Workload) { w.Packing, w.Preset = "packed", "trl-grpo" }, "packing=none"},
-		{"preset", func(w *costmodel.Workload) { w.Preset, w.Runtime, w.Strategy, w.BuiltOn = "openpi:pi0_libero", "jax", costmodel.FSDP, "" }, "pi0"},
+		{"preset", func(w *costmodel.Workload) {
+			w.Preset, w.Runtime, w.Strategy, w.BuiltOn = "openpi:pi0_libero", "jax", costmodel.FSDP, ""
+		}, "pi0"},
 		{"optimizer_in_backward", func(w *costmodel.Workload) { w.OptimizerInBackward = true }, "leave out one of both"},
 		{"optimizer_in_backward", func(w *costmodel.Workload) { w.OptimizerInBackward, w.Preset = true, "" }, "strategy=fsdp"},
 		{"optimizer_in_backward", func(w *costmodel.Workload) {

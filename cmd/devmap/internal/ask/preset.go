@@ -36,6 +36,7 @@ type preset struct {
 type presetNote struct {
 	Text   string
 	When   string // lora or full
+	Under  string // a strategy
 	Unless string // a field that is set otherwise: its note is out of date
 }
 
@@ -51,7 +52,7 @@ func (note *presetNote) UnmarshalJSON(text []byte) error {
 // notesFor are the texts of the notes that are true of a workload.
 func (preset *preset) notesFor(workload *costmodel.Workload, given func(field string) bool) (texts []string) {
 	for _, note := range preset.Notes {
-		if lora := workload.LoRARank > 0; note.When == "lora" && !lora || note.When == "full" && lora || note.Unless != "" && given(note.Unless) {
+		if lora := workload.LoRARank > 0; note.When == "lora" && !lora || note.When == "full" && lora || note.Unless != "" && given(note.Unless) || note.Under != "" && note.Under != string(workload.Strategy) {
 			continue
 		}
 		texts = append(texts, note.Text)
