@@ -111,13 +111,6 @@ func usualPreset(workload *Workload) string {
 	return usual.Name
 }
 
-// BaseAsStored reports adapters on a base that keeps its stored type under mixed
-// precision: the program makes trained parameters fp32 alone.
-func (workload *Workload) BaseAsStored() bool {
-	mixed := workload.Precision == BF16Mixed || workload.Precision == FP16Mixed
-	return workload.Mode == Train && workload.LoRARank > 0 && workload.Quantize == "" && mixed && trainer.Of(workload.Preset).Path.FrozenAsStored
-}
-
 // described gives fields what is the same for all of them.
 func described(fields []Field) []Field {
 	for i := range fields {

@@ -120,7 +120,7 @@ func swiftPrecision(workload *costmodel.Workload) []string {
 		kind = map[bool]string{true: "float16", false: "bfloat16"}[workload.Precision == costmodel.FP16Mixed]
 	}
 	out := []string{"--torch_dtype " + kind}
-	if workload.BaseAsStored() && workload.Runtime != deepSpeedRuntime {
+	if baseAsStored(workload) && workload.Runtime != deepSpeedRuntime {
 		out = nil // the type in config.json is its default
 	}
 	switch workload.Precision {

@@ -1,6 +1,8 @@
 package emit_test
 
 import (
+	"encoding/json"
+	"os"
 	"strings"
 	"testing"
 
@@ -64,5 +66,30 @@ func TestUsage(t *testing.T) {
 	one := &devicemap.Plan{DeviceMap: flat[:1], Workload: train}
 	if _, n := target(t, "ms-swift").Usage(&emit.Input{Plan: one}, "m.json"); n != "" {
 		t.Errorf("one GPU: %q", n)
+	}
+}
+
+// TestStoredBases: the base's type is that which the cost model counts, under every
+// training program.
+func TestStoredBases(t *testing.T) {
+	text, err := os.ReadFile("../../costmodel/internal/trainer/paths.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var presets []struct {
+		Name string
+		Path struct {
+			Stored bool `json:"frozen_as_stored"`
+		}
+	}
+	if err := json.Unmarshal(text, &presets); err != nil {
+		t.Fatal(err)
+	}
+	for _, preset := range presets {
+		w := costmodel.Workload{Mode: costmodel.Train, Preset: preset.Name, Precision: costmodel.BF16Mixed, LoRARank: 8}
+		plan := &devicemap.Plan{DeviceMap: devicemap.Flat{{Key: "lm_head"}}, Workload: w}
+		if call, _ := target(t, "accelerate").Usage(&emit.Input{Plan: plan}, "m.json"); strings.Contains(call, `dtype="auto"`) != preset.Path.Stored {
+			t.Errorf("%s: %s", preset.Name, call)
+		}
 	}
 }
