@@ -169,8 +169,6 @@ func checkMoments(workload *costmodel.Workload) error {
 		return refuse("eval_batch", workload.EvalBatch, "devmap counts evaluations where each GPU runs the whole model, not under %v: leave it out, or use %v", costmodel.Set("strategy", workload.Strategy), costmodel.Set("strategy", costmodel.DDP))
 	case workload.Compile && !compiles(workload):
 		return checkCompiles(workload)
-	case workload.Liger && workload.Loss != "" && workload.Loss != value.LossFused:
-		return refuse("liger", true, "Liger has a loss of its own, which %v is not: leave out one of both", costmodel.Set("loss", workload.Loss))
 	case workload.Liger && (path.Modules != "" || path.Megatron):
 		return refuse("liger", true, "%v has kernels of its own: leave it out", costmodel.Set("preset", workload.Preset))
 	case workload.Liger && workload.Mode != costmodel.Train:
@@ -179,6 +177,14 @@ func checkMoments(workload *costmodel.Workload) error {
 		return checkInBackward(workload)
 	}
 	return nil
+}
+
+// checkLiger refuses another loss than that of Liger's kernels.
+func checkLiger(workload *costmodel.Workload) error {
+	if !workload.Liger || workload.Loss == "" || workload.Loss == value.LossFused {
+		return nil
+	}
+	return refuse("liger", true, "Liger has a loss of its own, which %v is not: leave out one of both", costmodel.Set("loss", workload.Loss))
 }
 
 // checkEvaluates refuses an evaluation that the program does not make, or that is
