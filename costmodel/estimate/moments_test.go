@@ -79,7 +79,6 @@ func TestMomentsRefused(t *testing.T) {
 		{"optimizer", func(w *costmodel.Workload) {
 			w.Optimizer, w.Preset, w.Strategy, w.BuiltOn = "adamw-8bit", "torchtitan", costmodel.FSDP, ""
 		}, "optimizer=adamw"},
-		{"packing", func(w *costmodel.Workload) { w.Packing, w.Preset = "packed", "trl-grpo" }, "packing=none"},
 		{"preset", func(w *costmodel.Workload) {
 			w.Preset, w.Runtime, w.Strategy, w.BuiltOn = "openpi:pi0_libero", "jax", costmodel.FSDP, ""
 		}, "pi0"},

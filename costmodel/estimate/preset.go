@@ -50,24 +50,19 @@ func checkPreset(workload *costmodel.Workload) error {
 	case workload.Recompute == value.RecomputeSelective && preset.Path.PlainAlone: // Accelerate's programs call gradient_checkpointing_enable
 		return refuse("recompute", workload.Recompute, "%v recomputes whole blocks: use %v, or %v for a loop of your own", name, costmodel.Set("recompute", costmodel.RecomputeFull), loop)
 	}
-	if err := checkChoices(workload, preset); err != nil {
+	if err := checkOptimizer(workload, preset); err != nil {
 		return err
 	}
 	return checkNoStages(workload, preset)
 }
 
-// checkChoices refuses an optimizer and rows that a program does not have.
-func checkChoices(workload *costmodel.Workload, preset *trainer.Preset) error {
-	for _, choice := range []struct {
-		field, value string
-		known        []string
-	}{{"optimizer", workload.Optimizer, preset.Optimizers}, {"packing", workload.Packing, preset.Packings}} {
-		if choice.value != "" && len(choice.known) > 0 && !slices.Contains(choice.known, choice.value) {
-			return refuse(choice.field, choice.value, "%v has no %s (it has %s): use %v",
-				costmodel.Set("preset", preset.Name), choice.value, strings.Join(choice.known, ", "), costmodel.Set(choice.field, choice.known[0]))
-		}
+// checkOptimizer refuses an optimizer that a program does not have.
+func checkOptimizer(workload *costmodel.Workload, preset *trainer.Preset) error {
+	asked, known := workload.Optimizer, preset.Optimizers
+	if asked == "" || len(known) == 0 || slices.Contains(known, asked) {
+		return nil
 	}
-	return nil
+	return refuse("optimizer", asked, "%v has no %s (it has %s): use %v", costmodel.Set("preset", preset.Name), asked, strings.Join(known, ", "), costmodel.Set("optimizer", known[0]))
 }
 
 // missingOf names what of a program is not counted; empty: all is.
