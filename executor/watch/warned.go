@@ -133,8 +133,8 @@ func try(plan *devicemap.Plan, measured []Measured, variants func() (iter.Seq[Va
 	return found
 }
 
-// varied names the variants that predict what every device allocated, where the
-// plan does not: the nearest, and no more than three.
+// varied names at most three variants that predict what every device allocated, the
+// nearest first, if the plan does not.
 func (of *explained) varied(others func() tried) {
 	if !of.measured.known() || of.measured.distance(of.predicted.PeakAllocatedBytes) <= closeEnough(of.predicted.PeakAllocatedBytes) {
 		return

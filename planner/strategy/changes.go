@@ -7,6 +7,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate"
+	"github.com/devmap-dev/devmap/modelgraph"
 )
 
 // edit is a change of a workload.
@@ -58,7 +59,7 @@ func (problem *search) edits() []edit {
 	} else {
 		out = append(same(&workload), trained(&workload)...)
 	}
-	return slices.Concat(out, smallerBatches(workload.Batch), shorterSequences(workload.Seq))
+	return slices.Concat(out, smallerBatches(workload.Batch), shorterSequences(problem.Graph, workload.Seq))
 }
 
 // sized is the workload with the batch and length that the model takes where nothing
@@ -133,9 +134,13 @@ func setBatch(workload *costmodel.Workload, batch int64) {
 	}
 }
 
-// shorterSequences are halves of a sequence, the longest first.
-func shorterSequences(seq int64) []edit {
+// shorterSequences are halves of a sequence, the longest first. A model without
+// text has none.
+func shorterSequences(graph *modelgraph.Graph, seq int64) []edit {
 	const shortest = 512
+	if estimate.CheckLengths(graph, true, false) != nil {
+		return nil
+	}
 	var out []edit
 	for half := seq / 2; half >= shortest; half /= 2 {
 		out = append(out, edit{family: "seq", apply: func(w *costmodel.Workload) {

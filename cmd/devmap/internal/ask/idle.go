@@ -54,11 +54,9 @@ var (
 		},
 		"FSDP2 alone prepares a model, in training programs",
 	}
-	allLogits = &idleness{
-		func(workload *costmodel.Workload) bool {
-			return workload.Mode == costmodel.Train && workload.Preset != "trl-sft" && workload.Preset != "ms-swift"
-		},
-		"the training program makes the logits of all tokens (--preset trl-sft and ms-swift do not)",
+	completions = &idleness{
+		func(workload *costmodel.Workload) bool { return workload.Preset == "trl-grpo" },
+		"the labels are the completion, whose length is --new-tokens",
 	}
 	noSchedule = &idleness{
 		func(workload *costmodel.Workload) bool {
@@ -78,7 +76,7 @@ var (
 // targets of adapters that were not given.
 func (request *Request) IdleNotes(workload *costmodel.Workload) []string {
 	out := slices.Clone(request.presetNotes)
-	for _, idle := range []*idleness{noStep, noMoments, nothingRuns, noBuckets, lossAlways, notPrepared, allLogits, noSchedule, allAlike} {
+	for _, idle := range []*idleness{noStep, noMoments, nothingRuns, noBuckets, lossAlways, notPrepared, completions, noSchedule, allAlike} {
 		if !idle.when(workload) {
 			continue
 		}

@@ -192,6 +192,48 @@ func TestSilentKeys(t *testing.T) {
 	}
 }
 
+// TestRefusedKeys: what devmap does not count is an error that names what to do,
+// and a key that is nearly one is named with it.
+func TestRefusedKeys(t *testing.T) {
+	for text, want := range map[string]string{
+		"stage: dpo\nfinetuning_type: lora\n":                                           "devmap counts DPO as --preset trl-dpo",
+		"base_model: a\nrl: dpo\n":                                                      "devmap counts DPO as --preset trl-dpo",
+		"tuner_type: lora\nrlhf_type: dpo\n":                                            "devmap counts DPO as --preset trl-dpo",
+		"dataset_name: a\nmodel_name_or_path: b\nbeta: 0.1\n":                           "devmap counts DPO as --preset trl-dpo",
+		"stage: sft\nuse_dora: true\n":                                                  "use_dora is \"true\"",
+		"stage: sft\nuse_galore: true\n":                                                "the nearest optimizer is --optimizer adafactor",
+		"stage: sft\nuse_unsloth: true\n":                                               "use_unsloth: false",
+		"base_model: a\ntorch_compile: true\n":                                          "torch_compile: false",
+		"base_model: a\nplugins: [x.cut_cross_entropy.CutPlugin]\n":                     "(--loss fused)",
+		"base_model: a\nfsdp_version: 1\n":                                              "fsdp_version: 2",
+		"base_model: a\nfsdp_config: {offload_params: true}\n":                          "add fsdp_version: 2",
+		"base_model: a\nfsdp_version: 2\nfsdp_config: {reshard_after_forward: false}\n": "which devmap does not count",
+		"output_dir: o\nfp16: true\nbf16: true\n":                                       "fp16 and bf16 are both true",
+		"loss._component_: x\ndataset: {packed: true}\nmodel: {_component_: a}\n":       "--preset torchtune --packing packed",
+		"model: {_component_: x.qlora_a}\n":                                             "--quantize nf4",
+		"model: {_component_: a}\ncompile: True\n":                                      "compile: False",
+		"model: {_component_: a}\nfsdp_cpu_offload: True\n":                             "--offload cpu",
+		"distributed_type: MEGATRON_LM\ndowncast_bf16: a\n":                             "devmap reads FSDP, MULTI_GPU, NO and DEEPSPEED",
+		"output_dir: o\nper_device_batch_size: 1\n":                                     "did you mean per_device_train_batch_size?",
+		"output_dir: o\ngrad_checkpointing: true\n":                                     "did you mean gradient_checkpointing?",
+		"dataset_name: a\nmodel_name_or_path: b\nlora_r: 8\n":                           "lora_r changes nothing without use_peft: true",
+	} {
+		path := filepath.Join(t.TempDir(), "a.yaml")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		workload := costmodel.Workload{Preset: path, Batch: 1, MicroBatches: 1}
+		notes, err := applyPreset(&workload, func(string) bool { return false })
+		said := strings.Join(notes, "\n")
+		if err != nil {
+			said = err.Error()
+		}
+		if !strings.Contains(said, want) || workload.LoRARank == 8 && strings.Contains(text, "lora_r:") {
+			t.Errorf("%q: %q, not %q", text, said, want)
+		}
+	}
+}
+
 // TestPresetNotes: a note is printed where it is true alone.
 func TestPresetNotes(t *testing.T) {
 	for _, is := range []struct {

@@ -25,6 +25,7 @@ type Request struct {
 	work                costmodel.Workload
 	dsConfig, lengths   string
 	presetNotes         []string
+	preset              *presetting // nil: no --preset
 	JSON, Explain       bool
 	Output, For         string
 	Model, ScheduleFile string
