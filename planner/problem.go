@@ -171,6 +171,10 @@ func (problem *Problem) checkRuns() error {
 		return costmodel.Refuse(costmodel.Set("runtime", workload.Runtime), "its maps are in the order of the model, with every layer on a GPU: %v and %v are for %v",
 			costmodel.Set("contiguous", false), costmodel.Setting{Field: "offload"}, costmodel.Set("runtime", costmodel.DeviceMap.Traits().Runtimes[0]))
 	}
+	if workload.Liger && workload.Strategy.Traits().Sequential && len(problem.Topology.Devices) > 1 { // Liger-Kernel, issue 593
+		return costmodel.Refuse(costmodel.Set("liger", true), "Liger's kernels do not run under a device map on %d GPUs: leave it out, or use %v",
+			len(problem.Topology.Devices), costmodel.Set("strategy", costmodel.DDP))
+	}
 	if workload.Strategy.Traits().Replicated && len(problem.Pins)+len(problem.Together) > 0 {
 		return costmodel.Refuse(costmodel.Set("strategy", workload.Strategy), "%v and %v place layers, and under %s every GPU runs them all",
 			costmodel.Setting{Field: "pin"}, costmodel.Setting{Field: "together"}, workload.Strategy)

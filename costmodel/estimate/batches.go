@@ -30,6 +30,9 @@ func resolveBatches(graph *modelgraph.Graph, workload *costmodel.Workload) error
 	packs.OneRow = packs.OneRow || packs.FlashOneRow && workload.Attention == value.FlashAttention
 	rule := trainer.Rule{Samples: layers.MicroBatch(workload), Seq: workload.Seq, Packing: workload.Packing, Packs: packs}
 	rows, err := rule.Batches(&workload.Lengths)
+	if err != nil && workload.Lengths.Max > 0 && !packs.Drops {
+		return refuse("lengths", "", "%v: use a smaller %v, or a file with more lengths", err, costmodel.Setting{Field: "batch"})
+	}
 	if err != nil {
 		return refuse("lengths", "", "%v: use a smaller %v or a longer %v", err, costmodel.Setting{Field: "batch"}, costmodel.Setting{Field: "seq"})
 	}

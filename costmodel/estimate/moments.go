@@ -165,11 +165,11 @@ func checkMoments(workload *costmodel.Workload) error {
 	case workload.EvalSamples > 0 && workload.EvalBatch == 0:
 		return refuse("eval_samples", workload.EvalSamples, "logits of %d samples are kept by an evaluation: add %v", workload.EvalSamples, costmodel.Set("eval_batch", 8))
 	case workload.EvalBatch > 0 && !path.Evaluates:
-		return refuse("eval_batch", workload.EvalBatch, "the evaluation is that of transformers' Trainer: add %v", costmodel.Set("preset", "transformers"))
+		return checkEvaluates(workload)
 	case workload.EvalBatch > 0 && !traits.Replicated:
-		return refuse("eval_batch", workload.EvalBatch, "devmap counts evaluations where each GPU runs the whole model, not under %v: use ddp, fsdp, hsdp or a ZeRO stage", costmodel.Set("strategy", workload.Strategy))
+		return refuse("eval_batch", workload.EvalBatch, "devmap counts evaluations where each GPU runs the whole model, not under %v: leave it out, or use %v", costmodel.Set("strategy", workload.Strategy), costmodel.Set("strategy", costmodel.DDP))
 	case workload.Compile && !compiles(workload):
-		return refuse("compile", true, "devmap counts torch.compile of Transformers' models under ddp, FSDP2 and hsdp alone: leave it out, or use %v", costmodel.Set("strategy", costmodel.DDP))
+		return checkCompiles(workload)
 	case workload.Liger && (path.Modules != "" || path.Megatron):
 		return refuse("liger", true, "%v has kernels of its own: leave it out", costmodel.Set("preset", workload.Preset))
 	case workload.OptimizerInBackward:
@@ -194,6 +194,39 @@ func checkUntrained(workload *costmodel.Workload) error {
 		return checkInBackward(workload)
 	}
 	return nil
+}
+
+// checkLiger refuses another loss than that of Liger's kernels.
+func checkLiger(workload *costmodel.Workload) error {
+	if !workload.Liger || workload.Loss == "" || workload.Loss == value.LossFused {
+		return nil
+	}
+	return refuse("liger", true, "Liger has a loss of its own, which %v is not: leave out one of both", costmodel.Set("loss", workload.Loss))
+}
+
+// checkEvaluates refuses an evaluation that the program does not make, or that is
+// not counted.
+func checkEvaluates(workload *costmodel.Workload) error {
+	usual := trainer.Of(trainer.Usual)
+	changed := *workload
+	changed.Preset = usual.Name
+	if workload.Preset == "" && workload.Mode == costmodel.Train && checkPreset(&changed) == nil {
+		return refuse("eval_batch", workload.EvalBatch, "the evaluation is that of transformers' Trainer: leave it out, or add %v", costmodel.Set("preset", usual.Name))
+	}
+	return refuse("eval_batch", workload.EvalBatch, "devmap counts the evaluation of transformers' Trainer alone, which %v does not run under %v: leave it out",
+		costmodel.Set("preset", trainer.Of(workload.Preset).Name), costmodel.Set("strategy", workload.Strategy))
+}
+
+// checkCompiles refuses compilation that is not counted. It names ddp where that
+// would do.
+func checkCompiles(workload *costmodel.Workload) error {
+	const counted = "devmap counts torch.compile of Transformers' models under ddp, FSDP2 and hsdp alone: leave it out"
+	changed := *workload
+	changed.Strategy, changed.Runtime = costmodel.DDP, ""
+	if compiles(&changed) && checkPreset(&changed) == nil {
+		return refuse("compile", true, counted+", or use %v", costmodel.Set("strategy", costmodel.DDP))
+	}
+	return refuse("compile", true, counted)
 }
 
 func compiles(workload *costmodel.Workload) bool {

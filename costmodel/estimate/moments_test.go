@@ -47,6 +47,18 @@ func smallModel(t *testing.T, name string) *modelgraph.Graph {
 	return graph
 }
 
+// TestLightningAdapters: DDP has no flat parameter, FSDP1 does.
+func TestLightningAdapters(t *testing.T) {
+	t.Parallel()
+	graph := smallModel(t, "qwen2.5-0.5b")
+	for strategy, counted := range map[costmodel.Strategy]bool{costmodel.DDP: true, costmodel.FSDP: false} {
+		workload := costmodel.Workload{Mode: costmodel.Train, Preset: "lightning", Runtime: "lightning", Strategy: strategy, World: 4, Batch: 1, Seq: 512, LoRARank: 16}
+		if _, err := estimate.Resolve(graph, workload); (err == nil) != counted {
+			t.Errorf("%s: %v", strategy, err)
+		}
+	}
+}
+
 // TestMomentsRefused: what no program does is refused, with what works.
 func TestMomentsRefused(t *testing.T) {
 	t.Parallel()
@@ -58,7 +70,18 @@ func TestMomentsRefused(t *testing.T) {
 	}{
 		{"eval_samples", func(w *costmodel.Workload) { w.EvalSamples = 64 }, "eval_batch=8"},
 		{"eval_batch", func(w *costmodel.Workload) { w.EvalBatch, w.Preset = 8, "" }, "preset=transformers"},
-		{"eval_batch", func(w *costmodel.Workload) { w.EvalBatch, w.Strategy, w.BuiltOn = 8, costmodel.DeviceMap, "" }, "use ddp, fsdp"},
+		{"eval_batch", func(w *costmodel.Workload) { w.EvalBatch, w.Strategy, w.BuiltOn = 8, costmodel.DeviceMap, "" }, "leave it out, or use strategy=ddp"},
+		{"eval_batch", func(w *costmodel.Workload) { w.EvalBatch, w.Preset, w.Runtime = 8, "lightning", "lightning" }, "does not run under strategy=ddp: leave it out"},
+		{"compile", func(w *costmodel.Workload) {
+			w.Compile, w.Preset, w.Strategy, w.BuiltOn = true, "torchtitan", costmodel.FSDP, ""
+		}, "hsdp alone: leave it out"},
+		{"liger", func(w *costmodel.Workload) { w.Liger, w.Loss = true, "chunked" }, "loss=chunked is not: leave out one of both"},
+		{"optimizer", func(w *costmodel.Workload) {
+			w.Optimizer, w.Preset, w.Strategy, w.BuiltOn = "adamw-8bit", "torchtitan", costmodel.FSDP, ""
+		}, "optimizer=adamw"},
+		{"preset", func(w *costmodel.Workload) {
+			w.Preset, w.Runtime, w.Strategy, w.BuiltOn = "openpi:pi0_libero", "jax", costmodel.FSDP, ""
+		}, "pi0"},
 		{"optimizer_in_backward", func(w *costmodel.Workload) { w.OptimizerInBackward = true }, "leave out one of both"},
 		{"optimizer_in_backward", func(w *costmodel.Workload) { w.OptimizerInBackward, w.Preset = true, "" }, "strategy=fsdp"},
 		{"optimizer_in_backward", func(w *costmodel.Workload) {

@@ -120,7 +120,7 @@ func check(workload *costmodel.Workload) (engine.Engine, error) {
 	if err := checkMoments(workload); err != nil {
 		return nil, err
 	}
-	return runtime, checkValues(workload)
+	return runtime, cmp.Or(checkLiger(workload), checkValues(workload))
 }
 
 func checkNumbers(workload *costmodel.Workload) error {

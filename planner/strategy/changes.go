@@ -34,6 +34,7 @@ const (
 	accumulates = "gradient accumulation"
 	freezes     = "the model itself frozen"
 	lastLogits  = "logits of the last position alone"
+	lastSamples = "metrics from the loss alone"
 )
 
 // The values of the field loss.
@@ -88,6 +89,8 @@ func same(workload *costmodel.Workload) []edit {
 		func(w *costmodel.Workload) { w.DP, w.TP = costmodel.AutoDegree, costmodel.AutoDegree })
 	add(cmp.Or(workload.Recompute, costmodel.RecomputeNone) == costmodel.RecomputeNone, "",
 		func(w *costmodel.Workload) { w.Recompute = costmodel.RecomputeFull })
+	add(workload.EvalBatch > 1, "", func(w *costmodel.Workload) { w.EvalBatch = 1 })
+	add(workload.EvalSamples > 0, lastSamples, func(w *costmodel.Workload) { w.EvalSamples = 0 })
 	add(max(1, workload.MicroBatches) == 1 && workload.Batch > 1, accumulates,
 		func(to *costmodel.Workload) { to.MicroBatches = workload.Batch })
 	add(cmp.Or(workload.Loss, eagerLoss) == eagerLoss, "",

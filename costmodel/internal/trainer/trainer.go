@@ -32,6 +32,9 @@ type Preset struct {
 	Runtime    string // empty: that of the strategy
 	Path       Path
 	Packs      Packs // how it fills rows
+	// Optimizers are those that the program has, the nearest first; none: any
+	// (torchtitan, components/optimizer/optimizer.py, OptimizersContainer).
+	Optimizers []string
 	// Missing is memory of the program that devmap does not count yet, MissingLoRA
 	// that of its adapters but under LoRAUnder; Nearest is the preset to plan with
 	// instead.

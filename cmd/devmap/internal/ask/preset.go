@@ -31,7 +31,35 @@ type preset struct {
 	Name, Program string // Program: packages and versions that they were read in
 	Sets          []presetSet
 	Like          string // a preset before it whose defaults it has
-	Notes         []string
+	Notes         []presetNote
+}
+
+// presetNote is what is to be said of a preset where it is true.
+type presetNote struct {
+	Text   string
+	When   string // lora or full
+	Under  string // a strategy
+	Unless string // a field that is set otherwise: its note is out of date
+}
+
+// UnmarshalJSON reads a note that is always true as a text.
+func (note *presetNote) UnmarshalJSON(text []byte) error {
+	type object presetNote
+	if text[0] == '"' {
+		return json.Unmarshal(text, &note.Text)
+	}
+	return json.Unmarshal(text, (*object)(note))
+}
+
+// notesFor are the texts of the notes that are true of a workload.
+func (preset *preset) notesFor(workload *costmodel.Workload, given func(field string) bool) (texts []string) {
+	for _, note := range preset.Notes {
+		if lora := workload.LoRARank > 0; note.When == "lora" && !lora || note.When == "full" && lora || note.Unless != "" && given(note.Unless) || note.Under != "" && note.Under != string(workload.Strategy) {
+			continue
+		}
+		texts = append(texts, note.Text)
+	}
+	return texts
 }
 
 // presetSet is a default: a field of the workload, its value, and where the
@@ -102,6 +130,9 @@ func layPreset(request *Request, workload *costmodel.Workload) (err error) {
 	if request.presetNotes, err = set.lay(request); err != nil {
 		return err
 	}
+	if presetSets(workload.Preset, "mode") {
+		request.Implied = "" // the preset trains, whatever else implies it
+	}
 	request.preset = set
 	laid := *request // the mode and strategy that it set may contradict flags
 	laid.work = *workload
@@ -148,7 +179,8 @@ func (set *presetting) lay(request *Request) (notes []string, err error) {
 	case workload.Batch%parts != 0 && set.file.source("micro_batches") != "" && !given("micro_batches"):
 		return nil, set.file.cut(workload.Batch, parts)
 	}
-	return slices.Concat([]string{set.said()}, presets()[i].Notes, notes), nil
+	said := func(field string) bool { return given(field) || set.file.source(field) != "" }
+	return slices.Concat([]string{set.said()}, presets()[i].notesFor(workload, said), notes), nil
 }
 
 // cut refuses a batch that the file's accumulation does not divide.

@@ -233,3 +233,62 @@ func TestRefusedKeys(t *testing.T) {
 		}
 	}
 }
+
+// TestPresetNotes: a note is printed where it is true alone.
+func TestPresetNotes(t *testing.T) {
+	for _, is := range []struct {
+		words, part string
+		said        bool
+	}{
+		{"--preset ms-swift", "counts as a label", true},
+		{"--preset ms-swift --label-tokens 100", "counts as a label", false},
+		{"--preset ms-swift --micro-batches 4 --batch 4", "gradient accumulation is", false},
+		{"--preset ms-swift", "gradient accumulation is", true},
+		{"--preset llamafactory", "bf16 is off", true},
+		{"--preset llamafactory --precision bf16-mixed", "bf16 is off", false},
+		{"--preset llamafactory --lora-rank 8 --strategy fsdp", "gathers the whole model", true},
+		{"--preset llamafactory --lora-rank 8 --strategy ddp", "gathers the whole model", false},
+		{"--preset llamafactory --lora-rank 0 --strategy fsdp", "gathers the whole model", false},
+		{"--preset axolotl --lora-rank 8", "axolotl's kernels", true},
+		{"--preset axolotl", "axolotl's kernels", false},
+		{"--preset torchtune", "accumulates 8", false},
+		{"--preset torchtune --lora-rank 8", "accumulates 8", true},
+	} {
+		request := parsed(t, "plan", strings.Fields(is.words)...)
+		workload, err := request.Workload()
+		if err != nil {
+			t.Fatalf("%s: %v", is.words, err)
+		}
+		workload.LoRATargets = []string{"q_proj"}
+		if said := strings.Contains(strings.Join(request.IdleNotes(&workload), "\n"), is.part); said != is.said {
+			t.Errorf("%s: %q is printed: %v", is.words, is.part, said)
+		}
+	}
+	request := parsed(t, "plan", strings.Fields("--preset ms-swift --lora-rank 8")...)
+	workload, err := request.Workload()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if notes := strings.Join(request.IdleNotes(&workload), "\n"); strings.Contains(notes, "PEFT's default") {
+		t.Errorf("the preset sets the targets: %s", notes)
+	}
+}
+
+// TestPresetHints: an error names what works first.
+func TestPresetHints(t *testing.T) {
+	for words, want := range map[string]string{
+		"--label-tokens 0": "a step without labels trains nothing",
+		"--lengths 600":    "give MEAN,MAX in tokens",
+	} {
+		if _, err := parsed(t, "plan", strings.Fields(words)...).Workload(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", words, err)
+		}
+	}
+	if err := flagNamed("preset").check("trl-stf"); err == nil || !strings.HasPrefix(err.Error(), `--preset "trl-stf" is unknown: did you mean trl-sft?`) {
+		t.Error(err)
+	}
+	request := parsed(t, "plan", strings.Fields("--preset transformers --optimizer sgd")...)
+	if _, err := request.Workload(); err != nil || request.Implied != "" {
+		t.Errorf("the preset trains, and %q implies it: %v", request.Implied, err)
+	}
+}
