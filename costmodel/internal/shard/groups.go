@@ -96,7 +96,7 @@ func (own Ends) groups(graph *modelgraph.Graph) []Group {
 				first = Group{Name: graph.Units[unit].Name, Units: []int{unit}}
 			}
 		case modelgraph.Norm:
-			if own.Norm && ofBase(layer.Name) && !isBlock(graph, unit) {
+			if own.Norm && isBaseChild(graph, layer) {
 				tail.Units = append(tail.Units, unit)
 			}
 		case modelgraph.Head:
@@ -114,8 +114,10 @@ func (own Ends) groups(graph *modelgraph.Graph) []Group {
 	return slices.DeleteFunc([]Group{first, tail}, func(group Group) bool { return group.Name == "" })
 }
 
-// ofBase reports a child of the base model: model.norm.
-func ofBase(name string) bool { return strings.Count(name, ".") == 1 }
+// isBaseChild reports a child of the base model outside its blocks: model.norm.
+func isBaseChild(graph *modelgraph.Graph, layer *modelgraph.Layer) bool {
+	return strings.Count(layer.Name, ".") == 1 && !isBlock(graph, layer.UnitIndex)
+}
 
 // tiedHead reports a head whose weight is another layer's.
 func tiedHead(graph *modelgraph.Graph) bool {

@@ -105,9 +105,6 @@ func targetNotes(request *Request, workload *costmodel.Workload) []string {
 	return []string{fmt.Sprintf("--lora-targets is PEFT's default for this model: %s (--lora-targets all-linear adapts every linear layer but the head)", strings.Join(workload.LoRATargets, ","))}
 }
 
-// offValues are what turns a setting off.
-var offValues = []string{"", "0", "false", "none", "off"}
-
 // impliesTraining reports a flag that only training has, with a value that does
 // not turn it off.
 func impliesTraining(name, value string) bool {

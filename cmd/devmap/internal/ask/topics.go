@@ -116,7 +116,7 @@ func refusedPreset(name string) bool {
 }
 
 const bf16Topic = `--preset FILE reads YAML or JSON of LLaMA-Factory, axolotl, ms-swift,
-TrainingArguments, accelerate config or torchtune.
+TrainingArguments, accelerate config, TRL or torchtune.
 
 The --precision that bf16: true means, by the type that weights are loaded in:
 
