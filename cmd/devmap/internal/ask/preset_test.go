@@ -162,6 +162,21 @@ func TestPresetOverPlan(t *testing.T) {
 	}
 }
 
+// presetOf is a workload under a trainer's file, and the notes or the error.
+func presetOf(t *testing.T, text string) (workload costmodel.Workload, said string) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "a.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	workload = costmodel.Workload{Preset: path, Batch: 1, MicroBatches: 1}
+	notes, err := applyPreset(&workload, func(string) bool { return false })
+	if err != nil {
+		return workload, err.Error()
+	}
+	return workload, strings.Join(notes, "\n")
+}
+
 // TestSilentKeys: what a program leaves unread without a word is named with what
 // it would need or what was meant, and sets nothing.
 func TestSilentKeys(t *testing.T) {
@@ -176,16 +191,7 @@ func TestSilentKeys(t *testing.T) {
 		"output_dir: o\noptim: adamw_torch_fuse\n":                                                         "did you mean adamw_torch_fused?",
 		"output_dir: o\nfsdp: full_shrd\n":                                                                 "did you mean full_shard?",
 	} {
-		path := filepath.Join(t.TempDir(), "a.yaml")
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		workload := costmodel.Workload{Preset: path, Batch: 1, MicroBatches: 1}
-		notes, err := applyPreset(&workload, func(string) bool { return false })
-		said := strings.Join(notes, "\n")
-		if err != nil {
-			said = err.Error()
-		}
+		workload, said := presetOf(t, text)
 		if !strings.Contains(said, want) || workload.Recompute == costmodel.RecomputeFull {
 			t.Errorf("%q: %q (recompute %s), not %q", text, said, workload.Recompute, want)
 		}
@@ -218,16 +224,7 @@ func TestRefusedKeys(t *testing.T) {
 		"output_dir: o\ngrad_checkpointing: true\n":                                     "did you mean gradient_checkpointing?",
 		"dataset_name: a\nmodel_name_or_path: b\nlora_r: 8\n":                           "lora_r changes nothing without use_peft: true",
 	} {
-		path := filepath.Join(t.TempDir(), "a.yaml")
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		workload := costmodel.Workload{Preset: path, Batch: 1, MicroBatches: 1}
-		notes, err := applyPreset(&workload, func(string) bool { return false })
-		said := strings.Join(notes, "\n")
-		if err != nil {
-			said = err.Error()
-		}
+		workload, said := presetOf(t, text)
 		if !strings.Contains(said, want) || workload.LoRARank == 8 && strings.Contains(text, "lora_r:") {
 			t.Errorf("%q: %q, not %q", text, said, want)
 		}
