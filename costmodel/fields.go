@@ -2,7 +2,6 @@ package costmodel
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -310,8 +309,8 @@ func (workload *Workload) badSamples() (field, msg string) {
 	if mean := workload.ImagesMean; !(mean >= 0 && mean <= float64(workload.Images)) {
 		return "images_mean", fmt.Sprintf("%v is not between 0 and %d, the most", mean, workload.Images)
 	}
-	if labels := workload.LabelTokens; !(labels >= 0 && labels <= 1<<32) || labels > 1 && labels != math.Trunc(labels) {
-		return "label_tokens", fmt.Sprintf("%v is neither a fraction up to 1 nor a number of tokens", labels)
+	if fault := trainer.LabelFault(workload.LabelTokens); fault != "" {
+		return "label_tokens", fault
 	}
 	return "", ""
 }

@@ -26,7 +26,7 @@ type Group struct {
 	// Late: its input needs no gradient, so that it is reduced when backward is
 	// done.
 	Late bool
-	// StaysGathered: it stays gathered from forward to backward.
+	// RemainsGathered: it stays gathered from forward to backward.
 	RemainsGathered bool
 	// Joined are the whole gradients in one tensor, Retained those of the
 	// micro-batches before (FSDP1).

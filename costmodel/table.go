@@ -24,8 +24,8 @@ type Table struct {
 	SecondBuckets int64
 	// LastGradients: the last step's gradients are alive until backward.
 	LastGradients bool
-	// KeepsGradients: gradients are set to zero after a step, and stay.
-	KeepsGradients bool
+	// ZeroesGradients: gradients are set to zero after a step, and stay.
+	ZeroesGradients bool
 	// Comm is what a GPU holds outside the engine's allocator. BodySlack and
 	// HeadSlack are the least and most that the allocator's pool reserves above a
 	// peak, as fractions of it: on GPUs with the loss or the model's outputs

@@ -49,9 +49,8 @@ type LayerMemory struct {
 	// logits, HeadBackward the rest, HeadGrads of it new gradients; all 0 where
 	// the loss is not followed by parts.
 	LossBackward, HeadBackward, HeadGrads int64
-	// LossForward is the most alive at once in the loss's forward, above the
-	// same, where the loss is made outside of the model: Forward is then the
-	// model's alone.
+	// LossForward is the most alive at once in the forward of a loss outside of the
+	// model, above the same. Forward is then the model's alone.
 	LossForward int64
 	// LossFrees is how much less of Saved there is when the gradient has reached
 	// the logits. LossAlive is what the loss has alive while the head's

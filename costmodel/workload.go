@@ -32,7 +32,7 @@ type Workload struct {
 	ImagesMean float64 `json:"images_mean,omitzero"`
 
 	// Packing is how samples fill the rows of a micro-batch: none (a row each,
-	// padded to the longest), wrapped, packed or padding-free; empty: none.
+	// padded to the longest), wrapped, packed or padding-free. Empty is none.
 	Packing string `json:"packing,omitzero"`
 	// Lengths are the tokens of the samples; its method Read takes "mean,max", or
 	// the text of a file. The zero value: all have Seq. Longer ones are cut to Seq.
@@ -42,8 +42,8 @@ type Workload struct {
 	Rows *trainer.Batches `json:"rows,omitzero"`
 	// Usual asks for the costs of the usual micro-batch, not of the largest.
 	Usual bool `json:"-"`
-	// LabelTokens are the tokens of a sample that carry labels: a fraction up to
-	// 1, or their number; 0: all. Programs that make logits for labels alone
+	// LabelTokens are the tokens of a sample that carry labels, a fraction up to
+	// 1 or their number. 0 is all. Programs that make logits for labels alone
 	// then make fewer.
 	LabelTokens float64 `json:"label_tokens,omitzero"`
 
@@ -116,8 +116,8 @@ type Workload struct {
 	// "auto" by the one that follows from strategy and engine.
 	Preset string `json:"preset,omitzero"`
 
-	// BuiltOn is where the model is when the preset's program cuts it: gpu, where
-	// it fits there, or cpu; empty: gpu.
+	// BuiltOn is the place of the model before the preset's program cuts it: gpu, if
+	// it fits there, or cpu. Empty is gpu.
 	BuiltOn string `json:"built_on,omitzero"`
 
 	// EvalBatch is the batch of each GPU in the preset program's evaluation; 0: it

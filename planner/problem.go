@@ -156,10 +156,8 @@ func (problem *Problem) resolve() (*instance.Instance, error) {
 	return instance.New(base, problem.Pins, problem.Together)
 }
 
-// checkRuns refuses a table whose workload no engine runs, as one of the
-// caller's own may be, and places asked for where every device runs all.
-func (problem *Problem) checkRuns() error {
-	workload := &problem.Costs.Workload
+// checkNames refuses names that no engine knows.
+func checkNames(workload *costmodel.Workload) error {
 	for _, field := range costmodel.Fields() {
 		switch value := field.Text(workload); {
 		case field.Name != "mode" && field.Name != "strategy" && field.Name != "schedule":
@@ -167,9 +165,23 @@ func (problem *Problem) checkRuns() error {
 			return costmodel.Refuse(costmodel.Set(field.Name, value), "%q is unknown (known: %s)", value, strings.Join(field.Values, ", "))
 		}
 	}
+	return nil
+}
+
+// checkRuns refuses a table whose workload no engine runs, as one of the
+// caller's own may be, and places asked for where every device runs all.
+func (problem *Problem) checkRuns() error {
+	workload := &problem.Costs.Workload
+	if err := checkNames(workload); err != nil {
+		return err
+	}
 	if costmodel.StageRulesOf(workload.Runtime).Arena && workload.Strategy.Traits().Sequential && (problem.Unconstrained || problem.Offload != "") {
 		return costmodel.Refuse(costmodel.Set("runtime", workload.Runtime), "its maps are in the order of the model, with every layer on a GPU: %v and %v are for %v",
 			costmodel.Set("contiguous", false), costmodel.Setting{Field: "offload"}, costmodel.Set("runtime", costmodel.DeviceMap.Traits().Runtimes[0]))
+	}
+	if workload.Liger && workload.Strategy.Traits().Sequential && len(problem.Topology.Devices) > 1 { // Liger-Kernel, issue 593
+		return costmodel.Refuse(costmodel.Set("liger", true), "Liger's kernels do not run under a device map on %d GPUs: leave it out, or use %v",
+			len(problem.Topology.Devices), costmodel.Set("strategy", costmodel.DDP))
 	}
 	if workload.Strategy.Traits().Replicated && len(problem.Pins)+len(problem.Together) > 0 {
 		return costmodel.Refuse(costmodel.Set("strategy", workload.Strategy), "%v and %v place layers, and under %s every GPU runs them all",

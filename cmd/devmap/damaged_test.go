@@ -88,6 +88,9 @@ func (d *damage) write() []damagedKind {
 	d.put("topology.json", `{"format_version":"devmap.topology/v1","devices":[{"name":"a100-40gb","host":"x"},{"name":"b","host":"x","capacity_bytes":8589934592,"reserved_bytes":1048576}],"host_memory_bytes":68719476736}`)
 	d.put("map.json", `{"model.embed_tokens":0,"model.layers.0":0,"model.layers.1":1,"model.norm":1,"model.rotary_emb":0,"lm_head":0}`)
 	d.put("ds.json", `{"zero_optimization":{"stage":2,"offload_optimizer":{"device":"cpu"},"reduce_bucket_size":5e6,"overlap_comm":true},"bf16":{"enabled":true},"train_micro_batch_size_per_gpu":2,"gradient_accumulation_steps":"auto","optimizer":{"type":"AdamW","params":{"lr":1e-5}}}`)
+	d.put("tune.yaml", "model:\n  _component_: torchtune.models.llama3_1.llama3_1_8b\ntokenizer:\n  max_seq_len: 8\nbatch_size: 2\noptimizer:\n  _component_: torch.optim.AdamW\n  fused: True\nloss:\n  _component_: torchtune.modules.loss.CEWithChunkedOutputLoss\ngradient_accumulation_steps: 2\noptimizer_in_bwd: False\ndtype: bf16\n")
+	d.put("args.json", `{"output_dir":"x","per_device_train_batch_size":2,"gradient_accumulation_steps":2,"bf16":true,"fsdp":"full_shard auto_wrap","fsdp_config":{"fsdp_version":2,"activation_checkpointing":true},"optim":"adamw_torch_fused"}`)
+	d.put("lengths.txt", "3\n5\n8\n8\n1\n")
 	d.put("schedule.csv", "0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n")
 	d.put("tokens.jsonl", "[1,2,3,4]\n[5,6,7,8]\n")
 	config := d.path("config.json")
@@ -108,6 +111,9 @@ func (d *damage) write() []damagedKind {
 		{"topology", []string{"topology.json"}, []string{"plan config.json --topology FILE --seq 8 -o OUT", "estimate config.json --topology FILE --seq 8 -o OUT", "check config.json map.json --topology FILE --seq 8"}},
 		{"map", []string{"map.json"}, []string{"check config.json FILE --gpus 2 --seq 8", "check config.json FILE --gpus 2 --seq 8 --json"}},
 		{"DeepSpeed", []string{"ds.json"}, []string{"plan config.json --gpus 2 --seq 8 --mode train --ds-config FILE -o OUT", "estimate config.json --gpus 2 --seq 8 --mode train --ds-config FILE -o OUT"}},
+		{"torchtune", []string{"tune.yaml"}, []string{"plan config.json --gpus 2 --preset FILE -o OUT", "estimate config.json --gpus 2 --preset FILE -o OUT"}},
+		{"TrainingArguments", []string{"args.json"}, []string{"plan config.json --gpus 2 --seq 8 --preset FILE -o OUT"}},
+		{"lengths", []string{"lengths.txt"}, []string{"plan config.json --gpus 2 --preset transformers --batch 2 --lengths FILE -o OUT"}},
 		{"schedule", []string{"schedule.csv"}, []string{"simulate pipe.json --schedule-file FILE -o OUT"}},
 		{"tokens", []string{"tokens.jsonl"}, []string{"run pipe.json --weights random --tokens FILE -o OUT"}},
 		{"plan", []string{"plan.json"}, plan},

@@ -184,6 +184,8 @@ func nextCommand(plan *devicemap.Plan, file string) string {
 		return "devmap run " + emit.Shell(file)
 	case traits.Staged:
 		name = "torch-schedule"
+	case plan.Workload.Preset == "ms-swift" && plan.Workload.Mode == costmodel.Train:
+		name = "ms-swift"
 	}
 	if target, err := emit.For(name); err == nil && refusedBy(target, plan) == nil && target.Write(io.Discard, &emit.Input{Plan: plan}) == nil {
 		return fmt.Sprintf("devmap emit %s --for %s -o %s", emit.Shell(file), target.Name, target.File)

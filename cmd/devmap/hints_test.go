@@ -16,7 +16,7 @@ func TestHints(t *testing.T) {
 		flags string
 		want  []string // beginnings of printed hints
 	}{
-		"a batch brings its parts":             {"--gpus 2 --gpu rtx-4090 --mode train --batch 16 --micro-batches 16 --pin lm_head=1", []string{"--batch 1 --micro-batches 1 --optimizer adamw-8bit --recompute full"}},
+		"a batch brings its parts":             {"--gpus 2 --gpu rtx-4090 --mode train --preset accelerate-loop --batch 16 --micro-batches 16 --pin lm_head=1", []string{"--batch 1 --micro-batches 1 --optimizer adamw-8bit --recompute full"}},
 		"a runtime that the strategy has not":  {"--gpus 4 --gpu a100-40gb --mode train --batch 2 --strategy ddp --runtime lightning", []string{"--micro-batches 2 --strategy pipeline --runtime torch --schedule "}},
 		"a schedule that the strategy has not": {"--gpus 4 --gpu a100-40gb --mode train --preset accelerate-loop --batch 16 --micro-batches 16 --strategy pipeline --schedule gpipe", []string{"--batch 4 --micro-batches 4", "--strategy fsdp (without --schedule)"}},
 		"capacities":                           {"--gpus 16GiB,20GiB --reserve 1GiB,2GiB --mode train --recompute full", []string{"--gpus 16GiB,20GiB,20GiB"}},

@@ -22,7 +22,29 @@ func (d *drawing) spread(mode string) {
 	}
 	if mode == "train" {
 		d.one(0.1, "ema", "")
+		d.preset(strategy)
 	}
+}
+
+// preset draws the training program, and what programs have.
+func (d *drawing) preset(strategy string) {
+	of := map[string][]string{
+		"":    {"transformers", "trl-sft", "trl-dpo", "trl-grpo", "ms-swift", "ms-swift-megatron", "llamafactory", "axolotl", "lightning", "torchtune", "torchtitan", "accelerate-loop"},
+		"ddp": {"transformers", "trl-sft", "trl-dpo", "trl-grpo", "ms-swift", "llamafactory", "axolotl", "lightning"},
+		"fsdp": {
+			"transformers", "transformers:fsdp1", "transformers:fsdp1-prefetch", "transformers:distributed-config", "trl-sft", "trl-dpo", "llamafactory",
+			"axolotl", "lightning", "lightning:blocks", "lightning:model-parallel", "torchtune", "torchtitan", "torchtitan:eager",
+		},
+		"hsdp":  {"transformers", "transformers:fsdp1", "trl-sft", "lightning", "lightning:blocks", "torchtitan", "torchtitan:eager"},
+		"zero3": {"transformers", "trl-sft", "axolotl"},
+	}
+	if names := of[strategy]; len(names) > 0 {
+		d.one(0.4, "preset", names...)
+	}
+	d.one(0.05, "compile", "")
+	d.one(0.1, "liger", "")
+	d.one(0.05, "optimizer-in-backward", "")
+	d.one(0.05, "eval-batch", "1", "4")
 }
 
 // sizes draws batch, parts and lengths.
@@ -65,14 +87,14 @@ func (d *drawing) numerics(mode string) {
 	d.one(0.1, "lengths", "200,1000", "64,64", "1.5,300")
 	d.one(0.1, "packing", "none", "wrapped", "packed", "padding-free")
 	d.one(0.1, "label-tokens", "0.3", "20", "1")
-	d.one(0.5, "optimizer", "adamw", "adamw-foreach", "adamw-8bit", "sgd", "sgd-momentum", "adafactor", "muon")
+	d.one(0.5, "optimizer", "adamw", "adamw-foreach", "adamw-8bit", "sgd", "sgd-momentum", "adafactor", "muon", "paged-adamw-8bit")
 	d.one(0.5, "recompute", "none", "full", "full", "selective")
 	if d.one(0.2, "lora-rank", "1", "8", "64") != "" {
 		d.add("lora-targets", []string{"all-linear", "q_proj,v_proj"}[d.IntN(2)])
 		d.one(0.4, "quantize", "nf4", "int8")
 		d.one(0.3, "lora-precision", "fp32", "bf16")
 	}
-	d.one(0.3, "loss", "eager", "chunked", "fused")
+	d.one(0.3, "loss", "eager", "chunked", "fused", "tiled")
 	d.one(0.1, "loss-only", "")
 }
 

@@ -1,6 +1,7 @@
 package estimate
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -29,6 +30,9 @@ func resolveBatches(graph *modelgraph.Graph, workload *costmodel.Workload) error
 	packs.OneRow = packs.OneRow || packs.FlashOneRow && workload.Attention == value.FlashAttention
 	rule := trainer.Rule{Samples: layers.MicroBatch(workload), Seq: workload.Seq, Packing: workload.Packing, Packs: packs}
 	rows, err := rule.Batches(&workload.Lengths)
+	if err != nil && workload.Lengths.Max > 0 && !packs.Drops {
+		return refuse("lengths", "", "%v: use a smaller %v, or a file with more lengths", err, costmodel.Setting{Field: "batch"})
+	}
 	if err != nil {
 		return refuse("lengths", "", "%v: use a smaller %v or a longer %v", err, costmodel.Setting{Field: "batch"}, costmodel.Setting{Field: "seq"})
 	}
@@ -56,6 +60,8 @@ func checkBatches(graph *modelgraph.Graph, workload *costmodel.Workload) error {
 		return refuse(field, what, "%v under %v has micro-batches of one length: set it with %v", costmodel.Set("strategy", workload.Strategy), costmodel.Set("runtime", workload.Runtime), costmodel.Setting{Field: "seq"})
 	case hasTarget(graph) || !slices.ContainsFunc(graph.Layers, isText):
 		return refuse(field, what, "devmap counts lengths of samples for decoder-only models of text: set %v", costmodel.Setting{Field: "seq"})
+	case len(packs.Kinds) > 0 && !slices.Contains(packs.Kinds, cmp.Or(workload.Packing, trainer.Padded)):
+		return refuse(field, what, "%v batches samples in another way: use %v", costmodel.Set("preset", workload.Preset), costmodel.Set("packing", packs.Kinds[0]))
 	case packs.FlashOnly && (workload.Packing == trainer.Packed || workload.Packing == trainer.PaddingFree) && workload.Attention != value.FlashAttention:
 		return refuse("packing", workload.Packing, "%v packs rows under flash attention alone: use %v", costmodel.Set("preset", workload.Preset), costmodel.Set("attention", value.FlashAttention))
 	case workload.Packing != "" && slices.ContainsFunc(graph.Layers, isRecurrent):
@@ -79,16 +85,28 @@ func isRecurrent(layer modelgraph.Layer) bool {
 // checkLabels refuses numbers of label tokens that no sample has.
 func checkLabels(workload *costmodel.Workload) error {
 	labels := workload.LabelTokens
+	fault := trainer.LabelFault(labels)
 	switch {
 	case labels == 0:
-	case !(labels > 0), labels > 1 && labels != float64(int64(labels)):
-		return refuse("label_tokens", labels, "%v is neither a fraction up to 1 nor a number of tokens", labels)
+	case fault != "":
+		return refuse("label_tokens", labels, "%s", fault)
 	case workload.Mode != costmodel.Train:
 		return refuse("label_tokens", labels, "labels are of training: use %v", costmodel.Set("mode", costmodel.Train))
 	case labels > float64(workload.Seq):
 		return refuse("label_tokens", labels, "%v are more than the %d tokens of a sample", labels, workload.Seq)
 	}
 	return nil
+}
+
+// allLogits says that a number of label tokens changes nothing.
+func allLogits(_ *costmodel.Table, model *layers.Model) []costmodel.Message {
+	workload := &model.Workload
+	generates := trainer.Of(workload.Preset).Path.Generates // its labels are the completion
+	if workload.LabelTokens == 0 || generates || layers.LabelPositions(workload) != "" {
+		return nil
+	}
+	return []costmodel.Message{costmodel.Messagef("%v changes nothing: %v makes the logits of all tokens (ms-swift, and trl-sft and trl-dpo with %v, do not)",
+		costmodel.Setting{Field: "label_tokens"}, costmodel.Set("preset", trainer.Of(workload.Preset).Name), costmodel.Set("loss", value.LossTiled))}
 }
 
 // usual adds the costs of the usual micro-batch to those of the largest.

@@ -57,6 +57,14 @@ func dequantizes(graph *modelgraph.Graph, topology *costmodel.Topology) bool {
 	return err == nil && have < least
 }
 
+// asLoaded is graph as the workload has it on its devices.
+func asLoaded(graph *modelgraph.Graph, workload *costmodel.Workload) (*modelgraph.Graph, error) {
+	if !workload.Dequantized {
+		return graph, nil
+	}
+	return dequantised(graph)
+}
+
 // dequantised is graph as it is loaded then: a weight an element in bf16, no
 // scales (Fp8Dequantize; integrations/mxfp4.py, convert_moe_packed_tensors). If
 // a tensor lies, and the model's digest, stay the files'.
@@ -135,6 +143,6 @@ func checkStored(graph *modelgraph.Graph, workload *costmodel.Workload) error {
 	if workload.LoRARank > 0 {
 		what = "are packed, so that adapters on them cannot be counted from the files"
 	}
-	return refuse("mode", workload.Mode, "the weights are stored as %s; these %s: plan the model that is not quantised, of which config.json is enough, with adapters on a base that is (%v %v %v) or in full",
+	return refuse("mode", workload.Mode, "the weights are stored as %s; these %s: plan the model that is not quantised (its config.json without quantization_config) with adapters on a base that is (%v %v %v) or in full",
 		graph.Quantized, what, costmodel.Set("quantize", value.NF4), usualRank, allLinear)
 }

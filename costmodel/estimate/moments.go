@@ -30,11 +30,10 @@ func moments(table *costmodel.Table, model *layers.Model) error {
 	return evaluation(table, model)
 }
 
-// saving is the largest parameter, which a full state dict gathers before it goes to
-// the host (accelerate 1.15, accelerator.py, get_state_dict: full_state_dict and
-// cpu_offload; torch 2.11, distributed/_state_dict_utils.py, _gather_state_dict: one
-// tensor after another). DDP copies from where the weights are, and ZeRO 3 gathers
-// module by module, as its step does.
+// saving is the largest parameter. A full state dict gathers one after another and
+// moves it to the host (accelerate 1.15, accelerator.py, get_state_dict; torch 2.11,
+// distributed/_state_dict_utils.py, _gather_state_dict). DDP copies its own weights.
+// ZeRO 3 gathers module by module, as its step does.
 func saving(table *costmodel.Table, model *layers.Model) {
 	if !model.Rules.Cut || !trainer.Of(model.Workload.Preset).Path.StateDict || model.Workload.Strategy.Traits().ZeroStage < 3 {
 		return
@@ -140,9 +139,9 @@ func retained(model *layers.Model) (bytes [2]int64) {
 }
 
 // compiled adds a step whose model is one graph of torch.compile. TorchInductor fuses
-// norms, activations and the loss, and makes their results again in backward; graph breaks
-// leave parts to the modules' own kernels, which take more but for the zero gradient and
-// the fp32 sums of a small batch. So peaks are between both.
+// norms, activations and the loss, and makes their results again in backward. Graph
+// breaks leave parts to the modules' own kernels, which take more, unless a batch is so
+// small that the zero gradient and fp32 sums count. So peaks are between both.
 func compiled(table *costmodel.Table, graph *modelgraph.Graph, run *costmodel.Workload, runtime engine.Engine) error {
 	rules := runtime.Rules(run)
 	rules.Compiled, rules.InParts = true, run.Strategy == costmodel.DDP && run.World > 1
@@ -155,28 +154,79 @@ func compiled(table *costmodel.Table, graph *modelgraph.Graph, run *costmodel.Wo
 	return nil
 }
 
-// checkMoments refuses what no program does between steps or in backward, and compilation
-// where it is not counted.
+// checkMoments refuses evaluations, optimizers in backward, Liger and compilation that
+// the program does not run or devmap does not count.
 func checkMoments(workload *costmodel.Workload) error {
 	path := &trainer.Of(workload.Preset).Path
 	traits := workload.Strategy.Traits()
 	switch {
+	case workload.Mode != costmodel.Train:
+		return checkUntrained(workload)
 	case workload.EvalSamples > 0 && workload.EvalBatch == 0:
 		return refuse("eval_samples", workload.EvalSamples, "logits of %d samples are kept by an evaluation: add %v", workload.EvalSamples, costmodel.Set("eval_batch", 8))
 	case workload.EvalBatch > 0 && !path.Evaluates:
-		return refuse("eval_batch", workload.EvalBatch, "the evaluation is that of transformers' Trainer: add %v", costmodel.Set("preset", "transformers"))
+		return checkEvaluates(workload)
 	case workload.EvalBatch > 0 && !traits.Replicated:
-		return refuse("eval_batch", workload.EvalBatch, "devmap counts evaluations where each GPU runs the whole model, not under %v: use ddp, fsdp, hsdp or a ZeRO stage", costmodel.Set("strategy", workload.Strategy))
+		return refuse("eval_batch", workload.EvalBatch, "devmap counts evaluations where each GPU runs the whole model, not under %v: leave it out, or use %v", costmodel.Set("strategy", workload.Strategy), costmodel.Set("strategy", costmodel.DDP))
 	case workload.Compile && !compiles(workload):
-		return refuse("compile", true, "devmap counts torch.compile of Transformers' models under ddp, FSDP2 and hsdp alone: leave it out, or use %v", costmodel.Set("strategy", costmodel.DDP))
+		return checkCompiles(workload)
 	case workload.Liger && (path.Modules != "" || path.Megatron):
 		return refuse("liger", true, "%v has kernels of its own: leave it out", costmodel.Set("preset", workload.Preset))
-	case workload.Liger && workload.Mode != costmodel.Train:
-		return refuse("liger", true, "devmap counts Liger's kernels in training alone: add %v", costmodel.Set("mode", costmodel.Train))
 	case workload.OptimizerInBackward:
 		return checkInBackward(workload)
 	}
 	return nil
+}
+
+// checkUntrained refuses what training alone has.
+func checkUntrained(workload *costmodel.Workload) error {
+	train := costmodel.Set("mode", costmodel.Train)
+	switch {
+	case workload.EvalBatch > 0:
+		return refuse("eval_batch", workload.EvalBatch, "it is of training: use %v", train)
+	case workload.EvalSamples > 0:
+		return refuse("eval_samples", workload.EvalSamples, "they are of training: use %v", train)
+	case workload.Compile:
+		return refuse("compile", true, "devmap counts torch.compile in training alone: add %v", train)
+	case workload.Liger:
+		return refuse("liger", true, "devmap counts Liger's kernels in training alone: add %v", train)
+	case workload.OptimizerInBackward:
+		return checkInBackward(workload)
+	}
+	return nil
+}
+
+// checkLiger refuses another loss than that of Liger's kernels.
+func checkLiger(workload *costmodel.Workload) error {
+	if !workload.Liger || workload.Loss == "" || workload.Loss == value.LossFused {
+		return nil
+	}
+	return refuse("liger", true, "Liger has a loss of its own, which %v is not: leave out one of both", costmodel.Set("loss", workload.Loss))
+}
+
+// checkEvaluates refuses an evaluation that the program does not make, or that is
+// not counted.
+func checkEvaluates(workload *costmodel.Workload) error {
+	usual := trainer.Of(trainer.Usual)
+	changed := *workload
+	changed.Preset = usual.Name
+	if workload.Preset == "" && workload.Mode == costmodel.Train && checkPreset(&changed) == nil {
+		return refuse("eval_batch", workload.EvalBatch, "the evaluation is that of transformers' Trainer: leave it out, or add %v", costmodel.Set("preset", usual.Name))
+	}
+	return refuse("eval_batch", workload.EvalBatch, "devmap counts the evaluation of transformers' Trainer alone, which %v does not run under %v: leave it out",
+		costmodel.Set("preset", trainer.Of(workload.Preset).Name), costmodel.Set("strategy", workload.Strategy))
+}
+
+// checkCompiles refuses compilation that is not counted. It names ddp where that
+// would do.
+func checkCompiles(workload *costmodel.Workload) error {
+	const counted = "devmap counts torch.compile of Transformers' models under ddp, FSDP2 and hsdp alone: leave it out"
+	changed := *workload
+	changed.Strategy, changed.Runtime = costmodel.DDP, ""
+	if compiles(&changed) && checkPreset(&changed) == nil {
+		return refuse("compile", true, counted+", or use %v", costmodel.Set("strategy", costmodel.DDP))
+	}
+	return refuse("compile", true, counted)
 }
 
 func compiles(workload *costmodel.Workload) bool {
@@ -200,6 +250,26 @@ func checkInBackward(workload *costmodel.Workload) error {
 		return refuse("optimizer_in_backward", true, "devmap counts it under PyTorch's hooks (register_post_accumulate_grad_hook), not under %v: use fsdp, hsdp or device-map", costmodel.Set("strategy", workload.Strategy))
 	case workload.Strategy == costmodel.DDP:
 		return refuse("optimizer_in_backward", true, "DDP reduces gradients after the hook of each parameter, so that GPUs would update by their own: use %v, or %v for one GPU", costmodel.Set("strategy", costmodel.FSDP), costmodel.Set("strategy", costmodel.DeviceMap))
+	}
+	return nil
+}
+
+// checkDecoder refuses models that a program with modules or a head of its own does
+// not have: torchtune's and torchtitan's are counted as dense decoders of text, and
+// TRL's losses are of decoders (trl/trainer/utils.py, add_fused_lm_head).
+func checkDecoder(graph *modelgraph.Graph, workload *costmodel.Workload) error {
+	path := &trainer.Of(workload.Preset).Path
+	if workload.Mode != costmodel.Train || graph.Family == "" || path.Modules == "" && !path.HeadWhole {
+		return nil
+	}
+	if hasTarget(graph) || CheckLengths(graph, true, false) != nil {
+		return refuse("preset", workload.Preset, "it trains decoders of text, and %s is none: use %v", graph.Class, costmodel.Set("preset", "transformers"))
+	}
+	for i := range graph.Layers {
+		_, routed := graph.Layers[i].Op.(modelgraph.MoE)
+		if path.Modules != "" && (routed || graph.Layers[i].Stream.Kind == modelgraph.Image) {
+			return refuse("preset", workload.Preset, "devmap counts dense decoders of text under it, and layer %q is another: use %v", graph.Layers[i].Name, costmodel.Set("preset", "transformers"))
+		}
 	}
 	return nil
 }

@@ -47,6 +47,18 @@ func smallModel(t *testing.T, name string) *modelgraph.Graph {
 	return graph
 }
 
+// TestLightningAdapters: DDP has no flat parameter, FSDP1 does.
+func TestLightningAdapters(t *testing.T) {
+	t.Parallel()
+	graph := smallModel(t, "qwen2.5-0.5b")
+	for strategy, counted := range map[costmodel.Strategy]bool{costmodel.DDP: true, costmodel.FSDP: false} {
+		workload := costmodel.Workload{Mode: costmodel.Train, Preset: "lightning", Runtime: "lightning", Strategy: strategy, World: 4, Batch: 1, Seq: 512, LoRARank: 16}
+		if _, err := estimate.Resolve(graph, workload); (err == nil) != counted {
+			t.Errorf("%s: %v", strategy, err)
+		}
+	}
+}
+
 // TestMomentsRefused: what no program does is refused, with what works.
 func TestMomentsRefused(t *testing.T) {
 	t.Parallel()
@@ -58,7 +70,18 @@ func TestMomentsRefused(t *testing.T) {
 	}{
 		{"eval_samples", func(w *costmodel.Workload) { w.EvalSamples = 64 }, "eval_batch=8"},
 		{"eval_batch", func(w *costmodel.Workload) { w.EvalBatch, w.Preset = 8, "" }, "preset=transformers"},
-		{"eval_batch", func(w *costmodel.Workload) { w.EvalBatch, w.Strategy, w.BuiltOn = 8, costmodel.DeviceMap, "" }, "use ddp, fsdp"},
+		{"eval_batch", func(w *costmodel.Workload) { w.EvalBatch, w.Strategy, w.BuiltOn = 8, costmodel.DeviceMap, "" }, "leave it out, or use strategy=ddp"},
+		{"eval_batch", func(w *costmodel.Workload) { w.EvalBatch, w.Preset, w.Runtime = 8, "lightning", "lightning" }, "does not run under strategy=ddp: leave it out"},
+		{"compile", func(w *costmodel.Workload) {
+			w.Compile, w.Preset, w.Strategy, w.BuiltOn = true, "torchtitan", costmodel.FSDP, ""
+		}, "hsdp alone: leave it out"},
+		{"liger", func(w *costmodel.Workload) { w.Liger, w.Loss = true, "chunked" }, "loss=chunked is not: leave out one of both"},
+		{"optimizer", func(w *costmodel.Workload) {
+			w.Optimizer, w.Preset, w.Strategy, w.BuiltOn = "adamw-8bit", "torchtitan", costmodel.FSDP, ""
+		}, "optimizer=adamw"},
+		{"preset", func(w *costmodel.Workload) {
+			w.Preset, w.Runtime, w.Strategy, w.BuiltOn = "openpi:pi0_libero", "jax", costmodel.FSDP, ""
+		}, "pi0"},
 		{"optimizer_in_backward", func(w *costmodel.Workload) { w.OptimizerInBackward = true }, "leave out one of both"},
 		{"optimizer_in_backward", func(w *costmodel.Workload) { w.OptimizerInBackward, w.Preset = true, "" }, "strategy=fsdp"},
 		{"optimizer_in_backward", func(w *costmodel.Workload) {
@@ -69,6 +92,12 @@ func TestMomentsRefused(t *testing.T) {
 		}, "fsdp, hsdp or device-map"},
 		{"compile", func(w *costmodel.Workload) { w.Compile, w.Strategy, w.BuiltOn = true, costmodel.DeviceMap, "" }, "strategy=ddp"},
 		{"compile", func(w *costmodel.Workload) { w.Compile, w.Strategy = true, costmodel.Zero2 }, "strategy=ddp"},
+		{"compile", func(w *costmodel.Workload) {
+			*w = costmodel.Workload{Mode: costmodel.Infer, Compile: true}
+		}, "mode=train"},
+		{"eval_batch", func(w *costmodel.Workload) {
+			*w = costmodel.Workload{Mode: costmodel.Infer, EvalBatch: 8}
+		}, "mode=train"},
 	} {
 		workload := trainerStep(costmodel.DDP, 2)
 		is.set(&workload)
@@ -172,5 +201,132 @@ func TestCompiledRange(t *testing.T) {
 	least, _ := stepPeak(t, table.Least)
 	if most != eager || least >= most || least < most/2 {
 		t.Errorf("a compiled step takes %d to %d, the modules' own kernels %d", least, most, eager)
+	}
+}
+
+// TestLabelTokens: TRL's tiled loss keeps as much for 100 labels of a long sample as for
+// a sample of 101 tokens, whose last one carries no label. If a number of labels changes
+// nothing, a warning says so.
+func TestLabelTokens(t *testing.T) {
+	t.Parallel()
+	graph := smallModel(t, "qwen2.5-0.5b")
+	tiled := func(seq int64, labels float64) *costmodel.Table {
+		run := trainerStep(costmodel.DDP, 2)
+		run.Preset, run.Loss, run.Seq, run.LabelTokens = "trl-sft", "tiled", seq, labels
+		return stepTable(t, graph, run)
+	}
+	head := func(table *costmodel.Table) int64 {
+		for _, unit := range table.Units {
+			for _, layer := range unit.Layers {
+				if layer.Loss {
+					return layer.Saved
+				}
+			}
+		}
+		t.Fatal("no layer has the loss")
+		return 0
+	}
+	if got, want := head(tiled(512, 100)), head(tiled(101, 0)); got != want {
+		t.Errorf("100 labels keep %d bytes, 101 tokens %d", got, want)
+	}
+	says := func(table *costmodel.Table) bool {
+		for _, warning := range table.Warnings {
+			if strings.Contains(warning.String(), "makes the logits of all tokens") {
+				return true
+			}
+		}
+		return false
+	}
+	run := trainerStep(costmodel.DDP, 2)
+	run.Preset, run.LabelTokens = "trl-sft", 100 // its loss is not tiled
+	if says(tiled(512, 100)) || !says(stepTable(t, graph, run)) {
+		t.Error("the warning is not that of a loss which makes all logits")
+	}
+}
+
+// TestCompletionsAfterPrompts: GRPO trains on a prompt and its completion, so that
+// lengths are those of prompts, and labels are the completion.
+func TestCompletionsAfterPrompts(t *testing.T) {
+	t.Parallel()
+	graph := smallModel(t, "qwen2.5-0.5b")
+	run := trainerStep(costmodel.DDP, 2)
+	run.Preset, run.Batch, run.Seq, run.NewTokens, run.Loss, run.Recompute = "trl-grpo", 16, 300, 200, "tiled", costmodel.RecomputeFull
+	want, _ := stepPeak(t, stepTable(t, graph, run))
+	labelled := run
+	labelled.LabelTokens = 20
+	if got, _ := stepPeak(t, stepTable(t, graph, labelled)); got != want {
+		t.Errorf("with labels %d, without %d", got, want)
+	}
+	run.Seq, run.NewTokens = 400, 100
+	if got, _ := stepPeak(t, stepTable(t, graph, run)); got > want || got < want*9/10 {
+		t.Errorf("400 and 100 tokens need %d, 300 and 200 %d: the head alone differs", got, want)
+	}
+	run.Seq, run.NewTokens = 1000, 200
+	if longer, _ := stepPeak(t, stepTable(t, graph, run)); longer <= want {
+		t.Fatalf("prompts of 1000 tokens need %d, of 300 %d: nothing is tested", longer, want)
+	}
+	run.Lengths.Mean, run.Lengths.Max = 300, 300
+	if got, _ := stepPeak(t, stepTable(t, graph, run)); got != want {
+		t.Errorf("lengths of 300 need %d, a length of 300 %d", got, want)
+	}
+}
+
+// TestPairsLabelled: the head of TRL's DPO reads what has labels.
+func TestPairsLabelled(t *testing.T) {
+	t.Parallel()
+	graph := smallModel(t, "qwen2.5-0.5b")
+	run := trainerStep(costmodel.DDP, 2)
+	run.Preset, run.Batch, run.Seq, run.Loss, run.Recompute = "trl-dpo", 16, 1024, "tiled", costmodel.RecomputeFull
+	head := func(labels float64) int64 {
+		run.LabelTokens = labels
+		table := stepTable(t, graph, run)
+		unit := table.Units[len(table.Units)-1]
+		return unit.Layers[len(unit.Layers)-1].Saved
+	}
+	if all, some := head(0), head(256); some*3 > all {
+		t.Errorf("head keeps %d for a quarter of the positions, %d for all", some, all)
+	}
+}
+
+// TestDecodersAlone: programs with modules or losses of their own train no other
+// models.
+func TestDecodersAlone(t *testing.T) {
+	t.Parallel()
+	for _, is := range []struct {
+		preset, model string
+		fits          bool
+	}{
+		{"torchtune", "qwen2.5-0.5b", true},
+		{"torchtitan", "mixtral-8x7b", false},
+		{"torchtune", "qwen2.5-vl-3b", false},
+		{"trl-dpo", "vit-large", false},
+		{"trl-dpo", "t5-11b", false},
+		{"trl-sft", "mamba-2.8b", true},
+		{"trl-dpo", "qwen2.5-vl-3b", true},
+		{"transformers", "t5-11b", true},
+	} {
+		run := trainerStep(costmodel.FSDP, 2)
+		run.Preset, run.Seq = is.preset, 0
+		if _, err := estimate.Resolve(smallModel(t, is.model), run); (err == nil) != is.fits {
+			t.Errorf("--preset %s of %s: %v", is.preset, is.model, err)
+		}
+	}
+}
+
+// TestReferenceOffloaded: FSDP2's CPU offload takes DPO's reference model along.
+func TestReferenceOffloaded(t *testing.T) {
+	t.Parallel()
+	graph := smallModel(t, "qwen2.5-0.5b")
+	run := trainerStep(costmodel.FSDP, 2)
+	run.Preset, run.Loss = "trl-dpo", "tiled"
+	here := stepTable(t, graph, run)
+	run.HostStates = true
+	away := stepTable(t, graph, run)
+	if here.Reference.Params < 1<<28 || away.Reference.Params > 1<<20 {
+		t.Errorf("the reference keeps %d, offloaded %d", here.Reference.Params, away.Reference.Params)
+	}
+	run.Preset = "trl-sft"
+	if alone := stepTable(t, graph, run); away.HostBytes < alone.HostBytes*5/4 {
+		t.Errorf("the host keeps %d, without a reference %d", away.HostBytes, alone.HostBytes)
 	}
 }

@@ -50,7 +50,19 @@ func checkPreset(workload *costmodel.Workload) error {
 	case workload.Recompute == value.RecomputeSelective && preset.Path.PlainAlone: // Accelerate's programs call gradient_checkpointing_enable
 		return refuse("recompute", workload.Recompute, "%v recomputes whole blocks: use %v, or %v for a loop of your own", name, costmodel.Set("recompute", costmodel.RecomputeFull), loop)
 	}
+	if err := checkOptimizer(workload, preset); err != nil {
+		return err
+	}
 	return checkNoStages(workload, preset)
+}
+
+// checkOptimizer refuses an optimizer that a program does not have.
+func checkOptimizer(workload *costmodel.Workload, preset *trainer.Preset) error {
+	asked, known := workload.Optimizer, preset.Optimizers
+	if asked == "" || len(known) == 0 || slices.Contains(known, asked) {
+		return nil
+	}
+	return refuse("optimizer", asked, "%v has no %s (it has %s): use %v", costmodel.Set("preset", preset.Name), asked, strings.Join(known, ", "), costmodel.Set("optimizer", known[0]))
 }
 
 // missingOf names what of a program is not counted; empty: all is.

@@ -1,6 +1,9 @@
 package estimate
 
 import (
+	"cmp"
+	"strings"
+
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/engine"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
@@ -21,6 +24,9 @@ func Native(graph *modelgraph.Graph) (costmodel.Strategy, string) {
 func checkProgram(graph *modelgraph.Graph, workload *costmodel.Workload) error {
 	if engine.Program(graph) && workload.Runtime != value.JAX {
 		return refuse("runtime", workload.Runtime, "%s is a JAX program of OpenPI, whose arrays hold all blocks stacked: %v runs it", graph.Class, costmodel.Set("runtime", value.JAX))
+	}
+	if strings.HasPrefix(workload.Preset, "openpi:") && !engine.Program(graph) {
+		return refuse("preset", workload.Preset, "OpenPI trains pi0 and pi0.5, and %s is neither: plan pi0 or pi05, or use another preset", cmp.Or(graph.Class, "the model"))
 	}
 	return nil
 }

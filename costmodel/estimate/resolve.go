@@ -46,17 +46,22 @@ func Resolve(graph *modelgraph.Graph, workload costmodel.Workload) (costmodel.Wo
 	if workload.LoRARank != 0 && workload.LoRAPrecision == "" {
 		workload.LoRAPrecision, _ = runtime.Adapters(&workload) // what it has, it takes
 	}
-	resolveTargets(graph, &workload)
+	loaded, err := asLoaded(graph, &workload)
+	if err != nil {
+		return workload, err
+	}
+	resolveTargets(loaded, &workload)
 	for _, fault := range []func() error{
 		func() error { _, err := check(&workload); return err },
 		func() error { return checkStored(graph, &workload) },
 		func() error { return checkSpread(graph, &workload) },
 		func() error { return resolveBatches(graph, &workload) },
 		func() error { return checkPositions(graph, &workload) },
-		func() error { return checkFrozen(graph, &workload, runtime) },
+		func() error { return checkFrozen(loaded, &workload, runtime) },
 		func() error { return checkDropout(&workload) },
 		func() error { return checkFlash(graph, &workload) },
 		func() error { return checkProgram(graph, &workload) },
+		func() error { return checkDecoder(graph, &workload) },
 		func() error { return checkRepeated(graph, &workload) },
 		func() error { return checkComponent(graph, &workload) },
 		func() error { return checkGenerated(graph, &workload) },
@@ -115,7 +120,7 @@ func check(workload *costmodel.Workload) (engine.Engine, error) {
 	if err := checkMoments(workload); err != nil {
 		return nil, err
 	}
-	return runtime, checkValues(workload)
+	return runtime, cmp.Or(checkLiger(workload), checkValues(workload))
 }
 
 func checkNumbers(workload *costmodel.Workload) error {

@@ -27,11 +27,9 @@ func Table(graph *modelgraph.Graph, workload costmodel.Workload) (*costmodel.Tab
 	if err := checkStreams(graph, &workload); err != nil {
 		return nil, err
 	}
-	loaded := graph
-	if workload.Dequantized {
-		if loaded, err = dequantised(graph); err != nil {
-			return nil, err
-		}
+	loaded, err := asLoaded(graph, &workload)
+	if err != nil {
+		return nil, err
 	}
 	table := &costmodel.Table{Workload: workload}
 	run := workload

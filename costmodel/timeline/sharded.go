@@ -79,14 +79,13 @@ func finishes(group *costmodel.Group, unit int) bool {
 // backward. FSDP2 reduces in every micro-batch (reduce_grads is true unless
 // set_requires_gradient_sync turns it off, which leaves whole ones).
 func (step *shardedStep) accumulates() bool {
-	if step.table.KeepsGradients {
+	if step.table.ZeroesGradients {
 		return true
 	}
 	return step.table.Workload.Mode == costmodel.Train && step.table.Workload.MicroBatches > 1 && !step.retains() && !step.table.Workload.HostShards
 }
 
-// last are the sharded gradients of the step before, where they are there until
-// backward.
+// last are the sharded gradients of the step before if they stay until backward.
 func (step *shardedStep) last() int64 {
 	if step.resident.LastGradients && step.table.Workload.MicroBatches < 2 && !step.table.Workload.HostShards {
 		return step.reduced
@@ -292,9 +291,9 @@ func freedByLoss(unit *costmodel.Unit) int64 {
 	return sum
 }
 
-// firstChunk is the backward of a head's first chunk, which is the last to run:
-// the logits are gone, and the group before is prefetched, as those of the
-// chunks before were the head itself (_fsdp_param_group.py, _backward_prefetch).
+// firstChunk is the backward of a head's first chunk, which is the last to run.
+// The logits are gone, and the group before is prefetched. In the other chunks the
+// group before was the head itself (_fsdp_param_group.py, _backward_prefetch).
 func (step *shardedStep) firstChunk(group *costmodel.Group, unit int, pending []*costmodel.Group) {
 	if !finishes(group, unit) || !group.Repeats {
 		return

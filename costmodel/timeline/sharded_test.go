@@ -108,7 +108,7 @@ func TestShardedChunks(t *testing.T) {
 	small.LossForward = 100
 	reduces := costmodel.Group{RemainsGathered: true, HeadReduce: 80, HeadReduced: 20}
 	zeroed := headOf(reduces, small)
-	zeroed.KeepsGradients = true
+	zeroed.ZeroesGradients = true
 	tune := costmodel.LayerMemory{Saved: 50, Forward: 20, LossForward: 60, LossBackward: 10, HeadBackward: 100, HeadGrads: 12, LossFrees: 25, Grads: 4, Loss: true}
 	repeats := costmodel.Group{Repeats: true}
 	wide := tune

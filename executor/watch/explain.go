@@ -59,10 +59,10 @@ func same(measured, predicted int64) bool {
 func distance(one, other int64) int64 { return max(one-other, other-one) }
 
 // Explain says of every measured device where its difference lies, which warning
-// of the plan allows for it, and which of some variants predicts what was
-// measured: they are asked for where a prediction did not hold, in the order of
-// their changes, and may be nil; an error is why there are none. What is not known
-// is said to be, and no cause is named that nothing was measured of.
+// of the plan allows for it, and which variants predict the measured peaks. It asks
+// for variants, in the order of their changes, only if a prediction did not hold.
+// variants may be nil; its error says why there are none. Explain names no cause
+// without a measurement of it.
 func Explain(plan *devicemap.Plan, measured []Measured, variants func() (iter.Seq[Variant], error)) []Explanation {
 	others := sync.OnceValue(func() tried { return try(plan, measured, variants) })
 	var all []Explanation

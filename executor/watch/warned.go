@@ -106,7 +106,7 @@ type tried struct {
 	err   error
 }
 
-// try ends once a variant fits as a plan does that holds, and the next ones need more
+// try ends once a variant fits as closely as a plan that is confirmed, and the next ones need more
 // changes: one that is only near may be a coincidence.
 func try(plan *devicemap.Plan, measured []Measured, variants func() (iter.Seq[Variant], error)) (found tried) {
 	if variants == nil {
@@ -116,7 +116,7 @@ func try(plan *devicemap.Plan, measured []Measured, variants func() (iter.Seq[Va
 	if err != nil {
 		return tried{err: err}
 	}
-	enough := -1 // changes of the first that holds
+	enough := -1 // changes of the first that is near enough
 	for variant := range all {
 		if enough >= 0 && variant.Changes > enough {
 			break
@@ -126,15 +126,15 @@ func try(plan *devicemap.Plan, measured []Measured, variants func() (iter.Seq[Va
 			continue
 		}
 		found.fit = append(found.fit, variant)
-		if enough < 0 && variant.holds(measured) {
+		if enough < 0 && variant.isPredicted(measured) {
 			enough = variant.Changes
 		}
 	}
 	return found
 }
 
-// varied names the variants that predict what every device allocated, where the
-// plan does not: the nearest, and no more than three.
+// varied names at most three variants that predict what every device allocated, the
+// nearest first, if the plan does not.
 func (of *explained) varied(others func() tried) {
 	if !of.measured.known() || of.measured.distance(of.predicted.PeakAllocatedBytes) <= closeEnough(of.predicted.PeakAllocatedBytes) {
 		return
@@ -178,8 +178,8 @@ func (variant *Variant) fits(plan *devicemap.Plan, measured []Measured) bool {
 	return len(measured) > 0
 }
 
-// holds reports that a variant that fits would be a verdict "as predicted".
-func (variant *Variant) holds(measured []Measured) bool {
+// isPredicted reports that a variant that fits would be a verdict "as predicted".
+func (variant *Variant) isPredicted(measured []Measured) bool {
 	for i := range measured {
 		if peak := variant.peak(measured[i].Device); measured[i].distance(peak) > closeEnough(peak) {
 			return false

@@ -21,7 +21,7 @@ func TestAllowances(t *testing.T) {
 	}
 	warnings, folder := make(map[string]string), t.TempDir()
 	for name, text := range map[string]string{
-		"config.json": `{"model_type": "llama", "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 100, "quantization_config": {"quant_method": "gptq"}}`,
+		"config.json": `{"model_type": "llama", "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 100, "quantization_config": {"quant_method": "quark"}}`,
 		"model.json":  `{"format_version": "devmap.model/v1", "name": "toy", "layers": [{"name": "embed", "op": {"kind": "embedding", "vocab": 100, "dim": 64}, "params": [{"name": "weight", "shape": [100, 64], "dtype": "bf16"}]}, {"name": "first", "params": [{"name": "weight", "shape": [64, 64], "dtype": "bf16"}]}]}`,
 	} {
 		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {

@@ -142,6 +142,7 @@ func TestShardDegreeFault(t *testing.T) {
 		return made
 	}, []edit{
 		{"workload/shard_degree", 3, `workload.shard_degree: 3 does not divide the plan's 2 GPUs`},
+		{"workload/recompute", "auto", `workload.recompute: it is chosen for each stage of a pipeline`},
 		{"workload/shard_degree", 1, ""},
 	})
 }

@@ -35,6 +35,17 @@ func (plan *Plan) strategyFault() *fieldFault {
 		return nil
 	}
 	strategy, traits := workload.Strategy, workload.Strategy.Traits()
+	if workload.Recompute == "auto" && !traits.Staged {
+		return faultOf("workload.recompute", "it is chosen for each stage of a pipeline, and strategy %q has none: plan again with the mode that you want", strategy)
+	}
+	return traitsFault(plan)
+}
+
+// traitsFault reports a runtime, a schedule, stages or shards that the strategy does
+// not have.
+func traitsFault(plan *Plan) *fieldFault {
+	workload := &plan.Workload
+	strategy, traits := workload.Strategy, workload.Strategy.Traits()
 	switch {
 	case !slices.Contains(traits.Runtimes, workload.Runtime):
 		return faultOf("workload.runtime", "%q does not run strategy %q (%s): plan again with the strategy that you want", workload.Runtime, strategy, strings.Join(traits.Runtimes, ", "))

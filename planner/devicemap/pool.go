@@ -106,7 +106,7 @@ func bandNotes(band float64, devices []Prediction) []string {
 		100*band, device.Device, costmodel.Bytes(device.Predicted.PeakRangeBytes[1]+device.Predicted.OverheadBytes), costmodel.Bytes(device.Budget))}
 }
 
-// preparedNotes say where a peak is the model itself before FSDP2 shards it.
+// preparedNotes say that a peak is the model itself before FSDP2 shards it.
 func preparedNotes(table *costmodel.Table, devices []Prediction) []string {
 	if table.Prepared == 0 || !slices.ContainsFunc(devices, func(device Prediction) bool { return strings.HasPrefix(device.Predicted.PeakAt, "preparation") }) {
 		return nil

@@ -38,8 +38,8 @@ type Predicted struct {
 	SlackBytes          [2]int64 `json:"slack_bytes"`
 	DeviceUsedBytes     int64    `json:"device_used_bytes"`
 	PeakAt              string   `json:"peak_at"`
-	// PeakRangeBytes are the least and the most that the peak may be, where it
-	// is not one figure.
+	// PeakRangeBytes are the least and the most that the peak may be; nil: it is
+	// one figure.
 	PeakRangeBytes []int64 `json:"peak_range_bytes,omitzero"`
 	// UsualPeakBytes is the peak of the usual micro-batch, where samples differ;
 	// 0: that of the largest, which all other figures are of.

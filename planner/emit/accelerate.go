@@ -2,6 +2,7 @@ package emit
 
 import (
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/devmap-dev/devmap/costmodel"
@@ -46,10 +47,11 @@ func fromPretrained(input *Input, file string) (usage, note string) {
 	return class + ".from_pretrained(" + strings.Join(args, ", ") + ")", otherBytes(plan, "Accelerate")
 }
 
-// loaded is the type that weights are loaded in: autocast's are fp32.
+// loaded is the type that weights are loaded in: autocast's are fp32, but for a
+// frozen base that keeps its stored type.
 func loaded(workload *costmodel.Workload) string {
 	switch {
-	case workload.StoredTypes || workload.Precision == "":
+	case workload.StoredTypes || workload.Precision == "" || baseAsStored(workload):
 		return `"auto"`
 	case workload.Precision == costmodel.BF16True:
 		return "torch.bfloat16"
@@ -57,6 +59,15 @@ func loaded(workload *costmodel.Workload) string {
 		return "torch.float16"
 	}
 	return "torch.float32"
+}
+
+// storedBases are the training programs under which a frozen base keeps its stored
+// type in mixed precision (frozen_as_stored in costmodel/internal/trainer/paths.json).
+var storedBases = []string{"transformers", "transformers:fsdp1", "transformers:fsdp1-prefetch", "ms-swift", "llamafactory", "axolotl"}
+
+func baseAsStored(workload *costmodel.Workload) bool {
+	mixed := workload.Precision == costmodel.BF16Mixed || workload.Precision == costmodel.FP16Mixed
+	return mixed && workload.Mode == costmodel.Train && workload.LoRARank > 0 && workload.Quantize == "" && slices.Contains(storedBases, workload.Preset)
 }
 
 // attention is Transformers' name of a kernel that is not its default.

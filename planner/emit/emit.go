@@ -160,7 +160,7 @@ func deviceMap(plan *devicemap.Plan) error {
 	case len(plan.Phases) > 0:
 		return ofDiffusion(plan)
 	case len(plan.DeviceMap) == 0:
-		return &refusal{costmodel.Messagef("the plan for %q has no device map, because its strategy is %s; plan with %v", plan.Model.Name, strategy, costmodel.Set("strategy", costmodel.DeviceMap))}
+		return &refusal{costmodel.Messagef("the plan for %q has no device map, because its strategy is %s: start its program as it is, under devmap watch, or plan with %v", plan.Model.Name, strategy, costmodel.Set("strategy", costmodel.DeviceMap))}
 	case plan.Workload.Mode == costmodel.Train && offloads(plan):
 		return refused("the plan for %q trains units that are on the CPU or disk: Accelerate's hooks run them forward alone", plan.Model.Name)
 	}

@@ -112,7 +112,7 @@ func TestNeeds(t *testing.T) {
 		{"ms-swift", with("pipeline", func(plan *devicemap.Plan) { plan.Workload.Runtime = costmodel.Devmap }), `is a pipeline's: its stages run side by side in devmap's own engine`},
 		{"accelerate", with("diffusion", same), `is of a diffusion pipeline, whose components run one after another`},
 		{"accelerate", with("device-map", train), `trains units that are on the CPU or disk`},
-		{"accelerate", with("zero2", fsdp), `the plan for "m" has no device map, because its strategy is fsdp; plan with strategy=device-map`},
+		{"accelerate", with("zero2", fsdp), `the plan for "m" has no device map, because its strategy is fsdp: start its program as it is, under devmap watch, or plan with strategy=device-map`},
 		{"ms-swift", with("zero2", infer), `is not for training: deepspeed.initialize trains; plan it with mode=train`},
 		{"deepspeed", with("zero2", infer), `is not for training: deepspeed.initialize trains; plan it with mode=train`},
 		{"deepspeed", with("zero2", fsdp), `is not DeepSpeed's: its strategy is fsdp under torch; strategy=zero1, zero2 and zero3 are`},

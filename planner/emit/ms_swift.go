@@ -74,8 +74,10 @@ func swiftCommand(plan *devicemap.Plan, placed string) string {
 		add("tuner_type", "full")
 	}
 	add("per_device_train_batch_size", strconv.FormatInt(workload.Batch/max(1, workload.MicroBatches), 10))
-	if workload.MicroBatches > 1 {
-		add("gradient_accumulation_steps", strconv.FormatInt(workload.MicroBatches, 10))
+	// Its own default is 16 / (batch × processes), rounded up.
+	add("gradient_accumulation_steps", strconv.FormatInt(max(1, workload.MicroBatches), 10))
+	if workload.EvalBatch > 0 {
+		add("per_device_eval_batch_size", strconv.FormatInt(workload.EvalBatch, 10))
 	}
 	add("max_length", strconv.FormatInt(workload.Seq, 10))
 	switch workload.Packing {
@@ -86,6 +88,9 @@ func swiftCommand(plan *devicemap.Plan, placed string) string {
 	}
 	if workload.MaxPixels > 0 {
 		add("max_pixels", strconv.FormatInt(workload.MaxPixels, 10))
+	}
+	if workload.Liger {
+		add("use_liger_kernel", "true")
 	}
 	add("gradient_checkpointing", strconv.FormatBool(workload.Recompute == costmodel.RecomputeFull))
 	if optimizer := swiftOptimizers[workload.Optimizer]; optimizer != "" {
@@ -115,6 +120,9 @@ func swiftPrecision(workload *costmodel.Workload) []string {
 		kind = map[bool]string{true: "float16", false: "bfloat16"}[workload.Precision == costmodel.FP16Mixed]
 	}
 	out := []string{"--torch_dtype " + kind}
+	if baseAsStored(workload) && workload.Runtime != deepSpeedRuntime {
+		out = nil // the type in config.json is its default
+	}
 	switch workload.Precision {
 	case costmodel.BF16Mixed:
 		out = append(out, "--bf16 true")

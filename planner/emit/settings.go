@@ -24,7 +24,7 @@ type outside struct {
 var settingsOutside = map[string][]outside{
 	"accelerate":     {lossOf(""), lossAlone, average, recomputation, optimization, inBackward, ligerKernels, adapters, adapterType, accumulation, autocast},
 	"deepspeed":      {lossOf(""), lossAlone, average, recomputation, optimization, ligerKernels, adapters, adapterType, quantization, kernel},
-	"ms-swift":       {lossOf("--use_liger_kernel true also replaces other layers"), lossAlone, average, partialRecomputation, unnamedOptimization, ligerKernels, compilation, adapterType},
+	"ms-swift":       {lossOf("--use_liger_kernel true also replaces other layers"), lossAlone, average, partialRecomputation, unnamedOptimization, compilation, adapterType},
 	"openpi":         {lossOf(""), lossAlone, jaxRecomputation, jaxOptimization},
 	"torch-schedule": {lossOf(""), average, recomputation, optimization, adapters, adapterType, quantization, kernel, autocast},
 }

@@ -251,8 +251,7 @@ func unfit(workload *costmodel.Workload) []reason {
 		{workload.Runtime != "accelerate" && workload.Runtime != "torch", fmt.Sprintf("its engine is %s: torch-check has torch and accelerate", workload.Runtime)},
 		{driven(workload), fmt.Sprintf("preset %s drives its engine in another way than torch-check, a loop written by hand: plan with --preset accelerate-loop", workload.Preset)},
 		{workload.HostShards, "its parts are in host memory: torch-check has no CPU offload"},
-		{workload.Preset == "ms-swift-megatron", "its layers are Megatron's: torch-check runs those of Transformers"},
-		{workload.Preset == "axolotl" && workload.LoRARank > 0, "axolotl's own functions run its adapters: torch-check runs PEFT's"},
+		{ownLayers(workload), fmt.Sprintf("preset %s has layers or adapters of its own: torch-check runs those of Transformers and PEFT", workload.Preset)},
 		{workload.Images > 0, "it has images: only token ids are made up"},
 		{workload.Quantize != "", fmt.Sprintf("quantize %s needs bitsandbytes' own loading of a checkpoint", workload.Quantize)},
 		{workload.Recompute == "selective", "which operations are recomputed is the trainer's own choice: recompute none or full"},
@@ -261,6 +260,12 @@ func unfit(workload *costmodel.Workload) []reason {
 		{workload.OptimizerInBackward || workload.Liger || workload.Compile, "optimizers in backward, Liger and torch.compile are the trainer's own: leave them out of the plan"},
 		{slices.Contains([]string{"adafactor", "muon", "paged-adamw-8bit", "paged-adamw-32bit"}, workload.Optimizer), fmt.Sprintf("optimizer %s is the trainer's own: torch-check has adamw, adamw-foreach, adamw-8bit, sgd and sgd-momentum", workload.Optimizer)},
 	}
+}
+
+// ownLayers reports a program under DDP that runs Megatron-Core's layers, or its own
+// functions for adapters.
+func ownLayers(workload *costmodel.Workload) bool {
+	return workload.Preset == "ms-swift-megatron" || workload.Preset == "axolotl" && workload.LoRARank > 0
 }
 
 // driven reports a training program whose way of driving the engine shows in the

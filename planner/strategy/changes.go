@@ -7,6 +7,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate"
+	"github.com/devmap-dev/devmap/modelgraph"
 )
 
 // edit is a change of a workload.
@@ -33,6 +34,7 @@ const (
 	accumulates = "gradient accumulation"
 	freezes     = "the model itself frozen"
 	lastLogits  = "logits of the last position alone"
+	lastSamples = "metrics from the loss alone"
 )
 
 // The values of the field loss.
@@ -57,7 +59,7 @@ func (problem *search) edits() []edit {
 	} else {
 		out = append(same(&workload), trained(&workload)...)
 	}
-	return slices.Concat(out, smallerBatches(workload.Batch), shorterSequences(workload.Seq))
+	return slices.Concat(out, smallerBatches(workload.Batch), shorterSequences(problem.Graph, workload.Seq))
 }
 
 // sized is the workload with the batch and length that the model takes where nothing
@@ -87,6 +89,8 @@ func same(workload *costmodel.Workload) []edit {
 		func(w *costmodel.Workload) { w.DP, w.TP = costmodel.AutoDegree, costmodel.AutoDegree })
 	add(cmp.Or(workload.Recompute, costmodel.RecomputeNone) == costmodel.RecomputeNone, "",
 		func(w *costmodel.Workload) { w.Recompute = costmodel.RecomputeFull })
+	add(workload.EvalBatch > 1, "", func(w *costmodel.Workload) { w.EvalBatch = 1 })
+	add(workload.EvalSamples > 0, lastSamples, func(w *costmodel.Workload) { w.EvalSamples = 0 })
 	add(max(1, workload.MicroBatches) == 1 && workload.Batch > 1, accumulates,
 		func(to *costmodel.Workload) { to.MicroBatches = workload.Batch })
 	add(cmp.Or(workload.Loss, eagerLoss) == eagerLoss, "",
@@ -130,9 +134,13 @@ func setBatch(workload *costmodel.Workload, batch int64) {
 	}
 }
 
-// shorterSequences are halves of a sequence, the longest first.
-func shorterSequences(seq int64) []edit {
+// shorterSequences are halves of a sequence, the longest first. A model without
+// text has none.
+func shorterSequences(graph *modelgraph.Graph, seq int64) []edit {
 	const shortest = 512
+	if estimate.CheckLengths(graph, true, false) != nil {
+		return nil
+	}
 	var out []edit
 	for half := seq / 2; half >= shortest; half /= 2 {
 		out = append(out, edit{family: "seq", apply: func(w *costmodel.Workload) {

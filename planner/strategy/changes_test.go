@@ -155,3 +155,20 @@ func resolve(t *testing.T, p planner.Problem, w costmodel.Workload, topo *costmo
 	}
 	return s
 }
+
+// TestNoShorterImage: a model that reads no text has no length to shorten.
+func TestNoShorterImage(t *testing.T) {
+	p := problem(t, "vit-large", "h100-80gb", 2, costmodel.Workload{Mode: costmodel.Infer, Batch: 256, Strategy: costmodel.Pipeline, Runtime: "torch", Schedule: costmodel.OneFOneB})
+	for i := range p.Topology.Devices {
+		p.Topology.Devices[i].CapacityBytes = 4 << 30
+	}
+	changes := strategy.Smallest(t.Context(), p, strategy.Options{})
+	if len(changes) == 0 {
+		t.Fatal("no change is reported: nothing is tested")
+	}
+	for i := range changes {
+		if text := what(&changes[i]); strings.Contains(text, "seq=") {
+			t.Errorf("%q, and the model reads no text", text)
+		}
+	}
+}

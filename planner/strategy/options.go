@@ -25,6 +25,9 @@ type Options struct {
 	// least. Otherwise it is that of each replica, as it always is in the workload
 	// of a row and in the settings of a change.
 	WholeBatch bool
+	// Under lays what a trainer sets under a strategy over the workload of its row.
+	// Nil: nothing.
+	Under func(*costmodel.Workload)
 	// Current adds the row of the map that device_map="auto" gives.
 	Current bool
 	// Stay: nothing leaves the devices, though the problem's Offload lets it.

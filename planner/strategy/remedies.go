@@ -107,7 +107,7 @@ func (problem *remedies) onHost(ctx context.Context) []Change {
 		stages = append([]costmodel.Strategy{workload.Strategy}, stages...)
 	}
 	sized := problem.sized()
-	all := slices.Concat(same(&sized), smallerBatches(sized.Batch), shorterSequences(sized.Seq))
+	all := slices.Concat(same(&sized), smallerBatches(sized.Batch), shorterSequences(problem.Graph, sized.Seq))
 	for _, stage := range stages {
 		changed := problem.withStrategy(stage)
 		changed.Workload.HostStates = true

@@ -31,6 +31,7 @@ func TestRemedies(t *testing.T) {
 		{"a chunked loss", "llama-3.1-8b", "h100-80gb", 2, onMap(training(4)), []string{"loss=chunked"}},
 		{"QLoRA of 70B on two GPUs", "llama-3.1-70b", "rtx-4090", 2, onMap(training(1)), []string{"seq=512 ", "gpus=3 recompute=full lora_rank=16 lora_targets=all-linear quantize=nf4"}},
 		{"a shorter sequence", "llama-3.1-8b", "rtx-4090", 1, inference(1, 65536), []string{"seq=16384"}},
+		{"a smaller evaluation", "llama-3.2-1b", "rtx-4090", 4, evaluated(under(training(1), costmodel.FSDP)), []string{"eval_batch=1"}},
 		{"FSDP of a map", "llama-3.1-8b", "h100-80gb", 2, onMap(training(4)), []string{"strategy=fsdp"}},
 		{"a larger GPU", "llama-3.1-8b", "rtx-4090", 2, onMap(training(1)), []string{"gpu=a100-40gb"}},
 	} {
@@ -152,4 +153,10 @@ func adapters(workload costmodel.Workload, rank int64) costmodel.Workload {
 
 func inference(batch, seq int64) costmodel.Workload {
 	return onMap(costmodel.Workload{Mode: costmodel.Infer, Batch: batch, Seq: seq})
+}
+
+// evaluated is a step of Trainer with a large evaluation.
+func evaluated(workload costmodel.Workload) costmodel.Workload {
+	workload.Preset, workload.EvalBatch = "transformers", 64
+	return workload
 }

@@ -148,6 +148,9 @@ func (of *comparison) degrees(workload costmodel.Workload) []costmodel.Workload 
 func (of *comparison) under(strategy costmodel.Strategy, runtime string) costmodel.Workload {
 	workload := of.Workload
 	workload.Strategy, workload.Runtime = strategy, runtime
+	if of.Under != nil {
+		of.Under(&workload)
+	}
 	if !strategy.Traits().Staged {
 		workload.Schedule, workload.VirtualStages = "", 0
 	}

@@ -2,11 +2,7 @@ package accuracy_test
 
 import (
 	"encoding/json"
-	"fmt"
 	"math"
-	"os"
-	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -16,17 +12,11 @@ import (
 )
 
 // newAxolotlRow reads model:batch:seq:opts (measured/how/measure_axolotl.py).
-func newAxolotlRow(t *testing.T, name string) (model string, w costmodel.Workload) {
+func newAxolotlRow(t *testing.T, name string) trainerRow {
 	t.Helper()
 	parts := strings.Split(name, ":")
-	number := func(text string) int64 {
-		n, err := strconv.ParseInt(text, 10, 64)
-		if err != nil {
-			t.Fatal(name, err)
-		}
-		return n
-	}
-	w = costmodel.Workload{
+	number := func(text string) int64 { return caseNumber(t, name, text) }
+	w := costmodel.Workload{
 		Preset: "axolotl", Mode: costmodel.Train, Strategy: costmodel.DDP, Batch: number(parts[1]), Seq: number(parts[2]), World: 1,
 		Precision: costmodel.BF16Mixed, LossOnly: true,
 	}
@@ -45,54 +35,13 @@ func newAxolotlRow(t *testing.T, name string) (model string, w costmodel.Workloa
 			w.Quantize = value.NF4
 		}
 	}
-	return parts[0], w
+	return trainerRow{Case: name, model: parts[0], w: w}
 }
 
 // TestAxolotlAccuracy predicts transformers' Trainer on models with axolotl's own
 // LoRA kernels, on one H200.
 func TestAxolotlAccuracy(t *testing.T) {
-	const worst, middle = .5, .05
-	text, err := os.ReadFile("../../../fixtures/measured/axolotl_h200.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
-	gpu, err := catalogue.Find("h200-141gb")
-	if err != nil {
-		t.Fatal(err)
-	}
-	dev := gpu.Device(costmodel.Train)
-	var table strings.Builder
-	var off []float64
-	inside := 0
-	for line := range strings.Lines(string(text)) {
-		var row struct {
-			Case  string
-			Steps []int64
-			Pool  int64 `json:"peak_reserved"`
-		}
-		if err := json.Unmarshal([]byte(line), &row); err != nil {
-			t.Fatal(err)
-		}
-		model, w := newAxolotlRow(t, row.Case)
-		_, costs := costsOf(t, distConfig(t, model), w)
-		peak := replicaPeak(t, costs, &dev)
-		got, measured := peak.Memory.Total(), slices.Max(row.Steps)
-		if pool := float64(row.Pool)/float64(got) - 1; costs.HeadSlack[0] <= pool && pool <= costs.HeadSlack[1] {
-			inside++
-		}
-		percent := 100 * (float64(got)/float64(measured) - 1)
-		fmt.Fprintf(&table, "%-44s %8.3f %8.3f %+7.3f%% %+8.2f  %s\n", row.Case, gib(got), gib(measured), percent, float64(got-measured)/(1<<20), peak.At)
-		off = append(off, math.Abs(percent))
-		if !(math.Abs(percent) <= worst) {
-			t.Errorf("%s: predicted %d B, measured %d B, off by %+.2f %%; the bound is %g %%", row.Case, got, measured, percent, worst)
-		}
-	}
-	summary(t, &table, "axolotl", off)
-	slices.Sort(off)
-	if len(off) < 11 || off[len(off)/2] > middle {
-		t.Errorf("%d rows, the one in the middle off by %.3f %%", len(off), off[len(off)/2])
-	}
-	t.Logf("%s%d of %d pools in their range", table.String(), inside, len(off))
+	trainerRows{file: "axolotl_h200.jsonl", name: "axolotl", read: newAxolotlRow, least: 11, worst: .5, middle: .05}.check(t)
 }
 
 // TestAxolotlBlocks are peaks of models with a vocabulary of 1,024, so that a block
@@ -121,9 +70,9 @@ func TestAxolotlBlocks(t *testing.T) {
 		"llama-3.1-8b@4:2:2048:r16,all,nf4":   3026716672,
 		"llama-3.1-8b@4:1:512:r16,all,nf4,gc": 831433728,
 	} {
-		model, w := newAxolotlRow(t, name)
+		row := newAxolotlRow(t, name)
 		var config map[string]any
-		if err := json.Unmarshal(distConfig(t, model), &config); err != nil {
+		if err := json.Unmarshal(distConfig(t, row.model), &config); err != nil {
 			t.Fatal(err)
 		}
 		config["vocab_size"] = 1024
@@ -134,7 +83,7 @@ func TestAxolotlBlocks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, table := costsOf(t, text, w)
+		_, table := costsOf(t, text, row.w)
 		peak := replicaPeak(t, table, &dev)
 		got := peak.Memory.Total()
 		if off := 100 * (float64(got)/float64(judged) - 1); !(math.Abs(off) <= .13) {

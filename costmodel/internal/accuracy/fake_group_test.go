@@ -52,13 +52,7 @@ func newFakeRow(t *testing.T, rank distRank) fakeRow {
 	t.Helper()
 	parts := strings.Split(rank.Case, ":")
 	opts := strings.Split(parts[4], ",")
-	number := func(s string) int64 {
-		n, err := strconv.ParseInt(s, 10, 64)
-		if err != nil {
-			t.Fatal(rank.Case, err)
-		}
-		return n
-	}
+	number := func(text string) int64 { return caseNumber(t, rank.Case, text) }
 	r := fakeRow{newDistRow(t, []distRank{rank}), int(number(parts[6]))}
 	r.w.World = number(parts[5])
 	switch r.engine {

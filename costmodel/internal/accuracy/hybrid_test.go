@@ -23,13 +23,7 @@ type hybridRow struct {
 func newHybridRow(t *testing.T, rank distRank) hybridRow {
 	t.Helper()
 	parts := strings.Split(strings.TrimPrefix(rank.Case, "hybrid:"), ":")
-	number := func(i int) int64 {
-		n, err := strconv.ParseInt(parts[i], 10, 64)
-		if err != nil {
-			t.Fatal(rank.Case, err)
-		}
-		return n
-	}
+	number := func(i int) int64 { return caseNumber(t, rank.Case, parts[i]) }
 	opts := strings.Split(parts[3], ",")
 	pp, dp, tp := number(4), number(5), number(6)
 	row := hybridRow{distRow: distRow{name: rank.Case, engine: "hybrid", model: parts[0], ranks: []distRank{rank}}, stage: int(number(7)), gpus: int(dp * tp)}

@@ -2,8 +2,6 @@ package accuracy_test
 
 import (
 	"encoding/json"
-	"fmt"
-	"math"
 	"os"
 	"slices"
 	"strconv"
@@ -23,13 +21,7 @@ func newPresetRow(t *testing.T, name string) trainerRow {
 	t.Helper()
 	parts := strings.Split(name, ":")
 	opts := strings.Split(parts[5], ",")
-	number := func(text string) int64 {
-		n, err := strconv.ParseInt(text, 10, 64)
-		if err != nil {
-			t.Fatal(name, err)
-		}
-		return n
-	}
+	number := func(text string) int64 { return caseNumber(t, name, text) }
 	has := func(opt string) bool { return slices.Contains(opts, opt) }
 	program := parts[0]
 	row := trainerRow{Case: name, model: parts[2], w: costmodel.Workload{
@@ -101,42 +93,5 @@ func TestPredictPresets(t *testing.T) {
 
 // TestPresetAccuracy predicts TRL's, LLaMA-Factory's and ms-swift's own trainers.
 func TestPresetAccuracy(t *testing.T) {
-	const worst, middle = .5, .1
-	text, err := os.ReadFile("../../../fixtures/measured/presets_h200.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var table strings.Builder
-	var off []float64
-	inside := 0
-	for line := range strings.Lines(string(text)) {
-		var read trainerRow
-		if err := json.Unmarshal([]byte(line), &read); err != nil {
-			t.Fatal(err)
-		}
-		row := newPresetRow(t, read.Case)
-		measured := slices.Max(read.Steps)
-		got, at, slack := row.predicted(t)
-		if pool := float64(read.Pool)/float64(got) - 1; slack[0] <= pool && pool <= slack[1] {
-			inside++
-		}
-		if pool := float64(read.Pool)/float64(got) - 1; pool < slack[0] || pool > slack[1] {
-			t.Logf("%s: pool %.3f, range %.3f", read.Case, pool, slack)
-		}
-		percent := 100 * (float64(got)/float64(measured) - 1)
-		fmt.Fprintf(&table, "%-52s %8.3f %8.3f %+7.3f%% %+8.2f  %s\n", read.Case, gib(got), gib(measured), percent, float64(got-measured)/(1<<20), at)
-		off = append(off, math.Abs(percent))
-		if !(math.Abs(percent) <= worst) {
-			t.Errorf("%s: predicted %d B, measured %d B, off by %+.2f %%; the bound is %g %%", read.Case, got, measured, percent, worst)
-		}
-	}
-	summary(t, &table, "Presets", off)
-	slices.Sort(off)
-	if len(off) < 24 || off[len(off)/2] > middle {
-		t.Errorf("%d rows, the one in the middle off by %.3f %%", len(off), off[len(off)/2])
-	}
-	t.Logf("%s%d of %d pools in their range", table.String(), inside, len(off))
-	if 10*inside < 9*len(off) {
-		t.Errorf("%d of %d pools are in their range", inside, len(off))
-	}
+	trainerRows{file: "presets_h200.jsonl", name: "Presets", read: newPresetRow, least: 24, worst: .5, middle: .1, pools: true}.check(t)
 }

@@ -1,9 +1,6 @@
 package accuracy_test
 
 import (
-	"encoding/json"
-	"fmt"
-	"math"
 	"os"
 	"slices"
 	"strings"
@@ -76,48 +73,5 @@ func TestPredictSharded(t *testing.T) {
 // TestShardedTrainers predicts Lightning's FSDPStrategy and ModelParallelStrategy,
 // and transformers' Trainer under FSDP1, with CPU offload and with a 4-bit base.
 func TestShardedTrainers(t *testing.T) {
-	const worst, middle = .5, .05
-	text, err := os.ReadFile("../../../fixtures/measured/trainer_fsdp_h200.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var table strings.Builder
-	var off []float64
-	inside := 0
-	for line := range strings.Lines(string(text)) {
-		var read trainerRow
-		if err := json.Unmarshal([]byte(line), &read); err != nil {
-			t.Fatal(err)
-		}
-		row := newShardedRow(t, read.Case)
-		measured := slices.Max(read.Steps)
-		if row.onGPU {
-			measured = max(measured, read.Prep)
-		}
-		got, at, slack := row.predicted(t)
-		if pinned := read.Host.Pinned; pinned > 0 { // of parts and gradients; Adam's states are pageable
-			graph, costs := costsOf(t, distConfig(t, row.model), row.w)
-			if got := costs.HostBytes/row.w.World - 8*graph.ParamCount()/row.w.World; math.Abs(float64(got)/float64(pinned)-1) > .005 {
-				t.Errorf("%s: predicted %d B of pinned memory, measured %d B", read.Case, got, pinned)
-			}
-		}
-		if pool := float64(read.Pool)/float64(got) - 1; slack[0] <= pool && pool <= slack[1] {
-			inside++
-		}
-		percent := 100 * (float64(got)/float64(measured) - 1)
-		fmt.Fprintf(&table, "%-52s %8.3f %8.3f %+7.3f%% %+8.2f  %s\n", read.Case, gib(got), gib(measured), percent, float64(got-measured)/(1<<20), at)
-		off = append(off, math.Abs(percent))
-		if !(math.Abs(percent) <= worst) {
-			t.Errorf("%s: predicted %d B, measured %d B, off by %+.2f %%; the bound is %g %%", read.Case, got, measured, percent, worst)
-		}
-	}
-	summary(t, &table, "Sharded trainers", off)
-	slices.Sort(off)
-	if len(off) < 12 || off[len(off)/2] > middle {
-		t.Errorf("%d rows, the one in the middle off by %.3f %%", len(off), off[len(off)/2])
-	}
-	t.Logf("%s%d of %d pools in their range", table.String(), inside, len(off))
-	if 10*inside < 9*len(off) {
-		t.Errorf("%d of %d pools are in their range", inside, len(off))
-	}
+	trainerRows{file: "trainer_fsdp_h200.jsonl", name: "Sharded trainers", read: newShardedRow, least: 12, worst: .5, middle: .05, pools: true}.check(t)
 }

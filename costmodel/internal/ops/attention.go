@@ -21,7 +21,7 @@ func (op attention) cost(shape *Shape) Cost {
 	cost := Cost{Known: true, Output: shape.streamBytes() * op.Dim * tokens}
 	cost.FLOPs = dims.flops
 	cost.Memory.Saved = op.kernelSaved(&dims, shape)
-	cost.Memory.Saved += op.normsSaved(&dims, shape)
+	cost.Memory.Saved += normsSaved(&op, &dims, shape)
 	if shape.Compiled && !op.Eager && !op.Cross && dims.masked == 0 {
 		// With a mask, SDPA is given repeated keys and values (sdpa_attention.py,
 		// use_gqa_in_sdpa).
@@ -55,7 +55,7 @@ func (op attention) cost(shape *Shape) Cost {
 
 // normsSaved is what the norms of q and k keep: an fp32 input and the normalised
 // tensor.
-func (op attention) normsSaved(dims *geo, shape *Shape) int64 {
+func normsSaved(op *attention, dims *geo, shape *Shape) int64 {
 	normed, keys := shape.elementBytes(), dims.k
 	switch {
 	case op.QKNorm == "":

@@ -49,8 +49,8 @@ func (op attention) bound(shape *Shape) bound {
 
 // selectedByTitan is what torchtitan 0.3's SelectiveAC keeps of attention
 // (distributed/activation_checkpoint.py): the first of two products, the fused
-// projection, and all that FlexAttention's compiled forward returns: the output,
-// log-sum-exp, and the queries, keys and values that its backward reads.
+// projection, and the results of FlexAttention's compiled forward. These are the
+// output, log-sum-exp, and the queries, keys and values that its backward reads.
 func selectedByTitan(op *attention, selective *Selective, dims *geo, shape *Shape) int64 {
 	total := selective.product(shape, shape.Tokens, dims.q+dims.k+dims.v)
 	total += selective.product(shape, shape.Tokens, op.Dim)

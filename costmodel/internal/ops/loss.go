@@ -58,9 +58,9 @@ func (cost *Cost) fusedLoss(op head, shape *Shape) {
 	cost.peak(backwardPoint{-grads, grads, grads})
 }
 
-// compiledLoss is TorchInductor's: the logits are kept, with a maximum and a logarithm of
-// each position, and their fp32 copy and log-softmax are made in the kernels that read
-// them (torch 2.11, _functorch/partitioners.py, min_cut_rematerialization_partition);
+// compiledLoss is TorchInductor's. It keeps the logits, with a maximum and a logarithm of
+// each position. The kernels that read them make their fp32 copy and log-softmax
+// (torch 2.11, _functorch/partitioners.py, min_cut_rematerialization_partition), and
 // backward makes the logits' gradient. The mask is kept once: when a model is traced,
 // Transformers makes one (masking_utils.py, _ignore_causal_mask_sdpa: is_tracing).
 func (cost *Cost) compiledLoss(op head, shape *Shape, nV, in int64) {
@@ -142,10 +142,10 @@ func (shape *Shape) chunkCopies(bytes int64) int64 {
 	return bytes
 }
 
-// tuneLoss follows torchtune 0.6.1: modules/transformer.py (chunked_output)
-// makes the logits of all chunks, modules/loss/ce_chunked_output_loss.py their
-// log-softmax, a chunk's fp32 copy at a time; the recipes drop the logits before
-// backward.
+// tuneLoss follows torchtune 0.6.1. modules/transformer.py (chunked_output) makes
+// the logits of all chunks. modules/loss/ce_chunked_output_loss.py makes their
+// log-softmax, with the fp32 copy of one chunk at a time. The recipes drop the
+// logits before backward.
 func (cost *Cost) tuneLoss(op head, shape *Shape) {
 	element, in := shape.elementBytes(), op.Dim*shape.Logits
 	all, chunk := shape.Logits*op.Vocab, shape.chunkRows()*op.Vocab
@@ -162,10 +162,10 @@ func (cost *Cost) tuneLoss(op head, shape *Shape) {
 	cost.tuneBackward(op, shape)
 }
 
-// tuneBackward: autograd takes the losses of all chunks first, as they were made
-// last, so that the gradients of all logits are there; then the projection's
-// chunks from the last on, whose gradients of the weight are added up in new
-// tensors (torch/csrc/autograd/input_buffer.cpp, accumulate).
+// tuneBackward takes the losses of all chunks first, as autograd does with what was
+// made last. So the gradients of all logits exist at once. Then it takes the
+// projection's chunks from the last on. New tensors add up their gradients of the
+// weight (torch/csrc/autograd/input_buffer.cpp, accumulate).
 func (cost *Cost) tuneBackward(op head, shape *Shape) {
 	element, in := shape.elementBytes(), op.Dim*shape.Logits
 	all, chunk := shape.Logits*op.Vocab, shape.chunkRows()*op.Vocab

@@ -19,22 +19,7 @@ func (op mlp) cost(shape *Shape) Cost {
 	fN := op.Hidden * tokens
 	stream := shape.streamBytes() * op.Dim * tokens
 	act := activationExtra(op.Activation)
-	tensors, linears, mats := act+1, int64(1), int64(2) // kept; linears on the input; matrices
-	working := act + 1
-	if op.Gated {
-		tensors, mats = act+3, 3 // and up, and the product
-		working = max(act+2, 3)  // gate goes once its activation is there
-		linears = 2
-		if op.Fused {
-			linears, working = 1, working+1
-		}
-	}
-	if op.oneKernel(shape) {
-		tensors-- // the activation
-	}
-	if shape.Compiled {
-		linears = 1 // one cast for both
-	}
+	tensors, working, linears, mats := op.counts(shape)
 	cost := Cost{Known: true, Output: stream, FLOPs: 2 * float64(tokens) * float64(mats*op.Dim*op.Hidden)}
 	cost.Memory.Saved = element*tensors*fN + shape.casts(linears, op.Dim, 0)
 	cost.mlpCasts(op, shape, mats)
@@ -87,6 +72,28 @@ func (op mlp) cost(shape *Shape) Cost {
 		cost.factorPeaks(op, shape, matrix, tensors)
 	}
 	return cost
+}
+
+// counts are the tensors of the hidden width that are kept and that exist at work, the
+// linear layers on the input, and the matrices.
+func (op mlp) counts(shape *Shape) (tensors, working, linears, mats int64) {
+	act := activationExtra(op.Activation)
+	tensors, working, linears, mats = act+1, act+1, 1, 2
+	if op.Gated {
+		tensors, mats = act+3, 3 // and up, and the product
+		working = max(act+2, 3)  // gate goes once its activation is there
+		linears = 2
+		if op.Fused {
+			linears, working = 1, working+1
+		}
+	}
+	if op.oneKernel(shape) {
+		tensors-- // the activation
+	}
+	if shape.Compiled {
+		linears = 1 // one cast for both
+	}
+	return tensors, working, linears, mats
 }
 
 // factorPeaks are the backwards of up and gate, whose activation and product keep

@@ -68,9 +68,9 @@ type Shape struct {
 	Adapters          []Adapter
 	Adapters16        bool // they are read in 16 bits
 	AdapterCasts      bool // autocast casts them and their inputs to 16 bits
-	// FusedAdapters: axolotl's functions run them, where they can.
+	// FusedAdapters: axolotl's functions run them if they can.
 	FusedAdapters bool
-	// Megatron: Megatron-Core runs the layer; CoreAttention: it recomputes the
+	// Megatron: Megatron-Core runs the layer. CoreAttention: it recomputes the
 	// kernel's call.
 	Megatron, CoreAttention bool
 	AdapterDropout          bool // on their inputs

@@ -42,7 +42,7 @@ func Groups(graph *modelgraph.Graph, own Ends) []Group {
 		case at >= 0 && ends[at].Units[0] == unit:
 			out = append(out, ends[at])
 		case at >= 0:
-		case isBlock(graph, unit) && !own.One:
+		case isBlock(graph, unit):
 			out = append(out, Group{Name: graph.Units[unit].Name, Units: []int{unit}})
 		default:
 			out[0].Units = append(out[0].Units, unit)
@@ -65,10 +65,8 @@ type Ends struct {
 	// Norm: the final norm is in the head's group. Under PEFT's wrapper
 	// _find_final_norm there finds none, and the norm is the root's.
 	Norm bool
-	// Whole: the model is one group.
+	// Whole: the model is one group, the root's.
 	Whole bool
-	// One: the whole model is the root's.
-	One bool
 	// Alone: only untied ends are groups, and the head's reshards (torchtune).
 	Alone bool
 }
@@ -79,7 +77,8 @@ func EndsOf(workload *costmodel.Workload) Ends {
 	if path.OwnEnds {
 		return Ends{Own: workload.LoRARank == 0, Alone: true}
 	}
-	return Ends{Own: path.Ends, Norm: workload.LoRARank == 0, Whole: path.Whole, One: path.AdaptersOneGroup && workload.LoRARank > 0}
+	adapted := workload.LoRARank > 0
+	return Ends{Own: path.Ends, Norm: !adapted, Whole: path.Whole || path.AdaptersOneGroup && adapted}
 }
 
 // groups are those of the ends.
@@ -88,7 +87,6 @@ func (own Ends) groups(graph *modelgraph.Graph) []Group {
 		return nil
 	}
 	var first, tail Group
-	tied := false
 	for i := range graph.Layers {
 		layer := &graph.Layers[i]
 		unit := layer.UnitIndex
@@ -97,24 +95,36 @@ func (own Ends) groups(graph *modelgraph.Graph) []Group {
 			if first.Name == "" && layer.Stream.Kind == modelgraph.Text && !isBlock(graph, unit) {
 				first = Group{Name: graph.Units[unit].Name, Units: []int{unit}}
 			}
-		case modelgraph.Norm: // a child of the base model: model.norm
-			if own.Norm && strings.Count(layer.Name, ".") == 1 && !isBlock(graph, unit) {
+		case modelgraph.Norm:
+			if own.Norm && isBaseChild(graph, layer) {
 				tail.Units = append(tail.Units, unit)
 			}
 		case modelgraph.Head:
 			if !op.Pooled {
 				tail = Group{Name: layer.Name, Units: append(tail.Units, unit), Tail: !own.Alone, Alone: own.Alone}
-				tied = slices.ContainsFunc(layer.Params, func(tensor modelgraph.Tensor) bool { return tensor.Owner != "" })
 			}
 		}
 	}
-	if tied && own.Alone {
+	switch tied := tiedHead(graph); {
+	case tied && own.Alone:
 		return nil
-	}
-	if tied {
+	case tied:
 		tail.Units, first = slices.Concat(first.Units, tail.Units), Group{}
 	}
 	return slices.DeleteFunc([]Group{first, tail}, func(group Group) bool { return group.Name == "" })
+}
+
+// isBaseChild reports a child of the base model outside its blocks: model.norm.
+func isBaseChild(graph *modelgraph.Graph, layer *modelgraph.Layer) bool {
+	return strings.Count(layer.Name, ".") == 1 && !isBlock(graph, layer.UnitIndex)
+}
+
+// tiedHead reports a head whose weight is another layer's.
+func tiedHead(graph *modelgraph.Graph) bool {
+	return slices.ContainsFunc(graph.Layers, func(layer modelgraph.Layer) bool {
+		head, ok := layer.Op.(modelgraph.Head)
+		return ok && !head.Pooled && slices.ContainsFunc(layer.Params, func(tensor modelgraph.Tensor) bool { return tensor.Owner != "" })
+	})
 }
 
 // isBlock reports a block of a stack: an entry of a module list (h.0,

@@ -65,6 +65,8 @@ type Packs struct {
 	Indices bool `json:"indices"`
 	// Varlen: SDPA's packed rows go through torch's varlen_attn, without a mask.
 	Varlen bool `json:"varlen"`
+	// Kinds are the kinds of packing that the program has; empty: all.
+	Kinds []string `json:"kinds"`
 }
 
 // Sound reports a batch that can be counted: one of a plan file may not be.
@@ -253,9 +255,9 @@ type bin struct{ tokens, documents int64 }
 
 // fill packs the samples, the longest first, each into the row where it leaves
 // the least room (best fit decreasing: trl/data_utils.py, _pack_bfd). The worst
-// row has the most tokens of any, and the most documents; the usual one the
-// median of both; mean is the mean number of documents. Without the lengths of each sample, rows are full of samples
-// of the mean.
+// row has the most tokens of any and the most documents, the usual one the median
+// of both; mean is the mean number of documents. Without the lengths of each
+// sample, rows are full of samples of the mean.
 func (rule *Rule) fill(lengths *Lengths) (worst, usual bin, mean float64) {
 	if len(lengths.Counts) == 0 {
 		documents := max(2, int64(math.Ceil(float64(rule.Seq)/lengths.Mean)))

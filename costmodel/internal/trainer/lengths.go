@@ -253,3 +253,12 @@ func (lengths *Lengths) cut(seq int64, drops bool) *Lengths {
 	}
 	return out
 }
+
+// LabelFault says what is wrong with a number of label tokens of a sample, or a
+// fraction up to 1; empty: nothing.
+func LabelFault(labels float64) string {
+	if labels >= 0 && labels <= longest && (labels <= 1 || labels == math.Trunc(labels)) {
+		return ""
+	}
+	return fmt.Sprintf("%v is neither a fraction up to 1 nor a number of tokens", labels)
+}

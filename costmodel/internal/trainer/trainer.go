@@ -3,8 +3,10 @@
 package trainer
 
 import (
+	"cmp"
 	_ "embed"
 	"encoding/json"
+	"slices"
 	"sync"
 )
 
@@ -23,11 +25,16 @@ const (
 // Preset is one training program.
 type Preset struct {
 	Name string
+	// Like is an earlier preset. Path has its fields, unless the row sets them.
+	Like string
 	// Strategies can be run by the program, the default first; none: any.
 	Strategies []string
 	Runtime    string // empty: that of the strategy
 	Path       Path
 	Packs      Packs // how it fills rows
+	// Optimizers are those that the program has, the nearest first; none: any
+	// (torchtitan, components/optimizer/optimizer.py, OptimizersContainer).
+	Optimizers []string
 	// Missing is memory of the program that devmap does not count yet, MissingLoRA
 	// that of its adapters but under LoRAUnder; Nearest is the preset to plan with
 	// instead.
@@ -78,10 +85,10 @@ type Path struct {
 	Evaluates bool
 	// RootReshards: the root's parameters are freed after forward, too.
 	RootReshards bool `json:"root_reshards"`
-	// LabelPositions: logits exist where a token is a label: "suffix" from the
-	// first one on, and at labels alone in a row that is a micro-batch of its own
-	// (swift/trainers/mixin.py, prepare_logits_to_keep); "all" of them
-	// (trl/trainer/utils.py, add_fused_lm_head). Empty: everywhere.
+	// LabelPositions are the positions with logits. "suffix": from the first label
+	// on; in a micro-batch of one row, labels alone (swift/trainers/mixin.py,
+	// prepare_logits_to_keep). "all": all labels (trl/trainer/utils.py,
+	// add_fused_lm_head). Empty: every position.
 	LabelPositions string `json:"label_positions"`
 	// Flat: FSDP1 (torch/distributed/fsdp/_flat_param.py), a flat parameter for
 	// every block and one for the rest, or Whole: one for the model.
@@ -129,12 +136,30 @@ type Path struct {
 
 // Presets are all, in the order in which they are listed.
 var Presets = sync.OnceValue(func() []Preset {
-	var out []Preset
-	if err := json.Unmarshal(table, &out); err != nil {
+	var rows []json.RawMessage
+	if err := json.Unmarshal(table, &rows); err != nil {
 		panic(err) // the table is part of the program
+	}
+	var out []Preset
+	for _, row := range rows {
+		out = append(out, read(row, out))
 	}
 	return out
 })
+
+// read reads a row of the table over the path of the preset that it is like.
+func read(row []byte, before []Preset) (preset Preset) {
+	var named struct{ Like string }
+	err := json.Unmarshal(row, &named)
+	if named.Like != "" {
+		at := slices.IndexFunc(before, func(one Preset) bool { return one.Name == named.Like })
+		preset.Path = before[at].Path
+	}
+	if err = cmp.Or(err, json.Unmarshal(row, &preset)); err != nil {
+		panic(err)
+	}
+	return preset
+}
 
 // Names are those of all presets.
 func Names() []string {

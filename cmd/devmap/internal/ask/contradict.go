@@ -25,11 +25,11 @@ func (request *Request) Contradicted(plan *devicemap.Plan) error {
 		}
 		given, planned := valueOf(f.field.Ref(&request.work)), valueOf(f.field.Ref(&plan.Workload))
 		if f.name == "preset" && strings.ContainsAny(given, "/.\\") {
-			name, _, _, err := readTrainerFile(given)
+			read, err := readTrainerFile(given)
 			if err != nil {
 				return err
 			}
-			given = name
+			given = read.preset
 		}
 		if given != planned && given != string(costmodel.Auto) {
 			return out.Usagef("--%s %s contradicts the plan, which is for --%s %s: leave it out, or plan again", f.name, cmp.Or(given, f.field.Default), f.name, cmp.Or(planned, f.field.Default))

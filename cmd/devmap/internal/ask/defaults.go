@@ -144,6 +144,8 @@ func takesDefault(cmd *cobra.Command, given *outside) bool {
 		return false
 	case cmd.Name() == "estimate" && given.flag == "objective":
 		return slices.Contains([]string{string(planner.Memory), string(planner.Time)}, given.values[0])
+	case cmd.Name() == "inspect" && slices.Contains([]string{"eval-batch", "eval-samples"}, given.flag):
+		return false // it describes one step
 	}
 	return cmd.Name() != "estimate" || !slices.Contains([]string{"offload", "contiguous"}, given.flag)
 }

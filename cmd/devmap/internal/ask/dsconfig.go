@@ -2,7 +2,6 @@ package ask
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
@@ -20,8 +19,29 @@ func isSet(request *Request, workload *costmodel.Workload) func(field string) bo
 	return func(field string) bool {
 		return given(request.cmd.Flags(), strings.ReplaceAll(field, "_", "-")) ||
 			field == "strategy" && (request.cmd.Name() != "plan" || request.dsConfig != "") ||
-			request.dsConfig != "" && slices.Contains([]string{"batch", "micro_batches", "optimizer", "precision"}, field)
+			configures(workload, field)
 	}
+}
+
+// configures reports a field that --ds-config says. What it leaves open or "auto"
+// Transformers fills in from its own arguments (transformers/integrations/
+// deepspeed.py, trainer_config_process).
+func configures(workload *costmodel.Workload, field string) bool {
+	if workload.DeepSpeed == nil {
+		return false
+	}
+	asked := &workload.DeepSpeed.Asked
+	switch field {
+	case "batch":
+		return asked.MicroBatch > 0 || asked.TrainBatch > 0
+	case "micro_batches":
+		return asked.Accumulation > 0 || asked.TrainBatch > 0
+	case "optimizer":
+		return asked.Optimizer != ""
+	case "precision":
+		return asked.Section != ""
+	}
+	return false
 }
 
 // configured is the workload that the flags ask for on top of the

@@ -54,11 +54,9 @@ var (
 		},
 		"FSDP2 alone prepares a model, in training programs",
 	}
-	allLogits = &idleness{
-		func(workload *costmodel.Workload) bool {
-			return workload.Mode == costmodel.Train && workload.Preset != "trl-sft" && workload.Preset != "ms-swift"
-		},
-		"the training program makes the logits of all tokens (--preset trl-sft and ms-swift do not)",
+	completions = &idleness{
+		func(workload *costmodel.Workload) bool { return workload.Preset == "trl-grpo" },
+		"the labels are the completion, whose length is --new-tokens",
 	}
 	noSchedule = &idleness{
 		func(workload *costmodel.Workload) bool {
@@ -78,7 +76,7 @@ var (
 // targets of adapters that were not given.
 func (request *Request) IdleNotes(workload *costmodel.Workload) []string {
 	out := slices.Clone(request.presetNotes)
-	for _, idle := range []*idleness{noStep, noMoments, nothingRuns, noBuckets, lossAlways, notPrepared, allLogits, noSchedule, allAlike} {
+	for _, idle := range []*idleness{noStep, noMoments, nothingRuns, noBuckets, lossAlways, notPrepared, completions, noSchedule, allAlike} {
 		if !idle.when(workload) {
 			continue
 		}
@@ -101,14 +99,11 @@ func (request *Request) IdleNotes(workload *costmodel.Workload) []string {
 
 // targetNotes name the modules that get adapters where the user named none.
 func targetNotes(request *Request, workload *costmodel.Workload) []string {
-	if workload.LoRARank == 0 || len(workload.LoRATargets) == 0 || !request.Given("lora-rank") || request.Given("lora-targets") {
+	if workload.LoRARank == 0 || len(workload.LoRATargets) == 0 || !request.Given("lora-rank") || request.Given("lora-targets") || presetSets(workload.Preset, "lora_targets") {
 		return nil
 	}
 	return []string{fmt.Sprintf("--lora-targets is PEFT's default for this model: %s (--lora-targets all-linear adapts every linear layer but the head)", strings.Join(workload.LoRATargets, ","))}
 }
-
-// offValues are what turns a setting off.
-var offValues = []string{"", "0", "false", "none", "off"}
 
 // impliesTraining reports a flag that only training has, with a value that does
 // not turn it off.

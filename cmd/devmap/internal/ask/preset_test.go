@@ -162,6 +162,21 @@ func TestPresetOverPlan(t *testing.T) {
 	}
 }
 
+// presetOf is a workload under a trainer's file, and the notes or the error.
+func presetOf(t *testing.T, text string) (workload costmodel.Workload, said string) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "a.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	workload = costmodel.Workload{Preset: path, Batch: 1, MicroBatches: 1}
+	notes, err := applyPreset(&workload, func(string) bool { return false })
+	if err != nil {
+		return workload, err.Error()
+	}
+	return workload, strings.Join(notes, "\n")
+}
+
 // TestSilentKeys: what a program leaves unread without a word is named with what
 // it would need or what was meant, and sets nothing.
 func TestSilentKeys(t *testing.T) {
@@ -176,18 +191,101 @@ func TestSilentKeys(t *testing.T) {
 		"output_dir: o\noptim: adamw_torch_fuse\n":                                                         "did you mean adamw_torch_fused?",
 		"output_dir: o\nfsdp: full_shrd\n":                                                                 "did you mean full_shard?",
 	} {
-		path := filepath.Join(t.TempDir(), "a.yaml")
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		workload := costmodel.Workload{Preset: path, Batch: 1, MicroBatches: 1}
-		notes, err := applyPreset(&workload, func(string) bool { return false })
-		said := strings.Join(notes, "\n")
-		if err != nil {
-			said = err.Error()
-		}
+		workload, said := presetOf(t, text)
 		if !strings.Contains(said, want) || workload.Recompute == costmodel.RecomputeFull {
 			t.Errorf("%q: %q (recompute %s), not %q", text, said, workload.Recompute, want)
 		}
+	}
+}
+
+// TestRefusedKeys: what devmap does not count is an error that names what to do,
+// and a key that is nearly one is named with it.
+func TestRefusedKeys(t *testing.T) {
+	for text, want := range map[string]string{
+		"stage: dpo\nfinetuning_type: lora\n":                                           "devmap counts DPO as --preset trl-dpo",
+		"base_model: a\nrl: dpo\n":                                                      "devmap counts DPO as --preset trl-dpo",
+		"tuner_type: lora\nrlhf_type: dpo\n":                                            "devmap counts DPO as --preset trl-dpo",
+		"dataset_name: a\nmodel_name_or_path: b\nbeta: 0.1\n":                           "devmap counts DPO as --preset trl-dpo",
+		"stage: sft\nuse_dora: true\n":                                                  "use_dora is \"true\"",
+		"stage: sft\nuse_galore: true\n":                                                "the nearest optimizer is --optimizer adafactor",
+		"stage: sft\nuse_unsloth: true\n":                                               "use_unsloth: false",
+		"base_model: a\ntorch_compile: true\n":                                          "torch_compile: false",
+		"base_model: a\nplugins: [x.cut_cross_entropy.CutPlugin]\n":                     "(--loss fused)",
+		"base_model: a\nfsdp_version: 1\n":                                              "fsdp_version: 2",
+		"base_model: a\nfsdp_config: {offload_params: true}\n":                          "add fsdp_version: 2",
+		"base_model: a\nfsdp_version: 2\nfsdp_config: {reshard_after_forward: false}\n": "which devmap does not count",
+		"output_dir: o\nfp16: true\nbf16: true\n":                                       "fp16 and bf16 are both true",
+		"loss._component_: x\ndataset: {packed: true}\nmodel: {_component_: a}\n":       "--preset torchtune --packing packed",
+		"model: {_component_: x.qlora_a}\n":                                             "--quantize nf4",
+		"model: {_component_: a}\ncompile: True\n":                                      "compile: False",
+		"model: {_component_: a}\nfsdp_cpu_offload: True\n":                             "--offload cpu",
+		"distributed_type: MEGATRON_LM\ndowncast_bf16: a\n":                             "devmap reads FSDP, MULTI_GPU, NO and DEEPSPEED",
+		"output_dir: o\nper_device_batch_size: 1\n":                                     "did you mean per_device_train_batch_size?",
+		"output_dir: o\ngrad_checkpointing: true\n":                                     "did you mean gradient_checkpointing?",
+		"dataset_name: a\nmodel_name_or_path: b\nlora_r: 8\n":                           "lora_r changes nothing without use_peft: true",
+	} {
+		workload, said := presetOf(t, text)
+		if !strings.Contains(said, want) || workload.LoRARank == 8 && strings.Contains(text, "lora_r:") {
+			t.Errorf("%q: %q, not %q", text, said, want)
+		}
+	}
+}
+
+// TestPresetNotes: a note is printed where it is true alone.
+func TestPresetNotes(t *testing.T) {
+	for _, is := range []struct {
+		words, part string
+		said        bool
+	}{
+		{"--preset ms-swift", "counts as a label", true},
+		{"--preset ms-swift --label-tokens 100", "counts as a label", false},
+		{"--preset ms-swift --micro-batches 4 --batch 4", "gradient accumulation is", false},
+		{"--preset ms-swift", "gradient accumulation is", true},
+		{"--preset llamafactory", "bf16 is off", true},
+		{"--preset llamafactory --precision bf16-mixed", "bf16 is off", false},
+		{"--preset llamafactory --lora-rank 8 --strategy fsdp", "gathers the whole model", true},
+		{"--preset llamafactory --lora-rank 8 --strategy ddp", "gathers the whole model", false},
+		{"--preset llamafactory --lora-rank 0 --strategy fsdp", "gathers the whole model", false},
+		{"--preset axolotl --lora-rank 8", "axolotl's kernels", true},
+		{"--preset axolotl", "axolotl's kernels", false},
+		{"--preset torchtune", "accumulates 8", false},
+		{"--preset torchtune --lora-rank 8", "accumulates 8", true},
+	} {
+		request := parsed(t, "plan", strings.Fields(is.words)...)
+		workload, err := request.Workload()
+		if err != nil {
+			t.Fatalf("%s: %v", is.words, err)
+		}
+		workload.LoRATargets = []string{"q_proj"}
+		if said := strings.Contains(strings.Join(request.IdleNotes(&workload), "\n"), is.part); said != is.said {
+			t.Errorf("%s: %q is printed: %v", is.words, is.part, said)
+		}
+	}
+	request := parsed(t, "plan", strings.Fields("--preset ms-swift --lora-rank 8")...)
+	workload, err := request.Workload()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if notes := strings.Join(request.IdleNotes(&workload), "\n"); strings.Contains(notes, "PEFT's default") {
+		t.Errorf("the preset sets the targets: %s", notes)
+	}
+}
+
+// TestPresetHints: an error names what works first.
+func TestPresetHints(t *testing.T) {
+	for words, want := range map[string]string{
+		"--label-tokens 0": "a step without labels trains nothing",
+		"--lengths 600":    "give MEAN,MAX in tokens",
+	} {
+		if _, err := parsed(t, "plan", strings.Fields(words)...).Workload(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", words, err)
+		}
+	}
+	if err := flagNamed("preset").check("trl-stf"); err == nil || !strings.HasPrefix(err.Error(), `--preset "trl-stf" is unknown: did you mean trl-sft?`) {
+		t.Error(err)
+	}
+	request := parsed(t, "plan", strings.Fields("--preset transformers --optimizer sgd")...)
+	if _, err := request.Workload(); err != nil || request.Implied != "" {
+		t.Errorf("the preset trains, and %q implies it: %v", request.Implied, err)
 	}
 }

@@ -36,6 +36,9 @@ func (request *Request) Problem(model string) (*Question, error) {
 		return nil, err
 	}
 	asked.Graph.Warnings = append(asked.Graph.Warnings, notes...)
+	if request.preset != nil {
+		request.presetNotes = append(request.presetNotes, request.preset.file.differs(model, len(asked.Topology.Devices))...)
+	}
 	if err := request.Lengths(asked.Graph); err != nil {
 		return nil, err
 	}
@@ -49,7 +52,7 @@ func (request *Request) Problem(model string) (*Question, error) {
 // before is not read again: it may be a pipe; nor is what was measured before
 // measured again.
 func (request *Request) parse(file *costmodel.Topology) (*Question, error) {
-	workload, err := request.placed()
+	workload, err := placed(request)
 	if err != nil {
 		return nil, err
 	}
@@ -72,14 +75,32 @@ func (request *Request) parse(file *costmodel.Topology) (*Question, error) {
 	}
 	asked.Options.WholeBatch = request.cmd.Name() == "estimate"
 	asked.Options.Fixed = request.fixed(topology)
+	if request.preset != nil {
+		presetRows(request, asked)
+	}
 	if asked.Options.Devices, err = request.replacements(topology, workload.Mode); err != nil {
 		asked.Options.Fixed = append(asked.Options.Fixed, "gpus")
 	}
 	return asked, nil
 }
 
+// presetRows gives the rows of all strategies what the preset has under each: the
+// program's batch is of one GPU, and that of rows is of all together.
+func presetRows(request *Request, asked *Question) {
+	set := request.preset
+	asked.Options.Under = set.under
+	traits := asked.Workload.Strategy.Traits()
+	if asked.Options.WholeBatch && asked.Workload.DeepSpeed == nil && (traits.Open || traits.Replicated) {
+		set.workload = &asked.Workload
+		set.multiply(int64(len(asked.Topology.Devices)))
+		if len(request.presetNotes) > 0 {
+			request.presetNotes[0] = set.said()
+		}
+	}
+}
+
 // placed is the workload of the flags before its strategy fills it in.
-func (request *Request) placed() (costmodel.Workload, error) {
+func placed(request *Request) (costmodel.Workload, error) {
 	workload, err := request.Workload()
 	if err != nil {
 		return workload, err
@@ -90,7 +111,8 @@ func (request *Request) placed() (costmodel.Workload, error) {
 	if !request.Given("micro-batches") && workload.MicroBatches == request.work.MicroBatches { // no file says it
 		workload.MicroBatches = 0 // as many as the strategy takes
 	}
-	return workload, estimate.CheckPlaced(&workload)
+	err = estimate.CheckPlaced(&workload)
+	return workload, err
 }
 
 // fixed are the fields that no change of this command's problem may set.

@@ -1,10 +1,17 @@
+// Package ask is what the command's flags ask for. A flag is one declaration in
+// its table; parsing, help, completion, what lies over a plan file, what
+// reproduces a row and what a hint prints are read off it. The library names
+// fields, and they become flags here.
 package ask
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -71,6 +78,12 @@ func (asked *Question) Say(change strategy.Change) (strategy.Change, bool) {
 	if asked.takes(&change) {
 		return change, true
 	}
+	if fixed := asked.withoutDefaultsOfAdapters(&change); len(fixed) > 0 {
+		with := change
+		if with.Set = slices.Concat(change.Set, fixed); asked.takes(&with) {
+			return with, true
+		}
+	}
 	// The change may add or replace the flag that said what the mode is.
 	mode := costmodel.Set("mode", change.Row.Resolved.Mode)
 	if asked.request.Given("mode") || mode.Value == "" || slices.ContainsFunc(change.Set, func(setting costmodel.Setting) bool { return setting.Field == mode.Field }) {
@@ -79,6 +92,34 @@ func (asked *Question) Say(change strategy.Change) (strategy.Change, bool) {
 	change.Set = slices.Concat([]costmodel.Setting{mode}, change.Set)
 	accepted := asked.takes(&change)
 	return change, accepted
+}
+
+// withoutDefaultsOfAdapters are the settings that a preset would change with the
+// first adapters, as the change was tried.
+func (asked *Question) withoutDefaultsOfAdapters(change *strategy.Change) []costmodel.Setting {
+	has := func(field string) bool {
+		return slices.ContainsFunc(change.Set, func(setting costmodel.Setting) bool { return setting.Field == field })
+	}
+	name := change.Row.Resolved.Preset
+	i := slices.IndexFunc(presets(), func(preset preset) bool { return preset.Name == name })
+	if i < 0 || !asked.request.Given("preset") || !has("lora_rank") {
+		return nil
+	}
+	var out []costmodel.Setting
+	for _, set := range presets()[i].Sets {
+		flag := strings.ReplaceAll(set.Field, "_", "-")
+		if set.When != "lora" || asked.request.Given(flag) || has(set.Field) || !set.applies(&change.Row.Resolved) {
+			continue
+		}
+		fields := costmodel.Fields()
+		field := &fields[slices.IndexFunc(fields, func(field costmodel.Field) bool { return field.Name == set.Field })]
+		value := cmp.Or(field.Text(&change.Row.Resolved), field.Default)
+		if on, toggled := field.Ref(&change.Row.Resolved).(*bool); toggled {
+			value = strconv.FormatBool(*on)
+		}
+		out = append(out, costmodel.Setting{Field: set.Field, Value: value})
+	}
+	return out
 }
 
 // takes reports that the command with a change's flags is accepted, and asks

@@ -2,6 +2,7 @@ package ask
 
 import (
 	"cmp"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,6 +25,7 @@ type Request struct {
 	work                costmodel.Workload
 	dsConfig, lengths   string
 	presetNotes         []string
+	preset              *presetting // nil: no --preset
 	JSON, Explain       bool
 	Output, For         string
 	Model, ScheduleFile string
@@ -64,6 +66,9 @@ func (request *Request) Workload() (costmodel.Workload, error) {
 	if request.Given("mem-fraction") && !(request.work.MemFraction > 0 && request.work.MemFraction <= 1) {
 		return request.work, out.Usagef("--mem-fraction %v: it is a part of a GPU's memory, above 0 and up to 1", request.work.MemFraction)
 	}
+	if request.Given("label-tokens") && request.work.LabelTokens == 0 {
+		return request.work, out.Usagef("--label-tokens 0: a step without labels trains nothing: give the label tokens of a sample, or leave it out")
+	}
 	if err := readLengths(request); err != nil {
 		return request.work, err
 	}
@@ -83,6 +88,12 @@ func (request *Request) Workload() (costmodel.Workload, error) {
 // maxLengthsBytes bounds a file of lengths: a million of them are some 5 MiB.
 const maxLengthsBytes = 64 << 20
 
+// isThere reports a path of something.
+func isThere(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
 // readLengths reads --lengths: MEAN,MAX, or a file.
 func readLengths(request *Request) error {
 	if request.lengths == "" {
@@ -97,6 +108,9 @@ func readLengths(request *Request) error {
 			return out.Usagef("--lengths %q: %w; give MEAN,MAX in tokens", request.lengths, err)
 		}
 	} else {
+		if !both && notMean == nil && !isThere(request.lengths) {
+			return out.Usagef("--lengths %s: one number is no distribution: give MEAN,MAX in tokens, or the file with the lengths", request.lengths)
+		}
 		text, err := modelgraph.ReadSmall(request.lengths, "lengths of samples", maxLengthsBytes)
 		if err != nil {
 			return err
@@ -225,7 +239,7 @@ func (request *Request) refuseOffload() error {
 	case request.work.Mode == costmodel.Train:
 		return out.Usagef("--offload %s --mode train: Accelerate drops offloaded weights after forward, and backward needs them; in training use --offload cpu --strategy zero3", request.offload)
 	case !request.work.Strategy.Traits().Sequential:
-		return out.Usagef("--offload %s --strategy %s: units leave a device map (--strategy device-map works; in training, --strategy zero3 does)", request.offload, request.work.Strategy)
+		return out.Usagef("--offload %s --strategy %s: units leave a device map (--strategy device-map works in inference; in training, --offload cpu does under fsdp and zero3)", request.offload, request.work.Strategy)
 	case !request.Contiguous:
 		return out.Usagef("--offload %s --contiguous=false: units leave a contiguous map", request.offload)
 	}

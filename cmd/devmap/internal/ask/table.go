@@ -78,12 +78,12 @@ var ofWorkload = map[string]flag{
 		also: []string{"max_pixels", "image-max-pixels", "image_max_pixels"},
 	},
 	"packing": {
-		help: "{values}", idle: []*idleness{noStep},
+		help: "Rows of samples: {values}", idle: []*idleness{noStep},
 		meant: map[string]string{"bfd": "packed", "neat": "packed", "true": "packed", "on": "packed", "false": "none", "off": "none", "padded": "none", "flattening": "padding-free", "padding_free": "padding-free"},
 		also:  []string{"neat-packing", "neat_packing", "sample-packing", "sample_packing"},
 	},
 	"label_tokens": {
-		help: "Label tokens per sample [all]", idle: []*idleness{noStep, allLogits},
+		help: "Tokens of a sample that carry labels [all]", idle: []*idleness{noStep, completions},
 	},
 	"image_size": {
 		help:    "Side of each image in pixels [about 1 megapixel]",
@@ -119,7 +119,7 @@ var ofWorkload = map[string]flag{
 		help: "Adapter type: {values} [fp32, or the base's]",
 	},
 	"lora_dropout": {
-		help: "Adapters have dropout", idle: []*idleness{noStep},
+		help: "Adapters drop out some of their input", idle: []*idleness{noStep},
 	},
 	"quantize": {
 		help: "Quantize frozen linear layers: {values}", values: []string{"off"},
@@ -141,19 +141,19 @@ var ofWorkload = map[string]flag{
 		help: "DDP: gradients are views into the buckets", idle: []*idleness{noStep, noBuckets},
 	},
 	"optimizer_in_backward": {
-		help: "Step in backward (optimizer_in_bwd)", idle: []*idleness{noStep}, also: []string{"optimizer-in-bwd", "optimizer_in_bwd"},
+		help: "Update weights in backward (optimizer_in_bwd)", idle: []*idleness{noStep}, also: []string{"optimizer-in-bwd", "optimizer_in_bwd"},
 	},
 	"liger": {
-		help: "Use Liger's kernels", idle: []*idleness{noStep}, also: []string{"use-liger-kernel", "use_liger_kernel"},
+		help: "Use Liger's norms, MLPs, rotation and loss", idle: []*idleness{noStep}, also: []string{"use-liger-kernel", "use_liger_kernel"},
 	},
 	"compile": {
-		help: "torch.compile: the peak is a range", idle: []*idleness{noStep}, also: []string{"torch-compile", "torch_compile"},
+		help: "Run torch.compile; the peak is a range", idle: []*idleness{noStep}, also: []string{"torch-compile", "torch_compile"},
 	},
 	"eval_batch": {
 		help: "Evaluation batch per GPU [0]", idle: []*idleness{noStep}, also: []string{"per-device-eval-batch-size", "per_device_eval_batch_size"},
 	},
 	"eval_samples": {
-		help: "Samples whose logits metrics keep [0]", idle: []*idleness{noStep},
+		help: "Evaluation samples whose logits are kept [0]", idle: []*idleness{noStep},
 	},
 	"ema": {
 		help: "Keep a moving average of the weights on the GPU", idle: []*idleness{noStep},
@@ -281,7 +281,7 @@ var ownFlags = []flag{
 	},
 	{
 		name: "lengths", at: func(request *Request) any { return &request.lengths }, on: placing, again: true, idle: []*idleness{noStep},
-		help: "Tokens of the samples",
+		help: "Sample lengths in tokens [all have --seq]",
 	},
 	{
 		name: "time-limit", at: func(request *Request) any { return &request.TimeLimit }, on: placing, hidden: onCheck, benchmark: true, also: []string{"timeout"},

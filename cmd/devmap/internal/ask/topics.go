@@ -1,6 +1,7 @@
 package ask
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -8,6 +9,7 @@ import (
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/estimate"
 )
 
 // Topics are the pages of help that are about no command: devmap help NAME.
@@ -92,23 +94,29 @@ Flags that you give win.
 	}
 	var configs, refused []string
 	for _, name := range flagNamed("preset").field.Values[1:] {
-		config, openpi := strings.CutPrefix(name, "openpi:")
 		switch {
-		case programs[name] == "":
+		case refusedPreset(name):
 			refused = append(refused, name)
-		case openpi:
-			configs = append(configs, config)
+		case strings.HasPrefix(name, "openpi:"):
+			configs = append(configs, name)
 		default:
 			text += fmt.Sprintf("  %-31s  %s\n", name, programs[name])
 		}
 	}
-	text += "\n" + out.Wrap("openpi:CONFIG is OpenPI's training on JAX, CONFIG one of "+strings.Join(configs, ", ")+".", 78) +
+	text += "\nOpenPI's training on JAX, by the name of its config:\n\n  " + strings.ReplaceAll(out.Wrap(strings.Join(configs, ", "), 76), "\n", "\n  ") +
 		"\n\n" + out.Wrap("devmap refuses these and names what it does not count: "+strings.Join(refused, ", ")+".", 78) + "\n\n"
 	return text + bf16Topic
 }
 
+// refusedPreset reports a preset whose program devmap does not count.
+func refusedPreset(name string) bool {
+	var fault *costmodel.FieldError
+	err := estimate.CheckPlaced(&costmodel.Workload{Preset: name, Mode: costmodel.Train, Strategy: costmodel.FSDP})
+	return errors.As(err, &fault) && fault.Field == "preset"
+}
+
 const bf16Topic = `--preset FILE reads YAML or JSON of LLaMA-Factory, axolotl, ms-swift,
-TrainingArguments, accelerate config or torchtune.
+TrainingArguments, accelerate config, TRL or torchtune.
 
 The --precision that bf16: true means, by the type that weights are loaded in:
 
@@ -127,7 +135,6 @@ The --precision that bf16: true means, by the type that weights are loaded in:
   lightning      fp32     full    bf16-mixed ("bf16-true" is bf16-true)
   torchtune      bf16     any     bf16-true (dtype: bf16)
   torchtitan     fp32     full    bf16-mixed, gradients reduced in fp32
-  diffusers      bf16     LoRA    bf16-true: adapters are bf16 too
 
 With LoRA, --precision bf16-mixed keeps the base in its stored type under a
 trainer's preset. Under accelerate-loop it means an fp32 base.`

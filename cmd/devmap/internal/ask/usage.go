@@ -20,15 +20,16 @@ var groups = []struct {
 	flags []string
 }{
 	{"Input", []string{"for ENGINE", "model MODEL", "weights SOURCE", "tokens FILE", "resume FOLDER", "seed N", "schedule-file FILE"}},
-	{"What to plan", []string{
-		"mode MODE", "preset NAME|FILE", "batch N", "seq N", "target-seq N", "images N|MEAN,MAX", "image-size PIXELS", "max-pixels PIXELS",
-		"lengths MEAN,MAX|FILE", "packing KIND", "label-tokens N|FRACTION", "precision TYPE", "attention KERNEL",
+	{"What to plan", []string{"mode MODE", "preset NAME|FILE", "batch N", "seq N", "target-seq N", "precision TYPE", "attention KERNEL"}},
+	{"Samples", []string{
+		"lengths MEAN,MAX|FILE", "packing KIND", "label-tokens N|FRACTION", "images N|MEAN,MAX", "image-size PIXELS", "max-pixels PIXELS",
 	}},
 	{"GPUs", []string{"gpus N|SIZES|auto", "gpu NAME", "topology FILE", "reserve SIZE", "devices LIST", "backend NAME", "transport WAY"}},
 	{"Training", []string{
-		"optimizer NAME", "optimizer-in-backward", "micro-batches N", "recompute MODE", "loss KIND", "loss-only", "liger", "compile", "lora-rank N", "lora-targets NAMES", "lora-precision TYPE",
-		"lora-dropout", "quantize TYPE", "eval-batch N", "eval-samples N", "ema", "gradient-as-bucket-view", "lr RATE", "betas B1,B2", "eps NUMBER", "weight-decay NUMBER", "clip NORM",
+		"optimizer NAME", "optimizer-in-backward", "micro-batches N", "recompute MODE", "loss KIND", "loss-only", "liger", "compile", "ema",
+		"gradient-as-bucket-view", "eval-batch N", "eval-samples N", "lr RATE", "betas B1,B2", "eps NUMBER", "weight-decay NUMBER", "clip NORM",
 	}},
+	{"Adapters", []string{"lora-rank N", "lora-targets NAMES", "lora-precision TYPE", "lora-dropout", "quantize TYPE"}},
 	{"Inference", []string{"new-tokens N", "offload TARGET", "stop ID"}},
 	{"Strategy", []string{
 		"strategy NAME", "runtime NAME", "contiguous", "pin LAYER=GPU", "together A,B", "schedule NAME", "virtual-stages N", "dp N|auto", "tp N|auto",

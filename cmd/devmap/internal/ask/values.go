@@ -52,11 +52,15 @@ func (f *flag) check(value string) error {
 	case slices.Contains(f.later, value):
 		return notBuilt(f.name, value, strings.Join(f.values, ", "))
 	}
-	near := ""
-	if guess := f.guess(value); guess != "" {
-		near = ": did you mean " + guess + "?"
+	known := strings.Join(slices.Concat(f.values, f.later), ", ")
+	switch guess := f.guess(value); {
+	case guess == "":
+		return out.Usagef("--%s %q is unknown (known: %s)", f.name, value, known)
+	case f.name == "preset": // its list is long
+		return out.Usagef("--%s %q is unknown: did you mean %s? (known: %s)", f.name, value, guess, known)
+	default:
+		return out.Usagef("--%s %q is unknown (known: %s): did you mean %s?", f.name, value, known, guess)
 	}
-	return out.Usagef("--%s %q is unknown (known: %s)%s", f.name, value, strings.Join(slices.Concat(f.values, f.later), ", "), near)
 }
 
 // guess is what was meant by a value that is unknown: another's name for one

@@ -64,8 +64,8 @@ func modeSaid(workload *costmodel.Workload, settings []costmodel.Setting) []cost
 
 // Flags are those of `devmap plan` that ask for a workload: with the model and
 // the GPUs they reproduce a row's plan. Values that are the flags' defaults
-// are left out, but for the strategy and its runtime, and where a preset has
-// another default.
+// are left out, other than the strategy, its runtime, and fields with another
+// default in the preset.
 func Flags(workload *costmodel.Workload) []string {
 	var settings []costmodel.Setting
 	for _, field := range costmodel.Fields() {

@@ -73,9 +73,7 @@ func (rows *deviceTable) columns() []column {
 			columns = append(columns, column{categories[i].heading, func(prediction *devicemap.Prediction) string { return rows.unit.print(of(&prediction.Predicted)) }, categories[i].spare})
 		}
 	}
-	columns = append(columns, column{heading: "Peak", cell: func(prediction *devicemap.Prediction) string {
-		return rows.unit.print(prediction.Predicted.PeakAllocatedBytes)
-	}})
+	columns = append(columns, column{heading: "Peak", cell: rows.peak})
 	if rows.usual() {
 		columns = append(columns, column{heading: "Usual", cell: func(prediction *devicemap.Prediction) string {
 			return rows.unit.print(prediction.Predicted.UsualPeakBytes)
@@ -91,6 +89,16 @@ func (rows *deviceTable) columns() []column {
 		columns = append(columns, column{heading: "Fits", cell: func(prediction *devicemap.Prediction) string { return fitWord(prediction.Verdict) }})
 	}
 	return columns
+}
+
+// peak is the predicted peak, or its ends where compilation leaves them open.
+func (rows *deviceTable) peak(prediction *devicemap.Prediction) string {
+	if ends := prediction.Predicted.PeakRangeBytes; rows.work.Compile && len(ends) == 2 {
+		if low, high := rows.unit.print(ends[0]), rows.unit.print(ends[1]); low != high {
+			return low + "–" + high
+		}
+	}
+	return rows.unit.print(prediction.Predicted.PeakAllocatedBytes)
 }
 
 // fitWord is a verdict below the heading Fits.

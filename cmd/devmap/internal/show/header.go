@@ -106,11 +106,20 @@ func (printer *Printer) doing() string {
 	}
 	switch {
 	case workload.ImagesMean > 0:
-		parts = append(parts, fmt.Sprintf("%v images a sequence, at most %d", workload.ImagesMean, workload.Images))
+		parts = append(parts, images(workload))
 	case workload.Images > 0:
 		parts = append(parts, Plural(workload.Images, "image")+" a sequence")
 	}
 	return strings.Join(parts, ", ")
+}
+
+// images are the mean and the most.
+func images(workload *costmodel.Workload) string {
+	what := "images"
+	if workload.ImagesMean == 1 {
+		what = "image"
+	}
+	return fmt.Sprintf("%v %s a sequence, at most %d", workload.ImagesMean, what, workload.Images)
 }
 
 // trained are the settings of training.

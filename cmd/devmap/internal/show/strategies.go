@@ -184,7 +184,7 @@ func strategyRow(row *strategy.Row, usual costmodel.Precision) []string {
 			rate = tokensPerSecond(row)
 		}
 	}
-	return []string{rowName(row, work), work.Runtime, own, fits, gib(slices.Max(Peaks(row))), gib(row.Headroom), step, strconv.FormatInt(row.Tokens, 10), rate}
+	return []string{rowName(row, work), work.Runtime, own, fits, peakCell(row), gib(row.Headroom), step, strconv.FormatInt(row.Tokens, 10), rate}
 }
 
 // tokensPerSecond are those of all GPUs together.
@@ -194,6 +194,20 @@ func tokensPerSecond(row *strategy.Row) string {
 		return strconv.FormatFloat(rate, 'g', 2, 64)
 	}
 	return strconv.FormatFloat(rate, 'f', 0, 64)
+}
+
+// peakCell is the highest peak, or its ends where compilation leaves them open.
+func peakCell(row *strategy.Row) string {
+	var low, high int64
+	for device := range row.Solution.Devices {
+		if ends := row.Solution.Devices[device].Predicted.PeakRangeBytes; row.Resolved.Compile && len(ends) == 2 && ends[1] > high {
+			low, high = ends[0], ends[1]
+		}
+	}
+	if gib(low) != gib(high) {
+		return gib(low) + "–" + gib(high)
+	}
+	return gib(slices.Max(Peaks(row)))
 }
 
 // Peaks are the allocated peaks of a row's GPUs, in bytes.

@@ -42,8 +42,9 @@ type variants struct {
 }
 
 // Variants predicts a plan's map again under settings that a command may have in place
-// of the plan's: that of today's devmap, where the plan is older; one setting; two; two
-// under a trainer's preset, and two with a size. It ends when late says so.
+// of the plan's. If the plan is older, today's devmap comes first. Then one setting
+// changes, two, two under a trainer's preset, and one with a size. It ends when late
+// says so.
 func Variants(graph *modelgraph.Graph, plan *devicemap.Plan, late func() bool) iter.Seq[watch.Variant] {
 	return func(yield func(watch.Variant) bool) {
 		try := variants{graph: graph, plan: plan, late: late, yield: yield, seen: map[string]bool{}}
@@ -147,8 +148,8 @@ func (try *variants) apply(far int, changes ...change) string {
 
 func (try *variants) give(variant watch.Variant) { try.ended = try.ended || !try.yield(variant) }
 
-// others are the other values of a field, each as what sets it: every other one
-// that has a name; of sizes those up to a factor of four apart; no adapters.
+// others set the other values of a field: every other one that has a name, and
+// sizes up to a factor of four apart. A plan without adapters gets none.
 func others(field *costmodel.Field, now *costmodel.Workload) []func(*costmodel.Workload) costmodel.Setting {
 	var all []func(*costmodel.Workload) costmodel.Setting
 	switch value := field.Ref(now).(type) {

@@ -37,6 +37,12 @@ func (fsdp) Refuse(workload *costmodel.Workload) error {
 	if err := checkDegree(workload); err != nil {
 		return err
 	}
+	if workload.HostShards && trainer.Of(workload.Preset).Path.ZeroesGradients {
+		// FSDP2 waits for the copies of gradients (_fsdp_param_group.py,
+		// finalize_backward: grad_offload_event.synchronize), which no capture takes.
+		return costmodel.Refuse(costmodel.Set("offload", "cpu"), "%v captures CUDA graphs, which cannot contain FSDP2's CPU offload: use %v",
+			costmodel.Set("preset", workload.Preset), costmodel.Set("preset", workload.Preset+":eager"))
+	}
 	if workload.Quantize == "" || workload.Quantize == value.NF4 {
 		return nil
 	}
@@ -60,13 +66,9 @@ func (fsdp) Finish(model *layers.Model, table *costmodel.Table) {
 	table.OutputsDropped = true
 	path := &trainer.Of(model.Workload.Preset).Path
 	table.LastGradients = model.Train && path.LastGradients
+	table.ZeroesGradients = model.Train && path.ZeroesGradients
 	for _, wrapped := range shard.Groups(model.Graph, shard.EndsOf(&model.Workload)) {
-		group := groupOf(model, &wrapped)
-		if wrapped.Tail && path.ReduceFP32 {
-			group.Gathered += tiedAgain(model, &group.Group)
-		}
-		group.Repeats = wrapped.Alone && model.Workload.Loss == value.LossChunked && model.Train
-		if len(group.Units) > 0 {
+		if group := groupOf(model, &wrapped); len(group.Units) > 0 {
 			table.Groups = append(table.Groups, group.Group)
 		}
 	}
@@ -78,16 +80,20 @@ func (fsdp) Finish(model *layers.Model, table *costmodel.Table) {
 	} else if model.Train && *path == (trainer.Path{}) && model.Workload.Quantize == "" {
 		table.Marks = once(func() [][2]int64 { return shardMarks(model, table.Groups) })
 	}
-	table.KeepsGradients = model.Train && path.ZeroesGradients
 	if model.Train && path.StateDict {
 		prepared(model, table)
 	}
 	table.Reference = shardedReference(model, table.Groups)
-	switch {
-	case !model.Train || model.Workload.MicroBatches < 2:
-	case path.RetainsGradients:
+	if model.Train && model.Workload.MicroBatches > 1 {
+		warnReduction(table, path)
+	}
+}
+
+// warnReduction says which micro-batches reduce gradients.
+func warnReduction(table *costmodel.Table, path *trainer.Path) {
+	if path.RetainsGradients {
 		warn(table, "Accelerate reduces gradients in the last micro-batch only (no_sync), so whole gradients stay until then")
-	default:
+	} else {
 		warn(table, "FSDP2's defaults: gradients are reduced in every micro-batch, and their sharded sum is held")
 	}
 }
@@ -104,10 +110,10 @@ func warnStorage(model *layers.Model, table *costmodel.Table) {
 	warn(table, "4-bit weights are sharded with bnb_4bit_quant_storage=torch.bfloat16; with its default, uint8, they stay whole on every GPU: %v more", costmodel.Bytes(more))
 }
 
-// tiedAgain is what a tied head costs under from_pretrained(distributed_config=):
-// fully_shard takes the norm and the embedding, so that the root has a group of
-// the head's weight, which is gathered again and stays (transformers/distributed/
-// fsdp.py, apply_fully_sharded_data_parallelism; tied after it).
+// tiedAgain is what a tied head costs under from_pretrained(distributed_config=).
+// There fully_shard takes the norm and the embedding, and weights are tied later.
+// So the root has the head's weight, which is gathered again and stays
+// (transformers/distributed/fsdp.py, apply_fully_sharded_data_parallelism).
 func tiedAgain(model *layers.Model, group *costmodel.Group) int64 {
 	var size int64
 	for _, unit := range group.Units {
@@ -170,16 +176,28 @@ func groupOf(model *layers.Model, wrapped *shard.Group) fsdpGroup {
 		}
 	}
 	group.exchange()
-	group.Unhooked = wrapped.Tail && trainer.Of(model.Workload.Preset).Path.HeadWhole
-	if wrapped.Tail && len(wrapped.Units) == 1 && model.Frozen && trainer.Of(model.Workload.Preset).Path.HeadWhole {
+	group.Repeats = wrapped.Alone && model.Workload.Loss == value.LossChunked && model.Train
+	if wrapped.Tail {
+		group.head(wrapped)
+	}
+	return group
+}
+
+// head is what a program's loss does with the head's group.
+func (group *fsdpGroup) head(wrapped *shard.Group) {
+	model, path := group.model, &trainer.Of(group.model.Workload.Preset).Path
+	group.Unhooked = path.HeadWhole
+	if path.HeadWhole && len(wrapped.Units) == 1 && model.Frozen {
 		// No hook of this group runs: PEFT's norm is the root's, and the head itself
 		// is not called. full_tensor gathers it as it is stored, to the end of backward.
 		group.Buffer, group.CopyIn, group.Gathered = 0, 0, group.whole
 	}
-	if wrapped.Tail && model.Train && model.Rules.Modules == ops.Torchtitan && model.Workload.Loss == value.LossChunked {
+	if model.Train && model.Rules.Modules == ops.Torchtitan && model.Workload.Loss == value.LossChunked {
 		group.reduceInForward(wrapped)
 	}
-	return group
+	if path.ReduceFP32 {
+		group.Gathered += tiedAgain(model, &group.Group)
+	}
 }
 
 // reduceInForward takes the head's matrix out of what backward reduces; a tied
@@ -299,9 +317,8 @@ func (group *fsdpGroup) exchange() {
 }
 
 // onHost moves the parts to the host's memory (torch 2.11, _fully_shard/
-// _fsdp_param.py, offload_to_cpu): each is copied to the GPU before it is
-// gathered, its gradient goes back when it is reduced, and the optimizer runs on
-// the CPU. PyTorch rounds pinned blocks up to powers of two
+// _fsdp_param.py, offload_to_cpu). Each is copied to the GPU before it is gathered.
+// Its gradient goes back when it is reduced, and the optimizer runs on the CPU. PyTorch rounds pinned blocks up to powers of two
 // (CachingHostAllocator.h, HostBlock sizes).
 func onHost(model *layers.Model, table *costmodel.Table) {
 	var pinned, pageable int64
@@ -316,6 +333,7 @@ func onHost(model *layers.Model, table *costmodel.Table) {
 			pinned += block
 		}
 	}
+	refers := model.Train && trainer.Of(model.Workload.Preset).Path.Reference
 	for i := range model.Layers {
 		part := &model.Layers[i].Shard
 		for j := range part.Owned() {
@@ -325,6 +343,9 @@ func onHost(model *layers.Model, table *costmodel.Table) {
 				continue
 			}
 			lock(part.Stored(j), !model.Frozen)
+			if refers && !model.Frozen {
+				lock(part.Stored(j), false)
+			}
 		}
 		for _, matrix := range part.Matrices() {
 			lock(matrix.Numel()*model.AdapterStored(), true)

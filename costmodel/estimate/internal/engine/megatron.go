@@ -9,10 +9,10 @@ import (
 
 // megatron is Megatron-Core 0.19 on data parallelism alone, with its distributed
 // optimizer, as ms-swift starts it (swift/megatron/arguments/megatron_args.py).
-// Weights have 16 bits, gradients are an fp32 buffer that stays
-// (core/distributed/param_and_grad_buffer.py), and master weights and Adam's states
-// are cut over the replicas (core/optimizer/distrib_optimizer.py): 6 + 12/GPUs bytes
-// a parameter.
+// Weights have 16 bits, and gradients are an fp32 buffer that stays
+// (core/distributed/param_and_grad_buffer.py). Master weights and Adam's states are
+// cut over the replicas (core/optimizer/distrib_optimizer.py). Together these are
+// 6 + 12/GPUs bytes a parameter.
 type megatron struct{ base }
 
 func (megatron) Precision(stored costmodel.Precision) (costmodel.Precision, bool) {
@@ -77,5 +77,5 @@ func (megatron) Finish(model *layers.Model, table *costmodel.Table) {
 			}
 		}
 	}
-	warn(table, "Megatron's layers were read and not measured by devmap: of Megatron-LM's own figures for GPT (TransformerEngine, 8 GPUs) the peaks are within 1%%; with rotary embeddings or without apex each may be 10%% lower or higher")
+	warn(table, "Megatron's layers were read, not measured: peaks are within 1%% of Megatron-LM's own figures for GPT, and within 10%% with rotary embeddings or without apex")
 }

@@ -28,8 +28,10 @@ func reference(model *layers.Model) (out value.Reference, head int64) {
 	for i := range model.Layers {
 		layer := &model.Layers[i]
 		if !model.Frozen {
-			out.Params += layer.Shard.Bytes()
-			out.Padding += layer.Shard.Padding()
+			if !workload.HostShards { // prepare_fsdp passes the plugin's offload on
+				out.Params += layer.Shard.Bytes()
+				out.Padding += layer.Shard.Padding()
+			}
 			for j := range layer.Buffers {
 				out.Params += layer.Buffers[j].Bytes
 			}
@@ -102,6 +104,12 @@ func generation(model *layers.Model, table *costmodel.Table) {
 	}
 	workload := model.Workload
 	workload.Mode, workload.MicroBatches, workload.Recompute = costmodel.Infer, 1, costmodel.RecomputeNone
+	if rows := workload.Rows; rows != nil { // prompts are padded to the longest of the step
+		workload.Seq, workload.Rows = rows.Worst.Tokens, nil
+		if workload.Usual {
+			workload.Seq = rows.Usual.Tokens
+		}
+	}
 	infer, err := layers.New(model.Tied, workload, model.Rules)
 	if err != nil {
 		return

@@ -19,7 +19,7 @@ func (part *Part) quantised(j int) []int64 {
 		if part.whole == nil {
 			return NF4(tensor.Numel, part.model.Rules.FlatNF4)
 		}
-		// What is cut is the storage, a column of bf16 with four weights each
+		// FSDP2 cuts the storage, a column of bf16 with four weights each
 		// (bnb_4bit_quant_storage); Linear4bit keeps the statistics whole.
 		weights := part.whole[j]
 		out := NF4(weights, part.model.Rules.FlatNF4)

@@ -181,24 +181,26 @@ func tokensOf(workload *costmodel.Workload, stream modelgraph.Stream) (tokens, l
 			images = max(1, int64(math.Round(float64(sequences)*workload.ImagesMean)))
 		}
 		return images * each, each
-	case modelgraph.Text:
-		if workload.Mode == costmodel.Train && workload.NewTokens > 0 { // on what was generated, too
-			return sequences * (workload.Seq + workload.NewTokens), workload.Seq + workload.NewTokens
-		}
 	}
 	batch := batchOf(workload)
 	return batch.Rows * batch.Tokens, batch.Tokens
 }
 
-// batchOf is the micro-batch that is counted.
+// batchOf is the micro-batch that is counted. Training on what the program
+// generated reads it after the prompts.
 func batchOf(workload *costmodel.Workload) trainer.Batch {
-	switch {
-	case workload.Rows == nil:
-		return trainer.Batch{Rows: MicroBatch(workload), Tokens: workload.Seq, Real: MicroBatch(workload) * workload.Seq}
-	case workload.Usual:
-		return workload.Rows.Usual
+	batch := trainer.Batch{Rows: MicroBatch(workload), Tokens: workload.Seq, Real: MicroBatch(workload) * workload.Seq}
+	if workload.Rows != nil {
+		batch = workload.Rows.Worst
+		if workload.Usual {
+			batch = workload.Rows.Usual
+		}
 	}
-	return workload.Rows.Worst
+	if workload.Mode == costmodel.Train && workload.NewTokens > 0 {
+		batch.Tokens += workload.NewTokens
+		batch.Real += batch.Rows * workload.NewTokens
+	}
+	return batch
 }
 
 // fillRows says how rows are filled, as attention sees it. A row of documents
@@ -219,7 +221,7 @@ func fillRows(shape *ops.Shape, workload *costmodel.Workload, batch *trainer.Bat
 
 // labelled are the positions that the head projects.
 func labelled(workload *costmodel.Workload, batch *trainer.Batch, tokens int64) int64 {
-	labels, where := workload.LabelTokens, trainer.Of(workload.Preset).Path.LabelPositions
+	labels, where := workload.LabelTokens, LabelPositions(workload)
 	if labels == 0 || where == "" || workload.Mode != costmodel.Train {
 		return tokens
 	}
@@ -233,9 +235,20 @@ func labelled(workload *costmodel.Workload, batch *trainer.Batch, tokens int64) 
 		if !alone && batch.Padding || mapped {
 			return tokens // from the first label of the shortest row, of the first document on
 		}
-		count += batch.Rows // the position before the first label
 	}
-	return min(tokens, count)
+	// "suffix" has the position before the first label. The tiled loss takes off the
+	// last position, which carries no label.
+	return min(tokens, count+batch.Rows)
+}
+
+// LabelPositions is where a workload's program makes logits
+// ([trainer.Path.LabelPositions]): TRL's tiled loss alone makes them at labels.
+func LabelPositions(workload *costmodel.Workload) string {
+	where := trainer.Of(workload.Preset).Path.LabelPositions
+	if where == "all" && workload.Loss != value.LossTiled {
+		return ""
+	}
+	return where
 }
 
 // MicroBatch is the number of sequences that run at once.
@@ -247,11 +260,10 @@ func MicroBatch(workload *costmodel.Workload) int64 {
 	return sequences
 }
 
-// ImageTokens is the number of tokens that a square image of the workload's size
-// gives, or where only the area is bounded, the most that any image does: sides
-// are multiples, and their product is within the area
-// (qwen_vl_utils/vision_process.py, smart_resize). Without both it is that of the
-// stream.
+// ImageTokens is the number of tokens of a square image of the workload's size. If
+// only the area is bounded, it is the most of any image: sides are multiples, and
+// their product is within the area (qwen_vl_utils/vision_process.py, smart_resize).
+// Without both it is the stream's.
 func ImageTokens(stream modelgraph.Stream, workload *costmodel.Workload) int64 {
 	size, area := workload.ImageSize, workload.MaxPixels
 	if size == 0 && area == 0 || stream.Side == 0 {

@@ -89,9 +89,9 @@ func (unit *adder) stores(layer *Layer) int64 {
 	return weights
 }
 
-// rotations is a program's own table of rotations, in fp32: of every position
-// that the model takes (torchtune 0.6, modules/position_embeddings.py, which the
-// blocks share), or of the sequence's, in every layer (torchtitan 0.3,
+// rotations is a program's own table of rotations, in fp32. torchtune's blocks share
+// one of every position that the model takes (0.6, modules/position_embeddings.py).
+// Each layer of torchtitan has one of the sequence's positions (0.3,
 // models/common/decoder.py, update_from_config).
 func (unit *adder) rotations(layer *Layer) int64 {
 	switch op := layer.Op.(type) {

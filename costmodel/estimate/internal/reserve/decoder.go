@@ -57,9 +57,8 @@ func Follow(model *layers.Model) (*Decoder, bool) {
 // inOneType reports a training step in one type, with all logits and the layers of
 // Transformers and PEFT.
 func inOneType(model *layers.Model) bool {
-	loss := model.Workload.Loss
-	return model.Train && !ops.MixedPrecision(model.Rules.Compute) && model.Workload.Quantize == "" &&
-		(loss == "" || loss == "eager") && !(model.Frozen && model.Rules.FusedAdapters)
+	loss, fused := model.Workload.Loss, model.Frozen && model.Rules.FusedAdapters
+	return model.Train && !ops.MixedPrecision(model.Rules.Compute) && model.Workload.Quantize == "" && (loss == "" || loss == "eager") && !fused
 }
 
 // weigh lists the parameters.

@@ -1,0 +1,409 @@
+package ask
+
+import (
+	"cmp"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+//go:embed trainer_files.json
+var trainerFiles []byte
+
+// presetSet is a default: a field of the workload, its value, and where the
+// program has it (file:name).
+type presetSet struct {
+	Field, Value, Source string
+	Under                []string // strategies that have it; none: all
+	When                 string   // lora or full, where it holds with or without adapters alone
+}
+
+// applies reports that a default is one under a workload's strategy and method.
+func (set *presetSet) applies(workload *costmodel.Workload) bool {
+	strategy := workload.Strategy
+	if strategy.Traits().Open && slices.Contains(set.Under, string(costmodel.FSDP)) {
+		strategy = costmodel.DDP // what holds under both may be said of all
+	}
+	if set.Field == "max_pixels" && workload.Images == 0 {
+		return false // a bound of images that there are none of
+	}
+	when, ofAdapters := "full", strings.HasPrefix(set.Field, "lora_") && set.Field != "lora_rank"
+	if workload.LoRARank > 0 {
+		when, ofAdapters = "lora", false
+	}
+	return !ofAdapters && (set.When == "" || set.When == when) && (len(set.Under) == 0 || slices.Contains(set.Under, string(strategy)))
+}
+
+// table reads a table that is part of the program.
+func table[row any](text []byte) (rows []row) {
+	if err := json.Unmarshal(text, &rows); err != nil {
+		panic(err)
+	}
+	return rows
+}
+
+// trainerFile is a training program's configuration file.
+type trainerFile struct {
+	Preset string
+	Marks  []string // keys that no other program's file has
+	// Keys are those that devmap reads, by path, and what their values set; "*"
+	// stands for any value, which is then the field's own.
+	Keys    map[string]map[string][]presetSet
+	Refused map[string]string // parts of values that devmap does not count, by key
+	Instead map[string]string // what to do about a value that devmap does not count, by key
+	Ignored []string          // they change no memory on a GPU
+}
+
+var files = sync.OnceValue(func() []trainerFile { return table[trainerFile](trainerFiles) })
+
+// offValues are what turns a setting off, in a file as in a flag.
+var offValues = []string{"", "0", "false", "none", "off"}
+
+// maxPresetBytes and maxPresetKeys bound a training program's configuration.
+const (
+	maxPresetBytes = 1 << 20
+	maxPresetKeys  = 2000
+)
+
+// trainerRead is what a training program's configuration says.
+type trainerRead struct {
+	name, preset string
+	values       map[string]string // by path
+	sets         []presetSet
+	notes        []string
+}
+
+// cut refuses a batch that the file's accumulation does not divide.
+func (read *trainerRead) cut(batch, parts int64) error {
+	key := read.source("micro_batches")
+	return out.Usagef("--batch %d is a step's whole batch, and %s of %s, %d, does not divide it: use --batch %d, or --micro-batches 1",
+		batch, key, out.OneLine(read.name), parts, batch*parts)
+}
+
+// source is the file's key that sets a field.
+func (read *trainerRead) source(field string) string {
+	if i := slices.IndexFunc(read.sets, func(set presetSet) bool { return set.Field == field }); i >= 0 {
+		return read.sets[i].Source
+	}
+	return ""
+}
+
+// differs are notes on a model and a number of GPUs that the file says otherwise.
+func (read *trainerRead) differs(model string, gpus int) (notes []string) {
+	bare := func(name string) string {
+		name = strings.ToLower(name[strings.LastIndexByte(strings.TrimRight(name, "/"), '/')+1:])
+		return strings.Map(func(r rune) rune {
+			if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
+				return r
+			}
+			return -1
+		}, name)
+	}
+	for _, key := range []string{"base_model", "model_name_or_path", "model"} {
+		ours, theirs := bare(model), bare(read.values[key])
+		if value := read.values[key]; value != "null" && theirs != "" && !strings.Contains(ours, theirs) && !strings.Contains(theirs, ours) {
+			notes = append(notes, fmt.Sprintf("%s: %s is %q, and the model here is %s", out.OneLine(read.name), key, value, out.OneLine(model)))
+		}
+	}
+	if number, err := strconv.Atoi(read.values["num_processes"]); err == nil && number != gpus {
+		notes = append(notes, fmt.Sprintf("%s: num_processes is %d, and the GPUs here are %d", out.OneLine(read.name), number, gpus))
+	}
+	return notes
+}
+
+// readTrainerFile reads a training program's own configuration: its preset, what
+// it sets, and the keys that devmap does not know.
+func readTrainerFile(name string) (read trainerRead, err error) {
+	text, err := modelgraph.ReadSmall(name, "a trainer's configuration", maxPresetBytes)
+	if err != nil {
+		return read, err
+	}
+	values := make(map[string]string)
+	var document yaml.Node
+	if err := yaml.Unmarshal(text, &document); err != nil {
+		return read, out.Usagef("%s: %w", name, err)
+	}
+	if len(document.Content) != 1 || document.Content[0].Kind != yaml.MappingNode {
+		return read, out.Usagef("%s is no configuration: it has no keys", name)
+	}
+	if err := flatten(values, "", document.Content[0]); err != nil {
+		return read, out.Usagef("%s: %w", name, err)
+	}
+	file := fileOf(values)
+	if file == nil {
+		return read, out.Usagef("%s is of no program that devmap reads: LLaMA-Factory, axolotl, ms-swift, TrainingArguments, accelerate config, torchtune, TRL's scripts", name)
+	}
+	read = trainerRead{name: name, values: maps.Clone(values)}
+	if without := file.withoutFSDP(values); without != "" {
+		read.notes = []string{name + ": fsdp_config changes nothing without " + without}
+	}
+	if unread := file.withoutPEFT(values); unread != "" {
+		read.notes = append(read.notes, name+": "+unread+" changes nothing without use_peft: true")
+	}
+	if read.sets, err = file.read(values); err != nil {
+		return read, out.Usagef("%s: %w", name, err)
+	}
+	if unknown := file.unknown(values); len(unknown) > 0 {
+		read.notes = append(read.notes, name+": devmap does not read "+strings.Join(unknown, ", "))
+	}
+	read.preset = variant(file.Preset, read.sets)
+	return read, nil
+}
+
+// variant is the preset of what a file says of FSDP1: its prefetch matters there
+// alone.
+func variant(preset string, sets []presetSet) string {
+	says := func(name string) bool {
+		return slices.ContainsFunc(sets, func(set presetSet) bool { return set.Field == "preset" && set.Value == name })
+	}
+	first := preset + ":fsdp1"
+	switch {
+	case says(first) && says(first+"-prefetch"):
+		return first + "-prefetch"
+	case says(first):
+		return first
+	}
+	return preset
+}
+
+// flatten lists values by path: fsdp_config.version.
+func flatten(values map[string]string, below string, node *yaml.Node) error {
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		key, value := node.Content[i], node.Content[i+1]
+		path := below + key.Value
+		_, twice := values[path]
+		switch {
+		case twice:
+			return fmt.Errorf("line %d: the key %q stands twice", key.Line, path)
+		case len(values) >= maxPresetKeys:
+			return fmt.Errorf("line %d: more than %d keys", key.Line, maxPresetKeys)
+		case value.Kind == yaml.AliasNode:
+			return fmt.Errorf("line %d: the value of %q is an alias, which devmap does not follow", value.Line, path)
+		}
+		values[path] = value.Value
+		switch value.Kind {
+		case yaml.MappingNode:
+			if err := flatten(values, path+".", value); err != nil {
+				return err
+			}
+		case yaml.SequenceNode:
+			var items []string
+			for _, item := range value.Content {
+				items = append(items, item.Value)
+			}
+			values[path] = strings.Join(items, ",")
+		default:
+			if value.Tag == "!!null" {
+				values[path] = "null"
+			}
+		}
+	}
+	return nil
+}
+
+// fileOf is the program of whose own keys a file has most; nil: none.
+func fileOf(values map[string]string) *trainerFile {
+	var best *trainerFile
+	most := 0
+	for i := range files() {
+		count := 0
+		for _, mark := range files()[i].Marks {
+			if _, ok := values[mark]; ok {
+				count++
+			}
+		}
+		if count > most {
+			best, most = &files()[i], count
+		}
+	}
+	return best
+}
+
+// withoutFSDP takes out the keys under fsdp_config if the program ignores them. It
+// returns the key that is missing: fsdp (training_args.py, _process_fsdp_args), or
+// distributed_type in accelerate's own file. Empty: none is.
+func (file *trainerFile) withoutFSDP(values map[string]string) (missing string) {
+	if file.Keys["fsdp"] != nil && file.Keys["fsdp"]["true"] == nil { // axolotl needs no key but fsdp_version
+		return ""
+	}
+	missing = "fsdp: true"
+	off := slices.Contains(offValues, values["fsdp"]) || values["fsdp"] == "null"
+	if _, has := file.Keys["distributed_type"]; has {
+		missing, off = "distributed_type: FSDP", !strings.EqualFold(values["distributed_type"], "FSDP")
+	} else if _, has := file.Keys["fsdp"]; !has {
+		return ""
+	}
+	before := len(values)
+	maps.DeleteFunc(values, func(key, _ string) bool { return off && strings.HasPrefix(key, "fsdp_config.") })
+	if len(values) == before {
+		return ""
+	}
+	return missing
+}
+
+// read is what the file sets, what others depend on first.
+func (file *trainerFile) read(values map[string]string) ([]presetSet, error) {
+	if err := file.contradicts(values); err != nil {
+		return nil, err
+	}
+	sets := evaluates(values)
+	for _, key := range slices.Sorted(maps.Keys(file.Keys)) {
+		value, ok := values[key]
+		means := file.Keys[key]["absent"]
+		if !ok && means != nil && slices.ContainsFunc(slices.Collect(maps.Keys(values)), func(other string) bool { return strings.HasPrefix(other, "fsdp_config.") }) {
+			sets = append(sets, sourced(means, key)...) // what the program assumes
+		}
+		if !ok || value == "null" {
+			continue
+		}
+		means, listed := file.Keys[key][strings.ToLower(value)]
+		if !listed {
+			means, listed = file.Keys[key]["*"]
+		}
+		if part := file.Refused[key]; !listed || part != "" && strings.Contains(value, part) {
+			return nil, file.uncounted(key, value)
+		}
+		for _, set := range sourced(means, key) {
+			if set.Value == "*" {
+				set.Value = value
+			}
+			sets = append(sets, set)
+		}
+	}
+	slices.SortStableFunc(sets, func(a, b presetSet) int { return cmp.Compare(a.rank(), b.rank()) })
+	return sets, nil
+}
+
+// uncounted refuses a value, with what to do, or the value that is nearest.
+func (file *trainerFile) uncounted(key, value string) error {
+	near := ""
+	if names := modelgraph.Nearest(value, slices.Sorted(maps.Keys(file.Keys[key])), 1, slips(value)); len(names) > 0 && names[0] != "" {
+		near = " (did you mean " + names[0] + "?)"
+	}
+	if instead := file.Instead[key]; instead != "" {
+		near += ": " + instead
+	}
+	return fmt.Errorf("%s is %q, which devmap does not count%s", key, value, near)
+}
+
+// contradicts refuses keys that do not go together.
+func (file *trainerFile) contradicts(values map[string]string) error {
+	on := func(key string) bool { return strings.EqualFold(values[key], "true") }
+	version := values["fsdp_version"] + values["fsdp_config.fsdp_version"] + values["fsdp_config.version"]
+	inFSDP := func(key string) bool { return strings.HasPrefix(key, "fsdp_config.") }
+	switch {
+	case on("fp16") && on("bf16"):
+		return errors.New("fp16 and bf16 are both true: a program trains in one of them; set the other to false")
+	case file.Preset == "axolotl" && version == "" && slices.ContainsFunc(slices.Collect(maps.Keys(values)), inFSDP):
+		return errors.New("fsdp_config without fsdp_version is FSDP1, which devmap does not count under axolotl: add fsdp_version: 2")
+	}
+	return nil
+}
+
+// evaluates is the batch of an evaluation between steps; without a strategy of
+// evaluation there is none.
+func evaluates(values map[string]string) []presetSet {
+	const key = "per_device_eval_batch_size"
+	when := strings.ToLower(cmp.Or(values["eval_strategy"], values["evaluation_strategy"]))
+	if slices.Contains(offValues, when) || when == "no" || when == "null" || values[key] == "" || values[key] == "null" {
+		return nil
+	}
+	return []presetSet{{Field: "eval_batch", Value: values[key], Source: key}}
+}
+
+// withoutPEFT takes out the keys of adapters that TRL's script leaves unread
+// without use_peft (trl/trainer/model_config.py, get_peft_config), and names one.
+func (file *trainerFile) withoutPEFT(values map[string]string) (unread string) {
+	if _, has := file.Keys["use_peft"]; !has || strings.EqualFold(values["use_peft"], "true") {
+		return ""
+	}
+	for _, key := range []string{"lora_target_modules", "lora_dropout", "lora_r"} {
+		if _, has := values[key]; has {
+			unread = key
+			delete(values, key)
+		}
+	}
+	return unread
+}
+
+// sourced are settings with the key that makes them as their source.
+func sourced(sets []presetSet, key string) []presetSet {
+	out := slices.Clone(sets)
+	for i := range out {
+		out[i].Source = key
+	}
+	return out
+}
+
+// rank orders settings that others depend on before them; full training is a
+// rank of 0, whatever another key says.
+func (set *presetSet) rank() int {
+	switch {
+	case set.Field == "strategy":
+		return 0
+	case set.Field == "lora_rank" && set.Value == "0":
+		return 1
+	case set.Field == "lora_rank":
+		return 2
+	}
+	return 3
+}
+
+// unknown are the keys that devmap does not know, with the known key that is
+// nearest.
+func (file *trainerFile) unknown(values map[string]string) []string {
+	known := slices.Concat(slices.Sorted(maps.Keys(file.Keys)), file.Ignored, files()[0].Ignored)
+	var out []string
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		base, _, nested := strings.Cut(key, ".")
+		if slices.Contains(known, key) || slices.Contains(known, base) && nested && !slices.ContainsFunc(known, func(name string) bool { return strings.HasPrefix(name, base+".") }) || values[key] == "" {
+			continue
+		}
+		name := fmt.Sprintf("%q", key)
+		if near := modelgraph.Nearest(key, known, 1, slips(key)); near != nil {
+			name += " (did you mean " + near[0] + "?)"
+		} else if near := nearWords(key, known); near != "" {
+			name += " (did you mean " + near + "?)"
+		}
+		out = append(out, name)
+	}
+	return out
+}
+
+// nearWords is the known key that has all words of a key in order, or longer forms
+// of them, and the fewest others; empty where none has.
+func nearWords(key string, known []string) (near string) {
+	split := func(name string) []string {
+		return strings.FieldsFunc(name, func(r rune) bool { return r == '_' || r == '.' })
+	}
+	words, fewest := split(key), 3
+	for _, name := range known {
+		others, next := 0, 0
+		for _, word := range split(name) {
+			if next < len(words) && (word == words[next] || len(words[next]) > 2 && strings.HasPrefix(word, words[next])) {
+				next++
+			} else {
+				others++
+			}
+		}
+		if next == len(words) && len(words) > 1 && others < fewest && !strings.HasPrefix(name, key+".") {
+			near, fewest = name, others
+		}
+	}
+	return near
+}
+
+// slips are how many letters of a word may be wrong: more of a long one.
+func slips(word string) int { return min(4, len(word)/5) }
