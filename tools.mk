@@ -131,8 +131,9 @@ oracle: ## Compare random configs with Transformers (FOLDERS=1, OPENPI=CHECKOUT 
 	export PYTHONDONTWRITEBYTECODE=1 ORACLE_SEED="$(SEED)"; \
 	if [ -n "$(TABLE)" ]; then \
 		table=types-$$(echo "$(TABLE)" | cut -d. -f1-2).jsonl.gz; \
-		OMP_NUM_THREADS=1 "$$python" fixtures/oracle/tables.py "$${CACHE:-$$work/cache}" "modelgraph/hf/$$table" "$$work/types.jsonl.gz"; \
-		DEVMAP_TYPES="$$work/types.jsonl.gz" $(GO) test ./modelgraph/hf -count=1 -run '^TestTypes$$' -v; \
+		write="$$python fixtures/oracle/tables.py $${CACHE:-$$work/cache} modelgraph/hf/$$table $$work/types.jsonl.gz"; export OMP_NUM_THREADS=1 DEVMAP_TYPES="$$work/types.jsonl.gz"; \
+		$$write; $(GO) test ./modelgraph/hf -count=1 -run '^TestTypes$$' -v > "$$work/log" || $$write leave "$$work/log"; \
+		$(GO) test ./modelgraph/hf -count=1 -run '^TestTypes$$' -v | grep -v refused; \
 	elif [ -n "$(OPENPI)" ]; then \
 		OPENPI="$(OPENPI)" "$$python" fixtures/oracle/openpi.py > "$$work/openpi.json.gz"; \
 		DEVMAP_OPENPI="$$work/openpi.json.gz" $(GO) test ./modelgraph/hf ./costmodel/internal/accuracy -count=1 -run '^(TestPi0|TestAccuracyJAX.*)$$'; \

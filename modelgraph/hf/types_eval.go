@@ -1,6 +1,7 @@
 package hf
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -93,6 +94,12 @@ func (of *evaluation) operation(op string, xs []any, stars []int) any {
 		return !ok
 	case "each":
 		return of.each(xs, stars)
+	case "same":
+		return of.agreed(xs, stars)
+	case "open":
+		return of.fail("%w", errOpen)
+	case "try":
+		return of.tried(xs[0], stars)
 	}
 	values := make([]any, len(xs))
 	for i, x := range xs {
@@ -104,6 +111,40 @@ func (of *evaluation) operation(op string, xs []any, stars []int) any {
 	v, ok := apply(op, values)
 	if !ok {
 		return of.fail("%s is not known of these values", op)
+	}
+	return v
+}
+
+// errOpen is that expressions differ that agreed in all builds.
+var errOpen = errors.New("the builds that made the table do not decide it")
+
+// agreed evaluates an expression, and others that must agree with it.
+func (of *evaluation) agreed(xs []any, stars []int) any {
+	v := of.eval(xs[0], stars)
+	for _, x := range xs[1:] {
+		if of.err != nil {
+			return nil
+		}
+		place := of.place
+		w := of.eval(x, stars)
+		switch {
+		case errors.Is(of.err, errOpen):
+			return nil
+		case of.err != nil: // It does not apply here.
+			of.err, of.place = nil, place
+		case !alike(v, w):
+			return of.fail("%w", errOpen)
+		}
+	}
+	return v
+}
+
+// tried is 0 if an expression has no value: that of a module that is not there.
+func (of *evaluation) tried(x any, stars []int) any {
+	v := of.eval(x, stars)
+	if of.err != nil && !errors.Is(of.err, errOpen) {
+		of.err = nil
+		return 0.0
 	}
 	return v
 }
@@ -161,6 +202,8 @@ func ofOne(op string, x any) (any, bool) {
 	switch op {
 	case "truth":
 		return truth(x), true
+	case "not":
+		return !truth(x), true
 	case "null":
 		return x == nil, true
 	case "len":
@@ -218,6 +261,8 @@ func ofTwo(op string, x, y any) (any, bool) {
 	switch op {
 	case "==":
 		return equal(x, y), true
+	case "alike":
+		return alike(x, y), true
 	case "in":
 		list, ok := y.([]any)
 		return slices.ContainsFunc(list, func(z any) bool { return equal(x, z) }), ok

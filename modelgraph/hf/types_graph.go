@@ -109,6 +109,7 @@ type typeTree struct {
 	noSplit  []string          // classes of those that it must; a unit without a class is one
 	warnings []string
 	depth    int
+	visited  int // names that were evaluated
 }
 
 // typeTensor is a parameter or a buffer. Its key sorts it in module order.
@@ -142,8 +143,8 @@ func (tree *typeTree) classOf(kind string, names []string) (*typeClass, error) {
 	return nil, &typeError{tree.file, "model_type", fmt.Sprintf("%q is not in the table of Transformers %s", clipName(kind), in.name)}
 }
 
-// maxTensors bounds a model.
-const maxTensors = 2_000_000
+// maxTensors bounds a model, and the names that a table evaluates for it.
+const maxTensors = 1_000_000
 
 // add adds the tensors of a class below a module. key is the module's place;
 // joins: the model around it takes over its classes that are not split, as
@@ -169,7 +170,11 @@ func (tree *typeTree) add(class *typeClass, object *typeObject, module string, k
 		kind, _ := entry[0].(string)
 		pattern, _ := entry[1].(string)
 		ordered(places, pattern)
-		for _, stars := range tree.numbers(class, of, pattern) {
+		all := tree.numbers(class, of, pattern)
+		if tree.visited += len(all); tree.visited > maxTensors {
+			return &typeError{tree.file, object.prefix + of.place, fmt.Sprintf("the model has more than %d tensors", maxTensors)}
+		}
+		for _, stars := range all {
 			if !truth(of.eval(entry[2], stars)) {
 				continue
 			}
@@ -183,9 +188,6 @@ func (tree *typeTree) add(class *typeClass, object *typeObject, module string, k
 			}
 			if err != nil {
 				return err
-			}
-			if len(tree.tensors) > maxTensors {
-				return &typeError{tree.file, of.place, fmt.Sprintf("the model has more than %d tensors", maxTensors)}
 			}
 		}
 		if of.err != nil {
@@ -270,15 +272,62 @@ func (tree *typeTree) conditions(class *typeClass, of *evaluation) error {
 		}
 	}
 	for _, rule := range class.Held {
-		on := at[rule[0]]
-		v := on.eval(rule[1], nil)
-		if on.err == nil && truth(v) != truth(rule[2]) {
+		if on := at[rule[0]]; !on.held(rule[1:]) && !of.asComputed(rule) {
 			of.place = on.place
 			return tree.unexplained(of, class, "no build was like it")
 		}
-		on.err = nil
 	}
 	return nil
+}
+
+// asComputed reports that no build had a field of the file and that it has the
+// value that its class computes for it otherwise, as in a config that
+// Transformers saved. A field inside that no rule of the class reads is checked
+// by the class inside.
+func (of *evaluation) asComputed(rule []any) bool {
+	condition, _ := rule[1].([]any)
+	if rule[0] != true || rule[2] != true || len(condition) != 2 || condition[0] != "null" {
+		return false
+	}
+	text, _ := condition[1].(string)
+	path, isField := strings.CutPrefix(text, "$")
+	if !isField {
+		return false
+	}
+	if _, ruled := of.rules[path]; ruled {
+		said, _ := of.object.get(path)
+		made, ok := of.find(path)
+		open := of.err != nil
+		of.err = nil
+		return ok && !open && alike(said, made)
+	}
+	if !strings.Contains(path, ".") {
+		return false
+	}
+	for _, other := range of.rules {
+		if reads(other, path) {
+			return false
+		}
+	}
+	return true
+}
+
+// held reports that a condition has the outcome that all builds had, in all
+// rounds of its loop if it has one: [condition, outcome, rounds].
+func (of *evaluation) held(rule []any) bool {
+	rounds := 1.0
+	if len(rule) > 2 {
+		rounds, _ = number(of.eval(rule[2], nil))
+	}
+	for i := range int(min(rounds, maxRounds)) {
+		v := of.eval(rule[0], []int{i})
+		if of.err == nil && truth(v) != truth(rule[1]) {
+			return false
+		}
+		of.err = nil
+	}
+	of.err = nil
+	return true
 }
 
 // allTexts reports that a text, or every text of a list, is one of values.
@@ -309,8 +358,8 @@ func (tree *typeTree) numbers(class *typeClass, of *evaluation, pattern string) 
 		var next [][]int
 		for _, outer := range all {
 			count, _ := number(of.eval(class.Rounds[pattern[:part]], outer))
-			if of.err != nil { // Of a module that is not there.
-				of.err, count = nil, 0
+			if of.err != nil {
+				return nil
 			}
 			if count > maxRounds || len(next) > maxTensors {
 				of.fail("there are too many")

@@ -80,6 +80,8 @@ func (from *objects) set(obj *typeObject, name string, v any) {
 	obj.said[name] = v
 	switch {
 	case inner:
+	case name == "per_layer_config" && v != nil:
+		from.fail(obj.prefix+name, "layers with configs of their own are not known here")
 	case !field && slices.Contains(obj.class.Pops, name) && v != nil:
 		from.fail(obj.prefix+name, "a %s turns it into other fields, which is not known here", obj.class.Config)
 	case !field:
@@ -140,7 +142,11 @@ func (from *objects) inside(obj *typeObject, name string, v any) {
 				return
 			}
 		}
-		obj.inner[name] = from.read(prefix, class, said, nil)
+		given := info.Given
+		if class != info.Config {
+			given = nil
+		}
+		obj.inner[name] = from.read(prefix, class, said, given)
 	default:
 		from.fail(obj.prefix+name, "it is no object")
 		return

@@ -67,6 +67,7 @@ type typeInner struct {
 	Auto   bool           `json:"auto"`   // its model_type says its class
 	None   bool           `json:"none"`   // there is none by default
 	Absent map[string]any `json:"absent"` // its fields if the file has none
+	Given  map[string]any `json:"given"`  // its fields if the file has it without them
 }
 
 // line reads the line of a name, nil if there is none.
@@ -84,6 +85,8 @@ func line[kind any](in *release, key, name string) *kind {
 var autoOrder = []string{
 	"AutoModelForCausalLM", "AutoModelForImageTextToText", "AutoModelForMultimodalLM", "AutoModelForSeq2SeqLM",
 	"AutoModelForSpeechSeq2Seq", "AutoModelForMaskedLM", "AutoModelForObjectDetection", "AutoModel",
+	"AutoModelForDepthEstimation", "AutoModelForSemanticSegmentation", "AutoModelForUniversalSegmentation", "AutoModelForKeypointDetection",
+	"AutoModelForKeypointMatching", "AutoModelForTextToSpectrogram", "AutoModelForSequenceClassification", "alone",
 }
 
 // auto is the class that an Auto class makes of a type.
