@@ -3,7 +3,6 @@ package hf
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -132,7 +131,7 @@ func (of *evaluation) agreed(xs []any, stars []int) any {
 			return nil
 		case of.err != nil: // It does not apply here.
 			of.err, of.place = nil, place
-		case !alike(v, w):
+		case !deepEqual(v, w):
 			return of.fail("%w", errOpen)
 		}
 	}
@@ -262,7 +261,7 @@ func ofTwo(op string, x, y any) (any, bool) {
 	case "==":
 		return equal(x, y), true
 	case "alike":
-		return alike(x, y), true
+		return deepEqual(x, y), true
 	case "in":
 		list, ok := y.([]any)
 		return slices.ContainsFunc(list, func(z any) bool { return equal(x, z) }), ok
@@ -356,48 +355,6 @@ func element(x, y any) (any, bool) {
 		return nil, false
 	}
 	return list[int(n)], true
-}
-
-// number is a number; true is 1, as in Python.
-func number(x any) (float64, bool) {
-	switch x := x.(type) {
-	case float64:
-		return x, true
-	case bool:
-		if x {
-			return 1, true
-		}
-		return 0, true
-	}
-	return 0, false
-}
-
-func equal(x, y any) bool {
-	a, isNumber := number(x)
-	if b, also := number(y); isNumber && also {
-		return a == b
-	}
-	switch x := x.(type) {
-	case string:
-		text, ok := y.(string)
-		return ok && x == text
-	case nil:
-		return y == nil
-	}
-	return false
-}
-
-// alike compares lists and objects too.
-func alike(x, y any) bool {
-	switch x := x.(type) {
-	case []any:
-		list, ok := y.([]any)
-		return ok && slices.EqualFunc(x, list, alike)
-	case map[string]any:
-		object, ok := y.(map[string]any)
-		return ok && maps.EqualFunc(x, object, alike)
-	}
-	return equal(x, y)
 }
 
 // reads reports an expression that reads a field.

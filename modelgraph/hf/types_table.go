@@ -39,10 +39,10 @@ type typeClass struct {
 	Rounds map[string]any `json:"rounds"`
 	// Rules are fields of the finished config that the file's fields make.
 	Rules map[string]any `json:"rules"`
-	// Texts are the texts that fields may have, Held the conditions that every
+	// Texts are the texts that fields may have, Met the conditions that every
 	// build met: [of the file, field or condition, values or outcome].
 	Texts [][]any `json:"texts"`
-	Held  [][]any `json:"held"`
+	Met   [][]any `json:"held"`
 	// Unread are fields that the class would read and no build had.
 	Unread []string `json:"unread"`
 	// Acts are fields that name activations.

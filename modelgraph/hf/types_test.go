@@ -36,11 +36,11 @@ func typeFacts(tree *typeTree) map[string][]string {
 	for _, t := range tree.tensors {
 		switch owner := tree.ties[t.name]; {
 		case t.buffer:
-			kept := 0
+			persists := 0
 			if t.persistent {
-				kept = 1
+				persists = 1
 			}
-			facts["buffers"] = append(facts["buffers"], fmt.Sprintf("%s %s %d", t.name, shape(t.shape), kept))
+			facts["buffers"] = append(facts["buffers"], fmt.Sprintf("%s %s %d", t.name, shape(t.shape), persists))
 		case owner != "":
 			facts["ties"] = append(facts["ties"], t.name+" = "+owner)
 		default:
