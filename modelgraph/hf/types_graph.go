@@ -359,7 +359,11 @@ func (tree *typeTree) numbers(class *typeClass, of *evaluation, pattern string) 
 		}
 		var next [][]int
 		for _, outer := range all {
-			count, _ := number(of.eval(class.Rounds[pattern[:part]], outer))
+			v := of.eval(class.Rounds[pattern[:part]], outer)
+			count, ok := number(v)
+			if !ok && v != nil {
+				of.fail("%.40v is no number", v)
+			}
 			if of.err != nil {
 				return nil
 			}
@@ -692,6 +696,10 @@ func (from *objects) inside(obj *typeObject, name string, v any) {
 				return
 			}
 		}
+		if kind, ok := said["model_type"].(string); ok && class != "" && from.otherType(kind, class) {
+			from.fail(prefix+"model_type", "%q is not the %s that a %s has here", clipName(kind), class, obj.class.Config)
+			return
+		}
 		given := info.Given
 		if class != info.Config {
 			given = nil
@@ -702,6 +710,12 @@ func (from *objects) inside(obj *typeObject, name string, v any) {
 		return
 	}
 	obj.values[name] = "{}"
+}
+
+// otherType reports a model_type that is not that of a config class.
+func (from *objects) otherType(kind, class string) bool {
+	c := line[typeConfig](from.in, "config", class)
+	return kind != "" && c != nil && c.Type != kind && from.in.configOf(kind) != class
 }
 
 // plainMembers are the members of a config as JSON's own types.

@@ -140,3 +140,25 @@ func TestTypes(t *testing.T) {
 		t.Errorf("%d exact, %d refused: the table has lost some", exact, refused)
 	}
 }
+
+// TestTypesRefused has configs that no build explains: the error names the field.
+func TestTypesRefused(t *testing.T) {
+	for config, field := range map[string]string{
+		`{"model_type":"gemma4","text_config":{"num_hidden_layers":1000000000}}`:            "text_config.num_hidden_layers",
+		`{"model_type":"mpnet","num_hidden_layers":"x"}`:                                    "num_hidden_layers",
+		`{"model_type":"mpnet","num_hidden_layers":900000}`:                                 "num_hidden_layers",
+		`{"model_type":"dinov3_vit","hidden_size":[1,[2,{}]]}`:                              "hidden_size",
+		`{"model_type":"segformer","depths":[1e9,1e9,1e9,1e9]}`:                             "depths",
+		`{"model_type":"gemma4","text_config":7}`:                                           "text_config",
+		`{"model_type":"gemma4","text_config":{"model_type":"nosuch"}}`:                     "text_config.model_type",
+		`{"model_type":"mpnet","architectures":["MPNetForever"]}`:                           "architectures[0]",
+		`{"model_type":"mpnet","per_layer_config":{"0":{"hidden_size":4}}}`:                 "per_layer_config",
+		`{"model_type":"gemma4","text_config":{"layer_types":["sliding_attention","odd"]}}`: "text_config.layer_types",
+	} {
+		_, err := readTypes([]byte(config))
+		var refused *typeError
+		if !errors.As(err, &refused) || refused.Field != field {
+			t.Errorf("%s: %v, want an error of %s", config, err, field)
+		}
+	}
+}
