@@ -13,7 +13,7 @@ import (
 // Accelerate reads device_map: dispatch_model, and device_map= of Transformers'
 // from_pretrained.
 var accelerate = register(&Target{
-	Name: "accelerate", Aliases: []string{"transformers", "huggingface", "hf"}, File: "device_map.json",
+	Name: "accelerate", Aliases: []string{"huggingface", "hf"}, File: "device_map.json",
 	Example: "gpt2 --gpus 2 --mode load", Golden: []string{"device-map"},
 	needs: []need{deviceMap}, Write: flatMap, Usage: fromPretrained,
 })

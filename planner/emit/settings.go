@@ -22,11 +22,18 @@ type outside struct {
 // settingsOutside are the settings of each target that its users make
 // elsewhere. A target that is not here writes all, or refuses the plan.
 var settingsOutside = map[string][]outside{
-	"accelerate":     {lossOf(""), lossAlone, average, recomputation, optimization, inBackward, ligerKernels, adapters, adapterType, accumulation, autocast},
-	"deepspeed":      {lossOf(""), lossAlone, average, recomputation, optimization, ligerKernels, adapters, adapterType, quantization, kernel},
-	"ms-swift":       {lossOf("--use_liger_kernel true also replaces other layers"), lossAlone, average, partialRecomputation, unnamedOptimization, compilation, adapterType},
-	"openpi":         {lossOf(""), lossAlone, jaxRecomputation, jaxOptimization},
-	"torch-schedule": {lossOf(""), average, recomputation, optimization, adapters, adapterType, quantization, kernel, autocast},
+	"accelerate": {lossOf(""), lossAlone, average, recomputation, optimization, inBackward, ligerKernels, adapters, adapterType, accumulation, autocast},
+	"deepspeed":  {lossOf(""), lossAlone, average, recomputation, optimization, ligerKernels, adapters, adapterType, quantization, kernel},
+	"ms-swift":   {lossOf("--use_liger_kernel true also replaces other layers"), lossAlone, average, partialRecomputation, unnamedOptimization, compilation, adapterType},
+	"openpi":     {lossOf(""), lossAlone, jaxRecomputation, jaxOptimization},
+	"transformers": {
+		programLoss, average, partialRecomputation, unnamedOptimization, inBackward, adapters, adapterType, quantization, kernel, masterWeights,
+	},
+	"trl":               {programLoss, average, partialRecomputation, unnamedOptimization, inBackward, adapterType},
+	"llamafactory":      {programLoss, average, partialRecomputation, unnamedOptimization, inBackward},
+	"axolotl":           {programLoss, average, partialRecomputation, unnamedOptimization, inBackward, ligerKernels, compilation, adapterType},
+	"accelerate-config": {programLoss, average, partialRecomputation, recomputationOutside, optimization, inBackward, ligerKernels, compilation, adapters, adapterType, quantization, kernel, accumulation},
+	"torch-schedule":    {lossOf(""), average, recomputation, optimization, adapters, adapterType, quantization, kernel, autocast},
 }
 
 func (target *Target) outside(plan *devicemap.Plan) []costmodel.Message {
@@ -80,6 +87,26 @@ func lossOf(engine string) outside {
 }
 
 var (
+	programLoss = outside{ // the program's own is in the preset
+		"loss", trained(func(w *costmodel.Workload) string { return w.Loss }, "eager", "tiled"), lossOf("").how,
+	}
+	masterWeights = outside{ // Accelerate makes those of FSDP
+		"precision", trained(func(w *costmodel.Workload) string {
+			if w.Strategy == costmodel.DDP && w.LoRARank == 0 && w.Precision == costmodel.BF16Mixed || w.Precision == costmodel.FP32True {
+				return string(w.Precision)
+			}
+			return ""
+		}),
+		map[string]string{"": "load the model with dtype=torch.float32"},
+	}
+	recomputationOutside = outside{
+		"recompute", trained(func(w *costmodel.Workload) string {
+			if w.Strategy == costmodel.DDP && w.Recompute == costmodel.RecomputeFull {
+				return w.Recompute
+			}
+			return ""
+		}), recomputation.how,
+	}
 	lossAlone = outside{ // trainers keep it alone
 		"loss_only", trained(func(w *costmodel.Workload) string {
 			return given(w.LossOnly && w.Preset == "" && w.Strategy.Traits().Sequential)
