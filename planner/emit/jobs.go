@@ -174,7 +174,7 @@ func arguments(plan *devicemap.Plan) (keys mapping, err error) {
 	case workload.Strategy == costmodel.FSDP: // its own wrapper checkpoints (trainer.py refuses both)
 		keys = append(keys, entry{"gradient_checkpointing", false}, entry{"fsdp", true}, entry{"fsdp_config", mapping{
 			{"version", 2}, {"reshard_after_forward", true}, {"auto_wrap_policy", "TRANSFORMER_BASED_WRAP"},
-			{"cpu_ram_efficient_loading", workload.BuiltOn == "cpu"}, {"activation_checkpointing", recomputes}, {"offload_params", workload.HostShards},
+			{"cpu_ram_efficient_loading", workload.BuiltOn == "cpu"}, {"activation_checkpointing", recomputes}, {"cpu_offload", workload.HostShards},
 		}})
 		return keys, nil
 	case zeroPlan(plan):
@@ -281,6 +281,9 @@ func llamaFactory(plan *devicemap.Plan) (mapping, error) {
 // axolotl is a configuration of axolotl 0.19 (utils/schemas/config.py).
 func axolotl(plan *devicemap.Plan) (mapping, error) {
 	workload := &plan.Workload
+	if workload.Strategy == costmodel.FSDP && strings.HasSuffix(workload.Optimizer, "-8bit") { // utils/schemas/validation.py
+		return nil, &refusal{costmodel.Messagef("the plan for %q has the optimizer %s, which axolotl refuses under FSDP2: plan it with %v", plan.Model.Name, workload.Optimizer, costmodel.Set("optimizer", costmodel.AdamW))}
+	}
 	keys := mapping{
 		{"base_model", "MODEL"}, {"datasets", []mapping{{{"path", "DATASET"}, {"type", "TEMPLATE"}}}}, {"output_dir", "OUTPUT"},
 		{"num_epochs", 1}, {"learning_rate", 0.0002},
