@@ -81,7 +81,8 @@ JOBS_accelerate-config = torch accelerate==1.15.0
 JOBS_trl               = torch trl==1.16.0 peft==0.21.2 deepspeed==0.19.8
 JOBS_llamafactory      = torch llamafactory==0.9.5 deepspeed==0.19.8
 JOBS_axolotl           = torch axolotl==0.19.0
-ENGINES                = transformers accelerate-config trl llamafactory axolotl
+JOBS_lightning         = torch lightning==2.6.6 jsonargparse[signatures]
+ENGINES                = transformers accelerate-config trl llamafactory axolotl lightning
 
 engines: ## Read emitted jobs with the programs' own parsers (ENGINES="trl axolotl" PYTHON=python3)
 	@set -e; work=$$(mktemp -d); trap 'rm -rf "$$work"' EXIT; $(GO) build -trimpath -o "$$work/devmap" ./cmd/devmap; failed=0; \

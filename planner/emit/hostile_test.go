@@ -30,7 +30,7 @@ type language struct{ file, usage, before string }
 var languages = map[string]language{
 	"accelerate":        {"json", "python", ""},
 	"accelerate-config": {"yaml", "sh", ""}, "axolotl": {"yaml", "sh", ""}, "llamafactory": {"yaml", "sh", ""},
-	"transformers": {"yaml", "sh", ""}, "trl": {"yaml", "sh", ""},
+	"lightning": {"yaml", "sh", ""}, "transformers": {"yaml", "sh", ""}, "trl": {"yaml", "sh", ""},
 	"deepspeed":      {"json", "python", "SCRIPT, which calls "},
 	"diffusers":      {"python", "python", ""},
 	"ms-swift":       {"json", "sh", ""},

@@ -48,6 +48,12 @@ var (
 		note:  "replace MODEL, DATASET, TEMPLATE and OUTPUT in the file",
 	}).register()
 	_ = (&trainer{
+		name: "lightning", file: "lightning.yaml", presets: []string{"lightning", "lightning:model-parallel"},
+		strategies: []costmodel.Strategy{costmodel.DDP, costmodel.FSDP}, write: lightningTrainer,
+		start: "python3 SCRIPT fit --config %[1]s",
+		note:  "SCRIPT makes a LightningCLI; its model and its DataLoader are not in the file",
+	}).register()
+	_ = (&trainer{
 		name: "accelerate-config", file: "accelerate.yaml", strategies: []costmodel.Strategy{costmodel.DDP, costmodel.FSDP, costmodel.HSDP}, write: accelerateConfig,
 		presets: []string{"transformers", "transformers:fsdp1", "transformers:fsdp1-prefetch", "trl-sft", "trl-dpo", "trl-grpo", "llamafactory"},
 		start:   "accelerate launch --config_file %[1]s SCRIPT",
@@ -56,8 +62,8 @@ var (
 )
 
 // register adds the program's target.
-func (trainer *trainer) register() *Target {
-	return register(&Target{
+func (trainer *trainer) register() *trainer {
+	register(&Target{
 		Name: trainer.name, File: trainer.file,
 		Example: "llama-3.2-1b --gpus 2 --gpu h100-80gb --batch 1 --seq 1024 --preset " + trainer.presets[0], Golden: []string{"job-" + trainer.name},
 		needs: []need{training(trainer.name + " trains"), trainer.preset, trainer.strategy},
@@ -73,11 +79,15 @@ func (trainer *trainer) register() *Target {
 			return fmt.Sprintf(trainer.start, quote.Path(file), input.Plan.Workload.World), trainer.note
 		},
 	})
+	return trainer
 }
 
 // preset demands a plan that counts the memory of the program.
 func (trainer *trainer) preset(plan *devicemap.Plan) error {
 	preset := plan.Workload.Preset
+	if preset == "" && plan.Workload.Runtime == "lightning" {
+		preset = "lightning"
+	}
 	if slices.Contains(trainer.presets, preset) {
 		return nil
 	}
@@ -173,8 +183,12 @@ func arguments(plan *devicemap.Plan) (keys mapping, err error) {
 	switch {
 	case workload.Strategy == costmodel.FSDP: // its own wrapper checkpoints (trainer.py refuses both)
 		keys = append(keys, entry{"gradient_checkpointing", false}, entry{"fsdp", true}, entry{"fsdp_config", mapping{
-			{"version", 2}, {"reshard_after_forward", true}, {"auto_wrap_policy", "TRANSFORMER_BASED_WRAP"},
-			{"cpu_ram_efficient_loading", workload.BuiltOn == "cpu"}, {"activation_checkpointing", recomputes}, {"cpu_offload", workload.HostShards},
+			{"version", 2},
+			{"reshard_after_forward", true},
+			{"auto_wrap_policy", "TRANSFORMER_BASED_WRAP"},
+			{"cpu_ram_efficient_loading", workload.BuiltOn == "cpu"},
+			{"activation_checkpointing", recomputes},
+			{"cpu_offload", workload.HostShards},
 		}})
 		return keys, nil
 	case zeroPlan(plan):
@@ -253,8 +267,13 @@ func llamaFactory(plan *devicemap.Plan) (mapping, error) {
 		method = "lora"
 	}
 	keys := mapping{
-		{"model_name_or_path", "MODEL"}, {"stage", "sft"}, {"do_train", true}, {"finetuning_type", method},
-		{"dataset", "DATASET"}, {"template", "TEMPLATE"}, {"cutoff_len", workload.Seq},
+		{"model_name_or_path", "MODEL"},
+		{"stage", "sft"},
+		{"do_train", true},
+		{"finetuning_type", method},
+		{"dataset", "DATASET"},
+		{"template", "TEMPLATE"},
+		{"cutoff_len", workload.Seq},
 	}
 	if targets := adapted(workload, "all"); workload.LoRARank > 0 {
 		if list, is := targets.([]string); is {
@@ -285,10 +304,16 @@ func axolotl(plan *devicemap.Plan) (mapping, error) {
 		return nil, &refusal{costmodel.Messagef("the plan for %q has the optimizer %s, which axolotl refuses under FSDP2: plan it with %v", plan.Model.Name, workload.Optimizer, costmodel.Set("optimizer", costmodel.AdamW))}
 	}
 	keys := mapping{
-		{"base_model", "MODEL"}, {"datasets", []mapping{{{"path", "DATASET"}, {"type", "TEMPLATE"}}}}, {"output_dir", "OUTPUT"},
-		{"num_epochs", 1}, {"learning_rate", 0.0002},
-		{"sequence_len", workload.Seq}, {"micro_batch_size", perDevice(workload)}, {"gradient_accumulation_steps", max(1, workload.MicroBatches)},
-		{"bf16", axolotlBF16(workload)}, {"gradient_checkpointing", workload.Recompute == costmodel.RecomputeFull && workload.Strategy != costmodel.FSDP},
+		{"base_model", "MODEL"},
+		{"datasets", []mapping{{{"path", "DATASET"}, {"type", "TEMPLATE"}}}},
+		{"output_dir", "OUTPUT"},
+		{"num_epochs", 1},
+		{"learning_rate", 0.0002},
+		{"sequence_len", workload.Seq},
+		{"micro_batch_size", perDevice(workload)},
+		{"gradient_accumulation_steps", max(1, workload.MicroBatches)},
+		{"bf16", axolotlBF16(workload)},
+		{"gradient_checkpointing", workload.Recompute == costmodel.RecomputeFull && workload.Strategy != costmodel.FSDP},
 	}
 	keys.when(workload.Packing == "packed", entry{"sample_packing", true})
 	keys.when(attention(workload) != "", entry{"attn_implementation", attention(workload)})
@@ -309,7 +334,9 @@ func axolotl(plan *devicemap.Plan) (mapping, error) {
 	switch {
 	case workload.Strategy == costmodel.FSDP:
 		keys = append(keys, entry{"fsdp_version", 2}, entry{"fsdp_config", mapping{
-			{"auto_wrap_policy", "TRANSFORMER_BASED_WRAP"}, {"reshard_after_forward", true}, {"offload_params", workload.HostShards},
+			{"auto_wrap_policy", "TRANSFORMER_BASED_WRAP"},
+			{"reshard_after_forward", true},
+			{"offload_params", workload.HostShards},
 			{"activation_checkpointing", workload.Recompute == costmodel.RecomputeFull},
 		}})
 	case zeroPlan(plan):
@@ -330,6 +357,31 @@ func axolotlBF16(workload *costmodel.Workload) any {
 	}
 }
 
+// lightningTrainer is the section of the Trainer in a configuration of LightningCLI
+// (lightning 2.6, pytorch/trainer/trainer.py).
+func lightningTrainer(plan *devicemap.Plan) (mapping, error) {
+	workload := &plan.Workload
+	var strategy any = "ddp"
+	switch {
+	case workload.Strategy == costmodel.DDP && workload.GradientViews:
+		strategy = mapping{{"class_path", "lightning.pytorch.strategies.DDPStrategy"}, {"init_args", mapping{{"gradient_as_bucket_view", true}}}}
+	case workload.Preset == "lightning:model-parallel":
+		strategy = mapping{{"class_path", "lightning.pytorch.strategies.ModelParallelStrategy"}, {"init_args", mapping{
+			{"data_parallel_size", workload.World}, {"tensor_parallel_size", 1},
+		}}}
+	case workload.Strategy == costmodel.FSDP:
+		strategy = mapping{{"class_path", "lightning.pytorch.strategies.FSDPStrategy"}, {"init_args", mapping{{"cpu_offload", workload.HostShards}}}}
+	}
+	return mapping{{"trainer", mapping{
+		{"accelerator", "gpu"},
+		{"num_nodes", 1},
+		{"devices", workload.World},
+		{"strategy", strategy},
+		{"precision", string(workload.Precision)},
+		{"accumulate_grad_batches", max(1, workload.MicroBatches)},
+	}}}, nil
+}
+
 // accelerateConfig is what accelerate launch reads (accelerate 1.15,
 // commands/config/config_args.py).
 func accelerateConfig(plan *devicemap.Plan) (mapping, error) {
@@ -346,16 +398,23 @@ func accelerateConfig(plan *devicemap.Plan) (mapping, error) {
 	default:
 	}
 	keys := mapping{
-		{"compute_environment", "LOCAL_MACHINE"}, {"distributed_type", kind}, {"mixed_precision", mixed},
-		{"num_machines", 1}, {"machine_rank", 0}, {"num_processes", workload.World}, {"main_training_function", "main"},
+		{"compute_environment", "LOCAL_MACHINE"},
+		{"distributed_type", kind},
+		{"mixed_precision", mixed},
+		{"num_machines", 1},
+		{"machine_rank", 0},
+		{"num_processes", workload.World},
+		{"main_training_function", "main"},
 	}
 	if kind == "FSDP" {
 		keys = append(keys, entry{"fsdp_config", fsdpConfig(workload)})
 	}
 	if workload.Strategy == costmodel.HSDP {
 		keys = append(keys, entry{"parallelism_config", mapping{
-			{"parallelism_config_dp_replicate_size", workload.World / max(1, workload.ShardDegree)}, {"parallelism_config_dp_shard_size", workload.ShardDegree},
-			{"parallelism_config_tp_size", 1}, {"parallelism_config_cp_size", 1},
+			{"parallelism_config_dp_replicate_size", workload.World / max(1, workload.ShardDegree)},
+			{"parallelism_config_dp_shard_size", workload.ShardDegree},
+			{"parallelism_config_tp_size", 1},
+			{"parallelism_config_cp_size", 1},
 		}})
 	}
 	return keys, nil
@@ -366,7 +425,8 @@ func fsdpConfig(workload *costmodel.Workload) mapping {
 	keys := mapping{
 		{"fsdp_auto_wrap_policy", "TRANSFORMER_BASED_WRAP"},
 		{"fsdp_activation_checkpointing", workload.Recompute == costmodel.RecomputeFull},
-		{"fsdp_cpu_ram_efficient_loading", workload.BuiltOn == "cpu"}, {"fsdp_offload_params", workload.HostShards},
+		{"fsdp_cpu_ram_efficient_loading", workload.BuiltOn == "cpu"},
+		{"fsdp_offload_params", workload.HostShards},
 	}
 	if first, version1 := strings.CutPrefix(workload.Preset, "transformers:fsdp1"); version1 {
 		keys = append(keys, entry{"fsdp_version", 1}, entry{"fsdp_sharding_strategy", "FULL_SHARD"}, entry{"fsdp_use_orig_params", true})

@@ -31,6 +31,7 @@ var settingsOutside = map[string][]outside{
 	},
 	"trl":               {programLoss, average, partialRecomputation, unnamedOptimization, inBackward, adapterType},
 	"llamafactory":      {programLoss, average, partialRecomputation, unnamedOptimization, inBackward},
+	"lightning":         {programLoss, average, recomputation, optimization, inBackward, ligerKernels, compilation, adapters, adapterType, quantization, kernel},
 	"axolotl":           {programLoss, average, partialRecomputation, unnamedOptimization, inBackward, ligerKernels, compilation, adapterType},
 	"accelerate-config": {programLoss, average, partialRecomputation, recomputationOutside, optimization, inBackward, ligerKernels, compilation, adapters, adapterType, quantization, kernel, accumulation},
 	"torch-schedule":    {lossOf(""), average, recomputation, optimization, adapters, adapterType, quantization, kernel, autocast},
