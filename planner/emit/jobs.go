@@ -24,45 +24,52 @@ type trainer struct {
 	note       string
 }
 
-var (
-	sharded = []costmodel.Strategy{costmodel.DDP, costmodel.FSDP, costmodel.Zero1, costmodel.Zero2, costmodel.Zero3}
+var sharded = []costmodel.Strategy{costmodel.DDP, costmodel.FSDP, costmodel.Zero1, costmodel.Zero2, costmodel.Zero3}
 
-	_ = (&trainer{
+// trainers are the programs, each a target.
+var trainers = []*trainer{
+	{
 		name: "transformers", file: "training_args.yaml", presets: []string{"transformers"}, strategies: sharded, write: trainingArguments,
 		start: "torchrun --nproc_per_node %[2]d SCRIPT %[1]s",
 		note:  "SCRIPT reads the file with HfArgumentParser(TrainingArguments).parse_yaml_file",
-	}).register()
-	_ = (&trainer{
+	},
+	{
 		name: "trl", file: "sft.yaml", presets: []string{"trl-sft"}, strategies: sharded, write: trlArguments,
 		start: "trl sft --config %[1]s --num_processes %[2]d",
 		note:  "replace MODEL, DATASET and OUTPUT in the file",
-	}).register()
-	_ = (&trainer{
+	},
+	{
 		name: "llamafactory", file: "llamafactory.yaml", presets: []string{"llamafactory"}, strategies: sharded, write: llamaFactory,
 		start: "FORCE_TORCHRUN=1 NPROC_PER_NODE=%[2]d llamafactory-cli train %[1]s",
 		note:  "replace MODEL, DATASET, TEMPLATE and OUTPUT in the file",
-	}).register()
-	_ = (&trainer{
+	},
+	{
 		name: "axolotl", file: "axolotl.yaml", presets: []string{"axolotl"}, strategies: sharded, write: axolotl,
 		start: "axolotl train %[1]s --num-processes %[2]d",
 		note:  "replace MODEL, DATASET, TEMPLATE and OUTPUT in the file",
-	}).register()
-	_ = (&trainer{
+	},
+	{
 		name: "lightning", file: "lightning.yaml", presets: []string{"lightning", "lightning:model-parallel"},
 		strategies: []costmodel.Strategy{costmodel.DDP, costmodel.FSDP}, write: lightningTrainer,
 		start: "python3 SCRIPT fit --config %[1]s",
 		note:  "SCRIPT makes a LightningCLI; its model and its DataLoader are not in the file",
-	}).register()
-	_ = (&trainer{
+	},
+	{
 		name: "accelerate-config", file: "accelerate.yaml", strategies: []costmodel.Strategy{costmodel.DDP, costmodel.FSDP, costmodel.HSDP}, write: accelerateConfig,
 		presets: []string{"transformers", "transformers:fsdp1", "transformers:fsdp1-prefetch", "trl-sft", "trl-dpo", "trl-grpo", "llamafactory"},
 		start:   "accelerate launch --config_file %[1]s SCRIPT",
 		note:    "the file says how processes start: batch, accumulation and optimizer are SCRIPT's",
-	}).register()
-)
+	},
+}
+
+func init() {
+	for _, trainer := range trainers {
+		trainer.register()
+	}
+}
 
 // register adds the program's target.
-func (trainer *trainer) register() *trainer {
+func (trainer *trainer) register() {
 	register(&Target{
 		Name: trainer.name, File: trainer.file,
 		Example: "llama-3.2-1b --gpus 2 --gpu h100-80gb --batch 1 --seq 1024 --preset " + trainer.presets[0], Golden: []string{"job-" + trainer.name},
@@ -79,7 +86,6 @@ func (trainer *trainer) register() *trainer {
 			return fmt.Sprintf(trainer.start, quote.Path(file), input.Plan.Workload.World), trainer.note
 		},
 	})
-	return trainer
 }
 
 // preset demands a plan that counts the memory of the program.
