@@ -64,6 +64,9 @@ type trainerFile struct {
 	Refused map[string]string // parts of values that devmap does not count, by key
 	Instead map[string]string // what to do about a value that devmap does not count, by key
 	Ignored []string          // they change no memory on a GPU
+	// Evaluates is the key of an evaluation's batch, and the batch without it: a number,
+	// or another key.
+	Evaluates []string
 }
 
 var files = sync.OnceValue(func() []trainerFile { return table[trainerFile](trainerFiles) })
@@ -82,6 +85,7 @@ type trainerRead struct {
 	name, preset string
 	values       map[string]string // by path
 	sets         []presetSet
+	defaults     []presetSet // what follows from the file if the preset sets nothing
 	notes        []string
 }
 
@@ -159,6 +163,9 @@ func readTrainerFile(name string) (read trainerRead, err error) {
 		read.notes = append(read.notes, name+": devmap does not read "+strings.Join(unknown, ", "))
 	}
 	read.preset = variant(file.Preset, read.sets)
+	if read.preset == file.Preset { // FSDP1's evaluation is not counted
+		read.defaults = file.usualEvaluation(values)
+	}
 	return read, nil
 }
 
@@ -258,7 +265,7 @@ func (file *trainerFile) read(values map[string]string) ([]presetSet, error) {
 	if err := file.contradicts(values); err != nil {
 		return nil, err
 	}
-	sets := evaluates(values)
+	sets := file.evaluation(values)
 	for _, key := range slices.Sorted(maps.Keys(file.Keys)) {
 		value, ok := values[key]
 		means := file.Keys[key]["absent"]
@@ -312,15 +319,34 @@ func (file *trainerFile) contradicts(values map[string]string) error {
 	return nil
 }
 
-// evaluates is the batch of an evaluation between steps; without a strategy of
-// evaluation there is none.
-func evaluates(values map[string]string) []presetSet {
-	const key = "per_device_eval_batch_size"
-	when := strings.ToLower(cmp.Or(values["eval_strategy"], values["evaluation_strategy"]))
-	if slices.Contains(offValues, when) || when == "no" || when == "null" || values[key] == "" || values[key] == "null" {
+// evaluates reports an evaluation between steps: without a strategy for it, or
+// axolotl's samples, there is none.
+func (file *trainerFile) evaluates(values map[string]string) bool {
+	on := func(key string) bool {
+		value := strings.ToLower(values[key])
+		return !slices.Contains(offValues, value) && value != "no" && value != "null"
+	}
+	if file.Preset == "axolotl" { // core/builders/base.py, _configure_save_and_eval_strategy
+		return (on("val_set_size") || on("test_datasets")) && (on("eval_strategy") || on("eval_steps"))
+	}
+	return len(file.Evaluates) > 0 && (on("eval_strategy") || on("evaluation_strategy"))
+}
+
+// evaluation is the batch of an evaluation that the file gives.
+func (file *trainerFile) evaluation(values map[string]string) []presetSet {
+	if !file.evaluates(values) || values[file.Evaluates[0]] == "" || values[file.Evaluates[0]] == "null" {
 		return nil
 	}
-	return []presetSet{{Field: "eval_batch", Value: values[key], Source: key}}
+	return []presetSet{{Field: "eval_batch", Value: values[file.Evaluates[0]], Source: file.Evaluates[0]}}
+}
+
+// usualEvaluation is the program's own batch of an evaluation, where devmap counts one.
+func (file *trainerFile) usualEvaluation(values map[string]string) []presetSet {
+	if !file.evaluates(values) {
+		return nil
+	}
+	batch := cmp.Or(values[file.Evaluates[1]], file.Evaluates[1])
+	return []presetSet{{Field: "eval_batch", Value: batch, Source: file.Evaluates[0], Under: []string{"ddp", "fsdp", "hsdp", "zero1", "zero2", "zero3"}}}
 }
 
 // withoutPEFT takes out the keys of adapters that TRL's script leaves unread
