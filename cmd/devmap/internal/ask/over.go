@@ -107,7 +107,7 @@ func Defaults(request *Request, graph *modelgraph.Graph, resolved *costmodel.Wor
 	}
 	configured := []string{"batch", "strategy", "precision", "optimizer"}
 	return leftOpen(request, names, values, func(name string) bool {
-		return name == "mode" && request.Implied != "" || request.dsConfig != "" && slices.Contains(configured, name)
+		return name == "mode" && request.Implied != "" || request.work.DeepSpeed != nil && slices.Contains(configured, name)
 	})
 }
 

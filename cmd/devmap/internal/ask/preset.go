@@ -103,7 +103,7 @@ func applyPreset(workload *costmodel.Workload, given func(field string) bool) (n
 // lay is [applyPreset] for a command, whose other flags a file may need; nil: none.
 func (set *presetting) lay(request *Request) (notes []string, err error) {
 	workload, given := set.workload, set.given
-	if name := workload.Preset; strings.ContainsAny(name, "/.\\") {
+	if name := workload.Preset; isFile(name) {
 		if set.file, err = readTrainerFile(name); err != nil {
 			return nil, err
 		}
@@ -199,6 +199,9 @@ func (set *presetting) under(workload *costmodel.Workload) {
 		}
 	}
 }
+
+// isFile reports a value of --preset that is a file's name.
+func isFile(preset string) bool { return strings.ContainsAny(preset, "/.\\") }
 
 // presetSets reports a field that a preset gives a default of its own.
 func presetSets(name, field string) bool {

@@ -83,6 +83,7 @@ const (
 // trainerRead is what a training program's configuration says.
 type trainerRead struct {
 	name, preset string
+	inline       []byte            // DeepSpeed's configuration, if it is a section of the file
 	values       map[string]string // by path
 	sets         []presetSet
 	defaults     []presetSet // what follows from the file if the preset sets nothing
@@ -150,6 +151,9 @@ func readTrainerFile(name string) (read trainerRead, err error) {
 		return read, out.Usagef("%s is of no program that devmap reads: LLaMA-Factory, axolotl, ms-swift, TrainingArguments, accelerate config, torchtune, TRL's scripts", name)
 	}
 	read = trainerRead{name: name, values: maps.Clone(values)}
+	if read.inline, err = deepSpeedSection(document.Content[0]); err != nil {
+		return read, out.Usagef("%s: %w", name, err)
+	}
 	if without := file.withoutFSDP(values); without != "" {
 		read.notes = []string{name + ": fsdp_config changes nothing without " + without}
 	}
@@ -167,6 +171,21 @@ func readTrainerFile(name string) (read trainerRead, err error) {
 		read.defaults = file.usualEvaluation(values)
 	}
 	return read, nil
+}
+
+// deepSpeedSection is DeepSpeed's configuration in a file, as JSON; nil: there is none.
+func deepSpeedSection(file *yaml.Node) ([]byte, error) {
+	for i := 0; i+1 < len(file.Content); i += 2 {
+		if file.Content[i].Value != "deepspeed" || file.Content[i+1].Kind != yaml.MappingNode {
+			continue
+		}
+		var section map[string]any
+		if err := file.Content[i+1].Decode(&section); err != nil {
+			return nil, err
+		}
+		return json.Marshal(section)
+	}
+	return nil, nil
 }
 
 // variant is the preset of what a file says of FSDP1: its prefetch matters there

@@ -47,7 +47,7 @@ func checkValues(set *pflag.FlagSet) error {
 // check refuses a value that is not built, and one that is unknown.
 func (f *flag) check(value string) error {
 	switch {
-	case slices.Contains(f.values, value), f.name == "preset" && strings.ContainsAny(value, "/.\\"):
+	case slices.Contains(f.values, value), f.name == "preset" && isFile(value):
 		return nil
 	case slices.Contains(f.later, value):
 		return notBuilt(f.name, value, strings.Join(f.values, ", "))
