@@ -12,6 +12,7 @@ import (
 // TestJobFiles: a plan of the file that emit writes for a training program is the
 // plan that the file was written from.
 func TestJobFiles(t *testing.T) {
+	t.Parallel()
 	methods := []string{
 		"--batch 4 --micro-batches 2 --recompute full", "--batch 2 --recompute none --optimizer adamw-8bit --attention eager",
 		"--batch 2 --lora-rank 8 --lora-targets q_proj,v_proj", "--batch 1 --lora-rank 16 --lora-targets all-linear --quantize nf4",
@@ -56,6 +57,18 @@ func TestJobFiles(t *testing.T) {
 				})
 			}
 		}
+	}
+}
+
+// TestHSDPFile: Accelerate's file of a plan for HSDP is read as HSDP, with its groups.
+func TestHSDPFile(t *testing.T) {
+	folder := t.TempDir()
+	plan, job := filepath.Join(folder, "plan.json"), filepath.Join(folder, "job.yaml")
+	devmap(t, 0, strings.Fields("plan qwen2.5-0.5b --gpus 8 --gpu h200-141gb --mode train --strategy hsdp --shard-degree 2 --batch 2 --seq 512 -o "+plan)...)
+	devmap(t, 0, "emit", plan, "--for", "accelerate-config", "-o", job)
+	devmap(t, 0, strings.Fields("plan qwen2.5-0.5b --gpus 8 --gpu h200-141gb --batch 2 --seq 512 --preset "+job+" -o "+plan)...)
+	if read := planFile(t, plan).Workload; read.Strategy != "hsdp" || read.ShardDegree != 2 {
+		t.Errorf("%s over %d GPUs", read.Strategy, read.ShardDegree)
 	}
 }
 

@@ -396,6 +396,8 @@ func sourced(sets []presetSet, key string) []presetSet {
 // rank of 0, whatever another key says.
 func (set *presetSet) rank() int {
 	switch {
+	case set.Field == "strategy" && strings.HasPrefix(set.Source, "parallelism_config."): // distributed_type says FSDP of HSDP too
+		return -1
 	case set.Field == "strategy":
 		return 0
 	case set.Field == "lora_rank" && set.Value == "0":
