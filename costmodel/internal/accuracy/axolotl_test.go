@@ -33,10 +33,15 @@ func newAxolotlRow(t *testing.T, name string) trainerRow {
 			w.Recompute = costmodel.RecomputeFull
 		case opt == "nf4":
 			w.Quantize = value.NF4
+		case opt == "peft":
+			w.Preset = "axolotl:peft"
 		}
 	}
 	return trainerRow{Case: name, model: parts[0], w: w}
 }
+
+// TestPredictAxolotl predicts the cases of a file.
+func TestPredictAxolotl(t *testing.T) { predictRows(t, "PREDICT_AXOLOTL", newAxolotlRow) }
 
 // TestAxolotlAccuracy predicts transformers' Trainer on models with axolotl's own
 // LoRA kernels, on one H200.
