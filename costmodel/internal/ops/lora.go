@@ -51,8 +51,12 @@ func (shape *Shape) quantized16() bool { return shape.Quantize != "" && shape.Ad
 // (_cast_input_dtype) or autocast's. Only fp32 on fp32 reads the base's own
 // tensor, and shared says that something else keeps that.
 func (adapter *Adapter) input(shape *Shape, shared bool) int64 {
-	if shape.AdapterDropout { // what dropout makes of it, and its mask
-		return (shape.adapterBytes() + 1) * adapter.In * shape.Tokens
+	if shape.AdapterDropout { // what dropout makes of it, and its mask if a gradient goes back
+		mask := int64(1)
+		if !adapter.Output && !shape.InputGrad {
+			mask = 0
+		}
+		return (shape.adapterBytes() + mask) * adapter.In * shape.Tokens
 	}
 	if shared && !shape.converts() && (!shape.autocasts() || shape.quantized16()) {
 		return 0
@@ -106,7 +110,7 @@ func (shape *Shape) unfusedSaved(inputs []*Adapter, output *Adapter, outputShare
 		total += output.inner(shape)
 		// PEFT's layer on a quantised base casts no input under autocast
 		// (peft/tuners/lora/bnb.py), and that of this one has 16 bits as it is.
-		if !outputShared || shape.Quantize == "" || !shape.autocasts() {
+		if !outputShared || shape.Quantize == "" || !shape.autocasts() || shape.AdapterDropout {
 			total += output.input(shape, outputShared)
 		}
 	}
