@@ -87,7 +87,7 @@ func (adapter *Adapter) copied(shape *Shape) (input, dropped int64) {
 // inner is A's output, kept for B's gradient, with autocast's copies of both.
 func (adapter *Adapter) inner(shape *Shape) int64 {
 	bytes := shape.adapterBytes() * adapter.Rank * shape.Tokens
-	if shape.autocasts() {
+	if shape.autocasts() && !shape.Adapters16 {
 		bytes += 2 * adapter.Weights()
 	}
 	return bytes
