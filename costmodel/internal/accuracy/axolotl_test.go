@@ -46,7 +46,7 @@ func TestPredictAxolotl(t *testing.T) { predictRows(t, "PREDICT_AXOLOTL", newAxo
 // TestAxolotlAccuracy predicts transformers' Trainer on models with axolotl's own
 // LoRA kernels, on one H200.
 func TestAxolotlAccuracy(t *testing.T) {
-	trainerRows{file: "axolotl_h200.jsonl", name: "axolotl", read: newAxolotlRow, least: 11, worst: .5, middle: .05}.check(t)
+	trainerRows{file: "axolotl_h200.jsonl", name: "axolotl", read: newAxolotlRow, least: 15, worst: .5, middle: .05}.check(t)
 }
 
 // TestAxolotlBlocks are peaks of models with a vocabulary of 1,024, so that a block

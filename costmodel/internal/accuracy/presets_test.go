@@ -95,5 +95,5 @@ func TestPredictPresets(t *testing.T) { predictRows(t, "PREDICT_PRESETS", newPre
 
 // TestPresetAccuracy predicts TRL's, LLaMA-Factory's and ms-swift's own trainers.
 func TestPresetAccuracy(t *testing.T) {
-	trainerRows{file: "presets_h200.jsonl", name: "Presets", read: newPresetRow, least: 24, worst: .5, middle: .1, pools: true}.check(t)
+	trainerRows{file: "presets_h200.jsonl", name: "Presets", read: newPresetRow, least: 64, worst: .5, middle: .1, pools: true}.check(t)
 }

@@ -166,7 +166,7 @@ func (rows trainerRows) check(t *testing.T) {
 	}
 	var table strings.Builder
 	var off []float64
-	inside := 0
+	inside, counted := 0, 0
 	for line := range strings.Lines(string(text)) {
 		var read trainerRow
 		if err := json.Unmarshal([]byte(line), &read); err != nil {
@@ -180,8 +180,11 @@ func (rows trainerRows) check(t *testing.T) {
 		got, at, slack := row.predicted(t)
 		row.checkPinned(t, read.Host.Pinned)
 		pool := float64(read.Pool)/float64(got) - 1
-		if slack[0] <= pool && pool <= slack[1] {
-			inside++
+		if row.w.DeepSpeed == nil { // its requests are followed (TestReservedAccuracy)
+			counted++
+			if slack[0] <= pool && pool <= slack[1] {
+				inside++
+			}
 		}
 		percent := 100 * (float64(got)/float64(measured) - 1)
 		fmt.Fprintf(&table, "%-52s %8.3f %8.3f %+7.3f%% %+8.2f pool %+.3f of %.3f  %s\n", read.Case, gib(got), gib(measured), percent, float64(got-measured)/(1<<20), pool, slack, at)
@@ -199,9 +202,9 @@ func (rows trainerRows) check(t *testing.T) {
 	if len(off) < rows.least || off[len(off)/2] > rows.middle {
 		t.Errorf("%d rows, the one in the middle off by %.3f %%", len(off), off[len(off)/2])
 	}
-	t.Logf("%s%d of %d pools in their range", table.String(), inside, len(off))
-	if rows.pools && 10*inside < 9*len(off) {
-		t.Errorf("%d of %d pools are in their range", inside, len(off))
+	t.Logf("%s%d of %d pools in their range", table.String(), inside, counted)
+	if rows.pools && 10*inside < 9*counted {
+		t.Errorf("%d of %d pools are in their range", inside, counted)
 	}
 }
 
