@@ -45,7 +45,7 @@ func (shape *Shape) converts() bool { return shape.adapterBytes() != shape.eleme
 // quantized16 reports adapters on a quantised base whose stream has 16 bits. PEFT's
 // layer leaves the casts to autocast (peft/tuners/lora/bnb.py, Linear4bit.forward),
 // which leaves 16 bits as they are.
-func (shape *Shape) quantized16() bool { return shape.Quantize != "" && shape.AdapterCasts }
+func quantized16(shape *Shape) bool { return shape.Quantize != "" && shape.AdapterCasts }
 
 // input is the copy of its input that an adapter keeps for A's gradient: fp32
 // (_cast_input_dtype) or autocast's. Only fp32 on fp32 reads the base's own
@@ -58,7 +58,7 @@ func (adapter *Adapter) input(shape *Shape, shared bool) int64 {
 		}
 		return (shape.adapterBytes() + mask) * adapter.In * shape.Tokens
 	}
-	if shared && !shape.converts() && (!shape.autocasts() || shape.quantized16()) {
+	if shared && !shape.converts() && (!shape.autocasts() || quantized16(shape)) {
 		return 0
 	}
 	return shape.adapterBytes() * adapter.In * shape.Tokens
@@ -78,7 +78,7 @@ func (adapter *Adapter) copied(shape *Shape) (input, dropped int64) {
 	if adapter.widened(shape) || shape.AdapterDropout && shape.converts() {
 		input = 4 * size
 	}
-	if shape.AdapterDropout && shape.autocasts() && !shape.quantized16() {
+	if shape.AdapterDropout && shape.autocasts() && !quantized16(shape) {
 		dropped = 4 * size
 	}
 	return input, dropped

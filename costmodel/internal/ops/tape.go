@@ -132,7 +132,7 @@ func (record *tape) backward(op linearLayer, x int64) {
 func (record *tape) inputGrad(adapter *Adapter, x int64) {
 	shape, size := record.shape, adapter.In*record.shape.Tokens
 	from := shape.adapterBytes()
-	if adapter.widened(shape) || shape.AdapterDropout && shape.autocasts() && !shape.quantized16() {
+	if adapter.widened(shape) || shape.AdapterDropout && shape.autocasts() && !quantized16(shape) {
 		record.turn(from*size, 4*size)
 		from = 4
 	}
