@@ -64,9 +64,13 @@ func evaluation(table *costmodel.Table, model *layers.Model) error {
 	out := *table
 	out.Workload, out.Marks, out.LastGradients, out.Evaluation, out.Saving, out.Prepared = run, nil, false, nil, 0, 0
 	out.Units, _ = layers.Units(forward)
+	traits := run.Strategy.Traits()
 	for i := range out.Units {
 		unit := &out.Units[i]
 		unit.OptimizerState, unit.Padding = table.Units[i].OptimizerState, table.Units[i].Padding
+		if traits.ZeroStage == 3 { // a flat buffer throughout (deepspeed/runtime/zero/stage3.py, grad_partitions_flat_buffer)
+			unit.ResidentGrads = table.Units[i].ResidentGrads
+		}
 		for k, at := range forward.Unit(i) {
 			evaluates(&unit.Layers[k], &forward.Layers[at], &model.Layers[at], &table.Units[i].Layers[k])
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/catalogue"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
+	"github.com/devmap-dev/devmap/costmodel/internal/zero"
 )
 
 // trainerRow is one rank of transformers' own Trainer (measured/how/measure_trainer.py).
@@ -36,6 +37,24 @@ func caseNumber(t *testing.T, name, text string) int64 {
 		t.Fatal(name, err)
 	}
 	return n
+}
+
+// rowOptimizers are the optimizers by the name in a row.
+var rowOptimizers = map[string]string{
+	"foreach": value.AdamWForeach, "adam8": value.AdamW8bit, "paged8": value.PagedAdamW8bit, "paged32": value.PagedAdamW32bit,
+}
+
+// usualZero is DeepSpeed's file of a row: its stage, and of stage 3 sizes that it
+// leaves to Transformers (zero_file of measured/how).
+func usualZero(t *testing.T, model, stage string) *zero.Settings {
+	t.Helper()
+	set := zero.Defaults(int64(stage[4] - '0'))
+	set.Clipping = 1
+	if set.Stage == 3 {
+		set.ReduceBucket, set.Prefetch, set.Persistence = zero.Auto, zero.Auto, zero.Auto
+		set.Fill(hiddenOf(t, model))
+	}
+	return &set
 }
 
 // newTrainerRow reads engine:model:batch:seq:opts:world:rank.
@@ -73,8 +92,13 @@ func newTrainerRow(t *testing.T, name string) trainerRow {
 	if has("sgd") {
 		row.w.Optimizer = costmodel.SGD
 	}
-	if has("foreach") {
-		row.w.Optimizer = value.AdamWForeach
+	for opt, optimizer := range rowOptimizers {
+		if has(opt) {
+			row.w.Optimizer = optimizer
+		}
+	}
+	if parts[0] == "zero2" || parts[0] == "zero3" {
+		row.w.Strategy, row.w.DeepSpeed = costmodel.Strategy(parts[0]), usualZero(t, row.model, parts[0])
 	}
 	switch { // what bf16=True comes to
 	case has("amp") && (row.w.Strategy != costmodel.DDP || row.w.LoRARank > 0 || has("w32")):
@@ -99,6 +123,29 @@ func (row *trainerRow) predicted(t *testing.T) (peakBytes int64, at string, slac
 	return peak.Memory.Total(), peak.At, table.HeadSlack
 }
 
+// predictRows prints what devmap says of cases before they are measured. The
+// variable names a file of one a line.
+func predictRows(t *testing.T, variable string, read func(*testing.T, string) trainerRow) {
+	t.Helper()
+	file := os.Getenv(variable)
+	if file == "" {
+		t.Skip(variable, "names no file of cases")
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name := range strings.FieldsSeq(string(text)) {
+		row := read(t, name)
+		got, at, slack := row.predicted(t)
+		line, err := json.Marshal(map[string]any{"case": name, "peak_allocated": got, "at": at, "slack": slack})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Log(string(line))
+	}
+}
+
 // trainerRows are measured rows of training programs, and the bounds of their
 // predictions in percent.
 type trainerRows struct {
@@ -119,7 +166,7 @@ func (rows trainerRows) check(t *testing.T) {
 	}
 	var table strings.Builder
 	var off []float64
-	inside := 0
+	inside, counted := 0, 0
 	for line := range strings.Lines(string(text)) {
 		var read trainerRow
 		if err := json.Unmarshal([]byte(line), &read); err != nil {
@@ -133,8 +180,11 @@ func (rows trainerRows) check(t *testing.T) {
 		got, at, slack := row.predicted(t)
 		row.checkPinned(t, read.Host.Pinned)
 		pool := float64(read.Pool)/float64(got) - 1
-		if slack[0] <= pool && pool <= slack[1] {
-			inside++
+		if row.w.DeepSpeed == nil { // its requests are followed (TestReservedAccuracy)
+			counted++
+			if slack[0] <= pool && pool <= slack[1] {
+				inside++
+			}
 		}
 		percent := 100 * (float64(got)/float64(measured) - 1)
 		fmt.Fprintf(&table, "%-52s %8.3f %8.3f %+7.3f%% %+8.2f pool %+.3f of %.3f  %s\n", read.Case, gib(got), gib(measured), percent, float64(got-measured)/(1<<20), pool, slack, at)
@@ -152,9 +202,9 @@ func (rows trainerRows) check(t *testing.T) {
 	if len(off) < rows.least || off[len(off)/2] > rows.middle {
 		t.Errorf("%d rows, the one in the middle off by %.3f %%", len(off), off[len(off)/2])
 	}
-	t.Logf("%s%d of %d pools in their range", table.String(), inside, len(off))
-	if rows.pools && 10*inside < 9*len(off) {
-		t.Errorf("%d of %d pools are in their range", inside, len(off))
+	t.Logf("%s%d of %d pools in their range", table.String(), inside, counted)
+	if rows.pools && 10*inside < 9*counted {
+		t.Errorf("%d of %d pools are in their range", inside, counted)
 	}
 }
 

@@ -67,6 +67,14 @@ type Path struct {
 	// FusedAdapters: autograd functions of the program run LoRA's linear layers
 	// (axolotl, kernels/lora.py).
 	FusedAdapters bool `json:"fused_adapters"`
+	// QuantizedAsLoaded: the program does not call PEFT's
+	// prepare_model_for_kbit_training, so that what is not quantised keeps its type
+	// (trl, trainer/sft_trainer.py; swift/pipelines/train/tuner.py; llamafactory,
+	// model/adapter.py).
+	QuantizedAsLoaded bool `json:"quantized_as_loaded"`
+	// Quantized16: adapters on a quantised base are bf16 (trl, SFTTrainer.__init__:
+	// param.data.to(torch.bfloat16)).
+	Quantized16 bool `json:"quantized_16"`
 	// Megatron: Megatron-Core's layers, data parallelism and distributed optimizer.
 	Megatron bool
 	// StateDict: a state dict keeps every whole parameter while FSDP2 shards the

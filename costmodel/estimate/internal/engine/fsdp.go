@@ -22,6 +22,9 @@ type fsdp struct{ base }
 // trained parameters (torch/distributed/fsdp/_fully_shard/
 // _fsdp_param_group.py, _init_mp_dtypes). A preset may have PEFT's fp32.
 func (fsdp) Adapters(workload *costmodel.Workload) (string, error) {
+	if quantized16(workload) { // Accelerate makes no parameter of a 4-bit model fp32
+		return value.AdaptersBF16, nil
+	}
 	if !trainer.Of(workload.Preset).Path.AdaptersFP32 {
 		return adaptersAs(workload.Precision), nil
 	}
