@@ -16,6 +16,8 @@ type slope struct {
 	// to it in place (torch/csrc/autograd/input_buffer.cpp:
 	// can_accumulate_inplace).
 	viewed bool
+	// apart: its rows lie apart, and kernels that want them together copy it.
+	apart bool
 }
 
 // node is an operation of autograd's graph: what it keeps, and its backward,
@@ -54,9 +56,9 @@ type training struct {
 	grads   []*value // of adapters
 	frame   *frame
 	replays bool
-	half    bool     // fp16, whose streams are clipped
-	angles  *value   // cosines and sines, which every block keeps
-	cached  []*value // adapters' matrices that autocast has cast
+	half    bool      // fp16, whose streams are clipped
+	angles  [2]*value // cosines and sines, which every block keeps
+	cached  []*value  // adapters' matrices that autocast has cast
 }
 
 func (run *training) fresh(elements, width int64, from *node) *tensor {
@@ -202,4 +204,7 @@ func (run *training) sum(to *node, more slope) {
 func (run *training) slope(bytes int64) slope { return slope{value: run.alloc(bytes), size: bytes} }
 
 // passed is a gradient that goes on as it is.
-func (grad slope) passed() slope { return slope{grad.value.hold(), grad.size, grad.viewed} }
+func (grad slope) passed() slope {
+	grad.value.hold()
+	return grad
+}

@@ -2,6 +2,7 @@ package forward
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/devmap-dev/devmap/costmodel/internal/allocator"
@@ -26,6 +27,7 @@ type Moment struct {
 	PeakBytes       int64
 	HeldBytes       int64 // by gradients of adapters
 	StateBytes      int64 // by optimizer states
+	Cost            Cost
 }
 
 // Trained is what a run holds: its moments, all of them with the components'
@@ -33,11 +35,10 @@ type Moment struct {
 type Trained struct {
 	Moments       []Moment
 	Adapters      int64 // bytes of their matrices
+	ResidentBytes int64 // of the components and adapters, with what the allocator adds
 	Buckets       int64
 	Workspaces    int64
 	ReservedBytes int64
-	FLOPs         float64 // of a step
-	Traffic       float64
 }
 
 // Trains reports a transformer whose training can be followed.
@@ -57,13 +58,12 @@ func Train(parts Parts, call Call, ask Training) (Trained, error) {
 	for range 2 { // the first makes states
 		run.made.Moments = nil
 		run.memory.peak = run.memory.live
-		flops, traffic := run.flops, run.traffic
+		run.flops, run.traffic = 0, 0
 		if err := run.step(); err != nil {
 			return Trained{}, err
 		}
-		run.made.FLOPs, run.made.Traffic = run.flops-flops, run.traffic-traffic
 	}
-	run.made.Moments = append([]Moment{run.first}, run.made.Moments...)
+	run.made.Moments = slices.Insert(run.made.Moments, 0, run.first)
 	run.made.ReservedBytes = run.cache.PeakReserved
 	return run.made, nil
 }
@@ -85,13 +85,16 @@ type trainee struct {
 	picked []int64 // elements of adapters' matrices
 	vae    []*value
 	states []*value
-	first  Moment
-	made   Trained
+	spaces int
+	// variables of the program's main function.
+	variables map[string]*value
+	first     Moment
+	made      Trained
 }
 
 func newTrainee(parts Parts, call Call, ask Training) *trainee {
 	width := parts.Transformer.DType.Bits() / 8
-	run := &trainee{ask: ask, parts: parts, call: call, root: module{modules: modulesOf(parts.Transformer)}}
+	run := &trainee{ask: ask, parts: parts, call: call, root: module{modules: modulesOf(parts.Transformer)}, variables: make(map[string]*value)}
 	run.training = &training{tape: &tape{kernels: kernels{memory: memory{width: int64(width), cache: allocator.NewCache()}, gpus: 1, ring: 1}}, rank: ask.Rank, adapter: int64(width), half: ask.Half}
 	if ask.Half {
 		run.adapter = 4
@@ -126,29 +129,31 @@ func (run *trainee) prepare() error {
 		run.resident(encoder)
 	}
 	for i := range run.parts.Transformer.Layers {
-		name := run.parts.Transformer.Layers[i].Name
-		if in, out := run.root.inward(name), run.root.out(name); in > 0 && run.adapts(name) {
-			for _, elements := range []int64{in * run.rank, run.rank * out} {
-				run.picked = append(run.picked, elements)
-				run.made.Adapters += run.alloc(elements * run.adapter).bytes
+		layer := &run.parts.Transformer.Layers[i]
+		for j := range layer.Params {
+			name, matrix := strings.CutSuffix(modelgraph.FullName(layer.Name, layer.Params[j].Name), ".weight")
+			if matrix && len(layer.Params[j].Shape) == 2 && run.adapts(name) {
+				run.adapters(run.root.inward(name), run.root.out(name))
 			}
 		}
 	}
 	if len(run.picked) == 0 {
 		return fmt.Errorf("no layer of the %s has a name that ends in %q", run.parts.Transformer.Class, run.ask.Targets)
 	}
-	run.workspace(1 << 20) // cuBLASLt's
-	if err := run.encode(1); err != nil {
-		return err
-	}
-	run.first = Moment{Name: "load", Component: run.widest(), PeakBytes: run.peak}
+	run.made.ResidentBytes = run.live
+	const lt = 1 << 20 // cuBLASLt's workspace, of forward's thread
+	run.workspace(lt)
+	run.encode("instance", 1)
+	run.first = Moment{Name: "load", Component: "text_encoder_2", PeakBytes: run.peak, Cost: Cost{FLOPs: run.flops, Traffic: run.traffic}}
 	run.cache.Empty()
-	if run.ask.Latents && run.parts.Autoencoder != nil {
+	if run.ask.Latents && run.parts.Autoencoder != nil { // each batch leaves a mean, and a deviation
 		if err := run.pictures(); err != nil {
 			return err
 		}
 		run.first.PeakBytes = max(run.first.PeakBytes, run.peak)
+		live := run.live
 		run.drop(run.vae...)
+		run.made.ResidentBytes -= live - run.live
 		run.cache.Empty()
 	}
 	if run.ask.Replicas {
@@ -160,8 +165,18 @@ func (run *trainee) prepare() error {
 	return nil
 }
 
+// adapters are the two matrices of a layer's adapter.
+func (run *trainee) adapters(in, out int64) {
+	for _, elements := range []int64{in * run.rank, run.rank * out} {
+		run.picked = append(run.picked, elements)
+		run.made.Adapters += elements * run.adapter
+		run.alloc(elements * run.adapter)
+	}
+}
+
 // workspace is that of a thread's matrix products.
 func (run *trainee) workspace(more int64) {
+	run.spaces++
 	for _, bytes := range []int64{run.ask.Workspace, more} {
 		if bytes > 0 {
 			run.made.Workspaces += run.alloc(bytes).bytes
@@ -169,35 +184,40 @@ func (run *trainee) workspace(more int64) {
 	}
 }
 
-// widest is the last encoder's class, which is the largest.
-func (run *trainee) widest() string { return "text_encoder" }
-
-// encode makes prompts' embeddings, without gradients; what it leaves is their
-// size.
-func (run *trainee) encode(batch int64) error {
+// encode makes prompts' embeddings, without gradients, and names them.
+func (run *trainee) encode(name string, batch int64) {
 	for i, encoder := range run.parts.Encoders {
 		if walk := walks[encoder.Class]; walk != nil {
 			walk(run.tape, module{modules: modulesOf(encoder)}, Call{Batch: batch, Text: run.parts.Texts[i]})
 		}
 	}
-	return nil
+	run.set(name+" embeddings", run.new(batch*run.call.Text*run.root.inward("context_embedder")))
+	run.set(name+" pooled", run.new(batch*run.root.inward("time_text_embed.text_embedder.linear_1")))
+	run.set(name+" ids", run.new(3*run.call.Text))
 }
 
-// pictures encodes a batch of pictures.
+// set gives a variable of the program's main function a value, and takes its
+// last one away.
+func (run *trainee) set(name string, fresh *value) {
+	run.drop(run.variables[name])
+	run.variables[name] = fresh
+}
+
+// pictures encodes a batch of pictures, which come in single precision.
 func (run *trainee) pictures() error {
 	walk := walks[run.parts.Autoencoder.Class]
 	if walk == nil {
 		return fmt.Errorf("the forward of a %s is not known here", run.parts.Autoencoder.Class)
 	}
-	given := 3 * run.call.Batch * run.call.Height * run.call.Width
-	pixels := []*value{run.single(given)}
 	if run.width < 4 {
-		pixels = append(pixels, run.new(given))
+		run.set("pixel_values", run.new(run.pixels()))
 	}
 	walk(run.tape, module{modules: modulesOf(run.parts.Autoencoder)}, run.call)
-	run.drop(pixels...)
 	return nil
 }
+
+// pixels are the values of a batch of pictures.
+func (run *trainee) pixels() int64 { return 3 * run.call.Batch * run.call.Height * run.call.Width }
 
 // moment ends a part of a step.
 func (run *trainee) moment(name, component string) {
@@ -208,18 +228,15 @@ func (run *trainee) moment(name, component string) {
 	for _, held := range run.states {
 		states += held.bytes
 	}
-	run.made.Moments = append(run.made.Moments, Moment{Name: name, Component: component, PeakBytes: run.peak, HeldBytes: grads, StateBytes: states})
-	run.peak = run.live
+	run.made.Moments = append(run.made.Moments, Moment{Name: name, Component: component, PeakBytes: run.peak, HeldBytes: grads, StateBytes: states, Cost: Cost{FLOPs: run.flops, Traffic: run.traffic}})
+	run.peak, run.flops, run.traffic = run.live, 0, 0
 }
 
-// step is one step (train_dreambooth_lora_flux.py: main).
+// step is one step (train_dreambooth_lora_flux.py: main). What a variable holds
+// stays until the next step gives it another value.
 func (run *trainee) step() error {
-	batch, tokens := run.call.Batch, run.call.Tokens
-	if err := run.encode(batch); err != nil {
-		return err
-	}
-	root := run.root
-	embeds := []*value{run.new(batch * run.call.Text * root.inward("context_embedder")), run.new(batch * root.inward("time_text_embed.text_embedder.linear_1")), run.new(3 * run.call.Text)}
+	run.set("batch", run.single(run.pixels()))
+	run.encode("step", run.call.Batch)
 	run.moment("prompts", "text_encoder_2")
 	if !run.ask.Latents && run.parts.Autoencoder != nil {
 		if err := run.pictures(); err != nil {
@@ -227,33 +244,32 @@ func (run *trainee) step() error {
 		}
 		run.moment("latents", "vae")
 	}
-	latents := batch * tokens * root.inward("x_embedder")
-	for range 4 { // model_input, noise, noisy_model_input, and that packed
-		embeds = append(embeds, run.new(latents))
+	latents := run.call.Batch * run.call.Tokens * run.root.inward("x_embedder")
+	for _, name := range []string{"model_input", "noise", "noisy_model_input", "packed_noisy_model_input"} {
+		run.set(name, run.new(latents))
 	}
-	embeds = append(embeds, run.new(3*tokens))
-	out := trainFlux(run.training, root, run.call, run.ask.Recompute)
+	run.set("latent_image_ids", run.new(3*run.call.Tokens))
+	out := trainFlux(run.training, run.root, run.call, run.ask.Recompute)
 	run.drop(run.cached...)
 	run.cached = nil
-	grad := run.loss(&out, &embeds, latents)
+	grad := run.loss(&out, latents)
 	run.moment("forward", "transformer")
-	if run.made.Workspaces < 2*run.ask.Workspace { // autograd's thread has its own
+	if run.spaces == 1 { // autograd's thread has its own
 		run.workspace(0)
 	}
 	run.backward(out, grad)
-	run.drop(run.angles)
-	run.free(out)
+	run.drop(run.angles[:]...)
+	run.set("model_pred", out.value)
 	run.moment("backward", "transformer")
 	run.update()
 	run.drop(run.grads...)
-	run.drop(embeds...)
 	run.grads = nil
 	return nil
 }
 
 // loss is the squared error in single precision: the prediction is unpacked, and
 // its difference kept. It returns the prediction's gradient.
-func (run *trainee) loss(out **tensor, kept *[]*value, count int64) slope {
+func (run *trainee) loss(out **tensor, count int64) slope {
 	if run.ask.Autocast {
 		wide := run.to(*out, 4) // convert_outputs_to_fp32
 		run.free(*out)
@@ -262,7 +278,7 @@ func (run *trainee) loss(out **tensor, kept *[]*value, count int64) slope {
 	unpacked := run.unary(*out, nil)
 	run.free(*out)
 	*out = unpacked
-	*kept = append(*kept, run.new(count), run.single(count))
+	run.set("target", run.new(count))
 	return run.slope(unpacked.elements * unpacked.width)
 }
 

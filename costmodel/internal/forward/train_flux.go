@@ -22,7 +22,7 @@ func trainFlux(train *training, root module, call Call, checkpoints bool) *tenso
 	text := &tensor{value: run.tape.linear(root, "context_embedder", run.textRows()), elements: run.textRows() * run.dim, width: run.width}
 	ids := run.new((run.image + run.text) * 3)
 	angles := infer.angles(run.image+run.text, root)
-	run.angles = angles[0]
+	run.angles = [2]*value{angles[0], angles[1]}
 	run.list(root, "transformer_blocks", run.double, &image, &text)
 	run.list(root, "single_transformer_blocks", run.joint, &image, &text)
 	vectors := run.modulation(root, "norm_out.linear", run.batch)
@@ -32,7 +32,7 @@ func trainFlux(train *training, root module, call Call, checkpoints bool) *tenso
 	run.free(image)
 	out := run.training.linear(root, "proj_out", normed, run.imageRows())
 	run.free(normed, text)
-	run.drop(run.temb, ids, angles[1])
+	run.drop(run.temb, ids)
 	return out
 }
 
@@ -74,7 +74,8 @@ func (run fluxTraining) double(block module, image, text *tensor) (*tensor, *ten
 	hidden := run.added(image, gate)
 	plain := run.norm(hidden, run.imageRows(), false)
 	run.free(normed)
-	normed = run.modulatedBy(plain, run.batch, run.dim)
+	normed = run.modulatedBy(plain.same(), run.batch, run.dim)
+	run.free(plain)
 	result := run.feed(block.in("ff"), normed, run.imageRows())
 	scaled := run.gated(result, imageMod)
 	run.free(result)
@@ -84,7 +85,8 @@ func (run fluxTraining) double(block module, image, text *tensor) (*tensor, *ten
 	hiddenText := run.added(text, gateText)
 	plain = run.norm(hiddenText, run.textRows(), false)
 	run.free(normedText)
-	normedText = run.modulatedBy(plain, run.batch, run.dim)
+	normedText = run.modulatedBy(plain.same(), run.batch, run.dim)
+	run.free(plain)
 	resultText := run.feed(block.in("ff_context"), normedText, run.textRows())
 	scaledText := run.gated(resultText, textMod)
 	nextText := run.added(hiddenText, scaledText)
@@ -120,13 +122,13 @@ func (run fluxTraining) attention(attn module, image, text *tensor) (*tensor, *t
 	if text != nil {
 		rename(&extra[0], run.rms(extra[0], width))
 		rename(&extra[1], run.rms(extra[1], width))
-		rename(&query, run.joined(extra[0], query))
-		rename(&key, run.joined(extra[1], key))
-		rename(&val, run.joined(extra[2], val))
+		rename(&query, run.joined(run.batch > 1, extra[0], query))
+		rename(&key, run.joined(run.batch > 1, extra[1], key))
+		rename(&val, run.joined(run.batch > 1, extra[2], val))
 	}
 	rename(&query, run.turned(query))
 	rename(&key, run.turned(key))
-	out := run.attended(query, key, val, run.batch, attn.headCount(), run.dim, text == nil)
+	out := run.attended(query, key, val, run.batch, attn.headCount(), run.dim)
 	if text == nil {
 		run.free(query, key, val)
 		return out, nil
@@ -146,14 +148,14 @@ func (run fluxTraining) attention(attn module, image, text *tensor) (*tensor, *t
 
 // joint is FluxSingleTransformerBlock.forward.
 func (run fluxTraining) joint(block module, image, text *tensor) (*tensor, *tensor) {
-	hidden := run.joined(text, image)
+	hidden := run.joined(run.batch > 1, text, image)
 	gate := run.modulation(block, "norm.linear", run.batch)
 	normed := run.modulatedBy(run.norm(hidden, run.rows(), false), run.batch, run.dim)
 	up := run.training.linear(block, "proj_mlp", normed, run.rows())
 	active := run.unary(up, up.value)
 	run.free(up)
 	attended, _ := run.attention(block.in("attn"), normed, nil)
-	both := run.joined(attended, active)
+	both := run.joined(true, attended, active)
 	down := run.training.linear(block, "proj_out", both, run.rows())
 	scaled := run.gated(down, gate)
 	run.free(down, both)

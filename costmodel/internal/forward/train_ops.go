@@ -25,8 +25,23 @@ func (run *training) product(x *tensor, rows, in, out int64) *tensor {
 			grad.viewed = true // of the product of matrices
 			return []slope{grad}
 		}
+		y.from = run.node([]*tensor{y})
+		y.from.back = func(above slope) []slope {
+			if gathered := run.together(above); gathered != nil {
+				return []slope{{value: gathered, size: above.size}}
+			}
+			return []slope{above.passed()}
+		}
 	}
 	return y
+}
+
+// together is a copy of a gradient whose rows lie apart.
+func (run *training) together(grad slope) *value {
+	if !grad.apart {
+		return nil
+	}
+	return run.alloc(grad.size)
 }
 
 func (run *training) work(rows, in, out int64) {
@@ -166,13 +181,17 @@ func (run *training) rms(x *tensor, dim int64) *tensor {
 	y := run.fresh(x.elements, x.width, made)
 	run.keeps(made, run.single(x.elements/dim))
 	if bytes := x.elements * x.width; made != nil {
-		made.back = func(slope) []slope { return []slope{run.slope(bytes)} }
+		made.back = func(above slope) []slope {
+			grad := run.slope(bytes)
+			run.drop(run.together(above))
+			return []slope{grad}
+		}
 	}
 	return y
 }
 
-// joined is torch.cat; its backward gives views.
-func (run *training) joined(parts ...*tensor) *tensor {
+// joined is torch.cat; its backward gives views, whose rows may lie apart.
+func (run *training) joined(apart bool, parts ...*tensor) *tensor {
 	made := run.node(parts)
 	total := int64(0)
 	for _, part := range parts {
@@ -190,7 +209,7 @@ func (run *training) joined(parts ...*tensor) *tensor {
 			grads := make([]slope, len(sizes))
 			for i, size := range sizes {
 				if size > 0 {
-					grads[i] = slope{value: grad.value.hold(), size: size, viewed: true}
+					grads[i] = slope{value: grad.value.hold(), size: size, viewed: true, apart: apart}
 				}
 			}
 			return grads
@@ -262,12 +281,11 @@ func (run *training) turned(x *tensor) *tensor {
 			return []slope{grad}
 		}
 	}
-	angles := run.angles
 	wide := run.to(x, 4)
-	cosine := run.unary(wide, angles)
+	cosine := run.unary(wide, run.angles[0])
 	run.free(wide)
 	wide = run.to(pairs, 4)
-	sine := run.unary(wide, angles)
+	sine := run.unary(wide, run.angles[1])
 	run.free(wide)
 	sum := run.added(cosine, sine)
 	run.free(cosine, sine)
@@ -277,9 +295,8 @@ func (run *training) turned(x *tensor) *tensor {
 }
 
 // attended is scaled_dot_product_attention as torch 2.11 runs it on Hopper: cuDNN
-// for 16 bits, the memory-efficient kernel for 32. apart: its result's gradient
-// lies apart.
-func (run *training) attended(query, key, val *tensor, batch, heads, dim int64, apart bool) *tensor {
+// for 16 bits, the memory-efficient kernel for 32, which reads gradients together.
+func (run *training) attended(query, key, val *tensor, batch, heads, dim int64) *tensor {
 	made := run.node([]*tensor{query, key, val}, query.value, key.value, val.value)
 	rows := query.elements / dim * heads // of all heads
 	tokens := query.elements / dim / batch
@@ -290,12 +307,12 @@ func (run *training) attended(query, key, val *tensor, batch, heads, dim int64, 
 	}
 	out := run.fresh(query.elements, query.width, made)
 	const block = 32 // rows of logarithms (attention.cu: kAlignLSE)
-	logs := run.single(rows)
-	if query.width == 4 {
-		run.drop(logs)
-		logs = run.single(batch * heads * (tokens + block - 1) / block * block)
-	} else {
+	var logs *value
+	if query.width < 4 {
+		logs = run.single(rows)
 		run.drop(run.alloc(1))
+	} else {
+		logs = run.single(batch * heads * ((tokens + block - 1) / block * block))
 	}
 	if made != nil && (run.frame == nil || run.replays) {
 		made.hold([]*value{out.value, logs})
@@ -303,11 +320,11 @@ func (run *training) attended(query, key, val *tensor, batch, heads, dim int64, 
 	run.drop(logs)
 	run.keeps(made, seeds...)
 	if bytes, width := query.elements*query.width, dim/heads; made != nil {
-		made.back = func(slope) []slope {
+		made.back = func(above slope) []slope {
 			run.flops += 10 * float64(batch*tokens*dim) * float64(tokens)
 			var gathered *value
-			if apart && query.width == 4 {
-				gathered = run.alloc(bytes)
+			if query.width == 4 {
+				gathered = run.together(above)
 			}
 			grads := []slope{run.slope(bytes), run.slope(bytes), run.slope(bytes)}
 			if query.width < 4 { // dq in single precision, and a sum a row

@@ -1,0 +1,3 @@
+package forward
+
+var debugLog func(bytes int64)
