@@ -38,9 +38,6 @@ func (m *memory) alloc(bytes int64) *value {
 	m.live += made.bytes
 	m.peak = max(m.peak, m.live)
 	m.traffic += float64(bytes)
-	if debugLog != nil {
-		debugLog(bytes)
-	}
 	return made
 }
 
@@ -68,9 +65,6 @@ func (m *memory) drop(values ...*value) {
 		dropped.references--
 		if dropped.references == 0 {
 			m.live -= dropped.bytes
-			if debugLog != nil && dropped.bytes > 0 {
-				debugLog(-dropped.bytes)
-			}
 			if dropped.block != nil {
 				m.cache.Free(dropped.block)
 			}

@@ -209,10 +209,16 @@ func (run *trainee) pictures() error {
 	if walk == nil {
 		return fmt.Errorf("the forward of a %s is not known here", run.parts.Autoencoder.Class)
 	}
-	if run.width < 4 {
-		run.set("pixel_values", run.new(run.pixels()))
+	single := run.width == 4 // the batch needs no cast
+	run.set("pixel_values", nil)
+	if single {
+		run.set("batch", nil) // the walk makes its own input
 	}
 	walk(run.tape, module{modules: modulesOf(run.parts.Autoencoder)}, run.call)
+	run.set("pixel_values", run.new(run.pixels()))
+	if single {
+		run.set("batch", run.variables["pixel_values"].hold())
+	}
 	return nil
 }
 

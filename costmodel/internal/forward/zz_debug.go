@@ -1,3 +1,0 @@
-package forward
-
-var debugLog func(bytes int64)
