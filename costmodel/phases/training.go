@@ -18,8 +18,8 @@ const trainedClass = "FluxPipeline"
 // resolution is the side of the pictures (parse_args: --resolution).
 const resolution = 512
 
-// train is the plan of a program that trains adapters on so many GPUs, each of
-// which holds the same.
+// train is the plan of a program that trains adapters on so many GPUs. All of
+// them hold the same.
 func train(pipeline *diffusers.Pipeline, asked Workload, gpu costmodel.Device, gpus int) ([]*Plan, error) {
 	asked.Height, asked.Width = cmp.Or(asked.Height, asked.Width, resolution), cmp.Or(asked.Width, asked.Height, resolution)
 	asked.Steps = cmp.Or(asked.Steps, 1)
@@ -105,7 +105,7 @@ func (run *running) trained(plan *Plan) (*Plan, error) {
 	}
 	for i := range made.Moments {
 		moment := &made.Moments[i]
-		used := costmodel.Memory{Params: params, Grads: moment.HeldBytes, OptimizerState: moment.StateBytes, Workspace: made.Workspaces + made.ResidentBytes - params, CommBuffers: made.Buckets}
+		used := costmodel.Memory{Params: params, Grads: moment.GradBytes, OptimizerState: moment.StateBytes, Workspace: made.Workspaces + made.ResidentBytes - params, CommBuffers: made.Buckets}
 		used.Activations = moment.PeakBytes - used.Total()
 		phase := phasePlan{Name: moment.Name, Component: moment.Component, Seconds: run.trainedSeconds(moment.Cost), Memory: slices.Repeat([]costmodel.Memory{used}, int(max(1, run.work.Replicas)))}
 		if i > 0 { // a step

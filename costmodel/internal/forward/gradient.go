@@ -67,7 +67,7 @@ func (run *training) fresh(elements, width int64, from *node) *tensor {
 
 // view is another tensor of a storage.
 func (from *tensor) view(elements int64, node *node) *tensor {
-	return &tensor{value: from.value.hold(), elements: elements, width: from.width, from: node}
+	return &tensor{value: from.hold(), elements: elements, width: from.width, from: node}
 }
 
 // same is another name of a tensor.
@@ -137,7 +137,7 @@ func (run *training) checkpoint(on bool, inputs []*tensor, block func() []*tenso
 	}
 	made := &frame{again: block}
 	for _, input := range inputs {
-		made.inputs = append(made.inputs, input.value.hold())
+		made.inputs = append(made.inputs, input.hold())
 	}
 	run.frame = made
 	results := block()
@@ -175,7 +175,8 @@ func (run *training) backward(last *tensor, grad slope) {
 			}
 		}
 		if frame := made.frame; frame != nil && made.saves > 0 {
-			if frame.left--; frame.left == 0 {
+			frame.left--
+			if frame.left == 0 {
 				run.drop(frame.inputs...)
 			}
 		}
@@ -203,8 +204,8 @@ func (run *training) sum(to *node, more slope) {
 // slope is a new gradient.
 func (run *training) slope(bytes int64) slope { return slope{value: run.alloc(bytes), size: bytes} }
 
-// passed is a gradient that goes on as it is.
+// passed is the same gradient, for another node.
 func (grad slope) passed() slope {
-	grad.value.hold()
+	grad.hold()
 	return grad
 }

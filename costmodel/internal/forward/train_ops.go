@@ -27,7 +27,7 @@ func (run *training) product(x *tensor, rows, in, out int64) *tensor {
 		}
 		y.from = run.node([]*tensor{y})
 		y.from.back = func(above slope) []slope {
-			if gathered := run.together(above); gathered != nil {
+			if gathered := together(run, above); gathered != nil {
 				return []slope{{value: gathered, size: above.size}}
 			}
 			return []slope{above.passed()}
@@ -37,7 +37,7 @@ func (run *training) product(x *tensor, rows, in, out int64) *tensor {
 }
 
 // together is a copy of a gradient whose rows lie apart.
-func (run *training) together(grad slope) *value {
+func together(run *training, grad slope) *value {
 	if !grad.apart {
 		return nil
 	}
@@ -51,7 +51,7 @@ func (run *training) work(rows, in, out int64) {
 
 // linear is nn.Linear, with peft's adapter where it has one
 // (peft/tuners/lora/layer.py: Linear.forward).
-func (run *training) linear(mod module, name string, x *tensor, rows int64) *tensor {
+func (run *training) layer(mod module, name string, x *tensor, rows int64) *tensor {
 	in, out := mod.inward(name), mod.out(name)
 	cast := run.to(x, run.width)
 	y := run.product(cast, rows, in, out)
@@ -78,7 +78,7 @@ func (run *training) adapted(x *tensor, rows, in, out int64) *tensor {
 	weight := leaf
 	if run.adapter != run.width {
 		if weight = run.to(leaf, run.width); run.frame != nil && !run.replays {
-			run.cached = append(run.cached, weight.value.hold())
+			run.cached = append(run.cached, weight.hold())
 		}
 	}
 	made := run.node([]*tensor{weight, x}, x.value, weight.value)
@@ -183,7 +183,7 @@ func (run *training) rms(x *tensor, dim int64) *tensor {
 	if bytes := x.elements * x.width; made != nil {
 		made.back = func(above slope) []slope {
 			grad := run.slope(bytes)
-			run.drop(run.together(above))
+			run.drop(together(run, above))
 			return []slope{grad}
 		}
 	}
@@ -209,7 +209,7 @@ func (run *training) joined(apart bool, parts ...*tensor) *tensor {
 			grads := make([]slope, len(sizes))
 			for i, size := range sizes {
 				if size > 0 {
-					grads[i] = slope{value: grad.value.hold(), size: size, viewed: true, apart: apart}
+					grads[i] = slope{value: grad.hold(), size: size, viewed: true, apart: apart}
 				}
 			}
 			return grads
@@ -257,7 +257,7 @@ func (run *training) divided(x *tensor, sizes ...int64) []*tensor {
 		if piece != nil {
 			piece.inputs = []*node{made}
 			piece.back = func(grad slope) []slope {
-				waiting, made.pieces = append(waiting, grad.value.hold()), true
+				waiting, made.pieces = append(waiting, grad.hold()), true
 				return nil
 			}
 		}
@@ -324,13 +324,13 @@ func (run *training) attended(query, key, val *tensor, batch, heads, dim int64) 
 			run.flops += 10 * float64(batch*tokens*dim) * float64(tokens)
 			var gathered *value
 			if query.width == 4 {
-				gathered = run.together(above)
+				gathered = together(run, above)
 			}
 			grads := []slope{run.slope(bytes), run.slope(bytes), run.slope(bytes)}
 			if query.width < 4 { // dq in single precision, and a sum a row
 				run.drop(run.alloc(2*bytes + 4*rows + 1))
 			} else {
-				run.efficientScratch(bytes, rows, batch*heads, tokens, width)
+				efficientScratch(run, bytes, rows, batch*heads, tokens, width)
 			}
 			run.drop(gathered)
 			return grads
@@ -343,7 +343,7 @@ func (run *training) attended(query, key, val *tensor, batch, heads, dim int64) 
 // of the result and its gradient, its sums, and blocks of 64 rows of dq, each
 // with a lock and a counter (mem_eff_attention/kernel_backward.h:
 // GradQTempStorage).
-func (run *training) efficientScratch(bytes, rows, pairs, tokens, width int64) {
+func efficientScratch(run *training, bytes, rows, pairs, tokens, width int64) {
 	const blockRows, header = 64, 16
 	side := int64(64)
 	if width > side {

@@ -20,7 +20,7 @@ func (request *Request) Pipeline(model, folder string, builtIn fs.FS) (*Question
 	if request.IsLatency() {
 		return nil, out.Usagef("--objective latency: %s is a pipeline of components, whose phases are planned for memory alone", model)
 	}
-	training, err := request.trainsPipeline(model)
+	training, err := trainsPipeline(request, model)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +71,7 @@ var pipelineTraining = map[string][]string{
 
 // trainsPipeline is the workload of [pipelinePreset], nil if it is not asked for.
 // What its program does not have is refused.
-func (request *Request) trainsPipeline(model string) (*costmodel.Workload, error) {
+func trainsPipeline(request *Request, model string) (*costmodel.Workload, error) {
 	if !request.Given("preset") || request.work.Preset != pipelinePreset {
 		return nil, nil
 	}
