@@ -61,12 +61,12 @@ func trainingEdits(batch int64) []pipelineEdit {
 		return func(work *phases.Workload) {
 			changed := *work.Train
 			change(&changed)
-			work.Train = &changed
+			work.Train, work.Batch = &changed, changed.Batch
 		}
 	}
 	half := pipelineEdit{[]costmodel.Setting{costmodel.Set("precision", costmodel.BF16Mixed)}, train(func(work *costmodel.Workload) { work.Precision = costmodel.BF16Mixed })}
 	again := pipelineEdit{[]costmodel.Setting{costmodel.Set("recompute", costmodel.RecomputeFull)}, train(func(work *costmodel.Workload) { work.Recompute = costmodel.RecomputeFull })}
-	one := pipelineEdit{[]costmodel.Setting{costmodel.Set("batch", 1)}, func(work *phases.Workload) { work.Batch = 1 }}
+	one := pipelineEdit{[]costmodel.Setting{costmodel.Set("batch", 1)}, train(func(work *costmodel.Workload) { work.Batch = 1 })}
 	latents := pipelineEdit{[]costmodel.Setting{costmodel.Set("cache_latents", true)}, func(work *phases.Workload) { work.CacheLatents = true }}
 	out := []pipelineEdit{again, half, latents}
 	if batch > 1 {

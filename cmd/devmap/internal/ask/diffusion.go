@@ -52,10 +52,7 @@ func (request *Request) Pipeline(model, folder string, builtIn fs.FS) (*Question
 	if err != nil {
 		return nil, err
 	}
-	diffusion := &planner.Diffusion{Pipeline: pipeline, Workload: generation(request)}
-	if training != nil {
-		diffusion.Workload.Train, diffusion.Workload.Batch = training, training.Batch
-	}
+	diffusion := &planner.Diffusion{Pipeline: pipeline, Workload: generation(request, training)}
 	return &Question{Problem: planner.Problem{Diffusion: diffusion, Topology: topology}, Source: model, request: request}, nil
 }
 
@@ -82,6 +79,8 @@ func trainsPipeline(request *Request, model string) (*costmodel.Workload, error)
 	switch {
 	case work.Mode != costmodel.Train:
 		return nil, out.Usagef("--mode %s: --preset %s trains: use --mode train or leave one of them out", work.Mode, pipelinePreset)
+	case request.Given("steps"):
+		return nil, out.Usagef("--steps: they are denoising steps, and --preset %s plans one step of training: leave --steps out", pipelinePreset)
 	case work.LoRARank < 1:
 		return nil, out.Usagef("--lora-rank 0: --preset %s trains adapters alone: use --lora-rank 4", pipelinePreset)
 	}
@@ -144,8 +143,9 @@ func only(pipeline *diffusers.Pipeline, name string) error {
 	return pipeline.Components[0].Fault
 }
 
-// generation is what a command's flags ask a diffusion pipeline for.
-func generation(request *Request) phases.Workload {
+// generation is what a command's flags ask a diffusion pipeline for, or a program
+// that trains it.
+func generation(request *Request, training *costmodel.Workload) phases.Workload {
 	given := &request.Generation
 	work := phases.Workload{
 		Height: given.Height, Width: given.Width, Frames: given.Frames, Batch: request.work.Batch,
@@ -154,6 +154,9 @@ func generation(request *Request) phases.Workload {
 	}
 	if request.Given("steps") {
 		work.Steps = request.Run.Steps
+	}
+	if work.Train = training; training != nil {
+		work.Batch = training.Batch
 	}
 	return work
 }

@@ -134,7 +134,8 @@ func (asked *Question) takes(change *strategy.Change) bool {
 	}
 	to := change.To
 	if to.Diffusion != nil {
-		return reflect.DeepEqual(generation(again), to.Diffusion.Workload)
+		training, err := trainsPipeline(again, asked.Source)
+		return err == nil && reflect.DeepEqual(generation(again, training), to.Diffusion.Workload)
 	}
 	again.asProgram(to.Graph)
 	parsed, err := again.parse(asked.Topology)
