@@ -46,7 +46,7 @@ func (solution *Solution) pipelineFile(asked *Diffusion) *devicemap.Plan {
 	}
 	if training := planned.Workload.Train; training != nil {
 		plan.Workload = *training
-		plan.Workload.Runtime, plan.Workload.MicroBatches = "accelerate", 1
+		plan.Workload.Runtime, plan.Workload.MicroBatches = "accelerate", max(1, training.MicroBatches)
 		if planned.Workload.Replicas > 1 {
 			plan.Workload.World = planned.Workload.Replicas
 		}

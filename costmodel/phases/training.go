@@ -54,6 +54,9 @@ func (work Workload) trainable(pipeline *diffusers.Pipeline) error {
 		return costmodel.Refuse(preset, "each GPU trains the whole transformer under DDP, and degrees are xDiT's: leave them out")
 	case work.Frames > 1:
 		return costmodel.Refuse(costmodel.Set("frames", work.Frames), "%v trains on pictures: leave %v out", preset, costmodel.Setting{Field: "frames"})
+	case work.Batch%max(1, asked.MicroBatches) != 0:
+		return costmodel.Refuse(costmodel.Set("micro_batches", asked.MicroBatches), "%d does not divide the batch of %d: use %v, for micro-batches of %d", asked.MicroBatches, work.Batch,
+			costmodel.Set("batch", (work.Batch/asked.MicroBatches+1)*asked.MicroBatches), work.Batch/asked.MicroBatches+1)
 	case trainedTypes[asked.Precision] == 0:
 		return costmodel.Refuse(costmodel.Set("precision", asked.Precision), "%v has --mixed_precision no, bf16 and fp16: use %v, which stores frozen weights and adapters in bf16, %v or %v", preset,
 			costmodel.Set("precision", costmodel.BF16Mixed), costmodel.Set("precision", costmodel.FP32True), costmodel.Set("precision", costmodel.FP16Mixed))
@@ -90,9 +93,11 @@ func (run *running) trained(plan *Plan) (*Plan, error) {
 	}
 	call := run.call()
 	call.Decode = false
+	micro := max(1, asked.MicroBatches)
+	call.Batch /= micro
 	made, err := forward.Train(parts, call, forward.Training{
 		Rank: asked.LoRARank, Targets: asked.LoRATargets, Autocast: asked.Precision != costmodel.FP32True, Half: asked.Precision == costmodel.FP16Mixed,
-		Recompute: asked.Recompute == costmodel.RecomputeFull, Latents: run.work.CacheLatents, Replicas: run.work.Replicas > 1, Workspace: run.gpu.WorkspaceBytes,
+		Recompute: asked.Recompute == costmodel.RecomputeFull, Latents: run.work.CacheLatents, Replicas: run.work.Replicas > 1, Workspace: run.gpu.WorkspaceBytes, Accumulates: micro > 1,
 	})
 	if err != nil {
 		return nil, err

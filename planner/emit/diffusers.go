@@ -131,7 +131,10 @@ func pictures(class string) string {
 
 // trainsItself names the command that runs a plan of training: its program's own.
 func trainsItself(plan *devicemap.Plan, asked *generation) costmodel.Message {
-	words := fmt.Sprintf("accelerate launch --num_processes %d train_dreambooth_lora_flux.py --resolution %d --train_batch_size %d --rank %d", len(plan.Devices), asked.Height, asked.Batch, plan.Workload.LoRARank)
+	words := fmt.Sprintf("accelerate launch --num_processes %d train_dreambooth_lora_flux.py --resolution %d --train_batch_size %d --rank %d", len(plan.Devices), asked.Height, asked.Batch/max(1, plan.Workload.MicroBatches), plan.Workload.LoRARank)
+	if parts := plan.Workload.MicroBatches; parts > 1 {
+		words += fmt.Sprintf(" --gradient_accumulation_steps %d", parts)
+	}
 	for _, flag := range []struct {
 		text string
 		on   bool

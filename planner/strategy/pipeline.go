@@ -19,7 +19,7 @@ func (problem *search) smallestPipeline(ctx context.Context) []Change {
 	var out []Change
 	edits := pipelineEdits(problem.gpus())
 	if problem.Diffusion.Workload.Train != nil {
-		edits = trainingEdits(problem.Diffusion.Workload.Batch)
+		edits = trainingEdits(problem.Diffusion.Workload.Batch, max(1, problem.Diffusion.Workload.Train.MicroBatches))
 	}
 	for _, edit := range edits {
 		changed, asked := *problem, *problem.Diffusion
@@ -56,7 +56,7 @@ func pipelineEdits(gpus int64) []pipelineEdit {
 
 // trainingEdits are the changes that take memory away from a training program: in
 // its own flags.
-func trainingEdits(batch int64) []pipelineEdit {
+func trainingEdits(batch, parts int64) []pipelineEdit {
 	train := func(change func(*costmodel.Workload)) func(*phases.Workload) {
 		return func(work *phases.Workload) {
 			changed := *work.Train
@@ -66,10 +66,10 @@ func trainingEdits(batch int64) []pipelineEdit {
 	}
 	half := pipelineEdit{[]costmodel.Setting{costmodel.Set("precision", costmodel.BF16Mixed)}, train(func(work *costmodel.Workload) { work.Precision = costmodel.BF16Mixed })}
 	again := pipelineEdit{[]costmodel.Setting{costmodel.Set("recompute", costmodel.RecomputeFull)}, train(func(work *costmodel.Workload) { work.Recompute = costmodel.RecomputeFull })}
-	one := pipelineEdit{[]costmodel.Setting{costmodel.Set("batch", 1)}, train(func(work *costmodel.Workload) { work.Batch = 1 })}
+	one := pipelineEdit{[]costmodel.Setting{costmodel.Set("batch", parts)}, train(func(work *costmodel.Workload) { work.Batch = parts })}
 	latents := pipelineEdit{[]costmodel.Setting{costmodel.Set("cache_latents", true)}, func(work *phases.Workload) { work.CacheLatents = true }}
 	out := []pipelineEdit{again, half, latents}
-	if batch > 1 {
+	if batch > parts {
 		out = append(out, one)
 	}
 	both := func(parts ...pipelineEdit) (made pipelineEdit) {

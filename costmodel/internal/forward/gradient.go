@@ -56,9 +56,11 @@ type training struct {
 	grads   []*value // of adapters
 	frame   *frame
 	replays bool
-	half    bool      // fp16, whose streams are clipped
-	angles  [2]*value // cosines and sines, which every block keeps
-	cached  []*value  // adapters' matrices that autocast has cast
+	// accumulated: the adapters have gradients, which more are added to.
+	accumulated bool
+	half        bool      // fp16, whose streams are clipped
+	angles      [2]*value // cosines and sines, which every block keeps
+	cached      []*value  // adapters' matrices that autocast has cast
 }
 
 func (run *training) fresh(elements, width int64, from *node) *tensor {
@@ -188,6 +190,8 @@ func (run *training) backward(last *tensor, grad slope) {
 // nothing else holds that.
 func (run *training) sum(to *node, more slope) {
 	switch {
+	case to.leaf && run.accumulated:
+		run.drop(more.value)
 	case to.leaf:
 		run.grads = append(run.grads, more.value)
 	case to.grad.value == nil:

@@ -19,6 +19,8 @@ type Training struct {
 	Latents   bool     // pictures were encoded before, and the autoencoder is gone
 	Replicas  bool     // DDP averages gradients in buckets of its own
 	Workspace int64    // cuBLAS's, of each thread that multiplies
+	// Accumulates: gradients of several micro-batches are added before an update.
+	Accumulates bool
 }
 
 // Moment is a part of a training run, in order.
@@ -59,7 +61,7 @@ func Train(parts Parts, call Call, ask Training) (Trained, error) {
 		run.made.Moments = nil
 		run.peak = run.live
 		run.flops, run.traffic = 0, 0
-		if err := run.step(); err != nil {
+		if err := run.microBatches(); err != nil {
 			return Trained{}, err
 		}
 	}
@@ -238,6 +240,24 @@ func (run *trainee) moment(name, component string) {
 	run.peak, run.flops, run.traffic = run.live, 0, 0
 }
 
+// microBatches are those of a step: one, or the first and the last, whose gradients
+// are added in place.
+func (run *trainee) microBatches() error {
+	if run.ask.Accumulates {
+		if err := run.step(); err != nil {
+			return err
+		}
+		run.made.Moments, run.accumulated = nil, true
+	}
+	if err := run.step(); err != nil {
+		return err
+	}
+	run.update()
+	run.drop(run.grads...)
+	run.grads, run.accumulated = nil, false
+	return nil
+}
+
 // step is one step (train_dreambooth_lora_flux.py: main). What a variable holds
 // stays until the next step gives it another value.
 func (run *trainee) step() error {
@@ -267,9 +287,6 @@ func (run *trainee) step() error {
 	run.drop(run.angles[:]...)
 	run.set("model_pred", out.value)
 	run.moment("backward", "transformer")
-	run.update()
-	run.drop(run.grads...)
-	run.grads = nil
 	return nil
 }
 

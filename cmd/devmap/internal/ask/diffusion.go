@@ -63,7 +63,7 @@ const pipelinePreset = "diffusers-dreambooth-lora"
 // that have few; none: any.
 var pipelineTraining = map[string][]string{
 	"mode": {"train"}, "strategy": {"ddp"}, "optimizer": {"adamw"}, "recompute": {"none", "full"}, "attention": {"sdpa"},
-	"preset": nil, "batch": nil, "precision": nil, "lora_rank": nil, "lora_targets": nil,
+	"preset": nil, "batch": nil, "micro_batches": nil, "precision": nil, "lora_rank": nil, "lora_targets": nil,
 }
 
 // trainsPipeline is the workload of [pipelinePreset], nil if it is not asked for.

@@ -88,6 +88,9 @@ func weights(graph *modelgraph.Graph, work *phases.Workload) int64 {
 func asked(work *phases.Workload) string {
 	text := fmt.Sprintf("batch %d × %d × %d, ", work.Batch, work.Width, work.Height)
 	if training := work.Train; training != nil {
+		if training.MicroBatches > 1 {
+			text += fmt.Sprintf("%d micro-batches, ", training.MicroBatches)
+		}
 		return text + fmt.Sprintf("train LoRA rank %d, %s, recompute %s", training.LoRARank, training.Precision, training.Recompute)
 	}
 	return text + Plural(work.Frames, "frame") + ", " + Plural(work.Steps, "step")
