@@ -31,13 +31,14 @@ func cutFlux(t *testing.T, double, single, encoder int64) *diffusers.Pipeline {
 	if err := os.CopyFS(folder, os.DirFS("../../../fixtures/models/flux.1-dev")); err != nil {
 		t.Fatal(err)
 	}
-	edit := func(component string, sizes map[string]any) {
+	for _, component := range []string{"transformer", "text_encoder_2"} {
+		var sizes map[string]any
 		path := filepath.Join(folder, component, "config.json")
 		text, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := json.Unmarshal(text, &sizes); err != nil { // what the file has comes over sizes, so its own go first
+		if err := json.Unmarshal(text, &sizes); err != nil {
 			t.Fatal(err)
 		}
 		sizes["num_layers"] = encoder
@@ -51,8 +52,6 @@ func cutFlux(t *testing.T, double, single, encoder int64) *diffusers.Pipeline {
 			t.Fatal(err)
 		}
 	}
-	edit("transformer", map[string]any{})
-	edit("text_encoder_2", map[string]any{})
 	pipeline, err := diffusers.Open(folder, nil)
 	if err != nil {
 		t.Fatal(err)
