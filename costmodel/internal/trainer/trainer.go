@@ -42,6 +42,9 @@ type Preset struct {
 	MissingLoRA string   `json:"missing_lora"`
 	LoRAUnder   []string `json:"lora_under"`
 	Nearest     string
+	// Pipeline is the class of diffusion pipelines that the program trains; empty:
+	// it trains models of Transformers.
+	Pipeline string
 }
 
 // Path is how a program drives its engine. The zero value is a loop written by

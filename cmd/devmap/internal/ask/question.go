@@ -154,7 +154,8 @@ func (asked *Question) takes(change *strategy.Change) bool {
 	case parsed == nil:
 		return false
 	case to.Diffusion != nil:
-		return reflect.DeepEqual(generation(parsed.request), to.Diffusion.Workload)
+		training, err := trainsPipeline(parsed.request, asked.Source)
+		return err == nil && reflect.DeepEqual(generation(parsed.request, training), to.Diffusion.Workload)
 	}
 	workload, err := estimate.Resolve(to.Graph, estimate.On(to.Graph, parsed.Workload, parsed.Topology))
 	return err == nil && reflect.DeepEqual(workload, change.Row.Resolved) && reflect.DeepEqual(parsed.Topology, to.Topology) &&

@@ -38,7 +38,7 @@ var groups = []struct {
 	{"DeepSpeed", []string{"ds-config FILE"}},
 	{"JAX", []string{"mem-fraction FRACTION"}},
 	{"Diffusion", []string{
-		"component NAME", "height PIXELS", "width PIXELS", "frames N", "steps N", "vae-slicing", "vae-tiling", "vae-precision TYPE", "cfg-degree N",
+		"component NAME", "height PIXELS", "width PIXELS", "frames N", "steps N", "vae-slicing", "vae-tiling", "vae-precision TYPE", "cache-latents", "cfg-degree N",
 		"ulysses N", "ring N", "pipefusion N", "fully-shard-degree N",
 	}},
 	{"Search", []string{"objective GOAL", "time-limit DURATION", "explain"}},

@@ -202,6 +202,7 @@ class InspectFlags(Shared, total=False):
 class PlanKeywords(Shared, total=False):
     """Keywords of devmap.plan but for gpus."""
 
+    cache_latents: Optional[bool]
     cfg_degree: Optional[int]
     component: Optional[str]
     contiguous: Optional[bool]
@@ -259,6 +260,7 @@ KINDS: dict[str, str] = {
     "attention": "string",
     "batch": "int64",
     "built_on": "string",
+    "cache_latents": "bool",
     "cfg_degree": "int64",
     "compile": "bool",
     "component": "string",
@@ -347,10 +349,10 @@ _NAMES = {
         "virtual_stages"
     ),
     "plan": (
-        "attention batch built_on cfg_degree compile component contiguous dp ds_config ema eval_batch "
-        "eval_samples explain frames fully_shard_degree gpu gpus gradient_as_bucket_view height image_size "
-        "images label_tokens lengths liger lora_dropout lora_precision lora_rank lora_targets loss loss_only "
-        "max_pixels mem_fraction micro_batches mode new_tokens objective offload optimizer "
+        "attention batch built_on cache_latents cfg_degree compile component contiguous dp ds_config ema "
+        "eval_batch eval_samples explain frames fully_shard_degree gpu gpus gradient_as_bucket_view height "
+        "image_size images label_tokens lengths liger lora_dropout lora_precision lora_rank lora_targets loss "
+        "loss_only max_pixels mem_fraction micro_batches mode new_tokens objective offload optimizer "
         "optimizer_in_backward packing pin pipefusion precision preset quantize recompute reserve ring "
         "runtime schedule seq shard_degree steps strategy target_seq time_limit together topology tp ulysses "
         "vae_precision vae_slicing vae_tiling virtual_stages width"
