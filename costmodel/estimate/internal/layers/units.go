@@ -11,6 +11,9 @@ import (
 // them.
 func Units(model *Model) (units []costmodel.Unit, warnings []costmodel.Message) {
 	states := matrixStates{model: model, lossBlocks: freedByLoss(model)}
+	if model.Rules.Padding {
+		states.rests = model.rests()
+	}
 	for index := range model.Graph.Units {
 		unit := adder{Model: model, index: index}
 		unit.add(&states)
@@ -41,7 +44,11 @@ func (unit *adder) add(states *matrixStates) {
 		if unit.Workload.Mode == costmodel.Load {
 			continue
 		}
-		out.Padding += layer.Shard.Padding()
+		if states.rests != nil {
+			out.Padding += states.rests[i]
+		} else {
+			out.Padding += layer.Shard.Padding()
+		}
 		step := layer.Cost.Memory
 		step.Weights = weights
 		if unit.Train && layer.Runs {

@@ -21,6 +21,7 @@ type matrixStates struct {
 	// lossBlocks is what is left of the loss's blocks while states are laid
 	// out, in the order of the
 	lossBlocks int64
+	rests      []int64 // of parameters, by layer, if they follow one another
 }
 
 func (states *matrixStates) padding(layer *Layer) (state, grads int64) {
@@ -66,4 +67,42 @@ func freedByLoss(model *Model) int64 {
 		}
 	}
 	return total
+}
+
+// rests is what the allocator adds to the parameters of each layer where a GPU holds
+// the whole model: Module._apply copies one tensor after another to an empty GPU, so
+// that later ones lie in what earlier ones left (torch/nn/modules/module.py; PEFT's A
+// and B come after the weight that they adapt). Where a device map decides who holds
+// what, a parameter is counted alone ([Part.Padding]).
+func (model *Model) rests() []int64 {
+	var pool allocator.Pool
+	out := make([]int64, len(model.Layers))
+	for i := range model.Layers {
+		part := &model.Layers[i].Whole
+		if _, declared := part.DeclaredBytes(); declared {
+			continue
+		}
+		give := func(sizes ...int64) {
+			for _, size := range sizes {
+				if size > 0 {
+					out[i] += pool.Alloc(size) - size
+				}
+			}
+		}
+		for j := range part.Params {
+			if parts := part.quantised(j); parts != nil {
+				give(parts...)
+			} else if part.Params[j].Owner == "" {
+				give(part.Stored(j))
+			}
+			if linear := part.linear[j]; linear != nil {
+				for k := range part.Adapters {
+					if adapter := &part.Adapters[k]; adapter.Module == linear.Below {
+						give(model.adapterWeight()*adapter.Rank*adapter.In, model.adapterWeight()*adapter.Rank*adapter.Out)
+					}
+				}
+			}
+		}
+	}
+	return out
 }
