@@ -18,7 +18,7 @@ type ddp struct{ base }
 func (ddp) Rules(workload *costmodel.Workload) layers.Rules {
 	rules := base{}.Rules(workload)
 	rules.GradsPersist = rules.GradsPersist || workload.GradientViews
-	rules.Padding = true
+	rules.Padding, rules.Rests = true, followWhole
 	return rules
 }
 

@@ -14,10 +14,17 @@ func Units(model *Model) (units []costmodel.Unit, warnings []costmodel.Message) 
 	if model.Rules.Padding {
 		states.rests = model.rests()
 	}
+	rests, followed := model.Followed()
 	for index := range model.Graph.Units {
 		unit := adder{Model: model, index: index}
 		unit.add(&states)
 		units = append(units, unit.out)
+	}
+	if followed {
+		for i := range units {
+			units[i].Padding = 0
+		}
+		units[0].Padding = rests[0]
 	}
 	passOutputs(model, units)
 	holdStates(model, units)

@@ -1,6 +1,8 @@
 package layers
 
 import (
+	"sync"
+
 	"github.com/devmap-dev/devmap/costmodel/internal/allocator"
 	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
@@ -27,7 +29,7 @@ type matrixStates struct {
 func (states *matrixStates) padding(layer *Layer) (state, grads int64) {
 	model := states.model
 	op, ok := layer.Op.(modelgraph.MLP)
-	if !ok || !model.Rules.Padding || model.Frozen {
+	if _, followed := model.Followed(); !ok || !model.Rules.Padding || model.Frozen || followed {
 		return 0, 0
 	}
 	width := ops.ComputeBytes(model.Rules.Compute) * op.Hidden * layer.Shape.Tokens
@@ -67,6 +69,19 @@ func freedByLoss(model *Model) int64 {
 		}
 	}
 	return total
+}
+
+// Followed are [Rules.Rests], which are looked for once.
+func (model *Model) Followed() (rests [2]int64, ok bool) {
+	if model.follow == nil {
+		model.follow = sync.OnceValues(func() (rests [2]int64, ok bool) {
+			if model.Rules.Rests == nil || !model.Train || model.Frozen {
+				return rests, false
+			}
+			return model.Rules.Rests(model)
+		})
+	}
+	return model.follow()
 }
 
 // rests is what the allocator adds to the parameters of each layer where a GPU holds
