@@ -85,37 +85,66 @@ func (model *Model) Followed() (rests [2]int64, ok bool) {
 }
 
 // rests is what the allocator adds to the parameters of each layer where a GPU holds
-// the whole model: Module._apply copies one tensor after another to an empty GPU, so
-// that later ones lie in what earlier ones left (torch/nn/modules/module.py; PEFT's A
-// and B come after the weight that they adapt). Where a device map decides who holds
-// what, a parameter is counted alone ([Part.Padding]).
+// the whole model, or its part of each tensor: Module._apply copies one tensor after
+// another to an empty GPU, so that later ones lie in what earlier ones left
+// (torch/nn/modules/module.py; PEFT's A and B come after the weight that they adapt).
+// Where a device map decides who holds what, a parameter is counted alone
+// ([Part.Padding]). With [Rules.StatesApart] the optimizer's states come after all
+// parameters.
 func (model *Model) rests() []int64 {
 	var pool allocator.Pool
 	out := make([]int64, len(model.Layers))
+	all := make([][]stored, len(model.Layers))
 	for i := range model.Layers {
-		part := &model.Layers[i].Whole
-		if _, declared := part.DeclaredBytes(); declared {
-			continue
+		all[i] = model.Layers[i].Shard.stored()
+		for _, tensor := range all[i] {
+			out[i] += pool.Alloc(tensor.size) - tensor.size
 		}
-		give := func(sizes ...int64) {
-			for _, size := range sizes {
-				if size > 0 {
-					out[i] += pool.Alloc(size) - size
-				}
+	}
+	for i := range model.Layers {
+		for _, tensor := range all[i] {
+			for range tensor.states {
+				out[i] += pool.Alloc(tensor.size) - tensor.size
 			}
 		}
-		for j := range part.Params {
-			if parts := part.quantised(j); parts != nil {
-				give(parts...)
-			} else if part.Params[j].Owner == "" {
-				give(part.Stored(j))
+	}
+	return out
+}
+
+// stored is a tensor of a part, and how many of its size the optimizer has of it
+// apart from what a step has freed.
+type stored struct{ size, states int64 }
+
+// stored are a part's tensors in the order in which they are made.
+func (part *Part) stored() (out []stored) {
+	if _, declared := part.DeclaredBytes(); declared {
+		return nil
+	}
+	model := part.model
+	_, attention := part.Op.(modelgraph.Attention)
+	for j := range part.Params {
+		tensor, linear := &part.Params[j], part.linear[j]
+		switch parts := part.quantised(j); {
+		case parts != nil:
+			for _, size := range parts {
+				out = append(out, stored{size: size})
 			}
-			if linear := part.linear[j]; linear != nil {
-				for k := range part.Adapters {
-					if adapter := &part.Adapters[k]; adapter.Module == linear.Below {
-						give(model.adapterWeight()*adapter.Rank*adapter.In, model.adapterWeight()*adapter.Rank*adapter.Out)
-					}
-				}
+		case tensor.Owner == "" && part.Stored(j) > 0:
+			one := stored{size: part.Stored(j)}
+			if model.Rules.StatesApart && tensor.DType.Float() && !model.Frozen {
+				state, _ := model.Optimizer.State(tensor.Shape, tensor.Numel, ops.WeightBytes(model.Workload.Precision))
+				one.states = state / one.size
+			}
+			// torchtitan has q, k and v in one (models/llama3, fuse_qkv).
+			if fuses := model.Rules.Modules == ops.Torchtitan && attention && linear != nil && !linear.Output; fuses && len(out) > 0 {
+				out[len(out)-1].size += one.size
+			} else {
+				out = append(out, one)
+			}
+		}
+		for k := range part.Adapters {
+			if adapter := &part.Adapters[k]; linear != nil && adapter.Module == linear.Below {
+				out = append(out, stored{size: model.adapterWeight() * adapter.Rank * adapter.In}, stored{size: model.adapterWeight() * adapter.Rank * adapter.Out})
 			}
 		}
 	}
