@@ -120,7 +120,7 @@ func (part *Part) stored() (out []stored) {
 	if _, declared := part.DeclaredBytes(); declared {
 		return nil
 	}
-	model := part.model
+	model, matrices := part.model, part.Matrices()
 	_, attention := part.Op.(modelgraph.Attention)
 	for j := range part.Params {
 		tensor, linear := &part.Params[j], part.linear[j]
@@ -143,8 +143,8 @@ func (part *Part) stored() (out []stored) {
 			}
 		}
 		for k := range part.Adapters {
-			if adapter := &part.Adapters[k]; linear != nil && adapter.Module == linear.Below {
-				out = append(out, stored{size: model.adapterWeight() * adapter.Rank * adapter.In}, stored{size: model.adapterWeight() * adapter.Rank * adapter.Out})
+			if linear != nil && part.Adapters[k].Module == linear.Below {
+				out = append(out, stored{size: model.adapterWeight() * matrices[2*k].Numel()}, stored{size: model.adapterWeight() * matrices[2*k+1].Numel()})
 			}
 		}
 	}
