@@ -54,6 +54,6 @@ func followWhole(model *layers.Model) (rests [2]int64, ok bool) {
 		return rests, false
 	}
 	device := plainDevice(model)
-	device.Buckets = workload.World > 1 || !path.PlainAlone
+	device.Buckets, device.Rebuilds = workload.World > 1 || !path.PlainAlone, !findsUnused(workload)
 	return device.Rests(decoder), true
 }

@@ -14,7 +14,7 @@ type Plain struct {
 	// optimizer has of each.
 	Stored, States      int64
 	MicroBatches, Steps int
-	Buckets             bool // DDP's
+	Buckets, Rebuilds   bool // DDP's; it makes them again in the second step
 }
 
 // Part is the part of a decoder that a device holds, by layers. With input the
@@ -119,26 +119,33 @@ func (device *plain) step(first bool) {
 	device.Outputs = device.Outputs[:0]
 }
 
-// rebuild makes DDP's buckets before a step: one of all gradients at first, which goes
-// before those of the second step are made in the order in which gradients come
-// (torch/nn/parallel/distributed.py, _ddp_init_helper: bucket_size_limits;
-// torch/csrc/distributed/c10d/reducer.cpp, rebuild_buckets, initialize_buckets).
+// rebuild makes DDP's buckets before a step. Those that are rebuilt are one of all
+// gradients at first, which goes before those of the second step are made in the order
+// in which gradients come (torch/nn/parallel/distributed.py, _ddp_init_helper:
+// bucket_size_limits; torch/csrc/distributed/c10d/reducer.cpp, rebuild_buckets,
+// initialize_buckets).
 func (device *plain) rebuild(step int) {
 	const first, others = 1 << 20, 25 << 20 // kDefaultFirstBucketBytes, bucket_cap_mb
-	if step > 1 {
+	if step > 1 || step == 1 && !device.Rebuilds {
 		return
 	}
 	device.Drop(device.buckets...)
 	device.buckets = nil
 	limit, sum := int64(first), int64(0)
-	if step == 0 {
+	if step == 0 && device.Rebuilds {
 		limit = math.MaxInt64
 	}
-	for _, weight := range slices.Backward(device.Trained) {
+	order := slices.Clone(device.Trained)
+	if step == 1 {
+		slices.Reverse(order)
+	}
+	for _, weight := range order {
 		if sum += weight.Numel * device.Stored; sum >= limit {
 			device.buckets = append(device.buckets, device.New(sum))
 			limit, sum = others, 0
 		}
 	}
-	device.buckets = append(device.buckets, device.New(sum))
+	if sum > 0 {
+		device.buckets = append(device.buckets, device.New(sum))
+	}
 }
