@@ -39,6 +39,9 @@ func (ddp) Finish(model *layers.Model, table *costmodel.Table) {
 	if !model.Train {
 		return
 	}
+	if _, ok := model.Followed(); ok {
+		table.Marks = once(func() [][2]int64 { return wholeMarks(model) })
+	}
 	if model.Workload.World == 1 && trainer.Of(model.Workload.Preset).Path.PlainAlone {
 		return
 	}

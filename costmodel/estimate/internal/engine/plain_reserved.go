@@ -53,7 +53,23 @@ func followWhole(model *layers.Model) (rests [2]int64, ok bool) {
 	if !ok {
 		return rests, false
 	}
-	device := plainDevice(model)
-	device.Buckets, device.Rebuilds = workload.World > 1 || !path.PlainAlone, !findsUnused(workload)
+	device := wholeDevice(model)
 	return device.Rests(decoder), true
+}
+
+// wholeMarks are those of such a GPU ([marks]).
+func wholeMarks(model *layers.Model) [][2]int64 {
+	decoder, ok := reserve.Follow(model)
+	if !ok {
+		return nil
+	}
+	device := wholeDevice(model)
+	return device.Simulate(decoder)
+}
+
+func wholeDevice(model *layers.Model) reserve.Plain {
+	device := plainDevice(model)
+	device.Buckets = model.Workload.World > 1 || !trainer.Of(model.Workload.Preset).Path.PlainAlone
+	device.Rebuilds = !findsUnused(&model.Workload)
+	return device
 }
