@@ -120,33 +120,44 @@ func (part *Part) stored() (out []stored) {
 	if _, declared := part.DeclaredBytes(); declared {
 		return nil
 	}
-	model, matrices := part.model, part.Matrices()
-	_, attention := part.Op.(modelgraph.Attention)
+	matrices := part.Matrices()
 	for j := range part.Params {
-		tensor, linear := &part.Params[j], part.linear[j]
-		switch parts := part.quantised(j); {
-		case parts != nil:
-			for _, size := range parts {
-				out = append(out, stored{size: size})
-			}
-		case tensor.Owner == "" && part.Stored(j) > 0:
-			one := stored{size: part.Stored(j)}
-			if model.Rules.StatesApart && tensor.DType.Float() && !model.Frozen {
-				state, _ := model.Optimizer.State(tensor.Shape, tensor.Numel, ops.WeightBytes(model.Workload.Precision))
-				one.states = state / one.size
-			}
-			// torchtitan has q, k and v in one (models/llama3, fuse_qkv).
-			if fuses := model.Rules.Modules == ops.Torchtitan && attention && linear != nil && !linear.Output; fuses && len(out) > 0 {
-				out[len(out)-1].size += one.size
-			} else {
-				out = append(out, one)
-			}
+		linear, own := part.linear[j], part.tensors(j)
+		if len(out) > 0 && len(own) > 0 && part.joins(linear) {
+			out[len(out)-1].size += own[0].size
+		} else {
+			out = append(out, own...)
 		}
 		for k := range part.Adapters {
 			if linear != nil && part.Adapters[k].Module == linear.Below {
-				out = append(out, stored{size: model.adapterWeight() * matrices[2*k].Numel()}, stored{size: model.adapterWeight() * matrices[2*k+1].Numel()})
+				each := part.model.adapterWeight()
+				out = append(out, stored{size: each * matrices[2*k].Numel()}, stored{size: each * matrices[2*k+1].Numel()})
 			}
 		}
 	}
 	return out
+}
+
+// joins reports a linear layer of q, k and v, which torchtitan has in one
+// (models/llama3, fuse_qkv).
+func (part *Part) joins(linear *Projection) bool {
+	_, attention := part.Op.(modelgraph.Attention)
+	return part.model.Rules.Modules == ops.Torchtitan && attention && linear != nil && !linear.Output
+}
+
+// tensors are what parameter j is stored as; of a tied one nothing.
+func (part *Part) tensors(j int) (out []stored) {
+	for _, size := range part.quantised(j) {
+		out = append(out, stored{size: size})
+	}
+	model, tensor := part.model, &part.Params[j]
+	if len(out) > 0 || tensor.Owner != "" || part.Stored(j) == 0 {
+		return out
+	}
+	one := stored{size: part.Stored(j)}
+	if model.Rules.StatesApart && tensor.DType.Float() && !model.Frozen {
+		state, _ := model.Optimizer.State(tensor.Shape, tensor.Numel, ops.WeightBytes(model.Workload.Precision))
+		one.states = state / one.size
+	}
+	return append(out, one)
 }
