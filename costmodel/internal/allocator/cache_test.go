@@ -105,8 +105,8 @@ func TestCacheSizes(t *testing.T) {
 	}
 }
 
-// TestRests: a block of which no more than 1 MiB would remain is not split, and what it
-// has above its tensor is counted while it is there, and at the peak.
+// TestRests: a block is not split where no more than 1 MiB would remain. That rest is
+// counted while the block is in use, and at the peak.
 func TestRests(t *testing.T) {
 	const mib = 1 << 20
 	cache := NewCache()

@@ -42,7 +42,7 @@ type linearLayer struct {
 // residualApart is the residual that a block's second half holds in addition to what
 // the norm keeps. Of an fp32 one that makes no copy (modeling_llama.py,
 // LlamaRMSNorm.forward: x.to(torch.float32) is x).
-func (shape *Shape) residualApart(residual int64) int64 {
+func residualApart(shape *Shape, residual int64) int64 {
 	if shape.streamBytes() == 4 && shape.InputGrad {
 		return 0
 	}

@@ -48,11 +48,11 @@ func holdStates(model *Model, units []costmodel.Unit) {
 	}
 }
 
-// trainTiles adds what autograd keeps of mllama's tower in addition to its blocks: the
-// mask of the tiles, which every block reads; in the global ones, which multiply by
-// gates, both results (MllamaVisionEncoderLayer.forward, is_gated). The projector runs
-// before the language model, so that its gradients are made when the language model
-// has its own: that of its output, of the features side by side, and of the weight.
+// trainTiles adds what autograd keeps of mllama's tower in addition to its blocks. Every
+// block reads one mask of the tiles. The global blocks multiply both results by gates,
+// and keep these (MllamaVisionEncoderLayer.forward, is_gated). The projector runs before
+// the language model, so that backward comes to it when all gradients of the language
+// model exist. It holds the joined features, their gradient and its output's.
 func trainTiles(model *Model, units []costmodel.Unit) {
 	var first, last *costmodel.Unit
 	var mask int64

@@ -85,12 +85,11 @@ func (model *Model) Followed() (rests [2]int64, ok bool) {
 }
 
 // rests is what the allocator adds to the parameters of each layer where a GPU holds
-// the whole model, or its part of each tensor: Module._apply copies one tensor after
-// another to an empty GPU, so that later ones lie in what earlier ones left
-// (torch/nn/modules/module.py; PEFT's A and B come after the weight that they adapt).
-// Where a device map decides who holds what, a parameter is counted alone
-// ([Part.Padding]). With [Rules.StatesApart] the optimizer's states come after all
-// parameters.
+// the whole model, or its part of each tensor. Module._apply copies one tensor after
+// another to an empty GPU (torch/nn/modules/module.py), so that later ones lie in what
+// earlier ones left. PEFT's A and B come after the weight that they adapt. Under a
+// device map, a parameter is counted alone ([Part.Padding]). With [Rules.StatesApart]
+// the optimizer's states come after all parameters.
 func (model *Model) rests() []int64 {
 	var pool allocator.Pool
 	out := make([]int64, len(model.Layers))
@@ -123,7 +122,7 @@ func (part *Part) stored() (out []stored) {
 	matrices := part.Matrices()
 	for j := range part.Params {
 		linear, own := part.linear[j], part.tensors(j)
-		if len(out) > 0 && len(own) > 0 && part.joins(linear) {
+		if len(out) > 0 && len(own) > 0 && joins(part, linear) {
 			out[len(out)-1].size += own[0].size
 		} else {
 			out = append(out, own...)
@@ -140,7 +139,7 @@ func (part *Part) stored() (out []stored) {
 
 // joins reports a linear layer of q, k and v, which torchtitan has in one
 // (models/llama3, fuse_qkv).
-func (part *Part) joins(linear *Projection) bool {
+func joins(part *Part, linear *Projection) bool {
 	_, attention := part.Op.(modelgraph.Attention)
 	return part.model.Rules.Modules == ops.Torchtitan && attention && linear != nil && !linear.Output
 }
