@@ -75,6 +75,9 @@ func evaluation(table *costmodel.Table, model *layers.Model) error {
 			evaluates(&unit.Layers[k], &forward.Layers[at], &model.Layers[at], &table.Units[i].Layers[k])
 		}
 	}
+	if rests, ok := model.Followed(); ok {
+		out.Units[0].Padding = rests[1]
+	}
 	out.OutputBytes, out.OutputsDropped = 0, false
 	table.Evaluation, table.Retained = &out, retained(forward)
 	return nil

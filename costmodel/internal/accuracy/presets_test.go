@@ -95,5 +95,8 @@ func TestPredictPresets(t *testing.T) { predictRows(t, "PREDICT_PRESETS", newPre
 
 // TestPresetAccuracy predicts TRL's, LLaMA-Factory's and ms-swift's own trainers.
 func TestPresetAccuracy(t *testing.T) {
-	trainerRows{file: "presets_h200.jsonl", name: "Presets", read: newPresetRow, least: 64, worst: .5, middle: .1, pools: true}.check(t)
+	trainerRows{
+		file: "presets_h200.jsonl", name: "Presets", read: newPresetRow, least: 67, worst: .3, middle: .03, pools: true,
+		wider: map[string]float64{"lf:ddp:qwen2.5-7b:2:2048:r16,all,bf16:4:0": .03, "sft:ddp:qwen2.5-7b:1:2048:w16,r16,all:4:0": .05}, // adapters lie in what weights left
+	}.check(t)
 }

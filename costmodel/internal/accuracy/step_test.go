@@ -1,6 +1,7 @@
 package accuracy_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -109,11 +110,12 @@ func (row *stepRow) checkStates(t *testing.T, measured struct{ CUDA, Paged int64
 
 // TestStepAccuracy predicts what transformers' Trainer does in a step and between steps:
 // evaluations, checkpoints, Liger, torch.compile, and an optimizer that steps in backward.
-// What is left of Qwen2.5-0.5B is the allocator's rests: its tensors sum up to the
-// prediction. A step after an evaluation of an untied model under FSDP2 takes more than
+// What is left of Qwen2.5-0.5B are the allocator's rests, which are followed neither
+// in a backward that steps (119 MiB by a replay of its requests) nor under autocast. A step after an evaluation of an untied model under FSDP2 takes more than
 // other steps, less than the evaluation; the cause is not known.
 func TestStepAccuracy(t *testing.T) {
 	const worst, middle, saves, compiles = .55, .03, .2, .5
+	closer := map[string]float64{"one:qwen2.5-0.5b:1:512:ev4,met:1:0": .08, "one:llama-3.2-1b@4:1:128:save:1:0": .03}
 	text, err := os.ReadFile("../../../fixtures/measured/step_h200.jsonl")
 	if err != nil {
 		t.Fatal(err)
@@ -138,14 +140,14 @@ func TestStepAccuracy(t *testing.T) {
 		row.checkStates(t, read.States)
 		measured := slices.Max(slices.Concat(read.Steps, read.Evals))
 		switch {
-		case strings.HasPrefix(read.Case, "ddp"): // a range alone
+		case strings.HasPrefix(read.Case, "ddp"), strings.Contains(read.Case, ":amp,compile"): // a range alone: with bf16=True logits and their gradients are fp32
 			if got := least.Memory.Total(); got > measured || step.Memory.Total() < measured {
 				t.Errorf("%s: %d B are not between %d and %d", read.Case, measured, got, step.Memory.Total())
 			}
 		case row.w.Compile:
 			judge(read.Case, "graph", least.Memory.Total(), measured, compiles)
 		default:
-			off = append(off, judge(read.Case, "peak", max(step.Memory.Total(), evaluation.Memory.Total()), measured, worst))
+			off = append(off, judge(read.Case, "peak", max(step.Memory.Total(), evaluation.Memory.Total()), measured, cmp.Or(closer[read.Case], worst)))
 		}
 		if len(read.Saves) > 0 && row.w.Strategy == costmodel.FSDP {
 			judge(read.Case, "save", saving.Memory.Total(), slices.Max(read.Saves), saves)

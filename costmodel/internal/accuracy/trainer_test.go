@@ -119,8 +119,17 @@ func (row *trainerRow) predicted(t *testing.T) (peakBytes int64, at string, slac
 		t.Fatal(err)
 	}
 	dev := gpu.Device(row.w.Mode)
-	peak := replicaPeak(t, table, &dev)
-	return peak.Memory.Total(), peak.At, table.HeadSlack
+	peak, slack := replicaPeak(t, table, &dev), table.HeadSlack
+	if table.Marks != nil && row.w.Strategy == costmodel.DDP { // its requests are followed
+		var reserved int64
+		for _, mark := range table.Marks(nil, true) {
+			reserved = max(reserved, mark[1])
+		}
+		for i, beyond := range table.Followed {
+			slack[i] = float64(reserved)/float64(peak.Memory.Total()) - 1 + beyond
+		}
+	}
+	return peak.Memory.Total(), peak.At, slack
 }
 
 // predictRows prints what devmap says of cases before they are measured. The
@@ -154,6 +163,7 @@ type trainerRows struct {
 	least         int // rows
 	worst, middle float64
 	wider         map[string]float64 // the bound of single rows, in place of worst
+	closer        []string           // rows whose cause is known to the tenth of worst
 	pools         bool               // nine in ten pools are in their range
 }
 
@@ -192,6 +202,8 @@ func (rows trainerRows) check(t *testing.T) {
 		worst := rows.worst
 		if wider, ok := rows.wider[read.Case]; ok {
 			worst = wider
+		} else if slices.Contains(rows.closer, read.Case) {
+			worst /= 10
 		}
 		if !(math.Abs(percent) <= worst) {
 			t.Errorf("%s: predicted %d B, measured %d B, off by %+.2f %%; the bound is %g %%", read.Case, got, measured, percent, worst)
@@ -222,10 +234,18 @@ func (row *trainerRow) checkPinned(t *testing.T, measured int64) {
 }
 
 // TestTrainerAccuracy predicts transformers' Trainer under Accelerate's FSDP2,
-// HSDP and on one GPU. What is left is the allocator's rests: of Qwen2.5-3B, of
-// whose weights 43 MiB each cost 44, of GPT-2-XL and Phi.
+// HSDP, under DDP and on one GPU. GPT-2-XL under FSDP2 lacks rests of activations,
+// whose requests are followed in one type alone. Without the allocator's rests, the
+// closer rows are off by up to 1.3 %.
 func TestTrainerAccuracy(t *testing.T) {
-	trainerRows{file: "trainer_h200.jsonl", name: "Trainer", read: newTrainerRow, least: 69, worst: .6, middle: .02, pools: true}.check(t)
+	trainerRows{
+		file: "trainer_h200.jsonl", name: "Trainer", read: newTrainerRow, least: 90, worst: .3, middle: .02, pools: true,
+		wider: map[string]float64{"fsdp2:gpt2-xl:2:512:amp:4:0": .75, "one:qwen2.5-0.5b:1:2048:amp:1:0": .06},
+		closer: []string{
+			"one:qwen2.5-3b:2:2048:amp,gc:1:0", "one:qwen2.5-0.5b:2:512:amp,sgd:1:0", "one:qwen2.5-3b@18:2:1024:amp:1:0", "one:qwen3-8b@6:1:2048:amp:1:0",
+			"ddp:qwen2.5-7b@6:2:1024:amp:2:0", "fsdp2:llama-3.1-8b:1:4096:amp,ac,r64,all:2:0", "fsdp2:phi-3-mini:2:1024:amp,r16,all:4:0",
+		},
+	}.check(t)
 }
 
 // TestTrainerIssue holds the rows of issue 37, measured on four GPUs, to half a

@@ -36,7 +36,7 @@ func Of(op modelgraph.Op, shape *Shape) Cost {
 		if shape.LinearInputs && shape.InputGrad { // it keeps what a trained one does
 			cost.Memory.Saved += asked.slack(shape)
 		}
-	} else {
+	} else if !shape.Followed {
 		cost.Memory.Saved += asked.slack(shape)
 	}
 	if cost.Memory.LossForward == 0 {

@@ -7,9 +7,11 @@ import (
 
 // Shape is one micro-batch as a layer sees it.
 type Shape struct {
-	Tokens int64 // N
-	Length int64 // tokens of one sequence
-	Batch  int64 // sequences
+	// Followed: what the allocator adds to tensors is counted elsewhere.
+	Followed bool
+	Tokens   int64 // N
+	Length   int64 // tokens of one sequence
+	Batch    int64 // sequences
 	// Encoder is the number of tokens that cross-attention reads.
 	Encoder int64
 	// Cache is the number of tokens a sequence's KV cache ends with.

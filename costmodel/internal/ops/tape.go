@@ -39,9 +39,20 @@ type linearLayer struct {
 	shared, residual bool
 }
 
+// residualApart is the residual that a block's second half holds in addition to what
+// the norm keeps. Of an fp32 one that makes no copy (modeling_llama.py,
+// LlamaRMSNorm.forward: x.to(torch.float32) is x).
+func residualApart(shape *Shape, residual int64) int64 {
+	if shape.streamBytes() == 4 && shape.InputGrad {
+		return 0
+	}
+	return residual
+}
+
 // forward runs base, A, B, "* scaling", their sum, which has the wider type,
 // and the cast back (peft/tuners/lora/layer.py, Linear.forward; bnb.py casts
-// before the sum, without autocast). The output stays, and what the adapter keeps.
+// before the sum, without autocast). The output stays, and what the adapter keeps,
+// with autocast's copy of a frozen fp32 weight for the input's gradient.
 func (record *tape) forward(op linearLayer) {
 	shape := record.shape
 	element, ab, tokens := record.element, shape.adapterBytes(), shape.Tokens

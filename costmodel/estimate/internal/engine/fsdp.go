@@ -62,6 +62,10 @@ func (fsdp) Rules(workload *costmodel.Workload) layers.Rules {
 		Compute: gathered(workload.Precision), Cut: true, GradsPersist: path.RetainsGradients && workload.MicroBatches > 1,
 		ReduceAsComputed: path.ReduceAsComputed, FrozenAsStored: path.FrozenAsStored && !path.FrozenFP32 || workload.Quantize != "",
 		Adapters16: autocast(workload), HeadAsStored: path.HeadWhole, Modules: ops.Modules(path.Modules),
+		// Before a graph is captured, the step runs once on the capture's stream. The
+		// optimizer's stream does not get blocks of that one (torchtitan 0.3,
+		// distributed/cudagraph.py, CUDAGraphWrapper.__call__).
+		StatesApart: path.ZeroesGradients,
 	}
 }
 

@@ -11,10 +11,20 @@ import (
 // them.
 func Units(model *Model) (units []costmodel.Unit, warnings []costmodel.Message) {
 	states := matrixStates{model: model, lossBlocks: freedByLoss(model)}
+	if model.Rules.Padding || model.Rules.StatesApart || model.Rules.Cut {
+		states.rests = model.rests()
+	}
+	rests, followed := model.Followed()
 	for index := range model.Graph.Units {
 		unit := adder{Model: model, index: index}
 		unit.add(&states)
 		units = append(units, unit.out)
+	}
+	if followed {
+		for i := range units {
+			units[i].Padding = 0
+		}
+		units[0].Padding = rests[0]
 	}
 	passOutputs(model, units)
 	holdStates(model, units)
@@ -41,7 +51,11 @@ func (unit *adder) add(states *matrixStates) {
 		if unit.Workload.Mode == costmodel.Load {
 			continue
 		}
-		out.Padding += layer.Shard.Padding()
+		if states.rests != nil {
+			out.Padding += states.rests[i]
+		} else {
+			out.Padding += layer.Shard.Padding()
+		}
 		step := layer.Cost.Memory
 		step.Weights = weights
 		if unit.Train && layer.Runs {
