@@ -2,6 +2,7 @@ package estimate
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/engine"
@@ -250,6 +251,48 @@ func checkInBackward(workload *costmodel.Workload) error {
 		return refuse("optimizer_in_backward", true, "devmap counts it under PyTorch's hooks (register_post_accumulate_grad_hook), not under %v: use fsdp, hsdp or device-map", costmodel.Set("strategy", workload.Strategy))
 	case workload.Strategy == costmodel.DDP:
 		return refuse("optimizer_in_backward", true, "DDP reduces gradients after the hook of each parameter, so that GPUs would update by their own: use %v, or %v for one GPU", costmodel.Set("strategy", costmodel.FSDP), costmodel.Set("strategy", costmodel.DeviceMap))
+	}
+	return nil
+}
+
+// checkFloat8 refuses torchao's 8-bit products where the program does not have them, or
+// devmap does not count them.
+func checkFloat8(graph *modelgraph.Graph, workload *costmodel.Workload) error {
+	recipes := strings.Fields(trainer.Of(workload.Preset).Path.Float8)
+	off := costmodel.Setting{Field: "float8"}
+	has := func(what string) error {
+		return refuse("float8", workload.Float8, "devmap does not count %s with 8-bit products: leave out one of both", what)
+	}
+	traits := workload.Strategy.Traits()
+	switch {
+	case workload.Float8 == "":
+		return nil
+	case workload.Mode != costmodel.Train:
+		return refuse("float8", workload.Float8, "it is of training: use %v, or leave %v out", costmodel.Set("mode", costmodel.Train), off)
+	case len(recipes) == 0:
+		return refuse("float8", workload.Float8, "devmap counts torchao's linear layers under Accelerate, not under %v: use %v or axolotl, or leave %v out",
+			costmodel.Set("preset", trainer.Of(workload.Preset).Name), costmodel.Set("preset", trainer.Usual), off)
+	case !slices.Contains(recipes, workload.Float8):
+		return refuse("float8", workload.Float8, "%v has the recipes %s: use %v", costmodel.Set("preset", workload.Preset), strings.Join(recipes, ", "), costmodel.Set("float8", recipes[0]))
+	case workload.Strategy != costmodel.DDP && !traits.ByBlock:
+		return refuse("float8", workload.Float8, "devmap counts it under ddp, FSDP2 and hsdp, not under %v: use %v", costmodel.Set("strategy", workload.Strategy), costmodel.Set("strategy", costmodel.FSDP))
+	case workload.Float8 == value.TensorwiseGathered && !traits.ByBlock:
+		return refuse("float8", workload.Float8, "FSDP2 alone gathers weights: use %v", costmodel.Set("float8", value.Tensorwise))
+	case workload.LoRARank > 0:
+		return has("adapters")
+	case workload.Compile:
+		return has("torch.compile")
+	case workload.EvalBatch > 0:
+		return has("evaluations")
+	case ops.HalfPrecision(workload.Precision) || workload.Precision == costmodel.FP32True:
+		return refuse("float8", workload.Float8, "Accelerate runs the other layers in bf16: use %v", costmodel.Set("precision", costmodel.BF16Mixed))
+	}
+	for i := range graph.Layers {
+		layer := &graph.Layers[i]
+		_, linear := layer.Op.(modelgraph.Linear)
+		if ops.Products(layer.Op) && !ops.Float8s(layer.Op) && (linear || layer.Stream.Kind != modelgraph.Text || len(graph.Units[layer.UnitIndex].Exec) > 1) {
+			return refuse("float8", workload.Float8, "devmap counts it in dense decoders of text, and layer %q is another: leave %v out", layer.Name, off)
+		}
 	}
 	return nil
 }

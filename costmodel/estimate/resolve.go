@@ -35,6 +35,9 @@ func Resolve(graph *modelgraph.Graph, workload costmodel.Workload) (costmodel.Wo
 	if workload.Quantize == "off" { // the default, written out
 		workload.Quantize = ""
 	}
+	if workload.Float8 == "off" {
+		workload.Float8 = ""
+	}
 	workload.Dequantized = workload.Dequantized || plainBase(graph, &workload)
 	resolveLengths(graph, &workload)
 	resolveStrategy(&workload)
@@ -62,6 +65,7 @@ func Resolve(graph *modelgraph.Graph, workload costmodel.Workload) (costmodel.Wo
 		func() error { return checkFlash(graph, &workload) },
 		func() error { return checkProgram(graph, &workload) },
 		func() error { return checkDecoder(graph, &workload) },
+		func() error { return checkFloat8(graph, &workload) },
 		func() error { return checkRepeated(graph, &workload) },
 		func() error { return checkComponent(graph, &workload) },
 		func() error { return checkGenerated(graph, &workload) },

@@ -80,6 +80,7 @@ type Shape struct {
 	// kept (torch/utils/checkpoint.py, early_stop).
 	Recompute bool
 	Quantize  string // of the linear layers' weights
+	Float8    Float8 // torchao's linear layers
 	// Modules are those that run the model: Transformers', or a program's own.
 	Modules Modules
 	// Shared: the layer is one GPU's part of one that several share (tensor
@@ -100,9 +101,10 @@ func (shape *Shape) half() bool { return shape.streamBytes() == 2 }
 
 // casts is what autocast keeps for so many linear layers on an input of width dim:
 // a 16-bit copy of the input each, and of the weights.
-// Quantised weights have no such copy (bitsandbytes makes its own).
+// Quantised weights have no such copy (bitsandbytes makes its own), nor have those
+// that torchao casts itself.
 func (shape *Shape) casts(linears, dim, weights int64) int64 {
-	if shape.Quantize != "" {
+	if shape.Quantize != "" || shape.Float8.On {
 		weights = 0
 	}
 	return shape.plainCasts(linears, dim, weights)

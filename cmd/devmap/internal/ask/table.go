@@ -94,6 +94,7 @@ var ofWorkload = map[string]flag{
 		meant: map[string]string{
 			"bf16": "bf16-true or bf16-mixed", "bfloat16": "bf16-true or bf16-mixed", "fp16": "16-true or 16-mixed", "float16": "16-true or 16-mixed", "half": "16-true or 16-mixed", "16": "16-true or 16-mixed",
 			"mixed": "bf16-mixed or 16-mixed", "amp": "bf16-mixed or 16-mixed", "fp16-mixed": "16-mixed", "fp16-true": "16-true",
+			"fp8": "bf16-mixed with --float8 tensorwise", "float8": "bf16-mixed with --float8 tensorwise",
 			"fp32": "32-true", "float32": "32-true", "32": "32-true", "full": "32-true", "float": "32-true",
 		},
 		also: []string{"dtype", "torch-dtype", "torch_dtype", "bf16", "fp16"},
@@ -101,7 +102,7 @@ var ofWorkload = map[string]flag{
 	"optimizer": {
 		help: "Optimizer; see devmap help optimizers", idle: []*idleness{noStep}, also: []string{"optim"},
 		meant: map[string]string{
-			"adam": "adamw", "adamw_torch": "adamw-foreach", "adamw_torch_fused": "adamw", "adamw-fused": "adamw", "adam8bit": "adamw-8bit", "adamw8bit": "adamw-8bit", "adamw_8bit": "adamw-8bit", "adamw_bnb_8bit": "adamw-8bit", "paged_adamw_8bit": "paged-adamw-8bit", "paged_adamw": "paged-adamw-32bit", "paged_adamw_32bit": "paged-adamw-32bit", "momentum": "sgd-momentum",
+			"adam": "adamw", "adamw_torch": "adamw-foreach", "adamw_torch_fused": "adamw", "adamw-fused": "adamw", "adam8bit": "adamw-8bit", "adamw8bit": "adamw-8bit", "adamw_8bit": "adamw-8bit", "adamw_bnb_8bit": "adamw-8bit", "paged_adamw_8bit": "paged-adamw-8bit", "paged_adamw": "paged-adamw-32bit", "paged_adamw_32bit": "paged-adamw-32bit", "adamw_torch_8bit": "adamw-torch-8bit", "adamw_torch_4bit": "adamw-torch-4bit", "momentum": "sgd-momentum",
 		},
 	},
 	"recompute": {
@@ -125,6 +126,11 @@ var ofWorkload = map[string]flag{
 		help: "Quantize frozen linear layers: {values}", values: []string{"off"},
 		meant: map[string]string{"4bit": "nf4", "4-bit": "nf4", "int4": "nf4", "fp4": "nf4", "bnb": "nf4 or int8", "8bit": "int8", "8-bit": "int8", "none": "off"},
 		also:  []string{"load-in-4bit", "load-in-8bit"},
+	},
+	"float8": {
+		help: "torchao's 8-bit products in training: {values}", values: []string{"off"}, idle: []*idleness{noStep},
+		meant: map[string]string{"true": "tensorwise", "on": "tensorwise", "fp8": "tensorwise", "torchao": "tensorwise", "tensor": "tensorwise", "row": "rowwise", "none": "off"},
+		also:  []string{"fp8"},
 	},
 	"loss": {
 		help: "Loss implementation: {values}", idle: []*idleness{noStep},

@@ -70,6 +70,12 @@ func (model *Model) shape(i int) ops.Shape {
 		Megatron: model.Train && model.Rules.Megatron, CoreAttention: workload.Recompute == value.RecomputeSelective,
 		Modules: model.Rules.Modules,
 	}
+	if workload.Float8 != "" && model.Train && ops.Float8s(layer.Op) {
+		shape.Float8 = ops.Float8{
+			On: true, Gathered: workload.Float8 == value.TensorwiseGathered, Pads: trainer.Of(workload.Preset).Path.Float8Pads,
+			First: i == model.firstLinear(),
+		}
+	}
 	switch {
 	case workload.NewTokens > 0 && model.Train: // labels are the tokens that were generated
 		shape.Cache, shape.Logits = length, shape.Batch*(workload.NewTokens+1)
@@ -84,6 +90,22 @@ func (model *Model) shape(i int) ops.Shape {
 		shape.Encoder, _ = tokensOf(workload, model.Layers[in[len(in)-1]].Stream)
 	}
 	return shape
+}
+
+// firstLinear is the layer with the model's first linear layer, or -1.
+func (model *Model) firstLinear() int {
+	return slices.IndexFunc(model.Graph.Layers, func(layer modelgraph.Layer) bool { return hasProjections(layer.Op) })
+}
+
+// Float8 reports a parameter of a layer that FSDP2 gathers in 8 bits: the weight of a
+// linear layer of a block, but for the model's first.
+func (model *Model) Float8(layer *Layer, j int) bool {
+	shape := &layer.Shape.Float8
+	if !shape.Gathered || layer.Whole.linear[j] == nil {
+		return false
+	}
+	first := slices.IndexFunc(layer.Whole.linear, func(linear *Projection) bool { return linear != nil })
+	return !shape.First || j != first
 }
 
 // loss is how the language model's loss is computed: Liger's own unless another is
