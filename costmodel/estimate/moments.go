@@ -276,8 +276,6 @@ func checkFloat8(graph *modelgraph.Graph, workload *costmodel.Workload) error {
 		return refuse("float8", workload.Float8, "%v has the recipes %s: use %v", costmodel.Set("preset", workload.Preset), strings.Join(recipes, ", "), costmodel.Set("float8", recipes[0]))
 	case workload.Strategy != costmodel.DDP && !traits.ByBlock:
 		return refuse("float8", workload.Float8, "devmap counts it under ddp, FSDP2 and hsdp, not under %v: use %v", costmodel.Set("strategy", workload.Strategy), costmodel.Set("strategy", costmodel.FSDP))
-	case workload.Float8 == value.TensorwiseGathered && !traits.ByBlock:
-		return refuse("float8", workload.Float8, "FSDP2 alone gathers weights: use %v", costmodel.Set("float8", value.Tensorwise))
 	case workload.LoRARank > 0:
 		return has("adapters")
 	case workload.Compile:

@@ -91,7 +91,7 @@ func (row *trainerRow) float8(has func(opt string) bool) {
 	switch {
 	case has("row"):
 		row.w.Preset, row.w.Float8 = "axolotl", value.Rowwise
-	case has("f8") && row.w.Strategy != costmodel.DDP && !has("nog"):
+	case has("f8") && !has("nog"):
 		row.w.Float8 = value.TensorwiseGathered
 	case has("f8"):
 		row.w.Float8 = value.Tensorwise

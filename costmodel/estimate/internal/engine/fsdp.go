@@ -251,7 +251,7 @@ func (group *fsdpGroup) gather(layer *layers.Layer) {
 		if compute == workload.Precision && workload.StoredTypes {
 			each = part.DType.Bits() / 8
 		}
-		if group.model.Float8(layer, j) {
+		if layer.Shard.Gathered8(j) {
 			each = 1
 			group.casts8 = max(group.casts8, 8*part.Numel)
 		}

@@ -112,8 +112,19 @@ func adamWTorch(packed, values int64) func(shape []int64, numel, each int64) (st
 		if numel < least || numel%block != 0 {
 			return 2 * numel * each, 0
 		}
-		return 2 * (numel/packed + 4*numel/block + 4*values), 0
+		// TorchInductor's kernels hand on both moments in fp32, and codes that two
+		// share a byte as int64 (quant_utils.py, quantize_4bit_with_qmap).
+		transient = 2 * 4 * numel
+		if packed > 1 {
+			transient += 2 * 8 * numel
+		}
+		return 2 * (numel/packed + 4*numel/block + 4*values), transient
 	}
+}
+
+// compiled reports an optimizer whose step compiles a function of one tensor.
+func (rule *Optimizer) compiled() bool {
+	return rule.kind() == value.AdamWTorch8bit || rule.kind() == value.AdamWTorch4bit
 }
 
 // pagedFrom is the number of elements from which on a state is in unified memory,

@@ -72,7 +72,7 @@ func (model *Model) shape(i int) ops.Shape {
 	}
 	if workload.Float8 != "" && model.Train && ops.Float8s(layer.Op) {
 		shape.Float8 = ops.Float8{
-			On: true, Gathered: workload.Float8 == value.TensorwiseGathered, Pads: trainer.Of(workload.Preset).Path.Float8Pads,
+			On: true, Gathered: workload.Float8 == value.TensorwiseGathered && model.Rules.Cut, Pads: trainer.Of(workload.Preset).Path.Float8Pads,
 			First: i == model.firstLinear(),
 		}
 	}
@@ -97,15 +97,28 @@ func (model *Model) firstLinear() int {
 	return slices.IndexFunc(model.Graph.Layers, func(layer modelgraph.Layer) bool { return hasProjections(layer.Op) })
 }
 
-// Float8 reports a parameter of a layer that FSDP2 gathers in 8 bits: the weight of a
-// linear layer of a block, but for the model's first.
-func (model *Model) Float8(layer *Layer, j int) bool {
-	shape := &layer.Shape.Float8
-	if !shape.Gathered || layer.Whole.linear[j] == nil {
+// float8 reports a weight that torchao's products read: that of a linear layer of a
+// block, but for the model's first.
+func (part *Part) float8(j int) bool {
+	model := part.model
+	if model.Workload.Float8 == "" || part.linear[j] == nil || !ops.Float8s(part.Op) {
 		return false
 	}
-	first := slices.IndexFunc(layer.Whole.linear, func(linear *Projection) bool { return linear != nil })
-	return !shape.First || j != first
+	first := slices.IndexFunc(part.linear, func(linear *Projection) bool { return linear != nil })
+	return j != first || part.Name != model.Graph.Layers[model.firstLinear()].Name
+}
+
+// Gathered8 reports a weight that FSDP2 gathers in 8 bits.
+func (part *Part) Gathered8(j int) bool {
+	return part.model.Workload.Float8 == value.TensorwiseGathered && part.model.Rules.Cut && part.float8(j)
+}
+
+// untrained reports a weight that the optimizer does not have. Accelerate wraps the
+// weights in new parameters after the optimizer is made, and replaces those of the
+// optimizer under FSDP2 alone (accelerate 1.15, accelerator.py, prepare and
+// _prepare_fsdp2; torchao 0.18, float8_linear.py, from_float).
+func (part *Part) untrained(j int) bool {
+	return part.model.Workload.Float8 == value.TensorwiseGathered && !part.model.Rules.Cut && part.float8(j)
 }
 
 // loss is how the language model's loss is computed: Liger's own unless another is
