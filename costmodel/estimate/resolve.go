@@ -42,6 +42,9 @@ func Resolve(graph *modelgraph.Graph, workload costmodel.Workload) (costmodel.Wo
 	resolveLengths(graph, &workload)
 	resolveStrategy(&workload)
 	resolvePreset(&workload)
+	if workload.Precision == "" && upcasts8(&workload) {
+		workload.Precision = costmodel.BF16Mixed
+	}
 	runtime, _ := engine.Of(&workload) // one that is not built is refused below
 	if workload.Precision == "" {
 		workload.Precision, workload.StoredTypes = runtime.Precision(mainPrecision(graph))
@@ -66,6 +69,7 @@ func Resolve(graph *modelgraph.Graph, workload costmodel.Workload) (costmodel.Wo
 		func() error { return checkProgram(graph, &workload) },
 		func() error { return checkDecoder(graph, &workload) },
 		func() error { return checkFloat8(graph, &workload) },
+		func() error { return checkTorchAO(&workload) },
 		func() error { return checkRepeated(graph, &workload) },
 		func() error { return checkComponent(graph, &workload) },
 		func() error { return checkGenerated(graph, &workload) },

@@ -70,8 +70,8 @@ func (record *tape) forward8(in, out int64) {
 
 // backward8 goes back through a linear layer (matmul_with_hp_or_float8_args.backward).
 // The gradient of its output is alive and goes, unless the residual stream has it too;
-// that of its input stays. saved is what is freed with the node.
-func (record *tape) backward8(op linearLayer, saved int64) {
+// that of its input, of x bytes an element, stays. saved is what is freed with the node.
+func (record *tape) backward8(op linearLayer, x, saved int64) {
 	shape, element, matrix := record.shape, record.element, op.in*op.out
 	ahead, back := op.in*shape.Tokens, op.out*shape.Tokens
 	if op.residual && shape.streamBytes() != element { // autocast: a cast of the stream's gradient
@@ -99,7 +99,7 @@ func (record *tape) backward8(op linearLayer, saved int64) {
 		record.grad(0, each*matrix)
 		record.drop(made)
 	}
-	record.turn(element*ahead, shape.streamBytes()*ahead)
+	record.turn(element*ahead, x*ahead)
 }
 
 // float8 adds the copies of Float8Linear to a network that is trained in full.
@@ -124,7 +124,7 @@ func (cost *Cost) float8(op mlp, shape *Shape) {
 
 	back := tape{shape: shape, element: element, now: stream, see: func(point backwardPoint) { cost.peak(point) }}
 	into := linearLayer{in: op.Dim, out: op.Hidden}
-	back.backward8(linearLayer{in: op.Hidden, out: op.Dim, residual: true}, fN)
+	back.backward8(linearLayer{in: op.Hidden, out: op.Dim, residual: true}, element, fN)
 	switch {
 	case fused: // gradients are written over gate and up
 		back.drop(fN)
@@ -133,13 +133,13 @@ func (cost *Cost) float8(op mlp, shape *Shape) {
 		back.drop(3 * fN) // the product's gradient, up and activation
 	}
 	if op.Gated {
-		back.backward8(into, cast)
+		back.backward8(into, shape.streamBytes(), cast)
 	}
 	if !fused {
 		back.add(fN)
 		back.drop((1 + act) * fN)
 	}
-	back.backward8(into, cast)
+	back.backward8(into, shape.streamBytes(), cast)
 }
 
 // float8 adds the copies of Float8Linear to an attention block that is trained in full.
@@ -151,13 +151,13 @@ func (cost *Cost) float8Attention(op attention, dims *geo, shape *Shape) {
 	}}
 	forward.forward8(dims.out, op.Dim)
 	back := tape{shape: shape, element: element, now: stream, see: func(point backwardPoint) { cost.peak(point) }}
-	back.backward8(linearLayer{in: dims.out, out: op.Dim, residual: true}, 0)
+	back.backward8(linearLayer{in: dims.out, out: op.Dim, residual: true}, element, 0)
 	back.add(cost.back - element*tokens*dims.out)
 	inputs := element * tokens * (dims.q + dims.k + dims.v)
 	back.drop(cost.back - inputs)
 	back.drop(cost.Memory.Saved - 3*cast)
 	for i, width := range []int64{dims.v, dims.k, dims.q} {
-		back.backward8(linearLayer{in: op.in(), out: width}, cast)
+		back.backward8(linearLayer{in: op.in(), out: width}, shape.streamBytes(), cast)
 		if i > 0 {
 			back.drop(shape.streamBytes() * op.in() * tokens) // added up in place
 		}

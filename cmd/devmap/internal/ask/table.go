@@ -94,7 +94,6 @@ var ofWorkload = map[string]flag{
 		meant: map[string]string{
 			"bf16": "bf16-true or bf16-mixed", "bfloat16": "bf16-true or bf16-mixed", "fp16": "16-true or 16-mixed", "float16": "16-true or 16-mixed", "half": "16-true or 16-mixed", "16": "16-true or 16-mixed",
 			"mixed": "bf16-mixed or 16-mixed", "amp": "bf16-mixed or 16-mixed", "fp16-mixed": "16-mixed", "fp16-true": "16-true",
-			"fp8": "bf16-mixed with --float8 tensorwise", "float8": "bf16-mixed with --float8 tensorwise",
 			"fp32": "32-true", "float32": "32-true", "32": "32-true", "full": "32-true", "float": "32-true",
 		},
 		also: []string{"dtype", "torch-dtype", "torch_dtype", "bf16", "fp16"},
@@ -128,7 +127,7 @@ var ofWorkload = map[string]flag{
 		also:  []string{"load-in-4bit", "load-in-8bit"},
 	},
 	"float8": {
-		help: "torchao's 8-bit products in training: {values}", values: []string{"off"}, idle: []*idleness{noStep},
+		help: "torchao's 8-bit products; see devmap help precision", values: []string{"off"}, idle: []*idleness{noStep},
 		meant: map[string]string{"true": "tensorwise", "on": "tensorwise", "fp8": "tensorwise", "torchao": "tensorwise", "tensor": "tensorwise", "row": "rowwise", "none": "off"},
 		also:  []string{"fp8"},
 	},

@@ -22,6 +22,7 @@ func (model *Model) shapes() {
 		shape := model.shape(i)
 		shape.HeadAlone, shape.Inputs = alone[i], i == inputs
 		shape.Scatter = shape.Inputs && shape.Images
+		shape.Checkpoint = shape.Recompute && !shape.RotaryCopies && model.entersUnit(i)
 		if model.Rules.Modules == ops.Torchtitan {
 			model.titan(i, &shape)
 		}
