@@ -53,9 +53,6 @@ func (op attention) cost(shape *Shape) Cost {
 		cost.cache(dims, dims.k, dims.v, shape)
 	}
 	cost.attentionPeaks(op, dims, shape)
-	if shape.Float8.On && shape.Train {
-		cost.float8Attention(op, &dims, shape)
-	}
 	return cost
 }
 

@@ -2,22 +2,6 @@ package ops
 
 import "github.com/devmap-dev/devmap/modelgraph"
 
-// Float8 is how torchao's Float8Linear (0.18, float8/float8_linear.py) runs the linear
-// layers of blocks. It keeps its input and its weight as they are, and makes 8-bit
-// copies for each product.
-type Float8 struct {
-	On bool
-	// Gathered: FSDP2 gathers the weights in 8 bits (float8/fsdp_utils.py,
-	// WeightWithDynamicFloat8CastTensor).
-	Gathered bool
-	// Pads: both operands are copied, padded or not, before each product
-	// (float8_ops.py, preprocess_addmm: pad_inner_dim).
-	Pads bool
-	// First: the model's first linear layer is in this one, and stays as it is
-	// (accelerate 1.15, utils/ao.py, find_first_last_linear_layers).
-	First bool
-}
-
 // cast8 makes an 8-bit copy of so many elements. At its peak there are the product with
 // the scale and the clamped one in fp32 (float8_training_tensor.py,
 // _ToFloat8ConstrFunc.forward; float8_utils.py, to_fp8_saturated).
@@ -102,8 +86,19 @@ func (record *tape) backward8(op linearLayer, x, saved int64) {
 	record.turn(element*ahead, x*ahead)
 }
 
-// float8 adds the copies of Float8Linear to a network that is trained in full.
-func (cost *Cost) float8(op mlp, shape *Shape) {
+// float8 adds the copies of Float8Linear to an op that is trained in full.
+func (cost *Cost) float8(asked operation, shape *Shape) {
+	switch op := asked.(type) {
+	case mlp:
+		cost.float8MLP(op, shape)
+	case attention:
+		dims := op.geometry(shape)
+		cost.float8Attention(op, &dims, shape)
+	}
+}
+
+// float8MLP is [Cost.float8] of a feed-forward network.
+func (cost *Cost) float8MLP(op mlp, shape *Shape) {
 	element, act := shape.elementBytes(), activationExtra(op.Activation)
 	stream, fN, cast := shape.streamBytes()*op.Dim*shape.Tokens, element*op.Hidden*shape.Tokens, shape.casts(1, op.Dim, 0)
 	tensors, _, _, _ := op.counts(shape)
@@ -142,7 +137,7 @@ func (cost *Cost) float8(op mlp, shape *Shape) {
 	back.backward8(into, shape.streamBytes(), cast)
 }
 
-// float8 adds the copies of Float8Linear to an attention block that is trained in full.
+// float8Attention is [Cost.float8] of an attention block.
 func (cost *Cost) float8Attention(op attention, dims *geo, shape *Shape) {
 	element, tokens := shape.elementBytes(), shape.Tokens
 	stream, cast := shape.streamBytes()*op.Dim*tokens, shape.casts(1, op.in(), 0)

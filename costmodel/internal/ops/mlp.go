@@ -71,9 +71,6 @@ func (op mlp) cost(shape *Shape) Cost {
 	if op.Gated && !op.Fused {
 		cost.factorPeaks(op, shape, matrix, tensors)
 	}
-	if shape.Float8.On && shape.Train {
-		cost.float8(op, shape)
-	}
 	return cost
 }
 

@@ -90,6 +90,22 @@ type Shape struct {
 	Shared bool
 }
 
+// Float8 is how torchao's Float8Linear (0.18, float8/float8_linear.py) runs the linear
+// layers of blocks. It keeps its input and its weight as they are, and makes 8-bit
+// copies for each product.
+type Float8 struct {
+	On bool
+	// Gathered: FSDP2 gathers the weights in 8 bits (float8/fsdp_utils.py,
+	// WeightWithDynamicFloat8CastTensor).
+	Gathered bool
+	// Pads: both operands are copied, padded or not, before each product
+	// (float8_ops.py, preprocess_addmm: pad_inner_dim).
+	Pads bool
+	// First: the model's first linear layer is in this one, and stays as it is
+	// (accelerate 1.15, utils/ao.py, find_first_last_linear_layers).
+	First bool
+}
+
 // elementBytes is the size of an element in matrix products, streamBytes one in
 // the residual stream.
 func (shape *Shape) elementBytes() int64 { return ComputeBytes(shape.Precision) }

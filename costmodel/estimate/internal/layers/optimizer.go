@@ -112,8 +112,8 @@ func adamWTorch(packed, values int64) func(shape []int64, numel, each int64) (st
 		if numel < least || numel%block != 0 {
 			return 2 * numel * each, 0
 		}
-		// TorchInductor's kernels hand on both moments in fp32, and codes that two
-		// share a byte as int64 (quant_utils.py, quantize_4bit_with_qmap).
+		// TorchInductor's kernels write both moments in fp32, and codes of half a byte
+		// as int64 (quant_utils.py, quantize_4bit_with_qmap).
 		transient = 2 * 4 * numel
 		if packed > 1 {
 			transient += 2 * 8 * numel
