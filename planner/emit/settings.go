@@ -22,18 +22,18 @@ type outside struct {
 // settingsOutside are the settings of each target that its users make
 // elsewhere. A target that is not here writes all, or refuses the plan.
 var settingsOutside = map[string][]outside{
-	"accelerate": {lossOf(""), lossAlone, average, recomputation, optimization, inBackward, ligerKernels, adapters, adapterType, accumulation, autocast},
+	"accelerate": {lossOf(""), lossAlone, average, recomputation, optimization, inBackward, ligerKernels, eightBits, adapters, adapterType, accumulation, autocast},
 	"deepspeed":  {lossOf(""), lossAlone, average, recomputation, optimization, ligerKernels, adapters, adapterType, quantization, kernel},
-	"ms-swift":   {lossOf("--use_liger_kernel true also replaces other layers"), lossAlone, average, partialRecomputation, unnamedOptimization, compilation, adapterType},
+	"ms-swift":   {lossOf("--use_liger_kernel true also replaces other layers"), lossAlone, average, partialRecomputation, unnamedOptimization, compilation, eightBits, adapterType},
 	"openpi":     {lossOf(""), lossAlone, jaxRecomputation, jaxOptimization},
 	"transformers": {
-		programLoss, average, partialRecomputation, unnamedOptimization, inBackward, adapters, adapterType, quantization, kernel, masterWeights,
+		programLoss, average, eightBits, partialRecomputation, unnamedOptimization, inBackward, adapters, adapterType, quantization, kernel, masterWeights,
 	},
-	"trl":               {programLoss, average, partialRecomputation, unnamedOptimization, inBackward, adapterType},
-	"llamafactory":      {programLoss, average, partialRecomputation, unnamedOptimization, inBackward},
-	"lightning":         {programLoss, average, recomputation, optimization, inBackward, ligerKernels, compilation, adapters, adapterType, quantization, kernel},
-	"axolotl":           {programLoss, average, partialRecomputation, unnamedOptimization, inBackward, ligerKernels, compilation, adapterType},
-	"accelerate-config": {programLoss, average, partialRecomputation, recomputationOutside, optimization, inBackward, ligerKernels, compilation, adapters, adapterType, quantization, kernel, accumulation},
+	"trl":               {programLoss, average, eightBits, partialRecomputation, unnamedOptimization, inBackward, adapterType},
+	"llamafactory":      {programLoss, average, eightBits, partialRecomputation, unnamedOptimization, inBackward},
+	"lightning":         {programLoss, average, eightBits, recomputation, optimization, inBackward, ligerKernels, compilation, adapters, adapterType, quantization, kernel},
+	"axolotl":           {programLoss, average, eightBits, partialRecomputation, unnamedOptimization, inBackward, ligerKernels, compilation, adapterType},
+	"accelerate-config": {programLoss, average, eightBits, partialRecomputation, recomputationOutside, optimization, inBackward, ligerKernels, compilation, adapters, adapterType, quantization, kernel, accumulation},
 	"torch-schedule":    {lossOf(""), average, recomputation, optimization, adapters, adapterType, quantization, kernel, autocast},
 }
 
@@ -140,6 +140,8 @@ var (
 
 		"paged-adamw-8bit":  "use bitsandbytes.optim.PagedAdamW8bit",
 		"paged-adamw-32bit": "use bitsandbytes.optim.PagedAdamW32bit",
+		"adamw-torch-8bit":  "use torchao.optim.AdamW8bit",
+		"adamw-torch-4bit":  "use torchao.optim.AdamW4bit(block_size=256)",
 		costmodel.SGD:       "use torch.optim.SGD without momentum",
 		"sgd-momentum":      "use torch.optim.SGD with a momentum",
 		"adafactor":         "use an Adafactor with factored second moments",
@@ -151,6 +153,13 @@ var (
 	}
 	ligerKernels = outside{
 		"liger", trained(func(w *costmodel.Workload) string { return given(w.Liger) }), map[string]string{"": "set use_liger_kernel of TrainingArguments"},
+	}
+	eightBits = outside{
+		"float8", trained(func(w *costmodel.Workload) string { return w.Float8 }), map[string]string{
+			"tensorwise":          "set ACCELERATE_MIXED_PRECISION=fp8, ACCELERATE_FP8_BACKEND=AO and ACCELERATE_FP8_ENABLE_FSDP_FLOAT8_ALL_GATHER=false",
+			"tensorwise-gathered": "set ACCELERATE_MIXED_PRECISION=fp8 and ACCELERATE_FP8_BACKEND=AO",
+			"rowwise":             "set fp8: true and fp8_config.recipe: rowwise in axolotl's file",
+		},
 	}
 	compilation = outside{
 		"compile", trained(func(w *costmodel.Workload) string { return given(w.Compile) }), map[string]string{"": "set torch_compile of TrainingArguments"},

@@ -100,13 +100,32 @@ func newTrainerRow(t *testing.T, name string) trainerRow {
 	if parts[0] == "zero2" || parts[0] == "zero3" {
 		row.w.Strategy, row.w.DeepSpeed = costmodel.Strategy(parts[0]), usualZero(t, row.model, parts[0])
 	}
+	row.float8(has)
 	switch { // what bf16=True comes to
-	case has("amp") && (row.w.Strategy != costmodel.DDP || row.w.LoRARank > 0 || has("w32")):
+	case (has("amp") || has("f8")) && (row.w.Strategy != costmodel.DDP || row.w.LoRARank > 0 || has("w32")):
 		row.w.Precision = costmodel.BF16Mixed
 	case has("w32"):
 		row.w.Precision = costmodel.FP32True
 	}
 	return row
+}
+
+// float8 sets what torchao does: accelerate's FP8, axolotl's recipe, and optimizers.
+func (row *trainerRow) float8(has func(opt string) bool) {
+	switch {
+	case has("row"):
+		row.w.Preset, row.w.Float8 = "axolotl", value.Rowwise
+	case has("f8") && !has("nog"):
+		row.w.Float8 = value.TensorwiseGathered
+	case has("f8"):
+		row.w.Float8 = value.Tensorwise
+	}
+	switch {
+	case has("ao8"):
+		row.w.Optimizer = value.AdamWTorch8bit
+	case has("ao4"):
+		row.w.Optimizer = value.AdamWTorch4bit
+	}
 }
 
 // predicted is the peak of a GPU, its moment, and by how much its pool goes

@@ -131,6 +131,12 @@ type Path struct {
 	// Generates: the program generates what it trains on (trl,
 	// trainer/grpo_trainer.py, _generate_single_turn).
 	Generates bool
+	// Float8: the recipes of torchao's linear layers that the program has, the nearest
+	// first (accelerate 1.15, utils/dataclasses.py, AORecipeKwargs; axolotl 0.19,
+	// core/fp8.py, build_fp8_linear_config). Float8Pads: its config pads operands
+	// (pad_inner_dim).
+	Float8     string
+	Float8Pads bool `json:"float8_pads"`
 	// Modules are the program's own, if it does not run Transformers':
 	// torchtune, torchtitan.
 	Modules string

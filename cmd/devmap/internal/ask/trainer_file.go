@@ -63,6 +63,7 @@ type trainerFile struct {
 	Keys    map[string]map[string][]presetSet
 	Refused map[string]string // parts of values that devmap does not count, by key
 	Instead map[string]string // what to do about a value that devmap does not count, by key
+	Nothing map[string]string // why a switch changes nothing, by key
 	Ignored []string          // they change no memory on a GPU
 	// Evaluates is the key of an evaluation's batch, and the batch without it: a number,
 	// or another key.
@@ -156,6 +157,11 @@ func readTrainerFile(name string) (read trainerRead, err error) {
 	}
 	if without := file.withoutFSDP(values); without != "" {
 		read.notes = []string{name + ": fsdp_config changes nothing without " + without}
+	}
+	for _, key := range slices.Sorted(maps.Keys(file.Nothing)) {
+		if strings.EqualFold(values[key], "true") {
+			read.notes = append(read.notes, name+": "+key+" changes nothing: "+file.Nothing[key])
+		}
 	}
 	if unread := file.withoutPEFT(values); unread != "" {
 		read.notes = append(read.notes, name+": "+unread+" changes nothing without use_peft: true")
@@ -404,6 +410,8 @@ func (set *presetSet) rank() int {
 		return 1
 	case set.Field == "lora_rank":
 		return 2
+	case set.Field == "float8" && (set.Source == "fp8" || set.Source == "mixed_precision"):
+		return 4 // another key may name the recipe
 	}
 	return 3
 }

@@ -159,6 +159,7 @@ type fsdpGroup struct {
 	stored int64 // gradients in the type that they are stored in
 	cast   int64 // gathered bytes that are cast first
 	whole  int64 // parameters in the type that they are stored in
+	casts8 int64 // what making the 8-bit copy of the largest part has in addition
 }
 
 // groupOf is a group of the layers that run.
@@ -257,6 +258,10 @@ func (group *fsdpGroup) gather(layer *layers.Layer) {
 		if compute == workload.Precision && workload.StoredTypes {
 			each = part.DType.Bits() / 8
 		}
+		if layer.Shard.Gathered8(j) {
+			each = 1
+			group.casts8 = max(group.casts8, 8*part.Numel)
+		}
 		size := group.degree * part.Numel * each
 		group.add(size)
 		group.whole += group.degree * layer.Shard.Stored(j)
@@ -321,6 +326,8 @@ func (group *fsdpGroup) exchange() {
 		group.CopyIn = group.Buffer / group.degree // copies of the host's parts
 	}
 	group.Buffer += allocator.Rounding(group.Buffer)
+	// Before the buffer, fsdp_pre_all_gather makes the copies one after another.
+	group.CopyIn += max(0, group.casts8-group.Buffer)
 }
 
 // onHost moves the parts to the host's memory (torch 2.11, _fully_shard/

@@ -26,12 +26,31 @@ func Units(model *Model) (units []costmodel.Unit, warnings []costmodel.Message) 
 		}
 		units[0].Padding = rests[0]
 	}
+	if model.Optimizer.compiled() {
+		largestStep(units)
+	}
 	passOutputs(model, units)
 	holdStates(model, units)
 	if retainsInputs(model, units) {
 		warnings = append(warnings, costmodel.Messagef("linear layers of LLM.int8() keep their inputs although blocks are recomputed (bitsandbytes holds them outside autograd's saved tensors); %v does not", costmodel.Set("quantize", value.NF4)))
 	}
 	return units, warnings
+}
+
+// largestStep leaves what a step adds to the unit with the most: the others' is gone by
+// then.
+func largestStep(units []costmodel.Unit) {
+	var largest *costmodel.Unit
+	for i := range units {
+		if unit := &units[i]; largest == nil || unit.StepTransient > largest.StepTransient {
+			if largest != nil {
+				largest.StepTransient = 0
+			}
+			largest = unit
+		} else {
+			unit.StepTransient = 0
+		}
+	}
 }
 
 // adder adds up one unit.
@@ -127,7 +146,9 @@ func (unit *adder) trains(layer *Layer, states *matrixStates) costmodel.LayerMem
 	out, step := &unit.out, layer.Cost.Memory
 	state, transient := layer.Shard.States()
 	out.OptimizerState += state
-	out.StepTransient += transient
+	if out.StepTransient += transient; unit.Optimizer.compiled() {
+		out.StepTransient = max(out.StepTransient-transient, transient)
+	}
 	padding, grads := states.padding(layer)
 	out.Padding += padding
 	step.Grads += grads

@@ -75,7 +75,8 @@ func freedByLoss(model *Model) int64 {
 func (model *Model) Followed() (rests [2]int64, ok bool) {
 	if model.follow == nil {
 		model.follow = sync.OnceValues(func() (rests [2]int64, ok bool) {
-			if model.Rules.Rests == nil || !model.Train || model.Frozen {
+			torchao := model.Workload.Float8 != "" || model.Optimizer.compiled() // its casts and its step are not followed
+			if model.Rules.Rests == nil || !model.Train || model.Frozen || torchao {
 				return rests, false
 			}
 			return model.Rules.Rests(model)
