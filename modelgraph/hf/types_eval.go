@@ -139,13 +139,17 @@ func (of *evaluation) agreed(xs []any, stars []int) any {
 }
 
 // tried is 0 if an expression has no value: that of a module that is not there.
+// A field of the file that an expression cannot read is no reason.
 func (of *evaluation) tried(x any, stars []int) any {
 	v := of.eval(x, stars)
-	if of.err != nil && !errors.Is(of.err, errOpen) {
-		of.err = nil
-		return 0.0
+	if of.err == nil || errors.Is(of.err, errOpen) {
+		return v
 	}
-	return v
+	if said, differs := of.object.differs(of.place); differs && !of.object.likeDefault(of.place, said) {
+		return nil
+	}
+	of.err = nil
+	return 0.0
 }
 
 func (of *evaluation) star(xs []any, stars []int) any {
@@ -366,6 +370,23 @@ func reads(e any, path string) bool {
 		return slices.ContainsFunc(e, func(x any) bool { return reads(x, path) })
 	}
 	return false
+}
+
+// standard reports that all fields that an expression reads have the values of the
+// default config, which every class was built with.
+func (of *evaluation) standard(e any) bool {
+	switch e := e.(type) {
+	case string:
+		path, isField := strings.CutPrefix(e, "$")
+		if _, ruled := of.rules[path]; ruled && isField {
+			return false
+		}
+		_, differs := of.object.differs(path)
+		return !isField || !differs
+	case []any:
+		return !slices.ContainsFunc(e, func(x any) bool { return !of.standard(x) })
+	}
+	return true
 }
 
 // truth is Python's.

@@ -63,15 +63,23 @@ func fromTypes(cfg *config, name, source string, data []byte) (*modelgraph.Graph
 		graph.DType = dtype
 	}
 	graph.Unknown = []string{fmt.Sprintf("model_type %q: its layers are known by their sizes alone", clipName(kind))}
-	graph.Warnings = append(tree.warnings, tree.in.notes(cfg, kind)...)
+	graph.AutoClass = tree.in.loader(kind, class.Class)
+	graph.Warnings = tree.in.notes(cfg, kind, tree.outermost)
 	graph.Warnings = append(graph.Warnings, assumed(class.Class, len(names) > 0, given, dtype)...)
 	return graph, nil
 }
 
 // notes say where the tensors are from, and that the config may be of a newer
 // release.
-func (in *release) notes(cfg *config, kind string) []string {
-	notes := []string{fmt.Sprintf("model_type %q: its tensors are from the table of Transformers %s; weights only, peaks of training and inference are not known", clipName(kind), in.name)}
+func (in *release) notes(cfg *config, kind string, outermost bool) []string {
+	whole := "weights, ties, buffers and units that are not split are exact"
+	if outermost {
+		whole = "weights, ties and buffers are exact, the modules of its outermost lists are not split (Transformers names none here)"
+	}
+	if cfg.has("quantization_config") {
+		whole = "unquantised " + whole
+	}
+	notes := []string{fmt.Sprintf("model_type %q is read from the table of Transformers %s: %s; activations are not counted", clipName(kind), in.name, whole)}
 	if version := cfg.name("transformers_version"); newer(version, in.name) {
 		notes = append(notes, fmt.Sprintf("the config is of Transformers %q: the newest table is of %s, and a newer release may build other tensors", clipName(version), in.name))
 	}
@@ -103,15 +111,15 @@ func assumed(class string, named, given bool, dtype modelgraph.DType) (notes []s
 
 // typeTree collects the tensors of a model.
 type typeTree struct {
-	file     string
-	in       *release
-	tensors  []typeTensor
-	ties     map[string]string // name to the one that it is
-	units    map[string]string // modules that one device may have to hold whole, and their classes
-	noSplit  []string          // classes of those that it must; a unit without a class is one
-	warnings []string
-	depth    int
-	visited  int // names that were evaluated
+	file      string
+	in        *release
+	tensors   []typeTensor
+	ties      map[string]string // name to the one that it is
+	units     map[string]string // modules that one device may have to hold whole, and their classes
+	noSplit   []string          // classes of those that it must; a unit without a class is one
+	outermost bool              // it names none: the modules of its outermost lists are kept whole
+	depth     int
+	visited   int // names that were evaluated
 }
 
 // typeTensor is a parameter or a buffer. Its key sorts it in module order.
@@ -168,6 +176,7 @@ func (tree *typeTree) add(class *typeClass, object *typeObject, module string, k
 		tree.noSplit = append(tree.noSplit, class.NoSplit...)
 	}
 	places := make(map[string]int) // of the parts of names
+	var present [][]any
 	for _, entry := range class.Entries {
 		kind, _ := entry[0].(string)
 		pattern, _ := entry[1].(string)
@@ -176,9 +185,13 @@ func (tree *typeTree) add(class *typeClass, object *typeObject, module string, k
 		if tree.visited += len(all); tree.visited > maxTensors {
 			return &typeError{tree.file, object.prefix + of.place, fmt.Sprintf("the model has more than %d tensors", maxTensors)}
 		}
+		there := false
 		for _, stars := range all {
 			if !truth(of.eval(entry[2], stars)) {
 				continue
+			}
+			if !there {
+				there, present = true, append(present, entry)
 			}
 			name, at := place(pattern, stars, places)
 			at = slices.Concat(key, at)
@@ -196,16 +209,14 @@ func (tree *typeTree) add(class *typeClass, object *typeObject, module string, k
 			return tree.unexplained(of, class, fmt.Sprintf("%q cannot be computed (%v)", pattern, of.err))
 		}
 	}
-	return nil
+	return tree.order(class, of, present)
 }
 
 // ordered gives each part of a name its place among those of the class.
 func ordered(places map[string]int, pattern string) {
-	for i := range len(pattern) + 1 {
-		if i == len(pattern) || pattern[i] == '.' {
-			if _, ok := places[pattern[:i]]; !ok {
-				places[pattern[:i]] = len(places)
-			}
+	for path := range prefixes(pattern) {
+		if _, ok := places[path]; !ok {
+			places[path] = len(places)
 		}
 	}
 }
@@ -427,7 +438,7 @@ func (tree *typeTree) tensor(isBuffer bool, rest []any, of *evaluation, stars []
 	const largest = 1 << 50
 	for i, dim := range dims {
 		n, ok := number(of.eval(dim, stars))
-		if of.err == nil && (!ok || n < 0 || n == 0 && !isBuffer || n > largest || n != math.Trunc(n)) {
+		if of.err == nil && (!ok || n < 0 || n == 0 && !isBuffer && !of.standard(dim) || n > largest || n != math.Trunc(n)) {
 			of.fail("size %v of %q", n, name)
 		}
 		t.shape[i] = int64(n)
@@ -500,7 +511,7 @@ func (tree *typeTree) layers(class *typeClass, dtype modelgraph.DType) []modelgr
 		}
 		lists := newTree(names)
 		unit = func(name string) string { return lists.unit(parent(name)) }
-		tree.warnings = append(tree.warnings, "Transformers does not say which modules of "+class.Class+" must not be split: those of its outermost lists are kept whole")
+		tree.outermost = true
 	}
 	above := tree.above()
 	keep := class.float32(dtype)

@@ -51,6 +51,31 @@ func (obj *typeObject) standard(path string) string {
 	return text
 }
 
+// likeDefault reports a value of the kind that its default has: a number, a text, a
+// list or an object. A list or a number may be given where the default is null.
+func (obj *typeObject) likeDefault(path string, v any) bool {
+	if first, rest, ok := strings.Cut(path, "."); ok {
+		inner := obj.inner[first]
+		return inner == nil || inner.likeDefault(rest, v)
+	}
+	like, has := kindOf(obj.class.Fields[path]), kindOf(v)
+	return has == "" || has == like || like == "" && (has == "list" || has == "number")
+}
+
+func kindOf(v any) string {
+	switch v.(type) {
+	case nil:
+		return ""
+	case string:
+		return "text"
+	case []any:
+		return "list"
+	case map[string]any:
+		return "object"
+	}
+	return "number"
+}
+
 // differs gives what the file says of a field if it is not the default.
 func (obj *typeObject) differs(path string) (v any, differs bool) {
 	if first, rest, ok := strings.Cut(path, "."); ok {

@@ -97,6 +97,14 @@ func (in *release) auto(kind, auto string) string {
 	return ""
 }
 
+// loader is a class that AutoModelForCausalLM does not load; else empty.
+func (in *release) loader(kind, class string) string {
+	if in.auto(kind, autoOrder[0]) == class {
+		return ""
+	}
+	return class
+}
+
 // configOf is the config class of a type.
 func (in *release) configOf(kind string) string { return in.auto(kind, "config") }
 

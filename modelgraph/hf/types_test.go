@@ -154,11 +154,40 @@ func TestTypesRefused(t *testing.T) {
 		`{"model_type":"mpnet","architectures":["MPNetForever"]}`:                           "architectures[0]",
 		`{"model_type":"mpnet","per_layer_config":{"0":{"hidden_size":4}}}`:                 "per_layer_config",
 		`{"model_type":"gemma4","text_config":{"layer_types":["sliding_attention","odd"]}}`: "text_config.layer_types",
+		// No build had both embeddings: the table does not know which is first.
+		`{"model_type":"data2vec-vision","use_absolute_position_embeddings":true,"use_mask_token":true}`: "use_mask_token",
+		`{"model_type":"segformer","depths":"xyz"}`:                                                      "depths",
+		`{"model_type":"segformer","depths":3}`:                                                          "depths",
+		`{"model_type":"mpnet","num_hidden_layers":{"a":1}}`:                                             "num_hidden_layers",
+		// The default's parameter without elements is known, another is not.
+		`{"model_type":"dinov3_vit","num_channels":0}`: "num_channels",
 	} {
 		_, err := readTypes([]byte(config))
 		var refused *typeError
 		if !errors.As(err, &refused) || refused.Field != field {
 			t.Errorf("%s: %v, want an error of %s", config, err, field)
+		}
+	}
+}
+
+// TestTypesNote has one note of the table in a graph, whether its class says what
+// is not split or not, and the class that loads it.
+func TestTypesNote(t *testing.T) {
+	for config, want := range map[string][3]string{
+		`{"model_type":"dinov3_vit","dtype":"bfloat16"}`:                                                  {"units that are not split are exact; activations are not counted", "DINOv3ViTModel", "DINOv3ViTModel"},
+		`{"model_type":"mpnet","architectures":["MPNetForMaskedLM"],"dtype":"bfloat16"}`:                  {"(Transformers names none here); activations are not counted", "MPNetForMaskedLM", "MPNetForMaskedLM"},
+		`{"model_type":"deepseek_v4","architectures":["DeepseekV4ForCausalLM"],"dtype":"bfloat16"}`:       {"units that are not split are exact; activations are not counted", "DeepseekV4ForCausalLM", ""},
+		`{"model_type":"mpnet","dtype":"bfloat16","quantization_config":{"quant_method":"gptq"}}`:         {": unquantised weights, ties and buffers are exact", "MPNetForMaskedLM", "MPNetForMaskedLM"},
+		`{"model_type":"deepseek_v4","dtype":"bfloat16","transformers_version":"6.1.0","pad_token_id":0}`: {"a newer release may build other tensors", "DeepseekV4ForCausalLM", ""},
+	} {
+		graph, err := FromConfig("config.json", []byte(config))
+		if err != nil {
+			t.Errorf("%s: %v", config, err)
+			continue
+		}
+		notes := strings.Join(graph.Warnings, "\n")
+		if strings.Count(notes, "is read from the table of Transformers 5.24: ") != 1 || !strings.Contains(notes, want[0]) || graph.Class != want[1] || graph.AutoClass != want[2] {
+			t.Errorf("%s: %q of %q, notes %q", config, graph.Class, graph.AutoClass, notes)
 		}
 	}
 }
