@@ -209,7 +209,7 @@ func (tree *typeTree) add(class *typeClass, object *typeObject, module string, k
 			return tree.unexplained(of, class, fmt.Sprintf("%q cannot be computed (%v)", pattern, of.err))
 		}
 	}
-	return tree.order(class, of, present)
+	return tree.together(class, of, present)
 }
 
 // ordered gives each part of a name its place among those of the class.

@@ -159,6 +159,8 @@ func TestTypesRefused(t *testing.T) {
 		`{"model_type":"segformer","depths":"xyz"}`:                                                      "depths",
 		`{"model_type":"segformer","depths":3}`:                                                          "depths",
 		`{"model_type":"mpnet","num_hidden_layers":{"a":1}}`:                                             "num_hidden_layers",
+		`{"model_type":"dinov3_vit","mlp_bias":false,"use_gated_mlp":true}`:                              "mlp_bias",
+		`{"model_type":"data2vec-audio","add_adapter":true,"output_hidden_size":1536}`:                   "output_hidden_size",
 		// The default's parameter without elements is known, another is not.
 		`{"model_type":"dinov3_vit","num_channels":0}`: "num_channels",
 	} {
@@ -174,11 +176,11 @@ func TestTypesRefused(t *testing.T) {
 // is not split or not, and the class that loads it.
 func TestTypesNote(t *testing.T) {
 	for config, want := range map[string][3]string{
-		`{"model_type":"dinov3_vit","dtype":"bfloat16"}`:                                                  {"units that are not split are exact; activations are not counted", "DINOv3ViTModel", "DINOv3ViTModel"},
-		`{"model_type":"mpnet","architectures":["MPNetForMaskedLM"],"dtype":"bfloat16"}`:                  {"(Transformers names none here); activations are not counted", "MPNetForMaskedLM", "MPNetForMaskedLM"},
-		`{"model_type":"deepseek_v4","architectures":["DeepseekV4ForCausalLM"],"dtype":"bfloat16"}`:       {"units that are not split are exact; activations are not counted", "DeepseekV4ForCausalLM", ""},
-		`{"model_type":"mpnet","dtype":"bfloat16","quantization_config":{"quant_method":"gptq"}}`:         {": unquantised weights, ties and buffers are exact", "MPNetForMaskedLM", "MPNetForMaskedLM"},
-		`{"model_type":"deepseek_v4","dtype":"bfloat16","transformers_version":"6.1.0","pad_token_id":0}`: {"a newer release may build other tensors", "DeepseekV4ForCausalLM", ""},
+		`{"model_type":"dinov3_vit","dtype":"bfloat16"}`:                                                                    {"units that are not split are exact; activations are not counted", "DINOv3ViTModel", "DINOv3ViTModel"},
+		`{"model_type":"mpnet","architectures":["MPNetForMaskedLM"],"dtype":"bfloat16"}`:                                    {"(Transformers names none here); activations are not counted", "MPNetForMaskedLM", "MPNetForMaskedLM"},
+		`{"model_type":"deepseek_v4","architectures":["DeepseekV4ForCausalLM"],"dtype":"bfloat16"}`:                         {"units that are not split are exact; activations are not counted", "DeepseekV4ForCausalLM", ""},
+		`{"model_type":"mpnet","dtype":"bfloat16","quantization_config":{"quant_method":"gptq","bits":4,"group_size":128}}`: {": unquantised weights, ties and buffers are exact", "MPNetForMaskedLM", "MPNetForMaskedLM"},
+		`{"model_type":"deepseek_v4","dtype":"bfloat16","transformers_version":"6.1.0","pad_token_id":0}`:                   {"a newer release may build other tensors", "DeepseekV4ForCausalLM", ""},
 	} {
 		graph, err := FromConfig("config.json", []byte(config))
 		if err != nil {

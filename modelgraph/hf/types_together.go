@@ -3,38 +3,73 @@ package hf
 import (
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 )
 
-// order refuses two optional parts of a module of which no build shows the
-// order: neither is there by default, and no condition of the one is a condition
-// of the other, so that no build need have had both. present are the entries
-// that are there.
-func (tree *typeTree) order(class *typeClass, of *evaluation, present [][]any) error {
+// together refuses optional tensors that no build need have had together: of one
+// module, not there by default, and no condition of the one is a condition of the
+// other. Then their order is not known, nor what the one means for the other.
+// present are the entries that are there.
+func (tree *typeTree) together(class *typeClass, of *evaluation, present [][]any) error {
+	shown := tree.byDefault(class)
 	parts, paths := optionalParts(present)
 	siblings := make(map[string][]string)
-	var shown map[string]bool
 	for _, path := range paths {
-		if parts[path].always {
+		if parts[path].always || shown[path] {
 			continue
 		}
 		for _, other := range siblings[parent(path)] {
-			if parts[path].meets(parts[other]) {
-				continue
-			}
-			if shown == nil {
-				shown = tree.byDefault(class)
-			}
-			if !shown[path] && !shown[other] {
-				of.eval(parts[path].condition, nil)
-				of.err = nil
-				return tree.unexplained(of, class, fmt.Sprintf("no build shows the order of %q and %q", other, path))
+			if !parts[path].meets(parts[other]) {
+				return tree.apart(class, of, parts[path].condition, other, path)
 			}
 		}
 		siblings[parent(path)] = append(siblings[parent(path)], path)
 	}
+	for _, entry := range present {
+		path, _ := entry[1].(string)
+		if shown[path] || entry[0] == "n" {
+			continue
+		}
+		if err := tree.changed(class, of, entry, parts, shown); err != nil {
+			return err
+		}
+	}
 	return nil
+}
+
+// changed refuses an optional entry, not there by default, next to others of its
+// module that are not as by default, and with a size that is null by default.
+func (tree *typeTree) changed(class *typeClass, of *evaluation, entry []any, parts map[string]*optionalPart, shown map[string]bool) error {
+	path, _ := entry[1].(string)
+	module, text := parent(parent(path)), fmt.Sprint(entry[2])
+	for _, other := range class.Entries {
+		name, _ := other[1].(string)
+		if other[0] == "n" || name == path || parent(parent(name)) != module || shown[name] == (parts[name] != nil) {
+			continue
+		}
+		if fmt.Sprint(other[2]) != text {
+			return tree.apart(class, of, other[2], name, path)
+		}
+	}
+	if entry[0] != "p" && entry[0] != "b" {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(of.object.class.Fields)) {
+		if of.object.class.Fields[name] == nil && of.object.said[name] != nil && reads(entry[3], name) {
+			of.place = name
+			return tree.unexplained(of, class, fmt.Sprintf("no build shows it together with %q", path))
+		}
+	}
+	return nil
+}
+
+// apart refuses two names; a condition has the field.
+func (tree *typeTree) apart(class *typeClass, of *evaluation, condition any, name, other string) error {
+	of.eval(condition, nil)
+	of.err = nil
+	return tree.unexplained(of, class, fmt.Sprintf("no build shows %q together with %q", name, other))
 }
 
 // optionalParts are the parts of the names of entries, in their order.
