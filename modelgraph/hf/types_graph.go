@@ -3,16 +3,11 @@ package hf
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"math"
-	"regexp"
 	"slices"
 	"strings"
 
-	"github.com/go-json-experiment/json"
-
 	"github.com/devmap-dev/devmap/modelgraph"
-	"github.com/devmap-dev/devmap/modelgraph/safetensors"
 )
 
 // explains reports a config that no reader reads and the table may: of a type,
@@ -27,6 +22,14 @@ func (in *release) explains(cfg *config, err error) bool {
 		return class != nil && class.Config == in.configOf(cfg.name("model_type"))
 	}
 	return false
+}
+
+// instead is a folder's graph, or that of the table where only the table has one.
+func (in *release) instead(graph *modelgraph.Graph, err error, cfg *config, dir string, data []byte) (*modelgraph.Graph, error) {
+	if !in.explains(cfg, err) {
+		return graph, err
+	}
+	return fromTypes(cfg, folderName(dir), dir, data)
 }
 
 // fromTypes builds a config alone by the table of the newest release. The
@@ -161,7 +164,8 @@ const maxTensors = 1_000_000
 // modeling_utils.py, post_init, does for direct children.
 func (tree *typeTree) add(class *typeClass, object *typeObject, module string, key []int, joins bool) error {
 	const deepest = 12
-	if tree.depth++; tree.depth > deepest {
+	tree.depth++
+	if tree.depth > deepest {
 		return &typeError{tree.file, object.prefix + "model_type", "the models inside are nested too deeply"}
 	}
 	defer func() { tree.depth-- }()
@@ -228,136 +232,6 @@ func (tree *typeTree) unexplained(of *evaluation, class *typeClass, why string) 
 		said = fmt.Sprintf("%.40v: ", v)
 	}
 	return &typeError{tree.file, field, fmt.Sprintf("%sthe table of Transformers %s does not say what a %s is then: %s", said, tree.in.name, class.Class, why)}
-}
-
-// allowed refuses configs unlike every build that made the table.
-func (tree *typeTree) allowed(class *typeClass, of *evaluation) error {
-	for _, path := range class.Unread {
-		if of.object.unread(path) {
-			of.place = path
-			return tree.unexplained(of, class, "no build had this field")
-		}
-	}
-	for _, path := range class.Acts {
-		if name, ok := of.find(path); ok {
-			text, _ := name.(string)
-			standard := of.object.standard(path)
-			if text != standard && (tree.in.parametric(text) || tree.in.parametric(standard)) {
-				of.place = path
-				return tree.unexplained(of, class, "the activation holds tensors")
-			}
-		}
-	}
-	if err := tree.computed(class, of); err != nil {
-		return err
-	}
-	return tree.conditions(class, of)
-}
-
-// computed refuses a value of the file for a field that the table computes from
-// other fields alone, unless both are the same: some classes take the file's
-// value, others overwrite it, and no build had it.
-func (tree *typeTree) computed(class *typeClass, of *evaluation) error {
-	for _, path := range slices.Sorted(maps.Keys(class.Rules)) {
-		v, differs := of.object.differs(path)
-		if !differs || reads(class.Rules[path], path) {
-			continue
-		}
-		made, ok := of.find(path)
-		if of.err != nil || !ok || !deepEqual(v, made) {
-			of.err, of.place = nil, path
-			return tree.unexplained(of, class, fmt.Sprintf("%s computes this field from others", class.Config))
-		}
-	}
-	return nil
-}
-
-// conditions refuses texts and outcomes of conditions that no build had.
-func (tree *typeTree) conditions(class *typeClass, of *evaluation) error {
-	file := &evaluation{object: of.object}
-	at := map[any]*evaluation{true: file, false: of}
-	for _, rule := range class.Texts {
-		path, _ := rule[1].(string)
-		v, ok := at[rule[0]].find(path)
-		if ok && !allTexts(v, rule[2]) {
-			of.place = path
-			return tree.unexplained(of, class, "no build had this value")
-		}
-	}
-	for _, rule := range class.Met {
-		if on := at[rule[0]]; !on.met(rule[1:]) && !of.asComputed(rule) {
-			of.place = on.place
-			return tree.unexplained(of, class, "no build was like it")
-		}
-	}
-	return nil
-}
-
-// asComputed reports that no build had a field of the file and that it has the
-// value that its class computes for it otherwise, as in a config that
-// Transformers saved. A field inside that no rule of the class reads is checked
-// by the class inside.
-func (of *evaluation) asComputed(rule []any) bool {
-	condition, _ := rule[1].([]any)
-	if rule[0] != true || rule[2] != true || len(condition) != 2 || condition[0] != "null" {
-		return false
-	}
-	text, _ := condition[1].(string)
-	path, isField := strings.CutPrefix(text, "$")
-	if !isField {
-		return false
-	}
-	if _, ruled := of.rules[path]; ruled {
-		said, _ := of.object.get(path)
-		made, ok := of.find(path)
-		open := of.err != nil
-		of.err = nil
-		return ok && !open && deepEqual(said, made)
-	}
-	if !strings.Contains(path, ".") {
-		return false
-	}
-	for _, other := range of.rules {
-		if reads(other, path) {
-			return false
-		}
-	}
-	return true
-}
-
-// met reports that a condition has the outcome that all builds had, in all
-// rounds of its loop if it has one: [condition, outcome, rounds].
-func (of *evaluation) met(rule []any) bool {
-	rounds := 1.0
-	if len(rule) > 2 {
-		rounds, _ = number(of.eval(rule[2], nil))
-	}
-	for i := range int(min(rounds, maxRounds)) {
-		v := of.eval(rule[0], []int{i})
-		if of.err == nil && truth(v) != truth(rule[1]) {
-			return false
-		}
-		of.err = nil
-	}
-	of.err = nil
-	return true
-}
-
-// allTexts reports that a text, or every text of a list, is one of values.
-func allTexts(v, values any) bool {
-	list, ok := v.([]any)
-	if !ok {
-		list = []any{v}
-	}
-	for _, x := range list {
-		if _, text := x.(string); !text {
-			continue
-		}
-		if yes, _ := ofTwo("in", x, values); yes != true {
-			return false
-		}
-	}
-	return true
 }
 
 // numbers are the numbers that a name with stars has.
@@ -474,117 +348,6 @@ func (tree *typeTree) include(rest []any, of *evaluation, name string, key []int
 	return tree.add(inner, object, name, key, joins)
 }
 
-// tied are the groups of names that share a tensor, the owner first.
-func (tree *typeTree) tied() [][]string {
-	root := func(name string) string {
-		for range len(tree.ties) {
-			owner, ok := tree.ties[name]
-			if !ok {
-				break
-			}
-			name = owner
-		}
-		return name
-	}
-	groups := make(map[string][]string)
-	for _, name := range slices.Sorted(maps.Keys(tree.ties)) {
-		owner := root(name)
-		groups[owner] = append(groups[owner], name)
-	}
-	var out [][]string
-	for _, owner := range slices.Sorted(maps.Keys(groups)) {
-		out = append(out, append([]string{owner}, groups[owner]...))
-	}
-	return out
-}
-
-// layers makes a layer for each module that holds tensors, as [listed.layers]
-// does.
-func (tree *typeTree) layers(class *typeClass, dtype modelgraph.DType) []modelgraph.Layer {
-	slices.SortStableFunc(tree.tensors, func(x, y typeTensor) int { return slices.Compare(x.key, y.key) })
-	maps.DeleteFunc(tree.units, func(_, class string) bool { return class != "" && !slices.Contains(tree.noSplit, class) })
-	unit := tree.unit
-	if len(tree.units) == 0 {
-		names := &safetensors.Checkpoint{Tensors: make([]safetensors.Tensor, len(tree.tensors))}
-		for i := range tree.tensors {
-			names.Tensors[i].Name = tree.tensors[i].name
-		}
-		lists := newTree(names)
-		unit = func(name string) string { return lists.unit(parent(name)) }
-		tree.outermost = true
-	}
-	above := tree.above()
-	keep := class.float32(dtype)
-	at := make(map[string]int)
-	var layers []modelgraph.Layer
-	for i := range tree.tensors {
-		t := &tree.tensors[i]
-		u, module := unit(t.name), parent(t.name)
-		if u == "" && (module == "" || above[module]) {
-			module = t.name
-		}
-		j, ok := at[module]
-		if !ok {
-			j = len(layers)
-			at[module] = j
-			layers = append(layers, modelgraph.Layer{Name: module, Op: modelgraph.Opaque{}, Unit: u})
-		}
-		made := modelgraph.Tensor{Name: strings.TrimPrefix(strings.TrimPrefix(t.name, module), "."), Shape: t.shape, DType: dtype}
-		if t.dtype != "" {
-			made.DType = typeNamed(t.dtype)
-		} else if keep != nil && !t.buffer && keep.MatchString(t.name) {
-			made.DType = modelgraph.F32
-		}
-		if t.buffer {
-			made.Persistent = t.persistent
-			layers[j].Buffers = append(layers[j].Buffers, made)
-		} else {
-			layers[j].Params = append(layers[j].Params, made)
-		}
-	}
-	return layers
-}
-
-// above are the modules that have modules with tensors.
-func (tree *typeTree) above() map[string]bool {
-	above := make(map[string]bool)
-	for i := range tree.tensors {
-		for up := parent(parent(tree.tensors[i].name)); !above[up]; up = parent(up) {
-			above[up] = true
-		}
-	}
-	return above
-}
-
-// unit is the outermost module around a tensor that is not split.
-func (tree *typeTree) unit(name string) string {
-	for i := range name {
-		if name[i] != '.' {
-			continue
-		}
-		if _, ok := tree.units[name[:i]]; ok {
-			return name[:i]
-		}
-	}
-	return ""
-}
-
-// float32 is an expression for parameters that stay in that type.
-func (class *typeClass) float32(dtype modelgraph.DType) *regexp.Regexp {
-	var names []string
-	switch dtype {
-	case modelgraph.F16:
-		names = slices.Concat(class.Float32, class.Strict)
-	case modelgraph.BF16:
-		names = class.Strict
-	}
-	expr, err := regexp.Compile(strings.ReplaceAll(strings.Join(names, "|"), "*", ".*"))
-	if len(names) == 0 || err != nil {
-		return nil
-	}
-	return expr
-}
-
 // typeError is a config that the table of a release does not explain.
 type typeError struct {
 	File, Field, Text string
@@ -593,150 +356,4 @@ type typeError struct {
 // Error implements error.
 func (err *typeError) Error() string {
 	return fmt.Sprintf("%s: %s: %s; %s", err.File, plainName(err.Field), err.Text, wayOut)
-}
-
-// objects reads a config and the objects inside it.
-type objects struct {
-	file string
-	in   *release
-	err  error
-}
-
-func (from *objects) fail(field, format string, args ...any) {
-	if from.err == nil {
-		from.err = &typeError{from.file, field, fmt.Sprintf(format, args...)}
-	}
-}
-
-// read is an object of a config class; absent are its fields if the file says
-// none.
-func (from *objects) read(prefix, class string, said, absent map[string]any) *typeObject {
-	c := line[typeConfig](from.in, "config", class)
-	if c == nil {
-		from.fail(prefix+"model_type", "Transformers %s has no config class %q that is known here", from.in.name, clipName(class))
-		return nil
-	}
-	obj := &typeObject{class: c, values: maps.Clone(c.Fields), inner: make(map[string]*typeObject), extra: make(map[string]any), said: make(map[string]any), prefix: prefix}
-	if obj.values == nil {
-		obj.values = make(map[string]any)
-	}
-	maps.Copy(obj.values, absent)
-	for _, name := range slices.Sorted(maps.Keys(said)) {
-		if c.Alias[name] == "" {
-			from.set(obj, name, said[name])
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(said)) {
-		if to := c.Alias[name]; to != "" {
-			from.set(obj, to, said[name])
-		}
-	}
-	obj.rope()
-	obj.values["num_labels"] = labels(c, said)
-	for _, name := range slices.Sorted(maps.Keys(c.Inner)) {
-		from.inside(obj, name, said[name])
-	}
-	return obj
-}
-
-func (from *objects) set(obj *typeObject, name string, v any) {
-	_, field := obj.class.Fields[name]
-	_, inner := obj.class.Inner[name]
-	obj.said[name] = v
-	switch {
-	case inner:
-	case name == "per_layer_config" && v != nil:
-		from.fail(obj.prefix+name, "layers with configs of their own are not known here")
-	case !field && slices.Contains(obj.class.Pops, name) && v != nil:
-		from.fail(obj.prefix+name, "a %s turns it into other fields, which is not known here", obj.class.Config)
-	case !field:
-		obj.extra[name] = v
-	case v == nil && obj.class.Fields[name] != nil && !slices.Contains(obj.class.Null, name):
-		from.fail(obj.prefix+name, "null is no value of this field")
-	default:
-		obj.values[name] = v
-	}
-}
-
-// rope does with older spellings what modeling_rope_utils.py,
-// convert_rope_params_to_dict, does.
-func (obj *typeObject) rope() {
-	if _, has := obj.class.Fields["rope_parameters"]; !has {
-		return
-	}
-	if scaling, ok := obj.extra["rope_scaling"].(map[string]any); ok && len(scaling) > 0 {
-		obj.values["rope_parameters"] = scaling
-	}
-	delete(obj.extra, "rope_scaling")
-	theta := obj.extra["rope_theta"]
-	delete(obj.extra, "rope_theta")
-	if part := obj.extra["partial_rotary_factor"]; part != nil {
-		old, _ := obj.values["rope_parameters"].(map[string]any)
-		params := map[string]any{"rope_type": "default", "rope_theta": theta, "partial_rotary_factor": part}
-		maps.Copy(params, old)
-		obj.values["rope_parameters"] = params
-		delete(obj.extra, "partial_rotary_factor")
-	}
-}
-
-func labels(c *typeConfig, said map[string]any) any {
-	if ids, ok := said["id2label"].(map[string]any); ok {
-		return float64(len(ids))
-	}
-	if n, ok := said["num_labels"].(float64); ok {
-		return n
-	}
-	return max(c.Labels, 2)
-}
-
-// inside reads an object of an object.
-func (from *objects) inside(obj *typeObject, name string, v any) {
-	info := obj.class.Inner[name]
-	class, prefix := info.Config, obj.prefix+name+"."
-	switch said := v.(type) {
-	case nil:
-		if info.None {
-			obj.values[name] = nil
-			return
-		}
-		obj.inner[name] = from.read(prefix, class, nil, info.Absent)
-	case map[string]any:
-		if kind, ok := said["model_type"].(string); ok && info.Auto && kind != "" {
-			if class = from.in.configOf(kind); class == "" {
-				from.fail(prefix+"model_type", "%q is no type of Transformers %s", clipName(kind), from.in.name)
-				return
-			}
-		}
-		if kind, ok := said["model_type"].(string); ok && class != "" && from.otherType(kind, class) {
-			from.fail(prefix+"model_type", "%q is not the %s that a %s has here", clipName(kind), class, obj.class.Config)
-			return
-		}
-		given := info.Given
-		if class != info.Config {
-			given = nil
-		}
-		obj.inner[name] = from.read(prefix, class, said, given)
-	default:
-		from.fail(obj.prefix+name, "it is no object")
-		return
-	}
-	obj.values[name] = "{}"
-}
-
-// otherType reports a model_type that is not that of a config class.
-func (from *objects) otherType(kind, class string) bool {
-	c := line[typeConfig](from.in, "config", class)
-	return kind != "" && c != nil && c.Type != kind && from.in.configOf(kind) != class
-}
-
-// plainMembers are the members of a config as JSON's own types.
-func plainMembers(cfg *config) map[string]any {
-	out := make(map[string]any, len(cfg.members))
-	for name, text := range cfg.members {
-		var v any
-		if err := json.Unmarshal(text, &v); err == nil {
-			out[name] = v
-		}
-	}
-	return out
 }
