@@ -107,12 +107,9 @@ func (tree *typeTree) unit(name string) string {
 
 // float32 is an expression for parameters that stay in that type.
 func (class *typeClass) float32(dtype modelgraph.DType) *regexp.Regexp {
-	var names []string
-	if dtype == modelgraph.F16 {
-		names = slices.Concat(class.Float32, class.Strict)
-	} else if dtype == modelgraph.BF16 {
-		names = class.Strict
-	}
+	names := map[modelgraph.DType][]string{
+		modelgraph.F16: slices.Concat(class.Float32, class.Strict), modelgraph.BF16: class.Strict,
+	}[dtype]
 	expr, err := regexp.Compile(strings.ReplaceAll(strings.Join(names, "|"), "*", ".*"))
 	if len(names) == 0 || err != nil {
 		return nil
