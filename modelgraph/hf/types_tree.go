@@ -41,7 +41,8 @@ func (tree *typeTree) unexplained(of *evaluation, class *typeClass, why string) 
 // numbers are the numbers that a name with stars has.
 func (tree *typeTree) numbers(class *typeClass, of *evaluation, pattern string) [][]int {
 	all := [][]int{nil}
-	for at, part := 0, 0; at <= len(pattern); at = part + 1 {
+	var part int
+	for at := 0; at <= len(pattern); at = part + 1 {
 		part = at + strings.IndexByte(pattern[at:]+".", '.')
 		if pattern[at:part] != "*" {
 			continue
