@@ -13,8 +13,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/quote"
 )
 
-// trainer is a training program that reads its whole job from one YAML file. What the
-// plan does not know has a name in capitals there: MODEL, DATASET, TEMPLATE, OUTPUT.
+// trainer is a training program that reads its whole job from one YAML file. The file
+// has names in capitals for values that a plan lacks: MODEL, DATASET, TEMPLATE, OUTPUT.
 type trainer struct {
 	name, file string
 	presets    []string // it takes plans of these
@@ -127,8 +127,8 @@ func (keys *mapping) when(condition bool, entries ...entry) {
 	}
 }
 
-// MarshalYAML implements yaml.Marshaler. Text that steers a terminal is in quotes,
-// where it can be escaped.
+// MarshalYAML implements yaml.Marshaler. Text that steers a terminal is in quotes
+// and escaped.
 func (keys mapping) MarshalYAML() (any, error) {
 	node := &yaml.Node{Kind: yaml.MappingNode}
 	for _, entry := range keys {

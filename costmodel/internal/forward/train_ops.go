@@ -49,7 +49,7 @@ func (run *training) work(rows, in, out int64) {
 	run.traffic += float64(run.width) * (float64(rows)*float64(in) + float64(in)*float64(out))
 }
 
-// linear is nn.Linear, with peft's adapter where it has one
+// linear is nn.Linear, with peft's adapter if it has one
 // (peft/tuners/lora/layer.py: Linear.forward).
 func (run *training) layer(mod module, name string, x *tensor, rows int64) *tensor {
 	in, out := mod.inward(name), mod.out(name)
@@ -339,10 +339,9 @@ func (run *training) attended(query, key, val *tensor, batch, heads, dim int64) 
 	return out
 }
 
-// efficientScratch is what the memory-efficient kernel's backward takes: the product
-// of the result and its gradient, its sums, and blocks of 64 rows of dq, each
-// with a lock and a counter (mem_eff_attention/kernel_backward.h:
-// GradQTempStorage).
+// efficientScratch is the scratch memory of the memory-efficient kernel's backward: the
+// product of the result and its gradient, its sums, and blocks of 64 rows of dq. Each
+// block has a lock and a counter (mem_eff_attention/kernel_backward.h: GradQTempStorage).
 func efficientScratch(run *training, bytes, rows, pairs, tokens, width int64) {
 	const blockRows, header = 64, 16
 	side := int64(64)

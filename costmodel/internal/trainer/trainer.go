@@ -71,9 +71,9 @@ type Path struct {
 	// (axolotl, kernels/lora.py).
 	FusedAdapters bool `json:"fused_adapters"`
 	// QuantizedAsLoaded: the program does not call PEFT's
-	// prepare_model_for_kbit_training, so that what is not quantised keeps its type
-	// (trl, trainer/sft_trainer.py; swift/pipelines/train/tuner.py; llamafactory,
-	// model/adapter.py).
+	// prepare_model_for_kbit_training, so that tensors that are not quantised keep their
+	// type. Sources: trl, trainer/sft_trainer.py; swift, pipelines/train/tuner.py;
+	// llamafactory, model/adapter.py.
 	QuantizedAsLoaded bool `json:"quantized_as_loaded"`
 	// Quantized16: adapters on a quantised base are bf16 (trl, SFTTrainer.__init__:
 	// param.data.to(torch.bfloat16)).

@@ -100,9 +100,9 @@ func place(name string) int {
 	return slices.IndexFunc(costmodel.Fields(), func(field costmodel.Field) bool { return field.Name == name })
 }
 
-// leftOpen are the settings that the command would have otherwise than the change was
-// tried, because a preset follows a flag of the change: its batch is that of one
-// micro-batch, and adapters have defaults of their own.
+// leftOpen are the settings that differ between the command and the change that was
+// tried. A preset follows flags of the change: its batch is that of one micro-batch, and
+// adapters have defaults of their own.
 func (asked *Question) leftOpen(change *strategy.Change) (out []costmodel.Setting) {
 	if !asked.request.Given("preset") || change.To.Diffusion != nil {
 		return nil

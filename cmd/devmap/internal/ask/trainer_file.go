@@ -22,8 +22,8 @@ import (
 //go:embed trainer_files.json
 var trainerFiles []byte
 
-// presetSet is a default: a field of the workload, its value, and where the
-// program has it (file:name).
+// presetSet is a default: a field of the workload, its value, and its place in the
+// program's source (file:name).
 type presetSet struct {
 	Field, Value, Source string
 	Under                []string // strategies that have it; none: all
@@ -437,8 +437,8 @@ func (file *trainerFile) unknown(values map[string]string) []string {
 	return out
 }
 
-// nearWords is the known key that has all words of a key in order, or longer forms
-// of them, and the fewest others; empty where none has.
+// nearWords is the known key that has all words of a key in order, or longer forms of
+// them, and the fewest others. It is empty if no key has them.
 func nearWords(key string, known []string) (near string) {
 	split := func(name string) []string {
 		return strings.FieldsFunc(name, func(r rune) bool { return r == '_' || r == '.' })
