@@ -1,0 +1,82 @@
+"""Functions of torch that are made of others, and for which CUDA has a kernel of its own.
+
+torch chooses by the device of a tensor in C++. That device is "meta" here (machine.py), so the choice is made here.
+"""
+
+# pyright: basic
+# mypy: disable-error-code="type-arg, no-untyped-def, no-untyped-call, no-any-return, misc"
+
+from __future__ import annotations
+
+import collections
+import functools
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+from . import attention
+from .events import Ledger
+
+
+class Calls:
+    """The kernels that CUDA takes. chosen counts those of attention."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self.machine = ledger.machine
+        self.chosen: collections.Counter = collections.Counter()
+
+    def swaps(self) -> list[tuple[Any, str, Any]]:
+        """Every name of these functions in a module that is loaded, with what stands for it."""
+        native = torch._C._VariableFunctions
+        instead = {
+            id(torch._C._nn.scaled_dot_product_attention): (torch._C._nn.scaled_dot_product_attention, self._attention),
+            id(native.dropout): (native.dropout, _dropout),
+            id(native.rms_norm): (native.rms_norm, _rms_norm),
+        }
+        found = [(torch._VF, name, functools.partial(ours, getattr(native, name))) for name, ours in (("dropout", _dropout), ("rms_norm", _rms_norm))]
+        for module in list(sys.modules.values()):
+            for name, value in list(getattr(module, "__dict__", {}).items()):
+                if id(value) in instead:
+                    function, ours = instead[id(value)]
+                    found.append((module, name, functools.partial(ours, function)))
+        return found
+
+    def _attention(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        if not (args[0] if args else kwargs["query"]).is_cuda:
+            return function(*args, **kwargs)
+        asked = attention.Asked(*args, **kwargs)
+        kernel = attention.choose(asked, self.machine)
+        self.chosen[kernel] += 1
+        return attention.run(asked, kernel)
+
+
+def _dropout(function: Callable[..., Any], input: Any, p: float = 0.5, train: bool = True) -> Any:
+    """native/Dropout.cpp, is_fused_kernel_acceptable"""
+    if input.is_cuda and train and 0 < p < 1 and input.numel():
+        return torch.native_dropout(input, p, True)[0]
+    return function(input, p, train)
+
+
+def _rms_norm(function: Callable[..., Any], input: Any, shape: Any, weight: Any = None, eps: Any = None) -> Any:
+    """native/layer_norm.cpp, rms_norm_symint: one kernel on CUDA (2.9 and later); it keeps 1 / rms of each row in fp32"""
+    if input.is_cuda:
+        return torch._fused_rms_norm(input, shape, weight, eps)[0]
+    return function(input, shape, weight, eps)
+
+
+class Meta(TorchFunctionMode):
+    """Notes that the code itself asks for the meta device. C++ asks for it where it copies the device of a fake tensor."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        super().__init__()
+        self.ledger = ledger
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        device = (kwargs or {}).get("device")
+        if device is not None and str(device).startswith("meta"):
+            with self.ledger.asked_for_meta():
+                return func(*args, **kwargs)
+        return func(*args, **(kwargs or {}))

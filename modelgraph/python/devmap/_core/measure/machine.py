@@ -1,0 +1,235 @@
+"""GPUs that are not there: what torch.cuda answers while a step is measured."""
+
+# pyright: basic, reportMissingImports=false
+# mypy: disable-error-code="type-arg, no-untyped-def, no-untyped-call, no-any-return, misc, attr-defined, override"
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import sys
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+import torch._dynamo  # before _make_subclass is another one
+from torch._subclasses.fake_tensor import FakeTensor
+from torch.utils import _foreach_utils
+
+from .. import binary
+from ..errors import DevmapError, UsageError
+
+
+class Machine:
+    """Some GPUs of one kind of the catalogue."""
+
+    def __init__(self, gpu: str, gpus: int) -> None:
+        if not isinstance(gpus, int) or isinstance(gpus, bool) or not 1 <= gpus <= 64:
+            raise UsageError(f"gpus={gpus!r}: measure takes 1 to 64 GPUs")
+        listed = _catalogue()
+        found = [one for one in listed if one["name"] == gpu] or [one for one in listed if one["name"].startswith(f"{gpu}-")]
+        if len(found) != 1:
+            names = ", ".join(one["name"] for one in found or listed)
+            raise UsageError(f"gpu={gpu!r}: {'several GPUs have this name' if found else 'no GPU has this name'}: {names}")
+        capability = str(found[0]["compute_capability"])
+        if capability.startswith("gfx"):
+            raise UsageError(f"gpu={gpu!r}: measure knows the kernels of NVIDIA GPUs alone")
+        self.name: str = found[0]["name"]
+        self.count = gpus
+        self.bytes: int = found[0]["usable_bytes"]
+        major, minor = (int(part) for part in capability.split("."))
+        self.capability = (major, minor)
+        self.current = 0
+        self.stream = 0
+
+
+@functools.cache
+def _catalogue() -> list[dict[str, Any]]:
+    return list(json.loads(binary.run(["gpus", "--json"]).stdout)["gpus"])
+
+
+class _Stream:
+    """A stream that was made in the step. The allocator has a pool for each stream."""
+
+    made = 0
+
+    def __init__(self, machine: Machine, device: Any = None, **_: Any) -> None:
+        _Stream.made += 1
+        self._machine, self.device, self.number = machine, torch.device("cuda", _index(machine, device)), _Stream.made
+        self.cuda_stream = self.number
+
+    def __enter__(self):
+        self._before, self._machine.stream = self._machine.stream, self.number
+        return self
+
+    def __exit__(self, *_):
+        self._machine.stream = self._before
+
+    def query(self):
+        return True
+
+    def _nothing(self, *_, **__):
+        return None
+
+    wait_stream = wait_event = synchronize = record_event = _nothing
+
+
+class _Event:
+    def __init__(self, *_: Any, **__: Any) -> None:
+        pass
+
+    def elapsed_time(self, _):
+        return 1.0
+
+    def query(self):
+        return True
+
+    def _nothing(self, *_, **__):
+        return None
+
+    record = wait = synchronize = _nothing
+
+
+def _index(machine: Machine, device: Any) -> int:
+    if device is None:
+        return machine.current
+    index = device if isinstance(device, int) else torch.device(device).index
+    index = machine.current if index is None or index < 0 else index
+    if index >= machine.count:
+        raise DevmapError(f"cuda:{index} was asked for, and measure has gpus={machine.count}")
+    return index
+
+
+def _answers(machine: Machine, ledger: Any) -> dict[str, Any]:
+    """The functions of torch.cuda that ask the driver, with what they answer here."""
+
+    def constant(value: Any) -> Callable[..., Any]:
+        return lambda *_, **__: value
+
+    def set_device(device):
+        if device is not None and (device if isinstance(device, int) else 0) >= 0:
+            machine.current = _index(machine, device)
+
+    def exchange(device):
+        before = machine.current
+        if device >= 0:
+            machine.current = _index(machine, device)
+        return before
+
+    @contextlib.contextmanager
+    def stream(one):
+        with one if isinstance(one, _Stream) else contextlib.nullcontext():
+            yield
+
+    default = SimpleNamespace(cuda_stream=0, device=torch.device("cuda", 0), **{name: constant(None) for name in ("wait_stream", "wait_event", "synchronize", "record_event")}, query=constant(True))
+    properties = SimpleNamespace(name=machine.name, major=machine.capability[0], minor=machine.capability[1], total_memory=machine.bytes, multi_processor_count=1, warp_size=32, is_integrated=0, L2_cache_size=0)
+    state = torch.zeros(16, dtype=torch.uint8)
+    return {
+        "is_available": constant(True), "is_initialized": constant(True), "_lazy_init": constant(None), "init": constant(None),
+        "device_count": constant(machine.count), "current_device": lambda: machine.current, "set_device": set_device,
+        "_exchange_device": exchange, "_maybe_exchange_device": exchange, "synchronize": constant(None), "_sleep": constant(None),
+        "get_device_capability": constant(machine.capability), "get_device_name": constant(machine.name),
+        "get_device_properties": constant(properties), "is_bf16_supported": constant(machine.capability[0] >= 8), "ipc_collect": constant(None),
+        "get_rng_state": constant(state), "set_rng_state": constant(None), "get_rng_state_all": constant([state] * machine.count),
+        "set_rng_state_all": constant(None), "manual_seed": constant(None), "manual_seed_all": constant(None), "seed": constant(None), "seed_all": constant(None),
+        "Stream": functools.partial(_Stream, machine), "Event": _Event, "stream": stream, "current_stream": constant(default), "default_stream": constant(default), "set_stream": constant(None),
+        "empty_cache": ledger.empty_cache, "reset_peak_memory_stats": lambda device=None: ledger.reset(_index(machine, device)),
+        "reset_max_memory_allocated": lambda device=None: ledger.reset(_index(machine, device)),
+        "memory_allocated": lambda device=None: ledger.now[_index(machine, device)], "memory_reserved": lambda device=None: ledger.now[_index(machine, device)],
+        "max_memory_allocated": lambda device=None: ledger.most[_index(machine, device)], "max_memory_reserved": lambda device=None: ledger.most[_index(machine, device)],
+        "mem_get_info": lambda device=None: (machine.bytes - ledger.now[_index(machine, device)], machine.bytes),
+    }  # fmt: skip
+
+
+def _apply(module: torch.nn.Module, fn: Callable[[Any], Any], recurse: bool = True) -> torch.nn.Module:
+    """Module._apply, which moves a module. A parameter stays the same object, as it does on a machine with a GPU: tied
+    parameters stay tied, and an optimizer keeps its own."""
+    if recurse:
+        for child in module.children():
+            child._apply(fn)
+    for name, param in module._parameters.items():
+        if param is None:
+            continue
+        with torch.no_grad():
+            moved = fn(param)
+        if moved is param:
+            continue
+        if isinstance(param, FakeTensor) and isinstance(moved, FakeTensor):
+            _become(param, moved)
+            if param.grad is not None:
+                with torch.no_grad():
+                    _become(param.grad, fn(param.grad))
+        else:
+            module._parameters[name] = torch.nn.Parameter(moved, param.requires_grad)
+    for name, buffer in module._buffers.items():
+        if buffer is not None:
+            module._buffers[name] = fn(buffer)
+    return module
+
+
+def _become(tensor: Any, other: Any) -> None:
+    tensor.data = other
+    tensor.fake_device = other.fake_device
+
+
+_make = torch.Tensor._make_subclass
+
+
+def _made(cls: Any, data: Any, require_grad: bool = False, **options: Any) -> Any:
+    """A fake tensor that C++ takes for one of the meta device. Autograd's engine asks the driver about streams of CUDA
+    tensors (torch/csrc/autograd/engine.cpp, stash_current_streams), which is an error without a driver."""
+    if cls is FakeTensor:
+        options["dispatch_device"] = False
+    return _make(cls, data, require_grad, **options)
+
+
+@contextlib.contextmanager
+def pretended(machine: Machine, ledger: Any, more: list[tuple[Any, str, Any]]) -> Iterator[None]:
+    """torch.cuda has the machine's GPUs in this block. more is what else has another value."""
+    if torch.cuda.is_available():
+        raise DevmapError("measure runs where torch sees no GPU: set CUDA_VISIBLE_DEVICES= before Python starts")
+    compiled = ledger.compiled
+    swaps: list[tuple[Any, str, Any]] = [*more] + [(torch.cuda, name, value) for name, value in _answers(machine, ledger).items()]
+    memory = {"empty_cache", "reset_peak_memory_stats", "reset_max_memory_allocated", "memory_allocated", "max_memory_allocated", "memory_reserved", "max_memory_reserved", "mem_get_info"}
+    swaps += [(torch.cuda.memory, name, value) for owner, name, value in swaps if owner is torch.cuda and name in memory]
+    swaps += [(torch.nn.Module, "_apply", _apply), (torch.Tensor, "pin_memory", lambda tensor, *_: tensor), (torch.Tensor, "record_stream", lambda *_: None)]
+    swaps += [(torch.accelerator, "current_accelerator", lambda *_, **__: torch.device("cuda")), (torch.accelerator, "is_available", lambda: True), (torch.accelerator, "device_count", lambda: machine.count)]
+    swaps += [(torch.Tensor, "_make_subclass", staticmethod(_made)), (FakeTensor, "is_cuda", property(lambda tensor: tensor.device.type == "cuda")), (FakeTensor, "is_cpu", property(lambda tensor: tensor.device.type == "cpu"))]
+    swaps += [(torch, "compile", compiled), (torch.nn.Module, "compile", lambda module, *_, **__: compiled(module) and None)]
+    # torch.optim has one kernel for lists of plain tensors on CUDA; fake ones are such here.
+    kinds = _foreach_utils._foreach_supported_types
+    swaps += [(kinds, "", FakeTensor)]
+    # Transformers takes other paths, which ask no data, for tensors of a tracer.
+    for name in ("is_tracing", "is_fake_tensor"):
+        swaps += [(module, name, lambda *_: False) for module in list(sys.modules.values()) if getattr(module, "__name__", "").startswith("transformers.") and name in vars(module)]
+    with contextlib.ExitStack() as stack:
+        for owner, name, value in swaps:
+            stack.enter_context(_swapped(owner, name, value))
+        stack.enter_context(torch.autograd.set_multithreading_enabled(False))
+        lifts = torch._C._only_lift_cpu_tensors()
+        torch._C._set_only_lift_cpu_tensors(True)  # torch.tensor(…, device="cuda")
+        stack.callback(torch._C._set_only_lift_cpu_tensors, lifts)
+        yield
+
+
+@contextlib.contextmanager
+def _swapped(owner: Any, name: str, value: Any) -> Iterator[None]:
+    if isinstance(owner, list):
+        owner.append(value)
+        try:
+            yield
+        finally:
+            owner.remove(value)
+        return
+    missing = object()
+    before = vars(owner).get(name, missing)
+    setattr(owner, name, value)
+    try:
+        yield
+    finally:
+        if before is missing:
+            delattr(owner, name)
+        else:
+            setattr(owner, name, before)
