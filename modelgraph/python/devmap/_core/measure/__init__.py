@@ -2,7 +2,7 @@
 
 machine.py is torch.cuda without a driver, events.py the storages' births and deaths, attention.py the kernels of
 scaled_dot_product_attention, hidden.py what kernels allocate inside, values.py the questions about data, places.py the
-module and line of a tensor, answer.py the replay in the program's allocator and the report.
+module and line of a tensor, ../measured.py the replay in the program's allocator and the report.
 """
 
 # pyright: basic
@@ -21,7 +21,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils._pytree import tree_map
 
 from ..errors import DevmapError, UsageError
-from .answer import Measured
+from ..measured import Measured
 from .calls import Calls, Meta
 from .events import Ledger
 from .machine import Machine, pretended

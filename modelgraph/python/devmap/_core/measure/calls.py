@@ -76,7 +76,7 @@ class Meta(TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         device = (kwargs or {}).get("device")
-        if device is not None and str(device).startswith("meta"):
+        if device is not None and str(device).startswith("meta") or any(type(one) is torch.device and one.type == "meta" for one in args[1:3]):
             with self.ledger.asked_for_meta():
-                return func(*args, **kwargs)
+                return func(*args, **(kwargs or {}))
         return func(*args, **(kwargs or {}))

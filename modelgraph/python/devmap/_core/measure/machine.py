@@ -54,10 +54,11 @@ class _Stream:
     """A stream that was made in the step. The allocator has a pool for each stream."""
 
     made = 0
+    _machine: Any = None
 
-    def __init__(self, machine: Machine, device: Any = None, **_: Any) -> None:
+    def __init__(self, device: Any = None, **_: Any) -> None:
         _Stream.made += 1
-        self._machine, self.device, self.number = machine, torch.device("cuda", _index(machine, device)), _Stream.made
+        self.device, self.number = torch.device("cuda", _index(self._machine, device)), _Stream.made
         self.cuda_stream = self.number
 
     def __enter__(self):
@@ -134,7 +135,7 @@ def _answers(machine: Machine, ledger: Any) -> dict[str, Any]:
         "get_device_properties": constant(properties), "is_bf16_supported": constant(machine.capability[0] >= 8), "ipc_collect": constant(None),
         "get_rng_state": constant(state), "set_rng_state": constant(None), "get_rng_state_all": constant([state] * machine.count),
         "set_rng_state_all": constant(None), "manual_seed": constant(None), "manual_seed_all": constant(None), "seed": constant(None), "seed_all": constant(None),
-        "Stream": functools.partial(_Stream, machine), "Event": _Event, "stream": stream, "current_stream": constant(default), "default_stream": constant(default), "set_stream": constant(None),
+        "Stream": type("Stream", (_Stream,), {"_machine": machine}), "Event": _Event, "stream": stream, "current_stream": constant(default), "default_stream": constant(default), "set_stream": constant(None),
         "empty_cache": ledger.empty_cache, "reset_peak_memory_stats": lambda device=None: ledger.reset(_index(machine, device)),
         "reset_max_memory_allocated": lambda device=None: ledger.reset(_index(machine, device)),
         "memory_allocated": lambda device=None: ledger.now[_index(machine, device)], "memory_reserved": lambda device=None: ledger.now[_index(machine, device)],

@@ -9,7 +9,7 @@ import collections
 import json
 from typing import Any, NamedTuple, Optional
 
-from .. import binary
+from . import binary
 
 FORMAT = "devmap.allocations/v1"
 
