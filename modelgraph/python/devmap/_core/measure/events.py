@@ -189,7 +189,7 @@ class Ledger(TorchDispatchMode):
         if torch.is_grad_enabled() and torch._C._current_autograd_node() is None:
             if name == "copy_" and isinstance(args[1], FakeTensor):
                 device = args[1].fake_device
-            self.homes[torch.autograd._get_sequence_nr() - 1] = device
+            self.homes.setdefault(torch.autograd._get_sequence_nr() - 1, device)  # autograd made the node just before
 
     @contextlib.contextmanager
     def asked_for_meta(self) -> Iterator[None]:

@@ -186,6 +186,56 @@ def _made(cls: Any, data: Any, require_grad: bool = False, **options: Any) -> An
     return _make(cls, data, require_grad, **options)
 
 
+def _to(tensor: Any, *args: Any, **options: Any) -> Any:
+    """Tensor.to. C++ does not see that a fake tensor is on the device already."""
+    first = args[0] if args else options.get("other")
+    if isinstance(first, torch.Tensor):
+        first, args = None, (first.device, first.dtype, *args[1:])
+        options.pop("other", None)
+    if options.get("copy") or options.get("memory_format") not in (None, torch.preserve_format) or len(args) > 3:
+        return torch.Tensor.to(tensor, *args, **options)
+    device, dtype, _, _ = torch._C._nn._parse_to(*args, **{name: value for name, value in options.items() if name != "copy"})
+    if device is not None and device.type == "cuda" and device.index is None:
+        device = torch.device("cuda", torch.cuda.current_device())
+    if device is None or device == tensor.fake_device:
+        return tensor if dtype is None or dtype == tensor.dtype else torch.Tensor.to(tensor, dtype)
+    if tensor.requires_grad and torch.is_grad_enabled() and (dtype or tensor.dtype).is_floating_point:
+        return _Moved.apply(tensor, device, dtype)
+    return torch.Tensor.to(tensor, device, dtype)
+
+
+class _Moved(torch.autograd.Function):
+    """A copy to another device. The backward of torch's own compares the devices that C++ sees."""
+
+    @staticmethod
+    def forward(ctx: Any, tensor: Any, device: Any, dtype: Any) -> Any:
+        ctx.home, ctx.dtype = tensor.fake_device, tensor.dtype
+        return torch.Tensor.to(tensor, device, dtype)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:  # type: ignore[override]
+        return torch.Tensor.to(grad, ctx.home, ctx.dtype), None, None
+
+
+def _cuda(tensor: Any, device: Any = None, *_: Any, **__: Any) -> Any:
+    return _to(tensor, torch.device("cuda") if device is None else torch.device("cuda", device) if isinstance(device, int) else device)
+
+
+def _address(tensor: Any) -> int:
+    """A number for each storage: libraries compare data_ptr() to find tied tensors. Kernels fail with it, as they should."""
+    return tensor.untyped_storage()._cdata + tensor.storage_offset() * tensor.element_size()
+
+
+_new = FakeTensor.__new__
+
+
+def _param(cls: Any, first: Any, *args: Any, **options: Any) -> Any:
+    """type(param)(data), as Accelerate copies a parameter: the class of a fake parameter is FakeTensor."""
+    if isinstance(first, torch.Tensor):
+        return torch.nn.Parameter(first, options.get("requires_grad", True))
+    return _new(cls, first, *args, **options)
+
+
 @contextlib.contextmanager
 def pretended(machine: Machine, ledger: Any, more: list[tuple[Any, str, Any]]) -> Iterator[None]:
     """torch.cuda has the machine's GPUs in this block. more is what else has another value."""
@@ -197,7 +247,7 @@ def pretended(machine: Machine, ledger: Any, more: list[tuple[Any, str, Any]]) -
     swaps += [(torch.cuda.memory, name, value) for owner, name, value in swaps if owner is torch.cuda and name in memory]
     swaps += [(torch.nn.Module, "_apply", _apply), (torch.Tensor, "pin_memory", lambda tensor, *_: tensor), (torch.Tensor, "record_stream", lambda *_: None)]
     swaps += [(torch.accelerator, "current_accelerator", lambda *_, **__: torch.device("cuda")), (torch.accelerator, "is_available", lambda: True), (torch.accelerator, "device_count", lambda: machine.count)]
-    swaps += [(torch.Tensor, "_make_subclass", staticmethod(_made)), (FakeTensor, "is_cuda", property(lambda tensor: tensor.device.type == "cuda")), (FakeTensor, "is_cpu", property(lambda tensor: tensor.device.type == "cpu"))]
+    swaps += [(torch.Tensor, "_make_subclass", staticmethod(_made)), (FakeTensor, "__new__", staticmethod(_param)), (FakeTensor, "data_ptr", _address), (FakeTensor, "to", _to), (FakeTensor, "cuda", _cuda), (FakeTensor, "cpu", lambda tensor, **_: _to(tensor, "cpu")), (FakeTensor, "is_cuda", property(lambda tensor: tensor.device.type == "cuda")), (FakeTensor, "is_cpu", property(lambda tensor: tensor.device.type == "cpu"))]
     swaps += [(torch, "compile", compiled), (torch.nn.Module, "compile", lambda module, *_, **__: compiled(module) and None)]
     # torch.optim has one kernel for lists of plain tensors on CUDA; fake ones are such here.
     kinds = _foreach_utils._foreach_supported_types

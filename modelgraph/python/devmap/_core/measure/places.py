@@ -81,7 +81,7 @@ class Places:
         module = self.stack[-1] if self.stack else ""
         node = torch._C._current_autograd_node()
         if node is None:
-            self.forward[torch.autograd._get_sequence_nr() - 1] = module, line
+            self.forward.setdefault(torch.autograd._get_sequence_nr() - 1, (module, line))
             return Place(module, line, "", operation)
         if not module:
             module, line = self.forward.get(node._sequence_nr(), (module, line))
