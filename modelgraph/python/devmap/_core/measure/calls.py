@@ -17,8 +17,10 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
+from ..errors import DevmapError
 from . import attention
 from .events import Ledger
+from .places import line_of
 
 
 class Calls:
@@ -30,13 +32,10 @@ class Calls:
 
     def swaps(self) -> list[tuple[Any, str, Any]]:
         """Every name of these functions in a module that is loaded, with what stands for it."""
-        native = torch._C._VariableFunctions
         instead = {
             id(torch._C._nn.scaled_dot_product_attention): (torch._C._nn.scaled_dot_product_attention, self._attention),
-            id(native.dropout): (native.dropout, _dropout),
-            id(native.rms_norm): (native.rms_norm, _rms_norm),
         }
-        found = [(torch._VF, name, functools.partial(ours, getattr(native, name))) for name, ours in (("dropout", _dropout), ("rms_norm", _rms_norm))]
+        found = [(torch._VF, name, functools.partial(_recurrent, getattr(torch._C._VariableFunctions, name))) for name in ("lstm", "gru", "rnn_tanh", "rnn_relu")]
         for module in list(sys.modules.values()):
             for name, value in list(getattr(module, "__dict__", {}).items()):
                 if id(value) in instead:
@@ -53,18 +52,11 @@ class Calls:
         return attention.run(asked, kernel)
 
 
-def _dropout(function: Callable[..., Any], input: Any, p: float = 0.5, train: bool = True) -> Any:
-    """native/Dropout.cpp, is_fused_kernel_acceptable"""
-    if input.is_cuda and train and 0 < p < 1 and input.numel():
-        return torch.native_dropout(input, p, True)[0]
-    return function(input, p, train)
-
-
-def _rms_norm(function: Callable[..., Any], input: Any, shape: Any, weight: Any = None, eps: Any = None) -> Any:
-    """native/layer_norm.cpp, rms_norm_symint: one kernel on CUDA (2.9 and later); it keeps 1 / rms of each row in fp32"""
+def _recurrent(function: Callable[..., Any], input: Any, *args: Any, **kwargs: Any) -> Any:
     if input.is_cuda:
-        return torch._fused_rms_norm(input, shape, weight, eps)[0]
-    return function(input, shape, weight, eps)
+        line = line_of(sys._getframe(1))
+        raise DevmapError(f"measure: {line} runs a recurrent layer by cuDNN, whose reserve space no rule follows")
+    return function(input, *args, **kwargs)
 
 
 class Meta(TorchFunctionMode):

@@ -20,7 +20,7 @@ from torch.utils._pytree import tree_leaves
 
 from ..errors import DevmapError
 from . import hidden
-from .machine import Machine
+from .machine import IDLE, Machine
 from .places import Place, Places, line_of
 from .values import UNANSWERED, Values, sized
 
@@ -50,6 +50,13 @@ def _large(args: Any, kwargs: Any) -> bool:
     else:
         count, dtype = math.prod(shape) if isinstance(shape, (list, tuple)) else 0, torch.get_default_dtype()
     return count > _SMALL and (kwargs.get("dtype") or dtype).is_floating_point
+
+
+def device_of(tensor: Any, asking: Any) -> torch.device:
+    """The device that C++ sees. Autograd's engine sees "meta": for CUDA it waits for streams (engine.cpp)."""
+    if tensor.fake_mode.in_kernel_invocation or asking is not None and asking.f_code.co_name == "_engine_run_backward":
+        return torch.device("meta")
+    return tensor.fake_device
 
 
 class _Fake(FakeTensorMode):
@@ -105,6 +112,17 @@ class Ledger(TorchDispatchMode):
         self.unfollowed[f"compile {line}"] = f"{line} compiles a part with torch.compile: it was measured as it runs without"
         return (lambda one: one) if model is None else model
 
+    def numpy(self, tensor: Any, **_: Any) -> Any:
+        """Tensor.numpy of a tensor that was computed: zeros, as one logs or saves it."""
+        import numpy
+
+        line = line_of(sys._getframe(1))
+        if tensor.fake_device.type != "cpu":
+            raise TypeError(f"{line}: numpy() of a tensor on {tensor.fake_device}: use .cpu() first")
+        self.values.assumed[line] = f"{line} reads a tensor of shape {list(tensor.shape)}: zeros were assumed"
+        kinds = {torch.bfloat16: "float32"}
+        return numpy.zeros(tuple(tensor.shape), kinds.get(tensor.dtype, str(tensor.dtype).removeprefix("torch.")))
+
     # Storages.
 
     def born(self, size: int, device: int, place: Place) -> int:
@@ -151,13 +169,18 @@ class Ledger(TorchDispatchMode):
         return False  # nothing is compiled here; the guard takes time on every operation
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func is torch.ops.prim.device.default:
+            return device_of(args[0], sys._getframe(1))
         kwargs = kwargs or {}
         name = func._schema.name.split("::")[1]
         first = _first_fake(args, kwargs)
         asked = kwargs.get("device")
         if asked is not None:
+            by_number = asked.type == IDLE
             asked = self._asked(asked, first)
             kwargs = {**kwargs, "device": asked}
+            if by_number and name == "_to_copy" and asked == first and kwargs.get("dtype", args[0].dtype) == args[0].dtype:
+                return self.fake.dispatch(torch.ops.aten.alias.default, types, args)  # .to(0) of a tensor on cuda:0
         on = asked if asked is not None and asked.type == "cuda" else first
         if on is None:
             if not (name in _MADE and _large(args, kwargs) and (asked is None or asked.type == "cpu")):
@@ -177,7 +200,8 @@ class Ledger(TorchDispatchMode):
     def _asked(self, asked: Any, first: Any) -> torch.device:
         """The device that an operation asks for. C++ copies it from a fake tensor as "meta": it is that of the forward in
         backward, else that of the tensor or of the last operation."""
-        asked = asked if isinstance(asked, torch.device) else torch.device(asked)
+        if asked.type == IDLE:  # a number: torch.device(0)
+            asked = torch.device("cuda", self.machine.current if asked.index is None else asked.index)
         if asked.type == "meta" and not self.meta:
             node = torch._C._current_autograd_node()
             home = self.homes.get(node._sequence_nr()) if node is not None else None

@@ -14,12 +14,14 @@ from types import SimpleNamespace
 from typing import Any
 
 import torch
-import torch._dynamo  # before _make_subclass is another one
 from torch._subclasses.fake_tensor import FakeTensor
-from torch.utils import _foreach_utils
+from torch.utils import _foreach_utils, backend_registration
 
 from .. import binary
 from ..errors import DevmapError, UsageError
+
+
+IDLE = "devmap_idle"  # a backend that stands for an accelerator of torch
 
 
 class Machine:
@@ -175,55 +177,48 @@ def _become(tensor: Any, other: Any) -> None:
     tensor.fake_device = other.fake_device
 
 
-_make = torch.Tensor._make_subclass
+class _Idle(backend_registration._DummyPrivateUse1Hook):
+    def has_primary_context(self, _):
+        return False
 
 
-def _made(cls: Any, data: Any, require_grad: bool = False, **options: Any) -> Any:
-    """A fake tensor that C++ takes for one of the meta device. Autograd's engine asks the driver about streams of CUDA
-    tensors (torch/csrc/autograd/engine.cpp, stash_current_streams), which is an error without a driver."""
-    if cls is FakeTensor:
-        options["dispatch_device"] = False
-    return _make(cls, data, require_grad, **options)
+@functools.cache
+def _quiet() -> None:
+    """Autograd asks the driver for the streams of the accelerator (torch/csrc/autograd/engine.cpp, stash_current_streams),
+    which is an error without a driver. A backend of Python is the accelerator instead: ATen/DeviceAccelerator.cpp,
+    getAccelerator, takes PrivateUse1 first. It stays so in this process."""
+    torch._C._ensureCUDADeviceGuardSet()
+    if torch.version.cuda is not None and torch.accelerator.current_accelerator() == torch.device("cuda"):
+        torch.utils.rename_privateuse1_backend(IDLE)
+        torch._register_device_module(IDLE, backend_registration._DummyBackendModule())  # type: ignore[arg-type]
+        torch._C._acc.register_python_privateuseone_hook(_Idle())
+        torch._C._acc.register_python_privateuseone_device_guard(backend_registration._DummyDeviceGuard())
 
 
 def _to(tensor: Any, *args: Any, **options: Any) -> Any:
-    """Tensor.to. C++ does not see that a fake tensor is on the device already."""
-    first = args[0] if args else options.get("other")
-    if isinstance(first, torch.Tensor):
-        first, args = None, (first.device, first.dtype, *args[1:])
-        options.pop("other", None)
-    if options.get("copy") or options.get("memory_format") not in (None, torch.preserve_format) or len(args) > 3:
-        return torch.Tensor.to(tensor, *args, **options)
-    device, dtype, _, _ = torch._C._nn._parse_to(*args, **{name: value for name, value in options.items() if name != "copy"})
-    if device is not None and device.type == "cuda" and device.index is None:
-        device = torch.device("cuda", torch.cuda.current_device())
-    if device is None or device == tensor.fake_device:
-        return tensor if dtype is None or dtype == tensor.dtype else torch.Tensor.to(tensor, dtype)
-    if tensor.requires_grad and torch.is_grad_enabled() and (dtype or tensor.dtype).is_floating_point:
-        return _Moved.apply(tensor, device, dtype)
-    return torch.Tensor.to(tensor, device, dtype)
+    """Tensor.to, where a number is a GPU: to C++ it is a device of the backend that idles."""
 
+    def meant(one: Any) -> Any:
+        if isinstance(one, int) and not isinstance(one, bool):
+            return torch.device("cuda", one)
+        return torch.device("cuda", one.index or 0) if isinstance(one, torch.device) and one.type == IDLE else one
 
-class _Moved(torch.autograd.Function):
-    """A copy to another device. The backward of torch's own compares the devices that C++ sees."""
-
-    @staticmethod
-    def forward(ctx: Any, tensor: Any, device: Any, dtype: Any) -> Any:
-        ctx.home, ctx.dtype = tensor.fake_device, tensor.dtype
-        return torch.Tensor.to(tensor, device, dtype)
-
-    @staticmethod
-    def backward(ctx: Any, grad: Any) -> Any:  # type: ignore[override]
-        return torch.Tensor.to(grad, ctx.home, ctx.dtype), None, None
-
-
-def _cuda(tensor: Any, device: Any = None, *_: Any, **__: Any) -> Any:
-    return _to(tensor, torch.device("cuda") if device is None else torch.device("cuda", device) if isinstance(device, int) else device)
+    if "device" in options:
+        options["device"] = meant(options["device"])
+    return torch.Tensor.to(tensor, *(meant(one) for one in args[:1]), *args[1:], **options)
 
 
 def _address(tensor: Any) -> int:
     """A number for each storage: libraries compare data_ptr() to find tied tensors. Kernels fail with it, as they should."""
     return tensor.untyped_storage()._cdata + tensor.storage_offset() * tensor.element_size()
+
+
+def _copied(tensor: Any, memo: dict) -> Any:
+    """copy.deepcopy"""
+    if id(tensor) not in memo:
+        made = tensor.detach().clone()
+        memo[id(tensor)] = torch.nn.Parameter(made, tensor.requires_grad) if getattr(tensor, "_is_param", False) else made.requires_grad_(tensor.requires_grad)
+    return memo[id(tensor)]
 
 
 _new = FakeTensor.__new__
@@ -241,13 +236,14 @@ def pretended(machine: Machine, ledger: Any, more: list[tuple[Any, str, Any]]) -
     """torch.cuda has the machine's GPUs in this block. more is what else has another value."""
     if torch.cuda.is_available():
         raise DevmapError("measure runs where torch sees no GPU: set CUDA_VISIBLE_DEVICES= before Python starts")
+    _quiet()
     compiled = ledger.compiled
     swaps: list[tuple[Any, str, Any]] = [*more] + [(torch.cuda, name, value) for name, value in _answers(machine, ledger).items()]
     memory = {"empty_cache", "reset_peak_memory_stats", "reset_max_memory_allocated", "memory_allocated", "max_memory_allocated", "memory_reserved", "max_memory_reserved", "mem_get_info"}
     swaps += [(torch.cuda.memory, name, value) for owner, name, value in swaps if owner is torch.cuda and name in memory]
     swaps += [(torch.nn.Module, "_apply", _apply), (torch.Tensor, "pin_memory", lambda tensor, *_: tensor), (torch.Tensor, "record_stream", lambda *_: None)]
     swaps += [(torch.accelerator, "current_accelerator", lambda *_, **__: torch.device("cuda")), (torch.accelerator, "is_available", lambda: True), (torch.accelerator, "device_count", lambda: machine.count)]
-    swaps += [(torch.Tensor, "_make_subclass", staticmethod(_made)), (FakeTensor, "__new__", staticmethod(_param)), (FakeTensor, "data_ptr", _address), (FakeTensor, "to", _to), (FakeTensor, "cuda", _cuda), (FakeTensor, "cpu", lambda tensor, **_: _to(tensor, "cpu")), (FakeTensor, "is_cuda", property(lambda tensor: tensor.device.type == "cuda")), (FakeTensor, "is_cpu", property(lambda tensor: tensor.device.type == "cpu"))]
+    swaps += [(FakeTensor, "__new__", staticmethod(_param)), (FakeTensor, "to", _to), (FakeTensor, "numpy", ledger.numpy), (FakeTensor, "data_ptr", _address), (FakeTensor, "__deepcopy__", _copied), (torch.nn.RNNBase, "flatten_parameters", lambda _: None), ]
     swaps += [(torch, "compile", compiled), (torch.nn.Module, "compile", lambda module, *_, **__: compiled(module) and None)]
     # torch.optim has one kernel for lists of plain tensors on CUDA; fake ones are such here.
     kinds = _foreach_utils._foreach_supported_types
