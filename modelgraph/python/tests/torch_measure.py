@@ -99,10 +99,10 @@ class Attention(unittest.TestCase):
     def test_by_call(self):
         self.assertEqual(self.choice("h200", keys=2), "math")
         self.assertEqual(self.choice("h200", keys=2, enable_gqa=True), "cudnn")
-        self.assertEqual(self.choice("h200", dropout_p=0.1), "flash")
-        self.assertEqual(self.choice("h200", dropout_p=0.125), "cudnn")
-        self.assertEqual(self.choice("h200", width=256), "flash")
-        self.assertEqual(self.choice("h200", width=256, mask=True), "efficient")
+        self.assertEqual(self.choice("h200", dropout_p=0.1), "cudnn")
+        self.assertEqual(self.choice("h200", width=256, mask=True), "cudnn")
+        self.assertEqual(self.choice("b200-180gb", width=256), "flash")
+        self.assertEqual(self.choice("b200-180gb", width=256, mask=True), "efficient")
         self.assertEqual(self.choice("h200", width=60, mask=True), "math")
 
     def test_in_a_step(self):

@@ -14,6 +14,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import torch
+from torch._subclasses import fake_tensor
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils import _foreach_utils, backend_registration
 
@@ -132,7 +133,7 @@ def _answers(machine: Machine, ledger: Any) -> dict[str, Any]:
     return {
         "is_available": constant(True), "is_initialized": constant(True), "_lazy_init": constant(None), "init": constant(None),
         "device_count": constant(machine.count), "current_device": lambda: machine.current, "set_device": set_device,
-        "_exchange_device": exchange, "_maybe_exchange_device": exchange, "synchronize": constant(None), "_sleep": constant(None),
+        "_exchange_device": exchange, "_maybe_exchange_device": exchange, "synchronize": constant(None), "_sleep": constant(None), "is_current_stream_capturing": constant(False),
         "get_device_capability": constant(machine.capability), "get_device_name": constant(machine.name),
         "get_device_properties": constant(properties), "is_bf16_supported": constant(machine.capability[0] >= 8), "ipc_collect": constant(None),
         "get_rng_state": constant(state), "set_rng_state": constant(None), "get_rng_state_all": constant([state] * machine.count),
@@ -245,6 +246,7 @@ def pretended(machine: Machine, ledger: Any, more: list[tuple[Any, str, Any]]) -
     swaps += [(torch.accelerator, "current_accelerator", lambda *_, **__: torch.device("cuda")), (torch.accelerator, "is_available", lambda: True), (torch.accelerator, "device_count", lambda: machine.count)]
     swaps += [(FakeTensor, "__new__", staticmethod(_param)), (FakeTensor, "to", _to), (FakeTensor, "numpy", ledger.numpy), (FakeTensor, "data_ptr", _address), (FakeTensor, "__deepcopy__", _copied), (torch.nn.RNNBase, "flatten_parameters", lambda _: None), ]
     swaps += [(torch, "compile", compiled), (torch.nn.Module, "compile", lambda module, *_, **__: compiled(module) and None)]
+    swaps += [(fake_tensor, name, lambda *_: None) for name in ("init_gpu_context", "init_cuda_context") if name in vars(fake_tensor)]
     # torch.optim has one kernel for lists of plain tensors on CUDA; fake ones are such here.
     kinds = _foreach_utils._foreach_supported_types
     swaps += [(kinds, "", FakeTensor)]
