@@ -1,6 +1,8 @@
 """devmap.measure: sizes that can be counted by hand, the kernels of attention, questions about data."""
 
+import json
 import unittest
+from pathlib import Path
 
 import torch
 from torch import nn
@@ -104,6 +106,20 @@ class Attention(unittest.TestCase):
         self.assertEqual(self.choice("b200-180gb", width=256), "flash")
         self.assertEqual(self.choice("b200-180gb", width=256, mask=True), "efficient")
         self.assertEqual(self.choice("h200", width=60, mask=True), "math")
+
+    def test_as_an_h200_chooses(self):
+        """Every kind of call of fixtures/measured/peaks_h200.jsonl."""
+        path = Path(__file__).parents[3] / "fixtures" / "measured" / "peaks_h200.jsonl"
+        calls = next(row["kernels"] for row in map(json.loads, path.read_text().splitlines()) if "kernels" in row)
+        gpu = machine.Machine("h200", 1)
+        self.assertGreater(len(calls), 300)
+        for dtype, heads, keys, queries, length, width, values, mask, grouped, kernel in calls:
+            kind = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}[dtype]
+            q, k, v = (torch.empty(2, *shape, dtype=kind, device="meta") for shape in ((heads, queries, width), (keys, length, width), (keys, length, values)))
+            bias = None if mask is None else torch.empty(2, 1, queries, length, dtype=kind, device="meta")
+            asked = attention.Asked(q, k, v, bias, is_causal=mask is None and queries > 1 and length > 1, enable_gqa=bool(grouped))
+            with self.subTest(call=(dtype, heads, keys, queries, length, width, values, mask, grouped)):
+                self.assertEqual(attention.choose(asked, gpu), kernel)
 
     def test_in_a_step(self):
         def step():
