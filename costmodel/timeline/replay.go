@@ -112,7 +112,7 @@ func Replay(file string, data []byte) (any, error) {
 	with, without := newReplay(log.Devices, true), newReplay(log.Devices, false)
 	for at := range log.Events {
 		for _, replay := range []*replay{with, without} {
-			if fault := replay.play(at, &log.Events[at]); fault != "" {
+			if fault := replay.apply(at, &log.Events[at]); fault != "" {
 				return nil, &modelgraph.SyntaxError{File: file, Place: fmt.Sprintf("events[%d]", at), Msg: fault}
 			}
 		}
@@ -151,8 +151,8 @@ func newReplay(devices int, inside bool) *replay {
 	return made
 }
 
-// play does one event. It returns what is wrong with it.
-func (replay *replay) play(at int, one *event) string {
+// apply does one event. It returns what is wrong with it.
+func (replay *replay) apply(at int, one *event) string {
 	id, device, bytes := one[0], one[1], one[2]
 	if id < 0 {
 		found, ok := replay.blocks[-id]

@@ -63,20 +63,20 @@ func TestReplay(t *testing.T) {
 
 func TestReplayRefuses(t *testing.T) {
 	for events, want := range map[string]string{
-		"[1,0,512],[1,0,512]": "events[1]: 1 is alive already",
-		"[-3]":                "events[0]: 3 is not alive",
-		"[1,2,512]":           "device 2 of 1",
-		"[1,0,0]":             "0 bytes are not 1 to",
+		"[1,0,512],[1,0,512]":    "events[1]: 1 is alive already",
+		"[-3]":                   "events[0]: 3 is not alive",
+		"[1,2,512]":              "device 2 of 1",
+		"[1,0,0]":                "0 bytes are not 1 to",
 		"[1,0,2251799813685248]": "bytes are not 1 to",
-		"[1,0,512,-1]":        "stream -1",
-		"[1,0,512,0,2]":       "the fifth number is 2",
-		"[0,0,9]":             "the last number is 0",
-		"[1,0]":               "event 0 has 2 numbers",
-		"[]":                  "event 0 has 0 numbers",
-		"[1,0,512,0,0,0]":     "event 0 has 6 numbers",
-		"[-1,0]":              "event 0 has 2 numbers",
-		"7":                   "event 0 is no list",
-		"[1,0,1.5]":           "1.5",
+		"[1,0,512,-1]":           "stream -1",
+		"[1,0,512,0,2]":          "the fifth number is 2",
+		"[0,0,9]":                "the last number is 0",
+		"[1,0]":                  "event 0 has 2 numbers",
+		"[]":                     "event 0 has 0 numbers",
+		"[1,0,512,0,0,0]":        "event 0 has 6 numbers",
+		"[-1,0]":                 "event 0 has 2 numbers",
+		"7":                      "event 0 is no list",
+		"[1,0,1.5]":              "1.5",
 	} {
 		if _, err := timeline.Replay("log.json", logOf(1, events)); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "log.json") {
 			t.Errorf("%s: %v, want %q", events, err, want)
