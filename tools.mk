@@ -34,7 +34,7 @@ OPENPI_PINS = jax==0.5.3 jaxlib==0.5.3 flax==0.10.2 'numpy<2' beartype==0.19.0 j
 # exceeded" (golang.org/issue/75804). That is no failure here.
 OUT_OF_TIME = awk '/^ *context deadline exceeded$$/ { over = 1 } /Failing input written|panic|hung|data race/ { bad = 1 } END { exit !over || bad }'
 
-.PHONY: tools accuracy bits compared configurations conformance corpus exporter formatted fuzz golden gpu house kernels oracle presets programs prose python sweep tidy wheels
+.PHONY: tools accuracy bits compared configurations conformance corpus engines exporter formatted fuzz golden gpu house kernels oracle presets programs prose python sweep tidy wheels
 
 tools: ## List the targets of this file
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/\1|\2/p' tools.mk | while IFS='|' read -r name text; do \
@@ -73,6 +73,24 @@ conformance: ## Compare devmap run with PyTorch and Transformers (ONLY=sections 
 
 corpus: ## Replay all recorded commands; compare status, output and files
 	@CORPUS=all $(GO) test -count=1 -run '^TestCorpus$$' -v ./cmd/devmap
+
+# The pinned environments of the training programs; a package that two disagree on is in
+# one of them alone.
+JOBS_transformers      = torch transformers==5.24.0 accelerate==1.15.0 deepspeed==0.19.8
+JOBS_accelerate-config = torch accelerate==1.15.0
+JOBS_trl               = torch trl==1.16.0 peft==0.21.2 deepspeed==0.19.8
+JOBS_llamafactory      = torch llamafactory==0.9.5 deepspeed==0.19.8
+JOBS_axolotl           = torch axolotl==0.19.0
+JOBS_lightning         = torch lightning==2.6.6 jsonargparse[signatures]
+ENGINES                = transformers accelerate-config trl llamafactory axolotl lightning
+
+engines: ## Read emitted jobs with the programs' own parsers (ENGINES="trl axolotl" PYTHON=python3)
+	@set -e; work=$$(mktemp -d); trap 'rm -rf "$$work"' EXIT; $(GO) build -trimpath -o "$$work/devmap" ./cmd/devmap; failed=0; \
+	$(foreach engine,$(ENGINES),echo "$(engine): $(JOBS_$(engine))"; python="$${PYTHON:-}"; \
+		if [ -z "$$python" ]; then \
+			python3 -m venv "$$work/$(engine)"; python="$$work/$(engine)/bin/python"; \
+			DS_BUILD_OPS=0 "$$python" -m pip install --quiet $(JOBS_$(engine)); fi; \
+		PYTHONDONTWRITEBYTECODE=1 CUDA_VISIBLE_DEVICES= "$$python" fixtures/oracle/jobs.py $(engine) "$$work/devmap" || failed=1;) exit $$failed
 
 exporter: ## Compare devmap.export with the config readers (FAMILY="types" PYTHON=python3)
 	@set -e; work=$$(mktemp -d); trap 'rm -rf "$$work"' EXIT; python="$${PYTHON:-}"; \

@@ -70,6 +70,9 @@ func (command *planCommand) run(cmd *cobra.Command, arg string) error {
 			return err
 		}
 		notes := append(ask.DefaultNotes(cmd), command.DeviceNotes(asked.Topology)...)
+		if training := asked.Diffusion.Workload.Train; training != nil {
+			notes = append(notes, command.IdleNotes(training)...)
+		}
 		if builtIn != nil && arg != folder {
 			notes = append(notes, fmt.Sprintf("%s is in no local cache: the built-in configs of %s are used", arg, folder))
 		}

@@ -14,9 +14,19 @@ import (
 // warnings adds those that no figure of a unit raises, in the order in which
 // they are printed.
 func warnings(table *costmodel.Table, model *layers.Model) {
-	for _, situation := range []func(*costmodel.Table, *layers.Model) []costmodel.Message{unread, unmeasuredFlash, takenElsewhere, beyondLength, onGPU0, afterUnload, frozenBase, allLogits} {
+	for _, situation := range []func(*costmodel.Table, *layers.Model) []costmodel.Message{unread, unmeasuredFlash, takenElsewhere, beyondLength, onGPU0, afterUnload, frozenBase, allLogits, untrained8} {
 		table.Warnings = append(table.Warnings, situation(table, model)...)
 	}
+}
+
+// untrained8 says that Accelerate's own recipe trains nothing of linear layers without
+// FSDP2.
+func untrained8(_ *costmodel.Table, model *layers.Model) []costmodel.Message {
+	if model.Workload.Float8 != value.TensorwiseGathered || model.Rules.Cut {
+		return nil
+	}
+	return []costmodel.Message{costmodel.Messagef("%v without FSDP2: Accelerate 1.15 wraps the weights after the optimizer is made, so linear layers of blocks are not updated and have no states; set ACCELERATE_FP8_ENABLE_FSDP_FLOAT8_ALL_GATHER=false, which is %v",
+		costmodel.Set("float8", model.Workload.Float8), costmodel.Set("float8", value.Tensorwise))}
 }
 
 // frozenBase says in which type a trainer leaves what adapters are put on: the

@@ -61,6 +61,9 @@ func diffusersCalls(to io.Writer, input *Input) error {
 	if err != nil {
 		return err
 	}
+	if plan.Workload.Mode == costmodel.Train {
+		return &refusal{trainsItself(plan, &asked)}
+	}
 	if len(plan.Devices) > 1 {
 		return &refusal{costmodel.Messagef("the plan for %q is of %d GPUs, which diffusers' own pipelines do not share: emit --for xdit writes it", plan.Model.Name, len(plan.Devices))}
 	}
@@ -124,4 +127,26 @@ func pictures(class string) string {
 		}
 	}
 	return ""
+}
+
+// trainsItself names the command that runs a plan of training: its program's own.
+func trainsItself(plan *devicemap.Plan, asked *generation) costmodel.Message {
+	words := fmt.Sprintf("accelerate launch --num_processes %d train_dreambooth_lora_flux.py --resolution %d --train_batch_size %d --rank %d", len(plan.Devices), asked.Height, asked.Batch/max(1, plan.Workload.MicroBatches), plan.Workload.LoRARank)
+	if parts := plan.Workload.MicroBatches; parts > 1 {
+		words += fmt.Sprintf(" --gradient_accumulation_steps %d", parts)
+	}
+	for _, flag := range []struct {
+		text string
+		on   bool
+	}{
+		{"--mixed_precision bf16", plan.Workload.Precision == costmodel.BF16Mixed},
+		{"--mixed_precision fp16", plan.Workload.Precision == costmodel.FP16Mixed},
+		{"--gradient_checkpointing", plan.Workload.Recompute == costmodel.RecomputeFull},
+		{"--cache_latents", asked.CacheLatents},
+	} {
+		if flag.on {
+			words += " " + flag.text
+		}
+	}
+	return costmodel.Messagef("the plan for %q trains, and diffusers' script does it: run %s", plan.Model.Name, words)
 }

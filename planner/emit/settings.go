@@ -22,11 +22,19 @@ type outside struct {
 // settingsOutside are the settings of each target that its users make
 // elsewhere. A target that is not here writes all, or refuses the plan.
 var settingsOutside = map[string][]outside{
-	"accelerate":     {lossOf(""), lossAlone, average, recomputation, optimization, inBackward, ligerKernels, adapters, adapterType, accumulation, autocast},
-	"deepspeed":      {lossOf(""), lossAlone, average, recomputation, optimization, ligerKernels, adapters, adapterType, quantization, kernel},
-	"ms-swift":       {lossOf("--use_liger_kernel true also replaces other layers"), lossAlone, average, partialRecomputation, unnamedOptimization, compilation, adapterType},
-	"openpi":         {lossOf(""), lossAlone, jaxRecomputation, jaxOptimization},
-	"torch-schedule": {lossOf(""), average, recomputation, optimization, adapters, adapterType, quantization, kernel, autocast},
+	"accelerate": {lossOf(""), lossAlone, average, recomputation, optimization, inBackward, ligerKernels, eightBits, adapters, adapterType, accumulation, autocast},
+	"deepspeed":  {lossOf(""), lossAlone, average, recomputation, optimization, ligerKernels, adapters, adapterType, quantization, kernel},
+	"ms-swift":   {lossOf("--use_liger_kernel true also replaces other layers"), lossAlone, average, partialRecomputation, unnamedOptimization, compilation, eightBits, adapterType},
+	"openpi":     {lossOf(""), lossAlone, jaxRecomputation, jaxOptimization},
+	"transformers": {
+		programLoss, average, eightBits, partialRecomputation, unnamedOptimization, inBackward, adapters, adapterType, quantization, kernel, masterWeights,
+	},
+	"trl":               {programLoss, average, eightBits, partialRecomputation, unnamedOptimization, inBackward, adapterType},
+	"llamafactory":      {programLoss, average, eightBits, partialRecomputation, unnamedOptimization, inBackward},
+	"lightning":         {programLoss, average, eightBits, recomputation, optimization, inBackward, ligerKernels, compilation, adapters, adapterType, quantization, kernel},
+	"axolotl":           {programLoss, average, eightBits, partialRecomputation, unnamedOptimization, inBackward, ligerKernels, compilation, adapterType},
+	"accelerate-config": {programLoss, average, eightBits, partialRecomputation, recomputationOutside, optimization, inBackward, ligerKernels, compilation, adapters, adapterType, quantization, kernel, accumulation},
+	"torch-schedule":    {lossOf(""), average, recomputation, optimization, adapters, adapterType, quantization, kernel, autocast},
 }
 
 func (target *Target) outside(plan *devicemap.Plan) []costmodel.Message {
@@ -80,6 +88,26 @@ func lossOf(engine string) outside {
 }
 
 var (
+	programLoss = outside{ // the program's own is in the preset
+		"loss", trained(func(w *costmodel.Workload) string { return w.Loss }, "eager", "tiled"), lossOf("").how,
+	}
+	masterWeights = outside{ // Accelerate makes those of FSDP
+		"precision", trained(func(w *costmodel.Workload) string {
+			if w.Strategy == costmodel.DDP && w.LoRARank == 0 && w.Precision == costmodel.BF16Mixed || w.Precision == costmodel.FP32True {
+				return string(w.Precision)
+			}
+			return ""
+		}),
+		map[string]string{"": "load the model with dtype=torch.float32"},
+	}
+	recomputationOutside = outside{
+		"recompute", trained(func(w *costmodel.Workload) string {
+			if w.Strategy == costmodel.DDP && w.Recompute == costmodel.RecomputeFull {
+				return w.Recompute
+			}
+			return ""
+		}), recomputation.how,
+	}
 	lossAlone = outside{ // trainers keep it alone
 		"loss_only", trained(func(w *costmodel.Workload) string {
 			return given(w.LossOnly && w.Preset == "" && w.Strategy.Traits().Sequential)
@@ -112,6 +140,8 @@ var (
 
 		"paged-adamw-8bit":  "use bitsandbytes.optim.PagedAdamW8bit",
 		"paged-adamw-32bit": "use bitsandbytes.optim.PagedAdamW32bit",
+		"adamw-torch-8bit":  "use torchao.optim.AdamW8bit",
+		"adamw-torch-4bit":  "use torchao.optim.AdamW4bit(block_size=256)",
 		costmodel.SGD:       "use torch.optim.SGD without momentum",
 		"sgd-momentum":      "use torch.optim.SGD with a momentum",
 		"adafactor":         "use an Adafactor with factored second moments",
@@ -123,6 +153,13 @@ var (
 	}
 	ligerKernels = outside{
 		"liger", trained(func(w *costmodel.Workload) string { return given(w.Liger) }), map[string]string{"": "set use_liger_kernel of TrainingArguments"},
+	}
+	eightBits = outside{
+		"float8", trained(func(w *costmodel.Workload) string { return w.Float8 }), map[string]string{
+			"tensorwise":          "set ACCELERATE_MIXED_PRECISION=fp8, ACCELERATE_FP8_BACKEND=AO and ACCELERATE_FP8_ENABLE_FSDP_FLOAT8_ALL_GATHER=false",
+			"tensorwise-gathered": "set ACCELERATE_MIXED_PRECISION=fp8 and ACCELERATE_FP8_BACKEND=AO",
+			"rowwise":             "set fp8: true and fp8_config.recipe: rowwise in axolotl's file",
+		},
 	}
 	compilation = outside{
 		"compile", trained(func(w *costmodel.Workload) string { return given(w.Compile) }), map[string]string{"": "set torch_compile of TrainingArguments"},

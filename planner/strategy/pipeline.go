@@ -17,7 +17,11 @@ type pipelineEdit struct {
 // smallestPipeline is [Smallest] of a diffusion pipeline.
 func (problem *search) smallestPipeline(ctx context.Context) []Change {
 	var out []Change
-	for _, edit := range pipelineEdits(problem.gpus()) {
+	edits := pipelineEdits(problem.gpus())
+	if problem.Diffusion.Workload.Train != nil {
+		edits = trainingEdits(problem.Diffusion.Workload.Batch, max(1, problem.Diffusion.Workload.Train.MicroBatches))
+	}
+	for _, edit := range edits {
 		changed, asked := *problem, *problem.Diffusion
 		edit.apply(&asked.Workload)
 		changed.Diffusion, changed.set = &asked, edit.set
@@ -48,4 +52,36 @@ func pipelineEdits(gpus int64) []pipelineEdit {
 		add(costmodel.Set("offload", mode), func(work *phases.Workload) { work.Offload = mode })
 	}
 	return out
+}
+
+// trainingEdits are the changes that take memory away from a training program: in
+// its own flags.
+func trainingEdits(batch, parts int64) []pipelineEdit {
+	train := func(change func(*costmodel.Workload)) func(*phases.Workload) {
+		return func(work *phases.Workload) {
+			changed := *work.Train
+			change(&changed)
+			work.Train, work.Batch = &changed, changed.Batch
+		}
+	}
+	half := pipelineEdit{[]costmodel.Setting{costmodel.Set("precision", costmodel.BF16Mixed)}, train(func(work *costmodel.Workload) { work.Precision = costmodel.BF16Mixed })}
+	again := pipelineEdit{[]costmodel.Setting{costmodel.Set("recompute", costmodel.RecomputeFull)}, train(func(work *costmodel.Workload) { work.Recompute = costmodel.RecomputeFull })}
+	one := pipelineEdit{[]costmodel.Setting{costmodel.Set("batch", parts)}, train(func(work *costmodel.Workload) { work.Batch = parts })}
+	latents := pipelineEdit{[]costmodel.Setting{costmodel.Set("cache_latents", true)}, func(work *phases.Workload) { work.CacheLatents = true }}
+	out := []pipelineEdit{again, half, latents}
+	if batch > parts {
+		out = append(out, one)
+	}
+	both := func(parts ...pipelineEdit) (made pipelineEdit) {
+		for _, part := range parts {
+			made.set = append(made.set, part.set...)
+		}
+		made.apply = func(work *phases.Workload) {
+			for _, part := range parts {
+				part.apply(work)
+			}
+		}
+		return made
+	}
+	return append(out, both(again, half), both(again, half, one), both(again, half, one, latents))
 }

@@ -120,10 +120,11 @@ func (problem *remedies) onHost(ctx context.Context) []Change {
 	return nil
 }
 
-// sharded is FSDP with as many of the edits as it needs, where a map of the same
-// training was asked for.
+// sharded is FSDP with as many of the edits as it needs, if a map of the same training,
+// DDP or a stage of ZeRO that keeps parameters whole was asked for.
 func (problem *remedies) sharded(ctx context.Context) []Change {
-	if !problem.trains() || problem.open() || !problem.Workload.Strategy.Traits().Sequential || problem.gpus() < 2 {
+	traits := problem.Workload.Strategy.Traits()
+	if !problem.trains() || problem.open() || traits.Sharded || traits.Staged || problem.gpus() < 2 {
 		return nil
 	}
 	return problem.several(ctx, problem.withStrategy(costmodel.FSDP), problem.full)

@@ -33,6 +33,7 @@ func TestRemedies(t *testing.T) {
 		{"a shorter sequence", "llama-3.1-8b", "rtx-4090", 1, inference(1, 65536), []string{"seq=16384"}},
 		{"a smaller evaluation", "llama-3.2-1b", "rtx-4090", 4, evaluated(under(training(1), costmodel.FSDP)), []string{"eval_batch=1"}},
 		{"FSDP of a map", "llama-3.1-8b", "h100-80gb", 2, onMap(training(4)), []string{"strategy=fsdp"}},
+		{"FSDP of DDP", "llama-3.1-8b", "h100-80gb", 4, under(training(8), costmodel.DDP), []string{"recompute=full strategy=fsdp"}},
 		{"a larger GPU", "llama-3.1-8b", "rtx-4090", 2, onMap(training(1)), []string{"gpu=a100-40gb"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -24,7 +24,7 @@ func (request *Request) Contradicted(plan *devicemap.Plan) error {
 			continue
 		}
 		given, planned := valueOf(f.field.Ref(&request.work)), valueOf(f.field.Ref(&plan.Workload))
-		if f.name == "preset" && strings.ContainsAny(given, "/.\\") {
+		if f.name == "preset" && isFile(given) {
 			read, err := readTrainerFile(given)
 			if err != nil {
 				return err

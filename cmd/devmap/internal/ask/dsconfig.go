@@ -12,13 +12,13 @@ import (
 // isSet reports the fields that a preset leaves alone: those that the flags or
 // --ds-config set, and the strategy of commands that have one without it.
 func isSet(request *Request, workload *costmodel.Workload) func(field string) bool {
-	estimates := request.cmd.Name() == "estimate" && !request.Given("strategy") && request.dsConfig == ""
+	estimates := request.cmd.Name() == "estimate" && !request.Given("strategy") && request.work.DeepSpeed == nil
 	if estimates {
 		workload.Strategy = costmodel.Auto
 	}
 	return func(field string) bool {
 		return given(request.cmd.Flags(), strings.ReplaceAll(field, "_", "-")) ||
-			field == "strategy" && (request.cmd.Name() != "plan" || request.dsConfig != "") ||
+			field == "strategy" && (request.cmd.Name() != "plan" || request.work.DeepSpeed != nil) ||
 			configures(workload, field)
 	}
 }
@@ -48,14 +48,11 @@ func configures(workload *costmodel.Workload, field string) bool {
 // configuration file of --ds-config: what they leave open the file says, its
 // stage the strategy.
 func (request *Request) configured() (costmodel.Workload, error) {
-	if request.dsConfig == "" {
-		return request.work, nil
-	}
-	text, err := modelgraph.ReadSmall(request.dsConfig, "a DeepSpeed configuration", maxConfigBytes)
-	if err != nil {
+	name, text, err := deepSpeedOf(request)
+	if text == nil || err != nil {
 		return request.work, err
 	}
-	if err := request.work.ReadDeepSpeed(request.dsConfig, text); err != nil {
+	if err := request.work.ReadDeepSpeed(strings.TrimPrefix(name, "--ds-config "), text); err != nil {
 		return request.work, err
 	}
 	work := request.work
@@ -70,8 +67,25 @@ func (request *Request) configured() (costmodel.Workload, error) {
 	}
 	stage := costmodel.Strategy(fmt.Sprintf("zero%d", work.DeepSpeed.Stage))
 	if request.Given("strategy") && work.Strategy != stage {
-		return work, out.Usagef("--strategy %s contradicts --ds-config %s, whose zero_optimization.stage is %d: --strategy %s works, or left out", work.Strategy, request.dsConfig, work.DeepSpeed.Stage, stage)
+		return work, out.Usagef("--strategy %s contradicts %s, whose zero_optimization.stage is %d: --strategy %s works, or left out", work.Strategy, name, work.DeepSpeed.Stage, stage)
 	}
 	work.Strategy = stage
 	return work, nil
+}
+
+// deepSpeedOf is DeepSpeed's configuration: the file of --ds-config, or the section of
+// a training program's file. No text: there is none.
+func deepSpeedOf(request *Request) (name string, text []byte, err error) {
+	if request.dsConfig != "" {
+		text, err = modelgraph.ReadSmall(request.dsConfig, "a DeepSpeed configuration", maxConfigBytes)
+		return "--ds-config " + request.dsConfig, text, err
+	}
+	if !isFile(request.work.Preset) {
+		return "", nil, nil
+	}
+	read, err := readTrainerFile(request.work.Preset)
+	if err != nil {
+		return "", nil, err
+	}
+	return read.name + ": deepspeed", read.inline, nil
 }

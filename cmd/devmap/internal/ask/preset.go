@@ -103,7 +103,7 @@ func applyPreset(workload *costmodel.Workload, given func(field string) bool) (n
 // lay is [applyPreset] for a command, whose other flags a file may need; nil: none.
 func (set *presetting) lay(request *Request) (notes []string, err error) {
 	workload, given := set.workload, set.given
-	if name := workload.Preset; strings.ContainsAny(name, "/.\\") {
+	if name := workload.Preset; isFile(name) {
 		if set.file, err = readTrainerFile(name); err != nil {
 			return nil, err
 		}
@@ -117,7 +117,7 @@ func (set *presetting) lay(request *Request) (notes []string, err error) {
 	if i < 0 {
 		return notes, nil // a loop by hand, or it is refused with the reason
 	}
-	set.sets = slices.Concat(set.file.sets, presets()[i].Sets)
+	set.sets = slices.Concat(set.file.sets, presets()[i].Sets, set.file.defaults)
 	for _, one := range set.sets {
 		if err := set.apply(&one); err != nil {
 			return nil, err
@@ -125,6 +125,7 @@ func (set *presetting) lay(request *Request) (notes []string, err error) {
 	}
 	parts := workload.MicroBatches
 	if workload.DeepSpeed != nil {
+		set.fillPrecision()
 		parts = cmp.Or(parts, workload.DeepSpeed.Asked.Accumulation)
 	}
 	switch {
@@ -136,6 +137,17 @@ func (set *presetting) lay(request *Request) (notes []string, err error) {
 	}
 	said := func(field string) bool { return given(field) || set.file.source(field) != "" }
 	return slices.Concat([]string{set.said()}, presets()[i].notesFor(workload, said), notes), nil
+}
+
+// fillPrecision fills in the "auto" of bf16.enabled and fp16.enabled, as the Trainer
+// does from arguments that are both false unless a file sets them (transformers/
+// integrations/deepspeed.py, trainer_config_process).
+func (set *presetting) fillPrecision() {
+	asked := &set.workload.DeepSpeed.Asked
+	program := set.file.preset == "transformers" || set.file.preset == "llamafactory"
+	if program && asked.Section == "" && set.workload.Precision == "" {
+		asked.Section = "none"
+	}
 }
 
 // said is the note of what the preset sets, in flags that can be typed together.
@@ -187,6 +199,9 @@ func (set *presetting) under(workload *costmodel.Workload) {
 		}
 	}
 }
+
+// isFile reports a value of --preset that is a file's name.
+func isFile(preset string) bool { return strings.ContainsAny(preset, "/.\\") }
 
 // presetSets reports a field that a preset gives a default of its own.
 func presetSets(name, field string) bool {

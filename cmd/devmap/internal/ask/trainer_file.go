@@ -63,7 +63,11 @@ type trainerFile struct {
 	Keys    map[string]map[string][]presetSet
 	Refused map[string]string // parts of values that devmap does not count, by key
 	Instead map[string]string // what to do about a value that devmap does not count, by key
+	Nothing map[string]string // why a switch changes nothing, by key
 	Ignored []string          // they change no memory on a GPU
+	// Evaluates is the key of an evaluation's batch, and the batch without it: a number,
+	// or another key.
+	Evaluates []string
 }
 
 var files = sync.OnceValue(func() []trainerFile { return table[trainerFile](trainerFiles) })
@@ -80,8 +84,10 @@ const (
 // trainerRead is what a training program's configuration says.
 type trainerRead struct {
 	name, preset string
+	inline       []byte            // DeepSpeed's configuration, if it is a section of the file
 	values       map[string]string // by path
 	sets         []presetSet
+	defaults     []presetSet // what follows from the file if the preset sets nothing
 	notes        []string
 }
 
@@ -146,8 +152,16 @@ func readTrainerFile(name string) (read trainerRead, err error) {
 		return read, out.Usagef("%s is of no program that devmap reads: LLaMA-Factory, axolotl, ms-swift, TrainingArguments, accelerate config, torchtune, TRL's scripts", name)
 	}
 	read = trainerRead{name: name, values: maps.Clone(values)}
+	if read.inline, err = deepSpeedSection(document.Content[0]); err != nil {
+		return read, out.Usagef("%s: %w", name, err)
+	}
 	if without := file.withoutFSDP(values); without != "" {
 		read.notes = []string{name + ": fsdp_config changes nothing without " + without}
+	}
+	for _, key := range slices.Sorted(maps.Keys(file.Nothing)) {
+		if strings.EqualFold(values[key], "true") {
+			read.notes = append(read.notes, name+": "+key+" changes nothing: "+file.Nothing[key])
+		}
 	}
 	if unread := file.withoutPEFT(values); unread != "" {
 		read.notes = append(read.notes, name+": "+unread+" changes nothing without use_peft: true")
@@ -159,7 +173,25 @@ func readTrainerFile(name string) (read trainerRead, err error) {
 		read.notes = append(read.notes, name+": devmap does not read "+strings.Join(unknown, ", "))
 	}
 	read.preset = variant(file.Preset, read.sets)
+	if read.preset == file.Preset { // FSDP1's evaluation is not counted
+		read.defaults = file.usualEvaluation(values)
+	}
 	return read, nil
+}
+
+// deepSpeedSection is DeepSpeed's configuration in a file, as JSON; nil: there is none.
+func deepSpeedSection(file *yaml.Node) ([]byte, error) {
+	for i := 0; i+1 < len(file.Content); i += 2 {
+		if file.Content[i].Value != "deepspeed" || file.Content[i+1].Kind != yaml.MappingNode {
+			continue
+		}
+		var section map[string]any
+		if err := file.Content[i+1].Decode(&section); err != nil {
+			return nil, err
+		}
+		return json.Marshal(section)
+	}
+	return nil, nil
 }
 
 // variant is the preset of what a file says of FSDP1: its prefetch matters there
@@ -258,7 +290,7 @@ func (file *trainerFile) read(values map[string]string) ([]presetSet, error) {
 	if err := file.contradicts(values); err != nil {
 		return nil, err
 	}
-	sets := evaluates(values)
+	sets := file.evaluation(values)
 	for _, key := range slices.Sorted(maps.Keys(file.Keys)) {
 		value, ok := values[key]
 		means := file.Keys[key]["absent"]
@@ -312,15 +344,34 @@ func (file *trainerFile) contradicts(values map[string]string) error {
 	return nil
 }
 
-// evaluates is the batch of an evaluation between steps; without a strategy of
-// evaluation there is none.
-func evaluates(values map[string]string) []presetSet {
-	const key = "per_device_eval_batch_size"
-	when := strings.ToLower(cmp.Or(values["eval_strategy"], values["evaluation_strategy"]))
-	if slices.Contains(offValues, when) || when == "no" || when == "null" || values[key] == "" || values[key] == "null" {
+// evaluates reports an evaluation between steps: without a strategy for it, or
+// axolotl's samples, there is none.
+func (file *trainerFile) evaluates(values map[string]string) bool {
+	on := func(key string) bool {
+		value := strings.ToLower(values[key])
+		return !slices.Contains(offValues, value) && value != "no" && value != "null"
+	}
+	if file.Preset == "axolotl" { // core/builders/base.py, _configure_save_and_eval_strategy
+		return (on("val_set_size") || on("test_datasets")) && (on("eval_strategy") || on("eval_steps"))
+	}
+	return len(file.Evaluates) > 0 && (on("eval_strategy") || on("evaluation_strategy"))
+}
+
+// evaluation is the batch of an evaluation that the file gives.
+func (file *trainerFile) evaluation(values map[string]string) []presetSet {
+	if !file.evaluates(values) || values[file.Evaluates[0]] == "" || values[file.Evaluates[0]] == "null" {
 		return nil
 	}
-	return []presetSet{{Field: "eval_batch", Value: values[key], Source: key}}
+	return []presetSet{{Field: "eval_batch", Value: values[file.Evaluates[0]], Source: file.Evaluates[0]}}
+}
+
+// usualEvaluation is the program's own batch of an evaluation, where devmap counts one.
+func (file *trainerFile) usualEvaluation(values map[string]string) []presetSet {
+	if !file.evaluates(values) {
+		return nil
+	}
+	batch := cmp.Or(values[file.Evaluates[1]], file.Evaluates[1])
+	return []presetSet{{Field: "eval_batch", Value: batch, Source: file.Evaluates[0], Under: []string{"ddp", "fsdp", "hsdp", "zero1", "zero2", "zero3"}}}
 }
 
 // withoutPEFT takes out the keys of adapters that TRL's script leaves unread
@@ -351,12 +402,16 @@ func sourced(sets []presetSet, key string) []presetSet {
 // rank of 0, whatever another key says.
 func (set *presetSet) rank() int {
 	switch {
+	case set.Field == "strategy" && strings.HasPrefix(set.Source, "parallelism_config."): // distributed_type says FSDP of HSDP too
+		return -1
 	case set.Field == "strategy":
 		return 0
 	case set.Field == "lora_rank" && set.Value == "0":
 		return 1
 	case set.Field == "lora_rank":
 		return 2
+	case set.Field == "float8" && (set.Source == "fp8" || set.Source == "mixed_precision"):
+		return 4 // another key may name the recipe
 	}
 	return 3
 }

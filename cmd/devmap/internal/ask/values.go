@@ -47,7 +47,9 @@ func checkValues(set *pflag.FlagSet) error {
 // check refuses a value that is not built, and one that is unknown.
 func (f *flag) check(value string) error {
 	switch {
-	case slices.Contains(f.values, value), f.name == "preset" && strings.ContainsAny(value, "/.\\"):
+	case f.name == "precision" && (strings.EqualFold(value, "fp8") || strings.EqualFold(value, "float8")):
+		return out.Usagef("--precision %q is no type of weights: --float8 tensorwise, tensorwise-gathered or rowwise are torchao's 8-bit products", value)
+	case slices.Contains(f.values, value), f.name == "preset" && isFile(value):
 		return nil
 	case slices.Contains(f.later, value):
 		return notBuilt(f.name, value, strings.Join(f.values, ", "))

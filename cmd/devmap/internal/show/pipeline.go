@@ -7,7 +7,9 @@ import (
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/texttab"
+	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/phases"
+	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/modelgraph/diffusers"
 	"github.com/devmap-dev/devmap/planner"
 	"github.com/devmap-dev/devmap/planner/devicemap"
@@ -21,7 +23,7 @@ func Pipeline(to io.Writer, pipeline *diffusers.Pipeline, solution *planner.Solu
 	work := solution.Pipeline.Workload
 	printer.title([]string{
 		out.Cell(document.Model.Name), out.Cell(pipeline.Class),
-		fmt.Sprintf("batch %d × %d × %d, %s, %s", work.Batch, work.Width, work.Height, Plural(work.Frames, "frame"), Plural(work.Steps, "step")),
+		asked(&work),
 		gpusOf(&document.Topology), strings.TrimPrefix(strings.TrimPrefix(degrees(work)+" ("+document.Workload.Runtime+")", ", "), " "),
 	}, defaults(&work))
 	components := texttab.New("Component", "Class", "Parameters", "GiB").Compact()
@@ -33,7 +35,7 @@ func Pipeline(to io.Writer, pipeline *diffusers.Pipeline, solution *planner.Solu
 			components.Row(out.Cell(component.Name), out.Cell(component.Class), "left out", "")
 			continue
 		}
-		components.Row(out.Cell(component.Name), out.Cell(component.Class), fmt.Sprint(component.Graph.ParamCount()), inGiB(component.Graph.ParamBytes()))
+		components.Row(out.Cell(component.Name), out.Cell(component.Class), fmt.Sprint(component.Graph.ParamCount()), inGiB(weights(component.Graph, &work)))
 	}
 	say("%s\n", out.Block(components.String()))
 	table := &sheet{
@@ -73,6 +75,27 @@ func Pipeline(to io.Writer, pipeline *diffusers.Pipeline, solution *planner.Solu
 	printer.Judged(document.Verdict, document.Devices, document.Imbalance, 0)
 }
 
+// weights is the size of a component's parameters: trained in fp32, that is not the
+// type that its folder is loaded in.
+func weights(graph *modelgraph.Graph, work *phases.Workload) int64 {
+	if work.Train != nil && work.Train.Precision == costmodel.FP32True {
+		return 4 * graph.ParamCount()
+	}
+	return graph.ParamBytes()
+}
+
+// asked is a text on what a workload makes, or trains.
+func asked(work *phases.Workload) string {
+	text := fmt.Sprintf("batch %d × %d × %d, ", work.Batch, work.Width, work.Height)
+	if training := work.Train; training != nil {
+		if training.MicroBatches > 1 {
+			text += fmt.Sprintf("%d micro-batches, ", training.MicroBatches)
+		}
+		return text + fmt.Sprintf("train LoRA rank %d, %s, recompute %s", training.LoRARank, training.Precision, training.Recompute)
+	}
+	return text + Plural(work.Frames, "frame") + ", " + Plural(work.Steps, "step")
+}
+
 // fullest is the prediction of the device that holds most.
 func fullest(devices []devicemap.Prediction) *devicemap.Prediction {
 	most := &devices[0]
@@ -90,7 +113,7 @@ func degrees(work phases.Workload) string {
 	for _, degree := range []struct {
 		name  string
 		count int64
-	}{{"cfg", work.CFGDegree}, {"ulysses", work.Ulysses}, {"ring", work.Ring}, {"pipefusion", work.PipeFusion}, {"fully sharded", work.FullyShardDegree}} {
+	}{{"cfg", work.CFGDegree}, {"ulysses", work.Ulysses}, {"ring", work.Ring}, {"pipefusion", work.PipeFusion}, {"fully sharded", work.FullyShardDegree}, {"ddp", work.Replicas}} {
 		if degree.count > 1 {
 			text += fmt.Sprintf(", %s %d", degree.name, degree.count)
 		}

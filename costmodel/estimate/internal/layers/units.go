@@ -11,10 +11,23 @@ import (
 // them.
 func Units(model *Model) (units []costmodel.Unit, warnings []costmodel.Message) {
 	states := matrixStates{model: model, lossBlocks: freedByLoss(model)}
+	if model.Rules.Padding || model.Rules.StatesApart || model.Rules.Cut {
+		states.rests = model.rests()
+	}
+	rests, followed := model.Followed()
 	for index := range model.Graph.Units {
 		unit := adder{Model: model, index: index}
 		unit.add(&states)
 		units = append(units, unit.out)
+	}
+	if followed {
+		for i := range units {
+			units[i].Padding = 0
+		}
+		units[0].Padding = rests[0]
+	}
+	if model.Optimizer.compiled() {
+		largestStep(units)
 	}
 	passOutputs(model, units)
 	holdStates(model, units)
@@ -22,6 +35,22 @@ func Units(model *Model) (units []costmodel.Unit, warnings []costmodel.Message) 
 		warnings = append(warnings, costmodel.Messagef("linear layers of LLM.int8() keep their inputs although blocks are recomputed (bitsandbytes holds them outside autograd's saved tensors); %v does not", costmodel.Set("quantize", value.NF4)))
 	}
 	return units, warnings
+}
+
+// largestStep leaves what a step adds to the unit with the most: the others' is gone by
+// then.
+func largestStep(units []costmodel.Unit) {
+	var largest *costmodel.Unit
+	for i := range units {
+		if unit := &units[i]; largest == nil || unit.StepTransient > largest.StepTransient {
+			if largest != nil {
+				largest.StepTransient = 0
+			}
+			largest = unit
+		} else {
+			unit.StepTransient = 0
+		}
+	}
 }
 
 // adder adds up one unit.
@@ -41,7 +70,11 @@ func (unit *adder) add(states *matrixStates) {
 		if unit.Workload.Mode == costmodel.Load {
 			continue
 		}
-		out.Padding += layer.Shard.Padding()
+		if states.rests != nil {
+			out.Padding += states.rests[i]
+		} else {
+			out.Padding += layer.Shard.Padding()
+		}
 		step := layer.Cost.Memory
 		step.Weights = weights
 		if unit.Train && layer.Runs {
@@ -113,7 +146,9 @@ func (unit *adder) trains(layer *Layer, states *matrixStates) costmodel.LayerMem
 	out, step := &unit.out, layer.Cost.Memory
 	state, transient := layer.Shard.States()
 	out.OptimizerState += state
-	out.StepTransient += transient
+	if out.StepTransient += transient; unit.Optimizer.compiled() {
+		out.StepTransient = max(out.StepTransient-transient, transient)
+	}
 	padding, grads := states.padding(layer)
 	out.Padding += padding
 	step.Grads += grads

@@ -1,7 +1,7 @@
 """The kernel of scaled_dot_product_attention that CUDA takes, by torch's own rules.
 
 aten/src/ATen/native/transformers/cuda/sdp_utils.cpp: select_sdp_backend tries the kernels of priority_order; each has
-a can_use_…_attention. The rules follow torch 2.11; 1,947 calls on an H200 chose as they say (fixtures/measured/peaks_h200.jsonl). docs/design/32-measured-steps.md says what another torch changes.
+a can_use_…_attention. The rules follow torch 2.11; 1,947 calls on an H200 chose as they say (fixtures/measured/peaks_h200.jsonl). docs/design/34-measured-steps.md says what another torch changes.
 """
 
 # pyright: basic

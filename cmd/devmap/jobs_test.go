@@ -1,0 +1,82 @@
+package main
+
+import (
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/devmap-dev/devmap/planner/devicemap"
+)
+
+// TestJobFiles: a plan of the file that emit writes for a training program is the
+// plan that the file was written from.
+func TestJobFiles(t *testing.T) {
+	t.Parallel()
+	methods := []string{
+		"--batch 4 --micro-batches 2 --recompute full", "--batch 2 --recompute none --optimizer adamw-8bit --attention eager",
+		"--batch 2 --lora-rank 8 --lora-targets q_proj,v_proj", "--batch 1 --lora-rank 16 --lora-targets all-linear --quantize nf4",
+	}
+	for _, c := range []struct{ engine, preset, strategies, outside string }{
+		{"transformers", "transformers", "ddp fsdp zero2 zero3", "lora quantize attention seq"}, // its script makes adapters and loads the model
+		{"trl", "trl-sft", "ddp fsdp zero1 zero3", ""},
+		{"llamafactory", "llamafactory", "ddp fsdp zero2 zero3", ""},
+		{"axolotl", "axolotl", "ddp fsdp zero2", ""},
+	} {
+		for _, strategy := range strings.Fields(c.strategies) {
+			for _, method := range methods {
+				switch {
+				case strings.HasPrefix(strategy, "zero") && strings.Contains(method, "quantize"):
+					continue // it is refused
+				case strings.Contains(method, "lora") && strings.Contains(c.outside, "lora"):
+					continue
+				case c.engine == "axolotl" && strategy != "ddp" && (strings.Contains(method, "lora") || strings.Contains(method, "8bit")):
+					continue // devmap counts no adapters there, and axolotl refuses the optimizer
+				}
+				t.Run(strings.Join([]string{c.engine, strategy, method}, " "), func(t *testing.T) {
+					t.Parallel()
+					folder := t.TempDir()
+					plan, job, again := filepath.Join(folder, "plan.json"), filepath.Join(folder, "job.yaml"), filepath.Join(folder, "again.json")
+					same := strings.Fields("qwen2.5-0.5b --gpus 4 --gpu h200-141gb --preset")
+					var given []string
+					if c.outside != "" {
+						given = []string{"--seq", "512"}
+						if strings.Contains(method, "eager") {
+							given = append(given, "--attention", "eager")
+						}
+					}
+					flags := append(append(same[:len(same):len(same)], c.preset, "--strategy", strategy, "--seq", "512", "-o", plan), strings.Fields(method)...)
+					devmap(t, 0, append([]string{"plan"}, flags...)...)
+					devmap(t, 0, "emit", plan, "--for", c.engine, "-o", job)
+					devmap(t, 0, append(append([]string{"plan"}, append(same[:len(same):len(same)], job, "-o", again)...), given...)...)
+					first, second := planFile(t, plan), planFile(t, again)
+					second.Workload.DeepSpeed = nil // the file names the settings that were defaults
+					if !reflect.DeepEqual(first.Workload, second.Workload) || first.Devices[0].Predicted.PeakAllocatedBytes != second.Devices[0].Predicted.PeakAllocatedBytes {
+						t.Errorf("the plan of the file has a peak of %d with\n%+v, want %d with\n%+v", second.Devices[0].Predicted.PeakAllocatedBytes, second.Workload, first.Devices[0].Predicted.PeakAllocatedBytes, first.Workload)
+					}
+				})
+			}
+		}
+	}
+}
+
+// TestHSDPFile: Accelerate's file of a plan for HSDP is read as HSDP, with its groups.
+func TestHSDPFile(t *testing.T) {
+	folder := t.TempDir()
+	plan, job := filepath.Join(folder, "plan.json"), filepath.Join(folder, "job.yaml")
+	devmap(t, 0, strings.Fields("plan qwen2.5-0.5b --gpus 8 --gpu h200-141gb --mode train --strategy hsdp --shard-degree 2 --batch 2 --seq 512 -o "+plan)...)
+	devmap(t, 0, "emit", plan, "--for", "accelerate-config", "-o", job)
+	devmap(t, 0, strings.Fields("plan qwen2.5-0.5b --gpus 8 --gpu h200-141gb --batch 2 --seq 512 --preset "+job+" -o "+plan)...)
+	if read := planFile(t, plan).Workload; read.Strategy != "hsdp" || read.ShardDegree != 2 {
+		t.Errorf("%s over %d GPUs", read.Strategy, read.ShardDegree)
+	}
+}
+
+func planFile(t *testing.T, file string) *devicemap.Plan {
+	t.Helper()
+	plan, err := devicemap.ReadPlan(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plan
+}

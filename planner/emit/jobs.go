@@ -1,0 +1,443 @@
+package emit
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/planner/devicemap"
+	"github.com/devmap-dev/devmap/planner/internal/quote"
+)
+
+// trainer is a training program that reads its whole job from one YAML file. What the
+// plan does not know has a name in capitals there: MODEL, DATASET, TEMPLATE, OUTPUT.
+type trainer struct {
+	name, file string
+	presets    []string // it takes plans of these
+	strategies []costmodel.Strategy
+	write      func(plan *devicemap.Plan) (mapping, error)
+	start      string // the command: file %[1]s on %[2]d GPUs
+	note       string
+}
+
+var sharded = []costmodel.Strategy{costmodel.DDP, costmodel.FSDP, costmodel.Zero1, costmodel.Zero2, costmodel.Zero3}
+
+// trainers are the programs, each a target.
+var trainers = []*trainer{
+	{
+		name: "transformers", file: "training_args.yaml", presets: []string{"transformers"}, strategies: sharded, write: trainingArguments,
+		start: "torchrun --nproc_per_node %[2]d SCRIPT %[1]s",
+		note:  "SCRIPT reads the file with HfArgumentParser(TrainingArguments).parse_yaml_file",
+	},
+	{
+		name: "trl", file: "sft.yaml", presets: []string{"trl-sft"}, strategies: sharded, write: trlArguments,
+		start: "trl sft --config %[1]s --num_processes %[2]d",
+		note:  "replace MODEL, DATASET and OUTPUT in the file",
+	},
+	{
+		name: "llamafactory", file: "llamafactory.yaml", presets: []string{"llamafactory"}, strategies: sharded, write: llamaFactory,
+		start: "FORCE_TORCHRUN=1 NPROC_PER_NODE=%[2]d llamafactory-cli train %[1]s",
+		note:  "replace MODEL, DATASET, TEMPLATE and OUTPUT in the file",
+	},
+	{
+		name: "axolotl", file: "axolotl.yaml", presets: []string{"axolotl"}, strategies: sharded, write: axolotl,
+		start: "axolotl train %[1]s --num-processes %[2]d",
+		note:  "replace MODEL, DATASET, TEMPLATE and OUTPUT in the file",
+	},
+	{
+		name: "lightning", file: "lightning.yaml", presets: []string{"lightning", "lightning:model-parallel"},
+		strategies: []costmodel.Strategy{costmodel.DDP, costmodel.FSDP}, write: lightningTrainer,
+		start: "python3 SCRIPT fit --config %[1]s",
+		note:  "SCRIPT makes a LightningCLI; its model and its DataLoader are not in the file",
+	},
+	{
+		name: "accelerate-config", file: "accelerate.yaml", strategies: []costmodel.Strategy{costmodel.DDP, costmodel.FSDP, costmodel.HSDP}, write: accelerateConfig,
+		presets: []string{"transformers", "transformers:fsdp1", "transformers:fsdp1-prefetch", "trl-sft", "trl-dpo", "trl-grpo", "llamafactory"},
+		start:   "accelerate launch --config_file %[1]s SCRIPT",
+		note:    "the file says how processes start: batch, accumulation and optimizer are SCRIPT's",
+	},
+}
+
+func init() {
+	for _, trainer := range trainers {
+		trainer.register()
+	}
+}
+
+// register adds the program's target.
+func (trainer *trainer) register() {
+	register(&Target{
+		Name: trainer.name, File: trainer.file,
+		Example: "llama-3.2-1b --gpus 2 --gpu h100-80gb --batch 1 --seq 1024 --preset " + trainer.presets[0], Golden: []string{"job-" + trainer.name},
+		needs: []need{training(trainer.name + " trains"), trainer.preset, trainer.strategy},
+		Write: func(to io.Writer, input *Input) error {
+			keys, err := trainer.write(input.Plan)
+			if err != nil {
+				return err
+			}
+			workload := &input.Plan.Workload
+			return keys.print(to, fmt.Sprintf("devmap's plan of %s: %s on %d GPUs", quote.Comment(input.Plan.Model.Name), workload.Strategy, workload.World))
+		},
+		Usage: func(input *Input, file string) (usage, note string) {
+			return fmt.Sprintf(trainer.start, quote.Path(file), input.Plan.Workload.World), trainer.note
+		},
+	})
+}
+
+// preset demands a plan that counts the memory of the program.
+func (trainer *trainer) preset(plan *devicemap.Plan) error {
+	preset := plan.Workload.Preset
+	if preset == "" && plan.Workload.Runtime == "lightning" {
+		preset = "lightning"
+	}
+	if slices.Contains(trainer.presets, preset) {
+		return nil
+	}
+	if preset == "" {
+		preset = "a loop written by hand"
+	}
+	return &refusal{costmodel.Messagef("the plan for %q counts the memory of %s, which is not that of %s: plan it with %v", plan.Model.Name, quote.Comment(preset), trainer.name, costmodel.Set("preset", trainer.presets[0]))}
+}
+
+// strategy demands one for which the program's file has a setting.
+func (trainer *trainer) strategy(plan *devicemap.Plan) error {
+	strategy := plan.Workload.Strategy
+	if slices.Contains(trainer.strategies, strategy) {
+		return nil
+	}
+	return &refusal{costmodel.Messagef("the plan for %q has the strategy %s, and the file of %s has no setting for it: plan it with %v", plan.Model.Name, strategy, trainer.name, costmodel.Set("strategy", trainer.strategies[0]))}
+}
+
+// mapping is a mapping of YAML whose keys keep their order.
+type mapping []entry
+
+type entry struct {
+	key   string
+	value any // a scalar, a list, a mapping, or what JSON has
+}
+
+// when are entries under a condition.
+func (keys *mapping) when(condition bool, entries ...entry) {
+	if condition {
+		*keys = append(*keys, entries...)
+	}
+}
+
+// MarshalYAML implements yaml.Marshaler. Text that steers a terminal is in quotes,
+// where it can be escaped.
+func (keys mapping) MarshalYAML() (any, error) {
+	node := &yaml.Node{Kind: yaml.MappingNode}
+	for _, entry := range keys {
+		var value yaml.Node
+		if err := value.Encode(entry.value); err != nil {
+			return nil, err
+		}
+		for _, text := range append(value.Content, &value) {
+			if strings.ContainsFunc(text.Value, quote.Steers) {
+				text.Style = yaml.DoubleQuotedStyle
+			}
+		}
+		node.Content = append(node.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: entry.key}, &value)
+	}
+	return node, nil
+}
+
+// print writes the file below a comment.
+func (keys mapping) print(to io.Writer, comment string) error {
+	text := &strings.Builder{}
+	encoder := yaml.NewEncoder(text)
+	const indent = 2
+	encoder.SetIndent(indent)
+	if err := encoder.Encode(keys); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(to, "# %s\n%s", comment, quote.JSON(text.String()))
+	return err
+}
+
+// perDevice are the sequences of one backward on a GPU.
+func perDevice(workload *costmodel.Workload) int64 {
+	return workload.Batch / max(1, workload.MicroBatches)
+}
+
+// optimizerOf is Transformers' name of an optimizer; empty: it has none.
+func optimizerOf(workload *costmodel.Workload) string {
+	if workload.Optimizer == costmodel.AdamW {
+		return "adamw_torch_fused"
+	}
+	return swiftOptimizers[workload.Optimizer]
+}
+
+// arguments are the keys of Transformers' TrainingArguments that the programs share
+// (transformers 5.24, training_args.py).
+func arguments(plan *devicemap.Plan) (keys mapping, err error) {
+	workload := &plan.Workload
+	keys = mapping{
+		{"output_dir", "OUTPUT"},
+		{"per_device_train_batch_size", perDevice(workload)},
+		{"gradient_accumulation_steps", max(1, workload.MicroBatches)},
+	}
+	keys.when(workload.EvalBatch > 0, entry{"eval_strategy", "epoch"}, entry{"per_device_eval_batch_size", workload.EvalBatch})
+	keys.when(optimizerOf(workload) != "", entry{"optim", optimizerOf(workload)})
+	keys.when(workload.Precision == costmodel.FP16Mixed, entry{"fp16", true})
+	keys.when(workload.Compile, entry{"torch_compile", true})
+	recomputes := workload.Recompute == costmodel.RecomputeFull
+	switch {
+	case workload.Strategy == costmodel.FSDP: // its own wrapper checkpoints (trainer.py refuses both)
+		keys = append(keys, entry{"gradient_checkpointing", false}, entry{"fsdp", true}, entry{"fsdp_config", mapping{
+			{"version", 2},
+			{"reshard_after_forward", true},
+			{"auto_wrap_policy", "TRANSFORMER_BASED_WRAP"},
+			{"cpu_ram_efficient_loading", workload.BuiltOn == "cpu"},
+			{"activation_checkpointing", recomputes},
+			{"cpu_offload", workload.HostShards},
+		}})
+		return keys, nil
+	case zeroPlan(plan):
+		config, err := inline(plan)
+		if err != nil {
+			return nil, err
+		}
+		keys = append(keys, entry{"deepspeed", config})
+	}
+	return append(keys, entry{"gradient_checkpointing", recomputes}), nil
+}
+
+// inline is DeepSpeed's configuration as a mapping, which the programs take in the
+// place of a file's name.
+func inline(plan *devicemap.Plan) (*yaml.Node, error) {
+	text := &strings.Builder{}
+	if err := zeroFile(text, &Input{Plan: plan}); err != nil {
+		return nil, err
+	}
+	var document yaml.Node // JSON is YAML
+	if err := yaml.Unmarshal([]byte(text.String()), &document); err != nil {
+		return nil, err
+	}
+	config := document.Content[0]
+	blocks(config)
+	return config, nil
+}
+
+// blocks gives a mapping a line for each key.
+func blocks(node *yaml.Node) {
+	node.Style = 0
+	for _, inner := range node.Content {
+		blocks(inner)
+	}
+}
+
+func trainingArguments(plan *devicemap.Plan) (mapping, error) {
+	workload := &plan.Workload
+	keys, err := arguments(plan)
+	keys.when(workload.Precision == costmodel.BF16Mixed, entry{"bf16", true})
+	keys.when(workload.Liger, entry{"use_liger_kernel", true})
+	return keys, err
+}
+
+// trlArguments are those of trl sft (trl 1.16, trainer/sft_config.py, model_config.py).
+func trlArguments(plan *devicemap.Plan) (mapping, error) {
+	workload := &plan.Workload
+	keys := mapping{{"model_name_or_path", "MODEL"}, {"dataset_name", "DATASET"}, {"max_length", workload.Seq}}
+	keys.when(workload.Packing == "packed", entry{"packing", true})
+	keys.when(workload.Packing == "padding-free", entry{"padding_free", true})
+	keys.when(workload.Precision == costmodel.BF16True, entry{"dtype", "bfloat16"})
+	keys.when(workload.Precision == costmodel.FP32True || workload.Precision == costmodel.FP16Mixed, entry{"bf16", false})
+	keys.when(attention(workload) != "", entry{"attn_implementation", attention(workload)})
+	keys.when(workload.LoRARank > 0, entry{"use_peft", true}, entry{"lora_r", workload.LoRARank}, entry{"lora_target_modules", adapted(workload, "all-linear")})
+	keys.when(workload.LoRARank > 0 && !workload.LoRADropout, entry{"lora_dropout", 0.0})
+	keys.when(workload.Quantize == "nf4", entry{"load_in_4bit", true})
+	keys.when(workload.Quantize == "int8", entry{"load_in_8bit", true})
+	keys.when(workload.Liger, entry{"use_liger_kernel", true})
+	shared, err := arguments(plan)
+	return append(keys, shared...), err
+}
+
+// adapted are the modules with adapters; all is the program's word for every linear one.
+func adapted(workload *costmodel.Workload, all string) any {
+	if slices.Equal(workload.LoRATargets, []string{"all-linear"}) {
+		return all
+	}
+	return workload.LoRATargets
+}
+
+// llamaFactory are the arguments of LLaMA-Factory 0.9.5 (hparams).
+func llamaFactory(plan *devicemap.Plan) (mapping, error) {
+	workload := &plan.Workload
+	method := "full"
+	if workload.LoRARank > 0 {
+		method = "lora"
+	}
+	keys := mapping{
+		{"model_name_or_path", "MODEL"},
+		{"stage", "sft"},
+		{"do_train", true},
+		{"finetuning_type", method},
+		{"dataset", "DATASET"},
+		{"template", "TEMPLATE"},
+		{"cutoff_len", workload.Seq},
+	}
+	if targets := adapted(workload, "all"); workload.LoRARank > 0 {
+		if list, is := targets.([]string); is {
+			targets = strings.Join(list, ",")
+		}
+		keys = append(keys, entry{"lora_rank", workload.LoRARank}, entry{"lora_target", targets})
+		keys.when(workload.LoRADropout, entry{"lora_dropout", 0.05})
+	}
+	keys.when(workload.Packing == "wrapped", entry{"packing", true})
+	keys.when(workload.Packing == "packed", entry{"neat_packing", true})
+	keys.when(workload.MaxPixels > 0, entry{"image_max_pixels", workload.MaxPixels})
+	keys.when(workload.Attention == "eager", entry{"flash_attn", "disabled"})
+	keys.when(workload.Attention == "flash", entry{"flash_attn", "fa2"})
+	keys.when(workload.Quantize == "nf4", entry{"quantization_bit", 4})
+	keys.when(workload.Quantize == "int8", entry{"quantization_bit", 8})
+	keys.when(workload.Liger, entry{"enable_liger_kernel", true})
+	keys.when(workload.Precision == costmodel.BF16Mixed, entry{"bf16", true})
+	keys.when(workload.Precision == costmodel.BF16True && (workload.LoRARank == 0 || workload.LoRAPrecision == "bf16"), entry{"bf16", true}, entry{"pure_bf16", true})
+	keys.when(workload.Recompute == costmodel.RecomputeNone, entry{"disable_gradient_checkpointing", true})
+	shared, err := arguments(plan)
+	return append(keys, shared...), err
+}
+
+// axolotl is a configuration of axolotl 0.19 (utils/schemas/config.py).
+func axolotl(plan *devicemap.Plan) (mapping, error) {
+	workload := &plan.Workload
+	if workload.Strategy == costmodel.FSDP && strings.HasSuffix(workload.Optimizer, "-8bit") { // utils/schemas/validation.py
+		return nil, &refusal{costmodel.Messagef("the plan for %q has the optimizer %s, which axolotl refuses under FSDP2: plan it with %v", plan.Model.Name, workload.Optimizer, costmodel.Set("optimizer", costmodel.AdamW))}
+	}
+	keys := mapping{
+		{"base_model", "MODEL"},
+		{"datasets", []mapping{{{"path", "DATASET"}, {"type", "TEMPLATE"}}}},
+		{"output_dir", "OUTPUT"},
+		{"num_epochs", 1},
+		{"learning_rate", 0.0002},
+		{"sequence_len", workload.Seq},
+		{"micro_batch_size", perDevice(workload)},
+		{"gradient_accumulation_steps", max(1, workload.MicroBatches)},
+		{"bf16", axolotlBF16(workload)},
+		{"gradient_checkpointing", workload.Recompute == costmodel.RecomputeFull && workload.Strategy != costmodel.FSDP},
+	}
+	keys.when(workload.Packing == "packed", entry{"sample_packing", true})
+	keys.when(attention(workload) != "", entry{"attn_implementation", attention(workload)})
+	if workload.LoRARank > 0 {
+		method := "lora"
+		if workload.Quantize == "nf4" {
+			method = "qlora"
+		}
+		keys = append(keys, entry{"adapter", method}, entry{"lora_r", workload.LoRARank}, entry{"lora_alpha", workload.LoRARank})
+		all := slices.Equal(workload.LoRATargets, []string{"all-linear"})
+		keys.when(all, entry{"lora_target_linear", true})
+		keys.when(!all, entry{"lora_target_modules", workload.LoRATargets})
+		keys.when(workload.LoRADropout, entry{"lora_dropout", 0.05})
+	}
+	keys.when(workload.Quantize == "nf4", entry{"load_in_4bit", true})
+	keys.when(workload.Quantize == "int8", entry{"load_in_8bit", true})
+	keys.when(optimizerOf(workload) != "", entry{"optimizer", optimizerOf(workload)})
+	switch {
+	case workload.Strategy == costmodel.FSDP:
+		keys = append(keys, entry{"fsdp_version", 2}, entry{"fsdp_config", mapping{
+			{"auto_wrap_policy", "TRANSFORMER_BASED_WRAP"},
+			{"reshard_after_forward", true},
+			{"offload_params", workload.HostShards},
+			{"activation_checkpointing", workload.Recompute == costmodel.RecomputeFull},
+		}})
+	case zeroPlan(plan):
+		config, err := inline(plan)
+		return append(keys, entry{"deepspeed", config}), err
+	}
+	return keys, nil
+}
+
+// axolotlBF16 is axolotl's setting of bf16: true is autocast (utils/config,
+// resolve_dtype), and full is none.
+func axolotlBF16(workload *costmodel.Workload) any {
+	switch {
+	case workload.Precision == costmodel.BF16True && workload.LoRARank > 0:
+		return "full"
+	default:
+		return workload.Precision == costmodel.BF16Mixed || workload.Precision == costmodel.BF16True
+	}
+}
+
+// lightningTrainer is the section of the Trainer in a configuration of LightningCLI
+// (lightning 2.6, pytorch/trainer/trainer.py).
+func lightningTrainer(plan *devicemap.Plan) (mapping, error) {
+	workload := &plan.Workload
+	var strategy any = "ddp"
+	switch {
+	case workload.Strategy == costmodel.DDP && workload.GradientViews:
+		strategy = mapping{{"class_path", "lightning.pytorch.strategies.DDPStrategy"}, {"init_args", mapping{{"gradient_as_bucket_view", true}}}}
+	case workload.Preset == "lightning:model-parallel":
+		strategy = mapping{{"class_path", "lightning.pytorch.strategies.ModelParallelStrategy"}, {"init_args", mapping{
+			{"data_parallel_size", workload.World}, {"tensor_parallel_size", 1},
+		}}}
+	case workload.Strategy == costmodel.FSDP:
+		strategy = mapping{{"class_path", "lightning.pytorch.strategies.FSDPStrategy"}, {"init_args", mapping{{"cpu_offload", workload.HostShards}}}}
+	}
+	return mapping{{"trainer", mapping{
+		{"accelerator", "gpu"},
+		{"num_nodes", 1},
+		{"devices", workload.World},
+		{"strategy", strategy},
+		{"precision", string(workload.Precision)},
+		{"accumulate_grad_batches", max(1, workload.MicroBatches)},
+	}}}, nil
+}
+
+// accelerateConfig is what accelerate launch reads (accelerate 1.15,
+// commands/config/config_args.py).
+func accelerateConfig(plan *devicemap.Plan) (mapping, error) {
+	workload := &plan.Workload
+	kind, mixed := "MULTI_GPU", "no"
+	if workload.Strategy != costmodel.DDP {
+		kind = "FSDP"
+	}
+	switch workload.Precision {
+	case costmodel.BF16Mixed:
+		mixed = "bf16"
+	case costmodel.FP16Mixed:
+		mixed = "fp16"
+	default:
+	}
+	keys := mapping{
+		{"compute_environment", "LOCAL_MACHINE"},
+		{"distributed_type", kind},
+		{"mixed_precision", mixed},
+		{"num_machines", 1},
+		{"machine_rank", 0},
+		{"num_processes", workload.World},
+		{"main_training_function", "main"},
+	}
+	if kind == "FSDP" {
+		keys = append(keys, entry{"fsdp_config", fsdpConfig(workload)})
+	}
+	if workload.Strategy == costmodel.HSDP {
+		keys = append(keys, entry{"parallelism_config", mapping{
+			{"parallelism_config_dp_replicate_size", workload.World / max(1, workload.ShardDegree)},
+			{"parallelism_config_dp_shard_size", workload.ShardDegree},
+			{"parallelism_config_tp_size", 1},
+			{"parallelism_config_cp_size", 1},
+		}})
+	}
+	return keys, nil
+}
+
+// fsdpConfig is the section of FSDP of Accelerate.
+func fsdpConfig(workload *costmodel.Workload) mapping {
+	keys := mapping{
+		{"fsdp_auto_wrap_policy", "TRANSFORMER_BASED_WRAP"},
+		{"fsdp_activation_checkpointing", workload.Recompute == costmodel.RecomputeFull},
+		{"fsdp_cpu_ram_efficient_loading", workload.BuiltOn == "cpu"},
+		{"fsdp_offload_params", workload.HostShards},
+	}
+	if first, version1 := strings.CutPrefix(workload.Preset, "transformers:fsdp1"); version1 {
+		keys = append(keys, entry{"fsdp_version", 1}, entry{"fsdp_sharding_strategy", "FULL_SHARD"}, entry{"fsdp_use_orig_params", true})
+		keys.when(first == "-prefetch", entry{"fsdp_backward_prefetch", "BACKWARD_PRE"})
+		return keys
+	}
+	return append(keys, entry{"fsdp_version", 2}, entry{"fsdp_reshard_after_forward", true})
+}
