@@ -161,6 +161,58 @@ class Data(unittest.TestCase):
             with self.assertRaisesRegex(devmap.DevmapError, f"torch_measure.py:\\d+.*{said}"):
                 devmap.measure(wrong)
 
+    def test_a_function_of_other_operations(self):
+        """logsumexp subtracts and exponentiates: two more tensors of 64 MiB. Inference mode leaves no operation whole."""
+
+        def step(mode):
+            with mode():
+                x = torch.randn(16, 1 << 20, device="cuda")
+                x.logsumexp(1)
+                F.cross_entropy(x.view(1 << 20, 16), torch.zeros(1 << 20, device="cuda", dtype=torch.long))
+
+        plain, inference = (devmap.measure(step, mode) for mode in (torch.no_grad, torch.inference_mode))
+        self.assertGreater(plain.peaks[0], 128 * MIB)
+        self.assertEqual(plain.peaks, inference.peaks)
+        found = devmap.measure(lambda: torch.randn(16, 1 << 20, device="cuda").logsumexp(1))
+        self.assertGreaterEqual(found.peaks[0], 128 * MIB)
+        self.assertTrue(found.exact)
+
+    def test_memory_inside_a_kernel(self):
+        def step(later):
+            torch.randn(1 << 20, device="cuda").sort()
+            return torch.empty(later, dtype=torch.uint8, device="cuda")
+
+        found = devmap.measure(step, 1)
+        self.assertFalse(found.exact)
+        self.assertRegex(found.unfollowed[0], r"torch_measure.py:\d+ \(no module\).*\(sort\)")
+        self.assertTrue(devmap.measure(step, 256 * MIB).exact)  # the bound of sort stays below this peak
+
+    def test_an_extension(self):
+        @torch.library.custom_op("devmap_test::twice", mutates_args=())
+        def twice(x: torch.Tensor) -> torch.Tensor:
+            return x * 2
+
+        twice.register_fake(torch.empty_like)
+        found = devmap.measure(lambda: twice(torch.zeros(9, device="cuda")))
+        self.assertFalse(found.exact)
+        self.assertIn("devmap_test::twice", found.unfollowed[0])
+
+    def test_what_transformers_asks(self):
+        """is_fake_tensor of transformers/utils/import_utils.py, also in a module that the step imports."""
+
+        def asks(name):
+            module = {"__name__": name}
+            exec("def ask(x): import torch; return isinstance(x, getattr(torch, '_subclasses').FakeTensor)", module)
+            return module["ask"]
+
+        def step():
+            x = torch.zeros(9, device="cuda")
+            return asks("transformers.utils.import_utils")(x), asks("other")(x)
+
+        said = []
+        devmap.measure(lambda: said.extend(step()))
+        self.assertEqual(said, [False, True])
+
     def test_wrong_calls(self):
         for keywords in ({"gpu": "h300"}, {"gpu": "mi300x-192gb"}, {"gpus": 0}):
             with self.assertRaises(devmap.UsageError):

@@ -71,7 +71,7 @@ class Measured:
         self.devices = [MeasuredDevice(index, one, ledger) for index, one in enumerate(replayed["devices"])]
         self.events = events
         self.assumed: list[str] = list(values.assumed.values())
-        self.unfollowed: list[str] = list(ledger.unfollowed.values())
+        self.unfollowed: list[str] = ledger.unfollowed
         self.kernels: dict[str, int] = dict(kernels)
         self.seconds = seconds
 
@@ -104,7 +104,9 @@ class Measured:
                 lines.append(f"{one.bytes / 2**20:12,.1f} MiB {one.count:6}  {one.operation}  {place}")
             if len(device.alive) > rows:
                 lines.append(f"{sum(one.bytes for one in device.alive[rows:]) / 2**20:12,.1f} MiB {sum(one.count for one in device.alive[rows:]):6}  {len(device.alive) - rows} other places")
-        lines += [f"not followed: {one}" for one in self.unfollowed]
+        lines += [f"not followed: {one}" for one in self.unfollowed[:rows]]
+        if len(self.unfollowed) > rows:
+            lines.append(f"not followed: {len(self.unfollowed) - rows} other places")
         lines += [f"assumed: {one}" for one in self.assumed]
         return "\n".join(lines)
 

@@ -89,7 +89,7 @@ class Ledger(TorchDispatchMode):
         self.sizes: list[int] = []
         self.refs: dict[int, tuple[Any, int]] = {}
         self.spaces: set[tuple[str, bool, int]] = set()
-        self.unfollowed: dict[str, str] = {}
+        self.doubts: dict[str, tuple[float, int]] = {}  # by what is said, the most that it may reach, and the GPU
         self.now, self.most = [0] * machine.count, [0] * machine.count
         self.alive: dict[int, tuple[int, int]] = {}
         self.operations: Counter = Counter()
@@ -105,11 +105,12 @@ class Ledger(TorchDispatchMode):
     def reset(self, device: int) -> None:
         self.log.append([0, device, 1])
         self.most[device] = self.now[device]
+        self.doubts = {said: doubt for said, doubt in self.doubts.items() if doubt[0] == math.inf or doubt[1] != device}
 
     def compiled(self, model: Any = None, **_: Any) -> Any:
         """torch.compile: the part runs as it is written."""
         line = line_of(sys._getframe(1))
-        self.unfollowed[f"compile {line}"] = f"{line} compiles a part with torch.compile: it was measured as it runs without"
+        self.doubts[f"{line} compiles a part with torch.compile: it was measured as it runs without"] = math.inf, 0
         return (lambda one: one) if model is None else model
 
     def numpy(self, tensor: Any, **_: Any) -> Any:
@@ -241,8 +242,10 @@ class Ledger(TorchDispatchMode):
 
     def _on_gpu(self, func: Any, name: str, types: Any, args: Any, kwargs: Any, index: int) -> Any:
         self.operations[name] += 1
-        if name in hidden.UNKNOWN and name not in self.unfollowed:
-            self.unfollowed[name] = f"{line_of(sys._getframe(2))}: {hidden.UNKNOWN[name]} ({name}) is not followed"
+        parts = hidden.parts(func, name)
+        if parts is not None:
+            with self:
+                return parts(*args, **kwargs)
         if name in hidden.PRODUCTS:
             self._workspace(name, args, index)
         inside = self._hidden(hidden.BEFORE, name, args, kwargs, index)
@@ -251,9 +254,25 @@ class Ledger(TorchDispatchMode):
             if isinstance(tensor, FakeTensor) and tensor.fake_device.type == "cuda":
                 self.track(tensor, name)
         inside += self._hidden(hidden.AFTER, name, args, kwargs, index)
+        self._doubt(func, name, args, index)
         for number in inside:
             self.die(number)
         return out
+
+    def _doubt(self, func: Any, name: str, args: Any, index: int) -> None:
+        """Notes memory inside an operation that no rule gives, while its results exist."""
+        unknown, most = hidden.library(func, name), hidden.bound(name, args)
+        if unknown or most:
+            place = self.places.here(name)
+            where = f"{place.line or 'the step'} ({place.module or 'no module'})"
+            said = f"{where}: {unknown or 'memory inside a kernel'} ({name}) is not followed"
+            high = math.inf if unknown else self.now[index] + most
+            self.doubts[said] = max(self.doubts.get(said, (0, index)), (high, index))
+
+    @property
+    def unfollowed(self) -> list[str]:
+        """What was not followed and may be part of a peak: memory with a bound that cannot reach the peak is none."""
+        return [said for said, (high, device) in self.doubts.items() if high > self.most[device]]
 
     def _hidden(self, table: Any, name: str, args: Any, kwargs: Any, index: int) -> list[int]:
         sizes = table.get(name)

@@ -9,9 +9,13 @@ gives the bytes of its allocations; they are freed when the operation ends.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any
+
+import torch
+from torch.utils._pytree import tree_leaves
 
 from .machine import Machine
 
@@ -36,11 +40,6 @@ def _rounded(number: int, to: int) -> int:
 def _softmax_backward(grad, output, *_, **__):
     """native/cuda/SoftMax.cu, softmax_backward_cuda_out: grad * output"""
     return [grad.numel() * max(grad.element_size(), output.element_size())]
-
-
-def _safe_softmax(x, dim, *_, **__):
-    """native/transformers/attention.cpp, _safe_softmax: isneginf of the scores, then all"""
-    return [x.numel(), x.numel() // max(1, x.shape[dim])]
 
 
 def _flash_backward(_grad, q, k, _v, *_, **__):
@@ -81,14 +80,8 @@ def _layer_norm_backward(_grad, x, shape, *_, **__):
     return [4 * width * min(64, -(-rows // 128))] * 2 if rows > 128 else []
 
 
-def _sort(x, *_, **__):
-    """native/cuda/Sort.cpp: indices and keys of the segmented sort"""
-    return [x.numel() * x.element_size(), 8 * x.numel()]
-
-
 BEFORE: dict[str, Callable[..., list[int]]] = {"_softmax_backward_data": _softmax_backward}
 AFTER: dict[str, Callable[..., list[int]]] = {
-    "_safe_softmax": _safe_softmax,
     "_scaled_dot_product_flash_attention_backward": _flash_backward,
     "_scaled_dot_product_cudnn_attention_backward": _flash_backward,
     "_scaled_dot_product_efficient_attention": _efficient_forward,
@@ -98,18 +91,61 @@ AFTER: dict[str, Callable[..., list[int]]] = {
 }
 
 # Operations with memory of a library that no rule here gives. An answer names them, and its peak is a lower bound.
-UNKNOWN: dict[str, str] = {
+_LIBRARIES: dict[str, str] = {
     "convolution": "cuDNN's workspace of a convolution",
     "convolution_backward": "cuDNN's workspace of a convolution",
     "_cudnn_rnn": "cuDNN's reserve and workspace of a recurrent layer",
     "_cudnn_rnn_backward": "cuDNN's workspace of a recurrent layer",
-    "_fft_c2c": "cuFFT's workspace",
-    "_fft_r2c": "cuFFT's workspace",
-    "_fft_c2r": "cuFFT's workspace",
-    "_linalg_svd": "cuSOLVER's workspace",
-    "_linalg_eigh": "cuSOLVER's workspace",
-    "linalg_qr": "cuSOLVER's workspace",
-    "linalg_cholesky_ex": "cuSOLVER's workspace",
-    "_linalg_solve_ex": "cuSOLVER's workspace",
-    "_ctc_loss": "cuDNN's workspace of CTC",
+    "_ctc_loss": "memory inside the kernels of CTC",
+    "_fft": "cuFFT's workspace",
+    "linalg": "cuSOLVER's workspace",
+    "_linalg": "cuSOLVER's workspace",
+    "cholesky": "cuSOLVER's workspace",
 }
+_EASY = frozenset("linalg_vector_norm linalg_cross".split())  # kernels without a library
+
+# Kernels that sort, count or copy inside, with the most that they take for each element of their arguments: keys and whole
+# numbers, twice (native/cuda/Sort.cpp, TensorTopK.cu, Indexing.cu, Unique.cu, EmbeddingBag.cu, Randperm.cu, MultinomialKernel.cu).
+_INSIDE = frozenset(
+    "sort topk kthvalue median nanmedian mode unique_dim unique_consecutive _unique2 _unique nonzero masked_select index_put _index_put_impl_ cumsum cumprod "
+    "logcumsumexp _embedding_bag _embedding_bag_dense_backward multinomial randperm bincount histc _cdist_backward searchsorted bucketize scatter_reduce".split()
+)
+
+
+def library(func: Any, name: str) -> str:
+    """The memory of an operation that no rule gives and no bound limits; empty if there is none."""
+    if func.namespace not in ("aten", "prims", "prim"):
+        return f"memory inside {func.namespace}::{name}, an operation of an extension,"
+    if name in _EASY:
+        return ""
+    return _LIBRARIES.get(name) or _LIBRARIES.get(name[: name.find("_", 1)], "")
+
+
+def bound(name: str, args: Any) -> int:
+    """The most bytes that an operation may take inside, where no rule has the figure."""
+    if name not in _INSIDE:
+        return 0
+    tensors = [one for one in tree_leaves(args) if isinstance(one, torch.Tensor)]
+    return sum(2 * one.numel() * (8 + one.element_size()) for one in tensors)
+
+
+# Functions of C++ that make one tensor and call no other operation that does.
+_ALONE = frozenset(
+    "_to_copy clone empty empty_like full full_like ones ones_like zeros zeros_like rand rand_like randn randn_like arange linspace new_empty new_full new_ones "
+    "new_zeros scalar_tensor _unsafe_view add sub mul div remainder masked_fill sum mean stack constant_pad_nd embedding copy lift_fresh detach alias".split()
+)
+_KERNEL = "CUDA" if torch.version.cuda else "CPU"
+
+
+@functools.cache
+def parts(func: Any, name: str) -> Any:
+    """The function of C++ that CUDA runs as other operations; None if CUDA has a kernel of its own (native_functions.yaml)."""
+    if name in _ALONE or name.startswith(("_foreach_", "_fused_")) or func.namespace != "aten" or library(func, name) or func.is_view:
+        return None
+    has = torch._C._dispatch_has_kernel_for_dispatch_key
+    if has(func.name(), _KERNEL):
+        return None
+    for key in ("CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctional", "CompositeImplicitAutograd"):
+        if has(func.name(), key):
+            return functools.partial(func._op_dk, getattr(torch._C.DispatchKey, key))
+    return None

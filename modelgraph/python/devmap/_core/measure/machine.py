@@ -232,6 +232,21 @@ def _param(cls: Any, first: Any, *args: Any, **options: Any) -> Any:
     return _new(cls, first, *args, **options)
 
 
+class _OfTransformers(type):
+    """Transformers takes other paths, which ask no data, for fake tensors: is_fake_tensor of its utils/import_utils.py. It sees
+    none here, also if the step imports it. All others see them."""
+
+    def __instancecheck__(cls, one):
+        return isinstance(one, FakeTensor) and not str(sys._getframe(1).f_globals.get("__name__")).startswith("transformers.")
+
+    def __subclasscheck__(cls, one):
+        return issubclass(one, FakeTensor)
+
+
+class _Unseen(metaclass=_OfTransformers):
+    """torch._subclasses.FakeTensor in a step."""
+
+
 @contextlib.contextmanager
 def pretended(machine: Machine, ledger: Any, more: list[tuple[Any, str, Any]]) -> Iterator[None]:
     """torch.cuda has the machine's GPUs in this block. more is what else has another value."""
@@ -250,9 +265,7 @@ def pretended(machine: Machine, ledger: Any, more: list[tuple[Any, str, Any]]) -
     # torch.optim has one kernel for lists of plain tensors on CUDA; fake ones are such here.
     kinds = _foreach_utils._foreach_supported_types
     swaps += [(kinds, "", FakeTensor)]
-    # Transformers takes other paths, which ask no data, for tensors of a tracer.
-    for name in ("is_tracing", "is_fake_tensor"):
-        swaps += [(module, name, lambda *_: False) for module in list(sys.modules.values()) if getattr(module, "__name__", "").startswith("transformers.") and name in vars(module)]
+    swaps += [(torch._subclasses, "FakeTensor", _Unseen)]
     with contextlib.ExitStack() as stack:
         for owner, name, value in swaps:
             stack.enter_context(_swapped(owner, name, value))
