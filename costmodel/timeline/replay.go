@@ -10,7 +10,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// What a log of allocations may ask for.
+// Limits on a log of allocations.
 const (
 	mostEvents  = 4 << 20
 	mostDevices = 1024
