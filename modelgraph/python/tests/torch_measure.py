@@ -41,6 +41,16 @@ class Sizes(unittest.TestCase):
         alive = devmap.measure(step).devices[0].alive
         self.assertIn("1 (GELU)", [one.module for one in alive])
 
+    def test_the_range_of_reserved_memory(self):
+        """The sum of the softmax's backward is inside a kernel: 512 MiB that a segment of its own holds."""
+
+        def step():
+            x = torch.randn(1 << 27, device="cuda", requires_grad=True).view(1 << 17, 1 << 10)
+            torch._softmax(x, -1, False).backward(torch.empty_like(x))
+
+        low, high = devmap.measure(step).devices[0].reserved
+        self.assertEqual(high - low, 512 * MIB)
+
     def test_two_gpus(self):
         def step():
             first, second = nn.Linear(512, 512).to("cuda:0"), nn.Linear(512, 512).to("cuda:1")
@@ -176,6 +186,13 @@ class Data(unittest.TestCase):
         found = devmap.measure(lambda: torch.randn(16, 1 << 20, device="cuda").logsumexp(1))
         self.assertGreaterEqual(found.peaks[0], 128 * MIB)
         self.assertTrue(found.exact)
+
+    def test_a_loss_that_keeps_the_size_of_its_input(self):
+        def step():
+            x = torch.rand(1 << 20, device="cuda")
+            return F.binary_cross_entropy(x, x)
+
+        self.assertEqual(devmap.measure(step).devices[0].end, 4 * MIB)
 
     def test_memory_inside_a_kernel(self):
         def step(later):

@@ -333,7 +333,7 @@ def measure(
     ...     model = torch.nn.Linear(4096, 4096, device="cuda")
     ...     model(torch.randn(64, 4096, device="cuda")).sum().backward()
     >>> devmap.measure(step, gpu="h200").peaks  # doctest: +SKIP
-    [170934784]
+    [203457536]
     """
     import importlib
 

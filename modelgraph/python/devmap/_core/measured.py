@@ -28,7 +28,7 @@ class Alive(NamedTuple):
 class MeasuredDevice:
     """Memory of one GPU of devmap.measure, in bytes.
 
-    peak is what torch.cuda.max_memory_allocated would be, reserved the range of torch.cuda.max_memory_reserved, end
+    peak is what torch.cuda.max_memory_allocated would be, reserved an estimate of torch.cuda.max_memory_reserved, a range, end
     what is allocated when the step returns. alive lists the tensors at the peak by place, the largest first. module and
     line say where the peak was.
     """
@@ -54,8 +54,8 @@ class MeasuredDevice:
 class Measured:
     """What a step takes on GPUs that are not there.
 
-    peaks has the peak of each GPU in bytes, devices a MeasuredDevice each. fits says that no GPU reserves more than it
-    has. assumed lists the values that were assumed of data. unfollowed lists memory that was not followed: if it is not
+    peaks has the peak of each GPU in bytes, devices a MeasuredDevice each. fits says that no peak exceeds its
+    GPU. assumed lists the values that were assumed of data. unfollowed lists memory that was not followed: if it is not
     empty, exact is False, and a peak is a lower bound. kernels counts the calls of scaled_dot_product_attention by
     kernel. seconds is the time that measure took.
     """
@@ -82,7 +82,7 @@ class Measured:
 
     @property
     def exact(self) -> bool:
-        """Whether all memory of the step was followed."""
+        """Whether no memory is known that was not followed."""
         return not self.unfollowed
 
     @property

@@ -126,12 +126,12 @@ class Ledger(TorchDispatchMode):
 
     # Storages.
 
-    def born(self, size: int, device: int, place: Place) -> int:
+    def born(self, size: int, device: int, place: Place, inside: bool = False) -> int:
         self.births.append(place)
         self.sizes.append(size)
         number = len(self.births)
-        stream = [self.machine.stream] if self.machine.stream else []
-        self.log.append([number, device, size, *stream])
+        more = [self.machine.stream, 1] if inside else [self.machine.stream] if self.machine.stream else []
+        self.log.append([number, device, size, *more])
         rounded = max(512, -(-size // 512) * 512)
         self.alive[number] = device, rounded
         self.now[device] += rounded
@@ -143,10 +143,10 @@ class Ledger(TorchDispatchMode):
         self.now[device] -= rounded
         self.log.append([-number])
 
-    def track(self, tensor: Any, operation: str) -> None:
-        """Logs the storage of a tensor, and its end."""
+    def track(self, tensor: Any, operation: str, least: int = 0) -> None:
+        """Logs the storage of a tensor, which has at least least bytes, and its end."""
         storage = tensor.untyped_storage()
-        key, size = storage._cdata, storage.nbytes()
+        key, size = storage._cdata, max(storage.nbytes(), least)
         if key in self.refs or size == 0:
             return
         number = self.born(size, tensor.device.index or 0, self.places.here(operation))
@@ -250,9 +250,10 @@ class Ledger(TorchDispatchMode):
             self._workspace(name, args, index)
         inside = self._hidden(hidden.BEFORE, name, args, kwargs, index)
         out = self._faked(func, name, types, args, kwargs)
+        least = args[0].nbytes if name in hidden.RESIZED else 0
         for tensor in tree_leaves(out):
             if isinstance(tensor, FakeTensor) and tensor.fake_device.type == "cuda":
-                self.track(tensor, name)
+                self.track(tensor, name, least)
         inside += self._hidden(hidden.AFTER, name, args, kwargs, index)
         self._doubt(func, name, args, index)
         for number in inside:
@@ -279,7 +280,7 @@ class Ledger(TorchDispatchMode):
         if sizes is None:
             return []
         place = self.places.here(f"inside {name}")
-        return [self.born(size, index, place) for size in sizes(*args, **kwargs) if size]
+        return [self.born(size, index, place, inside=True) for size in sizes(*args, **kwargs) if size]
 
     def _workspace(self, name: str, args: Any, index: int) -> None:
         """Each thread that multiplies has its own: the caller's, and autograd's for each GPU (CuBLASHandlePool.cpp)."""

@@ -90,6 +90,10 @@ AFTER: dict[str, Callable[..., list[int]]] = {
     "native_layer_norm_backward": _layer_norm_backward,
 }
 
+# Losses that are made in the size of their input and then resized: the storage stays (native/cuda/Loss.cu,
+# binary_cross_entropy_out_cuda).
+RESIZED = frozenset(["binary_cross_entropy"])
+
 # Operations with memory of a library that no rule here gives. An answer names them, and its peak is a lower bound.
 _LIBRARIES: dict[str, str] = {
     "convolution": "cuDNN's workspace of a convolution",
