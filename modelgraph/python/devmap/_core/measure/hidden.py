@@ -129,6 +129,9 @@ def bound(name: str, args: Any) -> int:
     """The most bytes that an operation may take inside, where no rule has the figure."""
     if name not in _INSIDE:
         return 0
+    if name.endswith(("index_put", "index_put_impl_")):  # eight lists of whole numbers and the values, if it sums (Indexing.cu)
+        count = math.prod(torch.broadcast_shapes(*(one.shape for one in args[1] if one is not None)))
+        return 64 * count + args[2].nbytes if any(args[3:4]) else 0
     tensors = [one for one in tree_leaves(args) if isinstance(one, torch.Tensor)]
     return sum(2 * one.numel() * (8 + one.element_size()) for one in tensors)
 
