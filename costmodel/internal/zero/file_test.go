@@ -26,7 +26,7 @@ func TestRead(t *testing.T) {
 	want.ReduceBucket, want.Prefetch, want.Persistence, want.Live = zero.Auto, zero.Auto, zero.Auto, 2e8
 	want.Overlap, want.GatherOnSave, want.Clipping = false, true, 1
 	want.OffloadOptimizer, want.PageableOptimizer = true, true
-	want.Asked = zero.Asked{MicroBatch: zero.Auto, Accumulation: 4, Section: zero.SectionBF16, Optimizer: "adamw"}
+	want.Asked = zero.Asked{MicroBatch: zero.Auto, Accumulation: 4, Section: zero.SectionBF16, BF16: "true", FP16: zero.Absent, Optimizer: "adamw"}
 	if *got != want {
 		t.Errorf("%+v, want %+v", *got, want)
 	}
