@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
@@ -53,15 +54,21 @@ func (set *presetting) matchDeepSpeed(request *Request) error {
 	if set.workload.DeepSpeed == nil || set.file.file == nil || request == nil {
 		return nil
 	}
-	asked := &set.workload.DeepSpeed.Asked
 	if !request.Given("precision") {
 		if err := set.matchSections(); err != nil {
 			return err
 		}
 	}
-	if set.file.file.Keys["per_device_train_batch_size"] == nil && set.file.file.Keys["micro_batch_size"] == nil || request.Given("batch") || request.Given("micro-batches") {
+	keys := set.file.file.Keys
+	if keys["per_device_train_batch_size"] == nil && keys["micro_batch_size"] == nil || request.Given("batch") || request.Given("micro-batches") {
 		return nil // the file is not of TrainingArguments, or the flags say it
 	}
+	return set.matchBatches()
+}
+
+// matchBatches compares the batches, those that no key sets too.
+func (set *presetting) matchBatches() error {
+	asked := &set.workload.DeepSpeed.Asked
 	usual := ""
 	if i := slices.IndexFunc(set.sets, func(one presetSet) bool { return one.Field == "batch" }); i >= 0 {
 		usual = set.sets[i].Value
@@ -105,6 +112,42 @@ func (set *presetting) matchSections() error {
 		}
 	}
 	return nil
+}
+
+// mixed is the mixed precision that a file gives the Trainer: bf16, fp16 or none.
+// Not known: ms-swift takes it from the weights.
+func (read *trainerRead) mixed() (kind string, known bool) {
+	values := read.values
+	if read.file == nil || read.file.Keys["bf16"] == nil || strings.EqualFold(values["bf16"], "full") {
+		return "", false
+	}
+	usual := "none" // TrainingArguments.bf16
+	switch read.file.Preset {
+	case "trl-sft", "axolotl": // trl/trainer/base_config.py; axolotl/utils/schemas/config.py, "auto"
+		usual = mixedBF16
+	case "ms-swift":
+		usual = ""
+	}
+	off := strings.EqualFold(values["bf16"], "false")
+	switch {
+	case isOn(values, "fp16"):
+		return mixedFP16, true
+	case isOn(values, "bf16"):
+		return mixedBF16, true
+	case off && usual != "":
+		return "none", true
+	}
+	return usual, usual != ""
+}
+
+const mixedBF16, mixedFP16 = "bf16", "fp16"
+
+// number is a whole number that a file sets, or what the preset has without it.
+func (read *trainerRead) number(field, usual string) (key string, number int64) {
+	key = read.source(field)
+	value := cmp.Or(read.values[key], usual)
+	number, _ = strconv.ParseInt(value, 10, 32)
+	return key, number
 }
 
 // mismatch refuses a value of DeepSpeed's that is not the file's.
