@@ -56,6 +56,18 @@ func TestReadSections(t *testing.T) {
 	}
 }
 
+// TestReadEnabled: a section that is absent is not one without "enabled".
+func TestReadEnabled(t *testing.T) {
+	got, err := zero.Read("ds.json", []byte(`{"bf16": {}, "zero_optimization": {"stage": 2}}`))
+	if err != nil || got.Asked.BF16 != "" || got.Asked.FP16 != zero.Absent || got.Asked.Section != zero.SectionNone {
+		t.Errorf("%+v %v", got, err)
+	}
+	got, err = zero.Read("ds.json", []byte(`{"bf16": {"enabled": "auto"}, "fp16": {"enabled": false}, "zero_optimization": {"stage": 2}}`))
+	if err != nil || got.Asked.BF16 != "auto" || got.Asked.FP16 != "false" {
+		t.Errorf("%+v %v", got, err)
+	}
+}
+
 func TestReadFaults(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{`{}`, "ds.json: there is no zero_optimization"},

@@ -97,7 +97,7 @@ func (read *reader) precision(root object, set *Settings) {
 	}
 }
 
-// enabled is what a section says of itself.
+// enabled is the value of a section's "enabled".
 func enabled(section object) string {
 	switch value := section["enabled"]; {
 	case section == nil:

@@ -131,8 +131,8 @@ func (file *trainerFile) contradictsTrainer(values map[string]string) error {
 // sizeKeys are the degrees of accelerate config's parallelism_config.
 var sizeKeys = []string{"parallelism_config.parallelism_config_dp_replicate_size", "parallelism_config.parallelism_config_dp_shard_size"}
 
-// contradictsSizes refuses degrees that are no numbers from 1 on (accelerate/
-// parallelism_config.py, __post_init__), and those without FSDP2.
+// contradictsSizes refuses degrees below 1 and words (accelerate/parallelism_config.py,
+// __post_init__), and degrees above 1 without FSDP2.
 func contradictsSizes(values map[string]string) error {
 	for _, key := range sizeKeys {
 		value := values[key]
@@ -142,12 +142,16 @@ func contradictsSizes(values map[string]string) error {
 		if number, err := strconv.ParseInt(value, 10, 32); err != nil || number < 1 {
 			return fmt.Errorf("%s is %q, which Accelerate refuses: it must be a whole number from 1 on", key, value)
 		}
-		version := values["fsdp_config.fsdp_version"] + values["fsdp_config.version"]
-		if value != "1" && (!strings.EqualFold(values["distributed_type"], "FSDP") || version != "2") {
+		if value != "1" && !underFSDP2(values) {
 			return fmt.Errorf("%s is %s, which devmap counts under FSDP2 alone: use distributed_type: FSDP with fsdp_version: 2, or leave it out", key, value)
 		}
 	}
 	return nil
+}
+
+// underFSDP2 reports FSDP2 in accelerate config's file.
+func underFSDP2(values map[string]string) bool {
+	return strings.EqualFold(values["distributed_type"], "FSDP") && values["fsdp_config.fsdp_version"]+values["fsdp_config.version"] == "2"
 }
 
 // shards is how many GPUs a copy of the weights is spread over by accelerate config's
@@ -156,7 +160,7 @@ func contradictsSizes(values map[string]string) error {
 func (read *trainerRead) shards(gpus int64) (degree int64, note string, err error) {
 	copies, _ := strconv.ParseInt(read.values[sizeKeys[0]], 10, 32)
 	degree, _ = strconv.ParseInt(read.values[sizeKeys[1]], 10, 32)
-	if copies == 0 && degree == 0 || copies == 1 && degree == 0 {
+	if degree == 0 && copies < 2 || !underFSDP2(read.values) {
 		return 0, "", nil
 	}
 	copies = max(1, copies)
