@@ -101,6 +101,9 @@ type Path struct {
 	// prepare_logits_to_keep). "all": all labels (trl/trainer/utils.py,
 	// add_fused_lm_head). Empty: every position.
 	LabelPositions string `json:"label_positions"`
+	// LigerLayers: with Liger its kernels run the layers alone, and the loss is the
+	// program's own (trl/trainer/sft_trainer.py: fused_linear_cross_entropy False).
+	LigerLayers bool `json:"liger_layers"`
 	// Flat: FSDP1 (torch/distributed/fsdp/_flat_param.py), a flat parameter for
 	// every block and one for the rest, or Whole: one for the model.
 	Flat, Whole bool

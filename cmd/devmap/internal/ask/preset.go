@@ -70,6 +70,9 @@ type presetting struct {
 	made     []costmodel.Setting
 	sets     []presetSet
 	file     trainerRead // of --preset FILE
+	// train is DeepSpeed's train_batch_size, and batch a GPU's part of a step by the
+	// file: 0, it is not to be compared.
+	train, batch int64
 }
 
 // layPreset lays what --preset says under the flags; without it, the default
@@ -118,6 +121,9 @@ func (set *presetting) lay(request *Request) (notes []string, err error) {
 		return notes, nil // a loop by hand, or it is refused with the reason
 	}
 	set.sets = slices.Concat(set.file.sets, presets()[i].Sets, set.file.defaults)
+	if err := set.matchDeepSpeed(request); err != nil {
+		return nil, err
+	}
 	for _, one := range set.sets {
 		if err := set.apply(&one); err != nil {
 			return nil, err
