@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -44,17 +45,18 @@ func samples(field costmodel.Field) (sets map[string]func(*costmodel.Workload)) 
 	if len(sets) > 0 {
 		return sets
 	}
+	put := func(value any) func(*costmodel.Workload) {
+		return func(w *costmodel.Workload) { reflect.ValueOf(field.Ref(w)).Elem().Set(reflect.ValueOf(value)) }
+	}
 	switch field.Ref(&costmodel.Workload{}).(type) {
-	case *int64:
-		for _, value := range []int64{2, 4} { // of four GPUs, and of a batch of four
-			sets[fmt.Sprint(value)] = func(w *costmodel.Workload) { *field.Ref(w).(*int64) = value }
-		}
+	case *int64: // of four GPUs, and of a batch of four
+		sets["2"], sets["4"] = put(int64(2)), put(int64(4))
 	case *float64:
-		sets["1/4"], sets["1/2"] = func(w *costmodel.Workload) { *field.Ref(w).(*float64) = 1. / 4 }, func(w *costmodel.Workload) { *field.Ref(w).(*float64) = 1. / 2 }
+		sets["1/4"], sets["1/2"] = put(0.25), put(0.5)
 	case *bool:
-		sets["false"], sets["true"] = func(w *costmodel.Workload) { *field.Ref(w).(*bool) = false }, func(w *costmodel.Workload) { *field.Ref(w).(*bool) = true }
+		sets["false"], sets["true"] = put(false), put(true)
 	case *[]string:
-		sets["k"], sets["q,v"] = func(w *costmodel.Workload) { *field.Ref(w).(*[]string) = []string{"k_proj"} }, func(w *costmodel.Workload) { *field.Ref(w).(*[]string) = []string{"q_proj", "v_proj"} }
+		sets["k"], sets["q,v"] = put([]string{"k_proj"}), put([]string{"q_proj", "v_proj"})
 	}
 	return sets
 }

@@ -24,10 +24,10 @@ type outside struct {
 // settingsOutside are the settings of each target that its users make
 // elsewhere. A target that is not here writes all, or refuses the plan.
 var settingsOutside = map[string][]outside{
-	"accelerate": {lossOf(""), lossAlone, average, recomputation, optimization, inBackward, ligerKernels, eightBits, adapters, adapterType, accumulation, autocast},
-	"deepspeed":  {lossOf(""), lossAlone, average, recomputation, optimization, ligerKernels, adapters, adapterType, quantization, kernel, zeroGroups},
-	"ms-swift":   {lossOf("--use_liger_kernel true also replaces other layers"), lossAlone, average, partialRecomputation, unnamedOptimization, compilation, eightBits, adapterType},
-	"openpi":     {lossOf(""), lossAlone, jaxRecomputation, jaxOptimization},
+	"accelerate":   {lossOf(""), lossAlone, average, recomputation, optimization, inBackward, ligerKernels, eightBits, adapters, adapterType, accumulation, autocast},
+	"deepspeed":    {lossOf(""), lossAlone, average, recomputation, optimization, ligerKernels, adapters, adapterType, quantization, kernel, zeroGroups},
+	"ms-swift":     {lossOf("--use_liger_kernel true also replaces other layers"), lossAlone, average, partialRecomputation, unnamedOptimization, compilation, eightBits, adapterType},
+	"openpi":       {lossOf(""), lossAlone, jaxRecomputation, jaxOptimization},
 	"transformers": slices.Concat(ofData, everywhere, ofModel, []outside{fp8Launch, packs, gradientViews, loadedAs, groups}),
 	"trl":          slices.Concat(ofData, everywhere, []outside{trlFP8, gradientViews, groups, adapterType}),
 	"llamafactory": slices.Concat(withoutPixels, everywhere, []outside{noFP8, noVarlen, gradientViews, llamaFactoryTypes, llamaFactoryAdapters, groups}),
@@ -38,7 +38,7 @@ var settingsOutside = map[string][]outside{
 	"accelerate-config": slices.Concat(ofData, everywhere, ofModel, []outside{
 		rowwiseAlone, packs, scriptEvaluation, gradientViews, loadedAs, fsdp1Groups, recomputationOutside, optimization, ligerKernels, compilation, accumulation,
 	}),
-	"torch-schedule":    {lossOf(""), average, recomputation, optimization, adapters, adapterType, quantization, kernel, autocast},
+	"torch-schedule": {lossOf(""), average, recomputation, optimization, adapters, adapterType, quantization, kernel, autocast},
 }
 
 func (target *Target) outside(plan *devicemap.Plan) []costmodel.Message {
@@ -246,7 +246,12 @@ var withoutPixels = []outside{
 		}
 		return fmt.Sprintf("%g,%d", w.Lengths.Mean, w.Lengths.Max)
 	}), map[string]string{"": "the samples of the data set have these tokens (mean, longest)"}},
-	{"target_seq", trained(func(w *costmodel.Workload) string { return above(w.TargetSeq) }), map[string]string{"": "the targets of the data set have these tokens"}},
+	{"target_seq", trained(func(w *costmodel.Workload) string {
+		if w.TargetSeq == w.Seq { // a decoder's
+			return ""
+		}
+		return above(w.TargetSeq)
+	}), map[string]string{"": "the targets of the data set have these tokens"}},
 	{"images", trained(func(w *costmodel.Workload) string { return above(w.Images) }), map[string]string{"": "the samples of the data set have so many images"}},
 	{"image_size", trained(func(w *costmodel.Workload) string { return above(w.ImageSize) }), map[string]string{"": "the images of the data set have this side, in pixels"}},
 	{"label_tokens", trained(func(w *costmodel.Workload) string {
@@ -293,6 +298,11 @@ func degreeWhere(holds func(*costmodel.Workload) bool) func(*costmodel.Workload)
 		}
 		return above(w.ShardDegree)
 	})
+}
+
+// zeroStrategy reports DeepSpeed's strategies.
+func zeroStrategy(w *costmodel.Workload) bool {
+	return slices.Contains([]costmodel.Strategy{costmodel.Zero1, costmodel.Zero2, costmodel.Zero3}, w.Strategy)
 }
 
 // float8Of is what a program does not do with torchao's products by itself.
@@ -353,7 +363,7 @@ var (
 		return w.LoRAPrecision
 	}, "fp32"), map[string]string{"": "LLaMA-Factory has 16-bit adapters under pure_bf16 alone, with the precision bf16-true"}}
 	axolotlTypes = outside{"precision", precisionWhere(func(w *costmodel.Workload) bool {
-		zero, full := w.Strategy.Traits().ZeroStage > 0, w.LoRARank == 0
+		zero, full := zeroStrategy(w), w.LoRARank == 0
 		return w.Precision == costmodel.FP16Mixed || w.Precision == costmodel.FP16True ||
 			full && (w.Precision == costmodel.BF16Mixed && !zero || w.Precision == costmodel.BF16True && zero)
 	}), map[string]string{
@@ -373,7 +383,7 @@ var (
 
 	groups     = outside{"shard_degree", degreeWhere(func(*costmodel.Workload) bool { return true }), zeroGroups.how}
 	zeroGroups = outside{
-		"shard_degree", degreeWhere(func(w *costmodel.Workload) bool { return w.Strategy.Traits().ZeroStage > 0 }),
+		"shard_degree", degreeWhere(zeroStrategy),
 		map[string]string{"": "the program shards over all GPUs; groups of GPUs are in the file of accelerate-config (HSDP)"},
 	}
 	fsdp1Groups = outside{
