@@ -29,6 +29,7 @@ func axolotl(plan *devicemap.Plan) (mapping, error) {
 		{"bf16", axolotlBF16(workload)},
 		{"gradient_checkpointing", workload.Recompute == costmodel.RecomputeFull && workload.Strategy != costmodel.FSDP},
 	}
+	keys.when(workload.Precision == costmodel.FP16Mixed && (workload.LoRARank > 0 || zeroPlan(plan)), entry{"fp16", true})
 	keys.when(workload.Packing == "packed", entry{"sample_packing", true})
 	keys.when(workload.EvalBatch > 0, entry{"val_set_size", heldOut}, entry{"eval_strategy", "epoch"}, entry{"eval_batch_size", workload.EvalBatch})
 	keys.when(attention(workload) != "", entry{"attn_implementation", attention(workload)})

@@ -109,6 +109,9 @@ func TestJobSaysAll(t *testing.T) {
 						w := &input.Plan.Workload
 						w.Preset, w.Strategy, w.Batch, w.MicroBatches, w.World, w.ShardDegree = c.preset, costmodel.Strategy(strategy), 4, 1, 4, 4
 						w.LoRARank, w.LoRATargets, w.LoRAPrecision = rank, nil, ""
+						if strings.HasPrefix(strategy, "zero") {
+							w.Runtime = "deepspeed"
+						}
 						if rank > 0 {
 							w.LoRATargets, w.LoRAPrecision = []string{"q_proj"}, "fp32"
 						}
@@ -126,6 +129,42 @@ func TestJobSaysAll(t *testing.T) {
 					}
 				}
 			}
+		}
+	}
+}
+
+// TestJobHints: a refusal of a strategy names the files that have it.
+func TestJobHints(t *testing.T) {
+	for _, c := range []struct{ target, preset, strategy, runtime, want string }{
+		{"accelerate-config", "transformers", "zero3", "deepspeed", "emit --for transformers, or emit --for deepspeed"},
+		{"accelerate-config", "trl-sft", "zero2", "deepspeed", "emit --for trl, or emit --for deepspeed"},
+		{"transformers", "transformers", "hsdp", "torch", "emit --for accelerate-config"},
+		{"lightning", "lightning", "hsdp", "lightning", "plan it with strategy=ddp"},
+	} {
+		input := golden(t, "job-"+c.target)
+		w := &input.Plan.Workload
+		w.Preset, w.Strategy, w.Runtime = c.preset, costmodel.Strategy(c.strategy), c.runtime
+		if err := target(t, c.target).Refuse(input.Plan, ""); err == nil || !strings.HasSuffix(err.Error(), ": "+c.want) {
+			t.Errorf("%s, %s: %v, want %s", c.target, c.strategy, err, c.want)
+		}
+	}
+}
+
+// TestJobFloat8: nothing in a file overwrites fp8, and the notes say how it is set.
+func TestJobFloat8(t *testing.T) {
+	for name, want := range map[string]string{
+		"transformers": "accelerate launch --config_file", "trl": "--accelerate_config", "llamafactory": "trains without it", "lightning": "convert_to_float8_training", "axolotl": "", "accelerate-config": "",
+	} {
+		input := golden(t, "job-"+name)
+		input.Plan.Workload.Float8, input.Plan.Workload.Precision = "tensorwise", costmodel.BF16Mixed
+		text, err := written(target(t, name), input)
+		if err != nil {
+			t.Fatal(err)
+		}
+		notes := fmt.Sprint(target(t, name).Outside(input.Plan))
+		overwritten := name == "transformers" && strings.Contains(text, "bf16:") || name == "trl" && !strings.Contains(text, "bf16: false")
+		if strings.Contains(notes, "float8") != (want != "") || !strings.Contains(notes, want) || overwritten {
+			t.Errorf("%s: notes %s with\n%s", name, notes, text)
 		}
 	}
 }

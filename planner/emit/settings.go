@@ -364,12 +364,13 @@ var (
 	}, "fp32"), map[string]string{"": "LLaMA-Factory has 16-bit adapters under pure_bf16 alone, with the precision bf16-true"}}
 	axolotlTypes = outside{"precision", precisionWhere(func(w *costmodel.Workload) bool {
 		zero, full := zeroStrategy(w), w.LoRARank == 0
-		return w.Precision == costmodel.FP16Mixed || w.Precision == costmodel.FP16True ||
-			full && (w.Precision == costmodel.BF16Mixed && !zero || w.Precision == costmodel.BF16True && zero)
+		return w.Precision == costmodel.FP16True || full && (zero && w.Precision == costmodel.BF16True ||
+			!zero && (w.Precision == costmodel.BF16Mixed || w.Precision == costmodel.FP16Mixed))
 	}), map[string]string{
 		"bf16-mixed": "axolotl loads a model that it trains in full as bf16 (bf16: true), so that the run is bf16-true",
 		"bf16-true":  "DeepSpeed keeps fp32 copies of the weights under bf16: true, so that the run is bf16-mixed",
-		"":           "axolotl loads the model as fp16 under fp16: true, which a GradScaler refuses; its bf16: true trains in 16 bits",
+		"16-mixed":   "axolotl loads a model that it trains in full as fp16 (fp16: true), and a GradScaler refuses fp16 gradients",
+		"16-true":    "axolotl has fp16 under a GradScaler alone (fp16: true, with adapters); its bf16: true trains in 16 bits",
 	}}
 	lightningMixed = outside{"precision", precisionWhere(func(w *costmodel.Workload) bool {
 		return w.Preset == "lightning:model-parallel" && w.Precision == costmodel.BF16Mixed
