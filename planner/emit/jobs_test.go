@@ -73,6 +73,7 @@ var unsaid = map[string]string{
 	"ddp/offload": "FSDP's host memory", "zero1/offload": "DeepSpeed's section has it", "zero2/offload": "DeepSpeed's section has it", "zero3/offload": "DeepSpeed's section has it",
 	"lightning/batch": "the DataLoader has it, as the note says", "lightning/seq": "the DataLoader has it, as the note says",
 	"accelerate-config/batch": "SCRIPT has it, as the note says", "accelerate-config/seq": "SCRIPT has it, as the note says", "transformers/seq": "SCRIPT has it, as the note says",
+	"deepspeed/seq": "the caller of deepspeed.initialize has it", "deepspeed/precision": "its fp16 section is 16-mixed and 16-true",
 	"lightning/built_on": "Accelerate prepares a model there, Lightning does not",
 }
 
@@ -95,6 +96,7 @@ func TestJobSaysAll(t *testing.T) {
 		{"lightning", "lightning:model-parallel", "fsdp"},
 		{"accelerate-config", "transformers", "ddp fsdp hsdp"},
 		{"accelerate-config", "transformers:fsdp1", "fsdp"},
+		{"deepspeed", "transformers", "zero1 zero2 zero3"},
 	} {
 		for _, strategy := range strings.Fields(c.strategies) {
 			for _, rank := range []int64{0, 8} {
@@ -105,7 +107,7 @@ func TestJobSaysAll(t *testing.T) {
 					}
 					outputs := make(map[string]string)
 					for _, value := range slices.Sorted(maps.Keys(sets)) {
-						input := golden(t, "job-"+c.target)
+						input := golden(t, cmp.Or(map[string]string{"deepspeed": "zero3"}[c.target], "job-"+c.target))
 						w := &input.Plan.Workload
 						w.Preset, w.Strategy, w.Batch, w.MicroBatches, w.World, w.ShardDegree = c.preset, costmodel.Strategy(strategy), 4, 1, 4, 4
 						w.LoRARank, w.LoRATargets, w.LoRAPrecision = rank, nil, ""

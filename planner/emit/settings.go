@@ -25,7 +25,7 @@ type outside struct {
 // elsewhere. A target that is not here writes all, or refuses the plan.
 var settingsOutside = map[string][]outside{
 	"accelerate":   {lossOf(""), lossAlone, average, recomputation, optimization, inBackward, ligerKernels, eightBits, adapters, adapterType, accumulation, autocast},
-	"deepspeed":    {lossOf(""), lossAlone, average, recomputation, optimization, ligerKernels, adapters, adapterType, quantization, kernel, zeroGroups},
+	"deepspeed":    slices.Concat([]outside{lossOf(""), lossAlone, average, recomputation, optimization, ligerKernels, adapters, adapterType, quantization, kernel, zeroGroups, dropout, inBackward, compilation, eightBits, packs, scriptEvaluation}, ofData),
 	"ms-swift":     {lossOf("--use_liger_kernel true also replaces other layers"), lossAlone, average, partialRecomputation, unnamedOptimization, compilation, eightBits, adapterType},
 	"openpi":       {lossOf(""), lossAlone, jaxRecomputation, jaxOptimization},
 	"transformers": slices.Concat(ofData, everywhere, ofModel, []outside{fp8Launch, packs, gradientViews, loadedAs, groups}),
@@ -268,8 +268,11 @@ var everywhere = []outside{programLoss, average, partialRecomputation, unnamedOp
 
 // ofModel are settings of a model that a script makes.
 var ofModel = []outside{
-	adapters, adapterType, quantization, kernel,
-	{"lora_dropout", trained(func(w *costmodel.Workload) string { return given(w.LoRARank > 0 && w.LoRADropout) }), map[string]string{"": "give LoraConfig a lora_dropout above 0"}},
+	adapters, adapterType, quantization, kernel, dropout,
+}
+
+var dropout = outside{
+	"lora_dropout", trained(func(w *costmodel.Workload) string { return given(w.LoRARank > 0 && w.LoRADropout) }), map[string]string{"": "give LoraConfig a lora_dropout above 0"},
 }
 
 // above is a number, if it is above 0.
