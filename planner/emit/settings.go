@@ -99,7 +99,7 @@ var (
 			switch {
 			case w.Preset == "axolotl" && w.Loss == "fused": // the file has it
 				return ""
-			case strings.HasPrefix(w.Preset, "trl-"):
+			case strings.HasPrefix(w.Preset, "trl-") && !w.Liger: // Liger's is in its place
 				return strings.TrimSuffix(cmp.Or(w.Loss, "eager"), "tiled")
 			}
 			return strings.TrimSuffix(w.Loss, "eager")
