@@ -310,7 +310,7 @@ func llamaFactory(plan *devicemap.Plan) (mapping, error) {
 	}
 	keys.when(workload.Packing == "wrapped", entry{"packing", true})
 	keys.when(workload.Packing == "packed", entry{"neat_packing", true})
-	keys.when(workload.EvalBatch > 0, entry{"val_size", heldOut})
+	keys.when(workload.EvalBatch > 0, entry{"val_size", evaluatedPart})
 	keys.when(workload.MaxPixels > 0, entry{"image_max_pixels", workload.MaxPixels})
 	keys.when(workload.Attention == "eager", entry{"flash_attn", "disabled"})
 	keys.when(workload.Attention == "flash", entry{"flash_attn", "fa2"})

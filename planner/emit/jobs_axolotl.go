@@ -8,8 +8,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// heldOut is the part of the data set that a program evaluates, in files that must name one.
-const heldOut = 0.1
+// evaluatedPart is the part of the data set that a program evaluates, in files that must name one.
+const evaluatedPart = 0.1
 
 // axolotl is a configuration of axolotl 0.19 (utils/schemas/config.py).
 func axolotl(plan *devicemap.Plan) (mapping, error) {
@@ -31,7 +31,7 @@ func axolotl(plan *devicemap.Plan) (mapping, error) {
 	}
 	keys.when(workload.Precision == costmodel.FP16Mixed && (workload.LoRARank > 0 || zeroPlan(plan)), entry{"fp16", true})
 	keys.when(workload.Packing == "packed", entry{"sample_packing", true})
-	keys.when(workload.EvalBatch > 0, entry{"val_set_size", heldOut}, entry{"eval_strategy", "epoch"}, entry{"eval_batch_size", workload.EvalBatch})
+	keys.when(workload.EvalBatch > 0, entry{"val_set_size", evaluatedPart}, entry{"eval_strategy", "epoch"}, entry{"eval_batch_size", workload.EvalBatch})
 	keys.when(attention(workload) != "", entry{"attn_implementation", attention(workload)})
 	keys = append(keys, axolotlKernels(workload)...)
 	if workload.LoRARank > 0 {

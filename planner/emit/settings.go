@@ -283,10 +283,10 @@ func above(number int64) string {
 	return fmt.Sprint(number)
 }
 
-// precisionWhere is the precision of a plan for which a condition holds.
-func precisionWhere(holds func(*costmodel.Workload) bool) func(*costmodel.Workload) string {
+// precisionWhere is the precision of a plan under a condition.
+func precisionWhere(meant func(*costmodel.Workload) bool) func(*costmodel.Workload) string {
 	return trained(func(w *costmodel.Workload) string {
-		if holds(w) {
+		if meant(w) {
 			return string(w.Precision)
 		}
 		return ""
@@ -294,9 +294,9 @@ func precisionWhere(holds func(*costmodel.Workload) bool) func(*costmodel.Worklo
 }
 
 // degreeWhere is the number of GPUs of a group that shards, if it is not all.
-func degreeWhere(holds func(*costmodel.Workload) bool) func(*costmodel.Workload) string {
+func degreeWhere(meant func(*costmodel.Workload) bool) func(*costmodel.Workload) string {
 	return trained(func(w *costmodel.Workload) string {
-		if w.ShardDegree == w.World || !holds(w) {
+		if w.ShardDegree == w.World || !meant(w) {
 			return ""
 		}
 		return above(w.ShardDegree)
@@ -308,7 +308,7 @@ func zeroStrategy(w *costmodel.Workload) bool {
 	return slices.Contains([]costmodel.Strategy{costmodel.Zero1, costmodel.Zero2, costmodel.Zero3}, w.Strategy)
 }
 
-// float8Of is what a program does not do with torchao's products by itself.
+// float8Of is how users of a program switch torchao's products on.
 func float8Of(how map[string]string) outside {
 	return outside{"float8", trained(func(w *costmodel.Workload) string { return w.Float8 }), how}
 }
