@@ -72,6 +72,33 @@ func TestHSDPFile(t *testing.T) {
 	}
 }
 
+// TestJobKeys: settings with keys of their own come back from the file.
+func TestJobKeys(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ engine, flags string }{
+		{"accelerate-config", "--preset transformers --strategy fsdp --precision bf16-mixed --float8 tensorwise"},
+		{"accelerate-config", "--preset transformers --strategy fsdp --precision bf16-mixed --float8 tensorwise-gathered"},
+		{"axolotl", "--preset axolotl --strategy fsdp --float8 tensorwise-gathered"},
+		{"axolotl", "--preset axolotl --strategy ddp --float8 rowwise"},
+		{"axolotl", "--preset axolotl --strategy ddp --eval-batch 4"},
+		{"axolotl", "--preset axolotl --strategy ddp --loss fused"},
+		{"llamafactory", "--preset llamafactory --strategy ddp --eval-batch 4"},
+	} {
+		t.Run(c.engine+" "+c.flags, func(t *testing.T) {
+			t.Parallel()
+			folder := t.TempDir()
+			plan, job, again := filepath.Join(folder, "plan.json"), filepath.Join(folder, "job.yaml"), filepath.Join(folder, "again.json")
+			same := "plan qwen2.5-0.5b --gpus 4 --gpu h200-141gb --batch 2 --seq 512 -o "
+			devmap(t, 0, strings.Fields(same+plan+" "+c.flags)...)
+			devmap(t, 0, "emit", plan, "--for", c.engine, "-o", job)
+			devmap(t, 0, strings.Fields(same+again+" --preset "+job)...)
+			if first, second := planFile(t, plan), planFile(t, again); !reflect.DeepEqual(first.Workload, second.Workload) {
+				t.Errorf("the plan of the file is of\n%+v, want\n%+v", second.Workload, first.Workload)
+			}
+		})
+	}
+}
+
 func planFile(t *testing.T, file string) *devicemap.Plan {
 	t.Helper()
 	plan, err := devicemap.ReadPlan(file)
