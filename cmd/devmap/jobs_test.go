@@ -60,6 +60,19 @@ func TestJobFiles(t *testing.T) {
 	}
 }
 
+// TestLigerFile: axolotl's file of a plan with Liger is read as Liger.
+func TestLigerFile(t *testing.T) {
+	folder := t.TempDir()
+	plan, job := filepath.Join(folder, "plan.json"), filepath.Join(folder, "job.yaml")
+	devmap(t, 0, strings.Fields("plan qwen2.5-0.5b --gpus 2 --gpu h200-141gb --preset axolotl --liger --batch 2 --seq 512 -o "+plan)...)
+	first := planFile(t, plan)
+	devmap(t, 0, "emit", plan, "--for", "axolotl", "-o", job)
+	devmap(t, 0, strings.Fields("plan qwen2.5-0.5b --gpus 2 --gpu h200-141gb --preset "+job+" -o "+plan)...)
+	if second := planFile(t, plan); !reflect.DeepEqual(first.Workload, second.Workload) {
+		t.Errorf("read as\n%+v, want\n%+v", second.Workload, first.Workload)
+	}
+}
+
 // TestHSDPFile: Accelerate's file of a plan for HSDP is read as HSDP, with its groups.
 func TestHSDPFile(t *testing.T) {
 	folder := t.TempDir()

@@ -293,7 +293,7 @@ func (file *trainerFile) read(values map[string]string) ([]presetSet, error) {
 	if err := file.contradicts(values); err != nil {
 		return nil, err
 	}
-	sets := file.evaluation(values)
+	sets := slices.Concat(file.evaluation(values), file.liger(values))
 	for _, key := range slices.Sorted(maps.Keys(file.Keys)) {
 		value, ok := values[key]
 		means := file.Keys[key]["absent"]
@@ -319,6 +319,19 @@ func (file *trainerFile) read(values map[string]string) ([]presetSet, error) {
 	}
 	slices.SortStableFunc(sets, func(a, b presetSet) int { return cmp.Compare(a.rank(), b.rank()) })
 	return sets, nil
+}
+
+// liger is axolotl's plugin with all of its kernels, which devmap counts as Liger. The
+// key of the loss is taken out: alone it is a fused loss.
+func (file *trainerFile) liger(values map[string]string) []presetSet {
+	const loss = "liger_fused_linear_cross_entropy"
+	for _, key := range []string{loss, "liger_rope", "liger_rms_norm", "liger_glu_activation"} {
+		if file.Keys[loss] == nil || !strings.EqualFold(values[key], "true") {
+			return nil
+		}
+	}
+	delete(values, loss)
+	return []presetSet{{Field: "liger", Value: "true", Source: loss}}
 }
 
 // uncounted refuses a value, with what to do, or the value that is nearest.
