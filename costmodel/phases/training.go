@@ -115,7 +115,7 @@ func (run *running) trained(plan *Plan) (*Plan, error) {
 		Recompute: asked.Recompute == costmodel.RecomputeFull, Latents: run.work.CacheLatents, Replicas: run.work.Replicas > 1, Workspace: run.gpu.WorkspaceBytes, Accumulates: micro > 1,
 	})
 	if errors.Is(err, forward.ErrTargets) {
-		return nil, costmodel.Refuse(costmodel.Set("lora_targets", strings.Join(asked.LoRATargets, ",")), "no layer of the %s has a name that ends so: use one or more of %s", run.denoiser.Graph.Class, strings.Join(forward.Adaptable(run.denoiser.Graph), ", "))
+		return nil, costmodel.Refuse(costmodel.Set("lora_targets", strings.Join(asked.LoRATargets, ",")), "the %s has no such layer, or one whose adapters are not counted: use one or more of %s", run.denoiser.Graph.Class, strings.Join(forward.Adaptable(run.denoiser.Graph), ", "))
 	}
 	if err != nil {
 		return nil, err

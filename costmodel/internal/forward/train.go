@@ -1,7 +1,6 @@
 package forward
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -132,7 +131,11 @@ func (run *trainee) prepare() error {
 		run.resident(encoder)
 	}
 	for _, name := range linears(run.parts.Transformer) {
-		if run.adapts(name) {
+		switch {
+		case !run.adapts(name):
+		case !followed(name):
+			return ErrTargets
+		default:
 			run.adapters(run.root.inward(name), run.root.out(name))
 		}
 	}
@@ -162,35 +165,6 @@ func (run *trainee) prepare() error {
 		run.alloc(run.made.Buckets)
 	}
 	return nil
-}
-
-// ErrTargets says that no layer has a name that ends in one of the targets.
-var ErrTargets = errors.New("no layer has a name that ends in one of the targets")
-
-// linears are the names of a graph's linear layers.
-func linears(graph *modelgraph.Graph) (names []string) {
-	for i := range graph.Layers {
-		layer := &graph.Layers[i]
-		for j := range layer.Params {
-			name, matrix := strings.CutSuffix(modelgraph.FullName(layer.Name, layer.Params[j].Name), ".weight")
-			if matrix && len(layer.Params[j].Shape) == 2 {
-				names = append(names, name)
-			}
-		}
-	}
-	return names
-}
-
-// Adaptable are the targets that each name one linear layer of every block of a list.
-func Adaptable(graph *modelgraph.Graph) (ends []string) {
-	for _, name := range linears(graph) {
-		if list, rest, _ := strings.Cut(name, "."); strings.HasSuffix(list, "_blocks") {
-			if _, end, _ := strings.Cut(rest, "."); !slices.Contains(ends, end) {
-				ends = append(ends, end)
-			}
-		}
-	}
-	return ends
 }
 
 // adapters are the two matrices of a layer's adapter.

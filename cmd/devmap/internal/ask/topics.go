@@ -126,7 +126,7 @@ Flags that you give win.
 
 // refusedPreset reports a preset whose program devmap does not count.
 func refusedPreset(name string) bool {
-	if name == pipelinePreset { // which refuses models that are no diffusion pipelines
+	if name == pipelinePreset { // it is for diffusion pipelines
 		return false
 	}
 	var fault *costmodel.FieldError
