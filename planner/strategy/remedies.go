@@ -130,6 +130,28 @@ func (problem *remedies) sharded(ctx context.Context) []Change {
 	return problem.several(ctx, problem.withStrategy(costmodel.FSDP), problem.full)
 }
 
+// combined are changes of several kinds, where those of one kind are not enough: the
+// smallest larger GPU with as many of the edits as it needs, else the least number of
+// GPUs under any strategy, then with all edits that train the same, and adapters.
+func (problem *remedies) combined(ctx context.Context) []Change {
+	for _, larger := range problem.larger() {
+		if out := problem.several(ctx, larger, problem.full); out != nil {
+			return out
+		}
+	}
+	others := problem.search
+	if !problem.open() {
+		others = problem.withStrategy("")
+	}
+	sized := problem.sized()
+	for _, edits := range [][]edit{nil, same(&sized), slices.Concat(same(&sized), problem.adapters)} {
+		if out := problem.moreGPUs(ctx, others.edited(edits...)); out != nil {
+			return out
+		}
+	}
+	return nil
+}
+
 // followChanges follows the pools of changes, so that their verdicts are those of
 // their own plans.
 func followChanges(ctx context.Context, changes []Change) []Change {

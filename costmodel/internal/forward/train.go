@@ -130,17 +130,17 @@ func (run *trainee) prepare() error {
 	for _, encoder := range run.parts.Encoders {
 		run.resident(encoder)
 	}
-	for i := range run.parts.Transformer.Layers {
-		layer := &run.parts.Transformer.Layers[i]
-		for j := range layer.Params {
-			name, matrix := strings.CutSuffix(modelgraph.FullName(layer.Name, layer.Params[j].Name), ".weight")
-			if matrix && len(layer.Params[j].Shape) == 2 && run.adapts(name) {
-				run.adapters(run.root.inward(name), run.root.out(name))
-			}
+	for _, name := range linears(run.parts.Transformer) {
+		switch {
+		case !run.adapts(name):
+		case !followed(name):
+			return ErrTargets
+		default:
+			run.adapters(run.root.inward(name), run.root.out(name))
 		}
 	}
 	if len(run.picked) == 0 {
-		return fmt.Errorf("no layer of the %s has a name that ends in %q", run.parts.Transformer.Class, run.ask.Targets)
+		return ErrTargets
 	}
 	run.made.ResidentBytes = run.live
 	const lt = 1 << 20 // cuBLASLt's workspace, of forward's thread
