@@ -130,22 +130,23 @@ func (problem *remedies) sharded(ctx context.Context) []Change {
 	return problem.several(ctx, problem.withStrategy(costmodel.FSDP), problem.full)
 }
 
-// combined are changes of several kinds, where those of one kind are not enough: the
-// smallest larger GPU with as many of the edits as it needs, else the least number of
-// GPUs under any strategy, then with all edits that train the same, and adapters.
+// combined are changes of several kinds, if those of one kind are not enough: the
+// smallest larger GPU with as many of the edits as it needs. Otherwise it is the least
+// number of GPUs under FSDP, or of a device map in inference: with the edits that train
+// the same, and with adapters. A search under all strategies would take seconds.
 func (problem *remedies) combined(ctx context.Context) []Change {
 	for _, larger := range problem.larger() {
 		if out := problem.several(ctx, larger, problem.full); out != nil {
 			return out
 		}
 	}
-	others := problem.search
-	if !problem.open() {
-		others = problem.withStrategy("")
+	spread := costmodel.FSDP
+	if problem.Workload.Mode != costmodel.Train {
+		spread = costmodel.DeviceMap
 	}
-	sized := problem.sized()
+	sized, sharded := problem.sized(), problem.withStrategy(spread)
 	for _, edits := range [][]edit{nil, same(&sized), slices.Concat(same(&sized), problem.adapters)} {
-		if out := problem.moreGPUs(ctx, others.edited(edits...)); out != nil {
+		if out := problem.moreGPUs(ctx, sharded.edited(edits...)); out != nil {
 			return out
 		}
 	}

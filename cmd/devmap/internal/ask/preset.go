@@ -206,9 +206,6 @@ func (set *presetting) under(workload *costmodel.Workload) {
 	}
 }
 
-// isFile reports a value of --preset that is a file's name.
-func isFile(preset string) bool { return strings.ContainsAny(preset, "/.\\") }
-
 // presetSets reports a field that a preset gives a default of its own.
 func presetSets(name, field string) bool {
 	return slices.ContainsFunc(presets(), func(preset preset) bool {

@@ -80,6 +80,9 @@ const (
 	maxPresetKeys  = 2000
 )
 
+// isFile reports a value of --preset that is a file's name.
+func isFile(preset string) bool { return strings.ContainsAny(preset, "/.\\") }
+
 // trainerRead is what a training program's configuration says.
 type trainerRead struct {
 	name, preset string

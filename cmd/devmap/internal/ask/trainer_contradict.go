@@ -5,67 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
-	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/planner/devicemap"
 )
-
-// Contradicted refuses the flags that say another workload or other devices than
-// a plan: the plan is simulated.
-func (request *Request) Contradicted(plan *devicemap.Plan) error {
-	if err := checkValues(request.cmd.Flags()); err != nil {
-		return err
-	}
-	for i := range flags {
-		f := &flags[i]
-		if f.field == nil || !request.Given(f.name) {
-			continue
-		}
-		given, planned := valueOf(f.field.Ref(&request.work)), valueOf(f.field.Ref(&plan.Workload))
-		if f.name == "preset" && isFile(given) {
-			read, err := readTrainerFile(given)
-			if err != nil {
-				return err
-			}
-			given = read.preset
-		}
-		if given != planned && given != string(costmodel.Auto) {
-			return out.Usagef("--%s %s contradicts the plan, which is for --%s %s: leave it out, or plan again", f.name, cmp.Or(given, f.field.Default), f.name, cmp.Or(planned, f.field.Default))
-		}
-	}
-	return request.otherDevices(plan)
-}
-
-// Idle refuses the flags of a workload, of devices and of a plan, where a program
-// has all of that in it.
-func (request *Request) Idle() error {
-	for i := range flags {
-		f := &flags[i]
-		ofPlan := f.field != nil || slices.Contains([]string{"gpus", "gpu", "topology", "reserve", "model", "schedule-file"}, f.name)
-		if ofPlan && request.Given(f.name) {
-			return out.Usagef("--%s is for a plan: a program says all that is run, and where", f.name)
-		}
-	}
-	return nil
-}
-
-// valueOf prints what a pointer to a field points to.
-func valueOf(field any) string {
-	value := reflect.ValueOf(field).Elem()
-	if value.Kind() == reflect.Slice {
-		texts := make([]string, value.Len())
-		for i := range texts {
-			texts[i] = fmt.Sprint(value.Index(i))
-		}
-		return strings.Join(texts, ",")
-	}
-	return fmt.Sprint(value)
-}
 
 // contradicts refuses keys that do not go together.
 func (file *trainerFile) contradicts(values map[string]string) error {
@@ -94,11 +39,11 @@ func contradictsAxolotl(values map[string]string) error {
 	half := isOn(values, "fp16") && !isOn(values, "bf16") || isOn(values, "fp16") && strings.EqualFold(values["bf16"], "auto")
 	switch {
 	case adapter && !isOn(values, "lora_r"):
-		return fmt.Errorf("adapter is %q without lora_r, which has no default (axolotl, utils/schemas/peft.py), so that PEFT refuses it: add lora_r: 16, or leave adapter out", values["adapter"])
+		return fmt.Errorf("adapter is %q without lora_r, which PEFT needs: add lora_r: 16, or leave adapter out", values["adapter"])
 	case half && whole && !adapter:
-		return errors.New("fp16 in full training loads fp16 weights (axolotl, utils/config/__init__.py, resolve_dtype), whose gradients PyTorch's GradScaler refuses: use bf16: true, or bf16: false with fp16: false")
+		return errors.New("fp16 in full training loads fp16 weights, which PyTorch's GradScaler refuses: use bf16: true, or neither")
 	case isOn(values, "load_in_8bit") && strings.EqualFold(values["bf16"], "false") && !isOn(values, "fp16"):
-		return errors.New("bf16: false with load_in_8bit loads fp16 without mixed precision (axolotl, utils/config/__init__.py, resolve_dtype), which devmap does not count: use bf16: true or fp16: true")
+		return errors.New("bf16: false with load_in_8bit loads fp16 without autocast, which devmap does not count: use bf16: true or fp16: true")
 	case isOn(values, "gradient_checkpointing") && isOn(values, "fsdp_config.activation_checkpointing"):
 		return errBothRecompute("fsdp_config.activation_checkpointing")
 	}
@@ -171,11 +116,11 @@ func (read *trainerRead) shards(gpus int64) (degree int64, note string, err erro
 		degree = gpus / copies
 		note = fmt.Sprintf("%s: Accelerate takes parallelism_config_dp_shard_size as 1 and refuses %d GPUs: this is planned with %d, so add parallelism_config_dp_shard_size: %d", out.OneLine(read.name), gpus, degree, degree)
 	case copies*degree != gpus:
-		return 0, "", out.Usagef("%s: parallelism_config_dp_replicate_size %d × parallelism_config_dp_shard_size %d is %d, and the GPUs are %d, which Accelerate refuses: use parallelism_config_dp_shard_size: %d, or --gpus %d",
+		return 0, "", out.Usagef("%s: dp_replicate_size %d × dp_shard_size %d is %d, not the %d GPUs: use parallelism_config_dp_shard_size: %d, or --gpus %d",
 			read.name, copies, degree, copies*degree, gpus, max(1, gpus/copies), copies*degree)
 	}
 	if degree == 1 {
-		return 0, "", out.Usagef("%s: parallelism_config_dp_shard_size is 1 under FSDP, which Accelerate refuses (parallelism_config.py, _validate_accelerator): use parallelism_config_dp_replicate_size: 1 and parallelism_config_dp_shard_size: %d, or distributed_type: MULTI_GPU", read.name, gpus)
+		return 0, "", out.Usagef("%s: Accelerate refuses parallelism_config_dp_shard_size: 1 under FSDP: use %d with one replica, or distributed_type: MULTI_GPU", read.name, gpus)
 	}
 	return degree, note, nil
 }
