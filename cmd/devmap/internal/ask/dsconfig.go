@@ -213,9 +213,21 @@ func deepSpeedOf(request *Request) (name string, text []byte, err error) {
 	if !isFile(request.work.Preset) {
 		return "", nil, nil
 	}
-	read, err := readTrainerFile(request.work.Preset)
-	if err != nil {
-		return "", nil, err
+	read, err := readOnce(request, request.work.Preset)
+	return read.name + ": deepspeed", read.inline, err
+}
+
+// readOnce is [readTrainerFile] for the file of a request, or for none.
+func readOnce(request *Request, name string) (trainerRead, error) {
+	if request == nil {
+		return readTrainerFile(name)
 	}
-	return read.name + ": deepspeed", read.inline, nil
+	if request.trainer != nil {
+		return *request.trainer, nil
+	}
+	read, err := readTrainerFile(name)
+	if err == nil {
+		request.trainer = &read
+	}
+	return read, err
 }

@@ -107,7 +107,7 @@ func applyPreset(workload *costmodel.Workload, given func(field string) bool) (n
 func (set *presetting) lay(request *Request) (notes []string, err error) {
 	workload, given := set.workload, set.given
 	if name := workload.Preset; isFile(name) {
-		if set.file, err = readTrainerFile(name); err != nil {
+		if set.file, err = readOnce(request, name); err != nil {
 			return nil, err
 		}
 		note, err := set.file.deepSpeed(request)
