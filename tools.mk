@@ -141,11 +141,11 @@ house: ## Check the limits on the source: cycles, sizes, exported names, private
 kernels: ## Compile the PTX of the CUDA kernels again (PYTHON=python3; minutes)
 	@executor/cuda/internal/ptx/make.sh
 
-oracle: ## Compare random configs with Transformers (FOLDERS=1, OPENPI=CHECKOUT or COMPONENTS=1; FAMILY, CONFIGS, SEED, PYTHON); TABLE=5.24.0 writes the table of a release
+oracle: ## Compare random configs with Transformers (FOLDERS=1, PEAKS=1, OPENPI=CHECKOUT or COMPONENTS=1; FAMILY, CONFIGS, SEED, PYTHON); TABLE=5.24.0 writes the table of a release
 	@set -e; work=$$(mktemp -d); trap 'rm -rf "$$work"' EXIT; python="$${PYTHON:-}"; \
 	if [ -z "$$python" ]; then \
 		python3 -m venv "$$work/venv"; python="$$work/venv/bin/python"; \
-		"$$python" -m pip install --quiet $(if $(OPENPI),$(OPENPI_PINS),torch transformers==$(if $(TABLE),$(TABLE) timm torchvision,5.17.0) accelerate==1.15.0 $(if $(COMPONENTS),diffusers==0.42.1)); fi; \
+		"$$python" -m pip install --quiet $(if $(OPENPI),$(OPENPI_PINS),torch==2.11.0 transformers==$(if $(TABLE),$(TABLE) timm torchvision,5.17.0) accelerate==1.15.0 $(if $(PEAKS),peft==0.21.0) $(if $(COMPONENTS),diffusers==0.42.1)); fi; \
 	export PYTHONDONTWRITEBYTECODE=1 ORACLE_SEED="$(SEED)"; \
 	if [ -n "$(TABLE)" ]; then \
 		table=types-$$(echo "$(TABLE)" | cut -d. -f1-2).jsonl.gz; \
@@ -158,6 +158,9 @@ oracle: ## Compare random configs with Transformers (FOLDERS=1, OPENPI=CHECKOUT 
 	elif [ -n "$(COMPONENTS)" ]; then \
 		"$$python" fixtures/oracle/components.py $(CONFIGS) "$$work/drawn.jsonl.gz" $(FAMILY); \
 		DEVMAP_COMPONENTS="$$work/drawn.jsonl.gz" $(GO) test ./modelgraph/diffusers -count=1 -run '^TestComponents$$'; \
+	elif [ -n "$(PEAKS)" ]; then \
+		$(GO) build -trimpath -o "$$work/devmap" ./cmd/devmap; export DEVMAP_BINARY="$$work/devmap" PYTHONPATH="modelgraph/python$${PYTHONPATH:+:$$PYTHONPATH}"; \
+		"$$python" fixtures/oracle/peaks.py rows $(FAMILY) && "$$python" fixtures/oracle/peaks.py plans $(if $(filter command%,$(origin CONFIGS)),$(CONFIGS),8) $(FAMILY); \
 	elif [ -n "$(FOLDERS)" ]; then \
 		$(GO) build -trimpath -o "$$work/devmap" ./cmd/devmap; \
 		DEVMAP="$$work/devmap" "$$python" fixtures/oracle/checkpoints.py $(if $(filter command%,$(origin CONFIGS)),$(CONFIGS),8) "$$work/drawn.jsonl.gz" $(FAMILY); \

@@ -60,6 +60,19 @@ func TestJobFiles(t *testing.T) {
 	}
 }
 
+// TestLigerFile: axolotl's file of a plan with Liger is read as Liger.
+func TestLigerFile(t *testing.T) {
+	folder := t.TempDir()
+	plan, job := filepath.Join(folder, "plan.json"), filepath.Join(folder, "job.yaml")
+	devmap(t, 0, strings.Fields("plan qwen2.5-0.5b --gpus 2 --gpu h200-141gb --preset axolotl --liger --batch 2 --seq 512 -o "+plan)...)
+	first := planFile(t, plan)
+	devmap(t, 0, "emit", plan, "--for", "axolotl", "-o", job)
+	devmap(t, 0, strings.Fields("plan qwen2.5-0.5b --gpus 2 --gpu h200-141gb --preset "+job+" -o "+plan)...)
+	if second := planFile(t, plan); !reflect.DeepEqual(first.Workload, second.Workload) {
+		t.Errorf("read as\n%+v, want\n%+v", second.Workload, first.Workload)
+	}
+}
+
 // TestHSDPFile: Accelerate's file of a plan for HSDP is read as HSDP, with its groups.
 func TestHSDPFile(t *testing.T) {
 	folder := t.TempDir()
@@ -69,6 +82,33 @@ func TestHSDPFile(t *testing.T) {
 	devmap(t, 0, strings.Fields("plan qwen2.5-0.5b --gpus 8 --gpu h200-141gb --batch 2 --seq 512 --preset "+job+" -o "+plan)...)
 	if read := planFile(t, plan).Workload; read.Strategy != "hsdp" || read.ShardDegree != 2 {
 		t.Errorf("%s over %d GPUs", read.Strategy, read.ShardDegree)
+	}
+}
+
+// TestJobKeys: settings with keys of their own come back from the file.
+func TestJobKeys(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ engine, flags string }{
+		{"accelerate-config", "--preset transformers --strategy fsdp --precision bf16-mixed --float8 tensorwise"},
+		{"accelerate-config", "--preset transformers --strategy fsdp --precision bf16-mixed --float8 tensorwise-gathered"},
+		{"axolotl", "--preset axolotl --strategy fsdp --float8 tensorwise-gathered"},
+		{"axolotl", "--preset axolotl --strategy ddp --float8 rowwise"},
+		{"axolotl", "--preset axolotl --strategy ddp --eval-batch 4"},
+		{"axolotl", "--preset axolotl --strategy ddp --loss fused"},
+		{"llamafactory", "--preset llamafactory --strategy ddp --eval-batch 4"},
+	} {
+		t.Run(c.engine+" "+c.flags, func(t *testing.T) {
+			t.Parallel()
+			folder := t.TempDir()
+			plan, job, again := filepath.Join(folder, "plan.json"), filepath.Join(folder, "job.yaml"), filepath.Join(folder, "again.json")
+			same := "plan qwen2.5-0.5b --gpus 4 --gpu h200-141gb --batch 2 --seq 512 -o "
+			devmap(t, 0, strings.Fields(same+plan+" "+c.flags)...)
+			devmap(t, 0, "emit", plan, "--for", c.engine, "-o", job)
+			devmap(t, 0, strings.Fields(same+again+" --preset "+job)...)
+			if first, second := planFile(t, plan), planFile(t, again); !reflect.DeepEqual(first.Workload, second.Workload) {
+				t.Errorf("the plan of the file is of\n%+v, want\n%+v", second.Workload, first.Workload)
+			}
+		})
 	}
 }
 

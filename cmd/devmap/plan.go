@@ -211,6 +211,9 @@ func withHelps(ctx context.Context, err error, asked *ask.Question) error {
 func infeasible(ctx context.Context, err error, asked *ask.Question) *out.Infeasible {
 	changes := asked.Smallest(ctx)
 	none := &out.Infeasible{Err: err, Helps: show.Changes(changes), Remedies: ask.Remedies(changes)}
+	if len(none.Helps) == 0 {
+		none.Helps = []string{asked.NoChange(ctx)}
+	}
 	for i := range none.Remedies {
 		none.Remedies[i].Text = none.Helps[i]
 	}

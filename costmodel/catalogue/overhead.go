@@ -51,12 +51,11 @@ var loadOverhead = sync.OnceValue(func() overhead {
 	return read
 })
 
-// Overhead is what a GPU holds under a workload beyond what the engine's
-// allocator was asked for at the peak: NCCL's bytes, and the slack of the pool
-// on GPUs without the model's head and with it, as [costmodel.Table] has them;
-// followed is beyond what requests that are followed one by one have it reserve.
-// An arena is one block, of an engine without NCCL ([costmodel.StageRules]), whose
-// context is smaller than PyTorch's.
+// Overhead is the memory of a GPU in addition to the allocator's requests at the peak.
+// used has the bytes of contexts and of NCCL. body and head are the slack of the pool, as
+// [costmodel.Table] has it, on GPUs without and with the model's head. followed is the
+// slack if the pool's requests are followed one by one. An arena is one block without
+// NCCL ([costmodel.StageRules]); its context is smaller than PyTorch's.
 func Overhead(workload *costmodel.Workload) (used costmodel.Comm, body, head, followed [2]float64) {
 	if costmodel.StageRulesOf(workload.Runtime).Arena {
 		used.Contexts = contexts(load().OwnContext, workload.Mode)

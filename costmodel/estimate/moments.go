@@ -206,7 +206,7 @@ func checkUntrained(workload *costmodel.Workload) error {
 
 // checkLiger refuses another loss than that of Liger's kernels.
 func checkLiger(workload *costmodel.Workload) error {
-	if !workload.Liger || workload.Loss == "" || workload.Loss == value.LossFused {
+	if !workload.Liger || workload.Loss == "" || workload.Loss == value.LossFused || workload.Loss == value.LossTiled && trainer.Of(workload.Preset).Path.LigerLayers {
 		return nil
 	}
 	return refuse("liger", true, "Liger has a loss of its own, which %v is not: leave out one of both", costmodel.Set("loss", workload.Loss))
@@ -293,7 +293,7 @@ func checkFloat8(graph *modelgraph.Graph, workload *costmodel.Workload) error {
 	case workload.Strategy != costmodel.DDP && !traits.ByBlock:
 		return refuse("float8", workload.Float8, "devmap counts it under ddp, FSDP2 and hsdp, not under %v: use %v", costmodel.Set("strategy", workload.Strategy), costmodel.Set("strategy", costmodel.FSDP))
 	case workload.LoRARank > 0:
-		return has("adapters")
+		return refuse("float8", workload.Float8, "devmap does not count adapters with 8-bit products: train in full with %v, or leave %v out", costmodel.Setting{Field: "lora_rank", Value: "0"}, off)
 	case workload.Compile:
 		return has("torch.compile")
 	case workload.EvalBatch > 0:

@@ -39,11 +39,11 @@ func frozenBase(_ *costmodel.Table, model *layers.Model) []costmodel.Message {
 		costmodel.Set("precision", model.Workload.Precision), costmodel.Set("preset", model.Workload.Preset), costmodel.Set("preset", trainer.Loop))}
 }
 
-// band is how far a peak may be off if no one has read the family's modelling
-// code: terms that only one family has (Phi-3's copy of the hidden states,
-// Gemma's norms in fp32, Mixtral's experts under autocast) make 2 to 50 %
-// of a block's activations each, under a tenth of a peak in the rows measured
-// ("ten more families" of make accuracy, worst 3.1 %).
+// band is the part of a peak that may be wrong if no one has read the family's modelling
+// code. Terms of a single family are 2 to 50 % of a block's activations each: Phi-3's
+// copy of the hidden states, Gemma's norms in fp32, Mixtral's experts under autocast. In
+// the measured rows they are under a tenth of a peak ("ten more families" of make
+// accuracy, worst 3.1 %).
 const band = 0.1
 
 // readFamilies are those whose modelling code (transformers 5.17) was read

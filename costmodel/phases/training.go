@@ -2,6 +2,7 @@ package phases
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 	"strings"
 
@@ -17,6 +18,11 @@ const trainedClass = "FluxPipeline"
 
 // resolution is the side of the pictures (parse_args: --resolution).
 const resolution = 512
+
+// packed are the pixels of a side of a token: latents have one for 8 pixels, and the
+// program packs two by two of them (pipeline_flux.py: _pack_latents). It crops to
+// --resolution as given.
+const packed = 16
 
 // train is the plan of a program that trains adapters on so many GPUs. All of
 // them hold the same.
@@ -45,7 +51,16 @@ func (work Workload) trainable(pipeline *diffusers.Pipeline) error {
 	case len(pipeline.Components) == 1:
 		return costmodel.Refuse(costmodel.Set("component", pipeline.Components[0].Name), "%v has all components on its GPU: leave %v out", preset, costmodel.Setting{Field: "component"})
 	case work.Height != work.Width:
-		return costmodel.Refuse(costmodel.Set("width", work.Width), "%v crops pictures to squares (--resolution): use %v and %v", preset, costmodel.Set("height", work.Height), costmodel.Set("width", work.Height))
+		side := work.Height
+		if side%packed != 0 && work.Width%packed == 0 {
+			side = work.Width
+		}
+		side = max(packed, side-side%packed)
+		return costmodel.Refuse(costmodel.Set("width", work.Width), "%v crops pictures to squares (--resolution): use %v and %v", preset, costmodel.Set("height", side), costmodel.Set("width", side))
+	case work.Height%packed != 0:
+		less := max(packed, work.Height-work.Height%packed)
+		return costmodel.Refuse(costmodel.Set("height", work.Height), "%v packs latents by 2 × 2 (_pack_latents), which takes multiples of %d pixels: use %v and %v, or %d for both", preset, packed,
+			costmodel.Set("height", less), costmodel.Set("width", less), less+packed)
 	case work.Offload != "":
 		return costmodel.Refuse(costmodel.Set("offload", work.Offload), "%v has no offloading: leave %v out, and use %v", preset, costmodel.Setting{Field: "offload"}, costmodel.Set("recompute", costmodel.RecomputeFull))
 	case work.VAETiling || work.VAESlicing || work.VAEPrecision != "":
@@ -99,6 +114,9 @@ func (run *running) trained(plan *Plan) (*Plan, error) {
 		Rank: asked.LoRARank, Targets: asked.LoRATargets, Autocast: asked.Precision != costmodel.FP32True, Half: asked.Precision == costmodel.FP16Mixed,
 		Recompute: asked.Recompute == costmodel.RecomputeFull, Latents: run.work.CacheLatents, Replicas: run.work.Replicas > 1, Workspace: run.gpu.WorkspaceBytes, Accumulates: micro > 1,
 	})
+	if errors.Is(err, forward.ErrTargets) {
+		return nil, costmodel.Refuse(costmodel.Set("lora_targets", strings.Join(asked.LoRATargets, ",")), "the %s has no such layer, or one whose adapters are not counted: use one or more of %s", run.denoiser.Graph.Class, strings.Join(forward.Adaptable(run.denoiser.Graph), ", "))
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -72,7 +72,7 @@ func refuses(t *testing.T, fresh func() document, edits []edit) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, parseErr := devicemap.ParsePlan("plan.json", text)
+		_, parseErr := devicemap.ReadPlan("plan.json", text)
 		_, _, faults, mapErr := devicemap.ParseMap("plan.json", text)
 		for _, err := range []error{parseErr, mapErr} {
 			if edit.want == "" && err != nil || edit.want != "" && (err == nil || !strings.HasPrefix(err.Error(), "plan.json: "+edit.want)) {

@@ -1,6 +1,7 @@
 package emit
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -129,19 +130,24 @@ func pictures(class string) string {
 	return ""
 }
 
-// trainsItself names the command that runs a plan of training: its program's own.
+// mixedPrecisions are the values of the program's --mixed_precision.
+var mixedPrecisions = map[costmodel.Precision]string{costmodel.FP32True: "no", costmodel.BF16Mixed: "bf16", costmodel.FP16Mixed: "fp16"}
+
+// trainsItself names the command that runs a plan of training: its program's own
+// (train_dreambooth_lora_flux.py: parse_args). Words in capitals are for its user to
+// replace: the program refuses to start without them.
 func trainsItself(plan *devicemap.Plan, asked *generation) costmodel.Message {
-	words := fmt.Sprintf("accelerate launch --num_processes %d train_dreambooth_lora_flux.py --resolution %d --train_batch_size %d --rank %d", len(plan.Devices), asked.Height, asked.Batch/max(1, plan.Workload.MicroBatches), plan.Workload.LoRARank)
-	if parts := plan.Workload.MicroBatches; parts > 1 {
-		words += fmt.Sprintf(" --gradient_accumulation_steps %d", parts)
-	}
+	work := &plan.Workload
+	words := fmt.Sprintf("accelerate launch --num_processes %d train_dreambooth_lora_flux.py --pretrained_model_name_or_path %s --instance_data_dir DATA --instance_prompt PROMPT --output_dir OUTPUT --resolution %d --train_batch_size %d --rank %d",
+		len(plan.Devices), quote.Path(cmp.Or(plan.Model.Source, "MODEL")), asked.Height, asked.Batch/max(1, work.MicroBatches), work.LoRARank)
 	for _, flag := range []struct {
 		text string
 		on   bool
 	}{
-		{"--mixed_precision bf16", plan.Workload.Precision == costmodel.BF16Mixed},
-		{"--mixed_precision fp16", plan.Workload.Precision == costmodel.FP16Mixed},
-		{"--gradient_checkpointing", plan.Workload.Recompute == costmodel.RecomputeFull},
+		{"--lora_layers " + quote.Shell(strings.Join(work.LoRATargets, ",")), len(work.LoRATargets) > 0},
+		{fmt.Sprintf("--gradient_accumulation_steps %d", work.MicroBatches), work.MicroBatches > 1},
+		{"--mixed_precision " + mixedPrecisions[work.Precision], mixedPrecisions[work.Precision] != ""},
+		{"--gradient_checkpointing", work.Recompute == costmodel.RecomputeFull},
 		{"--cache_latents", asked.CacheLatents},
 	} {
 		if flag.on {

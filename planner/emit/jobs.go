@@ -13,8 +13,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/quote"
 )
 
-// trainer is a training program that reads its whole job from one YAML file. What the
-// plan does not know has a name in capitals there: MODEL, DATASET, TEMPLATE, OUTPUT.
+// trainer is a training program that reads its whole job from one YAML file. The file
+// has names in capitals for values that a plan lacks: MODEL, DATASET, TEMPLATE, OUTPUT.
 type trainer struct {
 	name, file string
 	presets    []string // it takes plans of these
@@ -31,7 +31,7 @@ var trainers = []*trainer{
 	{
 		name: "transformers", file: "training_args.yaml", presets: []string{"transformers"}, strategies: sharded, write: trainingArguments,
 		start: "torchrun --nproc_per_node %[2]d SCRIPT %[1]s",
-		note:  "SCRIPT reads the file with HfArgumentParser(TrainingArguments).parse_yaml_file",
+		note:  "SCRIPT reads the file with HfArgumentParser(TrainingArguments).parse_yaml_file; model and sequences are SCRIPT's",
 	},
 	{
 		name: "trl", file: "sft.yaml", presets: []string{"trl-sft"}, strategies: sharded, write: trlArguments,
@@ -52,13 +52,13 @@ var trainers = []*trainer{
 		name: "lightning", file: "lightning.yaml", presets: []string{"lightning", "lightning:model-parallel"},
 		strategies: []costmodel.Strategy{costmodel.DDP, costmodel.FSDP}, write: lightningTrainer,
 		start: "python3 SCRIPT fit --config %[1]s",
-		note:  "SCRIPT makes a LightningCLI; its model and its DataLoader are not in the file",
+		note:  "SCRIPT makes a LightningCLI; its model and its DataLoader, with batch and sequences, are not in the file",
 	},
 	{
 		name: "accelerate-config", file: "accelerate.yaml", strategies: []costmodel.Strategy{costmodel.DDP, costmodel.FSDP, costmodel.HSDP}, write: accelerateConfig,
 		presets: []string{"transformers", "transformers:fsdp1", "transformers:fsdp1-prefetch", "trl-sft", "trl-dpo", "trl-grpo", "llamafactory"},
 		start:   "accelerate launch --config_file %[1]s SCRIPT",
-		note:    "the file says how processes start: batch, accumulation and optimizer are SCRIPT's",
+		note:    "the file says how processes start: batch, sequences, accumulation and optimizer are SCRIPT's",
 	},
 }
 
@@ -83,7 +83,11 @@ func (trainer *trainer) register() {
 			return keys.print(to, fmt.Sprintf("devmap's plan of %s: %s on %d GPUs", quote.Comment(input.Plan.Model.Name), workload.Strategy, workload.World))
 		},
 		Usage: func(input *Input, file string) (usage, note string) {
-			return fmt.Sprintf(trainer.start, quote.Path(file), input.Plan.Workload.World), trainer.note
+			note = trainer.note
+			if input.Plan.Workload.Float8 != "" && trainer.name == "accelerate-config" { // transformers/training_args.py, __post_init__
+				note += ", whose TrainingArguments must have bf16=False, or it overwrites fp8"
+			}
+			return fmt.Sprintf(trainer.start, quote.Path(file), input.Plan.Workload.World), note
 		},
 	})
 }
@@ -103,13 +107,27 @@ func (trainer *trainer) preset(plan *devicemap.Plan) error {
 	return &refusal{costmodel.Messagef("the plan for %q counts the memory of %s, which is not that of %s: plan it with %v", plan.Model.Name, quote.Comment(preset), trainer.name, costmodel.Set("preset", trainer.presets[0]))}
 }
 
-// strategy demands one for which the program's file has a setting.
+// strategy demands one for which the program's file has a setting. The refusal names
+// the files that have one for the plan.
 func (trainer *trainer) strategy(plan *devicemap.Plan) error {
 	strategy := plan.Workload.Strategy
 	if slices.Contains(trainer.strategies, strategy) {
 		return nil
 	}
-	return &refusal{costmodel.Messagef("the plan for %q has the strategy %s, and the file of %s has no setting for it: plan it with %v", plan.Model.Name, strategy, trainer.name, costmodel.Set("strategy", trainer.strategies[0]))}
+	var others []string
+	for _, other := range trainers {
+		if slices.Contains(other.strategies, strategy) && other.preset(plan) == nil {
+			others = append(others, "emit --for "+other.name)
+		}
+	}
+	if zeroPlan(plan) {
+		others = append(others, "emit --for deepspeed")
+	}
+	remedy := costmodel.Messagef("plan it with %v", costmodel.Set("strategy", trainer.strategies[0]))
+	if len(others) > 0 {
+		remedy = costmodel.Messagef("%s", strings.Join(others, ", or "))
+	}
+	return &refusal{costmodel.Messagef("the plan for %q has the strategy %s, and the file of %s has no setting for it: %v", plan.Model.Name, strategy, trainer.name, remedy)}
 }
 
 // mapping is a mapping of YAML whose keys keep their order.
@@ -127,8 +145,8 @@ func (keys *mapping) when(condition bool, entries ...entry) {
 	}
 }
 
-// MarshalYAML implements yaml.Marshaler. Text that steers a terminal is in quotes,
-// where it can be escaped.
+// MarshalYAML implements yaml.Marshaler. Text that steers a terminal is in quotes
+// and escaped.
 func (keys mapping) MarshalYAML() (any, error) {
 	node := &yaml.Node{Kind: yaml.MappingNode}
 	for _, entry := range keys {
@@ -234,7 +252,7 @@ func blocks(node *yaml.Node) {
 func trainingArguments(plan *devicemap.Plan) (mapping, error) {
 	workload := &plan.Workload
 	keys, err := arguments(plan)
-	keys.when(workload.Precision == costmodel.BF16Mixed, entry{"bf16", true})
+	keys.when(workload.Precision == costmodel.BF16Mixed && workload.Float8 == "", entry{"bf16", true}) // it overwrites fp8
 	keys.when(workload.Liger, entry{"use_liger_kernel", true})
 	return keys, err
 }
@@ -244,9 +262,11 @@ func trlArguments(plan *devicemap.Plan) (mapping, error) {
 	workload := &plan.Workload
 	keys := mapping{{"model_name_or_path", "MODEL"}, {"dataset_name", "DATASET"}, {"max_length", workload.Seq}}
 	keys.when(workload.Packing == "packed", entry{"packing", true})
+	keys.when(workload.Packing == "wrapped", entry{"packing", true}, entry{"packing_strategy", "wrapped"})
 	keys.when(workload.Packing == "padding-free", entry{"padding_free", true})
 	keys.when(workload.Precision == costmodel.BF16True, entry{"dtype", "bfloat16"})
-	keys.when(workload.Precision == costmodel.FP32True || workload.Precision == costmodel.FP16Mixed, entry{"bf16", false})
+	keys.when(workload.Precision == costmodel.FP16True, entry{"dtype", "float16"})
+	keys.when(workload.Float8 != "" || !slices.Contains([]costmodel.Precision{costmodel.BF16Mixed, costmodel.BF16True}, workload.Precision), entry{"bf16", false})
 	keys.when(attention(workload) != "", entry{"attn_implementation", attention(workload)})
 	keys.when(workload.LoRARank > 0, entry{"use_peft", true}, entry{"lora_r", workload.LoRARank}, entry{"lora_target_modules", adapted(workload, "all-linear")})
 	keys.when(workload.LoRARank > 0 && !workload.LoRADropout, entry{"lora_dropout", 0.0})
@@ -290,6 +310,7 @@ func llamaFactory(plan *devicemap.Plan) (mapping, error) {
 	}
 	keys.when(workload.Packing == "wrapped", entry{"packing", true})
 	keys.when(workload.Packing == "packed", entry{"neat_packing", true})
+	keys.when(workload.EvalBatch > 0, entry{"val_size", evaluatedPart})
 	keys.when(workload.MaxPixels > 0, entry{"image_max_pixels", workload.MaxPixels})
 	keys.when(workload.Attention == "eager", entry{"flash_attn", "disabled"})
 	keys.when(workload.Attention == "flash", entry{"flash_attn", "fa2"})
@@ -301,143 +322,4 @@ func llamaFactory(plan *devicemap.Plan) (mapping, error) {
 	keys.when(workload.Recompute == costmodel.RecomputeNone, entry{"disable_gradient_checkpointing", true})
 	shared, err := arguments(plan)
 	return append(keys, shared...), err
-}
-
-// axolotl is a configuration of axolotl 0.19 (utils/schemas/config.py).
-func axolotl(plan *devicemap.Plan) (mapping, error) {
-	workload := &plan.Workload
-	if workload.Strategy == costmodel.FSDP && strings.HasSuffix(workload.Optimizer, "-8bit") { // utils/schemas/validation.py
-		return nil, &refusal{costmodel.Messagef("the plan for %q has the optimizer %s, which axolotl refuses under FSDP2: plan it with %v", plan.Model.Name, workload.Optimizer, costmodel.Set("optimizer", costmodel.AdamW))}
-	}
-	keys := mapping{
-		{"base_model", "MODEL"},
-		{"datasets", []mapping{{{"path", "DATASET"}, {"type", "TEMPLATE"}}}},
-		{"output_dir", "OUTPUT"},
-		{"num_epochs", 1},
-		{"learning_rate", 0.0002},
-		{"sequence_len", workload.Seq},
-		{"micro_batch_size", perDevice(workload)},
-		{"gradient_accumulation_steps", max(1, workload.MicroBatches)},
-		{"bf16", axolotlBF16(workload)},
-		{"gradient_checkpointing", workload.Recompute == costmodel.RecomputeFull && workload.Strategy != costmodel.FSDP},
-	}
-	keys.when(workload.Packing == "packed", entry{"sample_packing", true})
-	keys.when(attention(workload) != "", entry{"attn_implementation", attention(workload)})
-	if workload.LoRARank > 0 {
-		method := "lora"
-		if workload.Quantize == "nf4" {
-			method = "qlora"
-		}
-		keys = append(keys, entry{"adapter", method}, entry{"lora_r", workload.LoRARank}, entry{"lora_alpha", workload.LoRARank})
-		all := slices.Equal(workload.LoRATargets, []string{"all-linear"})
-		keys.when(all, entry{"lora_target_linear", true})
-		keys.when(!all, entry{"lora_target_modules", workload.LoRATargets})
-		keys.when(workload.LoRADropout, entry{"lora_dropout", 0.05})
-	}
-	keys.when(workload.Quantize == "nf4", entry{"load_in_4bit", true})
-	keys.when(workload.Quantize == "int8", entry{"load_in_8bit", true})
-	keys.when(optimizerOf(workload) != "", entry{"optimizer", optimizerOf(workload)})
-	switch {
-	case workload.Strategy == costmodel.FSDP:
-		keys = append(keys, entry{"fsdp_version", 2}, entry{"fsdp_config", mapping{
-			{"auto_wrap_policy", "TRANSFORMER_BASED_WRAP"},
-			{"reshard_after_forward", true},
-			{"offload_params", workload.HostShards},
-			{"activation_checkpointing", workload.Recompute == costmodel.RecomputeFull},
-		}})
-	case zeroPlan(plan):
-		config, err := inline(plan)
-		return append(keys, entry{"deepspeed", config}), err
-	}
-	return keys, nil
-}
-
-// axolotlBF16 is axolotl's setting of bf16: true is autocast (utils/config,
-// resolve_dtype), and full is none.
-func axolotlBF16(workload *costmodel.Workload) any {
-	switch {
-	case workload.Precision == costmodel.BF16True && workload.LoRARank > 0:
-		return "full"
-	default:
-		return workload.Precision == costmodel.BF16Mixed || workload.Precision == costmodel.BF16True
-	}
-}
-
-// lightningTrainer is the section of the Trainer in a configuration of LightningCLI
-// (lightning 2.6, pytorch/trainer/trainer.py).
-func lightningTrainer(plan *devicemap.Plan) (mapping, error) {
-	workload := &plan.Workload
-	var strategy any = "ddp"
-	switch {
-	case workload.Strategy == costmodel.DDP && workload.GradientViews:
-		strategy = mapping{{"class_path", "lightning.pytorch.strategies.DDPStrategy"}, {"init_args", mapping{{"gradient_as_bucket_view", true}}}}
-	case workload.Preset == "lightning:model-parallel":
-		strategy = mapping{{"class_path", "lightning.pytorch.strategies.ModelParallelStrategy"}, {"init_args", mapping{
-			{"data_parallel_size", workload.World}, {"tensor_parallel_size", 1},
-		}}}
-	case workload.Strategy == costmodel.FSDP:
-		strategy = mapping{{"class_path", "lightning.pytorch.strategies.FSDPStrategy"}, {"init_args", mapping{{"cpu_offload", workload.HostShards}}}}
-	}
-	return mapping{{"trainer", mapping{
-		{"accelerator", "gpu"},
-		{"num_nodes", 1},
-		{"devices", workload.World},
-		{"strategy", strategy},
-		{"precision", string(workload.Precision)},
-		{"accumulate_grad_batches", max(1, workload.MicroBatches)},
-	}}}, nil
-}
-
-// accelerateConfig is what accelerate launch reads (accelerate 1.15,
-// commands/config/config_args.py).
-func accelerateConfig(plan *devicemap.Plan) (mapping, error) {
-	workload := &plan.Workload
-	kind, mixed := "MULTI_GPU", "no"
-	if workload.Strategy != costmodel.DDP {
-		kind = "FSDP"
-	}
-	switch workload.Precision {
-	case costmodel.BF16Mixed:
-		mixed = "bf16"
-	case costmodel.FP16Mixed:
-		mixed = "fp16"
-	default:
-	}
-	keys := mapping{
-		{"compute_environment", "LOCAL_MACHINE"},
-		{"distributed_type", kind},
-		{"mixed_precision", mixed},
-		{"num_machines", 1},
-		{"machine_rank", 0},
-		{"num_processes", workload.World},
-		{"main_training_function", "main"},
-	}
-	if kind == "FSDP" {
-		keys = append(keys, entry{"fsdp_config", fsdpConfig(workload)})
-	}
-	if workload.Strategy == costmodel.HSDP {
-		keys = append(keys, entry{"parallelism_config", mapping{
-			{"parallelism_config_dp_replicate_size", workload.World / max(1, workload.ShardDegree)},
-			{"parallelism_config_dp_shard_size", workload.ShardDegree},
-			{"parallelism_config_tp_size", 1},
-			{"parallelism_config_cp_size", 1},
-		}})
-	}
-	return keys, nil
-}
-
-// fsdpConfig is the section of FSDP of Accelerate.
-func fsdpConfig(workload *costmodel.Workload) mapping {
-	keys := mapping{
-		{"fsdp_auto_wrap_policy", "TRANSFORMER_BASED_WRAP"},
-		{"fsdp_activation_checkpointing", workload.Recompute == costmodel.RecomputeFull},
-		{"fsdp_cpu_ram_efficient_loading", workload.BuiltOn == "cpu"},
-		{"fsdp_offload_params", workload.HostShards},
-	}
-	if first, version1 := strings.CutPrefix(workload.Preset, "transformers:fsdp1"); version1 {
-		keys = append(keys, entry{"fsdp_version", 1}, entry{"fsdp_sharding_strategy", "FULL_SHARD"}, entry{"fsdp_use_orig_params", true})
-		keys.when(first == "-prefetch", entry{"fsdp_backward_prefetch", "BACKWARD_PRE"})
-		return keys
-	}
-	return append(keys, entry{"fsdp_version", 2}, entry{"fsdp_reshard_after_forward", true})
 }

@@ -73,7 +73,7 @@ func swiftCommand(plan *devicemap.Plan, placed string) string {
 	} else {
 		add("tuner_type", "full")
 	}
-	add("per_device_train_batch_size", strconv.FormatInt(workload.Batch/max(1, workload.MicroBatches), 10))
+	add("per_device_train_batch_size", strconv.FormatInt(perDevice(workload), 10))
 	// Its own default is 16 / (batch × processes), rounded up.
 	add("gradient_accumulation_steps", strconv.FormatInt(max(1, workload.MicroBatches), 10))
 	if workload.EvalBatch > 0 {

@@ -1,8 +1,10 @@
 package emit
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner/devicemap"
@@ -22,19 +24,21 @@ type outside struct {
 // settingsOutside are the settings of each target that its users make
 // elsewhere. A target that is not here writes all, or refuses the plan.
 var settingsOutside = map[string][]outside{
-	"accelerate": {lossOf(""), lossAlone, average, recomputation, optimization, inBackward, ligerKernels, eightBits, adapters, adapterType, accumulation, autocast},
-	"deepspeed":  {lossOf(""), lossAlone, average, recomputation, optimization, ligerKernels, adapters, adapterType, quantization, kernel},
-	"ms-swift":   {lossOf("--use_liger_kernel true also replaces other layers"), lossAlone, average, partialRecomputation, unnamedOptimization, compilation, eightBits, adapterType},
-	"openpi":     {lossOf(""), lossAlone, jaxRecomputation, jaxOptimization},
-	"transformers": {
-		programLoss, average, eightBits, partialRecomputation, unnamedOptimization, inBackward, adapters, adapterType, quantization, kernel, masterWeights,
-	},
-	"trl":               {programLoss, average, eightBits, partialRecomputation, unnamedOptimization, inBackward, adapterType},
-	"llamafactory":      {programLoss, average, eightBits, partialRecomputation, unnamedOptimization, inBackward},
-	"lightning":         {programLoss, average, eightBits, recomputation, optimization, inBackward, ligerKernels, compilation, adapters, adapterType, quantization, kernel},
-	"axolotl":           {programLoss, average, eightBits, partialRecomputation, unnamedOptimization, inBackward, ligerKernels, compilation, adapterType},
-	"accelerate-config": {programLoss, average, eightBits, partialRecomputation, recomputationOutside, optimization, inBackward, ligerKernels, compilation, adapters, adapterType, quantization, kernel, accumulation},
-	"torch-schedule":    {lossOf(""), average, recomputation, optimization, adapters, adapterType, quantization, kernel, autocast},
+	"accelerate":   {lossOf(""), lossAlone, average, recomputation, optimization, inBackward, ligerKernels, eightBits, adapters, adapterType, accumulation, autocast},
+	"deepspeed":    slices.Concat([]outside{lossOf(""), lossAlone, average, recomputation, optimization, ligerKernels, adapters, adapterType, quantization, kernel, zeroGroups, dropout, inBackward, compilation, eightBits, packs, scriptEvaluation}, ofData),
+	"ms-swift":     {lossOf("--use_liger_kernel true also replaces other layers"), lossAlone, average, partialRecomputation, unnamedOptimization, compilation, eightBits, adapterType},
+	"openpi":       {lossOf(""), lossAlone, jaxRecomputation, jaxOptimization},
+	"transformers": slices.Concat(ofData, everywhere, ofModel, []outside{fp8Launch, packs, gradientViews, loadedAs, groups}),
+	"trl":          slices.Concat(ofData, everywhere, []outside{trlFP8, gradientViews, groups, adapterType}),
+	"llamafactory": slices.Concat(withoutPixels, everywhere, []outside{noFP8, noVarlen, gradientViews, llamaFactoryTypes, llamaFactoryAdapters, groups}),
+	"lightning": slices.Concat(ofData, everywhere, ofModel, []outside{
+		recomputation, optimization, fp8Module, packs, lightningEvaluation, lightningLiger, compiled, groups, lightningMixed, lightningOffload,
+	}),
+	"axolotl": slices.Concat(ofData, everywhere, []outside{axolotlPacks, gradientViews, axolotlTypes, axolotlCompile, zeroGroups, adapterType}),
+	"accelerate-config": slices.Concat(ofData, everywhere, ofModel, []outside{
+		rowwiseAlone, packs, scriptEvaluation, gradientViews, loadedAs, fsdp1Groups, recomputationOutside, optimization, ligerKernels, compilation, accumulation,
+	}),
+	"torch-schedule": {lossOf(""), average, recomputation, optimization, adapters, adapterType, quantization, kernel, autocast},
 }
 
 func (target *Target) outside(plan *devicemap.Plan) []costmodel.Message {
@@ -84,21 +88,22 @@ func lossOf(engine string) outside {
 	return outside{"loss", trained(func(w *costmodel.Workload) string { return w.Loss }, "eager"), map[string]string{
 		"chunked": "compute the cross-entropy over a part of the tokens at a time, or the logits of all tokens stay in memory",
 		"fused":   fused,
+		"tiled":   "compute the cross-entropy a tile of the logits at a time, as TRL does (trl/trainer/utils.py, add_fused_lm_head)",
+		"eager":   "TRL makes a tile of the logits at a time: give the trainer a compute_loss_func that takes all of them",
 	}}
 }
 
 var (
 	programLoss = outside{ // the program's own is in the preset
-		"loss", trained(func(w *costmodel.Workload) string { return w.Loss }, "eager", "tiled"), lossOf("").how,
-	}
-	masterWeights = outside{ // Accelerate makes those of FSDP
-		"precision", trained(func(w *costmodel.Workload) string {
-			if w.Strategy == costmodel.DDP && w.LoRARank == 0 && w.Precision == costmodel.BF16Mixed || w.Precision == costmodel.FP32True {
-				return string(w.Precision)
+		"loss", trained(func(w *costmodel.Workload) string {
+			switch {
+			case w.Preset == "axolotl" && w.Loss == "fused": // the file has it
+				return ""
+			case strings.HasPrefix(w.Preset, "trl-") && !w.Liger: // Liger's is in its place
+				return strings.TrimSuffix(cmp.Or(w.Loss, "eager"), "tiled")
 			}
-			return ""
-		}),
-		map[string]string{"": "load the model with dtype=torch.float32"},
+			return strings.TrimSuffix(w.Loss, "eager")
+		}), lossOf("").how,
 	}
 	recomputationOutside = outside{
 		"recompute", trained(func(w *costmodel.Workload) string {
@@ -154,13 +159,11 @@ var (
 	ligerKernels = outside{
 		"liger", trained(func(w *costmodel.Workload) string { return given(w.Liger) }), map[string]string{"": "set use_liger_kernel of TrainingArguments"},
 	}
-	eightBits = outside{
-		"float8", trained(func(w *costmodel.Workload) string { return w.Float8 }), map[string]string{
-			"tensorwise":          "set ACCELERATE_MIXED_PRECISION=fp8, ACCELERATE_FP8_BACKEND=AO and ACCELERATE_FP8_ENABLE_FSDP_FLOAT8_ALL_GATHER=false",
-			"tensorwise-gathered": "set ACCELERATE_MIXED_PRECISION=fp8 and ACCELERATE_FP8_BACKEND=AO",
-			"rowwise":             "set fp8: true and fp8_config.recipe: rowwise in axolotl's file",
-		},
-	}
+	eightBits = float8Of(map[string]string{
+		"tensorwise":          "set mixed_precision: fp8, backend AO and enable_fsdp_float8_all_gather: false in the file of accelerate launch",
+		"tensorwise-gathered": "set mixed_precision: fp8 and backend AO in the file of accelerate launch",
+		"rowwise":             "set fp8: true and fp8_config.recipe: rowwise in axolotl's file",
+	})
 	compilation = outside{
 		"compile", trained(func(w *costmodel.Workload) string { return given(w.Compile) }), map[string]string{"": "set torch_compile of TrainingArguments"},
 	}

@@ -130,6 +130,29 @@ func (problem *remedies) sharded(ctx context.Context) []Change {
 	return problem.several(ctx, problem.withStrategy(costmodel.FSDP), problem.full)
 }
 
+// combined are changes of several kinds, if those of one kind are not enough: the
+// smallest larger GPU with as many of the edits as it needs. Otherwise it is the least
+// number of GPUs under FSDP, or of a device map in inference: with the edits that train
+// the same, and with adapters. A search under all strategies would take seconds.
+func (problem *remedies) combined(ctx context.Context) []Change {
+	for _, larger := range problem.larger() {
+		if out := problem.several(ctx, larger, problem.full); out != nil {
+			return out
+		}
+	}
+	spread := costmodel.FSDP
+	if problem.Workload.Mode != costmodel.Train {
+		spread = costmodel.DeviceMap
+	}
+	sized, sharded := problem.sized(), problem.withStrategy(spread)
+	for _, edits := range [][]edit{nil, same(&sized), slices.Concat(same(&sized), problem.adapters)} {
+		if out := problem.moreGPUs(ctx, sharded.edited(edits...)); out != nil {
+			return out
+		}
+	}
+	return nil
+}
+
 // followChanges follows the pools of changes, so that their verdicts are those of
 // their own plans.
 func followChanges(ctx context.Context, changes []Change) []Change {

@@ -50,7 +50,7 @@ type training struct {
 	*tape
 	rank    int64 // of adapters
 	adapter int64 // bytes of their elements
-	norms   int64 // bytes of what norms read: autocast raises it; 0: as it is
+	norms   int64 // bytes of an element that norms read under autocast; 0: as it is
 	adapts  func(name string) bool
 	nodes   []*node
 	grads   []*value // of adapters

@@ -32,8 +32,8 @@ type Moment struct {
 	Cost            Cost
 }
 
-// Trained is what a run holds: its moments, all of them with the components'
-// tensors, and what the allocator reserves.
+// Trained is the memory of a run: its moments with the components' tensors, and the
+// allocator's pool.
 type Trained struct {
 	Moments       []Moment
 	Adapters      int64 // bytes of their matrices
@@ -46,9 +46,9 @@ type Trained struct {
 // Trains reports a transformer whose training can be followed.
 func Trains(class string) bool { return class == "FluxTransformer2DModel" }
 
-// Train follows two steps of a program that trains adapters: the components in
-// the order in which they come to the GPU, the prompt's encoding, and for each
-// step the prompts', the pictures', forward, backward and update.
+// Train follows two steps of a program that trains adapters. First the components
+// come to the GPU in turn, and the prompt is encoded. Each step encodes prompts and
+// pictures, and runs forward, backward and update.
 func Train(parts Parts, call Call, ask Training) (Trained, error) {
 	if !Trains(parts.Transformer.Class) {
 		return Trained{}, fmt.Errorf("the training of a %s is not known here", parts.Transformer.Class)
@@ -130,17 +130,17 @@ func (run *trainee) prepare() error {
 	for _, encoder := range run.parts.Encoders {
 		run.resident(encoder)
 	}
-	for i := range run.parts.Transformer.Layers {
-		layer := &run.parts.Transformer.Layers[i]
-		for j := range layer.Params {
-			name, matrix := strings.CutSuffix(modelgraph.FullName(layer.Name, layer.Params[j].Name), ".weight")
-			if matrix && len(layer.Params[j].Shape) == 2 && run.adapts(name) {
-				run.adapters(run.root.inward(name), run.root.out(name))
-			}
+	for _, name := range linears(run.parts.Transformer) {
+		switch {
+		case !run.adapts(name):
+		case !followed(name):
+			return ErrTargets
+		default:
+			run.adapters(run.root.inward(name), run.root.out(name))
 		}
 	}
 	if len(run.picked) == 0 {
-		return fmt.Errorf("no layer of the %s has a name that ends in %q", run.parts.Transformer.Class, run.ask.Targets)
+		return ErrTargets
 	}
 	run.made.ResidentBytes = run.live
 	const lt = 1 << 20 // cuBLASLt's workspace, of forward's thread
@@ -258,8 +258,8 @@ func (run *trainee) microBatches() error {
 	return nil
 }
 
-// step is one step (train_dreambooth_lora_flux.py: main). What a variable holds
-// stays until the next step gives it another value.
+// step is one step (train_dreambooth_lora_flux.py: main). A variable keeps its
+// value until the next step gives it another.
 func (run *trainee) step() error {
 	run.set("batch", run.single(run.pixels()))
 	run.encode("step", run.call.Batch)

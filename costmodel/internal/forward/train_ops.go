@@ -1,5 +1,13 @@
 package forward
 
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
 // to is a cast, if it changes the type.
 func (run *training) to(x *tensor, width int64) *tensor {
 	if x.width == width {
@@ -49,7 +57,7 @@ func (run *training) work(rows, in, out int64) {
 	run.traffic += float64(run.width) * (float64(rows)*float64(in) + float64(in)*float64(out))
 }
 
-// linear is nn.Linear, with peft's adapter where it has one
+// linear is nn.Linear, with peft's adapter if it has one
 // (peft/tuners/lora/layer.py: Linear.forward).
 func (run *training) layer(mod module, name string, x *tensor, rows int64) *tensor {
 	in, out := mod.inward(name), mod.out(name)
@@ -339,10 +347,9 @@ func (run *training) attended(query, key, val *tensor, batch, heads, dim int64) 
 	return out
 }
 
-// efficientScratch is what the memory-efficient kernel's backward takes: the product
-// of the result and its gradient, its sums, and blocks of 64 rows of dq, each
-// with a lock and a counter (mem_eff_attention/kernel_backward.h:
-// GradQTempStorage).
+// efficientScratch is the scratch memory of the memory-efficient kernel's backward: the
+// product of the result and its gradient, its sums, and blocks of 64 rows of dq. Each
+// block has a lock and a counter (mem_eff_attention/kernel_backward.h: GradQTempStorage).
 func efficientScratch(run *training, bytes, rows, pairs, tokens, width int64) {
 	const blockRows, header = 64, 16
 	side := int64(64)
@@ -355,4 +362,40 @@ func efficientScratch(run *training, bytes, rows, pairs, tokens, width int64) {
 	run.drop(sums, both)
 	scratch := run.alloc(pairs * ((tokens + blockRows - 1) / blockRows) * (header + 4*blockRows*side))
 	run.drop(turned, scratch)
+}
+
+// ErrTargets says that no layer has a name that ends in one of the targets, or one
+// whose adapters are not followed.
+var ErrTargets = errors.New("the targets name no layer whose adapters are followed, or another")
+
+// linears are the names of a graph's linear layers.
+func linears(graph *modelgraph.Graph) (names []string) {
+	for i := range graph.Layers {
+		layer := &graph.Layers[i]
+		for j := range layer.Params {
+			name, matrix := strings.CutSuffix(modelgraph.FullName(layer.Name, layer.Params[j].Name), ".weight")
+			if matrix && len(layer.Params[j].Shape) == 2 {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+// followed reports a layer that is walked with its adapters: those of blocks, without
+// what makes their modulation, and the last.
+func followed(name string) bool {
+	list, rest, _ := strings.Cut(name, ".")
+	return name == "proj_out" || strings.HasSuffix(list, "_blocks") && !strings.Contains(rest, "norm")
+}
+
+// Adaptable are the targets that each name one followed layer of every block of a list.
+func Adaptable(graph *modelgraph.Graph) (ends []string) {
+	for _, name := range linears(graph) {
+		parts := strings.SplitN(name, ".", 3) // a list, a block's number, a layer
+		if len(parts) == 3 && followed(name) && !slices.Contains(ends, parts[2]) {
+			ends = append(ends, parts[2])
+		}
+	}
+	return ends
 }

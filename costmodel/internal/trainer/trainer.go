@@ -71,9 +71,9 @@ type Path struct {
 	// (axolotl, kernels/lora.py).
 	FusedAdapters bool `json:"fused_adapters"`
 	// QuantizedAsLoaded: the program does not call PEFT's
-	// prepare_model_for_kbit_training, so that what is not quantised keeps its type
-	// (trl, trainer/sft_trainer.py; swift/pipelines/train/tuner.py; llamafactory,
-	// model/adapter.py).
+	// prepare_model_for_kbit_training, so that tensors that are not quantised keep their
+	// type. Sources: trl, trainer/sft_trainer.py; swift, pipelines/train/tuner.py;
+	// llamafactory, model/adapter.py.
 	QuantizedAsLoaded bool `json:"quantized_as_loaded"`
 	// Quantized16: adapters on a quantised base are bf16 (trl, SFTTrainer.__init__:
 	// param.data.to(torch.bfloat16)).
@@ -101,6 +101,9 @@ type Path struct {
 	// prepare_logits_to_keep). "all": all labels (trl/trainer/utils.py,
 	// add_fused_lm_head). Empty: every position.
 	LabelPositions string `json:"label_positions"`
+	// LigerLayers: with Liger its kernels run the layers alone, and the loss is the
+	// program's own (trl/trainer/sft_trainer.py: fused_linear_cross_entropy False).
+	LigerLayers bool `json:"liger_layers"`
 	// Flat: FSDP1 (torch/distributed/fsdp/_flat_param.py), a flat parameter for
 	// every block and one for the rest, or Whole: one for the model.
 	Flat, Whole bool

@@ -12,6 +12,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/phases"
 	"github.com/devmap-dev/devmap/modelgraph/diffusers"
 	"github.com/devmap-dev/devmap/planner"
+	"github.com/devmap-dev/devmap/planner/strategy"
 )
 
 // Pipeline is the problem that the flags define for a diffusion pipeline, which MODEL
@@ -53,7 +54,7 @@ func (request *Request) Pipeline(model, folder string, builtIn fs.FS) (*Question
 		return nil, err
 	}
 	diffusion := &planner.Diffusion{Pipeline: pipeline, Workload: generation(request, training)}
-	return &Question{Problem: planner.Problem{Diffusion: diffusion, Topology: topology}, Source: model, request: request}, nil
+	return &Question{Problem: planner.Problem{Diffusion: diffusion, Topology: topology}, Options: strategy.Options{Fixed: request.fixed(topology)}, Source: model, request: request}, nil
 }
 
 // pipelinePreset is the program that trains adapters of a diffusion pipeline.

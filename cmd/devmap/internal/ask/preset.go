@@ -70,6 +70,9 @@ type presetting struct {
 	made     []costmodel.Setting
 	sets     []presetSet
 	file     trainerRead // of --preset FILE
+	// train is DeepSpeed's train_batch_size, and batch a GPU's part of a step by the
+	// file: 0, it is not to be compared.
+	train, batch int64
 }
 
 // layPreset lays what --preset says under the flags; without it, the default
@@ -104,7 +107,7 @@ func applyPreset(workload *costmodel.Workload, given func(field string) bool) (n
 func (set *presetting) lay(request *Request) (notes []string, err error) {
 	workload, given := set.workload, set.given
 	if name := workload.Preset; isFile(name) {
-		if set.file, err = readTrainerFile(name); err != nil {
+		if set.file, err = readOnce(request, name); err != nil {
 			return nil, err
 		}
 		note, err := set.file.deepSpeed(request)
@@ -118,6 +121,9 @@ func (set *presetting) lay(request *Request) (notes []string, err error) {
 		return notes, nil // a loop by hand, or it is refused with the reason
 	}
 	set.sets = slices.Concat(set.file.sets, presets()[i].Sets, set.file.defaults)
+	if err := set.matchDeepSpeed(request); err != nil {
+		return nil, err
+	}
 	for _, one := range set.sets {
 		if err := set.apply(&one); err != nil {
 			return nil, err
@@ -199,9 +205,6 @@ func (set *presetting) under(workload *costmodel.Workload) {
 		}
 	}
 }
-
-// isFile reports a value of --preset that is a file's name.
-func isFile(preset string) bool { return strings.ContainsAny(preset, "/.\\") }
 
 // presetSets reports a field that a preset gives a default of its own.
 func presetSets(name, field string) bool {

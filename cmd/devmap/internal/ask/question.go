@@ -11,6 +11,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -34,6 +35,33 @@ type Question struct {
 // Smallest are the changes that make the problem fit, as flags.
 func (asked *Question) Smallest(ctx context.Context) []strategy.Change {
 	return asked.said(strategy.Smallest(ctx, asked.Problem, asked.Options))
+}
+
+// NoChange says that no change was found that fits, and what was tried.
+func (asked *Question) NoChange(ctx context.Context) string {
+	if ctx.Err() != nil {
+		return "--time-limit ended the search before a change that fits was found: use a longer one"
+	}
+	_, program := estimate.Native(nil)
+	work := &asked.Workload
+	var tried []string
+	switch {
+	case asked.Diffusion != nil && asked.Diffusion.Workload.Train != nil:
+		tried = []string{"--recompute full", "--precision bf16-mixed", "a smaller --batch", "--cache-latents", "a larger --gpu"}
+	case asked.Diffusion != nil && len(asked.Topology.Devices) > 1:
+		tried = []string{"--fully-shard-degree", "--vae-tiling"}
+	case asked.Diffusion != nil:
+		tried = []string{"--offload", "--vae-tiling"}
+	case work.Mode == costmodel.Train && work.Runtime != program:
+		tried = []string{"--recompute full", "--micro-batches", "a smaller --batch and --seq", "--lora-rank", "--quantize", "another --strategy", "more --gpus", "a larger --gpu"}
+	default:
+		tried = []string{"a smaller --batch and --seq", "another --strategy", "more --gpus", "a larger --gpu"}
+	}
+	tried = slices.DeleteFunc(tried, func(words string) bool {
+		_, flag, _ := strings.Cut(words, "--")
+		return slices.Contains(asked.Options.Fixed, flag)
+	})
+	return "no change was found that fits; tried, alone and together: " + strings.Join(tried, ", ")
 }
 
 // Next are the next-best changes from a value on, as flags.
@@ -100,9 +128,9 @@ func place(name string) int {
 	return slices.IndexFunc(costmodel.Fields(), func(field costmodel.Field) bool { return field.Name == name })
 }
 
-// leftOpen are the settings that the command would have otherwise than the change was
-// tried, because a preset follows a flag of the change: its batch is that of one
-// micro-batch, and adapters have defaults of their own.
+// leftOpen are the settings that differ between the command and the change that was
+// tried. A preset follows flags of the change: its batch is that of one micro-batch, and
+// adapters have defaults of their own.
 func (asked *Question) leftOpen(change *strategy.Change) (out []costmodel.Setting) {
 	if !asked.request.Given("preset") || change.To.Diffusion != nil {
 		return nil

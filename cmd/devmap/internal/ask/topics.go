@@ -126,6 +126,9 @@ Flags that you give win.
 
 // refusedPreset reports a preset whose program devmap does not count.
 func refusedPreset(name string) bool {
+	if name == pipelinePreset { // it is for diffusion pipelines
+		return false
+	}
 	var fault *costmodel.FieldError
 	err := estimate.CheckPlaced(&costmodel.Workload{Preset: name, Mode: costmodel.Train, Strategy: costmodel.FSDP})
 	return errors.As(err, &fault) && fault.Field == "preset"

@@ -65,9 +65,8 @@ func (f *flag) check(value string) error {
 	}
 }
 
-// guess is what was meant by a value that is unknown: another's name for one
-// of ours, one in other letters, or one that a slip of the fingers makes;
-// empty where nothing is near.
+// guess is the known value nearest to an unknown one: another program's name for it,
+// other letters, or a typing error. It is empty if no value is near.
 func (f *flag) guess(value string) string {
 	low := strings.ToLower(strings.TrimSpace(value))
 	if names := f.meant[low]; names != "" && everyIn(names, f.values) {
@@ -85,7 +84,7 @@ func (f *flag) guess(value string) string {
 	return ""
 }
 
-// Guess is what was meant by the value of a flag; empty where nothing is near.
+// Guess is the known value of a flag nearest to an unknown one; empty if none is near.
 func Guess(name, value string) string { return flagNamed(name).guess(value) }
 
 // everyIn reports that all names of "a, b or c" are taken.

@@ -3,6 +3,7 @@ package show
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
@@ -38,23 +39,14 @@ func Pipeline(to io.Writer, pipeline *diffusers.Pipeline, solution *planner.Solu
 		components.Row(out.Cell(component.Name), out.Cell(component.Class), fmt.Sprint(component.Graph.ParamCount()), inGiB(weights(component.Graph, &work)))
 	}
 	say("%s\n", out.Block(components.String()))
-	table := &sheet{
-		headings: []string{"Phase", "Peak by", "Weights", "Activ", "Buffers", "Peak", "Reserved", "Free", "Seconds", "Fits"},
-		left:     []string{"Phase", "Peak by", "Fits"}, spare: []string{"Buffers", "Seconds"}, compact: true,
-	}
 	rows := &deviceTable{Printer: printer, devices: document.Devices, unit: scaleFor(1 << 30)}
-	for i := range document.Phases {
-		phase := &document.Phases[i]
-		device := fullest(phase.Devices)
-		most := &device.Predicted
-		table.rows = append(table.rows, []any{
-			phase.Name, phase.Component, inGiB(most.ParamsBytes), inGiB(most.ActivationsBytes), inGiB(most.WorkspaceBytes + most.CommBuffersBytes + most.KVCacheBytes),
-			inGiB(most.PeakAllocatedBytes), rows.reserved(device), inGiB(device.HeadroomBytes), fmt.Sprintf("%.2f", phase.Seconds), fitWord(device.Verdict),
-		})
-	}
+	table := phasesOf(document, rows, work.Train != nil)
 	text, lost := table.fitting(printer.width, nil)
 	say("%s\n", out.Block(text))
 	said := []string{"GiB of the fullest GPU in each phase.", "Reserved is the allocator's pool."}
+	if work.Train != nil {
+		said = append(said, "States: gradients, optimizer.")
+	}
 	if context := rows.contexts(); context != "" {
 		said = append(said, "Free counts the CUDA context ("+context+").")
 	}
@@ -73,6 +65,32 @@ func Pipeline(to io.Writer, pipeline *diffusers.Pipeline, solution *planner.Solu
 		say("%s\n", out.Block(others.String()))
 	}
 	printer.Judged(document.Verdict, document.Devices, document.Imbalance, 0)
+}
+
+// phasesOf is the table of phases. A step of training has a column more.
+func phasesOf(document *devicemap.Plan, rows *deviceTable, trains bool) *sheet {
+	const states = 3 // the place of the column
+	table := &sheet{
+		headings: []string{"Phase", "Peak by", "Weights", "Activ", "Buffers", "Peak", "Reserved", "Free", "Seconds", "Fits"},
+		left:     []string{"Phase", "Peak by", "Fits"}, spare: []string{"Buffers", "Seconds"}, compact: true,
+	}
+	if trains {
+		table.headings = slices.Insert(table.headings, states, "States")
+	}
+	for i := range document.Phases {
+		phase := &document.Phases[i]
+		device := fullest(phase.Devices)
+		most := &device.Predicted
+		row := []any{
+			phase.Name, phase.Component, inGiB(most.ParamsBytes), inGiB(most.ActivationsBytes), inGiB(most.WorkspaceBytes + most.CommBuffersBytes + most.KVCacheBytes),
+			inGiB(most.PeakAllocatedBytes), rows.reserved(device), inGiB(device.HeadroomBytes), fmt.Sprintf("%.2f", phase.Seconds), fitWord(device.Verdict),
+		}
+		if trains {
+			row = slices.Insert(row, states, any(inGiB(most.GradsBytes+most.OptimizerStateBytes)))
+		}
+		table.rows = append(table.rows, row)
+	}
+	return table
 }
 
 // weights is the size of a component's parameters: trained in fp32, that is not the

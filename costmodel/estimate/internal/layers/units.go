@@ -165,9 +165,9 @@ func (unit *adder) trains(layer *Layer, states *matrixStates) costmodel.LayerMem
 	return step
 }
 
-// accumulating is a step when its parameters have gradients already, from
-// micro-batches before: the peak is in one of these, as all gradients exist
-// throughout it. waits is a tied parameter's new gradient, kept for the others.
+// accumulating is a step whose parameters have gradients of earlier micro-batches. The
+// peak is in such a step, because all gradients exist throughout it. waits is a tied
+// parameter's new gradient, kept for the others.
 func accumulating(step costmodel.LayerMemory, waits int64) costmodel.LayerMemory {
 	step.Grads = waits
 	step.Backward = step.AccumPeak
@@ -198,10 +198,9 @@ func (unit *adder) embedsLast() {
 	}
 }
 
-// passOutputs charges the input of every recomputed unit to the unit that makes
-// it, on whose device it stays: the engine checkpoints the tensor that a block
-// is called with, before the hook copies it (GradientCheckpointingLayer wraps
-// the hooked forward).
+// passOutputs charges the input of every recomputed unit to the unit that makes it, on
+// whose device it stays. The engine checkpoints a block's argument before the hook
+// copies it: GradientCheckpointingLayer wraps the hooked forward.
 func passOutputs(model *Model, units []costmodel.Unit) {
 	for unit := range units {
 		if !units[unit].Recompute {

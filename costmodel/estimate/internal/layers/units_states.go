@@ -9,15 +9,14 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// matrixStates is what the allocator adds to optimizer states and gradients of
-// an MLP's matrices where every GPU runs the whole model. States come in the
-// first step, after a backward: if it freed wider activations, they are cut
-// from those and pay nothing; where activations are no wider, or recomputed, so
-// that those of one block alone are there, the first are cut from what the loss
-// left, and each of the others takes a segment and pays as its weight did. A
-// gradient is made when its own layer's activations have just been freed,
-// recomputed or not. Under a device map the loss is on one GPU, and who pays
-// depends on the map: not counted.
+// matrixStates are the allocator's rests of optimizer states and gradients of an MLP's
+// matrices, if every GPU runs the whole model. States come in the first step, after a
+// backward. If it freed wider activations, states are cut from them without a rest. If
+// activations are no wider, or are recomputed, those of one block alone are free. Then
+// the first states are cut from blocks of the loss, and each other takes a segment with
+// the rest of its weight. A gradient is made right after its layer's activations are
+// freed, recomputed or not. Under a device map the loss is on one GPU, so that the rests
+// depend on the map: they are not counted.
 type matrixStates struct {
 	model *Model
 	// lossBlocks is what is left of the loss's blocks while states are laid

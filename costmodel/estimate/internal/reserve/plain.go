@@ -119,11 +119,10 @@ func (device *plain) step(first bool) {
 	device.Outputs = device.Outputs[:0]
 }
 
-// rebuild makes DDP's buckets before a step. Those that are rebuilt are one of all
-// gradients at first, which goes before those of the second step are made in the order
-// in which gradients come (torch/nn/parallel/distributed.py, _ddp_init_helper:
-// bucket_size_limits; torch/csrc/distributed/c10d/reducer.cpp, rebuild_buckets,
-// initialize_buckets).
+// rebuild makes DDP's buckets before a step. If DDP rebuilds them, the first step has one
+// bucket of all gradients. The second step frees it, and makes buckets in the order of
+// the gradients. Sources: torch/nn/parallel/distributed.py, _ddp_init_helper;
+// torch/csrc/distributed/c10d/reducer.cpp, rebuild_buckets, initialize_buckets.
 func (device *plain) rebuild(step int) {
 	const first, others = 1 << 20, 25 << 20 // kDefaultFirstBucketBytes, bucket_cap_mb
 	if step > 1 || step == 1 && !device.Rebuilds {

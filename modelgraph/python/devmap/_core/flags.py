@@ -46,6 +46,7 @@ Preset = Literal[
     "ms-swift-megatron",
     "llamafactory",
     "axolotl",
+    "axolotl:peft",
     "lightning",
     "lightning:blocks",
     "lightning:model-parallel",
@@ -356,12 +357,12 @@ _NAMES = {
     ),
     "plan": (
         "attention batch built_on cache_latents cfg_degree compile component contiguous dp ds_config ema "
-        "eval_batch eval_samples explain frames fully_shard_degree gpu gpus gradient_as_bucket_view height "
-        "image_size images label_tokens lengths liger lora_dropout lora_precision lora_rank lora_targets loss "
-        "loss_only max_pixels mem_fraction micro_batches mode new_tokens objective offload optimizer "
-        "optimizer_in_backward packing pin pipefusion precision preset quantize recompute reserve ring "
-        "runtime schedule seq shard_degree steps strategy target_seq time_limit together topology tp ulysses "
-        "vae_precision vae_slicing vae_tiling virtual_stages width"
+        "eval_batch eval_samples explain float8 frames fully_shard_degree gpu gpus gradient_as_bucket_view "
+        "height image_size images label_tokens lengths liger lora_dropout lora_precision lora_rank "
+        "lora_targets loss loss_only max_pixels mem_fraction micro_batches mode new_tokens objective offload "
+        "optimizer optimizer_in_backward packing pin pipefusion precision preset quantize recompute reserve "
+        "ring runtime schedule seq shard_degree steps strategy target_seq time_limit together topology tp "
+        "ulysses vae_precision vae_slicing vae_tiling virtual_stages width"
     ),
 }
 COMMANDS = {command: {name: KINDS[name] for name in names.split()} for command, names in _NAMES.items()}
