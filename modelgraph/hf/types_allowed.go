@@ -15,6 +15,12 @@ func (tree *typeTree) allowed(class *typeClass, of *evaluation) error {
 			return tree.unexplained(of, class, "no build had this field")
 		}
 	}
+	for _, path := range slices.Sorted(maps.Keys(class.Pins)) {
+		if !of.object.pinned(path, class.Pins[path]) {
+			of.place = path
+			return tree.unexplained(of, class, "no rule explains another value than the default")
+		}
+	}
 	for _, path := range class.Acts {
 		if name, ok := of.find(path); ok {
 			text, _ := name.(string)
@@ -53,11 +59,13 @@ func (of *evaluation) otherEnd(path string) bool {
 
 // computed refuses a value of the file for a field that the table computes from
 // other fields alone, unless both are the same: some classes take the file's
-// value, others overwrite it, and no build had it.
+// value, others overwrite it, and no build had it. The default is no exception:
+// T5's is_gated_act is false by default, and a file that says so overwrites what
+// feed_forward_proj means.
 func (tree *typeTree) computed(class *typeClass, of *evaluation) error {
 	for _, path := range slices.Sorted(maps.Keys(class.Rules)) {
-		v, differs := of.object.differs(path)
-		if !differs || reads(class.Rules[path], path) {
+		v := of.object.saidOf(path)
+		if v == nil || reads(class.Rules[path], path) || slices.Contains(class.Sets, path) {
 			continue
 		}
 		made, ok := of.find(path)

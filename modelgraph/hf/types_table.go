@@ -47,6 +47,10 @@ type typeClass struct {
 	Unread []string `json:"unread"`
 	// Acts are fields that name activations.
 	Acts []string `json:"acts"`
+	// Pins are fields of the file with the only values that the entries are
+	// known for. Sets are fields of configs inside that this one sets by Rules.
+	Pins map[string]any `json:"pins"`
+	Sets []string       `json:"sets"`
 }
 
 // typeConfig is the line of a config class.
@@ -80,13 +84,28 @@ func line[kind any](in *release, key, name string) *kind {
 	return nil
 }
 
+// class reads the line of a model class: that of a config class if there is one.
+func (in *release) class(name, config string) (found *typeClass) {
+	for text := range in.table.Lines(fmt.Sprintf(`{"class":%q,`, name)) {
+		read := new(typeClass)
+		in.table.Read(text, read)
+		if read.Config == config {
+			return read
+		}
+		if found == nil {
+			found = read
+		}
+	}
+	return found
+}
+
 // autoOrder are the Auto classes that say which class a config without
 // architectures means.
 var autoOrder = []string{
 	"AutoModelForCausalLM", "AutoModelForImageTextToText", "AutoModelForMultimodalLM", "AutoModelForSeq2SeqLM",
 	"AutoModelForSpeechSeq2Seq", "AutoModelForMaskedLM", "AutoModelForObjectDetection", "AutoModel",
 	"AutoModelForDepthEstimation", "AutoModelForSemanticSegmentation", "AutoModelForUniversalSegmentation", "AutoModelForKeypointDetection",
-	"AutoModelForKeypointMatching", "AutoModelForTextToSpectrogram", "AutoModelForSequenceClassification", "alone",
+	"AutoModelForKeypointMatching", "AutoModelForTextToSpectrogram", "AutoModelForSequenceClassification", "AutoModelForTextToWaveform", "AutoModelForPreTraining", "AutoBackbone", "alone",
 }
 
 // auto is the class that an Auto class makes of a type.
