@@ -239,7 +239,7 @@ func common(graph *modelgraph.Graph, rows []strategy.Row) []string {
 	first := true
 	for i := range rows {
 		switch {
-		case rows[i].Refused != nil:
+		case rows[i].Refused != nil, rows[i].Current: // that has no plan of devmap's
 		case first:
 			out, first = allWarnings(graph, rows[i].Solution.Warnings), false
 		default:

@@ -67,6 +67,9 @@ func unread(table *costmodel.Table, model *layers.Model) []costmodel.Message {
 	if family == "" || readFamilies[family] || planned(model) || model.Workload.Mode == costmodel.Load {
 		return nil
 	}
+	if known, unknown, _ := countKnown(model); known == 0 && unknown > 0 { // its peaks are lower bounds
+		return nil
+	}
 	table.Band = band
 	return []costmodel.Message{costmodel.Messagef("model type %q is not reviewed; peaks are ±%.0f%%",
 		family, 100*band)}

@@ -52,6 +52,9 @@ func fromFolder(dir string) (*modelgraph.Graph, error) {
 		return nil, err
 	}
 	graph, f, cfg, err := fromConfig(filepath.Join(dir, ConfigName), data)
+	if !weights {
+		graph, err = newest.instead(graph, err, cfg, dir, data)
+	}
 	reason := unknown(err)
 	switch {
 	case err != nil && (reason == "" || !weights):

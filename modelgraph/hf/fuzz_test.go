@@ -18,6 +18,9 @@ func FuzzFromConfig(f *testing.F) {
 	for _, name := range slices.Sorted(maps.Keys(families)) {
 		f.Add([]byte(`{"model_type":"` + name + `"}`))
 	}
+	for _, name := range []string{"mpnet", "dinov3_vit", "convnext", "glm4v_moe", "deepseek_v4"} { // by the table of types
+		f.Add([]byte(`{"model_type":"` + name + `","hidden_size":64,"layer_types":["x"],"depths":[1,-1,1e9]}`))
+	}
 	f.Add([]byte(`{"model_type":"llama","num_hidden_layers":1000000,"hidden_size":1e3,"x":NaN}`))
 	f.Add([]byte(`{"model_type":"internvl","text_config":{"model_type":"internvl"},"vision_config":7}`))
 	sizes := `"hidden_size":64,"intermediate_size":160,"num_hidden_layers":2,"num_attention_heads":4,"num_key_value_heads":2,"vocab_size":128,"tie_word_embeddings":false`

@@ -30,8 +30,7 @@ type Plan struct {
 		Digest  string `json:"digest"`
 		Params  int64  `json:"params"`  // elements registered as parameters, tied ones once
 		Buffers int64  `json:"buffers"` // elements in buffers
-		// AutoClass loads the code in the model's repository
-		// (trust_remote_code); empty if Transformers has the class.
+		// AutoClass is that of [modelgraph.Graph].
 		AutoClass string `json:"auto_class,omitzero"`
 	} `json:"model"`
 	Workload  costmodel.Workload `json:"workload"`

@@ -42,7 +42,10 @@ func fromPretrained(input *Input, file string) (usage, note string) {
 	}
 	class := "AutoModelForCausalLM"
 	if plan.Model.AutoClass != "" {
-		class, args = plan.Model.AutoClass, append(args, "trust_remote_code=True")
+		class = plan.Model.AutoClass
+	}
+	if strings.HasPrefix(plan.Model.AutoClass, "Auto") { // which loads the code in the repository
+		args = append(args, "trust_remote_code=True")
 	}
 	return class + ".from_pretrained(" + strings.Join(args, ", ") + ")", otherBytes(plan, "Accelerate")
 }

@@ -1,0 +1,424 @@
+package hf
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// missing is what a rule gives for a key that an object does not have.
+const missing = "\x00absent"
+
+// evaluation evaluates expressions over the fields of a config: numbers, true,
+// false and null stand for themselves, "$x" for field x, "'x" for text x, and a
+// list for an operation on those after its name.
+type evaluation struct {
+	object *typeObject
+	rules  map[string]any // nil: the fields are those of the file
+	// setInside are the fields of objects inside that rules set.
+	setInside []string
+	known     map[string]any
+	err       error
+	place     string // the field that was read last
+}
+
+func (of *evaluation) fail(format string, args ...any) any {
+	if of.err == nil {
+		of.err = fmt.Errorf(format, args...)
+	}
+	return nil
+}
+
+// find is a field's value.
+func (of *evaluation) find(path string) (any, bool) {
+	rule, ruled := of.rules[path]
+	if !ruled {
+		return of.object.get(path)
+	}
+	if v, ok := of.known[path]; ok {
+		return v, v != missing
+	}
+	file := &evaluation{object: of.object}
+	v := file.eval(rule, nil)
+	if file.err != nil {
+		of.place = file.place
+		of.fail("%w", file.err)
+		return nil, false
+	}
+	of.known[path] = v
+	return v, v != missing
+}
+
+// sets is an object inside, below a path, with the fields that the config around
+// it sets.
+func (of *evaluation) sets(at string, object *typeObject) *typeObject {
+	for _, path := range of.setInside {
+		if name, inside := strings.CutPrefix(path, at); inside && at != "" {
+			if v := of.field(path); of.err == nil {
+				object = object.with(name, v)
+			}
+		}
+	}
+	return object
+}
+
+func (of *evaluation) field(path string) any {
+	of.place = path
+	v, ok := of.find(path)
+	if !ok {
+		return of.fail("there is no such field")
+	}
+	return v
+}
+
+// eval is the value of an expression; stars are the numbers of the name.
+func (of *evaluation) eval(e any, stars []int) any {
+	if of.err != nil {
+		return nil
+	}
+	switch e := e.(type) {
+	case string:
+		if path, ok := strings.CutPrefix(e, "$"); ok {
+			return of.field(path)
+		}
+		return strings.TrimPrefix(e, "'")
+	case []any:
+		op, _ := e[0].(string)
+		return of.operation(op, e[1:], stars)
+	}
+	return e
+}
+
+// operation evaluates what does not evaluate all its operands.
+func (of *evaluation) operation(op string, xs []any, stars []int) any {
+	switch op {
+	case "?":
+		yes := truth(of.eval(xs[0], stars))
+		if yes {
+			return of.eval(xs[1], stars)
+		}
+		return of.eval(xs[2], stars)
+	case "i":
+		return of.star(xs, stars)
+	case "absent":
+		path, _ := xs[0].(string)
+		_, ok := of.find(strings.TrimPrefix(path, "$"))
+		return !ok
+	case "each":
+		return of.each(xs, stars)
+	case "same":
+		return of.agreed(xs, stars)
+	case "open":
+		return of.fail("%w", errOpen)
+	case "try":
+		return of.tried(xs[0], stars)
+	}
+	values := make([]any, len(xs))
+	for i, x := range xs {
+		values[i] = of.eval(x, stars)
+	}
+	if of.err != nil {
+		return nil
+	}
+	v, ok := apply(op, values)
+	if !ok {
+		return of.fail("%s is not known of these values", op)
+	}
+	return v
+}
+
+// errOpen is that expressions differ that agreed in all builds.
+var errOpen = errors.New("the builds that made the table do not decide it")
+
+// agreed evaluates an expression, and others that must agree with it.
+func (of *evaluation) agreed(xs []any, stars []int) any {
+	v := of.eval(xs[0], stars)
+	for _, x := range xs[1:] {
+		if of.err != nil {
+			return nil
+		}
+		place := of.place
+		w := of.eval(x, stars)
+		switch {
+		case errors.Is(of.err, errOpen):
+			return nil
+		case of.err != nil: // It does not apply here.
+			of.err, of.place = nil, place
+		case !deepEqual(v, w):
+			return of.fail("%w", errOpen)
+		}
+	}
+	return v
+}
+
+// tried is 0 if an expression has no value: that of a module that is not there.
+// A field of the file that an expression cannot read is no reason.
+func (of *evaluation) tried(x any, stars []int) any {
+	v := of.eval(x, stars)
+	if of.err == nil || errors.Is(of.err, errOpen) {
+		return v
+	}
+	if said, differs := of.object.differs(of.place); differs && !of.object.likeDefault(of.place, said) {
+		return nil
+	}
+	of.err = nil
+	return 0.0
+}
+
+func (of *evaluation) star(xs []any, stars []int) any {
+	at, _ := xs[0].(float64)
+	ahead, _ := xs[1].(float64)
+	if int(at) >= len(stars) {
+		return of.fail("there is no such number")
+	}
+	return float64(stars[int(at)]) + ahead
+}
+
+// maxRounds bounds lists that an expression makes.
+const maxRounds = 100_000
+
+// each makes a list: its length, and an expression for its elements.
+func (of *evaluation) each(xs []any, stars []int) any {
+	count, ok := number(of.eval(xs[0], stars))
+	if !ok || count > maxRounds {
+		return of.fail("%v is no length", count)
+	}
+	var list []any
+	for i := range int(count) {
+		list = append(list, of.eval(xs[1], []int{i}))
+	}
+	return list
+}
+
+func apply(op string, xs []any) (any, bool) {
+	switch len(xs) {
+	case 1:
+		if v, ok := ofOne(op, xs[0]); ok {
+			return v, true
+		}
+	case 2:
+		if v, ok := ofTwo(op, xs[0], xs[1]); ok {
+			return v, true
+		}
+	}
+	switch op {
+	case "list":
+		return xs, true
+	case "name":
+		parts := make([]string, len(xs))
+		for i, x := range xs {
+			parts[i] = fmt.Sprint(x)
+		}
+		return strings.Join(parts, "."), true
+	}
+	return nil, false
+}
+
+func ofOne(op string, x any) (any, bool) {
+	switch op {
+	case "truth":
+		return truth(x), true
+	case "not":
+		return !truth(x), true
+	case "null":
+		return x == nil, true
+	case "len":
+		switch x := x.(type) {
+		case []any:
+			return float64(len(x)), true
+		case map[string]any:
+			return float64(len(x)), true
+		}
+		return nil, false
+	}
+	if list, ok := x.([]any); ok {
+		return ofList(op, list)
+	}
+	n, ok := number(x)
+	f := functions[op]
+	if !ok || f == nil {
+		return nil, false
+	}
+	v := f(n)
+	return v, !math.IsNaN(v) && !math.IsInf(v, 0)
+}
+
+// functions are Python's; math.RoundToEven is its round.
+var functions = map[string]func(float64) float64{
+	"int": math.Trunc, "ceil": math.Ceil, "floor": math.Floor, "round": math.RoundToEven, "sqrt": math.Sqrt,
+	"log": math.Log, "log2": math.Log2, "exp": math.Exp,
+	"float": func(x float64) float64 { return x },
+	"bits":  func(x float64) float64 { return math.Floor(math.Log2(max(x, 0.5))) + 1 },
+}
+
+func ofList(op string, list []any) (any, bool) {
+	total := map[string]float64{"sum": 0, "prod": 1, "maxof": math.Inf(-1), "minof": math.Inf(1)}
+	v, ok := total[op]
+	for _, x := range list {
+		n, isNumber := number(x)
+		if !isNumber {
+			return nil, false
+		}
+		switch op {
+		case "sum":
+			v += n
+		case "prod":
+			v *= n
+		case "maxof":
+			v = max(v, n)
+		case "minof":
+			v = min(v, n)
+		}
+	}
+	return v, ok && !math.IsInf(v, 0)
+}
+
+func ofTwo(op string, x, y any) (any, bool) {
+	switch op {
+	case "==":
+		return equal(x, y), true
+	case "alike":
+		return deepEqual(x, y), true
+	case "in":
+		list, ok := y.([]any)
+		return slices.ContainsFunc(list, func(z any) bool { return equal(x, z) }), ok
+	case "index", "count":
+		return places(op, x, y)
+	case "ix":
+		return element(x, y)
+	case "key", "has":
+		m, isMap := x.(map[string]any)
+		key, isText := y.(string)
+		v, there := m[key]
+		if op == "has" {
+			return there, isMap && isText
+		}
+		return v, there
+	}
+	a, isNumber := number(x)
+	b, alsoNumber := number(y)
+	if !isNumber || !alsoNumber {
+		return nil, false
+	}
+	if op == "<" {
+		return a < b, true
+	}
+	return arithmetic(op, a, b)
+}
+
+func arithmetic(op string, a, b float64) (any, bool) {
+	var v float64
+	switch op {
+	case "+":
+		v = a + b
+	case "-":
+		v = a - b
+	case "*":
+		v = a * b
+	case "/":
+		v = a / b
+	case "//":
+		v = floorDiv(a, b)
+	case "%":
+		v = a - b*floorDiv(a, b)
+	case "**":
+		v = math.Pow(a, b)
+	case "max":
+		v = max(a, b)
+	case "min":
+		v = min(a, b)
+	default:
+		return nil, false
+	}
+	return v, !math.IsNaN(v) && !math.IsInf(v, 0)
+}
+
+// floorDiv is Python's //, exact for whole numbers up to 2^53.
+func floorDiv(a, b float64) float64 {
+	if b != 0 && a == math.Trunc(a) && b == math.Trunc(b) {
+		r := math.Mod(a, b)
+		if r != 0 && (r < 0) != (b < 0) {
+			r += b
+		}
+		return (a - r) / b
+	}
+	return math.Floor(a / b)
+}
+
+func places(op string, x, y any) (any, bool) {
+	list, ok := x.([]any)
+	count := 0
+	for i, z := range list {
+		if !equal(y, z) {
+			continue
+		}
+		if op == "index" {
+			return float64(i), true
+		}
+		count++
+	}
+	return float64(count), ok && op == "count"
+}
+
+// element is an element of a list, counted from its end if the number is
+// negative.
+func element(x, y any) (any, bool) {
+	list, ok := x.([]any)
+	n, isNumber := number(y)
+	if n < 0 {
+		n += float64(len(list))
+	}
+	if !ok || !isNumber || n < 0 || n >= float64(len(list)) || n != math.Trunc(n) {
+		return nil, false
+	}
+	return list[int(n)], true
+}
+
+// reads reports an expression that reads a field.
+func reads(e any, path string) bool {
+	switch e := e.(type) {
+	case string:
+		return e == "$"+path
+	case []any:
+		return slices.ContainsFunc(e, func(x any) bool { return reads(x, path) })
+	}
+	return false
+}
+
+// standard reports that all fields that an expression reads have the values of the
+// default config, which every class was built with.
+func (of *evaluation) standard(e any) bool {
+	switch e := e.(type) {
+	case string:
+		path, isField := strings.CutPrefix(e, "$")
+		if _, ruled := of.rules[path]; ruled && isField {
+			return false
+		}
+		_, differs := of.object.differs(path)
+		return !isField || !differs
+	case []any:
+		return !slices.ContainsFunc(e, func(x any) bool { return !of.standard(x) })
+	}
+	return true
+}
+
+// truth is Python's.
+func truth(x any) bool {
+	switch x := x.(type) {
+	case nil:
+		return false
+	case bool:
+		return x
+	case float64:
+		return x != 0
+	case string:
+		return x != ""
+	case []any:
+		return len(x) > 0
+	case map[string]any:
+		return len(x) > 0
+	}
+	return true
+}

@@ -1,0 +1,331 @@
+package hf
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+)
+
+// typeObject is a config or an object inside one, with the defaults of its
+// class.
+type typeObject struct {
+	class  *typeConfig
+	values map[string]any
+	inner  map[string]*typeObject
+	extra  map[string]any // fields that its class does not have
+	said   map[string]any // what the file says, by the names of the class
+	prefix string
+}
+
+// get is a value of the file or its default. A path has dots between objects,
+// slashes before keys.
+func (obj *typeObject) get(path string) (any, bool) {
+	if first, rest, ok := strings.Cut(path, "."); ok && !strings.Contains(first, "/") {
+		if inner := obj.inner[first]; inner != nil {
+			return inner.get(rest)
+		}
+		return nil, false
+	}
+	name, keys, deep := strings.Cut(path, "/")
+	v, ok := obj.values[name]
+	for deep && ok {
+		var key string
+		key, keys, deep = strings.Cut(keys, "/")
+		m, isMap := v.(map[string]any)
+		if !isMap {
+			return nil, false
+		}
+		v, ok = m[key]
+	}
+	return v, ok
+}
+
+// with is the object with another value of a field of it or of an object inside.
+func (obj *typeObject) with(path string, v any) *typeObject {
+	changed := *obj
+	if first, rest, ok := strings.Cut(path, "."); ok && obj.inner[first] != nil {
+		changed.inner = maps.Clone(obj.inner)
+		changed.inner[first] = obj.inner[first].with(rest, v)
+		return &changed
+	}
+	changed.values = maps.Clone(obj.values)
+	changed.values[path] = v
+	return &changed
+}
+
+// pinned reports that a field of the file has a value.
+func (obj *typeObject) pinned(path string, want any) bool {
+	for {
+		first, rest, ok := strings.Cut(path, ".")
+		if !ok {
+			break
+		}
+		if obj, path = obj.inner[first], rest; obj == nil {
+			return false
+		}
+	}
+	if path == "model_type" {
+		return want == obj.class.Type
+	}
+	v, ok := obj.values[path]
+	return ok && deepEqual(v, want)
+}
+
+// standard is the default of a field that names something.
+func (obj *typeObject) standard(path string) string {
+	if first, rest, ok := strings.Cut(path, "."); ok {
+		if inner := obj.inner[first]; inner != nil {
+			return inner.standard(rest)
+		}
+	}
+	text, _ := obj.class.Fields[path].(string)
+	return text
+}
+
+// likeDefault reports a value of the kind that its default has: a number, a text, a
+// list or an object. A list or a number may be given where the default is null.
+func (obj *typeObject) likeDefault(path string, v any) bool {
+	if first, rest, ok := strings.Cut(path, "."); ok {
+		inner := obj.inner[first]
+		return inner == nil || inner.likeDefault(rest, v)
+	}
+	like, has := kindOf(obj.class.Fields[path]), kindOf(v)
+	return has == "" || has == like || like == "" && (has == "list" || has == "number")
+}
+
+func kindOf(v any) string {
+	switch v.(type) {
+	case nil:
+		return ""
+	case string:
+		return "text"
+	case []any:
+		return "list"
+	case map[string]any:
+		return "object"
+	}
+	return "number"
+}
+
+// saidOf is what the file says of a field.
+func (obj *typeObject) saidOf(path string) any {
+	if first, rest, ok := strings.Cut(path, "."); ok {
+		if inner := obj.inner[first]; inner != nil {
+			return inner.saidOf(rest)
+		}
+		return nil
+	}
+	return obj.said[path]
+}
+
+// differs gives what the file says of a field if it is not the default.
+func (obj *typeObject) differs(path string) (v any, differs bool) {
+	if first, rest, ok := strings.Cut(path, "."); ok {
+		if inner := obj.inner[first]; inner != nil {
+			return inner.differs(rest)
+		}
+		return nil, false
+	}
+	v, ok := obj.said[path]
+	return v, ok && !deepEqual(v, obj.class.Fields[path])
+}
+
+// unread reports a field that the class does not have, and that the file says.
+func (obj *typeObject) unread(path string) bool {
+	if first, rest, ok := strings.Cut(path, "."); ok {
+		inner := obj.inner[first]
+		return inner != nil && inner.unread(rest)
+	}
+	return obj.extra[path] != nil
+}
+
+// number is a number; true is 1, as in Python.
+func number(x any) (float64, bool) {
+	switch x := x.(type) {
+	case float64:
+		return x, true
+	case bool:
+		if x {
+			return 1, true
+		}
+		return 0, true
+	}
+	return 0, false
+}
+
+func equal(x, y any) bool {
+	a, isNumber := number(x)
+	if b, also := number(y); isNumber && also {
+		return a == b
+	}
+	switch x := x.(type) {
+	case string:
+		text, ok := y.(string)
+		return ok && x == text
+	case nil:
+		return y == nil
+	}
+	return false
+}
+
+// deepEqual compares lists and objects too.
+func deepEqual(x, y any) bool {
+	switch x := x.(type) {
+	case []any:
+		list, ok := y.([]any)
+		return ok && slices.EqualFunc(x, list, deepEqual)
+	case map[string]any:
+		object, ok := y.(map[string]any)
+		return ok && maps.EqualFunc(x, object, deepEqual)
+	}
+	return equal(x, y)
+}
+
+// objects reads a config and the objects inside it.
+type objects struct {
+	file string
+	in   *release
+	err  error
+}
+
+func (from *objects) fail(field, format string, args ...any) {
+	if from.err == nil {
+		from.err = &typeError{from.file, field, fmt.Sprintf(format, args...)}
+	}
+}
+
+// read is an object of a config class; absent are its fields if the file says
+// none.
+func (from *objects) read(prefix, class string, said, absent map[string]any) *typeObject {
+	c := line[typeConfig](from.in, "config", class)
+	if c == nil {
+		from.fail(prefix+"model_type", "Transformers %s has no config class %q that is known here", from.in.name, clipName(class))
+		return nil
+	}
+	obj := &typeObject{class: c, values: maps.Clone(c.Fields), inner: make(map[string]*typeObject), extra: make(map[string]any), said: make(map[string]any), prefix: prefix}
+	if obj.values == nil {
+		obj.values = make(map[string]any)
+	}
+	maps.Copy(obj.values, absent)
+	for _, name := range slices.Sorted(maps.Keys(said)) {
+		if c.Alias[name] == "" {
+			from.set(obj, name, said[name])
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(said)) {
+		if to := c.Alias[name]; to != "" {
+			from.set(obj, to, said[name])
+		}
+	}
+	obj.rope()
+	obj.values["num_labels"] = labels(c, said)
+	for _, name := range slices.Sorted(maps.Keys(c.Inner)) {
+		from.inside(obj, name, said[name])
+	}
+	return obj
+}
+
+func (from *objects) set(obj *typeObject, name string, v any) {
+	_, field := obj.class.Fields[name]
+	_, inner := obj.class.Inner[name]
+	obj.said[name] = v
+	switch {
+	case inner:
+	case name == "per_layer_config" && v != nil:
+		from.fail(obj.prefix+name, "layers with configs of their own are not known here")
+	case !field && slices.Contains(obj.class.Pops, name) && v != nil:
+		from.fail(obj.prefix+name, "a %s turns it into other fields, which is not known here", obj.class.Config)
+	case !field:
+		obj.extra[name] = v
+	case v == nil && obj.class.Fields[name] != nil && !slices.Contains(obj.class.Null, name):
+		from.fail(obj.prefix+name, "null is no value of this field")
+	default:
+		obj.values[name] = v
+	}
+}
+
+// rope does with older spellings what modeling_rope_utils.py,
+// convert_rope_params_to_dict, does.
+func (obj *typeObject) rope() {
+	if _, has := obj.class.Fields["rope_parameters"]; !has {
+		return
+	}
+	if scaling, ok := obj.extra["rope_scaling"].(map[string]any); ok && len(scaling) > 0 {
+		obj.values["rope_parameters"] = scaling
+	}
+	delete(obj.extra, "rope_scaling")
+	theta := obj.extra["rope_theta"]
+	delete(obj.extra, "rope_theta")
+	if part := obj.extra["partial_rotary_factor"]; part != nil {
+		old, _ := obj.values["rope_parameters"].(map[string]any)
+		params := map[string]any{"rope_type": "default", "rope_theta": theta, "partial_rotary_factor": part}
+		maps.Copy(params, old)
+		obj.values["rope_parameters"] = params
+		delete(obj.extra, "partial_rotary_factor")
+	}
+}
+
+func labels(c *typeConfig, said map[string]any) any {
+	if ids, ok := said["id2label"].(map[string]any); ok {
+		return float64(len(ids))
+	}
+	if n, ok := said["num_labels"].(float64); ok {
+		return n
+	}
+	return max(c.Labels, 2)
+}
+
+// inside reads an object of an object.
+func (from *objects) inside(obj *typeObject, name string, v any) {
+	info := obj.class.Inner[name]
+	class, prefix := info.Config, obj.prefix+name+"."
+	switch said := v.(type) {
+	case nil:
+		if info.None {
+			obj.values[name] = nil
+			return
+		}
+		obj.inner[name] = from.read(prefix, class, nil, info.Absent)
+	case map[string]any:
+		if kind, ok := said["model_type"].(string); ok && info.Auto && kind != "" {
+			if class = from.in.configOf(kind); class == "" {
+				from.fail(prefix+"model_type", "%q is no type of Transformers %s", clipName(kind), from.in.name)
+				return
+			}
+		}
+		if kind, ok := said["model_type"].(string); ok && class != "" && from.otherType(kind, class) {
+			from.fail(prefix+"model_type", "%q is not the %s that a %s has here", clipName(kind), class, obj.class.Config)
+			return
+		}
+		given := info.Given
+		if class != info.Config {
+			given = nil
+		}
+		obj.inner[name] = from.read(prefix, class, said, given)
+	default:
+		from.fail(obj.prefix+name, "it is no object")
+		return
+	}
+	obj.values[name] = "{}"
+}
+
+// otherType reports a model_type that is not that of a config class.
+func (from *objects) otherType(kind, class string) bool {
+	c := line[typeConfig](from.in, "config", class)
+	return kind != "" && c != nil && c.Type != kind && from.in.configOf(kind) != class
+}
+
+// plainMembers are the members of a config as JSON's own types.
+func plainMembers(cfg *config) map[string]any {
+	out := make(map[string]any, len(cfg.members))
+	for name, text := range cfg.members {
+		var v any
+		if err := json.Unmarshal(text, &v); err == nil {
+			out[name] = v
+		}
+	}
+	return out
+}

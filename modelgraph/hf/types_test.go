@@ -1,0 +1,195 @@
+package hf
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// typeSample is a config and what Transformers builds from it
+// (fixtures/oracle/tables.py).
+type typeSample struct {
+	Config  jsontext.Value `json:"config"`
+	Params  int64          `json:"params"`
+	Tensors string         `json:"tensors"`
+	Buffers string         `json:"buffers"`
+	Ties    string         `json:"ties"`
+	NoSplit string         `json:"nosplit"`
+}
+
+// typeFacts are the same of a graph, as lines.
+func typeFacts(tree *typeTree) map[string][]string {
+	facts := make(map[string][]string)
+	shape := func(s []int64) string { return strings.Trim(strings.ReplaceAll(fmt.Sprint(s), " ", ","), "[]") }
+	for _, t := range tree.tensors {
+		switch owner := tree.ties[t.name]; {
+		case t.buffer:
+			persists := 0
+			if t.persistent {
+				persists = 1
+			}
+			facts["buffers"] = append(facts["buffers"], fmt.Sprintf("%s %s %d", t.name, shape(t.shape), persists))
+		case owner != "":
+			facts["ties"] = append(facts["ties"], t.name+" = "+owner)
+		default:
+			facts["tensors"] = append(facts["tensors"], t.name+" "+shape(t.shape))
+		}
+	}
+	facts["nosplit"] = slices.Sorted(maps.Keys(tree.units))
+	return facts
+}
+
+func linesDigest(lines []string) string {
+	sum := sha256.Sum256([]byte(strings.Join(lines, "\n")))
+	return hex.EncodeToString(sum[:])[:16]
+}
+
+// readTypes reads the tensors of a config by the table.
+func readTypes(data []byte) (*typeTree, error) {
+	cfg, err := parseConfig("config.json", data)
+	if err != nil {
+		return nil, err
+	}
+	tree := &typeTree{file: "config.json", in: newest, ties: make(map[string]string), units: make(map[string]string)}
+	class, err := tree.classOf(cfg.name("model_type"), cfg.strs("architectures"))
+	if err != nil {
+		return nil, err
+	}
+	from := &objects{file: "config.json", in: newest}
+	root := from.read("", class.Config, plainMembers(cfg), nil)
+	if from.err != nil {
+		return nil, from.err
+	}
+	if err := tree.add(class, root, "", nil, true); err != nil {
+		return nil, err
+	}
+	maps.DeleteFunc(tree.units, func(_, class string) bool { return class != "" && !slices.Contains(tree.noSplit, class) })
+	slices.SortStableFunc(tree.tensors, func(x, y typeTensor) int { return slices.Compare(x.key, y.key) })
+	return tree, nil
+}
+
+// TestTypes compares the table with what Transformers builds. DEVMAP_TYPES
+// names other samples, one a line.
+func TestTypes(t *testing.T) {
+	path := os.Getenv("DEVMAP_TYPES")
+	if path == "" {
+		path = "../../fixtures/oracle/types.jsonl.gz"
+	}
+	packed, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reader, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := io.ReadAll(reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	exact, refused, wrong := 0, 0, 0
+	for text := range bytes.Lines(data) {
+		var sample typeSample
+		if err := json.Unmarshal(text, &sample); err != nil {
+			t.Fatal(err)
+		}
+		tree, err := readTypes(sample.Config)
+		switch {
+		case errors.As(err, new(*typeError)):
+			refused++
+			if os.Getenv("DEVMAP_TYPES") != "" {
+				t.Logf("refused %.150s: %v", sample.Config, err)
+			}
+			continue
+		case err != nil:
+			t.Errorf("%.150s: %v", sample.Config, err)
+			continue
+		}
+		facts := typeFacts(tree)
+		same := true
+		for name, want := range map[string]string{"tensors": sample.Tensors, "buffers": sample.Buffers, "ties": sample.Ties, "nosplit": sample.NoSplit} {
+			got := facts[name]
+			if name == "nosplit" || name == "ties" {
+				slices.Sort(got)
+			}
+			if linesDigest(got) != want {
+				same = false
+				t.Errorf("wrong %s: %.200s: %d lines, first %v", name, sample.Config, len(got), got[:min(3, len(got))])
+			}
+		}
+		if same {
+			exact++
+		} else {
+			wrong++
+		}
+	}
+	t.Logf("%d exact, %d refused, %d wrong", exact, refused, wrong)
+	if os.Getenv("DEVMAP_TYPES") == "" && (exact < 5*refused || exact < 1000) {
+		t.Errorf("%d exact, %d refused: the table has lost some", exact, refused)
+	}
+}
+
+// TestTypesRefused has configs that no build explains: the error names the field.
+func TestTypesRefused(t *testing.T) {
+	for config, field := range map[string]string{
+		`{"model_type":"gemma4","text_config":{"num_hidden_layers":1000000000}}`:            "text_config.num_hidden_layers",
+		`{"model_type":"mpnet","num_hidden_layers":"x"}`:                                    "num_hidden_layers",
+		`{"model_type":"mpnet","num_hidden_layers":900000}`:                                 "num_hidden_layers",
+		`{"model_type":"dinov3_vit","hidden_size":[1,[2,{}]]}`:                              "hidden_size",
+		`{"model_type":"segformer","depths":[1e9,1e9,1e9,1e9]}`:                             "depths",
+		`{"model_type":"gemma4","text_config":7}`:                                           "text_config",
+		`{"model_type":"gemma4","text_config":{"model_type":"nosuch"}}`:                     "text_config.model_type",
+		`{"model_type":"mpnet","architectures":["MPNetForever"]}`:                           "architectures[0]",
+		`{"model_type":"mpnet","per_layer_config":{"0":{"hidden_size":4}}}`:                 "per_layer_config",
+		`{"model_type":"gemma4","text_config":{"layer_types":["sliding_attention","odd"]}}`: "text_config.layer_types",
+		// No build had both embeddings: the table does not know which is first.
+		`{"model_type":"data2vec-vision","use_absolute_position_embeddings":true,"use_mask_token":true}`: "use_mask_token",
+		`{"model_type":"segformer","depths":"xyz"}`:                                                      "depths",
+		`{"model_type":"segformer","depths":3}`:                                                          "depths",
+		`{"model_type":"mpnet","num_hidden_layers":{"a":1}}`:                                             "num_hidden_layers",
+		`{"model_type":"dinov3_vit","mlp_bias":false,"use_gated_mlp":true}`:                              "mlp_bias",
+		`{"model_type":"data2vec-audio","add_adapter":true,"output_hidden_size":1536}`:                   "output_hidden_size",
+		// The default's parameter without elements is known, another is not.
+		`{"model_type":"dinov3_vit","num_channels":0}`: "num_channels",
+	} {
+		_, err := readTypes([]byte(config))
+		var refused *typeError
+		if !errors.As(err, &refused) || refused.Field != field {
+			t.Errorf("%s: %v, want an error of %s", config, err, field)
+		}
+	}
+}
+
+// TestTypesNote has one note of the table in a graph, whether its class says what
+// is not split or not, and the class that loads it.
+func TestTypesNote(t *testing.T) {
+	for config, want := range map[string][3]string{
+		`{"model_type":"dinov3_vit","dtype":"bfloat16"}`:                                                                    {"units that are not split are exact; activations are not counted", "DINOv3ViTModel", "DINOv3ViTModel"},
+		`{"model_type":"mpnet","architectures":["MPNetForMaskedLM"],"dtype":"bfloat16"}`:                                    {"(Transformers names none here); activations are not counted", "MPNetForMaskedLM", "MPNetForMaskedLM"},
+		`{"model_type":"deepseek_v4","architectures":["DeepseekV4ForCausalLM"],"dtype":"bfloat16"}`:                         {"units that are not split are exact; activations are not counted", "DeepseekV4ForCausalLM", ""},
+		`{"model_type":"mpnet","dtype":"bfloat16","quantization_config":{"quant_method":"gptq","bits":4,"group_size":128}}`: {": unquantised weights, ties and buffers are exact", "MPNetForMaskedLM", "MPNetForMaskedLM"},
+		`{"model_type":"deepseek_v4","dtype":"bfloat16","transformers_version":"6.1.0","pad_token_id":0}`:                   {"a newer release may build other tensors", "DeepseekV4ForCausalLM", ""},
+	} {
+		graph, err := FromConfig("config.json", []byte(config))
+		if err != nil {
+			t.Errorf("%s: %v", config, err)
+			continue
+		}
+		notes := strings.Join(graph.Warnings, "\n")
+		if strings.Count(notes, "is read from the table of Transformers 5.24: ") != 1 || !strings.Contains(notes, want[0]) || graph.Class != want[1] || graph.AutoClass != want[2] {
+			t.Errorf("%s: %q of %q, notes %q", config, graph.Class, graph.AutoClass, notes)
+		}
+	}
+}
