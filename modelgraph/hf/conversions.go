@@ -23,6 +23,9 @@ func loadingOf(graph *modelgraph.Graph, cfg *config) *loading {
 		}
 	})
 	load.add(rulesOf("legacy"), nil)
+	if graph.Family == "dinov2" && cfg.since("5.18") {
+		load.renames = append(load.renames, laterDinov2.Replace)
+	}
 	load.ignore = append(load.ignore, bufferNames(graph)...)
 	return load
 }

@@ -27,53 +27,44 @@ func (in *release) explains(cfg *config, err error) bool {
 	return false
 }
 
-// fromTypes builds a config alone by the table of the newest release. The
-// layers are known by their sizes alone.
-func fromTypes(cfg *config, name, source string, data []byte) (*modelgraph.Graph, error) {
-	tree := &typeTree{file: cfg.file, in: newest, ties: make(map[string]string), units: make(map[string]string)}
-	kind, names := cfg.name("model_type"), cfg.strs("architectures")
+// graph is that of the tensors of a config alone. The layers are known by their
+// sizes alone.
+func (in *release) graph(cfg *config, tree *typeTree, class *typeClass, name, source string) (*modelgraph.Graph, error) {
+	kind, named := cfg.name("model_type"), len(cfg.strs("architectures")) > 0
 	dtype, given := modelDType(cfg)
 	if cfg.fault() != nil {
 		return nil, cfg.fault()
 	}
-	class, err := tree.classOf(kind, names)
-	if err != nil {
-		return nil, err
-	}
-	if own := ownCode(cfg, []string{class.Class}); own != "" {
-		return nil, &typeError{cfg.file, "auto_map", fmt.Sprintf("it says that the model is a %q of its own code", clipName(own))}
-	}
-	from := &objects{file: cfg.file, in: tree.in}
-	root := from.read("", class.Config, plainMembers(cfg), nil)
-	if from.err != nil {
-		return nil, from.err
-	}
-	if err := tree.add(class, root, "", nil, true); err != nil {
-		return nil, err
-	}
-	layers := tree.layers(class, dtype)
-	graph, err := modelgraph.New(name, layers, tree.tied())
+	graph, err := modelgraph.New(name, tree.layers(class, dtype), tree.tied())
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", cfg.file, err)
 	}
-	graph.Source, graph.Config, graph.Class, graph.Family = source, data, class.Class, kind
+	graph.Source, graph.Class, graph.Family = source, class.Class, kind
 	if given {
 		graph.DType = dtype
 	}
 	graph.Unknown = []string{fmt.Sprintf("model_type %q: its layers are known by their sizes alone", clipName(kind))}
-	graph.Warnings = append(tree.warnings, tree.in.notes(cfg, kind)...)
-	graph.Warnings = append(graph.Warnings, assumed(class.Class, len(names) > 0, given, dtype)...)
+	graph.Warnings = append(tree.warnings, fmt.Sprintf("model_type %q: its tensors are from the table of Transformers %s; weights only, peaks of training and inference are not known", clipName(kind), in.name))
+	graph.Warnings = append(graph.Warnings, assumed(class.Class, named, given, dtype)...)
 	return graph, nil
 }
 
-// notes say where the tensors are from, and that the config may be of a newer
-// release.
-func (in *release) notes(cfg *config, kind string) []string {
-	notes := []string{fmt.Sprintf("model_type %q: its tensors are from the table of Transformers %s; weights only, peaks of training and inference are not known", clipName(kind), in.name)}
-	if version := cfg.name("transformers_version"); newer(version, in.name) {
-		notes = append(notes, fmt.Sprintf("the config is of Transformers %q: the newest table is of %s, and a newer release may build other tensors", clipName(version), in.name))
+// treeOf are the tensors of a config by the table of a release.
+func (in *release) treeOf(cfg *config) (*typeTree, *typeClass, error) {
+	tree := &typeTree{file: cfg.file, in: in, ties: make(map[string]string), units: make(map[string]string)}
+	class, err := tree.classOf(cfg.name("model_type"), cfg.strs("architectures"))
+	if err != nil {
+		return nil, nil, err
 	}
-	return notes
+	if own := ownCode(cfg, []string{class.Class}); own != "" {
+		return nil, nil, &typeError{cfg.file, "auto_map", fmt.Sprintf("it says that the model is a %q of its own code", clipName(own))}
+	}
+	from := &objects{file: cfg.file, in: in}
+	root := from.read("", class.Config, plainMembers(cfg), nil)
+	if from.err != nil {
+		return nil, class, from.err
+	}
+	return tree, class, tree.add(class, root, "", nil, true)
 }
 
 // newer compares the first two numbers of versions.

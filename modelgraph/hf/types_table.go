@@ -1,26 +1,50 @@
 package hf
 
 import (
+	"bytes"
 	_ "embed"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/devmap-dev/devmap/modelgraph/internal/embedded"
 )
 
-// typesGz holds the classes of Transformers 5.24 with their tensors as
-// functions of config fields (make oracle TABLE=5.24.0 writes it).
-//
-//go:embed types-5.24.jsonl.gz
-var typesGz []byte
+// The tables of releases of Transformers: for each, its classes with their
+// tensors as functions of config fields. Lines that several releases have in
+// common are there once. fixtures/oracle/releases.py describes the files, which
+// make oracle TABLE=5.24.0 writes.
+var (
+	//go:embed types-releases.txt
+	releaseNames string
+	//go:embed types.jsonl.gz
+	typesGz []byte
+	//go:embed types-older.jsonl.gz
+	olderTypesGz []byte
+
+	typeTable      = embedded.New("types.jsonl.gz", typesGz) // lines of the newest release
+	olderTypeTable = embedded.New("types-older.jsonl.gz", olderTypesGz)
+)
 
 // release is a release of Transformers.
 type release struct {
-	name  string
-	table *embedded.Table
+	name string
+	at   int // its place in releases
+	// span are the releases that have all lines that were read, a bit each; nil:
+	// nobody asks.
+	span *uint64
 }
 
-var newest = &release{"5.24", embedded.New("types-5.24.jsonl.gz", typesGz)}
+// releases are those that have a table, the oldest first.
+var releases = func() (all []*release) {
+	for i, name := range strings.Fields(releaseNames) {
+		all = append(all, &release{name: name, at: i})
+	}
+	return all
+}()
+
+var newest = releases[len(releases)-1]
 
 // typeClass is the line of a model class. Expressions are those of
 // [evaluation.eval].
@@ -71,12 +95,44 @@ type typeInner struct {
 
 // line reads the line of a name, nil if there is none.
 func line[kind any](in *release, key, name string) *kind {
-	for text := range in.table.Lines(fmt.Sprintf(`{%q:%q,`, key, name)) {
-		read := new(kind)
-		in.table.Read(text, read)
-		return read
+	return lineAt[kind](in, fmt.Sprintf(`{%q:%q,`, key, name))
+}
+
+// lineAt reads the line that begins so.
+func lineAt[kind any](in *release, head string) *kind {
+	for _, table := range []*embedded.Table{typeTable, olderTypeTable} {
+		for text := range table.Lines(head) {
+			tab := bytes.LastIndexByte(text, '\t')
+			span := spanOf(string(text[tab+1:]))
+			if span>>in.at&1 == 0 {
+				continue
+			}
+			if in.span != nil {
+				*in.span &= span
+			}
+			read := new(kind)
+			table.Read(text[:tab], read)
+			return read
+		}
+	}
+	if in.span != nil { // others may have one
+		*in.span &= 1 << in.at
 	}
 	return nil
+}
+
+// spanOf reads "0-3,5" as bits.
+func spanOf(text string) (span uint64) {
+	for part := range strings.SplitSeq(strings.TrimSpace(text), ",") {
+		first, last, several := strings.Cut(part, "-")
+		from, _ := strconv.Atoi(first) // written by a program
+		to := from
+		if several {
+			to, _ = strconv.Atoi(last)
+		}
+		span |= 1<<(to+1) - 1<<from
+	}
+	return span
 }
 
 // autoOrder are the Auto classes that say which class a config without
@@ -99,13 +155,11 @@ func (in *release) configOf(kind string) string { return in.auto(kind, "config")
 
 // parametric reports activations that hold tensors.
 func (in *release) parametric(name string) bool {
-	for text := range in.table.Lines(`{"release":`) {
-		var head struct {
-			Release string   `json:"release"`
-			Acts    []string `json:"acts"`
-		}
-		in.table.Read(text, &head)
-		return slices.Contains(head.Acts, name)
+	type header struct {
+		Release string   `json:"release"`
+		Acts    []string `json:"acts"`
 	}
-	return true
+	quiet := release{name: in.name, at: in.at}
+	head := lineAt[header](&quiet, `{"release":`)
+	return head == nil || slices.Contains(head.Acts, name)
 }

@@ -56,23 +56,14 @@ func linesDigest(lines []string) string {
 	return hex.EncodeToString(sum[:])[:16]
 }
 
-// readTypes reads the tensors of a config by the table.
-func readTypes(data []byte) (*typeTree, error) {
+// readTypes reads the tensors of a config by the table of a release.
+func readTypes(in *release, data []byte) (*typeTree, error) {
 	cfg, err := parseConfig("config.json", data)
 	if err != nil {
 		return nil, err
 	}
-	tree := &typeTree{file: "config.json", in: newest, ties: make(map[string]string), units: make(map[string]string)}
-	class, err := tree.classOf(cfg.name("model_type"), cfg.strs("architectures"))
+	tree, _, err := in.treeOf(cfg)
 	if err != nil {
-		return nil, err
-	}
-	from := &objects{file: "config.json", in: newest}
-	root := from.read("", class.Config, plainMembers(cfg), nil)
-	if from.err != nil {
-		return nil, from.err
-	}
-	if err := tree.add(class, root, "", nil, true); err != nil {
 		return nil, err
 	}
 	maps.DeleteFunc(tree.units, func(_, class string) bool { return class != "" && !slices.Contains(tree.noSplit, class) })
@@ -105,7 +96,7 @@ func TestTypes(t *testing.T) {
 		if err := json.Unmarshal(text, &sample); err != nil {
 			t.Fatal(err)
 		}
-		tree, err := readTypes(sample.Config)
+		tree, err := readTypes(newest, sample.Config)
 		switch {
 		case errors.As(err, new(*typeError)):
 			refused++

@@ -1,0 +1,174 @@
+package hf
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/safetensors"
+)
+
+// folder reads a folder by the table of a release: as the model that the table
+// makes of the config if the files hold just that, else by the names that its
+// classes can have.
+func (in *release) folder(dir string, cfg *config, reason string) (*modelgraph.Graph, error) {
+	ck, err := safetensors.ReadFolder(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkNames(ck); err != nil {
+		return nil, err
+	}
+	tree, class, err := in.treeOf(cfg)
+	if err == nil {
+		graph, fault := in.graph(cfg, tree, class, folderName(dir), dir)
+		if fault != nil {
+			return nil, fault
+		}
+		graph.Folder = dir
+		out, assigned, fault := assign(graph, cfg, ck)
+		if fault == nil && assigned.exact() {
+			out.Warnings = slices.DeleteFunc(out.Warnings, func(word string) bool { return strings.Contains(word, fromConfigAlone) })
+			return out, nil
+		}
+	}
+	if class == nil {
+		return nil, err
+	}
+	l, err := in.listed(dir, cfg, class)
+	if err != nil {
+		return nil, err
+	}
+	l.ck = ck
+	return l.graph(cfg, reason)
+}
+
+// listed is a class of the table as names that its tensors can have.
+func (in *release) listed(dir string, cfg *config, class *typeClass) (*listed, error) {
+	kind := cfg.name("model_type")
+	lines, known, err := findClass(class.Class, kind) // rules of stored names
+	if err != nil {
+		return nil, err
+	}
+	if !known {
+		lines = &listedClass{Class: class.Class, Type: kind, Prefix: classNames(class.Class, kind).Prefix, Tied: true}
+	}
+	lines.Params, lines.Buffers, lines.NoSplit, lines.Ties, lines.AlwaysTied = nil, make(map[string]bool), nil, nil, nil
+	from := &objects{file: cfg.file, in: in}
+	root := from.read("", class.Config, plainMembers(cfg), nil)
+	if root == nil {
+		return nil, from.err
+	}
+	names := &typeNames{in: in, class: lines, needs: make(map[string]bool)}
+	names.add(class, root, "", true, true)
+	for i, pattern := range names.units { // those of classes that are not split
+		if of := names.unitClasses[i]; of == "" || slices.Contains(names.noSplit, of) {
+			lines.NoSplit = append(lines.NoSplit, pattern)
+		}
+	}
+	l := &listed{class: lines, dir: dir, in: in.name, tied: tiesWords(cfg, lines)}
+	for _, pattern := range lines.Params {
+		if names.needs[pattern] {
+			l.needs = append(l.needs, pattern)
+		}
+	}
+	return l, nil
+}
+
+// typeNames collects the patterns of a class and of the models inside it.
+type typeNames struct {
+	in          *release
+	class       *listedClass
+	needs       map[string]bool // patterns of which every model has a tensor
+	units       []string
+	unitClasses []string
+	noSplit     []string
+	depth       int
+}
+
+// add adds the patterns of a class below a module, as [typeTree.add] adds its
+// tensors. needed: every model has the module.
+func (names *typeNames) add(class *typeClass, object *typeObject, module string, joins, needed bool) {
+	const deepest = 16
+	if names.depth++; names.depth > deepest || object == nil {
+		return
+	}
+	defer func() { names.depth-- }()
+	if joins {
+		names.noSplit = append(names.noSplit, class.NoSplit...)
+	}
+	of := &evaluation{object: object, rules: class.Rules, known: make(map[string]any)}
+	for _, entry := range class.Entries {
+		kind, _ := entry[0].(string)
+		own, _ := entry[1].(string)
+		pattern := modelgraph.FullName(module, own)
+		there := truth(of.eval(entry[2], nil)) && of.err == nil && needed
+		unknown := of.err != nil
+		of.err = nil
+		switch kind {
+		case "p":
+			names.class.Params = append(names.class.Params, pattern)
+			names.needs[pattern] = there && !strings.Contains(pattern, "*")
+		case "b":
+			names.class.Buffers[pattern] = truth(entry[5])
+		case "n":
+			named := ""
+			if len(entry) > 3 {
+				named, _ = entry[3].(string)
+			}
+			if named != "" || joins {
+				names.units, names.unitClasses = append(names.units, pattern), append(names.unitClasses, named)
+			}
+		case "t":
+			names.tie(entry, of, pattern, module, there, unknown)
+		case "i":
+			names.include(entry[3:], object, pattern, joins && !strings.Contains(own, "."), there)
+		}
+	}
+}
+
+// tie notes a parameter that is another one.
+func (names *typeNames) tie(entry []any, of *evaluation, pattern, module string, there, unknown bool) {
+	names.class.Params = append(names.class.Params, pattern)
+	owner, _ := of.eval(entry[3], nil).(string)
+	of.err = nil
+	if owner = modelgraph.FullName(module, owner); owner == module {
+		return
+	}
+	switch group := []string{owner, pattern}; {
+	case there:
+		names.class.AlwaysTied = append(names.class.AlwaysTied, group)
+	case unknown:
+		names.class.Ties = append(names.class.Ties, group)
+	}
+}
+
+// include adds the patterns of a model inside another.
+func (names *typeNames) include(rest []any, object *typeObject, pattern string, joins, needed bool) {
+	at, _ := rest[0].(string)
+	auto, _ := rest[1].(string)
+	name, _ := rest[2].(string)
+	for part := range strings.SplitSeq(strings.TrimSuffix(at, "."), ".") {
+		if part != "" && object != nil {
+			object = object.inner[part]
+		}
+	}
+	if object == nil {
+		return
+	}
+	if auto != "" {
+		name = names.in.auto(object.class.Type, auto)
+	}
+	if inner := line[typeClass](names.in, "class", name); inner != nil {
+		names.units, names.unitClasses = append(names.units, pattern), append(names.unitClasses, name)
+		names.add(inner, object, pattern, joins, needed)
+	}
+}
+
+// storedBytes are those of all tensors in the files.
+func (l *listed) storedBytes() (total int64) {
+	for i := range l.ck.Tensors {
+		total += l.ck.Tensors[i].Bytes()
+	}
+	return total
+}
