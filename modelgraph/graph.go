@@ -29,6 +29,9 @@ type Graph struct {
 	// AutoClass is Transformers' Auto class that loads the code in the model's
 	// repository (trust_remote_code); empty if Transformers has the class.
 	AutoClass string
+	// Transformers is the release of it that the user named, by which the graph
+	// was read; empty: none.
+	Transformers string
 	// Hollow are modules outside the units that hold no tensor (a dropout): a
 	// device map may name them or leave them out.
 	Hollow   []string

@@ -30,7 +30,7 @@ type listed struct {
 	ck    *safetensors.Checkpoint
 	dir   string
 	in    string // the release of Transformers
-	tied  bool // word embeddings are
+	tied  bool   // word embeddings are
 	names *loading
 	pats  *patterns
 	split map[string]bool // patterns of modules that are not

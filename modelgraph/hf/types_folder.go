@@ -1,6 +1,7 @@
 package hf
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -33,18 +34,17 @@ func (in *release) folder(dir string, cfg *config, reason string) (*modelgraph.G
 		}
 	}
 	if class == nil {
-		return nil, err
+		return listedFolder(dir, cfg, reason)
 	}
-	l, err := in.listed(dir, cfg, class)
+	l, err := in.listed(dir, cfg, class, ck)
 	if err != nil {
 		return nil, err
 	}
-	l.ck = ck
 	return l.graph(cfg, reason)
 }
 
 // listed is a class of the table as names that its tensors can have.
-func (in *release) listed(dir string, cfg *config, class *typeClass) (*listed, error) {
+func (in *release) listed(dir string, cfg *config, class *typeClass, ck *safetensors.Checkpoint) (*listed, error) {
 	kind := cfg.name("model_type")
 	lines, known, err := findClass(class.Class, kind) // rules of stored names
 	if err != nil {
@@ -59,14 +59,19 @@ func (in *release) listed(dir string, cfg *config, class *typeClass) (*listed, e
 	if root == nil {
 		return nil, from.err
 	}
-	names := &typeNames{in: in, class: lines, needs: make(map[string]bool)}
+	names := &typeNames{in: in, class: lines, needs: make(map[string]bool), placed: make(map[*typeObject]bool)}
 	names.add(class, root, "", true, true)
+	for _, name := range slices.Sorted(maps.Keys(root.inner)) {
+		if inner := root.inner[name]; inner != nil && !names.placed[inner] {
+			names.tower(inner, ck)
+		}
+	}
 	for i, pattern := range names.units { // those of classes that are not split
 		if of := names.unitClasses[i]; of == "" || slices.Contains(names.noSplit, of) {
 			lines.NoSplit = append(lines.NoSplit, pattern)
 		}
 	}
-	l := &listed{class: lines, dir: dir, in: in.name, tied: tiesWords(cfg, lines)}
+	l := &listed{class: lines, ck: ck, dir: dir, in: in.name, tied: tiesWords(cfg, lines)}
 	for _, pattern := range lines.Params {
 		if names.needs[pattern] {
 			l.needs = append(l.needs, pattern)
@@ -83,7 +88,40 @@ type typeNames struct {
 	units       []string
 	unitClasses []string
 	noSplit     []string
+	placed      map[*typeObject]bool // objects whose model is there
 	depth       int
+}
+
+// tower adds the model of an object that the table has no place for, where the
+// files have it: at the module below which all names are the model's.
+func (names *typeNames) tower(object *typeObject, ck *safetensors.Checkpoint) {
+	inner := line[typeClass](names.in, "class", names.in.auto(object.class.Type, "AutoModel"))
+	if inner == nil {
+		return
+	}
+	own := &typeNames{in: names.in, class: &listedClass{Buffers: make(map[string]bool)}, needs: make(map[string]bool), placed: names.placed}
+	own.add(inner, object, "", true, false)
+	pats := newPatterns(slices.AppendSeq(slices.Clone(own.class.Params), maps.Keys(own.class.Buffers)))
+	matched, below := make(map[string]int), make(map[string]int)
+	for i := range ck.Tensors {
+		name := ck.Tensors[i].Name
+		for module := parent(name); module != ""; module = parent(module) {
+			below[module]++
+			if pats.match(name[len(module)+1:]) != "" {
+				matched[module]++
+			}
+		}
+	}
+	best := ""
+	for _, module := range slices.Sorted(maps.Keys(matched)) {
+		if matched[module] == below[module] && matched[module] > matched[best] {
+			best = module
+		}
+	}
+	if 2*matched[best] > len(own.class.Params) {
+		names.noSplit = append(names.noSplit, inner.NoSplit...)
+		names.add(inner, object, best, true, false)
+	}
 }
 
 // add adds the patterns of a class below a module, as [typeTree.add] adds its
@@ -94,6 +132,7 @@ func (names *typeNames) add(class *typeClass, object *typeObject, module string,
 		return
 	}
 	defer func() { names.depth-- }()
+	names.placed[object] = true
 	if joins {
 		names.noSplit = append(names.noSplit, class.NoSplit...)
 	}
@@ -159,8 +198,8 @@ func (names *typeNames) include(rest []any, object *typeObject, pattern string, 
 	if auto != "" {
 		name = names.in.auto(object.class.Type, auto)
 	}
+	names.units, names.unitClasses = append(names.units, pattern), append(names.unitClasses, name)
 	if inner := line[typeClass](names.in, "class", name); inner != nil {
-		names.units, names.unitClasses = append(names.units, pattern), append(names.unitClasses, name)
 		names.add(inner, object, pattern, joins, needed)
 	}
 }

@@ -33,6 +33,8 @@ type Plan struct {
 		// AutoClass loads the code in the model's repository
 		// (trust_remote_code); empty if Transformers has the class.
 		AutoClass string `json:"auto_class,omitzero"`
+		// Transformers is [modelgraph.Graph.Transformers].
+		Transformers string `json:"transformers,omitzero"`
 	} `json:"model"`
 	Workload  costmodel.Workload `json:"workload"`
 	Topology  costmodel.Topology `json:"topology"`
@@ -90,7 +92,7 @@ func NewPlan(graph *modelgraph.Graph, table *costmodel.Table, topo *costmodel.To
 func (plan *Plan) describe(graph *modelgraph.Graph) {
 	model := &plan.Model
 	model.Name, model.Source, model.Digest, model.Params = graph.Name, graph.Source, graph.Digest(), graph.ParamCount()
-	model.AutoClass = graph.AutoClass
+	model.AutoClass, model.Transformers = graph.AutoClass, graph.Transformers
 	for i := range graph.Layers {
 		for j := range graph.Layers[i].Buffers {
 			model.Buffers += graph.Layers[i].Buffers[j].Numel

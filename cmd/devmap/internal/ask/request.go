@@ -28,6 +28,7 @@ type Request struct {
 	preset              *presetting // nil: no --preset
 	JSON, Explain       bool
 	Output, For         string
+	Transformers        string
 	Model, ScheduleFile string
 	Trace               string
 	TimeLimit           time.Duration
