@@ -122,7 +122,7 @@ func (in *release) makes(kind, name string) bool {
 
 // treeFacts are what a release makes of a config, as lines.
 type treeFacts struct {
-	names  []string // with shapes, in order
+	names  []string // with shapes, sorted
 	params int64
 	others []string // ties, modules that are not split
 }
@@ -145,6 +145,7 @@ func (tree *typeTree) facts() *treeFacts {
 			facts.others = append(facts.others, name)
 		}
 	}
+	slices.Sort(facts.names)
 	slices.Sort(facts.others)
 	return facts
 }
@@ -184,7 +185,7 @@ func (in *release) compared(cfg *config, tree *typeTree) string {
 	}
 	var parts []string
 	for _, what := range order {
-		parts = append(parts, fmt.Sprintf("%s %s", strings.Join(said[what], ", "), what))
+		parts = append(parts, strings.Join(said[what], ", ")+" "+what)
 	}
 	if len(parts) == 0 {
 		return ""
