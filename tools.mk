@@ -130,9 +130,9 @@ oracle: ## Compare random configs with Transformers (FOLDERS=1, OPENPI=CHECKOUT 
 		"$$python" -m pip install --quiet $(if $(OPENPI),$(OPENPI_PINS),torch transformers==$(if $(TABLE),$(TABLE) timm torchvision,5.17.0) accelerate==1.15.0 $(if $(COMPONENTS),diffusers==0.42.1)); fi; \
 	export PYTHONDONTWRITEBYTECODE=1 ORACLE_SEED="$(SEED)"; \
 	if [ -n "$(TABLE)" ]; then \
-		table=types-$$(echo "$(TABLE)" | cut -d. -f1-2).jsonl.gz; \
-		OMP_NUM_THREADS=1 "$$python" fixtures/oracle/tables.py "$${CACHE:-$$work/cache}" "modelgraph/hf/$$table" "$$work/types.jsonl.gz"; \
-		DEVMAP_TYPES="$$work/types.jsonl.gz" $(GO) test ./modelgraph/hf -count=1 -run '^TestTypes$$' -v; \
+		OMP_NUM_THREADS=1 "$$python" fixtures/oracle/tables.py "$${CACHE:-$$work/cache}" "$$work/table.gz" "$$work/types.jsonl.gz"; \
+		"$$python" fixtures/oracle/releases.py modelgraph/hf "$$work/table.gz"; \
+		DEVMAP_TYPES="$$work/types.jsonl.gz" DEVMAP_TYPES_OF="$(TABLE)" $(GO) test ./modelgraph/hf -count=1 -run '^TestTypes$$' -v; \
 	elif [ -n "$(OPENPI)" ]; then \
 		OPENPI="$(OPENPI)" "$$python" fixtures/oracle/openpi.py > "$$work/openpi.json.gz"; \
 		DEVMAP_OPENPI="$$work/openpi.json.gz" $(GO) test ./modelgraph/hf ./costmodel/internal/accuracy -count=1 -run '^(TestPi0|TestAccuracyJAX.*)$$'; \

@@ -72,7 +72,7 @@ func readTypes(in *release, data []byte) (*typeTree, error) {
 }
 
 // TestTypes compares the table with what Transformers builds. DEVMAP_TYPES
-// names other samples, one a line.
+// names other samples, one a line, and DEVMAP_TYPES_OF their release.
 func TestTypes(t *testing.T) {
 	path := os.Getenv("DEVMAP_TYPES")
 	if path == "" {
@@ -90,13 +90,19 @@ func TestTypes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	in := newest
+	for _, r := range releases {
+		if strings.HasPrefix(os.Getenv("DEVMAP_TYPES_OF"), r.name) {
+			in = r
+		}
+	}
 	exact, refused, wrong := 0, 0, 0
 	for text := range bytes.Lines(data) {
 		var sample typeSample
 		if err := json.Unmarshal(text, &sample); err != nil {
 			t.Fatal(err)
 		}
-		tree, err := readTypes(newest, sample.Config)
+		tree, err := readTypes(in, sample.Config)
 		switch {
 		case errors.As(err, new(*typeError)):
 			refused++
