@@ -26,7 +26,7 @@ func (err *unprovenError) Error() string {
 // operations are not known.
 type listed struct {
 	class *listedClass
-	needs []string // patterns of which the files must have a tensor
+	needs []string // patterns that some tensor of the files must have
 	ck    *safetensors.Checkpoint
 	dir   string
 	in    string // the release of Transformers

@@ -1,10 +1,6 @@
 package hf
 
-import (
-	"strings"
-
-	"github.com/devmap-dev/devmap/modelgraph"
-)
+import "github.com/devmap-dev/devmap/modelgraph"
 
 func init() {
 	register(family{
@@ -76,10 +72,6 @@ func dinov2(modules *builder, cfg *config, path string) string {
 	})
 	return modules.hidden
 }
-
-// laterDinov2 are the names of Transformers 5.18 for those of checkpoints.
-var laterDinov2 = strings.NewReplacer(".attention.attention.query.", ".attention.q_proj.", ".attention.attention.key.", ".attention.k_proj.",
-	".attention.attention.value.", ".attention.v_proj.", ".attention.output.dense.", ".attention.o_proj.")
 
 // dinov2MLP is Dinov2MLP, or Dinov2SwiGLUFFN, which is two thirds as wide,
 // rounded up to a multiple of 8.

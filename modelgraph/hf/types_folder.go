@@ -84,7 +84,7 @@ func (in *release) listed(dir string, cfg *config, class *typeClass, ck *safeten
 type typeNames struct {
 	in          *release
 	class       *listedClass
-	needs       map[string]bool // patterns of which every model has a tensor
+	needs       map[string]bool // patterns that every model has a tensor for
 	units       []string
 	unitClasses []string
 	noSplit     []string

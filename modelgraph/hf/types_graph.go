@@ -67,18 +67,6 @@ func (in *release) treeOf(cfg *config) (*typeTree, *typeClass, error) {
 	return tree, class, tree.add(class, root, "", nil, true)
 }
 
-// newer compares the first two numbers of versions.
-func newer(version, than string) bool {
-	var x, y [2]int
-	if n, _ := fmt.Sscanf(version, "%d.%d", &x[0], &x[1]); n < 1 {
-		return false
-	}
-	if n, _ := fmt.Sscanf(than, "%d.%d", &y[0], &y[1]); n < 1 {
-		return false
-	}
-	return slices.Compare(x[:], y[:]) > 0
-}
-
 // assumed says what a config alone leaves open.
 func assumed(class string, named, given bool, dtype modelgraph.DType) (notes []string) {
 	if !named {

@@ -10,33 +10,6 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// choose sets the release by which a config is read: the one that the user
-// names, else that of the config's transformers_version if it has a table, else
-// the newest.
-func (cfg *config) choose(asked []string) error {
-	version := cfg.lenient("transformers_version")
-	if cfg.shared.asked = len(asked) > 0 && asked[0] != ""; cfg.shared.asked {
-		version = asked[0]
-	}
-	at := slices.IndexFunc(releases, func(r *release) bool { return version == r.name || strings.HasPrefix(version, r.name+".") })
-	switch {
-	case cfg.shared.asked && at < 0:
-		return &modelgraph.SyntaxError{File: cfg.file, Place: "transformers", Msg: fmt.Sprintf(
-			"%q is no release that has a table: they are of %s to %s; give one of those, or none for the newest", clipName(version), releases[0].name, newest.name)}
-	case at < 0:
-		at = newest.at
-	}
-	cfg.shared.in = releases[at].alone()
-	return nil
-}
-
-// drift notes that other releases make something else of the config.
-func (cfg *fieldSet) drift(what string) {
-	if !cfg.shared.asked {
-		cfg.shared.drifts = append(cfg.shared.drifts, fmt.Sprintf("the answer is that of Transformers %s; %s (--transformers selects one)", cfg.shared.in.name, what))
-	}
-}
-
 // release is that by whose table a config is read: one that the config names
 // counts if it has the type.
 func (cfg *config) release() *release {
@@ -49,21 +22,6 @@ func (cfg *config) release() *release {
 
 // since reports a release from a version on.
 func (cfg *fieldSet) since(version string) bool { return !newer(version, cfg.shared.in.name) }
-
-// alone is the release with a span of its own.
-func (in *release) alone() *release {
-	span := uint64(1<<len(releases) - 1)
-	return &release{in.name, in.at, &span}
-}
-
-// lenient is a text of the config, empty if there is none.
-func (cfg *fieldReader) lenient(name string) string {
-	v := cfg.members[name]
-	if v.Kind() != '"' {
-		return ""
-	}
-	return strings.Trim(string(v), `"`)
-}
 
 // newerNote says that a config is of a release that no table is of.
 func newerNote(cfg *config) string {

@@ -16,8 +16,6 @@ import (
 // common are there once. fixtures/oracle/releases.py describes the files, which
 // make oracle TABLE=5.24.0 writes.
 var (
-	//go:embed types-releases.txt
-	releaseNames string
 	//go:embed types.jsonl.gz
 	typesGz []byte
 	//go:embed types-older.jsonl.gz
@@ -26,25 +24,6 @@ var (
 	typeTable      = embedded.New("types.jsonl.gz", typesGz) // lines of the newest release
 	olderTypeTable = embedded.New("types-older.jsonl.gz", olderTypesGz)
 )
-
-// release is a release of Transformers.
-type release struct {
-	name string
-	at   int // its place in releases
-	// span are the releases that have all lines that were read, a bit each; nil:
-	// nobody asks.
-	span *uint64
-}
-
-// releases are those that have a table, the oldest first.
-var releases = func() (all []*release) {
-	for i, name := range strings.Fields(releaseNames) {
-		all = append(all, &release{name: name, at: i})
-	}
-	return all
-}()
-
-var newest = releases[len(releases)-1]
 
 // typeClass is the line of a model class. Expressions are those of
 // [evaluation.eval].
