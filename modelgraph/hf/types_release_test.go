@@ -71,8 +71,8 @@ func TestReleases(t *testing.T) {
 func TestChosenRelease(t *testing.T) {
 	const dinov3 = `{"model_type":"dinov3_vit","architectures":["DINOv3ViTModel"],"dtype":"bfloat16"`
 	for _, c := range []struct{ config, asked, want string }{
-		{dinov3 + `}`, "5.17", "from the table of Transformers 5.17;"},
-		{dinov3 + `}`, "5.17.0", "from the table of Transformers 5.17;"},
+		{dinov3 + `}`, "5.17", "from the table of Transformers 5.17:"},
+		{dinov3 + `}`, "5.17.0", "from the table of Transformers 5.17:"},
 		{dinov3 + `}`, "", "have other ties or modules that are not split"},
 		{dinov3 + `,"transformers_version":"5.17.0"}`, "", "the answer is that of Transformers 5.17;"},
 		{dinov3 + `,"transformers_version":"5.17.0"}`, newest.name, "from the table of Transformers " + newest.name},
