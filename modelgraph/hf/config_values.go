@@ -64,23 +64,6 @@ func (cfg *fieldReader) orNull(def, auto int64, name string) int64 {
 	return cfg.optional(def, name)
 }
 
-// depth is the number of a tower's layers, which Transformers 5.23 calls
-// num_hidden_layers too.
-func (cfg *config) depth(def int64) int64 {
-	depth := cfg.count(def, "depth")
-	if !cfg.said("num_hidden_layers") {
-		return depth
-	}
-	layers := cfg.count(def, "num_hidden_layers")
-	if layers != depth {
-		cfg.drift(fmt.Sprintf("releases from 5.23 on make %snum_hidden_layers, %d, the tower's layers, earlier ones depth, %d", cfg.prefix, layers, depth))
-	}
-	if cfg.since("5.23") {
-		return layers
-	}
-	return depth
-}
-
 // count reads a number of layers.
 func (cfg *fieldReader) count(def int64, names ...string) int64 {
 	count := cfg.dim(def, names...)

@@ -142,23 +142,6 @@ func withWeights(dir string, graph *modelgraph.Graph, kind string, cfg *config, 
 	return out, err
 }
 
-// unknown says why the config makes no graph where the tensor names still
-// or the files can: its family, its class or a field is not known.
-func unknown(err error) string {
-	var family *unknownFamilyError
-	var field *unknownFieldError
-	var syn *modelgraph.SyntaxError
-	switch {
-	case errors.As(err, &family):
-		return unknownType(family.ModelType)
-	case errors.As(err, &field):
-		return fmt.Sprintf("the field %s is not known to be harmless for model_type %q", plainName(field.Field), clipName(field.ModelType))
-	case errors.As(err, &syn) && (syn.Place == "architectures[0]" || syn.Place == "auto_map"):
-		return strings.TrimSuffix(syn.Msg, "; "+wayOut)
-	}
-	return ""
-}
-
 // readConfig reads the folder's config.json by the rule of
 // [safetensors.OpenBeneath].
 func readConfig(dir string) ([]byte, error) {

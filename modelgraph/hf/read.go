@@ -16,24 +16,6 @@ const ConfigName = "config.json"
 // lists, stay under 1 MB.
 const maxConfigBytes = 64 << 20
 
-// FromConfig builds the graph that a config.json describes. file is in errors
-// and names the model if the config does not. A release of Transformers, such
-// as 5.20, goes before the config's transformers_version.
-func FromConfig(file string, data []byte, transformers ...string) (*modelgraph.Graph, error) {
-	graph, _, cfg, err := fromConfig(file, data, transformers...)
-	if cfg == nil {
-		return nil, err
-	}
-	if graph, err = byRelease(graph, cfg, err, modelName(cfg, file), file); err != nil {
-		return nil, err
-	}
-	graph.Config = data
-	if graph, err = ownHead(graph, cfg); err != nil {
-		return nil, err
-	}
-	return asStored(graph, cfg)
-}
-
 // fromConfig gives the graph next to an [*unknownFieldError] too: the files of
 // a folder may prove it right.
 func fromConfig(file string, data []byte, transformers ...string) (*modelgraph.Graph, *family, *config, error) {

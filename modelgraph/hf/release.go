@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/devmap-dev/devmap/modelgraph"
 )
 
 //go:embed types-releases.txt
@@ -47,40 +45,4 @@ func newer(version, than string) bool {
 		return false
 	}
 	return slices.Compare(x[:], y[:]) > 0
-}
-
-// choose sets the release by which a config is read: the one that the user
-// names, else that of the config's transformers_version if it has a table, else
-// the newest.
-func (cfg *config) choose(asked []string) error {
-	version := cfg.lenient("transformers_version")
-	if cfg.shared.asked = len(asked) > 0 && asked[0] != ""; cfg.shared.asked {
-		version = asked[0]
-	}
-	at := slices.IndexFunc(releases, func(r *release) bool { return version == r.name || strings.HasPrefix(version, r.name+".") })
-	switch {
-	case cfg.shared.asked && at < 0:
-		return &modelgraph.SyntaxError{File: cfg.file, Place: "transformers", Msg: fmt.Sprintf(
-			"%q is no release that has a table: they are of %s to %s; give one of those, or none for the newest", clipName(version), releases[0].name, newest.name)}
-	case at < 0:
-		at = newest.at
-	}
-	cfg.shared.in = releases[at].alone()
-	return nil
-}
-
-// drift notes that other releases make something else of the config.
-func (cfg *fieldSet) drift(what string) {
-	if !cfg.shared.asked {
-		cfg.shared.drifts = append(cfg.shared.drifts, fmt.Sprintf("the answer is that of Transformers %s; %s (--transformers selects one)", cfg.shared.in.name, what))
-	}
-}
-
-// lenient is a text of the config, empty if there is none.
-func (cfg *fieldReader) lenient(name string) string {
-	v := cfg.members[name]
-	if v.Kind() != '"' {
-		return ""
-	}
-	return strings.Trim(string(v), `"`)
 }
