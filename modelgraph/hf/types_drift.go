@@ -47,7 +47,8 @@ func (in *release) compared(cfg *config, tree *typeTree) string {
 		if done>>r.at&1 == 1 {
 			continue
 		}
-		other, what := r.alone(), ""
+		var what string
+		other := r.alone()
 		made, _, err := other.treeOf(cfg)
 		span := *other.span
 		switch {

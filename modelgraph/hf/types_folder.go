@@ -128,40 +128,48 @@ func (names *typeNames) tower(object *typeObject, ck *safetensors.Checkpoint) {
 // tensors. needed: every model has the module.
 func (names *typeNames) add(class *typeClass, object *typeObject, module string, joins, needed bool) {
 	const deepest = 16
-	if names.depth++; names.depth > deepest || object == nil {
+	names.depth++
+	defer func() { names.depth-- }()
+	if names.depth > deepest || object == nil {
 		return
 	}
-	defer func() { names.depth-- }()
 	names.placed[object] = true
 	if joins {
 		names.noSplit = append(names.noSplit, class.NoSplit...)
 	}
 	of := &evaluation{object: object, rules: class.Rules, known: make(map[string]any)}
 	for _, entry := range class.Entries {
-		kind, _ := entry[0].(string)
 		own, _ := entry[1].(string)
 		pattern := modelgraph.FullName(module, own)
 		there := truth(of.eval(entry[2], nil)) && of.err == nil && needed
 		unknown := of.err != nil
 		of.err = nil
-		switch kind {
-		case "p":
-			names.class.Params = append(names.class.Params, pattern)
-			names.needs[pattern] = there && !strings.Contains(pattern, "*")
-		case "b":
-			names.class.Buffers[pattern] = truth(entry[5])
-		case "n":
-			named := ""
-			if len(entry) > 3 {
-				named, _ = entry[3].(string)
-			}
-			if named != "" || joins {
-				names.units, names.unitClasses = append(names.units, pattern), append(names.unitClasses, named)
-			}
+		switch entry[0] {
 		case "t":
 			names.tie(entry, of, pattern, module, there, unknown)
 		case "i":
 			names.include(entry[3:], object, pattern, joins && !strings.Contains(own, "."), there)
+		default:
+			names.entry(entry, pattern, joins, there)
+		}
+	}
+}
+
+// entry notes a parameter, a buffer or a module that may not be split.
+func (names *typeNames) entry(entry []any, pattern string, joins, there bool) {
+	switch entry[0] {
+	case "p":
+		names.class.Params = append(names.class.Params, pattern)
+		names.needs[pattern] = there && !strings.Contains(pattern, "*")
+	case "b":
+		names.class.Buffers[pattern] = truth(entry[5])
+	case "n":
+		named := ""
+		if len(entry) > 3 {
+			named, _ = entry[3].(string)
+		}
+		if named != "" || joins {
+			names.units, names.unitClasses = append(names.units, pattern), append(names.unitClasses, named)
 		}
 	}
 }

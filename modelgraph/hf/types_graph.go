@@ -73,7 +73,8 @@ func (in *release) treeOf(cfg *config) (*typeTree, *typeClass, error) {
 	if from.err != nil {
 		return nil, class, from.err
 	}
-	return tree, class, tree.add(class, root, "", nil, true)
+	err = tree.add(class, root, "", nil, true)
+	return tree, class, err
 }
 
 // assumed says what a config alone leaves open.

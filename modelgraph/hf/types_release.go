@@ -12,7 +12,7 @@ import (
 // lacking says in which releases the type or the class of a config is, if not in this one.
 func (in *release) lacking(cfg *config) error {
 	kind, names := cfg.name("model_type"), cfg.strs("architectures")
-	if cfg.fault() != nil || in.configOf(kind) != "" && len(names) == 0 {
+	if in.configOf(kind) != "" && len(names) == 0 {
 		return nil
 	}
 	field, what := "model_type", fmt.Sprintf("type %q", clipName(kind))
@@ -27,7 +27,7 @@ func (in *release) lacking(cfg *config) error {
 			there = append(there, r.name)
 		}
 	}
-	next := wayOut
+	var next string
 	switch version := cfg.lenient("transformers_version"); {
 	case has(in):
 		return nil

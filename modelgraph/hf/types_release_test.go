@@ -88,7 +88,7 @@ func TestChosenRelease(t *testing.T) {
 		{`{"model_type":"dinov2"}`, "", "from 5.18 on call modules of attention q_proj"},
 	} {
 		graph, err := FromConfig(ConfigName, []byte(c.config), c.asked)
-		said := ""
+		var said string
 		if err != nil {
 			said = err.Error()
 		} else {
