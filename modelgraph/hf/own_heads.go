@@ -14,8 +14,8 @@ var ownHeads = map[string]string{
 	"mistral3": "Mistral-Small 3, Devstral 2 and Ministral 3 8B",
 }
 
-// tiedHeads are types whose published checkpoints have the embedding for a head,
-// as the class's default.
+// tiedHeads are types whose text config ties by default too: whichever config
+// counts, the head is tied (their configuration_*.py, the same from 5.17 to 5.24).
 var tiedHeads = []string{"gemma3", "gemma3n", "gemma4", "gemma4_unified", "paligemma", "t5gemma2"}
 
 // ownHead is the graph with a head of its own, where no file settles the tie and

@@ -15,6 +15,12 @@ func (tree *typeTree) allowed(class *typeClass, of *evaluation) error {
 			return tree.unexplained(of, class, "no build had this field")
 		}
 	}
+	for _, path := range slices.Sorted(maps.Keys(class.Pins)) {
+		if !of.object.pinned(path, class.Pins[path]) {
+			of.place = path
+			return tree.unexplained(of, class, "no rule explains another value than the default")
+		}
+	}
 	for _, path := range class.Acts {
 		if name, ok := of.find(path); ok {
 			text, _ := name.(string)

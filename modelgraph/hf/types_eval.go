@@ -17,9 +17,11 @@ const missing = "\x00absent"
 type evaluation struct {
 	object *typeObject
 	rules  map[string]any // nil: the fields are those of the file
-	known  map[string]any
-	err    error
-	place  string // the field that was read last
+	// setInside are the fields of objects inside that rules set.
+	setInside []string
+	known     map[string]any
+	err       error
+	place     string // the field that was read last
 }
 
 func (of *evaluation) fail(format string, args ...any) any {
@@ -47,6 +49,19 @@ func (of *evaluation) find(path string) (any, bool) {
 	}
 	of.known[path] = v
 	return v, v != missing
+}
+
+// sets is an object inside, below a path, with the fields that the config around
+// it sets.
+func (of *evaluation) sets(at string, object *typeObject) *typeObject {
+	for _, path := range of.setInside {
+		if name, inside := strings.CutPrefix(path, at); inside && at != "" {
+			if v := of.field(path); of.err == nil {
+				object = object.with(name, v)
+			}
+		}
+	}
+	return object
 }
 
 func (of *evaluation) field(path string) any {

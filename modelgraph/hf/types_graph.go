@@ -18,8 +18,9 @@ func (in *release) explains(cfg *config, err error) bool {
 	case errors.As(err, new(*unknownFamilyError)):
 		return in.configOf(cfg.name("model_type")) != ""
 	case errors.As(err, &syn) && syn.Place == "architectures[0]":
-		class := line[typeClass](in, "class", cfg.strs("architectures")[0])
-		return class != nil && class.Config == in.configOf(cfg.name("model_type"))
+		config := in.configOf(cfg.name("model_type"))
+		class := in.class(cfg.strs("architectures")[0], config)
+		return class != nil && class.Config == config
 	}
 	return false
 }
@@ -95,14 +96,14 @@ func (tree *typeTree) classOf(kind string, names []string) (*typeClass, error) {
 		return nil, &typeError{tree.file, "model_type", unknownType(kind) + fmt.Sprintf(", and Transformers %s has no such type", in.name)}
 	}
 	if len(names) > 0 {
-		class := line[typeClass](in, "class", names[0])
+		class := in.class(names[0], in.configOf(kind))
 		if class == nil || class.Config != in.configOf(kind) {
 			return nil, &typeError{tree.file, "architectures[0]", fmt.Sprintf("%q with model_type %q is not in the table of Transformers %s", clipName(names[0]), clipName(kind), in.name)}
 		}
 		return class, nil
 	}
 	for _, auto := range autoOrder {
-		if class := line[typeClass](in, "class", in.auto(kind, auto)); class != nil && class.Config == in.configOf(kind) {
+		if class := in.class(in.auto(kind, auto), in.configOf(kind)); class != nil && class.Config == in.configOf(kind) {
 			return class, nil
 		}
 	}
@@ -119,7 +120,7 @@ func (tree *typeTree) add(class *typeClass, object *typeObject, module string, k
 		return &typeError{tree.file, object.prefix + "model_type", "the models inside are nested too deeply"}
 	}
 	defer func() { tree.depth-- }()
-	of := &evaluation{object: object, rules: class.Rules, known: make(map[string]any)}
+	of := &evaluation{object: object, rules: class.Rules, setInside: class.Sets, known: make(map[string]any)}
 	if of.rules == nil {
 		of.rules = map[string]any{}
 	}
@@ -250,10 +251,10 @@ func (tree *typeTree) include(rest []any, of *evaluation, name string, key []int
 	if auto != "" {
 		class = tree.in.auto(object.class.Type, auto)
 	}
-	inner := line[typeClass](tree.in, "class", class)
+	inner := tree.in.class(class, object.class.Config)
 	if inner == nil {
 		return &typeError{tree.file, object.prefix + "model_type", fmt.Sprintf("%q has no %s in the table of Transformers %s", clipName(object.class.Type), clipName(class), tree.in.name)}
 	}
 	tree.units[name] = class
-	return tree.add(inner, object, name, key, joins)
+	return tree.add(inner, of.sets(at, object), name, key, joins)
 }

@@ -43,6 +43,37 @@ func (obj *typeObject) get(path string) (any, bool) {
 	return v, ok
 }
 
+// with is the object with another value of a field of it or of an object inside.
+func (obj *typeObject) with(path string, v any) *typeObject {
+	changed := *obj
+	if first, rest, ok := strings.Cut(path, "."); ok && obj.inner[first] != nil {
+		changed.inner = maps.Clone(obj.inner)
+		changed.inner[first] = obj.inner[first].with(rest, v)
+		return &changed
+	}
+	changed.values = maps.Clone(obj.values)
+	changed.values[path] = v
+	return &changed
+}
+
+// pinned reports that a field of the file has a value.
+func (obj *typeObject) pinned(path string, want any) bool {
+	for {
+		first, rest, ok := strings.Cut(path, ".")
+		if !ok {
+			break
+		}
+		if obj, path = obj.inner[first], rest; obj == nil {
+			return false
+		}
+	}
+	if path == "model_type" {
+		return want == obj.class.Type
+	}
+	v, ok := obj.values[path]
+	return ok && deepEqual(v, want)
+}
+
 // standard is the default of a field that names something.
 func (obj *typeObject) standard(path string) string {
 	if first, rest, ok := strings.Cut(path, "."); ok {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	_ "embed"
 	"fmt"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -50,6 +51,10 @@ type typeClass struct {
 	Unread []string `json:"unread"`
 	// Acts are fields that name activations.
 	Acts []string `json:"acts"`
+	// Pins are fields of the file with the only values that the entries are
+	// known for. Sets are fields of configs inside that this one sets by Rules.
+	Pins map[string]any `json:"pins"`
+	Sets []string       `json:"sets"`
 }
 
 // typeConfig is the line of a config class.
@@ -75,30 +80,50 @@ type typeInner struct {
 
 // line reads the line of a name, nil if there is none.
 func line[kind any](in *release, key, name string) *kind {
-	return lineAt[kind](in, fmt.Sprintf(`{%q:%q,`, key, name))
-}
-
-// lineAt reads the line that begins so.
-func lineAt[kind any](in *release, head string) *kind {
-	for _, table := range []*embedded.Table{typeTable, olderTypeTable} {
-		for text := range table.Lines(head) {
-			tab := bytes.LastIndexByte(text, '\t')
-			span := spanOf(string(text[tab+1:]))
-			if span>>in.at&1 == 0 {
-				continue
-			}
-			if in.span != nil {
-				*in.span &= span
-			}
-			read := new(kind)
-			table.Read(text[:tab], read)
-			return read
-		}
-	}
-	if in.span != nil { // others may have one
-		*in.span &= 1 << in.at
+	for read := range lines[kind](in, fmt.Sprintf(`{%q:%q,`, key, name)) {
+		return read
 	}
 	return nil
+}
+
+// class reads the line of a model class: that of a config class if there is one.
+func (in *release) class(name, config string) (found *typeClass) {
+	for read := range lines[typeClass](in, fmt.Sprintf(`{"class":%q,`, name)) {
+		if read.Config == config {
+			return read
+		}
+		if found == nil {
+			found = read
+		}
+	}
+	return found
+}
+
+// lines reads the lines that begin so.
+func lines[kind any](in *release, head string) iter.Seq[*kind] {
+	return func(yield func(*kind) bool) {
+		found := false
+		for _, table := range []*embedded.Table{typeTable, olderTypeTable} {
+			for text := range table.Lines(head) {
+				tab := bytes.LastIndexByte(text, '\t')
+				span := spanOf(string(text[tab+1:]))
+				if span>>in.at&1 == 0 {
+					continue
+				}
+				if in.span != nil {
+					*in.span &= span
+				}
+				read := new(kind)
+				table.Read(text[:tab], read)
+				if found = true; !yield(read) {
+					return
+				}
+			}
+		}
+		if !found && in.span != nil { // others may have one
+			*in.span &= 1 << in.at
+		}
+	}
 }
 
 // spanOf reads "0-3,5" as bits.
@@ -121,7 +146,7 @@ var autoOrder = []string{
 	"AutoModelForCausalLM", "AutoModelForImageTextToText", "AutoModelForMultimodalLM", "AutoModelForSeq2SeqLM",
 	"AutoModelForSpeechSeq2Seq", "AutoModelForMaskedLM", "AutoModelForObjectDetection", "AutoModel",
 	"AutoModelForDepthEstimation", "AutoModelForSemanticSegmentation", "AutoModelForUniversalSegmentation", "AutoModelForKeypointDetection",
-	"AutoModelForKeypointMatching", "AutoModelForTextToSpectrogram", "AutoModelForSequenceClassification", "alone",
+	"AutoModelForKeypointMatching", "AutoModelForTextToSpectrogram", "AutoModelForSequenceClassification", "AutoModelForTextToWaveform", "AutoModelForPreTraining", "AutoBackbone", "alone",
 }
 
 // auto is the class that an Auto class makes of a type.
@@ -150,6 +175,8 @@ func (in *release) parametric(name string) bool {
 		Acts    []string `json:"acts"`
 	}
 	quiet := release{name: in.name, at: in.at}
-	head := lineAt[header](&quiet, `{"release":`)
-	return head == nil || slices.Contains(head.Acts, name)
+	for head := range lines[header](&quiet, `{"release":`) {
+		return slices.Contains(head.Acts, name)
+	}
+	return true
 }
