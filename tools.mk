@@ -148,9 +148,9 @@ oracle: ## Compare random configs with Transformers (FOLDERS=1, PEAKS=1, OPENPI=
 		"$$python" -m pip install --quiet $(if $(OPENPI),$(OPENPI_PINS),torch==2.11.0 transformers==$(if $(TABLE),$(TABLE) timm torchvision,5.17.0) accelerate==1.15.0 $(if $(PEAKS),peft==0.21.0) $(if $(COMPONENTS),diffusers==0.42.1)); fi; \
 	export PYTHONDONTWRITEBYTECODE=1 ORACLE_SEED="$(SEED)"; \
 	if [ -n "$(TABLE)" ]; then \
-		table=types-$$(echo "$(TABLE)" | cut -d. -f1-2).jsonl.gz; \
-		write="$$python fixtures/oracle/tables.py $${CACHE:-$$work/cache} modelgraph/hf/$$table $$work/types.jsonl.gz"; export OMP_NUM_THREADS=1 DEVMAP_TYPES="$$work/types.jsonl.gz"; \
-		$$write; $(GO) test ./modelgraph/hf -count=1 -run '^TestTypes$$' -v > "$$work/log" || $$write leave "$$work/log"; \
+		write() { "$$python" fixtures/oracle/tables.py "$${CACHE:-$$work/cache}" "$$work/table.gz" "$$work/types.jsonl.gz" "$$@"; "$$python" fixtures/oracle/releases.py modelgraph/hf "$$work/table.gz"; }; \
+		export OMP_NUM_THREADS=1 DEVMAP_TYPES="$$work/types.jsonl.gz" DEVMAP_TYPES_OF="$(TABLE)"; \
+		write; $(GO) test ./modelgraph/hf -count=1 -run '^TestTypes$$' -v > "$$work/log" || write leave "$$work/log"; \
 		$(GO) test ./modelgraph/hf -count=1 -run '^TestTypes$$' -v | grep -v refused; \
 	elif [ -n "$(OPENPI)" ]; then \
 		OPENPI="$(OPENPI)" "$$python" fixtures/oracle/openpi.py > "$$work/openpi.json.gz"; \

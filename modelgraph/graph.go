@@ -30,6 +30,9 @@ type Graph struct {
 	// repository (trust_remote_code), or a class of its own that
 	// AutoModelForCausalLM does not load; empty if that loads the model.
 	AutoClass string
+	// Transformers is the release of it that the user named, by which the graph
+	// was read; empty: none.
+	Transformers string
 	// Hollow are modules outside the units that hold no tensor (a dropout): a
 	// device map may name them or leave them out.
 	Hollow   []string

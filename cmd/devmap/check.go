@@ -72,7 +72,7 @@ func (command *checkCommand) run(cmd *cobra.Command, model, path string) error {
 	if err != nil {
 		return err
 	}
-	graph, err := ask.ReadModel(model)
+	graph, err := ask.ReadModel(model, command.Transformers)
 	if err != nil {
 		return err
 	}

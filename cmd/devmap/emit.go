@@ -54,6 +54,12 @@ func (command *emitCommand) run(cmd *cobra.Command, file string) error {
 	if err != nil {
 		return err
 	}
+	if command.Transformers != "" && command.Transformers != plan.Model.Transformers { // the model must be the same there
+		plan.Model.Transformers = command.Transformers
+		if _, err := plannedModel(plan, file, command.Model); err != nil {
+			return err
+		}
+	}
 	if err := out.Spare(command.Output, plan.Model.Source, file, command.Model); err != nil {
 		return err
 	}
@@ -101,7 +107,7 @@ func refusedBy(target *emit.Target, plan *devicemap.Plan) error {
 	if info, err := os.Stat(plan.Model.Source); plan.Workload.Runtime != "jax" || err == nil && !info.Mode().IsRegular() && !info.IsDir() { // reading a pipe waits
 		return nil
 	}
-	graph, err := ask.ReadModel(plan.Model.Source)
+	graph, err := ask.ReadModel(plan.Model.Source, plan.Model.Transformers)
 	if err != nil || graph.Digest() != plan.Model.Digest {
 		return nil //nolint:nilerr // it has moved, and emit does not need it
 	}

@@ -63,7 +63,7 @@ func (command *inspectCommand) run(cmd *cobra.Command, arg string) error {
 	if err != nil {
 		return err
 	}
-	graph, err := ask.ReadModel(arg)
+	graph, err := ask.ReadModel(arg, command.Transformers)
 	if err != nil {
 		return err
 	}

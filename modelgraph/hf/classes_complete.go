@@ -98,7 +98,7 @@ func (l *listed) tieGroup(here, missing []string) {
 // the map would name it, and adds the modules that hold buffers alone. A
 // configuration may lack it rightly; the files do not prove that.
 func (l *listed) complete(buffers []string) error {
-	for _, pattern := range l.class.Params[:l.class.Default] {
+	for _, pattern := range l.needs {
 		if !l.covered(pattern) {
 			return l.lacks(pattern)
 		}
@@ -120,7 +120,7 @@ func (l *listed) complete(buffers []string) error {
 }
 
 func (l *listed) lacks(pattern string) error {
-	return &unprovenError{l.dir, fmt.Sprintf("no file holds %q, which %s has in Transformers 5.17", pattern, l.class.Class)}
+	return &unprovenError{l.dir, fmt.Sprintf("no file holds %q, which %s has in Transformers %s", pattern, l.class.Class, l.in)}
 }
 
 // covered reports whether a key of the map covers a tensor of the pattern: it

@@ -26,9 +26,11 @@ func (err *unprovenError) Error() string {
 // operations are not known.
 type listed struct {
 	class *listedClass
+	needs []string // patterns that some tensor of the files must have
 	ck    *safetensors.Checkpoint
 	dir   string
-	tied  bool // word embeddings are
+	in    string // the release of Transformers
+	tied  bool   // word embeddings are
 	names *loading
 	pats  *patterns
 	split map[string]bool // patterns of modules that are not
@@ -61,21 +63,27 @@ func listedFolder(dir string, cfg *config, reason string) (*modelgraph.Graph, er
 	if err != nil {
 		return nil, err
 	}
-	l := &listed{class: class, ck: ck, dir: dir, tied: tiesWords(cfg, class), split: make(map[string]bool), tensors: make(map[string]*moduleTensor), modules: make(map[string]bool), counted: make(map[string][]string)}
+	l := &listed{class: class, needs: class.Params[:class.Default], ck: ck, dir: dir, in: releases[0].name, tied: tiesWords(cfg, class)}
+	return l.graph(cfg, reason)
+}
+
+// graph joins the files with the class.
+func (l *listed) graph(cfg *config, reason string) (*modelgraph.Graph, error) {
+	l.split, l.tensors, l.modules, l.counted = make(map[string]bool), make(map[string]*moduleTensor), make(map[string]bool), make(map[string][]string)
 	if err := l.read(); err != nil {
 		return nil, err
 	}
-	graph, err := modelgraph.New(folderName(dir), l.layers(), l.ties)
+	graph, err := modelgraph.New(folderName(l.dir), l.layers(), l.ties)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", dir, err)
+		return nil, fmt.Errorf("%s: %w", l.dir, err)
 	}
-	graph.Source, graph.Class, graph.DType = dir, class.Class, mostlyFloat(graph)
-	graph.Unknown = []string{fmt.Sprintf("%s: what layers of a %s compute", reason, class.Class)}
+	graph.Source, graph.Class, graph.DType = l.dir, l.class.Class, mostlyFloat(graph)
+	graph.Unknown = []string{fmt.Sprintf("%s: what layers of a %s compute", reason, l.class.Class)}
 	if graph.Quantized = quantMethod(cfg, graph); graph.Quantized != "" {
 		l.warnings = append(l.warnings, fmt.Sprintf("parameters are counted as the elements that are stored: %s tensors and their tables, of which some hold several weights an element", graph.Quantized))
 	}
-	graph.Warnings = slices.Concat(ck.Warnings, l.warnings, []string{fmt.Sprintf(
-		"%s: the modules are those of %s in Transformers 5.17; only what is stored is counted, no activations", reason, class.Class)})
+	graph.Warnings = slices.Concat(l.ck.Warnings, l.warnings, []string{fmt.Sprintf(
+		"%s: the modules are those of %s in Transformers %s; only what is stored is counted, no activations", reason, l.class.Class, l.in)})
 	return graph, nil
 }
 
@@ -149,6 +157,9 @@ func (l *listed) read() error {
 	if err := l.complete(buffers); err != nil {
 		return err
 	}
+	if total := l.storedBytes(); 100*l.strange.bytes > total {
+		return &unprovenError{l.dir, fmt.Sprintf("%d checkpoint tensors, %d of %d bytes, are not known of %s in Transformers %s: %s", l.strange.count, l.strange.bytes, total, l.class.Class, l.in, l.strange.names())}
+	}
 	if l.strange.count > 0 {
 		l.warnings = append(l.warnings, fmt.Sprintf("%d checkpoint tensors (%d bytes) are not known of %s: they are counted, and may be left out: %s",
 			l.strange.count, l.strange.bytes, l.class.Class, l.strange.names()))
@@ -186,7 +197,7 @@ func (l *listed) place(t *safetensors.Tensor) error {
 		}
 	}
 	if l.class.Converted {
-		return &unprovenError{l.dir, fmt.Sprintf("%q is not a name that %s in Transformers 5.17 is known to read", clipName(t.Name), l.class.Class)}
+		return &unprovenError{l.dir, fmt.Sprintf("%q is not a name that %s in Transformers %s is known to read", clipName(t.Name), l.class.Class, l.in)}
 	}
 	l.strange.add(t.Name, t.Bytes())
 	return l.hold(t.Name, t)

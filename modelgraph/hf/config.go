@@ -36,6 +36,10 @@ func newConfig(file, prefix string, members map[string]jsontext.Value, shared *r
 
 // reading is what a config and the objects inside it share.
 type reading struct {
+	in    *release // of Transformers
+	asked bool     // the user names it
+	// drifts say what other releases make of the config.
+	drifts []string
 	fault  error           // the first
 	read   map[string]bool // fields by their full names
 	opened []*config       // objects inside the file that were read
@@ -46,7 +50,7 @@ type reading struct {
 }
 
 func parseConfig(file string, data []byte) (*config, error) {
-	cfg := newConfig(file, "", nil, &reading{read: make(map[string]bool)})
+	cfg := newConfig(file, "", nil, &reading{in: newest, read: make(map[string]bool)})
 	if err := modelgraph.DecodeJSON(file, pythonJSON(data), &cfg.members, false); err != nil {
 		return nil, err
 	}
@@ -55,7 +59,7 @@ func parseConfig(file string, data []byte) (*config, error) {
 
 // again is the config with no field read.
 func (cfg *config) again() *config {
-	return newConfig(cfg.file, "", cfg.members, &reading{read: make(map[string]bool)})
+	return newConfig(cfg.file, "", cfg.members, &reading{in: cfg.shared.in, asked: cfg.shared.asked, read: make(map[string]bool)})
 }
 
 // fault is the first one, nil if there is none.

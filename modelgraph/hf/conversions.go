@@ -23,9 +23,16 @@ func loadingOf(graph *modelgraph.Graph, cfg *config) *loading {
 		}
 	})
 	load.add(rulesOf("legacy"), nil)
+	if graph.Family == "dinov2" && cfg.since("5.18") {
+		load.renames = append(load.renames, laterDinov2.Replace)
+	}
 	load.ignore = append(load.ignore, bufferNames(graph)...)
 	return load
 }
+
+// laterDinov2 are the names of Transformers 5.18 for those of checkpoints.
+var laterDinov2 = strings.NewReplacer(".attention.attention.query.", ".attention.q_proj.", ".attention.attention.key.", ".attention.k_proj.",
+	".attention.attention.value.", ".attention.v_proj.", ".attention.output.dense.", ".attention.o_proj.")
 
 // bring adds the rules of one model in the tree.
 func (load *loading) bring(brought map[string][]string, path, class, modelType string) {

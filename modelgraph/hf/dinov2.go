@@ -20,15 +20,23 @@ func init() {
 	})
 }
 
-// dinov2 adds a Dinov2Model (modeling_dinov2.py). Only the blocks are a
-// no-split class: each bare parameter of the embeddings is a unit.
+// dinov2 adds a Dinov2Model (modeling_dinov2.py). Before Transformers 5.18 only
+// the blocks are a no-split class: each bare parameter of the embeddings is a unit.
 func dinov2(modules *builder, cfg *config, path string) string {
+	later := cfg.since("5.18")
+	cfg.drift("releases from 5.18 on call modules of attention q_proj, k_proj, v_proj and o_proj, earlier ones attention.query, attention.key, attention.value and output.dense")
 	hidden, grid, channels := cfg.pos(0, "hidden_size"), patches(cfg, 224, 14), cfg.pos(0, "num_channels")
 	op := visionAttention(cfg, hidden, 0, "num_attention_heads")
 	op.LayerScale = true
 	bias := cfg.bool(true, "qkv_bias")
-	params := join(linearParams("attention.query", hidden, hidden, bias), linearParams("attention.key", hidden, hidden, bias),
-		linearParams("attention.value", hidden, hidden, bias), linearParams("output.dense", hidden, hidden, true))
+	names := []string{"attention.query", "attention.key", "attention.value", "output.dense"}
+	if later {
+		names = []string{"q_proj", "k_proj", "v_proj", "o_proj"}
+	}
+	var params []modelgraph.Tensor
+	for i, name := range names {
+		params = append(params, linearParams(name, hidden, hidden, bias || i == len(names)-1)...)
+	}
 	scale := part{op: modelgraph.Parameter{}, params: []modelgraph.Tensor{tensor("lambda1", hidden)}}
 	stack := &visionStack{
 		dim: hidden, layers: cfg.count(0, "num_hidden_layers"), norm: modelgraph.LayerNorm,
@@ -41,16 +49,24 @@ func dinov2(modules *builder, cfg *config, path string) string {
 		bare := func(name string, shape ...int64) string {
 			return modules.add(dot(path, "embeddings", name), modelgraph.Parameter{}, nil, tensor("", shape...)).Name
 		}
-		extra := []string{bare("cls_token", 1, 1, hidden)}
-		if cfg.bool(true, "use_mask_token") { // replaces hidden patches in pre-training only
-			bare("mask_token", 1, hidden)
+		var extra []string
+		embeddings := func() {
+			extra = append(extra, bare("cls_token", 1, 1, hidden))
+			if cfg.bool(true, "use_mask_token") { // replaces hidden patches in pre-training only
+				bare("mask_token", 1, hidden)
+			}
+			extra = append(extra, bare("position_embeddings", 1, grid.count()+1, hidden))
+			convolution := modelgraph.Conv{In: channels, Out: hidden, Kernel: grid.height * grid.width, Stride: grid.height * grid.width}
+			modules.on(modelgraph.Stream{Kind: modelgraph.Fixed, Tokens: grid.count()}, func() {
+				modules.hidden = modules.add(dot(path, "embeddings.patch_embeddings.projection"), convolution, nil,
+					tensor("weight", hidden, channels, grid.height, grid.width), tensor("bias", hidden)).Name
+			})
 		}
-		extra = append(extra, bare("position_embeddings", 1, grid.count()+1, hidden))
-		convolution := modelgraph.Conv{In: channels, Out: hidden, Kernel: grid.height * grid.width, Stride: grid.height * grid.width}
-		modules.on(modelgraph.Stream{Kind: modelgraph.Fixed, Tokens: grid.count()}, func() {
-			modules.hidden = modules.add(dot(path, "embeddings.patch_embeddings.projection"), convolution, nil,
-				tensor("weight", hidden, channels, grid.height, grid.width), tensor("bias", hidden)).Name
-		})
+		if later {
+			modules.unit(dot(path, "embeddings"), embeddings)
+		} else {
+			embeddings()
+		}
 		stack.build(modules, dot(path, "encoder.layer"), true, extra...)
 		modules.hidden = addLayerNorm(modules, dot(path, "layernorm"), hidden, modules.hidden)
 	})

@@ -28,14 +28,16 @@ import (
 //
 // The path may be one safetensors file too. If it is the whole checkpoint of a
 // folder that has a config.json, the folder is read.
-func FromCheckpoint(path string) (*modelgraph.Graph, error) {
+//
+// A release of Transformers goes before the config's, as in [FromConfig].
+func FromCheckpoint(path string, transformers ...string) (*modelgraph.Graph, error) {
 	if info, err := os.Stat(path); err == nil && !info.IsDir() {
-		return fromFile(path)
+		return fromFile(path, transformers)
 	}
-	return fromFolder(path)
+	return fromFolder(path, transformers)
 }
 
-func fromFolder(dir string) (*modelgraph.Graph, error) {
+func fromFolder(dir string, transformers []string) (*modelgraph.Graph, error) {
 	names, err := list(dir)
 	if err != nil {
 		return nil, err
@@ -51,32 +53,51 @@ func fromFolder(dir string) (*modelgraph.Graph, error) {
 	if err != nil {
 		return nil, err
 	}
-	graph, f, cfg, err := fromConfig(filepath.Join(dir, ConfigName), data)
-	if !weights {
-		graph, err = newest.instead(graph, err, cfg, dir, data)
-	}
-	reason := unknown(err)
-	switch {
-	case err != nil && (reason == "" || !weights):
+	graph, f, cfg, err := fromConfig(filepath.Join(dir, ConfigName), data, transformers...)
+	if cfg == nil {
 		return nil, err
-	case graph == nil && errors.As(err, new(*unknownFamilyError)):
-		graph, f = asLlama(cfg)
-	case err == nil && families[cfg.name("model_type")] != f:
-		reason = unknownType(cfg.name("model_type"))
 	}
-	if graph == nil {
-		return listedFolder(dir, cfg, reason)
+	if weights && graph == nil {
+		return unreadFolder(dir, cfg, err)
+	}
+	if !weights {
+		if graph, err = byRelease(graph, cfg, err, folderName(dir), dir); err != nil {
+			return nil, err
+		}
+		graph.Config = data
 	}
 	graph.Name, graph.Source, graph.Folder = folderName(dir), dir, dir
 	if !weights {
 		graph.Warnings = append(graph.Warnings, otherWeights(names)...)
 		return asStored(graph, cfg)
 	}
-	return withWeights(dir, graph, f, cfg, reason)
+	reason := unknown(err)
+	if err == nil && families[cfg.name("model_type")] != f {
+		reason = unknownType(cfg.name("model_type"))
+	}
+	return withWeights(dir, graph, f.types[0], cfg, reason)
+}
+
+// unreadFolder reads a folder whose config no reader reads.
+func unreadFolder(dir string, cfg *config, fault error) (*modelgraph.Graph, error) {
+	reason := unknown(fault)
+	if reason == "" {
+		return nil, fault
+	}
+	if in := cfg.release(); in.explains(cfg, fault) {
+		return in.folder(dir, cfg, reason)
+	}
+	if errors.As(fault, new(*unknownFamilyError)) {
+		if graph, f := asLlama(cfg); graph != nil {
+			graph.Name, graph.Source, graph.Folder = folderName(dir), dir, dir
+			return withWeights(dir, graph, f.types[0], cfg, reason)
+		}
+	}
+	return listedFolder(dir, cfg, reason)
 }
 
 // fromFile reads one safetensors file, or the folder whose whole checkpoint it is.
-func fromFile(path string) (*modelgraph.Graph, error) {
+func fromFile(path string, transformers []string) (*modelgraph.Graph, error) {
 	dir, base := filepath.Split(path)
 	if dir == "" {
 		dir = "."
@@ -84,7 +105,7 @@ func fromFile(path string) (*modelgraph.Graph, error) {
 	reason := "there is no " + ConfigName + " next to the file"
 	if _, err := os.Stat(filepath.Join(dir, ConfigName)); err == nil {
 		if ck, err := safetensors.ReadFolder(dir); err == nil && len(ck.Files) == 1 && ck.Files[0] == base {
-			graph, err := fromFolder(dir)
+			graph, err := fromFolder(dir, transformers)
 			if err == nil {
 				graph.Source = path
 			}
@@ -105,7 +126,7 @@ func fromFile(path string) (*modelgraph.Graph, error) {
 
 // withWeights joins the graph that the config makes with the files. If there is
 // a reason to doubt the graph, every tensor must be its.
-func withWeights(dir string, graph *modelgraph.Graph, f *family, cfg *config, doubt string) (*modelgraph.Graph, error) {
+func withWeights(dir string, graph *modelgraph.Graph, kind string, cfg *config, doubt string) (*modelgraph.Graph, error) {
 	ck, err := safetensors.ReadFolder(dir)
 	if err != nil {
 		return nil, err
@@ -116,26 +137,9 @@ func withWeights(dir string, graph *modelgraph.Graph, f *family, cfg *config, do
 	graph.Warnings = slices.DeleteFunc(graph.Warnings, func(word string) bool { return strings.Contains(word, fromConfigAlone) })
 	out, assigned, err := assign(graph, cfg, ck)
 	if doubt != "" && (err != nil || !assigned.exact()) {
-		return listedFolder(dir, cfg, fmt.Sprintf("%s, and the files are not those of a %s with its fields", doubt, f.types[0]))
+		return listedFolder(dir, cfg, fmt.Sprintf("%s, and the files are not those of a %s with its fields", doubt, kind))
 	}
 	return out, err
-}
-
-// unknown says why the config makes no graph where the tensor names still
-// or the files can: its family, its class or a field is not known.
-func unknown(err error) string {
-	var family *unknownFamilyError
-	var field *unknownFieldError
-	var syn *modelgraph.SyntaxError
-	switch {
-	case errors.As(err, &family):
-		return unknownType(family.ModelType)
-	case errors.As(err, &field):
-		return fmt.Sprintf("the field %s is not known to be harmless for model_type %q", plainName(field.Field), clipName(field.ModelType))
-	case errors.As(err, &syn) && (syn.Place == "architectures[0]" || syn.Place == "auto_map"):
-		return strings.TrimSuffix(syn.Msg, "; "+wayOut)
-	}
-	return ""
 }
 
 // readConfig reads the folder's config.json by the rule of

@@ -1,6 +1,7 @@
 package hf
 
 import (
+	"fmt"
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -37,7 +38,7 @@ var (
 
 // paligemma reads a PaliGemmaConfig: SigLIP, one projection, and Gemma or Gemma
 // 2. The vocabulary is text_config's; the config's own vocab_size counts only
-// if there is no text_config.
+// if there is no text_config, and before Transformers 5.20.
 func paligemma(cfg *config) *multimodal {
 	vision, text := cfg.sub("vision_config"), cfg.sub("text_config")
 	if !cfg.has("vision_config") {
@@ -45,7 +46,14 @@ func paligemma(cfg *config) *multimodal {
 	}
 	if !cfg.has("text_config") {
 		text.members = paligemmaText
-		vocab := cfg.pos(257152, "vocab_size")
+		vocab := int64(257152)
+		own := cfg.pos(vocab, "vocab_size")
+		if own != vocab {
+			cfg.drift(fmt.Sprintf("releases from 5.20 on give a text_config that is absent the vocab_size %d, earlier ones %d", vocab, own))
+		}
+		if !cfg.since("5.20") {
+			vocab = own
+		}
 		text = text.with("vocab_size", jsontext.Value(strconv.FormatInt(vocab, 10)))
 	}
 	// The image and the prompt see each other whole, but only while they are

@@ -52,7 +52,7 @@ func qwenVision(cfg *config) *qwenTower {
 	mlp := gatedMLP(cfg, hidden, 3420, "silu")
 	mlp.bias = true
 	tower.stack = &visionStack{
-		dim: hidden, layers: cfg.count(32, "depth"), norm: modelgraph.RMSNorm,
+		dim: hidden, layers: cfg.depth(32), norm: modelgraph.RMSNorm,
 		attention: qwenWindowed(cfg, op, token, tower.merged), mlp: mlp.part(),
 		attnNorm: "norm1", attn: "attn", mlpNorm: "norm2", mlpName: "mlp",
 		order: []string{"norm1", "norm2", "attn", "mlp"},

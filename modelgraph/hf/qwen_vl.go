@@ -143,7 +143,7 @@ func (tower *qwenTower) blocks(cfg *config, inner int64, up, down string) {
 	tower.rotaryDim = cfg.orNull(0, op.HeadDim, "head_dim")
 	params := join(linearParams("qkv", tower.dim, 3*tower.dim, true), linearParams("proj", tower.dim, tower.dim, true))
 	tower.stack = &visionStack{
-		dim: tower.dim, layers: cfg.count(0, "depth"), norm: modelgraph.LayerNorm,
+		dim: tower.dim, layers: cfg.depth(0), norm: modelgraph.LayerNorm,
 		attention: func(int64) part { return part{op: op, params: params} },
 		mlp:       feedForward{dim: tower.dim, hidden: inner, activation: cfg.str("", "hidden_act"), bias: true, up: up, down: down}.part(),
 		attnNorm:  "norm1", attn: "attn", mlpNorm: "norm2", mlpName: "mlp",

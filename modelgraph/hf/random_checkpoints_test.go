@@ -57,7 +57,7 @@ func TestCheckpoints(t *testing.T) {
 
 // read joins the config with the files' headers, and counts what is left over.
 func (c *randomCheckpoint) read() (*modelgraph.Graph, int, error) {
-	graph, f, cfg, err := fromConfig("config.json", c.Config)
+	graph, f, cfg, err := fromConfig("config.json", c.Config, "5.17")
 	if err != nil {
 		return nil, 0, err
 	}

@@ -73,7 +73,7 @@ func randomRows[row any](tb testing.TB, file string) []row {
 
 func (c *randomFamily) check(t *testing.T) {
 	t.Helper()
-	graph, err := FromConfig("config.json", tiedByDefault(t, c.Config))
+	graph, err := FromConfig("config.json", tiedByDefault(t, c.Config), "5.17")
 	if err != nil {
 		t.Fatalf("%v\n%s", err, c.Config)
 	}

@@ -16,30 +16,17 @@ const ConfigName = "config.json"
 // lists, stay under 1 MB.
 const maxConfigBytes = 64 << 20
 
-// FromConfig builds the graph that a config.json describes. file is in errors
-// and names the model if the config does not.
-func FromConfig(file string, data []byte) (*modelgraph.Graph, error) {
-	graph, _, cfg, err := fromConfig(file, data)
-	if newest.explains(cfg, err) {
-		graph, err = fromTypes(cfg, modelName(cfg, file), file, data)
-	}
-	if err != nil {
-		return nil, err
-	}
-	if graph, err = ownHead(graph, cfg); err != nil {
-		return nil, err
-	}
-	return asStored(graph, cfg)
-}
-
 // fromConfig gives the graph next to an [*unknownFieldError] too: the files of
 // a folder may prove it right.
-func fromConfig(file string, data []byte) (*modelgraph.Graph, *family, *config, error) {
+func fromConfig(file string, data []byte, transformers ...string) (*modelgraph.Graph, *family, *config, error) {
 	if len(data) > maxConfigBytes {
 		return nil, nil, nil, &modelgraph.SyntaxError{File: file, Msg: fmt.Sprintf("%d bytes is more than a config has", len(data))}
 	}
 	cfg, err := parseConfig(file, data)
 	if err != nil {
+		return nil, nil, nil, err
+	}
+	if err := cfg.choose(transformers); err != nil {
 		return nil, nil, nil, err
 	}
 	f, class, foreign, err := familyOf(cfg)
@@ -60,6 +47,7 @@ func fromConfig(file string, data []byte) (*modelgraph.Graph, *family, *config, 
 	if len(cfg.strs("architectures")) == 0 && len(f.known()) > 1 {
 		graph.Warnings = append(graph.Warnings, fmt.Sprintf("the config names no architectures: %s the class is taken to be %s", fromConfigAlone, class))
 	}
+	graph.Warnings = append(graph.Warnings, cfg.shared.drifts...)
 	graph.MaxSeq, graph.Unknown, graph.AutoClass = f.longest(cfg), f.unsaid(cfg, foreign), autoClass(cfg, f.types[0], class, foreign)
 	graph.Name, graph.Source, graph.Config = modelName(cfg, file), file, data
 	if storedMethod(cfg) != "" {

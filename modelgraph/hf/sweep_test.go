@@ -39,7 +39,7 @@ func TestSweep(t *testing.T) {
 	for _, c := range cases {
 		modelType, _, _ := strings.Cut(c.Case, "/")
 		types[modelType] = true
-		g, err := FromConfig("config.json", tiedByDefault(t, c.Config))
+		g, err := FromConfig("config.json", tiedByDefault(t, c.Config), "5.17")
 		switch {
 		case err != nil:
 			refused[modelType]++

@@ -25,57 +25,30 @@ func (in *release) explains(cfg *config, err error) bool {
 	return false
 }
 
-// instead is a folder's graph, or that of the table where only the table has one.
-func (in *release) instead(graph *modelgraph.Graph, err error, cfg *config, dir string, data []byte) (*modelgraph.Graph, error) {
-	if !in.explains(cfg, err) {
-		return graph, err
-	}
-	return fromTypes(cfg, folderName(dir), dir, data)
-}
-
-// fromTypes builds a config alone by the table of the newest release. The
-// layers are known by their sizes alone.
-func fromTypes(cfg *config, name, source string, data []byte) (*modelgraph.Graph, error) {
-	tree := &typeTree{file: cfg.file, in: newest, ties: make(map[string]string), units: make(map[string]string)}
-	kind, names := cfg.name("model_type"), cfg.strs("architectures")
+// graph is that of the tensors of a config alone. The layers are known by their
+// sizes alone.
+func (in *release) graph(cfg *config, tree *typeTree, class *typeClass, name, source string) (*modelgraph.Graph, error) {
+	kind, named := cfg.name("model_type"), len(cfg.strs("architectures")) > 0
 	dtype, given := modelDType(cfg)
 	if cfg.fault() != nil {
 		return nil, cfg.fault()
 	}
-	class, err := tree.classOf(kind, names)
-	if err != nil {
-		return nil, err
-	}
-	if own := ownCode(cfg, []string{class.Class}); own != "" {
-		return nil, &typeError{cfg.file, "auto_map", fmt.Sprintf("it says that the model is a %q of its own code", clipName(own))}
-	}
-	from := &objects{file: cfg.file, in: tree.in}
-	root := from.read("", class.Config, plainMembers(cfg), nil)
-	if from.err != nil {
-		return nil, from.err
-	}
-	if err := tree.add(class, root, "", nil, true); err != nil {
-		return nil, err
-	}
-	layers := tree.layers(class, dtype)
-	graph, err := modelgraph.New(name, layers, tree.tied())
+	graph, err := modelgraph.New(name, tree.layers(class, dtype), tree.tied())
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", cfg.file, err)
 	}
-	graph.Source, graph.Config, graph.Class, graph.Family = source, data, class.Class, kind
+	graph.Source, graph.Class, graph.Family = source, class.Class, kind
 	if given {
 		graph.DType = dtype
 	}
 	graph.Unknown = []string{fmt.Sprintf("model_type %q: its layers are known by their sizes alone", clipName(kind))}
-	graph.AutoClass = tree.in.loader(kind, class.Class)
-	graph.Warnings = tree.in.notes(cfg, kind, tree.outermost)
-	graph.Warnings = append(graph.Warnings, assumed(class.Class, len(names) > 0, given, dtype)...)
+	graph.AutoClass = in.loader(kind, class.Class)
+	graph.Warnings = append([]string{in.note(cfg, kind, tree.outermost)}, assumed(class.Class, named, given, dtype)...)
 	return graph, nil
 }
 
-// notes say where the tensors are from, and that the config may be of a newer
-// release.
-func (in *release) notes(cfg *config, kind string, outermost bool) []string {
+// note says where the tensors are from.
+func (in *release) note(cfg *config, kind string, outermost bool) string {
 	whole := "weights, ties, buffers and units that are not split are exact"
 	if outermost {
 		whole = "weights, ties and buffers are exact, the modules of its outermost lists are not split (Transformers names none here)"
@@ -83,23 +56,26 @@ func (in *release) notes(cfg *config, kind string, outermost bool) []string {
 	if cfg.has("quantization_config") {
 		whole = "unquantised " + whole
 	}
-	notes := []string{fmt.Sprintf("model_type %q is read from the table of Transformers %s: %s; activations are not counted", clipName(kind), in.name, whole)}
-	if version := cfg.name("transformers_version"); newer(version, in.name) {
-		notes = append(notes, fmt.Sprintf("the config is of Transformers %q: the newest table is of %s, and a newer release may build other tensors", clipName(version), in.name))
-	}
-	return notes
+	return fmt.Sprintf("model_type %q is read from the table of Transformers %s: %s; activations are not counted", clipName(kind), in.name, whole)
 }
 
-// newer compares the first two numbers of versions.
-func newer(version, than string) bool {
-	var x, y [2]int
-	if n, _ := fmt.Sscanf(version, "%d.%d", &x[0], &x[1]); n < 1 {
-		return false
+// treeOf are the tensors of a config by the table of a release.
+func (in *release) treeOf(cfg *config) (*typeTree, *typeClass, error) {
+	tree := &typeTree{file: cfg.file, in: in, ties: make(map[string]string), units: make(map[string]string)}
+	class, err := tree.classOf(cfg.name("model_type"), cfg.strs("architectures"))
+	if err != nil {
+		return nil, nil, err
 	}
-	if n, _ := fmt.Sscanf(than, "%d.%d", &y[0], &y[1]); n < 1 {
-		return false
+	if own := ownCode(cfg, []string{class.Class}); own != "" {
+		return nil, nil, &typeError{cfg.file, "auto_map", fmt.Sprintf("it says that the model is a %q of its own code", clipName(own))}
 	}
-	return slices.Compare(x[:], y[:]) > 0
+	from := &objects{file: cfg.file, in: in}
+	root := from.read("", class.Config, plainMembers(cfg), nil)
+	if from.err != nil {
+		return nil, class, from.err
+	}
+	err = tree.add(class, root, "", nil, true)
+	return tree, class, err
 }
 
 // assumed says what a config alone leaves open.

@@ -1,26 +1,30 @@
 package hf
 
 import (
+	"bytes"
 	_ "embed"
 	"fmt"
+	"iter"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/devmap-dev/devmap/modelgraph/internal/embedded"
 )
 
-// typesGz holds the classes of Transformers 5.24 with their tensors as
-// functions of config fields (make oracle TABLE=5.24.0 writes it).
-//
-//go:embed types-5.24.jsonl.gz
-var typesGz []byte
+// The tables of releases of Transformers: for each, its classes with their
+// tensors as functions of config fields. Lines that several releases have in
+// common are there once. fixtures/oracle/releases.py describes the files, which
+// make oracle TABLE=5.24.0 writes.
+var (
+	//go:embed types.jsonl.gz
+	typesGz []byte
+	//go:embed types-older.jsonl.gz
+	olderTypesGz []byte
 
-// release is a release of Transformers.
-type release struct {
-	name  string
-	table *embedded.Table
-}
-
-var newest = &release{"5.24", embedded.New("types-5.24.jsonl.gz", typesGz)}
+	typeTable      = embedded.New("types.jsonl.gz", typesGz) // lines of the newest release
+	olderTypeTable = embedded.New("types-older.jsonl.gz", olderTypesGz)
+)
 
 // typeClass is the line of a model class. Expressions are those of
 // [evaluation.eval].
@@ -76,9 +80,7 @@ type typeInner struct {
 
 // line reads the line of a name, nil if there is none.
 func line[kind any](in *release, key, name string) *kind {
-	for text := range in.table.Lines(fmt.Sprintf(`{%q:%q,`, key, name)) {
-		read := new(kind)
-		in.table.Read(text, read)
+	for read := range lines[kind](in, fmt.Sprintf(`{%q:%q,`, key, name)) {
 		return read
 	}
 	return nil
@@ -86,9 +88,7 @@ func line[kind any](in *release, key, name string) *kind {
 
 // class reads the line of a model class: that of a config class if there is one.
 func (in *release) class(name, config string) (found *typeClass) {
-	for text := range in.table.Lines(fmt.Sprintf(`{"class":%q,`, name)) {
-		read := new(typeClass)
-		in.table.Read(text, read)
+	for read := range lines[typeClass](in, fmt.Sprintf(`{"class":%q,`, name)) {
 		if read.Config == config {
 			return read
 		}
@@ -97,6 +97,47 @@ func (in *release) class(name, config string) (found *typeClass) {
 		}
 	}
 	return found
+}
+
+// lines reads the lines that begin so.
+func lines[kind any](in *release, head string) iter.Seq[*kind] {
+	return func(yield func(*kind) bool) {
+		found := false
+		for _, table := range []*embedded.Table{typeTable, olderTypeTable} {
+			for text := range table.Lines(head) {
+				tab := bytes.LastIndexByte(text, '\t')
+				span := spanOf(string(text[tab+1:]))
+				if span>>in.at&1 == 0 {
+					continue
+				}
+				if in.span != nil {
+					*in.span &= span
+				}
+				read := new(kind)
+				table.Read(text[:tab], read)
+				if found = true; !yield(read) {
+					return
+				}
+			}
+		}
+		if !found && in.span != nil { // others may have one
+			*in.span &= 1 << in.at
+		}
+	}
+}
+
+// spanOf reads "0-3,5" as bits.
+func spanOf(text string) (span uint64) {
+	for part := range strings.SplitSeq(strings.TrimSpace(text), ",") {
+		first, last, several := strings.Cut(part, "-")
+		from, _ := strconv.Atoi(first) // written by a program
+		to := from
+		if several {
+			to, _ = strconv.Atoi(last)
+		}
+		span |= 1<<(to+1) - 1<<from
+	}
+	return span
 }
 
 // autoOrder are the Auto classes that say which class a config without
@@ -129,12 +170,12 @@ func (in *release) configOf(kind string) string { return in.auto(kind, "config")
 
 // parametric reports activations that hold tensors.
 func (in *release) parametric(name string) bool {
-	for text := range in.table.Lines(`{"release":`) {
-		var head struct {
-			Release string   `json:"release"`
-			Acts    []string `json:"acts"`
-		}
-		in.table.Read(text, &head)
+	type header struct {
+		Release string   `json:"release"`
+		Acts    []string `json:"acts"`
+	}
+	quiet := release{name: in.name, at: in.at}
+	for head := range lines[header](&quiet, `{"release":`) {
 		return slices.Contains(head.Acts, name)
 	}
 	return true

@@ -56,23 +56,14 @@ func linesDigest(lines []string) string {
 	return hex.EncodeToString(sum[:])[:16]
 }
 
-// readTypes reads the tensors of a config by the table.
-func readTypes(data []byte) (*typeTree, error) {
+// readTypes reads the tensors of a config by the table of a release.
+func readTypes(in *release, data []byte) (*typeTree, error) {
 	cfg, err := parseConfig("config.json", data)
 	if err != nil {
 		return nil, err
 	}
-	tree := &typeTree{file: "config.json", in: newest, ties: make(map[string]string), units: make(map[string]string)}
-	class, err := tree.classOf(cfg.name("model_type"), cfg.strs("architectures"))
+	tree, _, err := in.treeOf(cfg)
 	if err != nil {
-		return nil, err
-	}
-	from := &objects{file: "config.json", in: newest}
-	root := from.read("", class.Config, plainMembers(cfg), nil)
-	if from.err != nil {
-		return nil, from.err
-	}
-	if err := tree.add(class, root, "", nil, true); err != nil {
 		return nil, err
 	}
 	maps.DeleteFunc(tree.units, func(_, class string) bool { return class != "" && !slices.Contains(tree.noSplit, class) })
@@ -81,7 +72,7 @@ func readTypes(data []byte) (*typeTree, error) {
 }
 
 // TestTypes compares the table with what Transformers builds. DEVMAP_TYPES
-// names other samples, one a line.
+// names other samples, one a line, and DEVMAP_TYPES_OF their release.
 func TestTypes(t *testing.T) {
 	path := os.Getenv("DEVMAP_TYPES")
 	if path == "" {
@@ -99,13 +90,19 @@ func TestTypes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	in := newest
+	for _, r := range releases {
+		if strings.HasPrefix(os.Getenv("DEVMAP_TYPES_OF"), r.name) {
+			in = r
+		}
+	}
 	exact, refused, wrong := 0, 0, 0
 	for text := range bytes.Lines(data) {
 		var sample typeSample
 		if err := json.Unmarshal(text, &sample); err != nil {
 			t.Fatal(err)
 		}
-		tree, err := readTypes(sample.Config)
+		tree, err := readTypes(in, sample.Config)
 		switch {
 		case errors.As(err, new(*typeError)):
 			refused++
@@ -164,7 +161,7 @@ func TestTypesRefused(t *testing.T) {
 		// The default's parameter without elements is known, another is not.
 		`{"model_type":"dinov3_vit","num_channels":0}`: "num_channels",
 	} {
-		_, err := readTypes([]byte(config))
+		_, err := readTypes(newest, []byte(config))
 		var refused *typeError
 		if !errors.As(err, &refused) || refused.Field != field {
 			t.Errorf("%s: %v, want an error of %s", config, err, field)

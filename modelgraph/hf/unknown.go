@@ -1,6 +1,7 @@
 package hf
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -112,4 +113,21 @@ func (err *unknownFieldError) Error() string {
 	}
 	return fmt.Sprintf("%s: %s: %s: a %s of model_type %q is not known to have this field, which may change its layers; %s",
 		err.File, plainName(err.Field), err.Value, err.Class, clipName(err.ModelType), wayOut)
+}
+
+// unknown says why the config makes no graph where the tensor names still
+// or the files can: its family, its class or a field is not known.
+func unknown(err error) string {
+	var family *unknownFamilyError
+	var field *unknownFieldError
+	var syn *modelgraph.SyntaxError
+	switch {
+	case errors.As(err, &family):
+		return unknownType(family.ModelType)
+	case errors.As(err, &field):
+		return fmt.Sprintf("the field %s is not known to be harmless for model_type %q", plainName(field.Field), clipName(field.ModelType))
+	case errors.As(err, &syn) && (syn.Place == "architectures[0]" || syn.Place == "auto_map"):
+		return strings.TrimSuffix(syn.Msg, "; "+wayOut)
+	}
+	return ""
 }

@@ -21,7 +21,8 @@ const (
 )
 
 // builtIn reads the built-in config that a name means ([entryOf]).
-func builtIn(name string, fsys fs.FS) (graph *modelgraph.Graph, ok bool, err error) {
+func builtIn(name string, options Options) (graph *modelgraph.Graph, ok bool, err error) {
+	fsys := options.BuiltIn
 	entry, err := entryOf(name, fsys)
 	if entry == "" || err != nil {
 		return nil, err != nil, err
@@ -34,7 +35,7 @@ func builtIn(name string, fsys fs.FS) (graph *modelgraph.Graph, ok bool, err err
 	if err != nil {
 		return nil, true, fmt.Errorf("reading the built-in config of %s: %w", entry, err)
 	}
-	if graph, err = fromBytes(file, data); err != nil {
+	if graph, err = fromBytes(file, data, options.Transformers); err != nil {
 		return nil, true, err
 	}
 	graph.Name = lastPart(entry)

@@ -44,7 +44,7 @@ func readFile(path string) ([]byte, error) {
 }
 
 // fromBytes reads a file by what is in it.
-func fromBytes(path string, data []byte) (*modelgraph.Graph, error) {
+func fromBytes(path string, data []byte, transformers string) (*modelgraph.Graph, error) {
 	top := sniff(data)
 	has := top.has
 	if !top.object() {
@@ -59,11 +59,11 @@ func fromBytes(path string, data []byte) (*modelgraph.Graph, error) {
 	if !top.object() {
 		return nil, fmt.Errorf("%s: not a JSON object, so neither a model.json nor a config.json, and not a graph.txt of PipeDream; it begins with %q", path, beginning(data))
 	}
-	return fromObject(path, data, top)
+	return fromObject(path, data, top, transformers)
 }
 
 // fromObject reads a JSON object by its members.
-func fromObject(path string, data []byte, top topLevel) (*modelgraph.Graph, error) {
+func fromObject(path string, data []byte, top topLevel, transformers string) (*modelgraph.Graph, error) {
 	version, ours := top["format_version"]
 	switch {
 	case ours && !strings.HasPrefix(version, "devmap.model/") && strings.HasPrefix(version, "devmap."):
@@ -71,13 +71,13 @@ func fromObject(path string, data []byte, top topLevel) (*modelgraph.Graph, erro
 	case ours || top.has("layers") && !top.has("model_type"):
 		return modelgraph.Read(bytes.NewReader(data), path)
 	case top.has("weight_map"):
-		return fromIndex(path)
+		return fromIndex(path, transformers)
 	case top.has("_class_name") && !top.has("model_type"):
 		return diffusers.FromConfig(path, data)
 	case top.has("peft_type"):
 		return nil, fmt.Errorf("%s: the config of a PEFT adapter, not of a model; give the base model and lora_rank", path)
 	}
-	return hf.FromConfig(path, data)
+	return hf.FromConfig(path, data, transformers)
 }
 
 // fromBenchmark reads a public file of a placement problem as a graph.
@@ -90,11 +90,11 @@ func fromBenchmark(path string, data []byte, reader func(name string, data []byt
 }
 
 // fromIndex reads the folder that an index of shards lies in.
-func fromIndex(path string) (*modelgraph.Graph, error) {
+func fromIndex(path, transformers string) (*modelgraph.Graph, error) {
 	if filepath.Dir(path) == path || !strings.Contains(filepath.Base(path), ".index.") {
 		return nil, errors.New(path + ": an index of shards; give the folder that holds them")
 	}
-	return hf.FromCheckpoint(filepath.Dir(path))
+	return hf.FromCheckpoint(filepath.Dir(path), transformers)
 }
 
 // beginning is the first line of a text, cut if it is long.

@@ -23,6 +23,9 @@ type Options struct {
 	BuiltIn fs.FS
 	// Env replaces os.Getenv.
 	Env func(string) string
+	// Transformers is a release of it, such as 5.20, whose modules count; empty:
+	// that of the config, or the newest.
+	Transformers string
 }
 
 // nativeName is our own model file in a folder.
@@ -42,7 +45,7 @@ func Model(place string, options Options) (*modelgraph.Graph, error) {
 	if err != nil {
 		return nil, err
 	}
-	graph.Source = place
+	graph.Source, graph.Transformers = place, options.Transformers
 	if name, _, is := address(place); is && name != "" {
 		graph.Source = name
 	}
@@ -91,18 +94,18 @@ func read(place string, options Options) (*modelgraph.Graph, error) {
 	case err != nil:
 		return nil, err
 	case info.IsDir():
-		return folder(place)
+		return folder(place, options.Transformers)
 	case info.Mode()&fs.ModeNamedPipe != 0:
 		return nil, fmt.Errorf("%s: a FIFO: a model is read more than once, so save it to a file first", place)
 	}
-	return file(place)
+	return file(place, options.Transformers)
 }
 
 // named finds a model by its name. fetch is the command that fetches its config.
 func named(name, fetch string, options Options) (*modelgraph.Graph, error) {
 	for _, cached := range caches(name, options.Env) {
 		if dir := cached(); dir != "" {
-			graph, err := hf.FromCheckpoint(dir)
+			graph, err := hf.FromCheckpoint(dir, options.Transformers)
 			if err == nil {
 				graph.Name = lastPart(name)
 			}
@@ -110,7 +113,7 @@ func named(name, fetch string, options Options) (*modelgraph.Graph, error) {
 		}
 	}
 	if options.BuiltIn != nil {
-		if graph, ok, err := builtIn(name, options.BuiltIn); ok {
+		if graph, ok, err := builtIn(name, options); ok {
 			return graph, err
 		}
 	}
@@ -118,7 +121,7 @@ func named(name, fetch string, options Options) (*modelgraph.Graph, error) {
 }
 
 // folder reads a folder; ours is one with a model.json and no config.json.
-func folder(dir string) (*modelgraph.Graph, error) {
+func folder(dir, transformers string) (*modelgraph.Graph, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, fmt.Errorf("listing folder: %w", err)
@@ -136,10 +139,10 @@ func folder(dir string) (*modelgraph.Graph, error) {
 	}
 	if config := filepath.Join(dir, hf.ConfigName); contains(hf.ConfigName) {
 		if data, err := readFile(config); err == nil && sniff(data).has("_class_name") {
-			return fromBytes(config, data)
+			return fromBytes(config, data, transformers)
 		}
 	}
-	graph, err := hf.FromCheckpoint(dir)
+	graph, err := hf.FromCheckpoint(dir, transformers)
 	if err != nil && !contains(hf.ConfigName) && !slices.ContainsFunc(entries, isStored) {
 		for _, entry := range entries {
 			if form := formOf(entry.Name()); form == "GGUF" || form == "ONNX" {
@@ -158,10 +161,10 @@ func isStored(entry fs.DirEntry) bool {
 
 // file reads one file by its ending, or by its first bytes if the ending says
 // nothing.
-func file(path string) (*modelgraph.Graph, error) {
+func file(path, transformers string) (*modelgraph.Graph, error) {
 	switch ending := strings.ToLower(filepath.Ext(path)); ending {
 	case ".safetensors":
-		return hf.FromCheckpoint(path)
+		return hf.FromCheckpoint(path, transformers)
 	case ".json", "":
 	default:
 		if form := formOf(path); form != "" {
@@ -172,5 +175,5 @@ func file(path string) (*modelgraph.Graph, error) {
 	if err != nil {
 		return nil, err
 	}
-	return fromBytes(path, data)
+	return fromBytes(path, data, transformers)
 }

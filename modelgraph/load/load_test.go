@@ -268,7 +268,7 @@ func FuzzModel(f *testing.F) {
 	}
 	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, data []byte) {
-		g, err := fromBytes(filepath.Join(dir, "m.index.json"), data)
+		g, err := fromBytes(filepath.Join(dir, "m.index.json"), data, "")
 		if (g == nil) == (err == nil) {
 			t.Errorf("graph %v and error %v", g, err)
 		}

@@ -32,6 +32,8 @@ type Plan struct {
 		Buffers int64  `json:"buffers"` // elements in buffers
 		// AutoClass is that of [modelgraph.Graph].
 		AutoClass string `json:"auto_class,omitzero"`
+		// Transformers is [modelgraph.Graph.Transformers].
+		Transformers string `json:"transformers,omitzero"`
 	} `json:"model"`
 	Workload  costmodel.Workload `json:"workload"`
 	Topology  costmodel.Topology `json:"topology"`
@@ -89,7 +91,7 @@ func NewPlan(graph *modelgraph.Graph, table *costmodel.Table, topo *costmodel.To
 func (plan *Plan) describe(graph *modelgraph.Graph) {
 	model := &plan.Model
 	model.Name, model.Source, model.Digest, model.Params = graph.Name, graph.Source, graph.Digest(), graph.ParamCount()
-	model.AutoClass = graph.AutoClass
+	model.AutoClass, model.Transformers = graph.AutoClass, graph.Transformers
 	for i := range graph.Layers {
 		for j := range graph.Layers[i].Buffers {
 			model.Buffers += graph.Layers[i].Buffers[j].Numel

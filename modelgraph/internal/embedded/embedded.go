@@ -5,40 +5,75 @@ package embedded
 import (
 	"bytes"
 	"compress/gzip"
+	"encoding/binary"
 	"fmt"
 	"io"
 	"iter"
+	"strings"
 	"sync"
 
 	"github.com/go-json-experiment/json"
 )
 
-// Table is a packed table, which is unpacked when it is first asked.
+// Table is a packed table. Its parts are unpacked when they are first asked.
 type Table struct {
 	name  string
+	parts func() []part
+}
+
+// part is a gzip member of a table. Where a table has several, its lines are
+// sorted, and the header's comment is the part's first line, cut.
+type part struct {
+	first string
 	lines func() []byte
 }
 
 // New is the table of a file of that name.
 func New(name string, packed []byte) *Table {
-	return &Table{name, sync.OnceValue(func() []byte {
-		reader, err := gzip.NewReader(bytes.NewReader(packed))
-		if err == nil {
-			var table []byte
-			if table, err = io.ReadAll(reader); err == nil {
-				return table
+	return &Table{name, sync.OnceValue(func() (parts []part) {
+		for len(packed) > 0 {
+			reader, err := gzip.NewReader(bytes.NewReader(packed))
+			if err != nil {
+				panic(fmt.Sprintf("%s: %v", name, err))
 			}
+			member := packed
+			if len(reader.Extra) == sizeField { // its own length, which only tables of several have
+				member = packed[:binary.LittleEndian.Uint32(reader.Extra[sizeField-4:])]
+			}
+			packed = packed[len(member):]
+			parts = append(parts, part{reader.Comment, sync.OnceValue(func() []byte { return unpacked(name, member) })})
 		}
-		panic(fmt.Sprintf("%s: %v", name, err))
+		return parts
 	})}
+}
+
+// sizeField is the length of a gzip subfield of 4 bytes: two letters, two bytes
+// of its length, the value (RFC 1952, 2.3.1.1).
+const sizeField = 8
+
+func unpacked(name string, packed []byte) []byte {
+	reader, err := gzip.NewReader(bytes.NewReader(packed))
+	if err == nil {
+		var table []byte
+		if table, err = io.ReadAll(reader); err == nil {
+			return table
+		}
+	}
+	panic(fmt.Sprintf("%s: %v", name, err))
 }
 
 // Lines are the lines that begin so.
 func (table *Table) Lines(head string) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
-		for line := range bytes.Lines(table.lines()) {
-			if bytes.HasPrefix(line, []byte(head)) && !yield(line) {
-				return
+		parts := table.parts()
+		for i := range parts {
+			if parts[i].first > head && !strings.HasPrefix(parts[i].first, head) || i+1 < len(parts) && parts[i+1].first < head {
+				continue
+			}
+			for line := range bytes.Lines(parts[i].lines()) {
+				if bytes.HasPrefix(line, []byte(head)) && !yield(line) {
+					return
+				}
 			}
 		}
 	}

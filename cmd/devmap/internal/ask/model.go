@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 
 	"github.com/go-json-experiment/json"
@@ -18,9 +19,9 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/load"
 )
 
-// ReadModel reads the MODEL argument.
-func ReadModel(arg string) (*modelgraph.Graph, error) {
-	return load.Model(arg, load.Options{BuiltIn: fixtures.Models(), Env: os.Getenv})
+// ReadModel reads the MODEL argument, by a release of Transformers if one is named.
+func ReadModel(arg string, transformers ...string) (*modelgraph.Graph, error) {
+	return load.Model(arg, load.Options{BuiltIn: fixtures.Models(), Env: os.Getenv, Transformers: strings.Join(transformers, "")})
 }
 
 // Costs resolves the workload for a model and works out its table.

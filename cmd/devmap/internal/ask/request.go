@@ -29,6 +29,7 @@ type Request struct {
 	trainer             *trainerRead // of --preset FILE, once it is read
 	JSON, Explain       bool
 	Output, For         string
+	Transformers        string
 	Model, ScheduleFile string
 	Trace               string
 	TimeLimit           time.Duration

@@ -280,6 +280,11 @@ var ownFlags = []flag{
 		},
 	},
 	{
+		name: "transformers", at: func(request *Request) any { return &request.Transformers }, on: working | onEmit, again: true,
+		help: "Release of Transformers, such as 5.20 [the config's]",
+		also: []string{"transformers-version", "transformers_version"},
+	},
+	{
 		name: "ds-config", at: func(request *Request) any { return &request.dsConfig }, on: placing, again: true,
 		help: "Read stage, batch, precision and bucket sizes from FILE",
 		also: []string{"deepspeed", "deepspeed-config", "deepspeed_config", "ds_config"},

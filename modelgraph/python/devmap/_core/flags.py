@@ -159,6 +159,7 @@ class Shared(Settings, total=False):
     strategy: Optional[Strategy]
     target_seq: Optional[int]
     tp: Optional[Union[int, str]]
+    transformers: Optional[str]
     virtual_stages: Optional[int]
 
 
@@ -324,6 +325,7 @@ KINDS: dict[str, str] = {
     "together": "stringArray",
     "topology": "string",
     "tp": "degree",
+    "transformers": "string",
     "ulysses": "int64",
     "vae_precision": "string",
     "vae_slicing": "bool",
@@ -338,7 +340,7 @@ _NAMES = {
         "gradient_as_bucket_view image_size images label_tokens lengths liger lora_dropout lora_precision "
         "lora_rank lora_targets loss loss_only max_pixels mem_fraction micro_batches mode new_tokens "
         "optimizer optimizer_in_backward packing precision preset quantize recompute reserve runtime schedule "
-        "seq shard_degree strategy target_seq topology tp virtual_stages"
+        "seq shard_degree strategy target_seq topology tp transformers virtual_stages"
     ),
     "estimate": (
         "attention batch built_on compile contiguous dp ds_config ema eval_batch eval_samples float8 gpu gpus "
@@ -346,7 +348,7 @@ _NAMES = {
         "lora_rank lora_targets loss loss_only max_pixels mem_fraction micro_batches mode new_tokens "
         "objective offload optimizer optimizer_in_backward packing pin precision preset quantize recompute "
         "reserve runtime schedule seq shard_degree strategy target_seq time_limit together topology tp "
-        "virtual_stages"
+        "transformers virtual_stages"
     ),
     "inspect": (
         "attention batch built_on compile dp ema eval_batch eval_samples float8 gradient_as_bucket_view "
@@ -426,6 +428,7 @@ OTHERS: dict[str, str] = {
     "torch_dtype": "precision",
     "tp_degree": "tp",
     "tp_size": "tp",
+    "transformers_version": "transformers",
     "use_liger_kernel": "liger",
     "xla_python_client_mem_fraction": "mem_fraction",
 }

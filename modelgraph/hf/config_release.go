@@ -1,0 +1,84 @@
+package hf
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// choose sets the release by which a config is read: the one that the user
+// names, else that of the config's transformers_version if it has a table, else
+// the newest.
+func (cfg *config) choose(asked []string) error {
+	version := cfg.lenient("transformers_version")
+	if cfg.shared.asked = len(asked) > 0 && asked[0] != ""; cfg.shared.asked {
+		version = asked[0]
+	}
+	at := slices.IndexFunc(releases, func(r *release) bool { return version == r.name || strings.HasPrefix(version, r.name+".") })
+	switch {
+	case cfg.shared.asked && at < 0:
+		return &modelgraph.SyntaxError{File: cfg.file, Place: "transformers", Msg: fmt.Sprintf(
+			"%q is no release that has a table: they are of %s to %s; give one of those, or none for the newest", clipName(version), releases[0].name, newest.name)}
+	case at < 0:
+		at = newest.at
+	}
+	cfg.shared.in = releases[at].alone()
+	return nil
+}
+
+// release is that by whose table a config is read: one that the config names
+// counts if it has the type.
+func (cfg *config) release() *release {
+	in := cfg.shared.in
+	if !cfg.shared.asked && in.at < newest.at && in.configOf(cfg.name("model_type")) == "" {
+		return newest.alone()
+	}
+	return in
+}
+
+// since reports a release from a version on.
+func (cfg *fieldSet) since(version string) bool { return !newer(version, cfg.shared.in.name) }
+
+// drift notes that other releases make something else of the config.
+func (cfg *fieldSet) drift(what string) {
+	if !cfg.shared.asked {
+		cfg.shared.drifts = append(cfg.shared.drifts, fmt.Sprintf("the answer is that of Transformers %s; %s (--transformers selects one)", cfg.shared.in.name, what))
+	}
+}
+
+// newerNote says that a config is of a release that no table is of.
+func newerNote(cfg *config) string {
+	version := cfg.lenient("transformers_version")
+	if !newer(version, newest.name) {
+		return ""
+	}
+	return fmt.Sprintf("transformers_version: %q is newer than the newest table, of %s: a newer release may build other tensors; the folder with its safetensors files has them", clipName(version), newest.name)
+}
+
+// depth is the number of a tower's layers, which Transformers 5.23 calls
+// num_hidden_layers too.
+func (cfg *config) depth(def int64) int64 {
+	depth := cfg.count(def, "depth")
+	if !cfg.said("num_hidden_layers") {
+		return depth
+	}
+	layers := cfg.count(def, "num_hidden_layers")
+	if layers != depth {
+		cfg.drift(fmt.Sprintf("releases from 5.23 on make %snum_hidden_layers, %d, the tower's layers, earlier ones depth, %d", cfg.prefix, layers, depth))
+	}
+	if cfg.since("5.23") {
+		return layers
+	}
+	return depth
+}
+
+// lenient is a text of the config, empty if there is none.
+func (cfg *fieldReader) lenient(name string) string {
+	v := cfg.members[name]
+	if v.Kind() != '"' {
+		return ""
+	}
+	return strings.Trim(string(v), `"`)
+}

@@ -1,0 +1,48 @@
+package hf
+
+import (
+	_ "embed"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+//go:embed types-releases.txt
+var releaseNames string
+
+// release is a release of Transformers.
+type release struct {
+	name string
+	at   int // its place in releases
+	// span are the releases that have all lines that were read, a bit each; nil
+	// if none are counted.
+	span *uint64
+}
+
+// releases are those that have a table, the oldest first.
+var releases = func() (all []*release) {
+	for i, name := range strings.Fields(releaseNames) {
+		all = append(all, &release{name: name, at: i})
+	}
+	return all
+}()
+
+var newest = releases[len(releases)-1]
+
+// alone is the release with a span of its own.
+func (in *release) alone() *release {
+	span := uint64(1<<len(releases) - 1)
+	return &release{in.name, in.at, &span}
+}
+
+// newer compares the first two numbers of versions.
+func newer(version, than string) bool {
+	var x, y [2]int
+	if n, _ := fmt.Sscanf(version, "%d.%d", &x[0], &x[1]); n < 1 {
+		return false
+	}
+	if n, _ := fmt.Sscanf(than, "%d.%d", &y[0], &y[1]); n < 1 {
+		return false
+	}
+	return slices.Compare(x[:], y[:]) > 0
+}

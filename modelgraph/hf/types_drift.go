@@ -1,0 +1,101 @@
+package hf
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// treeFacts are what a release makes of a config, as lines.
+type treeFacts struct {
+	names  []string // with shapes, sorted
+	params int64
+	others []string // ties, modules that are not split
+}
+
+func (tree *typeTree) facts() *treeFacts {
+	facts := new(treeFacts)
+	for i := range tree.tensors {
+		t := &tree.tensors[i]
+		switch owner := tree.ties[t.name]; {
+		case t.buffer:
+		case owner != "":
+			facts.others = append(facts.others, t.name+" = "+owner)
+		default:
+			facts.names = append(facts.names, fmt.Sprintf("%s %v", t.name, t.shape))
+			facts.params += elements(t.shape)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(tree.units)) {
+		if class := tree.units[name]; class == "" || slices.Contains(tree.noSplit, class) {
+			facts.others = append(facts.others, name)
+		}
+	}
+	slices.Sort(facts.names)
+	slices.Sort(facts.others)
+	return facts
+}
+
+// compared says in one line what other releases make of the config, if it is
+// something else.
+func (in *release) compared(cfg *config, tree *typeTree) string {
+	facts, done := tree.facts(), *in.span
+	said := make(map[string][]string)
+	var order []string
+	for _, r := range releases {
+		if done>>r.at&1 == 1 {
+			continue
+		}
+		var what string
+		other := r.alone()
+		made, _, err := other.treeOf(cfg)
+		span := *other.span
+		switch {
+		case err != nil && other.lacking(cfg) != nil:
+			what, span = "lack the type or the class", 1<<r.at
+		case err != nil: // its table does not say
+			continue
+		default:
+			what = facts.unlike(made.facts())
+		}
+		for _, same := range releases {
+			if span>>same.at&1 == 1 && done>>same.at&1 == 0 {
+				done |= 1 << same.at
+				if what != "" {
+					if said[what] == nil {
+						order = append(order, what)
+					}
+					said[what] = append(said[what], same.name)
+				}
+			}
+		}
+	}
+	var parts []string
+	for _, what := range order {
+		parts = append(parts, strings.Join(said[what], ", ")+" "+what)
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("the answer is that of Transformers %s; releases %s (--transformers selects one)", in.name, strings.Join(parts, "; "))
+}
+
+// unlike says what another release makes of the same config, if not the same.
+func (facts *treeFacts) unlike(other *treeFacts) string {
+	switch {
+	case facts.params != other.params:
+		return fmt.Sprintf("make %d parameters, not %d", other.params, facts.params)
+	case !slices.Equal(facts.names, other.names):
+		for i := range other.names {
+			if i >= len(facts.names) || other.names[i] != facts.names[i] {
+				name, _, _ := strings.Cut(other.names[i], " ")
+				return fmt.Sprintf("have other names of as many parameters (%q)", clipName(name))
+			}
+		}
+		return "have fewer names of as many parameters"
+	case !slices.Equal(facts.others, other.others):
+		return "have other ties or modules that are not split"
+	}
+	return ""
+}

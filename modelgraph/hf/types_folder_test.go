@@ -1,0 +1,122 @@
+package hf
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// tableFolder is a folder that Transformers saved (fixtures/oracle/table_folders.py).
+type tableFolder struct {
+	Class   string         `json:"class"`
+	Config  jsontext.Value `json:"config"`
+	Stored  [][]any        `json:"stored"`
+	Params  int64          `json:"params"`
+	Tensors []string       `json:"tensors"`
+	Ties    []string       `json:"ties"`
+	NoSplit []string       `json:"nosplit"`
+}
+
+func tableFolders(t *testing.T) (all []*tableFolder) {
+	t.Helper()
+	packed, err := os.ReadFile("../../fixtures/oracle/table_folders.jsonl.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	reader, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := io.ReadAll(reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text := range bytes.Lines(data) {
+		c := new(tableFolder)
+		if err := json.Unmarshal(text, c); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+// write writes the folder, without the tensors of some names and with others more.
+func (c *tableFolder) write(t *testing.T, more ...stored) string {
+	t.Helper()
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, ConfigName), c.Config)
+	tensors := slices.Clone(more)
+	for _, of := range c.Stored {
+		dtype, err := modelgraph.ParseDType(fmt.Sprint(of[1]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var shape []int64
+		for _, d := range of[2].([]any) { //nolint:errcheck // its own file
+			shape = append(shape, int64(d.(float64))) //nolint:errcheck // likewise
+		}
+		tensors = append(tensors, st(fmt.Sprint(of[0]), dtype, shape...))
+	}
+	writeFile(t, filepath.Join(dir, "model.safetensors"), tensors)
+	return dir
+}
+
+// TestTableFolders compares folders of types without a reader with the models
+// that they were saved of: parameters, ties, and modules that are not split.
+func TestTableFolders(t *testing.T) {
+	for _, c := range tableFolders(t) {
+		t.Run(c.Class, func(t *testing.T) {
+			graph, err := FromCheckpoint(c.write(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if graph.ParamCount() != c.Params {
+				t.Errorf("%d parameters, Transformers has %d", graph.ParamCount(), c.Params)
+			}
+			units := make(map[string]string)
+			for i := range graph.Layers {
+				layer := &graph.Layers[i]
+				for _, tensor := range slices.Concat(layer.Params, layer.Buffers) {
+					units[modelgraph.FullName(layer.Name, tensor.Name)] = layer.Unit
+				}
+			}
+			for _, line := range c.Tensors {
+				name, _, _ := strings.Cut(line, " ")
+				unit, there := units[name]
+				if !there {
+					t.Errorf("there is no %q: %q", name, graph.Warnings)
+					break
+				}
+				for _, module := range c.NoSplit {
+					if strings.HasPrefix(name, module+".") && unit != module && !strings.HasPrefix(module, unit+".") {
+						t.Errorf("%q is in unit %q, and %q is not split", name, unit, module)
+						break
+					}
+				}
+			}
+			for _, tie := range c.Ties {
+				name, owner, _ := strings.Cut(tie, " = ")
+				if !slices.ContainsFunc(graph.Ties, func(group []string) bool { return slices.Contains(group, name) && slices.Contains(group, owner) }) {
+					t.Errorf("%s, and the ties are %q", tie, graph.Ties)
+				}
+			}
+			for _, word := range graph.Warnings {
+				if strings.Contains(word, "not known of") && c.Class != "Gemma4ForConditionalGeneration" { // its embedders of towers
+					t.Error(word)
+				}
+			}
+		})
+	}
+}
