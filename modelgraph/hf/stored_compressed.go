@@ -13,10 +13,11 @@ import (
 )
 
 // readSkipped reads the modules that stay as they are by the rule of Transformers'
-// should_convert_module: a start as a Python expression, or an end.
+// should_convert_module: whole parts of the start as a Python expression (before
+// 5.21 any start), or an end. torchao compares the weight's name.
 func (format *storedFormat) readSkipped(section *config, rule storedRule, graph *modelgraph.Graph) {
 	var names []string
-	given := false
+	given, leaf := false, ""
 	for _, field := range rule.skip {
 		if section.has(field) && !given {
 			names, given = section.strs(field), true
@@ -27,14 +28,26 @@ func (format *storedFormat) readSkipped(section *config, rule storedRule, graph 
 			names = append(names, regexp.QuoteMeta(module))
 		}
 	}
+	if format.method == "torchao" {
+		leaf = ".weight"
+	}
 	for _, name := range names {
-		expr, err := regexp.Compile("^(?:" + name + ")")
+		start, err := regexp.Compile("^(?:" + name + ")")
 		if err != nil {
 			format.missing = fmt.Sprintf("the expression %q is not read here", clipName(name))
 			return
 		}
+		whole := regexp.MustCompile("^(?:" + name + `)(?:\.|$)`)
 		format.skip = append(format.skip, func(module string) bool {
-			return slices.ContainsFunc(spellings(module), func(text string) bool { return expr.MatchString(text) || strings.HasSuffix(text, name) })
+			return slices.ContainsFunc(spellings(module), func(text string) bool {
+				text += leaf
+				return strings.HasSuffix(text, name) || whole.MatchString(text) || format.anyStart && start.MatchString(text) || strings.HasSuffix(start.FindString(text), ".")
+			})
+		})
+	}
+	if rule.tiesStay {
+		format.skip = append(format.skip, func(module string) bool {
+			return slices.ContainsFunc(graph.Ties, func(tie []string) bool { return slices.Contains(tie, module+".weight") })
 		})
 	}
 }

@@ -23,20 +23,22 @@ type storedRule struct {
 	// experts were linear layers.
 	experts, before5 expertsStored
 	inBlock          bool
-	read             func(format *storedFormat, section *config)
+	// tiesStay: a head that shares the table's weight is loaded as the table.
+	tiesStay bool
+	read     func(format *storedFormat, section *config)
 }
 
 var storedRules = map[string]storedRule{
 	"gptq":               {inBlock: true, experts: expertsApart, before5: expertsApart, read: (*storedFormat).readGPTQ},
-	"awq":                {skip: []string{"modules_to_not_convert"}, defaults: "always", experts: expertsApart, before5: expertsApart, read: (*storedFormat).readAWQ},
-	"bitsandbytes":       {skip: []string{"llm_int8_skip_modules"}, defaults: "absent", before5: expertsApart, read: (*storedFormat).readBitsAndBytes},
-	"fp8":                {skip: []string{"modules_to_not_convert", "ignored_layers"}, defaults: "absent", experts: expertsJoined, before5: expertsJoined, read: (*storedFormat).readFP8},
-	"mxfp4":              {skip: []string{"modules_to_not_convert"}, defaults: "absent", read: func(*storedFormat, *config) {}},
-	"fbgemm_fp8":         {skip: []string{"modules_to_not_convert"}, defaults: "absent", before5: expertsApart, read: (*storedFormat).readPlain},
-	"eetq":               {skip: []string{"modules_to_not_convert"}, defaults: "absent", before5: expertsApart, read: (*storedFormat).readPlain},
-	"quanto":             {skip: []string{"modules_to_not_convert"}, defaults: "absent", before5: expertsApart, read: (*storedFormat).readQuanto},
-	"hqq":                {before5: expertsApart, read: (*storedFormat).readHQQ},
-	"torchao":            {skip: []string{"modules_to_not_convert"}, defaults: "absent", before5: expertsApart, read: (*storedFormat).readTorchAO},
+	"awq":                {tiesStay: true, skip: []string{"modules_to_not_convert"}, defaults: "always", experts: expertsApart, before5: expertsApart, read: (*storedFormat).readAWQ},
+	"bitsandbytes":       {tiesStay: true, skip: []string{"llm_int8_skip_modules"}, defaults: "absent", before5: expertsApart, read: (*storedFormat).readBitsAndBytes},
+	"fp8":                {tiesStay: true, skip: []string{"modules_to_not_convert", "ignored_layers"}, defaults: "absent", experts: expertsJoined, before5: expertsJoined, read: (*storedFormat).readFP8},
+	"mxfp4":              {tiesStay: true, skip: []string{"modules_to_not_convert"}, defaults: "absent", read: func(*storedFormat, *config) {}},
+	"fbgemm_fp8":         {tiesStay: true, skip: []string{"modules_to_not_convert"}, defaults: "absent", before5: expertsApart, read: (*storedFormat).readPlain},
+	"eetq":               {tiesStay: true, skip: []string{"modules_to_not_convert"}, defaults: "absent", before5: expertsApart, read: (*storedFormat).readPlain},
+	"quanto":             {tiesStay: true, skip: []string{"modules_to_not_convert"}, defaults: "absent", before5: expertsApart, read: (*storedFormat).readQuanto},
+	"hqq":                {tiesStay: true, before5: expertsApart, read: (*storedFormat).readHQQ},
+	"torchao":            {tiesStay: true, skip: []string{"modules_to_not_convert"}, defaults: "absent", before5: expertsApart, read: (*storedFormat).readTorchAO},
 	"compressed-tensors": {experts: expertsApart, before5: expertsApart, read: (*storedFormat).readCompressed},
 	"modelopt":           {experts: expertsApart, before5: expertsApart, read: (*storedFormat).readModelOpt},
 }
@@ -57,12 +59,23 @@ func readStored(cfg *config, graph *modelgraph.Graph) *storedFormat {
 		return format
 	}
 	format.experts, format.inBlock = rule.experts, rule.inBlock
-	if version := cfg.name("transformers_version"); version != "" && len(version) > 1 && version[0] < '5' && version[1] == '.' && !format.flip {
+	if before(cfg, 5, 0) && !format.flip {
 		format.experts = rule.before5
 	}
+	format.anyStart = before(cfg, 5, 21)
 	format.readSkipped(section, rule, graph)
 	rule.read(format, section)
 	return format
+}
+
+// before reports a config that a release before this one wrote.
+func before(cfg *config, major, minor int) bool {
+	var at [2]int
+	version := cfg.name("transformers_version")
+	if count, _ := fmt.Sscanf(version, "%d.%d", &at[0], &at[1]); count < len(at) {
+		return false
+	}
+	return at[0] < major || at[0] == major && at[1] < minor
 }
 
 func memberNames(section *config) []string {
@@ -250,9 +263,11 @@ func (format *storedFormat) readFP8(section *config) {
 func (format *storedFormat) readPlain(section *config) {
 	if format.method == "eetq" {
 		oneOf(section, "int8", "weights", "int8")
+		format.bias = "F16" // integrations/eetq.py, EetqLinear
 		format.one("eetq", nil, nil)
 		return
 	}
+	format.bias = "F32" // integrations/fbgemm_fp8.py, FbgemmFp8Linear
 	format.one("fbgemm", nil, nil)
 }
 
@@ -370,7 +385,7 @@ func (format *storedFormat) readTorchAO(section *config) {
 	if version := kind.optional(2, "_version"); version != 2 || form == nil {
 		format.missing = fmt.Sprintf("the tensors of torchao's %s, version %d, are not known here", cmp.Or(clipName(class), "scheme"), version)
 	}
-	format.schemes = append(format.schemes, storedScheme{form: form, sizes: at, names: names})
+	format.schemes = append(format.schemes, storedScheme{form: form, sizes: at, names: names, unevenStay: class == "Int4WeightOnlyConfig"})
 }
 
 // torchAOGrain is what shares a scale: of two that are given, the weights' is last.
