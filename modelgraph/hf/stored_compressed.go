@@ -274,12 +274,11 @@ func (format *storedFormat) readModelOpt(section *config) {
 			format.skip = append(format.skip, matches)
 		}
 	}
-	switch algo := strings.ToLower(section.name("quant_algo")); algo {
-	case "nvfp4":
-		format.one("modelopt nvfp4", sizes{"group": section.optional(16, "group_size")}, nil)
-	case "fp8":
-		format.one("modelopt fp8", nil, nil)
-	default:
+	algo := strings.ToLower(section.name("quant_algo"))
+	if storedForms["modelopt "+algo] == nil {
 		format.missing = fmt.Sprintf("quant_algo %q is not known here", clipName(algo))
+		return
 	}
+	format.flip = format.flip || algo == "w8a8_sq_per_channel" // its experts' scales are not known here
+	format.one("modelopt "+algo, sizes{"group": section.optional(16, "group_size")}, nil)
 }

@@ -119,16 +119,16 @@ func asStored(graph *modelgraph.Graph, cfg *config) (*modelgraph.Graph, error) {
 func rebuilt(graph *modelgraph.Graph, layers []modelgraph.Layer, method string) (*modelgraph.Graph, error) {
 	weights := graph.ParamCount()
 	ties := slices.Clone(graph.Ties)
-	there := make(map[string]bool)
+	there := make(map[string]modelgraph.DType)
 	for i := range layers {
 		layers[i].Params = slices.Clone(layers[i].Params)
 		for j := range layers[i].Params {
 			layers[i].Params[j].Owner = ""
-			there[modelgraph.FullName(layers[i].Name, layers[i].Params[j].Name)] = true
+			there[modelgraph.FullName(layers[i].Name, layers[i].Params[j].Name)] = layers[i].Params[j].DType
 		}
 	}
 	ties = slices.DeleteFunc(ties, func(names []string) bool { // a head that is packed shares nothing
-		return slices.ContainsFunc(names, func(name string) bool { return !there[name] })
+		return slices.ContainsFunc(names, func(name string) bool { dtype, found := there[name]; return !found || dtype != there[names[0]] })
 	})
 	out, err := relaid(graph, layers, ties)
 	if err != nil {
