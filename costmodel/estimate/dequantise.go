@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/go-json-experiment/json"
+
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 	"github.com/devmap-dev/devmap/modelgraph"
@@ -53,8 +55,21 @@ func dequantizes(graph *modelgraph.Graph, topology *costmodel.Topology) bool {
 	if !ok || len(topology.Devices) == 0 {
 		return false
 	}
+	if asksPlain(graph) {
+		return true
+	}
 	have, err := strconv.ParseFloat(topology.Devices[0].ComputeCapability, 64)
 	return err == nil && have < least
+}
+
+// asksPlain reports a config whose quantization_config has dequantize true.
+func asksPlain(graph *modelgraph.Graph) bool {
+	var config struct {
+		Section struct {
+			Dequantize bool `json:"dequantize"`
+		} `json:"quantization_config"`
+	}
+	return json.Unmarshal(graph.Config, &config) == nil && config.Section.Dequantize
 }
 
 // asLoaded is graph as the workload has it on its devices.
@@ -147,6 +162,9 @@ func warnStored(table *costmodel.Table, stored, loaded *modelgraph.Graph) {
 		table.Warnings = append(table.Warnings, costmodel.Messagef("the weights are stored as %s and counted as bf16, %v in place of %v: load them with dequantize=True in the quantization config",
 			method, costmodel.Bytes(loaded.ParamBytes()), costmodel.Bytes(stored.ParamBytes())))
 		warnLoading(table, method, loaded)
+	case table.Workload.Dequantized && asksPlain(stored):
+		table.Warnings = append(table.Warnings, costmodel.Messagef("quantization_config has dequantize true: Transformers turns %s weights into bf16 as it loads them: %v in place of the %v that are stored",
+			method, costmodel.Bytes(loaded.ParamBytes()), costmodel.Bytes(stored.ParamBytes())))
 	case table.Workload.Dequantized:
 		table.Warnings = append(table.Warnings, costmodel.Messagef("on these GPUs, below compute capability %v, Transformers turns %s weights into bf16 as it loads them: %v in place of the %v that are stored",
 			leastCapability[method], method, costmodel.Bytes(loaded.ParamBytes()), costmodel.Bytes(stored.ParamBytes())))

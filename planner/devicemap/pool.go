@@ -119,7 +119,7 @@ func preparedNotes(table *costmodel.Table, devices []Prediction) []string {
 func loadingNotes(table *costmodel.Table, placed Map, devices []Prediction) []string {
 	most := make([]int64, len(devices))
 	for unit, at := range placed {
-		if at >= 0 {
+		if at >= 0 && int(at) < len(most) {
 			most[at] = max(most[at], table.Units[unit].Loading)
 		}
 	}
@@ -137,7 +137,7 @@ func loadingNotes(table *costmodel.Table, placed Map, devices []Prediction) []st
 	note := fmt.Sprintf("loading: GPU %d holds up to %v at once, its weights (%v) and %v to convert the largest", device.Device,
 		costmodel.Bytes(device.Predicted.ParamsBytes+most[worst]), costmodel.Bytes(device.Predicted.ParamsBytes), costmodel.Bytes(most[worst]))
 	if least < 0 {
-		note += fmt.Sprintf(", and lacks %v: load with device_map=\"cpu\" and dispatch the model afterwards, or save it once in bf16", costmodel.Bytes(-least))
+		note += fmt.Sprintf(", and lacks %v: Transformers then converts mxfp4 in host memory, and others run out of memory; a checkpoint saved once in bf16 avoids both", costmodel.Bytes(-least))
 	}
 	return []string{note}
 }
