@@ -7,18 +7,21 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// ownHeads are types whose class ties the head if the config has no switch, and
-// whose published checkpoints hold an lm_head.weight of their own, which
-// Transformers then loads apart; by their names (issue 38, the checkpoints of 2025 and 2026).
+// ownHeads are types whose class ties the head if the config has no switch, while its
+// text_config's class does not (Transformers 5.17 to 5.24). Models are published
+// checkpoints that hold an lm_head.weight of their own, which Transformers then loads
+// apart; "": which of the two a checkpoint holds is not known here.
 var ownHeads = map[string]string{
-	"mistral3": "Mistral-Small 3, Devstral 2 and Ministral 3 8B",
+	"mistral3": "Mistral-Small 3, Devstral 2 and Ministral 3 8B", "kimi_k25": "Kimi K2.5",
+	"deepseek_vl": "", "deepseek_vl_hybrid": "", "glmasr": "", "granite_speech": "", "granite_speech_plus": "",
+	"internvl": "", "janus": "", "lighton_ocr": "", "ovis2": "",
 }
 
 // ownHead is the graph with a head of its own, where no file settles the tie and
 // the published checkpoints do (a switch in text_config counts).
 func ownHead(graph *modelgraph.Graph, cfg *config) (*modelgraph.Graph, error) {
-	models := ownHeads[graph.Family]
-	if models == "" || cfg.said("tie_word_embeddings") || len(graph.Ties) == 0 || cfg.sub("text_config").flag("tie_word_embeddings") {
+	models, unsettled := ownHeads[graph.Family]
+	if !unsettled || cfg.said("tie_word_embeddings") || len(graph.Ties) == 0 || cfg.sub("text_config").flag("tie_word_embeddings") {
 		return graph, nil
 	}
 	layers, tied := slices.Clone(graph.Layers), graph.ParamCount()
@@ -32,7 +35,12 @@ func ownHead(graph *modelgraph.Graph, cfg *config) (*modelgraph.Graph, error) {
 	if err != nil {
 		return nil, err
 	}
-	out.Warnings = append(slices.Clone(graph.Warnings), fmt.Sprintf("tie_word_embeddings is absent: "+fromConfigAlone+" the head is counted as its own, as in the published checkpoints of %s, %d parameters; tied, as the class's default, they are %d",
-		models, out.ParamCount(), tied))
+	note := fmt.Sprintf("the head is counted as its own, as in the published checkpoints of %s, %d parameters; tied, as the class's default, they are %d", models, out.ParamCount(), tied)
+	if models == "" {
+		note = fmt.Sprintf("the head is counted as tied, as the class's default, %d parameters; with a head of its own they are %d", tied, out.ParamCount())
+		own := *graph
+		out = &own
+	}
+	out.Warnings = append(slices.Clone(graph.Warnings), "tie_word_embeddings is absent: "+fromConfigAlone+" "+note+"; tie_word_embeddings true or false in config.json, or the folder, settles it")
 	return out, nil
 }

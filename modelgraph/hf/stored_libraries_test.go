@@ -257,4 +257,11 @@ func TestOwnHead(t *testing.T) {
 	if own, words := count("", ""); own != tied+3200 || !strings.Contains(words, fmt.Sprintf("%d parameters; tied, as the class's default, they are %d", own, tied)) {
 		t.Errorf("%d parameters, tied %d: %s", own, tied, words)
 	}
+	graph, err := FromConfig("config.json", []byte(`{"model_type":"internvl","text_config":{"model_type":"qwen2"}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := fmt.Sprintf("counted as tied, as the class's default, %d parameters; with a head of its own they are", graph.ParamCount()); !strings.Contains(strings.Join(graph.Warnings, " "), want) {
+		t.Errorf("no %q in %q", want, graph.Warnings)
+	}
 }
