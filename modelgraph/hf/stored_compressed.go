@@ -232,6 +232,9 @@ func (format *storedFormat) scales(scheme *storedScheme, weights *config) string
 			strategy = map[bool]string{true: "group", false: "channel"}[scheme.sizes["group"] > 0]
 		}
 	}
+	if strategy == "group" && scheme.sizes["group"] < 1 { // quantization_args.py refuses it too
+		weights.fail("group_size", "the strategy \"group\" needs the inputs that share a scale: set \"group_size\": 128, say, or the strategy \"channel\"")
+	}
 	shapes := map[string]string{"tensor": "1", "channel": "out 1", "group": "out in^group", "tensor_group": "out in^group", "block": "out^rows in^cols"}
 	scheme.names["scales"] = shapes[strategy]
 	if block := weights.dims("block_structure"); strategy == "block" && len(block) == 2 {

@@ -135,7 +135,7 @@ func rebuilt(graph *modelgraph.Graph, layers []modelgraph.Layer, method string) 
 		return nil, err
 	}
 	out.Quantized = method
-	out.Warnings = slices.DeleteFunc(slices.Clone(graph.Warnings), func(word string) bool { return strings.Contains(word, fromConfigAlone) })
+	out.Warnings = slices.DeleteFunc(slices.Clone(graph.Warnings), func(word string) bool { return strings.Contains(word, "the weights are stored as") })
 	out.Warnings = append(out.Warnings, storedElements(out, weights))
 	return out, nil
 }

@@ -204,7 +204,10 @@ func TestStoredRefused(t *testing.T) {
 		`{"quant_method":"eetq","weights":"int4"}`:                                  `quantization_config.weights: "int4" is not one of int8`,
 		`{"quant_method":"quanto","weights":"int3"}`:                                "quantization_config.weights",
 		`{"quant_method":"hqq","quant_config":{"weight_quant_params":{"nbits":5}}}`: "quant_config.weight_quant_params.nbits",
-		`"gptq"`: "quantization_config",
+		`"gptq"`:                           "quantization_config",
+		`{"quant_method":"gtpq","bits":4}`: `quantization_config.quant_method: "gtpq" is no method of Transformers 5.24 (did you mean "gptq"?)`,
+		`{"quant_method":"mxfp4","dequantize":"yes"}`: "quantization_config.dequantize",
+		`{"quant_method":"compressed-tensors","format":"pack-quantized","config_groups":{"group_0":{"targets":["Linear"],"weights":{"num_bits":4,"strategy":"group"}}}}`: "config_groups.group_0.weights.group_size",
 	} {
 		_, err := FromConfig("config.json", []byte(strings.TrimSuffix(tinyLlama, "}")+`,"quantization_config":`+section+"}"))
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -253,6 +256,10 @@ func TestOwnHead(t *testing.T) {
 	tied, _ := count(`,"tie_word_embeddings":true`, "")
 	if inner, _ := count("", `,"tie_word_embeddings":true`); inner != tied {
 		t.Errorf("text_config's switch: %d, tied %d", inner, tied)
+	}
+	packed := `,"quantization_config":{"quant_method":"fp8","weight_block_size":null}`
+	if own, words := count(packed, ""); own <= tied+3200 || !strings.Contains(words, "the head is counted as its own") {
+		t.Errorf("with fp8: %d parameters, tied %d: %s", own, tied, words)
 	}
 	if own, words := count("", ""); own != tied+3200 || !strings.Contains(words, fmt.Sprintf("%d parameters; tied, as the class's default, they are %d", own, tied)) {
 		t.Errorf("%d parameters, tied %d: %s", own, tied, words)

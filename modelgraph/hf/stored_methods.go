@@ -43,6 +43,10 @@ var storedRules = map[string]storedRule{
 	"modelopt":           {experts: expertsApart, before5: expertsApart, read: (*storedFormat).readModelOpt},
 }
 
+// otherMethods are those of Transformers 5.24 whose tensors are not known here
+// (quantizers/auto.py), and some of other engines.
+var otherMethods = []string{"aqlm", "auto-round", "bitnet", "fouroversix", "fp_quant", "gemma", "gguf", "higgs", "metal", "mxfp8", "nvfp4", "quark", "sinq", "spqr", "vptq", "fp4", "awq_marlin", "gptq_marlin"}
+
 // readStored reads quantization_config. What Transformers refuses is a fault of
 // the config; what is not known here is said in missing.
 func readStored(cfg *config, graph *modelgraph.Graph) *storedFormat {
@@ -54,6 +58,11 @@ func readStored(cfg *config, graph *modelgraph.Graph) *storedFormat {
 		return format
 	}
 	rule, known := storedRules[format.method]
+	section.flag("dequantize")
+	if near := modelgraph.Nearest(format.method, slices.Sorted(maps.Keys(storedRules)), 1, 2); !known && len(near) > 0 && !slices.Contains(otherMethods, format.method) {
+		section.fail("quant_method", "%q is no method of Transformers 5.24 (did you mean %q?): set the one that wrote the weights", clipName(format.method), near[0])
+		return format
+	}
 	if !known {
 		format.missing = "the tensors of this method do not follow from its config here"
 		return format
@@ -354,6 +363,10 @@ func (format *storedFormat) hqqScheme(section *config) *storedScheme {
 // readTorchAO reads the class that torchao's config_to_dict names. Its version 1
 // had other tensor classes.
 func (format *storedFormat) readTorchAO(section *config) {
+	if section.members["quant_type"].Kind() == '"' {
+		format.missing = fmt.Sprintf("quant_type %s is a name, which Transformers 5 reads no more: torchao's config_to_dict gives the object", short(section.members["quant_type"]))
+		return
+	}
 	kinds := section.sub("quant_type")
 	if section.flag("include_input_output_embeddings") {
 		format.missing = "include_input_output_embeddings packs embedding tables too"
