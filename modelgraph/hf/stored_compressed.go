@@ -32,24 +32,29 @@ func (format *storedFormat) readSkipped(section *config, rule storedRule, graph 
 		leaf = ".weight"
 	}
 	for _, name := range names {
-		start, err := regexp.Compile("^(?:" + name + ")")
-		if err != nil {
-			format.missing = fmt.Sprintf("the expression %q is not read here", clipName(name))
-			return
-		}
-		whole := regexp.MustCompile("^(?:" + name + `)(?:\.|$)`)
-		format.skip = append(format.skip, func(module string) bool {
-			return slices.ContainsFunc(spellings(module), func(text string) bool {
-				text += leaf
-				return strings.HasSuffix(text, name) || whole.MatchString(text) || format.anyStart && start.MatchString(text) || strings.HasSuffix(start.FindString(text), ".")
-			})
-		})
+		format.leave(name, leaf)
 	}
 	if rule.tiesStay {
 		format.skip = append(format.skip, func(module string) bool {
 			return slices.ContainsFunc(graph.Ties, func(tie []string) bool { return slices.Contains(tie, module+".weight") })
 		})
 	}
+}
+
+// leave leaves the modules that a name of the list matches.
+func (format *storedFormat) leave(name, leaf string) {
+	start, err := regexp.Compile("^(?:" + name + ")")
+	if err != nil {
+		format.missing = fmt.Sprintf("the expression %q is not read here", clipName(name))
+		return
+	}
+	whole := regexp.MustCompile("^(?:" + name + `)(?:\.|$)`)
+	format.skip = append(format.skip, func(module string) bool {
+		return slices.ContainsFunc(spellings(module), func(text string) bool {
+			text += leaf
+			return strings.HasSuffix(text, name) || whole.MatchString(text) || format.anyStart && start.MatchString(text) || strings.HasSuffix(start.FindString(text), ".")
+		})
+	})
 }
 
 // unconverted are the modules that Transformers leaves if a config lists none
