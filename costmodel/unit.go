@@ -82,6 +82,9 @@ type Unit struct {
 	// LastBackward is what the unit's backward takes if it runs after that of
 	// every other unit, above all gradients.
 	LastBackward int64
+	// Loading is what the conversion of its stored weights takes at once, above the
+	// weights themselves, while the model is loaded.
+	Loading int64
 	// StepTransient is what the optimizer's step adds for the unit.
 	StepTransient int64
 	// Layers are the layers in the order they run.

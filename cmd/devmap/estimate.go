@@ -239,7 +239,7 @@ func common(graph *modelgraph.Graph, rows []strategy.Row) []string {
 	first := true
 	for i := range rows {
 		switch {
-		case rows[i].Refused != nil, rows[i].Current: // that has no plan of devmap's
+		case rows[i].Refused != nil || rows[i].Current: // the map that the user has says nothing of the costs
 		case first:
 			out, first = allWarnings(graph, rows[i].Solution.Warnings), false
 		default:

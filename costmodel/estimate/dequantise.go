@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/go-json-experiment/json"
+
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 	"github.com/devmap-dev/devmap/modelgraph"
@@ -53,8 +55,21 @@ func dequantizes(graph *modelgraph.Graph, topology *costmodel.Topology) bool {
 	if !ok || len(topology.Devices) == 0 {
 		return false
 	}
+	if asksPlain(graph) {
+		return true
+	}
 	have, err := strconv.ParseFloat(topology.Devices[0].ComputeCapability, 64)
 	return err == nil && have < least
+}
+
+// asksPlain reports a config whose quantization_config has dequantize true.
+func asksPlain(graph *modelgraph.Graph) bool {
+	var config struct {
+		Section struct {
+			Dequantize bool `json:"dequantize"`
+		} `json:"quantization_config"`
+	}
+	return json.Unmarshal(graph.Config, &config) == nil && config.Section.Dequantize
 }
 
 // asLoaded is graph as the workload has it on its devices.
@@ -98,6 +113,48 @@ func dequantised(graph *modelgraph.Graph) (*modelgraph.Graph, error) {
 	return &out, nil
 }
 
+// countLoading counts what the conversion of stored weights takes at once, of each
+// unit's largest one. Transformers does so where it loads onto GPUs, under a device
+// map; without one it converts in host memory (core_model_loading.py,
+// convert_and_load_state_dict_in_model).
+func countLoading(table *costmodel.Table, stored *modelgraph.Graph) {
+	if !table.Workload.Dequantized || table.Workload.Strategy != costmodel.DeviceMap || table.Workload.Runtime != value.Accelerate {
+		return
+	}
+	for i := range stored.Units {
+		for at := stored.Units[i].First; at < stored.Units[i].End; at++ {
+			layer := &stored.Layers[at]
+			for j := range layer.Params {
+				table.Units[i].Loading = max(table.Units[i].Loading, conversion(&layer.Params[j]))
+			}
+		}
+	}
+}
+
+// conversion is the most that making bf16 of one stored weight takes, above the
+// result (Transformers 5.17).
+func conversion(tensor *modelgraph.Tensor) int64 {
+	switch name := tensor.DType.String(); {
+	case name == "U8" && strings.HasSuffix(tensor.Name, "_blocks"):
+		// integrations/mxfp4.py, _convert_moe_packed_tensors: a row is 16 bytes and its
+		// scale. The scales become int32. lut[idx] takes 16 indices a row as int32, as
+		// int64 and 16 values, of 2^25 rows at once. The copy of the transposed result
+		// takes as much as the result again.
+		const most = 32768 * 1024
+		rows := tensor.Numel / 16
+		return 21*rows + max(224*min(rows, most), 64*rows)
+	case name == "F8_E4M3" && len(tensor.Shape) == 3:
+		// core_model_loading.py, Concatenate and MergeModulelist: matrices of single
+		// experts and the tensor that joins them.
+		return max(2*tensor.Numel, tensor.Numel+9*tensor.Numel/tensor.Shape[0])
+	case name == "F8_E4M3":
+		// integrations/finegrained_fp8.py, Fp8Dequantize._dequantize_one: the stored
+		// weight, it in fp32, and the fp32 product with its scales.
+		return 9 * tensor.Numel
+	}
+	return 0
+}
+
 // warnStored says what becomes of stored quantised weights.
 func warnStored(table *costmodel.Table, stored, loaded *modelgraph.Graph) {
 	switch method := stored.Quantized; {
@@ -105,6 +162,9 @@ func warnStored(table *costmodel.Table, stored, loaded *modelgraph.Graph) {
 		table.Warnings = append(table.Warnings, costmodel.Messagef("the weights are stored as %s and counted as bf16, %v in place of %v: load them with dequantize=True in the quantization config",
 			method, costmodel.Bytes(loaded.ParamBytes()), costmodel.Bytes(stored.ParamBytes())))
 		warnLoading(table, method, loaded)
+	case table.Workload.Dequantized && asksPlain(stored):
+		table.Warnings = append(table.Warnings, costmodel.Messagef("quantization_config has dequantize true: Transformers turns %s weights into bf16 as it loads them: %v in place of the %v that are stored",
+			method, costmodel.Bytes(loaded.ParamBytes()), costmodel.Bytes(stored.ParamBytes())))
 	case table.Workload.Dequantized:
 		table.Warnings = append(table.Warnings, costmodel.Messagef("on these GPUs, below compute capability %v, Transformers turns %s weights into bf16 as it loads them: %v in place of the %v that are stored",
 			leastCapability[method], method, costmodel.Bytes(loaded.ParamBytes()), costmodel.Bytes(stored.ParamBytes())))

@@ -8,6 +8,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/catalogue"
 	"github.com/devmap-dev/devmap/costmodel/estimate"
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
 	"github.com/devmap-dev/devmap/costmodel/timeline"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
@@ -164,4 +165,36 @@ func typeNamed(name string) modelgraph.DType {
 		panic(err)
 	}
 	return dtype
+}
+
+// TestConversion: bytes that Transformers 5.17's own functions allocate on a CPU, by
+// torch's profiler: 245 a row of 16 bytes of mxfp4, 9 an element of fp8, and of joined
+// experts twice their elements.
+func TestConversion(t *testing.T) {
+	for method, want := range map[string]int64{"mxfp4": 245 * 4 * 64 * 2, "fp8": 9 * 256 * 128} {
+		g := packedModel(t, method)
+		w := costmodel.Workload{Mode: costmodel.Infer, Strategy: costmodel.DeviceMap, Runtime: value.Accelerate, Precision: costmodel.BF16True, Seq: 1, Batch: 1, MicroBatches: 1, Dequantized: true}
+		units := table(t, g, w).Units
+		if units[0].Loading != want || units[1].Loading != 0 {
+			t.Errorf("%s: %d and %d B, want %d", method, units[0].Loading, units[1].Loading, want)
+		}
+		w.Dequantized = false
+		if got := table(t, g, w).Units[0].Loading; got != 0 {
+			t.Errorf("%s as stored: %d B", method, got)
+		}
+		g.Config = []byte(`{"quantization_config":{"dequantize":true}}`)
+		if h100 := (costmodel.Topology{Devices: []costmodel.Device{{ComputeCapability: "9.0"}}}); !estimate.On(g, costmodel.Workload{}, &h100).Dequantized {
+			t.Errorf("%s with dequantize: true is kept", method)
+		}
+	}
+	experts, err := modelgraph.NewTensor("e.gate_up_proj", float8Type, 16, 64, 32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := packedModel(t, "fp8")
+	g.Layers[0].Params = append(g.Layers[0].Params[2:], experts)
+	w := costmodel.Workload{Mode: costmodel.Load, Strategy: costmodel.DeviceMap, Runtime: value.Accelerate, Dequantized: true}
+	if got := table(t, g, w).Units[0].Loading; got != 2*16*64*32 {
+		t.Errorf("experts: %d B", got)
+	}
 }

@@ -40,6 +40,7 @@ func Table(graph *modelgraph.Graph, workload costmodel.Workload) (*costmodel.Tab
 	if err := fill(table, loaded, &run, runtime, runtime.Rules(&run)); err != nil {
 		return table, err
 	}
+	countLoading(table, graph)
 	if run.Compile {
 		if err := compiled(table, loaded, &run, runtime); err != nil {
 			return table, err

@@ -32,7 +32,7 @@ func (assigned *assignment) fillOne(fill *filling) error {
 	assigned.choose(fill)
 	t, shape, stored := fill.tensor, composed(fill.pieces, fill.tensor.Shape), assigned.storedType(fill)
 	if !slices.Equal(shape, t.Shape) {
-		if !assigned.quantised[fill.module] || !packs(stored) {
+		if !assigned.packed(fill, stored) {
 			return assigned.misfit(fill, shape)
 		}
 		t.Shape = shape

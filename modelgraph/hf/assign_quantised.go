@@ -36,7 +36,7 @@ func packs(dtype modelgraph.DType) bool {
 // config does and the module has weights of its own.
 func (assigned *assignment) placeExtra(place slot, t *safetensors.Tensor) bool {
 	module, layer, ok := assigned.moduleAbove(place.name)
-	if !ok || !quantisedName(place.name) && (!assigned.configured || parent(place.name) != module) {
+	if !ok || !quantisedName(place.name) && (!assigned.configured || parent(place.name) != module && !assigned.belowWeight(place.name, module)) {
 		return false
 	}
 	assigned.quantised[module] = true
@@ -48,6 +48,19 @@ func (assigned *assignment) placeExtra(place slot, t *safetensors.Tensor) bool {
 	}
 	fill.pieces = append(fill.pieces, piece{place, t})
 	return true
+}
+
+// belowWeight reports a tensor that hangs below a parameter of the module, as
+// quanto's weight._data does.
+func (assigned *assignment) belowWeight(name, module string) bool {
+	first, _, below := strings.Cut(strings.TrimPrefix(name, module+"."), ".")
+	return below && assigned.state[module+"."+first] != nil
+}
+
+// packed reports whether several weights may lie in one stored element: by its
+// type, or as bitsandbytes' table is next to it (bnb_4bit_quant_storage may be bfloat16).
+func (assigned *assignment) packed(fill *filling, dtype modelgraph.DType) bool {
+	return assigned.quantised[fill.module] && (packs(dtype) || assigned.extras[fill.name+".quant_map"] != nil)
 }
 
 // moduleAbove is the deepest module that holds parameters and lies above name.

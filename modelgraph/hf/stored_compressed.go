@@ -13,10 +13,11 @@ import (
 )
 
 // readSkipped reads the modules that stay as they are by the rule of Transformers'
-// should_convert_module: a start as a Python expression, or an end.
+// should_convert_module: whole parts of the start as a Python expression (before
+// 5.21 any start), or an end. torchao compares the weight's name.
 func (format *storedFormat) readSkipped(section *config, rule storedRule, graph *modelgraph.Graph) {
 	var names []string
-	given := false
+	given, leaf := false, ""
 	for _, field := range rule.skip {
 		if section.has(field) && !given {
 			names, given = section.strs(field), true
@@ -27,16 +28,33 @@ func (format *storedFormat) readSkipped(section *config, rule storedRule, graph 
 			names = append(names, regexp.QuoteMeta(module))
 		}
 	}
+	if format.method == "torchao" {
+		leaf = ".weight"
+	}
 	for _, name := range names {
-		expr, err := regexp.Compile("^(?:" + name + ")")
-		if err != nil {
-			format.missing = fmt.Sprintf("the expression %q is not read here", clipName(name))
-			return
-		}
+		format.leave(name, leaf)
+	}
+	if rule.tiesStay {
 		format.skip = append(format.skip, func(module string) bool {
-			return slices.ContainsFunc(spellings(module), func(text string) bool { return expr.MatchString(text) || strings.HasSuffix(text, name) })
+			return slices.ContainsFunc(graph.Ties, func(tie []string) bool { return slices.Contains(tie, module+".weight") })
 		})
 	}
+}
+
+// leave leaves the modules that a name of the list matches.
+func (format *storedFormat) leave(name, leaf string) {
+	start, err := regexp.Compile("^(?:" + name + ")")
+	if err != nil {
+		format.missing = fmt.Sprintf("the expression %q is not read here", clipName(name))
+		return
+	}
+	whole := regexp.MustCompile("^(?:" + name + `)(?:\.|$)`)
+	format.skip = append(format.skip, func(module string) bool {
+		return slices.ContainsFunc(spellings(module), func(text string) bool {
+			text += leaf
+			return strings.HasSuffix(text, name) || whole.MatchString(text) || format.anyStart && start.MatchString(text) || strings.HasSuffix(start.FindString(text), ".")
+		})
+	})
 }
 
 // unconverted are the modules that Transformers leaves if a config lists none
@@ -219,6 +237,9 @@ func (format *storedFormat) scales(scheme *storedScheme, weights *config) string
 			strategy = map[bool]string{true: "group", false: "channel"}[scheme.sizes["group"] > 0]
 		}
 	}
+	if strategy == "group" && scheme.sizes["group"] < 1 { // quantization_args.py refuses it too
+		weights.fail("group_size", "the strategy \"group\" needs the inputs that share a scale: set \"group_size\": 128, say, or the strategy \"channel\"")
+	}
 	shapes := map[string]string{"tensor": "1", "channel": "out 1", "group": "out in^group", "tensor_group": "out in^group", "block": "out^rows in^cols"}
 	scheme.names["scales"] = shapes[strategy]
 	if block := weights.dims("block_structure"); strategy == "block" && len(block) == 2 {
@@ -261,12 +282,11 @@ func (format *storedFormat) readModelOpt(section *config) {
 			format.skip = append(format.skip, matches)
 		}
 	}
-	switch algo := strings.ToLower(section.name("quant_algo")); algo {
-	case "nvfp4":
-		format.one("modelopt nvfp4", sizes{"group": section.optional(16, "group_size")}, nil)
-	case "fp8":
-		format.one("modelopt fp8", nil, nil)
-	default:
+	algo := strings.ToLower(section.name("quant_algo"))
+	if storedForms["modelopt "+algo] == nil {
 		format.missing = fmt.Sprintf("quant_algo %q is not known here", clipName(algo))
+		return
 	}
+	format.flip = format.flip || algo == "w8a8_sq_per_channel" // its experts' scales are not known here
+	format.one("modelopt "+algo, sizes{"group": section.optional(16, "group_size")}, nil)
 }

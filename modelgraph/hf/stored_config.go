@@ -1,6 +1,7 @@
 package hf
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -26,13 +27,15 @@ type storedFormat struct {
 	skip    []func(module string) bool // modules that stay as they are
 	// experts that are joined in one tensor are stored so (joined), one by one
 	// (apart), or stay as they are (plain).
-	experts expertsStored
-	inBlock bool           // linear layers outside the text model's blocks stay as they are
-	swapped bool           // linear layers lie input first (Conv1D)
-	flip    bool           // experts lie input first
-	cache   []storedTensor // scales of cached keys and values, of every attention
-	missing string         // why the tensors do not follow
-	cut     int64          // experts that were taken apart
+	experts  expertsStored
+	inBlock  bool           // linear layers outside the text model's blocks stay as they are
+	anyStart bool           // a name that is listed stays with all names that it starts
+	swapped  bool           // linear layers lie input first (Conv1D)
+	flip     bool           // experts lie input first
+	cache    []storedTensor // scales of cached keys and values, of every attention
+	bias     string         // type of the biases of layers that are packed; empty: their own
+	missing  string         // why the tensors do not follow
+	cut      int64          // experts that were taken apart
 }
 
 // maxCut is more experts, over all layers, than any published model has.
@@ -53,6 +56,8 @@ type storedScheme struct {
 	names   map[string]string
 	more    func(at sizes, layer linear) // sizes that follow from the layer
 	matches func(module string) bool     // nil: all
+	// unevenStay: a layer that the groups do not divide stays as it is.
+	unevenStay bool
 }
 
 // storedMethod is the method that Transformers reads of a quantization_config:
@@ -114,23 +119,23 @@ func asStored(graph *modelgraph.Graph, cfg *config) (*modelgraph.Graph, error) {
 func rebuilt(graph *modelgraph.Graph, layers []modelgraph.Layer, method string) (*modelgraph.Graph, error) {
 	weights := graph.ParamCount()
 	ties := slices.Clone(graph.Ties)
-	there := make(map[string]bool)
+	there := make(map[string]modelgraph.DType)
 	for i := range layers {
 		layers[i].Params = slices.Clone(layers[i].Params)
 		for j := range layers[i].Params {
 			layers[i].Params[j].Owner = ""
-			there[modelgraph.FullName(layers[i].Name, layers[i].Params[j].Name)] = true
+			there[modelgraph.FullName(layers[i].Name, layers[i].Params[j].Name)] = layers[i].Params[j].DType
 		}
 	}
 	ties = slices.DeleteFunc(ties, func(names []string) bool { // a head that is packed shares nothing
-		return slices.ContainsFunc(names, func(name string) bool { return !there[name] })
+		return slices.ContainsFunc(names, func(name string) bool { dtype, found := there[name]; return !found || dtype != there[names[0]] })
 	})
 	out, err := relaid(graph, layers, ties)
 	if err != nil {
 		return nil, err
 	}
 	out.Quantized = method
-	out.Warnings = slices.DeleteFunc(slices.Clone(graph.Warnings), func(word string) bool { return strings.Contains(word, fromConfigAlone) })
+	out.Warnings = slices.DeleteFunc(slices.Clone(graph.Warnings), func(word string) bool { return strings.Contains(word, "the weights are stored as") })
 	out.Warnings = append(out.Warnings, storedElements(out, weights))
 	return out, nil
 }
@@ -162,13 +167,14 @@ func (format *storedFormat) params(layer *modelgraph.Layer) []modelgraph.Tensor 
 		return nil
 	}
 	var plain, packed []modelgraph.Tensor
+	changed := make(map[string]bool) // modules with a weight that is stored otherwise
 	for _, tensor := range layer.Params {
 		stored := format.tensors(layer, tensor)
 		if stored == nil {
 			plain = append(plain, tensor)
 			continue
 		}
-		packed = append(packed, stored...)
+		packed, changed[parent(tensor.Name)] = append(packed, stored...), true
 		if stored[0].Name == tensor.Name { // the weight keeps its place
 			plain, packed = append(plain, stored[0]), append(packed[:len(packed)-len(stored)], stored[1:]...)
 		}
@@ -180,6 +186,11 @@ func (format *storedFormat) params(layer *modelgraph.Layer) []modelgraph.Tensor 
 	}
 	if len(packed) == 0 && len(plain) == len(layer.Params) {
 		return nil
+	}
+	for i := range plain {
+		if format.bias != "" && lastComponent(plain[i].Name) == "bias" && changed[parent(plain[i].Name)] {
+			plain[i].DType = typeNamed(format.bias)
+		}
 	}
 	return append(plain, packed...)
 }
@@ -227,6 +238,9 @@ func (format *storedFormat) stored(module string, weight linear) []modelgraph.Te
 		if lastComponent(module) == "shared_expert_gate" && (format.method == "gptq" || format.method == "awq") { // one output: both leave it
 			return nil
 		}
+		if scheme.unevenStay && weight.in%scheme.sizes["group"] != 0 {
+			return nil
+		}
 		stored, ok := scheme.tensors(weight)
 		if !ok && format.missing == "" {
 			format.missing = fmt.Sprintf("its groups do not divide %q [%d %d]", module, weight.out, weight.in)
@@ -250,11 +264,8 @@ func (format *storedFormat) expertTensors(full string, tensor modelgraph.Tensor)
 		names, rows = []string{"gate_proj", "up_proj"}, rows/2
 	}
 	switch {
-	case format.experts == expertsJoined && len(format.schemes) == 1 && format.schemes[0].sizes["rows"] > 0 && format.schemes[0].sizes["static"] == 0:
-		return format.joined(tensor, int64(len(names)))
 	case format.experts == expertsJoined:
-		format.missing = fmt.Sprintf("it is not known how the scales of %q are joined", full)
-		return nil
+		return format.joined(tensor, int64(len(names)))
 	case format.flip:
 		format.missing = fmt.Sprintf("it is not known how %q is cut into experts", full)
 		return nil
@@ -292,19 +303,25 @@ func (format *storedFormat) apart(module, prefix string, names []string, tensor 
 	return stored
 }
 
-// joined is a weight of 8-bit floats and a scale a block; gate and up of experts
-// are joined after they were cut into blocks.
+// joined is a weight of 8-bit floats and a scale a block, or one for each matrix; gate
+// and up of experts are joined after they were cut into blocks
+// (integrations/finegrained_fp8.py, FP8Experts).
 func (format *storedFormat) joined(tensor modelgraph.Tensor, parts int64) []modelgraph.Tensor {
 	scheme := &format.schemes[0]
-	rows, columns := tensor.Shape[1], tensor.Shape[2]
-	scale := modelgraph.F32
-	if name := scheme.names["scale"]; name != "" {
-		scale = typeNamed(name)
+	experts, rows, columns := tensor.Shape[0], tensor.Shape[1]/parts, tensor.Shape[2]
+	high, wide := cmp.Or(scheme.sizes["rows"], rows), cmp.Or(scheme.sizes["cols"], columns)
+	scale := typeNamed(scheme.names["scale"])
+	if scheme.sizes["rows"] == 0 {
+		scale = modelgraph.F32
 	}
-	return []modelgraph.Tensor{
+	stored := []modelgraph.Tensor{
 		{Name: tensor.Name, Shape: tensor.Shape, DType: typeNamed("F8_E4M3")},
-		{Name: tensor.Name + "_scale_inv", Shape: []int64{tensor.Shape[0], parts * ((rows/parts + scheme.sizes["rows"] - 1) / scheme.sizes["rows"]), (columns + scheme.sizes["cols"] - 1) / scheme.sizes["cols"]}, DType: scale},
+		{Name: tensor.Name + "_scale_inv", Shape: []int64{experts, parts * ((rows + high - 1) / high), (columns + wide - 1) / wide}, DType: scale},
 	}
+	if scheme.sizes["static"] > 0 {
+		stored = append(stored, modelgraph.Tensor{Name: tensor.Name + "_activation_scale", Shape: []int64{experts}, DType: modelgraph.F32})
+	}
+	return stored
 }
 
 // mxfp4 is GptOssExperts' weights, input first: of every output, blocks of 32

@@ -38,7 +38,7 @@ var storedForms = map[string][]storedTensor{
 	// optimum-quanto 0.2.7, tensor/grouped.py and packed.py.
 	"quanto packed": {{"weight._data._data", "U8", "out*in/group*bits^8 group"}, {"weight._scale", "model", "out*in/group 1"}, {"weight._shift", "model", "out*in/group 1"}},
 	// HQQ 0.2.8, core/quantize.py, Quantizer.quantize; core/bitpack.py.
-	"hqq":       {{"W_q", "U8", "out*in/group*bits^8 group"}, {"scale", "model", "out*in/group 1"}, {"zero", "model", "out*in/group 1"}},
+	"hqq":       {{"W_q", "U8", "out*in/group*bits/8 group"}, {"scale", "model", "out*in/group 1"}, {"zero", "model", "out*in/group 1"}},
 	"hqq 3":     {{"W_q", "I32", "out*in/group^10 group"}, {"scale", "model", "out*in/group 1"}, {"zero", "model", "out*in/group 1"}},
 	"hqq rows":  {{"W_q", "U8", "group*bits^8 out*in/group"}, {"scale", "model", "1 out*in/group"}, {"zero", "model", "1 out*in/group"}},
 	"hqq float": {{"W_q", "model", "out*in/group*bits^8 group/size"}, {"scale", "model", "out*in/group 1"}, {"zero", "model", "out*in/group 1"}},
@@ -74,9 +74,13 @@ var storedForms = map[string][]storedTensor{
 	"ct naive": {{"weight", "$data", "out in"}, {"weight_scale", "model", "@scales"}},
 	"ct nvfp4": {{"weight_packed", "U8", "out in/2"}, {"weight_scale", "F8_E4M3", "out in/group"}, {"weight_global_scale", "F32", "1"}},
 	"ct mxfp4": {{"weight_packed", "U8", "out in/2"}, {"weight_scale", "U8", "out in/group"}},
-	// TensorRT Model Optimizer's export (unified_export_hf.py): nvidia's published folders.
-	"modelopt nvfp4": {{"weight", "U8", "out in/2"}, {"weight_scale", "F8_E4M3", "out in/group"}, {"weight_scale_2", "F32", ""}, {"input_scale", "F32", ""}},
-	"modelopt fp8":   {{"weight", "F8_E4M3", "out in"}, {"weight_scale", "F32", ""}, {"input_scale", "F32", ""}},
+	// TensorRT Model Optimizer 0.47's export (unified_export_hf.py).
+	"modelopt nvfp4":                     {{"weight", "U8", "out in/2"}, {"weight_scale", "F8_E4M3", "out in/group"}, {"weight_scale_2", "F32", ""}, {"input_scale", "F32", ""}},
+	"modelopt w4a16_nvfp4":               {{"weight", "U8", "out in/2"}, {"weight_scale", "F8_E4M3", "out in/group"}, {"weight_scale_2", "F32", ""}},
+	"modelopt fp8":                       {{"weight", "F8_E4M3", "out in"}, {"weight_scale", "F32", ""}, {"input_scale", "F32", ""}},
+	"modelopt fp8_per_channel_per_token": {{"weight", "F8_E4M3", "out in"}, {"weight_scale", "F32", "out"}},
+	"modelopt w8a8_sq_per_channel":       {{"weight", "I8", "out in"}, {"weight_scale", "F32", "out"}, {"input_scale", "F32", ""}, {"pre_quant_scale", "model", "in"}},
+	"modelopt mxfp8":                     {{"weight", "F8_E4M3", "out in"}, {"weight_scale", "U8", "out in/32"}},
 }
 
 // sizes are what the products of a shape name.

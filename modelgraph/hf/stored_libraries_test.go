@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -55,8 +56,10 @@ var stateText = regexp.MustCompile(`quant_state\.bitsandbytes__(nf4|fp4) U8\[\d+
 // that the library wrote for it.
 func TestStoredByLibraries(t *testing.T) {
 	folders := libraryFolders(t)
-	if len(folders) < 50 {
-		t.Fatalf("%d folders", len(folders))
+	for _, method := range []string{"gptq", "awq", "fp8-block", "fp8-tensor", "bnb-int8", "bnb-nf4-double", "mxfp4", "nvfp4", "ct-w4a16", "hqq", "torchao-int8wo", "torchao-float8wo", "eetq", "quanto", "fbgemm"} {
+		if !slices.ContainsFunc(folders, func(folder libraryFolder) bool { return strings.Contains(strings.ToLower(folder.Name), method) }) {
+			t.Errorf("no folder of %s", method)
+		}
 	}
 	for _, folder := range folders {
 		t.Run(folder.Name, func(t *testing.T) {
@@ -64,7 +67,7 @@ func TestStoredByLibraries(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if graph.Quantized == "" {
+			if graph.Quantized == "" && !strings.Contains(strings.Join(graph.Warnings, " "), "it leaves every layer as it is") {
 				t.Fatalf("not read: %q", graph.Warnings)
 			}
 			got, want := ownedSet(graph), slices.Clone(folder.Tensors)
@@ -82,8 +85,29 @@ func TestStoredByLibraries(t *testing.T) {
 			if off := graph.ParamBytes() - bytes; off < -60 || off > 60 || off != 0 && !strings.Contains(folder.Name, "double") {
 				t.Errorf("%d bytes, in the folder %d", graph.ParamBytes(), bytes)
 			}
+			read := readFolder(t, folder)
+			if read.Quantized != graph.Quantized || read.ParamBytes() != bytes {
+				t.Errorf("the folder is read as %q of %d bytes, want %q of %d: %q", read.Quantized, read.ParamBytes(), graph.Quantized, bytes, read.Warnings)
+			}
 		})
 	}
+}
+
+// readFolder is the graph of the folder, whose files have zeros.
+func readFolder(t *testing.T, folder libraryFolder) *modelgraph.Graph {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "tiny")
+	write(t, filepath.Join(dir, ConfigName), folder.Config)
+	var tensors []stored
+	for _, text := range folder.Tensors {
+		tensors = append(tensors, storedText(t, text))
+	}
+	writeFile(t, filepath.Join(dir, "model.safetensors"), tensors)
+	graph, err := FromCheckpoint(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return graph
 }
 
 // ownedSet are the tensors that files hold: shared ones once.
@@ -113,23 +137,27 @@ func folderBytes(t *testing.T, tensors []string) int64 {
 	t.Helper()
 	var total int64
 	for _, text := range tensors {
-		_, kind, _ := strings.Cut(text, " ")
-		name, dims, _ := strings.Cut(strings.TrimSuffix(kind, "]"), "[")
-		var shape []int64
-		for dim := range strings.FieldsSeq(dims) {
-			count, err := strconv.ParseInt(dim, 10, 64)
-			if err != nil {
-				t.Fatal(err)
-			}
-			shape = append(shape, count)
+		if tensor := storedText(t, text); !strings.Contains(tensor.name, "rotary_emb.") {
+			total += tensor.bytes()
 		}
-		tensor, err := modelgraph.NewTensor("", typeNamed(name), shape...)
+	}
+	return total
+}
+
+// storedText is a tensor written as "name TYPE[shape]".
+func storedText(t *testing.T, text string) stored {
+	t.Helper()
+	full, kind, _ := strings.Cut(text, " ")
+	name, dims, _ := strings.Cut(strings.TrimSuffix(kind, "]"), "[")
+	tensor := stored{name: full, dtype: typeNamed(name)}
+	for dim := range strings.FieldsSeq(dims) {
+		count, err := strconv.ParseInt(dim, 10, 64)
 		if err != nil {
 			t.Fatal(err)
 		}
-		total += tensor.Bytes
+		tensor.shape = append(tensor.shape, count)
 	}
-	return total
+	return tensor
 }
 
 // TestStoredLlama: Llama-3.1-8B by the methods that most published folders use.
@@ -176,7 +204,10 @@ func TestStoredRefused(t *testing.T) {
 		`{"quant_method":"eetq","weights":"int4"}`:                                  `quantization_config.weights: "int4" is not one of int8`,
 		`{"quant_method":"quanto","weights":"int3"}`:                                "quantization_config.weights",
 		`{"quant_method":"hqq","quant_config":{"weight_quant_params":{"nbits":5}}}`: "quant_config.weight_quant_params.nbits",
-		`"gptq"`: "quantization_config",
+		`"gptq"`:                           "quantization_config",
+		`{"quant_method":"gtpq","bits":4}`: `quantization_config.quant_method: "gtpq" is no method of Transformers 5.24 (did you mean "gptq"?)`,
+		`{"quant_method":"mxfp4","dequantize":"yes"}`: "quantization_config.dequantize",
+		`{"quant_method":"compressed-tensors","format":"pack-quantized","config_groups":{"group_0":{"targets":["Linear"],"weights":{"num_bits":4,"strategy":"group"}}}}`: "config_groups.group_0.weights.group_size",
 	} {
 		_, err := FromConfig("config.json", []byte(strings.TrimSuffix(tinyLlama, "}")+`,"quantization_config":`+section+"}"))
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -226,7 +257,18 @@ func TestOwnHead(t *testing.T) {
 	if inner, _ := count("", `,"tie_word_embeddings":true`); inner != tied {
 		t.Errorf("text_config's switch: %d, tied %d", inner, tied)
 	}
+	packed := `,"quantization_config":{"quant_method":"fp8","weight_block_size":null}`
+	if own, words := count(packed, ""); own <= tied+3200 || !strings.Contains(words, "the head is counted as its own") {
+		t.Errorf("with fp8: %d parameters, tied %d: %s", own, tied, words)
+	}
 	if own, words := count("", ""); own != tied+3200 || !strings.Contains(words, fmt.Sprintf("%d parameters; tied, as the class's default, they are %d", own, tied)) {
 		t.Errorf("%d parameters, tied %d: %s", own, tied, words)
+	}
+	graph, err := FromConfig("config.json", []byte(`{"model_type":"internvl","text_config":{"model_type":"qwen2"}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := fmt.Sprintf("counted as tied, as the class's default, %d parameters; with a head of its own they are", graph.ParamCount()); !strings.Contains(strings.Join(graph.Warnings, " "), want) {
+		t.Errorf("no %q in %q", want, graph.Warnings)
 	}
 }

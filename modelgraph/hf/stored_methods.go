@@ -23,23 +23,29 @@ type storedRule struct {
 	// experts were linear layers.
 	experts, before5 expertsStored
 	inBlock          bool
-	read             func(format *storedFormat, section *config)
+	// tiesStay: a head that shares the table's weight is loaded as the table.
+	tiesStay bool
+	read     func(format *storedFormat, section *config)
 }
 
 var storedRules = map[string]storedRule{
 	"gptq":               {inBlock: true, experts: expertsApart, before5: expertsApart, read: (*storedFormat).readGPTQ},
-	"awq":                {skip: []string{"modules_to_not_convert"}, defaults: "always", experts: expertsApart, before5: expertsApart, read: (*storedFormat).readAWQ},
-	"bitsandbytes":       {skip: []string{"llm_int8_skip_modules"}, defaults: "absent", before5: expertsApart, read: (*storedFormat).readBitsAndBytes},
-	"fp8":                {skip: []string{"modules_to_not_convert", "ignored_layers"}, defaults: "absent", experts: expertsJoined, before5: expertsJoined, read: (*storedFormat).readFP8},
-	"mxfp4":              {skip: []string{"modules_to_not_convert"}, defaults: "absent", read: func(*storedFormat, *config) {}},
-	"fbgemm_fp8":         {skip: []string{"modules_to_not_convert"}, defaults: "absent", before5: expertsApart, read: (*storedFormat).readPlain},
-	"eetq":               {skip: []string{"modules_to_not_convert"}, defaults: "absent", before5: expertsApart, read: (*storedFormat).readPlain},
-	"quanto":             {skip: []string{"modules_to_not_convert"}, defaults: "absent", before5: expertsApart, read: (*storedFormat).readQuanto},
-	"hqq":                {before5: expertsApart, read: (*storedFormat).readHQQ},
-	"torchao":            {skip: []string{"modules_to_not_convert"}, defaults: "absent", before5: expertsApart, read: (*storedFormat).readTorchAO},
+	"awq":                {tiesStay: true, skip: []string{"modules_to_not_convert"}, defaults: "always", experts: expertsApart, before5: expertsApart, read: (*storedFormat).readAWQ},
+	"bitsandbytes":       {tiesStay: true, skip: []string{"llm_int8_skip_modules"}, defaults: "absent", before5: expertsApart, read: (*storedFormat).readBitsAndBytes},
+	"fp8":                {tiesStay: true, skip: []string{"modules_to_not_convert", "ignored_layers"}, defaults: "absent", experts: expertsJoined, before5: expertsJoined, read: (*storedFormat).readFP8},
+	"mxfp4":              {tiesStay: true, skip: []string{"modules_to_not_convert"}, defaults: "absent", read: func(*storedFormat, *config) {}},
+	"fbgemm_fp8":         {tiesStay: true, skip: []string{"modules_to_not_convert"}, defaults: "absent", before5: expertsApart, read: (*storedFormat).readPlain},
+	"eetq":               {tiesStay: true, skip: []string{"modules_to_not_convert"}, defaults: "absent", before5: expertsApart, read: (*storedFormat).readPlain},
+	"quanto":             {tiesStay: true, skip: []string{"modules_to_not_convert"}, defaults: "absent", before5: expertsApart, read: (*storedFormat).readQuanto},
+	"hqq":                {tiesStay: true, before5: expertsApart, read: (*storedFormat).readHQQ},
+	"torchao":            {tiesStay: true, skip: []string{"modules_to_not_convert"}, defaults: "absent", before5: expertsApart, read: (*storedFormat).readTorchAO},
 	"compressed-tensors": {experts: expertsApart, before5: expertsApart, read: (*storedFormat).readCompressed},
 	"modelopt":           {experts: expertsApart, before5: expertsApart, read: (*storedFormat).readModelOpt},
 }
+
+// otherMethods are those of Transformers 5.24 whose tensors are not known here
+// (quantizers/auto.py), and some of other engines.
+var otherMethods = []string{"aqlm", "auto-round", "bitnet", "fouroversix", "fp_quant", "gemma", "gguf", "higgs", "metal", "mxfp8", "nvfp4", "quark", "sinq", "spqr", "vptq", "fp4", "awq_marlin", "gptq_marlin"}
 
 // readStored reads quantization_config. What Transformers refuses is a fault of
 // the config; what is not known here is said in missing.
@@ -52,17 +58,33 @@ func readStored(cfg *config, graph *modelgraph.Graph) *storedFormat {
 		return format
 	}
 	rule, known := storedRules[format.method]
+	section.flag("dequantize")
+	if near := modelgraph.Nearest(format.method, slices.Sorted(maps.Keys(storedRules)), 1, 2); !known && len(near) > 0 && !slices.Contains(otherMethods, format.method) {
+		section.fail("quant_method", "%q is no method of Transformers 5.24 (did you mean %q?): set the one that wrote the weights", clipName(format.method), near[0])
+		return format
+	}
 	if !known {
 		format.missing = "the tensors of this method do not follow from its config here"
 		return format
 	}
 	format.experts, format.inBlock = rule.experts, rule.inBlock
-	if version := cfg.name("transformers_version"); version != "" && len(version) > 1 && version[0] < '5' && version[1] == '.' && !format.flip {
+	if before(cfg, 5, 0) && !format.flip {
 		format.experts = rule.before5
 	}
+	format.anyStart = before(cfg, 5, 21)
 	format.readSkipped(section, rule, graph)
 	rule.read(format, section)
 	return format
+}
+
+// before reports a config that a release before this one wrote.
+func before(cfg *config, major, minor int) bool {
+	var at [2]int
+	version := cfg.name("transformers_version")
+	if count, _ := fmt.Sscanf(version, "%d.%d", &at[0], &at[1]); count < len(at) {
+		return false
+	}
+	return at[0] < major || at[0] == major && at[1] < minor
 }
 
 func memberNames(section *config) []string {
@@ -250,9 +272,11 @@ func (format *storedFormat) readFP8(section *config) {
 func (format *storedFormat) readPlain(section *config) {
 	if format.method == "eetq" {
 		oneOf(section, "int8", "weights", "int8")
+		format.bias = "F16" // integrations/eetq.py, EetqLinear
 		format.one("eetq", nil, nil)
 		return
 	}
+	format.bias = "F32" // integrations/fbgemm_fp8.py, FbgemmFp8Linear
 	format.one("fbgemm", nil, nil)
 }
 
@@ -339,6 +363,10 @@ func (format *storedFormat) hqqScheme(section *config) *storedScheme {
 // readTorchAO reads the class that torchao's config_to_dict names. Its version 1
 // had other tensor classes.
 func (format *storedFormat) readTorchAO(section *config) {
+	if section.members["quant_type"].Kind() == '"' {
+		format.missing = fmt.Sprintf("quant_type %s is a name, which Transformers 5 reads no more: torchao's config_to_dict gives the object", short(section.members["quant_type"]))
+		return
+	}
 	kinds := section.sub("quant_type")
 	if section.flag("include_input_output_embeddings") {
 		format.missing = "include_input_output_embeddings packs embedding tables too"
@@ -370,7 +398,7 @@ func (format *storedFormat) readTorchAO(section *config) {
 	if version := kind.optional(2, "_version"); version != 2 || form == nil {
 		format.missing = fmt.Sprintf("the tensors of torchao's %s, version %d, are not known here", cmp.Or(clipName(class), "scheme"), version)
 	}
-	format.schemes = append(format.schemes, storedScheme{form: form, sizes: at, names: names})
+	format.schemes = append(format.schemes, storedScheme{form: form, sizes: at, names: names, unevenStay: class == "Int4WeightOnlyConfig"})
 }
 
 // torchAOGrain is what shares a scale: of two that are given, the weights' is last.

@@ -76,7 +76,7 @@ type checker struct {
 func (check *checker) judge(report *Report, table *costmodel.Table) {
 	report.Verdict, report.Imbalance = worst(report.Devices), imbalance(report.Devices)
 	check.fit(report.Devices)
-	report.Faults, report.Warnings = check.faults, slices.Concat(check.warnings, poolNotes(report.Devices, table.Workload.Runtime), bandNotes(table.Band, report.Devices), preparedNotes(table, report.Devices))
+	report.Faults, report.Warnings = check.faults, slices.Concat(check.warnings, poolNotes(report.Devices, table.Workload.Runtime), bandNotes(table.Band, report.Devices), preparedNotes(table, report.Devices), loadingNotes(table, check.placement, report.Devices))
 }
 
 func (check *checker) fault(kind string, module, format string, args ...any) {

@@ -79,7 +79,7 @@ func NewPlan(graph *modelgraph.Graph, table *costmodel.Table, topo *costmodel.To
 		FormatVersion: planVersion, Workload: table.Workload, Topology: *topo, Devices: devices,
 		Verdict: worst(devices), Imbalance: imbalance(devices), StepSeconds: StepSeconds(table, topo, placed),
 	}
-	plan.Warnings = slices.Concat(poolNotes(devices, table.Workload.Runtime), bandNotes(table.Band, devices), preparedNotes(table, devices))
+	plan.Warnings = slices.Concat(poolNotes(devices, table.Workload.Runtime), bandNotes(table.Band, devices), preparedNotes(table, devices), loadingNotes(table, placed, devices))
 	plan.describe(graph)
 	if placed != nil {
 		plan.DeviceMap, plan.Stages = placed.Flatten(graph), timedStages(graph, table, topo, placed)

@@ -2,6 +2,7 @@ package devicemap
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -112,4 +113,31 @@ func preparedNotes(table *costmodel.Table, devices []Prediction) []string {
 		return nil
 	}
 	return []string{fmt.Sprintf("the peak is before the first step: FSDP2 prepares a model of %v on the GPU, if your script builds it there; if it loads on the CPU, plan with --built-on cpu", costmodel.Bytes(table.Prepared))}
+}
+
+// loadingNotes name the GPU that has least room while stored weights are converted.
+func loadingNotes(table *costmodel.Table, placed Map, devices []Prediction) []string {
+	most := make([]int64, len(devices))
+	for unit, at := range placed {
+		if at >= 0 && int(at) < len(most) {
+			most[at] = max(most[at], table.Units[unit].Loading)
+		}
+	}
+	worst, least := -1, int64(math.MaxInt64)
+	for i := range devices {
+		predicted := &devices[i].Predicted
+		if room := devices[i].Budget - predicted.ParamsBytes - predicted.OverheadBytes - most[i]; most[i] > 0 && room < least {
+			worst, least = i, room
+		}
+	}
+	if worst < 0 {
+		return nil
+	}
+	device := &devices[worst]
+	note := fmt.Sprintf("loading: GPU %d holds up to %v at once, its weights (%v) and %v to convert the largest", device.Device,
+		costmodel.Bytes(device.Predicted.ParamsBytes+most[worst]), costmodel.Bytes(device.Predicted.ParamsBytes), costmodel.Bytes(most[worst]))
+	if least < 0 {
+		note += fmt.Sprintf(", and lacks %v: Transformers then converts mxfp4 in host memory, and others run out of memory; a checkpoint saved once in bf16 avoids both", costmodel.Bytes(-least))
+	}
+	return []string{note}
 }

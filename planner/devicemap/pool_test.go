@@ -27,3 +27,17 @@ func TestTightNote(t *testing.T) {
 		t.Errorf("nothing is tight: %q", notes)
 	}
 }
+
+// TestLoadingNote: the GPU with the least room while its largest weight is converted.
+func TestLoadingNote(t *testing.T) {
+	table := &costmodel.Table{Units: []costmodel.Unit{{Loading: 4 << 30}, {}, {Loading: 2 << 30}}}
+	devices := []Prediction{{Device: 0, Budget: 40 << 30}, {Device: 1, Budget: 11 << 30}}
+	devices[0].Predicted.ParamsBytes, devices[1].Predicted.ParamsBytes = 30<<30, 10<<30
+	if notes := loadingNotes(table, Map{0, CPU, 1}, devices); len(notes) != 1 ||
+		!strings.HasPrefix(notes[0], "loading: GPU 1 holds up to 12.00 GiB at once, its weights (10.00 GiB) and 2.00 GiB to convert the largest, and lacks 1.00 GiB") {
+		t.Errorf("%q", notes)
+	}
+	if notes := loadingNotes(table, Map{CPU, 0, Nowhere}, devices); notes != nil {
+		t.Errorf("nothing is converted on a GPU: %q", notes)
+	}
+}
