@@ -20,6 +20,9 @@ const maxConfigBytes = 64 << 20
 // and names the model if the config does not.
 func FromConfig(file string, data []byte) (*modelgraph.Graph, error) {
 	graph, _, cfg, err := fromConfig(file, data)
+	if err != nil && isComponent(cfg) {
+		return fromComponent(cfg, file, data)
+	}
 	if newest.explains(cfg, err) {
 		graph, err = fromTypes(cfg, modelName(cfg, file), file, data)
 	}
