@@ -30,24 +30,29 @@ func isComponent(cfg *config) bool {
 	return cfg != nil && cfg.name(className) != "" && cfg.name("model_type") == "" && cfg.fault() == nil
 }
 
-// fromComponent builds a component by the table of diffusers. Its weights are
-// BF16, as diffusers' own pages load them: a config does not say.
-func fromComponent(cfg *config, source string, data []byte) (*modelgraph.Graph, error) {
-	name := cfg.name(className)
+// componentTree are a component's tensors by the table of diffusers.
+func componentTree(cfg *config) (*typeTree, *typeClass, *typeObject, error) {
 	tree := &typeTree{file: cfg.file, in: components, ties: make(map[string]string), units: make(map[string]string)}
-	class := line[typeClass](components, "class", name)
+	class := line[typeClass](components, "class", cfg.name(className))
 	if class == nil {
-		return nil, &modelgraph.SyntaxError{File: cfg.file, Place: className, Msg: fmt.Sprintf("%q is not in the table of diffusers %s; %s", clipName(name), components.name, wayOut)}
+		return nil, nil, nil, &modelgraph.SyntaxError{File: cfg.file, Place: className, Msg: fmt.Sprintf("%q is not in the table of diffusers %s; %s", clipName(cfg.name(className)), components.name, wayOut)}
 	}
 	from := &objects{file: cfg.file, in: components}
 	said := plainMembers(cfg)
 	maps.DeleteFunc(said, func(field string, _ any) bool { return strings.HasPrefix(field, "_") })
 	root := from.read("", class.Config, said, nil)
 	if from.err != nil {
-		return nil, ofDiffusers(from.err)
+		return nil, nil, nil, ofDiffusers(from.err)
 	}
-	if err := tree.add(class, root, "", nil, true); err != nil {
-		return nil, ofDiffusers(err)
+	return tree, class, root, ofDiffusers(tree.add(class, root, "", nil, true))
+}
+
+// fromComponent builds a component. Its weights are BF16, as diffusers' own
+// pages load them: a config does not say.
+func fromComponent(cfg *config, source string, data []byte) (*modelgraph.Graph, error) {
+	tree, class, root, err := componentTree(cfg)
+	if err != nil {
+		return nil, err
 	}
 	layers := tree.layers(class, modelgraph.BF16)
 	graph, err := modelgraph.New(modelName(cfg, source), layers, tree.tied())
@@ -55,7 +60,7 @@ func fromComponent(cfg *config, source string, data []byte) (*modelgraph.Graph, 
 		return nil, fmt.Errorf("%s: %w", cfg.file, err)
 	}
 	graph.Source, graph.Config, graph.Class, graph.Family, graph.DType = source, data, class.Class, "diffusers", modelgraph.BF16
-	graph.Unknown = []string{fmt.Sprintf("%s %q: its layers are known by their sizes alone", className, clipName(name))}
+	graph.Unknown = []string{fmt.Sprintf("%s %q: its layers are known by their sizes alone", className, clipName(class.Class))}
 	for _, field := range slices.Sorted(maps.Keys(root.extra)) {
 		graph.Warnings = append(graph.Warnings, fmt.Sprintf("%s: %s has no field %q: diffusers ignores it, and so does devmap", cfg.file, class.Class, clipName(field)))
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // wayOut is what to do if a config alone does not give the model.
-const wayOut = "give the folder with its safetensors files, or describe the model in a model.json"
+const wayOut = "give the folder with its safetensors files, or export it with devmap.export as a model.json"
 
 // unknownFamilyError is a config whose model_type has no rules here.
 type unknownFamilyError struct {

@@ -56,6 +56,8 @@ func checkGenerating(set *pflag.FlagSet, model string) error {
 		case flag == nil || !flag.Changed || name == "batch" || name == "offload" || flag.Value.String() == planned[name]:
 		case name == "preset":
 			return out.Usagef("--preset %s: devmap does not count training steps of diffusion pipelines yet, and %s is one; without --preset its inference is planned", flag.Value, model)
+		case name == "mode" && flag.Value.String() == string(costmodel.Load):
+			return out.Usagef("--mode load: %s is a pipeline of components; give one, such as %s/transformer, whose weights are placed alone", model, model)
 		case name == "dp" || name == "tp":
 			return out.Usagef("--%s: stages of several GPUs are a language model's in training, and %s is a pipeline of components (--ulysses, --ring, --pipefusion and --cfg-degree spread it)", name, model)
 		default:

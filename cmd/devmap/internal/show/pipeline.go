@@ -13,6 +13,27 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
+// Components prints the components of a pipeline with their weights.
+func Components(to io.Writer, pipeline *diffusers.Pipeline) error {
+	_, err := fmt.Fprintf(to, "%s\n%s\n", out.Cell(pipeline.Class), out.Block(components(pipeline)))
+	return err
+}
+
+func components(pipeline *diffusers.Pipeline) string {
+	rows := texttab.New("Component", "Class", "Parameters", "GiB").Compact()
+	rows.Right(2)
+	rows.Right(3)
+	for i := range pipeline.Components {
+		component := &pipeline.Components[i]
+		if component.Graph == nil {
+			rows.Row(out.Cell(component.Name), out.Cell(component.Class), "left out", "")
+			continue
+		}
+		rows.Row(out.Cell(component.Name), out.Cell(component.Class), fmt.Sprint(component.Graph.ParamCount()), inGiB(component.Graph.ParamBytes()))
+	}
+	return rows.String()
+}
+
 // Pipeline prints a diffusion pipeline: its components, what the fullest GPU
 // holds in each phase, and on several GPUs the degrees side by side.
 func Pipeline(to io.Writer, pipeline *diffusers.Pipeline, solution *planner.Solution, document *devicemap.Plan, defaults func(*phases.Workload) []string) {
@@ -24,18 +45,7 @@ func Pipeline(to io.Writer, pipeline *diffusers.Pipeline, solution *planner.Solu
 		fmt.Sprintf("batch %d × %d × %d, %s, %s", work.Batch, work.Width, work.Height, Plural(work.Frames, "frame"), Plural(work.Steps, "step")),
 		gpusOf(&document.Topology), strings.TrimPrefix(strings.TrimPrefix(degrees(work)+" ("+document.Workload.Runtime+")", ", "), " "),
 	}, defaults(&work))
-	components := texttab.New("Component", "Class", "Parameters", "GiB").Compact()
-	components.Right(2)
-	components.Right(3)
-	for i := range pipeline.Components {
-		component := &pipeline.Components[i]
-		if component.Graph == nil {
-			components.Row(out.Cell(component.Name), out.Cell(component.Class), "left out", "")
-			continue
-		}
-		components.Row(out.Cell(component.Name), out.Cell(component.Class), fmt.Sprint(component.Graph.ParamCount()), inGiB(component.Graph.ParamBytes()))
-	}
-	say("%s\n", out.Block(components.String()))
+	say("%s\n", out.Block(components(pipeline)))
 	table := &sheet{
 		headings: []string{"Phase", "Peak by", "Weights", "Activ", "Buffers", "Peak", "Reserved", "Free", "Seconds", "Fits"},
 		left:     []string{"Phase", "Peak by", "Fits"}, spare: []string{"Buffers", "Seconds"}, compact: true,

@@ -1,0 +1,80 @@
+package hf
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// TestComponentTypes compares the table with what diffusers builds.
+// DEVMAP_COMPONENT_TYPES names other samples, one a line.
+func TestComponentTypes(t *testing.T) {
+	path := os.Getenv("DEVMAP_COMPONENT_TYPES")
+	if path == "" {
+		path = "../../fixtures/oracle/types-diffusers.jsonl.gz"
+	}
+	packed, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := packed
+	if reader, err := gzip.NewReader(bytes.NewReader(packed)); err == nil {
+		if data, err = io.ReadAll(reader); err != nil {
+			t.Fatal(err)
+		}
+	}
+	exact, refused, wrong := 0, 0, 0
+	for text := range bytes.Lines(data) {
+		var sample typeSample
+		if err := json.Unmarshal(text, &sample); err != nil {
+			t.Fatal(err)
+		}
+		cfg, err := parseConfig("config.json", sample.Config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tree, _, _, err := componentTree(cfg)
+		switch {
+		case errors.As(err, new(*typeError)) || errors.As(err, new(*modelgraph.SyntaxError)):
+			refused++
+			if os.Getenv("DEVMAP_COMPONENT_TYPES") != "" {
+				t.Logf("refused %.150s: %v", sample.Config, err)
+			}
+			continue
+		case err != nil:
+			t.Errorf("%.150s: %v", sample.Config, err)
+			continue
+		}
+		maps.DeleteFunc(tree.units, func(_, class string) bool { return class != "" && !slices.Contains(tree.noSplit, class) })
+		slices.SortStableFunc(tree.tensors, func(x, y typeTensor) int { return slices.Compare(x.key, y.key) })
+		facts, same := typeFacts(tree), true
+		for name, want := range map[string]string{"tensors": sample.Tensors, "buffers": sample.Buffers, "ties": sample.Ties, "nosplit": sample.NoSplit} {
+			got := facts[name]
+			if name == "nosplit" || name == "ties" {
+				slices.Sort(got)
+			}
+			if linesDigest(got) != want {
+				same = false
+				t.Errorf("wrong %s: %.400s: %d lines, first %v", name, sample.Config, len(got), got[:min(3, len(got))])
+			}
+		}
+		if same {
+			exact++
+		} else {
+			wrong++
+		}
+	}
+	t.Logf("%d exact, %d refused, %d wrong", exact, refused, wrong)
+	if os.Getenv("DEVMAP_COMPONENT_TYPES") == "" && (exact < 9*refused || exact == 0) {
+		t.Errorf("%d exact, %d refused: the table has lost some", exact, refused)
+	}
+}
