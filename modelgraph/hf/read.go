@@ -20,7 +20,7 @@ const maxConfigBytes = 64 << 20
 // and names the model if the config does not.
 func FromConfig(file string, data []byte) (*modelgraph.Graph, error) {
 	graph, _, cfg, err := fromConfig(file, data)
-	if err != nil && isComponent(cfg) {
+	if err != nil && component(cfg) != "" {
 		return fromComponent(cfg, file, data)
 	}
 	if newest.explains(cfg, err) {

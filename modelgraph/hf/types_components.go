@@ -25,26 +25,57 @@ var components = &release{name: "0.42.1", table: embedded.New("types-diffusers.j
 // className is the member that names a component's class.
 const className = "_class_name"
 
-// isComponent reports the config of a component of a diffusion pipeline.
-func isComponent(cfg *config) bool {
-	return cfg != nil && cfg.name(className) != "" && cfg.name("model_type") == "" && cfg.fault() == nil
+// policies are LeRobot's policies that the table has, by their type
+// (fixtures/oracle/published.py names the code).
+var policies = map[string]string{"pi0": "LerobotPI0", "pi0_fast": "LerobotPI0Fast"}
+
+// component is the class of the table that a config without model_type names, of
+// a component of a diffusion pipeline or of a policy; empty if it names none.
+func component(cfg *config) string {
+	switch {
+	case cfg == nil || cfg.has("model_type"):
+		return ""
+	case cfg.has(className):
+		return cfg.name(className)
+	case cfg.has("type") && cfg.has("input_features"):
+		return policies[cfg.name("type")]
+	}
+	return ""
 }
 
 // componentTree are a component's tensors by the table of diffusers.
 func componentTree(cfg *config) (*typeTree, *typeClass, *typeObject, error) {
 	tree := &typeTree{file: cfg.file, in: components, ties: make(map[string]string), units: make(map[string]string)}
-	class := line[typeClass](components, "class", cfg.name(className))
+	name := component(cfg)
+	class := line[typeClass](components, "class", name)
 	if class == nil {
-		return nil, nil, nil, &modelgraph.SyntaxError{File: cfg.file, Place: className, Msg: fmt.Sprintf("%q is not in the table of diffusers %s; %s", clipName(cfg.name(className)), components.name, wayOut)}
+		return nil, nil, nil, &modelgraph.SyntaxError{File: cfg.file, Place: className, Msg: fmt.Sprintf("%q is not in the table of diffusers %s; %s", clipName(name), components.name, wayOut)}
 	}
 	from := &objects{file: cfg.file, in: components}
 	said := plainMembers(cfg)
 	maps.DeleteFunc(said, func(field string, _ any) bool { return strings.HasPrefix(field, "_") })
+	if !cfg.has(className) {
+		if err := policy(cfg, class.Class, said); err != nil {
+			return nil, nil, nil, err
+		}
+	}
 	root := from.read("", class.Config, said, nil)
 	if from.err != nil {
 		return nil, nil, nil, ofDiffusers(from.err)
 	}
 	return tree, class, root, ofDiffusers(tree.add(class, root, "", nil, true))
+}
+
+// policy leaves of a LeRobot policy's config what its table has. Before
+// version 0.4 the code built other modules, and said proj_width.
+func policy(cfg *config, class string, said map[string]any) error {
+	if said["proj_width"] != nil {
+		return &typeError{cfg.file, "proj_width", fmt.Sprintf("the config is of a LeRobot before 0.4, whose %s has other modules", class)}
+	}
+	if sides, ok := said["image_resolution"].([]any); ok && len(sides) == 2 && alike(sides[0], sides[1]) {
+		said["image_side"] = sides[0]
+	}
+	return nil
 }
 
 // fromComponent builds a component. Its weights are BF16, as diffusers' own
@@ -62,6 +93,9 @@ func fromComponent(cfg *config, source string, data []byte) (*modelgraph.Graph, 
 	graph.Source, graph.Config, graph.Class, graph.Family, graph.DType = source, data, class.Class, "diffusers", modelgraph.BF16
 	graph.Unknown = []string{fmt.Sprintf("%s %q: its layers are known by their sizes alone", className, clipName(class.Class))}
 	for _, field := range slices.Sorted(maps.Keys(root.extra)) {
+		if !cfg.has(className) { // a policy's other settings
+			break
+		}
 		graph.Warnings = append(graph.Warnings, fmt.Sprintf("%s: %s has no field %q: diffusers ignores it, and so does devmap", cfg.file, class.Class, clipName(field)))
 	}
 	graph.Warnings = append(graph.Warnings, tree.warnings...)
