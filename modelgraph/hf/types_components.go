@@ -49,7 +49,11 @@ func componentTree(cfg *config) (*typeTree, *typeClass, *typeObject, error) {
 	name := component(cfg)
 	class := line[typeClass](components, "class", name)
 	if class == nil {
-		return nil, nil, nil, &modelgraph.SyntaxError{File: cfg.file, Place: className, Msg: fmt.Sprintf("%q is not in the table of diffusers %s; %s", clipName(name), components.name, wayOut)}
+		place := className
+		if !cfg.has(className) {
+			place = "type"
+		}
+		return nil, nil, nil, &modelgraph.SyntaxError{File: cfg.file, Place: place, Msg: fmt.Sprintf("%q is not in the table of diffusers %s; %s", clipName(name), components.name, wayOut)}
 	}
 	from := &objects{file: cfg.file, in: components}
 	said := plainMembers(cfg)
