@@ -55,8 +55,9 @@ type Workload struct {
 	// which are loaded as bf16.
 	Dequantized bool `json:"dequantized,omitzero"`
 	// Optimizer is the update rule: adamw, sgd, adamw-foreach (its temporaries in
-	// the step), adamw-8bit (bitsandbytes), sgd-momentum, adafactor, muon, or
-	// bitsandbytes' paged-adamw-8bit or paged-adamw-32bit.
+	// the step), adamw-8bit (bitsandbytes), sgd-momentum, adafactor, muon,
+	// bitsandbytes' paged-adamw-8bit or paged-adamw-32bit, or torchao's
+	// adamw-torch-8bit or adamw-torch-4bit.
 	Optimizer string `json:"optimizer"`
 	// OptimizerInBackward: each parameter is updated when backward has made its
 	// gradient, which is dropped then.
@@ -92,6 +93,11 @@ type Workload struct {
 	// Quantize is how the frozen weights of linear layers are stored: nf4 or int8
 	// (bitsandbytes); empty: as they are.
 	Quantize string `json:"quantize,omitzero"`
+
+	// Float8 is how torchao trains the linear layers of blocks with 8-bit products:
+	// tensorwise, rowwise, or tensorwise-gathered, whose weights FSDP2 gathers in 8
+	// bits; empty: it does not.
+	Float8 string `json:"float8,omitzero"`
 
 	// Loss is how a language model's loss is computed: eager, chunked or fused;
 	// empty: eager.

@@ -27,7 +27,8 @@ type Graph struct {
 	// ([Join]).
 	Joined [][]string
 	// AutoClass is Transformers' Auto class that loads the code in the model's
-	// repository (trust_remote_code); empty if Transformers has the class.
+	// repository (trust_remote_code), or a class of its own that
+	// AutoModelForCausalLM does not load; empty if that loads the model.
 	AutoClass string
 	// Hollow are modules outside the units that hold no tensor (a dropout): a
 	// device map may name them or leave them out.

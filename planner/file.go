@@ -44,6 +44,13 @@ func (solution *Solution) pipelineFile(asked *Diffusion) *devicemap.Plan {
 	if len(solution.Devices) > 1 {
 		plan.Workload.Runtime = "xdit"
 	}
+	if training := planned.Workload.Train; training != nil {
+		plan.Workload = *training
+		plan.Workload.Runtime, plan.Workload.MicroBatches = "accelerate", max(1, training.MicroBatches)
+		if planned.Workload.Replicas > 1 {
+			plan.Workload.World = planned.Workload.Replicas
+		}
+	}
 	plan.Pipeline, _ = json.Marshal(struct { // numbers and words
 		Class           string `json:"class"`
 		phases.Workload `json:",inline"`

@@ -3,12 +3,14 @@ package main
 import (
 	"bytes"
 	"context"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/worker"
 )
 
 // TestBenchmarkInterrupted: a benchmark whose search is interrupted before it
@@ -56,5 +58,31 @@ func TestBenchmarkDegrees(t *testing.T) {
 		if code := run(t.Context(), append([]string{"plan"}, c.args...), &document, &errs); code != c.code || !strings.Contains(errs.String(), c.says) {
 			t.Errorf("%v: exit status %d: %s; want %d, %s", c.args, code, errs.String(), c.code, c.says)
 		}
+	}
+}
+
+// TestReplayCommand: a log of allocations from standard input and from a file.
+func TestReplayCommand(t *testing.T) {
+	const log = `{"format_version": "devmap.allocations/v1", "devices": 1, "events": [[1,0,11534336],[-1]]}`
+	path := filepath.Join(t.TempDir(), "log.json")
+	if err := os.WriteFile(path, []byte(log), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{path, "-"} {
+		root := newRoot(worker.Self{})
+		var said bytes.Buffer
+		root.SetIn(strings.NewReader(log))
+		root.SetOut(&said)
+		root.SetArgs([]string{"replay", file})
+		if err := root.Execute(); err != nil || !strings.Contains(said.String(), `"peak_allocated_bytes": 12582912`) {
+			t.Errorf("%s: %v, %s", file, err, said.String())
+		}
+	}
+	root := newRoot(worker.Self{})
+	root.SetIn(strings.NewReader(strings.Replace(log, "[-1]", "[-2]", 1)))
+	root.SetOut(io.Discard)
+	root.SetArgs([]string{"replay", "-"})
+	if err := root.Execute(); err == nil || !strings.Contains(err.Error(), "standard input") || !strings.Contains(err.Error(), "events[1]") {
+		t.Errorf("a tensor that was not made: %v", err)
 	}
 }

@@ -40,8 +40,7 @@ All rows do the same work: --batch is the batch of all GPUs together. Replicas
 (ddp, zero, fsdp, hsdp) take equal parts of it, at least one sequence each. A
 pipeline without --micro-batches uses twice as many as GPUs, or the next lower
 divisor of the batch. --strategy, --runtime and --schedule restrict the rows.
-The printed command and the flags of rows are for devmap plan. Its --batch is
-the batch of one replica.
+Printed flags are for devmap plan, whose --batch is that of one replica.
 
 The table goes to standard output, with the command for the best row. --json
 prints every row as JSON instead, with the peak and traffic of each GPU; -o
@@ -240,7 +239,7 @@ func common(graph *modelgraph.Graph, rows []strategy.Row) []string {
 	first := true
 	for i := range rows {
 		switch {
-		case rows[i].Refused != nil:
+		case rows[i].Refused != nil, rows[i].Current: // that has no plan of devmap's
 		case first:
 			out, first = allWarnings(graph, rows[i].Solution.Warnings), false
 		default:

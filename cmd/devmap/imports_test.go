@@ -36,7 +36,7 @@ var allowed = map[string][]string{
 	"costmodel":           {"modelgraph"},
 	"costmodel/order":     {"costmodel"},
 	"costmodel/recipe":    {"modelgraph", "costmodel"},
-	"costmodel/timeline":  {"costmodel", "costmodel/order"},
+	"costmodel/timeline":  {"modelgraph", "costmodel", "costmodel/order"},
 	"costmodel/steptime":  {"modelgraph", "costmodel", "costmodel/order"},
 	"costmodel/catalogue": {"costmodel"},
 	"costmodel/phases":    {"modelgraph", "modelgraph/diffusers", "modelgraph/hf", "modelgraph/safetensors", "costmodel"},

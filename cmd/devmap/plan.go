@@ -70,6 +70,9 @@ func (command *planCommand) run(cmd *cobra.Command, arg string) error {
 			return err
 		}
 		notes := append(ask.DefaultNotes(cmd), command.DeviceNotes(asked.Topology)...)
+		if training := asked.Diffusion.Workload.Train; training != nil {
+			notes = append(notes, command.IdleNotes(training)...)
+		}
 		if builtIn != nil && arg != folder {
 			notes = append(notes, fmt.Sprintf("%s is in no local cache: the built-in configs of %s are used", arg, folder))
 		}
@@ -208,6 +211,9 @@ func withHelps(ctx context.Context, err error, asked *ask.Question) error {
 func infeasible(ctx context.Context, err error, asked *ask.Question) *out.Infeasible {
 	changes := asked.Smallest(ctx)
 	none := &out.Infeasible{Err: err, Helps: show.Changes(changes), Remedies: ask.Remedies(changes)}
+	if len(none.Helps) == 0 {
+		none.Helps = []string{asked.NoChange(ctx)}
+	}
 	for i := range none.Remedies {
 		none.Remedies[i].Text = none.Helps[i]
 	}

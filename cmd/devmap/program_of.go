@@ -22,6 +22,7 @@ import (
 	"github.com/devmap-dev/devmap/executor/program"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/planner/devicemap"
+	"github.com/devmap-dev/devmap/planner/emit"
 )
 
 // compiled is a plan's program with what is predicted of it: of every device, and
@@ -96,7 +97,8 @@ func programOf(cmd *cobra.Command, plan *devicemap.Plan, file, model, csv string
 	}
 	other := prediction(plan.Workload.Runtime, plan.StepSeconds, plan.Devices)
 	made.Predictions = append(made.Predictions, other)
-	return result, out.Note(cmd, "note: %s targets %s; re-estimated for devmap: %s\n", file, plan.Workload.Runtime, revised(own, other))
+	show.Warnings(cmd.ErrOrStderr(), []string{fmt.Sprintf("%s targets %s; re-estimated for devmap: %s", file, plan.Workload.Runtime, revised(own, other))})
+	return result, nil
 }
 
 // noProgram says why a plan's workload has no program: a workload that the plan's
@@ -124,6 +126,8 @@ func measuredOn(topology *costmodel.Topology) map[int32]string {
 // compilable refuses plans of what devmap's engine does not run.
 func compilable(plan *devicemap.Plan, file, csv string) error {
 	switch traits := plan.Workload.Strategy.Traits(); {
+	case len(plan.Pipeline) > 0:
+		return out.Usagef("%s is a plan for a diffusion pipeline, for which devmap's engine has no program: devmap emit %s --for diffusers says how to run it", file, emit.Shell(file))
 	case traits.Replicated:
 		return out.Usagef("%s is a plan for %s, which has no program: plan with --strategy %s or %s", file, plan.Workload.Strategy, costmodel.Pipeline, costmodel.DeviceMap)
 	case csv != "" && !traits.Staged:

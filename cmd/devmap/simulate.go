@@ -12,6 +12,7 @@ import (
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
+	"github.com/devmap-dev/devmap/costmodel/timeline"
 	"github.com/devmap-dev/devmap/executor/program"
 	"github.com/devmap-dev/devmap/executor/simulate"
 	"github.com/devmap-dev/devmap/modelgraph"
@@ -106,7 +107,7 @@ func (command *simulateCommand) program(cmd *cobra.Command, file string, data []
 		of, err = program.Parse(file, data)
 		return of, nil, err
 	}
-	plan, err := devicemap.ParsePlan(file, data)
+	plan, err := devicemap.ReadPlan(file, data)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -331,4 +332,42 @@ func headOf(sim *show.Simulation) simulateOutput {
 		document.Predicted = append(document.Predicted, simulatedPrediction{prediction.Runtime, stepOf(prediction.StepTicks), prediction.Peaks})
 	}
 	return document
+}
+
+// maxLogBytes limits a log of allocations.
+const maxLogBytes = 256 << 20
+
+// newReplay is what devmap.measure of the Python package calls. Its input and its
+// output are on docs/formats/allocations.md.
+func newReplay() *cobra.Command {
+	return &cobra.Command{
+		Use:    "replay FILE|-",
+		Short:  "Replay a log of allocations in PyTorch's caching allocator",
+		Hidden: true,
+		Args:   out.Exactly(1, "a log of allocations, or - for standard input"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			file := args[0]
+			data, err := out.Interruptible(cmd.Context(), 0, file, func() ([]byte, error) {
+				if file != "-" {
+					return modelgraph.ReadSmall(file, "a log of allocations", maxLogBytes)
+				}
+				data, err := io.ReadAll(io.LimitReader(cmd.InOrStdin(), maxLogBytes+1))
+				if err == nil && len(data) > maxLogBytes {
+					err = fmt.Errorf("standard input: larger than the %d MiB that a log of allocations may have", maxLogBytes>>20)
+				}
+				return data, err
+			})
+			if err != nil {
+				return err
+			}
+			if file == "-" {
+				file = "standard input"
+			}
+			answer, err := timeline.Replay(file, data)
+			if err != nil {
+				return err
+			}
+			return devicemap.WriteJSON(cmd.OutOrStdout(), answer)
+		},
+	}
 }

@@ -51,12 +51,11 @@ var loadOverhead = sync.OnceValue(func() overhead {
 	return read
 })
 
-// Overhead is what a GPU holds under a workload beyond what the engine's
-// allocator was asked for at the peak: NCCL's bytes, and the slack of the pool
-// on GPUs without the model's head and with it, as [costmodel.Table] has them;
-// followed is beyond what requests that are followed one by one have it reserve.
-// An arena is one block, of an engine without NCCL ([costmodel.StageRules]), whose
-// context is smaller than PyTorch's.
+// Overhead is the memory of a GPU in addition to the allocator's requests at the peak.
+// used has the bytes of contexts and of NCCL. body and head are the slack of the pool, as
+// [costmodel.Table] has it, on GPUs without and with the model's head. followed is the
+// slack if the pool's requests are followed one by one. An arena is one block without
+// NCCL ([costmodel.StageRules]); its context is smaller than PyTorch's.
 func Overhead(workload *costmodel.Workload) (used costmodel.Comm, body, head, followed [2]float64) {
 	if costmodel.StageRulesOf(workload.Runtime).Arena {
 		used.Contexts = contexts(load().OwnContext, workload.Mode)
@@ -68,8 +67,15 @@ func Overhead(workload *costmodel.Workload) (used costmodel.Comm, body, head, fo
 		return used, body, head, followed
 	}
 	pool := slackOf(workload)
+	if torchao := workload.Optimizer == value.AdamWTorch8bit || workload.Optimizer == value.AdamWTorch4bit; workload.Float8 != "" || torchao {
+		pool.Body[1], pool.Head[1] = max(pool.Body[1], wideRange), max(pool.Head[1], wideRange)
+	}
 	return comm(workload), pool.Body, pool.Head, followedOf(workload)
 }
+
+// wideRange is the largest part of the peak that the pool had in addition with torchao,
+// whose temporaries have four sizes for each operand (measured/float8_h200.jsonl).
+const wideRange = 0.54
 
 // contexts are those of another engine and of PyTorch, by compute capability,
 // if they were measured.

@@ -2,6 +2,7 @@ package estimate
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/engine"
@@ -64,12 +65,19 @@ func evaluation(table *costmodel.Table, model *layers.Model) error {
 	out := *table
 	out.Workload, out.Marks, out.LastGradients, out.Evaluation, out.Saving, out.Prepared = run, nil, false, nil, 0, 0
 	out.Units, _ = layers.Units(forward)
+	traits := run.Strategy.Traits()
 	for i := range out.Units {
 		unit := &out.Units[i]
 		unit.OptimizerState, unit.Padding = table.Units[i].OptimizerState, table.Units[i].Padding
+		if traits.ZeroStage == 3 { // a flat buffer throughout (deepspeed/runtime/zero/stage3.py, grad_partitions_flat_buffer)
+			unit.ResidentGrads = table.Units[i].ResidentGrads
+		}
 		for k, at := range forward.Unit(i) {
 			evaluates(&unit.Layers[k], &forward.Layers[at], &model.Layers[at], &table.Units[i].Layers[k])
 		}
+	}
+	if rests, ok := model.Followed(); ok {
+		out.Units[0].Padding = rests[1]
 	}
 	out.OutputBytes, out.OutputsDropped = 0, false
 	table.Evaluation, table.Retained = &out, retained(forward)
@@ -198,7 +206,7 @@ func checkUntrained(workload *costmodel.Workload) error {
 
 // checkLiger refuses another loss than that of Liger's kernels.
 func checkLiger(workload *costmodel.Workload) error {
-	if !workload.Liger || workload.Loss == "" || workload.Loss == value.LossFused {
+	if !workload.Liger || workload.Loss == "" || workload.Loss == value.LossFused || workload.Loss == value.LossTiled && trainer.Of(workload.Preset).Path.LigerLayers {
 		return nil
 	}
 	return refuse("liger", true, "Liger has a loss of its own, which %v is not: leave out one of both", costmodel.Set("loss", workload.Loss))
@@ -252,6 +260,68 @@ func checkInBackward(workload *costmodel.Workload) error {
 		return refuse("optimizer_in_backward", true, "DDP reduces gradients after the hook of each parameter, so that GPUs would update by their own: use %v, or %v for one GPU", costmodel.Set("strategy", costmodel.FSDP), costmodel.Set("strategy", costmodel.DeviceMap))
 	}
 	return nil
+}
+
+// checkTorchAO refuses torchao's optimizers where a step is not one GPU's own.
+func checkTorchAO(workload *costmodel.Workload) error {
+	torchao := workload.Optimizer == value.AdamWTorch8bit || workload.Optimizer == value.AdamWTorch4bit
+	if !torchao || workload.Strategy == costmodel.DDP || workload.Strategy.Traits().ByBlock || workload.Strategy.Traits().Open {
+		return nil
+	}
+	return refuse("optimizer", workload.Optimizer, "devmap counts torchao's optimizers under ddp, FSDP2 and hsdp, not under %v: use %v", costmodel.Set("strategy", workload.Strategy), costmodel.Set("optimizer", value.AdamW8bit))
+}
+
+// checkFloat8 refuses torchao's 8-bit products where the program does not have them, or
+// devmap does not count them.
+func checkFloat8(graph *modelgraph.Graph, workload *costmodel.Workload) error {
+	recipes := strings.Fields(trainer.Of(workload.Preset).Path.Float8)
+	off := costmodel.Setting{Field: "float8"}
+	has := func(what string) error {
+		return refuse("float8", workload.Float8, "devmap does not count %s with 8-bit products: leave out one of both", what)
+	}
+	traits := workload.Strategy.Traits()
+	switch {
+	case workload.Float8 == "":
+		return nil
+	case workload.Mode != costmodel.Train:
+		return refuse("float8", workload.Float8, "it is of training: use %v, or leave %v out", costmodel.Set("mode", costmodel.Train), off)
+	case len(recipes) == 0:
+		return refuse("float8", workload.Float8, "devmap counts torchao's linear layers under Accelerate, not under %v: use %v or axolotl, or leave %v out",
+			costmodel.Set("preset", trainer.Of(workload.Preset).Name), costmodel.Set("preset", trainer.Usual), off)
+	case !slices.Contains(recipes, workload.Float8):
+		return refuse("float8", workload.Float8, "%v has the recipes %s: use %v", costmodel.Set("preset", workload.Preset), strings.Join(recipes, ", "), costmodel.Set("float8", recipes[0]))
+	case workload.Strategy != costmodel.DDP && !traits.ByBlock:
+		return refuse("float8", workload.Float8, "devmap counts it under ddp, FSDP2 and hsdp, not under %v: use %v", costmodel.Set("strategy", workload.Strategy), costmodel.Set("strategy", costmodel.FSDP))
+	case workload.LoRARank > 0:
+		return refuse("float8", workload.Float8, "devmap does not count adapters with 8-bit products: train in full with %v, or leave %v out", costmodel.Setting{Field: "lora_rank", Value: "0"}, off)
+	case workload.Compile:
+		return has("torch.compile")
+	case workload.EvalBatch > 0:
+		return has("evaluations")
+	case upcasts8(workload) && workload.Precision != costmodel.BF16Mixed:
+		return refuse("precision", workload.Precision, "Accelerate's FSDP2 makes trained weights fp32 with %v: use %v", costmodel.Set("float8", workload.Float8), costmodel.Set("precision", costmodel.BF16Mixed))
+	case ops.HalfPrecision(workload.Precision) || workload.Precision == costmodel.FP32True:
+		return refuse("float8", workload.Float8, "Accelerate runs the other layers in bf16: use %v", costmodel.Set("precision", costmodel.BF16Mixed))
+	}
+	return checkFloat8Layers(graph, workload)
+}
+
+// checkFloat8Layers refuses models with linear layers that are not counted.
+func checkFloat8Layers(graph *modelgraph.Graph, workload *costmodel.Workload) error {
+	for i := range graph.Layers {
+		layer := &graph.Layers[i]
+		_, linear := layer.Op.(modelgraph.Linear)
+		if ops.Products(layer.Op) && !ops.Float8s(layer.Op) && (linear || layer.Stream.Kind != modelgraph.Text || len(graph.Units[layer.UnitIndex].Exec) > 1) {
+			return refuse("float8", workload.Float8, "devmap counts it in dense decoders of text, and layer %q is another: leave %v out", layer.Name, costmodel.Setting{Field: "float8"})
+		}
+	}
+	return nil
+}
+
+// upcasts8 reports 8-bit products under Accelerate's FSDP2: its mixed precision is not
+// "no" then, which makes weights fp32 (accelerate 1.15, fsdp2_prepare_model).
+func upcasts8(workload *costmodel.Workload) bool {
+	return workload.Float8 != "" && workload.Strategy.Traits().ByBlock && trainer.Of(workload.Preset).Path.Float8Pads
 }
 
 // checkDecoder refuses models that a program with modules or a head of its own does

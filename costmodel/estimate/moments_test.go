@@ -75,6 +75,7 @@ func TestMomentsRefused(t *testing.T) {
 		{"compile", func(w *costmodel.Workload) {
 			w.Compile, w.Preset, w.Strategy, w.BuiltOn = true, "torchtitan", costmodel.FSDP, ""
 		}, "hsdp alone: leave it out"},
+		{"liger", func(w *costmodel.Workload) { w.Liger, w.Loss = true, "tiled" }, "loss=tiled is not: leave out one of both"},
 		{"liger", func(w *costmodel.Workload) { w.Liger, w.Loss = true, "chunked" }, "loss=chunked is not: leave out one of both"},
 		{"optimizer", func(w *costmodel.Workload) {
 			w.Optimizer, w.Preset, w.Strategy, w.BuiltOn = "adamw-8bit", "torchtitan", costmodel.FSDP, ""

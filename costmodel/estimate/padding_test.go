@@ -39,3 +39,18 @@ func TestPadding(t *testing.T) {
 		}
 	}
 }
+
+// TestUnusedParameters: Trainer's DDP rebuilds buckets under checkpoints alone, so that
+// only then a second set of them may be alive.
+func TestUnusedParameters(t *testing.T) {
+	g := builtIn(t, "llama-3.2-1b")
+	for recompute, second := range map[string]bool{costmodel.RecomputeNone: false, costmodel.RecomputeFull: true} {
+		made := table(t, g, costmodel.Workload{
+			Preset: "transformers", Mode: costmodel.Train, Strategy: costmodel.DDP, World: 4, Batch: 1, Seq: 128,
+			Precision: costmodel.BF16True, Optimizer: costmodel.AdamW, Recompute: recompute,
+		})
+		if made.Buckets == 0 || made.SecondBuckets > 0 != second || made.Marks == nil {
+			t.Errorf("recompute %s: buckets of %d B and again %d B, requests followed: %t", recompute, made.Buckets, made.SecondBuckets, made.Marks != nil)
+		}
+	}
+}

@@ -37,6 +37,8 @@ func checkPreset(workload *costmodel.Workload) error {
 	switch {
 	case workload.Preset == trainer.Auto || workload.Strategy.Traits().Open: // each row has its own
 		return nil
+	case preset.Pipeline != "":
+		return refuse("preset", preset.Name, "the program trains a %s, a folder with a model_index.json, and this model is none: use %v", preset.Pipeline, costmodel.Set("preset", preset.Nearest))
 	case missing != "":
 		return refuse("preset", preset.Name, "devmap does not count %s yet: plan with %v and the flags of your run", missing, costmodel.Set("preset", preset.Nearest))
 	case len(preset.Strategies) == 0:

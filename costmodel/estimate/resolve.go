@@ -35,10 +35,16 @@ func Resolve(graph *modelgraph.Graph, workload costmodel.Workload) (costmodel.Wo
 	if workload.Quantize == "off" { // the default, written out
 		workload.Quantize = ""
 	}
+	if workload.Float8 == "off" {
+		workload.Float8 = ""
+	}
 	workload.Dequantized = workload.Dequantized || plainBase(graph, &workload)
 	resolveLengths(graph, &workload)
 	resolveStrategy(&workload)
 	resolvePreset(&workload)
+	if workload.Precision == "" && upcasts8(&workload) {
+		workload.Precision = costmodel.BF16Mixed
+	}
 	runtime, _ := engine.Of(&workload) // one that is not built is refused below
 	if workload.Precision == "" {
 		workload.Precision, workload.StoredTypes = runtime.Precision(mainPrecision(graph))
@@ -62,6 +68,8 @@ func Resolve(graph *modelgraph.Graph, workload costmodel.Workload) (costmodel.Wo
 		func() error { return checkFlash(graph, &workload) },
 		func() error { return checkProgram(graph, &workload) },
 		func() error { return checkDecoder(graph, &workload) },
+		func() error { return checkFloat8(graph, &workload) },
+		func() error { return checkTorchAO(&workload) },
 		func() error { return checkRepeated(graph, &workload) },
 		func() error { return checkComponent(graph, &workload) },
 		func() error { return checkGenerated(graph, &workload) },

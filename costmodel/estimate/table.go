@@ -93,6 +93,9 @@ func asFP32(run *costmodel.Workload) bool {
 	if run.Mode != costmodel.Train || run.Quantize == "" {
 		return false
 	}
+	if trainer.Of(run.Preset).Path.QuantizedAsLoaded {
+		return false
+	}
 	run.StoredTypes = false
 	if ops.MixedPrecision(run.Precision) || run.Strategy.Traits().ByBlock { // under FSDP all has the storage's type
 		return false

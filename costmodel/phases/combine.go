@@ -10,6 +10,9 @@ import (
 // that are asked for, or, on several GPUs if none are, of all that make them
 // up. What could not be read is left out, with a warning.
 func Of(pipeline *diffusers.Pipeline, asked Workload, gpu costmodel.Device, gpus int) ([]*Plan, error) {
+	if asked.Train != nil {
+		return train(pipeline, asked, gpu, gpus)
+	}
 	if gpus > 1 && asked.Offload != "" {
 		return nil, oneGPU(asked.Offload)
 	}

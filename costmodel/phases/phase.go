@@ -56,6 +56,9 @@ func of(pipeline *diffusers.Pipeline, asked Workload, gpu costmodel.Device) (*Pl
 // planned fills in the phases; if a stage of PipeFusion is too large for its
 // GPU, with blocks cut another way if that makes the fullest GPU smaller.
 func (run *running) planned(plan *Plan) (*Plan, error) {
+	if run.work.Train != nil {
+		return run.trained(plan)
+	}
 	own, err := run.phases(*plan)
 	if err != nil || run.work.PipeFusion == 1 || own.peak() <= run.gpu.Budget()-run.gpu.ContextBytes {
 		return own, err
@@ -102,7 +105,7 @@ func begin(pipeline *diffusers.Pipeline, asked Workload, gpu costmodel.Device) (
 			plan.Warnings = append(plan.Warnings, fmt.Sprintf("%v; the plan is without it", component.Fault))
 			continue
 		}
-		loaded, err := run.typed(component)
+		loaded, err := run.loaded(component)
 		if err != nil {
 			return nil, nil, err
 		}

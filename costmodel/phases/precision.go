@@ -28,20 +28,26 @@ func (run *deployment) typed(component *diffusers.Component) (*diffusers.Compone
 	if component.Name != "vae" || run.work.VAEPrecision != fp32 {
 		return component, nil
 	}
+	return retyped(component, modelgraph.F32)
+}
+
+// retyped is a component whose tensors have a type (Module.to).
+func retyped(component *diffusers.Component, dtype modelgraph.DType) (*diffusers.Component, error) {
 	out, graph := *component, *component.Graph
 	graph.Layers = slices.Clone(graph.Layers)
 	for i := range graph.Layers {
 		layer := &graph.Layers[i]
 		layer.Params = slices.Clone(layer.Params)
 		for j := range layer.Params {
-			tensor, err := modelgraph.NewTensor(layer.Params[j].Name, modelgraph.F32, layer.Params[j].Shape...)
+			tensor, err := modelgraph.NewTensor(layer.Params[j].Name, dtype, layer.Params[j].Shape...)
 			if err != nil {
-				return nil, fmt.Errorf("%s in fp32: layer %q: %w", component.Name, layer.Name, err)
+				return nil, fmt.Errorf("%s in %v: layer %q: %w", component.Name, dtype, layer.Name, err)
 			}
+			tensor.Owner = layer.Params[j].Owner
 			layer.Params[j] = tensor
 		}
 	}
-	graph.DType = modelgraph.F32
+	graph.DType = dtype
 	out.Graph = &graph
 	return &out, nil
 }

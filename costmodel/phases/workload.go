@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/devmap-dev/devmap/costmodel"
 )
 
 // Workload is what a pipeline is asked for. Zero sizes are the pipeline's own.
@@ -32,6 +34,12 @@ type Workload struct {
 	// Layers are the blocks of each stage of PipeFusion, made by the plan.
 	Layers           []int64 `json:"attn_layer_num_for_pp,omitempty"`
 	FullyShardDegree int64   `json:"fully_shard_degree,omitzero"`
+	// Train is how a preset's program trains adapters of the denoiser; nil: the
+	// pipeline runs. Replicas are the GPUs that train under DDP. CacheLatents:
+	// pictures are encoded before the first step, and the autoencoder goes.
+	Train        *costmodel.Workload `json:"-"`
+	Replicas     int64               `json:"replicas,omitzero"`
+	CacheLatents bool                `json:"cache_latents,omitzero"`
 }
 
 // offloads are the values of Offload.

@@ -1,6 +1,10 @@
 package steptime
 
-import "github.com/devmap-dev/devmap/costmodel"
+import (
+	"slices"
+
+	"github.com/devmap-dev/devmap/costmodel"
+)
 
 // errorf says that a step's time is not known.
 func errorf(format string, args ...any) error {
@@ -20,10 +24,19 @@ func Check(table *costmodel.Table, topo *costmodel.Topology) error {
 	if kind := workload.Schedule; workload.Strategy.Traits().Staged && kind != "" && !simulates(kind) {
 		return errorf("no order of actions is known for schedule %q", kind)
 	}
+	if len(table.Units) > 0 && !slices.ContainsFunc(table.Units, runs) {
+		return errorf("no unit has a known operation or a declared cost")
+	}
 	for device := range topo.Devices {
 		if topo.Devices[device].FLOPS <= 0 {
 			return errorf("device %d (%q) has no known rate (\"flops\" in the topology)", device, topo.Devices[device].Name)
 		}
 	}
 	return nil
+}
+
+// runs reports a unit whose forward is known.
+func runs(unit costmodel.Unit) bool {
+	pass := &unit.Work.Forward
+	return unit.Declared || pass.Products+pass.Attention+pass.Traffic+pass.Strided+pass.Profiled > 0
 }

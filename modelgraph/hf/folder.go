@@ -52,8 +52,8 @@ func fromFolder(dir string) (*modelgraph.Graph, error) {
 		return nil, err
 	}
 	graph, f, cfg, err := fromConfig(filepath.Join(dir, ConfigName), data)
-	if !weights && newest.explains(cfg, err) {
-		graph, err = fromTypes(cfg, folderName(dir), dir, data)
+	if !weights {
+		graph, err = newest.instead(graph, err, cfg, dir, data)
 	}
 	reason := unknown(err)
 	switch {

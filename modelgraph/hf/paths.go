@@ -35,3 +35,11 @@ func compareNumbers(x, y string) int {
 	a, b := strings.TrimLeft(x, "0"), strings.TrimLeft(y, "0")
 	return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b), strings.Compare(x, y))
 }
+
+// wayOut is what to do if a config alone does not give the model.
+const wayOut = "give the folder with its safetensors files, or export it with devmap.export as a model.json"
+
+// plainName is a field's name as an error has it: short, on one line.
+func plainName(name string) string {
+	return onOneLine(clipName(name))
+}

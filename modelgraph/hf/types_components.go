@@ -76,7 +76,7 @@ func policy(cfg *config, class string, said map[string]any) error {
 	if said["proj_width"] != nil {
 		return &typeError{cfg.file, "proj_width", fmt.Sprintf("the config is of a LeRobot before 0.4, whose %s has other modules", class)}
 	}
-	if sides, ok := said["image_resolution"].([]any); ok && len(sides) == 2 && alike(sides[0], sides[1]) {
+	if sides, ok := said["image_resolution"].([]any); ok && len(sides) == 2 && deepEqual(sides[0], sides[1]) {
 		said["image_side"] = sides[0]
 	}
 	return nil
@@ -102,7 +102,6 @@ func fromComponent(cfg *config, source string, data []byte) (*modelgraph.Graph, 
 		}
 		graph.Warnings = append(graph.Warnings, fmt.Sprintf("%s: %s has no field %q: diffusers ignores it, and so does devmap", cfg.file, class.Class, clipName(field)))
 	}
-	graph.Warnings = append(graph.Warnings, tree.warnings...)
 	graph.Warnings = append(graph.Warnings, fmt.Sprintf("%s: its tensors are from the table of diffusers %s; weights only, peaks of inference are not known", class.Class, components.name))
 	return graph, nil
 }

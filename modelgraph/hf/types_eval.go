@@ -1,8 +1,8 @@
 package hf
 
 import (
+	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -93,6 +93,12 @@ func (of *evaluation) operation(op string, xs []any, stars []int) any {
 		return !ok
 	case "each":
 		return of.each(xs, stars)
+	case "same":
+		return of.agreed(xs, stars)
+	case "open":
+		return of.fail("%w", errOpen)
+	case "try":
+		return of.tried(xs[0], stars)
 	}
 	values := make([]any, len(xs))
 	for i, x := range xs {
@@ -106,6 +112,44 @@ func (of *evaluation) operation(op string, xs []any, stars []int) any {
 		return of.fail("%s is not known of these values", op)
 	}
 	return v
+}
+
+// errOpen is that expressions differ that agreed in all builds.
+var errOpen = errors.New("the builds that made the table do not decide it")
+
+// agreed evaluates an expression, and others that must agree with it.
+func (of *evaluation) agreed(xs []any, stars []int) any {
+	v := of.eval(xs[0], stars)
+	for _, x := range xs[1:] {
+		if of.err != nil {
+			return nil
+		}
+		place := of.place
+		w := of.eval(x, stars)
+		switch {
+		case errors.Is(of.err, errOpen):
+			return nil
+		case of.err != nil: // It does not apply here.
+			of.err, of.place = nil, place
+		case !deepEqual(v, w):
+			return of.fail("%w", errOpen)
+		}
+	}
+	return v
+}
+
+// tried is 0 if an expression has no value: that of a module that is not there.
+// A field of the file that an expression cannot read is no reason.
+func (of *evaluation) tried(x any, stars []int) any {
+	v := of.eval(x, stars)
+	if of.err == nil || errors.Is(of.err, errOpen) {
+		return v
+	}
+	if said, differs := of.object.differs(of.place); differs && !of.object.likeDefault(of.place, said) {
+		return nil
+	}
+	of.err = nil
+	return 0.0
 }
 
 func (of *evaluation) star(xs []any, stars []int) any {
@@ -161,6 +205,8 @@ func ofOne(op string, x any) (any, bool) {
 	switch op {
 	case "truth":
 		return truth(x), true
+	case "not":
+		return !truth(x), true
 	case "null":
 		return x == nil, true
 	case "many":
@@ -221,6 +267,8 @@ func ofTwo(op string, x, y any) (any, bool) {
 	switch op {
 	case "==":
 		return equal(x, y), true
+	case "alike":
+		return deepEqual(x, y), true
 	case "in":
 		list, ok := y.([]any)
 		return slices.ContainsFunc(list, func(z any) bool { return equal(x, z) }), ok
@@ -321,48 +369,6 @@ func element(x, y any) (any, bool) {
 	return list[int(n)], true
 }
 
-// number is a number; true is 1, as in Python.
-func number(x any) (float64, bool) {
-	switch x := x.(type) {
-	case float64:
-		return x, true
-	case bool:
-		if x {
-			return 1, true
-		}
-		return 0, true
-	}
-	return 0, false
-}
-
-func equal(x, y any) bool {
-	a, isNumber := number(x)
-	if b, also := number(y); isNumber && also {
-		return a == b
-	}
-	switch x := x.(type) {
-	case string:
-		text, ok := y.(string)
-		return ok && x == text
-	case nil:
-		return y == nil
-	}
-	return false
-}
-
-// alike compares lists and objects too.
-func alike(x, y any) bool {
-	switch x := x.(type) {
-	case []any:
-		list, ok := y.([]any)
-		return ok && slices.EqualFunc(x, list, alike)
-	case map[string]any:
-		object, ok := y.(map[string]any)
-		return ok && maps.EqualFunc(x, object, alike)
-	}
-	return equal(x, y)
-}
-
 // reads reports an expression that reads a field.
 func reads(e any, path string) bool {
 	switch e := e.(type) {
@@ -372,6 +378,23 @@ func reads(e any, path string) bool {
 		return slices.ContainsFunc(e, func(x any) bool { return reads(x, path) })
 	}
 	return false
+}
+
+// standard reports that all fields that an expression reads have the values of the
+// default config, which every class was built with.
+func (of *evaluation) standard(e any) bool {
+	switch e := e.(type) {
+	case string:
+		path, isField := strings.CutPrefix(e, "$")
+		if _, ruled := of.rules[path]; ruled && isField {
+			return false
+		}
+		_, differs := of.object.differs(path)
+		return !isField || !differs
+	case []any:
+		return !slices.ContainsFunc(e, func(x any) bool { return !of.standard(x) })
+	}
+	return true
 }
 
 // truth is Python's.

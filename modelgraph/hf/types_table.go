@@ -39,10 +39,10 @@ type typeClass struct {
 	Rounds map[string]any `json:"rounds"`
 	// Rules are fields of the finished config that the file's fields make.
 	Rules map[string]any `json:"rules"`
-	// Texts are the texts that fields may have, Held the conditions that every
+	// Texts are the texts that fields may have, Met the conditions that every
 	// build met: [of the file, field or condition, values or outcome].
 	Texts [][]any `json:"texts"`
-	Held  [][]any `json:"held"`
+	Met   [][]any `json:"held"`
 	// Unread are fields that the class would read and no build had.
 	Unread []string `json:"unread"`
 	// Acts are fields that name activations.
@@ -67,6 +67,7 @@ type typeInner struct {
 	Auto   bool           `json:"auto"`   // its model_type says its class
 	None   bool           `json:"none"`   // there is none by default
 	Absent map[string]any `json:"absent"` // its fields if the file has none
+	Given  map[string]any `json:"given"`  // its fields if the file has it without them
 }
 
 // line reads the line of a name, nil if there is none.
@@ -84,6 +85,8 @@ func line[kind any](in *release, key, name string) *kind {
 var autoOrder = []string{
 	"AutoModelForCausalLM", "AutoModelForImageTextToText", "AutoModelForMultimodalLM", "AutoModelForSeq2SeqLM",
 	"AutoModelForSpeechSeq2Seq", "AutoModelForMaskedLM", "AutoModelForObjectDetection", "AutoModel",
+	"AutoModelForDepthEstimation", "AutoModelForSemanticSegmentation", "AutoModelForUniversalSegmentation", "AutoModelForKeypointDetection",
+	"AutoModelForKeypointMatching", "AutoModelForTextToSpectrogram", "AutoModelForSequenceClassification", "alone",
 }
 
 // auto is the class that an Auto class makes of a type.
@@ -92,6 +95,14 @@ func (in *release) auto(kind, auto string) string {
 		return (*found)[auto]
 	}
 	return ""
+}
+
+// loader is a class that AutoModelForCausalLM does not load; else empty.
+func (in *release) loader(kind, class string) string {
+	if in.auto(kind, autoOrder[0]) == class {
+		return ""
+	}
+	return class
 }
 
 // configOf is the config class of a type.

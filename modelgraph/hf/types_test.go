@@ -36,11 +36,11 @@ func typeFacts(tree *typeTree) map[string][]string {
 	for _, t := range tree.tensors {
 		switch owner := tree.ties[t.name]; {
 		case t.buffer:
-			kept := 0
+			persists := 0
 			if t.persistent {
-				kept = 1
+				persists = 1
 			}
-			facts["buffers"] = append(facts["buffers"], fmt.Sprintf("%s %s %d", t.name, shape(t.shape), kept))
+			facts["buffers"] = append(facts["buffers"], fmt.Sprintf("%s %s %d", t.name, shape(t.shape), persists))
 		case owner != "":
 			facts["ties"] = append(facts["ties"], t.name+" = "+owner)
 		default:
@@ -138,5 +138,58 @@ func TestTypes(t *testing.T) {
 	t.Logf("%d exact, %d refused, %d wrong", exact, refused, wrong)
 	if os.Getenv("DEVMAP_TYPES") == "" && (exact < 9*refused || exact < 1000) {
 		t.Errorf("%d exact, %d refused: the table has lost some", exact, refused)
+	}
+}
+
+// TestTypesRefused has configs that no build explains: the error names the field.
+func TestTypesRefused(t *testing.T) {
+	for config, field := range map[string]string{
+		`{"model_type":"gemma4","text_config":{"num_hidden_layers":1000000000}}`:            "text_config.num_hidden_layers",
+		`{"model_type":"mpnet","num_hidden_layers":"x"}`:                                    "num_hidden_layers",
+		`{"model_type":"mpnet","num_hidden_layers":900000}`:                                 "num_hidden_layers",
+		`{"model_type":"dinov3_vit","hidden_size":[1,[2,{}]]}`:                              "hidden_size",
+		`{"model_type":"segformer","depths":[1e9,1e9,1e9,1e9]}`:                             "depths",
+		`{"model_type":"gemma4","text_config":7}`:                                           "text_config",
+		`{"model_type":"gemma4","text_config":{"model_type":"nosuch"}}`:                     "text_config.model_type",
+		`{"model_type":"mpnet","architectures":["MPNetForever"]}`:                           "architectures[0]",
+		`{"model_type":"mpnet","per_layer_config":{"0":{"hidden_size":4}}}`:                 "per_layer_config",
+		`{"model_type":"gemma4","text_config":{"layer_types":["sliding_attention","odd"]}}`: "text_config.layer_types",
+		// No build had both embeddings: the table does not know which is first.
+		`{"model_type":"data2vec-vision","use_absolute_position_embeddings":true,"use_mask_token":true}`: "use_mask_token",
+		`{"model_type":"segformer","depths":"xyz"}`:                                                      "depths",
+		`{"model_type":"segformer","depths":3}`:                                                          "depths",
+		`{"model_type":"mpnet","num_hidden_layers":{"a":1}}`:                                             "num_hidden_layers",
+		`{"model_type":"dinov3_vit","mlp_bias":false,"use_gated_mlp":true}`:                              "mlp_bias",
+		`{"model_type":"data2vec-audio","add_adapter":true,"output_hidden_size":1536}`:                   "output_hidden_size",
+		// The default's parameter without elements is known, another is not.
+		`{"model_type":"dinov3_vit","num_channels":0}`: "num_channels",
+	} {
+		_, err := readTypes([]byte(config))
+		var refused *typeError
+		if !errors.As(err, &refused) || refused.Field != field {
+			t.Errorf("%s: %v, want an error of %s", config, err, field)
+		}
+	}
+}
+
+// TestTypesNote has one note of the table in a graph, whether its class says what
+// is not split or not, and the class that loads it.
+func TestTypesNote(t *testing.T) {
+	for config, want := range map[string][3]string{
+		`{"model_type":"dinov3_vit","dtype":"bfloat16"}`:                                                                    {"units that are not split are exact; activations are not counted", "DINOv3ViTModel", "DINOv3ViTModel"},
+		`{"model_type":"mpnet","architectures":["MPNetForMaskedLM"],"dtype":"bfloat16"}`:                                    {"(Transformers names none here); activations are not counted", "MPNetForMaskedLM", "MPNetForMaskedLM"},
+		`{"model_type":"deepseek_v4","architectures":["DeepseekV4ForCausalLM"],"dtype":"bfloat16"}`:                         {"units that are not split are exact; activations are not counted", "DeepseekV4ForCausalLM", ""},
+		`{"model_type":"mpnet","dtype":"bfloat16","quantization_config":{"quant_method":"gptq","bits":4,"group_size":128}}`: {": unquantised weights, ties and buffers are exact", "MPNetForMaskedLM", "MPNetForMaskedLM"},
+		`{"model_type":"deepseek_v4","dtype":"bfloat16","transformers_version":"6.1.0","pad_token_id":0}`:                   {"a newer release may build other tensors", "DeepseekV4ForCausalLM", ""},
+	} {
+		graph, err := FromConfig("config.json", []byte(config))
+		if err != nil {
+			t.Errorf("%s: %v", config, err)
+			continue
+		}
+		notes := strings.Join(graph.Warnings, "\n")
+		if strings.Count(notes, "is read from the table of Transformers 5.24: ") != 1 || !strings.Contains(notes, want[0]) || graph.Class != want[1] || graph.AutoClass != want[2] {
+			t.Errorf("%s: %q of %q, notes %q", config, graph.Class, graph.AutoClass, notes)
+		}
 	}
 }

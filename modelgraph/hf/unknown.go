@@ -9,9 +9,6 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// wayOut is what to do if a config alone does not give the model.
-const wayOut = "give the folder with its safetensors files, or export it with devmap.export as a model.json"
-
 // unknownFamilyError is a config whose model_type has no rules here.
 type unknownFamilyError struct {
 	File, ModelType string
@@ -115,9 +112,4 @@ func (err *unknownFieldError) Error() string {
 	}
 	return fmt.Sprintf("%s: %s: %s: a %s of model_type %q is not known to have this field, which may change its layers; %s",
 		err.File, plainName(err.Field), err.Value, err.Class, clipName(err.ModelType), wayOut)
-}
-
-// plainName is a field's name as an error has it: short, on one line.
-func plainName(name string) string {
-	return onOneLine(clipName(name))
 }

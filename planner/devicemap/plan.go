@@ -30,8 +30,7 @@ type Plan struct {
 		Digest  string `json:"digest"`
 		Params  int64  `json:"params"`  // elements registered as parameters, tied ones once
 		Buffers int64  `json:"buffers"` // elements in buffers
-		// AutoClass loads the code in the model's repository
-		// (trust_remote_code); empty if Transformers has the class.
+		// AutoClass is that of [modelgraph.Graph].
 		AutoClass string `json:"auto_class,omitzero"`
 	} `json:"model"`
 	Workload  costmodel.Workload `json:"workload"`
@@ -173,20 +172,19 @@ func parseMap(file string, data []byte) (Flat, *Plan, []Fault, error) {
 	return plan.DeviceMap, plan, nil, nil
 }
 
-// ReadPlan reads a plan file and nothing else.
-func ReadPlan(path string) (*Plan, error) {
-	data, err := modelgraph.ReadSmall(path, "a device map", maxMapBytes)
-	if err != nil {
-		return nil, err
+// ReadPlan reads a plan file and nothing else. content is what the file holds, if it
+// was read already.
+func ReadPlan(path string, content ...[]byte) (*Plan, error) {
+	data := slices.Concat(content...)
+	if len(content) == 0 {
+		var err error
+		if data, err = modelgraph.ReadSmall(path, "a device map", maxMapBytes); err != nil {
+			return nil, err
+		}
 	}
-	return ParsePlan(path, data)
-}
-
-// ParsePlan is [ReadPlan] of bytes; errors name file.
-func ParsePlan(file string, data []byte) (*Plan, error) {
-	_, plan, _, err := parseMap(file, data)
+	_, plan, _, err := parseMap(path, data)
 	if err == nil && plan == nil {
-		return nil, &modelgraph.SyntaxError{File: file, Place: "format_version", Msg: fmt.Sprintf("missing: this is no plan (%s), as `devmap plan -o` writes it", planVersion)}
+		return nil, &modelgraph.SyntaxError{File: path, Place: "format_version", Msg: fmt.Sprintf("missing: this is no plan (%s), as `devmap plan -o` writes it", planVersion)}
 	}
 	return plan, err
 }

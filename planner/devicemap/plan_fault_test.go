@@ -72,7 +72,7 @@ func refuses(t *testing.T, fresh func() document, edits []edit) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, parseErr := devicemap.ParsePlan("plan.json", text)
+		_, parseErr := devicemap.ReadPlan("plan.json", text)
 		_, _, faults, mapErr := devicemap.ParseMap("plan.json", text)
 		for _, err := range []error{parseErr, mapErr} {
 			if edit.want == "" && err != nil || edit.want != "" && (err == nil || !strings.HasPrefix(err.Error(), "plan.json: "+edit.want)) {
@@ -183,7 +183,7 @@ func TestDiffusionPlanFaults(t *testing.T) {
 		{"pipeline/height", -1, `pipeline.height: -1 is not between 1 and 1048576`},
 		{"pipeline/steps", nil, `pipeline.steps: 0 is not between 1 and 1048576`},
 		{"pipeline/ring", -2, `pipeline.ring: -2 is not between 0 and 1048576`},
-		{"pipeline/ring", 2, `pipeline: cfg_degree × ulysses × ring × pipefusion is 8, and the topology has 4 devices`},
+		{"pipeline/ring", 2, `pipeline: cfg_degree × ulysses × ring × pipefusion × replicas is 8, and the topology has 4 devices`},
 		{"pipeline/fully_shard_degree", 8, `pipeline.fully_shard_degree: 8 is more than the topology's 4 devices`},
 		{"pipeline/attn_layer_num_for_pp", []any{15, 15}, `pipeline.attn_layer_num_for_pp: [15 15] is no number of blocks`},
 		{"pipeline/ofload", "model", `pipeline.ofload`},

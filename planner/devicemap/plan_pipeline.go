@@ -29,6 +29,8 @@ type pipelineSection struct {
 	PipeFusion       int64          `json:"pipefusion"`
 	FullyShardDegree int64          `json:"fully_shard_degree"`
 	Layers           []int64        `json:"attn_layer_num_for_pp"`
+	Replicas         int64          `json:"replicas"`
+	CacheLatents     bool           `json:"cache_latents"`
 	After            jsontext.Value `json:"after"`
 }
 
@@ -116,20 +118,21 @@ func (section *pipelineSection) fault(gpus int) *fieldFault {
 		{"ring", section.Ring, 0},
 		{"pipefusion", section.PipeFusion, 0},
 		{"fully_shard_degree", section.FullyShardDegree, 0},
+		{"replicas", section.Replicas, 0},
 	} {
 		if size.value < size.least || size.value > mostSize {
 			return faultOf("pipeline."+size.field, "%d is not between %d and %d", size.value, size.least, mostSize)
 		}
 	}
 	product := int64(1)
-	for _, degree := range []int64{section.CFGDegree, section.Ulysses, section.Ring, section.PipeFusion} {
+	for _, degree := range []int64{section.CFGDegree, section.Ulysses, section.Ring, section.PipeFusion, section.Replicas} {
 		if product *= max(1, degree); product > mostSize {
 			break
 		}
 	}
 	switch {
 	case product != int64(gpus):
-		return faultOf("pipeline", "cfg_degree × ulysses × ring × pipefusion is %d, and the topology has %s", product, devices(gpus))
+		return faultOf("pipeline", "cfg_degree × ulysses × ring × pipefusion × replicas is %d, and the topology has %s", product, devices(gpus))
 	case section.FullyShardDegree > int64(gpus):
 		return faultOf("pipeline.fully_shard_degree", "%d is more than the topology's %s", section.FullyShardDegree, devices(gpus))
 	case len(section.Layers) > 0 && int64(len(section.Layers)) != section.PipeFusion || slices.ContainsFunc(section.Layers, func(count int64) bool { return count < 1 }):

@@ -13,7 +13,7 @@ import (
 // Accelerate reads device_map: dispatch_model, and device_map= of Transformers'
 // from_pretrained.
 var accelerate = register(&Target{
-	Name: "accelerate", Aliases: []string{"transformers", "huggingface", "hf"}, File: "device_map.json",
+	Name: "accelerate", Aliases: []string{"huggingface", "hf"}, File: "device_map.json",
 	Example: "gpt2 --gpus 2 --mode load", Golden: []string{"device-map"},
 	needs: []need{deviceMap}, Write: flatMap, Usage: fromPretrained,
 })
@@ -42,7 +42,10 @@ func fromPretrained(input *Input, file string) (usage, note string) {
 	}
 	class := "AutoModelForCausalLM"
 	if plan.Model.AutoClass != "" {
-		class, args = plan.Model.AutoClass, append(args, "trust_remote_code=True")
+		class = plan.Model.AutoClass
+	}
+	if strings.HasPrefix(plan.Model.AutoClass, "Auto") { // which loads the code in the repository
+		args = append(args, "trust_remote_code=True")
 	}
 	return class + ".from_pretrained(" + strings.Join(args, ", ") + ")", otherBytes(plan, "Accelerate")
 }
@@ -63,7 +66,7 @@ func loaded(workload *costmodel.Workload) string {
 
 // storedBases are the training programs under which a frozen base keeps its stored
 // type in mixed precision (frozen_as_stored in costmodel/internal/trainer/paths.json).
-var storedBases = []string{"transformers", "transformers:fsdp1", "transformers:fsdp1-prefetch", "ms-swift", "llamafactory", "axolotl"}
+var storedBases = []string{"transformers", "transformers:fsdp1", "transformers:fsdp1-prefetch", "ms-swift", "llamafactory", "axolotl", "axolotl:peft"}
 
 func baseAsStored(workload *costmodel.Workload) bool {
 	mixed := workload.Precision == costmodel.BF16Mixed || workload.Precision == costmodel.FP16Mixed

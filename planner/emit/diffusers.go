@@ -1,6 +1,7 @@
 package emit
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -60,6 +61,9 @@ func diffusersCalls(to io.Writer, input *Input) error {
 	asked, err := generationOf(plan)
 	if err != nil {
 		return err
+	}
+	if plan.Workload.Mode == costmodel.Train {
+		return &refusal{trainsItself(plan, &asked)}
 	}
 	if len(plan.Devices) > 1 {
 		return &refusal{costmodel.Messagef("the plan for %q is of %d GPUs, which diffusers' own pipelines do not share: emit --for xdit writes it", plan.Model.Name, len(plan.Devices))}
@@ -124,4 +128,31 @@ func pictures(class string) string {
 		}
 	}
 	return ""
+}
+
+// mixedPrecisions are the values of the program's --mixed_precision.
+var mixedPrecisions = map[costmodel.Precision]string{costmodel.FP32True: "no", costmodel.BF16Mixed: "bf16", costmodel.FP16Mixed: "fp16"}
+
+// trainsItself names the command that runs a plan of training: its program's own
+// (train_dreambooth_lora_flux.py: parse_args). Words in capitals are for its user to
+// replace: the program refuses to start without them.
+func trainsItself(plan *devicemap.Plan, asked *generation) costmodel.Message {
+	work := &plan.Workload
+	words := fmt.Sprintf("accelerate launch --num_processes %d train_dreambooth_lora_flux.py --pretrained_model_name_or_path %s --instance_data_dir DATA --instance_prompt PROMPT --output_dir OUTPUT --resolution %d --train_batch_size %d --rank %d",
+		len(plan.Devices), quote.Path(cmp.Or(plan.Model.Source, "MODEL")), asked.Height, asked.Batch/max(1, work.MicroBatches), work.LoRARank)
+	for _, flag := range []struct {
+		text string
+		on   bool
+	}{
+		{"--lora_layers " + quote.Shell(strings.Join(work.LoRATargets, ",")), len(work.LoRATargets) > 0},
+		{fmt.Sprintf("--gradient_accumulation_steps %d", work.MicroBatches), work.MicroBatches > 1},
+		{"--mixed_precision " + mixedPrecisions[work.Precision], mixedPrecisions[work.Precision] != ""},
+		{"--gradient_checkpointing", work.Recompute == costmodel.RecomputeFull},
+		{"--cache_latents", asked.CacheLatents},
+	} {
+		if flag.on {
+			words += " " + flag.text
+		}
+	}
+	return costmodel.Messagef("the plan for %q trains, and diffusers' script does it: run %s", plan.Model.Name, words)
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 	"github.com/devmap-dev/devmap/planner/emit"
 )
@@ -65,6 +66,25 @@ func TestPipeline(t *testing.T) {
 		}
 		if usage, _ := target(t, c.engine).Usage(&emit.Input{Plan: plan}, "f.py"); !strings.Contains(usage, "f") {
 			t.Errorf("usage %q", usage)
+		}
+	}
+}
+
+// TestTrainingPipeline: every target but diffusers refuses a plan of training and names
+// diffusers, which says the program's whole command.
+func TestTrainingPipeline(t *testing.T) {
+	plan := &devicemap.Plan{Pipeline: []byte(`{"class":"FluxPipeline","height":512,"width":512,"batch":4,"cache_latents":true}`), Devices: make([]devicemap.Prediction, 2)}
+	plan.Model.Name, plan.Model.Source = "m", "a dir"
+	plan.Workload = costmodel.Workload{Mode: costmodel.Train, Strategy: costmodel.DDP, MicroBatches: 2, LoRARank: 8, LoRATargets: []string{"attn.to_k", "x y"}, Precision: costmodel.FP16Mixed, Recompute: costmodel.RecomputeFull}
+	const command = "accelerate launch --num_processes 2 train_dreambooth_lora_flux.py --pretrained_model_name_or_path 'a dir' --instance_data_dir DATA --instance_prompt PROMPT --output_dir OUTPUT --resolution 512 --train_batch_size 2 --rank 8 --lora_layers 'attn.to_k,x y' --gradient_accumulation_steps 2 --mixed_precision fp16 --gradient_checkpointing --cache_latents"
+	for _, to := range emit.Targets() {
+		err := to.Write(&bytes.Buffer{}, &emit.Input{Plan: plan})
+		want := "emit --for diffusers"
+		if to.Name == "diffusers" {
+			want = command
+		}
+		if err == nil || !strings.HasSuffix(strings.TrimSuffix(err.Error(), " prints its command"), want) || strings.Contains(err.Error(), "xdit") {
+			t.Errorf("%s: %v, want %q", to.Name, err, want)
 		}
 	}
 }

@@ -93,7 +93,7 @@ func (target *Target) FileOf(input *Input) string {
 }
 
 func (target *Target) refuse(plan *devicemap.Plan, family string) error {
-	if len(plan.Pipeline) > 0 && target.Name != "diffusers" && target.Name != "xdit" {
+	if len(plan.Pipeline) > 0 && target.Name != "diffusers" && (target.Name != "xdit" || plan.Workload.Mode == costmodel.Train) {
 		return ofDiffusion(plan)
 	}
 	for _, need := range target.needs {
@@ -143,6 +143,9 @@ func refused(format string, args ...any) error { return &refusal{costmodel.Messa
 
 // ofDiffusion refuses the plan of a diffusion pipeline, and names a target for it.
 func ofDiffusion(plan *devicemap.Plan) error {
+	if plan.Workload.Mode == costmodel.Train {
+		return refused("the plan for %q trains adapters of a diffusion pipeline, which a script of diffusers does: emit --for diffusers prints its command", plan.Model.Name)
+	}
 	engine := "diffusers"
 	if len(plan.Devices) > 1 || len(plan.Topology.Devices) > 1 {
 		engine = "xdit"

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"go.yaml.in/yaml/v3"
+
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner/emit"
 	"github.com/devmap-dev/devmap/planner/internal/quote"
@@ -26,7 +28,9 @@ var hostile = []string{
 type language struct{ file, usage, before string }
 
 var languages = map[string]language{
-	"accelerate":     {"json", "python", ""},
+	"accelerate":        {"json", "python", ""},
+	"accelerate-config": {"yaml", "sh", ""}, "axolotl": {"yaml", "sh", ""}, "llamafactory": {"yaml", "sh", ""},
+	"lightning": {"yaml", "sh", ""}, "transformers": {"yaml", "sh", ""}, "trl": {"yaml", "sh", ""},
 	"deepspeed":      {"json", "python", "SCRIPT, which calls "},
 	"diffusers":      {"python", "python", ""},
 	"ms-swift":       {"json", "sh", ""},
@@ -157,7 +161,7 @@ func newSandbox(tb testing.TB) *sandbox {
 	}
 	box.interpreter, _ = exec.LookPath("python3")
 	record := "#!" + box.sh + "\nfor a in \"$0\" \"$@\"; do printf '%s\\0' \"$a\"; done >>\"$LOG\"\n"
-	for _, command := range []string{"swift", "devmap", "torchrun", "python3", "uv", "sh"} {
+	for _, command := range []string{"swift", "devmap", "torchrun", "python3", "uv", "sh", "accelerate", "axolotl", "llamafactory-cli", "trl"} {
 		if err := os.WriteFile(filepath.Join(box.bin, command), []byte(record), 0o755); err != nil {
 			tb.Fatal(err)
 		}
@@ -180,6 +184,11 @@ func (box *sandbox) reads(language, text, whose string) {
 	case "json":
 		if !json.Valid([]byte(text)) {
 			box.tb.Errorf("%s is no JSON: %s", whose, text)
+		}
+	case "yaml":
+		var read map[string]any
+		if err := yaml.Unmarshal([]byte(text), &read); err != nil || read["PWN"] != nil || strings.ContainsFunc(strings.ReplaceAll(text, "\n", ""), quote.Steers) {
+			box.tb.Errorf("%s: %v: %q", whose, err, text)
 		}
 	case "python":
 		if strings.ContainsFunc(strings.ReplaceAll(text, "\n", ""), quote.Steers) {

@@ -73,7 +73,7 @@ func swiftCommand(plan *devicemap.Plan, placed string) string {
 	} else {
 		add("tuner_type", "full")
 	}
-	add("per_device_train_batch_size", strconv.FormatInt(workload.Batch/max(1, workload.MicroBatches), 10))
+	add("per_device_train_batch_size", strconv.FormatInt(perDevice(workload), 10))
 	// Its own default is 16 / (batch × processes), rounded up.
 	add("gradient_accumulation_steps", strconv.FormatInt(max(1, workload.MicroBatches), 10))
 	if workload.EvalBatch > 0 {
@@ -138,7 +138,7 @@ func swiftPrecision(workload *costmodel.Workload) []string {
 // swiftOptimizers are Trainer's names of those that are not its default
 // (transformers/training_args.py, OptimizerNames).
 var swiftOptimizers = map[string]string{
-	"adamw-foreach": "adamw_torch", "adamw-8bit": "adamw_bnb_8bit", "paged-adamw-8bit": "paged_adamw_8bit", "paged-adamw-32bit": "paged_adamw",
+	"adamw-foreach": "adamw_torch", "adamw-8bit": "adamw_bnb_8bit", "paged-adamw-8bit": "paged_adamw_8bit", "paged-adamw-32bit": "paged_adamw", "adamw-torch-8bit": "adamw_torch_8bit", "adamw-torch-4bit": "adamw_torch_4bit",
 	costmodel.SGD: "sgd", "adafactor": "adafactor",
 }
 

@@ -1,8 +1,10 @@
 package emit
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner/devicemap"
@@ -22,10 +24,20 @@ type outside struct {
 // settingsOutside are the settings of each target that its users make
 // elsewhere. A target that is not here writes all, or refuses the plan.
 var settingsOutside = map[string][]outside{
-	"accelerate":     {lossOf(""), lossAlone, average, recomputation, optimization, inBackward, ligerKernels, adapters, adapterType, accumulation, autocast},
-	"deepspeed":      {lossOf(""), lossAlone, average, recomputation, optimization, ligerKernels, adapters, adapterType, quantization, kernel},
-	"ms-swift":       {lossOf("--use_liger_kernel true also replaces other layers"), lossAlone, average, partialRecomputation, unnamedOptimization, compilation, adapterType},
-	"openpi":         {lossOf(""), lossAlone, jaxRecomputation, jaxOptimization},
+	"accelerate":   {lossOf(""), lossAlone, average, recomputation, optimization, inBackward, ligerKernels, eightBits, adapters, adapterType, accumulation, autocast},
+	"deepspeed":    slices.Concat([]outside{lossOf(""), lossAlone, average, recomputation, optimization, ligerKernels, adapters, adapterType, quantization, kernel, zeroGroups, dropout, inBackward, compilation, eightBits, packs, scriptEvaluation}, ofData),
+	"ms-swift":     {lossOf("--use_liger_kernel true also replaces other layers"), lossAlone, average, partialRecomputation, unnamedOptimization, compilation, eightBits, adapterType},
+	"openpi":       {lossOf(""), lossAlone, jaxRecomputation, jaxOptimization},
+	"transformers": slices.Concat(ofData, everywhere, ofModel, []outside{fp8Launch, packs, gradientViews, loadedAs, groups}),
+	"trl":          slices.Concat(ofData, everywhere, []outside{trlFP8, gradientViews, groups, adapterType}),
+	"llamafactory": slices.Concat(withoutPixels, everywhere, []outside{noFP8, noVarlen, gradientViews, llamaFactoryTypes, llamaFactoryAdapters, groups}),
+	"lightning": slices.Concat(ofData, everywhere, ofModel, []outside{
+		recomputation, optimization, fp8Module, packs, lightningEvaluation, lightningLiger, compiled, groups, lightningMixed, lightningOffload,
+	}),
+	"axolotl": slices.Concat(ofData, everywhere, []outside{axolotlPacks, gradientViews, axolotlTypes, axolotlCompile, zeroGroups, adapterType}),
+	"accelerate-config": slices.Concat(ofData, everywhere, ofModel, []outside{
+		rowwiseAlone, packs, scriptEvaluation, gradientViews, loadedAs, fsdp1Groups, recomputationOutside, optimization, ligerKernels, compilation, accumulation,
+	}),
 	"torch-schedule": {lossOf(""), average, recomputation, optimization, adapters, adapterType, quantization, kernel, autocast},
 }
 
@@ -76,10 +88,31 @@ func lossOf(engine string) outside {
 	return outside{"loss", trained(func(w *costmodel.Workload) string { return w.Loss }, "eager"), map[string]string{
 		"chunked": "compute the cross-entropy over a part of the tokens at a time, or the logits of all tokens stay in memory",
 		"fused":   fused,
+		"tiled":   "compute the cross-entropy a tile of the logits at a time, as TRL does (trl/trainer/utils.py, add_fused_lm_head)",
+		"eager":   "TRL makes a tile of the logits at a time: give the trainer a compute_loss_func that takes all of them",
 	}}
 }
 
 var (
+	programLoss = outside{ // the program's own is in the preset
+		"loss", trained(func(w *costmodel.Workload) string {
+			switch {
+			case w.Preset == "axolotl" && w.Loss == "fused": // the file has it
+				return ""
+			case strings.HasPrefix(w.Preset, "trl-") && !w.Liger: // Liger's is in its place
+				return strings.TrimSuffix(cmp.Or(w.Loss, "eager"), "tiled")
+			}
+			return strings.TrimSuffix(w.Loss, "eager")
+		}), lossOf("").how,
+	}
+	recomputationOutside = outside{
+		"recompute", trained(func(w *costmodel.Workload) string {
+			if w.Strategy == costmodel.DDP && w.Recompute == costmodel.RecomputeFull {
+				return w.Recompute
+			}
+			return ""
+		}), recomputation.how,
+	}
 	lossAlone = outside{ // trainers keep it alone
 		"loss_only", trained(func(w *costmodel.Workload) string {
 			return given(w.LossOnly && w.Preset == "" && w.Strategy.Traits().Sequential)
@@ -112,6 +145,8 @@ var (
 
 		"paged-adamw-8bit":  "use bitsandbytes.optim.PagedAdamW8bit",
 		"paged-adamw-32bit": "use bitsandbytes.optim.PagedAdamW32bit",
+		"adamw-torch-8bit":  "use torchao.optim.AdamW8bit",
+		"adamw-torch-4bit":  "use torchao.optim.AdamW4bit(block_size=256)",
 		costmodel.SGD:       "use torch.optim.SGD without momentum",
 		"sgd-momentum":      "use torch.optim.SGD with a momentum",
 		"adafactor":         "use an Adafactor with factored second moments",
@@ -124,6 +159,11 @@ var (
 	ligerKernels = outside{
 		"liger", trained(func(w *costmodel.Workload) string { return given(w.Liger) }), map[string]string{"": "set use_liger_kernel of TrainingArguments"},
 	}
+	eightBits = float8Of(map[string]string{
+		"tensorwise":          "set mixed_precision: fp8, backend AO and enable_fsdp_float8_all_gather: false in the file of accelerate launch",
+		"tensorwise-gathered": "set mixed_precision: fp8 and backend AO in the file of accelerate launch",
+		"rowwise":             "set fp8: true and fp8_config.recipe: rowwise in axolotl's file",
+	})
 	compilation = outside{
 		"compile", trained(func(w *costmodel.Workload) string { return given(w.Compile) }), map[string]string{"": "set torch_compile of TrainingArguments"},
 	}

@@ -258,7 +258,7 @@ func unfit(workload *costmodel.Workload) []reason {
 		{workload.Loss != "" && workload.Loss != "eager", fmt.Sprintf("loss %s is the trainer's own: Transformers' is eager", workload.Loss)},
 		{workload.EMA, "the moving average is the trainer's own"},
 		{workload.OptimizerInBackward || workload.Liger || workload.Compile, "optimizers in backward, Liger and torch.compile are the trainer's own: leave them out of the plan"},
-		{slices.Contains([]string{"adafactor", "muon", "paged-adamw-8bit", "paged-adamw-32bit"}, workload.Optimizer), fmt.Sprintf("optimizer %s is the trainer's own: torch-check has adamw, adamw-foreach, adamw-8bit, sgd and sgd-momentum", workload.Optimizer)},
+		{slices.Contains([]string{"adafactor", "muon", "paged-adamw-8bit", "paged-adamw-32bit", "adamw-torch-8bit", "adamw-torch-4bit"}, workload.Optimizer), fmt.Sprintf("optimizer %s is the trainer's own: torch-check has adamw, adamw-foreach, adamw-8bit, sgd and sgd-momentum", workload.Optimizer)},
 	}
 }
 

@@ -120,13 +120,37 @@ func (problem *remedies) onHost(ctx context.Context) []Change {
 	return nil
 }
 
-// sharded is FSDP with as many of the edits as it needs, where a map of the same
-// training was asked for.
+// sharded is FSDP with as many of the edits as it needs, if a map of the same training,
+// DDP or a stage of ZeRO that keeps parameters whole was asked for.
 func (problem *remedies) sharded(ctx context.Context) []Change {
-	if !problem.trains() || problem.open() || !problem.Workload.Strategy.Traits().Sequential || problem.gpus() < 2 {
+	traits := problem.Workload.Strategy.Traits()
+	if !problem.trains() || problem.open() || traits.Sharded || traits.Staged || problem.gpus() < 2 {
 		return nil
 	}
 	return problem.several(ctx, problem.withStrategy(costmodel.FSDP), problem.full)
+}
+
+// combined are changes of several kinds, if those of one kind are not enough: the
+// smallest larger GPU with as many of the edits as it needs. Otherwise it is the least
+// number of GPUs under FSDP, or of a device map in inference: with the edits that train
+// the same, and with adapters. A search under all strategies would take seconds.
+func (problem *remedies) combined(ctx context.Context) []Change {
+	for _, larger := range problem.larger() {
+		if out := problem.several(ctx, larger, problem.full); out != nil {
+			return out
+		}
+	}
+	spread := costmodel.FSDP
+	if problem.Workload.Mode != costmodel.Train {
+		spread = costmodel.DeviceMap
+	}
+	sized, sharded := problem.sized(), problem.withStrategy(spread)
+	for _, edits := range [][]edit{nil, same(&sized), slices.Concat(same(&sized), problem.adapters)} {
+		if out := problem.moreGPUs(ctx, sharded.edited(edits...)); out != nil {
+			return out
+		}
+	}
+	return nil
 }
 
 // followChanges follows the pools of changes, so that their verdicts are those of

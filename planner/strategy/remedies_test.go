@@ -33,6 +33,9 @@ func TestRemedies(t *testing.T) {
 		{"a shorter sequence", "llama-3.1-8b", "rtx-4090", 1, inference(1, 65536), []string{"seq=16384"}},
 		{"a smaller evaluation", "llama-3.2-1b", "rtx-4090", 4, evaluated(under(training(1), costmodel.FSDP)), []string{"eval_batch=1"}},
 		{"FSDP of a map", "llama-3.1-8b", "h100-80gb", 2, onMap(training(4)), []string{"strategy=fsdp"}},
+		{"FSDP of DDP", "llama-3.1-8b", "h100-80gb", 4, under(training(8), costmodel.DDP), []string{"recompute=full strategy=fsdp"}},
+		{"more GPUs under another strategy", "llama-3.1-405b", "rtx-4090", 1, under(inference(1, 2048), costmodel.DDP), []string{"gpus=42 strategy=device-map"}},
+		{"edits on a larger GPU", "llama-3.1-405b", "rtx-4090", 4, under(quantised(adapters(training(1), 16)), costmodel.DDP), []string{"gpu=b300-288gb recompute=full"}},
 		{"a larger GPU", "llama-3.1-8b", "rtx-4090", 2, onMap(training(1)), []string{"gpu=a100-40gb"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -148,6 +151,11 @@ func under(workload costmodel.Workload, strategy costmodel.Strategy) costmodel.W
 
 func adapters(workload costmodel.Workload, rank int64) costmodel.Workload {
 	workload.LoRARank, workload.LoRATargets = rank, []string{"all-linear"}
+	return workload
+}
+
+func quantised(workload costmodel.Workload) costmodel.Workload {
+	workload.Quantize = "nf4"
 	return workload
 }
 

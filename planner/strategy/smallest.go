@@ -72,6 +72,9 @@ func (problem *search) smallest(ctx context.Context) []Change {
 		out = append(out, tries.several(ctx, problem, full)...)
 	}
 	out = slices.Concat(out, tries.lora(ctx), others, tries.sharded(ctx), tries.onHost(ctx), tries.offloaded(ctx), tries.moreGPUs(ctx, problem), tries.largerGPU(ctx))
+	if len(out) == 0 {
+		out = tries.combined(ctx)
+	}
 	slices.SortStableFunc(out, func(a, b Change) int { return cmp.Compare(tries.intrusion(&a), tries.intrusion(&b)) })
 	return out
 }

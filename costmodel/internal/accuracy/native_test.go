@@ -47,9 +47,6 @@ func newNativeRow(t *testing.T, name string) trainerRow {
 // TestNativeAccuracy predicts torchtune's recipes and torchtitan's Trainer.
 func TestNativeAccuracy(t *testing.T) {
 	trainerRows{
-		file: "native_h200.jsonl", name: "torchtune and torchtitan", read: newNativeRow, least: 24, worst: .5, middle: .05, pools: true,
-		// Of a small model under full checkpoints, a captured CUDA graph holds 49 MiB
-		// that were not located.
-		wider: map[string]float64{"titan:llama-3.2-1b:2:2048:g,ac:8:0": .9},
+		file: "native_h200.jsonl", name: "torchtune and torchtitan", read: newNativeRow, least: 27, worst: .2, middle: .05, pools: true,
 	}.check(t)
 }

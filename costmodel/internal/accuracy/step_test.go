@@ -1,6 +1,7 @@
 package accuracy_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -19,6 +20,7 @@ import (
 type stepRow struct {
 	Case                string
 	Steps, Evals, Saves []int64
+	States              struct{ CUDA, Paged int64 } // bytes of optimizer states
 	trainerRow          `json:"-"`
 }
 
@@ -83,13 +85,37 @@ func (row *stepRow) peaks(t *testing.T) (step, evaluation, saving, least timelin
 	return step, evaluation, saving, least
 }
 
+// checkStates compares the optimizer's states on the GPU and in unified memory with
+// what was measured, if it was.
+func (row *stepRow) checkStates(t *testing.T, measured struct{ CUDA, Paged int64 }) {
+	t.Helper()
+	if measured.CUDA == 0 {
+		return
+	}
+	_, table := costsOf(t, distConfig(t, row.model), row.w)
+	var states int64
+	for i := range table.Units {
+		states += table.Units[i].OptimizerState
+	}
+	// The rows count two maps of 1 KiB, which all tensors share, once for each.
+	if off := float64(states)/float64(measured.CUDA) - 1; !(-.045 <= off && off <= .001) {
+		t.Errorf("%s: predicted %d B of states on the GPU, measured %d B", row.Case, states, measured.CUDA)
+	}
+	paged := costmodel.Messagef("%v of optimizer states are in CUDA's unified memory", costmodel.Bytes(measured.Paged)).String()
+	says := slices.ContainsFunc(table.Warnings, func(warning costmodel.Message) bool { return strings.HasPrefix(warning.String(), paged) })
+	if measured.Paged > 0 && !says {
+		t.Errorf("%s: no warning says %q: %v", row.Case, paged, table.Warnings)
+	}
+}
+
 // TestStepAccuracy predicts what transformers' Trainer does in a step and between steps:
 // evaluations, checkpoints, Liger, torch.compile, and an optimizer that steps in backward.
-// What is left of Qwen2.5-0.5B is the allocator's rests: its tensors sum up to the
-// prediction. A step after an evaluation of an untied model under FSDP2 takes more than
+// What is left of Qwen2.5-0.5B are the allocator's rests, which are followed neither
+// in a backward that steps (119 MiB by a replay of its requests) nor under autocast. A step after an evaluation of an untied model under FSDP2 takes more than
 // other steps, less than the evaluation; the cause is not known.
 func TestStepAccuracy(t *testing.T) {
 	const worst, middle, saves, compiles = .55, .03, .2, .5
+	closer := map[string]float64{"one:qwen2.5-0.5b:1:512:ev4,met:1:0": .08, "one:llama-3.2-1b@4:1:128:save:1:0": .03}
 	text, err := os.ReadFile("../../../fixtures/measured/step_h200.jsonl")
 	if err != nil {
 		t.Fatal(err)
@@ -111,16 +137,17 @@ func TestStepAccuracy(t *testing.T) {
 		}
 		row := newStepRow(t, read.Case)
 		step, evaluation, saving, least := row.peaks(t)
+		row.checkStates(t, read.States)
 		measured := slices.Max(slices.Concat(read.Steps, read.Evals))
 		switch {
-		case strings.HasPrefix(read.Case, "ddp"): // a range alone
+		case strings.HasPrefix(read.Case, "ddp"), strings.Contains(read.Case, ":amp,compile"): // a range alone: with bf16=True logits and their gradients are fp32
 			if got := least.Memory.Total(); got > measured || step.Memory.Total() < measured {
 				t.Errorf("%s: %d B are not between %d and %d", read.Case, measured, got, step.Memory.Total())
 			}
 		case row.w.Compile:
 			judge(read.Case, "graph", least.Memory.Total(), measured, compiles)
 		default:
-			off = append(off, judge(read.Case, "peak", max(step.Memory.Total(), evaluation.Memory.Total()), measured, worst))
+			off = append(off, judge(read.Case, "peak", max(step.Memory.Total(), evaluation.Memory.Total()), measured, cmp.Or(closer[read.Case], worst)))
 		}
 		if len(read.Saves) > 0 && row.w.Strategy == costmodel.FSDP {
 			judge(read.Case, "save", saving.Memory.Total(), slices.Max(read.Saves), saves)
@@ -128,7 +155,7 @@ func TestStepAccuracy(t *testing.T) {
 	}
 	summary(t, &table, "Steps", off)
 	slices.Sort(off)
-	if len(off) < 26 || off[len(off)/2] > middle {
+	if len(off) < 36 || off[len(off)/2] > middle {
 		t.Errorf("%d rows, the one in the middle off by %.3f %%", len(off), off[len(off)/2])
 	}
 	t.Log(table.String())

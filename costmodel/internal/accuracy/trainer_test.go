@@ -13,6 +13,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/catalogue"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
+	"github.com/devmap-dev/devmap/costmodel/internal/zero"
 )
 
 // trainerRow is one rank of transformers' own Trainer (measured/how/measure_trainer.py).
@@ -36,6 +37,24 @@ func caseNumber(t *testing.T, name, text string) int64 {
 		t.Fatal(name, err)
 	}
 	return n
+}
+
+// rowOptimizers are the optimizers by the name in a row.
+var rowOptimizers = map[string]string{
+	"foreach": value.AdamWForeach, "adam8": value.AdamW8bit, "paged8": value.PagedAdamW8bit, "paged32": value.PagedAdamW32bit,
+}
+
+// usualZero is DeepSpeed's file of a row: its stage, and of stage 3 sizes that it
+// leaves to Transformers (zero_file of measured/how).
+func usualZero(t *testing.T, model, stage string) *zero.Settings {
+	t.Helper()
+	set := zero.Defaults(int64(stage[4] - '0'))
+	set.Clipping = 1
+	if set.Stage == 3 {
+		set.ReduceBucket, set.Prefetch, set.Persistence = zero.Auto, zero.Auto, zero.Auto
+		set.Fill(hiddenOf(t, model))
+	}
+	return &set
 }
 
 // newTrainerRow reads engine:model:batch:seq:opts:world:rank.
@@ -73,16 +92,40 @@ func newTrainerRow(t *testing.T, name string) trainerRow {
 	if has("sgd") {
 		row.w.Optimizer = costmodel.SGD
 	}
-	if has("foreach") {
-		row.w.Optimizer = value.AdamWForeach
+	for opt, optimizer := range rowOptimizers {
+		if has(opt) {
+			row.w.Optimizer = optimizer
+		}
 	}
+	if parts[0] == "zero2" || parts[0] == "zero3" {
+		row.w.Strategy, row.w.DeepSpeed = costmodel.Strategy(parts[0]), usualZero(t, row.model, parts[0])
+	}
+	row.float8(has)
 	switch { // what bf16=True comes to
-	case has("amp") && (row.w.Strategy != costmodel.DDP || row.w.LoRARank > 0 || has("w32")):
+	case (has("amp") || has("f8")) && (row.w.Strategy != costmodel.DDP || row.w.LoRARank > 0 || has("w32")):
 		row.w.Precision = costmodel.BF16Mixed
 	case has("w32"):
 		row.w.Precision = costmodel.FP32True
 	}
 	return row
+}
+
+// float8 sets what torchao does: accelerate's FP8, axolotl's recipe, and optimizers.
+func (row *trainerRow) float8(has func(opt string) bool) {
+	switch {
+	case has("row"):
+		row.w.Preset, row.w.Float8 = "axolotl", value.Rowwise
+	case has("f8") && !has("nog"):
+		row.w.Float8 = value.TensorwiseGathered
+	case has("f8"):
+		row.w.Float8 = value.Tensorwise
+	}
+	switch {
+	case has("ao8"):
+		row.w.Optimizer = value.AdamWTorch8bit
+	case has("ao4"):
+		row.w.Optimizer = value.AdamWTorch4bit
+	}
 }
 
 // predicted is the peak of a GPU, its moment, and by how much its pool goes
@@ -95,8 +138,40 @@ func (row *trainerRow) predicted(t *testing.T) (peakBytes int64, at string, slac
 		t.Fatal(err)
 	}
 	dev := gpu.Device(row.w.Mode)
-	peak := replicaPeak(t, table, &dev)
-	return peak.Memory.Total(), peak.At, table.HeadSlack
+	peak, slack := replicaPeak(t, table, &dev), table.HeadSlack
+	if table.Marks != nil && row.w.Strategy == costmodel.DDP { // its requests are followed
+		var reserved int64
+		for _, mark := range table.Marks(nil, true) {
+			reserved = max(reserved, mark[1])
+		}
+		for i, beyond := range table.Followed {
+			slack[i] = float64(reserved)/float64(peak.Memory.Total()) - 1 + beyond
+		}
+	}
+	return peak.Memory.Total(), peak.At, slack
+}
+
+// predictRows prints what devmap says of cases before they are measured. The
+// variable names a file of one a line.
+func predictRows(t *testing.T, variable string, read func(*testing.T, string) trainerRow) {
+	t.Helper()
+	file := os.Getenv(variable)
+	if file == "" {
+		t.Skip(variable, "names no file of cases")
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name := range strings.FieldsSeq(string(text)) {
+		row := read(t, name)
+		got, at, slack := row.predicted(t)
+		line, err := json.Marshal(map[string]any{"case": name, "peak_allocated": got, "at": at, "slack": slack})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Log(string(line))
+	}
 }
 
 // trainerRows are measured rows of training programs, and the bounds of their
@@ -107,6 +182,7 @@ type trainerRows struct {
 	least         int // rows
 	worst, middle float64
 	wider         map[string]float64 // the bound of single rows, in place of worst
+	closer        []string           // rows whose cause is known to the tenth of worst
 	pools         bool               // nine in ten pools are in their range
 }
 
@@ -119,7 +195,7 @@ func (rows trainerRows) check(t *testing.T) {
 	}
 	var table strings.Builder
 	var off []float64
-	inside := 0
+	inside, counted := 0, 0
 	for line := range strings.Lines(string(text)) {
 		var read trainerRow
 		if err := json.Unmarshal([]byte(line), &read); err != nil {
@@ -133,8 +209,11 @@ func (rows trainerRows) check(t *testing.T) {
 		got, at, slack := row.predicted(t)
 		row.checkPinned(t, read.Host.Pinned)
 		pool := float64(read.Pool)/float64(got) - 1
-		if slack[0] <= pool && pool <= slack[1] {
-			inside++
+		if row.w.DeepSpeed == nil { // its requests are followed (TestReservedAccuracy)
+			counted++
+			if slack[0] <= pool && pool <= slack[1] {
+				inside++
+			}
 		}
 		percent := 100 * (float64(got)/float64(measured) - 1)
 		fmt.Fprintf(&table, "%-52s %8.3f %8.3f %+7.3f%% %+8.2f pool %+.3f of %.3f  %s\n", read.Case, gib(got), gib(measured), percent, float64(got-measured)/(1<<20), pool, slack, at)
@@ -142,6 +221,8 @@ func (rows trainerRows) check(t *testing.T) {
 		worst := rows.worst
 		if wider, ok := rows.wider[read.Case]; ok {
 			worst = wider
+		} else if slices.Contains(rows.closer, read.Case) {
+			worst /= 10
 		}
 		if !(math.Abs(percent) <= worst) {
 			t.Errorf("%s: predicted %d B, measured %d B, off by %+.2f %%; the bound is %g %%", read.Case, got, measured, percent, worst)
@@ -152,9 +233,9 @@ func (rows trainerRows) check(t *testing.T) {
 	if len(off) < rows.least || off[len(off)/2] > rows.middle {
 		t.Errorf("%d rows, the one in the middle off by %.3f %%", len(off), off[len(off)/2])
 	}
-	t.Logf("%s%d of %d pools in their range", table.String(), inside, len(off))
-	if rows.pools && 10*inside < 9*len(off) {
-		t.Errorf("%d of %d pools are in their range", inside, len(off))
+	t.Logf("%s%d of %d pools in their range", table.String(), inside, counted)
+	if rows.pools && 10*inside < 9*counted {
+		t.Errorf("%d of %d pools are in their range", inside, counted)
 	}
 }
 
@@ -172,10 +253,18 @@ func (row *trainerRow) checkPinned(t *testing.T, measured int64) {
 }
 
 // TestTrainerAccuracy predicts transformers' Trainer under Accelerate's FSDP2,
-// HSDP and on one GPU. What is left is the allocator's rests: of Qwen2.5-3B, of
-// whose weights 43 MiB each cost 44, of GPT-2-XL and Phi.
+// HSDP, under DDP and on one GPU. GPT-2-XL under FSDP2 lacks rests of activations,
+// whose requests are followed in one type alone. Without the allocator's rests, the
+// closer rows are off by up to 1.3 %.
 func TestTrainerAccuracy(t *testing.T) {
-	trainerRows{file: "trainer_h200.jsonl", name: "Trainer", read: newTrainerRow, least: 69, worst: .6, middle: .02, pools: true}.check(t)
+	trainerRows{
+		file: "trainer_h200.jsonl", name: "Trainer", read: newTrainerRow, least: 90, worst: .3, middle: .02, pools: true,
+		wider: map[string]float64{"fsdp2:gpt2-xl:2:512:amp:4:0": .75, "one:qwen2.5-0.5b:1:2048:amp:1:0": .06},
+		closer: []string{
+			"one:qwen2.5-3b:2:2048:amp,gc:1:0", "one:qwen2.5-0.5b:2:512:amp,sgd:1:0", "one:qwen2.5-3b@18:2:1024:amp:1:0", "one:qwen3-8b@6:1:2048:amp:1:0",
+			"ddp:qwen2.5-7b@6:2:1024:amp:2:0", "fsdp2:llama-3.1-8b:1:4096:amp,ac,r64,all:2:0", "fsdp2:phi-3-mini:2:1024:amp,r16,all:4:0",
+		},
+	}.check(t)
 }
 
 // TestTrainerIssue holds the rows of issue 37, measured on four GPUs, to half a

@@ -28,6 +28,9 @@ type Cache struct {
 	// the peaks since [Cache.ResetPeaks].
 	Reserved, Allocated         int64
 	PeakReserved, PeakAllocated int64
+	// Rests are what blocks in use have above their tensors, PeakRests that at the
+	// peak of what is allocated.
+	Rests, PeakRests int64
 
 	end int64 // address after all segments
 	// at gives a segment its address, if a test has it from a real device.
@@ -43,6 +46,7 @@ type poolKey struct {
 // Block is a part of a segment. Its neighbours in it are linked.
 type Block struct {
 	Size    int64
+	rest    int64 // above the tensor
 	address int64
 	pool    poolKey
 	free    bool
@@ -75,9 +79,12 @@ func (cache *Cache) Alloc(stream int, size int64) *Block {
 		block.behind, block.Size = left, size
 		pool.add(left)
 	}
-	block.free = false
+	block.free, block.rest = false, block.Size-size
 	cache.Allocated += block.Size
-	cache.PeakAllocated = max(cache.PeakAllocated, cache.Allocated)
+	cache.Rests += block.rest
+	if cache.Allocated > cache.PeakAllocated {
+		cache.PeakAllocated, cache.PeakRests = cache.Allocated, cache.Rests
+	}
 	return block
 }
 
@@ -104,6 +111,7 @@ func (cache *Cache) segment(key poolKey, size int64) *Block {
 // (free_block, try_merge_blocks).
 func (cache *Cache) Free(block *Block) {
 	cache.Allocated -= block.Size
+	cache.Rests -= block.rest
 	pool := cache.pools[block.pool]
 	block.free = true
 	if before := block.before; before != nil && before.free {
@@ -146,5 +154,5 @@ func (cache *Cache) Empty() {
 
 // ResetPeaks has the peaks begin at what is there (reset_peak_memory_stats).
 func (cache *Cache) ResetPeaks() {
-	cache.PeakReserved, cache.PeakAllocated = cache.Reserved, cache.Allocated
+	cache.PeakReserved, cache.PeakAllocated, cache.PeakRests = cache.Reserved, cache.Allocated, cache.Rests
 }

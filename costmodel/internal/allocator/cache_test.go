@@ -104,3 +104,24 @@ func TestCacheSizes(t *testing.T) {
 		t.Errorf("%d bytes reserved for two streams", cache.Reserved)
 	}
 }
+
+// TestRests: a block is not split where no more than 1 MiB would remain. That rest is
+// counted while the block is in use, and at the peak.
+func TestRests(t *testing.T) {
+	const mib = 1 << 20
+	cache := NewCache()
+	first := cache.Alloc(0, 43*mib)
+	if cache.Rests != mib {
+		t.Errorf("a tensor of 43 MiB has a rest of %d B, want 1 MiB", cache.Rests)
+	}
+	for range 4 { // of 20 MiB: the last gets what the others leave
+		cache.Alloc(0, 19*mib/4)
+	}
+	if cache.Rests != 2*mib {
+		t.Errorf("%d B of rests, want 2 MiB", cache.Rests)
+	}
+	cache.Free(first)
+	if cache.Rests != mib || cache.PeakRests != 2*mib {
+		t.Errorf("%d B of rests, %d B at the peak, want 1 and 2 MiB", cache.Rests, cache.PeakRests)
+	}
+}

@@ -1,16 +1,23 @@
 package forward
 
+import "github.com/devmap-dev/devmap/costmodel/internal/allocator"
+
 // memory counts the bytes of live tensors, and the most that were.
 type memory struct {
 	live, peak int64
 	width      int64   // bytes of a value in the component's type
 	traffic    float64 // bytes of matrices and activations that kernels read and wrote
+	// cache is the allocator of the process, if that is followed too; stopped:
+	// what runs makes nothing any more.
+	cache   *allocator.Cache
+	stopped bool
 }
 
 // value is a tensor's storage. It is freed when nothing holds it any more.
 type value struct {
 	bytes      int64
 	references int
+	block      *allocator.Block
 }
 
 // quantum is what the allocator rounds sizes to (CUDACachingAllocator.cpp:
@@ -19,11 +26,19 @@ const quantum = 512
 
 // alloc is a new storage of that many bytes.
 func (m *memory) alloc(bytes int64) *value {
+	if m.stopped {
+		return &value{references: 1}
+	}
 	bytes = (bytes + quantum - 1) / quantum * quantum
-	m.live += bytes
+	made := &value{bytes: bytes, references: 1}
+	if m.cache != nil && bytes > 0 {
+		made.block = m.cache.Alloc(0, bytes)
+		made.bytes = made.block.Size
+	}
+	m.live += made.bytes
 	m.peak = max(m.peak, m.live)
 	m.traffic += float64(bytes)
-	return &value{bytes: bytes, references: 1}
+	return made
 }
 
 // new is a tensor of so many elements in the component's type.
@@ -50,6 +65,9 @@ func (m *memory) drop(values ...*value) {
 		dropped.references--
 		if dropped.references == 0 {
 			m.live -= dropped.bytes
+			if dropped.block != nil {
+				m.cache.Free(dropped.block)
+			}
 		}
 		if dropped.references < 0 {
 			panic("forward: a value is dropped twice")

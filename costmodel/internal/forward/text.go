@@ -23,7 +23,10 @@ func textEncoder(tape *tape, root module, call Call) {
 			bias = pairs
 		}
 		stream = append(stream, tape.new(bias))
-		scores := []*value{tape.new(pairs), tape.single(pairs), tape.single(pairs)}
+		scores := []*value{tape.new(pairs), tape.single(pairs)}
+		if tape.width < 4 {
+			scores = append(scores, tape.single(pairs))
+		}
 		for range 8 {
 			scores = append(scores, tape.new(rows*dim))
 		}

@@ -45,6 +45,9 @@ func (op attention) cost(shape *Shape) Cost {
 	}
 	// Biases and the norms of q and k are cast too, but not kept.
 	cost.Casts = shape.casts(0, 0, op.in()*(dims.q+dims.made(op))+op.Dim*dims.out)
+	if shape.Float8.First {
+		cost.Casts = shape.plainCasts(0, 0, op.in()*dims.q)
+	}
 	cost.Memory.Saved += shape.casts(inputs, op.in(), 0) + cost.Casts
 	if !op.Bidirectional && !op.SharedKV {
 		cost.cache(dims, dims.k, dims.v, shape)

@@ -76,8 +76,8 @@ func (cost *Cost) compiledEmbedding(op embedding, shape *Shape) {
 	cost.peak(backwardPoint{sums, shape.NewGrads, shape.NewGrads})
 }
 
-// zeroGradient is that of the logits, from the loss to the end of backward. In a model in
-// parts less was measured, by no known tensor: the least is without it.
+// zeroGradient is that of the logits, from the loss to the end of backward. Of a model in
+// parts it is gone when the last part has run backward.
 func (cost *Cost) zeroGradient(op embedding, shape *Shape) {
 	if shape.Inputs && !shape.InParts {
 		each := shape.elementBytes()

@@ -42,14 +42,23 @@ func (shape *Shape) autocasts() bool { return MixedPrecision(shape.Precision) ||
 // result.to(dtype) after (peft/tuners/lora/layer.py, Linear.forward).
 func (shape *Shape) converts() bool { return shape.adapterBytes() != shape.elementBytes() }
 
+// quantized16 reports adapters on a quantised base whose stream has 16 bits. PEFT's
+// layer leaves the casts to autocast (peft/tuners/lora/bnb.py, Linear4bit.forward),
+// which leaves 16 bits as they are.
+func quantized16(shape *Shape) bool { return shape.Quantize != "" && shape.AdapterCasts }
+
 // input is the copy of its input that an adapter keeps for A's gradient: fp32
 // (_cast_input_dtype) or autocast's. Only fp32 on fp32 reads the base's own
 // tensor, and shared says that something else keeps that.
 func (adapter *Adapter) input(shape *Shape, shared bool) int64 {
-	if shape.AdapterDropout { // what dropout makes of it, and its mask
-		return (shape.adapterBytes() + 1) * adapter.In * shape.Tokens
+	if shape.AdapterDropout { // what dropout makes of it, and its mask if a gradient goes back
+		mask := int64(1)
+		if !adapter.Output && !shape.InputGrad {
+			mask = 0
+		}
+		return (shape.adapterBytes() + mask) * adapter.In * shape.Tokens
 	}
-	if shared && !shape.converts() && !shape.autocasts() {
+	if shared && !shape.converts() && (!shape.autocasts() || quantized16(shape)) {
 		return 0
 	}
 	return shape.adapterBytes() * adapter.In * shape.Tokens
@@ -57,9 +66,9 @@ func (adapter *Adapter) input(shape *Shape, shared bool) int64 {
 
 // widened reports that A's input is made fp32 before autocast makes it 16 bits
 // (_cast_input_dtype): of a base in 16 bits always, of one in fp32 where autocast
-// made the input.
+// made the input, of a quantised one never.
 func (adapter *Adapter) widened(shape *Shape) bool {
-	return shape.autocasts() && (shape.AdapterCasts || adapter.Output)
+	return shape.autocasts() && shape.Quantize == "" && (shape.AdapterCasts || adapter.Output)
 }
 
 // copied is what an adapter's forward has in addition to what it keeps: the fp32
@@ -69,7 +78,7 @@ func (adapter *Adapter) copied(shape *Shape) (input, dropped int64) {
 	if adapter.widened(shape) || shape.AdapterDropout && shape.converts() {
 		input = 4 * size
 	}
-	if shape.AdapterDropout && shape.autocasts() {
+	if shape.AdapterDropout && shape.autocasts() && !quantized16(shape) {
 		dropped = 4 * size
 	}
 	return input, dropped
@@ -78,7 +87,7 @@ func (adapter *Adapter) copied(shape *Shape) (input, dropped int64) {
 // inner is A's output, kept for B's gradient, with autocast's copies of both.
 func (adapter *Adapter) inner(shape *Shape) int64 {
 	bytes := shape.adapterBytes() * adapter.Rank * shape.Tokens
-	if shape.autocasts() {
+	if shape.autocasts() && !shape.Adapters16 {
 		bytes += 2 * adapter.Weights()
 	}
 	return bytes
@@ -101,7 +110,7 @@ func (shape *Shape) unfusedSaved(inputs []*Adapter, output *Adapter, outputShare
 		total += output.inner(shape)
 		// PEFT's layer on a quantised base casts no input under autocast
 		// (peft/tuners/lora/bnb.py), and that of this one has 16 bits as it is.
-		if !outputShared || shape.Quantize == "" || !shape.autocasts() {
+		if !outputShared || shape.Quantize == "" || !shape.autocasts() || shape.AdapterDropout {
 			total += output.input(shape, outputShared)
 		}
 	}

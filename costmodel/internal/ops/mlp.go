@@ -131,7 +131,7 @@ func (cost *Cost) mlpCasts(op mlp, shape *Shape, mats int64) {
 	matrix := op.Dim * op.Hidden
 	cost.Casts = shape.casts(0, 0, mats*matrix)
 	cost.Memory.Saved += cost.Casts
-	if !shape.Recompute && !shape.Frozen {
+	if !shape.Recompute && !shape.Frozen && !shape.Float8.On {
 		cost.Memory.Saved += mats * remainder(2*matrix)
 	}
 	if op.Activation == "gelu_new" {

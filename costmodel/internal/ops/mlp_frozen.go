@@ -53,7 +53,7 @@ func (op mlp) freeze(cost *Cost, shape *Shape) {
 	if shape.Recompute {
 		third = stream // the gradient of its output is there
 	}
-	forward := tape{shape: shape, element: ffn.element, now: 2*stream + third, see: func(point backwardPoint) { cost.Memory.Forward = max(cost.Memory.Forward, point.activations) }}
+	forward := tape{shape: shape, element: ffn.element, now: stream + residualApart(shape, stream) + third, see: func(point backwardPoint) { cost.Memory.Forward = max(cost.Memory.Forward, point.activations) }}
 	ffn.forward(&forward)
 	cost.Waiting = forward.waiting(ffn.down)
 	ffn.backward(&tape{shape: shape, element: ffn.element, now: stream, see: func(point backwardPoint) { cost.peak(point) }})

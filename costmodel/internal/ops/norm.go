@@ -52,6 +52,9 @@ func (op norm) eager(shape *Shape) Cost {
 			cost.Memory.Saved -= 2 * hN // the normalised tensor is kept in 16 bits
 		}
 	}
+	if shape.Checkpoint && !shape.half() {
+		cost.Memory.Saved -= 4 * hN // the input itself, which the checkpoint keeps
+	}
 	// x² in addition to the fp32 copy, with the input and the residual alive.
 	cost.Memory.Forward = max(cost.Memory.Saved, 8*hN) + shape.streamBytes()*hN
 	// pow's backward holds five fp32 tensors when one of the saved 8hN is

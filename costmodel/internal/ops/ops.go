@@ -1,3 +1,15 @@
+// Package ops says what each op keeps and needs on a GPU: the tensors it
+// saves for backward, its transients, its KV cache and its FLOPs.
+//
+// The rules are those of PyTorch's eager mode under Transformers 5.17, read
+// from the allocations of a block (torch 2.11): a norm keeps its fp32 input,
+// the normalised tensor and its output; attention keeps q, k, v, its output and
+// the log-sum-exp; a gated MLP keeps gate, activation, up and product. Each op
+// answers the questions of one interface (operation.go) in files of its name,
+// and a row in one table (operations.go). Symbols in comments: N tokens of a
+// micro-batch, h hidden, q = heads × head width, k = KV heads × head width, f
+// FFN width, V vocabulary. In the code, element is the bytes of one in matrix
+// products, hN a tensor of the hidden width, fN of the FFN's, nV the logits.
 package ops
 
 import "github.com/devmap-dev/devmap/modelgraph"
@@ -16,6 +28,9 @@ func Of(op modelgraph.Op, shape *Shape) Cost {
 	}
 	asked := operationOf(op)
 	cost := asked.cost(shape)
+	if shape.Float8.On && shape.Train {
+		cost.float8(asked, shape)
+	}
 	if !shape.Train {
 		cost.Memory.Saved, cost.Memory.Backward, cost.Memory.BackwardGrads = 0, 0, 0
 		if _, last := asked.(head); last { // when the body has returned
@@ -36,7 +51,7 @@ func Of(op modelgraph.Op, shape *Shape) Cost {
 		if shape.LinearInputs && shape.InputGrad { // it keeps what a trained one does
 			cost.Memory.Saved += asked.slack(shape)
 		}
-	} else {
+	} else if !shape.Followed {
 		cost.Memory.Saved += asked.slack(shape)
 	}
 	if cost.Memory.LossForward == 0 {

@@ -7,9 +7,11 @@ import (
 
 // Shape is one micro-batch as a layer sees it.
 type Shape struct {
-	Tokens int64 // N
-	Length int64 // tokens of one sequence
-	Batch  int64 // sequences
+	// Followed: what the allocator adds to tensors is counted elsewhere.
+	Followed bool
+	Tokens   int64 // N
+	Length   int64 // tokens of one sequence
+	Batch    int64 // sequences
 	// Encoder is the number of tokens that cross-attention reads.
 	Encoder int64
 	// Cache is the number of tokens a sequence's KV cache ends with.
@@ -41,6 +43,8 @@ type Shape struct {
 	Scatter bool
 	// InputSaved: the layer that made the input keeps it.
 	InputSaved bool
+	// Checkpoint: the checkpoint of the layer's unit keeps its input.
+	Checkpoint bool
 	// RotaryCopies: the layer gets a copy of the cosines and sines of its own.
 	RotaryCopies bool
 	Train        bool
@@ -80,11 +84,28 @@ type Shape struct {
 	// kept (torch/utils/checkpoint.py, early_stop).
 	Recompute bool
 	Quantize  string // of the linear layers' weights
+	Float8    Float8 // torchao's linear layers
 	// Modules are those that run the model: Transformers', or a program's own.
 	Modules Modules
 	// Shared: the layer is one GPU's part of one that several share (tensor
 	// parallelism); its outputs are summed over them, or, of the head, cut.
 	Shared bool
+}
+
+// Float8 is how torchao's Float8Linear (0.18, float8/float8_linear.py) runs the linear
+// layers of blocks. It keeps its input and its weight as they are, and makes 8-bit
+// copies for each product.
+type Float8 struct {
+	On bool
+	// Gathered: FSDP2 gathers the weights in 8 bits (float8/fsdp_utils.py,
+	// WeightWithDynamicFloat8CastTensor).
+	Gathered bool
+	// Pads: both operands are copied, padded or not, before each product
+	// (float8_ops.py, preprocess_addmm: pad_inner_dim).
+	Pads bool
+	// First: the model's first linear layer is in this one, and stays as it is
+	// (accelerate 1.15, utils/ao.py, find_first_last_linear_layers).
+	First bool
 }
 
 // elementBytes is the size of an element in matrix products, streamBytes one in
@@ -100,9 +121,10 @@ func (shape *Shape) half() bool { return shape.streamBytes() == 2 }
 
 // casts is what autocast keeps for so many linear layers on an input of width dim:
 // a 16-bit copy of the input each, and of the weights.
-// Quantised weights have no such copy (bitsandbytes makes its own).
+// Quantised weights have no such copy (bitsandbytes makes its own), nor have those
+// that torchao casts itself.
 func (shape *Shape) casts(linears, dim, weights int64) int64 {
-	if shape.Quantize != "" {
+	if shape.Quantize != "" || shape.Float8.On {
 		weights = 0
 	}
 	return shape.plainCasts(linears, dim, weights)

@@ -39,14 +39,25 @@ type linearLayer struct {
 	shared, residual bool
 }
 
+// residualApart is the residual that a block's second half holds in addition to what
+// the norm keeps. Of an fp32 one that makes no copy (modeling_llama.py,
+// LlamaRMSNorm.forward: x.to(torch.float32) is x).
+func residualApart(shape *Shape, residual int64) int64 {
+	if shape.streamBytes() == 4 && shape.InputGrad {
+		return 0
+	}
+	return residual
+}
+
 // forward runs base, A, B, "* scaling", their sum, which has the wider type,
 // and the cast back (peft/tuners/lora/layer.py, Linear.forward; bnb.py casts
-// before the sum). The output stays, and what the adapter keeps.
+// before the sum, without autocast). The output stays, and what the adapter keeps,
+// with autocast's copy of a frozen fp32 weight for the input's gradient.
 func (record *tape) forward(op linearLayer) {
 	shape := record.shape
 	element, ab, tokens := record.element, shape.adapterBytes(), shape.Tokens
 	work := shape.quantForward(op.in, op.out, element)
-	record.add(element*op.out*tokens + work)
+	record.add(shape.casts(0, 0, op.in*op.out) + element*op.out*tokens + work)
 	record.drop(work)
 	if op.adapter == nil {
 		return
@@ -57,7 +68,7 @@ func (record *tape) forward(op linearLayer) {
 	record.add(op.adapter.inner(shape))
 	record.add(2 * ab * op.out * tokens) // B's output, and the scaled one
 	record.drop(ab * op.out * tokens)
-	if shape.Quantize != "" {
+	if shape.Quantize != "" && !shape.autocasts() {
 		record.turn(ab*op.out*tokens, element*op.out*tokens)
 		ab = element
 	}
@@ -76,7 +87,7 @@ func (record *tape) stop(op linearLayer) {
 	}
 	shape := record.shape
 	copied, dropped := op.adapter.copied(shape)
-	record.add(record.element*op.out*shape.Tokens + op.adapter.input(shape, op.shared) + copied + dropped)
+	record.add(shape.casts(0, 0, op.in*op.out) + record.element*op.out*shape.Tokens + op.adapter.input(shape, op.shared) + copied + dropped)
 	record.drop(dropped)
 	record.add(op.adapter.inner(shape))
 }
@@ -132,7 +143,7 @@ func (record *tape) backward(op linearLayer, x int64) {
 func (record *tape) inputGrad(adapter *Adapter, x int64) {
 	shape, size := record.shape, adapter.In*record.shape.Tokens
 	from := shape.adapterBytes()
-	if adapter.widened(shape) || shape.AdapterDropout && shape.autocasts() {
+	if adapter.widened(shape) || shape.AdapterDropout && shape.autocasts() && !quantized16(shape) {
 		record.turn(from*size, 4*size)
 		from = 4
 	}

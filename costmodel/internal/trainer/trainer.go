@@ -42,6 +42,9 @@ type Preset struct {
 	MissingLoRA string   `json:"missing_lora"`
 	LoRAUnder   []string `json:"lora_under"`
 	Nearest     string
+	// Pipeline is the class of diffusion pipelines that the program trains; empty:
+	// it trains models of Transformers.
+	Pipeline string
 }
 
 // Path is how a program drives its engine. The zero value is a loop written by
@@ -67,6 +70,14 @@ type Path struct {
 	// FusedAdapters: autograd functions of the program run LoRA's linear layers
 	// (axolotl, kernels/lora.py).
 	FusedAdapters bool `json:"fused_adapters"`
+	// QuantizedAsLoaded: the program does not call PEFT's
+	// prepare_model_for_kbit_training, so that tensors that are not quantised keep their
+	// type. Sources: trl, trainer/sft_trainer.py; swift, pipelines/train/tuner.py;
+	// llamafactory, model/adapter.py.
+	QuantizedAsLoaded bool `json:"quantized_as_loaded"`
+	// Quantized16: adapters on a quantised base are bf16 (trl, SFTTrainer.__init__:
+	// param.data.to(torch.bfloat16)).
+	Quantized16 bool `json:"quantized_16"`
 	// Megatron: Megatron-Core's layers, data parallelism and distributed optimizer.
 	Megatron bool
 	// StateDict: a state dict keeps every whole parameter while FSDP2 shards the
@@ -90,6 +101,9 @@ type Path struct {
 	// prepare_logits_to_keep). "all": all labels (trl/trainer/utils.py,
 	// add_fused_lm_head). Empty: every position.
 	LabelPositions string `json:"label_positions"`
+	// LigerLayers: with Liger its kernels run the layers alone, and the loss is the
+	// program's own (trl/trainer/sft_trainer.py: fused_linear_cross_entropy False).
+	LigerLayers bool `json:"liger_layers"`
 	// Flat: FSDP1 (torch/distributed/fsdp/_flat_param.py), a flat parameter for
 	// every block and one for the rest, or Whole: one for the model.
 	Flat, Whole bool
@@ -120,6 +134,12 @@ type Path struct {
 	// Generates: the program generates what it trains on (trl,
 	// trainer/grpo_trainer.py, _generate_single_turn).
 	Generates bool
+	// Float8: the recipes of torchao's linear layers that the program has, the nearest
+	// first (accelerate 1.15, utils/dataclasses.py, AORecipeKwargs; axolotl 0.19,
+	// core/fp8.py, build_fp8_linear_config). Float8Pads: its config pads operands
+	// (pad_inner_dim).
+	Float8     string
+	Float8Pads bool `json:"float8_pads"`
 	// Modules are the program's own, if it does not run Transformers':
 	// torchtune, torchtitan.
 	Modules string

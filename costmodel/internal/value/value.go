@@ -11,9 +11,13 @@ const (
 	// These have bitsandbytes' states in unified memory.
 	PagedAdamW8bit  = "paged-adamw-8bit"
 	PagedAdamW32bit = "paged-adamw-32bit"
-	SGDMomentum     = "sgd-momentum"
-	Adafactor       = "adafactor"
-	Muon            = "muon"
+	// These are torchao's.
+	AdamWTorch8bit = "adamw-torch-8bit"
+	AdamWTorch4bit = "adamw-torch-4bit"
+
+	SGDMomentum = "sgd-momentum"
+	Adafactor   = "adafactor"
+	Muon        = "muon"
 )
 
 // RecomputeSelective drops what is cheap to compute again.
@@ -26,6 +30,14 @@ const RecomputeAuto = "auto"
 const (
 	NF4  = "nf4"  // bitsandbytes, 4 bits with nested statistics
 	Int8 = "int8" // bitsandbytes LLM.int8()
+)
+
+// How torchao scales 8-bit copies of the operands of linear layers; empty: there are
+// none.
+const (
+	Tensorwise         = "tensorwise"          // one scale for a tensor
+	TensorwiseGathered = "tensorwise-gathered" // and FSDP2 gathers weights in 8 bits
+	Rowwise            = "rowwise"             // one for each row
 )
 
 // The types of LoRA adapters between steps.

@@ -26,7 +26,7 @@ func TestRead(t *testing.T) {
 	want.ReduceBucket, want.Prefetch, want.Persistence, want.Live = zero.Auto, zero.Auto, zero.Auto, 2e8
 	want.Overlap, want.GatherOnSave, want.Clipping = false, true, 1
 	want.OffloadOptimizer, want.PageableOptimizer = true, true
-	want.Asked = zero.Asked{MicroBatch: zero.Auto, Accumulation: 4, Section: zero.SectionBF16, Optimizer: "adamw"}
+	want.Asked = zero.Asked{MicroBatch: zero.Auto, Accumulation: 4, Section: zero.SectionBF16, BF16: "true", FP16: zero.Absent, Optimizer: "adamw"}
 	if *got != want {
 		t.Errorf("%+v, want %+v", *got, want)
 	}
@@ -53,6 +53,18 @@ func TestReadSections(t *testing.T) {
 		if err != nil || got.Asked.Section != want {
 			t.Errorf("%s: %+v %v, want %q", text, got, err, want)
 		}
+	}
+}
+
+// TestReadEnabled: a section that is absent is not one without "enabled".
+func TestReadEnabled(t *testing.T) {
+	got, err := zero.Read("ds.json", []byte(`{"bf16": {}, "zero_optimization": {"stage": 2}}`))
+	if err != nil || got.Asked.BF16 != "" || got.Asked.FP16 != zero.Absent || got.Asked.Section != zero.SectionNone {
+		t.Errorf("%+v %v", got, err)
+	}
+	got, err = zero.Read("ds.json", []byte(`{"bf16": {"enabled": "auto"}, "fp16": {"enabled": false}, "zero_optimization": {"stage": 2}}`))
+	if err != nil || got.Asked.BF16 != "auto" || got.Asked.FP16 != "false" {
+		t.Errorf("%+v %v", got, err)
 	}
 }
 

@@ -1,6 +1,9 @@
 package zero
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // zero reads zero_optimization.
 func (read *reader) zero(part object, set *Settings) {
@@ -67,6 +70,7 @@ func (read *reader) offload(part object, key string) (is, pageable bool) {
 func (read *reader) precision(root object, set *Settings) {
 	bf16, fp16 := read.section(root, "", "bf16"), read.section(root, "", "fp16")
 	isBF16, isFP16 := read.flag(bf16, "bf16", "enabled", false), read.flag(fp16, "fp16", "enabled", false)
+	set.Asked.BF16, set.Asked.FP16 = enabled(bf16), enabled(fp16)
 	left := bf16["enabled"] == "auto" || fp16["enabled"] == "auto"
 	master, states := read.flag(bf16, "bf16", "bf16_master_weights_and_grads", false), read.flag(bf16, "bf16", "bf16_optimizer_states", false)
 	switch {
@@ -90,6 +94,18 @@ func (read *reader) precision(root object, set *Settings) {
 	case "bf16", "bfloat16", "fp16", "float16":
 	default:
 		read.fail("data_types.grad_accum_dtype", "%s is not fp32, bf16 or fp16", show(kind))
+	}
+}
+
+// enabled is the value of a section's "enabled".
+func enabled(section object) string {
+	switch value := section["enabled"]; {
+	case section == nil:
+		return Absent
+	case value == nil:
+		return ""
+	default:
+		return fmt.Sprint(value)
 	}
 }
 

@@ -44,7 +44,10 @@ type Asked struct {
 	Accumulation int64  // gradient_accumulation_steps
 	TrainBatch   int64  // train_batch_size
 	Section      string // SectionNone, SectionBF16, …
-	Optimizer    string // optimizer.type, in lower case
+	// BF16 and FP16 are their sections' "enabled" (true, false or auto): empty without
+	// one, Absent without the section.
+	BF16, FP16 string
+	Optimizer  string // optimizer.type, in lower case
 }
 
 // The sections of a configuration that say how numbers are kept.
@@ -54,6 +57,9 @@ const (
 	SectionTrue = "bf16-true" // with master weights, gradients and states in bf16
 	SectionFP16 = "fp16"
 )
+
+// Absent is a section that the file does not have.
+const Absent = "absent"
 
 // Auto is a size that the trainer fills in: Transformers, of the model
 // (transformers/integrations/deepspeed.py, trainer_config_finalize).

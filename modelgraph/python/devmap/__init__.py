@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         estimate as estimate,
         export as export,
         inspect as inspect,
+        measure as measure,
         plan as plan,
         watch as watch,
     )
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
         InspectFlags as InspectFlags,
         PlanFlags as PlanFlags,
     )
+    from ._core.measured import Alive as Alive, Measured as Measured, MeasuredDevice as MeasuredDevice
     from ._core.plan import (
         Device as Device,
         Emitted as Emitted,
@@ -54,13 +56,14 @@ if TYPE_CHECKING:
 
     __version__: str
 
-__all__ = ["Plan", "aplan", "check", "estimate", "export", "inspect", "plan", "watch"]
+__all__ = ["Plan", "aplan", "check", "estimate", "export", "inspect", "measure", "plan", "watch"]
 
 _WHERE = {
     "answers": "Check Estimate Fault Infeasible Inspection Remedy Report Row Unit",
-    "commands": "aplan check estimate export inspect plan watch",
+    "commands": "aplan check estimate export inspect measure plan watch",
     "errors": "DevmapError UsageError",
     "flags": "CheckFlags EstimateFlags InspectFlags PlanFlags",
+    "measured": "Alive Measured MeasuredDevice",
     "plan": "Device Emitted Plan Predicted Stage",
 }
 

@@ -16,7 +16,7 @@ import devmap._core.settings
 import devmap._core.words
 
 PUBLIC = ["DevmapError", "UsageError", "Infeasible", *(name for name in dir(devmap) if name[0].isalpha())]
-WITHOUT_EXAMPLE = {"Record", "PlanFlags", "CheckFlags", "EstimateFlags", "InspectFlags", "Report", "callbacks"}
+WITHOUT_EXAMPLE = {"Record", "PlanFlags", "CheckFlags", "EstimateFlags", "InspectFlags", "Report", "callbacks", "Alive", "Measured", "MeasuredDevice"}
 
 USE = """
 from __future__ import annotations

@@ -28,7 +28,7 @@ var globals = []string{"color", "quiet", "verbose"}
 
 // AddGlobals gives the root command the flags that every command has.
 func AddGlobals(set *pflag.FlagSet) {
-	set.BoolP("quiet", "q", false, "Print errors and results only, no table, no notes")
+	set.BoolP("quiet", "q", false, "Print errors and the result on stdout only, no notes")
 	set.BoolP("verbose", "v", false, "Also print versions, searched paths and times")
 	set.String("color", out.Auto, "Colour: auto, always, never [auto]")
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/phases"
 	"github.com/devmap-dev/devmap/modelgraph/diffusers"
 	"github.com/devmap-dev/devmap/planner"
+	"github.com/devmap-dev/devmap/planner/strategy"
 )
 
 // Pipeline is the problem that the flags define for a diffusion pipeline, which MODEL
@@ -20,7 +21,17 @@ func (request *Request) Pipeline(model, folder string, builtIn fs.FS) (*Question
 	if request.IsLatency() {
 		return nil, out.Usagef("--objective latency: %s is a pipeline of components, whose phases are planned for memory alone", model)
 	}
-	if err := checkGenerating(request.cmd.Flags(), model); err != nil {
+	training, err := trainsPipeline(request, model)
+	if err != nil {
+		return nil, err
+	}
+	if training == nil {
+		err = checkGenerating(request.cmd.Flags(), model)
+	}
+	if err == nil && training == nil && request.Generation.CacheLatents {
+		err = out.Usagef("--cache-latents: pictures are encoded before training, and %s is planned for inference: use --preset %s", model, pipelinePreset)
+	}
+	if err != nil {
 		return nil, err
 	}
 	pipeline, err := diffusers.Open(folder, builtIn)
@@ -34,12 +45,61 @@ func (request *Request) Pipeline(model, folder string, builtIn fs.FS) (*Question
 	if err := only(pipeline, request.Generation.Component); err != nil {
 		return nil, err
 	}
-	topology, err := request.devices(costmodel.Infer, 0)
+	mode := costmodel.Infer
+	if training != nil {
+		mode = training.Mode
+	}
+	topology, err := request.devices(mode, 0)
 	if err != nil {
 		return nil, err
 	}
-	diffusion := &planner.Diffusion{Pipeline: pipeline, Workload: generation(request)}
-	return &Question{Problem: planner.Problem{Diffusion: diffusion, Topology: topology}, Source: model, request: request}, nil
+	diffusion := &planner.Diffusion{Pipeline: pipeline, Workload: generation(request, training)}
+	return &Question{Problem: planner.Problem{Diffusion: diffusion, Topology: topology}, Options: strategy.Options{Fixed: request.fixed(topology)}, Source: model, request: request}, nil
+}
+
+// pipelinePreset is the program that trains adapters of a diffusion pipeline.
+const pipelinePreset = "diffusers-dreambooth-lora"
+
+// pipelineTraining are the fields that its users set, and the values of those
+// that have few; none: any.
+var pipelineTraining = map[string][]string{
+	"mode": {"train"}, "strategy": {"ddp"}, "optimizer": {"adamw"}, "recompute": {"none", "full"}, "attention": {"sdpa"},
+	"preset": nil, "batch": nil, "micro_batches": nil, "precision": nil, "lora_rank": nil, "lora_targets": nil,
+}
+
+// trainsPipeline is the workload of [pipelinePreset], nil if it is not asked for.
+// What its program does not have is refused.
+func trainsPipeline(request *Request, model string) (*costmodel.Workload, error) {
+	if !request.Given("preset") || request.work.Preset != pipelinePreset {
+		return nil, nil
+	}
+	work, err := request.Workload()
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case work.Mode != costmodel.Train:
+		return nil, out.Usagef("--mode %s: --preset %s trains: use --mode train or leave one of them out", work.Mode, pipelinePreset)
+	case request.Given("steps"):
+		return nil, out.Usagef("--steps: they are denoising steps, and --preset %s plans one step of training: leave --steps out", pipelinePreset)
+	case work.LoRARank < 1:
+		return nil, out.Usagef("--lora-rank 0: --preset %s trains adapters alone: use --lora-rank 4", pipelinePreset)
+	}
+	for _, field := range costmodel.Fields() {
+		name := strings.ReplaceAll(field.Name, "_", "-")
+		values, known := pipelineTraining[field.Name]
+		switch text := field.Text(&work); {
+		case !request.Given(name):
+		case !known:
+			return nil, out.Usagef("--%s %s: --preset %s does not have it, and trains %s without it: leave --%s out", name, text, pipelinePreset, model, name)
+		case values != nil && text != "" && !slices.Contains(values, text):
+			return nil, out.Usagef("--%s %s: --preset %s has %s: use --%s %s", name, text, pipelinePreset, strings.Join(values, " and "), name, values[0])
+		}
+	}
+	if request.Given("offload") {
+		return nil, out.Usagef("--offload %s: --preset %s has no offloading: use --recompute full or --cache-latents", request.offload, pipelinePreset)
+	}
+	return &work, nil
 }
 
 // checkGenerating refuses what says how a language model is run: a plan that passed
@@ -55,7 +115,9 @@ func checkGenerating(set *pflag.FlagSet, model string) error {
 		switch {
 		case flag == nil || !flag.Changed || name == "batch" || name == "offload" || flag.Value.String() == planned[name]:
 		case name == "preset":
-			return out.Usagef("--preset %s: devmap does not count training steps of diffusion pipelines yet, and %s is one; without --preset its inference is planned", flag.Value, model)
+			return out.Usagef("--preset %s: it trains no diffusion pipeline, and %s is one: use --preset %s, or leave --preset out for its inference", flag.Value, model, pipelinePreset)
+		case name == "mode" && flag.Value.String() == string(costmodel.Train):
+			return out.Usagef("--mode train: devmap trains adapters of a diffusion pipeline such as %s: add --preset %s", model, pipelinePreset)
 		case name == "mode" && flag.Value.String() == string(costmodel.Load):
 			return out.Usagef("--mode load: %s is a pipeline of components; give one, such as %s/transformer, whose weights are placed alone", model, model)
 		case name == "dp" || name == "tp":
@@ -84,16 +146,20 @@ func only(pipeline *diffusers.Pipeline, name string) error {
 	return pipeline.Components[0].Fault
 }
 
-// generation is what a command's flags ask a diffusion pipeline for.
-func generation(request *Request) phases.Workload {
+// generation is what a command's flags ask a diffusion pipeline for, or a program
+// that trains it.
+func generation(request *Request, training *costmodel.Workload) phases.Workload {
 	given := &request.Generation
 	work := phases.Workload{
 		Height: given.Height, Width: given.Width, Frames: given.Frames, Batch: request.work.Batch,
 		Offload: string(request.tier()), VAETiling: given.VAETiling, VAESlicing: given.VAESlicing, VAEPrecision: given.VAEPrecision,
-		CFGDegree: given.CFGDegree, Ulysses: given.Ulysses, Ring: given.Ring, PipeFusion: given.PipeFusion, FullyShardDegree: given.FullyShard,
+		CacheLatents: given.CacheLatents, CFGDegree: given.CFGDegree, Ulysses: given.Ulysses, Ring: given.Ring, PipeFusion: given.PipeFusion, FullyShardDegree: given.FullyShard,
 	}
 	if request.Given("steps") {
 		work.Steps = request.Run.Steps
+	}
+	if work.Train = training; training != nil {
+		work.Batch = training.Batch
 	}
 	return work
 }

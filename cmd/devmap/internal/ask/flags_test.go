@@ -19,7 +19,7 @@ var another = map[string]string{
 	"mode": "train", "batch": "3", "micro-batches": "3", "seq": "7", "target-seq": "5", "new-tokens": "2",
 	"images": "1", "image-size": "448", "max-pixels": "802816", "packing": "wrapped", "label-tokens": "0.25", "precision": "32-true", "optimizer": "sgd", "recompute": "full",
 	"strategy": "hsdp", "runtime": "lightning", "schedule": "gpipe", "virtual-stages": "3", "dp": "2", "tp": "4", "shard-degree": "2", "mem-fraction": "0.5",
-	"lora-rank": "4", "lora-targets": "q_proj,v_proj", "lora-precision": "bf16", "lora-dropout": "true", "quantize": "nf4",
+	"lora-rank": "4", "lora-targets": "q_proj,v_proj", "lora-precision": "bf16", "lora-dropout": "true", "quantize": "nf4", "float8": "rowwise",
 	"optimizer-in-backward": "true", "liger": "true", "compile": "true", "eval-batch": "4", "eval-samples": "64",
 	"loss": "fused", "attention": "eager", "loss-only": "true", "gradient-as-bucket-view": "true", "ema": "true",
 }

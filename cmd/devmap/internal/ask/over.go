@@ -107,7 +107,7 @@ func Defaults(request *Request, graph *modelgraph.Graph, resolved *costmodel.Wor
 	}
 	configured := []string{"batch", "strategy", "precision", "optimizer"}
 	return leftOpen(request, names, values, func(name string) bool {
-		return name == "mode" && request.Implied != "" || request.dsConfig != "" && slices.Contains(configured, name)
+		return name == "mode" && request.Implied != "" || request.work.DeepSpeed != nil && slices.Contains(configured, name)
 	})
 }
 
@@ -116,7 +116,9 @@ func DiffusionDefaults(request *Request, work *phases.Workload) []string {
 	return leftOpen(request, []string{"gpu", "batch", "height", "width", "frames", "steps"}, map[string]string{
 		"gpu": request.gpu, "batch": fmt.Sprint(work.Batch), "height": fmt.Sprint(work.Height), "width": fmt.Sprint(work.Width),
 		"frames": fmt.Sprint(work.Frames), "steps": fmt.Sprint(work.Steps),
-	}, func(name string) bool { return name == "frames" && work.Frames == 1 })
+	}, func(name string) bool {
+		return name == "frames" && work.Frames == 1 || work.Train != nil && (name == "steps" || name == "batch") // the preset's note has it
+	})
 }
 
 // leftOpen are the flags of a few names that were not given, with their values.

@@ -4,7 +4,7 @@ package ask
 // Zero: the pipeline's own.
 type Generation struct {
 	Height, Width, Frames                            int64
-	VAETiling, VAESlicing                            bool
+	VAETiling, VAESlicing, CacheLatents              bool
 	VAEPrecision                                     string
 	CFGDegree, Ulysses, Ring, PipeFusion, FullyShard int64
 	Component                                        string
@@ -21,6 +21,7 @@ var generationFlags = []flag{
 	{name: "component", on: onPlan, help: "Plan one component of the pipeline", at: func(request *Request) any { return &request.Generation.Component }},
 	{name: "vae-tiling", on: onPlan, help: "Decode one tile at a time", at: func(request *Request) any { return &request.Generation.VAETiling }},
 	{name: "vae-slicing", on: onPlan, help: "Decode one image at a time", at: func(request *Request) any { return &request.Generation.VAESlicing }},
+	{name: "cache-latents", on: onPlan, help: "Encode pictures before DreamBooth training", at: func(request *Request) any { return &request.Generation.CacheLatents }},
 	{name: "vae-precision", on: onPlan, help: "VAE type: bf16 or fp32 [the pipeline's default]", leftOut: "the pipeline's own", at: func(request *Request) any { return &request.Generation.VAEPrecision }},
 	ofPipeline("cfg-degree", "xDiT: GPUs for classifier-free guidance, 1 or 2 [1]", func(request *Request) any { return &request.Generation.CFGDegree }),
 	ofPipeline("ulysses", "xDiT: GPUs that share the attention heads [1]", func(request *Request) any { return &request.Generation.Ulysses }),

@@ -70,6 +70,9 @@ type presetting struct {
 	made     []costmodel.Setting
 	sets     []presetSet
 	file     trainerRead // of --preset FILE
+	// train is DeepSpeed's train_batch_size, and batch a GPU's part of a step by the
+	// file: 0, it is not to be compared.
+	train, batch int64
 }
 
 // layPreset lays what --preset says under the flags; without it, the default
@@ -103,8 +106,8 @@ func applyPreset(workload *costmodel.Workload, given func(field string) bool) (n
 // lay is [applyPreset] for a command, whose other flags a file may need; nil: none.
 func (set *presetting) lay(request *Request) (notes []string, err error) {
 	workload, given := set.workload, set.given
-	if name := workload.Preset; strings.ContainsAny(name, "/.\\") {
-		if set.file, err = readTrainerFile(name); err != nil {
+	if name := workload.Preset; isFile(name) {
+		if set.file, err = readOnce(request, name); err != nil {
 			return nil, err
 		}
 		note, err := set.file.deepSpeed(request)
@@ -117,7 +120,10 @@ func (set *presetting) lay(request *Request) (notes []string, err error) {
 	if i < 0 {
 		return notes, nil // a loop by hand, or it is refused with the reason
 	}
-	set.sets = slices.Concat(set.file.sets, presets()[i].Sets)
+	set.sets = slices.Concat(set.file.sets, presets()[i].Sets, set.file.defaults)
+	if err := set.matchDeepSpeed(request); err != nil {
+		return nil, err
+	}
 	for _, one := range set.sets {
 		if err := set.apply(&one); err != nil {
 			return nil, err
@@ -125,6 +131,7 @@ func (set *presetting) lay(request *Request) (notes []string, err error) {
 	}
 	parts := workload.MicroBatches
 	if workload.DeepSpeed != nil {
+		set.fillPrecision()
 		parts = cmp.Or(parts, workload.DeepSpeed.Asked.Accumulation)
 	}
 	switch {
@@ -136,6 +143,17 @@ func (set *presetting) lay(request *Request) (notes []string, err error) {
 	}
 	said := func(field string) bool { return given(field) || set.file.source(field) != "" }
 	return slices.Concat([]string{set.said()}, presets()[i].notesFor(workload, said), notes), nil
+}
+
+// fillPrecision fills in the "auto" of bf16.enabled and fp16.enabled, as the Trainer
+// does from arguments that are both false unless a file sets them (transformers/
+// integrations/deepspeed.py, trainer_config_process).
+func (set *presetting) fillPrecision() {
+	asked := &set.workload.DeepSpeed.Asked
+	program := set.file.preset == "transformers" || set.file.preset == "llamafactory"
+	if program && asked.Section == "" && set.workload.Precision == "" {
+		asked.Section = "none"
+	}
 }
 
 // said is the note of what the preset sets, in flags that can be typed together.

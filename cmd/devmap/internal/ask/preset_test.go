@@ -202,31 +202,83 @@ func TestSilentKeys(t *testing.T) {
 // and a key that is nearly one is named with it.
 func TestRefusedKeys(t *testing.T) {
 	for text, want := range map[string]string{
-		"stage: dpo\nfinetuning_type: lora\n":                                           "devmap counts DPO as --preset trl-dpo",
-		"base_model: a\nrl: dpo\n":                                                      "devmap counts DPO as --preset trl-dpo",
-		"tuner_type: lora\nrlhf_type: dpo\n":                                            "devmap counts DPO as --preset trl-dpo",
-		"dataset_name: a\nmodel_name_or_path: b\nbeta: 0.1\n":                           "devmap counts DPO as --preset trl-dpo",
-		"stage: sft\nuse_dora: true\n":                                                  "use_dora is \"true\"",
-		"stage: sft\nuse_galore: true\n":                                                "the nearest optimizer is --optimizer adafactor",
-		"stage: sft\nuse_unsloth: true\n":                                               "use_unsloth: false",
-		"base_model: a\ntorch_compile: true\n":                                          "torch_compile: false",
-		"base_model: a\nplugins: [x.cut_cross_entropy.CutPlugin]\n":                     "(--loss fused)",
-		"base_model: a\nfsdp_version: 1\n":                                              "fsdp_version: 2",
-		"base_model: a\nfsdp_config: {offload_params: true}\n":                          "add fsdp_version: 2",
-		"base_model: a\nfsdp_version: 2\nfsdp_config: {reshard_after_forward: false}\n": "which devmap does not count",
-		"output_dir: o\nfp16: true\nbf16: true\n":                                       "fp16 and bf16 are both true",
-		"loss._component_: x\ndataset: {packed: true}\nmodel: {_component_: a}\n":       "--preset torchtune --packing packed",
-		"model: {_component_: x.qlora_a}\n":                                             "--quantize nf4",
-		"model: {_component_: a}\ncompile: True\n":                                      "compile: False",
-		"model: {_component_: a}\nfsdp_cpu_offload: True\n":                             "--offload cpu",
-		"distributed_type: MEGATRON_LM\ndowncast_bf16: a\n":                             "devmap reads FSDP, MULTI_GPU, NO and DEEPSPEED",
-		"output_dir: o\nper_device_batch_size: 1\n":                                     "did you mean per_device_train_batch_size?",
-		"output_dir: o\ngrad_checkpointing: true\n":                                     "did you mean gradient_checkpointing?",
-		"dataset_name: a\nmodel_name_or_path: b\nlora_r: 8\n":                           "lora_r changes nothing without use_peft: true",
+		"stage: dpo\nfinetuning_type: lora\n":                                                                           "devmap counts DPO as --preset trl-dpo",
+		"base_model: a\nrl: dpo\n":                                                                                      "devmap counts DPO as --preset trl-dpo",
+		"tuner_type: lora\nrlhf_type: dpo\n":                                                                            "devmap counts DPO as --preset trl-dpo",
+		"dataset_name: a\nmodel_name_or_path: b\nbeta: 0.1\n":                                                           "devmap counts DPO as --preset trl-dpo",
+		"stage: sft\nuse_dora: true\n":                                                                                  "use_dora is \"true\"",
+		"stage: sft\nuse_galore: true\n":                                                                                "the nearest optimizer is --optimizer adafactor",
+		"stage: sft\nuse_unsloth: true\n":                                                                               "use_unsloth: false",
+		"base_model: a\ntorch_compile: true\n":                                                                          "torch_compile: false",
+		"base_model: a\nplugins: [x.cut_cross_entropy.CutPlugin]\n":                                                     "(--loss fused)",
+		"base_model: a\nfsdp_version: 1\n":                                                                              "fsdp_version: 2",
+		"base_model: a\nfsdp_config: {offload_params: true}\n":                                                          "add fsdp_version: 2",
+		"base_model: a\nfsdp_version: 2\nfsdp_config: {reshard_after_forward: false}\n":                                 "which devmap does not count",
+		"output_dir: o\nfp16: true\nbf16: true\n":                                                                       "fp16 and bf16 are both true",
+		"loss._component_: x\ndataset: {packed: true}\nmodel: {_component_: a}\n":                                       "--preset torchtune --packing packed",
+		"model: {_component_: x.qlora_a}\n":                                                                             "--quantize nf4",
+		"model: {_component_: a}\ncompile: True\n":                                                                      "compile: False",
+		"model: {_component_: a}\nfsdp_cpu_offload: True\n":                                                             "--offload cpu",
+		"distributed_type: MEGATRON_LM\ndowncast_bf16: a\n":                                                             "devmap reads FSDP, MULTI_GPU, NO and DEEPSPEED",
+		"output_dir: o\nper_device_batch_size: 1\n":                                                                     "did you mean per_device_train_batch_size?",
+		"output_dir: o\ngrad_checkpointing: true\n":                                                                     "did you mean gradient_checkpointing?",
+		"dataset_name: a\nmodel_name_or_path: b\nlora_r: 8\n":                                                           "lora_r changes nothing without use_peft: true",
+		"base_model: a\nlora_r: 8\n":                                                                                    "lora_r changes nothing without adapter: lora",
+		"base_model: a\nadapter: lora\n":                                                                                "without lora_r, which PEFT needs",
+		"base_model: a\nfp16: true\n":                                                                                   "which PyTorch's GradScaler refuses",
+		"base_model: a\nadapter: lora\nlora_r: 4\nload_in_8bit: true\nbf16: false\n":                                    "use bf16: true or fp16: true",
+		"base_model: a\ntensor_parallel_size: 2\n":                                                                      "tensor_parallel_size: 1 with fsdp_version: 2",
+		"base_model: a\ncontext_parallel_size: 2\n":                                                                     "context_parallel_size: 1 with the same tokens",
+		"base_model: a\nadapter: lora\nlora_r: 4\nlora_modules_to_save: [embed]\n":                                      "devmap counts adapters alone",
+		"stage: sft\nadditional_target: embed_tokens\n":                                                                 "devmap counts adapters alone",
+		"stage: sft\nuse_muon: true\n":                                                                                  "--optimizer muon",
+		"output_dir: o\nfsdp: true\ndeepspeed: {zero_optimization: {stage: 3}}\n":                                       "fsdp and deepspeed are both set",
+		"output_dir: o\nfsdp: true\ndeepspeed: a.json\n":                                                                "fsdp and deepspeed are both set",
+		"output_dir: o\nfsdp: true\ngradient_checkpointing: true\nfsdp_config: {activation_checkpointing: true}\n":      "set gradient_checkpointing: false",
+		"dataset_name: a\nmodel_name_or_path: b\nfsdp: true\nfsdp_config: {activation_checkpointing: true}\n":           "set gradient_checkpointing: false",
+		"base_model: a\nfsdp_version: 2\ngradient_checkpointing: true\nfsdp_config: {activation_checkpointing: true}\n": "set gradient_checkpointing: false",
+		"distributed_type: FSDP\ndowncast_bf16: a\nfsdp_config: {fsdp_version: 2}\n" + replicate + "-1}\n":              "it must be a whole number from 1 on",
+		"distributed_type: FSDP\ndowncast_bf16: a\nfsdp_config: {fsdp_version: 2}\n" + replicate + "0}\n":               "it must be a whole number from 1 on",
+		"distributed_type: FSDP\ndowncast_bf16: a\nfsdp_config: {fsdp_version: 2}\n" + replicate + "two}\n":             "it must be a whole number from 1 on",
+		"distributed_type: MULTI_GPU\ndowncast_bf16: a\n" + replicate + "2}\n":                                          "use distributed_type: FSDP",
+		"dataset_name: a\nmodel_name_or_path: b\npacking_strategy: wrapped\n":                                           "packing_strategy changes nothing without packing: true",
+		"base_model: a\nval_set_size: 0.1\n":                                                                            "axolotl evaluates nothing between steps",
 	} {
 		workload, said := presetOf(t, text)
 		if !strings.Contains(said, want) || workload.LoRARank == 8 && strings.Contains(text, "lora_r:") {
 			t.Errorf("%q: %q, not %q", text, said, want)
+		}
+	}
+}
+
+const replicate = "parallelism_config: {parallelism_config_dp_replicate_size: "
+
+// TestReadKeys: what a program makes of keys that depend on each other.
+func TestReadKeys(t *testing.T) {
+	const lora = "base_model: a\nadapter: lora\nlora_r: 4\n"
+	const trl = "dataset_name: a\nmodel_name_or_path: b\n"
+	const evaluates = "base_model: a\nmicro_batch_size: 3\nval_set_size: 0.1\n"
+	for _, is := range []struct {
+		text string
+		want costmodel.Workload
+	}{
+		{"base_model: a\nbf16: false\n", costmodel.Workload{Precision: costmodel.FP32True}},
+		{"base_model: a\nbf16: false\nfsdp_version: 2\n", costmodel.Workload{Precision: costmodel.FP32True}},
+		{lora + "bf16: false\nfp16: true\n", costmodel.Workload{Precision: costmodel.FP16Mixed}},
+		{trl + "bf16: false\nfp16: true\n", costmodel.Workload{Precision: costmodel.FP16Mixed, Loss: "tiled"}},
+		{trl + "packing: true\npacking_strategy: wrapped\n", costmodel.Workload{Precision: costmodel.BF16Mixed, Packing: "wrapped", Loss: "tiled"}},
+		{trl + "packing_strategy: wrapped\n", costmodel.Workload{Precision: costmodel.BF16Mixed, Loss: "tiled"}},
+		{trl + "use_liger_kernel: true\n", costmodel.Workload{Precision: costmodel.BF16Mixed, Liger: true, Loss: "tiled"}},
+		{evaluates + "evals_per_epoch: 4\neval_batch_size: 32\n", costmodel.Workload{Precision: costmodel.BF16True, EvalBatch: 32}},
+		{evaluates + "evals_per_epoch: 1\nnum_epochs: 3\n", costmodel.Workload{Precision: costmodel.BF16True, EvalBatch: 3}},
+		{evaluates + "evals_per_epoch: 1\n", costmodel.Workload{Precision: costmodel.BF16True}},
+		{evaluates + "eval_batch_size: 32\n", costmodel.Workload{Precision: costmodel.BF16True}},
+		{"base_model: a\nval_set_size: 0.0\neval_batch_size: 32\neval_steps: 5\n", costmodel.Workload{Precision: costmodel.BF16True}},
+		{"base_model: a\ntest_datasets: [{path: b}]\neval_batch_size: 32\neval_steps: 5\n", costmodel.Workload{Precision: costmodel.BF16True, EvalBatch: 32}},
+	} {
+		got, said := presetOf(t, is.text)
+		if got.Precision != is.want.Precision || got.Packing != is.want.Packing || got.Liger != is.want.Liger || got.Loss != is.want.Loss || got.EvalBatch != is.want.EvalBatch {
+			t.Errorf("%q: %+v (%s), want %+v", is.text, got, said, is.want)
 		}
 	}
 }

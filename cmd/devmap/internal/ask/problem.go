@@ -37,7 +37,11 @@ func (request *Request) Problem(model string) (*Question, error) {
 	}
 	asked.Graph.Warnings = append(asked.Graph.Warnings, notes...)
 	if request.preset != nil {
-		request.presetNotes = append(request.presetNotes, request.preset.file.differs(model, len(asked.Topology.Devices))...)
+		notes, err := request.preset.settle(request, &asked.Workload, int64(len(asked.Topology.Devices)))
+		if err != nil {
+			return nil, err
+		}
+		request.presetNotes = slices.Concat(request.presetNotes, notes, request.preset.file.differs(model, len(asked.Topology.Devices)))
 	}
 	if err := request.Lengths(asked.Graph); err != nil {
 		return nil, err

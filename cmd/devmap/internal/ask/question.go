@@ -37,6 +37,33 @@ func (asked *Question) Smallest(ctx context.Context) []strategy.Change {
 	return asked.said(strategy.Smallest(ctx, asked.Problem, asked.Options))
 }
 
+// NoChange says that no change was found that fits, and what was tried.
+func (asked *Question) NoChange(ctx context.Context) string {
+	if ctx.Err() != nil {
+		return "--time-limit ended the search before a change that fits was found: use a longer one"
+	}
+	_, program := estimate.Native(nil)
+	work := &asked.Workload
+	var tried []string
+	switch {
+	case asked.Diffusion != nil && asked.Diffusion.Workload.Train != nil:
+		tried = []string{"--recompute full", "--precision bf16-mixed", "a smaller --batch", "--cache-latents", "a larger --gpu"}
+	case asked.Diffusion != nil && len(asked.Topology.Devices) > 1:
+		tried = []string{"--fully-shard-degree", "--vae-tiling"}
+	case asked.Diffusion != nil:
+		tried = []string{"--offload", "--vae-tiling"}
+	case work.Mode == costmodel.Train && work.Runtime != program:
+		tried = []string{"--recompute full", "--micro-batches", "a smaller --batch and --seq", "--lora-rank", "--quantize", "another --strategy", "more --gpus", "a larger --gpu"}
+	default:
+		tried = []string{"a smaller --batch and --seq", "another --strategy", "more --gpus", "a larger --gpu"}
+	}
+	tried = slices.DeleteFunc(tried, func(words string) bool {
+		_, flag, _ := strings.Cut(words, "--")
+		return slices.Contains(asked.Options.Fixed, flag)
+	})
+	return "no change was found that fits; tried, alone and together: " + strings.Join(tried, ", ")
+}
+
 // Next are the next-best changes from a value on, as flags.
 func (asked *Question) Next(ctx context.Context, value float64) []strategy.Change {
 	return asked.said(strategy.Next(ctx, asked.Problem, asked.Options, value))
@@ -78,9 +105,11 @@ func (asked *Question) Say(change strategy.Change) (strategy.Change, bool) {
 	if asked.takes(&change) {
 		return change, true
 	}
-	if fixed := asked.withoutDefaultsOfAdapters(&change); len(fixed) > 0 {
+	if open := asked.leftOpen(&change); len(open) > 0 {
 		with := change
-		if with.Set = slices.Concat(change.Set, fixed); asked.takes(&with) {
+		with.Set = slices.Concat(change.Set, open)
+		slices.SortStableFunc(with.Set, func(a, b costmodel.Setting) int { return cmp.Compare(place(a.Field), place(b.Field)) })
+		if asked.takes(&with) {
 			return with, true
 		}
 	}
@@ -94,52 +123,67 @@ func (asked *Question) Say(change strategy.Change) (strategy.Change, bool) {
 	return change, accepted
 }
 
-// withoutDefaultsOfAdapters are the settings that a preset would change with the
-// first adapters, as the change was tried.
-func (asked *Question) withoutDefaultsOfAdapters(change *strategy.Change) []costmodel.Setting {
-	has := func(field string) bool {
-		return slices.ContainsFunc(change.Set, func(setting costmodel.Setting) bool { return setting.Field == field })
-	}
-	name := change.Row.Resolved.Preset
-	i := slices.IndexFunc(presets(), func(preset preset) bool { return preset.Name == name })
-	if i < 0 || !asked.request.Given("preset") || !has("lora_rank") {
+// place is where a field is printed among others; below 0 for one of no workload.
+func place(name string) int {
+	return slices.IndexFunc(costmodel.Fields(), func(field costmodel.Field) bool { return field.Name == name })
+}
+
+// leftOpen are the settings that differ between the command and the change that was
+// tried. A preset follows flags of the change: its batch is that of one micro-batch, and
+// adapters have defaults of their own.
+func (asked *Question) leftOpen(change *strategy.Change) (out []costmodel.Setting) {
+	if !asked.request.Given("preset") || change.To.Diffusion != nil {
 		return nil
 	}
-	var out []costmodel.Setting
-	for _, set := range presets()[i].Sets {
-		flag := strings.ReplaceAll(set.Field, "_", "-")
-		if set.When != "lora" || asked.request.Given(flag) || has(set.Field) || !set.applies(&change.Row.Resolved) {
+	parsed := asked.again(change)
+	if parsed == nil {
+		return nil
+	}
+	for _, field := range costmodel.Fields() {
+		is := field.Text(&change.Row.Workload)
+		has := func(setting costmodel.Setting) bool { return setting.Field == field.Name }
+		if is == field.Text(&parsed.Workload) || field.Implied(&change.Row.Workload) || slices.ContainsFunc(change.Set, has) || slices.Contains(change.Without, field.Name) {
 			continue
 		}
-		fields := costmodel.Fields()
-		field := &fields[slices.IndexFunc(fields, func(field costmodel.Field) bool { return field.Name == set.Field })]
-		value := cmp.Or(field.Text(&change.Row.Resolved), field.Default)
-		if on, toggled := field.Ref(&change.Row.Resolved).(*bool); toggled {
-			value = strconv.FormatBool(*on)
+		if on, toggled := field.Ref(&change.Row.Workload).(*bool); toggled {
+			is = strconv.FormatBool(*on)
 		}
-		out = append(out, costmodel.Setting{Field: set.Field, Value: value})
+		out = append(out, costmodel.Setting{Field: field.Name, Value: cmp.Or(is, field.Default)})
 	}
 	return out
 }
 
-// takes reports that the command with a change's flags is accepted, and asks
-// for what the change was tried as: the flags are parsed as the user's were.
-func (asked *Question) takes(change *strategy.Change) bool {
+// again is what the command asks for with a change's flags; nil if it is refused. The
+// flags are parsed as the user's were.
+func (asked *Question) again(change *strategy.Change) *Question {
 	from := asked.request.cmd
 	cmd := &cobra.Command{Use: from.Use}
 	again := New(cmd)
 	cmd.SetContext(from.Context())
 	if copyFlags(from.Flags(), cmd.Flags(), change) != nil || again.Refuse() != nil {
-		return false
+		return nil
 	}
-	to := change.To
-	if to.Diffusion != nil {
-		return reflect.DeepEqual(generation(again), to.Diffusion.Workload)
+	if change.To.Diffusion != nil {
+		return &Question{request: again}
 	}
-	again.asProgram(to.Graph)
+	again.asProgram(change.To.Graph)
 	parsed, err := again.parse(asked.Topology)
 	if err != nil {
+		return nil
+	}
+	return parsed
+}
+
+// takes reports that the command with a change's flags is accepted, and asks for what
+// the change was tried as.
+func (asked *Question) takes(change *strategy.Change) bool {
+	parsed, to := asked.again(change), change.To
+	switch {
+	case parsed == nil:
 		return false
+	case to.Diffusion != nil:
+		training, err := trainsPipeline(parsed.request, asked.Source)
+		return err == nil && reflect.DeepEqual(generation(parsed.request, training), to.Diffusion.Workload)
 	}
 	workload, err := estimate.Resolve(to.Graph, estimate.On(to.Graph, parsed.Workload, parsed.Topology))
 	return err == nil && reflect.DeepEqual(workload, change.Row.Resolved) && reflect.DeepEqual(parsed.Topology, to.Topology) &&

@@ -25,7 +25,8 @@ type Request struct {
 	work                costmodel.Workload
 	dsConfig, lengths   string
 	presetNotes         []string
-	preset              *presetting // nil: no --preset
+	preset              *presetting  // nil: no --preset
+	trainer             *trainerRead // of --preset FILE, once it is read
 	JSON, Explain       bool
 	Output, For         string
 	Model, ScheduleFile string

@@ -101,7 +101,7 @@ var ofWorkload = map[string]flag{
 	"optimizer": {
 		help: "Optimizer; see devmap help optimizers", idle: []*idleness{noStep}, also: []string{"optim"},
 		meant: map[string]string{
-			"adam": "adamw", "adamw_torch": "adamw-foreach", "adamw_torch_fused": "adamw", "adamw-fused": "adamw", "adam8bit": "adamw-8bit", "adamw8bit": "adamw-8bit", "adamw_8bit": "adamw-8bit", "adamw_bnb_8bit": "adamw-8bit", "paged_adamw_8bit": "paged-adamw-8bit", "paged_adamw": "paged-adamw-32bit", "paged_adamw_32bit": "paged-adamw-32bit", "momentum": "sgd-momentum",
+			"adam": "adamw", "adamw_torch": "adamw-foreach", "adamw_torch_fused": "adamw", "adamw-fused": "adamw", "adam8bit": "adamw-8bit", "adamw8bit": "adamw-8bit", "adamw_8bit": "adamw-8bit", "adamw_bnb_8bit": "adamw-8bit", "paged_adamw_8bit": "paged-adamw-8bit", "paged_adamw": "paged-adamw-32bit", "paged_adamw_32bit": "paged-adamw-32bit", "adamw_torch_8bit": "adamw-torch-8bit", "adamw_torch_4bit": "adamw-torch-4bit", "momentum": "sgd-momentum",
 		},
 	},
 	"recompute": {
@@ -125,6 +125,11 @@ var ofWorkload = map[string]flag{
 		help: "Quantize frozen linear layers: {values}", values: []string{"off"},
 		meant: map[string]string{"4bit": "nf4", "4-bit": "nf4", "int4": "nf4", "fp4": "nf4", "bnb": "nf4 or int8", "8bit": "int8", "8-bit": "int8", "none": "off"},
 		also:  []string{"load-in-4bit", "load-in-8bit"},
+	},
+	"float8": {
+		help: "torchao's 8-bit products; see devmap help precision", values: []string{"off"}, idle: []*idleness{noStep},
+		meant: map[string]string{"true": "tensorwise", "on": "tensorwise", "fp8": "tensorwise", "torchao": "tensorwise", "tensor": "tensorwise", "row": "rowwise", "none": "off"},
+		also:  []string{"fp8"},
 	},
 	"loss": {
 		help: "Loss implementation: {values}", idle: []*idleness{noStep},

@@ -71,6 +71,22 @@ optimizer.
                 Lightning     precision="32-true"
                 FSDP2         an fp32 model, no MixedPrecisionPolicy
 
+--float8 adds torchao's 8-bit products to bf16-true and bf16-mixed. Weights keep
+their type, and 8-bit copies of each product's operands come and go:
+
+  tensorwise           one scale for a tensor
+                Accelerate    mixed_precision="fp8", backend AO, and
+                              enable_fsdp_float8_all_gather=false
+                axolotl       fp8: true
+  tensorwise-gathered  FSDP2 also gathers weights in 8 bits
+                Accelerate    mixed_precision="fp8", backend AO
+                axolotl       fp8_enable_fsdp_float8_all_gather: true
+  rowwise              one scale for each row
+                axolotl       fp8_config: {recipe: rowwise}
+
+devmap does not count TransformerEngine and MS-AMP; AO is the nearest backend.
+LLaMA-Factory 0.9.5 accepts fp8: true, and trains without it.
+
 Without --precision devmap takes the type of the checkpoint or config. Under
 zero1, zero2 and zero3 it takes bf16-mixed for a bf16 model and 16-mixed for an
 fp16 model, as "bf16": {"enabled": true} and "fp16": {"enabled": true} do.`
@@ -110,6 +126,9 @@ Flags that you give win.
 
 // refusedPreset reports a preset whose program devmap does not count.
 func refusedPreset(name string) bool {
+	if name == pipelinePreset { // it is for diffusion pipelines
+		return false
+	}
 	var fault *costmodel.FieldError
 	err := estimate.CheckPlaced(&costmodel.Workload{Preset: name, Mode: costmodel.Train, Strategy: costmodel.FSDP})
 	return errors.As(err, &fault) && fault.Field == "preset"
@@ -192,6 +211,9 @@ the weights that they update: 4 bytes a number in fp32, 2 in bf16.
   paged-adamw-8bit, paged-adamw-32bit
                  the same, and fp32, with states in CUDA's unified memory:
                  outside PyTorch's allocator, on the GPU while there is room
+  adamw-torch-8bit, adamw-torch-4bit
+                 torchao AdamW: two states of one byte or half a byte, and fp32
+                 temporaries of the largest parameter during the step
   sgd            no state
   sgd-momentum   one state
   adafactor      a row and a column of factors for each matrix

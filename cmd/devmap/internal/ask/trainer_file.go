@@ -4,7 +4,6 @@ import (
 	"cmp"
 	_ "embed"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -22,8 +21,8 @@ import (
 //go:embed trainer_files.json
 var trainerFiles []byte
 
-// presetSet is a default: a field of the workload, its value, and where the
-// program has it (file:name).
+// presetSet is a default: a field of the workload, its value, and its place in the
+// program's source (file:name).
 type presetSet struct {
 	Field, Value, Source string
 	Under                []string // strategies that have it; none: all
@@ -63,7 +62,11 @@ type trainerFile struct {
 	Keys    map[string]map[string][]presetSet
 	Refused map[string]string // parts of values that devmap does not count, by key
 	Instead map[string]string // what to do about a value that devmap does not count, by key
+	Nothing map[string]string // why a switch changes nothing, by key
 	Ignored []string          // they change no memory on a GPU
+	// Evaluates is the key of an evaluation's batch, and the batch without it: a number,
+	// or another key.
+	Evaluates []string
 }
 
 var files = sync.OnceValue(func() []trainerFile { return table[trainerFile](trainerFiles) })
@@ -77,11 +80,17 @@ const (
 	maxPresetKeys  = 2000
 )
 
+// isFile reports a value of --preset that is a file's name.
+func isFile(preset string) bool { return strings.ContainsAny(preset, "/.\\") }
+
 // trainerRead is what a training program's configuration says.
 type trainerRead struct {
 	name, preset string
+	file         *trainerFile
+	inline       []byte            // DeepSpeed's configuration, if it is a section of the file
 	values       map[string]string // by path
 	sets         []presetSet
+	defaults     []presetSet // what follows from the file if the preset sets nothing
 	notes        []string
 }
 
@@ -145,12 +154,20 @@ func readTrainerFile(name string) (read trainerRead, err error) {
 	if file == nil {
 		return read, out.Usagef("%s is of no program that devmap reads: LLaMA-Factory, axolotl, ms-swift, TrainingArguments, accelerate config, torchtune, TRL's scripts", name)
 	}
-	read = trainerRead{name: name, values: maps.Clone(values)}
+	read = trainerRead{name: name, file: file, values: maps.Clone(values)}
+	if read.inline, err = deepSpeedSection(document.Content[0]); err != nil {
+		return read, out.Usagef("%s: %w", name, err)
+	}
 	if without := file.withoutFSDP(values); without != "" {
 		read.notes = []string{name + ": fsdp_config changes nothing without " + without}
 	}
-	if unread := file.withoutPEFT(values); unread != "" {
-		read.notes = append(read.notes, name+": "+unread+" changes nothing without use_peft: true")
+	for _, key := range slices.Sorted(maps.Keys(file.Nothing)) {
+		if strings.EqualFold(values[key], "true") {
+			read.notes = append(read.notes, name+": "+key+" changes nothing: "+file.Nothing[key])
+		}
+	}
+	for _, note := range file.withoutSwitch(values) {
+		read.notes = append(read.notes, name+": "+note)
 	}
 	if read.sets, err = file.read(values); err != nil {
 		return read, out.Usagef("%s: %w", name, err)
@@ -159,7 +176,25 @@ func readTrainerFile(name string) (read trainerRead, err error) {
 		read.notes = append(read.notes, name+": devmap does not read "+strings.Join(unknown, ", "))
 	}
 	read.preset = variant(file.Preset, read.sets)
+	if read.preset == file.Preset { // FSDP1's evaluation is not counted
+		read.defaults = file.usualEvaluation(values)
+	}
 	return read, nil
+}
+
+// deepSpeedSection is DeepSpeed's configuration in a file, as JSON; nil: there is none.
+func deepSpeedSection(file *yaml.Node) ([]byte, error) {
+	for i := 0; i+1 < len(file.Content); i += 2 {
+		if file.Content[i].Value != "deepspeed" || file.Content[i+1].Kind != yaml.MappingNode {
+			continue
+		}
+		var section map[string]any
+		if err := file.Content[i+1].Decode(&section); err != nil {
+			return nil, err
+		}
+		return json.Marshal(section)
+	}
+	return nil, nil
 }
 
 // variant is the preset of what a file says of FSDP1: its prefetch matters there
@@ -201,6 +236,9 @@ func flatten(values map[string]string, below string, node *yaml.Node) error {
 		case yaml.SequenceNode:
 			var items []string
 			for _, item := range value.Content {
+				if path == "test_datasets" && item.Kind == yaml.MappingNode {
+					items = append(items, "{}") // a dataset is there
+				}
 				items = append(items, item.Value)
 			}
 			values[path] = strings.Join(items, ",")
@@ -258,7 +296,7 @@ func (file *trainerFile) read(values map[string]string) ([]presetSet, error) {
 	if err := file.contradicts(values); err != nil {
 		return nil, err
 	}
-	sets := evaluates(values)
+	sets := slices.Concat(file.evaluation(values), file.liger(values))
 	for _, key := range slices.Sorted(maps.Keys(file.Keys)) {
 		value, ok := values[key]
 		means := file.Keys[key]["absent"]
@@ -286,6 +324,19 @@ func (file *trainerFile) read(values map[string]string) ([]presetSet, error) {
 	return sets, nil
 }
 
+// liger is axolotl's plugin with all of its kernels, which devmap counts as Liger. The
+// key of the loss is taken out: alone it is a fused loss.
+func (file *trainerFile) liger(values map[string]string) []presetSet {
+	const loss = "liger_fused_linear_cross_entropy"
+	for _, key := range []string{loss, "liger_rope", "liger_rms_norm", "liger_glu_activation"} {
+		if file.Keys[loss] == nil || !strings.EqualFold(values[key], "true") {
+			return nil
+		}
+	}
+	delete(values, loss)
+	return []presetSet{{Field: "liger", Value: "true", Source: loss}}
+}
+
 // uncounted refuses a value, with what to do, or the value that is nearest.
 func (file *trainerFile) uncounted(key, value string) error {
 	near := ""
@@ -298,44 +349,84 @@ func (file *trainerFile) uncounted(key, value string) error {
 	return fmt.Errorf("%s is %q, which devmap does not count%s", key, value, near)
 }
 
-// contradicts refuses keys that do not go together.
-func (file *trainerFile) contradicts(values map[string]string) error {
-	on := func(key string) bool { return strings.EqualFold(values[key], "true") }
-	version := values["fsdp_version"] + values["fsdp_config.fsdp_version"] + values["fsdp_config.version"]
-	inFSDP := func(key string) bool { return strings.HasPrefix(key, "fsdp_config.") }
-	switch {
-	case on("fp16") && on("bf16"):
-		return errors.New("fp16 and bf16 are both true: a program trains in one of them; set the other to false")
-	case file.Preset == "axolotl" && version == "" && slices.ContainsFunc(slices.Collect(maps.Keys(values)), inFSDP):
-		return errors.New("fsdp_config without fsdp_version is FSDP1, which devmap does not count under axolotl: add fsdp_version: 2")
-	}
-	return nil
+// isOn reports a setting that a file turns on.
+func isOn(values map[string]string, key string) bool {
+	value := strings.ToLower(values[key])
+	return !slices.Contains(offValues, value) && value != "no" && value != "null"
 }
 
-// evaluates is the batch of an evaluation between steps; without a strategy of
-// evaluation there is none.
-func evaluates(values map[string]string) []presetSet {
-	const key = "per_device_eval_batch_size"
-	when := strings.ToLower(cmp.Or(values["eval_strategy"], values["evaluation_strategy"]))
-	if slices.Contains(offValues, when) || when == "no" || when == "null" || values[key] == "" || values[key] == "null" {
+// evaluates reports an evaluation between steps: without a strategy for it, or
+// axolotl's samples, there is none.
+func (file *trainerFile) evaluates(values map[string]string) bool {
+	on := func(key string) bool { return isOn(values, key) }
+	if file.Preset == "axolotl" { // core/builders/base.py, _configure_save_and_eval_strategy
+		return keepsSamples(values) && (on("eval_strategy") || on("evaluation_strategy") || on("eval_steps") || perEpoch(values))
+	}
+	return len(file.Evaluates) > 0 && (on("eval_strategy") || on("evaluation_strategy"))
+}
+
+// keepsSamples reports samples that axolotl keeps for evaluations.
+func keepsSamples(values map[string]string) bool {
+	size, err := strconv.ParseFloat(values["val_set_size"], 64)
+	return err == nil && size > 0 || isOn(values, "test_datasets")
+}
+
+// perEpoch reports evals_per_epoch that becomes eval_steps: a part of all steps below
+// 1 (axolotl, utils/config/__init__.py, normalize_config).
+func perEpoch(values map[string]string) bool {
+	each, err := strconv.ParseFloat(values["evals_per_epoch"], 64)
+	epochs, bad := strconv.ParseFloat(cmp.Or(values["num_epochs"], "1"), 64)
+	return err == nil && bad == nil && each*epochs > 1
+}
+
+// evaluation is the batch of an evaluation that the file gives.
+func (file *trainerFile) evaluation(values map[string]string) []presetSet {
+	if !file.evaluates(values) || values[file.Evaluates[0]] == "" || values[file.Evaluates[0]] == "null" {
 		return nil
 	}
-	return []presetSet{{Field: "eval_batch", Value: values[key], Source: key}}
+	return []presetSet{{Field: "eval_batch", Value: values[file.Evaluates[0]], Source: file.Evaluates[0]}}
 }
 
-// withoutPEFT takes out the keys of adapters that TRL's script leaves unread
-// without use_peft (trl/trainer/model_config.py, get_peft_config), and names one.
-func (file *trainerFile) withoutPEFT(values map[string]string) (unread string) {
-	if _, has := file.Keys["use_peft"]; !has || strings.EqualFold(values["use_peft"], "true") {
-		return ""
+// usualEvaluation is the program's own batch of an evaluation, where devmap counts one.
+func (file *trainerFile) usualEvaluation(values map[string]string) []presetSet {
+	if !file.evaluates(values) {
+		return nil
 	}
-	for _, key := range []string{"lora_target_modules", "lora_dropout", "lora_r"} {
-		if _, has := values[key]; has {
-			unread = key
-			delete(values, key)
+	batch := cmp.Or(values[file.Evaluates[1]], file.Evaluates[1])
+	return []presetSet{{Field: "eval_batch", Value: batch, Source: file.Evaluates[0], Under: []string{"ddp", "fsdp", "hsdp", "zero1", "zero2", "zero3"}}}
+}
+
+// switches are keys that a program leaves unread without another. Sources: trl/
+// trainer/model_config.py, get_peft_config; trl/trainer/sft_trainer.py, pack_dataset;
+// axolotl/loaders/model.py.
+var switches = []struct{ preset, key, value, unread string }{
+	{"trl-sft", "use_peft", "true", "lora_target_modules lora_dropout lora_r"},
+	{"trl-sft", "packing", "true", "packing_strategy"},
+	{"axolotl", "adapter", "lora", "lora_target_modules lora_target_linear lora_modules_to_save lora_dropout lora_r"},
+}
+
+// withoutSwitch takes out the keys that a program leaves unread without another, and
+// names one for each. It also says of axolotl's samples that no evaluation reads them.
+func (file *trainerFile) withoutSwitch(values map[string]string) (notes []string) {
+	for _, one := range switches {
+		if file.Preset != one.preset || isOn(values, one.key) {
+			continue
+		}
+		unread := ""
+		for _, key := range strings.Fields(one.unread) {
+			if _, has := values[key]; has {
+				unread = key
+				delete(values, key)
+			}
+		}
+		if unread != "" {
+			notes = append(notes, unread+" changes nothing without "+one.key+": "+one.value)
 		}
 	}
-	return unread
+	if file.Preset == "axolotl" && keepsSamples(values) && !file.evaluates(values) {
+		notes = append(notes, "axolotl evaluates nothing between steps without eval_strategy, eval_steps, or evals_per_epoch × num_epochs above 1")
+	}
+	return notes
 }
 
 // sourced are settings with the key that makes them as their source.
@@ -351,14 +442,20 @@ func sourced(sets []presetSet, key string) []presetSet {
 // rank of 0, whatever another key says.
 func (set *presetSet) rank() int {
 	switch {
+	case set.Field == "strategy" && strings.HasPrefix(set.Source, "parallelism_config."): // distributed_type says FSDP of HSDP too
+		return -1
 	case set.Field == "strategy":
 		return 0
 	case set.Field == "lora_rank" && set.Value == "0":
 		return 1
 	case set.Field == "lora_rank":
 		return 2
+	case set.Source == "packing_strategy", set.Source == "fp16": // before packing and bf16
+		return 3
+	case set.Field == "float8" && (set.Source == "fp8" || set.Source == "mixed_precision"):
+		return 5 // another key may name the recipe
 	}
-	return 3
+	return 4
 }
 
 // unknown are the keys that devmap does not know, with the known key that is
@@ -382,8 +479,8 @@ func (file *trainerFile) unknown(values map[string]string) []string {
 	return out
 }
 
-// nearWords is the known key that has all words of a key in order, or longer forms
-// of them, and the fewest others; empty where none has.
+// nearWords is the known key that has all words of a key in order, or longer forms of
+// them, and the fewest others. It is empty if no key has them.
 func nearWords(key string, known []string) (near string) {
 	split := func(name string) []string {
 		return strings.FieldsFunc(name, func(r rune) bool { return r == '_' || r == '.' })

@@ -26,7 +26,7 @@ var groups = []struct {
 	}},
 	{"GPUs", []string{"gpus N|SIZES|auto", "gpu NAME", "topology FILE", "reserve SIZE", "devices LIST", "backend NAME", "transport WAY"}},
 	{"Training", []string{
-		"optimizer NAME", "optimizer-in-backward", "micro-batches N", "recompute MODE", "loss KIND", "loss-only", "liger", "compile", "ema",
+		"optimizer NAME", "optimizer-in-backward", "micro-batches N", "recompute MODE", "float8 RECIPE", "loss KIND", "loss-only", "liger", "compile", "ema",
 		"gradient-as-bucket-view", "eval-batch N", "eval-samples N", "lr RATE", "betas B1,B2", "eps NUMBER", "weight-decay NUMBER", "clip NORM",
 	}},
 	{"Adapters", []string{"lora-rank N", "lora-targets NAMES", "lora-precision TYPE", "lora-dropout", "quantize TYPE"}},
@@ -38,7 +38,7 @@ var groups = []struct {
 	{"DeepSpeed", []string{"ds-config FILE"}},
 	{"JAX", []string{"mem-fraction FRACTION"}},
 	{"Diffusion", []string{
-		"component NAME", "height PIXELS", "width PIXELS", "frames N", "steps N", "vae-slicing", "vae-tiling", "vae-precision TYPE", "cfg-degree N",
+		"component NAME", "height PIXELS", "width PIXELS", "frames N", "steps N", "vae-slicing", "vae-tiling", "vae-precision TYPE", "cache-latents", "cfg-degree N",
 		"ulysses N", "ring N", "pipefusion N", "fully-shard-degree N",
 	}},
 	{"Search", []string{"objective GOAL", "time-limit DURATION", "explain"}},

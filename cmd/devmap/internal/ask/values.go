@@ -47,7 +47,9 @@ func checkValues(set *pflag.FlagSet) error {
 // check refuses a value that is not built, and one that is unknown.
 func (f *flag) check(value string) error {
 	switch {
-	case slices.Contains(f.values, value), f.name == "preset" && strings.ContainsAny(value, "/.\\"):
+	case f.name == "precision" && (strings.EqualFold(value, "fp8") || strings.EqualFold(value, "float8")):
+		return out.Usagef("--precision %q is no type of weights: --float8 tensorwise, tensorwise-gathered or rowwise are torchao's 8-bit products", value)
+	case slices.Contains(f.values, value), f.name == "preset" && isFile(value):
 		return nil
 	case slices.Contains(f.later, value):
 		return notBuilt(f.name, value, strings.Join(f.values, ", "))
@@ -63,9 +65,8 @@ func (f *flag) check(value string) error {
 	}
 }
 
-// guess is what was meant by a value that is unknown: another's name for one
-// of ours, one in other letters, or one that a slip of the fingers makes;
-// empty where nothing is near.
+// guess is the known value nearest to an unknown one: another program's name for it,
+// other letters, or a typing error. It is empty if no value is near.
 func (f *flag) guess(value string) string {
 	low := strings.ToLower(strings.TrimSpace(value))
 	if names := f.meant[low]; names != "" && everyIn(names, f.values) {
@@ -83,7 +84,7 @@ func (f *flag) guess(value string) string {
 	return ""
 }
 
-// Guess is what was meant by the value of a flag; empty where nothing is near.
+// Guess is the known value of a flag nearest to an unknown one; empty if none is near.
 func Guess(name, value string) string { return flagNamed(name).guess(value) }
 
 // everyIn reports that all names of "a, b or c" are taken.

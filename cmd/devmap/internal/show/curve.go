@@ -17,6 +17,7 @@ const curveWidth = 40
 // memory is the live bytes of every GPU through the step: the most in each
 // fortieth of it, from what is there throughout to the peak.
 func (sim *Simulation) memory() string {
+	const last = 4
 	table := texttab.New("GPU", "always", "live bytes through the step", "peak", "at")
 	table.Right(0, 1, 3)
 	unit := sim.unit()
@@ -28,6 +29,7 @@ func (sim *Simulation) memory() string {
 		}
 		table.Row(sim.Program.Devices[i].ID, unit.print(sim.always(i)), curve(device, sim.always(i), sim.Result.Makespan), unit.print(device.Peak.Bytes), at)
 	}
+	table.Fit(last, narrowest, maxWidth)
 	return table.String() + "\n"
 }
 

@@ -177,19 +177,15 @@ func (rows *deviceTable) render(columns []column) (table string, width int) {
 			made.Right(at)
 		}
 	}
-	widest := 0 // the longest list of layers
 	for device := 0; device < len(rows.devices); {
 		end := device + 1
 		for end < len(rows.devices) && rows.sameRow(device, end) {
 			end++
 		}
 		made.Row(rows.row(columns, device, end)...)
-		widest = max(widest, text.StringWidth(rows.runs(rows.placed, devicemap.Device(device))))
 		device = end
 	}
-	if over := made.Width() - rows.width; over > 0 {
-		made.Wrap(layers, max(narrowest, widest-over))
-	}
+	made.Fit(layers, narrowest, rows.width)
 	return made.String(), made.Width()
 }
 

@@ -132,6 +132,9 @@ func (printer *Printer) trained() []string {
 	if workload.Recompute != costmodel.RecomputeNone {
 		parts = append(parts, "recompute "+workload.Recompute)
 	}
+	if workload.Float8 != "" {
+		parts = append(parts, "float8 "+workload.Float8)
+	}
 	if workload.Loss != "" {
 		parts = append(parts, workload.Loss+" loss")
 	}

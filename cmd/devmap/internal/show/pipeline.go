@@ -3,11 +3,14 @@ package show
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/texttab"
+	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/phases"
+	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/modelgraph/diffusers"
 	"github.com/devmap-dev/devmap/planner"
 	"github.com/devmap-dev/devmap/planner/devicemap"
@@ -15,11 +18,11 @@ import (
 
 // Components prints the components of a pipeline with their weights.
 func Components(to io.Writer, pipeline *diffusers.Pipeline) error {
-	_, err := fmt.Fprintf(to, "%s\n%s\n", out.Cell(pipeline.Class), out.Block(components(pipeline)))
+	_, err := fmt.Fprintf(to, "%s\n%s\n", out.Cell(pipeline.Class), out.Block(components(pipeline, (*modelgraph.Graph).ParamBytes)))
 	return err
 }
 
-func components(pipeline *diffusers.Pipeline) string {
+func components(pipeline *diffusers.Pipeline, weights func(*modelgraph.Graph) int64) string {
 	rows := texttab.New("Component", "Class", "Parameters", "GiB").Compact()
 	rows.Right(2)
 	rows.Right(3)
@@ -29,7 +32,7 @@ func components(pipeline *diffusers.Pipeline) string {
 			rows.Row(out.Cell(component.Name), out.Cell(component.Class), "left out", "")
 			continue
 		}
-		rows.Row(out.Cell(component.Name), out.Cell(component.Class), fmt.Sprint(component.Graph.ParamCount()), inGiB(component.Graph.ParamBytes()))
+		rows.Row(out.Cell(component.Name), out.Cell(component.Class), fmt.Sprint(component.Graph.ParamCount()), inGiB(weights(component.Graph)))
 	}
 	return rows.String()
 }
@@ -42,27 +45,18 @@ func Pipeline(to io.Writer, pipeline *diffusers.Pipeline, solution *planner.Solu
 	work := solution.Pipeline.Workload
 	printer.title([]string{
 		out.Cell(document.Model.Name), out.Cell(pipeline.Class),
-		fmt.Sprintf("batch %d × %d × %d, %s, %s", work.Batch, work.Width, work.Height, Plural(work.Frames, "frame"), Plural(work.Steps, "step")),
+		asked(&work),
 		gpusOf(&document.Topology), strings.TrimPrefix(strings.TrimPrefix(degrees(work)+" ("+document.Workload.Runtime+")", ", "), " "),
 	}, defaults(&work))
-	say("%s\n", out.Block(components(pipeline)))
-	table := &sheet{
-		headings: []string{"Phase", "Peak by", "Weights", "Activ", "Buffers", "Peak", "Reserved", "Free", "Seconds", "Fits"},
-		left:     []string{"Phase", "Peak by", "Fits"}, spare: []string{"Buffers", "Seconds"}, compact: true,
-	}
+	say("%s\n", out.Block(components(pipeline, func(graph *modelgraph.Graph) int64 { return weights(graph, &work) })))
 	rows := &deviceTable{Printer: printer, devices: document.Devices, unit: scaleFor(1 << 30)}
-	for i := range document.Phases {
-		phase := &document.Phases[i]
-		device := fullest(phase.Devices)
-		most := &device.Predicted
-		table.rows = append(table.rows, []any{
-			phase.Name, phase.Component, inGiB(most.ParamsBytes), inGiB(most.ActivationsBytes), inGiB(most.WorkspaceBytes + most.CommBuffersBytes + most.KVCacheBytes),
-			inGiB(most.PeakAllocatedBytes), rows.reserved(device), inGiB(device.HeadroomBytes), fmt.Sprintf("%.2f", phase.Seconds), fitWord(device.Verdict),
-		})
-	}
+	table := phasesOf(document, rows, work.Train != nil)
 	text, lost := table.fitting(printer.width, nil)
 	say("%s\n", out.Block(text))
 	said := []string{"GiB of the fullest GPU in each phase.", "Reserved is the allocator's pool."}
+	if work.Train != nil {
+		said = append(said, "States: gradients, optimizer.")
+	}
 	if context := rows.contexts(); context != "" {
 		said = append(said, "Free counts the CUDA context ("+context+").")
 	}
@@ -83,6 +77,53 @@ func Pipeline(to io.Writer, pipeline *diffusers.Pipeline, solution *planner.Solu
 	printer.Judged(document.Verdict, document.Devices, document.Imbalance, 0)
 }
 
+// phasesOf is the table of phases. A step of training has a column more.
+func phasesOf(document *devicemap.Plan, rows *deviceTable, trains bool) *sheet {
+	const states = 3 // the place of the column
+	table := &sheet{
+		headings: []string{"Phase", "Peak by", "Weights", "Activ", "Buffers", "Peak", "Reserved", "Free", "Seconds", "Fits"},
+		left:     []string{"Phase", "Peak by", "Fits"}, spare: []string{"Buffers", "Seconds"}, compact: true,
+	}
+	if trains {
+		table.headings = slices.Insert(table.headings, states, "States")
+	}
+	for i := range document.Phases {
+		phase := &document.Phases[i]
+		device := fullest(phase.Devices)
+		most := &device.Predicted
+		row := []any{
+			phase.Name, phase.Component, inGiB(most.ParamsBytes), inGiB(most.ActivationsBytes), inGiB(most.WorkspaceBytes + most.CommBuffersBytes + most.KVCacheBytes),
+			inGiB(most.PeakAllocatedBytes), rows.reserved(device), inGiB(device.HeadroomBytes), fmt.Sprintf("%.2f", phase.Seconds), fitWord(device.Verdict),
+		}
+		if trains {
+			row = slices.Insert(row, states, any(inGiB(most.GradsBytes+most.OptimizerStateBytes)))
+		}
+		table.rows = append(table.rows, row)
+	}
+	return table
+}
+
+// weights is the size of a component's parameters: trained in fp32, that is not the
+// type that its folder is loaded in.
+func weights(graph *modelgraph.Graph, work *phases.Workload) int64 {
+	if work.Train != nil && work.Train.Precision == costmodel.FP32True {
+		return 4 * graph.ParamCount()
+	}
+	return graph.ParamBytes()
+}
+
+// asked is a text on what a workload makes, or trains.
+func asked(work *phases.Workload) string {
+	text := fmt.Sprintf("batch %d × %d × %d, ", work.Batch, work.Width, work.Height)
+	if training := work.Train; training != nil {
+		if training.MicroBatches > 1 {
+			text += fmt.Sprintf("%d micro-batches, ", training.MicroBatches)
+		}
+		return text + fmt.Sprintf("train LoRA rank %d, %s, recompute %s", training.LoRARank, training.Precision, training.Recompute)
+	}
+	return text + Plural(work.Frames, "frame") + ", " + Plural(work.Steps, "step")
+}
+
 // fullest is the prediction of the device that holds most.
 func fullest(devices []devicemap.Prediction) *devicemap.Prediction {
 	most := &devices[0]
@@ -100,7 +141,7 @@ func degrees(work phases.Workload) string {
 	for _, degree := range []struct {
 		name  string
 		count int64
-	}{{"cfg", work.CFGDegree}, {"ulysses", work.Ulysses}, {"ring", work.Ring}, {"pipefusion", work.PipeFusion}, {"fully sharded", work.FullyShardDegree}} {
+	}{{"cfg", work.CFGDegree}, {"ulysses", work.Ulysses}, {"ring", work.Ring}, {"pipefusion", work.PipeFusion}, {"fully sharded", work.FullyShardDegree}, {"ddp", work.Replicas}} {
 		if degree.count > 1 {
 			text += fmt.Sprintf(", %s %d", degree.name, degree.count)
 		}

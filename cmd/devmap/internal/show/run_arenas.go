@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/jedib0t/go-pretty/v6/text"
-
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/texttab"
 	"github.com/devmap-dev/devmap/costmodel"
@@ -41,8 +39,6 @@ func (rows *runTables) arenas() string {
 	for column := 2; column < len(headings); column++ {
 		table.Right(column)
 	}
-	const runs, narrowest = 1, 16
-	widest := 0
 	for i := 0; i < len(rows.Report.Devices); i++ {
 		device := &rows.Report.Devices[i]
 		name := fmt.Sprint(device.Device)
@@ -50,17 +46,13 @@ func (rows *runTables) arenas() string {
 			i++
 			name = fmt.Sprintf("%d–%d", device.Device, rows.Report.Devices[i].Device)
 		}
-		units := rows.runs(rows.placed, devicemap.Device(device.Device))
-		widest = max(widest, text.StringWidth(units))
-		cells := []any{name, units, sizeOf(device.Predicted.PeakAllocatedBytes), sizeOf(device.Measured.PeakAllocatedBytes), ratio(device)}
+		cells := []any{name, rows.runs(rows.placed, devicemap.Device(device.Device)), sizeOf(device.Predicted.PeakAllocatedBytes), sizeOf(device.Measured.PeakAllocatedBytes), ratio(device)}
 		for _, name := range headings[first:] {
 			cells = append(cells, reached(device, name))
 		}
 		table.Row(cells...)
 	}
-	if over := table.Width() - rows.width; over > 0 {
-		table.Wrap(runs, max(narrowest, widest-over))
-	}
+	table.Fit(1, narrowest, rows.width)
 	return table.String()
 }
 

@@ -62,6 +62,8 @@ func (rows *runTables) gpus() string {
 		}
 		table.Row(append(cells, usedBy(gpu)...)...)
 	}
+	const name = 1
+	table.Fit(name, len("NVIDIA"), rows.width)
 	return "\n" + table.String() + "\n" + rows.links()
 }
 

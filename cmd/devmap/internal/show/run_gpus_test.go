@@ -39,7 +39,7 @@ func TestRunOnGPUs(t *testing.T) {
 	}{
 		"parts of one": {
 			func(*report.Report) {}, []string{
-				" device  runs ", "\n   3  NVIDIA H200  0 1      14.00 GiB  14.00 GiB  −2.0 MiB  500.0 MiB   14.00 GiB  14.00 GiB   510.0 MiB\n",
+				" device  runs ", "\n   3  NVIDIA  0 1      14.00 GiB  14.00 GiB  −2.0 MiB  500.0 MiB   14.00 GiB  14.00 GiB   510.0 MiB\n",
 				"\nmessages went by way of the host (0 to 1) and from memory to memory (1 to 0); before the first step each way carried 1.0 MiB as they were sent; 16.0 MiB of the host's memory were theirs\n",
 				"a step took 128 ms (114 ms predicted for devices that share a GPU: +12", "\nloaded 2.00 GiB in 50 ms, 42.9 GB/s\n",
 			}, "by turns",

@@ -56,8 +56,8 @@ func (sim *Simulation) unit() scale {
 
 // devices is the table of the GPUs: their arenas, and how busy they are.
 func (sim *Simulation) devices() string {
-	table := texttab.New("GPU", "arena", "budget", "live at\nonce", "idle\nbytes", "fullest at", "computes", "sends", "bubble", "in\nflight")
-	table.Right(0, 1, 2, 3, 4, 6, 7, 8, 9)
+	table := texttab.New("GPU", "arena", "budget", "live at\nonce", "fullest at", "computes", "sends", "bubble", "in\nflight")
+	table.Right(0, 1, 2, 3, 5, 6, 7, 8)
 	unit := sim.unit()
 	for i := range sim.Program.Devices {
 		device, usage, simulated := &sim.Program.Devices[i], &sim.Report.Devices[i], &sim.Result.Devices[i]
@@ -65,9 +65,11 @@ func (sim *Simulation) devices() string {
 		for _, busy := range simulated.Busy {
 			sends += busy
 		}
-		table.Row(device.ID, unit.print(device.Arena), unit.print(device.Budget), unit.print(usage.Live), unit.print(usage.Idle),
+		table.Row(device.ID, unit.print(device.Arena), unit.print(device.Budget), unit.print(usage.Live),
 			sim.instr(usage.At), sim.duration(simulated.Computing), sim.duration(sends), fmt.Sprintf("%.1f%%", 100*sim.Result.Bubble(i)), simulated.InFlight)
 	}
+	const fullest = 4
+	table.Fit(fullest, narrowest, maxWidth)
 	return table.String()
 }
 

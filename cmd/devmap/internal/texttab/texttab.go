@@ -58,6 +58,22 @@ func (t *Table) Wrap(column, width int) {
 	t.columns[column].WidthMax, t.columns[column].WidthMaxEnforcer = width, wrapLines
 }
 
+// Fit wraps a column, from 0, so that the table is at most width wide. The column
+// keeps at least the least width.
+func (t *Table) Fit(column, least, width int) {
+	if t.Width() <= width {
+		return
+	}
+	t.Wrap(column, least)
+	for widest := least + width - t.Width(); widest > least; widest-- {
+		t.Wrap(column, widest)
+		if t.Width() <= width {
+			return
+		}
+	}
+	t.Wrap(column, least)
+}
+
 // Width is the length of the longest line.
 func (t *Table) Width() int { return text.LongestLineLen(t.String()) }
 

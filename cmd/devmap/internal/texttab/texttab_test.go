@@ -22,6 +22,18 @@ func ExampleTable() {
 	//  10   norm                   12.25
 }
 
+// TestFit: a column is as wide as the table's width allows, and keeps its least width.
+func TestFit(t *testing.T) {
+	for width, want := range map[int]int{100: 31, 24: 24, 12: 14} {
+		tab := texttab.New("a", "b", "c")
+		tab.Row("1", "one two three four five", "6")
+		tab.Fit(1, 6, width)
+		if got := tab.Width(); got != want {
+			t.Errorf("%d columns, want %d for at most %d:\n%s", got, want, width, tab)
+		}
+	}
+}
+
 // TestWrap: a column is broken between words, the lines of a cell stay apart,
 // and the width is that of the longest line.
 func TestWrap(t *testing.T) {

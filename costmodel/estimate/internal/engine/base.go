@@ -16,8 +16,16 @@ func (base) Precision(stored costmodel.Precision) (costmodel.Precision, bool) { 
 
 // Adapters are fp32 on any base (peft/tuners/tuners_utils.py,
 // cast_adapter_dtype).
-func (base) Adapters(*costmodel.Workload) (string, error) {
+func (base) Adapters(workload *costmodel.Workload) (string, error) {
+	if quantized16(workload) {
+		return value.AdaptersBF16, nil
+	}
 	return value.AdaptersFP32, nil
+}
+
+// quantized16 reports that the program makes adapters on a quantised base bf16.
+func quantized16(workload *costmodel.Workload) bool {
+	return workload.Quantize != "" && trainer.Of(workload.Preset).Path.Quantized16
 }
 
 func (base) Refuse(*costmodel.Workload) error { return nil }
@@ -26,7 +34,7 @@ func (base) Rules(workload *costmodel.Workload) layers.Rules {
 	rules := layers.Rules{Compute: workload.Precision, GradsPersist: workload.MicroBatches > 1}
 	path := &trainer.Of(workload.Preset).Path
 	rules.FusedAdapters = path.FusedAdapters && workload.Quantize != value.Int8
-	if workload.LoRARank > 0 && (workload.Quantize == "" || path.FusedAdapters) && ops.MixedPrecision(workload.Precision) && path.FrozenAsStored {
+	if workload.LoRARank > 0 && (workload.Quantize == "" || path.FusedAdapters || path.QuantizedAsLoaded) && ops.MixedPrecision(workload.Precision) && path.FrozenAsStored {
 		// The base keeps the 16 bits that it is loaded in, and autocast has
 		// nothing to cast but the adapters, which PEFT makes fp32.
 		rules.Compute, rules.FrozenAsStored, rules.AutocastAdapters = gathered(workload.Precision), true, true

@@ -18,7 +18,7 @@ type ddp struct{ base }
 func (ddp) Rules(workload *costmodel.Workload) layers.Rules {
 	rules := base{}.Rules(workload)
 	rules.GradsPersist = rules.GradsPersist || workload.GradientViews
-	rules.Padding = true
+	rules.Padding, rules.Rests = true, followWhole
 	return rules
 }
 
@@ -39,15 +39,25 @@ func (ddp) Finish(model *layers.Model, table *costmodel.Table) {
 	if !model.Train {
 		return
 	}
+	if _, ok := model.Followed(); ok {
+		table.Marks = once(func() [][2]int64 { return wholeMarks(model) })
+	}
 	if model.Workload.World == 1 && trainer.Of(model.Workload.Preset).Path.PlainAlone {
 		return
 	}
 	if !model.Workload.GradientViews {
 		table.Buckets = set
 	}
-	if set == 0 || model.Workload.World < 2 {
+	if set == 0 || model.Workload.World < 2 || findsUnused(&model.Workload) {
 		return
 	}
 	table.SecondBuckets = set
 	warn(table, "DDP rebuilds its buckets in the second iteration: some GPUs also keep the old ones, and their peak is up to %v higher", costmodel.Bytes(set))
+}
+
+// findsUnused reports that transformers' Trainer looks for unused parameters, which it
+// does without checkpoints and on any PEFT model (trainer.py, _build_accelerator_args):
+// DDP then never rebuilds its buckets (reducer.hpp, should_rebuild_buckets).
+func findsUnused(workload *costmodel.Workload) bool {
+	return trainer.Of(workload.Preset).Path.PlainAlone && (workload.Recompute == "" || workload.Recompute == costmodel.RecomputeNone || workload.LoRARank > 0)
 }

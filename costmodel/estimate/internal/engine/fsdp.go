@@ -22,6 +22,9 @@ type fsdp struct{ base }
 // trained parameters (torch/distributed/fsdp/_fully_shard/
 // _fsdp_param_group.py, _init_mp_dtypes). A preset may have PEFT's fp32.
 func (fsdp) Adapters(workload *costmodel.Workload) (string, error) {
+	if quantized16(workload) { // Accelerate makes no parameter of a 4-bit model fp32
+		return value.AdaptersBF16, nil
+	}
 	if !trainer.Of(workload.Preset).Path.AdaptersFP32 {
 		return adaptersAs(workload.Precision), nil
 	}
@@ -59,6 +62,10 @@ func (fsdp) Rules(workload *costmodel.Workload) layers.Rules {
 		Compute: gathered(workload.Precision), Cut: true, GradsPersist: path.RetainsGradients && workload.MicroBatches > 1,
 		ReduceAsComputed: path.ReduceAsComputed, FrozenAsStored: path.FrozenAsStored && !path.FrozenFP32 || workload.Quantize != "",
 		Adapters16: autocast(workload), HeadAsStored: path.HeadWhole, Modules: ops.Modules(path.Modules),
+		// Before a graph is captured, the step runs once on the capture's stream. The
+		// optimizer's stream does not get blocks of that one (torchtitan 0.3,
+		// distributed/cudagraph.py, CUDAGraphWrapper.__call__).
+		StatesApart: path.ZeroesGradients,
 	}
 }
 
@@ -152,6 +159,7 @@ type fsdpGroup struct {
 	stored int64 // gradients in the type that they are stored in
 	cast   int64 // gathered bytes that are cast first
 	whole  int64 // parameters in the type that they are stored in
+	casts8 int64 // what making the 8-bit copy of the largest part has in addition
 }
 
 // groupOf is a group of the layers that run.
@@ -250,6 +258,10 @@ func (group *fsdpGroup) gather(layer *layers.Layer) {
 		if compute == workload.Precision && workload.StoredTypes {
 			each = part.DType.Bits() / 8
 		}
+		if layer.Shard.Gathered8(j) {
+			each = 1
+			group.casts8 = max(group.casts8, 8*part.Numel)
+		}
 		size := group.degree * part.Numel * each
 		group.add(size)
 		group.whole += group.degree * layer.Shard.Stored(j)
@@ -314,6 +326,8 @@ func (group *fsdpGroup) exchange() {
 		group.CopyIn = group.Buffer / group.degree // copies of the host's parts
 	}
 	group.Buffer += allocator.Rounding(group.Buffer)
+	// Before the buffer, fsdp_pre_all_gather makes the copies one after another.
+	group.CopyIn += max(0, group.casts8-group.Buffer)
 }
 
 // onHost moves the parts to the host's memory (torch 2.11, _fully_shard/

@@ -14,6 +14,14 @@ import (
 // autocast on fp32 weights (plugins/precision/amp.py).
 type lightning struct{ ddp }
 
+// Rules: the requests of its step, whose gradients go when backward begins, are not
+// followed.
+func (engine lightning) Rules(workload *costmodel.Workload) layers.Rules {
+	rules := engine.ddp.Rules(workload)
+	rules.Rests = nil
+	return rules
+}
+
 func (engine lightning) Finish(model *layers.Model, table *costmodel.Table) {
 	engine.ddp.Finish(model, table)
 	table.LastGradients = model.Train

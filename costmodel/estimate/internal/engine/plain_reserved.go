@@ -8,17 +8,15 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/reserve"
 	"github.com/devmap-dev/devmap/costmodel/internal/ops"
+	"github.com/devmap-dev/devmap/costmodel/internal/trainer"
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
 )
 
 // followMap has a table follow the requests of a device that holds some units
 // ([costmodel.Table.Marks]). The model is taken apart once, and simulated a device
 // at a time.
 func followMap(model *layers.Model, table *costmodel.Table) {
-	each := ops.WeightBytes(model.Workload.Precision)
-	state, _ := model.Optimizer.State(nil, 1024, each)
-	device := reserve.Plain{
-		Stored: each, States: state / (1024 * each), MicroBatches: int(min(3, max(1, model.Workload.MicroBatches))), Steps: 3,
-	}
+	device := plainDevice(model)
 	whole := sync.OnceValues(func() (*reserve.Decoder, bool) { return reserve.Follow(model) })
 	var simulating sync.Mutex
 	table.Marks = func(units []int, input bool) [][2]int64 {
@@ -31,4 +29,47 @@ func followMap(model *layers.Model, table *costmodel.Table) {
 		contains := func(layer int) bool { return slices.Contains(units, model.Layers[layer].UnitIndex) }
 		return device.Simulate(decoder.Part(contains, input, table.OutputsDropped))
 	}
+}
+
+func plainDevice(model *layers.Model) reserve.Plain {
+	each := ops.WeightBytes(model.Workload.Precision)
+	state, _ := model.Optimizer.State(nil, 1024, each)
+	return reserve.Plain{
+		Stored: each, States: state / (1024 * each), MicroBatches: int(min(3, max(1, model.Workload.MicroBatches))), Steps: 3,
+	}
+}
+
+// followWhole follows the requests of a GPU that trains the whole model, for the
+// blocks that they get ([layers.Rules]): of AdamW's or SGD's states and DDP's
+// buckets, in a step with Transformers' modules.
+func followWhole(model *layers.Model) (rests [2]int64, ok bool) {
+	workload := &model.Workload
+	path := &trainer.Of(workload.Preset).Path
+	plain := path.Modules == "" && !path.LastGradients && !path.Reference && !path.Generates && !model.Rules.Compiled && !workload.Liger && !model.Optimizer.EMA
+	if workload.GradientViews || !plain || !slices.Contains([]string{"", costmodel.AdamW, costmodel.SGD, value.SGDMomentum}, model.Optimizer.Kind) {
+		return rests, false
+	}
+	decoder, ok := reserve.Follow(model)
+	if !ok {
+		return rests, false
+	}
+	device := wholeDevice(model)
+	return device.Rests(decoder), true
+}
+
+// wholeMarks are those of such a GPU ([marks]).
+func wholeMarks(model *layers.Model) [][2]int64 {
+	decoder, ok := reserve.Follow(model)
+	if !ok {
+		return nil
+	}
+	device := wholeDevice(model)
+	return device.Simulate(decoder)
+}
+
+func wholeDevice(model *layers.Model) reserve.Plain {
+	device := plainDevice(model)
+	device.Buckets = model.Workload.World > 1 || !trainer.Of(model.Workload.Preset).Path.PlainAlone
+	device.Rebuilds = !findsUnused(&model.Workload)
+	return device
 }

@@ -2,6 +2,7 @@ package layers
 
 import (
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -17,7 +18,11 @@ func tileBlock(graph *modelgraph.Graph, unit int) bool {
 // (MllamaVisionEncoder.forward, encoder_states; MllamaVisionModel.forward). In
 // training the outputs are among what autograd keeps.
 func holdStates(model *Model, units []costmodel.Unit) {
-	if model.Graph.Family != "mllama" || model.Train {
+	if model.Graph.Family != "mllama" {
+		return
+	}
+	if model.Train {
+		trainTiles(model, units)
 		return
 	}
 	var states, mask, width int64
@@ -39,6 +44,46 @@ func holdStates(model *Model, units []costmodel.Unit) {
 			parts := features.In / width // the last state, and those that are stacked
 			end := &last.Layers[len(last.Layers)-1]
 			end.Forward = max(end.Forward, states+mask+(2*parts-1)*last.Output)
+		}
+	}
+}
+
+// trainTiles adds what autograd keeps of mllama's tower in addition to its blocks. Every
+// block reads one mask of the tiles. The global blocks multiply both results by gates,
+// and keep these (MllamaVisionEncoderLayer.forward, is_gated). The projector runs before
+// the language model, so that backward comes to it when all gradients of the language
+// model exist. It holds the joined features, their gradient and its output's.
+func trainTiles(model *Model, units []costmodel.Unit) {
+	var first, last *costmodel.Unit
+	var mask int64
+	for index := range units {
+		unit := &units[index]
+		at := &model.Layers[model.Graph.Units[index].First]
+		if !tileBlock(model.Graph, index) || !at.Runs || len(unit.Layers) == 0 {
+			continue
+		}
+		if last = unit; first == nil {
+			first, mask = unit, ops.ComputeBytes(model.Rules.Compute)*at.Shape.Tokens*at.Stream.Tokens
+		}
+		for k, i := range model.Unit(index) {
+			body := &unit.Layers[min(k+1, len(unit.Layers)-1)] // the gates come first
+			if _, gate := model.Layers[i].Op.(modelgraph.Parameter); gate && !model.Frozen {
+				body.Saved, body.Forward = body.Saved+unit.Output, body.Forward+unit.Output
+			}
+		}
+	}
+	if first == nil {
+		return
+	}
+	first.Layers[0].Saved, first.Layers[0].Forward = first.Layers[0].Saved+mask, first.Layers[0].Forward+mask
+	for i := range model.Layers {
+		layer := &model.Layers[i]
+		if _, projects := layer.Op.(modelgraph.Linear); !projects || layer.Stream.Kind != modelgraph.Image || tileBlock(model.Graph, layer.UnitIndex) {
+			continue
+		}
+		end := &last.Layers[len(last.Layers)-1]
+		if most := 2*layer.Cost.Memory.Saved + layer.Cost.Output; most > end.Backward {
+			end.Backward, end.BackwardGrads = most, 0
 		}
 	}
 }

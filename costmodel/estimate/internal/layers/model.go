@@ -29,6 +29,8 @@ type Model struct {
 	Recomputes bool
 	// Optimizer updates what is trained.
 	Optimizer Optimizer
+
+	follow func() ([2]int64, bool)
 }
 
 // Layer is one layer of the model.

@@ -49,7 +49,9 @@ func New(graph *modelgraph.Graph, workload costmodel.Workload, rules Rules) (*Mo
 	if err := model.bound(); err != nil {
 		return nil, err
 	}
+	_, followed := model.Followed()
 	for i := range model.Layers {
+		model.Layers[i].Shape.Followed = followed
 		model.Layers[i].cost()
 	}
 	model.holdMasks()

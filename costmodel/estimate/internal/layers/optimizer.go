@@ -75,6 +75,9 @@ var kinds = map[string]struct {
 	value.Adafactor:    {adafactor, func(float64) float64 { return 4 }}, // the update itself, made and read
 	value.Muon:         {muon, moved(1)},
 
+	value.AdamWTorch8bit: {adamWTorch(1, 256), func(float64) float64 { return 2 }},
+	value.AdamWTorch4bit: {adamWTorch(2, 16), func(float64) float64 { return 1 }},
+
 	value.PagedAdamW8bit:  {pagedAdamW8bit, func(float64) float64 { return 2 }},
 	value.PagedAdamW32bit: {pagedAdamW32bit, func(float64) float64 { return 8 }},
 }
@@ -97,6 +100,31 @@ func adamW8bit(_ []int64, numel, _ int64) (state, transient int64) {
 		return 8 * numel, 0
 	}
 	return 2 * (numel + 4*((numel+255)/256)), 0 // fp32 absmax per 256
+}
+
+// adamWTorch has two states of torchao, with so many numbers in a byte, an fp32 scale
+// for each block of 256, as the Trainer asks for, and a table of fp32 values (torchao
+// 0.18, optim/adam.py, _new_buffer; subclass_8bit.py and subclass_4bit.py, zeros).
+// Tensors that are small or not whole blocks have states of their own type.
+func adamWTorch(packed, values int64) func(shape []int64, numel, each int64) (state, transient int64) {
+	const block, least = 256, 4096
+	return func(_ []int64, numel, each int64) (state, transient int64) {
+		if numel < least || numel%block != 0 {
+			return 2 * numel * each, 0
+		}
+		// TorchInductor's kernels write both moments in fp32, and codes of half a byte
+		// as int64 (quant_utils.py, quantize_4bit_with_qmap).
+		transient = 2 * 4 * numel
+		if packed > 1 {
+			transient += 2 * 8 * numel
+		}
+		return 2 * (numel/packed + 4*numel/block + 4*values), transient
+	}
+}
+
+// compiled reports an optimizer whose step compiles a function of one tensor.
+func (rule *Optimizer) compiled() bool {
+	return rule.kind() == value.AdamWTorch8bit || rule.kind() == value.AdamWTorch4bit
 }
 
 // pagedFrom is the number of elements from which on a state is in unified memory,

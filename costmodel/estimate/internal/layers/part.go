@@ -151,10 +151,15 @@ func (part *Part) States() (state, transient int64) {
 	if bytes, ok := part.DeclaredBytes(); ok {
 		return rule.State(nil, bytes/each, each)
 	}
-	for _, tensor := range part.Owned() {
-		if tensor.DType.Float() { // quantised weights are not trained
+	for j, tensor := range part.Owned() {
+		if tensor.DType.Float() && !part.untrained(j) { // quantised weights are not trained
 			retained, passing := rule.State(tensor.Shape, tensor.Numel, each)
-			state, transient = state+retained, transient+passing
+			state += retained
+			if rule.compiled() { // a step runs one tensor after another
+				transient = max(transient, passing)
+			} else {
+				transient += passing
+			}
 		}
 	}
 	return state, transient

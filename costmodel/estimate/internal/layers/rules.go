@@ -29,6 +29,11 @@ type Rules struct {
 	// Padding: the allocator's rounding of what the optimizer has of an MLP is
 	// counted layer by layer; else the engine counts it, or no one can say it.
 	Padding bool
+	// StatesApart: the optimizer's states lie in no block that a step has freed.
+	StatesApart bool
+	// Rests are what the allocator adds to all tensors of a GPU that trains the whole
+	// model, at the peak of a step and after it; nil, or not ok: they are not followed.
+	Rests func(*Model) (rests [2]int64, ok bool)
 	// FrozenAsStored: frozen parameters keep the type that they are stored in,
 	// whatever that of trained ones.
 	FrozenAsStored bool

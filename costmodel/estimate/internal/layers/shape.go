@@ -22,6 +22,7 @@ func (model *Model) shapes() {
 		shape := model.shape(i)
 		shape.HeadAlone, shape.Inputs = alone[i], i == inputs
 		shape.Scatter = shape.Inputs && shape.Images
+		shape.Checkpoint = shape.Recompute && !shape.RotaryCopies && model.entersUnit(i)
 		if model.Rules.Modules == ops.Torchtitan {
 			model.titan(i, &shape)
 		}
@@ -70,6 +71,12 @@ func (model *Model) shape(i int) ops.Shape {
 		Megatron: model.Train && model.Rules.Megatron, CoreAttention: workload.Recompute == value.RecomputeSelective,
 		Modules: model.Rules.Modules,
 	}
+	if workload.Float8 != "" && model.Train && ops.Float8s(layer.Op) {
+		shape.Float8 = ops.Float8{
+			On: true, Gathered: workload.Float8 == value.TensorwiseGathered && model.Rules.Cut, Pads: trainer.Of(workload.Preset).Path.Float8Pads,
+			First: i == model.firstLinear(),
+		}
+	}
 	switch {
 	case workload.NewTokens > 0 && model.Train: // labels are the tokens that were generated
 		shape.Cache, shape.Logits = length, shape.Batch*(workload.NewTokens+1)
@@ -84,6 +91,35 @@ func (model *Model) shape(i int) ops.Shape {
 		shape.Encoder, _ = tokensOf(workload, model.Layers[in[len(in)-1]].Stream)
 	}
 	return shape
+}
+
+// firstLinear is the layer with the model's first linear layer, or -1.
+func (model *Model) firstLinear() int {
+	return slices.IndexFunc(model.Graph.Layers, func(layer modelgraph.Layer) bool { return hasProjections(layer.Op) })
+}
+
+// float8 reports a weight that torchao's products read: that of a linear layer of a
+// block, but for the model's first.
+func (part *Part) float8(j int) bool {
+	model := part.model
+	if model.Workload.Float8 == "" || part.linear[j] == nil || !ops.Float8s(part.Op) {
+		return false
+	}
+	first := slices.IndexFunc(part.linear, func(linear *Projection) bool { return linear != nil })
+	return j != first || part.Name != model.Graph.Layers[model.firstLinear()].Name
+}
+
+// Gathered8 reports a weight that FSDP2 gathers in 8 bits.
+func (part *Part) Gathered8(j int) bool {
+	return part.model.Workload.Float8 == value.TensorwiseGathered && part.model.Rules.Cut && part.float8(j)
+}
+
+// untrained reports a weight that the optimizer does not have. Accelerate wraps the
+// weights in new parameters after the optimizer is made, and replaces those of the
+// optimizer under FSDP2 alone (accelerate 1.15, accelerator.py, prepare and
+// _prepare_fsdp2; torchao 0.18, float8_linear.py, from_float).
+func (part *Part) untrained(j int) bool {
+	return part.model.Workload.Float8 == value.TensorwiseGathered && !part.model.Rules.Cut && part.float8(j)
 }
 
 // loss is how the language model's loss is computed: Liger's own unless another is

@@ -11,10 +11,23 @@ import (
 // them.
 func Units(model *Model) (units []costmodel.Unit, warnings []costmodel.Message) {
 	states := matrixStates{model: model, lossBlocks: freedByLoss(model)}
+	if model.Rules.Padding || model.Rules.StatesApart || model.Rules.Cut {
+		states.rests = model.rests()
+	}
+	rests, followed := model.Followed()
 	for index := range model.Graph.Units {
 		unit := adder{Model: model, index: index}
 		unit.add(&states)
 		units = append(units, unit.out)
+	}
+	if followed {
+		for i := range units {
+			units[i].Padding = 0
+		}
+		units[0].Padding = rests[0]
+	}
+	if model.Optimizer.compiled() {
+		largestStep(units)
 	}
 	passOutputs(model, units)
 	holdStates(model, units)
@@ -22,6 +35,22 @@ func Units(model *Model) (units []costmodel.Unit, warnings []costmodel.Message) 
 		warnings = append(warnings, costmodel.Messagef("linear layers of LLM.int8() keep their inputs although blocks are recomputed (bitsandbytes holds them outside autograd's saved tensors); %v does not", costmodel.Set("quantize", value.NF4)))
 	}
 	return units, warnings
+}
+
+// largestStep leaves what a step adds to the unit with the most: the others' is gone by
+// then.
+func largestStep(units []costmodel.Unit) {
+	var largest *costmodel.Unit
+	for i := range units {
+		if unit := &units[i]; largest == nil || unit.StepTransient > largest.StepTransient {
+			if largest != nil {
+				largest.StepTransient = 0
+			}
+			largest = unit
+		} else {
+			unit.StepTransient = 0
+		}
+	}
 }
 
 // adder adds up one unit.
@@ -41,7 +70,11 @@ func (unit *adder) add(states *matrixStates) {
 		if unit.Workload.Mode == costmodel.Load {
 			continue
 		}
-		out.Padding += layer.Shard.Padding()
+		if states.rests != nil {
+			out.Padding += states.rests[i]
+		} else {
+			out.Padding += layer.Shard.Padding()
+		}
 		step := layer.Cost.Memory
 		step.Weights = weights
 		if unit.Train && layer.Runs {
@@ -113,7 +146,9 @@ func (unit *adder) trains(layer *Layer, states *matrixStates) costmodel.LayerMem
 	out, step := &unit.out, layer.Cost.Memory
 	state, transient := layer.Shard.States()
 	out.OptimizerState += state
-	out.StepTransient += transient
+	if out.StepTransient += transient; unit.Optimizer.compiled() {
+		out.StepTransient = max(out.StepTransient-transient, transient)
+	}
 	padding, grads := states.padding(layer)
 	out.Padding += padding
 	step.Grads += grads
@@ -130,9 +165,9 @@ func (unit *adder) trains(layer *Layer, states *matrixStates) costmodel.LayerMem
 	return step
 }
 
-// accumulating is a step when its parameters have gradients already, from
-// micro-batches before: the peak is in one of these, as all gradients exist
-// throughout it. waits is a tied parameter's new gradient, kept for the others.
+// accumulating is a step whose parameters have gradients of earlier micro-batches. The
+// peak is in such a step, because all gradients exist throughout it. waits is a tied
+// parameter's new gradient, kept for the others.
 func accumulating(step costmodel.LayerMemory, waits int64) costmodel.LayerMemory {
 	step.Grads = waits
 	step.Backward = step.AccumPeak
@@ -163,10 +198,9 @@ func (unit *adder) embedsLast() {
 	}
 }
 
-// passOutputs charges the input of every recomputed unit to the unit that makes
-// it, on whose device it stays: the engine checkpoints the tensor that a block
-// is called with, before the hook copies it (GradientCheckpointingLayer wraps
-// the hooked forward).
+// passOutputs charges the input of every recomputed unit to the unit that makes it, on
+// whose device it stays. The engine checkpoints a block's argument before the hook
+// copies it: GradientCheckpointingLayer wraps the hooked forward.
 func passOutputs(model *Model, units []costmodel.Unit) {
 	for unit := range units {
 		if !units[unit].Recompute {

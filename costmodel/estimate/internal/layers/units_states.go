@@ -1,32 +1,34 @@
 package layers
 
 import (
+	"sync"
+
 	"github.com/devmap-dev/devmap/costmodel/internal/allocator"
 	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// matrixStates is what the allocator adds to optimizer states and gradients of
-// an MLP's matrices where every GPU runs the whole model. States come in the
-// first step, after a backward: if it freed wider activations, they are cut
-// from those and pay nothing; where activations are no wider, or recomputed, so
-// that those of one block alone are there, the first are cut from what the loss
-// left, and each of the others takes a segment and pays as its weight did. A
-// gradient is made when its own layer's activations have just been freed,
-// recomputed or not. Under a device map the loss is on one GPU, and who pays
-// depends on the map: not counted.
+// matrixStates are the allocator's rests of optimizer states and gradients of an MLP's
+// matrices, if every GPU runs the whole model. States come in the first step, after a
+// backward. If it freed wider activations, states are cut from them without a rest. If
+// activations are no wider, or are recomputed, those of one block alone are free. Then
+// the first states are cut from blocks of the loss, and each other takes a segment with
+// the rest of its weight. A gradient is made right after its layer's activations are
+// freed, recomputed or not. Under a device map the loss is on one GPU, so that the rests
+// depend on the map: they are not counted.
 type matrixStates struct {
 	model *Model
 	// lossBlocks is what is left of the loss's blocks while states are laid
 	// out, in the order of the
 	lossBlocks int64
+	rests      []int64 // of parameters, by layer, if they follow one another
 }
 
 func (states *matrixStates) padding(layer *Layer) (state, grads int64) {
 	model := states.model
 	op, ok := layer.Op.(modelgraph.MLP)
-	if !ok || !model.Rules.Padding || model.Frozen {
+	if _, followed := model.Followed(); !ok || !model.Rules.Padding || model.Frozen || followed {
 		return 0, 0
 	}
 	width := ops.ComputeBytes(model.Rules.Compute) * op.Hidden * layer.Shape.Tokens
@@ -66,4 +68,95 @@ func freedByLoss(model *Model) int64 {
 		}
 	}
 	return total
+}
+
+// Followed are [Rules.Rests], which are looked for once.
+func (model *Model) Followed() (rests [2]int64, ok bool) {
+	if model.follow == nil {
+		model.follow = sync.OnceValues(func() (rests [2]int64, ok bool) {
+			torchao := model.Workload.Float8 != "" || model.Optimizer.compiled() // its casts and its step are not followed
+			if model.Rules.Rests == nil || !model.Train || model.Frozen || torchao {
+				return rests, false
+			}
+			return model.Rules.Rests(model)
+		})
+	}
+	return model.follow()
+}
+
+// rests is what the allocator adds to the parameters of each layer where a GPU holds
+// the whole model, or its part of each tensor. Module._apply copies one tensor after
+// another to an empty GPU (torch/nn/modules/module.py), so that later ones lie in what
+// earlier ones left. PEFT's A and B come after the weight that they adapt. Under a
+// device map, a parameter is counted alone ([Part.Padding]). With [Rules.StatesApart]
+// the optimizer's states come after all parameters.
+func (model *Model) rests() []int64 {
+	var pool allocator.Pool
+	out := make([]int64, len(model.Layers))
+	all := make([][]stored, len(model.Layers))
+	for i := range model.Layers {
+		all[i] = model.Layers[i].Shard.stored()
+		for _, tensor := range all[i] {
+			out[i] += pool.Alloc(tensor.size) - tensor.size
+		}
+	}
+	for i := range model.Layers {
+		for _, tensor := range all[i] {
+			for range tensor.states {
+				out[i] += pool.Alloc(tensor.size) - tensor.size
+			}
+		}
+	}
+	return out
+}
+
+// stored is a tensor of a part, and how many of its size the optimizer has of it
+// apart from what a step has freed.
+type stored struct{ size, states int64 }
+
+// stored are a part's tensors in the order in which they are made.
+func (part *Part) stored() (out []stored) {
+	if _, declared := part.DeclaredBytes(); declared {
+		return nil
+	}
+	matrices := part.Matrices()
+	for j := range part.Params {
+		linear, own := part.linear[j], part.tensors(j)
+		if len(out) > 0 && len(own) > 0 && joins(part, linear) {
+			out[len(out)-1].size += own[0].size
+		} else {
+			out = append(out, own...)
+		}
+		for k := range part.Adapters {
+			if linear != nil && part.Adapters[k].Module == linear.Below {
+				each := part.model.adapterWeight()
+				out = append(out, stored{size: each * matrices[2*k].Numel()}, stored{size: each * matrices[2*k+1].Numel()})
+			}
+		}
+	}
+	return out
+}
+
+// joins reports a linear layer of q, k and v, which torchtitan has in one
+// (models/llama3, fuse_qkv).
+func joins(part *Part, linear *Projection) bool {
+	_, attention := part.Op.(modelgraph.Attention)
+	return part.model.Rules.Modules == ops.Torchtitan && attention && linear != nil && !linear.Output
+}
+
+// tensors are what parameter j is stored as; of a tied one nothing.
+func (part *Part) tensors(j int) (out []stored) {
+	for _, size := range part.quantised(j) {
+		out = append(out, stored{size: size})
+	}
+	model, tensor := part.model, &part.Params[j]
+	if len(out) > 0 || tensor.Owner != "" || part.Stored(j) == 0 {
+		return out
+	}
+	one := stored{size: part.Stored(j)}
+	if model.Rules.StatesApart && tensor.DType.Float() && !model.Frozen {
+		state, _ := model.Optimizer.State(tensor.Shape, tensor.Numel, ops.WeightBytes(model.Workload.Precision))
+		one.states = state / one.size
+	}
+	return append(out, one)
 }

@@ -1,6 +1,11 @@
 package reserve
 
-import "github.com/devmap-dev/devmap/costmodel/internal/replay"
+import (
+	"math"
+	"slices"
+
+	"github.com/devmap-dev/devmap/costmodel/internal/replay"
+)
 
 // Plain is a device that runs a part of a model under autograd alone: a device
 // map.
@@ -9,6 +14,7 @@ type Plain struct {
 	// optimizer has of each.
 	Stored, States      int64
 	MicroBatches, Steps int
+	Buckets, Rebuilds   bool // DDP's; it makes them again in the second step
 }
 
 // Part is the part of a decoder that a device holds, by layers. With input the
@@ -53,6 +59,7 @@ func (out *Decoder) Part(contains func(layer int) bool, input, dropped bool) *De
 type plain struct {
 	*Plain
 	*Process
+	buckets []*replay.Tensor
 }
 
 func (*plain) Enter(int, string, bool) {}
@@ -63,6 +70,18 @@ func (*plain) Gradient(*replay.Weight) {}
 
 // Simulate runs the first steps of a device.
 func (device *Plain) Simulate(decoder *Decoder) [][2]int64 {
+	marks, _ := device.run(decoder)
+	return marks
+}
+
+// Rests are what blocks have above their tensors, at the peak of the last step and
+// when it has ended.
+func (device *Plain) Rests(decoder *Decoder) [2]int64 {
+	_, rests := device.run(decoder)
+	return rests
+}
+
+func (device *Plain) run(decoder *Decoder) (marks [][2]int64, rests [2]int64) {
 	process := newProcess(decoder, 1)
 	work := &plain{Plain: device, Process: &process}
 	for _, weight := range decoder.Params {
@@ -70,13 +89,17 @@ func (device *Plain) Simulate(decoder *Decoder) [][2]int64 {
 	}
 	process.Cache.ResetPeaks()
 	for step := range device.Steps {
+		if device.Buckets {
+			work.rebuild(step)
+		}
 		for range device.MicroBatches {
 			process.pass(work)
 		}
 		work.step(step == 0)
+		rests = [2]int64{process.Cache.PeakRests, process.Cache.Rests}
 		process.mark()
 	}
-	return process.marks
+	return process.marks, rests
 }
 
 // step makes the optimizer's states, once, and drops the gradients.
@@ -94,4 +117,34 @@ func (device *plain) step(first bool) {
 	}
 	device.Drop(device.Outputs...)
 	device.Outputs = device.Outputs[:0]
+}
+
+// rebuild makes DDP's buckets before a step. If DDP rebuilds them, the first step has one
+// bucket of all gradients. The second step frees it, and makes buckets in the order of
+// the gradients. Sources: torch/nn/parallel/distributed.py, _ddp_init_helper;
+// torch/csrc/distributed/c10d/reducer.cpp, rebuild_buckets, initialize_buckets.
+func (device *plain) rebuild(step int) {
+	const first, others = 1 << 20, 25 << 20 // kDefaultFirstBucketBytes, bucket_cap_mb
+	if step > 1 || step == 1 && !device.Rebuilds {
+		return
+	}
+	device.Drop(device.buckets...)
+	device.buckets = nil
+	limit, sum := int64(first), int64(0)
+	if step == 0 && device.Rebuilds {
+		limit = math.MaxInt64
+	}
+	order := slices.Clone(device.Trained)
+	if step == 1 {
+		slices.Reverse(order)
+	}
+	for _, weight := range order {
+		if sum += weight.Numel * device.Stored; sum >= limit {
+			device.buckets = append(device.buckets, device.New(sum))
+			limit, sum = others, 0
+		}
+	}
+	if sum > 0 {
+		device.buckets = append(device.buckets, device.New(sum))
+	}
 }

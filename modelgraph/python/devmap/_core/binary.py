@@ -78,13 +78,13 @@ def command_of(arguments: Sequence[str]) -> list[str]:
     return [path, *arguments]
 
 
-def run(arguments: Sequence[str], allowed: Sequence[int] = (0,)) -> Ran:
-    """Runs the program to its end. An exit status that is not allowed is raised as an error."""
+def run(arguments: Sequence[str], allowed: Sequence[int] = (0,), fed: bytes = b"") -> Ran:
+    """Runs the program to its end. An exit status that is not allowed is raised as an error. fed is its input."""
     import subprocess
 
     command = command_of(arguments)
     try:
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+        done = subprocess.run(command, input=fed, capture_output=True, check=False)
     except OSError as err:
         raise cannot_start(command[0], err) from err
     return _ended(command, done.returncode, done.stdout, done.stderr, allowed)

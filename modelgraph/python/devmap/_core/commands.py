@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Optional, Union
 
 from . import binary
 from .answers import Check, Estimate, Infeasible, Inspection, Report
 from .errors import DevmapError, UsageError
 from .flags import CheckKeywords, EstimateKeywords, InspectFlags, PlanKeywords
+from .measured import Measured
 from .model import Model
 from .plan import GPUs, Path, Plan, PlanFile
 from .settings import Translated, downloaded
@@ -305,3 +306,42 @@ def export(
         raise DevmapError("devmap.export describes a torch.nn.Module, and torch is not installed") from err
     document: dict[str, Any] = exporter.export(module, path, no_split=no_split, inputs=inputs, name=name)
     return document
+
+
+def measure(
+    fn: Callable[..., Any],
+    *args: Any,
+    gpu: str = "h200",
+    gpus: int = 1,
+    values: Optional[Mapping[str, Any]] = None,
+    **kwargs: Any,
+) -> Measured:
+    """Runs fn(*args, **kwargs), a step of your own, on GPUs that are not there, and reports the memory that it takes.
+
+    fn is any code that torch runs on "cuda": build the model, make the optimizer, train two steps. No GPU is used and
+    no data is computed: tensors have sizes alone. Modules and tensors in args are copied, and not changed.
+
+    gpu is a kind of NVIDIA GPU, as `devmap gpus` lists them, gpus how many "cuda:0", "cuda:1", … there are.
+
+    values answers questions that the code asks of data, by line: {"train.py:42": 128}. Without an answer, a truth and a
+    fraction are assumed, and listed in assumed; a whole number or a count raises DevmapError with the line.
+
+    Memory that no rule follows, such as cuDNN's workspaces, is listed in unfollowed. docs/measure.md has the limits.
+
+    >>> import devmap, torch  # doctest: +SKIP
+    >>> def step():  # doctest: +SKIP
+    ...     model = torch.nn.Linear(4096, 4096, device="cuda")
+    ...     model(torch.randn(64, 4096, device="cuda")).sum().backward()
+    >>> devmap.measure(step, gpu="h200").peaks  # doctest: +SKIP
+    [203457536]
+    """
+    import importlib
+
+    try:
+        module = importlib.import_module(".measure", __package__)
+    except ImportError as err:
+        if (err.name or "").partition(".")[0] != "torch":
+            raise
+        raise DevmapError("devmap.measure runs code of torch, and torch is not installed") from err
+    measured: Measured = module.measure(fn, *args, gpu=gpu, gpus=gpus, values=values, **kwargs)
+    return measured

@@ -13,6 +13,7 @@ from .settings import Settings
 
 Attention = Literal["sdpa", "eager", "flash"]
 BuiltOn = Literal["gpu", "cpu"]
+Float8 = Literal["off", "tensorwise", "tensorwise-gathered", "rowwise"]
 LoraPrecision = Literal["fp32", "bf16"]
 Loss = Literal["eager", "chunked", "fused", "tiled"]
 Mode = Literal["infer", "train", "load"]
@@ -26,6 +27,8 @@ Optimizer = Literal[
     "muon",
     "paged-adamw-8bit",
     "paged-adamw-32bit",
+    "adamw-torch-8bit",
+    "adamw-torch-4bit",
 ]
 Packing = Literal["none", "wrapped", "packed", "padding-free"]
 Precision = Literal["bf16-true", "bf16-mixed", "16-mixed", "16-true", "32-true"]
@@ -43,6 +46,7 @@ Preset = Literal[
     "ms-swift-megatron",
     "llamafactory",
     "axolotl",
+    "axolotl:peft",
     "lightning",
     "lightning:blocks",
     "lightning:model-parallel",
@@ -124,6 +128,7 @@ class Shared(Settings, total=False):
     ema: Optional[bool]
     eval_batch: Optional[int]
     eval_samples: Optional[int]
+    float8: Optional[Float8]
     gradient_as_bucket_view: Optional[bool]
     image_size: Optional[int]
     images: Optional[Union[int, str]]
@@ -202,6 +207,7 @@ class InspectFlags(Shared, total=False):
 class PlanKeywords(Shared, total=False):
     """Keywords of devmap.plan but for gpus."""
 
+    cache_latents: Optional[bool]
     cfg_degree: Optional[int]
     component: Optional[str]
     contiguous: Optional[bool]
@@ -238,6 +244,7 @@ class PlanFlags(PlanKeywords, total=False):
 VALUES: dict[str, tuple[str, ...]] = {
     "attention": get_args(Attention),
     "built_on": get_args(BuiltOn),
+    "float8": get_args(Float8),
     "gpu": get_args(GPU),
     "lora_precision": get_args(LoraPrecision),
     "loss": get_args(Loss),
@@ -259,6 +266,7 @@ KINDS: dict[str, str] = {
     "attention": "string",
     "batch": "int64",
     "built_on": "string",
+    "cache_latents": "bool",
     "cfg_degree": "int64",
     "compile": "bool",
     "component": "string",
@@ -269,6 +277,7 @@ KINDS: dict[str, str] = {
     "eval_batch": "int64",
     "eval_samples": "int64",
     "explain": "bool",
+    "float8": "string",
     "frames": "int64",
     "fully_shard_degree": "int64",
     "gpu": "string",
@@ -325,14 +334,14 @@ KINDS: dict[str, str] = {
 
 _NAMES = {
     "check": (
-        "attention batch built_on compile dp ds_config ema eval_batch eval_samples gpu gpus "
+        "attention batch built_on compile dp ds_config ema eval_batch eval_samples float8 gpu gpus "
         "gradient_as_bucket_view image_size images label_tokens lengths liger lora_dropout lora_precision "
         "lora_rank lora_targets loss loss_only max_pixels mem_fraction micro_batches mode new_tokens "
         "optimizer optimizer_in_backward packing precision preset quantize recompute reserve runtime schedule "
         "seq shard_degree strategy target_seq topology tp virtual_stages"
     ),
     "estimate": (
-        "attention batch built_on compile contiguous dp ds_config ema eval_batch eval_samples gpu gpus "
+        "attention batch built_on compile contiguous dp ds_config ema eval_batch eval_samples float8 gpu gpus "
         "gradient_as_bucket_view image_size images label_tokens lengths liger lora_dropout lora_precision "
         "lora_rank lora_targets loss loss_only max_pixels mem_fraction micro_batches mode new_tokens "
         "objective offload optimizer optimizer_in_backward packing pin precision preset quantize recompute "
@@ -340,20 +349,20 @@ _NAMES = {
         "virtual_stages"
     ),
     "inspect": (
-        "attention batch built_on compile dp ema eval_batch eval_samples gradient_as_bucket_view image_size "
-        "images label_tokens liger lora_dropout lora_precision lora_rank lora_targets loss loss_only "
-        "max_pixels mem_fraction micro_batches mode new_tokens optimizer optimizer_in_backward packing "
-        "precision preset quantize recompute runtime schedule seq shard_degree strategy target_seq tp "
+        "attention batch built_on compile dp ema eval_batch eval_samples float8 gradient_as_bucket_view "
+        "image_size images label_tokens liger lora_dropout lora_precision lora_rank lora_targets loss "
+        "loss_only max_pixels mem_fraction micro_batches mode new_tokens optimizer optimizer_in_backward "
+        "packing precision preset quantize recompute runtime schedule seq shard_degree strategy target_seq tp "
         "virtual_stages"
     ),
     "plan": (
-        "attention batch built_on cfg_degree compile component contiguous dp ds_config ema eval_batch "
-        "eval_samples explain frames fully_shard_degree gpu gpus gradient_as_bucket_view height image_size "
-        "images label_tokens lengths liger lora_dropout lora_precision lora_rank lora_targets loss loss_only "
-        "max_pixels mem_fraction micro_batches mode new_tokens objective offload optimizer "
-        "optimizer_in_backward packing pin pipefusion precision preset quantize recompute reserve ring "
-        "runtime schedule seq shard_degree steps strategy target_seq time_limit together topology tp ulysses "
-        "vae_precision vae_slicing vae_tiling virtual_stages width"
+        "attention batch built_on cache_latents cfg_degree compile component contiguous dp ds_config ema "
+        "eval_batch eval_samples explain float8 frames fully_shard_degree gpu gpus gradient_as_bucket_view "
+        "height image_size images label_tokens lengths liger lora_dropout lora_precision lora_rank "
+        "lora_targets loss loss_only max_pixels mem_fraction micro_batches mode new_tokens objective offload "
+        "optimizer optimizer_in_backward packing pin pipefusion precision preset quantize recompute reserve "
+        "ring runtime schedule seq shard_degree steps strategy target_seq time_limit together topology tp "
+        "ulysses vae_precision vae_slicing vae_tiling virtual_stages width"
     ),
 }
 COMMANDS = {command: {name: KINDS[name] for name in names.split()} for command, names in _NAMES.items()}
@@ -377,6 +386,7 @@ OTHERS: dict[str, str] = {
     "dp_size": "dp",
     "dtype": "precision",
     "fp16": "precision",
+    "fp8": "float8",
     "fsdp_devices": "shard_degree",
     "gpu_count": "gpus",
     "gradient_accumulation_steps": "micro_batches",

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/devmap-dev/devmap/planner/devicemap"
+)
+
+// TestJobFiles: a plan of the file that emit writes for a training program is the
+// plan that the file was written from.
+func TestJobFiles(t *testing.T) {
+	t.Parallel()
+	methods := []string{
+		"--batch 4 --micro-batches 2 --recompute full", "--batch 2 --recompute none --optimizer adamw-8bit --attention eager",
+		"--batch 2 --lora-rank 8 --lora-targets q_proj,v_proj", "--batch 1 --lora-rank 16 --lora-targets all-linear --quantize nf4",
+	}
+	for _, c := range []struct{ engine, preset, strategies, outside string }{
+		{"transformers", "transformers", "ddp fsdp zero2 zero3", "lora quantize attention seq"}, // its script makes adapters and loads the model
+		{"trl", "trl-sft", "ddp fsdp zero1 zero3", ""},
+		{"llamafactory", "llamafactory", "ddp fsdp zero2 zero3", ""},
+		{"axolotl", "axolotl", "ddp fsdp zero2", ""},
+	} {
+		for _, strategy := range strings.Fields(c.strategies) {
+			for _, method := range methods {
+				switch {
+				case strings.HasPrefix(strategy, "zero") && strings.Contains(method, "quantize"):
+					continue // it is refused
+				case strings.Contains(method, "lora") && strings.Contains(c.outside, "lora"):
+					continue
+				case c.engine == "axolotl" && strategy != "ddp" && (strings.Contains(method, "lora") || strings.Contains(method, "8bit")):
+					continue // devmap counts no adapters there, and axolotl refuses the optimizer
+				}
+				t.Run(strings.Join([]string{c.engine, strategy, method}, " "), func(t *testing.T) {
+					t.Parallel()
+					folder := t.TempDir()
+					plan, job, again := filepath.Join(folder, "plan.json"), filepath.Join(folder, "job.yaml"), filepath.Join(folder, "again.json")
+					same := strings.Fields("qwen2.5-0.5b --gpus 4 --gpu h200-141gb --preset")
+					var given []string
+					if c.outside != "" {
+						given = []string{"--seq", "512"}
+						if strings.Contains(method, "eager") {
+							given = append(given, "--attention", "eager")
+						}
+					}
+					flags := append(append(same[:len(same):len(same)], c.preset, "--strategy", strategy, "--seq", "512", "-o", plan), strings.Fields(method)...)
+					devmap(t, 0, append([]string{"plan"}, flags...)...)
+					devmap(t, 0, "emit", plan, "--for", c.engine, "-o", job)
+					devmap(t, 0, append(append([]string{"plan"}, append(same[:len(same):len(same)], job, "-o", again)...), given...)...)
+					first, second := planFile(t, plan), planFile(t, again)
+					second.Workload.DeepSpeed = nil // the file names the settings that were defaults
+					if !reflect.DeepEqual(first.Workload, second.Workload) || first.Devices[0].Predicted.PeakAllocatedBytes != second.Devices[0].Predicted.PeakAllocatedBytes {
+						t.Errorf("the plan of the file has a peak of %d with\n%+v, want %d with\n%+v", second.Devices[0].Predicted.PeakAllocatedBytes, second.Workload, first.Devices[0].Predicted.PeakAllocatedBytes, first.Workload)
+					}
+				})
+			}
+		}
+	}
+}
+
+// TestLigerFile: axolotl's file of a plan with Liger is read as Liger.
+func TestLigerFile(t *testing.T) {
+	folder := t.TempDir()
+	plan, job := filepath.Join(folder, "plan.json"), filepath.Join(folder, "job.yaml")
+	devmap(t, 0, strings.Fields("plan qwen2.5-0.5b --gpus 2 --gpu h200-141gb --preset axolotl --liger --batch 2 --seq 512 -o "+plan)...)
+	first := planFile(t, plan)
+	devmap(t, 0, "emit", plan, "--for", "axolotl", "-o", job)
+	devmap(t, 0, strings.Fields("plan qwen2.5-0.5b --gpus 2 --gpu h200-141gb --preset "+job+" -o "+plan)...)
+	if second := planFile(t, plan); !reflect.DeepEqual(first.Workload, second.Workload) {
+		t.Errorf("read as\n%+v, want\n%+v", second.Workload, first.Workload)
+	}
+}
+
+// TestHSDPFile: Accelerate's file of a plan for HSDP is read as HSDP, with its groups.
+func TestHSDPFile(t *testing.T) {
+	folder := t.TempDir()
+	plan, job := filepath.Join(folder, "plan.json"), filepath.Join(folder, "job.yaml")
+	devmap(t, 0, strings.Fields("plan qwen2.5-0.5b --gpus 8 --gpu h200-141gb --mode train --strategy hsdp --shard-degree 2 --batch 2 --seq 512 -o "+plan)...)
+	devmap(t, 0, "emit", plan, "--for", "accelerate-config", "-o", job)
+	devmap(t, 0, strings.Fields("plan qwen2.5-0.5b --gpus 8 --gpu h200-141gb --batch 2 --seq 512 --preset "+job+" -o "+plan)...)
+	if read := planFile(t, plan).Workload; read.Strategy != "hsdp" || read.ShardDegree != 2 {
+		t.Errorf("%s over %d GPUs", read.Strategy, read.ShardDegree)
+	}
+}
+
+// TestJobKeys: settings with keys of their own come back from the file.
+func TestJobKeys(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ engine, flags string }{
+		{"accelerate-config", "--preset transformers --strategy fsdp --precision bf16-mixed --float8 tensorwise"},
+		{"accelerate-config", "--preset transformers --strategy fsdp --precision bf16-mixed --float8 tensorwise-gathered"},
+		{"axolotl", "--preset axolotl --strategy fsdp --float8 tensorwise-gathered"},
+		{"axolotl", "--preset axolotl --strategy ddp --float8 rowwise"},
+		{"axolotl", "--preset axolotl --strategy ddp --eval-batch 4"},
+		{"axolotl", "--preset axolotl --strategy ddp --loss fused"},
+		{"llamafactory", "--preset llamafactory --strategy ddp --eval-batch 4"},
+	} {
+		t.Run(c.engine+" "+c.flags, func(t *testing.T) {
+			t.Parallel()
+			folder := t.TempDir()
+			plan, job, again := filepath.Join(folder, "plan.json"), filepath.Join(folder, "job.yaml"), filepath.Join(folder, "again.json")
+			same := "plan qwen2.5-0.5b --gpus 4 --gpu h200-141gb --batch 2 --seq 512 -o "
+			devmap(t, 0, strings.Fields(same+plan+" "+c.flags)...)
+			devmap(t, 0, "emit", plan, "--for", c.engine, "-o", job)
+			devmap(t, 0, strings.Fields(same+again+" --preset "+job)...)
+			if first, second := planFile(t, plan), planFile(t, again); !reflect.DeepEqual(first.Workload, second.Workload) {
+				t.Errorf("the plan of the file is of\n%+v, want\n%+v", second.Workload, first.Workload)
+			}
+		})
+	}
+}
+
+func planFile(t *testing.T, file string) *devicemap.Plan {
+	t.Helper()
+	plan, err := devicemap.ReadPlan(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plan
+}

@@ -1,0 +1,158 @@
+package hf
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// allowed refuses configs unlike every build that made the table.
+func (tree *typeTree) allowed(class *typeClass, of *evaluation) error {
+	for _, path := range class.Unread {
+		if of.object.unread(path) {
+			of.place = path
+			return tree.unexplained(of, class, "no build had this field")
+		}
+	}
+	for _, path := range class.Acts {
+		if name, ok := of.find(path); ok {
+			text, _ := name.(string)
+			standard := of.object.standard(path)
+			if text != standard && (tree.in.parametric(text) || tree.in.parametric(standard)) {
+				of.place = path
+				return tree.unexplained(of, class, "the activation holds tensors")
+			}
+		}
+	}
+	if err := tree.computed(class, of); err != nil {
+		return err
+	}
+	if path := "layer_types"; of.otherEnd(path) {
+		of.place = path
+		return tree.unexplained(of, class, "no build shows another last layer than the class makes")
+	}
+	return tree.conditions(class, of)
+}
+
+// otherEnd reports a list of the file whose last text is another than that of the
+// list which the class makes without it. Some classes replace it (Gemma 4).
+func (of *evaluation) otherEnd(path string) bool {
+	said, ok := of.object.said[path].([]any)
+	rule, ruled := of.rules[path]
+	if !ok || !ruled || len(said) == 0 {
+		return false
+	}
+	without := *of.object
+	without.values = maps.Clone(of.object.values)
+	without.values[path] = nil
+	alone := &evaluation{object: &without}
+	made, _ := alone.eval(rule, nil).([]any)
+	return alone.err == nil && len(made) > 0 && !deepEqual(made[len(made)-1], said[len(said)-1])
+}
+
+// computed refuses a value of the file for a field that the table computes from
+// other fields alone, unless both are the same: some classes take the file's
+// value, others overwrite it, and no build had it.
+func (tree *typeTree) computed(class *typeClass, of *evaluation) error {
+	for _, path := range slices.Sorted(maps.Keys(class.Rules)) {
+		v, differs := of.object.differs(path)
+		if !differs || reads(class.Rules[path], path) {
+			continue
+		}
+		made, ok := of.find(path)
+		if of.err != nil || !ok || !deepEqual(v, made) {
+			of.err, of.place = nil, path
+			return tree.unexplained(of, class, fmt.Sprintf("%s computes this field from others", class.Config))
+		}
+	}
+	return nil
+}
+
+// conditions refuses texts and outcomes of conditions that no build had.
+func (tree *typeTree) conditions(class *typeClass, of *evaluation) error {
+	file := &evaluation{object: of.object}
+	at := map[any]*evaluation{true: file, false: of}
+	for _, rule := range class.Texts {
+		path, _ := rule[1].(string)
+		v, ok := at[rule[0]].find(path)
+		if ok && !allTexts(v, rule[2]) {
+			of.place = path
+			return tree.unexplained(of, class, "no build had this value")
+		}
+	}
+	for _, rule := range class.Met {
+		if on := at[rule[0]]; !on.met(rule[1:]) && !of.asComputed(rule) {
+			of.place = on.place
+			return tree.unexplained(of, class, "no build was like it")
+		}
+	}
+	return nil
+}
+
+// asComputed reports that no build had a field of the file and that it has the
+// value that its class computes for it otherwise, as in a config that
+// Transformers saved. A field inside that no rule of the class reads is checked
+// by the class inside.
+func (of *evaluation) asComputed(rule []any) bool {
+	condition, _ := rule[1].([]any)
+	if rule[0] != true || rule[2] != true || len(condition) != 2 || condition[0] != "null" {
+		return false
+	}
+	text, _ := condition[1].(string)
+	path, isField := strings.CutPrefix(text, "$")
+	if !isField {
+		return false
+	}
+	if _, ruled := of.rules[path]; ruled {
+		said, _ := of.object.get(path)
+		made, ok := of.find(path)
+		open := of.err != nil
+		of.err = nil
+		return ok && !open && deepEqual(said, made)
+	}
+	if !strings.Contains(path, ".") {
+		return false
+	}
+	for _, other := range of.rules {
+		if reads(other, path) {
+			return false
+		}
+	}
+	return true
+}
+
+// met reports that a condition has the outcome that all builds had, in all
+// rounds of its loop if it has one: [condition, outcome, rounds].
+func (of *evaluation) met(rule []any) bool {
+	rounds := 1.0
+	if len(rule) > 2 {
+		rounds, _ = number(of.eval(rule[2], nil))
+	}
+	for i := range int(min(rounds, maxRounds)) {
+		v := of.eval(rule[0], []int{i})
+		if of.err == nil && truth(v) != truth(rule[1]) {
+			return false
+		}
+		of.err = nil
+	}
+	of.err = nil
+	return true
+}
+
+// allTexts reports that a text, or every text of a list, is one of values.
+func allTexts(v, values any) bool {
+	list, ok := v.([]any)
+	if !ok {
+		list = []any{v}
+	}
+	for _, x := range list {
+		if _, text := x.(string); !text {
+			continue
+		}
+		if yes, _ := ofTwo("in", x, values); yes != true {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,118 @@
+package hf
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/safetensors"
+)
+
+// tied are the groups of names that share a tensor, the owner first.
+func (tree *typeTree) tied() [][]string {
+	root := func(name string) string {
+		for range len(tree.ties) {
+			owner, ok := tree.ties[name]
+			if !ok {
+				break
+			}
+			name = owner
+		}
+		return name
+	}
+	groups := make(map[string][]string)
+	for _, name := range slices.Sorted(maps.Keys(tree.ties)) {
+		owner := root(name)
+		groups[owner] = append(groups[owner], name)
+	}
+	var out [][]string
+	for _, owner := range slices.Sorted(maps.Keys(groups)) {
+		out = append(out, append([]string{owner}, groups[owner]...))
+	}
+	return out
+}
+
+// layers makes a layer for each module that holds tensors, as [listed.layers]
+// does.
+func (tree *typeTree) layers(class *typeClass, dtype modelgraph.DType) []modelgraph.Layer {
+	slices.SortStableFunc(tree.tensors, func(x, y typeTensor) int { return slices.Compare(x.key, y.key) })
+	maps.DeleteFunc(tree.units, func(_, class string) bool { return class != "" && !slices.Contains(tree.noSplit, class) })
+	unit := tree.unit
+	if len(tree.units) == 0 {
+		names := &safetensors.Checkpoint{Tensors: make([]safetensors.Tensor, len(tree.tensors))}
+		for i := range tree.tensors {
+			names.Tensors[i].Name = tree.tensors[i].name
+		}
+		lists := newTree(names)
+		unit = func(name string) string { return lists.unit(parent(name)) }
+		tree.outermost = true
+	}
+	above := tree.above()
+	keep := class.float32(dtype)
+	at := make(map[string]int)
+	var layers []modelgraph.Layer
+	for i := range tree.tensors {
+		t := &tree.tensors[i]
+		u, module := unit(t.name), parent(t.name)
+		if u == "" && (module == "" || above[module]) {
+			module = t.name
+		}
+		j, ok := at[module]
+		if !ok {
+			j = len(layers)
+			at[module] = j
+			layers = append(layers, modelgraph.Layer{Name: module, Op: modelgraph.Opaque{}, Unit: u})
+		}
+		made := modelgraph.Tensor{Name: strings.TrimPrefix(strings.TrimPrefix(t.name, module), "."), Shape: t.shape, DType: dtype}
+		if t.dtype != "" {
+			made.DType = typeNamed(t.dtype)
+		} else if keep != nil && !t.buffer && keep.MatchString(t.name) {
+			made.DType = modelgraph.F32
+		}
+		if t.buffer {
+			made.Persistent = t.persistent
+			layers[j].Buffers = append(layers[j].Buffers, made)
+		} else {
+			layers[j].Params = append(layers[j].Params, made)
+		}
+	}
+	return layers
+}
+
+// above are the modules that have modules with tensors.
+func (tree *typeTree) above() map[string]bool {
+	above := make(map[string]bool)
+	for i := range tree.tensors {
+		for up := parent(parent(tree.tensors[i].name)); !above[up]; up = parent(up) {
+			above[up] = true
+		}
+	}
+	return above
+}
+
+// unit is the outermost module around a tensor that is not split.
+func (tree *typeTree) unit(name string) string {
+	for i := range name {
+		if name[i] != '.' {
+			continue
+		}
+		if _, ok := tree.units[name[:i]]; ok {
+			return name[:i]
+		}
+	}
+	return ""
+}
+
+// float32 is an expression for parameters that stay in that type.
+func (class *typeClass) float32(dtype modelgraph.DType) *regexp.Regexp {
+	names := map[modelgraph.DType][]string{
+		modelgraph.F16: slices.Concat(class.Float32, class.Strict), modelgraph.BF16: class.Strict,
+	}[dtype]
+	expr, err := regexp.Compile(strings.ReplaceAll(strings.Join(names, "|"), "*", ".*"))
+	if len(names) == 0 || err != nil {
+		return nil
+	}
+	return expr
+}

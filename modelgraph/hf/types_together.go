@@ -1,0 +1,144 @@
+package hf
+
+import (
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// together refuses optional tensors that no build need have had together: of one
+// module, not there by default, and no condition of the one is a condition of the
+// other. Then their order is not known, nor what the one means for the other.
+// present are the entries that are there.
+func (tree *typeTree) together(class *typeClass, of *evaluation, present [][]any) error {
+	shown := tree.byDefault(class)
+	parts, paths := optionalParts(present)
+	siblings := make(map[string][]string)
+	for _, path := range paths {
+		if parts[path].always || shown[path] {
+			continue
+		}
+		for _, other := range siblings[parent(path)] {
+			if !parts[path].meets(parts[other]) {
+				return tree.apart(class, of, parts[path].condition, other, path)
+			}
+		}
+		siblings[parent(path)] = append(siblings[parent(path)], path)
+	}
+	for _, entry := range present {
+		path, _ := entry[1].(string)
+		if shown[path] || entry[0] == "n" {
+			continue
+		}
+		if err := tree.changed(class, of, entry, parts, shown); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// changed refuses an optional entry, not there by default, next to others of its
+// module that are not as by default, and with a size that is null by default.
+func (tree *typeTree) changed(class *typeClass, of *evaluation, entry []any, parts map[string]*optionalPart, shown map[string]bool) error {
+	path, _ := entry[1].(string)
+	module, text := parent(parent(path)), fmt.Sprint(entry[2])
+	for _, other := range class.Entries {
+		name, _ := other[1].(string)
+		if other[0] == "n" || name == path || parent(parent(name)) != module || shown[name] == (parts[name] != nil) {
+			continue
+		}
+		if fmt.Sprint(other[2]) != text {
+			return tree.apart(class, of, other[2], name, path)
+		}
+	}
+	if entry[0] != "p" && entry[0] != "b" {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(of.object.class.Fields)) {
+		if of.object.class.Fields[name] == nil && of.object.said[name] != nil && reads(entry[3], name) {
+			of.place = name
+			return tree.unexplained(of, class, fmt.Sprintf("no build shows it together with %q", path))
+		}
+	}
+	return nil
+}
+
+// apart refuses two names; a condition has the field.
+func (tree *typeTree) apart(class *typeClass, of *evaluation, condition any, name, other string) error {
+	of.eval(condition, nil)
+	of.err = nil
+	return tree.unexplained(of, class, fmt.Sprintf("no build shows %q together with %q", name, other))
+}
+
+// optionalParts are the parts of the names of entries, in their order.
+func optionalParts(entries [][]any) (parts map[string]*optionalPart, paths []string) {
+	parts = make(map[string]*optionalPart)
+	for _, entry := range entries {
+		if entry[0] == "n" {
+			continue
+		}
+		pattern, _ := entry[1].(string)
+		for path := range prefixes(pattern) {
+			if parts[path] == nil {
+				parts[path] = &optionalPart{condition: entry[2]}
+				paths = append(paths, path)
+			}
+			part := parts[path]
+			part.always = part.always || entry[2] == true && !strings.Contains(pattern, "*")
+			part.texts = append(part.texts, fmt.Sprint(entry[2]))
+		}
+	}
+	return parts, paths
+}
+
+// prefixes are the parts of a name: "a", "a.b", "a.b.c".
+func prefixes(name string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for i := range len(name) + 1 {
+			if (i == len(name) || name[i] == '.') && !yield(name[:i]) {
+				return
+			}
+		}
+	}
+}
+
+// optionalPart is a part of names, with the conditions of the entries below it.
+type optionalPart struct {
+	always    bool
+	condition any      // of its first entry
+	texts     []string // of all conditions
+}
+
+func (part *optionalPart) meets(other *optionalPart) bool {
+	return slices.ContainsFunc(part.texts, func(text string) bool { return slices.Contains(other.texts, text) })
+}
+
+// byDefault are the parts of names that the default config of a class has.
+func (tree *typeTree) byDefault(class *typeClass) map[string]bool {
+	shown := make(map[string]bool)
+	from := &objects{file: tree.file, in: tree.in}
+	object := from.read("", class.Config, nil, nil)
+	if from.err != nil {
+		return shown
+	}
+	of := &evaluation{object: object, rules: class.Rules, known: make(map[string]any)}
+	if of.rules == nil {
+		of.rules = map[string]any{}
+	}
+	for _, entry := range class.Entries {
+		pattern, _ := entry[1].(string)
+		for _, stars := range tree.numbers(class, of, pattern) {
+			if !truth(of.eval(entry[2], stars)) || of.err != nil {
+				continue
+			}
+			for path := range prefixes(pattern) {
+				shown[path] = true
+			}
+			break
+		}
+		of.err = nil
+	}
+	return shown
+}

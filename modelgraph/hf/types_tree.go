@@ -1,0 +1,84 @@
+package hf
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// typeTree collects the tensors of a model.
+type typeTree struct {
+	file      string
+	in        *release
+	tensors   []typeTensor
+	ties      map[string]string // name to the one that it is
+	units     map[string]string // modules that one device may have to hold whole, and their classes
+	noSplit   []string          // classes of those that it must; a unit without a class is one
+	outermost bool              // it names none: the modules of its outermost lists are kept whole
+	depth     int
+	visited   int // names that were evaluated
+}
+
+// typeTensor is a parameter or a buffer. Its key sorts it in module order.
+type typeTensor struct {
+	name       string
+	key        []int
+	shape      []int64
+	dtype      string
+	buffer     bool
+	persistent bool
+}
+
+func (tree *typeTree) unexplained(of *evaluation, class *typeClass, why string) error {
+	field := of.object.prefix + of.place
+	said := ""
+	if v, ok := of.object.get(of.place); ok {
+		said = fmt.Sprintf("%.40v: ", v)
+	}
+	return &typeError{tree.file, field, fmt.Sprintf("%sthe table of Transformers %s does not say what a %s is then: %s", said, tree.in.name, class.Class, why)}
+}
+
+// numbers are the numbers that a name with stars has.
+func (tree *typeTree) numbers(class *typeClass, of *evaluation, pattern string) [][]int {
+	all := [][]int{nil}
+	var part int
+	for at := 0; at <= len(pattern); at = part + 1 {
+		part = at + strings.IndexByte(pattern[at:]+".", '.')
+		if pattern[at:part] != "*" {
+			continue
+		}
+		var next [][]int
+		for _, outer := range all {
+			v := of.eval(class.Rounds[pattern[:part]], outer)
+			count, ok := number(v)
+			if !ok && v != nil {
+				of.fail("%.40v is no number", v)
+			}
+			if of.err != nil {
+				return nil
+			}
+			if count > maxRounds || len(next) > maxTensors {
+				of.fail("there are too many")
+				return nil
+			}
+			for i := range int(max(count, 0)) {
+				next = append(next, append(slices.Clone(outer), i))
+			}
+		}
+		all = next
+	}
+	return all
+}
+
+// typeError is a config that the table of a release does not explain.
+type typeError struct {
+	File, Field, Text string
+}
+
+// Error implements error.
+func (err *typeError) Error() string {
+	return fmt.Sprintf("%s: %s: %s; %s", err.File, plainName(err.Field), err.Text, wayOut)
+}
+
+// maxTensors bounds a model, and the names that a table evaluates for it.
+const maxTensors = 1_000_000

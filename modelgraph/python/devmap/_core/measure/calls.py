@@ -1,0 +1,74 @@
+"""Functions of torch that are made of others, and for which CUDA has a kernel of its own.
+
+torch chooses by the device of a tensor in C++. That device is "meta" here (machine.py), so the choice is made here.
+"""
+
+# pyright: basic
+# mypy: disable-error-code="type-arg, no-untyped-def, no-untyped-call, no-any-return, misc"
+
+from __future__ import annotations
+
+import collections
+import functools
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+from ..errors import DevmapError
+from . import attention
+from .events import Ledger
+from .places import line_of
+
+
+class Calls:
+    """The kernels that CUDA takes. chosen counts those of attention."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self.machine = ledger.machine
+        self.chosen: collections.Counter = collections.Counter()
+
+    def swaps(self) -> list[tuple[Any, str, Any]]:
+        """Every name of these functions in a module that is loaded, with what stands for it."""
+        instead = {
+            id(torch._C._nn.scaled_dot_product_attention): (torch._C._nn.scaled_dot_product_attention, self._attention),
+        }
+        found = [(torch._VF, name, functools.partial(_recurrent, getattr(torch._C._VariableFunctions, name))) for name in ("lstm", "gru", "rnn_tanh", "rnn_relu")]
+        for module in list(sys.modules.values()):
+            for name, value in list(getattr(module, "__dict__", {}).items()):
+                if id(value) in instead:
+                    function, ours = instead[id(value)]
+                    found.append((module, name, functools.partial(ours, function)))
+        return found
+
+    def _attention(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        if not (args[0] if args else kwargs["query"]).is_cuda:
+            return function(*args, **kwargs)
+        asked = attention.Asked(*args, **kwargs)
+        kernel = attention.choose(asked, self.machine)
+        self.chosen[kernel] += 1
+        return attention.run(asked, kernel)
+
+
+def _recurrent(function: Callable[..., Any], input: Any, *args: Any, **kwargs: Any) -> Any:
+    if input.is_cuda:
+        line = line_of(sys._getframe(1))
+        raise DevmapError(f"measure: {line} runs a recurrent layer by cuDNN, whose reserve space no rule follows")
+    return function(input, *args, **kwargs)
+
+
+class Meta(TorchFunctionMode):
+    """Notes that the code itself asks for the meta device. C++ asks for it where it copies the device of a fake tensor."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        super().__init__()
+        self.ledger = ledger
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        device = (kwargs or {}).get("device")
+        if device is not None and str(device).startswith("meta") or any(type(one) is torch.device and one.type == "meta" for one in args[1:3]):
+            with self.ledger.asked_for_meta():
+                return func(*args, **(kwargs or {}))
+        return func(*args, **(kwargs or {}))

@@ -1,0 +1,245 @@
+"""devmap.measure: sizes that can be counted by hand, the kernels of attention, questions about data."""
+
+import json
+import unittest
+from pathlib import Path
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+import devmap
+from devmap._core.measure import attention, machine
+
+MIB = 1 << 20
+
+
+def line_of(error):
+    return str(error.exception)
+
+
+class Sizes(unittest.TestCase):
+    def test_a_product(self):
+        """Weights 64 MiB and their gradient, input and output 16 MiB each, and two workspaces of 32 MiB."""
+
+        def step():
+            layer = nn.Linear(4096, 4096, bias=False, device="cuda")
+            layer(torch.randn(1024, 4096, device="cuda")).sum().backward()
+
+        device = devmap.measure(step, gpu="h200").devices[0]
+        self.assertEqual(device.peak - (64 + 64 + 16 + 32 + 32) * MIB, 2 * 512)  # the loss and its gradient
+        self.assertEqual(sum(one.bytes for one in device.alive if one.operation == "cuBLAS workspace"), 64 * MIB)
+        self.assertEqual(device.line.partition(":")[0], "torch_measure.py")
+        small = devmap.measure(step, gpu="a100-80gb").devices[0]
+        self.assertLess(small.peak, device.peak)  # workspaces of 8 MiB
+
+    def test_the_module_of_a_tensor(self):
+        def step():
+            net = nn.Sequential(nn.Linear(256, 256), nn.GELU()).to("cuda")
+            net(torch.zeros(4096, 256, device="cuda")).sum().backward()
+
+        alive = devmap.measure(step).devices[0].alive
+        self.assertIn("1 (GELU)", [one.module for one in alive])
+
+    def test_the_range_of_reserved_memory(self):
+        """The sum of the softmax's backward is inside a kernel: 512 MiB that a segment of its own holds."""
+
+        def step():
+            x = torch.randn(1 << 27, device="cuda", requires_grad=True).view(1 << 17, 1 << 10)
+            torch._softmax(x, -1, False).backward(torch.empty_like(x))
+
+        low, high = devmap.measure(step).devices[0].reserved
+        self.assertEqual(high - low, 512 * MIB)
+
+    def test_two_gpus(self):
+        def step():
+            first, second = nn.Linear(512, 512).to("cuda:0"), nn.Linear(512, 512).to("cuda:1")
+            second(first(torch.randn(2048, 512, device="cuda:0")).to("cuda:1")).sum().backward()
+            self.assertEqual((first.weight.grad.device.index, second.weight.grad.device.index), (0, 1))
+
+        first, second = devmap.measure(step, gpus=2).peaks
+        self.assertGreater(min(first, second), 64 * MIB)
+        with self.assertRaisesRegex(devmap.DevmapError, "cuda:1"):
+            devmap.measure(step, gpus=1)
+
+    def test_tied_parameters_and_arguments(self):
+        net = nn.ModuleList([nn.Embedding(1000, 256), nn.Linear(256, 1000, bias=False)])
+        net[1].weight = net[0].weight
+
+        def step(net):
+            net = net.cuda()
+            self.assertIs(net[1].weight, net[0].weight)
+            return net
+
+        self.assertLess(devmap.measure(step, net).peaks[0], 2 * 1000 * 256 * 4)
+        self.assertEqual(net[0].weight.device.type, "cpu")
+
+    def test_autocast_and_optimizers(self):
+        def step(foreach, autocast):
+            net = nn.Linear(4096, 4096, device="cuda")
+            optimizer = torch.optim.AdamW(net.parameters(), foreach=foreach, fused=not foreach)
+            x = torch.randn(64, 4096, device="cuda")
+            with torch.autocast("cuda", torch.bfloat16, enabled=autocast):
+                out = net(x)
+            self.assertEqual(out.dtype, torch.bfloat16 if autocast else torch.float32)
+            out.sum().backward()
+            optimizer.step()
+
+        fused, foreach = (devmap.measure(step, how, False).peaks[0] for how in (False, True))
+        self.assertEqual((foreach - fused) // (64 * MIB), 1)  # a list of square roots
+        devmap.measure(step, False, True)
+
+
+class Attention(unittest.TestCase):
+    def choice(self, gpu, dtype=torch.bfloat16, keys=8, width=64, mask=False, **more):
+        q = torch.empty(2, 8, 128, width, dtype=dtype, device="meta", requires_grad=True)
+        k = torch.empty(2, keys, 128, width, dtype=dtype, device="meta")
+        if mask:
+            more["attn_mask"] = torch.empty(128, 128, dtype=dtype, device="meta")
+        return attention.choose(attention.Asked(q, k, k, **more), machine.Machine(gpu, 1))
+
+    def test_by_gpu(self):
+        for gpu, dtype, want in (
+            ("h200", torch.bfloat16, "cudnn"),
+            ("a100-80gb", torch.bfloat16, "flash"),
+            ("v100-32gb", torch.float16, "efficient"),
+            ("v100-32gb", torch.bfloat16, "math"),
+            ("h200", torch.float32, "efficient"),
+        ):
+            self.assertEqual(self.choice(gpu, dtype), want, gpu)
+
+    def test_by_call(self):
+        self.assertEqual(self.choice("h200", keys=2), "math")
+        self.assertEqual(self.choice("h200", keys=2, enable_gqa=True), "cudnn")
+        self.assertEqual(self.choice("h200", dropout_p=0.1), "cudnn")
+        self.assertEqual(self.choice("h200", width=256, mask=True), "cudnn")
+        self.assertEqual(self.choice("b200-180gb", width=256), "flash")
+        self.assertEqual(self.choice("b200-180gb", width=256, mask=True), "efficient")
+        self.assertEqual(self.choice("h200", width=60, mask=True), "math")
+
+    def test_as_an_h200_chooses(self):
+        """Every kind of call of fixtures/measured/peaks_h200.jsonl."""
+        path = Path(__file__).parents[3] / "fixtures" / "measured" / "peaks_h200.jsonl"
+        calls = next(row["kernels"] for row in map(json.loads, path.read_text().splitlines()) if "kernels" in row)
+        gpu = machine.Machine("h200", 1)
+        self.assertGreater(len(calls), 300)
+        for dtype, heads, keys, queries, length, width, values, mask, grouped, kernel in calls:
+            kind = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}[dtype]
+            q, k, v = (torch.empty(2, *shape, dtype=kind, device="meta") for shape in ((heads, queries, width), (keys, length, width), (keys, length, values)))
+            bias = None if mask is None else torch.empty(2, 1, queries, length, dtype=kind, device="meta")
+            asked = attention.Asked(q, k, v, bias, is_causal=mask is None and queries > 1 and length > 1, enable_gqa=bool(grouped))
+            with self.subTest(call=(dtype, heads, keys, queries, length, width, values, mask, grouped)):
+                self.assertEqual(attention.choose(asked, gpu), kernel)
+
+    def test_in_a_step(self):
+        def step():
+            q = torch.randn(2, 8, 512, 64, device="cuda", dtype=torch.bfloat16)
+            F.scaled_dot_product_attention(q, q, q, is_causal=True)
+
+        self.assertEqual(devmap.measure(step).kernels, {"cudnn": 1})
+
+
+class Data(unittest.TestCase):
+    def test_a_fraction_is_assumed(self):
+        found = devmap.measure(lambda: torch.zeros(3, device="cuda").sum().item())
+        self.assertRegex(found.assumed[0], r"torch_measure.py:\d+ reads a value from the GPU: 1.0 was assumed")
+
+    def test_a_count_is_asked_for(self):
+        def step():
+            return torch.zeros(1000, device="cuda").nonzero()
+
+        with self.assertRaises(devmap.DevmapError) as error:
+            devmap.measure(step)
+        line = line_of(error).split(" at ")[1].split(" ")[0]
+        found = devmap.measure(step, values={line: 100})
+        self.assertEqual(found.devices[0].end, 1024)  # 100 whole numbers of 8 bytes, which the step returns
+        with self.assertRaisesRegex(devmap.UsageError, "no question"):
+            devmap.measure(step, values={line: 100, "other.py:1": 2})
+
+    def test_a_whole_number_is_asked_for(self):
+        with self.assertRaisesRegex(devmap.DevmapError, r"torch_measure.py:\d+ reads a whole number"):
+            devmap.measure(lambda: torch.zeros(3, device="cuda", dtype=torch.long).max().item())
+
+    def test_memory_that_is_not_followed(self):
+        def step():
+            torch.compile(nn.Conv2d(3, 8, 3).cuda())(torch.randn(1, 3, 32, 32, device="cuda"))
+
+        found = devmap.measure(step)
+        self.assertEqual((found.exact, found.fits, len(found.unfollowed)), (False, None, 2))
+        self.assertRegex(found.table(), r"not followed: torch_measure.py:\d+")
+        for wrong, said in ((lambda: nn.LSTM(8, 8).cuda()(torch.randn(2, 2, 8, device="cuda")), "recurrent"), (lambda: torch.zeros(99, device="cuda").numpy(), "numpy")):
+            with self.assertRaisesRegex(devmap.DevmapError, f"torch_measure.py:\\d+.*{said}"):
+                devmap.measure(wrong)
+
+    def test_a_function_of_other_operations(self):
+        """logsumexp subtracts and exponentiates: two more tensors of 64 MiB. Inference mode leaves no operation whole."""
+
+        def step(mode):
+            with mode():
+                x = torch.randn(16, 1 << 20, device="cuda")
+                x.logsumexp(1)
+                F.cross_entropy(x.view(1 << 20, 16), torch.zeros(1 << 20, device="cuda", dtype=torch.long))
+
+        plain, inference = (devmap.measure(step, mode) for mode in (torch.no_grad, torch.inference_mode))
+        self.assertGreater(plain.peaks[0], 128 * MIB)
+        self.assertEqual(plain.peaks, inference.peaks)
+        found = devmap.measure(lambda: torch.randn(16, 1 << 20, device="cuda").logsumexp(1))
+        self.assertGreaterEqual(found.peaks[0], 128 * MIB)
+        self.assertTrue(found.exact)
+
+    def test_a_loss_that_keeps_the_size_of_its_input(self):
+        def step():
+            x = torch.rand(1 << 20, device="cuda")
+            return F.binary_cross_entropy(x, x)
+
+        self.assertEqual(devmap.measure(step).devices[0].end, 4 * MIB)
+
+    def test_memory_inside_a_kernel(self):
+        def step(later):
+            torch.randn(1 << 20, device="cuda").sort()
+            return torch.empty(later, dtype=torch.uint8, device="cuda")
+
+        found = devmap.measure(step, 1)
+        self.assertFalse(found.exact)
+        self.assertRegex(found.unfollowed[0], r"torch_measure.py:\d+ \(no module\).*\(sort\)")
+        self.assertTrue(devmap.measure(step, 256 * MIB).exact)  # the bound of sort stays below this peak
+
+    def test_an_extension(self):
+        @torch.library.custom_op("devmap_test::twice", mutates_args=())
+        def twice(x: torch.Tensor) -> torch.Tensor:
+            return x * 2
+
+        twice.register_fake(torch.empty_like)
+        found = devmap.measure(lambda: twice(torch.zeros(9, device="cuda")))
+        self.assertFalse(found.exact)
+        self.assertIn("devmap_test::twice", found.unfollowed[0])
+
+    def test_what_transformers_asks(self):
+        """is_fake_tensor of transformers/utils/import_utils.py, also in a module that the step imports."""
+
+        def asks(name):
+            module = {"__name__": name}
+            exec("def ask(x): import torch; return isinstance(x, getattr(torch, '_subclasses').FakeTensor)", module)
+            return module["ask"]
+
+        def step():
+            x = torch.zeros(9, device="cuda")
+            return asks("transformers.utils.import_utils")(x), asks("other")(x)
+
+        said = []
+        devmap.measure(lambda: said.extend(step()))
+        self.assertEqual(said, [False, True])
+
+    def test_wrong_calls(self):
+        for keywords in ({"gpu": "h300"}, {"gpu": "mi300x-192gb"}, {"gpus": 0}):
+            with self.assertRaises(devmap.UsageError):
+                devmap.measure(print, **keywords)
+
+    def test_torch_is_as_before(self):
+        devmap.measure(lambda: torch.zeros(3, device="cuda"))
+        self.assertFalse(torch.cuda.is_available())
+        self.assertEqual(torch.zeros(100).sum().item(), 0)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,325 @@
+package emit
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/planner/devicemap"
+	"github.com/devmap-dev/devmap/planner/internal/quote"
+)
+
+// trainer is a training program that reads its whole job from one YAML file. The file
+// has names in capitals for values that a plan lacks: MODEL, DATASET, TEMPLATE, OUTPUT.
+type trainer struct {
+	name, file string
+	presets    []string // it takes plans of these
+	strategies []costmodel.Strategy
+	write      func(plan *devicemap.Plan) (mapping, error)
+	start      string // the command: file %[1]s on %[2]d GPUs
+	note       string
+}
+
+var sharded = []costmodel.Strategy{costmodel.DDP, costmodel.FSDP, costmodel.Zero1, costmodel.Zero2, costmodel.Zero3}
+
+// trainers are the programs, each a target.
+var trainers = []*trainer{
+	{
+		name: "transformers", file: "training_args.yaml", presets: []string{"transformers"}, strategies: sharded, write: trainingArguments,
+		start: "torchrun --nproc_per_node %[2]d SCRIPT %[1]s",
+		note:  "SCRIPT reads the file with HfArgumentParser(TrainingArguments).parse_yaml_file; model and sequences are SCRIPT's",
+	},
+	{
+		name: "trl", file: "sft.yaml", presets: []string{"trl-sft"}, strategies: sharded, write: trlArguments,
+		start: "trl sft --config %[1]s --num_processes %[2]d",
+		note:  "replace MODEL, DATASET and OUTPUT in the file",
+	},
+	{
+		name: "llamafactory", file: "llamafactory.yaml", presets: []string{"llamafactory"}, strategies: sharded, write: llamaFactory,
+		start: "FORCE_TORCHRUN=1 NPROC_PER_NODE=%[2]d llamafactory-cli train %[1]s",
+		note:  "replace MODEL, DATASET, TEMPLATE and OUTPUT in the file",
+	},
+	{
+		name: "axolotl", file: "axolotl.yaml", presets: []string{"axolotl"}, strategies: sharded, write: axolotl,
+		start: "axolotl train %[1]s --num-processes %[2]d",
+		note:  "replace MODEL, DATASET, TEMPLATE and OUTPUT in the file",
+	},
+	{
+		name: "lightning", file: "lightning.yaml", presets: []string{"lightning", "lightning:model-parallel"},
+		strategies: []costmodel.Strategy{costmodel.DDP, costmodel.FSDP}, write: lightningTrainer,
+		start: "python3 SCRIPT fit --config %[1]s",
+		note:  "SCRIPT makes a LightningCLI; its model and its DataLoader, with batch and sequences, are not in the file",
+	},
+	{
+		name: "accelerate-config", file: "accelerate.yaml", strategies: []costmodel.Strategy{costmodel.DDP, costmodel.FSDP, costmodel.HSDP}, write: accelerateConfig,
+		presets: []string{"transformers", "transformers:fsdp1", "transformers:fsdp1-prefetch", "trl-sft", "trl-dpo", "trl-grpo", "llamafactory"},
+		start:   "accelerate launch --config_file %[1]s SCRIPT",
+		note:    "the file says how processes start: batch, sequences, accumulation and optimizer are SCRIPT's",
+	},
+}
+
+func init() {
+	for _, trainer := range trainers {
+		trainer.register()
+	}
+}
+
+// register adds the program's target.
+func (trainer *trainer) register() {
+	register(&Target{
+		Name: trainer.name, File: trainer.file,
+		Example: "llama-3.2-1b --gpus 2 --gpu h100-80gb --batch 1 --seq 1024 --preset " + trainer.presets[0], Golden: []string{"job-" + trainer.name},
+		needs: []need{training(trainer.name + " trains"), trainer.preset, trainer.strategy},
+		Write: func(to io.Writer, input *Input) error {
+			keys, err := trainer.write(input.Plan)
+			if err != nil {
+				return err
+			}
+			workload := &input.Plan.Workload
+			return keys.print(to, fmt.Sprintf("devmap's plan of %s: %s on %d GPUs", quote.Comment(input.Plan.Model.Name), workload.Strategy, workload.World))
+		},
+		Usage: func(input *Input, file string) (usage, note string) {
+			note = trainer.note
+			if input.Plan.Workload.Float8 != "" && trainer.name == "accelerate-config" { // transformers/training_args.py, __post_init__
+				note += ", whose TrainingArguments must have bf16=False, or it overwrites fp8"
+			}
+			return fmt.Sprintf(trainer.start, quote.Path(file), input.Plan.Workload.World), note
+		},
+	})
+}
+
+// preset demands a plan that counts the memory of the program.
+func (trainer *trainer) preset(plan *devicemap.Plan) error {
+	preset := plan.Workload.Preset
+	if preset == "" && plan.Workload.Runtime == "lightning" {
+		preset = "lightning"
+	}
+	if slices.Contains(trainer.presets, preset) {
+		return nil
+	}
+	if preset == "" {
+		preset = "a loop written by hand"
+	}
+	return &refusal{costmodel.Messagef("the plan for %q counts the memory of %s, which is not that of %s: plan it with %v", plan.Model.Name, quote.Comment(preset), trainer.name, costmodel.Set("preset", trainer.presets[0]))}
+}
+
+// strategy demands one for which the program's file has a setting. The refusal names
+// the files that have one for the plan.
+func (trainer *trainer) strategy(plan *devicemap.Plan) error {
+	strategy := plan.Workload.Strategy
+	if slices.Contains(trainer.strategies, strategy) {
+		return nil
+	}
+	var others []string
+	for _, other := range trainers {
+		if slices.Contains(other.strategies, strategy) && other.preset(plan) == nil {
+			others = append(others, "emit --for "+other.name)
+		}
+	}
+	if zeroPlan(plan) {
+		others = append(others, "emit --for deepspeed")
+	}
+	remedy := costmodel.Messagef("plan it with %v", costmodel.Set("strategy", trainer.strategies[0]))
+	if len(others) > 0 {
+		remedy = costmodel.Messagef("%s", strings.Join(others, ", or "))
+	}
+	return &refusal{costmodel.Messagef("the plan for %q has the strategy %s, and the file of %s has no setting for it: %v", plan.Model.Name, strategy, trainer.name, remedy)}
+}
+
+// mapping is a mapping of YAML whose keys keep their order.
+type mapping []entry
+
+type entry struct {
+	key   string
+	value any // a scalar, a list, a mapping, or what JSON has
+}
+
+// when are entries under a condition.
+func (keys *mapping) when(condition bool, entries ...entry) {
+	if condition {
+		*keys = append(*keys, entries...)
+	}
+}
+
+// MarshalYAML implements yaml.Marshaler. Text that steers a terminal is in quotes
+// and escaped.
+func (keys mapping) MarshalYAML() (any, error) {
+	node := &yaml.Node{Kind: yaml.MappingNode}
+	for _, entry := range keys {
+		var value yaml.Node
+		if err := value.Encode(entry.value); err != nil {
+			return nil, err
+		}
+		for _, text := range append(value.Content, &value) {
+			if strings.ContainsFunc(text.Value, quote.Steers) {
+				text.Style = yaml.DoubleQuotedStyle
+			}
+		}
+		node.Content = append(node.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: entry.key}, &value)
+	}
+	return node, nil
+}
+
+// print writes the file below a comment.
+func (keys mapping) print(to io.Writer, comment string) error {
+	text := &strings.Builder{}
+	encoder := yaml.NewEncoder(text)
+	const indent = 2
+	encoder.SetIndent(indent)
+	if err := encoder.Encode(keys); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(to, "# %s\n%s", comment, quote.JSON(text.String()))
+	return err
+}
+
+// perDevice are the sequences of one backward on a GPU.
+func perDevice(workload *costmodel.Workload) int64 {
+	return workload.Batch / max(1, workload.MicroBatches)
+}
+
+// optimizerOf is Transformers' name of an optimizer; empty: it has none.
+func optimizerOf(workload *costmodel.Workload) string {
+	if workload.Optimizer == costmodel.AdamW {
+		return "adamw_torch_fused"
+	}
+	return swiftOptimizers[workload.Optimizer]
+}
+
+// arguments are the keys of Transformers' TrainingArguments that the programs share
+// (transformers 5.24, training_args.py).
+func arguments(plan *devicemap.Plan) (keys mapping, err error) {
+	workload := &plan.Workload
+	keys = mapping{
+		{"output_dir", "OUTPUT"},
+		{"per_device_train_batch_size", perDevice(workload)},
+		{"gradient_accumulation_steps", max(1, workload.MicroBatches)},
+	}
+	keys.when(workload.EvalBatch > 0, entry{"eval_strategy", "epoch"}, entry{"per_device_eval_batch_size", workload.EvalBatch})
+	keys.when(optimizerOf(workload) != "", entry{"optim", optimizerOf(workload)})
+	keys.when(workload.Precision == costmodel.FP16Mixed, entry{"fp16", true})
+	keys.when(workload.Compile, entry{"torch_compile", true})
+	recomputes := workload.Recompute == costmodel.RecomputeFull
+	switch {
+	case workload.Strategy == costmodel.FSDP: // its own wrapper checkpoints (trainer.py refuses both)
+		keys = append(keys, entry{"gradient_checkpointing", false}, entry{"fsdp", true}, entry{"fsdp_config", mapping{
+			{"version", 2},
+			{"reshard_after_forward", true},
+			{"auto_wrap_policy", "TRANSFORMER_BASED_WRAP"},
+			{"cpu_ram_efficient_loading", workload.BuiltOn == "cpu"},
+			{"activation_checkpointing", recomputes},
+			{"cpu_offload", workload.HostShards},
+		}})
+		return keys, nil
+	case zeroPlan(plan):
+		config, err := inline(plan)
+		if err != nil {
+			return nil, err
+		}
+		keys = append(keys, entry{"deepspeed", config})
+	}
+	return append(keys, entry{"gradient_checkpointing", recomputes}), nil
+}
+
+// inline is DeepSpeed's configuration as a mapping, which the programs take in the
+// place of a file's name.
+func inline(plan *devicemap.Plan) (*yaml.Node, error) {
+	text := &strings.Builder{}
+	if err := zeroFile(text, &Input{Plan: plan}); err != nil {
+		return nil, err
+	}
+	var document yaml.Node // JSON is YAML
+	if err := yaml.Unmarshal([]byte(text.String()), &document); err != nil {
+		return nil, err
+	}
+	config := document.Content[0]
+	blocks(config)
+	return config, nil
+}
+
+// blocks gives a mapping a line for each key.
+func blocks(node *yaml.Node) {
+	node.Style = 0
+	for _, inner := range node.Content {
+		blocks(inner)
+	}
+}
+
+func trainingArguments(plan *devicemap.Plan) (mapping, error) {
+	workload := &plan.Workload
+	keys, err := arguments(plan)
+	keys.when(workload.Precision == costmodel.BF16Mixed && workload.Float8 == "", entry{"bf16", true}) // it overwrites fp8
+	keys.when(workload.Liger, entry{"use_liger_kernel", true})
+	return keys, err
+}
+
+// trlArguments are those of trl sft (trl 1.16, trainer/sft_config.py, model_config.py).
+func trlArguments(plan *devicemap.Plan) (mapping, error) {
+	workload := &plan.Workload
+	keys := mapping{{"model_name_or_path", "MODEL"}, {"dataset_name", "DATASET"}, {"max_length", workload.Seq}}
+	keys.when(workload.Packing == "packed", entry{"packing", true})
+	keys.when(workload.Packing == "wrapped", entry{"packing", true}, entry{"packing_strategy", "wrapped"})
+	keys.when(workload.Packing == "padding-free", entry{"padding_free", true})
+	keys.when(workload.Precision == costmodel.BF16True, entry{"dtype", "bfloat16"})
+	keys.when(workload.Precision == costmodel.FP16True, entry{"dtype", "float16"})
+	keys.when(workload.Float8 != "" || !slices.Contains([]costmodel.Precision{costmodel.BF16Mixed, costmodel.BF16True}, workload.Precision), entry{"bf16", false})
+	keys.when(attention(workload) != "", entry{"attn_implementation", attention(workload)})
+	keys.when(workload.LoRARank > 0, entry{"use_peft", true}, entry{"lora_r", workload.LoRARank}, entry{"lora_target_modules", adapted(workload, "all-linear")})
+	keys.when(workload.LoRARank > 0 && !workload.LoRADropout, entry{"lora_dropout", 0.0})
+	keys.when(workload.Quantize == "nf4", entry{"load_in_4bit", true})
+	keys.when(workload.Quantize == "int8", entry{"load_in_8bit", true})
+	keys.when(workload.Liger, entry{"use_liger_kernel", true})
+	shared, err := arguments(plan)
+	return append(keys, shared...), err
+}
+
+// adapted are the modules with adapters; all is the program's word for every linear one.
+func adapted(workload *costmodel.Workload, all string) any {
+	if slices.Equal(workload.LoRATargets, []string{"all-linear"}) {
+		return all
+	}
+	return workload.LoRATargets
+}
+
+// llamaFactory are the arguments of LLaMA-Factory 0.9.5 (hparams).
+func llamaFactory(plan *devicemap.Plan) (mapping, error) {
+	workload := &plan.Workload
+	method := "full"
+	if workload.LoRARank > 0 {
+		method = "lora"
+	}
+	keys := mapping{
+		{"model_name_or_path", "MODEL"},
+		{"stage", "sft"},
+		{"do_train", true},
+		{"finetuning_type", method},
+		{"dataset", "DATASET"},
+		{"template", "TEMPLATE"},
+		{"cutoff_len", workload.Seq},
+	}
+	if targets := adapted(workload, "all"); workload.LoRARank > 0 {
+		if list, is := targets.([]string); is {
+			targets = strings.Join(list, ",")
+		}
+		keys = append(keys, entry{"lora_rank", workload.LoRARank}, entry{"lora_target", targets})
+		keys.when(workload.LoRADropout, entry{"lora_dropout", 0.05})
+	}
+	keys.when(workload.Packing == "wrapped", entry{"packing", true})
+	keys.when(workload.Packing == "packed", entry{"neat_packing", true})
+	keys.when(workload.EvalBatch > 0, entry{"val_size", evaluatedPart})
+	keys.when(workload.MaxPixels > 0, entry{"image_max_pixels", workload.MaxPixels})
+	keys.when(workload.Attention == "eager", entry{"flash_attn", "disabled"})
+	keys.when(workload.Attention == "flash", entry{"flash_attn", "fa2"})
+	keys.when(workload.Quantize == "nf4", entry{"quantization_bit", 4})
+	keys.when(workload.Quantize == "int8", entry{"quantization_bit", 8})
+	keys.when(workload.Liger, entry{"enable_liger_kernel", true})
+	keys.when(workload.Precision == costmodel.BF16Mixed, entry{"bf16", true})
+	keys.when(workload.Precision == costmodel.BF16True && (workload.LoRARank == 0 || workload.LoRAPrecision == "bf16"), entry{"bf16", true}, entry{"pure_bf16", true})
+	keys.when(workload.Recompute == costmodel.RecomputeNone, entry{"disable_gradient_checkpointing", true})
+	shared, err := arguments(plan)
+	return append(keys, shared...), err
+}
