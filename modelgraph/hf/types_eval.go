@@ -281,6 +281,10 @@ func ofTwo(op string, x, y any) (any, bool) {
 		return element(x, y)
 	case "ix":
 		return element(x, y)
+	case "cat":
+		first, ok := x.([]any)
+		second, also := y.([]any)
+		return slices.Concat(first, second), ok && also
 	case "key", "has":
 		m, isMap := x.(map[string]any)
 		key, isText := y.(string)

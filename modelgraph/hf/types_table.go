@@ -59,6 +59,7 @@ type typeConfig struct {
 	Labels float64              `json:"labels"` // by default; 0: two
 	Inner  map[string]typeInner `json:"inner"`
 	Pops   []string             `json:"pops"` // other fields that its code reads
+	Base   map[string]any       `json:"base"` // what a config must say for a model to be built
 }
 
 // typeInner is an object inside a config.

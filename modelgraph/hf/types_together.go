@@ -120,6 +120,9 @@ func (tree *typeTree) byDefault(class *typeClass) map[string]bool {
 	shown := make(map[string]bool)
 	from := &objects{file: tree.file, in: tree.in}
 	object := from.read("", class.Config, nil, nil)
+	if from.err == nil && object.class.Base != nil {
+		object = from.read("", class.Config, object.class.Base, nil)
+	}
 	if from.err != nil {
 		return shown
 	}
