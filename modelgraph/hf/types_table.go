@@ -45,6 +45,9 @@ type typeClass struct {
 	Met   [][]any `json:"held"`
 	// Unread are fields that the class would read and no build had.
 	Unread []string `json:"unread"`
+	// Shown are configs that the class was built of, with modules that the
+	// default config does not have.
+	Shown []map[string]any `json:"shown"`
 	// Acts are fields that name activations.
 	Acts []string `json:"acts"`
 }
