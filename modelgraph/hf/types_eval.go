@@ -191,6 +191,16 @@ func apply(op string, xs []any) (any, bool) {
 	switch op {
 	case "list":
 		return xs, true
+	case "cat":
+		var joined []any
+		for _, x := range xs {
+			list, ok := x.([]any)
+			if !ok {
+				return nil, false
+			}
+			joined = append(joined, list...)
+		}
+		return joined, true
 	case "name":
 		parts := make([]string, len(xs))
 		for i, x := range xs {
@@ -281,10 +291,6 @@ func ofTwo(op string, x, y any) (any, bool) {
 		return element(x, y)
 	case "ix":
 		return element(x, y)
-	case "cat":
-		first, ok := x.([]any)
-		second, also := y.([]any)
-		return slices.Concat(first, second), ok && also
 	case "key", "has":
 		m, isMap := x.(map[string]any)
 		key, isText := y.(string)
