@@ -25,9 +25,12 @@ var components = &release{name: "0.42.1", table: embedded.New("types-diffusers.j
 // className is the member that names a component's class.
 const className = "_class_name"
 
-// policies are LeRobot's policies that the table has, by their type
-// (fixtures/oracle/published.py names the code).
-var policies = map[string]string{"pi0": "LerobotPI0", "pi0_fast": "LerobotPI0Fast"}
+// policies are LeRobot's policies that the table has, by their type: the class, and
+// the code that fixtures/oracle/published.py describes.
+var policies = map[string]struct{ class, source string }{
+	"pi0":      {"LerobotPI0", "policies/pi0/modeling_pi0.py"},
+	"pi0_fast": {"LerobotPI0Fast", "policies/pi0_fast/modeling_pi0_fast.py"},
+}
 
 // component is the class of the table that a config without model_type names, of
 // a component of a diffusion pipeline or of a policy; empty if it names none.
@@ -38,7 +41,7 @@ func component(cfg *config) string {
 	case cfg.has(className):
 		return cfg.name(className)
 	case cfg.has("type") && cfg.has("input_features"):
-		return policies[cfg.name("type")]
+		return policies[cfg.name("type")].class
 	}
 	return ""
 }
@@ -95,6 +98,9 @@ func fromComponent(cfg *config, source string, data []byte) (*modelgraph.Graph, 
 		return nil, fmt.Errorf("%s: %w", cfg.file, err)
 	}
 	graph.Source, graph.Config, graph.Class, graph.Family, graph.DType = source, data, class.Class, "diffusers", modelgraph.BF16
+	if !cfg.has(className) {
+		graph.Family = "lerobot"
+	}
 	graph.Unknown = []string{fmt.Sprintf("%s %q: its layers are known by their sizes alone", className, clipName(class.Class))}
 	for _, field := range slices.Sorted(maps.Keys(root.extra)) {
 		if !cfg.has(className) { // a policy's other settings
@@ -102,7 +108,11 @@ func fromComponent(cfg *config, source string, data []byte) (*modelgraph.Graph, 
 		}
 		graph.Warnings = append(graph.Warnings, fmt.Sprintf("%s: %s has no field %q: diffusers ignores it, and so does devmap", cfg.file, class.Class, clipName(field)))
 	}
-	graph.Warnings = append(graph.Warnings, fmt.Sprintf("%s: its tensors are from the table of diffusers %s; weights only, peaks of inference are not known", class.Class, components.name))
+	from := "the table of diffusers " + components.name
+	if !cfg.has(className) {
+		from = "LeRobot's " + policies[cfg.name("type")].source + " as of 2026-11-29"
+	}
+	graph.Warnings = append(graph.Warnings, fmt.Sprintf("%s: its tensors are from %s; weights only, peaks of inference are not known", class.Class, from))
 	return graph, nil
 }
 

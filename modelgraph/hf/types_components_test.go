@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/go-json-experiment/json"
@@ -83,5 +84,25 @@ func compareComponents(t *testing.T, path string) {
 	t.Logf("%d exact, %d refused, %d wrong", exact, refused, wrong)
 	if os.Getenv("DEVMAP_COMPONENT_TYPES") == "" && (exact < 3*refused || exact == 0) {
 		t.Errorf("%d exact, %d refused: the table has lost some", exact, refused)
+	}
+}
+
+// TestPolicies reads configs of LeRobot's policies: the parameters that its code
+// has (fixtures/oracle/published.py), and a refusal of what no checkpoint has.
+func TestPolicies(t *testing.T) {
+	for text, want := range map[string]int64{
+		`{"type": "pi0", "input_features": {}, "image_resolution": [224, 224]}`: 3_501_372_176,
+		`{"type": "pi0_fast", "input_features": {}}`:                            2_923_335_408,
+		`{"type": "pi0", "input_features": {}, "paligemma_variant": "gemma_7b"}`: 0,
+	} {
+		graph, err := FromConfig("config.json", []byte(text))
+		switch {
+		case want == 0 && (err == nil || !strings.Contains(err.Error(), "devmap.export")):
+			t.Errorf("%s: %v", text, err)
+		case want > 0 && err != nil:
+			t.Errorf("%s: %v", text, err)
+		case want > 0 && (graph.ParamCount() != want || !strings.Contains(strings.Join(graph.Warnings, " "), "as of 2026-11-29")):
+			t.Errorf("%s: %d parameters, not %d (%q)", text, graph.ParamCount(), want, graph.Warnings)
+		}
 	}
 }
