@@ -91,8 +91,8 @@ func compareComponents(t *testing.T, path string) {
 // has (fixtures/oracle/published.py), and a refusal of what no checkpoint has.
 func TestPolicies(t *testing.T) {
 	for text, want := range map[string]int64{
-		`{"type": "pi0", "input_features": {}, "image_resolution": [224, 224]}`: 3_501_372_176,
-		`{"type": "pi0_fast", "input_features": {}}`:                            2_923_335_408,
+		`{"type": "pi0", "input_features": {}, "image_resolution": [224, 224]}`:  3_501_372_176,
+		`{"type": "pi0_fast", "input_features": {}}`:                             2_923_335_408,
 		`{"type": "pi0", "input_features": {}, "paligemma_variant": "gemma_7b"}`: 0,
 	} {
 		graph, err := FromConfig("config.json", []byte(text))
