@@ -1,6 +1,9 @@
 package main
 
 import (
+	"io/fs"
+	"path/filepath"
+
 	"github.com/spf13/cobra"
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
@@ -9,6 +12,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/timeline"
 	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/diffusers"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
@@ -39,6 +43,14 @@ type inspectOutput struct {
 	Warnings      []string      `json:"warnings"`
 }
 
+// inspectPipeline is the model of a pipeline's folder, whose units are components.
+type inspectPipeline struct {
+	Name   string `json:"name"`
+	Source string `json:"source"`
+	Class  string `json:"pipeline"`
+	Params int64  `json:"params"`
+}
+
 type inspectUnit struct {
 	Name            string   `json:"name"`
 	Params          int64    `json:"params"`
@@ -54,6 +66,9 @@ type inspectUnit struct {
 func (command *inspectCommand) run(cmd *cobra.Command, arg string) error {
 	if err := command.Refuse(); err != nil {
 		return err
+	}
+	if folder, builtIn := pipelineFolder(arg); folder != "" {
+		return command.pipeline(cmd, folder, builtIn)
 	}
 	arg, adapted, err := ask.Base(command.Request, arg)
 	if err != nil {
@@ -86,6 +101,35 @@ func (command *inspectCommand) run(cmd *cobra.Command, arg string) error {
 		err = people.Units(cmd.OutOrStdout(), model.Params, model.Buffers, document.table())
 	}
 	people.Warnings(append(notes, command.IdleNotes(&table.Workload)...))
+	return err
+}
+
+// pipeline shows the components of a diffusion pipeline, each as one unit.
+func (command *inspectCommand) pipeline(cmd *cobra.Command, folder string, builtIn fs.FS) error {
+	pipeline, err := diffusers.Open(folder, builtIn)
+	if err != nil {
+		return err
+	}
+	model := inspectPipeline{Name: filepath.Base(folder), Source: folder, Class: pipeline.Class}
+	document := inspectOutput{FormatVersion: "devmap.inspect/v1", Units: []inspectUnit{}, Warnings: []string{}}
+	for i := range pipeline.Components {
+		component := &pipeline.Components[i]
+		if component.Fault != nil {
+			document.Warnings = append(document.Warnings, component.Fault.Error())
+			continue
+		}
+		graph := component.Graph
+		document.Warnings = append(document.Warnings, graph.Warnings...)
+		document.Units = append(document.Units, inspectUnit{Name: component.Name, Params: graph.ParamCount(), ParamsBytes: graph.ParamBytes(), Inputs: []string{}})
+		model.Params += graph.ParamCount()
+	}
+	document.Model = model
+	if command.JSON {
+		err = devicemap.WriteJSON(cmd.OutOrStdout(), document)
+	} else {
+		err = show.Components(cmd.OutOrStdout(), pipeline)
+	}
+	show.Warnings(cmd.ErrOrStderr(), document.Warnings)
 	return err
 }
 

@@ -139,6 +139,11 @@ func (run *running) unmeasured(class string) []string {
 			notes = append(notes, fmt.Sprintf("%s: the forward of a %s is not known here: its weights are counted, and nothing for what it makes", encoder.Name, encoder.Graph.Class))
 		}
 	}
+	for _, component := range run.all {
+		if component.Name == "vae" && component != run.decoder {
+			notes = append(notes, fmt.Sprintf("%s: the forward of a %s is not known here: its weights are counted, and the phase that decodes is left out", component.Name, component.Graph.Class))
+		}
+	}
 	if run.rule.joined {
 		notes = append(notes, "the given picture is counted as large as the one that is made")
 	}

@@ -37,7 +37,9 @@ func (run *deployment) add(component *diffusers.Component) {
 		run.denoiser = component
 	case "transformer_2": // Wan 2.2's second expert takes the later steps
 	case "vae":
-		run.decoder = component
+		if forward.Known(component.Graph.Class) { // else its weights alone are counted
+			run.decoder = component
+		}
 	default:
 		run.encoders = append(run.encoders, component)
 	}

@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 
 	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/hf"
 )
 
 // readers add the modules of a class, in the order in which diffusers
@@ -24,9 +25,17 @@ var readers = map[string]func(*config, module){
 }
 
 // FromConfig makes the graph of a component from the text of its config.json;
-// file names it in errors, which are [*modelgraph.SyntaxError]. Weights are
-// BF16, as diffusers' own pages load them: a config does not say.
+// file names it in errors. Weights are BF16, as diffusers' own pages load them:
+// a config does not say. A class without a reader is read by the table of
+// diffusers, and its forward is not known.
 func FromConfig(file string, data []byte) (*modelgraph.Graph, error) {
+	if class := classNamed(data); class != "" && readers[class] == nil {
+		graph, err := hf.FromConfig(file, data)
+		if err == nil {
+			graph.Name = filepath.Base(filepath.Dir(file))
+		}
+		return graph, err
+	}
 	cfg, err := parseConfig(file, data)
 	if err != nil {
 		return nil, err

@@ -29,6 +29,18 @@ const (
 	maxCount = 1 << 12
 )
 
+// classNamed is the class that a component's config names, empty if it names
+// none.
+func classNamed(data []byte) string {
+	var named struct {
+		Class string `json:"_class_name"`
+	}
+	if err := json.Unmarshal(data, &named); err != nil {
+		return ""
+	}
+	return named.Class
+}
+
 // parseConfig reads the text of a config.json. Fields that the class has no
 // argument for are left out with a warning, as diffusers does
 // (configuration_utils.py: ConfigMixin.extract_init_dict).

@@ -147,7 +147,7 @@ func (component *Component) read(folder string, in fs.FS) (*modelgraph.Graph, er
 		return nil, err
 	case component.Library == "transformers":
 		return hf.FromConfig(place, typed(data))
-	case readers[component.Class] == nil:
+	case component.Library != "diffusers" && readers[component.Class] == nil:
 		return nil, fmt.Errorf("%s: %q of %s is not a class that is known here", component.Name, clip(component.Class), clip(component.Library))
 	}
 	return FromConfig(place, data)

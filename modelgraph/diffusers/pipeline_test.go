@@ -51,14 +51,14 @@ func TestOpen(t *testing.T) {
 	if err := os.RemoveAll(filepath.Join(dir, "text_encoder_2")); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "vae", "config.json"), []byte(`{"_class_name":"AutoencoderDC"}`), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "vae", "config.json"), []byte(`{"_class_name":"AutoencoderOther"}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if pipeline, err = Open(dir, nil); err != nil {
 		t.Fatal(err)
 	}
 	for _, component := range pipeline.Components {
-		want := map[string]string{"text_encoder_2": "text_encoder_2/config.json: download it", "vae": `"AutoencoderDC" is not a class`}[component.Name]
+		want := map[string]string{"text_encoder_2": "text_encoder_2/config.json: download it", "vae": `"AutoencoderOther" is not in the table of diffusers`}[component.Name]
 		if (component.Fault == nil) != (want == "") || component.Fault != nil && !strings.Contains(component.Fault.Error(), want) {
 			t.Errorf("%s: %v, want %q", component.Name, component.Fault, want)
 		}

@@ -37,7 +37,7 @@ func compareNumbers(x, y string) int {
 }
 
 // wayOut is what to do if a config alone does not give the model.
-const wayOut = "give the folder with its safetensors files, or describe the model in a model.json"
+const wayOut = "give the folder with its safetensors files, or export it with devmap.export as a model.json"
 
 // plainName is a field's name as an error has it: short, on one line.
 func plainName(name string) string {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/devmap-dev/devmap/modelgraph/internal/embedded"
 )
 
 //go:embed types-releases.txt
@@ -17,6 +19,9 @@ type release struct {
 	// span are the releases that have all lines that were read, a bit each; nil
 	// if none are counted.
 	span *uint64
+	// own is the table of a library that has one release here; nil for
+	// Transformers.
+	own *embedded.Table
 }
 
 // releases are those that have a table, the oldest first.
@@ -32,7 +37,7 @@ var newest = releases[len(releases)-1]
 // alone is the release with a span of its own.
 func (in *release) alone() *release {
 	span := uint64(1<<len(releases) - 1)
-	return &release{in.name, in.at, &span}
+	return &release{name: in.name, at: in.at, span: &span}
 }
 
 // newer compares the first two numbers of versions.

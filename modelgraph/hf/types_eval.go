@@ -206,6 +206,16 @@ func apply(op string, xs []any) (any, bool) {
 	switch op {
 	case "list":
 		return xs, true
+	case "cat":
+		var joined []any
+		for _, x := range xs {
+			list, ok := x.([]any)
+			if !ok {
+				return nil, false
+			}
+			joined = append(joined, list...)
+		}
+		return joined, true
 	case "name":
 		parts := make([]string, len(xs))
 		for i, x := range xs {
@@ -224,6 +234,9 @@ func ofOne(op string, x any) (any, bool) {
 		return !truth(x), true
 	case "null":
 		return x == nil, true
+	case "many":
+		_, list := x.([]any)
+		return list, true
 	case "len":
 		switch x := x.(type) {
 		case []any:
@@ -286,6 +299,11 @@ func ofTwo(op string, x, y any) (any, bool) {
 		return slices.ContainsFunc(list, func(z any) bool { return equal(x, z) }), ok
 	case "index", "count":
 		return places(op, x, y)
+	case "at": // a value in the place of a list counts for each of its elements
+		if _, list := x.([]any); !list {
+			return x, true
+		}
+		return element(x, y)
 	case "ix":
 		return element(x, y)
 	case "key", "has":

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/devmap-dev/devmap/modelgraph"
@@ -135,7 +136,7 @@ func (tree *typeTree) add(class *typeClass, object *typeObject, module string, k
 	for _, entry := range class.Entries {
 		kind, _ := entry[0].(string)
 		pattern, _ := entry[1].(string)
-		ordered(places, pattern)
+		parts := ordered(places, pattern)
 		all := tree.numbers(class, of, pattern)
 		if tree.visited += len(all); tree.visited > maxTensors {
 			return &typeError{tree.file, object.prefix + of.place, fmt.Sprintf("the model has more than %d tensors", maxTensors)}
@@ -148,7 +149,7 @@ func (tree *typeTree) add(class *typeClass, object *typeObject, module string, k
 			if !there {
 				there, present = true, append(present, entry)
 			}
-			name, at := place(pattern, stars, places)
+			name, at := place(pattern, stars, parts)
 			at = slices.Concat(key, at)
 			var err error
 			if kind == "i" {
@@ -167,26 +168,31 @@ func (tree *typeTree) add(class *typeClass, object *typeObject, module string, k
 	return tree.together(class, of, present)
 }
 
-// ordered gives each part of a name its place among those of the class.
-func ordered(places map[string]int, pattern string) {
-	for path := range prefixes(pattern) {
+// ordered gives each part of a name its place among those of the class. All
+// numbers of a list have one place, so that they are in the list's order.
+func ordered(places map[string]int, pattern string) (at []int) {
+	for path := range prefixes(starred(pattern)) {
 		if _, ok := places[path]; !ok {
 			places[path] = len(places)
 		}
+		at = append(at, places[path])
 	}
+	return at
 }
 
-// place fills in the stars of a name. The key has the place of each part among
-// those of the class, and the numbers.
-func place(pattern string, stars []int, places map[string]int) (name string, key []int) {
+// place fills in the stars of a name. The key has the place of each part and the
+// numbers.
+func place(pattern string, stars, at []int) (name string, key []int) {
 	parts := strings.Split(pattern, ".")
-	end := -1
 	for i, part := range parts {
-		end += 1 + len(part)
-		key = append(key, places[pattern[:end]])
+		key = append(key, at[i])
+		number, err := strconv.Atoi(part)
 		if part == "*" {
-			key = append(key, stars[0])
-			parts[i], stars = fmt.Sprint(stars[0]), stars[1:]
+			number, err, stars = stars[0], nil, stars[1:]
+			parts[i] = strconv.Itoa(number)
+		}
+		if err == nil {
+			key = append(key, number)
 		}
 	}
 	return strings.Join(parts, "."), key

@@ -49,6 +49,9 @@ type typeClass struct {
 	Met   [][]any `json:"held"`
 	// Unread are fields that the class would read and no build had.
 	Unread []string `json:"unread"`
+	// Shown are configs that the class was built of, with modules that the
+	// default config does not have.
+	Shown []map[string]any `json:"shown"`
 	// Acts are fields that name activations.
 	Acts []string `json:"acts"`
 	// Pins are fields of the file with the only values that the entries are
@@ -67,6 +70,7 @@ type typeConfig struct {
 	Labels float64              `json:"labels"` // by default; 0: two
 	Inner  map[string]typeInner `json:"inner"`
 	Pops   []string             `json:"pops"` // other fields that its code reads
+	Base   map[string]any       `json:"base"` // what a config must say for a model to be built
 }
 
 // typeInner is an object inside a config.
@@ -102,6 +106,16 @@ func (in *release) class(name, config string) (found *typeClass) {
 // lines reads the lines that begin so.
 func lines[kind any](in *release, head string) iter.Seq[*kind] {
 	return func(yield func(*kind) bool) {
+		if in.own != nil {
+			for text := range in.own.Lines(head) {
+				read := new(kind)
+				in.own.Read(text, read)
+				if !yield(read) {
+					return
+				}
+			}
+			return
+		}
 		found := false
 		for _, table := range []*embedded.Table{typeTable, olderTypeTable} {
 			for text := range table.Lines(head) {

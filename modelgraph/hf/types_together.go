@@ -11,9 +11,33 @@ import (
 // together refuses optional tensors that no build need have had together: of one
 // module, not there by default, and no condition of the one is a condition of the
 // other. Then their order is not known, nor what the one means for the other.
-// present are the entries that are there.
+// present are the entries that are there. A config with the same modules as one
+// that was built is none of these.
 func (tree *typeTree) together(class *typeClass, of *evaluation, present [][]any) error {
-	shown := tree.byDefault(class)
+	err := tree.unlike(class, of, present)
+	if err == nil || len(class.Shown) == 0 {
+		return err
+	}
+	here := make(map[string]bool)
+	for _, entry := range present {
+		pattern, _ := entry[1].(string)
+		for path := range prefixes(pattern) {
+			here[path] = true
+		}
+	}
+	for _, said := range class.Shown {
+		given := func(name string) bool {
+			return of.object.said[name] == nil || of.object.class.Fields[name] != nil || said[name] != nil
+		}
+		if !slices.ContainsFunc(slices.Collect(maps.Keys(of.object.said)), func(name string) bool { return !given(name) }) && maps.Equal(here, tree.built(class, said)) {
+			return nil
+		}
+	}
+	return err
+}
+
+func (tree *typeTree) unlike(class *typeClass, of *evaluation, present [][]any) error {
+	shown := tree.built(class, nil)
 	parts, paths := optionalParts(present)
 	siblings := make(map[string][]string)
 	for _, path := range paths {
@@ -115,11 +139,15 @@ func (part *optionalPart) meets(other *optionalPart) bool {
 	return slices.ContainsFunc(part.texts, func(text string) bool { return slices.Contains(other.texts, text) })
 }
 
-// byDefault are the parts of names that the default config of a class has.
-func (tree *typeTree) byDefault(class *typeClass) map[string]bool {
+// built are the parts of names that a config of a class has; without one, the
+// default config, or the smallest that a model is built of.
+func (tree *typeTree) built(class *typeClass, said map[string]any) map[string]bool {
 	shown := make(map[string]bool)
 	from := &objects{file: tree.file, in: tree.in}
-	object := from.read("", class.Config, nil, nil)
+	object := from.read("", class.Config, said, nil)
+	if from.err == nil && said == nil && object.class.Base != nil {
+		object = from.read("", class.Config, object.class.Base, nil)
+	}
 	if from.err != nil {
 		return shown
 	}

@@ -35,7 +35,7 @@ func Known(class string) bool { return walks[class] != nil }
 func Of(graph *modelgraph.Graph, call Call, width int64) (Cost, error) {
 	walk := walks[graph.Class]
 	if walk == nil {
-		return Cost{}, fmt.Errorf("the forward of a %s is not known here", graph.Class)
+		return Cost{}, fmt.Errorf("the forward of a %s is not known here, so its activations are not counted (--mode load places its weights: give the component's config.json)", graph.Class)
 	}
 	run := &tape{grouped: call.Grouped, kernels: kernels{
 		memory: memory{width: width}, gpus: max(1, call.Split), ring: max(1, call.Ring), stage: call.Stage, cacheKV: call.CacheKV, streamed: call.Streamed,

@@ -118,6 +118,8 @@ func checkGenerating(set *pflag.FlagSet, model string) error {
 			return out.Usagef("--preset %s: it trains no diffusion pipeline, and %s is one: use --preset %s, or leave --preset out for its inference", flag.Value, model, pipelinePreset)
 		case name == "mode" && flag.Value.String() == string(costmodel.Train):
 			return out.Usagef("--mode train: devmap trains adapters of a diffusion pipeline such as %s: add --preset %s", model, pipelinePreset)
+		case name == "mode" && flag.Value.String() == string(costmodel.Load):
+			return out.Usagef("--mode load: %s is a pipeline of components; give one, such as %s/transformer, whose weights are placed alone", model, model)
 		case name == "dp" || name == "tp":
 			return out.Usagef("--%s: stages of several GPUs are a language model's in training, and %s is a pipeline of components (--ulysses, --ring, --pipefusion and --cfg-degree spread it)", name, model)
 		default:

@@ -16,6 +16,27 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
+// Components prints the components of a pipeline with their weights.
+func Components(to io.Writer, pipeline *diffusers.Pipeline) error {
+	_, err := fmt.Fprintf(to, "%s\n%s\n", out.Cell(pipeline.Class), out.Block(components(pipeline, (*modelgraph.Graph).ParamBytes)))
+	return err
+}
+
+func components(pipeline *diffusers.Pipeline, weights func(*modelgraph.Graph) int64) string {
+	rows := texttab.New("Component", "Class", "Parameters", "GiB").Compact()
+	rows.Right(2)
+	rows.Right(3)
+	for i := range pipeline.Components {
+		component := &pipeline.Components[i]
+		if component.Graph == nil {
+			rows.Row(out.Cell(component.Name), out.Cell(component.Class), "left out", "")
+			continue
+		}
+		rows.Row(out.Cell(component.Name), out.Cell(component.Class), fmt.Sprint(component.Graph.ParamCount()), inGiB(weights(component.Graph)))
+	}
+	return rows.String()
+}
+
 // Pipeline prints a diffusion pipeline: its components, what the fullest GPU
 // holds in each phase, and on several GPUs the degrees side by side.
 func Pipeline(to io.Writer, pipeline *diffusers.Pipeline, solution *planner.Solution, document *devicemap.Plan, defaults func(*phases.Workload) []string) {
@@ -27,18 +48,7 @@ func Pipeline(to io.Writer, pipeline *diffusers.Pipeline, solution *planner.Solu
 		asked(&work),
 		gpusOf(&document.Topology), strings.TrimPrefix(strings.TrimPrefix(degrees(work)+" ("+document.Workload.Runtime+")", ", "), " "),
 	}, defaults(&work))
-	components := texttab.New("Component", "Class", "Parameters", "GiB").Compact()
-	components.Right(2)
-	components.Right(3)
-	for i := range pipeline.Components {
-		component := &pipeline.Components[i]
-		if component.Graph == nil {
-			components.Row(out.Cell(component.Name), out.Cell(component.Class), "left out", "")
-			continue
-		}
-		components.Row(out.Cell(component.Name), out.Cell(component.Class), fmt.Sprint(component.Graph.ParamCount()), inGiB(weights(component.Graph, &work)))
-	}
-	say("%s\n", out.Block(components.String()))
+	say("%s\n", out.Block(components(pipeline, func(graph *modelgraph.Graph) int64 { return weights(graph, &work) })))
 	rows := &deviceTable{Printer: printer, devices: document.Devices, unit: scaleFor(1 << 30)}
 	table := phasesOf(document, rows, work.Train != nil)
 	text, lost := table.fitting(printer.width, nil)

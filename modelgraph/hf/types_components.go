@@ -1,0 +1,126 @@
+package hf
+
+import (
+	_ "embed"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/internal/embedded"
+)
+
+// componentTypesGz holds diffusers' model classes, as [typesGz] those of
+// Transformers: a constructor's arguments are a class's config
+// (fixtures/oracle/diffusing.py writes it).
+//
+//go:embed types-diffusers.jsonl.gz
+var componentTypesGz []byte
+
+// components is the release of diffusers that has a table.
+var components = &release{name: "0.42.1", own: embedded.New("types-diffusers.jsonl.gz", componentTypesGz)}
+
+// className is the member that names a component's class.
+const className = "_class_name"
+
+// policies are LeRobot's policies that the table has, by their type: the class, and
+// the code that fixtures/oracle/published.py describes.
+var policies = map[string]struct{ class, source string }{
+	"pi0":      {"LerobotPI0", "policies/pi0/modeling_pi0.py"},
+	"pi0_fast": {"LerobotPI0Fast", "policies/pi0_fast/modeling_pi0_fast.py"},
+}
+
+// component is the class of the table that a config without model_type names, of
+// a component of a diffusion pipeline or of a policy; empty if it names none.
+func component(cfg *config) string {
+	switch {
+	case cfg == nil || cfg.has("model_type"):
+		return ""
+	case cfg.has(className):
+		return cfg.name(className)
+	case cfg.has("type") && cfg.has("input_features"):
+		return policies[cfg.name("type")].class
+	}
+	return ""
+}
+
+// componentTree are a component's tensors by the table of diffusers.
+func componentTree(cfg *config) (*typeTree, *typeClass, *typeObject, error) {
+	tree := &typeTree{file: cfg.file, in: components, ties: make(map[string]string), units: make(map[string]string)}
+	name := component(cfg)
+	class := line[typeClass](components, "class", name)
+	if class == nil {
+		place := className
+		if !cfg.has(className) {
+			place = "type"
+		}
+		return nil, nil, nil, &modelgraph.SyntaxError{File: cfg.file, Place: place, Msg: fmt.Sprintf("%q is not in the table of diffusers %s; %s", clipName(name), components.name, wayOut)}
+	}
+	from := &objects{file: cfg.file, in: components}
+	said := plainMembers(cfg)
+	maps.DeleteFunc(said, func(field string, _ any) bool { return strings.HasPrefix(field, "_") })
+	if !cfg.has(className) {
+		if err := policy(cfg, class.Class, said); err != nil {
+			return nil, nil, nil, err
+		}
+	}
+	root := from.read("", class.Config, said, nil)
+	if from.err != nil {
+		return nil, nil, nil, ofDiffusers(from.err)
+	}
+	return tree, class, root, ofDiffusers(tree.add(class, root, "", nil, true))
+}
+
+// policy leaves of a LeRobot policy's config what its table has. Before
+// version 0.4 the code built other modules, and said proj_width.
+func policy(cfg *config, class string, said map[string]any) error {
+	if said["proj_width"] != nil {
+		return &typeError{cfg.file, "proj_width", fmt.Sprintf("the config is of a LeRobot before 0.4, whose %s has other modules", class)}
+	}
+	if sides, ok := said["image_resolution"].([]any); ok && len(sides) == 2 && deepEqual(sides[0], sides[1]) {
+		said["image_side"] = sides[0]
+	}
+	return nil
+}
+
+// fromComponent builds a component. Its weights are BF16, as diffusers' own
+// pages load them: a config does not say.
+func fromComponent(cfg *config, source string, data []byte) (*modelgraph.Graph, error) {
+	tree, class, root, err := componentTree(cfg)
+	if err != nil {
+		return nil, err
+	}
+	layers := tree.layers(class, modelgraph.BF16)
+	graph, err := modelgraph.New(modelName(cfg, source), layers, tree.tied())
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", cfg.file, err)
+	}
+	graph.Source, graph.Config, graph.Class, graph.Family, graph.DType = source, data, class.Class, "diffusers", modelgraph.BF16
+	if !cfg.has(className) {
+		graph.Family = "lerobot"
+	}
+	graph.Unknown = []string{fmt.Sprintf("%s %q: its layers are known by their sizes alone", className, clipName(class.Class))}
+	for _, field := range slices.Sorted(maps.Keys(root.extra)) {
+		if !cfg.has(className) { // a policy's other settings
+			break
+		}
+		graph.Warnings = append(graph.Warnings, fmt.Sprintf("%s: %s has no field %q: diffusers ignores it, and so does devmap", cfg.file, class.Class, clipName(field)))
+	}
+	from := "the table of diffusers " + components.name
+	if !cfg.has(className) {
+		from = "LeRobot's " + policies[cfg.name("type")].source + " as of 2026-11-29"
+	}
+	graph.Warnings = append(graph.Warnings, fmt.Sprintf("%s: its tensors are from %s; weights only, peaks of inference are not known", class.Class, from))
+	return graph, nil
+}
+
+// ofDiffusers names the library in an error of the table.
+func ofDiffusers(err error) error {
+	var fault *typeError
+	if errors.As(err, &fault) {
+		fault.Text = strings.ReplaceAll(fault.Text, "Transformers "+components.name, "diffusers "+components.name)
+	}
+	return err
+}
