@@ -48,6 +48,11 @@ type Norm struct {
 	// Epsilon is added to the mean square, or the variance, before its root
 	// (rms_norm_eps, layer_norm_eps, layer_norm_epsilon).
 	Epsilon float64 `json:"epsilon,omitzero"`
+	// FP32: the weight multiplies in fp32 before the cast (modeling_olmo2.py); of a
+	// LayerNorm, the kernel runs in fp32 (modeling_olmo.py).
+	FP32 bool `json:"fp32,omitzero"`
+	// ByHand: a LayerNorm of Python operations in fp32 (modeling_cohere.py).
+	ByHand bool `json:"by_hand,omitzero"`
 }
 
 // Attention is self-attention, or attention to an encoder's output.
@@ -138,6 +143,14 @@ type Attention struct {
 	// LayerScale: the result is multiplied by a learned vector before it
 	// joins the residual stream (InternViT), which keeps the result alive.
 	LayerScale bool `json:"layer_scale,omitzero"`
+	// HeadLayout: q reaches the kernel with its heads outermost, as torch.cat of a
+	// partial rotation leaves it. So does the output, which is copied for its projection.
+	HeadLayout bool `json:"head_layout,omitzero"`
+	// Ungrouped: SDPA gets fewer KV heads without enable_gqa, which the math kernel
+	// alone takes (modeling_falcon.py).
+	Ungrouped bool `json:"ungrouped,omitzero"`
+	// FP32Scores: q and k are cast to fp32 before their product (modeling_gptj.py).
+	FP32Scores bool `json:"fp32_scores,omitzero"`
 	// Dropout: in training the result passes a dropout, which keeps a mask.
 	Dropout bool `json:"dropout,omitzero"`
 }
@@ -185,6 +198,12 @@ type Head struct {
 	LogitCap float64 `json:"logit_cap,omitzero"`
 	// Pooled: one position a sequence, not every token (classifiers).
 	Pooled bool `json:"pooled,omitzero"`
+	// Scaled: the logits are multiplied, divided or shifted by a constant, which makes
+	// another tensor (modeling_granite.py).
+	Scaled bool `json:"scaled,omitzero"`
+	// OwnType: the loss reads the logits in their own type, not in fp32
+	// (modeling_bert.py: CrossEntropyLoss).
+	OwnType bool `json:"own_type,omitzero"`
 }
 
 // Linear is one projection outside a block: a projector, a pooler.

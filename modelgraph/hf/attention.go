@@ -21,6 +21,7 @@ type attention struct {
 	scale, scoreCap, qkEpsilon           float64
 	names                                attentionNames      // zero: a llama's
 	qkNormWhole                          bool                // the norms go over all heads at once
+	headLayout, ungrouped, fp32Scores    bool                // as in [modelgraph.Attention]
 	gated                                bool                // q_proj makes a gate next to q
 	unturned                             bool                // positions do not enter
 	extra                                []modelgraph.Tensor // after the projections, in place of q_norm and k_norm
@@ -105,8 +106,9 @@ func (attn attention) op() modelgraph.Attention {
 	return modelgraph.Attention{
 		Dim: attn.dim, Heads: attn.heads, KVHeads: attn.kvHeads, HeadDim: attn.headDim,
 		Window: attn.window, Scale: attn.scale, Rope: !attn.unturned, Rotation: attn.rotation, RopeRows: attn.ropeRows,
-		QKNorm: attn.qkNorm, QKNormWhole: attn.qkNormWhole, Gated: attn.gated, QKEpsilon: attn.qkEpsilon, Fused: attn.fused || attn.packed,
+		QKNorm: attn.qkNorm, QKNormWhole: attn.qkNormWhole, Gated: attn.gated, QKEpsilon: attn.qkEpsilon, Fused: attn.fused || attn.packed || attn.names.fused != "",
 		Bidirectional: attn.bidirectional, Eager: attn.eager, ScoreBias: attn.scoreBias, SoftCap: attn.softCap, ScoreCap: attn.scoreCap,
+		HeadLayout: attn.headLayout, Ungrouped: attn.ungrouped, FP32Scores: attn.fp32Scores,
 	}
 }
 

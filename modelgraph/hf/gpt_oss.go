@@ -9,7 +9,7 @@ import "github.com/devmap-dev/devmap/modelgraph"
 func gptOSS(cfg *config) *decoder {
 	cfg = cfg.filled("gpt_oss")
 	model := llamaParts(cfg)
-	model.attn.sinks, model.attn.eager = true, true
+	model.attn.sinks, model.attn.eager, model.normFP32 = true, true, true
 	experts := routed(cfg, moe{
 		dim: model.hidden, hidden: model.mlp.hidden, experts: cfg.pos(0, "num_experts", "num_local_experts"), activation: model.mlp.activation,
 	}, 0)

@@ -33,7 +33,7 @@ const (
 // function that was asked for, or the flash-attn package.
 func (op attention) kernelOf(dims *geo, shape *Shape) attentionKernel {
 	switch {
-	case op.Eager || shape.Attention == value.EagerAttention:
+	case op.Eager || shape.Attention == value.EagerAttention || op.math(shape):
 		return scoresInMemory
 	case shape.Attention == value.FlashAttention:
 		return flashKernel
@@ -47,10 +47,25 @@ func (op attention) kernelOf(dims *geo, shape *Shape) attentionKernel {
 	return efficientKernel
 }
 
+// math reports SDPA's math kernel in 16 bits, which takes what no fused kernel does:
+// unequal heads without enable_gqa (sdp_utils_cpp.h, check_batch_size_and_num_heads_dense).
+func (op attention) math(shape *Shape) bool {
+	return op.Ungrouped && op.KVHeads < op.Heads && shape.Attention == "" && shape.elementBytes() < 4 && !op.Eager
+}
+
+// mathSaved is what that kernel keeps: q, k and v in fp32 with all heads, softmax's
+// fp32 result, and the 16-bit output (attention.cpp, _scaled_dot_product_attention_math).
+func (dims *geo) mathSaved(shape *Shape) int64 {
+	return 4*shape.Tokens*dims.q + 4*dims.kvTokens*(dims.q+dims.out) + 4*dims.scores + shape.elementBytes()*shape.Tokens*dims.out
+}
+
 // kernelSaved is what the kernel and its inputs keep for backward.
 func (op attention) kernelSaved(dims *geo, shape *Shape) int64 {
 	element, tokens := shape.elementBytes(), shape.Tokens
 	saved := element*tokens*dims.q + element*dims.kvTokens*dims.made(op) + element*tokens*dims.out
+	if op.math(shape) {
+		return dims.mathSaved(shape)
+	}
 	if unpads(&op, dims, shape) {
 		saved += element * (shape.Real*dims.out - (tokens-shape.Real)*(dims.q+dims.made(op)))
 	}
@@ -62,9 +77,10 @@ func (op attention) kernelSaved(dims *geo, shape *Shape) int64 {
 	case flashKernel:
 		saved += 4*op.Heads*tokens + seeds(shape)*op.kernelCalls(shape)
 		if fused {
-			// The rotated q is laid out by heads, and so is flash's output,
-			// which .contiguous() then copies.
-			saved += element*tokens*(dims.q+dims.k) + element*tokens*dims.out
+			saved += element * tokens * (dims.q + dims.k)
+		}
+		if op.copiesOutput() {
+			saved += element * tokens * dims.out
 		}
 	case efficientKernel:
 		// attention_backward.cu: log-sum-exp in rows of a multiple of 32.
@@ -87,6 +103,10 @@ func (op attention) kernelSaved(dims *geo, shape *Shape) int64 {
 	return saved
 }
 
+// copiesOutput reports a q that is laid out by heads. Flash's output follows it, and
+// .contiguous() copies that (sdpa_attention.py). A rotated slice has this layout, too.
+func (op attention) copiesOutput() bool { return op.HeadLayout || op.Fused && op.Rope }
+
 // scoreBytes is what is kept an element of the score matrix: softmax's fp32
 // result, and its cast that multiplies v (modeling_llama.py,
 // eager_attention_forward; _scaled_dot_product_attention_math, if both are
@@ -101,6 +121,9 @@ func (op attention) scoreBytes(shape *Shape) int64 {
 // 0 where the result itself multiplies v.
 func (op attention) scoreTypes(shape *Shape) (result, cast int64) {
 	element := shape.elementBytes()
+	if op.math(shape) {
+		return 4, 0
+	}
 	if op.Fused && !op.Rope && !op.Eager && !MixedPrecision(shape.Precision) || element == 4 {
 		return element, 0
 	}

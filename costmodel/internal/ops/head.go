@@ -27,7 +27,7 @@ func (op head) cost(shape *Shape) Cost {
 	cost := Cost{Known: true, Output: element * nV, FLOPs: 2 * float64(in) * float64(op.Vocab)}
 	if !shape.Train {
 		cost.Memory.Forward = element * (nV + in)
-		if op.SoftCap { // logits / cap, tanh and × cap each make a new tensor
+		if op.SoftCap || op.Scaled { // logits / cap, tanh and × cap each make a new tensor
 			cost.Memory.Forward += element * nV
 		}
 		return cost

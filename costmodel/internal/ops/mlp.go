@@ -43,7 +43,7 @@ func (op mlp) cost(shape *Shape) Cost {
 	if op.oneKernel(shape) {
 		factors = 0
 	}
-	if !op.Gated && act <= 1 {
+	if !op.Gated && act <= 1 && op.Activation != "relu2" {
 		factors = 1 // one kernel with one input
 	}
 	cost.peak(
@@ -78,10 +78,10 @@ func (op mlp) cost(shape *Shape) Cost {
 // linear layers on the input, and the matrices.
 func (op mlp) counts(shape *Shape) (tensors, working, linears, mats int64) {
 	act := activationExtra(op.Activation)
-	tensors, working, linears, mats = act+1, act+1, 1, 2
+	tensors, working, linears, mats = act+1, activationWork(op.Activation), 1, 2
 	if op.Gated {
-		tensors, mats = act+3, 3 // and up, and the product
-		working = max(act+2, 3)  // gate goes once its activation is there
+		tensors, mats = act+3, 3                        // and up, and the product
+		working = max(activationWork(op.Activation), 3) // gate goes once its activation is there
 		linears = 2
 		if op.Fused {
 			linears, working = 1, working+1

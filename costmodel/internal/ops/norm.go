@@ -40,15 +40,24 @@ func (op norm) eager(shape *Shape) Cost {
 	}
 	switch op.Style {
 	case modelgraph.LayerNorm:
+		if op.ByHand {
+			cost.byHand(shape, hN, out)
+			return cost
+		}
 		cost.Memory.Saved = shape.streamBytes()*hN + 8*shape.Tokens + out
-		cost.Memory.Forward = cost.Memory.Saved + 2*shape.streamBytes()*hN
+		if op.FP32 && shape.half() { // a copy of the input, the kernel's result, its cast
+			cost.Memory.Saved += 2 * hN
+			cost.Memory.Forward = 8*hN + 2*shape.streamBytes()*hN
+			cost.peak(backwardPoint{shape.streamBytes()*hN + 8*hN, shape.NewGrads, 0})
+		}
+		cost.Memory.Forward = max(cost.Memory.Forward, cost.Memory.Saved+2*shape.streamBytes()*hN)
 		cost.peak(backwardPoint{3 * shape.streamBytes() * hN, shape.NewGrads, 0})
 		return cost
 	case modelgraph.GemmaRMSNorm:
 		cost.Memory.Saved = 8*hN + 4*shape.Tokens + out + 4*op.Dim
 	default:
 		cost.Memory.Saved = 8*hN + 4*shape.Tokens + out
-		if shape.half() {
+		if shape.half() && !op.FP32 {
 			cost.Memory.Saved -= 2 * hN // the normalised tensor is kept in 16 bits
 		}
 	}
@@ -60,7 +69,7 @@ func (op norm) eager(shape *Shape) Cost {
 	// pow's backward holds five fp32 tensors when one of the saved 8hN is
 	// gone, above the residual's gradient.
 	residual := shape.streamBytes() * hN
-	if op.Style == modelgraph.GemmaRMSNorm {
+	if op.Style == modelgraph.GemmaRMSNorm || op.FP32 {
 		if shape.HeadAlone {
 			residual = 0 // the head's gradient is cast and goes
 		}
@@ -77,6 +86,19 @@ func (op norm) eager(shape *Shape) Cost {
 	}
 	cost.peak(backwardPoint{residual + 16*hN, shape.NewGrads, 0})
 	return cost
+}
+
+// byHand is CohereLayerNorm.forward: x − mean twice, for the variance and for the
+// result, and the result before the weight, all in fp32 (modeling_cohere.py). In
+// backward, pow's gradients exist when two of these are gone.
+func (cost *Cost) byHand(shape *Shape, hN, out int64) {
+	stream := shape.streamBytes() * hN
+	cost.Memory.Saved = 12*hN + 8*shape.Tokens + out
+	cost.Memory.Forward = stream + 16*hN
+	if !shape.Train {
+		cost.Memory.Forward = stream + 12*hN
+	}
+	cost.peak(backwardPoint{stream + 12*hN, shape.NewGrads, 0})
 }
 
 func (shape *Shape) oneKernel(style modelgraph.NormStyle) bool {
@@ -105,6 +127,14 @@ func (op norm) freeze(cost *Cost, shape *Shape) {
 	case modelgraph.LayerNorm:
 		cost.Memory.Saved = shape.streamBytes()*hN + 8*shape.Tokens
 		back = 3 * shape.streamBytes() * hN
+		switch {
+		case op.ByHand:
+			cost.Memory.Saved = 8*hN + 8*shape.Tokens
+			back += 12 * hN
+		case op.FP32 && shape.half():
+			cost.Memory.Saved += 2 * hN
+			back = shape.streamBytes()*hN + 8*hN
+		}
 	case modelgraph.GemmaRMSNorm:
 		cost.Memory.Saved += 4 * op.Dim
 	case modelgraph.RMSNorm:

@@ -45,6 +45,9 @@ func Of(op modelgraph.Op, shape *Shape) Cost {
 	}
 	cost.Memory.Forward -= cost.Memory.KV // training keeps no cache
 	cost.Memory.KV, cost.Memory.CacheGrowth, cost.Memory.HeadPeak, cost.Memory.UntilBodyEnd, cost.Arguments = 0, 0, 0, 0, 0
+	if shape.StreamInput && !shape.Frozen {
+		cost.Memory.Saved += cost.Output
+	}
 	if shape.Frozen {
 		cost = cost.frozen(asked, shape)
 		cost.Casts = 0                             // autocast caches copies of trained weights alone

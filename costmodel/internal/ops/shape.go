@@ -43,6 +43,8 @@ type Shape struct {
 	Scatter bool
 	// InputSaved: the layer that made the input keeps it.
 	InputSaved bool
+	// StreamInput: no norm comes before: linear layers keep the residual stream itself.
+	StreamInput bool
 	// Checkpoint: the checkpoint of the layer's unit keeps its input.
 	Checkpoint bool
 	// RotaryCopies: the layer gets a copy of the cosines and sines of its own.

@@ -21,6 +21,7 @@ func (model *Model) shapes() {
 	for i := range model.Layers {
 		shape := model.shape(i)
 		shape.HeadAlone, shape.Inputs = alone[i], i == inputs
+		shape.StreamInput = model.readsStream(i) && !(shape.Recompute && model.entersUnit(i))
 		shape.Scatter = shape.Inputs && shape.Images
 		shape.Checkpoint = shape.Recompute && !shape.RotaryCopies && model.entersUnit(i)
 		if model.Rules.Modules == ops.Torchtitan {
@@ -147,6 +148,24 @@ func (model *Model) inputSaved(i int) bool {
 		return op.Activation != "" && (reads || ops.KeepsOutput(op.Activation))
 	}
 	return false
+}
+
+// readsStream reports attention or a feed-forward in front of which there is no norm
+// (modeling_olmo2.py, Olmo2DecoderLayer). Autocast keeps casts in its place.
+func (model *Model) readsStream(i int) bool {
+	layer := &model.Layers[i]
+	switch layer.Op.(type) {
+	case modelgraph.Attention, modelgraph.MLP, modelgraph.MoE:
+	default:
+		return false
+	}
+	if len(layer.InputLayers) == 0 || ops.MixedPrecision(model.Rules.Compute) {
+		return false
+	}
+	from := &model.Layers[layer.InputLayers[0]]
+	norm, ok := from.Op.(modelgraph.Norm)
+	_, embedded := from.Op.(modelgraph.Embedding)
+	return ok && norm.Post || embedded
 }
 
 // entersUnit reports a layer that reads what enters a unit of several layers,
