@@ -143,9 +143,15 @@ type Attention struct {
 	// LayerScale: the result is multiplied by a learned vector before it
 	// joins the residual stream (InternViT), which keeps the result alive.
 	LayerScale bool `json:"layer_scale,omitzero"`
-	// HeadLayout: q reaches the kernel with its heads outermost, as torch.cat of a
-	// partial rotation leaves it. So does the output, which is copied for its projection.
-	HeadLayout bool `json:"head_layout,omitzero"`
+	// Turning is the width of a head that turns, if torch.cat joins it with the rest.
+	// That lays q out by heads, and so the kernel's output, which is copied.
+	Turning int64 `json:"turning,omitzero"`
+	// FP32Rotation: q and k turn in fp32. CastRotation: they are cast to it first, and
+	// halves are stacked (modeling_cohere.py); else cos and sin are fp32 (modeling_olmo2.py).
+	FP32Rotation bool `json:"fp32_rotation,omitzero"`
+	CastRotation bool `json:"cast_rotation,omitzero"`
+	// QKNormFP32 is FP32 of the norms on q and k.
+	QKNormFP32 bool `json:"qk_norm_fp32,omitzero"`
 	// Ungrouped: SDPA gets fewer KV heads without enable_gqa, which the math kernel
 	// alone takes (modeling_falcon.py).
 	Ungrouped bool `json:"ungrouped,omitzero"`

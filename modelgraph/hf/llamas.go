@@ -82,6 +82,7 @@ func olmo2(cfg *config) *decoder {
 	model := llamaParts(cfg)
 	model.form, model.normFP32 = olmo2Block, true
 	model.attn.qkNorm, model.attn.qkNormWhole = modelgraph.RMSNorm, true
+	model.attn.qkNormFP32, model.attn.fp32Rotation = true, true
 	return model.done()
 }
 
@@ -172,6 +173,7 @@ func olmo3(cfg *config) *decoder {
 	model := llamaParts(cfg)
 	model.form, model.normFP32 = olmo2Block, true
 	model.attn.qkNorm, model.attn.qkNormWhole = modelgraph.RMSNorm, true
+	model.attn.qkNormFP32, model.attn.fp32Rotation = true, true
 	types := layerTypes(cfg, model.layers, func(i int64) bool { return (i+1)%4 != 0 })
 	model.attention = model.attn.windows(types, readWindow(cfg, 0))
 	model.rotaryDim, model.rotary = 0, typedRotary(model.attn.headDim, types)
@@ -188,7 +190,7 @@ func arcee(cfg *config) *decoder {
 // olmo: LayerNorms without weight or bias.
 func olmo(cfg *config) *decoder {
 	model := llamaParts(cfg)
-	model.norm, model.bareNorms, model.normFP32 = modelgraph.LayerNorm, true, true
+	model.norm, model.bareNorms, model.normFP32, model.attn.fp32Rotation = modelgraph.LayerNorm, true, true, true
 	return model.done()
 }
 

@@ -116,7 +116,7 @@ func (model *t5) build(modules *builder, cfg *config, class string) {
 func (model *t5) head(modules *builder, cfg *config, class string) {
 	switch class {
 	case "T5ForConditionalGeneration":
-		addVocabHead(modules, "lm_head", model.hidden, model.vocab, "")
+		addHead(modules, "lm_head", modelgraph.Head{Dim: model.hidden, Vocab: model.vocab, OwnType: true}, "")
 	case "T5ForQuestionAnswering":
 		addClassHead(modules, "qa_outputs", model.hidden, cfg.labels(), false, modules.hidden)
 	case "T5ForSequenceClassification": // of the last token: T5ClassificationHead

@@ -59,6 +59,13 @@ func (dims *geo) mathSaved(shape *Shape) int64 {
 	return 4*shape.Tokens*dims.q + 4*dims.kvTokens*(dims.q+dims.out) + 4*dims.scores + shape.elementBytes()*shape.Tokens*dims.out
 }
 
+// mathForward is its most without gradients: the projections' outputs, q turned, all in
+// fp32 and q scaled, scores and softmax, which of them are −∞, and the mask's bias.
+func (dims *geo) mathForward(shape *Shape) int64 {
+	element, q, kv := shape.elementBytes(), shape.Tokens*dims.q, dims.kvTokens*(dims.k+dims.v)
+	return element*(2*q+kv) + 4*(2*q+kv) + 9*dims.scores + element*shape.Tokens*shape.Length
+}
+
 // kernelSaved is what the kernel and its inputs keep for backward.
 func (op attention) kernelSaved(dims *geo, shape *Shape) int64 {
 	element, tokens := shape.elementBytes(), shape.Tokens
@@ -105,7 +112,7 @@ func (op attention) kernelSaved(dims *geo, shape *Shape) int64 {
 
 // copiesOutput reports a q that is laid out by heads. Flash's output follows it, and
 // .contiguous() copies that (sdpa_attention.py). A rotated slice has this layout, too.
-func (op attention) copiesOutput() bool { return op.HeadLayout || op.Fused && op.Rope }
+func (op attention) copiesOutput() bool { return op.Turning > 0 || op.Fused && op.Rope }
 
 // scoreBytes is what is kept an element of the score matrix: softmax's fp32
 // result, and its cast that multiplies v (modeling_llama.py,
@@ -176,6 +183,9 @@ func (op attention) kernelBackward(dims *geo, shape *Shape) int64 {
 		// projection kept are gone.
 		result, cast := op.scoreTypes(shape)
 		back = (3*result-cast)*dims.scores - element*tokens*dims.out - shape.casts(0, 0, op.Dim*dims.out)
+		if op.math(shape) {
+			back -= 4 * dims.kvTokens * dims.out // v with all heads
+		}
 	}
 	return back
 }

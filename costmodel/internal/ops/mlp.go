@@ -43,7 +43,11 @@ func (op mlp) cost(shape *Shape) Cost {
 	if op.oneKernel(shape) {
 		factors = 0
 	}
-	if !op.Gated && act <= 1 && op.Activation != "relu2" {
+	switch {
+	case op.Gated:
+	case op.Activation == "relu2": // pow's, its product with 2, and with the gradient (FunctionsManual.cpp, pow_backward)
+		factors = 3
+	case act <= 1:
 		factors = 1 // one kernel with one input
 	}
 	cost.peak(
@@ -59,12 +63,17 @@ func (op mlp) cost(shape *Shape) Cost {
 	if biases := shape.NewGrads - 2*matrix; !op.Gated && biases > 0 {
 		// the sums of fc2's and of fc1's bias gradient; by the latter fc2's
 		// output, which a scale keeps, is gone too
-		left := 2*stream + element*fN - element*tensors*fN
+		left, first := 2*stream+element*fN-element*tensors*fN, stream+element*fN
 		if op.LayerScale {
 			left -= stream
 		}
+		if shape.Recompute && !MixedPrecision(shape.Precision) {
+			// What a checkpoint makes again lives as long as the node's apply; the sum
+			// comes after (torch/csrc/autograd/engine.cpp, validate_outputs).
+			left, first = left-element*op.Dim*tokens, first-element*fN
+		}
 		cost.peak(
-			backwardPoint{stream + element*fN + ReduceBuffer(tokens, op.Dim), matrix, matrix},
+			backwardPoint{first + ReduceBuffer(tokens, op.Dim), matrix, matrix},
 			backwardPoint{left + ReduceBuffer(tokens, op.Hidden), shape.NewGrads, in},
 		)
 	}

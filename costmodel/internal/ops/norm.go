@@ -41,10 +41,13 @@ func (op norm) eager(shape *Shape) Cost {
 	switch op.Style {
 	case modelgraph.LayerNorm:
 		if op.ByHand {
-			cost.byHand(shape, hN, out)
+			cost.byHand(op, shape, out)
 			return cost
 		}
 		cost.Memory.Saved = shape.streamBytes()*hN + 8*shape.Tokens + out
+		if shape.InputShared {
+			cost.Memory.Saved -= shape.streamBytes() * hN
+		}
 		if op.FP32 && shape.half() { // a copy of the input, the kernel's result, its cast
 			cost.Memory.Saved += 2 * hN
 			cost.Memory.Forward = 8*hN + 2*shape.streamBytes()*hN
@@ -73,25 +76,34 @@ func (op norm) eager(shape *Shape) Cost {
 		if shape.HeadAlone {
 			residual = 0 // the head's gradient is cast and goes
 		}
-		// The gradient in fp32, that of the normalised tensor, and its product
-		// with it, which is summed over the rows for 1 + weight. A checkpoint
-		// has let go of the normalised tensor by then: what it makes again
-		// lives as long as the node's apply, the sum comes after
-		// (torch/csrc/autograd/engine.cpp, validate_outputs).
-		summed := 12 * hN
-		if shape.Recompute && !shape.HeadAlone {
-			summed -= 4 * hN
-		}
-		cost.peak(backwardPoint{residual + summed + ReduceBuffer(shape.Tokens, op.Dim), shape.NewGrads, 0})
+		cost.summed(op, shape)
 	}
 	cost.peak(backwardPoint{residual + 16*hN, shape.NewGrads, 0})
 	return cost
 }
 
+// summed is the weight's gradient in fp32: the gradient, that of the normalised tensor,
+// and its product with it, which is summed over the rows. A checkpoint has let go of the
+// normalised tensor by then: what it makes again lives as long as the node's apply, the
+// sum comes after (torch/csrc/autograd/engine.cpp, validate_outputs).
+func (cost *Cost) summed(op norm, shape *Shape) {
+	hN := op.Dim * shape.Tokens
+	bytes := 12*hN + ReduceBuffer(shape.Tokens, op.Dim)
+	if !shape.HeadAlone { // where the head's gradient is cast and goes
+		bytes += shape.streamBytes() * hN
+		if shape.Recompute {
+			bytes -= 4 * hN
+		}
+	}
+	cost.peak(backwardPoint{bytes, shape.NewGrads, 0})
+}
+
 // byHand is CohereLayerNorm.forward: x − mean twice, for the variance and for the
 // result, and the result before the weight, all in fp32 (modeling_cohere.py). In
 // backward, pow's gradients exist when two of these are gone.
-func (cost *Cost) byHand(shape *Shape, hN, out int64) {
+func (cost *Cost) byHand(op norm, shape *Shape, out int64) {
+	hN := op.Dim * shape.Tokens
+	cost.summed(op, shape)
 	stream := shape.streamBytes() * hN
 	cost.Memory.Saved = 12*hN + 8*shape.Tokens + out
 	cost.Memory.Forward = stream + 16*hN
@@ -126,6 +138,9 @@ func (op norm) freeze(cost *Cost, shape *Shape) {
 	switch op.Style {
 	case modelgraph.LayerNorm:
 		cost.Memory.Saved = shape.streamBytes()*hN + 8*shape.Tokens
+		if shape.InputShared && (shape.half() || !shape.InputSaved) {
+			cost.Memory.Saved -= shape.streamBytes() * hN
+		}
 		back = 3 * shape.streamBytes() * hN
 		switch {
 		case op.ByHand:

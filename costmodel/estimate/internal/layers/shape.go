@@ -21,6 +21,8 @@ func (model *Model) shapes() {
 	for i := range model.Layers {
 		shape := model.shape(i)
 		shape.HeadAlone, shape.Inputs = alone[i], i == inputs
+		shape.Parallel = model.parallel(i)
+		shape.InputShared = model.sharesInput(i)
 		shape.StreamInput = model.readsStream(i) && !(shape.Recompute && model.entersUnit(i))
 		shape.Scatter = shape.Inputs && shape.Images
 		shape.Checkpoint = shape.Recompute && !shape.RotaryCopies && model.entersUnit(i)
@@ -166,6 +168,40 @@ func (model *Model) readsStream(i int) bool {
 	norm, ok := from.Op.(modelgraph.Norm)
 	_, embedded := from.Op.(modelgraph.Embedding)
 	return ok && norm.Post || embedded
+}
+
+// sharesInput reports a norm whose input an earlier one of the unit reads, too
+// (modeling_gpt_neox.py, GPTNeoXLayer), or the unit's checkpoint keeps.
+func (model *Model) sharesInput(i int) bool {
+	in := model.Layers[i].InputLayers
+	if _, norm := model.Layers[i].Op.(modelgraph.Norm); !norm || len(in) == 0 {
+		return false
+	}
+	if model.Recomputes && model.entersUnit(i) {
+		return true
+	}
+	for j := model.Graph.Units[model.Layers[i].UnitIndex].First; j < i; j++ {
+		_, norm := model.Layers[j].Op.(modelgraph.Norm)
+		if from := model.Layers[j].InputLayers; norm && len(from) > 0 && from[0] == in[0] {
+			return true
+		}
+	}
+	return false
+}
+
+// parallel reports attention next to a feed-forward that reads the same input.
+func (model *Model) parallel(i int) bool {
+	in := model.Layers[i].InputLayers
+	if _, attends := model.Layers[i].Op.(modelgraph.Attention); !attends || len(in) == 0 {
+		return false
+	}
+	for j := i + 1; j < model.Graph.Units[model.Layers[i].UnitIndex].End; j++ {
+		_, forward := model.Layers[j].Op.(modelgraph.MLP)
+		if from := model.Layers[j].InputLayers; forward && len(from) > 0 && from[0] == in[0] {
+			return true
+		}
+	}
+	return false
 }
 
 // entersUnit reports a layer that reads what enters a unit of several layers,
