@@ -45,7 +45,7 @@ func (cfg *config) on(name string) bool { return cfg.classHas(name) && cfg.flag(
 
 // done is the decoder of the parts.
 func (model *parts) done() *decoder {
-	if model.rotaryDim < model.attn.headDim {
+	if model.rotaryDim > 0 && model.rotaryDim < model.attn.headDim {
 		model.attn.turning = model.rotaryDim
 	}
 	if model.attention == nil {

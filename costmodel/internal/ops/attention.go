@@ -137,6 +137,10 @@ func (cost *Cost) attentionPeaks(op attention, dims geo, shape *Shape) {
 		cost.Memory.Forward = stream + element*tokens*op.Dim + dims.mathForward(shape) + cost.Memory.KV
 		return
 	}
+	if !shape.Train && op.FP32Scores && dims.by == scoresInMemory && element < 4 {
+		cost.Memory.Forward = stream + element*tokens*op.Dim + op.castForward(&dims, shape) + cost.Memory.KV
+		return
+	}
 	if !shape.Train {
 		if result, cast := op.scoreTypes(shape); op.written(shape) && cast > 0 && !MixedPrecision(shape.Precision) {
 			// softmax in addition to the scores, and those in its type

@@ -33,7 +33,7 @@ const (
 // function that was asked for, or the flash-attn package.
 func (op attention) kernelOf(dims *geo, shape *Shape) attentionKernel {
 	switch {
-	case op.Eager || shape.Attention == value.EagerAttention || op.math(shape):
+	case op.Eager && !(op.FP32Scores && shape.Attention == value.FlashAttention) || shape.Attention == value.EagerAttention || op.math(shape):
 		return scoresInMemory
 	case shape.Attention == value.FlashAttention:
 		return flashKernel
@@ -64,6 +64,17 @@ func (dims *geo) mathSaved(shape *Shape) int64 {
 func (dims *geo) mathForward(shape *Shape) int64 {
 	element, q, kv := shape.elementBytes(), shape.Tokens*dims.q, dims.kvTokens*(dims.k+dims.v)
 	return element*(2*q+kv) + 4*(2*q+kv) + 9*dims.scores + element*shape.Tokens*shape.Length
+}
+
+// castForward is the most of FP32Scores without gradients: q and k cast, scores and what
+// division or the mask makes of them, and the weights that the layer before returned.
+func (op attention) castForward(dims *geo, shape *Shape) int64 {
+	element, q, k := shape.elementBytes(), shape.Tokens*dims.q, dims.kvTokens*dims.k
+	work := element*q + 4*(q+k) + (8+element)*dims.scores
+	if op.Turning > 0 { // slices of the projections' outputs, and the parts that turned
+		work += element * (q + k + (q+k)*op.Turning/max(1, op.HeadDim))
+	}
+	return work
 }
 
 // kernelSaved is what the kernel and its inputs keep for backward.
@@ -98,6 +109,9 @@ func (op attention) kernelSaved(dims *geo, shape *Shape) int64 {
 		}
 	case scoresInMemory:
 		saved += dims.repeated * element
+		if op.FP32Scores { // of q and k, the casts are kept
+			saved += (4 - element) * (tokens*dims.q + dims.kvTokens*dims.k)
+		}
 		saved += dims.scores * op.scoreBytes(shape)
 		if op.SoftCap {
 			saved += dims.scores * element // tanh's output (modeling_gemma2.py, eager_attention_forward)

@@ -76,7 +76,11 @@ func (cost *Cost) eagerLoss(op head, shape *Shape, nV, in int64) {
 		cost.Memory.LossForward, cost.Memory.Forward = cost.Memory.Forward, element*(nV+in)
 	}
 	// The logits' gradient, the input's, and the weight's.
-	cost.lossParts(2*each*nV, backwardPoint{element*nV + shape.streamBytes()*in - each*nV, shape.NewGrads + shape.SecondGrads, shape.NewGrads + shape.SecondGrads})
+	grads, sums := shape.NewGrads+shape.SecondGrads, int64(0)
+	if grads > shape.weightBytes()*op.Dim*op.Vocab && !op.Pooled {
+		sums = ReduceBuffer(nV/max(1, op.Vocab), op.Vocab) // the bias's gradient
+	}
+	cost.lossParts(2*each*nV, backwardPoint{element*nV + shape.streamBytes()*in - each*nV + sums, grads, grads})
 	if shape.Shared {
 		cost.sharedLoss(shape, nV, in)
 	}
