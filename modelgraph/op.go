@@ -152,11 +152,15 @@ type Attention struct {
 	CastRotation bool `json:"cast_rotation,omitzero"`
 	// QKNormFP32 is FP32 of the norms on q and k.
 	QKNormFP32 bool `json:"qk_norm_fp32,omitzero"`
-	// Ungrouped: SDPA gets fewer KV heads without enable_gqa, which the math kernel
-	// alone takes (modeling_falcon.py).
-	Ungrouped bool `json:"ungrouped,omitzero"`
+	// Unfused: SDPA gets what the math kernel alone takes: fewer KV heads without
+	// enable_gqa (modeling_falcon.py), or a bias that is laid out by heads last
+	// (modeling_t5.py).
+	Unfused bool `json:"unfused,omitzero"`
 	// FP32Scores: q and k are cast to fp32 before their product (modeling_gptj.py).
 	FP32Scores bool `json:"fp32_scores,omitzero"`
+	// OwnScores: softmax runs in the type of the scores, with a column for the sink
+	// of a head, and its result multiplies v (modeling_gpt_oss.py).
+	OwnScores bool `json:"own_scores,omitzero"`
 	// Dropout: in training the result passes a dropout, which keeps a mask.
 	Dropout bool `json:"dropout,omitzero"`
 }
@@ -189,6 +193,11 @@ type MoE struct {
 	// FP32Routing: the router runs in fp32 and its weights stay so, which
 	// makes the weighted experts' output fp32 (DeepSeek-V3).
 	FP32Routing bool `json:"fp32_routing,omitzero"`
+	// Clamped: gate and up have biases and are clamped (modeling_gpt_oss.py).
+	Clamped bool `json:"clamped,omitzero"`
+	// Dense: every expert computes every token, which its share scaled before
+	// (modeling_llama4.py).
+	Dense bool `json:"dense,omitzero"`
 	// Activation is the framework's name.
 	Activation string `json:"activation,omitzero"`
 }

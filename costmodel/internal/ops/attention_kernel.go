@@ -33,6 +33,8 @@ const (
 // function that was asked for, or the flash-attn package.
 func (op attention) kernelOf(dims *geo, shape *Shape) attentionKernel {
 	switch {
+	case op.biased(shape) && op.Cross: // a bias of zeros, contiguous (modeling_t5.py)
+		return flashKernel
 	case op.Eager && !(op.FP32Scores && shape.Attention == value.FlashAttention) || shape.Attention == value.EagerAttention || op.math(shape):
 		return scoresInMemory
 	case shape.Attention == value.FlashAttention:
@@ -48,15 +50,26 @@ func (op attention) kernelOf(dims *geo, shape *Shape) attentionKernel {
 }
 
 // math reports SDPA's math kernel in 16 bits, which takes what no fused kernel does:
-// unequal heads without enable_gqa (sdp_utils_cpp.h, check_batch_size_and_num_heads_dense).
+// unequal heads without enable_gqa (sdp_utils_cpp.h, check_batch_size_and_num_heads_dense),
+// and a bias whose last stride is not 1 (check_last_dim_stride_equals_1_dense).
 func (op attention) math(shape *Shape) bool {
-	return op.Ungrouped && op.KVHeads < op.Heads && shape.Attention == "" && shape.elementBytes() < 4 && !op.Eager
+	takes := op.KVHeads < op.Heads && !op.Eager || op.biased(shape) && !op.Cross
+	return takes && op.Unfused && shape.Attention == "" && shape.elementBytes() < 4
+}
+
+// biased reports T5's bias under SDPA in 16 bits. Autocast runs it as before.
+func (op attention) biased(shape *Shape) bool {
+	return op.Unfused && op.ScoreBias == "relative" && shape.Attention == "" && shape.elementBytes() < 4 && !MixedPrecision(shape.Precision)
 }
 
 // mathSaved is what that kernel keeps: q, k and v in fp32 with all heads, softmax's
 // fp32 result, and the 16-bit output (attention.cpp, _scaled_dot_product_attention_math).
-func (dims *geo) mathSaved(shape *Shape) int64 {
-	return 4*shape.Tokens*dims.q + 4*dims.kvTokens*(dims.q+dims.out) + 4*dims.scores + shape.elementBytes()*shape.Tokens*dims.out
+func (op attention) mathSaved(dims *geo, shape *Shape) int64 {
+	dropped := int64(0)
+	if op.biased(shape) && op.Dropout { // of the weights, too: the result and a mask
+		dropped = 5 * dims.scores
+	}
+	return dropped + 4*shape.Tokens*dims.q + 4*dims.kvTokens*(dims.q+dims.out) + 4*dims.scores + shape.elementBytes()*shape.Tokens*dims.out
 }
 
 // mathForward is its most without gradients: the projections' outputs, q turned, all in
@@ -82,7 +95,7 @@ func (op attention) kernelSaved(dims *geo, shape *Shape) int64 {
 	element, tokens := shape.elementBytes(), shape.Tokens
 	saved := element*tokens*dims.q + element*dims.kvTokens*dims.made(op) + element*tokens*dims.out
 	if op.math(shape) {
-		return dims.mathSaved(shape)
+		return op.mathSaved(dims, shape)
 	}
 	if unpads(&op, dims, shape) {
 		saved += element * (shape.Real*dims.out - (tokens-shape.Real)*(dims.q+dims.made(op)))
@@ -142,8 +155,11 @@ func (op attention) scoreBytes(shape *Shape) int64 {
 // 0 where the result itself multiplies v.
 func (op attention) scoreTypes(shape *Shape) (result, cast int64) {
 	element := shape.elementBytes()
-	if op.math(shape) {
+	switch {
+	case op.math(shape):
 		return 4, 0
+	case op.OwnScores:
+		return element, 0
 	}
 	if op.Fused && !op.Rope && !op.Eager && !MixedPrecision(shape.Precision) || element == 4 {
 		return element, 0

@@ -177,7 +177,7 @@ func (model *Model) sharesInput(i int) bool {
 	if _, norm := model.Layers[i].Op.(modelgraph.Norm); !norm || len(in) == 0 {
 		return false
 	}
-	if model.Recomputes && model.entersUnit(i) {
+	if model.Recomputes && model.entersUnit(i) && !tileBlock(model.Graph, model.Layers[i].UnitIndex) {
 		return true
 	}
 	for j := model.Graph.Units[model.Layers[i].UnitIndex].First; j < i; j++ {
