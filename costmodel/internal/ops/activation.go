@@ -10,7 +10,7 @@ func activationExtra(name string) int64 {
 		return 0
 	case "gelu_fast":
 		return 7
-	case "gelu_new":
+	case "gelu_new", "xielu": // XIELUActivation: its input, expm1, that less the input, and a product
 		return 4
 	case "quick_gelu":
 		return 2
@@ -24,7 +24,7 @@ func activationWork(name string) int64 {
 	switch name {
 	case "":
 		return 1
-	case "gelu_fast":
+	case "gelu_fast", "xielu":
 		return 5
 	case "gelu_new":
 		return 4

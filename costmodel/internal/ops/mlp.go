@@ -24,6 +24,10 @@ func (op mlp) cost(shape *Shape) Cost {
 	cost.Memory.Saved = element*tensors*fN + shape.casts(linears, op.Dim, 0)
 	cost.mlpCasts(op, shape, mats)
 	cost.Memory.Forward = 2*stream + element*op.Dim*tokens + element*working*fN
+	if op.Activation == "xielu" { // where it is positive
+		cost.Memory.Saved += fN
+		cost.Memory.Forward += fN
+	}
 	if shape.Train {
 		cost.Memory.Forward = max(cost.Memory.Forward, 2*stream+element*op.Dim*tokens+cost.Memory.Saved)
 	}

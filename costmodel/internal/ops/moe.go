@@ -32,6 +32,11 @@ func (op moe) cost(shape *Shape) Cost {
 	cost.Memory.Saved += shape.casts(1, op.Dim, 0) + cost.Casts
 	// The experts' output comes when gate and up are gone.
 	work := rows * (element*op.Dim + 4*element*op.Hidden)
+	if op.FP32Routing && element < 4 {
+		// The gathered input, the experts' output, that times the fp32 weights, and the
+		// product in the tokens' order (integrations/moe.py, grouped_mm_experts_forward).
+		work = max(work, 12*rows*op.Dim)
+	}
 	if op.Clamped {
 		work = cost.clamped(op, shape, rows)
 	}
