@@ -116,7 +116,7 @@ func (cost *Cost) attentionPeaks(op attention, dims geo, shape *Shape) {
 	stream := shape.streamBytes() * op.Dim * tokens
 	// Rotation holds q's product, its rotated half and that one's product in
 	// addition to q, k and v; the kernel holds its output instead.
-	rope := op.turned(&dims, shape)
+	rope := turnedBy(&op, &dims, shape)
 	if !shape.Train { // the cache grows, and the output comes, after the rotation
 		cost.Memory.Forward = stream + element*tokens*(op.Dim+dims.q) + element*dims.kvTokens*(dims.k+dims.v) + rope
 		rope = 0
@@ -133,12 +133,12 @@ func (cost *Cost) attentionPeaks(op attention, dims geo, shape *Shape) {
 		work = max(work, cost.Memory.Saved+max(element*tokens*op.Dim+shape.reduced(op.Dim), op.kernelForward(&dims, shape)))
 	}
 	cost.Memory.Forward = max(cost.Memory.Forward, 2*stream+element*tokens*op.Dim+work+cost.Memory.KV)
-	if !shape.Train && op.math(shape) {
+	if !shape.Train && inMath(&op, shape) {
 		cost.Memory.Forward = stream + element*tokens*op.Dim + dims.mathForward(shape) + cost.Memory.KV
 		return
 	}
 	if !shape.Train && op.FP32Scores && dims.by == scoresInMemory && element < 4 {
-		cost.Memory.Forward = stream + element*tokens*op.Dim + op.castForward(&dims, shape) + cost.Memory.KV
+		cost.Memory.Forward = stream + element*tokens*op.Dim + forwardOfCasts(&op, &dims, shape) + cost.Memory.KV
 		return
 	}
 	if !shape.Train {
@@ -163,8 +163,8 @@ func (cost *Cost) attentionPeaks(op attention, dims geo, shape *Shape) {
 	)
 }
 
-// turned is the most that rotation makes in addition to the projections' outputs.
-func (op attention) turned(dims *geo, shape *Shape) int64 {
+// turnedBy is the most that rotation makes in addition to the projections' outputs.
+func turnedBy(op *attention, dims *geo, shape *Shape) int64 {
 	element, q, k := shape.elementBytes(), shape.Tokens*dims.q, shape.Tokens*dims.k
 	switch {
 	case op.CastRotation: // both casts, what turned, and a factor, its half turned, and that one's product

@@ -20,7 +20,7 @@ func (op attention) freeze(cost *Cost, shape *Shape) {
 	}
 	kernel := op.kernelSaved(&dims, shape)
 	// The projection reads a copy of the kernel's output, which only it keeps.
-	copied := unpads(&op, &dims, shape) || dims.by == scoresInMemory || dims.by == flashKernel && op.copiesOutput()
+	copied := unpads(&op, &dims, shape) || dims.by == scoresInMemory || dims.by == flashKernel && copiesOut(&op)
 	if copied {
 		cost.Memory.Saved -= element * tokens * dims.out
 		kernel -= element * tokens * dims.out

@@ -33,9 +33,9 @@ const (
 // function that was asked for, or the flash-attn package.
 func (op attention) kernelOf(dims *geo, shape *Shape) attentionKernel {
 	switch {
-	case op.biased(shape) && op.Cross: // a bias of zeros, contiguous (modeling_t5.py)
+	case hasBias(&op, shape) && op.Cross: // a bias of zeros, contiguous (modeling_t5.py)
 		return flashKernel
-	case op.Eager && !(op.FP32Scores && shape.Attention == value.FlashAttention) || shape.Attention == value.EagerAttention || op.math(shape):
+	case op.Eager && !(op.FP32Scores && shape.Attention == value.FlashAttention) || shape.Attention == value.EagerAttention || inMath(&op, shape):
 		return scoresInMemory
 	case shape.Attention == value.FlashAttention:
 		return flashKernel
@@ -49,24 +49,24 @@ func (op attention) kernelOf(dims *geo, shape *Shape) attentionKernel {
 	return efficientKernel
 }
 
-// math reports SDPA's math kernel in 16 bits, which takes what no fused kernel does:
+// inMath reports SDPA's math kernel in 16 bits, which takes what no fused kernel does:
 // unequal heads without enable_gqa (sdp_utils_cpp.h, check_batch_size_and_num_heads_dense),
 // and a bias whose last stride is not 1 (check_last_dim_stride_equals_1_dense).
-func (op attention) math(shape *Shape) bool {
-	takes := op.KVHeads < op.Heads && !op.Eager || op.biased(shape) && !op.Cross
+func inMath(op *attention, shape *Shape) bool {
+	takes := op.KVHeads < op.Heads && !op.Eager || hasBias(op, shape) && !op.Cross
 	return takes && op.Unfused && shape.Attention == "" && shape.elementBytes() < 4
 }
 
-// biased reports T5's bias under SDPA in 16 bits. Autocast runs it as before.
-func (op attention) biased(shape *Shape) bool {
+// hasBias reports T5's bias under SDPA in 16 bits. Autocast runs it as before.
+func hasBias(op *attention, shape *Shape) bool {
 	return op.Unfused && op.ScoreBias == "relative" && shape.Attention == "" && shape.elementBytes() < 4 && !MixedPrecision(shape.Precision)
 }
 
-// mathSaved is what that kernel keeps: q, k and v in fp32 with all heads, softmax's
+// savedByMath is what that kernel keeps: q, k and v in fp32 with all heads, softmax's
 // fp32 result, and the 16-bit output (attention.cpp, _scaled_dot_product_attention_math).
-func (op attention) mathSaved(dims *geo, shape *Shape) int64 {
+func savedByMath(op *attention, dims *geo, shape *Shape) int64 {
 	dropped := int64(0)
-	if op.biased(shape) && op.Dropout { // of the weights, too: the result and a mask
+	if hasBias(op, shape) && op.Dropout { // of the weights, too: the result and a mask
 		dropped = 5 * dims.scores
 	}
 	return dropped + 4*shape.Tokens*dims.q + 4*dims.kvTokens*(dims.q+dims.out) + 4*dims.scores + shape.elementBytes()*shape.Tokens*dims.out
@@ -79,9 +79,9 @@ func (dims *geo) mathForward(shape *Shape) int64 {
 	return element*(2*q+kv) + 4*(2*q+kv) + 9*dims.scores + element*shape.Tokens*shape.Length
 }
 
-// castForward is the most of FP32Scores without gradients: q and k cast, scores and what
+// forwardOfCasts is the most of FP32Scores without gradients: q and k cast, scores and what
 // division or the mask makes of them, and the weights that the layer before returned.
-func (op attention) castForward(dims *geo, shape *Shape) int64 {
+func forwardOfCasts(op *attention, dims *geo, shape *Shape) int64 {
 	element, q, k := shape.elementBytes(), shape.Tokens*dims.q, dims.kvTokens*dims.k
 	work := element*q + 4*(q+k) + (8+element)*dims.scores
 	if op.Turning > 0 { // slices of the projections' outputs, and the parts that turned
@@ -94,8 +94,8 @@ func (op attention) castForward(dims *geo, shape *Shape) int64 {
 func (op attention) kernelSaved(dims *geo, shape *Shape) int64 {
 	element, tokens := shape.elementBytes(), shape.Tokens
 	saved := element*tokens*dims.q + element*dims.kvTokens*dims.made(op) + element*tokens*dims.out
-	if op.math(shape) {
-		return op.mathSaved(dims, shape)
+	if inMath(&op, shape) {
+		return savedByMath(&op, dims, shape)
 	}
 	if unpads(&op, dims, shape) {
 		saved += element * (shape.Real*dims.out - (tokens-shape.Real)*(dims.q+dims.made(op)))
@@ -110,7 +110,7 @@ func (op attention) kernelSaved(dims *geo, shape *Shape) int64 {
 		if fused {
 			saved += element * tokens * (dims.q + dims.k)
 		}
-		if op.copiesOutput() {
+		if copiesOut(&op) {
 			saved += element * tokens * dims.out
 		}
 	case efficientKernel:
@@ -137,9 +137,9 @@ func (op attention) kernelSaved(dims *geo, shape *Shape) int64 {
 	return saved
 }
 
-// copiesOutput reports a q that is laid out by heads. Flash's output follows it, and
+// copiesOut reports a q that is laid out by heads. Flash's output follows it, and
 // .contiguous() copies that (sdpa_attention.py). A rotated slice has this layout, too.
-func (op attention) copiesOutput() bool { return op.Turning > 0 || op.Fused && op.Rope }
+func copiesOut(op *attention) bool { return op.Turning > 0 || op.Fused && op.Rope }
 
 // scoreBytes is what is kept an element of the score matrix: softmax's fp32
 // result, and its cast that multiplies v (modeling_llama.py,
@@ -156,7 +156,7 @@ func (op attention) scoreBytes(shape *Shape) int64 {
 func (op attention) scoreTypes(shape *Shape) (result, cast int64) {
 	element := shape.elementBytes()
 	switch {
-	case op.math(shape):
+	case inMath(&op, shape):
 		return 4, 0
 	case op.OwnScores:
 		return element, 0
@@ -213,7 +213,7 @@ func (op attention) kernelBackward(dims *geo, shape *Shape) int64 {
 		// projection kept are gone.
 		result, cast := op.scoreTypes(shape)
 		back = (3*result-cast)*dims.scores - element*tokens*dims.out - shape.casts(0, 0, op.Dim*dims.out)
-		if op.math(shape) {
+		if inMath(&op, shape) {
 			back -= 4 * dims.kvTokens * dims.out // v with all heads
 		}
 	}
