@@ -38,7 +38,7 @@ func (op moe) cost(shape *Shape) Cost {
 		work = max(work, 12*rows*op.Dim)
 	}
 	if op.Clamped {
-		work = cost.clamped(op, shape, rows)
+		work = clamped(&cost, op, shape, rows)
 	}
 	if op.Dense { // no result is weighted
 		cost.Memory.Saved -= rows * element * op.Dim
@@ -80,7 +80,7 @@ func (op moe) cost(shape *Shape) Cost {
 // clamped adds what GptOssExperts._apply_gate keeps: the clamped gate and its sigmoid,
 // their product, up + 1, and the result, with gate and up before. It is the work without
 // gradients: both clamped, and gate, up and their bias.
-func (cost *Cost) clamped(op moe, shape *Shape, rows int64) (work int64) {
+func clamped(cost *Cost, op moe, shape *Shape, rows int64) (work int64) {
 	element := shape.streamBytes()
 	cost.Memory.Saved += 3 * rows * element * op.Hidden
 	if shape.Train { // the bias of each row and the clamped up, before the experts' output

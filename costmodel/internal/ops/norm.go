@@ -41,7 +41,7 @@ func (op norm) eager(shape *Shape) Cost {
 	switch op.Style {
 	case modelgraph.LayerNorm:
 		if op.ByHand {
-			cost.byHand(op, shape, out)
+			byHand(&cost, op, shape, out)
 			return cost
 		}
 		cost.Memory.Saved = shape.streamBytes()*hN + 8*shape.Tokens + out
@@ -76,7 +76,7 @@ func (op norm) eager(shape *Shape) Cost {
 		if shape.HeadAlone {
 			residual = 0 // the head's gradient is cast and goes
 		}
-		cost.summed(op, shape)
+		summed(&cost, op, shape)
 	}
 	cost.peak(backwardPoint{residual + 16*hN, shape.NewGrads, 0})
 	return cost
@@ -86,7 +86,7 @@ func (op norm) eager(shape *Shape) Cost {
 // and its product with it, which is summed over the rows. A checkpoint has let go of the
 // normalised tensor by then: what it makes again lives as long as the node's apply, the
 // sum comes after (torch/csrc/autograd/engine.cpp, validate_outputs).
-func (cost *Cost) summed(op norm, shape *Shape) {
+func summed(cost *Cost, op norm, shape *Shape) {
 	hN := op.Dim * shape.Tokens
 	bytes := 12*hN + ReduceBuffer(shape.Tokens, op.Dim)
 	if !shape.HeadAlone { // where the head's gradient is cast and goes
@@ -101,9 +101,9 @@ func (cost *Cost) summed(op norm, shape *Shape) {
 // byHand is CohereLayerNorm.forward: x − mean twice, for the variance and for the
 // result, and the result before the weight, all in fp32 (modeling_cohere.py). In
 // backward, pow's gradients exist when two of these are gone.
-func (cost *Cost) byHand(op norm, shape *Shape, out int64) {
+func byHand(cost *Cost, op norm, shape *Shape, out int64) {
 	hN := op.Dim * shape.Tokens
-	cost.summed(op, shape)
+	summed(cost, op, shape)
 	stream := shape.streamBytes() * hN
 	cost.Memory.Saved = 12*hN + 8*shape.Tokens + out
 	cost.Memory.Forward = stream + 16*hN

@@ -23,7 +23,7 @@ func (model *Model) shapes() {
 		shape.HeadAlone, shape.Inputs = alone[i], i == inputs
 		shape.Parallel = model.parallel(i)
 		shape.InputShared = model.sharesInput(i)
-		shape.StreamInput = model.readsStream(i) && !(shape.Recompute && model.entersUnit(i))
+		shape.StreamInput = readsStream(model, i) && !(shape.Recompute && model.entersUnit(i))
 		shape.Scatter = shape.Inputs && shape.Images
 		shape.Checkpoint = shape.Recompute && !shape.RotaryCopies && model.entersUnit(i)
 		if model.Rules.Modules == ops.Torchtitan {
@@ -154,7 +154,7 @@ func (model *Model) inputSaved(i int) bool {
 
 // readsStream reports attention or a feed-forward in front of which there is no norm
 // (modeling_olmo2.py, Olmo2DecoderLayer). Autocast keeps casts in its place.
-func (model *Model) readsStream(i int) bool {
+func readsStream(model *Model, i int) bool {
 	layer := &model.Layers[i]
 	switch layer.Op.(type) {
 	case modelgraph.Attention, modelgraph.MLP, modelgraph.MoE:
