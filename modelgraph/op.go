@@ -51,8 +51,8 @@ type Norm struct {
 	// FP32: the weight multiplies in fp32 before the cast (modeling_olmo2.py); of a
 	// LayerNorm, the kernel runs in fp32 (modeling_olmo.py).
 	FP32 bool `json:"fp32,omitzero"`
-	// ByHand: a LayerNorm of Python operations in fp32 (modeling_cohere.py).
-	ByHand bool `json:"by_hand,omitzero"`
+	// Eager: a LayerNorm of Python operations in fp32 (modeling_cohere.py).
+	Eager bool `json:"eager,omitzero"`
 }
 
 // Attention is self-attention, or attention to an encoder's output.

@@ -24,14 +24,14 @@ type decoder struct {
 
 	norm     modelgraph.NormStyle
 	normBias bool // norms have a bias (nn.LayerNorm)
-	// normFP32, normByHand and scaled are FP32 and ByHand of [modelgraph.Norm] and
+	// normFP32, normEager and scaled are FP32 and Eager of [modelgraph.Norm] and
 	// Scaled of [modelgraph.Head].
-	normFP32, normByHand, scaled bool
-	epsilon                      float64
-	padding                      int64 // as in [modelgraph.Embedding]
-	attention                    func(layer int64) part
-	ffn                          func(layer int64) part
-	form                         blockForm // zero: a llama's
+	normFP32, normEager, scaled bool
+	epsilon                     float64
+	padding                     int64 // as in [modelgraph.Embedding]
+	attention                   func(layer int64) part
+	ffn                         func(layer int64) part
+	form                        blockForm // zero: a llama's
 	// formAt is the form of a layer if they differ; nil: form.
 	formAt func(layer int64) blockForm
 	// attentionParallel and ffnBeside are the parts next to those.
@@ -130,7 +130,7 @@ func (d *decoder) addNorm(modules *builder, name string, post bool, in, residual
 }
 
 func (d *decoder) normOp(post bool) modelgraph.Norm {
-	return modelgraph.Norm{Dim: d.hidden, Style: d.norm, Post: post, Epsilon: d.epsilon, FP32: d.normFP32, ByHand: d.normByHand}
+	return modelgraph.Norm{Dim: d.hidden, Style: d.norm, Post: post, Epsilon: d.epsilon, FP32: d.normFP32, Eager: d.normEager}
 }
 
 // rotary is a rotary embedding's module with its two fp32 buffers

@@ -10,7 +10,7 @@ import "github.com/devmap-dev/devmap/modelgraph"
 func cohere(cfg *config) *decoder {
 	model := llamaParts(cfg)
 	model.norm, model.form = modelgraph.LayerNorm, parallelBlock
-	model.normByHand, model.scaled, model.attn.castRotation = true, true, true
+	model.normEager, model.scaled, model.attn.castRotation = true, true, true
 	if cfg.on("use_qk_norm") {
 		model.attn.qkNorm, model.attn.qkNormWhole = modelgraph.LayerNorm, true
 		model.attn.extra = []modelgraph.Tensor{
@@ -25,7 +25,7 @@ func cohere(cfg *config) *decoder {
 func cohere2(cfg *config) *decoder {
 	model := llamaParts(cfg)
 	model.norm, model.form = modelgraph.LayerNorm, parallelBlock
-	model.normByHand, model.scaled, model.attn.castRotation = true, true, true
+	model.normEager, model.scaled, model.attn.castRotation = true, true, true
 	model.attn.headDim = max(1, model.hidden/model.attn.heads)
 	model.rotaryDim = model.attn.headDim
 	pattern := cfg.pos(4, "sliding_window_pattern")

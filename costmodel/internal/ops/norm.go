@@ -40,8 +40,8 @@ func (op norm) eager(shape *Shape) Cost {
 	}
 	switch op.Style {
 	case modelgraph.LayerNorm:
-		if op.ByHand {
-			byHand(&cost, op, shape, out)
+		if op.Eager {
+			eagerLayerNorm(&cost, op, shape, out)
 			return cost
 		}
 		cost.Memory.Saved = shape.streamBytes()*hN + 8*shape.Tokens + out
@@ -98,10 +98,10 @@ func summed(cost *Cost, op norm, shape *Shape) {
 	cost.peak(backwardPoint{bytes, shape.NewGrads, 0})
 }
 
-// byHand is CohereLayerNorm.forward: x − mean twice, for the variance and for the
+// eagerLayerNorm is CohereLayerNorm.forward: x − mean twice, for the variance and for the
 // result, and the result before the weight, all in fp32 (modeling_cohere.py). In
 // backward, pow's gradients exist when two of these are gone.
-func byHand(cost *Cost, op norm, shape *Shape, out int64) {
+func eagerLayerNorm(cost *Cost, op norm, shape *Shape, out int64) {
 	hN := op.Dim * shape.Tokens
 	summed(cost, op, shape)
 	stream := shape.streamBytes() * hN
@@ -143,7 +143,7 @@ func (op norm) freeze(cost *Cost, shape *Shape) {
 		}
 		back = 3 * shape.streamBytes() * hN
 		switch {
-		case op.ByHand:
+		case op.Eager:
 			cost.Memory.Saved = 8*hN + 8*shape.Tokens
 			back += 12 * hN
 		case op.FP32 && shape.half():
