@@ -152,7 +152,7 @@ func (model *Model) inputSaved(i int) bool {
 	return false
 }
 
-// readsStream reports attention or a feed-forward in front whose there is no norm
+// readsStream reports attention or a feed-forward that no norm precedes
 // (modeling_olmo2.py, Olmo2DecoderLayer). Autocast keeps casts in its place.
 func readsStream(model *Model, i int) bool {
 	layer := &model.Layers[i]
