@@ -141,7 +141,7 @@ house: ## Check the limits on the source: cycles, sizes, exported names, private
 kernels: ## Compile the PTX of the CUDA kernels again (PYTHON=python3; minutes)
 	@executor/cuda/internal/ptx/make.sh
 
-oracle: ## Compare random configs with Transformers (FOLDERS=1, PEAKS=1, OPENPI=CHECKOUT or COMPONENTS=1; FAMILY, CONFIGS, SEED, PYTHON); TABLE=5.24.0 writes the table of a release, DIFFUSERS=1 that of diffusers
+oracle: ## Compare random configs with Transformers (FOLDERS=1, PEAKS=1, OPENPI=CHECKOUT or COMPONENTS=1; FAMILY, CONFIGS, SEED, LIMIT seconds a part, PYTHON); TABLE=5.24.0 writes the table of a release, DIFFUSERS=1 that of diffusers
 	@set -e; work=$$(mktemp -d); trap 'rm -rf "$$work"' EXIT; python="$${PYTHON:-}"; \
 	if [ -z "$$python" ]; then \
 		python3 -m venv "$$work/venv"; python="$$work/venv/bin/python"; \
@@ -165,7 +165,9 @@ oracle: ## Compare random configs with Transformers (FOLDERS=1, PEAKS=1, OPENPI=
 		DEVMAP_COMPONENTS="$$work/drawn.jsonl.gz" $(GO) test ./modelgraph/diffusers -count=1 -run '^TestComponents$$'; \
 	elif [ -n "$(PEAKS)" ]; then \
 		$(GO) build -trimpath -o "$$work/devmap" ./cmd/devmap; export DEVMAP_BINARY="$$work/devmap" PYTHONPATH="modelgraph/python$${PYTHONPATH:+:$$PYTHONPATH}"; \
-		"$$python" fixtures/oracle/peaks.py rows $(FAMILY) && "$$python" fixtures/oracle/peaks.py plans $(if $(filter command%,$(origin CONFIGS)),$(CONFIGS),8) $(FAMILY); \
+		export ORACLE_SECONDS="$(LIMIT)"; failed=0; \
+		"$$python" fixtures/oracle/peaks.py rows $(FAMILY) || failed=1; \
+		"$$python" fixtures/oracle/peaks.py plans $(if $(filter command%,$(origin CONFIGS)),$(CONFIGS),1) $(FAMILY) || failed=1; exit $$failed; \
 	elif [ -n "$(FOLDERS)" ]; then \
 		$(GO) build -trimpath -o "$$work/devmap" ./cmd/devmap; \
 		DEVMAP="$$work/devmap" "$$python" fixtures/oracle/checkpoints.py $(if $(filter command%,$(origin CONFIGS)),$(CONFIGS),8) "$$work/drawn.jsonl.gz" $(FAMILY); \

@@ -48,6 +48,11 @@ type Norm struct {
 	// Epsilon is added to the mean square, or the variance, before its root
 	// (rms_norm_eps, layer_norm_eps, layer_norm_epsilon).
 	Epsilon float64 `json:"epsilon,omitzero"`
+	// FP32: the weight multiplies in fp32 before the cast (modeling_olmo2.py); of a
+	// LayerNorm, the kernel runs in fp32 (modeling_olmo.py).
+	FP32 bool `json:"fp32,omitzero"`
+	// Eager: a LayerNorm of Python operations in fp32 (modeling_cohere.py).
+	Eager bool `json:"eager,omitzero"`
 }
 
 // Attention is self-attention, or attention to an encoder's output.
@@ -138,6 +143,24 @@ type Attention struct {
 	// LayerScale: the result is multiplied by a learned vector before it
 	// joins the residual stream (InternViT), which keeps the result alive.
 	LayerScale bool `json:"layer_scale,omitzero"`
+	// Turning is the width of a head that turns, if torch.cat joins it with the rest.
+	// That lays q out by heads, and so the kernel's output, which is copied.
+	Turning int64 `json:"turning,omitzero"`
+	// FP32Rotation: q and k turn in fp32. CastRotation: they are cast to it first, and
+	// halves are stacked (modeling_cohere.py); else cos and sin are fp32 (modeling_olmo2.py).
+	FP32Rotation bool `json:"fp32_rotation,omitzero"`
+	CastRotation bool `json:"cast_rotation,omitzero"`
+	// QKNormFP32 is FP32 of the norms on q and k.
+	QKNormFP32 bool `json:"qk_norm_fp32,omitzero"`
+	// Unfused: SDPA gets what the math kernel alone takes: fewer KV heads without
+	// enable_gqa (modeling_falcon.py), or a bias that is laid out by heads last
+	// (modeling_t5.py).
+	Unfused bool `json:"unfused,omitzero"`
+	// FP32Scores: q and k are cast to fp32 before their product (modeling_gptj.py).
+	FP32Scores bool `json:"fp32_scores,omitzero"`
+	// OwnScores: softmax runs in the type of the scores, with a column for the sink
+	// of a head, and its result multiplies v (modeling_gpt_oss.py).
+	OwnScores bool `json:"own_scores,omitzero"`
 	// Dropout: in training the result passes a dropout, which keeps a mask.
 	Dropout bool `json:"dropout,omitzero"`
 }
@@ -170,6 +193,11 @@ type MoE struct {
 	// FP32Routing: the router runs in fp32 and its weights stay so, which
 	// makes the weighted experts' output fp32 (DeepSeek-V3).
 	FP32Routing bool `json:"fp32_routing,omitzero"`
+	// Clamped: gate and up have biases and are clamped (modeling_gpt_oss.py).
+	Clamped bool `json:"clamped,omitzero"`
+	// Dense: every expert computes every token, which its share scaled before
+	// (modeling_llama4.py).
+	Dense bool `json:"dense,omitzero"`
 	// Activation is the framework's name.
 	Activation string `json:"activation,omitzero"`
 }
@@ -185,6 +213,12 @@ type Head struct {
 	LogitCap float64 `json:"logit_cap,omitzero"`
 	// Pooled: one position a sequence, not every token (classifiers).
 	Pooled bool `json:"pooled,omitzero"`
+	// Scaled: the logits are multiplied, divided or shifted by a constant, which makes
+	// another tensor (modeling_granite.py).
+	Scaled bool `json:"scaled,omitzero"`
+	// OwnType: the loss reads the logits in their own type, not in fp32
+	// (modeling_bert.py: CrossEntropyLoss).
+	OwnType bool `json:"own_type,omitzero"`
 }
 
 // Linear is one projection outside a block: a projector, a pooler.

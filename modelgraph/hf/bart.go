@@ -71,7 +71,7 @@ func (model *bart) build(modules *builder, cfg *config, class string) {
 		if model.tied {
 			tied = "model.decoder.embed_tokens.weight"
 		}
-		addVocabHead(modules, "lm_head", model.hidden, model.vocab, tied)
+		addHead(modules, "lm_head", modelgraph.Head{Dim: model.hidden, Vocab: model.vocab, OwnType: true}, tied)
 		return
 	}
 	path := "model"
@@ -89,7 +89,7 @@ func (model *bart) build(modules *builder, cfg *config, class string) {
 		switch class {
 		case "BartForConditionalGeneration":
 			modules.add("final_logits_bias", modelgraph.Opaque{}, nil).Buffers = []modelgraph.Tensor{tensor("", 1, model.vocab)}
-			addVocabHead(modules, "lm_head", model.hidden, model.vocab, "")
+			addHead(modules, "lm_head", modelgraph.Head{Dim: model.hidden, Vocab: model.vocab, Scaled: true, OwnType: true}, "")
 			tied = append(tied, "lm_head.weight")
 		case "BartForQuestionAnswering":
 			addClassHead(modules, "qa_outputs", model.hidden, 2, false, modules.hidden)

@@ -46,15 +46,21 @@ func addRows(modules *builder, name string, op modelgraph.Embedding, input strin
 // addVocabHead adds a projection of the hidden state to the vocabulary, its
 // weight tied to the parameter named tied unless that is empty.
 func addVocabHead(modules *builder, name string, dim, vocab int64, tied string) {
-	modules.add(name, modelgraph.Head{Dim: dim, Vocab: vocab}, []string{modules.hidden}, linearParams("", dim, vocab, false)...)
+	addHead(modules, name, modelgraph.Head{Dim: dim, Vocab: vocab}, tied)
+}
+
+// addHead is [addVocabHead] with what the class does with the logits.
+func addHead(modules *builder, name string, op modelgraph.Head, tied string) {
+	modules.add(name, op, []string{modules.hidden}, linearParams("", op.Dim, op.Vocab, false)...)
 	if tied != "" {
 		modules.tie(tied, dot(name, "weight"))
 	}
 }
 
-// addClassHead adds a projection of input to classes, with bias.
+// addClassHead adds a projection of input to classes, with bias. The loss of tokens is
+// CrossEntropyLoss on the logits as they are (modeling_bert.py, BertForMaskedLM).
 func addClassHead(modules *builder, name string, dim, classes int64, pooled bool, input string) {
-	op := modelgraph.Head{Dim: dim, Vocab: classes, Pooled: pooled}
+	op := modelgraph.Head{Dim: dim, Vocab: classes, Pooled: pooled, OwnType: !pooled}
 	modules.add(name, op, []string{input}, linearParams("", dim, classes, true)...)
 }
 

@@ -22,13 +22,16 @@ type decoder struct {
 	hidden, vocab, layers int64
 	rows                  int64 // of the embedding, if they are not the vocabulary
 
-	norm      modelgraph.NormStyle
-	normBias  bool // norms have a bias (nn.LayerNorm)
-	epsilon   float64
-	padding   int64 // as in [modelgraph.Embedding]
-	attention func(layer int64) part
-	ffn       func(layer int64) part
-	form      blockForm // zero: a llama's
+	norm     modelgraph.NormStyle
+	normBias bool // norms have a bias (nn.LayerNorm)
+	// normFP32, normEager and scaled are FP32 and Eager of [modelgraph.Norm] and
+	// Scaled of [modelgraph.Head].
+	normFP32, normEager, scaled bool
+	epsilon                     float64
+	padding                     int64 // as in [modelgraph.Embedding]
+	attention                   func(layer int64) part
+	ffn                         func(layer int64) part
+	form                        blockForm // zero: a llama's
 	// formAt is the form of a layer if they differ; nil: form.
 	formAt func(layer int64) blockForm
 	// attentionParallel and ffnBeside are the parts next to those.
@@ -127,7 +130,7 @@ func (d *decoder) addNorm(modules *builder, name string, post bool, in, residual
 }
 
 func (d *decoder) normOp(post bool) modelgraph.Norm {
-	return modelgraph.Norm{Dim: d.hidden, Style: d.norm, Post: post, Epsilon: d.epsilon}
+	return modelgraph.Norm{Dim: d.hidden, Style: d.norm, Post: post, Epsilon: d.epsilon, FP32: d.normFP32, Eager: d.normEager}
 }
 
 // rotary is a rotary embedding's module with its two fp32 buffers
@@ -179,7 +182,7 @@ func (d *decoder) causal(modules *builder, cfg *config, class string, tied bool)
 		modules.add("score", modelgraph.Head{Dim: d.hidden, Vocab: count, Pooled: !token}, []string{modules.hidden}, linearParams("", d.hidden, count, token && cfg.bool(true, "token_classification_bias"))...)
 	default:
 		d.build(modules, base)
-		modules.add("lm_head", modelgraph.Head{Dim: d.hidden, Vocab: d.vocab, SoftCap: d.softCap, LogitCap: d.logitCap}, []string{modules.hidden}, linearParams("", d.hidden, d.vocab, d.headBias)...)
+		modules.add("lm_head", modelgraph.Head{Dim: d.hidden, Vocab: d.vocab, SoftCap: d.softCap, LogitCap: d.logitCap, Scaled: d.scaled}, []string{modules.hidden}, linearParams("", d.hidden, d.vocab, d.headBias)...)
 		if tied && !d.apart {
 			modules.tie(dot(base, d.called().embed, "weight"), "lm_head.weight")
 		}

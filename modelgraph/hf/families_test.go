@@ -155,7 +155,7 @@ func TestAttentionOps(t *testing.T) {
 		}),
 		"phi3": with(func(a *modelgraph.Attention) { a.Fused = true }),
 		"gpt_oss": with(func(a *modelgraph.Attention) {
-			a.HeadDim, a.Window, a.Eager, a.Rotation = 64, 128, true, modelgraph.Rotation{}
+			a.HeadDim, a.Window, a.Eager, a.OwnScores, a.Rotation = 64, 128, true, true, modelgraph.Rotation{}
 		}),
 		"deepseek_v3": {Dim: 64, Heads: 4, KVHeads: 4, HeadDim: 24, ValueDim: 24, QRank: 48, KVRank: 32, RopeDim: 8, Rope: true},
 	} {

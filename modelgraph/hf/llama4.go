@@ -66,7 +66,7 @@ func llama4FFN(cfg *config, model *parts) func(int64) part {
 	if !listed {
 		step = cfg.pos(0, "interleave_moe_layer_step")
 	}
-	experts := routed(cfg, moe{dim: model.hidden, hidden: inner, shared: inner, experts: cfg.pos(0, "num_local_experts"), activation: model.mlp.activation}, 0)
+	experts := routed(cfg, moe{dim: model.hidden, hidden: inner, shared: inner, experts: cfg.pos(0, "num_local_experts"), activation: model.mlp.activation, dense: true}, 0)
 	mixture := part{op: experts.op(), params: join([]modelgraph.Tensor{
 		tensor("experts.gate_up_proj", experts.experts, model.hidden, 2*inner), tensor("experts.down_proj", experts.experts, inner, model.hidden),
 	}, linearParams("router", model.hidden, experts.experts, false), feedForward{dim: model.hidden, hidden: inner}.under("shared_expert"))}

@@ -27,13 +27,17 @@ func ernie(cfg *config) *decoder {
 }
 
 // granite is a llama whose embeddings, sums, scores and logits are scaled.
-func granite(cfg *config) *decoder { return llamaParts(cfg).done() }
+func granite(cfg *config) *decoder {
+	model := llamaParts(cfg)
+	model.scaled = true
+	return model.done()
+}
 
 // helium: the projection out of attention has no bias, and is as wide as the
 // model.
 func helium(cfg *config) *decoder {
 	model := llamaParts(cfg)
-	model.attn.outBias = false
+	model.attn.outBias, model.normFP32 = false, true
 	if model.attn.heads*model.attn.headDim != model.hidden {
 		cfg.fail("head_dim", "%d × %d heads is not hidden_size %d, which the projection behind them has", model.attn.headDim, model.attn.heads, model.hidden)
 	}
@@ -76,8 +80,9 @@ func smolLM3(cfg *config) *decoder {
 // olmo2: norms after the parts, norms on q and k over all heads.
 func olmo2(cfg *config) *decoder {
 	model := llamaParts(cfg)
-	model.form = olmo2Block
+	model.form, model.normFP32 = olmo2Block, true
 	model.attn.qkNorm, model.attn.qkNormWhole = modelgraph.RMSNorm, true
+	model.attn.qkNormFP32, model.attn.fp32Rotation = true, true
 	return model.done()
 }
 
@@ -166,8 +171,9 @@ func glm4(cfg *config) *decoder {
 // for each kind.
 func olmo3(cfg *config) *decoder {
 	model := llamaParts(cfg)
-	model.form = olmo2Block
+	model.form, model.normFP32 = olmo2Block, true
 	model.attn.qkNorm, model.attn.qkNormWhole = modelgraph.RMSNorm, true
+	model.attn.qkNormFP32, model.attn.fp32Rotation = true, true
 	types := layerTypes(cfg, model.layers, func(i int64) bool { return (i+1)%4 != 0 })
 	model.attention = model.attn.windows(types, readWindow(cfg, 0))
 	model.rotaryDim, model.rotary = 0, typedRotary(model.attn.headDim, types)
@@ -184,7 +190,7 @@ func arcee(cfg *config) *decoder {
 // olmo: LayerNorms without weight or bias.
 func olmo(cfg *config) *decoder {
 	model := llamaParts(cfg)
-	model.norm, model.bareNorms = modelgraph.LayerNorm, true
+	model.norm, model.bareNorms, model.normFP32, model.attn.fp32Rotation = modelgraph.LayerNorm, true, true, true
 	return model.done()
 }
 

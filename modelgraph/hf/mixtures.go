@@ -70,6 +70,7 @@ func phimoe(cfg *config) *decoder {
 // graniteMoE: experts in every layer, under a name of their own.
 func graniteMoE(cfg *config) *decoder {
 	model := llamaParts(cfg)
+	model.scaled = true
 	experts := routed(cfg, moe{
 		dim: model.hidden, hidden: model.mlp.hidden, experts: cfg.pos(0, "num_local_experts"), activation: model.mlp.activation,
 		names: moeNames{router: "router"},

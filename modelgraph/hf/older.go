@@ -60,7 +60,11 @@ func turningGPT(cfg *config) *parts {
 	model.form = blockForm{attnNorm: "ln_1", attn: "attn", ffn: "mlp", parallel: true, order: []string{"ln_1", "attn", "mlp"}}
 	model.names = decoderNames{base: "transformer", embed: "wte", layers: "h", norm: "ln_f"}
 	model.mlp.up, model.mlp.down, model.headBias = "fc_in", "fc_out", true
+	model.attn.eager, model.attn.fp32Scores = true, true
 	width := cfg.dim(0, "rotary_dim")
+	if width < model.attn.headDim {
+		model.attn.turning = width
+	}
 	if width == 0 {
 		width = model.hidden // one table for all heads
 	}
@@ -85,6 +89,7 @@ func gptNeo(cfg *config) *decoder {
 	model.mlp.up, model.mlp.down = "c_fc", "c_proj"
 	model.attn.names = attentionNames{q: "q_proj", k: "k_proj", v: "v_proj", out: "out_proj", keysFirst: true}
 	model.attn.outBias, model.attn.unturned, model.attn.scale = true, true, 1
+	model.attn.eager, model.attn.fp32Scores = true, true
 	positions, kinds, window := cfg.pos(0, "max_position_embeddings"), neoKinds(cfg, model.layers), cfg.pos(0, "window_size")
 	cfg.product("max_position_embeddings", positions, positions)
 	mask := buffer("bias", boolType, 1, 1, positions, positions)

@@ -10,6 +10,7 @@ import "github.com/devmap-dev/devmap/modelgraph"
 func cohere(cfg *config) *decoder {
 	model := llamaParts(cfg)
 	model.norm, model.form = modelgraph.LayerNorm, parallelBlock
+	model.normEager, model.scaled, model.attn.castRotation = true, true, true
 	if cfg.on("use_qk_norm") {
 		model.attn.qkNorm, model.attn.qkNormWhole = modelgraph.LayerNorm, true
 		model.attn.extra = []modelgraph.Tensor{
@@ -24,6 +25,7 @@ func cohere(cfg *config) *decoder {
 func cohere2(cfg *config) *decoder {
 	model := llamaParts(cfg)
 	model.norm, model.form = modelgraph.LayerNorm, parallelBlock
+	model.normEager, model.scaled, model.attn.castRotation = true, true, true
 	model.attn.headDim = max(1, model.hidden/model.attn.heads)
 	model.rotaryDim = model.attn.headDim
 	pattern := cfg.pos(4, "sliding_window_pattern")
@@ -45,6 +47,7 @@ func falcon(cfg *config) *decoder {
 		dim: model.hidden, heads: heads, kvHeads: 1, headDim: max(1, model.hidden/heads), bias: bias, outBias: bias,
 		names: attentionNames{fused: "query_key_value", out: "dense"},
 	}
+	model.attn.unfused = !wide
 	switch {
 	case wide:
 		model.attn.kvHeads = cfg.optional(heads, "num_kv_heads")

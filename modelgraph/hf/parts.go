@@ -45,6 +45,9 @@ func (cfg *config) on(name string) bool { return cfg.classHas(name) && cfg.flag(
 
 // done is the decoder of the parts.
 func (model *parts) done() *decoder {
+	if model.rotaryDim > 0 && model.rotaryDim < model.attn.headDim {
+		model.attn.turning = model.rotaryDim
+	}
 	if model.attention == nil {
 		model.attention = func(int64) part { return model.attn.part() }
 	}

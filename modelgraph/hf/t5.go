@@ -49,7 +49,7 @@ func readT5(cfg *config) *t5 {
 			Dim: hidden, Heads: heads, KVHeads: heads, HeadDim: cfg.pos(64, "head_dim", "d_kv"),
 			// Every attention gets a position bias as large as the scores, zero
 			// in cross-attention (T5Attention.forward, sdpa_attention.py).
-			Eager: true, ScoreBias: "relative",
+			Eager: true, ScoreBias: "relative", Unfused: true,
 		},
 		mlp: modelgraph.MLP{Dim: hidden, Hidden: cfg.pos(2048, "d_ff")},
 	}
@@ -116,7 +116,7 @@ func (model *t5) build(modules *builder, cfg *config, class string) {
 func (model *t5) head(modules *builder, cfg *config, class string) {
 	switch class {
 	case "T5ForConditionalGeneration":
-		addVocabHead(modules, "lm_head", model.hidden, model.vocab, "")
+		addHead(modules, "lm_head", modelgraph.Head{Dim: model.hidden, Vocab: model.vocab, OwnType: true}, "")
 	case "T5ForQuestionAnswering":
 		addClassHead(modules, "qa_outputs", model.hidden, cfg.labels(), false, modules.hidden)
 	case "T5ForSequenceClassification": // of the last token: T5ClassificationHead

@@ -76,7 +76,7 @@ func (model *whisper) head(modules *builder) {
 	if model.tied {
 		tied = "model.decoder.embed_tokens.weight"
 	}
-	addVocabHead(modules, "proj_out", model.hidden, model.vocab, tied)
+	addHead(modules, "proj_out", modelgraph.Head{Dim: model.hidden, Vocab: model.vocab, OwnType: true}, tied)
 }
 
 // frames is the stream of the encoder, which takes audio of one length only.

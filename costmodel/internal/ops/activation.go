@@ -2,18 +2,36 @@ package ops
 
 // activationExtra is how many tensors of the hidden width an activation keeps
 // in addition to its output (torch.nn.functional, activations.py): a fused
-// kernel its input; relu nothing; Python-level GELU approximations their
-// intermediate results.
+// kernel its input; relu nothing, and relu² relu's result; GELU's approximations in
+// Python each factor of a product.
 func activationExtra(name string) int64 {
 	switch name {
 	case "relu", "":
 		return 0
-	case "gelu_new", "gelu_fast":
+	case "gelu_fast":
+		return 7
+	case "gelu_new", "xielu": // XIELUActivation: its input, expm1, that less the input, and a product
 		return 4
-	case "relu2", "quick_gelu":
+	case "quick_gelu":
 		return 2
 	}
 	return 1
+}
+
+// activationWork is how many tensors of the hidden width exist at once when an
+// activation runs without gradients, its input and its output with them.
+func activationWork(name string) int64 {
+	switch name {
+	case "":
+		return 1
+	case "gelu_fast", "xielu":
+		return 5
+	case "gelu_new":
+		return 4
+	case "relu2", "quick_gelu":
+		return 3
+	}
+	return 2
 }
 
 // KeepsOutput reports that an activation's backward needs its output
@@ -28,7 +46,7 @@ func KeepsOutput(activation string) bool {
 // an operation.
 func activationTraffic(name string) (forward, backward float64) {
 	switch activationExtra(name) {
-	case 4: // pow, two products, tanh, three sums, the last product
+	case 4, 7: // pow, two products, tanh, three sums, the last product
 		return 18, 30
 	case 2: // sigmoid(1.702 x) × x
 		return 7, 12

@@ -65,7 +65,7 @@ func normsSaved(op *attention, dims *geo, shape *Shape) int64 {
 		return 0
 	case shape.OneKernel: // the projections' outputs as they are
 		normed -= 4
-	case op.QKNorm == modelgraph.GemmaRMSNorm:
+	case op.QKNorm == modelgraph.GemmaRMSNorm || op.QKNormFP32:
 		normed = 4 // (1 + weight) multiplies in fp32
 	}
 	if op.SharedKV {
@@ -116,7 +116,11 @@ func (cost *Cost) attentionPeaks(op attention, dims geo, shape *Shape) {
 	stream := shape.streamBytes() * op.Dim * tokens
 	// Rotation holds q's product, its rotated half and that one's product in
 	// addition to q, k and v; the kernel holds its output instead.
-	rope := element * tokens * (3*dims.q + dims.k)
+	rope := turnedBy(&op, &dims, shape)
+	if !shape.Train { // the cache grows, and the output comes, after the rotation
+		cost.Memory.Forward = stream + element*tokens*(op.Dim+dims.q) + element*dims.kvTokens*(dims.k+dims.v) + rope
+		rope = 0
+	}
 	work := element*tokens*dims.q + element*dims.kvTokens*(dims.k+dims.v) + max(rope, element*tokens*(dims.out+op.Dim)+shape.reduced(op.Dim))
 	switch dims.by {
 	case efficientKernel:
@@ -128,7 +132,15 @@ func (cost *Cost) attentionPeaks(op attention, dims geo, shape *Shape) {
 	if shape.Train {
 		work = max(work, cost.Memory.Saved+max(element*tokens*op.Dim+shape.reduced(op.Dim), op.kernelForward(&dims, shape)))
 	}
-	cost.Memory.Forward = 2*stream + element*tokens*op.Dim + work + cost.Memory.KV
+	cost.Memory.Forward = max(cost.Memory.Forward, 2*stream+element*tokens*op.Dim+work+cost.Memory.KV)
+	if !shape.Train && inMath(&op, shape) {
+		cost.Memory.Forward = stream + element*tokens*op.Dim + dims.mathForward(shape) + cost.Memory.KV
+		return
+	}
+	if !shape.Train && op.FP32Scores && dims.by == scoresInMemory && element < 4 {
+		cost.Memory.Forward = stream + element*tokens*op.Dim + forwardOfCasts(&op, &dims, shape) + cost.Memory.KV
+		return
+	}
 	if !shape.Train {
 		if result, cast := op.scoreTypes(shape); op.written(shape) && cast > 0 && !MixedPrecision(shape.Precision) {
 			// softmax in addition to the scores, and those in its type
@@ -139,6 +151,9 @@ func (cost *Cost) attentionPeaks(op attention, dims geo, shape *Shape) {
 		return
 	}
 	back := op.kernelBackward(&dims, shape)
+	if shape.Parallel {
+		back += element * tokens * op.in()
+	}
 	cost.back = back
 	cost.peak(
 		backwardPoint{stream + back, min(shape.NewGrads, shape.weightBytes()*dims.out*op.Dim), 0},
@@ -146,6 +161,20 @@ func (cost *Cost) attentionPeaks(op attention, dims geo, shape *Shape) {
 		backwardPoint{stream + element*tokens*dims.out, min(shape.NewGrads, shape.weightBytes()*dims.out*op.Dim), min(shape.NewGrads, shape.weightBytes()*dims.out*op.Dim)},
 		backwardPoint{2*stream + element*tokens*(dims.q+op.in()), shape.NewGrads, min(shape.NewGrads, shape.weightBytes()*dims.q*op.in())},
 	)
+}
+
+// turnedBy is the most that rotation makes in addition to the projections' outputs.
+func turnedBy(op *attention, dims *geo, shape *Shape) int64 {
+	element, q, k := shape.elementBytes(), shape.Tokens*dims.q, shape.Tokens*dims.k
+	switch {
+	case op.CastRotation: // both casts, what turned, and a factor, its half turned, and that one's product
+		return 4 * max(2*q+4*k, 4*q+k)
+	case op.FP32Rotation:
+		return max(8*q+element*q, 4*q+8*k+element*k)
+	case op.Turning > 0: // both with the part that turned, before that goes
+		return element * (q + k + (q+k)*op.Turning/max(1, op.HeadDim))
+	}
+	return element * (3*q + k)
 }
 
 // geo is attention's widths and counts.

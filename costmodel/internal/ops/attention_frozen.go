@@ -10,7 +10,7 @@ func (op attention) freeze(cost *Cost, shape *Shape) {
 	dims := op.geometry(shape)
 	inputs, output := shape.adapters()
 	work := cost.Memory.Forward // above what is there, with the trained op's tensors
-	if op.QKNorm == modelgraph.GemmaRMSNorm {
+	if op.QKNorm == modelgraph.GemmaRMSNorm || op.QKNorm != "" && op.QKNormFP32 {
 		cost.Memory.Saved -= 4 * tokens * (dims.q + dims.k)
 	} else if op.QKNorm != "" {
 		cost.Memory.Saved -= element * tokens * (dims.q + dims.k)
@@ -20,7 +20,7 @@ func (op attention) freeze(cost *Cost, shape *Shape) {
 	}
 	kernel := op.kernelSaved(&dims, shape)
 	// The projection reads a copy of the kernel's output, which only it keeps.
-	copied := unpads(&op, &dims, shape) || dims.by == scoresInMemory || dims.by == flashKernel && op.Fused && op.Rope
+	copied := unpads(&op, &dims, shape) || dims.by == scoresInMemory || dims.by == flashKernel && copiesOut(&op)
 	if copied {
 		cost.Memory.Saved -= element * tokens * dims.out
 		kernel -= element * tokens * dims.out

@@ -33,7 +33,9 @@ const (
 // function that was asked for, or the flash-attn package.
 func (op attention) kernelOf(dims *geo, shape *Shape) attentionKernel {
 	switch {
-	case op.Eager || shape.Attention == value.EagerAttention:
+	case hasBias(&op, shape) && op.Cross: // a bias of zeros, contiguous (modeling_t5.py)
+		return flashKernel
+	case op.Eager && !(op.FP32Scores && shape.Attention == value.FlashAttention) || shape.Attention == value.EagerAttention || inMath(&op, shape):
 		return scoresInMemory
 	case shape.Attention == value.FlashAttention:
 		return flashKernel
@@ -47,10 +49,54 @@ func (op attention) kernelOf(dims *geo, shape *Shape) attentionKernel {
 	return efficientKernel
 }
 
+// inMath reports SDPA's math kernel in 16 bits, which takes what no fused kernel does:
+// unequal heads without enable_gqa (sdp_utils_cpp.h, check_batch_size_and_num_heads_dense),
+// and a bias whose last stride is not 1 (check_last_dim_stride_equals_1_dense).
+func inMath(op *attention, shape *Shape) bool {
+	takes := op.KVHeads < op.Heads && !op.Eager || hasBias(op, shape) && !op.Cross
+	return takes && op.Unfused && shape.Attention == "" && shape.elementBytes() < 4
+}
+
+// hasBias reports T5's bias under SDPA in 16 bits. Autocast runs it as before.
+func hasBias(op *attention, shape *Shape) bool {
+	return op.Unfused && op.ScoreBias == "relative" && shape.Attention == "" && shape.elementBytes() < 4 && !MixedPrecision(shape.Precision)
+}
+
+// savedByMath is what that kernel keeps: q, k and v in fp32 with all heads, softmax's
+// fp32 result, and the 16-bit output (attention.cpp, _scaled_dot_product_attention_math).
+func savedByMath(op *attention, dims *geo, shape *Shape) int64 {
+	dropped := int64(0)
+	if hasBias(op, shape) && op.Dropout { // of the weights, too: the result and a mask
+		dropped = 5 * dims.scores
+	}
+	return dropped + 4*shape.Tokens*dims.q + 4*dims.kvTokens*(dims.q+dims.out) + 4*dims.scores + shape.elementBytes()*shape.Tokens*dims.out
+}
+
+// mathForward is its most without gradients: the projections' outputs, q turned, all in
+// fp32 and q scaled, scores and softmax, which of them are −∞, and the mask's bias.
+func (dims *geo) mathForward(shape *Shape) int64 {
+	element, q, kv := shape.elementBytes(), shape.Tokens*dims.q, dims.kvTokens*(dims.k+dims.v)
+	return element*(2*q+kv) + 4*(2*q+kv) + 9*dims.scores + element*shape.Tokens*shape.Length
+}
+
+// forwardOfCasts is the most of FP32Scores without gradients: q and k cast, scores and what
+// division or the mask makes of them, and the weights that the layer before returned.
+func forwardOfCasts(op *attention, dims *geo, shape *Shape) int64 {
+	element, q, k := shape.elementBytes(), shape.Tokens*dims.q, dims.kvTokens*dims.k
+	work := element*q + 4*(q+k) + (8+element)*dims.scores
+	if op.Turning > 0 { // slices of the projections' outputs, and the parts that turned
+		work += element * (q + k + (q+k)*op.Turning/max(1, op.HeadDim))
+	}
+	return work
+}
+
 // kernelSaved is what the kernel and its inputs keep for backward.
 func (op attention) kernelSaved(dims *geo, shape *Shape) int64 {
 	element, tokens := shape.elementBytes(), shape.Tokens
 	saved := element*tokens*dims.q + element*dims.kvTokens*dims.made(op) + element*tokens*dims.out
+	if inMath(&op, shape) {
+		return savedByMath(&op, dims, shape)
+	}
 	if unpads(&op, dims, shape) {
 		saved += element * (shape.Real*dims.out - (tokens-shape.Real)*(dims.q+dims.made(op)))
 	}
@@ -62,9 +108,10 @@ func (op attention) kernelSaved(dims *geo, shape *Shape) int64 {
 	case flashKernel:
 		saved += 4*op.Heads*tokens + seeds(shape)*op.kernelCalls(shape)
 		if fused {
-			// The rotated q is laid out by heads, and so is flash's output,
-			// which .contiguous() then copies.
-			saved += element*tokens*(dims.q+dims.k) + element*tokens*dims.out
+			saved += element * tokens * (dims.q + dims.k)
+		}
+		if copiesOut(&op) {
+			saved += element * tokens * dims.out
 		}
 	case efficientKernel:
 		// attention_backward.cu: log-sum-exp in rows of a multiple of 32.
@@ -75,6 +122,9 @@ func (op attention) kernelSaved(dims *geo, shape *Shape) int64 {
 		}
 	case scoresInMemory:
 		saved += dims.repeated * element
+		if op.FP32Scores { // of q and k, the casts are kept
+			saved += (4 - element) * (tokens*dims.q + dims.kvTokens*dims.k)
+		}
 		saved += dims.scores * op.scoreBytes(shape)
 		if op.SoftCap {
 			saved += dims.scores * element // tanh's output (modeling_gemma2.py, eager_attention_forward)
@@ -86,6 +136,10 @@ func (op attention) kernelSaved(dims *geo, shape *Shape) int64 {
 	}
 	return saved
 }
+
+// copiesOut reports a q that is laid out by heads. Flash's output follows it, and
+// .contiguous() copies that (sdpa_attention.py). A rotated slice has this layout, too.
+func copiesOut(op *attention) bool { return op.Turning > 0 || op.Fused && op.Rope }
 
 // scoreBytes is what is kept an element of the score matrix: softmax's fp32
 // result, and its cast that multiplies v (modeling_llama.py,
@@ -101,6 +155,12 @@ func (op attention) scoreBytes(shape *Shape) int64 {
 // 0 where the result itself multiplies v.
 func (op attention) scoreTypes(shape *Shape) (result, cast int64) {
 	element := shape.elementBytes()
+	switch {
+	case inMath(&op, shape):
+		return 4, 0
+	case op.OwnScores:
+		return element, 0
+	}
 	if op.Fused && !op.Rope && !op.Eager && !MixedPrecision(shape.Precision) || element == 4 {
 		return element, 0
 	}
@@ -153,6 +213,9 @@ func (op attention) kernelBackward(dims *geo, shape *Shape) int64 {
 		// projection kept are gone.
 		result, cast := op.scoreTypes(shape)
 		back = (3*result-cast)*dims.scores - element*tokens*dims.out - shape.casts(0, 0, op.Dim*dims.out)
+		if inMath(&op, shape) {
+			back -= 4 * dims.kvTokens * dims.out // v with all heads
+		}
 	}
 	return back
 }

@@ -27,7 +27,7 @@ func (op head) cost(shape *Shape) Cost {
 	cost := Cost{Known: true, Output: element * nV, FLOPs: 2 * float64(in) * float64(op.Vocab)}
 	if !shape.Train {
 		cost.Memory.Forward = element * (nV + in)
-		if op.SoftCap { // logits / cap, tanh and × cap each make a new tensor
+		if op.SoftCap || op.Scaled { // logits / cap, tanh and × cap each make a new tensor
 			cost.Memory.Forward += element * nV
 		}
 		return cost
@@ -55,8 +55,8 @@ func (op head) cost(shape *Shape) Cost {
 // eagerLoss is ForCausalLMLoss on all logits, nV elements, from in elements of
 // input.
 func (cost *Cost) eagerLoss(op head, shape *Shape, nV, in int64) {
-	element := shape.elementBytes()
-	cost.Memory.Saved = 4*nV + 8*in/max(1, op.Dim) + shape.plainCasts(1, op.Dim, op.Dim*op.Vocab)
+	element, each := shape.elementBytes(), op.lossBytes(shape)
+	cost.Memory.Saved = each*nV + 8*in/max(1, op.Dim) + shape.plainCasts(1, op.Dim, op.Dim*op.Vocab)
 	if shape.HeadAlone && !MixedPrecision(shape.Precision) {
 		// The input, for the weight's gradient: if the norm is on another
 		// device, the hook's copy of it.
@@ -66,8 +66,8 @@ func (cost *Cost) eagerLoss(op head, shape *Shape, nV, in int64) {
 		cost.Memory.Saved += element * nV // tanh's output
 	}
 	cost.Memory.Forward = cost.Memory.Saved + element*nV
-	if element < 4 {
-		cost.Memory.Forward += 4 * nV // logits.float()
+	if element < each {
+		cost.Memory.Forward += each * nV // logits.float()
 	}
 	if MixedPrecision(shape.Precision) {
 		cost.Memory.Forward += shape.streamBytes() * in // the norm's output, a variable of the model's forward
@@ -76,10 +76,23 @@ func (cost *Cost) eagerLoss(op head, shape *Shape, nV, in int64) {
 		cost.Memory.LossForward, cost.Memory.Forward = cost.Memory.Forward, element*(nV+in)
 	}
 	// The logits' gradient, the input's, and the weight's.
-	cost.lossParts(8*nV, backwardPoint{element*nV + shape.streamBytes()*in - 4*nV, shape.NewGrads + shape.SecondGrads, shape.NewGrads + shape.SecondGrads})
+	grads, sums := shape.NewGrads+shape.SecondGrads, int64(0)
+	if grads > shape.weightBytes()*op.Dim*op.Vocab && !op.Pooled {
+		sums = ReduceBuffer(nV/max(1, op.Vocab), op.Vocab) // the bias's gradient
+	}
+	cost.lossParts(2*each*nV, backwardPoint{element*nV + shape.streamBytes()*in - each*nV + sums, grads, grads})
 	if shape.Shared {
 		cost.sharedLoss(shape, nV, in)
 	}
+}
+
+// lossBytes is the size of an element of log-softmax. Autocast runs it in fp32
+// (autocast_mode.h: cross_entropy_loss among AT_FORALL_FP32).
+func (op head) lossBytes(shape *Shape) int64 {
+	if op.OwnType && !MixedPrecision(shape.Precision) {
+		return shape.elementBytes()
+	}
+	return 4
 }
 
 // sharedLoss adds the memory of a loss over a sharded vocabulary. In forward,
@@ -131,7 +144,8 @@ func (op head) freeze(cost *Cost, shape *Shape) {
 		cost.peak(backwardPoint{0, shape.NewGrads, shape.NewGrads})
 		return
 	}
-	cost.lossParts(8*nV, backwardPoint{shape.elementBytes()*nV + shape.streamBytes()*in - 4*nV, shape.NewGrads, shape.NewGrads})
+	each := op.lossBytes(shape)
+	cost.lossParts(2*each*nV, backwardPoint{shape.elementBytes()*nV + shape.streamBytes()*in - each*nV, shape.NewGrads, shape.NewGrads})
 }
 
 // lossParts are the backward of the loss, and what follows once the gradient

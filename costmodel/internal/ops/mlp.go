@@ -24,6 +24,10 @@ func (op mlp) cost(shape *Shape) Cost {
 	cost.Memory.Saved = element*tensors*fN + shape.casts(linears, op.Dim, 0)
 	cost.mlpCasts(op, shape, mats)
 	cost.Memory.Forward = 2*stream + element*op.Dim*tokens + element*working*fN
+	if op.Activation == "xielu" { // where it is positive
+		cost.Memory.Saved += fN
+		cost.Memory.Forward += fN
+	}
 	if shape.Train {
 		cost.Memory.Forward = max(cost.Memory.Forward, 2*stream+element*op.Dim*tokens+cost.Memory.Saved)
 	}
@@ -43,7 +47,11 @@ func (op mlp) cost(shape *Shape) Cost {
 	if op.oneKernel(shape) {
 		factors = 0
 	}
-	if !op.Gated && act <= 1 {
+	switch {
+	case op.Gated:
+	case op.Activation == "relu2": // pow's, its product with 2, and with the gradient (FunctionsManual.cpp, pow_backward)
+		factors = 3
+	case act <= 1:
 		factors = 1 // one kernel with one input
 	}
 	cost.peak(
@@ -59,12 +67,17 @@ func (op mlp) cost(shape *Shape) Cost {
 	if biases := shape.NewGrads - 2*matrix; !op.Gated && biases > 0 {
 		// the sums of fc2's and of fc1's bias gradient; by the latter fc2's
 		// output, which a scale keeps, is gone too
-		left := 2*stream + element*fN - element*tensors*fN
+		left, first := 2*stream+element*fN-element*tensors*fN, stream+element*fN
 		if op.LayerScale {
 			left -= stream
 		}
+		if shape.Recompute && !MixedPrecision(shape.Precision) {
+			// What a checkpoint makes again lives as long as the node's apply; the sum
+			// comes after (torch/csrc/autograd/engine.cpp, validate_outputs).
+			left, first = left-element*op.Dim*tokens, first-element*fN
+		}
 		cost.peak(
-			backwardPoint{stream + element*fN + ReduceBuffer(tokens, op.Dim), matrix, matrix},
+			backwardPoint{first + ReduceBuffer(tokens, op.Dim), matrix, matrix},
 			backwardPoint{left + ReduceBuffer(tokens, op.Hidden), shape.NewGrads, in},
 		)
 	}
@@ -78,10 +91,10 @@ func (op mlp) cost(shape *Shape) Cost {
 // linear layers on the input, and the matrices.
 func (op mlp) counts(shape *Shape) (tensors, working, linears, mats int64) {
 	act := activationExtra(op.Activation)
-	tensors, working, linears, mats = act+1, act+1, 1, 2
+	tensors, working, linears, mats = act+1, activationWork(op.Activation), 1, 2
 	if op.Gated {
-		tensors, mats = act+3, 3 // and up, and the product
-		working = max(act+2, 3)  // gate goes once its activation is there
+		tensors, mats = act+3, 3                        // and up, and the product
+		working = max(activationWork(op.Activation), 3) // gate goes once its activation is there
 		linears = 2
 		if op.Fused {
 			linears, working = 1, working+1

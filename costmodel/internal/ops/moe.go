@@ -19,6 +19,9 @@ func (op moe) shared() mlp {
 func (op moe) cost(shape *Shape) Cost {
 	element, tokens := shape.streamBytes(), shape.Tokens
 	rows := op.TopK * tokens
+	if op.Dense {
+		rows = op.Experts * tokens
+	}
 	stream := shape.streamBytes() * op.Dim * tokens
 	cost := Cost{Known: true, Output: stream}
 	cost.FLOPs = 2*float64(rows)*float64(3*op.Dim*op.Hidden) + 2*float64(tokens)*float64(op.Dim*op.Experts)
@@ -29,6 +32,17 @@ func (op moe) cost(shape *Shape) Cost {
 	cost.Memory.Saved += shape.casts(1, op.Dim, 0) + cost.Casts
 	// The experts' output comes when gate and up are gone.
 	work := rows * (element*op.Dim + 4*element*op.Hidden)
+	if op.FP32Routing && element < 4 {
+		// The gathered input, the experts' output, that times the fp32 weights, and the
+		// product in the tokens' order (integrations/moe.py, grouped_mm_experts_forward).
+		work = max(work, 12*rows*op.Dim)
+	}
+	if op.Clamped {
+		work = clamped(&cost, op, shape, rows)
+	}
+	if op.Dense { // no result is weighted
+		cost.Memory.Saved -= rows * element * op.Dim
+	}
 	if op.SharedHidden > 0 {
 		own := *shape
 		own.Weights = 3 * op.Dim * op.SharedHidden
@@ -37,7 +51,7 @@ func (op moe) cost(shape *Shape) Cost {
 		cost.Casts += shared.Casts
 		cost.FLOPs += shared.FLOPs
 	}
-	cost.Memory.Forward = 2*stream + element*op.Dim*tokens + work
+	cost.Memory.Forward = max(cost.Memory.Forward, 2*stream+element*op.Dim*tokens+work)
 	if shape.Train {
 		// The experts' output times the fp32 weights, and that put back in order.
 		cost.Memory.Forward = max(cost.Memory.Forward, stream+cost.Memory.Saved+8*rows*op.Dim)
@@ -61,6 +75,18 @@ func (op moe) cost(shape *Shape) Cost {
 		backwardPoint{3*stream - rows*element*(op.Dim+4*op.Hidden), shape.NewGrads, min(shape.NewGrads, 2*down)},
 	)
 	return cost
+}
+
+// clamped adds what GptOssExperts._apply_gate keeps: the clamped gate and its sigmoid,
+// their product, up + 1, and the result, with gate and up before. It is the work without
+// gradients: both clamped, and gate, up and their bias.
+func clamped(cost *Cost, op moe, shape *Shape, rows int64) (work int64) {
+	element := shape.streamBytes()
+	cost.Memory.Saved += 3 * rows * element * op.Hidden
+	if shape.Train { // the bias of each row and the clamped up, before the experts' output
+		cost.Memory.Forward = 3*shape.streamBytes()*op.Dim*shape.Tokens + cost.Memory.Saved + rows*element*(3*op.Hidden-op.Dim)
+	}
+	return rows * element * (op.Dim + 9*op.Hidden)
 }
 
 // freeze drops the gathered input and the product of each expert.

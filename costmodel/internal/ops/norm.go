@@ -40,15 +40,27 @@ func (op norm) eager(shape *Shape) Cost {
 	}
 	switch op.Style {
 	case modelgraph.LayerNorm:
+		if op.Eager {
+			eagerLayerNorm(&cost, op, shape, out)
+			return cost
+		}
 		cost.Memory.Saved = shape.streamBytes()*hN + 8*shape.Tokens + out
-		cost.Memory.Forward = cost.Memory.Saved + 2*shape.streamBytes()*hN
+		if shape.InputShared {
+			cost.Memory.Saved -= shape.streamBytes() * hN
+		}
+		if op.FP32 && shape.half() { // a copy of the input, the kernel's result, its cast
+			cost.Memory.Saved += 2 * hN
+			cost.Memory.Forward = 8*hN + 2*shape.streamBytes()*hN
+			cost.peak(backwardPoint{shape.streamBytes()*hN + 8*hN, shape.NewGrads, 0})
+		}
+		cost.Memory.Forward = max(cost.Memory.Forward, cost.Memory.Saved+2*shape.streamBytes()*hN)
 		cost.peak(backwardPoint{3 * shape.streamBytes() * hN, shape.NewGrads, 0})
 		return cost
 	case modelgraph.GemmaRMSNorm:
 		cost.Memory.Saved = 8*hN + 4*shape.Tokens + out + 4*op.Dim
 	default:
 		cost.Memory.Saved = 8*hN + 4*shape.Tokens + out
-		if shape.half() {
+		if shape.half() && !op.FP32 {
 			cost.Memory.Saved -= 2 * hN // the normalised tensor is kept in 16 bits
 		}
 	}
@@ -60,23 +72,45 @@ func (op norm) eager(shape *Shape) Cost {
 	// pow's backward holds five fp32 tensors when one of the saved 8hN is
 	// gone, above the residual's gradient.
 	residual := shape.streamBytes() * hN
-	if op.Style == modelgraph.GemmaRMSNorm {
+	if op.Style == modelgraph.GemmaRMSNorm || op.FP32 {
 		if shape.HeadAlone {
 			residual = 0 // the head's gradient is cast and goes
 		}
-		// The gradient in fp32, that of the normalised tensor, and its product
-		// with it, which is summed over the rows for 1 + weight. A checkpoint
-		// has let go of the normalised tensor by then: what it makes again
-		// lives as long as the node's apply, the sum comes after
-		// (torch/csrc/autograd/engine.cpp, validate_outputs).
-		summed := 12 * hN
-		if shape.Recompute && !shape.HeadAlone {
-			summed -= 4 * hN
-		}
-		cost.peak(backwardPoint{residual + summed + ReduceBuffer(shape.Tokens, op.Dim), shape.NewGrads, 0})
+		summed(&cost, op, shape)
 	}
 	cost.peak(backwardPoint{residual + 16*hN, shape.NewGrads, 0})
 	return cost
+}
+
+// summed is the weight's gradient in fp32: the gradient, that of the normalised tensor,
+// and its product with it, which is summed over the rows. A checkpoint has let go of the
+// normalised tensor by then: what it makes again lives as long as the node's apply, the
+// sum comes after (torch/csrc/autograd/engine.cpp, validate_outputs).
+func summed(cost *Cost, op norm, shape *Shape) {
+	hN := op.Dim * shape.Tokens
+	bytes := 12*hN + ReduceBuffer(shape.Tokens, op.Dim)
+	if !shape.HeadAlone { // where the head's gradient is cast and goes
+		bytes += shape.streamBytes() * hN
+		if shape.Recompute {
+			bytes -= 4 * hN
+		}
+	}
+	cost.peak(backwardPoint{bytes, shape.NewGrads, 0})
+}
+
+// eagerLayerNorm is CohereLayerNorm.forward: x − mean twice, for the variance and for the
+// result, and the result before the weight, all in fp32 (modeling_cohere.py). In
+// backward, pow's gradients exist when two of these are gone.
+func eagerLayerNorm(cost *Cost, op norm, shape *Shape, out int64) {
+	hN := op.Dim * shape.Tokens
+	summed(cost, op, shape)
+	stream := shape.streamBytes() * hN
+	cost.Memory.Saved = 12*hN + 8*shape.Tokens + out
+	cost.Memory.Forward = stream + 16*hN
+	if !shape.Train {
+		cost.Memory.Forward = stream + 12*hN
+	}
+	cost.peak(backwardPoint{stream + 12*hN, shape.NewGrads, 0})
 }
 
 func (shape *Shape) oneKernel(style modelgraph.NormStyle) bool {
@@ -104,7 +138,18 @@ func (op norm) freeze(cost *Cost, shape *Shape) {
 	switch op.Style {
 	case modelgraph.LayerNorm:
 		cost.Memory.Saved = shape.streamBytes()*hN + 8*shape.Tokens
+		if shape.InputShared && (shape.half() || !shape.InputSaved) {
+			cost.Memory.Saved -= shape.streamBytes() * hN
+		}
 		back = 3 * shape.streamBytes() * hN
+		switch {
+		case op.Eager:
+			cost.Memory.Saved = 8*hN + 8*shape.Tokens
+			back += 12 * hN
+		case op.FP32 && shape.half():
+			cost.Memory.Saved += 2 * hN
+			back = shape.streamBytes()*hN + 8*hN
+		}
 	case modelgraph.GemmaRMSNorm:
 		cost.Memory.Saved += 4 * op.Dim
 	case modelgraph.RMSNorm:

@@ -37,6 +37,9 @@ func Of(op modelgraph.Op, shape *Shape) Cost {
 			cost.Memory.Forward, cost.Memory.HeadPeak = 0, cost.Memory.Forward
 		}
 		cost.Memory.Forward = max(cost.Memory.Forward, cost.Memory.KV)
+		if shape.StreamInput {
+			cost.Memory.Forward -= cost.Output // no norm's output
+		}
 		if work := asked.quantInfer(shape); work > 0 { // in addition to input, residual and normed input
 			cost.Memory.Forward = max(cost.Memory.Forward, 3*cost.Output+cost.Memory.KV+work)
 		}
@@ -45,6 +48,9 @@ func Of(op modelgraph.Op, shape *Shape) Cost {
 	}
 	cost.Memory.Forward -= cost.Memory.KV // training keeps no cache
 	cost.Memory.KV, cost.Memory.CacheGrowth, cost.Memory.HeadPeak, cost.Memory.UntilBodyEnd, cost.Arguments = 0, 0, 0, 0, 0
+	if shape.StreamInput && !shape.Frozen {
+		cost.Memory.Saved += cost.Output
+	}
 	if shape.Frozen {
 		cost = cost.frozen(asked, shape)
 		cost.Casts = 0                             // autocast caches copies of trained weights alone

@@ -43,6 +43,13 @@ type Shape struct {
 	Scatter bool
 	// InputSaved: the layer that made the input keeps it.
 	InputSaved bool
+	// StreamInput: no norm comes before: linear layers keep the residual stream itself.
+	StreamInput bool
+	// InputShared: another LayerNorm keeps the same input (parallel parts with a norm each).
+	InputShared bool
+	// Parallel: a feed-forward reads the same norm's output, whose gradient it has made
+	// when attention's backward runs.
+	Parallel bool
 	// Checkpoint: the checkpoint of the layer's unit keeps its input.
 	Checkpoint bool
 	// RotaryCopies: the layer gets a copy of the cosines and sines of its own.

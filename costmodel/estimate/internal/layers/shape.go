@@ -21,6 +21,9 @@ func (model *Model) shapes() {
 	for i := range model.Layers {
 		shape := model.shape(i)
 		shape.HeadAlone, shape.Inputs = alone[i], i == inputs
+		shape.Parallel = model.parallel(i)
+		shape.InputShared = model.sharesInput(i)
+		shape.StreamInput = readsStream(model, i) && !(shape.Recompute && model.entersUnit(i))
 		shape.Scatter = shape.Inputs && shape.Images
 		shape.Checkpoint = shape.Recompute && !shape.RotaryCopies && model.entersUnit(i)
 		if model.Rules.Modules == ops.Torchtitan {
@@ -145,6 +148,58 @@ func (model *Model) inputSaved(i int) bool {
 		return reads && !op.Post && !ops.MixedPrecision(model.Rules.Compute)
 	case modelgraph.Linear:
 		return op.Activation != "" && (reads || ops.KeepsOutput(op.Activation))
+	}
+	return false
+}
+
+// readsStream reports attention or a feed-forward that no norm precedes
+// (modeling_olmo2.py, Olmo2DecoderLayer). Autocast keeps casts in its place.
+func readsStream(model *Model, i int) bool {
+	layer := &model.Layers[i]
+	switch layer.Op.(type) {
+	case modelgraph.Attention, modelgraph.MLP, modelgraph.MoE:
+	default:
+		return false
+	}
+	if len(layer.InputLayers) == 0 || ops.MixedPrecision(model.Rules.Compute) {
+		return false
+	}
+	from := &model.Layers[layer.InputLayers[0]]
+	norm, ok := from.Op.(modelgraph.Norm)
+	_, embedded := from.Op.(modelgraph.Embedding)
+	return ok && norm.Post || embedded
+}
+
+// sharesInput reports a norm whose input an earlier one of the unit reads, too
+// (modeling_gpt_neox.py, GPTNeoXLayer), or the unit's checkpoint keeps.
+func (model *Model) sharesInput(i int) bool {
+	in := model.Layers[i].InputLayers
+	if _, norm := model.Layers[i].Op.(modelgraph.Norm); !norm || len(in) == 0 {
+		return false
+	}
+	if model.Recomputes && model.entersUnit(i) && !tileBlock(model.Graph, model.Layers[i].UnitIndex) {
+		return true
+	}
+	for j := model.Graph.Units[model.Layers[i].UnitIndex].First; j < i; j++ {
+		_, norm := model.Layers[j].Op.(modelgraph.Norm)
+		if from := model.Layers[j].InputLayers; norm && len(from) > 0 && from[0] == in[0] {
+			return true
+		}
+	}
+	return false
+}
+
+// parallel reports attention next to a feed-forward that reads the same input.
+func (model *Model) parallel(i int) bool {
+	in := model.Layers[i].InputLayers
+	if _, attends := model.Layers[i].Op.(modelgraph.Attention); !attends || len(in) == 0 {
+		return false
+	}
+	for j := i + 1; j < model.Graph.Units[model.Layers[i].UnitIndex].End; j++ {
+		_, forward := model.Layers[j].Op.(modelgraph.MLP)
+		if from := model.Layers[j].InputLayers; forward && len(from) > 0 && from[0] == in[0] {
+			return true
+		}
 	}
 	return false
 }

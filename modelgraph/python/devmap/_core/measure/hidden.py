@@ -80,6 +80,23 @@ def _layer_norm_backward(_grad, x, shape, *_, **__):
     return [4 * width * min(64, -(-rows // 128))] * 2 if rows > 128 else []
 
 
+def _sum(tensor, dim=None, *_, **__):
+    """native/cuda/Reduce.cuh, setReduceConfig, ReduceConfig.global_memory_size: the parts of a sum over rows (a bias's
+    gradient), fp32. A block of 32 times 4 threads has 4 columns a thread; rows are cut over blocks where a thread would
+    have 256 values."""
+    dims = sorted(one % tensor.dim() for one in dim) if dim else []
+    if not tensor.is_contiguous() or not dims or dims != list(range(len(dims))) or len(dims) == tensor.dim():
+        return []
+    rows, columns = math.prod(tensor.shape[: len(dims)]), math.prod(tensor.shape[len(dims) :])
+    if columns % 4 or columns < 128:
+        return []
+    values, blocks, target = -(-rows // 4), -(-columns // 128), 132 * 2048 // 128
+    if values < 256 or blocks > target:
+        return []
+    parts = max(min(-(-target // blocks), -(-values // 16)), -(-values // 256))
+    return [4 * columns * parts * 128] if parts > 1 else []
+
+
 BEFORE: dict[str, Callable[..., list[int]]] = {"_softmax_backward_data": _softmax_backward}
 AFTER: dict[str, Callable[..., list[int]]] = {
     "_scaled_dot_product_flash_attention_backward": _flash_backward,
@@ -88,6 +105,7 @@ AFTER: dict[str, Callable[..., list[int]]] = {
     "_scaled_dot_product_efficient_attention_backward": _efficient_backward,
     "embedding_dense_backward": _embedding_backward,
     "native_layer_norm_backward": _layer_norm_backward,
+    "sum": _sum,
 }
 
 # Losses that are made in the size of their input and then resized: the storage stays (native/cuda/Loss.cu,
