@@ -95,6 +95,7 @@ func TestJobKeys(t *testing.T) {
 		{"axolotl", "--preset axolotl --strategy ddp --float8 rowwise"},
 		{"axolotl", "--preset axolotl --strategy ddp --eval-batch 4"},
 		{"axolotl", "--preset axolotl --strategy ddp --loss fused"},
+		{"axolotl", "--preset axolotl --strategy fsdp --shard-degree 2"},
 		{"llamafactory", "--preset llamafactory --strategy ddp --eval-batch 4"},
 	} {
 		t.Run(c.engine+" "+c.flags, func(t *testing.T) {

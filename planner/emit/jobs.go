@@ -120,7 +120,7 @@ func (trainer *trainer) strategy(plan *devicemap.Plan) error {
 			others = append(others, "emit --for "+other.name)
 		}
 	}
-	if zeroPlan(plan) {
+	if underZero(&plan.Workload) {
 		others = append(others, "emit --for deepspeed")
 	}
 	remedy := costmodel.Messagef("plan it with %v", costmodel.Set("strategy", trainer.strategies[0]))
@@ -215,7 +215,7 @@ func arguments(plan *devicemap.Plan) (keys mapping, err error) {
 			{"cpu_offload", workload.HostShards},
 		}})
 		return keys, nil
-	case zeroPlan(plan):
+	case underZero(workload):
 		config, err := inline(plan)
 		if err != nil {
 			return nil, err
