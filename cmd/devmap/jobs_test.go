@@ -22,6 +22,7 @@ func TestJobFiles(t *testing.T) {
 		{"trl", "trl-sft", "ddp fsdp zero1 zero3", ""},
 		{"llamafactory", "llamafactory", "ddp fsdp zero2 zero3", ""},
 		{"axolotl", "axolotl", "ddp fsdp zero2", ""},
+		{"torchtune", "torchtune", "fsdp", "attention"},
 	} {
 		for _, strategy := range strings.Fields(c.strategies) {
 			for _, method := range methods {
@@ -32,6 +33,9 @@ func TestJobFiles(t *testing.T) {
 					continue
 				case c.engine == "axolotl" && strategy != "ddp" && (strings.Contains(method, "lora") || strings.Contains(method, "8bit")):
 					continue // devmap counts no adapters there, and axolotl refuses the optimizer
+				}
+				if c.engine == "torchtune" { // its recipe names them
+					method = strings.ReplaceAll(method, "all-linear", "q_proj,k_proj,v_proj,o_proj,gate_proj,up_proj,down_proj")
 				}
 				t.Run(strings.Join([]string{c.engine, strategy, method}, " "), func(t *testing.T) {
 					t.Parallel()

@@ -20,7 +20,8 @@ type trainer struct {
 	presets    []string // it takes plans of these
 	strategies []costmodel.Strategy
 	write      func(plan *devicemap.Plan) (mapping, error)
-	start      string // the command: file %[1]s on %[2]d GPUs
+	ofModel    func(input *Input) (mapping, error) // in the place of write: it needs the model's config.json
+	start      string                              // the command: file %[1]s on %[2]d GPUs
 	note       string
 }
 
@@ -60,6 +61,11 @@ var trainers = []*trainer{
 		start:   "accelerate launch --config_file %[1]s SCRIPT",
 		note:    "the file says how processes start: batch, sequences, accumulation and optimizer are SCRIPT's",
 	},
+	{
+		name: "torchtune", file: "torchtune.yaml", presets: []string{"torchtune"}, strategies: []costmodel.Strategy{costmodel.FSDP}, ofModel: torchTune,
+		start: "tune run --nproc_per_node %[2]d %[3]s --config %[1]s",
+		note:  "replace MODEL, TOKENIZER and OUTPUT in the file, and list the checkpoint's files in checkpoint_files",
+	},
 }
 
 func init() {
@@ -71,11 +77,11 @@ func init() {
 // register adds the program's target.
 func (trainer *trainer) register() {
 	register(&Target{
-		Name: trainer.name, File: trainer.file,
+		Name: trainer.name, File: trainer.file, Config: trainer.ofModel != nil,
 		Example: "llama-3.2-1b --gpus 2 --gpu h100-80gb --batch 1 --seq 1024 --preset " + trainer.presets[0], Golden: []string{"job-" + trainer.name},
 		needs: []need{training(trainer.name + " trains"), trainer.preset, trainer.strategy},
 		Write: func(to io.Writer, input *Input) error {
-			keys, err := trainer.write(input.Plan)
+			keys, err := trainer.keys(input)
 			if err != nil {
 				return err
 			}
@@ -87,9 +93,32 @@ func (trainer *trainer) register() {
 			if input.Plan.Workload.Float8 != "" && trainer.name == "accelerate-config" { // transformers/training_args.py, __post_init__
 				note += ", whose TrainingArguments must have bf16=False, or it overwrites fp8"
 			}
-			return fmt.Sprintf(trainer.start, quote.Path(file), input.Plan.Workload.World), note
+			return trainer.command(input.Plan, quote.Path(file)), note
 		},
 	})
+}
+
+func (trainer *trainer) keys(input *Input) (mapping, error) {
+	if trainer.ofModel != nil {
+		return trainer.ofModel(input)
+	}
+	return trainer.write(input.Plan)
+}
+
+// command starts the program with its file. torchtune's recipes of one GPU are others.
+func (trainer *trainer) command(plan *devicemap.Plan, file string) string {
+	workload := &plan.Workload
+	if trainer.name != "torchtune" {
+		return fmt.Sprintf(trainer.start, file, workload.World)
+	}
+	recipe := "full_finetune"
+	if workload.LoRARank > 0 {
+		recipe = "lora_finetune"
+	}
+	if workload.World == 1 {
+		return fmt.Sprintf("tune run %s_single_device --config %s", recipe, file)
+	}
+	return fmt.Sprintf(trainer.start, file, workload.World, recipe+"_distributed")
 }
 
 // preset demands a plan that counts the memory of the program.

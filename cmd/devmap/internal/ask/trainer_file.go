@@ -296,7 +296,7 @@ func (file *trainerFile) read(values map[string]string) ([]presetSet, error) {
 	if err := file.contradicts(values); err != nil {
 		return nil, err
 	}
-	sets := slices.Concat(file.evaluation(values), file.liger(values))
+	sets := slices.Concat(file.evaluation(values), file.liger(values), file.tuneTargets(values))
 	for _, key := range slices.Sorted(maps.Keys(file.Keys)) {
 		value, ok := values[key]
 		means := file.Keys[key]["absent"]
@@ -335,6 +335,20 @@ func (file *trainerFile) liger(values map[string]string) []presetSet {
 	}
 	delete(values, loss)
 	return []presetSet{{Field: "liger", Value: "true", Source: loss}}
+}
+
+// tuneTargets are the modules with adapters in torchtune's recipe, of which two keys
+// name those of attention and those of MLPs.
+func (file *trainerFile) tuneTargets(values map[string]string) []presetSet {
+	const key = "model.lora_attn_modules"
+	if file.Keys[key] == nil || values[key] == "" {
+		return nil
+	}
+	targets := strings.ReplaceAll(values[key], "output_proj", "o_proj")
+	if strings.EqualFold(values["model.apply_lora_to_mlp"], "true") {
+		targets += ",gate_proj,up_proj,down_proj"
+	}
+	return []presetSet{{Field: "lora_targets", Value: targets, Source: key}}
 }
 
 // uncounted refuses a value, with what to do, or the value that is nearest.
