@@ -20,9 +20,11 @@ type trainer struct {
 	presets    []string // it takes plans of these
 	strategies []costmodel.Strategy
 	write      func(plan *devicemap.Plan) (mapping, error)
-	ofModel    func(input *Input) (mapping, error) // in the place of write: it needs the model's config.json
-	start      string                              // the command: file %[1]s on %[2]d GPUs
-	note       string
+	ofModel    func(to io.Writer, input *Input) error // in the place of write: it needs the model's config.json
+	start      string                                 // the command: file %[1]s on %[2]d GPUs
+	// launch starts one host of several: FILE, TORCHRUN for torchrun's arguments,
+	// MACHINE for the same in accelerate's.
+	launch, note string
 }
 
 var sharded = []costmodel.Strategy{costmodel.DDP, costmodel.FSDP, costmodel.Zero1, costmodel.Zero2, costmodel.Zero3}
@@ -31,40 +33,47 @@ var sharded = []costmodel.Strategy{costmodel.DDP, costmodel.FSDP, costmodel.Zero
 var trainers = []*trainer{
 	{
 		name: "transformers", file: "training_args.yaml", presets: []string{"transformers"}, strategies: sharded, write: trainingArguments,
-		start: "torchrun --nproc_per_node %[2]d SCRIPT %[1]s",
-		note:  "SCRIPT reads the file with HfArgumentParser(TrainingArguments).parse_yaml_file; model and sequences are SCRIPT's",
+		start:  "torchrun --nproc_per_node %[2]d SCRIPT %[1]s",
+		launch: `torchrun TORCHRUN SCRIPT FILE`,
+		note:   "SCRIPT reads the file with HfArgumentParser(TrainingArguments).parse_yaml_file; model and sequences are SCRIPT's",
 	},
 	{
 		name: "trl", file: "sft.yaml", presets: []string{"trl-sft"}, strategies: sharded, write: trlArguments,
-		start: "trl sft --config %[1]s --num_processes %[2]d",
-		note:  "replace MODEL, DATASET and OUTPUT in the file",
+		start:  "trl sft --config %[1]s --num_processes %[2]d",
+		launch: `torchrun TORCHRUN -m trl.scripts.sft --config FILE`,
+		note:   "replace MODEL, DATASET and OUTPUT in the file",
 	},
 	{
 		name: "llamafactory", file: "llamafactory.yaml", presets: []string{"llamafactory"}, strategies: sharded, write: llamaFactory,
-		start: "FORCE_TORCHRUN=1 NPROC_PER_NODE=%[2]d llamafactory-cli train %[1]s",
-		note:  "replace MODEL, DATASET, TEMPLATE and OUTPUT in the file",
+		start:  "FORCE_TORCHRUN=1 NPROC_PER_NODE=%[2]d llamafactory-cli train %[1]s",
+		launch: `env FORCE_TORCHRUN=1 llamafactory-cli train FILE`,
+		note:   "replace MODEL, DATASET, TEMPLATE and OUTPUT in the file",
 	},
 	{
 		name: "axolotl", file: "axolotl.yaml", presets: []string{"axolotl"}, strategies: sharded, write: axolotl,
-		start: "axolotl train %[1]s --num-processes %[2]d",
-		note:  "replace MODEL, DATASET, TEMPLATE and OUTPUT in the file",
+		start:  "axolotl train %[1]s --num-processes %[2]d",
+		launch: `torchrun TORCHRUN -m axolotl.cli.train FILE`,
+		note:   "replace MODEL, DATASET, TEMPLATE and OUTPUT in the file",
 	},
 	{
 		name: "lightning", file: "lightning.yaml", presets: []string{"lightning", "lightning:model-parallel"},
 		strategies: []costmodel.Strategy{costmodel.DDP, costmodel.FSDP}, write: lightningTrainer,
-		start: "python3 SCRIPT fit --config %[1]s",
-		note:  "SCRIPT makes a LightningCLI; its model and its DataLoader, with batch and sequences, are not in the file",
+		start:  "python3 SCRIPT fit --config %[1]s",
+		launch: `torchrun TORCHRUN SCRIPT fit --config FILE`,
+		note:   "SCRIPT makes a LightningCLI; its model and its DataLoader, with batch and sequences, are not in the file",
 	},
 	{
 		name: "accelerate-config", file: "accelerate.yaml", strategies: []costmodel.Strategy{costmodel.DDP, costmodel.FSDP, costmodel.HSDP}, write: accelerateConfig,
 		presets: []string{"transformers", "transformers:fsdp1", "transformers:fsdp1-prefetch", "trl-sft", "trl-dpo", "trl-grpo", "llamafactory"},
 		start:   "accelerate launch --config_file %[1]s SCRIPT",
+		launch:  `accelerate launch --config_file FILEMACHINE SCRIPT`,
 		note:    "the file says how processes start: batch, sequences, accumulation and optimizer are SCRIPT's",
 	},
 	{
 		name: "torchtune", file: "torchtune.yaml", presets: []string{"torchtune"}, strategies: []costmodel.Strategy{costmodel.FSDP}, ofModel: torchTune,
-		start: "tune run --nproc_per_node %[2]d %[3]s --config %[1]s",
-		note:  "replace MODEL, TOKENIZER and OUTPUT in the file, and list the checkpoint's files in checkpoint_files",
+		start:  "tune run %[3]s --config %[1]s",
+		launch: `tune run RECIPE --config FILE`,
+		note:   "replace MODEL, TOKENIZER and OUTPUT in the file, and list the checkpoint's files in checkpoint_files",
 	},
 }
 
@@ -80,13 +89,9 @@ func (trainer *trainer) register() {
 		Name: trainer.name, File: trainer.file, Config: trainer.ofModel != nil,
 		Example: "llama-3.2-1b --gpus 2 --gpu h100-80gb --batch 1 --seq 1024 --preset " + trainer.presets[0], Golden: []string{"job-" + trainer.name},
 		needs: []need{training(trainer.name + " trains"), trainer.preset, trainer.strategy},
-		Write: func(to io.Writer, input *Input) error {
-			keys, err := trainer.keys(input)
-			if err != nil {
-				return err
-			}
-			workload := &input.Plan.Workload
-			return keys.print(to, fmt.Sprintf("devmap's plan of %s: %s on %d GPUs", quote.Comment(input.Plan.Model.Name), workload.Strategy, workload.World))
+		Write: trainer.print,
+		Folder: func(input *Input) (map[string]string, error) {
+			return folder(input, trainer.file, trainer.print, trainer.onHost(input.Plan, trainer.file))
 		},
 		Usage: func(input *Input, file string) (usage, note string) {
 			note = trainer.note
@@ -98,27 +103,45 @@ func (trainer *trainer) register() {
 	})
 }
 
-func (trainer *trainer) keys(input *Input) (mapping, error) {
+// print writes the file.
+func (trainer *trainer) print(to io.Writer, input *Input) error {
 	if trainer.ofModel != nil {
-		return trainer.ofModel(input)
+		return trainer.ofModel(to, input)
 	}
-	return trainer.write(input.Plan)
+	keys, err := trainer.write(input.Plan)
+	if err != nil {
+		return err
+	}
+	return keys.print(to, headline(input.Plan))
 }
 
-// command starts the program with its file. torchtune's recipes of one GPU are others.
+// command starts the program with its file, on one host alone or on each of several.
 func (trainer *trainer) command(plan *devicemap.Plan, file string) string {
-	workload := &plan.Workload
-	if trainer.name != "torchtune" {
-		return fmt.Sprintf(trainer.start, file, workload.World)
+	if hosts, _ := hostsOf(plan); hosts > 1 {
+		return trainer.onHost(plan, file)
 	}
-	recipe := "full_finetune"
+	return fmt.Sprintf(trainer.start, file, plan.Workload.World, recipe(&plan.Workload, fmt.Sprintf("--nproc_per_node %d ", plan.Workload.World)))
+}
+
+// onHost starts the program on a host whose variables say its place.
+func (trainer *trainer) onHost(plan *devicemap.Plan, file string) string {
+	machine, arguments := "", torchrun(plan)
+	if hosts, _ := hostsOf(plan); hosts > 1 {
+		machine = ` --machine_rank "$NODE_RANK" --main_process_ip "$MASTER_ADDR" --main_process_port "$MASTER_PORT"`
+	}
+	return strings.NewReplacer("TORCHRUN", arguments, "RECIPE", recipe(&plan.Workload, arguments+" "), "MACHINE", machine, "FILE", file).Replace(trainer.launch)
+}
+
+// recipe is torchtune's, with torchrun's arguments; the one for one GPU takes none.
+func recipe(workload *costmodel.Workload, arguments string) string {
+	name, kind := "full_finetune", "_distributed"
 	if workload.LoRARank > 0 {
-		recipe = "lora_finetune"
+		name = "lora_finetune"
 	}
 	if workload.World == 1 {
-		return fmt.Sprintf("tune run %s_single_device --config %s", recipe, file)
+		kind, arguments = "_single_device", ""
 	}
-	return fmt.Sprintf(trainer.start, file, workload.World, recipe+"_distributed")
+	return arguments + name + kind
 }
 
 // preset demands a plan that counts the memory of the program.

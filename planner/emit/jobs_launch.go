@@ -11,6 +11,7 @@ import (
 // (lightning 2.6, pytorch/trainer/trainer.py).
 func lightningTrainer(plan *devicemap.Plan) (mapping, error) {
 	workload := &plan.Workload
+	hosts, each := hostsOf(plan)
 	var strategy any = "ddp"
 	precision := workload.Precision
 	switch {
@@ -28,8 +29,8 @@ func lightningTrainer(plan *devicemap.Plan) (mapping, error) {
 	}
 	return mapping{{"trainer", mapping{
 		{"accelerator", "gpu"},
-		{"num_nodes", 1},
-		{"devices", workload.World},
+		{"num_nodes", hosts},
+		{"devices", each},
 		{"strategy", strategy},
 		{"precision", string(precision)},
 		{"accumulate_grad_batches", max(1, workload.MicroBatches)},
@@ -40,6 +41,7 @@ func lightningTrainer(plan *devicemap.Plan) (mapping, error) {
 // commands/config/config_args.py).
 func accelerateConfig(plan *devicemap.Plan) (mapping, error) {
 	workload := &plan.Workload
+	hosts, _ := hostsOf(plan)
 	kind, mixed := "MULTI_GPU", "no"
 	if workload.Strategy != costmodel.DDP {
 		kind = "FSDP"
@@ -56,7 +58,7 @@ func accelerateConfig(plan *devicemap.Plan) (mapping, error) {
 		{"compute_environment", "LOCAL_MACHINE"},
 		{"distributed_type", kind},
 		{"mixed_precision", mixed},
-		{"num_machines", 1},
+		{"num_machines", hosts},
 		{"machine_rank", 0},
 		{"num_processes", workload.World},
 		{"main_training_function", "main"},

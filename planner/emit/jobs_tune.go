@@ -3,7 +3,9 @@ package emit
 import (
 	"cmp"
 	"encoding/json"
+	"io"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/devmap-dev/devmap/costmodel"
@@ -126,108 +128,62 @@ var (
 
 // torchTune is a recipe of torchtune 0.6.1, its last release (recipes/configs). The
 // model is written out, so that each size has the same form.
-func torchTune(input *Input) (mapping, error) {
+func torchTune(to io.Writer, input *Input) error {
 	plan, workload := input.Plan, &input.Plan.Workload
 	model, err := decoderOf(input)
 	if err == nil {
 		err = model.plain(plan, "torchtune", "llama", "qwen2", "mistral")
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for field, value := range map[string]string{"float8": workload.Float8, "liger": given(workload.Liger), "quantize": strings.TrimSuffix(workload.Quantize, "nf4")} {
 		if value != "" {
-			return nil, &refusal{costmodel.Messagef("the plan for %q has %v, which torchtune does not have: plan it without, or with %v", plan.Model.Name, costmodel.Set(field, value), costmodel.Set("preset", "transformers"))}
+			return &refusal{costmodel.Messagef("the plan for %q has %v, which torchtune does not have: plan it without, or with %v", plan.Model.Name, costmodel.Set(field, value), costmodel.Set("preset", "transformers"))}
 		}
 	}
 	dtype := map[costmodel.Precision]string{costmodel.BF16True: "bf16", costmodel.FP32True: "fp32"}[workload.Precision]
 	if dtype == "" {
-		return nil, &refusal{costmodel.Messagef("the plan for %q has the precision %s, and a recipe of torchtune has one type for all (dtype: bf16 or fp32): plan it with %v", plan.Model.Name, workload.Precision, costmodel.Set("precision", costmodel.BF16True))}
+		return &refusal{costmodel.Messagef("the plan for %q has the precision %s, and a recipe of torchtune has one type for all (dtype: bf16 or fp32): plan it with %v", plan.Model.Name, workload.Precision, costmodel.Set("precision", costmodel.BF16True))}
 	}
-	optimizer := mapping{{"_component_", cmp.Or(tuneOptimizers[workload.Optimizer], tuneOptimizers[costmodel.AdamW])}, {"lr", 2e-5}}
-	optimizer.when(optimizer[0].value == tuneOptimizers[costmodel.AdamW], entry{"fused", workload.Optimizer != "adamw-foreach"})
-	loss := "torchtune.modules.loss.CEWithChunkedOutputLoss"
-	if workload.Loss != "chunked" {
-		loss = "torch.nn.CrossEntropyLoss"
+	optimizer, loss := cmp.Or(tuneOptimizers[workload.Optimizer], tuneOptimizers[costmodel.AdamW]), "torch.nn.CrossEntropyLoss"
+	if workload.Loss == "chunked" {
+		loss = "torchtune.modules.loss.CEWithChunkedOutputLoss"
 	}
-	component, arguments, convert, err := tuneModel(plan, &model)
-	if err != nil {
-		return nil, err
+	fused := ""
+	if optimizer == tuneOptimizers[costmodel.AdamW] {
+		fused = strconv.FormatBool(workload.Optimizer != "adamw-foreach")
 	}
-	keys := mapping{
-		{"output_dir", "OUTPUT"},
-		{"tokenizer", mapping{{"_component_", map[string]string{"llama": "torchtune.models.llama3.llama3_tokenizer", "qwen2": "torchtune.models.qwen2.qwen2_tokenizer", "mistral": "torchtune.models.mistral.mistral_tokenizer"}[model.Type]}, {"path", "TOKENIZER"}, {"max_seq_len", workload.Seq}}},
-		{"dataset", mapping{{"_component_", "torchtune.datasets.alpaca_dataset"}, {"packed", workload.Packing == "packed"}}},
-		{"seed", nil},
-		{"shuffle", true},
-		{"model", append(mapping{{"_component_", component}}, arguments...)},
-		{"checkpointer", mapping{{"_component_", "torchtune.training.FullModelHFCheckpointer"}, {"checkpoint_dir", "MODEL"}, {"checkpoint_files", []string{"model.safetensors"}}, {"recipe_checkpoint", nil}, {"output_dir", "${output_dir}"}, {"model_type", convert}}},
-		{"resume_from_checkpoint", false},
-		{"batch_size", perDevice(workload)},
-		{"epochs", 1},
-		{"max_steps_per_epoch", nil},
-		{"gradient_accumulation_steps", max(1, workload.MicroBatches)},
-		{"optimizer", optimizer},
-		{"loss", mapping{{"_component_", loss}}},
-		{"clip_grad_norm", nil},
-		{"compile", workload.Compile},
-		{"optimizer_in_bwd", workload.OptimizerInBackward},
-		{"device", "cuda"},
-		{"dtype", dtype},
-		{"enable_activation_checkpointing", workload.Recompute == costmodel.RecomputeFull},
-		{"enable_activation_offloading", false},
-		{"fsdp_cpu_offload", workload.HostShards},
-		{"fsdp_reshard_after_forward", true},
-		{"metric_logger", mapping{{"_component_", "torchtune.training.metric_logging.DiskLogger"}, {"log_dir", "${output_dir}/logs"}}},
-		{"log_every_n_steps", 1},
-		{"log_peak_memory_stats", true},
-		{"profiler", mapping{{"_component_", "torchtune.training.setup_torch_profiler"}, {"enabled", false}}},
+	attention, mlp, ok := tuneTargets(workload.LoRATargets)
+	if workload.LoRARank > 0 && !ok {
+		return refused("the plan for %q has adapters on %v: torchtune has them on q_proj, k_proj, v_proj and o_proj, and on all of the MLP or none", plan.Model.Name, workload.LoRATargets)
 	}
-	keys.when(workload.LoRARank > 0, entry{"save_adapter_weights_only", false}, entry{"lr_scheduler", mapping{{"_component_", "torchtune.training.lr_schedulers.get_cosine_schedule_with_warmup"}, {"num_warmup_steps", 100}}})
-	keys.when(workload.LoRARank == 0 && !model.Tied, entry{"custom_sharded_layers", []string{"tok_embeddings", "output"}}) // its preset counts them as groups
-	return keys, nil
+	family, converted := model.tuneFamily()
+	builder := family
+	if workload.LoRARank > 0 {
+		builder = "lora_" + family
+	}
+	return form(to, "torchtune.yaml", plan, map[string]any{
+		"Work": workload, "Model": &model, "Tokenizer": map[string]string{"llama": "llama3.llama3", "qwen2": "qwen2.qwen2", "mistral": "mistral.mistral"}[model.Type] + "_tokenizer",
+		"Packed": workload.Packing == "packed", "Component": family + "." + builder, "Adapters": workload.LoRARank > 0, "Attention": "[" + strings.Join(attention, ", ") + "]", "MLP": mlp,
+		"Alpha": 2 * workload.LoRARank, "Quantized": workload.Quantize == "nf4", "Scaled": family == "llama3_1" || family == "llama3_2", "Factor": int64(max(1, model.Scaling.Factor)), "Converted": converted,
+		"Batch": perDevice(workload), "Accumulation": max(1, workload.MicroBatches), "Optimizer": optimizer, "Fused": fused, "Loss": loss, "Type": dtype,
+		"Recomputes": workload.Recompute == costmodel.RecomputeFull,
+	})
 }
 
-// tuneModel is torchtune's builder of a model with its arguments, and the type that its
-// checkpointer converts (training/checkpointing/_utils.py, ModelType).
-func tuneModel(plan *devicemap.Plan, model *decoder) (component string, keys mapping, convert string, err error) {
-	workload := &plan.Workload
-	keys = mapping{
-		{"vocab_size", model.Vocab}, {"num_layers", model.Layers}, {"num_heads", model.Heads}, {"num_kv_heads", model.KVHeads},
-		{"embed_dim", model.Hidden}, {"intermediate_dim", model.Intermediate}, {"max_seq_len", model.Positions},
-		{"norm_eps", model.Epsilon}, {"rope_base", int64(model.Theta)},
-	}
-	name := model.Type
-	convert = map[string]string{"llama": "LLAMA3", "qwen2": "QWEN2", "mistral": "MISTRAL"}[model.Type]
+// tuneFamily is torchtune's builder of a model, and the type that its checkpointer
+// converts (training/checkpointing/_utils.py, ModelType).
+func (model *decoder) tuneFamily() (builder, converted string) {
 	switch {
 	case model.Type == "llama" && model.Tied:
-		name, convert = "llama3_2", "LLAMA3_2"
-		keys = append(keys, entry{"scale_factor", int64(max(1, model.Scaling.Factor))})
+		return "llama3_2", "LLAMA3_2"
 	case model.Type == "llama" && model.llamaScaled():
-		name = "llama3_1"
-		keys = append(keys, entry{"scale_factor", int64(model.Scaling.Factor)})
+		return "llama3_1", "LLAMA3"
 	case model.Type == "llama":
-		name = "llama3"
-	case model.Type == "qwen2":
-		keys = append(keys, entry{"tie_word_embeddings", model.Tied})
+		return "llama3", "LLAMA3"
 	}
-	prefix := ""
-	if workload.LoRARank > 0 {
-		prefix = "lora_"
-		attention, mlp, ok := tuneTargets(workload.LoRATargets)
-		if !ok {
-			return "", nil, "", refused("the plan for %q has adapters on %v: torchtune has them on q_proj, k_proj, v_proj and o_proj, and on all of the MLP or none", plan.Model.Name, workload.LoRATargets)
-		}
-		dropout := 0.0
-		if workload.LoRADropout {
-			dropout = 0.05
-		}
-		keys = append(mapping{
-			{"lora_attn_modules", attention}, {"apply_lora_to_mlp", mlp}, {"apply_lora_to_output", false},
-			{"lora_rank", workload.LoRARank}, {"lora_alpha", 2 * workload.LoRARank}, {"lora_dropout", dropout}, {"quantize_base", workload.Quantize == "nf4"},
-		}, keys...)
-	}
-	return "torchtune.models." + name + "." + prefix + name, keys, convert, nil
+	return model.Type, strings.ToUpper(model.Type)
 }
 
 // tuneTargets are the modules with adapters in torchtune's names.
