@@ -1,11 +1,13 @@
 package main
 
 import (
+	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
 
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/torchcsv"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
@@ -114,6 +116,35 @@ func TestJobKeys(t *testing.T) {
 				t.Errorf("the plan of the file is of\n%+v, want\n%+v", second.Workload, first.Workload)
 			}
 		})
+	}
+}
+
+// TestScheduleOfJob: the schedule in torchtitan's folder is sound, and each of its two
+// runs a GPU has its modules.
+func TestScheduleOfJob(t *testing.T) {
+	t.Parallel()
+	folder := filepath.Join(t.TempDir(), "job")
+	devmap(t, 0, strings.Fields("plan llama-3.1-8b --gpus 2 --gpu h200-141gb --mode train --strategy pipeline --schedule interleaved --batch 4 --micro-batches 4 --seq 512 --precision bf16-true --emit slurm -o "+folder)...)
+	plan := planFile(t, filepath.Join(folder, "plan.json"))
+	text, err := os.ReadFile(filepath.Join(folder, "schedule.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := torchcsv.Read("schedule.csv", text, []int{0, 1, 0, 1}, plan.Workload.MicroBatches, true); err != nil {
+		t.Error(err)
+	}
+	broken := strings.Replace(string(text), "0F0", "0B0", 1)
+	if _, err := torchcsv.Read("schedule.csv", []byte(broken), []int{0, 1, 0, 1}, plan.Workload.MicroBatches, true); err == nil {
+		t.Error("a broken schedule is sound")
+	}
+	module, err := os.ReadFile(filepath.Join(folder, "devmap_plan.py"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, times := range map[string]int{`"tok_embeddings"`: 1, `"layers.0"`: 1, `"layers.31"`: 1, `"norm", "lm_head"`: 1, "\n                [": 4} {
+		if got := strings.Count(string(module), name); got != times {
+			t.Errorf("%s is there %d times, want %d:\n%s", name, got, times, module)
+		}
 	}
 }
 
