@@ -124,10 +124,10 @@ func asUsage(err error) error {
 	return err
 }
 
-// writeFolder writes the files of a job into a folder, which it makes. kept tells those
-// that are wanted; nil: all. It replaces none without force: a folder may have files
+// writeFolder writes the files of a job into a folder, which it makes. wanted reports the
+// files to write; nil: all. It replaces none without force: a folder may have files
 // that its owner has changed.
-func writeFolder(cmd *cobra.Command, target *emit.Target, input *emit.Input, folder string, force bool, kept func(name string) bool) error {
+func writeFolder(cmd *cobra.Command, target *emit.Target, input *emit.Input, folder string, force bool, wanted func(name string) bool) error {
 	if target.Folder == nil {
 		return out.Usagef("-o %s is a folder, and --for %s writes one file: name it", out.OneLine(folder), target.Name)
 	}
@@ -135,8 +135,8 @@ func writeFolder(cmd *cobra.Command, target *emit.Target, input *emit.Input, fol
 	if err != nil {
 		return asUsage(err)
 	}
-	if kept != nil {
-		maps.DeleteFunc(files, func(name, _ string) bool { return !kept(name) })
+	if wanted != nil {
+		maps.DeleteFunc(files, func(name, _ string) bool { return !wanted(name) })
 	}
 	names := slices.Sorted(maps.Keys(files))
 	for _, name := range names {
@@ -164,7 +164,7 @@ func writeFolder(cmd *cobra.Command, target *emit.Target, input *emit.Input, fol
 	}
 	_, note := target.Usage(input, folder)
 	notes := append([]string{note}, ask.Texts(target.Outside(input.Plan))...)
-	if kept == nil { // else plan prints the others
+	if wanted == nil { // else plan prints the others
 		notes = append(notes, input.Plan.Warnings...)
 	}
 	show.Warnings(cmd.ErrOrStderr(), slices.DeleteFunc(notes, func(note string) bool { return note == "" }))

@@ -119,8 +119,8 @@ func TestJobKeys(t *testing.T) {
 	}
 }
 
-// TestScheduleOfJob: the schedule in torchtitan's folder is sound, and each of its two
-// runs a GPU has its modules.
+// TestScheduleOfJob: the schedule in torchtitan's folder is sound, and each stage has
+// its modules.
 func TestScheduleOfJob(t *testing.T) {
 	t.Parallel()
 	folder := filepath.Join(t.TempDir(), "job")

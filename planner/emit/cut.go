@@ -29,7 +29,7 @@ type cut struct {
 type part struct{ first, layers int }
 
 // blockUnit is a decoder's block; ends are its other units: E for the embedding, L for
-// the norm and the head behind the blocks, - for what each stage makes for itself.
+// the norm and the head behind the blocks, - for what each stage makes.
 var (
 	blockUnit = regexp.MustCompile(`^(?:[a-z_]+\.)*(?:layers|h|blocks|block)\.(\d+)$`)
 	ends      = map[string]byte{
@@ -74,7 +74,7 @@ func (made *cut) refuse(format string, args ...any) error {
 	return refused("the plan for %q has %s: the form of %s cannot say that", made.plan.Model.Name, fmt.Sprintf(format, args...), made.engine)
 }
 
-// add puts a stage behind the others.
+// add appends a stage.
 func (made *cut) add(stage *devicemap.Stage, first, last bool) error {
 	dp, tp := cmp.Or(stage.DP, made.plan.Workload.DP.Count()), cmp.Or(stage.TP, made.plan.Workload.TP.Count())
 	recompute := cmp.Or(stage.Recompute, made.plan.Workload.Recompute, costmodel.RecomputeNone)

@@ -126,8 +126,8 @@ func TestFolders(t *testing.T) {
 	}
 }
 
-// TestAxolotlSchema: axolotl's file follows its schema, of which a misspelt key is no
-// part: axolotl drops it in silence.
+// TestAxolotlSchema: axolotl's file follows its schema, which has no misspelt key:
+// axolotl drops one in silence.
 func TestAxolotlSchema(t *testing.T) {
 	form := schema(t, "axolotl_0.19.0")
 	for _, strategy := range []costmodel.Strategy{costmodel.DDP, costmodel.FSDP, costmodel.Zero3} {
@@ -152,7 +152,7 @@ func TestAxolotlSchema(t *testing.T) {
 func TestUnequalHosts(t *testing.T) {
 	for want, change := range map[string]func(devices []costmodel.Device){
 		"has h200-141gb (140.40 GiB) on GPU 0 and a100-80gb": func(devices []costmodel.Device) { devices[5].Name = "a100-80gb" },
-		"more than 4 of its 8 GPUs on host node0":           func(devices []costmodel.Device) { devices[4].Host = "node0" },
+		"more than 4 of its 8 GPUs on host node0":            func(devices []costmodel.Device) { devices[4].Host = "node0" },
 	} {
 		input := golden(t, "job-titan")
 		change(input.Plan.Topology.Devices)

@@ -49,7 +49,7 @@ func hostsOf(plan *devicemap.Plan) (hosts int, each int64) {
 	return hosts, max(1, plan.Workload.World/int64(hosts))
 }
 
-// equalHosts refuses hosts that a launcher cannot start alike: torchrun and the
+// equalHosts refuses hosts that a launcher cannot start: torchrun and the
 // schedulers start as many processes on each, of one kind.
 func equalHosts(plan *devicemap.Plan) error {
 	hosts, each := hostsOf(plan)

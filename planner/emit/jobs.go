@@ -20,7 +20,8 @@ type trainer struct {
 	presets    []string // it takes plans of these
 	strategies []costmodel.Strategy
 	write      func(plan *devicemap.Plan) (mapping, error)
-	ofModel    func(to io.Writer, input *Input) error // in the place of write: it needs the model's config.json
+	form       func(to io.Writer, input *Input) error // in the place of write
+	config     bool                                   // form needs the model's config.json
 	start      string                                 // the command: file %[1]s on %[2]d GPUs
 	// launch starts one host of several: FILE, TORCHRUN for torchrun's arguments,
 	// MACHINE for the same in accelerate's.
@@ -57,20 +58,20 @@ var trainers = []*trainer{
 	},
 	{
 		name: "lightning", file: "lightning.yaml", presets: []string{"lightning", "lightning:model-parallel"},
-		strategies: []costmodel.Strategy{costmodel.DDP, costmodel.FSDP}, write: lightningTrainer,
+		strategies: []costmodel.Strategy{costmodel.DDP, costmodel.FSDP}, form: lightningTrainer,
 		start:  "python3 SCRIPT fit --config %[1]s",
 		launch: `torchrun TORCHRUN SCRIPT fit --config FILE`,
 		note:   "SCRIPT makes a LightningCLI; its model and its DataLoader, with batch and sequences, are not in the file",
 	},
 	{
-		name: "accelerate-config", file: "accelerate.yaml", strategies: []costmodel.Strategy{costmodel.DDP, costmodel.FSDP, costmodel.HSDP}, write: accelerateConfig,
+		name: "accelerate-config", file: "accelerate.yaml", strategies: []costmodel.Strategy{costmodel.DDP, costmodel.FSDP, costmodel.HSDP}, form: accelerateConfig,
 		presets: []string{"transformers", "transformers:fsdp1", "transformers:fsdp1-prefetch", "trl-sft", "trl-dpo", "trl-grpo", "llamafactory"},
 		start:   "accelerate launch --config_file %[1]s SCRIPT",
 		launch:  `accelerate launch --config_file FILEMACHINE SCRIPT`,
 		note:    "the file says how processes start: batch, sequences, accumulation and optimizer are SCRIPT's",
 	},
 	{
-		name: "torchtune", file: "torchtune.yaml", presets: []string{"torchtune"}, strategies: []costmodel.Strategy{costmodel.FSDP}, ofModel: torchTune,
+		name: "torchtune", file: "torchtune.yaml", presets: []string{"torchtune"}, strategies: []costmodel.Strategy{costmodel.FSDP}, form: torchTune, config: true,
 		start:  "tune run %[3]s --config %[1]s",
 		launch: `tune run RECIPE --config FILE`,
 		note:   "replace MODEL, TOKENIZER and OUTPUT in the file, and list the checkpoint's files in checkpoint_files",
@@ -86,7 +87,7 @@ func init() {
 // register adds the program's target.
 func (trainer *trainer) register() {
 	register(&Target{
-		Name: trainer.name, File: trainer.file, Config: trainer.ofModel != nil,
+		Name: trainer.name, File: trainer.file, Config: trainer.config,
 		Example: "llama-3.2-1b --gpus 2 --gpu h100-80gb --batch 1 --seq 1024 --preset " + trainer.presets[0], Golden: []string{"job-" + trainer.name},
 		needs: []need{training(trainer.name + " trains"), trainer.preset, trainer.strategy},
 		Write: trainer.print,
@@ -105,8 +106,8 @@ func (trainer *trainer) register() {
 
 // print writes the file.
 func (trainer *trainer) print(to io.Writer, input *Input) error {
-	if trainer.ofModel != nil {
-		return trainer.ofModel(to, input)
+	if trainer.form != nil {
+		return trainer.form(to, input)
 	}
 	keys, err := trainer.write(input.Plan)
 	if err != nil {

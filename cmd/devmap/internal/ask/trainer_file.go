@@ -337,8 +337,8 @@ func (file *trainerFile) liger(values map[string]string) []presetSet {
 	return []presetSet{{Field: "liger", Value: "true", Source: loss}}
 }
 
-// tuneTargets are the modules with adapters in torchtune's recipe, of which two keys
-// name those of attention and those of MLPs.
+// tuneTargets are the modules with adapters in torchtune's recipe. One key names
+// those of attention, and one switches those of MLPs.
 func (file *trainerFile) tuneTargets(values map[string]string) []presetSet {
 	const key = "model.lora_attn_modules"
 	if file.Keys[key] == nil || values[key] == "" {
