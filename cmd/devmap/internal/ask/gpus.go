@@ -168,6 +168,8 @@ const betweenHosts = 50e9
 func (asked *GPUs) onHosts(topology *costmodel.Topology) error {
 	count := int64(len(topology.Devices))
 	switch {
+	case asked.nodes < 1 && given(asked.cmd.Flags(), "nodes"):
+		return out.Usagef("--nodes %d: it must be 1 or more", asked.nodes)
 	case asked.nodes <= 1:
 		return nil
 	case asked.topology != "":

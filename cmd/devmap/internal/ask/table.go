@@ -230,7 +230,7 @@ var deviceFlags = []flag{
 		help: "Topology file with GPUs, hosts and links",
 	},
 	{
-		name: "nodes", at: func(request *Request) any { return &request.nodes }, on: placing, again: true, counts: true, defaultValue: "1",
+		name: "nodes", at: func(request *Request) any { return &request.nodes }, on: placing, again: true, defaultValue: "1",
 		help: "Hosts that share the GPUs evenly", also: []string{"nnodes", "num-nodes", "num_nodes", "num-machines", "num_machines", "hosts"},
 	},
 	{
