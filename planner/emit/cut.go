@@ -89,12 +89,15 @@ func (made *cut) add(stage *devicemap.Stage, first, last bool) error {
 	}
 	at := part{first: made.layers}
 	for _, unit := range stage.Units {
-		block := blockUnit.FindStringSubmatch(unit)
+		block := ""
+		if found := blockUnit.FindStringSubmatch(unit); len(found) == 2 {
+			block = found[1]
+		}
 		place := ends[unit[strings.LastIndexByte(unit, '.')+1:]]
 		switch {
-		case block != nil && block[1] != strconv.Itoa(made.layers):
-			return made.refuse("block %s where block %d is next", block[1], made.layers)
-		case block != nil:
+		case block != "" && block != strconv.Itoa(made.layers):
+			return made.refuse("block %s where block %d is next", block, made.layers)
+		case block != "":
 			made.layers++
 			at.layers++
 		case place == 0:

@@ -86,7 +86,7 @@ func TestHostileNames(t *testing.T) {
 					if line := strings.TrimSuffix(name, "\n") == name; line && strings.ContainsFunc(usage+note, quote.Steers) {
 						t.Errorf("%s, %q: usage %q or note %q steers a terminal", target.Name, name, usage, note)
 					}
-					if spoken.usage == "sh" && !box.saw(name) && !(target.OnlyFolder && box.saw(name+"/run.sh")) {
+					if spoken.usage == "sh" && !box.saw(name) && (!target.OnlyFolder || !box.saw(name+"/run.sh")) {
 						t.Errorf("%s: no command has the file %q: %s", target.Name, name, usage)
 					}
 				}

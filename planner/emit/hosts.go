@@ -60,7 +60,8 @@ func equalHosts(plan *devicemap.Plan) error {
 			return refused("the plan for %q has %s (%v) on GPU 0 and %s (%v) on GPU %d: a job of several hosts wants the same GPUs on all", plan.Model.Name,
 				quote.Comment(first.Name), costmodel.Bytes(first.CapacityBytes), quote.Comment(device.Name), costmodel.Bytes(device.CapacityBytes), i)
 		}
-		if seen[device.Host]++; hosts > 1 && seen[device.Host] > each {
+		seen[device.Host]++
+		if hosts > 1 && seen[device.Host] > each {
 			return refused("the plan for %q has more than %d of its %d GPUs on host %s: a job of %d hosts wants %d on each, one host after another", plan.Model.Name,
 				each, len(devices), quote.Comment(device.Host), hosts, each)
 		}

@@ -91,7 +91,7 @@ func (model *decoder) plain(plan *devicemap.Plan, program string, families ...st
 		has = "the activation " + model.Activation
 	case model.Quantized != nil:
 		has = "quantised weights"
-	case model.Scaling.Type != "default" && !(model.Type == "llama" && model.llamaScaled()):
+	case model.Scaling.Type != "default" && (model.Type != "llama" || !model.llamaScaled()):
 		has = "rotary embeddings of the type " + model.Scaling.Type
 	}
 	if has == "" {
@@ -194,7 +194,8 @@ func tuneTargets(targets []string) (attention []string, mlp, ok bool) {
 		if !all && !slices.Contains(targets, name) {
 			continue
 		}
-		switch count++; name {
+		count++
+		switch name {
 		case "gate_proj", "up_proj", "down_proj":
 			mlp = true
 		case "o_proj":

@@ -92,13 +92,7 @@ func megatronFile(to io.Writer, file string, plan *devicemap.Plan) error {
 	case workload.Optimizer != costmodel.AdamW || workload.LoRARank > 0 || workload.EMA:
 		return made.refuse("the optimizer %s, LoRA rank %d, EMA %t, and Megatron's is adamw on all weights", workload.Optimizer, workload.LoRARank, workload.EMA)
 	}
-	half := "bf16"
-	switch workload.Precision {
-	case costmodel.FP16Mixed, costmodel.FP16True:
-		half = "fp16"
-	case costmodel.FP32True:
-		half = ""
-	}
+	half := map[costmodel.Precision]string{costmodel.BF16Mixed: "bf16", costmodel.BF16True: "bf16", costmodel.FP16Mixed: "fp16", costmodel.FP16True: "fp16"}[workload.Precision]
 	return form(to, file, plan, map[string]any{
 		"TP": made.tp, "PP": made.ranks, "Layout": made.layout(), "Micro": made.perMicro, "Global": made.step * made.dp, "Seq": workload.Seq,
 		"Recompute": made.recompute, "Half": half, "Torchrun": torchrun(plan),
