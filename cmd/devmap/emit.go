@@ -71,7 +71,7 @@ func (command *emitCommand) run(cmd *cobra.Command, file string) error {
 		return err
 	}
 	input.JSON = command.JSON
-	if info, err := os.Stat(command.Output); command.Output != "" && (target.OnlyFolder || strings.HasSuffix(command.Output, "/") || err == nil && info.IsDir()) {
+	if namesFolder(target, command.Output) {
 		return writeFolder(cmd, target, input, command.Output, command.Force, nil)
 	}
 	if err := asUsage(target.Write(io.Discard, input)); err != nil {
@@ -122,6 +122,12 @@ func asUsage(err error) error {
 		return out.Usagef("%w", err)
 	}
 	return err
+}
+
+// namesFolder reports that -o means a folder: the target has no other form, or it is one.
+func namesFolder(target *emit.Target, name string) bool {
+	info, err := os.Stat(name)
+	return name != "" && (target.OnlyFolder || strings.HasSuffix(name, "/") || err == nil && info.IsDir())
 }
 
 // writeFolder writes the files of a job into a folder, which it makes. wanted reports the

@@ -66,14 +66,8 @@ func (command *planCommand) run(cmd *cobra.Command, arg string) error {
 	if err := out.Spare(command.Output, arg, arg, command.TopologyFile()); err != nil {
 		return err
 	}
-	if command.Emit != "" {
-		if command.Output == "" || command.JSON {
-			return out.Usagef("--emit %s writes a folder: name it with -o FOLDER, without --json", command.Emit)
-		}
-		command.folder, command.Output = command.Output, filepath.Join(command.Output, "plan.json")
-		if _, err := os.Lstat(command.Output); err == nil && !command.Force {
-			return fmt.Errorf("%q exists: --force replaces it, or name another folder", command.Output)
-		}
+	if err := command.intoFolder(); err != nil {
+		return err
 	}
 	if folder, builtIn := pipelineFolder(arg); folder != "" {
 		asked, err := command.Pipeline(arg, folder, builtIn)
@@ -121,6 +115,21 @@ func (command *planCommand) run(cmd *cobra.Command, arg string) error {
 		return command.front(cmd, asked, notes)
 	}
 	return command.plan(cmd, asked, notes)
+}
+
+// intoFolder makes the plan's file one of the folder of --emit.
+func (command *planCommand) intoFolder() error {
+	switch {
+	case command.Emit == "":
+		return nil
+	case command.Output == "" || command.JSON:
+		return out.Usagef("--emit %s writes a folder: name it with -o FOLDER, without --json", command.Emit)
+	}
+	command.folder, command.Output = command.Output, filepath.Join(command.Output, "plan.json")
+	if _, err := os.Lstat(command.Output); err == nil && !command.Force {
+		return fmt.Errorf("%q exists: --force replaces it, or name another folder", command.Output)
+	}
+	return nil
 }
 
 // pipelineFolder is the folder of a diffusion pipeline that MODEL names, and the

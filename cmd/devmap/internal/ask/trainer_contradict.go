@@ -149,3 +149,17 @@ func (read *trainerRead) shards(gpus int64) (degree int64, note string, err erro
 	}
 	return degree, note, nil
 }
+
+// tuneTargets are the modules with adapters in torchtune's recipe. One key names
+// those of attention, and one switches those of MLPs.
+func (file *trainerFile) tuneTargets(values map[string]string) []presetSet {
+	const key = "model.lora_attn_modules"
+	if file.Keys[key] == nil || values[key] == "" {
+		return nil
+	}
+	targets := strings.ReplaceAll(values[key], "output_proj", "o_proj")
+	if strings.EqualFold(values["model.apply_lora_to_mlp"], "true") {
+		targets += ",gate_proj,up_proj,down_proj"
+	}
+	return []presetSet{{Field: "lora_targets", Value: targets, Source: key}}
+}

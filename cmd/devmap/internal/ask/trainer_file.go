@@ -337,20 +337,6 @@ func (file *trainerFile) liger(values map[string]string) []presetSet {
 	return []presetSet{{Field: "liger", Value: "true", Source: loss}}
 }
 
-// tuneTargets are the modules with adapters in torchtune's recipe. One key names
-// those of attention, and one switches those of MLPs.
-func (file *trainerFile) tuneTargets(values map[string]string) []presetSet {
-	const key = "model.lora_attn_modules"
-	if file.Keys[key] == nil || values[key] == "" {
-		return nil
-	}
-	targets := strings.ReplaceAll(values[key], "output_proj", "o_proj")
-	if strings.EqualFold(values["model.apply_lora_to_mlp"], "true") {
-		targets += ",gate_proj,up_proj,down_proj"
-	}
-	return []presetSet{{Field: "lora_targets", Value: targets, Source: key}}
-}
-
 // uncounted refuses a value, with what to do, or the value that is nearest.
 func (file *trainerFile) uncounted(key, value string) error {
 	near := ""
