@@ -63,10 +63,7 @@ func (command *planCommand) run(cmd *cobra.Command, arg string) error {
 	if err := command.Refuse(); err != nil {
 		return err
 	}
-	if err := out.Spare(command.Output, arg, arg, command.TopologyFile()); err != nil {
-		return err
-	}
-	if err := command.intoFolder(); err != nil {
+	if err := command.spare(arg); err != nil {
 		return err
 	}
 	if folder, builtIn := pipelineFolder(arg); folder != "" {
@@ -117,11 +114,12 @@ func (command *planCommand) run(cmd *cobra.Command, arg string) error {
 	return command.plan(cmd, asked, notes)
 }
 
-// intoFolder makes the plan's file one of the folder of --emit.
-func (command *planCommand) intoFolder() error {
+// spare refuses an output that is an input. It makes the plan's file one of the folder
+// of --emit.
+func (command *planCommand) spare(arg string) error {
 	switch {
 	case command.Emit == "":
-		return nil
+		return out.Spare(command.Output, arg, arg, command.TopologyFile())
 	case command.Output == "" || command.JSON:
 		return out.Usagef("--emit %s writes a folder: name it with -o FOLDER, without --json", command.Emit)
 	}
@@ -129,7 +127,7 @@ func (command *planCommand) intoFolder() error {
 	if _, err := os.Lstat(command.Output); err == nil && !command.Force {
 		return fmt.Errorf("%q exists: --force replaces it, or name another folder", command.Output)
 	}
-	return nil
+	return out.Spare(command.Output, arg, arg, command.TopologyFile())
 }
 
 // pipelineFolder is the folder of a diffusion pipeline that MODEL names, and the
