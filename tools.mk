@@ -82,7 +82,13 @@ JOBS_trl               = torch trl==1.16.0 peft==0.21.2 deepspeed==0.19.8
 JOBS_llamafactory      = torch llamafactory==0.9.5 deepspeed==0.19.8
 JOBS_axolotl           = torch axolotl==0.19.0
 JOBS_lightning         = torch lightning==2.6.6 jsonargparse[signatures]
-ENGINES                = transformers accelerate-config trl llamafactory axolotl lightning
+JOBS_torchtune         = torch torchao==0.10.0 torchtune==0.6.1
+JOBS_torchtitan        = torch==2.15.0 torchtitan==0.3.0
+JOBS_megatron          = torch numpy packaging megatron-core==0.19.2
+JOBS_megatron-bridge   = torch numpy packaging megatron-core==0.19.2
+JOBS_ms-swift-megatron = torch ms-swift==4.6.0 mcore-bridge==1.6.5 megatron-core==0.19.2
+JOBS_verl              = torch verl==0.9.1 megatron-core==0.19.2
+ENGINES                = transformers accelerate-config trl llamafactory axolotl lightning torchtune torchtitan megatron megatron-bridge ms-swift-megatron verl
 
 engines: ## Read emitted jobs with the programs' own parsers (ENGINES="trl axolotl" PYTHON=python3)
 	@set -e; work=$$(mktemp -d); trap 'rm -rf "$$work"' EXIT; $(GO) build -trimpath -o "$$work/devmap" ./cmd/devmap; failed=0; \

@@ -1,10 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -69,9 +72,13 @@ func (command *emitCommand) run(cmd *cobra.Command, file string) error {
 	if err := asUsage(refusedBy(target, plan)); err != nil {
 		return err
 	}
-	input, err := command.input(cmd, target, plan, file)
+	input, err := inputOf(cmd, target, plan, file, command.Model)
 	if err != nil {
 		return err
+	}
+	input.JSON = command.JSON
+	if namesFolder(target, command.Output) {
+		return writeFolder(cmd, target, input, command.Output, command.Force, nil)
 	}
 	if err := asUsage(target.Write(io.Discard, input)); err != nil {
 		return err
@@ -123,11 +130,80 @@ func asUsage(err error) error {
 	return err
 }
 
-// input reads what the target needs with the plan.
-func (command *emitCommand) input(cmd *cobra.Command, target *emit.Target, plan *devicemap.Plan, file string) (*emit.Input, error) {
-	input := &emit.Input{Plan: plan, JSON: command.JSON}
+// namesFolder reports that -o means a folder: the target has no other form, or it is one.
+func namesFolder(target *emit.Target, name string) bool {
+	info, err := os.Stat(name)
+	return name != "" && (target.OnlyFolder || strings.HasSuffix(name, "/") || err == nil && info.IsDir())
+}
+
+// writeFolder writes the files of a job into a folder, which it makes. wanted reports the
+// files to write; nil: all. It replaces none without force: a folder may have files
+// that its owner has changed.
+func writeFolder(cmd *cobra.Command, target *emit.Target, input *emit.Input, folder string, force bool, wanted func(name string) bool) error {
+	if target.Folder == nil {
+		return out.Usagef("-o %s is a folder, and --for %s writes one file: name it", out.OneLine(folder), target.Name)
+	}
+	files, err := target.Folder(input)
+	if err != nil {
+		return asUsage(err)
+	}
+	if wanted != nil {
+		maps.DeleteFunc(files, func(name, _ string) bool { return !wanted(name) })
+	}
+	names := slices.Sorted(maps.Keys(files))
+	for _, name := range names {
+		if _, err := os.Lstat(filepath.Join(folder, name)); err == nil && !force {
+			return fmt.Errorf("%q exists: --force replaces it, or name another folder", filepath.Join(folder, name))
+		}
+	}
+	if err := os.MkdirAll(folder, 0o777); err != nil {
+		return err
+	}
+	for _, name := range names {
+		if err := out.Write(cmd, filepath.Join(folder, name), func(to io.Writer) error { _, err := io.WriteString(to, files[name]); return err }); err != nil {
+			return err
+		}
+	}
+	starts := []string{"sh " + emit.Shell(filepath.Join(folder, "run.sh"))}
+	for name, command := range map[string]string{"job.sbatch": "sbatch", "trainjob.yaml": "kubectl create -f", "jobset.yaml": "kubectl create -f"} {
+		if files[name] != "" {
+			starts = append(starts, command+" "+name)
+		}
+	}
+	slices.Sort(starts[1:])
+	if err := out.Note(cmd, "%s: wrote %s\n%s: %s\n", out.OneLine(folder), strings.Join(names, ", "), target.Name, strings.Join(starts, ", or there ")); err != nil {
+		return err
+	}
+	_, note := target.Usage(input, folder)
+	notes := append([]string{note}, ask.Texts(target.Outside(input.Plan))...)
+	if wanted == nil { // else plan prints the others
+		notes = append(notes, input.Plan.Warnings...)
+	}
+	show.Warnings(cmd.ErrOrStderr(), slices.DeleteFunc(notes, func(note string) bool { return note == "" }))
+	return nil
+}
+
+// jobTarget is the training program of a plan, whose job plan --emit writes.
+func jobTarget(plan *devicemap.Plan) (*emit.Target, error) {
+	var reason error
+	for _, name := range []string{"transformers", "trl", "llamafactory", "axolotl", "lightning", "torchtune", "torchtitan", "ms-swift-megatron", "accelerate-config"} {
+		target, err := emit.For(name)
+		if err == nil {
+			err = target.Refuse(plan, "")
+		}
+		if err == nil {
+			return target, nil
+		}
+		reason = cmp.Or(reason, err)
+	}
+	return nil, asUsage(fmt.Errorf("--emit: no training program's file takes the plan: %w", reason))
+}
+
+// inputOf reads what the target needs with the plan.
+func inputOf(cmd *cobra.Command, target *emit.Target, plan *devicemap.Plan, file, model string) (*emit.Input, error) {
+	input := &emit.Input{Plan: plan}
 	if target.Config {
-		graph, err := plannedModel(plan, file, command.Model)
+		graph, err := plannedModel(plan, file, model)
 		if err != nil {
 			return nil, err
 		}
@@ -136,7 +212,7 @@ func (command *emitCommand) input(cmd *cobra.Command, target *emit.Target, plan 
 		}
 	}
 	if target.Program {
-		job, err := programOf(cmd, plan, file, command.Model, "")
+		job, err := programOf(cmd, plan, file, model, "")
 		if err != nil {
 			return nil, err
 		}

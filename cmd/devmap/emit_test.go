@@ -34,7 +34,11 @@ func TestEmitExamples(t *testing.T) {
 				t.Errorf("%s: %v\n%s", command, err, out)
 			}
 		}
-		if written, err := os.ReadFile(filepath.Join(folder, target.File)); err != nil || len(written) == 0 {
+		name := target.File
+		if target.OnlyFolder {
+			name += "/run.sh"
+		}
+		if written, err := os.ReadFile(filepath.Join(folder, name)); err != nil || len(written) == 0 {
 			t.Errorf("%s: %d bytes, %v", example, len(written), err)
 		}
 	}
@@ -71,6 +75,7 @@ Input:
 
 Output:
   -o, --output FILE              Write to FILE, atomically [standard output]
+      --force                    Replace the files of a job's folder
       --json                     Write the program as JSON (--for program)
 `, "emit", "--help")
 	says(strings.Join(names, "\n")+"\n", "__complete", "emit", "plan.json", "--for", "")

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
 
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/torchcsv"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
@@ -22,6 +24,7 @@ func TestJobFiles(t *testing.T) {
 		{"trl", "trl-sft", "ddp fsdp zero1 zero3", ""},
 		{"llamafactory", "llamafactory", "ddp fsdp zero2 zero3", ""},
 		{"axolotl", "axolotl", "ddp fsdp zero2", ""},
+		{"torchtune", "torchtune", "fsdp", "attention"},
 	} {
 		for _, strategy := range strings.Fields(c.strategies) {
 			for _, method := range methods {
@@ -32,6 +35,9 @@ func TestJobFiles(t *testing.T) {
 					continue
 				case c.engine == "axolotl" && strategy != "ddp" && (strings.Contains(method, "lora") || strings.Contains(method, "8bit")):
 					continue // devmap counts no adapters there, and axolotl refuses the optimizer
+				}
+				if c.engine == "torchtune" { // its recipe names them
+					method = strings.ReplaceAll(method, "all-linear", "q_proj,k_proj,v_proj,o_proj,gate_proj,up_proj,down_proj")
 				}
 				t.Run(strings.Join([]string{c.engine, strategy, method}, " "), func(t *testing.T) {
 					t.Parallel()
@@ -95,6 +101,7 @@ func TestJobKeys(t *testing.T) {
 		{"axolotl", "--preset axolotl --strategy ddp --float8 rowwise"},
 		{"axolotl", "--preset axolotl --strategy ddp --eval-batch 4"},
 		{"axolotl", "--preset axolotl --strategy ddp --loss fused"},
+		{"axolotl", "--preset axolotl --strategy fsdp --shard-degree 2"},
 		{"llamafactory", "--preset llamafactory --strategy ddp --eval-batch 4"},
 	} {
 		t.Run(c.engine+" "+c.flags, func(t *testing.T) {
@@ -109,6 +116,35 @@ func TestJobKeys(t *testing.T) {
 				t.Errorf("the plan of the file is of\n%+v, want\n%+v", second.Workload, first.Workload)
 			}
 		})
+	}
+}
+
+// TestScheduleOfJob: the schedule in torchtitan's folder is sound, and each stage has
+// its modules.
+func TestScheduleOfJob(t *testing.T) {
+	t.Parallel()
+	folder := filepath.Join(t.TempDir(), "job")
+	devmap(t, 0, strings.Fields("plan llama-3.1-8b --gpus 2 --gpu h200-141gb --mode train --strategy pipeline --schedule interleaved --batch 4 --micro-batches 4 --seq 512 --precision bf16-true --emit slurm -o "+folder)...)
+	plan := planFile(t, filepath.Join(folder, "plan.json"))
+	text, err := os.ReadFile(filepath.Join(folder, "schedule.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := torchcsv.Read("schedule.csv", text, []int{0, 1, 0, 1}, plan.Workload.MicroBatches, true); err != nil {
+		t.Error(err)
+	}
+	broken := strings.Replace(string(text), "0F0", "0B0", 1)
+	if _, err := torchcsv.Read("schedule.csv", []byte(broken), []int{0, 1, 0, 1}, plan.Workload.MicroBatches, true); err == nil {
+		t.Error("a broken schedule is sound")
+	}
+	module, err := os.ReadFile(filepath.Join(folder, "devmap_plan.py"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, times := range map[string]int{`"tok_embeddings"`: 1, `"layers.0"`: 1, `"layers.31"`: 1, `"norm", "lm_head"`: 1, "\n                [": 4} {
+		if got := strings.Count(string(module), name); got != times {
+			t.Errorf("%s is there %d times, want %d:\n%s", name, got, times, module)
+		}
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -28,8 +29,9 @@ import (
 
 type planCommand struct {
 	*ask.Request
-	began time.Time // reading the model
-	end   time.Time // of the search
+	began  time.Time // reading the model
+	end    time.Time // of the search
+	folder string    // of --emit
 }
 
 func newPlan() *cobra.Command {
@@ -61,7 +63,7 @@ func (command *planCommand) run(cmd *cobra.Command, arg string) error {
 	if err := command.Refuse(); err != nil {
 		return err
 	}
-	if err := out.Spare(command.Output, arg, arg, command.TopologyFile()); err != nil {
+	if err := command.spare(arg); err != nil {
 		return err
 	}
 	if folder, builtIn := pipelineFolder(arg); folder != "" {
@@ -110,6 +112,22 @@ func (command *planCommand) run(cmd *cobra.Command, arg string) error {
 		return command.front(cmd, asked, notes)
 	}
 	return command.plan(cmd, asked, notes)
+}
+
+// spare refuses an output that is an input. It makes the plan's file one of the folder
+// of --emit.
+func (command *planCommand) spare(arg string) error {
+	switch {
+	case command.Emit == "":
+		return out.Spare(command.Output, arg, arg, command.TopologyFile())
+	case command.Output == "" || command.JSON:
+		return out.Usagef("--emit %s writes a folder: name it with -o FOLDER, without --json", command.Emit)
+	}
+	command.folder, command.Output = command.Output, filepath.Join(command.Output, "plan.json")
+	if _, err := os.Lstat(command.Output); err == nil && !command.Force {
+		return fmt.Errorf("%q exists: --force replaces it, or name another folder", command.Output)
+	}
+	return out.Spare(command.Output, arg, arg, command.TopologyFile())
 }
 
 // pipelineFolder is the folder of a diffusion pipeline that MODEL names, and the
@@ -223,6 +241,9 @@ func infeasible(ctx context.Context, err error, asked *ask.Question) *out.Infeas
 func (command *planCommand) show(cmd *cobra.Command, asked *ask.Question, sol *planner.Solution, notes []string) error {
 	plan := planOf(asked, sol, notes)
 	plan.Warnings = append(plan.Warnings, show.Advice(cmd.Context(), asked, sol)...)
+	if err := command.job(cmd, plan); err != nil {
+		return err
+	}
 	written, err := command.write(cmd, func(writer io.Writer) error { return devicemap.WriteJSON(writer, plan) })
 	if err != nil {
 		return err
@@ -251,6 +272,23 @@ func (command *planCommand) show(cmd *cobra.Command, asked *ask.Question, sol *p
 		command.next(cmd, plan, written)
 	}
 	return nil
+}
+
+// job writes the job of --emit.
+func (command *planCommand) job(cmd *cobra.Command, plan *devicemap.Plan) error {
+	if command.folder == "" {
+		return nil
+	}
+	target, err := jobTarget(plan)
+	if err != nil {
+		return err
+	}
+	input, err := inputOf(cmd, target, plan, command.Output, "")
+	if err != nil {
+		return err
+	}
+	other := map[string][]string{"slurm": {"trainjob.yaml", "jobset.yaml"}, "kubernetes": {"job.sbatch"}}[command.Emit]
+	return writeFolder(cmd, target, input, command.folder, command.Force, func(name string) bool { return !slices.Contains(other, name) })
 }
 
 // write writes a plan or another document before any table, which then stands last,

@@ -42,6 +42,12 @@ type Target struct {
 	// nothing to say.
 	Usage func(input *Input, file string) (usage, note string)
 
+	// Folder are all files of a job by their names: the one that Write writes, and
+	// scripts that start it on one host or several. nil: the target has no job.
+	// OnlyFolder: Write's file starts nothing without the others.
+	Folder     func(input *Input) (map[string]string, error)
+	OnlyFolder bool
+
 	// Refuse says why the target does not take a plan of a model of a family, as far
 	// as the plan tells. An unknown family is "". Outside lists the settings
 	// of a plan that change memory and that neither the target's file nor its command

@@ -154,8 +154,25 @@ func golden(tb testing.TB, name string) *emit.Input {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return &emit.Input{Plan: plan, Config: []byte(llama), Program: compiled}
+	config := llama
+	switch name { // their targets write the model's sizes
+	case "job-torchtune", "job-titan":
+		config = smallLlama
+	case "job-titan-stages":
+		config = largeLlama
+	}
+	return &emit.Input{Plan: plan, Config: []byte(config), Program: compiled}
 }
+
+// smallLlama has the sizes of Llama 3.2 1B.
+const smallLlama = `{"model_type": "llama", "hidden_size": 2048, "intermediate_size": 8192, "num_hidden_layers": 16, "num_attention_heads": 32, "num_key_value_heads": 8,
+ "vocab_size": 128256, "max_position_embeddings": 131072, "tie_word_embeddings": true, "head_dim": 64, "rms_norm_eps": 1e-05, "rope_theta": 500000.0,
+ "rope_scaling": {"factor": 32.0, "high_freq_factor": 4.0, "low_freq_factor": 1.0, "original_max_position_embeddings": 8192, "rope_type": "llama3"}}`
+
+// largeLlama has the sizes of Llama 3.1 8B.
+const largeLlama = `{"model_type": "llama", "hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8,
+ "vocab_size": 128256, "max_position_embeddings": 131072, "rms_norm_eps": 1e-05, "rope_theta": 500000.0,
+ "rope_scaling": {"factor": 8.0, "high_freq_factor": 4.0, "low_freq_factor": 1.0, "original_max_position_embeddings": 8192, "rope_type": "llama3"}}`
 
 // written is what a target writes.
 func written(target *emit.Target, input *emit.Input) (string, error) {

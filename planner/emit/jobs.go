@@ -20,8 +20,12 @@ type trainer struct {
 	presets    []string // it takes plans of these
 	strategies []costmodel.Strategy
 	write      func(plan *devicemap.Plan) (mapping, error)
-	start      string // the command: file %[1]s on %[2]d GPUs
-	note       string
+	form       func(to io.Writer, input *Input) error // in the place of write
+	config     bool                                   // form needs the model's config.json
+	start      string                                 // the command: file %[1]s on %[2]d GPUs
+	// launch starts one host of several: FILE, TORCHRUN for torchrun's arguments,
+	// MACHINE for the same in accelerate's.
+	launch, note string
 }
 
 var sharded = []costmodel.Strategy{costmodel.DDP, costmodel.FSDP, costmodel.Zero1, costmodel.Zero2, costmodel.Zero3}
@@ -30,35 +34,47 @@ var sharded = []costmodel.Strategy{costmodel.DDP, costmodel.FSDP, costmodel.Zero
 var trainers = []*trainer{
 	{
 		name: "transformers", file: "training_args.yaml", presets: []string{"transformers"}, strategies: sharded, write: trainingArguments,
-		start: "torchrun --nproc_per_node %[2]d SCRIPT %[1]s",
-		note:  "SCRIPT reads the file with HfArgumentParser(TrainingArguments).parse_yaml_file; model and sequences are SCRIPT's",
+		start:  "torchrun --nproc_per_node %[2]d SCRIPT %[1]s",
+		launch: `torchrun TORCHRUN SCRIPT FILE`,
+		note:   "SCRIPT reads the file with HfArgumentParser(TrainingArguments).parse_yaml_file; model and sequences are SCRIPT's",
 	},
 	{
 		name: "trl", file: "sft.yaml", presets: []string{"trl-sft"}, strategies: sharded, write: trlArguments,
-		start: "trl sft --config %[1]s --num_processes %[2]d",
-		note:  "replace MODEL, DATASET and OUTPUT in the file",
+		start:  "trl sft --config %[1]s --num_processes %[2]d",
+		launch: `torchrun TORCHRUN -m trl.scripts.sft --config FILE`,
+		note:   "replace MODEL, DATASET and OUTPUT in the file",
 	},
 	{
 		name: "llamafactory", file: "llamafactory.yaml", presets: []string{"llamafactory"}, strategies: sharded, write: llamaFactory,
-		start: "FORCE_TORCHRUN=1 NPROC_PER_NODE=%[2]d llamafactory-cli train %[1]s",
-		note:  "replace MODEL, DATASET, TEMPLATE and OUTPUT in the file",
+		start:  "FORCE_TORCHRUN=1 NPROC_PER_NODE=%[2]d llamafactory-cli train %[1]s",
+		launch: `env FORCE_TORCHRUN=1 llamafactory-cli train FILE`,
+		note:   "replace MODEL, DATASET, TEMPLATE and OUTPUT in the file",
 	},
 	{
 		name: "axolotl", file: "axolotl.yaml", presets: []string{"axolotl"}, strategies: sharded, write: axolotl,
-		start: "axolotl train %[1]s --num-processes %[2]d",
-		note:  "replace MODEL, DATASET, TEMPLATE and OUTPUT in the file",
+		start:  "axolotl train %[1]s --num-processes %[2]d",
+		launch: `torchrun TORCHRUN -m axolotl.cli.train FILE`,
+		note:   "replace MODEL, DATASET, TEMPLATE and OUTPUT in the file",
 	},
 	{
 		name: "lightning", file: "lightning.yaml", presets: []string{"lightning", "lightning:model-parallel"},
-		strategies: []costmodel.Strategy{costmodel.DDP, costmodel.FSDP}, write: lightningTrainer,
-		start: "python3 SCRIPT fit --config %[1]s",
-		note:  "SCRIPT makes a LightningCLI; its model and its DataLoader, with batch and sequences, are not in the file",
+		strategies: []costmodel.Strategy{costmodel.DDP, costmodel.FSDP}, form: lightningTrainer,
+		start:  "python3 SCRIPT fit --config %[1]s",
+		launch: `torchrun TORCHRUN SCRIPT fit --config FILE`,
+		note:   "SCRIPT makes a LightningCLI; its model and its DataLoader, with batch and sequences, are not in the file",
 	},
 	{
-		name: "accelerate-config", file: "accelerate.yaml", strategies: []costmodel.Strategy{costmodel.DDP, costmodel.FSDP, costmodel.HSDP}, write: accelerateConfig,
+		name: "accelerate-config", file: "accelerate.yaml", strategies: []costmodel.Strategy{costmodel.DDP, costmodel.FSDP, costmodel.HSDP}, form: accelerateConfig,
 		presets: []string{"transformers", "transformers:fsdp1", "transformers:fsdp1-prefetch", "trl-sft", "trl-dpo", "trl-grpo", "llamafactory"},
 		start:   "accelerate launch --config_file %[1]s SCRIPT",
+		launch:  `accelerate launch --config_file FILEMACHINE SCRIPT`,
 		note:    "the file says how processes start: batch, sequences, accumulation and optimizer are SCRIPT's",
+	},
+	{
+		name: "torchtune", file: "torchtune.yaml", presets: []string{"torchtune"}, strategies: []costmodel.Strategy{costmodel.FSDP}, form: torchTune, config: true,
+		start:  "tune run %[3]s --config %[1]s",
+		launch: `tune run RECIPE --config FILE`,
+		note:   "replace MODEL, TOKENIZER and OUTPUT in the file, and list the checkpoint's files in checkpoint_files",
 	},
 }
 
@@ -71,25 +87,62 @@ func init() {
 // register adds the program's target.
 func (trainer *trainer) register() {
 	register(&Target{
-		Name: trainer.name, File: trainer.file,
+		Name: trainer.name, File: trainer.file, Config: trainer.config,
 		Example: "llama-3.2-1b --gpus 2 --gpu h100-80gb --batch 1 --seq 1024 --preset " + trainer.presets[0], Golden: []string{"job-" + trainer.name},
 		needs: []need{training(trainer.name + " trains"), trainer.preset, trainer.strategy},
-		Write: func(to io.Writer, input *Input) error {
-			keys, err := trainer.write(input.Plan)
-			if err != nil {
-				return err
-			}
-			workload := &input.Plan.Workload
-			return keys.print(to, fmt.Sprintf("devmap's plan of %s: %s on %d GPUs", quote.Comment(input.Plan.Model.Name), workload.Strategy, workload.World))
+		Write: trainer.print,
+		Folder: func(input *Input) (map[string]string, error) {
+			return folder(input, trainer.file, trainer.print, trainer.onHost(input.Plan, trainer.file))
 		},
 		Usage: func(input *Input, file string) (usage, note string) {
 			note = trainer.note
 			if input.Plan.Workload.Float8 != "" && trainer.name == "accelerate-config" { // transformers/training_args.py, __post_init__
 				note += ", whose TrainingArguments must have bf16=False, or it overwrites fp8"
 			}
-			return fmt.Sprintf(trainer.start, quote.Path(file), input.Plan.Workload.World), note
+			return trainer.command(input.Plan, quote.Path(file)), note
 		},
 	})
+}
+
+// print writes the file.
+func (trainer *trainer) print(to io.Writer, input *Input) error {
+	if trainer.form != nil {
+		return trainer.form(to, input)
+	}
+	keys, err := trainer.write(input.Plan)
+	if err != nil {
+		return err
+	}
+	return keys.print(to, headline(input.Plan))
+}
+
+// command starts the program with its file, on one host alone or on each of several.
+func (trainer *trainer) command(plan *devicemap.Plan, file string) string {
+	if hosts, _ := hostsOf(plan); hosts > 1 {
+		return trainer.onHost(plan, file)
+	}
+	return fmt.Sprintf(trainer.start, file, plan.Workload.World, recipe(&plan.Workload, fmt.Sprintf("--nproc_per_node %d ", plan.Workload.World)))
+}
+
+// onHost starts the program on a host whose variables say its place.
+func (trainer *trainer) onHost(plan *devicemap.Plan, file string) string {
+	machine, arguments := "", torchrun(plan)
+	if hosts, _ := hostsOf(plan); hosts > 1 {
+		machine = ` --machine_rank "$NODE_RANK" --main_process_ip "$MASTER_ADDR" --main_process_port "$MASTER_PORT"`
+	}
+	return strings.NewReplacer("TORCHRUN", arguments, "RECIPE", recipe(&plan.Workload, arguments+" "), "MACHINE", machine, "FILE", file).Replace(trainer.launch)
+}
+
+// recipe is torchtune's, with torchrun's arguments; the one for one GPU takes none.
+func recipe(workload *costmodel.Workload, arguments string) string {
+	name, kind := "full_finetune", "_distributed"
+	if workload.LoRARank > 0 {
+		name = "lora_finetune"
+	}
+	if workload.World == 1 {
+		kind, arguments = "_single_device", ""
+	}
+	return arguments + name + kind
 }
 
 // preset demands a plan that counts the memory of the program.
@@ -120,7 +173,7 @@ func (trainer *trainer) strategy(plan *devicemap.Plan) error {
 			others = append(others, "emit --for "+other.name)
 		}
 	}
-	if zeroPlan(plan) {
+	if underZero(&plan.Workload) {
 		others = append(others, "emit --for deepspeed")
 	}
 	remedy := costmodel.Messagef("plan it with %v", costmodel.Set("strategy", trainer.strategies[0]))
@@ -215,7 +268,7 @@ func arguments(plan *devicemap.Plan) (keys mapping, err error) {
 			{"cpu_offload", workload.HostShards},
 		}})
 		return keys, nil
-	case zeroPlan(plan):
+	case underZero(workload):
 		config, err := inline(plan)
 		if err != nil {
 			return nil, err

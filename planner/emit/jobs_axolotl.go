@@ -29,7 +29,7 @@ func axolotl(plan *devicemap.Plan) (mapping, error) {
 		{"bf16", axolotlBF16(workload)},
 		{"gradient_checkpointing", workload.Recompute == costmodel.RecomputeFull && workload.Strategy != costmodel.FSDP},
 	}
-	keys.when(workload.Precision == costmodel.FP16Mixed && (workload.LoRARank > 0 || zeroPlan(plan)), entry{"fp16", true})
+	keys.when(workload.Precision == costmodel.FP16Mixed && (workload.LoRARank > 0 || underZero(workload)), entry{"fp16", true})
 	keys.when(workload.Packing == "packed", entry{"sample_packing", true})
 	keys.when(workload.EvalBatch > 0, entry{"val_set_size", evaluatedPart}, entry{"eval_strategy", "epoch"}, entry{"eval_batch_size", workload.EvalBatch})
 	keys.when(attention(workload) != "", entry{"attn_implementation", attention(workload)})
@@ -59,7 +59,7 @@ func axolotl(plan *devicemap.Plan) (mapping, error) {
 		}})
 		keys.when(workload.ShardDegree > 0 && workload.ShardDegree < workload.World,
 			entry{"dp_shard_size", workload.ShardDegree}, entry{"dp_replicate_size", workload.World / max(1, workload.ShardDegree)})
-	case zeroPlan(plan):
+	case underZero(workload):
 		config, err := inline(plan)
 		return append(keys, entry{"deepspeed", config}), err
 	}

@@ -2,7 +2,6 @@ package emit
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/devmap-dev/devmap/costmodel"
@@ -77,11 +76,6 @@ func degreeWhere(meant func(*costmodel.Workload) bool) func(*costmodel.Workload)
 	})
 }
 
-// zeroStrategy reports DeepSpeed's strategies.
-func zeroStrategy(w *costmodel.Workload) bool {
-	return slices.Contains([]costmodel.Strategy{costmodel.Zero1, costmodel.Zero2, costmodel.Zero3}, w.Strategy)
-}
-
 // float8Of is how users of a program switch torchao's products on, but those that the
 // file has.
 func float8Of(how map[string]string, keys ...string) outside {
@@ -141,7 +135,7 @@ var (
 		return w.LoRAPrecision
 	}, "fp32"), map[string]string{"": "LLaMA-Factory has 16-bit adapters under pure_bf16 alone, with the precision bf16-true"}}
 	axolotlTypes = outside{"precision", precisionWhere(func(w *costmodel.Workload) bool {
-		zero, full := zeroStrategy(w), w.LoRARank == 0
+		zero, full := underZero(w), w.LoRARank == 0
 		return w.Precision == costmodel.FP16True || full && (zero && w.Precision == costmodel.BF16True ||
 			!zero && (w.Precision == costmodel.BF16Mixed || w.Precision == costmodel.FP16Mixed))
 	}), map[string]string{
@@ -162,7 +156,7 @@ var (
 
 	groups     = outside{"shard_degree", degreeWhere(func(*costmodel.Workload) bool { return true }), zeroGroups.how}
 	zeroGroups = outside{
-		"shard_degree", degreeWhere(zeroStrategy),
+		"shard_degree", degreeWhere(underZero),
 		map[string]string{"": "the program shards over all GPUs; groups of GPUs are in the file of accelerate-config (HSDP)"},
 	}
 	fsdp1Groups = outside{

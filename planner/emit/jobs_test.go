@@ -74,6 +74,7 @@ var unsaid = map[string]string{
 	"lightning/batch": "the DataLoader has it, as the note says", "lightning/seq": "the DataLoader has it, as the note says",
 	"accelerate-config/batch": "SCRIPT has it, as the note says", "accelerate-config/seq": "SCRIPT has it, as the note says", "transformers/seq": "SCRIPT has it, as the note says",
 	"deepspeed/seq": "the caller of deepspeed.initialize has it", "deepspeed/precision": "its fp16 section is 16-mixed and 16-true",
+	"torchtune/built_on": "torchtune makes its model on the meta device",
 	"lightning/built_on": "Accelerate prepares a model there, Lightning does not",
 }
 
@@ -94,6 +95,7 @@ func TestJobSaysAll(t *testing.T) {
 		{"axolotl", "axolotl", "ddp fsdp zero2 zero3"},
 		{"lightning", "lightning", "ddp fsdp"},
 		{"lightning", "lightning:model-parallel", "fsdp"},
+		{"torchtune", "torchtune", "fsdp"},
 		{"accelerate-config", "transformers", "ddp fsdp hsdp"},
 		{"accelerate-config", "transformers:fsdp1", "fsdp"},
 		{"deepspeed", "transformers", "zero1 zero2 zero3"},

@@ -17,28 +17,29 @@ var _ = register(&Target{
 	Name: "ms-swift", Aliases: []string{"swift", "ms_swift"}, File: "device_map.json",
 	Example: "gpt2 --gpus 2 --mode load", Golden: []string{"device-map", "zero1-true", "zero2", "zero3"},
 	Write: func(to io.Writer, input *Input) error {
-		if zeroPlan(input.Plan) {
+		if underZero(&input.Plan.Workload) {
 			return deepSpeed.Write(to, input)
 		}
 		return accelerate.Write(to, input)
 	},
 	Usage: swift,
 	file: func(plan *devicemap.Plan) string {
-		if zeroPlan(plan) {
+		if underZero(&plan.Workload) {
 			return deepSpeed.File
 		}
 		return accelerate.File
 	},
 })
 
-func zeroPlan(plan *devicemap.Plan) bool { return plan.Workload.Runtime == deepSpeedRuntime }
+// underZero reports a plan for DeepSpeed.
+func underZero(workload *costmodel.Workload) bool { return workload.Runtime == deepSpeedRuntime }
 
 // swift is ms-swift's whole command: its own defaults are LoRA and
 // checkpoints (swift/arguments/base_args/base_args.py, tuner_type;
 // swift/trainers/arguments.py, gradient_checkpointing).
 func swift(input *Input, file string) (usage, note string) {
 	plan := input.Plan
-	if !zeroPlan(plan) {
+	if !underZero(&plan.Workload) {
 		return swiftCommand(plan, "--device_map "+quote.Path(file)), swiftNote(plan)
 	}
 	usage = "NPROC_PER_NODE=" + strconv.FormatInt(max(1, plan.Workload.World), 10) + " " + swiftCommand(plan, "--deepspeed "+quote.Path(file))

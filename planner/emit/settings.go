@@ -38,6 +38,7 @@ var settingsOutside = map[string][]outside{
 	"accelerate-config": slices.Concat(ofData, everywhere, ofModel, []outside{
 		rowwiseAlone, packs, scriptEvaluation, gradientViews, loadedAs, fsdp1Groups, recomputationOutside, optimization, ligerKernels, compilation, accumulation,
 	}),
+	"torchtune":      slices.Concat(ofData, []outside{average, partialRecomputation, tuneLoss, tuneOptimization, tunePacks, tuneKernel, groups, tuneAdapters, tuneEvaluation}),
 	"torch-schedule": {lossOf(""), average, recomputation, optimization, adapters, adapterType, quantization, kernel, autocast},
 }
 

@@ -165,7 +165,7 @@ func (set *presetting) settle(request *Request, workload *costmodel.Workload, gp
 		return nil, nil
 	}
 	degree, note, err := set.file.shards(gpus)
-	if degree > 0 && workload.Strategy == costmodel.HSDP {
+	if degree > 0 && degree < gpus && (workload.Strategy == costmodel.HSDP || workload.Strategy == costmodel.FSDP) {
 		workload.ShardDegree = degree
 	}
 	if note != "" {

@@ -195,6 +195,9 @@ func (asked *GPUs) DeviceNotes(topology *costmodel.Topology) []string {
 	if asked.topology == "" {
 		notes = append(notes, soldNotes(asked.gpus)...)
 	}
+	if asked.nodes > 1 {
+		notes = append(notes, fmt.Sprintf("--nodes %d: times count one port of 400 Gb/s between hosts for each GPU; host_bytes_per_second in a file of --topology says another", asked.nodes))
+	}
 	if len(asked.reserve) > 1 {
 		least, most := topology.Devices[0].ReservedBytes, topology.Devices[0].ReservedBytes
 		for i := range topology.Devices {

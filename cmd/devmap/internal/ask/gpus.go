@@ -1,6 +1,7 @@
 package ask
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -19,6 +20,7 @@ import (
 type GPUs struct {
 	gpus, gpu, topology string
 	reserve             []string
+	nodes               int64
 	// Probe measures this machine's GPUs for --gpus auto: a topology file. Nil: this
 	// build cannot.
 	Probe func() ([]byte, error)
@@ -55,7 +57,7 @@ func (asked *GPUs) devices(mode costmodel.Mode, count int) (*costmodel.Topology,
 	if err != nil {
 		return nil, err
 	}
-	if err := asked.setAside(topology); err != nil {
+	if err := cmp.Or(asked.setAside(topology), asked.onHosts(topology)); err != nil {
 		return nil, err
 	}
 	if err := topology.Check(); err != nil {
@@ -154,6 +156,37 @@ func (asked *GPUs) setAside(topology *costmodel.Topology) error {
 			}
 			topology.Devices[device].ReservedBytes += bytes
 		}
+	}
+	return nil
+}
+
+// betweenHosts are the bytes/s of a GPU to other hosts under --nodes: one 400 Gb/s port
+// for each GPU, as DGX H100 has (NVIDIA DGX H100/H200 User Guide, ConnectX-7).
+const betweenHosts = 50e9
+
+// onHosts spreads the GPUs over the hosts of --nodes, one host after another.
+func (asked *GPUs) onHosts(topology *costmodel.Topology) error {
+	count := int64(len(topology.Devices))
+	switch {
+	case asked.nodes < 1 && given(asked.cmd.Flags(), "nodes"):
+		return out.Usagef("--nodes %d: it must be 1 or more", asked.nodes)
+	case asked.nodes <= 1:
+		return nil
+	case asked.topology != "":
+		return out.Usagef("--nodes and --topology both say what the hosts are: name the host of each device in %s, or give --gpus", out.OneLine(asked.topology))
+	case count%asked.nodes != 0:
+		below, above := count/asked.nodes*asked.nodes, (count/asked.nodes+1)*asked.nodes
+		works := fmt.Sprintf("--gpus %d works", above)
+		if below > 0 {
+			works = fmt.Sprintf("--gpus %d and --gpus %d work", below, above)
+		}
+		return out.Usagef("--nodes %d: %d GPUs in all are not as many on each host (%s)", asked.nodes, count, works)
+	}
+	for i := range topology.Devices {
+		if device := &topology.Devices[i]; device.HostBytesPerSecond == 0 {
+			device.HostBytesPerSecond = betweenHosts
+		}
+		topology.Devices[i].Host = fmt.Sprintf("node%d", int64(i)*asked.nodes/count)
 	}
 	return nil
 }

@@ -215,7 +215,7 @@ func TestRefusedKeys(t *testing.T) {
 		"base_model: a\nfsdp_config: {offload_params: true}\n":                                                          "add fsdp_version: 2",
 		"base_model: a\nfsdp_version: 2\nfsdp_config: {reshard_after_forward: false}\n":                                 "which devmap does not count",
 		"output_dir: o\nfp16: true\nbf16: true\n":                                                                       "fp16 and bf16 are both true",
-		"loss._component_: x\ndataset: {packed: true}\nmodel: {_component_: a}\n":                                       "--preset torchtune --packing packed",
+		"model: {_component_: qlora_a}\ntokenizer: {_component_: a}\n":                                                  "--preset torchtune --lora-rank 8 --quantize nf4",
 		"model: {_component_: x.qlora_a}\n":                                                                             "--quantize nf4",
 		"model: {_component_: a}\ncompile: True\n":                                                                      "compile: False",
 		"model: {_component_: a}\nfsdp_cpu_offload: True\n":                                                             "--offload cpu",
@@ -241,6 +241,7 @@ func TestRefusedKeys(t *testing.T) {
 		"distributed_type: FSDP\ndowncast_bf16: a\nfsdp_config: {fsdp_version: 2}\n" + replicate + "0}\n":               "it must be a whole number from 1 on",
 		"distributed_type: FSDP\ndowncast_bf16: a\nfsdp_config: {fsdp_version: 2}\n" + replicate + "two}\n":             "it must be a whole number from 1 on",
 		"distributed_type: MULTI_GPU\ndowncast_bf16: a\n" + replicate + "2}\n":                                          "use distributed_type: FSDP",
+		"base_model: a\nmicro_batch_size: 1\ndp_replicate_size: 2\n":                                                    "add fsdp_version: 2 with fsdp_config",
 		"dataset_name: a\nmodel_name_or_path: b\npacking_strategy: wrapped\n":                                           "packing_strategy changes nothing without packing: true",
 		"base_model: a\nval_set_size: 0.1\n":                                                                            "axolotl evaluates nothing between steps",
 	} {

@@ -28,7 +28,8 @@ type Request struct {
 	preset              *presetting  // nil: no --preset
 	trainer             *trainerRead // of --preset FILE, once it is read
 	JSON, Explain       bool
-	Output, For         string
+	Force               bool
+	Output, For, Emit   string
 	Transformers        string
 	Model, ScheduleFile string
 	Trace               string

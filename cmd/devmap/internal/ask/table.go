@@ -230,6 +230,10 @@ var deviceFlags = []flag{
 		help: "Topology file with GPUs, hosts and links",
 	},
 	{
+		name: "nodes", at: func(request *Request) any { return &request.nodes }, on: placing, again: true, defaultValue: "1",
+		help: "Hosts that share the GPUs evenly", also: []string{"nnodes", "num-nodes", "num_nodes", "num-machines", "num_machines", "hosts"},
+	},
+	{
 		name: "reserve", at: func(request *Request) any { return &request.reserve }, on: placing | executing, hidden: executing, again: true, each: true,
 		help: "Memory to leave free on each GPU; repeatable, adds up",
 	},
@@ -283,6 +287,14 @@ var ownFlags = []flag{
 		name: "transformers", at: func(request *Request) any { return &request.Transformers }, on: working | onEmit, again: true,
 		help: "Release of Transformers, such as 5.20 [the config's]",
 		also: []string{"transformers-version", "transformers_version"},
+	},
+	{
+		name: "emit", at: func(request *Request) any { return &request.Emit }, on: onPlan, values: []string{"slurm", "kubernetes"},
+		help: "Write the job for {values}; -o names its folder", meant: map[string]string{"sbatch": "slurm", "k8s": "kubernetes", "kubeflow": "kubernetes", "jobset": "kubernetes", "trainjob": "kubernetes"},
+	},
+	{
+		name: "force", at: func(request *Request) any { return &request.Force }, on: onPlan | onEmit,
+		help: "Replace the files of a job's folder", also: []string{"overwrite"},
 	},
 	{
 		name: "ds-config", at: func(request *Request) any { return &request.dsConfig }, on: placing, again: true,

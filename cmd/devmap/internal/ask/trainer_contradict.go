@@ -23,9 +23,9 @@ func (file *trainerFile) contradicts(values map[string]string) error {
 	case file.Preset == "axolotl" && version == "" && slices.ContainsFunc(slices.Collect(maps.Keys(values)), inFSDP):
 		return errors.New("fsdp_config without fsdp_version is FSDP1, which devmap does not count under axolotl: add fsdp_version: 2")
 	case file.Preset == "axolotl":
-		return contradictsAxolotl(values)
+		return cmp.Or(contradictsAxolotl(values), file.contradictsSizes(values))
 	}
-	return cmp.Or(file.contradictsTrainer(values), contradictsSizes(values))
+	return cmp.Or(file.contradictsTrainer(values), file.contradictsSizes(values))
 }
 
 // hasDeepSpeed reports a configuration of DeepSpeed's: a file, or a section.
@@ -73,13 +73,22 @@ func (file *trainerFile) contradictsTrainer(values map[string]string) error {
 	return nil
 }
 
-// sizeKeys are the degrees of accelerate config's parallelism_config.
-var sizeKeys = []string{"parallelism_config.parallelism_config_dp_replicate_size", "parallelism_config.parallelism_config_dp_shard_size"}
+// sizeKeys are the degrees of data parallelism in axolotl's file, or those of
+// accelerate config's parallelism_config.
+func (file *trainerFile) sizeKeys() (copies, shards string) {
+	copies, shards = "dp_replicate_size", "dp_shard_size"
+	if file.Preset != "axolotl" {
+		const section = "parallelism_config.parallelism_config_"
+		copies, shards = section+copies, section+shards
+	}
+	return copies, shards
+}
 
 // contradictsSizes refuses degrees below 1 and words (accelerate/parallelism_config.py,
 // __post_init__), and degrees above 1 without FSDP2.
-func contradictsSizes(values map[string]string) error {
-	for _, key := range sizeKeys {
+func (file *trainerFile) contradictsSizes(values map[string]string) error {
+	copies, shards := file.sizeKeys()
+	for _, key := range []string{copies, shards} {
 		value := values[key]
 		if value == "" || value == "null" {
 			continue
@@ -87,40 +96,70 @@ func contradictsSizes(values map[string]string) error {
 		if number, err := strconv.ParseInt(value, 10, 32); err != nil || number < 1 {
 			return fmt.Errorf("%s is %q, which Accelerate refuses: it must be a whole number from 1 on", key, value)
 		}
-		if value != "1" && !underFSDP2(values) {
+		switch {
+		case value == "1" || file.underFSDP2(values):
+		case file.Preset == "axolotl":
+			return fmt.Errorf("%s is %s, which devmap counts under FSDP2 alone: add fsdp_version: 2 with fsdp_config, or leave it out", key, value)
+		default:
 			return fmt.Errorf("%s is %s, which devmap counts under FSDP2 alone: use distributed_type: FSDP with fsdp_version: 2, or leave it out", key, value)
 		}
 	}
 	return nil
 }
 
-// underFSDP2 reports FSDP2 in accelerate config's file.
-func underFSDP2(values map[string]string) bool {
-	return strings.EqualFold(values["distributed_type"], "FSDP") && values["fsdp_config.fsdp_version"]+values["fsdp_config.version"] == "2"
+// underFSDP2 reports FSDP2 in a file.
+func (file *trainerFile) underFSDP2(values map[string]string) bool {
+	version := values["fsdp_config.fsdp_version"] + values["fsdp_config.version"]
+	if file.Preset == "axolotl" {
+		return values["fsdp_version"]+version == "2"
+	}
+	return strings.EqualFold(values["distributed_type"], "FSDP") && version == "2"
 }
 
-// shards is how many GPUs a copy of the weights is spread over by accelerate config's
-// parallelism_config. 0: it says nothing. All degrees together are the GPUs
-// (accelerate/parallelism_config.py, _validate_accelerator).
+// shards is how many GPUs a copy of the weights is spread over by the file's degrees.
+// 0: it says nothing. All degrees together are the GPUs
+// (accelerate/parallelism_config.py, _validate_accelerator; axolotl/utils/distributed.py,
+// _get_parallel_config_kwargs, which works out the one that is left out).
 func (read *trainerRead) shards(gpus int64) (degree int64, note string, err error) {
-	copies, _ := strconv.ParseInt(read.values[sizeKeys[0]], 10, 32)
-	degree, _ = strconv.ParseInt(read.values[sizeKeys[1]], 10, 32)
-	if degree == 0 && copies < 2 || !underFSDP2(read.values) {
+	ofCopies, ofShards := read.file.sizeKeys()
+	copies, _ := strconv.ParseInt(read.values[ofCopies], 10, 32)
+	degree, _ = strconv.ParseInt(read.values[ofShards], 10, 32)
+	if degree == 0 && copies < 2 || !read.file.underFSDP2(read.values) {
 		return 0, "", nil
+	}
+	completes := read.file.Preset == "axolotl"
+	if completes && read.values[ofCopies] == "" && gpus%degree == 0 {
+		copies = gpus / degree
 	}
 	copies = max(1, copies)
 	switch {
 	case degree == 0 && gpus%copies != 0:
-		return 0, "", out.Usagef("%s: %s is %d, which does not divide the %d GPUs", read.name, sizeKeys[0], copies, gpus)
+		return 0, "", out.Usagef("%s: %s is %d, which does not divide the %d GPUs", read.name, ofCopies, copies, gpus)
+	case degree == 0 && completes:
+		degree = gpus / copies
 	case degree == 0:
 		degree = gpus / copies
 		note = fmt.Sprintf("%s: Accelerate takes parallelism_config_dp_shard_size as 1 and refuses %d GPUs: this is planned with %d, so add parallelism_config_dp_shard_size: %d", out.OneLine(read.name), gpus, degree, degree)
 	case copies*degree != gpus:
-		return 0, "", out.Usagef("%s: dp_replicate_size %d × dp_shard_size %d is %d, not the %d GPUs: use parallelism_config_dp_shard_size: %d, or --gpus %d",
-			read.name, copies, degree, copies*degree, gpus, max(1, gpus/copies), copies*degree)
+		return 0, "", out.Usagef("%s: dp_replicate_size %d × dp_shard_size %d is %d, not the %d GPUs: use %s: %d, or --gpus %d",
+			read.name, copies, degree, copies*degree, gpus, strings.TrimPrefix(ofShards, "parallelism_config."), max(1, gpus/copies), copies*degree)
 	}
 	if degree == 1 {
-		return 0, "", out.Usagef("%s: Accelerate refuses parallelism_config_dp_shard_size: 1 under FSDP: use %d with one replica, or distributed_type: MULTI_GPU", read.name, gpus)
+		return 0, "", out.Usagef("%s: Accelerate refuses %s: 1 under FSDP: use %d with one replica, or DDP", read.name, strings.TrimPrefix(ofShards, "parallelism_config."), gpus)
 	}
 	return degree, note, nil
+}
+
+// tuneTargets are the modules with adapters in torchtune's recipe. One key names
+// those of attention, and one switches those of MLPs.
+func (file *trainerFile) tuneTargets(values map[string]string) []presetSet {
+	const key = "model.lora_attn_modules"
+	if file.Keys[key] == nil || values[key] == "" {
+		return nil
+	}
+	targets := strings.ReplaceAll(values[key], "output_proj", "o_proj")
+	if strings.EqualFold(values["model.apply_lora_to_mlp"], "true") {
+		targets += ",gate_proj,up_proj,down_proj"
+	}
+	return []presetSet{{Field: "lora_targets", Value: targets, Source: key}}
 }

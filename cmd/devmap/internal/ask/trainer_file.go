@@ -296,7 +296,7 @@ func (file *trainerFile) read(values map[string]string) ([]presetSet, error) {
 	if err := file.contradicts(values); err != nil {
 		return nil, err
 	}
-	sets := slices.Concat(file.evaluation(values), file.liger(values))
+	sets := slices.Concat(file.evaluation(values), file.liger(values), file.tuneTargets(values))
 	for _, key := range slices.Sorted(maps.Keys(file.Keys)) {
 		value, ok := values[key]
 		means := file.Keys[key]["absent"]

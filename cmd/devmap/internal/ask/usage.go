@@ -24,7 +24,7 @@ var groups = []struct {
 	{"Samples", []string{
 		"lengths MEAN,MAX|FILE", "packing KIND", "label-tokens N|FRACTION", "images N|MEAN,MAX", "image-size PIXELS", "max-pixels PIXELS",
 	}},
-	{"GPUs", []string{"gpus N|SIZES|auto", "gpu NAME", "topology FILE", "reserve SIZE", "devices LIST", "backend NAME", "transport WAY"}},
+	{"GPUs", []string{"gpus N|SIZES|auto", "gpu NAME", "topology FILE", "nodes N", "reserve SIZE", "devices LIST", "backend NAME", "transport WAY"}},
 	{"Training", []string{
 		"optimizer NAME", "optimizer-in-backward", "micro-batches N", "recompute MODE", "float8 RECIPE", "loss KIND", "loss-only", "liger", "compile", "ema",
 		"gradient-as-bucket-view", "eval-batch N", "eval-samples N", "lr RATE", "betas B1,B2", "eps NUMBER", "weight-decay NUMBER", "clip NORM",
@@ -45,7 +45,7 @@ var groups = []struct {
 	{"Run", []string{"steps N", "cycles N", "keep WHERE", "certify", "fault KIND:N"}},
 	{"Watch", []string{"pid N", "strict", "baseline", "no-hook", "snapshot FILE"}},
 	{"Output", []string{
-		"output FILE", "json", "trace FILE", "dump KIND=FILE", "save FOLDER", "save-state FOLDER", "quiet", "verbose", "color WHEN", "version", "help",
+		"output FILE", "emit SCHEDULER", "force", "json", "trace FILE", "dump KIND=FILE", "save FOLDER", "save-state FOLDER", "quiet", "verbose", "color WHEN", "version", "help",
 		"no-descriptions",
 	}},
 }

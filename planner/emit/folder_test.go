@@ -1,0 +1,205 @@
+package emit_test
+
+import (
+	"compress/gzip"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"go.yaml.in/yaml/v3"
+	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/planner/devicemap"
+	"github.com/devmap-dev/devmap/planner/emit"
+)
+
+// schemas are the forms of files that have one, without descriptions: TrainJob and
+// JobSet of Kubeflow Trainer 2.0.0 (its Go module), and AxolotlInputConfig of
+// axolotl 0.19.0. Objects with known keys take no others.
+func schema(t *testing.T, name string) *jsonschema.Schema {
+	t.Helper()
+	file, err := os.Open(filepath.Join("testdata", "schemas", name+".json.gz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close() //nolint:errcheck // it is read
+	text, err := gzip.NewReader(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	document, err := jsonschema.UnmarshalJSON(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	compiler := jsonschema.NewCompiler()
+	if err := compiler.AddResource(name+".json", document); err != nil {
+		t.Fatal(err)
+	}
+	made, err := compiler.Compile(name + ".json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+// accepts reads a text as YAML under a schema.
+func accepts(t *testing.T, form *jsonschema.Schema, text string) error {
+	t.Helper()
+	var value any
+	if err := yaml.Unmarshal([]byte(text), &value); err != nil {
+		t.Fatal(err)
+	}
+	return form.Validate(value)
+}
+
+// folders are the files of each target's job, by target and plan. Each plan is on one
+// host, and on two.
+func folders(t *testing.T, visit func(target *emit.Target, input *emit.Input, hosts int, files map[string]string)) {
+	t.Helper()
+	for _, target := range emit.Targets() {
+		for _, name := range target.Golden {
+			if target.Folder == nil {
+				continue
+			}
+			for hosts := 1; hosts <= 2; hosts++ {
+				input := golden(t, name)
+				input.Plan.Model.Name = "Org/It's a `model` $(touch PWN): {x}\n"
+				devices := input.Plan.Topology.Devices
+				for i := range devices {
+					devices[i].Host = fmt.Sprint("node", i*hosts/len(devices))
+				}
+				files, err := target.Folder(input)
+				if err != nil {
+					t.Errorf("%s, %s: %v", target.Name, name, err)
+					continue
+				}
+				visit(target, input, hosts, files)
+			}
+		}
+	}
+}
+
+// TestFolders: every shell script of a job parses, as POSIX where sh runs it, and says
+// the hosts and GPUs of the plan; every job of Kubernetes follows its schema, and none
+// with a misspelt key does.
+func TestFolders(t *testing.T) {
+	jobs := map[string]*jsonschema.Schema{"trainjob.yaml": schema(t, "trainjob_v1alpha1"), "jobset.yaml": schema(t, "jobset_v1alpha2")}
+	misspelt := strings.NewReplacer("numNodes:", "numNode:", "completionMode:", "completionsMode:")
+	count := 0
+	folders(t, func(target *emit.Target, input *emit.Input, hosts int, files map[string]string) {
+		each := len(input.Plan.Topology.Devices) / hosts
+		for name, language := range map[string]syntax.LangVariant{"run.sh": syntax.LangPOSIX, "job.sbatch": syntax.LangBash} {
+			read, err := syntax.NewParser(syntax.Variant(language), syntax.KeepComments(true)).Parse(strings.NewReader(files[name]), name)
+			if err != nil {
+				t.Errorf("%s, %s: %v\n%s", target.Name, name, err, files[name])
+				continue
+			}
+			syntax.Walk(read, func(node syntax.Node) bool {
+				if call, is := node.(*syntax.CallExpr); is && len(call.Args) > 0 && call.Args[0].Lit() == "touch" {
+					t.Errorf("%s, %s: the name runs", target.Name, name)
+				}
+				return true
+			})
+			count++
+		}
+		if want := fmt.Sprintf("export NNODES=%d NPROC_PER_NODE=%d\n", hosts, each); !strings.Contains(files["run.sh"], want) {
+			t.Errorf("%s: no %q in\n%s", target.Name, want, files["run.sh"])
+		}
+		if want := fmt.Sprintf("#SBATCH --nodes=%d\n#SBATCH --ntasks-per-node=1\n#SBATCH --gpus-per-node=%d\n", hosts, each); !strings.Contains(files["job.sbatch"], want) {
+			t.Errorf("%s: no %q in\n%s", target.Name, want, files["job.sbatch"])
+		}
+		for name, form := range jobs {
+			if err := accepts(t, form, files[name]); err != nil {
+				t.Errorf("%s, %s: %v", target.Name, name, err)
+			}
+			if accepts(t, form, misspelt.Replace(files[name])) == nil {
+				t.Errorf("%s: %s with a misspelt key is accepted", target.Name, name)
+			}
+		}
+	})
+	if count < 20 {
+		t.Errorf("%d scripts", count)
+	}
+}
+
+// TestAxolotlSchema: axolotl's file follows its schema, which has no misspelt key:
+// axolotl drops one in silence.
+func TestAxolotlSchema(t *testing.T) {
+	form := schema(t, "axolotl_0.19.0")
+	for _, strategy := range []costmodel.Strategy{costmodel.DDP, costmodel.FSDP, costmodel.Zero3} {
+		input := golden(t, "job-axolotl")
+		input.Plan.Workload.Strategy, input.Plan.Workload.Runtime = strategy, strategy.Traits().Runtimes[0]
+		text, err := written(target(t, "axolotl"), input)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := accepts(t, form, text); err != nil {
+			t.Errorf("%s: %v\n%s", strategy, err, text)
+		}
+		for _, broken := range []string{"gradient_acumulation_steps: 2\n", "sequence_len: long\n"} {
+			if accepts(t, form, strings.Replace(text, "sequence_len: 1024\n", broken, 1)) == nil {
+				t.Errorf("%s: %q is accepted", strategy, broken)
+			}
+		}
+	}
+}
+
+// TestUnequalHosts: a job of several hosts wants the same GPUs on each.
+func TestUnequalHosts(t *testing.T) {
+	for want, change := range map[string]func(devices []costmodel.Device){
+		"has h200-141gb (140.40 GiB) on GPU 0 and a100-80gb": func(devices []costmodel.Device) { devices[5].Name = "a100-80gb" },
+		"more than 4 of its 8 GPUs on host node0":            func(devices []costmodel.Device) { devices[4].Host = "node0" },
+	} {
+		input := golden(t, "job-titan")
+		change(input.Plan.Topology.Devices)
+		if _, err := target(t, "torchtitan").Folder(input); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, not %q", err, want)
+		}
+	}
+}
+
+// TestCutRefused: what the layout of an engine cannot say is an error.
+func TestCutRefused(t *testing.T) {
+	for want, change := range map[string]func(plan *devicemap.Plan){
+		"dp 2 and tp 2 on stage 0, dp 1 and tp 4 on stage 1":   func(plan *devicemap.Plan) { plan.Stages[1].DP, plan.Stages[1].TP = 1, 4 },
+		"recompute full on stage 0 and none on stage 1":        func(plan *devicemap.Plan) { plan.Stages[1].Recompute = "none" },
+		"block 15 where block 14 is next":                      func(plan *devicemap.Plan) { plan.Stages[1].Units = plan.Stages[1].Units[1:] },
+		"model.vision, which is no block":                      func(plan *devicemap.Plan) { plan.Stages[0].Units[0] = "model.vision" },
+		"model.norm on stage 0":                                func(plan *devicemap.Plan) { plan.Stages[0].Units = append(plan.Stages[0].Units, "model.norm") },
+		"the embedding model.embed_tokens on stage 1":          func(plan *devicemap.Plan) { plan.Stages[1].Units = append(plan.Stages[1].Units, "model.embed_tokens") },
+		"2 stages × dp 2 × tp 2, which is not its 12 GPUs":     func(plan *devicemap.Plan) { plan.Workload.World = 12 },
+		"the schedule gpipe, and Megatron runs":                func(plan *devicemap.Plan) { plan.Workload.Schedule = costmodel.GPipe },
+		"the optimizer sgd":                                    func(plan *devicemap.Plan) { plan.Workload.Optimizer = costmodel.SGD },
+		"has the strategy fsdp under torch, which is not Mega": func(plan *devicemap.Plan) { plan.Workload.Strategy = costmodel.FSDP },
+	} {
+		for _, name := range []string{"megatron", "megatron-bridge", "ms-swift-megatron", "verl"} {
+			input := golden(t, "job-stages")
+			change(input.Plan)
+			if text, err := written(target(t, name), input); err == nil || !strings.Contains(err.Error(), want) || text != "" {
+				t.Errorf("%s: %v, not %q", name, err, want)
+			}
+		}
+	}
+	for want, change := range map[string]func(input *emit.Input){
+		"32 blocks in its stages, and the model has 40": func(input *emit.Input) {
+			input.Config = []byte(strings.Replace(largeLlama, `"num_hidden_layers": 32`, `"num_hidden_layers": 40`, 1))
+		},
+		"a pipeline of a model whose head is its embedding": func(input *emit.Input) {
+			input.Config = []byte(strings.Replace(largeLlama, `"vocab_size"`, `"tie_word_embeddings": true, "vocab_size"`, 1))
+		},
+		"the precision 16-true": func(input *emit.Input) { input.Plan.Workload.Precision = costmodel.FP16True },
+		"has stage 1 on device 0: under interleaved its stages go round": func(input *emit.Input) {
+			input.Plan.Stages[1].Device, input.Plan.Stages[2].Device = 0, 1
+		},
+	} {
+		input := golden(t, "job-titan-stages")
+		change(input)
+		if text, err := written(target(t, "torchtitan"), input); err == nil || !strings.Contains(err.Error(), want) || text != "" {
+			t.Errorf("%v, not %q", err, want)
+		}
+	}
+}

@@ -1,0 +1,100 @@
+package emit
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/planner/devicemap"
+	"github.com/devmap-dev/devmap/planner/internal/quote"
+)
+
+// Programs on Megatron-Core 0.19, each with the settings in a form of its own. Sources:
+// Megatron-LM, megatron/training/arguments.py; ms-swift 4.6, swift/megatron/arguments/
+// megatron_args.py; verl 0.9, trainer/config/actor/megatron_actor.yaml;
+// Megatron-Bridge 0.3, training/config.py.
+func init() {
+	for _, program := range []struct{ name, file, start, note string }{
+		{"megatron", "megatron.sh", "sh FILE", "run it in a checkout of Megatron-LM, with the arguments of the model and the data behind it"},
+		{"ms-swift-megatron", "swift-megatron.sh", "sh FILE", "replace MODEL and DATASET in the file"},
+		{"megatron-bridge", "bridge.yaml", "torchrun TORCHRUN SCRIPT --config-file FILE", "SCRIPT merges the file into the ConfigContainer of a recipe, as Megatron-Bridge's examples do"},
+		{"verl", "verl.sh", "sh FILE", "give the model, the data and the rollout behind it; the plan counts the actor's step alone, not rollout, reference and critic"},
+	} {
+		write := func(to io.Writer, input *Input) error { return megatronFile(to, program.file, input.Plan) }
+		command := func(plan *devicemap.Plan, file string) string {
+			return strings.NewReplacer("TORCHRUN", torchrun(plan), "FILE", quote.Path(file)).Replace(program.start)
+		}
+		target := register(&Target{
+			Name: program.name, File: program.file, Example: "llama-3.1-8b --gpus 4 --gpu h200-141gb --mode train --strategy pipeline --batch 8 --micro-batches 8", Golden: []string{"job-stages"},
+			needs: []need{training(program.name + " trains"), megatronPlan}, Write: write,
+			Usage: func(input *Input, file string) (usage, note string) {
+				return command(input.Plan, file), program.note + otherMegatron(input.Plan)
+			},
+			Folder: func(input *Input) (map[string]string, error) {
+				return folder(input, program.file, write, command(input.Plan, program.file))
+			},
+		})
+		if program.name == "verl" { // Ray starts its processes
+			target.Folder = nil
+		}
+	}
+}
+
+// megatronPlan demands a pipeline, or Megatron's data parallelism.
+func megatronPlan(plan *devicemap.Plan) error {
+	if workload := &plan.Workload; workload.Strategy.Traits().Staged && workload.Runtime != costmodel.Devmap || workload.Preset == "ms-swift-megatron" {
+		return nil
+	}
+	return &refusal{costmodel.Messagef("the plan for %q has the strategy %s under %s, which is not Megatron's: plan it with %v, or with %v", plan.Model.Name, plan.Workload.Strategy, plan.Workload.Runtime,
+		costmodel.Set("strategy", costmodel.Pipeline), costmodel.Set("preset", "ms-swift-megatron"))}
+}
+
+// otherMegatron warns of a pipeline's peaks, which are PyTorch's.
+func otherMegatron(plan *devicemap.Plan) string {
+	if plan.Workload.Preset == "ms-swift-megatron" {
+		return ""
+	}
+	return "; the plan's peaks are those of torch.distributed.pipelining: Megatron holds other bytes on each GPU"
+}
+
+// layout is Megatron's text of a cut: E for the embedding, t for a block, L for the
+// loss, and stage i on rank i mod the pipeline's size. Virtual stages follow from it
+// (core/transformer/pipeline_parallel_layer_layout.py).
+func (made *cut) layout() string {
+	stages := make([]string, len(made.parts))
+	for i, part := range made.parts {
+		if i == 0 {
+			stages[i] = "E"
+		}
+		switch {
+		case part.layers > 1:
+			stages[i] += fmt.Sprintf("t*%d", part.layers)
+		case part.layers == 1:
+			stages[i] += "t"
+		}
+		if i == len(made.parts)-1 {
+			stages[i] += "L"
+		}
+	}
+	return strings.Join(stages, "|")
+}
+
+// megatronFile writes a program's file.
+func megatronFile(to io.Writer, file string, plan *devicemap.Plan) error {
+	workload := &plan.Workload
+	made, err := cutOf(plan, "Megatron")
+	switch {
+	case err != nil:
+		return err
+	case workload.Schedule == costmodel.GPipe:
+		return made.refuse("the schedule gpipe, and Megatron runs 1f1b and interleaved")
+	case workload.Optimizer != costmodel.AdamW || workload.LoRARank > 0 || workload.EMA:
+		return made.refuse("the optimizer %s, LoRA rank %d, EMA %t, and Megatron's is adamw on all weights", workload.Optimizer, workload.LoRARank, workload.EMA)
+	}
+	half := map[costmodel.Precision]string{costmodel.BF16Mixed: "bf16", costmodel.BF16True: "bf16", costmodel.FP16Mixed: "fp16", costmodel.FP16True: "fp16"}[workload.Precision]
+	return form(to, file, plan, map[string]any{
+		"TP": made.tp, "PP": made.ranks, "Layout": made.layout(), "Micro": made.perMicro, "Global": made.step * made.dp, "Seq": workload.Seq,
+		"Recompute": made.recompute, "Half": half, "Torchrun": torchrun(plan),
+	})
+}

@@ -1,0 +1,23 @@
+#!/bin/sh
+# devmap's plan of m: pipeline on 8 GPUs of 2 hosts; run it on each
+set -eu
+export NNODES=2 NPROC_PER_NODE=4
+# Slurm, Kubeflow's Trainer and Kubernetes say the place of this host.
+MASTER_ADDR=${MASTER_ADDR:-${PET_MASTER_ADDR:?the name of the first host}}
+MASTER_PORT=${MASTER_PORT:-${PET_MASTER_PORT:-29500}}
+NODE_RANK=${NODE_RANK:-${SLURM_NODEID:-${PET_NODE_RANK:-${JOB_COMPLETION_INDEX:?the number of this host, from 0}}}}
+export MASTER_ADDR MASTER_PORT NODE_RANK
+exec torchrun --nnodes 2 --nproc_per_node 4 --rdzv_backend c10d --rdzv_id "${RDZV_ID:-devmap}" --rdzv_endpoint "$MASTER_ADDR:$MASTER_PORT" "${MEGATRON:-.}/pretrain_gpt.py" \
+  --tensor-model-parallel-size 2 \
+  --pipeline-model-parallel-size 2 \
+  --pipeline-model-parallel-layout 'Et*14|t*18L' \
+  --sequence-parallel \
+  --micro-batch-size 2 \
+  --global-batch-size 32 \
+  --seq-length 4096 \
+  --use-distributed-optimizer \
+  --recompute-granularity full \
+  --recompute-method uniform \
+  --recompute-num-layers 1 \
+  --bf16 \
+  "$@"
