@@ -316,19 +316,25 @@ def prepare(inputs: Any) -> tuple[tuple, dict, dict[int, torch.Tensor]]:
             return type(value)(bare(one) for one in value)
         return value
 
+    args, kwargs = arguments(inputs)
+    return bare(args), bare(kwargs), values
+
+
+def arguments(inputs: Any) -> tuple[tuple, dict]:
+    """Arguments and keyword arguments of one forward."""
     if isinstance(inputs, torch.Tensor):
         inputs = (inputs,)
     if hasattr(inputs, "items"):
-        args, kwargs = (), {str(key): bare(value) for key, value in inputs.items()}
+        args, kwargs = (), {str(key): value for key, value in inputs.items()}
     elif isinstance(inputs, (tuple, list)):
-        args, kwargs = tuple(bare(value) for value in inputs), {}
+        args, kwargs = tuple(inputs), {}
     else:
         raise DevmapError(
             f"export: inputs is a {type(inputs).__name__!r}: give a tuple of arguments or a dict of keyword arguments"
         )
     if not tensors_in((args, kwargs)):
         raise DevmapError("export: inputs holds no tensor")
-    return args, kwargs, values
+    return args, kwargs
 
 
 def usual(module: torch.nn.Module) -> dict | None:

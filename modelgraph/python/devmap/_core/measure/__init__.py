@@ -48,7 +48,7 @@ def measure(
     try:
         with pretended(machine, ledger, calls.swaps()), places.following(), contextlib.ExitStack() as stack:
             stack.enter_context(torch.compiler.set_stance("force_eager"))
-            args, kwargs = _without_data(ledger, args), _without_data(ledger, kwargs)
+            args, kwargs = fake_copies(ledger, (args, kwargs))
             stack.enter_context(ledger)
             stack.enter_context(Meta(ledger))
             kept = fn(*args, **kwargs)
@@ -67,7 +67,7 @@ def measure(
     return answer
 
 
-def _without_data(ledger: Ledger, given: Any) -> Any:
+def fake_copies(ledger: Ledger, given: Any) -> Any:
     """Modules and large tensors in arguments as fake copies, so that the step changes none of the caller's."""
     import copy
 

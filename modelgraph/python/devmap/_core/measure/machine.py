@@ -48,6 +48,14 @@ class Machine:
         self.stream = 0
 
 
+    @classmethod
+    def of(cls, gpus: int) -> Machine:
+        """GPUs of no kind, for what needs no sizes."""
+        made = cls.__new__(cls)
+        made.name, made.count, made.bytes, made.capability, made.current, made.stream = "GPU", gpus, 1 << 40, (9, 0), 0, 0
+        return made
+
+
 @functools.cache
 def _catalogue() -> list[dict[str, Any]]:
     return list(json.loads(binary.run(["gpus", "--json"]).stdout)["gpus"])
@@ -248,9 +256,10 @@ class _Unseen(metaclass=_OfTransformers):
 
 
 @contextlib.contextmanager
-def pretended(machine: Machine, ledger: Any, more: list[tuple[Any, str, Any]]) -> Iterator[None]:
-    """torch.cuda has the machine's GPUs in this block. more is what else has another value."""
-    if torch.cuda.is_available():
+def pretended(machine: Machine, ledger: Any, more: list[tuple[Any, str, Any]], alone: bool = False) -> Iterator[None]:
+    """torch.cuda has the machine's GPUs in this block. more is what else has another value. alone: no code runs on a GPU
+    in this process after it."""
+    if not alone and torch.cuda.is_available():
         raise DevmapError("measure runs where torch sees no GPU: set CUDA_VISIBLE_DEVICES= before Python starts")
     _quiet()
     compiled = ledger.compiled
