@@ -84,7 +84,8 @@ class _Call:
             self.notes.append(f"the map was not tried: {error}")
             return Plan(ran.stdout, self.read, self.notes)
         if not tried:
-            raise DevmapError(f"{tried.message}: put them on one GPU with together=, or move one of them at that line", 4)
+            helps = "register what is on the CPU as a buffer or a module" if "cpu" in tried.devices else "put them on one GPU with together=, or move one of them at that line"
+            raise DevmapError(f"{tried.message}: {helps}", 4)
         return made
 
 

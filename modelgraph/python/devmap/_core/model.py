@@ -54,6 +54,7 @@ class Model:
 
     def _exported(self, module: Any, inputs: Any, no_split: Any, ran: bool) -> str:
         from .exporter import export
+        from .exporter.seen import STOPPED
 
         kind = type(module).__name__
         if _is_script(module):
@@ -65,6 +66,9 @@ class Model:
                 f"the operations of {kind} are not known, so that its activations cannot be counted: "
                 f"{_unseen(document, inputs)}, or mode='load' to plan the weights alone"
             )
+        stopped = [said for said in document.get("warnings", []) if said.startswith(STOPPED)]
+        if ran and stopped:
+            raise UsageError(f"{kind}: {stopped[0]}; mode='load' plans the weights alone")
         return self._write(kind, "model.json", _json(document))
 
     def _with_architecture(self, architecture: str) -> str:

@@ -78,6 +78,9 @@ def fake_copies(ledger: Ledger, given: Any) -> Any:
             for tensor in [*value.parameters(), *value.buffers()]:
                 if id(tensor) not in memo:
                     memo[id(tensor)] = _fake(ledger, tensor)
+            for tensor in (one for part in value.modules() for one in vars(part).values()):
+                if isinstance(tensor, torch.Tensor) and not tensor.is_leaf:  # a weight that a hook makes anew
+                    memo.setdefault(id(tensor), tensor.detach().clone())
             return copy.deepcopy(value, memo)
         if isinstance(value, torch.Tensor) and not isinstance(value, FakeTensor) and value.dtype.is_floating_point:
             return memo.setdefault(id(value), _fake(ledger, value))

@@ -230,6 +230,21 @@ def _copied(tensor: Any, memo: dict) -> Any:
     return memo[id(tensor)]
 
 
+def _indexing(name: str) -> Callable[..., Any]:
+    """A method of Tensor that sets the driver's device (torch/csrc/autograd/python_variable_indexing.cpp), without that."""
+    method = getattr(torch.Tensor, name)
+
+    def indexed(tensor: Any, *args: Any, **options: Any) -> Any:
+        mode = tensor.fake_mode
+        before, mode.indexing, mode.ledger.last = mode.indexing, True, tensor.fake_device
+        try:
+            return method(tensor, *args, **options)
+        finally:
+            mode.indexing = before
+
+    return indexed
+
+
 _new = FakeTensor.__new__
 
 
@@ -268,7 +283,7 @@ def pretended(machine: Machine, ledger: Any, more: list[tuple[Any, str, Any]], a
     swaps += [(torch.cuda.memory, name, value) for owner, name, value in swaps if owner is torch.cuda and name in memory]
     swaps += [(torch.nn.Module, "_apply", _apply), (torch.Tensor, "pin_memory", lambda tensor, *_: tensor), (torch.Tensor, "record_stream", lambda *_: None)]
     swaps += [(torch.accelerator, "current_accelerator", lambda *_, **__: torch.device("cuda")), (torch.accelerator, "is_available", lambda: True), (torch.accelerator, "device_count", lambda: machine.count)]
-    swaps += [(FakeTensor, "__new__", staticmethod(_param)), (FakeTensor, "to", _to), (FakeTensor, "numpy", ledger.numpy), (FakeTensor, "data_ptr", _address), (FakeTensor, "__deepcopy__", _copied), (torch.nn.RNNBase, "flatten_parameters", lambda _: None), ]
+    swaps += [(FakeTensor, "__new__", staticmethod(_param)), (FakeTensor, "to", _to), (FakeTensor, "numpy", ledger.numpy), (FakeTensor, "data_ptr", _address), (FakeTensor, "__deepcopy__", _copied), *((FakeTensor, name, _indexing(name)) for name in ("__getitem__", "__setitem__", "copy_")), (torch.nn.RNNBase, "flatten_parameters", lambda _: None), ]
     swaps += [(torch, "compile", compiled), (torch.nn.Module, "compile", lambda module, *_, **__: compiled(module) and None)]
     swaps += [(fake_tensor, name, lambda *_: None) for name in ("init_gpu_context", "init_cuda_context") if name in vars(fake_tensor)]
     # torch.optim has one kernel for lists of plain tensors on CUDA; fake ones are such here.

@@ -120,6 +120,21 @@ class _Noting(_Judge):
     stops = False
 
 
+class _Functions(Meta):
+    """Functions that compare devices in C++, before any operation runs: attention, convolutions, recurrent layers."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        try:
+            return super().__torch_function__(func, types, args, kwargs)
+        except (Split, DevmapError):
+            raise
+        except Exception:
+            if len(_devices(args, kwargs)) < 2:
+                raise
+        args, kwargs = self.ledger._met(getattr(func, "__name__", str(func)), args, kwargs)
+        return super().__torch_function__(func, types, args, kwargs)
+
+
 _NOT_RUN = frozenset("zero_ fill_ normal_ uniform_ add_ sub_ mul_ div_ addcmul_ addcdiv_ lerp_".split())
 
 
@@ -287,7 +302,7 @@ def step(
         twin, args, kwargs = fake_copies(judge, (module, args, dict(kwargs)))
         place(twin, device_map, main, getattr(module, "_skip_keys_device_placement", None) or (), judge)
         stack.enter_context(judge)
-        stack.enter_context(Meta(judge))
+        stack.enter_context(_Functions(judge))
         try:
             with torch.set_grad_enabled(backward):
                 result = twin(*args, **kwargs)
