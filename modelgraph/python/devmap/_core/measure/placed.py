@@ -25,7 +25,7 @@ from ..errors import DevmapError
 from . import fake_copies
 from .calls import Meta
 from .events import Ledger, device_of
-from .machine import Machine, pretended
+from .machine import GUARD, Machine, pretended
 from .places import Places, line_of, line_of_error
 from .values import Values
 
@@ -128,11 +128,23 @@ class _Functions(Meta):
             return super().__torch_function__(func, types, args, kwargs)
         except (Split, DevmapError):
             raise
-        except Exception:
-            if len(_devices(args, kwargs)) < 2:
-                raise
+        except Exception as error:
+            found = _devices(args, kwargs)
+            if len(found) < 2:
+                if GUARD not in str(error):
+                    raise
+                return self._unguarded(found[0], func, types, args, kwargs)
         args, kwargs = self.ledger._met(getattr(func, "__name__", str(func)), args, kwargs)
         return super().__torch_function__(func, types, args, kwargs)
+
+    def _unguarded(self, device: torch.device, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        """The function where C++ sees no GPU of any number."""
+        mode = self.ledger.fake
+        mode.indexing, self.ledger.last = True, device
+        try:
+            return super().__torch_function__(func, types, args, kwargs)
+        finally:
+            mode.indexing = False
 
 
 _NOT_RUN = frozenset("zero_ fill_ normal_ uniform_ add_ sub_ mul_ div_ addcmul_ addcdiv_ lerp_".split())
@@ -263,6 +275,23 @@ def _first_device(value: Any) -> Optional[torch.device]:
     return None
 
 
+def _recurrent(function: Any, input: Any, *args: Any) -> Any:
+    """torch._VF.lstm and its like, which are one call of cuDNN on a GPU: results of its sizes that every tensor leads to."""
+    if not input.is_cuda:
+        return function(input, *args)
+    packed = isinstance(args[0], torch.Tensor) and args[0].dtype == torch.int64
+    hidden, weights, both = args[packed], args[1 + packed], args[6 + packed]
+    states = hidden if isinstance(hidden, (tuple, list)) else (hidden,)
+    width = states[0].shape[-1] * (2 if both else 1)
+    total = sum((one.sum() for one in (*states, *weights)), input.sum())
+    return (input.new_zeros((*input.shape[:-1], width)) + total, *(torch.zeros_like(one) + total for one in states))
+
+
+def _recurrent_layers() -> list[tuple[Any, str, Any]]:
+    functions = torch._C._VariableFunctions
+    return [(torch._VF, name, functools.partial(_recurrent, getattr(functions, name))) for name in ("lstm", "gru", "rnn_tanh", "rnn_relu")]
+
+
 # A step.
 
 
@@ -296,7 +325,7 @@ def step(
         disabled = logging.root.manager.disable
         logging.disable(logging.ERROR)
         stack.callback(logging.disable, disabled)
-        stack.enter_context(pretended(machine, judge, [], alone))
+        stack.enter_context(pretended(machine, judge, _recurrent_layers(), alone))
         stack.enter_context(places.following())
         stack.enter_context(torch.compiler.set_stance("force_eager"))
         twin, args, kwargs = fake_copies(judge, (module, args, dict(kwargs)))
