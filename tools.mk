@@ -102,8 +102,10 @@ exporter: ## Compare devmap.export with the config readers (FAMILY="types" PYTHO
 	@set -e; work=$$(mktemp -d); trap 'rm -rf "$$work"' EXIT; python="$${PYTHON:-}"; \
 	if [ -z "$$python" ]; then \
 		python3 -m venv "$$work/venv"; python="$$work/venv/bin/python"; \
-		"$$python" -m pip install --quiet torch==2.11.0 transformers==5.17.0; fi; \
+		"$$python" -m pip install --quiet torch==2.11.0 transformers==5.17.0 diffusers==0.42.1 timm==1.0.31 torchaudio torchvision; fi; \
 	PYTHONDONTWRITEBYTECODE=1 "$$python" fixtures/oracle/exported.py all "$$work/exported.jsonl.gz" $(FAMILY) || true; \
+	$(GO) build -trimpath -o "$$work/devmap" ./cmd/devmap; \
+	PYTHONDONTWRITEBYTECODE=1 DEVMAP_BINARY="$$work/devmap" "$$python" fixtures/oracle/modules.py; \
 	DEVMAP_EXPORTED="$$work/exported.jsonl.gz" $(GO) test ./planner -count=1 -run '^TestExported$$' -v | grep -v '^ *--- PASS\|^=== '
 
 formatted: ## Fail if gofmt would change a file

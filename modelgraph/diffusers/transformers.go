@@ -34,6 +34,7 @@ func flux(cfg *config, root module) {
 	in := cfg.size("in_channels")
 	patch, out := cfg.size("patch_size"), cfg.sizeOr("out_channels", in)
 	embed := root.in("time_text_embed")
+	embed.unit = embed.path // its forward adds what its parts made: CombinedTimestep…Embeddings
 	embed.timestep("timestep_embedder", sines, attn.dim)
 	if cfg.flag("guidance_embeds") {
 		embed.timestep("guidance_embedder", sines, attn.dim)
@@ -82,6 +83,7 @@ func stableDiffusion3(cfg *config, root module) {
 	root.conv("pos_embed.proj", in, attn.dim, patch, patch)
 	root.add("pos_embed", modelgraph.Opaque{}).Buffers = []modelgraph.Tensor{{Name: "pos_embed", Shape: []int64{1, places * places, attn.dim}}}
 	embed := root.in("time_text_embed")
+	embed.unit = embed.path // its forward adds what its parts made: CombinedTimestep…Embeddings
 	embed.timestep("timestep_embedder", sines, attn.dim)
 	embed.timestep("text_embedder", cfg.size("pooled_projection_dim"), attn.dim)
 	root.linear("context_embedder", cfg.size("joint_attention_dim"), caption, true)

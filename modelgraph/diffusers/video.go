@@ -127,6 +127,7 @@ func hunyuanVideo(cfg *config, root module) {
 		block.linear("norm_out.linear", attn.dim, 2*attn.dim, true)
 	}
 	embed := root.in("time_text_embed")
+	embed.unit = embed.path // its forward adds what its parts made: HunyuanVideoConditionEmbedding
 	embed.timestep("timestep_embedder", sines, attn.dim)
 	embed.timestep("text_embedder", cfg.size("pooled_projection_dim"), attn.dim)
 	if cfg.flag("guidance_embeds") {

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         inspect as inspect,
         measure as measure,
         plan as plan,
+        verify as verify,
         watch as watch,
     )
     from ._core.errors import DevmapError as DevmapError, UsageError as UsageError
@@ -53,18 +54,20 @@ if TYPE_CHECKING:
         Predicted as Predicted,
         Stage as Stage,
     )
+    from ._core.verified import Verified as Verified
 
     __version__: str
 
-__all__ = ["Plan", "aplan", "check", "estimate", "export", "inspect", "measure", "plan", "watch"]
+__all__ = ["Plan", "aplan", "check", "estimate", "export", "inspect", "measure", "plan", "verify", "watch"]
 
 _WHERE = {
     "answers": "Check Estimate Fault Infeasible Inspection Remedy Report Row Unit",
-    "commands": "aplan check estimate export inspect measure plan watch",
+    "commands": "aplan check estimate export inspect measure plan verify watch",
     "errors": "DevmapError UsageError",
     "flags": "CheckFlags EstimateFlags InspectFlags PlanFlags",
     "measured": "Alive Measured MeasuredDevice",
     "plan": "Device Emitted Plan Predicted Stage",
+    "verified": "Verified",
 }
 
 

@@ -7,6 +7,7 @@ import pathlib
 import re
 import tempfile
 import unittest
+import warnings
 
 import devmap
 import torch
@@ -229,6 +230,87 @@ class UnseenTest(unittest.TestCase):
         self.assertEqual(
             layers(model)["blocks.0.up"]["params"][0], {"name": "weight", "shape": [1024, 1], "dtype": "u8"}
         )
+
+    def test_plain_list(self):
+        """Modules that torch does not know of: the forward is seen to its end, and no map of it is taken for one that runs."""
+
+        class Hidden(Net):
+            def __init__(self):
+                super().__init__()
+                self.more = [nn.Linear(WIDTH, WIDTH) for _ in range(2)]
+
+            def forward(self, ids):
+                hidden = self.embed(ids)
+                for layer in self.more:
+                    hidden = layer(hidden)
+                return self.head(self.norm(hidden))
+
+        model = self.unseen(Hidden(), "more is a plain list with 2 modules of 2,112 parameters")
+        self.assertEqual(layers(model)["head"]["op"]["kind"], "head")
+        self.assertNotIn("stopped before its end", said(model))
+        with self.assertRaisesRegex(devmap.DevmapError, r"torch_export\.py:\d+ in Linear reads tensors on cuda:\d and cpu"):
+            devmap.plan(Hidden(), gpus=2, mode="load", inputs=(IDS,))
+
+    def test_chosen_rows(self):
+        """Experts that take the rows which a router chose: all, as none says how many."""
+
+        class Mixture(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.gate, self.experts = nn.Linear(WIDTH, 3), nn.ModuleList(nn.Linear(WIDTH, WIDTH) for _ in range(3))
+
+            def forward(self, hidden):
+                rows = hidden.flatten(0, -2)
+                weights, chosen = torch.topk(self.gate(rows).softmax(-1), 2)
+                out = torch.zeros_like(rows)
+                for index, expert in enumerate(self.experts):
+                    row, place = torch.nonzero(chosen == index, as_tuple=True)
+                    out[row] += expert(rows[row]) * weights[row, place].unsqueeze(-1)
+                return out.view_as(hidden)
+
+        model = self.unseen(Net(Mixture()), "how many elements nonzero finds depends on the data")
+        self.assertNotIn("not called", said(model))
+        self.assertNotIn("stopped", said(model))
+
+    def test_incomplete(self):
+        """A forward that was not seen to its end counts nothing but weights."""
+
+        class Loop(Net):
+            def forward(self, ids):
+                return self.head(self.embed(ids)[:, : int(self.embed(ids).argmax())])
+
+        with self.assertRaisesRegex(devmap.UsageError, "stopped before its end .*mode='load'"):
+            devmap.plan(Loop(), gpus=2, mode="train", inputs=(IDS,))
+
+    def test_complex(self):
+        class Waves(Mix):
+            def __init__(self):
+                super().__init__()
+                self.filter = nn.Parameter(torch.ones(9, 1, dtype=torch.complex64))
+
+            def forward(self, hidden):
+                return torch.fft.irfft(torch.fft.rfft(hidden, dim=1) * self.filter, n=hidden.shape[1], dim=1)
+
+        model = devmap.export(Net(Waves()), inputs=(IDS,))
+        self.assertNotIn("quantised", said(model))
+        self.assertIn({"name": "filter", "shape": [9, 1], "dtype": "c64"}, layers(model)["blocks.0.mixer"]["params"])
+
+    def test_weight_norm(self):
+        """A weight that is made of others is one part with its module."""
+
+        class Chain(nn.Module):
+            def forward(self, x):
+                return self.two(self.one(x))
+
+        norms = nn.utils.parametrizations
+        for norm in (norms.weight_norm, norms.spectral_norm, nn.utils.weight_norm, nn.utils.spectral_norm):
+            net = Chain()
+            net.one, net.two = norm(nn.Linear(WIDTH, WIDTH)), nn.Linear(WIDTH, WIDTH)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                plan = devmap.plan(net, gpus=2, mode="load", inputs=(torch.zeros(2, WIDTH),))
+            self.assertEqual(dict(plan), {"one": 0, "two": 1}, norm)
+            self.assertNotIn("attribute", "".join(plan.warnings))
 
     def test_plain_tensor(self):
         net = Net(Attend())

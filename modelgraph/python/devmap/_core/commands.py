@@ -16,6 +16,7 @@ from .measured import Measured
 from .model import Model
 from .plan import GPUs, Path, Plan, PlanFile
 from .settings import Translated, downloaded
+from .verified import Verified
 from .words import words
 
 if TYPE_CHECKING:
@@ -70,8 +71,22 @@ class _Call:
                 remedy.asked({**self.settings, **self.flags}, self.again)
         return error
 
-    def plan(self, ran: binary.Ran) -> Plan:
-        return Plan(ran.stdout, self.read if self.read.folder else None, self.notes)
+    def plan(self, ran: binary.Ran, proven: bool) -> Plan:
+        """The plan of the answer; of a module one that runs: it is tried, if proven is asked for."""
+        made = Plan(ran.stdout, self.read if self.read.folder else None, self.notes)
+        if not proven or not self.read.module or made.document["workload"].get("runtime") != "accelerate":
+            return made
+        if made.strategy != "device-map" or len(set(made.device_map.values())) < 2 or self.read.unseen:
+            return made
+        try:
+            tried = verify(self.model, made, inputs=self.inputs)
+        except DevmapError as error:
+            self.notes.append(f"the map was not tried: {error}")
+            return Plan(ran.stdout, self.read, self.notes)
+        if not tried:
+            helps = "register what is on the CPU as a buffer or a module" if "cpu" in tried.devices else "put them on one GPU with together=, or move one of them at that line"
+            raise DevmapError(f"{tried.message}: {helps}", 4)
+        return made
 
 
 def _stored_precision(path: str) -> str:
@@ -95,13 +110,14 @@ def plan(
     *,
     inputs: Any = None,
     no_split: Any = None,
+    verify: bool = True,
     **flags: Unpack[PlanKeywords],
 ) -> Plan:
     """Finds the placement with the lowest peak memory, and proves it.
 
     model is a folder, a config.json, a model.json, a name, a config of Transformers, a torch.nn.Module, or what
     devmap.export returned. A module also takes inputs, the arguments of one forward, and no_split, the classes that one
-    GPU holds whole.
+    GPU holds whole. Its map is tried with devmap.verify, unless verify is False.
 
     gpus is a count, "auto" for this machine, or capacities: ["80GiB", "24GiB"].
 
@@ -118,7 +134,7 @@ def plan(
     """
     call = _Call("plan", model, inputs, no_split, {"gpus": gpus, **flags})
     try:
-        return call.plan(binary.run(call.arguments))
+        return call.plan(binary.run(call.arguments), verify)
     except DevmapError as error:
         raise call.told(error) from None
 
@@ -129,6 +145,7 @@ async def aplan(
     *,
     inputs: Any = None,
     no_split: Any = None,
+    verify: bool = True,
     timeout: Optional[float] = None,
     **flags: Unpack[PlanKeywords],
 ) -> Plan:
@@ -147,7 +164,8 @@ async def aplan(
         asked["time_limit"] = timeout
     call = await asyncio.to_thread(_Call, "plan", model, inputs, no_split, asked)
     try:
-        return call.plan(await binary.run_async(call.arguments))
+        ran = await binary.run_async(call.arguments)
+        return await asyncio.to_thread(call.plan, ran, verify)
     except DevmapError as error:
         raise call.told(error) from None
 
@@ -211,6 +229,41 @@ def check(
         raise call.told(ran.error())
     notes = [line[len("note: ") :] for line in ran.stderr.splitlines() if line.startswith("note: ")]
     return Check(document, [*call.notes, *notes])
+
+
+def verify(
+    module: Any,
+    map: Union[Plan, Mapping[str, Union[int, str]], Path],
+    *,
+    inputs: Any = None,
+) -> Verified:
+    """Runs a forward and a backward of a torch.nn.Module under a map, on GPUs that are not there.
+
+    Tensors have devices and sizes, and no data. They move as Accelerate's hooks move them. The result is true if no
+    operation reads tensors of two GPUs; else it names the module, the line, the operation and the devices.
+
+    map is a plan, a device map (module → GPU), or a file with one. inputs are the arguments of one forward, as a tuple or
+    a dict. Transformers models of text need none.
+
+    Raises DevmapError if the forward cannot be run on tensors without data.
+
+    >>> import devmap, torch  # doctest: +SKIP
+    >>> net = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.Linear(8, 8))  # doctest: +SKIP
+    >>> devmap.verify(net, {"0": 0, "1": 1}, inputs=(torch.zeros(2, 8),))  # doctest: +SKIP
+    <devmap.Verified: the forward and the backward run under the map>
+    """
+    from .model import is_module
+
+    if not is_module(module):
+        raise DevmapError(f"verify: {type(module).__name__!r} is not a torch.nn.Module")
+    if isinstance(map, (str, os.PathLike)):
+        with open(map, encoding="utf-8") as file:
+            document = json.load(file)
+        map = document.get("device_map", document)
+    places = map.device_map if isinstance(map, Plan) else dict(map)
+    from . import verified
+
+    return verified.verify(module, places, inputs)
 
 
 def inspect(model: object, *, inputs: Any = None, no_split: Any = None, **flags: Unpack[InspectFlags]) -> Inspection:

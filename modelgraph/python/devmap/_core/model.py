@@ -18,14 +18,15 @@ class Model:
     The folder lives as long as this object: until then the program can read it again.
     """
 
-    __slots__ = ("__weakref__", "folder", "path")
+    __slots__ = ("__weakref__", "folder", "module", "path", "unseen")
 
     def __init__(
         self, model: object, inputs: Any = None, no_split: Any = None, ran: bool = True, architecture: str = ""
     ) -> None:
         """inputs and no_split are those of devmap.export; ran: the call counts operations, not weights alone."""
         self.folder = ""
-        module = _is_module(model)
+        self.module = module = is_module(model)
+        self.unseen = True  # a module of which no forward was run
         if not module and (inputs is not None or no_split is not None):
             said = "inputs" if inputs is not None else "no_split"
             raise UsageError(f"{said} is for a torch.nn.Module, and this model is a {type(model).__name__}")
@@ -53,16 +54,21 @@ class Model:
 
     def _exported(self, module: Any, inputs: Any, no_split: Any, ran: bool) -> str:
         from .exporter import export
+        from .exporter.seen import STOPPED
 
         kind = type(module).__name__
         if _is_script(module):
             raise UsageError(f"a {kind} of torch.jit hides its operations: pass the module that was scripted or traced")
         document = export(module, inputs=inputs, no_split=no_split)
+        self.unseen = not any("inputs" in layer for layer in document["layers"])
         if ran and not any(_has_operation(layer) for layer in document["layers"]):
             raise UsageError(
                 f"the operations of {kind} are not known, so that its activations cannot be counted: "
                 f"{_unseen(document, inputs)}, or mode='load' to plan the weights alone"
             )
+        stopped = [said for said in document.get("warnings", []) if said.startswith(STOPPED)]
+        if ran and stopped:
+            raise UsageError(f"{kind}: {stopped[0]}; mode='load' plans the weights alone")
         return self._write(kind, "model.json", _json(document))
 
     def _with_architecture(self, architecture: str) -> str:
@@ -133,7 +139,7 @@ def _name(config: Any) -> str:
     return os.path.basename(str(getattr(config, "name_or_path", "")).rstrip("/\\")) or str(config.model_type)
 
 
-def _is_module(model: object) -> bool:
+def is_module(model: object) -> bool:
     """Whether it is a torch.nn.Module. Nothing is before torch is imported."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(model, torch.nn.Module)

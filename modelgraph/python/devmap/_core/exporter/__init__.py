@@ -13,7 +13,9 @@ from typing import Any
 import torch
 
 from ..errors import DevmapError
+from .meet import groups_of
 from .module import Layer, entry, layers_of, ties_of, units_of, unwrap
+from .forward import arguments, usual
 from .seen import Seen, look, of_module
 
 FORMAT = "devmap.model/v1"
@@ -60,6 +62,12 @@ def export(
     ties = ties_of(module)
     if ties:
         model["ties"] = ties
+    given = inputs if inputs is not None else usual(module)
+    if seen.ran and given is not None:
+        groups = groups_of(module, seen.layers, arguments(given))
+        warnings += groups.warnings
+        if groups.joined:
+            model["joined"] = groups.joined
     if warnings:
         model["warnings"] = warnings
     model["unknown"] = [f"exported from a {type(module).__name__}: {_known(seen)}"]

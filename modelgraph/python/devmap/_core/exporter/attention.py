@@ -109,9 +109,20 @@ def attentions(flow: Flow, units: dict[str, str]) -> list[Part]:
             core = _eager(flow, index)
         if core is not None:
             part = _part(flow, units, *core)
-            if part is not None:
+            if part is not None and not _joint(flow, part):
                 parts.append(part)
     return parts
+
+
+def _joint(flow: Flow, part: Part) -> bool:
+    """Whether two streams meet in one attention, or its last product takes a network's result too: no operation of
+    devmap describes these blocks of diffusers."""
+    latent = "kv_rank" in part.op or "q_rank" in part.op
+    shapes = {names[0]: flow.shape(number) for number, names in flow.trace.parameters.items() if names[0] in part.params}
+    matrices = [shape for shape in shapes.values() if len(shape) == 2]
+    dim, heads, width = part.op["dim"], part.op["heads"], part.op["head_dim"]
+    widest = 2 * heads * width + part.op["kv_heads"] * (width + part.op.get("value_dim", width))
+    return len(matrices) > 5 and not latent or any(dim in shape and max(shape) > max(dim, widest) for shape in matrices)
 
 
 def _whole(flow: Flow, index: int) -> Part:

@@ -15,6 +15,7 @@ import warnings
 from typing import Any, Callable
 
 import torch
+from torch.fx.experimental import _config as symbolic
 from torch.overrides import TorchFunctionMode
 
 from ..errors import DevmapError
@@ -170,9 +171,12 @@ class Trace(TorchFunctionMode):
         self.failed: dict[str, str] = {}  # module path to why its forward was not seen
         self.modules: dict[str, torch.nn.Module] = {}
         self.guessed: dict[str, str] = {}  # module path to the line that asked for what nothing says
+        self.counted: dict[str, str] = {}  # line to the function that finds a number of elements
         self.values = Values()
         self.sizes: dict[object, int] = {}  # bytes of a storage
-        self._number: dict[int, int] = {}
+        self.numbers: dict[int, int] = {}
+        self.added: set[str] = set()  # parameters of adapters
+        self.beside: set[int] = set()  # steps of adapters
         self._scopes: list[str] = [""]
         self._current: Step | None = None
         self.parameters: dict[int, list[str]] = {}  # all names of each
@@ -186,10 +190,10 @@ class Trace(TorchFunctionMode):
     def number(self, tensor: torch.Tensor) -> int:
         """The number of a tensor; a new one where it was not seen."""
         key = id(tensor)
-        if key not in self._number:
-            self._number[key] = len(self.tensors)
+        if key not in self.numbers:
+            self.numbers[key] = len(self.tensors)
             self.tensors.append(tensor)
-        return self._number[key]
+        return self.numbers[key]
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
@@ -200,6 +204,11 @@ class Trace(TorchFunctionMode):
             return func(*args, **kwargs)
         if name == "__get__":
             name = "t"
+        if name in _FINDS or name == "where" and len(args) == 1 or name in _INDEXES and _by_truth(args):
+            frame = sys._getframe(1)
+            line = f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"
+            if self.values.of(args[0]) is None:
+                self.counted.setdefault(line, name.strip("_"))
         step = Step(name.strip("_"), self._scopes[-1], self._numbers((args, kwargs)), [], args, kwargs)
         before, self._current = self._current, step
         try:
@@ -262,6 +271,15 @@ class Trace(TorchFunctionMode):
         self.calls.append(Call(path, first, len(self.steps), inputs, outputs, _names(result, self)))
 
 
+_FINDS = frozenset("nonzero argwhere masked_select".split())
+_INDEXES = frozenset("__getitem__ __setitem__".split())
+
+
+def _by_truth(args: tuple) -> bool:
+    """Whether an index holds a tensor of truths."""
+    return any(one.dtype == torch.bool and one.dim() > 0 for one in tensors_in(args[1:2]))
+
+
 def _is_view(func: Callable) -> bool:
     return any(func is getattr(torch.Tensor, name).__get__ for name in ("T", "mT"))
 
@@ -316,19 +334,25 @@ def prepare(inputs: Any) -> tuple[tuple, dict, dict[int, torch.Tensor]]:
             return type(value)(bare(one) for one in value)
         return value
 
+    args, kwargs = arguments(inputs)
+    return bare(args), bare(kwargs), values
+
+
+def arguments(inputs: Any) -> tuple[tuple, dict]:
+    """Arguments and keyword arguments of one forward."""
     if isinstance(inputs, torch.Tensor):
         inputs = (inputs,)
     if hasattr(inputs, "items"):
-        args, kwargs = (), {str(key): bare(value) for key, value in inputs.items()}
+        args, kwargs = (), {str(key): value for key, value in inputs.items()}
     elif isinstance(inputs, (tuple, list)):
-        args, kwargs = tuple(bare(value) for value in inputs), {}
+        args, kwargs = tuple(inputs), {}
     else:
         raise DevmapError(
             f"export: inputs is a {type(inputs).__name__!r}: give a tuple of arguments or a dict of keyword arguments"
         )
     if not tensors_in((args, kwargs)):
         raise DevmapError("export: inputs holds no tensor")
-    return args, kwargs, values
+    return args, kwargs
 
 
 def usual(module: torch.nn.Module) -> dict | None:
@@ -393,6 +417,7 @@ def run(
         warnings.simplefilter("ignore")
         stack.enter_context(_quiet())
         stack.enter_context(torch.enable_grad())
+        stack.enter_context(symbolic.patch(meta_nonzero_assume_all_nonzero=True))
         stack.enter_context(torch.device("meta"))  # what a forward makes without saying where
         stack.enter_context(torch.autograd.graph.saved_tensors_hooks(trace.pack, lambda tensor: tensor))
         stack.enter_context(trace)

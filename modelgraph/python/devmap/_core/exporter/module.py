@@ -82,7 +82,8 @@ def layers_of(module: torch.nn.Module, units: dict[str, str]) -> tuple[list[Laye
             (at.params if kind == "param" else at.buffers).append((name, tensor))
         if not bare and (whole.params or whole.buffers):
             layers.append(whole)
-    return layers, [word for path, part in module.named_modules() for word in _plain(path, part)]
+    words = [word for path, part in module.named_modules() for word in _plain(path, part)]
+    return layers, unregistered(module) + words
 
 
 def _tensors(part: torch.nn.Module) -> list[tuple[str, str, torch.Tensor]]:
@@ -108,15 +109,45 @@ def _check(path: str, name: str, tensor: torch.Tensor) -> None:
         )
 
 
+def unregistered(module: torch.nn.Module) -> list[str]:
+    """Modules in plain lists and dicts, whose parameters torch does not know of."""
+    known = {id(part) for part in module.modules()}
+    said = []
+    for path, part in module.named_modules():
+        for name, value in vars(part).items():
+            if name.startswith("_") or not isinstance(value, (list, tuple, dict)):
+                continue
+            inside = [one for one in _modules_in(value) if id(one) not in known]
+            count = sum(one.numel() for holder in inside for one in [*holder.parameters(), *holder.buffers()])
+            if count:
+                said.append(
+                    f"{path + '.' if path else ''}{name} is a plain {type(value).__name__} with {len(inside)} modules of "
+                    f"{count:,} parameters: torch does not count, move or train them, and no device map names them; use "
+                    "torch.nn.ModuleList or ModuleDict"
+                )
+    return said
+
+
+def _modules_in(value) -> list[torch.nn.Module]:
+    found = list(value.values()) if isinstance(value, dict) else list(value)
+    return [one for one in found if isinstance(one, torch.nn.Module)]
+
+
 def _plain(path: str, part: torch.nn.Module) -> list[str]:
     """Tensors in plain attributes: no framework moves or counts them."""
+    made = {name for hook in part._forward_pre_hooks.values() if remakes(hook) for name in (getattr(hook, "name", ""),)}
     return [
         f"{path + '.' if path else ''}{name} is a tensor in a plain attribute, "
         f"{value.numel() * value.element_size():,} bytes: "
         "no device map moves it, and it is not counted"
         for name, value in vars(part).items()
-        if isinstance(value, torch.Tensor) and value.numel() > 1
+        if isinstance(value, torch.Tensor) and value.numel() > 1 and name not in made
     ]
+
+
+def remakes(hook) -> bool:
+    """Whether a hook is torch's own that makes a weight of others (torch/nn/utils/weight_norm.py, spectral_norm.py)."""
+    return type(hook).__module__ in ("torch.nn.utils.weight_norm", "torch.nn.utils.spectral_norm")
 
 
 # What one device must hold whole.
@@ -148,6 +179,8 @@ def units_of(module: torch.nn.Module, no_split: Iterable[str | type] | None) -> 
                 f"export: no_split: no module is a {missing!r} (classes in {type(module).__name__}: {known})"
             )
         tops = _instances(module, names)
+    # A weight is made of its parametrisations where the module runs (torch/nn/utils/parametrize.py).
+    tops |= {path for path, part in module.named_modules(remove_duplicate=False) if path and "parametrizations" in part._modules}
     units: dict[str, str] = {}
     for path, _ in module.named_modules(remove_duplicate=False):
         top = _outermost(path, tops)
@@ -180,7 +213,8 @@ def _members(module: torch.nn.Module) -> set[str]:
     """Members of lists: a block adds what came in to what it computed, outside of any module that could be moved."""
     tops: set[str] = set()
     for path, part in module.named_modules(remove_duplicate=False):
-        if isinstance(part, (torch.nn.ModuleList, torch.nn.Sequential)):
+        made = "parametrizations" in path.split(".")
+        if isinstance(part, (torch.nn.ModuleList, torch.nn.Sequential)) and not made:
             tops.update(f"{path}.{key}" if path else key for key, member in part._modules.items() if member is not None)
     return tops
 
@@ -254,7 +288,8 @@ def copy_of(module: torch.nn.Module) -> torch.nn.Module:
     """The module with tensors on the meta device: same classes, same ties, and none of its hooks, which may talk to
     devices. Everything that floats asks for gradients, as in full training."""
     known: dict = {}
-    for part in module.modules():
+    hidden = [one for part in module.modules() for value in vars(part).values() if isinstance(value, (list, tuple, dict)) for one in _modules_in(value)]
+    for part in [inner for one in (module, *hidden) for inner in one.modules()]:
         for tensors in (part._parameters, part._buffers):
             for tensor in tensors.values():
                 if tensor is not None and id(tensor) not in known:
@@ -265,7 +300,9 @@ def copy_of(module: torch.nn.Module) -> torch.nn.Module:
     twin = copy.deepcopy(module, known)
     for part in twin.modules():
         for hooks in ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks"):
-            getattr(part, hooks).clear()
+            kept = getattr(part, hooks)
+            for key in [key for key, hook in kept.items() if not remakes(hook)]:
+                del kept[key]
         old = part.__dict__.pop("_old_forward", None)  # accelerate/hooks.py, add_hook_to_module
         if old is not None:
             part.__dict__.pop("forward", None)
@@ -275,7 +312,7 @@ def copy_of(module: torch.nn.Module) -> torch.nn.Module:
 def _meta(tensor: torch.Tensor) -> torch.Tensor:
     empty = torch.empty(tensor.shape, dtype=tensor.dtype, device="meta")
     if isinstance(tensor, torch.nn.Parameter):
-        return torch.nn.Parameter(empty, requires_grad=tensor.dtype.is_floating_point)
+        return torch.nn.Parameter(empty, requires_grad=tensor.dtype.is_floating_point or tensor.dtype.is_complex)
     return empty
 
 

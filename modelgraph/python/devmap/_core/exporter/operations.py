@@ -219,7 +219,7 @@ def _other(pair, side: int) -> int:
 
 
 def _expert_part(flow: Flow, path: str, experts: int, hidden: int, dim: int, holder: torch.nn.Module) -> Part:
-    steps = {at for at, step in enumerate(flow.steps) if within(step.scope, path)}
+    steps = {at for at, step in enumerate(flow.steps) if within(step.scope, path) and at not in flow.trace.beside}
     calls = [call for call in flow.trace.calls if call.path == path]
     choice = [flow.steps[at] for at in sorted(steps) if flow.steps[at].name == "topk"]
     op = {
@@ -241,7 +241,7 @@ def _expert_part(flow: Flow, path: str, experts: int, hidden: int, dim: int, hol
         if flow.steps[at].name == "sigmoid" and within(flow.steps[at].scope, _path(flow, holder)):
             op["activation"] = "silu"  # x · sigmoid(a x)
             break
-    params = {name for names in flow.trace.parameters.values() for name in names if within(name, path)}
+    params = {name for names in flow.trace.parameters.values() for name in names if within(name, path)} - flow.trace.added
     main = calls[0].inputs[0] if calls and calls[0].inputs else -1
     part = Part(path, op, steps, params, main)
     if main >= 0:
@@ -311,11 +311,11 @@ def mixers(flow: Flow) -> list[Part]:
             "kernel": convolution.weight.shape[-1],
             "dt_rank": module.dt_proj.weight.shape[1],
         }
-        steps = {at for at, step in enumerate(flow.steps) if within(step.scope, path)}
+        steps = {at for at, step in enumerate(flow.steps) if within(step.scope, path) and at not in flow.trace.beside}
         calls = [call for call in flow.trace.calls if call.path == path and call.inputs]
         if not calls:
             continue
-        params = {name for names in flow.trace.parameters.values() for name in names if within(name, path)}
+        params = {name for names in flow.trace.parameters.values() for name in names if within(name, path)} - flow.trace.added
         shape = flow.shape(calls[0].inputs[0])
         parts.append(
             Part(path, op, steps, params, calls[0].inputs[0], tokens=shape[0] * (shape[1] if len(shape) > 2 else 1))

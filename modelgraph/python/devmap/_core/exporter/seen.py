@@ -11,10 +11,11 @@ from typing import Any
 
 import torch
 
+from .adapters import set_apart
 from .flow import Flow, Part
 from .forward import Trace, prepare, reason, run, tensors_in, usual
 from .memory import OWN_CODE, Bytes, declared, holder_of, plain_layers, resized, rest_of, sizes
-from .module import Layer, copy_of
+from .module import Layer, copy_of, remakes
 from .operations import joined, parts_of
 
 # What each layer reads: what it transforms, the residual that its result joins, an encoder's output.
@@ -158,6 +159,7 @@ def lengths(args: tuple, kwargs: dict) -> tuple[int, int, int]:
 
 # What is to be said of a module: what one forward did not show, and what model.json has no field for.
 
+STOPPED = "the forward stopped before its end"
 _FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 
@@ -172,14 +174,16 @@ def of_module(module: torch.nn.Module) -> list[str]:
             "gradients and optimizer states of all, an upper bound (lora_rank plans adapters on the base model; "
             "what a model.json calls frozen counts under --runtime jax alone)"
         )
-    packed = [name for name, one in module.named_parameters() if one.dtype not in _FLOATS]
+    packed = [name for name, one in module.named_parameters() if one.dtype not in _FLOATS and not one.dtype.is_complex]
     if packed:
         said.append(
             f"{len(packed)} parameters are stored quantised ({_first(packed)}): their bytes are counted as stored, "
             "what their layers unpack is not"
         )
     hooked = [
-        path or "the module" for path, part in module.named_modules() if part._forward_hooks or part._forward_pre_hooks
+        path or "the module"
+        for path, part in module.named_modules()
+        if part._forward_hooks or any(not remakes(hook) for hook in part._forward_pre_hooks.values())
     ]
     if hooked:
         said.append(f"hooks of {_names(hooked)} were not run: what they keep or change was not seen")
@@ -200,6 +204,8 @@ def of_trace(trace: Trace, twin: torch.nn.Module, before: list[str]) -> list[str
                 f"{path or 'the module'}: {line} asks whether values that depend on the data are so: the way that "
                 "holds was followed, the other not seen"
             )
+    for line, name in trace.counted.items():
+        said.append(f"{line}: how many elements {name} finds depends on the data: all were taken, the most that it can be")
     read = {number for step in trace.steps for number in step.inputs}
     called = {call.path for call in trace.calls}
     unread = []
@@ -273,7 +279,7 @@ def look(module: torch.nn.Module, layers: list[Layer], units: dict[str, str], in
     seen = Seen(first.layers, True, first.parts, first.inputs, warnings=first.warnings)
     if first.fault is not None:
         seen.warnings.append(
-            f"the forward stopped before its end ({first.fault}): what came after is known by its weights alone"
+            f"{STOPPED} ({first.fault}): what came after is known by its weights alone"
         )
     seen.streams = streams(seen.layers, seen.parts, seen.inputs, first.rows, *size)
     if first.rest:
@@ -285,6 +291,7 @@ def _once(module, layers: list[Layer], units: dict[str, str], args: tuple, kwarg
     twin = copy_of(module)
     before = [name for name, _ in twin.named_parameters()]
     trace, result, fault = run(twin, args, kwargs, values)
+    set_apart(trace)
     flow = Flow(trace)
     out, parts = joined(layers, parts_of(flow, units, _logits(flow, result)), units, trace.modules)
     inputs, made = links(flow, out, parts)

@@ -48,7 +48,7 @@ def measure(
     try:
         with pretended(machine, ledger, calls.swaps()), places.following(), contextlib.ExitStack() as stack:
             stack.enter_context(torch.compiler.set_stance("force_eager"))
-            args, kwargs = _without_data(ledger, args), _without_data(ledger, kwargs)
+            args, kwargs = fake_copies(ledger, (args, kwargs))
             stack.enter_context(ledger)
             stack.enter_context(Meta(ledger))
             kept = fn(*args, **kwargs)
@@ -67,7 +67,7 @@ def measure(
     return answer
 
 
-def _without_data(ledger: Ledger, given: Any) -> Any:
+def fake_copies(ledger: Ledger, given: Any) -> Any:
     """Modules and large tensors in arguments as fake copies, so that the step changes none of the caller's."""
     import copy
 
@@ -78,6 +78,9 @@ def _without_data(ledger: Ledger, given: Any) -> Any:
             for tensor in [*value.parameters(), *value.buffers()]:
                 if id(tensor) not in memo:
                     memo[id(tensor)] = _fake(ledger, tensor)
+            for tensor in (one for part in value.modules() for one in vars(part).values()):
+                if isinstance(tensor, torch.Tensor) and not tensor.is_leaf:  # a weight that a hook makes anew
+                    memo.setdefault(id(tensor), tensor.detach().clone())
             return copy.deepcopy(value, memo)
         if isinstance(value, torch.Tensor) and not isinstance(value, FakeTensor) and value.dtype.is_floating_point:
             return memo.setdefault(id(value), _fake(ledger, value))

@@ -54,7 +54,7 @@ def _large(args: Any, kwargs: Any) -> bool:
 
 def device_of(tensor: Any, asking: Any) -> torch.device:
     """The device that C++ sees. Autograd's engine sees "meta": for CUDA it waits for streams (engine.cpp)."""
-    if tensor.fake_mode.in_kernel_invocation or asking is not None and asking.f_code.co_name == "_engine_run_backward":
+    if tensor.fake_mode.in_kernel_invocation or tensor.fake_mode.indexing or asking is not None and asking.f_code.co_name == "_engine_run_backward":
         return torch.device("meta")
     return tensor.fake_device
 
@@ -64,6 +64,7 @@ class _Fake(FakeTensorMode):
 
     avoid_device_init = property(lambda _: True, lambda *_: None)  # type: ignore[assignment]
     ledger: Any = None
+    indexing = False  # C++ indexes a tensor, and sets its device: FakeGuardImpl.h has 8 GPUs
 
     def dispatch(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """As torch's, also for the operations that one is made of."""

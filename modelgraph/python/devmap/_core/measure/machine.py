@@ -22,6 +22,8 @@ from .. import binary
 from ..errors import DevmapError, UsageError
 
 
+# What a function says that sets the driver's device, of which there are 8 without a driver.
+GUARD = "kFakeGuardImplMaxDevices"
 IDLE = "devmap_idle"  # a backend that stands for an accelerator of torch
 
 
@@ -46,6 +48,14 @@ class Machine:
         self.capability = (major, minor)
         self.current = 0
         self.stream = 0
+
+
+    @classmethod
+    def of(cls, gpus: int) -> Machine:
+        """GPUs of no kind, for what needs no sizes."""
+        made = cls.__new__(cls)
+        made.name, made.count, made.bytes, made.capability, made.current, made.stream = "GPU", gpus, 1 << 40, (9, 0), 0, 0
+        return made
 
 
 @functools.cache
@@ -222,6 +232,25 @@ def _copied(tensor: Any, memo: dict) -> Any:
     return memo[id(tensor)]
 
 
+def _indexing(name: str) -> Callable[..., Any]:
+    """A method of Tensor that sets the driver's device (torch/csrc/autograd/python_variable_indexing.cpp), without that."""
+    method = getattr(torch.Tensor, name)
+
+    def indexed(tensor: Any, *args: Any, **options: Any) -> Any:
+        mode = tensor.fake_mode
+        before, mode.indexing, mode.ledger.last = mode.indexing, True, tensor.fake_device
+        try:
+            return method(tensor, *args, **options)
+        except RuntimeError as error:
+            if name != "copy_" or GUARD not in str(error):
+                raise
+            return tensor  # inside of another operation, where there is no data to copy
+        finally:
+            mode.indexing = before
+
+    return indexed
+
+
 _new = FakeTensor.__new__
 
 
@@ -248,9 +277,10 @@ class _Unseen(metaclass=_OfTransformers):
 
 
 @contextlib.contextmanager
-def pretended(machine: Machine, ledger: Any, more: list[tuple[Any, str, Any]]) -> Iterator[None]:
-    """torch.cuda has the machine's GPUs in this block. more is what else has another value."""
-    if torch.cuda.is_available():
+def pretended(machine: Machine, ledger: Any, more: list[tuple[Any, str, Any]], alone: bool = False) -> Iterator[None]:
+    """torch.cuda has the machine's GPUs in this block. more is what else has another value. alone: no code runs on a GPU
+    in this process after it."""
+    if not alone and torch.cuda.is_available():
         raise DevmapError("measure runs where torch sees no GPU: set CUDA_VISIBLE_DEVICES= before Python starts")
     _quiet()
     compiled = ledger.compiled
@@ -259,7 +289,7 @@ def pretended(machine: Machine, ledger: Any, more: list[tuple[Any, str, Any]]) -
     swaps += [(torch.cuda.memory, name, value) for owner, name, value in swaps if owner is torch.cuda and name in memory]
     swaps += [(torch.nn.Module, "_apply", _apply), (torch.Tensor, "pin_memory", lambda tensor, *_: tensor), (torch.Tensor, "record_stream", lambda *_: None)]
     swaps += [(torch.accelerator, "current_accelerator", lambda *_, **__: torch.device("cuda")), (torch.accelerator, "is_available", lambda: True), (torch.accelerator, "device_count", lambda: machine.count)]
-    swaps += [(FakeTensor, "__new__", staticmethod(_param)), (FakeTensor, "to", _to), (FakeTensor, "numpy", ledger.numpy), (FakeTensor, "data_ptr", _address), (FakeTensor, "__deepcopy__", _copied), (torch.nn.RNNBase, "flatten_parameters", lambda _: None), ]
+    swaps += [(FakeTensor, "__new__", staticmethod(_param)), (FakeTensor, "to", _to), (FakeTensor, "numpy", ledger.numpy), (FakeTensor, "data_ptr", _address), (FakeTensor, "__deepcopy__", _copied), *((FakeTensor, name, _indexing(name)) for name in ("__getitem__", "__setitem__", "copy_")), (torch.nn.RNNBase, "flatten_parameters", lambda _: None), ]
     swaps += [(torch, "compile", compiled), (torch.nn.Module, "compile", lambda module, *_, **__: compiled(module) and None)]
     swaps += [(fake_tensor, name, lambda *_: None) for name in ("init_gpu_context", "init_cuda_context") if name in vars(fake_tensor)]
     # torch.optim has one kernel for lists of plain tensors on CUDA; fake ones are such here.

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import torch
 from torch.nn.modules import module as hooks
 
-_OWN = (os.path.dirname(torch.__file__) + os.sep, os.path.dirname(os.path.abspath(__file__)) + os.sep)
+_OWN = tuple(os.path.dirname(file) + os.sep for file in (torch.__file__, __file__, os.path.abspath(__file__)))
 _PASSED = (*_OWN, os.path.join("lib", "python"), "<frozen", "<string>")
 
 

@@ -1,0 +1,355 @@
+"""A forward and a backward with a module's parts on several GPUs that are not there, as Accelerate's hooks place them.
+
+Apart runs a given device map and stops at the first operation whose tensors are on two GPUs. Meetings gives each part a
+GPU of its own, and notes every such operation instead: the parts that must be on one GPU.
+"""
+
+# pyright: basic
+# mypy: disable-error-code="type-arg, no-untyped-def, no-untyped-call, no-any-return, misc, override"
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import logging
+import sys
+import warnings
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple, Optional, Union
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensor
+from torch.utils._pytree import tree_leaves, tree_map
+
+from ..errors import DevmapError
+from . import fake_copies
+from .calls import Meta
+from .events import Ledger, device_of
+from .machine import GUARD, Machine, pretended
+from .places import Places, line_of, line_of_error
+from .values import Values
+
+MOST = 126  # GPUs that torch can number: c10/core/Device.h, DeviceIndex is int8_t
+
+
+class Meeting(NamedTuple):
+    """An operation of a module's own code that reads tensors of two devices."""
+
+    module: str  # its path and class
+    line: str
+    operation: str
+    devices: tuple[str, ...]
+    keys: tuple[str, ...] = ()  # the module of the map that each device ran last
+
+
+class Split(Exception):
+    """Tensors of one operation are on two devices."""
+
+    def __init__(self, meeting: Meeting) -> None:
+        super().__init__(str(meeting))
+        self.meeting = meeting
+
+
+class _Guesses(Values):
+    """Every question about data has an answer: devices seldom depend on it."""
+
+    def one(self, tensor: Any, line: str, made_by: str) -> Any:
+        if tensor.dtype == torch.bool or tensor.dtype.is_floating_point or tensor.dtype.is_complex:
+            return super().one(tensor, line, made_by)
+        self.assumed[line] = f"{line} reads a whole number: 1 was assumed"
+        return 1
+
+    def count(self, operation: str, tensor: Any, line: str) -> int:
+        self.assumed[line] = f"{line} counts what {operation} finds: all was assumed"
+        return tensor.numel()
+
+
+class _Judge(Ledger):
+    """Runs operations without their memory, and compares the devices of their tensors."""
+
+    stops = True
+
+    def __init__(self, machine: Machine, places: Places) -> None:
+        super().__init__(machine, _Guesses(None), places)
+        self.meetings: list[Meeting] = []
+        self.seen: set[Meeting] = set()
+        self.last_called: dict[int, str] = {}
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func is torch.ops.prim.device.default:
+            return device_of(args[0], sys._getframe(1))
+        name = func._schema.name.split("::")[1]
+        if name != "copy_" and (name in _NOT_RUN or not func._schema.returns) and len(_devices(args, kwargs)) > 1:
+            args, kwargs = self._met(name, args, kwargs)
+        return super().__torch_dispatch__(func, types, args, kwargs)
+
+    def _on_gpu(self, func: Any, name: str, types: Any, args: Any, kwargs: Any, index: int) -> Any:
+        try:
+            return self._faked(func, name, types, args, kwargs)
+        except DevmapError:
+            raise
+        except Exception:
+            if len(_devices(args, kwargs)) < 2:
+                raise
+        args, kwargs = self._met(name, args, kwargs)
+        return self._faked(func, name, types, args, kwargs)
+
+    def _met(self, name: str, args: Any, kwargs: Any) -> tuple[Any, Any]:
+        """Notes a meeting; the arguments as if all were on the first device."""
+        line = line_of(sys._getframe(2))
+        place = self.places.here(name)
+        found = _devices(args, kwargs)
+        meeting = Meeting(place.module, place.line or line, name, tuple(map(str, found)), tuple(self.last_called.get(one.index, "") if one.type == "cuda" else "" for one in found))
+        if meeting not in self.seen:
+            self.seen.add(meeting)
+            self.meetings.append(meeting)
+        if self.stops:
+            raise Split(meeting)
+        return tree_map(functools.partial(self._moved, to=found[0]), (args, kwargs or {}))
+
+    def _moved(self, value: Any, to: torch.device) -> Any:
+        if not isinstance(value, torch.Tensor) or isinstance(value, FakeTensor) and value.fake_device == to:
+            return value
+        if not isinstance(value, FakeTensor) and value.dim() == 0:
+            return value
+        with self.fake:
+            return torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device=to)
+
+
+class _Noting(_Judge):
+    stops = False
+
+
+class _Functions(Meta):
+    """Functions that compare devices in C++, before any operation runs: attention, convolutions, recurrent layers."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        try:
+            return super().__torch_function__(func, types, args, kwargs)
+        except (Split, DevmapError):
+            raise
+        except Exception as error:
+            found = _devices(args, kwargs)
+            if len(found) < 2:
+                if GUARD not in str(error):
+                    raise
+                return self._unguarded(found[0], func, types, args, kwargs)
+        args, kwargs = self.ledger._met(getattr(func, "__name__", str(func)), args, kwargs)
+        return super().__torch_function__(func, types, args, kwargs)
+
+    def _unguarded(self, device: torch.device, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        """The function where C++ sees no GPU of any number."""
+        mode = self.ledger.fake
+        mode.indexing, self.ledger.last = True, device
+        try:
+            return super().__torch_function__(func, types, args, kwargs)
+        finally:
+            mode.indexing = False
+
+
+_NOT_RUN = frozenset("zero_ fill_ normal_ uniform_ add_ sub_ mul_ div_ addcmul_ addcdiv_ lerp_".split())
+
+
+def _devices(args: Any, kwargs: Any) -> list[torch.device]:
+    """The devices of an operation's tensors, GPUs first. A number on the CPU goes with any."""
+    found: list[torch.device] = []
+    for one in tree_leaves((args, kwargs)):
+        if not isinstance(one, torch.Tensor):
+            continue
+        device = one.fake_device if isinstance(one, FakeTensor) else torch.device("cpu")
+        if device not in found and (device.type != "cpu" or one.dim() > 0):
+            found.append(device)
+    return sorted(found, key=lambda device: device.type == "cpu")
+
+
+# Accelerate's placement (1.15, hooks.py and big_modeling.py): tensors go to the device of the nearest key, a module of a
+# key and the modules inside it move what they are called with. The root does so too, to the first device of the map, and
+# gives its result back to the device of its inputs.
+
+
+def place(
+    module: torch.nn.Module, device_map: Mapping[str, Union[int, str]], main: Optional[int], skip: Iterable[str], judge: Any
+) -> None:
+    """Puts the tensors of a copy on their devices and hooks around its modules, as dispatch_model does on a module whose
+    checkpoint was loaded with the map. main is the root's device if not the first."""
+    devices = {key: torch.device("cuda", device) if isinstance(device, int) else torch.device(device) for key, device in device_map.items()}
+    gpus = sorted({device.index for device in devices.values() if device.type == "cuda"})
+    if not gpus:
+        raise DevmapError(f"verify: the map names no GPU: its devices are {', '.join(sorted({str(one) for one in device_map.values()}))}")
+    fake, main = judge.fake, torch.device("cuda", gpus[0] if main is None else main)
+    # What is offloaded runs on the first device.
+    devices = {key: main if device.type != "cuda" else device for key, device in devices.items()}
+    moved: dict[tuple[int, torch.device], Any] = {}
+
+    def move(part: torch.nn.Module, device: torch.device) -> None:
+        for tensors in (part._parameters, part._buffers):
+            for name, tensor in tensors.items():
+                if tensor is not None and (not isinstance(tensor, FakeTensor) or tensor.fake_device != device):
+                    key = (id(tensor), device)
+                    if key not in moved:
+                        with fake:
+                            made = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device=device)
+                        moved[key] = (torch.nn.Parameter(made, tensor.requires_grad) if tensors is part._parameters else made), tensor
+                    tensors[name] = moved[key][0]
+
+    for name, _ in [*module.named_parameters(remove_duplicate=False), *module.named_buffers(remove_duplicate=False)]:
+        device = _nearest(devices, name)
+        if device is None:
+            raise DevmapError(f"verify: no key of the map is above {name!r}")
+        path, _, own = name.rpartition(".")
+        holder = module.get_submodule(path)
+        if name in devices:  # a bare tensor: loaders put it there, hooks do not move it
+            only = torch.nn.Module()
+            only._parameters = {own: holder._parameters[own]} if own in holder._parameters else {}
+            only._buffers = {own: holder._buffers[own]} if own in holder._buffers else {}
+            move(only, device)
+            holder._parameters.update(only._parameters)
+            holder._buffers.update(only._buffers)
+    skip = frozenset(skip)
+    hooked: set[int] = set()
+
+    def below(part: torch.nn.Module, device: torch.device) -> None:
+        move(part, device)
+        if id(part) not in hooked and len(part.state_dict()) > 0:
+            hooked.add(id(part))
+            _hook(part, device, skip)
+        for child in part.children():
+            below(child, device)
+
+    def visit(path: str, part: torch.nn.Module) -> None:
+        if path in devices:
+            hooked.discard(id(part))
+            _hook(part, devices[path], skip, back=path == "", entered=lambda: judge.last_called.update({devices[path].index: path}))
+            hooked.add(id(part))
+            below(part, devices[path])
+        elif path == "":
+            move(part, main)
+            _hook(part, main, skip, back=True)
+        for name, child in part.named_children():
+            visit(f"{path}.{name}" if path else name, child)
+
+    visit("", module)
+
+
+def _nearest(devices: Mapping[str, torch.device], name: str) -> Optional[torch.device]:
+    while name and name not in devices:
+        name = name.rpartition(".")[0]
+    return devices.get(name)
+
+
+def _hook(
+    part: torch.nn.Module, device: torch.device, skip: Iterable[str], back: bool = False, entered: Any = None
+) -> None:
+    """A later hook replaces one before, as add_hook_to_module does."""
+    forward = vars(part).get("_devmap_forward", part.forward)
+    part._devmap_forward = forward
+
+    @functools.wraps(forward)
+    def hooked(*args: Any, **kwargs: Any) -> Any:
+        if entered is not None:
+            entered()
+        before = _first_device((args, kwargs)) if back else None
+        result = forward(*_sent(args, device, ()), **_sent(kwargs, device, skip))
+        return result if before is None else _sent(result, before, skip)
+
+    part.forward = hooked
+
+
+def _sent(value: Any, device: torch.device, skip: Iterable[str]) -> Any:
+    """accelerate/utils/operations.py: send_to_device."""
+    if isinstance(value, torch.Tensor) or hasattr(value, "to"):
+        return value.to(device)
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*(_sent(one, device, skip) for one in value))
+    if isinstance(value, (tuple, list)):
+        return type(value)(_sent(one, device, skip) for one in value)
+    if isinstance(value, Mapping):
+        return type(value)({key: one if key in skip else _sent(one, device, skip) for key, one in value.items()})
+    return value
+
+
+def _first_device(value: Any) -> Optional[torch.device]:
+    for one in tree_leaves(value):
+        if isinstance(one, torch.Tensor):
+            return one.device
+    return None
+
+
+def _recurrent(function: Any, input: Any, *args: Any) -> Any:
+    """torch._VF.lstm and its like, which are one call of cuDNN on a GPU: results of its sizes that every tensor leads to."""
+    if not input.is_cuda:
+        return function(input, *args)
+    packed = isinstance(args[0], torch.Tensor) and args[0].dtype == torch.int64
+    hidden, weights, both = args[packed], args[1 + packed], args[6 + packed]
+    states = hidden if isinstance(hidden, (tuple, list)) else (hidden,)
+    width = states[0].shape[-1] * (2 if both else 1)
+    total = sum((one.sum() for one in (*states, *weights)), input.sum())
+    return (input.new_zeros((*input.shape[:-1], width)) + total, *(torch.zeros_like(one) + total for one in states))
+
+
+def _recurrent_layers() -> list[tuple[Any, str, Any]]:
+    functions = torch._C._VariableFunctions
+    return [(torch._VF, name, functools.partial(_recurrent, getattr(functions, name))) for name in ("lstm", "gru", "rnn_tanh", "rnn_relu")]
+
+
+# A step.
+
+
+class Run(NamedTuple):
+    """How a step went."""
+
+    meetings: list[Meeting]
+    assumed: list[str]
+    failed: str  # why the forward ended, if not for devices
+
+
+def step(
+    module: torch.nn.Module,
+    device_map: Mapping[str, Union[int, str]],
+    args: tuple,
+    kwargs: Mapping[str, Any],
+    *,
+    backward: bool = True,
+    stops: bool = True,
+    alone: bool = False,
+    main: Optional[int] = None,
+) -> Run:
+    """One forward of a copy under the map, and a backward of the sum of its results. alone: this process is for it."""
+    machine = Machine.of(1 + max((device for device in device_map.values() if isinstance(device, int)), default=0))
+    places = Places()
+    judge = (_Judge if stops else _Noting)(machine, places)
+    failed = ""
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(warnings.catch_warnings())
+        warnings.simplefilter("ignore")
+        disabled = logging.root.manager.disable
+        logging.disable(logging.ERROR)
+        stack.callback(logging.disable, disabled)
+        stack.enter_context(pretended(machine, judge, _recurrent_layers(), alone))
+        stack.enter_context(places.following())
+        stack.enter_context(torch.compiler.set_stance("force_eager"))
+        twin, args, kwargs = fake_copies(judge, (module, args, dict(kwargs)))
+        place(twin, device_map, main, getattr(module, "_skip_keys_device_placement", None) or (), judge)
+        stack.enter_context(judge)
+        stack.enter_context(_Functions(judge))
+        try:
+            with torch.set_grad_enabled(backward):
+                result = twin(*args, **kwargs)
+                if backward:
+                    _backward(result)
+        except Split:
+            pass
+        except Exception as error:  # noqa: BLE001 - whatever a forward raises
+            if not judge.meetings or not stops:
+                said = str(error).strip().splitlines()
+                failed = f"{line_of_error(error) or 'the forward'}: {type(error).__name__}: {(said or [''])[0][:200]}"
+    return Run(judge.meetings, sorted(judge.values.assumed.values()), failed)
+
+
+def _backward(result: Any) -> None:
+    """A backward of the loss, if the result names one, else of the sum of all results, each on its own device."""
+    loss = getattr(result, "loss", None)
+    values = [loss] if isinstance(loss, torch.Tensor) else list(result.values()) if isinstance(result, Mapping) else result
+    tensors = [one for one in tree_leaves(values) if isinstance(one, torch.Tensor) and one.requires_grad]
+    if tensors:
+        torch.autograd.backward(tensors, [torch.ones_like(one) for one in tensors])

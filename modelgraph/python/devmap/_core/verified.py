@@ -1,0 +1,144 @@
+"""devmap.verify: whether a module's forward and backward run under a device map, seen without a GPU."""
+
+# pyright: basic, reportMissingImports=false
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Mapping
+from typing import Any, Callable, Union
+
+from .errors import DevmapError
+
+# What autograd says in a process that was forked after a backward on a GPU (torch/csrc/autograd/python_engine.cpp).
+_THREADS = "Unable to handle autograd's threading"
+_SECONDS = 1800  # a step on tensors without data that takes longer hangs
+
+
+class Verified:
+    """The result of devmap.verify, true if the step runs under the map.
+
+    If it does not, operation reads tensors on two devices, in the forward of module at line. assumed lists questions
+    that the forward asks of data, with the answer that was assumed.
+
+    >>> import devmap, torch  # doctest: +SKIP
+    >>> net = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.Linear(8, 8))  # doctest: +SKIP
+    >>> bool(devmap.verify(net, {"0": 0, "1": 1}, inputs=(torch.zeros(2, 8),)))  # doctest: +SKIP
+    True
+    """
+
+    __module__ = "devmap"
+
+    def __init__(self, meeting: Any, assumed: list[str]) -> None:
+        self.module, self.line, self.operation, devices = (meeting or ("", "", "", ()))[:4]
+        self.devices = tuple(devices)
+        self.ok, self.assumed = meeting is None, assumed
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+    @property
+    def message(self) -> str:
+        """The verdict in a sentence."""
+        if self.ok:
+            return "the forward and the backward run under the map"
+        return (
+            f"the forward fails under the map: {self.operation} at {self.line} in {self.module or 'the model'} reads tensors on "
+            f"{' and '.join(self.devices)}"
+        )
+
+    def __repr__(self) -> str:
+        return f"<devmap.Verified: {self.message}>"
+
+
+def verify(module: Any, device_map: Mapping[str, Union[int, str]], inputs: Any) -> Verified:
+    """As devmap.verify says."""
+    from .exporter import forward
+    from .exporter.module import unwrap
+
+    module, _ = unwrap(module)
+    given = inputs if inputs is not None else forward.usual(module)
+    if given is None:
+        raise DevmapError("verify: pass inputs=(…), the arguments of one forward")
+    args, kwargs = forward.arguments(given)
+    ran = run(module, device_map, args, kwargs)
+    if not ran["meetings"] and ran["failed"]:
+        raise DevmapError(f"verify: the forward fails by itself: {ran['failed']}")
+    return Verified(ran["meetings"][0] if ran["meetings"] else None, ran["assumed"])
+
+
+def run(module: Any, device_map: Mapping[str, Union[int, str]], args: tuple, kwargs: dict, **how: Any) -> dict[str, Any]:
+    """A step under a map, in a process of its own where the system can fork: torch has other settings there."""
+    from .measure import placed
+
+    def step(alone: bool, **more: Any) -> dict[str, Any]:
+        return placed.step(module, device_map, args, kwargs, alone=alone, **{**how, **more})._asdict()
+
+    if not hasattr(os, "fork") or sys.platform == "darwin":
+        return step(False)
+    found = _forked(step)
+    if _THREADS not in found["failed"]:
+        return found
+    import torch
+
+    if not torch.cuda.is_available():  # devmap.measure was here
+        return step(False)
+    found = _forked(lambda alone: step(alone, backward=False))
+    found["assumed"].append("a backward ran before in this process, so that only the forward could be tried")
+    return found
+
+
+def _forked(step: Callable[[bool], dict[str, Any]]) -> dict[str, Any]:
+    import select
+    import signal
+    import warnings
+
+    reader, writer = os.pipe()
+    with warnings.catch_warnings():  # other threads: the child starts none, and takes no lock of theirs
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child = os.fork()
+    if child == 0:
+        os.close(reader)
+        _child(step, writer)
+    os.close(writer)
+    text = b""
+    with os.fdopen(reader, "rb", buffering=0) as pipe:
+        while select.select([pipe], [], [], _SECONDS)[0]:
+            piece = pipe.read(1 << 16)
+            if not piece:
+                break
+            text += piece
+        else:
+            os.kill(child, signal.SIGKILL)
+    _, status = os.waitpid(child, 0)
+    if not text:
+        raise DevmapError(f"verify: the process that runs the step ended with status {status} and no result")
+    found: dict[str, Any] = json.loads(text)
+    if "error" in found:
+        raise DevmapError(found["error"])
+    return found
+
+
+def _child(step: Callable[[bool], dict[str, Any]], writer: int) -> None:
+    """Runs the step in a forked process, which has no GPU and one thread, and never returns."""
+    status = 1
+    try:
+        import torch
+
+        torch.set_num_threads(1)
+        for stream in (0, 1, 2):
+            os.dup2(os.open(os.devnull, os.O_RDWR), stream)
+        try:
+            text = json.dumps(step(True))
+        except DevmapError as error:
+            text = json.dumps({"error": str(error)})
+        except BaseException as error:  # noqa: BLE001 - told by the parent
+            text = json.dumps({"error": f"verify: {type(error).__name__}: {str(error).strip()[:300]}"})
+        data = text.encode()
+        while data:
+            data = data[os.write(writer, data) :]
+        status = 0
+    finally:
+        os._exit(status)

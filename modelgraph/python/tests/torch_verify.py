@@ -1,0 +1,224 @@
+"""devmap.verify and the maps of modules whose own code joins what other modules made."""
+
+import random
+import unittest
+
+import devmap
+import tiny
+import torch
+from accelerate import dispatch_model
+from devmap._core import verified
+from torch import nn
+from torch.nn import functional as F
+
+
+class Residual(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.emb, self.out = nn.Linear(16, 32), nn.Linear(32, 4)
+        self.layers = nn.ModuleList(nn.Linear(32, 32) for _ in range(8))
+
+    def forward(self, x):
+        x = self.emb(x)
+        for layer in self.layers:
+            x = x + layer(x)
+        return self.out(x)
+
+
+class UNet(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.d1, self.d2, self.m = nn.Conv2d(3, 16, 3, 1, 1), nn.Conv2d(16, 32, 3, 2, 1), nn.Conv2d(32, 32, 3, 1, 1)
+        self.u2, self.o = nn.ConvTranspose2d(32, 16, 2, 2), nn.Conv2d(32, 3, 3, 1, 1)
+
+    def forward(self, x):
+        skip = torch.relu(self.d1(x))
+        m = torch.relu(self.m(torch.relu(self.d2(skip))))
+        return self.o(torch.cat([self.u2(m), skip], 1))
+
+
+class Shared(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.emb, self.body = nn.Embedding(100, 32), nn.Sequential(*(nn.Linear(32, 32) for _ in range(6)))
+
+    def forward(self, ids):
+        return F.linear(self.body(self.emb(ids)), self.emb.weight)
+
+
+class Scaled(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale, self.head = nn.Parameter(torch.ones(32)), nn.Linear(32, 8)
+        self.body = nn.Sequential(*(nn.Linear(32, 32) for _ in range(6)))
+
+    def forward(self, x):
+        return self.head(self.body(x) * self.scale)
+
+
+class Buffers(nn.Module):
+    def __init__(self):
+        super().__init__()
+        for name in "abcd":
+            self.register_buffer(name, torch.ones(32))
+
+    def forward(self, x):
+        return x * self.a + self.b * self.c - self.d
+
+
+class InPlace(nn.Module):
+    """Operations that are not run at all on tensors without data."""
+
+    def __init__(self):
+        super().__init__()
+        self.one, self.two, self.three = (nn.Linear(32, 32) for _ in range(3))
+
+    def forward(self, x):
+        first = self.one(x)
+        second = self.two(first)
+        second.add_(first)
+        return self.three(second)
+
+
+class Long(nn.Module):
+    """More parts than torch can number GPUs; the last meets the first of three."""
+
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(4, 4) for _ in range(150))
+
+    def forward(self, x):
+        kept = None
+        for index, layer in enumerate(self.layers):
+            x = layer(x)
+            kept = x if index == 147 else kept
+        return x + kept
+
+
+class Moving(nn.Module):
+    """Code that moves tensors itself, and asks for their device."""
+
+    def __init__(self):
+        super().__init__()
+        self.one, self.two = nn.Linear(32, 32), nn.Linear(32, 32)
+
+    def forward(self, x):
+        first = self.one(x)
+        second = self.two(first)
+        ramp = torch.arange(32, device=second.device) + torch.zeros(32, device=first.device).to(second.device)
+        return second + first.to(second.device) + ramp
+
+
+IDS, ROWS, PIXELS = torch.zeros((2, 8), dtype=torch.int64), torch.zeros(2, 32), torch.zeros(1, 3, 16, 16)
+MODULES = [
+    (Residual, (torch.zeros(2, 16),)), (UNet, (PIXELS,)), (Shared, (IDS,)), (Scaled, (ROWS,)), (Buffers, (ROWS,)),
+    (InPlace, (ROWS,)), (Moving, (ROWS,)),
+]  # fmt: skip
+
+
+def by_accelerate(module, places, inputs):
+    """Whether the step runs under Accelerate's own dispatch_model, on GPUs that are not there."""
+
+    def step(net, args):
+        made = dispatch_model(net, places, force_hooks=True)(*args)
+        if made.requires_grad:
+            made.sum().backward()
+
+    for name in places:  # as loaders put them: hooks leave a bare tensor where it is
+        assert "." not in name or name in dict(module.named_modules())
+    try:
+        devmap.measure(step, module, inputs, gpus=4)
+    except devmap.DevmapError as error:
+        assert "same device" in str(error) or "two different devices" in str(error), error
+        return False
+    return True
+
+
+class VerifyTest(unittest.TestCase):
+    def test_as_accelerate(self):
+        """The verdict of Accelerate's own hooks, for maps at random."""
+        draw, verdicts = random.Random(5), []
+        for kind, inputs in MODULES:
+            module = kind()
+            keys = [name for name, part in module.named_modules() if name and not list(part.children())]
+            keys += [name for name, _ in [*module.named_parameters(), *module.named_buffers()] if "." not in name]
+            for gpus in (2, 2, 3):
+                places = {key: draw.randrange(gpus) for key in keys}
+                mine = bool(devmap.verify(module, places, inputs=inputs))
+                if kind is not InPlace:  # measure does not look at operations in place
+                    self.assertEqual(mine, by_accelerate(module, places, inputs), f"{kind.__name__}: {places}")
+                verdicts.append(mine)
+        self.assertEqual(set(verdicts), {True, False})
+
+    def test_says_where(self):
+        found = devmap.verify(UNet(), {"d1": 0, "d2": 0, "m": 1, "u2": 1, "o": 1}, inputs=(PIXELS,))
+        self.assertFalse(found)
+        self.assertEqual((found.operation, found.devices), ("cat", ("cuda:1", "cuda:0")))
+        self.assertRegex(found.line, r"torch_verify\.py:\d+")
+        self.assertIn("(UNet)", found.message)
+        self.assertFalse(devmap.verify(InPlace(), {"one": 0, "two": 1, "three": 1}, inputs=(ROWS,)))
+
+    def test_changes_nothing(self):
+        """The caller's module and its process stay as they are."""
+        module, before = Scaled(), torch.accelerator.current_accelerator()
+        places = {"scale": 0, "body": 0, "head": 1}
+        devmap.verify(module, places, inputs=(ROWS,))
+        self.assertEqual({one.device.type for one in module.parameters()}, {"cpu"})
+        self.assertNotIn("forward", vars(module))
+        self.assertEqual(torch.accelerator.current_accelerator(), before)
+
+    def test_cannot(self):
+        for words, call in {
+            "no key of the map is above 'head.weight'": lambda: devmap.verify(Scaled(), {"scale": 0, "body": 1}, inputs=(ROWS,)),
+            "pass inputs=": lambda: devmap.verify(Scaled(), {"": 0}),
+            "the forward fails by itself: torch_verify.py": lambda: devmap.verify(Scaled(), {"": 0}, inputs=(IDS,)),
+            "names no GPU": lambda: devmap.verify(Scaled(), {"": "cpu"}, inputs=(ROWS,)),
+            "'int' is not a torch.nn.Module": lambda: devmap.verify(3, {}),
+        }.items():
+            with self.assertRaisesRegex(devmap.DevmapError, words):
+                call()
+
+    def test_families(self):
+        for kind in ("llama", "gpt2", "gemma2", "mixtral", "bert", "t5"):
+            with self.subTest(kind):
+                module = tiny.build(kind)
+                plan = devmap.plan(module, gpus=3, mode="train", batch=2, seq=16)
+                self.assertEqual(set(plan.device_map.values()), {0, 1, 2})
+                self.assertTrue(devmap.verify(module, plan))
+
+
+class PlanTest(unittest.TestCase):
+    def test_maps_run(self):
+        for kind, inputs in MODULES:
+            for gpus in (2, 3, 4):
+                module = kind()
+                plan = devmap.plan(module, gpus=gpus, mode="load", inputs=inputs)
+                self.assertTrue(devmap.verify(module, plan, inputs=inputs), f"{kind.__name__}: {plan.device_map}")
+                if kind is not Buffers:
+                    self.assertEqual(len(set(plan.device_map.values())), 2 if kind in (Residual, InPlace, Moving) else min(gpus, 4), kind)
+
+    def test_line(self):
+        model = devmap.export(Residual(), inputs=(torch.zeros(2, 16),))
+        self.assertEqual(model["joined"], [["emb", *(f"layers.{at}" for at in range(8))]])
+        self.assertRegex("\n".join(model["warnings"]), r"emb, layers.0, layers.1 and 6 more: torch_verify\.py:\d+ \(add, .*Residual")
+        said = devmap.export(Buffers(), inputs=(ROWS,))["warnings"]
+        self.assertRegex(said[0], "one GPU must hold a, b, c and 1 more: .*the model's own")
+        self.assertNotIn("joined", devmap.export(Moving(), inputs=(ROWS,)))
+
+    def test_many_parts(self):
+        model = devmap.export(Long(), inputs=(torch.zeros(2, 4),))
+        self.assertEqual(model["joined"], [["layers.147", "layers.149"]])
+
+    def test_refused(self):
+        """A map that fails is no plan: as one that a pin forces."""
+        with self.assertRaisesRegex(devmap.DevmapError, r"reads tensors on .*together="):
+            verify = verified.verify
+            try:
+                verified.verify = lambda *_: verify(UNet(), {"d1": 0, "d2": 0, "m": 1, "u2": 1, "o": 1}, (PIXELS,))
+                devmap.plan(UNet(), gpus=2, mode="load", inputs=(PIXELS,))
+            finally:
+                verified.verify = verify
+
+
+if __name__ == "__main__":
+    unittest.main()
