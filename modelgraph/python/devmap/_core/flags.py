@@ -115,6 +115,7 @@ GPU = Literal[
 ]
 Objective = Literal["memory", "time", "latency"]
 Offload = Literal["none", "cpu", "disk", "model", "sequential", "group"]
+Emit = Literal["slurm", "kubernetes"]
 
 
 class Shared(Settings, total=False):
@@ -169,6 +170,7 @@ class CheckKeywords(Shared, total=False):
     ds_config: Optional[Union[str, PathLike[str], Mapping[str, Any]]]
     gpu: Optional[Union[GPU, str]]
     lengths: Optional[Union[str, PathLike[str]]]
+    nodes: Optional[int]
     reserve: Optional[Union[int, str, Sequence[Union[int, str]]]]
     topology: Optional[Union[str, PathLike[str]]]
 
@@ -186,6 +188,7 @@ class EstimateKeywords(Shared, total=False):
     ds_config: Optional[Union[str, PathLike[str], Mapping[str, Any]]]
     gpu: Optional[Union[GPU, str]]
     lengths: Optional[Union[str, PathLike[str]]]
+    nodes: Optional[int]
     objective: Optional[Objective]
     offload: Optional[Offload]
     pin: Optional[Union[Mapping[str, int], Sequence[str], str]]
@@ -213,12 +216,15 @@ class PlanKeywords(Shared, total=False):
     component: Optional[str]
     contiguous: Optional[bool]
     ds_config: Optional[Union[str, PathLike[str], Mapping[str, Any]]]
+    emit: Optional[Emit]
     explain: Optional[bool]
+    force: Optional[bool]
     frames: Optional[int]
     fully_shard_degree: Optional[int]
     gpu: Optional[Union[GPU, str]]
     height: Optional[int]
     lengths: Optional[Union[str, PathLike[str]]]
+    nodes: Optional[int]
     objective: Optional[Objective]
     offload: Optional[Offload]
     pin: Optional[Union[Mapping[str, int], Sequence[str], str]]
@@ -245,6 +251,7 @@ class PlanFlags(PlanKeywords, total=False):
 VALUES: dict[str, tuple[str, ...]] = {
     "attention": get_args(Attention),
     "built_on": get_args(BuiltOn),
+    "emit": get_args(Emit),
     "float8": get_args(Float8),
     "gpu": get_args(GPU),
     "lora_precision": get_args(LoraPrecision),
@@ -275,10 +282,12 @@ KINDS: dict[str, str] = {
     "dp": "degree",
     "ds_config": "string",
     "ema": "bool",
+    "emit": "string",
     "eval_batch": "int64",
     "eval_samples": "int64",
     "explain": "bool",
     "float8": "string",
+    "force": "bool",
     "frames": "int64",
     "fully_shard_degree": "int64",
     "gpu": "string",
@@ -301,6 +310,7 @@ KINDS: dict[str, str] = {
     "micro_batches": "int64",
     "mode": "string",
     "new_tokens": "int64",
+    "nodes": "int64",
     "objective": "string",
     "offload": "string",
     "optimizer": "string",
@@ -338,14 +348,14 @@ _NAMES = {
     "check": (
         "attention batch built_on compile dp ds_config ema eval_batch eval_samples float8 gpu gpus "
         "gradient_as_bucket_view image_size images label_tokens lengths liger lora_dropout lora_precision "
-        "lora_rank lora_targets loss loss_only max_pixels mem_fraction micro_batches mode new_tokens "
+        "lora_rank lora_targets loss loss_only max_pixels mem_fraction micro_batches mode new_tokens nodes "
         "optimizer optimizer_in_backward packing precision preset quantize recompute reserve runtime schedule "
         "seq shard_degree strategy target_seq topology tp transformers virtual_stages"
     ),
     "estimate": (
         "attention batch built_on compile contiguous dp ds_config ema eval_batch eval_samples float8 gpu gpus "
         "gradient_as_bucket_view image_size images label_tokens lengths liger lora_dropout lora_precision "
-        "lora_rank lora_targets loss loss_only max_pixels mem_fraction micro_batches mode new_tokens "
+        "lora_rank lora_targets loss loss_only max_pixels mem_fraction micro_batches mode new_tokens nodes "
         "objective offload optimizer optimizer_in_backward packing pin precision preset quantize recompute "
         "reserve runtime schedule seq shard_degree strategy target_seq time_limit together topology tp "
         "transformers virtual_stages"
@@ -355,16 +365,17 @@ _NAMES = {
         "image_size images label_tokens liger lora_dropout lora_precision lora_rank lora_targets loss "
         "loss_only max_pixels mem_fraction micro_batches mode new_tokens optimizer optimizer_in_backward "
         "packing precision preset quantize recompute runtime schedule seq shard_degree strategy target_seq tp "
-        "virtual_stages"
+        "transformers virtual_stages"
     ),
     "plan": (
-        "attention batch built_on cache_latents cfg_degree compile component contiguous dp ds_config ema "
-        "eval_batch eval_samples explain float8 frames fully_shard_degree gpu gpus gradient_as_bucket_view "
-        "height image_size images label_tokens lengths liger lora_dropout lora_precision lora_rank "
-        "lora_targets loss loss_only max_pixels mem_fraction micro_batches mode new_tokens objective offload "
-        "optimizer optimizer_in_backward packing pin pipefusion precision preset quantize recompute reserve "
-        "ring runtime schedule seq shard_degree steps strategy target_seq time_limit together topology tp "
-        "ulysses vae_precision vae_slicing vae_tiling virtual_stages width"
+        "attention batch built_on cache_latents cfg_degree compile component contiguous dp ds_config ema emit "
+        "eval_batch eval_samples explain float8 force frames fully_shard_degree gpu gpus "
+        "gradient_as_bucket_view height image_size images label_tokens lengths liger lora_dropout "
+        "lora_precision lora_rank lora_targets loss loss_only max_pixels mem_fraction micro_batches mode "
+        "new_tokens nodes objective offload optimizer optimizer_in_backward packing pin pipefusion precision "
+        "preset quantize recompute reserve ring runtime schedule seq shard_degree steps strategy target_seq "
+        "time_limit together topology tp transformers ulysses vae_precision vae_slicing vae_tiling "
+        "virtual_stages width"
     ),
 }
 COMMANDS = {command: {name: KINDS[name] for name in names.split()} for command, names in _NAMES.items()}
@@ -393,6 +404,7 @@ OTHERS: dict[str, str] = {
     "gpu_count": "gpus",
     "gradient_accumulation_steps": "micro_batches",
     "gradient_checkpointing": "recompute",
+    "hosts": "nodes",
     "image_max_pixels": "max_pixels",
     "iterations": "steps",
     "load_in_4bit": "quantize",
@@ -408,11 +420,15 @@ OTHERS: dict[str, str] = {
     "n_gpus": "gpus",
     "neat_packing": "packing",
     "ngpus": "gpus",
+    "nnodes": "nodes",
     "nproc_per_node": "gpus",
     "num_gpus": "gpus",
+    "num_machines": "nodes",
+    "num_nodes": "nodes",
     "num_steps": "steps",
     "optim": "optimizer",
     "optimizer_in_bwd": "optimizer_in_backward",
+    "overwrite": "force",
     "per_device_eval_batch_size": "eval_batch",
     "per_device_train_batch_size": "batch",
     "sample_packing": "packing",
