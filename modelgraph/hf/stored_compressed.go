@@ -34,7 +34,7 @@ func (format *storedFormat) readSkipped(section *config, rule storedRule, graph 
 	for _, name := range names {
 		format.leave(name, leaf)
 	}
-	if rule.tiesStay {
+	if rule.keepsTies {
 		format.skip = append(format.skip, func(module string) bool {
 			return slices.ContainsFunc(graph.Ties, func(tie []string) bool { return slices.Contains(tie, module+".weight") })
 		})

@@ -56,8 +56,8 @@ type storedScheme struct {
 	names   map[string]string
 	more    func(at sizes, layer linear) // sizes that follow from the layer
 	matches func(module string) bool     // nil: all
-	// unevenStay: a layer that the groups do not divide stays as it is.
-	unevenStay bool
+	// keepsUneven: a layer that the groups do not divide stays as it is.
+	keepsUneven bool
 }
 
 // storedMethod is the method that Transformers reads of a quantization_config:
@@ -238,7 +238,7 @@ func (format *storedFormat) stored(module string, weight linear) []modelgraph.Te
 		if lastComponent(module) == "shared_expert_gate" && (format.method == "gptq" || format.method == "awq") { // one output: both leave it
 			return nil
 		}
-		if scheme.unevenStay && weight.in%scheme.sizes["group"] != 0 {
+		if scheme.keepsUneven && weight.in%scheme.sizes["group"] != 0 {
 			return nil
 		}
 		stored, ok := scheme.tensors(weight)

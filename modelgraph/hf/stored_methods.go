@@ -23,22 +23,22 @@ type storedRule struct {
 	// experts were linear layers.
 	experts, before5 expertsStored
 	inBlock          bool
-	// tiesStay: a head that shares the table's weight is loaded as the table.
-	tiesStay bool
+	// keepsTies: a head that shares the table's weight is loaded as the table.
+	keepsTies bool
 	read     func(format *storedFormat, section *config)
 }
 
 var storedRules = map[string]storedRule{
 	"gptq":               {inBlock: true, experts: expertsApart, before5: expertsApart, read: (*storedFormat).readGPTQ},
-	"awq":                {tiesStay: true, skip: []string{"modules_to_not_convert"}, defaults: "always", experts: expertsApart, before5: expertsApart, read: (*storedFormat).readAWQ},
-	"bitsandbytes":       {tiesStay: true, skip: []string{"llm_int8_skip_modules"}, defaults: "absent", before5: expertsApart, read: (*storedFormat).readBitsAndBytes},
-	"fp8":                {tiesStay: true, skip: []string{"modules_to_not_convert", "ignored_layers"}, defaults: "absent", experts: expertsJoined, before5: expertsJoined, read: (*storedFormat).readFP8},
-	"mxfp4":              {tiesStay: true, skip: []string{"modules_to_not_convert"}, defaults: "absent", read: func(*storedFormat, *config) {}},
-	"fbgemm_fp8":         {tiesStay: true, skip: []string{"modules_to_not_convert"}, defaults: "absent", before5: expertsApart, read: (*storedFormat).readPlain},
-	"eetq":               {tiesStay: true, skip: []string{"modules_to_not_convert"}, defaults: "absent", before5: expertsApart, read: (*storedFormat).readPlain},
-	"quanto":             {tiesStay: true, skip: []string{"modules_to_not_convert"}, defaults: "absent", before5: expertsApart, read: (*storedFormat).readQuanto},
-	"hqq":                {tiesStay: true, before5: expertsApart, read: (*storedFormat).readHQQ},
-	"torchao":            {tiesStay: true, skip: []string{"modules_to_not_convert"}, defaults: "absent", before5: expertsApart, read: (*storedFormat).readTorchAO},
+	"awq":                {keepsTies: true, skip: []string{"modules_to_not_convert"}, defaults: "always", experts: expertsApart, before5: expertsApart, read: (*storedFormat).readAWQ},
+	"bitsandbytes":       {keepsTies: true, skip: []string{"llm_int8_skip_modules"}, defaults: "absent", before5: expertsApart, read: (*storedFormat).readBitsAndBytes},
+	"fp8":                {keepsTies: true, skip: []string{"modules_to_not_convert", "ignored_layers"}, defaults: "absent", experts: expertsJoined, before5: expertsJoined, read: (*storedFormat).readFP8},
+	"mxfp4":              {keepsTies: true, skip: []string{"modules_to_not_convert"}, defaults: "absent", read: func(*storedFormat, *config) {}},
+	"fbgemm_fp8":         {keepsTies: true, skip: []string{"modules_to_not_convert"}, defaults: "absent", before5: expertsApart, read: (*storedFormat).readPlain},
+	"eetq":               {keepsTies: true, skip: []string{"modules_to_not_convert"}, defaults: "absent", before5: expertsApart, read: (*storedFormat).readPlain},
+	"quanto":             {keepsTies: true, skip: []string{"modules_to_not_convert"}, defaults: "absent", before5: expertsApart, read: (*storedFormat).readQuanto},
+	"hqq":                {keepsTies: true, before5: expertsApart, read: (*storedFormat).readHQQ},
+	"torchao":            {keepsTies: true, skip: []string{"modules_to_not_convert"}, defaults: "absent", before5: expertsApart, read: (*storedFormat).readTorchAO},
 	"compressed-tensors": {experts: expertsApart, before5: expertsApart, read: (*storedFormat).readCompressed},
 	"modelopt":           {experts: expertsApart, before5: expertsApart, read: (*storedFormat).readModelOpt},
 }
@@ -398,7 +398,7 @@ func (format *storedFormat) readTorchAO(section *config) {
 	if version := kind.optional(2, "_version"); version != 2 || form == nil {
 		format.missing = fmt.Sprintf("the tensors of torchao's %s, version %d, are not known here", cmp.Or(clipName(class), "scheme"), version)
 	}
-	format.schemes = append(format.schemes, storedScheme{form: form, sizes: at, names: names, unevenStay: class == "Int4WeightOnlyConfig"})
+	format.schemes = append(format.schemes, storedScheme{form: form, sizes: at, names: names, keepsUneven: class == "Int4WeightOnlyConfig"})
 }
 
 // torchAOGrain is what shares a scale: of two that are given, the weights' is last.

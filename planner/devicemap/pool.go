@@ -126,8 +126,8 @@ func loadingNotes(table *costmodel.Table, placed Map, devices []Prediction) []st
 	worst, least := -1, int64(math.MaxInt64)
 	for i := range devices {
 		predicted := &devices[i].Predicted
-		if room := devices[i].Budget - predicted.ParamsBytes - predicted.OverheadBytes - most[i]; most[i] > 0 && room < least {
-			worst, least = i, room
+		if left := devices[i].Budget - predicted.ParamsBytes - predicted.OverheadBytes - most[i]; most[i] > 0 && left < least {
+			worst, least = i, left
 		}
 	}
 	if worst < 0 {
