@@ -25,7 +25,7 @@ type storedRule struct {
 	inBlock          bool
 	// keepsTies: a head that shares the table's weight is loaded as the table.
 	keepsTies bool
-	read     func(format *storedFormat, section *config)
+	read      func(format *storedFormat, section *config)
 }
 
 var storedRules = map[string]storedRule{
