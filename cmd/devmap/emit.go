@@ -48,6 +48,16 @@ func newEmit() *cobra.Command {
 	return cmd
 }
 
+// ofRelease takes the release of --transformers, where the model must be the same.
+func (command *emitCommand) ofRelease(plan *devicemap.Plan, file string) error {
+	if command.Transformers == "" || command.Transformers == plan.Model.Transformers {
+		return nil
+	}
+	plan.Model.Transformers = command.Transformers
+	_, err := plannedModel(plan, file, command.Model)
+	return err
+}
+
 func (command *emitCommand) run(cmd *cobra.Command, file string) error {
 	target, err := command.target()
 	if err != nil {
@@ -57,11 +67,8 @@ func (command *emitCommand) run(cmd *cobra.Command, file string) error {
 	if err != nil {
 		return err
 	}
-	if command.Transformers != "" && command.Transformers != plan.Model.Transformers { // the model must be the same there
-		plan.Model.Transformers = command.Transformers
-		if _, err := plannedModel(plan, file, command.Model); err != nil {
-			return err
-		}
+	if err := command.ofRelease(plan, file); err != nil {
+		return err
 	}
 	if err := out.Spare(command.Output, plan.Model.Source, file, command.Model); err != nil {
 		return err

@@ -32,7 +32,7 @@ func (format *storedFormat) readSkipped(section *config, rule storedRule, graph 
 		leaf = ".weight"
 	}
 	for _, name := range names {
-		format.leave(name, leaf)
+		leave(format, name, leaf)
 	}
 	if rule.keepsTies {
 		format.skip = append(format.skip, func(module string) bool {
@@ -42,7 +42,7 @@ func (format *storedFormat) readSkipped(section *config, rule storedRule, graph 
 }
 
 // leave leaves the modules that a name of the list matches.
-func (format *storedFormat) leave(name, leaf string) {
+func leave(format *storedFormat, name, leaf string) {
 	start, err := regexp.Compile("^(?:" + name + ")")
 	if err != nil {
 		format.missing = fmt.Sprintf("the expression %q is not read here", clipName(name))

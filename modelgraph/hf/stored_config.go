@@ -179,11 +179,7 @@ func (format *storedFormat) params(layer *modelgraph.Layer) []modelgraph.Tensor 
 			plain, packed = append(plain, stored[0]), append(packed[:len(packed)-len(stored)], stored[1:]...)
 		}
 	}
-	if op, ok := layer.Op.(modelgraph.Attention); ok && !op.Cross && len(layer.Params) > 0 {
-		scheme := storedScheme{form: format.cache}
-		scales, _ := scheme.tensors(linear{dtype: layer.Params[0].DType})
-		packed = append(packed, scales...)
-	}
+	packed = append(packed, cacheScales(format, layer)...)
 	if len(packed) == 0 && len(plain) == len(layer.Params) {
 		return nil
 	}
@@ -193,6 +189,17 @@ func (format *storedFormat) params(layer *modelgraph.Layer) []modelgraph.Tensor 
 		}
 	}
 	return append(plain, packed...)
+}
+
+// cacheScales are the scales of a quantised KV cache that an attention layer stores.
+func cacheScales(format *storedFormat, layer *modelgraph.Layer) []modelgraph.Tensor {
+	op, ok := layer.Op.(modelgraph.Attention)
+	if !ok || op.Cross || len(layer.Params) == 0 {
+		return nil
+	}
+	scheme := storedScheme{form: format.cache}
+	scales, _ := scheme.tensors(linear{dtype: layer.Params[0].DType})
+	return scales
 }
 
 // tensors are those that one weight is stored as; nil: as it is.

@@ -89,26 +89,34 @@ func (made *cut) add(stage *devicemap.Stage, first, last bool) error {
 	}
 	at := part{first: made.layers}
 	for _, unit := range stage.Units {
-		block := ""
-		if found := blockUnit.FindStringSubmatch(unit); len(found) == 2 {
-			block = found[1]
-		}
-		place := ends[unit[strings.LastIndexByte(unit, '.')+1:]]
-		switch {
-		case block != "" && block != strconv.Itoa(made.layers):
-			return made.refuse("block %s where block %d is next", block, made.layers)
-		case block != "":
-			made.layers++
-			at.layers++
-		case place == 0:
-			return made.refuse("the unit %s, which is no block, embedding, norm or head of a decoder", quote.Comment(unit))
-		case place == 'E' && (!first || at.layers > 0):
-			return made.refuse("the embedding %s on stage %d", quote.Comment(unit), stage.Stage)
-		case place == 'L' && !last:
-			return made.refuse("%s on stage %d, and norm and head on the last", quote.Comment(unit), stage.Stage)
+		if err := made.unit(&at, unit, stage.Stage, first, last); err != nil {
+			return err
 		}
 	}
 	made.parts = append(made.parts, at)
+	return nil
+}
+
+// unit adds a unit of a stage to its part.
+func (made *cut) unit(at *part, unit string, stage int, first, last bool) error {
+	block := ""
+	if found := blockUnit.FindStringSubmatch(unit); len(found) == 2 {
+		block = found[1]
+	}
+	place := ends[unit[strings.LastIndexByte(unit, '.')+1:]]
+	switch {
+	case block != "" && block != strconv.Itoa(made.layers):
+		return made.refuse("block %s where block %d is next", block, made.layers)
+	case block != "":
+		made.layers++
+		at.layers++
+	case place == 0:
+		return made.refuse("the unit %s, which is no block, embedding, norm or head of a decoder", quote.Comment(unit))
+	case place == 'E' && (!first || at.layers > 0):
+		return made.refuse("the embedding %s on stage %d", quote.Comment(unit), stage)
+	case place == 'L' && !last:
+		return made.refuse("%s on stage %d, and norm and head on the last", quote.Comment(unit), stage)
+	}
 	return nil
 }
 

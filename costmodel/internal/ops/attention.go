@@ -133,21 +133,8 @@ func (cost *Cost) attentionPeaks(op attention, dims geo, shape *Shape) {
 		work = max(work, cost.Memory.Saved+max(element*tokens*op.Dim+shape.reduced(op.Dim), op.kernelForward(&dims, shape)))
 	}
 	cost.Memory.Forward = max(cost.Memory.Forward, 2*stream+element*tokens*op.Dim+work+cost.Memory.KV)
-	if !shape.Train && inMath(&op, shape) {
-		cost.Memory.Forward = stream + element*tokens*op.Dim + dims.mathForward(shape) + cost.Memory.KV
-		return
-	}
-	if !shape.Train && op.FP32Scores && dims.by == scoresInMemory && element < 4 {
-		cost.Memory.Forward = stream + element*tokens*op.Dim + forwardOfCasts(&op, &dims, shape) + cost.Memory.KV
-		return
-	}
 	if !shape.Train {
-		if result, cast := op.scoreTypes(shape); op.written(shape) && cast > 0 && !MixedPrecision(shape.Precision) {
-			// softmax in addition to the scores, and those in its type
-			// (Softmax.cpp, softmax: toType, but for fp16); no output yet.
-			softmax := (cast+2*result)*dims.scores + dims.repeated*element
-			cost.Memory.Forward = max(cost.Memory.Forward, stream+element*tokens*(op.Dim+dims.q)+element*dims.kvTokens*(dims.k+dims.v)+softmax+cost.Memory.KV)
-		}
+		cost.scoresInference(op, &dims, shape)
 		return
 	}
 	back := op.kernelBackward(&dims, shape)
@@ -161,6 +148,25 @@ func (cost *Cost) attentionPeaks(op attention, dims geo, shape *Shape) {
 		backwardPoint{stream + element*tokens*dims.out, min(shape.NewGrads, shape.weightBytes()*dims.out*op.Dim), min(shape.NewGrads, shape.weightBytes()*dims.out*op.Dim)},
 		backwardPoint{2*stream + element*tokens*(dims.q+op.in()), shape.NewGrads, min(shape.NewGrads, shape.weightBytes()*dims.q*op.in())},
 	)
+}
+
+// scoresInference is the peak of a forward pass without gradients whose scores are in
+// memory.
+func (cost *Cost) scoresInference(op attention, dims *geo, shape *Shape) {
+	element, tokens := shape.elementBytes(), shape.Tokens
+	stream := shape.streamBytes() * op.Dim * tokens
+	result, cast := op.scoreTypes(shape)
+	switch {
+	case inMath(&op, shape):
+		cost.Memory.Forward = stream + element*tokens*op.Dim + dims.mathForward(shape) + cost.Memory.KV
+	case op.FP32Scores && dims.by == scoresInMemory && element < 4:
+		cost.Memory.Forward = stream + element*tokens*op.Dim + forwardOfCasts(&op, dims, shape) + cost.Memory.KV
+	case op.written(shape) && cast > 0 && !MixedPrecision(shape.Precision):
+		// softmax in addition to the scores, and those in its type
+		// (Softmax.cpp, softmax: toType, but for fp16); no output yet.
+		softmax := (cast+2*result)*dims.scores + dims.repeated*element
+		cost.Memory.Forward = max(cost.Memory.Forward, stream+element*tokens*(op.Dim+dims.q)+element*dims.kvTokens*(dims.k+dims.v)+softmax+cost.Memory.KV)
+	}
 }
 
 // turnedBy is the most that rotation makes in addition to the projections' outputs.

@@ -35,7 +35,7 @@ func (op attention) kernelOf(dims *geo, shape *Shape) attentionKernel {
 	switch {
 	case hasBias(&op, shape) && op.Cross: // a bias of zeros, contiguous (modeling_t5.py)
 		return flashKernel
-	case op.Eager && !(op.FP32Scores && shape.Attention == value.FlashAttention) || shape.Attention == value.EagerAttention || inMath(&op, shape):
+	case op.Eager && (!op.FP32Scores || shape.Attention != value.FlashAttention) || shape.Attention == value.EagerAttention || inMath(&op, shape):
 		return scoresInMemory
 	case shape.Attention == value.FlashAttention:
 		return flashKernel
@@ -121,18 +121,24 @@ func (op attention) kernelSaved(dims *geo, shape *Shape) int64 {
 			saved += element * tokens * (dims.q + dims.k)
 		}
 	case scoresInMemory:
-		saved += dims.repeated * element
-		if op.FP32Scores { // of q and k, the casts are kept
-			saved += (4 - element) * (tokens*dims.q + dims.kvTokens*dims.k)
-		}
-		saved += dims.scores * op.scoreBytes(shape)
-		if op.SoftCap {
-			saved += dims.scores * element // tanh's output (modeling_gemma2.py, eager_attention_forward)
-		}
+		saved += op.scoresSaved(dims, shape)
 		if fused && shape.Batch == 1 {
 			// With more sequences bmm reads a contiguous copy of the slice.
 			saved += element * tokens * (dims.q + dims.k)
 		}
+	}
+	return saved
+}
+
+// scoresSaved is what attention keeps for backward with its scores in memory.
+func (op attention) scoresSaved(dims *geo, shape *Shape) int64 {
+	element := shape.elementBytes()
+	saved := dims.repeated*element + dims.scores*op.scoreBytes(shape)
+	if op.FP32Scores { // of q and k, the casts are kept
+		saved += (4 - element) * (shape.Tokens*dims.q + dims.kvTokens*dims.k)
+	}
+	if op.SoftCap {
+		saved += dims.scores * element // tanh's output (modeling_gemma2.py, eager_attention_forward)
 	}
 	return saved
 }

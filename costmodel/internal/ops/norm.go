@@ -40,21 +40,7 @@ func (op norm) eager(shape *Shape) Cost {
 	}
 	switch op.Style {
 	case modelgraph.LayerNorm:
-		if op.Eager {
-			eagerLayerNorm(&cost, op, shape, out)
-			return cost
-		}
-		cost.Memory.Saved = shape.streamBytes()*hN + 8*shape.Tokens + out
-		if shape.InputShared {
-			cost.Memory.Saved -= shape.streamBytes() * hN
-		}
-		if op.FP32 && shape.half() { // a copy of the input, the kernel's result, its cast
-			cost.Memory.Saved += 2 * hN
-			cost.Memory.Forward = 8*hN + 2*shape.streamBytes()*hN
-			cost.peak(backwardPoint{shape.streamBytes()*hN + 8*hN, shape.NewGrads, 0})
-		}
-		cost.Memory.Forward = max(cost.Memory.Forward, cost.Memory.Saved+2*shape.streamBytes()*hN)
-		cost.peak(backwardPoint{3 * shape.streamBytes() * hN, shape.NewGrads, 0})
+		layerNorm(&cost, op, shape, out)
 		return cost
 	case modelgraph.GemmaRMSNorm:
 		cost.Memory.Saved = 8*hN + 4*shape.Tokens + out + 4*op.Dim
@@ -98,6 +84,26 @@ func summed(cost *Cost, op norm, shape *Shape) {
 	cost.peak(backwardPoint{bytes, shape.NewGrads, 0})
 }
 
+// layerNorm is the kernel of F.layer_norm, or its operations.
+func layerNorm(cost *Cost, op norm, shape *Shape, out int64) {
+	if op.Eager {
+		eagerLayerNorm(cost, op, shape, out)
+		return
+	}
+	hN := op.Dim * shape.Tokens
+	cost.Memory.Saved = shape.streamBytes()*hN + 8*shape.Tokens + out
+	if shape.InputShared {
+		cost.Memory.Saved -= shape.streamBytes() * hN
+	}
+	if op.FP32 && shape.half() { // a copy of the input, the kernel's result, its cast
+		cost.Memory.Saved += 2 * hN
+		cost.Memory.Forward = 8*hN + 2*shape.streamBytes()*hN
+		cost.peak(backwardPoint{shape.streamBytes()*hN + 8*hN, shape.NewGrads, 0})
+	}
+	cost.Memory.Forward = max(cost.Memory.Forward, cost.Memory.Saved+2*shape.streamBytes()*hN)
+	cost.peak(backwardPoint{3 * shape.streamBytes() * hN, shape.NewGrads, 0})
+}
+
 // eagerLayerNorm is CohereLayerNorm.forward: x − mean twice, for the variance and for the
 // result, and the result before the weight, all in fp32 (modeling_cohere.py). In
 // backward, pow's gradients exist when two of these are gone.
@@ -137,19 +143,7 @@ func (op norm) freeze(cost *Cost, shape *Shape) {
 	}
 	switch op.Style {
 	case modelgraph.LayerNorm:
-		cost.Memory.Saved = shape.streamBytes()*hN + 8*shape.Tokens
-		if shape.InputShared && (shape.half() || !shape.InputSaved) {
-			cost.Memory.Saved -= shape.streamBytes() * hN
-		}
-		back = 3 * shape.streamBytes() * hN
-		switch {
-		case op.Eager:
-			cost.Memory.Saved = 8*hN + 8*shape.Tokens
-			back += 12 * hN
-		case op.FP32 && shape.half():
-			cost.Memory.Saved += 2 * hN
-			back = shape.streamBytes()*hN + 8*hN
-		}
+		back = op.freezeLayerNorm(cost, shape)
 	case modelgraph.GemmaRMSNorm:
 		cost.Memory.Saved += 4 * op.Dim
 	case modelgraph.RMSNorm:
@@ -166,6 +160,24 @@ func (op norm) freeze(cost *Cost, shape *Shape) {
 		cost.Memory.Saved += shape.streamBytes() * hN
 	}
 	cost.peak(backwardPoint{back, 0, 0})
+}
+
+// freezeLayerNorm gives the bytes of a frozen LayerNorm's backward.
+func (op norm) freezeLayerNorm(cost *Cost, shape *Shape) int64 {
+	hN := op.Dim * shape.Tokens
+	cost.Memory.Saved = shape.streamBytes()*hN + 8*shape.Tokens
+	if shape.InputShared && (shape.half() || !shape.InputSaved) {
+		cost.Memory.Saved -= shape.streamBytes() * hN
+	}
+	switch {
+	case op.Eager:
+		cost.Memory.Saved = 8*hN + 8*shape.Tokens
+		return 3*shape.streamBytes()*hN + 12*hN
+	case op.FP32 && shape.half():
+		cost.Memory.Saved += 2 * hN
+		return shape.streamBytes()*hN + 8*hN
+	}
+	return 3 * shape.streamBytes() * hN
 }
 
 func (op norm) slack(shape *Shape) int64 {

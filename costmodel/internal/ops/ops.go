@@ -32,19 +32,7 @@ func Of(op modelgraph.Op, shape *Shape) Cost {
 		cost.float8(asked, shape)
 	}
 	if !shape.Train {
-		cost.Memory.Saved, cost.Memory.Backward, cost.Memory.BackwardGrads = 0, 0, 0
-		if _, last := asked.(head); last { // when the body has returned
-			cost.Memory.Forward, cost.Memory.HeadPeak = 0, cost.Memory.Forward
-		}
-		cost.Memory.Forward = max(cost.Memory.Forward, cost.Memory.KV)
-		if shape.StreamInput {
-			cost.Memory.Forward -= cost.Output // no norm's output
-		}
-		if work := asked.quantInfer(shape); work > 0 { // in addition to input, residual and normed input
-			cost.Memory.Forward = max(cost.Memory.Forward, 3*cost.Output+cost.Memory.KV+work)
-		}
-		cost.Memory.Forward += shape.work()
-		return cost
+		return cost.inference(asked, shape)
 	}
 	cost.Memory.Forward -= cost.Memory.KV // training keeps no cache
 	cost.Memory.KV, cost.Memory.CacheGrowth, cost.Memory.HeadPeak, cost.Memory.UntilBodyEnd, cost.Arguments = 0, 0, 0, 0, 0
@@ -69,6 +57,23 @@ func Of(op modelgraph.Op, shape *Shape) Cost {
 	cost.Memory.Grads = shape.NewGrads
 	// At the end all that was saved is gone and every gradient is there.
 	cost.peak(backwardPoint{-cost.Memory.Saved, shape.NewGrads, 0})
+	return cost
+}
+
+// inference is the cost of an operation without gradients.
+func (cost Cost) inference(asked operation, shape *Shape) Cost {
+	cost.Memory.Saved, cost.Memory.Backward, cost.Memory.BackwardGrads = 0, 0, 0
+	if _, last := asked.(head); last { // when the body has returned
+		cost.Memory.Forward, cost.Memory.HeadPeak = 0, cost.Memory.Forward
+	}
+	cost.Memory.Forward = max(cost.Memory.Forward, cost.Memory.KV)
+	if shape.StreamInput {
+		cost.Memory.Forward -= cost.Output // no norm's output
+	}
+	if work := asked.quantInfer(shape); work > 0 { // in addition to input, residual and normed input
+		cost.Memory.Forward = max(cost.Memory.Forward, 3*cost.Output+cost.Memory.KV+work)
+	}
+	cost.Memory.Forward += shape.work()
 	return cost
 }
 

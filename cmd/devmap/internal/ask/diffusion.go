@@ -112,8 +112,10 @@ func checkGenerating(set *pflag.FlagSet, model string) error {
 			drop(set, name)
 		}
 		flag := set.Lookup(name)
+		if flag == nil || !flag.Changed || name == "batch" || name == "offload" || flag.Value.String() == planned[name] {
+			continue
+		}
 		switch {
-		case flag == nil || !flag.Changed || name == "batch" || name == "offload" || flag.Value.String() == planned[name]:
 		case name == "preset":
 			return out.Usagef("--preset %s: it trains no diffusion pipeline, and %s is one: use --preset %s, or leave --preset out for its inference", flag.Value, model, pipelinePreset)
 		case name == "mode" && flag.Value.String() == string(costmodel.Train):

@@ -23,7 +23,7 @@ func (model *Model) shapes() {
 		shape.HeadAlone, shape.Inputs = alone[i], i == inputs
 		shape.Parallel = model.parallel(i)
 		shape.InputShared = model.sharesInput(i)
-		shape.StreamInput = readsStream(model, i) && !(shape.Recompute && model.entersUnit(i))
+		shape.StreamInput = readsStream(model, i) && (!shape.Recompute || !model.entersUnit(i))
 		shape.Scatter = shape.Inputs && shape.Images
 		shape.Checkpoint = shape.Recompute && !shape.RotaryCopies && model.entersUnit(i)
 		if model.Rules.Modules == ops.Torchtitan {
