@@ -72,6 +72,7 @@ Examples:
 Input:
       --for ENGINE               Engine that reads the file; the examples list all
       --model MODEL              Folder or file of the model [as in the plan]
+      --transformers RELEASE     Release of Transformers, such as 5.20 [the config's]
 
 Output:
   -o, --output FILE              Write to FILE, atomically [standard output]

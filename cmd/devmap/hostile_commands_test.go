@@ -162,6 +162,9 @@ func emitted(t *testing.T, target *emit.Target, name string) (command string, is
 		t.Fatal(err)
 	}
 	write(t, renamed, string(text))
+	if err := os.RemoveAll(name); err != nil { // of another target: a file, or a folder
+		t.Fatal(err)
+	}
 	var stdout, stderr bytes.Buffer
 	if status := run(t.Context(), []string{"emit", "--for", target.Name, "-o", name, renamed}, &stdout, &stderr); status != 0 {
 		t.Fatalf("%s, %q: status %d: %s", target.Name, name, status, stderr.String())
