@@ -164,7 +164,11 @@ func writeFolder(cmd *cobra.Command, target *emit.Target, input *emit.Input, fol
 			return err
 		}
 	}
-	starts := []string{"sh " + emit.Shell(filepath.Join(folder, "run.sh"))}
+	script := filepath.Join(folder, "run.sh")
+	if script[0] == '-' { // no flag of sh
+		script = "./" + script
+	}
+	starts := []string{"sh " + emit.Shell(script)}
 	for name, command := range map[string]string{"job.sbatch": "sbatch", "trainjob.yaml": "kubectl create -f", "jobset.yaml": "kubectl create -f"} {
 		if files[name] != "" {
 			starts = append(starts, command+" "+name)

@@ -52,8 +52,17 @@ func TestPrintedCommands(t *testing.T) {
 	commands := 0
 	for _, target := range emit.Targets() {
 		for _, name := range commandNames {
-			if command, isShell := emitted(t, target, name); isShell {
-				runs(command, name+">")
+			command, isShell := emitted(t, target, name)
+			want := name + ">"
+			if target.OnlyFolder {
+				command, _, _ = strings.Cut(command, ", or there ")
+				want = name + "/run.sh>"
+				if name[0] == '-' { // no flag
+					want = "<./" + want
+				}
+			}
+			if isShell {
+				runs(command, want)
 				commands++
 			}
 		}
