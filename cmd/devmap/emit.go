@@ -258,7 +258,7 @@ func having(property func(*emit.Target) bool) string {
 	return strings.Join(names, ", ")
 }
 
-// nextCommand is what takes a plan's file: the target of its engine, where there
+// nextCommand is what takes a plan's file: the target of its engine if there
 // is one, else a comparison with the engine's own run.
 func nextCommand(plan *devicemap.Plan, file string) string {
 	traits := plan.Workload.Strategy.Traits()

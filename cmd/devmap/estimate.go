@@ -176,7 +176,7 @@ func (command *estimateCommand) show(cmd *cobra.Command, arg string, problem *as
 }
 
 // bestCommand plans the best row: the fastest that fits, else the fastest that is
-// tight; empty where there is none.
+// tight. It is empty if there is none.
 func bestCommand(arg string, problem *ask.Question, rows []strategy.Row, devices []string) string {
 	best := fastest(rows)
 	if best == nil {

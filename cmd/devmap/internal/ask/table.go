@@ -175,7 +175,7 @@ var ofWorkload = map[string]flag{
 	},
 	"strategy": {
 		help: "Parallelism; see devmap help strategies", defaultValue: string(costmodel.DeviceMap),
-		// What an engine makes of adapters follows it.
+		// An engine's precision of adapters follows it.
 		reopens: []string{"runtime", "lora-precision", "schedule", "virtual-stages", "dp", "tp", "shard-degree", "mem-fraction"},
 		meant: map[string]string{
 			"auto-map": "device-map", "device_map": "device-map", "naive": "device-map", "pp": "pipeline", "dp": "ddp", "data-parallel": "ddp", "zero": "zero1, zero2 or zero3", "zero-1": "zero1", "zero-2": "zero2", "zero-3": "zero3", "deepspeed": "zero1, zero2 or zero3",
