@@ -32,8 +32,7 @@ func newEstimate() *cobra.Command {
 		Short: "Compare all strategies: what fits, and how fast",
 		Long: `Compare all strategies: the peak memory of each GPU, and the time of a step.
 
-Strategies that fit come first, the most tokens per second on top. Then come
-those that do not fit, and those that do not work with this workload, each with
+Strategies that fit come first, the fastest on top. The others follow, each with
 the reason. "accelerate auto" is the map that device_map="auto" gives.
 
 All rows do the same work: --batch is the batch of all GPUs together. Replicas
@@ -43,8 +42,8 @@ divisor of the batch. --strategy, --runtime and --schedule restrict the rows.
 Printed flags are for devmap plan, whose --batch is that of one replica.
 
 The table goes to standard output, with the command for the best row. --json
-prints every row as JSON instead, with the peak and traffic of each GPU; -o
-writes that to a file. If nothing fits, devmap exits with status 3.`,
+prints every row as JSON, with the peak and traffic of each GPU. If nothing
+fits, devmap exits with status 3.`,
 		Example: `  devmap estimate qwen2.5-3b --gpus 4 --gpu h200-141gb --mode train --batch 4
   devmap estimate ./Llama-3.1-8B --gpus 8 --json`,
 		ValidArgsFunction: ask.CompleteModel,
