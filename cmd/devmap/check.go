@@ -177,7 +177,7 @@ func (command *checkCommand) blame(path string, plan *devicemap.Plan, err error)
 	return &modelgraph.SyntaxError{File: path, Place: "workload." + w.Field, Msg: w.Msg.Words(ask.Say)}
 }
 
-// mapFile is what a MAP argument holds; plan is nil where it is a map alone.
+// mapFile is what a MAP argument holds; plan is nil if it is a map alone.
 type mapFile struct {
 	flat   devicemap.Flat
 	plan   *devicemap.Plan

@@ -171,7 +171,11 @@ func writeFolder(cmd *cobra.Command, target *emit.Target, input *emit.Input, fol
 			return err
 		}
 	}
-	starts := []string{"sh " + emit.Shell(filepath.Join(folder, "run.sh"))}
+	script := filepath.Join(folder, "run.sh")
+	if script[0] == '-' { // no flag of sh
+		script = "./" + script
+	}
+	starts := []string{"sh " + emit.Shell(script)}
 	for name, command := range map[string]string{"job.sbatch": "sbatch", "trainjob.yaml": "kubectl create -f", "jobset.yaml": "kubectl create -f"} {
 		if files[name] != "" {
 			starts = append(starts, command+" "+name)
@@ -261,7 +265,7 @@ func having(property func(*emit.Target) bool) string {
 	return strings.Join(names, ", ")
 }
 
-// nextCommand is what takes a plan's file: the target of its engine, where there
+// nextCommand is what takes a plan's file: the target of its engine if there
 // is one, else a comparison with the engine's own run.
 func nextCommand(plan *devicemap.Plan, file string) string {
 	traits := plan.Workload.Strategy.Traits()

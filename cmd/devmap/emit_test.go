@@ -72,10 +72,11 @@ Examples:
 Input:
       --for ENGINE               Engine that reads the file; the examples list all
       --model MODEL              Folder or file of the model [as in the plan]
+      --transformers RELEASE     Release of Transformers, as 5.20 [the config's]
 
 Output:
   -o, --output FILE              Write to FILE, atomically [standard output]
-      --force                    Replace the files of a job's folder
+      --force                    Replace files of a job's folder
       --json                     Write the program as JSON (--for program)
 `, "emit", "--help")
 	says(strings.Join(names, "\n")+"\n", "__complete", "emit", "plan.json", "--for", "")

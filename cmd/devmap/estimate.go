@@ -30,21 +30,20 @@ func newEstimate() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "estimate MODEL --gpus N",
 		Short: "Compare all strategies: what fits, and how fast",
-		Long: `Compare all strategies: the peak memory of each GPU, and the time of a step.
+		Long: `Compare all strategies: peak memory of each GPU and time of a step.
 
-Strategies that fit come first, the most tokens per second on top. Then come
-those that do not fit, and those that do not work with this workload, each with
-the reason. "accelerate auto" is the map that device_map="auto" gives.
+Strategies that fit come first, the fastest on top. Others have the reason.
+"accelerate auto" is the map that device_map="auto" gives.
 
-All rows do the same work: --batch is the batch of all GPUs together. Replicas
+All rows do the same work: --batch is that of all GPUs together. Replicas
 (ddp, zero, fsdp, hsdp) take equal parts of it, at least one sequence each. A
 pipeline without --micro-batches uses twice as many as GPUs, or the next lower
 divisor of the batch. --strategy, --runtime and --schedule restrict the rows.
 Printed flags are for devmap plan, whose --batch is that of one replica.
 
 The table goes to standard output, with the command for the best row. --json
-prints every row as JSON instead, with the peak and traffic of each GPU; -o
-writes that to a file. If nothing fits, devmap exits with status 3.`,
+prints every row, with each GPU's peak and traffic. If nothing fits, the
+exit status is 3.`,
 		Example: `  devmap estimate qwen2.5-3b --gpus 4 --gpu h200-141gb --mode train --batch 4
   devmap estimate ./Llama-3.1-8B --gpus 8 --json`,
 		ValidArgsFunction: ask.CompleteModel,
@@ -176,7 +175,7 @@ func (command *estimateCommand) show(cmd *cobra.Command, arg string, problem *as
 }
 
 // bestCommand plans the best row: the fastest that fits, else the fastest that is
-// tight; empty where there is none.
+// tight. It is empty if there is none.
 func bestCommand(arg string, problem *ask.Question, rows []strategy.Row, devices []string) string {
 	best := fastest(rows)
 	if best == nil {

@@ -52,8 +52,17 @@ func TestPrintedCommands(t *testing.T) {
 	commands := 0
 	for _, target := range emit.Targets() {
 		for _, name := range commandNames {
-			if command, isShell := emitted(t, target, name); isShell {
-				runs(command, name+">")
+			command, isShell := emitted(t, target, name)
+			want := name + ">"
+			if target.OnlyFolder {
+				command, _, _ = strings.Cut(command, ", or there ")
+				want = name + "/run.sh>"
+				if name[0] == '-' { // no flag
+					want = "<./" + want
+				}
+			}
+			if isShell {
+				runs(command, want)
 				commands++
 			}
 		}
@@ -162,6 +171,9 @@ func emitted(t *testing.T, target *emit.Target, name string) (command string, is
 		t.Fatal(err)
 	}
 	write(t, renamed, string(text))
+	if err := os.RemoveAll(name); err != nil { // of another target: a file, or a folder
+		t.Fatal(err)
+	}
 	var stdout, stderr bytes.Buffer
 	if status := run(t.Context(), []string{"emit", "--for", target.Name, "-o", name, renamed}, &stdout, &stderr); status != 0 {
 		t.Fatalf("%s, %q: status %d: %s", target.Name, name, status, stderr.String())

@@ -155,8 +155,8 @@ func (command *planCommand) plan(cmd *cobra.Command, asked *ask.Question, notes 
 	return cmp.Or(command.show(cmd, asked, sol, notes), err)
 }
 
-// showRefused prints with a refusal what a plan has: what was planned, and what is
-// assumed of the model and its costs, which may be why. --json silences the first.
+// showRefused prints a plan's notes with a refusal: the problem, and assumptions on the
+// model and its costs, which may be why. --json silences the first.
 func (command *planCommand) showRefused(cmd *cobra.Command, asked *ask.Question, notes []string, err error) {
 	var none *out.Infeasible
 	if !errors.As(err, &none) || asked.Graph == nil || asked.Costs == nil {

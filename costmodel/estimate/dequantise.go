@@ -176,10 +176,10 @@ func warnStored(table *costmodel.Table, stored, loaded *modelgraph.Graph) {
 	}
 }
 
-// warnLoading says what loading takes where every process has the whole model:
-// Transformers moves the blocks of mxfp4 weights to the process's GPU and makes them
-// bf16 there (integrations/mxfp4.py, convert_moe_packed_tensors), before ZeRO or FSDP
-// cuts them. Public reports ran out of memory so, and not in the step:
+// warnLoading says what loading takes if every process has the whole model.
+// Transformers moves the blocks of mxfp4 weights to the process's GPU, before ZeRO or
+// FSDP cuts them, and makes them bf16 there (integrations/mxfp4.py,
+// convert_moe_packed_tensors). Public reports ran out of memory so, and not in the step:
 // huggingface/transformers#43696, hiyouga/LlamaFactory#8872.
 func warnLoading(table *costmodel.Table, method string, loaded *modelgraph.Graph) {
 	if method == "mxfp4" && table.Workload.Strategy.Traits().Replicated {

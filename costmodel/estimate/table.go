@@ -106,9 +106,8 @@ func asFP32(run *costmodel.Workload) bool {
 }
 
 // checkKnown refuses to train a model if no layer's operation or cost is known,
-// as a checkpoint read by its tensor names alone: its activations, logits and
-// loss, most of a training peak, would be counted as nothing, and the answer be
-// called optimal. A forward is weights before all; it and a model with some
+// as a checkpoint read by its tensor names alone. Its activations, logits and
+// loss are most of a training peak, and would be counted as nothing. A forward is weights before all; it and a model with some
 // known layers get a warning.
 func checkKnown(table *costmodel.Table, model *layers.Model) error {
 	if model.Workload.Mode == costmodel.Load {

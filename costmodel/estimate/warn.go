@@ -121,16 +121,16 @@ func beyondLength(_ *costmodel.Table, model *layers.Model) []costmodel.Message {
 }
 
 // strayContext is what one more process's context holds on a GPU before it
-// runs a kernel there: 3 of them held 1577 MiB on an H200 (NVML,
-// fixtures/measured/seeds.json, gpu0_map_location_none, after del and
-// empty_cache; torch 2.11, driver 580). Measured.
+// runs a kernel there. Measured: 3 of them held 1577 MiB on an H200 after del and
+// empty_cache (torch 2.11, driver 580). The row of fixtures/measured/seeds.json is
+// gpu0_map_location_none.
 const strayContext = (1577<<20 + 2) / 3
 
 // checkpointOnGPU0 is what GPU 0 gains when every rank loads a checkpoint that
-// was saved from it, with torch.load and no map_location: tensors go back to
+// was saved from it, with torch.load and no map_location. Tensors go back to
 // the device in their storage's tag (torch/serialization.py,
-// default_restore_location), so that each rank, rank 0 too, has a copy on
-// cuda:0, and each of the others a context there.
+// default_restore_location). Each rank, rank 0 too, has a copy on cuda:0, and each
+// of the others a context there.
 func checkpointOnGPU0(ranks, checkpoint int64) int64 {
 	return ranks*checkpoint + (ranks-1)*strayContext
 }
@@ -149,11 +149,10 @@ func onGPU0(_ *costmodel.Table, model *layers.Model) []costmodel.Message {
 // leftAfterUnload is leaked memory: what remains allocated on the first rank
 // after `del model` while a reference to one wrapped module is left: `for block
 // in model.layers: fully_shard(block)` leaves one in block. Every wrapped
-// module holds its FSDPState, and lazy initialisation gives all of them one
-// context whose all_states lists every state (torch 2.11,
-// fsdp/_fully_shard/_fsdp_state.py, FSDPState._lazy_init and
-// _init_shared_state), so that all shards and the gradients that are not None
-// stay with it, through garbage collection and destroy_process_group.
+// module holds its FSDPState. Lazy initialisation gives all of them one context
+// whose all_states lists every state (torch 2.11, fsdp/_fully_shard/_fsdp_state.py,
+// FSDPState._lazy_init and _init_shared_state). All shards and the gradients that
+// are not None stay with it, through garbage collection and destroy_process_group.
 func leftAfterUnload(model *layers.Model) (shards, grads int64) {
 	degree := model.Workload.ShardDegree
 	for i := range model.Layers {

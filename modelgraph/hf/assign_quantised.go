@@ -32,7 +32,7 @@ func packs(dtype modelgraph.DType) bool {
 }
 
 // placeExtra takes a tensor that fills nothing as part of the deepest module
-// above it, if it belongs to quantised storage: its name says so, or the
+// above it, if it belongs to quantised storage. Its name says so, or the
 // config does and the module has weights of its own.
 func (assigned *assignment) placeExtra(place slot, t *safetensors.Tensor) bool {
 	module, layer, ok := assigned.moduleAbove(place.name)

@@ -36,8 +36,8 @@ type attentionNames struct {
 	keysFirst           bool // k and v precede q
 }
 
-// headDefaults are a family's defaults for head counts and width; kv 0: as
-// many as q, dim 0: hidden / q.
+// headDefaults are a family's defaults for head counts and width. With kv 0 there are
+// as many as q, with dim 0 it is hidden / q.
 type headDefaults struct{ q, kv, dim int64 }
 
 // groupedAttention reads heads, KV heads and head width. A null count or width

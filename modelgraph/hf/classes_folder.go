@@ -11,8 +11,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/safetensors"
 )
 
-// unprovenError is a folder of a family that has no reader here, whose files do
-// not say for certain which modules the framework will make of them: a device
+// unprovenError is a folder of a family that has no reader here. Its files do
+// not say for certain which modules the framework will make of them. A device
 // map made of their names might lack some.
 type unprovenError struct{ Dir, Reason string }
 

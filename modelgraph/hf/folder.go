@@ -20,9 +20,9 @@ import (
 // warnings.
 //
 // Without a config, or with one of a family that is not known, the structure
-// is read from the tensor names: a layer for each module that holds tensors, a
-// wrap unit for each member of the outermost numbered lists (layers.0, layers.1,
-// …), every operation opaque, in the order of the files with numbered units
+// is read from the tensor names. Each module that holds tensors is a layer, each
+// member of the outermost numbered lists (layers.0, layers.1, …) a wrap unit, and
+// every operation opaque. The order is that of the files, with numbered units
 // ascending. Only weights can be counted then, and a warning says so. Files that
 // fill less than half of the config's model are refused.
 //

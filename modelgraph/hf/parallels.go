@@ -36,7 +36,7 @@ func cohere2(cfg *config) *decoder {
 // falcon: one matrix for q, k and v, parallel parts after one norm or two,
 // ALiBi in place of RoPE on request.
 func falcon(cfg *config) *decoder {
-	cfg.harmlessAs("ff_factor", "4") // what ffn_hidden_size is where it is absent
+	cfg.harmlessAs("ff_factor", "4") // ffn_hidden_size if it is absent
 	model := llamaParts(cfg)
 	model.layerNorms()
 	model.hidden = cfg.pos(0, "n_embed", "hidden_size")

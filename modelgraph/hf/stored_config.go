@@ -25,8 +25,8 @@ type storedFormat struct {
 	method  string
 	schemes []storedScheme
 	skip    []func(module string) bool // modules that stay as they are
-	// experts that are joined in one tensor are stored so (joined), one by one
-	// (apart), or stay as they are (plain).
+	// experts says how experts that are joined in one tensor are stored: joined,
+	// apart (one by one), or plain (as they are).
 	experts  expertsStored
 	inBlock  bool           // linear layers outside the text model's blocks stay as they are
 	anyStart bool           // a name that is listed stays with all names that it starts
@@ -155,7 +155,7 @@ func relaid(graph *modelgraph.Graph, layers []modelgraph.Layer, ties [][]string)
 }
 
 // params are a layer's parameters as stored; nil if they stay as they are.
-// What cannot be known is noted as missing.
+// Sizes that cannot be known are noted as missing.
 func (format *storedFormat) params(layer *modelgraph.Layer) []modelgraph.Tensor {
 	switch layer.Op.(type) {
 	case modelgraph.Embedding, modelgraph.Norm, modelgraph.Rotary, modelgraph.Parameter:

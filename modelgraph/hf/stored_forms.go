@@ -8,8 +8,8 @@ import (
 )
 
 // storedTensor is one of the tensors that a linear layer is stored as. The shape
-// holds one product a dimension, of sizes and numbers from left to right: * times,
-// / parts that must divide, ^ parts rounded up. dtype "model" is the weight's own,
+// holds one product a dimension, of sizes and numbers from left to right. * is times,
+// / are parts that must divide, ^ parts rounded up. dtype "model" is the weight's own,
 // "$x" the type that the config's scheme names.
 type storedTensor struct{ name, dtype, shape string }
 

@@ -47,8 +47,8 @@ var storedRules = map[string]storedRule{
 // (quantizers/auto.py), and some of other engines.
 var otherMethods = []string{"aqlm", "auto-round", "bitnet", "fouroversix", "fp_quant", "gemma", "gguf", "higgs", "metal", "mxfp8", "nvfp4", "quark", "sinq", "spqr", "vptq", "fp4", "awq_marlin", "gptq_marlin"}
 
-// readStored reads quantization_config. What Transformers refuses is a fault of
-// the config; what is not known here is said in missing.
+// readStored reads quantization_config. A value that Transformers refuses is a fault
+// of the config; missing names what is not known here.
 func readStored(cfg *config, graph *modelgraph.Graph) *storedFormat {
 	section := cfg.sub("quantization_config")
 	format := &storedFormat{method: storedMethod(cfg), swapped: graph.Family == "gpt2", flip: graph.Family == "gpt_oss" || strings.HasPrefix(graph.Family, "llama4")}
@@ -164,8 +164,8 @@ func (format *storedFormat) readGPTQ(section *config) {
 	}
 }
 
-// readDynamic reads GPTQModel's rules by expressions: -: leaves modules as they
-// are, +: or none gives them other sizes.
+// readDynamic reads GPTQModel's rules by expressions. The prefix -: leaves modules as
+// they are, +: or none gives them other sizes.
 func (format *storedFormat) readDynamic(section *config, whole sizes) {
 	if !section.has("dynamic") {
 		return

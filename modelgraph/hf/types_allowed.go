@@ -58,7 +58,7 @@ func (of *evaluation) otherEnd(path string) bool {
 }
 
 // computed refuses a value of the file for a field that the table computes from
-// other fields alone, unless both are the same: some classes take the file's
+// other fields alone, unless both are the same. Some classes take the file's
 // value, others overwrite it, and no build had it. The default is no exception:
 // T5's is_gated_act is false by default, and a file that says so overwrites what
 // feed_forward_proj means.

@@ -11,9 +11,9 @@ import (
 // missing is what a rule gives for a key that an object does not have.
 const missing = "\x00absent"
 
-// evaluation evaluates expressions over the fields of a config: numbers, true,
-// false and null stand for themselves, "$x" for field x, "'x" for text x, and a
-// list for an operation on those after its name.
+// evaluation evaluates expressions over the fields of a config. Numbers, true,
+// false and null are themselves, "$x" is field x, "'x" text x, and a list an
+// operation on those after its name.
 type evaluation struct {
 	object *typeObject
 	rules  map[string]any // nil: the fields are those of the file

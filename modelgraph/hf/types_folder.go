@@ -10,7 +10,7 @@ import (
 )
 
 // folder reads a folder by the table of a release: as the model that the table
-// makes of the config if the files hold just that, else by the names that its
+// makes of the config if the files hold exactly that, else by the names that its
 // classes can have.
 func (in *release) folder(dir string, cfg *config, reason string) (*modelgraph.Graph, error) {
 	ck, err := safetensors.ReadFolder(dir)
@@ -92,8 +92,8 @@ type typeNames struct {
 	depth       int
 }
 
-// tower adds the model of an object that the table has no place for, where the
-// files have it: at the module below which all names are the model's.
+// tower adds the model of an object that the table has no place for, if the
+// files have it: at the module whose names are all the model's.
 func (names *typeNames) tower(object *typeObject, ck *safetensors.Checkpoint) {
 	inner := line[typeClass](names.in, "class", names.in.auto(object.class.Type, "AutoModel"))
 	if inner == nil {

@@ -48,7 +48,7 @@ func (in *release) graph(cfg *config, tree *typeTree, class *typeClass, name, so
 	return graph, nil
 }
 
-// note says where the tensors are from.
+// note names the table that the tensors are from.
 func (in *release) note(cfg *config, kind string, outermost bool) string {
 	whole := "weights, ties, buffers and units that are not split are exact"
 	if outermost {
@@ -111,8 +111,8 @@ func (tree *typeTree) classOf(kind string, names []string) (*typeClass, error) {
 	return nil, &typeError{tree.file, "model_type", fmt.Sprintf("%q is not in the table of Transformers %s", clipName(kind), in.name)}
 }
 
-// add adds the tensors of a class below a module. key is the module's place;
-// joins: the model around it takes over its classes that are not split, as
+// add adds the tensors of a class below a module. key is the module's place. With
+// joins, the model around it takes over its classes that are not split, as
 // modeling_utils.py, post_init, does for direct children.
 func (tree *typeTree) add(class *typeClass, object *typeObject, module string, key []int, joins bool) error {
 	const deepest = 12

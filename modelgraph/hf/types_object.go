@@ -86,7 +86,7 @@ func (obj *typeObject) standard(path string) string {
 }
 
 // likeDefault reports a value of the kind that its default has: a number, a text, a
-// list or an object. A list or a number may be given where the default is null.
+// list or an object. A list or a number may be given if the default is null.
 func (obj *typeObject) likeDefault(path string, v any) bool {
 	if first, rest, ok := strings.Cut(path, "."); ok {
 		inner := obj.inner[first]

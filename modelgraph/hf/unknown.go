@@ -14,7 +14,7 @@ import (
 type unknownFamilyError struct {
 	File, ModelType string
 	// Fields are those that a llama has not, with their values, the ones
-	// that add modules first: they say what the model is.
+	// that add modules first. The model can be recognised by them.
 	Fields []string
 }
 

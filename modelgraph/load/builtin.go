@@ -68,7 +68,7 @@ func entryOf(name string, fsys fs.FS) (string, error) {
 	return "", nil
 }
 
-// hubTable is the table of hub names, empty where there is none: of a built-in config
+// hubTable is the table of hub names, empty if there is none: of a built-in config
 // those of the model and of tuned models of the same organisation and config.
 func hubTable(fsys fs.FS) (map[string][]string, error) {
 	if fsys == nil {

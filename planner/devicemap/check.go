@@ -10,7 +10,7 @@ import (
 
 // Report is what a check found: as much as the map allows.
 type Report struct {
-	Map       Map // Nowhere where a unit has no single device
+	Map       Map // Nowhere if a unit has no single device
 	Devices   []Prediction
 	Verdict   Verdict // the worst of the devices'
 	Imbalance float64
@@ -20,7 +20,7 @@ type Report struct {
 
 // Check judges any flat device map for a model, a table of its costs and the
 // devices. It reports all faults at once; faults are those of reading, to
-// which the others are added. Where every GPU runs the whole model
+// which the others are added. If every GPU runs the whole model
 // ([costmodel.Traits]) there is no map, and the devices alone are judged.
 func Check(graph *modelgraph.Graph, table *costmodel.Table, topo *costmodel.Topology, flat Flat, faults []Fault) *Report {
 	if table.Workload.Strategy.Traits().Replicated && len(flat)+len(faults) == 0 {

@@ -71,9 +71,9 @@ type Plan struct {
 	Warnings    []string `json:"warnings"`
 }
 
-// NewPlan is the plan of a map with what each device will hold: all but what was
+// NewPlan is the plan of a map with what each device will hold. It lacks what was
 // minimised, what left the GPUs, the shards of parameters that are cut, and the
-// warnings other than of tight devices. The map is nil where every GPU runs the whole model.
+// warnings other than of tight devices. The map is nil if every GPU runs the whole model.
 func NewPlan(graph *modelgraph.Graph, table *costmodel.Table, topo *costmodel.Topology, placed Map, devices []Prediction) *Plan {
 	plan := &Plan{
 		FormatVersion: planVersion, Workload: table.Workload, Topology: *topo, Devices: devices,
@@ -192,7 +192,7 @@ func ReadPlan(path string, content ...[]byte) (*Plan, error) {
 }
 
 // parsePlan reads a plan and refuses one that contradicts itself. Every command
-// reads plans here. What it is for its model is [Check]'s to say.
+// reads plans here. [Check] compares it with its model.
 func parsePlan(file string, data []byte) (*Plan, error) {
 	var p struct {
 		Plan

@@ -143,7 +143,7 @@ var swiftOptimizers = map[string]string{
 	costmodel.SGD: "sgd", "adafactor": "adafactor",
 }
 
-// swiftNote is both warnings, where there are both.
+// swiftNote is both warnings, if there are both.
 func swiftNote(plan *devicemap.Plan) string {
 	notes := []string{otherBytes(plan, "ms-swift"), oneProcess(plan)}
 	return strings.Join(slices.DeleteFunc(notes, func(note string) bool { return note == "" }), "; ")

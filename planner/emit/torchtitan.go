@@ -104,7 +104,7 @@ func titanConfig(to io.Writer, input *Input) error {
 	})
 }
 
-// What torchtitan calls a plan's values. Others are refused.
+// Torchtitan's names of a plan's values. Others are refused.
 var (
 	titanTypes       = map[costmodel.Precision][]string{costmodel.BF16True: {"bfloat16", "bfloat16"}, costmodel.BF16Mixed: {"float32", "bfloat16"}, costmodel.FP32True: {"float32", "float32"}}
 	titanCheckpoints = map[string]string{costmodel.RecomputeNone: "None", costmodel.RecomputeFull: "FullAC.Config()", "selective": "SelectiveAC.Config()"}

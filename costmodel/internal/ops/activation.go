@@ -1,9 +1,9 @@
 package ops
 
 // activationExtra is how many tensors of the hidden width an activation keeps
-// in addition to its output (torch.nn.functional, activations.py): a fused
-// kernel its input; relu nothing, and relu² relu's result; GELU's approximations in
-// Python each factor of a product.
+// in addition to its output (torch.nn.functional, activations.py). A fused kernel
+// keeps its input, relu nothing, and relu² relu's result. GELU's approximations in
+// Python keep each factor of a product.
 func activationExtra(name string) int64 {
 	switch name {
 	case "relu", "":

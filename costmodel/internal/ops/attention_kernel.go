@@ -26,11 +26,10 @@ const (
 	scoresInMemory
 )
 
-// kernelOf is PyTorch's choice (aten/src/ATen/native/transformers/cuda/
-// sdp_utils.cpp: use_flash_attention wants fp16 or bf16 and no mask,
-// use_mem_efficient_attention instantiates
-// check_batch_size_and_num_heads_dense without grouped queries), or the eager
-// function that was asked for, or the flash-attn package.
+// kernelOf is PyTorch's choice, or the eager function that was asked for, or the
+// flash-attn package (aten/src/ATen/native/transformers/cuda/sdp_utils.cpp). There,
+// use_flash_attention wants fp16 or bf16 and no mask. use_mem_efficient_attention
+// instantiates check_batch_size_and_num_heads_dense without grouped queries.
 func (op attention) kernelOf(dims *geo, shape *Shape) attentionKernel {
 	switch {
 	case hasBias(&op, shape) && op.Cross: // a bias of zeros, contiguous (modeling_t5.py)
@@ -49,9 +48,9 @@ func (op attention) kernelOf(dims *geo, shape *Shape) attentionKernel {
 	return efficientKernel
 }
 
-// inMath reports SDPA's math kernel in 16 bits, which takes what no fused kernel does:
-// unequal heads without enable_gqa (sdp_utils_cpp.h, check_batch_size_and_num_heads_dense),
-// and a bias whose last stride is not 1 (check_last_dim_stride_equals_1_dense).
+// inMath reports SDPA's math kernel in 16 bits. No fused kernel takes unequal heads
+// without enable_gqa (sdp_utils_cpp.h, check_batch_size_and_num_heads_dense), or a bias
+// whose last stride is not 1 (check_last_dim_stride_equals_1_dense).
 func inMath(op *attention, shape *Shape) bool {
 	takes := op.KVHeads < op.Heads && !op.Eager || hasBias(op, shape) && !op.Cross
 	return takes && op.Unfused && shape.Attention == "" && shape.elementBytes() < 4
@@ -248,10 +247,10 @@ func seeds(shape *Shape) int64 {
 	return philox
 }
 
-// kernelCalls is how many times the attention kernel is called: once, or where
-// images lie packed, for each window or image (modeling_qwen2_5_vl.py
-// Qwen2_5_VLVisionAttention.forward: torch.split by cu_seqlens; a window at
-// the image's edge may be smaller, and counts in the mean).
+// kernelCalls is how many times the attention kernel is called: once, or if images
+// lie packed, for each window or image, by torch.split (modeling_qwen2_5_vl.py
+// Qwen2_5_VLVisionAttention.forward). A window at the image's edge may be smaller,
+// and counts in the mean.
 func (op attention) kernelCalls(shape *Shape) int64 {
 	if !op.Packed || shape.Attention == value.FlashAttention { // which takes cu_seqlens
 		return 1

@@ -80,8 +80,8 @@ func (op mlp) cost(shape *Shape) Cost {
 			left -= stream
 		}
 		if shape.Recompute && !MixedPrecision(shape.Precision) {
-			// What a checkpoint makes again lives as long as the node's apply; the sum
-			// comes after (torch/csrc/autograd/engine.cpp, validate_outputs).
+			// Tensors that a checkpoint makes again live as long as the node's apply. The
+			// sum comes after (torch/csrc/autograd/engine.cpp, validate_outputs).
 			left, first = left-element*op.Dim*tokens, first-element*fN
 		}
 		cost.peak(
@@ -130,9 +130,9 @@ func (cost *Cost) factorPeaks(op mlp, shape *Shape, matrix, tensors int64) {
 		)
 		return
 	}
-	// up's backward: product, up and activation are gone, the gradients of
-	// the latter two there; then gate's, with its own left of the three; under
-	// autocast a linear layer's casts go with its backward
+	// In up's backward product, up and activation are gone, and the gradients of
+	// the latter two are there. Then comes gate's, with its own left of the three.
+	// Under autocast a linear layer's casts go with its backward.
 	cost.peak(
 		backwardPoint{2*stream - element*fN - shape.casts(0, 0, op.Dim*op.Hidden), min(shape.NewGrads, 2*matrix), matrix},
 		backwardPoint{3*stream + element*fN - element*tensors*fN - shape.casts(1, op.Dim, 2*op.Dim*op.Hidden), shape.NewGrads, matrix},

@@ -31,8 +31,8 @@ type Shape struct {
 	// Positions: every row has positions of its own.
 	Positions bool
 
-	// HeadAlone: the layer is the norm before the head, or the head after one:
-	// its input is kept where the head is.
+	// HeadAlone: the layer is the norm before the head, or the head after one.
+	// The head's GPU keeps its input.
 	HeadAlone bool
 	// Inputs: the layer embeds a decoder's tokens; the model's forward keeps
 	// its output in a variable.
@@ -149,7 +149,7 @@ func (shape *Shape) plainCasts(linears, dim, weights int64) int64 {
 }
 
 // reduced is what the sum over the GPUs that share a layer takes in addition to
-// the part that it is the sum of, a copy of the output (torch 2.11,
+// their parts: a copy of the output (torch 2.11,
 // csrc/distributed/c10d/Functional.cpp, all_reduce: input.clone).
 func (shape *Shape) reduced(dim int64) int64 {
 	if !shape.Shared {

@@ -21,7 +21,7 @@ type Table struct {
 	parts func() []part
 }
 
-// part is a gzip member of a table. Where a table has several, its lines are
+// part is a gzip member of a table. If a table has several, its lines are
 // sorted, and the header's comment is the part's first line, cut.
 type part struct {
 	first string

@@ -23,8 +23,8 @@ import (
 // adapterName is PEFT's file in a folder of adapters (peft/utils/constants.py).
 const adapterName = "adapter_config.json"
 
-// adapter is what PEFT's LoraConfig says of memory (peft/tuners/lora/config.py). What
-// is not counted is kept as it is written.
+// adapter is what PEFT's LoraConfig says of memory (peft/tuners/lora/config.py).
+// Fields that are not counted are kept as they are written.
 type adapter struct {
 	Type        string         `json:"peft_type"`
 	Base        string         `json:"base_model_name_or_path"`
@@ -40,9 +40,9 @@ type adapter struct {
 // moduleName is a name of modules that --lora-targets takes.
 var moduleName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
 
-// Base is the model that a command's MODEL argument leads to: of a folder of PEFT
-// adapters, or its adapter_config.json, the base, trained with LoRA of that rank and
-// those targets as if the flags were given, with notes; else the argument.
+// Base is the model that a command's MODEL argument leads to. A folder of PEFT
+// adapters, or its adapter_config.json, leads to the base, trained with LoRA of that
+// rank and those targets as if the flags were given. Any other argument is the model.
 func Base(request *Request, arg string) (base string, notes []string, err error) {
 	file := adapterFile(arg)
 	if file == "" {

@@ -68,7 +68,7 @@ var pipelineTraining = map[string][]string{
 }
 
 // trainsPipeline is the workload of [pipelinePreset], nil if it is not asked for.
-// What its program does not have is refused.
+// It refuses settings that its program does not have.
 func trainsPipeline(request *Request, model string) (*costmodel.Workload, error) {
 	if !request.Given("preset") || request.work.Preset != pipelinePreset {
 		return nil, nil

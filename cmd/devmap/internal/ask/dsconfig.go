@@ -26,9 +26,9 @@ func isSet(request *Request, workload *costmodel.Workload) func(field string) bo
 	}
 }
 
-// configures reports a field that --ds-config says. What it leaves open or "auto"
-// Transformers fills in from its own arguments (transformers/integrations/
-// deepspeed.py, trainer_config_process).
+// configures reports a field that --ds-config says. Transformers fills in open and
+// "auto" fields from its own arguments (transformers/integrations/deepspeed.py,
+// trainer_config_process).
 func configures(workload *costmodel.Workload, field string) bool {
 	if workload.DeepSpeed == nil {
 		return false

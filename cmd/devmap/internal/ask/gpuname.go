@@ -51,7 +51,7 @@ func (asked *GPUs) normalise() error {
 }
 
 // gpuNamed finds the one GPU of the catalogue that a name means: h200 and
-// 4090 do, h100 means two. Of an unknown one the message has the nearest name.
+// 4090 do, h100 means two. The message has the name nearest to an unknown one.
 func gpuNamed(name string) (string, error) {
 	gpu, err := catalogue.Find(strings.TrimSpace(name))
 	if err == nil {

@@ -181,7 +181,7 @@ func (request *Request) Again() []string {
 }
 
 // Degrees are those of data and tensor parallelism of a pipeline's stages, as
-// they were given: 0 where they were not, below 0 where they are to be chosen.
+// they were given: 0 if they were not, below 0 if they are to be chosen.
 func (request *Request) Degrees() (data, tensor int) {
 	return int(request.work.DP), int(request.work.TP)
 }

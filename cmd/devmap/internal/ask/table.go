@@ -175,7 +175,7 @@ var ofWorkload = map[string]flag{
 	},
 	"strategy": {
 		help: "Parallelism; see devmap help strategies", defaultValue: string(costmodel.DeviceMap),
-		// What an engine makes of adapters follows it.
+		// An engine's precision of adapters follows it.
 		reopens: []string{"runtime", "lora-precision", "schedule", "virtual-stages", "dp", "tp", "shard-degree", "mem-fraction"},
 		meant: map[string]string{
 			"auto-map": "device-map", "device_map": "device-map", "naive": "device-map", "pp": "pipeline", "dp": "ddp", "data-parallel": "ddp", "zero": "zero1, zero2 or zero3", "zero-1": "zero1", "zero-2": "zero2", "zero-3": "zero3", "deepspeed": "zero1, zero2 or zero3",
@@ -231,7 +231,7 @@ var deviceFlags = []flag{
 	},
 	{
 		name: "nodes", at: func(request *Request) any { return &request.nodes }, on: placing, again: true, defaultValue: "1",
-		help: "Hosts that share the GPUs evenly", also: []string{"nnodes", "num-nodes", "num_nodes", "num-machines", "num_machines", "hosts"},
+		help: "Hosts that share the GPUs", also: []string{"nnodes", "num-nodes", "num_nodes", "num-machines", "num_machines", "hosts"},
 	},
 	{
 		name: "reserve", at: func(request *Request) any { return &request.reserve }, on: placing | executing, hidden: executing, again: true, each: true,
@@ -285,7 +285,7 @@ var ownFlags = []flag{
 	},
 	{
 		name: "transformers", at: func(request *Request) any { return &request.Transformers }, on: working | onEmit, again: true,
-		help: "Release of Transformers, such as 5.20 [the config's]",
+		help: "Release of Transformers, as 5.20 [the config's]",
 		also: []string{"transformers-version", "transformers_version"},
 	},
 	{
@@ -294,7 +294,7 @@ var ownFlags = []flag{
 	},
 	{
 		name: "force", at: func(request *Request) any { return &request.Force }, on: onPlan | onEmit,
-		help: "Replace the files of a job's folder", also: []string{"overwrite"},
+		help: "Replace files of a job's folder", also: []string{"overwrite"},
 	},
 	{
 		name: "ds-config", at: func(request *Request) any { return &request.dsConfig }, on: placing, again: true,

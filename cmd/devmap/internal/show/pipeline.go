@@ -38,7 +38,7 @@ func components(pipeline *diffusers.Pipeline, weights func(*modelgraph.Graph) in
 }
 
 // Pipeline prints a diffusion pipeline: its components, what the fullest GPU
-// holds in each phase, and on several GPUs the degrees side by side.
+// holds in each phase, and on several GPUs a comparison of the degrees.
 func Pipeline(to io.Writer, pipeline *diffusers.Pipeline, solution *planner.Solution, document *devicemap.Plan, defaults func(*phases.Workload) []string) {
 	printer := New(to, nil, document.Workload)
 	say := printer.printf
