@@ -243,16 +243,18 @@ func (tree *typeTree) include(rest []any, of *evaluation, name string, key []int
 	at, _ := rest[0].(string)
 	auto, _ := rest[1].(string)
 	class, _ := rest[2].(string)
-	object := of.object
+	object, usual := of.object, true // usual: of the types that the builds had
 	for part := range strings.SplitSeq(strings.TrimSuffix(at, "."), ".") {
 		if part == "" {
 			continue
 		}
+		above := object
 		if object = object.inner[part]; object == nil {
 			of.place = at
 			of.fail("there is no object %q", at)
 			return nil
 		}
+		usual = usual && object.class.Config == above.class.Inner[part].Config
 	}
 	if auto != "" {
 		class = tree.in.auto(object.class.Type, auto)
@@ -260,6 +262,9 @@ func (tree *typeTree) include(rest []any, of *evaluation, name string, key []int
 	inner := tree.in.class(class, object.class.Config)
 	if inner == nil {
 		return &typeError{tree.file, object.prefix + "model_type", fmt.Sprintf("%q has no %s in the table of Transformers %s", clipName(object.class.Type), clipName(class), tree.in.name)}
+	}
+	if !usual && inner.Config != object.class.Config { // its tensors are functions of other fields
+		return &typeError{tree.file, object.prefix + "model_type", fmt.Sprintf("%q: the table of Transformers %s has only the %s of a %s here", clipName(object.class.Type), tree.in.name, class, inner.Config)}
 	}
 	tree.units[name] = class
 	return tree.add(inner, of.sets(at, object), name, key, joins)

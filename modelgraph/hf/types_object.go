@@ -300,11 +300,11 @@ func (from *objects) inside(obj *typeObject, name string, v any) {
 			from.fail(prefix+"model_type", "%q is not the %s that a %s has here", clipName(kind), class, obj.class.Config)
 			return
 		}
-		given := info.Given
-		if class != info.Config {
-			given = nil
+		if class != info.Config && len(info.Given) > 0 {
+			from.fail(prefix+"model_type", "%q: which of its fields a %s sets is known for a %s alone", clipName(fmt.Sprint(said["model_type"])), obj.class.Config, info.Config)
+			return
 		}
-		obj.inner[name] = from.read(prefix, class, said, given)
+		obj.inner[name] = from.read(prefix, class, said, info.Given)
 	default:
 		from.fail(obj.prefix+name, "it is no object")
 		return

@@ -158,6 +158,10 @@ func TestTypesRefused(t *testing.T) {
 		`{"model_type":"mpnet","num_hidden_layers":{"a":1}}`:                                             "num_hidden_layers",
 		`{"model_type":"dinov3_vit","mlp_bias":false,"use_gated_mlp":true}`:                              "mlp_bias",
 		`{"model_type":"data2vec-audio","add_adapter":true,"output_hidden_size":1536}`:                   "output_hidden_size",
+		// The class is not one that an Auto class makes, and the builds had the default type.
+		`{"model_type":"aria","text_config":{"model_type":"llama"}}`: "text_config.model_type",
+		// A VoxtralConfig gives its text's config fields.
+		`{"model_type":"voxtral","text_config":{"model_type":"qwen2"}}`: "text_config.model_type",
 		// The default's parameter without elements is known, another is not.
 		`{"model_type":"dinov3_vit","num_channels":0}`: "num_channels",
 	} {
