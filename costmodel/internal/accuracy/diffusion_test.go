@@ -100,7 +100,7 @@ func diffusionGraph(t *testing.T, name string, dtype modelgraph.DType) *modelgra
 	config := []byte(diffusionConfigs[name])
 	read := diffusers.FromConfig
 	if strings.Contains(diffusionConfigs[name], "architectures") {
-		read = hf.FromConfig
+		read = func(file string, data []byte) (*modelgraph.Graph, error) { return hf.FromConfig(file, data) }
 	}
 	graph, err := read("config.json", config)
 	if err != nil {
