@@ -153,6 +153,7 @@ func glmParts(cfg *config) *parts {
 	model := llamaParts(cfg)
 	model.attn.outBias, model.mlp.fused = false, true
 	model.partial(0.5)
+	model.attn.turning = model.rotaryDim // what is left is joined, even if it is nothing (modeling_glm.py: apply_rotary_pos_emb)
 	return model
 }
 

@@ -388,10 +388,10 @@ def _rotation(flow: Flow, steps: list[int], op: dict) -> None:
         if step.name != "add" or len(made) != 2 or not wide(step.outputs[0]):
             continue
         factors = [number for one in made if one.name in ("mul", "rmul") for number in flow.data(one)]
-        if len(factors) == 4 and not all(map(wide, factors)):
+        if any(flow.steps[one].name == "stack" and wide(flow.steps[one].outputs[0]) for one in steps):
+            op["cast_rotation"] = True
+        elif len(factors) == 4 and not all(map(wide, factors)):
             op["fp32_rotation"] = True
-        elif any(flow.steps[one].name == "stack" and wide(flow.steps[one].outputs[0]) for one in steps):
-            op["fp32_rotation"] = op["cast_rotation"] = True
 
 
 def _norms(flow: Flow, query: int, linear: int, steps: set[int], op: dict) -> None:
@@ -426,10 +426,18 @@ def _masks(flow: Flow, first: int, last: int, core: set[int], op: dict) -> None:
     if mask is not None:
         if mask.is_floating_point() and mask.dim() == 4 and mask.shape[1] == op["heads"] > 1:
             op["eager"] = True  # a bias a head: as large as the scores, and in memory
+            _bias(flow, flow.trace.number(mask), op)
         shown = _looks_back(flow.trace.values.of(mask))
         causal = shown if shown is not None else bool(getattr(flow.trace.modules.get(step.scope), "is_causal", False))
     if not causal:
         op["bidirectional"] = True
+
+
+def _bias(flow: Flow, mask: int, op: dict) -> None:
+    """T5's bias: rows of a table, laid out by heads last, which the math kernel alone takes; zeros in cross-attention."""
+    made = {flow.steps[at].name for at in flow.back([mask], lambda at: False)}
+    if "embedding" in made and flow.tensor(mask).stride(-1) != 1 or made == {"zeros"}:
+        op["score_bias"], op["unfused"] = "relative", True
 
 
 def _causal_mask(flow: Flow, core: set[int], first: int) -> bool | None:
