@@ -73,7 +73,12 @@ func smolLM3(cfg *config) *decoder {
 		}
 		return (i+1)%interval != 0
 	}
-	model.sliding(width, func(i int64) bool { return width > 0 && !turns(i) })
+	types := layerTypes(cfg, model.layers, func(i int64) bool { return width > 0 && !turns(i) })
+	model.attention = func(i int64) part {
+		at := model.attn
+		at.unturned = !turns(i)
+		return at.windows(types, width)(i)
+	}
 	return model.done()
 }
 

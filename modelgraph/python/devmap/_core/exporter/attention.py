@@ -377,7 +377,7 @@ def _positions(flow: Flow, query: int, op: dict) -> None:
 
 def _rotation(flow: Flow, steps: list[int], op: dict) -> None:
     """The width of a head that turns, if it is joined with the rest, and what turns in fp32: the sum of two products of
-    16 bits with fp32 factors, or of what was cast before its halves were stacked (Cohere)."""
+    16 bits with fp32 cosines, or of what was cast before its halves were stacked (Cohere)."""
     wide = lambda number: flow.tensor(number).dtype == torch.float32  # noqa: E731
     for at in steps:
         step = flow.steps[at]
@@ -387,10 +387,10 @@ def _rotation(flow: Flow, steps: list[int], op: dict) -> None:
             op["turning"] = flow.shape(data[0])[-1]
         if step.name != "add" or len(made) != 2 or not wide(step.outputs[0]):
             continue
-        factors = [number for one in made if one.name in ("mul", "rmul") for number in flow.data(one)]
+        turned = [flow.data(one)[0] for one in made if one.name in ("mul", "rmul")]
         if any(flow.steps[one].name == "stack" and wide(flow.steps[one].outputs[0]) for one in steps):
             op["cast_rotation"] = True
-        elif len(factors) == 4 and not all(map(wide, factors)):
+        elif len(turned) == 2 and not any(map(wide, turned)):
             op["fp32_rotation"] = True
 
 
