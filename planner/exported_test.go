@@ -31,6 +31,23 @@ type exportedModel struct {
 // be apart.
 const nearPeak = 0.01
 
+// counted is what a family's reader counts in addition to an export, in bytes of a
+// batch, with the cause. Whisper: GELU's output of the first convolution and that of the
+// second, which [modelgraph.Conv] counts if it has an activation, and half of the
+// second's input; autograd keeps that input alone, as devmap.measure shows
+// (modeling_whisper.py:620, one tensor), which the export counts.
+func counted(family *modelgraph.Graph, workload costmodel.Workload) int64 {
+	if family.Family != "whisper" {
+		return 0
+	}
+	for i := range family.Layers {
+		if conv, ok := family.Layers[i].Op.(modelgraph.Conv); ok && conv.TokenRatio > 1 {
+			return workload.Batch * 2 * conv.TokenRatio * family.Layers[i].Stream.Tokens * conv.Out // of 16 bits
+		}
+	}
+	return 0
+}
+
 // TestExported: a family and the same model exported give the same plan:
 // parameters, ties, units to the byte, peaks within a percent.
 func TestExported(t *testing.T) {
@@ -67,7 +84,7 @@ func TestExported(t *testing.T) {
 				off := float64(have-want) / float64(want)
 				worst[model.Family] = max(worst[model.Family], off, -off)
 				row.peaks++
-				if off > nearPeak && have-want <= extra {
+				if off > nearPeak && have-want <= extra || off < -nearPeak && want-have == counted(family, workload) {
 					row.extra++
 					continue
 				}
@@ -87,7 +104,7 @@ func TestExported(t *testing.T) {
 		}
 	}) {
 		row := table[family]
-		t.Logf("%-16s %3d models, %3d with the same parameters, ties and units; %3d of %3d peaks within %g %% (worst %.2f %%), %d more but for what the export alone counts",
+		t.Logf("%-16s %3d models, %3d with the same parameters, ties and units; %3d of %3d peaks within %g %% (worst %.2f %%), %d more but for what one of them alone counts",
 			family, row.models, row.same, row.near, row.peaks, 100*nearPeak, 100*worst[family], row.extra)
 	}
 }

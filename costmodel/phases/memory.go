@@ -23,11 +23,19 @@ func stored(graphs ...*modelgraph.Graph) (tensors, rounding int64) {
 	return tensors, forward.Resident(graphs...) - tensors
 }
 
-// blocksOf are the wrap units of a denoiser that come one after another.
+// blocksOf are the wrap units of a denoiser that are members of lists: xDiT
+// splits and wraps those alone (xfuser/model_executor/models/transformers/
+// base_transformer.py: _split_transformer_blocks; xfuser/core/distributed/
+// sharding.py). A map keeps further modules whole, such as time_text_embed.
 func blocksOf(graph *modelgraph.Graph) []*modelgraph.Unit {
 	var blocks []*modelgraph.Unit
 	for i := range graph.Units {
-		if unit := &graph.Units[i]; unit.End > unit.First && graph.Layers[unit.First].Unit != "" {
+		unit := &graph.Units[i]
+		if unit.End == unit.First {
+			continue
+		}
+		name := graph.Layers[unit.First].Unit
+		if _, err := strconv.Atoi(name[strings.LastIndexByte(name, '.')+1:]); err == nil {
 			blocks = append(blocks, unit)
 		}
 	}

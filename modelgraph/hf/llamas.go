@@ -73,7 +73,12 @@ func smolLM3(cfg *config) *decoder {
 		}
 		return (i+1)%interval != 0
 	}
-	model.sliding(width, func(i int64) bool { return width > 0 && !turns(i) })
+	types := layerTypes(cfg, model.layers, func(i int64) bool { return width > 0 && !turns(i) })
+	model.attention = func(i int64) part {
+		at := model.attn
+		at.unturned = !turns(i)
+		return at.windows(types, width)(i)
+	}
 	return model.done()
 }
 
@@ -153,6 +158,7 @@ func glmParts(cfg *config) *parts {
 	model := llamaParts(cfg)
 	model.attn.outBias, model.mlp.fused = false, true
 	model.partial(0.5)
+	model.attn.turning = model.rotaryDim // what is left is joined, even if it is nothing (modeling_glm.py: apply_rotary_pos_emb)
 	return model
 }
 

@@ -329,7 +329,7 @@ class Plan(Mapping[str, Union[int, str]]):
 
         >>> import devmap
         >>> [round(peak / 2**30, 2) for peak in devmap.plan("gpt2", gpus=2).peaks]
-        [0.44, 0.42]
+        [0.44, 0.41]
         """
         return [int(device["predicted"]["peak_allocated_bytes"]) for device in self.document["devices"]]
 

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import torch
+
 from .flow import SAME, Flow, Part, common, within
 
 # Normalisations of the last dimension.
@@ -42,6 +44,22 @@ def style_of(flow: Flow, steps: list[int]) -> tuple[str | None, int, float | Non
     return None, 0, None
 
 
+def in_fp32(flow: Flow, steps: list[int], narrow: int) -> dict:
+    """What a norm of a 16-bit tensor does in fp32: its product with the weight (fp32), or a LayerNorm's steps in Python
+    (eager). Gemma's norms always do."""
+    style, _, _ = style_of(flow, steps)
+    if style not in ("rms", "layer") or flow.tensor(narrow).element_size() > 2:
+        return {}
+    for at in reversed(steps):
+        step = flow.steps[at]
+        if step.name in ("layer_norm", "rms_norm"):
+            return {"fp32": True} if flow.tensor(flow.main(step)).dtype == torch.float32 else {}
+        if step.name in ("mul", "rmul") and any(flow.weight(number) for number in step.inputs):
+            wide = flow.tensor(step.outputs[0]).dtype == torch.float32
+            return {"fp32" if style == "rms" else "eager": True} if wide else {}
+    return {}
+
+
 def _epsilon(step, place: int) -> float | None:
     value = step.keywords.get("eps", step.arguments[place] if len(step.arguments) > place else None)
     return value if isinstance(value, float) else None
@@ -74,6 +92,7 @@ def norms(flow: Flow, taken: set) -> list[Part]:
             op["post"] = True
         if epsilon:
             op["epsilon"] = epsilon
+        op.update(in_fp32(flow, own, call.inputs[0]))
         shape = flow.shape(call.inputs[0])
         rows = 1
         for side in shape[:-1]:
@@ -349,9 +368,30 @@ def _heads(flow: Flow, query: int) -> tuple[int, int]:
 def _positions(flow: Flow, query: int, op: dict) -> None:
     """Rotary positions: a cosine, or a product of complex numbers, on the way to the queries."""
     linear = lambda at: flow.matrix(flow.steps[at]) is not None  # noqa: E731
-    names = {flow.steps[at].name for at in flow.back([query], linear)}
+    steps = flow.back([query], linear)
+    names = {flow.steps[at].name for at in steps}
     if names & {"cos", "polar", "view_as_complex"} or {"neg", "cat"} <= names:
         op["rope"] = True
+        _rotation(flow, sorted(steps), op)
+
+
+def _rotation(flow: Flow, steps: list[int], op: dict) -> None:
+    """The width of a head that turns, if it is joined with the rest, and what turns in fp32: the sum of two products of
+    16 bits with fp32 cosines, or of what was cast before its halves were stacked (Cohere)."""
+    wide = lambda number: flow.tensor(number).dtype == torch.float32  # noqa: E731
+    for at in steps:
+        step = flow.steps[at]
+        data = flow.data(step)
+        made = [flow.steps[flow.trace.maker[one]] for one in data if one in flow.trace.maker]
+        if step.name == "cat" and len(data) == 2 and "kv_rank" not in op and made and made[0].name in ("add", "radd"):
+            op["turning"] = flow.shape(data[0])[-1]
+        if step.name != "add" or len(made) != 2 or not wide(step.outputs[0]):
+            continue
+        turned = [flow.data(one)[0] for one in made if one.name in ("mul", "rmul")]
+        if any(flow.steps[one].name == "stack" and wide(flow.steps[one].outputs[0]) for one in steps):
+            op["cast_rotation"] = True
+        elif len(turned) == 2 and not any(map(wide, turned)):
+            op["fp32_rotation"] = True
 
 
 def _norms(flow: Flow, query: int, linear: int, steps: set[int], op: dict) -> None:
@@ -362,6 +402,8 @@ def _norms(flow: Flow, query: int, linear: int, steps: set[int], op: dict) -> No
         op["qk_norm"] = style
         if width > op["head_dim"]:
             op["qk_norm_whole"] = True
+        if in_fp32(flow, [at for at in sorted(way) if at != linear], flow.steps[linear].outputs[0]).get("fp32"):
+            op["qk_norm_fp32"] = True
 
 
 def _masks(flow: Flow, first: int, last: int, core: set[int], op: dict) -> None:
@@ -371,6 +413,8 @@ def _masks(flow: Flow, first: int, last: int, core: set[int], op: dict) -> None:
         op["eager"] = True
         if "tanh" in names:
             op["soft_cap"] = True
+        if any(flow.steps[at].name == "cat" and flow.params(flow.steps[at]) for at in core):
+            op["own_scores"] = True  # a column for the sink of a head (gpt-oss)
         causal = _causal_mask(flow, core, first)
         if causal is None:
             causal = getattr(flow.trace.modules.get(step.scope), "is_causal", None)
@@ -382,10 +426,18 @@ def _masks(flow: Flow, first: int, last: int, core: set[int], op: dict) -> None:
     if mask is not None:
         if mask.is_floating_point() and mask.dim() == 4 and mask.shape[1] == op["heads"] > 1:
             op["eager"] = True  # a bias a head: as large as the scores, and in memory
+            _bias(flow, flow.trace.number(mask), op)
         shown = _looks_back(flow.trace.values.of(mask))
         causal = shown if shown is not None else bool(getattr(flow.trace.modules.get(step.scope), "is_causal", False))
     if not causal:
         op["bidirectional"] = True
+
+
+def _bias(flow: Flow, mask: int, op: dict) -> None:
+    """T5's bias: rows of a table, laid out by heads last, which the math kernel alone takes; zeros in cross-attention."""
+    made = {flow.steps[at].name for at in flow.back([mask], lambda at: False)}
+    if "embedding" in made and flow.tensor(mask).stride(-1) != 1 or made == {"zeros"}:
+        op["score_bias"], op["unfused"] = "relative", True
 
 
 def _causal_mask(flow: Flow, core: set[int], first: int) -> bool | None:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 from collections.abc import Iterable
 from math import prod
 
@@ -234,6 +235,9 @@ def _expert_part(flow: Flow, path: str, experts: int, hidden: int, dim: int, hol
         op["shared_hidden"] = shared
     if _router32(flow, steps, experts):
         op["fp32_routing"] = True
+    biased = any(name.endswith("bias") for name, _ in holder.named_parameters())
+    if biased and any(flow.steps[at].name in ("clamp", "clamp_") for at in steps):
+        op["clamped"] = True
     for at in sorted(steps):
         if flow.steps[at].name in ("silu", "gelu", "relu"):
             op["activation"] = flow.steps[at].name
@@ -395,11 +399,22 @@ def projections(flow: Flow, taken: set[int], logits: int | None) -> list[Part]:
             steps |= set(way)
             if any(flow.steps[one].name == "tanh" for one in steps):
                 op["soft_cap"] = True
+            elif any(flow.steps[one].name in ("mul", "rmul", "div", "truediv") for one in steps):
+                op["scaled"] = True
+            if _own_loss(flow):
+                op["own_type"] = True
         else:
             op = {"kind": "linear", "in": flow.width_in(step), "out": flow.width_out(step)}
             _activated(flow, step, op, steps)
         parts.append(Part(step.scope, op, steps, set(flow.params(step)), main, tokens=rows))
     return parts
+
+
+def _own_loss(flow: Flow) -> bool:
+    """Whether the model's forward calls torch's loss, in the logits' type (modeling_bert.py). Transformers' own casts
+    them to fp32 (loss_utils.py)."""
+    forward = inspect.unwrap(type(flow.trace.modules[""]).forward)
+    return "CrossEntropyLoss" in getattr(getattr(forward, "__code__", None), "co_names", ())
 
 
 def convolutions(flow: Flow, taken: set[int]) -> list[Part]:
