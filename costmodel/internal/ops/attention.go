@@ -134,7 +134,7 @@ func (cost *Cost) attentionPeaks(op attention, dims geo, shape *Shape) {
 	}
 	cost.Memory.Forward = max(cost.Memory.Forward, 2*stream+element*tokens*op.Dim+work+cost.Memory.KV)
 	if !shape.Train {
-		cost.scoresInference(op, &dims, shape)
+		scoresInferred(cost, op, &dims, shape)
 		return
 	}
 	back := op.kernelBackward(&dims, shape)
@@ -150,9 +150,9 @@ func (cost *Cost) attentionPeaks(op attention, dims geo, shape *Shape) {
 	)
 }
 
-// scoresInference is the peak of a forward pass without gradients whose scores are in
+// scoresInferred is the peak of a forward pass without gradients whose scores are in
 // memory.
-func (cost *Cost) scoresInference(op attention, dims *geo, shape *Shape) {
+func scoresInferred(cost *Cost, op attention, dims *geo, shape *Shape) {
 	element, tokens := shape.elementBytes(), shape.Tokens
 	stream := shape.streamBytes() * op.Dim * tokens
 	result, cast := op.scoreTypes(shape)

@@ -120,7 +120,7 @@ func (op attention) kernelSaved(dims *geo, shape *Shape) int64 {
 			saved += element * tokens * (dims.q + dims.k)
 		}
 	case scoresInMemory:
-		saved += op.scoresSaved(dims, shape)
+		saved += scoresSaved(op, dims, shape)
 		if fused && shape.Batch == 1 {
 			// With more sequences bmm reads a contiguous copy of the slice.
 			saved += element * tokens * (dims.q + dims.k)
@@ -130,7 +130,7 @@ func (op attention) kernelSaved(dims *geo, shape *Shape) int64 {
 }
 
 // scoresSaved is what attention keeps for backward with its scores in memory.
-func (op attention) scoresSaved(dims *geo, shape *Shape) int64 {
+func scoresSaved(op attention, dims *geo, shape *Shape) int64 {
 	element := shape.elementBytes()
 	saved := dims.repeated*element + dims.scores*op.scoreBytes(shape)
 	if op.FP32Scores { // of q and k, the casts are kept

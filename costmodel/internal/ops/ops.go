@@ -32,7 +32,7 @@ func Of(op modelgraph.Op, shape *Shape) Cost {
 		cost.float8(asked, shape)
 	}
 	if !shape.Train {
-		return cost.inference(asked, shape)
+		return inferred(cost, asked, shape)
 	}
 	cost.Memory.Forward -= cost.Memory.KV // training keeps no cache
 	cost.Memory.KV, cost.Memory.CacheGrowth, cost.Memory.HeadPeak, cost.Memory.UntilBodyEnd, cost.Arguments = 0, 0, 0, 0, 0
@@ -60,8 +60,8 @@ func Of(op modelgraph.Op, shape *Shape) Cost {
 	return cost
 }
 
-// inference is the cost of an operation without gradients.
-func (cost Cost) inference(asked operation, shape *Shape) Cost {
+// inferred is the cost of an operation without gradients.
+func inferred(cost Cost, asked operation, shape *Shape) Cost {
 	cost.Memory.Saved, cost.Memory.Backward, cost.Memory.BackwardGrads = 0, 0, 0
 	if _, last := asked.(head); last { // when the body has returned
 		cost.Memory.Forward, cost.Memory.HeadPeak = 0, cost.Memory.Forward
