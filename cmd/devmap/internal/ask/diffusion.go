@@ -115,20 +115,25 @@ func checkGenerating(set *pflag.FlagSet, model string) error {
 		if flag == nil || !flag.Changed || name == "batch" || name == "offload" || flag.Value.String() == planned[name] {
 			continue
 		}
-		switch {
-		case name == "preset":
-			return out.Usagef("--preset %s: it trains no diffusion pipeline, and %s is one: use --preset %s, or leave --preset out for its inference", flag.Value, model, pipelinePreset)
-		case name == "mode" && flag.Value.String() == string(costmodel.Train):
-			return out.Usagef("--mode train: devmap trains adapters of a diffusion pipeline such as %s: add --preset %s", model, pipelinePreset)
-		case name == "mode" && flag.Value.String() == string(costmodel.Load):
-			return out.Usagef("--mode load: %s is a pipeline of components; give one, such as %s/transformer, whose weights are placed alone", model, model)
-		case name == "dp" || name == "tp":
-			return out.Usagef("--%s: stages of several GPUs are a language model's in training, and %s is a pipeline of components (--ulysses, --ring, --pipefusion and --cfg-degree spread it)", name, model)
-		default:
-			return out.Usagef("--%s %s: %s is a pipeline of components, which make pictures with what their folder says; without --%s it is planned", name, flag.Value, model, name)
-		}
+		return notOfPipelines(flag, name, model)
 	}
 	return nil
+}
+
+// notOfPipelines is the error of a flag that says how a language model is run.
+func notOfPipelines(flag *pflag.Flag, name, model string) error {
+	switch {
+	case name == "preset":
+		return out.Usagef("--preset %s: it trains no diffusion pipeline, and %s is one: use --preset %s, or leave --preset out for its inference", flag.Value, model, pipelinePreset)
+	case name == "mode" && flag.Value.String() == string(costmodel.Train):
+		return out.Usagef("--mode train: devmap trains adapters of a diffusion pipeline such as %s: add --preset %s", model, pipelinePreset)
+	case name == "mode" && flag.Value.String() == string(costmodel.Load):
+		return out.Usagef("--mode load: %s is a pipeline of components; give one, such as %s/transformer, whose weights are placed alone", model, model)
+	case name == "dp" || name == "tp":
+		return out.Usagef("--%s: stages of several GPUs are a language model's in training, and %s is a pipeline of components (--ulysses, --ring, --pipefusion and --cfg-degree spread it)", name, model)
+	default:
+		return out.Usagef("--%s %s: %s is a pipeline of components, which make pictures with what their folder says; without --%s it is planned", name, flag.Value, model, name)
+	}
 }
 
 // only leaves one component.
