@@ -88,6 +88,9 @@ func policy(cfg *config, class string, said map[string]any) error {
 // fromComponent builds a component. Its weights are BF16, as diffusers' own
 // pages load them: a config does not say.
 func fromComponent(cfg *config, source string, data []byte) (*modelgraph.Graph, error) {
+	if cfg.has("quantization_config") {
+		return nil, &typeError{cfg.file, "quantization_config", fmt.Sprintf("the table of diffusers %s does not say which weights of a %q are linear layers, which quantization stores otherwise", components.name, clipName(component(cfg)))}
+	}
 	tree, class, root, err := componentTree(cfg)
 	if err != nil {
 		return nil, err

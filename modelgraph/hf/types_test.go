@@ -177,11 +177,10 @@ func TestTypesRefused(t *testing.T) {
 // is not split or not, and the class that loads it.
 func TestTypesNote(t *testing.T) {
 	for config, want := range map[string][3]string{
-		`{"model_type":"dinov3_vit","dtype":"bfloat16"}`:                                                                    {"units that are not split are exact; activations are not counted", "DINOv3ViTModel", "DINOv3ViTModel"},
-		`{"model_type":"mpnet","architectures":["MPNetForMaskedLM"],"dtype":"bfloat16"}`:                                    {"(Transformers names none here); activations are not counted", "MPNetForMaskedLM", "MPNetForMaskedLM"},
-		`{"model_type":"deepseek_v4","architectures":["DeepseekV4ForCausalLM"],"dtype":"bfloat16"}`:                         {"units that are not split are exact; activations are not counted", "DeepseekV4ForCausalLM", ""},
-		`{"model_type":"mpnet","dtype":"bfloat16","quantization_config":{"quant_method":"gptq","bits":4,"group_size":128}}`: {": unquantised weights, ties and buffers are exact", "MPNetForMaskedLM", "MPNetForMaskedLM"},
-		`{"model_type":"deepseek_v4","dtype":"bfloat16","transformers_version":"6.1.0","pad_token_id":0}`:                   {"a newer release may build other tensors", "DeepseekV4ForCausalLM", ""},
+		`{"model_type":"dinov3_vit","dtype":"bfloat16"}`:                                                  {"units that are not split are exact; activations are not counted", "DINOv3ViTModel", "DINOv3ViTModel"},
+		`{"model_type":"mpnet","architectures":["MPNetForMaskedLM"],"dtype":"bfloat16"}`:                  {"(Transformers names none here); activations are not counted", "MPNetForMaskedLM", "MPNetForMaskedLM"},
+		`{"model_type":"deepseek_v4","architectures":["DeepseekV4ForCausalLM"],"dtype":"bfloat16"}`:       {"units that are not split are exact; activations are not counted", "DeepseekV4ForCausalLM", ""},
+		`{"model_type":"deepseek_v4","dtype":"bfloat16","transformers_version":"6.1.0","pad_token_id":0}`: {"a newer release may build other tensors", "DeepseekV4ForCausalLM", ""},
 	} {
 		graph, err := FromConfig("config.json", []byte(config))
 		if err != nil {
@@ -191,6 +190,21 @@ func TestTypesNote(t *testing.T) {
 		notes := strings.Join(graph.Warnings, "\n")
 		if strings.Count(notes, "is read from the table of Transformers 5.24: ") != 1 || !strings.Contains(notes, want[0]) || graph.Class != want[1] || graph.AutoClass != want[2] {
 			t.Errorf("%s: %q of %q, notes %q", config, graph.Class, graph.AutoClass, notes)
+		}
+	}
+}
+
+// TestTypesQuantised refuses a quantised config of the tables, which do not say
+// which weights are linear layers.
+func TestTypesQuantised(t *testing.T) {
+	for _, config := range []string{
+		`{"model_type":"mpnet","quantization_config":{"quant_method":"gptq","bits":4,"group_size":128}}`,
+		`{"_class_name":"ZImageTransformer2DModel","quantization_config":{"quant_method":"bitsandbytes","load_in_4bit":true}}`,
+	} {
+		_, err := FromConfig("config.json", []byte(config))
+		var refused *typeError
+		if !errors.As(err, &refused) || refused.Field != "quantization_config" {
+			t.Errorf("%s: %v, want an error of quantization_config", config, err)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package hf
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 )
@@ -51,8 +52,8 @@ func (tree *typeTree) numbers(class *typeClass, of *evaluation, pattern string) 
 		for _, outer := range all {
 			v := of.eval(class.Rounds[pattern[:part]], outer)
 			count, ok := number(v)
-			if !ok && v != nil {
-				of.fail("%.40v is no number", v)
+			if !ok && v != nil || count != math.Trunc(count) {
+				of.fail("%.40v is no number of modules", v)
 			}
 			if of.err != nil {
 				return nil

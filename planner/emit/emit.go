@@ -170,10 +170,17 @@ func deviceMap(plan *devicemap.Plan) error {
 		return ofDiffusion(plan)
 	case len(plan.DeviceMap) == 0:
 		return &refusal{costmodel.Messagef("the plan for %q has no device map, because its strategy is %s: start its program as it is, under devmap watch, or plan with %v", plan.Model.Name, strategy, costmodel.Set("strategy", costmodel.DeviceMap))}
+	case severalHosts(plan):
+		return refused("the plan for %q has GPUs of several hosts: one process runs a device map, on the GPUs of its host", plan.Model.Name)
 	case plan.Workload.Mode == costmodel.Train && offloads(plan):
 		return refused("the plan for %q trains units that are on the CPU or disk: Accelerate's hooks run them forward alone", plan.Model.Name)
 	}
 	return nil
+}
+
+func severalHosts(plan *devicemap.Plan) bool {
+	hosts, _ := hostsOf(plan)
+	return hosts > 1
 }
 
 // pipelines names what runs the plan's stages.

@@ -203,3 +203,17 @@ func TestCutRefused(t *testing.T) {
 		}
 	}
 }
+
+// TestDeviceMapHosts refuses a device map on the GPUs of two hosts, which one process
+// cannot use.
+func TestDeviceMapHosts(t *testing.T) {
+	input := golden(t, "device-map")
+	if _, err := written(target(t, "accelerate"), input); err != nil {
+		t.Error(err)
+	}
+	devices := input.Plan.Topology.Devices
+	devices[len(devices)-1].Host = "another"
+	if _, err := written(target(t, "accelerate"), input); err == nil || !strings.Contains(err.Error(), "several hosts") {
+		t.Errorf("two hosts: %v", err)
+	}
+}
