@@ -29,7 +29,7 @@ func init() {
 			Name: program.name, File: program.file, Example: "llama-3.1-8b --gpus 4 --gpu h200-141gb --mode train --strategy pipeline --batch 8 --micro-batches 8", Golden: []string{"job-stages"},
 			needs: []need{training(program.name + " trains"), megatronPlan}, Write: write,
 			Usage: func(input *Input, file string) (usage, note string) {
-				return command(input.Plan, file), program.note + otherMegatron(input.Plan)
+				return command(input.Plan, file), program.note + leftOut(program.name, &input.Plan.Workload) + otherMegatron(input.Plan)
 			},
 			Folder: func(input *Input) (map[string]string, error) {
 				return folder(input, program.file, write, command(input.Plan, program.file))
@@ -48,6 +48,24 @@ func megatronPlan(plan *devicemap.Plan) error {
 	}
 	return &refusal{costmodel.Messagef("the plan for %q has the strategy %s under %s, which is not Megatron's: plan it with %v, or with %v", plan.Model.Name, plan.Workload.Strategy, plan.Workload.Runtime,
 		costmodel.Set("strategy", costmodel.Pipeline), costmodel.Set("preset", "ms-swift-megatron"))}
+}
+
+// leftOut names the settings of a plan that a program's file does not have.
+func leftOut(program string, workload *costmodel.Workload) string {
+	var left []string
+	if workload.Loss != "" {
+		left = append(left, fmt.Sprintf("--loss %s", workload.Loss))
+	}
+	if program == "verl" { // its data has lengths, its configuration bfloat16 or float16
+		left = append(left, fmt.Sprintf("--seq %d", workload.Seq))
+		if workload.Precision == costmodel.FP32True {
+			left = append(left, fmt.Sprintf("--precision %s", workload.Precision))
+		}
+	}
+	if len(left) == 0 {
+		return ""
+	}
+	return "; the file leaves out " + strings.Join(left, " and ")
 }
 
 // otherMegatron warns of a pipeline's peaks, which are PyTorch's.

@@ -28,6 +28,9 @@ schedule of a pipeline, and scripts that start the job on one host or several.`,
 		if input.Plan.Workload.Strategy.Traits().Staged {
 			note += "; the plan's peaks are those of torch.distributed.pipelining with Transformers' modules: torchtitan's own layers hold other bytes"
 		}
+		if workload := &input.Plan.Workload; workload.Preset == "torchtitan" && !nativeTitan(input) {
+			note += "; for this model torchtitan has Transformers' modules, the whole loss and no CUDA graphs: the plan counts its own layers, loss and graphs"
+		}
 		return "sh " + quote.Path(file+"/run.sh"), note
 	},
 	Folder: func(input *Input) (map[string]string, error) {
@@ -63,6 +66,19 @@ var flavours = map[string]string{
 	"qwen3 1024 28 3072 151936": "0.6B", "qwen3 2048 28 6144 151936": "1.7B", "qwen3 2560 36 9728 151936": "4B", "qwen3 4096 36 12288 151936": "8B", "qwen3 5120 40 17408 151936": "14B", "qwen3 5120 64 25600 151936": "32B",
 }
 
+// flavourOf is the size of torchtitan's own that a model has, or empty.
+func flavourOf(model *decoder) string {
+	if model.Quantized != nil || model.Type == "llama" && !model.llamaScaled() {
+		return ""
+	}
+	return flavours[fmt.Sprintf("%s %d %d %d %d", model.Type, model.Hidden, model.Layers, model.Intermediate, model.Vocab)]
+}
+
+func nativeTitan(input *Input) bool {
+	model, err := decoderOf(input)
+	return err == nil && flavourOf(&model) != ""
+}
+
 // titanConfig writes the module.
 func titanConfig(to io.Writer, input *Input) error {
 	plan, workload := input.Plan, &input.Plan.Workload
@@ -77,8 +93,8 @@ func titanConfig(to io.Writer, input *Input) error {
 	if err != nil {
 		return err
 	}
-	flavour, batch, loss := flavours[fmt.Sprintf("%s %d %d %d %d", model.Type, model.Hidden, model.Layers, model.Intermediate, model.Vocab)], made.perMicro, "CrossEntropyLoss.Config()"
-	native := flavour != "" && model.Quantized == nil && (model.Type != "llama" || model.llamaScaled())
+	flavour, batch, loss := flavourOf(&model), made.perMicro, "CrossEntropyLoss.Config()"
+	native := flavour != ""
 	if native {
 		loss = "CrossEntropyLoss.Config(global_vocab_size=decoder_vocab_size(spec))"
 	}
