@@ -72,7 +72,8 @@ conformance: ## Compare devmap run with PyTorch and Transformers (ONLY=sections 
 	@$(GO) run ./cmd/devmap/internal/conformance -python "$${PYTHON:-}" -only '$(ONLY)' -seed "$(SEED)" -draws $(DRAWS)
 
 corpus: ## Replay all recorded commands; compare status, output and files
-	@CORPUS=all $(GO) test -count=1 -run '^TestCorpus$$' -v ./cmd/devmap
+	@half() { CORPUS=$$1/2 $(GO) test -count=1 -run '^TestCorpus$$' -v ./cmd/devmap; }; \
+	half 1 & half 2 && wait $$!
 
 # The pinned environments of the training programs; a package that two disagree on is in
 # one of them alone.

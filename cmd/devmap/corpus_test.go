@@ -20,8 +20,8 @@ import (
 
 // The corpus is a record of what the program said: commands over all models,
 // strategies, precisions and objectives, with the sums of what they printed and
-// wrote. A change of the inside changes none of them. CORPUS=all runs all
-// (make corpus), else SEED draws a sample. UPDATE_GOLDEN=1 records them again.
+// wrote. A change of the inside changes none of them. CORPUS=all runs all,
+// CORPUS=1/2 half of them (make corpus runs both halves at once), else SEED draws a sample. UPDATE_GOLDEN=1 records them again.
 
 // shortCorpus is how many sessions a test run draws.
 const shortCorpus = 24
@@ -54,11 +54,7 @@ func TestCorpus(t *testing.T) {
 	file := filepath.Join(fixtures, "corpus", "corpus.jsonl")
 	sessions := readCorpus(t, file)
 	updating := os.Getenv("UPDATE_GOLDEN") == "1"
-	all := updating || os.Getenv("CORPUS") == "all"
-	chosen := sample(sessions, environment(t, "SEED", 1))
-	if all {
-		chosen = sessions
-	}
+	chosen := chooseSessions(t, sessions, updating)
 	commands := 0
 	for _, recording := range chosen {
 		recording.replay(t, fixtures, updating)
@@ -68,6 +64,26 @@ func TestCorpus(t *testing.T) {
 	if updating {
 		writeCorpus(t, file, sessions)
 	}
+}
+
+// chooseSessions reads CORPUS and SEED. CORPUS=2/3 is every third session, from the second on.
+func chooseSessions(t *testing.T, sessions []*session, updating bool) (chosen []*session) {
+	t.Helper()
+	wanted := os.Getenv("CORPUS")
+	switch {
+	case updating || wanted == "all":
+		return sessions
+	case wanted == "":
+		return sample(sessions, environment(t, "SEED", 1))
+	}
+	var part, parts int
+	if _, err := fmt.Sscanf(wanted, "%d/%d", &part, &parts); err != nil || part < 1 || part > parts {
+		t.Fatalf("CORPUS=%s is not all, and not a part such as 1/2", wanted)
+	}
+	for i := part - 1; i < len(sessions); i += parts {
+		chosen = append(chosen, sessions[i])
+	}
+	return chosen
 }
 
 // sample is some of the fast sessions.
