@@ -20,6 +20,8 @@ type Embedding struct {
 	// Padding is 1 + the row that no gradient reaches (nn.Embedding:
 	// padding_idx); 0: none.
 	Padding int64 `json:"padding,omitzero"`
+	// Dropout: in training the rows pass a dropout, which keeps a mask.
+	Dropout bool `json:"dropout,omitzero"`
 }
 
 // The meanings of a row of an [Embedding].
@@ -53,6 +55,11 @@ type Norm struct {
 	FP32 bool `json:"fp32,omitzero"`
 	// Eager: a LayerNorm of Python operations in fp32 (modeling_cohere.py).
 	Eager bool `json:"eager,omitzero"`
+	// OwnInput: the input in its own type multiplies 1/σ, so that it is kept in
+	// addition to its fp32 copy (modeling_t5.py, T5LayerNorm).
+	OwnInput bool `json:"own_input,omitzero"`
+	// Dropout is as in [Embedding].
+	Dropout bool `json:"dropout,omitzero"`
 }
 
 // Attention is self-attention, or attention to an encoder's output.
@@ -121,6 +128,8 @@ type Attention struct {
 	// (Longformer): tokens that see all, and that all see, in addition to a window,
 	// with queries, keys and values of their own.
 	ScoreBias string `json:"score_bias,omitzero"`
+	// BiasMade: the layer makes that bias, which later layers of its stack share.
+	BiasMade bool `json:"bias_made,omitzero"`
 	// SoftCap: the scores pass through a scaled tanh where the kernel has one:
 	// eager and flash, not SDPA (Gemma 2).
 	SoftCap bool `json:"soft_cap,omitzero"`
@@ -180,6 +189,8 @@ type MLP struct {
 	LayerScale bool `json:"layer_scale,omitzero"`
 	// Dropout is as in [Attention].
 	Dropout bool `json:"dropout,omitzero"`
+	// InnerDropout: what the last linear layer reads has passed one, too (modeling_t5.py).
+	InnerDropout bool `json:"inner_dropout,omitzero"`
 }
 
 // MoE is a mixture of expert MLPs after a router.

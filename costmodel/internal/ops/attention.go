@@ -51,6 +51,9 @@ func (op attention) cost(shape *Shape) Cost {
 	cost.Memory.Saved += shape.casts(inputs, op.in(), 0) + cost.Casts
 	if !op.Bidirectional && !op.SharedKV {
 		cost.cache(dims, dims.k, dims.v, shape)
+		if op.BiasMade && hasBias(&op, shape) { // a variable of the decoder's forward
+			cost.Memory.UntilBodyEnd = biasBytes(&op, shape)
+		}
 	}
 	cost.attentionPeaks(op, dims, shape)
 	return cost
@@ -158,7 +161,7 @@ func scoresInferred(cost *Cost, op attention, dims *geo, shape *Shape) {
 	result, cast := op.scoreTypes(shape)
 	switch {
 	case inMath(&op, shape):
-		cost.Memory.Forward = stream + element*tokens*op.Dim + dims.mathForward(shape) + cost.Memory.KV
+		cost.Memory.Forward = stream + element*tokens*op.Dim + dims.mathForward(&op, shape) + cost.Memory.KV
 	case op.FP32Scores && dims.by == scoresInMemory && element < 4:
 		cost.Memory.Forward = stream + element*tokens*op.Dim + forwardOfCasts(&op, dims, shape) + cost.Memory.KV
 	case op.written(shape) && cast > 0 && !MixedPrecision(shape.Precision):

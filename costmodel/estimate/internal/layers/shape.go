@@ -13,14 +13,14 @@ import (
 
 // shapes is one micro-batch as every layer sees it.
 func (model *Model) shapes() {
-	alone, inputs := headAlone(model.Graph), inputs(model.Graph)
+	alone, inputs, held := headAlone(model.Graph), inputs(model.Graph), held(model.Graph)
 	var reached []bool
 	if model.Frozen {
 		reached = model.inputGrads()
 	}
 	for i := range model.Layers {
 		shape := model.shape(i)
-		shape.HeadAlone, shape.Inputs = alone[i], i == inputs
+		shape.HeadAlone, shape.Inputs, shape.Held = alone[i], i == inputs, held[i]
 		shape.Parallel = model.parallel(i)
 		shape.InputShared = model.sharesInput(i)
 		shape.StreamInput = readsStream(model, i) && (!shape.Recompute || !model.entersUnit(i))
@@ -254,6 +254,24 @@ func inputs(graph *modelgraph.Graph) int {
 		return -1
 	}
 	return embedding(graph)
+}
+
+// held marks what a decoder's forward keeps that reads another stack: that stack's output,
+// and the embeddings of its own tokens (modeling_t5.py, T5Stack.forward: inputs_embeds;
+// modeling_bart.py, BartDecoder.forward).
+func held(graph *modelgraph.Graph) []bool {
+	out, crosses := make([]bool, len(graph.Layers)), false
+	for i := range graph.Layers {
+		layer := &graph.Layers[i]
+		if attention, ok := layer.Op.(modelgraph.Attention); ok && attention.Cross && layer.Stream.Kind == modelgraph.Target && len(layer.InputLayers) > 0 {
+			out[layer.InputLayers[len(layer.InputLayers)-1]], crosses = true, true
+		}
+	}
+	for i := range graph.Layers {
+		table, ok := graph.Layers[i].Op.(modelgraph.Embedding)
+		out[i] = out[i] || ok && crosses && table.Index == modelgraph.TokenIndex && graph.Layers[i].Stream.Kind == modelgraph.Target
+	}
+	return out
 }
 
 // tokensOf is the number of tokens of a stream in one micro-batch, and the
