@@ -201,9 +201,11 @@ type MoE struct {
 	TopK    int64 `json:"top_k"`
 	// SharedHidden is the width of the experts that every token passes.
 	SharedHidden int64 `json:"shared_hidden,omitzero"`
-	// FP32Routing: the router runs in fp32 and its weights stay so, which
-	// makes the weighted experts' output fp32 (DeepSeek-V3).
+	// FP32Routing: the router runs in fp32 (DeepSeek-V3).
 	FP32Routing bool `json:"fp32_routing,omitzero"`
+	// CastWeights: the router's weights take the type of the tokens; else they are
+	// fp32 (modeling_qwen3_moe.py, Qwen3MoeTopKRouter; modeling_mixtral.py).
+	CastWeights bool `json:"cast_weights,omitzero"`
 	// Clamped: gate and up have biases and are clamped (modeling_gpt_oss.py).
 	Clamped bool `json:"clamped,omitzero"`
 	// Dense: every expert computes every token, which its share scaled before

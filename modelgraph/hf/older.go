@@ -237,7 +237,7 @@ func dbrx(cfg *config) *decoder {
 		cfg.fail("tie_word_embeddings", "a dbrx has a head of its own")
 	}
 	experts := moe{
-		dim: model.hidden, hidden: ffn.pos(3584, "ffn_hidden_size"), experts: ffn.pos(4, "moe_num_experts"), topK: ffn.pos(1, "moe_top_k"),
+		castWeights: true, dim: model.hidden, hidden: ffn.pos(3584, "ffn_hidden_size"), experts: ffn.pos(4, "moe_num_experts"), topK: ffn.pos(1, "moe_top_k"),
 		activation: ffn.sub("ffn_act_fn").str("silu", "name"),
 	}
 	if experts.topK > experts.experts {
