@@ -123,6 +123,8 @@ func stablelm(cfg *config) *decoder {
 	model.attn.bias, model.attn.outBias = cfg.on("use_qkv_bias"), false
 	if cfg.on("use_parallel_residual") {
 		model.form = parallelBlock
+	} else {
+		model.mlp.held = 2 // the first norm's output and attention's
 	}
 	if cfg.on("qk_layernorm") {
 		if most := int64(1_000_000); model.attn.heads > most/max(1, model.layers) {

@@ -259,6 +259,9 @@ func (op attention) kernelBackward(dims *geo, shape *Shape) int64 {
 		if inMath(&op, shape) {
 			back -= 4 * dims.kvTokens * dims.out // v with all heads
 		}
+		if hasBias(&op, shape) && op.Dropout {
+			back -= 5 * dims.scores // the dropout's result and mask are gone
+		}
 	}
 	return back
 }

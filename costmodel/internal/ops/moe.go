@@ -137,7 +137,7 @@ func (op moe) fold(cost *Cost, shape *Shape) {
 			gathered = 0
 			// The gathered input's gradient, when all but that input is gone.
 			cost.peak(backwardPoint{cost.Output + element*adapter.Folded - last - 2*rows*element*op.Hidden, shape.NewGrads, 0})
-		default: // the router, which keeps what it reads
+		case !op.FP32Routing: // the router, which keeps what it reads; else the cast is counted
 			cost.Memory.Saved += element * op.Dim * shape.Tokens
 		}
 		cost.Memory.Saved += element*adapter.Folded + shape.elementBytes()*adapter.Weights()
