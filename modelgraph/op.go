@@ -283,6 +283,8 @@ type StateSpace struct {
 	Groups int64 `json:"groups,omitzero"`
 	// Chunk is the tokens whose products are made at once.
 	Chunk int64 `json:"chunk,omitzero"`
+	// Delta: the gated delta rule (modeling_qwen3_next.py), not Mamba-2.
+	Delta bool `json:"delta,omitzero"`
 }
 
 // Rotary computes the cosines and sines of rotary positions, HeadDim wide.

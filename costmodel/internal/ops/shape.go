@@ -60,7 +60,9 @@ type Shape struct {
 	Train        bool
 	Precision    costmodel.Precision
 	Attention    string
-	Loss         string
+	// Kernels is the source of Mamba-2's.
+	Kernels string
+	Loss    string
 	// HeadCasts: the head's weight is fp32, and cast a tile at a time.
 	HeadCasts bool
 	// OneKernel: a norm is one kernel that keeps its input, and a gated product one that

@@ -64,7 +64,7 @@ func (model *Model) shape(i int) ops.Shape {
 		Cache: length + workload.NewTokens, Logits: labelled(workload, &batch, tokens),
 		Train: model.Train, Precision: model.Rules.Compute, RotaryCopies: model.Rules.RotaryCopies,
 		NewGrads: layer.Grads.First, SecondGrads: layer.Grads.Second, Weights: weights,
-		Attention: workload.Attention, Loss: model.loss(), Recompute: model.Recomputes,
+		Attention: workload.Attention, Kernels: workload.Kernels, Loss: model.loss(), Recompute: model.Recomputes,
 		Adapters: layer.Whole.Adapters, Quantize: workload.Quantize,
 		OneKernel:    workload.Liger || model.Rules.Compiled,
 		Compiled:     model.Rules.Compiled,
