@@ -130,6 +130,8 @@ type Attention struct {
 	ScoreBias string `json:"score_bias,omitzero"`
 	// BiasMade: the layer makes that bias, which later layers of its stack share.
 	BiasMade bool `json:"bias_made,omitzero"`
+	// BiasOwn: every layer makes its own (modeling_umt5.py).
+	BiasOwn bool `json:"bias_own,omitzero"`
 	// SoftCap: the scores pass through a scaled tanh where the kernel has one:
 	// eager and flash, not SDPA (Gemma 2).
 	SoftCap bool `json:"soft_cap,omitzero"`

@@ -161,6 +161,7 @@ func gptBigCode(cfg *config) *decoder {
 	model.mlp.up, model.mlp.down = "c_fc", "c_proj"
 	model.attn.names = attentionNames{fused: "c_attn", out: "c_proj"}
 	model.attn.bias, model.attn.outBias, model.attn.unturned = true, true, true
+	model.dropped(0.1, "resid_pdrop")
 	if cfg.bool(true, "multi_query") {
 		model.attn.kvHeads = 1
 	}

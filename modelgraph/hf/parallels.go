@@ -110,6 +110,7 @@ func phi(cfg *config) *decoder {
 		model.attn.normed("q_layernorm", "k_layernorm", modelgraph.LayerNorm, true)
 	}
 	model.mlp.up, model.mlp.down, model.mlp.bias = "fc1", "fc2", true
+	model.dropped(0, "resid_pdrop")
 	model.partial(0.5)
 	return model.done()
 }

@@ -21,7 +21,7 @@ func (model *t5) stack(modules *builder, path string, layers int64, encoder stri
 // of relative positions, in UMT5 every one.
 func (model *t5) block(modules *builder, name string, first bool, encoder string) {
 	self := model.attention
-	self.Bidirectional, self.BiasMade = encoder == "", first || model.tables
+	self.Bidirectional, self.BiasMade, self.BiasOwn = encoder == "", first || model.tables, model.tables
 	params := model.projections()
 	if self.BiasMade {
 		params = append(params, tensor("relative_attention_bias.weight", model.buckets, self.Heads))
@@ -30,7 +30,7 @@ func (model *t5) block(modules *builder, name string, first bool, encoder string
 	ff := "layer.1"
 	if encoder != "" {
 		cross := model.attention
-		cross.Cross, cross.BiasMade = true, first
+		cross.Cross, cross.BiasMade, cross.BiasOwn = true, first || model.tables, model.tables
 		model.sublayer(modules, dot(name, "layer.1"), "EncDecAttention", cross, encoder, model.projections())
 		ff = "layer.2"
 	}
