@@ -174,10 +174,10 @@ type Attention struct {
 	OwnScores bool `json:"own_scores,omitzero"`
 	// Dropout: in training the result passes a dropout, which keeps a mask.
 	Dropout bool `json:"dropout,omitzero"`
-	// HeldScores are tensors of the scores' size that variables hold in addition: of the
+	// ExtraScores are tensors of the scores' size of variables in addition: of the
 	// block before, which returns its weights (modeling_mpt.py), and the product
 	// before its mask (modeling_bloom.py).
-	HeldScores int64 `json:"held_scores,omitzero"`
+	ExtraScores int64 `json:"extra_scores,omitzero"`
 }
 
 // MLP is a feed-forward network Dim → Hidden → Dim.
@@ -197,9 +197,9 @@ type MLP struct {
 	Dropout bool `json:"dropout,omitzero"`
 	// InnerDropout: what the last linear layer reads has passed one, too (modeling_t5.py).
 	InnerDropout bool `json:"inner_dropout,omitzero"`
-	// Held are tensors of its input's size that the block's forward has in variables while
+	// Extra are tensors of its input's size that the block's forward has in variables while
 	// it runs, in addition to a llama's (modeling_stablelm.py, StableLmDecoderLayer.forward).
-	Held int64 `json:"held,omitzero"`
+	Extra int64 `json:"extra,omitzero"`
 }
 
 // MoE is a mixture of expert MLPs after a router.

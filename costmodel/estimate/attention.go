@@ -66,8 +66,9 @@ func mixers(_ *costmodel.Table, model *layers.Model) []costmodel.Message {
 	if !mixesTwo(model.Graph) || model.Workload.Mode == costmodel.Load {
 		return nil
 	}
-	if model.Workload.Kernels == value.PackageKernels {
-		return []costmodel.Message{costmodel.Messagef("mixers of Mamba-2 run by mamba-ssm and causal-conv1d: without these packages Transformers' own code takes many times as much (%v)", costmodel.Set("kernels", value.TorchKernels))}
+	run, other := "Transformers' own code, as without packages; with mamba-ssm and causal-conv1d they take far less", value.PackageKernels
+	if model.Workload.Kernels == other {
+		run, other = "mamba-ssm and causal-conv1d; without these packages they take many times as much", value.TorchKernels
 	}
-	return []costmodel.Message{costmodel.Messagef("mixers of Mamba-2 run by Transformers' own code, as without packages; with mamba-ssm and causal-conv1d they take far less (%v)", costmodel.Set("kernels", value.PackageKernels))}
+	return []costmodel.Message{costmodel.Messagef("mixers of Mamba-2 run by %s (%v)", run, costmodel.Set("kernels", other))}
 }

@@ -12,7 +12,7 @@ type feedForward struct {
 	// up and down are the names of a feed-forward without a gate; empty: it
 	// has one.
 	up, down string
-	held     int64               // as in [modelgraph.MLP]
+	more     int64               // Extra of [modelgraph.MLP]
 	extra    []modelgraph.Tensor // after the projections
 }
 
@@ -26,7 +26,7 @@ func (ffn feedForward) part() part {
 		op := modelgraph.MLP{Dim: ffn.dim, Hidden: ffn.hidden, Activation: ffn.activation, Dropout: ffn.dropout}
 		return part{op: op, params: join(linearParams(ffn.up, ffn.dim, ffn.hidden, ffn.bias), linearParams(ffn.down, ffn.hidden, ffn.dim, ffn.bias), ffn.extra)}
 	}
-	op := modelgraph.MLP{Dim: ffn.dim, Hidden: ffn.hidden, Gated: true, Fused: ffn.fused, Activation: ffn.activation, Held: ffn.held, Dropout: ffn.dropout}
+	op := modelgraph.MLP{Dim: ffn.dim, Hidden: ffn.hidden, Gated: true, Fused: ffn.fused, Activation: ffn.activation, Extra: ffn.more, Dropout: ffn.dropout}
 	return part{op: op, params: append(modelgraph.Params(op, func(string) bool { return ffn.bias }), ffn.extra...)}
 }
 

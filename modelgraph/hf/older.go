@@ -189,7 +189,7 @@ func mpt(cfg *config) *decoder {
 	model.form = blockForm{attnNorm: "norm_1", attn: "attn", ffnNorm: "norm_2", ffn: "ffn", order: []string{"norm_1", "attn", "norm_2", "ffn"}}
 	model.names = decoderNames{base: "transformer", embed: "wte", layers: "blocks", norm: "norm_f"}
 	model.attn.names = attentionNames{fused: "Wqkv", out: "out_proj"}
-	model.attn.eager, model.attn.scoreBias, model.attn.unturned, model.attn.heldScores = true, "alibi", true, 1
+	model.attn.eager, model.attn.scoreBias, model.attn.unturned, model.attn.extraScores = true, "alibi", true, 1
 	if names := cfg.strs("architectures"); len(names) > 0 && names[0] == "MPTForCausalLM" {
 		mosaic(cfg)
 	}

@@ -125,7 +125,7 @@ func stablelm(cfg *config) *decoder {
 	if cfg.on("use_parallel_residual") {
 		model.form = parallelBlock
 	} else {
-		model.mlp.held = 2 // the first norm's output and attention's
+		model.mlp.more = 2 // the first norm's output and attention's
 	}
 	if cfg.on("qk_layernorm") {
 		if most := int64(1_000_000); model.attn.heads > most/max(1, model.layers) {

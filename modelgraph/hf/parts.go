@@ -61,8 +61,8 @@ func (model *parts) done() *decoder {
 }
 
 // dropped is a dropout after attention and after the feed-forward, by the named field.
-func (model *parts) dropped(otherwise float64, name string) {
-	drops := model.cfg.float(otherwise, name) > 0
+func (model *parts) dropped(standard float64, name string) {
+	drops := model.cfg.float(standard, name) > 0
 	model.attn.dropout, model.mlp.dropout = drops, drops
 }
 

@@ -25,11 +25,11 @@ type oracleCell struct {
 	Config           json.RawMessage
 	Batch, Seq, LoRA int64
 	Peak             int64
-	drawn
+	sampled
 }
 
-// drawn is what a row of a GPU has in addition (fixtures/measured/peaks_h200.jsonl).
-type drawn struct {
+// sampled is what a row of a GPU has in addition (fixtures/measured/peaks_h200.jsonl).
+type sampled struct {
 	Name      string
 	Predicted int64 // by devmap.measure, before the run
 	Corrected int64 // once a fault of it that the run showed was corrected
@@ -136,9 +136,9 @@ func (cell *oracleCell) off(t *testing.T, gpu catalogue.GPU) (off, stated float6
 	return float64(predicted[0].Predicted.PeakAllocatedBytes)/float64(cell.Peak) - 1, costs.Band
 }
 
-// TestDrawnRows compares rows of an H200 whose configs were drawn: devmap.measure is
+// TestSampledRows compares rows of an H200 whose configs were sampled: devmap.measure is
 // within 0.1 % in all rows but one, corrections counted, and plans are inside the band that they state.
-func TestDrawnRows(t *testing.T) {
+func TestSampledRows(t *testing.T) {
 	gpu, err := catalogue.Find("h200-141gb")
 	if err != nil {
 		t.Fatal(err)
@@ -160,7 +160,7 @@ func TestDrawnRows(t *testing.T) {
 		rows++
 		traced := float64(cmp.Or(row.Corrected, row.Predicted))/float64(row.Peak) - 1
 		within := 0.001
-		if row.Name == "minicpm3 drawn" { // 3.25 MiB of 450 MiB: the cause was not found
+		if row.Name == "minicpm3 sampled" { // 3.25 MiB of 450 MiB: the cause was not found
 			within = 0.008
 		}
 		if max(traced, -traced) > within {

@@ -174,7 +174,7 @@ func scoresInferred(cost *Cost, op attention, dims *geo, shape *Shape) {
 		// softmax in addition to the scores, and those in its type
 		// (Softmax.cpp, softmax: toType, but for fp16); no output yet.
 		softmax := (cast+2*result)*dims.scores + dims.repeated*element
-		softmax += op.HeldScores * element * dims.scores
+		softmax += op.ExtraScores * element * dims.scores
 		cost.Memory.Forward = max(cost.Memory.Forward, stream+element*tokens*(op.Dim+dims.q)+element*dims.kvTokens*(dims.k+dims.v)+softmax+cost.Memory.KV)
 	}
 }

@@ -69,7 +69,7 @@ func savedByMath(op *attention, dims *geo, shape *Shape) int64 {
 		dropped = 5 * dims.scores
 	}
 	if hasBias(op, shape) {
-		dropped += biasKept(op, shape)
+		dropped += biasSaved(op, shape)
 	}
 	return dropped + 4*shape.Tokens*dims.q + 4*dims.kvTokens*(dims.q+dims.out) + 4*dims.scores + shape.elementBytes()*shape.Tokens*dims.out
 }
@@ -98,9 +98,9 @@ func biasBytes(op *attention, shape *Shape) int64 {
 	return shape.elementBytes() * op.Heads * shape.Length * keys
 }
 
-// biasKept is what it keeps for backward: the buckets that the table was read by, the
+// biasSaved is what it keeps for backward: the buckets that the table was read by, the
 // zeros, and where the causal mask is (sdpa_attention.py: torch.where).
-func biasKept(op *attention, shape *Shape) (bytes int64) {
+func biasSaved(op *attention, shape *Shape) (bytes int64) {
 	if op.BiasMade && op.Cross {
 		return biasBytes(op, shape)
 	}
@@ -132,7 +132,7 @@ func (op attention) kernelSaved(dims *geo, shape *Shape) int64 {
 		return savedByMath(&op, dims, shape)
 	}
 	if op.Cross && hasBias(&op, shape) {
-		saved += biasKept(&op, shape)
+		saved += biasSaved(&op, shape)
 	}
 	if unpads(&op, dims, shape) {
 		saved += element * (shape.Real*dims.out - (tokens-shape.Real)*(dims.q+dims.made(op)))

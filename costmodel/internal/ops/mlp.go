@@ -49,7 +49,7 @@ func (op mlp) cost(shape *Shape) Cost {
 	if shape.Train {
 		cost.Memory.Forward = max(cost.Memory.Forward, 2*stream+element*op.Dim*tokens+cost.Memory.Saved)
 	}
-	cost.Memory.Forward += shape.reduced(op.Dim) + op.Held*stream
+	cost.Memory.Forward += shape.reduced(op.Dim) + op.Extra*stream
 	if op.LayerScale {
 		cost.Memory.Saved += shape.streamBytes() * op.Dim * tokens
 	}

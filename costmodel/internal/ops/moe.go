@@ -60,7 +60,7 @@ func (op moe) cost(shape *Shape) Cost {
 		// fp32 input and weight.
 		cost.Memory.Saved += 4 * op.Dim * (tokens + op.Experts)
 	}
-	cost.weightedBack(op, shape)
+	op.weightedBack(&cost, shape)
 	down := min(shape.NewGrads, shape.weightBytes()*op.Experts*op.Dim*op.Hidden)
 	cost.peak(
 		// the product's gradient, and those of both factors; the experts' output
@@ -96,7 +96,7 @@ func (op moe) weighted(shape *Shape) int64 {
 
 // weightedBack goes back through the weighted sum: the gradient put back in order, that of
 // the output, its product with the output, and the gradient's cast.
-func (cost *Cost) weightedBack(op moe, shape *Shape) {
+func (op moe) weightedBack(cost *Cost, shape *Shape) {
 	if op.Dense {
 		return
 	}
@@ -110,7 +110,7 @@ func (cost *Cost) weightedBack(op moe, shape *Shape) {
 // freeze drops the gathered input and the product of each expert.
 func (op moe) freeze(cost *Cost, shape *Shape) {
 	op.fold(cost, shape)
-	cost.weightedBack(op, shape)
+	op.weightedBack(cost, shape)
 	if op.SharedHidden > 0 {
 		cost.Memory.Saved -= shape.elementBytes() * op.SharedHidden * shape.Tokens
 	}

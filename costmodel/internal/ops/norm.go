@@ -38,7 +38,7 @@ func (op norm) eager(shape *Shape) (cost Cost) {
 		cost.oneKernelNorm(shape, hN, out)
 		return cost
 	}
-	defer func() { cost.Memory.Saved += op.kept(shape) }()
+	defer func() { cost.Memory.Saved += op.more(shape) }()
 	switch op.Style {
 	case modelgraph.LayerNorm:
 		layerNorm(&cost, op, shape, out)
@@ -69,8 +69,8 @@ func (op norm) eager(shape *Shape) (cost Cost) {
 	return cost
 }
 
-// kept is what the norm keeps in addition: its input as it is, and a dropout's mask.
-func (op norm) kept(shape *Shape) (bytes int64) {
+// more is what the norm keeps in addition: its input as it is, and a dropout's mask.
+func (op norm) more(shape *Shape) (bytes int64) {
 	if op.OwnInput && shape.half() {
 		bytes = shape.streamBytes() * op.Dim * shape.Tokens
 	}
@@ -148,7 +148,7 @@ func (cost *Cost) oneKernelNorm(shape *Shape, hN, out int64) {
 // tensor. The output is kept where the linear layers that read it do.
 func (op norm) freeze(cost *Cost, shape *Shape) {
 	hN := op.Dim * shape.Tokens
-	cost.Memory.Saved = 4*hN + 4*shape.Tokens + op.kept(shape)
+	cost.Memory.Saved = 4*hN + 4*shape.Tokens + op.more(shape)
 	back := shape.streamBytes()*hN + 20*hN // pow's backward holds five fp32 tensors
 	if shape.HeadAlone {
 		back = 20 * hN // no residual; the head's gradient is cast and goes

@@ -68,7 +68,7 @@ func expertAdapters(layer *modelgraph.Layer, params map[string]int64, rank int64
 }
 
 // adapters are those of layer i.
-func (model *Model) adapters(i int, projections []Projection) (out []ops.Adapter) {
+func adapters(model *Model, i int, projections []Projection) (out []ops.Adapter) {
 	layer, workload := model.Layers[i].Layer, &model.Workload
 	if workload.LoRARank == 0 {
 		return nil

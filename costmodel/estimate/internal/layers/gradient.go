@@ -15,7 +15,7 @@ func (model *Model) gradients() {
 	last := make(map[string]int)   // owner → the layer that uses it last
 	lowest := make(map[string]int) // and first
 	model.eachGradient(func(i int, owner string, _ int64) {
-		i = model.order(i)
+		i = order(model, i)
 		if _, ok := lowest[owner]; !ok {
 			lowest[owner] = i
 		}
@@ -23,7 +23,7 @@ func (model *Model) gradients() {
 	})
 	model.eachGradient(func(i int, owner string, size int64) {
 		grads := &model.Layers[i].Grads
-		i = model.order(i)
+		i = order(model, i)
 		if last[owner] == i {
 			grads.First += size
 		} else {
@@ -47,7 +47,7 @@ func (model *Model) gradients() {
 
 // order is a layer's place in a forward, as far as ties need it: a head runs last, though
 // encoders have it first (modeling_roberta.py, RobertaForMaskedLM).
-func (model *Model) order(i int) int {
+func order(model *Model, i int) int {
 	if _, last := model.Layers[i].Op.(modelgraph.Head); last {
 		return i + len(model.Layers)
 	}

@@ -17,7 +17,7 @@ func (model *Model) parts(i int) {
 	for j := range projections {
 		whole.linear[projections[j].Param] = &projections[j]
 	}
-	whole.Adapters = model.adapters(i, projections)
+	whole.Adapters = adapters(model, i, projections)
 	layer.Whole, layer.Shard = whole, whole
 	if model.Rules.Cut {
 		layer.Shard = whole.cut(shard.RuleOf(workload), workload.ShardDegree)

@@ -13,14 +13,14 @@ import (
 
 // shapes is one micro-batch as every layer sees it.
 func (model *Model) shapes() {
-	alone, inputs, held := headAlone(model.Graph), inputs(model.Graph), held(model.Graph)
+	alone, inputs, stays := headAlone(model.Graph), inputs(model.Graph), stays(model.Graph)
 	var reached []bool
 	if model.Frozen {
 		reached = model.inputGrads()
 	}
 	for i := range model.Layers {
 		shape := model.shape(i)
-		shape.HeadAlone, shape.Inputs, shape.Held = alone[i], i == inputs, held[i]
+		shape.HeadAlone, shape.Inputs, shape.Stays = alone[i], i == inputs, stays[i]
 		shape.Parallel = model.parallel(i)
 		shape.InputShared = model.sharesInput(i)
 		shape.StreamInput = readsStream(model, i) && (!shape.Recompute || !model.entersUnit(i))
@@ -256,10 +256,10 @@ func inputs(graph *modelgraph.Graph) int {
 	return embedding(graph)
 }
 
-// held marks what a decoder's forward keeps that reads another stack: that stack's output,
+// stays marks what a decoder's forward keeps that reads another stack: that stack's output,
 // and the embeddings of its own tokens (modeling_t5.py, T5Stack.forward: inputs_embeds;
 // modeling_bart.py, BartDecoder.forward).
-func held(graph *modelgraph.Graph) []bool {
+func stays(graph *modelgraph.Graph) []bool {
 	out, crosses := make([]bool, len(graph.Layers)), false
 	for i := range graph.Layers {
 		layer := &graph.Layers[i]
