@@ -37,9 +37,9 @@ type Shape struct {
 	// Inputs: the layer embeds a decoder's tokens; the model's forward keeps
 	// its output in a variable.
 	Inputs bool
-	// Stays: another stack's output that a decoder reads, or the tokens' embeddings of such
+	// Persists: another stack's output that a decoder reads, or the tokens' embeddings of such
 	// a decoder. The model's forward keeps the output in a variable.
-	Stays bool
+	Persists bool
 	// Images: sequences have images.
 	Images bool
 	// Scatter: image features take the places of tokens in the layer's output.

@@ -13,14 +13,14 @@ import (
 
 // shapes is one micro-batch as every layer sees it.
 func (model *Model) shapes() {
-	alone, inputs, stays := headAlone(model.Graph), inputs(model.Graph), stays(model.Graph)
+	alone, inputs, persist := headAlone(model.Graph), inputs(model.Graph), persisting(model.Graph)
 	var reached []bool
 	if model.Frozen {
 		reached = model.inputGrads()
 	}
 	for i := range model.Layers {
 		shape := model.shape(i)
-		shape.HeadAlone, shape.Inputs, shape.Stays = alone[i], i == inputs, stays[i]
+		shape.HeadAlone, shape.Inputs, shape.Persists = alone[i], i == inputs, persist[i]
 		shape.Parallel = model.parallel(i)
 		shape.InputShared = model.sharesInput(i)
 		shape.StreamInput = readsStream(model, i) && (!shape.Recompute || !model.entersUnit(i))
@@ -256,10 +256,10 @@ func inputs(graph *modelgraph.Graph) int {
 	return embedding(graph)
 }
 
-// stays marks what a decoder's forward keeps that reads another stack: that stack's output,
+// persisting marks what a decoder's forward keeps that reads another stack: that stack's output,
 // and the embeddings of its own tokens (modeling_t5.py, T5Stack.forward: inputs_embeds;
 // modeling_bart.py, BartDecoder.forward).
-func stays(graph *modelgraph.Graph) []bool {
+func persisting(graph *modelgraph.Graph) []bool {
 	out, crosses := make([]bool, len(graph.Layers)), false
 	for i := range graph.Layers {
 		layer := &graph.Layers[i]
