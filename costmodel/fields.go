@@ -73,6 +73,7 @@ var fields = described([]Field{
 	unlessDefault(named("float8", "off", []string{value.Tensorwise, value.TensorwiseGathered, value.Rowwise}, func(workload *Workload) *string { return &workload.Float8 })),
 	unlessDefault(named("loss", value.LossEager, []string{value.LossEager, value.LossChunked, value.LossFused, value.LossTiled}, func(workload *Workload) *string { return &workload.Loss })),
 	unlessDefault(named("attention", value.SDPA, []string{value.SDPA, value.EagerAttention, value.FlashAttention}, func(workload *Workload) *string { return &workload.Attention })),
+	unlessDefault(named("kernels", value.TorchKernels, []string{value.TorchKernels, value.PackageKernels}, func(workload *Workload) *string { return &workload.Kernels })),
 	toggle("liger", func(workload *Workload) *bool { return &workload.Liger }),
 	toggle("compile", func(workload *Workload) *bool { return &workload.Compile }),
 	toggle("loss_only", func(workload *Workload) *bool { return &workload.LossOnly }),

@@ -104,6 +104,9 @@ type Workload struct {
 	Loss string `json:"loss,omitzero"`
 	// Attention is the kernel of attention: sdpa, eager or flash; empty: sdpa.
 	Attention string `json:"attention,omitzero"`
+	// Kernels are those of Mamba-2's mixers: torch (Transformers' own code), or package
+	// (mamba-ssm with causal-conv1d); empty: torch.
+	Kernels string `json:"kernels,omitzero"`
 	// Liger: Liger's kernels are in the place of the norms, the MLPs, the rotation and
 	// the loss of decoders (TrainingArguments.use_liger_kernel).
 	Liger bool `json:"liger,omitzero"`

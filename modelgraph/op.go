@@ -20,6 +20,8 @@ type Embedding struct {
 	// Padding is 1 + the row that no gradient reaches (nn.Embedding:
 	// padding_idx); 0: none.
 	Padding int64 `json:"padding,omitzero"`
+	// Dropout: in training the rows pass a dropout, which keeps a mask.
+	Dropout bool `json:"dropout,omitzero"`
 }
 
 // The meanings of a row of an [Embedding].
@@ -53,6 +55,11 @@ type Norm struct {
 	FP32 bool `json:"fp32,omitzero"`
 	// Eager: a LayerNorm of Python operations in fp32 (modeling_cohere.py).
 	Eager bool `json:"eager,omitzero"`
+	// OwnInput: the input in its own type multiplies 1/σ, so that it is kept in
+	// addition to its fp32 copy (modeling_t5.py, T5LayerNorm).
+	OwnInput bool `json:"own_input,omitzero"`
+	// Dropout is as in [Embedding].
+	Dropout bool `json:"dropout,omitzero"`
 }
 
 // Attention is self-attention, or attention to an encoder's output.
@@ -121,6 +128,10 @@ type Attention struct {
 	// (Longformer): tokens that see all, and that all see, in addition to a window,
 	// with queries, keys and values of their own.
 	ScoreBias string `json:"score_bias,omitzero"`
+	// BiasMade: the layer makes that bias, which later layers of its stack share.
+	BiasMade bool `json:"bias_made,omitzero"`
+	// BiasOwn: every layer makes its own (modeling_umt5.py).
+	BiasOwn bool `json:"bias_own,omitzero"`
 	// SoftCap: the scores pass through a scaled tanh where the kernel has one:
 	// eager and flash, not SDPA (Gemma 2).
 	SoftCap bool `json:"soft_cap,omitzero"`
@@ -163,6 +174,10 @@ type Attention struct {
 	OwnScores bool `json:"own_scores,omitzero"`
 	// Dropout: in training the result passes a dropout, which keeps a mask.
 	Dropout bool `json:"dropout,omitzero"`
+	// ExtraScores are tensors of the scores' size of variables in addition: of the
+	// block before, which returns its weights (modeling_mpt.py), and the product
+	// before its mask (modeling_bloom.py).
+	ExtraScores int64 `json:"extra_scores,omitzero"`
 }
 
 // MLP is a feed-forward network Dim → Hidden → Dim.
@@ -180,6 +195,11 @@ type MLP struct {
 	LayerScale bool `json:"layer_scale,omitzero"`
 	// Dropout is as in [Attention].
 	Dropout bool `json:"dropout,omitzero"`
+	// InnerDropout: what the last linear layer reads has passed one, too (modeling_t5.py).
+	InnerDropout bool `json:"inner_dropout,omitzero"`
+	// Extra are tensors of its input's size that the block's forward has in variables while
+	// it runs, in addition to a llama's (modeling_stablelm.py, StableLmDecoderLayer.forward).
+	Extra int64 `json:"extra,omitzero"`
 }
 
 // MoE is a mixture of expert MLPs after a router.
@@ -190,9 +210,11 @@ type MoE struct {
 	TopK    int64 `json:"top_k"`
 	// SharedHidden is the width of the experts that every token passes.
 	SharedHidden int64 `json:"shared_hidden,omitzero"`
-	// FP32Routing: the router runs in fp32 and its weights stay so, which
-	// makes the weighted experts' output fp32 (DeepSeek-V3).
+	// FP32Routing: the router runs in fp32 (DeepSeek-V3).
 	FP32Routing bool `json:"fp32_routing,omitzero"`
+	// CastWeights: the router's weights take the type of the tokens; else they are
+	// fp32 (modeling_qwen3_moe.py, Qwen3MoeTopKRouter; modeling_mixtral.py).
+	CastWeights bool `json:"cast_weights,omitzero"`
 	// Clamped: gate and up have biases and are clamped (modeling_gpt_oss.py).
 	Clamped bool `json:"clamped,omitzero"`
 	// Dense: every expert computes every token, which its share scaled before
@@ -263,6 +285,8 @@ type StateSpace struct {
 	Groups int64 `json:"groups,omitzero"`
 	// Chunk is the tokens whose products are made at once.
 	Chunk int64 `json:"chunk,omitzero"`
+	// Delta: the gated delta rule (modeling_qwen3_next.py), not Mamba-2.
+	Delta bool `json:"delta,omitzero"`
 }
 
 // Rotary computes the cosines and sines of rotary positions, HeadDim wide.

@@ -2,8 +2,11 @@ package estimate
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
+	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
@@ -40,4 +43,32 @@ func checkFlash(graph *modelgraph.Graph, workload *costmodel.Workload) error {
 		}
 	}
 	return nil
+}
+
+// mixesTwo reports a model with mixers of Mamba-2.
+func mixesTwo(graph *modelgraph.Graph) bool {
+	return slices.ContainsFunc(graph.Layers, func(layer modelgraph.Layer) bool {
+		mixer, ok := layer.Op.(modelgraph.StateSpace)
+		return ok && ops.MambaTwo(mixer)
+	})
+}
+
+// checkKernels refuses a source of kernels where there are none to choose.
+func checkKernels(graph *modelgraph.Graph, workload *costmodel.Workload) error {
+	if workload.Kernels == "" || mixesTwo(graph) {
+		return nil
+	}
+	return refuse("kernels", workload.Kernels, "it chooses what runs Mamba-2's mixers, which this model has not: leave it out")
+}
+
+// mixers names the kernels of Mamba-2 that are counted.
+func mixers(_ *costmodel.Table, model *layers.Model) []costmodel.Message {
+	if !mixesTwo(model.Graph) || model.Workload.Mode == costmodel.Load {
+		return nil
+	}
+	run, other := "Transformers' own code, as without packages; with mamba-ssm and causal-conv1d they take far less", value.PackageKernels
+	if model.Workload.Kernels == other {
+		run, other = "mamba-ssm and causal-conv1d; without these packages they take many times as much", value.TorchKernels
+	}
+	return []costmodel.Message{costmodel.Messagef("mixers of Mamba-2 run by %s (%v)", run, costmodel.Set("kernels", other))}
 }

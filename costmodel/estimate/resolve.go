@@ -66,6 +66,7 @@ func Resolve(graph *modelgraph.Graph, workload costmodel.Workload) (costmodel.Wo
 		func() error { return checkFrozen(loaded, &workload, runtime) },
 		func() error { return checkDropout(&workload) },
 		func() error { return checkFlash(graph, &workload) },
+		func() error { return checkKernels(graph, &workload) },
 		func() error { return checkProgram(graph, &workload) },
 		func() error { return checkDecoder(graph, &workload) },
 		func() error { return checkFloat8(graph, &workload) },

@@ -36,6 +36,7 @@ func readBloom(cfg *config) *bloom {
 		tied:         cfg.bool(true, "tie_word_embeddings"),
 	}
 	model.attention.Fused = true
+	model.attention.ExtraScores = 2
 	model.attention.Eager, model.attention.ScoreBias = true, "alibi" // ALiBi by baddbmm; the class has no SDPA path
 	return model
 }

@@ -109,7 +109,7 @@ func TestClassicFlow(t *testing.T) {
 		},
 		{
 			`{"model_type": "t5", "feed_forward_proj": "gated-gelu"}`, "encoder.block.0.layer.1.DenseReluDense",
-			modelgraph.MLP{Dim: 512, Hidden: 2048, Gated: true, Activation: "gelu_new", Dropout: true},
+			modelgraph.MLP{Dim: 512, Hidden: 2048, Gated: true, Activation: "gelu_new", Dropout: true, InnerDropout: true},
 			[]string{"encoder.block.0.layer.1.layer_norm", "encoder.block.0.layer.0.SelfAttention"},
 			modelgraph.Stream{},
 		},
@@ -139,7 +139,7 @@ func TestClassicFlow(t *testing.T) {
 		},
 		{
 			`{"model_type": "bloom", "apply_residual_connection_post_layernorm": true}`, "transformer.h.0.self_attention",
-			modelgraph.Attention{Dim: 64, Heads: 8, KVHeads: 8, HeadDim: 8, Fused: true, Eager: true, ScoreBias: "alibi"},
+			modelgraph.Attention{Dim: 64, Heads: 8, KVHeads: 8, HeadDim: 8, Fused: true, Eager: true, ScoreBias: "alibi", ExtraScores: 2},
 			[]string{"transformer.h.0.input_layernorm", "transformer.h.0.input_layernorm"},
 			modelgraph.Stream{},
 		},

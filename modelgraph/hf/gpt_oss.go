@@ -12,7 +12,7 @@ func gptOSS(cfg *config) *decoder {
 	model.attn.sinks, model.attn.eager, model.attn.ownScores, model.normFP32 = true, true, true, true
 	experts := routed(cfg, moe{
 		dim: model.hidden, hidden: model.mlp.hidden, experts: cfg.pos(0, "num_experts", "num_local_experts"), activation: model.mlp.activation,
-		clamped: true,
+		clamped: true, castWeights: true,
 	}, 0)
 	model.sliding(readWindow(cfg, 0), alternate)
 	model.ffn = func(int64) part { return experts.gptOSS() }

@@ -175,7 +175,7 @@ func graniteMoEHybrid(cfg *config) *decoder {
 	}
 	model.ffn = func(int64) part { return all }
 	if count := cfg.orZero("num_local_experts"); count > 0 {
-		experts := routed(cfg, moe{dim: model.hidden, hidden: model.mlp.hidden, experts: count, activation: model.mlp.activation, names: moeNames{router: "router"}}, 0)
+		experts := routed(cfg, moe{castWeights: true, dim: model.hidden, hidden: model.mlp.hidden, experts: count, activation: model.mlp.activation, names: moeNames{router: "router"}}, 0)
 		form.ffn, form.ffnParallel = "block_sparse_moe", "shared_mlp"
 		form.order = []string{"input_layernorm", "post_attention_layernorm", "block_sparse_moe", "shared_mlp", "mamba"}
 		model.ffn, model.ffnParallel = func(int64) part { return experts.part() }, model.ffn

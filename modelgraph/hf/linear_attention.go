@@ -29,7 +29,7 @@ func deltaNet(cfg *config, hidden int64, apart bool) part {
 	value := cfg.product("linear_value_head_dim", heads, cfg.pos(0, "linear_value_head_dim"))
 	state, kernel := cfg.pos(0, "linear_key_head_dim"), cfg.pos(0, "linear_conv_kernel_dim")
 	key := cfg.product("linear_key_head_dim", groups, state)
-	p := part{op: modelgraph.StateSpace{Dim: hidden, Inner: value, State: state, Kernel: kernel, Heads: heads, Groups: groups, Chunk: 64}}
+	p := part{op: modelgraph.StateSpace{Dim: hidden, Inner: value, State: state, Kernel: kernel, Heads: heads, Groups: groups, Chunk: 64, Delta: true}}
 	p.params = []modelgraph.Tensor{tensor("dt_bias", heads), tensor("A_log", heads), tensor("conv1d.weight", 2*key+value, 1, kernel)}
 	norm, out := normParams("norm", value/heads, false), linearParams("out_proj", value, hidden, false)
 	if apart {

@@ -59,6 +59,7 @@ func ministral3(cfg *config) *decoder { return ministral(cfg) }
 func seedOSS(cfg *config) *decoder {
 	model := llamaParts(cfg)
 	model.attn.outBias = cfg.on("attention_out_bias")
+	model.dropped(0.1, "residual_dropout")
 	return model.done()
 }
 
@@ -138,6 +139,7 @@ func starcoder2(cfg *config) *decoder {
 	bias := cfg.on("use_bias")
 	model.attn.bias, model.attn.outBias, model.mlp.bias = bias, bias, bias
 	model.mlp.up, model.mlp.down = "c_fc", "c_proj"
+	model.dropped(0, "residual_dropout")
 	model.attn.window = readWindow(cfg, 0)
 	return model.done()
 }

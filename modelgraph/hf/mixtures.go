@@ -26,7 +26,7 @@ func qwen2MoE(cfg *config) *decoder {
 func (model *parts) qwenExperts() {
 	cfg := model.cfg
 	experts := routed(cfg, moe{
-		dim: model.hidden, hidden: cfg.pos(0, "moe_intermediate_size"), experts: cfg.dim(0, "num_experts"), activation: model.mlp.activation,
+		castWeights: true, dim: model.hidden, hidden: cfg.pos(0, "moe_intermediate_size"), experts: cfg.dim(0, "num_experts"), activation: model.mlp.activation,
 		shared: cfg.pos(0, "shared_expert_intermediate_size"),
 		names:  moeNames{router: "gate", shared: "shared_expert", sharedGate: "shared_expert_gate"},
 	}, 0)
@@ -47,7 +47,7 @@ func olmoe(cfg *config) *decoder {
 	model := llamaParts(cfg)
 	model.attn.qkNorm, model.attn.qkNormWhole = modelgraph.RMSNorm, true
 	experts := routed(cfg, moe{
-		dim: model.hidden, hidden: model.mlp.hidden, experts: cfg.pos(0, "num_experts"), activation: model.mlp.activation,
+		castWeights: true, dim: model.hidden, hidden: model.mlp.hidden, experts: cfg.pos(0, "num_experts"), activation: model.mlp.activation,
 		names: moeNames{router: "gate"},
 	}, 0)
 	model.ffn = func(int64) part { return experts.part() }
@@ -60,7 +60,7 @@ func phimoe(cfg *config) *decoder {
 	model.layerNorms()
 	model.headBias = cfg.on("lm_head_bias")
 	experts := routed(cfg, moe{
-		dim: model.hidden, hidden: model.mlp.hidden, experts: cfg.pos(0, "num_local_experts"), activation: model.mlp.activation,
+		castWeights: true, dim: model.hidden, hidden: model.mlp.hidden, experts: cfg.pos(0, "num_local_experts"), activation: model.mlp.activation,
 		names: moeNames{router: "router"},
 	}, 0)
 	model.ffn = func(int64) part { return experts.part() }
@@ -72,7 +72,7 @@ func graniteMoE(cfg *config) *decoder {
 	model := llamaParts(cfg)
 	model.scaled = true
 	experts := routed(cfg, moe{
-		dim: model.hidden, hidden: model.mlp.hidden, experts: cfg.pos(0, "num_local_experts"), activation: model.mlp.activation,
+		castWeights: true, dim: model.hidden, hidden: model.mlp.hidden, experts: cfg.pos(0, "num_local_experts"), activation: model.mlp.activation,
 		names: moeNames{router: "router"},
 	}, 0)
 	model.form = llamaBlock
@@ -91,7 +91,7 @@ func hunyuanMoE(cfg *config) *decoder {
 	experts, topK := cfg.perLayer("num_experts", model.layers), cfg.perLayer("moe_topk", model.layers)
 	model.ffn = func(i int64) part {
 		return moe{
-			dim: model.hidden, hidden: model.mlp.hidden, experts: experts[i], topK: topK[i], shared: model.mlp.hidden,
+			fp32Routing: true, dim: model.hidden, hidden: model.mlp.hidden, experts: experts[i], topK: topK[i], shared: model.mlp.hidden,
 			activation: model.mlp.activation, names: moeNames{router: "gate.wg", shared: "shared_mlp"},
 		}.part()
 	}
@@ -202,7 +202,7 @@ func ernieMoE(cfg *config) *decoder {
 	bias := cfg.on("use_bias")
 	model.attn.bias, model.attn.outBias, model.mlp.bias, model.headBias = bias, bias, bias, bias
 	experts := moe{
-		dim: model.hidden, hidden: cfg.pos(0, "moe_intermediate_size"), experts: cfg.pos(0, "moe_num_experts"), topK: cfg.pos(0, "moe_k"),
+		fp32Routing: true, castWeights: true, dim: model.hidden, hidden: cfg.pos(0, "moe_intermediate_size"), experts: cfg.pos(0, "moe_num_experts"), topK: cfg.pos(0, "moe_k"),
 		activation: model.mlp.activation, names: moeNames{router: "gate", shared: "shared_experts", sharedBias: bias},
 	}
 	experts.shared = cfg.product("moe_num_shared_experts", experts.hidden, cfg.dim(0, "moe_num_shared_experts"))
@@ -226,7 +226,7 @@ func deepseekV2(cfg *config) *decoder {
 	model := llamaParts(cfg)
 	attn := latentAttention(cfg, model.hidden)
 	experts := moe{
-		dim: model.hidden, hidden: cfg.pos(0, "moe_intermediate_size"), experts: cfg.pos(0, "n_routed_experts"), activation: model.mlp.activation,
+		fp32Routing: true, dim: model.hidden, hidden: cfg.pos(0, "moe_intermediate_size"), experts: cfg.pos(0, "n_routed_experts"), activation: model.mlp.activation,
 		names: moeNames{router: "gate", last: true, shared: "shared_experts", sharedBias: model.mlp.bias},
 	}
 	experts.shared = cfg.product("n_shared_experts", experts.hidden, cfg.dim(0, "n_shared_experts"))

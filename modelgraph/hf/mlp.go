@@ -7,10 +7,12 @@ import "github.com/devmap-dev/devmap/modelgraph"
 type feedForward struct {
 	dim, hidden int64
 	bias, fused bool
+	dropout     bool // of the result
 	activation  string
 	// up and down are the names of a feed-forward without a gate; empty: it
 	// has one.
 	up, down string
+	more     int64               // Extra of [modelgraph.MLP]
 	extra    []modelgraph.Tensor // after the projections
 }
 
@@ -21,10 +23,10 @@ func gatedMLP(cfg *config, dim, hidden int64, activation string) feedForward {
 
 func (ffn feedForward) part() part {
 	if ffn.up != "" {
-		op := modelgraph.MLP{Dim: ffn.dim, Hidden: ffn.hidden, Activation: ffn.activation}
+		op := modelgraph.MLP{Dim: ffn.dim, Hidden: ffn.hidden, Activation: ffn.activation, Dropout: ffn.dropout}
 		return part{op: op, params: join(linearParams(ffn.up, ffn.dim, ffn.hidden, ffn.bias), linearParams(ffn.down, ffn.hidden, ffn.dim, ffn.bias), ffn.extra)}
 	}
-	op := modelgraph.MLP{Dim: ffn.dim, Hidden: ffn.hidden, Gated: true, Fused: ffn.fused, Activation: ffn.activation}
+	op := modelgraph.MLP{Dim: ffn.dim, Hidden: ffn.hidden, Gated: true, Fused: ffn.fused, Activation: ffn.activation, Extra: ffn.more, Dropout: ffn.dropout}
 	return part{op: op, params: append(modelgraph.Params(op, func(string) bool { return ffn.bias }), ffn.extra...)}
 }
 

@@ -9,7 +9,8 @@ import "github.com/devmap-dev/devmap/modelgraph"
 type moe struct {
 	dim, hidden, experts, topK, shared int64
 	activation                         string
-	fp32Routing, clamped, dense        bool
+	fp32Routing, castWeights           bool
+	clamped, dense                     bool
 	names                              moeNames // zero: Qwen3's
 }
 
@@ -25,7 +26,7 @@ func routed(cfg *config, experts moe, topK int64) moe {
 func (experts moe) op() modelgraph.MoE {
 	return modelgraph.MoE{
 		Dim: experts.dim, Hidden: experts.hidden, Experts: experts.experts, TopK: experts.topK,
-		SharedHidden: experts.shared, Activation: experts.activation, FP32Routing: experts.fp32Routing, Clamped: experts.clamped, Dense: experts.dense,
+		SharedHidden: experts.shared, Activation: experts.activation, FP32Routing: experts.fp32Routing, CastWeights: experts.castWeights, Clamped: experts.clamped, Dense: experts.dense,
 	}
 }
 

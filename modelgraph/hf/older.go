@@ -161,6 +161,7 @@ func gptBigCode(cfg *config) *decoder {
 	model.mlp.up, model.mlp.down = "c_fc", "c_proj"
 	model.attn.names = attentionNames{fused: "c_attn", out: "c_proj"}
 	model.attn.bias, model.attn.outBias, model.attn.unturned = true, true, true
+	model.dropped(0.1, "resid_pdrop")
 	if cfg.bool(true, "multi_query") {
 		model.attn.kvHeads = 1
 	}
@@ -188,7 +189,7 @@ func mpt(cfg *config) *decoder {
 	model.form = blockForm{attnNorm: "norm_1", attn: "attn", ffnNorm: "norm_2", ffn: "ffn", order: []string{"norm_1", "attn", "norm_2", "ffn"}}
 	model.names = decoderNames{base: "transformer", embed: "wte", layers: "blocks", norm: "norm_f"}
 	model.attn.names = attentionNames{fused: "Wqkv", out: "out_proj"}
-	model.attn.eager, model.attn.scoreBias, model.attn.unturned = true, "alibi", true
+	model.attn.eager, model.attn.scoreBias, model.attn.unturned, model.attn.extraScores = true, "alibi", true, 1
 	if names := cfg.strs("architectures"); len(names) > 0 && names[0] == "MPTForCausalLM" {
 		mosaic(cfg)
 	}
@@ -237,7 +238,7 @@ func dbrx(cfg *config) *decoder {
 		cfg.fail("tie_word_embeddings", "a dbrx has a head of its own")
 	}
 	experts := moe{
-		dim: model.hidden, hidden: ffn.pos(3584, "ffn_hidden_size"), experts: ffn.pos(4, "moe_num_experts"), topK: ffn.pos(1, "moe_top_k"),
+		castWeights: true, dim: model.hidden, hidden: ffn.pos(3584, "ffn_hidden_size"), experts: ffn.pos(4, "moe_num_experts"), topK: ffn.pos(1, "moe_top_k"),
 		activation: ffn.sub("ffn_act_fn").str("silu", "name"),
 	}
 	if experts.topK > experts.experts {

@@ -110,6 +110,7 @@ func phi(cfg *config) *decoder {
 		model.attn.normed("q_layernorm", "k_layernorm", modelgraph.LayerNorm, true)
 	}
 	model.mlp.up, model.mlp.down, model.mlp.bias = "fc1", "fc2", true
+	model.dropped(0, "resid_pdrop")
 	model.partial(0.5)
 	return model.done()
 }
@@ -123,6 +124,8 @@ func stablelm(cfg *config) *decoder {
 	model.attn.bias, model.attn.outBias = cfg.on("use_qkv_bias"), false
 	if cfg.on("use_parallel_residual") {
 		model.form = parallelBlock
+	} else {
+		model.mlp.more = 2 // the first norm's output and attention's
 	}
 	if cfg.on("qk_layernorm") {
 		if most := int64(1_000_000); model.attn.heads > most/max(1, model.layers) {

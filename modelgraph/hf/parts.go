@@ -60,6 +60,12 @@ func (model *parts) done() *decoder {
 	return model.decoder
 }
 
+// dropped is a dropout after attention and after the feed-forward, by the named field.
+func (model *parts) dropped(standard float64, name string) {
+	drops := model.cfg.float(standard, name) > 0
+	model.attn.dropout, model.mlp.dropout = drops, drops
+}
+
 // layerNorms are torch.nn.LayerNorm, with biases.
 func (model *parts) layerNorms() { model.norm, model.normBias = modelgraph.LayerNorm, true }
 

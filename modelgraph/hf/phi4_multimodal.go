@@ -18,9 +18,10 @@ func init() {
 // silent is said of towers for sound.
 const silent = "the tower for sound holds its weights, and none of it runs: a workload has no sound"
 
-// inert adds modules that hold tensors and do not run, each under its own name.
+// inert adds modules that hold tensors and do not run, each under its own name. They see
+// no token, and get no gradient.
 func (modules *builder) inert(name string, params ...modelgraph.Tensor) {
-	modules.add(name, modelgraph.Parameter{}, nil, params...)
+	modules.on(modelgraph.Stream{Kind: modelgraph.Fixed}, func() { modules.add(name, modelgraph.Parameter{}, nil, params...) })
 }
 
 // phi4Multimodal is modeling_phi4_multimodal.py: a Phi-3 with a SigLIP tower

@@ -22,7 +22,7 @@ func qwen3MoE(cfg *config) *decoder {
 func qwen3MoEBlocks(cfg *config, hidden int64) func(int64) part {
 	dense := gatedMLP(cfg, hidden, 0, "")
 	experts := routed(cfg, moe{
-		dim: hidden, hidden: cfg.pos(0, "moe_intermediate_size"),
+		castWeights: true, dim: hidden, hidden: cfg.pos(0, "moe_intermediate_size"),
 		experts: cfg.dim(0, "num_local_experts", "num_experts"), activation: dense.activation,
 	}, 0)
 	step := cfg.pos(0, "decoder_sparse_step")

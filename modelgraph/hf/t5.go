@@ -59,7 +59,7 @@ func readT5(cfg *config) *t5 {
 	cfg.product(cfg.pick([]string{"head_dim", "d_kv"}), heads, model.attention.HeadDim)
 	model.mlp.Activation, model.mlp.Gated = t5Activation(cfg)
 	model.mlp.Dropout = cfg.float(0.1, "dropout_rate") > 0
-	model.attention.Dropout = model.mlp.Dropout
+	model.attention.Dropout, model.mlp.InnerDropout = model.mlp.Dropout, model.mlp.Dropout
 	return model
 }
 

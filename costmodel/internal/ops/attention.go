@@ -51,6 +51,9 @@ func (op attention) cost(shape *Shape) Cost {
 	cost.Memory.Saved += shape.casts(inputs, op.in(), 0) + cost.Casts
 	if !op.Bidirectional && !op.SharedKV {
 		cost.cache(dims, dims.k, dims.v, shape)
+		if op.BiasMade && !op.BiasOwn && hasBias(&op, shape) { // a variable of the decoder's forward
+			cost.Memory.UntilBodyEnd = biasBytes(&op, shape)
+		}
 	}
 	cost.attentionPeaks(op, dims, shape)
 	return cost
@@ -158,13 +161,20 @@ func scoresInferred(cost *Cost, op attention, dims *geo, shape *Shape) {
 	result, cast := op.scoreTypes(shape)
 	switch {
 	case inMath(&op, shape):
-		cost.Memory.Forward = stream + element*tokens*op.Dim + dims.mathForward(shape) + cost.Memory.KV
+		cost.Memory.Forward = stream + element*tokens*op.Dim + dims.mathForward(&op, shape) + cost.Memory.KV
+	case dims.by == scoresInMemory && !op.written(shape) && element == 4:
+		// SDPA's math kernel in fp32 (attention.cpp): q turned and scaled, keys and values
+		// repeated, scores with the mask, softmax, and which of them are −∞.
+		turned := element*tokens*(op.Dim+dims.q) + element*dims.kvTokens*(dims.k+dims.v) + turnedBy(&op, dims, shape)
+		scored := element*tokens*(op.Dim+2*dims.q) + element*(dims.kvTokens*(dims.k+dims.v)+dims.repeated) + 9*dims.scores
+		cost.Memory.Forward = stream + max(turned, scored) + cost.Memory.KV
 	case op.FP32Scores && dims.by == scoresInMemory && element < 4:
 		cost.Memory.Forward = stream + element*tokens*op.Dim + forwardOfCasts(&op, dims, shape) + cost.Memory.KV
-	case op.written(shape) && cast > 0 && !MixedPrecision(shape.Precision):
+	case dims.by == scoresInMemory && op.written(shape) && cast > 0 && !MixedPrecision(shape.Precision):
 		// softmax in addition to the scores, and those in its type
 		// (Softmax.cpp, softmax: toType, but for fp16); no output yet.
 		softmax := (cast+2*result)*dims.scores + dims.repeated*element
+		softmax += op.ExtraScores * element * dims.scores
 		cost.Memory.Forward = max(cost.Memory.Forward, stream+element*tokens*(op.Dim+dims.q)+element*dims.kvTokens*(dims.k+dims.v)+softmax+cost.Memory.KV)
 	}
 }

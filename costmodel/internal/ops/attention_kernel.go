@@ -68,14 +68,49 @@ func savedByMath(op *attention, dims *geo, shape *Shape) int64 {
 	if hasBias(op, shape) && op.Dropout { // of the weights, too: the result and a mask
 		dropped = 5 * dims.scores
 	}
+	if hasBias(op, shape) {
+		dropped += biasSaved(op, shape)
+	}
 	return dropped + 4*shape.Tokens*dims.q + 4*dims.kvTokens*(dims.q+dims.out) + 4*dims.scores + shape.elementBytes()*shape.Tokens*dims.out
 }
 
 // mathForward is its most without gradients: the projections' outputs, q turned, all in
 // fp32 and q scaled, scores and softmax, which of them are −∞, and the mask's bias.
-func (dims *geo) mathForward(shape *Shape) int64 {
+func (dims *geo) mathForward(op *attention, shape *Shape) int64 {
 	element, q, kv := shape.elementBytes(), shape.Tokens*dims.q, dims.kvTokens*(dims.k+dims.v)
+	if hasBias(op, shape) { // nothing turns, and the bias is of one sequence
+		bias, made := biasBytes(op, shape), element*q
+		if op.Bidirectional {
+			made += element * kv
+		}
+		return made + bias + 4*(2*q+kv) + 9*dims.scores // bias: with the causal mask in it, or held for the encoder's layers
+	}
 	return element*(2*q+kv) + 4*(2*q+kv) + 9*dims.scores + element*shape.Tokens*shape.Length
+}
+
+// biasBytes is T5's bias on the scores, of one sequence (modeling_t5.py, compute_bias; of
+// cross-attention zeros).
+func biasBytes(op *attention, shape *Shape) int64 {
+	keys := shape.Length
+	if op.Cross {
+		keys = shape.Encoder / max(1, shape.Batch)
+	}
+	return shape.elementBytes() * op.Heads * shape.Length * keys
+}
+
+// biasSaved is what it keeps for backward: the buckets that the table was read by, the
+// zeros, and where the causal mask is (sdpa_attention.py: torch.where).
+func biasSaved(op *attention, shape *Shape) (bytes int64) {
+	if op.BiasMade && op.Cross {
+		return biasBytes(op, shape)
+	}
+	if op.BiasMade {
+		bytes = 8 * shape.Length * shape.Length
+	}
+	if !op.Bidirectional && !op.Cross {
+		bytes += shape.Length * shape.Length
+	}
+	return bytes
 }
 
 // forwardOfCasts is the most of FP32Scores without gradients: q and k cast, scores and what
@@ -95,6 +130,9 @@ func (op attention) kernelSaved(dims *geo, shape *Shape) int64 {
 	saved := element*tokens*dims.q + element*dims.kvTokens*dims.made(op) + element*tokens*dims.out
 	if inMath(&op, shape) {
 		return savedByMath(&op, dims, shape)
+	}
+	if op.Cross && hasBias(&op, shape) {
+		saved += biasSaved(&op, shape)
 	}
 	if unpads(&op, dims, shape) {
 		saved += element * (shape.Real*dims.out - (tokens-shape.Real)*(dims.q+dims.made(op)))
@@ -220,6 +258,9 @@ func (op attention) kernelBackward(dims *geo, shape *Shape) int64 {
 		back = (3*result-cast)*dims.scores - element*tokens*dims.out - shape.casts(0, 0, op.Dim*dims.out)
 		if inMath(&op, shape) {
 			back -= 4 * dims.kvTokens * dims.out // v with all heads
+		}
+		if hasBias(&op, shape) && op.Dropout {
+			back -= 5 * dims.scores // the dropout's result and mask are gone
 		}
 	}
 	return back

@@ -18,6 +18,7 @@ func (op latentAttention) cost(shape *Shape) Cost {
 	expanded := element * tokens * op.Heads * (nope + op.ValueDim) // v is a slice of it
 	cost.Memory.Saved = latent + expanded + element*tokens*(dims.q+op.Heads*op.HeadDim) + element*tokens*dims.out + 4*op.Heads*tokens + 2*512 +
 		2*shape.streamBytes()*shape.Length*op.RopeDim + shape.casts(4, op.Dim, shape.Weights)
+	cost.Memory.Saved += op.copied(shape)
 	cost.cache(dims, op.KVRank, op.RopeDim, shape)
 	q := 2 * float64(tokens) * (float64(op.Dim)*float64(op.QRank) + float64(op.QRank)*float64(dims.q))
 	if op.QRank == 0 {
@@ -38,6 +39,14 @@ func (op latentAttention) cost(shape *Shape) Cost {
 	return cost
 }
 
+// copied is the output's copy: torch.cat lays q out by heads, as [copiesOut] says.
+func (op latentAttention) copied(shape *Shape) int64 {
+	if dims := op.geometry(shape); dims.by == flashKernel && shape.Attention == "" {
+		return shape.elementBytes() * shape.Tokens * dims.out
+	}
+	return 0
+}
+
 // indexed adds what an indexer costs (modeling_deepseek_v32.py,
 // DeepseekV32Indexer): its products, and each layer's own mask, which the
 // kernel keeps. Caches hold keys and values in full, and the indexer's keys.
@@ -49,7 +58,7 @@ func (op latentAttention) indexed(cost *Cost, dims *geo, shape *Shape) {
 }
 
 func (op latentAttention) freeze(cost *Cost, shape *Shape) {
-	cost.Memory.Saved -= 2 * shape.elementBytes() * shape.Tokens * (op.QRank + op.KVRank)
+	cost.Memory.Saved -= 2*shape.elementBytes()*shape.Tokens*(op.QRank+op.KVRank) + op.copied(shape)
 	cost.frozenOther(shape)
 }
 

@@ -61,6 +61,21 @@ func MaskSaved(layer modelgraph.Attention, shape *Shape) (size int64, kind bool)
 	return 0, false
 }
 
+// Weights are what the eager function returns, which a variable holds until the block's
+// forward returns (hidden_states, _ = self.self_attn(…)).
+func Weights(layer modelgraph.Op, shape *Shape) int64 {
+	op, ok := operationOf(layer).(attention)
+	if !ok || !op.written(shape) || shape.Train || hasBias(&op, shape) {
+		return 0
+	}
+	dims := op.geometry(shape)
+	result, cast := op.scoreTypes(shape)
+	if cast > 0 {
+		result = cast
+	}
+	return result * dims.scores
+}
+
 // written reports the eager function of the modelling code, which adds the
 // mask to its scores.
 func (op attention) written(shape *Shape) bool {

@@ -52,6 +52,9 @@ func (cost *Cost) adapted(shape *Shape, saved int64) {
 	work := 2 * cost.Output
 	for i := range shape.Adapters {
 		adapter := &shape.Adapters[i]
+		if adapter.Folded > 0 {
+			continue
+		}
 		work = max(work, cost.Output+shape.Tokens*((shape.elementBytes()+2*shape.adapterBytes())*adapter.Out+shape.elementBytes()*adapter.In))
 	}
 	cost.peak(backwardPoint{work + cost.Output, shape.NewGrads, shape.NewGrads})

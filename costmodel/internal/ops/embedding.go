@@ -21,6 +21,9 @@ func (op embedding) cost(shape *Shape) Cost {
 	out := shape.streamBytes() * op.Dim * tokens
 	cost := Cost{Known: true, Output: out, FLOPs: float64(op.Dim * tokens)}
 	cost.Memory.Saved = 8 * tokens // the indices
+	if op.Dropout {
+		cost.Memory.Saved += op.Dim * tokens
+	}
 	cost.Memory.Forward = out + 8*tokens
 	if op.Scaled {
 		cost.Memory.Forward += out

@@ -27,6 +27,9 @@ func (op head) cost(shape *Shape) Cost {
 	cost := Cost{Known: true, Output: element * nV, FLOPs: 2 * float64(in) * float64(op.Vocab)}
 	if !shape.Train {
 		cost.Memory.Forward = element * (nV + in)
+		if op.OwnType && !op.Scaled { // the body's output, too (modeling_bert.py: sequence_output)
+			cost.Memory.Forward += element * in
+		}
 		if op.SoftCap || op.Scaled { // logits / cap, tanh and × cap each make a new tensor
 			cost.Memory.Forward += element * nV
 		}

@@ -8,6 +8,10 @@ type Adapter struct {
 	// Output: the linear layer leads back to the residual stream (o_proj,
 	// down_proj). Up: its output is the factor without activation (up_proj).
 	Output, Up bool
+	// Folded: it is on a mixture's parameter of so many elements. Each forward makes the
+	// weight with the product of A and B in it (peft/tuners/lora/layer.py, ParamWrapper:
+	// baddbmm). Rank is that of all experts.
+	Folded int64
 }
 
 // Weights is the number of parameters.
@@ -19,7 +23,7 @@ func (shape *Shape) adapters() (inputs []*Adapter, output *Adapter) {
 	for i := range shape.Adapters {
 		if adapter := &shape.Adapters[i]; adapter.Output {
 			output = adapter
-		} else {
+		} else if adapter.Folded == 0 {
 			inputs = append(inputs, adapter)
 		}
 	}
@@ -129,6 +133,9 @@ func (shape *Shape) work() int64 {
 
 // unfusedWork is what one adapter adds to a forward.
 func (adapter *Adapter) unfusedWork(shape *Shape) int64 {
+	if adapter.Folded > 0 {
+		return 0
+	}
 	copied, dropped := adapter.copied(shape)
 	return adapter.input(shape, true) + copied + max(dropped, adapter.inner(shape)+2*shape.adapterBytes()*adapter.Out*shape.Tokens)
 }

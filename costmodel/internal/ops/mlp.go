@@ -49,13 +49,14 @@ func (op mlp) cost(shape *Shape) Cost {
 	if shape.Train {
 		cost.Memory.Forward = max(cost.Memory.Forward, 2*stream+element*op.Dim*tokens+cost.Memory.Saved)
 	}
-	cost.Memory.Forward += shape.reduced(op.Dim)
+	cost.Memory.Forward += shape.reduced(op.Dim) + op.Extra*stream
 	if op.LayerScale {
 		cost.Memory.Saved += shape.streamBytes() * op.Dim * tokens
 	}
 	if op.Dropout {
 		cost.Memory.Saved += op.Dim * tokens // native_dropout's mask, a byte an element
 	}
+	cost.Memory.Saved += op.dropped(shape)
 	matrix := min(shape.NewGrads, shape.weightBytes()*op.Dim*op.Hidden)
 	in := matrix // of the first linear layer, the last to get a gradient
 	if op.Fused {
@@ -93,6 +94,19 @@ func (op mlp) cost(shape *Shape) Cost {
 		cost.factorPeaks(op, shape, matrix, tensors)
 	}
 	return cost
+}
+
+// dropped is what dropout of the last linear layer's input keeps: a mask, and its result
+// in addition to an activation's that is kept.
+func (op mlp) dropped(shape *Shape) int64 {
+	switch fN := op.Hidden * shape.Tokens; {
+	case !op.InnerDropout:
+		return 0
+	case !op.Gated && KeepsOutput(op.Activation):
+		return fN + shape.elementBytes()*fN
+	default:
+		return fN
+	}
 }
 
 // counts are the tensors of the hidden width that are kept and that exist at work, the

@@ -77,6 +77,9 @@ func (ffn *feedForward) saved() int64 {
 	if ffn.op.Dropout {
 		bytes += ffn.op.Dim * shape.Tokens
 	}
+	if ffn.op.InnerDropout {
+		bytes += ffn.op.Hidden * shape.Tokens
+	}
 	return bytes
 }
 

@@ -32,11 +32,10 @@ func (op moe) cost(shape *Shape) Cost {
 	cost.Memory.Saved += shape.casts(1, op.Dim, 0) + cost.Casts
 	// The experts' output comes when gate and up are gone.
 	work := rows * (element*op.Dim + 4*element*op.Hidden)
-	if op.FP32Routing && element < 4 {
-		// The gathered input, the experts' output, that times the fp32 weights, and the
-		// product in the tokens' order (integrations/moe.py, grouped_mm_experts_forward).
-		work = max(work, 12*rows*op.Dim)
-	}
+	// The gathered input, the experts' output, that times the weights, and the
+	// product in the tokens' order (integrations/moe.py, grouped_mm_experts_forward).
+	weighted := op.weighted(shape) * rows * op.Dim
+	work = max(work, 2*element*rows*op.Dim+2*weighted)
 	if op.Clamped {
 		work = clamped(&cost, op, shape, rows)
 	}
@@ -53,17 +52,15 @@ func (op moe) cost(shape *Shape) Cost {
 	}
 	cost.Memory.Forward = max(cost.Memory.Forward, 2*stream+element*op.Dim*tokens+work)
 	if shape.Train {
-		// The experts' output times the fp32 weights, and that put back in order.
-		cost.Memory.Forward = max(cost.Memory.Forward, stream+cost.Memory.Saved+8*rows*op.Dim)
+		// The experts' output times the weights, and that put back in order.
+		cost.Memory.Forward = max(cost.Memory.Forward, stream+cost.Memory.Saved+2*weighted)
 	}
 	if op.FP32Routing {
 		// modeling_deepseek_v3.py DeepseekV3TopkRouter.forward: the router's
-		// fp32 input and weight. Going back through the weighted sum, three
-		// fp32 tensors of the experts' output exist at once: the gradient put
-		// back in order, that of the output, and its product with the output.
+		// fp32 input and weight.
 		cost.Memory.Saved += 4 * op.Dim * (tokens + op.Experts)
-		cost.peak(backwardPoint{stream + 12*rows*op.Dim, 0, 0})
 	}
+	op.weightedBack(&cost, shape)
 	down := min(shape.NewGrads, shape.weightBytes()*op.Experts*op.Dim*op.Hidden)
 	cost.peak(
 		// the product's gradient, and those of both factors; the experts' output
@@ -89,13 +86,67 @@ func clamped(cost *Cost, op moe, shape *Shape, rows int64) (work int64) {
 	return rows * element * (op.Dim + 9*op.Hidden)
 }
 
+// weighted is the size of an element of the experts' output times the router's weights.
+func (op moe) weighted(shape *Shape) int64 {
+	if op.CastWeights {
+		return shape.streamBytes()
+	}
+	return 4
+}
+
+// weightedBack goes back through the weighted sum: the gradient put back in order, that of
+// the output, its product with the output, and the gradient's cast.
+func (op moe) weightedBack(cost *Cost, shape *Shape) {
+	if op.Dense {
+		return
+	}
+	bytes := 3 * op.weighted(shape)
+	if element := shape.streamBytes(); element < op.weighted(shape) && !shape.Recompute { // a checkpoint's output goes with the node's apply
+		bytes += element
+	}
+	cost.peak(backwardPoint{cost.Output + bytes*op.TopK*shape.Tokens*op.Dim, 0, 0})
+}
+
 // freeze drops the gathered input and the product of each expert.
 func (op moe) freeze(cost *Cost, shape *Shape) {
-	cost.Memory.Saved -= op.TopK * shape.Tokens * shape.streamBytes() * (op.Dim + op.Hidden)
+	op.fold(cost, shape)
+	op.weightedBack(cost, shape)
 	if op.SharedHidden > 0 {
 		cost.Memory.Saved -= shape.elementBytes() * op.SharedHidden * shape.Tokens
 	}
 	cost.frozenOther(shape)
+}
+
+// fold adds the weights that adapters are folded into, which a grouped product keeps for
+// its input's gradient, and 16-bit copies of A and B, which baddbmm keeps. Such a
+// product keeps its input, too. Each weight has a gradient until the adapter has its own.
+func (op moe) fold(cost *Cost, shape *Shape) {
+	element, rows := shape.streamBytes(), op.TopK*shape.Tokens
+	gathered, product, last := rows*element*op.Dim, rows*element*op.Hidden, int64(0)
+	// The product's gradient, and those of its factors; the experts' output is gone.
+	factors := rows * element * (3*op.Hidden - op.Dim)
+	for i := range shape.Adapters {
+		adapter := &shape.Adapters[i]
+		switch {
+		case adapter.Folded == 0:
+			continue
+		case adapter.In == op.Hidden && adapter.Folded == op.Experts*op.Dim*op.Hidden:
+			product, last = 0, element*adapter.Folded
+			factors -= rows*element*op.Hidden + last
+		case adapter.Folded > op.Experts*op.Dim:
+			gathered = 0
+			// The gathered input's gradient, when all but that input is gone.
+			cost.peak(backwardPoint{cost.Output + element*adapter.Folded - last - 2*rows*element*op.Hidden, shape.NewGrads, 0})
+		case !op.FP32Routing: // the router, which keeps what it reads; else the cast is counted
+			cost.Memory.Saved += element * op.Dim * shape.Tokens
+		}
+		cost.Memory.Saved += element*adapter.Folded + shape.elementBytes()*adapter.Weights()
+	}
+	cost.Memory.Saved -= gathered + product
+	cost.peak(backwardPoint{cost.Output + factors, 0, 0})
+	if last > 0 {
+		cost.peak(backwardPoint{cost.Output + last + rows*element*op.Hidden, 0, 0})
+	}
 }
 
 // selected is the router; experts run in aten._grouped_mm, which is not listed.

@@ -27,9 +27,9 @@ func (op norm) cost(shape *Shape) Cost {
 }
 
 // eager is the norm as PyTorch runs it, a kernel an operation, or as one kernel.
-func (op norm) eager(shape *Shape) Cost {
+func (op norm) eager(shape *Shape) (cost Cost) {
 	hN := op.Dim * shape.Tokens
-	cost := Cost{Known: true, FLOPs: 5 * float64(hN), Output: shape.streamBytes() * hN}
+	cost = Cost{Known: true, FLOPs: 5 * float64(hN), Output: shape.streamBytes() * hN}
 	out := shape.elementBytes() * hN // the next linear layer's input
 	if MixedPrecision(shape.Precision) || op.Post || shape.HeadAlone {
 		out = 0 // kept by the head, on its device; cast once per linear layer there; a post-norm is only added
@@ -38,6 +38,7 @@ func (op norm) eager(shape *Shape) Cost {
 		cost.oneKernelNorm(shape, hN, out)
 		return cost
 	}
+	defer func() { cost.Memory.Saved += op.more(shape) }()
 	switch op.Style {
 	case modelgraph.LayerNorm:
 		layerNorm(&cost, op, shape, out)
@@ -66,6 +67,17 @@ func (op norm) eager(shape *Shape) Cost {
 	}
 	cost.peak(backwardPoint{residual + 16*hN, shape.NewGrads, 0})
 	return cost
+}
+
+// more is what the norm keeps in addition: its input as it is, and a dropout's mask.
+func (op norm) more(shape *Shape) (bytes int64) {
+	if op.OwnInput && shape.half() {
+		bytes = shape.streamBytes() * op.Dim * shape.Tokens
+	}
+	if op.Dropout {
+		bytes += op.Dim * shape.Tokens
+	}
+	return bytes
 }
 
 // summed is the weight's gradient in fp32: the gradient, that of the normalised tensor,
@@ -136,7 +148,7 @@ func (cost *Cost) oneKernelNorm(shape *Shape, hN, out int64) {
 // tensor. The output is kept where the linear layers that read it do.
 func (op norm) freeze(cost *Cost, shape *Shape) {
 	hN := op.Dim * shape.Tokens
-	cost.Memory.Saved = 4*hN + 4*shape.Tokens
+	cost.Memory.Saved = 4*hN + 4*shape.Tokens + op.more(shape)
 	back := shape.streamBytes()*hN + 20*hN // pow's backward holds five fp32 tensors
 	if shape.HeadAlone {
 		back = 20 * hN // no residual; the head's gradient is cast and goes

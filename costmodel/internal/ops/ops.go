@@ -74,6 +74,9 @@ func inferred(cost Cost, asked operation, shape *Shape) Cost {
 		cost.Memory.Forward = max(cost.Memory.Forward, 3*cost.Output+cost.Memory.KV+work)
 	}
 	cost.Memory.Forward += shape.work()
+	if shape.Persists {
+		cost.Memory.UntilBodyEnd += cost.Output
+	}
 	return cost
 }
 

@@ -37,6 +37,9 @@ type Shape struct {
 	// Inputs: the layer embeds a decoder's tokens; the model's forward keeps
 	// its output in a variable.
 	Inputs bool
+	// Persists: another stack's output that a decoder reads, or the tokens' embeddings of such
+	// a decoder. The model's forward keeps the output in a variable.
+	Persists bool
 	// Images: sequences have images.
 	Images bool
 	// Scatter: image features take the places of tokens in the layer's output.
@@ -57,7 +60,9 @@ type Shape struct {
 	Train        bool
 	Precision    costmodel.Precision
 	Attention    string
-	Loss         string
+	// Kernels is the source of Mamba-2's.
+	Kernels string
+	Loss    string
 	// HeadCasts: the head's weight is fp32, and cast a tile at a time.
 	HeadCasts bool
 	// OneKernel: a norm is one kernel that keeps its input, and a gated product one that

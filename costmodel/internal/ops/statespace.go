@@ -1,6 +1,9 @@
 package ops
 
-import "github.com/devmap-dev/devmap/modelgraph"
+import (
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
+	"github.com/devmap-dev/devmap/modelgraph"
+)
 
 // stateSpace is Mamba's mixer.
 type stateSpace struct {
@@ -12,7 +15,10 @@ type stateSpace struct {
 // the optional mamba-ssm kernels are not installed: the discretised transition
 // and input, [Inner, tokens, State] in fp32 each, are materialised and kept.
 func (op stateSpace) cost(shape *Shape) Cost {
-	if op.Heads > 0 {
+	switch {
+	case MambaTwo(op.StateSpace) && shape.Kernels != value.PackageKernels:
+		return op.inTorch(shape)
+	case op.Heads > 0:
 		return op.chunked(shape)
 	}
 	element, tokens := shape.elementBytes(), shape.Tokens
@@ -44,6 +50,42 @@ func (op stateSpace) chunked(shape *Shape) Cost {
 	cost.Memory.KV = shape.Batch * (4*op.Inner*op.State + element*(op.Inner+2*keys)*op.Kernel) // the recurrent state
 	cost.Memory.Forward = 2*shape.streamBytes()*op.Dim*tokens + 3*scores + 2*states + element*inputs*tokens + cost.Memory.KV
 	cost.peak(backwardPoint{shape.streamBytes()*op.Dim*tokens + 2*scores + 2*states + 2*element*inputs*tokens, shape.NewGrads, shape.NewGrads})
+	return cost
+}
+
+// MambaTwo reports Mamba-2, which has a package of kernels and a fallback in Python.
+func MambaTwo(op modelgraph.StateSpace) bool {
+	return op.Heads > 0 && op.Chunk > 1 && op.Kernel > 0 && !op.Delta
+}
+
+// inTorch is modeling_mamba2.py's own mamba2_chunk_scan. Its products of B and C for all
+// pairs of a chunk's tokens are written down before they are summed over the state, a
+// number a pair, head and state; so are those of the scores and the inputs. All is fp32
+// and padded to whole chunks. Around it are Mamba2Mixer.torch_forward and its gated norm.
+func (op stateSpace) inTorch(shape *Shape) Cost {
+	element, tokens, length := shape.elementBytes(), shape.Tokens, max(1, shape.Length)
+	chunks := (length + op.Chunk - 1) / op.Chunk
+	padded := tokens / length * chunks * op.Chunk
+	keys := op.Groups * op.State
+	wide := 4 * padded * op.Heads * op.State // B or C, one a head
+	inner, scores := 4*padded*op.Inner, 4*padded*op.Chunk*op.Heads
+	pairs := scores * max(op.State, op.Inner/max(1, op.Heads))
+	states := 4 * tokens / length * (chunks + 1) * op.Inner * op.State
+	inputs := element * tokens * (2*op.Inner + 2*keys + op.Heads)
+	turned := element * tokens * (op.Inner + 2*keys) // of the convolution
+	cost := op.chunked(shape)
+	cost.Memory.Saved = 3*wide + 3*scores + 4*inner + 2*states + 20*tokens*op.Inner + inputs + turned + element*tokens*op.Inner + shape.casts(1, op.Dim, shape.Weights)
+	stream := shape.streamBytes() * op.Dim * tokens
+	// The exponentials and the sums of pairs are there, with B, C and both forms of the input.
+	cost.Memory.Forward = 2*stream + element*op.Dim*tokens + pairs + 2*scores + 2*wide + 2*inner + inputs + turned + cost.Memory.KV
+	if shape.Train {
+		cost.Memory.Forward = max(cost.Memory.Forward, 2*stream+cost.Memory.Saved+4*padded*op.Inner*op.State) // B, C and states of each token
+	}
+	// Gradients of both factors of the pairs, of the scores and of what decays them. What
+	// the scan's end, the gated norm and the last projection kept is gone.
+	gone := wide + 2*scores + 3*inner + 2*states + 16*tokens*op.Inner + element*tokens*op.Inner
+	cost.Memory.Backward, cost.Memory.BackwardGrads, cost.Memory.AccumPeak = 0, 0, 0
+	cost.peak(backwardPoint{stream + 2*pairs + 2*scores + 3*wide + 2*inner - gone, min(shape.NewGrads, shape.weightBytes()*op.Inner*op.Dim), 0})
 	return cost
 }
 

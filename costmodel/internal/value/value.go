@@ -57,6 +57,12 @@ const (
 	LossTiled   = "tiled"   // tiles of tokens and vocabulary, made again in backward (TRL)
 )
 
+// Whose kernels run Mamba-2's mixers; empty: torch.
+const (
+	TorchKernels   = "torch"   // Transformers' own code
+	PackageKernels = "package" // mamba-ssm and causal-conv1d
+)
+
 // Which kernel computes attention; empty: SDPA.
 const (
 	SDPA           = "sdpa"  // PyTorch's choice: flash where types and masks allow

@@ -131,6 +131,17 @@ class Attention(unittest.TestCase):
             with self.subTest(call=(dtype, heads, keys, queries, length, width, values, mask, grouped)):
                 self.assertEqual(attention.choose(asked, gpu), kernel)
 
+    def test_autocast_lowers_before_the_choice(self):
+        """q of fp32 (rotary embeddings) and v of 16 bits are both lowered first: ATen/autocast_mode.h."""
+
+        def step():
+            q, v = torch.randn(2, 8, 128, 64, device="cuda"), torch.randn(2, 2, 128, 64, device="cuda", dtype=torch.bfloat16)
+            with torch.autocast("cuda", dtype=torch.bfloat16):
+                out = torch.nn.functional.scaled_dot_product_attention(q, v.float(), v, is_causal=True, enable_gqa=True)
+            self.assertEqual(out.dtype, torch.bfloat16)
+
+        self.assertEqual(dict(devmap.measure(step, gpu="h200").kernels), {"cudnn": 1})
+
     def test_in_a_step(self):
         def step():
             q = torch.randn(2, 8, 512, 64, device="cuda", dtype=torch.bfloat16)

@@ -21,7 +21,7 @@ var another = map[string]string{
 	"strategy": "hsdp", "runtime": "lightning", "schedule": "gpipe", "virtual-stages": "3", "dp": "2", "tp": "4", "shard-degree": "2", "mem-fraction": "0.5",
 	"lora-rank": "4", "lora-targets": "q_proj,v_proj", "lora-precision": "bf16", "lora-dropout": "true", "quantize": "nf4", "float8": "rowwise",
 	"optimizer-in-backward": "true", "liger": "true", "compile": "true", "eval-batch": "4", "eval-samples": "64",
-	"loss": "fused", "attention": "eager", "loss-only": "true", "gradient-as-bucket-view": "true", "ema": "true",
+	"loss": "fused", "attention": "eager", "kernels": "package", "loss-only": "true", "gradient-as-bucket-view": "true", "ema": "true",
 }
 
 // parsed is a command's request with words of a command line.

@@ -139,6 +139,10 @@ var ofWorkload = map[string]flag{
 		help: "Attention kernel: {values}", idle: []*idleness{nothingRuns},
 		meant: map[string]string{"flash-attention": "flash", "flash_attention_2": "flash", "flash_attention_3": "flash", "fa2": "flash", "math": "eager"},
 	},
+	"kernels": {
+		help: "Source of Mamba-2's kernels: {values}", idle: []*idleness{nothingRuns},
+		meant: map[string]string{"mamba-ssm": "package", "mamba_ssm": "package", "transformers": "torch"},
+	},
 	"loss_only": {
 		help: "The training loop discards the logits", idle: []*idleness{noStep, lossAlways},
 	},

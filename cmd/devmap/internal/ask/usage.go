@@ -20,7 +20,7 @@ var groups = []struct {
 	flags []string
 }{
 	{"Input", []string{"for ENGINE", "model MODEL", "transformers RELEASE", "weights SOURCE", "tokens FILE", "resume FOLDER", "seed N", "schedule-file FILE"}},
-	{"What to plan", []string{"mode MODE", "preset NAME|FILE", "batch N", "seq N", "target-seq N", "precision TYPE", "attention KERNEL"}},
+	{"What to plan", []string{"mode MODE", "preset NAME|FILE", "batch N", "seq N", "target-seq N", "precision TYPE", "attention KERNEL", "kernels SOURCE"}},
 	{"Samples", []string{
 		"lengths MEAN,MAX|FILE", "packing KIND", "label-tokens N|FRACTION", "images N|MEAN,MAX", "image-size PIXELS", "max-pixels PIXELS",
 	}},

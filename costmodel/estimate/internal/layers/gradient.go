@@ -15,6 +15,7 @@ func (model *Model) gradients() {
 	last := make(map[string]int)   // owner → the layer that uses it last
 	lowest := make(map[string]int) // and first
 	model.eachGradient(func(i int, owner string, _ int64) {
+		i = order(model, i)
 		if _, ok := lowest[owner]; !ok {
 			lowest[owner] = i
 		}
@@ -22,6 +23,7 @@ func (model *Model) gradients() {
 	})
 	model.eachGradient(func(i int, owner string, size int64) {
 		grads := &model.Layers[i].Grads
+		i = order(model, i)
 		if last[owner] == i {
 			grads.First += size
 		} else {
@@ -41,6 +43,15 @@ func (model *Model) gradients() {
 			model.Layers[i].Grads = Gradient{First: bytes}
 		}
 	}
+}
+
+// order is a layer's place in a forward, as far as ties need it: a head runs last, though
+// encoders have it first (modeling_roberta.py, RobertaForMaskedLM).
+func order(model *Model, i int) int {
+	if _, last := model.Layers[i].Op.(modelgraph.Head); last {
+		return i + len(model.Layers)
+	}
+	return i
 }
 
 // eachGradient visits the parameters that get gradients, with the name of

@@ -15,14 +15,9 @@ func (model *Model) parts(i int) {
 	whole := Part{Layer: layer.Layer, degree: 1, model: model, linear: make([]*Projection, len(layer.Params))}
 	projections := Projections(model.Graph, i)
 	for j := range projections {
-		linear := &projections[j]
-		whole.linear[linear.Param] = linear
-		if workload.LoRARank > 0 && Targeted(workload.LoRATargets, linear) {
-			whole.Adapters = append(whole.Adapters, ops.Adapter{
-				Module: linear.Below, In: linear.In, Out: linear.Out, Rank: workload.LoRARank, Output: linear.Output, Up: linear.Up,
-			})
-		}
+		whole.linear[projections[j].Param] = &projections[j]
 	}
+	whole.Adapters = adapters(model, i, projections)
 	layer.Whole, layer.Shard = whole, whole
 	if model.Rules.Cut {
 		layer.Shard = whole.cut(shard.RuleOf(workload), workload.ShardDegree)

@@ -13,14 +13,14 @@ import (
 
 // shapes is one micro-batch as every layer sees it.
 func (model *Model) shapes() {
-	alone, inputs := headAlone(model.Graph), inputs(model.Graph)
+	alone, inputs, persist := headAlone(model.Graph), inputs(model.Graph), persisting(model.Graph)
 	var reached []bool
 	if model.Frozen {
 		reached = model.inputGrads()
 	}
 	for i := range model.Layers {
 		shape := model.shape(i)
-		shape.HeadAlone, shape.Inputs = alone[i], i == inputs
+		shape.HeadAlone, shape.Inputs, shape.Persists = alone[i], i == inputs, persist[i]
 		shape.Parallel = model.parallel(i)
 		shape.InputShared = model.sharesInput(i)
 		shape.StreamInput = readsStream(model, i) && (!shape.Recompute || !model.entersUnit(i))
@@ -64,7 +64,7 @@ func (model *Model) shape(i int) ops.Shape {
 		Cache: length + workload.NewTokens, Logits: labelled(workload, &batch, tokens),
 		Train: model.Train, Precision: model.Rules.Compute, RotaryCopies: model.Rules.RotaryCopies,
 		NewGrads: layer.Grads.First, SecondGrads: layer.Grads.Second, Weights: weights,
-		Attention: workload.Attention, Loss: model.loss(), Recompute: model.Recomputes,
+		Attention: workload.Attention, Kernels: workload.Kernels, Loss: model.loss(), Recompute: model.Recomputes,
 		Adapters: layer.Whole.Adapters, Quantize: workload.Quantize,
 		OneKernel:    workload.Liger || model.Rules.Compiled,
 		Compiled:     model.Rules.Compiled,
@@ -254,6 +254,24 @@ func inputs(graph *modelgraph.Graph) int {
 		return -1
 	}
 	return embedding(graph)
+}
+
+// persisting marks what a decoder's forward keeps that reads another stack: that stack's output,
+// and the embeddings of its own tokens (modeling_t5.py, T5Stack.forward: inputs_embeds;
+// modeling_bart.py, BartDecoder.forward).
+func persisting(graph *modelgraph.Graph) []bool {
+	out, crosses := make([]bool, len(graph.Layers)), false
+	for i := range graph.Layers {
+		layer := &graph.Layers[i]
+		if attention, ok := layer.Op.(modelgraph.Attention); ok && attention.Cross && layer.Stream.Kind == modelgraph.Target && len(layer.InputLayers) > 0 {
+			out[layer.InputLayers[len(layer.InputLayers)-1]], crosses = true, true
+		}
+	}
+	for i := range graph.Layers {
+		table, ok := graph.Layers[i].Op.(modelgraph.Embedding)
+		out[i] = out[i] || ok && crosses && table.Index == modelgraph.TokenIndex && graph.Layers[i].Stream.Kind == modelgraph.Target
+	}
+	return out
 }
 
 // tokensOf is the number of tokens of a stream in one micro-batch, and the

@@ -63,10 +63,10 @@ type adder struct {
 func (unit *adder) add(states *matrixStates) {
 	out := &unit.out
 	*out = costmodel.Unit{Name: unit.Graph.Units[unit.index].Name}
-	var arguments, waiting, casts int64
+	var arguments, waiting, casts, weights int64
 	for _, i := range unit.Unit(unit.index) {
 		layer := &unit.Layers[i]
-		weights := unit.stores(layer)
+		stored := unit.stores(layer)
 		if unit.Workload.Mode == costmodel.Load {
 			continue
 		}
@@ -76,7 +76,9 @@ func (unit *adder) add(states *matrixStates) {
 			out.Padding += layer.Shard.Padding()
 		}
 		step := layer.Cost.Memory
-		step.Weights = weights
+		step.Weights = stored
+		step.Forward += weights
+		weights += ops.Weights(layer.Op, &layer.Shape)
 		if unit.Train && layer.Runs {
 			step = unit.trains(layer, states)
 		}

@@ -14,6 +14,7 @@ from .settings import Settings
 Attention = Literal["sdpa", "eager", "flash"]
 BuiltOn = Literal["gpu", "cpu"]
 Float8 = Literal["off", "tensorwise", "tensorwise-gathered", "rowwise"]
+Kernels = Literal["torch", "package"]
 LoraPrecision = Literal["fp32", "bf16"]
 Loss = Literal["eager", "chunked", "fused", "tiled"]
 Mode = Literal["infer", "train", "load"]
@@ -133,6 +134,7 @@ class Shared(Settings, total=False):
     gradient_as_bucket_view: Optional[bool]
     image_size: Optional[int]
     images: Optional[Union[int, str]]
+    kernels: Optional[Kernels]
     label_tokens: Optional[float]
     liger: Optional[bool]
     lora_dropout: Optional[bool]
@@ -254,6 +256,7 @@ VALUES: dict[str, tuple[str, ...]] = {
     "emit": get_args(Emit),
     "float8": get_args(Float8),
     "gpu": get_args(GPU),
+    "kernels": get_args(Kernels),
     "lora_precision": get_args(LoraPrecision),
     "loss": get_args(Loss),
     "mode": get_args(Mode),
@@ -296,6 +299,7 @@ KINDS: dict[str, str] = {
     "height": "int64",
     "image_size": "int64",
     "images": "int64",
+    "kernels": "string",
     "label_tokens": "float64",
     "lengths": "string",
     "liger": "bool",
@@ -347,22 +351,22 @@ KINDS: dict[str, str] = {
 _NAMES = {
     "check": (
         "attention batch built_on compile dp ds_config ema eval_batch eval_samples float8 gpu gpus "
-        "gradient_as_bucket_view image_size images label_tokens lengths liger lora_dropout lora_precision "
-        "lora_rank lora_targets loss loss_only max_pixels mem_fraction micro_batches mode new_tokens nodes "
-        "optimizer optimizer_in_backward packing precision preset quantize recompute reserve runtime schedule "
-        "seq shard_degree strategy target_seq topology tp transformers virtual_stages"
+        "gradient_as_bucket_view image_size images kernels label_tokens lengths liger lora_dropout "
+        "lora_precision lora_rank lora_targets loss loss_only max_pixels mem_fraction micro_batches mode "
+        "new_tokens nodes optimizer optimizer_in_backward packing precision preset quantize recompute reserve "
+        "runtime schedule seq shard_degree strategy target_seq topology tp transformers virtual_stages"
     ),
     "estimate": (
         "attention batch built_on compile contiguous dp ds_config ema eval_batch eval_samples float8 gpu gpus "
-        "gradient_as_bucket_view image_size images label_tokens lengths liger lora_dropout lora_precision "
-        "lora_rank lora_targets loss loss_only max_pixels mem_fraction micro_batches mode new_tokens nodes "
-        "objective offload optimizer optimizer_in_backward packing pin precision preset quantize recompute "
-        "reserve runtime schedule seq shard_degree strategy target_seq time_limit together topology tp "
-        "transformers virtual_stages"
+        "gradient_as_bucket_view image_size images kernels label_tokens lengths liger lora_dropout "
+        "lora_precision lora_rank lora_targets loss loss_only max_pixels mem_fraction micro_batches mode "
+        "new_tokens nodes objective offload optimizer optimizer_in_backward packing pin precision preset "
+        "quantize recompute reserve runtime schedule seq shard_degree strategy target_seq time_limit together "
+        "topology tp transformers virtual_stages"
     ),
     "inspect": (
         "attention batch built_on compile dp ema eval_batch eval_samples float8 gradient_as_bucket_view "
-        "image_size images label_tokens liger lora_dropout lora_precision lora_rank lora_targets loss "
+        "image_size images kernels label_tokens liger lora_dropout lora_precision lora_rank lora_targets loss "
         "loss_only max_pixels mem_fraction micro_batches mode new_tokens optimizer optimizer_in_backward "
         "packing precision preset quantize recompute runtime schedule seq shard_degree strategy target_seq tp "
         "transformers virtual_stages"
@@ -370,7 +374,7 @@ _NAMES = {
     "plan": (
         "attention batch built_on cache_latents cfg_degree compile component contiguous dp ds_config ema emit "
         "eval_batch eval_samples explain float8 force frames fully_shard_degree gpu gpus "
-        "gradient_as_bucket_view height image_size images label_tokens lengths liger lora_dropout "
+        "gradient_as_bucket_view height image_size images kernels label_tokens lengths liger lora_dropout "
         "lora_precision lora_rank lora_targets loss loss_only max_pixels mem_fraction micro_batches mode "
         "new_tokens nodes objective offload optimizer optimizer_in_backward packing pin pipefusion precision "
         "preset quantize recompute reserve ring runtime schedule seq shard_degree steps strategy target_seq "

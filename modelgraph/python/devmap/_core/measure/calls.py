@@ -9,6 +9,7 @@ torch chooses by the device of a tensor in C++. That device is "meta" here (mach
 from __future__ import annotations
 
 import collections
+import contextlib
 import functools
 import sys
 from collections.abc import Callable
@@ -46,10 +47,18 @@ class Calls:
     def _attention(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         if not (args[0] if args else kwargs["query"]).is_cuda:
             return function(*args, **kwargs)
-        asked = attention.Asked(*args, **kwargs)
-        kernel = attention.choose(asked, self.machine)
-        self.chosen[kernel] += 1
-        return attention.run(asked, kernel)
+        to = torch.get_autocast_dtype("cuda") if torch.is_autocast_enabled("cuda") else None
+        with contextlib.nullcontext() if to is None else torch.autocast("cuda", enabled=False):
+            asked = attention.Asked(*(_lower(one, to) for one in args), **{name: _lower(one, to) for name, one in kwargs.items()})
+            kernel = attention.choose(asked, self.machine)
+            self.chosen[kernel] += 1
+            return attention.run(asked, kernel)
+
+
+def _lower(value: Any, dtype: Any) -> Any:
+    """cached_cast of ATen/autocast_mode.h: autocast lowers all tensors of attention before the kernel is chosen."""
+    lowers = dtype is not None and isinstance(value, torch.Tensor) and value.is_cuda and value.is_floating_point() and value.dtype != torch.float64
+    return value.to(dtype) if lowers else value
 
 
 def _recurrent(function: Callable[..., Any], input: Any, *args: Any, **kwargs: Any) -> Any:

@@ -1,0 +1,95 @@
+package layers
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/devmap-dev/devmap/costmodel/internal/ops"
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// fusedExperts are model types whose experts were linear layers under Transformers 4 and
+// are parameters under 5, and the names of their layers then (peft 0.21,
+// utils/transformers_weight_conversion.py: _MODEL_TO_CONVERSION_PATTERN, which is that of
+// transformers 5.17, conversion_mapping.py).
+var fusedExperts = map[string]*expertNames{
+	"minimax": &mixtralNames, "minimax_m2": &mixtralNames, "mixtral": &mixtralNames,
+	"afmoe": &qwenNames, "cohere2_moe": &qwenNames, "deepseek_v2": &qwenNames, "deepseek_v3": &qwenNames, "deepseek_v32": &qwenNames,
+	"dots1": &qwenNames, "ernie4_5_moe": &qwenNames, "exaone_moe": &qwenNames, "flex_olmo": &qwenNames, "glm4_moe": &qwenNames,
+	"glm4_moe_lite": &qwenNames, "glm4v_moe": &qwenNames, "glm_moe_dsa": &qwenNames, "hunyuan_v1_moe": &qwenNames, "longcat_flash": &qwenNames,
+	"mellum": &qwenNames, "olmoe": &qwenNames, "qwen3_moe": &qwenNames, "qwen3_next": &qwenNames, "solar_open": &qwenNames,
+}
+
+// expertNames are the layers of an expert and the router (_MOE_TARGET_MODULE_MAPPING).
+type expertNames struct{ gate, up, down string }
+
+var (
+	mixtralNames = expertNames{"w1", "w3", "w2"}
+	qwenNames    = expertNames{"gate_proj", "up_proj", "down_proj"}
+)
+
+// targets are those of modules that remain, and of parameters: PEFT takes a name of a
+// Transformers 4 layer for the parameter that holds it now, and in "all-linear" all of
+// them (_convert_peft_config_moe). Both halves of gate_up_proj have a rank each.
+func (names *expertNames) targets(targets []string) (modules func(leaf string) bool, params map[string]int64) {
+	mapped := map[string]string{"gate": "gate.weight", names.gate: "gate_up_proj", names.up: "gate_up_proj", names.down: "down_proj"}
+	ranks := map[string]int64{"gate_up_proj": 2, "down_proj": 1, "gate.weight": 1}
+	params = map[string]int64{}
+	for _, target := range targets {
+		leaf := target[strings.LastIndexByte(target, '.')+1:]
+		for old, now := range mapped {
+			if strings.EqualFold(target, AllLinear) || leaf == old {
+				params[now] = ranks[now]
+			}
+		}
+	}
+	return func(leaf string) bool { return mapped[leaf] == "" }, params
+}
+
+// expertAdapters are those on a mixture's parameters: A [rank × experts, in] and
+// B [out, rank × experts] (peft 0.21, tuners/lora/layer.py, ParamWrapper.update_layer).
+func expertAdapters(layer *modelgraph.Layer, params map[string]int64, rank int64) []ops.Adapter {
+	var out []ops.Adapter
+	for j := range layer.Params {
+		tensor := &layer.Params[j]
+		for _, name := range []string{"gate_up_proj", "down_proj", "gate.weight"} {
+			shape := tensor.Shape
+			if params[name] == 0 || tensor.Name != name && !strings.HasSuffix(tensor.Name, "."+name) || len(shape) < 2 {
+				continue
+			}
+			experts := int64(1)
+			if len(shape) == 3 {
+				experts, shape = shape[0], shape[1:]
+			}
+			out = append(out, ops.Adapter{Module: tensor.Name, In: shape[1], Out: shape[0], Rank: params[name] * rank * experts, Folded: tensor.Numel})
+		}
+	}
+	return out
+}
+
+// adapters are those of layer i.
+func adapters(model *Model, i int, projections []Projection) (out []ops.Adapter) {
+	layer, workload := model.Layers[i].Layer, &model.Workload
+	if workload.LoRARank == 0 {
+		return nil
+	}
+	targets, modules := workload.LoRATargets, func(string) bool { return true }
+	if names := fusedExperts[model.Graph.Family]; names != nil && slices.ContainsFunc(model.Graph.Layers, isMixture) {
+		var params map[string]int64
+		if modules, params = names.targets(targets); isMixture(*layer) {
+			out = expertAdapters(layer, params, workload.LoRARank)
+		}
+	}
+	for j := range projections {
+		linear := &projections[j]
+		if Targeted(targets, linear) && modules(linear.Below[strings.LastIndexByte(linear.Below, '.')+1:]) {
+			out = append(out, ops.Adapter{Module: linear.Below, In: linear.In, Out: linear.Out, Rank: workload.LoRARank, Output: linear.Output, Up: linear.Up})
+		}
+	}
+	return out
+}
+
+func isMixture(layer modelgraph.Layer) bool {
+	_, mixture := layer.Op.(modelgraph.MoE)
+	return mixture
+}
