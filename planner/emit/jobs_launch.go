@@ -35,7 +35,7 @@ func accelerateConfig(to io.Writer, input *Input) error {
 	case workload.Float8 != "":
 		mixed = "fp8"
 	case mixed == "":
-		mixed = "no"
+		mixed = `"no"` // Python reads a bare no as False, at which accelerate launch stops (utils/launch.py, prepare_multi_gpu_env)
 	}
 	sharded, first, groups := workload.Strategy != costmodel.DDP, strings.HasPrefix(workload.Preset, "transformers:fsdp1"), int64(0)
 	if parts := workload.ShardDegree > 0 && workload.ShardDegree < workload.World; workload.Strategy == costmodel.HSDP || parts && sharded && !first {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -78,6 +79,9 @@ var unsaid = map[string]string{
 	"lightning/built_on": "Accelerate prepares a model there, Lightning does not",
 }
 
+// pythonBoolean is a text without quotes that YAML 1.1 has for a boolean.
+var pythonBoolean = regexp.MustCompile(`(?mi): (no|yes|on|off)$`)
+
 // TestJobSaysAll: what a plan sets and a job's file does not have is in a note. Each
 // two values of a field differ in the file, or in the notes.
 func TestJobSaysAll(t *testing.T) {
@@ -124,6 +128,9 @@ func TestJobSaysAll(t *testing.T) {
 						text, err := written(target(t, c.target), input)
 						if err != nil {
 							continue // it is refused
+						}
+						if bare := pythonBoolean.FindString(text); bare != "" {
+							t.Errorf("%s, %s: Python reads%q as a boolean; %s is %q", c.target, strategy, bare, field, value)
 						}
 						text += fmt.Sprint(target(t, c.target).Outside(input.Plan))
 						if other, is := outputs[text]; is {
