@@ -20,7 +20,10 @@ func New(graph *modelgraph.Graph, workload costmodel.Workload, rules Rules) (*Mo
 	if rules.Untied {
 		graph = untied(graph)
 	}
-	if degree := workload.TP.Count(); degree > 1 {
+	switch degree := workload.TP.Count(); {
+	case rules.Megatron:
+		graph = ofMegatron(graph, &workload)
+	case degree > 1:
 		graph = narrowed(graph, degree)
 	}
 	model := &Model{

@@ -71,7 +71,7 @@ func (model *Model) shape(i int) ops.Shape {
 		InParts:      model.Rules.InParts,
 		LinearInputs: model.Rules.LinearInputs, Shared: workload.TP.Count() > 1,
 		Images: workload.Images > 0, InputSaved: model.inputSaved(i),
-		Megatron: model.Train && model.Rules.Megatron, CoreAttention: workload.Recompute == value.RecomputeSelective,
+		Megatron: model.Train && model.Rules.Megatron, CoreAttention: coreAttention(workload),
 		Modules: model.Rules.Modules,
 	}
 	if workload.Float8 != "" && model.Train && ops.Float8s(layer.Op) {
@@ -89,6 +89,9 @@ func (model *Model) shape(i int) ops.Shape {
 	if layer.Stream.Kind == modelgraph.Text {
 		shape.Batch = batch.Rows
 		fillRows(&shape, workload, &batch)
+	}
+	if model.Rules.Megatron {
+		cutTokens(&shape, layer.Op, workload)
 	}
 	if in := layer.InputLayers; len(in) > 0 {
 		shape.Encoder, _ = tokensOf(workload, model.Layers[in[len(in)-1]].Stream)

@@ -1,0 +1,186 @@
+package layers
+
+import (
+	"slices"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/internal/ops"
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// paddedTo is what Megatron pads the vocabulary to a multiple of, for each GPU that
+// shares it (training/arguments.py, make_vocab_size_divisible_by).
+const paddedTo = 128
+
+// ofMegatron is the graph of one GPU of Megatron-Core: its heads, its features of
+// feed-forward networks and of experts, its experts, and its rows of the padded
+// vocabulary (core/tensor_parallel/layers.py). Experts are cut by both degrees
+// (expert_tensor_parallel_size is that of other layers unless it is given).
+func ofMegatron(graph *modelgraph.Graph, workload *costmodel.Workload) *modelgraph.Graph {
+	tensor, expert, vocab := workload.TP.Count(), workload.EP.Count(), vocabulary(graph)
+	out := *graph
+	out.Layers = slices.Clone(graph.Layers)
+	for i := range out.Layers {
+		layer := &out.Layers[i]
+		columns := make(map[int]bool)
+		for _, projection := range Projections(graph, i) {
+			columns[projection.Param] = projection.Output
+		}
+		layer.Params = slices.Clone(layer.Params)
+		for j := range layer.Params {
+			param := &layer.Params[j]
+			output, matrix := columns[j]
+			switch {
+			case tableOf(layer.Op, vocab):
+				padRows(param, workload)
+				narrow(param, 0, tensor)
+			case Routed(layer.Op, param.Shape):
+				narrow(param, 0, expert)
+				narrow(param, 1, tensor)
+			case matrix:
+				axis := 0
+				if output != transposed(layer.Op) {
+					axis = 1
+				}
+				narrow(param, axis, tensor)
+			case biasOf(graph, i, j, columns):
+				narrow(param, 0, tensor)
+			}
+		}
+		layer.Op = narrowMegatron(layer.Op, workload, vocab)
+	}
+	return &out
+}
+
+// Routed reports a weight of experts, which are stacked.
+func Routed(op modelgraph.Op, shape []int64) bool {
+	_, experts := op.(modelgraph.MoE)
+	return experts && len(shape) > 2
+}
+
+func transposed(op modelgraph.Op) bool {
+	switch op := op.(type) {
+	case modelgraph.Attention:
+		return op.Transposed
+	case modelgraph.MLP:
+		return op.Transposed
+	}
+	return false
+}
+
+// vocabulary is the number of tokens that the model has logits for, or -1.
+func vocabulary(graph *modelgraph.Graph) int64 {
+	for i := range graph.Layers {
+		if head, ok := graph.Layers[i].Op.(modelgraph.Head); ok {
+			return head.Vocab
+		}
+	}
+	return -1
+}
+
+// tableOf reports an embedding or a head of the vocabulary; a table of positions is
+// whole on every GPU.
+func tableOf(op modelgraph.Op, vocab int64) bool {
+	switch op := op.(type) {
+	case modelgraph.Embedding:
+		return op.Vocab == vocab
+	case modelgraph.Head:
+		return true
+	}
+	return false
+}
+
+// biasOf reports the bias of a projection whose outputs are cut.
+func biasOf(graph *modelgraph.Graph, i, j int, columns map[int]bool) bool {
+	_, table := graph.Layers[i].Op.(modelgraph.Embedding)
+	return !table && cutWithWeight(graph, i, j, columns)
+}
+
+// padRows gives a table of the vocabulary its padding.
+func padRows(param *modelgraph.Tensor, workload *costmodel.Workload) {
+	shape := slices.Clone(param.Shape)
+	shape[0] = padded(shape[0], workload)
+	wide, err := modelgraph.NewTensor(param.Name, param.DType, shape...)
+	if err != nil { // at most 128 rows more for each GPU
+		return
+	}
+	wide.Owner = param.Owner
+	*param = wide
+}
+
+func padded(vocab int64, workload *costmodel.Workload) int64 {
+	if workload.Preset != "" {
+		return vocab // ms-swift's bridge pads to the degree alone
+	}
+	unit := paddedTo * workload.TP.Count()
+	return (vocab + unit - 1) / unit * unit
+}
+
+// narrowMegatron is an op with the dimensions of one GPU.
+func narrowMegatron(op modelgraph.Op, workload *costmodel.Workload, vocab int64) modelgraph.Op {
+	tensor := workload.TP.Count()
+	switch op := op.(type) {
+	case modelgraph.Embedding:
+		if op.Vocab == vocab {
+			op.Vocab = padded(op.Vocab, workload) / tensor
+		}
+		return op
+	case modelgraph.Head:
+		op.Vocab = padded(op.Vocab, workload) / tensor
+		return op
+	case modelgraph.Attention:
+		op.Heads, op.KVHeads = op.Heads/tensor, max(1, op.KVHeads/tensor)
+		return op
+	case modelgraph.MoE:
+		op.Hidden, op.SharedHidden = op.Hidden/tensor, op.SharedHidden/tensor
+		return op
+	}
+	return narrowOp(op, tensor)
+}
+
+// cutTokens says in a shape over how many GPUs tokens are cut. Experts get the tokens
+// of all GPUs that share their layer: the mean, or the busiest GPU's.
+func cutTokens(shape *ops.Shape, op modelgraph.Op, workload *costmodel.Workload) {
+	context := workload.CP.Count()
+	shape.Context, shape.Sequence = context, 1
+	shape.Tokens, shape.Logits = (shape.Tokens+context-1)/context, (shape.Logits+context-1)/context
+	if workload.SequenceParallel {
+		shape.Sequence = workload.TP.Count()
+	}
+	if experts, ok := op.(modelgraph.MoE); ok && workload.Strategy.Traits().Staged {
+		shape.Experts = experts.Experts / workload.EP.Count()
+		shape.Routed = shape.Tokens * experts.TopK
+		if workload.ExpertCapacity > 0 {
+			shape.Routed = int64(workload.ExpertCapacity * float64(shape.Routed))
+		}
+	}
+}
+
+// exchanges are what a layer sends to GPUs with other tokens of its sequences, and to
+// those with other experts. Keys and values go round the ring of context parallelism,
+// and back with their gradients (TransformerEngine, attention/dot_product_attention/
+// context_parallel.py, cp_comm_type p2p); tokens go to their experts and come back.
+func exchanges(model *Model, layer *Layer, forward, backward *costmodel.Pass) {
+	workload, shape := &model.Workload, &layer.Shape
+	switch op := layer.Op.(type) {
+	case modelgraph.Attention:
+		if context := workload.CP.Count(); context > 1 {
+			ring := float64(context-1) * float64(2*2*op.KVHeads*op.HeadDim*shape.Tokens)
+			forward.Shared, backward.Shared = ring, 2*ring
+		}
+	case modelgraph.MoE:
+		if experts := workload.EP.Count(); experts > 1 {
+			sent := float64(2*op.Dim) * float64(shape.Routed) / float64(workload.TP.Count()) * float64(experts-1) / float64(experts)
+			forward.Dispatched, backward.Dispatched = 2*sent, 2*sent
+		}
+	}
+	if !model.Train {
+		backward.Shared, backward.Dispatched = 0, 0
+	}
+}
+
+// coreAttention reports that the kernel's call alone runs again in backward.
+func coreAttention(workload *costmodel.Workload) bool {
+	return workload.Recompute == value.RecomputeSelective
+}
