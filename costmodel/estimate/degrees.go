@@ -17,14 +17,24 @@ import (
 // stage if nothing else was asked for, as torchtitan does
 // (data_parallel_shard_degree: -1).
 func resolveDegrees(workload *costmodel.Workload) {
+	if workload.TP == 0 || workload.TP == 1 {
+		workload.SequenceParallel = false // training/arguments.py, validate_args
+	}
 	gridDegrees(workload)
 	for _, degree := range []*costmodel.Degree{&workload.DP, &workload.TP, &workload.CP, &workload.EP} {
 		if *degree == 1 {
 			*degree = 0
 		}
 	}
-	if workload.DP > 1 && !equalStages(workload) && workload.ShardDegree == 0 && workload.Strategy.Traits().Staged {
-		workload.ShardDegree = workload.DP.Count()
+	replicas := workload.DP.Count()
+	switch {
+	case equalStages(workload) && openGrid(workload):
+		return
+	case equalStages(workload): // parts of sequences are replicas of the weights
+		replicas *= workload.CP.Count()
+	}
+	if replicas > 1 && workload.ShardDegree == 0 && workload.Strategy.Traits().Staged {
+		workload.ShardDegree = replicas
 	}
 }
 

@@ -148,6 +148,9 @@ func cutTokens(shape *ops.Shape, op modelgraph.Op, workload *costmodel.Workload)
 	if workload.SequenceParallel {
 		shape.Sequence = workload.TP.Count()
 	}
+	if _, norm := op.(modelgraph.Norm); norm && workload.Runtime == value.Torchtitan {
+		shape.Tokens = (shape.Tokens + workload.TP.Count() - 1) / workload.TP.Count()
+	}
 	if experts, ok := op.(modelgraph.MoE); ok && workload.Strategy.Traits().Staged {
 		shape.Experts = experts.Experts / workload.EP.Count()
 		shape.Routed = shape.Tokens * experts.TopK
@@ -183,4 +186,39 @@ func exchanges(model *Model, layer *Layer, forward, backward *costmodel.Pass) {
 // coreAttention reports that the kernel's call alone runs again in backward.
 func coreAttention(workload *costmodel.Workload) bool {
 	return workload.Recompute == value.RecomputeSelective
+}
+
+// staged reports a pipeline of a program's own modules.
+func (model *Model) staged(modules ops.Modules) bool {
+	return model.Rules.Modules == modules && model.Workload.Strategy.Traits().Staged
+}
+
+// gathersInput counts what tensor parallelism of torchtitan keeps: products read the
+// whole sequence, which is gathered for them from its parts, and pass on a part
+// (models/llama3/parallelize.py: PrepareModuleInput, RowwiseParallel with Shard(1)).
+func (model *Model) gathersInput(i int, cost *ops.Cost) {
+	degree := model.Workload.TP.Count()
+	if degree == 1 || !model.staged(ops.Torchtitan) {
+		return
+	}
+	var width int64
+	switch op := model.Layers[i].Op.(type) {
+	case modelgraph.Attention:
+		width = op.Dim
+	case modelgraph.MLP:
+		width = op.Dim
+	case modelgraph.Embedding:
+		cost.Output /= degree
+	case modelgraph.Head:
+		width = op.Dim
+	}
+	if width == 0 || !model.Train {
+		return
+	}
+	whole := ops.ComputeBytes(model.Layers[i].Shape.Precision) * width * model.Layers[i].Shape.Tokens
+	cost.Memory.Saved += whole - whole/degree
+	cost.Memory.Forward += whole - whole/degree
+	if _, head := model.Layers[i].Op.(modelgraph.Head); !head {
+		cost.Output /= degree
+	}
 }

@@ -90,7 +90,7 @@ func (model *Model) shape(i int) ops.Shape {
 		shape.Batch = batch.Rows
 		fillRows(&shape, workload, &batch)
 	}
-	if model.Rules.Megatron {
+	if model.Rules.Megatron || model.staged(ops.Torchtitan) {
 		cutTokens(&shape, layer.Op, workload)
 	}
 	if in := layer.InputLayers; len(in) > 0 {
