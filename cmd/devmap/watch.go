@@ -55,12 +55,17 @@ and reads back what it wrote.
 
 Each Python process of COMMAND that imports torch reports the exact peak of
 PyTorch's allocator. devmap adds a sitecustomize.py for this, which also runs
-yours; --no-hook turns it off.`,
+yours; --no-hook turns it off.
+
+On many hosts, each rank runs devmap watch --rank-from-env -o FOLDER with its
+COMMAND, and FOLDER is shared. devmap watch --merge FOLDER compares all ranks
+with the plan, and names any rank that holds more than its peers.`,
 		Example: `  devmap watch plan.json -- python train.py
   devmap watch -- python train.py
   devmap watch plan.json --strict -o report.json -- torchrun --nproc-per-node 4 train.py
   devmap watch plan.json --pid 4711
-  devmap watch --baseline --strict -- python generate.py`,
+  devmap watch --baseline --strict -- python generate.py
+  devmap watch --merge /shared/reports`,
 		Args: command.onePlan,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			plans := cmd.ArgsLenAtDash()
@@ -95,9 +100,20 @@ func (command *watchCommand) run(cmd *cobra.Command, file string, argv []string)
 	if err := command.refuse(file, argv); err != nil {
 		return err
 	}
+	if command.Watch.Merge != "" {
+		return command.merge(cmd)
+	}
 	plan, err := command.plan(cmd, file)
 	if err != nil {
 		return err
+	}
+	ranked, err := command.rank()
+	if err != nil {
+		return err
+	}
+	of, ofFile := plan, file
+	if ranked != nil {
+		plan, file = nil, "" // its devices are on other hosts, too
 	}
 	if folder := filepath.Dir(command.Output); command.Output != "" {
 		if info, err := os.Stat(folder); err != nil || !info.IsDir() {
@@ -122,7 +138,53 @@ func (command *watchCommand) run(cmd *cobra.Command, file string, argv []string)
 	if err != nil {
 		return err
 	}
+	if ranked != nil {
+		if err := ranked.Take(of, ran.report); err != nil {
+			return err
+		}
+		ranked.Report.Plan = ofFile
+		return errors.Join(out.Document(cmd, command.Output, true, func(to io.Writer) error { return devicemap.WriteJSON(to, ranked) }), command.ended(ran))
+	}
 	return errors.Join(command.write(cmd, ran), command.ended(ran))
+}
+
+// rank is that of this process under --rank-from-env, whose file is in the folder of
+// --output; nil without.
+func (command *watchCommand) rank() (*watching.Ranked, error) {
+	if !command.Watch.RankFromEnv {
+		return nil, nil //nolint:nilnil // none is asked for
+	}
+	ranked, err := watching.RankOf(os.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(command.Output, 0o755); err != nil {
+		return nil, fmt.Errorf("--output: %w", err)
+	}
+	command.Output = ranked.File(command.Output)
+	return ranked, nil
+}
+
+// merge compares the reports of all ranks.
+func (command *watchCommand) merge(cmd *cobra.Command) error {
+	merged, err := watching.Merge(command.Watch.Merge)
+	if err != nil {
+		return err
+	}
+	if command.JSON || command.Output != "" {
+		if err := out.Write(cmd, command.Output, func(to io.Writer) error { return devicemap.WriteJSON(to, merged) }); err != nil {
+			return err
+		}
+	}
+	if !command.JSON {
+		if err := merged.Show(cmd.OutOrStdout()); err != nil {
+			return err
+		}
+	}
+	if command.Watch.Strict && merged.Failed() {
+		return &out.ReportedError{Status: out.ExitCheck}
+	}
+	return nil
 }
 
 // plan reads PLAN; nil where there is none.
@@ -151,6 +213,12 @@ func (command *watchCommand) refuse(file string, argv []string) error {
 		return out.Usagef("--no-hook and --snapshot need a COMMAND: devmap watch -- COMMAND")
 	case command.Watch.NoHook && command.Watch.Snapshot != "":
 		return out.Usagef("--snapshot %s needs the hook that --no-hook turns off: give one", command.Watch.Snapshot)
+	case command.Watch.Merge != "" && (file != "" || len(argv) > 0 || command.Given("pid", "baseline", "rank-from-env")):
+		return out.Usagef("--merge %s reads what ranks reported: leave out PLAN, COMMAND, --pid, --baseline and --rank-from-env", emit.Shell(command.Watch.Merge))
+	case command.Watch.Merge != "":
+		return nil
+	case command.Watch.RankFromEnv && (command.Output == "" || len(argv) == 0 || command.Watch.Baseline || command.Watch.Strict):
+		return out.Usagef("--rank-from-env needs a shared folder and a COMMAND, and gives no verdict of its own: devmap watch PLAN --rank-from-env -o FOLDER -- COMMAND, then devmap watch --merge FOLDER --strict")
 	case command.Watch.Baseline && len(argv) == 0:
 		return command.nothingLeft()
 	case command.Watch.Strict:

@@ -43,7 +43,7 @@ var groups = []struct {
 	}},
 	{"Search", []string{"objective GOAL", "time-limit DURATION", "explain"}},
 	{"Run", []string{"steps N", "cycles N", "keep WHERE", "certify", "fault KIND:N"}},
-	{"Watch", []string{"pid N", "strict", "baseline", "no-hook", "snapshot FILE"}},
+	{"Watch", []string{"pid N", "strict", "baseline", "no-hook", "snapshot FILE", "rank-from-env", "merge FOLDER"}},
 	{"Output", []string{
 		"output FILE", "emit SCHEDULER", "force", "json", "trace FILE", "dump KIND=FILE", "save FOLDER", "save-state FOLDER", "quiet", "verbose", "color WHEN", "version", "help",
 		"no-descriptions",
