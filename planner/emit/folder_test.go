@@ -171,7 +171,7 @@ func TestCutRefused(t *testing.T) {
 		"model.vision, which is no block":                      func(plan *devicemap.Plan) { plan.Stages[0].Units[0] = "model.vision" },
 		"model.norm on stage 0":                                func(plan *devicemap.Plan) { plan.Stages[0].Units = append(plan.Stages[0].Units, "model.norm") },
 		"the embedding model.embed_tokens on stage 1":          func(plan *devicemap.Plan) { plan.Stages[1].Units = append(plan.Stages[1].Units, "model.embed_tokens") },
-		"2 stages × dp 2 × tp 2, which is not its 12 GPUs":     func(plan *devicemap.Plan) { plan.Workload.World = 12 },
+		"2 stages × dp 2 × tp 2 × cp 1, which is not its 12 GPUs":     func(plan *devicemap.Plan) { plan.Workload.World = 12 },
 		"the schedule gpipe, and Megatron runs":                func(plan *devicemap.Plan) { plan.Workload.Schedule = costmodel.GPipe },
 		"the optimizer sgd":                                    func(plan *devicemap.Plan) { plan.Workload.Optimizer = costmodel.SGD },
 		"has the strategy fsdp under torch, which is not Mega": func(plan *devicemap.Plan) { plan.Workload.Strategy = costmodel.FSDP },
