@@ -35,6 +35,23 @@ func TestJobNames(t *testing.T) {
 	}
 }
 
+// TestJobPrecision: YAML reads a bare no as false, whose type accelerate launch does not
+// take (accelerate 1.15, utils/launch.py: mixed_precision.lower()).
+func TestJobPrecision(t *testing.T) {
+	for precision, want := range map[costmodel.Precision]any{costmodel.BF16True: "no", costmodel.BF16Mixed: "bf16"} {
+		input := golden(t, "job-accelerate-config")
+		input.Plan.Workload.Precision = precision
+		text, err := written(target(t, "accelerate-config"), input)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var read map[string]any
+		if err := yaml.Unmarshal([]byte(text), &read); err != nil || read["mixed_precision"] != want || !strings.Contains(text, "mixed_precision: "+map[bool]string{true: "'no'", false: "bf16"}[want == "no"]) {
+			t.Errorf("%s: %v, %#v", precision, err, read["mixed_precision"])
+		}
+	}
+}
+
 // samples set a field to different values; each that a target takes must make another
 // file, or another note.
 func samples(field costmodel.Field) (sets map[string]func(*costmodel.Workload)) {

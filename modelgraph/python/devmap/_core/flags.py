@@ -75,7 +75,7 @@ Preset = Literal[
 ]
 Quantize = Literal["off", "nf4", "int8"]
 Recompute = Literal["none", "full", "selective", "auto"]
-Runtime = Literal["accelerate", "deepspeed", "torch", "lightning", "jax", "devmap"]
+Runtime = Literal["accelerate", "deepspeed", "torch", "lightning", "jax", "torchtitan", "megatron", "devmap"]
 Schedule = Literal["1f1b", "gpipe", "interleaved"]
 Strategy = Literal["device-map", "pipeline", "ddp", "zero1", "zero2", "zero3", "fsdp", "hsdp", "auto"]
 GPU = Literal[
@@ -125,10 +125,13 @@ class Shared(Settings, total=False):
     batch: Optional[int]
     built_on: Optional[BuiltOn]
     compile: Optional[bool]
+    cp: Optional[Union[int, str]]
     dp: Optional[Union[int, str]]
     ema: Optional[bool]
+    ep: Optional[Union[int, str]]
     eval_batch: Optional[int]
     eval_samples: Optional[int]
+    expert_capacity: Optional[float]
     float8: Optional[Float8]
     gradient_as_bucket_view: Optional[bool]
     image_size: Optional[int]
@@ -149,6 +152,7 @@ class Shared(Settings, total=False):
     optimizer: Optional[Optimizer]
     optimizer_in_backward: Optional[bool]
     packing: Optional[Packing]
+    pp: Optional[Union[int, str]]
     precision: Optional[Precision]
     preset: Optional[Preset]
     quantize: Optional[Quantize]
@@ -156,11 +160,13 @@ class Shared(Settings, total=False):
     runtime: Optional[Runtime]
     schedule: Optional[Schedule]
     seq: Optional[int]
+    sequence_parallel: Optional[bool]
     shard_degree: Optional[int]
     strategy: Optional[Strategy]
     target_seq: Optional[int]
     tp: Optional[Union[int, str]]
     transformers: Optional[str]
+    uniform: Optional[bool]
     virtual_stages: Optional[int]
 
 
@@ -279,12 +285,15 @@ KINDS: dict[str, str] = {
     "compile": "bool",
     "component": "string",
     "contiguous": "bool",
+    "cp": "degree",
     "dp": "degree",
     "ds_config": "string",
     "ema": "bool",
     "emit": "string",
+    "ep": "degree",
     "eval_batch": "int64",
     "eval_samples": "int64",
+    "expert_capacity": "float64",
     "explain": "bool",
     "float8": "string",
     "force": "bool",
@@ -318,6 +327,7 @@ KINDS: dict[str, str] = {
     "packing": "string",
     "pin": "stringArray",
     "pipefusion": "int64",
+    "pp": "degree",
     "precision": "string",
     "preset": "string",
     "quantize": "string",
@@ -327,6 +337,7 @@ KINDS: dict[str, str] = {
     "runtime": "string",
     "schedule": "string",
     "seq": "int64",
+    "sequence_parallel": "bool",
     "shard_degree": "int64",
     "steps": "int64",
     "strategy": "string",
@@ -337,6 +348,7 @@ KINDS: dict[str, str] = {
     "tp": "degree",
     "transformers": "string",
     "ulysses": "int64",
+    "uniform": "bool",
     "vae_precision": "string",
     "vae_slicing": "bool",
     "vae_tiling": "bool",
@@ -346,36 +358,37 @@ KINDS: dict[str, str] = {
 
 _NAMES = {
     "check": (
-        "attention batch built_on compile dp ds_config ema eval_batch eval_samples float8 gpu gpus "
-        "gradient_as_bucket_view image_size images label_tokens lengths liger lora_dropout lora_precision "
-        "lora_rank lora_targets loss loss_only max_pixels mem_fraction micro_batches mode new_tokens nodes "
-        "optimizer optimizer_in_backward packing precision preset quantize recompute reserve runtime schedule "
-        "seq shard_degree strategy target_seq topology tp transformers virtual_stages"
+        "attention batch built_on compile cp dp ds_config ema ep eval_batch eval_samples expert_capacity "
+        "float8 gpu gpus gradient_as_bucket_view image_size images label_tokens lengths liger lora_dropout "
+        "lora_precision lora_rank lora_targets loss loss_only max_pixels mem_fraction micro_batches mode "
+        "new_tokens nodes optimizer optimizer_in_backward packing pp precision preset quantize recompute "
+        "reserve runtime schedule seq sequence_parallel shard_degree strategy target_seq topology tp "
+        "transformers uniform virtual_stages"
     ),
     "estimate": (
-        "attention batch built_on compile contiguous dp ds_config ema eval_batch eval_samples float8 gpu gpus "
-        "gradient_as_bucket_view image_size images label_tokens lengths liger lora_dropout lora_precision "
-        "lora_rank lora_targets loss loss_only max_pixels mem_fraction micro_batches mode new_tokens nodes "
-        "objective offload optimizer optimizer_in_backward packing pin precision preset quantize recompute "
-        "reserve runtime schedule seq shard_degree strategy target_seq time_limit together topology tp "
-        "transformers virtual_stages"
+        "attention batch built_on compile contiguous cp dp ds_config ema ep eval_batch eval_samples "
+        "expert_capacity float8 gpu gpus gradient_as_bucket_view image_size images label_tokens lengths liger "
+        "lora_dropout lora_precision lora_rank lora_targets loss loss_only max_pixels mem_fraction "
+        "micro_batches mode new_tokens nodes objective offload optimizer optimizer_in_backward packing pin pp "
+        "precision preset quantize recompute reserve runtime schedule seq sequence_parallel shard_degree "
+        "strategy target_seq time_limit together topology tp transformers uniform virtual_stages"
     ),
     "inspect": (
-        "attention batch built_on compile dp ema eval_batch eval_samples float8 gradient_as_bucket_view "
-        "image_size images label_tokens liger lora_dropout lora_precision lora_rank lora_targets loss "
-        "loss_only max_pixels mem_fraction micro_batches mode new_tokens optimizer optimizer_in_backward "
-        "packing precision preset quantize recompute runtime schedule seq shard_degree strategy target_seq tp "
-        "transformers virtual_stages"
+        "attention batch built_on compile cp dp ema ep eval_batch eval_samples expert_capacity float8 "
+        "gradient_as_bucket_view image_size images label_tokens liger lora_dropout lora_precision lora_rank "
+        "lora_targets loss loss_only max_pixels mem_fraction micro_batches mode new_tokens optimizer "
+        "optimizer_in_backward packing pp precision preset quantize recompute runtime schedule seq "
+        "sequence_parallel shard_degree strategy target_seq tp transformers uniform virtual_stages"
     ),
     "plan": (
-        "attention batch built_on cache_latents cfg_degree compile component contiguous dp ds_config ema emit "
-        "eval_batch eval_samples explain float8 force frames fully_shard_degree gpu gpus "
-        "gradient_as_bucket_view height image_size images label_tokens lengths liger lora_dropout "
+        "attention batch built_on cache_latents cfg_degree compile component contiguous cp dp ds_config ema "
+        "emit ep eval_batch eval_samples expert_capacity explain float8 force frames fully_shard_degree gpu "
+        "gpus gradient_as_bucket_view height image_size images label_tokens lengths liger lora_dropout "
         "lora_precision lora_rank lora_targets loss loss_only max_pixels mem_fraction micro_batches mode "
-        "new_tokens nodes objective offload optimizer optimizer_in_backward packing pin pipefusion precision "
-        "preset quantize recompute reserve ring runtime schedule seq shard_degree steps strategy target_seq "
-        "time_limit together topology tp transformers ulysses vae_precision vae_slicing vae_tiling "
-        "virtual_stages width"
+        "new_tokens nodes objective offload optimizer optimizer_in_backward packing pin pipefusion pp "
+        "precision preset quantize recompute reserve ring runtime schedule seq sequence_parallel shard_degree "
+        "steps strategy target_seq time_limit together topology tp transformers ulysses uniform vae_precision "
+        "vae_slicing vae_tiling virtual_stages width"
     ),
 }
 COMMANDS = {command: {name: KINDS[name] for name in names.split()} for command, names in _NAMES.items()}
@@ -388,6 +401,9 @@ OTHERS: dict[str, str] = {
     "bs": "batch",
     "chunks": "micro_batches",
     "context": "seq",
+    "context_parallel": "cp",
+    "context_parallel_degree": "cp",
+    "context_parallel_size": "cp",
     "data_parallel": "dp",
     "data_parallel_degree": "dp",
     "data_parallel_size": "dp",
@@ -398,6 +414,9 @@ OTHERS: dict[str, str] = {
     "dp_degree": "dp",
     "dp_size": "dp",
     "dtype": "precision",
+    "expert_model_parallel_size": "ep",
+    "expert_parallel": "ep",
+    "expert_parallel_degree": "ep",
     "fp16": "precision",
     "fp8": "float8",
     "fsdp_devices": "shard_degree",
@@ -431,10 +450,14 @@ OTHERS: dict[str, str] = {
     "overwrite": "force",
     "per_device_eval_batch_size": "eval_batch",
     "per_device_train_batch_size": "batch",
+    "pipeline_model_parallel_size": "pp",
+    "pipeline_parallel": "pp",
+    "pipeline_parallel_degree": "pp",
     "sample_packing": "packing",
     "seq_len": "seq",
     "seq_length": "seq",
     "sequence_length": "seq",
+    "sequence_parallel_enabled": "sequence_parallel",
     "tensor_model_parallel_size": "tp",
     "tensor_parallel": "tp",
     "tensor_parallel_degree": "tp",
