@@ -260,26 +260,30 @@ func leastShare(table *costmodel.Table, folded *costmodel.Topology) float64 {
 	return max(float64(all)/float64(len(folded.Devices)), float64(largest)) / float64(budget)
 }
 
-// compareForms says what one form for all stages costs: against stages that choose
-// their forms where an engine runs these, and else against the best even cut.
+// mostCompared bounds the GPUs whose stages are also planned in forms of their own: that
+// search takes the square of units and GPUs.
+const mostCompared = 32
+
+// compareForms says what one form for all stages costs, against stages that choose
+// their forms. These have the engine's costs, whether it runs them or not.
 func (solver *solveCall) compareForms(ctx context.Context, in *instance.Instance, best *Solution) {
-	workload := &in.Costs.Workload
-	if workload.Runtime == megatron || workload.Runtime == torchtitan {
+	free := solver.Costs.Workload
+	if len(solver.Topology.Devices) > mostCompared || free.CP > 1 || free.EP > 1 || free.DP != costmodel.AutoDegree {
 		return
 	}
-	free := *solver
-	problem := *solver.Problem
-	costs := *problem.Costs
-	costs.Workload.Uniform = false
-	problem.Costs, free.Problem = &costs, &problem
+	free.Uniform, free.PP, free.CP, free.EP = false, 0, 0, 0
+	problem, costs, stages := *solver.Problem, *solver.Costs, *in
+	costs.Workload = free
+	problem.Costs, stages.Costs = &costs, &costs
 	half, cancel := instance.HalfOf(ctx)
 	defer cancel()
-	any, err := free.solveDegrees(half, in)
-	if err != nil {
-		return
+	open := solveCall{Problem: &problem, limits: solver.limits}
+	other, err := open.solveDegrees(half, &stages)
+	if err != nil || other.Value > best.Value {
+		return // on several hosts, or in no time
 	}
-	best.Warnings = append(best.Warnings, costmodel.Messagef("one form for all stages costs %.1f %%: stages that choose their forms reach %.4g where these have %.4g (no forms are below %.4g)",
-		100*(best.Value/any.Value-1), any.Value, best.Value, any.LowerBound))
+	best.Warnings = append(best.Warnings, costmodel.Messagef("one form for all stages costs %.1f %%: stages that choose their forms reach %.4g, and these have %.4g (no forms are below %.4g)",
+		100*(best.Value/other.Value-1), other.Value, best.Value, other.LowerBound))
 }
 
 // sameGPUs refuses GPUs that differ but in their hosts, under engines that cut all

@@ -25,7 +25,7 @@ schedule of a pipeline, and scripts that start the job on one host or several.`,
 	needs: []need{training("torchtitan trains"), titanPlan}, Write: titanConfig,
 	Usage: func(input *Input, file string) (usage, note string) {
 		note = "replace MODEL, DATASET and TOKENIZER in " + titanModule + ".py"
-		if input.Plan.Workload.Strategy.Traits().Staged {
+		if input.Plan.Workload.Strategy.Traits().Staged && input.Plan.Workload.Runtime != "torchtitan" {
 			note += "; the plan's peaks are those of torch.distributed.pipelining with Transformers' modules: torchtitan's own layers hold other bytes"
 		}
 		if workload := &input.Plan.Workload; workload.Preset == "torchtitan" && !nativeTitan(input) {
