@@ -296,7 +296,7 @@ func sameGPUs(workload *costmodel.Workload, topology *costmodel.Topology) error 
 	for i, device := range topology.Devices {
 		device.Host = first.Host
 		if device != first {
-			return costmodel.Refuse(costmodel.Set("runtime", workload.Runtime), "its ranks are alike, and device %d (%s, %v) differs from device 0 (%s, %v): plan the like ones alone, or use %v without %v",
+			return costmodel.Refuse(costmodel.Set("runtime", workload.Runtime), "its ranks need the same GPUs, and device %d (%s, %v) differs from device 0 (%s, %v): plan equal GPUs, or use %v without %v",
 				i, device.Name, costmodel.Bytes(device.Budget()), first.Name, costmodel.Bytes(first.Budget()), costmodel.Set("runtime", "torch"), costmodel.Setting{Field: "uniform"})
 		}
 	}

@@ -57,9 +57,9 @@ Each Python process of COMMAND that imports torch reports the exact peak of
 PyTorch's allocator. devmap adds a sitecustomize.py for this, which also runs
 yours; --no-hook turns it off.
 
-On many hosts, each rank runs devmap watch --rank-from-env -o FOLDER with its
-COMMAND, and FOLDER is shared. devmap watch --merge FOLDER compares all ranks
-with the plan, and names any rank that holds more than its peers.`,
+On many hosts, each rank runs its COMMAND under devmap watch --rank-from-env -o
+FOLDER, in a shared FOLDER. devmap watch --merge FOLDER compares all ranks with
+the plan. It names any rank that holds more than its peers.`,
 		Example: `  devmap watch plan.json -- python train.py
   devmap watch -- python train.py
   devmap watch plan.json --strict -o report.json -- torchrun --nproc-per-node 4 train.py
@@ -218,7 +218,7 @@ func (command *watchCommand) refuse(file string, argv []string) error {
 	case command.Watch.Merge != "":
 		return nil
 	case command.Watch.RankFromEnv && (command.Output == "" || len(argv) == 0 || command.Watch.Baseline || command.Watch.Strict):
-		return out.Usagef("--rank-from-env needs a shared folder and a COMMAND, and gives no verdict of its own: devmap watch PLAN --rank-from-env -o FOLDER -- COMMAND, then devmap watch --merge FOLDER --strict")
+		return out.Usagef("--rank-from-env needs a shared folder and a COMMAND, without --strict: devmap watch PLAN --rank-from-env -o FOLDER -- COMMAND")
 	case command.Watch.Baseline && len(argv) == 0:
 		return command.nothingLeft()
 	case command.Watch.Strict:

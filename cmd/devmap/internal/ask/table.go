@@ -28,6 +28,8 @@ func workloadFlags() []flag {
 			f.defaultValue = field.Default
 		}
 		switch field.Name {
+		case "cp", "ep", "pp", "sequence_parallel", "expert_capacity", "uniform": // of few engines: in the help of plan
+			f.hidden |= working &^ onPlan
 		case "strategy":
 			f.values = append(f.values, string(costmodel.Auto))
 		case "preset":

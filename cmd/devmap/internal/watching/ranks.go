@@ -59,7 +59,7 @@ func RankOf(variable func(string) string) (*Ranked, error) {
 		host, err := os.Hostname()
 		return &Ranked{FormatVersion: rankVersion, Rank: number, World: world, Host: host}, err
 	}
-	return nil, out.Usagef("--rank-from-env: none of RANK, SLURM_PROCID, OMPI_COMM_WORLD_RANK and PMI_RANK is set with its number of ranks: start it with torchrun, srun or mpirun")
+	return nil, out.Usagef("--rank-from-env: RANK, SLURM_PROCID, OMPI_COMM_WORLD_RANK and PMI_RANK are not set: start it with torchrun, srun or mpirun")
 }
 
 // File is the rank's file in a folder.

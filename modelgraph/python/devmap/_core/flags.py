@@ -125,13 +125,10 @@ class Shared(Settings, total=False):
     batch: Optional[int]
     built_on: Optional[BuiltOn]
     compile: Optional[bool]
-    cp: Optional[Union[int, str]]
     dp: Optional[Union[int, str]]
     ema: Optional[bool]
-    ep: Optional[Union[int, str]]
     eval_batch: Optional[int]
     eval_samples: Optional[int]
-    expert_capacity: Optional[float]
     float8: Optional[Float8]
     gradient_as_bucket_view: Optional[bool]
     image_size: Optional[int]
@@ -152,7 +149,6 @@ class Shared(Settings, total=False):
     optimizer: Optional[Optimizer]
     optimizer_in_backward: Optional[bool]
     packing: Optional[Packing]
-    pp: Optional[Union[int, str]]
     precision: Optional[Precision]
     preset: Optional[Preset]
     quantize: Optional[Quantize]
@@ -160,13 +156,11 @@ class Shared(Settings, total=False):
     runtime: Optional[Runtime]
     schedule: Optional[Schedule]
     seq: Optional[int]
-    sequence_parallel: Optional[bool]
     shard_degree: Optional[int]
     strategy: Optional[Strategy]
     target_seq: Optional[int]
     tp: Optional[Union[int, str]]
     transformers: Optional[str]
-    uniform: Optional[bool]
     virtual_stages: Optional[int]
 
 
@@ -221,8 +215,11 @@ class PlanKeywords(Shared, total=False):
     cfg_degree: Optional[int]
     component: Optional[str]
     contiguous: Optional[bool]
+    cp: Optional[Union[int, str]]
     ds_config: Optional[Union[str, PathLike[str], Mapping[str, Any]]]
     emit: Optional[Emit]
+    ep: Optional[Union[int, str]]
+    expert_capacity: Optional[float]
     explain: Optional[bool]
     force: Optional[bool]
     frames: Optional[int]
@@ -235,13 +232,16 @@ class PlanKeywords(Shared, total=False):
     offload: Optional[Offload]
     pin: Optional[Union[Mapping[str, int], Sequence[str], str]]
     pipefusion: Optional[int]
+    pp: Optional[Union[int, str]]
     reserve: Optional[Union[int, str, Sequence[Union[int, str]]]]
     ring: Optional[int]
+    sequence_parallel: Optional[bool]
     steps: Optional[int]
     time_limit: Optional[Union[float, str]]
     together: Optional[Union[Sequence[Union[Sequence[str], str]], str]]
     topology: Optional[Union[str, PathLike[str]]]
     ulysses: Optional[int]
+    uniform: Optional[bool]
     vae_precision: Optional[str]
     vae_slicing: Optional[bool]
     vae_tiling: Optional[bool]
@@ -358,27 +358,26 @@ KINDS: dict[str, str] = {
 
 _NAMES = {
     "check": (
-        "attention batch built_on compile cp dp ds_config ema ep eval_batch eval_samples expert_capacity "
-        "float8 gpu gpus gradient_as_bucket_view image_size images label_tokens lengths liger lora_dropout "
-        "lora_precision lora_rank lora_targets loss loss_only max_pixels mem_fraction micro_batches mode "
-        "new_tokens nodes optimizer optimizer_in_backward packing pp precision preset quantize recompute "
-        "reserve runtime schedule seq sequence_parallel shard_degree strategy target_seq topology tp "
-        "transformers uniform virtual_stages"
+        "attention batch built_on compile dp ds_config ema eval_batch eval_samples float8 gpu gpus "
+        "gradient_as_bucket_view image_size images label_tokens lengths liger lora_dropout lora_precision "
+        "lora_rank lora_targets loss loss_only max_pixels mem_fraction micro_batches mode new_tokens nodes "
+        "optimizer optimizer_in_backward packing precision preset quantize recompute reserve runtime schedule "
+        "seq shard_degree strategy target_seq topology tp transformers virtual_stages"
     ),
     "estimate": (
-        "attention batch built_on compile contiguous cp dp ds_config ema ep eval_batch eval_samples "
-        "expert_capacity float8 gpu gpus gradient_as_bucket_view image_size images label_tokens lengths liger "
-        "lora_dropout lora_precision lora_rank lora_targets loss loss_only max_pixels mem_fraction "
-        "micro_batches mode new_tokens nodes objective offload optimizer optimizer_in_backward packing pin pp "
-        "precision preset quantize recompute reserve runtime schedule seq sequence_parallel shard_degree "
-        "strategy target_seq time_limit together topology tp transformers uniform virtual_stages"
+        "attention batch built_on compile contiguous dp ds_config ema eval_batch eval_samples float8 gpu gpus "
+        "gradient_as_bucket_view image_size images label_tokens lengths liger lora_dropout lora_precision "
+        "lora_rank lora_targets loss loss_only max_pixels mem_fraction micro_batches mode new_tokens nodes "
+        "objective offload optimizer optimizer_in_backward packing pin precision preset quantize recompute "
+        "reserve runtime schedule seq shard_degree strategy target_seq time_limit together topology tp "
+        "transformers virtual_stages"
     ),
     "inspect": (
-        "attention batch built_on compile cp dp ema ep eval_batch eval_samples expert_capacity float8 "
-        "gradient_as_bucket_view image_size images label_tokens liger lora_dropout lora_precision lora_rank "
-        "lora_targets loss loss_only max_pixels mem_fraction micro_batches mode new_tokens optimizer "
-        "optimizer_in_backward packing pp precision preset quantize recompute runtime schedule seq "
-        "sequence_parallel shard_degree strategy target_seq tp transformers uniform virtual_stages"
+        "attention batch built_on compile dp ema eval_batch eval_samples float8 gradient_as_bucket_view "
+        "image_size images label_tokens liger lora_dropout lora_precision lora_rank lora_targets loss "
+        "loss_only max_pixels mem_fraction micro_batches mode new_tokens optimizer optimizer_in_backward "
+        "packing precision preset quantize recompute runtime schedule seq shard_degree strategy target_seq tp "
+        "transformers virtual_stages"
     ),
     "plan": (
         "attention batch built_on cache_latents cfg_degree compile component contiguous cp dp ds_config ema "
