@@ -299,9 +299,6 @@ func (workload *Workload) badNumber() (field, msg string) {
 	if part := workload.MemFraction; !(part >= 0 && part <= 1) {
 		return "mem_fraction", fmt.Sprintf("%v is no part of a GPU's memory: it is between 0 and 1", part)
 	}
-	if times := workload.ExpertCapacity; !(times >= 0 && times <= mostDegree) {
-		return "expert_capacity", fmt.Sprintf("%v is no number of times the mean", times)
-	}
 	if workload.Batch%workload.MicroBatches != 0 {
 		return "micro_batches", fmt.Sprintf("%d does not divide the batch of %d", workload.MicroBatches, workload.Batch)
 	}
@@ -318,6 +315,9 @@ func (workload *Workload) badSamples() (field, msg string) {
 	}
 	if mean := workload.ImagesMean; !(mean >= 0 && mean <= float64(workload.Images)) {
 		return "images_mean", fmt.Sprintf("%v is not between 0 and %d, the most", mean, workload.Images)
+	}
+	if times := workload.ExpertCapacity; !(times >= 0 && times <= mostDegree) {
+		return "expert_capacity", fmt.Sprintf("%v is no number of times the mean", times)
 	}
 	if fault := trainer.LabelFault(workload.LabelTokens); fault != "" {
 		return "label_tokens", fault

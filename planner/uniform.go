@@ -41,47 +41,70 @@ func (solver *solveCall) solveUniform(ctx context.Context, in *instance.Instance
 	if len(in.Pins) > 0 {
 		return nil, costmodel.Refuse(costmodel.Setting{Field: "pin"}, "a pin names a device, and which GPUs a stage has is open: give degrees that are numbers")
 	}
-	forms, err := solver.gridForms(ctx)
+	forms, all, err := solver.gridForms(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var best *Solution
-	var failed error
-	var looked int
-	below, stopped := math.Inf(1), false
+	search := formSearch{solveCall: solver, below: math.Inf(1)}
 	for i := range forms {
-		form := &forms[i]
-		if best != nil && failed == nil && form.below >= best.Value {
+		if !search.try(ctx, &forms[i]) {
 			break
-		}
-		if stopped = best != nil && ctx.Err() != nil; stopped {
-			below = min(below, form.below)
-			break
-		}
-		sol, err := solver.solveForm(ctx, form, best, failed)
-		looked++
-		var large *InfeasibleError
-		if err != nil && !errors.As(err, &large) || sol == nil {
-			if best == nil {
-				failed = err
-			}
-			continue
-		}
-		if err == nil || sol.Objective != Time {
-			below = min(below, max(form.below, sol.LowerBound))
-		}
-		if better(sol, best, err, failed) {
-			best, failed = sol, err
 		}
 	}
+	best := search.best
 	if best == nil {
-		return nil, cmp.Or(failed, ctx.Err())
+		return nil, cmp.Or(search.failed, ctx.Err())
 	}
-	best.bounded(below, stopped, looked, len(forms))
-	if failed == nil {
+	if !all { // the time ended before all were counted
+		search.below, search.stopped = 0, true
+	}
+	best.bounded(search.below, search.stopped, search.looked, len(forms))
+	if search.failed == nil {
 		solver.compareForms(ctx, in, best)
 	}
-	return best, failed
+	return best, search.failed
+}
+
+// formSearch is what was found of the forms so far: the best solution, why it does not
+// fit, and what no cut of the forms that were looked at is below.
+type formSearch struct {
+	*solveCall
+
+	best    *Solution
+	failed  error
+	below   float64
+	looked  int
+	stopped bool
+}
+
+// try cuts a form; false: no later one is better, or the time has ended.
+func (search *formSearch) try(ctx context.Context, form *gridForm) bool {
+	if search.best != nil && search.failed == nil && form.below >= search.best.Value {
+		return false
+	}
+	if search.stopped = search.best != nil && ctx.Err() != nil; search.stopped {
+		search.below = min(search.below, form.below)
+		return false
+	}
+	sol, err := search.solveForm(ctx, form, search.best, search.failed)
+	search.looked++
+	var large *InfeasibleError
+	if err != nil && !errors.As(err, &large) || sol == nil {
+		if search.best == nil {
+			search.failed = err
+		}
+		return true
+	}
+	switch {
+	case err == nil || search.Objective != Time:
+		search.below = min(search.below, max(form.below, sol.LowerBound))
+	case !large.Proved: // a cut of it may fit
+		search.below = min(search.below, form.below)
+	}
+	if better(sol, search.best, err, search.failed) {
+		search.best, search.failed = sol, err
+	}
+	return true
 }
 
 // better reports that a solution is better than another: one that fits before one that
@@ -113,25 +136,25 @@ func (solver *solveCall) solveForm(ctx context.Context, form *gridForm, best *So
 }
 
 // bounded gives the solution the bound of all forms.
-func (sol *Solution) bounded(below float64, stopped bool, looked, all int) {
-	sol.LowerBound = min(below, sol.Value)
-	if sol.LowerBound < sol.Value {
-		sol.Status, sol.Bound = Feasible, "all degrees"
+func (solution *Solution) bounded(below float64, stopped bool, looked, all int) {
+	solution.LowerBound = min(below, solution.Value)
+	if solution.LowerBound < solution.Value {
+		solution.Status, solution.Bound = Feasible, "all degrees"
 	}
 	if stopped {
-		sol.Status = LimitReached
+		solution.Status = LimitReached
 	}
-	sol.EvenProved = sol.EvenProved && sol.Status == Optimal
-	sol.Method = fmt.Sprintf("%s; of %d forms that all stages may have, %d were cut, and bounds leave out the others", sol.Method, all, looked)
+	solution.EvenProved = solution.EvenProved && solution.Status == Optimal
+	solution.Method = fmt.Sprintf("%s; of %d forms that all stages may have, %d were cut, and bounds leave out the others", solution.Method, all, looked)
 }
 
 // gridForms are the tables of all degrees that the model, the batch and the GPUs take,
-// the least bound first.
-func (solver *solveCall) gridForms(ctx context.Context) ([]gridForm, error) {
-	var out []gridForm
+// the least bound first; all: none is left out.
+func (solver *solveCall) gridForms(ctx context.Context) (out []gridForm, all bool, err error) {
 	var refused error
+	all = true
 	for _, workload := range grid(solver.Costs.Workload, int64(len(solver.Topology.Devices)), int64(len(solver.Graph.Units))) {
-		if len(out) > 0 && ctx.Err() != nil {
+		if all = len(out) == 0 || ctx.Err() == nil; !all {
 			break
 		}
 		resolved, err := estimate.Resolve(solver.Graph, workload)
@@ -149,11 +172,11 @@ func (solver *solveCall) gridForms(ctx context.Context) ([]gridForm, error) {
 		}
 	}
 	if len(out) == 0 {
-		return nil, fmt.Errorf("no degrees that all stages can have: %w", cmp.Or(refused, error(costmodel.Refuse(costmodel.Set("gpus", len(solver.Topology.Devices)),
+		return nil, false, fmt.Errorf("no degrees that all stages can have: %w", cmp.Or(refused, error(costmodel.Refuse(costmodel.Set("gpus", len(solver.Topology.Devices)),
 			"no product of degrees is the number of GPUs with a batch that the replicas share evenly (another %v, or fewer %v, may work)", costmodel.Setting{Field: "batch"}, costmodel.Setting{Field: "micro_batches"}))))
 	}
 	slices.SortStableFunc(out, func(one, other gridForm) int { return cmp.Compare(one.below, other.below) })
-	return out, nil
+	return out, all, nil
 }
 
 // grid lists the workloads of all degrees whose product is the number of GPUs, with the
@@ -177,25 +200,30 @@ func grid(open costmodel.Workload, gpus, units int64) (out []costmodel.Workload)
 				}
 				for _, ep := range degrees(open.EP, dp*cp) {
 					for _, recompute := range recomputes {
-						one := open
-						one.TP, one.CP, one.PP, one.DP, one.EP = costmodel.Degree(tp), costmodel.Degree(cp), costmodel.Degree(pp), costmodel.Degree(dp), costmodel.Degree(ep)
-						one.Recompute, one.SequenceParallel = recompute, open.SequenceParallel && tp > 1
-						if open.DP == costmodel.AutoDegree {
-							one.Batch = open.Batch / dp
-						}
-						if open.ShardDegree > 1 { // it followed degrees that were open
-							one.ShardDegree = 0
-						}
-						if open.Runtime != megatron && open.Runtime != torchtitan {
-							one.PP = 0 // the product says it
-						}
-						out = append(out, one)
+						out = append(out, formOf(open, tp, cp, pp, dp, ep, recompute))
 					}
 				}
 			}
 		}
 	}
 	return out
+}
+
+// formOf is a workload with these degrees.
+func formOf(open costmodel.Workload, tp, cp, pp, dp, ep int64, recompute string) costmodel.Workload {
+	one := open
+	one.TP, one.CP, one.PP, one.DP, one.EP = costmodel.Degree(tp), costmodel.Degree(cp), costmodel.Degree(pp), costmodel.Degree(dp), costmodel.Degree(ep)
+	one.Recompute, one.SequenceParallel = recompute, open.SequenceParallel && tp > 1
+	if open.DP == costmodel.AutoDegree {
+		one.Batch = open.Batch / dp
+	}
+	if open.ShardDegree > 1 { // it followed degrees that were open
+		one.ShardDegree = 0
+	}
+	if open.Runtime != megatron && open.Runtime != torchtitan {
+		one.PP = 0 // the product says it
+	}
+	return one
 }
 
 // degrees are the values of a degree within so many GPUs.

@@ -17,6 +17,7 @@ import (
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/watching"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/worker"
 	"github.com/devmap-dev/devmap/executor/report"
+	"github.com/devmap-dev/devmap/executor/watch"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 	"github.com/devmap-dev/devmap/planner/emit"
 )
@@ -115,10 +116,8 @@ func (command *watchCommand) run(cmd *cobra.Command, file string, argv []string)
 	if ranked != nil {
 		plan, file = nil, "" // its devices are on other hosts, too
 	}
-	if folder := filepath.Dir(command.Output); command.Output != "" {
-		if info, err := os.Stat(folder); err != nil || !info.IsDir() {
-			return fmt.Errorf("--output %q: there is no folder %q", command.Output, folder)
-		}
+	if err := command.hasFolder(); err != nil {
+		return err
 	}
 	defer watching.Unbroken()()
 	session, err := interrupt.Answered(cmd.Context(), cmd.ErrOrStderr(), func() (*watchSession, error) {
@@ -139,13 +138,30 @@ func (command *watchCommand) run(cmd *cobra.Command, file string, argv []string)
 		return err
 	}
 	if ranked != nil {
-		if err := ranked.Take(of, ran.report); err != nil {
-			return err
-		}
-		ranked.Report.Plan = ofFile
-		return errors.Join(out.Document(cmd, command.Output, true, func(to io.Writer) error { return devicemap.WriteJSON(to, ranked) }), command.ended(ran))
+		return errors.Join(command.writeRank(cmd, ranked, of, ofFile, ran.report), command.ended(ran))
 	}
 	return errors.Join(command.write(cmd, ran), command.ended(ran))
+}
+
+// hasFolder refuses an output whose folder does not exist.
+func (command *watchCommand) hasFolder() error {
+	if command.Output == "" {
+		return nil
+	}
+	folder := filepath.Dir(command.Output)
+	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
+		return fmt.Errorf("--output %q: there is no folder %q", command.Output, folder)
+	}
+	return nil
+}
+
+// writeRank writes what a rank measured, with its part of a plan.
+func (command *watchCommand) writeRank(cmd *cobra.Command, ranked *watching.Ranked, plan *devicemap.Plan, file string, measured *watch.Report) error {
+	if err := ranked.Take(plan, measured); err != nil {
+		return err
+	}
+	ranked.Report.Plan = file
+	return out.Document(cmd, command.Output, true, func(to io.Writer) error { return devicemap.WriteJSON(to, ranked) })
 }
 
 // rank is that of this process under --rank-from-env, whose file is in the folder of
@@ -204,6 +220,9 @@ func (command *watchCommand) plan(cmd *cobra.Command, file string) (*devicemap.P
 
 // refuse reports flags that contradict each other.
 func (command *watchCommand) refuse(file string, argv []string) error {
+	if err := command.refuseRanks(file, argv); err != nil || command.Watch.Merge != "" {
+		return err
+	}
 	switch {
 	case command.Given("pid") && command.Watch.PID < 1:
 		return out.Usagef("--pid %d: it must be 1 or more", command.Watch.PID)
@@ -213,16 +232,21 @@ func (command *watchCommand) refuse(file string, argv []string) error {
 		return out.Usagef("--no-hook and --snapshot need a COMMAND: devmap watch -- COMMAND")
 	case command.Watch.NoHook && command.Watch.Snapshot != "":
 		return out.Usagef("--snapshot %s needs the hook that --no-hook turns off: give one", command.Watch.Snapshot)
-	case command.Watch.Merge != "" && (file != "" || len(argv) > 0 || command.Given("pid", "baseline", "rank-from-env")):
-		return out.Usagef("--merge %s reads what ranks reported: leave out PLAN, COMMAND, --pid, --baseline and --rank-from-env", emit.Shell(command.Watch.Merge))
-	case command.Watch.Merge != "":
-		return nil
-	case command.Watch.RankFromEnv && (command.Output == "" || len(argv) == 0 || command.Watch.Baseline || command.Watch.Strict):
-		return out.Usagef("--rank-from-env needs a shared folder and a COMMAND, without --strict: devmap watch PLAN --rank-from-env -o FOLDER -- COMMAND")
 	case command.Watch.Baseline && len(argv) == 0:
 		return command.nothingLeft()
 	case command.Watch.Strict:
 		return command.refuseStrict(file, argv)
+	}
+	return nil
+}
+
+// refuseRanks reports what --merge and --rank-from-env exclude.
+func (command *watchCommand) refuseRanks(file string, argv []string) error {
+	switch {
+	case command.Watch.Merge != "" && (file != "" || len(argv) > 0 || command.Given("pid", "baseline", "rank-from-env")):
+		return out.Usagef("--merge %s reads what ranks reported: leave out PLAN, COMMAND, --pid, --baseline and --rank-from-env", emit.Shell(command.Watch.Merge))
+	case command.Watch.RankFromEnv && (command.Output == "" || len(argv) == 0 || command.Watch.Baseline || command.Watch.Strict):
+		return out.Usagef("--rank-from-env needs a shared folder and a COMMAND, without --strict: devmap watch PLAN --rank-from-env -o FOLDER -- COMMAND")
 	}
 	return nil
 }

@@ -13,23 +13,9 @@ import (
 func megatron(op modelgraph.Op, shape *Shape) (cost Cost, known bool) {
 	switch op := op.(type) {
 	case modelgraph.Embedding:
-		out := 2 * op.Dim * shape.Tokens
-		cost.Output, cost.Memory.Saved = shape.apart(out), 8*shape.Tokens
-		cost.Memory.Forward = 2*out + 8*shape.Tokens // batch and length change places
-		sums := int64(0)
-		if shape.Tokens > 3072 { // Embedding.cu, as for torch's
-			sums = 4*op.Dim*(shape.Tokens/10+min(shape.Tokens, op.Vocab)) + 3*8*shape.Tokens
-		}
-		cost.peak(backwardPoint{out + sums + 2*op.Vocab*op.Dim, 0, 0}) // the table's gradient in 16 bits
+		megatronEmbedding(op, &cost, shape)
 	case modelgraph.Norm:
-		// TELayerNormColumnParallelLinear keeps the norm's input and output.
-		out, rows := shape.apart(2*op.Dim*shape.Tokens), shape.apart(4*shape.Tokens)
-		cost.Output, cost.Memory.Saved = out, 2*out+rows
-		if op.Style == modelgraph.LayerNorm {
-			cost.Memory.Saved += rows
-		}
-		cost.Memory.Forward = cost.Memory.Saved + out
-		cost.peak(backwardPoint{3 * out, 0, 0})
+		megatronNorm(op, &cost, shape)
 	case modelgraph.Attention:
 		if op.KVRank > 0 || op.Cross || op.Gated || op.SharedKV {
 			return cost, false
@@ -52,6 +38,30 @@ func megatron(op modelgraph.Op, shape *Shape) (cost Cost, known bool) {
 	cost.Memory.Forward = max(cost.Memory.Forward, cost.Memory.Saved)
 	cost.peak(backwardPoint{-cost.Memory.Saved, 0, 0})
 	return cost, true
+}
+
+// megatronEmbedding is the vocabulary's table (core/tensor_parallel/layers.py).
+func megatronEmbedding(op modelgraph.Embedding, cost *Cost, shape *Shape) {
+	out := 2 * op.Dim * shape.Tokens
+	cost.Output, cost.Memory.Saved = shape.apart(out), 8*shape.Tokens
+	cost.Memory.Forward = 2*out + 8*shape.Tokens // batch and length change places
+	sums := int64(0)
+	if shape.Tokens > 3072 { // Embedding.cu, as for torch's
+		sums = 4*op.Dim*(shape.Tokens/10+min(shape.Tokens, op.Vocab)) + 3*8*shape.Tokens
+	}
+	cost.peak(backwardPoint{out + sums + 2*op.Vocab*op.Dim, 0, 0}) // the table's gradient in 16 bits
+}
+
+// megatronNorm is fused with the projection that follows.
+func megatronNorm(op modelgraph.Norm, cost *Cost, shape *Shape) {
+	// TELayerNormColumnParallelLinear keeps the norm's input and output.
+	out, rows := shape.apart(2*op.Dim*shape.Tokens), shape.apart(4*shape.Tokens)
+	cost.Output, cost.Memory.Saved = out, 2*out+rows
+	if op.Style == modelgraph.LayerNorm {
+		cost.Memory.Saved += rows
+	}
+	cost.Memory.Forward = cost.Memory.Saved + out
+	cost.peak(backwardPoint{3 * out, 0, 0})
 }
 
 // megatronAttention is self-attention (core/transformer/attention.py). The projection's

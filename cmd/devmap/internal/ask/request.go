@@ -85,7 +85,8 @@ func (request *Request) Workload() (costmodel.Workload, error) {
 	if strategy, runtime := estimate.Native(nil); workload.Runtime == runtime && !request.Given("strategy") {
 		workload.Strategy = strategy // the one that it runs
 	}
-	return workload, request.layGrid(&workload)
+	err = request.layGrid(&workload)
+	return workload, err
 }
 
 // layGrid gives a workload the strategy of an engine of many degrees: a pipeline, or

@@ -244,7 +244,7 @@ func bytesOr(bytes int64, none string) string {
 	if bytes == 0 {
 		return none
 	}
-	return fmt.Sprint(costmodel.Bytes(bytes))
+	return costmodel.Bytes(bytes).String()
 }
 
 func ratio(device *RankDevice) string {
