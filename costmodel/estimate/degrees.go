@@ -17,7 +17,7 @@ import (
 // stage if nothing else was asked for, as torchtitan does
 // (data_parallel_shard_degree: -1).
 func resolveDegrees(workload *costmodel.Workload) {
-	if workload.TP == 0 || workload.TP == 1 {
+	if equalStages(workload) && (workload.TP == 0 || workload.TP == 1) {
 		workload.SequenceParallel = false // training/arguments.py, validate_args
 	}
 	gridDegrees(workload)
@@ -25,6 +25,9 @@ func resolveDegrees(workload *costmodel.Workload) {
 		if *degree == 1 {
 			*degree = 0
 		}
+	}
+	if workload.PP == 1 && !equalStages(workload) {
+		workload.PP = 0
 	}
 	replicas := workload.DP.Count()
 	switch {

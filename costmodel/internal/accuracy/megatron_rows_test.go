@@ -189,6 +189,9 @@ func TestMegatronRows(t *testing.T) {
 		rest, peak := row.predicted(t)
 		percent := 100 * (float64(peak.Memory.Total())/float64(row.Peak) - 1)
 		off = append(off, math.Abs(percent))
+		if math.Abs(percent) > 5 { // routing differs between ranks by as much in one of these
+			t.Errorf("%s: off by %+.2f %%", row.Test, percent)
+		}
 		fmt.Fprintf(&table, "%-100s %12d %12d %+6.2f%%  rest %+8.2f MiB %s\n", row.Test, peak.Memory.Total(), row.Peak, percent, float64(rest.Memory.Total()-row.Static)/(1<<20), peak.At)
 	}
 	slices.Sort(off)

@@ -67,6 +67,10 @@ func (megatron) Rules(workload *costmodel.Workload) layers.Rules {
 func (megatron) Regions(model *layers.Model, table *costmodel.Table) error {
 	for i := range model.Layers {
 		if layer := &model.Layers[i]; model.Train && layer.Runs && !layer.Cost.Known {
+			if model.Workload.Preset != "" {
+				return costmodel.Refuse(program(&model.Workload),
+					"devmap counts dense decoders alone under Megatron, and layer %q is another: %v takes it", layer.Name, costmodel.Set("preset", "ms-swift"))
+			}
 			return costmodel.Refuse(program(&model.Workload),
 				"devmap counts decoders of text with plain attention, feed-forward networks and routed experts under Megatron, and layer %q is another: %v takes it", layer.Name, costmodel.Set("strategy", costmodel.FSDP))
 		}
