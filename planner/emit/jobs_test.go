@@ -52,6 +52,19 @@ func TestJobPrecision(t *testing.T) {
 	}
 }
 
+// TestJobOneGPU: FSDP on one GPU needs a process group, which torchrun makes.
+func TestJobOneGPU(t *testing.T) {
+	for world, want := range map[int64]string{1: "torchrun --standalone --nproc_per_node 1 -m trl.scripts.sft", 2: "trl sft --config"} {
+		input := golden(t, "job-trl")
+		w := &input.Plan.Workload
+		w.Strategy, w.World, w.ShardDegree = costmodel.FSDP, world, world
+		input.Plan.Topology.Devices = input.Plan.Topology.Devices[:1]
+		if command, _ := target(t, "trl").Usage(input, "sft.yaml"); !strings.HasPrefix(command, want) {
+			t.Errorf("%d GPUs: %s", world, command)
+		}
+	}
+}
+
 // samples set a field to different values; each that a target takes must make another
 // file, or another note.
 func samples(field costmodel.Field) (sets map[string]func(*costmodel.Workload)) {
