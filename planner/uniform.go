@@ -245,7 +245,7 @@ func degrees(degree costmodel.Degree, within int64) (out []int64) {
 // leastOf bounds the value of any cut of a table from below; +Inf: no cut fits. Of the
 // stages, the largest is no less than their mean, and holds a micro-batch of its units'
 // activations. The slowest of p stages runs m micro-batches, and the first of these
-// runs through the others, too: (m + p − 1)/p of all work. Interleaved stages need
+// runs through the others, too: (m + p − 1)/p of all work. Interleaved stages do
 // not wait for whole stages.
 func (solver *solveCall) leastOf(table *costmodel.Table) float64 {
 	folded := table.Folded(solver.Topology)
@@ -274,13 +274,13 @@ func leastShare(table *costmodel.Table, folded *costmodel.Topology) float64 {
 	var all, largest, budget int64
 	for i := range table.Units {
 		unit := &table.Units[i]
-		held := unit.Params + unit.Buffers + unit.OptimizerState + unit.ResidentGrads
+		bytes := unit.Params + unit.Buffers + unit.OptimizerState + unit.ResidentGrads
 		if !unit.Recompute {
 			for k := range unit.Layers {
-				held += unit.Layers[k].Saved
+				bytes += unit.Layers[k].Saved
 			}
 		}
-		all, largest = all+held, max(largest, held)
+		all, largest = all+bytes, max(largest, bytes)
 	}
 	for i := range folded.Devices {
 		budget = max(budget, folded.Devices[i].Budget())
@@ -314,8 +314,8 @@ func (solver *solveCall) compareForms(ctx context.Context, in *instance.Instance
 		100*(best.Value/other.Value-1), other.Value, best.Value, other.LowerBound))
 }
 
-// sameGPUs refuses GPUs that differ but in their hosts, under engines that cut all
-// stages alike.
+// sameGPUs refuses GPUs that differ but in their hosts, under engines whose stages all
+// have the same degrees.
 func sameGPUs(workload *costmodel.Workload, topology *costmodel.Topology) error {
 	if !uniform(workload) || !workload.Strategy.Traits().Staged {
 		return nil

@@ -124,7 +124,7 @@ func TestUniformDegrees(t *testing.T) {
 	}
 }
 
-// TestUniformRefuses: ranks that are alike need GPUs that are.
+// TestUniformRefuses: ranks of one form need equal GPUs.
 func TestUniformRefuses(t *testing.T) {
 	problem := gridProblem(t, 8, "megatron", planner.Memory)
 	problem.Topology.Devices[7].CapacityBytes *= 2

@@ -24,11 +24,11 @@ type megatronRow struct {
 	Args         map[string]any
 }
 
-func (row *megatronRow) number(name string, otherwise int64) int64 {
+func (row *megatronRow) number(name string, unset int64) int64 {
 	if value, ok := row.Args[name].(float64); ok {
 		return int64(value)
 	}
-	return otherwise
+	return unset
 }
 
 func (row *megatronRow) on(name string) bool { return row.Args[name] == true }

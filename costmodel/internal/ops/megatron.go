@@ -43,7 +43,7 @@ func megatron(op modelgraph.Op, shape *Shape) (cost Cost, known bool) {
 // megatronEmbedding is the vocabulary's table (core/tensor_parallel/layers.py).
 func megatronEmbedding(op modelgraph.Embedding, cost *Cost, shape *Shape) {
 	out := 2 * op.Dim * shape.Tokens
-	cost.Output, cost.Memory.Saved = shape.apart(out), 8*shape.Tokens
+	cost.Output, cost.Memory.Saved = apart(shape, out), 8*shape.Tokens
 	cost.Memory.Forward = 2*out + 8*shape.Tokens // batch and length change places
 	sums := int64(0)
 	if shape.Tokens > 3072 { // Embedding.cu, as for torch's
@@ -55,7 +55,7 @@ func megatronEmbedding(op modelgraph.Embedding, cost *Cost, shape *Shape) {
 // megatronNorm is fused with the projection that follows.
 func megatronNorm(op modelgraph.Norm, cost *Cost, shape *Shape) {
 	// TELayerNormColumnParallelLinear keeps the norm's input and output.
-	out, rows := shape.apart(2*op.Dim*shape.Tokens), shape.apart(4*shape.Tokens)
+	out, rows := apart(shape, 2*op.Dim*shape.Tokens), apart(shape, 4*shape.Tokens)
 	cost.Output, cost.Memory.Saved = out, 2*out+rows
 	if op.Style == modelgraph.LayerNorm {
 		cost.Memory.Saved += rows
@@ -74,7 +74,7 @@ func megatronAttention(op attention, cost *Cost, shape *Shape) {
 	dims, tokens := op.geometry(shape), shape.Tokens
 	dims.by = flashKernel
 	q, kv := 2*tokens*dims.q, 2*tokens*(dims.k+dims.v)
-	stream, out, whole := shape.apart(2*tokens*op.Dim), 2*tokens*dims.out, shape.gathered(2*tokens*op.Dim)
+	stream, out, whole := apart(shape, 2*tokens*op.Dim), 2*tokens*dims.out, gatheredTokens(shape, 2*tokens*op.Dim)
 	rotated := int64(0)
 	if op.Rope {
 		rotated = q + 2*tokens*dims.k
@@ -97,7 +97,7 @@ func megatronAttention(op attention, cost *Cost, shape *Shape) {
 	}
 	cost.Memory.Saved += out
 	if op.Dropout {
-		cost.Memory.Saved += shape.apart(op.Dim * tokens)
+		cost.Memory.Saved += apart(shape, op.Dim*tokens)
 	}
 	if shape.Attention == value.EagerAttention { // UnfusedDotProductAttention: probabilities, and as much with dropout, and its mask
 		scores := op.Heads * tokens * shape.Length
@@ -118,8 +118,8 @@ func megatronAttention(op attention, cost *Cost, shape *Shape) {
 // megatronMLP keeps fc1's output for the fused activation, and the activation's
 // for fc2 (core/fusions/fused_bias_swiglu.py, fused_bias_gelu.py).
 func megatronMLP(op modelgraph.MLP, cost *Cost, shape *Shape) {
-	stream, hidden, matrices := shape.apart(2*op.Dim*shape.Tokens), 2*op.Hidden*shape.Tokens, int64(2)
-	whole := shape.gathered(2 * op.Dim * shape.Tokens)
+	stream, hidden, matrices := apart(shape, 2*op.Dim*shape.Tokens), 2*op.Hidden*shape.Tokens, int64(2)
+	whole := gatheredTokens(shape, 2*op.Dim*shape.Tokens)
 	inner := hidden
 	if op.Gated {
 		inner, matrices = 2*hidden, 3
@@ -127,7 +127,7 @@ func megatronMLP(op modelgraph.MLP, cost *Cost, shape *Shape) {
 	cost.Output, cost.FLOPs = stream, 2*float64(shape.Tokens)*float64(matrices*op.Dim*op.Hidden)
 	cost.Memory.Saved = inner + hidden
 	if op.Dropout {
-		cost.Memory.Saved += shape.apart(op.Dim * shape.Tokens)
+		cost.Memory.Saved += apart(shape, op.Dim*shape.Tokens)
 	}
 	cost.Memory.Forward = 3*stream + whole + cost.Memory.Saved
 	cost.peak(
@@ -142,7 +142,7 @@ func megatronMLP(op modelgraph.MLP, cost *Cost, shape *Shape) {
 // gradient's 16-bit copy continues.
 func megatronHead(op modelgraph.Head, cost *Cost, shape *Shape) {
 	nV, in := shape.Logits*op.Vocab, 2*op.Dim*shape.Logits
-	whole := shape.gathered(in) // its buffer is there from step to step (core/tensor_parallel/layers.py, get_global_memory_buffer)
+	whole := gatheredTokens(shape, in) // its buffer is there from step to step (core/tensor_parallel/layers.py, get_global_memory_buffer)
 	cost.Output, cost.FLOPs = 2*nV, float64(in)*float64(op.Vocab)
 	cost.Memory.Loss = true
 	cost.Memory.Saved = 4*nV + 9*shape.Logits
@@ -152,10 +152,10 @@ func megatronHead(op modelgraph.Head, cost *Cost, shape *Shape) {
 }
 
 // apart is the part of a tensor that a GPU has where tokens are cut.
-func (shape *Shape) apart(bytes int64) int64 { return bytes / max(1, shape.Sequence) }
+func apart(shape *Shape, bytes int64) int64 { return bytes / max(1, shape.Sequence) }
 
-// gathered is a tensor that is gathered before a product, if tokens are cut before it.
-func (shape *Shape) gathered(bytes int64) int64 {
+// gatheredTokens is a tensor that is gathered before a product, if tokens are cut before it.
+func gatheredTokens(shape *Shape, bytes int64) int64 {
 	if shape.Sequence < 2 {
 		return 0
 	}
@@ -169,7 +169,7 @@ func (shape *Shape) gathered(bytes int64) int64 {
 // fc1's output, the activation's, and what comes back before it is summed
 // (moe_utils.py, unpermute). Shared experts are a feed-forward network of their own.
 func megatronExperts(op modelgraph.MoE, cost *Cost, shape *Shape) {
-	here, width := shape.apart(shape.Tokens), 2*op.Dim
+	here, width := apart(shape, shape.Tokens), 2*op.Dim
 	stream, sent := width*here, width*here*op.TopK
 	input, hidden := width*shape.Routed, 2*op.Hidden*shape.Routed
 	cost.Output = stream

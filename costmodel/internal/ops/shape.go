@@ -85,12 +85,11 @@ type Shape struct {
 	// kernel's call.
 	Megatron, CoreAttention bool
 	// Sequence is over how many GPUs tokens are cut outside of attention and of
-	// feed-forward networks (sequence parallelism), Context within them. 0: 1.
-	Sequence, Context int64
-	// Routed are the tokens, each as often as it is routed, that the GPU's experts
-	// get; Experts how many it has.
-	Routed, Experts int64
-	AdapterDropout  bool // on their inputs
+	// feed-forward networks (sequence parallelism); 0: 1.
+	Sequence int64
+	// Routed are the tokens, each as often as it is routed, that the GPU's experts get.
+	Routed         int64
+	AdapterDropout bool // on their inputs
 	// LinearInputs: frozen linear layers keep their inputs.
 	LinearInputs bool
 	// Recompute: forward runs again in backward, up to the last tensor that is

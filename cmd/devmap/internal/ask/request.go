@@ -85,13 +85,13 @@ func (request *Request) Workload() (costmodel.Workload, error) {
 	if strategy, runtime := estimate.Native(nil); workload.Runtime == runtime && !request.Given("strategy") {
 		workload.Strategy = strategy // the one that it runs
 	}
-	err = request.layGrid(&workload)
+	err = layGrid(request, &workload)
 	return workload, err
 }
 
 // layGrid gives a workload the strategy of an engine of many degrees: a pipeline, or
 // for torchtitan with replicas alone, FSDP2 as its preset has it.
-func (request *Request) layGrid(workload *costmodel.Workload) error {
+func layGrid(request *Request, workload *costmodel.Workload) error {
 	titan := workload.Runtime == "torchtitan"
 	switch {
 	case workload.Runtime != "megatron" && !titan:

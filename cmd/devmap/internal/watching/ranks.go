@@ -3,6 +3,7 @@ package watching
 import (
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -126,12 +127,13 @@ const maxRankBytes = 16 << 20
 
 // Merge reads the files of all ranks in a folder.
 func Merge(folder string) (*Merged, error) {
-	files, err := filepath.Glob(filepath.Join(escaped(folder), "rank-*.json"))
+	files, err := fs.Glob(os.DirFS(folder), "rank-*.json")
 	if err != nil || len(files) == 0 {
 		return nil, fmt.Errorf("--merge %q: no file rank-N.json is there: each rank writes one with devmap watch --rank-from-env -o %q", folder, folder)
 	}
 	merged := &Merged{FormatVersion: "devmap.ranks/v1", Missing: []int{}, Above: []AboveDevice{}}
-	for _, file := range files {
+	for _, name := range files {
+		file := filepath.Join(folder, name)
 		data, err := modelgraph.ReadSmall(file, "a report of a rank", maxRankBytes)
 		if err != nil {
 			return nil, err
@@ -140,7 +142,7 @@ func Merge(folder string) (*Merged, error) {
 		if err := modelgraph.DecodeJSON(file, data, &one, false); err != nil {
 			return nil, err
 		}
-		if one.FormatVersion != rankVersion || one.Rank < 0 || one.Rank >= one.World || one.World != cmpWorld(merged, one.World) {
+		if one.FormatVersion != rankVersion || one.Rank < 0 || one.Rank >= one.World || len(merged.Ranks) > 0 && one.World != merged.Ranks[0].World {
 			return nil, fmt.Errorf("%s: rank %d of %d in the format %q: delete the files of other jobs", out.OneLine(file), one.Rank, one.World, one.FormatVersion)
 		}
 		merged.Ranks = append(merged.Ranks, one)
@@ -148,19 +150,6 @@ func Merge(folder string) (*Merged, error) {
 	slices.SortStableFunc(merged.Ranks, func(a, b Ranked) int { return a.Rank - b.Rank })
 	merged.compare()
 	return merged, nil
-}
-
-// cmpWorld is the number of ranks that the files read so far name, or this one.
-func cmpWorld(merged *Merged, world int) int {
-	if len(merged.Ranks) > 0 {
-		return merged.Ranks[0].World
-	}
-	return world
-}
-
-// escaped is a folder's name in a pattern.
-func escaped(folder string) string {
-	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(folder)
 }
 
 // compare finds missing ranks and devices above their peers.

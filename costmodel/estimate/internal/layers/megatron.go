@@ -143,7 +143,7 @@ func narrowMegatron(op modelgraph.Op, workload *costmodel.Workload, vocab int64)
 // of all GPUs that share their layer: the mean, or the busiest GPU's.
 func cutTokens(shape *ops.Shape, op modelgraph.Op, workload *costmodel.Workload) {
 	context := workload.CP.Count()
-	shape.Context, shape.Sequence = context, 1
+	shape.Sequence = 1
 	shape.Tokens, shape.Logits = (shape.Tokens+context-1)/context, (shape.Logits+context-1)/context
 	if workload.SequenceParallel {
 		shape.Sequence = workload.TP.Count()
@@ -152,7 +152,6 @@ func cutTokens(shape *ops.Shape, op modelgraph.Op, workload *costmodel.Workload)
 		shape.Tokens = (shape.Tokens + workload.TP.Count() - 1) / workload.TP.Count()
 	}
 	if experts, ok := op.(modelgraph.MoE); ok && workload.Strategy.Traits().Staged {
-		shape.Experts = experts.Experts / workload.EP.Count()
 		shape.Routed = shape.Tokens * experts.TopK
 		if workload.ExpertCapacity > 0 {
 			shape.Routed = int64(workload.ExpertCapacity * float64(shape.Routed))
@@ -183,22 +182,17 @@ func exchanges(model *Model, layer *Layer, forward, backward *costmodel.Pass) {
 	}
 }
 
-// coreAttention reports that the kernel's call alone runs again in backward.
-func coreAttention(workload *costmodel.Workload) bool {
-	return workload.Recompute == value.RecomputeSelective
-}
-
-// staged reports a pipeline of a program's own modules.
-func (model *Model) staged(modules ops.Modules) bool {
-	return model.Rules.Modules == modules && model.Workload.Strategy.Traits().Staged
+// titanStages reports a pipeline of torchtitan's modules.
+func titanStages(model *Model) bool {
+	return model.Rules.Modules == ops.Torchtitan && model.Workload.Strategy.Traits().Staged
 }
 
 // gathersInput counts what tensor parallelism of torchtitan keeps: products read the
 // whole sequence, which is gathered for them from its parts, and pass on a part
 // (models/llama3/parallelize.py: PrepareModuleInput, RowwiseParallel with Shard(1)).
-func (model *Model) gathersInput(i int, cost *ops.Cost) {
+func gathersInput(model *Model, i int, cost *ops.Cost) {
 	degree := model.Workload.TP.Count()
-	if degree == 1 || !model.staged(ops.Torchtitan) {
+	if degree == 1 || !titanStages(model) {
 		return
 	}
 	var width int64

@@ -56,7 +56,7 @@ func New(graph *modelgraph.Graph, workload costmodel.Workload, rules Rules) (*Mo
 	for i := range model.Layers {
 		model.Layers[i].Shape.Followed = followed
 		model.Layers[i].cost()
-		model.gathersInput(i, &model.Layers[i].Cost)
+		gathersInput(model, i, &model.Layers[i].Cost)
 	}
 	model.holdMasks()
 	return model, nil

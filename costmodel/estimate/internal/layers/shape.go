@@ -71,7 +71,7 @@ func (model *Model) shape(i int) ops.Shape {
 		InParts:      model.Rules.InParts,
 		LinearInputs: model.Rules.LinearInputs, Shared: workload.TP.Count() > 1,
 		Images: workload.Images > 0, InputSaved: model.inputSaved(i),
-		Megatron: model.Train && model.Rules.Megatron, CoreAttention: coreAttention(workload),
+		Megatron: model.Train && model.Rules.Megatron, CoreAttention: workload.Recompute == value.RecomputeSelective,
 		Modules: model.Rules.Modules,
 	}
 	if workload.Float8 != "" && model.Train && ops.Float8s(layer.Op) {
@@ -90,7 +90,7 @@ func (model *Model) shape(i int) ops.Shape {
 		shape.Batch = batch.Rows
 		fillRows(&shape, workload, &batch)
 	}
-	if model.Rules.Megatron || model.staged(ops.Torchtitan) {
+	if model.Rules.Megatron || titanStages(model) {
 		cutTokens(&shape, layer.Op, workload)
 	}
 	if in := layer.InputLayers; len(in) > 0 {
