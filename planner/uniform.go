@@ -34,9 +34,8 @@ type gridForm struct {
 	below    float64
 }
 
-// solveUniform finds the best degrees that all stages share, with the best cut. It
-// takes forms in the order of a bound on their values, and ends where the bound of
-// the next one is no better than what was found.
+// solveUniform finds the best degrees that all stages share, with the best cut. It takes
+// forms in the order of a bound, and ends where the next bound is no better.
 func (solver *solveCall) solveUniform(ctx context.Context, in *instance.Instance) (*Solution, error) {
 	if len(in.Pins) > 0 {
 		return nil, costmodel.Refuse(costmodel.Setting{Field: "pin"}, "a pin names a device, and which GPUs a stage has is open: give degrees that are numbers")
@@ -65,8 +64,7 @@ func (solver *solveCall) solveUniform(ctx context.Context, in *instance.Instance
 	return best, search.failed
 }
 
-// formSearch is what was found of the forms so far: the best solution, why it does not
-// fit, and what no cut of the forms that were looked at is below.
+// formSearch is what was found so far: the best solution, why it does not fit, and a bound.
 type formSearch struct {
 	*solveCall
 
@@ -86,7 +84,7 @@ func (search *formSearch) try(ctx context.Context, form *gridForm) bool {
 		search.below = min(search.below, form.below)
 		return false
 	}
-	sol, err := search.solveForm(ctx, form, search.best, search.failed)
+	sol, err := search.solveForm(ctx, form)
 	search.looked++
 	var large *InfeasibleError
 	if err != nil && !errors.As(err, &large) || sol == nil {
@@ -121,18 +119,17 @@ func better(sol, best *Solution, err, failed error) bool {
 	return sol.Value < best.Value || sol.Value == best.Value && sol.LargestShare < best.LargestShare
 }
 
-// solveForm is the best cut of a form, for as long as half of the time that is left.
-func (solver *solveCall) solveForm(ctx context.Context, form *gridForm, best *Solution, failed error) (*Solution, error) {
-	problem := *solver.Problem
+// solveForm is the best cut of a form; after a first that fits, in half of the time.
+func (search *formSearch) solveForm(ctx context.Context, form *gridForm) (*Solution, error) {
+	problem, limit := *search.Problem, DefaultTimeLimit
 	problem.Workload, problem.Costs = form.workload, form.table
-	limit := DefaultTimeLimit
 	if end, ok := ctx.Deadline(); ok {
 		limit = max(time.Until(end), time.Millisecond)
 	}
-	if best != nil && failed == nil {
+	if search.best != nil && search.failed == nil {
 		limit /= 2
 	}
-	return Solve(ctx, problem, Settings{TimeLimit: limit, Probes: solver.limits.Probes})
+	return Solve(ctx, problem, Settings{TimeLimit: limit, Probes: search.limits.Probes})
 }
 
 // bounded gives the solution the bound of all forms.
@@ -242,11 +239,9 @@ func degrees(degree costmodel.Degree, within int64) (out []int64) {
 	return out
 }
 
-// leastOf bounds the value of any cut of a table from below; +Inf: no cut fits. Of the
-// stages, the largest is no less than their mean, and holds a micro-batch of its units'
-// activations. The slowest of p stages runs m micro-batches, and the first of these
-// runs through the others, too: (m + p − 1)/p of all work. Interleaved stages do
-// not wait for whole stages.
+// leastOf bounds the value of any cut of a table from below; +Inf: no cut fits. The
+// slowest of p stages runs m micro-batches, and the first of these runs through the
+// others, too: (m + p − 1)/p of all work. Interleaved stages do not wait for whole ones.
 func (solver *solveCall) leastOf(table *costmodel.Table) float64 {
 	folded := table.Folded(solver.Topology)
 	stages := float64(len(folded.Devices))
@@ -288,12 +283,10 @@ func leastShare(table *costmodel.Table, folded *costmodel.Topology) float64 {
 	return max(float64(all)/float64(len(folded.Devices)), float64(largest)) / float64(budget)
 }
 
-// mostCompared bounds the GPUs whose stages are also planned in forms of their own: that
-// search takes the square of units and GPUs.
+// mostCompared bounds the GPUs of the comparison, whose search is slow.
 const mostCompared = 32
 
-// compareForms says what one form for all stages costs, against stages that choose
-// their forms. These have the engine's costs, whether it runs them or not.
+// compareForms says what one form costs, against stages that choose their forms.
 func (solver *solveCall) compareForms(ctx context.Context, in *instance.Instance, best *Solution) {
 	free := solver.Costs.Workload
 	if len(solver.Topology.Devices) > mostCompared || free.CP > 1 || free.EP > 1 || free.DP != costmodel.AutoDegree {

@@ -72,13 +72,9 @@ func openGrid(workload *costmodel.Workload) bool {
 // checkGrid refuses degrees that do not multiply out, and those of other engines.
 func checkGrid(workload *costmodel.Workload) error {
 	if !equalStages(workload) {
-		for _, field := range []struct {
-			name  string
-			value any
-			given bool
-		}{{"cp", workload.CP, workload.CP != 0}, {"ep", workload.EP, workload.EP != 0}, {"pp", workload.PP, workload.PP != 0}, {"sequence_parallel", true, workload.SequenceParallel}, {"expert_capacity", workload.ExpertCapacity, workload.ExpertCapacity != 0}} {
-			if field.given {
-				return refuse(field.name, field.value, "%v has no such degree (%v and %v do)", costmodel.Set("runtime", workload.Runtime), costmodel.Set("runtime", value.Megatron), costmodel.Set("runtime", value.Torchtitan))
+		for _, field := range costmodel.Fields() {
+			if text := field.Text(workload); text != "" && slices.Contains([]string{"cp", "ep", "pp", "sequence_parallel", "expert_capacity"}, field.Name) {
+				return refuse(field.Name, text, "%v has no such degree (%v and %v do)", costmodel.Set("runtime", workload.Runtime), costmodel.Set("runtime", value.Megatron), costmodel.Set("runtime", value.Torchtitan))
 			}
 		}
 		return nil

@@ -68,8 +68,7 @@ func (ranked *Ranked) File(folder string) string {
 	return filepath.Join(folder, fmt.Sprintf("rank-%05d.json", ranked.Rank))
 }
 
-// Take fills in the devices of the rank, of a plan or one alone, and what was measured.
-// A rank has one device, or those of its host.
+// Take fills in what was measured of a rank's device, or of those of its host.
 func (ranked *Ranked) Take(plan *devicemap.Plan, report *watch.Report) error {
 	ranked.Report = report
 	count := 1
@@ -114,16 +113,12 @@ type AboveDevice struct {
 	MedianBytes int64  `json:"median_of_peers_bytes"`
 }
 
-// Peers agree to the byte under FSDP2, HSDP and pipelines, and to a copy of a bucket
-// under DDP (fixtures/measured); a block of the allocator is 2 MiB (CUDACachingAllocator.cpp,
-// kLargeBuffer is 20 MiB). What is beyond both is another load.
+// Peers agree to the byte, but for a bucket under DDP (fixtures/measured); a segment of
+// the allocator has 20 MiB (CUDACachingAllocator.cpp, kLargeBuffer).
 const (
 	abovePart  = 0.01
 	aboveBytes = 20 << 20
 )
-
-// maxRankBytes bounds a rank's file.
-const maxRankBytes = 16 << 20
 
 // Merge reads the files of all ranks in a folder.
 func Merge(folder string) (*Merged, error) {
@@ -134,7 +129,7 @@ func Merge(folder string) (*Merged, error) {
 	merged := &Merged{FormatVersion: "devmap.ranks/v1", Missing: []int{}, Above: []AboveDevice{}}
 	for _, name := range files {
 		file := filepath.Join(folder, name)
-		data, err := modelgraph.ReadSmall(file, "a report of a rank", maxRankBytes)
+		data, err := modelgraph.ReadSmall(file, "a report of a rank", 16<<20)
 		if err != nil {
 			return nil, err
 		}
@@ -204,7 +199,7 @@ func (merged *Merged) Show(to io.Writer) error {
 	for i := range merged.Ranks {
 		rank := &merged.Ranks[i]
 		for _, device := range rank.Devices {
-			text := fmt.Sprintf("%-24s %12s %12s %8s", out.Cell(rank.Host), bytesOr(device.PredictedBytes, "-"), bytesOr(device.MeasuredBytes, "none"), ratio(&device))
+			text := fmt.Sprintf("%-24s %12v %12v %8s", out.Cell(rank.Host), costmodel.Bytes(device.PredictedBytes), costmodel.Bytes(device.MeasuredBytes), ratio(&device))
 			if lines[text] == nil {
 				order = append(order, text)
 			}
@@ -227,13 +222,6 @@ func (merged *Merged) Show(to io.Writer) error {
 	}
 	_, err := io.WriteString(to, text)
 	return err
-}
-
-func bytesOr(bytes int64, none string) string {
-	if bytes == 0 {
-		return none
-	}
-	return costmodel.Bytes(bytes).String()
 }
 
 func ratio(device *RankDevice) string {

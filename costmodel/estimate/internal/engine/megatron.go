@@ -23,10 +23,7 @@ func (megatron) Precision(stored costmodel.Precision) (costmodel.Precision, bool
 
 // Refuse names what is not counted.
 func (megatron) Refuse(workload *costmodel.Workload) error {
-	for _, refused := range []struct {
-		when           bool
-		field, is, use string
-	}{
+	return refuseFirst(workload, []refusal{
 		{workload.Precision != costmodel.BF16Mixed, "precision", string(workload.Precision), string(costmodel.BF16Mixed)},
 		{workload.Optimizer != costmodel.AdamW, "optimizer", workload.Optimizer, costmodel.AdamW},
 		{workload.Loss != "" && workload.Loss != value.LossEager, "loss", workload.Loss, value.LossEager},
@@ -37,10 +34,19 @@ func (megatron) Refuse(workload *costmodel.Workload) error {
 		{workload.Mode != costmodel.Train, "mode", string(workload.Mode), string(costmodel.Train)},
 		{workload.Images > 0, "images", costmodel.Set("", workload.Images).Value, "0"},
 		{workload.EMA, "ema", "true", "false"},
-	} {
-		if refused.when {
-			return costmodel.Refuse(costmodel.Set(refused.field, refused.is), "devmap does not count %s under %v: use %v",
-				refused.is, program(workload), costmodel.Set(refused.field, refused.use))
+	})
+}
+
+// refusal is a setting that an engine does not count, and one that it does.
+type refusal struct {
+	when           bool
+	field, is, use string
+}
+
+func refuseFirst(workload *costmodel.Workload, refusals []refusal) error {
+	for _, one := range refusals {
+		if one.when {
+			return costmodel.Refuse(costmodel.Set(one.field, one.is), "devmap does not count %s under %v: use %v", one.is, program(workload), costmodel.Set(one.field, one.use))
 		}
 	}
 	return nil

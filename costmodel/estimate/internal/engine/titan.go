@@ -12,29 +12,19 @@ import (
 // the mesh dp_shard_cp). Tensor parallelism cuts sequences outside of products.
 type titan struct{ pipeline }
 
-// Precision is fp32 with bf16 products (config/configs.py, TrainingConfig.dtype and
-// mixed_precision_param).
+// Precision is fp32 with bf16 products (config/configs.py, TrainingConfig).
 func (titan) Precision(stored costmodel.Precision) (costmodel.Precision, bool) {
 	return deepspeed{}.Precision(stored)
 }
 
 // Refuse names what is not counted.
 func (titan) Refuse(workload *costmodel.Workload) error {
-	for _, refused := range []struct {
-		when           bool
-		field, is, use string
-	}{
+	return refuseFirst(workload, []refusal{
 		{workload.Mode != costmodel.Train, "mode", string(workload.Mode), string(costmodel.Train)},
 		{workload.EP.Count() > 1, "ep", workload.EP.String(), "1"},
 		{workload.LoRARank > 0, "lora_rank", costmodel.Set("", workload.LoRARank).Value, "0"},
 		{workload.Quantize != "", "quantize", workload.Quantize, "off"},
-	} {
-		if refused.when {
-			return costmodel.Refuse(costmodel.Set(refused.field, refused.is), "devmap does not count %s under %v with stages: use %v",
-				refused.is, program(workload), costmodel.Set(refused.field, refused.use))
-		}
-	}
-	return nil
+	})
 }
 
 // Rules: without replicas autocast runs in the place of FSDP2's policy

@@ -9,8 +9,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// paddedTo is what Megatron pads the vocabulary to a multiple of, for each GPU that
-// shares it (training/arguments.py, make_vocab_size_divisible_by).
+// paddedTo times tp divides the vocabulary (arguments.py, make_vocab_size_divisible_by).
 const paddedTo = 128
 
 // ofMegatron is the graph of one GPU of Megatron-Core: its heads, its features of
@@ -24,6 +23,7 @@ func ofMegatron(graph *modelgraph.Graph, workload *costmodel.Workload) *modelgra
 	for i := range out.Layers {
 		layer := &out.Layers[i]
 		columns := make(map[int]bool)
+		_, embeds := layer.Op.(modelgraph.Embedding)
 		for _, projection := range Projections(graph, i) {
 			columns[projection.Param] = projection.Output
 		}
@@ -40,11 +40,11 @@ func ofMegatron(graph *modelgraph.Graph, workload *costmodel.Workload) *modelgra
 				narrow(param, 1, tensor)
 			case matrix:
 				axis := 0
-				if output != transposed(layer.Op) {
+				if output != (graph.Family == "gpt2") { // whose matrices are transposed, as [Projections] has it
 					axis = 1
 				}
 				narrow(param, axis, tensor)
-			case biasOf(graph, i, j, columns):
+			case !embeds && cutWithWeight(graph, i, j, columns):
 				narrow(param, 0, tensor)
 			}
 		}
@@ -57,16 +57,6 @@ func ofMegatron(graph *modelgraph.Graph, workload *costmodel.Workload) *modelgra
 func Routed(op modelgraph.Op, shape []int64) bool {
 	_, experts := op.(modelgraph.MoE)
 	return experts && len(shape) > 2
-}
-
-func transposed(op modelgraph.Op) bool {
-	switch op := op.(type) {
-	case modelgraph.Attention:
-		return op.Transposed
-	case modelgraph.MLP:
-		return op.Transposed
-	}
-	return false
 }
 
 // vocabulary is the number of tokens that the model has logits for, or -1.
@@ -89,12 +79,6 @@ func tableOf(op modelgraph.Op, vocab int64) bool {
 		return true
 	}
 	return false
-}
-
-// biasOf reports the bias of a projection whose outputs are cut.
-func biasOf(graph *modelgraph.Graph, i, j int, columns map[int]bool) bool {
-	_, table := graph.Layers[i].Op.(modelgraph.Embedding)
-	return !table && cutWithWeight(graph, i, j, columns)
 }
 
 // padRows gives a table of the vocabulary its padding.
@@ -160,9 +144,8 @@ func cutTokens(shape *ops.Shape, op modelgraph.Op, workload *costmodel.Workload)
 }
 
 // exchanges are what a layer sends to GPUs with other tokens of its sequences, and to
-// those with other experts. Keys and values go round the ring of context parallelism,
-// and back with their gradients (TransformerEngine, attention/dot_product_attention/
-// context_parallel.py, cp_comm_type p2p); tokens go to their experts and come back.
+// those with other experts. Keys, values and their gradients go round a ring
+// (TransformerEngine, context_parallel.py, cp_comm_type p2p).
 func exchanges(model *Model, layer *Layer, forward, backward *costmodel.Pass) {
 	workload, shape := &model.Workload, &layer.Shape
 	switch op := layer.Op.(type) {
